@@ -1,0 +1,105 @@
+# Plumbline. `make help` lists the targets; the two that matter on a new machine
+# are `make demo` and `make test`.
+
+SHELL := /bin/bash
+.SHELLFLAGS := -eu -o pipefail -c
+.DEFAULT_GOAL := help
+export CGO_ENABLED ?= 0
+
+# CLUSTER=local brings up a cluster of its own; CLUSTER=current uses whatever the
+# current kubeconfig points to, and then REGISTRY= must name a registry that the
+# cluster can pull from.
+CLUSTER ?= local
+REGISTRY ?=
+# GO_TEST_FLAGS is added to every go test call, e.g. GO_TEST_FLAGS='-run TestX -v'.
+GO_TEST_FLAGS ?=
+
+TOOL := go tool -modfile=hack/tools/go.mod
+CLUSTER_TOOL := bin/cluster
+MODULES := . hack/cluster
+
+.PHONY: help
+help: ## Show this list.
+	@awk 'BEGIN {FS = ":.*## "} /^[a-z-]+:.*## / {printf "  make %-18s %s\n", $$1, $$2} /^##@ / {printf "\n%s\n", substr($$0, 5)}' $(MAKEFILE_LIST)
+
+##@ The two commands
+.PHONY: demo
+demo: preflight ## Bring up a cluster, install Plumbline, and show what it catches.
+	@go run ./hack/demo --cluster=$(CLUSTER) --registry=$(REGISTRY)
+
+.PHONY: test
+test: preflight ## Everything CI checks: verify, lint, unit, integration, chart, e2e.
+	@hack/stages.sh verify lint test-unit test-integration chart e2e
+
+##@ Parts of the test
+.PHONY: test-unit
+test-unit: ## Unit, property and scenario tests with the race detector.
+	CGO_ENABLED=1 go test -race $(GO_TEST_FLAGS) ./cmd/... ./internal/... ./pkg/... ./test/arch/... ./hack/...
+	cd hack/cluster && CGO_ENABLED=1 go test -race $(GO_TEST_FLAGS) ./...
+
+.PHONY: test-integration
+test-integration: $(CLUSTER_TOOL) ## Tests on a real kube-apiserver and a real Redis.
+	KUBEBUILDER_ASSETS="$$($(CLUSTER_TOOL) assets)" CGO_ENABLED=1 go test -race -tags integration -timeout 20m -p 1 $(GO_TEST_FLAGS) ./test/integration/...
+
+.PHONY: chart
+chart: $(CLUSTER_TOOL) ## Render, lint and test the chart with Helm 4.
+	PATH="$$($(CLUSTER_TOOL) bin):$$PATH" go test $(GO_TEST_FLAGS) ./test/chart/...
+
+.PHONY: e2e
+e2e: $(CLUSTER_TOOL) binaries ## Tests on a whole cluster with pods.
+	go test -tags e2e -timeout 40m -v $(GO_TEST_FLAGS) ./test/e2e/...
+	cd hack/cluster && go test -tags cluster -timeout 15m $(GO_TEST_FLAGS) ./...
+
+.PHONY: bench
+bench: $(CLUSTER_TOOL) ## Benchmarks, each beside its reference.
+	go test -run '^$$' -bench . -benchmem -count 5 ./pkg/specguard/...
+	KUBEBUILDER_ASSETS="$$($(CLUSTER_TOOL) assets)" go test -tags integration -run '^$$' -bench . -benchtime 1x -timeout 30m ./test/integration/...
+
+##@ Code
+.PHONY: generate
+generate: ## Regenerate everything that is generated and committed.
+	hack/generate.sh
+
+.PHONY: golden
+golden: $(CLUSTER_TOOL) ## Rewrite golden files from the present behaviour; read the diff before you commit.
+	UPDATE_GOLDEN=1 PATH="$$($(CLUSTER_TOOL) bin):$$PATH" go test ./cmd/... ./internal/... ./pkg/... ./test/chart/...
+
+.PHONY: verify
+verify: ## Fail when generated files or module files are stale.
+	hack/verify.sh
+
+.PHONY: lint
+lint: ## golangci-lint (import rules included) and the linter for Kubernetes kinds.
+	$(TOOL) golangci-lint run ./...
+	hack/lint-kinds.sh
+
+.PHONY: fmt
+fmt: ## Format the code.
+	$(TOOL) golangci-lint fmt ./...
+
+##@ Artefacts
+.PHONY: binaries
+binaries: ## Static binaries into bin/.
+	go build -trimpath -ldflags '-s -w' -o bin/ ./cmd/...
+
+.PHONY: images
+images: $(CLUSTER_TOOL) binaries ## Image archives into bin/images, without Docker; pushed when REGISTRY is set.
+	go run ./hack/demo images --registry=$(REGISTRY)
+
+##@ Cluster
+.PHONY: preflight
+preflight: $(CLUSTER_TOOL)
+	@if [ "$(CLUSTER)" = local ]; then $(CLUSTER_TOOL) preflight; fi
+
+.PHONY: cluster-up
+cluster-up: preflight ## A cluster with one node; prints how to reach it.
+	$(CLUSTER_TOOL) build
+	$(CLUSTER_TOOL) up --name demo
+
+.PHONY: cluster-down
+cluster-down: $(CLUSTER_TOOL) ## Remove it; nothing is left.
+	$(CLUSTER_TOOL) down --name demo
+
+$(CLUSTER_TOOL): $(shell find hack/cluster -name '*.go' -not -path '*/components/*' 2>/dev/null) hack/cluster/go.mod
+	@mkdir -p bin
+	cd hack/cluster && go build -o ../../bin/cluster .

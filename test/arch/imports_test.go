@@ -1,0 +1,145 @@
+// SPDX-License-Identifier: Apache-2.0
+
+package arch
+
+import (
+	"bytes"
+	"encoding/json"
+	"errors"
+	"io"
+	"os/exec"
+	"slices"
+	"strings"
+	"testing"
+)
+
+const module = "github.com/plumbline-dev/plumbline"
+
+type listedPackage struct {
+	ImportPath string
+	Imports    []string
+	Deps       []string
+}
+
+// layers from the outside in; a package may import its own layer and those after it.
+var layers = []string{"cmd", "hack", "test", "internal", "pkg"}
+
+// domainRoots decide; they hold no client, no server, no clock and no goroutine.
+var domainRoots = []string{
+	"pkg/specguard", "pkg/specguard/diff", "pkg/traffic", "pkg/remediate", "pkg/remediate/severity", "pkg/assess",
+}
+
+var domainDenied = []string{
+	"k8s.io/client-go", "sigs.k8s.io/controller-runtime", "github.com/redis/go-redis",
+	"github.com/envoyproxy/go-control-plane", "os/exec",
+}
+
+func TestImportsPointInwards(t *testing.T) {
+	for _, p := range listPackages(t) {
+		from := layerOf(p.ImportPath)
+		for _, imported := range p.Imports {
+			to := layerOf(imported)
+			if from < 0 || to < 0 {
+				continue
+			}
+			if to < from {
+				t.Errorf("%s imports %s: imports go from cmd to internal to pkg, never back", p.ImportPath, imported)
+			}
+		}
+	}
+}
+
+func TestDomainRootsReachNoAdapter(t *testing.T) {
+	seen := 0
+	for _, p := range listPackages(t) {
+		if !slices.Contains(domainRoots, strings.TrimPrefix(p.ImportPath, module+"/")) {
+			continue
+		}
+		seen++
+		for _, dep := range p.Deps {
+			for _, denied := range domainDenied {
+				if dep == denied || strings.HasPrefix(dep, denied+"/") {
+					t.Errorf("%s depends on %s: a domain package is pure, its adapters are subpackages", p.ImportPath, dep)
+				}
+			}
+		}
+		// net/http is linked through apimachinery; written imports are what a rule can ask for.
+		for _, direct := range p.Imports {
+			if direct == "net/http" || direct == "time/tzdata" {
+				t.Errorf("%s imports %s", p.ImportPath, direct)
+			}
+		}
+	}
+	if seen == 0 {
+		t.Fatal("no domain root was checked")
+	}
+}
+
+func TestCanonicalHashStandsAlone(t *testing.T) {
+	for _, p := range listPackages(t) {
+		if p.ImportPath != module+"/pkg/specguard/canon" {
+			continue
+		}
+		for _, dep := range p.Deps {
+			if strings.Contains(strings.SplitN(dep, "/", 2)[0], ".") && !strings.HasPrefix(dep, "golang.org/x/sys") {
+				t.Errorf("canon depends on %s: it must be the standard library alone", dep)
+			}
+		}
+		return
+	}
+	t.Fatal("pkg/specguard/canon not found")
+}
+
+func TestTrafficAndRemediateNeverMeet(t *testing.T) {
+	for _, p := range listPackages(t) {
+		for _, pair := range [][2]string{{"pkg/traffic", "pkg/remediate"}, {"pkg/remediate", "pkg/traffic"}} {
+			if !inTree(p.ImportPath, pair[0]) {
+				continue
+			}
+			for _, dep := range p.Deps {
+				if inTree(dep, pair[1]) {
+					t.Errorf("%s depends on %s: they meet in internal/controller", p.ImportPath, dep)
+				}
+			}
+		}
+	}
+}
+
+func inTree(importPath, tree string) bool {
+	rel := strings.TrimPrefix(importPath, module+"/")
+	return rel == tree || strings.HasPrefix(rel, tree+"/")
+}
+
+func layerOf(importPath string) int {
+	rel, ok := strings.CutPrefix(importPath, module+"/")
+	if !ok {
+		return -1
+	}
+	head, _, _ := strings.Cut(rel, "/")
+	return slices.Index(layers, head)
+}
+
+func listPackages(t *testing.T) []listedPackage {
+	t.Helper()
+	cmd := exec.CommandContext(t.Context(), "go", "list", "-deps=false", "-json=ImportPath,Imports,Deps", module+"/...")
+	var stderr bytes.Buffer
+	cmd.Stderr = &stderr
+	out, err := cmd.Output()
+	if err != nil {
+		t.Fatalf("listing packages: %v\n%s", err, stderr.String())
+	}
+	var packages []listedPackage
+	for dec := json.NewDecoder(bytes.NewReader(out)); ; {
+		var p listedPackage
+		if err := dec.Decode(&p); errors.Is(err, io.EOF) {
+			break
+		} else if err != nil {
+			t.Fatalf("decoding package list: %v", err)
+		}
+		packages = append(packages, p)
+	}
+	if len(packages) == 0 {
+		t.Fatal("go list found no package")
+	}
+	return packages
+}
