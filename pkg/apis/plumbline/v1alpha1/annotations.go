@@ -1,0 +1,44 @@
+// SPDX-License-Identifier: Apache-2.0
+
+package v1alpha1
+
+// Annotations that Plumbline writes or reads on guarded objects.
+const (
+	// AnnotationSpecHash carries the pl1 hash of the object as admission saw
+	// it. It informs and decides nothing: a write through /scale leaves it
+	// older than the object.
+	AnnotationSpecHash = "plumbline.dev/spec-hash"
+	// AnnotationWriter carries the authenticated user name of the last writer
+	// of the object's guarded content. A MutatingAdmissionPolicy sets it inside
+	// the API server and overwrites forgeries.
+	AnnotationWriter = "plumbline.dev/writer"
+	// AnnotationWriterGroups carries, comma separated and sorted, those of the
+	// last writer's groups that the installation lists for stamping.
+	AnnotationWriterGroups = "plumbline.dev/writer-groups"
+	// AnnotationResyncPeriod lets an object lengthen or stop its own checks as
+	// far as the guard's objectOverride allows.
+	AnnotationResyncPeriod = "plumbline.dev/resync-period"
+)
+
+// Labels that Plumbline writes on its own objects, so that they can be selected.
+const (
+	// LabelBaseline names the Baseline a BaselineRevision belongs to.
+	LabelBaseline = "plumbline.dev/baseline"
+	// LabelTargetKind is the kind of the guarded object, e.g. Deployment.
+	LabelTargetKind = "plumbline.dev/target-kind"
+)
+
+// Condition types. Ready, Reconciling and Stalled follow kstatus.
+const (
+	// ConditionReady is True when the object is in force (guards) or in sync (Baselines).
+	ConditionReady = "Ready"
+	// ConditionReconciling is True while observation lags behind the spec.
+	ConditionReconciling = "Reconciling"
+	// ConditionStalled is True when only a change of the spec can help.
+	ConditionStalled = "Stalled"
+	// ConditionContended is True when two writers keep undoing each other.
+	ConditionContended = "Contended"
+	// ConditionMassDrift is True on a guard while so many of its objects drift
+	// at once that one cause must be assumed; automatic repair stays frozen.
+	ConditionMassDrift = "MassDrift"
+)

@@ -1,0 +1,279 @@
+// SPDX-License-Identifier: Apache-2.0
+
+package v1alpha1
+
+import (
+	metav1 "k8s.io/apimachinery/pkg/apis/meta/v1"
+)
+
+// Origin says how an object came under guard.
+// +kubebuilder:validation:Enum=Created;Imported
+type Origin string
+
+// The origins.
+const (
+	// OriginCreated objects were created by a trusted writer, or accepted.
+	OriginCreated Origin = "Created"
+	// OriginImported objects are older than their guard.
+	OriginImported Origin = "Imported"
+)
+
+// BaselineTarget names the guarded object.
+type BaselineTarget struct {
+	// apiVersion in which the object is read.
+	// +required
+	// +kubebuilder:validation:MinLength=1
+	// +kubebuilder:validation:MaxLength=317
+	APIVersion string `json:"apiVersion,omitempty"`
+	// kind of the object.
+	// +required
+	// +kubebuilder:validation:MinLength=1
+	// +kubebuilder:validation:MaxLength=63
+	Kind string `json:"kind,omitempty"`
+	// name of the object.
+	// +required
+	// +kubebuilder:validation:MinLength=1
+	// +kubebuilder:validation:MaxLength=253
+	Name string `json:"name,omitempty"`
+}
+
+// AuthorisedState is what the object should be.
+type AuthorisedState struct {
+	// uid of the object that was authorised.
+	// +optional
+	// +kubebuilder:validation:MinLength=1
+	// +kubebuilder:validation:MaxLength=128
+	UID string `json:"uid,omitempty"`
+	// hash is the guarded hash of the authorised body.
+	// +required
+	// +kubebuilder:validation:MinLength=1
+	// +kubebuilder:validation:MaxLength=128
+	Hash string `json:"hash,omitempty"`
+	// revision names the BaselineRevision that holds the body.
+	// +required
+	// +kubebuilder:validation:MinLength=1
+	// +kubebuilder:validation:MaxLength=253
+	Revision string `json:"revision,omitempty"`
+	// number counts authorised states of this object, from 1.
+	// +required
+	// +kubebuilder:validation:Minimum=1
+	// +kubebuilder:validation:Maximum=9007199254740991
+	Number int64 `json:"number,omitempty"`
+	// by is the user whose write or acceptance authorised it.
+	// +optional
+	// +kubebuilder:validation:MinLength=1
+	// +kubebuilder:validation:MaxLength=1024
+	By string `json:"by,omitempty"`
+	// at is when it was authorised.
+	// +required
+	At metav1.Time `json:"at,omitempty,omitzero"`
+	// origin says how the object came under guard.
+	// +required
+	Origin Origin `json:"origin,omitempty"`
+}
+
+// AcceptRequest asks to authorise what runs now.
+type AcceptRequest struct {
+	// hash is the observed guarded hash that is accepted; a request for any
+	// other state than the observed one does nothing.
+	// +required
+	// +kubebuilder:validation:MinLength=1
+	// +kubebuilder:validation:MaxLength=128
+	Hash string `json:"hash,omitempty"`
+	// requestedBy must be the authenticated user who sets it.
+	// +required
+	// +kubebuilder:validation:MinLength=1
+	// +kubebuilder:validation:MaxLength=1024
+	RequestedBy string `json:"requestedBy,omitempty"`
+	// reason is for people.
+	// +optional
+	// +kubebuilder:validation:MinLength=1
+	// +kubebuilder:validation:MaxLength=256
+	Reason string `json:"reason,omitempty"`
+}
+
+// BaselineSpec is what was authorised, and what a person asks for.
+type BaselineSpec struct {
+	// target names the object; immutable.
+	// +required
+	// +kubebuilder:validation:XValidation:rule="self == oldSelf",message="target is immutable"
+	Target BaselineTarget `json:"target,omitzero"`
+	// authorised is the authorised state; written by the assessor alone. Absent
+	// for an object that nobody trusted has created.
+	// +optional
+	Authorised *AuthorisedState `json:"authorised,omitempty"`
+	// accept asks to authorise the observed state; all that a person may set.
+	// +optional
+	Accept *AcceptRequest `json:"accept,omitempty"`
+}
+
+// DriftState is the state of a guarded object.
+// +kubebuilder:validation:Enum=InSync;Drifted;Missing;Unknown
+type DriftState string
+
+// The drift states.
+const (
+	// StateInSync: nothing differs from what was authorised.
+	StateInSync DriftState = "InSync"
+	// StateDrifted: something differs.
+	StateDrifted DriftState = "Drifted"
+	// StateMissing: the object is gone and nobody trusted removed it.
+	StateMissing DriftState = "Missing"
+	// StateUnknown: it could not be read; the last findings stand.
+	StateUnknown DriftState = "Unknown"
+)
+
+// ObservedState is what was last read.
+type ObservedState struct {
+	// uid of the object.
+	// +optional
+	// +kubebuilder:validation:MinLength=1
+	// +kubebuilder:validation:MaxLength=128
+	UID string `json:"uid,omitempty"`
+	// hash is its guarded hash.
+	// +optional
+	// +kubebuilder:validation:MinLength=1
+	// +kubebuilder:validation:MaxLength=128
+	Hash string `json:"hash,omitempty"`
+	// fullHash is the hash of the whole body, as the admission stamp has it.
+	// +optional
+	// +kubebuilder:validation:MinLength=1
+	// +kubebuilder:validation:MaxLength=128
+	FullHash string `json:"fullHash,omitempty"`
+	// generation of the object.
+	// +optional
+	// +kubebuilder:validation:Minimum=0
+	Generation int64 `json:"generation,omitempty"`
+	// resourceVersion of the object.
+	// +optional
+	// +kubebuilder:validation:MinLength=1
+	// +kubebuilder:validation:MaxLength=64
+	ResourceVersion string `json:"resourceVersion,omitempty"`
+	// writer is the writer stamp found on it.
+	// +optional
+	// +kubebuilder:validation:MinLength=1
+	// +kubebuilder:validation:MaxLength=1024
+	Writer string `json:"writer,omitempty"`
+}
+
+// Contention is a fight between two writers.
+type Contention struct {
+	// since is when it was recognised.
+	// +required
+	Since metav1.Time `json:"since,omitempty,omitzero"`
+	// with names the writers that keep changing the object, least trusted first.
+	// +optional
+	// +listType=atomic
+	// +kubebuilder:validation:MaxItems=8
+	// +kubebuilder:validation:items:MinLength=1
+	// +kubebuilder:validation:items:MaxLength=1024
+	With []string `json:"with,omitempty"`
+}
+
+// BaselineStatus is what is observed.
+type BaselineStatus struct {
+	// conditions are Ready, Reconciling, Stalled, Contended.
+	// +optional
+	// +listType=map
+	// +listMapKey=type
+	// +kubebuilder:validation:MaxItems=16
+	Conditions []metav1.Condition `json:"conditions,omitempty"`
+	// observedGeneration is the generation of this Baseline the status speaks of.
+	// +optional
+	// +kubebuilder:validation:Minimum=0
+	ObservedGeneration int64 `json:"observedGeneration,omitempty"`
+	// state of the object.
+	// +optional
+	State DriftState `json:"state,omitempty"`
+	// observed is what was last read.
+	// +optional
+	Observed ObservedState `json:"observed,omitzero"`
+	// findings are the differences, worst first.
+	// +optional
+	// +listType=atomic
+	// +kubebuilder:validation:MaxItems=64
+	Findings []Finding `json:"findings,omitempty"`
+	// findingsTotal counts all findings, those that did not fit included.
+	// +optional
+	// +kubebuilder:validation:Minimum=0
+	FindingsTotal int32 `json:"findingsTotal,omitempty"`
+	// masks are paths moved by expected writers.
+	// +optional
+	// +listType=map
+	// +listMapKey=path
+	// +kubebuilder:validation:MaxItems=32
+	Masks []Mask `json:"masks,omitempty"`
+	// severity of the drift, absent when in sync.
+	// +optional
+	Severity *Severity `json:"severity,omitempty"`
+	// firstSeen is when the present drift began.
+	// +optional
+	FirstSeen *metav1.Time `json:"firstSeen,omitempty"`
+	// lastCheck is when the object was last compared.
+	// +optional
+	LastCheck *metav1.Time `json:"lastCheck,omitempty"`
+	// nextCheck is when the next scheduled check is due.
+	// +optional
+	NextCheck *metav1.Time `json:"nextCheck,omitempty"`
+	// flips are the times of the last changes between InSync and Drifted.
+	// +optional
+	// +listType=atomic
+	// +kubebuilder:validation:MaxItems=16
+	Flips []metav1.Time `json:"flips,omitempty"`
+	// contention names a fight, absent when there is none.
+	// +optional
+	Contention *Contention `json:"contention,omitempty"`
+	// guards that select the object, as SpecGuard/name or ClusterSpecGuard/name.
+	// +optional
+	// +listType=set
+	// +kubebuilder:validation:MaxItems=32
+	// +kubebuilder:validation:items:MinLength=1
+	// +kubebuilder:validation:items:MaxLength=320
+	Guards []string `json:"guards,omitempty"`
+	// retiredAt is when the object was removed by somebody who may; the Baseline
+	// is kept for a retention time and then removed.
+	// +optional
+	RetiredAt *metav1.Time `json:"retiredAt,omitempty"`
+	// claim names the RemediationPlan that holds the object.
+	// +optional
+	// +kubebuilder:validation:MinLength=1
+	// +kubebuilder:validation:MaxLength=253
+	Claim string `json:"claim,omitempty"`
+}
+
+// Baseline holds, for one guarded object, what was authorised and what is observed.
+// +kubebuilder:object:root=true
+// +kubebuilder:subresource:status
+// +kubebuilder:resource:categories=plumbline,shortName=bl
+// +kubebuilder:printcolumn:name="Kind",type=string,JSONPath=`.spec.target.kind`
+// +kubebuilder:printcolumn:name="Object",type=string,JSONPath=`.spec.target.name`
+// +kubebuilder:printcolumn:name="State",type=string,JSONPath=`.status.state`
+// +kubebuilder:printcolumn:name="Severity",type=string,JSONPath=`.status.severity.level`
+// +kubebuilder:printcolumn:name="Actor",type=string,JSONPath=`.status.findings[0].actor.user`
+// +kubebuilder:printcolumn:name="Path",type=string,JSONPath=`.status.findings[0].path`
+// +kubebuilder:printcolumn:name="Drift-Age",type=date,JSONPath=`.status.firstSeen`
+// +kubebuilder:printcolumn:name="Authorised-By",type=string,JSONPath=`.spec.authorised.by`,priority=1
+// +kubebuilder:printcolumn:name="Score",type=integer,JSONPath=`.status.severity.score`,priority=1
+// +kubebuilder:printcolumn:name="Hash",type=string,JSONPath=`.status.observed.hash`,priority=1
+// +kubebuilder:printcolumn:name="Last-Check",type=date,JSONPath=`.status.lastCheck`,priority=1
+// +kubebuilder:printcolumn:name="Age",type=date,JSONPath=`.metadata.creationTimestamp`,priority=1
+type Baseline struct {
+	metav1.TypeMeta `json:",inline"`
+	// metadata is the standard object metadata.
+	// +optional
+	metav1.ObjectMeta `json:"metadata,omitempty"`
+	// spec is what was authorised.
+	// +required
+	Spec BaselineSpec `json:"spec,omitzero"`
+	// status is what is observed.
+	// +optional
+	Status BaselineStatus `json:"status,omitempty,omitzero"`
+}
+
+// BaselineList is a list of Baselines.
+// +kubebuilder:object:root=true
+type BaselineList struct {
+	metav1.TypeMeta `json:",inline"`
+	metav1.ListMeta `json:"metadata,omitempty"`
+	Items           []Baseline `json:"items"`
+}

@@ -1,0 +1,84 @@
+// SPDX-License-Identifier: Apache-2.0
+
+package v1alpha1
+
+import (
+	metav1 "k8s.io/apimachinery/pkg/apis/meta/v1"
+)
+
+// BodyEncoding says how a body is stored.
+// +kubebuilder:validation:Enum=Zstd
+type BodyEncoding string
+
+// BodyEncodingZstd is Zstandard over the canonical JSON body.
+const BodyEncodingZstd BodyEncoding = "Zstd"
+
+// BaselineRevisionSpec is one authorised body.
+type BaselineRevisionSpec struct {
+	// baseline names the Baseline, in the same namespace.
+	// +required
+	// +kubebuilder:validation:MinLength=1
+	// +kubebuilder:validation:MaxLength=253
+	Baseline string `json:"baseline,omitempty"`
+	// number counts the authorised states of the object, from 1.
+	// +required
+	// +kubebuilder:validation:Minimum=1
+	// +kubebuilder:validation:Maximum=9007199254740991
+	Number int64 `json:"number,omitempty"`
+	// hash is the guarded hash of the body.
+	// +required
+	// +kubebuilder:validation:MinLength=1
+	// +kubebuilder:validation:MaxLength=128
+	Hash string `json:"hash,omitempty"`
+	// by is the user whose write or acceptance authorised it.
+	// +optional
+	// +kubebuilder:validation:MinLength=1
+	// +kubebuilder:validation:MaxLength=1024
+	By string `json:"by,omitempty"`
+	// at is when it was authorised.
+	// +required
+	At metav1.Time `json:"at,omitempty,omitzero"`
+	// encoding of body.
+	// +required
+	Encoding BodyEncoding `json:"encoding,omitempty"`
+	// body is the canonical JSON body, encoded; the bound counts base64
+	// characters and keeps the object within what etcd stores.
+	// +required
+	// +kubebuilder:validation:MinLength=1
+	// +kubebuilder:validation:MaxLength=1048576
+	Body []byte `json:"body,omitempty"`
+	// size of the body before encoding, in bytes.
+	// +required
+	// +kubebuilder:validation:Minimum=2
+	// +kubebuilder:validation:Maximum=8388608
+	Size int64 `json:"size,omitempty"`
+}
+
+// BaselineRevision is one authorised body of a guarded object; immutable.
+// +kubebuilder:object:root=true
+// +kubebuilder:resource:categories=plumbline,shortName=blr
+// +kubebuilder:printcolumn:name="Baseline",type=string,JSONPath=`.spec.baseline`
+// +kubebuilder:printcolumn:name="Number",type=integer,JSONPath=`.spec.number`
+// +kubebuilder:printcolumn:name="By",type=string,JSONPath=`.spec.by`
+// +kubebuilder:printcolumn:name="Size",type=integer,JSONPath=`.spec.size`
+// +kubebuilder:printcolumn:name="Hash",type=string,JSONPath=`.spec.hash`,priority=1
+// +kubebuilder:printcolumn:name="Age",type=date,JSONPath=`.metadata.creationTimestamp`
+type BaselineRevision struct {
+	metav1.TypeMeta `json:",inline"`
+	// metadata is the standard object metadata.
+	// +optional
+	metav1.ObjectMeta `json:"metadata,omitempty"`
+	// spec is the authorised body; immutable. It is required, because a rule
+	// about the old and the new value is not evaluated when null removes it.
+	// +required
+	// +kubebuilder:validation:XValidation:rule="self == oldSelf",message="a BaselineRevision is immutable"
+	Spec BaselineRevisionSpec `json:"spec,omitzero"`
+}
+
+// BaselineRevisionList is a list of BaselineRevisions.
+// +kubebuilder:object:root=true
+type BaselineRevisionList struct {
+	metav1.TypeMeta `json:",inline"`
+	metav1.ListMeta `json:"metadata,omitempty"`
+	Items           []BaselineRevision `json:"items"`
+}
