@@ -1,0 +1,39 @@
+// SPDX-License-Identifier: Apache-2.0
+
+package builder
+
+import (
+	"context"
+	"fmt"
+	"os"
+	"os/exec"
+	"path/filepath"
+	"time"
+
+	"github.com/plumbline-dev/plumbline/hack/cluster/internal/component"
+)
+
+func (b Builder) compile(ctx context.Context, source component.Source, staging string) error {
+	for _, binary := range source.Binaries {
+		if err := b.compileBinary(ctx, source, binary, staging); err != nil {
+			return fmt.Errorf("compiling %s: %w", binary.Name, err)
+		}
+		for _, link := range binary.Links {
+			if err := os.Symlink(binary.Name, filepath.Join(staging, link)); err != nil {
+				return fmt.Errorf("linking %s: %w", link, err)
+			}
+		}
+	}
+	return nil
+}
+
+func (b Builder) compileBinary(ctx context.Context, source component.Source, binary component.Binary, staging string) error {
+	command := exec.CommandContext(ctx, "go", source.BuildArguments(binary, filepath.Join(staging, binary.Name))...)
+	command.Dir = filepath.Join(b.Components, source.Name)
+	command.Env = append(os.Environ(), component.BuildEnvironment(HostTarget())...)
+	return RunReported(command, b.Progress, fmt.Sprintf("building %s %s", binary.Name, source.Version), ReportEvery)
+}
+
+// ReportEvery is the usual interval of [RunReported]. It keeps a person, and the watchdog of a CI system, from taking a
+// ten-minute build for a hanging one.
+const ReportEvery = 15 * time.Second

@@ -1,0 +1,21 @@
+// SPDX-License-Identifier: Apache-2.0
+
+package main
+
+import (
+	"context"
+	"fmt"
+	"os"
+	"os/signal"
+	"syscall"
+)
+
+func main() {
+	ctx, stop := signal.NotifyContext(context.Background(), os.Interrupt, syscall.SIGTERM)
+	defer stop()
+	if err := run(ctx, configFrom(os.Getenv, os.Hostname), os.Stdout); err != nil {
+		fmt.Fprintf(os.Stderr, "shop: %v\n", err)
+		stop()
+		os.Exit(1)
+	}
+}

@@ -1,0 +1,135 @@
+// SPDX-License-Identifier: Apache-2.0
+
+package main
+
+import (
+	"bufio"
+	"context"
+	"errors"
+	"io"
+	"net/http"
+	"net/http/httptest"
+	"strings"
+	"testing"
+
+	"github.com/google/go-cmp/cmp"
+)
+
+func TestConfigFrom(t *testing.T) {
+	cases := map[string]struct {
+		env  map[string]string
+		host func() (string, error)
+		want config
+	}{
+		"an empty environment gives the host's name and defaults": {
+			host: func() (string, error) { return "pod-1", nil },
+			want: config{Name: "pod-1", Version: "dev", Address: ":8080"},
+		},
+		"variables win": {
+			env:  map[string]string{"SHOP_NAME": "cart", "SHOP_VERSION": "v2", "SHOP_ADDRESS": ":9", "SHOP_UPSTREAM": "http://pay"},
+			host: func() (string, error) { return "pod-1", nil },
+			want: config{Name: "cart", Version: "v2", Address: ":9", Upstream: "http://pay"},
+		},
+		"a host without a name is unknown": {
+			host: func() (string, error) { return "", errors.New("no name") },
+			want: config{Name: "unknown", Version: "dev", Address: ":8080"},
+		},
+	}
+	for name, tc := range cases {
+		t.Run(name, func(t *testing.T) {
+			got := configFrom(func(key string) string { return tc.env[key] }, tc.host)
+			if diff := cmp.Diff(tc.want, got); diff != "" {
+				t.Errorf("configFrom (-want +got):\n%s", diff)
+			}
+		})
+	}
+}
+
+func TestHandler(t *testing.T) {
+	pay := httptest.NewServer(handler(config{Name: "pay", Version: "v7"}))
+	defer pay.Close()
+	cases := map[string]struct {
+		upstream, path string
+		wantStatus     int
+		wantBody       string // prefix
+	}{
+		"the root says who it is":                  {path: "/", wantStatus: 200, wantBody: `{"name":"cart","version":"v1"}`},
+		"health is plain":                          {path: "/healthz", wantStatus: 200, wantBody: "ok"},
+		"checkout shows both shops":                {upstream: pay.URL, path: "/checkout", wantStatus: 200, wantBody: `{"name":"cart","version":"v1","upstream":{"name":"pay","version":"v7"}}`},
+		"checkout without upstream is just itself": {path: "/checkout", wantStatus: 200, wantBody: `{"name":"cart","version":"v1"}`},
+		"an upstream that fails is a bad gateway":  {upstream: pay.URL + "/nothing", path: "/checkout", wantStatus: 502, wantBody: "upstream answered 404"},
+		"an upstream that speaks no JSON is too":   {upstream: pay.URL + "/healthz", path: "/checkout", wantStatus: 502, wantBody: "upstream answered 200"},
+		"another path does not exist":              {path: "/admin", wantStatus: 404, wantBody: "404"},
+	}
+	for name, tc := range cases {
+		t.Run(name, func(t *testing.T) {
+			recorder := httptest.NewRecorder()
+			request := httptest.NewRequest(http.MethodGet, tc.path, nil)
+			handler(config{Name: "cart", Version: "v1", Upstream: tc.upstream}).ServeHTTP(recorder, request)
+			if recorder.Code != tc.wantStatus || !strings.HasPrefix(recorder.Body.String(), tc.wantBody) {
+				t.Errorf("got %d %q, want %d %q...", recorder.Code, recorder.Body, tc.wantStatus, tc.wantBody)
+			}
+		})
+	}
+}
+
+// A request that has begun when the signal comes is answered, and only then does
+// run return: this is what lets a rollout lose nothing.
+func TestRunFinishesRequestsBeforeItReturns(t *testing.T) {
+	entered, release := make(chan struct{}), make(chan struct{})
+	upstream := httptest.NewServer(http.HandlerFunc(func(w http.ResponseWriter, _ *http.Request) {
+		close(entered)
+		<-release
+		_, _ = io.WriteString(w, `{}`)
+	}))
+	defer upstream.Close()
+
+	ctx, terminate := context.WithCancel(t.Context())
+	reader, writer := io.Pipe()
+	lines := bufio.NewScanner(reader)
+	ended := make(chan error, 1)
+	go func() {
+		ended <- run(ctx, config{Name: "cart", Version: "v1", Address: "127.0.0.1:0", Upstream: upstream.URL}, writer)
+	}()
+	if !lines.Scan() {
+		t.Fatal("no first line")
+	}
+	_, address, _ := strings.Cut(lines.Text(), "listens on ")
+
+	answered := make(chan int, 1)
+	go func() {
+		response, err := http.Get("http://" + address + "/checkout")
+		if err != nil {
+			t.Error(err)
+			answered <- 0
+			return
+		}
+		_ = response.Body.Close()
+		answered <- response.StatusCode
+	}()
+	<-entered
+	terminate()
+	select {
+	case err := <-ended:
+		t.Fatalf("run returned (%v) while a request was open", err)
+	case <-answered:
+		t.Fatal("answered before the upstream did")
+	default:
+	}
+	close(release)
+	if status := <-answered; status != http.StatusOK {
+		t.Errorf("status %d, want 200", status)
+	}
+	if !lines.Scan() || lines.Text() != "drained" {
+		t.Errorf("last line %q, want drained", lines.Text())
+	}
+	if err := <-ended; err != nil {
+		t.Errorf("run: %v", err)
+	}
+}
+
+func TestRunReportsAnAddressItCannotListenOn(t *testing.T) {
+	if err := run(t.Context(), config{Address: "256.0.0.1:1"}, io.Discard); err == nil {
+		t.Error("run succeeded on an impossible address")
+	}
+}
