@@ -1,0 +1,41 @@
+{{- define "gvList" -}}
+{{- $groupVersions := . -}}
+<!-- Generated from pkg/apis by crd-ref-docs; change the types or hack/kindsdoc/templates, then run make generate. -->
+# Kinds
+
+What Plumbline keeps in the Kubernetes API. A person writes guards, Environments and GuardDefaults, and sets `accept` in a Baseline; Plumbline writes everything else.
+Every field is bounded and every enum closed: a wrong object is refused by the API server, with the path of the field. All kinds are in the category `plumbline` (`kubectl get plumbline`).
+
+| Kind | Short | Scope | Written by | Answers |
+|---|---|---|---|---|
+| [Environment](#environment) | `env` | cluster | people | how much do these namespaces matter? |
+| [GuardDefaults](#guarddefaults) | `gd` | cluster | people | how often is checked, how much at once? |
+| [ClusterSpecGuard](#clusterspecguard) | `csg` | cluster | the platform team | what is guarded in which namespaces, and who may change it? |
+| [SpecGuard](#specguard) | `sg` | namespace | the team that owns the namespace | what is guarded here, and who may change it? |
+| [Baseline](#baseline) | `bl` | namespace | Plumbline; people set `spec.accept` | what was authorised for this object, and what runs? |
+| [BaselineRevision](#baselinerevision) | `blr` | namespace | Plumbline | what did the authorised object look like? |
+
+Ready, Reconciling and Stalled follow kstatus: Ready is True when the object is in force (of a Baseline: in sync), Reconciling is True while the observation lags behind the spec, Stalled is True when only a change of the spec can help. `status.observedGeneration` below `metadata.generation` means that the status speaks of an older spec.
+
+## What a guard does
+
+| `mode` | `managementPolicy` | suspended | foreign change is | the writer is | the object may be repaired |
+|---|---|---|---|---|---|
+| Audit | Managed | no | drift | not told | if a RemediationPolicy says so |
+| Audit | Unmanaged | no | drift | not told | never |
+| Warn | Managed | no | drift | warned | if a RemediationPolicy says so |
+| Warn | Unmanaged | no | drift | warned | never |
+| Audit or Warn | Managed or Unmanaged | until `suspend.until` | not looked at by this guard | not told | not for this guard |
+
+Where several guards select an object the stricter result holds: a writer is trusted only if all of them trust it, a path is ignored only if all of them ignore it, one that warns makes it a warning, and one Unmanaged forbids repair. A suspended guard is out of that count until its time is over.
+
+A guard names kinds of the built-in API groups from closed lists, so that a misspelt or cluster-scoped kind is refused when it is written. A custom kind is looked up when the guard is put in force; the conditions say so when the cluster does not have it. Never guarded are Secrets, Plumbline's own kinds, and what the cluster writes for its own bookkeeping (Event, Lease, LeaseCandidate, Endpoints, EndpointSlice, CSIStorageCapacity).
+
+## Paths
+
+`ignore` and `expectedWriters[].paths` name fields by JSON Pointers (`/spec/replicas`), with two additions: a segment `*` stands for any one key or element, and `[name=app]` for the list element with that key (`[port=80,protocol=TCP]` for two keys, up to four; `[=value]` for an element of a set). Within a segment `~0` stands for `~`, `~1` for `/`, `~2` for `*`, `~3` for `[`, `~4` for `]`, `~5` for `,` and `~6` for `=`. A path covers everything below it. Empty segments are refused, as are paths of more than 512 characters or 64 segments.
+
+{{ range $groupVersions }}
+{{ template "gvDetails" . }}
+{{ end }}
+{{- end -}}

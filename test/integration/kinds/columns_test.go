@@ -1,0 +1,186 @@
+// SPDX-License-Identifier: Apache-2.0
+
+//go:build integration
+
+package kinds
+
+import (
+	"os"
+	"os/exec"
+	"path/filepath"
+	"regexp"
+	"strings"
+	"testing"
+	"time"
+
+	"github.com/google/go-cmp/cmp"
+	metav1 "k8s.io/apimachinery/pkg/apis/meta/v1"
+	"sigs.k8s.io/controller-runtime/pkg/client"
+
+	"github.com/plumbline-dev/plumbline/pkg/apis/plumbline/v1alpha1"
+)
+
+// TestKubectlOutput holds what kubectl prints of the kinds against a golden
+// file: the columns are the first thing a person sees of Plumbline.
+func TestKubectlOutput(t *testing.T) {
+	fillCluster(t)
+	var out strings.Builder
+	for _, args := range []string{
+		"get environments", "get env -o wide",
+		"get guarddefaults", "get gd -o wide",
+		"get clusterspecguards", "get csg -o wide",
+		"get specguards", "get sg -o wide",
+		"get baselines", "get bl -o wide",
+		"get baselinerevisions", "get blr -o wide",
+		"get plumbline",
+		"wait --for=condition=Ready specguard/columns",
+		"wait --for=condition=Stalled environment/columns",
+		"wait --for=jsonpath={.status.state}=Drifted baseline/deployments.apps.web",
+	} {
+		out.WriteString("$ kubectl " + args + "\n" + kubectl(t, strings.Fields(args)...) + "\n")
+	}
+	golden(t, "kubectl.txt", settle(out.String()))
+}
+
+// TestExplain: every field can be asked about.
+func TestExplain(t *testing.T) {
+	for field, want := range map[string]string{
+		"specguard.spec.suspend.until":         "until is when the guard works again",
+		"clusterspecguard.spec.resources.kind": "kind of the objects, e.g. Deployment",
+		"baseline.status.severity.factors":     "factors that make up the score",
+		"environment.spec.caps":                "caps bounds all remediation policies",
+	} {
+		if got := kubectl(t, "explain", field); !strings.Contains(got, want) {
+			t.Errorf("kubectl explain %s: no %q in:\n%s", field, want, got)
+		}
+	}
+}
+
+// fillCluster stores one object of each kind with a status, as the assessor
+// would leave it.
+func fillCluster(t *testing.T) {
+	t.Helper()
+	ready := conditions("True", "InForce")
+	store(t, "Environment", "columns", smallestEnvironment, func(e *v1alpha1.Environment) {
+		e.Status = v1alpha1.EnvironmentStatus{Conditions: conditions("False", "SelectsNothing"), ObservedGeneration: 1, Namespaces: 3}
+		e.Status.Conditions = append(e.Status.Conditions, condition(v1alpha1.ConditionStalled, "True", "SelectsNothing"))
+	})
+	store(t, "GuardDefaults", "columns", `{defaults: {resyncPeriod: 3h}, environment: production}`, func(d *v1alpha1.GuardDefaults) {
+		d.Status = v1alpha1.GuardDefaultsStatus{Conditions: ready, ObservedGeneration: 1}
+	})
+	store(t, "ClusterSpecGuard", "columns", smallestGuard, func(g *v1alpha1.ClusterSpecGuard) {
+		g.Status = v1alpha1.GuardStatus{Conditions: ready, ObservedGeneration: 1, Objects: 120}
+	})
+	store(t, "SpecGuard", "columns", smallestGuard+"\nmode: Warn", func(g *v1alpha1.SpecGuard) {
+		g.Status = v1alpha1.GuardStatus{Conditions: ready, ObservedGeneration: 1, Objects: 12, Drifted: 1}
+	})
+	store(t, "Baseline", "deployments.apps.web", smallestBaseline+"\n"+authorised, func(b *v1alpha1.Baseline) {
+		b.Status = driftedStatus(ago(26*time.Hour), ago(40*time.Hour))
+	})
+	// One that nobody has looked at yet: blank columns, no <invalid>.
+	create(t, object(t, "Baseline", "pods.core.new", "target: {apiVersion: v1, kind: Pod, name: new}"))
+	create(t, object(t, "BaselineRevision", "deployments.apps.web-1", smallestRevision, "{by: ci, baseline: deployments.apps.web, hash: 'pl1:sha256:5eed'}"))
+}
+
+func driftedStatus(firstSeen, lastCheck *metav1.Time) v1alpha1.BaselineStatus {
+	alice := v1alpha1.Actor{User: "alice", Class: v1alpha1.ActorForeign, Source: v1alpha1.ActorSourceWriterStamp}
+	return v1alpha1.BaselineStatus{
+		Conditions: conditions("False", "Drifted"), ObservedGeneration: 1,
+		State:     v1alpha1.StateDrifted,
+		Observed:  v1alpha1.ObservedState{UID: "u", Hash: "pl1:sha256:c0ffee", Generation: 7, ResourceVersion: "1234", Writer: "alice"},
+		FirstSeen: firstSeen, LastCheck: lastCheck, FindingsTotal: 1,
+		Findings: []v1alpha1.Finding{{
+			Path:      "/spec/template/spec/containers/[name=app]/image",
+			Operation: v1alpha1.OperationChanged, Type: v1alpha1.DriftDigestMismatch, Class: v1alpha1.ClassImageVersion,
+			Before: `"shop:1"`, After: `"shop:2"`, Actor: alice, FirstSeen: *firstSeen,
+		}},
+		Severity: &v1alpha1.Severity{
+			Level: v1alpha1.SeverityHigh, Score: 73, Floor: v1alpha1.SeverityHigh, First: v1alpha1.SeverityHigh, Urgency: "Normal",
+			Factors: []v1alpha1.SeverityFactor{{Name: "DriftType", Score: 80, Weight: 30}, {Name: "BlastRadius", Score: 10, Weight: 10}},
+		},
+		Guards: []string{"SpecGuard/columns"},
+	}
+}
+
+func conditions(ready metav1.ConditionStatus, reason string) []metav1.Condition {
+	return []metav1.Condition{condition(v1alpha1.ConditionReady, ready, reason), condition(v1alpha1.ConditionReconciling, "False", "Settled")}
+}
+
+func condition(kind string, status metav1.ConditionStatus, reason string) metav1.Condition {
+	return metav1.Condition{Type: kind, Status: status, Reason: reason, Message: "told by a test", ObservedGeneration: 1, LastTransitionTime: *ago(0)}
+}
+
+// ago is a time in whole seconds, as they are stored.
+func ago(d time.Duration) *metav1.Time {
+	return &metav1.Time{Time: time.Now().Add(-d).Truncate(time.Second)}
+}
+
+// store creates the object, then writes its status through the subresource and
+// reads it back, so that a status which the schema cuts or refuses shows.
+func store[T any, P interface {
+	*T
+	client.Object
+}](t *testing.T, kind, name, spec string, fill func(P),
+) {
+	t.Helper()
+	create(t, object(t, kind, name, spec))
+	key := client.ObjectKeyFromObject(object(t, kind, name))
+	want, got := P(new(T)), P(new(T))
+	if err := kube.Get(t.Context(), key, want); err != nil {
+		t.Fatalf("reading %s %s: %v", kind, name, err)
+	}
+	fill(want)
+	if err := kube.Status().Update(t.Context(), want.DeepCopyObject().(client.Object), client.FieldValidation(metav1.FieldValidationStrict)); err != nil {
+		t.Fatalf("writing the status of %s %s: %v", kind, name, err)
+	}
+	if err := kube.Get(t.Context(), key, got); err != nil {
+		t.Fatalf("reading %s %s: %v", kind, name, err)
+	}
+	got.SetResourceVersion(want.GetResourceVersion())
+	got.SetManagedFields(want.GetManagedFields())
+	if diff := cmp.Diff(want, got); diff != "" {
+		t.Errorf("%s %s as written and as stored (-want +got):\n%s", kind, name, diff)
+	}
+}
+
+func kubectl(t *testing.T, args ...string) string {
+	t.Helper()
+	bin := filepath.Join(server.BinaryAssetsDirectory, "kubectl")
+	cmd := exec.CommandContext(t.Context(), bin, append([]string{"--kubeconfig", kubeconfig, "--namespace", namespace, "--cache-dir", t.TempDir()}, args...)...)
+	out, err := cmd.CombinedOutput()
+	if err != nil {
+		t.Fatalf("kubectl %s: %v\n%s", strings.Join(args, " "), err, out)
+	}
+	return string(out)
+}
+
+// An age below a minute is that of an object this test has just made.
+var freshAge = regexp.MustCompile(`\b[0-9]{1,2}s\b`)
+
+// settle replaces what differs from run to run.
+func settle(out string) string {
+	lines := strings.Split(freshAge.ReplaceAllString(out, "<age>"), "\n")
+	for i, line := range lines {
+		lines[i] = strings.TrimRight(line, " ")
+	}
+	return strings.Join(lines, "\n")
+}
+
+// golden compares with testdata/name, or rewrites it when UPDATE_GOLDEN is set.
+func golden(t *testing.T, name, got string) {
+	t.Helper()
+	path := filepath.Join("testdata", name)
+	if os.Getenv("UPDATE_GOLDEN") != "" {
+		if err := os.WriteFile(path, []byte(got), 0o644); err != nil {
+			t.Fatal(err)
+		}
+		return
+	}
+	want, err := os.ReadFile(path)
+	if err != nil {
+		t.Fatalf("%v (UPDATE_GOLDEN=1 writes it)", err)
+	}
+	if diff := cmp.Diff(string(want), got); diff != "" {
+		t.Errorf("%s (-want +got), UPDATE_GOLDEN=1 rewrites it:\n%s", path, diff)
+	}
+}
