@@ -1,0 +1,35 @@
+// SPDX-License-Identifier: Apache-2.0
+
+package specguard
+
+import (
+	"github.com/plumbline-dev/plumbline/pkg/apis/plumbline/v1alpha1"
+	"github.com/plumbline-dev/plumbline/pkg/specguard/canon"
+)
+
+// honourAccept authorises what is observed if, and only if, the request names
+// its hash. A request for any other state is cleared: left lying there, it
+// would authorise that state the day it came back.
+func (s *step) honourAccept(observed canon.Hash) (canon.Hash, error) {
+	request := s.in.Accept
+	s.effects = append(s.effects, ClearAccept{})
+	if request.Hash != string(observed) {
+		s.event(EventWarning, ReasonAcceptOutdated, "%s accepted %s, but observed is %s: nothing was accepted",
+			request.RequestedBy, request.Hash, observed)
+		return observed, nil
+	}
+	body := s.body
+	if s.st.authorises() && len(s.st.Masks) > 0 {
+		// A mask is not accepted along: its writer will move it again.
+		var err error
+		if body, err = unmaskedBody(s.body, s.st.Body, s.gvk, s.in.Rules, s.st.Masks); err != nil {
+			return observed, err
+		}
+	}
+	if err := s.authorise(body, request.RequestedBy, v1alpha1.OriginCreated); err != nil {
+		return observed, err
+	}
+	s.st.Findings, s.st.FindingsTotal, s.st.pending = nil, 0, nil
+	s.event(EventNormal, ReasonAccepted, "revision %d: accepted by %s", s.st.Authorised.Number, request.RequestedBy)
+	return canon.Hash(s.st.Authorised.Hash), nil
+}

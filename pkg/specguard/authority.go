@@ -1,0 +1,133 @@
+// SPDX-License-Identifier: Apache-2.0
+
+package specguard
+
+import (
+	"time"
+
+	metav1 "k8s.io/apimachinery/pkg/apis/meta/v1"
+
+	"github.com/plumbline-dev/plumbline/pkg/apis/plumbline/v1alpha1"
+	"github.com/plumbline-dev/plumbline/pkg/specguard/canon"
+	"github.com/plumbline-dev/plumbline/pkg/specguard/diff"
+)
+
+// withoutAuthority judges an object for which no authorised body is in force:
+// it is seen for the first time, or was unexpected before, or came back after it
+// was retired.
+func (s *step) withoutAuthority() error {
+	known := s.st.Observed.UID == s.obs.UID && s.st.Observed.Hash != HashAbsent && s.st.FindingsTotal > 0
+	if known {
+		s.stillUnexpected()
+		return nil
+	}
+	if s.st.Authorised == nil && !s.obs.CreatedAt.IsZero() && !s.obs.CreatedAt.After(s.in.Rules.GuardedSince()) {
+		if err := s.authorise(s.body, "", v1alpha1.OriginImported); err != nil {
+			return err
+		}
+		s.event(EventNormal, ReasonImported, "it is older than its guard: what it is now is authorised")
+		return nil
+	}
+	w := s.creator()
+	if s.retry > 0 {
+		return nil
+	}
+	if s.trustedCreator(w) {
+		return s.authoriseCreation(w)
+	}
+	class, _ := s.in.Rules.ClassifyAt(w.id, canon.Path{})
+	actor := actorOf(w, class)
+	s.st.Findings = []v1alpha1.Finding{{
+		Operation: v1alpha1.OperationAdded, Type: v1alpha1.DriftUnexpected, Class: v1alpha1.ClassObjectUnexpected,
+		Actor: actor, FirstSeen: metav1.NewTime(s.in.Now),
+	}}
+	s.st.FindingsTotal, s.st.Masks, s.st.FirstSeen = 1, nil, time.Time{}
+	s.event(EventWarning, ReasonObjectUnexpected, "created under guard by %s", nameOf(actor))
+	return nil
+}
+
+// stillUnexpected keeps the finding: a write over an object that nobody trusted
+// created has no authorised body to change, so it authorises nothing, whoever
+// makes it. A record of the creation may still name the creator.
+func (s *step) stillUnexpected() {
+	if s.st.Observed.FullHash != string(s.full) && s.obs.Writer != "" {
+		id := Identity{User: s.obs.Writer, Groups: s.obs.WriterGroups}
+		if class, _ := s.in.Rules.ClassifyAt(id, canon.Path{}); class == v1alpha1.ActorTrusted {
+			s.event(EventWarning, ReasonObjectUnexpected,
+				"%s wrote it, but nobody trusted created it: it stays drift until it is accepted or created anew", id.User)
+		}
+	}
+	f := &s.st.Findings[0]
+	if f.Class != v1alpha1.ClassObjectUnexpected || f.Actor.User != "" && f.Actor.Class != v1alpha1.ActorUnknown {
+		return
+	}
+	if records := s.createRecords(); len(records) > 0 {
+		w := s.recordWriter(records, nil)
+		class, _ := s.in.Rules.ClassifyAt(w.id, canon.Path{})
+		f.Actor = actorOf(w, class)
+		s.event(EventNormal, ReasonAttributed, "it was created by %s", nameOf(f.Actor))
+	}
+}
+
+// creator names who created the object. The stamp does if nothing was written
+// since: the watch saw the creation, or the generation is still the first.
+func (s *step) creator() writer {
+	untouched := s.obs.Created && s.obs.Prev == nil || s.obs.Generation == 1
+	records := s.createRecords()
+	if untouched && s.obs.Writer != "" {
+		proven := s.in.Config.Stamp == StampInProcess || sameUser(s.in.Records, records, s.obs.Writer)
+		if proven {
+			for _, i := range records {
+				s.consumed[i] = struct{}{}
+			}
+			return stampWriter(&s.obs.Version, true)
+		}
+	}
+	if len(records) > 0 {
+		return s.recordWriter(records, nil)
+	}
+	if s.waitForRecord(s.obs.SeenAt) {
+		return writer{}
+	}
+	return s.lastWriter(canon.Path{})
+}
+
+func (s *step) createRecords() []int {
+	return s.recordsWhere(func(r *WriteRecord) bool { return r.Operation == OperationCreate })
+}
+
+func (s *step) trustedCreator(w writer) bool {
+	class, _ := s.in.Rules.ClassifyAt(w.id, canon.Path{})
+	return w.proven && class == v1alpha1.ActorTrusted
+}
+
+// authoriseCreation authorises all of what somebody trusted created.
+func (s *step) authoriseCreation(w writer) error {
+	s.st.Masks, s.st.pending = nil, nil
+	s.st.Findings, s.st.FindingsTotal = nil, 0
+	if err := s.authorise(s.body, w.id.User, v1alpha1.OriginCreated); err != nil {
+		return err
+	}
+	s.event(EventNormal, ReasonAuthorised, "revision %d: created by %s", s.st.Authorised.Number, w.id.User)
+	return nil
+}
+
+// replaced judges an object that was deleted and created again: it is compared
+// with what was authorised for its predecessor, unless its creator is trusted.
+func (s *step) replaced() error {
+	w := s.creator()
+	if s.retry > 0 {
+		return nil
+	}
+	if s.trustedCreator(w) {
+		return s.authoriseCreation(w)
+	}
+	class, _ := s.in.Rules.ClassifyAt(w.id, canon.Path{})
+	s.event(EventWarning, ReasonReplaced, "deleted and created again by %s", nameOf(actorOf(w, class)))
+	s.st.Findings, s.st.FindingsTotal, s.st.Masks, s.st.pending = nil, 0, nil, nil
+	s.judgeAll(diff.Compare(s.want, s.doc, s.in.Rules.Excluded()...), func(diff.Change) writer { return w })
+	for i := range s.written { // the object was not authorised, so nothing of it is
+		s.written[i].authorised = false
+	}
+	return nil
+}

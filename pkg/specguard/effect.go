@@ -1,0 +1,93 @@
+// SPDX-License-Identifier: Apache-2.0
+
+package specguard
+
+import (
+	"time"
+
+	"github.com/plumbline-dev/plumbline/pkg/apis/plumbline/v1alpha1"
+	"github.com/plumbline-dev/plumbline/pkg/specguard/canon"
+)
+
+// Effect is something for the caller to carry out, in the order given.
+type Effect interface{ isEffect() }
+
+// AuthoriseRevision stores a body as the new authorised state: first the
+// BaselineRevision, then spec.authorised as it stands in Result.State.
+type AuthoriseRevision struct {
+	Number int64
+	Hash   canon.Hash
+	// Body is canonical JSON.
+	Body   []byte
+	By     string
+	At     time.Time
+	Origin v1alpha1.Origin
+	UID    string
+}
+
+// BackfillHash replaces spec.authorised.hash of the same body and number, after
+// the ignore rules or the version of the hash changed.
+type BackfillHash struct{ Hash canon.Hash }
+
+// ClearAccept removes spec.accept: it was honoured, or names another state.
+type ClearAccept struct{}
+
+// RemoveBaseline deletes the Baseline: its object is gone and was never authorised.
+type RemoveBaseline struct{}
+
+// Recheck asks for another Step after a time, with what is observed then.
+type Recheck struct{ After time.Duration }
+
+// Retry asks for the same Step again after a time: nothing was decided, because
+// the record of the write may be on its way.
+type Retry struct{ After time.Duration }
+
+// EventType is the type of a Kubernetes event.
+type EventType string
+
+// The event types.
+const (
+	EventNormal  EventType = "Normal"
+	EventWarning EventType = "Warning"
+)
+
+// EventReason is the reason of an event. The set is closed.
+type EventReason string
+
+// The reasons.
+const (
+	ReasonAuthorised       EventReason = "Authorised"
+	ReasonImported         EventReason = "Imported"
+	ReasonAccepted         EventReason = "Accepted"
+	ReasonAcceptOutdated   EventReason = "AcceptOutdated"
+	ReasonWithheld         EventReason = "Withheld"
+	ReasonDriftDetected    EventReason = "DriftDetected"
+	ReasonDriftResolved    EventReason = "DriftResolved"
+	ReasonAttributed       EventReason = "Attributed"
+	ReasonObjectUnexpected EventReason = "ObjectUnexpected"
+	ReasonReplaced         EventReason = "Replaced"
+	ReasonMissing          EventReason = "Missing"
+	ReasonRetired          EventReason = "Retired"
+	ReasonContended        EventReason = "Contended"
+	ReasonContentionEnded  EventReason = "ContentionEnded"
+	ReasonBenignChange     EventReason = "BenignChange"
+	ReasonUnreadable       EventReason = "Unreadable"
+)
+
+// maxMessageBytes is the longest note that events.k8s.io accepts.
+const maxMessageBytes = 1024
+
+// Event is told to people. Message has at most 1024 bytes and no value of a field.
+type Event struct {
+	Type    EventType
+	Reason  EventReason
+	Message string
+}
+
+func (AuthoriseRevision) isEffect() {}
+func (BackfillHash) isEffect()      {}
+func (ClearAccept) isEffect()       {}
+func (RemoveBaseline) isEffect()    {}
+func (Recheck) isEffect()           {}
+func (Retry) isEffect()             {}
+func (Event) isEffect()             {}

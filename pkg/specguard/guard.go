@@ -1,0 +1,202 @@
+// SPDX-License-Identifier: Apache-2.0
+
+package specguard
+
+import (
+	"slices"
+	"strings"
+	"time"
+
+	metav1 "k8s.io/apimachinery/pkg/apis/meta/v1"
+	"k8s.io/apimachinery/pkg/labels"
+	"k8s.io/apimachinery/pkg/util/validation/field"
+
+	"github.com/plumbline-dev/plumbline/pkg/apis/plumbline/v1alpha1"
+	"github.com/plumbline-dev/plumbline/pkg/specguard/canon"
+)
+
+// GuardRef names a guard; without a namespace it is a ClusterSpecGuard.
+type GuardRef struct {
+	Namespace, Name string
+}
+
+// String is the form that stands in Baseline.status.guards.
+func (r GuardRef) String() string {
+	if r.Namespace == "" {
+		return "ClusterSpecGuard/" + r.Name
+	}
+	return "SpecGuard/" + r.Name
+}
+
+// Guard is a guard made ready for use; immutable.
+type Guard struct {
+	ref        GuardRef
+	createdAt  time.Time
+	resources  []canon.GVK
+	namespaces labels.Selector // nil: all, for a cluster guard
+	selector   labels.Selector // nil: every object
+	mode       v1alpha1.GuardMode
+	trusted    writers
+	expected   []expectedRule
+	ignore     []canon.Path
+	// excluded is ignore and the benign paths, ready for hashing: with a single
+	// guard, the usual case, nothing is allocated per object.
+	excluded             []canon.Path
+	managed              v1alpha1.ManagementPolicy
+	authenticatedDeletes bool
+	suspendedUntil       time.Time
+}
+
+type expectedRule struct {
+	name    string
+	writers writers
+	paths   []canon.Path
+}
+
+// Ref names the guard.
+func (g *Guard) Ref() GuardRef { return g.ref }
+
+// Resources are the kinds it guards, in the versions in which they are read.
+func (g *Guard) Resources() []canon.GVK { return slices.Clone(g.resources) }
+
+// SuspendedUntil is when a suspension ends; zero without one.
+func (g *Guard) SuspendedUntil() time.Time { return g.suspendedUntil }
+
+func (g *Guard) suspended(now time.Time) bool { return g.suspendedUntil.After(now) }
+
+// Compile makes a guard ready for use. namespaceSelector counts only for a
+// cluster guard. The errors carry the path of the field from the guard's root;
+// a guard with errors is nil and therefore inert.
+func Compile(ref GuardRef, spec v1alpha1.GuardSpec, namespaceSelector *metav1.LabelSelector, createdAt time.Time) (*Guard, field.ErrorList) {
+	path := field.NewPath("spec")
+	g := &Guard{ref: ref, createdAt: createdAt, mode: spec.Mode, managed: spec.ManagementPolicy}
+	g.authenticatedDeletes = spec.AuthenticatedDeletes == v1alpha1.AuthenticatedDeletesRequired
+	if spec.Suspend != nil {
+		g.suspendedUntil = spec.Suspend.Until.Time
+	}
+	var errs, more field.ErrorList
+	g.resources, errs = compileResources(spec.Resources, path.Child("resources"))
+	g.selector, more = compileSelector(spec.Selector, path.Child("selector"))
+	errs = append(errs, more...)
+	if ref.Namespace == "" {
+		g.namespaces, more = compileSelector(namespaceSelector, path.Child("namespaceSelector"))
+		errs = append(errs, more...)
+	}
+	g.trusted, more = compileWriters(spec.TrustedWriters, path.Child("trustedWriters"))
+	errs = append(errs, more...)
+	g.expected, more = compileExpected(spec.ExpectedWriters, path.Child("expectedWriters"))
+	errs = append(errs, more...)
+	g.ignore, more = compilePaths(spec.Ignore, path.Child("ignore"))
+	errs = append(errs, more...)
+	errs = append(errs, compileEnums(spec, path)...)
+	if len(errs) > 0 {
+		return nil, errs
+	}
+	g.excluded = append(slices.Clip(slices.Clone(g.ignore)), benignPaths...)
+	return g, nil
+}
+
+func compileEnums(spec v1alpha1.GuardSpec, path *field.Path) field.ErrorList {
+	var errs field.ErrorList
+	switch spec.Mode {
+	case "", v1alpha1.GuardModeAudit, v1alpha1.GuardModeWarn:
+	default:
+		errs = append(errs, field.NotSupported(path.Child("mode"), spec.Mode,
+			[]v1alpha1.GuardMode{v1alpha1.GuardModeAudit, v1alpha1.GuardModeWarn}))
+	}
+	switch spec.ManagementPolicy {
+	case "", v1alpha1.Managed, v1alpha1.Unmanaged:
+	default:
+		errs = append(errs, field.NotSupported(path.Child("managementPolicy"), spec.ManagementPolicy,
+			[]v1alpha1.ManagementPolicy{v1alpha1.Managed, v1alpha1.Unmanaged}))
+	}
+	switch spec.AuthenticatedDeletes {
+	case "", v1alpha1.AuthenticatedDeletesRequired, v1alpha1.AuthenticatedDeletesNotRequired:
+	default:
+		errs = append(errs, field.NotSupported(path.Child("authenticatedDeletes"), spec.AuthenticatedDeletes,
+			[]v1alpha1.AuthenticatedDeletes{v1alpha1.AuthenticatedDeletesRequired, v1alpha1.AuthenticatedDeletesNotRequired}))
+	}
+	return errs
+}
+
+func compileResources(resources []v1alpha1.GuardedResource, path *field.Path) ([]canon.GVK, field.ErrorList) {
+	var errs field.ErrorList
+	if len(resources) == 0 {
+		errs = append(errs, field.Required(path, "a guard names at least one kind"))
+	}
+	kinds := make([]canon.GVK, 0, len(resources))
+	for i, r := range resources {
+		at := path.Index(i)
+		gvk := canon.ParseGVK(r.APIVersion, r.Kind)
+		switch {
+		case gvk.Version == "" || strings.Contains(gvk.Version, "/"):
+			errs = append(errs, field.Invalid(at.Child("apiVersion"), r.APIVersion, "must be group/version, or a version of the core group"))
+		case r.Kind == "":
+			errs = append(errs, field.Required(at.Child("kind"), "must not be empty"))
+		case gvk.Group == "" && r.Kind == "Secret":
+			errs = append(errs, field.Forbidden(at.Child("kind"), "Secrets are never guarded: their values must not be stored"))
+		default:
+			kinds = append(kinds, gvk)
+		}
+	}
+	return kinds, errs
+}
+
+// compileSelector refuses the empty selector: "all" is written by leaving it
+// out, and an empty one is more often a slip of the pen.
+func compileSelector(selector *metav1.LabelSelector, path *field.Path) (labels.Selector, field.ErrorList) {
+	if selector == nil {
+		return nil, nil
+	}
+	if len(selector.MatchLabels)+len(selector.MatchExpressions) == 0 {
+		return nil, field.ErrorList{field.Required(path, "an empty selector is refused; leave it out to select everything")}
+	}
+	s, err := metav1.LabelSelectorAsSelector(selector)
+	if err != nil {
+		return nil, field.ErrorList{field.Invalid(path, metav1.FormatLabelSelector(selector), err.Error())}
+	}
+	return s, nil
+}
+
+func compileExpected(rules []v1alpha1.ExpectedWriter, path *field.Path) ([]expectedRule, field.ErrorList) {
+	var errs field.ErrorList
+	compiled := make([]expectedRule, len(rules))
+	for i, rule := range rules {
+		at := path.Index(i)
+		if rule.Name == "" {
+			errs = append(errs, field.Required(at.Child("name"), "must not be empty"))
+		}
+		var more field.ErrorList
+		compiled[i].name = rule.Name
+		compiled[i].writers, more = compileWriters(rule.Writers, at.Child("writers"))
+		errs = append(errs, more...)
+		compiled[i].paths, more = compilePaths(rule.Paths, at.Child("paths"))
+		errs = append(errs, more...)
+	}
+	return compiled, errs
+}
+
+func compilePaths(texts []string, path *field.Path) ([]canon.Path, field.ErrorList) {
+	var errs field.ErrorList
+	paths := make([]canon.Path, 0, len(texts))
+	for i, text := range texts {
+		p, err := canon.ParsePath(text)
+		switch {
+		case err != nil:
+			errs = append(errs, field.Invalid(path.Index(i), cut(text, 80), err.Error()))
+		case p.IsRoot():
+			errs = append(errs, field.Required(path.Index(i), "must not be the whole object"))
+		default:
+			paths = append(paths, p)
+		}
+	}
+	return paths, errs
+}
+
+// cut bounds a text for a message, at a byte count, never inside a character.
+func cut(text string, limit int) string {
+	if len(text) <= limit {
+		return text
+	}
+	return strings.ToValidUTF8(text[:limit-len("…")], "") + "…"
+}

@@ -1,0 +1,167 @@
+// SPDX-License-Identifier: Apache-2.0
+
+package specguard
+
+import (
+	"cmp"
+	"slices"
+	"time"
+
+	"k8s.io/apimachinery/pkg/labels"
+
+	"github.com/plumbline-dev/plumbline/pkg/specguard/canon"
+)
+
+// System names the writers that belong to the machinery.
+type System struct {
+	// Executor is the user name of Plumbline's own executor, empty if there is none.
+	Executor string
+}
+
+// GuardSet is an immutable snapshot of all guards, indexed by namespace and
+// kind. A nil GuardSet is empty.
+type GuardSet struct {
+	cluster    map[groupKind][]*Guard
+	namespaced map[string]map[groupKind][]*Guard
+	excluded   map[string]struct{}
+	system     System
+	resources  []canon.GVK
+	guards     []*Guard
+}
+
+// NewGuardSet indexes guards; nil entries (guards that did not compile) are
+// left out. Nothing in excludedNamespaces is ever guarded.
+func NewGuardSet(guards []*Guard, excludedNamespaces []string, system System) *GuardSet {
+	s := &GuardSet{
+		cluster:    map[groupKind][]*Guard{},
+		namespaced: map[string]map[groupKind][]*Guard{},
+		excluded:   map[string]struct{}{},
+		system:     system,
+	}
+	for _, namespace := range excludedNamespaces {
+		s.excluded[namespace] = struct{}{}
+	}
+	for _, g := range guards {
+		if g != nil {
+			s.guards = append(s.guards, g)
+		}
+	}
+	// Sorted, so that the rule that is named does not depend on list order.
+	slices.SortFunc(s.guards, func(a, b *Guard) int {
+		return cmp.Or(cmp.Compare(a.ref.Namespace, b.ref.Namespace), cmp.Compare(a.ref.Name, b.ref.Name))
+	})
+	for _, g := range s.guards {
+		s.index(g)
+	}
+	slices.SortFunc(s.resources, compareGVK)
+	s.resources = slices.Compact(s.resources)
+	return s
+}
+
+func (s *GuardSet) index(g *Guard) {
+	into := s.cluster
+	if g.ref.Namespace != "" {
+		if s.namespaced[g.ref.Namespace] == nil {
+			s.namespaced[g.ref.Namespace] = map[groupKind][]*Guard{}
+		}
+		into = s.namespaced[g.ref.Namespace]
+	}
+	for _, gvk := range g.resources {
+		gk := groupKind{gvk.Group, gvk.Kind}
+		if !slices.Contains(into[gk], g) {
+			into[gk] = append(into[gk], g)
+		}
+		s.resources = append(s.resources, gvk)
+	}
+}
+
+func compareGVK(a, b canon.GVK) int {
+	return cmp.Or(cmp.Compare(a.Group, b.Group), cmp.Compare(a.Kind, b.Kind), cmp.Compare(a.Version, b.Version))
+}
+
+// Resources are the kinds that some guard names, sorted.
+func (s *GuardSet) Resources() []canon.GVK {
+	if s == nil {
+		return nil
+	}
+	return slices.Clone(s.resources)
+}
+
+// NextExpiry is the earliest end of a suspension after now.
+func (s *GuardSet) NextExpiry(now time.Time) (next time.Time, ok bool) {
+	if s == nil {
+		return time.Time{}, false
+	}
+	for _, g := range s.guards {
+		if g.suspended(now) && (!ok || g.suspendedUntil.Before(next)) {
+			next, ok = g.suspendedUntil, true
+		}
+	}
+	return next, ok
+}
+
+// Query asks which rules hold for one object.
+type Query struct {
+	Namespace       string
+	NamespaceLabels map[string]string
+	// GVK is matched by group and kind.
+	GVK canon.GVK
+	// Labels are those of the old and of the new object: it is guarded if
+	// either is selected, for a tenant may take the label off in the same write
+	// or in the one before.
+	Labels []map[string]string
+	// LabelsUnknown stands for writes that do not show the object's labels
+	// (/scale). Selectors are then taken to match, and Rules.Certain says
+	// whether a guard without one is among them.
+	LabelsUnknown bool
+	// Kept names guards that selected the object before (Baseline.status.guards)
+	// and go on selecting it whatever its labels are.
+	Kept []string
+	Now  time.Time
+}
+
+// Rules are what all guards together say about the object. Suspended guards do
+// not count.
+func (s *GuardSet) Rules(q Query) Rules {
+	if s == nil || has(s.excluded, q.Namespace) {
+		return Rules{}
+	}
+	gk := groupKind{q.GVK.Group, q.GVK.Kind}
+	cluster, own := s.cluster[gk], s.namespaced[q.Namespace][gk]
+	if len(cluster)+len(own) == 0 {
+		return Rules{}
+	}
+	r := Rules{system: s.system}
+	for _, list := range [2][]*Guard{cluster, own} {
+		for _, g := range list {
+			if selected, certain := g.selects(&q); selected {
+				r.guards = append(r.guards, g)
+				r.certain = r.certain || certain
+			}
+		}
+	}
+	r.excluded = commonExclusions(r.guards)
+	return r
+}
+
+func (g *Guard) selects(q *Query) (selected, certain bool) {
+	if g.suspended(q.Now) {
+		return false, false
+	}
+	if g.namespaces != nil && !g.namespaces.Matches(labels.Set(q.NamespaceLabels)) {
+		return false, false
+	}
+	if g.selector == nil {
+		return true, true
+	}
+	if q.LabelsUnknown {
+		return true, false
+	}
+	for _, set := range q.Labels {
+		if g.selector.Matches(labels.Set(set)) {
+			return true, true
+		}
+	}
+	kept := slices.Contains(q.Kept, g.ref.String())
+	return kept, kept
+}

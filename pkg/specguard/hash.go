@@ -1,0 +1,62 @@
+// SPDX-License-Identifier: Apache-2.0
+
+package specguard
+
+import (
+	"fmt"
+	"slices"
+
+	"github.com/plumbline-dev/plumbline/pkg/apis/plumbline/v1alpha1"
+	"github.com/plumbline-dev/plumbline/pkg/specguard/canon"
+	"github.com/plumbline-dev/plumbline/pkg/specguard/diff"
+)
+
+// GuardedHash is the pl1 hash of a body without what the rules exclude. The
+// error is a *canon.SyntaxError.
+func GuardedHash(body []byte, gvk canon.GVK, rules Rules) (canon.Hash, error) {
+	return canon.HashBody(body, gvk, rules.Excluded()...)
+}
+
+// ObservedHash is the guarded hash of what is observed, where each masked path
+// reads as authorised. So it equals the authorised hash exactly when nothing
+// but masked values differ, and neither hash changes when a mask comes or goes.
+func ObservedHash(body, authorised []byte, gvk canon.GVK, rules Rules, masks []v1alpha1.Mask) (canon.Hash, error) {
+	if len(masks) == 0 || authorised == nil {
+		return GuardedHash(body, gvk, rules)
+	}
+	unmasked, err := unmaskedBody(body, authorised, gvk, rules, masks)
+	if err != nil {
+		return "", err
+	}
+	return GuardedHash(unmasked, gvk, rules)
+}
+
+// unmaskedBody is body with the masked paths as authorised.
+func unmaskedBody(body, authorised []byte, gvk canon.GVK, rules Rules, masks []v1alpha1.Mask) ([]byte, error) {
+	observed, err := canon.Parse(body, gvk)
+	if err != nil {
+		return nil, fmt.Errorf("reading the observed body: %w", err)
+	}
+	defer observed.Release()
+	want, err := canon.Parse(authorised, gvk)
+	if err != nil {
+		return nil, fmt.Errorf("reading the authorised body: %w", err)
+	}
+	defer want.Release()
+	var back []diff.Change
+	for _, whole := range diff.Compare(observed, want, rules.Excluded()...) {
+		parts := splitChange(rules, whole)
+		masked := slices.DeleteFunc(slices.Clone(parts), func(c diff.Change) bool { return !isMasked(masks, c) })
+		if len(masked) == len(parts) { // taking a map out whole leaves no empty one
+			masked = []diff.Change{whole}
+		}
+		back = append(back, masked...)
+	}
+	out, _, err := diff.Apply(body, gvk, back)
+	return out, err
+}
+
+func isMasked(masks []v1alpha1.Mask, c diff.Change) bool {
+	path := c.Path.String()
+	return !c.Reordered() && slices.ContainsFunc(masks, func(m v1alpha1.Mask) bool { return m.Path == path })
+}

@@ -1,0 +1,41 @@
+// SPDX-License-Identifier: Apache-2.0
+
+package specguard
+
+import (
+	"crypto/sha256"
+	"encoding/hex"
+	"strconv"
+)
+
+// Bounds of object names: a DNS subdomain has at most 253 characters; a longer
+// name keeps this many and ends in a digest of the whole.
+const (
+	maxNameBytes  = 253
+	keptNameBytes = 200
+	digestBytes   = 8
+)
+
+// BaselineName is the name of the Baseline of one object: resource is the plural
+// in lower case ("deployments"), group may be empty for the core group, which is
+// written "core". Names over 253 bytes keep 200 and end in a digest.
+func BaselineName(resource, group, name string) string {
+	if group == "" {
+		group = "core"
+	}
+	return boundName(resource + "." + group + "." + name)
+}
+
+// RevisionName is the name of the BaselineRevision that holds the authorised
+// body with that number.
+func RevisionName(baseline string, number int64) string {
+	return boundName(baseline + "-" + strconv.FormatInt(number, 10))
+}
+
+func boundName(name string) string {
+	if len(name) <= maxNameBytes {
+		return name
+	}
+	sum := sha256.Sum256([]byte(name))
+	return name[:keptNameBytes] + "-" + hex.EncodeToString(sum[:digestBytes])
+}

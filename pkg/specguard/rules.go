@@ -1,0 +1,228 @@
+// SPDX-License-Identifier: Apache-2.0
+
+package specguard
+
+import (
+	"slices"
+	"time"
+
+	"github.com/plumbline-dev/plumbline/pkg/apis/plumbline/v1alpha1"
+	"github.com/plumbline-dev/plumbline/pkg/specguard/canon"
+)
+
+// Rules are what the guards that select one object say together: the stricter
+// always holds. The zero Rules stand for an object that nothing guards.
+type Rules struct {
+	guards   []*Guard
+	excluded []canon.Path
+	system   System
+	certain  bool
+}
+
+// Empty tells whether no guard selects the object.
+func (r Rules) Empty() bool { return len(r.guards) == 0 }
+
+// Certain is false when only label selectors that could not be tested select
+// the object.
+func (r Rules) Certain() bool { return r.certain }
+
+// Guards names the guards, sorted, as Baseline.status.guards shows them.
+func (r Rules) Guards() []string {
+	names := make([]string, len(r.guards))
+	for i, g := range r.guards {
+		names[i] = g.ref.String()
+	}
+	slices.Sort(names)
+	return names
+}
+
+// Mode is Warn if any guard warns.
+func (r Rules) Mode() v1alpha1.GuardMode {
+	for _, g := range r.guards {
+		if g.mode == v1alpha1.GuardModeWarn {
+			return v1alpha1.GuardModeWarn
+		}
+	}
+	return v1alpha1.GuardModeAudit
+}
+
+// Managed is Unmanaged if any guard says so, and without a guard.
+func (r Rules) Managed() v1alpha1.ManagementPolicy {
+	for _, g := range r.guards {
+		if g.managed == v1alpha1.Unmanaged {
+			return v1alpha1.Unmanaged
+		}
+	}
+	if r.Empty() {
+		return v1alpha1.Unmanaged
+	}
+	return v1alpha1.Managed
+}
+
+// AuthenticatedDeletes tells whether any guard demands that the record of a
+// DELETE came with the API server's client certificate.
+func (r Rules) AuthenticatedDeletes() bool {
+	return slices.ContainsFunc(r.guards, func(g *Guard) bool { return g.authenticatedDeletes })
+}
+
+// GuardedSince is when the oldest of the guards was created; zero without one.
+func (r Rules) GuardedSince() time.Time {
+	var since time.Time
+	for i, g := range r.guards {
+		if i == 0 || g.createdAt.Before(since) {
+			since = g.createdAt
+		}
+	}
+	return since
+}
+
+// Excluded are the paths that are never compared: those that every guard
+// ignores, and the benign ones. The caller must not change the slice.
+func (r Rules) Excluded() []canon.Path { return r.excluded }
+
+// excludes tells whether a change at a path is never compared.
+func (r Rules) excludes(path canon.Path) bool { return covered(r.excluded, path) }
+
+func covered(by []canon.Path, path canon.Path) bool {
+	return slices.ContainsFunc(by, func(p canon.Path) bool { return p.Covers(path) })
+}
+
+// commonExclusions are the paths ignored by all guards. Where two guards ignore
+// overlapping but different places, only a path that one of them writes and all
+// others cover counts; what is lost by that is compared, which is the safe side.
+func commonExclusions(guards []*Guard) []canon.Path {
+	switch len(guards) {
+	case 0:
+		return nil
+	case 1:
+		return guards[0].excluded
+	}
+	var common []canon.Path
+	for _, g := range guards {
+		for _, p := range g.ignore {
+			everywhere := !slices.ContainsFunc(guards, func(o *Guard) bool { return !covered(o.ignore, p) })
+			if everywhere && !slices.ContainsFunc(common, p.Equal) {
+				common = append(common, p)
+			}
+		}
+	}
+	return append(common, benignPaths...)
+}
+
+// ClassifyAt says how a caller stands to a write of one path: Trusted only if
+// every guard trusts it, Expected only if every guard trusts or expects it
+// there; rule names the expectation. Nobody but the API server's userInfo or a
+// stamp made from it may fill in the identity.
+func (r Rules) ClassifyAt(id Identity, path canon.Path) (class v1alpha1.ActorClass, rule string) {
+	if id.User == "" || r.Empty() {
+		return v1alpha1.ActorUnknown, ""
+	}
+	class = v1alpha1.ActorTrusted
+	for _, g := range r.guards {
+		if g.trusted.match(id) {
+			continue
+		}
+		name, ok := g.expects(id, path)
+		if !ok {
+			return r.untrusted(id), ""
+		}
+		class = v1alpha1.ActorExpected
+		if rule == "" {
+			rule = name
+		}
+	}
+	return class, rule
+}
+
+func (r Rules) untrusted(id Identity) v1alpha1.ActorClass {
+	switch {
+	case id.User == userGarbageCollector, id.User == userNamespaceController:
+		return v1alpha1.ActorSystem
+	case r.system.Executor != "" && id.User == r.system.Executor:
+		return v1alpha1.ActorSystem
+	default:
+		return v1alpha1.ActorForeign
+	}
+}
+
+func (g *Guard) expects(id Identity, path canon.Path) (rule string, ok bool) {
+	for i := range g.expected {
+		if covered(g.expected[i].paths, path) && g.expected[i].writers.match(id) {
+			return g.expected[i].name, true
+		}
+	}
+	return "", false
+}
+
+// expectedBelow tells whether some rule names a place strictly below path, so
+// that a change of the whole must be taken apart before it can be judged.
+func (r Rules) expectedBelow(path canon.Path) bool {
+	for _, g := range r.guards {
+		for i := range g.expected {
+			for _, p := range g.expected[i].paths {
+				if p.Len() > path.Len() && p.Overlaps(path) {
+					return true
+				}
+			}
+		}
+	}
+	return false
+}
+
+// excludedBelow tells whether some excluded path lies strictly below path.
+func (r Rules) excludedBelow(path canon.Path) bool {
+	return slices.ContainsFunc(r.excluded, func(p canon.Path) bool { return p.Len() > path.Len() && p.Overlaps(path) })
+}
+
+// keepsRule tells whether an expectation of that name still covers the path, so
+// that a mask made under it may stand.
+func (r Rules) keepsRule(name string, path canon.Path) bool {
+	for _, g := range r.guards {
+		for i := range g.expected {
+			if g.expected[i].name == name && covered(g.expected[i].paths, path) {
+				return true
+			}
+		}
+	}
+	return false
+}
+
+// Classify is the least trusted class over the paths of one write; for no path
+// it is that of the object as a whole.
+func (r Rules) Classify(id Identity, paths []canon.Path) v1alpha1.ActorClass {
+	if len(paths) == 0 {
+		class, _ := r.ClassifyAt(id, canon.Path{})
+		return class
+	}
+	worst := v1alpha1.ActorTrusted
+	for _, p := range paths {
+		class, _ := r.ClassifyAt(id, p)
+		worst = LeastTrusted(worst, class)
+	}
+	return worst
+}
+
+// LeastTrusted is the class that counts where two claims meet.
+func LeastTrusted(a, b v1alpha1.ActorClass) v1alpha1.ActorClass {
+	if distrust(b) > distrust(a) {
+		return b
+	}
+	return a
+}
+
+func distrust(class v1alpha1.ActorClass) int {
+	switch class {
+	case v1alpha1.ActorTrusted:
+		return 0
+	case v1alpha1.ActorSystem:
+		return 1
+	case v1alpha1.ActorExpected:
+		return 2
+	case v1alpha1.ActorUnknown:
+		return 3
+	case v1alpha1.ActorForeign:
+		return 4
+	default:
+		return 5
+	}
+}

@@ -1,0 +1,169 @@
+// SPDX-License-Identifier: Apache-2.0
+
+package specguard
+
+import (
+	"slices"
+	"time"
+
+	metav1 "k8s.io/apimachinery/pkg/apis/meta/v1"
+
+	"github.com/plumbline-dev/plumbline/pkg/apis/plumbline/v1alpha1"
+	"github.com/plumbline-dev/plumbline/pkg/specguard/canon"
+)
+
+// HashAbsent stands for the hash of an object that is gone; to accept that it
+// is gone, accept.hash must say so.
+const HashAbsent = "absent"
+
+// Bounds of what a Baseline shows and of what is remembered between steps.
+const (
+	maxFindings = 64
+	maxTracked  = 512 // findings kept in memory with their actors
+	maxMasks    = 32
+	maxFlips    = 16
+	maxPending  = 16
+	maxTrail    = 64
+	maxValue    = 1024 // bytes of a value shown
+)
+
+// State is everything that is known of one guarded object. Keep it in memory
+// between steps: what it remembers beyond the Baseline only makes attribution
+// of late records and of fights better, never authorises.
+type State struct {
+	// Name of the Baseline; names of revisions follow from it.
+	Name   string
+	Target v1alpha1.BaselineTarget
+	// Authorised is nil when nobody who is trusted created the object.
+	Authorised *v1alpha1.AuthorisedState
+	// Body is the authorised body in canonical form; nil when not loaded.
+	Body []byte
+	// Drift is empty for an object that was never seen.
+	Drift    v1alpha1.DriftState
+	Observed v1alpha1.ObservedState
+	// Findings, worst first; at most 64 of them are shown.
+	Findings      []v1alpha1.Finding
+	FindingsTotal int
+	Masks         []v1alpha1.Mask
+	FirstSeen     time.Time
+	RetiredAt     time.Time
+	CheckedAt     time.Time
+	Flips         []Flip
+	Contention    *v1alpha1.Contention
+
+	pending []pendingWrite
+	trail   []trailEntry
+}
+
+// Flip is one change between InSync and Drifted, or back to an earlier value.
+type Flip struct {
+	At    time.Time
+	By    string
+	Class v1alpha1.ActorClass
+}
+
+// pendingWrite is a write nobody has been named for yet, with what its record
+// will say.
+type pendingWrite struct {
+	before     string // resourceVersion
+	generation int64
+	fullHash   string
+	replicas   string // canonical number, empty when not a change of replicas
+	paths      map[string]string
+}
+
+// trailEntry remembers the value of a path before its last change, and who
+// made that change.
+type trailEntry struct {
+	path   string
+	before string // digest
+	after  string
+	by     string
+}
+
+// NewState is the state of an object that was never seen. name is its
+// BaselineName.
+func NewState(name string, target v1alpha1.BaselineTarget) State {
+	return State{Name: name, Target: target}
+}
+
+// FromBaseline reads a stored Baseline; body is the authorised body, canonical,
+// or nil when it is not loaded (see NeedsBody).
+func FromBaseline(b *v1alpha1.Baseline, body []byte) State {
+	st := State{
+		Name:          b.Name,
+		Target:        b.Spec.Target,
+		Authorised:    b.Spec.Authorised.DeepCopy(),
+		Body:          body,
+		Drift:         b.Status.State,
+		Observed:      b.Status.Observed,
+		Findings:      slices.Clone(b.Status.Findings),
+		FindingsTotal: int(b.Status.FindingsTotal),
+		Masks:         slices.Clone(b.Status.Masks),
+		FirstSeen:     timeOf(b.Status.FirstSeen),
+		RetiredAt:     timeOf(b.Status.RetiredAt),
+		CheckedAt:     timeOf(b.Status.LastCheck),
+		Contention:    b.Status.Contention.DeepCopy(),
+	}
+	for _, at := range b.Status.Flips {
+		st.Flips = append(st.Flips, Flip{At: at.Time})
+	}
+	return st
+}
+
+// WriteStatus fills in what Step decides. Conditions, severity, the next check,
+// the claim, the guards and observedGeneration are the caller's.
+func (s State) WriteStatus(status *v1alpha1.BaselineStatus) {
+	status.State = s.Drift
+	status.Observed = s.Observed
+	status.Findings = slices.Clone(s.Findings[:min(len(s.Findings), maxFindings)])
+	status.FindingsTotal = int32(min(s.FindingsTotal, 1<<31-1))
+	status.Masks = slices.Clone(s.Masks)
+	status.FirstSeen = timeTo(s.FirstSeen)
+	status.RetiredAt = timeTo(s.RetiredAt)
+	status.LastCheck = timeTo(s.CheckedAt)
+	status.Contention = s.Contention.DeepCopy()
+	status.Flips = nil
+	for _, f := range s.Flips[max(0, len(s.Flips)-maxFlips):] {
+		status.Flips = append(status.Flips, metav1.NewTime(f.At))
+	}
+}
+
+// clone copies what Step changes, so that the caller's state stays as it was.
+func (s State) clone() State {
+	s.Authorised = s.Authorised.DeepCopy()
+	s.Contention = s.Contention.DeepCopy()
+	s.Findings = slices.Clone(s.Findings)
+	s.Masks = slices.Clone(s.Masks)
+	s.Flips = slices.Clone(s.Flips)
+	s.pending = slices.Clone(s.pending)
+	s.trail = slices.Clone(s.trail)
+	return s
+}
+
+// authorises tells whether an authorised body is in force: there is one, and
+// its object was not retired.
+func (s State) authorises() bool { return s.Authorised != nil && s.RetiredAt.IsZero() }
+
+func (s State) gvk() canon.GVK { return canon.ParseGVK(s.Target.APIVersion, s.Target.Kind) }
+
+// RetentionOver tells whether a retired Baseline whose object has not come back
+// may be removed.
+func RetentionOver(s State, retention time.Duration, now time.Time) bool {
+	return !s.RetiredAt.IsZero() && s.Observed.Hash == HashAbsent && now.Sub(s.RetiredAt) >= retention
+}
+
+func timeOf(t *metav1.Time) time.Time {
+	if t == nil {
+		return time.Time{}
+	}
+	return t.Time
+}
+
+func timeTo(t time.Time) *metav1.Time {
+	if t.IsZero() {
+		return nil
+	}
+	v := metav1.NewTime(t)
+	return &v
+}

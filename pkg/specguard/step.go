@@ -1,0 +1,293 @@
+// SPDX-License-Identifier: Apache-2.0
+
+package specguard
+
+import (
+	"errors"
+	"fmt"
+	"slices"
+	"time"
+
+	"github.com/plumbline-dev/plumbline/pkg/apis/plumbline/v1alpha1"
+	"github.com/plumbline-dev/plumbline/pkg/specguard/canon"
+	"github.com/plumbline-dev/plumbline/pkg/specguard/diff"
+)
+
+// ErrBodyNeeded is returned by Step when the authorised body decides and
+// State.Body is nil: load it from the BaselineRevision and step again.
+var ErrBodyNeeded = errors.New("the authorised body is needed")
+
+// StampSource says what writes the writer stamp.
+type StampSource uint8
+
+const (
+	// StampInProcess is a MutatingAdmissionPolicy inside the API server, which
+	// overwrites forgeries at every write. The stamp proves the writer.
+	StampInProcess StampSource = iota
+	// StampWebhook is the mutating webhook, where there is no such policy. While
+	// it is away anybody can write the annotation, so a stamp proves its writer
+	// only together with the record of the same write by the same user.
+	StampWebhook
+)
+
+// maxGrace bounds Config.Grace.
+const maxGrace = 500 * time.Millisecond
+
+// Config is what holds for the whole installation.
+type Config struct {
+	// Key of the digests of values; secret, and the same across restarts.
+	Key   []byte
+	Stamp StampSource
+	// StampedRoots are the top-level fields at whose changes the stamp policy
+	// writes; empty means spec alone.
+	StampedRoots []string
+	// Grace is how long the record of a write is waited for, at most 500 ms;
+	// 0 waits for nothing.
+	Grace time.Duration
+}
+
+// Input is one observation and all that it is judged by.
+type Input struct {
+	State       State
+	Observation Observation
+	// Records of this object's writes that are not consumed yet, in any order.
+	Records []WriteRecord
+	// RecordsHealthy says that the reader of records works and is not behind.
+	RecordsHealthy bool
+	Rules          Rules
+	// Accept is spec.accept, nil when it is not set.
+	Accept *v1alpha1.AcceptRequest
+	Now    time.Time
+	Config Config
+}
+
+// Result is what follows from an Input.
+type Result struct {
+	State   State
+	Effects []Effect
+	// Consumed are indices into Input.Records that need not be given again.
+	Consumed []int
+}
+
+// step is the work on one Input.
+type step struct {
+	in  Input
+	gvk canon.GVK
+	// before is the state that came in, st the one that is becoming.
+	before, st State
+	effects    []Effect
+	consumed   map[int]struct{}
+	retry      time.Duration
+
+	obs  *Present
+	doc  *canon.Document // what is observed
+	body []byte          // its canonical form
+	full canon.Hash
+	// want is the authorised body; nil while none is in force.
+	want *canon.Document
+	// parts are the differences from it, taken apart for the expectations.
+	parts   []diff.Change
+	written []writtenChange
+}
+
+// writtenChange is a change of the write at hand, with its judgement.
+type writtenChange struct {
+	diff.Change
+	actor v1alpha1.Actor
+	mask  string // name of the rule that masks it, empty if none
+	// authorised changes move the authorised body, as far as they have a place.
+	authorised bool
+	// withheld changes would be, but for the drift that they wrote over.
+	withheld bool
+	// late: not a write of this step, but one that is only now explained.
+	late bool
+}
+
+// Step judges one observation: the authorised state moves only by the paths of
+// a proven write of somebody trusted, or by an accept. Rules and reasons are in
+// docs/designs/0002-attribution.md. The error is ErrBodyNeeded, or says that
+// the authorised body cannot be read; the state then stays as it was.
+func Step(in Input) (Result, error) {
+	s := &step{
+		in: in, gvk: in.State.gvk(), before: in.State, st: in.State.clone(),
+		consumed: map[int]struct{}{},
+	}
+	var err error
+	switch o := in.Observation.(type) {
+	case Present:
+		s.obs = &o
+		err = s.present()
+	case Absent:
+		s.absent(&o)
+	case Unknown:
+		s.unknown(o.Why)
+	default:
+		s.unknown("nothing was observed")
+	}
+	switch {
+	case err != nil:
+		return Result{State: in.State}, err
+	case s.retry > 0:
+		return Result{State: in.State, Effects: []Effect{Retry{After: s.retry}}}, nil
+	}
+	r := Result{State: s.st, Effects: s.effects}
+	for i := range s.consumed {
+		r.Consumed = append(r.Consumed, i)
+	}
+	slices.Sort(r.Consumed)
+	return r, nil
+}
+
+// NeedsBody tells whether Step will need State.Body. When it need not be
+// loaded, the object is what it was when it was last found in sync.
+func NeedsBody(st State, o Observation, rules Rules, accept *v1alpha1.AcceptRequest) bool {
+	p, ok := o.(Present)
+	if !ok || !st.authorises() || st.Body != nil || rules.Empty() {
+		return false
+	}
+	if accept != nil || st.FindingsTotal > 0 || len(st.Masks) > 0 || st.Observed.UID != p.UID || st.Observed.Hash != st.Authorised.Hash {
+		return true
+	}
+	doc, err := canon.Parse(p.Body, st.gvk())
+	if err != nil {
+		return true
+	}
+	defer doc.Release()
+	if p.Prev != nil && string(doc.Hash()) != st.Observed.FullHash { // somebody made a benign change: say who
+		return true
+	}
+	return string(doc.Hash(rules.Excluded()...)) != st.Authorised.Hash
+}
+
+// unknown changes nothing but the state: no data is never a finding.
+func (s *step) unknown(why string) {
+	if s.st.Drift != v1alpha1.StateUnknown {
+		s.event(EventWarning, ReasonUnreadable, "the object cannot be read, the last findings stand: %s", why)
+	}
+	s.st.Drift = v1alpha1.StateUnknown
+}
+
+func (s *step) present() error {
+	if s.in.Rules.Empty() { // suspended or no longer guarded: nothing is judged
+		return nil
+	}
+	doc, err := canon.Parse(s.obs.Body, s.gvk)
+	if err != nil {
+		s.unknown(err.Error())
+		return nil
+	}
+	s.doc, s.full, s.body = doc, doc.Hash(), doc.AppendCanonical(nil)
+	if s.unchangedInSync() {
+		s.concludeUnchanged()
+		return nil
+	}
+	if s.st.authorises() {
+		if err := s.loadAuthorised(); err != nil {
+			return err
+		}
+	}
+	switch {
+	case !s.st.authorises():
+		err = s.withoutAuthority()
+	case s.st.Observed.UID != "" && s.st.Observed.UID != s.obs.UID:
+		err = s.replaced()
+	default:
+		err = s.transition()
+	}
+	if err != nil || s.retry > 0 {
+		return err
+	}
+	return s.finish()
+}
+
+// finish compares, honours an accept, and draws the conclusions.
+func (s *step) finish() error {
+	if s.st.authorises() {
+		s.explainLate()
+		s.compare()
+	}
+	hash, err := s.observedHash()
+	if err != nil {
+		return err
+	}
+	if s.in.Accept != nil {
+		if hash, err = s.honourAccept(hash); err != nil {
+			return err
+		}
+	}
+	s.conclude(hash)
+	return nil
+}
+
+// unchangedInSync is the case of nearly every resync: no body is needed.
+func (s *step) unchangedInSync() bool {
+	return s.st.authorises() && s.st.Body == nil && !NeedsBody(s.st, *s.obs, s.in.Rules, s.in.Accept)
+}
+
+// loadAuthorised reads the authorised body and back-fills its hash, which
+// changes with the ignore rules and with the version of the hash: never drift.
+func (s *step) loadAuthorised() error {
+	if s.st.Body == nil {
+		return ErrBodyNeeded
+	}
+	want, err := canon.Parse(s.st.Body, s.gvk)
+	if err != nil {
+		return fmt.Errorf("reading the authorised body of %s: %w", s.st.Name, err)
+	}
+	s.want = want
+	if hash := want.Hash(s.in.Rules.Excluded()...); string(hash) != s.st.Authorised.Hash {
+		s.st.Authorised.Hash = string(hash)
+		s.effects = append(s.effects, BackfillHash{Hash: hash})
+	}
+	return nil
+}
+
+// observedHash is the guarded hash of what is observed, see ObservedHash.
+func (s *step) observedHash() (canon.Hash, error) {
+	if !s.st.authorises() {
+		return s.doc.Hash(s.in.Rules.Excluded()...), nil
+	}
+	if s.st.FindingsTotal == 0 {
+		return canon.Hash(s.st.Authorised.Hash), nil
+	}
+	return ObservedHash(s.body, s.st.Body, s.gvk, s.in.Rules, s.st.Masks)
+}
+
+// authorise makes a body the authorised one.
+func (s *step) authorise(body []byte, by string, origin v1alpha1.Origin) error {
+	want, err := canon.Parse(body, s.gvk)
+	if err != nil {
+		return fmt.Errorf("reading the new authorised body of %s: %w", s.st.Name, err)
+	}
+	number := int64(1)
+	if s.st.Authorised != nil {
+		number = s.st.Authorised.Number + 1
+	}
+	s.want, s.st.Body = want, want.AppendCanonical(nil)
+	hash := want.Hash(s.in.Rules.Excluded()...)
+	s.st.RetiredAt = time.Time{}
+	s.st.Authorised = &v1alpha1.AuthorisedState{
+		UID: s.obs.UID, Hash: string(hash), Number: number, By: by, Origin: origin,
+		Revision: RevisionName(s.st.Name, number), At: *timeTo(s.in.Now),
+	}
+	s.effects = append(s.effects, AuthoriseRevision{
+		Number: number, Hash: hash, Body: s.st.Body, By: by, At: s.in.Now, Origin: origin, UID: s.obs.UID,
+	})
+	return nil
+}
+
+func (s *step) event(t EventType, reason EventReason, format string, args ...any) {
+	s.effects = append(s.effects, Event{Type: t, Reason: reason, Message: cut(fmt.Sprintf(format, args...), maxMessageBytes)})
+}
+
+// waitForRecord asks to be called again while the record of a write may still
+// be on its way; false when it is no use to wait (any longer).
+func (s *step) waitForRecord(seenAt time.Time) bool {
+	grace := min(s.in.Config.Grace, maxGrace)
+	waited := s.in.Now.Sub(seenAt)
+	if !s.in.RecordsHealthy || seenAt.IsZero() || waited < 0 || waited >= grace {
+		return false
+	}
+	s.retry = grace - waited
+	return true
+}

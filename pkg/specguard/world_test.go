@@ -1,0 +1,420 @@
+// SPDX-License-Identifier: Apache-2.0
+
+package specguard
+
+import (
+	"fmt"
+	"maps"
+	"slices"
+	"strconv"
+	"strings"
+	"testing"
+	"time"
+
+	metav1 "k8s.io/apimachinery/pkg/apis/meta/v1"
+
+	"github.com/plumbline-dev/plumbline/pkg/apis/plumbline/v1alpha1"
+	"github.com/plumbline-dev/plumbline/pkg/specguard/canon"
+	"github.com/plumbline-dev/plumbline/pkg/specguard/diff"
+)
+
+var (
+	testKey = []byte("a key of this test")
+	testNow = time.Date(2026, 3, 1, 12, 0, 0, 0, time.UTC)
+)
+
+const testDeployment = `{"spec":{"replicas":3,"paused":false,"template":{"metadata":{"labels":{"app":"web"}},
+"spec":{"containers":[{"name":"app","image":"registry.example/shop/web:1","args":["serve","--safe"],
+"env":[{"name":"MODE","value":"live"}],"ports":[{"containerPort":80,"protocol":"TCP"}],
+"resources":{"limits":{"cpu":"1"}}}]}}}}`
+
+// world plays the API server for one object: generation, resourceVersion,
+// writer stamp and managedFields move as kube-apiserver 1.36 moves them, and the
+// watch, the webhook's records and the assessor's memory can each be cut off.
+type world struct {
+	t       testing.TB
+	gvk     canon.GVK
+	now     time.Time
+	rules   Rules
+	guards  []*Guard
+	config  Config
+	healthy bool
+	stamps  bool // the in-process policy is in force
+
+	uid        int
+	rv         int
+	generation int64
+	exists     bool
+	live       Version
+	createdAt  time.Time
+	created    bool // the creation has not been delivered yet
+	seen       *Version
+
+	state   State
+	records []WriteRecord
+	late    []WriteRecord
+	arrived time.Time // of the observation that is being retried
+	effects []Effect
+	steps   int
+
+	remembered *v1alpha1.BaselineStatus
+}
+
+func newWorld(t testing.TB) *world {
+	target := v1alpha1.BaselineTarget{APIVersion: "apps/v1", Kind: "Deployment", Name: "web"}
+	return &world{
+		t: t, gvk: canon.ParseGVK("apps/v1", "Deployment"), now: testNow, stamps: true,
+		config: Config{Key: testKey}, state: NewState("deployments.apps.web", target),
+	}
+}
+
+// guard puts a guard in force that is older than every object made later.
+func (w *world) guard(name string, spec v1alpha1.GuardSpec, createdAt time.Time) {
+	w.t.Helper()
+	if len(spec.Resources) == 0 {
+		spec.Resources = []v1alpha1.GuardedResource{{APIVersion: "apps/v1", Kind: "Deployment"}}
+	}
+	g, errs := Compile(GuardRef{Namespace: "shop", Name: name}, spec, nil, createdAt)
+	if len(errs) > 0 {
+		w.t.Fatalf("guard %s: %v", name, errs)
+	}
+	w.guards = slices.DeleteFunc(w.guards, func(o *Guard) bool { return o.ref == g.ref })
+	w.guards = append(w.guards, g)
+	w.rule()
+}
+
+func (w *world) rule() {
+	set := NewGuardSet(w.guards, nil, System{Executor: "system:serviceaccount:plumbline-system:executor"})
+	w.rules = set.Rules(Query{Namespace: "shop", GVK: w.gvk, Now: w.now})
+}
+
+func (w *world) uidText() string { return "uid-" + strconv.Itoa(w.uid) }
+
+// write is one request that changes the object.
+type write struct {
+	user    string
+	groups  []string
+	sub     string
+	changes []diff.Change
+	record  string // yes, no or late
+	manager string
+	auth    bool
+}
+
+func (w *world) create(wr write, body string) {
+	w.t.Helper()
+	doc := w.parse([]byte(body))
+	w.uid++
+	w.rv++
+	w.exists, w.created, w.seen, w.generation, w.createdAt = true, true, nil, 1, w.now
+	w.live = Version{Body: doc.AppendCanonical(nil), ResourceVersion: strconv.Itoa(w.rv), Generation: 1}
+	w.stamp(wr)
+	w.record(wr, WriteRecord{Operation: OperationCreate, Generation: 1, HashAfter: string(doc.Hash())})
+}
+
+func (w *world) parse(body []byte) *canon.Document {
+	w.t.Helper()
+	doc, err := canon.Parse(body, w.gvk)
+	if err != nil {
+		w.t.Fatalf("body: %v", err)
+	}
+	return doc
+}
+
+func (w *world) stamp(wr write) {
+	if w.stamps && wr.sub == "" {
+		w.live.Writer, w.live.WriterGroups = wr.user, nil
+	}
+}
+
+// update applies the changes; a write that changes nothing is none.
+func (w *world) update(wr write) {
+	w.t.Helper()
+	body, skipped, err := diff.Apply(w.live.Body, w.gvk, wr.changes)
+	if err != nil || len(skipped) > 0 {
+		w.t.Fatalf("writing %v: skipped %v: %v", wr.changes, skipped, err)
+	}
+	before, after := w.parse(w.live.Body), w.parse(body)
+	if before.Hash() == after.Hash() {
+		return
+	}
+	rvBefore := w.live.ResourceVersion
+	w.rv++
+	w.generation++
+	w.live.Body, w.live.Generation, w.live.ResourceVersion = after.AppendCanonical(nil), w.generation, strconv.Itoa(w.rv)
+	w.own(wr, diff.Compare(before, after))
+	w.stamp(wr)
+	r := WriteRecord{Operation: OperationUpdate, Subresource: wr.sub, ResourceVersionBefore: rvBefore}
+	for _, c := range diff.Compare(before, after) {
+		r.Fields = append(r.Fields, c.Path.String())
+	}
+	if wr.sub == "scale" {
+		n, err := strconv.ParseInt(string(after.Root().Get("spec").Get("replicas").Bytes()), 10, 32)
+		if err != nil {
+			w.t.Fatalf("scale: %v", err)
+		}
+		replicas := int32(n)
+		r.Replicas = &replicas
+	} else {
+		r.Generation, r.HashAfter = w.generation, string(after.Hash())
+	}
+	w.record(wr, r)
+}
+
+// own moves the ownership of replicas, the only field these tests look up.
+func (w *world) own(wr write, changes []diff.Change) {
+	for _, c := range changes {
+		if c.Path.String() != "/spec/replicas" {
+			continue
+		}
+		e := metav1.ManagedFieldsEntry{
+			Manager: wr.manager, Operation: metav1.ManagedFieldsOperationUpdate, APIVersion: "apps/v1",
+			Subresource: wr.sub, FieldsV1: metav1.NewFieldsV1(`{"f:spec":{"f:replicas":{}}}`),
+		}
+		if wr.sub == "" {
+			at := metav1.NewTime(w.now)
+			e.Time = &at
+		}
+		w.live.Managers = []metav1.ManagedFieldsEntry{e}
+	}
+}
+
+// statusWrite changes nothing but the resourceVersion.
+func (w *world) statusWrite() {
+	w.rv++
+	w.live.ResourceVersion = strconv.Itoa(w.rv)
+	if w.seen != nil { // the watch delivers it, and nothing changed
+		w.seen.ResourceVersion = w.live.ResourceVersion
+	}
+}
+
+func (w *world) remove(wr write) {
+	w.record(wr, WriteRecord{Operation: OperationDelete, ResourceVersionBefore: w.live.ResourceVersion})
+	w.exists = false
+	w.rv++
+}
+
+func (w *world) record(wr write, r WriteRecord) {
+	r.UID, r.Time, r.FieldManager, r.Authenticated = w.uidText(), w.now, wr.manager, wr.auth
+	r.Identity = Identity{User: wr.user, Groups: wr.groups}
+	switch wr.record {
+	case "", "yes":
+		w.records = append(w.records, r)
+	case "late":
+		w.late = append(w.late, r)
+	case "no":
+	default:
+		w.t.Fatalf("record=%s", wr.record)
+	}
+}
+
+// observe delivers what the watch would: the next version after the last one,
+// or after a relist the version alone.
+func (w *world) observe(relist, terminating bool) {
+	w.t.Helper()
+	if !w.exists {
+		w.step(Absent{Last: w.seen, NamespaceTerminating: terminating, SeenAt: w.now}, nil)
+		w.seen = nil
+		return
+	}
+	live := w.live
+	live.Managers = slices.Clone(w.live.Managers)
+	p := Present{Version: live, UID: w.uidText(), CreatedAt: w.createdAt, Created: w.created && !relist, SeenAt: w.now}
+	if !relist {
+		p.Prev = w.seen
+	}
+	if w.arrived.IsZero() {
+		w.arrived = w.now
+	}
+	p.SeenAt = w.arrived
+	if retried := w.step(p, nil); !retried {
+		w.created, w.seen, w.arrived = false, &live, time.Time{}
+	}
+}
+
+// step tells whether nothing was decided yet.
+func (w *world) step(o Observation, accept *v1alpha1.AcceptRequest) (retried bool) {
+	w.t.Helper()
+	in := Input{
+		State: w.state, Observation: o, Records: w.records, RecordsHealthy: w.healthy,
+		Rules: w.rules, Accept: accept, Now: w.now, Config: w.config,
+	}
+	r, err := Step(in)
+	if err != nil {
+		w.t.Fatalf("step: %v", err)
+	}
+	w.steps++
+	w.state, w.effects = r.State, append(w.effects, r.Effects...)
+	for _, i := range slices.Backward(r.Consumed) {
+		w.records = slices.Delete(w.records, i, i+1)
+	}
+	w.checkInvariants(o)
+	_, retried = lastEffect(r.Effects).(Retry)
+	return retried
+}
+
+func lastEffect(effects []Effect) Effect {
+	if len(effects) == 0 {
+		return nil
+	}
+	return effects[len(effects)-1]
+}
+
+// checkInvariants holds after every step of every test: findings are empty if
+// and only if the observed hash is the authorised one.
+func (w *world) checkInvariants(o Observation) {
+	w.t.Helper()
+	st := w.state
+	if w.rules.Empty() {
+		return
+	}
+	p, ok := o.(Present)
+	if !ok || st.Observed.ResourceVersion != p.ResourceVersion || st.Drift == v1alpha1.StateUnknown || !st.authorises() {
+		return
+	}
+	hash, err := ObservedHash(p.Body, st.Body, w.gvk, w.rules, st.Masks)
+	if err != nil {
+		w.t.Fatalf("observed hash: %v", err)
+	}
+	if string(hash) != st.Observed.Hash {
+		w.t.Fatalf("observed hash is %s, the status says %s", hash, st.Observed.Hash)
+	}
+	own, err := GuardedHash(st.Body, w.gvk, w.rules)
+	if err != nil || string(own) != st.Authorised.Hash {
+		w.t.Fatalf("authorised hash is %s of body %s (%v)", st.Authorised.Hash, own, err)
+	}
+	if (st.FindingsTotal == 0) != (st.Observed.Hash == st.Authorised.Hash) {
+		w.t.Fatalf("%d findings, but observed %s and authorised %s", st.FindingsTotal, st.Observed.Hash, st.Authorised.Hash)
+	}
+	if (st.FindingsTotal == 0) != (st.Drift == v1alpha1.StateInSync) {
+		w.t.Fatalf("%d findings and state %s", st.FindingsTotal, st.Drift)
+	}
+}
+
+// restart forgets everything that is not in the Baseline and its revision.
+func (w *world) restart() {
+	var status v1alpha1.BaselineStatus
+	w.state.WriteStatus(&status)
+	w.restartWith(status)
+}
+
+func (w *world) restartWith(status v1alpha1.BaselineStatus) {
+	b := &v1alpha1.Baseline{Status: status}
+	b.Name, b.Spec.Target, b.Spec.Authorised = w.state.Name, w.state.Target, w.state.Authorised
+	w.state = FromBaseline(b, w.state.Body)
+	w.seen = nil
+}
+
+// report is what a person sees.
+func (w *world) report() string {
+	var b strings.Builder
+	st := w.state
+	fmt.Fprintf(&b, "%s", cmpOr(string(st.Drift), "never seen"))
+	if a := st.Authorised; a != nil {
+		fmt.Fprintf(&b, ", revision %d %s", a.Number, a.Origin)
+		if a.By != "" {
+			fmt.Fprintf(&b, " by %s", a.By)
+		}
+	} else {
+		b.WriteString(", nothing authorised")
+	}
+	if !st.RetiredAt.IsZero() {
+		b.WriteString(", retired")
+	}
+	b.WriteString("\n")
+	for _, f := range st.Findings {
+		fmt.Fprintf(&b, "  finding %s %s %s/%s: %s -> %s by %s\n", cmpOr(f.Path, "(object)"), f.Operation, f.Type, f.Class,
+			cmpOr(f.Before, "-"), cmpOr(f.After, "-"), showActor(f.Actor))
+	}
+	for _, m := range st.Masks {
+		fmt.Fprintf(&b, "  mask %s = %s under %s by %s\n", m.Path, m.Value, m.Rule, showActor(m.Actor))
+	}
+	if c := st.Contention; c != nil {
+		fmt.Fprintf(&b, "  contended: %s\n", strings.Join(c.With, ", "))
+	}
+	for _, e := range w.effects {
+		fmt.Fprintf(&b, "  %s\n", showEffect(e))
+	}
+	w.effects = nil
+	return b.String()
+}
+
+func cmpOr(a, b string) string {
+	if a == "" {
+		return b
+	}
+	return a
+}
+
+func showActor(a v1alpha1.Actor) string {
+	text := fmt.Sprintf("%s (%s, %s", cmpOr(a.User, "?"), a.Class, a.Source)
+	if a.FieldManager != "" && a.User == "" {
+		text += " " + a.FieldManager
+	}
+	return text + ")"
+}
+
+func showEffect(e Effect) string {
+	switch e := e.(type) {
+	case AuthoriseRevision:
+		return fmt.Sprintf("effect: store revision %d", e.Number)
+	case BackfillHash:
+		return "effect: back-fill hash"
+	case ClearAccept:
+		return "effect: clear accept"
+	case RemoveBaseline:
+		return "effect: remove baseline"
+	case Recheck:
+		return fmt.Sprintf("effect: look again in %s", e.After)
+	case Retry:
+		return fmt.Sprintf("effect: retry in %s", e.After)
+	case Event:
+		return fmt.Sprintf("%s %s: %s", e.Type, e.Reason, shortHashes(e.Message))
+	default:
+		return fmt.Sprintf("effect: %T", e)
+	}
+}
+
+// shortHashes keeps hashes out of scripts: they say nothing to a reader.
+func shortHashes(text string) string {
+	words := strings.Fields(text)
+	for i, word := range words {
+		if strings.HasPrefix(word, "pl1:") {
+			words[i] = "<hash>"
+		}
+	}
+	return strings.Join(words, " ")
+}
+
+// parseChanges reads "path = json" and "path gone" lines.
+func parseChanges(t testing.TB, body []byte, gvk canon.GVK, input string) []diff.Change {
+	t.Helper()
+	doc, err := canon.Parse(body, gvk)
+	if err != nil {
+		t.Fatal(err)
+	}
+	var changes []diff.Change
+	for line := range strings.Lines(input) {
+		line = strings.TrimSpace(line)
+		if line == "" {
+			continue
+		}
+		text, value, set := strings.Cut(line, " = ")
+		text = strings.TrimSuffix(text, " gone")
+		path, err := canon.ParsePath(text)
+		if err != nil {
+			t.Fatal(err)
+		}
+		c := diff.Change{Path: path, Op: diff.Removed}
+		if set {
+			c.Op, c.After = diff.Added, []byte(value)
+			if doc.Root().Follow(path).Exists() {
+				c.Op = diff.Changed
+			}
+		}
+		changes = append(changes, c)
+	}
+	return changes
+}
+
+func sortedKeys[V any](m map[string]V) []string { return slices.Sorted(maps.Keys(m)) }

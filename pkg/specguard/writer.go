@@ -1,0 +1,211 @@
+// SPDX-License-Identifier: Apache-2.0
+
+package specguard
+
+import (
+	"slices"
+	"strconv"
+	"strings"
+
+	"github.com/plumbline-dev/plumbline/pkg/apis/plumbline/v1alpha1"
+	"github.com/plumbline-dev/plumbline/pkg/specguard/canon"
+	"github.com/plumbline-dev/plumbline/pkg/specguard/diff"
+)
+
+// writer is who made a write, as far as it is known.
+type writer struct {
+	id      Identity
+	source  v1alpha1.ActorSource
+	manager string
+	// proven: the stamp names the author of exactly this write. Nothing else
+	// authorises.
+	proven bool
+	// guessed: the user made the last write, but perhaps not this change.
+	guessed bool
+	// excuses: a record that may turn a change into a mask.
+	excuses bool
+}
+
+func (w writer) known() bool { return w.id.User != "" }
+
+// ruleTrustedScale names the mask over a change of replicas that a trusted
+// writer made through /scale: there is no stamp to prove it, so it is masked
+// and not authorised.
+const ruleTrustedScale = "trusted-writer-scale"
+
+// judge says what a change by a writer is: authorised, masked, or a finding.
+func (s *step) judge(c diff.Change, w writer) writtenChange {
+	class, rule := s.in.Rules.ClassifyAt(w.id, c.Path)
+	j := writtenChange{Change: c, actor: v1alpha1.Actor{
+		User: cut(w.id.User, maxIdentityBytes), Class: class, Source: w.source, FieldManager: cut(w.manager, 256),
+	}}
+	switch {
+	case !w.known(), w.guessed:
+		j.actor.Class = v1alpha1.ActorUnknown
+	case class == v1alpha1.ActorTrusted && w.proven:
+		j.authorised = true
+	case class == v1alpha1.ActorTrusted && w.excuses && throughScale(s.gvk, c):
+		j.mask = ruleTrustedScale
+	case class == v1alpha1.ActorExpected && (w.proven || w.excuses):
+		j.mask = rule
+	}
+	return j
+}
+
+// throughMain tells whether a write must have come through the main resource,
+// where it is stamped: because it changed what no subresource can, because the
+// stamp moved, or because managedFields prove it. The last is believed only of
+// two versions that followed each other: between others, an entry may have been
+// edited.
+func (s *step) throughMain(changes []diff.Change, stampBefore string, now *Version, contiguous bool) bool {
+	ambiguous := 0
+	for _, c := range changes {
+		if !s.stamped(c.Path) {
+			continue
+		}
+		if !throughSubresource(s.gvk, c) {
+			return true
+		}
+		if contiguous && mainOwns(now.Managers, c.Path) {
+			ambiguous++
+		}
+	}
+	if stampBefore != now.Writer {
+		return true
+	}
+	return len(changes) > 0 && ambiguous == len(changes)
+}
+
+// stamped tells whether the stamp policy writes when this path changes.
+func (s *step) stamped(p canon.Path) bool {
+	segments := p.Segments()
+	if len(segments) == 0 {
+		return false
+	}
+	if len(s.in.Config.StampedRoots) == 0 {
+		return segments[0].Name() == "spec"
+	}
+	return slices.Contains(s.in.Config.StampedRoots, segments[0].Name())
+}
+
+// throughSubresource tells whether a change could have come through a
+// subresource that is not stamped: /scale, pods/resize, pods/ephemeralcontainers.
+func throughSubresource(gvk canon.GVK, c diff.Change) bool {
+	if throughScale(gvk, c) {
+		return true
+	}
+	if gvk.Group != "" || gvk.Kind != "Pod" {
+		return false
+	}
+	tokens := pathTokens(c.Path)
+	if len(tokens) < 2 || tokens[0] != "spec" {
+		return false
+	}
+	return tokens[1] == "ephemeralContainers" || tokens[1] == "resources" ||
+		len(tokens) > 3 && slices.Contains(containerLists, tokens[1]) && tokens[3] == "resources"
+}
+
+// throughScale tells whether a change could have come through /scale. A custom
+// kind names its own field for that, so there it may be any number.
+func throughScale(gvk canon.GVK, c diff.Change) bool {
+	switch {
+	case gvk.Group == "apps" && gvk.Kind != "DaemonSet", gvk.Group == "" && gvk.Kind == "ReplicationController":
+		return c.Path.String() == "/spec/replicas"
+	case !strings.Contains(gvk.Group, ".") || strings.HasSuffix(gvk.Group, ".k8s.io"):
+		return false
+	default:
+		return isCount(c.Before) && isCount(c.After)
+	}
+}
+
+// isCount tells whether a value is absent or a number that replicas could be.
+func isCount(raw []byte) bool {
+	if raw == nil {
+		return true
+	}
+	_, err := strconv.ParseInt(string(raw), 10, 32)
+	return err == nil
+}
+
+// stampWriter is the author that the stamp of a version names.
+func stampWriter(v *Version, proven bool) writer {
+	return writer{
+		id:     Identity{User: v.Writer, Groups: v.WriterGroups},
+		source: v1alpha1.ActorSourceWriterStamp,
+		proven: proven, guessed: !proven,
+	}
+}
+
+// traces is what is left when neither stamp nor record names the writer.
+func traces(v *Version, path canon.Path) writer {
+	if manager, _, ok := managerOf(v.Managers, path); ok {
+		return writer{source: v1alpha1.ActorSourceManagedFields, manager: manager}
+	}
+	return writer{source: v1alpha1.ActorSourceNone}
+}
+
+// recordWriter is the author that one of several records of the same write
+// names: the least trusted, for anybody may have sent the others.
+func (s *step) recordWriter(records []int, paths []canon.Path) writer {
+	best := -1
+	worst := v1alpha1.ActorTrusted
+	for _, i := range records {
+		s.consumed[i] = struct{}{}
+		class := s.in.Rules.Classify(s.in.Records[i].Identity, paths)
+		if best < 0 || LeastTrusted(worst, class) != worst {
+			best, worst = i, class
+		}
+	}
+	r := s.in.Records[best]
+	return writer{
+		id: r.Identity, source: v1alpha1.ActorSourceAdmission, manager: r.FieldManager,
+		excuses: r.Authenticated || !s.in.Rules.AuthenticatedDeletes(),
+	}
+}
+
+// recordsWhere are the indices of this object's records that match, DELETEs
+// left out.
+func (s *step) recordsWhere(match func(*WriteRecord) bool) []int {
+	var found []int
+	for i := range s.in.Records {
+		r := &s.in.Records[i]
+		if r.UID == s.obs.UID && r.Operation != OperationDelete && match(r) {
+			found = append(found, i)
+		}
+	}
+	return found
+}
+
+// exactRecords are those of one write: same resourceVersion before, same body
+// or replicas after.
+func (s *step) exactRecords(before string, fullHash canon.Hash, replicas string) []int {
+	return s.recordsWhere(func(r *WriteRecord) bool {
+		return before != "" && r.ResourceVersionBefore == before && (r.HashAfter == string(fullHash) || r.scaledTo(replicas))
+	})
+}
+
+// scaledTo tells whether the record is of a /scale to that number.
+func (r *WriteRecord) scaledTo(replicas string) bool {
+	return r.Subresource == "scale" && r.Replicas != nil && replicas != "" && strconv.Itoa(int(*r.Replicas)) == replicas
+}
+
+// scaledValue is what a write that may be a /scale set, as text; empty when it
+// was none.
+func scaledValue(gvk canon.GVK, changes []diff.Change) string {
+	if len(changes) != 1 || !throughScale(gvk, changes[0]) {
+		return ""
+	}
+	return string(changes[0].After)
+}
+
+func sameUser(records []WriteRecord, indices []int, user string) bool {
+	return slices.ContainsFunc(indices, func(i int) bool { return records[i].User == user })
+}
+
+func changedPaths(changes []diff.Change) []canon.Path {
+	paths := make([]canon.Path, len(changes))
+	for i, c := range changes {
+		paths[i] = c.Path
+	}
+	return paths
+}
