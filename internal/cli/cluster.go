@@ -1,0 +1,115 @@
+// SPDX-License-Identifier: Apache-2.0
+
+package cli
+
+import (
+	"context"
+	"fmt"
+	"slices"
+
+	authenticationv1 "k8s.io/api/authentication/v1"
+	corev1 "k8s.io/api/core/v1"
+	"k8s.io/apimachinery/pkg/api/meta"
+	metav1 "k8s.io/apimachinery/pkg/apis/meta/v1"
+	"k8s.io/apimachinery/pkg/runtime"
+	"k8s.io/client-go/rest"
+	"sigs.k8s.io/controller-runtime/pkg/client"
+
+	"github.com/plumbline-dev/plumbline/pkg/apis/plumbline/v1alpha1"
+)
+
+// cluster is the API server that the flags and the kubeconfig name.
+type cluster struct {
+	client.WithWatch
+	mapper meta.RESTMapper
+	// namespace is that of -n, else of the kubeconfig's context.
+	namespace string
+	// live reads one object as the server writes it: the hash is over these
+	// bytes, and a decoded object would have lost some of their digits.
+	live func(ctx context.Context, mapping *meta.RESTMapping, namespace, name string) ([]byte, error)
+}
+
+func newScheme() (*runtime.Scheme, error) {
+	scheme := runtime.NewScheme()
+	for _, add := range []func(*runtime.Scheme) error{
+		v1alpha1.AddToScheme, corev1.AddToScheme, authenticationv1.AddToScheme, metav1.AddMetaToScheme,
+	} {
+		if err := add(scheme); err != nil {
+			return nil, fmt.Errorf("registering kinds: %w", err)
+		}
+	}
+	return scheme, nil
+}
+
+// The client's own limits, as kubectl has them: the server's priority and
+// fairness is what protects it.
+const (
+	clientQPS   = 50
+	clientBurst = 300
+)
+
+// connectByFlags builds the clients; nothing is sent yet.
+func (a *app) connectByFlags() (*cluster, error) {
+	config, err := a.config.ToRESTConfig()
+	if err != nil {
+		return nil, err
+	}
+	config = rest.CopyConfig(config)
+	config.QPS, config.Burst = clientQPS, clientBurst
+	config.WarningHandler = rest.NewWarningWriter(a.ErrOut, rest.WarningWriterOptions{Deduplicate: true})
+	namespace, _, err := a.config.ToRawKubeConfigLoader().Namespace()
+	if err != nil {
+		return nil, err
+	}
+	mapper, err := a.config.ToRESTMapper()
+	if err != nil {
+		return nil, err
+	}
+	scheme, err := newScheme()
+	if err != nil {
+		return nil, err
+	}
+	api, err := client.NewWithWatch(config, client.Options{Scheme: scheme, Mapper: mapper})
+	if err != nil {
+		return nil, err
+	}
+	discovery, err := a.config.ToDiscoveryClient()
+	if err != nil {
+		return nil, err
+	}
+	return &cluster{WithWatch: api, mapper: mapper, namespace: namespace, live: liveReader(discovery.RESTClient())}, nil
+}
+
+func liveReader(raw rest.Interface) func(context.Context, *meta.RESTMapping, string, string) ([]byte, error) {
+	return func(ctx context.Context, mapping *meta.RESTMapping, namespace, name string) ([]byte, error) {
+		root := []string{"/apis", mapping.Resource.Group}
+		if mapping.Resource.Group == "" {
+			root = []string{"/api"}
+		}
+		path := slices.Concat(root, []string{mapping.Resource.Version, "namespaces", namespace, mapping.Resource.Resource, name})
+		result := raw.Get().AbsPath(path...).SetHeader("Accept", "application/json").Do(ctx)
+		if err := result.Error(); err != nil { // with the server's own words, unlike Raw's
+			return nil, err
+		}
+		return result.Raw()
+	}
+}
+
+// whoami is the authenticated user, as the API server names it; with --as the
+// impersonated one.
+func (c *cluster) whoami(ctx context.Context) (string, error) {
+	review := &authenticationv1.SelfSubjectReview{}
+	if err := c.Create(ctx, review); err != nil {
+		return "", fmt.Errorf("asking the server who you are: %w", err)
+	}
+	return review.Status.UserInfo.Username, nil
+}
+
+func (c *cluster) baseline(ctx context.Context, t target) (*v1alpha1.Baseline, error) {
+	baseline := &v1alpha1.Baseline{}
+	key := client.ObjectKey{Namespace: t.namespace, Name: t.baselineName()}
+	if err := c.Get(ctx, key, baseline); err != nil {
+		return nil, t.explainMissingBaseline(err)
+	}
+	return baseline, nil
+}

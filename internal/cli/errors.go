@@ -1,0 +1,129 @@
+// SPDX-License-Identifier: Apache-2.0
+
+package cli
+
+import (
+	"errors"
+	"fmt"
+	"io"
+	"net"
+	"net/url"
+	"strings"
+
+	"github.com/spf13/cobra"
+	apierrors "k8s.io/apimachinery/pkg/api/errors"
+	"k8s.io/apimachinery/pkg/api/meta"
+)
+
+// Exit codes. Commands that answer a question by exit code keep 1 for the
+// answer and use 2 for failures, as kubectl diff does.
+const (
+	exitOK        = 0
+	exitFailure   = 1
+	exitDifferent = 1
+	exitTrouble   = 2
+)
+
+// troubleAnnotation marks commands whose exit code 1 is an answer.
+const troubleAnnotation = "plumbline.dev/exit-code-on-error"
+
+// exitError carries an exit code. A nil err prints nothing: the command has said
+// everything already.
+type exitError struct {
+	code int
+	err  error
+}
+
+func (e *exitError) Error() string {
+	if e.err == nil {
+		return fmt.Sprintf("exit code %d", e.code)
+	}
+	return e.err.Error()
+}
+
+func (e *exitError) Unwrap() error { return e.err }
+
+// usageError is a mistake in the command line, answered with a hint.
+type usageError struct {
+	command string
+	message string
+}
+
+func (e *usageError) Error() string {
+	return fmt.Sprintf("%s\nSee '%s -h' for help and examples", e.message, e.command)
+}
+
+func usageErrorf(cmd *cobra.Command, format string, args ...any) error {
+	return &usageError{command: displayPath(cmd), message: fmt.Sprintf(format, args...)}
+}
+
+// report prints err as kubectl would and returns the exit code.
+func report(cmd *cobra.Command, err error, stderr io.Writer) int {
+	if err == nil {
+		return exitOK
+	}
+	code := exitFailure
+	if cmd != nil && cmd.Annotations[troubleAnnotation] != "" {
+		code = exitTrouble
+	}
+	if carried, ok := errors.AsType[*exitError](err); ok {
+		if code = carried.code; carried.err == nil {
+			return code
+		}
+	}
+	fmt.Fprintln(stderr, message(err))
+	return code
+}
+
+// message words err as kubectl words it, so that scripts which know kubectl's
+// errors know ours.
+func message(err error) string {
+	if joined, ok := err.(interface{ Unwrap() []error }); ok { // the outermost alone: one line for each part
+		lines := make([]string, 0, len(joined.Unwrap()))
+		for _, e := range joined.Unwrap() {
+			lines = append(lines, message(e))
+		}
+		return strings.Join(lines, "\n")
+	}
+	if status, ok := errors.AsType[*apierrors.StatusError](err); ok {
+		return serverMessage(err, status)
+	}
+	if failed, ok := errors.AsType[*url.Error](err); ok {
+		return connectionMessage(failed)
+	}
+	if meta.IsNoMatchError(err) && strings.Contains(err.Error(), "plumbline.dev") {
+		return `error: the server doesn't have the resource type "baselines": is Plumbline installed in this cluster?`
+	}
+	return prefixed(err.Error())
+}
+
+func serverMessage(err error, status *apierrors.StatusError) string {
+	if status.ErrStatus.Reason == "" {
+		return prefixed(err.Error())
+	}
+	text := status.ErrStatus.Message
+	if op, ok := strings.CutSuffix(err.Error(), status.Error()); ok {
+		text = op + text // what was being done when the server refused
+	}
+	return fmt.Sprintf("Error from server (%s): %s", status.ErrStatus.Reason, text)
+}
+
+// connectionMessage gives the two sentences kubectl has for a server that
+// cannot be reached.
+func connectionMessage(failed *url.Error) string {
+	if _, ok := errors.AsType[*net.OpError](failed); ok && strings.Contains(failed.Err.Error(), "connection refused") {
+		host := failed.URL
+		if u, err := url.Parse(failed.URL); err == nil {
+			host = u.Host
+		}
+		return fmt.Sprintf("The connection to the server %s was refused - did you specify the right host or port?", host)
+	}
+	return fmt.Sprintf("Unable to connect to the server: %v", failed.Err)
+}
+
+func prefixed(text string) string {
+	if strings.HasPrefix(text, "error: ") {
+		return text
+	}
+	return "error: " + text
+}

@@ -1,0 +1,347 @@
+// SPDX-License-Identifier: Apache-2.0
+
+package cli
+
+import (
+	"bytes"
+	"cmp"
+	"context"
+	"encoding/json"
+	"fmt"
+	"slices"
+	"strings"
+
+	"github.com/spf13/cobra"
+	"k8s.io/apimachinery/pkg/apis/meta/v1/unstructured"
+
+	"github.com/plumbline-dev/plumbline/pkg/apis/plumbline/v1alpha1"
+	"github.com/plumbline-dev/plumbline/pkg/specguard/canon"
+)
+
+type hashOptions struct {
+	filenames []string
+	algorithm string
+	bare      bool
+	output    string
+}
+
+func (a *app) hashCommand() *cobra.Command {
+	var o hashOptions
+	cmd := &cobra.Command{
+		Use:   "hash (-f FILE | TYPE/NAME)",
+		Short: "Print the canonical hash of documents or of a live object",
+		Long: `Print the canonical hash of each JSON or YAML document, one line each, or of a
+live object beside the stamp that admission left on it.
+
+With -f no cluster is needed. Input that begins with { is one strict JSON
+document; anything else is a stream of YAML documents, read as kubectl reads
+them. Duplicate keys, data after the document, a document that is not an object
+and input without any document are errors that name file and byte offset; then
+nothing is printed on standard output.
+
+The pl1 algorithm covers all but apiVersion, kind, metadata and status; ddem002
+covers .spec. With --bare the document is the spec itself: the hash is that of
+an object with this spec and no kind. A manifest has the hash of the live object
+only if it states every default.
+
+A live object can carry a stamp older than itself: a write through /scale
+changes the object and cannot change the stamp.`,
+		Example: examples(
+			"# The hash of each document of a manifest", "%s hash -f deploy.yaml",
+			"# Of what the API server has, with kind, namespace and name", "kubectl get deploy web -o yaml | %s hash -f - -o wide",
+			"# Compare with a system that uses DD-EM-002, from a bare spec", "%s hash -f spec.json --bare --algorithm ddem002",
+			"# The live hash and the stamp of a Deployment", "%s hash deploy/web"),
+		RunE: func(cmd *cobra.Command, args []string) error {
+			return a.hash(cmd, args, o)
+		},
+		ValidArgsFunction: a.completeObject,
+	}
+	cmd.Flags().StringArrayVarP(&o.filenames, "filename", "f", nil, "File with JSON or YAML documents, or - for standard input. May be given several times.")
+	cmd.Flags().StringVar(&o.algorithm, "algorithm", string(canon.PL1), "Algorithm: pl1 or ddem002.")
+	cmd.Flags().BoolVar(&o.bare, "bare", false, "The document is the spec itself. Only with -f.")
+	addOutputFlag(cmd, &o.output, "json", "yaml", "wide")
+	completeValues(cmd, "algorithm", string(canon.PL1), string(canon.DDEM002))
+	mustMarkFilename(cmd, "filename", "json", "yaml", "yml")
+	return cmd
+}
+
+func (a *app) hash(cmd *cobra.Command, args []string, o hashOptions) error {
+	algorithm, err := parseAlgorithm(cmd, o.algorithm)
+	if err != nil {
+		return err
+	}
+	if err := checkOutput(cmd, o.output, "json", "yaml", "wide"); err != nil {
+		return err
+	}
+	switch {
+	case len(o.filenames) > 0 && len(args) > 0:
+		return usageErrorf(cmd, "-f and TYPE/NAME exclude each other")
+	case len(o.filenames) > 0:
+		return a.hashFiles(cmd, algorithm, o)
+	case len(args) == 0:
+		return usageErrorf(cmd, "give documents with -f FILE (- for standard input), or a live object as TYPE/NAME")
+	case o.bare:
+		return usageErrorf(cmd, "--bare needs -f")
+	default:
+		return a.hashLive(cmd, args, algorithm, o.output)
+	}
+}
+
+func parseAlgorithm(cmd *cobra.Command, name string) (canon.Algorithm, error) {
+	switch algorithm := canon.Algorithm(name); algorithm {
+	case canon.PL1, canon.DDEM002:
+		return algorithm, nil
+	default:
+		return "", usageErrorf(cmd, "unknown algorithm %q, want %s or %s", name, canon.PL1, canon.DDEM002)
+	}
+}
+
+// hashed is one line of output.
+type hashed struct {
+	Hash       canon.Hash `json:"hash"`
+	File       string     `json:"file"`
+	Document   int        `json:"document"`
+	APIVersion string     `json:"apiVersion,omitempty"`
+	Kind       string     `json:"kind,omitempty"`
+	Namespace  string     `json:"namespace,omitempty"`
+	Name       string     `json:"name,omitempty"`
+}
+
+// hashFiles prints all or nothing: half of the lines would pass for the whole.
+func (a *app) hashFiles(cmd *cobra.Command, algorithm canon.Algorithm, o hashOptions) error {
+	if first := slices.Index(o.filenames, "-"); first >= 0 && slices.Contains(o.filenames[first+1:], "-") {
+		return usageErrorf(cmd, "-f - can be given once")
+	}
+	var all []hashed
+	for _, filename := range o.filenames {
+		source, data, err := openInput(filename, a.In)
+		if err != nil {
+			return err
+		}
+		docs, err := readDocuments(source, data)
+		if err != nil {
+			return err
+		}
+		for i := range docs {
+			h, err := hashDocument(&docs[i], algorithm, o.bare)
+			if err != nil {
+				return err
+			}
+			all = append(all, h)
+			a.warnAbout(&docs[i], h, algorithm, o.bare)
+		}
+	}
+	return a.printHashes(all, o.output)
+}
+
+func (a *app) printHashes(all []hashed, output string) error {
+	if output == "json" || output == "yaml" {
+		return a.printStructured(output, map[string]any{"items": all})
+	}
+	var b strings.Builder
+	for _, h := range all {
+		b.WriteString(string(h.Hash))
+		if output == "wide" {
+			fmt.Fprintf(&b, "  %s/%s/%s", orDash(h.Kind), orDash(h.Namespace), orDash(h.Name))
+		}
+		b.WriteByte('\n')
+	}
+	return a.print(b.String())
+}
+
+// orDash also keeps a hostile name from adding lines.
+func orDash(text string) string {
+	if text == "" {
+		return "-"
+	}
+	return printable(text)
+}
+
+// warnAbout names the cases in which the one hash that was asked for is
+// likely not the one that was meant, or better not shown around.
+func (a *app) warnAbout(d *document, h hashed, algorithm canon.Algorithm, bare bool) {
+	if bare {
+		return
+	}
+	if algorithm == canon.DDEM002 && h.emptySpec(d) {
+		a.warn("%s: document %d has no .spec; ddem002 hashes it as an empty spec", d.source, d.number)
+	}
+	if h.Kind == "Secret" {
+		a.warn("%s: document %d is a Secret; short values can be guessed from its hash, so do not publish it", d.source, d.number)
+	}
+	if strings.HasSuffix(h.Kind, "List") {
+		a.warn("%s: document %d is a %s; it is hashed as one document, not item by item", d.source, d.number, printable(h.Kind))
+	}
+}
+
+func (h hashed) emptySpec(d *document) bool {
+	parsed, err := canon.Parse(d.body, canon.GVK{})
+	if err != nil {
+		return false
+	}
+	defer parsed.Release()
+	kind := parsed.Root().Get("spec").Kind()
+	return kind == canon.Absent || kind == canon.Null
+}
+
+func hashDocument(d *document, algorithm canon.Algorithm, bare bool) (hashed, error) {
+	h := hashed{File: d.source, Document: d.number}
+	parsed, err := canon.Parse(d.body, canon.GVK{})
+	if err != nil {
+		return h, d.fault(err, 0)
+	}
+	defer parsed.Release()
+	root := parsed.Root()
+	if !bare {
+		h.APIVersion, h.Kind = text(root.Get("apiVersion")), text(root.Get("kind"))
+		h.Namespace, h.Name = text(root.Get("metadata").Get("namespace")), text(root.Get("metadata").Get("name"))
+	}
+	if algorithm == canon.DDEM002 {
+		h.Hash, err = hashSpec(d, root, bare)
+	} else {
+		h.Hash, err = hashBody(d, canon.ParseGVK(h.APIVersion, h.Kind), bare)
+	}
+	return h, err
+}
+
+func text(v canon.Value) string {
+	if v.Kind() != canon.String {
+		return ""
+	}
+	return v.Text()
+}
+
+const bareSpecPrefix = `{"spec":`
+
+// hashBody wraps a bare spec into an object, so that one spec has one hash
+// whether its document is bare or not.
+func hashBody(d *document, gvk canon.GVK, bare bool) (canon.Hash, error) {
+	body, shift := d.body, 0
+	if bare {
+		body = append(append([]byte(bareSpecPrefix), d.body...), '}')
+		gvk, shift = canon.GVK{}, len(bareSpecPrefix)
+	}
+	h, err := canon.HashBody(body, gvk)
+	if err != nil {
+		return "", d.fault(err, shift)
+	}
+	return h, nil
+}
+
+func hashSpec(d *document, root canon.Value, bare bool) (canon.Hash, error) {
+	spec := root
+	if !bare {
+		spec = root.Get("spec")
+	}
+	switch spec.Kind() {
+	case canon.Absent, canon.Null:
+		return canon.HashSpec(nil)
+	case canon.Map:
+	default:
+		return "", &inputError{source: d.source, offset: d.start, problem: ".spec is not an object, and ddem002 hashes .spec alone"}
+	}
+	h, err := canon.HashSpec(spec.Raw())
+	if err != nil {
+		start := cap(d.body) - cap(spec.Raw()) // a slice of the body, so this is where it begins
+		at, problem := float64Overflow(spec.Raw())
+		return "", &inputError{source: d.source, offset: d.locate(start + at), problem: cmp.Or(problem, err.Error())}
+	}
+	return h, nil
+}
+
+// float64Overflow finds the first number that ddem002, which knows float64
+// alone, cannot hold. It is the only thing a checked document can fail on.
+func float64Overflow(spec []byte) (offset int, problem string) {
+	decoder := json.NewDecoder(bytes.NewReader(spec))
+	decoder.UseNumber()
+	for {
+		token, err := decoder.Token()
+		if err != nil {
+			return 0, ""
+		}
+		if number, ok := token.(json.Number); ok {
+			if _, err := number.Float64(); err != nil {
+				return int(decoder.InputOffset()) - len(number), fmt.Sprintf("the number %s is beyond float64, which ddem002 uses", number)
+			}
+		}
+	}
+}
+
+// liveHash is what "hash TYPE/NAME" answers.
+type liveHash struct {
+	Object string     `json:"object"`
+	Live   canon.Hash `json:"live"`
+	// Stamp is the annotation as it stands, Verdict what it is worth.
+	Stamp   string `json:"stamp,omitempty"`
+	Verdict string `json:"verdict"`
+}
+
+func (a *app) hashLive(cmd *cobra.Command, args []string, algorithm canon.Algorithm, output string) error {
+	c, err := a.connect()
+	if err != nil {
+		return err
+	}
+	target, err := c.oneTarget(cmd, args)
+	if err != nil {
+		return err
+	}
+	answer, err := readLiveHash(cmd.Context(), c, target, algorithm)
+	if err != nil {
+		return err
+	}
+	if output == "json" || output == "yaml" {
+		return a.printStructured(output, answer)
+	}
+	stamp := answer.Stamp
+	if stamp == "" {
+		stamp = "<none>"
+	}
+	return a.printTable(tableOptions{wide: output == "wide"},
+		[]column{{name: "Which"}, {name: "Hash"}, {name: "Meaning"}},
+		[][]any{
+			{"live", string(answer.Live), target.String() + " as it is now"},
+			{"stamp", stamp, answer.Verdict},
+		})
+}
+
+func readLiveHash(ctx context.Context, c *cluster, target target, algorithm canon.Algorithm) (liveHash, error) {
+	answer := liveHash{Object: target.String()}
+	body, err := c.live(ctx, target.mapping, target.namespace, target.name)
+	if err != nil {
+		return answer, err
+	}
+	pl1, err := canon.HashBody(body, target.gvk())
+	if err != nil {
+		return answer, fmt.Errorf("hashing %s: %w", target, err)
+	}
+	var object unstructured.Unstructured
+	if err := json.Unmarshal(body, &object.Object); err != nil {
+		return answer, fmt.Errorf("reading %s: %w", target, err)
+	}
+	answer.Stamp = object.GetAnnotations()[v1alpha1.AnnotationSpecHash]
+	answer.Verdict = judgeStamp(answer.Stamp, pl1)
+	answer.Live = pl1
+	if algorithm == canon.DDEM002 {
+		d := document{source: target.String(), body: body, locate: func(offset int) int { return offset }}
+		h, err := hashDocument(&d, algorithm, false)
+		if err != nil {
+			return answer, err
+		}
+		answer.Live = h.Hash
+	}
+	return answer, nil
+}
+
+// judgeStamp says what a stamp is worth beside the live pl1 hash.
+func judgeStamp(stamp string, live canon.Hash) string {
+	switch {
+	case stamp == "":
+		return "no stamp: not a guarded root object, or never admitted under guard"
+	case stamp == string(live):
+		return "as admission left it: equals the live hash"
+	}
+	if parsed, err := canon.ParseHash(stamp); err != nil || parsed.Algorithm() != canon.PL1 {
+		return "not a pl1 hash: made by another version, or forged through /status"
+	}
+	return "differs from the object: a later write could not restamp it (through /scale), or the webhook was away"
+}

@@ -1,0 +1,341 @@
+// SPDX-License-Identifier: Apache-2.0
+
+package cli
+
+import (
+	"cmp"
+	"context"
+	"fmt"
+	"slices"
+	"strings"
+
+	"github.com/spf13/cobra"
+	corev1 "k8s.io/api/core/v1"
+	metav1 "k8s.io/apimachinery/pkg/apis/meta/v1"
+	"k8s.io/apimachinery/pkg/runtime"
+	"k8s.io/cli-runtime/pkg/genericclioptions"
+
+	"github.com/plumbline-dev/plumbline/pkg/apis/plumbline/v1alpha1"
+)
+
+type statusOptions struct {
+	selection
+	printFlags *genericclioptions.PrintFlags
+	noHeaders  bool
+	exitCode   bool
+}
+
+func (a *app) statusCommand() *cobra.Command {
+	o := &statusOptions{printFlags: genericclioptions.NewPrintFlags("")}
+	cmd := &cobra.Command{
+		Use:   "status [TYPE | TYPE/NAME ...]",
+		Short: "Show the state of guarded objects, worst first",
+		Long: `Show the state of guarded objects, worst first: what drifted, how badly, who
+changed it and since when.
+
+With --exit-code the answer is the exit code: 0 when every object shown is in
+sync, 1 when one drifted or is missing, 2 when that cannot be said (an object
+that could not be read, nothing guarded at all, or an error).`,
+		Example: examples(
+			"# All guarded objects of the namespace", "%s status",
+			"# Of all namespaces, with score, authoriser and guards", "%s status -A -o wide",
+			"# One object, or all Deployments with a label", "%s status deploy/web\n  kubectl plumbline status deploy -l app=web",
+			"# Fail a pipeline when something drifted", "%s status -n shop --exit-code"),
+		RunE: func(cmd *cobra.Command, args []string) error {
+			err := a.status(cmd.Context(), cmd, args, o)
+			if _, answered := err.(*exitError); err != nil && !answered && o.exitCode { //nolint:errorlint // our own, never wrapped
+				return &exitError{code: exitTrouble, err: err}
+			}
+			return err
+		},
+		ValidArgsFunction: a.completeObject,
+	}
+	o.addFlags(cmd)
+	o.printFlags.AddFlags(cmd)
+	formats := append(o.printFlags.AllowedFormats(), "wide")
+	cmd.Flag("output").Usage = "Output format. One of: (" + strings.Join(formats, ", ") + "). All but wide print the Baselines themselves."
+	completeValues(cmd, "output", formats...)
+	addNoHeadersFlag(cmd, &o.noHeaders)
+	cmd.Flags().BoolVar(&o.exitCode, "exit-code", false, "Exit with 1 when an object drifted or is missing, with 2 when that cannot be said.")
+	return cmd
+}
+
+func (a *app) status(ctx context.Context, cmd *cobra.Command, args []string, o *statusOptions) error {
+	c, err := a.connect()
+	if err != nil {
+		return err
+	}
+	printer, err := o.printer(cmd, c)
+	if err != nil {
+		return err
+	}
+	found, missing := c.selectBaselines(ctx, cmd, args, o.selection)
+	if missing != nil && !found.named {
+		return missing
+	}
+	sortWorstFirst(found.baselines)
+	if err := printer(a, found, c.namespace); err != nil {
+		return err
+	}
+	if missing != nil {
+		return missing
+	}
+	if o.exitCode {
+		return statusExitCode(found.baselines)
+	}
+	return nil
+}
+
+type statusPrinter func(a *app, found selected, namespace string) error
+
+func (o *statusOptions) printer(cmd *cobra.Command, c *cluster) (statusPrinter, error) {
+	output := *o.printFlags.OutputFormat
+	if template := o.printFlags.TemplatePrinterFlags.TemplateArgument; output == "wide" || (output == "" && (template == nil || *template == "")) {
+		return func(a *app, found selected, namespace string) error {
+			return a.printStatus(found.baselines, namespace, o, output == "wide")
+		}, nil
+	}
+	printer, err := o.printFlags.WithTypeSetter(c.Scheme()).ToPrinter()
+	if genericclioptions.IsNoCompatiblePrinterError(err) {
+		return nil, usageErrorf(cmd, "unable to match a printer suitable for the output format %q, allowed formats are: %s,wide", output, strings.Join(o.printFlags.AllowedFormats(), ","))
+	}
+	if err != nil {
+		return nil, err
+	}
+	return func(a *app, found selected, _ string) error {
+		if output == "name" { // this printer takes no lists
+			for i := range found.baselines {
+				if err := printer.PrintObj(&found.baselines[i], a.Out); err != nil {
+					return err
+				}
+			}
+			return nil
+		}
+		return printer.PrintObj(asKubectlList(found), a.Out)
+	}, nil
+}
+
+// asKubectlList gives what kubectl get would print: one named object as itself,
+// anything else as a List.
+func asKubectlList(found selected) runtime.Object {
+	gvk := v1alpha1.GroupVersion.WithKind("Baseline")
+	for i := range found.baselines {
+		found.baselines[i].SetGroupVersionKind(gvk)
+	}
+	if found.named && len(found.baselines) == 1 {
+		return &found.baselines[0]
+	}
+	list := &corev1.List{TypeMeta: metav1.TypeMeta{APIVersion: "v1", Kind: "List"}, Items: []runtime.RawExtension{}}
+	for i := range found.baselines {
+		list.Items = append(list.Items, runtime.RawExtension{Object: &found.baselines[i]})
+	}
+	return list
+}
+
+func (a *app) printStatus(baselines []v1alpha1.Baseline, namespace string, o *statusOptions, wide bool) error {
+	if len(baselines) == 0 {
+		where := fmt.Sprintf(" in %s namespace", namespace)
+		if o.allNamespaces {
+			where = ""
+		}
+		_, err := fmt.Fprintf(a.ErrOut, "No guarded objects found%s.\n", where)
+		return err
+	}
+	columns := []column{
+		{name: "Object"}, {name: "State"}, {name: "Severity"}, {name: "Findings"}, {name: "Actor"}, {name: "Since"},
+		{name: "Score", wide: true}, {name: "Path", wide: true}, {name: "Authorised-By", wide: true}, {name: "Revision", wide: true}, {name: "Guards", wide: true}, {name: "Last-Check", wide: true},
+	}
+	if o.allNamespaces {
+		columns = append([]column{{name: "Namespace"}}, columns...)
+	}
+	rows := make([][]any, 0, len(baselines))
+	for i := range baselines {
+		row := a.statusRow(&baselines[i])
+		if o.allNamespaces {
+			row = append([]any{baselines[i].Namespace}, row...)
+		}
+		rows = append(rows, row)
+	}
+	if err := a.printTable(tableOptions{wide: wide, noHeaders: o.noHeaders}, columns, rows); err != nil || o.noHeaders {
+		return err
+	}
+	return a.print("\n", summarise(baselines).String(), "\n")
+}
+
+func (a *app) statusRow(b *v1alpha1.Baseline) []any {
+	severity, score, since := "", "", ""
+	if b.Status.Severity != nil {
+		severity = string(b.Status.Severity.Level)
+		score = fmt.Sprint(b.Status.Severity.Score)
+	}
+	if b.Status.FirstSeen != nil && standing(b) != standingInSync {
+		since = a.age(*b.Status.FirstSeen)
+	}
+	by, revision := "<none>", "<none>"
+	if authorised := b.Spec.Authorised; authorised != nil {
+		by, revision = actorName(authorised.By), fmt.Sprint(authorised.Number)
+	}
+	lastCheck := "<unknown>"
+	if b.Status.LastCheck != nil {
+		lastCheck = a.age(*b.Status.LastCheck)
+	}
+	path := ""
+	if len(b.Status.Findings) > 0 {
+		path = pathName(b.Status.Findings[0].Path)
+	}
+	return []any{
+		baselineObject(b), stateWords(b), severity, fmt.Sprint(findingsTotal(b)), actorsWords(b), since,
+		score, path, by, revision, strings.Join(b.Status.Guards, ","), lastCheck,
+	}
+}
+
+func findingsTotal(b *v1alpha1.Baseline) int {
+	return max(int(b.Status.FindingsTotal), len(b.Status.Findings))
+}
+
+// actorsWords names the writer of the worst finding and counts the others.
+func actorsWords(b *v1alpha1.Baseline) string {
+	var actors []string
+	for i := range b.Status.Findings {
+		name := actorName(b.Status.Findings[i].Actor.User)
+		if !slices.Contains(actors, name) {
+			actors = append(actors, name)
+		}
+	}
+	switch len(actors) {
+	case 0:
+		return ""
+	case 1:
+		return actors[0]
+	default:
+		return fmt.Sprintf("%s +%d more", actors[0], len(actors)-1)
+	}
+}
+
+func actorName(user string) string {
+	if user == "" {
+		return "<unknown>"
+	}
+	return user
+}
+
+func pathName(path string) string {
+	if path == "" {
+		return "(object)"
+	}
+	return path
+}
+
+// standingOf an object, for counting and sorting. The order is worst first.
+type standingOf int
+
+const (
+	standingMissing standingOf = iota
+	standingDrifted
+	standingUnknown
+	standingInSync
+	standingRetired
+)
+
+// standing takes an empty or unheard-of state for unknown: what was never
+// compared is not in sync.
+func standing(b *v1alpha1.Baseline) standingOf {
+	if b.Status.RetiredAt != nil {
+		return standingRetired
+	}
+	switch b.Status.State {
+	case v1alpha1.StateInSync:
+		return standingInSync
+	case v1alpha1.StateDrifted:
+		return standingDrifted
+	case v1alpha1.StateMissing:
+		return standingMissing
+	case v1alpha1.StateUnknown:
+		return standingUnknown
+	default:
+		return standingUnknown
+	}
+}
+
+func stateWords(b *v1alpha1.Baseline) string {
+	words := string(b.Status.State)
+	switch {
+	case b.Status.RetiredAt != nil:
+		words = "Retired"
+	case words == "":
+		words = string(v1alpha1.StateUnknown)
+	}
+	if b.Status.Contention != nil {
+		words += " (contended)"
+	}
+	return words
+}
+
+var severityRank = map[v1alpha1.SeverityLevel]int{
+	v1alpha1.SeverityCritical: 5, v1alpha1.SeverityHigh: 4, v1alpha1.SeverityMedium: 3, v1alpha1.SeverityLow: 2, v1alpha1.SeverityInfo: 1,
+}
+
+func sortWorstFirst(baselines []v1alpha1.Baseline) {
+	rank := func(b *v1alpha1.Baseline) (level, score int) {
+		if b.Status.Severity == nil {
+			return 0, 0
+		}
+		return severityRank[b.Status.Severity.Level], int(b.Status.Severity.Score)
+	}
+	bad := func(b *v1alpha1.Baseline) int {
+		if s := standing(b); s > standingDrifted {
+			return int(s)
+		}
+		return 0 // missing and drifted rank by severity
+	}
+	slices.SortFunc(baselines, func(x, y v1alpha1.Baseline) int {
+		xLevel, xScore := rank(&x)
+		yLevel, yScore := rank(&y)
+		return cmp.Or(
+			cmp.Compare(bad(&x), bad(&y)), cmp.Compare(yLevel, xLevel), cmp.Compare(yScore, xScore),
+			cmp.Compare(x.Namespace, y.Namespace), cmp.Compare(x.Name, y.Name))
+	})
+}
+
+type summary map[standingOf]int
+
+func summarise(baselines []v1alpha1.Baseline) summary {
+	s := summary{}
+	for i := range baselines {
+		s[standing(&baselines[i])]++
+	}
+	return s
+}
+
+func (s summary) String() string {
+	var parts []string
+	for _, part := range []struct {
+		standing standingOf
+		words    string
+	}{
+		{standingInSync, "in sync"}, {standingDrifted, "drifted"}, {standingMissing, "missing"}, {standingUnknown, "unknown"}, {standingRetired, "retired"},
+	} {
+		if n := s[part.standing]; n > 0 || part.standing <= standingDrifted || part.standing == standingInSync {
+			parts = append(parts, fmt.Sprintf("%d %s", n, part.words))
+		}
+	}
+	total := 0
+	for _, n := range s {
+		total += n
+	}
+	return fmt.Sprintf("%d guarded: %s", total, strings.Join(parts, ", "))
+}
+
+// statusExitCode answers for CI. Nothing to look at is no success: a wrong
+// namespace would pass otherwise.
+func statusExitCode(baselines []v1alpha1.Baseline) error {
+	s := summarise(baselines)
+	switch {
+	case s[standingDrifted]+s[standingMissing] > 0:
+		return &exitError{code: exitDifferent}
+	case s[standingUnknown] > 0 || s[standingInSync] == 0:
+		return &exitError{code: exitTrouble}
+	default:
+		return nil
+	}
+}
