@@ -1,0 +1,88 @@
+// SPDX-License-Identifier: Apache-2.0
+
+package main
+
+import (
+	"context"
+	"errors"
+	"flag"
+	"fmt"
+	"io"
+	"os"
+	"os/signal"
+	"syscall"
+)
+
+func main() {
+	ctx, stop := signal.NotifyContext(context.Background(), os.Interrupt, syscall.SIGTERM)
+	err := run(ctx, os.Args[1:], os.Stdout)
+	stop()
+	if err != nil && !errors.Is(err, flag.ErrHelp) {
+		fmt.Fprintln(os.Stderr, "demo:", err)
+		os.Exit(1)
+	}
+}
+
+// options are what the Makefile passes.
+type options struct {
+	cluster  string
+	registry string
+	name     string
+}
+
+func run(ctx context.Context, args []string, out io.Writer) error {
+	var o options
+	only := ""
+	if len(args) > 0 && (args[0] == "images" || args[0] == "install") {
+		only, args = args[0], args[1:]
+	}
+	flags := flag.NewFlagSet("demo", flag.ContinueOnError)
+	flags.StringVar(&o.cluster, "cluster", "local", "local: a cluster of its own; current: the one the kubeconfig points to")
+	flags.StringVar(&o.registry, "registry", "", "registry to push the images to, for --cluster=current")
+	flags.StringVar(&o.name, "name", "demo", "name of the local cluster")
+	if err := flags.Parse(args); err != nil {
+		return err
+	}
+	if err := o.validate(); err != nil {
+		return err
+	}
+	n := newNarrator(out)
+	if only == "images" {
+		return buildImages(ctx, n, o)
+	}
+	admin, err := prepare(ctx, n, o)
+	if err != nil || only == "install" {
+		return err
+	}
+	return tell(ctx, n, admin, o)
+}
+
+func (o options) validate() error {
+	switch o.cluster {
+	case "local":
+		return nil
+	case "current":
+		if o.registry == "" {
+			return errors.New("--cluster=current needs --registry: a registry that the cluster can pull from (make demo CLUSTER=current REGISTRY=...)")
+		}
+		return nil
+	default:
+		return fmt.Errorf("--cluster=%s: want local or current", o.cluster)
+	}
+}
+
+// tell sets the stage and plays every scene.
+func tell(ctx context.Context, n *narrator, admin clusterAccess, o options) error {
+	s, done, err := stage(ctx, n, admin, o)
+	if err != nil {
+		return fmt.Errorf("setting the stage: %w", err)
+	}
+	defer done()
+	for _, scene := range scenes() {
+		if err := scene.play(s, ctx); err != nil {
+			return fmt.Errorf("scene %q: %w", scene.name, err)
+		}
+	}
+	n.epilogue(admin)
+	return nil
+}

@@ -1,0 +1,136 @@
+// SPDX-License-Identifier: Apache-2.0
+
+package main
+
+import "strings"
+
+// Names the story uses.
+const (
+	shopNamespace = "plumbline-demo-shop"
+	ciNamespace   = "plumbline-demo-ci"
+	ciAccount     = "deployer"
+	human         = "alice"
+	otherHuman    = "bob"
+	environment   = "plumbline-demo"
+)
+
+// accessManifest holds the namespaces, the CI's service account and the rights
+// of the people: both humans have the built-in role edit, as tenants do.
+const accessManifest = `
+apiVersion: v1
+kind: Namespace
+metadata:
+  name: SHOP
+  labels: {plumbline.dev/demo: shop, pod-security.kubernetes.io/enforce: restricted}
+---
+apiVersion: v1
+kind: Namespace
+metadata: {name: CI}
+---
+apiVersion: v1
+kind: ServiceAccount
+metadata: {name: deployer, namespace: CI}
+---
+apiVersion: rbac.authorization.k8s.io/v1
+kind: RoleBinding
+metadata: {name: edit, namespace: SHOP}
+roleRef: {apiGroup: rbac.authorization.k8s.io, kind: ClusterRole, name: edit}
+subjects:
+- {kind: ServiceAccount, name: deployer, namespace: CI}
+- {apiGroup: rbac.authorization.k8s.io, kind: User, name: alice}
+- {apiGroup: rbac.authorization.k8s.io, kind: User, name: bob}
+`
+
+// guardManifest is all that a platform team writes.
+const guardManifest = `
+apiVersion: plumbline.dev/v1alpha1
+kind: Environment
+metadata: {name: plumbline-demo}
+spec:
+  criticality: Production
+  namespaceSelector: {matchLabels: {plumbline.dev/demo: shop}}
+  componentCriticality:
+  - {component: cart, criticality: 90}
+  dependencies:
+  - {component: web, dependsOn: [cart]}
+---
+apiVersion: plumbline.dev/v1alpha1
+kind: SpecGuard
+metadata: {name: shop, namespace: SHOP}
+spec:
+  resources:
+  - {apiVersion: apps/v1, kind: Deployment}
+  mode: Warn
+  trustedWriters:
+    serviceAccounts: [{namespace: CI, name: deployer}]
+  expectedWriters:
+  - name: autoscaler
+    writers: {serviceAccounts: [{namespace: kube-system, name: horizontal-pod-autoscaler}]}
+    paths: [/spec/replicas]
+`
+
+// shopManifest is what CI deploys: two services, one with a sidecar.
+const shopManifest = `
+apiVersion: apps/v1
+kind: Deployment
+metadata: {name: NAME, labels: {app.kubernetes.io/name: NAME}}
+spec:
+  replicas: 1
+  selector: {matchLabels: {app.kubernetes.io/name: NAME}}
+  template:
+    metadata: {labels: {app.kubernetes.io/name: NAME}}
+    spec:
+      automountServiceAccountToken: false
+      terminationGracePeriodSeconds: 2
+      securityContext: {runAsNonRoot: true, runAsUser: 65532, seccompProfile: {type: RuntimeDefault}}
+      containers:
+      - name: app
+        image: IMAGE
+        env:
+        - {name: SHOP_NAME, value: NAME}
+        - {name: SHOP_VERSION, value: "VERSION"}
+        ports: [{containerPort: 8080}]
+        readinessProbe: {httpGet: {path: /healthz, port: 8080}, periodSeconds: 1}
+        resources: {requests: {cpu: 5m, memory: 16Mi}, limits: {memory: 64Mi}}
+        securityContext: {allowPrivilegeEscalation: false, readOnlyRootFilesystem: true, capabilities: {drop: [ALL]}}
+      - name: audit
+        image: IMAGE
+        env:
+        - {name: SHOP_NAME, value: NAME-audit}
+        - {name: SHOP_ADDRESS, value: ":8081"}
+        resources: {requests: {cpu: 5m, memory: 16Mi}, limits: {memory: 64Mi}}
+        securityContext: {allowPrivilegeEscalation: false, readOnlyRootFilesystem: true, capabilities: {drop: [ALL]}}
+---
+apiVersion: v1
+kind: Service
+metadata: {name: NAME}
+spec:
+  selector: {app.kubernetes.io/name: NAME}
+  ports: [{name: http, port: 80, targetPort: 8080}]
+---
+`
+
+const autoscalerManifest = `
+apiVersion: autoscaling/v2
+kind: HorizontalPodAutoscaler
+metadata: {name: cart}
+spec:
+  scaleTargetRef: {apiVersion: apps/v1, kind: Deployment, name: cart}
+  minReplicas: 1
+  maxReplicas: 5
+  metrics:
+  - {type: Resource, resource: {name: cpu, target: {type: Utilization, averageUtilization: 80}}}
+`
+
+func named(manifest string) string {
+	return strings.NewReplacer("SHOP_", "SHOP_", "SHOP", shopNamespace, "namespace: CI", "namespace: "+ciNamespace, "name: CI", "name: "+ciNamespace).Replace(manifest)
+}
+
+// release renders what CI deploys in one version.
+func release(image, version string) string {
+	var b strings.Builder
+	for _, name := range []string{"web", "cart"} {
+		b.WriteString(strings.NewReplacer("NAME-audit", name+"-audit", "SHOP_NAME", "SHOP_NAME", "NAME", name, "IMAGE", image, "VERSION", version).Replace(shopManifest))
+	}
+	return b.String()
+}

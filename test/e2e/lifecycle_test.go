@@ -1,0 +1,113 @@
+// SPDX-License-Identifier: Apache-2.0
+
+//go:build e2e
+
+package e2e
+
+import (
+	"context"
+	"os"
+	"os/exec"
+	"strings"
+	"testing"
+
+	"github.com/plumbline-dev/plumbline/pkg/apis/plumbline/v1alpha1"
+	"github.com/plumbline-dev/plumbline/test/harness"
+)
+
+// The names start with Z so that the tests that take Plumbline away run last.
+
+func TestYTheDemoTellsItsStoryTwice(t *testing.T) {
+	for _, round := range []string{"first", "second"} {
+		t.Run(round, func(t *testing.T) {
+			cmd := exec.CommandContext(t.Context(), "go", "run", "./hack/demo", "--name", clusterName)
+			cmd.Stdout, cmd.Stderr = os.Stdout, os.Stderr
+			if err := cmd.Run(); err != nil {
+				t.Fatal(err)
+			}
+		})
+	}
+}
+
+func TestYHelmUninstallOfAnApplicationByCIRetires(t *testing.T) {
+	s := newScope(t, "helm")
+	chart := t.TempDir()
+	s.must(os.MkdirAll(chart+"/templates", 0o755))
+	s.must(os.WriteFile(chart+"/Chart.yaml", []byte("apiVersion: v2\nname: web\nversion: 0.1.0\n"), 0o600))
+	s.must(os.WriteFile(chart+"/templates/web.yaml", []byte(workloadManifest), 0o600))
+	_, err := s.ci.Run(t.Context(), []string{"helm", "install", "web", chart, "-n", s.namespace, "--wait", "--timeout=90s"})
+	s.must(err)
+	s.await("in sync", inSync)
+	_, err = s.ci.Run(t.Context(), []string{"helm", "uninstall", "web", "-n", s.namespace, "--wait"})
+	s.must(err)
+	s.await("retired", func(b *v1alpha1.Baseline) bool { return b.Status.RetiredAt != nil })
+}
+
+func TestZHelmTestUpgradeUninstallReinstall(t *testing.T) {
+	ctx := t.Context()
+	helm := func(args ...string) string {
+		t.Helper()
+		result, err := cluster.Run(ctx, append(append([]string{"helm"}, args...), "-n", systemNamespace))
+		if err != nil {
+			t.Fatal(err)
+		}
+		return result.Output()
+	}
+	helm("test", "plumbline", "--timeout=2m")
+	helm("upgrade", "plumbline", "charts/plumbline", "--reuse-values", "--set", "log.level=debug", "--wait", "--timeout=3m")
+	helm("test", "plumbline", "--timeout=2m")
+
+	before := strays(t)
+	if len(before) == 0 {
+		t.Fatal("the list of our objects is empty while installed: the check cannot fail")
+	}
+	helm("uninstall", "plumbline", "--wait", "--timeout=2m")
+	err := harness.Eventually(ctx, "no stray object", patience, func(context.Context) (bool, string) {
+		left := strays(t)
+		return len(left) == 0, strings.Join(left, "\n")
+	})
+	if err != nil {
+		t.Error(err)
+	}
+
+	t.Run("admission works after the uninstall", func(t *testing.T) {
+		for _, args := range [][]string{
+			{"create", "namespace", "e2e-after"},
+			{"create", "deployment", "web", "--image=docker.io/plumbline/shop:dev", "-n", "e2e-after"},
+			{"scale", "deployment/web", "--replicas=2", "-n", "e2e-after"},
+			{"delete", "namespace", "e2e-after"},
+		} {
+			if _, err := cluster.Kubectl(ctx, args...); err != nil {
+				t.Fatal(err)
+			}
+		}
+	})
+	t.Run("it can be installed again", func(t *testing.T) {
+		if err := command(ctx, "go", "run", "./hack/demo", "install", "--name", clusterName); err != nil {
+			t.Fatal(err)
+		}
+		helm("test", "plumbline", "--timeout=2m")
+	})
+}
+
+// strays lists every object of ours that is left, the kept CRDs aside.
+func strays(t *testing.T) []string {
+	t.Helper()
+	var left []string
+	for _, args := range [][]string{
+		{"get", "mutatingwebhookconfigurations,validatingwebhookconfigurations,validatingadmissionpolicies,validatingadmissionpolicybindings,mutatingadmissionpolicies,mutatingadmissionpolicybindings,clusterroles,clusterrolebindings", "-o", "name"},
+		{"get", "all,secrets,configmaps,serviceaccounts,leases,roles,rolebindings,networkpolicies,poddisruptionbudgets", "-n", systemNamespace, "-o", "name"},
+		{"get", "roles,rolebindings", "-n", "kube-system", "-o", "name"},
+	} {
+		out, err := cluster.Kubectl(t.Context(), args...)
+		if err != nil {
+			t.Fatal(err)
+		}
+		for line := range strings.Lines(out) {
+			if strings.Contains(line, "plumbline") {
+				left = append(left, strings.TrimSpace(line))
+			}
+		}
+	}
+	return left
+}

@@ -1,0 +1,228 @@
+// SPDX-License-Identifier: Apache-2.0
+
+//go:build e2e
+
+package e2e
+
+import (
+	"context"
+	"fmt"
+	"os"
+	"os/exec"
+	"path/filepath"
+	"strings"
+	"testing"
+	"time"
+
+	"github.com/plumbline-dev/plumbline/pkg/apis/plumbline/v1alpha1"
+	"github.com/plumbline-dev/plumbline/test/harness"
+)
+
+const (
+	clusterName     = "e2e"
+	systemNamespace = "plumbline-system"
+	patience        = 90 * time.Second
+)
+
+// cluster is the admin's way in; every test has a namespace of its own.
+var cluster *harness.Cluster
+
+func TestMain(m *testing.M) {
+	os.Exit(run(m))
+}
+
+func run(m *testing.M) int {
+	ctx := context.Background()
+	if err := os.Chdir("../.."); err != nil {
+		fmt.Fprintln(os.Stderr, err)
+		return 1
+	}
+	if os.Getenv("KEEP") == "" {
+		defer func() {
+			if err := command(ctx, "bin/cluster", "down", "--name", clusterName); err != nil {
+				fmt.Fprintln(os.Stderr, "removing the cluster:", err)
+			}
+		}()
+	}
+	if err := setUp(ctx); err != nil {
+		fmt.Fprintln(os.Stderr, "setting up:", err)
+		return 1
+	}
+	return m.Run()
+}
+
+func setUp(ctx context.Context) error {
+	if err := command(ctx, "go", "run", "./hack/demo", "install", "--name", clusterName); err != nil {
+		return err
+	}
+	out, err := exec.CommandContext(ctx, "bin/cluster", "kubeconfig", "--name", clusterName).Output()
+	if err != nil {
+		return fmt.Errorf("finding the kubeconfig: %w", err)
+	}
+	path, err := filepath.Abs("bin/path")
+	if err != nil {
+		return err
+	}
+	cluster = &harness.Cluster{Kubeconfig: strings.TrimSpace(string(out)), Path: path}
+	return nil
+}
+
+func command(ctx context.Context, name string, args ...string) error {
+	cmd := exec.CommandContext(ctx, name, args...)
+	cmd.Stdout, cmd.Stderr = os.Stdout, os.Stderr
+	return cmd.Run()
+}
+
+// scope is one test's namespace with a guard, a CI that it trusts and two
+// humans with the built-in role edit that it does not.
+type scope struct {
+	*testing.T
+	namespace string
+	ci        *harness.Cluster
+}
+
+const scopeManifest = `
+apiVersion: v1
+kind: Namespace
+metadata: {name: NS}
+---
+apiVersion: v1
+kind: ServiceAccount
+metadata: {name: ci, namespace: NS}
+---
+apiVersion: rbac.authorization.k8s.io/v1
+kind: RoleBinding
+metadata: {name: edit, namespace: NS}
+roleRef: {apiGroup: rbac.authorization.k8s.io, kind: ClusterRole, name: edit}
+subjects:
+- {kind: ServiceAccount, name: ci, namespace: NS}
+- {apiGroup: rbac.authorization.k8s.io, kind: User, name: alice}
+- {apiGroup: rbac.authorization.k8s.io, kind: User, name: bob}
+---
+apiVersion: plumbline.dev/v1alpha1
+kind: SpecGuard
+metadata: {name: guard, namespace: NS}
+spec:
+  resources: [{apiVersion: apps/v1, kind: Deployment}]
+  mode: Warn
+  trustedWriters: {serviceAccounts: [{namespace: NS, name: ci}]}
+  expectedWriters:
+  - name: autoscaler
+    writers: {serviceAccounts: [{namespace: kube-system, name: horizontal-pod-autoscaler}]}
+    paths: [/spec/replicas]
+`
+
+const workloadManifest = `
+apiVersion: apps/v1
+kind: Deployment
+metadata: {name: web, labels: {app: web}}
+spec:
+  replicas: 1
+  selector: {matchLabels: {app: web}}
+  template:
+    metadata: {labels: {app: web}}
+    spec:
+      terminationGracePeriodSeconds: 1
+      containers:
+      - name: app
+        image: docker.io/plumbline/shop:dev
+        env: [{name: SHOP_NAME, value: web}]
+        ports: [{containerPort: 8080}]
+        readinessProbe: {httpGet: {path: /healthz, port: 8080}, periodSeconds: 1}
+`
+
+func newScope(t *testing.T, name string) *scope {
+	t.Helper()
+	s := &scope{T: t, namespace: "e2e-" + name}
+	s.must(cluster.Apply(t.Context(), strings.ReplaceAll(scopeManifest, "NS", s.namespace)))
+	s.kubectl("wait", "--for=condition=Ready", "specguard/guard", "--timeout=60s")
+	var err error
+	s.ci, err = cluster.As(t.Context(), s.namespace, "ci", t.TempDir())
+	s.must(err)
+	t.Cleanup(func() {
+		ctx, cancel := context.WithTimeout(context.Background(), 2*time.Minute)
+		defer cancel()
+		if t.Failed() {
+			out, _ := cluster.Kubectl(ctx, "get", "baselines,deployments,pods,events", "-n", s.namespace, "-o", "wide")
+			t.Logf("state at the failure:\n%s", out)
+		}
+		if _, err := cluster.Kubectl(ctx, "delete", "namespace", s.namespace, "--ignore-not-found"); err != nil {
+			t.Errorf("removing the namespace: %v", err)
+		}
+	})
+	return s
+}
+
+// deploy has the CI create the workload, and waits until it is authorised.
+func (s *scope) deploy() {
+	s.Helper()
+	s.must(s.ci.Apply(s.Context(), workloadManifest, "-n", s.namespace))
+	s.await("in sync", inSync)
+}
+
+func (s *scope) must(err error) {
+	s.Helper()
+	if err != nil {
+		s.Fatal(err)
+	}
+}
+
+// kubectl runs as admin in the namespace.
+func (s *scope) kubectl(args ...string) string {
+	s.Helper()
+	out, err := cluster.Kubectl(s.Context(), append(args, "-n", s.namespace)...)
+	s.must(err)
+	return out
+}
+
+// as runs kubectl as a human and returns everything it printed.
+func (s *scope) as(user string, args ...string) string {
+	s.Helper()
+	result, err := cluster.Run(s.Context(), append(append([]string{"kubectl"}, args...), "-n", s.namespace, "--as", user))
+	s.must(err)
+	return result.Output()
+}
+
+// baseline reads the workload's Baseline.
+func (s *scope) baseline(ctx context.Context) (*v1alpha1.Baseline, error) {
+	var b v1alpha1.Baseline
+	err := cluster.GetJSON(ctx, &b, "baseline", "deployments.apps.web", "-n", s.namespace)
+	return &b, err
+}
+
+// await waits until the workload's Baseline is as wanted.
+func (s *scope) await(what string, holds func(*v1alpha1.Baseline) bool) *v1alpha1.Baseline {
+	s.Helper()
+	var last *v1alpha1.Baseline
+	s.must(harness.Eventually(s.Context(), what, patience, func(ctx context.Context) (bool, string) {
+		b, err := s.baseline(ctx)
+		if err != nil {
+			return false, err.Error()
+		}
+		last = b
+		return holds(b), fmt.Sprintf("%s, findings %+v, masks %+v, authorised %+v", b.Status.State, b.Status.Findings, b.Status.Masks, b.Spec.Authorised)
+	}))
+	return last
+}
+
+func (s *scope) awaitFinding(path, user string) v1alpha1.Finding {
+	s.Helper()
+	var found v1alpha1.Finding
+	s.await("a finding at "+path+" by "+user, func(b *v1alpha1.Baseline) bool {
+		f, ok := findingAt(b, path)
+		found = f
+		return ok && f.Actor.User == user
+	})
+	return found
+}
+
+func inSync(b *v1alpha1.Baseline) bool { return b.Status.State == v1alpha1.StateInSync }
+
+func findingAt(b *v1alpha1.Baseline, path string) (v1alpha1.Finding, bool) {
+	for _, f := range b.Status.Findings {
+		if strings.Contains(f.Path, path) {
+			return f, true
+		}
+	}
+	return v1alpha1.Finding{}, false
+}
