@@ -1,0 +1,17 @@
+// SPDX-License-Identifier: Apache-2.0
+
+// Package certs keeps the webhook's own certificates: a certificate authority
+// and a short-lived serving certificate in one Secret, and the authority in the
+// caBundle of the webhook configurations.
+//
+// Decide is the heart: a pure function from what is stored and published, and
+// the time, to what has to be done. Keeper carries it out. Every replica
+// watches the Secret and serves what it holds, without a restart; only the
+// holder of a lease writes, and every write carries a precondition, so that two
+// holders for a moment still make one authority.
+//
+// A change of authority never interrupts calls: first the new authority joins
+// the old one in the bundle, then, after SettleTime, the serving certificate is
+// issued by the new one, and after a leaf's lifetime the old one leaves.
+// Deleting the Secret is the way to force such a change.
+package certs

@@ -1,0 +1,123 @@
+// SPDX-License-Identifier: Apache-2.0
+
+package options
+
+import (
+	"flag"
+	"net"
+	"os"
+	"regexp"
+	"slices"
+	"strconv"
+
+	"k8s.io/apimachinery/pkg/util/validation"
+	"k8s.io/apimachinery/pkg/util/validation/field"
+)
+
+// Redis says where the details of writes go. An empty Address switches Redis off.
+type Redis struct {
+	Address      string
+	Username     string
+	PasswordFile string
+	KeyPrefix    string
+}
+
+// Common are the options that every server takes.
+type Common struct {
+	// MetricsAddress and HealthAddress are host:port; empty switches the server off.
+	MetricsAddress string
+	HealthAddress  string
+	// LogFormat is json or text, LogLevel debug, info, warn or error.
+	LogFormat string
+	LogLevel  string
+	Redis     Redis
+	// Namespace is Plumbline's own.
+	Namespace string
+	// Kubeconfig is a file; empty means the pod's own service account.
+	Kubeconfig string
+}
+
+// AddFlags registers the flags with their defaults.
+func (c *Common) AddFlags(fs *flag.FlagSet) {
+	fs.StringVar(&c.MetricsAddress, "metrics-address", ":8080", "address of the metrics server; empty switches it off")
+	fs.StringVar(&c.HealthAddress, "health-address", ":8081", "address of the health server; empty switches it off")
+	fs.StringVar(&c.LogFormat, "log-format", "json", "json or text")
+	fs.StringVar(&c.LogLevel, "log-level", "info", "debug, info, warn or error")
+	fs.StringVar(&c.Redis.Address, "redis-address", "", "host:port of Redis; empty switches it off")
+	fs.StringVar(&c.Redis.Username, "redis-username", "", "ACL user of Redis")
+	fs.StringVar(&c.Redis.PasswordFile, "redis-password-file", "", "file that holds the password of Redis; read at every connect")
+	fs.StringVar(&c.Redis.KeyPrefix, "redis-key-prefix", "plumbline", "prefix of all keys in Redis")
+	fs.StringVar(&c.Namespace, "namespace", "plumbline-system", "namespace that Plumbline runs in")
+	fs.StringVar(&c.Kubeconfig, "kubeconfig", "", "kubeconfig file; empty means the pod's service account")
+}
+
+// keyPrefix keeps prefixes free of what has a meaning in keys and ACL patterns.
+var keyPrefix = regexp.MustCompile(`^[a-z0-9]([a-z0-9_.-]{0,61}[a-z0-9])?$`)
+
+// Validate lists what cannot work, each with the flag as its path.
+func (c *Common) Validate() field.ErrorList {
+	var errs field.ErrorList
+	errs = append(errs, validateAddress("metrics-address", c.MetricsAddress)...)
+	errs = append(errs, validateAddress("health-address", c.HealthAddress)...)
+	errs = append(errs, validateChoice("log-format", c.LogFormat, "json", "text")...)
+	errs = append(errs, validateChoice("log-level", c.LogLevel, "debug", "info", "warn", "error")...)
+	errs = append(errs, c.Redis.validate()...)
+	for _, msg := range validation.IsDNS1123Label(c.Namespace) {
+		errs = append(errs, field.Invalid(flagPath("namespace"), c.Namespace, msg))
+	}
+	errs = append(errs, validateFile("kubeconfig", c.Kubeconfig)...)
+	return errs
+}
+
+func (r *Redis) validate() field.ErrorList {
+	var errs field.ErrorList
+	if r.Address != "" {
+		// A unix socket is a path; go-redis takes it by its leading slash.
+		if r.Address[0] != '/' {
+			errs = append(errs, validateAddress("redis-address", r.Address)...)
+		}
+		errs = append(errs, validateFile("redis-password-file", r.PasswordFile)...)
+	}
+	if !keyPrefix.MatchString(r.KeyPrefix) {
+		errs = append(errs, field.Invalid(flagPath("redis-key-prefix"), r.KeyPrefix, "must match "+keyPrefix.String()))
+	}
+	return errs
+}
+
+func flagPath(name string) *field.Path { return field.NewPath("--" + name) }
+
+func validateChoice(name, value string, allowed ...string) field.ErrorList {
+	if slices.Contains(allowed, value) {
+		return nil
+	}
+	return field.ErrorList{field.NotSupported(flagPath(name), value, allowed)}
+}
+
+func validateAddress(name, value string) field.ErrorList {
+	if value == "" {
+		return nil
+	}
+	_, port, err := net.SplitHostPort(value)
+	if err != nil {
+		return field.ErrorList{field.Invalid(flagPath(name), value, "must be host:port")}
+	}
+	if n, err := strconv.Atoi(port); err != nil || n < 0 || n > 65535 {
+		return field.ErrorList{field.Invalid(flagPath(name), value, "the port must be a number from 0 to 65535")}
+	}
+	return nil
+}
+
+func validateFile(name, path string) field.ErrorList {
+	if path == "" {
+		return nil
+	}
+	info, err := os.Stat(path)
+	switch {
+	case err != nil:
+		return field.ErrorList{field.Invalid(flagPath(name), path, err.Error())}
+	case info.IsDir():
+		return field.ErrorList{field.Invalid(flagPath(name), path, "is a directory")}
+	default:
+		return nil
+	}
+}

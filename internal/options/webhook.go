@@ -1,0 +1,99 @@
+// SPDX-License-Identifier: Apache-2.0
+
+package options
+
+import (
+	"flag"
+	"time"
+
+	"k8s.io/apimachinery/pkg/util/validation"
+	"k8s.io/apimachinery/pkg/util/validation/field"
+)
+
+// MaxDrainDelay bounds the wait before the webhook stops listening: it has to
+// fit into the pod's termination grace period of 30 s, with room for the calls
+// that are under way.
+const MaxDrainDelay = 25 * time.Second
+
+// Webhook are the options of the admission webhook.
+type Webhook struct {
+	Common
+	// Port of the admission server.
+	Port int
+	// ServiceName is the Service that the API server calls; the certificate
+	// names it, together with Namespace.
+	ServiceName string
+	// ServerNames are further DNS names or IP addresses for the certificate.
+	ServerNames string
+	// TLSSecret holds the certificate authority and the serving certificate.
+	TLSSecret string
+	// WebhookConfiguration is the name of both webhook configurations.
+	WebhookConfiguration string
+	// LeaseName is the lease whose holder writes the certificates.
+	LeaseName string
+	// StampWriter lets the mutating webhook set the writer annotation, for API
+	// servers without MutatingAdmissionPolicy.
+	StampWriter bool
+	// StampedGroups are the groups worth keeping in the stamp, comma separated.
+	StampedGroups string
+	// ClientCAFile verifies the API server's client certificate; empty: not asked for.
+	ClientCAFile string
+	// ClientName is the common name that certificate must have; empty: any.
+	ClientName string
+	// DeploymentName is the webhook's own Deployment. It becomes the owner of a
+	// Secret that had to be made again, so that uninstalling removes it.
+	DeploymentName string
+	// MaxConcurrent bounds the reviews that are worked on at once.
+	MaxConcurrent int
+	// DrainDelay is how long the server still answers after it was told to
+	// stop, while endpoints and load balancers forget it.
+	DrainDelay time.Duration
+}
+
+// AddFlags registers the flags with their defaults.
+func (w *Webhook) AddFlags(fs *flag.FlagSet) {
+	w.Common.AddFlags(fs)
+	fs.IntVar(&w.Port, "port", 10250, "port of the admission server")
+	fs.StringVar(&w.ServiceName, "service-name", "plumbline-webhook", "Service that the API server calls")
+	fs.StringVar(&w.ServerNames, "server-names", "", "further DNS names or IP addresses for the certificate, comma separated")
+	fs.StringVar(&w.TLSSecret, "tls-secret", "plumbline-webhook-tls", "Secret that holds the certificates")
+	fs.StringVar(&w.WebhookConfiguration, "webhook-configuration", "plumbline", "name of the mutating and the validating webhook configuration")
+	fs.StringVar(&w.LeaseName, "lease-name", "plumbline-webhook", "lease whose holder writes the certificates")
+	fs.BoolVar(&w.StampWriter, "stamp-writer", false, "set the writer annotation here; for API servers without MutatingAdmissionPolicy")
+	fs.StringVar(&w.StampedGroups, "stamped-groups", "", "groups that the writer annotation keeps, comma separated; with --stamp-writer")
+	fs.StringVar(&w.ClientCAFile, "client-ca-file", "", "certificate authority of the API server's client certificate; empty: none is asked for")
+	fs.StringVar(&w.ClientName, "client-name", "", "common name that the client certificate must have; empty: any")
+	fs.StringVar(&w.DeploymentName, "deployment-name", "plumbline-webhook", "the webhook's own Deployment; owns a Secret that had to be made again")
+	fs.IntVar(&w.MaxConcurrent, "max-concurrent", 64, "reviews worked on at once; more are allowed unassessed")
+	fs.DurationVar(&w.DrainDelay, "drain-delay", 10*time.Second, "how long to go on answering after being told to stop")
+}
+
+// Validate lists what cannot work, each with the flag as its path.
+func (w *Webhook) Validate() field.ErrorList {
+	errs := w.Common.Validate()
+	if w.Port < 1 || w.Port > 65535 {
+		errs = append(errs, field.Invalid(flagPath("port"), w.Port, "must be from 1 to 65535"))
+	}
+	for name, value := range map[string]string{
+		"service-name":          w.ServiceName,
+		"tls-secret":            w.TLSSecret,
+		"webhook-configuration": w.WebhookConfiguration,
+		"lease-name":            w.LeaseName,
+		"deployment-name":       w.DeploymentName,
+	} {
+		for _, msg := range validation.IsDNS1123Subdomain(value) {
+			errs = append(errs, field.Invalid(flagPath(name), value, msg))
+		}
+	}
+	errs = append(errs, validateFile("client-ca-file", w.ClientCAFile)...)
+	if w.ClientName != "" && w.ClientCAFile == "" {
+		errs = append(errs, field.Invalid(flagPath("client-name"), w.ClientName, "needs --client-ca-file"))
+	}
+	if w.MaxConcurrent < 1 || w.MaxConcurrent > 4096 {
+		errs = append(errs, field.Invalid(flagPath("max-concurrent"), w.MaxConcurrent, "must be from 1 to 4096"))
+	}
+	if w.DrainDelay < 0 || w.DrainDelay > MaxDrainDelay {
+		errs = append(errs, field.Invalid(flagPath("drain-delay"), w.DrainDelay.String(), "must be from 0s to "+MaxDrainDelay.String()))
+	}
+	return errs
+}

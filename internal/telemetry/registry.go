@@ -1,0 +1,53 @@
+// SPDX-License-Identifier: Apache-2.0
+
+package telemetry
+
+import (
+	"net/http"
+	"runtime/debug"
+
+	"github.com/prometheus/client_golang/prometheus"
+	"github.com/prometheus/client_golang/prometheus/collectors"
+	"github.com/prometheus/client_golang/prometheus/promhttp"
+)
+
+// NewRegistry returns a registry with the Go runtime, the process and
+// plumbline_build_info{component,version,revision,go_version}.
+func NewRegistry(component string) *prometheus.Registry {
+	reg := prometheus.NewRegistry()
+	reg.MustRegister(
+		collectors.NewGoCollector(),
+		collectors.NewProcessCollector(collectors.ProcessCollectorOpts{}),
+	)
+	version, revision, goVersion := buildInfo()
+	info := prometheus.NewGaugeVec(prometheus.GaugeOpts{
+		Name: "plumbline_build_info",
+		Help: "Always 1; the labels say what runs.",
+	}, []string{"component", "version", "revision", "go_version"})
+	info.WithLabelValues(component, version, revision, goVersion).Set(1)
+	reg.MustRegister(info)
+	return reg
+}
+
+// MetricsHandler serves /metrics of a registry.
+func MetricsHandler(reg *prometheus.Registry) http.Handler {
+	mux := http.NewServeMux()
+	mux.Handle("GET /metrics", promhttp.HandlerFor(reg, promhttp.HandlerOpts{Registry: reg}))
+	return mux
+}
+
+// buildInfo reads what the toolchain recorded in the binary; nothing has to be
+// passed in by linker flags.
+func buildInfo() (version, revision, goVersion string) {
+	bi, ok := debug.ReadBuildInfo()
+	if !ok {
+		return "unknown", "unknown", "unknown"
+	}
+	revision = "unknown"
+	for _, s := range bi.Settings {
+		if s.Key == "vcs.revision" {
+			revision = s.Value
+		}
+	}
+	return bi.Main.Version, revision, bi.GoVersion
+}

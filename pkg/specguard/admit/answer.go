@@ -1,0 +1,140 @@
+// SPDX-License-Identifier: Apache-2.0
+
+package admit
+
+import (
+	"encoding/json"
+	"errors"
+	"fmt"
+
+	"github.com/plumbline-dev/plumbline/pkg/apis/plumbline/v1alpha1"
+	"github.com/plumbline-dev/plumbline/pkg/specguard/canon"
+)
+
+// Verdict is what a review ends with. It is a label of metrics and an audit
+// annotation, so the set is closed.
+type Verdict string
+
+// The verdicts.
+const (
+	// VerdictAllow: guarded, and the writer may do this.
+	VerdictAllow Verdict = "allow"
+	// VerdictAudit: a foreign change, recorded without a word.
+	VerdictAudit Verdict = "audit"
+	// VerdictWarn: a foreign change, recorded, and the writer was told.
+	VerdictWarn Verdict = "warn"
+	// VerdictUnguarded: no guard selects the object.
+	VerdictUnguarded Verdict = "unguarded"
+	// VerdictNotRoot: the product of a built-in controller, judged by its owner.
+	VerdictNotRoot Verdict = "not_root"
+	// VerdictStamped: the mutating webhook changed annotations.
+	VerdictStamped Verdict = "stamped"
+	// VerdictUnchanged: the annotations were right already.
+	VerdictUnchanged Verdict = "unchanged"
+	// VerdictUnassessed: allowed without having been judged; Reason says why.
+	VerdictUnassessed Verdict = "unassessed"
+)
+
+// Reason says why a review is unassessed.
+type Reason string
+
+// The reasons.
+const (
+	ReasonNone               Reason = ""
+	ReasonShed               Reason = "shed"
+	ReasonTooLarge           Reason = "too_large"
+	ReasonContentType        Reason = "content_type"
+	ReasonReadFailed         Reason = "read_failed"
+	ReasonMalformed          Reason = "malformed"
+	ReasonVersion            Reason = "version"
+	ReasonPanic              Reason = "panic"
+	ReasonNoSnapshot         Reason = "no_snapshot"
+	ReasonObject             Reason = "object"
+	ReasonUnknownOperation   Reason = "unknown_operation"
+	ReasonUnknownSubresource Reason = "unknown_subresource"
+	ReasonUnknownParent      Reason = "unknown_parent"
+)
+
+// errVersion says that a review is of a version that we do not know.
+var errVersion = errors.New("unknown review version")
+
+// Answer is what becomes of a review. Every answer allows the write.
+type Answer struct {
+	Verdict Verdict
+	// Class of the actor; empty when it was not judged.
+	Class  v1alpha1.ActorClass
+	Reason Reason
+	// Err explains Reason in the log; it is not sent.
+	Err error
+	// Patch is a JSON Patch; nil changes nothing.
+	Patch []byte
+	// Warnings are shown to the writer, at most maxWarnings of them.
+	Warnings []string
+	// Audit becomes audit annotations; keys and values are bounded by us.
+	Audit map[string]string
+}
+
+// unassessed is the answer to a review that cannot be judged.
+func unassessed(reason Reason, err error) Answer {
+	return Answer{
+		Verdict: VerdictUnassessed,
+		Reason:  reason,
+		Err:     err,
+		Audit:   map[string]string{"verdict": string(VerdictUnassessed), "reason": string(reason)},
+	}
+}
+
+// reasonOf maps an error to the reason that is counted.
+func reasonOf(err error) Reason {
+	var syntax *canon.SyntaxError
+	switch {
+	case errors.Is(err, errVersion):
+		return ReasonVersion
+	case errors.As(err, &syntax):
+		return ReasonObject
+	default:
+		return ReasonMalformed
+	}
+}
+
+const patchTypeJSON = "JSONPatch"
+
+type responseReview struct {
+	Kind       string   `json:"kind"`
+	APIVersion string   `json:"apiVersion"`
+	Response   response `json:"response"`
+}
+
+// response has the fields of admission.k8s.io/v1 AdmissionResponse that are used.
+type response struct {
+	UID              string            `json:"uid"`
+	Allowed          bool              `json:"allowed"`
+	Patch            []byte            `json:"patch,omitempty"`
+	PatchType        *string           `json:"patchType,omitempty"`
+	AuditAnnotations map[string]string `json:"auditAnnotations,omitempty"`
+	Warnings         []string          `json:"warnings,omitempty"`
+}
+
+// encode writes the answer to the review with a uid. Equal answers give equal bytes.
+func (a *Answer) encode(uid string) ([]byte, error) {
+	out := responseReview{
+		Kind:       "AdmissionReview",
+		APIVersion: reviewAPIVersion,
+		Response: response{
+			UID:              uid,
+			Allowed:          true,
+			Patch:            a.Patch,
+			AuditAnnotations: a.Audit,
+			Warnings:         a.Warnings,
+		},
+	}
+	if a.Patch != nil {
+		patchType := patchTypeJSON
+		out.Response.PatchType = &patchType
+	}
+	raw, err := json.Marshal(out)
+	if err != nil {
+		return nil, fmt.Errorf("encoding the answer: %w", err)
+	}
+	return raw, nil
+}

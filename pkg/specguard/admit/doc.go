@@ -1,0 +1,17 @@
+// SPDX-License-Identifier: Apache-2.0
+
+// Package admit answers the API server's admission reviews: it is the adapter
+// between HTTP and the rules of package specguard.
+//
+// Start with Reviewer: Mutate answers /mutate (the spec-hash stamp, and the
+// writer stamp where the API server cannot set it itself), Validate answers
+// /validate (who changed what, the verdict, the record for the assessor). Both
+// are functions of the review, the guard snapshot and the time. NewHandler puts
+// one of them behind HTTP, Guards keeps the snapshot, NewServer serves both.
+//
+// Nothing here ever refuses a write. A review that cannot be judged is allowed
+// with the verdict "unassessed" and a reason; it is counted and written to the
+// audit log, so that it never looks like an object that nobody guards.
+//
+// docs/reference/admission.md describes the behaviour for users.
+package admit

@@ -1,0 +1,276 @@
+// SPDX-License-Identifier: Apache-2.0
+
+package admit
+
+import (
+	"context"
+	"errors"
+	"fmt"
+	"log/slog"
+	"maps"
+	"sync/atomic"
+	"time"
+
+	"golang.org/x/sync/errgroup"
+	corev1 "k8s.io/api/core/v1"
+	"k8s.io/apimachinery/pkg/api/meta"
+	metav1 "k8s.io/apimachinery/pkg/apis/meta/v1"
+	"k8s.io/apimachinery/pkg/runtime"
+	"k8s.io/apimachinery/pkg/types"
+	"k8s.io/client-go/rest"
+	toolscache "k8s.io/client-go/tools/cache"
+	"sigs.k8s.io/controller-runtime/pkg/cache"
+	"sigs.k8s.io/controller-runtime/pkg/client"
+
+	"github.com/plumbline-dev/plumbline/pkg/apis/plumbline/v1alpha1"
+	"github.com/plumbline-dev/plumbline/pkg/specguard"
+	"github.com/plumbline-dev/plumbline/pkg/specguard/canon"
+)
+
+const (
+	// confirmEvery is how often the API server is asked whether it still
+	// answers for the guards: a watch that has silently died looks like quiet.
+	confirmEvery = 15 * time.Second
+	// confirmTimeout bounds one such question.
+	confirmTimeout = 5 * time.Second
+)
+
+// GuardsConfig is what Guards needs to know.
+type GuardsConfig struct {
+	// ExcludedNamespaces are never guarded.
+	ExcludedNamespaces []string
+	System             specguard.System
+	// Mapper finds the resource of a guarded kind; asked outside of reviews only.
+	Mapper meta.RESTMapper
+	Log    *slog.Logger
+}
+
+// Guards follows the guard kinds and the namespaces and keeps the Snapshot.
+// While the API server is away the last one stays.
+type Guards struct {
+	cfg     GuardsConfig
+	cache   cache.Cache
+	direct  client.Reader
+	changed chan struct{}
+
+	snapshot  atomic.Pointer[Snapshot]
+	confirmed atomic.Int64 // Unix nanoseconds; 0: never
+	active    atomic.Int64
+	inert     atomic.Int64
+	compiled  map[guardKey]compiledGuard
+}
+
+// guardKey names one version of one guard.
+type guardKey struct {
+	uid        types.UID
+	generation int64
+}
+
+type compiledGuard struct {
+	guard *specguard.Guard // nil: it did not compile
+}
+
+// NewGuards makes the informers; nothing is read before Run.
+func NewGuards(config *rest.Config, cfg GuardsConfig) (*Guards, error) {
+	scheme := runtime.NewScheme()
+	if err := v1alpha1.AddToScheme(scheme); err != nil {
+		return nil, fmt.Errorf("building the scheme: %w", err)
+	}
+	if err := corev1.AddToScheme(scheme); err != nil {
+		return nil, fmt.Errorf("building the scheme: %w", err)
+	}
+	shared := true
+	c, err := cache.New(config, cache.Options{
+		Scheme:           scheme,
+		Mapper:           cfg.Mapper,
+		DefaultTransform: cache.TransformStripManagedFields(),
+		// A namespace is read once or twice in every review, and nothing that is
+		// read here is ever changed.
+		DefaultUnsafeDisableDeepCopy: &shared,
+	})
+	if err != nil {
+		return nil, fmt.Errorf("making the guard cache: %w", err)
+	}
+	direct, err := client.New(config, client.Options{Scheme: scheme, Mapper: cfg.Mapper})
+	if err != nil {
+		return nil, fmt.Errorf("making the guard client: %w", err)
+	}
+	return &Guards{
+		cfg:      cfg,
+		cache:    c,
+		direct:   direct,
+		changed:  make(chan struct{}, 1),
+		compiled: map[guardKey]compiledGuard{},
+	}, nil
+}
+
+func namespaceMetadata() *metav1.PartialObjectMetadata {
+	m := &metav1.PartialObjectMetadata{}
+	m.SetGroupVersionKind(corev1.SchemeGroupVersion.WithKind("Namespace"))
+	return m
+}
+
+// Run follows until ctx ends.
+func (g *Guards) Run(ctx context.Context) error {
+	group, ctx := errgroup.WithContext(ctx)
+	group.Go(func() error { return g.cache.Start(ctx) })
+	group.Go(func() error { return g.follow(ctx) })
+	return group.Wait()
+}
+
+func (g *Guards) follow(ctx context.Context) error {
+	namespaces, err := g.cache.GetInformer(ctx, namespaceMetadata(), cache.BlockUntilSynced(false))
+	if err != nil {
+		return fmt.Errorf("watching namespaces: %w", err)
+	}
+	for _, kind := range []client.Object{&v1alpha1.SpecGuard{}, &v1alpha1.ClusterSpecGuard{}} {
+		informer, err := g.cache.GetInformer(ctx, kind, cache.BlockUntilSynced(false))
+		if err != nil {
+			return fmt.Errorf("watching guards: %w", err)
+		}
+		_, err = informer.AddEventHandler(toolscache.ResourceEventHandlerFuncs{
+			AddFunc:    func(any) { g.wake() },
+			UpdateFunc: func(any, any) { g.wake() },
+			DeleteFunc: func(any) { g.wake() },
+		})
+		if err != nil {
+			return fmt.Errorf("watching guards: %w", err)
+		}
+	}
+	if !g.cache.WaitForCacheSync(ctx) || !toolscache.WaitForCacheSync(ctx.Done(), namespaces.HasSynced) {
+		return nil // Only the end of ctx ends the wait.
+	}
+	return g.keep(ctx)
+}
+
+func (g *Guards) wake() {
+	select {
+	case g.changed <- struct{}{}:
+	default:
+	}
+}
+
+// keep rebuilds the snapshot whenever a guard changed.
+func (g *Guards) keep(ctx context.Context) error {
+	confirm := time.NewTicker(confirmEvery)
+	defer confirm.Stop()
+	if err := g.rebuild(ctx); err != nil {
+		return err
+	}
+	g.confirm(ctx)
+	for {
+		select {
+		case <-ctx.Done():
+			return nil
+		case <-g.changed:
+			if err := g.rebuild(ctx); err != nil && ctx.Err() == nil {
+				return err
+			}
+		case <-confirm.C:
+			g.confirm(ctx)
+		}
+	}
+}
+
+// confirm asks the API server past the cache.
+func (g *Guards) confirm(ctx context.Context) {
+	ctx, cancel := context.WithTimeout(ctx, confirmTimeout)
+	defer cancel()
+	if err := g.direct.List(ctx, &v1alpha1.ClusterSpecGuardList{}, client.Limit(1)); err == nil {
+		g.confirmed.Store(time.Now().UnixNano())
+	}
+}
+
+// rebuild compiles what is in the cache. A guard that does not compile is
+// inert, and the others are not affected.
+func (g *Guards) rebuild(ctx context.Context) error {
+	var guards v1alpha1.SpecGuardList
+	var clusterGuards v1alpha1.ClusterSpecGuardList
+	if err := errors.Join(g.cache.List(ctx, &guards), g.cache.List(ctx, &clusterGuards)); err != nil {
+		return fmt.Errorf("reading guards: %w", err)
+	}
+	compiled := map[guardKey]compiledGuard{}
+	for i := range guards.Items {
+		o := &guards.Items[i]
+		g.compile(compiled, &o.ObjectMeta, o.Spec, nil)
+	}
+	for i := range clusterGuards.Items {
+		o := &clusterGuards.Items[i]
+		g.compile(compiled, &o.ObjectMeta, o.Spec.GuardSpec, o.Spec.NamespaceSelector)
+	}
+	g.compiled = compiled
+	var usable []*specguard.Guard
+	for _, c := range compiled {
+		if c.guard != nil {
+			usable = append(usable, c.guard)
+		}
+	}
+	set := specguard.NewGuardSet(usable, g.cfg.ExcludedNamespaces, g.cfg.System)
+	g.snapshot.Store(&Snapshot{Guards: set, Parents: g.parents(set.Resources()), NamespaceLabels: g.namespaceLabels})
+	g.active.Store(int64(len(usable)))
+	g.inert.Store(int64(len(compiled) - len(usable)))
+	return nil
+}
+
+func (g *Guards) compile(into map[guardKey]compiledGuard, m *metav1.ObjectMeta, spec v1alpha1.GuardSpec, namespaces *metav1.LabelSelector) {
+	key := guardKey{m.UID, m.Generation}
+	if known, ok := g.compiled[key]; ok {
+		into[key] = known
+		return
+	}
+	ref := specguard.GuardRef{Namespace: m.Namespace, Name: m.Name}
+	guard, errs := specguard.Compile(ref, spec, namespaces, m.CreationTimestamp.Time)
+	if len(errs) > 0 {
+		g.cfg.Log.Warn("guard.inert", "guard", ref.String(), "namespace", m.Namespace, "error", errs.ToAggregate().Error())
+		guard = nil
+	}
+	into[key] = compiledGuard{guard: guard}
+}
+
+// builtInParents are known without asking.
+var builtInParents = map[GroupResource]canon.GVK{
+	{"apps", "deployments"}:        {Group: "apps", Version: "v1", Kind: "Deployment"},
+	{"apps", "statefulsets"}:       {Group: "apps", Version: "v1", Kind: "StatefulSet"},
+	{"apps", "replicasets"}:        {Group: "apps", Version: "v1", Kind: "ReplicaSet"},
+	{"", "replicationcontrollers"}: {Version: "v1", Kind: "ReplicationController"},
+}
+
+// parents maps the resources of all guarded kinds to these kinds. A kind that
+// the API server does not have (yet) has no writes either; the next change of a
+// guard asks again.
+func (g *Guards) parents(kinds []canon.GVK) map[GroupResource]canon.GVK {
+	out := make(map[GroupResource]canon.GVK, len(kinds)+len(builtInParents))
+	maps.Copy(out, builtInParents)
+	for _, kind := range kinds {
+		if isBuiltInParent(kind) {
+			continue
+		}
+		mapping, err := g.cfg.Mapper.RESTMapping(schemaGroupKind(kind), kind.Version)
+		if err != nil {
+			g.cfg.Log.Info("guard.kind.unknown", "kind", kind.Kind, "group", kind.Group, "error", err.Error())
+			continue
+		}
+		out[GroupResource{mapping.Resource.Group, mapping.Resource.Resource}] = kind
+	}
+	return out
+}
+
+func (g *Guards) namespaceLabels(namespace string) map[string]string {
+	m := namespaceMetadata()
+	// A cached read; it cannot block, the cache is synced before the first snapshot.
+	if err := g.cache.Get(context.Background(), client.ObjectKey{Name: namespace}, m); err != nil {
+		return nil
+	}
+	return m.Labels
+}
+
+// Snapshot is the present one; nil before the first.
+func (g *Guards) Snapshot() *Snapshot { return g.snapshot.Load() }
+
+// Ready says that there is no snapshot yet.
+func (g *Guards) Ready() error {
+	if g.snapshot.Load() == nil {
+		return errors.New("the guards are not read yet")
+	}
+	return nil
+}

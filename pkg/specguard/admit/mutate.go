@@ -1,0 +1,91 @@
+// SPDX-License-Identifier: Apache-2.0
+
+package admit
+
+import (
+	"slices"
+	"strings"
+
+	"github.com/plumbline-dev/plumbline/pkg/apis/plumbline/v1alpha1"
+	"github.com/plumbline-dev/plumbline/pkg/specguard"
+)
+
+// Mutate stamps the spec hash on guarded root objects. The same review always
+// gets the same patch, dry run or not, and the patched object gets none.
+func (v *Reviewer) Mutate(r *Review) Answer {
+	snapshot := v.Snapshot()
+	switch {
+	case snapshot == nil:
+		return unassessed(ReasonNoSnapshot, nil)
+	case r.SubResource != "":
+		// The API server drops what a webhook changes in the metadata of a subresource.
+		return Answer{Verdict: VerdictUnchanged}
+	}
+	switch r.Operation {
+	case specguard.OperationCreate, specguard.OperationUpdate:
+	case specguard.OperationDelete:
+		// An answer with a patch would make the DELETE fail, failurePolicy Ignore or not.
+		return Answer{Verdict: VerdictUnchanged}
+	default:
+		return unassessed(ReasonUnknownOperation, nil)
+	}
+	now := v.Now()
+	if snapshot.rulesUnseen(r.Namespace, r.Kind, now).Empty() {
+		return Answer{Verdict: VerdictUnguarded}
+	}
+	object, old, err := pair(r)
+	if err != nil {
+		return unassessed(reasonOf(err), err)
+	}
+	defer object.release()
+	defer old.release()
+	if !object.exists() {
+		return unassessed(ReasonMalformed, errMalformed)
+	}
+	if snapshot.rules(r.Namespace, r.Kind, now, object.labels(), old.labels()).Empty() {
+		return Answer{Verdict: VerdictUnguarded}
+	}
+	if !specguard.IsRoot(r.Operation, r.Kind, old.owners(), object.owners()) {
+		return Answer{Verdict: VerdictNotRoot}
+	}
+	patch, err := stampPatch(object, v.stamps(r, object, old))
+	if err != nil {
+		return unassessed(ReasonMalformed, err)
+	}
+	if patch == nil {
+		return Answer{Verdict: VerdictUnchanged}
+	}
+	return Answer{Verdict: VerdictStamped, Patch: patch}
+}
+
+// stamps are the annotations as they have to be.
+func (v *Reviewer) stamps(r *Review, object, old object) []stamp {
+	hash := object.hash()
+	stamps := []stamp{{key: v1alpha1.AnnotationSpecHash, value: string(hash), wanted: true}}
+	if !v.StampWriter {
+		return stamps
+	}
+	if !old.exists() || hash != old.hash() {
+		groups := v.stampedGroups(r.Identity.Groups)
+		return append(stamps,
+			stamp{key: v1alpha1.AnnotationWriter, value: r.Identity.User, wanted: true},
+			stamp{key: v1alpha1.AnnotationWriterGroups, value: groups, wanted: groups != ""})
+	}
+	for _, key := range []string{v1alpha1.AnnotationWriter, v1alpha1.AnnotationWriterGroups} {
+		value, ok := old.annotation(key)
+		stamps = append(stamps, stamp{key: key, value: value, wanted: ok})
+	}
+	return stamps
+}
+
+// stampedGroups are those of the writer's groups that the installation keeps.
+func (v *Reviewer) stampedGroups(groups []string) string {
+	var kept []string
+	for _, g := range groups {
+		if slices.Contains(v.StampedGroups, g) {
+			kept = append(kept, g)
+		}
+	}
+	slices.Sort(kept)
+	return strings.Join(slices.Compact(kept), ",")
+}

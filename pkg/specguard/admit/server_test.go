@@ -1,0 +1,156 @@
+// SPDX-License-Identifier: Apache-2.0
+
+package admit
+
+import (
+	"context"
+	"crypto/ecdsa"
+	"crypto/elliptic"
+	"crypto/rand"
+	"crypto/tls"
+	"crypto/x509"
+	"crypto/x509/pkix"
+	"encoding/pem"
+	"fmt"
+	"io"
+	"math/big"
+	"net"
+	"net/http"
+	"testing"
+	"time"
+
+	"github.com/go-logr/logr"
+	ctrllog "sigs.k8s.io/controller-runtime/pkg/log"
+)
+
+// selfSigned is a certificate that is its own authority.
+func selfSigned(t *testing.T, name string) tls.Certificate {
+	t.Helper()
+	key, err := ecdsa.GenerateKey(elliptic.P256(), rand.Reader)
+	if err != nil {
+		t.Fatal(err)
+	}
+	template := &x509.Certificate{
+		SerialNumber: big.NewInt(1), Subject: pkix.Name{CommonName: name}, DNSNames: []string{"localhost"},
+		NotBefore: time.Now().Add(-time.Hour), NotAfter: time.Now().Add(time.Hour),
+		IsCA: true, BasicConstraintsValid: true,
+		KeyUsage:    x509.KeyUsageDigitalSignature | x509.KeyUsageCertSign,
+		ExtKeyUsage: []x509.ExtKeyUsage{x509.ExtKeyUsageServerAuth, x509.ExtKeyUsageClientAuth},
+	}
+	der, err := x509.CreateCertificate(rand.Reader, template, template, key.Public(), key)
+	if err != nil {
+		t.Fatal(err)
+	}
+	leaf, err := x509.ParseCertificate(der)
+	if err != nil {
+		t.Fatal(err)
+	}
+	return tls.Certificate{Certificate: [][]byte{der}, PrivateKey: key, Leaf: leaf}
+}
+
+func poolOf(c tls.Certificate) *x509.CertPool {
+	pool := x509.NewCertPool()
+	pool.AddCert(c.Leaf)
+	return pool
+}
+
+// startServer serves one answer, whether the caller is authenticated, on a
+// loopback port until the test ends.
+func startServer(t *testing.T, serving tls.Certificate, clientCAs *x509.CertPool) (address string) {
+	t.Helper()
+	ctrllog.SetLogger(logr.Discard())
+	l, err := net.Listen("tcp", "127.0.0.1:0")
+	if err != nil {
+		t.Fatal(err)
+	}
+	port := l.Addr().(*net.TCPAddr).Port
+	if err := l.Close(); err != nil {
+		t.Fatal(err)
+	}
+	isAPIServer := AuthenticatedAs("kube-apiserver")
+	handler := http.HandlerFunc(func(w http.ResponseWriter, req *http.Request) {
+		_, _ = fmt.Fprintf(w, "%v %s", isAPIServer(req), req.Proto)
+	})
+	server := NewServer(ServerConfig{
+		Host: "127.0.0.1", Port: port, ClientCAs: clientCAs,
+		GetCertificate: func(*tls.ClientHelloInfo) (*tls.Certificate, error) { return &serving, nil },
+	}, handler, handler)
+	ctx, cancel := context.WithCancel(context.Background())
+	done := make(chan error, 1)
+	go func() { done <- server.Start(ctx) }()
+	t.Cleanup(func() {
+		cancel()
+		if err := <-done; err != nil {
+			t.Error(err)
+		}
+	})
+	address = fmt.Sprintf("127.0.0.1:%d", port)
+	deadline, tick := time.After(10*time.Second), time.NewTicker(2*time.Millisecond)
+	defer tick.Stop()
+	for {
+		if c, err := net.Dial("tcp", address); err == nil {
+			_ = c.Close()
+			return address
+		}
+		select {
+		case <-deadline:
+			t.Fatal("the server never listens")
+		case <-tick.C:
+		}
+	}
+}
+
+func TestServer(t *testing.T) {
+	serving, apiServer, other, stranger := selfSigned(t, "serving"), selfSigned(t, "kube-apiserver"), selfSigned(t, "someone"), selfSigned(t, "kube-apiserver")
+	trusted := poolOf(apiServer)
+	trusted.AddCert(other.Leaf)
+	address := startServer(t, serving, trusted)
+	tests := map[string]struct {
+		config *tls.Config // nil: the default
+		want   string      // empty: no answer
+	}{
+		"without a client certificate a review is not authenticated": {want: "false HTTP/1.1"},
+		"the API server's certificate is recognised":                 {config: &tls.Config{Certificates: []tls.Certificate{apiServer}}, want: "true HTTP/1.1"},
+		"another certificate of the same authority is not":           {config: &tls.Config{Certificates: []tls.Certificate{other}}, want: "false HTTP/1.1"},
+		"HTTP/2 is not spoken":                                       {config: &tls.Config{NextProtos: []string{"h2", "http/1.1"}}, want: "false HTTP/1.1"},
+		"TLS 1.2 is enough":                                          {config: &tls.Config{MaxVersion: tls.VersionTLS12}, want: "false HTTP/1.1"},
+		"TLS 1.1 is not":                                             {config: &tls.Config{MinVersion: tls.VersionTLS10, MaxVersion: tls.VersionTLS11}},
+		"a certificate of a stranger is refused": {config: &tls.Config{
+			// The client would not offer it by itself: the server names the authorities it knows.
+			GetClientCertificate: func(*tls.CertificateRequestInfo) (*tls.Certificate, error) { return &stranger, nil },
+		}},
+	}
+	for name, tc := range tests {
+		t.Run(name, func(t *testing.T) {
+			config := &tls.Config{}
+			if tc.config != nil {
+				config = tc.config.Clone()
+			}
+			config.RootCAs, config.ServerName = poolOf(serving), "localhost"
+			transport := &http.Transport{TLSClientConfig: config, ForceAttemptHTTP2: true, DisableKeepAlives: true}
+			defer transport.CloseIdleConnections()
+			response, err := (&http.Client{Transport: transport}).Get("https://" + address + ValidatePath)
+			if err != nil {
+				if tc.want != "" {
+					t.Fatal(err)
+				}
+				return
+			}
+			defer func() { _ = response.Body.Close() }()
+			body, err := io.ReadAll(response.Body)
+			if err != nil || string(body) != tc.want {
+				t.Errorf("got %q (%v), want %q", body, err, tc.want)
+			}
+		})
+	}
+}
+
+func TestParseClientCAs(t *testing.T) {
+	if _, err := ParseClientCAs([]byte("rubbish")); err == nil {
+		t.Error("rubbish was taken")
+	}
+	c := selfSigned(t, "ca")
+	if _, err := ParseClientCAs(pem.EncodeToMemory(&pem.Block{Type: "CERTIFICATE", Bytes: c.Certificate[0]})); err != nil {
+		t.Error(err)
+	}
+}

@@ -1,0 +1,173 @@
+// SPDX-License-Identifier: Apache-2.0
+
+package admit
+
+import (
+	"slices"
+	"strconv"
+
+	"github.com/plumbline-dev/plumbline/pkg/specguard"
+	"github.com/plumbline-dev/plumbline/pkg/specguard/canon"
+	"github.com/plumbline-dev/plumbline/pkg/specguard/diff"
+)
+
+// Bounds of what is recorded and answered.
+const (
+	maxFields   = 64
+	maxGroups   = 128
+	maxWarnings = 8
+)
+
+// Validate says who changed what and what the guards think of it, and queues
+// the record of the write unless it is a dry run.
+func (v *Reviewer) Validate(r *Review) Answer {
+	snapshot := v.Snapshot()
+	if snapshot == nil {
+		return unassessed(ReasonNoSnapshot, nil)
+	}
+	switch r.Operation {
+	case specguard.OperationCreate, specguard.OperationUpdate, specguard.OperationDelete:
+	default:
+		return unassessed(ReasonUnknownOperation, nil)
+	}
+	switch r.SubResource {
+	case "":
+		return v.validateObject(snapshot, r)
+	case "scale":
+		return v.validateScale(snapshot, r)
+	case "ephemeralcontainers", "resize":
+		return v.validatePod(snapshot, r)
+	default:
+		return unassessed(ReasonUnknownSubresource, nil)
+	}
+}
+
+// validateObject judges a write of the whole object.
+func (v *Reviewer) validateObject(snapshot *Snapshot, r *Review) Answer {
+	now := v.Now()
+	if snapshot.rulesUnseen(r.Namespace, r.Kind, now).Empty() {
+		return Answer{Verdict: VerdictUnguarded}
+	}
+	object, old, err := pair(r)
+	if err != nil {
+		return unassessed(reasonOf(err), err)
+	}
+	defer object.release()
+	defer old.release()
+	if !object.exists() && !old.exists() {
+		return unassessed(ReasonMalformed, errMalformed)
+	}
+	rules := snapshot.rules(r.Namespace, r.Kind, now, object.labels(), old.labels())
+	if rules.Empty() {
+		return Answer{Verdict: VerdictUnguarded}
+	}
+	if !specguard.IsRoot(r.Operation, r.Kind, old.owners(), object.owners()) {
+		return Answer{Verdict: VerdictNotRoot}
+	}
+	changes := changesOf(object, old)
+	answer := judge(rules, r, r.Kind, changes)
+	if r.Operation == specguard.OperationUpdate && len(changes) == 0 {
+		return answer // Labels, owners or our annotations: nothing that a record explains.
+	}
+	rec := v.record(r, r.Kind, object, old)
+	rec.Generation = object.generation()
+	rec.HashAfter = string(object.hash())
+	rec.Fields = fieldsOf(changes)
+	v.enqueue(r, rec)
+	return answer
+}
+
+// changesOf is the field diff of an update. What is created or deleted has
+// changed as a whole, which the operation says.
+func changesOf(object, old object) []diff.Change {
+	if !object.exists() || !old.exists() {
+		return nil
+	}
+	return diff.Compare(old.doc, object.doc)
+}
+
+// judge asks the rules and turns the verdict into an answer.
+func judge(rules specguard.Rules, r *Review, guarded canon.GVK, changes []diff.Change) Answer {
+	verdict := specguard.Judge(rules, specguard.Review{
+		Operation:   r.Operation,
+		Subresource: r.SubResource,
+		Namespace:   r.Namespace,
+		Kind:        guarded.Kind,
+		Name:        r.Name,
+		Identity:    r.Identity,
+		Changes:     changes,
+	})
+	answer := Answer{Verdict: verdictOf(verdict.Outcome), Class: verdict.Class}
+	if answer.Verdict == VerdictWarn {
+		answer.Warnings = verdict.Warnings[:min(len(verdict.Warnings), maxWarnings)]
+	}
+	answer.Audit = map[string]string{
+		"verdict": string(answer.Verdict),
+		"class":   string(answer.Class),
+		"fields":  strconv.Itoa(verdict.FieldsTotal),
+	}
+	return answer
+}
+
+// verdictOf names an outcome. One that is not known is the careful one: it is
+// recorded like a foreign change.
+func verdictOf(outcome specguard.Outcome) Verdict {
+	switch outcome {
+	case specguard.OutcomeAllow:
+		return VerdictAllow
+	case specguard.OutcomeWarn:
+		return VerdictWarn
+	case specguard.OutcomeAudit:
+		return VerdictAudit
+	default:
+		return VerdictAudit
+	}
+}
+
+// record is what all records share. On CREATE the uid is that of the new
+// object, otherwise that of the old one: a body may claim any.
+func (v *Reviewer) record(r *Review, guarded canon.GVK, object, old object) specguard.WriteRecord {
+	uid := old.uid()
+	if !old.exists() {
+		uid = object.uid()
+	}
+	return specguard.WriteRecord{
+		UID:                   uid,
+		APIVersion:            apiVersion(guarded),
+		Kind:                  guarded.Kind,
+		Namespace:             r.Namespace,
+		Name:                  r.Name,
+		Operation:             r.Operation,
+		Subresource:           r.SubResource,
+		ResourceVersionBefore: old.resourceVersion(),
+		Identity: specguard.Identity{
+			User:   r.Identity.User,
+			Groups: slices.Clone(r.Identity.Groups[:min(len(r.Identity.Groups), maxGroups)]),
+		},
+		FieldManager:  r.FieldManager,
+		Time:          v.Now().UTC(),
+		Authenticated: r.Authenticated,
+	}
+}
+
+// enqueue hands a record over; a dry run leaves none.
+func (v *Reviewer) enqueue(r *Review, rec specguard.WriteRecord) {
+	if !r.DryRun {
+		v.Recorder.Enqueue(rec)
+	}
+}
+
+func apiVersion(gvk canon.GVK) string {
+	if gvk.Group == "" {
+		return gvk.Version
+	}
+	return gvk.Group + "/" + gvk.Version
+}
+
+func fieldsOf(changes []diff.Change) []string {
+	var out []string
+	for i := range changes[:min(len(changes), maxFields)] {
+		out = append(out, changes[i].Path.String())
+	}
+	return out
+}

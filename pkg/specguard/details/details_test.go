@@ -1,0 +1,351 @@
+// SPDX-License-Identifier: Apache-2.0
+
+package details
+
+import (
+	"context"
+	"os"
+	"path/filepath"
+	"strconv"
+	"strings"
+	"testing"
+	"time"
+
+	"github.com/google/go-cmp/cmp"
+	"github.com/prometheus/client_golang/prometheus/testutil"
+	"github.com/redis/go-redis/v9"
+
+	"github.com/plumbline-dev/plumbline/pkg/specguard"
+)
+
+func record(n int) specguard.WriteRecord {
+	replicas := int32(n)
+	return specguard.WriteRecord{
+		UID: "u" + strconv.Itoa(n), APIVersion: "apps/v1", Kind: "Deployment", Namespace: "shop", Name: "web",
+		Operation: specguard.OperationUpdate, ResourceVersionBefore: "41", Generation: int64(n), HashAfter: "pl1:sha256:ab",
+		Replicas: &replicas, Fields: []string{"/spec/replicas"},
+		Identity: specguard.Identity{User: "alice", Groups: []string{"devs"}},
+		Time:     time.Date(2026, 1, 2, 3, 4, 5, 6, time.UTC),
+	}
+}
+
+func write(t *testing.T, client redis.UniversalClient, records ...specguard.WriteRecord) {
+	t.Helper()
+	w := NewWriter(client, "t", 0, discard())
+	stop := run(t, w)
+	for _, rec := range records {
+		if !w.Enqueue(rec) {
+			t.Fatal("the queue refused a record")
+		}
+	}
+	eventually(t, "records are written", func() bool { return testutil.ToFloat64(w.metrics.written) == float64(len(records)) })
+	stop()
+}
+
+func uids(b Batch) []string {
+	var out []string
+	for _, e := range b.Entries {
+		out = append(out, e.Record.UID)
+	}
+	return out
+}
+
+func mustNext(t *testing.T, r *Reader, after Position) Batch {
+	t.Helper()
+	b, err := r.Next(t.Context(), after, MaxRead, 0)
+	if err != nil {
+		t.Fatal(err)
+	}
+	return b
+}
+
+func TestARecordArrivesAsItWasWritten(t *testing.T) {
+	client := startServer(t).newClient(t)
+	write(t, client, record(1))
+	r := NewReader(client, "t")
+	if r.Healthy() {
+		t.Error("healthy before the first read")
+	}
+	b := mustNext(t, r, "")
+	if diff := cmp.Diff(record(1), b.Entries[0].Record); diff != "" {
+		t.Errorf("record (-want +got)\n%s", diff)
+	}
+	if !r.Healthy() || b.Gap || b.Malformed != 0 {
+		t.Errorf("healthy %v, gap %v, malformed %d", r.Healthy(), b.Gap, b.Malformed)
+	}
+}
+
+func TestReading(t *testing.T) {
+	client := startServer(t).newClient(t)
+	write(t, client, record(1), record(2), record(3))
+
+	t.Run("goes on from a position in another reader", func(t *testing.T) {
+		first, err := NewReader(client, "t").Next(t.Context(), "", 2, 0)
+		if err != nil {
+			t.Fatal(err)
+		}
+		second := mustNext(t, NewReader(client, "t"), first.Next)
+		if diff := cmp.Diff([]string{"u3"}, uids(second)); diff != "" || second.Gap {
+			t.Errorf("gap %v (-want +got)\n%s", second.Gap, diff)
+		}
+	})
+	t.Run("since a time in the future finds nothing and loses nothing", func(t *testing.T) {
+		b := mustNext(t, NewReader(client, "t"), PositionAt(time.Now().Add(time.Hour)))
+		if len(b.Entries) != 0 || b.Gap {
+			t.Errorf("got %v, gap %v", uids(b), b.Gap)
+		}
+	})
+	t.Run("since a time in the past finds all", func(t *testing.T) {
+		b := mustNext(t, NewReader(client, "t"), PositionAt(time.Now().Add(-time.Hour)))
+		if diff := cmp.Diff([]string{"u1", "u2", "u3"}, uids(b)); diff != "" || b.Gap {
+			t.Errorf("gap %v (-want +got)\n%s", b.Gap, diff)
+		}
+	})
+	t.Run("a blocked read is woken by a new record", func(t *testing.T) {
+		r := NewReader(client, "t")
+		at := mustNext(t, r, "").Next
+		got := make(chan Batch, 1)
+		go func() {
+			b, err := r.Next(context.Background(), at, 10, MaxBlock)
+			if err != nil {
+				t.Error(err)
+			}
+			got <- b
+		}()
+		write(t, client, record(4))
+		if diff := cmp.Diff([]string{"u4"}, uids(<-got)); diff != "" {
+			t.Errorf("(-want +got)\n%s", diff)
+		}
+	})
+	t.Run("a position that is none is an error", func(t *testing.T) {
+		for _, p := range []Position{"x", "1", "1-x", "-"} {
+			if _, err := NewReader(client, "t").Next(t.Context(), p, 1, 0); err == nil {
+				t.Errorf("%q was taken", p)
+			}
+		}
+	})
+	t.Run("entries that are no records are skipped and counted", func(t *testing.T) {
+		for _, values := range [][]any{{"r", "{"}, {"r", "{}"}, {"other", "1"}, {"r", `{"operation":3}`}} {
+			if err := client.XAdd(t.Context(), &redis.XAddArgs{Stream: "bad:details", Values: values}).Err(); err != nil {
+				t.Fatal(err)
+			}
+		}
+		r := NewReader(client, "bad")
+		b := mustNext(t, r, "")
+		if b.Malformed != 4 || len(b.Entries) != 0 {
+			t.Errorf("malformed %d, entries %d", b.Malformed, len(b.Entries))
+		}
+		if again := mustNext(t, r, b.Next); again.Malformed != 0 || again.Gap {
+			t.Errorf("read the same entries again: %+v", again)
+		}
+	})
+}
+
+func TestLostRecordsAreAGap(t *testing.T) {
+	tests := map[string]struct {
+		lose func(t *testing.T, client *redis.Client)
+		want bool
+	}{
+		"nothing happened": {lose: func(*testing.T, *redis.Client) {}},
+		"new records only": {lose: func(t *testing.T, c *redis.Client) { write(t, c, record(8)) }},
+		"what was read already is trimmed": {lose: func(t *testing.T, c *redis.Client) {
+			write(t, c, record(8))
+			trim(t, c, 1)
+		}},
+		"unread records are trimmed": {want: true, lose: func(t *testing.T, c *redis.Client) {
+			write(t, c, record(8), record(9))
+			trim(t, c, 1)
+		}},
+		"all is trimmed": {want: true, lose: func(t *testing.T, c *redis.Client) {
+			write(t, c, record(8))
+			trim(t, c, 0)
+		}},
+		"flushed": {want: true, lose: func(t *testing.T, c *redis.Client) {
+			if err := c.FlushAll(t.Context()).Err(); err != nil {
+				t.Fatal(err)
+			}
+		}},
+		"flushed and begun anew": {want: true, lose: func(t *testing.T, c *redis.Client) {
+			if err := c.FlushAll(t.Context()).Err(); err != nil {
+				t.Fatal(err)
+			}
+			write(t, c, record(8))
+		}},
+	}
+	for name, tc := range tests {
+		t.Run(name, func(t *testing.T) {
+			client := startServer(t).newClient(t)
+			write(t, client, record(1), record(2))
+			r := NewReader(client, "t")
+			at := mustNext(t, r, "").Next
+			tc.lose(t, client)
+			b := mustNext(t, r, at)
+			if b.Gap != tc.want {
+				t.Errorf("gap = %v, want %v", b.Gap, tc.want)
+			}
+			if again := mustNext(t, r, b.Next); again.Gap {
+				t.Error("one loss was reported twice")
+			}
+		})
+	}
+}
+
+func trim(t *testing.T, c *redis.Client, keep int64) {
+	t.Helper()
+	if err := c.XTrimMaxLen(t.Context(), "t:details", keep).Err(); err != nil {
+		t.Fatal(err)
+	}
+}
+
+func TestRecordsAreReadAfterAFlush(t *testing.T) {
+	client := startServer(t).newClient(t)
+	write(t, client, record(1), record(2))
+	r := NewReader(client, "t")
+	at := mustNext(t, r, "").Next
+	if err := client.FlushAll(t.Context()).Err(); err != nil {
+		t.Fatal(err)
+	}
+	at = mustNext(t, r, at).Next
+	write(t, client, record(7))
+	b := mustNext(t, r, at)
+	if diff := cmp.Diff([]string{"u7"}, uids(b)); diff != "" {
+		t.Errorf("(-want +got)\n%s", diff)
+	}
+}
+
+func TestAServerThatDiesMidwayLosesLittleAndBlocksNobody(t *testing.T) {
+	s := startServer(t)
+	w := NewWriter(s.newClient(t), "t", 16, discard())
+	run(t, w)
+	w.Enqueue(record(1))
+	eventually(t, "the first record is written", func() bool { return testutil.ToFloat64(w.metrics.written) == 1 })
+
+	s.kill()
+	start := time.Now()
+	accepted := 0
+	for n := range 1000 {
+		if w.Enqueue(record(n)) {
+			accepted++
+		}
+	}
+	if took := time.Since(start); took > time.Second {
+		t.Errorf("1000 records to a dead server took %v", took)
+	}
+	if accepted == 1000 {
+		t.Error("a queue of 16 took 1000 records")
+	}
+	if dropped := testutil.ToFloat64(w.metrics.dropped.WithLabelValues(dropFull)); dropped != float64(1000-accepted) {
+		t.Errorf("counted %v dropped records, want %d", dropped, 1000-accepted)
+	}
+	eventually(t, "the failure shows", func() bool { return testutil.ToFloat64(w.metrics.up) == 0 })
+
+	reader := NewReader(s.newClient(t), "t")
+	if _, err := reader.Next(t.Context(), "", 10, 0); err == nil || reader.Healthy() {
+		t.Errorf("a dead server gave err %v, healthy %v; want unknown", err, reader.Healthy())
+	}
+
+	s.start()
+	eventually(t, "what waited is written after the restart", func() bool {
+		b, err := reader.Next(t.Context(), "", MaxRead, 0)
+		return err == nil && len(b.Entries) > 0
+	})
+	eventually(t, "recovery shows", func() bool { return testutil.ToFloat64(w.metrics.up) == 1 })
+	// Every record is written, dropped with a reason, or still waiting.
+	eventually(t, "the books balance", func() bool {
+		sum := testutil.ToFloat64(w.metrics.written) - 1 + testutil.ToFloat64(w.metrics.dropped.WithLabelValues(dropRedis))
+		return sum == float64(accepted)
+	})
+}
+
+func TestStoppingWritesWhatWaits(t *testing.T) {
+	client := startServer(t).newClient(t)
+	w := NewWriter(client, "t", 0, discard())
+	for n := range 300 {
+		w.Enqueue(record(n))
+	}
+	ctx, cancel := context.WithCancel(t.Context())
+	cancel()
+	if err := w.Run(ctx); err != nil {
+		t.Fatal(err)
+	}
+	if n := client.XLen(t.Context(), "t:details").Val(); n != 300 {
+		t.Errorf("stream has %d entries, want 300", n)
+	}
+}
+
+func TestStoppingDoesNotWaitForADeadServer(t *testing.T) {
+	s := startServer(t)
+	w := NewWriter(s.newClient(t), "t", 0, discard())
+	s.kill()
+	for n := range 300 {
+		w.Enqueue(record(n))
+	}
+	ctx, cancel := context.WithCancel(t.Context())
+	cancel()
+	start := time.Now()
+	if err := w.Run(ctx); err != nil {
+		t.Fatal(err)
+	}
+	if took := time.Since(start); took > time.Second {
+		t.Errorf("took %v", took)
+	}
+	if n := testutil.ToFloat64(w.metrics.dropped.WithLabelValues(dropRedis)); n != 300 {
+		t.Errorf("counted %v dropped records, want 300", n)
+	}
+}
+
+func TestOldEntriesAreTrimmed(t *testing.T) {
+	client := startServer(t).newClient(t)
+	// Whole nodes are trimmed, of 100 entries by default.
+	for n := range 250 {
+		old := strconv.Itoa(1000 + n)
+		if err := client.XAdd(t.Context(), &redis.XAddArgs{Stream: "t:details", ID: old + "-0", Values: []any{"r", "{}"}}).Err(); err != nil {
+			t.Fatal(err)
+		}
+	}
+	write(t, client, record(1))
+	if n := client.XLen(t.Context(), "t:details").Val(); n > 100 {
+		t.Errorf("%d entries are left of 251, 250 of them 50 years old", n)
+	}
+}
+
+func TestWithoutRedisEveryRecordIsDroppedAndCounted(t *testing.T) {
+	w := NewWriter(nil, "t", 0, discard())
+	stop := run(t, w)
+	if w.Enqueue(record(1)) {
+		t.Error("took a record")
+	}
+	stop()
+	if n := testutil.ToFloat64(w.metrics.dropped.WithLabelValues(dropDisabled)); n != 1 {
+		t.Errorf("counted %v", n)
+	}
+	problems, err := testutil.CollectAndLint(w)
+	if err != nil || len(problems) > 0 {
+		t.Errorf("metrics: %v %v", err, problems)
+	}
+}
+
+func TestTheACLUserOfTheChartSuffices(t *testing.T) {
+	s := startServer(t)
+	admin := s.newClient(t)
+	if err := admin.Do(t.Context(), "ACL", "SETUSER", "plumbline", "on", ">secret", "~t:*", "+@stream", "+@connection", "+time").Err(); err != nil {
+		t.Fatal(err)
+	}
+	if err := admin.Do(t.Context(), "ACL", "SETUSER", "default", "resetpass", ">other").Err(); err != nil {
+		t.Fatal(err)
+	}
+	file := filepath.Join(t.TempDir(), "password")
+	if err := os.WriteFile(file, []byte("secret\n"), 0o600); err != nil {
+		t.Fatal(err)
+	}
+	client := NewClient(Config{Address: s.socket, Username: "plumbline", PasswordFile: file})
+	t.Cleanup(func() { _ = client.Close() })
+	write(t, client, record(1))
+	if diff := cmp.Diff([]string{"u1"}, uids(mustNext(t, NewReader(client, "t"), ""))); diff != "" {
+		t.Errorf("(-want +got)\n%s", diff)
+	}
+	_, err := NewReader(client, "elsewhere").Next(t.Context(), "", 1, 0)
+	if err == nil || !strings.Contains(err.Error(), "NOPERM") {
+		t.Errorf("a foreign prefix gave %v, want NOPERM", err)
+	}
+}

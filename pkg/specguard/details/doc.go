@@ -1,0 +1,17 @@
+// SPDX-License-Identifier: Apache-2.0
+
+// Package details carries what the webhook saw of each write to the assessor,
+// through one Redis stream.
+//
+// The Writer sits in the webhook: Enqueue never blocks and never fails an
+// admission; a full queue or an absent Redis costs the record, which is counted.
+// The Reader sits in the assessor: Next reads on from a Position and says when
+// records may have been lost in between (Batch.Gap). A read has three results:
+// entries are a value, an empty batch is absence, an error is unknown.
+//
+// The stream holds hints for at most 24 hours and may be flushed at any time.
+// Nothing in it authorises anything; see specguard.WriteRecord.
+//
+// The stream's key is "<prefix>:details"; every entry has one field "r" with the
+// JSON of a specguard.WriteRecord.
+package details
