@@ -1,0 +1,65 @@
+{{/*
+What guard.resources means to webhooks, policies and roles. Registration is
+static: nothing at run time adds or removes a rule.
+*/}}
+
+{{/* Namespaces that are never seen: a webhook that intercepts what it needs to
+start would keep the cluster down. The list is fixed and the processes know the
+same one: where nothing is stamped, a stamp must not be believed. */}}
+{{- define "plumbline.namespaceSelector" -}}
+matchExpressions:
+  - key: kubernetes.io/metadata.name
+    operator: NotIn
+    values:
+      {{- list "kube-system" "kube-node-lease" "kube-public" .Release.Namespace | uniq | toYaml | nindent 6 }}
+{{- end }}
+
+{{/* One rule. Arguments: group, version, resource, operations. */}}
+{{- define "plumbline.rule" -}}
+- apiGroups: [{{ .group | quote }}]
+  apiVersions: [{{ .version | quote }}]
+  resources: [{{ .resource | quote }}]
+  operations: [{{ join ", " .operations }}]
+  scope: Namespaced
+{{- end }}
+
+{{/* The guarded kinds themselves. Arguments: root, operations. */}}
+{{- define "plumbline.objectRules" -}}
+{{- $operations := .operations -}}
+{{- range .root.Values.guard.resources }}
+{{ include "plumbline.rule" (dict "group" .group "version" .version "resource" .resource "operations" $operations) }}
+{{- end }}
+{{- end }}
+
+{{/* One subresource of every guarded kind. Arguments: root, subresource. */}}
+{{- define "plumbline.subresourceRules" -}}
+{{- $subresource := .subresource -}}
+{{- range .root.Values.guard.resources }}
+{{ include "plumbline.rule" (dict "group" .group "version" .version "resource" (printf "%s/%s" .resource $subresource) "operations" (list "UPDATE")) }}
+{{- end }}
+{{- end }}
+
+{{/* Ways around the object itself: /scale, and subresources of pods. */}}
+{{- define "plumbline.bypassRules" -}}
+{{- range .Values.guard.resources }}
+{{- if .scale }}
+{{ include "plumbline.rule" (dict "group" .group "version" .version "resource" (printf "%s/scale" .resource) "operations" (list "UPDATE")) }}
+{{- end }}
+{{- end }}
+{{- range .Values.guard.podSubresources }}
+{{ include "plumbline.rule" (dict "group" "" "version" "v1" "resource" (printf "pods/%s" .) "operations" (list "UPDATE")) }}
+{{- end }}
+{{- end }}
+
+{{/* Whether the writer is stamped inside the API server. */}}
+{{- define "plumbline.writerPolicy" -}}
+{{- $served := .Capabilities.APIVersions.Has "admissionregistration.k8s.io/v1/MutatingAdmissionPolicy" -}}
+{{- if or (eq .Values.policies.writerStamp "Policy") (and (eq .Values.policies.writerStamp "Auto") $served) -}}
+true
+{{- end -}}
+{{- end }}
+
+{{/* Sorted, so that the stamp is the same for the same groups. */}}
+{{- define "plumbline.stampedGroups" -}}
+{{- .Values.guard.stampedGroups | uniq | sortAlpha | toJson -}}
+{{- end }}

@@ -1,0 +1,75 @@
+{{/* Secret that holds the password for our clients, or nothing. */}}
+{{- define "plumbline.redisSecret" -}}
+{{- if .Values.redis.enabled -}}
+{{ .Values.redis.auth.existingSecret | default "plumbline-redis" }}
+{{- else if .Values.redis.external.address -}}
+{{ .Values.redis.external.existingSecret }}
+{{- end -}}
+{{- end }}
+
+{{- define "plumbline.redisArgs" -}}
+{{- if .Values.redis.enabled -}}
+- --redis-address=plumbline-redis.{{ .Release.Namespace }}.svc:6379
+- --redis-username=plumbline
+{{- else if .Values.redis.external.address -}}
+- {{ printf "--redis-address=%s" .Values.redis.external.address | quote }}
+{{- with .Values.redis.external.username }}
+- {{ printf "--redis-username=%s" . | quote }}
+{{- end }}
+{{- else -}}
+- --redis-address=
+{{- end }}
+- --redis-key-prefix={{ .Values.redis.keyPrefix }}
+{{- if include "plumbline.redisSecret" . }}
+- --redis-password-file=/var/run/secrets/plumbline-redis/password
+{{- end }}
+{{- end }}
+
+{{/* The password alone: the client has no use for the server's ACL. */}}
+{{- define "plumbline.redisVolume" -}}
+{{- with include "plumbline.redisSecret" . -}}
+- name: redis-password
+  secret:
+    secretName: {{ . }}
+    items: [{key: password, path: password}]
+{{- end }}
+{{- end }}
+
+{{- define "plumbline.redisVolumeMount" -}}
+{{- if include "plumbline.redisSecret" . -}}
+- {name: redis-password, mountPath: /var/run/secrets/plumbline-redis, readOnly: true}
+{{- end }}
+{{- end }}
+
+{{/*
+What the Redis user may do: streams under one prefix. It can neither flush nor
+list nor configure, whoever gets hold of the password.
+*/}}
+{{- define "plumbline.redisACL" -}}
+user default off
+user plumbline on #{{ .password | sha256sum }} ~{{ .root.Values.redis.keyPrefix }}:* resetchannels -@all +@stream +@connection +time -@admin -@dangerous
+{{ end }}
+
+{{/*
+The password of this release: the one in the cluster if there is one, so that an
+upgrade keeps it; a new one otherwise. Computed once per render and kept in the
+values, because every call of randAlphaNum gives another.
+*/}}
+{{- define "plumbline.redisPassword" -}}
+{{- if not (hasKey .Values.redis "generatedPassword") -}}
+{{- $secret := lookup "v1" "Secret" .Release.Namespace "plumbline-redis" -}}
+{{- $kept := dig "data" "password" "" ($secret | default dict) | b64dec -}}
+{{- $_ := set .Values.redis "generatedPassword" ($kept | default (randAlphaNum 40)) -}}
+{{- end -}}
+{{ .Values.redis.generatedPassword }}
+{{- end }}
+
+{{/*
+Changes when the password or the ACL does: Redis reads its ACL at start, and the
+pods that read the Secret start again with it.
+*/}}
+{{- define "plumbline.redisChecksum" -}}
+{{- if and .Values.redis.enabled (not .Values.redis.auth.existingSecret) -}}
+plumbline.dev/redis-checksum: {{ include "plumbline.redisACL" (dict "root" . "password" (include "plumbline.redisPassword" .)) | sha256sum | trunc 16 | quote }}
+{{- end }}
+{{- end }}

@@ -1,0 +1,147 @@
+// SPDX-License-Identifier: Apache-2.0
+
+package chart
+
+import (
+	"fmt"
+	"path/filepath"
+	"slices"
+	"strings"
+	"testing"
+
+	rbacv1 "k8s.io/api/rbac/v1"
+	"k8s.io/apimachinery/pkg/apis/meta/v1/unstructured"
+
+	"github.com/plumbline-dev/plumbline/test/chart/rendered"
+)
+
+// TestWhoMayDoWhat pins every right that the chart gives, one line each. A line
+// that appears in this file deserves a reviewer's question.
+func TestWhoMayDoWhat(t *testing.T) {
+	lines := rights(t, template(t))
+	golden(t, filepath.Join("testdata", "rights.txt"), strings.Join(lines, "\n")+"\n")
+}
+
+// rights lists `who: verbs resources [names] (where)` for bindings, and for
+// roles that are bound by nobody here `role NAME: ...`.
+func rights(t *testing.T, objects []*unstructured.Unstructured) []string {
+	t.Helper()
+	rules := map[string][]rbacv1.PolicyRule{}
+	bound := map[string]bool{}
+	var lines []string
+	for _, object := range rendered.OfKind(objects, "ClusterRole") {
+		rules["ClusterRole/"+object.GetName()] = convert[rbacv1.ClusterRole](t, object).Rules
+	}
+	for _, object := range rendered.OfKind(objects, "Role") {
+		rules["Role/"+object.GetNamespace()+"/"+object.GetName()] = convert[rbacv1.Role](t, object).Rules
+	}
+	add := func(who, role, where string) {
+		found, ok := rules[role]
+		if !ok {
+			t.Errorf("%s is bound to %s, which the chart does not have", who, role)
+		}
+		bound[role] = true
+		for _, rule := range found {
+			lines = append(lines, line(who, rule, where))
+		}
+	}
+	for _, object := range rendered.OfKind(objects, "ClusterRoleBinding") {
+		binding := convert[rbacv1.ClusterRoleBinding](t, object)
+		for _, subject := range binding.Subjects {
+			add(subject.Name, "ClusterRole/"+binding.RoleRef.Name, "everywhere")
+		}
+	}
+	for _, object := range rendered.OfKind(objects, "RoleBinding") {
+		binding := convert[rbacv1.RoleBinding](t, object)
+		for _, subject := range binding.Subjects {
+			add(subject.Name, "Role/"+binding.Namespace+"/"+binding.RoleRef.Name, "in "+binding.Namespace)
+		}
+	}
+	for role, found := range rules {
+		for _, rule := range found {
+			if !bound[role] {
+				lines = append(lines, line("role "+strings.TrimPrefix(role, "ClusterRole/"), rule, "where bound"))
+			}
+		}
+	}
+	slices.Sort(lines)
+	return lines
+}
+
+func line(who string, rule rbacv1.PolicyRule, where string) string {
+	var resources []string
+	for _, group := range rule.APIGroups {
+		for _, resource := range rule.Resources {
+			name, subresource, _ := strings.Cut(resource, "/")
+			resources = append(resources, strings.TrimRight(strings.TrimRight(name+"."+group, ".")+"/"+subresource, "/"))
+		}
+	}
+	names := ""
+	if len(rule.ResourceNames) > 0 {
+		names = " named " + strings.Join(rule.ResourceNames, ",")
+	}
+	return fmt.Sprintf("%s: %s %s%s, %s", who, strings.Join(rule.Verbs, ","), strings.Join(resources, " "), names, where)
+}
+
+// What no process of ours may ever have, whatever the values are.
+func TestNoProcessMayDoThis(t *testing.T) {
+	forEachValuesFile(t, func(t *testing.T, objects []*unstructured.Unstructured) {
+		for _, right := range rights(t, objects) {
+			who, _, _ := strings.Cut(right, ":")
+			workloadWrite := strings.HasPrefix(who, "plumbline-") && who != "plumbline-selftest" &&
+				containsAny(right, "create", "update", "patch", "delete") && containsAny(right, ".apps", ".batch", "configmaps", "widgets", "pods")
+			switch {
+			case strings.Contains(right, "*"):
+				t.Errorf("a wildcard: %s", right)
+			case containsAny(right, "escalate", "impersonate", "bind,", "serviceaccounts/token", "clusterrole"):
+				t.Errorf("a way to more rights: %s", right)
+			case strings.Contains(right, "secrets") && (!strings.Contains(right, "named ") || !strings.Contains(right, ", in "+rendered.Namespace)):
+				t.Errorf("Secrets that are not named: %s", right)
+			case workloadWrite:
+				t.Errorf("a write of workloads: %s", right)
+			}
+		}
+	})
+}
+
+func containsAny(text string, parts ...string) bool {
+	return slices.ContainsFunc(parts, func(part string) bool { return strings.Contains(text, part) })
+}
+
+func TestTheAssessorReadsExactlyTheGuardedKinds(t *testing.T) {
+	objects := template(t, "--set-json", `guard.resources=[{"group":"apps","version":"v1","resource":"deployments"},{"group":"apps","version":"v1beta1","resource":"deployments"},`+
+		`{"group":"","version":"v1","resource":"configmaps"},{"group":"example.com","version":"v1","resource":"widgets"},{"group":"example.com","version":"v1","resource":"gadgets"}]`)
+	var got []string
+	for _, right := range rights(t, objects) {
+		if strings.HasPrefix(right, "plumbline-assessor: get,list,watch ") && !strings.Contains(right, "plumbline.dev") && !strings.Contains(right, "namespaces") {
+			got = append(got, right)
+		}
+	}
+	want := []string{
+		"plumbline-assessor: get,list,watch configmaps, everywhere",
+		"plumbline-assessor: get,list,watch deployments.apps, everywhere",
+		"plumbline-assessor: get,list,watch widgets.example.com gadgets.example.com, everywhere",
+	}
+	if !slices.Equal(got, want) {
+		t.Errorf("got %q, want %q", got, want)
+	}
+}
+
+func TestOnlyPodsThatNeedATokenHaveOne(t *testing.T) {
+	forEachValuesFile(t, func(t *testing.T, objects []*unstructured.Unstructured) {
+		for _, object := range rendered.OfKind(objects, "ServiceAccount") {
+			if automount, found, _ := unstructured.NestedBool(object.Object, "automountServiceAccountToken"); !found || automount {
+				t.Errorf("service account %s hands its token to every pod that names it", object.GetName())
+			}
+		}
+		for name, pod := range pods(t, objects) {
+			want := name != "Deployment/plumbline-system/plumbline-redis"
+			if pod.AutomountServiceAccountToken == nil || *pod.AutomountServiceAccountToken != want {
+				t.Errorf("%s: automountServiceAccountToken = %v, want %v", name, pod.AutomountServiceAccountToken, want)
+			}
+			if !slices.ContainsFunc(rendered.OfKind(objects, "ServiceAccount"), func(o *unstructured.Unstructured) bool { return o.GetName() == pod.ServiceAccountName }) {
+				t.Errorf("%s runs as %q, which the chart does not have", name, pod.ServiceAccountName)
+			}
+		}
+	})
+}

@@ -1,0 +1,147 @@
+// SPDX-License-Identifier: Apache-2.0
+
+package chart
+
+import (
+	"errors"
+	"os"
+	"path/filepath"
+	"strings"
+	"testing"
+
+	"k8s.io/apimachinery/pkg/apis/meta/v1/unstructured"
+	"sigs.k8s.io/yaml"
+
+	"github.com/plumbline-dev/plumbline/test/chart/rendered"
+)
+
+func specOfFile(t *testing.T, crd string) any {
+	t.Helper()
+	plural, _, _ := strings.Cut(crd, ".")
+	body, err := os.ReadFile(filepath.Join(rendered.ChartDir(), "files", "crds", "plumbline.dev_"+plural+".yaml"))
+	if err != nil {
+		t.Fatal(err)
+	}
+	objects, err := rendered.Objects(string(body))
+	if err != nil {
+		t.Fatal(err)
+	}
+	return objects[0].Object["spec"]
+}
+
+func TestRefusedValues(t *testing.T) {
+	digest := "sha256:" + strings.Repeat("0", 63)
+	tests := map[string]struct {
+		set  string // as JSON
+		path string // that the message names
+	}{
+		"an unknown value":                   {`replicas=2`, "additional properties 'replicas'"},
+		"an unknown value below":             {`webhook.replica=2`, "/webhook"},
+		"a number as text":                   {`webhook.replicas="2"`, "/webhook/replicas"},
+		"fewer than no replicas":             {`webhook.replicas=-1`, "/webhook/replicas"},
+		"Secrets guarded":                    {`guard.resources=[{"group":"","version":"v1","resource":"secrets"}]`, "/guard/resources/0"},
+		"Pods guarded as a whole":            {`guard.resources=[{"group":"","version":"v1","resource":"pods"}]`, "/guard/resources/0"},
+		"Nodes guarded":                      {`guard.resources=[{"group":"","version":"v1","resource":"nodes"}]`, "/guard/resources/0"},
+		"Leases guarded":                     {`guard.resources=[{"group":"coordination.k8s.io","version":"v1","resource":"leases"}]`, "/guard/resources/0"},
+		"our own kinds guarded":              {`guard.resources=[{"group":"plumbline.dev","version":"v1alpha1","resource":"baselines"}]`, "/guard/resources/0"},
+		"certificate requests guarded":       {`guard.resources=[{"group":"certificates.k8s.io","version":"v1","resource":"certificatesigningrequests"}]`, "/guard/resources/0"},
+		"a kind instead of a resource":       {`guard.resources=[{"group":"apps","version":"v1","resource":"Deployment"}]`, "/guard/resources/0/resource"},
+		"a wildcard":                         {`guard.resources=[{"group":"apps","version":"v1","resource":"*"}]`, "/guard/resources/0/resource"},
+		"a subresource as a resource":        {`guard.resources=[{"group":"apps","version":"v1","resource":"deployments/scale"}]`, "/guard/resources/0/resource"},
+		"a resource without version":         {`guard.resources=[{"group":"apps","resource":"deployments"}]`, "missing property 'version'"},
+		"no resources":                       {`guard.resources=[]`, "/guard/resources"},
+		"a resource twice":                   {`guard.resources=[{"group":"apps","version":"v1","resource":"a"},{"group":"apps","version":"v1","resource":"a"}]`, "/guard/resources"},
+		"all of a pod's subresources":        {`guard.podSubresources=["*"]`, "/guard/podSubresources/0"},
+		"a pod's status":                     {`guard.podSubresources=["status"]`, "/guard/podSubresources/0"},
+		"a group with a comma":               {`guard.stampedGroups=["a,b"]`, "/guard/stampedGroups/0"},
+		"an empty group":                     {`guard.stampedGroups=[""]`, "/guard/stampedGroups/0"},
+		"a namespace pattern":                {`test.namespace="team-*"`, "/test/namespace"},
+		"another stamper":                    {`policies.writerStamp="Nobody"`, "/policies/writerStamp"},
+		"a time-out that delays every write": {`webhookConfiguration.timeoutSeconds=30`, "/webhookConfiguration/timeoutSeconds"},
+		"a CPU limit":                        {`webhook.resources.limits.cpu="1"`, "/webhook/resources/limits/cpu"},
+		"no memory request":                  {`assessor.resources.requests.memory=null`, "missing property 'memory'"},
+		"a port that needs a privilege":      {`webhook.port=443`, "/webhook/port"},
+		"a digest that is too short":         {`webhook.image.digest="` + digest + `"`, "/webhook/image/digest"},
+		"a retention without unit":           {`assessor.retention="168"`, "/assessor/retention"},
+		"our Redis and another":              {`redis.external.address="redis:6379"`, "/redis/enabled"},
+		"another Redis without port":         {`redis.enabled=false,redis.external.address="redis"`, "/redis/external/address"},
+		"a key prefix that is a pattern":     {`redis.keyPrefix="*"`, "/redis/keyPrefix"},
+		"a key prefix that adds an ACL rule": {`redis.keyPrefix="a +@all"`, "/redis/keyPrefix"},
+		"a label that is a number":           {`commonLabels.team=1`, "/commonLabels/team"},
+	}
+	for name, test := range tests {
+		t.Run(name, func(t *testing.T) {
+			var args []string
+			for _, set := range splitSets(test.set) {
+				args = append(args, "--set-json", set)
+			}
+			_, err := helm.Template(t.Context(), args...)
+			var failed *rendered.Error
+			if !errors.As(err, &failed) {
+				t.Fatalf("accepted (%v)", err)
+			}
+			if !strings.Contains(failed.Stderr, "values don't meet the specifications of the schema") || !strings.Contains(failed.Stderr, test.path) {
+				t.Errorf("the message does not name %s:\n%s", test.path, failed.Stderr)
+			}
+		})
+	}
+}
+
+// splitSets splits at commas that part two assignments: those outside brackets.
+func splitSets(text string) []string {
+	if strings.ContainsAny(text, "[{") {
+		return []string{text}
+	}
+	return strings.Split(text, ",")
+}
+
+// A value without a place in the schema could not be set; a place in the schema
+// without a value would be documented nowhere.
+func TestValuesAndSchemaSpeakOfTheSame(t *testing.T) {
+	var values, schema map[string]any
+	readYAML(t, "values.yaml", &values)
+	readYAML(t, "values.schema.json", &schema)
+	compareValues(t, schema, schema, values, "")
+}
+
+func readYAML(t *testing.T, name string, into any) {
+	t.Helper()
+	body, err := os.ReadFile(filepath.Join(rendered.ChartDir(), name))
+	if err != nil {
+		t.Fatal(err)
+	}
+	if err := yaml.UnmarshalStrict(body, into); err != nil {
+		t.Fatalf("%s: %v", name, err)
+	}
+}
+
+func compareValues(t *testing.T, root, schema, values map[string]any, path string) {
+	t.Helper()
+	if ref, ok := schema["$ref"].(string); ok {
+		found, _, err := unstructured.NestedMap(root, strings.Split(strings.TrimPrefix(ref, "#/"), "/")...)
+		if err != nil || found == nil {
+			t.Fatalf("%s: %s leads nowhere (%v)", path, ref, err)
+		}
+		schema = found
+	}
+	properties, closed := schema["properties"].(map[string]any)
+	if !closed || schema["additionalProperties"] != false {
+		return // free-form, such as labels
+	}
+	for key := range properties {
+		// global is Helm's.
+		if _, ok := values[key]; !ok && path+"/"+key != "/global" {
+			t.Errorf("%s/%s is in the schema and not in values.yaml", path, key)
+		}
+	}
+	for key, value := range values {
+		property, ok := properties[key].(map[string]any)
+		if !ok {
+			t.Errorf("%s/%s is in values.yaml and not in the schema", path, key)
+			continue
+		}
+		if nested, ok := value.(map[string]any); ok {
+			compareValues(t, root, property, nested, path+"/"+key)
+		}
+	}
+}
