@@ -1,0 +1,65 @@
+// SPDX-License-Identifier: Apache-2.0
+
+package main
+
+import (
+	"context"
+	"os"
+	"path/filepath"
+	"strings"
+	"testing"
+	"time"
+)
+
+func TestRunRefusesWhatCannotWork(t *testing.T) {
+	tests := map[string]struct {
+		args []string
+		want string
+	}{
+		"an unknown flag":          {args: []string{"--nonsense"}, want: "nonsense"},
+		"an argument":              {args: []string{"now"}, want: "now"},
+		"a role that comes later":  {args: []string{"--role=execute"}, want: "this version has only the role assess"},
+		"a kubeconfig that is not": {args: []string{"--kubeconfig=" + filepath.Join(t.TempDir(), "none")}, want: "--kubeconfig"},
+	}
+	for name, tc := range tests {
+		t.Run(name, func(t *testing.T) {
+			var out, log strings.Builder
+			err := run(t.Context(), tc.args, &out, &log)
+			if err == nil || !strings.Contains(err.Error(), tc.want) {
+				t.Errorf("the error is %v, want %q in it", err, tc.want)
+			}
+		})
+	}
+}
+
+func TestHelpIsNoError(t *testing.T) {
+	var out, log strings.Builder
+	if err := run(t.Context(), []string{"--help"}, &out, &log); err != nil {
+		t.Fatal(err)
+	}
+	for _, flag := range []string{"-role", "-retention", "-redis-address", "-digest-key-file"} {
+		if !strings.Contains(out.String(), flag) {
+			t.Errorf("the help does not name %s", flag)
+		}
+	}
+}
+
+func TestRunWaitsForTheAPIServerUntilToldToStop(t *testing.T) {
+	kubeconfig := filepath.Join(t.TempDir(), "kubeconfig")
+	content := `{"apiVersion":"v1","kind":"Config","current-context":"x",
+		"clusters":[{"name":"c","cluster":{"server":"http://127.0.0.1:1"}}],
+		"contexts":[{"name":"x","context":{"cluster":"c","user":"u"}}],"users":[{"name":"u","user":{}}]}`
+	if err := os.WriteFile(kubeconfig, []byte(content), 0o600); err != nil {
+		t.Fatal(err)
+	}
+	ctx, cancel := context.WithTimeout(t.Context(), 300*time.Millisecond)
+	defer cancel()
+	var out, log strings.Builder
+	err := run(ctx, []string{"--kubeconfig=" + kubeconfig, "--metrics-address=", "--health-address=", "--leader-elect=false"}, &out, &log)
+	if err != nil {
+		t.Errorf("being told to stop is an error: %v", err)
+	}
+	if ctx.Err() == nil {
+		t.Error("it ended by itself")
+	}
+}

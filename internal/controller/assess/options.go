@@ -1,0 +1,109 @@
+// SPDX-License-Identifier: Apache-2.0
+
+package assess
+
+import (
+	"flag"
+	"fmt"
+	"os"
+	"slices"
+	"time"
+
+	"k8s.io/apimachinery/pkg/util/validation/field"
+
+	"github.com/plumbline-dev/plumbline/internal/options"
+)
+
+// RoleAssess is the only role there is so far.
+const RoleAssess = "assess"
+
+// laterRoles are designed and not built; asking for one gets a clear answer.
+var laterRoles = []string{"execute", "serve"}
+
+// Bounds of the options.
+const (
+	maxRetention   = 365 * 24 * time.Hour
+	minDigestKey   = 16
+	maxRecordGrace = 500 * time.Millisecond
+)
+
+// Options are the assessor's flags.
+type Options struct {
+	options.Common
+	// Role is a comma-separated list of roles.
+	Role string
+	// LeaderElect makes several replicas agree on one that works.
+	LeaderElect bool
+	// Retention is how long the Baseline of a removed object is kept.
+	Retention time.Duration
+	// StampedGroups are the groups that the installation stamps, comma separated.
+	StampedGroups string
+	// StampWriter says that the webhook, not an in-process policy, sets the
+	// writer stamp. Such a stamp counts only together with a record of the write.
+	StampWriter bool
+	// DigestKeyFile holds the key of the digests by which findings tell changed
+	// values from unchanged ones without showing them.
+	DigestKeyFile string
+	// RecordGrace is how long a change that only a record can explain waits for
+	// that record.
+	RecordGrace time.Duration
+}
+
+// AddFlags registers the flags with their defaults.
+func (o *Options) AddFlags(fs *flag.FlagSet) {
+	o.Common.AddFlags(fs)
+	fs.StringVar(&o.Role, "role", RoleAssess, "comma-separated list of roles; assess is the only one so far")
+	fs.BoolVar(&o.LeaderElect, "leader-elect", true, "work only while holding the lease plumbline-assessor")
+	fs.DurationVar(&o.Retention, "retention", 7*24*time.Hour, "how long the Baseline of a removed object is kept")
+	fs.StringVar(&o.StampedGroups, "stamped-groups", "", "groups that the installation stamps, comma separated")
+	fs.BoolVar(&o.StampWriter, "stamp-writer", false, "the webhook sets the writer stamp, no in-process policy does")
+	fs.StringVar(&o.DigestKeyFile, "digest-key-file", "", "file with the key of value digests, 16 bytes or more; empty: a new key at every start")
+	fs.DurationVar(&o.RecordGrace, "record-grace", 300*time.Millisecond, "how long to wait for the record of a change that nothing else explains")
+}
+
+// Validate lists what cannot work, each with the flag as its path.
+func (o *Options) Validate() field.ErrorList {
+	errs := o.Common.Validate()
+	errs = append(errs, validateRole(o.Role)...)
+	if o.Retention < 0 || o.Retention > maxRetention {
+		errs = append(errs, field.Invalid(field.NewPath("--retention"), o.Retention.String(), "must be between 0s and "+maxRetention.String()))
+	}
+	if o.RecordGrace < 0 || o.RecordGrace > maxRecordGrace {
+		errs = append(errs, field.Invalid(field.NewPath("--record-grace"), o.RecordGrace.String(), "must be between 0s and "+maxRecordGrace.String()))
+	}
+	return errs
+}
+
+func validateRole(list string) field.ErrorList {
+	path := field.NewPath("--role")
+	roles := options.SplitList(list)
+	if len(roles) == 0 {
+		return field.ErrorList{field.Required(path, "name a role; assess is the only one so far")}
+	}
+	var errs field.ErrorList
+	for _, role := range roles {
+		switch {
+		case role == RoleAssess:
+		case slices.Contains(laterRoles, role):
+			errs = append(errs, field.Invalid(path, role, "this version has only the role assess"))
+		default:
+			errs = append(errs, field.NotSupported(path, role, []string{RoleAssess}))
+		}
+	}
+	return errs
+}
+
+// DigestKey reads the key; nil without a file.
+func (o *Options) DigestKey() ([]byte, error) {
+	if o.DigestKeyFile == "" {
+		return nil, nil
+	}
+	key, err := os.ReadFile(o.DigestKeyFile)
+	if err != nil {
+		return nil, fmt.Errorf("reading the digest key: %w", err)
+	}
+	if len(key) < minDigestKey {
+		return nil, fmt.Errorf("reading the digest key: %s has %d bytes, at least %d are needed", o.DigestKeyFile, len(key), minDigestKey)
+	}
+	return key, nil
+}

@@ -1,0 +1,96 @@
+// SPDX-License-Identifier: Apache-2.0
+
+package assess
+
+import (
+	"bytes"
+	"flag"
+	"os"
+	"path/filepath"
+	"strings"
+	"testing"
+	"time"
+
+	"github.com/plumbline-dev/plumbline/internal/options"
+)
+
+func parse(t *testing.T, args ...string) *Options {
+	t.Helper()
+	var o Options
+	fs := flag.NewFlagSet("assessor", flag.ContinueOnError)
+	o.AddFlags(fs)
+	if err := options.Parse(fs, args, func(string) (string, bool) { return "", false }); err != nil {
+		t.Fatal(err)
+	}
+	return &o
+}
+
+func TestValidate(t *testing.T) {
+	tests := map[string]struct {
+		args []string
+		want string // in the error; empty when there is none
+	}{
+		"the defaults":                       {},
+		"the role of the chart":              {args: []string{"--role=assess"}},
+		"a role that comes later":            {args: []string{"--role=assess,execute"}, want: "this version has only the role assess"},
+		"a role that nobody knows":           {args: []string{"--role=dance"}, want: `--role: Unsupported value: "dance"`},
+		"no role":                            {args: []string{"--role="}, want: "--role: Required value"},
+		"a negative retention":               {args: []string{"--retention=-1s"}, want: "--retention"},
+		"a retention of centuries":           {args: []string{"--retention=876000h"}, want: "--retention"},
+		"a grace that would delay reporting": {args: []string{"--record-grace=2s"}, want: "--record-grace"},
+		"a bad common option":                {args: []string{"--log-format=xml"}, want: "--log-format"},
+	}
+	for name, tc := range tests {
+		t.Run(name, func(t *testing.T) {
+			err := parse(t, tc.args...).Validate().ToAggregate()
+			switch {
+			case tc.want == "" && err != nil:
+				t.Errorf("refused: %v", err)
+			case tc.want != "" && (err == nil || !strings.Contains(err.Error(), tc.want)):
+				t.Errorf("the error is %v, want %q in it", err, tc.want)
+			}
+		})
+	}
+}
+
+func TestDigestKey(t *testing.T) {
+	dir := t.TempDir()
+	long, short := filepath.Join(dir, "long"), filepath.Join(dir, "short")
+	if err := os.WriteFile(long, bytes.Repeat([]byte("k"), minDigestKey), 0o600); err != nil {
+		t.Fatal(err)
+	}
+	if err := os.WriteFile(short, []byte("k"), 0o600); err != nil {
+		t.Fatal(err)
+	}
+	if key, err := parse(t).DigestKey(); key != nil || err != nil {
+		t.Errorf("without a file the key is %q, %v", key, err)
+	}
+	if key, err := parse(t, "--digest-key-file="+long).DigestKey(); err != nil || len(key) != minDigestKey {
+		t.Errorf("the key is %q, %v", key, err)
+	}
+	for _, file := range []string{short, filepath.Join(dir, "none")} {
+		if _, err := parse(t, "--digest-key-file="+file).DigestKey(); err == nil {
+			t.Errorf("%s is taken for a key", file)
+		}
+	}
+}
+
+func TestSetupIsCompleted(t *testing.T) {
+	if err := (&Setup{}).complete(); err == nil {
+		t.Error("a setup without an API server is complete")
+	}
+	if o := parse(t); o.Retention != 7*24*time.Hour || !o.LeaderElect {
+		t.Errorf("the defaults are %+v", o)
+	}
+}
+
+func TestGate(t *testing.T) {
+	var g Gate
+	if g.Check() == nil {
+		t.Error("ready before the caches are synced")
+	}
+	g.Open()
+	if err := g.Check(); err != nil {
+		t.Errorf("not ready: %v", err)
+	}
+}

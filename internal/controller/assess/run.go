@@ -1,0 +1,279 @@
+// SPDX-License-Identifier: Apache-2.0
+
+package assess
+
+import (
+	"cmp"
+	"context"
+	"crypto/rand"
+	"errors"
+	"fmt"
+	"slices"
+	"sync/atomic"
+	"time"
+
+	"github.com/go-logr/logr"
+	"github.com/prometheus/client_golang/prometheus"
+	apiruntime "k8s.io/apimachinery/pkg/runtime"
+	"k8s.io/apimachinery/pkg/runtime/schema"
+	"k8s.io/client-go/kubernetes/scheme"
+	"k8s.io/client-go/rest"
+	"k8s.io/utils/clock"
+	ctrl "sigs.k8s.io/controller-runtime"
+	"sigs.k8s.io/controller-runtime/pkg/cache"
+	"sigs.k8s.io/controller-runtime/pkg/client"
+	"sigs.k8s.io/controller-runtime/pkg/config"
+	"sigs.k8s.io/controller-runtime/pkg/manager"
+	metricsserver "sigs.k8s.io/controller-runtime/pkg/metrics/server"
+
+	"github.com/plumbline-dev/plumbline/internal/controller/baseline"
+	"github.com/plumbline-dev/plumbline/internal/controller/environment"
+	"github.com/plumbline-dev/plumbline/internal/controller/guard"
+	"github.com/plumbline-dev/plumbline/internal/controller/guarddefaults"
+	"github.com/plumbline-dev/plumbline/internal/kube"
+	"github.com/plumbline-dev/plumbline/pkg/apis/plumbline/v1alpha1"
+	"github.com/plumbline-dev/plumbline/pkg/specguard"
+)
+
+const (
+	// lease is what replicas agree by; its name is part of the chart's RBAC.
+	lease = "plumbline-assessor"
+	// unreadableAfter is the default of Setup.UnreadableAfter.
+	unreadableAfter = time.Minute
+)
+
+// alwaysExcluded namespaces are never guarded: what keeps the cluster itself up
+// must not depend on us.
+var alwaysExcluded = []string{"kube-system", "kube-node-lease", "kube-public"}
+
+// Setup is what the assessor needs from its process.
+type Setup struct {
+	Config *rest.Config
+	// Namespace is Plumbline's own; it is never guarded, and holds the lease.
+	Namespace   string
+	LeaderElect bool
+	Retention   time.Duration
+	// UnreadableAfter is how long the watch of a kind may fail before the state
+	// of its objects is told to be Unknown; a minute if zero.
+	UnreadableAfter time.Duration
+	// StampedGroups are the groups that the installation stamps.
+	StampedGroups []string
+	// Rules of pkg/specguard. Without a Key one is made that lives as long as
+	// the process.
+	Rules specguard.Config
+	// Records are the webhook's records of writes, nil without Redis.
+	Records  baseline.RecordReader
+	Registry prometheus.Registerer
+	Log      logr.Logger
+	Clock    clock.WithTicker
+	// Ready is told once the caches are synced; may be nil.
+	Ready func()
+}
+
+// Run assesses until ctx ends. It returns an error when it cannot start or loses
+// the lease; the process must end then.
+func Run(ctx context.Context, setup Setup) error {
+	asked := ctx
+	ctx, cancel := context.WithCancel(ctx)
+	defer cancel()
+	if err := setup.complete(); err != nil {
+		return err
+	}
+	mgr, err := newManager(setup)
+	if err != nil {
+		return err
+	}
+	tracker, err := register(ctx, mgr, setup)
+	if err != nil {
+		return err
+	}
+	err = mgr.Start(ctx)
+	cancel()
+	tracker.Wait()
+	if err != nil && asked.Err() == nil { // being told to stop while starting is no failure
+		return fmt.Errorf("assessing: %w", err)
+	}
+	return nil
+}
+
+func (s *Setup) complete() error {
+	if s.Config == nil || s.Registry == nil || s.Clock == nil {
+		return errors.New("assessing: Config, Registry and Clock are needed")
+	}
+	s.UnreadableAfter = cmp.Or(s.UnreadableAfter, unreadableAfter)
+	if len(s.Rules.Key) == 0 {
+		s.Rules.Key = make([]byte, 32)
+		if _, err := rand.Read(s.Rules.Key); err != nil {
+			return fmt.Errorf("making a digest key: %w", err)
+		}
+		s.Log.Info("no digest key is given: digests of values change at every start")
+	}
+	return nil
+}
+
+func newManager(setup Setup) (manager.Manager, error) {
+	types := apiruntime.NewScheme()
+	if err := errors.Join(scheme.AddToScheme(types), v1alpha1.AddToScheme(types)); err != nil {
+		return nil, fmt.Errorf("registering kinds: %w", err)
+	}
+	work := rest.CopyConfig(setup.Config)
+	work.QPS = -1 // the API server's priority and fairness decides
+	// The lease has a client of its own: work that queues up must not cost it.
+	election := rest.CopyConfig(setup.Config)
+	election.QPS, election.Burst = 10, 20
+	mgr, err := ctrl.NewManager(work, ctrl.Options{
+		Scheme: types,
+		Logger: setup.Log,
+		// The process serves its own registry and health.
+		Metrics:                       metricsserver.Options{BindAddress: "0"},
+		LeaderElection:                setup.LeaderElect,
+		LeaderElectionID:              lease,
+		LeaderElectionNamespace:       setup.Namespace,
+		LeaderElectionConfig:          election,
+		LeaderElectionReleaseOnCancel: true,
+		Cache:                         cache.Options{DefaultTransform: cache.TransformStripManagedFields()},
+		Client: client.Options{Cache: &client.CacheOptions{
+			// Bodies are read when needed and never watched.
+			DisableFor: []client.Object{&v1alpha1.BaselineRevision{}},
+		}},
+		Controller: config.Controller{
+			// Tests run several assessors in one process.
+			SkipNameValidation: new(true),
+		},
+	})
+	if err != nil {
+		return nil, fmt.Errorf("making the manager: %w", err)
+	}
+	return mgr, nil
+}
+
+// parts are the controllers, made and not yet registered.
+type parts struct {
+	tracker      *kube.Tracker
+	guards       *guard.Controller
+	status       *guard.Status
+	environments *environment.Controller
+	defaults     *guarddefaults.Controller
+	baselines    *baseline.Reconciler
+	trigger      *baseline.Trigger
+	vigil        *baseline.Vigil
+	synced       func(schema.GroupVersionKind)
+}
+
+func register(ctx context.Context, mgr manager.Manager, setup Setup) (*kube.Tracker, error) {
+	p, err := newParts(mgr, setup)
+	if err != nil {
+		return nil, err
+	}
+	p.connect(ctx, mgr.GetClient(), setup.Log)
+	err = errors.Join(
+		p.baselines.Register(mgr, p.trigger),
+		p.guards.Register(ctx, mgr),
+		p.status.Register(mgr),
+		p.environments.Register(mgr),
+		p.defaults.Register(mgr),
+		mgr.Add(p.vigil),
+		mgr.Add(readiness{mgr.GetCache(), setup.Ready}),
+	)
+	if setup.Records != nil {
+		err = errors.Join(err, mgr.Add(&baseline.Ingest{
+			Reader: setup.Records, Reconciler: p.baselines, Trigger: p.trigger, Clock: setup.Clock, Log: setup.Log,
+		}))
+	}
+	if err != nil {
+		return nil, fmt.Errorf("wiring the assessor: %w", err)
+	}
+	return p.tracker, nil
+}
+
+func newParts(mgr manager.Manager, setup Setup) (*parts, error) {
+	metrics, err := baseline.NewMetrics(setup.Registry, setup.Clock)
+	if err != nil {
+		return nil, err
+	}
+	p := &parts{trigger: &baseline.Trigger{}}
+	excluded := append(slices.Clone(alwaysExcluded), setup.Namespace)
+	tracker, err := kube.NewTracker(setup.Config,
+		func(namespace string) bool { return !slices.Contains(excluded, namespace) },
+		setup.Clock, setup.Log, kube.Hooks{
+			Overflow: metrics.Overflow, Failed: metrics.WatchFailed,
+			Synced: func(gvk schema.GroupVersionKind) { p.synced(gvk) },
+		})
+	if err != nil {
+		return nil, err
+	}
+	p.tracker = tracker
+	p.guards = &guard.Controller{Client: mgr.GetClient(), Clock: setup.Clock, Watcher: tracker, Excluded: excluded}
+	p.status = &guard.Status{
+		Client: mgr.GetClient(), Clock: setup.Clock, Guards: p.guards, Kinds: tracker, StampedGroups: setup.StampedGroups,
+	}
+	p.environments = &environment.Controller{Client: mgr.GetClient(), Clock: setup.Clock}
+	p.defaults = &guarddefaults.Controller{Client: mgr.GetClient(), Clock: setup.Clock}
+	p.baselines = &baseline.Reconciler{
+		Client: mgr.GetClient(), Live: mgr.GetAPIReader(),
+		Objects: tracker, Guards: p.guards, Environments: p.environments,
+		Records: baseline.NewRecords(), Recorder: mgr.GetEventRecorder(lease), Metrics: metrics, Clock: setup.Clock,
+		Config: baseline.Config{Rules: setup.Rules, Retention: setup.Retention, UnreadableAfter: setup.UnreadableAfter},
+	}
+	p.baselines.Prepare()
+	p.vigil = &baseline.Vigil{Reconciler: p.baselines, Trigger: p.trigger, Clock: setup.Clock}
+	return p, nil
+}
+
+// connect makes news of one part reach the others.
+func (p *parts) connect(ctx context.Context, reader client.Reader, log logr.Logger) {
+	lookAtAll := func() {
+		p.tracker.Each(p.trigger.Look)
+		var baselines v1alpha1.BaselineList
+		if err := reader.List(ctx, &baselines, client.UnsafeDisableDeepCopy); err != nil {
+			log.Error(err, "listing baselines to look at all of them")
+			return
+		}
+		for i := range baselines.Items {
+			p.trigger.Look(baseline.KeyOf(&baselines.Items[i]))
+		}
+	}
+	p.tracker.Subscribe(p.trigger.Look)
+	p.guards.Changed = func() {
+		lookAtAll()
+		p.status.Count()
+	}
+	p.environments.Changed = lookAtAll
+	p.synced = func(gvk schema.GroupVersionKind) {
+		if err := p.vigil.LookAtKind(ctx, gvk); err != nil {
+			log.Error(err, "looking for objects that were gone before their kind was listed")
+		}
+	}
+}
+
+// readiness tells when the caches are synced, leader or not.
+type readiness struct {
+	cache cache.Cache
+	ready func()
+}
+
+// NeedLeaderElection implements manager.LeaderElectionRunnable.
+func (readiness) NeedLeaderElection() bool { return false }
+
+// Start implements manager.Runnable.
+func (r readiness) Start(ctx context.Context) error {
+	if r.cache.WaitForCacheSync(ctx) && r.ready != nil {
+		r.ready()
+	}
+	<-ctx.Done()
+	return nil
+}
+
+// Gate is a readiness check that opens once.
+type Gate struct{ open atomic.Bool }
+
+// Open makes the check pass.
+func (g *Gate) Open() { g.open.Store(true) }
+
+// Check says why the gate is closed.
+func (g *Gate) Check() error {
+	if g.open.Load() {
+		return nil
+	}
+	return errors.New("the caches are not synced yet")
+}

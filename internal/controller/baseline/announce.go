@@ -1,0 +1,121 @@
+// SPDX-License-Identifier: Apache-2.0
+
+package baseline
+
+import (
+	"sync"
+	"time"
+
+	corev1 "k8s.io/api/core/v1"
+	"k8s.io/apimachinery/pkg/types"
+
+	"github.com/plumbline-dev/plumbline/internal/kube"
+	"github.com/plumbline-dev/plumbline/pkg/apis/plumbline/v1alpha1"
+	"github.com/plumbline-dev/plumbline/pkg/specguard"
+)
+
+const (
+	// action is what the assessor did when it made an event.
+	action = "Assess"
+	// quiet is how long the same event of the same object is not told again.
+	quiet = 2 * time.Minute
+	// maxTold bounds the memory of what was told.
+	maxTold = 4096
+	// maxNote is the API server's limit of an event's note, in bytes.
+	maxNote = 1024
+)
+
+// tell makes events and figures of a decision that was carried out.
+func (r *Reconciler) tell(s *subject, d *decision) {
+	r.Metrics.decided(s, d)
+	for _, e := range d.events {
+		r.announce(s, d, e)
+	}
+}
+
+// announce tells an event twice, about the object and about its Baseline,
+// because people look at either.
+func (r *Reconciler) announce(s *subject, d *decision, e specguard.Event) {
+	if !r.told.first(s.key, e, s.now) || s.baseline == nil {
+		return
+	}
+	kind, reason := string(e.Type), string(e.Reason)
+	object, baseline := reference(s, d), baselineReference(s.baseline)
+	note := cutNote(e.Message)
+	r.Recorder.Eventf(object, baseline, kind, reason, action, "%s", note)
+	r.Recorder.Eventf(baseline, object, kind, reason, action, "%s", note)
+}
+
+func reference(s *subject, d *decision) *corev1.ObjectReference {
+	apiVersion, kind := s.key.ToAPIVersionAndKind()
+	ref := &corev1.ObjectReference{
+		APIVersion: apiVersion, Kind: kind, Namespace: s.key.Namespace, Name: s.key.Name,
+		UID: types.UID(d.state.Observed.UID),
+	}
+	if ref.UID == "" && d.state.Authorised != nil {
+		ref.UID = types.UID(d.state.Authorised.UID)
+	}
+	return ref
+}
+
+func baselineReference(b *v1alpha1.Baseline) *corev1.ObjectReference {
+	return &corev1.ObjectReference{
+		APIVersion: v1alpha1.GroupVersion.String(), Kind: "Baseline",
+		Namespace: b.Namespace, Name: b.Name, UID: b.UID,
+	}
+}
+
+func cutNote(note string) string {
+	if len(note) <= maxNote {
+		return note
+	}
+	end := maxNote - len("…")
+	for end > 0 && note[end]&0xC0 == 0x80 { // not inside a character
+		end--
+	}
+	return note[:end] + "…"
+}
+
+// announcements remembers what was told lately.
+type announcements struct {
+	mu   sync.Mutex
+	last map[announcement]time.Time
+}
+
+type announcement struct {
+	key     kube.Key
+	reason  specguard.EventReason
+	message string
+}
+
+func newAnnouncements() *announcements {
+	return &announcements{last: map[announcement]time.Time{}}
+}
+
+// first says whether an event was not told in the last minutes.
+func (a *announcements) first(key kube.Key, e specguard.Event, now time.Time) bool {
+	a.mu.Lock()
+	defer a.mu.Unlock()
+	what := announcement{key, e.Reason, e.Message}
+	if at, ok := a.last[what]; ok && now.Sub(at) < quiet {
+		return false
+	}
+	if len(a.last) >= maxTold {
+		a.forgetOld(now)
+	}
+	a.last[what] = now
+	return true
+}
+
+// forgetOld makes room; when everything is recent, everything goes, and at worst
+// an event is told twice.
+func (a *announcements) forgetOld(now time.Time) {
+	for what, at := range a.last {
+		if now.Sub(at) >= quiet {
+			delete(a.last, what)
+		}
+	}
+	if len(a.last) >= maxTold {
+		clear(a.last)
+	}
+}

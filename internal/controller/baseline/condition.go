@@ -1,0 +1,109 @@
+// SPDX-License-Identifier: Apache-2.0
+
+package baseline
+
+import (
+	"fmt"
+	"strings"
+	"time"
+
+	"github.com/plumbline-dev/plumbline/internal/controller/condition"
+	"github.com/plumbline-dev/plumbline/pkg/apis/plumbline/v1alpha1"
+)
+
+// Reasons of the Ready condition, beside the drift types of the worst finding
+// (DriftedMissing … DriftedOther).
+const (
+	reasonInSync     = "InSync"
+	reasonMissing    = "Missing"
+	reasonUnknown    = "Unreadable"
+	reasonRetired    = "Retired"
+	reasonSuspended  = "GuardNotInForce"
+	reasonNotGuarded = "NotGuarded"
+)
+
+// maxPathsTold bounds how many paths a message names.
+const maxPathsTold = 5
+
+// setConditions says in conditions what the status says in fields. Drift is not
+// a lag: Ready is False and nothing is reconciling, so that a wait for the
+// Baseline ends instead of hanging.
+func setConditions(b *v1alpha1.Baseline, now time.Time) {
+	c := condition.Set{Conditions: &b.Status.Conditions, Generation: b.Generation, Now: now}
+	setContended(c, b.Status.Contention)
+	if b.Status.RetiredAt != nil {
+		c.Ready(reasonRetired, "the object was removed by somebody who may")
+		return
+	}
+	switch b.Status.State {
+	case v1alpha1.StateInSync:
+		c.Ready(reasonInSync, inSyncMessage(b.Status.Masks))
+	case v1alpha1.StateDrifted:
+		c.NotReady(driftedReason(b.Status.Findings), driftMessage(&b.Status))
+	case v1alpha1.StateMissing:
+		c.NotReady(reasonMissing, driftMessage(&b.Status))
+	case v1alpha1.StateUnknown:
+		c.Unknown(reasonUnknown, "the object cannot be read or compared; the last findings stand")
+	default:
+		c.Unknown(reasonUnknown, fmt.Sprintf("unknown state %q", b.Status.State))
+	}
+}
+
+func setContended(c condition.Set, contention *v1alpha1.Contention) {
+	if contention == nil {
+		c.Clear(v1alpha1.ConditionContended)
+		return
+	}
+	message := "two writers keep undoing each other"
+	if len(contention.With) > 0 {
+		message += ": " + strings.Join(contention.With, ", ")
+	}
+	c.True(v1alpha1.ConditionContended, "Fight", message)
+}
+
+func inSyncMessage(masks []v1alpha1.Mask) string {
+	if len(masks) == 0 {
+		return "nothing differs from what was authorised"
+	}
+	return fmt.Sprintf("nothing differs from what was authorised; expected writers moved %d fields", len(masks))
+}
+
+// driftedReason begins with Drifted and ends with the worst finding's type.
+func driftedReason(findings []v1alpha1.Finding) string {
+	if len(findings) == 0 {
+		return "Drifted"
+	}
+	return "Drifted" + string(findings[0].Type)
+}
+
+// driftMessage names the worst paths and who changed them.
+func driftMessage(status *v1alpha1.BaselineStatus) string {
+	told := make([]string, 0, maxPathsTold)
+	for _, f := range status.Findings[:min(len(status.Findings), maxPathsTold)] {
+		told = append(told, findingText(&f))
+	}
+	message := strings.Join(told, "; ")
+	if more := int(status.FindingsTotal) - len(told); more > 0 {
+		message += fmt.Sprintf("; and %d more", more)
+	}
+	return message
+}
+
+func findingText(f *v1alpha1.Finding) string {
+	path := f.Path
+	if path == "" {
+		path = "the object"
+	}
+	return fmt.Sprintf("%s %s by %s", path, strings.ToLower(string(f.Operation)), actorText(f.Actor))
+}
+
+func actorText(a v1alpha1.Actor) string {
+	switch {
+	case a.User != "":
+		return a.User
+	case a.FieldManager != "":
+		return fmt.Sprintf("an unknown user (field manager %s)", a.FieldManager)
+	default:
+		return "an unknown user"
+	}
+}

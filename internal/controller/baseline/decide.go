@@ -1,0 +1,208 @@
+// SPDX-License-Identifier: Apache-2.0
+
+package baseline
+
+import (
+	"context"
+	"errors"
+	"fmt"
+	"time"
+
+	apierrors "k8s.io/apimachinery/pkg/api/errors"
+
+	"github.com/plumbline-dev/plumbline/pkg/apis/plumbline/v1alpha1"
+	"github.com/plumbline-dev/plumbline/pkg/specguard"
+	"github.com/plumbline-dev/plumbline/pkg/specguard/canon"
+)
+
+// decision is what the rules say about everything that happened to one object,
+// and how far it was carried out.
+type decision struct {
+	state specguard.State
+	// last is the newest observation that was decided.
+	last      observed
+	revisions []specguard.AuthoriseRevision
+	events    []specguard.Event
+	// clearAccept: the request to accept was answered.
+	clearAccept bool
+	remove      bool
+	// settled counts the pending transitions that were decided.
+	settled int
+	// joined are the records that explained something.
+	joined  []arrival
+	records []specguard.WriteRecord
+	// retry is when to try the first undecided observation again; zero when all
+	// are decided.
+	retry time.Duration
+	// due is when something changes by time alone; zero when nothing does.
+	due time.Time
+
+	// removed says that the Baseline was deleted.
+	removed bool
+	// before is the status the decision started from.
+	before v1alpha1.BaselineStatus
+}
+
+// decide runs the rules over each observation in order.
+func (r *Reconciler) decide(ctx context.Context, s *subject) (*decision, error) {
+	d := &decision{state: s.state}
+	if s.baseline != nil {
+		d.before = *s.baseline.Status.DeepCopy()
+	}
+	looks, err := s.observations()
+	if err != nil {
+		return nil, err
+	}
+	records := r.Records.of(s.uids(looks)...)
+	for i, look := range looks {
+		if !s.concerns(d, look) {
+			d.settled += look.settles
+			continue
+		}
+		in := specguard.Input{
+			State: d.state, Observation: look.observation, Rules: s.rules,
+			Records: records.records, RecordsHealthy: records.healthy,
+			Now: s.now, Config: r.Config.Rules,
+		}
+		if i == len(looks)-1 && s.baseline != nil {
+			// What is accepted is what is there now, not what was there for a moment.
+			in.Accept = s.baseline.Spec.Accept
+		}
+		result, err := r.step(ctx, s, in)
+		if err != nil {
+			return nil, err
+		}
+		if after, undecided := onlyRetry(result); undecided {
+			d.retry = after
+			return d, nil
+		}
+		records = d.take(s, result, look, records)
+	}
+	if !d.state.RetiredAt.IsZero() && specguard.RetentionOver(d.state, r.Config.Retention, s.now) {
+		d.remove = true
+	}
+	return d, nil
+}
+
+func (s *subject) observations() ([]observed, error) {
+	if s.view.Unknown != nil {
+		return []observed{{observation: specguard.Unknown{Why: s.view.Unknown.Error()}}}, nil //nolint:nilerr // unknown is a result
+	}
+	return observations(s.view, s.state.Observed, s.terminating)
+}
+
+// uids are those whose records may explain what is observed: an object that was
+// deleted and made again has two.
+func (s *subject) uids(looks []observed) []string {
+	uids := []string{s.state.Observed.UID}
+	if s.state.Authorised != nil {
+		uids = append(uids, s.state.Authorised.UID)
+	}
+	for _, look := range looks {
+		if look.object != nil {
+			uids = append(uids, string(look.object.UID))
+		}
+	}
+	for _, t := range s.view.Pending {
+		if t.Prev != nil {
+			uids = append(uids, string(t.Prev.UID))
+		}
+	}
+	return uids
+}
+
+// concerns says whether an observation is about something that has, or is to
+// have, a Baseline: not an object that was never there, and not one that belongs
+// to a controller's object, which is judged where it comes from.
+func (s *subject) concerns(d *decision, look observed) bool {
+	if d.state.Drift != "" || s.baseline != nil {
+		return true
+	}
+	if look.object == nil {
+		return false
+	}
+	return specguard.IsRoot(specguard.OperationCreate, canon.GVK(s.key.GroupVersionKind), nil, look.object.OwnerReferences)
+}
+
+// step runs the rules once, with the authorised body if they need it.
+func (r *Reconciler) step(ctx context.Context, s *subject, in specguard.Input) (specguard.Result, error) {
+	if in.State.Body == nil && specguard.NeedsBody(in.State, in.Observation, in.Rules, in.Accept) {
+		body, err := r.body(ctx, s, in.State.Authorised)
+		switch {
+		case err == nil:
+			in.State.Body = body
+		case apierrors.IsNotFound(err), errors.Is(err, errDamaged):
+			// Without the body nothing can be compared, and what cannot be
+			// compared is unknown. Accepting what runs now helps.
+			in.Observation = specguard.Unknown{Why: "the authorised body is lost: " + err.Error()}
+		default:
+			return specguard.Result{}, err
+		}
+	}
+	result, err := specguard.Step(in)
+	if err != nil {
+		return specguard.Result{}, fmt.Errorf("deciding about %s: %w", s.key, err)
+	}
+	return result, nil
+}
+
+// onlyRetry recognises a result that decided nothing.
+func onlyRetry(result specguard.Result) (time.Duration, bool) {
+	if len(result.Effects) != 1 {
+		return 0, false
+	}
+	retry, ok := result.Effects[0].(specguard.Retry)
+	return retry.After, ok
+}
+
+// take adds one result to the decision, and returns the records that are left.
+func (d *decision) take(s *subject, result specguard.Result, look observed, records joinable) joinable {
+	d.state, d.last = result.State, look
+	d.settled += look.settles
+	for _, effect := range result.Effects {
+		d.add(s, effect)
+	}
+	rest := joinable{healthy: records.healthy}
+	consumed := make(map[int]bool, len(result.Consumed))
+	for _, i := range result.Consumed {
+		consumed[i] = true
+	}
+	for i := range records.records {
+		if consumed[i] {
+			d.joined = append(d.joined, records.from[i])
+			d.records = append(d.records, records.records[i])
+			continue
+		}
+		rest.records = append(rest.records, records.records[i])
+		rest.from = append(rest.from, records.from[i])
+	}
+	return rest
+}
+
+func (d *decision) add(s *subject, effect specguard.Effect) {
+	switch e := effect.(type) {
+	case specguard.AuthoriseRevision:
+		d.revisions = append(d.revisions, e)
+	case specguard.BackfillHash:
+		// Result.State carries the hash; the spec is written from it.
+	case specguard.ClearAccept:
+		d.clearAccept = true
+	case specguard.RemoveBaseline:
+		d.remove = true
+	case specguard.Recheck:
+		d.dueBy(s.now.Add(e.After))
+	case specguard.Retry:
+		d.dueBy(s.now.Add(e.After))
+	case specguard.Event:
+		d.events = append(d.events, e)
+	default:
+		panic(fmt.Sprintf("an effect that nobody carries out: %T", effect))
+	}
+}
+
+// dueBy brings forward when to look again.
+func (d *decision) dueBy(t time.Time) {
+	if d.due.IsZero() || t.Before(d.due) {
+		d.due = t
+	}
+}

@@ -1,0 +1,155 @@
+// SPDX-License-Identifier: Apache-2.0
+
+package baseline
+
+import (
+	"errors"
+	"fmt"
+	"testing"
+	"time"
+
+	"github.com/google/go-cmp/cmp"
+	metav1 "k8s.io/apimachinery/pkg/apis/meta/v1"
+	"k8s.io/apimachinery/pkg/runtime/schema"
+
+	"github.com/plumbline-dev/plumbline/internal/kube"
+	"github.com/plumbline-dev/plumbline/pkg/apis/plumbline/v1alpha1"
+	"github.com/plumbline-dev/plumbline/pkg/specguard"
+)
+
+var (
+	epoch       = time.Date(2026, 1, 2, 3, 4, 5, 0, time.UTC)
+	deployments = schema.GroupVersionKind{Group: "apps", Version: "v1", Kind: "Deployment"}
+	webKey      = kube.Key{GroupVersionKind: deployments, Namespace: "shop", Name: "web"}
+)
+
+// object decodes one version of a deployment.
+func object(t *testing.T, uid string, rv, replicas int, writer string) *kube.Object {
+	t.Helper()
+	o, err := kube.Decode(fmt.Appendf(nil, `{"apiVersion":"apps/v1","kind":"Deployment","metadata":{"namespace":"shop","name":"web",`+
+		`"uid":%q,"resourceVersion":"%d","generation":%d,"creationTimestamp":"2026-01-02T03:04:05Z",`+
+		`"annotations":{"plumbline.dev/writer":%q},`+
+		`"managedFields":[{"manager":"kubectl","operation":"Update","apiVersion":"apps/v1"}]},"spec":{"replicas":%d}}`,
+		uid, rv, rv, writer, replicas), deployments)
+	if err != nil {
+		t.Fatal(err)
+	}
+	return o
+}
+
+// seen writes an observation as text.
+func seen(o observed) string {
+	switch p := o.observation.(type) {
+	case specguard.Present:
+		text := fmt.Sprintf("present %s rv %s by %s", p.UID, p.ResourceVersion, p.Writer)
+		if p.Prev != nil {
+			text += " after rv " + p.Prev.ResourceVersion
+		}
+		if p.Created {
+			text += " created"
+		}
+		return text
+	case specguard.Absent:
+		text := "absent"
+		if p.Last != nil {
+			text += " after rv " + p.Last.ResourceVersion
+		}
+		if p.NamespaceTerminating {
+			text += " terminating"
+		}
+		return text
+	case specguard.Unknown:
+		return "unknown"
+	}
+	return fmt.Sprintf("%T", o.observation)
+}
+
+func TestObservations(t *testing.T) {
+	a, b, c := object(t, "u", 1, 1, "ci"), object(t, "u", 2, 2, "alice"), object(t, "u", 3, 3, "ci")
+	again := object(t, "v", 5, 1, "bob")
+	broken := &kube.Object{ObjectMeta: metav1.ObjectMeta{UID: "u", ResourceVersion: "4"}, Unreadable: errors.New("too deep")}
+	known := v1alpha1.ObservedState{UID: "u", FullHash: string(a.FullHash)}
+	step := func(prev, next *kube.Object) kube.Transition {
+		return kube.Transition{Prev: prev, Next: next, Contiguous: true, SeenAt: epoch}
+	}
+	jump := func(prev, next *kube.Object) kube.Transition {
+		return kube.Transition{Prev: prev, Next: next, SeenAt: epoch}
+	}
+	tests := map[string]struct {
+		view        kube.View
+		last        v1alpha1.ObservedState
+		terminating bool
+		want        []string
+		wantSettled int
+	}{
+		"with nothing pending what is there is looked at": {
+			view: kube.View{Current: a}, want: []string{"present u rv 1 by ci"},
+		},
+		"with nothing there it is absent": {
+			want: []string{"absent"},
+		},
+		"each transition is one observation with the version before": {
+			view: kube.View{Current: c, Pending: []kube.Transition{step(a, b), step(b, c)}}, last: known,
+			want: []string{"present u rv 2 by alice after rv 1", "present u rv 3 by ci after rv 2"}, wantSettled: 2,
+		},
+		"the version before the first transition is looked at if it never was": {
+			view: kube.View{Current: b, Pending: []kube.Transition{step(a, b)}},
+			want: []string{"present u rv 1 by ci", "present u rv 2 by alice after rv 1"}, wantSettled: 1,
+		},
+		"a creation that was watched says so": {
+			view: kube.View{Current: a, Pending: []kube.Transition{step(nil, a)}},
+			want: []string{"present u rv 1 by ci created"}, wantSettled: 1,
+		},
+		"after a gap the version before is not known": {
+			view: kube.View{Current: c, Pending: []kube.Transition{jump(a, c)}}, last: known,
+			want: []string{"present u rv 3 by ci"}, wantSettled: 1,
+		},
+		"an object found by a list was not created before our eyes": {
+			view: kube.View{Current: a, Pending: []kube.Transition{jump(nil, a)}},
+			want: []string{"present u rv 1 by ci"}, wantSettled: 1,
+		},
+		"delete and recreate are two observations": {
+			view: kube.View{Current: again, Pending: []kube.Transition{step(a, nil), step(nil, again)}}, last: known,
+			want: []string{"absent after rv 1", "present v rv 5 by bob created"}, wantSettled: 2,
+		},
+		"an unreadable version is unknown, and the one after it has nothing before": {
+			view: kube.View{Current: c, Pending: []kube.Transition{step(a, broken), step(broken, c)}}, last: known,
+			want: []string{"unknown", "present u rv 3 by ci"}, wantSettled: 2,
+		},
+		"the end of a namespace is told": {
+			view: kube.View{Pending: []kube.Transition{step(a, nil)}}, last: known, terminating: true,
+			want: []string{"absent after rv 1 terminating"}, wantSettled: 1,
+		},
+	}
+	for name, tc := range tests {
+		t.Run(name, func(t *testing.T) {
+			all, err := observations(tc.view, tc.last, tc.terminating)
+			if err != nil {
+				t.Fatal(err)
+			}
+			var got []string
+			settled := 0
+			for _, o := range all {
+				got = append(got, seen(o))
+				settled += o.settles
+			}
+			if diff := cmp.Diff(tc.want, got); diff != "" {
+				t.Errorf("observations (-want +got):\n%s", diff)
+			}
+			if settled != tc.wantSettled {
+				t.Errorf("they settle %d transitions, want %d", settled, tc.wantSettled)
+			}
+		})
+	}
+}
+
+func TestManagersReachTheRules(t *testing.T) {
+	all, err := observations(kube.View{Current: object(t, "u", 1, 1, "")}, v1alpha1.ObservedState{}, false)
+	if err != nil {
+		t.Fatal(err)
+	}
+	p, ok := all[0].observation.(specguard.Present)
+	if !ok || len(p.Managers) != 1 || p.Managers[0].Manager != "kubectl" {
+		t.Errorf("observed %+v", all[0].observation)
+	}
+}

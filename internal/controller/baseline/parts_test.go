@@ -1,0 +1,394 @@
+// SPDX-License-Identifier: Apache-2.0
+
+package baseline
+
+import (
+	"fmt"
+	"strings"
+	"testing"
+	"time"
+	"unicode/utf8"
+
+	"github.com/google/go-cmp/cmp"
+	"k8s.io/apimachinery/pkg/api/meta"
+	metav1 "k8s.io/apimachinery/pkg/apis/meta/v1"
+	"pgregory.net/rapid"
+
+	"github.com/plumbline-dev/plumbline/internal/kube"
+	"github.com/plumbline-dev/plumbline/pkg/apis/plumbline/v1alpha1"
+	"github.com/plumbline-dev/plumbline/pkg/specguard"
+)
+
+func recordOf(uid, user string) specguard.WriteRecord {
+	return specguard.WriteRecord{UID: uid, Identity: specguard.Identity{User: user}}
+}
+
+func users(j joinable) []string {
+	var out []string
+	for _, r := range j.records {
+		out = append(out, r.User)
+	}
+	return out
+}
+
+func TestRecords(t *testing.T) {
+	r := NewRecords()
+	r.Add(recordOf("a", "1"), recordOf("b", "2"), recordOf("a", "3"))
+	all := r.of("a", "b", "a", "")
+	if diff := cmp.Diff([]string{"1", "3", "2"}, users(all)); diff != "" {
+		t.Fatalf("records (-want +got):\n%s", diff)
+	}
+	r.consume(all.from[:1])
+	if diff := cmp.Diff([]string{"3"}, users(r.of("a"))); diff != "" {
+		t.Errorf("after one was joined (-want +got):\n%s", diff)
+	}
+	r.consume(all.from)
+	if r.has("a") || r.has("b") || len(r.byUID) != 0 {
+		t.Error("records are kept after all were joined")
+	}
+	if all.healthy {
+		t.Error("a source that was never read is healthy")
+	}
+	r.SetHealthy(true)
+	if !r.of("a").healthy {
+		t.Error("a source that can be read is not healthy")
+	}
+}
+
+// TestRecordsAreBounded compares with a plain list under random use.
+func TestRecordsAreBounded(t *testing.T) {
+	r := NewRecords()
+	for i := range maxRecords + 500 {
+		r.Add(recordOf(fmt.Sprint("uid-", i%1000), fmt.Sprint(i)))
+	}
+	total := 0
+	for _, list := range r.byUID {
+		total += len(list)
+	}
+	if total > maxRecords {
+		t.Errorf("%d records are kept", total)
+	}
+	for i := range 3 * maxRecordsPerUID {
+		r.Add(recordOf("hot", fmt.Sprint(i)))
+	}
+	hot := users(r.of("hot"))
+	if len(hot) != maxRecordsPerUID || hot[len(hot)-1] != fmt.Sprint(3*maxRecordsPerUID-1) {
+		t.Errorf("%d records of one object are kept, the last by %s", len(hot), hot[len(hot)-1])
+	}
+}
+
+func TestRecordsAgainstAPlainList(t *testing.T) {
+	rapid.Check(t, func(t *rapid.T) {
+		r := NewRecords()
+		naive := map[string][]string{}
+		for i := range rapid.IntRange(0, 60).Draw(t, "steps") {
+			uid := rapid.SampledFrom([]string{"a", "b", "c"}).Draw(t, "uid")
+			if rapid.Bool().Draw(t, "add") {
+				r.Add(recordOf(uid, fmt.Sprint(i)))
+				naive[uid] = append(naive[uid], fmt.Sprint(i))
+				continue
+			}
+			j := r.of(uid)
+			n := rapid.IntRange(0, len(j.records)).Draw(t, "joined")
+			r.consume(j.from[:n])
+			naive[uid] = naive[uid][n:]
+		}
+		for uid, want := range naive {
+			if diff := cmp.Diff(append([]string{}, want...), append([]string{}, users(r.of(uid))...)); diff != "" {
+				t.Fatalf("records of %s (-want +got):\n%s", uid, diff)
+			}
+		}
+	})
+}
+
+func TestMemory(t *testing.T) {
+	m := newMemory()
+	stored := func(rv, uid string) *v1alpha1.Baseline {
+		return &v1alpha1.Baseline{ObjectMeta: metav1.ObjectMeta{UID: "b", ResourceVersion: rv}, Status: v1alpha1.BaselineStatus{
+			State: v1alpha1.StateInSync, Observed: v1alpha1.ObservedState{UID: uid},
+		}}
+	}
+	state := specguard.State{Drift: v1alpha1.StateInSync, Observed: v1alpha1.ObservedState{UID: "u1"}, Body: []byte("{}")}
+	m.put(webKey, remembered{state: state, written: stored("9", "u1")})
+	got, ok := m.get(webKey)
+	if !ok || got.state.Body != nil {
+		t.Error("the body is kept in memory")
+	}
+	if key, ok := m.keyOf("u1"); !ok || key != webKey {
+		t.Error("the object is not found by its uid")
+	}
+	m.caughtUp(webKey, stored("8", "u1"))
+	if got, _ := m.get(webKey); got.written == nil {
+		t.Error("an older version from the cache counts as caught up")
+	}
+	m.caughtUp(webKey, stored("9", "u1"))
+	if got, _ := m.get(webKey); got.written != nil {
+		t.Error("the written version is kept after the cache has it")
+	}
+	state.Observed.UID = "u2"
+	m.put(webKey, remembered{state: state})
+	if _, ok := m.keyOf("u1"); ok {
+		t.Error("a recreated object is found by its old uid")
+	}
+	m.forget(webKey)
+	if _, ok := m.keyOf("u2"); ok || len(m.byKey) != 0 || len(m.byUID) != 0 {
+		t.Error("something is remembered of a forgotten object")
+	}
+}
+
+func TestAgrees(t *testing.T) {
+	base := func() (*specguard.State, *v1alpha1.Baseline) {
+		at := metav1.NewTime(epoch)
+		b := &v1alpha1.Baseline{
+			Spec: v1alpha1.BaselineSpec{Authorised: &v1alpha1.AuthorisedState{Hash: "h", Number: 1, At: at}},
+			Status: v1alpha1.BaselineStatus{State: v1alpha1.StateInSync, Observed: v1alpha1.ObservedState{
+				UID: "u", FullHash: "f",
+			}},
+		}
+		s := specguard.FromBaseline(b.DeepCopy(), nil)
+		return &s, b
+	}
+	tests := map[string]struct {
+		change func(*v1alpha1.Baseline)
+		want   bool
+	}{
+		"equal":                               {change: func(*v1alpha1.Baseline) {}, want: true},
+		"a request to accept changes nothing": {change: func(b *v1alpha1.Baseline) { b.Spec.Accept = &v1alpha1.AcceptRequest{} }, want: true},
+		"another authorised state":            {change: func(b *v1alpha1.Baseline) { b.Spec.Authorised.Number = 2 }},
+		"no authorised state":                 {change: func(b *v1alpha1.Baseline) { b.Spec.Authorised = nil }},
+		"another state":                       {change: func(b *v1alpha1.Baseline) { b.Status.State = v1alpha1.StateDrifted }},
+		"another object":                      {change: func(b *v1alpha1.Baseline) { b.Status.Observed.UID = "v" }},
+		"another body":                        {change: func(b *v1alpha1.Baseline) { b.Status.Observed.FullHash = "g" }},
+	}
+	for name, tc := range tests {
+		t.Run(name, func(t *testing.T) {
+			s, b := base()
+			tc.change(b)
+			if got := agrees(s, b); got != tc.want {
+				t.Errorf("agrees is %t, want %t", got, tc.want)
+			}
+		})
+	}
+}
+
+func TestConditions(t *testing.T) {
+	finding := v1alpha1.Finding{
+		Path: "/spec/replicas", Operation: v1alpha1.OperationChanged, Type: v1alpha1.DriftStatusMismatch,
+		Actor: v1alpha1.Actor{User: "alice"},
+	}
+	tests := map[string]struct {
+		status      v1alpha1.BaselineStatus
+		wantStatus  metav1.ConditionStatus
+		wantReason  string
+		wantMessage string
+	}{
+		"in sync": {
+			status:     v1alpha1.BaselineStatus{State: v1alpha1.StateInSync},
+			wantStatus: metav1.ConditionTrue, wantReason: "InSync", wantMessage: "nothing differs",
+		},
+		"in sync with masks": {
+			status:     v1alpha1.BaselineStatus{State: v1alpha1.StateInSync, Masks: make([]v1alpha1.Mask, 2)},
+			wantStatus: metav1.ConditionTrue, wantReason: "InSync", wantMessage: "moved 2 fields",
+		},
+		"drifted names path and writer": {
+			status:     v1alpha1.BaselineStatus{State: v1alpha1.StateDrifted, Findings: []v1alpha1.Finding{finding}, FindingsTotal: 1},
+			wantStatus: metav1.ConditionFalse, wantReason: "DriftedStatusMismatch", wantMessage: "/spec/replicas changed by alice",
+		},
+		"many findings are counted": {
+			status: v1alpha1.BaselineStatus{
+				State: v1alpha1.StateDrifted, FindingsTotal: 70,
+				Findings: []v1alpha1.Finding{finding, finding, finding, finding, finding, finding},
+			},
+			wantStatus: metav1.ConditionFalse, wantReason: "DriftedStatusMismatch", wantMessage: "and 65 more",
+		},
+		"missing": {
+			status: v1alpha1.BaselineStatus{State: v1alpha1.StateMissing, FindingsTotal: 1, Findings: []v1alpha1.Finding{{
+				Operation: v1alpha1.OperationRemoved, Type: v1alpha1.DriftMissing,
+			}}},
+			wantStatus: metav1.ConditionFalse, wantReason: "Missing", wantMessage: "the object removed by an unknown user",
+		},
+		"unknown is neither": {
+			status:     v1alpha1.BaselineStatus{State: v1alpha1.StateUnknown},
+			wantStatus: metav1.ConditionUnknown, wantReason: "Unreadable",
+		},
+		"a state that nobody knows is unknown": {
+			status:     v1alpha1.BaselineStatus{State: "Strange"},
+			wantStatus: metav1.ConditionUnknown, wantReason: "Unreadable", wantMessage: "Strange",
+		},
+		"retired": {
+			status:     v1alpha1.BaselineStatus{State: v1alpha1.StateMissing, RetiredAt: &metav1.Time{Time: epoch}},
+			wantStatus: metav1.ConditionTrue, wantReason: "Retired",
+		},
+	}
+	for name, tc := range tests {
+		t.Run(name, func(t *testing.T) {
+			b := &v1alpha1.Baseline{ObjectMeta: metav1.ObjectMeta{Generation: 4}, Status: tc.status}
+			setConditions(b, epoch)
+			ready := meta.FindStatusCondition(b.Status.Conditions, v1alpha1.ConditionReady)
+			if ready == nil || ready.Status != tc.wantStatus || ready.Reason != tc.wantReason || !strings.Contains(ready.Message, tc.wantMessage) {
+				t.Errorf("Ready is %+v, want %s %s %q", ready, tc.wantStatus, tc.wantReason, tc.wantMessage)
+			}
+			for _, stuck := range []string{v1alpha1.ConditionReconciling, v1alpha1.ConditionStalled} {
+				if meta.FindStatusCondition(b.Status.Conditions, stuck) != nil {
+					t.Errorf("%s is set: a wait for the Baseline would hang", stuck)
+				}
+			}
+		})
+	}
+}
+
+func TestContendedComesAndGoes(t *testing.T) {
+	b := &v1alpha1.Baseline{Status: v1alpha1.BaselineStatus{
+		State: v1alpha1.StateDrifted, Contention: &v1alpha1.Contention{With: []string{"alice", "ci"}},
+	}}
+	setConditions(b, epoch)
+	c := meta.FindStatusCondition(b.Status.Conditions, v1alpha1.ConditionContended)
+	if c == nil || !strings.Contains(c.Message, "alice, ci") {
+		t.Errorf("Contended is %+v", c)
+	}
+	b.Status.Contention = nil
+	setConditions(b, epoch)
+	if meta.FindStatusCondition(b.Status.Conditions, v1alpha1.ConditionContended) != nil {
+		t.Error("Contended stays after the fight")
+	}
+}
+
+func TestSeverityAgesOverTime(t *testing.T) {
+	finding := v1alpha1.Finding{Type: v1alpha1.DriftOther, Class: v1alpha1.ClassOther, FirstSeen: metav1.NewTime(epoch)}
+	now := epoch
+	var levels []int32
+	for {
+		levels = append(levels, rate([]v1alpha1.Finding{finding}, nil, "web", now).Score)
+		edge, ok := nextAge(epoch, now)
+		if !ok {
+			break
+		}
+		// Right before the edge nothing has changed: no visit in between is needed.
+		if before := rate([]v1alpha1.Finding{finding}, nil, "web", edge.Add(-time.Nanosecond)).Score; before != levels[len(levels)-1] {
+			t.Errorf("the score moved from %d to %d before the edge at %s", levels[len(levels)-1], before, edge.Sub(epoch))
+		}
+		now = edge
+	}
+	for i := 1; i < len(levels); i++ {
+		if levels[i] <= levels[i-1] {
+			t.Errorf("at edge %d the score goes from %d to %d: a visit for nothing", i, levels[i-1], levels[i])
+		}
+	}
+	if rate(nil, nil, "web", epoch) != nil {
+		t.Error("no drift has a severity")
+	}
+}
+
+func TestSurroundings(t *testing.T) {
+	e := &v1alpha1.Environment{Spec: v1alpha1.EnvironmentSpec{
+		Criticality:          v1alpha1.CriticalityStaging,
+		ComponentCriticality: []v1alpha1.ComponentCriticality{{Component: "db", Criticality: new(int32(90))}},
+		Dependencies:         []v1alpha1.ComponentDependencies{{Component: "web", DependsOn: []string{"db"}}},
+	}}
+	if in := surroundings(e, "db"); in.Criticality != v1alpha1.CriticalityStaging || in.Dependents != 1 || *in.ComponentCriticality != 90 {
+		t.Errorf("db is rated with %+v", in)
+	}
+	if in := surroundings(e, "web"); in.Dependents != 0 || in.ComponentCriticality != nil {
+		t.Errorf("web is rated with %+v", in)
+	}
+}
+
+func TestKeptRevisionsFitTheBudget(t *testing.T) {
+	rapid.Check(t, func(t *rapid.T) {
+		size := rapid.IntRange(0, 2*revisionBudget).Draw(t, "size")
+		n := kept(size)
+		if n < 1 || n > maxRevisions {
+			t.Fatalf("%d revisions of %d bytes are kept", n, size)
+		}
+		if n > 1 && int(n)*size > revisionBudget {
+			t.Fatalf("%d revisions of %d bytes do not fit", n, size)
+		}
+	})
+}
+
+func TestBodyCacheIsBounded(t *testing.T) {
+	c := newBodyCache(100)
+	key := func(i int) bodyKey { return bodyKey{"shop", fmt.Sprint("r-", i), "h"} }
+	for i := range 10 {
+		c.put(key(i), make([]byte, 30))
+		c.get(key(0))
+	}
+	if c.size > 100 || c.order.Len() != len(c.byKey) {
+		t.Errorf("%d bytes in %d entries, %d keys", c.size, c.order.Len(), len(c.byKey))
+	}
+	if _, ok := c.get(key(0)); !ok {
+		t.Error("what is used all the time was dropped")
+	}
+	if _, ok := c.get(key(5)); ok {
+		t.Error("what was not used for long is kept")
+	}
+	c.put(key(9), make([]byte, 200))
+	if _, ok := c.get(key(9)); !ok {
+		t.Error("a body over the limit is not even kept for the next look")
+	}
+}
+
+func TestLabelValue(t *testing.T) {
+	if got := LabelValue("deployments.apps.web"); got != "deployments.apps.web" {
+		t.Errorf("a name that fits becomes %q", got)
+	}
+	long := strings.Repeat("x", 200)
+	if got := LabelValue(long + "a"); len(got) > maxLabelValue || got == LabelValue(long+"b") {
+		t.Errorf("long names become %q", got)
+	}
+}
+
+func TestAnnouncementsAreNotRepeated(t *testing.T) {
+	a := newAnnouncements()
+	e := specguard.Event{Reason: specguard.ReasonDriftDetected, Message: "m"}
+	other := kube.Key{GroupVersionKind: deployments, Namespace: "shop", Name: "db"}
+	if !a.first(webKey, e, epoch) || a.first(webKey, e, epoch.Add(quiet-1)) || !a.first(other, e, epoch) || !a.first(webKey, e, epoch.Add(quiet)) {
+		t.Error("an event is told again too early or not at all")
+	}
+	for i := range 3 * maxTold {
+		a.first(webKey, specguard.Event{Message: fmt.Sprint(i)}, epoch)
+	}
+	if len(a.last) > maxTold {
+		t.Errorf("%d events are remembered", len(a.last))
+	}
+}
+
+func TestNotesAreCutAtTheEdgeOfACharacter(t *testing.T) {
+	rapid.Check(t, func(t *rapid.T) {
+		note := strings.Repeat(rapid.SampledFrom([]string{"a", "é", "漢"}).Draw(t, "unit"), rapid.IntRange(300, 1100).Draw(t, "count"))
+		if got := cutNote(note); len(got) > maxNote || !utf8.ValidString(got) {
+			t.Fatalf("cut to %d bytes, valid %t", len(got), utf8.ValidString(got))
+		}
+	})
+}
+
+func TestStatusWithoutNewsIsNotWritten(t *testing.T) {
+	old := &v1alpha1.BaselineStatus{
+		State: v1alpha1.StateInSync, LastCheck: &metav1.Time{Time: epoch},
+		Observed: v1alpha1.ObservedState{UID: "u", ResourceVersion: "1"},
+	}
+	next := old.DeepCopy()
+	next.LastCheck = &metav1.Time{Time: epoch.Add(time.Hour)}
+	next.Observed.ResourceVersion = "2"
+	if !sameStatus(next, old) {
+		t.Error("a look that finds nothing is written")
+	}
+	next.State = v1alpha1.StateDrifted
+	if sameStatus(next, old) {
+		t.Error("drift is not written")
+	}
+}
+
+func TestTimesAreComparedAsTheyAreStored(t *testing.T) {
+	status := &v1alpha1.BaselineStatus{FirstSeen: &metav1.Time{Time: epoch.Add(123 * time.Millisecond)}}
+	stored := status.DeepCopy()
+	if err := asStored(stored); err != nil {
+		t.Fatal(err)
+	}
+	if err := asStored(status); err != nil {
+		t.Fatal(err)
+	}
+	if !sameStatus(status, stored) || !stored.FirstSeen.Time.Equal(epoch) {
+		t.Errorf("stored as %s", stored.FirstSeen)
+	}
+}

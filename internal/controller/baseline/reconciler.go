@@ -1,0 +1,165 @@
+// SPDX-License-Identifier: Apache-2.0
+
+package baseline
+
+import (
+	"context"
+	"errors"
+	"fmt"
+	"time"
+
+	apierrors "k8s.io/apimachinery/pkg/api/errors"
+	"k8s.io/apimachinery/pkg/runtime/schema"
+	"k8s.io/client-go/tools/events"
+	"k8s.io/utils/clock"
+	"sigs.k8s.io/controller-runtime/pkg/client"
+	"sigs.k8s.io/controller-runtime/pkg/reconcile"
+
+	"github.com/plumbline-dev/plumbline/internal/controller/guard"
+	"github.com/plumbline-dev/plumbline/internal/kube"
+	"github.com/plumbline-dev/plumbline/pkg/apis/plumbline/v1alpha1"
+	"github.com/plumbline-dev/plumbline/pkg/specguard"
+)
+
+// Objects tells what is known of guarded objects; *kube.Tracker does.
+type Objects interface {
+	View(kube.Key) kube.View
+	Settle(kube.Key, []kube.Transition)
+	Health(schema.GroupVersionKind) kube.Health
+}
+
+// Guards tells which guards are in force; *guard.Controller does.
+type Guards interface {
+	Snapshot() *guard.Snapshot
+}
+
+// Environments tells which Environment a namespace belongs to;
+// *environment.Controller does.
+type Environments interface {
+	Of(namespace string) *v1alpha1.Environment
+}
+
+// Config is what an installation decides.
+type Config struct {
+	// Rules of pkg/specguard: digest key, stamp source, grace for late records.
+	Rules specguard.Config
+	// Retention is how long a Baseline stays after its object was retired, or
+	// after the last guard let go of it.
+	Retention time.Duration
+	// UnreadableAfter is how long the watch of a kind may fail before the state
+	// of its objects is told to be Unknown.
+	UnreadableAfter time.Duration
+}
+
+// Reconciler keeps the Baseline of each guarded object.
+type Reconciler struct {
+	// Client writes, and reads Baselines from the cache.
+	Client client.Client
+	// Live reads past the cache: BaselineRevisions always, Baselines after a conflict.
+	Live         client.Reader
+	Objects      Objects
+	Guards       Guards
+	Environments Environments
+	Records      *Records
+	Recorder     events.EventRecorder
+	Metrics      *Metrics
+	Clock        clock.PassiveClock
+	Config       Config
+
+	memory *memory
+	bodies *bodyCache
+	told   *announcements
+}
+
+// Prepare makes a Reconciler ready; call it once, before the first request.
+func (r *Reconciler) Prepare() {
+	r.memory = newMemory()
+	r.bodies = newBodyCache(maxCachedBodies)
+	r.told = newAnnouncements()
+}
+
+// Reconcile settles everything that is known of one object.
+func (r *Reconciler) Reconcile(ctx context.Context, key kube.Key) (reconcile.Result, error) {
+	s, wait, err := r.read(ctx, key)
+	if err != nil || s == nil {
+		return reconcile.Result{RequeueAfter: wait}, err
+	}
+	if s.unguarded() {
+		return r.release(ctx, s)
+	}
+	if r.nothingNew(s) {
+		return reconcile.Result{RequeueAfter: r.untilDue(s)}, nil
+	}
+	if err := r.complete(ctx, s); err != nil {
+		return r.failed(ctx, s, err)
+	}
+	d, err := r.decide(ctx, s)
+	if err != nil {
+		return r.failed(ctx, s, err)
+	}
+	if err := r.carryOut(ctx, s, d); err != nil {
+		return r.failed(ctx, s, err)
+	}
+	r.tell(s, d)
+	r.plan(s, d)
+	r.settle(s, d)
+	return reconcile.Result{RequeueAfter: r.next(s, d)}, nil
+}
+
+// settle lets go of what was dealt with, once everything is written.
+func (r *Reconciler) settle(s *subject, d *decision) {
+	r.Objects.Settle(s.key, s.view.Pending[:d.settled])
+	r.Records.consume(d.joined)
+	if d.removed {
+		r.memory.forget(s.key)
+		return
+	}
+	if s.baseline == nil {
+		return
+	}
+	r.memory.put(s.key, remembered{
+		state: d.state, context: s.context, due: d.due, written: s.baseline,
+	})
+}
+
+// failed says what a failed step means for the next try. A conflict means that
+// somebody else wrote, so everything is read and decided again at once.
+func (r *Reconciler) failed(ctx context.Context, s *subject, err error) (reconcile.Result, error) {
+	switch {
+	case apierrors.IsConflict(err), apierrors.IsAlreadyExists(err), apierrors.IsNotFound(err):
+		r.Metrics.conflicts.Inc()
+		if refreshed := r.refresh(ctx, s); refreshed != nil {
+			return reconcile.Result{}, errors.Join(err, refreshed)
+		}
+		return reconcile.Result{RequeueAfter: time.Millisecond}, nil
+	case terminating(err):
+		// Nothing can be created in a namespace that is going away, and nothing
+		// needs to be.
+		r.Objects.Settle(s.key, s.view.Pending)
+		r.memory.forget(s.key)
+		return reconcile.Result{}, nil
+	default:
+		r.memory.distrust(s.key, nil)
+		return reconcile.Result{}, fmt.Errorf("keeping the baseline of %s: %w", s.key, err)
+	}
+}
+
+// refresh reads the Baseline past the cache after a conflict.
+func (r *Reconciler) refresh(ctx context.Context, s *subject) error {
+	live := &v1alpha1.Baseline{}
+	err := r.Live.Get(ctx, s.baselineName(), live)
+	switch {
+	case apierrors.IsNotFound(err):
+		r.memory.forget(s.key)
+		return nil
+	case err != nil:
+		return fmt.Errorf("reading the baseline again: %w", err)
+	}
+	r.memory.distrust(s.key, live)
+	return nil
+}
+
+// terminating recognises the refusal to create in a namespace that goes away.
+func terminating(err error) bool {
+	return apierrors.HasStatusCause(err, "NamespaceTerminating")
+}

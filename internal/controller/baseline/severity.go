@@ -1,0 +1,76 @@
+// SPDX-License-Identifier: Apache-2.0
+
+package baseline
+
+import (
+	"time"
+
+	"github.com/plumbline-dev/plumbline/pkg/apis/plumbline/v1alpha1"
+	"github.com/plumbline-dev/plumbline/pkg/remediate/severity"
+)
+
+// labelComponent names the component that an object belongs to.
+const labelComponent = "app.kubernetes.io/name"
+
+// setSeverity rates the drift; an object without drift has no severity.
+func (r *Reconciler) setSeverity(s *subject, d *decision, status *v1alpha1.BaselineStatus) {
+	first := firstLevel(&d.before)
+	status.Severity = rate(status.Findings, r.Environments.Of(s.key.Namespace), s.component(d), s.now)
+	if status.Severity == nil {
+		return
+	}
+	status.Severity.First = status.Severity.Level
+	if first != "" {
+		status.Severity.First = first
+	}
+}
+
+// firstLevel is the level at the first detection of the drift that goes on.
+func firstLevel(before *v1alpha1.BaselineStatus) v1alpha1.SeverityLevel {
+	if before.Severity == nil || before.FirstSeen == nil {
+		return ""
+	}
+	return before.Severity.First
+}
+
+// rate gives the worst severity over all findings, nil without any.
+func rate(findings []v1alpha1.Finding, environment *v1alpha1.Environment, component string, now time.Time) *v1alpha1.Severity {
+	in := surroundings(environment, component)
+	all := make([]v1alpha1.Severity, 0, len(findings))
+	for i := range findings {
+		in.DriftType, in.Class = findings[i].Type, findings[i].Class
+		in.Age = now.Sub(findings[i].FirstSeen.Time)
+		all = append(all, severity.Score(in))
+	}
+	return severity.Worst(all...)
+}
+
+// surroundings are the factors that do not depend on the finding.
+func surroundings(environment *v1alpha1.Environment, component string) severity.Input {
+	if environment == nil {
+		return severity.Input{}
+	}
+	in := severity.Input{
+		Criticality: environment.Spec.Criticality,
+		Dependents:  severity.Dependents(component, environment.Spec.Dependencies),
+	}
+	for _, c := range environment.Spec.ComponentCriticality {
+		if c.Component == component && c.Criticality != nil {
+			in.ComponentCriticality = new(int(*c.Criticality))
+		}
+	}
+	return in
+}
+
+// component is that of the newest version that is known, by label, or the
+// object's name without the label.
+func (s *subject) component(d *decision) string {
+	object := d.last.object
+	for i := len(s.view.Pending) - 1; object == nil && i >= 0; i-- {
+		object = s.view.Pending[i].Prev
+	}
+	if object != nil && object.Labels[labelComponent] != "" {
+		return object.Labels[labelComponent]
+	}
+	return s.key.Name
+}

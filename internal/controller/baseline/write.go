@@ -1,0 +1,143 @@
+// SPDX-License-Identifier: Apache-2.0
+
+package baseline
+
+import (
+	"context"
+	"encoding/json"
+	"fmt"
+
+	"k8s.io/apimachinery/pkg/api/equality"
+	metav1 "k8s.io/apimachinery/pkg/apis/meta/v1"
+	"sigs.k8s.io/controller-runtime/pkg/client"
+
+	"github.com/plumbline-dev/plumbline/pkg/apis/plumbline/v1alpha1"
+)
+
+// FieldManager names the assessor in managedFields.
+const FieldManager = "plumbline-assessor"
+
+func inNamespace(namespace string) client.ListOption { return client.InNamespace(namespace) }
+
+// carryOut writes what was decided. The order is the one that heals after a
+// crash between any two writes: the body, then what names it, then what is seen.
+func (r *Reconciler) carryOut(ctx context.Context, s *subject, d *decision) error {
+	if d.remove {
+		return r.removeBaseline(ctx, s, d)
+	}
+	if d.state.Drift == "" {
+		return nil // never seen, and nothing decided yet
+	}
+	steps := []func(context.Context, *subject, *decision) error{
+		r.createBaseline,
+		r.storeRevisions,
+		r.writeSpec,
+		r.writeStatus,
+	}
+	for _, step := range steps {
+		if err := step(ctx, s, d); err != nil {
+			return err
+		}
+	}
+	r.trim(ctx, s, d)
+	return nil
+}
+
+// createBaseline makes the Baseline of an object seen for the first time. It
+// says nothing yet: a Baseline without a state was never looked at, so a crash
+// right here starts anew.
+func (r *Reconciler) createBaseline(ctx context.Context, s *subject, _ *decision) error {
+	if s.baseline != nil {
+		return nil
+	}
+	b := &v1alpha1.Baseline{
+		ObjectMeta: metav1.ObjectMeta{
+			Namespace: s.key.Namespace,
+			Name:      s.name(),
+			Labels:    map[string]string{v1alpha1.LabelTargetKind: s.key.Kind},
+			// No owner: a Baseline must outlive its object to tell that it is gone.
+		},
+		Spec: v1alpha1.BaselineSpec{Target: s.target()},
+	}
+	if err := r.Client.Create(ctx, b, client.FieldOwner(FieldManager)); err != nil {
+		return fmt.Errorf("creating the baseline: %w", err)
+	}
+	s.baseline = b
+	return nil
+}
+
+// writeSpec moves the authorised state, and answers a request to accept.
+func (r *Reconciler) writeSpec(ctx context.Context, s *subject, d *decision) error {
+	next := s.baseline.DeepCopy()
+	next.Spec.Authorised = d.state.Authorised.DeepCopy()
+	if d.clearAccept {
+		next.Spec.Accept = nil
+	}
+	if equality.Semantic.DeepEqual(next.Spec, s.baseline.Spec) {
+		return nil
+	}
+	// An update is a PUT with the resourceVersion it was decided on.
+	if err := r.Client.Update(ctx, next, client.FieldOwner(FieldManager)); err != nil {
+		return fmt.Errorf("writing the authorised state: %w", err)
+	}
+	s.baseline = next
+	// As it is stored: times lose what is smaller than a second.
+	d.state.Authorised = next.Spec.Authorised.DeepCopy()
+	return nil
+}
+
+// writeStatus tells what is seen, unless it is what is told already.
+func (r *Reconciler) writeStatus(ctx context.Context, s *subject, d *decision) error {
+	next := s.baseline.DeepCopy()
+	d.state.WriteStatus(&next.Status)
+	next.Status.ObservedGeneration = next.Generation
+	next.Status.Guards = s.rules.Guards()
+	r.setSeverity(s, d, &next.Status)
+	setConditions(next, s.now)
+	if err := asStored(&next.Status); err != nil {
+		return err
+	}
+	if sameStatus(&next.Status, &s.baseline.Status) {
+		return nil
+	}
+	// Only a PUT of /status checks the uid beside the resourceVersion.
+	if err := r.Client.Status().Update(ctx, next, client.FieldOwner(FieldManager)); err != nil {
+		return fmt.Errorf("writing the status: %w", err)
+	}
+	s.baseline = next
+	return nil
+}
+
+// sameStatus compares all but what moves with every look: when it was, and the
+// resourceVersion, which controllers move by writing the object's own status.
+func sameStatus(a, b *v1alpha1.BaselineStatus) bool {
+	c := a.DeepCopy()
+	c.LastCheck = b.LastCheck
+	c.Observed.ResourceVersion = b.Observed.ResourceVersion
+	return equality.Semantic.DeepEqual(c, b)
+}
+
+// asStored gives a status the form it has once stored, so that times do not
+// differ by what is smaller than a second.
+func asStored(status *v1alpha1.BaselineStatus) error {
+	raw, err := json.Marshal(status)
+	if err != nil {
+		return fmt.Errorf("encoding the status: %w", err)
+	}
+	*status = v1alpha1.BaselineStatus{}
+	if err := json.Unmarshal(raw, status); err != nil {
+		return fmt.Errorf("decoding the status: %w", err)
+	}
+	return nil
+}
+
+func (r *Reconciler) removeBaseline(ctx context.Context, s *subject, d *decision) error {
+	d.removed = true
+	if s.baseline == nil {
+		return nil
+	}
+	if err := r.Client.Delete(ctx, s.baseline, exactly(s.baseline)...); client.IgnoreNotFound(err) != nil {
+		return fmt.Errorf("removing the baseline: %w", err)
+	}
+	return nil
+}

@@ -1,0 +1,94 @@
+// SPDX-License-Identifier: Apache-2.0
+
+// Package condition sets the conditions Ready, Reconciling and Stalled as
+// kstatus reads them (sigs.k8s.io/cli-utils, pkg/kstatus): Ready is always
+// there; Reconciling and Stalled are abnormal-true, so they are there only while
+// they are True, and never both.
+package condition
+
+import (
+	"time"
+	"unicode/utf8"
+
+	"k8s.io/apimachinery/pkg/api/meta"
+	metav1 "k8s.io/apimachinery/pkg/apis/meta/v1"
+
+	"github.com/plumbline-dev/plumbline/pkg/apis/plumbline/v1alpha1"
+)
+
+// MaxMessage is the longest message the API server takes, in bytes.
+const MaxMessage = 32768
+
+// Set changes the conditions of one object in one reconciliation.
+type Set struct {
+	Conditions *[]metav1.Condition
+	// Generation of the object that the conditions speak of.
+	Generation int64
+	Now        time.Time
+}
+
+// Ready says that the object is in force, or in sync.
+func (s Set) Ready(reason, message string) {
+	s.True(v1alpha1.ConditionReady, reason, message)
+	s.Clear(v1alpha1.ConditionReconciling)
+	s.Clear(v1alpha1.ConditionStalled)
+}
+
+// NotReady says that observation is complete and found something wrong, which
+// is not a lag: Reconciling and Stalled are cleared.
+func (s Set) NotReady(reason, message string) {
+	s.put(v1alpha1.ConditionReady, metav1.ConditionFalse, reason, message)
+	s.Clear(v1alpha1.ConditionReconciling)
+	s.Clear(v1alpha1.ConditionStalled)
+}
+
+// Unknown says that the state cannot be told.
+func (s Set) Unknown(reason, message string) {
+	s.put(v1alpha1.ConditionReady, metav1.ConditionUnknown, reason, message)
+	s.Clear(v1alpha1.ConditionReconciling)
+	s.Clear(v1alpha1.ConditionStalled)
+}
+
+// Reconciling says that work is under way which ends by itself.
+func (s Set) Reconciling(reason, message string) {
+	s.put(v1alpha1.ConditionReady, metav1.ConditionFalse, reason, message)
+	s.True(v1alpha1.ConditionReconciling, reason, message)
+	s.Clear(v1alpha1.ConditionStalled)
+}
+
+// Stalled says that only a change of the spec, or of the cluster, can help.
+func (s Set) Stalled(reason, message string) {
+	s.put(v1alpha1.ConditionReady, metav1.ConditionFalse, reason, message)
+	s.Clear(v1alpha1.ConditionReconciling)
+	s.True(v1alpha1.ConditionStalled, reason, message)
+}
+
+// True sets a condition that is abnormal-true, or Ready.
+func (s Set) True(kind, reason, message string) {
+	s.put(kind, metav1.ConditionTrue, reason, message)
+}
+
+// Clear removes an abnormal-true condition.
+func (s Set) Clear(kind string) {
+	meta.RemoveStatusCondition(s.Conditions, kind)
+}
+
+func (s Set) put(kind string, status metav1.ConditionStatus, reason, message string) {
+	meta.SetStatusCondition(s.Conditions, metav1.Condition{
+		Type: kind, Status: status, Reason: reason, Message: cut(message),
+		ObservedGeneration: s.Generation,
+		LastTransitionTime: metav1.NewTime(s.Now),
+	})
+}
+
+// cut shortens a message to what the API server takes, at a character's edge.
+func cut(message string) string {
+	if len(message) <= MaxMessage {
+		return message
+	}
+	end := MaxMessage - len("…")
+	for end > 0 && !utf8.RuneStart(message[end]) {
+		end--
+	}
+	return message[:end] + "…"
+}

@@ -1,0 +1,178 @@
+// SPDX-License-Identifier: Apache-2.0
+
+package guard
+
+import (
+	"cmp"
+	"context"
+	"fmt"
+	"maps"
+	"slices"
+	"sync/atomic"
+	"time"
+
+	"k8s.io/apimachinery/pkg/api/equality"
+	metav1 "k8s.io/apimachinery/pkg/apis/meta/v1"
+	"k8s.io/apimachinery/pkg/runtime/schema"
+	"k8s.io/apimachinery/pkg/types"
+	"k8s.io/utils/clock"
+	ctrl "sigs.k8s.io/controller-runtime"
+	"sigs.k8s.io/controller-runtime/pkg/builder"
+	"sigs.k8s.io/controller-runtime/pkg/client"
+	"sigs.k8s.io/controller-runtime/pkg/handler"
+	"sigs.k8s.io/controller-runtime/pkg/predicate"
+	"sigs.k8s.io/controller-runtime/pkg/reconcile"
+
+	"github.com/plumbline-dev/plumbline/internal/kube"
+	"github.com/plumbline-dev/plumbline/pkg/apis/plumbline/v1alpha1"
+	"github.com/plumbline-dev/plumbline/pkg/specguard"
+)
+
+// askAgain is how soon a kind that the API server does not serve is looked for
+// again: a CustomResourceDefinition takes a few seconds to be served.
+const askAgain = 10 * time.Second
+
+// all is the one request: what is guarded is a question about all guards together.
+var all = reconcile.Request{NamespacedName: types.NamespacedName{Name: "all"}}
+
+// Watcher starts and stops watches; *kube.Tracker is one.
+type Watcher interface {
+	Watch(ctx context.Context, resources []kube.Resource)
+}
+
+// Controller keeps the snapshot of the guards and the watches it needs.
+type Controller struct {
+	Client  client.Client
+	Clock   clock.PassiveClock
+	Watcher Watcher
+	// Excluded namespaces are never guarded.
+	Excluded []string
+	System   specguard.System
+	// Changed is told after a new snapshot is in force; set before Register.
+	Changed func()
+
+	current atomic.Pointer[Snapshot]
+	last    input
+	// lifetime ends the watches; reconcile contexts end too early for that.
+	lifetime context.Context
+}
+
+// Snapshot returns what is in force, nil before the first computation.
+func (c *Controller) Snapshot() *Snapshot { return c.current.Load() }
+
+// Register adds the controller to a manager. The watches live as long as lifetime.
+func (c *Controller) Register(lifetime context.Context, mgr ctrl.Manager) error {
+	c.lifetime = lifetime
+	toAll := handler.EnqueueRequestsFromMapFunc(func(context.Context, client.Object) []reconcile.Request {
+		return []reconcile.Request{all}
+	})
+	namespaces := &metav1.PartialObjectMetadata{}
+	namespaces.SetGroupVersionKind(schema.GroupVersionKind{Version: "v1", Kind: "Namespace"})
+	// Our own status writes change nothing here.
+	specs := builder.WithPredicates(predicate.GenerationChangedPredicate{})
+	err := ctrl.NewControllerManagedBy(mgr).
+		Named("guard").
+		Watches(&v1alpha1.SpecGuard{}, toAll, specs).
+		Watches(&v1alpha1.ClusterSpecGuard{}, toAll, specs).
+		WatchesMetadata(namespaces, toAll).
+		Complete(c)
+	if err != nil {
+		return fmt.Errorf("registering the guard controller: %w", err)
+	}
+	return nil
+}
+
+// Reconcile computes a new snapshot, puts it in force and adjusts the watches.
+func (c *Controller) Reconcile(ctx context.Context, _ reconcile.Request) (reconcile.Result, error) {
+	in, err := c.read(ctx)
+	if err != nil {
+		return reconcile.Result{}, err
+	}
+	before := c.current.Load()
+	snapshot, err := build(in, c.Client.RESTMapper(), c.Clock.Now())
+	if err != nil {
+		// The last good snapshot stays in force.
+		return reconcile.Result{}, fmt.Errorf("compiling the guards: %w", err)
+	}
+	otherRules := before == nil || c.rulesDiffer(before, snapshot, in)
+	snapshot.Epoch = epochAfter(before, otherRules)
+	if otherRules || !equality.Semantic.DeepEqual(before.Namespaces, snapshot.Namespaces) {
+		c.last = in
+		c.current.Store(snapshot)
+		c.Watcher.Watch(c.lifetime, snapshot.Watched()) //nolint:contextcheck // watches outlive this call
+		if c.Changed != nil {
+			c.Changed()
+		}
+	}
+	return reconcile.Result{RequeueAfter: c.again(snapshot)}, nil
+}
+
+func epochAfter(before *Snapshot, otherRules bool) int64 {
+	switch {
+	case before == nil:
+		return 1
+	case otherRules:
+		return before.Epoch + 1
+	default:
+		return before.Epoch
+	}
+}
+
+func (c *Controller) read(ctx context.Context) (input, error) {
+	in := input{excluded: c.Excluded, system: c.System}
+	var guards v1alpha1.SpecGuardList
+	if err := c.Client.List(ctx, &guards); err != nil {
+		return input{}, fmt.Errorf("listing guards: %w", err)
+	}
+	var clusterGuards v1alpha1.ClusterSpecGuardList
+	if err := c.Client.List(ctx, &clusterGuards); err != nil {
+		return input{}, fmt.Errorf("listing cluster guards: %w", err)
+	}
+	var namespaces metav1.PartialObjectMetadataList
+	namespaces.SetGroupVersionKind(schema.GroupVersionKind{Version: "v1", Kind: "NamespaceList"})
+	if err := c.Client.List(ctx, &namespaces); err != nil {
+		return input{}, fmt.Errorf("listing namespaces: %w", err)
+	}
+	in.guards, in.clusterGuards, in.namespaces = guards.Items, clusterGuards.Items, namespaces.Items
+	// The cache lists in no order; equal snapshots must look equal.
+	slices.SortFunc(in.guards, func(a, b v1alpha1.SpecGuard) int {
+		return cmp.Or(cmp.Compare(a.Namespace, b.Namespace), cmp.Compare(a.Name, b.Name))
+	})
+	slices.SortFunc(in.clusterGuards, func(a, b v1alpha1.ClusterSpecGuard) int { return cmp.Compare(a.Name, b.Name) })
+	return in, nil
+}
+
+// rulesDiffer says whether anything changed that the judgement of every object
+// may depend on. A suspension that ended changes no object, so time is asked too.
+func (c *Controller) rulesDiffer(before, after *Snapshot, in input) bool {
+	if !maps.Equal(before.Resources, after.Resources) {
+		return true
+	}
+	sameGuards := slices.EqualFunc(c.last.guards, in.guards, func(a, b v1alpha1.SpecGuard) bool {
+		return a.UID == b.UID && a.Generation == b.Generation
+	}) && slices.EqualFunc(c.last.clusterGuards, in.clusterGuards, func(a, b v1alpha1.ClusterSpecGuard) bool {
+		return a.UID == b.UID && a.Generation == b.Generation
+	})
+	return !sameGuards || c.expired(before)
+}
+
+// expired says whether a suspension ended since the snapshot was made.
+func (c *Controller) expired(before *Snapshot) bool {
+	return !before.NextExpiry.IsZero() && !c.Clock.Now().Before(before.NextExpiry)
+}
+
+// again says when to compute anew without an event.
+func (c *Controller) again(s *Snapshot) time.Duration {
+	var after time.Duration
+	if s.Again {
+		after = askAgain
+	}
+	now := c.Clock.Now()
+	if until, ok := s.Set.NextExpiry(now); ok {
+		left := until.Sub(now)
+		if after == 0 || left < after {
+			after = left
+		}
+	}
+	return after
+}

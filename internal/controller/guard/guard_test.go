@@ -1,0 +1,286 @@
+// SPDX-License-Identifier: Apache-2.0
+
+package guard
+
+import (
+	"context"
+	"errors"
+	"fmt"
+	"strings"
+	"testing"
+	"time"
+
+	"github.com/google/go-cmp/cmp"
+	"k8s.io/apimachinery/pkg/api/meta"
+	metav1 "k8s.io/apimachinery/pkg/apis/meta/v1"
+	"k8s.io/apimachinery/pkg/runtime"
+	"k8s.io/apimachinery/pkg/runtime/schema"
+	testingclock "k8s.io/utils/clock/testing"
+	"sigs.k8s.io/controller-runtime/pkg/client/fake"
+
+	"github.com/plumbline-dev/plumbline/internal/kube"
+	"github.com/plumbline-dev/plumbline/pkg/apis/plumbline/v1alpha1"
+	"github.com/plumbline-dev/plumbline/pkg/specguard"
+)
+
+var (
+	epoch       = time.Date(2026, 1, 2, 3, 4, 5, 0, time.UTC)
+	deployments = schema.GroupVersionKind{Group: "apps", Version: "v1", Kind: "Deployment"}
+)
+
+func mapper() *meta.DefaultRESTMapper {
+	m := meta.NewDefaultRESTMapper(nil)
+	m.Add(deployments, meta.RESTScopeNamespace)
+	m.Add(schema.GroupVersionKind{Version: "v1", Kind: "Node"}, meta.RESTScopeRoot)
+	return m
+}
+
+// broken is a mapper of an API server that does not answer.
+type broken struct{ meta.RESTMapper }
+
+func (broken) RESTMapping(schema.GroupKind, ...string) (*meta.RESTMapping, error) {
+	return nil, errors.New("connection refused")
+}
+
+func specGuard(name string, resources ...v1alpha1.GuardedResource) v1alpha1.SpecGuard {
+	return v1alpha1.SpecGuard{
+		ObjectMeta: metav1.ObjectMeta{Namespace: "shop", Name: name, UID: "u", Generation: 1, CreationTimestamp: metav1.NewTime(epoch)},
+		Spec:       v1alpha1.GuardSpec{Resources: resources},
+	}
+}
+
+func kind(apiVersion, kind string) v1alpha1.GuardedResource {
+	return v1alpha1.GuardedResource{APIVersion: apiVersion, Kind: kind}
+}
+
+func TestBuild(t *testing.T) {
+	tests := map[string]struct {
+		resources []v1alpha1.GuardedResource
+		want      []string // path of each problem
+		watched   int
+		again     bool
+	}{
+		"a served kind is watched": {
+			resources: []v1alpha1.GuardedResource{kind("apps/v1", "Deployment")}, watched: 1,
+		},
+		"a kind that is not served is told, and looked for again": {
+			resources: []v1alpha1.GuardedResource{kind("apps/v1", "Deployment"), kind("example.org/v1", "Widget")},
+			want:      []string{"spec.resources[1].kind"}, watched: 1, again: true,
+		},
+		"a cluster-scoped kind is told, and nothing can help but the guard": {
+			resources: []v1alpha1.GuardedResource{kind("v1", "Node")},
+			want:      []string{"spec.resources[0].kind"},
+		},
+		"a guard that does not compile is inert as a whole": {
+			resources: []v1alpha1.GuardedResource{kind("v1", "Secret"), kind("apps/v1", "Deployment")},
+			want:      []string{"spec.resources[0].kind"},
+		},
+	}
+	for name, tc := range tests {
+		t.Run(name, func(t *testing.T) {
+			s, err := build(input{guards: []v1alpha1.SpecGuard{specGuard("g", tc.resources...)}}, mapper(), epoch)
+			if err != nil {
+				t.Fatal(err)
+			}
+			var got []string
+			for _, p := range s.Problems[specguard.GuardRef{Namespace: "shop", Name: "g"}] {
+				got = append(got, p.Path)
+			}
+			if diff := cmp.Diff(tc.want, got); diff != "" {
+				t.Errorf("problems (-want +got):\n%s", diff)
+			}
+			if len(s.Watched()) != tc.watched || s.Again != tc.again {
+				t.Errorf("%d kinds are watched, again is %t", len(s.Watched()), s.Again)
+			}
+		})
+	}
+}
+
+func TestAnAPIServerThatDoesNotAnswerIsNoUnknownKind(t *testing.T) {
+	_, err := build(input{guards: []v1alpha1.SpecGuard{specGuard("g", kind("apps/v1", "Deployment"))}}, broken{}, epoch)
+	if err == nil || kube.IsHopeless(err) {
+		t.Errorf("the error is %v", err)
+	}
+}
+
+func TestExists(t *testing.T) {
+	s, err := build(input{
+		guards:        []v1alpha1.SpecGuard{specGuard("own", kind("apps/v1", "Deployment"))},
+		clusterGuards: []v1alpha1.ClusterSpecGuard{{ObjectMeta: metav1.ObjectMeta{Name: "wide"}}}, // does not compile
+	}, mapper(), epoch)
+	if err != nil {
+		t.Fatal(err)
+	}
+	tests := map[string]struct {
+		namespace string
+		guards    []string
+		want      bool
+	}{
+		"its own guard":                       {namespace: "shop", guards: []string{"SpecGuard/own"}, want: true},
+		"a guard of that name elsewhere":      {namespace: "other", guards: []string{"SpecGuard/own"}},
+		"a cluster guard out of order exists": {namespace: "other", guards: []string{"SpecGuard/own", "ClusterSpecGuard/wide"}, want: true},
+		"a guard that is gone":                {namespace: "shop", guards: []string{"SpecGuard/gone"}},
+		"none":                                {namespace: "shop"},
+	}
+	for name, tc := range tests {
+		t.Run(name, func(t *testing.T) {
+			if got := s.Exists(tc.namespace, tc.guards); got != tc.want {
+				t.Errorf("exists is %t, want %t", got, tc.want)
+			}
+		})
+	}
+}
+
+func baselineOf(namespace string, state v1alpha1.DriftState, age time.Duration, guards ...string) v1alpha1.Baseline {
+	b := v1alpha1.Baseline{ObjectMeta: metav1.ObjectMeta{Namespace: namespace}}
+	b.Status.State, b.Status.Guards = state, guards
+	if state != v1alpha1.StateInSync {
+		b.Status.FirstSeen = &metav1.Time{Time: epoch.Add(-age)}
+	}
+	return b
+}
+
+func TestTallies(t *testing.T) {
+	retired := baselineOf("shop", v1alpha1.StateMissing, 0, "SpecGuard/g")
+	retired.Status.RetiredAt = &metav1.Time{Time: epoch}
+	lost := baselineOf("shop", v1alpha1.StateDrifted, 0, "SpecGuard/g")
+	lost.Status.Conditions = []metav1.Condition{{Type: v1alpha1.ConditionReady, Status: metav1.ConditionUnknown, Reason: "NotGuarded"}}
+	got := Tallies([]v1alpha1.Baseline{
+		baselineOf("shop", v1alpha1.StateInSync, 0, "SpecGuard/g", "ClusterSpecGuard/c"),
+		baselineOf("shop", v1alpha1.StateDrifted, time.Hour, "SpecGuard/g"),
+		baselineOf("shop", v1alpha1.StateMissing, time.Minute, "SpecGuard/g"),
+		baselineOf("shop", v1alpha1.StateUnknown, 0, "SpecGuard/g"),
+		baselineOf("other", v1alpha1.StateDrifted, 0, "SpecGuard/g", "ClusterSpecGuard/c"),
+		retired, lost,
+	}, epoch)
+	want := map[specguard.GuardRef]Tally{
+		{Namespace: "shop", Name: "g"}:  {Objects: 4, Drifted: 2, Recent: 1},
+		{Namespace: "other", Name: "g"}: {Objects: 1, Drifted: 1, Recent: 1},
+		{Name: "c"}:                     {Objects: 2, Drifted: 1, Recent: 1},
+	}
+	if diff := cmp.Diff(want, got); diff != "" {
+		t.Errorf("tallies (-want +got):\n%s", diff)
+	}
+}
+
+// kinds is the health of all kinds.
+type kinds kube.Health
+
+func (k kinds) Health(schema.GroupVersionKind) kube.Health { return kube.Health(k) }
+
+func TestReadyTellsWhatIsWrong(t *testing.T) {
+	healthy := kinds{Synced: true}
+	tests := map[string]struct {
+		change func(*v1alpha1.SpecGuard)
+		kinds  kinds
+		want   string
+	}{
+		"in force": {kinds: healthy, want: "Ready=True InForce: in force"},
+		"a kind being listed": {
+			want: "Reconciling=True NotReadable: spec.resources[0]: Deployment is being listed",
+		},
+		"a kind that may not be read": {
+			kinds: kinds{Synced: true, Failure: errors.New("forbidden")},
+			want:  "Reconciling=True NotReadable: spec.resources[0]: Deployment cannot be read: forbidden",
+		},
+		"an unknown kind": {
+			change: func(g *v1alpha1.SpecGuard) {
+				g.Spec.Resources = []v1alpha1.GuardedResource{kind("example.org/v1", "Widget")}
+			},
+			kinds: healthy, want: "Stalled=True NotInForce: spec.resources[0].kind: example.org/v1, Kind=Widget: the API server does not serve this kind",
+		},
+		"suspended": {
+			change: func(g *v1alpha1.SpecGuard) {
+				g.Spec.Suspend = &v1alpha1.Suspension{Reason: "maintenance", Until: metav1.NewTime(epoch.Add(time.Hour))}
+			},
+			kinds: healthy, want: "Ready=False Suspended: until 2026-01-02T04:04:05Z: maintenance",
+		},
+		"a group that nobody stamps": {
+			change: func(g *v1alpha1.SpecGuard) {
+				g.Spec.TrustedWriters.Groups = []string{"stamped", "devs", "system:serviceaccounts:ci"}
+			},
+			kinds: healthy, want: "so they count for nothing: devs",
+		},
+	}
+	for name, tc := range tests {
+		t.Run(name, func(t *testing.T) {
+			g := specGuard("g", kind("apps/v1", "Deployment"))
+			if tc.change != nil {
+				tc.change(&g)
+			}
+			s, err := build(input{guards: []v1alpha1.SpecGuard{g}}, mapper(), epoch)
+			if err != nil {
+				t.Fatal(err)
+			}
+			c := &Status{Clock: testingclock.NewFakePassiveClock(epoch), Kinds: tc.kinds, StampedGroups: []string{"stamped"}}
+			c.fill(&g.Status, 1, specguard.GuardRef{Namespace: "shop", Name: "g"}, &g.Spec, s, Tally{})
+			var lines []string
+			for _, c := range g.Status.Conditions {
+				lines = append(lines, fmt.Sprintf("%s=%s %s: %s", c.Type, c.Status, c.Reason, c.Message))
+			}
+			if text := strings.Join(lines, "\n"); !strings.Contains(text, tc.want) {
+				t.Errorf("conditions are %q, want %q", text, tc.want)
+			}
+		})
+	}
+}
+
+// watches counts what a controller asks to watch.
+type watches struct{ asked [][]kube.Resource }
+
+func (w *watches) Watch(_ context.Context, r []kube.Resource) { w.asked = append(w.asked, r) }
+
+func TestReconcileActsOnChangesOnly(t *testing.T) {
+	types := runtime.NewScheme()
+	if err := v1alpha1.AddToScheme(types); err != nil {
+		t.Fatal(err)
+	}
+	if err := metav1.AddMetaToScheme(types); err != nil {
+		t.Fatal(err)
+	}
+	g := specGuard("g", kind("apps/v1", "Deployment"))
+	g.Spec.Suspend = &v1alpha1.Suspension{Reason: "maintenance", Until: metav1.NewTime(epoch.Add(time.Minute))}
+	c := fake.NewClientBuilder().WithScheme(types).WithRESTMapper(mapperWithOurs()).WithObjects(&g).Build()
+	clk := testingclock.NewFakePassiveClock(epoch)
+	w := &watches{}
+	changed := 0
+	controller := &Controller{Client: c, Clock: clk, Watcher: w, Changed: func() { changed++ }, lifetime: t.Context()}
+	reconcile := func() time.Duration {
+		t.Helper()
+		result, err := controller.Reconcile(t.Context(), all)
+		if err != nil {
+			t.Fatal(err)
+		}
+		return result.RequeueAfter
+	}
+	if after := reconcile(); after != time.Minute {
+		t.Errorf("it looks again after %s, want the end of the suspension", after)
+	}
+	if reconcile(); changed != 1 || len(w.asked) != 1 {
+		t.Errorf("%d changes, %d watches after nothing changed", changed, len(w.asked))
+	}
+	clk.SetTime(epoch.Add(time.Minute))
+	if reconcile(); changed != 2 {
+		t.Error("the end of a suspension changes nothing")
+	}
+	if reconcile(); changed != 2 {
+		t.Error("the end of a suspension is told for ever")
+	}
+	before := controller.Snapshot().Epoch
+	if err := c.Delete(t.Context(), &g); err != nil {
+		t.Fatal(err)
+	}
+	if reconcile(); changed != 3 || len(w.asked[len(w.asked)-1]) != 0 || controller.Snapshot().Epoch <= before {
+		t.Errorf("a removed guard is still in force: %d changes", changed)
+	}
+}
+
+func mapperWithOurs() meta.RESTMapper {
+	m := mapper()
+	for _, k := range []string{"SpecGuard", "Baseline"} {
+		m.Add(v1alpha1.GroupVersion.WithKind(k), meta.RESTScopeNamespace)
+	}
+	m.Add(v1alpha1.GroupVersion.WithKind("ClusterSpecGuard"), meta.RESTScopeRoot)
+	m.Add(schema.GroupVersionKind{Version: "v1", Kind: "Namespace"}, meta.RESTScopeRoot)
+	return m
+}

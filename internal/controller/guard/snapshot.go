@@ -1,0 +1,163 @@
+// SPDX-License-Identifier: Apache-2.0
+
+package guard
+
+import (
+	"errors"
+	"fmt"
+	"time"
+
+	"k8s.io/apimachinery/pkg/api/meta"
+	metav1 "k8s.io/apimachinery/pkg/apis/meta/v1"
+	"k8s.io/apimachinery/pkg/runtime/schema"
+	"k8s.io/apimachinery/pkg/util/validation/field"
+
+	"github.com/plumbline-dev/plumbline/internal/kube"
+	"github.com/plumbline-dev/plumbline/pkg/apis/plumbline/v1alpha1"
+	"github.com/plumbline-dev/plumbline/pkg/specguard"
+	"github.com/plumbline-dev/plumbline/pkg/specguard/canon"
+)
+
+// Namespace is what the rules ask about a namespace.
+type Namespace struct {
+	Labels      map[string]string
+	Terminating bool
+}
+
+// Problem is why a guard, or one kind of it, is not in force.
+type Problem struct {
+	// Path of the field, e.g. spec.resources[1].kind.
+	Path string
+	Err  error
+}
+
+// Snapshot is everything that the guards say at one moment; immutable.
+type Snapshot struct {
+	// Set of the guards that compiled.
+	Set *specguard.GuardSet
+	// Resources says where each kind that can be watched is served.
+	Resources map[schema.GroupVersionKind]kube.Resource
+	// Namespaces that exist, by name.
+	Namespaces map[string]Namespace
+	// Refs are the guards that exist, as they stand in Baseline.status.guards.
+	Refs map[specguard.GuardRef]time.Time
+	// Problems by guard; a guard without an entry is wholly in force.
+	Problems map[specguard.GuardRef][]Problem
+	// Epoch grows whenever every object must be judged anew: not with namespaces,
+	// whose labels decide only which guards select an object.
+	Epoch int64
+	// NextExpiry is when the next suspension ends, zero without one.
+	NextExpiry time.Time
+	// Again says that asking the API server anew may solve a problem.
+	Again bool
+}
+
+// input is what a snapshot is made of.
+type input struct {
+	guards        []v1alpha1.SpecGuard
+	clusterGuards []v1alpha1.ClusterSpecGuard
+	namespaces    []metav1.PartialObjectMetadata
+	excluded      []string
+	system        specguard.System
+}
+
+// build compiles all guards. It fails only when the API server could not say
+// where a kind is served: what it did not answer must not look like an unknown kind.
+func build(in input, mapper meta.RESTMapper, now time.Time) (*Snapshot, error) {
+	s := &Snapshot{
+		Resources:  map[schema.GroupVersionKind]kube.Resource{},
+		Namespaces: make(map[string]Namespace, len(in.namespaces)),
+		Refs:       map[specguard.GuardRef]time.Time{},
+		Problems:   map[specguard.GuardRef][]Problem{},
+	}
+	for i := range in.namespaces {
+		n := &in.namespaces[i]
+		s.Namespaces[n.Name] = Namespace{Labels: n.Labels, Terminating: n.DeletionTimestamp != nil}
+	}
+	var compiled []*specguard.Guard
+	for i := range in.guards {
+		g := &in.guards[i]
+		ref := specguard.GuardRef{Namespace: g.Namespace, Name: g.Name}
+		compiled = append(compiled, s.compile(ref, g.Spec, nil, g.CreationTimestamp.Time))
+	}
+	for i := range in.clusterGuards {
+		g := &in.clusterGuards[i]
+		ref := specguard.GuardRef{Name: g.Name}
+		compiled = append(compiled, s.compile(ref, g.Spec.GuardSpec, g.Spec.NamespaceSelector, g.CreationTimestamp.Time))
+	}
+	s.Set = specguard.NewGuardSet(compiled, in.excluded, in.system)
+	s.NextExpiry, _ = s.Set.NextExpiry(now)
+	return s, s.resolve(in, mapper)
+}
+
+func (s *Snapshot) compile(ref specguard.GuardRef, spec v1alpha1.GuardSpec, namespaces *metav1.LabelSelector, created time.Time) *specguard.Guard {
+	s.Refs[ref] = created
+	g, errs := specguard.Compile(ref, spec, namespaces, created)
+	for _, err := range errs {
+		s.Problems[ref] = append(s.Problems[ref], Problem{Path: err.Field, Err: err})
+	}
+	return g
+}
+
+// resolve finds where the kinds of the guards are served.
+func (s *Snapshot) resolve(in input, mapper meta.RESTMapper) error {
+	var failed []error
+	for i := range in.guards {
+		ref := specguard.GuardRef{Namespace: in.guards[i].Namespace, Name: in.guards[i].Name}
+		failed = append(failed, s.resolveGuard(ref, in.guards[i].Spec.Resources, mapper))
+	}
+	for i := range in.clusterGuards {
+		ref := specguard.GuardRef{Name: in.clusterGuards[i].Name}
+		failed = append(failed, s.resolveGuard(ref, in.clusterGuards[i].Spec.Resources, mapper))
+	}
+	return errors.Join(failed...)
+}
+
+func (s *Snapshot) resolveGuard(ref specguard.GuardRef, resources []v1alpha1.GuardedResource, mapper meta.RESTMapper) error {
+	if len(s.Problems[ref]) > 0 {
+		return nil // inert as a whole
+	}
+	for i, r := range resources {
+		gvk := schema.GroupVersionKind(canon.ParseGVK(r.APIVersion, r.Kind))
+		if _, known := s.Resources[gvk]; known {
+			continue
+		}
+		resource, err := kube.Resolve(mapper, gvk)
+		switch {
+		case err == nil:
+			s.Resources[gvk] = resource
+		case kube.IsHopeless(err):
+			path := field.NewPath("spec", "resources").Index(i).Child("kind").String()
+			s.Problems[ref] = append(s.Problems[ref], Problem{Path: path, Err: err})
+			s.Again = s.Again || errors.Is(err, kube.ErrUnknownKind)
+		default:
+			return fmt.Errorf("guard %s: %w", ref, err)
+		}
+	}
+	return nil
+}
+
+// Watched lists the kinds to watch.
+func (s *Snapshot) Watched() []kube.Resource {
+	out := make([]kube.Resource, 0, len(s.Resources))
+	for _, r := range s.Resources {
+		out = append(out, r)
+	}
+	return out
+}
+
+// Exists says whether one of the guards that a Baseline names still exists, be
+// it suspended or out of order. namespace is that of the Baseline.
+func (s *Snapshot) Exists(namespace string, guards []string) bool {
+	for ref := range s.Refs {
+		if ref.Namespace != "" && ref.Namespace != namespace {
+			continue
+		}
+		for _, name := range guards {
+			if ref.String() == name {
+				return true
+			}
+		}
+	}
+	return false
+}

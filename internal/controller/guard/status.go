@@ -1,0 +1,315 @@
+// SPDX-License-Identifier: Apache-2.0
+
+package guard
+
+import (
+	"context"
+	"errors"
+	"fmt"
+	"slices"
+	"strings"
+	"sync"
+	"time"
+
+	"k8s.io/apimachinery/pkg/api/equality"
+	"k8s.io/apimachinery/pkg/api/meta"
+	metav1 "k8s.io/apimachinery/pkg/apis/meta/v1"
+	"k8s.io/apimachinery/pkg/runtime/schema"
+	"k8s.io/client-go/util/workqueue"
+	"k8s.io/utils/clock"
+	ctrl "sigs.k8s.io/controller-runtime"
+	"sigs.k8s.io/controller-runtime/pkg/client"
+	"sigs.k8s.io/controller-runtime/pkg/event"
+	"sigs.k8s.io/controller-runtime/pkg/handler"
+	"sigs.k8s.io/controller-runtime/pkg/reconcile"
+	"sigs.k8s.io/controller-runtime/pkg/source"
+
+	"github.com/plumbline-dev/plumbline/internal/controller/condition"
+	"github.com/plumbline-dev/plumbline/internal/kube"
+	"github.com/plumbline-dev/plumbline/pkg/apis/plumbline/v1alpha1"
+	"github.com/plumbline-dev/plumbline/pkg/specguard"
+	"github.com/plumbline-dev/plumbline/pkg/specguard/canon"
+)
+
+const (
+	// settleTime is how long changes of Baselines are collected before the
+	// guards are counted again.
+	settleTime = 500 * time.Millisecond
+	// countAgain is how often guards are counted without an event, because mass
+	// drift and the health of watches change by time too.
+	countAgain = time.Minute
+)
+
+// Kinds tells how the watch of a kind does; *kube.Tracker does.
+type Kinds interface {
+	Health(schema.GroupVersionKind) kube.Health
+}
+
+// Status keeps the status of SpecGuards and ClusterSpecGuards.
+type Status struct {
+	Client client.Client
+	Clock  clock.PassiveClock
+	Guards *Controller
+	Kinds  Kinds
+	// StampedGroups are the groups that the installation stamps; a guard that
+	// trusts another group is told so.
+	StampedGroups []string
+
+	mu    sync.Mutex
+	queue workqueue.TypedRateLimitingInterface[reconcile.Request]
+}
+
+// Count asks to count again soon, because other guards are in force now.
+func (c *Status) Count() {
+	c.mu.Lock()
+	defer c.mu.Unlock()
+	if c.queue != nil {
+		c.queue.AddAfter(all, settleTime)
+	}
+}
+
+func (c *Status) attach(_ context.Context, q workqueue.TypedRateLimitingInterface[reconcile.Request]) error {
+	c.mu.Lock()
+	defer c.mu.Unlock()
+	c.queue = q
+	q.Add(all)
+	return nil
+}
+
+// Register adds the controller to a manager.
+func (c *Status) Register(mgr ctrl.Manager) error {
+	later := func(q workqueue.TypedRateLimitingInterface[reconcile.Request]) { q.AddAfter(all, settleTime) }
+	lazily := handler.Funcs{
+		CreateFunc: func(_ context.Context, _ event.CreateEvent, q workqueue.TypedRateLimitingInterface[reconcile.Request]) {
+			later(q)
+		},
+		UpdateFunc: func(_ context.Context, _ event.UpdateEvent, q workqueue.TypedRateLimitingInterface[reconcile.Request]) {
+			later(q)
+		},
+		DeleteFunc: func(_ context.Context, _ event.DeleteEvent, q workqueue.TypedRateLimitingInterface[reconcile.Request]) {
+			later(q)
+		},
+	}
+	err := ctrl.NewControllerManagedBy(mgr).
+		Named("guard-status").
+		Watches(&v1alpha1.Baseline{}, lazily).
+		Watches(&v1alpha1.SpecGuard{}, lazily).
+		Watches(&v1alpha1.ClusterSpecGuard{}, lazily).
+		WatchesRawSource(source.Func(c.attach)).
+		Complete(c)
+	if err != nil {
+		return fmt.Errorf("registering the guard status controller: %w", err)
+	}
+	return nil
+}
+
+// Reconcile counts every guard and writes each status that changed.
+func (c *Status) Reconcile(ctx context.Context, _ reconcile.Request) (reconcile.Result, error) {
+	snapshot := c.Guards.Snapshot()
+	if snapshot == nil {
+		return reconcile.Result{RequeueAfter: settleTime}, nil
+	}
+	var baselines v1alpha1.BaselineList
+	if err := c.Client.List(ctx, &baselines, client.UnsafeDisableDeepCopy); err != nil {
+		return reconcile.Result{}, fmt.Errorf("listing baselines: %w", err)
+	}
+	counts := Tallies(baselines.Items, c.Clock.Now())
+	failed := errors.Join(
+		c.writeGuards(ctx, snapshot, counts),
+		c.writeClusterGuards(ctx, snapshot, counts),
+	)
+	return reconcile.Result{RequeueAfter: c.again(snapshot)}, failed
+}
+
+// again says when to count without an event: soon while a kind is being listed,
+// or cannot be read.
+func (c *Status) again(snapshot *Snapshot) time.Duration {
+	for gvk := range snapshot.Resources {
+		if health := c.Kinds.Health(gvk); !health.Synced || health.Failure != nil {
+			return settleTime
+		}
+	}
+	return countAgain
+}
+
+func (c *Status) writeGuards(ctx context.Context, snapshot *Snapshot, counts map[specguard.GuardRef]Tally) error {
+	var list v1alpha1.SpecGuardList
+	if err := c.Client.List(ctx, &list); err != nil {
+		return fmt.Errorf("listing guards: %w", err)
+	}
+	var failed []error
+	for i := range list.Items {
+		g := &list.Items[i]
+		next := g.DeepCopy()
+		ref := specguard.GuardRef{Namespace: g.Namespace, Name: g.Name}
+		c.fill(&next.Status, g.Generation, ref, &g.Spec, snapshot, counts[ref])
+		if equality.Semantic.DeepEqual(g.Status, next.Status) {
+			continue
+		}
+		if err := c.Client.Status().Update(ctx, next); err != nil {
+			failed = append(failed, fmt.Errorf("writing the status of guard %s/%s: %w", g.Namespace, g.Name, err))
+		}
+	}
+	return errors.Join(failed...)
+}
+
+func (c *Status) writeClusterGuards(ctx context.Context, snapshot *Snapshot, counts map[specguard.GuardRef]Tally) error {
+	var list v1alpha1.ClusterSpecGuardList
+	if err := c.Client.List(ctx, &list); err != nil {
+		return fmt.Errorf("listing cluster guards: %w", err)
+	}
+	var failed []error
+	for i := range list.Items {
+		g := &list.Items[i]
+		next := g.DeepCopy()
+		ref := specguard.GuardRef{Name: g.Name}
+		c.fill(&next.Status, g.Generation, ref, &g.Spec.GuardSpec, snapshot, counts[ref])
+		if equality.Semantic.DeepEqual(g.Status, next.Status) {
+			continue
+		}
+		if err := c.Client.Status().Update(ctx, next); err != nil {
+			failed = append(failed, fmt.Errorf("writing the status of cluster guard %s: %w", g.Name, err))
+		}
+	}
+	return errors.Join(failed...)
+}
+
+// fill computes the status of one guard.
+func (c *Status) fill(status *v1alpha1.GuardStatus, generation int64, ref specguard.GuardRef,
+	spec *v1alpha1.GuardSpec, snapshot *Snapshot, tally Tally,
+) {
+	status.ObservedGeneration = generation
+	status.Objects, status.Drifted = tally.Objects, tally.Drifted
+	conditions := condition.Set{Conditions: &status.Conditions, Generation: generation, Now: c.Clock.Now()}
+	c.ready(conditions, ref, spec, snapshot)
+	frozen := meta.IsStatusConditionTrue(status.Conditions, v1alpha1.ConditionMassDrift)
+	if specguard.NextMassDrift(frozen, int(tally.Objects), int(tally.Recent), int(tally.Drifted)) {
+		conditions.True(v1alpha1.ConditionMassDrift, "OneCauseAssumed",
+			fmt.Sprintf("%d of %d objects drift at once; nothing is repaired by itself", tally.Drifted, tally.Objects))
+	} else {
+		conditions.Clear(v1alpha1.ConditionMassDrift)
+	}
+}
+
+func (c *Status) ready(conditions condition.Set, ref specguard.GuardRef, spec *v1alpha1.GuardSpec, snapshot *Snapshot) {
+	if _, known := snapshot.Refs[ref]; !known {
+		conditions.Reconciling("NotCompiled", "the guard is not in force yet")
+		return
+	}
+	if problems := snapshot.Problems[ref]; len(problems) > 0 {
+		conditions.Stalled("NotInForce", problemText(problems))
+		return
+	}
+	if failing := c.failing(spec); failing != "" {
+		conditions.Reconciling("NotReadable", failing)
+		return
+	}
+	if until := suspendedUntil(spec); until.After(c.Clock.Now()) {
+		conditions.NotReady("Suspended", fmt.Sprintf("until %s: %s", until.UTC().Format(time.RFC3339), spec.Suspend.Reason))
+		return
+	}
+	message := "in force"
+	if unstamped := c.unstamped(spec); len(unstamped) > 0 {
+		message += "; the installation does not stamp these trusted groups, so they count for nothing: " + strings.Join(unstamped, ", ")
+	}
+	conditions.Ready("InForce", message)
+}
+
+func problemText(problems []Problem) string {
+	texts := make([]string, 0, len(problems))
+	for _, p := range problems {
+		text := p.Err.Error()
+		if !strings.HasPrefix(text, p.Path) {
+			text = p.Path + ": " + text
+		}
+		texts = append(texts, text)
+	}
+	return strings.Join(texts, "; ")
+}
+
+// failing names the first kind that is not listed yet or cannot be read.
+func (c *Status) failing(spec *v1alpha1.GuardSpec) string {
+	for i, r := range spec.Resources {
+		health := c.Kinds.Health(schema.GroupVersionKind(canon.ParseGVK(r.APIVersion, r.Kind)))
+		path := fmt.Sprintf("spec.resources[%d]", i)
+		switch {
+		case health.Failure != nil:
+			return fmt.Sprintf("%s: %s cannot be read: %v", path, r.Kind, health.Failure)
+		case !health.Synced:
+			return fmt.Sprintf("%s: %s is being listed", path, r.Kind)
+		}
+	}
+	return ""
+}
+
+// unstamped lists trusted groups that nothing will prove later. Groups of
+// service accounts follow from the user name and need no stamp.
+func (c *Status) unstamped(spec *v1alpha1.GuardSpec) []string {
+	groups := slices.Clone(spec.TrustedWriters.Groups)
+	for i := range spec.ExpectedWriters {
+		groups = append(groups, spec.ExpectedWriters[i].Writers.Groups...)
+	}
+	slices.Sort(groups)
+	return slices.DeleteFunc(slices.Compact(groups), func(g string) bool {
+		return slices.Contains(c.StampedGroups, g) || strings.HasPrefix(g, "system:serviceaccounts")
+	})
+}
+
+func suspendedUntil(spec *v1alpha1.GuardSpec) time.Time {
+	if spec.Suspend == nil {
+		return time.Time{}
+	}
+	return spec.Suspend.Until.Time
+}
+
+// Tally is what one guard covers.
+type Tally struct {
+	Objects int32
+	// Drifted objects are in state Drifted or Missing.
+	Drifted int32
+	// Recent ones began to drift within specguard.MassDriftWindow.
+	Recent int32
+}
+
+// Tallies adds up Baselines by the guards that select their objects. Retired ones
+// do not count.
+func Tallies(baselines []v1alpha1.Baseline, now time.Time) map[specguard.GuardRef]Tally {
+	counts := map[specguard.GuardRef]Tally{}
+	for i := range baselines {
+		b := &baselines[i]
+		if b.Status.RetiredAt != nil || released(b) {
+			continue
+		}
+		drifted := b.Status.State == v1alpha1.StateDrifted || b.Status.State == v1alpha1.StateMissing
+		recent := drifted && b.Status.FirstSeen != nil && now.Sub(b.Status.FirstSeen.Time) <= specguard.MassDriftWindow
+		for _, name := range b.Status.Guards {
+			ref := refOf(name, b.Namespace)
+			t := counts[ref]
+			t.Objects++
+			if drifted {
+				t.Drifted++
+			}
+			if recent {
+				t.Recent++
+			}
+			counts[ref] = t
+		}
+	}
+	return counts
+}
+
+// released says that no guard selects the object any more: status.guards then
+// still names those that did.
+func released(b *v1alpha1.Baseline) bool {
+	ready := meta.FindStatusCondition(b.Status.Conditions, v1alpha1.ConditionReady)
+	return ready != nil && ready.Status == metav1.ConditionUnknown && ready.Reason == "NotGuarded"
+}
+
+// refOf undoes specguard.GuardRef.String.
+func refOf(name, namespace string) specguard.GuardRef {
+	kind, rest, _ := strings.Cut(name, "/")
+	if kind == "ClusterSpecGuard" {
+		return specguard.GuardRef{Name: rest}
+	}
+	return specguard.GuardRef{Namespace: namespace, Name: rest}
+}

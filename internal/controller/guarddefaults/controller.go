@@ -1,0 +1,131 @@
+// SPDX-License-Identifier: Apache-2.0
+
+package guarddefaults
+
+import (
+	"cmp"
+	"context"
+	"errors"
+	"fmt"
+	"slices"
+
+	"k8s.io/apimachinery/pkg/api/equality"
+	"k8s.io/apimachinery/pkg/types"
+	"k8s.io/apimachinery/pkg/util/sets"
+	"k8s.io/utils/clock"
+	ctrl "sigs.k8s.io/controller-runtime"
+	"sigs.k8s.io/controller-runtime/pkg/client"
+	"sigs.k8s.io/controller-runtime/pkg/handler"
+	"sigs.k8s.io/controller-runtime/pkg/reconcile"
+
+	"github.com/plumbline-dev/plumbline/internal/controller/condition"
+	"github.com/plumbline-dev/plumbline/pkg/apis/plumbline/v1alpha1"
+)
+
+var all = reconcile.Request{NamespacedName: types.NamespacedName{Name: "all"}}
+
+// Controller keeps the status of GuardDefaults.
+type Controller struct {
+	Client client.Client
+	Clock  clock.PassiveClock
+}
+
+// Register adds the controller to a manager.
+func (c *Controller) Register(mgr ctrl.Manager) error {
+	toAll := handler.EnqueueRequestsFromMapFunc(func(context.Context, client.Object) []reconcile.Request {
+		return []reconcile.Request{all}
+	})
+	err := ctrl.NewControllerManagedBy(mgr).
+		Named("guarddefaults").
+		Watches(&v1alpha1.GuardDefaults{}, toAll).
+		Watches(&v1alpha1.Environment{}, toAll).
+		Complete(c)
+	if err != nil {
+		return fmt.Errorf("registering the guard defaults controller: %w", err)
+	}
+	return nil
+}
+
+// Reconcile ranks all GuardDefaults and writes every status that changes.
+func (c *Controller) Reconcile(ctx context.Context, _ reconcile.Request) (reconcile.Result, error) {
+	var defaults v1alpha1.GuardDefaultsList
+	if err := c.Client.List(ctx, &defaults); err != nil {
+		return reconcile.Result{}, fmt.Errorf("listing guard defaults: %w", err)
+	}
+	var environments v1alpha1.EnvironmentList
+	if err := c.Client.List(ctx, &environments); err != nil {
+		return reconcile.Result{}, fmt.Errorf("listing environments: %w", err)
+	}
+	known := sets.New[string]()
+	for i := range environments.Items {
+		known.Insert(environments.Items[i].Name)
+	}
+	verdicts := Rank(defaults.Items, known)
+	var failed []error
+	for i := range defaults.Items {
+		failed = append(failed, c.write(ctx, &defaults.Items[i], verdicts[defaults.Items[i].Name]))
+	}
+	return reconcile.Result{}, errors.Join(failed...)
+}
+
+func (c *Controller) write(ctx context.Context, d *v1alpha1.GuardDefaults, v Verdict) error {
+	next := d.DeepCopy()
+	next.Status.ObservedGeneration = d.Generation
+	conditions := condition.Set{Conditions: &next.Status.Conditions, Generation: d.Generation, Now: c.Clock.Now()}
+	if v.InForce {
+		conditions.Ready(v.Reason, v.Message)
+	} else {
+		conditions.Stalled(v.Reason, v.Message)
+	}
+	if equality.Semantic.DeepEqual(d.Status, next.Status) {
+		return nil
+	}
+	if err := c.Client.Status().Update(ctx, next); err != nil {
+		return fmt.Errorf("writing the status of guard defaults %s: %w", d.Name, err)
+	}
+	return nil
+}
+
+// Verdict says whether a GuardDefaults is in force, and why not.
+type Verdict struct {
+	InForce         bool
+	Reason, Message string
+}
+
+// Rank decides for each GuardDefaults, by name, whether it is in force.
+func Rank(defaults []v1alpha1.GuardDefaults, environments sets.Set[string]) map[string]Verdict {
+	ranked := slices.Clone(defaults)
+	slices.SortFunc(ranked, func(a, b v1alpha1.GuardDefaults) int {
+		return cmp.Or(a.CreationTimestamp.Compare(b.CreationTimestamp.Time), cmp.Compare(a.Name, b.Name))
+	})
+	first := map[string]string{}
+	verdicts := make(map[string]Verdict, len(ranked))
+	for i := range ranked {
+		d := &ranked[i]
+		scope := d.Spec.Environment
+		if scope != "" && !environments.Has(scope) {
+			verdicts[d.Name] = Verdict{
+				Reason:  "UnknownEnvironment",
+				Message: fmt.Sprintf("spec.environment: there is no environment %q", scope),
+			}
+			continue
+		}
+		if older, taken := first[scope]; taken {
+			verdicts[d.Name] = Verdict{
+				Reason:  "OlderInForce",
+				Message: fmt.Sprintf("the older %s is in force %s", older, where(scope)),
+			}
+			continue
+		}
+		first[scope] = d.Name
+		verdicts[d.Name] = Verdict{InForce: true, Reason: "InForce", Message: "in force " + where(scope)}
+	}
+	return verdicts
+}
+
+func where(environment string) string {
+	if environment == "" {
+		return "for the whole installation"
+	}
+	return fmt.Sprintf("for environment %q", environment)
+}

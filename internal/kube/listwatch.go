@@ -1,0 +1,159 @@
+// SPDX-License-Identifier: Apache-2.0
+
+package kube
+
+import (
+	"context"
+	"encoding/json"
+	"fmt"
+	"io"
+	"path"
+
+	metav1 "k8s.io/apimachinery/pkg/apis/meta/v1"
+	"k8s.io/apimachinery/pkg/runtime"
+	"k8s.io/apimachinery/pkg/runtime/schema"
+	"k8s.io/apimachinery/pkg/watch"
+	"k8s.io/client-go/rest"
+)
+
+// Resource is a namespaced kind together with where the API server serves it.
+type Resource struct {
+	GVK schema.GroupVersionKind
+	// Plural is the resource's name in paths, e.g. deployments.
+	Plural string
+}
+
+func (r Resource) path() string {
+	if r.GVK.Group == "" {
+		return path.Join("/api", r.GVK.Version, r.Plural)
+	}
+	return path.Join("/apis", r.GVK.Group, r.GVK.Version, r.Plural)
+}
+
+// listWatch lists and watches one resource in all namespaces, shrinking each
+// object while the response is read, so that no list is ever held in full size.
+type listWatch struct {
+	client   rest.Interface
+	resource Resource
+	// keep says whether an object of a namespace is wanted.
+	keep func(namespace string) bool
+	// report is told how each request went.
+	report func(error)
+}
+
+// ListWithContext implements cache.ListerWatcherWithContext.
+func (lw *listWatch) ListWithContext(ctx context.Context, options metav1.ListOptions) (runtime.Object, error) {
+	list, err := lw.list(ctx, options)
+	lw.report(err)
+	if err != nil {
+		return nil, err
+	}
+	return list, nil
+}
+
+func (lw *listWatch) list(ctx context.Context, options metav1.ListOptions) (*ObjectList, error) {
+	stream, err := lw.request(options).Stream(ctx)
+	if err != nil {
+		return nil, fmt.Errorf("listing %s: %w", lw.resource.Plural, err)
+	}
+	defer func() { _ = stream.Close() }() // read to its end or already failed
+	list, err := decodeList(stream, lw.resource.GVK, lw.keep)
+	if err != nil {
+		return nil, fmt.Errorf("listing %s: %w", lw.resource.Plural, err)
+	}
+	return list, nil
+}
+
+// WatchWithContext implements cache.ListerWatcherWithContext.
+func (lw *listWatch) WatchWithContext(ctx context.Context, options metav1.ListOptions) (watch.Interface, error) {
+	options.Watch = true
+	ctx, cancel := context.WithCancel(ctx)
+	body, err := lw.request(options).Stream(ctx)
+	lw.report(err)
+	if err != nil {
+		cancel()
+		return nil, fmt.Errorf("watching %s: %w", lw.resource.Plural, err)
+	}
+	return newStream(body, cancel, lw.resource.GVK, lw.keep, lw.report), nil
+}
+
+func (lw *listWatch) request(options metav1.ListOptions) *rest.Request {
+	return lw.client.Get().
+		AbsPath(lw.resource.path()).
+		SetHeader("Accept", "application/json").
+		SpecificallyVersionedParams(&options, metav1.ParameterCodec, schema.GroupVersion{Version: "v1"})
+}
+
+// decodeList reads {"metadata":{…},"items":[…]} item by item.
+func decodeList(r io.Reader, gvk schema.GroupVersionKind, keep func(string) bool) (*ObjectList, error) {
+	dec := json.NewDecoder(r)
+	list := &ObjectList{}
+	if err := expectDelim(dec, '{'); err != nil {
+		return nil, err
+	}
+	for dec.More() {
+		key, err := dec.Token()
+		if err != nil {
+			return nil, fmt.Errorf("reading a list: %w", err)
+		}
+		switch key {
+		case "metadata":
+			err = dec.Decode(&list.ListMeta)
+		case "items":
+			err = decodeItems(dec, gvk, keep, list)
+		default:
+			var skipped json.RawMessage
+			err = dec.Decode(&skipped)
+		}
+		if err != nil {
+			return nil, fmt.Errorf("reading %v of a list: %w", key, err)
+		}
+	}
+	return list, expectDelim(dec, '}')
+}
+
+func decodeItems(dec *json.Decoder, gvk schema.GroupVersionKind, keep func(string) bool, list *ObjectList) error {
+	if err := expectDelim(dec, '['); err != nil {
+		return err
+	}
+	var raw json.RawMessage
+	for dec.More() {
+		raw = raw[:0]
+		if err := dec.Decode(&raw); err != nil {
+			return fmt.Errorf("reading an item: %w", err)
+		}
+		object, err := Decode(raw, gvk)
+		if err != nil {
+			return err
+		}
+		if keep(object.Namespace) {
+			list.Items = append(list.Items, *object)
+		}
+	}
+	return expectDelim(dec, ']')
+}
+
+func expectDelim(dec *json.Decoder, want json.Delim) error {
+	token, err := dec.Token()
+	if err != nil {
+		return fmt.Errorf("reading a list: %w", err)
+	}
+	if token != want {
+		return fmt.Errorf("reading a list: found %v where %v must be", token, want)
+	}
+	return nil
+}
+
+// contextFree adds the methods without a context that the reflector's
+// constructor asks for and does not call.
+type contextFree struct{ *listWatch }
+
+// List implements cache.Lister.
+func (lw contextFree) List(options metav1.ListOptions) (runtime.Object, error) {
+	return lw.ListWithContext(context.Background(), options)
+}
+
+// Watch implements cache.Watcher.
+func (lw contextFree) Watch(options metav1.ListOptions) (watch.Interface, error) {
+	return lw.WatchWithContext(context.Background(), options)
+}

@@ -1,0 +1,138 @@
+// SPDX-License-Identifier: Apache-2.0
+
+//go:build integration
+
+package assess
+
+import (
+	"fmt"
+	"testing"
+
+	"sigs.k8s.io/controller-runtime/pkg/client"
+
+	"github.com/plumbline-dev/plumbline/pkg/apis/plumbline/v1alpha1"
+	"github.com/plumbline-dev/plumbline/pkg/specguard"
+)
+
+// accept asks to authorise a hash as a user, as the plugin does.
+func (w *world) accept(user string, b *v1alpha1.Baseline, hash string) {
+	w.t.Helper()
+	w.eventually("the request is stored", func() error {
+		live := &v1alpha1.Baseline{}
+		if err := admin.Get(w.ctx(), client.ObjectKeyFromObject(b), live); err != nil {
+			return err
+		}
+		live.Spec.Accept = &v1alpha1.AcceptRequest{Hash: hash, RequestedBy: user, Reason: "reviewed"}
+		return w.as(user).Update(w.ctx(), live)
+	})
+}
+
+func accepted(by string, number int64) func(*v1alpha1.Baseline) error {
+	return func(b *v1alpha1.Baseline) error {
+		a := b.Spec.Authorised
+		if a == nil || a.By != by || a.Number != number || a.Origin != v1alpha1.OriginCreated {
+			return fmt.Errorf("authorised is %+v", a)
+		}
+		if b.Spec.Accept != nil || b.Status.State != v1alpha1.StateInSync {
+			return fmt.Errorf("the request is %+v", b.Spec.Accept)
+		}
+		return nil
+	}
+}
+
+func TestAccept(t *testing.T) {
+	w := newWorld(t)
+	start(t)
+	w.underGuard()
+	w.deploy(ci, "web")
+	w.deploy(alice, "foreign")
+	w.untilIs("web", "InSync")
+	w.setEnv(alice, "web", "DEBUG", "1")
+	const drift = "Drifted: Added /spec/template/spec/containers/[name=app]/env by alice (Foreign, WriterStamp)"
+	b := w.untilIs("web", drift)
+
+	t.Run("a request for another state than the observed one does nothing", func(t *testing.T) {
+		w.accept(bob, b, "pl1:sha256:0000000000000000000000000000000000000000000000000000000000000000")
+		after := w.until("web", "the request is answered", func(b *v1alpha1.Baseline) error {
+			if b.Spec.Accept != nil {
+				return fmt.Errorf("it is not")
+			}
+			return nil
+		})
+		if got := describe(after); got != drift || after.Spec.Authorised.Number != 1 {
+			t.Errorf("the baseline is %q with %+v", got, after.Spec.Authorised)
+		}
+	})
+	t.Run("the observed state becomes the authorised one", func(t *testing.T) {
+		w.accept(bob, b, b.Status.Observed.Hash)
+		w.until("web", "bob's acceptance is authorised", accepted(bob, 2))
+	})
+	t.Run("an object that nobody trusted created becomes authorised", func(t *testing.T) {
+		foreign := w.untilIs("foreign", "Drifted: Added object by alice (Foreign, WriterStamp)")
+		w.accept(bob, foreign, foreign.Status.Observed.Hash)
+		w.until("foreign", "bob's acceptance is authorised", accepted(bob, 1))
+	})
+	t.Run("a missing object is retired", func(t *testing.T) {
+		w.delete(alice, "foreign")
+		foreign := w.untilIs("foreign", "Missing: Removed object by ? (Unknown, None)")
+		w.accept(bob, foreign, specguard.HashAbsent)
+		w.until("foreign", "it is retired", func(b *v1alpha1.Baseline) error {
+			if b.Status.RetiredAt == nil {
+				return fmt.Errorf("it is not")
+			}
+			return nil
+		})
+	})
+}
+
+func TestAcceptInBulk(t *testing.T) {
+	w := newWorld(t)
+	start(t)
+	w.underGuard()
+	const n = 12
+	for i := range n {
+		w.deploy(ci, fmt.Sprint("web-", i))
+	}
+	for i := range n {
+		w.untilIs(fmt.Sprint("web-", i), "InSync")
+		w.setImage(alice, fmt.Sprint("web-", i), "registry.example/shop:hotfix")
+	}
+	for i := range n {
+		b := w.untilIs(fmt.Sprint("web-", i), "Drifted: Changed /spec/template/spec/containers/[name=app]/image by alice (Foreign, WriterStamp)")
+		w.accept(bob, b, b.Status.Observed.Hash)
+	}
+	for i := range n {
+		w.until(fmt.Sprint("web-", i), "bob's acceptance is authorised", accepted(bob, 2))
+	}
+}
+
+func TestOnlyTheLastRevisionsAreKept(t *testing.T) {
+	w := newWorld(t)
+	start(t)
+	w.underGuard()
+	w.deploy(ci, "web")
+	w.untilIs("web", "InSync")
+	for i := range 5 {
+		w.setImage(ci, "web", fmt.Sprint("registry.example/shop:", i+2))
+		w.until("web", "the image is authorised", func(b *v1alpha1.Baseline) error {
+			if authorisedNumber(b) != int64(i+2) {
+				return fmt.Errorf("authorised is %+v", b.Spec.Authorised)
+			}
+			return nil
+		})
+	}
+	w.eventually("three revisions are left", func() error {
+		var all v1alpha1.BaselineRevisionList
+		if err := admin.List(w.ctx(), &all, client.InNamespace(w.namespace)); err != nil {
+			return err
+		}
+		var numbers []int64
+		for i := range all.Items {
+			numbers = append(numbers, all.Items[i].Spec.Number)
+		}
+		if len(numbers) != 3 || numbers[0] != 4 {
+			return fmt.Errorf("they are %v", numbers)
+		}
+		return nil
+	})
+}

@@ -1,0 +1,356 @@
+// SPDX-License-Identifier: Apache-2.0
+
+//go:build integration
+
+package assess
+
+import (
+	"context"
+	"fmt"
+	"strings"
+	"testing"
+	"time"
+
+	corev1 "k8s.io/api/core/v1"
+	apiextensions "k8s.io/apiextensions-apiserver/pkg/apis/apiextensions/v1"
+	"k8s.io/apimachinery/pkg/api/meta"
+	metav1 "k8s.io/apimachinery/pkg/apis/meta/v1"
+	"k8s.io/apimachinery/pkg/apis/meta/v1/unstructured"
+	"k8s.io/client-go/kubernetes/scheme"
+	"sigs.k8s.io/controller-runtime/pkg/client"
+
+	"github.com/plumbline-dev/plumbline/internal/controller/assess"
+	"github.com/plumbline-dev/plumbline/pkg/apis/plumbline/v1alpha1"
+)
+
+// readyReads waits until a guard's conditions contain a text, as
+// "Type=Status Reason: message" lines.
+func (w *world) guardReads(g client.Object, conditions func() []metav1.Condition, want string) {
+	w.t.Helper()
+	w.eventually(fmt.Sprintf("the conditions contain %q", want), func() error {
+		if err := admin.Get(w.ctx(), client.ObjectKeyFromObject(g), g); err != nil {
+			return err
+		}
+		var lines []string
+		for _, c := range conditions() {
+			lines = append(lines, fmt.Sprintf("%s=%s %s: %s", c.Type, c.Status, c.Reason, c.Message))
+		}
+		if text := strings.Join(lines, "\n"); !strings.Contains(text, want) {
+			return fmt.Errorf("they are %q", text)
+		}
+		return nil
+	})
+}
+
+func TestAGuardCountsItsObjects(t *testing.T) {
+	w := newWorld(t)
+	start(t)
+	g := w.underGuard()
+	w.deploy(ci, "one")
+	w.deploy(ci, "two")
+	w.untilIs("one", "InSync")
+	w.untilIs("two", "InSync")
+	w.setImage(alice, "two", "registry.example/evil:1")
+	w.eventually("it counts two, one of them drifted", func() error {
+		if err := admin.Get(w.ctx(), client.ObjectKeyFromObject(g), g); err != nil {
+			return err
+		}
+		if g.Status.Objects != 2 || g.Status.Drifted != 1 {
+			return fmt.Errorf("it counts %d and %d", g.Status.Objects, g.Status.Drifted)
+		}
+		return nil
+	})
+}
+
+func TestMassDriftIsTold(t *testing.T) {
+	w := newWorld(t)
+	start(t)
+	g := w.underGuard()
+	for i := range 4 {
+		w.deploy(ci, fmt.Sprint("web-", i))
+		w.untilIs(fmt.Sprint("web-", i), "InSync")
+	}
+	for i := range 3 {
+		w.setImage(alice, fmt.Sprint("web-", i), "registry.example/evil:1")
+	}
+	w.guardReads(g, func() []metav1.Condition { return g.Status.Conditions }, "MassDrift=True OneCauseAssumed: 3 of 4")
+	for i := range 3 {
+		w.setImage(alice, fmt.Sprint("web-", i), "registry.example/shop:1")
+	}
+	w.eventually("the mass drift ends", func() error {
+		if err := admin.Get(w.ctx(), client.ObjectKeyFromObject(g), g); err != nil {
+			return err
+		}
+		if meta.FindStatusCondition(g.Status.Conditions, v1alpha1.ConditionMassDrift) != nil {
+			return fmt.Errorf("it does not")
+		}
+		return nil
+	})
+}
+
+func TestKindsThatCannotBeGuardedAreToldWithTheirField(t *testing.T) {
+	w := newWorld(t)
+	start(t)
+	g := w.guard(func(g *v1alpha1.SpecGuard) {
+		g.Spec.Resources = append(g.Spec.Resources,
+			v1alpha1.GuardedResource{APIVersion: "nowhere.example.org/v1", Kind: "Nothing"},
+			v1alpha1.GuardedResource{APIVersion: "cluster.example.org/v1", Kind: "Planet"})
+	})
+	w.installCRD("cluster.example.org", "Planet", "planets", apiextensions.ClusterScoped)
+	w.guardReads(g, func() []metav1.Condition { return g.Status.Conditions }, "Stalled=True NotInForce: spec.resources[1].kind:")
+	w.guardReads(g, func() []metav1.Condition { return g.Status.Conditions }, "spec.resources[2].kind:")
+	// The kind that can be watched is.
+	w.deploy(ci, "web")
+	w.untilIs("web", "InSync")
+}
+
+// TestAKindThatAppearsIsGuardedThen also covers custom resources as such.
+func TestAKindThatAppearsIsGuardedThen(t *testing.T) {
+	w := newWorld(t)
+	start(t)
+	g := w.guard(func(g *v1alpha1.SpecGuard) {
+		g.Spec.Resources = []v1alpha1.GuardedResource{{APIVersion: "example.org/v1", Kind: "Widget"}}
+	})
+	w.guardReads(g, func() []metav1.Condition { return g.Status.Conditions }, "Stalled=True NotInForce: spec.resources[0].kind:")
+	w.installCRD("example.org", "Widget", "widgets", apiextensions.NamespaceScoped)
+	w.guardReads(g, func() []metav1.Condition { return g.Status.Conditions }, "Ready=True InForce")
+	widget := &unstructured.Unstructured{Object: map[string]any{
+		"apiVersion": "example.org/v1", "kind": "Widget",
+		"metadata": map[string]any{"namespace": w.namespace, "name": "one"},
+		"spec":     map[string]any{"size": int64(1)},
+	}}
+	w.must(w.as(ci).Create(w.ctx(), widget))
+	var b v1alpha1.Baseline
+	named := client.ObjectKey{Namespace: w.namespace, Name: "widgets.example.org.one"}
+	w.eventually("the widget has a baseline", func() error { return admin.Get(w.ctx(), named, &b) })
+	w.must(unstructured.SetNestedField(widget.Object, int64(2), "spec", "size"))
+	w.must(w.as(alice).Update(w.ctx(), widget))
+	w.eventually("the widget drifts", func() error {
+		if err := admin.Get(w.ctx(), named, &b); err != nil {
+			return err
+		}
+		if !strings.HasPrefix(describe(&b), "Drifted: Changed /spec/size by ") && b.Status.State != v1alpha1.StateDrifted {
+			return fmt.Errorf("it is %q", describe(&b))
+		}
+		return nil
+	})
+}
+
+func (w *world) installCRD(group, kind, plural string, scope apiextensions.ResourceScope) {
+	w.t.Helper()
+	types := scheme.Scheme
+	w.must(apiextensions.AddToScheme(types))
+	c, err := client.New(config, client.Options{Scheme: types})
+	w.must(err)
+	preserve := true
+	crd := &apiextensions.CustomResourceDefinition{
+		ObjectMeta: metav1.ObjectMeta{Name: plural + "." + group},
+		Spec: apiextensions.CustomResourceDefinitionSpec{
+			Group: group, Scope: scope,
+			Names: apiextensions.CustomResourceDefinitionNames{Kind: kind, Plural: plural, Singular: strings.ToLower(kind), ListKind: kind + "List"},
+			Versions: []apiextensions.CustomResourceDefinitionVersion{{
+				Name: "v1", Served: true, Storage: true,
+				Schema: &apiextensions.CustomResourceValidation{OpenAPIV3Schema: &apiextensions.JSONSchemaProps{
+					Type: "object", XPreserveUnknownFields: &preserve,
+				}},
+			}},
+		},
+	}
+	w.must(c.Create(w.ctx(), crd))
+	w.t.Cleanup(func() {
+		if err := c.Delete(context.Background(), crd); err != nil {
+			w.t.Errorf("removing the kind: %v", err)
+		}
+	})
+}
+
+func TestASuspendedGuardComparesNothingAndComesBack(t *testing.T) {
+	w := newWorld(t)
+	start(t)
+	g := w.underGuard()
+	w.deploy(ci, "web")
+	w.untilIs("web", "InSync")
+	g.Spec.Suspend = &v1alpha1.Suspension{Reason: "maintenance", Until: metav1.NewTime(time.Now().Add(4 * time.Second))}
+	w.must(admin.Update(w.ctx(), g))
+	w.until("web", "the suspension is told", func(b *v1alpha1.Baseline) error {
+		if c := meta.FindStatusCondition(b.Status.Conditions, v1alpha1.ConditionReady); c == nil || c.Reason != "GuardNotInForce" {
+			return fmt.Errorf("Ready is %+v", c)
+		}
+		return nil
+	})
+	w.guardReads(g, func() []metav1.Condition { return g.Status.Conditions }, "Ready=False Suspended")
+	w.setImage(alice, "web", "registry.example/evil:1")
+	// After its end nobody has to do anything for the drift to be seen.
+	b := w.until("web", "the drift of the suspension is seen", func(b *v1alpha1.Baseline) error {
+		if b.Status.State != v1alpha1.StateDrifted || len(b.Status.Findings) != 1 {
+			return fmt.Errorf("it is not")
+		}
+		return nil
+	})
+	if c := meta.FindStatusCondition(b.Status.Conditions, v1alpha1.ConditionReady); c.Status != metav1.ConditionFalse {
+		t.Errorf("Ready is %+v", c)
+	}
+}
+
+func TestABaselineOutlivesItsGuardForTheRetention(t *testing.T) {
+	w := newWorld(t)
+	start(t, withRetention(3*time.Second))
+	g := w.underGuard()
+	w.deploy(ci, "web")
+	w.untilIs("web", "InSync")
+	w.must(admin.Delete(w.ctx(), g))
+	w.until("web", "it says that nobody guards it", func(b *v1alpha1.Baseline) error {
+		if c := meta.FindStatusCondition(b.Status.Conditions, v1alpha1.ConditionReady); c == nil || c.Reason != "NotGuarded" {
+			return fmt.Errorf("Ready is %+v", c)
+		}
+		return nil
+	})
+	w.eventually("it is removed", func() error {
+		_, err := w.baseline("web")
+		return isGone(err)
+	})
+}
+
+func TestAGuardMadeAnewDoesNotWashDriftClean(t *testing.T) {
+	w := newWorld(t)
+	start(t)
+	g := w.underGuard()
+	w.deploy(ci, "web")
+	w.untilIs("web", "InSync")
+	w.must(admin.Delete(w.ctx(), g))
+	w.until("web", "it says that nobody guards it", func(b *v1alpha1.Baseline) error {
+		if c := meta.FindStatusCondition(b.Status.Conditions, v1alpha1.ConditionReady); c == nil || c.Reason != "NotGuarded" {
+			return fmt.Errorf("Ready is %+v", c)
+		}
+		return nil
+	})
+	w.setImage(alice, "web", "registry.example/evil:1")
+	w.underGuard()
+	w.until("web", "the change is drift", func(b *v1alpha1.Baseline) error {
+		if b.Status.State != v1alpha1.StateDrifted {
+			return fmt.Errorf("it is not")
+		}
+		return nil
+	})
+}
+
+// TestUnreadableIsNotAbsent: a kind that may not be read says nothing about its
+// objects; after a while their state is Unknown, and back when it can be read.
+func TestUnreadableIsNotAbsent(t *testing.T) {
+	w := newWorld(t)
+	p := start(t)
+	g := w.underGuard()
+	w.deploy(ci, "web")
+	w.untilIs("web", "InSync")
+	w.setEnv(alice, "web", "DEBUG", "1")
+	const drift = ": Added /spec/template/spec/containers/[name=app]/env by alice (Foreign, WriterStamp)"
+	w.untilIs("web", "Drifted"+drift)
+	p.halt(t)
+	p = start(t, func(s *assess.Setup) { s.UnreadableAfter = time.Second }, withBlindness())
+	w.guardReads(g, func() []metav1.Condition { return g.Status.Conditions }, "Reconciling=True NotReadable: spec.resources[0]: Deployment cannot be read")
+	w.untilIs("web", "Unknown"+drift)
+	p.faults.when(nil)
+	w.untilIs("web", "Drifted"+drift)
+}
+
+func TestTheMostCriticalEnvironmentDecides(t *testing.T) {
+	w := newWorld(t)
+	start(t)
+	w.must(admin.Patch(w.ctx(), &corev1.Namespace{ObjectMeta: metav1.ObjectMeta{Name: w.namespace}},
+		client.RawPatch("application/merge-patch+json", fmt.Appendf(nil, `{"metadata":{"labels":{"team":%q}}}`, w.namespace))))
+	w.underGuard()
+	w.deploy(ci, "web")
+	w.untilIs("web", "InSync")
+	w.setImage(alice, "web", "registry.example/evil:1")
+	level := func(want v1alpha1.SeverityLevel) {
+		w.until("web", "its severity is "+string(want), func(b *v1alpha1.Baseline) error {
+			if b.Status.Severity == nil || b.Status.Severity.Level != want {
+				return fmt.Errorf("it is %+v", b.Status.Severity)
+			}
+			return nil
+		})
+	}
+	level(v1alpha1.SeverityLow)
+	dev := w.environment("dev-"+w.namespace, v1alpha1.CriticalityDevelopment)
+	prod := w.environment("prod-"+w.namespace, v1alpha1.CriticalityProduction)
+	level(v1alpha1.SeverityCritical) // the floor of an image from another repository
+	w.guardReads(dev, func() []metav1.Condition { return dev.Status.Conditions }, "Overlaps=True PickedByOthers")
+	w.guardReads(prod, func() []metav1.Condition { return prod.Status.Conditions }, "Ready=True InForce: 1 namespaces")
+	if b, err := w.baseline("web"); err != nil || b.Status.Severity.First != v1alpha1.SeverityLow {
+		t.Errorf("the first level is forgotten: %+v, %v", b.Status.Severity, err)
+	}
+}
+
+func (w *world) environment(name string, c v1alpha1.Criticality) *v1alpha1.Environment {
+	w.t.Helper()
+	e := &v1alpha1.Environment{
+		ObjectMeta: metav1.ObjectMeta{Name: name},
+		Spec:       v1alpha1.EnvironmentSpec{Criticality: c, NamespaceSelector: *selector("team", w.namespace)},
+	}
+	w.must(admin.Create(w.ctx(), e))
+	w.t.Cleanup(func() {
+		if err := admin.Delete(context.Background(), e); err != nil {
+			w.t.Errorf("removing the environment: %v", err)
+		}
+	})
+	return e
+}
+
+func TestTheOlderGuardDefaultsAreInForce(t *testing.T) {
+	w := newWorld(t)
+	start(t)
+	makeDefaults := func(name string) *v1alpha1.GuardDefaults {
+		d := &v1alpha1.GuardDefaults{
+			ObjectMeta: metav1.ObjectMeta{Name: name + "-" + w.namespace},
+			Spec:       v1alpha1.GuardDefaultsSpec{DriftThreshold: "20%"},
+		}
+		w.must(admin.Create(w.ctx(), d))
+		t.Cleanup(func() { _ = admin.Delete(context.Background(), d) }) // the test removes one itself
+		return d
+	}
+	first, second := makeDefaults("a"), makeDefaults("b")
+	w.guardReads(first, func() []metav1.Condition { return first.Status.Conditions }, "Ready=True InForce")
+	w.guardReads(second, func() []metav1.Condition { return second.Status.Conditions }, "Stalled=True OlderInForce")
+	w.must(admin.Delete(w.ctx(), first))
+	w.guardReads(second, func() []metav1.Condition { return second.Status.Conditions }, "Ready=True InForce")
+}
+
+// TestANamespaceThatGoesAway has what the namespace controller does: the
+// namespace is terminating, and its objects are deleted one by one.
+func TestANamespaceThatGoesAway(t *testing.T) {
+	w := newWorld(t)
+	start(t)
+	w.underGuard()
+	w.deploy(ci, "web")
+	w.untilIs("web", "InSync")
+	w.must(admin.Delete(w.ctx(), &corev1.Namespace{ObjectMeta: metav1.ObjectMeta{Name: w.namespace}}))
+	w.eventually("the namespace is terminating", func() error {
+		ns := &corev1.Namespace{}
+		if err := admin.Get(w.ctx(), client.ObjectKey{Name: w.namespace}, ns); err != nil {
+			return err
+		}
+		if ns.Status.Phase != corev1.NamespaceTerminating {
+			return fmt.Errorf("it is %s", ns.Status.Phase)
+		}
+		return nil
+	})
+	w.delete("system:serviceaccount:kube-system:namespace-controller", "web")
+	w.until("web", "it is retired", func(b *v1alpha1.Baseline) error {
+		if b.Status.RetiredAt == nil {
+			return fmt.Errorf("it is not")
+		}
+		return nil
+	})
+}
+
+func TestOneOfTwoReplicasWorksAndTheOtherTakesOver(t *testing.T) {
+	w := newWorld(t)
+	first := start(t, withLeaderElection())
+	w.underGuard()
+	w.deploy(ci, "web")
+	w.untilIs("web", "InSync")
+	start(t, withLeaderElection())
+	first.halt(t)
+	w.setImage(alice, "web", "registry.example/evil:1")
+	w.untilIs("web", "Drifted: Changed /spec/template/spec/containers/[name=app]/image by alice (Foreign, WriterStamp)")
+}

@@ -1,0 +1,185 @@
+// SPDX-License-Identifier: Apache-2.0
+
+//go:build integration
+
+package assess
+
+import (
+	"context"
+	"errors"
+	"io"
+	"net/http"
+	"strings"
+	"sync"
+	"testing"
+	"time"
+
+	"github.com/go-logr/logr"
+	"github.com/go-logr/logr/testr"
+	"github.com/prometheus/client_golang/prometheus"
+	"k8s.io/client-go/rest"
+	"k8s.io/utils/clock"
+
+	"github.com/plumbline-dev/plumbline/internal/controller/assess"
+	"github.com/plumbline-dev/plumbline/internal/controller/baseline"
+	"github.com/plumbline-dev/plumbline/pkg/specguard"
+	"github.com/plumbline-dev/plumbline/test/chart/rendered"
+)
+
+// process is an assessor that runs as the binary does, within the test.
+type process struct {
+	stop     context.CancelFunc
+	done     chan error
+	faults   *faults
+	registry *prometheus.Registry
+}
+
+// option changes how an assessor is started.
+type option func(*assess.Setup)
+
+func withRecords(r baseline.RecordReader) option {
+	return func(s *assess.Setup) { s.Records = r }
+}
+
+func withRetention(d time.Duration) option {
+	return func(s *assess.Setup) { s.Retention = d }
+}
+
+func withLeaderElection() option {
+	return func(s *assess.Setup) { s.LeaderElect = true }
+}
+
+// withBlindness makes deployments unreadable from the start.
+func withBlindness() option {
+	return func(s *assess.Setup) {
+		wrapped := s.Config.WrapTransport
+		s.Config.WrapTransport = func(rt http.RoundTripper) http.RoundTripper {
+			out := wrapped(rt)
+			out.(*faults).when(func(r *http.Request) error {
+				if strings.HasSuffix(r.URL.Path, "/deployments") {
+					return errRefused
+				}
+				return nil
+			})
+			return out
+		}
+	}
+}
+
+// start runs an assessor until the test ends or it is stopped.
+func start(t *testing.T, options ...option) *process {
+	t.Helper()
+	p := &process{done: make(chan error, 1), faults: &faults{}, registry: prometheus.NewRegistry()}
+	own := rest.CopyConfig(config)
+	own.Impersonate = rest.ImpersonationConfig{UserName: assessorUser}
+	own.Wrap(func(rt http.RoundTripper) http.RoundTripper { p.faults.next = rt; return p.faults })
+	ready := make(chan struct{})
+	setup := assess.Setup{
+		Config: own, Namespace: rendered.Namespace, Retention: time.Hour,
+		Rules:    specguard.Config{Key: []byte("a key of the tests"), Grace: 200 * time.Millisecond},
+		Registry: p.registry, Log: testLog(t), Clock: clock.RealClock{},
+		Ready: func() { close(ready) },
+	}
+	for _, o := range options {
+		o(&setup)
+	}
+	ctx, cancel := context.WithCancel(context.Background())
+	p.stop = cancel
+	go func() { p.done <- assess.Run(ctx, setup) }()
+	t.Cleanup(func() { p.halt(t) })
+	select {
+	case <-ready:
+	case err := <-p.done:
+		p.done <- err
+		t.Fatalf("the assessor ended at once: %v", err)
+	case <-time.After(patience):
+		t.Fatal("the assessor's caches did not sync")
+	}
+	return p
+}
+
+// halt stops the assessor and waits for its end; a second call does nothing.
+func (p *process) halt(t *testing.T) {
+	t.Helper()
+	p.stop()
+	select {
+	case err := <-p.done:
+		if err != nil && !errors.Is(err, context.Canceled) {
+			t.Errorf("the assessor ended with an error: %v", err)
+		}
+		p.done <- nil
+	case <-time.After(patience):
+		t.Error("the assessor does not end")
+	}
+}
+
+// faults stands between an assessor and the API server.
+type faults struct {
+	next http.RoundTripper
+
+	mu      sync.Mutex
+	refuse  func(*http.Request) error
+	watches map[io.Closer]bool
+}
+
+var errRefused = errors.New("a fault of the test")
+
+// when makes requests fail that the function picks; nil ends that.
+func (f *faults) when(refuse func(*http.Request) error) {
+	f.mu.Lock()
+	defer f.mu.Unlock()
+	f.refuse = refuse
+}
+
+// breakWatches cuts every watch that is open.
+func (f *faults) breakWatches() int {
+	f.mu.Lock()
+	open := f.watches
+	f.watches = nil
+	f.mu.Unlock()
+	for w := range open {
+		_ = w.Close() // whatever it says, it is closed
+	}
+	return len(open)
+}
+
+// RoundTrip implements http.RoundTripper.
+func (f *faults) RoundTrip(r *http.Request) (*http.Response, error) {
+	f.mu.Lock()
+	refuse := f.refuse
+	f.mu.Unlock()
+	if refuse != nil {
+		if err := refuse(r); err != nil {
+			return nil, err
+		}
+	}
+	response, err := f.next.RoundTrip(r)
+	if err == nil && r.URL.Query().Get("watch") != "" {
+		f.mu.Lock()
+		if f.watches == nil {
+			f.watches = map[io.Closer]bool{}
+		}
+		f.watches[response.Body] = true
+		f.mu.Unlock()
+	}
+	return response, err
+}
+
+func testLog(t *testing.T) logr.Logger {
+	if !testing.Verbose() {
+		return logr.Discard()
+	}
+	return testr.NewWithInterface(safeT{t}, testr.Options{})
+}
+
+// safeT drops what is logged while the test is ending.
+type safeT struct{ *testing.T }
+
+// Log implements testr.TestingT.
+func (s safeT) Log(args ...any) {
+	select {
+	case <-s.Context().Done():
+	default:
+		s.T.Log(args...)
+	}
+}

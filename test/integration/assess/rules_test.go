@@ -1,0 +1,185 @@
+// SPDX-License-Identifier: Apache-2.0
+
+//go:build integration
+
+package assess
+
+import (
+	"fmt"
+	"testing"
+
+	"k8s.io/apimachinery/pkg/types"
+	"sigs.k8s.io/controller-runtime/pkg/client"
+
+	"github.com/plumbline-dev/plumbline/pkg/apis/plumbline/v1alpha1"
+)
+
+func TestAnObjectOlderThanItsGuardIsImported(t *testing.T) {
+	w := newWorld(t)
+	w.deploy(alice, "web")
+	w.guard()
+	start(t)
+	b := w.untilIs("web", "InSync")
+	if a := b.Spec.Authorised; a == nil || a.Origin != v1alpha1.OriginImported || a.Number != 1 {
+		t.Fatalf("authorised is %+v", a)
+	}
+	revision := &v1alpha1.BaselineRevision{}
+	w.must(admin.Get(w.ctx(), types.NamespacedName{Namespace: w.namespace, Name: b.Spec.Authorised.Revision}, revision))
+	if revision.Spec.Hash != b.Spec.Authorised.Hash || len(revision.OwnerReferences) != 1 || revision.OwnerReferences[0].UID != b.UID {
+		t.Errorf("the revision is %+v", revision)
+	}
+	if len(b.OwnerReferences) != 0 {
+		t.Error("the Baseline has an owner and would go away with it")
+	}
+}
+
+func TestOnlyTheChangedPathsAreAuthorised(t *testing.T) {
+	w := newWorld(t)
+	start(t)
+	w.underGuard()
+	w.deploy(ci, "web")
+	if b := w.untilIs("web", "InSync"); b.Spec.Authorised.Origin != v1alpha1.OriginCreated || b.Spec.Authorised.By != ci {
+		t.Fatalf("authorised is %+v", b.Spec.Authorised)
+	}
+	w.setEnv(alice, "web", "DEBUG", "1")
+	drifted := w.until("web", "the variable is drift", func(b *v1alpha1.Baseline) error {
+		return wantFindings(b, 1, alice)
+	})
+	before := drifted.Status.Findings[0]
+	w.setImage(ci, "web", "registry.example/shop:2")
+	after := w.until("web", "the image is authorised", func(b *v1alpha1.Baseline) error {
+		if n := authorisedNumber(b); n != 2 {
+			return fmt.Errorf("authorised number is %d", n)
+		}
+		return wantFindings(b, 1, alice)
+	})
+	if f := after.Status.Findings[0]; f.Path != before.Path || !f.FirstSeen.Equal(&before.FirstSeen) || f.Actor != before.Actor {
+		t.Errorf("the finding was %+v and is %+v", before, f)
+	}
+}
+
+func wantFindings(b *v1alpha1.Baseline, n int, user string) error {
+	if len(b.Status.Findings) != n {
+		return fmt.Errorf("%d findings, want %d", len(b.Status.Findings), n)
+	}
+	for _, f := range b.Status.Findings {
+		if f.Actor.User != user || f.Actor.Source != v1alpha1.ActorSourceWriterStamp {
+			return fmt.Errorf("the actor is %+v", f.Actor)
+		}
+	}
+	return nil
+}
+
+func TestTakingAChangeBackEndsTheDrift(t *testing.T) {
+	w := newWorld(t)
+	start(t)
+	w.underGuard()
+	w.deploy(ci, "web")
+	w.untilIs("web", "InSync")
+	w.setImage(alice, "web", "registry.example/evil:1")
+	w.untilIs("web", "Drifted: Changed /spec/template/spec/containers/[name=app]/image by alice (Foreign, WriterStamp)")
+	w.setImage(bob, "web", "registry.example/shop:1")
+	b := w.untilIs("web", "InSync")
+	if b.Spec.Authorised.Number != 1 {
+		t.Errorf("taking a change back authorised number %d", b.Spec.Authorised.Number)
+	}
+}
+
+func TestAnObjectCreatedByAStrangerIsDrift(t *testing.T) {
+	w := newWorld(t)
+	start(t)
+	w.underGuard()
+	w.deploy(alice, "web")
+	b := w.untilIs("web", "Drifted: Added object by alice (Foreign, WriterStamp)")
+	if b.Spec.Authorised != nil {
+		t.Errorf("it is authorised: %+v", b.Spec.Authorised)
+	}
+	w.setImage(ci, "web", "registry.example/shop:2")
+	w.stays("web", "Drifted: Added object by alice (Foreign, WriterStamp)")
+}
+
+func TestDeleteAndRecreate(t *testing.T) {
+	w := newWorld(t)
+	start(t)
+	w.underGuard()
+	w.deploy(ci, "web")
+	w.untilIs("web", "InSync")
+	w.delete(alice, "web")
+	w.untilIs("web", "Missing: Removed object by ? (Unknown, None)")
+	d := deployment(w.namespace, "web")
+	d.Spec.Template.Spec.Containers[0].Image = "registry.example/evil:1"
+	w.must(w.as(alice).Create(w.ctx(), d))
+	w.untilIs("web", "Drifted: Changed /spec/template/spec/containers/[name=app]/image by alice (Foreign, WriterStamp)")
+}
+
+// TestAnAutoscalerAndAPerson has an autoscaler move replicas fifty times while a
+// person edits other fields and a controller writes the status in between. No
+// webhook runs, so a write to /scale names nobody: replicas are written by PATCH
+// of the object, as an autoscaler's API client may.
+func TestAnAutoscalerAndAPerson(t *testing.T) {
+	w := newWorld(t)
+	p := start(t)
+	w.underGuard()
+	w.deploy(ci, "web")
+	w.untilIs("web", "InSync")
+	for i := range 50 {
+		w.patch(hpa, "web", fmt.Sprintf(`{"spec":{"replicas":%d}}`, 3+i%7))
+		w.writeStatus("web", i)
+		if i == 20 {
+			w.setEnv(alice, "web", "DEBUG", "1")
+		}
+		if i == 30 {
+			p.faults.breakWatches()
+		}
+	}
+	w.until("web", "the variable is drift and the replicas are not", func(b *v1alpha1.Baseline) error {
+		if len(b.Status.Findings) != 1 || b.Status.Findings[0].Actor.User != alice {
+			return fmt.Errorf("findings")
+		}
+		if len(b.Status.Masks) != 1 || b.Status.Masks[0].Path != "/spec/replicas" || b.Status.Masks[0].Value != fmt.Sprint(3+49%7) {
+			return fmt.Errorf("masks are %+v", b.Status.Masks)
+		}
+		return nil
+	})
+}
+
+func TestAnObjectOfAControllerIsNotARoot(t *testing.T) {
+	w := newWorld(t)
+	start(t)
+	w.underGuard(func(g *v1alpha1.SpecGuard) {
+		g.Spec.Resources = append(g.Spec.Resources, v1alpha1.GuardedResource{APIVersion: "apps/v1", Kind: "ReplicaSet"})
+	})
+	d := w.deploy(ci, "web")
+	w.untilIs("web", "InSync")
+	w.must(admin.Create(w.ctx(), replicaSetOf(d)))
+	w.deploy(ci, "witness")
+	w.untilIs("witness", "InSync")
+	var all v1alpha1.BaselineList
+	w.must(admin.List(w.ctx(), &all, client.InNamespace(w.namespace)))
+	if len(all.Items) != 2 {
+		t.Errorf("%d baselines, want those of the two deployments", len(all.Items))
+	}
+}
+
+func TestTakingTheLabelOffDoesNotFree(t *testing.T) {
+	w := newWorld(t)
+	start(t)
+	w.underGuard(func(g *v1alpha1.SpecGuard) {
+		g.Spec.Selector = selector("app", "web")
+	})
+	w.deploy(ci, "web")
+	w.untilIs("web", "InSync")
+	w.patch(alice, "web", `{"metadata":{"labels":{"app":"gone"}}}`)
+	w.setImage(alice, "web", "registry.example/evil:1")
+	w.untilIs("web", "Drifted: Changed /spec/template/spec/containers/[name=app]/image by alice (Foreign, WriterStamp)")
+}
+
+func TestARolloutRestartIsNoDrift(t *testing.T) {
+	w := newWorld(t)
+	start(t)
+	w.underGuard()
+	w.deploy(ci, "web")
+	w.untilIs("web", "InSync")
+	w.patch(alice, "web", `{"spec":{"template":{"metadata":{"annotations":{"kubectl.kubernetes.io/restartedAt":"2026-01-02T03:04:05Z"}}}}}`)
+	w.stays("web", "InSync")
+}
