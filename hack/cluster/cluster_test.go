@@ -5,9 +5,11 @@
 package main
 
 import (
+	"bufio"
 	"errors"
 	"fmt"
 	"io"
+	"net"
 	"net/http"
 	"os"
 	"os/exec"
@@ -93,7 +95,6 @@ func TestTwoClusters(t *testing.T) {
 	p := newProgram(t)
 	before := machineNow(t)
 	names := []string{"one", "two"}
-
 	upTogether(t, p, names)
 	var footprints []footprint
 	for _, name := range names {
@@ -110,10 +111,22 @@ func TestTwoClusters(t *testing.T) {
 		eventually(t, "webhook called", func() error {
 			output, err := p.kubectl("one", "", "create", "configmap", "c", "--namespace", "hooked", "--dry-run=server")
 			if err == nil || !strings.Contains(output, "server gave HTTP response to HTTPS client") {
-				return fmt.Errorf("%v: %s", err, output)
+				return fmt.Errorf("want the complaint of an HTTPS client, got %w: %s", err, output)
 			}
 			return nil
 		})
+	})
+	t.Run("the Redis image serves, as a user that is not root on a read-only root", func(t *testing.T) {
+		checkRedis(t, p, "two")
+	})
+	t.Run("Helm speaks to the cluster", func(t *testing.T) {
+		helm := exec.CommandContext(t.Context(), strings.TrimSpace(p.run("which", "helm")), "list", "--kubeconfig", p.record("two").Layout().Kubeconfig())
+		if output, err := helm.CombinedOutput(); err != nil || !strings.HasPrefix(string(output), "NAME") {
+			t.Errorf("helm list: %v: %s", err, output)
+		}
+	})
+	t.Run("kubectl and the API server report the version they were built from", func(t *testing.T) {
+		checkVersions(t, p, "two")
 	})
 	t.Run("the audit log of the cluster that has one names who wrote", func(t *testing.T) {
 		data, err := os.ReadFile(p.record("one").Layout().AuditLog())
@@ -219,6 +232,59 @@ func checkShops(t *testing.T, p *program, name string) {
 			return nil
 		})
 	}
+}
+
+const redisPod = `
+apiVersion: v1
+kind: Pod
+metadata: {name: redis, labels: {app: redis}}
+spec:
+  securityContext: {runAsNonRoot: true, seccompProfile: {type: RuntimeDefault}}
+  containers:
+  - name: redis
+    image: docker.io/plumbline/redis:test
+    readinessProbe: {exec: {command: [redis-cli, ping]}, periodSeconds: 1}
+    securityContext: {allowPrivilegeEscalation: false, readOnlyRootFilesystem: true, capabilities: {drop: [ALL]}}
+---
+apiVersion: v1
+kind: Service
+metadata: {name: redis}
+spec: {selector: {app: redis}, ports: [{port: 6379}]}
+`
+
+func checkVersions(t *testing.T, p *program, name string) {
+	t.Helper()
+	var version struct{ ClientVersion, ServerVersion struct{ GitVersion string } }
+	decode(t, p.mustKubectl(name, "", "version", "-o", "json"), &version)
+	want := strings.Split(filepath.Base(filepath.Dir(p.record(name).Program("kubectl"))), "-")[1]
+	if version.ClientVersion.GitVersion != want || version.ServerVersion.GitVersion != want {
+		t.Errorf("versions %+v, want %s", version, want)
+	}
+}
+
+func checkRedis(t *testing.T, p *program, name string) {
+	t.Helper()
+	archive := filepath.Join(t.TempDir(), "redis.tar")
+	p.run("image", "redis", "--tag", "docker.io/plumbline/redis:test", "--out", archive)
+	p.run("load", "--name", name, archive)
+	p.mustKubectl(name, redisPod, "apply", "-f", "-")
+	p.mustKubectl(name, "", "wait", "--for=condition=Ready", "pod/redis", "--timeout=60s")
+	address := p.mustKubectl(name, "", "get", "service", "redis", "-o", "jsonpath={.spec.clusterIP}") + ":6379"
+	eventually(t, "redis answers", func() error {
+		connection, err := net.DialTimeout("tcp", address, 5*time.Second)
+		if err != nil {
+			return err
+		}
+		defer connection.Close()
+		if _, err := io.WriteString(connection, "PING\r\n"); err != nil {
+			return err
+		}
+		answer, err := bufio.NewReader(connection).ReadString('\n')
+		if err == nil && answer != "+PONG\r\n" {
+			err = fmt.Errorf("answer %q", answer)
+		}
+		return err
+	})
 }
 
 func get(url string) (string, error) {

@@ -53,7 +53,7 @@ func newProgram(t *testing.T) *program {
 	}
 	// Not t.TempDir: its path, which contains the test's name, is too long for
 	// the Unix sockets of a cluster.
-	state, err := os.MkdirTemp("/var/tmp", "plc")
+	state, err := os.MkdirTemp("/var/tmp", "plc") //nolint:usetesting // see above
 	if err != nil {
 		t.Fatal(err)
 	}
@@ -171,16 +171,18 @@ func (p *program) mustKubectl(name, stdin string, arguments ...string) string {
 // eventually polls the condition until it holds.
 func eventually(t *testing.T, what string, condition func() error) {
 	t.Helper()
-	deadline := time.Now().Add(time.Minute)
+	deadline, ticker := time.After(time.Minute), time.NewTicker(20*time.Millisecond)
+	defer ticker.Stop()
 	for {
 		err := condition()
 		if err == nil {
 			return
 		}
-		if time.Now().After(deadline) {
+		select {
+		case <-deadline:
 			t.Fatalf("%s: %v", what, err)
+		case <-ticker.C:
 		}
-		time.Sleep(20 * time.Millisecond)
 	}
 }
 

@@ -47,17 +47,17 @@ func overlapsAny(block netip.Prefix, routed []netip.Prefix) bool {
 }
 
 // Block covers every address of the cluster; the host's one route leads to it.
-func (n Network) Block() netip.Prefix { return n.prefix(0, 0, 16) }
+func (n Network) Block() netip.Prefix { return n.prefix(0, 16) }
 
 // Pods is the range that the nodes' pod ranges are cut from.
-func (n Network) Pods() netip.Prefix { return n.prefix(0, 0, 17) }
+func (n Network) Pods() netip.Prefix { return n.prefix(0, 17) }
 
 // NodePods is the pod range of the first and only node: the controller manager
 // hands out /24 ranges from the beginning of [Network.Pods].
-func (n Network) NodePods() netip.Prefix { return n.prefix(0, 0, 24) }
+func (n Network) NodePods() netip.Prefix { return n.prefix(0, 24) }
 
 // Services is the range of ClusterIPs.
-func (n Network) Services() netip.Prefix { return n.prefix(128, 0, 18) }
+func (n Network) Services() netip.Prefix { return n.prefix(128, 18) }
 
 // API is the ClusterIP of the Service "kubernetes": the first of the range.
 func (n Network) API() netip.Addr { return n.address(128, 1) }
@@ -79,6 +79,6 @@ func (n Network) address(third, fourth byte) netip.Addr {
 	return netip.AddrFrom4([4]byte{10, byte(firstOctet + n.Index), third, fourth})
 }
 
-func (n Network) prefix(third, fourth byte, bits int) netip.Prefix {
-	return netip.PrefixFrom(n.address(third, fourth), bits)
+func (n Network) prefix(third byte, bits int) netip.Prefix {
+	return netip.PrefixFrom(n.address(third, 0), bits)
 }

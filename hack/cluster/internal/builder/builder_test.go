@@ -229,6 +229,20 @@ func TestRunReportedGivesSignsOfLife(t *testing.T) {
 	}
 }
 
+func TestRunReportedInterruptsBeforeItKills(t *testing.T) {
+	ctx, cancel := context.WithCancel(t.Context())
+	command := exec.CommandContext(ctx, "sh", "-c", "trap 'echo tidied up; exit 9' INT; echo started; while :; do sleep 0.01; done")
+	progress := &signal{mark: "now started", seen: make(chan struct{})}
+	go func() {
+		<-progress.seen
+		cancel()
+	}()
+	err := RunReported(command, progress, "making it", 5*time.Millisecond)
+	if err == nil || !strings.Contains(err.Error(), "tidied up") {
+		t.Errorf("error %v, want the words of the interrupted command", err)
+	}
+}
+
 // TestEnsureBuildsOnce compiles a real module, small enough for a second.
 func TestEnsureBuildsOnce(t *testing.T) {
 	modules := t.TempDir()

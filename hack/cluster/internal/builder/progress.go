@@ -6,7 +6,9 @@ import (
 	"bytes"
 	"fmt"
 	"io"
+	"os"
 	"os/exec"
+	"slices"
 	"strings"
 	"sync"
 	"time"
@@ -16,13 +18,15 @@ import (
 // for the first compiler errors, little enough for a terminal.
 const tailLines = 30
 
-// RunReported runs the command, writes what begins, a sign of life in every
+// RunReported runs the command, which must come from exec.CommandContext, writes what begins, a sign of life in every
 // interval, and how long it took. The error of a failed command ends with the
 // last lines that it printed.
 func RunReported(command *exec.Cmd, progress io.Writer, what string, interval time.Duration) error {
 	output := &tail{limit: tailLines}
 	command.Stdout, command.Stderr = output, output
-	// A killed compiler's children may keep the pipe open for a moment.
+	// An interrupt lets go and apt-get end their children and remove their
+	// temporary files; whoever does not listen is killed after the delay.
+	command.Cancel = func() error { return command.Process.Signal(os.Interrupt) }
 	command.WaitDelay = 5 * time.Second
 	begin := time.Now()
 	fmt.Fprintf(progress, "%s ...\n", what)
@@ -110,7 +114,7 @@ func (t *tail) String() string {
 	defer t.mu.Unlock()
 	lines := t.lines
 	if len(t.partial) > 0 {
-		lines = append(lines[:len(lines):len(lines)], string(t.partial))
+		lines = append(slices.Clip(lines), string(t.partial))
 	}
 	return strings.Join(lines, "\n")
 }

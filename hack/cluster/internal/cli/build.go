@@ -5,6 +5,7 @@ package cli
 import (
 	"fmt"
 	"path/filepath"
+	"strings"
 
 	"github.com/spf13/cobra"
 
@@ -52,6 +53,32 @@ func (g *globals) assetsCommand() *cobra.Command {
 				return err
 			}
 			fmt.Fprintln(command.OutOrStdout(), folder)
+			return nil
+		},
+	}
+}
+
+func (g *globals) binCommand() *cobra.Command {
+	return &cobra.Command{
+		Use:     "bin",
+		Short:   "Print the folders of kubectl, helm and ctr, to be put into PATH",
+		Example: "  PATH=\"$(cluster bin):$PATH\" helm version",
+		Args:    cobra.NoArgs,
+		RunE: func(command *cobra.Command, _ []string) error {
+			tools, err := g.builder(command)
+			if err != nil {
+				return err
+			}
+			names := []string{component.Kubernetes, component.Helm, component.Containerd}
+			folders, err := tools.Ensure(command.Context(), component.Pick(names...))
+			if err != nil {
+				return err
+			}
+			path := make([]string, 0, len(names))
+			for _, name := range names {
+				path = append(path, folders[name])
+			}
+			fmt.Fprintln(command.OutOrStdout(), strings.Join(path, string(filepath.ListSeparator)))
 			return nil
 		},
 	}

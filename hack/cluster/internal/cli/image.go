@@ -52,6 +52,9 @@ func imageBuildCommand() *cobra.Command {
 				defer remove()
 				binary = compiled
 			}
+			if err := image.CheckStatic(binary); err != nil {
+				return err
+			}
 			return writeImage(command, image.Static(name, binary, tag, entries), out)
 		},
 	}

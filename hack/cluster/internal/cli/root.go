@@ -35,7 +35,7 @@ func Run(ctx context.Context, arguments []string, out, errOut io.Writer) int {
 	if slices.Equal(arguments, []string{preflight.ProbeCommand}) {
 		return preflight.Probe(out)
 	}
-	root, err := newRoot()
+	root, err := newRoot() //nolint:contextcheck // cobra hands the context to each command
 	if err == nil {
 		root.SetArgs(arguments)
 		root.SetOut(out)
@@ -74,7 +74,7 @@ func newRoot() (*cobra.Command, error) {
 	flags.StringVar(&g.state, "state", filepath.Join(cache, "clusters"), "folder for the state of clusters; disposable")
 	flags.StringVar(&g.components, "components", os.Getenv("PLUMBLINE_COMPONENTS"), "folder hack/cluster/components; found from the working folder when empty")
 	root.AddCommand(
-		g.preflightCommand(), g.buildCommand(), g.assetsCommand(), g.whichCommand(),
+		g.preflightCommand(), g.buildCommand(), g.assetsCommand(), g.binCommand(), g.whichCommand(),
 		g.upCommand(), g.downCommand(), g.listCommand(), g.kubeconfigCommand(), g.execCommand(), g.loadCommand(),
 		imageCommand(),
 	)

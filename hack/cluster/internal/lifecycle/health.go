@@ -114,14 +114,15 @@ func intact(r Record) error {
 	if err != nil {
 		return dead{err.Error()}
 	}
-	for _, exit := range exits {
-		status, err := os.ReadFile(filepath.Join(r.Layout().Exits(), exit.Name()))
-		if err != nil {
-			return dead{err.Error()}
-		}
-		return dead{exit.Name() + " " + strings.TrimSpace(string(status)) + logTail(r.Layout(), exit.Name())}
+	if len(exits) == 0 {
+		return nil
 	}
-	return nil
+	first := exits[0].Name() // one is enough to tell
+	status, err := os.ReadFile(filepath.Join(r.Layout().Exits(), first))
+	if err != nil {
+		return dead{err.Error()}
+	}
+	return dead{first + " " + strings.TrimSpace(string(status)) + logTail(r.Layout(), first)}
 }
 
 func newClient(c plan.Cluster) (*kubeapi.Client, error) {

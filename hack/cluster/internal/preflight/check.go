@@ -31,11 +31,11 @@ type Need struct {
 // Fault is one thing that is lacking, with what to do about it.
 type Fault struct{ What, Remedy string }
 
-// Faults is the error that [Check] returns.
-type Faults []Fault
+// FaultsError is the error that [Check] returns.
+type FaultsError []Fault
 
 // Error lists every fault, each with its remedy.
-func (f Faults) Error() string {
+func (f FaultsError) Error() string {
 	var text strings.Builder
 	text.WriteString("this machine cannot run a cluster yet:")
 	for _, fault := range f {
@@ -58,20 +58,20 @@ const (
 // does not start a pod.
 var controllersOfNode = []string{"cpu", "cpuset", "memory", "pids"}
 
-// Check returns nil, or [Faults] with everything that is lacking.
+// Check returns nil, or [FaultsError] with everything that is lacking.
 func Check(f Facts, n Need) error {
 	if f.OS != "linux" {
-		return Faults{{"operating system " + f.OS, "clusters run on Linux only; use a virtual machine, or CLUSTER=current with a cluster of yours"}}
+		return FaultsError{{"operating system " + f.OS, "clusters run on Linux only; use a virtual machine, or CLUSTER=current with a cluster of yours"}}
 	}
-	var faults Faults
+	var faults FaultsError
 	if !f.Root {
 		faults = append(faults, Fault{"not root", "namespaces, mounts and network links need root: repeat with sudo"})
 	}
 	faults = append(faults, sizeFaults(f, n)...)
-	faults = append(faults, commandFaults(f, n)...)
-	faults = append(faults, cgroupFaults(f, n)...)
+	faults = append(faults, commandFaultsError(f, n)...)
+	faults = append(faults, cgroupFaultsError(f, n)...)
 	if f.Root { // the features can only be tried as root
-		faults = append(faults, kernelFaults(f, n)...)
+		faults = append(faults, kernelFaultsError(f, n)...)
 	}
 	if len(faults) == 0 {
 		return nil
@@ -79,7 +79,7 @@ func Check(f Facts, n Need) error {
 	return faults
 }
 
-func sizeFaults(f Facts, n Need) (faults Faults) {
+func sizeFaults(f Facts, n Need) (faults FaultsError) {
 	disk, memory := uint64(diskToRun), uint64(memoryToRun)
 	if n.Build {
 		disk, memory = diskToBuild, memoryToBuild
@@ -148,7 +148,7 @@ func Installable(f Facts, n Need) []string {
 	return packagesOf(missingCommands(f, n))
 }
 
-func commandFaults(f Facts, n Need) (faults Faults) {
+func commandFaultsError(f Facts, n Need) (faults FaultsError) {
 	missing := missingCommands(f, n)
 	if slices.Contains(missing, "go") {
 		faults = append(faults, Fault{"no Go toolchain", "install Go 1.26 or newer from https://go.dev/dl"})
@@ -164,12 +164,12 @@ func commandFaults(f Facts, n Need) (faults Faults) {
 	})
 }
 
-func cgroupFaults(f Facts, n Need) Faults {
+func cgroupFaultsError(f Facts, n Need) FaultsError {
 	if !n.Node {
 		return nil
 	}
 	if f.Cgroup == 0 {
-		return Faults{{"no control groups", "mount cgroup2 at /sys/fs/cgroup, or run on a machine whose init does"}}
+		return FaultsError{{"no control groups", "mount cgroup2 at /sys/fs/cgroup, or run on a machine whose init does"}}
 	}
 	var lacking []string
 	for _, controller := range controllersOfNode {
@@ -180,13 +180,13 @@ func cgroupFaults(f Facts, n Need) Faults {
 	if len(lacking) == 0 {
 		return nil
 	}
-	return Faults{{
+	return FaultsError{{
 		fmt.Sprintf("control group controllers lacking (version %d): %s", f.Cgroup, strings.Join(lacking, ", ")),
 		"enable them on the kernel's command line, or, in a container, run on the host instead",
 	}}
 }
 
-func kernelFaults(f Facts, n Need) (faults Faults) {
+func kernelFaultsError(f Facts, n Need) (faults FaultsError) {
 	for _, feature := range slices.Sorted(maps.Keys(f.Kernel)) {
 		problem := f.Kernel[feature]
 		if problem == "" || (!n.Node && feature != FeatureNamespaces && feature != FeatureVeth) {

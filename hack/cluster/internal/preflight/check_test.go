@@ -26,69 +26,70 @@ func capable() Facts {
 
 var everything = Need{Node: true, Build: true}
 
+var checkCases = map[string]struct {
+	change func(*Facts)
+	need   Need
+	want   []string // what each fault says, in order; nil when there is none
+}{
+	"a capable machine has no fault": {func(*Facts) {}, everything, nil},
+	"version 1 of control groups will do": {
+		func(f *Facts) { f.Cgroup = 1 }, everything, nil,
+	},
+	"another operating system is the only fault worth telling": {
+		func(f *Facts) { f.OS, f.Root, f.Memory = "darwin", false, 0 }, everything, []string{"operating system darwin"},
+	},
+	"not root": {
+		func(f *Facts) { f.Root = false }, everything, []string{"not root"},
+	},
+	"what cannot be tried without root is no fault": {
+		func(f *Facts) { f.Root, f.Kernel = false, map[string]string{FeatureVeth: "EPERM"} }, everything, []string{"not root"},
+	},
+	"a full disk": {
+		func(f *Facts) { f.FreeDisk = 5 * gib }, everything, []string{"5.0 GiB of disk free"},
+	},
+	"the same disk is enough when nothing is to be built": {
+		func(f *Facts) { f.FreeDisk = 5 * gib }, Need{Node: true}, nil,
+	},
+	"little memory": {
+		func(f *Facts) { f.Memory = gib }, everything, []string{"1.0 GiB of memory"},
+	},
+	"no Go, which is no Debian package": {
+		func(f *Facts) { f.Commands["go"] = false }, everything, []string{"no Go toolchain"},
+	},
+	"no Go is no fault when nothing is to be built": {
+		func(f *Facts) { f.Commands["go"] = false }, Need{Node: true}, nil,
+	},
+	"missing commands are one fault with one command": {
+		func(f *Facts) {
+			f.Commands["runc"], f.Commands["iptables"], f.Commands["ip6tables"] = false, false, false
+		}, everything,
+		[]string{"not installed: iptables, ip6tables, runc: on Debian: sudo apt-get install --no-install-recommends iptables runc"},
+	},
+	"a control plane alone needs none of them": {
+		func(f *Facts) { f.Commands, f.Cgroup = map[string]bool{}, 0 }, Need{}, nil,
+	},
+	"no control groups": {
+		func(f *Facts) { f.Cgroup, f.Controllers = 0, nil }, everything, []string{"no control groups"},
+	},
+	"a controller is missing": {
+		func(f *Facts) { f.Controllers = []string{"cpu", "memory"} }, everything,
+		[]string{"control group controllers lacking (version 2): cpuset, pids"},
+	},
+	"a kernel without bridges": {
+		func(f *Facts) { f.Kernel[FeatureBridge] = "operation not supported" }, everything,
+		[]string{"bridge network links: operation not supported"},
+	},
+	"a control plane alone needs no bridge, but its link": {
+		func(f *Facts) { f.Kernel[FeatureBridge], f.Kernel[FeatureVeth] = "no", "no" }, Need{}, []string{"veth network links: no"},
+	},
+	"all faults at once": {
+		func(f *Facts) { f.Root, f.Memory, f.Commands["runc"], f.Cgroup = false, 0, false, 0 }, everything,
+		[]string{"not root", "0.0 GiB of memory", "not installed: runc", "no control groups"},
+	},
+}
+
 func TestCheck(t *testing.T) {
-	cases := map[string]struct {
-		change func(*Facts)
-		need   Need
-		want   []string // what each fault says, in order; nil when there is none
-	}{
-		"a capable machine has no fault": {func(*Facts) {}, everything, nil},
-		"version 1 of control groups will do": {
-			func(f *Facts) { f.Cgroup = 1 }, everything, nil,
-		},
-		"another operating system is the only fault worth telling": {
-			func(f *Facts) { f.OS, f.Root, f.Memory = "darwin", false, 0 }, everything, []string{"operating system darwin"},
-		},
-		"not root": {
-			func(f *Facts) { f.Root = false }, everything, []string{"not root"},
-		},
-		"what cannot be tried without root is no fault": {
-			func(f *Facts) { f.Root, f.Kernel = false, map[string]string{FeatureVeth: "EPERM"} }, everything, []string{"not root"},
-		},
-		"a full disk": {
-			func(f *Facts) { f.FreeDisk = 5 * gib }, everything, []string{"5.0 GiB of disk free"},
-		},
-		"the same disk is enough when nothing is to be built": {
-			func(f *Facts) { f.FreeDisk = 5 * gib }, Need{Node: true}, nil,
-		},
-		"little memory": {
-			func(f *Facts) { f.Memory = gib }, everything, []string{"1.0 GiB of memory"},
-		},
-		"no Go, which is no Debian package": {
-			func(f *Facts) { f.Commands["go"] = false }, everything, []string{"no Go toolchain"},
-		},
-		"no Go is no fault when nothing is to be built": {
-			func(f *Facts) { f.Commands["go"] = false }, Need{Node: true}, nil,
-		},
-		"missing commands are one fault with one command": {
-			func(f *Facts) {
-				f.Commands["runc"], f.Commands["iptables"], f.Commands["ip6tables"] = false, false, false
-			}, everything,
-			[]string{"not installed: iptables, ip6tables, runc: on Debian: sudo apt-get install --no-install-recommends iptables runc"},
-		},
-		"a control plane alone needs none of them": {
-			func(f *Facts) { f.Commands, f.Cgroup = map[string]bool{}, 0 }, Need{}, nil,
-		},
-		"no control groups": {
-			func(f *Facts) { f.Cgroup, f.Controllers = 0, nil }, everything, []string{"no control groups"},
-		},
-		"a controller is missing": {
-			func(f *Facts) { f.Controllers = []string{"cpu", "memory"} }, everything,
-			[]string{"control group controllers lacking (version 2): cpuset, pids"},
-		},
-		"a kernel without bridges": {
-			func(f *Facts) { f.Kernel[FeatureBridge] = "operation not supported" }, everything,
-			[]string{"bridge network links: operation not supported"},
-		},
-		"a control plane alone needs no bridge, but its link": {
-			func(f *Facts) { f.Kernel[FeatureBridge], f.Kernel[FeatureVeth] = "no", "no" }, Need{}, []string{"veth network links: no"},
-		},
-		"all faults at once": {
-			func(f *Facts) { f.Root, f.Memory, f.Commands["runc"], f.Cgroup = false, 0, false, 0 }, everything,
-			[]string{"not root", "0.0 GiB of memory", "not installed: runc", "no control groups"},
-		},
-	}
-	for name, tc := range cases {
+	for name, tc := range checkCases {
 		t.Run(name, func(t *testing.T) {
 			facts := capable()
 			tc.change(&facts)

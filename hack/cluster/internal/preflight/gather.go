@@ -35,7 +35,7 @@ func Gather(ctx context.Context, cache string) (Facts, error) {
 	if err := unix.Sysinfo(&info); err != nil {
 		return Facts{}, fmt.Errorf("asking for the memory size: %w", err)
 	}
-	facts.Memory = uint64(info.Totalram) * uint64(info.Unit)
+	facts.Memory = info.Totalram * uint64(info.Unit)
 	for command := range packageOf {
 		facts.Commands[command] = installed(command)
 	}

@@ -93,8 +93,7 @@ func mountOverlay() error {
 // translateAddresses adds a rule of the kinds that kube-proxy and the CNI plugins
 // add. A machine without iptables is a matter of packages, not of the kernel.
 func translateAddresses() error {
-	path, err := exec.LookPath("iptables")
-	if err != nil {
+	if !installed("iptables") {
 		return nil
 	}
 	for _, rule := range [][]string{
@@ -102,7 +101,7 @@ func translateAddresses() error {
 		{"-w", "-t", "filter", "-A", "FORWARD", "-m", "conntrack", "--ctstate", "RELATED,ESTABLISHED", "-j", "ACCEPT"},
 		{"-w", "-t", "nat", "-A", "PREROUTING", "-m", "statistic", "--mode", "random", "--probability", "0.5", "-j", "RETURN"},
 	} {
-		if output, err := exec.Command(path, rule...).CombinedOutput(); err != nil {
+		if output, err := exec.Command("iptables", rule...).CombinedOutput(); err != nil {
 			return fmt.Errorf("%w: %s", err, output)
 		}
 	}

@@ -61,8 +61,7 @@ func Connect(n address.Network, pid int) error {
 func Disconnect(n address.Network) error {
 	link, err := netlink.LinkByName(n.Link())
 	if err != nil {
-		var absent netlink.LinkNotFoundError
-		if errors.As(err, &absent) {
+		if _, absent := errors.AsType[netlink.LinkNotFoundError](err); absent {
 			return nil
 		}
 		return fmt.Errorf("finding the link %s: %w", n.Link(), err)
