@@ -16,11 +16,11 @@ GO_TEST_FLAGS ?=
 
 TOOL := go tool -modfile=hack/tools/go.mod
 CLUSTER_TOOL := bin/cluster
-MODULES := . hack/cluster
+VERSION ?= $(shell sed -n 's/^appVersion: *"\{0,1\}\([^"]*\)"\{0,1\}/\1/p' charts/plumbline/Chart.yaml)
 
 .PHONY: help
 help: ## Show this list.
-	@awk 'BEGIN {FS = ":.*## "} /^[a-z-]+:.*## / {printf "  make %-18s %s\n", $$1, $$2} /^##@ / {printf "\n%s\n", substr($$0, 5)}' $(MAKEFILE_LIST)
+	@awk 'BEGIN {FS = ":.*## "} /^[a-z0-9-]+:.*## / {printf "  make %-18s %s\n", $$1, $$2} /^##@ / {printf "\n%s\n", substr($$0, 5)}' $(MAKEFILE_LIST)
 
 ##@ The two commands
 .PHONY: demo
@@ -36,14 +36,15 @@ test: preflight ## Everything CI checks: verify, lint, unit, integration, chart,
 test-unit: ## Unit, property and scenario tests with the race detector.
 	CGO_ENABLED=1 go test -race $(GO_TEST_FLAGS) ./cmd/... ./internal/... ./pkg/... ./test/arch/... ./hack/...
 	cd hack/cluster && CGO_ENABLED=1 go test -race $(GO_TEST_FLAGS) ./...
+	cd hack/tools/kal && go test $(GO_TEST_FLAGS) ./...
 
 .PHONY: test-integration
 test-integration: $(CLUSTER_TOOL) ## Tests on a real kube-apiserver and a real Redis.
-	KUBEBUILDER_ASSETS="$$($(CLUSTER_TOOL) assets)" CGO_ENABLED=1 go test -race -tags integration -timeout 20m -p 1 $(GO_TEST_FLAGS) ./test/integration/...
+	KUBEBUILDER_ASSETS="$$($(CLUSTER_TOOL) assets)" HELM="$$($(CLUSTER_TOOL) which helm)" CGO_ENABLED=1 go test -race -tags integration -timeout 20m -p 1 $(GO_TEST_FLAGS) ./test/integration/...
 
 .PHONY: chart
 chart: $(CLUSTER_TOOL) ## Render, lint and test the chart with Helm 4.
-	PATH="$$($(CLUSTER_TOOL) bin):$$PATH" go test $(GO_TEST_FLAGS) ./test/chart/...
+	HELM="$$($(CLUSTER_TOOL) which helm)" CGO_ENABLED=1 go test -race $(GO_TEST_FLAGS) ./test/chart/...
 
 .PHONY: e2e
 e2e: $(CLUSTER_TOOL) binaries ## Tests on a whole cluster with pods.
@@ -53,7 +54,7 @@ e2e: $(CLUSTER_TOOL) binaries ## Tests on a whole cluster with pods.
 .PHONY: bench
 bench: $(CLUSTER_TOOL) ## Benchmarks, each beside its reference.
 	go test -run '^$$' -bench . -benchmem -count 5 ./pkg/specguard/...
-	KUBEBUILDER_ASSETS="$$($(CLUSTER_TOOL) assets)" go test -tags integration -run '^$$' -bench . -benchtime 1x -timeout 30m ./test/integration/...
+	KUBEBUILDER_ASSETS="$$($(CLUSTER_TOOL) assets)" HELM="$$($(CLUSTER_TOOL) which helm)" go test -tags integration -run '^$$' -bench WatchToStatus -benchtime 500x -timeout 30m ./test/integration/assess
 
 ##@ Code
 .PHONY: generate
@@ -62,7 +63,9 @@ generate: ## Regenerate everything that is generated and committed.
 
 .PHONY: golden
 golden: $(CLUSTER_TOOL) ## Rewrite golden files from the present behaviour; read the diff before you commit.
-	UPDATE_GOLDEN=1 PATH="$$($(CLUSTER_TOOL) bin):$$PATH" go test ./cmd/... ./internal/... ./pkg/... ./test/chart/...
+	UPDATE_GOLDEN=1 HELM="$$($(CLUSTER_TOOL) which helm)" go test -count=1 ./cmd/... ./internal/... ./pkg/... ./test/chart/...
+	UPDATE_GOLDEN=1 KUBEBUILDER_ASSETS="$$($(CLUSTER_TOOL) assets)" go test -count=1 -tags integration ./test/integration/kinds
+	cd hack/cluster && UPDATE_GOLDEN=1 go test -count=1 ./internal/plan
 
 .PHONY: verify
 verify: ## Fail when generated files or module files are stale.
@@ -71,7 +74,8 @@ verify: ## Fail when generated files or module files are stale.
 .PHONY: lint
 lint: ## golangci-lint (import rules included) and the linter for Kubernetes kinds.
 	$(TOOL) golangci-lint run ./...
-	hack/lint-kinds.sh
+	cd hack/cluster && go tool -modfile=../tools/go.mod golangci-lint run --config ../../.golangci.yml . ./internal/...
+	go -C hack/tools/kal run . -C ../../.. ./pkg/apis/...
 
 .PHONY: fmt
 fmt: ## Format the code.
@@ -80,7 +84,8 @@ fmt: ## Format the code.
 ##@ Artefacts
 .PHONY: binaries
 binaries: ## Static binaries into bin/.
-	go build -trimpath -ldflags '-s -w' -o bin/ ./cmd/...
+	go build -trimpath -ldflags '-s -w -X main.version=$(VERSION)' -o bin/ ./cmd/... ./hack/images/shop
+	ln -sf kubectl-plumbline bin/kubectl_complete-plumbline
 
 .PHONY: images
 images: $(CLUSTER_TOOL) binaries ## Image archives into bin/images, without Docker; pushed when REGISTRY is set.

@@ -16,8 +16,7 @@ func buildImages(ctx context.Context, n *narrator, o options) error {
 	if err := os.MkdirAll(imageDir, 0o755); err != nil {
 		return fmt.Errorf("creating %s: %w", imageDir, err)
 	}
-	// Without C the binaries are static, as an image without a libc needs them.
-	if err := call(ctx, n, "env", "CGO_ENABLED=0", "go", "build", "-trimpath", "-ldflags", "-s -w", "-o", "bin/", "./cmd/...", "./hack/images/shop"); err != nil {
+	if err := call(ctx, n, "make", "--no-print-directory", "binaries"); err != nil {
 		return err
 	}
 	var archives []string

@@ -189,7 +189,9 @@ func playGuard(w *world, d *datadriven.TestData) {
 		}
 	}
 	w.guard(arg(d, "name", "shop"), spec, w.now)
-	w.now = w.now.Add(time.Minute)
+	if arg(d, "wait", "yes") == "yes" {
+		w.now = w.now.Add(time.Minute)
+	}
 }
 
 func playCreate(w *world, d *datadriven.TestData) {

@@ -15,9 +15,10 @@ import (
 	"github.com/plumbline-dev/plumbline/test/harness"
 )
 
-// The names start with Z so that the tests that take Plumbline away run last.
+// Go runs tests in the order of files and of the source: this file's name puts
+// what takes Plumbline away last.
 
-func TestYTheDemoTellsItsStoryTwice(t *testing.T) {
+func TestTheDemoTellsItsStoryTwice(t *testing.T) {
 	for _, round := range []string{"first", "second"} {
 		t.Run(round, func(t *testing.T) {
 			cmd := exec.CommandContext(t.Context(), "go", "run", "./hack/demo", "--name", clusterName)
@@ -29,7 +30,7 @@ func TestYTheDemoTellsItsStoryTwice(t *testing.T) {
 	}
 }
 
-func TestYHelmUninstallOfAnApplicationByCIRetires(t *testing.T) {
+func TestHelmUninstallOfAnApplicationByCIRetires(t *testing.T) {
 	s := newScope(t, "helm")
 	chart := t.TempDir()
 	s.must(os.MkdirAll(chart+"/templates", 0o755))
@@ -43,7 +44,7 @@ func TestYHelmUninstallOfAnApplicationByCIRetires(t *testing.T) {
 	s.await("retired", func(b *v1alpha1.Baseline) bool { return b.Status.RetiredAt != nil })
 }
 
-func TestZHelmTestUpgradeUninstallReinstall(t *testing.T) {
+func TestHelmTestUpgradeUninstallReinstall(t *testing.T) {
 	ctx := t.Context()
 	helm := func(args ...string) string {
 		t.Helper()
@@ -57,13 +58,13 @@ func TestZHelmTestUpgradeUninstallReinstall(t *testing.T) {
 	helm("upgrade", "plumbline", "charts/plumbline", "--reuse-values", "--set", "log.level=debug", "--wait", "--timeout=3m")
 	helm("test", "plumbline", "--timeout=2m")
 
-	before := strays(t)
+	before := strays(ctx, t)
 	if len(before) == 0 {
 		t.Fatal("the list of our objects is empty while installed: the check cannot fail")
 	}
 	helm("uninstall", "plumbline", "--wait", "--timeout=2m")
-	err := harness.Eventually(ctx, "no stray object", patience, func(context.Context) (bool, string) {
-		left := strays(t)
+	err := harness.Eventually(ctx, "no stray object", patience, func(ctx context.Context) (bool, string) {
+		left := strays(ctx, t)
 		return len(left) == 0, strings.Join(left, "\n")
 	})
 	if err != nil {
@@ -91,7 +92,7 @@ func TestZHelmTestUpgradeUninstallReinstall(t *testing.T) {
 }
 
 // strays lists every object of ours that is left, the kept CRDs aside.
-func strays(t *testing.T) []string {
+func strays(ctx context.Context, t *testing.T) []string {
 	t.Helper()
 	var left []string
 	for _, args := range [][]string{
@@ -99,7 +100,7 @@ func strays(t *testing.T) []string {
 		{"get", "all,secrets,configmaps,serviceaccounts,leases,roles,rolebindings,networkpolicies,poddisruptionbudgets", "-n", systemNamespace, "-o", "name"},
 		{"get", "roles,rolebindings", "-n", "kube-system", "-o", "name"},
 	} {
-		out, err := cluster.Kubectl(t.Context(), args...)
+		out, err := cluster.Kubectl(ctx, args...)
 		if err != nil {
 			t.Fatal(err)
 		}

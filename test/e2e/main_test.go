@@ -98,6 +98,8 @@ subjects:
 - {kind: ServiceAccount, name: ci, namespace: NS}
 - {apiGroup: rbac.authorization.k8s.io, kind: User, name: alice}
 - {apiGroup: rbac.authorization.k8s.io, kind: User, name: bob}
+# kubectl scale reads the Deployment first, which the autoscaler's own role does not allow.
+- {kind: ServiceAccount, name: horizontal-pod-autoscaler, namespace: kube-system}
 ---
 apiVersion: plumbline.dev/v1alpha1
 kind: SpecGuard

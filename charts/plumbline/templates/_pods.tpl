@@ -68,11 +68,16 @@ topologySpreadConstraints:
 - --log-level={{ .Values.log.level }}
 {{- end }}
 
+{{/* Variables that all of our servers share. */}}
 {{- define "plumbline.serverEnv" -}}
 - name: POD_NAME
   valueFrom: {fieldRef: {fieldPath: metadata.name}}
 - name: POD_NAMESPACE
   valueFrom: {fieldRef: {fieldPath: metadata.namespace}}
+{{- with (index .root.Values .component).goMemoryLimit }}
+- name: GOMEMLIMIT
+  value: {{ . }}
+{{- end }}
 {{- end }}
 
 {{- define "plumbline.probes" -}}

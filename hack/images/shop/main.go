@@ -12,10 +12,10 @@ import (
 
 func main() {
 	ctx, stop := signal.NotifyContext(context.Background(), os.Interrupt, syscall.SIGTERM)
-	defer stop()
-	if err := run(ctx, configFrom(os.Getenv, os.Hostname), os.Stdout); err != nil {
+	err := run(ctx, configFrom(os.Getenv, os.Hostname), os.Stdout)
+	stop()
+	if err != nil {
 		fmt.Fprintf(os.Stderr, "shop: %v\n", err)
-		stop()
 		os.Exit(1)
 	}
 }

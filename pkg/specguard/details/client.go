@@ -13,8 +13,8 @@ import (
 	"github.com/redis/go-redis/v9"
 )
 
-// CallBudget bounds every call to Redis but the blocking read, which may take
-// that much longer than it was asked to wait.
+// CallBudget bounds every call to Redis but the blocking read, which adds to it
+// how long it was asked to wait and how late the server may end that wait.
 const CallBudget = 50 * time.Millisecond
 
 // Config says where Redis is.

@@ -8,6 +8,7 @@ import (
 	"path/filepath"
 	"strconv"
 	"strings"
+	"syscall"
 	"testing"
 	"time"
 
@@ -139,6 +140,65 @@ func TestReading(t *testing.T) {
 			t.Errorf("read the same entries again: %+v", again)
 		}
 	})
+}
+
+// TestAnIdleStreamIsHealthy: a server ends a wait by a timer that runs ten times
+// a second, or only once, so an answer comes late by up to one of its rounds.
+func TestAnIdleStreamIsHealthy(t *testing.T) {
+	for name, hz := range map[string]string{"at the default timer rate": "10", "at the slowest timer rate": "1"} {
+		t.Run(name, func(t *testing.T) {
+			t.Parallel()
+			client := startServer(t).newClient(t)
+			if err := client.ConfigSet(t.Context(), "hz", hz).Err(); err != nil {
+				t.Fatal(err)
+			}
+			write(t, client, record(1))
+			r := NewReader(client, "t")
+			at := mustNext(t, r, "").Next
+			for n := range 12 {
+				// Different lengths end at different points of the server's round.
+				block := 2*CallBudget + time.Duration(n*7)*time.Millisecond
+				b, err := r.Next(t.Context(), at, 10, block)
+				if err != nil || !r.Healthy() {
+					t.Fatalf("waiting %v: healthy %v, %v", block, r.Healthy(), err)
+				}
+				if len(b.Entries) != 0 || b.Gap || b.Next != at {
+					t.Fatalf("an idle stream gave %+v", b)
+				}
+			}
+		})
+	}
+}
+
+// TestAServerThatStopsAnsweringIsUnknown: the wait for a late answer is bounded.
+func TestAServerThatStopsAnsweringIsUnknown(t *testing.T) {
+	s := startServer(t)
+	client := s.newClient(t)
+	write(t, client, record(1))
+	r := NewReader(client, "t")
+	at := mustNext(t, r, "").Next
+	const block = time.Second
+	failed := make(chan error, 1)
+	start := time.Now()
+	go func() {
+		_, err := r.Next(context.Background(), at, 10, block)
+		failed <- err
+	}()
+	watcher := s.newClient(t)
+	eventually(t, "the read waits", func() bool {
+		info, err := watcher.InfoMap(t.Context(), "clients").Result()
+		return err == nil && info["Clients"]["blocked_clients"] == "1"
+	})
+	if err := s.cmd.Process.Signal(syscall.SIGSTOP); err != nil {
+		t.Fatal(err)
+	}
+	t.Cleanup(func() { _ = s.cmd.Process.Signal(syscall.SIGCONT) }) // before it is killed
+	if err := <-failed; err == nil || r.Healthy() {
+		t.Errorf("a stopped server gave err %v, healthy %v; want unknown", err, r.Healthy())
+	}
+	if took := time.Since(start); took < block || took > MaxBlock {
+		t.Errorf("noticed after %v", took)
+	}
 }
 
 func TestLostRecordsAreAGap(t *testing.T) {

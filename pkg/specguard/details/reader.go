@@ -55,6 +55,10 @@ const (
 	MaxRead = 1000
 	// MaxBlock is how long one read waits at most.
 	MaxBlock = 5 * time.Second
+	// timerRound is how late the server may end a wait in which nothing came: it
+	// looks at waits when its timer fires, "hz" times a second (10 by default, 1
+	// at least; redis.conf, "hz").
+	timerRound = time.Second
 )
 
 // Reader reads the stream. It is used by one goroutine; Healthy may be called
@@ -80,8 +84,9 @@ func (r *Reader) Healthy() bool { return r.healthy.Load() }
 
 // Next reads up to limit (1 to MaxRead) entries after a position, and waits up
 // to block (0 to MaxBlock) for the first one. An error means unknown: nothing
-// may be concluded, and the position stays valid. The end of ctx is noticed
-// after block at the latest.
+// may be concluded, and the position stays valid. The end of ctx is noticed when
+// the server answers, which is a second after block at the latest; a server that
+// answers later than that by more than CallBudget is an error.
 func (r *Reader) Next(ctx context.Context, after Position, limit int, block time.Duration) (Batch, error) {
 	batch, err := r.next(ctx, after, min(max(limit, 1), MaxRead), min(block, MaxBlock))
 	r.healthy.Store(err == nil)
@@ -192,7 +197,7 @@ func (r *Reader) read(ctx context.Context, from Position, limit int, block time.
 	budget := CallBudget
 	if block >= time.Millisecond {
 		args.Block = block
-		budget += block
+		budget += block + timerRound
 	}
 	ctx, cancel := context.WithTimeout(ctx, budget)
 	defer cancel()
