@@ -102,7 +102,7 @@ func (s *step) missing(actor v1alpha1.Actor) {
 		s.st.FindingsTotal, s.st.Masks, s.st.pending = 1, nil, nil
 		if s.before.FindingsTotal == 0 {
 			s.st.FirstSeen = s.in.Now
-			s.flip(actor)
+			s.flip([]FlipPlace{{By: labelOf(actor), Class: actor.Class}})
 		}
 		s.event(EventWarning, ReasonMissing, "deleted by %s", nameOf(actor))
 	}
@@ -132,7 +132,8 @@ func (s *step) acceptAbsence() {
 func (s *step) retire(why string) {
 	s.st.RetiredAt = s.in.Now
 	s.st.Findings, s.st.FindingsTotal, s.st.Masks, s.st.pending = nil, 0, nil, nil
-	s.st.Drift, s.st.FirstSeen, s.st.Contention = v1alpha1.StateInSync, time.Time{}, nil
+	s.st.Drift, s.st.FirstSeen = v1alpha1.StateInSync, time.Time{}
+	s.st.Contention, s.st.contested = nil, nil
 	s.gone()
 	s.event(EventNormal, ReasonRetired, "retired: %s", why)
 	if s.in.Accept != nil && !slices.Contains(s.effects, Effect(ClearAccept{})) {

@@ -21,7 +21,7 @@ func (s *step) withoutAuthority() error {
 		s.stillUnexpected()
 		return nil
 	}
-	if s.st.Authorised == nil && !s.obs.CreatedAt.IsZero() && !s.obs.CreatedAt.After(s.in.Rules.GuardedSince()) {
+	if s.st.Authorised == nil && s.isOlderThanGuards() {
 		if err := s.authorise(s.body, "", v1alpha1.OriginImported); err != nil {
 			return err
 		}
@@ -36,14 +36,29 @@ func (s *step) withoutAuthority() error {
 		return s.authoriseCreation(w)
 	}
 	class, _ := s.in.Rules.ClassifyAt(w.id, canon.Path{})
-	actor := actorOf(w, class)
+	s.maker = new(actorOf(w, class))
 	s.st.Findings = []v1alpha1.Finding{{
 		Operation: v1alpha1.OperationAdded, Type: v1alpha1.DriftUnexpected, Class: v1alpha1.ClassObjectUnexpected,
-		Actor: actor, FirstSeen: metav1.NewTime(s.in.Now),
+		Actor: *s.maker, FirstSeen: metav1.NewTime(s.in.Now),
 	}}
 	s.st.FindingsTotal, s.st.Masks, s.st.FirstSeen = 1, nil, time.Time{}
-	s.event(EventWarning, ReasonObjectUnexpected, "created under guard by %s", nameOf(actor))
+	s.event(EventWarning, ReasonObjectUnexpected, "created under guard by %s", nameOf(*s.maker))
 	return nil
+}
+
+// isOlderThanGuards tells whether the object was there before all of its guards.
+// Times are whole seconds, so one of the very second is older unless the live
+// watch saw it come.
+func (s *step) isOlderThanGuards() bool {
+	created, since := s.obs.CreatedAt, s.in.Rules.GuardedSince()
+	switch {
+	case created.IsZero():
+		return false
+	case s.obs.Created:
+		return created.Before(since)
+	default:
+		return !created.After(since)
+	}
 }
 
 // stillUnexpected keeps the finding: a write over an object that nobody trusted
@@ -105,6 +120,7 @@ func (s *step) trustedCreator(w writer) bool {
 func (s *step) authoriseCreation(w writer) error {
 	s.st.Masks, s.st.pending = nil, nil
 	s.st.Findings, s.st.FindingsTotal = nil, 0
+	s.maker = new(actorOf(w, v1alpha1.ActorTrusted))
 	if err := s.authorise(s.body, w.id.User, v1alpha1.OriginCreated); err != nil {
 		return err
 	}
@@ -123,7 +139,8 @@ func (s *step) replaced() error {
 		return s.authoriseCreation(w)
 	}
 	class, _ := s.in.Rules.ClassifyAt(w.id, canon.Path{})
-	s.event(EventWarning, ReasonReplaced, "deleted and created again by %s", nameOf(actorOf(w, class)))
+	s.maker = new(actorOf(w, class))
+	s.event(EventWarning, ReasonReplaced, "deleted and created again by %s", nameOf(*s.maker))
 	s.st.Findings, s.st.FindingsTotal, s.st.Masks, s.st.pending = nil, 0, nil, nil
 	s.judgeAll(diff.Compare(s.want, s.doc, s.in.Rules.Excluded()...), func(diff.Change) writer { return w })
 	for i := range s.written { // the object was not authorised, so nothing of it is

@@ -69,18 +69,3 @@ func (s *step) tellDrift(wasDrifting, drifts bool) {
 		s.event(EventWarning, ReasonDriftDetected, "not as authorised: %s, by %s", joinBounded(fresh), nameOf(actor))
 	}
 }
-
-// flipper is who made the object drift, or put it back: the least trusted of
-// the writers at hand.
-func (s *step) flipper() v1alpha1.Actor {
-	var by v1alpha1.Actor
-	for i := range s.written {
-		if a := s.written[i].actor; by.Class == "" || distrust(a.Class) > distrust(by.Class) {
-			by = a
-		}
-	}
-	if by.Class == "" && len(s.st.Findings) > 0 {
-		by = s.st.Findings[0].Actor
-	}
-	return by
-}

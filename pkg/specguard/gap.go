@@ -20,6 +20,7 @@ import (
 // and the stamp names its author. If it advanced by more, several writes hide
 // behind the last stamp, and nothing is authorised.
 func (s *step) gap() error {
+	s.acrossGap = true
 	changed, complete := s.changedSince()
 	if len(changed) == 0 {
 		return nil

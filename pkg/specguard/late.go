@@ -97,6 +97,7 @@ func (s *step) writeLate(c diff.Change, w writer) {
 	j := s.judge(c, w)
 	j.late, j.authorised = true, false
 	s.written = append(s.written, j)
+	s.renameFlip(placeOf(&j))
 	s.event(EventNormal, ReasonAttributed, "%s was changed by %s", c.Path, nameOf(j.actor))
 }
 

@@ -85,9 +85,11 @@ var scriptCommands = map[string]func(*world, *datadriven.TestData){
 		w.statusWrite()
 		w.observe(false, false)
 	},
-	"records-arrive": func(w *world, _ *datadriven.TestData) {
+	"records-arrive": func(w *world, d *datadriven.TestData) {
 		w.records, w.late = append(w.records, w.late...), nil
-		w.observe(false, false)
+		if arg(d, "seen", "yes") == "yes" {
+			w.observe(false, false)
+		}
 	},
 	"forge-record": playForge,
 	"fifty-scales": playFiftyScales,

@@ -53,11 +53,25 @@ type State struct {
 
 	pending []pendingWrite
 	trail   []trailEntry
+	// contested are the places that the present contention is about; forgotten
+	// at a restart.
+	contested []FlipPlace
 }
 
 // Flip is one change between InSync and Drifted, or back to an earlier value.
 type Flip struct {
-	At    time.Time
+	At time.Time
+	// Places are where it was made; none are known of flips before a restart.
+	Places []FlipPlace
+}
+
+// FlipPlace is one place of a flip, and who changed it; By is empty for an
+// expected writer and where nobody is known.
+type FlipPlace struct {
+	// Path is the root for an object that was deleted or created.
+	Path canon.Path
+	// Order: what changed is the order of the list at Path alone.
+	Order bool
 	By    string
 	Class v1alpha1.ActorClass
 }
@@ -138,6 +152,7 @@ func (s State) clone() State {
 	s.Flips = slices.Clone(s.Flips)
 	s.pending = slices.Clone(s.pending)
 	s.trail = slices.Clone(s.trail)
+	s.contested = slices.Clone(s.contested)
 	return s
 }
 

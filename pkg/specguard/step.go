@@ -88,6 +88,10 @@ type step struct {
 	// parts are the differences from it, taken apart for the expectations.
 	parts   []diff.Change
 	written []writtenChange
+	// maker is who created the object, when that is what is judged.
+	maker *v1alpha1.Actor
+	// acrossGap: what happened since it was last seen was not watched.
+	acrossGap bool
 }
 
 // writtenChange is a change of the write at hand, with its judgement.

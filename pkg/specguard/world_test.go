@@ -161,21 +161,32 @@ func (w *world) update(wr write) {
 	w.record(wr, r)
 }
 
-// own moves the ownership of replicas, the only field these tests look up.
+// own moves the ownership of plain fields; elements of lists are left out.
 func (w *world) own(wr write, changes []diff.Change) {
 	for _, c := range changes {
-		if c.Path.String() != "/spec/replicas" {
+		fields := "{}"
+		for _, segment := range slices.Backward(c.Path.Segments()) {
+			if segment.Name() == "" {
+				fields = ""
+				break
+			}
+			fields = fmt.Sprintf(`{"f:%s":%s}`, segment.Name(), fields)
+		}
+		if fields == "" {
 			continue
 		}
 		e := metav1.ManagedFieldsEntry{
 			Manager: wr.manager, Operation: metav1.ManagedFieldsOperationUpdate, APIVersion: "apps/v1",
-			Subresource: wr.sub, FieldsV1: metav1.NewFieldsV1(`{"f:spec":{"f:replicas":{}}}`),
+			Subresource: wr.sub, FieldsV1: metav1.NewFieldsV1(fields),
 		}
 		if wr.sub == "" {
 			at := metav1.NewTime(w.now)
 			e.Time = &at
 		}
-		w.live.Managers = []metav1.ManagedFieldsEntry{e}
+		w.live.Managers = slices.DeleteFunc(slices.Clone(w.live.Managers), func(o metav1.ManagedFieldsEntry) bool {
+			return o.FieldsV1.GetRawString() == fields
+		})
+		w.live.Managers = append(w.live.Managers, e)
 	}
 }
 
@@ -321,7 +332,7 @@ func (w *world) report() string {
 	if !st.RetiredAt.IsZero() {
 		b.WriteString(", retired")
 	}
-	b.WriteString("\n")
+	b.WriteString(hashLine(st) + "\n")
 	for _, f := range st.Findings {
 		fmt.Fprintf(&b, "  finding %s %s %s/%s: %s -> %s by %s\n", cmpOr(f.Path, "(object)"), f.Operation, f.Type, f.Class,
 			cmpOr(f.Before, "-"), cmpOr(f.After, "-"), showActor(f.Actor))
@@ -337,6 +348,20 @@ func (w *world) report() string {
 	}
 	w.effects = nil
 	return b.String()
+}
+
+// hashLine compares the observed hash with the authorised one.
+func hashLine(st State) string {
+	switch {
+	case !st.authorises() || st.Observed.Hash == "":
+		return ""
+	case st.Observed.Hash == HashAbsent:
+		return ", absent"
+	case st.Observed.Hash == st.Authorised.Hash:
+		return ", hash =="
+	default:
+		return ", hash !="
+	}
 }
 
 func cmpOr(a, b string) string {
