@@ -5,12 +5,13 @@
 package e2e
 
 import (
+	"context"
 	"fmt"
 	"strings"
 	"testing"
-	"time"
 
 	"github.com/plumbline-dev/plumbline/pkg/apis/plumbline/v1alpha1"
+	"github.com/plumbline-dev/plumbline/test/harness"
 )
 
 func TestATrustedWriteAuthorisesOnlyThePathsItChanged(t *testing.T) {
@@ -148,10 +149,23 @@ func TestAnAutoscalerMovesReplicasFiftyTimesWhileAHumanEdits(t *testing.T) {
 func TestNamespaceDeletionRaisesNoAlarm(t *testing.T) {
 	s := newScope(t, "nsdelete")
 	s.deploy()
-	began := time.Now()
+	var states strings.Builder
+	watch, stop := context.WithCancel(t.Context())
+	defer stop()
+	watched := make(chan struct{})
+	go func() {
+		defer close(watched)
+		// It ends with an error when it is stopped; what it printed is what counts.
+		_, _ = cluster.Run(watch, []string{"kubectl", "get", "baselines", "-n", s.namespace, "--watch",
+			"-o", `jsonpath={.status.state}{"\n"}`}, harness.WithStdout(&states))
+	}()
 	_, err := cluster.Kubectl(t.Context(), "delete", "namespace", s.namespace, "--wait=true", "--timeout=90s")
 	s.must(err)
-	t.Logf("namespace gone after %s; nothing of Plumbline held it", time.Since(began).Round(time.Millisecond))
+	stop()
+	<-watched
+	if got := states.String(); !strings.Contains(got, "InSync") || strings.Contains(got, "Missing") {
+		t.Errorf("states seen while the namespace was deleted:\n%s\nwant InSync and never Missing", got)
+	}
 }
 
 func TestAcceptInBulkByWriter(t *testing.T) {
