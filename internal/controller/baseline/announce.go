@@ -33,14 +33,27 @@ func (r *Reconciler) tell(s *subject, d *decision) {
 	}
 }
 
+// news is an event and the version of the object that it is about.
+type news struct {
+	specguard.Event
+	version string
+}
+
 // announce tells an event twice, about the object and about its Baseline,
 // because people look at either.
-func (r *Reconciler) announce(s *subject, d *decision, e specguard.Event) {
+//
+// Both references carry a resourceVersion: the recorder takes events that differ
+// in nothing but their text for one that repeats, and shows only the first text
+// (client-go, tools/events, getKey). What somebody else drifted a minute later
+// would be lost.
+func (r *Reconciler) announce(s *subject, d *decision, n news) {
+	e := n.Event
 	if !r.told.first(s.key, e, s.now) || s.baseline == nil {
 		return
 	}
 	kind, reason := string(e.Type), string(e.Reason)
 	object, baseline := reference(s, d), baselineReference(s.baseline)
+	object.ResourceVersion = n.version
 	note := cutNote(e.Message)
 	r.Recorder.Eventf(object, baseline, kind, reason, action, "%s", note)
 	r.Recorder.Eventf(baseline, object, kind, reason, action, "%s", note)
@@ -61,7 +74,7 @@ func reference(s *subject, d *decision) *corev1.ObjectReference {
 func baselineReference(b *v1alpha1.Baseline) *corev1.ObjectReference {
 	return &corev1.ObjectReference{
 		APIVersion: v1alpha1.GroupVersion.String(), Kind: "Baseline",
-		Namespace: b.Namespace, Name: b.Name, UID: b.UID,
+		Namespace: b.Namespace, Name: b.Name, UID: b.UID, ResourceVersion: b.ResourceVersion,
 	}
 }
 

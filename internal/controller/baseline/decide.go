@@ -22,7 +22,7 @@ type decision struct {
 	// last is the newest observation that was decided.
 	last      observed
 	revisions []specguard.AuthoriseRevision
-	events    []specguard.Event
+	events    []news
 	// clearAccept: the request to accept was answered.
 	clearAccept bool
 	remove      bool
@@ -194,7 +194,7 @@ func (d *decision) add(s *subject, effect specguard.Effect) {
 	case specguard.Retry:
 		d.dueBy(s.now.Add(e.After))
 	case specguard.Event:
-		d.events = append(d.events, e)
+		d.events = append(d.events, news{e, d.state.Observed.ResourceVersion})
 	default:
 		panic(fmt.Sprintf("an effect that nobody carries out: %T", effect))
 	}

@@ -13,9 +13,11 @@ import (
 
 	corev1 "k8s.io/api/core/v1"
 	apiextensions "k8s.io/apiextensions-apiserver/pkg/apis/apiextensions/v1"
+	apierrors "k8s.io/apimachinery/pkg/api/errors"
 	"k8s.io/apimachinery/pkg/api/meta"
 	metav1 "k8s.io/apimachinery/pkg/apis/meta/v1"
 	"k8s.io/apimachinery/pkg/apis/meta/v1/unstructured"
+	"k8s.io/apimachinery/pkg/util/wait"
 	"k8s.io/client-go/kubernetes/scheme"
 	"sigs.k8s.io/controller-runtime/pkg/client"
 
@@ -70,9 +72,22 @@ func TestMassDriftIsTold(t *testing.T) {
 		w.deploy(ci, fmt.Sprint("web-", i))
 		w.untilIs(fmt.Sprint("web-", i), "InSync")
 	}
-	for i := range 3 {
+	for i := range 2 {
 		w.setImage(alice, fmt.Sprint("web-", i), "registry.example/evil:1")
 	}
+	w.eventually("two of four drift", func() error {
+		if err := admin.Get(w.ctx(), client.ObjectKeyFromObject(g), g); err != nil {
+			return err
+		}
+		if g.Status.Drifted != 2 {
+			return fmt.Errorf("%d drift", g.Status.Drifted)
+		}
+		return nil
+	})
+	if c := meta.FindStatusCondition(g.Status.Conditions, v1alpha1.ConditionMassDrift); c != nil {
+		t.Errorf("two objects, be they half of all, are a mass drift: %+v", c)
+	}
+	w.setImage(alice, "web-2", "registry.example/evil:1")
 	w.guardReads(g, func() []metav1.Condition { return g.Status.Conditions }, "MassDrift=True OneCauseAssumed: 3 of 4")
 	for i := range 3 {
 		w.setImage(alice, fmt.Sprint("web-", i), "registry.example/shop:1")
@@ -160,6 +175,13 @@ func (w *world) installCRD(group, kind, plural string, scope apiextensions.Resou
 	w.t.Cleanup(func() {
 		if err := c.Delete(context.Background(), crd); err != nil {
 			w.t.Errorf("removing the kind: %v", err)
+		}
+		// The next test may make the same kind; the test's own context is over.
+		err := wait.PollUntilContextTimeout(context.Background(), 20*time.Millisecond, patience, true, func(ctx context.Context) (bool, error) {
+			return apierrors.IsNotFound(c.Get(ctx, client.ObjectKeyFromObject(crd), crd)), nil
+		})
+		if err != nil {
+			w.t.Errorf("waiting until the kind is gone: %v", err)
 		}
 	})
 }

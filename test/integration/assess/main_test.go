@@ -42,6 +42,8 @@ const (
 var (
 	config *rest.Config
 	admin  client.Client
+	// kubeconfig is that of config, as a file's content.
+	kubeconfig []byte
 )
 
 func TestMain(m *testing.M) {
@@ -74,6 +76,7 @@ func runTests(m *testing.M) (code int, err error) {
 		}
 	}()
 	config.QPS = -1
+	kubeconfig = server.KubeConfig
 	ctrl.SetLogger(logr.Discard())
 	klog.SetLogger(logr.Discard())
 	if err := install(ctx, helm); err != nil {

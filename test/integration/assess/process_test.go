@@ -119,6 +119,7 @@ type faults struct {
 
 	mu      sync.Mutex
 	refuse  func(*http.Request) error
+	detour  func(*http.Request) *http.Request
 	watches map[io.Closer]bool
 }
 
@@ -129,6 +130,14 @@ func (f *faults) when(refuse func(*http.Request) error) {
 	f.mu.Lock()
 	defer f.mu.Unlock()
 	f.refuse = refuse
+}
+
+// through makes requests go through a function that may hold them up or send
+// others in their place; nil ends that.
+func (f *faults) through(detour func(*http.Request) *http.Request) {
+	f.mu.Lock()
+	defer f.mu.Unlock()
+	f.detour = detour
 }
 
 // breakWatches cuts every watch that is open.
@@ -146,12 +155,15 @@ func (f *faults) breakWatches() int {
 // RoundTrip implements http.RoundTripper.
 func (f *faults) RoundTrip(r *http.Request) (*http.Response, error) {
 	f.mu.Lock()
-	refuse := f.refuse
+	refuse, detour := f.refuse, f.detour
 	f.mu.Unlock()
 	if refuse != nil {
 		if err := refuse(r); err != nil {
 			return nil, err
 		}
+	}
+	if detour != nil {
+		r = detour(r)
 	}
 	response, err := f.next.RoundTrip(r)
 	if err == nil && r.URL.Query().Get("watch") != "" {

@@ -5,6 +5,7 @@
 package assess
 
 import (
+	"cmp"
 	"context"
 	"fmt"
 	"strings"
@@ -16,6 +17,7 @@ import (
 	apierrors "k8s.io/apimachinery/pkg/api/errors"
 	"k8s.io/apimachinery/pkg/api/meta"
 	metav1 "k8s.io/apimachinery/pkg/apis/meta/v1"
+	"k8s.io/apimachinery/pkg/runtime/schema"
 	"k8s.io/apimachinery/pkg/types"
 	"k8s.io/apimachinery/pkg/util/wait"
 	"k8s.io/client-go/kubernetes/scheme"
@@ -38,6 +40,8 @@ const (
 type world struct {
 	t         *testing.T
 	namespace string
+	// resource is what baseline reads the Baselines of; deployments if empty.
+	resource schema.GroupResource
 }
 
 // newWorld makes a namespace; its guards go away with the test, so that the
@@ -199,11 +203,12 @@ func (w *world) delete(user, name string) {
 	w.must(w.as(user).Delete(w.ctx(), w.named(name)))
 }
 
-// baseline reads the Baseline of a deployment.
+// baseline reads the Baseline of an object.
 func (w *world) baseline(name string) (*v1alpha1.Baseline, error) {
 	b := &v1alpha1.Baseline{}
+	of := cmp.Or(w.resource, schema.GroupResource{Group: "apps", Resource: "deployments"})
 	err := admin.Get(w.ctx(), types.NamespacedName{
-		Namespace: w.namespace, Name: specguard.BaselineName("deployments", "apps", name),
+		Namespace: w.namespace, Name: specguard.BaselineName(of.Resource, of.Group, name),
 	}, b)
 	return b, err
 }

@@ -1,0 +1,218 @@
+// SPDX-License-Identifier: Apache-2.0
+
+//go:build integration
+
+package assess
+
+import (
+	"fmt"
+	"net/http"
+	"strings"
+	"sync/atomic"
+	"testing"
+
+	apiextensions "k8s.io/apiextensions-apiserver/pkg/apis/apiextensions/v1"
+	apierrors "k8s.io/apimachinery/pkg/api/errors"
+	metav1 "k8s.io/apimachinery/pkg/apis/meta/v1"
+	"k8s.io/apimachinery/pkg/apis/meta/v1/unstructured"
+	"k8s.io/apimachinery/pkg/runtime/schema"
+	"k8s.io/apimachinery/pkg/types"
+	"k8s.io/apimachinery/pkg/watch"
+	"k8s.io/client-go/kubernetes/scheme"
+	"sigs.k8s.io/controller-runtime/pkg/client"
+
+	"github.com/plumbline-dev/plumbline/pkg/apis/plumbline/v1alpha1"
+)
+
+// longGone is a version of before the kind of widgets was made, so the API server
+// has no events of widgets since then.
+const longGone = "1"
+
+// widgets are guarded in this test because the API server keeps all events of
+// deployments, of which it knew from its start, for longer than a test takes.
+var widgets = schema.GroupVersionKind{Group: "example.org", Version: "v1", Kind: "Widget"}
+
+func (w *world) widget(name string) *unstructured.Unstructured {
+	u := &unstructured.Unstructured{}
+	u.SetGroupVersionKind(widgets)
+	u.SetNamespace(w.namespace)
+	u.SetName(name)
+	return u
+}
+
+func (w *world) makeWidget(user, name, colour string) {
+	w.t.Helper()
+	u := w.widget(name)
+	u.Object["spec"] = map[string]any{"colour": colour}
+	w.must(w.as(user).Create(w.ctx(), u))
+}
+
+func (w *world) setWidget(user, name, field, value string) {
+	w.t.Helper()
+	patch := client.RawPatch(types.MergePatchType, fmt.Appendf(nil, `{"spec":{%q:%q}}`, field, value))
+	w.must(w.as(user).Patch(w.ctx(), w.widget(name), patch))
+}
+
+// widgetWorld has the kind of widgets, and a guard of them in force.
+func widgetWorld(t *testing.T) (*world, *process) {
+	t.Helper()
+	w := newWorld(t)
+	w.resource = schema.GroupResource{Group: widgets.Group, Resource: "widgets"}
+	p := start(t)
+	w.installCRD(widgets.Group, widgets.Kind, "widgets", apiextensions.NamespaceScoped)
+	// Each client discovers kinds by itself, and a new one is told late.
+	w.eventually("a new client can write widgets", func() error {
+		return w.as(ci).Create(w.ctx(), w.widget("probe"), client.DryRunAll)
+	})
+	w.underGuard(func(g *v1alpha1.SpecGuard) {
+		g.Spec.Resources = []v1alpha1.GuardedResource{{APIVersion: "example.org/v1", Kind: "Widget"}}
+	})
+	return w, p
+}
+
+// forceRelist cuts the watches, and has the watch of widgets go on from a
+// version that is long gone once between is done. It returns after the API
+// server was asked for the whole list again.
+func (w *world) forceRelist(p *process, between func()) {
+	w.t.Helper()
+	blind, done := make(chan struct{}), make(chan struct{})
+	var held, lists atomic.Int32
+	p.faults.through(func(r *http.Request) *http.Request {
+		query := r.URL.Query()
+		switch {
+		case !strings.HasSuffix(r.URL.Path, "/widgets"):
+		case query.Get("watch") == "" || query.Get("sendInitialEvents") != "":
+			lists.Add(1)
+		case held.Add(1) == 1:
+			close(blind)
+			<-done
+			r = r.Clone(r.Context())
+			query.Set("resourceVersion", longGone)
+			r.URL.RawQuery = query.Encode()
+		}
+		return r
+	})
+	defer p.faults.through(nil)
+	if p.faults.breakWatches() == 0 {
+		w.t.Fatal("no watch was open")
+	}
+	func() {
+		defer close(done)
+		w.await("the assessor watches anew", blind)
+		if n := lists.Load(); n != 0 {
+			w.t.Fatalf("a broken connection alone led to %d lists", n)
+		}
+		between()
+	}()
+	w.eventually("everything is listed anew", func() error {
+		if lists.Load() == 0 {
+			return fmt.Errorf("it is not")
+		}
+		return nil
+	})
+}
+
+// mustBeGone checks what forceRelist relies on: the API server's own 410.
+func (w *world) mustBeGone(version string) {
+	w.t.Helper()
+	c, err := client.NewWithWatch(config, client.Options{Scheme: scheme.Scheme})
+	w.must(err)
+	list := &unstructured.UnstructuredList{}
+	list.SetGroupVersionKind(widgets)
+	events, err := c.Watch(w.ctx(), list, &client.ListOptions{Raw: &metav1.ListOptions{ResourceVersion: version}})
+	w.must(err)
+	defer events.Stop()
+	if e := <-events.ResultChan(); e.Type != watch.Error || !apierrors.IsResourceExpired(apierrors.FromObject(e.Object)) {
+		w.t.Fatalf("a watch from version %s begins with %+v, want 410 Expired", version, e)
+	}
+}
+
+// TestARelistHidesNobody has the watch end with 410 Gone, with writes between
+// that no event tells of: the list shows only what they led to. Values are text,
+// because a number of a custom resource may also come through its /scale, which
+// is not stamped.
+func TestARelistHidesNobody(t *testing.T) {
+	tests := map[string]struct {
+		write      func(w *world, name string)
+		want       string
+		authorised int64
+	}{
+		"a person": {
+			write:      func(w *world, name string) { w.setWidget(alice, name, "extra", "x") },
+			want:       "Drifted: Added /spec/extra by alice (Foreign, WriterStamp)",
+			authorised: 1,
+		},
+		"ci alone": {
+			write:      func(w *world, name string) { w.setWidget(ci, name, "colour", "blue") },
+			want:       "InSync",
+			authorised: 2,
+		},
+		// Two writes lie behind one stamp: the last writer's name is told as a guess
+		// and excuses nothing.
+		"a person and then ci": {
+			write: func(w *world, name string) {
+				w.setWidget(alice, name, "extra", "x")
+				w.setWidget(ci, name, "colour", "blue")
+			},
+			want: "Drifted: Changed /spec/colour by " + ci + " (Unknown, WriterStamp); " +
+				"Added /spec/extra by " + ci + " (Unknown, WriterStamp)",
+			authorised: 1,
+		},
+		"a person who takes it back": {
+			write: func(w *world, name string) {
+				w.setWidget(alice, name, "colour", "red")
+				w.setWidget(alice, name, "colour", "green")
+			},
+			want:       "InSync",
+			authorised: 1,
+		},
+		"a person who deletes": {
+			write:      func(w *world, name string) { w.must(w.as(alice).Delete(w.ctx(), w.widget(name))) },
+			want:       "Missing: Removed object by ? (Unknown, None)",
+			authorised: 1,
+		},
+		"a person who deletes and creates": {
+			write: func(w *world, name string) {
+				w.must(w.as(alice).Delete(w.ctx(), w.widget(name)))
+				w.makeWidget(alice, name, "red")
+			},
+			want:       "Drifted: Changed /spec/colour by alice (Foreign, WriterStamp)",
+			authorised: 1,
+		},
+		"nobody": {write: func(*world, string) {}, want: "InSync", authorised: 1},
+	}
+	w, p := widgetWorld(t)
+	w.mustBeGone(longGone)
+	names := map[string]string{}
+	for who := range tests {
+		names[who] = strings.ReplaceAll(who, " ", "-")
+		w.makeWidget(ci, names[who], "green")
+		w.untilIs(names[who], "InSync")
+	}
+	w.forceRelist(p, func() {
+		for who, tc := range tests {
+			tc.write(w, names[who])
+		}
+	})
+	// The list is dealt with once an object made after it is.
+	w.makeWidget(ci, "witness", "green")
+	w.untilIs("witness", "InSync")
+	for who, tc := range tests {
+		t.Run(who, func(t *testing.T) {
+			w := &world{t: t, namespace: w.namespace, resource: w.resource}
+			b := w.untilIs(names[who], tc.want)
+			if n := authorisedNumber(b); n != tc.authorised {
+				t.Errorf("authorised is number %d, want %d", n, tc.authorised)
+			}
+		})
+	}
+	// Afterwards every transition counts one by one again.
+	w.setWidget(bob, names["nobody"], "extra", "x")
+	w.setWidget(ci, names["nobody"], "colour", "blue")
+	w.until(names["nobody"], "the watch goes on", func(b *v1alpha1.Baseline) error {
+		if authorisedNumber(b) != 2 {
+			return fmt.Errorf("authorised is number %d", authorisedNumber(b))
+		}
+		return wantFindings(b, 1, bob)
+	})
+}
