@@ -49,7 +49,7 @@ type program struct {
 func newProgram(t *testing.T) *program {
 	t.Helper()
 	if os.Geteuid() != 0 {
-		t.Skip("not root: a cluster needs namespaces, mounts and network links")
+		t.Fatal("not root: a cluster needs namespaces, mounts and network links")
 	}
 	// Not t.TempDir: its path, which contains the test's name, is too long for
 	// the Unix sockets of a cluster.

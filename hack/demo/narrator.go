@@ -57,7 +57,7 @@ func (n *narrator) runAs(ctx context.Context, c *harness.Cluster, show string, a
 func shown(args []string) string {
 	quoted := make([]string, len(args))
 	for i, a := range args {
-		if strings.ContainsAny(a, " []{}'\"$&;|<>*") {
+		if a == "" || strings.ContainsAny(a, " \t\n\\[](){}'\"`$&;|<>*?~#!") {
 			a = "'" + strings.ReplaceAll(a, "'", `'\''`) + "'"
 		}
 		quoted[i] = a

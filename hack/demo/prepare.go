@@ -72,10 +72,11 @@ func toolPath(ctx context.Context, n *narrator, o options) (string, error) {
 	if err := os.MkdirAll(dir, 0o755); err != nil {
 		return "", fmt.Errorf("creating %s: %w", dir, err)
 	}
-	tools := map[string]string{"kubectl-plumbline": ""}
-	if tools["kubectl-plumbline"], err = filepath.Abs("bin/kubectl-plumbline"); err != nil {
-		return "", err
+	plugin, err := filepath.Abs("bin/kubectl-plumbline")
+	if err != nil {
+		return "", fmt.Errorf("finding the plugin: %w", err)
 	}
+	tools := map[string]string{"kubectl-plumbline": plugin, "kubectl_complete-plumbline": plugin}
 	if o.cluster == "local" {
 		n.progress("building Kubernetes and its tools where they are not in the cache yet (about 10 minutes on 2 cores, once)")
 		if err := call(ctx, n, clusterTool, "build"); err != nil {
@@ -104,13 +105,17 @@ func toolPath(ctx context.Context, n *narrator, o options) (string, error) {
 
 // install installs or upgrades the chart and waits until it is ready.
 func install(ctx context.Context, n *narrator, admin clusterAccess, o options) error {
+	// The namespace enforces what the chart promises about its pods.
+	if err := admin.Apply(ctx, systemNamespaceManifest); err != nil {
+		return err
+	}
 	n.progress("installing the chart with Helm")
 	args := []string{
 		"helm", "upgrade", "--install", "plumbline", "charts/plumbline",
-		"--namespace", systemNamespace, "--create-namespace", "--wait", "--timeout", "3m",
+		"--namespace", systemNamespace, "--wait", "--timeout", "3m",
 		"--set", "image.registry=" + registryOf(o), "--set", "image.tag=" + imageTag,
 	}
-	return n.runAs(ctx, admin, "helm upgrade --install plumbline charts/plumbline -n "+systemNamespace+" --create-namespace --wait", args)
+	return n.runAs(ctx, admin, "helm upgrade --install plumbline charts/plumbline -n "+systemNamespace+" --wait", args)
 }
 
 // stage resets the demo's namespaces and gives every player a way in.
@@ -142,11 +147,12 @@ func stage(ctx context.Context, n *narrator, admin clusterAccess, o options) (*s
 	return s, func() { os.RemoveAll(dir) }, nil
 }
 
+// registryOf is where the images are: a push keeps their path below the registry.
 func registryOf(o options) string {
-	if o.registry != "" {
-		return strings.TrimSuffix(o.registry, "/")
+	if o.registry == "" {
+		return localRegistry
 	}
-	return localRegistry
+	return strings.TrimSuffix(o.registry, "/") + "/plumbline"
 }
 
 // epilogue says what to try next.

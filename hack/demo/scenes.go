@@ -6,6 +6,7 @@ import (
 	"context"
 	"errors"
 	"fmt"
+	"os/exec"
 	"strings"
 	"time"
 
@@ -169,7 +170,7 @@ func (s *story) deployNewVersion(ctx context.Context) error {
 
 func (s *story) changeInTheDark(ctx context.Context) error {
 	s.heading("A change while the webhook is scaled to 0 and Redis is gone")
-	s.say("The writer's name is stamped inside the API server and stored with the\nobject, so nothing of ours needs to run when the change happens.")
+	s.say("The writer's name is stamped inside the API server and stored with the\nobject, so nothing of ours needs to run when the change happens. (Who scaled or\ndeleted is known from the webhook's record alone; without it the change is found\nand its writer is unknown.)")
 	for _, deployment := range []string{"plumbline-webhook", "plumbline-redis"} {
 		if err := s.run(ctx, s.admin, "kubectl", "scale", "deployment/"+deployment, "-n", systemNamespace, "--replicas=0"); err != nil {
 			return err
@@ -207,8 +208,9 @@ func (s *story) look(ctx context.Context) error {
 	}
 	// diff exits with 1 when there is a difference, as kubectl diff does.
 	err := s.run(ctx, s.admin, "kubectl", "plumbline", "diff", "deployment/cart", "-n", shopNamespace)
-	if err == nil {
-		return errors.New("kubectl plumbline diff found no difference on a drifted object")
+	var exit *exec.ExitError
+	if !errors.As(err, &exit) || exit.ExitCode() != 1 {
+		return fmt.Errorf("kubectl plumbline diff of a drifted object: want exit code 1, got: %w", err)
 	}
 	return nil
 }

@@ -41,6 +41,14 @@ subjects:
 - {apiGroup: rbac.authorization.k8s.io, kind: User, name: bob}
 `
 
+const systemNamespaceManifest = `
+apiVersion: v1
+kind: Namespace
+metadata:
+  name: plumbline-system
+  labels: {pod-security.kubernetes.io/enforce: restricted}
+`
+
 // guardManifest is all that a platform team writes.
 const guardManifest = `
 apiVersion: plumbline.dev/v1alpha1

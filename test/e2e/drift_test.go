@@ -10,6 +10,8 @@ import (
 	"strings"
 	"testing"
 
+	"golang.org/x/sync/errgroup"
+
 	"github.com/plumbline-dev/plumbline/pkg/apis/plumbline/v1alpha1"
 	"github.com/plumbline-dev/plumbline/test/harness"
 )
@@ -32,6 +34,54 @@ func TestATrustedWriteAuthorisesOnlyThePathsItChanged(t *testing.T) {
 	})
 	if f, _ := findingAt(b, "[name=DEBUG]"); f.Actor.User != "alice" {
 		t.Errorf("the variable's actor is %q, want alice", f.Actor.User)
+	}
+	if b.Status.Severity == nil || len(b.Status.Severity.Factors) != 5 {
+		t.Errorf("severity is %+v, want a level with its five factors", b.Status.Severity)
+	}
+}
+
+// The API server retries a PATCH that meets another write, so one write causes
+// several reviews and reviews of different writers interleave.
+func TestConcurrentWritersAreEachNamed(t *testing.T) {
+	s := newScope(t, "concurrent")
+	s.deploy()
+	const each = 6
+	var group errgroup.Group
+	for _, user := range []string{"alice", "bob"} {
+		for i := range each {
+			group.Go(func() error {
+				// kubectl edit and apply retry by themselves; a strategic patch is retried by the API server.
+				patch := fmt.Sprintf(`{"spec":{"template":{"spec":{"containers":[{"name":"app","env":[{"name":"%s_%d","value":"1"}]}]}}}}`, strings.ToUpper(user), i)
+				_, err := cluster.Kubectl(t.Context(), "patch", "deployment/web", "-n", s.namespace, "--as", user, "-p", patch)
+				return err
+			})
+		}
+	}
+	s.must(group.Wait())
+	b := s.await("a finding for every variable", func(b *v1alpha1.Baseline) bool { return len(b.Status.Findings) == 2*each })
+	for _, user := range []string{"alice", "bob"} {
+		for i := range each {
+			name := fmt.Sprintf("[name=%s_%d]", strings.ToUpper(user), i)
+			if f, ok := findingAt(b, name); !ok || f.Actor.User != user {
+				t.Errorf("finding at %s is by %q, want %s", name, f.Actor.User, user)
+			}
+		}
+	}
+}
+
+func TestThePluginReadsWhatTheAssessorWrote(t *testing.T) {
+	s := newScope(t, "plugin")
+	s.deploy()
+	if out := s.kubectl("plumbline", "status"); !strings.Contains(out, "InSync") {
+		t.Errorf("status printed:\n%s", out)
+	}
+	if out := s.kubectl("plumbline", "history", "deployment/web"); !strings.Contains(out, "system:serviceaccount:"+s.namespace+":ci") {
+		t.Errorf("history does not name the CI:\n%s", out)
+	}
+	hash := strings.TrimSpace(s.kubectl("get", "baseline", "deployments.apps.web", "-o", "jsonpath={.status.observed.fullHash}"))
+	stamp := strings.TrimSpace(s.kubectl("get", "deployment/web", "-o", `jsonpath={.metadata.annotations.plumbline\.dev/spec-hash}`))
+	if out := s.kubectl("plumbline", "hash", "deployment/web"); !strings.Contains(out, hash) || hash == "" || hash != stamp {
+		t.Errorf("hash printed %q, the assessor observed %q, admission stamped %q: want one and the same", out, hash, stamp)
 	}
 }
 

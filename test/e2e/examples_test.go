@@ -4,7 +4,13 @@
 
 package e2e
 
-import "testing"
+import (
+	"context"
+	"strings"
+	"testing"
+
+	"github.com/plumbline-dev/plumbline/test/harness"
+)
 
 // An example that the API server refuses is worse than none.
 func TestTheExamplesAreAccepted(t *testing.T) {
@@ -19,13 +25,26 @@ func TestTheExamplesAreAccepted(t *testing.T) {
 
 // Policies that do not type-check fail at run time; only a controller manager checks them.
 func TestThePoliciesTypeCheck(t *testing.T) {
-	out, err := cluster.Kubectl(t.Context(), "get", "validatingadmissionpolicies",
-		"plumbline-stamp-status", "plumbline-requested-by", "plumbline-baseline-writers",
-		"-o", `jsonpath={range .items[*]}{.metadata.name}{.status.typeChecking.expressionWarnings}{"\n"}{end}`)
-	if err != nil {
-		t.Fatal(err)
-	}
-	if want := "plumbline-stamp-status\nplumbline-requested-by\nplumbline-baseline-writers\n"; out != want {
-		t.Errorf("type checking found warnings:\n%s", out)
+	for _, policy := range []string{"plumbline-stamp-status", "plumbline-requested-by", "plumbline-baseline-writers"} {
+		t.Run(policy, func(t *testing.T) {
+			var warnings string
+			err := harness.Eventually(t.Context(), "the type check of "+policy, patience, func(ctx context.Context) (bool, string) {
+				out, err := cluster.Kubectl(ctx, "get", "validatingadmissionpolicy", policy, "-o",
+					`jsonpath={.metadata.generation} {.status.observedGeneration} {.status.typeChecking.expressionWarnings}`)
+				if err != nil {
+					return false, err.Error()
+				}
+				generation, rest, _ := strings.Cut(out, " ")
+				observed, found, _ := strings.Cut(rest, " ")
+				warnings = found
+				return generation == observed, out
+			})
+			if err != nil {
+				t.Fatal(err)
+			}
+			if warnings != "" {
+				t.Errorf("type checking found: %s", warnings)
+			}
+		})
 	}
 }

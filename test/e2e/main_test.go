@@ -5,6 +5,7 @@
 package e2e
 
 import (
+	"cmp"
 	"context"
 	"fmt"
 	"os"
@@ -19,13 +20,16 @@ import (
 )
 
 const (
-	clusterName     = "e2e"
 	systemNamespace = "plumbline-system"
 	patience        = 90 * time.Second
 )
 
-// cluster is the admin's way in; every test has a namespace of its own.
-var cluster *harness.Cluster
+var (
+	// clusterName is never the demo's; E2E_NAME lets two checkouts test at once.
+	clusterName = cmp.Or(os.Getenv("E2E_NAME"), "e2e")
+	// cluster is the admin's way in; every test has a namespace of its own.
+	cluster *harness.Cluster
+)
 
 func TestMain(m *testing.M) {
 	os.Exit(run(m))

@@ -58,12 +58,9 @@ func WithEnv(kv string) Option {
 	return func(c *exec.Cmd) { c.Env = append(c.Env, kv) }
 }
 
-// WithStdout copies what the command prints as it runs.
+// WithStdout copies what the command prints on standard output as it runs.
 func WithStdout(w io.Writer) Option {
-	return func(c *exec.Cmd) {
-		c.Stdout = io.MultiWriter(c.Stdout, w)
-		c.Stderr = io.MultiWriter(c.Stderr, w)
-	}
+	return func(c *exec.Cmd) { c.Stdout = io.MultiWriter(c.Stdout, w) }
 }
 
 // Run runs a program against the cluster; kubectl and helm find it by KUBECONFIG.
