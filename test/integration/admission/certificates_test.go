@@ -7,6 +7,14 @@ package admission
 import (
 	"bytes"
 	"context"
+	"crypto/ecdsa"
+	"crypto/elliptic"
+	"crypto/rand"
+	"crypto/tls"
+	"crypto/x509"
+	"encoding/pem"
+	"fmt"
+	"math/big"
 	"strings"
 	"sync"
 	"testing"
@@ -14,6 +22,7 @@ import (
 
 	appsv1 "k8s.io/api/apps/v1"
 	metav1 "k8s.io/apimachinery/pkg/apis/meta/v1"
+	"k8s.io/client-go/util/retry"
 
 	"github.com/plumbline-dev/plumbline/pkg/apis/plumbline/v1alpha1"
 )
@@ -176,5 +185,110 @@ func TestStoppingLosesNoCall(t *testing.T) {
 	w.hook = next
 	if err := next.waitReady(t.Context()); err != nil {
 		t.Fatal(err)
+	}
+}
+
+// servedLeaf is the certificate that a new connection gets, checked against
+// what the API server trusts.
+func servedLeaf(t *testing.T, hook *process) (*x509.Certificate, error) {
+	t.Helper()
+	m, err := w.kube.AdmissionregistrationV1().MutatingWebhookConfigurations().Get(t.Context(), "plumbline", metav1.GetOptions{})
+	if err != nil {
+		t.Fatal(err)
+	}
+	roots := x509.NewCertPool()
+	roots.AppendCertsFromPEM(m.Webhooks[0].ClientConfig.CABundle)
+	conn, err := tls.Dial("tcp", fmt.Sprintf("127.0.0.1:%d", hook.port), &tls.Config{RootCAs: roots, MinVersion: tls.VersionTLS12})
+	if err != nil {
+		return nil, err
+	}
+	defer func() { _ = conn.Close() }()
+	return conn.ConnectionState().PeerCertificates[0], nil
+}
+
+// reissue makes a pair like old, a day long, signed by the Secret's own
+// authority, as somebody with a tool of his own would.
+func reissue(t *testing.T, data map[string][]byte, old *x509.Certificate) (leaf *x509.Certificate, crt, key []byte) {
+	t.Helper()
+	authority, err := tls.X509KeyPair(data["ca.crt"], data["ca.key"])
+	if err != nil {
+		t.Fatal(err)
+	}
+	private, err := ecdsa.GenerateKey(elliptic.P256(), rand.Reader)
+	if err != nil {
+		t.Fatal(err)
+	}
+	template := &x509.Certificate{
+		SerialNumber: new(big.Int).Add(old.SerialNumber, big.NewInt(1)), Subject: old.Subject,
+		NotBefore: time.Now().Add(-time.Minute), NotAfter: time.Now().Add(24 * time.Hour),
+		KeyUsage: old.KeyUsage, ExtKeyUsage: old.ExtKeyUsage, DNSNames: old.DNSNames, IPAddresses: old.IPAddresses,
+	}
+	der, err := x509.CreateCertificate(rand.Reader, template, authority.Leaf, private.Public(), authority.PrivateKey)
+	if err != nil {
+		t.Fatal(err)
+	}
+	if leaf, err = x509.ParseCertificate(der); err != nil {
+		t.Fatal(err)
+	}
+	rawKey, err := x509.MarshalPKCS8PrivateKey(private)
+	if err != nil {
+		t.Fatal(err)
+	}
+	return leaf, pem.EncodeToMemory(&pem.Block{Type: "CERTIFICATE", Bytes: der}), pem.EncodeToMemory(&pem.Block{Type: "PRIVATE KEY", Bytes: rawKey})
+}
+
+func TestANewCertificateIsServedWithoutARestart(t *testing.T) {
+	p := newPlace(t, unchanged)
+	hook, opened := w.hook, failOpen(t)
+	started := hook.metric("process_start_time_seconds")
+	pr, stop := startProbe(t.Context(), t, p)
+	defer stop()
+	eventually(t, "the probe runs", func() bool { sent, _, _ := pr.count(); return sent > 5 })
+	old, err := servedLeaf(t, hook)
+	if err != nil {
+		t.Fatal(err)
+	}
+	var want *x509.Certificate
+	if err := retry.RetryOnConflict(retry.DefaultRetry, func() error {
+		s, err := w.kube.CoreV1().Secrets(ownNamespace).Get(t.Context(), "plumbline-webhook-tls", metav1.GetOptions{})
+		if err != nil {
+			return err
+		}
+		want, s.Data["tls.crt"], s.Data["tls.key"] = reissue(t, s.Data, old)
+		_, err = w.kube.CoreV1().Secrets(ownNamespace).Update(t.Context(), s, metav1.UpdateOptions{})
+		return err
+	}); err != nil {
+		t.Fatal(err)
+	}
+	eventually(t, "new connections get the new certificate", func() bool {
+		got, err := servedLeaf(t, hook)
+		if err != nil {
+			t.Fatalf("a handshake failed meanwhile: %v", err)
+		}
+		return got.SerialNumber.Cmp(want.SerialNumber) == 0
+	})
+	// More writers at once than before: the API server needs connections that
+	// began with the new certificate.
+	probes := []*probe{pr}
+	for range 4 {
+		more, stopMore := startProbe(t.Context(), t, p)
+		defer stopMore()
+		probes = append(probes, more)
+	}
+	for _, pr := range probes {
+		sent, _, _ := pr.count()
+		eventually(t, "writes go on", func() bool { n, _, _ := pr.count(); return n > sent+10 })
+		if sent, missing, err := pr.count(); missing != 0 {
+			t.Errorf("%d of %d writes had no stamp; last error %v", missing, sent, err)
+		}
+	}
+	if n := failOpen(t) - opened; n != 0 {
+		t.Errorf("the API server gave up on %v calls", n)
+	}
+	if got := hook.metric("process_start_time_seconds"); got != started || started <= 0 {
+		t.Errorf("the process that serves began at %v, the one before at %v", got, started)
+	}
+	if got := hook.metric("plumbline_certificate_expiry_timestamp_seconds"); got != float64(want.NotAfter.Unix()) {
+		t.Errorf("the metric says that the certificate expires at %v, want %v", got, want.NotAfter.Unix())
 	}
 }

@@ -5,9 +5,13 @@
 package admission
 
 import (
+	"context"
+	"strings"
 	"testing"
 
+	"github.com/google/go-cmp/cmp"
 	corev1 "k8s.io/api/core/v1"
+	"k8s.io/apimachinery/pkg/api/resource"
 	metav1 "k8s.io/apimachinery/pkg/apis/meta/v1"
 	"k8s.io/apimachinery/pkg/types"
 
@@ -114,18 +118,28 @@ func TestMatchConditions(t *testing.T) {
 	}
 }
 
-func TestPodSubresources(t *testing.T) {
-	p := newPlace(t, unchanged)
+// ownedPod is a pod of the ReplicaSet web-1, which stands for the Deployment web.
+func (p *place) ownedPod() *corev1.Pod {
+	p.t.Helper()
 	controller := true
 	pod := &corev1.Pod{
 		ObjectMeta: metav1.ObjectMeta{Name: "web-1-a", Namespace: p.namespace, OwnerReferences: []metav1.OwnerReference{
 			{APIVersion: "apps/v1", Kind: "ReplicaSet", Name: "web-1", UID: "o-1", Controller: &controller},
 		}},
-		Spec: corev1.PodSpec{Containers: []corev1.Container{{Name: "app", Image: "x:1"}}, NodeName: "nowhere"},
+		Spec: corev1.PodSpec{Containers: []corev1.Container{{
+			Name: "app", Image: "x:1",
+			Resources: corev1.ResourceRequirements{Requests: corev1.ResourceList{corev1.ResourceCPU: resource.MustParse("100m")}},
+		}}, NodeName: "nowhere"},
 	}
-	if err := w.client.Create(t.Context(), pod); err != nil {
-		t.Fatal(err)
+	if err := w.client.Create(p.t.Context(), pod); err != nil {
+		p.t.Fatal(err)
 	}
+	return pod
+}
+
+func TestPodSubresources(t *testing.T) {
+	p := newPlace(t, unchanged)
+	pod := p.ownedPod()
 	debug := `{"spec":{"ephemeralContainers":[{"name":"debug","image":"busybox"}]}}`
 	if _, err := as(t, alice).CoreV1().Pods(p.namespace).Patch(t.Context(), pod.Name, types.StrategicMergePatchType, []byte(debug), metav1.PatchOptions{}, "ephemeralcontainers"); err != nil {
 		t.Fatal(err)
@@ -133,5 +147,41 @@ func TestPodSubresources(t *testing.T) {
 	rec := p.waitRecord("the debug container", func(r specguard.WriteRecord) bool { return r.Subresource == "ephemeralcontainers" })
 	if rec.User != alice || rec.UID != string(pod.UID) || rec.Kind != "Pod" || len(rec.Fields) != 2 || rec.Fields[0] != "/metadata/ownerReferences/[uid=o-1]" {
 		t.Errorf("record %+v", rec)
+	}
+}
+
+func TestPodResize(t *testing.T) {
+	p := newPlace(t, unchanged)
+	pod := p.ownedPod()
+	// The API server refuses to resize beyond what a node that it knows can give.
+	cpus := corev1.ResourceList{corev1.ResourceCPU: resource.MustParse("2")}
+	node := &corev1.Node{
+		ObjectMeta: metav1.ObjectMeta{Name: pod.Spec.NodeName},
+		Status:     corev1.NodeStatus{Capacity: cpus, Allocatable: cpus},
+	}
+	if err := w.client.Create(t.Context(), node); err != nil {
+		t.Fatal(err)
+	}
+	defer func() {
+		if err := w.client.Delete(context.Background(), node); err != nil {
+			t.Error(err)
+		}
+	}()
+	resize := []string{"patch", "pod", pod.Name, "--subresource=resize", "-p", `{"spec":{"containers":[{"name":"app","resources":{"requests":{"cpu":"200m"}}}]}}`}
+	eventually(t, "the API server knows the node", func() bool {
+		_, _, err := p.kubectl(alice, "", append(resize, "--dry-run=server")...)
+		return err == nil
+	})
+	_, stderr := p.mustKubectl(alice, "", resize...)
+	if !strings.Contains(stderr, "Warning: plumbline:") {
+		t.Errorf("no warning: %q", stderr)
+	}
+	rec := p.waitRecord("the resize", func(r specguard.WriteRecord) bool { return r.Subresource == "resize" })
+	if rec.User != alice || rec.UID != string(pod.UID) || rec.Kind != "Pod" || rec.Name != pod.Name || rec.FieldManager != "kubectl-patch" {
+		t.Errorf("record %+v", rec)
+	}
+	want := []string{"/metadata/ownerReferences/[uid=o-1]", "/spec/containers/[name=app]/resources/requests/cpu"}
+	if diff := cmp.Diff(want, rec.Fields); diff != "" {
+		t.Errorf("fields (-want +got)\n%s", diff)
 	}
 }

@@ -11,6 +11,7 @@ import (
 	"testing"
 
 	"github.com/google/go-cmp/cmp"
+	appsv1 "k8s.io/api/apps/v1"
 
 	"github.com/plumbline-dev/plumbline/pkg/apis/plumbline/v1alpha1"
 	"github.com/plumbline-dev/plumbline/pkg/specguard"
@@ -37,6 +38,7 @@ func TestKubectlVerbs(t *testing.T) {
 		manager string // fieldManager of the record
 		fields  []string
 		benign  bool // no warning
+		paused  bool // before the command
 	}{
 		"edit":                {args: []string{"edit", "deployment", "web"}, manager: "kubectl-edit", fields: []string{image}},
 		"set image":           {args: []string{"set", "image", "deployment/web", "app=shop/web:2"}, manager: "kubectl-set", fields: []string{image}},
@@ -48,12 +50,13 @@ func TestKubectlVerbs(t *testing.T) {
 		"apply --server-side": {args: []string{"apply", "--server-side", "--force-conflicts", "-f", "-"}, stdin: next, manager: "kubectl", fields: []string{image}},
 		"replace":             {args: []string{"replace", "-f", "-"}, stdin: next, manager: "kubectl-replace", fields: []string{image}},
 		"rollout pause":       {args: []string{"rollout", "pause", "deployment/web"}, manager: "kubectl-rollout", fields: []string{"/spec/paused"}},
+		"rollout resume":      {args: []string{"rollout", "resume", "deployment/web"}, manager: "kubectl-rollout", fields: []string{"/spec/paused"}, paused: true},
 		"rollout restart":     {args: []string{"rollout", "restart", "deployment/web"}, manager: "kubectl-rollout", fields: []string{"/spec/template/metadata/annotations"}, benign: true},
 	}
 	for name, tc := range tests {
 		t.Run(name, func(t *testing.T) {
 			p := newPlace(t, unchanged)
-			p.deploy(ci)
+			p.deploy(ci, func(d *appsv1.Deployment) { d.Spec.Paused = tc.paused })
 			_, stderr := p.mustKubectl(alice, tc.stdin, tc.args...)
 			p.mustBeStamped(alice)
 			if warned := strings.Contains(stderr, "Warning: plumbline:"); warned == tc.benign {
@@ -72,6 +75,28 @@ func TestKubectlVerbs(t *testing.T) {
 				t.Errorf("the record names no write: %+v", rec)
 			}
 		})
+	}
+}
+
+func TestAGuardInModeAuditIsSilent(t *testing.T) {
+	p := newPlace(t, func(s *v1alpha1.GuardSpec) { s.Mode = v1alpha1.GuardModeAudit })
+	p.deploy(ci)
+	audited := func() float64 {
+		return w.hook.metric("plumbline_admission_reviews_total", `handler="validate"`, `operation="update"`, `verdict="audit"`, `actor_class="foreign"`)
+	}
+	p.settle()
+	before := audited()
+	_, stderr := p.mustKubectl(alice, "", "set", "image", "deployment/web", "app=shop/web:2")
+	if stderr != "" {
+		t.Errorf("the writer was told: %q", stderr)
+	}
+	p.mustBeStamped(alice)
+	rec := p.waitRecord("the change", func(r specguard.WriteRecord) bool { return r.User == alice })
+	if diff := cmp.Diff([]string{"/spec/template/spec/containers/[name=app]/image"}, rec.Fields); diff != "" {
+		t.Errorf("fields (-want +got)\n%s", diff)
+	}
+	if n := audited() - before; n != 1 {
+		t.Errorf("%v reviews with the verdict audit, want 1", n)
 	}
 }
 

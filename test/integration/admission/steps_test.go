@@ -153,10 +153,14 @@ func manifest(t *testing.T, o any) string {
 	return string(raw)
 }
 
-// deploy creates the Deployment as somebody.
-func (p *place) deploy(user string) {
+// deploy creates the Deployment as somebody, with changes.
+func (p *place) deploy(user string, changes ...func(*appsv1.Deployment)) {
 	p.t.Helper()
-	if _, err := as(p.t, user).AppsV1().Deployments(p.namespace).Create(p.t.Context(), webDeployment(), metav1.CreateOptions{}); err != nil {
+	d := webDeployment()
+	for _, change := range changes {
+		change(d)
+	}
+	if _, err := as(p.t, user).AppsV1().Deployments(p.namespace).Create(p.t.Context(), d, metav1.CreateOptions{}); err != nil {
 		p.t.Fatal(err)
 	}
 }
@@ -197,13 +201,18 @@ func (p *place) mustBeStamped(writer string) {
 	}
 }
 
-// records are those of this namespace so far.
+// records are those of this namespace so far. A busy machine may exceed the
+// reader's small budget for a call, so a failed call is made again.
 func (p *place) records() []specguard.WriteRecord {
 	p.t.Helper()
-	batch, err := details.NewReader(w.stream, "plumbline").Next(p.t.Context(), p.since, details.MaxRead, 0)
-	if err != nil {
-		p.t.Fatal(err)
-	}
+	var batch details.Batch
+	eventually(p.t, "the stream can be read", func() bool {
+		var err error
+		if batch, err = details.NewReader(w.stream, "plumbline").Next(p.t.Context(), p.since, details.MaxRead, 0); err != nil {
+			p.t.Log(err)
+		}
+		return err == nil
+	})
 	var out []specguard.WriteRecord
 	for _, e := range batch.Entries {
 		if e.Record.Namespace == p.namespace {
