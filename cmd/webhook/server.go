@@ -23,6 +23,7 @@ import (
 	"github.com/plumbline-dev/plumbline/internal/certs"
 	"github.com/plumbline-dev/plumbline/internal/options"
 	"github.com/plumbline-dev/plumbline/internal/telemetry"
+	"github.com/plumbline-dev/plumbline/pkg/specguard"
 	"github.com/plumbline-dev/plumbline/pkg/specguard/admit"
 	"github.com/plumbline-dev/plumbline/pkg/specguard/details"
 )
@@ -93,7 +94,7 @@ func (s *server) addGuards(config *rest.Config) error {
 		return fmt.Errorf("making the REST mapper: %w", err)
 	}
 	s.guards, err = admit.NewGuards(config, admit.GuardsConfig{
-		ExcludedNamespaces: []string{"kube-system", "kube-node-lease", "kube-public", s.opts.Namespace},
+		ExcludedNamespaces: specguard.ExcludedNamespaces(s.opts.Namespace),
 		Mapper:             mapper,
 		Log:                s.log,
 	})

@@ -154,7 +154,7 @@ func liveBody(t *testing.T, spec string) string {
 	if err != nil {
 		t.Fatal(err)
 	}
-	if _, err := canon.BodyGVK(body); err != nil {
+	if _, err := canon.HashBody(body, canon.GVK{}); err != nil {
 		t.Fatal(err)
 	}
 	return string(body)

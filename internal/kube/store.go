@@ -330,18 +330,6 @@ func (s *store) ids() []nsName {
 	return slices.Collect(maps.Keys(s.objects))
 }
 
-func (s *store) list() []*Object {
-	s.mu.Lock()
-	defer s.mu.Unlock()
-	all := make([]*Object, 0, len(s.objects))
-	for _, e := range s.objects {
-		if e.current != nil {
-			all = append(all, e.current)
-		}
-	}
-	return all
-}
-
 func (s *store) health() Health {
 	s.mu.Lock()
 	defer s.mu.Unlock()

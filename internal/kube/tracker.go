@@ -153,17 +153,6 @@ func (t *Tracker) Each(f func(Key)) {
 	}
 }
 
-// EachObject calls f for every object of a kind that exists.
-func (t *Tracker) EachObject(gvk schema.GroupVersionKind, f func(*Object)) {
-	s := t.store(gvk)
-	if s == nil {
-		return
-	}
-	for _, object := range s.list() {
-		f(object)
-	}
-}
-
 // Kinds lists what is watched.
 func (t *Tracker) Kinds() []schema.GroupVersionKind {
 	t.mu.Lock()

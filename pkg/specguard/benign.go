@@ -25,6 +25,3 @@ func mustPaths(texts ...string) []canon.Path {
 	}
 	return paths
 }
-
-// IsBenign tells whether a change at this path is never drift by itself.
-func IsBenign(path canon.Path) bool { return covered(benignPaths, path) }

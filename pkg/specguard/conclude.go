@@ -7,6 +7,7 @@ import (
 
 	"github.com/plumbline-dev/plumbline/pkg/apis/plumbline/v1alpha1"
 	"github.com/plumbline-dev/plumbline/pkg/specguard/canon"
+	"github.com/plumbline-dev/plumbline/pkg/specguard/diff"
 )
 
 // conclude draws state, events and fights from findings, and remembers what was
@@ -33,7 +34,7 @@ func (s *step) conclude(hash canon.Hash) {
 func (s *step) observe(hash canon.Hash) {
 	s.st.Observed = v1alpha1.ObservedState{
 		UID: s.obs.UID, Hash: string(hash), FullHash: string(s.full), Generation: s.obs.Generation,
-		ResourceVersion: s.obs.ResourceVersion, Writer: cut(s.obs.Writer, maxIdentityBytes),
+		ResourceVersion: s.obs.ResourceVersion, Writer: diff.TruncateText(s.obs.Writer, maxIdentityBytes),
 	}
 }
 

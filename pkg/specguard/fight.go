@@ -286,7 +286,7 @@ func mergeFighters(a, b []string) []string {
 	var names []string
 	for _, name := range slices.Concat(a, b) {
 		if len(names) < maxFighters && !slices.Contains(names, name) {
-			names = append(names, cut(name, maxIdentityBytes))
+			names = append(names, diff.TruncateText(name, maxIdentityBytes))
 		}
 	}
 	return names

@@ -13,6 +13,7 @@ import (
 
 	"github.com/plumbline-dev/plumbline/pkg/apis/plumbline/v1alpha1"
 	"github.com/plumbline-dev/plumbline/pkg/specguard/canon"
+	"github.com/plumbline-dev/plumbline/pkg/specguard/diff"
 )
 
 // GuardRef names a guard; without a namespace it is a ClusterSpecGuard.
@@ -53,14 +54,8 @@ type expectedRule struct {
 	paths   []canon.Path
 }
 
-// Ref names the guard.
-func (g *Guard) Ref() GuardRef { return g.ref }
-
 // Resources are the kinds it guards, in the versions in which they are read.
 func (g *Guard) Resources() []canon.GVK { return slices.Clone(g.resources) }
-
-// SuspendedUntil is when a suspension ends; zero without one.
-func (g *Guard) SuspendedUntil() time.Time { return g.suspendedUntil }
 
 func (g *Guard) suspended(now time.Time) bool { return g.suspendedUntil.After(now) }
 
@@ -183,7 +178,7 @@ func compilePaths(texts []string, path *field.Path) ([]canon.Path, field.ErrorLi
 		p, err := canon.ParsePath(text)
 		switch {
 		case err != nil:
-			errs = append(errs, field.Invalid(path.Index(i), cut(text, 80), err.Error()))
+			errs = append(errs, field.Invalid(path.Index(i), diff.TruncateText(text, 80), err.Error()))
 		case p.IsRoot():
 			errs = append(errs, field.Required(path.Index(i), "must not be the whole object"))
 		default:
@@ -191,12 +186,4 @@ func compilePaths(texts []string, path *field.Path) ([]canon.Path, field.ErrorLi
 		}
 	}
 	return paths, errs
-}
-
-// cut bounds a text for a message, at a byte count, never inside a character.
-func cut(text string, limit int) string {
-	if len(text) <= limit {
-		return text
-	}
-	return strings.ToValidUTF8(text[:limit-len("…")], "") + "…"
 }

@@ -147,8 +147,8 @@ func warnings(rules Rules, r Review, drifting []string) []string {
 	}
 	kind := strings.ToLower(r.Kind)
 	return []string{
-		cut(fmt.Sprintf("plumbline: recorded as drift: %s", what), maxWarningBytes),
-		cut(fmt.Sprintf("plumbline: guarded by %s, which does not trust %q; a trusted writer has to make the change, or: kubectl plumbline accept -n %s %s %s",
-			strings.Join(rules.Guards(), ", "), cut(r.Identity.User, 64), r.Namespace, kind, r.Name), maxWarningBytes),
+		diff.TruncateText(fmt.Sprintf("plumbline: recorded as drift: %s", what), maxWarningBytes),
+		diff.TruncateText(fmt.Sprintf("plumbline: guarded by %s, which does not trust %q; a trusted writer has to make the change, or: kubectl plumbline accept -n %s %s %s",
+			strings.Join(rules.Guards(), ", "), diff.TruncateText(r.Identity.User, 64), r.Namespace, kind, r.Name), maxWarningBytes),
 	}
 }

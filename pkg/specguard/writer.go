@@ -37,7 +37,7 @@ const ruleTrustedScale = "trusted-writer-scale"
 func (s *step) judge(c diff.Change, w writer) writtenChange {
 	class, rule := s.in.Rules.ClassifyAt(w.id, c.Path)
 	j := writtenChange{Change: c, actor: v1alpha1.Actor{
-		User: cut(w.id.User, maxIdentityBytes), Class: class, Source: w.source, FieldManager: cut(w.manager, 256),
+		User: diff.TruncateText(w.id.User, maxIdentityBytes), Class: class, Source: w.source, FieldManager: diff.TruncateText(w.manager, 256),
 	}}
 	switch {
 	case !w.known(), w.guessed:

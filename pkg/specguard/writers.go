@@ -13,7 +13,7 @@ import (
 const (
 	serviceAccountPrefix      = "system:serviceaccount:"
 	allServiceAccountsGroup   = "system:serviceaccounts"
-	namespaceAccountsGroupPre = "system:serviceaccounts:"
+	namespaceAccountsGroupPre = allServiceAccountsGroup + ":"
 	authenticatedGroup        = "system:authenticated"
 	// maxIdentityBytes is the longest user or group name that is compared; the
 	// schema allows less, this bounds what was stored without it.
@@ -95,6 +95,12 @@ func (w *writers) match(id Identity) bool {
 func has(set map[string]struct{}, key string) bool {
 	_, ok := set[key]
 	return ok
+}
+
+// IsServiceAccountGroup tells whether Kubernetes puts service accounts into the
+// group because of their names, so that membership needs no stamp to be proven.
+func IsServiceAccountGroup(group string) bool {
+	return group == allServiceAccountsGroup || strings.HasPrefix(group, namespaceAccountsGroupPre)
 }
 
 // accountNamespace is the namespace of a service account's user name.

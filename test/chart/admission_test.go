@@ -18,6 +18,7 @@ import (
 	"k8s.io/apimachinery/pkg/apis/meta/v1/unstructured"
 	"sigs.k8s.io/yaml"
 
+	"github.com/plumbline-dev/plumbline/pkg/specguard"
 	"github.com/plumbline-dev/plumbline/test/chart/rendered"
 )
 
@@ -153,6 +154,53 @@ func TestNothingThatTheClusterNeedsToStartIsRegistered(t *testing.T) {
 			t.Errorf("only %d configurations and policies were looked at", seen)
 		}
 	})
+}
+
+// The chart writes the list down once more, because templates cannot call Go.
+func TestTheChartExcludesTheNamespacesThatTheProcessesExclude(t *testing.T) {
+	for own, args := range map[string][]string{
+		"plumbline-system": nil,
+		"elsewhere":        {"--namespace", "elsewhere"},
+	} {
+		for name, path := range valuesFiles(t) {
+			t.Run(name+" in "+own, func(t *testing.T) {
+				want := allBut(specguard.ExcludedNamespaces(own)...)
+				selectors := namespaceSelectors(t, template(t, append([]string{"--values", path}, args...)...))
+				for id, got := range selectors {
+					if diff := cmp.Diff(want, got); diff != "" {
+						t.Errorf("%s (-want +got):\n%s", id, diff)
+					}
+				}
+				if len(selectors) < 3 {
+					t.Errorf("only %d selectors of namespaces were looked at", len(selectors))
+				}
+			})
+		}
+	}
+}
+
+// namespaceSelectors are those of webhooks and admission policies. Policies for
+// Plumbline's own kinds have none: those kinds are looked at everywhere.
+func namespaceSelectors(t *testing.T, objects []*unstructured.Unstructured) map[string]*metav1.LabelSelector {
+	t.Helper()
+	selectors := map[string]*metav1.LabelSelector{}
+	add := func(id string, selector any) {
+		if selector != nil {
+			selectors[id] = convert[metav1.LabelSelector](t, &unstructured.Unstructured{Object: selector.(map[string]any)})
+		}
+	}
+	for _, object := range objects {
+		switch object.GetKind() {
+		case "MutatingWebhookConfiguration", "ValidatingWebhookConfiguration":
+			for _, webhook := range nested(object.Object, "webhooks").([]any) {
+				webhook := webhook.(map[string]any)
+				add(fmt.Sprint(rendered.ID(object), " ", webhook["name"]), webhook["namespaceSelector"])
+			}
+		case "MutatingAdmissionPolicy", "ValidatingAdmissionPolicy":
+			add(rendered.ID(object), nested(object.Object, "spec", "matchConstraints", "namespaceSelector"))
+		}
+	}
+	return selectors
 }
 
 func checkRules(t *testing.T, id string, rules []any) {

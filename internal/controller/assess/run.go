@@ -42,10 +42,6 @@ const (
 	unreadableAfter = time.Minute
 )
 
-// alwaysExcluded namespaces are never guarded: what keeps the cluster itself up
-// must not depend on us.
-var alwaysExcluded = []string{"kube-system", "kube-node-lease", "kube-public"}
-
 // Setup is what the assessor needs from its process.
 type Setup struct {
 	Config *rest.Config
@@ -192,7 +188,7 @@ func newParts(mgr manager.Manager, setup Setup) (*parts, error) {
 		return nil, err
 	}
 	p := &parts{trigger: &baseline.Trigger{}}
-	excluded := append(slices.Clone(alwaysExcluded), setup.Namespace)
+	excluded := specguard.ExcludedNamespaces(setup.Namespace)
 	tracker, err := kube.NewTracker(setup.Config,
 		func(namespace string) bool { return !slices.Contains(excluded, namespace) },
 		setup.Clock, setup.Log, kube.Hooks{

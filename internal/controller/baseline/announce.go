@@ -12,6 +12,7 @@ import (
 	"github.com/plumbline-dev/plumbline/internal/kube"
 	"github.com/plumbline-dev/plumbline/pkg/apis/plumbline/v1alpha1"
 	"github.com/plumbline-dev/plumbline/pkg/specguard"
+	"github.com/plumbline-dev/plumbline/pkg/specguard/diff"
 )
 
 const (
@@ -54,7 +55,7 @@ func (r *Reconciler) announce(s *subject, d *decision, n news) {
 	kind, reason := string(e.Type), string(e.Reason)
 	object, baseline := reference(s, d), baselineReference(s.baseline)
 	object.ResourceVersion = n.version
-	note := cutNote(e.Message)
+	note := diff.TruncateText(e.Message, maxNote)
 	r.Recorder.Eventf(object, baseline, kind, reason, action, "%s", note)
 	r.Recorder.Eventf(baseline, object, kind, reason, action, "%s", note)
 }
@@ -76,17 +77,6 @@ func baselineReference(b *v1alpha1.Baseline) *corev1.ObjectReference {
 		APIVersion: v1alpha1.GroupVersion.String(), Kind: "Baseline",
 		Namespace: b.Namespace, Name: b.Name, UID: b.UID, ResourceVersion: b.ResourceVersion,
 	}
-}
-
-func cutNote(note string) string {
-	if len(note) <= maxNote {
-		return note
-	}
-	end := maxNote - len("…")
-	for end > 0 && note[end]&0xC0 == 0x80 { // not inside a character
-		end--
-	}
-	return note[:end] + "…"
 }
 
 // announcements remembers what was told lately.

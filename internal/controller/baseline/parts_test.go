@@ -12,6 +12,7 @@ import (
 	"github.com/google/go-cmp/cmp"
 	"k8s.io/apimachinery/pkg/api/meta"
 	metav1 "k8s.io/apimachinery/pkg/apis/meta/v1"
+	"k8s.io/client-go/tools/events"
 	"pgregory.net/rapid"
 
 	"github.com/plumbline-dev/plumbline/internal/kube"
@@ -356,8 +357,18 @@ func TestAnnouncementsAreNotRepeated(t *testing.T) {
 func TestNotesAreCutAtTheEdgeOfACharacter(t *testing.T) {
 	rapid.Check(t, func(t *rapid.T) {
 		note := strings.Repeat(rapid.SampledFrom([]string{"a", "é", "漢"}).Draw(t, "unit"), rapid.IntRange(300, 1100).Draw(t, "count"))
-		if got := cutNote(note); len(got) > maxNote || !utf8.ValidString(got) {
-			t.Fatalf("cut to %d bytes, valid %t", len(got), utf8.ValidString(got))
+		recorder := events.NewFakeRecorder(2) // about the object, and about its Baseline
+		r := &Reconciler{Recorder: recorder, told: newAnnouncements()}
+		event := specguard.Event{Type: specguard.EventWarning, Reason: specguard.ReasonDriftDetected, Message: note}
+		r.announce(&subject{key: webKey, now: epoch, baseline: &v1alpha1.Baseline{}}, &decision{}, news{Event: event})
+		if len(recorder.Events) != 2 {
+			t.Fatalf("%d events, want 2", len(recorder.Events))
+		}
+		for range 2 {
+			got := strings.TrimPrefix(<-recorder.Events, string(event.Type)+" "+string(event.Reason)+" ")
+			if len(got) > maxNote || !utf8.ValidString(got) || (len(note) <= maxNote && got != note) {
+				t.Fatalf("a note of %d bytes became %d bytes, valid %t", len(note), len(got), utf8.ValidString(got))
+			}
 		}
 	})
 }

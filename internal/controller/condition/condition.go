@@ -8,12 +8,12 @@ package condition
 
 import (
 	"time"
-	"unicode/utf8"
 
 	"k8s.io/apimachinery/pkg/api/meta"
 	metav1 "k8s.io/apimachinery/pkg/apis/meta/v1"
 
 	"github.com/plumbline-dev/plumbline/pkg/apis/plumbline/v1alpha1"
+	"github.com/plumbline-dev/plumbline/pkg/specguard/diff"
 )
 
 // MaxMessage is the longest message the API server takes, in bytes.
@@ -75,20 +75,8 @@ func (s Set) Clear(kind string) {
 
 func (s Set) put(kind string, status metav1.ConditionStatus, reason, message string) {
 	meta.SetStatusCondition(s.Conditions, metav1.Condition{
-		Type: kind, Status: status, Reason: reason, Message: cut(message),
+		Type: kind, Status: status, Reason: reason, Message: diff.TruncateText(message, MaxMessage),
 		ObservedGeneration: s.Generation,
 		LastTransitionTime: metav1.NewTime(s.Now),
 	})
-}
-
-// cut shortens a message to what the API server takes, at a character's edge.
-func cut(message string) string {
-	if len(message) <= MaxMessage {
-		return message
-	}
-	end := MaxMessage - len("…")
-	for end > 0 && !utf8.RuneStart(message[end]) {
-		end--
-	}
-	return message[:end] + "…"
 }

@@ -94,7 +94,9 @@ func TestMessagesAreCutAtTheEdgeOfACharacter(t *testing.T) {
 	rapid.Check(t, func(t *rapid.T) {
 		unit := rapid.SampledFrom([]string{"a", "é", "漢", "😀"}).Draw(t, "unit")
 		message := strings.Repeat(unit, rapid.IntRange(MaxMessage/len(unit)-3, MaxMessage/len(unit)+3).Draw(t, "count"))
-		got := cut(message)
+		var conditions []metav1.Condition
+		Set{&conditions, 1, epoch}.Ready("InSync", message)
+		got := conditions[0].Message
 		if len(got) > MaxMessage || !utf8.ValidString(got) {
 			t.Fatalf("cut to %d bytes, valid %t", len(got), utf8.ValidString(got))
 		}

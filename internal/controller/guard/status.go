@@ -251,7 +251,7 @@ func (c *Status) unstamped(spec *v1alpha1.GuardSpec) []string {
 	}
 	slices.Sort(groups)
 	return slices.DeleteFunc(slices.Compact(groups), func(g string) bool {
-		return slices.Contains(c.StampedGroups, g) || strings.HasPrefix(g, "system:serviceaccounts")
+		return slices.Contains(c.StampedGroups, g) || specguard.IsServiceAccountGroup(g)
 	})
 }
 

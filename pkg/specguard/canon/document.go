@@ -38,17 +38,6 @@ func ParseGVK(apiVersion, kind string) GVK {
 	return GVK{Group: group, Version: version, Kind: kind}
 }
 
-// BodyGVK reads apiVersion and kind out of a body; missing ones give empty
-// parts. The error is a [*SyntaxError].
-func BodyGVK(body []byte) (GVK, error) {
-	d, err := Parse(body, GVK{})
-	if err != nil {
-		return GVK{}, err
-	}
-	defer d.Release()
-	return ParseGVK(d.Root().Get("apiVersion").Text(), d.Root().Get("kind").Text()), nil
-}
-
 // Document is a parsed object: a tree in flat arenas that is read only once
 // [Parse] has returned, so any number of goroutines may use it until Release.
 // It refers to the body given to Parse, which must not change meanwhile.

@@ -114,21 +114,6 @@ func TestListModes(t *testing.T) {
 	}
 }
 
-func TestBodyGVK(t *testing.T) {
-	for body, want := range map[string]canon.GVK{
-		sampleBody: service,
-		`{"kind":"Deployment","apiVersion":"apps/v1"}`: deployment,
-		`{}`: {},
-	} {
-		if got, err := canon.BodyGVK([]byte(body)); err != nil || got != want {
-			t.Errorf("kind of %.60s is %v, %v, want %v", body, got, err, want)
-		}
-	}
-	if _, err := canon.BodyGVK([]byte("{")); err == nil {
-		t.Error("an unfinished body has a kind")
-	}
-}
-
 func TestParseHash(t *testing.T) {
 	digits := strings.Repeat("0123456789abcdef", 4)
 	for text, want := range map[string]canon.Algorithm{

@@ -145,3 +145,48 @@ func TestTruncateNeverExceedsTheLimit(t *testing.T) {
 		}
 	})
 }
+
+func TestTruncateText(t *testing.T) {
+	for name, tc := range map[string]struct {
+		text  string
+		limit int
+		want  string
+	}{
+		"what fits":              {"abcd", 4, "abcd"},
+		"what does not":          {"abcde", 4, "a…"},
+		"not inside a character": {"é漢😀", 7, "é…"},
+		"an edge is kept":        {"é漢😀x", 8, "é漢…"},
+		"room for the end alone": {"abcd", 3, "…"},
+		"no room for the end":    {"abcd", 2, ""},
+		"no room at all":         {"x", 0, ""},
+		"a negative room":        {"x", -1, ""},
+		"nothing":                {"", 0, ""},
+	} {
+		t.Run(name, func(t *testing.T) {
+			if got := diff.TruncateText(tc.text, tc.limit); got != tc.want {
+				t.Errorf("result is %q, want %q", got, tc.want)
+			}
+		})
+	}
+}
+
+// The twin takes rune by rune for as long as there is room.
+func TestTruncateTextKeepsAsManyRunesAsFit(t *testing.T) {
+	rapid.Check(t, func(t *rapid.T) {
+		text, limit := rapid.String().Draw(t, "text"), rapid.IntRange(3, 60).Draw(t, "limit")
+		want := text
+		if len(text) > limit {
+			want = ""
+			for _, r := range text {
+				if len(want)+len(string(r))+len("…") > limit {
+					break
+				}
+				want += string(r)
+			}
+			want += "…"
+		}
+		if got := diff.TruncateText(text, limit); got != want {
+			t.Errorf("result is %q, want %q", got, want)
+		}
+	})
+}

@@ -43,10 +43,13 @@ func TestGolden(t *testing.T) {
 	}
 }
 
+// processes are all daemons of a cluster, in the order of their start.
+func processes(c Cluster) []Process { return slices.Concat(c.First(), c.Second()) }
+
 func describe(t *testing.T, c Cluster) []byte {
 	t.Helper()
 	var text bytes.Buffer
-	for _, process := range c.Processes() {
+	for _, process := range processes(c) {
 		fmt.Fprintf(&text, "# process %s, log %s, environment %v\n%s\n", process.Name, process.Log, process.Env, process.Path)
 		for _, argument := range process.Args {
 			fmt.Fprintf(&text, "  %s\n", argument)
@@ -121,7 +124,7 @@ func TestEveryFileThatIsReadIsWritten(t *testing.T) {
 		written[folder] = true
 	}
 	read := regexp.MustCompile(regexp.QuoteMeta(c.Root) + `[^\s"]*`)
-	for _, process := range c.Processes() {
+	for _, process := range processes(c) {
 		for _, path := range read.FindAllString(strings.Join(process.Args, "\n"), -1) {
 			if !written[path] {
 				t.Errorf("%s reads %s, which nobody writes", process.Name, path)
@@ -174,7 +177,7 @@ func TestClustersShareNothing(t *testing.T) {
 
 func TestNoNodeMeansNoNodeProcesses(t *testing.T) {
 	var names []string
-	for _, process := range sample(Options{}).Processes() {
+	for _, process := range processes(sample(Options{})) {
 		names = append(names, process.Name)
 	}
 	if diff := cmp.Diff([]string{Etcd, APIServer, ControllerManager}, names); diff != "" {

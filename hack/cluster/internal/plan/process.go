@@ -56,9 +56,6 @@ func (c Cluster) Second() []Process {
 	return second
 }
 
-// Processes lists all daemons of the cluster.
-func (c Cluster) Processes() []Process { return append(c.First(), c.Second()...) }
-
 func (c Cluster) process(name string, args []string) Process {
 	return Process{Name: name, Path: c.Program(name), Args: args, Log: c.Layout().Log(name), Env: []string{"PATH=" + c.SearchPath()}}
 }
