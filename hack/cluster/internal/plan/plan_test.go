@@ -208,7 +208,7 @@ func TestCheckName(t *testing.T) {
 
 func TestCheckRoot(t *testing.T) {
 	cases := map[string]struct{ root, want string }{
-		"a folder below a home is fine":         {"/root/.cache/plumbline/clusters/demo", ""},
+		"a folder below a home is fine":         {"/home/me/.cache/plumbline/clusters/demo", ""},
 		"a folder that looks covered is fine":   {"/runner/state/demo", ""},
 		"a folder below /run is covered":        {"/run/plumbline/demo", "inside /run"},
 		"a folder below /var/log is covered":    {"/var/log/demo", "inside /var/log"},
