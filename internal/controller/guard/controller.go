@@ -30,7 +30,7 @@ import (
 
 // askAgain is how soon a kind that the API server does not serve is looked for
 // again: a CustomResourceDefinition takes a few seconds to be served.
-const askAgain = 10 * time.Second
+const askAgain = 3 * time.Second
 
 // all is the one request: what is guarded is a question about all guards together.
 var all = reconcile.Request{NamespacedName: types.NamespacedName{Name: "all"}}

@@ -134,7 +134,9 @@ func TestAKindThatAppearsIsGuardedThen(t *testing.T) {
 		"metadata": map[string]any{"namespace": w.namespace, "name": "one"},
 		"spec":     map[string]any{"size": int64(1)},
 	}}
-	w.must(w.as(ci).Create(w.ctx(), widget))
+	// The API server itself answers "not found" for a moment after it has
+	// established a kind, and the assessor may be faster than that.
+	w.eventually("the API server takes a widget", func() error { return w.as(ci).Create(w.ctx(), widget) })
 	var b v1alpha1.Baseline
 	named := client.ObjectKey{Namespace: w.namespace, Name: "widgets.example.org.one"}
 	w.eventually("the widget has a baseline", func() error { return admin.Get(w.ctx(), named, &b) })

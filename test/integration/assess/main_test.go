@@ -33,7 +33,7 @@ const (
 	// assessorUser is the chart's service account of the assessor.
 	assessorUser = "system:serviceaccount:plumbline-system:plumbline-assessor"
 	// patience bounds every wait.
-	patience = time.Minute
+	patience = 20 * time.Second
 	// people is a group that may do anything a role can give.
 	people = "people"
 )

@@ -36,7 +36,7 @@ const (
 	// assessor is the user name of the assessor's service account.
 	assessor = "system:serviceaccount:plumbline-system:plumbline-assessor"
 	// patience bounds every wait: a new policy bites after about a second.
-	patience = time.Minute
+	patience = 30 * time.Second
 )
 
 // One API server serves all tests of the policies; objects have names of their own.
