@@ -13,13 +13,18 @@
 //   - ddem002 ("sha256:<hex>"), the published DD-EM-002 algorithm with its
 //     known defects, for comparison with systems that use it.
 //
-// Both are specified, for an implementation in any language, in
+// All are specified, for an implementation in any language, in
 // docs/reference/canonical-hash.md, with test vectors beside it.
+//
+// A workload can change without its object: [Document.Closure] digests the pod
+// template together with the ConfigMaps that [Document.ConfigMapReferences]
+// finds in it (closure.go, references.go). [Compare] says what three digests of
+// one object, before a change, after it and now, mean (standing.go).
 //
 // # Reading guide
 //
 // [Parse] turns bytes into a [Document]: one pass, flat arenas, no maps. The
-// parser (parse.go, scan.go) already decides what each list's order means
+// parser (parse.go, scan.go, container.go) already decides what each list's order means
 // (lists.go, from the generated table in zz_generated_listsemantics.go) and what
 // the server allocated (removal.go), so hashing is a walk in stored order
 // (encode.go). [Value] is a cursor over the tree for package diff and for

@@ -26,7 +26,7 @@ func duplicateKey(src []byte, start int) *SyntaxError {
 		seen[key] = struct{}{}
 		p.next() // the colon
 		p.pos++
-		if p.parseValue(0, nil) != nil {
+		if p.parseValue(memberName{}, 0, nil) != nil {
 			break
 		}
 		p.next() // the comma

@@ -97,10 +97,21 @@ func (d *Document) canonicalChild(n *node, i uint32) uint32 {
 	return d.order[n.order-1+i]
 }
 
-// member finds a child of a map by binary search; ok is false when there is
-// none.
+// fewMembers is up to how many members looking at each beats binary search:
+// most differ in length already.
+const fewMembers = 8
+
+// member finds a child of a map; ok is false when there is none.
 func (d *Document) member(n *node, key string) (index uint32, ok bool) {
 	lo, hi := n.first, n.first+n.count
+	if n.count <= fewMembers {
+		for ; lo < hi; lo++ {
+			if string(d.keyOf(&d.nodes[lo])) == key {
+				return lo, true
+			}
+		}
+		return 0, false
+	}
 	for lo < hi {
 		mid := (lo + hi) / 2
 		k := d.keyOf(&d.nodes[mid])

@@ -75,6 +75,23 @@ func digitsEnd(src []byte, i int) int {
 	return i
 }
 
+// plainInteger is the end of the number at i when it is what nearly all numbers
+// are, an integer of moderate size that is canonical as written; else 0.
+func plainInteger(src []byte, i int) int {
+	if src[i] == '-' {
+		i++
+	}
+	end := digitsEnd(src, i)
+	switch {
+	case end == i || end > i+plainDigits || src[i] == '0':
+		return 0
+	case end < len(src) && (src[end] == '.' || src[end] == 'e' || src[end] == 'E'):
+		return 0
+	default:
+		return end
+	}
+}
+
 // canonical tells whether the literal is canonical as written: the usual case,
 // a plain integer of moderate size.
 func (n *number) canonical() bool {

@@ -2,7 +2,10 @@
 
 package canon
 
-import "bytes"
+import (
+	"bytes"
+	"slices"
+)
 
 // parser turns bytes into a Document in one pass. Children are collected on
 // Document.stack and move to the arena, side by side, when their container
@@ -15,7 +18,9 @@ type parser struct {
 	// impure counts what makes source bytes differ from canonical ones. A
 	// container during which it did not grow is canonical as written.
 	impure int
-	values int
+	// removals counts what the removal table took out.
+	removals int
+	values   int
 }
 
 // Parse reads one JSON object of at most [MaxBodyBytes]. The gvk chooses the
@@ -43,7 +48,7 @@ func (p *parser) parseDocument() error {
 		return p.fail(p.pos, ReasonNotObject)
 	}
 	d := p.doc
-	if err := p.parseMap(kindTypes[d.gvk], removalTrees[d.gvk], true); err != nil {
+	if err := p.parseMap(memberName{}, kindTypes[d.gvk], removalTrees[d.gvk], true); err != nil {
 		return err
 	}
 	p.skipSpace()
@@ -92,66 +97,86 @@ func (p *parser) next() byte {
 	return p.src[p.pos]
 }
 
-// parseValue pushes the value at the next position on the stack.
-func (p *parser) parseValue(typ typeID, tree *removalTree) error {
+// parseValue pushes the value at the next position on the stack, under the key
+// k when it is a map's member.
+func (p *parser) parseValue(k memberName, typ typeID, tree *removalTree) error {
 	c := p.next()
-	if err := p.admit(); err != nil {
-		return err
+	if p.values++; p.values > MaxValues {
+		return p.fail(p.pos, ReasonTooManyValues)
 	}
-	switch {
-	case c == '"':
-		return p.parseString()
-	case c == '{':
-		return p.parseMap(typ, tree, false)
-	case c == '[':
-		return p.parseList(typ, tree)
-	case c == '-' || c >= '0' && c <= '9':
-		return p.parseNumber()
-	case c == 't':
-		return p.parseLiteral("true", Bool)
-	case c == 'f':
-		return p.parseLiteral("false", Bool)
-	case c == 'n':
-		return p.parseLiteral("null", Null)
+	switch c {
+	case '"':
+		return p.parseString(k)
+	case '{':
+		return p.parseMap(k, typ, tree, false)
+	case '[':
+		return p.parseList(k, typ, tree)
+	case '-', '0', '1', '2', '3', '4', '5', '6', '7', '8', '9':
+		return p.parseNumber(k)
+	case 't':
+		return p.parseLiteral(k, "true", Bool)
+	case 'f':
+		return p.parseLiteral(k, "false", Bool)
+	case 'n':
+		return p.parseLiteral(k, "null", Null)
 	default:
 		return p.unexpected(p.pos)
 	}
 }
 
-func (p *parser) push(n node) { p.doc.stack = append(p.doc.stack, n) }
-
-// admit counts one more value; it is called with p.pos at its first byte.
-func (p *parser) admit() error {
-	if p.values++; p.values > MaxValues {
-		return p.fail(p.pos, ReasonTooManyValues)
-	}
-	return nil
+// memberName is the key of a value that is a map's member; zero for others.
+type memberName struct {
+	start, end uint32
+	flags      flags // keyDecoded, keyEscapes
 }
 
-func (p *parser) parseString() error {
+// push puts a value on the stack. It writes field by field, which the slot's
+// last user makes needful: a literal would be built elsewhere and copied in
+// wider pieces than it was written in, for which the processor has to wait.
+func (p *parser) push(k memberName, kind Kind, start, end uint32, f flags) *node {
+	d := p.doc
+	at := len(d.stack)
+	if at == cap(d.stack) {
+		d.stack = slices.Grow(d.stack, 1)
+	}
+	d.stack = d.stack[:at+1]
+	n := &d.stack[at]
+	n.keyStart, n.keyEnd = k.start, k.end
+	n.start, n.end = start, end
+	n.first, n.count, n.order = 0, 0, 0
+	n.list, n.kind, n.mode, n.flags = 0, kind, Atomic, k.flags|f
+	return n
+}
+
+func (p *parser) parseString(k memberName) error {
 	s, err := p.scanString()
 	if err != nil {
 		return err
 	}
-	n := node{kind: String, start: s.start, end: s.end}
+	var f flags
 	if s.decoded {
-		n.flags |= textDecoded
+		f = textDecoded
+		if s.escapes {
+			f |= textEscapes
+		}
 	}
-	if s.escapes {
-		n.flags |= textEscapes
-	}
-	p.push(n)
+	p.push(k, String, s.start, s.end, f)
 	return nil
 }
 
-func (p *parser) parseNumber() error {
+func (p *parser) parseNumber(k memberName) error {
 	start := p.pos
+	if end := plainInteger(p.src, start); end > 0 {
+		p.push(k, Number, uint32(start), uint32(end), 0)
+		p.pos = end
+		return nil
+	}
 	num, err := p.scanNumber()
 	if err != nil {
 		return err
 	}
 	if num.canonical() {
-		p.push(node{kind: Number, start: uint32(start), end: uint32(p.pos)})
+		p.push(k, Number, uint32(start), uint32(p.pos), 0)
 		return nil
 	}
 	p.impure++
@@ -161,46 +186,57 @@ func (p *parser) parseNumber() error {
 	if d.text, ok = num.appendCanonical(d.text); !ok {
 		return p.fail(start, ReasonNumberRange)
 	}
-	p.push(node{kind: Number, start: uint32(mark), end: uint32(len(d.text)), flags: textDecoded})
+	p.push(k, Number, uint32(mark), uint32(len(d.text)), textDecoded)
 	return nil
 }
 
-func (p *parser) parseLiteral(word string, kind Kind) error {
+func (p *parser) parseLiteral(k memberName, word string, kind Kind) error {
 	for i := range len(word) {
 		if p.pos+i == len(p.src) || p.src[p.pos+i] != word[i] {
 			return p.unexpected(p.pos + i)
 		}
 	}
-	p.push(node{kind: kind, start: uint32(p.pos), end: uint32(p.pos + len(word))})
+	p.push(k, kind, uint32(p.pos), uint32(p.pos+len(word)), 0)
 	p.pos += len(word)
 	return nil
 }
 
-func (p *parser) enter() error {
+// opened is where a container began, and how things stood then.
+type opened struct {
+	start, base      int // its bracket in the source; its children on the stack
+	impure, removals int
+	text             int // length of Document.text
+}
+
+func (p *parser) open(o *opened) error {
 	if p.depth++; p.depth > MaxDepth {
 		return p.fail(p.pos, ReasonTooDeep)
 	}
+	o.start, o.base = p.pos, len(p.doc.stack)
+	o.impure, o.removals, o.text = p.impure, p.removals, len(p.doc.text)
 	p.pos++
 	return nil
 }
 
-func (p *parser) parseMap(typ typeID, tree *removalTree, top bool) error {
-	start, impure, base := p.pos, p.impure, len(p.doc.stack)
-	if err := p.enter(); err != nil {
+func (p *parser) parseMap(k memberName, typ typeID, tree *removalTree, top bool) error {
+	var o opened
+	if err := p.open(&o); err != nil {
 		return err
 	}
 	sorted := true
+	var before uint64 // prefix of the key before
 	for c := p.next(); c != '}'; {
 		if c != '"' {
 			return p.unexpected(p.pos)
 		}
-		key, err := p.parseMember(typ, tree, top)
+		prefix, err := p.parseMember(typ, tree, top)
 		if err != nil {
 			return err
 		}
-		if n := len(p.doc.stack); sorted && n > base+1 {
-			sorted = bytes.Compare(p.doc.keyOf(&p.doc.stack[n-2]), key) < 0
+		if sorted && prefix <= before {
+			sorted = p.lastTwoSorted(o.base, prefix == before)
 		}
+		before = prefix
 		if c = p.next(); c == ',' {
 			p.pos++
 			if c = p.next(); c == '}' {
@@ -210,59 +246,74 @@ func (p *parser) parseMap(typ typeID, tree *removalTree, top bool) error {
 			return p.unexpected(p.pos)
 		}
 	}
-	p.pos++
-	p.depth--
-	n := p.closeContainer(Map, base, top)
-	if !sorted {
-		p.impure++
-		if !p.doc.sortMembers(&n) {
-			return duplicateKey(p.src, start)
-		}
+	if !p.closeMap(k, &o, sorted, top) {
+		return duplicateKey(p.src, o.start)
 	}
-	p.finish(&n, start, impure)
-	p.push(n)
 	return nil
 }
 
-// parseMember pushes one value, with its key.
-func (p *parser) parseMember(typ typeID, tree *removalTree, top bool) (key []byte, err error) {
+// lastTwoSorted tells whether the last member on the stack comes after the one
+// before it, if there is one; alike says that their prefixes decide nothing.
+func (p *parser) lastTwoSorted(base int, alike bool) bool {
+	stack := p.doc.stack
+	if len(stack) == base+1 {
+		return true
+	}
+	return alike && bytes.Compare(p.doc.keyOf(&stack[len(stack)-2]), p.doc.keyOf(&stack[len(stack)-1])) < 0
+}
+
+// parseMember pushes one value under its key, and gives the key's prefix.
+func (p *parser) parseMember(typ typeID, tree *removalTree, top bool) (prefix uint64, err error) {
 	d := p.doc
 	s, err := p.scanString()
 	if err != nil {
-		return nil, err
+		return 0, err
 	}
-	key = p.src[s.start:s.end:s.end]
+	k := memberName{start: s.start, end: s.end}
+	text := p.src
 	if s.decoded {
-		key = d.text[s.start:s.end:s.end]
+		k.flags, text = keyDecoded, d.text
+		if s.escapes {
+			k.flags |= keyEscapes
+		}
 	}
+	key := text[s.start:s.end:s.end]
+	prefix = keyPrefixIn(text, s.start, s.end)
 	if p.next() != ':' {
-		return nil, p.unexpected(p.pos)
+		return 0, p.unexpected(p.pos)
 	}
 	p.pos++
-	step := tree.find(key)
-	if err := p.parseValue(memberType(typ, key), step.below()); err != nil {
-		return nil, err
+	var step *removalStep
+	if tree != nil { // nearly everywhere there is none
+		step = tree.find(key)
+	}
+	if typ != 0 {
+		typ = memberType(typ, key)
+	}
+	if err := p.parseValue(k, typ, step.below()); err != nil {
+		return 0, err
 	}
 	n := &d.stack[len(d.stack)-1]
-	n.keyStart, n.keyEnd = s.start, s.end
-	if s.decoded {
-		n.flags |= keyDecoded
+	if top || step != nil || n.kind == Null {
+		p.ignore(n, key, step, top)
 	}
-	if s.escapes {
-		n.flags |= keyEscapes
-	}
+	return prefix, nil
+}
+
+// ignore marks a member that has no part in the hash.
+func (p *parser) ignore(n *node, key []byte, step *removalStep, top bool) {
 	switch {
 	case top && isUncovered(key):
 		n.flags |= uncovered
 	case n.kind == Null:
 		n.flags |= absentNull
-	case step.takes(d, n):
+	case step.takes(p.doc, n):
 		n.flags |= removed
+		p.removals++
 	}
 	if n.flags&ignored != 0 {
 		p.impure++
 	}
-	return key, nil
 }
 
 func isUncovered(key []byte) bool {
@@ -274,15 +325,15 @@ func isUncovered(key []byte) bool {
 	}
 }
 
-func (p *parser) parseList(typ typeID, tree *removalTree) error {
-	start, impure, base := p.pos, p.impure, len(p.doc.stack)
-	if err := p.enter(); err != nil {
+func (p *parser) parseList(k memberName, typ typeID, tree *removalTree) error {
+	var o opened
+	if err := p.open(&o); err != nil {
 		return err
 	}
-	step := tree.find([]byte("*"))
+	below := tree.find([]byte("*")).below()
 	element := schemaTypes[typ].element
 	for c := p.next(); c != ']'; {
-		if err := p.parseValue(element, step.below()); err != nil {
+		if err := p.parseValue(memberName{}, element, below); err != nil {
 			return err
 		}
 		if c = p.next(); c == ',' {
@@ -294,40 +345,6 @@ func (p *parser) parseList(typ typeID, tree *removalTree) error {
 			return p.unexpected(p.pos)
 		}
 	}
-	p.pos++
-	p.depth--
-	n := p.closeContainer(List, base, false)
-	p.orderList(&n, typ)
-	p.finish(&n, start, impure)
-	p.push(n)
+	p.closeList(k, &o, typ)
 	return nil
-}
-
-// closeContainer moves the children above base to the arena. A container that
-// the removal table emptied is removed itself.
-func (p *parser) closeContainer(kind Kind, base int, top bool) node {
-	d := p.doc
-	n := node{kind: kind, first: uint32(len(d.nodes)), count: uint32(len(d.stack) - base)}
-	var union flags
-	remaining := 0
-	for i := base; i < len(d.stack); i++ {
-		union |= d.stack[i].flags
-		if d.stack[i].flags&ignored == 0 {
-			remaining++
-		}
-	}
-	if union&removed != 0 && remaining == 0 && !top {
-		n.flags |= removed
-		p.impure++
-	}
-	d.nodes = append(d.nodes, d.stack[base:]...)
-	d.stack = d.stack[:base]
-	return n
-}
-
-func (p *parser) finish(n *node, start, impure int) {
-	n.start, n.end = uint32(start), uint32(p.pos)
-	if p.impure == impure {
-		n.flags |= verbatim
-	}
 }

@@ -16,25 +16,33 @@ const (
 	highBits  = 0x80 * byteLanes
 )
 
-// plainEnd is the index of the first byte at or after i that is not a plain
-// one: a quote, a backslash, a control character, or not ASCII. Eight bytes at
-// a time: each term has the high bit set in the lanes that match; a borrow can
-// set false ones, but only above the first true one, and only the first counts.
-func plainEnd(src []byte, i int) int {
-	for i+8 <= len(src) {
-		w := binary.LittleEndian.Uint64(src[i:])
-		quote, backslash := w^('"'*byteLanes), w^('\\'*byteLanes)
-		special := (quote-byteLanes)&^quote | (backslash-byteLanes)&^backslash | (w-0x20*byteLanes)&^w | w
-		if special &= highBits; special != 0 {
-			return i + bits.TrailingZeros64(special)/8
-		}
-		i += 8
-	}
-	for i < len(src) && src[i] >= 0x20 && src[i] < utf8.RuneSelf && src[i] != '"' && src[i] != '\\' {
-		i++
-	}
-	return i
+// specialBytes sets the high bit in the lanes of a word whose byte is a quote, a
+// backslash, a control character, or not ASCII. The first term finds the quote
+// with the control characters, since x^2 exchanges 0x22 and 0x20, and all bytes
+// above 0xa3; the second the backslash, and all bytes from 0x80 on but 0xdc,
+// which the first has. False ones come only by a borrow, above the first true
+// one, so only the first counts.
+func specialBytes(w uint64) uint64 {
+	return (((w ^ 2*byteLanes) - 0x21*byteLanes) | ((w ^ '\\'*byteLanes) - byteLanes)) & highBits
 }
+
+// plainEnd is the index of the first byte at or after i that is not a plain
+// one: a quote, a backslash, a control character, or not ASCII.
+func plainEnd(src []byte, i int) int {
+	rest := src[i:]
+	for len(rest) >= 8 {
+		if special := specialBytes(binary.LittleEndian.Uint64(rest)); special != 0 {
+			return len(src) - len(rest) + bits.TrailingZeros64(special)/8
+		}
+		rest = rest[8:]
+	}
+	for len(rest) > 0 && isPlain(rest[0]) {
+		rest = rest[1:]
+	}
+	return len(src) - len(rest)
+}
+
+func isPlain(c byte) bool { return c >= 0x20 && c < utf8.RuneSelf && c != '"' && c != '\\' }
 
 // scanned is a string: its decoded bytes, in the source or in Document.text.
 type scanned struct {
@@ -73,37 +81,58 @@ func (p *parser) scanString() (scanned, error) {
 // Document.text.
 func (p *parser) scanEscaped(start, i int) (scanned, error) {
 	p.impure++ // the source is not canonical, or at least not known to be
-	d := p.doc
-	out := scanned{start: uint32(len(d.text)), decoded: true}
-	d.text = append(d.text, p.src[start:i]...)
+	src, text := p.src, p.doc.text
+	out := scanned{start: uint32(len(text)), decoded: true}
+	text = append(text, src[start:i]...)
 	for {
-		if i == len(p.src) {
+		text, i = appendPlain(text, src, i)
+		if i == len(src) {
 			return scanned{}, p.fail(i, ReasonUnexpectedEnd)
 		}
-		switch c := p.src[i]; {
+		switch c := src[i]; {
 		case c == '"':
+			p.doc.text = text
 			p.pos = i + 1
-			out.end = uint32(len(d.text))
+			out.end = uint32(len(text))
 			return out, nil
 		case c == '\\':
-			r, next, reason := unescape(p.src, i)
+			r, next, reason := unescape(src, i)
 			if reason != "" {
 				return scanned{}, p.fail(next, reason)
 			}
 			out.escapes = out.escapes || r < 0x20 || r == '"' || r == '\\'
-			d.text = utf8.AppendRune(d.text, r)
+			text = utf8.AppendRune(text, r)
 			i = next
 		case c < 0x20:
 			return scanned{}, p.fail(i, ReasonControlCharacter)
 		default:
-			r, size := utf8.DecodeRune(p.src[i:])
+			r, size := utf8.DecodeRune(src[i:])
 			if r == utf8.RuneError && size <= 1 {
 				return scanned{}, p.fail(i, ReasonInvalidUTF8)
 			}
-			d.text = append(d.text, p.src[i:i+size]...)
+			text = append(text, src[i:i+size]...)
 			i += size
 		}
 	}
+}
+
+// appendPlain appends the plain bytes from i on, and gives where they end. Runs
+// between escapes are short: words are copied whole, and what was too much of
+// the last one is overwritten by what comes next.
+func appendPlain(text, src []byte, i int) ([]byte, int) {
+	for len(src)-i >= 8 {
+		w := binary.LittleEndian.Uint64(src[i:])
+		special := specialBytes(w)
+		run := bits.TrailingZeros64(special) / 8 // 8 for none
+		text = binary.LittleEndian.AppendUint64(text, w)
+		text = text[:len(text)-8+run]
+		i += run
+		if special != 0 {
+			return text, i
+		}
+	}
+	end := plainEnd(src, i)
+	return append(text, src[i:end]...), end
 }
 
 // unescape decodes the escape that begins with the backslash at i. Next is the

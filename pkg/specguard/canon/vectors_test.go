@@ -21,9 +21,10 @@ import (
 const vectorsFile = "../../../docs/reference/canonical-hash-vectors.json"
 
 type vectors struct {
-	PL1     []pl1Vector     `json:"pl1"`
-	DDEM002 []ddem002Vector `json:"ddem002"`
-	Errors  []errorVector   `json:"errors"`
+	PL1      []pl1Vector     `json:"pl1"`
+	DDEM002  []ddem002Vector `json:"ddem002"`
+	Errors   []errorVector   `json:"errors"`
+	Closures []closureVector `json:"closures"`
 }
 
 type pl1Vector struct {
@@ -123,6 +124,7 @@ func currentVectors(t *testing.T) vectors {
 		vector.Body, vector.BodyBase64 = textOrBase64(in.body)
 		v.Errors = append(v.Errors, vector)
 	}
+	v.Closures = currentClosures(t)
 	return v
 }
 
