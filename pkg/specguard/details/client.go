@@ -3,6 +3,7 @@
 package details
 
 import (
+	"cmp"
 	"context"
 	"fmt"
 	"log/slog"
@@ -25,22 +26,25 @@ type Config struct {
 	// PasswordFile is read at every connect, so that a rotated password needs
 	// no restart; empty means no password.
 	PasswordFile string
+	// CallBudget bounds every call; zero means the constant of that name.
+	CallBudget time.Duration
 }
 
-// NewClient returns a client whose calls keep CallBudget and are never repeated
+// NewClient returns a client whose calls keep the budget and are never repeated
 // blindly: a retry after a time-out could write twice. It does not connect yet.
 func NewClient(cfg Config) *redis.Client {
 	network := "tcp"
 	if strings.HasPrefix(cfg.Address, "/") {
 		network = "unix"
 	}
+	budget := cmp.Or(cfg.CallBudget, CallBudget)
 	return redis.NewClient(&redis.Options{
 		Network:               network,
 		Addr:                  cfg.Address,
-		DialTimeout:           CallBudget,
-		ReadTimeout:           CallBudget,
-		WriteTimeout:          CallBudget,
-		PoolTimeout:           CallBudget,
+		DialTimeout:           budget,
+		ReadTimeout:           budget,
+		WriteTimeout:          budget,
+		PoolTimeout:           budget,
 		MaxRetries:            -1,
 		DialerRetries:         1,
 		PoolSize:              4,
@@ -51,6 +55,14 @@ func NewClient(cfg Config) *redis.Client {
 			return credentials(cfg)
 		},
 	})
+}
+
+// budgetOf is what a client's calls may take.
+func budgetOf(client redis.UniversalClient) time.Duration {
+	if c, ok := client.(*redis.Client); ok {
+		return c.Options().ReadTimeout
+	}
+	return CallBudget
 }
 
 func credentials(cfg Config) (username, password string, err error) {

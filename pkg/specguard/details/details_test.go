@@ -175,8 +175,10 @@ func TestAServerThatStopsAnsweringIsUnknown(t *testing.T) {
 	s := startServer(t)
 	client := s.newClient(t)
 	write(t, client, record(1))
-	r := NewReader(client, "t")
-	at := mustNext(t, r, "").Next
+	at := mustNext(t, NewReader(client, "t"), "").Next
+	hasty := NewClient(Config{Address: s.socket})
+	t.Cleanup(func() { _ = hasty.Close() })
+	r := NewReader(hasty, "t")
 	const block = time.Second
 	failed := make(chan error, 1)
 	start := time.Now()
@@ -383,6 +385,38 @@ func TestWithoutRedisEveryRecordIsDroppedAndCounted(t *testing.T) {
 	if err != nil || len(problems) > 0 {
 		t.Errorf("metrics: %v %v", err, problems)
 	}
+}
+
+func TestAWriterWithoutALogSurvivesADeadServer(t *testing.T) {
+	s := startServer(t)
+	w := NewWriter(s.newClient(t), "t", 16, nil)
+	run(t, w)
+	w.Enqueue(record(1))
+	eventually(t, "the first record is written", func() bool { return testutil.ToFloat64(w.metrics.written) == 1 })
+	s.kill()
+	w.Enqueue(record(2))
+	eventually(t, "the failure shows", func() bool { return testutil.ToFloat64(w.metrics.up) == 0 })
+}
+
+// slow is a server that answers a ping in time and a pipeline too late.
+type slow struct{ redis.UniversalClient }
+
+func (s slow) Pipeline() redis.Pipeliner { return late{s.UniversalClient.Pipeline()} }
+
+// late is a pipeline whose answers come too late: what it carried was lost.
+type late struct{ redis.Pipeliner }
+
+func (late) Exec(context.Context) ([]redis.Cmder, error) { return nil, context.DeadlineExceeded }
+
+func TestAnIdleWriterShowsARecoveryWithoutAnotherRecord(t *testing.T) {
+	s := startServer(t)
+	w := NewWriter(slow{s.newClient(t)}, "t", 16, discard())
+	run(t, w)
+	w.Enqueue(record(1))
+	eventually(t, "the record is lost", func() bool {
+		return testutil.ToFloat64(w.metrics.dropped.WithLabelValues(dropRedis)) == 1
+	})
+	eventually(t, "recovery shows", func() bool { return testutil.ToFloat64(w.metrics.up) == 1 })
 }
 
 func TestTheACLUserOfTheChartSuffices(t *testing.T) {

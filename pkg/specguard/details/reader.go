@@ -66,6 +66,7 @@ const (
 type Reader struct {
 	client  redis.UniversalClient
 	key     string
+	budget  time.Duration // of one call
 	healthy atomic.Bool
 	// at and count say how many entries the stream had taken up to position at;
 	// count is -1 when that is not known.
@@ -75,7 +76,7 @@ type Reader struct {
 
 // NewReader returns a reader of "<prefix>:details".
 func NewReader(client redis.UniversalClient, prefix string) *Reader {
-	return &Reader{client: client, key: streamKey(prefix), count: -1}
+	return &Reader{client: client, key: streamKey(prefix), budget: budgetOf(client), count: -1}
 }
 
 // Healthy says that the last read reached Redis. While it is false, a record
@@ -86,7 +87,7 @@ func (r *Reader) Healthy() bool { return r.healthy.Load() }
 // to block (0 to MaxBlock) for the first one. An error means unknown: nothing
 // may be concluded, and the position stays valid. The end of ctx is noticed when
 // the server answers, which is a second after block at the latest; a server that
-// answers later than that by more than CallBudget is an error.
+// answers later than that by more than the client's budget is an error.
 func (r *Reader) Next(ctx context.Context, after Position, limit int, block time.Duration) (Batch, error) {
 	batch, err := r.next(ctx, after, min(max(limit, 1), MaxRead), min(block, MaxBlock))
 	r.healthy.Store(err == nil)
@@ -137,7 +138,7 @@ type streamState struct {
 }
 
 func (r *Reader) inspect(ctx context.Context) (streamState, error) {
-	ctx, cancel := context.WithTimeout(ctx, CallBudget)
+	ctx, cancel := context.WithTimeout(ctx, r.budget)
 	defer cancel()
 	info, err := r.client.XInfoStream(ctx, r.key).Result()
 	if err != nil {
@@ -194,7 +195,7 @@ func (r *Reader) resume(after Position, s streamState) (gap bool, from Position,
 
 func (r *Reader) read(ctx context.Context, from Position, limit int, block time.Duration) ([]redis.XMessage, error) {
 	args := &redis.XReadArgs{Streams: []string{r.key, string(from)}, Count: int64(limit), Block: -1}
-	budget := CallBudget
+	budget := r.budget
 	if block >= time.Millisecond {
 		args.Block = block
 		budget += block + timerRound

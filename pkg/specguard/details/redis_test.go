@@ -63,7 +63,11 @@ func (s *server) kill() {
 	s.cmd = nil
 }
 
-func (s *server) client() *redis.Client { return NewClient(Config{Address: s.socket}) }
+// client is patient: a busy machine must not lose the records of a test about
+// something else.
+func (s *server) client() *redis.Client {
+	return NewClient(Config{Address: s.socket, CallBudget: 5 * time.Second})
+}
 
 // newClient returns a client that the test closes.
 func (s *server) newClient(t *testing.T) *redis.Client {

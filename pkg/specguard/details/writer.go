@@ -40,14 +40,18 @@ type Writer struct {
 	metrics *writerMetrics
 	log     *slog.Logger
 	now     func() time.Time
+	budget  time.Duration // of one call
 }
 
 // NewWriter returns a writer of "<prefix>:details" with room for depth records
 // (DefaultDepth when depth is not positive). A nil client drops every record:
-// that is what an installation without Redis does.
+// that is what an installation without Redis does. A nil log is a silent one.
 func NewWriter(client redis.UniversalClient, prefix string, depth int, log *slog.Logger) *Writer {
 	if depth <= 0 {
 		depth = DefaultDepth
+	}
+	if log == nil {
+		log = slog.New(slog.DiscardHandler)
 	}
 	w := &Writer{
 		client: client,
@@ -55,6 +59,7 @@ func NewWriter(client redis.UniversalClient, prefix string, depth int, log *slog
 		queue:  make(chan specguard.WriteRecord, depth),
 		log:    log,
 		now:    time.Now,
+		budget: budgetOf(client),
 	}
 	w.metrics = newWriterMetrics(func() float64 { return float64(len(w.queue)) })
 	return w
@@ -92,6 +97,9 @@ func (w *Writer) Run(ctx context.Context) error {
 			return nil
 		case rec := <-w.queue:
 			pump.batch = append(pump.batch[:0], rec)
+		case <-pump.retest():
+			pump.note(pump.ping(ctx))
+			continue
 		}
 		w.fill(pump)
 		pump.deliver(ctx)
@@ -165,9 +173,28 @@ func (p *pump) deliver(ctx context.Context) {
 	}
 }
 
-// send writes the batch as one pipeline within CallBudget.
+// retest says when a failing server is asked again although nothing waits for
+// it: without that an idle writer would show a failure that is long over.
+func (p *pump) retest() <-chan time.Time {
+	if !p.failing {
+		return nil
+	}
+	return time.After(p.pause)
+}
+
+// ping asks whether the server answers.
+func (p *pump) ping(ctx context.Context) error {
+	ctx, cancel := context.WithTimeout(ctx, p.budget)
+	defer cancel()
+	if err := p.client.Ping(ctx).Err(); err != nil {
+		return fmt.Errorf("asking the details stream's server: %w", err)
+	}
+	return nil
+}
+
+// send writes the batch as one pipeline within the budget.
 func (p *pump) send(ctx context.Context) error {
-	ctx, cancel := context.WithTimeout(context.WithoutCancel(ctx), CallBudget)
+	ctx, cancel := context.WithTimeout(context.WithoutCancel(ctx), p.budget)
 	defer cancel()
 	now := p.now()
 	pipe := p.client.Pipeline()
