@@ -24,7 +24,7 @@ help: ## Show this list.
 
 ##@ The two commands
 .PHONY: demo
-demo: preflight ## Bring up a cluster, install Plumbline, and show what it catches.
+demo: preflight ## Bring up a cluster, install Plumbline, and show what it catches; CLUSTER=current uses yours.
 	@go run ./hack/demo --cluster=$(CLUSTER) --registry=$(REGISTRY)
 
 .PHONY: test
@@ -34,7 +34,7 @@ test: preflight ## Everything CI checks: verify, lint, unit, integration, chart,
 ##@ Parts of the test
 .PHONY: test-unit
 test-unit: ## Unit, property and scenario tests with the race detector.
-	CGO_ENABLED=1 go test -race $(GO_TEST_FLAGS) ./cmd/... ./internal/... ./pkg/... ./test/arch/... ./hack/...
+	CGO_ENABLED=1 go test -race $(GO_TEST_FLAGS) ./cmd/... ./internal/... ./pkg/... ./test/arch/... ./test/hack/... ./hack/...
 	cd hack/cluster && CGO_ENABLED=1 go test -race $(GO_TEST_FLAGS) ./...
 	cd hack/tools/kal && go test $(GO_TEST_FLAGS) ./...
 
@@ -47,9 +47,22 @@ chart: $(CLUSTER_TOOL) ## Render, lint and test the chart with Helm 4.
 	HELM="$$($(CLUSTER_TOOL) which helm)" CGO_ENABLED=1 go test -count=1 -race $(GO_TEST_FLAGS) ./test/chart/...
 
 .PHONY: e2e
-e2e: $(CLUSTER_TOOL) binaries ## Tests on a whole cluster with pods.
+e2e: $(CLUSTER_TOOL) binaries ## Tests on a whole cluster with pods: the three below.
+	@$(MAKE) --no-print-directory e2e-plumbline
+# These two mostly wait, and share neither a cluster nor a file.
+	@$(MAKE) --no-print-directory -j2 --output-sync=target e2e-cluster e2e-demo
+
+.PHONY: e2e-plumbline
+e2e-plumbline: $(CLUSTER_TOOL) ## Plumbline on a whole cluster.
 	go test -count=1 -tags e2e -timeout 40m -v $(GO_TEST_FLAGS) ./test/e2e/...
+
+.PHONY: e2e-cluster
+e2e-cluster: ## The clusters themselves: life, repair, end.
 	cd hack/cluster && go test -count=1 -tags cluster -timeout 15m $(GO_TEST_FLAGS) .
+
+.PHONY: e2e-demo
+e2e-demo: $(CLUSTER_TOOL) ## The demo on somebody else's cluster, with a registry.
+	go test -count=1 -tags e2e -timeout 15m -v $(GO_TEST_FLAGS) ./test/hack/demo
 
 .PHONY: bench
 bench: $(CLUSTER_TOOL) ## Benchmarks, each beside its reference.
@@ -94,7 +107,7 @@ images: $(CLUSTER_TOOL) binaries ## Image archives into bin/images, without Dock
 
 ##@ Cluster
 .PHONY: preflight
-preflight: $(CLUSTER_TOOL)
+preflight: $(CLUSTER_TOOL) ## Say what this machine lacks for a cluster, before anything is built.
 	@if [ "$(CLUSTER)" = local ]; then $(CLUSTER_TOOL) preflight; fi
 
 .PHONY: cluster-up

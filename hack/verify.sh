@@ -1,8 +1,11 @@
 #!/usr/bin/env bash
 # Fails when a generated file or a module file is stale. Works on a copy, so that
-# the tree is never touched.
+# the tree is never touched. Arguments choose what is looked at: modules, generated;
+# both when there is none.
 set -euo pipefail
 cd "$(dirname "$0")/.."
+parts=("$@")
+if [ $# = 0 ]; then parts=(modules generated); fi
 copy=$(mktemp -d)
 trap 'rm -rf "$copy"' EXIT
 git ls-files -z --cached --others --exclude-standard |
@@ -12,11 +15,22 @@ cd "$copy"
 git init -q
 git add -A
 git -c user.name=verify -c user.email=verify@localhost commit -qm before
-for module in . hack/cluster; do (cd "$module" && go mod tidy); done
-hack/generate.sh
+for part in "${parts[@]}"; do
+  case $part in
+  modules) for module in . hack/cluster; do (cd "$module" && go mod tidy); done ;;
+  generated) hack/generate.sh ;;
+  *)
+    echo "verify: nothing is named $part; want modules or generated" >&2
+    exit 2
+    ;;
+  esac
+done
 git add -A
-if ! git diff --cached --exit-code --stat; then
-  echo "verify: the files above are stale; run 'make generate' and 'go mod tidy' and commit the result" >&2
+if ! git diff --cached --quiet; then
+  # Not head, which would end git with a signal and this script with it.
+  git --no-pager diff --cached --no-color | sed -n 1,60p >&2
+  echo "verify: stale: $(git diff --cached --name-only | paste -sd ' ')" >&2
+  echo "verify: run 'make generate' for generated files, 'go mod tidy' for module files, and commit the result" >&2
   exit 1
 fi
-echo "verify: generated files and module files are up to date"
+echo "verify: up to date: ${parts[*]}"

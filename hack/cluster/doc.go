@@ -17,7 +17,9 @@
 //	cluster kubeconfig [--name demo]      print the path of the administrator's kubeconfig
 //	cluster exec [--name demo] -- CMD     run a command inside a cluster's namespaces
 //	cluster load [--name demo] X.tar ...  load image archives into the node
-//	cluster image build|redis|push        make images, push them to a registry
+//	cluster registry [--name demo]        serve a registry to a cluster that has --host-registry
+//	cluster image build|redis|push|check-push
+//	                                      make images, push them to a registry
 //
 // It is run from within the repository, which holds the modules that it compiles:
 //
@@ -25,7 +27,8 @@
 //
 // "up" prints an export line for KUBECONFIG on standard output. Useful flags are
 // --nodes 0 for a control plane only, --audit and --audit-policy for an audit log
-// (log/audit.jsonl in the state folder), and --apiserver-arg.
+// (log/audit.jsonl in the state folder), --apiserver-arg, and --host-registry for
+// a node that pulls images from a registry of this machine.
 //
 // # How it works
 //
@@ -51,7 +54,7 @@
 //   - internal/lifecycle brings up, checks and takes down
 //   - internal/sandbox has the namespaces, the first process and the cgroups
 //   - internal/component and internal/builder compile and cache
-//   - internal/image builds and pushes images
+//   - internal/image builds and pushes images; internal/registry takes them, in memory
 //   - internal/preflight looks at the machine
 //   - internal/address divides the address space; internal/pki makes certificates;
 //     internal/kubeapi asks the API server; internal/cli parses flags

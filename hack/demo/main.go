@@ -48,13 +48,30 @@ func run(ctx context.Context, args []string, out io.Writer) error {
 	}
 	n := newNarrator(out)
 	if only == "images" {
-		return buildImages(ctx, n, o)
+		return justImages(ctx, n, o)
 	}
-	admin, err := prepare(ctx, n, o)
-	if err != nil || only == "install" {
+	admin, images, err := prepare(ctx, n, o)
+	if err != nil {
 		return err
 	}
-	return tell(ctx, n, admin, o)
+	err = install(ctx, n, admin, images)
+	if err == nil && only == "" {
+		err = tell(ctx, n, admin, images, o)
+	}
+	if err != nil && o.cluster == "current" {
+		n.brokenOff()
+	}
+	return err
+}
+
+// justImages serves `make images`: plain tags, for a chart that names them.
+func justImages(ctx context.Context, n *narrator, o options) error {
+	archives, err := buildImages(ctx, n)
+	if err != nil || o.registry == "" {
+		return err
+	}
+	_, err = pushImages(ctx, n, o.registry, "", archives)
+	return err
 }
 
 func (o options) validate() error {
@@ -63,17 +80,17 @@ func (o options) validate() error {
 		return nil
 	case "current":
 		if o.registry == "" {
-			return errors.New("--cluster=current needs --registry: a registry that the cluster can pull from (make demo CLUSTER=current REGISTRY=...)")
+			return errors.New("CLUSTER=current needs REGISTRY, a registry that you can push to and the cluster can pull from, for example: make demo CLUSTER=current REGISTRY=ghcr.io/me (more in " + guide + ")")
 		}
 		return nil
 	default:
-		return fmt.Errorf("--cluster=%s: want local or current", o.cluster)
+		return fmt.Errorf("CLUSTER=%s: want local or current", o.cluster)
 	}
 }
 
 // tell sets the stage and plays every scene.
-func tell(ctx context.Context, n *narrator, admin clusterAccess, o options) error {
-	s, done, err := stage(ctx, n, admin, o)
+func tell(ctx context.Context, n *narrator, admin clusterAccess, images imageSet, o options) error {
+	s, done, err := stage(ctx, n, admin, images)
 	if err != nil {
 		return fmt.Errorf("setting the stage: %w", err)
 	}
@@ -83,6 +100,6 @@ func tell(ctx context.Context, n *narrator, admin clusterAccess, o options) erro
 			return fmt.Errorf("scene %q: %w", scene.name, err)
 		}
 	}
-	n.epilogue(admin)
+	n.epilogue(admin, o)
 	return nil
 }

@@ -217,7 +217,7 @@ func (s *story) look(ctx context.Context) error {
 
 func (s *story) release(ctx context.Context, version string) error {
 	return s.runAs(ctx, s.ci, "kubectl apply -f shop.yaml   # version "+version+", by CI",
-		[]string{"kubectl", "apply", "-n", shopNamespace, "-f", "-"}, harness.WithStdin(release(s.image, version)))
+		[]string{"kubectl", "apply", "-n", shopNamespace, "-f", "-"}, harness.WithStdin(releaseManifest(s.image, version)))
 }
 
 func (s *story) asHuman(ctx context.Context, user string, args ...string) error {

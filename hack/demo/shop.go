@@ -25,7 +25,9 @@ metadata:
 ---
 apiVersion: v1
 kind: Namespace
-metadata: {name: CI}
+metadata:
+  name: CI
+  labels: {plumbline.dev/demo: ci}
 ---
 apiVersion: v1
 kind: ServiceAccount
@@ -46,7 +48,7 @@ apiVersion: v1
 kind: Namespace
 metadata:
   name: plumbline-system
-  labels: {pod-security.kubernetes.io/enforce: restricted}
+  labels: {plumbline.dev/demo: system, pod-security.kubernetes.io/enforce: restricted}
 `
 
 // guardManifest is all that a platform team writes.
@@ -134,8 +136,8 @@ func named(manifest string) string {
 	return strings.NewReplacer("SHOP_", "SHOP_", "SHOP", shopNamespace, "namespace: CI", "namespace: "+ciNamespace, "name: CI", "name: "+ciNamespace).Replace(manifest)
 }
 
-// release renders what CI deploys in one version.
-func release(image, version string) string {
+// releaseManifest renders what CI deploys in one version.
+func releaseManifest(image, version string) string {
 	var b strings.Builder
 	for _, name := range []string{"web", "cart"} {
 		b.WriteString(strings.NewReplacer("NAME-audit", name+"-audit", "SHOP_NAME", "SHOP_NAME", "NAME", name, "IMAGE", image, "VERSION", version).Replace(shopManifest))

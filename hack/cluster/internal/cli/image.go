@@ -20,7 +20,7 @@ import (
 
 func imageCommand() *cobra.Command {
 	command := &cobra.Command{Use: "image", Short: "Build container images without Docker, and push them"}
-	command.AddCommand(imageBuildCommand(), imageRedisCommand(), imagePushCommand())
+	command.AddCommand(imageBuildCommand(), imageRedisCommand(), imagePushCommand(), imageCheckPushCommand())
 	return command
 }
 
@@ -107,10 +107,7 @@ func imageRedisCommand() *cobra.Command {
 }
 
 func imagePushCommand() *cobra.Command {
-	var (
-		registry  string
-		plainHTTP bool
-	)
+	var to image.Destination
 	command := &cobra.Command{
 		Use:   "push --registry REGISTRY ARCHIVE...",
 		Short: "Push image archives to a registry and print the names they have there",
@@ -118,7 +115,7 @@ func imagePushCommand() *cobra.Command {
 		RunE: func(command *cobra.Command, archives []string) error {
 			var problems []error
 			for _, archive := range archives {
-				reference, err := image.Push(command.Context(), archive, registry, plainHTTP)
+				reference, err := image.Push(command.Context(), archive, to)
 				if err != nil {
 					problems = append(problems, err)
 					continue
@@ -128,10 +125,33 @@ func imagePushCommand() *cobra.Command {
 			return errors.Join(problems...)
 		},
 	}
-	command.Flags().StringVar(&registry, "registry", "", "host, with an optional path, for example ghcr.io/me")
-	command.Flags().BoolVar(&plainHTTP, "plain-http", false, "the registry has no TLS")
-	required(command, "registry")
+	destinationFlags(command, &to)
+	command.Flags().StringVar(&to.TagSuffix, "tag-suffix", "", "text to append to each tag")
 	return command
+}
+
+func imageCheckPushCommand() *cobra.Command {
+	var to image.Destination
+	command := &cobra.Command{
+		Use:   "check-push --registry REGISTRY IMAGE...",
+		Short: "Ask a registry whether images of these full names could be pushed, without pushing",
+		Args:  cobra.MinimumNArgs(1),
+		RunE: func(_ *cobra.Command, images []string) error {
+			var problems []error
+			for _, name := range images {
+				problems = append(problems, image.CheckPush(name, to))
+			}
+			return errors.Join(problems...)
+		},
+	}
+	destinationFlags(command, &to)
+	return command
+}
+
+func destinationFlags(command *cobra.Command, to *image.Destination) {
+	command.Flags().StringVar(&to.Registry, "registry", "", "host, with an optional path, for example ghcr.io/me")
+	command.Flags().BoolVar(&to.PlainHTTP, "plain-http", false, "the registry has no TLS")
+	required(command, "registry")
 }
 
 func imageFlags(command *cobra.Command, tag, out *string) {

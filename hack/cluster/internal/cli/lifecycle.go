@@ -60,6 +60,7 @@ func (g *globals) upCommand() *cobra.Command {
 	flags.BoolVar(&options.Audit, "audit", false, "write an audit log: who did what, without bodies")
 	flags.StringVar(&policy, "audit-policy", "", "file with an audit policy; implies --audit")
 	flags.StringArrayVar(&options.APIServerArgs, "apiserver-arg", nil, "extra argument of kube-apiserver, such as --v=4; repeatable")
+	flags.Uint16Var(&options.HostRegistry, "host-registry", 0, "port of a registry without TLS on this machine, such as that of \"cluster registry\"; the node pulls from it as localhost:PORT")
 	flags.BoolVar(&recreate, "recreate", false, "replace a running cluster, whatever its state")
 	return command
 }

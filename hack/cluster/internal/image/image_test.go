@@ -208,7 +208,7 @@ func TestPush(t *testing.T) {
 	defer server.Close()
 	out := archive(t, Static("thing", file(t, "thing", strings.Repeat("binary", 1000), 0o755), tag, nil))
 	host := strings.TrimPrefix(server.URL, "http://")
-	reference, err := Push(t.Context(), out, host+"/team", true)
+	reference, err := Push(t.Context(), out, Destination{Registry: host + "/team", PlainHTTP: true})
 	if err != nil {
 		t.Fatal(err)
 	}
@@ -225,14 +225,14 @@ func TestPush(t *testing.T) {
 }
 
 func TestPushErrors(t *testing.T) {
-	if _, err := Push(t.Context(), filepath.Join(t.TempDir(), "absent.tar"), "example.test", true); err == nil {
+	if _, err := Push(t.Context(), filepath.Join(t.TempDir(), "absent.tar"), Destination{Registry: "example.test"}); err == nil {
 		t.Error("a missing archive was pushed")
 	}
-	if _, err := Push(t.Context(), file(t, "x.tar", "no tar", 0o644), "example.test", true); err == nil {
+	if _, err := Push(t.Context(), file(t, "x.tar", "no tar", 0o644), Destination{Registry: "example.test"}); err == nil {
 		t.Error("a file that is no archive was pushed")
 	}
 	out := archive(t, Static("thing", file(t, "thing", "b", 0o755), tag, nil))
-	if _, err := Push(t.Context(), out, "not a registry", true); err == nil || !strings.Contains(err.Error(), "not a registry") {
+	if _, err := Push(t.Context(), out, Destination{Registry: "not a registry"}); err == nil || !strings.Contains(err.Error(), "not a registry") {
 		t.Errorf("a malformed registry gives %v", err)
 	}
 }

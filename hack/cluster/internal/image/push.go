@@ -16,26 +16,58 @@ import (
 	"github.com/google/go-containerregistry/pkg/v1/tarball"
 )
 
-// Push uploads the image in a docker-archive to registry, which is a host with an
-// optional path, and returns the reference it has there. Credentials are those
-// that "docker login" or a credential helper has stored.
-func Push(ctx context.Context, archive, registry string, plainHTTP bool) (name.Reference, error) {
+// Destination is where images are pushed to.
+type Destination struct {
+	Registry  string // host with an optional path
+	PlainHTTP bool   // the registry has no TLS; local and private addresses are tried without it anyway
+	// TagSuffix is appended to each tag. Where it follows from the content, a node
+	// that holds an older image under the plain tag does not go on running that one.
+	TagSuffix string
+}
+
+// named is the tag that the image of a full name gets there.
+func (d Destination) named(image string) (name.Tag, error) {
+	options := []name.Option{name.StrictValidation}
+	if d.PlainHTTP {
+		options = append(options, name.Insecure)
+	}
+	tag, err := name.NewTag(Relocate(image, d.Registry)+d.TagSuffix, options...)
+	if err != nil {
+		return name.Tag{}, fmt.Errorf("naming %s in %s: %w", image, d.Registry, err)
+	}
+	return tag, nil
+}
+
+// Push uploads the image in a docker-archive and returns the reference it has at
+// the destination. Credentials are those that "docker login" or a credential
+// helper has stored.
+func Push(ctx context.Context, archive string, to Destination) (name.Reference, error) {
 	tag, image, err := Open(archive)
 	if err != nil {
 		return nil, err
 	}
-	options := []name.Option{name.StrictValidation}
-	if plainHTTP {
-		options = append(options, name.Insecure)
-	}
-	target, err := name.NewTag(Relocate(tag.Name(), registry), options...)
+	target, err := to.named(tag.Name())
 	if err != nil {
-		return nil, fmt.Errorf("naming %s in %s: %w", tag, registry, err)
+		return nil, err
 	}
 	if err := remote.Write(target, image, remote.WithContext(ctx), remote.WithAuthFromKeychain(authn.DefaultKeychain)); err != nil {
 		return nil, fmt.Errorf("pushing %s: %w", target, err)
 	}
 	return target, nil
+}
+
+// CheckPush begins the upload of an image of that full name and gives it up
+// again, which shows that the registry answers and that the stored credentials
+// are enough, before anything is built.
+func CheckPush(image string, to Destination) error {
+	target, err := to.named(image)
+	if err != nil {
+		return err
+	}
+	if err := remote.CheckPushPermission(target, authn.DefaultKeychain, remote.DefaultTransport); err != nil {
+		return fmt.Errorf("asking to push %s: %w", target, err)
+	}
+	return nil
 }
 
 // Open reads a docker-archive that holds one image with one tag.

@@ -113,6 +113,9 @@ func (b *bringUp) writeState() error {
 		return err
 	}
 	for _, file := range append(files, credentials...) {
+		if err := os.MkdirAll(filepath.Dir(file.Path), 0o755); err != nil {
+			return fmt.Errorf("writing the state: %w", err)
+		}
 		if err := os.WriteFile(file.Path, file.Data, file.Mode); err != nil {
 			return fmt.Errorf("writing the state: %w", err)
 		}

@@ -63,6 +63,9 @@ func (m Manager) check(options plan.Options) error {
 	if options.Nodes < 0 || options.Nodes > 1 {
 		return fmt.Errorf("%d nodes: want 0, a control plane only, or 1", options.Nodes)
 	}
+	if options.Nodes == 0 && options.HostRegistry != 0 {
+		return errors.New("a registry without a node: nothing would pull from it")
+	}
 	return plan.CheckRoot(m.layout(options.Name).Root)
 }
 

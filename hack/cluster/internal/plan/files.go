@@ -7,6 +7,7 @@ import (
 	"encoding/json"
 	"fmt"
 	"io/fs"
+	"path/filepath"
 
 	"github.com/plumbline-dev/plumbline/hack/cluster/internal/component"
 )
@@ -52,11 +53,31 @@ func (c Cluster) ConfigFiles() ([]File, error) {
 	if err != nil {
 		return nil, err
 	}
-	return append(files,
+	files = append(files,
 		File{l.Config("kubelet.yaml"), publicMode, kubelet},
 		File{l.Config("cni/10-bridge.conflist"), publicMode, network},
 		File{l.Config("containerd.toml"), publicMode, []byte(c.containerdConfig())},
-	), nil
+	)
+	if c.Options.HostRegistry != 0 {
+		files = append(files, c.registryHosts())
+	}
+	return files, nil
+}
+
+// registries is the folder in which containerd looks for settings of a registry.
+const registries = "registries"
+
+// registryHosts sends pulls of localhost:PORT to the host, without TLS. To
+// containerd "localhost" would be the cluster's own loopback, where nothing
+// listens. A colon in the name of the folder is written as underscores
+// (https://github.com/containerd/containerd/blob/main/docs/hosts.md).
+func (c Cluster) registryHosts() File {
+	folder := fmt.Sprintf("localhost_%d_", c.Options.HostRegistry)
+	return File{
+		Path: c.Layout().Config(filepath.Join(registries, folder, "hosts.toml")),
+		Mode: publicMode,
+		Data: fmt.Appendf(nil, "server = \"http://%s\"\n", c.HostRegistryAddress()),
+	}
 }
 
 // auditPolicy records who did what to which object, once per request, without
@@ -133,7 +154,7 @@ func render(what string, value any) ([]byte, error) {
 // Go string for every path that CheckRoot lets through.
 func (c Cluster) containerdConfig() string {
 	l := c.Layout()
-	return fmt.Sprintf(`version = 3
+	text := fmt.Sprintf(`version = 3
 root = %q
 state = %q
 disabled_plugins = ["io.containerd.nri.v1.nri"]
@@ -147,4 +168,8 @@ disabled_plugins = ["io.containerd.nri.v1.nri"]
   bin_dirs = [%q]
   conf_dir = %q
 `, l.data("containerd"), l.data("containerd-state"), l.ContainerdSocket(), PauseImage, c.Programs[component.CNI], l.Config("cni"))
+	if c.Options.HostRegistry != 0 {
+		text += fmt.Sprintf("[plugins.'io.containerd.cri.v1.images'.registry]\n  config_path = %q\n", l.Config(registries))
+	}
+	return text
 }

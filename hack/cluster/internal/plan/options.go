@@ -3,7 +3,10 @@
 package plan
 
 import (
+	"net"
+	"net/netip"
 	"path/filepath"
+	"strconv"
 	"strings"
 
 	"github.com/plumbline-dev/plumbline/hack/cluster/internal/address"
@@ -18,6 +21,21 @@ type Options struct {
 	Audit         bool     `json:"audit,omitempty"`
 	AuditPolicy   string   `json:"auditPolicy,omitempty"` // content; "" means metadata of every request
 	APIServerArgs []string `json:"apiServerArgs,omitempty"`
+	// HostRegistry is the port of a registry without TLS on the host, from which the
+	// node pulls under the name localhost:PORT; 0: none.
+	HostRegistry uint16 `json:"hostRegistry,omitempty"`
+}
+
+// HostRegistryName is the registry's name in images, the same on the host, where
+// they are pushed, and in the cluster, where they are pulled.
+func (o Options) HostRegistryName() string {
+	return net.JoinHostPort("localhost", strconv.Itoa(int(o.HostRegistry)))
+}
+
+// HostRegistryAddress is where the node reaches that registry: the host's end of
+// the link.
+func (c Cluster) HostRegistryAddress() netip.AddrPort {
+	return netip.AddrPortFrom(c.Network.Host().Addr(), c.Options.HostRegistry)
 }
 
 // Cluster is everything that the plan of one cluster depends on.

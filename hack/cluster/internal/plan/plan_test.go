@@ -175,6 +175,30 @@ func TestClustersShareNothing(t *testing.T) {
 	}
 }
 
+// TestHostRegistry: images are named localhost:PORT on both sides of the link, and
+// containerd must look for them on the other one.
+func TestHostRegistry(t *testing.T) {
+	c := sample(Options{Nodes: 1, HostRegistry: 5001})
+	files, err := c.ConfigFiles()
+	if err != nil {
+		t.Fatal(err)
+	}
+	content := map[string]string{}
+	for _, file := range files {
+		content[file.Path] = string(file.Data)
+	}
+	const folder = "/state/demo/config/registries"
+	if got, want := content[folder+"/localhost_5001_/hosts.toml"], "server = \"http://10.194.255.1:5001\"\n"; got != want {
+		t.Errorf("hosts.toml holds %q, want %q", got, want)
+	}
+	if want := "[plugins.'io.containerd.cri.v1.images'.registry]\n  config_path = \"" + folder + "\"\n"; !strings.HasSuffix(content["/state/demo/config/containerd.toml"], want) {
+		t.Errorf("containerd.toml does not end with %q:\n%s", want, content["/state/demo/config/containerd.toml"])
+	}
+	if got := c.Options.HostRegistryName(); got != "localhost:5001" {
+		t.Errorf("name %q", got)
+	}
+}
+
 func TestNoNodeMeansNoNodeProcesses(t *testing.T) {
 	var names []string
 	for _, process := range processes(sample(Options{})) {

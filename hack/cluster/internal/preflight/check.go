@@ -140,12 +140,24 @@ func packagesOf(commands []string) []string {
 	return slices.Sorted(maps.Keys(packages))
 }
 
-// Installable lists the Debian packages that [Install] should install.
+// Installable lists the Debian packages that [Install] should install: none when
+// the machine lacks something else as well, and would be changed in vain.
 func Installable(f Facts, n Need) []string {
-	if !f.Root || !f.AptGet {
+	if !f.AptGet || Check(cured(f), n) != nil {
 		return nil
 	}
 	return packagesOf(missingCommands(f, n))
+}
+
+// cured is the machine after every package was installed. Its kernel is not known
+// before: some features are tried with programs of those packages.
+func cured(f Facts) Facts {
+	commands := map[string]bool{}
+	for command := range packageOf {
+		commands[command] = command != "go" || f.Commands[command]
+	}
+	f.Commands, f.Kernel = commands, nil
+	return f
 }
 
 func commandFaultsError(f Facts, n Need) (faults FaultsError) {

@@ -125,9 +125,14 @@ func TestInstallable(t *testing.T) {
 		"each package once": {func(f *Facts) {
 			f.Commands["iptables"], f.Commands["ip6tables"], f.Commands["runc"] = false, false, false
 		}, []string{"iptables", "runc"}},
-		"Go is not installed":     {func(f *Facts) { f.Commands["go"] = false }, nil},
-		"not without root":        {func(f *Facts) { f.Commands["runc"], f.Root = false, false }, nil},
-		"not without apt-get":     {func(f *Facts) { f.Commands["runc"], f.AptGet = false, false }, nil},
+		"Go is not installed":         {func(f *Facts) { f.Commands["go"] = false }, nil},
+		"not without root":            {func(f *Facts) { f.Commands["runc"], f.Root = false, false }, nil},
+		"not without apt-get":         {func(f *Facts) { f.Commands["runc"], f.AptGet = false, false }, nil},
+		"not in vain, on a full disk": {func(f *Facts) { f.Commands["runc"], f.FreeDisk = false, 0 }, nil},
+		"not in vain, without Go":     {func(f *Facts) { f.Commands["runc"], f.Commands["go"] = false, false }, nil},
+		"what the kernel can is tried with a package": {func(f *Facts) {
+			f.Commands["iptables"], f.Kernel = false, map[string]string{FeatureNAT: "iptables: not found"}
+		}, []string{"iptables"}},
 		"redis-server is wanted":  {func(f *Facts) { f.Commands["redis-server"] = false }, []string{"redis-server"}},
 		"basic tools are as well": {func(f *Facts) { f.Commands["nsenter"], f.Commands["mount"] = false, false }, []string{"mount", "util-linux"}},
 	}

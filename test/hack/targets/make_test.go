@@ -1,0 +1,102 @@
+// SPDX-License-Identifier: Apache-2.0
+
+package targets
+
+import (
+	"os"
+	"path/filepath"
+	"regexp"
+	"slices"
+	"strings"
+	"testing"
+
+	"github.com/google/go-cmp/cmp"
+)
+
+// A disk without room is had by naming /proc for the cache: the kernel reports no
+// free block there, to everybody and on every machine.
+const fullDisk = "PLUMBLINE_CACHE=/proc/plumbline"
+
+func TestWithoutRoomNothingIsBuilt(t *testing.T) {
+	c := copyTree(t)
+	for _, target := range []string{"demo", "test", "cluster-up"} {
+		t.Run("make "+target, func(t *testing.T) {
+			c := tree{t, c.dir}
+			r := c.run([]string{fullDisk}, "make", target)
+			c.wantFailure(r, 2, "0.0 GiB of disk free where the cache is: 12 GiB are needed", "PLUMBLINE_CACHE")
+			if count := strings.Count(r.output, "this machine cannot run a cluster yet"); count != 1 {
+				t.Errorf("the message came %d times:\n%s", count, r.output)
+			}
+			// Its own stages and steps have not begun, and the tool that looked is all there is.
+			for _, begun := range []string{"=== verify", "building binaries", "updating the package index", "installing ["} {
+				if strings.Contains(r.output, begun) {
+					t.Errorf("the output holds %q:\n%s", begun, r.output)
+				}
+			}
+			if diff := cmp.Diff([]string{"bin/cluster"}, c.files("bin")); diff != "" {
+				t.Errorf("built (-want +got):\n%s", diff)
+			}
+		})
+	}
+	t.Run("with CLUSTER=current this machine need not be able to run one", func(t *testing.T) {
+		r := tree{t, c.dir}.run([]string{fullDisk}, "make", "preflight", "CLUSTER=current")
+		if r.status != 0 || strings.Contains(r.output, "cannot run a cluster") {
+			t.Errorf("exit status %d:\n%s", r.status, r.output)
+		}
+	})
+}
+
+func TestHelpListsEveryTarget(t *testing.T) {
+	makefile, err := os.ReadFile(filepath.Join(root, "Makefile"))
+	if err != nil {
+		t.Fatal(err)
+	}
+	var phony []string
+	for _, match := range regexp.MustCompile(`(?m)^\.PHONY: *(.*)$`).FindAllStringSubmatch(string(makefile), -1) {
+		phony = append(phony, strings.Fields(match[1])...)
+	}
+	if len(phony) < 15 {
+		t.Fatalf("only %d targets were found in the Makefile: %v", len(phony), phony)
+	}
+	// A plain make shows the same list.
+	for _, args := range [][]string{{"help"}, {}} {
+		r := tree{t, root}.run(nil, "make", args...)
+		if r.status != 0 {
+			t.Fatalf("make %v: exit status %d:\n%s", args, r.status, r.output)
+		}
+		var listed []string
+		for _, match := range regexp.MustCompile(`(?m)^  make ([a-z0-9-]+) +\S`).FindAllStringSubmatch(r.output, -1) {
+			listed = append(listed, match[1])
+		}
+		slices.Sort(listed)
+		slices.Sort(phony)
+		if diff := cmp.Diff(phony, listed); diff != "" {
+			t.Errorf("make %v lists other targets than the Makefile declares (-declared +listed):\n%s", args, diff)
+		}
+	}
+}
+
+// TestStagesStopAtTheFirstThatFails gives the script a Makefile of three targets.
+func TestStagesStopAtTheFirstThatFails(t *testing.T) {
+	script, err := os.ReadFile(filepath.Join(root, "hack", "stages.sh"))
+	if err != nil {
+		t.Fatal(err)
+	}
+	c := tree{t, t.TempDir()}
+	c.write("stages.sh", script, 0o755)
+	c.write("Makefile", []byte("one three:\n\t@echo ran $@\ntwo:\n\t@echo ran $@; false\n"), 0o644)
+	t.Run("one that fails is named, and no later one runs", func(t *testing.T) {
+		c := tree{t, c.dir}
+		r := c.run(nil, "./stages.sh", "one", "two", "three")
+		c.wantFailure(r, 1, "=== one: ok, ", "ran two", "=== two: FAILED after ")
+		if strings.Contains(r.output, "three") || strings.Contains(r.output, "all stages ok") {
+			t.Errorf("it went on:\n%s", r.output)
+		}
+	})
+	t.Run("all that pass are listed", func(t *testing.T) {
+		r := tree{t, c.dir}.run(nil, "./stages.sh", "one", "three")
+		if r.status != 0 || !strings.Contains(r.output, "=== all stages ok: one three, ") {
+			t.Errorf("exit status %d:\n%s", r.status, r.output)
+		}
+	})
+}
