@@ -28,8 +28,8 @@ demo: preflight ## Bring up a cluster, install Plumbline, and show what it catch
 	@go run ./hack/demo --cluster=$(CLUSTER) --registry=$(REGISTRY)
 
 .PHONY: test
-test: preflight ## Everything CI checks: verify, lint, unit, integration, chart, e2e.
-	@hack/stages.sh verify lint test-unit test-integration chart e2e
+test: preflight ## Everything CI checks: verify, lint, unit, integration, chart, alerts, e2e.
+	@hack/stages.sh verify lint test-unit test-integration chart alerts e2e
 
 ##@ Parts of the test
 .PHONY: test-unit
@@ -45,6 +45,13 @@ test-integration: $(CLUSTER_TOOL) ## Tests on a real kube-apiserver and a real R
 .PHONY: chart
 chart: $(CLUSTER_TOOL) ## Render, lint and test the chart with Helm 4.
 	HELM="$$($(CLUSTER_TOOL) which helm)" CGO_ENABLED=1 go test -count=1 -race $(GO_TEST_FLAGS) ./test/chart/...
+
+.PHONY: alerts
+alerts: bin/promtool ## Alert rules, runbooks and dashboard, with promtool.
+	cd hack/alerts && PROMTOOL=$(CURDIR)/bin/promtool go test -count=1 $(GO_TEST_FLAGS) ./...
+
+bin/promtool: hack/alerts/go.mod
+	cd hack/alerts && go build -tags remove_all_sd -o ../../bin/promtool github.com/prometheus/prometheus/cmd/promtool
 
 .PHONY: e2e
 e2e: $(CLUSTER_TOOL) binaries ## Tests on a whole cluster with pods: the three below.
@@ -70,6 +77,10 @@ bench: $(CLUSTER_TOOL) ## Benchmarks, each beside its reference.
 	KUBEBUILDER_ASSETS="$$($(CLUSTER_TOOL) assets)" HELM="$$($(CLUSTER_TOOL) which helm)" go test -tags integration -run '^$$' -bench WatchToStatus -benchtime 500x -count 3 -timeout 30m ./test/integration/assess
 	PLUMBLINE_BENCH_OBJECTS=10000 KUBEBUILDER_ASSETS="$$($(CLUSTER_TOOL) assets)" HELM="$$($(CLUSTER_TOOL) which helm)" go test -tags integration -run '^$$' -bench ColdStart -benchtime 1x -timeout 30m ./test/integration/assess
 
+.PHONY: bench-admission
+bench-admission: $(CLUSTER_TOOL) ## The webhook under load: replay, the API server's own metric, what stays inside it.
+	KUBEBUILDER_ASSETS="$$($(CLUSTER_TOOL) assets)" HELM="$$($(CLUSTER_TOOL) which helm)" go test -tags integration -run '^$$' -bench 'Replay|APIServer|DeployTrace' -benchtime 1x -timeout 15m -v ./test/integration/admission
+
 ##@ Code
 .PHONY: generate
 generate: ## Regenerate everything that is generated and committed.
@@ -89,6 +100,7 @@ verify: ## Fail when generated files or module files are stale.
 lint: ## golangci-lint (import rules included) and the linter for Kubernetes kinds.
 	$(TOOL) golangci-lint run --allow-parallel-runners ./...
 	cd hack/cluster && go tool -modfile=../tools/go.mod golangci-lint run --allow-parallel-runners --config ../../.golangci.yml . ./internal/...
+	cd hack/alerts && go tool -modfile=../tools/go.mod golangci-lint run --allow-parallel-runners --config ../../.golangci.yml .
 	go -C hack/tools/kal run . -C ../../.. ./pkg/apis/...
 
 .PHONY: fmt

@@ -11,13 +11,16 @@ import (
 	"os"
 
 	"github.com/go-logr/logr"
+	"github.com/prometheus/client_golang/prometheus"
 	"golang.org/x/sync/errgroup"
+	"k8s.io/client-go/rest"
 	"k8s.io/client-go/tools/clientcmd"
 	"k8s.io/klog/v2"
 	"k8s.io/utils/clock"
 	ctrl "sigs.k8s.io/controller-runtime"
 
 	"github.com/plumbline-dev/plumbline/internal/controller/assess"
+	"github.com/plumbline-dev/plumbline/internal/controller/canary"
 	"github.com/plumbline-dev/plumbline/internal/options"
 	"github.com/plumbline-dev/plumbline/internal/telemetry"
 	"github.com/plumbline-dev/plumbline/pkg/specguard"
@@ -28,24 +31,26 @@ import (
 // stays for what was asked for.
 func run(ctx context.Context, args []string, stdout, stderr io.Writer) error {
 	var opts assess.Options
+	var mine canary.Options
 	fs := flag.NewFlagSet("assessor", flag.ContinueOnError)
 	fs.SetOutput(stdout)
 	opts.AddFlags(fs)
+	mine.AddFlags(fs)
 	switch err := options.Parse(fs, args, os.LookupEnv); {
 	case errors.Is(err, flag.ErrHelp):
 		return nil
 	case err != nil:
 		return err
 	}
-	if errs := opts.Validate(); len(errs) > 0 {
+	if errs := append(opts.Validate(), mine.Validate()...); len(errs) > 0 {
 		return fmt.Errorf("checking the options: %w", errs.ToAggregate())
 	}
-	return serve(ctx, &opts, stderr)
+	return serve(ctx, &opts, &mine, stderr)
 }
 
-// serve runs the assessor beside its metrics and health servers; the end of one
-// is the end of all.
-func serve(ctx context.Context, opts *assess.Options, stderr io.Writer) error {
+// serve runs the role beside its metrics and health servers; the end of one is
+// the end of all.
+func serve(ctx context.Context, opts *assess.Options, mine *canary.Options, stderr io.Writer) error {
 	logger, err := telemetry.NewLogger(stderr, opts.LogFormat, opts.LogLevel)
 	if err != nil {
 		return fmt.Errorf("making the logger: %w", err)
@@ -53,38 +58,87 @@ func serve(ctx context.Context, opts *assess.Options, stderr io.Writer) error {
 	log := logr.FromSlogHandler(logger.Handler())
 	ctrl.SetLogger(log)
 	klog.SetLogger(log)
-	setup, err := newSetup(opts, log)
+	p := process{log: log}
+	role := p.assess
+	if opts.Role == canary.Role {
+		role = func(opts *assess.Options) (func(context.Context) error, error) { return p.canary(opts, mine) }
+	}
+	work, err := role(opts)
 	if err != nil {
 		return err
 	}
-	registry := telemetry.NewRegistry("assessor")
-	setup.Registry = registry
-	var gate assess.Gate
 	var health telemetry.Health
-	health.Add("caches", gate.Check)
-	setup.Ready = gate.Open
+	health.Add("started", p.gate.Check)
 	group, ctx := errgroup.WithContext(ctx)
-	group.Go(func() error { return telemetry.Serve(ctx, opts.MetricsAddress, telemetry.MetricsHandler(registry)) })
+	group.Go(func() error { return telemetry.Serve(ctx, opts.MetricsAddress, telemetry.MetricsHandler(p.registry)) })
 	group.Go(func() error { return telemetry.Serve(ctx, opts.HealthAddress, health.Handler()) })
-	group.Go(func() error { return assess.Run(ctx, setup) })
+	group.Go(func() error { return work(ctx) })
 	return group.Wait()
 }
 
-func newSetup(opts *assess.Options, log logr.Logger) (assess.Setup, error) {
-	config, err := clientcmd.BuildConfigFromFlags("", opts.Kubeconfig)
+// process is what every role has.
+type process struct {
+	log      logr.Logger
+	registry *prometheus.Registry
+	gate     assess.Gate
+}
+
+// connect makes the registry and the client configuration of a component.
+func (p *process) connect(component, kubeconfig string) (*rest.Config, error) {
+	p.registry = telemetry.NewRegistry(component)
+	config, err := clientcmd.BuildConfigFromFlags("", kubeconfig)
 	if err != nil {
-		return assess.Setup{}, fmt.Errorf("reading the cluster's address: %w", err)
+		return nil, fmt.Errorf("reading the cluster's address: %w", err)
 	}
-	config.UserAgent = "plumbline-assessor"
+	config.UserAgent = "plumbline-" + component
+	return config, telemetry.CountRequests(config, p.registry)
+}
+
+func (p *process) assess(opts *assess.Options) (func(context.Context) error, error) {
+	config, err := p.connect("assessor", opts.Kubeconfig)
+	if err != nil {
+		return nil, err
+	}
+	setup, err := newSetup(opts, config, p.log)
+	if err != nil {
+		return nil, err
+	}
+	setup.Registry, setup.Ready = p.registry, p.gate.Open
+	return func(ctx context.Context) error { return assess.Run(ctx, setup) }, nil
+}
+
+func (p *process) canary(opts *assess.Options, mine *canary.Options) (func(context.Context) error, error) {
+	config, err := p.connect("canary", opts.Kubeconfig)
+	if err != nil {
+		return nil, err
+	}
+	cluster, err := canary.NewAPIServer(config, mine.Namespace, mine.Name)
+	if err != nil {
+		return nil, err
+	}
+	wall := clock.RealClock{}
+	metrics, err := canary.NewMetrics(p.registry, wall.Now(), mine.Period)
+	if err != nil {
+		return nil, err
+	}
+	runner := &canary.Runner{
+		Cluster: cluster, Period: mine.Period, Deadline: mine.Deadline,
+		Metrics: metrics, Clock: wall, Log: p.log, Ready: p.gate.Open,
+	}
+	return runner.Run, nil
+}
+
+func newSetup(opts *assess.Options, config *rest.Config, log logr.Logger) (assess.Setup, error) {
 	key, err := opts.DigestKey()
 	if err != nil {
 		return assess.Setup{}, err
 	}
 	setup := assess.Setup{
 		Config: config, Namespace: opts.Namespace, LeaderElect: opts.LeaderElect,
-		Retention: opts.Retention, StampedGroups: options.SplitList(opts.StampedGroups),
-		Rules: specguard.Config{Key: key, Grace: opts.RecordGrace, Stamp: stampSource(opts)},
-		Log:   log, Clock: clock.RealClock{},
+		Retention: opts.Retention, APIServerMetrics: opts.APIServerMetrics,
+		StampedGroups: options.SplitList(opts.StampedGroups),
+		Rules:         specguard.Config{Key: key, Grace: opts.RecordGrace, Stamp: stampSource(opts)},
+		Log:           log, Clock: clock.RealClock{},
 	}
 	if opts.Redis.Address != "" {
 		client := details.NewClient(details.Config{

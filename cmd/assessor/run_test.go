@@ -9,6 +9,13 @@ import (
 	"strings"
 	"testing"
 	"time"
+
+	"github.com/go-logr/logr"
+
+	"github.com/plumbline-dev/plumbline/internal/controller/assess"
+	"github.com/plumbline-dev/plumbline/internal/controller/canary"
+	"github.com/plumbline-dev/plumbline/internal/options"
+	"github.com/plumbline-dev/plumbline/test/metricspage"
 )
 
 func TestRunRefusesWhatCannotWork(t *testing.T) {
@@ -18,7 +25,7 @@ func TestRunRefusesWhatCannotWork(t *testing.T) {
 	}{
 		"an unknown flag":          {args: []string{"--nonsense"}, want: "nonsense"},
 		"an argument":              {args: []string{"now"}, want: "now"},
-		"a role that comes later":  {args: []string{"--role=execute"}, want: "this version has only the role assess"},
+		"a role that comes later":  {args: []string{"--role=execute"}, want: "this version has only the roles assess and canary"},
 		"a kubeconfig that is not": {args: []string{"--kubeconfig=" + filepath.Join(t.TempDir(), "none")}, want: "--kubeconfig"},
 	}
 	for name, tc := range tests {
@@ -44,7 +51,9 @@ func TestHelpIsNoError(t *testing.T) {
 	}
 }
 
-func TestRunWaitsForTheAPIServerUntilToldToStop(t *testing.T) {
+// unreachable is the kubeconfig of a cluster that does not answer.
+func unreachable(t *testing.T) string {
+	t.Helper()
 	kubeconfig := filepath.Join(t.TempDir(), "kubeconfig")
 	content := `{"apiVersion":"v1","kind":"Config","current-context":"x",
 		"clusters":[{"name":"c","cluster":{"server":"http://127.0.0.1:1"}}],
@@ -52,14 +61,38 @@ func TestRunWaitsForTheAPIServerUntilToldToStop(t *testing.T) {
 	if err := os.WriteFile(kubeconfig, []byte(content), 0o600); err != nil {
 		t.Fatal(err)
 	}
+	return kubeconfig
+}
+
+func TestRunWaitsForTheAPIServerUntilToldToStop(t *testing.T) {
 	ctx, cancel := context.WithTimeout(t.Context(), 300*time.Millisecond)
 	defer cancel()
 	var out, log strings.Builder
-	err := run(ctx, []string{"--kubeconfig=" + kubeconfig, "--metrics-address=", "--health-address=", "--leader-elect=false"}, &out, &log)
+	err := run(ctx, []string{"--kubeconfig=" + unreachable(t), "--metrics-address=", "--health-address=", "--leader-elect=false"}, &out, &log)
 	if err != nil {
 		t.Errorf("being told to stop is an error: %v", err)
 	}
 	if ctx.Err() == nil {
 		t.Error("it ended by itself")
+	}
+}
+
+// The canary is not run through run: the libraries have one logger per process,
+// and what the test above started may still write to its own.
+func TestTheCanary(t *testing.T) {
+	p := process{log: logr.Discard()}
+	mine := &canary.Options{Namespace: "n", Name: "o", Period: canary.MinPeriod, Deadline: time.Second}
+	work, err := p.canary(&assess.Options{Common: options.Common{Kubeconfig: unreachable(t)}}, mine)
+	if err != nil {
+		t.Fatal(err)
+	}
+	metricspage.Check(t, "canary", p.registry)
+	ctx, cancel := context.WithTimeout(t.Context(), 300*time.Millisecond)
+	defer cancel()
+	if err := work(ctx); err != nil {
+		t.Errorf("being told to stop is an error: %v", err)
+	}
+	if ctx.Err() == nil || p.gate.Check() == nil {
+		t.Error("it ended by itself, or is ready without an API server")
 	}
 }

@@ -7,7 +7,6 @@ import (
 	"errors"
 	"fmt"
 	"log/slog"
-	"net/http"
 	"os"
 	"time"
 
@@ -18,7 +17,6 @@ import (
 	"k8s.io/client-go/rest"
 	"k8s.io/client-go/tools/clientcmd"
 	"sigs.k8s.io/controller-runtime/pkg/client/apiutil"
-	"sigs.k8s.io/controller-runtime/pkg/webhook"
 
 	"github.com/plumbline-dev/plumbline/internal/certs"
 	"github.com/plumbline-dev/plumbline/internal/options"
@@ -30,16 +28,15 @@ import (
 
 // server holds the parts of a running webhook.
 type server struct {
-	opts        *options.Webhook
-	log         *slog.Logger
-	registry    *prometheus.Registry
-	health      *telemetry.Health
-	keeper      *certs.Keeper
-	guards      *admit.Guards
-	redis       *redis.Client // nil without Redis
-	writer      *details.Writer
-	connections []*admit.Connections
-	admission   webhook.Server
+	opts      *options.Webhook
+	log       *slog.Logger
+	registry  *prometheus.Registry
+	health    *telemetry.Health
+	keeper    *certs.Keeper
+	guards    *admit.Guards
+	redis     *redis.Client // nil without Redis
+	writer    *details.Writer
+	admission *admit.Server
 }
 
 // errDraining is what readiness says after the order to stop.
@@ -67,19 +64,24 @@ func newServer(opts *options.Webhook, log *slog.Logger) (*server, error) {
 func (s *server) addCertificates(config *rest.Config) error {
 	// Losing the lease because of reviews' or guards' traffic would be absurd:
 	// this client has its own rate limit.
-	client, err := kubernetes.NewForConfig(rest.CopyConfig(config))
+	config = rest.CopyConfig(config)
+	clock := certs.NewClock(s.log)
+	config.Wrap(clock.Listen)
+	client, err := kubernetes.NewForConfig(config)
 	if err != nil {
 		return fmt.Errorf("making the certificate client: %w", err)
 	}
 	s.keeper = certs.NewKeeper(client, certs.Config{
+		Mode:              certs.Mode(s.opts.CertificateMode),
 		Namespace:         s.opts.Namespace,
 		SecretName:        s.opts.TLSSecret,
 		LeaseName:         s.opts.LeaseName,
 		ConfigurationName: s.opts.WebhookConfiguration,
 		DeploymentName:    s.opts.DeploymentName,
 		Names:             certs.ServiceNames(s.opts.ServiceName, s.opts.Namespace, options.SplitList(s.opts.ServerNames)),
+		Settle:            s.opts.CertificateSettle,
 		Identity:          certs.Identity(os.Getenv("POD_NAME")),
-	}, s.log)
+	}, clock, s.log)
 	s.health.Add("certificate", s.keeper.Ready)
 	return s.registry.Register(s.keeper)
 }
@@ -120,8 +122,14 @@ func (s *server) addDetails() {
 }
 
 func (s *server) addAdmission() error {
-	config := admit.ServerConfig{Port: s.opts.Port, GetCertificate: s.keeper.GetCertificate}
-	handlers := admit.HandlerConfig{Metrics: admit.NewMetrics(), Log: s.log, MaxConcurrent: s.opts.MaxConcurrent}
+	handlers := admit.HandlerConfig{Metrics: admit.NewMetrics(), Log: s.log, Limits: admit.NewLimits(s.opts.MaxConcurrent)}
+	config := admit.ServerConfig{
+		Port:           s.opts.Port,
+		GetCertificate: s.keeper.GetCertificate,
+		ConnectionAge:  s.opts.ConnectionAge,
+		Metrics:        handlers.Metrics,
+		Log:            s.log,
+	}
 	s.registry.MustRegister(handlers.Metrics)
 	if s.opts.ClientCAFile != "" {
 		raw, err := os.ReadFile(s.opts.ClientCAFile)
@@ -141,15 +149,9 @@ func (s *server) addAdmission() error {
 		StampedGroups: options.SplitList(s.opts.StampedGroups),
 	}
 	s.admission = admit.NewServer(config,
-		s.connection(admit.NewHandler("mutate", reviewer.Mutate, handlers)),
-		s.connection(admit.NewHandler("validate", reviewer.Validate, handlers)))
+		admit.NewHandler("mutate", reviewer.Mutate, handlers),
+		admit.NewHandler("validate", reviewer.Validate, handlers))
 	return nil
-}
-
-func (s *server) connection(next http.Handler) http.Handler {
-	c := admit.NewConnections(next, time.Now)
-	s.connections = append(s.connections, c)
-	return c
 }
 
 // run works until ctx ends, and then a while longer, in this order: certificates
@@ -173,7 +175,7 @@ func (s *server) run(ctx context.Context) error {
 		return telemetry.Serve(serving, s.opts.MetricsAddress, telemetry.MetricsHandler(s.registry))
 	})
 	group.Go(func() error { return telemetry.Serve(serving, s.opts.HealthAddress, s.health.Handler()) })
-	group.Go(func() error { return s.admission.Start(serving) })
+	group.Go(func() error { return s.admission.Run(serving) })
 	group.Go(func() error {
 		<-groupCtx.Done()
 		s.drain(ctx)
@@ -189,9 +191,7 @@ func (s *server) run(ctx context.Context) error {
 // failed, and ctx was not the reason, there is nothing to wait for.
 func (s *server) drain(ctx context.Context) {
 	s.health.Add("draining", func() error { return errDraining })
-	for _, c := range s.connections {
-		c.Drain()
-	}
+	s.admission.Drain()
 	if ctx.Err() == nil {
 		return
 	}

@@ -11,7 +11,12 @@
 // holders for a moment still make one authority.
 //
 // A change of authority never interrupts calls: first the new authority joins
-// the old one in the bundle, then, after SettleTime, the serving certificate is
-// issued by the new one, and after a leaf's lifetime the old one leaves.
-// Deleting the Secret is the way to force such a change.
+// the old one in the bundle, then, when the bundle has been seen published for
+// Config.Settle, the serving certificate is issued by the new one, and after a
+// leaf's lifetime the old one leaves. Deleting the Secret is the way to force
+// such a change.
+//
+// In ModeCertManager somebody else writes Secret and bundles and the keeper only
+// reads. Either way a certificate goes into service only when the bundles vouch
+// for it, and time is the API server's (Clock), since that is who judges.
 package certs

@@ -3,6 +3,7 @@
 package certs
 
 import (
+	"bytes"
 	"context"
 	"crypto/tls"
 	"errors"
@@ -19,8 +20,22 @@ import (
 	"k8s.io/client-go/tools/leaderelection/resourcelock"
 )
 
+// Mode says who writes the certificates.
+type Mode string
+
+// The modes.
+const (
+	// ModeSelfManaged: the holder of the lease makes authority and leaf, and
+	// publishes the bundle.
+	ModeSelfManaged Mode = "SelfManaged"
+	// ModeCertManager: cert-manager writes the Secret, its CA injector the
+	// bundles. The keeper reads, and writes nothing at all.
+	ModeCertManager Mode = "CertManager"
+)
+
 // Config names the objects of one installation.
 type Config struct {
+	Mode Mode
 	// Namespace holds the Secret and the Lease.
 	Namespace  string
 	SecretName string
@@ -30,8 +45,12 @@ type Config struct {
 	// DeploymentName is the webhook's own Deployment; it owns a Secret that had
 	// to be made again. Without such a Deployment the Secret has no owner.
 	DeploymentName string
-	// Names are the DNS names and IP addresses of the serving certificate.
+	// Names are the DNS names and IP addresses of the serving certificate. The
+	// first one is what the API server calls; of a certificate that somebody else
+	// issues no other is demanded.
 	Names []string
+	// Settle is how long a bundle has been published before a certificate relies on it.
+	Settle time.Duration
 	// Identity is this replica's name in the lease; unique.
 	Identity string
 }
@@ -44,7 +63,7 @@ type Keeper struct {
 	client kubernetes.Interface
 	cfg    Config
 	log    *slog.Logger
-	now    func() time.Time
+	clock  *Clock
 	watch  *watch
 
 	// changed wakes the lease holder; one signal stands for any number.
@@ -52,22 +71,32 @@ type Keeper struct {
 	current atomic.Pointer[Material]
 	leading atomic.Bool
 
+	// published is the bundle that all configurations were last seen to have, and
+	// since when; only the lease holder's loop uses it.
+	published      []byte
+	publishedSince time.Time
+
 	mu      sync.Mutex
-	lastErr error
+	loadErr error // of what the Secret holds now
+	keepErr error // of the last attempt to put things right
 }
 
-// NewKeeper returns a keeper; nothing happens before Run.
-func NewKeeper(client kubernetes.Interface, cfg Config, log *slog.Logger) *Keeper {
-	k := &Keeper{client: client, cfg: cfg, log: log, now: time.Now, changed: make(chan struct{}, 1)}
+// NewKeeper returns a keeper; nothing happens before Run. The clock should
+// listen to the client's answers.
+func NewKeeper(client kubernetes.Interface, cfg Config, clock *Clock, log *slog.Logger) *Keeper {
+	k := &Keeper{client: client, cfg: cfg, log: log, clock: clock, changed: make(chan struct{}, 1)}
 	k.watch = newWatch(client, cfg, k.observe)
 	return k
 }
 
-// Run watches, serves and competes for the lease until ctx ends. The
-// certificate can still be served afterwards.
+// Run watches, serves and, if the certificates are ours to write, competes for
+// the lease until ctx ends. The certificate can still be served afterwards.
 func (k *Keeper) Run(ctx context.Context) error {
 	group, ctx := errgroup.WithContext(ctx)
 	group.Go(func() error { return k.watch.run(ctx) })
+	if k.cfg.Mode == ModeCertManager {
+		return group.Wait()
+	}
 	group.Go(func() error {
 		if !k.watch.waitSynced(ctx) {
 			return nil // Only the end of ctx ends the wait.
@@ -114,11 +143,11 @@ func (k *Keeper) lead(ctx context.Context) {
 		case ctx.Err() != nil:
 			return
 		case err != nil:
-			next = k.now().Add(retryAfter)
+			next = k.clock.Now().Add(retryAfter)
 			k.log.Warn("certs.keep.failed", "error", err.Error())
 		}
-		k.setError(err)
-		timer := time.NewTimer(next.Sub(k.now()))
+		k.setError(&k.keepErr, err)
+		timer := time.NewTimer(next.Sub(k.clock.Now()))
 		select {
 		case <-ctx.Done():
 		case <-k.changed:
@@ -135,12 +164,13 @@ func (k *Keeper) keep(ctx context.Context) (time.Time, error) {
 	if err != nil {
 		return time.Time{}, err
 	}
-	state := State{Remembered: k.current.Load(), Published: k.watch.bundles(), Names: k.cfg.Names}
+	now := k.clock.Now() // After the read, which told us the API server's time.
+	state := State{Remembered: k.current.Load(), Published: k.watch.bundles(), Names: k.cfg.Names, Settle: k.cfg.Settle}
 	if secret != nil {
 		// What cannot be read is like nothing: it is made again.
 		state.Stored, _ = ParseMaterial(secret.Data)
 	}
-	now := k.now()
+	state.PublishedSince = k.seePublished(state, now)
 	plan := Decide(state, now)
 	material := state.Stored
 	if plan.Writes() {
@@ -158,6 +188,22 @@ func (k *Keeper) keep(ctx context.Context) (time.Time, error) {
 	return plan.Next, nil
 }
 
+// seePublished notes since when the configurations have had the stored bundle;
+// zero when they have not.
+func (k *Keeper) seePublished(s State, now time.Time) time.Time {
+	var want []byte
+	if s.Stored != nil {
+		want = Bundle(s.Stored.Authorities)
+	}
+	switch {
+	case s.Stored == nil || !published(s.Published, want):
+		k.published, k.publishedSince = nil, time.Time{}
+	case !bytes.Equal(k.published, want) || k.publishedSince.After(now): // After: the clock was put right.
+		k.published, k.publishedSince = want, now
+	}
+	return k.publishedSince
+}
+
 // observe is called by the watch for every change; it loads and wakes.
 func (k *Keeper) observe() {
 	if data, ok := k.watch.secretData(); ok {
@@ -172,20 +218,47 @@ func (k *Keeper) observe() {
 // load takes a new certificate into service. What cannot be served leaves the
 // present one where it is.
 func (k *Keeper) load(data map[string][]byte) {
-	material, err := ParseMaterial(data)
+	stored, err := k.parse(data)
+	k.setError(&k.loadErr, err)
 	switch {
 	case errors.Is(err, ErrNoMaterial):
 		return
-	case err == nil && material.Leaf == nil:
-		err = errors.New("the serving certificate does not fit its key")
-	}
-	if err != nil {
+	case err != nil:
 		k.log.Warn("certs.load.failed", "error", err.Error())
 		return
 	}
-	if old := k.current.Swap(material); old == nil || !old.Leaf.Leaf.Equal(material.Leaf.Leaf) {
-		k.log.Info("certs.loaded", "not_after", material.Leaf.Leaf.NotAfter, "serial", material.Leaf.Leaf.SerialNumber.Text(16))
+	serving := k.current.Load()
+	next := pick(serving, stored, k.watch.bundles(), k.names(), k.clock.Now())
+	if next == serving {
+		k.log.Info("certs.load.postponed", "reason", "the caBundles do not vouch for the new certificate yet")
+		return
 	}
+	k.current.Store(next)
+	if serving == nil || !serving.Leaf.Leaf.Equal(next.Leaf.Leaf) {
+		k.log.Info("certs.loaded", "not_after", next.Leaf.Leaf.NotAfter, "serial", next.Leaf.Leaf.SerialNumber.Text(16))
+	}
+}
+
+// errNoFit says that certificate and key of the Secret are not a pair.
+var errNoFit = errors.New("the serving certificate does not fit its key")
+
+func (k *Keeper) parse(data map[string][]byte) (*Material, error) {
+	if k.cfg.Mode == ModeCertManager {
+		return ParseServing(data)
+	}
+	m, err := ParseMaterial(data)
+	if err == nil && m.Leaf == nil {
+		return nil, errNoFit
+	}
+	return m, err
+}
+
+// names are those that the certificate must have.
+func (k *Keeper) names() []string {
+	if k.cfg.Mode == ModeCertManager {
+		return k.cfg.Names[:1]
+	}
+	return k.cfg.Names
 }
 
 // errNotLoaded is what a caller gets before the first certificate is there.
@@ -205,17 +278,14 @@ func (k *Keeper) GetCertificate(*tls.ClientHelloInfo) (*tls.Certificate, error) 
 func (k *Keeper) Ready() error {
 	m := k.current.Load()
 	if m == nil {
-		return errors.Join(errNotLoaded, k.lastError())
+		return errors.Join(errNotLoaded, k.error(&k.loadErr), k.error(&k.keepErr))
 	}
 	bundles := k.watch.bundles()
 	if len(bundles) == 0 {
 		return fmt.Errorf("no webhook configuration %q", k.cfg.ConfigurationName)
 	}
-	for _, b := range bundles {
-		authorities, err := parseBundle(b)
-		if err != nil || !trusted(m.Leaf.Leaf, authorities, k.cfg.Names, k.now()) {
-			return fmt.Errorf("a caBundle of webhook configuration %q does not vouch for the serving certificate", k.cfg.ConfigurationName)
-		}
+	if err := verifyAll(m.Leaf, bundles, k.names(), k.clock.Now()); err != nil {
+		return errors.Join(fmt.Errorf("webhook configuration %q: %w", k.cfg.ConfigurationName, err), k.error(&k.loadErr), k.error(&k.keepErr))
 	}
 	return nil
 }
@@ -231,14 +301,14 @@ func (k *Keeper) NotAfter() time.Time {
 // Leading says that this replica holds the lease.
 func (k *Keeper) Leading() bool { return k.leading.Load() }
 
-func (k *Keeper) setError(err error) {
+func (k *Keeper) setError(which *error, err error) {
 	k.mu.Lock()
 	defer k.mu.Unlock()
-	k.lastErr = err
+	*which = err
 }
 
-func (k *Keeper) lastError() error {
+func (k *Keeper) error(which *error) error {
 	k.mu.Lock()
 	defer k.mu.Unlock()
-	return k.lastErr
+	return *which
 }

@@ -32,9 +32,9 @@ type Material struct {
 	Leaf *tls.Certificate
 }
 
-// ErrNoMaterial says that a Secret holds no certificate authority: it is new,
-// or somebody emptied it.
-var ErrNoMaterial = errors.New("no certificate authority")
+// ErrNoMaterial says that a Secret holds no certificates: it is new, or somebody
+// emptied it.
+var ErrNoMaterial = errors.New("no certificates in the secret")
 
 // ParseMaterial reads the data of the Secret. Keys that do not fit are left
 // nil, which Decide repairs; without any authority it is ErrNoMaterial.
@@ -54,6 +54,20 @@ func ParseMaterial(data map[string][]byte) (*Material, error) {
 		m.Leaf = &leaf
 	}
 	return m, nil
+}
+
+// ParseServing reads the data of a Secret of type kubernetes.io/tls that
+// somebody else writes: a chain in tls.crt, its key in tls.key. Without either
+// it is ErrNoMaterial.
+func ParseServing(data map[string][]byte) (*Material, error) {
+	if len(data[keyLeaf]) == 0 || len(data[keyLeafKey]) == 0 {
+		return nil, ErrNoMaterial
+	}
+	leaf, err := tls.X509KeyPair(data[keyLeaf], data[keyLeafKey])
+	if err != nil {
+		return nil, fmt.Errorf("reading %s and %s: %w", keyLeaf, keyLeafKey, err)
+	}
+	return &Material{Leaf: &leaf}, nil
 }
 
 // Data is the inverse of ParseMaterial.

@@ -24,6 +24,8 @@ type cluster struct {
 	now       time.Time
 	stored    map[string][]byte
 	published [][]byte
+	since     time.Time // when the stored bundle was first seen published
+	seen      []byte
 	leader    *Material // what the lease holder remembers
 	writes    int
 }
@@ -33,10 +35,16 @@ func newCluster(t testing.TB) *cluster {
 }
 
 func (c *cluster) state() State {
-	s := State{Remembered: c.leader, Published: c.published, Names: names}
+	s := State{Remembered: c.leader, Published: c.published, Names: names, Settle: DefaultSettleTime}
 	if c.stored != nil {
 		s.Stored, _ = ParseMaterial(c.stored)
 	}
+	if s.Stored == nil || !published(c.published, Bundle(s.Stored.Authorities)) {
+		c.seen, c.since = nil, time.Time{}
+	} else if want := Bundle(s.Stored.Authorities); !bytes.Equal(c.seen, want) {
+		c.seen, c.since = want, c.now
+	}
+	s.PublishedSince = c.since
 	return s
 }
 
@@ -86,7 +94,7 @@ func (c *cluster) served() *tls.Certificate {
 // serves leaf.
 func callable(leaf *tls.Certificate, bundle []byte, now time.Time) bool {
 	authorities, err := parseBundle(bundle)
-	return err == nil && leaf != nil && trusted(leaf.Leaf, authorities, names, now)
+	return err == nil && leaf != nil && verify(leaf, authorities, names, now) == nil
 }
 
 func none(string) {}
@@ -147,6 +155,18 @@ func TestPlans(t *testing.T) {
 			other.settle(none)
 			c.stored[keyLeafKey] = other.stored[keyLeafKey]
 		}, Plan{NewLeaf: true}},
+		"the authority was made by a clock that was ahead": {func(c *cluster) { c.now = start.Add(-2 * time.Hour) }, Plan{NewAuthority: true, NewLeaf: true}},
+		"the serving certificate was made by a clock that was ahead": {func(c *cluster) {
+			m := c.state().Stored
+			leaf, err := newLeaf(start.Add(48*time.Hour), names, m.Authorities[0], m.SignerKey)
+			if err != nil {
+				c.t.Fatal(err)
+			}
+			m.Leaf = leaf
+			if c.stored, err = m.Data(); err != nil {
+				c.t.Fatal(err)
+			}
+		}, Plan{NewLeaf: true}},
 		"a bundle was emptied by a GitOps tool": {func(c *cluster) { c.published[1] = nil }, Plan{}},
 	}
 	for name, tc := range tests {
@@ -185,12 +205,12 @@ func TestAChangeOfAuthorityInterruptsNoCall(t *testing.T) {
 	if authorities, _ := parseBundle(c.published[0]); len(authorities) != 2 {
 		t.Fatalf("%d authorities are published, want the new and the old one", len(authorities))
 	}
-	c.now = start.Add(SettleTime - time.Second)
+	c.now = start.Add(DefaultSettleTime - time.Second)
 	c.settle(none)
 	if !callable(c.served(), oldBundle, c.now) {
 		t.Error("an API server that knows only the old authority cannot call")
 	}
-	c.now = start.Add(SettleTime)
+	c.now = start.Add(DefaultSettleTime)
 	c.settle(none)
 	if callable(c.served(), oldBundle, c.now) {
 		t.Error("the leaf is still signed by the old authority")

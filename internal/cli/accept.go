@@ -3,7 +3,6 @@
 package cli
 
 import (
-	"bufio"
 	"context"
 	"errors"
 	"fmt"
@@ -183,20 +182,11 @@ func (a *app) confirm(ctx context.Context, count int, yes bool) error {
 		return fmt.Errorf("%w: accepting in bulk needs a confirmation, and standard input is no terminal; use --yes", errNotConfirmed)
 	}
 	fmt.Fprintf(a.ErrOut, "Accept %d object(s)? (y/N): ", count)
-	answer := make(chan string, 1)
-	go func() { // ends with the answer or the process: a read cannot be cancelled
-		line, _ := bufio.NewReader(a.In).ReadString('\n')
-		answer <- strings.ToLower(strings.TrimSpace(line))
-	}()
-	select {
-	case <-ctx.Done():
-		return ctx.Err()
-	case said := <-answer:
-		if said == "y" || said == "yes" {
-			return nil
-		}
+	agreed, err := agrees(ctx, a.In)
+	if err == nil && !agreed {
 		return errNotConfirmed
 	}
+	return err
 }
 
 func isInteractive(in io.Reader) func() bool {

@@ -7,6 +7,8 @@ import (
 	"slices"
 	"time"
 
+	"k8s.io/apimachinery/pkg/api/meta"
+
 	"github.com/plumbline-dev/plumbline/pkg/apis/plumbline/v1alpha1"
 )
 
@@ -67,8 +69,18 @@ func refuse(b *v1alpha1.Baseline, named bool) (why string, quiet bool) {
 	case standingRetired:
 		return "is retired, nothing to accept", true
 	case standingUnknown:
+		if named && bodyLost(b) && b.Status.Observed.Hash != "" {
+			return "", false
+		}
 	}
 	return "its state is unknown: what was not read is not accepted", false
+}
+
+// bodyLost says that what was authorised can no longer be read. What runs can,
+// and accepting it by name is the way out.
+func bodyLost(b *v1alpha1.Baseline) bool {
+	ready := meta.FindStatusCondition(b.Status.Conditions, v1alpha1.ConditionReady)
+	return ready != nil && ready.Reason == v1alpha1.ReasonBodyLost
 }
 
 func (f acceptFilter) refuse(b *v1alpha1.Baseline, now time.Time) string {
@@ -88,7 +100,7 @@ func (f acceptFilter) refuse(b *v1alpha1.Baseline, now time.Time) string {
 		if !slices.ContainsFunc(findings, matches) {
 			return unmatched
 		}
-		return fmt.Sprintf("it also has %s by %s, first seen %s", pathName(x.Path), actorName(x.Actor.User), timestamp(x.FirstSeen))
+		return fmt.Sprintf("it also has %s by %s, first seen %s", printable(pathName(x.Path)), printable(actorName(x.Actor.User)), timestamp(x.FirstSeen))
 	}
 	return ""
 }
@@ -122,7 +134,7 @@ func settlement(b *v1alpha1.Baseline, hash string, wasMissing, deleted bool) (se
 	case b.Spec.Accept != nil && b.Spec.Accept.Hash == hash:
 		return settlePending, ""
 	case b.Spec.Accept != nil:
-		return settleRefused, fmt.Sprintf("%s has asked for another state since", b.Spec.Accept.RequestedBy)
+		return settleRefused, fmt.Sprintf("%s has asked for another state since", printable(b.Spec.Accept.RequestedBy))
 	case b.Status.RetiredAt != nil:
 		return settleTaken, "retired"
 	case b.Spec.Authorised != nil && b.Spec.Authorised.Hash == hash:

@@ -11,6 +11,8 @@ import (
 
 	"github.com/google/go-cmp/cmp"
 	apierrors "k8s.io/apimachinery/pkg/api/errors"
+	"k8s.io/apimachinery/pkg/api/meta"
+	metav1 "k8s.io/apimachinery/pkg/apis/meta/v1"
 	"k8s.io/apimachinery/pkg/runtime/schema"
 	"sigs.k8s.io/controller-runtime/pkg/client"
 	"sigs.k8s.io/controller-runtime/pkg/client/interceptor"
@@ -22,6 +24,9 @@ func TestPlanAccept(t *testing.T) {
 	alice := func(age time.Duration) v1alpha1.Finding { return found("/spec/replicas", "1", "5", "alice", age) }
 	bob := found("/spec/paused", "false", "true", "bob", time.Minute)
 	imported := func(b *v1alpha1.Baseline) { b.Spec.Authorised.Origin = v1alpha1.OriginImported }
+	lost := func(b *v1alpha1.Baseline) {
+		meta.SetStatusCondition(&b.Status.Conditions, metav1.Condition{Type: v1alpha1.ConditionReady, Status: metav1.ConditionUnknown, Reason: v1alpha1.ReasonBodyLost})
+	}
 	cases := map[string]struct {
 		baseline *v1alpha1.Baseline
 		named    bool
@@ -38,6 +43,8 @@ func TestPlanAccept(t *testing.T) {
 		"imported, in sync and named":               {baseline: baselineOf("a", imported), named: true, accepted: true},
 		"imported and in sync, in bulk":             {baseline: baselineOf("a", imported), why: "in sync", quiet: true},
 		"unknown":                                   {baseline: baselineOf("a", state(v1alpha1.StateUnknown)), named: true, why: "state is unknown"},
+		"unknown because the body is lost, named":   {baseline: baselineOf("a", state(v1alpha1.StateUnknown), lost), named: true, accepted: true},
+		"unknown because the body is lost, in bulk": {baseline: baselineOf("a", state(v1alpha1.StateUnknown), lost), why: "state is unknown"},
 		"a state of a later version":                {baseline: baselineOf("a", state("Wobbly")), why: "state is unknown"},
 		"retired":                                   {baseline: fleet()[7].(*v1alpha1.Baseline), why: "retired", quiet: true},
 		"drifted without an observed hash":          {baseline: baselineOf("a", drifted(bob), func(b *v1alpha1.Baseline) { b.Status.Observed.Hash = "" }), why: "no observed state"},

@@ -4,6 +4,7 @@ package cli
 
 import (
 	"fmt"
+	"slices"
 	"strings"
 
 	"github.com/spf13/cobra"
@@ -24,7 +25,9 @@ value before and after; then who authorised the object last.
 KNOWN-BY, from strong to weak: WriterStamp is stored with the object by the API
 server itself; Admission is the webhook's record of exactly this write;
 ManagedFields is a hint that a client may choose; None means that nothing names
-the writer.`,
+the writer.
+
+Whoever went past a guard that denies gave a reason; it stands below the table.`,
 		Example: examples(
 			"# Who changed what", "%s blame deploy/web",
 			"# With field managers, drift types and whole values", "%s blame deploy/web -o wide"),
@@ -134,11 +137,29 @@ func blameFooter(r blameReport) string {
 	if more := r.Total - len(r.Findings); more > 0 {
 		lines = append(lines, fmt.Sprintf("... and %d more findings", more))
 	}
+	lines = append(lines, breakGlassLines(r.Findings)...)
 	for i := range r.Expected {
 		mask := &r.Expected[i]
 		lines = append(lines, fmt.Sprintf("Expected: %s by %s (rule %s)", mask.Path, actorName(mask.Actor.User), mask.Rule))
 	}
 	return printableLines(lines)
+}
+
+// breakGlassLines tell who went past a guard that denies, and why; once per write,
+// as one write may change many paths.
+func breakGlassLines(findings []v1alpha1.Finding) []string {
+	var lines []string
+	for i := range findings {
+		actor := &findings[i].Actor
+		if actor.BreakGlassReason == "" {
+			continue
+		}
+		line := fmt.Sprintf("Break-glass: %s, reason: %s", actorName(actor.User), actor.BreakGlassReason)
+		if !slices.Contains(lines, line) {
+			lines = append(lines, line)
+		}
+	}
+	return lines
 }
 
 func printableLines(lines []string) string {

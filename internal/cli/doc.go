@@ -16,6 +16,7 @@
 // middle part is pure, so it is tested without a cluster, and -o json prints
 // the same value that the table is drawn from.
 //
-// The plugin writes one field only, Baseline spec.accept, and only for the hash
-// it has shown.
+// The plugin writes two things only: Baseline spec.accept, for the hash it has
+// shown, and with adopt a new guard in mode Audit. What doctor reads comes through
+// internal/doctor/gather, and its writes are dry runs.
 package cli

@@ -71,7 +71,7 @@ func report(cmd *cobra.Command, err error, stderr io.Writer) int {
 			return code
 		}
 	}
-	fmt.Fprintln(stderr, message(err))
+	fmt.Fprintln(stderr, printableText(message(err)))
 	return code
 }
 
@@ -94,7 +94,10 @@ func message(err error) string {
 	if meta.IsNoMatchError(err) && strings.Contains(err.Error(), "plumbline.dev") {
 		return `error: the server doesn't have the resource type "baselines": is Plumbline installed in this cluster?`
 	}
-	return prefixed(err.Error())
+	if usage, ok := errors.AsType[*usageError](err); ok {
+		return prefixed(usage.Error()) // of several lines
+	}
+	return prefixed(printable(err.Error())) // it may name what others wrote
 }
 
 func serverMessage(err error, status *apierrors.StatusError) string {
@@ -103,7 +106,7 @@ func serverMessage(err error, status *apierrors.StatusError) string {
 	}
 	text := status.ErrStatus.Message
 	if op, ok := strings.CutSuffix(err.Error(), status.Error()); ok {
-		text = op + text // what was being done when the server refused
+		text = printable(op) + text // what was being done when the server refused
 	}
 	return fmt.Sprintf("Error from server (%s): %s", status.ErrStatus.Reason, text)
 }

@@ -10,6 +10,9 @@ import (
 	"slices"
 	"strings"
 	"time"
+	"unicode"
+	"unicode/utf16"
+	"unicode/utf8"
 
 	"github.com/spf13/cobra"
 	metav1 "k8s.io/apimachinery/pkg/apis/meta/v1"
@@ -24,11 +27,12 @@ func (a *app) print(parts ...string) error {
 }
 
 func (a *app) warn(format string, args ...any) {
-	fmt.Fprintf(a.ErrOut, "Warning: "+format+"\n", args...)
+	fmt.Fprintf(a.ErrOut, "Warning: %s\n", printable(fmt.Sprintf(format, args...)))
 }
 
 // printStructured writes v as kubectl writes objects: four spaces, no HTML
-// escapes.
+// escapes. In JSON, what a terminal would not show as it is gets escaped, which
+// no reader of JSON can tell.
 func (a *app) printStructured(format string, v any) error {
 	var b bytes.Buffer
 	encoder := json.NewEncoder(&b)
@@ -44,7 +48,25 @@ func (a *app) printStructured(format string, v any) error {
 		}
 		return a.print(string(converted))
 	}
-	return a.print(b.String())
+	return a.print(string(escapeUnprintable(b.Bytes())))
+}
+
+// escapeUnprintable writes as \uXXXX what a JSON encoder leaves in strings and a
+// terminal may obey: DEL, C1 controls, and all that hides or reorders text.
+func escapeUnprintable(document []byte) []byte {
+	escaped := make([]byte, 0, len(document))
+	for _, r := range string(document) {
+		switch {
+		case r < 0x7f || unicode.IsPrint(r):
+			escaped = utf8.AppendRune(escaped, r)
+		case r > 0xffff:
+			high, low := utf16.EncodeRune(r)
+			escaped = fmt.Appendf(escaped, `\u%04x\u%04x`, high, low)
+		default:
+			escaped = fmt.Appendf(escaped, `\u%04x`, r)
+		}
+	}
+	return escaped
 }
 
 // column is one column of a table; wide ones show with -o wide only.
@@ -67,7 +89,7 @@ func (a *app) printTable(o tableOptions, columns []column, rows [][]any) error {
 		table.ColumnDefinitions = append(table.ColumnDefinitions, definition)
 	}
 	for _, cells := range rows {
-		table.Rows = append(table.Rows, metav1.TableRow{Cells: cells})
+		table.Rows = append(table.Rows, metav1.TableRow{Cells: printableCells(cells)})
 	}
 	printer := printers.NewTablePrinter(printers.PrintOptions{Wide: o.wide, NoHeaders: o.noHeaders})
 	return printer.PrintObj(table, a.Out)
@@ -106,14 +128,39 @@ func (a *app) ago(at metav1.Time) string {
 
 func timestamp(at metav1.Time) string { return at.UTC().Format(time.RFC3339) }
 
-// printable replaces what could move a cursor, hide text or add a line.
+// printable replaces what could move a cursor, hide or reorder text, or add a
+// line: everything but letters, marks, numbers, punctuation, symbols and the
+// ASCII space. Users, field managers and values come from whoever wrote them.
 func printable(text string) string {
 	return strings.Map(func(r rune) rune {
-		if r < 0x20 || r == 0x7f || (r >= 0x80 && r < 0xa0) || (r >= 0x202a && r <= 0x202e) || (r >= 0x2066 && r <= 0x2069) {
-			return '\ufffd'
+		if unicode.IsPrint(r) {
+			return r
 		}
-		return r
+		return unicode.ReplacementChar
 	}, text)
+}
+
+// printableText is printable for texts of several lines, tabs included.
+func printableText(text string) string {
+	return strings.Map(func(r rune) rune {
+		if r == '\n' || r == '\t' || unicode.IsPrint(r) {
+			return r
+		}
+		return unicode.ReplacementChar
+	}, text)
+}
+
+// printableCells holds for every table, whatever a caller forgets: the printer of
+// kubectl escapes ESC alone.
+func printableCells(cells []any) []any {
+	shown := make([]any, len(cells))
+	for i, cell := range cells {
+		if text, ok := cell.(string); ok {
+			cell = printable(text)
+		}
+		shown[i] = cell
+	}
+	return shown
 }
 
 // short cuts text to limit characters, for table cells.

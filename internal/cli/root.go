@@ -115,6 +115,7 @@ what runs now as the new authorised state. "hash -f" works without a cluster.`,
 	a.config.AddFlags(root.PersistentFlags())
 	root.AddCommand(
 		a.statusCommand(), a.diffCommand(), a.blameCommand(), a.historyCommand(), a.acceptCommand(),
+		a.adoptCommand(), a.doctorCommand(),
 		a.hashCommand(), a.completionCommand(), a.optionsCommand(), a.versionCommand(),
 	)
 	a.registerFlagCompletions(root)

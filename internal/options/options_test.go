@@ -99,6 +99,8 @@ func TestValidate(t *testing.T) {
 		"a client name with a CA":                {args: []string{"--client-name=kube-apiserver", "--client-ca-file=" + file}},
 		"a drain that outlasts the grace period": {args: []string{"--drain-delay=1m"}, want: []string{"--drain-delay"}},
 		"no concurrency":                         {args: []string{"--max-concurrent=0"}, want: []string{"--max-concurrent"}},
+		"a certificate mode that is none":        {args: []string{"--certificate-mode=Manual"}, want: []string{"--certificate-mode"}},
+		"waits without measure":                  {args: []string{"--certificate-settle=0s", "--connection-age=2h"}, want: []string{"--certificate-settle", "--connection-age"}},
 	}
 	for name, tc := range tests {
 		t.Run(name, func(t *testing.T) {

@@ -43,8 +43,17 @@ type Webhook struct {
 	// DeploymentName is the webhook's own Deployment. It becomes the owner of a
 	// Secret that had to be made again, so that uninstalling removes it.
 	DeploymentName string
-	// MaxConcurrent bounds the reviews that are worked on at once.
+	// CertificateMode says who writes the certificates: SelfManaged or CertManager.
+	CertificateMode string
+	// CertificateSettle is how long a new authority has been published before
+	// the serving certificate relies on it.
+	CertificateSettle time.Duration
+	// MaxConcurrent bounds the reviews of one caller, which is an IP address,
+	// that are worked on at once.
 	MaxConcurrent int
+	// ConnectionAge is the shortest life of a connection in use; its longest is
+	// twice that.
+	ConnectionAge time.Duration
 	// DrainDelay is how long the server still answers after it was told to
 	// stop, while endpoints and load balancers forget it.
 	DrainDelay time.Duration
@@ -64,7 +73,10 @@ func (w *Webhook) AddFlags(fs *flag.FlagSet) {
 	fs.StringVar(&w.ClientCAFile, "client-ca-file", "", "certificate authority of the API server's client certificate; empty: none is asked for")
 	fs.StringVar(&w.ClientName, "client-name", "", "common name that the client certificate must have; empty: any")
 	fs.StringVar(&w.DeploymentName, "deployment-name", "plumbline-webhook", "the webhook's own Deployment; owns a Secret that had to be made again")
-	fs.IntVar(&w.MaxConcurrent, "max-concurrent", 64, "reviews worked on at once; more are allowed unassessed")
+	fs.StringVar(&w.CertificateMode, "certificate-mode", "SelfManaged", "who writes the certificates: SelfManaged or CertManager")
+	fs.DurationVar(&w.CertificateSettle, "certificate-settle", time.Minute, "how long a new authority is published before the serving certificate relies on it")
+	fs.IntVar(&w.MaxConcurrent, "max-concurrent", 256, "reviews of one caller worked on at once; more are allowed unassessed")
+	fs.DurationVar(&w.ConnectionAge, "connection-age", time.Minute, "shortest life of a connection in use; the longest is twice that")
 	fs.DurationVar(&w.DrainDelay, "drain-delay", 10*time.Second, "how long to go on answering after being told to stop")
 }
 
@@ -92,8 +104,18 @@ func (w *Webhook) Validate() field.ErrorList {
 	if w.MaxConcurrent < 1 || w.MaxConcurrent > 4096 {
 		errs = append(errs, field.Invalid(flagPath("max-concurrent"), w.MaxConcurrent, "must be from 1 to 4096"))
 	}
+	errs = append(errs, validateChoice("certificate-mode", w.CertificateMode, "SelfManaged", "CertManager")...)
+	errs = append(errs, validateDuration("certificate-settle", w.CertificateSettle, time.Second, time.Hour)...)
+	errs = append(errs, validateDuration("connection-age", w.ConnectionAge, time.Second, time.Hour)...)
 	if w.DrainDelay < 0 || w.DrainDelay > MaxDrainDelay {
 		errs = append(errs, field.Invalid(flagPath("drain-delay"), w.DrainDelay.String(), "must be from 0s to "+MaxDrainDelay.String()))
 	}
 	return errs
+}
+
+func validateDuration(name string, value, low, high time.Duration) field.ErrorList {
+	if value < low || value > high {
+		return field.ErrorList{field.Invalid(flagPath(name), value.String(), "must be from "+low.String()+" to "+high.String())}
+	}
+	return nil
 }

@@ -43,6 +43,7 @@ func (s *step) withoutAuthority() error {
 	}}
 	s.st.FindingsTotal, s.st.Masks, s.st.FirstSeen = 1, nil, time.Time{}
 	s.event(EventWarning, ReasonObjectUnexpected, "created under guard by %s", nameOf(*s.maker))
+	s.tellBreakGlass(w)
 	return nil
 }
 
@@ -95,7 +96,9 @@ func (s *step) creator() writer {
 			for _, i := range records {
 				s.consumed[i] = struct{}{}
 			}
-			return stampWriter(&s.obs.Version, true)
+			w := stampWriter(&s.obs.Version, true)
+			w.reason = s.breakGlass(w, "")
+			return w
 		}
 	}
 	if len(records) > 0 {

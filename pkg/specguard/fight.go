@@ -21,7 +21,7 @@ const (
 	fightFlips    = 3
 	fightWindow   = 10 * time.Minute
 	maxFighters   = 8
-	maxFlipPlaces = 32 // of one flip, the worst findings first
+	maxFlipPlaces = 16 // of one flip, the worst findings first
 )
 
 // flip notes one change to and fro, at all the places that it made.
@@ -29,7 +29,13 @@ func (s *step) flip(places []FlipPlace) {
 	if len(places) == 0 {
 		return
 	}
-	s.st.Flips = append(s.st.Flips, Flip{At: s.in.Now, Places: places[:min(len(places), maxFlipPlaces)]})
+	var distinct []FlipPlace // a write can both end drift and go back to an earlier value
+	for _, place := range places {
+		if len(distinct) < maxFlipPlaces && !slices.ContainsFunc(distinct, place.samePlace) {
+			distinct = append(distinct, place)
+		}
+	}
+	s.st.Flips = append(s.st.Flips, Flip{At: s.in.Now, Places: distinct})
 	s.st.Flips = s.st.Flips[max(0, len(s.st.Flips)-maxFlips):]
 }
 
@@ -113,7 +119,7 @@ func (s *step) restorer(path canon.Path) (by string, class v1alpha1.ActorClass) 
 	if class == v1alpha1.ActorExpected {
 		return "", ""
 	}
-	return id.User, class
+	return diff.TruncateText(id.User, maxIdentityBytes), class
 }
 
 // lastRecorded is the least trusted of those whom the newest records of writes to
@@ -232,12 +238,11 @@ func foughtOver(flips []Flip) []FlipPlace {
 }
 
 // fighters names who flipped a contested place, the least trusted first, and
-// when. After a restart the places are not known: then any flip keeps the fight
-// up, and no name is added.
+// when.
 func (s *step) fighters(flips []Flip) (at []time.Time, names []string) {
 	var by []FlipPlace
 	for i := range flips {
-		counts := len(s.st.contested) == 0
+		counts := false
 		for _, place := range flips[i].Places {
 			if slices.ContainsFunc(s.st.contested, func(c FlipPlace) bool { return place.holds(c) || c.holds(place) }) {
 				counts, by = true, append(by, place)

@@ -83,7 +83,7 @@ func Compile(ref GuardRef, spec v1alpha1.GuardSpec, namespaceSelector *metav1.La
 	errs = append(errs, more...)
 	g.ignore, more = compilePaths(spec.Ignore, path.Child("ignore"))
 	errs = append(errs, more...)
-	errs = append(errs, compileEnums(spec, path)...)
+	errs = append(errs, compileEnums(ref, spec, path)...)
 	if len(errs) > 0 {
 		return nil, errs
 	}
@@ -91,14 +91,9 @@ func Compile(ref GuardRef, spec v1alpha1.GuardSpec, namespaceSelector *metav1.La
 	return g, nil
 }
 
-func compileEnums(spec v1alpha1.GuardSpec, path *field.Path) field.ErrorList {
+func compileEnums(ref GuardRef, spec v1alpha1.GuardSpec, path *field.Path) field.ErrorList {
 	var errs field.ErrorList
-	switch spec.Mode {
-	case "", v1alpha1.GuardModeAudit, v1alpha1.GuardModeWarn:
-	default:
-		errs = append(errs, field.NotSupported(path.Child("mode"), spec.Mode,
-			[]v1alpha1.GuardMode{v1alpha1.GuardModeAudit, v1alpha1.GuardModeWarn}))
-	}
+	errs = append(errs, compileMode(ref, spec, path)...)
 	switch spec.ManagementPolicy {
 	case "", v1alpha1.Managed, v1alpha1.Unmanaged:
 	default:
@@ -112,6 +107,27 @@ func compileEnums(spec v1alpha1.GuardSpec, path *field.Path) field.ErrorList {
 			[]v1alpha1.AuthenticatedDeletes{v1alpha1.AuthenticatedDeletesRequired, v1alpha1.AuthenticatedDeletesNotRequired}))
 	}
 	return errs
+}
+
+// compileMode repeats what the schema says of Deny: a guard that could be walked
+// around must not look as if it denied.
+func compileMode(ref GuardRef, spec v1alpha1.GuardSpec, path *field.Path) field.ErrorList {
+	switch spec.Mode {
+	case "", v1alpha1.GuardModeAudit, v1alpha1.GuardModeWarn:
+		return nil
+	case v1alpha1.GuardModeDeny:
+		var errs field.ErrorList
+		if ref.Namespace != "" {
+			errs = append(errs, field.Forbidden(path.Child("mode"), "only a ClusterSpecGuard may deny"))
+		}
+		if spec.Selector != nil {
+			errs = append(errs, field.Forbidden(path.Child("selector"), "a guard that denies selects by namespace and kind"))
+		}
+		return errs
+	default:
+		return field.ErrorList{field.NotSupported(path.Child("mode"), spec.Mode,
+			[]v1alpha1.GuardMode{v1alpha1.GuardModeAudit, v1alpha1.GuardModeWarn, v1alpha1.GuardModeDeny})}
+	}
 }
 
 func compileResources(resources []v1alpha1.GuardedResource, path *field.Path) ([]canon.GVK, field.ErrorList) {

@@ -57,7 +57,7 @@ func TestCompileRefusesWithThePathOfTheField(t *testing.T) {
 			edit: func(s *v1alpha1.GuardSpec) { s.TrustedWriters.Users = []string{strings.Repeat("x", 1<<20)} },
 			want: []string{"spec.trustedWriters.users[0]"},
 		},
-		"an unknown mode":    {edit: func(s *v1alpha1.GuardSpec) { s.Mode = "Deny" }, want: []string{"spec.mode"}},
+		"an unknown mode":    {edit: func(s *v1alpha1.GuardSpec) { s.Mode = "Block" }, want: []string{"spec.mode"}},
 		"an unknown policy":  {edit: func(s *v1alpha1.GuardSpec) { s.ManagementPolicy = "x" }, want: []string{"spec.managementPolicy"}},
 		"unknown deletes":    {edit: func(s *v1alpha1.GuardSpec) { s.AuthenticatedDeletes = "x" }, want: []string{"spec.authenticatedDeletes"}},
 		"nothing is refused": {},

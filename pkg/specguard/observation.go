@@ -22,7 +22,9 @@ type Version struct {
 	// Writer and WriterGroups are the stamps found on it.
 	Writer       string
 	WriterGroups []string
-	Managers     []metav1.ManagedFieldsEntry
+	// BreakGlassReason is the annotation found on it, of this write or an older one.
+	BreakGlassReason string
+	Managers         []metav1.ManagedFieldsEntry
 }
 
 // Present is an object that exists.

@@ -36,14 +36,20 @@ func (r Rules) Guards() []string {
 	return names
 }
 
-// Mode is Warn if any guard warns.
+// Mode is Warn if any guard warns or denies: what is refused, the API server
+// refuses by itself, and what reaches anybody else is told.
 func (r Rules) Mode() v1alpha1.GuardMode {
 	for _, g := range r.guards {
-		if g.mode == v1alpha1.GuardModeWarn {
+		if g.mode == v1alpha1.GuardModeWarn || g.mode == v1alpha1.GuardModeDeny {
 			return v1alpha1.GuardModeWarn
 		}
 	}
 	return v1alpha1.GuardModeAudit
+}
+
+// Denies tells whether any guard denies.
+func (r Rules) Denies() bool {
+	return slices.ContainsFunc(r.guards, func(g *Guard) bool { return g.mode == v1alpha1.GuardModeDeny })
 }
 
 // Managed is Unmanaged if any guard says so, and without a guard.

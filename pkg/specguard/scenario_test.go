@@ -117,10 +117,12 @@ var scriptCommands = map[string]func(*world, *datadriven.TestData){
 		w.restartWith(*w.remembered)
 		w.observe(true, false)
 	},
-	"unknown": func(w *world, _ *datadriven.TestData) { w.step(Unknown{Why: "forbidden"}, nil) },
-	"accept":  playAccept,
-	"advance": playAdvance,
-	"config":  playConfig,
+	"lose-body":     func(w *world, _ *datadriven.TestData) { w.lost = true },
+	"put-body-back": func(w *world, _ *datadriven.TestData) { w.lost = false },
+	"unknown":       func(w *world, _ *datadriven.TestData) { w.step(Unknown{Why: "forbidden"}, nil) },
+	"accept":        playAccept,
+	"advance":       playAdvance,
+	"config":        playConfig,
 }
 
 func arg(d *datadriven.TestData, name, fallback string) string {

@@ -50,18 +50,20 @@ type State struct {
 	CheckedAt     time.Time
 	Flips         []Flip
 	Contention    *v1alpha1.Contention
+	// BodyLost: the authorised body is gone, and so Drift is Unknown.
+	// Observed.Hash is what an accept would authorise. Each Step finds it anew.
+	BodyLost bool
 
 	pending []pendingWrite
 	trail   []trailEntry
-	// contested are the places that the present contention is about; forgotten
-	// at a restart.
+	// contested are the places that the present contention is about.
 	contested []FlipPlace
 }
 
 // Flip is one change between InSync and Drifted, or back to an earlier value.
 type Flip struct {
 	At time.Time
-	// Places are where it was made; none are known of flips before a restart.
+	// Places are where it was made, at most 16.
 	Places []FlipPlace
 }
 
@@ -119,9 +121,7 @@ func FromBaseline(b *v1alpha1.Baseline, body []byte) State {
 		CheckedAt:     timeOf(b.Status.LastCheck),
 		Contention:    b.Status.Contention.DeepCopy(),
 	}
-	for _, at := range b.Status.Flips {
-		st.Flips = append(st.Flips, Flip{At: at.Time})
-	}
+	st.readFlips(&b.Status)
 	return st
 }
 
@@ -136,11 +136,7 @@ func (s State) WriteStatus(status *v1alpha1.BaselineStatus) {
 	status.FirstSeen = timeTo(s.FirstSeen)
 	status.RetiredAt = timeTo(s.RetiredAt)
 	status.LastCheck = timeTo(s.CheckedAt)
-	status.Contention = s.Contention.DeepCopy()
-	status.Flips = nil
-	for _, f := range s.Flips[max(0, len(s.Flips)-maxFlips):] {
-		status.Flips = append(status.Flips, metav1.NewTime(f.At))
-	}
+	s.writeFlips(status)
 }
 
 // clone copies what Step changes, so that the caller's state stays as it was.

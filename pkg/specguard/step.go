@@ -57,8 +57,11 @@ type Input struct {
 	Rules          Rules
 	// Accept is spec.accept, nil when it is not set.
 	Accept *v1alpha1.AcceptRequest
-	Now    time.Time
-	Config Config
+	// BodyLost says why the authorised body will never be read again; empty when
+	// it can be. Then nothing can be compared, and only an accept helps.
+	BodyLost string
+	Now      time.Time
+	Config   Config
 }
 
 // Result is what follows from an Input.
@@ -109,13 +112,14 @@ type writtenChange struct {
 
 // Step judges one observation: the authorised state moves only by the paths of
 // a proven write of somebody trusted, or by an accept. Rules and reasons are in
-// docs/designs/0002-attribution.md. The error is ErrBodyNeeded, or says that
-// the authorised body cannot be read; the state then stays as it was.
+// docs/designs/0002-attribution.md. The error is ErrBodyNeeded, or says that a
+// body cannot be made; the state then stays as it was.
 func Step(in Input) (Result, error) {
 	s := &step{
 		in: in, gvk: in.State.gvk(), before: in.State, st: in.State.clone(),
 		consumed: map[int]struct{}{},
 	}
+	s.st.BodyLost = false
 	var err error
 	switch o := in.Observation.(type) {
 	case Present:
@@ -186,8 +190,12 @@ func (s *step) present() error {
 		return nil
 	}
 	if s.st.authorises() {
-		if err := s.loadAuthorised(); err != nil {
+		lost, err := s.loadAuthorised()
+		switch {
+		case err != nil:
 			return err
+		case lost != "":
+			return s.withoutBody(lost)
 		}
 	}
 	switch {
@@ -230,20 +238,24 @@ func (s *step) unchangedInSync() bool {
 
 // loadAuthorised reads the authorised body and back-fills its hash, which
 // changes with the ignore rules and with the version of the hash: never drift.
-func (s *step) loadAuthorised() error {
-	if s.st.Body == nil {
-		return ErrBodyNeeded
+// lost says why there is no such body any more.
+func (s *step) loadAuthorised() (lost string, err error) {
+	switch {
+	case s.in.BodyLost != "":
+		return s.in.BodyLost, nil
+	case s.st.Body == nil:
+		return "", ErrBodyNeeded
 	}
 	want, err := canon.Parse(s.st.Body, s.gvk)
 	if err != nil {
-		return fmt.Errorf("reading the authorised body of %s: %w", s.st.Name, err)
+		return err.Error(), nil //nolint:nilerr // what cannot be read is lost, and trying again does not help
 	}
 	s.want = want
 	if hash := want.Hash(s.in.Rules.Excluded()...); string(hash) != s.st.Authorised.Hash {
 		s.st.Authorised.Hash = string(hash)
 		s.effects = append(s.effects, BackfillHash{Hash: hash})
 	}
-	return nil
+	return "", nil
 }
 
 // observedHash is the guarded hash of what is observed, see ObservedHash.

@@ -35,9 +35,11 @@ func (s *step) contiguous(prev *Version, old *canon.Document) error {
 	if s.retry > 0 {
 		return nil
 	}
+	w.reason = s.breakGlass(w, prev.BreakGlassReason)
 	s.reportBenign(raw, w)
 	changes := diff.Compare(old, s.doc, s.in.Rules.Excluded()...)
 	s.judgeAll(changes, func(diff.Change) writer { return w })
+	s.tellBreakGlass(w)
 	if !w.known() || w.guessed {
 		s.remember(prev, raw)
 	}
@@ -280,7 +282,7 @@ func actorOf(w writer, class v1alpha1.ActorClass) v1alpha1.Actor {
 	if !w.known() || w.guessed {
 		class = v1alpha1.ActorUnknown
 	}
-	return v1alpha1.Actor{User: w.id.User, Class: class, Source: w.source, FieldManager: w.manager}
+	return v1alpha1.Actor{User: w.id.User, Class: class, Source: w.source, FieldManager: w.manager, BreakGlassReason: w.reason}
 }
 
 // nameOf is an actor in words.

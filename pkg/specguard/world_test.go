@@ -3,6 +3,7 @@
 package specguard
 
 import (
+	"encoding/json"
 	"fmt"
 	"maps"
 	"slices"
@@ -58,6 +59,7 @@ type world struct {
 	steps   int
 
 	remembered *v1alpha1.BaselineStatus
+	lost       bool // the BaselineRevision
 }
 
 func newWorld(t testing.TB) *world {
@@ -250,12 +252,21 @@ func (w *world) step(o Observation, accept *v1alpha1.AcceptRequest) (retried boo
 		State: w.state, Observation: o, Records: w.records, RecordsHealthy: w.healthy,
 		Rules: w.rules, Accept: accept, Now: w.now, Config: w.config,
 	}
+	if w.lost {
+		in.BodyLost, in.State.Body = "the revision is not found", nil
+	}
 	r, err := Step(in)
+	if w.lost && r.State.Body == nil {
+		r.State.Body = w.state.Body // to be put back
+	}
 	if err != nil {
 		w.t.Fatalf("step: %v", err)
 	}
 	w.steps++
 	w.state, w.effects = r.State, append(w.effects, r.Effects...)
+	if slices.ContainsFunc(r.Effects, func(e Effect) bool { _, stores := e.(AuthoriseRevision); return stores }) {
+		w.lost = false
+	}
 	for _, i := range slices.Backward(r.Consumed) {
 		w.records = slices.Delete(w.records, i, i+1)
 	}
@@ -304,9 +315,18 @@ func (w *world) checkInvariants(o Observation) {
 
 // restart forgets everything that is not in the Baseline and its revision.
 func (w *world) restart() {
+	w.t.Helper()
 	var status v1alpha1.BaselineStatus
 	w.state.WriteStatus(&status)
-	w.restartWith(status)
+	raw, err := json.Marshal(status)
+	if err != nil {
+		w.t.Fatal(err)
+	}
+	var stored v1alpha1.BaselineStatus
+	if err := json.Unmarshal(raw, &stored); err != nil {
+		w.t.Fatal(err)
+	}
+	w.restartWith(stored)
 }
 
 func (w *world) restartWith(status v1alpha1.BaselineStatus) {

@@ -24,6 +24,8 @@ type writer struct {
 	guessed bool
 	// excuses: a record that may turn a change into a mask.
 	excuses bool
+	// reason that the write itself gave for going past a guard that denies.
+	reason string
 }
 
 func (w writer) known() bool { return w.id.User != "" }
@@ -38,6 +40,7 @@ func (s *step) judge(c diff.Change, w writer) writtenChange {
 	class, rule := s.in.Rules.ClassifyAt(w.id, c.Path)
 	j := writtenChange{Change: c, actor: v1alpha1.Actor{
 		User: diff.TruncateText(w.id.User, maxIdentityBytes), Class: class, Source: w.source, FieldManager: diff.TruncateText(w.manager, 256),
+		BreakGlassReason: w.reason,
 	}}
 	switch {
 	case !w.known(), w.guessed:

@@ -65,6 +65,8 @@ func TestEveryFieldOfEveryObjectExists(t *testing.T) {
 		"Service":                          check[corev1.Service],
 		"ServiceAccount":                   check[corev1.ServiceAccount],
 		"Secret":                           check[corev1.Secret],
+		"ConfigMap":                        check[corev1.ConfigMap],
+		"Namespace":                        check[corev1.Namespace],
 		"Pod":                              check[corev1.Pod],
 		"Lease":                            check[coordinationv1.Lease],
 		"PodDisruptionBudget":              check[policyv1.PodDisruptionBudget],
@@ -80,6 +82,9 @@ func TestEveryFieldOfEveryObjectExists(t *testing.T) {
 		"ValidatingAdmissionPolicy":        check[admissionv1.ValidatingAdmissionPolicy],
 		"ValidatingAdmissionPolicyBinding": check[admissionv1.ValidatingAdmissionPolicyBinding],
 		"SpecGuard":                        check[v1alpha1.SpecGuard],
+		"Certificate":                      check[certificate],
+		"PrometheusRule":                   check[prometheusRule],
+		"PodMonitor":                       check[podMonitor],
 	}
 	forEachValuesFile(t, func(t *testing.T, objects []*unstructured.Unstructured) {
 		for _, object := range objects {

@@ -25,9 +25,11 @@ Ready, Reconciling and Stalled follow kstatus: Ready is True when the object is 
 | Audit | Unmanaged | no | drift | not told | never |
 | Warn | Managed | no | drift | warned | if a RemediationPolicy says so |
 | Warn | Unmanaged | no | drift | warned | never |
-| Audit or Warn | Managed or Unmanaged | until `suspend.until` | not looked at by this guard | not told | not for this guard |
+| Deny | Managed | no | refused; drift where it was not | told by the refusal | if a RemediationPolicy says so |
+| Deny | Unmanaged | no | refused; drift where it was not | told by the refusal | never |
+| Audit, Warn or Deny | Managed or Unmanaged | until `suspend.until` | not looked at by this guard | not told | not for this guard |
 
-Where several guards select an object the stricter result holds: a writer is trusted only if all of them trust it, a path is ignored only if all of them ignore it, one that warns makes it a warning, and one Unmanaged forbids repair. A suspended guard is out of that count until its time is over.
+Where several guards select an object the stricter result holds: a writer is trusted only if all of them trust it, a path is ignored only if all of them ignore it, one that warns makes it a warning, one that denies refuses it, and one Unmanaged forbids repair. A suspended guard is out of that count until its time is over. Deny is for ClusterSpecGuards only: [Deny](deny.md).
 
 A guard names kinds of the built-in API groups from closed lists, so that a misspelt or cluster-scoped kind is refused when it is written. A custom kind is looked up when the guard is put in force; the conditions say so when the cluster does not have it. Never guarded are Secrets, Plumbline's own kinds, and what the cluster writes for its own bookkeeping (Event, Lease, LeaseCandidate, Endpoints, EndpointSlice, CSIStorageCapacity).
 

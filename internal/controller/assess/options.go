@@ -11,10 +11,12 @@ import (
 
 	"k8s.io/apimachinery/pkg/util/validation/field"
 
+	"github.com/plumbline-dev/plumbline/internal/controller/canary"
 	"github.com/plumbline-dev/plumbline/internal/options"
 )
 
-// RoleAssess is the only role there is so far.
+// RoleAssess compares what runs with what was authorised. Besides it there is
+// only [canary.Role] so far.
 const RoleAssess = "assess"
 
 // laterRoles are designed and not built; asking for one gets a clear answer.
@@ -25,6 +27,8 @@ const (
 	maxRetention   = 365 * 24 * time.Hour
 	minDigestKey   = 16
 	maxRecordGrace = 500 * time.Millisecond
+	// The API server's metrics can be tens of megabytes.
+	minAPIServerMetrics = 10 * time.Second
 )
 
 // Options are the assessor's flags.
@@ -47,18 +51,22 @@ type Options struct {
 	// RecordGrace is how long a change that only a record can explain waits for
 	// that record.
 	RecordGrace time.Duration
+	// APIServerMetrics is how often the API server's metrics are read for calls
+	// that it went on without; zero: never.
+	APIServerMetrics time.Duration
 }
 
 // AddFlags registers the flags with their defaults.
 func (o *Options) AddFlags(fs *flag.FlagSet) {
 	o.Common.AddFlags(fs)
-	fs.StringVar(&o.Role, "role", RoleAssess, "comma-separated list of roles; assess is the only one so far")
+	fs.StringVar(&o.Role, "role", RoleAssess, "comma-separated list of roles: assess; or canary, alone")
 	fs.BoolVar(&o.LeaderElect, "leader-elect", true, "work only while holding the lease plumbline-assessor")
 	fs.DurationVar(&o.Retention, "retention", 7*24*time.Hour, "how long the Baseline of a removed object is kept")
 	fs.StringVar(&o.StampedGroups, "stamped-groups", "", "groups that the installation stamps, comma separated")
 	fs.BoolVar(&o.StampWriter, "stamp-writer", false, "the webhook sets the writer stamp, no in-process policy does")
 	fs.StringVar(&o.DigestKeyFile, "digest-key-file", "", "file with the key of value digests, 16 bytes or more; empty: a new key at every start")
 	fs.DurationVar(&o.RecordGrace, "record-grace", 300*time.Millisecond, "how long to wait for the record of a change that nothing else explains")
+	fs.DurationVar(&o.APIServerMetrics, "api-server-metrics", time.Minute, "how often the API server's metrics are read for calls of the webhook that it went on without; 0: never")
 }
 
 // Validate lists what cannot work, each with the flag as its path.
@@ -71,6 +79,9 @@ func (o *Options) Validate() field.ErrorList {
 	if o.RecordGrace < 0 || o.RecordGrace > maxRecordGrace {
 		errs = append(errs, field.Invalid(field.NewPath("--record-grace"), o.RecordGrace.String(), "must be between 0s and "+maxRecordGrace.String()))
 	}
+	if o.APIServerMetrics != 0 && o.APIServerMetrics < minAPIServerMetrics {
+		errs = append(errs, field.Invalid(field.NewPath("--api-server-metrics"), o.APIServerMetrics.String(), "must be 0s or at least "+minAPIServerMetrics.String()))
+	}
 	return errs
 }
 
@@ -78,16 +89,20 @@ func validateRole(list string) field.ErrorList {
 	path := field.NewPath("--role")
 	roles := options.SplitList(list)
 	if len(roles) == 0 {
-		return field.ErrorList{field.Required(path, "name a role; assess is the only one so far")}
+		return field.ErrorList{field.Required(path, "name a role: assess, or canary")}
 	}
 	var errs field.ErrorList
 	for _, role := range roles {
 		switch {
 		case role == RoleAssess:
+		case role == canary.Role:
+			if len(roles) > 1 {
+				errs = append(errs, field.Invalid(path, list, "the canary runs alone"))
+			}
 		case slices.Contains(laterRoles, role):
-			errs = append(errs, field.Invalid(path, role, "this version has only the role assess"))
+			errs = append(errs, field.Invalid(path, role, "this version has only the roles assess and canary"))
 		default:
-			errs = append(errs, field.NotSupported(path, role, []string{RoleAssess}))
+			errs = append(errs, field.NotSupported(path, role, []string{RoleAssess, canary.Role}))
 		}
 	}
 	return errs

@@ -32,7 +32,11 @@ func TestValidate(t *testing.T) {
 	}{
 		"the defaults":                       {},
 		"the role of the chart":              {args: []string{"--role=assess"}},
-		"a role that comes later":            {args: []string{"--role=assess,execute"}, want: "this version has only the role assess"},
+		"a role that comes later":            {args: []string{"--role=assess,execute"}, want: "this version has only the roles assess and canary"},
+		"the canary":                         {args: []string{"--role=canary"}},
+		"the canary beside another role":     {args: []string{"--role=assess,canary"}, want: "the canary runs alone"},
+		"metrics read without end":           {args: []string{"--api-server-metrics=1s"}, want: "--api-server-metrics"},
+		"metrics never read":                 {args: []string{"--api-server-metrics=0"}},
 		"a role that nobody knows":           {args: []string{"--role=dance"}, want: `--role: Unsupported value: "dance"`},
 		"no role":                            {args: []string{"--role="}, want: "--role: Required value"},
 		"a negative retention":               {args: []string{"--retention=-1s"}, want: "--retention"},

@@ -62,6 +62,9 @@ type Setup struct {
 	Registry prometheus.Registerer
 	Log      logr.Logger
 	Clock    clock.WithTicker
+	// APIServerMetrics is how often the API server's own count of calls that it
+	// went on without is read; zero: never.
+	APIServerMetrics time.Duration
 	// Ready is told once the caches are synced; may be nil.
 	Ready func()
 }
@@ -153,6 +156,7 @@ type parts struct {
 	baselines    *baseline.Reconciler
 	trigger      *baseline.Trigger
 	vigil        *baseline.Vigil
+	figures      *figuresOf
 	synced       func(schema.GroupVersionKind)
 }
 
@@ -163,6 +167,7 @@ func register(ctx context.Context, mgr manager.Manager, setup Setup) (*kube.Trac
 	}
 	p.connect(ctx, mgr.GetClient(), setup.Log)
 	err = errors.Join(
+		p.figures.register(ctx, mgr, p, setup),
 		p.baselines.Register(mgr, p.trigger),
 		p.guards.Register(ctx, mgr),
 		p.status.Register(mgr),
@@ -200,8 +205,16 @@ func newParts(mgr manager.Manager, setup Setup) (*parts, error) {
 	}
 	p.tracker = tracker
 	p.guards = &guard.Controller{Client: mgr.GetClient(), Clock: setup.Clock, Watcher: tracker, Excluded: excluded}
+	enforcement, err := guard.NewEnforcementMetrics(setup.Registry)
+	if err != nil {
+		return nil, err
+	}
 	p.status = &guard.Status{
 		Client: mgr.GetClient(), Clock: setup.Clock, Guards: p.guards, Kinds: tracker, StampedGroups: setup.StampedGroups,
+		Enforcement: &guard.Enforcement{
+			Prober: guard.DryRun{Client: mgr.GetClient(), Live: mgr.GetAPIReader()},
+			Clock:  setup.Clock, Recorder: mgr.GetEventRecorder(lease), Metrics: enforcement,
+		},
 	}
 	p.environments = &environment.Controller{Client: mgr.GetClient(), Clock: setup.Clock}
 	p.defaults = &guarddefaults.Controller{Client: mgr.GetClient(), Clock: setup.Clock}
@@ -212,6 +225,9 @@ func newParts(mgr manager.Manager, setup Setup) (*parts, error) {
 		Config: baseline.Config{Rules: setup.Rules, Retention: setup.Retention, UnreadableAfter: setup.UnreadableAfter},
 	}
 	p.baselines.Prepare()
+	if p.figures, err = newFigures(mgr.GetClient(), tracker, setup); err != nil {
+		return nil, err
+	}
 	p.vigil = &baseline.Vigil{Reconciler: p.baselines, Trigger: p.trigger, Clock: setup.Clock}
 	return p, nil
 }
@@ -229,7 +245,10 @@ func (p *parts) connect(ctx context.Context, reader client.Reader, log logr.Logg
 			p.trigger.Look(baseline.KeyOf(&baselines.Items[i]))
 		}
 	}
-	p.tracker.Subscribe(p.trigger.Look)
+	p.tracker.Subscribe(func(key kube.Key) {
+		p.figures.writes.Note(key, p.tracker.View(key).Current)
+		p.trigger.Look(key)
+	})
 	p.guards.Changed = func() {
 		lookAtAll()
 		p.status.Count()

@@ -29,6 +29,9 @@ const (
 // tell makes events and figures of a decision that was carried out.
 func (r *Reconciler) tell(s *subject, d *decision) {
 	r.Metrics.decided(s, d)
+	if s.terminating {
+		return // nothing can be created there any more, events included
+	}
 	for _, e := range d.events {
 		r.announce(s, d, e)
 	}

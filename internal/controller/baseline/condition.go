@@ -3,6 +3,7 @@
 package baseline
 
 import (
+	"cmp"
 	"fmt"
 	"strings"
 	"time"
@@ -14,12 +15,11 @@ import (
 // Reasons of the Ready condition, beside the drift types of the worst finding
 // (DriftedMissing … DriftedOther).
 const (
-	reasonInSync     = "InSync"
-	reasonMissing    = "Missing"
-	reasonUnknown    = "Unreadable"
-	reasonRetired    = "Retired"
-	reasonSuspended  = "GuardNotInForce"
-	reasonNotGuarded = "NotGuarded"
+	reasonInSync    = "InSync"
+	reasonMissing   = "Missing"
+	reasonUnknown   = "Unreadable"
+	reasonRetired   = "Retired"
+	reasonSuspended = "GuardNotInForce"
 )
 
 // maxPathsTold bounds how many paths a message names.
@@ -28,7 +28,7 @@ const maxPathsTold = 5
 // setConditions says in conditions what the status says in fields. Drift is not
 // a lag: Ready is False and nothing is reconciling, so that a wait for the
 // Baseline ends instead of hanging.
-func setConditions(b *v1alpha1.Baseline, now time.Time) {
+func setConditions(b *v1alpha1.Baseline, bodyLost bool, now time.Time) {
 	c := condition.Set{Conditions: &b.Status.Conditions, Generation: b.Generation, Now: now}
 	setContended(c, b.Status.Contention)
 	if b.Status.RetiredAt != nil {
@@ -43,7 +43,11 @@ func setConditions(b *v1alpha1.Baseline, now time.Time) {
 	case v1alpha1.StateMissing:
 		c.NotReady(reasonMissing, driftMessage(&b.Status))
 	case v1alpha1.StateUnknown:
-		c.Unknown(reasonUnknown, "the object cannot be read or compared; the last findings stand")
+		if bodyLost {
+			c.Unknown(v1alpha1.ReasonBodyLost, "the authorised body is lost, nothing can be compared; the last findings stand. Accepting what runs now makes it the authorised state")
+			return
+		}
+		c.Unknown(reasonUnknown, "the object cannot be read; the last findings stand")
 	default:
 		c.Unknown(reasonUnknown, fmt.Sprintf("unknown state %q", b.Status.State))
 	}
@@ -54,11 +58,25 @@ func setContended(c condition.Set, contention *v1alpha1.Contention) {
 		c.Clear(v1alpha1.ConditionContended)
 		return
 	}
-	message := "two writers keep undoing each other"
+	c.True(v1alpha1.ConditionContended, "Fight", fightMessage(contention))
+}
+
+func fightMessage(contention *v1alpha1.Contention) string {
+	message := "writers keep undoing each other"
 	if len(contention.With) > 0 {
 		message += ": " + strings.Join(contention.With, ", ")
 	}
-	c.True(v1alpha1.ConditionContended, "Fight", message)
+	var places []string
+	for _, place := range contention.Places[:min(len(contention.Places), maxPathsTold)] {
+		places = append(places, cmp.Or(place.Path, "the object as a whole"))
+	}
+	if len(places) > 0 {
+		message += "; at " + strings.Join(places, ", ")
+	}
+	if more := len(contention.Places) - len(places); more > 0 {
+		message += fmt.Sprintf(" and %d more", more)
+	}
+	return message
 }
 
 func inSyncMessage(masks []v1alpha1.Mask) string {

@@ -132,9 +132,7 @@ func (r *Reconciler) step(ctx context.Context, s *subject, in specguard.Input) (
 		case err == nil:
 			in.State.Body = body
 		case apierrors.IsNotFound(err), errors.Is(err, errDamaged):
-			// Without the body nothing can be compared, and what cannot be
-			// compared is unknown. Accepting what runs now helps.
-			in.Observation = specguard.Unknown{Why: "the authorised body is lost: " + err.Error()}
+			in.BodyLost = err.Error()
 		default:
 			return specguard.Result{}, err
 		}

@@ -43,17 +43,20 @@ type Ingest struct {
 func (i *Ingest) Start(ctx context.Context) error {
 	position := details.PositionAt(i.Clock.Now().Add(-lookBack))
 	failing := false
+	block := time.Duration(0) // until it is known whether the source can be read
 	for ctx.Err() == nil {
-		batch, err := i.Reader.Next(ctx, position, readLimit, readBlock)
+		batch, err := i.Reader.Next(ctx, position, readLimit, block)
 		i.Reconciler.Records.SetHealthy(err == nil && !batch.Gap)
+		i.Reconciler.Metrics.recordsReadable(err == nil)
 		if err != nil {
 			if !failing && ctx.Err() == nil {
 				i.Log.Info("records of writes cannot be read, users of /scale and DELETE will be unknown", "error", err.Error())
 			}
-			failing = true
+			failing, block = true, 0
 			i.pause(ctx)
 			continue
 		}
+		block = readBlock
 		if failing {
 			i.Log.Info("records of writes can be read again")
 			failing = false

@@ -33,10 +33,13 @@ type Metrics struct {
 	objects   *prometheus.Desc
 	oldest    *prometheus.Desc
 	staleness *prometheus.Desc
+	recordsUp *prometheus.Desc
 
 	mu    sync.Mutex
 	known map[kube.Key]figure
 	last  time.Time
+	// records tells whether records of writes can be read; nil where nobody reads any.
+	records *bool
 }
 
 // figure is what is counted of one object.
@@ -82,6 +85,8 @@ func NewMetrics(registry prometheus.Registerer, clk clock.PassiveClock) (*Metric
 			"Age of the oldest drift by kind.", []string{"kind"}, nil),
 		staleness: prometheus.NewDesc("plumbline_assessor_last_assessed_seconds",
 			"Time since the last object was assessed.", nil, nil),
+		recordsUp: prometheus.NewDesc("plumbline_assessor_records_up",
+			"1 while the webhook's records of writes can be read, 0 while they cannot; absent without Redis.", nil, nil),
 		known: map[kube.Key]figure{},
 	}
 	for _, c := range []prometheus.Collector{
@@ -103,11 +108,19 @@ func (m *Metrics) WatchFailed(gvk schema.GroupVersionKind, _ error) {
 	m.watchErrors.WithLabelValues(gvk.GroupKind().String()).Inc()
 }
 
+// recordsReadable says whether the last read of records reached their source.
+func (m *Metrics) recordsReadable(up bool) {
+	m.mu.Lock()
+	defer m.mu.Unlock()
+	m.records = &up
+}
+
 // Describe implements prometheus.Collector.
 func (m *Metrics) Describe(ch chan<- *prometheus.Desc) {
 	ch <- m.objects
 	ch <- m.oldest
 	ch <- m.staleness
+	ch <- m.recordsUp
 }
 
 // Collect implements prometheus.Collector.
@@ -120,7 +133,7 @@ func (m *Metrics) Collect(ch chan<- prometheus.Metric) {
 	oldest := map[string]time.Time{}
 	now := m.clock.Now()
 	m.mu.Lock()
-	last := m.last
+	last, records := m.last, m.records
 	for key, f := range m.known {
 		kind := key.GroupKind().String()
 		counts[group{kind, figure{state: f.state, severity: f.severity}}]++
@@ -137,6 +150,9 @@ func (m *Metrics) Collect(ch chan<- prometheus.Metric) {
 	}
 	if !last.IsZero() {
 		ch <- prometheus.MustNewConstMetric(m.staleness, prometheus.GaugeValue, now.Sub(last).Seconds())
+	}
+	if records != nil {
+		ch <- prometheus.MustNewConstMetric(m.recordsUp, prometheus.GaugeValue, map[bool]float64{true: 1}[*records])
 	}
 }
 

@@ -136,6 +136,8 @@ func versionOf(o *kube.Object) (*specguard.Version, error) {
 		Writer:          o.Writer(),
 		WriterGroups:    specguard.ParseWriterGroups(o.Annotations[v1alpha1.AnnotationWriterGroups]),
 		Managers:        managers,
+
+		BreakGlassReason: o.Annotations[v1alpha1.AnnotationBreakGlassReason],
 	}, nil
 }
 

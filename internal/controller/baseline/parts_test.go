@@ -179,6 +179,7 @@ func TestConditions(t *testing.T) {
 	}
 	tests := map[string]struct {
 		status      v1alpha1.BaselineStatus
+		bodyLost    bool
 		wantStatus  metav1.ConditionStatus
 		wantReason  string
 		wantMessage string
@@ -212,6 +213,10 @@ func TestConditions(t *testing.T) {
 			status:     v1alpha1.BaselineStatus{State: v1alpha1.StateUnknown},
 			wantStatus: metav1.ConditionUnknown, wantReason: "Unreadable",
 		},
+		"without its authorised body": {
+			status: v1alpha1.BaselineStatus{State: v1alpha1.StateUnknown}, bodyLost: true,
+			wantStatus: metav1.ConditionUnknown, wantReason: "BodyLost", wantMessage: "Accepting what runs now",
+		},
 		"a state that nobody knows is unknown": {
 			status:     v1alpha1.BaselineStatus{State: "Strange"},
 			wantStatus: metav1.ConditionUnknown, wantReason: "Unreadable", wantMessage: "Strange",
@@ -224,7 +229,7 @@ func TestConditions(t *testing.T) {
 	for name, tc := range tests {
 		t.Run(name, func(t *testing.T) {
 			b := &v1alpha1.Baseline{ObjectMeta: metav1.ObjectMeta{Generation: 4}, Status: tc.status}
-			setConditions(b, epoch)
+			setConditions(b, tc.bodyLost, epoch)
 			ready := meta.FindStatusCondition(b.Status.Conditions, v1alpha1.ConditionReady)
 			if ready == nil || ready.Status != tc.wantStatus || ready.Reason != tc.wantReason || !strings.Contains(ready.Message, tc.wantMessage) {
 				t.Errorf("Ready is %+v, want %s %s %q", ready, tc.wantStatus, tc.wantReason, tc.wantMessage)
@@ -240,15 +245,24 @@ func TestConditions(t *testing.T) {
 
 func TestContendedComesAndGoes(t *testing.T) {
 	b := &v1alpha1.Baseline{Status: v1alpha1.BaselineStatus{
-		State: v1alpha1.StateDrifted, Contention: &v1alpha1.Contention{With: []string{"alice", "ci"}},
+		State: v1alpha1.StateDrifted, Contention: &v1alpha1.Contention{
+			With:   []string{"alice", "ci"},
+			Places: []v1alpha1.Place{{Aspect: v1alpha1.AspectValue}, {Path: "/spec/paused", Aspect: v1alpha1.AspectValue}},
+		},
 	}}
-	setConditions(b, epoch)
+	setConditions(b, false, epoch)
 	c := meta.FindStatusCondition(b.Status.Conditions, v1alpha1.ConditionContended)
-	if c == nil || !strings.Contains(c.Message, "alice, ci") {
+	if want := "alice, ci; at the object as a whole, /spec/paused"; c == nil || !strings.HasSuffix(c.Message, want) {
+		t.Errorf("Contended is %+v", c)
+	}
+	b.Status.Contention.Places = make([]v1alpha1.Place, 16)
+	setConditions(b, false, epoch)
+	c = meta.FindStatusCondition(b.Status.Conditions, v1alpha1.ConditionContended)
+	if !strings.HasSuffix(c.Message, "and 11 more") {
 		t.Errorf("Contended is %+v", c)
 	}
 	b.Status.Contention = nil
-	setConditions(b, epoch)
+	setConditions(b, false, epoch)
 	if meta.FindStatusCondition(b.Status.Conditions, v1alpha1.ConditionContended) != nil {
 		t.Error("Contended stays after the fight")
 	}

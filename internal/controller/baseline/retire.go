@@ -26,7 +26,7 @@ func (r *Reconciler) release(ctx context.Context, s *subject) (reconcile.Result,
 		r.memory.forget(s.key)
 		return reconcile.Result{}, nil
 	}
-	reason, message := reasonNotGuarded, "no guard selects the object any more"
+	reason, message := v1alpha1.ReasonNotGuarded, "no guard selects the object any more"
 	if s.snapshot.Exists(s.key.Namespace, s.baseline.Status.Guards) {
 		reason, message = reasonSuspended, "its guards are suspended or not in force; nothing is compared"
 	}
@@ -71,7 +71,7 @@ func (r *Reconciler) markReleased(ctx context.Context, s *subject, reason, messa
 // zero means for ever, negative that the time is over.
 func (r *Reconciler) retentionLeft(s *subject, reason string) time.Duration {
 	ready := readyOf(s.baseline)
-	if reason != reasonNotGuarded || ready == nil {
+	if reason != v1alpha1.ReasonNotGuarded || ready == nil {
 		return 0
 	}
 	left := ready.LastTransitionTime.Add(r.Config.Retention).Sub(s.now)

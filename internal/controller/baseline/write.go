@@ -93,7 +93,7 @@ func (r *Reconciler) writeStatus(ctx context.Context, s *subject, d *decision) e
 	next.Status.ObservedGeneration = next.Generation
 	next.Status.Guards = s.rules.Guards()
 	r.setSeverity(s, d, &next.Status)
-	setConditions(next, s.now)
+	setConditions(next, d.state.BodyLost, s.now)
 	if err := asStored(&next.Status); err != nil {
 		return err
 	}

@@ -37,35 +37,35 @@ func (s Set) Ready(reason, message string) {
 // NotReady says that observation is complete and found something wrong, which
 // is not a lag: Reconciling and Stalled are cleared.
 func (s Set) NotReady(reason, message string) {
-	s.put(v1alpha1.ConditionReady, metav1.ConditionFalse, reason, message)
+	s.Put(v1alpha1.ConditionReady, metav1.ConditionFalse, reason, message)
 	s.Clear(v1alpha1.ConditionReconciling)
 	s.Clear(v1alpha1.ConditionStalled)
 }
 
 // Unknown says that the state cannot be told.
 func (s Set) Unknown(reason, message string) {
-	s.put(v1alpha1.ConditionReady, metav1.ConditionUnknown, reason, message)
+	s.Put(v1alpha1.ConditionReady, metav1.ConditionUnknown, reason, message)
 	s.Clear(v1alpha1.ConditionReconciling)
 	s.Clear(v1alpha1.ConditionStalled)
 }
 
 // Reconciling says that work is under way which ends by itself.
 func (s Set) Reconciling(reason, message string) {
-	s.put(v1alpha1.ConditionReady, metav1.ConditionFalse, reason, message)
+	s.Put(v1alpha1.ConditionReady, metav1.ConditionFalse, reason, message)
 	s.True(v1alpha1.ConditionReconciling, reason, message)
 	s.Clear(v1alpha1.ConditionStalled)
 }
 
 // Stalled says that only a change of the spec, or of the cluster, can help.
 func (s Set) Stalled(reason, message string) {
-	s.put(v1alpha1.ConditionReady, metav1.ConditionFalse, reason, message)
+	s.Put(v1alpha1.ConditionReady, metav1.ConditionFalse, reason, message)
 	s.Clear(v1alpha1.ConditionReconciling)
 	s.True(v1alpha1.ConditionStalled, reason, message)
 }
 
 // True sets a condition that is abnormal-true, or Ready.
 func (s Set) True(kind, reason, message string) {
-	s.put(kind, metav1.ConditionTrue, reason, message)
+	s.Put(kind, metav1.ConditionTrue, reason, message)
 }
 
 // Clear removes an abnormal-true condition.
@@ -73,7 +73,8 @@ func (s Set) Clear(kind string) {
 	meta.RemoveStatusCondition(s.Conditions, kind)
 }
 
-func (s Set) put(kind string, status metav1.ConditionStatus, reason, message string) {
+// Put sets a condition that is in none of the ways above.
+func (s Set) Put(kind string, status metav1.ConditionStatus, reason, message string) {
 	meta.SetStatusCondition(s.Conditions, metav1.Condition{
 		Type: kind, Status: status, Reason: reason, Message: diff.TruncateText(message, MaxMessage),
 		ObservedGeneration: s.Generation,

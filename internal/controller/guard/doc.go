@@ -6,7 +6,8 @@
 // immutable [Snapshot] (rules, namespaces, where each kind is served), starts
 // and stops the watches that the snapshot needs, and tells the baseline
 // controller when anything changed. A second controller, [Status], counts what
-// each guard covers and writes its conditions.
+// each guard covers and writes its conditions. [Enforcement] tells of a guard of
+// mode Deny, by proof, whether the API server refuses what it should.
 //
 // A guard that does not compile, or that names a kind the API server does not
 // serve or that has no namespace, is inert as far as that goes and says so in

@@ -144,7 +144,7 @@ func TestTallies(t *testing.T) {
 	retired := baselineOf("shop", v1alpha1.StateMissing, 0, "SpecGuard/g")
 	retired.Status.RetiredAt = &metav1.Time{Time: epoch}
 	lost := baselineOf("shop", v1alpha1.StateDrifted, 0, "SpecGuard/g")
-	lost.Status.Conditions = []metav1.Condition{{Type: v1alpha1.ConditionReady, Status: metav1.ConditionUnknown, Reason: "NotGuarded"}}
+	lost.Status.Conditions = []metav1.Condition{{Type: v1alpha1.ConditionReady, Status: metav1.ConditionUnknown, Reason: v1alpha1.ReasonNotGuarded}}
 	got := Tallies([]v1alpha1.Baseline{
 		baselineOf("shop", v1alpha1.StateInSync, 0, "SpecGuard/g", "ClusterSpecGuard/c"),
 		baselineOf("shop", v1alpha1.StateDrifted, time.Hour, "SpecGuard/g"),
@@ -204,25 +204,31 @@ func TestReadyTellsWhatIsWrong(t *testing.T) {
 	}
 	for name, tc := range tests {
 		t.Run(name, func(t *testing.T) {
-			g := specGuard("g", kind("apps/v1", "Deployment"))
-			if tc.change != nil {
-				tc.change(&g)
-			}
-			s, err := build(input{guards: []v1alpha1.SpecGuard{g}}, mapper(), epoch)
-			if err != nil {
-				t.Fatal(err)
-			}
-			c := &Status{Clock: testingclock.NewFakePassiveClock(epoch), Kinds: tc.kinds, StampedGroups: []string{"stamped"}}
-			c.fill(&g.Status, 1, specguard.GuardRef{Namespace: "shop", Name: "g"}, &g.Spec, s, Tally{})
-			var lines []string
-			for _, c := range g.Status.Conditions {
-				lines = append(lines, fmt.Sprintf("%s=%s %s: %s", c.Type, c.Status, c.Reason, c.Message))
-			}
-			if text := strings.Join(lines, "\n"); !strings.Contains(text, tc.want) {
+			if text := conditionsOf(t, tc.kinds, tc.change); !strings.Contains(text, tc.want) {
 				t.Errorf("conditions are %q, want %q", text, tc.want)
 			}
 		})
 	}
+}
+
+// conditionsOf fills the status of one guard and returns its conditions as text.
+func conditionsOf(t *testing.T, health kinds, change func(*v1alpha1.SpecGuard)) string {
+	t.Helper()
+	g := specGuard("g", kind("apps/v1", "Deployment"))
+	if change != nil {
+		change(&g)
+	}
+	s, err := build(input{guards: []v1alpha1.SpecGuard{g}}, mapper(), epoch)
+	if err != nil {
+		t.Fatal(err)
+	}
+	c := &Status{Clock: testingclock.NewFakePassiveClock(epoch), Kinds: health, StampedGroups: []string{"stamped"}}
+	c.fill(&g.Status, 1, specguard.GuardRef{Namespace: "shop", Name: "g"}, &g.Spec, s, Tally{})
+	var lines []string
+	for _, c := range g.Status.Conditions {
+		lines = append(lines, fmt.Sprintf("%s=%s %s: %s", c.Type, c.Status, c.Reason, c.Message))
+	}
+	return strings.Join(lines, "\n")
 }
 
 // watches counts what a controller asks to watch.

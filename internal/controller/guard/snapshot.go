@@ -137,6 +137,13 @@ func (s *Snapshot) resolveGuard(ref specguard.GuardRef, resources []v1alpha1.Gua
 	return nil
 }
 
+// Registered is how a kind is called where resources are registered, as
+// group/plural; ok is false if it is not known where the kind is served.
+func (s *Snapshot) Registered(r v1alpha1.GuardedResource) (name string, ok bool) {
+	resource, ok := s.Resources[schema.GroupVersionKind(canon.ParseGVK(r.APIVersion, r.Kind))]
+	return resource.GVK.Group + "/" + resource.Plural, ok
+}
+
 // Watched lists the kinds to watch.
 func (s *Snapshot) Watched() []kube.Resource {
 	out := make([]kube.Resource, 0, len(s.Resources))

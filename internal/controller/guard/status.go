@@ -54,6 +54,8 @@ type Status struct {
 	// StampedGroups are the groups that the installation stamps; a guard that
 	// trusts another group is told so.
 	StampedGroups []string
+	// Enforcement looks after guards that deny.
+	Enforcement *Enforcement
 
 	mu    sync.Mutex
 	queue workqueue.TypedRateLimitingInterface[reconcile.Request]
@@ -129,7 +131,7 @@ func (c *Status) again(snapshot *Snapshot) time.Duration {
 			return settleTime
 		}
 	}
-	return countAgain
+	return c.Enforcement.Again(countAgain)
 }
 
 func (c *Status) writeGuards(ctx context.Context, snapshot *Snapshot, counts map[specguard.GuardRef]Tally) error {
@@ -158,12 +160,14 @@ func (c *Status) writeClusterGuards(ctx context.Context, snapshot *Snapshot, cou
 	if err := c.Client.List(ctx, &list); err != nil {
 		return fmt.Errorf("listing cluster guards: %w", err)
 	}
+	c.Enforcement.Missing(ctx, list.Items)
 	var failed []error
 	for i := range list.Items {
 		g := &list.Items[i]
 		next := g.DeepCopy()
 		ref := specguard.GuardRef{Name: g.Name}
 		c.fill(&next.Status, g.Generation, ref, &g.Spec.GuardSpec, snapshot, counts[ref])
+		c.Enforcement.Observe(ctx, g, next, snapshot.Registered)
 		if equality.Semantic.DeepEqual(g.Status, next.Status) {
 			continue
 		}
@@ -182,6 +186,7 @@ func (c *Status) fill(status *v1alpha1.GuardStatus, generation int64, ref specgu
 	status.Objects, status.Drifted = tally.Objects, tally.Drifted
 	conditions := condition.Set{Conditions: &status.Conditions, Generation: generation, Now: c.Clock.Now()}
 	c.ready(conditions, ref, spec, snapshot)
+	c.suspension(conditions, spec)
 	frozen := meta.IsStatusConditionTrue(status.Conditions, v1alpha1.ConditionMassDrift)
 	if specguard.NextMassDrift(frozen, int(tally.Objects), int(tally.Recent), int(tally.Drifted)) {
 		conditions.True(v1alpha1.ConditionMassDrift, "OneCauseAssumed",
@@ -213,6 +218,19 @@ func (c *Status) ready(conditions condition.Set, ref specguard.GuardRef, spec *v
 		message += "; the installation does not stamp these trusted groups, so they count for nothing: " + strings.Join(unstamped, ", ")
 	}
 	conditions.Ready("InForce", message)
+}
+
+// suspension says when a suspension is over, which the API server's expressions
+// cannot tell for want of a clock.
+func (c *Status) suspension(conditions condition.Set, spec *v1alpha1.GuardSpec) {
+	switch until := suspendedUntil(spec); {
+	case spec.Suspend == nil:
+		conditions.Clear(v1alpha1.ConditionSuspended)
+	case until.After(c.Clock.Now()):
+		conditions.True(v1alpha1.ConditionSuspended, "Suspended", fmt.Sprintf("until %s: %s", until.UTC().Format(time.RFC3339), spec.Suspend.Reason))
+	default:
+		conditions.Put(v1alpha1.ConditionSuspended, metav1.ConditionFalse, "Over", "the suspension ended at "+until.UTC().Format(time.RFC3339))
+	}
 }
 
 func problemText(problems []Problem) string {
@@ -277,7 +295,7 @@ func Tallies(baselines []v1alpha1.Baseline, now time.Time) map[specguard.GuardRe
 	counts := map[specguard.GuardRef]Tally{}
 	for i := range baselines {
 		b := &baselines[i]
-		if b.Status.RetiredAt != nil || released(b) {
+		if !b.Guarded() {
 			continue
 		}
 		drifted := b.Status.State == v1alpha1.StateDrifted || b.Status.State == v1alpha1.StateMissing
@@ -296,13 +314,6 @@ func Tallies(baselines []v1alpha1.Baseline, now time.Time) map[specguard.GuardRe
 		}
 	}
 	return counts
-}
-
-// released says that no guard selects the object any more: status.guards then
-// still names those that did.
-func released(b *v1alpha1.Baseline) bool {
-	ready := meta.FindStatusCondition(b.Status.Conditions, v1alpha1.ConditionReady)
-	return ready != nil && ready.Status == metav1.ConditionUnknown && ready.Reason == "NotGuarded"
 }
 
 // refOf undoes specguard.GuardRef.String.

@@ -52,7 +52,7 @@ func BenchmarkReview(b *testing.B) {
 	b.Logf("object %d bytes, review %d bytes", len(old), len(body))
 	reviewer, _ := newReviewer(b, nil)
 	reviewer.Recorder = drop{}
-	cfg := HandlerConfig{Metrics: NewMetrics(), Log: discard(), MaxConcurrent: 64}
+	cfg := HandlerConfig{Metrics: NewMetrics(), Log: quiet(), Limits: NewLimits(64)}
 	b.Run("validate", func(b *testing.B) { benchHandler(b, NewHandler("validate", reviewer.Validate, cfg), body) })
 	b.Run("mutate", func(b *testing.B) { benchHandler(b, NewHandler("mutate", reviewer.Mutate, cfg), body) })
 	b.Run("both", func(b *testing.B) {

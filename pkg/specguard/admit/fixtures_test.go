@@ -13,6 +13,7 @@ import (
 	"testing"
 	"time"
 
+	admissionv1 "k8s.io/api/admission/v1"
 	metav1 "k8s.io/apimachinery/pkg/apis/meta/v1"
 
 	"github.com/plumbline-dev/plumbline/pkg/apis/plumbline/v1alpha1"
@@ -216,12 +217,16 @@ func envelope(t testing.TB, r *Review) []byte {
 	if r.SubResource != "" {
 		request["subResource"] = r.SubResource
 	}
-	out, err := json.Marshal(struct {
-		Kind       string         `json:"kind"`
-		APIVersion string         `json:"apiVersion"`
-		Request    map[string]any `json:"request"`
-	}{"AdmissionReview", reviewAPIVersion, request})
+	out, err := json.Marshal(map[string]any{"kind": "AdmissionReview", "apiVersion": reviewAPIVersion, "request": request})
 	if err != nil {
+		t.Fatal(err)
+	}
+	// The order of the keys is that of the API server's type: the uid comes first.
+	var review admissionv1.AdmissionReview
+	if err := json.Unmarshal(out, &review); err != nil {
+		t.Fatal(err)
+	}
+	if out, err = json.Marshal(review); err != nil {
 		t.Fatal(err)
 	}
 	return out
@@ -245,4 +250,4 @@ func bigDeployment(t testing.TB, size int, edits ...func(map[string]any)) []byte
 	}, edits...)...)
 }
 
-func discard() *slog.Logger { return slog.New(slog.DiscardHandler) }
+func quiet() *slog.Logger { return slog.New(slog.DiscardHandler) }

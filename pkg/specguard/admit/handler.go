@@ -3,7 +3,6 @@
 package admit
 
 import (
-	"bytes"
 	"errors"
 	"fmt"
 	"io"
@@ -18,8 +17,8 @@ import (
 type HandlerConfig struct {
 	Metrics *Metrics
 	Log     *slog.Logger
-	// MaxConcurrent bounds the reviews that one handler works on at once.
-	MaxConcurrent int
+	// Limits bounds the work in progress of all of them together.
+	Limits *Limits
 	// Authenticated tells whether a request came with the API server's client
 	// certificate; nil: none does.
 	Authenticated func(*http.Request) bool
@@ -30,7 +29,6 @@ type handler struct {
 	name  string
 	judge func(*Review) Answer
 	cfg   HandlerConfig
-	limit *limiter
 }
 
 // NewHandler serves AdmissionReviews with judge, one of a Reviewer's methods.
@@ -38,7 +36,7 @@ type handler struct {
 // an answer that allows, as long as the review's uid could be read; without it
 // no answer would be accepted, and the status says what was wrong.
 func NewHandler(name string, judge func(*Review) Answer, cfg HandlerConfig) http.Handler {
-	return &handler{name: name, judge: judge, cfg: cfg, limit: newLimiter(cfg.MaxConcurrent)}
+	return &handler{name: name, judge: judge, cfg: cfg}
 }
 
 // ServeHTTP implements http.Handler.
@@ -47,6 +45,8 @@ func (h *handler) ServeHTTP(w http.ResponseWriter, req *http.Request) {
 	gauge := h.cfg.Metrics.inFlight.WithLabelValues(h.name)
 	gauge.Inc()
 	defer gauge.Dec()
+	// The deadline ends with the request: net/http sets another one afterwards.
+	_ = http.NewResponseController(w).SetReadDeadline(start.Add(bodyTimeout)) // Only a test's writer has none.
 	review, answer, free := h.assess(req)
 	defer free()
 	h.write(w, review, &answer)
@@ -66,27 +66,38 @@ func (h *handler) assess(req *http.Request) (review *Review, answer Answer, free
 	if err := checkRequest(req); err != nil {
 		return review, unassessed(ReasonContentType, err), free
 	}
-	leave, ok := h.limit.enter(req.ContentLength)
-	if !ok {
-		review, err := readPrefix(req.Body)
-		return review, unassessed(ReasonShed, err), free
+	place := h.cfg.Limits.enter(req.RemoteAddr)
+	if place == nil {
+		review = readPrefix(req.Body)
+		discard(req.Body)
+		return review, unassessed(ReasonShed, nil), free
 	}
-	defer leave()
-	buf, err := readBody(req.Body, req.ContentLength)
-	free = func() { freeBody(buf) }
+	defer place.leave()
+	body, err := readBody(req.Body, req.ContentLength, place)
+	free = body.free
 	if err != nil {
-		review, _ = decodeReview(buf.Bytes()) // As much as came; the reason is known already.
-		reason := ReasonReadFailed
-		if errors.Is(err, errTooLarge) {
-			reason = ReasonTooLarge
-		}
-		return review, unassessed(reason, err), free
+		review, _ = decodeReview(body.bytes) // As much as came; the reason is known already.
+		return review, refuseBody(req.Body, err), free
 	}
-	if review, err = decodeReview(buf.Bytes()); err != nil {
+	if review, err = decodeReview(body.bytes); err != nil {
 		return review, unassessed(reasonOf(err), err), free
 	}
 	review.Authenticated = h.cfg.Authenticated != nil && h.cfg.Authenticated(req)
 	return review, h.judge(review), free
+}
+
+// refuseBody is the answer to a body that was not read to its end.
+func refuseBody(rest io.Reader, err error) Answer {
+	switch {
+	case errors.Is(err, errTooLarge):
+		discard(rest)
+		return unassessed(ReasonTooLarge, err)
+	case errors.Is(err, errNoRoom):
+		discard(rest)
+		return unassessed(ReasonShed, nil)
+	default:
+		return unassessed(ReasonReadFailed, err)
+	}
 }
 
 // errContentType says that a request is no JSON POST.
@@ -98,16 +109,6 @@ func checkRequest(req *http.Request) error {
 		return errContentType
 	}
 	return nil
-}
-
-// readPrefix reads the uid of a review that is not worked on.
-func readPrefix(body io.Reader) (*Review, error) {
-	var buf bytes.Buffer
-	if _, err := buf.ReadFrom(io.LimitReader(body, prefixBytes)); err != nil {
-		return &Review{}, err
-	}
-	review, _ := decodeReview(buf.Bytes()) // It is cut short as a rule; the uid comes first.
-	return review, nil
 }
 
 // write answers. Without a uid there is nothing that the API server would take.

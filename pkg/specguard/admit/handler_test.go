@@ -12,7 +12,6 @@ import (
 	"strings"
 	"sync"
 	"testing"
-	"time"
 
 	"github.com/google/go-cmp/cmp"
 	"github.com/prometheus/client_golang/prometheus/testutil"
@@ -31,7 +30,7 @@ type served struct {
 
 func serve(judge func(*Review) Answer, concurrent int) served {
 	metrics := NewMetrics()
-	return served{NewHandler("test", judge, HandlerConfig{Metrics: metrics, Log: discard(), MaxConcurrent: concurrent}), metrics}
+	return served{NewHandler("test", judge, HandlerConfig{Metrics: metrics, Log: quiet(), Limits: NewLimits(concurrent)}), metrics}
 }
 
 func (s served) post(body io.Reader, contentType string) *httptest.ResponseRecorder {
@@ -190,69 +189,5 @@ func TestMoreReviewsThanAllowedAreShed(t *testing.T) {
 	wg.Wait()
 	if n := s.unassessed(ReasonShed); n != 1 {
 		t.Errorf("counted %v", n)
-	}
-}
-
-func TestManyLargeBodiesAreShedBeforeTheyFillTheMemory(t *testing.T) {
-	l := newLimiter(1000)
-	taken := 0
-	for {
-		if _, ok := l.enter(MaxBodyBytes); !ok {
-			break
-		}
-		taken++
-	}
-	if want := maxBytesInFlight / MaxBodyBytes; taken != want {
-		t.Errorf("%d bodies of the largest size, want %d", taken, want)
-	}
-	if _, ok := l.enter(-1); ok {
-		t.Error("a body of unknown size was taken for a small one")
-	}
-	leave, ok := l.enter(1 << 10)
-	if !ok {
-		t.Fatal("there is room for a small one")
-	}
-	leave()
-}
-
-func TestConnectionsEnd(t *testing.T) {
-	now := noon
-	c := NewConnections(http.HandlerFunc(func(http.ResponseWriter, *http.Request) {}), func() time.Time { return now })
-	closes := func(remote string) bool {
-		req := httptest.NewRequest(http.MethodPost, "/", nil)
-		req.RemoteAddr = remote
-		w := httptest.NewRecorder()
-		c.ServeHTTP(w, req)
-		return w.Header().Get("Connection") == "close"
-	}
-	if closes("a") || closes("b") {
-		t.Error("a new connection was ended")
-	}
-	now = noon.Add(connectionAge - time.Nanosecond)
-	if closes("a") {
-		t.Error("ended too early")
-	}
-	now = noon.Add(connectionAge + connectionJitter)
-	if !closes("a") || !closes("b") {
-		t.Error("an old connection lives on")
-	}
-	if closes("a") {
-		t.Error("a new connection from the same address was ended")
-	}
-	c.Drain()
-	if !closes("c") || !c.Draining() {
-		t.Error("a connection outlives the drain")
-	}
-}
-
-func TestTheMemoryAboutConnectionsIsBounded(t *testing.T) {
-	now := noon
-	c := NewConnections(http.HandlerFunc(func(http.ResponseWriter, *http.Request) {}), func() time.Time { return now })
-	for n := range 3 * maxTracked {
-		now = now.Add(time.Millisecond)
-		c.old(string(rune('a'+n%26)) + time.Duration(n).String())
-		if len(c.since) > maxTracked {
-			t.Fatalf("%d connections are remembered", len(c.since))
-		}
 	}
 }

@@ -18,6 +18,10 @@ type Metrics struct {
 	duration   *prometheus.HistogramVec
 	unassessed *prometheus.CounterVec
 	inFlight   *prometheus.GaugeVec
+
+	connections        prometheus.Gauge
+	connectionsRefused *prometheus.CounterVec
+	handshakeErrors    *prometheus.CounterVec
 }
 
 // NewMetrics returns metrics without a sample.
@@ -40,11 +44,26 @@ func NewMetrics() *Metrics {
 			Name: "plumbline_admission_in_flight",
 			Help: "Reviews that are being worked on.",
 		}, []string{"handler"}),
+		connections: prometheus.NewGauge(prometheus.GaugeOpts{
+			Name: "plumbline_admission_connections",
+			Help: "Open connections to the admission port.",
+		}),
+		connectionsRefused: prometheus.NewCounterVec(prometheus.CounterOpts{
+			Name: "plumbline_admission_connections_refused_total",
+			Help: "Connections that were closed because there were too many, by reason: caller (one address had too many), evicted (it had most when all were taken).",
+		}, []string{"reason"}),
+		handshakeErrors: prometheus.NewCounterVec(prometheus.CounterOpts{
+			Name: "plumbline_admission_handshake_errors_total",
+			Help: "TLS handshakes that failed, by reason: certificate_rejected (the caller does not trust the serving certificate), other.",
+		}, []string{"reason"}),
 	}
 }
 
 func (m *Metrics) collectors() []prometheus.Collector {
-	return []prometheus.Collector{m.reviews, m.duration, m.unassessed, m.inFlight}
+	return []prometheus.Collector{
+		m.reviews, m.duration, m.unassessed, m.inFlight,
+		m.connections, m.connectionsRefused, m.handshakeErrors,
+	}
 }
 
 // Describe implements prometheus.Collector.

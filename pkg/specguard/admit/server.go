@@ -3,18 +3,41 @@
 package admit
 
 import (
+	"context"
 	"crypto/tls"
 	"crypto/x509"
 	"errors"
+	"fmt"
+	"log"
+	"log/slog"
+	"net"
 	"net/http"
-
-	"sigs.k8s.io/controller-runtime/pkg/webhook"
+	"strconv"
+	"strings"
+	"time"
 )
 
 // The paths that are served.
 const (
 	MutatePath   = "/mutate"
 	ValidatePath = "/validate"
+)
+
+// Time limits of a connection.
+const (
+	// bodyTimeout is how long a body may take; the API server sends the whole
+	// review at once and gives up after two seconds.
+	bodyTimeout = 5 * time.Second
+	// writeTimeout bounds the answer, and the TLS handshake.
+	writeTimeout = 10 * time.Second
+	// idleTimeout is longer than the 90 s after which client-go closes an idle
+	// connection: were it not, we could close one in the moment that the API
+	// server uses it, and a POST is not repeated. The same holds for a
+	// connection on which no request has come yet. How many idle connections
+	// there may be is bounded.
+	idleTimeout = 2 * time.Minute
+	// stopGrace is how long calls that are under way may take at the end.
+	stopGrace = 5 * time.Second
 )
 
 // ServerConfig says how to listen.
@@ -28,29 +51,107 @@ type ServerConfig struct {
 	// A caller without one is served all the same: its reviews only count as
 	// not authenticated.
 	ClientCAs *x509.CertPool
+	// ConnectionAge is the shortest life of a connection that is in use.
+	ConnectionAge time.Duration
+	Metrics       *Metrics
+	Log           *slog.Logger
 }
 
-// NewServer returns controller-runtime's webhook server with our TLS: 1.2 at
-// least, 1.3 with every API server of today, and HTTP/1.1 only, because the API
-// server would send all its calls through one HTTP/2 connection to one replica
-// (kubernetes/kubernetes#75791).
-func NewServer(cfg ServerConfig, mutate, validate http.Handler) webhook.Server {
-	server := webhook.NewServer(webhook.Options{
-		Host: cfg.Host,
-		Port: cfg.Port,
-		TLSOpts: []func(*tls.Config){func(c *tls.Config) {
-			c.MinVersion = tls.VersionTLS12
-			c.NextProtos = []string{"http/1.1"}
-			c.GetCertificate = cfg.GetCertificate
-			if cfg.ClientCAs != nil {
-				c.ClientAuth = tls.VerifyClientCertIfGiven
-				c.ClientCAs = cfg.ClientCAs
-			}
-		}},
+// Server serves reviews over TLS.
+type Server struct {
+	cfg         ServerConfig
+	connections *Connections
+	http        *http.Server
+}
+
+// NewServer returns a server with TLS 1.2 at least, 1.3 with every API server
+// of today, and HTTP/1.1 only, because the API server would send all its calls
+// through one HTTP/2 connection to one replica (kubernetes/kubernetes#75791).
+func NewServer(cfg ServerConfig, mutate, validate http.Handler) *Server {
+	mux := http.NewServeMux()
+	mux.Handle(MutatePath, mutate)
+	mux.Handle(ValidatePath, validate)
+	connections := NewConnections(mux, cfg.ConnectionAge, time.Now)
+	return &Server{cfg: cfg, connections: connections, http: &http.Server{
+		Handler:           connections,
+		ConnContext:       connections.Begin,
+		ReadHeaderTimeout: idleTimeout,
+		IdleTimeout:       idleTimeout,
+		WriteTimeout:      writeTimeout,
+		MaxHeaderBytes:    16 << 10,
+		ErrorLog:          log.New(serverErrors{cfg.Metrics, cfg.Log}, "", 0),
+	}}
+}
+
+func (s *Server) tlsConfig() *tls.Config {
+	c := &tls.Config{
+		MinVersion:     tls.VersionTLS12,
+		NextProtos:     []string{"http/1.1"},
+		GetCertificate: s.cfg.GetCertificate,
+	}
+	if s.cfg.ClientCAs != nil {
+		c.ClientAuth = tls.VerifyClientCertIfGiven
+		c.ClientCAs = s.cfg.ClientCAs
+	}
+	return c
+}
+
+// Drain makes every further answer the last one on its connection.
+func (s *Server) Drain() { s.connections.Drain() }
+
+// Run serves until ctx ends and lets calls that are under way finish.
+func (s *Server) Run(ctx context.Context) error {
+	var lc net.ListenConfig
+	listener, err := lc.Listen(ctx, "tcp", net.JoinHostPort(s.cfg.Host, strconv.Itoa(s.cfg.Port)))
+	if err != nil {
+		return fmt.Errorf("listening for reviews: %w", err)
+	}
+	stopped := make(chan error, 1)
+	stop := context.AfterFunc(ctx, func() {
+		grace, cancel := context.WithTimeout(context.WithoutCancel(ctx), stopGrace)
+		defer cancel()
+		stopped <- s.http.Shutdown(grace)
 	})
-	server.Register(MutatePath, mutate)
-	server.Register(ValidatePath, validate)
-	return server
+	err = s.http.Serve(tls.NewListener(newGate(listener, s.cfg.Metrics), s.tlsConfig()))
+	if !errors.Is(err, http.ErrServerClosed) {
+		stop()
+		return fmt.Errorf("serving reviews: %w", err)
+	}
+	if err := <-stopped; err != nil {
+		// Whoever is still sending after the grace does not keep us.
+		return errors.Join(fmt.Errorf("ending the last calls: %w", err), s.http.Close())
+	}
+	return nil
+}
+
+// serverErrors takes what net/http would print. Failed handshakes come in any
+// number from anybody, so they are counted, and only visible at level debug.
+type serverErrors struct {
+	metrics *Metrics
+	log     *slog.Logger
+}
+
+// Write implements io.Writer; net/http writes one line at a time.
+func (e serverErrors) Write(line []byte) (int, error) {
+	text := strings.TrimSpace(string(line))
+	if strings.HasPrefix(text, "http: TLS handshake error") {
+		e.metrics.handshakeErrors.WithLabelValues(handshakeReason(text)).Inc()
+		e.log.Debug("admission.handshake.failed", "error", text)
+	} else {
+		e.log.Warn("admission.server", "error", text)
+	}
+	return len(line), nil
+}
+
+// handshakeReason tells whether the caller did not trust our certificate, which
+// is what an API server does that has another caBundle, from everything else.
+// The alerts are those of RFC 8446 §6.2, as crypto/tls words them.
+func handshakeReason(text string) string {
+	_, alert, ok := strings.Cut(text, "remote error: tls: ")
+	if ok && (strings.Contains(alert, "certificate")) {
+		return "certificate_rejected"
+	}
+	return "other"
 }
 
 // ErrNoClientCA says that a file holds no certificate.

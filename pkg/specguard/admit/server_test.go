@@ -19,8 +19,7 @@ import (
 	"testing"
 	"time"
 
-	"github.com/go-logr/logr"
-	ctrllog "sigs.k8s.io/controller-runtime/pkg/log"
+	"github.com/prometheus/client_golang/prometheus/testutil"
 )
 
 // selfSigned is a certificate that is its own authority.
@@ -56,9 +55,8 @@ func poolOf(c tls.Certificate) *x509.CertPool {
 
 // startServer serves one answer, whether the caller is authenticated, on a
 // loopback port until the test ends.
-func startServer(t *testing.T, serving tls.Certificate, clientCAs *x509.CertPool) (address string) {
+func startServer(t *testing.T, serving tls.Certificate, clientCAs *x509.CertPool, metrics *Metrics) (address string) {
 	t.Helper()
-	ctrllog.SetLogger(logr.Discard())
 	l, err := net.Listen("tcp", "127.0.0.1:0")
 	if err != nil {
 		t.Fatal(err)
@@ -72,12 +70,12 @@ func startServer(t *testing.T, serving tls.Certificate, clientCAs *x509.CertPool
 		_, _ = fmt.Fprintf(w, "%v %s", isAPIServer(req), req.Proto)
 	})
 	server := NewServer(ServerConfig{
-		Host: "127.0.0.1", Port: port, ClientCAs: clientCAs,
+		Host: "127.0.0.1", Port: port, ClientCAs: clientCAs, ConnectionAge: time.Minute, Metrics: metrics, Log: quiet(),
 		GetCertificate: func(*tls.ClientHelloInfo) (*tls.Certificate, error) { return &serving, nil },
 	}, handler, handler)
 	ctx, cancel := context.WithCancel(context.Background())
 	done := make(chan error, 1)
-	go func() { done <- server.Start(ctx) }()
+	go func() { done <- server.Run(ctx) }()
 	t.Cleanup(func() {
 		cancel()
 		if err := <-done; err != nil {
@@ -104,7 +102,8 @@ func TestServer(t *testing.T) {
 	serving, apiServer, other, stranger := selfSigned(t, "serving"), selfSigned(t, "kube-apiserver"), selfSigned(t, "someone"), selfSigned(t, "kube-apiserver")
 	trusted := poolOf(apiServer)
 	trusted.AddCert(other.Leaf)
-	address := startServer(t, serving, trusted)
+	metrics := NewMetrics()
+	address := startServer(t, serving, trusted, metrics)
 	tests := map[string]struct {
 		config *tls.Config // nil: the default
 		want   string      // empty: no answer
@@ -142,6 +141,29 @@ func TestServer(t *testing.T) {
 				t.Errorf("got %q (%v), want %q", body, err, tc.want)
 			}
 		})
+	}
+}
+
+func TestACallerThatDoesNotTrustOurCertificateIsCounted(t *testing.T) {
+	serving, other, metrics := selfSigned(t, "serving"), selfSigned(t, "other"), NewMetrics()
+	address := startServer(t, serving, nil, metrics)
+	for name, config := range map[string]*tls.Config{
+		"certificate_rejected": {RootCAs: poolOf(other), ServerName: "localhost"},
+		"other":                {RootCAs: poolOf(serving), ServerName: "localhost", MinVersion: tls.VersionTLS10, MaxVersion: tls.VersionTLS11},
+	} {
+		if conn, err := tls.Dial("tcp", address, config); err == nil {
+			_ = conn.Close()
+			t.Errorf("%s: the handshake worked", name)
+		}
+		deadline, tick := time.After(10*time.Second), time.NewTicker(time.Millisecond)
+		defer tick.Stop()
+		for testutil.ToFloat64(metrics.handshakeErrors.WithLabelValues(name)) < 1 {
+			select {
+			case <-deadline:
+				t.Fatalf("%s is not counted", name)
+			case <-tick.C:
+			}
+		}
 	}
 }
 

@@ -26,7 +26,6 @@ import (
 	ctrllog "sigs.k8s.io/controller-runtime/pkg/log"
 
 	"github.com/plumbline-dev/plumbline/pkg/apis/plumbline/v1alpha1"
-	"github.com/plumbline-dev/plumbline/pkg/specguard/details"
 )
 
 // The actors. Both may do everything that RBAC can allow.
@@ -141,7 +140,9 @@ func prepare(env *envtest.Environment, dir string) error {
 	if w.redis, err = startRedis(filepath.Join(dir, "redis")); err != nil {
 		return err
 	}
-	w.stream = details.NewClient(details.Config{Address: w.redis.socket})
+	// The library's own time-outs and retries: a connection that died with Redis
+	// is made anew.
+	w.stream = redis.NewClient(&redis.Options{Network: "unix", Addr: w.redis.socket, Protocol: 2, DisableIdentity: true})
 	port, err := freePort()
 	if err != nil {
 		return err

@@ -9,11 +9,8 @@ import (
 	"context"
 	"fmt"
 	"io"
-	"net"
 	"net/http"
 	"os"
-	"os/exec"
-	"path/filepath"
 	"slices"
 	"strconv"
 	"strings"
@@ -27,12 +24,9 @@ import (
 	"k8s.io/apimachinery/pkg/util/wait"
 	"k8s.io/apimachinery/pkg/watch"
 	"k8s.io/client-go/kubernetes/scheme"
-	"k8s.io/client-go/tools/clientcmd"
-	clientcmdapi "k8s.io/client-go/tools/clientcmd/api"
 	"sigs.k8s.io/controller-runtime/pkg/client"
 
 	"github.com/plumbline-dev/plumbline/pkg/apis/plumbline/v1alpha1"
-	"github.com/plumbline-dev/plumbline/test/chart/rendered"
 )
 
 // BenchmarkWatchToStatus measures from the API server's answer to a person's
@@ -180,47 +174,6 @@ func watcher(b *testing.B, namespace string) (watch.Interface, error) {
 	return c.Watch(b.Context(), &v1alpha1.BaselineList{}, client.InNamespace(namespace))
 }
 
-// binary is the assessor as a process of its own.
-type binary struct {
-	process *exec.Cmd
-	metrics string
-}
-
-// startBinary builds and starts the assessor.
-func startBinary(b *testing.B) *binary {
-	b.Helper()
-	dir := b.TempDir()
-	program := filepath.Join(dir, "assessor")
-	build := exec.Command("go", "build", "-o", program, filepath.Join(rendered.RepositoryDir(), "cmd", "assessor"))
-	if out, err := build.CombinedOutput(); err != nil {
-		b.Fatalf("building the assessor: %v\n%s", err, out)
-	}
-	kubeconfig := filepath.Join(dir, "kubeconfig")
-	if err := writeKubeconfig(kubeconfig); err != nil {
-		b.Fatal(err)
-	}
-	log, err := os.Create(filepath.Join(dir, "log"))
-	if err != nil {
-		b.Fatal(err)
-	}
-	p := &binary{metrics: "127.0.0.1:" + freePort(b)}
-	p.process = exec.Command(program, "--kubeconfig="+kubeconfig, "--leader-elect=false", "--health-address=", "--metrics-address="+p.metrics)
-	p.process.Env = append(os.Environ(), "GOMEMLIMIT=270MiB")
-	p.process.Stderr = log
-	if err := p.process.Start(); err != nil {
-		b.Fatal(err)
-	}
-	b.Cleanup(p.stop)
-	return p
-}
-
-func (p *binary) stop() {
-	if p.process.ProcessState == nil {
-		_ = p.process.Process.Kill() // it may have ended
-		_ = p.process.Wait()         // "signal: killed" is what is wanted
-	}
-}
-
 // await waits until n objects are assessed.
 func (p *binary) await(b *testing.B, n int) {
 	b.Helper()
@@ -293,29 +246,4 @@ func (p *binary) cpu(b *testing.B) float64 {
 		ticks += n
 	}
 	return ticks / 100 // USER_HZ is 100 on every Linux we run on
-}
-
-func freePort(b *testing.B) string {
-	b.Helper()
-	listener, err := net.Listen("tcp", "127.0.0.1:0")
-	if err != nil {
-		b.Fatal(err)
-	}
-	defer func() { _ = listener.Close() }() // only its number was wanted
-	_, port, err := net.SplitHostPort(listener.Addr().String())
-	if err != nil {
-		b.Fatal(err)
-	}
-	return port
-}
-
-func writeKubeconfig(path string) error {
-	return clientcmd.WriteToFile(clientcmdapi.Config{
-		Clusters: map[string]*clientcmdapi.Cluster{"c": {Server: config.Host, CertificateAuthorityData: config.CAData}},
-		AuthInfos: map[string]*clientcmdapi.AuthInfo{"u": {
-			ClientCertificateData: config.CertData, ClientKeyData: config.KeyData, Impersonate: assessorUser,
-		}},
-		Contexts:       map[string]*clientcmdapi.Context{"x": {Cluster: "c", AuthInfo: "u"}},
-		CurrentContext: "x",
-	}, path)
 }

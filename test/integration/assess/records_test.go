@@ -29,7 +29,8 @@ type redis struct {
 	writer  *details.Writer
 }
 
-func startRedis(t *testing.T) *redis {
+// startRedis starts one, with more options of redis-server if need be.
+func startRedis(t *testing.T, options ...string) *redis {
 	t.Helper()
 	binary, err := exec.LookPath("redis-server")
 	if err != nil {
@@ -42,7 +43,8 @@ func startRedis(t *testing.T) *redis {
 	}
 	t.Cleanup(func() { _ = os.RemoveAll(dir) }) // under the system's temporary directory
 	r := &redis{t: t, address: filepath.Join(dir, "s")}
-	r.process = exec.Command(binary, "--port", "0", "--unixsocket", r.address, "--save", "", "--appendonly", "no", "--dir", dir)
+	options = append([]string{"--port", "0", "--unixsocket", r.address, "--save", "", "--appendonly", "no", "--dir", dir}, options...)
+	r.process = exec.Command(binary, options...)
 	if err := r.process.Start(); err != nil {
 		t.Fatal(err)
 	}

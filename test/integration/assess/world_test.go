@@ -194,6 +194,16 @@ func (w *world) writeStatus(name string, observed int) {
 		client.RawPatch(types.MergePatchType, fmt.Appendf(nil, `{"status":{"observedGeneration":%d}}`, observed))))
 }
 
+// look makes the assessor look at an object that did not change, as every write
+// to its Baseline does.
+func (w *world) look(name string) {
+	w.t.Helper()
+	b, err := w.baseline(name)
+	w.must(err)
+	w.must(admin.Patch(w.ctx(), b, client.RawPatch(types.MergePatchType,
+		fmt.Appendf(nil, `{"metadata":{"annotations":{"looked-at":"%d"}}}`, time.Now().UnixNano()))))
+}
+
 func (w *world) named(name string) *appsv1.Deployment {
 	return &appsv1.Deployment{ObjectMeta: metav1.ObjectMeta{Namespace: w.namespace, Name: name}}
 }

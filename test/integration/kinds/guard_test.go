@@ -190,7 +190,7 @@ func durationCases() map[string]specCase {
 func otherGuardCases() map[string]specCase {
 	return map[string]specCase{
 		"mode Warn is accepted":                      {spec: "mode: Warn"},
-		"mode Deny is refused, it comes later":       {"mode: Deny", []string{"spec.mode"}, `supported values: "Audit", "Warn"`},
+		"a mode that is none is refused":             {"mode: Block", []string{"spec.mode"}, `supported values: "Audit", "Warn", "Deny"`},
 		"mode in lower case is refused":              {"mode: audit", []string{"spec.mode"}, "Unsupported value"},
 		"managementPolicy Unmanaged is accepted":     {spec: "managementPolicy: Unmanaged"},
 		"an unknown managementPolicy is refused":     {"managementPolicy: Observe", []string{"spec.managementPolicy"}, `supported values: "Managed", "Unmanaged"`},

@@ -18,6 +18,9 @@ const (
 	// AnnotationResyncPeriod lets an object lengthen or stop its own checks as
 	// far as the guard's objectOverride allows.
 	AnnotationResyncPeriod = "plumbline.dev/resync-period"
+	// AnnotationBreakGlassReason carries why somebody went past a Deny guard. It
+	// counts for the write that changes it, and only with the verb breakglass.
+	AnnotationBreakGlassReason = "plumbline.dev/break-glass-reason"
 )
 
 // Labels that Plumbline writes on its own objects, so that they can be selected.
@@ -41,4 +44,13 @@ const (
 	// ConditionMassDrift is True on a guard while so many of its objects drift
 	// at once that one cause must be assumed; automatic repair stays frozen.
 	ConditionMassDrift = "MassDrift"
+	// ConditionSuspended is True while a guard is suspended and False once its
+	// suspension is over, which only then lets a Deny guard refuse again; absent
+	// on guards without a suspension.
+	ConditionSuspended = "Suspended"
+	// ConditionEnforced says of a guard of mode Deny whether the API server that
+	// was asked refuses what it should; absent on other guards.
+	ConditionEnforced = "Enforced"
+	// ConditionEnforcementProbe marks the dry run that asks. It is never stored.
+	ConditionEnforcementProbe = "EnforcementProbe"
 )

@@ -123,6 +123,15 @@ const (
 	StateUnknown DriftState = "Unknown"
 )
 
+// ReasonBodyLost is the reason of the Ready condition of a Baseline whose
+// authorised body is lost: its state is Unknown until somebody accepts what runs
+// (status.observed.hash).
+const ReasonBodyLost = "BodyLost"
+
+// ReasonNotGuarded is the reason of the Ready condition of a Baseline whose
+// object no guard selects any more.
+const ReasonNotGuarded = "NotGuarded"
+
 // ObservedState is what was last read.
 type ObservedState struct {
 	// uid of the object.
@@ -156,6 +165,67 @@ type ObservedState struct {
 	Writer string `json:"writer,omitempty"`
 }
 
+// PlaceAspect says what of a place changes.
+// +kubebuilder:validation:Enum=Value;Order
+type PlaceAspect string
+
+// The aspects of a place.
+const (
+	// AspectValue: the value at the path, or anything inside of it.
+	AspectValue PlaceAspect = "Value"
+	// AspectOrder: the order of the list at the path alone.
+	AspectOrder PlaceAspect = "Order"
+)
+
+// Place is where an object changes to and fro.
+type Place struct {
+	// path of the place, as in findings; absent for the object as a whole, which
+	// comes and goes.
+	// +optional
+	// +kubebuilder:validation:MinLength=1
+	// +kubebuilder:validation:MaxLength=1024
+	Path string `json:"path,omitempty"`
+	// aspect of the place that changes.
+	// +required
+	Aspect PlaceAspect `json:"aspect,omitempty"`
+}
+
+// FlipPlace is one place of a flip, and who changed it.
+type FlipPlace struct {
+	// path of the place, as in findings; absent for the object as a whole, which
+	// was deleted or created.
+	// +optional
+	// +kubebuilder:validation:MinLength=1
+	// +kubebuilder:validation:MaxLength=1024
+	Path string `json:"path,omitempty"`
+	// aspect of the place that changed.
+	// +required
+	Aspect PlaceAspect `json:"aspect,omitempty"`
+	// by names who changed it; absent for an expected writer, whose rule allows
+	// it, and where nobody is known.
+	// +optional
+	// +kubebuilder:validation:MinLength=1
+	// +kubebuilder:validation:MaxLength=1024
+	By string `json:"by,omitempty"`
+	// class of that writer under the guards in force.
+	// +optional
+	Class ActorClass `json:"class,omitempty"`
+}
+
+// Flip is one write that made the object drift, put it back, or took a path back
+// to the value that it had before somebody else changed it.
+type Flip struct {
+	// at is when it was seen.
+	// +required
+	At metav1.Time `json:"at,omitempty,omitzero"`
+	// places at which the write did so, the worst findings first; no more are
+	// remembered.
+	// +optional
+	// +listType=atomic
+	// +kubebuilder:validation:MaxItems=16
+	Places []FlipPlace `json:"places,omitempty"`
+}
+
 // Contention is a fight between two writers.
 type Contention struct {
 	// since is when it was recognised.
@@ -168,6 +238,11 @@ type Contention struct {
 	// +kubebuilder:validation:items:MinLength=1
 	// +kubebuilder:validation:items:MaxLength=1024
 	With []string `json:"with,omitempty"`
+	// places that they fight over.
+	// +optional
+	// +listType=atomic
+	// +kubebuilder:validation:MaxItems=16
+	Places []Place `json:"places,omitempty"`
 }
 
 // BaselineStatus is what is observed.
@@ -215,11 +290,12 @@ type BaselineStatus struct {
 	// nextCheck is when the next scheduled check is due.
 	// +optional
 	NextCheck *metav1.Time `json:"nextCheck,omitempty"`
-	// flips are the times of the last changes between InSync and Drifted.
+	// flips are the last changes to and fro, oldest first: three of them at one
+	// place within ten minutes are a fight.
 	// +optional
 	// +listType=atomic
 	// +kubebuilder:validation:MaxItems=16
-	Flips []metav1.Time `json:"flips,omitempty"`
+	Flips []Flip `json:"flips,omitempty"`
 	// contention names a fight, absent when there is none.
 	// +optional
 	Contention *Contention `json:"contention,omitempty"`

@@ -125,6 +125,12 @@ type Actor struct {
 	// +kubebuilder:validation:MinLength=1
 	// +kubebuilder:validation:MaxLength=256
 	FieldManager string `json:"fieldManager,omitempty"`
+	// breakGlassReason is why the user went past a Deny guard, in their own
+	// words; empty unless this write gave the reason.
+	// +optional
+	// +kubebuilder:validation:MinLength=1
+	// +kubebuilder:validation:MaxLength=512
+	BreakGlassReason string `json:"breakGlassReason,omitempty"`
 }
 
 // Finding is one difference from the authorised state.

@@ -6,8 +6,8 @@ import (
 	metav1 "k8s.io/apimachinery/pkg/apis/meta/v1"
 )
 
-// GuardMode says what the admission webhook does about a foreign change.
-// +kubebuilder:validation:Enum=Audit;Warn
+// GuardMode says what admission does about a foreign change.
+// +kubebuilder:validation:Enum=Audit;Warn;Deny
 type GuardMode string
 
 // The modes of a guard.
@@ -16,6 +16,9 @@ const (
 	GuardModeAudit GuardMode = "Audit"
 	// GuardModeWarn records the change and warns the writer.
 	GuardModeWarn GuardMode = "Warn"
+	// GuardModeDeny has the API server itself refuse the change; for
+	// ClusterSpecGuards only.
+	GuardModeDeny GuardMode = "Deny"
 )
 
 // ManagementPolicy says whether Plumbline may ever write the guarded objects.
@@ -214,7 +217,7 @@ type GuardSpec struct {
 
 // GuardStatus is what a guard covers and finds.
 type GuardStatus struct {
-	// conditions are Ready, Reconciling, Stalled, MassDrift.
+	// conditions are Ready, Reconciling, Stalled, MassDrift, Suspended, Enforced.
 	// +optional
 	// +listType=map
 	// +listMapKey=type
@@ -251,6 +254,7 @@ type SpecGuard struct {
 	metav1.ObjectMeta `json:"metadata,omitempty"`
 	// spec says what is guarded and who may change it.
 	// +required
+	// +kubebuilder:validation:XValidation:rule="!has(self.mode) || self.mode != 'Deny'",message="only a ClusterSpecGuard may deny: whoever may change a SpecGuard could lift it",fieldPath=".mode"
 	Spec GuardSpec `json:"spec,omitzero"`
 	// status says what the guard covers and finds.
 	// +optional
@@ -289,6 +293,7 @@ type ClusterGuardSpec struct {
 // +kubebuilder:printcolumn:name="Objects",type=integer,JSONPath=`.status.objects`
 // +kubebuilder:printcolumn:name="Drifted",type=integer,JSONPath=`.status.drifted`
 // +kubebuilder:printcolumn:name="Ready",type=string,JSONPath=`.status.conditions[?(@.type=="Ready")].status`
+// +kubebuilder:printcolumn:name="Enforced",type=string,JSONPath=`.status.conditions[?(@.type=="Enforced")].status`
 // +kubebuilder:printcolumn:name="Reason",type=string,JSONPath=`.status.conditions[?(@.type=="Ready")].reason`,priority=1
 // +kubebuilder:printcolumn:name="Age",type=date,JSONPath=`.metadata.creationTimestamp`
 type ClusterSpecGuard struct {
@@ -298,6 +303,8 @@ type ClusterSpecGuard struct {
 	metav1.ObjectMeta `json:"metadata,omitempty"`
 	// spec says what is guarded and who may change it.
 	// +required
+	// +kubebuilder:validation:XValidation:rule="!has(self.mode) || self.mode != 'Deny' || !has(self.selector)",message="a guard that denies selects by namespace and kind: whoever may edit an object edits its labels, and a write of /scale shows none",fieldPath=".selector"
+	// +kubebuilder:validation:XValidation:rule="!has(self.mode) || self.mode != 'Deny' || !has(self.expectedWriters) || self.expectedWriters.all(w, w.paths.all(p, p == '/spec/replicas'))",message="a guard that denies leaves no field but /spec/replicas to expected writers",fieldPath=".expectedWriters"
 	Spec ClusterGuardSpec `json:"spec,omitzero"`
 	// status says what the guard covers and finds.
 	// +optional

@@ -1,0 +1,43 @@
+// SPDX-License-Identifier: Apache-2.0
+
+package cli
+
+import (
+	"strings"
+	"testing"
+	"time"
+
+	"sigs.k8s.io/controller-runtime/pkg/client"
+
+	"github.com/plumbline-dev/plumbline/pkg/apis/plumbline/v1alpha1"
+)
+
+func TestBlame_BreakGlass(t *testing.T) {
+	because := func(f v1alpha1.Finding, reason string) v1alpha1.Finding {
+		f.Actor.BreakGlassReason = reason
+		return f
+	}
+	b := baselineOf("web", drifted(
+		because(found("/spec/replicas", "1", "5", "alice", time.Hour), "incident 7"),
+		because(found("/spec/paused", "", "true", "alice", time.Hour), "incident 7"),
+		because(found("/spec/minReadySeconds", "", "1", "bob", time.Hour), "two\nlines \x1b[31mand colour"),
+		found("/spec/template", "", "{}", "carol", time.Hour),
+	))
+	got := fakeCluster{objects: []client.Object{b}}.run(t, "", "blame", "deployment/web")
+	if got.Code != 0 {
+		t.Fatalf("exit %d: %s", got.Code, got.Stderr)
+	}
+	if n := strings.Count(got.Stdout, "Break-glass: alice, reason: incident 7\n"); n != 1 {
+		t.Errorf("alice's reason stands there %d times, want once for one write:\n%s", n, got.Stdout)
+	}
+	if !strings.Contains(got.Stdout, "Break-glass: bob, reason: two") || strings.ContainsAny(got.Stdout, "\x1b") || strings.Contains(got.Stdout, "\nlines") {
+		t.Errorf("a reason moves the terminal:\n%q", got.Stdout)
+	}
+	if strings.Contains(got.Stdout, "Break-glass: carol") {
+		t.Errorf("carol gave no reason:\n%s", got.Stdout)
+	}
+	structured := fakeCluster{objects: []client.Object{b}}.run(t, "", "blame", "deployment/web", "-o", "json")
+	if !strings.Contains(structured.Stdout, `"breakGlassReason": "incident 7"`) {
+		t.Errorf("JSON lacks the reason:\n%s", structured.Stdout)
+	}
+}

@@ -1,0 +1,97 @@
+// SPDX-License-Identifier: Apache-2.0
+
+package cli
+
+import (
+	"encoding/json"
+	"strings"
+	"testing"
+	"time"
+	"unicode"
+
+	"pgregory.net/rapid"
+	"sigs.k8s.io/controller-runtime/pkg/client"
+
+	"github.com/plumbline-dev/plumbline/pkg/apis/plumbline/v1alpha1"
+)
+
+// hostile clears a screen, ends a line, comes back over it, reverses what
+// follows, hides a character, and speaks C1.
+const hostile = "eve\x1b[2J\x1b]0;title\a\nDEPLOYMENT in sync\rroot\u202egnp.exe\u200b\u009b31m\u2028"
+
+// hostileFleet has that string wherever somebody else decides what stands there.
+func hostileFleet(t *testing.T) []client.Object {
+	t.Helper()
+	f := found("/spec/template/metadata/annotations/"+hostile, `"`+hostile+`"`, `"`+hostile+`"`, hostile, time.Minute)
+	f.Actor.FieldManager, f.Actor.BreakGlassReason = hostile, hostile
+	web := baselineOf("web", drifted(f), func(b *v1alpha1.Baseline) {
+		b.Spec.Authorised.By = hostile
+		b.Status.Guards = []string{hostile}
+		b.Status.Contention = &v1alpha1.Contention{Since: before(time.Minute), With: []string{hostile}}
+		b.Status.Masks = []v1alpha1.Mask{{Path: "/spec/replicas", Value: "1", Rule: hostile, Actor: v1alpha1.Actor{User: hostile}}}
+	})
+	revision := revisionOf(t, web, 3, `{"spec":{"replicas":1,"x":"old"}}`)
+	revision.Spec.By = hostile
+	return []client.Object{web, revision}
+}
+
+// Whatever somebody else wrote, no command lets it command the terminal, add a
+// line, or hide what stands beside it.
+func TestNothingThatOthersWroteMovesTheTerminal(t *testing.T) {
+	quoted, err := json.Marshal(hostile)
+	if err != nil {
+		t.Fatal(err)
+	}
+	live := liveBody(t, `{"replicas":1,"x":`+string(quoted)+`,"z`+strings.Trim(string(quoted), `"`)+`":1}`)
+	for name, args := range map[string][]string{
+		"status":           {"status"},
+		"status, wide":     {"status", "-o", "wide"},
+		"blame":            {"blame", "deployment/web"},
+		"blame, wide":      {"blame", "deployment/web", "-o", "wide"},
+		"blame, JSON":      {"blame", "deployment/web", "-o", "json"},
+		"diff":             {"diff", "deployment/web"},
+		"diff, JSON":       {"diff", "deployment/web", "-o", "json"},
+		"history":          {"history", "deployment/web"},
+		"history, JSON":    {"history", "deployment/web", "-o", "json"},
+		"accept":           {"accept", "deployment/web", "--dry-run"},
+		"accept, filtered": {"accept", "--by", "nobody-else", "--since", "1h", "--dry-run"},
+		"a strange name":   {"blame", "deployment/" + hostile},
+		"a strange type":   {"status", hostile},
+	} {
+		t.Run(name, func(t *testing.T) {
+			got := fakeCluster{objects: hostileFleet(t), live: map[string]string{"web": live}}.run(t, "", args...)
+			for line := range strings.SplitSeq(got.Stdout+got.Stderr, "\n") {
+				if strings.HasPrefix(line, "DEPLOYMENT in sync") {
+					t.Errorf("a line was added:\n%q", line)
+				}
+				if i := strings.IndexFunc(line, func(r rune) bool { return !unicode.IsPrint(r) && r != '\t' }); i >= 0 {
+					t.Errorf("%q is printed in\n%q", line[i:min(len(line), i+8)], line)
+				}
+			}
+			if got.Stdout+got.Stderr == "" {
+				t.Error("nothing was printed")
+			}
+		})
+	}
+}
+
+func TestEscapedJSONSaysTheSame(t *testing.T) {
+	rapid.Check(t, func(t *rapid.T) {
+		want := rapid.String().Draw(t, "text")
+		raw, err := json.Marshal(want)
+		if err != nil {
+			t.Fatal(err)
+		}
+		escaped := escapeUnprintable(raw)
+		var got, plain string
+		if err := json.Unmarshal(escaped, &got); err != nil {
+			t.Fatalf("%q: %v", escaped, err)
+		}
+		if err := json.Unmarshal(raw, &plain); err != nil || got != plain {
+			t.Fatalf("%q became %q (%v)", plain, got, err)
+		}
+		if strings.ContainsFunc(string(escaped), func(r rune) bool { return !unicode.IsPrint(r) }) {
+			t.Fatalf("%q is left", escaped)
+		}
+	})
+}

@@ -1,0 +1,55 @@
+// SPDX-License-Identifier: Apache-2.0
+
+package doctor
+
+import "strings"
+
+// Page describes every check, one section each.
+const Page = "docs/reference/doctor.md"
+
+// Check is one question that is asked of an installation.
+type Check struct {
+	// ID is stable: scripts and the documentation name checks by it.
+	ID string
+	// Worst is the worst severity that the check can find. A caller who fails
+	// on it cannot pass while the check is Unknown.
+	Worst Severity
+	// Good is what is said when there is nothing to say.
+	Good string
+	run  func(*Snapshot) []Finding
+}
+
+// Docs is the page and section of the check.
+func (c Check) Docs() string { return Page + "#" + strings.ReplaceAll(c.ID, ".", "") }
+
+// Checks are all checks, in the order in which they are shown.
+func Checks() []Check {
+	checks := []Check{
+		{"install.found", Critical, "Plumbline is installed", checkInstalled},
+		{"install.kinds", Critical, "all kinds are served", checkKinds},
+		{"install.workloads", Critical, "all replicas are ready", checkWorkloads},
+		{"install.versions", Warning, "all parts are of one version", checkVersions},
+		{"install.apiserver", Critical, "the API server has what Plumbline needs", checkAPIServer},
+		{"webhook.registration", Critical, "both webhooks are registered as the chart does it", checkRegistration},
+		{"webhook.rules", Critical, "webhooks and policies see the same kinds", checkRules},
+		{"webhook.bundle", Critical, "the API server trusts the certificate that is served", checkBundle},
+		{"webhook.certificate", Critical, "the certificates of all replicas are fresh", checkCertificate},
+		{"webhook.reachable", Critical, "a dry-run write came back with the hash of the webhook", checkReachable},
+		{"policy.writer", Critical, "a dry-run write came back with the name of its writer", checkWriterPolicy},
+		{"policy.stamp-status", Critical, "stamps cannot be changed through the status subresource", checkStampStatusPolicy},
+		{"policy.requested-by", Critical, "nobody can accept in the name of somebody else", checkRequestedByPolicy},
+		{"policy.baseline-writers", Critical, "only the assessor writes what was authorised", checkBaselineWritersPolicy},
+		{"policy.deny", Critical, "guards in mode Deny are in force", checkDenyPolicy},
+		{"cluster.timeouts", Critical, "hanging webhooks cannot use up the time of a request", checkTimeouts},
+		{"cluster.scopes", Critical, "no webhook can block what the cluster needs to start", checkScopes},
+		{"guards.coverage", Warning, "every kind that a guard names is registered, with its subresources", checkCoverage},
+		{"guards.conditions", Warning, "all guards are in force", checkGuardConditions},
+		{"assessor.leader", Critical, "an assessor leads", checkLeader},
+		{"assessor.staleness", Warning, "no check is overdue", checkStaleness},
+		{"details.redis", Warning, "Redis takes the details of writes", checkRedis},
+	}
+	for _, p := range powers() {
+		checks = append(checks, Check{p.id, p.worst, p.good, p.check})
+	}
+	return append(checks, Check{"gitops.ignore", Info, "no GitOps tool was found", checkGitOps})
+}

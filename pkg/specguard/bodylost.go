@@ -1,0 +1,37 @@
+// SPDX-License-Identifier: Apache-2.0
+
+package specguard
+
+import (
+	"github.com/plumbline-dev/plumbline/pkg/apis/plumbline/v1alpha1"
+)
+
+// withoutBody is for an object whose authorised body is lost. What was authorised
+// is not known any more, so nothing is drift and nothing is in sync. But what is
+// there now is known and shown, and who accepts its hash authorises it: whole,
+// with what expected writers left, as what they moved it from is lost too.
+func (s *step) withoutBody(why string) error {
+	observed := s.doc.Hash(s.in.Rules.Excluded()...)
+	if s.in.Accept != nil {
+		masks := s.st.Masks
+		s.st.Masks = nil
+		hash, err := s.honourAccept(observed)
+		if err != nil {
+			return err
+		}
+		if s.want != nil {
+			s.conclude(hash)
+			return nil
+		}
+		s.st.Masks = masks // it named another hash
+	}
+	if s.before.Drift != v1alpha1.StateUnknown || !s.before.BodyLost {
+		s.event(EventWarning, ReasonUnreadable,
+			"the authorised body is lost, so nothing can be compared until somebody accepts what runs now: %s", why)
+	}
+	s.st.BodyLost, s.st.Drift = true, v1alpha1.StateUnknown
+	// Of what was observed only the hash moves: the rest is what was judged last,
+	// from which attribution goes on should the body be put back.
+	s.st.Observed.Hash = string(observed)
+	return nil
+}

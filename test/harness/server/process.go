@@ -1,0 +1,187 @@
+// SPDX-License-Identifier: Apache-2.0
+
+package server
+
+import (
+	"bytes"
+	"context"
+	"errors"
+	"fmt"
+	"io"
+	"net"
+	"net/http"
+	"os"
+	"os/exec"
+	"path/filepath"
+	"strconv"
+	"strings"
+	"sync"
+	"syscall"
+	"time"
+)
+
+// stopTime is how long a process has to end by itself after SIGTERM.
+const stopTime = 20 * time.Second
+
+// Build builds commands of this module, named as under cmd/, into a directory.
+func Build(ctx context.Context, directory string, commands ...string) error {
+	args := []string{"build", "-o", directory + string(filepath.Separator)}
+	for _, command := range commands {
+		args = append(args, "github.com/plumbline-dev/plumbline/cmd/"+command)
+	}
+	build := exec.CommandContext(ctx, "go", args...)
+	if out, err := build.CombinedOutput(); err != nil {
+		return fmt.Errorf("building %s: %w\n%s", strings.Join(commands, ", "), err, out)
+	}
+	return nil
+}
+
+// FreePort asks the kernel for a port of loopback and gives it back; another
+// process could take it before it is used, which then fails loudly.
+func FreePort() (int, error) {
+	l, err := net.Listen("tcp", "127.0.0.1:0")
+	if err != nil {
+		return 0, fmt.Errorf("looking for a free port: %w", err)
+	}
+	defer func() { _ = l.Close() }() // only its number was wanted
+	return l.Addr().(*net.TCPAddr).Port, nil
+}
+
+// Process is one of our servers, with its metrics and health addresses.
+type Process struct {
+	// Metrics and Health are host:port.
+	Metrics, Health string
+	cmd             *exec.Cmd
+	log             *lockedBuffer
+	exited          chan error
+}
+
+// Start starts a binary with its arguments and --metrics-address and
+// --health-address besides. The caller stops it.
+func Start(binary string, args ...string) (*Process, error) {
+	p := &Process{log: &lockedBuffer{}, exited: make(chan error, 1)}
+	for _, address := range []*string{&p.Metrics, &p.Health} {
+		port, err := FreePort()
+		if err != nil {
+			return nil, err
+		}
+		*address = "127.0.0.1:" + strconv.Itoa(port)
+	}
+	args = append([]string{"--metrics-address=" + p.Metrics, "--health-address=" + p.Health}, args...)
+	p.cmd = exec.Command(binary, args...) //nolint:gosec,noctx // a test's own binary; Stop ends it, not a context
+	p.cmd.Env = append(os.Environ(), "POD_NAME="+filepath.Base(binary))
+	p.cmd.Stdout, p.cmd.Stderr = p.log, p.log
+	// It must not outlive a test that is killed.
+	p.cmd.SysProcAttr = &syscall.SysProcAttr{Pdeathsig: syscall.SIGKILL}
+	if err := p.cmd.Start(); err != nil {
+		return nil, fmt.Errorf("starting %s: %w", binary, err)
+	}
+	go func() { p.exited <- p.cmd.Wait() }()
+	return p, nil
+}
+
+// Ready waits until the process says that it is ready.
+func (p *Process) Ready(ctx context.Context) error {
+	tick := time.NewTicker(50 * time.Millisecond)
+	defer tick.Stop()
+	last := ""
+	for {
+		code, body, err := p.Get(ctx, p.Health, "/readyz")
+		if code == http.StatusOK {
+			return nil
+		}
+		last = fmt.Sprint(body, err)
+		select {
+		case err := <-p.exited:
+			p.exited <- err
+			return fmt.Errorf("%s ended: %w\n%s", p.cmd.Path, err, p.log)
+		case <-ctx.Done():
+			return fmt.Errorf("%s is never ready: %s\n%s", p.cmd.Path, last, p.log)
+		case <-tick.C:
+		}
+	}
+}
+
+// Get reads a page of the process.
+func (p *Process) Get(ctx context.Context, address, path string) (code int, body string, err error) {
+	ctx, cancel := context.WithTimeout(ctx, 10*time.Second)
+	defer cancel()
+	request, err := http.NewRequestWithContext(ctx, http.MethodGet, "http://"+address+path, http.NoBody)
+	if err != nil {
+		return 0, "", err
+	}
+	request.Close = true
+	response, err := http.DefaultClient.Do(request)
+	if err != nil {
+		return 0, "", err
+	}
+	defer func() { _ = response.Body.Close() }() // only read
+	raw, err := io.ReadAll(response.Body)
+	return response.StatusCode, string(raw), err
+}
+
+// Metric sums the samples of a metric whose labels contain all of the given
+// texts, e.g. `verdict="warn"`.
+func (p *Process) Metric(ctx context.Context, name string, labels ...string) (float64, error) {
+	code, page, err := p.Get(ctx, p.Metrics, "/metrics")
+	if err != nil || code != http.StatusOK {
+		return 0, fmt.Errorf("reading the metrics: %d %w", code, err)
+	}
+	sum := 0.0
+	for line := range strings.Lines(page) {
+		line = strings.TrimSpace(line)
+		rest, ok := strings.CutPrefix(line, name)
+		if !ok || rest == "" || (rest[0] != '{' && rest[0] != ' ') || !containsAll(rest, labels) {
+			continue
+		}
+		value, err := strconv.ParseFloat(line[strings.LastIndexByte(line, ' ')+1:], 64)
+		if err != nil {
+			return 0, fmt.Errorf("reading %q of the metrics: %w", line, err)
+		}
+		sum += value
+	}
+	return sum, nil
+}
+
+func containsAll(text string, parts []string) bool {
+	for _, part := range parts {
+		if !strings.Contains(text, part) {
+			return false
+		}
+	}
+	return true
+}
+
+// Said is what the process has logged so far.
+func (p *Process) Said() string { return p.log.String() }
+
+// Stop ends the process as the kubelet does, and by force when it does not end.
+func (p *Process) Stop() error {
+	if err := p.cmd.Process.Signal(syscall.SIGTERM); err != nil && !errors.Is(err, os.ErrProcessDone) {
+		return fmt.Errorf("stopping %s: %w", p.cmd.Path, err)
+	}
+	select {
+	case err := <-p.exited:
+		p.exited <- err
+		return nil
+	case <-time.After(stopTime):
+	}
+	return errors.Join(fmt.Errorf("%s did not stop by itself", p.cmd.Path), p.cmd.Process.Kill())
+}
+
+type lockedBuffer struct {
+	mu sync.Mutex
+	b  bytes.Buffer
+}
+
+func (l *lockedBuffer) Write(p []byte) (int, error) {
+	l.mu.Lock()
+	defer l.mu.Unlock()
+	return l.b.Write(p)
+}
+
+func (l *lockedBuffer) String() string {
+	l.mu.Lock()
+	defer l.mu.Unlock()
+	return l.b.String()
+}

@@ -1,0 +1,84 @@
+// SPDX-License-Identifier: Apache-2.0
+
+//go:build integration
+
+package assess
+
+import (
+	"fmt"
+	"testing"
+
+	"k8s.io/apimachinery/pkg/api/meta"
+	metav1 "k8s.io/apimachinery/pkg/apis/meta/v1"
+	"sigs.k8s.io/controller-runtime/pkg/client"
+
+	"github.com/plumbline-dev/plumbline/pkg/apis/plumbline/v1alpha1"
+	"github.com/plumbline-dev/plumbline/pkg/specguard"
+)
+
+// TestAnAcceptRescuesALostBody: somebody deleted the BaselineRevision. What was
+// authorised is unknown from then on, whoever writes, until a person accepts
+// what runs; after that everything is as before.
+func TestAnAcceptRescuesALostBody(t *testing.T) {
+	w := newWorld(t)
+	p := start(t)
+	w.underGuard()
+	w.deploy(ci, "web")
+	before := w.untilIs("web", "InSync")
+	p.halt(t) // it has the body in memory
+	// Nobody else may; a backup that left them out does the same.
+	const gc = "system:serviceaccount:kube-system:generic-garbage-collector"
+	w.must(w.as(gc).DeleteAllOf(w.ctx(), &v1alpha1.BaselineRevision{}, client.InNamespace(w.namespace)))
+	start(t)
+	w.stays("web", "InSync") // nothing moved, so nothing is to be compared
+	w.setImage(alice, "web", "registry.example/shop:2")
+	lost := func(b *v1alpha1.Baseline) error {
+		ready := meta.FindStatusCondition(b.Status.Conditions, v1alpha1.ConditionReady)
+		if b.Status.State != v1alpha1.StateUnknown || ready == nil || ready.Status != metav1.ConditionUnknown || ready.Reason != v1alpha1.ReasonBodyLost {
+			return fmt.Errorf("it is %s, Ready is %+v", b.Status.State, ready)
+		}
+		if b.Status.Observed.Hash == before.Status.Observed.Hash {
+			return fmt.Errorf("the hash that could be accepted is the old one")
+		}
+		return nil
+	}
+	b := w.until("web", "the loss is told", lost)
+	w.eventually("it is told once", func() error {
+		told, err := w.events("Deployment", "web", specguard.ReasonUnreadable)
+		if err == nil && len(told) != 1 {
+			err = fmt.Errorf("%d events", len(told))
+		}
+		return err
+	})
+
+	t.Run("not even CI authorises without a body", func(t *testing.T) {
+		w := &world{t: t, namespace: w.namespace}
+		w.setImage(ci, "web", "registry.example/shop:3")
+		old := b.Status.Observed.Hash
+		b = w.until("web", "the new hash is shown", func(b *v1alpha1.Baseline) error {
+			if b.Status.Observed.Hash == old {
+				return fmt.Errorf("it is not")
+			}
+			return lost(b)
+		})
+		w.accept(bob, b, old)
+		b = w.until("web", "an accept of what ran before is refused", func(b *v1alpha1.Baseline) error {
+			if b.Spec.Accept != nil || b.Spec.Authorised.Number != 1 {
+				return fmt.Errorf("the request is %+v, authorised %+v", b.Spec.Accept, b.Spec.Authorised)
+			}
+			return lost(b)
+		})
+	})
+	w.accept(bob, b, b.Status.Observed.Hash)
+	b = w.until("web", "bob's acceptance is authorised", accepted(bob, 2))
+	w.checkRevisions(b)
+	w.setImage(ci, "web", "registry.example/shop:4")
+	w.until("web", "CI authorises again", func(b *v1alpha1.Baseline) error {
+		if authorisedNumber(b) != 3 {
+			return fmt.Errorf("authorised is %+v", b.Spec.Authorised)
+		}
+		return nil
+	})
+	w.setEnv(alice, "web", "DEBUG", "1")
+	w.untilIs("web", "Drifted: Added /spec/template/spec/containers/[name=app]/env by alice (Foreign, WriterStamp)")
+}

@@ -1,0 +1,144 @@
+// SPDX-License-Identifier: Apache-2.0
+
+//go:build integration
+
+package assess
+
+import (
+	"fmt"
+	"slices"
+	"testing"
+	"time"
+
+	"k8s.io/apimachinery/pkg/api/meta"
+
+	"github.com/plumbline-dev/plumbline/pkg/apis/plumbline/v1alpha1"
+	"github.com/plumbline-dev/plumbline/pkg/specguard"
+)
+
+const imagePath = "/spec/template/spec/containers/[name=app]/image"
+
+// flipImage has a person change the image of web, or CI put it back, and waits
+// until that is seen.
+func (w *world) flipImage(user string) {
+	w.t.Helper()
+	if user == ci {
+		w.setImage(ci, "web", "registry.example/shop:1")
+		w.until("web", "it is in sync", isState(v1alpha1.StateInSync))
+		return
+	}
+	w.setImage(user, "web", "registry.example/evil:1")
+	w.until("web", "it drifts", isState(v1alpha1.StateDrifted))
+}
+
+// fighting checks who fights over the image and since when; nobody if empty.
+func fighting(with ...string) func(*v1alpha1.Baseline) error {
+	return func(b *v1alpha1.Baseline) error {
+		c := b.Status.Contention
+		told := meta.IsStatusConditionTrue(b.Status.Conditions, v1alpha1.ConditionContended)
+		switch {
+		case len(with) == 0 && c == nil && !told:
+			return nil
+		case c == nil || len(with) == 0 || !told:
+			return fmt.Errorf("contention is %+v, Contended is %t", c, told)
+		}
+		if got := slices.Sorted(slices.Values(c.With)); !slices.Equal(got, with) {
+			return fmt.Errorf("the fighters are %q, want %q", got, with)
+		}
+		if len(c.Places) != 1 || c.Places[0].Path != imagePath || c.Places[0].Aspect != v1alpha1.AspectValue {
+			return fmt.Errorf("they fight over %+v", c.Places)
+		}
+		return nil
+	}
+}
+
+// TestARestartInTheMiddleOfAFight: the assessor that sees the third flip did not
+// see the first two; it knows them from the Baseline, with place and writer.
+func TestARestartInTheMiddleOfAFight(t *testing.T) {
+	w := newWorld(t)
+	p := start(t)
+	w.underGuard()
+	w.deploy(ci, "web")
+	w.untilIs("web", "InSync")
+	w.flipImage(alice)
+	w.flipImage(ci)
+	p.halt(t)
+	p = start(t)
+	w.flipImage(alice)
+	b := w.until("web", "the fight is recognised", fighting(alice, ci))
+	var flips []string
+	for _, f := range b.Status.Flips {
+		for _, place := range f.Places {
+			flips = append(flips, fmt.Sprint(place.Path, " ", place.By, " ", place.Class))
+		}
+	}
+	want := []string{imagePath + " alice Foreign", imagePath + " " + ci + " Trusted", imagePath + " alice Foreign"}
+	if !slices.Equal(flips, want) {
+		t.Errorf("the flips are %q, want %q", flips, want)
+	}
+	p.halt(t)
+	start(t)
+	// Elsewhere: no part in the fight, whoever saw its beginning.
+	w.setEnv(bob, "web", "DEBUG", "1")
+	w.until("web", "bob's change is seen and he is no fighter", func(b *v1alpha1.Baseline) error {
+		if len(b.Status.Findings) != 2 {
+			return fmt.Errorf("it has %d findings", len(b.Status.Findings))
+		}
+		return fighting(alice, ci)(b)
+	})
+}
+
+// TestAFightEndsAfterTenQuietMinutes, be it that the assessor runs on or that
+// another one starts after them.
+func TestAFightEndsAfterTenQuietMinutes(t *testing.T) {
+	for _, restarts := range []bool{false, true} {
+		t.Run(fmt.Sprintf("restart %t", restarts), func(t *testing.T) {
+			w := newWorld(t)
+			c := &laterClock{}
+			p := start(t, withClock(c))
+			w.underGuard()
+			w.deploy(ci, "web")
+			w.untilIs("web", "InSync")
+			quiet, err := p.figures()
+			w.must(err)
+			for range 3 {
+				w.flipImage(alice)
+				w.flipImage(ci)
+			}
+			begun := time.Now()
+			w.until("web", "the fight is recognised", fighting(alice, ci))
+			const contended = "plumbline_drift_contended_objects{}"
+			w.shows(p, contended, map[string]float64{contended: quiet[contended] + 1})
+			pass := func(d time.Duration) {
+				if restarts {
+					p.halt(t)
+				}
+				c.forward(d)
+				if restarts {
+					p = start(t, withClock(c))
+				}
+				w.look("web")
+			}
+			pass(9 * time.Minute)
+			w.stays("web", "InSync")
+			b, err := w.baseline("web")
+			w.must(err)
+			if err := fighting(alice, ci)(b); err != nil {
+				t.Errorf("after nine minutes: %v", err)
+			}
+			pass(time.Minute)
+			w.until("web", "the fight is over", fighting())
+			w.shows(p, contended, map[string]float64{contended: quiet[contended]})
+			if took := time.Since(begun); took > 9*time.Minute {
+				t.Errorf("it ended by the real clock, after %s", took)
+			}
+			w.eventually("its end is told", func() error {
+				told, err := w.events("Deployment", "web", specguard.ReasonContentionEnded)
+				if err == nil && len(told) != 1 {
+					err = fmt.Errorf("%d events", len(told))
+				}
+				return err
+			})
+		})
+	}
+}

@@ -1,0 +1,315 @@
+// SPDX-License-Identifier: Apache-2.0
+
+//go:build integration
+
+package cli
+
+import (
+	"bytes"
+	"context"
+	"fmt"
+	"net"
+	"os"
+	"os/exec"
+	"path/filepath"
+	"strconv"
+	"sync"
+	"syscall"
+	"testing"
+
+	admissionv1 "k8s.io/api/admissionregistration/v1"
+	appsv1 "k8s.io/api/apps/v1"
+	corev1 "k8s.io/api/core/v1"
+	rbacv1 "k8s.io/api/rbac/v1"
+	apiextensionsv1 "k8s.io/apiextensions-apiserver/pkg/apis/apiextensions/v1"
+	metav1 "k8s.io/apimachinery/pkg/apis/meta/v1"
+	"k8s.io/client-go/kubernetes/scheme"
+	"sigs.k8s.io/controller-runtime/pkg/client"
+	"sigs.k8s.io/controller-runtime/pkg/envtest"
+
+	"github.com/plumbline-dev/plumbline/pkg/apis/plumbline/v1alpha1"
+	"github.com/plumbline-dev/plumbline/test/chart/rendered"
+	"github.com/plumbline-dev/plumbline/test/harness"
+)
+
+// clinic is an API server with the chart installed by Helm, a webhook and an
+// assessor that run as processes, and stand-ins for what only nodes can give:
+// pods, readiness, and the way from a Service to a process.
+type clinic struct {
+	server *envtest.Environment
+	kube   client.Client
+	config string // kubeconfig of admin
+	dir    string
+	// t is the whole test: processes outlive its parts.
+	t                 *testing.T
+	helm              *rendered.Client
+	webhook, assessor *hospitalised
+	port, metrics     int
+}
+
+// hospitalised is a process under examination.
+type hospitalised struct {
+	cmd    *exec.Cmd
+	log    *lockedLog
+	exited chan struct{}
+}
+
+type lockedLog struct {
+	mu sync.Mutex
+	b  bytes.Buffer
+}
+
+func (l *lockedLog) Write(p []byte) (int, error) {
+	l.mu.Lock()
+	defer l.mu.Unlock()
+	return l.b.Write(p)
+}
+
+func (l *lockedLog) String() string {
+	l.mu.Lock()
+	defer l.mu.Unlock()
+	return l.b.String()
+}
+
+func start(t *testing.T, binary string, args ...string) *hospitalised {
+	t.Helper()
+	p := &hospitalised{cmd: exec.Command(binary, args...), log: &lockedLog{}, exited: make(chan struct{})}
+	p.cmd.Stdout, p.cmd.Stderr = p.log, p.log
+	must(t, p.cmd.Start())
+	go func() {
+		_ = p.cmd.Wait() // a test that needs it alive sees what is missing
+		close(p.exited)
+	}()
+	t.Cleanup(p.stop)
+	return p
+}
+
+// stop kills: nobody waits for its manners here.
+func (p *hospitalised) stop() {
+	_ = p.cmd.Process.Signal(syscall.SIGKILL)
+	<-p.exited
+}
+
+func aPort(t *testing.T) int {
+	t.Helper()
+	listener, err := net.Listen("tcp", ":0")
+	must(t, err)
+	defer listener.Close()
+	return listener.Addr().(*net.TCPAddr).Port
+}
+
+// hostAddress is one that the API server's pod proxy consents to call: it
+// refuses loopback.
+func hostAddress(t *testing.T) string {
+	t.Helper()
+	addresses, err := net.InterfaceAddrs()
+	must(t, err)
+	for _, address := range addresses {
+		if ip, ok := address.(*net.IPNet); ok && ip.IP.To4() != nil && ip.IP.IsGlobalUnicast() {
+			return ip.IP.String()
+		}
+	}
+	t.Fatal("this machine has no address but loopback, and the pod proxy of the API server does not call that")
+	return ""
+}
+
+func newClinic(t *testing.T) *clinic {
+	t.Helper()
+	c := &clinic{t: t, dir: t.TempDir(), port: aPort(t), metrics: aPort(t)}
+	must(t, apiextensionsv1.AddToScheme(scheme.Scheme))
+	c.server = &envtest.Environment{BinaryAssetsDirectory: os.Getenv("KUBEBUILDER_ASSETS")}
+	_, err := c.server.Start()
+	must(t, err)
+	t.Cleanup(func() { must(t, c.server.Stop()) })
+	c.server.Config.QPS, c.server.Config.Burst = 1000, 1000
+	c.kube, err = client.New(c.server.Config, client.Options{Scheme: scheme.Scheme})
+	must(t, err)
+	c.config = c.user(t, "admin", "system:masters")
+	helm, err := rendered.Find(t.Context())
+	must(t, err)
+	helm.Kubeconfig, c.helm = c.config, helm
+	_, err = helm.Run(t.Context(), "install", rendered.Release, rendered.ChartDir(), "--create-namespace")
+	must(t, err)
+	c.standIn(t)
+	for _, name := range []string{"webhook", "assessor"} {
+		build := exec.CommandContext(t.Context(), "go", "build", "-o", filepath.Join(c.dir, name), "github.com/plumbline-dev/plumbline/cmd/"+name)
+		if out, err := build.CombinedOutput(); err != nil {
+			t.Fatalf("building the %s: %v\n%s", name, err, out)
+		}
+	}
+	c.startAssessor()
+	c.startWebhook()
+	return c
+}
+
+// user makes a kubeconfig.
+func (c *clinic) user(t *testing.T, name string, groups ...string) string {
+	t.Helper()
+	added, err := c.server.AddUser(envtest.User{Name: name, Groups: groups}, nil)
+	must(t, err)
+	content, err := added.KubeConfig()
+	must(t, err)
+	path := filepath.Join(c.dir, name+".kubeconfig")
+	must(t, os.WriteFile(path, content, 0o600))
+	return path
+}
+
+// account is a kubeconfig of one of the chart's service accounts: the processes
+// have the rights that the chart gives them, and the names that policies know.
+func (c *clinic) account(name string) string {
+	return c.user(c.t, "system:serviceaccount:"+rendered.Namespace+":"+name, "system:serviceaccounts", "system:serviceaccounts:"+rendered.Namespace)
+}
+
+func (c *clinic) startAssessor() {
+	c.assessor = start(c.t, filepath.Join(c.dir, "assessor"), "--kubeconfig="+c.account("plumbline-assessor"), "--namespace="+rendered.Namespace, "--role=assess", "--leader-elect=true",
+		"--metrics-address=", "--health-address=")
+}
+
+func (c *clinic) startWebhook() {
+	c.webhook = start(c.t, filepath.Join(c.dir, "webhook"), "--kubeconfig="+c.account("plumbline-webhook"), "--namespace="+rendered.Namespace, "--port="+strconv.Itoa(c.port),
+		"--metrics-address=:"+strconv.Itoa(c.metrics), "--health-address=", "--redis-address=", "--stamp-writer=false", "--drain-delay=0s")
+}
+
+// standIn gives what a node and its controllers would: the Service leads to the
+// process, Deployments are ready, and the webhook has a pod.
+func (c *clinic) standIn(t *testing.T) {
+	t.Helper()
+	ctx := t.Context()
+	key := client.ObjectKey{Namespace: rendered.Namespace, Name: "plumbline-webhook"}
+	service := &corev1.Service{}
+	must(t, c.kube.Get(ctx, key, service))
+	must(t, c.kube.Delete(ctx, service))
+	must(t, c.kube.Create(ctx, &corev1.Service{
+		ObjectMeta: metav1.ObjectMeta{Namespace: key.Namespace, Name: key.Name, Labels: service.Labels},
+		Spec:       corev1.ServiceSpec{Type: corev1.ServiceTypeExternalName, ExternalName: "localhost"},
+	}))
+	mutating, validating := &admissionv1.MutatingWebhookConfiguration{}, &admissionv1.ValidatingWebhookConfiguration{}
+	c.edit(t, mutating, "", "plumbline", func() { mutating.Webhooks[0].ClientConfig.Service.Port = new(int32(c.port)) })
+	c.edit(t, validating, "", "plumbline", func() { validating.Webhooks[0].ClientConfig.Service.Port = new(int32(c.port)) })
+	deployments := &appsv1.DeploymentList{}
+	must(t, c.kube.List(ctx, deployments, client.InNamespace(rendered.Namespace)))
+	for i := range deployments.Items {
+		c.ready(t, deployments.Items[i].Name, *deployments.Items[i].Spec.Replicas)
+	}
+	c.pod(t)
+}
+
+func (c *clinic) ready(t *testing.T, deployment string, replicas int32) {
+	t.Helper()
+	d := &appsv1.Deployment{}
+	must(t, c.kube.Get(t.Context(), client.ObjectKey{Namespace: rendered.Namespace, Name: deployment}, d))
+	d.Status = appsv1.DeploymentStatus{ObservedGeneration: d.Generation, Replicas: replicas, ReadyReplicas: replicas, AvailableReplicas: replicas, UpdatedReplicas: replicas}
+	must(t, c.kube.Status().Update(t.Context(), d))
+}
+
+func (c *clinic) pod(t *testing.T) {
+	t.Helper()
+	d := &appsv1.Deployment{}
+	must(t, c.kube.Get(t.Context(), client.ObjectKey{Namespace: rendered.Namespace, Name: "plumbline-webhook"}, d))
+	must(t, c.kube.Create(t.Context(), &corev1.ServiceAccount{ObjectMeta: metav1.ObjectMeta{Namespace: rendered.Namespace, Name: "default"}}))
+	pod := &corev1.Pod{
+		ObjectMeta: metav1.ObjectMeta{Namespace: rendered.Namespace, Name: "plumbline-webhook-0", Labels: d.Spec.Template.Labels},
+		Spec: corev1.PodSpec{ServiceAccountName: "default", Containers: []corev1.Container{{
+			Name: "webhook", Image: "webhook", Ports: []corev1.ContainerPort{{Name: "metrics", ContainerPort: int32(c.metrics)}},
+		}}},
+	}
+	must(t, c.kube.Create(t.Context(), pod))
+	pod.Status.Phase = corev1.PodRunning
+	pod.Status.PodIP = hostAddress(t)
+	pod.Status.PodIPs = []corev1.PodIP{{IP: pod.Status.PodIP}}
+	pod.Status.Conditions = []corev1.PodCondition{{Type: corev1.PodReady, Status: corev1.ConditionTrue}}
+	must(t, c.kube.Status().Update(t.Context(), pod))
+}
+
+// edit reads an object, changes it and writes it, and gives the way back.
+func (c *clinic) edit(t *testing.T, object client.Object, namespace, name string, change func()) (restore func()) {
+	t.Helper()
+	key := client.ObjectKey{Namespace: namespace, Name: name}
+	must(t, c.kube.Get(t.Context(), key, object))
+	before := object.DeepCopyObject().(client.Object)
+	change()
+	must(t, c.kube.Update(t.Context(), object))
+	return func() {
+		t.Helper()
+		must(t, c.kube.Get(t.Context(), key, object))
+		before.SetResourceVersion(object.GetResourceVersion())
+		must(t, c.kube.Update(t.Context(), before))
+	}
+}
+
+// remove deletes an object and gives the way back.
+func (c *clinic) remove(t *testing.T, object client.Object, namespace, name string) (restore func()) {
+	t.Helper()
+	must(t, c.kube.Get(t.Context(), client.ObjectKey{Namespace: namespace, Name: name}, object))
+	before := object.DeepCopyObject().(client.Object)
+	must(t, c.kube.Delete(t.Context(), object))
+	return func() {
+		t.Helper()
+		before.SetResourceVersion("")
+		before.SetUID("")
+		before.SetManagedFields(nil)
+		must(t, harness.Eventually(t.Context(), "the old one to be gone", patience, func(ctx context.Context) (bool, string) {
+			err := c.kube.Create(ctx, before.DeepCopyObject().(client.Object))
+			return err == nil, fmt.Sprint(err)
+		}))
+	}
+}
+
+// add creates an object and gives the way back.
+func (c *clinic) add(t *testing.T, objects ...client.Object) (restore func()) {
+	t.Helper()
+	for _, object := range objects {
+		must(t, c.kube.Create(t.Context(), object))
+	}
+	return func() {
+		t.Helper()
+		for _, object := range objects {
+			must(t, c.kube.Delete(t.Context(), object))
+		}
+	}
+}
+
+// allow lets a user do something everywhere.
+func (c *clinic) allow(t *testing.T, name string, subject rbacv1.Subject, rules ...rbacv1.PolicyRule) (restore func()) {
+	t.Helper()
+	subject.APIGroup = rbacv1.GroupName
+	return c.add(t,
+		&rbacv1.ClusterRole{ObjectMeta: metav1.ObjectMeta{Name: name}, Rules: rules},
+		&rbacv1.ClusterRoleBinding{ObjectMeta: metav1.ObjectMeta{Name: name}, Subjects: []rbacv1.Subject{subject},
+			RoleRef: rbacv1.RoleRef{APIGroup: rbacv1.GroupName, Kind: "ClusterRole", Name: name}})
+}
+
+// shop is a namespace with a guard that warns.
+func (c *clinic) shop(t *testing.T) {
+	t.Helper()
+	must(t, c.kube.Create(t.Context(), &corev1.Namespace{ObjectMeta: metav1.ObjectMeta{Name: "shop"}}))
+	must(t, c.kube.Create(t.Context(), shopGuard("shop", "apps/v1", "Deployment")))
+}
+
+// vaultGuard refuses changes in namespace vault.
+func vaultGuard() *v1alpha1.ClusterSpecGuard {
+	return &v1alpha1.ClusterSpecGuard{
+		ObjectMeta: metav1.ObjectMeta{Name: "vault"},
+		Spec: v1alpha1.ClusterGuardSpec{
+			NamespaceSelector: &metav1.LabelSelector{MatchLabels: map[string]string{corev1.LabelMetadataName: "vault"}},
+			GuardSpec: v1alpha1.GuardSpec{
+				Mode: v1alpha1.GuardModeDeny, Resources: []v1alpha1.GuardedResource{{APIVersion: "apps/v1", Kind: "Deployment"}},
+				TrustedWriters: v1alpha1.Writers{ServiceAccounts: []v1alpha1.ServiceAccountReference{{Namespace: "ci", Name: "deployer"}}},
+			},
+		},
+	}
+}
+
+func shopGuard(name, apiVersion, kind string) *v1alpha1.SpecGuard {
+	return &v1alpha1.SpecGuard{
+		ObjectMeta: metav1.ObjectMeta{Namespace: "shop", Name: name},
+		Spec: v1alpha1.GuardSpec{
+			Mode: v1alpha1.GuardModeWarn, Resources: []v1alpha1.GuardedResource{{APIVersion: apiVersion, Kind: kind}},
+			TrustedWriters: v1alpha1.Writers{ServiceAccounts: []v1alpha1.ServiceAccountReference{{Namespace: "ci", Name: "deployer"}}},
+		},
+	}
+}
+
+func describe(findings []string) string {
+	return fmt.Sprintf("%d findings: %q", len(findings), findings)
+}
