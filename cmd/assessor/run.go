@@ -141,10 +141,7 @@ func newSetup(opts *assess.Options, config *rest.Config, log logr.Logger) (asses
 		Log:           log, Clock: clock.RealClock{},
 	}
 	if opts.Redis.Address != "" {
-		client := details.NewClient(details.Config{
-			Address: opts.Redis.Address, Username: opts.Redis.Username, PasswordFile: opts.Redis.PasswordFile,
-		})
-		setup.Records = details.NewReader(client, opts.Redis.KeyPrefix)
+		setup.Records = details.NewReader(details.NewClient(opts.Redis.Details()), opts.Redis.KeyPrefix)
 	}
 	return setup, nil
 }

@@ -110,11 +110,7 @@ func (s *server) addGuards(config *rest.Config) error {
 func (s *server) addDetails() {
 	var client redis.UniversalClient
 	if s.opts.Redis.Address != "" {
-		s.redis = details.NewClient(details.Config{
-			Address:      s.opts.Redis.Address,
-			Username:     s.opts.Redis.Username,
-			PasswordFile: s.opts.Redis.PasswordFile,
-		})
+		s.redis = details.NewClient(s.opts.Redis.Details())
 		client = s.redis
 	}
 	s.writer = details.NewWriter(client, s.opts.Redis.KeyPrefix, details.DefaultDepth, s.log)

@@ -8,10 +8,13 @@ import (
 	"os"
 	"regexp"
 	"slices"
+	"strings"
 	"strconv"
 
 	"k8s.io/apimachinery/pkg/util/validation"
 	"k8s.io/apimachinery/pkg/util/validation/field"
+
+	"github.com/plumbline-dev/plumbline/pkg/specguard/details"
 )
 
 // Redis says where the details of writes go. An empty Address switches Redis off.
@@ -19,7 +22,18 @@ type Redis struct {
 	Address      string
 	Username     string
 	PasswordFile string
+	TLS          bool
+	CAFile       string
 	KeyPrefix    string
+}
+
+// Details is where the stream of details is.
+func (r *Redis) Details() details.Config {
+	cfg := details.Config{Address: r.Address, Username: r.Username, PasswordFile: r.PasswordFile}
+	if r.TLS {
+		cfg.TLS = &details.TLS{CAFile: r.CAFile}
+	}
+	return cfg
 }
 
 // Common are the options that every server takes.
@@ -46,6 +60,8 @@ func (c *Common) AddFlags(fs *flag.FlagSet) {
 	fs.StringVar(&c.Redis.Address, "redis-address", "", "host:port of Redis; empty switches it off")
 	fs.StringVar(&c.Redis.Username, "redis-username", "", "ACL user of Redis")
 	fs.StringVar(&c.Redis.PasswordFile, "redis-password-file", "", "file that holds the password of Redis; read at every connect")
+	fs.BoolVar(&c.Redis.TLS, "redis-tls", false, "speak TLS with Redis")
+	fs.StringVar(&c.Redis.CAFile, "redis-ca-file", "", "file of the authorities that Redis is known by, with --redis-tls; read at every connect; empty means those of the system")
 	fs.StringVar(&c.Redis.KeyPrefix, "redis-key-prefix", "plumbline", "prefix of all keys in Redis")
 	fs.StringVar(&c.Namespace, "namespace", "plumbline-system", "namespace that Plumbline runs in")
 	fs.StringVar(&c.Kubeconfig, "kubeconfig", "", "kubeconfig file; empty means the pod's service account")
@@ -77,6 +93,13 @@ func (r *Redis) validate() field.ErrorList {
 			errs = append(errs, validateAddress("redis-address", r.Address)...)
 		}
 		errs = append(errs, validateFile("redis-password-file", r.PasswordFile)...)
+		errs = append(errs, validateFile("redis-ca-file", r.CAFile)...)
+	}
+	if r.CAFile != "" && !r.TLS {
+		errs = append(errs, field.Invalid(flagPath("redis-ca-file"), r.CAFile, "is of no use without --redis-tls"))
+	}
+	if r.TLS && strings.HasPrefix(r.Address, "/") {
+		errs = append(errs, field.Invalid(flagPath("redis-tls"), true, "a unix socket does not speak TLS"))
 	}
 	if !keyPrefix.MatchString(r.KeyPrefix) {
 		errs = append(errs, field.Invalid(flagPath("redis-key-prefix"), r.KeyPrefix, "must match "+keyPrefix.String()))

@@ -213,7 +213,7 @@ func TestRedisArguments(t *testing.T) {
 		"another without password": {[]string{"--set", "redis.enabled=false", "--set", "redis.external.address=r:1"},
 			[]string{"--redis-address=r:1", "--redis-key-prefix=plumbline"}},
 		"another": {[]string{"--values", filepath.Join(rendered.ChartDir(), "ci", "full-values.yaml")}, []string{"--redis-address=redis.example.com:6380",
-			"--redis-username=plumbline", "--redis-key-prefix=tenant-a", "--redis-password-file=/var/run/secrets/plumbline-redis/password"}},
+			"--redis-username=plumbline", "--redis-tls", "--redis-ca-file=/var/run/secrets/plumbline-redis-ca/ca.crt", "--redis-key-prefix=tenant-a", "--redis-password-file=/var/run/secrets/plumbline-redis/password"}},
 	}
 	for name, test := range tests {
 		t.Run(name, func(t *testing.T) {

@@ -16,6 +16,10 @@
 {{- with .Values.redis.external.username }}
 - {{ printf "--redis-username=%s" . | quote }}
 {{- end }}
+{{- if .Values.redis.external.tls.enabled }}
+- --redis-tls
+- --redis-ca-file=/var/run/secrets/plumbline-redis-ca/ca.crt
+{{- end }}
 {{- else -}}
 - --redis-address=
 {{- end }}
@@ -33,11 +37,27 @@
     secretName: {{ . }}
     items: [{key: password, path: password}]
 {{- end }}
+{{- with include "plumbline.redisCA" . }}
+- name: redis-ca
+  secret:
+    secretName: {{ . }}
+    items: [{key: ca.crt, path: ca.crt}]
+{{- end }}
+{{- end }}
+
+{{/* Secret that holds the authority an external Redis is known by, or nothing. */}}
+{{- define "plumbline.redisCA" -}}
+{{- if and (not .Values.redis.enabled) .Values.redis.external.address .Values.redis.external.tls.enabled -}}
+{{ .Values.redis.external.tls.caSecret }}
+{{- end -}}
 {{- end }}
 
 {{- define "plumbline.redisVolumeMount" -}}
 {{- if include "plumbline.redisSecret" . -}}
 - {name: redis-password, mountPath: /var/run/secrets/plumbline-redis, readOnly: true}
+{{- end }}
+{{- if include "plumbline.redisCA" . }}
+- {name: redis-ca, mountPath: /var/run/secrets/plumbline-redis-ca, readOnly: true}
 {{- end }}
 {{- end }}
 

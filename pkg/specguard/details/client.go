@@ -26,6 +26,8 @@ type Config struct {
 	// PasswordFile is read at every connect, so that a rotated password needs
 	// no restart; empty means no password.
 	PasswordFile string
+	// TLS is nil for a server that speaks plain text.
+	TLS *TLS
 	// CallBudget bounds every call; zero means the constant of that name.
 	CallBudget time.Duration
 }
@@ -38,7 +40,7 @@ func NewClient(cfg Config) *redis.Client {
 		network = "unix"
 	}
 	budget := cmp.Or(cfg.CallBudget, CallBudget)
-	return redis.NewClient(&redis.Options{
+	options := &redis.Options{
 		Network:               network,
 		Addr:                  cfg.Address,
 		DialTimeout:           budget,
@@ -54,7 +56,11 @@ func NewClient(cfg Config) *redis.Client {
 		CredentialsProviderContext: func(context.Context) (string, string, error) {
 			return credentials(cfg)
 		},
-	})
+	}
+	if cfg.TLS != nil {
+		options.Dialer = cfg.TLS.dialTLS(budget)
+	}
+	return redis.NewClient(options)
 }
 
 // budgetOf is what a client's calls may take.

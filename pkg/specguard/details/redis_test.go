@@ -30,16 +30,22 @@ type server struct {
 // startServer needs redis-server (Debian package redis-server) in PATH.
 func startServer(t *testing.T) *server {
 	t.Helper()
+	s := &server{t: t, socket: filepath.Join(shortDir(t), "s")}
+	s.start()
+	t.Cleanup(s.kill)
+	return s
+}
+
+// shortDir is a directory of the test whose path leaves room for a socket's name.
+func shortDir(t *testing.T) string {
+	t.Helper()
 	// The path of a unix socket is short by law; t.TempDir() can be too long.
 	dir, err := os.MkdirTemp("", "plredis") //nolint:usetesting // See above.
 	if err != nil {
 		t.Fatal(err)
 	}
 	t.Cleanup(func() { _ = os.RemoveAll(dir) })
-	s := &server{t: t, socket: filepath.Join(dir, "s")}
-	s.start()
-	t.Cleanup(s.kill)
-	return s
+	return dir
 }
 
 func (s *server) start() {

@@ -84,13 +84,12 @@ func Start(binary string, args ...string) (*Process, error) {
 func (p *Process) Ready(ctx context.Context) error {
 	tick := time.NewTicker(50 * time.Millisecond)
 	defer tick.Stop()
-	last := ""
 	for {
 		code, body, err := p.Get(ctx, p.Health, "/readyz")
 		if code == http.StatusOK {
 			return nil
 		}
-		last = fmt.Sprint(body, err)
+		last := fmt.Sprint(body, err)
 		select {
 		case err := <-p.exited:
 			p.exited <- err
