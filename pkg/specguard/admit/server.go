@@ -117,9 +117,16 @@ func (s *Server) Run(ctx context.Context) error {
 		stop()
 		return fmt.Errorf("serving reviews: %w", err)
 	}
-	if err := <-stopped; err != nil {
-		// Whoever is still sending after the grace does not keep us.
-		return errors.Join(fmt.Errorf("ending the last calls: %w", err), s.http.Close())
+	switch err := <-stopped; {
+	case errors.Is(err, context.DeadlineExceeded):
+		// Whoever is still sending after the grace, or has connected and said
+		// nothing, does not keep us, and is no fault of ours.
+		s.cfg.Log.Warn("admission.cut_off", "grace", stopGrace.String())
+		if err := s.http.Close(); err != nil {
+			return fmt.Errorf("cutting off the last connections: %w", err)
+		}
+	case err != nil:
+		return fmt.Errorf("ending the last calls: %w", err)
 	}
 	return nil
 }

@@ -16,6 +16,7 @@ import (
 	"math/big"
 	"net"
 	"net/http"
+	"runtime"
 	"testing"
 	"time"
 
@@ -174,5 +175,24 @@ func TestParseClientCAs(t *testing.T) {
 	c := selfSigned(t, "ca")
 	if _, err := ParseClientCAs(pem.EncodeToMemory(&pem.Block{Type: "CERTIFICATE", Bytes: c.Certificate[0]})); err != nil {
 		t.Error(err)
+	}
+}
+
+func TestACallerThatSaysNothingDoesNotMakeTheEndAFailure(t *testing.T) {
+	var mute net.Conn
+	t.Cleanup(func() { _ = mute.Close() }) // after the server has ended
+	metrics := NewMetrics()
+	address := startServer(t, selfSigned(t, "serving"), nil, metrics)
+	var err error
+	if mute, err = net.Dial("tcp", address); err != nil {
+		t.Fatal(err)
+	}
+	for testutil.ToFloat64(metrics.connections) != 1 {
+		select {
+		case <-t.Context().Done():
+			t.Fatal("the server does not take the connection")
+		default:
+			runtime.Gosched()
+		}
 	}
 }
