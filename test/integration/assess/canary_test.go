@@ -5,6 +5,7 @@
 package assess
 
 import (
+	"context"
 	"fmt"
 	"strings"
 	"testing"
@@ -55,10 +56,15 @@ func installCanary(w *world) {
 		w.t.Fatalf("%d objects of the canary, want 6", created)
 	}
 	w.t.Cleanup(func() {
-		// Without the guard the next test's assessor has nothing to do with it.
-		guard := &v1alpha1.SpecGuard{ObjectMeta: metav1.ObjectMeta{Namespace: canaryNamespace, Name: "plumbline-canary"}}
-		if err := admin.Delete(w.t.Context(), guard); err != nil && w.t.Context().Err() == nil {
-			w.t.Error(err)
+		// Without them the next test's assessor has nothing to do with the canary.
+		// The test's own context has ended here.
+		for _, object := range []client.Object{
+			&v1alpha1.SpecGuard{ObjectMeta: metav1.ObjectMeta{Namespace: canaryNamespace, Name: "plumbline-canary"}},
+			&appsv1.Deployment{ObjectMeta: metav1.ObjectMeta{Namespace: canaryNamespace, Name: canaryObject}},
+		} {
+			if err := admin.Delete(context.Background(), object); err != nil {
+				w.t.Error(err)
+			}
 		}
 	})
 }

@@ -147,6 +147,18 @@ func (s shop) rolledTwice(t testing.TB, name string, options ...act) *appsv1.Dep
 	}
 	await(1)
 	mustDo(t, all(options...)(t.Context(), as(t, ci), d))
+	// Else the controller may see both writes at once, and the first ReplicaSet
+	// never gets what the options put on the Deployment.
+	eventually(t, "the controller has seen the options", func() error {
+		var live appsv1.Deployment
+		if err := admin.Get(t.Context(), client.ObjectKeyFromObject(d), &live); err != nil {
+			return err
+		}
+		if live.Status.ObservedGeneration != live.Generation {
+			return fmt.Errorf("generation %d, seen %d", live.Generation, live.Status.ObservedGeneration)
+		}
+		return nil
+	})
 	mustDo(t, setImage(t.Context(), as(t, ci), d))
 	await(2)
 	return d
