@@ -14,7 +14,7 @@ import (
 
 // An example that the API server refuses is worse than none.
 func TestTheExamplesAreAccepted(t *testing.T) {
-	for _, file := range []string{"examples/guard.yaml", "examples/platform.yaml"} {
+	for _, file := range []string{"examples/guard.yaml", "examples/deny.yaml", "examples/platform.yaml"} {
 		t.Run(file, func(t *testing.T) {
 			if _, err := cluster.Kubectl(t.Context(), "apply", "--dry-run=server", "--validate=strict", "-f", file); err != nil {
 				t.Error(err)
@@ -25,7 +25,7 @@ func TestTheExamplesAreAccepted(t *testing.T) {
 
 // Policies that do not type-check fail at run time; only a controller manager checks them.
 func TestThePoliciesTypeCheck(t *testing.T) {
-	for _, policy := range []string{"plumbline-stamp-status", "plumbline-requested-by", "plumbline-baseline-writers"} {
+	for _, policy := range []string{"plumbline-stamp-status", "plumbline-requested-by", "plumbline-baseline-writers", "plumbline-deny"} {
 		t.Run(policy, func(t *testing.T) {
 			var warnings string
 			err := harness.Eventually(t.Context(), "the type check of "+policy, patience, func(ctx context.Context) (bool, string) {
