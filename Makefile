@@ -42,6 +42,10 @@ test-unit: ## Unit, property and scenario tests with the race detector.
 test-integration: $(CLUSTER_TOOL) ## Tests on a real kube-apiserver and a real Redis.
 	KUBEBUILDER_ASSETS="$$($(CLUSTER_TOOL) assets)" HELM="$$($(CLUSTER_TOOL) which helm)" CGO_ENABLED=1 go test -count=1 -race -tags integration -timeout 20m -p 2 $(GO_TEST_FLAGS) ./test/integration/...
 
+.PHONY: faults
+faults: $(CLUSTER_TOOL) ## All faults, those that take long included (20 minutes).
+	PLUMBLINE_FAULTS=long KUBEBUILDER_ASSETS="$$($(CLUSTER_TOOL) assets)" HELM="$$($(CLUSTER_TOOL) which helm)" CGO_ENABLED=1 go test -count=1 -race -tags integration -timeout 60m -v $(GO_TEST_FLAGS) ./test/integration/faults
+
 .PHONY: chart
 chart: $(CLUSTER_TOOL) ## Render, lint and test the chart with Helm 4.
 	HELM="$$($(CLUSTER_TOOL) which helm)" CGO_ENABLED=1 go test -count=1 -race $(GO_TEST_FLAGS) ./test/chart/...

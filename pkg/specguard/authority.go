@@ -21,7 +21,7 @@ func (s *step) withoutAuthority() error {
 		s.stillUnexpected()
 		return nil
 	}
-	if s.st.Authorised == nil && s.isOlderThanGuards() {
+	if Imports(s.in.State, *s.obs, s.in.Rules) {
 		if err := s.authorise(s.body, "", v1alpha1.OriginImported); err != nil {
 			return err
 		}
@@ -47,15 +47,29 @@ func (s *step) withoutAuthority() error {
 	return nil
 }
 
+// Imports tells whether an object is one that Step authorises as it is, because
+// it is older than all of its guards. Input.BaselinesSince is needed then.
+func Imports(st State, o Observation, rules Rules) bool {
+	p, ok := o.(Present)
+	return ok && st.Authorised == nil && !rules.Empty() && isOlderThanGuards(&p, rules)
+}
+
+// forgotten tells that the object was imported once, and that nobody knows any
+// more as what: the Baselines of then are lost. An import of what is there now
+// could authorise drift.
+func (s *step) forgotten() bool {
+	return Imports(s.in.State, *s.obs, s.in.Rules) && s.in.BaselinesSince.After(s.in.Rules.GuardedSince())
+}
+
 // isOlderThanGuards tells whether the object was there before all of its guards.
 // Times are whole seconds, so one of the very second is older unless the live
 // watch saw it come.
-func (s *step) isOlderThanGuards() bool {
-	created, since := s.obs.CreatedAt, s.in.Rules.GuardedSince()
+func isOlderThanGuards(p *Present, rules Rules) bool {
+	created, since := p.CreatedAt, rules.GuardedSince()
 	switch {
 	case created.IsZero():
 		return false
-	case s.obs.Created:
+	case p.Created:
 		return created.Before(since)
 	default:
 		return !created.After(since)

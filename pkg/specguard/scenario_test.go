@@ -119,10 +119,16 @@ var scriptCommands = map[string]func(*world, *datadriven.TestData){
 	},
 	"lose-body":     func(w *world, _ *datadriven.TestData) { w.lost = true },
 	"put-body-back": func(w *world, _ *datadriven.TestData) { w.lost = false },
-	"unknown":       func(w *world, _ *datadriven.TestData) { w.step(Unknown{Why: "forbidden"}, nil) },
-	"accept":        playAccept,
-	"advance":       playAdvance,
-	"config":        playConfig,
+	// The kind of Baselines is deleted and made again.
+	"lose-baselines": func(w *world, _ *datadriven.TestData) {
+		w.now = w.now.Add(time.Second)
+		w.state, w.since, w.lost = NewState(w.state.Name, w.state.Target), w.now, false
+		w.observe(true, false)
+	},
+	"unknown": func(w *world, _ *datadriven.TestData) { w.step(Unknown{Why: "forbidden"}, nil) },
+	"accept":  playAccept,
+	"advance": playAdvance,
+	"config":  playConfig,
 }
 
 func arg(d *datadriven.TestData, name, fallback string) string {

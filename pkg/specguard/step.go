@@ -57,6 +57,11 @@ type Input struct {
 	Rules          Rules
 	// Accept is spec.accept, nil when it is not set.
 	Accept *v1alpha1.AcceptRequest
+	// BaselinesSince is when the kind of Baselines was made in this cluster. All
+	// Baselines of before are lost, so a guard that is older has lost what it had
+	// authorised, and what is there now is not imported a second time. Needed when
+	// Imports says so; zero means that nothing was lost.
+	BaselinesSince time.Time
 	// BodyLost says why the authorised body will never be read again; empty when
 	// it can be. Then nothing can be compared, and only an accept helps.
 	BodyLost string
@@ -199,6 +204,8 @@ func (s *step) present() error {
 		}
 	}
 	switch {
+	case s.forgotten():
+		return s.withoutBody("Baselines are kept only since after the guard was made, all earlier ones are lost")
 	case !s.st.authorises():
 		err = s.withoutAuthority()
 	case s.st.Observed.UID != "" && s.st.Observed.UID != s.obs.UID:

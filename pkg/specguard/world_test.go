@@ -59,7 +59,8 @@ type world struct {
 	steps   int
 
 	remembered *v1alpha1.BaselineStatus
-	lost       bool // the BaselineRevision
+	lost       bool      // the BaselineRevision
+	since      time.Time // there are Baselines
 }
 
 func newWorld(t testing.TB) *world {
@@ -251,6 +252,9 @@ func (w *world) step(o Observation, accept *v1alpha1.AcceptRequest) (retried boo
 	in := Input{
 		State: w.state, Observation: o, Records: w.records, RecordsHealthy: w.healthy,
 		Rules: w.rules, Accept: accept, Now: w.now, Config: w.config,
+	}
+	if Imports(in.State, o, w.rules) {
+		in.BaselinesSince = w.since
 	}
 	if w.lost {
 		in.BodyLost, in.State.Body = "the revision is not found", nil

@@ -84,7 +84,7 @@ func TestHelmTestUpgradeUninstallReinstall(t *testing.T) {
 		}
 	})
 	t.Run("it can be installed again", func(t *testing.T) {
-		if err := command(ctx, "go", "run", "./hack/demo", "install", "--name", clusterName); err != nil {
+		if err := harness.Call(ctx, "go", "run", "./hack/demo", "install", "--name", clusterName); err != nil {
 			t.Fatal(err)
 		}
 		helm("test", "plumbline", "--timeout=2m")

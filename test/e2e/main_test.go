@@ -9,8 +9,6 @@ import (
 	"context"
 	"fmt"
 	"os"
-	"os/exec"
-	"path/filepath"
 	"strings"
 	"testing"
 	"time"
@@ -41,40 +39,13 @@ func run(m *testing.M) int {
 		fmt.Fprintln(os.Stderr, err)
 		return 1
 	}
-	if os.Getenv("KEEP") == "" {
-		defer func() {
-			if err := command(ctx, "bin/cluster", "down", "--name", clusterName); err != nil {
-				fmt.Fprintln(os.Stderr, "removing the cluster:", err)
-			}
-		}()
-	}
-	if err := setUp(ctx); err != nil {
+	defer harness.Remove(ctx, clusterName)
+	var err error
+	if cluster, err = harness.Install(ctx, clusterName); err != nil {
 		fmt.Fprintln(os.Stderr, "setting up:", err)
 		return 1
 	}
 	return m.Run()
-}
-
-func setUp(ctx context.Context) error {
-	if err := command(ctx, "go", "run", "./hack/demo", "install", "--name", clusterName); err != nil {
-		return err
-	}
-	out, err := exec.CommandContext(ctx, "bin/cluster", "kubeconfig", "--name", clusterName).Output()
-	if err != nil {
-		return fmt.Errorf("finding the kubeconfig: %w", err)
-	}
-	path, err := filepath.Abs("bin/path")
-	if err != nil {
-		return err
-	}
-	cluster = &harness.Cluster{Kubeconfig: strings.TrimSpace(string(out)), Path: path}
-	return nil
-}
-
-func command(ctx context.Context, name string, args ...string) error {
-	cmd := exec.CommandContext(ctx, name, args...)
-	cmd.Stdout, cmd.Stderr = os.Stdout, os.Stderr
-	return cmd.Run()
 }
 
 // scope is one test's namespace with a guard, a CI that it trusts and two

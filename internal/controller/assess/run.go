@@ -211,6 +211,7 @@ func newParts(mgr manager.Manager, setup Setup) (*parts, error) {
 	}
 	p.status = &guard.Status{
 		Client: mgr.GetClient(), Clock: setup.Clock, Guards: p.guards, Kinds: tracker, StampedGroups: setup.StampedGroups,
+		Recorder: mgr.GetEventRecorder(lease),
 		Enforcement: &guard.Enforcement{
 			Prober: guard.DryRun{Client: mgr.GetClient(), Live: mgr.GetAPIReader()},
 			Clock:  setup.Clock, Recorder: mgr.GetEventRecorder(lease), Metrics: enforcement,

@@ -137,6 +137,13 @@ func (r *Reconciler) step(ctx context.Context, s *subject, in specguard.Input) (
 			return specguard.Result{}, err
 		}
 	}
+	if specguard.Imports(in.State, in.Observation, in.Rules) {
+		since, err := r.baselinesSince(ctx)
+		if err != nil {
+			return specguard.Result{}, err
+		}
+		in.BaselinesSince = since
+	}
 	result, err := specguard.Step(in)
 	if err != nil {
 		return specguard.Result{}, fmt.Errorf("deciding about %s: %w", s.key, err)

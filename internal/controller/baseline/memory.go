@@ -3,7 +3,6 @@
 package baseline
 
 import (
-	"strconv"
 	"sync"
 	"time"
 
@@ -115,7 +114,5 @@ func newer(a, b *v1alpha1.Baseline) bool {
 	if b == nil || a.UID != b.UID {
 		return true
 	}
-	va, errA := strconv.ParseUint(a.ResourceVersion, 10, 64)
-	vb, errB := strconv.ParseUint(b.ResourceVersion, 10, 64)
-	return errA != nil || errB != nil || va > vb
+	return a.ResourceVersion != b.ResourceVersion && !older(a.ResourceVersion, b.ResourceVersion)
 }

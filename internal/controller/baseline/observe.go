@@ -5,6 +5,7 @@ package baseline
 import (
 	"encoding/json"
 	"fmt"
+	"strconv"
 
 	metav1 "k8s.io/apimachinery/pkg/apis/meta/v1"
 
@@ -13,12 +14,12 @@ import (
 	"github.com/plumbline-dev/plumbline/pkg/specguard"
 )
 
-// observed is one observation, and how many transitions it settles.
+// observed is one observation, and how many transitions it settles: those that
+// were judged before come along with the first that was not.
 type observed struct {
 	observation specguard.Observation
 	// object is the version that is looked at, nil when it is absent.
-	object *kube.Object
-	// settles is 1 for a transition, 0 for a look at what was known before.
+	object  *kube.Object
 	settles int
 }
 
@@ -26,12 +27,15 @@ type observed struct {
 // There is always at least one: with nothing pending it is a look at what is
 // there now.
 func observations(view kube.View, last v1alpha1.ObservedState, terminating bool) ([]observed, error) {
-	if len(view.Pending) == 0 {
+	done := judged(view.Pending, last)
+	pending := view.Pending[done:]
+	if len(pending) == 0 {
 		o, err := look(view.Current, terminating)
+		o.settles = done
 		return []observed{o}, err
 	}
 	var all []observed
-	if gap := missed(view.Pending[0], last); gap != nil {
+	if gap := missed(pending[0], last); gap != nil {
 		// The first transition starts from a version that was never looked at,
 		// such as the one of the first list.
 		o, err := look(gap, terminating)
@@ -40,14 +44,43 @@ func observations(view kube.View, last v1alpha1.ObservedState, terminating bool)
 		}
 		all = append(all, o)
 	}
-	for _, t := range view.Pending {
+	for _, t := range pending {
 		o, err := transition(t, terminating)
 		if err != nil {
 			return nil, err
 		}
 		all = append(all, o)
 	}
+	all[0].settles += done
 	return all, nil
+}
+
+// judged counts the transitions, oldest first, that lead to no newer version than
+// the one last judged. Another assessor was faster, as after a pause longer than
+// the lease: what it judged, perhaps with an accept since, must not be judged
+// again on top of that.
+func judged(pending []kube.Transition, last v1alpha1.ObservedState) int {
+	for i, t := range pending {
+		version := ""
+		switch {
+		case t.Next != nil:
+			version = t.Next.ResourceVersion
+		case t.Contiguous && t.Prev != nil: // the deletion's own version
+			version = t.Prev.ResourceVersion
+		}
+		if version == "" || last.ResourceVersion == "" || version != last.ResourceVersion && !older(version, last.ResourceVersion) {
+			return i
+		}
+	}
+	return len(pending)
+}
+
+// older says whether one version of a kind's objects was written before another.
+// They are comparable as integers (KEP-5504); of what is none, nothing is said.
+func older(a, b string) bool {
+	va, errA := strconv.ParseUint(a, 10, 64)
+	vb, errB := strconv.ParseUint(b, 10, 64)
+	return errA == nil && errB == nil && va < vb
 }
 
 // missed returns the version before a transition if it is not the one last

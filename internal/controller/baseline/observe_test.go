@@ -116,6 +116,31 @@ func TestObservations(t *testing.T) {
 			view: kube.View{Current: c, Pending: []kube.Transition{step(a, broken), step(broken, c)}}, last: known,
 			want: []string{"unknown", "present u rv 3 by ci"}, wantSettled: 2,
 		},
+		"what another assessor has judged is not judged again": {
+			view: kube.View{Current: c, Pending: []kube.Transition{step(a, b), step(b, c)}},
+			last: v1alpha1.ObservedState{UID: "u", FullHash: string(b.FullHash), ResourceVersion: "2"},
+			want: []string{"present u rv 3 by ci after rv 2"}, wantSettled: 2,
+		},
+		"if it has judged everything, what is there is looked at": {
+			view: kube.View{Current: c, Pending: []kube.Transition{step(a, b), step(b, c)}},
+			last: v1alpha1.ObservedState{UID: "u", FullHash: string(c.FullHash), ResourceVersion: "3"},
+			want: []string{"present u rv 3 by ci"}, wantSettled: 2,
+		},
+		"an object that another assessor saw die and come back is judged on from there": {
+			view: kube.View{Current: again, Pending: []kube.Transition{step(a, b), step(b, nil), step(nil, again)}},
+			last: v1alpha1.ObservedState{UID: "v", FullHash: string(again.FullHash), ResourceVersion: "5"},
+			want: []string{"present v rv 5 by bob"}, wantSettled: 3,
+		},
+		"the deletion of what was judged last is judged": {
+			view: kube.View{Pending: []kube.Transition{step(object(t, "u", 4, 3, "ci"), nil)}},
+			last: v1alpha1.ObservedState{UID: "u", FullHash: string(c.FullHash), ResourceVersion: "3"},
+			want: []string{"absent after rv 4"}, wantSettled: 1,
+		},
+		"and so is one of which only a list tells": {
+			view: kube.View{Pending: []kube.Transition{jump(c, nil)}},
+			last: v1alpha1.ObservedState{UID: "u", FullHash: string(c.FullHash), ResourceVersion: "3"},
+			want: []string{"absent"}, wantSettled: 1,
+		},
 		"the end of a namespace is told": {
 			view: kube.View{Pending: []kube.Transition{step(a, nil)}}, last: known, terminating: true,
 			want: []string{"absent after rv 1 terminating"}, wantSettled: 1,
@@ -151,5 +176,25 @@ func TestManagersReachTheRules(t *testing.T) {
 	p, ok := all[0].observation.(specguard.Present)
 	if !ok || len(p.Managers) != 1 || p.Managers[0].Manager != "kubectl" {
 		t.Errorf("observed %+v", all[0].observation)
+	}
+}
+
+func TestVersionsAreComparedAsNumbersOrNotAtAll(t *testing.T) {
+	tests := map[string]struct {
+		a, b string
+		want bool
+	}{
+		"a smaller number was first":     {a: "9", b: "10", want: true},
+		"a greater one was not":          {a: "10", b: "9"},
+		"nor is a version before itself": {a: "10", b: "10"},
+		"of text nothing is said":        {a: "9", b: "x"},
+		"nor of nothing":                 {a: "", b: "1"},
+	}
+	for name, tc := range tests {
+		t.Run(name, func(t *testing.T) {
+			if got := older(tc.a, tc.b); got != tc.want {
+				t.Errorf("older(%q, %q) is %t", tc.a, tc.b, got)
+			}
+		})
 	}
 }

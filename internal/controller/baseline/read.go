@@ -10,8 +10,10 @@ import (
 	"time"
 
 	apierrors "k8s.io/apimachinery/pkg/api/errors"
+	metav1 "k8s.io/apimachinery/pkg/apis/meta/v1"
 	"k8s.io/apimachinery/pkg/runtime/schema"
 	"k8s.io/apimachinery/pkg/types"
+	"sigs.k8s.io/controller-runtime/pkg/client"
 
 	"github.com/plumbline-dev/plumbline/internal/controller/guard"
 	"github.com/plumbline-dev/plumbline/internal/kube"
@@ -94,6 +96,9 @@ func (r *Reconciler) read(ctx context.Context, key kube.Key) (s *subject, wait t
 	if err := r.readBaseline(ctx, s); err != nil {
 		return nil, 0, r.leaveToTheOther(s, err)
 	}
+	if behind, err := r.behind(ctx, s); err != nil || behind {
+		return nil, unknownAgain, err
+	}
 	s.rules = snapshot.Set.Rules(s.query(namespace))
 	if s.view.Unknown != nil && s.baseline == nil {
 		return nil, 0, nil
@@ -110,6 +115,29 @@ func (r *Reconciler) blind(s *subject) bool {
 		return false
 	}
 	return s.view.Unknown != nil
+}
+
+// behind says that what is known of the object is older than what its Baseline
+// tells, because another assessor saw more: the API server that is watched lags
+// (Kubernetes #59848), or this process was paused. The watch catches up. That an
+// object is gone without its deletion having been seen is asked of etcd.
+func (r *Reconciler) behind(ctx context.Context, s *subject) (bool, error) {
+	last := s.state.Observed
+	switch current := s.view.Current; {
+	case !s.cold || s.baseline == nil || s.view.Unknown != nil || last.UID == "":
+		return false, nil //nolint:nilerr // unknown is a result
+	case current != nil:
+		return string(current.UID) == last.UID && older(current.ResourceVersion, last.ResourceVersion), nil
+	case len(s.view.Pending) > 0 || last.Hash == specguard.HashAbsent:
+		return false, nil
+	}
+	live := &metav1.PartialObjectMetadata{}
+	live.SetGroupVersionKind(s.key.GroupVersionKind)
+	err := r.Live.Get(ctx, types.NamespacedName{Namespace: s.key.Namespace, Name: s.key.Name}, live)
+	if failure := client.IgnoreNotFound(err); failure != nil {
+		return false, fmt.Errorf("asking whether %s is gone: %w", s.key, failure)
+	}
+	return err == nil, nil
 }
 
 // lastingFailure is why a kind has not been readable for some time; nil when it

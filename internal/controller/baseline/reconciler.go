@@ -126,6 +126,9 @@ func (r *Reconciler) settle(s *subject, d *decision) {
 // somebody else wrote, so everything is read and decided again at once.
 func (r *Reconciler) failed(ctx context.Context, s *subject, err error) (reconcile.Result, error) {
 	switch {
+	case unserved(err):
+		r.memory.distrust(s.key, nil)
+		return reconcile.Result{}, fmt.Errorf("keeping the baseline of %s: %w", s.key, err)
 	case apierrors.IsConflict(err), apierrors.IsAlreadyExists(err), apierrors.IsNotFound(err):
 		r.Metrics.conflicts.Inc()
 		if refreshed := r.refresh(ctx, s); refreshed != nil {

@@ -6,6 +6,7 @@ import (
 	"context"
 	"fmt"
 	"sync"
+	"time"
 
 	"github.com/go-logr/logr"
 	"k8s.io/apimachinery/pkg/runtime/schema"
@@ -19,6 +20,15 @@ import (
 	"github.com/plumbline-dev/plumbline/internal/kube"
 	"github.com/plumbline-dev/plumbline/pkg/apis/plumbline/v1alpha1"
 	"github.com/plumbline-dev/plumbline/pkg/specguard/canon"
+)
+
+// After a failure an object is tried again soon, and then ever later, up to
+// triedAgain: what the API server could not do for an hour it may do now, and no
+// event tells. With the library's defaults an object may wait a quarter of an
+// hour, and so may the last of 10,000 objects that failed together.
+const (
+	triedSoon  = 5 * time.Millisecond
+	triedAgain = 30 * time.Second
 )
 
 // workers is how many objects are assessed at once; one object never by two.
@@ -65,6 +75,7 @@ func (t *Trigger) attach(_ context.Context, q queue) error {
 func (r *Reconciler) Register(mgr ctrl.Manager, trigger *Trigger) error {
 	c, err := controller.NewTyped("baseline", mgr, controller.TypedOptions[kube.Key]{
 		MaxConcurrentReconciles: workers,
+		RateLimiter:             workqueue.NewTypedItemExponentialFailureRateLimiter[kube.Key](triedSoon, triedAgain),
 		Reconciler:              r,
 		LogConstructor: func(key *kube.Key) logr.Logger {
 			log := mgr.GetLogger().WithValues("controller", "baseline")

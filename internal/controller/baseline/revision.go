@@ -84,6 +84,9 @@ func (r *Reconciler) takeOver(ctx context.Context, s *subject, wanted *v1alpha1.
 		return apierrors.NewConflict(v1alpha1.GroupVersion.WithResource("baselines").GroupResource(), s.baseline.Name,
 			errors.New("this number is authorised already"))
 	}
+	if err := r.unmoved(ctx, s.baseline); err != nil {
+		return err
+	}
 	if err := r.Client.Delete(ctx, &found, exactly(&found)...); err != nil {
 		return fmt.Errorf("removing what a crash left: %w", err)
 	}
@@ -91,6 +94,21 @@ func (r *Reconciler) takeOver(ctx context.Context, s *subject, wanted *v1alpha1.
 		return fmt.Errorf("replacing what a crash left: %w", err)
 	}
 	return nil
+}
+
+// unmoved fails with a conflict if a Baseline is not any more as it was decided
+// on: then the revision may be one that another assessor has authorised, and
+// only the write of the Baseline itself would notice.
+func (r *Reconciler) unmoved(ctx context.Context, b *v1alpha1.Baseline) error {
+	var live v1alpha1.Baseline
+	if err := r.Live.Get(ctx, client.ObjectKeyFromObject(b), &live); err != nil {
+		return fmt.Errorf("reading the baseline: %w", err)
+	}
+	if live.UID == b.UID && live.ResourceVersion == b.ResourceVersion {
+		return nil
+	}
+	return apierrors.NewConflict(v1alpha1.GroupVersion.WithResource("baselines").GroupResource(), b.Name,
+		errors.New("it was written meanwhile"))
 }
 
 // exactly makes a deletion concern one version of one object.

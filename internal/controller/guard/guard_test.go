@@ -290,3 +290,28 @@ func mapperWithOurs() meta.RESTMapper {
 	m.Add(schema.GroupVersionKind{Version: "v1", Kind: "Namespace"}, meta.RESTScopeRoot)
 	return m
 }
+
+func TestMassDriftIsToldWhenItBeginsAndWhenItEnds(t *testing.T) {
+	frozen := []metav1.Condition{{Type: v1alpha1.ConditionMassDrift, Status: metav1.ConditionTrue, Message: "8 of 20 objects drift at once"}}
+	more := []metav1.Condition{{Type: v1alpha1.ConditionMassDrift, Status: metav1.ConditionTrue, Message: "9 of 20 objects drift at once"}}
+	tests := map[string]struct {
+		before, after []metav1.Condition
+		want          []string
+	}{
+		"it begins":            {after: frozen, want: []string{"Warning MassDrift"}},
+		"it goes on":           {before: frozen, after: more},
+		"it ends":              {before: more, want: []string{"Normal MassDriftEnded"}},
+		"there never was any":  {},
+		"another condition is": {after: []metav1.Condition{{Type: v1alpha1.ConditionReady, Status: metav1.ConditionTrue}}},
+	}
+	for name, tc := range tests {
+		t.Run(name, func(t *testing.T) {
+			heard := &told{}
+			c := &Status{Recorder: heard}
+			c.tellMassDrift(&v1alpha1.SpecGuard{}, tc.before, tc.after)
+			if diff := cmp.Diff(tc.want, heard.events); diff != "" {
+				t.Errorf("events (-want +got):\n%s", diff)
+			}
+		})
+	}
+}

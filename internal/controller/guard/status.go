@@ -11,10 +11,13 @@ import (
 	"sync"
 	"time"
 
+	corev1 "k8s.io/api/core/v1"
 	"k8s.io/apimachinery/pkg/api/equality"
 	"k8s.io/apimachinery/pkg/api/meta"
 	metav1 "k8s.io/apimachinery/pkg/apis/meta/v1"
+	"k8s.io/apimachinery/pkg/runtime"
 	"k8s.io/apimachinery/pkg/runtime/schema"
+	"k8s.io/client-go/tools/events"
 	"k8s.io/client-go/util/workqueue"
 	"k8s.io/utils/clock"
 	ctrl "sigs.k8s.io/controller-runtime"
@@ -38,6 +41,8 @@ const (
 	// countAgain is how often guards are counted without an event, because mass
 	// drift and the health of watches change by time too.
 	countAgain = time.Minute
+	// actionCount is what the assessor did when it made an event of a guard.
+	actionCount = "CountDrift"
 )
 
 // Kinds tells how the watch of a kind does; *kube.Tracker does.
@@ -56,6 +61,8 @@ type Status struct {
 	StampedGroups []string
 	// Enforcement looks after guards that deny.
 	Enforcement *Enforcement
+	// Recorder tells on the guard that a mass drift began or ended.
+	Recorder events.EventRecorder
 
 	mu    sync.Mutex
 	queue workqueue.TypedRateLimitingInterface[reconcile.Request]
@@ -150,7 +157,9 @@ func (c *Status) writeGuards(ctx context.Context, snapshot *Snapshot, counts map
 		}
 		if err := c.Client.Status().Update(ctx, next); err != nil {
 			failed = append(failed, fmt.Errorf("writing the status of guard %s/%s: %w", g.Namespace, g.Name, err))
+			continue
 		}
+		c.tellMassDrift(next, g.Status.Conditions, next.Status.Conditions)
 	}
 	return errors.Join(failed...)
 }
@@ -173,7 +182,9 @@ func (c *Status) writeClusterGuards(ctx context.Context, snapshot *Snapshot, cou
 		}
 		if err := c.Client.Status().Update(ctx, next); err != nil {
 			failed = append(failed, fmt.Errorf("writing the status of cluster guard %s: %w", g.Name, err))
+			continue
 		}
+		c.tellMassDrift(next, g.Status.Conditions, next.Status.Conditions)
 	}
 	return errors.Join(failed...)
 }
@@ -193,6 +204,20 @@ func (c *Status) fill(status *v1alpha1.GuardStatus, generation int64, ref specgu
 			fmt.Sprintf("%d of %d objects drift at once; nothing is repaired by itself", tally.Drifted, tally.Objects))
 	} else {
 		conditions.Clear(v1alpha1.ConditionMassDrift)
+	}
+}
+
+// tellMassDrift makes one event where each object makes one of its own: what they
+// have in common is told by their guard. It is made after the status is written,
+// so that a write that is tried again tells nothing twice.
+func (c *Status) tellMassDrift(g runtime.Object, before, after []metav1.Condition) {
+	was := meta.IsStatusConditionTrue(before, v1alpha1.ConditionMassDrift)
+	now := meta.FindStatusCondition(after, v1alpha1.ConditionMassDrift)
+	switch {
+	case now != nil && now.Status == metav1.ConditionTrue && !was:
+		c.Recorder.Eventf(g, nil, corev1.EventTypeWarning, v1alpha1.ConditionMassDrift, actionCount, "%s", now.Message)
+	case now == nil && was:
+		c.Recorder.Eventf(g, nil, corev1.EventTypeNormal, "MassDriftEnded", actionCount, "few enough objects drift to take each for itself again")
 	}
 }
 

@@ -7,6 +7,7 @@ import (
 	"context"
 	"fmt"
 	"log/slog"
+	"net"
 	"os"
 	"strings"
 	"time"
@@ -40,9 +41,14 @@ func NewClient(cfg Config) *redis.Client {
 		network = "unix"
 	}
 	budget := cmp.Or(cfg.CallBudget, CallBudget)
-	options := &redis.Options{
+	dial := (&net.Dialer{Timeout: budget}).DialContext
+	if cfg.TLS != nil {
+		dial = cfg.TLS.dialTLS(budget)
+	}
+	return redis.NewClient(&redis.Options{
 		Network:               network,
 		Addr:                  cfg.Address,
+		Dialer:                bounded(dial),
 		DialTimeout:           budget,
 		ReadTimeout:           budget,
 		WriteTimeout:          budget,
@@ -56,11 +62,7 @@ func NewClient(cfg Config) *redis.Client {
 		CredentialsProviderContext: func(context.Context) (string, string, error) {
 			return credentials(cfg)
 		},
-	}
-	if cfg.TLS != nil {
-		options.Dialer = cfg.TLS.dialTLS(budget)
-	}
-	return redis.NewClient(options)
+	})
 }
 
 // budgetOf is what a client's calls may take.

@@ -12,6 +12,11 @@
 // The stream holds hints for at most 24 hours and may be flushed at any time.
 // Nothing in it authorises anything; see specguard.WriteRecord.
 //
+// Redis is not trusted to be one. The client library makes room for whatever
+// length it is told, so every answer is looked through before the library sees
+// it: one that is too long, too deep, or not of version 2 of the protocol is an
+// error, and ends the connection.
+//
 // The stream's key is "<prefix>:details"; every entry has one field "r" with the
 // JSON of a specguard.WriteRecord.
 package details

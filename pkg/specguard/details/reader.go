@@ -72,11 +72,14 @@ type Reader struct {
 	// count is -1 when that is not known.
 	at    Position
 	count int64
+	// most is how many entries one read may ask for: fewer after an answer over
+	// the bound, for many large records at once are no lie.
+	most int
 }
 
 // NewReader returns a reader of "<prefix>:details".
 func NewReader(client redis.UniversalClient, prefix string) *Reader {
-	return &Reader{client: client, key: streamKey(prefix), budget: budgetOf(client), count: -1}
+	return &Reader{client: client, key: streamKey(prefix), budget: budgetOf(client), count: -1, most: MaxRead}
 }
 
 // Healthy says that the last read reached Redis. While it is false, a record
@@ -89,8 +92,14 @@ func (r *Reader) Healthy() bool { return r.healthy.Load() }
 // the server answers, which is a second after block at the latest; a server that
 // answers later than that by more than the client's budget is an error.
 func (r *Reader) Next(ctx context.Context, after Position, limit int, block time.Duration) (Batch, error) {
-	batch, err := r.next(ctx, after, min(max(limit, 1), MaxRead), min(block, MaxBlock))
+	batch, err := r.next(ctx, after, min(max(limit, 1), r.most), min(block, MaxBlock))
 	r.healthy.Store(err == nil)
+	switch {
+	case err == nil:
+		r.most = MaxRead
+	case errors.Is(err, errTooLarge):
+		r.most = max(1, min(limit, r.most)/8)
+	}
 	return batch, err
 }
 
@@ -226,7 +235,8 @@ func decode(m redis.XMessage) (specguard.WriteRecord, bool) {
 	if err := json.Unmarshal([]byte(raw), &rec); err != nil {
 		return specguard.WriteRecord{}, false
 	}
-	return rec, rec.Operation != "" && rec.Kind != ""
+	shorten(&rec)
+	return rec, rec.Operation != "" && rec.Kind != "" && !oversized(&rec)
 }
 
 // after reports whether p lies behind q. An empty position lies before all.

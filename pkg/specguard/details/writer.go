@@ -66,12 +66,14 @@ func NewWriter(client redis.UniversalClient, prefix string, depth int, log *slog
 }
 
 // Enqueue hands a record over without ever waiting. It reports false when the
-// record was dropped, which is counted by reason.
+// record was dropped, which is counted by reason. Of long lists of paths and
+// groups the first ones are kept.
 func (w *Writer) Enqueue(rec specguard.WriteRecord) bool {
 	if w.client == nil {
 		w.metrics.dropped.WithLabelValues(dropDisabled).Inc()
 		return false
 	}
+	shorten(&rec)
 	select {
 	case w.queue <- rec:
 		return true

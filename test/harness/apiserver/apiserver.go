@@ -21,6 +21,10 @@ import (
 	"sigs.k8s.io/controller-runtime/pkg/envtest"
 )
 
+// startTime is how long each part of the control plane may take to start, and to
+// stop.
+const startTime = 90 * time.Second
+
 // Assets is the directory of the binaries, from KUBEBUILDER_ASSETS.
 func Assets() (string, error) {
 	assets := os.Getenv("KUBEBUILDER_ASSETS")
@@ -36,7 +40,8 @@ func Start() (*envtest.Environment, error) {
 	if err != nil {
 		return nil, err
 	}
-	server := &envtest.Environment{BinaryAssetsDirectory: assets}
+	// On a busy machine the default of 20 seconds is not enough.
+	server := &envtest.Environment{BinaryAssetsDirectory: assets, ControlPlaneStartTimeout: startTime, ControlPlaneStopTimeout: startTime}
 	if _, err := server.Start(); err != nil {
 		return nil, fmt.Errorf("starting the API server: %w", err)
 	}

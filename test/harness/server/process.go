@@ -18,6 +18,8 @@ import (
 	"sync"
 	"syscall"
 	"time"
+
+	"github.com/plumbline-dev/plumbline/test/harness"
 )
 
 // stopTime is how long a process has to end by itself after SIGTERM.
@@ -126,29 +128,7 @@ func (p *Process) Metric(ctx context.Context, name string, labels ...string) (fl
 	if err != nil || code != http.StatusOK {
 		return 0, fmt.Errorf("reading the metrics: %d %w", code, err)
 	}
-	sum := 0.0
-	for line := range strings.Lines(page) {
-		line = strings.TrimSpace(line)
-		rest, ok := strings.CutPrefix(line, name)
-		if !ok || rest == "" || (rest[0] != '{' && rest[0] != ' ') || !containsAll(rest, labels) {
-			continue
-		}
-		value, err := strconv.ParseFloat(line[strings.LastIndexByte(line, ' ')+1:], 64)
-		if err != nil {
-			return 0, fmt.Errorf("reading %q of the metrics: %w", line, err)
-		}
-		sum += value
-	}
-	return sum, nil
-}
-
-func containsAll(text string, parts []string) bool {
-	for _, part := range parts {
-		if !strings.Contains(text, part) {
-			return false
-		}
-	}
-	return true
+	return harness.SumSamples(page, name, labels...)
 }
 
 // Said is what the process has logged so far.

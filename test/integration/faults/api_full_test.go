@@ -1,0 +1,119 @@
+// SPDX-License-Identifier: Apache-2.0
+
+//go:build integration
+
+package faults
+
+import (
+	"bytes"
+	"encoding/json"
+	"fmt"
+	"io"
+	"net/http"
+	"strings"
+	"syscall"
+	"testing"
+
+	corev1 "k8s.io/api/core/v1"
+	metav1 "k8s.io/apimachinery/pkg/apis/meta/v1"
+	"sigs.k8s.io/controller-runtime/pkg/client"
+	"sigs.k8s.io/controller-runtime/pkg/envtest"
+)
+
+// etcdCall asks etcd's JSON gateway.
+func (w *world) etcdCall(path, body string) map[string]any {
+	w.t.Helper()
+	request, err := http.NewRequestWithContext(w.ctx(), http.MethodPost, w.c.server.ControlPlane.Etcd.URL.JoinPath(path).String(), strings.NewReader(body))
+	w.must(err)
+	response, err := http.DefaultClient.Do(request)
+	w.must(err)
+	defer func() { _ = response.Body.Close() }() // only read
+	raw, err := io.ReadAll(response.Body)
+	w.must(err)
+	if response.StatusCode != http.StatusOK {
+		w.t.Fatalf("%s: %s %s", path, response.Status, raw)
+	}
+	answer := map[string]any{}
+	w.must(json.NewDecoder(bytes.NewReader(raw)).Decode(&answer))
+	return answer
+}
+
+// fill writes ConfigMaps until etcd takes no more.
+func (w *world) fill() {
+	w.t.Helper()
+	text := strings.Repeat("x", 512<<10)
+	for i := range 1000 {
+		err := w.c.admin.Create(w.ctx(), &corev1.ConfigMap{
+			ObjectMeta: metav1.ObjectMeta{Namespace: w.namespace, Name: fmt.Sprint("ballast-", i)},
+			Data:       map[string]string{"text": text},
+		})
+		if err != nil && strings.Contains(err.Error(), "database space exceeded") {
+			return
+		}
+		w.must(err)
+	}
+	w.t.Fatal("etcd is never full")
+}
+
+// empty makes room again as an administrator does: delete, compact, defragment,
+// take the alarm back.
+func (w *world) empty() {
+	w.t.Helper()
+	w.must(w.c.admin.DeleteAllOf(w.ctx(), &corev1.ConfigMap{}, client.InNamespace(w.namespace)))
+	status := w.etcdCall("/v3/maintenance/status", `{}`)
+	header, _ := status["header"].(map[string]any)
+	w.etcdCall("/v3/kv/compaction", fmt.Sprintf(`{"revision":%q,"physical":true}`, header["revision"]))
+	w.etcdCall("/v3/maintenance/defragment", `{}`)
+	raised, _ := w.etcdCall("/v3/maintenance/alarm", `{"action":"GET"}`)["alarms"].([]any)
+	if len(raised) != 1 {
+		w.t.Fatalf("the alarms are %v, want one", raised)
+	}
+	alarm, _ := raised[0].(map[string]any)
+	w.etcdCall("/v3/maintenance/alarm", fmt.Sprintf(`{"action":"DEACTIVATE","memberID":%q,"alarm":"NOSPACE"}`, alarm["memberID"]))
+}
+
+// TestAFullEtcdStopsWhatIsWrittenAndNothingElse has the assessor wake up with
+// work to do while nothing can be written.
+func TestAFullEtcdStopsWhatIsWrittenAndNothingElse(t *testing.T) {
+	long(t)
+	c := ownCluster(t, func(s *envtest.Environment) {
+		s.ControlPlane.Etcd.Configure().Set("quota-backend-bytes", fmt.Sprint(24<<20))
+	})
+	w := c.newWorld(t)
+	h, stop := w.record()
+	p := w.assessor("")
+	w.underGuard()
+	for _, name := range []string{"web", "drifts", "quiet"} {
+		w.deploy(ci, name)
+		w.untilAuthorised(name, 1)
+	}
+	w.must(p.Signal(syscall.SIGSTOP))
+	w.deploy(ci, "late")
+	w.setImage(ci, "web", "registry.example/shop:2")
+	w.setImage(alice, "drifts", evilImage)
+	w.fill()
+	w.must(p.Signal(syscall.SIGCONT))
+	w.eventually("the assessor is refused", func() error {
+		n, err := p.Metric(w.ctx(), "plumbline_api_requests_total", `code="500"`)
+		if err == nil && n < 3 {
+			err = fmt.Errorf("%v answers with 500", n)
+		}
+		return err
+	})
+	w.calm(p)
+	w.alive(p)
+	// It is none the worse for a restart.
+	w.must(p.Stop())
+	p = w.assessor("")
+	w.empty()
+	w.untilAuthorised("late", 1)
+	w.untilAuthorised("web", 2)
+	w.untilIs("drifts", evil)
+	w.untilAuthorised("quiet", 1)
+	w.alive(p)
+	stop()
+	h.only("web", inSync)
+	h.only("late", inSync)
+	h.only("quiet", inSync)
+	h.only("drifts", inSync, evil)
+}

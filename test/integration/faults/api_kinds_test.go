@@ -1,0 +1,202 @@
+// SPDX-License-Identifier: Apache-2.0
+
+//go:build integration
+
+package faults
+
+import (
+	"fmt"
+	"testing"
+	"time"
+
+	apiextensions "k8s.io/apiextensions-apiserver/pkg/apis/apiextensions/v1"
+	apierrors "k8s.io/apimachinery/pkg/api/errors"
+	"k8s.io/apimachinery/pkg/api/meta"
+	metav1 "k8s.io/apimachinery/pkg/apis/meta/v1"
+	"k8s.io/apimachinery/pkg/apis/meta/v1/unstructured"
+	"k8s.io/apimachinery/pkg/runtime/schema"
+	"sigs.k8s.io/controller-runtime/pkg/client"
+
+	"github.com/plumbline-dev/plumbline/pkg/apis/plumbline/v1alpha1"
+	"github.com/plumbline-dev/plumbline/test/harness/server"
+)
+
+func definition(name string) *unstructured.Unstructured {
+	u := &unstructured.Unstructured{}
+	u.SetGroupVersionKind(schema.GroupVersionKind{Group: apiextensions.GroupName, Version: "v1", Kind: "CustomResourceDefinition"})
+	u.SetName(name)
+	return u
+}
+
+// removeKind deletes a CustomResourceDefinition, and with it every object of the
+// kind, and waits until it is gone.
+func (w *world) removeKind(name string) {
+	w.t.Helper()
+	w.must(w.c.admin.Delete(w.ctx(), definition(name)))
+	w.eventually(name+" is gone", func() error {
+		err := w.c.admin.Get(w.ctx(), client.ObjectKey{Name: name}, definition(name))
+		if apierrors.IsNotFound(err) {
+			return nil
+		}
+		return fmt.Errorf("it is not: %w", err)
+	})
+}
+
+// restoreKind makes a kind of the chart anew and waits until it is served.
+func (w *world) restoreKind(name string, list client.ObjectList) {
+	w.t.Helper()
+	for _, object := range manifest {
+		if object.GetKind() == "CustomResourceDefinition" && object.GetName() == name {
+			w.must(w.c.admin.Create(w.ctx(), object.DeepCopy()))
+		}
+	}
+	w.eventually(name+" is served", func() error { return w.c.admin.List(w.ctx(), list) })
+}
+
+// requests is how many requests a process has made.
+func (w *world) requests(p *server.Process) float64 {
+	w.t.Helper()
+	n, err := p.Metric(w.ctx(), "plumbline_api_requests_total")
+	w.must(err)
+	return n
+}
+
+// calm checks that a process does not flood the API server with requests.
+func (w *world) calm(p *server.Process) {
+	w.t.Helper()
+	const window = 5 * time.Second
+	before, began := w.requests(p), time.Now()
+	w.eventually("the window is over", func() error {
+		if left := window - time.Since(began); left > 0 {
+			return fmt.Errorf("%s are left", left)
+		}
+		return nil
+	})
+	if n := w.requests(p) - before; n > 150 {
+		w.t.Errorf("%v requests in %s, want at most 150", n, window)
+	} else {
+		w.t.Logf("%v requests in %s", n, window)
+	}
+}
+
+func lost(b *v1alpha1.Baseline) error {
+	ready := meta.FindStatusCondition(b.Status.Conditions, v1alpha1.ConditionReady)
+	if b.Status.State != v1alpha1.StateUnknown || ready == nil || ready.Status != metav1.ConditionUnknown || ready.Reason != v1alpha1.ReasonBodyLost {
+		return fmt.Errorf("Ready is %+v", ready)
+	}
+	if b.Spec.Authorised != nil {
+		return fmt.Errorf("authorised is %+v", b.Spec.Authorised)
+	}
+	return nil
+}
+
+// baselinesLost deletes the kind of Baselines, and so all that was authorised.
+// What runs then may be drift. It must not be taken for authorised just because
+// it is older than its guard; that holds for a first adoption alone.
+func baselinesLost(t *testing.T, c *cluster) {
+	const kind = "baselines.plumbline.dev"
+	w := c.newWorld(t)
+	w.deploy(ci, "old")
+	w.secondOver(w.deploy(ci, "old-drifted").CreationTimestamp.Time)
+	p := w.assessor("")
+	g := w.underGuard()
+	for _, name := range []string{"old", "old-drifted"} {
+		b := w.untilAuthorised(name, 1)
+		if o := b.Spec.Authorised.Origin; o != v1alpha1.OriginImported {
+			t.Fatalf("the origin of %s is %s", name, o)
+		}
+	}
+	w.deploy(ci, "young")
+	w.untilAuthorised("young", 1)
+	w.deploy(alice, "strange")
+	w.untilIs("strange", unexpected)
+	w.setImage(alice, "old-drifted", evilImage)
+	w.untilIs("old-drifted", evil)
+
+	w.removeKind(kind)
+	w.setImage(alice, "old", evilImage)
+	w.deploy(ci, "meanwhile")
+	w.calm(p)
+	w.restoreKind(kind, &v1alpha1.BaselineList{})
+	h, stop := w.record()
+
+	// Who created these and that nobody wrote since is proven by the objects.
+	for _, name := range []string{"young", "meanwhile"} {
+		if b := w.untilAuthorised(name, 1); b.Spec.Authorised.By != ci {
+			t.Errorf("%s is authorised by %q", name, b.Spec.Authorised.By)
+		}
+	}
+	w.untilIs("strange", unexpected)
+	lostObjects := []string{"old", "old-drifted"}
+	for _, name := range lostObjects {
+		w.until(name, "it is said that what was authorised is lost", lost)
+		w.eventually("it is said aloud", func() error {
+			if n := len(w.events("Deployment", name, "Unreadable")); n == 0 {
+				return fmt.Errorf("no event")
+			}
+			return nil
+		})
+	}
+	w.must(p.Stop())
+	p = w.assessor("")
+	w.deploy(ci, "witness")
+	w.untilAuthorised("witness", 1)
+	for _, name := range lostObjects {
+		w.until(name, "a restart changes nothing", lost)
+	}
+	stop()
+	for _, name := range lostObjects {
+		h.only(name, "Unknown")
+	}
+
+	// The two ways back: to accept one object, and to adopt all of them anew.
+	b, err := w.baseline("old-drifted")
+	w.must(err)
+	w.accept(bob, b)
+	if b := w.untilAuthorised("old-drifted", 1); b.Spec.Authorised.By != bob {
+		t.Errorf("authorised is %+v, want bob's", b.Spec.Authorised)
+	}
+	w.must(c.admin.Delete(w.ctx(), g))
+	w.underGuard()
+	if b := w.untilAuthorised("old", 1); b.Spec.Authorised.Origin != v1alpha1.OriginImported {
+		t.Errorf("authorised is %+v, want it imported", b.Spec.Authorised)
+	}
+	w.alive(p)
+}
+
+// guardsLost deletes the kind of guards, and so all guards of namespaces. The
+// Baselines stay, and what drifted meanwhile is drift once the guard is back,
+// although every object is older than the new guard.
+func guardsLost(t *testing.T, c *cluster) {
+	long(t)
+	const kind = "specguards.plumbline.dev"
+	w := c.newWorld(t)
+	h, stop := w.record()
+	p := w.assessor("")
+	w.underGuard()
+	for _, name := range []string{"web", "quiet", "released"} {
+		w.deploy(ci, name)
+		w.untilAuthorised(name, 1)
+	}
+	w.removeKind(kind)
+	w.until("web", "it is said that nothing is compared", func(b *v1alpha1.Baseline) error {
+		ready := meta.FindStatusCondition(b.Status.Conditions, v1alpha1.ConditionReady)
+		if ready == nil || ready.Status != metav1.ConditionUnknown || ready.Reason != "NotGuarded" {
+			return fmt.Errorf("Ready is %+v", ready)
+		}
+		return nil
+	})
+	w.setImage(alice, "web", evilImage)
+	w.setImage(ci, "released", "registry.example/shop:2")
+	w.calm(p)
+	w.restoreKind(kind, &v1alpha1.SpecGuardList{})
+	w.underGuard()
+	w.untilIs("web", evil)
+	w.untilAuthorised("released", 2)
+	w.untilAuthorised("quiet", 1)
+	w.alive(p)
+	stop()
+	h.only("web", inSync, evil)
+	h.only("quiet", inSync)
+	h.only("released", inSync)
+}

@@ -1,0 +1,117 @@
+// SPDX-License-Identifier: Apache-2.0
+
+//go:build integration
+
+package faults
+
+import (
+	"fmt"
+	"strings"
+	"testing"
+
+	"github.com/plumbline-dev/plumbline/pkg/apis/plumbline/v1alpha1"
+	"github.com/plumbline-dev/plumbline/pkg/specguard/canon"
+	"github.com/plumbline-dev/plumbline/test/harness/apiserver"
+)
+
+// asOfAnother is what another version of the assessor with another hash leaves
+// behind: each hash of the Baselines is one of its own. Nothing else differs,
+// since the bodies are the same.
+func (w *world) asOfAnother(version string, names ...string) {
+	w.t.Helper()
+	as, err := apiserver.As(w.c.config, assessorUser)
+	w.must(err)
+	other := func(hash string) string {
+		if hash == "" || !strings.Contains(hash, ":") {
+			return hash // "absent" is no hash
+		}
+		_, rest, _ := strings.Cut(hash, ":")
+		// The same digits as with pl1 would be another hash by the prefix alone.
+		return version + ":" + strings.Map(func(r rune) rune {
+			if r >= '0' && r <= '8' {
+				return r + 1
+			}
+			return r
+		}, rest)
+	}
+	for _, name := range names {
+		b, err := w.baseline(name)
+		w.must(err)
+		b.Spec.Authorised.Hash = other(b.Spec.Authorised.Hash)
+		status := b.Status
+		w.must(as.Update(w.ctx(), b))
+		b.Status = status
+		b.Status.ObservedGeneration = b.Generation
+		b.Status.Observed.Hash = other(b.Status.Observed.Hash)
+		b.Status.Observed.FullHash = other(b.Status.Observed.FullHash)
+		w.must(as.Status().Update(w.ctx(), b))
+	}
+}
+
+// TestAnotherVersionOfTheHashAndBackFindsNothing runs the version between by
+// what it stores: an assessor meets hashes of a version that it does not know,
+// after an update and after going back.
+func TestAnotherVersionOfTheHashAndBackFindsNothing(t *testing.T) {
+	w := shared.newWorld(t)
+	h, stop := w.record()
+	p := w.assessor("")
+	w.underGuard()
+	names := []string{"quiet", "drifted", "released", "drifts"}
+	for _, name := range names {
+		w.deploy(ci, name)
+		w.untilAuthorised(name, 1)
+	}
+	w.setImage(alice, "drifted", evilImage)
+	before := w.untilIs("drifted", evil)
+	w.eventually("it is told", func() error {
+		if len(w.events("Deployment", "drifted", "DriftDetected")) == 0 {
+			return fmt.Errorf("it is not")
+		}
+		return nil
+	})
+	for _, version := range []string{"pl2", "pl0"} {
+		w.must(p.Stop())
+		w.asOfAnother(version, names...)
+		p = w.assessor("")
+		for _, name := range names {
+			reading := inSync
+			if name == "drifted" {
+				reading = evil
+			}
+			w.until(name, fmt.Sprintf("%s has hashes of this version after %s, and reads %q", name, version, reading), func(b *v1alpha1.Baseline) error {
+				for _, hash := range []string{b.Spec.Authorised.Hash, b.Status.Observed.Hash, b.Status.Observed.FullHash} {
+					if canon.Hash(hash).Algorithm() != canon.PL1 {
+						return fmt.Errorf("%s is of another version", hash)
+					}
+				}
+				if n := authorisedNumber(b); n != 1 {
+					return fmt.Errorf("authorised is number %d", n)
+				}
+				return reads(reading)(b)
+			})
+		}
+	}
+	// While nobody watched, with hashes of another version between.
+	w.must(p.Stop())
+	w.setImage(ci, "released", "registry.example/shop:2")
+	w.setImage(alice, "drifts", evilImage)
+	w.asOfAnother("pl2", names...)
+	p = w.assessor("")
+	w.untilAuthorised("released", 2)
+	w.untilIs("drifts", evil)
+	after := w.untilIs("drifted", evil)
+	if !after.Status.Findings[0].FirstSeen.Equal(&before.Status.Findings[0].FirstSeen) {
+		t.Error("the drift was forgotten and found anew")
+	}
+	w.alive(p)
+	stop()
+	h.only("quiet", inSync)
+	h.only("released", inSync)
+	h.only("drifted", inSync, evil)
+	h.only("drifts", inSync, evil)
+	for name, want := range map[string]int{"quiet": 0, "released": 0, "drifted": 1, "drifts": 1} {
+		if n := len(w.events("Deployment", name, "DriftDetected")); n != want {
+			t.Errorf("%d events DriftDetected of %s, want %d", n, name, want)
+		}
+	}
+}

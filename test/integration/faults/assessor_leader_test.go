@@ -1,0 +1,171 @@
+// SPDX-License-Identifier: Apache-2.0
+
+//go:build integration
+
+package faults
+
+import (
+	"context"
+	"fmt"
+	"strings"
+	"syscall"
+	"testing"
+
+	coordinationv1 "k8s.io/api/coordination/v1"
+	"k8s.io/apimachinery/pkg/types"
+
+	"github.com/plumbline-dev/plumbline/test/chart/rendered"
+	"github.com/plumbline-dev/plumbline/test/faultproxy"
+	"github.com/plumbline-dev/plumbline/test/harness/server"
+)
+
+// candidate starts an assessor that works only while it leads.
+func (w *world) candidate(address string) *server.Process {
+	w.t.Helper()
+	return w.assessor(address, "--leader-elect=true")
+}
+
+// leader is who holds the lease of the assessors; empty if nobody does.
+func (w *world) leader() (string, error) {
+	var lease coordinationv1.Lease
+	key := types.NamespacedName{Namespace: rendered.Namespace, Name: "plumbline-assessor"}
+	if err := w.c.admin.Get(w.ctx(), key, &lease); err != nil {
+		return "", err
+	}
+	if lease.Spec.HolderIdentity == nil {
+		return "", nil
+	}
+	return *lease.Spec.HolderIdentity, nil
+}
+
+// untilLed waits until somebody else than before leads.
+func (w *world) untilLed(before string) (leader string) {
+	w.t.Helper()
+	w.eventually("somebody leads", func() (err error) {
+		if leader, err = w.leader(); err == nil && (leader == "" || leader == before) {
+			err = fmt.Errorf("the leader is %q", leader)
+		}
+		return err
+	})
+	return leader
+}
+
+// writes is how many requests a process has made that change something.
+func (w *world) writes(p *server.Process) float64 {
+	w.t.Helper()
+	sum := 0.0
+	for _, method := range []string{"POST", "PUT", "PATCH", "DELETE"} {
+		n, err := p.Metric(w.ctx(), "plumbline_api_requests_total", `method="`+method+`"`)
+		w.must(err)
+		sum += n
+	}
+	return sum
+}
+
+// TestOfTwoAssessorsOneActsAndTheOtherTakesOver ends the leader as a rolling
+// update does: it gives the lease back.
+func TestOfTwoAssessorsOneActsAndTheOtherTakesOver(t *testing.T) {
+	w := shared.newWorld(t)
+	h, stop := w.record()
+	leader := w.candidate("")
+	first := w.untilLed("")
+	standby := w.candidate("")
+	w.underGuard()
+	w.deploy(ci, "web")
+	w.untilAuthorised("web", 1)
+	w.setImage(alice, "web", evilImage)
+	w.untilIs("web", evil)
+	if n := w.writes(standby); n != 0 {
+		t.Errorf("the standby made %v writes, want none", n)
+	}
+	if w.writes(leader) == 0 {
+		t.Error("the leader made no write")
+	}
+	w.must(leader.Stop())
+	w.untilLed(first)
+	w.setImage(ci, "web", goodImage)
+	w.untilIs("web", inSync)
+	if w.writes(standby) == 0 {
+		t.Error("the new leader made no write")
+	}
+	stop()
+	h.only("web", inSync, evil)
+}
+
+// TestALeaderPausedPastItsLeaseWritesNothingWrongAndEnds stops the leader with
+// its writes on their way, lets another one take over and go on, and then has
+// the old writes arrive and the old leader wake up.
+func TestALeaderPausedPastItsLeaseWritesNothingWrongAndEnds(t *testing.T) {
+	long(t)
+	w := shared.newWorld(t)
+	h, stop := w.record()
+	way := proxied(t, w.c.address(t))
+	old := w.candidate("https://" + way.Address())
+	first := w.untilLed("")
+	heir := w.candidate("")
+	w.underGuard()
+	names := []string{"drifts", "heals", "released", "quiet", "accepted"}
+	for _, name := range names {
+		w.deploy(ci, name)
+		w.untilAuthorised(name, 1)
+	}
+	w.setImage(alice, "heals", evilImage)
+	w.untilIs("heals", evil)
+
+	way.Set(faultproxy.Fault{HoldRequests: true})
+	w.setImage(alice, "drifts", evilImage)
+	w.setImage(alice, "heals", goodImage)
+	w.setImage(ci, "released", "registry.example/shop:2")
+	w.setImage(ci, "accepted", "registry.example/shop:2")
+	// The first status alone is more than this.
+	w.eventually("the leader's writes are on their way", func() error {
+		if n := way.Held(); n < 3<<10 {
+			return fmt.Errorf("%d bytes are held up", n)
+		}
+		return nil
+	})
+	w.must(old.Signal(syscall.SIGSTOP))
+	w.untilLed(first)
+	w.untilIs("drifts", evil)
+	w.untilIs("heals", inSync)
+	w.untilAuthorised("released", 2)
+	w.untilAuthorised("accepted", 2)
+	// The heir goes on, so that the old writes are of the past in every way.
+	w.setImage(alice, "drifts", goodImage)
+	w.untilIs("drifts", inSync)
+	w.setImage(ci, "released", "registry.example/shop:3")
+	w.untilAuthorised("released", 3)
+	w.setImage(alice, "heals", evilImage)
+	w.untilIs("heals", evil)
+	w.setImage(alice, "accepted", evilImage)
+	w.accept(bob, w.untilIs("accepted", evil))
+	w.untilAuthorised("accepted", 3)
+
+	way.Set(faultproxy.Fault{})
+	w.must(old.Signal(syscall.SIGCONT))
+	ctx, cancel := context.WithTimeout(t.Context(), patience)
+	defer cancel()
+	how, err := old.Exited(ctx)
+	w.must(err)
+	if how == nil || !strings.Contains(old.Said(), "leader election lost") {
+		t.Errorf("the old leader ended with %v, want a failure that says why; it said:\n%s", how, old.Said())
+	}
+	w.setImage(alice, "quiet", evilImage)
+	w.untilIs("quiet", evil)
+	w.untilIs("drifts", inSync)
+	w.untilIs("heals", evil)
+	w.untilAuthorised("released", 3)
+	if b := w.untilAuthorised("accepted", 3); b.Spec.Authorised.By != bob {
+		t.Errorf("what bob accepted was taken back: authorised is %+v", b.Spec.Authorised)
+	}
+	w.alive(heir)
+	stop()
+	h.only("drifts", inSync, evil)
+	h.only("heals", inSync, evil)
+	h.only("released", inSync)
+	h.only("quiet", inSync, evil)
+	h.only("accepted", inSync, evil)
+	if n := len(w.revisions("released")); n != 3 {
+		t.Errorf("%d revisions are stored, want 3", n)
+	}
+}

@@ -1,0 +1,304 @@
+// SPDX-License-Identifier: Apache-2.0
+
+//go:build integration
+
+package faults
+
+import (
+	"crypto/tls"
+	"encoding/base64"
+	"encoding/json"
+	"encoding/pem"
+	"errors"
+	"fmt"
+	"net/http"
+	"net/http/httptest"
+	"strings"
+	"sync"
+	"sync/atomic"
+	"syscall"
+	"testing"
+	"time"
+
+	admissionv1 "k8s.io/api/admission/v1"
+	arv1 "k8s.io/api/admissionregistration/v1"
+	metav1 "k8s.io/apimachinery/pkg/apis/meta/v1"
+
+	"github.com/plumbline-dev/plumbline/pkg/apis/plumbline/v1alpha1"
+)
+
+// timeout is that of each of our two webhooks in the chart, and slack what a busy
+// machine may add to a bound.
+const (
+	timeout = 2 * time.Second
+	slack   = 4 * time.Second
+)
+
+func TestAKilledWebhookDelaysNoWriteAndItsChangesAreFoundNamedAndSweptAfterwards(t *testing.T) {
+	w := shared.newWorld(t)
+	h := w.webhook()
+	a := w.assessor("", "--api-server-metrics=10s")
+	w.underGuard()
+	for _, name := range []string{"web", "cart"} {
+		w.deploy(ci, name)
+		w.untilAuthorised(name, 1)
+	}
+	if got, want := w.stampOf("web"), w.hashOf("web"); got != want {
+		t.Fatalf("stamp %q, the stored object's hash is %q", got, want)
+	}
+
+	opened := w.failOpen()
+	w.must(h.Kill())
+	took := []time.Duration{timed(func() { w.setImage(alice, "web", evilImage) })}
+	for n := range 5 {
+		took = append(took, timed(func() { w.setImage(ci, "cart", fmt.Sprintf("registry.example/cart:%d", n)) }))
+	}
+	if m := median(took); m >= timeout {
+		t.Errorf("writes took %v while nobody answered", took)
+	}
+	w.untilIs("web", evil)
+	w.untilAuthorised("cart", 6)
+	if n := w.failOpen() - opened; n < 2*float64(len(took)) {
+		t.Errorf("the API server counted %v calls without an answer for %d writes", n, len(took))
+	}
+	if w.stampOf("web") == w.hashOf("web") {
+		t.Error("an object is stamped although nobody was there to do it")
+	}
+
+	h.start()
+	h.awaitServing()
+	w.setImage(ci, "cart", goodImage)
+	if got, want := w.stampOf("cart"), w.hashOf("cart"); got != want {
+		t.Errorf("stamp %q after the return, the stored object's hash is %q", got, want)
+	}
+	// From the API server's own count: the assessor knows of the window, and has
+	// looked once more at what was written in it.
+	w.comes(a, moreThan(0), "plumbline_fail_open_calls_total")
+	w.comes(a, moreThan(0), "plumbline_sweeps_total", `result="complete"`)
+	w.comes(a, moreThan(1), "plumbline_sweep_objects_total")
+	w.comes(a, exactly(0), "plumbline_sweep_behind_total")
+	w.untilIs("web", evil)
+}
+
+func TestAHangingWebhookCostsAWriteAtMostItsTimeoutInEachPhaseAndGoesOnAfterwards(t *testing.T) {
+	w := shared.newWorld(t)
+	h := w.webhook()
+	w.assessor("")
+	w.underGuard()
+	const writers = 4
+	name := func(n int) string { return fmt.Sprintf("web-%d", n) }
+	for n := range writers {
+		w.deploy(ci, name(n))
+		w.untilAuthorised(name(n), 1)
+	}
+	opened, calls, spent := w.failOpen(), w.called(), w.spent()
+	w.must(h.Signal(syscall.SIGSTOP))
+	t.Cleanup(func() { _ = h.Signal(syscall.SIGCONT) }) // or it could not be stopped
+	took := make([]time.Duration, writers)
+	var wg sync.WaitGroup
+	client := w.as(alice) // made before it is shared
+	for n := range writers {
+		wg.Go(func() {
+			took[n] = timed(func() {
+				if err := client.Patch(w.ctx(), w.named(name(n)), imagePatch(evilImage)); err != nil {
+					t.Error(err)
+				}
+			})
+		})
+	}
+	wg.Wait()
+	for _, d := range took {
+		if d < timeout || d > 2*timeout+slack {
+			t.Errorf("a write took %v, its two calls may take %v each", d, timeout)
+		}
+	}
+	// The API server's own measure, per call.
+	n := w.called() - calls
+	if mean := (w.spent() - spent) / n; n < 2*writers || mean > (timeout+slack/2).Seconds() {
+		t.Errorf("%v calls took %v s on average", n, mean)
+	}
+	if n := w.failOpen() - opened; n < 2*writers {
+		t.Errorf("the API server counted %v calls without an answer", n)
+	}
+	for n := range writers {
+		w.untilIs(name(n), evil)
+	}
+
+	w.must(h.Signal(syscall.SIGCONT))
+	h.awaitServing()
+	opened = w.failOpen()
+	w.setImage(ci, name(0), "registry.example/shop:2")
+	if got, want := w.stampOf(name(0)), w.hashOf(name(0)); got != want {
+		t.Errorf("stamp %q after the pause, the stored object's hash is %q", got, want)
+	}
+	if n := w.failOpen() - opened; n != 0 {
+		t.Errorf("%v calls were without an answer after the pause", n)
+	}
+}
+
+// called is how many calls of our webhooks the API server made, and spent how
+// many seconds they took it.
+func (w *world) called() float64 {
+	return w.apiMetric("apiserver_admission_webhook_admission_duration_seconds_count", ".plumbline.dev")
+}
+
+func (w *world) spent() float64 {
+	return w.apiMetric("apiserver_admission_webhook_admission_duration_seconds_sum", ".plumbline.dev")
+}
+
+// endless is a mutating webhook that changes what it is given at every call.
+type endless struct {
+	server *httptest.Server
+	calls  atomic.Int64
+}
+
+func startEndless(t *testing.T) *endless {
+	e := &endless{}
+	e.server = httptest.NewTLSServer(http.HandlerFunc(func(rw http.ResponseWriter, req *http.Request) {
+		var review admissionv1.AdmissionReview
+		if err := json.NewDecoder(req.Body).Decode(&review); err != nil {
+			http.Error(rw, err.Error(), http.StatusBadRequest)
+			return
+		}
+		patch := fmt.Appendf(nil, `[{"op":"add","path":"/spec/minReadySeconds","value":%d}]`, e.calls.Add(1))
+		fmt.Fprintf(rw, `{"kind":"AdmissionReview","apiVersion":"admission.k8s.io/v1","response":{"uid":%q,"allowed":true,"patchType":"JSONPatch","patch":%q}}`,
+			review.Request.UID, base64.StdEncoding.EncodeToString(patch))
+	}))
+	t.Cleanup(e.server.Close)
+	return e
+}
+
+func (w *world) registerAfterOurs(e *endless) {
+	w.t.Helper()
+	config := &arv1.MutatingWebhookConfiguration{
+		ObjectMeta: metav1.ObjectMeta{Name: "zz-later"},
+		Webhooks: []arv1.MutatingWebhook{{
+			Name: "later.example.com", AdmissionReviewVersions: []string{"v1"},
+			FailurePolicy: new(arv1.Fail), SideEffects: new(arv1.SideEffectClassNone), ReinvocationPolicy: new(arv1.IfNeededReinvocationPolicy),
+			ClientConfig: arv1.WebhookClientConfig{
+				URL: &e.server.URL, CABundle: pem.EncodeToMemory(&pem.Block{Type: "CERTIFICATE", Bytes: e.server.Certificate().Raw}),
+			},
+			NamespaceSelector: &metav1.LabelSelector{MatchLabels: map[string]string{"kubernetes.io/metadata.name": w.namespace}},
+			Rules: []arv1.RuleWithOperations{{
+				Operations: []arv1.OperationType{arv1.Create, arv1.Update},
+				Rule:       arv1.Rule{APIGroups: []string{"apps"}, APIVersions: []string{"v1"}, Resources: []string{"deployments"}},
+			}},
+		}},
+	}
+	w.must(w.c.admin.Create(w.ctx(), config))
+	w.t.Cleanup(func() {
+		if err := w.c.admin.Delete(w.background(), config); err != nil {
+			w.t.Error(err)
+		}
+	})
+}
+
+// That a well-behaved second mutator leaves the stamp that of the final object is
+// shown by TestReinvocation in test/integration/admission.
+func TestASecondMutatorThatNeverSettlesEndsAndOnlyMakesTheStampOld(t *testing.T) {
+	w := shared.newWorld(t)
+	h := w.webhook()
+	w.assessor("")
+	w.underGuard()
+	e := startEndless(t)
+	w.registerAfterOurs(e)
+	w.eventually("the other webhook is called", func() error {
+		d := deployment(w.namespace, "other")
+		err := w.as(ci).Create(w.ctx(), d, dryRun)
+		if err == nil && d.Spec.MinReadySeconds == 0 {
+			err = errors.New("it is not")
+		}
+		return err
+	})
+	calls, reviews := e.calls.Load(), w.metric(h.Process, "plumbline_admission_reviews_total", `handler="mutate"`)
+	w.deploy(ci, "web")
+	if n := w.metric(h.Process, "plumbline_admission_reviews_total", `handler="mutate"`) - reviews; n != 2 {
+		t.Errorf("ours was called %v times for one write, want 2", n)
+	}
+	if n := e.calls.Load() - calls; n != 2 {
+		t.Errorf("the other was called %d times, want 2", n)
+	}
+	if w.stampOf("web") == w.hashOf("web") {
+		t.Error("the stamp fits; then this test shows nothing")
+	}
+	// What was stored counts, and not the stamp.
+	w.until("web", "what was stored is what is authorised", func(b *v1alpha1.Baseline) error {
+		if got, want := b.Status.Observed.FullHash, w.hashOf("web"); got != want || describe(b) != inSync {
+			return fmt.Errorf("observed %s, stored %s", got, want)
+		}
+		return nil
+	})
+	w.setImage(alice, "web", evilImage)
+	w.until("web", "alice's change is found, and what her write brought along", func(b *v1alpha1.Baseline) error {
+		text := describe(b)
+		for _, path := range []string{imagePath, "/spec/minReadySeconds"} {
+			if !strings.Contains(text, path+" by alice (Foreign, WriterStamp)") {
+				return fmt.Errorf("%s is not", path)
+			}
+		}
+		return nil
+	})
+}
+
+// occupy takes the only place of the caller 127.0.0.1, which is the API server's
+// too, with bodies that do not end; each is given up after five seconds.
+func occupy(port int, stop <-chan struct{}) {
+	for {
+		conn, err := tls.Dial("tcp", fmt.Sprintf("127.0.0.1:%d", port), &tls.Config{InsecureSkipVerify: true}) // it does not care who answers
+		if err != nil {
+			return
+		}
+		_, err = conn.Write([]byte("POST /validate HTTP/1.1\r\nHost: h\r\nContent-Type: application/json\r\nContent-Length: 1000\r\n\r\n{"))
+		ended := make(chan struct{})
+		go func() {
+			defer close(ended)
+			_, _ = conn.Read(make([]byte, 1)) // until somebody ends it
+		}()
+		if err == nil {
+			select {
+			case <-ended:
+			case <-stop:
+			}
+		}
+		_ = conn.Close() // thrown away
+		<-ended
+		select {
+		case <-stop:
+			return
+		default:
+		}
+	}
+}
+
+// That every shed review is answered and marked is shown by
+// TestBeyondItsCapacityTheWebhookShedsAndSaysSo in test/integration/admission.
+func TestAWriteWhoseReviewIsShedPassesAndIsFoundWithItsWriter(t *testing.T) {
+	w := shared.newWorld(t)
+	h := w.webhook("--max-concurrent=1")
+	w.assessor("")
+	w.underGuard()
+	w.deploy(ci, "web")
+	w.untilAuthorised("web", 1)
+	stop := make(chan struct{})
+	var wg sync.WaitGroup
+	wg.Go(func() { occupy(h.port, stop) })
+	defer wg.Wait()
+	defer close(stop)
+	opened, n := w.failOpen(), 0
+	w.eventually("a write meets a webhook without a place", func() error {
+		before := w.metric(h.Process, "plumbline_admission_unassessed_total", `reason="shed"`)
+		n++
+		w.setImage(alice, "web", fmt.Sprintf("%s%d", evilImage, n))
+		if shed := w.metric(h.Process, "plumbline_admission_unassessed_total", `reason="shed"`) - before; shed < 2 {
+			return fmt.Errorf("%v of its reviews were shed", shed)
+		}
+		return nil
+	})
+	w.untilIs("web", evil)
+	if w.stampOf("web") == w.hashOf("web") {
+		t.Error("the object is stamped although its review was shed")
+	}
+	if n := w.failOpen() - opened; n != 0 {
+		t.Errorf("%v calls had no answer: shedding is one", n)
+	}
+}

@@ -1,0 +1,273 @@
+// SPDX-License-Identifier: Apache-2.0
+
+//go:build integration
+
+package faults
+
+import (
+	"bytes"
+	"context"
+	"fmt"
+	"slices"
+	"strconv"
+	"testing"
+	"time"
+
+	arv1 "k8s.io/api/admissionregistration/v1"
+	appsv1 "k8s.io/api/apps/v1"
+	coordinationv1 "k8s.io/api/coordination/v1"
+	metav1 "k8s.io/apimachinery/pkg/apis/meta/v1"
+	"k8s.io/apimachinery/pkg/runtime/serializer"
+	"k8s.io/client-go/kubernetes/scheme"
+	"k8s.io/client-go/rest"
+	"sigs.k8s.io/controller-runtime/pkg/client"
+
+	"github.com/plumbline-dev/plumbline/pkg/apis/plumbline/v1alpha1"
+	"github.com/plumbline-dev/plumbline/pkg/specguard/canon"
+	"github.com/plumbline-dev/plumbline/test/chart/rendered"
+	"github.com/plumbline-dev/plumbline/test/harness"
+	"github.com/plumbline-dev/plumbline/test/harness/server"
+)
+
+// hook is a webhook that the API server calls as the chart registers it, only by
+// address instead of by Service.
+type hook struct {
+	*world
+	*server.Process
+	of   *testing.T // whose end is the process's
+	port int
+	args []string
+}
+
+// webhook registers a webhook and starts it; both are gone after the test.
+func (w *world) webhook(args ...string) *hook {
+	w.t.Helper()
+	return w.webhookTrusting(nil, args...)
+}
+
+// webhookTrusting is webhook with a caBundle that somebody else wrote.
+func (w *world) webhookTrusting(bundle []byte, args ...string) *hook {
+	w.t.Helper()
+	port, err := server.FreePort()
+	w.must(err)
+	h := &hook{world: w, of: w.t, port: port}
+	h.args = append([]string{
+		"--port=" + strconv.Itoa(port), "--server-names=127.0.0.1", "--drain-delay=0s", "--certificate-settle=1s",
+	}, args...)
+	w.must(w.register(port))
+	w.t.Cleanup(w.unregister)
+	if bundle != nil {
+		w.setBundle(bundle)
+	}
+	h.start()
+	h.awaitServing()
+	return h
+}
+
+// in is the world, or the webhook, of a test within a test.
+func (w *world) in(t *testing.T) *world {
+	inner := *w
+	inner.t = t
+	return &inner
+}
+
+// start starts the process, once more if need be. The Lease of one that was
+// killed would be waited for otherwise, up to 15 seconds.
+func (h *hook) start() {
+	h.t.Helper()
+	lease := &coordinationv1.Lease{ObjectMeta: metav1.ObjectMeta{Namespace: rendered.Namespace, Name: "plumbline-webhook"}}
+	h.must(h.c.admin.Get(h.ctx(), client.ObjectKeyFromObject(lease), lease))
+	lease.Spec.HolderIdentity = nil
+	h.must(h.c.admin.Update(h.ctx(), lease))
+	h.Process = h.c.startProcess(h.of, "webhook", webhookUser, h.args...)
+	h.ready(h.Process)
+}
+
+// awaitServing waits until the API server calls it.
+func (h *hook) awaitServing() {
+	h.t.Helper()
+	h.eventually("the API server calls the webhook", func() error {
+		before, err := h.Metric(h.ctx(), "plumbline_admission_reviews_total")
+		if err != nil {
+			return err
+		}
+		if err := h.as(ci).Create(h.ctx(), deployment(h.namespace, "probe"), dryRun); err != nil {
+			return err
+		}
+		after, err := h.Metric(h.ctx(), "plumbline_admission_reviews_total")
+		if err != nil {
+			return err
+		}
+		if after < before+2 {
+			return fmt.Errorf("%v reviews of one write", after-before)
+		}
+		return nil
+	})
+}
+
+// guarded makes a guard and waits until the webhook knows it; for that no
+// assessor is needed.
+func (h *hook) guarded() {
+	h.t.Helper()
+	h.guard()
+	h.comes(h.Process, moreThan(0), "plumbline_guards", `state="active"`)
+}
+
+// register registers the webhooks of the chart, with an address in place of the
+// Service.
+func (w *world) register(port int) error {
+	at := func(c *arv1.WebhookClientConfig) {
+		url := fmt.Sprintf("https://127.0.0.1:%d%s", port, *c.Service.Path)
+		*c = arv1.WebhookClientConfig{URL: &url}
+	}
+	for _, object := range rendered.OfKind(manifest, "MutatingWebhookConfiguration") {
+		m, err := rendered.Convert[arv1.MutatingWebhookConfiguration](object)
+		if err != nil {
+			return err
+		}
+		for i := range m.Webhooks {
+			at(&m.Webhooks[i].ClientConfig)
+		}
+		if err := w.c.admin.Create(w.ctx(), m); err != nil {
+			return err
+		}
+	}
+	for _, object := range rendered.OfKind(manifest, "ValidatingWebhookConfiguration") {
+		v, err := rendered.Convert[arv1.ValidatingWebhookConfiguration](object)
+		if err != nil {
+			return err
+		}
+		for i := range v.Webhooks {
+			at(&v.Webhooks[i].ClientConfig)
+		}
+		if err := w.c.admin.Create(w.ctx(), v); err != nil {
+			return err
+		}
+	}
+	return nil
+}
+
+func (w *world) unregister() {
+	name := metav1.ObjectMeta{Name: rendered.Release}
+	for _, o := range []client.Object{&arv1.MutatingWebhookConfiguration{ObjectMeta: name}, &arv1.ValidatingWebhookConfiguration{ObjectMeta: name}} {
+		if err := w.c.admin.Delete(context.Background(), o); err != nil {
+			w.t.Errorf("removing a webhook configuration: %v", err)
+		}
+	}
+}
+
+// bundles are the caBundles of both configurations.
+func (w *world) bundles() (mutating, validating []byte) {
+	w.t.Helper()
+	m, v := &arv1.MutatingWebhookConfiguration{}, &arv1.ValidatingWebhookConfiguration{}
+	key := client.ObjectKey{Name: rendered.Release}
+	w.must(w.c.admin.Get(w.ctx(), key, m))
+	w.must(w.c.admin.Get(w.ctx(), key, v))
+	return m.Webhooks[0].ClientConfig.CABundle, v.Webhooks[0].ClientConfig.CABundle
+}
+
+// setBundle puts an authority into both configurations, as somebody who thinks
+// that he knows better.
+func (w *world) setBundle(bundle []byte) {
+	w.t.Helper()
+	m, v := &arv1.MutatingWebhookConfiguration{}, &arv1.ValidatingWebhookConfiguration{}
+	key := client.ObjectKey{Name: rendered.Release}
+	w.must(w.c.admin.Get(w.ctx(), key, m))
+	m.Webhooks[0].ClientConfig.CABundle = bytes.Clone(bundle)
+	w.must(w.c.admin.Update(w.ctx(), m))
+	w.must(w.c.admin.Get(w.ctx(), key, v))
+	v.Webhooks[0].ClientConfig.CABundle = bytes.Clone(bundle)
+	w.must(w.c.admin.Update(w.ctx(), v))
+}
+
+// raw is a client of the API server's paths.
+func (w *world) raw() rest.Interface {
+	w.t.Helper()
+	config := rest.CopyConfig(w.c.config)
+	config.GroupVersion, config.NegotiatedSerializer = &metav1.Unversioned, serializer.NewCodecFactory(scheme.Scheme)
+	raw, err := rest.UnversionedRESTClientFor(config)
+	w.must(err)
+	return raw
+}
+
+// apiMetric sums a metric of the API server.
+func (w *world) apiMetric(name string, labels ...string) float64 {
+	w.t.Helper()
+	page, err := w.raw().Get().AbsPath("/metrics").DoRaw(w.ctx())
+	w.must(err)
+	sum, err := harness.SumSamples(string(page), name, labels...)
+	w.must(err)
+	return sum
+}
+
+// failOpen is how many calls of our webhooks the API server went on without.
+func (w *world) failOpen() float64 {
+	w.t.Helper()
+	return w.apiMetric("apiserver_admission_webhook_fail_open_count", ".plumbline.dev")
+}
+
+// metric reads a metric of a process that runs.
+func (w *world) metric(p *server.Process, name string, labels ...string) float64 {
+	w.t.Helper()
+	v, err := p.Metric(w.ctx(), name, labels...)
+	w.must(err)
+	return v
+}
+
+// comes waits until a metric is as the check wants it.
+func (w *world) comes(p *server.Process, enough func(float64) bool, name string, labels ...string) {
+	w.t.Helper()
+	w.eventually(fmt.Sprintf("%s%v comes", name, labels), func() error {
+		v, err := p.Metric(w.ctx(), name, labels...)
+		if err == nil && !enough(v) {
+			err = fmt.Errorf("it is %v", v)
+		}
+		return err
+	})
+}
+
+func moreThan(n float64) func(float64) bool { return func(v float64) bool { return v > n } }
+func exactly(n float64) func(float64) bool  { return func(v float64) bool { return v == n } }
+
+// stampOf is the hash that a stored Deployment is stamped with.
+func (w *world) stampOf(name string) string {
+	w.t.Helper()
+	return w.stored(name).Annotations[v1alpha1.AnnotationSpecHash]
+}
+
+func (w *world) stored(name string) *appsv1.Deployment {
+	w.t.Helper()
+	d := w.named(name)
+	w.must(w.c.admin.Get(w.ctx(), client.ObjectKeyFromObject(d), d))
+	return d
+}
+
+// hashOf is the hash of the whole of a stored Deployment, which a fresh stamp has.
+func (w *world) hashOf(name string) string {
+	w.t.Helper()
+	body, err := w.raw().Get().AbsPath("/apis/apps/v1/namespaces", w.namespace, "deployments", name).
+		SetHeader("Accept", "application/json").DoRaw(w.ctx())
+	w.must(err)
+	hash, err := canon.HashBody(body, canon.GVK{Group: "apps", Version: "v1", Kind: "Deployment"})
+	w.must(err)
+	return string(hash)
+}
+
+// timed is how long a write took.
+func timed(write func()) time.Duration {
+	began := time.Now()
+	write()
+	return time.Since(began)
+}
+
+// median of some durations.
+func median(all []time.Duration) time.Duration {
+	slices.Sort(all)
+	return all[len(all)/2]
+}
+
+// dryRun asks for everything but the storing.
+var dryRun = client.DryRunAll
+
+// background is for what has to be done after the test's own context ended.
+func (w *world) background() context.Context { return context.WithoutCancel(w.ctx()) }
