@@ -19,6 +19,8 @@ import (
 	"k8s.io/apimachinery/pkg/util/duration"
 	"k8s.io/cli-runtime/pkg/printers"
 	"sigs.k8s.io/yaml"
+
+	"github.com/plumbline-dev/plumbline/pkg/specguard/diff"
 )
 
 func (a *app) print(parts ...string) error {
@@ -128,17 +130,8 @@ func (a *app) ago(at metav1.Time) string {
 
 func timestamp(at metav1.Time) string { return at.UTC().Format(time.RFC3339) }
 
-// printable replaces what could move a cursor, hide or reorder text, or add a
-// line: everything but letters, marks, numbers, punctuation, symbols and the
-// ASCII space. Users, field managers and values come from whoever wrote them.
-func printable(text string) string {
-	return strings.Map(func(r rune) rune {
-		if unicode.IsPrint(r) {
-			return r
-		}
-		return unicode.ReplacementChar
-	}, text)
-}
+// printable makes text safe for one line of a terminal, see [diff.Printable].
+func printable(text string) string { return diff.Printable(text) }
 
 // printableText is printable for texts of several lines, tabs included.
 func printableText(text string) string {

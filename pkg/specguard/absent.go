@@ -54,6 +54,9 @@ func (s *step) deleter(o *Absent) (v1alpha1.Actor, bool) {
 		}
 		return v1alpha1.Actor{Class: v1alpha1.ActorUnknown, Source: v1alpha1.ActorSourceNone}, false
 	}
+	if !s.isMissing() && s.othersMayCome(records, nil, o.SeenAt) {
+		return v1alpha1.Actor{}, false
+	}
 	w := s.recordWriter(records, nil)
 	class, _ := s.in.Rules.ClassifyAt(w.id, canon.Path{})
 	collected := class == v1alpha1.ActorSystem && (w.id.User == userGarbageCollector || w.id.User == userNamespaceController)
@@ -61,7 +64,9 @@ func (s *step) deleter(o *Absent) (v1alpha1.Actor, bool) {
 }
 
 // deleteRecords are the believed records of the deletion; those that name the
-// last version exactly, if there are any.
+// last version exactly, if there are any and the deletion was one step. With
+// finalizers the last version comes after the review of the deletion, so that a
+// record which names it is no better than the others: anybody may have sent it.
 func (s *step) deleteRecords(o *Absent) []int {
 	var all, exact []int
 	for i := range s.in.Records {
@@ -70,8 +75,7 @@ func (s *step) deleteRecords(o *Absent) []int {
 			continue
 		}
 		all = append(all, i)
-		if r.ResourceVersionBefore != "" && (r.ResourceVersionBefore == s.st.Observed.ResourceVersion ||
-			o.Last != nil && r.ResourceVersionBefore == o.Last.ResourceVersion) {
+		if o.Last != nil && !o.Deleting && r.ResourceVersionBefore != "" && r.ResourceVersionBefore == o.Last.ResourceVersion {
 			exact = append(exact, i)
 		}
 	}

@@ -77,7 +77,9 @@ const (
 // maxMessageBytes is the longest note that events.k8s.io accepts.
 const maxMessageBytes = 1024
 
-// Event is told to people. Message has at most 1024 bytes and no value of a field.
+// Event is told to people. Message has at most 1024 bytes, no value of a field,
+// and nothing that moves a cursor or adds a line: it names users and paths that
+// others chose.
 type Event struct {
 	Type    EventType
 	Reason  EventReason

@@ -6,6 +6,7 @@ import (
 	"crypto/sha256"
 	"encoding/hex"
 	"strconv"
+	"strings"
 )
 
 // Bounds of object names: a DNS subdomain has at most 253 characters; a longer
@@ -19,9 +20,17 @@ const (
 // BaselineName is the name of the Baseline of one object: resource is the plural
 // in lower case ("deployments"), group may be empty for the core group, which is
 // written "core". Names over 253 bytes keep 200 and end in a digest.
+//
+// A name with dots has a digest before it. Without, "example.org.web" of the
+// group apps and "web" of the group apps.example.org would have one Baseline, and
+// whoever came second would not be guarded.
 func BaselineName(resource, group, name string) string {
 	if group == "" {
 		group = "core"
+	}
+	if strings.Contains(name, ".") {
+		sum := sha256.Sum256([]byte(resource + "/" + group + "/" + name))
+		name = hex.EncodeToString(sum[:digestBytes]) + "." + name
 	}
 	return boundName(resource + "." + group + "." + name)
 }

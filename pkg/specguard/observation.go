@@ -47,7 +47,10 @@ type Present struct {
 // Absent is an object that does not exist, by a complete read or a DELETED event.
 type Absent struct {
 	// Last is the version that the DELETED event carried, nil after a list.
-	Last                 *Version
+	Last *Version
+	// Deleting says that Last was waiting for its finalizers: its deletion was
+	// reviewed as an earlier version.
+	Deleting             bool
 	NamespaceTerminating bool
 	SeenAt               time.Time
 }

@@ -300,7 +300,7 @@ func (s *step) authorise(body []byte, by string, origin v1alpha1.Origin) error {
 }
 
 func (s *step) event(t EventType, reason EventReason, format string, args ...any) {
-	s.effects = append(s.effects, Event{Type: t, Reason: reason, Message: diff.TruncateText(fmt.Sprintf(format, args...), maxMessageBytes)})
+	s.effects = append(s.effects, Event{Type: t, Reason: reason, Message: diff.TruncateText(diff.Printable(fmt.Sprintf(format, args...)), maxMessageBytes)})
 }
 
 // waitForRecord asks to be called again while the record of a write may still

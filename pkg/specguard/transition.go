@@ -53,6 +53,7 @@ func (s *step) author(prev *Version, raw []diff.Change) writer {
 		return s.stampedAuthor(records, changedPaths(raw))
 	}
 	if len(records) > 0 {
+		s.othersMayCome(records, changedPaths(raw), s.obs.SeenAt)
 		return s.recordWriter(records, changedPaths(raw))
 	}
 	w := traces(&s.obs.Version, firstPath(raw))

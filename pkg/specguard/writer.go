@@ -6,6 +6,7 @@ import (
 	"slices"
 	"strconv"
 	"strings"
+	"time"
 
 	"github.com/plumbline-dev/plumbline/pkg/apis/plumbline/v1alpha1"
 	"github.com/plumbline-dev/plumbline/pkg/specguard/canon"
@@ -164,6 +165,20 @@ func (s *step) recordWriter(records []int, paths []canon.Path) writer {
 		id: r.Identity, source: v1alpha1.ActorSourceAdmission, manager: r.FieldManager,
 		excuses: r.Authenticated || !s.in.Rules.AuthenticatedDeletes(),
 	}
+}
+
+// othersMayCome waits for further records of a write that was just seen, while
+// those that are there would excuse it and none of them came with the API
+// server's certificate: a forged one may be there before the true one.
+func (s *step) othersMayCome(records []int, paths []canon.Path, seenAt time.Time) bool {
+	worst := v1alpha1.ActorTrusted
+	for _, i := range records {
+		if s.in.Records[i].Authenticated {
+			return false
+		}
+		worst = LeastTrusted(worst, s.in.Rules.Classify(s.in.Records[i].Identity, paths))
+	}
+	return len(records) > 0 && worst != v1alpha1.ActorForeign && s.waitForRecord(seenAt)
 }
 
 // recordsWhere are the indices of this object's records that match, DELETEs

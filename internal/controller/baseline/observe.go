@@ -132,6 +132,7 @@ func disappearance(t kube.Transition, terminating bool) (observed, error) {
 	var err error
 	if t.Contiguous {
 		absent.Last, err = versionOf(t.Prev)
+		absent.Deleting = t.Prev != nil && t.Prev.DeletionTimestamp != nil
 	}
 	return observed{observation: absent, settles: 1}, err
 }

@@ -1,0 +1,158 @@
+// SPDX-License-Identifier: Apache-2.0
+
+//go:build integration
+
+package attacks
+
+import (
+	"context"
+	"errors"
+	"fmt"
+	"slices"
+	"time"
+
+	corev1 "k8s.io/api/core/v1"
+	rbacv1 "k8s.io/api/rbac/v1"
+	apiextensionsv1 "k8s.io/apiextensions-apiserver/pkg/apis/apiextensions/v1"
+	apierrors "k8s.io/apimachinery/pkg/api/errors"
+	metav1 "k8s.io/apimachinery/pkg/apis/meta/v1"
+	"k8s.io/apimachinery/pkg/apis/meta/v1/unstructured"
+	"k8s.io/apimachinery/pkg/util/wait"
+	"k8s.io/client-go/kubernetes/scheme"
+	"sigs.k8s.io/controller-runtime/pkg/client"
+
+	"github.com/plumbline-dev/plumbline/pkg/apis/plumbline/v1alpha1"
+	"github.com/plumbline-dev/plumbline/test/chart/rendered"
+	"github.com/plumbline-dev/plumbline/test/harness/server"
+)
+
+// notInstalled are the chart's objects that nothing here would run or route.
+var notInstalled = []string{"Deployment", "Service", "PodDisruptionBudget", "NetworkPolicy"}
+
+// install installs the chart but for its pods, makes kubeconfigs for both
+// service accounts, and waits until the policies work.
+func install(ctx context.Context, helm *rendered.Client) (err error) {
+	if err := errors.Join(v1alpha1.AddToScheme(scheme.Scheme), apiextensionsv1.AddToScheme(scheme.Scheme)); err != nil {
+		return fmt.Errorf("adding kinds to the scheme: %w", err)
+	}
+	if admin, err = client.New(config, client.Options{Scheme: scheme.Scheme}); err != nil {
+		return fmt.Errorf("building a client: %w", err)
+	}
+	if hookPort, err = server.FreePort(); err != nil {
+		return err
+	}
+	for _, name := range []string{rendered.Namespace, "ci", "flux"} {
+		if err := admin.Create(ctx, &corev1.Namespace{ObjectMeta: metav1.ObjectMeta{Name: name}}); err != nil {
+			return fmt.Errorf("creating namespace %s: %w", name, err)
+		}
+	}
+	if err := createKinds(ctx); err != nil {
+		return err
+	}
+	if err := createChart(ctx, helm); err != nil {
+		return err
+	}
+	roots := &rbacv1.ClusterRoleBinding{
+		ObjectMeta: metav1.ObjectMeta{Name: roots},
+		RoleRef:    rbacv1.RoleRef{APIGroup: rbacv1.GroupName, Kind: "ClusterRole", Name: "cluster-admin"},
+		Subjects:   []rbacv1.Subject{{Kind: rbacv1.GroupKind, APIGroup: rbacv1.GroupName, Name: roots}},
+	}
+	if err := admin.Create(ctx, roots); err != nil {
+		return fmt.Errorf("binding cluster-admin: %w", err)
+	}
+	for _, account := range []string{"plumbline-webhook", "plumbline-assessor"} {
+		if err := writeKubeconfig(ctx, account); err != nil {
+			return err
+		}
+	}
+	return awaitInForce(ctx)
+}
+
+func createChart(ctx context.Context, helm *rendered.Client) error {
+	out, err := helm.Template(ctx, "--values", "testdata/values.yaml")
+	if err != nil {
+		return err
+	}
+	objects, err := rendered.Objects(out)
+	if err != nil {
+		return err
+	}
+	for _, object := range objects {
+		if rendered.IsHook(object) || slices.Contains(notInstalled, object.GetKind()) {
+			continue
+		}
+		if err := reachByAddress(object); err != nil {
+			return err
+		}
+		if err := admin.Create(ctx, object); err != nil {
+			return fmt.Errorf("creating %s: %w", rendered.ID(object), err)
+		}
+	}
+	return nil
+}
+
+// reachByAddress replaces the Service in the webhook configurations, which
+// nothing would route here.
+func reachByAddress(object *unstructured.Unstructured) error {
+	if kind := object.GetKind(); kind != "MutatingWebhookConfiguration" && kind != "ValidatingWebhookConfiguration" {
+		return nil
+	}
+	webhooks, _, err := unstructured.NestedSlice(object.Object, "webhooks")
+	if err != nil {
+		return fmt.Errorf("reading %s: %w", rendered.ID(object), err)
+	}
+	for _, w := range webhooks {
+		path, _, err := unstructured.NestedString(w.(map[string]any), "clientConfig", "service", "path")
+		if err != nil {
+			return fmt.Errorf("reading %s: %w", rendered.ID(object), err)
+		}
+		w.(map[string]any)["clientConfig"] = map[string]any{"url": fmt.Sprintf("https://127.0.0.1:%d%s", hookPort, path)}
+	}
+	return unstructured.SetNestedSlice(object.Object, webhooks, "webhooks")
+}
+
+// createKinds makes a kind that the role view does not cover, and one whose
+// group and plural read like those of a built-in kind.
+func createKinds(ctx context.Context) error {
+	for plural, group := range map[string]string{"widgets": "example.org", "deployments": "apps.example.org"} {
+		kind := map[string]string{"widgets": "Widget", "deployments": "Deployment"}[plural]
+		open := &apiextensionsv1.JSONSchemaProps{Type: "object", XPreserveUnknownFields: new(true)}
+		crd := &apiextensionsv1.CustomResourceDefinition{
+			ObjectMeta: metav1.ObjectMeta{Name: plural + "." + group},
+			Spec: apiextensionsv1.CustomResourceDefinitionSpec{
+				Group: group, Scope: apiextensionsv1.NamespaceScoped,
+				Names: apiextensionsv1.CustomResourceDefinitionNames{Plural: plural, Kind: kind, ListKind: kind + "List"},
+				Versions: []apiextensionsv1.CustomResourceDefinitionVersion{{
+					Name: "v1", Served: true, Storage: true, Schema: &apiextensionsv1.CustomResourceValidation{OpenAPIV3Schema: open},
+				}},
+			},
+		}
+		if err := admin.Create(ctx, crd); err != nil {
+			return fmt.Errorf("creating the kind %s: %w", crd.Name, err)
+		}
+	}
+	return nil
+}
+
+// awaitInForce waits until the writer policy works and the roles have been filled.
+func awaitInForce(ctx context.Context) error {
+	err := wait.PollUntilContextTimeout(ctx, 100*time.Millisecond, patience, true, func(ctx context.Context) (bool, error) {
+		probe := deployment("default", "probe")
+		if err := admin.Create(ctx, probe, client.DryRunAll); err != nil {
+			return false, nil //nolint:nilerr // policies that are only half there may refuse
+		}
+		var view rbacv1.ClusterRole
+		if err := admin.Get(ctx, client.ObjectKey{Name: "view"}, &view); err != nil {
+			return false, err
+		}
+		aggregated := slices.ContainsFunc(view.Rules, func(r rbacv1.PolicyRule) bool { return slices.Contains(r.Resources, "baselines") })
+		b := &v1alpha1.Baseline{ObjectMeta: metav1.ObjectMeta{Namespace: "default", Name: "probe"}}
+		b.Spec.Target = v1alpha1.BaselineTarget{APIVersion: "apps/v1", Kind: "Deployment", Name: "x"}
+		return aggregated && probe.Annotations[v1alpha1.AnnotationWriter] != "" &&
+			apierrors.IsForbidden(admin.Create(ctx, b, client.DryRunAll)), nil
+	})
+	if err != nil {
+		return fmt.Errorf("waiting for policies and roles: %w", err)
+	}
+	return nil
+}
