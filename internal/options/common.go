@@ -8,8 +8,8 @@ import (
 	"os"
 	"regexp"
 	"slices"
-	"strings"
 	"strconv"
+	"strings"
 
 	"k8s.io/apimachinery/pkg/util/validation"
 	"k8s.io/apimachinery/pkg/util/validation/field"
