@@ -34,7 +34,7 @@ test: preflight ## Everything CI checks: verify, lint, unit, integration, chart,
 ##@ Parts of the test
 .PHONY: test-unit
 test-unit: ## Unit, property and scenario tests with the race detector.
-	CGO_ENABLED=1 go test -race $(GO_TEST_FLAGS) ./cmd/... ./internal/... ./pkg/... ./test/arch/... ./test/hack/... ./hack/...
+	CGO_ENABLED=1 go test -race $(GO_TEST_FLAGS) ./cmd/... ./internal/... ./pkg/... ./test/arch/... ./test/faultproxy/... ./test/hack/... ./test/harness/... ./test/lifecycle/... ./test/metricspage/... ./hack/...
 	cd hack/cluster && CGO_ENABLED=1 go test -race $(GO_TEST_FLAGS) ./...
 	cd hack/tools/kal && go test $(GO_TEST_FLAGS) ./...
 
@@ -74,6 +74,10 @@ e2e-cluster: ## The clusters themselves: life, repair, end.
 .PHONY: e2e-demo
 e2e-demo: $(CLUSTER_TOOL) ## The demo on somebody else's cluster, with a registry.
 	go test -count=1 -tags e2e -timeout 15m -v $(GO_TEST_FLAGS) ./test/hack/demo
+
+.PHONY: lifecycle
+lifecycle: $(CLUSTER_TOOL) binaries ## Update, scale, drain, upgrade, removal under 200 writes/s: no call fails (15 minutes).
+	go test -count=1 -tags lifecycle -timeout 30m -v $(GO_TEST_FLAGS) ./test/lifecycle
 
 .PHONY: bench
 bench: $(CLUSTER_TOOL) ## Benchmarks, each beside its reference.

@@ -22,7 +22,7 @@ import (
 	"strings"
 	"time"
 
-	"github.com/plumbline-dev/plumbline/hack/admitload/replay"
+	"github.com/plumbline-dev/plumbline/test/harness/replay"
 )
 
 func main() {

@@ -15,7 +15,7 @@ import (
 	"strings"
 	"testing"
 
-	"github.com/plumbline-dev/plumbline/hack/admitload/replay"
+	"github.com/plumbline-dev/plumbline/test/harness/replay"
 )
 
 const recorded = "testdata/reviews.ndjson"

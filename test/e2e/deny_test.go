@@ -5,6 +5,7 @@
 package e2e
 
 import (
+	"context"
 	"strings"
 	"testing"
 
@@ -97,6 +98,7 @@ func (s *scope) refused(user string, args ...string) {
 // systemKubectl runs as admin in Plumbline's own namespace.
 func (s *scope) systemKubectl(args ...string) {
 	s.Helper()
-	_, err := cluster.Kubectl(s.Context(), append(args, "-n", systemNamespace)...)
+	// A cleanup runs after the test's own context has ended.
+	_, err := cluster.Kubectl(context.WithoutCancel(s.Context()), append(args, "-n", systemNamespace)...)
 	s.must(err)
 }

@@ -20,7 +20,7 @@ import (
 	"k8s.io/client-go/kubernetes"
 	"k8s.io/client-go/rest"
 
-	"github.com/plumbline-dev/plumbline/hack/admitload/replay"
+	"github.com/plumbline-dev/plumbline/test/harness/replay"
 )
 
 // BenchmarkReplay replays recorded reviews about 10,000 objects under ten

@@ -13,7 +13,7 @@ import (
 	"testing"
 	"time"
 
-	"github.com/plumbline-dev/plumbline/hack/admitload/replay"
+	"github.com/plumbline-dev/plumbline/test/harness/replay"
 )
 
 // What the chart gives a replica: webhook.goMemoryLimit and

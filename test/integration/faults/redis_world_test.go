@@ -14,9 +14,9 @@ import (
 	"k8s.io/apimachinery/pkg/types"
 	"sigs.k8s.io/controller-runtime/pkg/client"
 
-	"github.com/plumbline-dev/plumbline/hack/admitload/replay"
 	"github.com/plumbline-dev/plumbline/pkg/apis/plumbline/v1alpha1"
 	"github.com/plumbline-dev/plumbline/test/faultproxy"
+	"github.com/plumbline-dev/plumbline/test/harness/replay"
 	"github.com/plumbline-dev/plumbline/test/harness/server"
 )
 

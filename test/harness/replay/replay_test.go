@@ -160,7 +160,8 @@ func TestRunCountsWhatIsAnswered(t *testing.T) {
 	if err != nil {
 		t.Fatal(err)
 	}
-	if r.Sent != 100 || r.Failed() != 0 || r.Latency.Count() != 100 || r.Shed < 9 || r.Shed > 11 || samples < 2 {
+	// 12 of 120 are shed, and on a busy machine those of the warm-up may come in any order.
+	if r.Sent != 100 || r.Failed() != 0 || r.Latency.Count() != 100 || r.Shed < 8 || r.Shed > 12 || samples < 2 {
 		t.Errorf("%d samples, %s", samples, r)
 	}
 	if !strings.Contains(r.String(), "errors 0") {
@@ -217,7 +218,10 @@ func TestErrorsAreCountedByKind(t *testing.T) {
 	roots.AddCert(server.Certificate())
 	for path, want := range map[string]string{"/status": "status 503", "/denied": errAnswer.Error(), "/slow": "time-out"} {
 		cfg := config(server.URL, roots)
-		cfg.Records[0].Path, cfg.Duration, cfg.Timeout = path, 50*time.Millisecond, 100*time.Millisecond
+		cfg.Records[0].Path, cfg.Duration = path, 50*time.Millisecond
+		if path == "/slow" {
+			cfg.Timeout = 100 * time.Millisecond
+		}
 		r, err := Run(t.Context(), cfg)
 		if err != nil {
 			t.Fatal(err)
