@@ -76,7 +76,7 @@ e2e-demo: $(CLUSTER_TOOL) ## The demo on somebody else's cluster, with a registr
 	go test -count=1 -tags e2e -timeout 15m -v $(GO_TEST_FLAGS) ./test/hack/demo
 
 .PHONY: lifecycle
-lifecycle: $(CLUSTER_TOOL) binaries ## Update, scale, drain, upgrade, removal under 200 writes/s: no call fails (15 minutes).
+lifecycle: $(CLUSTER_TOOL) binaries ## Update, scale, drain, upgrade, removal with 200 writes/s offered: no call fails (15 minutes).
 	go test -count=1 -tags lifecycle -timeout 30m -v $(GO_TEST_FLAGS) ./test/lifecycle
 
 .PHONY: bench
