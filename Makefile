@@ -16,7 +16,6 @@ GO_TEST_FLAGS ?=
 
 TOOL := go tool -modfile=hack/tools/go.mod
 CLUSTER_TOOL := bin/cluster
-VERSION ?= $(shell sed -n 's/^appVersion: *"\{0,1\}\([^"]*\)"\{0,1\}/\1/p' charts/plumbline/Chart.yaml)
 
 .PHONY: help
 help: ## Show this list.
@@ -118,7 +117,7 @@ fmt: ## Format the code.
 ##@ Artefacts
 .PHONY: binaries
 binaries: ## Static binaries into bin/.
-	go build -trimpath -ldflags '-s -w -X main.version=$(VERSION)' -o bin/ ./cmd/... ./hack/images/shop
+	go build -trimpath -ldflags '-s -w' -o bin/ ./cmd/... ./hack/images/shop
 	ln -sf kubectl-plumbline bin/kubectl_complete-plumbline
 
 .PHONY: images

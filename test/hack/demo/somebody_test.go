@@ -11,7 +11,6 @@ import (
 	"context"
 	"errors"
 	"io"
-	"net"
 	"os"
 	"os/exec"
 	"path/filepath"
@@ -23,6 +22,7 @@ import (
 	"time"
 
 	"github.com/plumbline-dev/plumbline/test/harness"
+	"github.com/plumbline-dev/plumbline/test/harness/server"
 )
 
 const clusterTool = "bin/cluster"
@@ -47,7 +47,10 @@ func newSomebody(t *testing.T) *somebody {
 		})
 	}
 	tool(t, "build")
-	port := freePort(t)
+	port, err := server.FreePort()
+	if err != nil {
+		t.Fatal(err)
+	}
 	tool(t, "up", "--recreate", "--name", name, "--host-registry", strconv.Itoa(port))
 	s := &somebody{admin: &harness.Cluster{Kubeconfig: tool(t, "kubeconfig", "--name", name), Path: t.TempDir()}}
 	for _, program := range []string{"kubectl", "helm"} {
@@ -69,17 +72,6 @@ func tool(t *testing.T, args ...string) string {
 		t.Fatalf("cluster %v: %v", args, err)
 	}
 	return strings.TrimSpace(string(output))
-}
-
-// freePort is one that nobody listens on now.
-func freePort(t *testing.T) int {
-	t.Helper()
-	listener, err := (&net.ListenConfig{}).Listen(t.Context(), "tcp", "127.0.0.1:0")
-	if err != nil {
-		t.Fatal(err)
-	}
-	defer listener.Close()
-	return listener.Addr().(*net.TCPAddr).Port
 }
 
 // serveRegistry runs the registry until the test ends and returns its name, which

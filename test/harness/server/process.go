@@ -8,6 +8,7 @@ import (
 	"errors"
 	"fmt"
 	"io"
+	"math/rand/v2"
 	"net"
 	"net/http"
 	"os"
@@ -38,15 +39,22 @@ func Build(ctx context.Context, directory string, commands ...string) error {
 	return nil
 }
 
-// FreePort asks the kernel for a port of loopback and gives it back; another
-// process could take it before it is used, which then fails loudly.
+// FreePort finds a port that nobody listens on. Another process could take it
+// before it is used, which then fails loudly. It is below the ports that the
+// kernel gives to outgoing connections (ip_local_port_range, 32768 and up): one
+// of those, taken meanwhile by any connection, is refused to a listener.
 func FreePort() (int, error) {
-	l, err := net.Listen("tcp", "127.0.0.1:0")
-	if err != nil {
-		return 0, fmt.Errorf("looking for a free port: %w", err)
+	const lowest, ephemeral, attempts = 20_000, 30_000, 100
+	var err error
+	for range attempts {
+		port := lowest + rand.IntN(ephemeral-lowest) //nolint:gosec // not a secret
+		var l net.Listener
+		if l, err = net.Listen("tcp", ":"+strconv.Itoa(port)); err == nil { //nolint:gosec,noctx // as a server would
+			_ = l.Close() // only its number was wanted
+			return port, nil
+		}
 	}
-	defer func() { _ = l.Close() }() // only its number was wanted
-	return l.Addr().(*net.TCPAddr).Port, nil
+	return 0, fmt.Errorf("looking for a free port: %w", err)
 }
 
 // Process is one of our servers, with its metrics and health addresses.

@@ -25,6 +25,7 @@ import (
 	"k8s.io/client-go/util/retry"
 
 	"github.com/plumbline-dev/plumbline/pkg/apis/plumbline/v1alpha1"
+	"github.com/plumbline-dev/plumbline/test/harness/server"
 )
 
 // failOpen is how many calls the API server gave up on.
@@ -103,7 +104,7 @@ func (pr *probe) count() (sent, missing int, err error) {
 
 func TestCertificates(t *testing.T) {
 	p := newPlace(t, unchanged)
-	port, err := freePort()
+	port, err := server.FreePort()
 	if err != nil {
 		t.Fatal(err)
 	}

@@ -26,6 +26,7 @@ import (
 	"k8s.io/apimachinery/pkg/types"
 
 	"github.com/plumbline-dev/plumbline/pkg/apis/plumbline/v1alpha1"
+	"github.com/plumbline-dev/plumbline/test/harness/server"
 )
 
 // certificateAuthority stands in for a cert-manager issuer.
@@ -221,7 +222,7 @@ func (c certManager) serves(leaf *x509.Certificate) bool {
 
 func TestCertManagerWritesAndWeOnlyRead(t *testing.T) {
 	p := newPlace(t, nil)
-	port, err := freePort()
+	port, err := server.FreePort()
 	if err != nil {
 		t.Fatal(err)
 	}

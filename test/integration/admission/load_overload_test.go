@@ -7,6 +7,7 @@ package admission
 import (
 	"crypto/tls"
 	"fmt"
+	"runtime"
 	"strings"
 	"sync"
 	"sync/atomic"
@@ -29,7 +30,7 @@ func occupy(hook *process, stop <-chan struct{}) {
 	a := attacker{"127.0.0.1", fmt.Sprintf("127.0.0.1:%d", hook.port)}
 	for {
 		s := &slowCallers{}
-		s.one(a, stop)
+		s.one(a, func() {}, stop)
 		select {
 		case <-stop:
 			return
@@ -77,8 +78,9 @@ type slowCallers struct {
 	opened, refused, ended atomic.Int64
 }
 
-func (s *slowCallers) one(a attacker, stop <-chan struct{}) {
+func (s *slowCallers) one(a attacker, dialled func(), stop <-chan struct{}) {
 	conn, err := a.dial()
+	dialled()
 	if err != nil {
 		s.refused.Add(1)
 		return
@@ -122,18 +124,13 @@ func TestTenThousandSlowCallersNeitherFillTheMemoryNorDisplaceTheAPIServer(t *te
 	const callers, addresses = 10_000, 20
 	s, stop := &slowCallers{}, make(chan struct{})
 	var wg sync.WaitGroup
-	places := make(chan struct{}, 200) // Handshakes at once: they cost the attacker as much as us.
+	// Handshakes at once. Attacker, API server and webhook share the processors
+	// here: more of them would take these from the API server, not its place.
+	places := make(chan struct{}, 2*runtime.NumCPU())
 	for n := range callers {
 		a := attacker{fmt.Sprintf("127.0.1.%d", 1+n%addresses), fmt.Sprintf("127.0.0.1:%d", hook.port)}
 		places <- struct{}{}
-		wg.Go(func() {
-			var once sync.Once
-			release := func() { once.Do(func() { <-places }) }
-			defer release()
-			timer := time.AfterFunc(200*time.Millisecond, release)
-			defer timer.Stop()
-			s.one(a, stop)
-		})
+		wg.Go(func() { s.one(a, func() { <-places }, stop) })
 	}
 	sent, _, _ := count()
 	eventually(t, "the API server is served meanwhile", func() bool { now, _, _ := count(); return now > sent+50 })
@@ -156,12 +153,11 @@ func TestTenThousandSlowCallersNeitherFillTheMemoryNorDisplaceTheAPIServer(t *te
 	if held > 1536 {
 		t.Errorf("%v connections at once", held)
 	}
-	// Attacker, API server and webhook share the processors here: a call may take
-	// longer than its 2 s, and the write goes on without. Displaced, all would.
-	gaveUp := failOpen(t) - opened
-	t.Logf("the API server gave up on %v calls; %d writes had no stamp, last error %v", gaveUp, missing, lastErr)
-	if limit := all / 10; missing > limit || gaveUp > float64(2*limit) {
-		t.Errorf("%d of %d writes had no stamp and %v calls were given up: the API server is displaced", missing, all, gaveUp)
+	if missing != 0 {
+		t.Errorf("%d of %d writes had no stamp; last error %v", missing, all, lastErr)
+	}
+	if n := failOpen(t) - opened; n != 0 {
+		t.Errorf("the API server gave up on %v calls", n)
 	}
 	if n := hook.metric("plumbline_admission_unassessed_total", `reason="panic"`); n != 0 {
 		t.Errorf("%v panics", n)

@@ -26,6 +26,7 @@ import (
 	ctrllog "sigs.k8s.io/controller-runtime/pkg/log"
 
 	"github.com/plumbline-dev/plumbline/pkg/apis/plumbline/v1alpha1"
+	"github.com/plumbline-dev/plumbline/test/harness/server"
 )
 
 // The actors. Both may do everything that RBAC can allow.
@@ -143,7 +144,7 @@ func prepare(env *envtest.Environment, dir string) error {
 	// The library's own time-outs and retries: a connection that died with Redis
 	// is made anew.
 	w.stream = redis.NewClient(&redis.Options{Network: "unix", Addr: w.redis.socket, Protocol: 2, DisableIdentity: true})
-	port, err := freePort()
+	port, err := server.FreePort()
 	if err != nil {
 		return err
 	}

@@ -10,7 +10,6 @@ import (
 	"errors"
 	"fmt"
 	"io"
-	"net"
 	"net/http"
 	"os"
 	"os/exec"
@@ -22,18 +21,9 @@ import (
 	"time"
 
 	"github.com/redis/go-redis/v9"
-)
 
-// freePort asks the kernel for a port and gives it back; another process could
-// take it before we do, which then fails loudly.
-func freePort() (int, error) {
-	l, err := net.Listen("tcp", "127.0.0.1:0")
-	if err != nil {
-		return 0, err
-	}
-	defer func() { _ = l.Close() }()
-	return l.Addr().(*net.TCPAddr).Port, nil
-}
+	"github.com/plumbline-dev/plumbline/test/harness/server"
+)
 
 // process is one replica of the webhook.
 type process struct {
@@ -63,11 +53,11 @@ func (l *lockedBuffer) String() string {
 }
 
 func startWebhook(port int, identity string, extra ...string) (*process, error) {
-	metrics, err := freePort()
+	metrics, err := server.FreePort()
 	if err != nil {
 		return nil, err
 	}
-	health, err := freePort()
+	health, err := server.FreePort()
 	if err != nil {
 		return nil, err
 	}

@@ -7,11 +7,11 @@ package assess
 import (
 	"fmt"
 	"io"
-	"net"
 	"net/http"
 	"os"
 	"os/exec"
 	"path/filepath"
+	"strconv"
 	"strings"
 	"testing"
 
@@ -19,6 +19,7 @@ import (
 	clientcmdapi "k8s.io/client-go/tools/clientcmd/api"
 
 	"github.com/plumbline-dev/plumbline/test/chart/rendered"
+	"github.com/plumbline-dev/plumbline/test/harness/server"
 )
 
 // binary is the assessor as a process of its own.
@@ -65,18 +66,14 @@ func (p *binary) stop() {
 	}
 }
 
+// freePort is the number of a port that nobody listens on, see [server.FreePort].
 func freePort(tb testing.TB) string {
 	tb.Helper()
-	listener, err := net.Listen("tcp", "127.0.0.1:0")
+	port, err := server.FreePort()
 	if err != nil {
 		tb.Fatal(err)
 	}
-	defer func() { _ = listener.Close() }() // only its number was wanted
-	_, port, err := net.SplitHostPort(listener.Addr().String())
-	if err != nil {
-		tb.Fatal(err)
-	}
-	return port
+	return strconv.Itoa(port)
 }
 
 func writeKubeconfig(path string) error {

@@ -30,6 +30,7 @@ import (
 	"github.com/plumbline-dev/plumbline/pkg/apis/plumbline/v1alpha1"
 	"github.com/plumbline-dev/plumbline/test/chart/rendered"
 	"github.com/plumbline-dev/plumbline/test/harness"
+	"github.com/plumbline-dev/plumbline/test/harness/server"
 )
 
 // clinic is an API server with the chart installed by Helm, a webhook and an
@@ -92,10 +93,9 @@ func (p *hospitalised) stop() {
 
 func aPort(t *testing.T) int {
 	t.Helper()
-	listener, err := net.Listen("tcp", ":0")
+	port, err := server.FreePort()
 	must(t, err)
-	defer listener.Close()
-	return listener.Addr().(*net.TCPAddr).Port
+	return port
 }
 
 // hostAddress is one that the API server's pod proxy consents to call: it

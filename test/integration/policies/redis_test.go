@@ -23,6 +23,7 @@ import (
 	"k8s.io/apimachinery/pkg/util/wait"
 
 	"github.com/plumbline-dev/plumbline/test/chart/rendered"
+	"github.com/plumbline-dev/plumbline/test/harness/server"
 )
 
 // startRedis starts a real Redis with the arguments and the ACL of the chart;
@@ -79,16 +80,11 @@ func startRedis(t *testing.T) (address, password string) {
 
 func freeAddress(t *testing.T) string {
 	t.Helper()
-	listener, err := net.Listen("tcp", "127.0.0.1:0")
+	port, err := server.FreePort()
 	if err != nil {
 		t.Fatal(err)
 	}
-	defer func() {
-		if err := listener.Close(); err != nil {
-			t.Error(err)
-		}
-	}()
-	return "127.0.0.1:" + strconv.Itoa(listener.Addr().(*net.TCPAddr).Port)
+	return "127.0.0.1:" + strconv.Itoa(port)
 }
 
 func TestTheRedisUserMayUseStreamsUnderOurPrefixAndNothingElse(t *testing.T) {
