@@ -80,14 +80,18 @@ func (p *place) reader() client.Reader {
 	})
 }
 
+// sweeps fail at first, as often as told.
 type sweeps struct {
-	windows []Window
-	err     error
+	windows  []Window
+	failures int
 }
 
 func (s *sweeps) Sweep(_ context.Context, w Window) error {
 	s.windows = append(s.windows, w)
-	return s.err
+	if len(s.windows) <= s.failures {
+		return errors.New("no")
+	}
+	return nil
 }
 
 func watcherOf(t *testing.T, p *place, s Sweeper) *Watcher {
@@ -177,12 +181,11 @@ func TestWatcher(t *testing.T) {
 func TestASweepThatFailsIsTriedAgain(t *testing.T) {
 	synctest.Test(t, func(t *testing.T) {
 		p := &place{ready: 1}
-		s := &sweeps{err: errors.New("no")}
+		s := &sweeps{failures: 2}
 		w := watcherOf(t, p, s)
 		story(t, w, p, 81*time.Second, map[time.Duration]func(*place){
 			6 * time.Second:  func(p *place) { p.ready = 0 },
 			11 * time.Second: func(p *place) { p.ready = 1 },
-			50 * time.Second: func(*place) { s.err = nil },
 		})
 		if len(s.windows) != 3 { // at 15, 45 and 75 s
 			t.Errorf("%d sweeps, want 3", len(s.windows))
