@@ -39,16 +39,26 @@ type listWatch struct {
 	keep func(namespace string) bool
 	// report is told how each request went.
 	report func(error)
+	// listing is told before a list; may be nil.
+	listing func(context.Context, Resource)
 }
 
 // ListWithContext implements cache.ListerWatcherWithContext.
 func (lw *listWatch) ListWithContext(ctx context.Context, options metav1.ListOptions) (runtime.Object, error) {
+	lw.tell(ctx)
 	list, err := lw.list(ctx, options)
 	lw.report(err)
 	if err != nil {
 		return nil, err
 	}
 	return list, nil
+}
+
+// tell tells that a list is about to be made.
+func (lw *listWatch) tell(ctx context.Context) {
+	if lw.listing != nil {
+		lw.listing(ctx, lw.resource)
+	}
 }
 
 func (lw *listWatch) list(ctx context.Context, options metav1.ListOptions) (*ObjectList, error) {
@@ -67,6 +77,9 @@ func (lw *listWatch) list(ctx context.Context, options metav1.ListOptions) (*Obj
 // WatchWithContext implements cache.ListerWatcherWithContext.
 func (lw *listWatch) WatchWithContext(ctx context.Context, options metav1.ListOptions) (watch.Interface, error) {
 	options.Watch = true
+	if options.SendInitialEvents != nil && *options.SendInitialEvents { // a list in the form of a watch
+		lw.tell(ctx)
+	}
 	ctx, cancel := context.WithCancel(ctx)
 	body, err := lw.request(options).Stream(ctx)
 	lw.report(err)

@@ -37,6 +37,9 @@ type View struct {
 	Current *Object
 	// Pending are the transitions that are not settled yet, oldest first.
 	Pending []Transition
+	// Progress is the newest version of the kind that the watch has come to: what
+	// is known of the object is as new as that, or newer.
+	Progress string
 	// Unknown is non-nil while nothing can be said, not even that the object is
 	// absent: its kind is not listed yet, may not be read, or is not watched.
 	Unknown error
@@ -64,6 +67,8 @@ type store struct {
 	failingSince time.Time
 	// contact is when the API server last answered.
 	contact time.Time
+	// progress is the version that the watch has come to.
+	progress string
 }
 
 type nsName struct{ namespace, name string }
@@ -94,7 +99,7 @@ func (s *store) put(obj any) error {
 	}
 	id := nsName{next.Namespace, next.Name}
 	s.mu.Lock()
-	s.contact = s.now()
+	s.contact, s.progress = s.now(), next.ResourceVersion
 	moved, full := s.advance(id, next, true)
 	s.mu.Unlock()
 	s.tell(id, moved, full)
@@ -109,7 +114,7 @@ func (s *store) Delete(obj any) error {
 	}
 	id := nsName{last.Namespace, last.Name}
 	s.mu.Lock()
-	s.contact = s.now()
+	s.contact, s.progress = s.now(), last.ResourceVersion
 	moved, full := s.remove(id, last, true)
 	s.mu.Unlock()
 	s.tell(id, moved, full)
@@ -118,7 +123,7 @@ func (s *store) Delete(obj any) error {
 
 // Replace implements cache.ReflectorStore: the result of a list. What happened
 // between the last event and the list was not seen.
-func (s *store) Replace(list []any, _ string) error {
+func (s *store) Replace(list []any, version string) error {
 	fresh := make(map[nsName]*Object, len(list))
 	for _, item := range list {
 		object, err := asObject(item)
@@ -131,7 +136,7 @@ func (s *store) Replace(list []any, _ string) error {
 	var overflown []nsName
 	s.mu.Lock()
 	first := !s.synced
-	s.synced, s.contact = true, s.now()
+	s.synced, s.contact, s.progress = true, s.now(), version
 	note := func(id nsName, moved, full bool) {
 		if moved || first {
 			told = append(told, id)
@@ -166,11 +171,12 @@ func (s *store) Replace(list []any, _ string) error {
 // Resync implements cache.ReflectorStore; there is nothing to resend.
 func (s *store) Resync() error { return nil }
 
-// Bookmark implements cache.ReflectorBookmarkStore: a sign of life.
-func (s *store) Bookmark(string) error {
+// Bookmark implements cache.ReflectorBookmarkStore: a sign of life, and of how
+// far the watch is.
+func (s *store) Bookmark(version string) error {
 	s.mu.Lock()
 	defer s.mu.Unlock()
-	s.contact = s.now()
+	s.contact, s.progress = s.now(), version
 	return nil
 }
 
@@ -255,9 +261,9 @@ func (s *store) view(id nsName) View {
 	}
 	e := s.objects[id]
 	if e == nil {
-		return View{}
+		return View{Progress: s.progress}
 	}
-	v := View{Current: e.current}
+	v := View{Current: e.current, Progress: s.progress}
 	v.Pending = append(v.Pending, e.pending...)
 	return v
 }
@@ -333,5 +339,7 @@ func (s *store) ids() []nsName {
 func (s *store) health() Health {
 	s.mu.Lock()
 	defer s.mu.Unlock()
-	return Health{Synced: s.synced, Failure: s.failure, FailingSince: s.failingSince, Contact: s.contact}
+	return Health{
+		Synced: s.synced, Failure: s.failure, FailingSince: s.failingSince, Contact: s.contact, Progress: s.progress,
+	}
 }

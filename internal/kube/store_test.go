@@ -337,3 +337,33 @@ func follow(t *rapid.T, at string, tr Transition, truth []*Object) string {
 	t.Fatalf("%s never happened in one step", told(tr))
 	return ""
 }
+
+func TestTheWatchTellsHowFarItIs(t *testing.T) {
+	for name, test := range map[string]struct {
+		do   func(s *store) error
+		want string
+	}{
+		"nothing was listed": {func(*store) error { return nil }, ""},
+		"a list":             {func(s *store) error { return s.Replace(nil, "5") }, "5"},
+		"a write":            {func(s *store) error { return s.Update(version("u", 7, "b")) }, "7"},
+		"a write of metadata alone": {func(s *store) error {
+			return errors.Join(s.Update(version("u", 7, "b")), s.Update(version("u", 8, "b")))
+		}, "8"},
+		"a deletion": {func(s *store) error { return s.Delete(version("u", 9, "b")) }, "9"},
+		"a bookmark": {func(s *store) error { return s.Bookmark("11") }, "11"},
+	} {
+		t.Run(name, func(t *testing.T) {
+			s, _ := newTestStore()
+			must(t, test.do(s))
+			if got := s.health().Progress; got != test.want {
+				t.Errorf("the kind is at %q, want %q", got, test.want)
+			}
+			must(t, s.Replace([]any{version("u", 12, "b")}, "13"))
+			for _, id := range []nsName{web, {"shop", "gone"}} {
+				if got := s.view(id).Progress; got != "13" {
+					t.Errorf("%v is known as of %q", id, got)
+				}
+			}
+		})
+	}
+}

@@ -32,6 +32,8 @@ type Hooks struct {
 	// Synced: a kind was listed for the first time; from now on what is not
 	// there is absent.
 	Synced func(schema.GroupVersionKind)
+	// Listing: a kind is about to be listed; the list waits for it to return.
+	Listing func(context.Context, Resource)
 }
 
 // Tracker watches kinds and keeps every transition of their objects until it is
@@ -108,7 +110,7 @@ func (t *Tracker) start(ctx context.Context, r Resource) *kindWatch {
 	ctx, cancel := context.WithCancel(ctx)
 	s := newStore(r.GVK, t.clock.Now, t.changed, t.overflow, t.synced)
 	lw := &listWatch{
-		client: t.client, resource: r, keep: t.keep,
+		client: t.client, resource: r, keep: t.keep, listing: t.hooks.Listing,
 		report: func(err error) {
 			s.report(err)
 			if err != nil && ctx.Err() == nil {
@@ -172,6 +174,8 @@ type Health struct {
 	FailingSince time.Time
 	// Contact is when the API server last sent anything for the kind.
 	Contact time.Time
+	// Progress is the version that the watch has come to.
+	Progress string
 }
 
 // Health returns the state of a kind's watch; a kind that is not watched is not synced.

@@ -80,7 +80,7 @@ func isOlderThanGuards(p *Present, rules Rules) bool {
 // created has no authorised body to change, so it authorises nothing, whoever
 // makes it. A record of the creation may still name the creator.
 func (s *step) stillUnexpected() {
-	if s.st.Observed.FullHash != string(s.full) && s.obs.Writer != "" {
+	if s.st.Observed.FullHash != string(s.full) && s.obs.Writer != "" && s.stampOfWrite() {
 		id := Identity{User: s.obs.Writer, Groups: s.obs.WriterGroups}
 		if class, _ := s.in.Rules.ClassifyAt(id, canon.Path{}); class == v1alpha1.ActorTrusted {
 			s.event(EventWarning, ReasonObjectUnexpected,
@@ -99,21 +99,19 @@ func (s *step) stillUnexpected() {
 	}
 }
 
-// creator names who created the object. The stamp does if nothing was written
-// since: the watch saw the creation, or the generation is still the first.
+// creator names who created the object. The stamp does if it was set then and
+// nothing was written since: the watch saw the creation, or the generation is
+// still the first.
 func (s *step) creator() writer {
-	untouched := s.obs.Created && s.obs.Prev == nil || s.obs.Generation == 1
+	stamped := s.obs.Created && s.obs.Prev == nil && s.stampOfWrite() || s.obs.Generation == 1 && s.stampsHold()
 	records := s.createRecords()
-	if untouched && s.obs.Writer != "" {
-		proven := s.in.Config.Stamp == StampInProcess || sameUser(s.in.Records, records, s.obs.Writer)
-		if proven {
-			for _, i := range records {
-				s.consumed[i] = struct{}{}
-			}
-			w := stampWriter(&s.obs.Version, true)
-			w.reason = s.breakGlass(w, "")
-			return w
+	if stamped && s.obs.Writer != "" && s.proven(records) {
+		for _, i := range records {
+			s.consumed[i] = struct{}{}
 		}
+		w := stampWriter(&s.obs.Version, true)
+		w.reason = s.breakGlass(w, "")
+		return w
 	}
 	if len(records) > 0 {
 		return s.recordWriter(records, nil)

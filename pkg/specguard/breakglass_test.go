@@ -88,7 +88,7 @@ func TestAReasonIsRecorded(t *testing.T) {
 				if i > 0 {
 					o.Prev = &test.writes[i-1]
 				}
-				r, err := Step(Input{State: st, Observation: o, Rules: denying(t, test.mode), Now: testNow, Config: Config{Key: []byte("0123456789abcdef")}})
+				r, err := Step(Input{State: st, Observation: o, Rules: denying(t, test.mode), Now: testNow, Stamps: (&stampPolicy{inForce: true}).stamps(o), Config: Config{Key: []byte("0123456789abcdef")}})
 				if err != nil {
 					t.Fatal(err)
 				}

@@ -87,7 +87,7 @@ func (s *step) knownValues() map[string]string {
 // singleWrite tells whether exactly one write made the changes, and by whom.
 func (s *step) singleWrite(changed []diff.Change, complete bool) (writer, bool) {
 	before := s.st.Observed.Generation
-	if !complete || before == 0 || s.obs.Generation != before+1 || s.obs.Writer == "" {
+	if !complete || before == 0 || s.obs.Generation != before+1 || s.obs.Writer == "" || !s.stampsHold() {
 		return writer{}, false
 	}
 	for _, c := range changed {
@@ -98,8 +98,7 @@ func (s *step) singleWrite(changed []diff.Change, complete bool) (writer, bool) 
 	if !s.throughMain(changed, s.st.Observed.Writer, &s.obs.Version, false) {
 		return writer{}, false
 	}
-	proven := s.in.Config.Stamp == StampInProcess || sameUser(s.in.Records, s.lastRecords(), s.obs.Writer)
-	return stampWriter(&s.obs.Version, proven), true
+	return stampWriter(&s.obs.Version, s.proven(s.lastRecords())), true
 }
 
 // lastRecords are those of the write that led to the present state.
@@ -196,7 +195,7 @@ func recordTouches(r *WriteRecord, path canon.Path) bool {
 // lastWriter is the stamp's user, who wrote last but perhaps not this.
 func (s *step) lastWriter(path canon.Path) writer {
 	_, subresource, _ := managerOf(s.obs.Managers, path)
-	if s.obs.Writer != "" && subresource == "" {
+	if s.obs.Writer != "" && subresource == "" && s.stampsHold() {
 		w := stampWriter(&s.obs.Version, false)
 		w.manager, _, _ = managerOf(s.obs.Managers, path)
 		return w

@@ -48,6 +48,7 @@ func randomWrite(t *rapid.T, w *world, users []string) write {
 	wr := write{
 		user: user(rapid.SampledFrom(users).Draw(t, "user")), manager: "kubectl",
 		record: rapid.SampledFrom([]string{"yes", "no", "late"}).Draw(t, "record"),
+		forged: user("ci"), // while no policy is there to overwrite it
 	}
 	if rapid.IntRange(0, 3).Draw(t, "scale") == 0 {
 		wr.sub = "scale"
@@ -63,9 +64,18 @@ func randomWrite(t *rapid.T, w *world, users []string) write {
 	return wr
 }
 
-// randomMoment cuts the assessor off, restarts it, or lets late records in.
+// randomMoment cuts the assessor off, restarts it, lets late records in, or
+// takes the stamp policy away or puts it back.
 func randomMoment(t *rapid.T, w *world) {
 	w.now = w.now.Add(time.Duration(rapid.IntRange(0, 300).Draw(t, "seconds")) * time.Second)
+	if rapid.IntRange(0, 3).Draw(t, "policy") == 0 {
+		if w.policy.inForce {
+			w.policy.remove()
+		} else {
+			w.rv++
+			w.policy.make(w.now, w.rv)
+		}
+	}
 	switch rapid.SampledFrom([]string{"watch", "watch", "watch", "miss", "skip", "relist", "restart", "records", "unknown"}).Draw(t, "moment") {
 	case "watch":
 		w.observe(false, false)

@@ -125,6 +125,12 @@ var scriptCommands = map[string]func(*world, *datadriven.TestData){
 		w.state, w.since, w.lost = NewState(w.state.Name, w.state.Target), w.now, false
 		w.observe(true, false)
 	},
+	"policy-away": func(w *world, _ *datadriven.TestData) { w.policy.remove() },
+	"policy-back": func(w *world, _ *datadriven.TestData) {
+		w.rv++
+		w.now = w.now.Add(time.Second)
+		w.policy.make(w.now, w.rv)
+	},
 	"unknown": func(w *world, _ *datadriven.TestData) { w.step(Unknown{Why: "forbidden"}, nil) },
 	"accept":  playAccept,
 	"advance": playAdvance,
@@ -144,6 +150,7 @@ func scriptWrite(d *datadriven.TestData) write {
 	return write{
 		user: user(arg(d, "by", "alice")), sub: arg(d, "through", ""), record: arg(d, "record", "yes"),
 		manager: arg(d, "manager", "kubectl"), auth: arg(d, "authenticated", "") == "yes",
+		forged: user(arg(d, "forged", "")),
 	}
 }
 
@@ -229,11 +236,13 @@ func playDelete(w *world, d *datadriven.TestData) {
 
 func (w *world) deliver(d *datadriven.TestData) {
 	w.t.Helper()
-	if arg(d, "seen", "yes") == "yes" {
+	switch arg(d, "seen", "yes") {
+	case "yes":
 		w.observe(false, false)
-		return
+	case "later": // the watch will deliver it
+	default:
+		w.seen, w.created = nil, false
 	}
-	w.seen, w.created = nil, false
 }
 
 func playAccept(w *world, d *datadriven.TestData) {
@@ -261,7 +270,7 @@ func playConfig(w *world, d *datadriven.TestData) {
 	for _, a := range d.CmdArgs {
 		switch a.String() {
 		case "no-stamp":
-			w.stamps = false
+			w.policy.remove()
 		case "webhook-stamp":
 			w.config.Stamp = StampWebhook
 		case "grace":

@@ -22,7 +22,8 @@ type StampSource uint8
 
 const (
 	// StampInProcess is a MutatingAdmissionPolicy inside the API server, which
-	// overwrites forgeries at every write. The stamp proves the writer.
+	// overwrites forgeries at every write. The stamp proves the writer, as far as
+	// Input.Stamps says that the policy was in force.
 	StampInProcess StampSource = iota
 	// StampWebhook is the mutating webhook, where there is no such policy. While
 	// it is away anybody can write the annotation, so a stamp proves its writer
@@ -62,6 +63,8 @@ type Input struct {
 	// authorised, and what is there now is not imported a second time. Needed when
 	// Imports says so; zero means that nothing was lost.
 	BaselinesSince time.Time
+	// Stamps says what the writer stamp proves.
+	Stamps Stamps
 	// BodyLost says why the authorised body will never be read again; empty when
 	// it can be. Then nothing can be compared, and only an accept helps.
 	BodyLost string

@@ -49,7 +49,7 @@ func (s *step) contiguous(prev *Version, old *canon.Document) error {
 // author names who made one write, by the strongest of what there is.
 func (s *step) author(prev *Version, raw []diff.Change) writer {
 	records := s.exactRecords(prev.ResourceVersion, s.full, scaledValue(s.gvk, raw))
-	if s.obs.Writer != "" && s.throughMain(raw, prev.Writer, &s.obs.Version, true) {
+	if s.obs.Writer != "" && s.stampOfWrite() && s.throughMain(raw, prev.Writer, &s.obs.Version, true) {
 		return s.stampedAuthor(records, changedPaths(raw))
 	}
 	if len(records) > 0 {
@@ -63,7 +63,7 @@ func (s *step) author(prev *Version, raw []diff.Change) writer {
 
 // stampedAuthor is the author of a write through the main resource.
 func (s *step) stampedAuthor(records []int, paths []canon.Path) writer {
-	proven := s.in.Config.Stamp == StampInProcess || sameUser(s.in.Records, records, s.obs.Writer)
+	proven := s.proven(records)
 	w := stampWriter(&s.obs.Version, proven)
 	if manager, _, ok := managerOf(s.obs.Managers, firstOf(paths)); ok {
 		w.manager = manager

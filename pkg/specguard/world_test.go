@@ -40,7 +40,7 @@ type world struct {
 	guards  []*Guard
 	config  Config
 	healthy bool
-	stamps  bool // the in-process policy is in force
+	policy  stampPolicy
 
 	uid        int
 	rv         int
@@ -66,7 +66,7 @@ type world struct {
 func newWorld(t testing.TB) *world {
 	target := v1alpha1.BaselineTarget{APIVersion: "apps/v1", Kind: "Deployment", Name: "web"}
 	return &world{
-		t: t, gvk: canon.ParseGVK("apps/v1", "Deployment"), now: testNow, stamps: true,
+		t: t, gvk: canon.ParseGVK("apps/v1", "Deployment"), now: testNow, policy: stampPolicy{inForce: true},
 		config: Config{Key: testKey}, state: NewState("deployments.apps.web", target),
 	}
 }
@@ -102,6 +102,7 @@ type write struct {
 	record  string // yes, no or late
 	manager string
 	auth    bool
+	forged  string // the stamp that the writer sets himself
 }
 
 func (w *world) create(wr write, body string) {
@@ -125,8 +126,11 @@ func (w *world) parse(body []byte) *canon.Document {
 }
 
 func (w *world) stamp(wr write) {
-	if w.stamps && wr.sub == "" {
+	switch {
+	case w.policy.inForce && wr.sub == "":
 		w.live.Writer, w.live.WriterGroups = wr.user, nil
+	case !w.policy.inForce && wr.forged != "":
+		w.live.Writer = wr.forged
 	}
 }
 
@@ -251,7 +255,7 @@ func (w *world) step(o Observation, accept *v1alpha1.AcceptRequest) (retried boo
 	w.t.Helper()
 	in := Input{
 		State: w.state, Observation: o, Records: w.records, RecordsHealthy: w.healthy,
-		Rules: w.rules, Accept: accept, Now: w.now, Config: w.config,
+		Rules: w.rules, Accept: accept, Now: w.now, Config: w.config, Stamps: w.policy.stamps(o),
 	}
 	if Imports(in.State, o, w.rules) {
 		in.BaselinesSince = w.since

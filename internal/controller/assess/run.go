@@ -30,6 +30,7 @@ import (
 	"github.com/plumbline-dev/plumbline/internal/controller/environment"
 	"github.com/plumbline-dev/plumbline/internal/controller/guard"
 	"github.com/plumbline-dev/plumbline/internal/controller/guarddefaults"
+	"github.com/plumbline-dev/plumbline/internal/controller/stamp"
 	"github.com/plumbline-dev/plumbline/internal/kube"
 	"github.com/plumbline-dev/plumbline/pkg/apis/plumbline/v1alpha1"
 	"github.com/plumbline-dev/plumbline/pkg/specguard"
@@ -157,6 +158,7 @@ type parts struct {
 	trigger      *baseline.Trigger
 	vigil        *baseline.Vigil
 	figures      *figuresOf
+	stamps       *stamp.Policy // nil where the webhook stamps
 	synced       func(schema.GroupVersionKind)
 }
 
@@ -198,7 +200,8 @@ func newParts(mgr manager.Manager, setup Setup) (*parts, error) {
 		func(namespace string) bool { return !slices.Contains(excluded, namespace) },
 		setup.Clock, setup.Log, kube.Hooks{
 			Overflow: metrics.Overflow, Failed: metrics.WatchFailed,
-			Synced: func(gvk schema.GroupVersionKind) { p.synced(gvk) },
+			Synced:  func(gvk schema.GroupVersionKind) { p.synced(gvk) },
+			Listing: func(ctx context.Context, resource kube.Resource) { p.listing(ctx, resource) },
 		})
 	if err != nil {
 		return nil, err
@@ -226,6 +229,9 @@ func newParts(mgr manager.Manager, setup Setup) (*parts, error) {
 		Config: baseline.Config{Rules: setup.Rules, Retention: setup.Retention, UnreadableAfter: setup.UnreadableAfter},
 	}
 	p.baselines.Prepare()
+	if err := p.addStamps(mgr, setup); err != nil {
+		return nil, err
+	}
 	if p.figures, err = newFigures(mgr.GetClient(), tracker, setup); err != nil {
 		return nil, err
 	}

@@ -68,6 +68,10 @@ func (r *Reconciler) decide(ctx context.Context, s *subject) (*decision, error) 
 			// What is accepted is what is there now, not what was there for a moment.
 			in.Accept = s.baseline.Spec.Accept
 		}
+		var err error
+		if in.Stamps, err = r.stamps(ctx, s, in, i == len(looks)-1, look); err != nil {
+			return nil, err
+		}
 		result, err := r.step(ctx, s, in)
 		if err != nil {
 			return nil, err

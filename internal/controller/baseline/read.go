@@ -49,6 +49,7 @@ type surrounding struct {
 	guards            int64 // the snapshot's epoch
 	environment       types.UID
 	environmentChange int64 // its generation
+	stamps            string
 }
 
 func (r *Reconciler) surrounding(snapshot *guard.Snapshot, namespace string) surrounding {
@@ -80,6 +81,7 @@ func (r *Reconciler) read(ctx context.Context, key kube.Key) (s *subject, wait t
 	s = &subject{key: key, snapshot: snapshot, now: r.Clock.Now()}
 	s.context = r.surrounding(snapshot, key.Namespace)
 	s.view = r.Objects.View(key)
+	s.context.stamps = r.settledStamps(s)
 	resource, served := snapshot.Resources[key.GroupVersionKind]
 	s.resource = resource
 	if !served {

@@ -16,6 +16,7 @@ import (
 	"sigs.k8s.io/controller-runtime/pkg/reconcile"
 
 	"github.com/plumbline-dev/plumbline/internal/controller/guard"
+	"github.com/plumbline-dev/plumbline/internal/controller/stamp"
 	"github.com/plumbline-dev/plumbline/internal/kube"
 	"github.com/plumbline-dev/plumbline/pkg/apis/plumbline/v1alpha1"
 	"github.com/plumbline-dev/plumbline/pkg/specguard"
@@ -39,6 +40,14 @@ type Environments interface {
 	Of(namespace string) *v1alpha1.Environment
 }
 
+// Stamps tells what writer stamps prove; *stamp.Policy does.
+type Stamps interface {
+	Last() stamp.Incarnation
+	Now(context.Context) (stamp.Incarnation, error)
+	Stamps(stamp.Incarnation, schema.GroupVersionKind, stamp.Version) specguard.Stamps
+	Settled(gvk schema.GroupVersionKind, progress string) string
+}
+
 // Config is what an installation decides.
 type Config struct {
 	// Rules of pkg/specguard: digest key, stamp source, grace for late records.
@@ -60,11 +69,13 @@ type Reconciler struct {
 	Objects      Objects
 	Guards       Guards
 	Environments Environments
-	Records      *Records
-	Recorder     events.EventRecorder
-	Metrics      *Metrics
-	Clock        clock.PassiveClock
-	Config       Config
+	// Stamps is nil where no policy sets them.
+	Stamps   Stamps
+	Records  *Records
+	Recorder events.EventRecorder
+	Metrics  *Metrics
+	Clock    clock.PassiveClock
+	Config   Config
 
 	memory *memory
 	bodies *bodyCache

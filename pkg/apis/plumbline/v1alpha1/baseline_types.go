@@ -163,6 +163,12 @@ type ObservedState struct {
 	// +kubebuilder:validation:MinLength=1
 	// +kubebuilder:validation:MaxLength=1024
 	Writer string `json:"writer,omitempty"`
+	// stampPolicy identifies the policy that stamps writers and that was in force
+	// when the object was seen. As long as it still is, every later write is stamped.
+	// +optional
+	// +kubebuilder:validation:MinLength=1
+	// +kubebuilder:validation:MaxLength=128
+	StampPolicy string `json:"stampPolicy,omitempty"`
 }
 
 // PlaceAspect says what of a place changes.

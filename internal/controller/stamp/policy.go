@@ -1,0 +1,132 @@
+// SPDX-License-Identifier: Apache-2.0
+
+package stamp
+
+import (
+	"strconv"
+	"sync"
+	"time"
+
+	"github.com/go-logr/logr"
+	"k8s.io/apimachinery/pkg/runtime/schema"
+	"k8s.io/utils/clock"
+	"sigs.k8s.io/controller-runtime/pkg/client"
+
+	"github.com/plumbline-dev/plumbline/internal/kube"
+	"github.com/plumbline-dev/plumbline/pkg/specguard"
+)
+
+const (
+	// enforceTime is what API servers get to put a new policy in force; they need
+	// about a second.
+	enforceTime = 2 * time.Second
+	// certainAge is the age at which a policy is in force without a wait, also
+	// when the API server's clock differs from ours by almost as much.
+	certainAge = 30 * time.Second
+)
+
+// Incarnation is one life of the policy: deleted and made again, it is another.
+type Incarnation struct {
+	// ID is empty while the policy or its binding is missing.
+	ID string
+	// Made is when the younger of the two was made, by the API server's clock.
+	Made time.Time
+}
+
+// floor is a version of a kind's objects at which an incarnation was in force.
+type floor struct {
+	id      string
+	version string
+}
+
+// Kinds tells how far the watch of a kind is; *kube.Tracker does.
+type Kinds interface {
+	Health(schema.GroupVersionKind) kube.Health
+}
+
+// Policy knows whether the policy that stamps writers is in force, and from
+// which version of each kind on. No clock decides that: a kind's floor is the
+// version of a list that was answered when the policy was in force, and versions
+// that were written later compare as greater (KEP-5504). Its methods may be
+// called from any goroutine.
+type Policy struct {
+	// Live reads past the cache; a list without a resourceVersion is answered from
+	// a quorum.
+	Live    client.Reader
+	Kinds   Kinds
+	Clock   clock.WithTicker
+	Metrics *Metrics
+	Log     logr.Logger
+	// LookAt asks to look at all objects of a kind.
+	LookAt func(schema.GroupVersionKind)
+
+	reads reads
+
+	mu     sync.Mutex
+	last   *Incarnation
+	seenAt time.Time // when last was first read, by our clock
+	kinds  map[schema.GroupVersionKind]*kind
+}
+
+// kind is what is known of one kind that is watched.
+type kind struct {
+	resource kube.Resource
+	floor    floor
+	// looked is the incarnation since which all objects were looked at.
+	looked string
+}
+
+// Last is the incarnation as last read; it may be gone by now.
+func (p *Policy) Last() Incarnation {
+	p.mu.Lock()
+	defer p.mu.Unlock()
+	if p.last == nil {
+		return Incarnation{}
+	}
+	return *p.last
+}
+
+// Version is one version of an object, and how far the watch was when it was
+// the newest one of that object; Progress is empty when it was not.
+type Version struct {
+	ResourceVersion, Progress string
+}
+
+// Stamps says what the stamp of a version proves while an incarnation is in force.
+func (p *Policy) Stamps(now Incarnation, gvk schema.GroupVersionKind, v Version) specguard.Stamps {
+	if now.ID == "" {
+		return specguard.Stamps{}
+	}
+	s := specguard.Stamps{Policy: now.ID, Since: now.Made.Add(enforceTime)}
+	p.mu.Lock()
+	defer p.mu.Unlock()
+	if k := p.kinds[gvk]; k != nil && k.floor.id == now.ID {
+		s.Written = after(v.ResourceVersion, k.floor.version)
+		s.Confirmed = reached(v.Progress, k.floor.version)
+	}
+	return s
+}
+
+// Settled names the incarnation under which the watch has seen all objects of a
+// kind; empty when there is none.
+func (p *Policy) Settled(gvk schema.GroupVersionKind, progress string) string {
+	p.mu.Lock()
+	defer p.mu.Unlock()
+	k := p.kinds[gvk]
+	if k == nil || !reached(progress, k.floor.version) {
+		return ""
+	}
+	return k.floor.id
+}
+
+// after says whether a version was written after another of its kind; of what is
+// no number nothing is said.
+func after(version, other string) bool {
+	v, errV := strconv.ParseUint(version, 10, 64)
+	o, errO := strconv.ParseUint(other, 10, 64)
+	return errV == nil && errO == nil && v > o
+}
+
+func reached(version, other string) bool {
+	return after(version, other) || version != "" && version == other
+}

@@ -1,0 +1,105 @@
+// SPDX-License-Identifier: Apache-2.0
+
+package stamp
+
+import (
+	"context"
+	"fmt"
+	"sync"
+	"sync/atomic"
+	"time"
+
+	apierrors "k8s.io/apimachinery/pkg/api/errors"
+	"k8s.io/apimachinery/pkg/api/meta"
+	metav1 "k8s.io/apimachinery/pkg/apis/meta/v1"
+	"k8s.io/apimachinery/pkg/runtime/schema"
+	"k8s.io/apimachinery/pkg/types"
+)
+
+// Name of the policy and of its binding, as the chart has them.
+const Name = "plumbline-writer"
+
+// readTime bounds one read of policy and binding.
+const readTime = 10 * time.Second
+
+// The two objects without which nothing is stamped.
+var objects = [...]schema.GroupVersionKind{
+	{Group: "admissionregistration.k8s.io", Version: "v1", Kind: "MutatingAdmissionPolicy"},
+	{Group: "admissionregistration.k8s.io", Version: "v1", Kind: "MutatingAdmissionPolicyBinding"},
+}
+
+// reads shares reads between callers: one that began after a call did answers it.
+type reads struct {
+	calls atomic.Uint64
+	mu    sync.Mutex
+	// covered is the newest call that the last read began after.
+	covered uint64
+	result  Incarnation
+}
+
+// Now reads which incarnation is in force, not before it is called. A policy that
+// is missing, not served or not readable for us is not in force; the error is of
+// a read that has to be repeated.
+func (p *Policy) Now(ctx context.Context) (Incarnation, error) {
+	call := p.reads.calls.Add(1)
+	p.reads.mu.Lock()
+	defer p.reads.mu.Unlock()
+	if p.reads.covered >= call {
+		return p.reads.result, nil
+	}
+	covered := p.reads.calls.Load()
+	now, err := p.read(ctx)
+	if err != nil {
+		return Incarnation{}, err
+	}
+	p.reads.covered, p.reads.result = covered, now
+	p.note(now)
+	return now, nil
+}
+
+func (p *Policy) read(ctx context.Context) (Incarnation, error) {
+	ctx, cancel := context.WithTimeout(ctx, readTime)
+	defer cancel()
+	var now Incarnation
+	var found [len(objects)]metav1.PartialObjectMetadata
+	var failed [len(objects)]error
+	var wg sync.WaitGroup
+	for i, gvk := range objects {
+		found[i].SetGroupVersionKind(gvk)
+		wg.Go(func() { failed[i] = p.Live.Get(ctx, types.NamespacedName{Name: Name}, &found[i]) })
+	}
+	wg.Wait()
+	for i, err := range failed {
+		switch {
+		case err == nil:
+		case apierrors.IsNotFound(err), apierrors.IsForbidden(err), meta.IsNoMatchError(err):
+			return Incarnation{}, nil
+		default:
+			return Incarnation{}, fmt.Errorf("asking whether %s %s is in force: %w", objects[i].Kind, Name, err)
+		}
+		now.ID += "/" + string(found[i].UID)
+		if made := found[i].CreationTimestamp.Time; made.After(now.Made) {
+			now.Made = made
+		}
+	}
+	now.ID = now.ID[1:]
+	return now, nil
+}
+
+// note remembers what was read, and tells when it is news.
+func (p *Policy) note(now Incarnation) {
+	p.mu.Lock()
+	defer p.mu.Unlock()
+	first := p.last == nil
+	if !first && p.last.ID == now.ID {
+		return
+	}
+	p.last, p.seenAt = &now, p.Clock.Now()
+	p.Metrics.inForce(now.ID != "")
+	switch {
+	case now.ID == "":
+		p.Log.Info("the policy that stamps writers is not in force: no stamp authorises anything", "policy", Name)
+	case !first:
+		p.Log.Info("the policy that stamps writers is new: stamps of before authorise nothing", "policy", Name, "made", now.Made)
+	}
+}

@@ -1,0 +1,52 @@
+// SPDX-License-Identifier: Apache-2.0
+
+package specguard
+
+import "time"
+
+// Stamps says what the writer stamp proves at one observation where a policy
+// inside the API server sets it ([StampInProcess]). The zero value: nothing.
+// While that policy is away anybody can write the annotation, and the stamp of
+// the writer before stays on what somebody else writes. When the policy is made
+// anew it is another one, so what was written between the two is told apart.
+type Stamps struct {
+	// Policy identifies the policy that is in force, read after the observation
+	// had arrived; empty when there is none.
+	Policy string
+	// Since is when Policy was in force at the latest, by the API server's clock.
+	Since time.Time
+	// Written: the observed version was written while Policy was in force.
+	Written bool
+	// Confirmed: the observed version was the newest at some time when Policy was
+	// in force, so that all later ones are written under it.
+	Confirmed bool
+}
+
+// stampOfWrite tells whether the stamp was set by the write that was watched.
+func (s *step) stampOfWrite() bool {
+	return s.in.Config.Stamp == StampWebhook || s.stampsHold() || s.in.Stamps.Policy != "" && s.in.Stamps.Written
+}
+
+// stampsHold tells whether every write since the object was last looked at was
+// stamped: it was looked at under the policy that is in force now, or is
+// younger than that. [StampWebhook] claims nothing alone, see proven.
+func (s *step) stampsHold() bool {
+	in := s.in.Stamps
+	return s.in.Config.Stamp == StampWebhook ||
+		in.Policy != "" && (s.st.Observed.StampPolicy == in.Policy || s.obs.CreatedAt.After(in.Since))
+}
+
+// proven tells whether a stamp that was set by a write names its author: what
+// the webhook stamps needs the record of the same write by the same user.
+func (s *step) proven(records []int) bool {
+	return s.in.Config.Stamp == StampInProcess || sameUser(s.in.Records, records, s.obs.Writer)
+}
+
+// stampPolicy is what is remembered of the policy: once an object was looked at
+// under it, all later writes are stamped for as long as it is in force.
+func (s *step) stampPolicy() string {
+	if in := s.in.Stamps; in.Policy != "" && (in.Written || in.Confirmed) {
+		return in.Policy
+	}
+	return s.before.Observed.StampPolicy
+}

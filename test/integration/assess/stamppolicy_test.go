@@ -1,0 +1,179 @@
+// SPDX-License-Identifier: Apache-2.0
+
+//go:build integration
+
+package assess
+
+import (
+	"context"
+	"errors"
+	"fmt"
+	"testing"
+
+	admissionv1 "k8s.io/api/admissionregistration/v1"
+	metav1 "k8s.io/apimachinery/pkg/apis/meta/v1"
+	"k8s.io/apimachinery/pkg/types"
+	"sigs.k8s.io/controller-runtime/pkg/client"
+
+	"github.com/plumbline-dev/plumbline/internal/controller/stamp"
+	"github.com/plumbline-dev/plumbline/pkg/apis/plumbline/v1alpha1"
+)
+
+const imageByNone = "Drifted: Changed " + imagePath + " by ? (Unknown, ManagedFields)"
+
+// withoutStampPolicy does something while the policy that stamps writers is
+// away, as between helm uninstall and the next helm install.
+func (w *world) withoutStampPolicy(do func()) {
+	w.t.Helper()
+	objects := []client.Object{&admissionv1.MutatingAdmissionPolicy{}, &admissionv1.MutatingAdmissionPolicyBinding{}}
+	for _, o := range objects {
+		w.must(admin.Get(w.ctx(), types.NamespacedName{Name: stamp.Name}, o))
+		w.must(admin.Delete(w.ctx(), o))
+	}
+	back := false
+	restore := func() error {
+		if back {
+			return nil
+		}
+		back = true
+		var failed []error
+		for _, o := range objects {
+			o.SetUID("")
+			o.SetResourceVersion("")
+			failed = append(failed, admin.Create(context.Background(), o))
+		}
+		return errors.Join(failed...)
+	}
+	w.t.Cleanup(func() {
+		if err := restore(); err != nil {
+			w.t.Errorf("putting the policy back: %v", err)
+		}
+	})
+	w.eventually("nothing is stamped any more", func() error {
+		probe := deployment("default", "probe")
+		err := admin.Create(w.ctx(), probe, client.DryRunAll)
+		if err == nil && probe.Annotations[v1alpha1.AnnotationWriter] != "" {
+			err = errors.New("it is")
+		}
+		return err
+	})
+	do()
+	w.must(restore())
+	w.must(awaitStamp(w.ctx()))
+}
+
+// stampedBy checks what the stamp on an object says.
+func (w *world) stampedBy(name, user string) {
+	w.t.Helper()
+	d := w.named(name)
+	w.must(admin.Get(w.ctx(), client.ObjectKeyFromObject(d), d))
+	if got := d.Annotations[v1alpha1.AnnotationWriter]; got != user {
+		w.t.Fatalf("the stamp on %s says %q", name, got)
+	}
+}
+
+// seenUnderNewPolicy waits until a Baseline tells another policy than before.
+func (w *world) seenUnderNewPolicy(name, before string) {
+	w.t.Helper()
+	at := 0
+	w.until(name, "it was seen under the new policy", func(b *v1alpha1.Baseline) error {
+		if got := b.Status.Observed.StampPolicy; got == "" || got == before {
+			at++
+			w.writeStatus(name, at) // brings the watch forward, as bookmarks do once a minute
+			return fmt.Errorf("it was seen under %q", got)
+		}
+		return nil
+	})
+}
+
+func TestWhatIsWrittenWhileTheStampPolicyIsAwayIsNobodysAndAuthorisesNothing(t *testing.T) {
+	w := newWorld(t)
+	p := start(t)
+	w.underGuard()
+	w.deploy(ci, "web")
+	before := w.untilIs("web", "InSync").Status.Observed.StampPolicy
+	w.deploy(ci, "cart")
+	w.untilIs("cart", "InSync")
+	if before == "" {
+		t.Fatal("the policy is in force, and was not remembered")
+	}
+	w.withoutStampPolicy(func() {
+		w.setImage(alice, "web", "registry.example/evil:1")
+		w.stampedBy("web", ci) // left over
+		w.untilIs("web", imageByNone)
+		// Nor is it proven that CI wrote this.
+		w.setImage(ci, "cart", "registry.example/shop:2")
+		w.untilIs("cart", imageByNone)
+		w.shows(p, "plumbline_stamp_policy_in_force", map[string]float64{"plumbline_stamp_policy_in_force{}": 0})
+	})
+	w.seenUnderNewPolicy("web", before)
+	w.shows(p, "plumbline_stamp_policy_in_force", map[string]float64{"plumbline_stamp_policy_in_force{}": 1})
+	w.setEnv(ci, "web", "MODE", "live")
+	b := w.until("web", "what CI writes is authorised again", func(b *v1alpha1.Baseline) error {
+		if authorisedNumber(b) != 2 {
+			return errors.New("it is not")
+		}
+		return nil
+	})
+	if got := describe(b); got != imageByNone {
+		t.Errorf("the baseline is %q", got)
+	}
+}
+
+func TestWhatWasWrittenBetweenUninstallingAndInstallingAgainIsDrift(t *testing.T) {
+	w := newWorld(t)
+	p := start(t)
+	w.underGuard()
+	w.deploy(ci, "web")
+	w.untilIs("web", "InSync")
+	p.halt(t)
+	w.withoutStampPolicy(func() {
+		w.setImage(alice, "web", "registry.example/evil:1")
+		w.stampedBy("web", ci)
+		forged := deployment(w.namespace, "mine")
+		forged.Annotations = map[string]string{v1alpha1.AnnotationWriter: ci}
+		w.must(w.as(alice).Create(w.ctx(), forged))
+	})
+	p = start(t)
+	w.untilIs("web", imageByNone)
+	w.until("mine", "who signs with another's name is not believed", func(b *v1alpha1.Baseline) error {
+		if b.Spec.Authorised != nil || b.Status.State != v1alpha1.StateDrifted {
+			return errors.New("it is authorised")
+		}
+		return nil
+	})
+	// From here on it has been seen under the new policy: one write in a gap is
+	// proven, as before.
+	p.halt(t)
+	w.setEnv(ci, "web", "MODE", "live")
+	start(t)
+	b := w.until("web", "what CI wrote meanwhile is authorised", func(b *v1alpha1.Baseline) error {
+		if authorisedNumber(b) != 2 {
+			return errors.New("it is not")
+		}
+		return nil
+	})
+	if got := describe(b); got != imageByNone {
+		t.Errorf("the baseline is %q", got)
+	}
+}
+
+// Labels and descriptions change at every upgrade; the policy stays what it was.
+func TestAnUpgradeThatTouchesTheStampPolicyForgetsNothing(t *testing.T) {
+	w := newWorld(t)
+	p := start(t)
+	w.underGuard()
+	w.deploy(ci, "web")
+	w.untilIs("web", "InSync")
+	p.halt(t)
+	policy := &admissionv1.MutatingAdmissionPolicy{ObjectMeta: metav1.ObjectMeta{Name: stamp.Name}}
+	w.must(admin.Patch(w.ctx(), policy, client.RawPatch(types.MergePatchType, []byte(`{"metadata":{"labels":{"upgraded":"yes"}}}`))))
+	w.setImage(ci, "web", "registry.example/shop:2")
+	start(t)
+	w.until("web", "what CI wrote meanwhile is authorised", func(b *v1alpha1.Baseline) error {
+		if authorisedNumber(b) != 2 || describe(b) != "InSync" {
+			return errors.New("it is not")
+		}
+		return nil
+	})
+}
