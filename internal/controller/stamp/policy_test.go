@@ -259,7 +259,7 @@ func TestWhatCannotBeReadIsNotInForceOrIsReadAgain(t *testing.T) {
 		again   bool
 	}{
 		"not there":             {failure: apierrors.NewNotFound(resource, Name)},
-		"not ours to read":      {failure: apierrors.NewForbidden(resource, Name, errors.New("no rule"))},
+		"refused for a moment":  {failure: apierrors.NewForbidden(resource, Name, errors.New("no rule")), again: true},
 		"the server is away":    {failure: errors.New("connection refused"), again: true},
 		"the server is too old": {failure: apierrors.NewGenericServerResponse(404, "get", resource, Name, "404 page not found", 0, true)},
 	} {
@@ -275,6 +275,36 @@ func TestWhatCannotBeReadIsNotInForceOrIsReadAgain(t *testing.T) {
 				t.Errorf("readable again: %+v, %v", now, err)
 			}
 		})
+	}
+}
+
+// An API server that has just started knows no roles, and a policy is not away
+// for that.
+func TestAPolicyThatIsRefusedForAMinuteIsNotInForce(t *testing.T) {
+	f := newFixture(t)
+	refused := apierrors.NewForbidden(schema.GroupResource{Resource: "mutatingadmissionpolicies"}, Name, errors.New("no rule"))
+	refuse := func(failure error) (failed bool) {
+		t.Helper()
+		f.server.failure = failure
+		now, err := f.Now(t.Context())
+		if err == nil && failure != nil && now.ID != "" {
+			t.Errorf("refused, and %q is in force", now.ID)
+		}
+		return err != nil
+	}
+	if !refuse(refused) {
+		t.Error("the first refusal counts")
+	}
+	f.clock.Step(refusalTime - time.Millisecond)
+	if !refuse(refused) || refuse(nil) {
+		t.Error("a refusal of less than a minute counts")
+	}
+	if !refuse(refused) {
+		t.Error("the minute did not begin anew")
+	}
+	f.clock.Step(refusalTime)
+	if refuse(refused) {
+		t.Error("after a minute it is still asked for")
 	}
 }
 

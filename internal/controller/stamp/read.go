@@ -5,6 +5,7 @@ package stamp
 import (
 	"context"
 	"fmt"
+	"slices"
 	"sync"
 	"sync/atomic"
 	"time"
@@ -19,8 +20,14 @@ import (
 // Name of the policy and of its binding, as the chart has them.
 const Name = "plumbline-writer"
 
-// readTime bounds one read of policy and binding.
-const readTime = 10 * time.Second
+const (
+	// readTime bounds one read of policy and binding.
+	readTime = 10 * time.Second
+	// refusalTime is how long reads must have been refused until they count as
+	// refused for good. An API server that has just started refuses everything
+	// until it has read the roles.
+	refusalTime = time.Minute
+)
 
 // The two objects without which nothing is stamped.
 var objects = [...]schema.GroupVersionKind{
@@ -35,11 +42,13 @@ type reads struct {
 	// covered is the newest call that the last read began after.
 	covered uint64
 	result  Incarnation
+	// refusedSince is zero unless the last read was refused.
+	refusedSince time.Time
 }
 
 // Now reads which incarnation is in force, not before it is called. A policy that
-// is missing, not served or not readable for us is not in force; the error is of
-// a read that has to be repeated.
+// is missing, not served, or has been refused to us for a minute is not in force;
+// the error is of a read that has to be repeated.
 func (p *Policy) Now(ctx context.Context) (Incarnation, error) {
 	call := p.reads.calls.Add(1)
 	p.reads.mu.Lock()
@@ -69,10 +78,11 @@ func (p *Policy) read(ctx context.Context) (Incarnation, error) {
 		wg.Go(func() { failed[i] = p.Live.Get(ctx, types.NamespacedName{Name: Name}, &found[i]) })
 	}
 	wg.Wait()
+	lasting := p.refusalLasts(slices.ContainsFunc(failed[:], apierrors.IsForbidden))
 	for i, err := range failed {
 		switch {
 		case err == nil:
-		case apierrors.IsNotFound(err), apierrors.IsForbidden(err), meta.IsNoMatchError(err):
+		case apierrors.IsNotFound(err), meta.IsNoMatchError(err), lasting && apierrors.IsForbidden(err):
 			return Incarnation{}, nil
 		default:
 			return Incarnation{}, fmt.Errorf("asking whether %s %s is in force: %w", objects[i].Kind, Name, err)
@@ -84,6 +94,20 @@ func (p *Policy) read(ctx context.Context) (Incarnation, error) {
 	}
 	now.ID = now.ID[1:]
 	return now, nil
+}
+
+// refusalLasts says whether reads have been refused for long; reads come one at
+// a time.
+func (p *Policy) refusalLasts(refused bool) bool {
+	now := p.Clock.Now()
+	switch {
+	case !refused:
+		p.reads.refusedSince = time.Time{}
+		return false
+	case p.reads.refusedSince.IsZero():
+		p.reads.refusedSince = now
+	}
+	return now.Sub(p.reads.refusedSince) >= refusalTime
 }
 
 // note remembers what was read, and tells when it is news.
