@@ -3,4 +3,9 @@
 // Package harness drives a whole cluster the way a person does: with kubectl and
 // helm, as several users. The demo and the end-to-end tests share it, so that
 // what the demo shows is what the tests hold.
+//
+// The packages below it are what the integration tests share: apiserver starts a
+// real API server and installs the chart on it, server starts our binaries and
+// Redis, guarded is a namespace whose Deployments are guarded, poll waits, and
+// replay sends recorded admission reviews at a rate.
 package harness

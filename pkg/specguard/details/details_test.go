@@ -191,10 +191,10 @@ func TestAServerThatStopsAnsweringIsUnknown(t *testing.T) {
 		info, err := watcher.InfoMap(t.Context(), "clients").Result()
 		return err == nil && info["Clients"]["blocked_clients"] == "1"
 	})
-	if err := s.cmd.Process.Signal(syscall.SIGSTOP); err != nil {
+	if err := s.running.Signal(syscall.SIGSTOP); err != nil {
 		t.Fatal(err)
 	}
-	t.Cleanup(func() { _ = s.cmd.Process.Signal(syscall.SIGCONT) }) // before it is killed
+	t.Cleanup(func() { _ = s.running.Signal(syscall.SIGCONT) }) // before it is killed
 	if err := <-failed; err == nil || r.Healthy() {
 		t.Errorf("a stopped server gave err %v, healthy %v; want unknown", err, r.Healthy())
 	}

@@ -6,13 +6,14 @@ import (
 	"context"
 	"log/slog"
 	"os"
-	"os/exec"
-	"path/filepath"
 	"testing"
 	"time"
 
 	"github.com/redis/go-redis/v9"
 	"go.uber.org/goleak"
+
+	"github.com/plumbline-dev/plumbline/test/harness/poll"
+	redisserver "github.com/plumbline-dev/plumbline/test/harness/server"
 )
 
 func TestMain(m *testing.M) {
@@ -20,17 +21,21 @@ func TestMain(m *testing.M) {
 	goleak.VerifyTestMain(m)
 }
 
+// patience bounds every wait.
+const patience = 10 * time.Second
+
 // server is a real redis-server on a unix socket of its own.
 type server struct {
-	t      *testing.T
-	socket string
-	cmd    *exec.Cmd
+	t         *testing.T
+	directory string
+	socket    string
+	running   *redisserver.Redis
 }
 
 // startServer needs redis-server (Debian package redis-server) in PATH.
 func startServer(t *testing.T) *server {
 	t.Helper()
-	s := &server{t: t, socket: filepath.Join(shortDir(t), "s")}
+	s := &server{t: t, directory: shortDir(t)}
 	s.start()
 	t.Cleanup(s.kill)
 	return s
@@ -48,26 +53,20 @@ func shortDir(t *testing.T) string {
 	return dir
 }
 
+// start starts it, once more after a kill.
 func (s *server) start() {
 	s.t.Helper()
-	s.cmd = exec.Command("redis-server", "--port", "0", "--unixsocket", s.socket, "--save", "", "--appendonly", "no", "--dir", filepath.Dir(s.socket))
-	if err := s.cmd.Start(); err != nil {
-		s.t.Fatalf("starting redis-server (install the package redis-server): %v", err)
+	ctx, cancel := context.WithTimeout(s.t.Context(), patience)
+	defer cancel()
+	running, err := redisserver.StartRedis(ctx, s.directory)
+	if err != nil {
+		s.t.Fatal(err)
 	}
-	client := s.client()
-	defer func() { _ = client.Close() }()
-	eventually(s.t, "redis-server answers", func() bool { return client.Ping(context.Background()).Err() == nil })
+	s.running, s.socket = running, running.Socket
 }
 
 // kill is a crash: no shutdown, nothing saved.
-func (s *server) kill() {
-	if s.cmd == nil {
-		return
-	}
-	_ = s.cmd.Process.Kill()
-	_ = s.cmd.Wait()
-	s.cmd = nil
-}
+func (s *server) kill() { s.running.Kill() }
 
 // client is patient: a busy machine must not lose the records of a test about
 // something else.
@@ -84,15 +83,7 @@ func (s *server) newClient(t *testing.T) *redis.Client {
 
 func eventually(t *testing.T, what string, condition func() bool) {
 	t.Helper()
-	deadline, tick := time.After(10*time.Second), time.NewTicker(5*time.Millisecond)
-	defer tick.Stop()
-	for !condition() {
-		select {
-		case <-deadline:
-			t.Fatalf("never came true: %s", what)
-		case <-tick.C:
-		}
-	}
+	poll.True(t, patience, what, condition)
 }
 
 // run starts the writer and returns a function that stops it and waits.

@@ -1,7 +1,5 @@
 // SPDX-License-Identifier: Apache-2.0
 
-// Package apiserver starts a real etcd and kube-apiserver for tests, with the
-// built-in controllers beside them where a test needs what they do.
 package apiserver
 
 import (
@@ -15,10 +13,9 @@ import (
 	"syscall"
 	"time"
 
-	"k8s.io/client-go/kubernetes/scheme"
-	"k8s.io/client-go/rest"
-	"sigs.k8s.io/controller-runtime/pkg/client"
 	"sigs.k8s.io/controller-runtime/pkg/envtest"
+
+	"github.com/plumbline-dev/plumbline/test/chart/rendered"
 )
 
 // startTime is how long each part of the control plane may take to start, and to
@@ -34,50 +31,52 @@ func Assets() (string, error) {
 	return assets, nil
 }
 
+// Option changes an API server before it starts.
+type Option func(*envtest.Environment)
+
+// WithKinds installs Plumbline's kinds, and nothing else of the chart.
+func WithKinds(server *envtest.Environment) {
+	server.CRDDirectoryPaths = []string{filepath.Join(rendered.ChartDir(), "files", "crds")}
+	server.ErrorIfCRDPathMissing = true
+}
+
 // Start starts an API server of its own; the caller stops it.
-func Start() (*envtest.Environment, error) {
+func Start(options ...Option) (*envtest.Environment, error) {
 	assets, err := Assets()
 	if err != nil {
 		return nil, err
 	}
 	// On a busy machine the default of 20 seconds is not enough.
 	server := &envtest.Environment{BinaryAssetsDirectory: assets, ControlPlaneStartTimeout: startTime, ControlPlaneStopTimeout: startTime}
+	for _, option := range options {
+		option(server)
+	}
 	if _, err := server.Start(); err != nil {
-		return nil, fmt.Errorf("starting the API server: %w", err)
+		// A kind that is refused leaves etcd and the API server running.
+		return nil, errors.Join(fmt.Errorf("starting the API server: %w", err), server.Stop())
 	}
 	// The client's own limit would only slow the tests.
 	server.Config.QPS, server.Config.Burst = 1000, 1000
 	return server, nil
 }
 
-// As is a client that acts as a user; policies see that user and no other.
-// Service accounts get their groups by themselves.
-func As(config *rest.Config, user string, groups ...string) (client.Client, error) {
-	return client.New(Impersonate(config, user, groups...), client.Options{Scheme: scheme.Scheme})
-}
-
-// Impersonate is a configuration that acts as a user.
-func Impersonate(config *rest.Config, user string, groups ...string) *rest.Config {
-	impersonated := rest.CopyConfig(config)
-	groups = append([]string{"system:authenticated"}, groups...)
-	if rest, ok := strings.CutPrefix(user, "system:serviceaccount:"); ok {
-		namespace, _, _ := strings.Cut(rest, ":")
-		groups = append(groups, "system:serviceaccounts", "system:serviceaccounts:"+namespace)
-	}
-	impersonated.Impersonate = rest.ImpersonationConfig{UserName: user, Groups: groups}
-	return impersonated
-}
-
 // Controllers is a running kube-controller-manager.
 type Controllers struct {
 	cmd  *exec.Cmd
 	done chan error
+	log  string // a file
 }
 
 // StartControllers runs some controllers of kube-controller-manager, each under
 // its own service account as in a real cluster. What it logs goes to a file in
 // directory. The caller stops it.
 func StartControllers(directory, kubeconfig string, controllers ...string) (*Controllers, error) {
+	return StartControllersWith(nil, directory, kubeconfig, controllers...)
+}
+
+// StartControllersWith is StartControllers with more flags, which hold over those
+// of StartControllers.
+func StartControllersWith(flags []string, directory, kubeconfig string, controllers ...string) (*Controllers, error) {
 	assets, err := Assets()
 	if err != nil {
 		return nil, err
@@ -86,10 +85,12 @@ func StartControllers(directory, kubeconfig string, controllers ...string) (*Con
 	if err != nil {
 		return nil, fmt.Errorf("making the log of kube-controller-manager: %w", err)
 	}
-	cmd := exec.Command(filepath.Join(assets, "kube-controller-manager"), //nolint:gosec,noctx // a test's own binary; Stop ends it, not a context
+	flags = append([]string{
 		"--kubeconfig", kubeconfig, "--authentication-kubeconfig", kubeconfig, "--authorization-kubeconfig", kubeconfig,
 		"--use-service-account-credentials", "--leader-elect=false", "--secure-port=0",
-		"--controllers", strings.Join(controllers, ","))
+		"--controllers", strings.Join(controllers, ","),
+	}, flags...)
+	cmd := exec.Command(filepath.Join(assets, "kube-controller-manager"), flags...) //nolint:gosec,noctx // a test's own binary; Stop ends it, not a context
 	cmd.Stdout, cmd.Stderr = log, log
 	// It must not outlive a test that is killed.
 	cmd.SysProcAttr = &syscall.SysProcAttr{Pdeathsig: syscall.SIGKILL}
@@ -97,7 +98,7 @@ func StartControllers(directory, kubeconfig string, controllers ...string) (*Con
 	if err := errors.Join(cmd.Start(), log.Close()); err != nil {
 		return nil, fmt.Errorf("starting kube-controller-manager: %w", err)
 	}
-	c := &Controllers{cmd: cmd, done: make(chan error, 1)}
+	c := &Controllers{cmd: cmd, done: make(chan error, 1), log: log.Name()}
 	go func() { c.done <- cmd.Wait() }()
 	return c, nil
 }
@@ -118,4 +119,13 @@ func (c *Controllers) Stop(ctx context.Context) error {
 	case <-time.After(10 * time.Second):
 	}
 	return errors.Join(errors.New("kube-controller-manager did not stop by itself"), c.cmd.Process.Kill())
+}
+
+// Said is what the controllers have logged so far, or why that cannot be read.
+func (c *Controllers) Said() string {
+	said, err := os.ReadFile(c.log)
+	if err != nil {
+		return err.Error()
+	}
+	return string(said)
 }

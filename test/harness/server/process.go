@@ -14,6 +14,7 @@ import (
 	"os"
 	"os/exec"
 	"path/filepath"
+	"slices"
 	"strconv"
 	"strings"
 	"sync"
@@ -66,9 +67,13 @@ type Process struct {
 	exited          chan error
 }
 
-// Start starts a binary with its arguments and --metrics-address and
-// --health-address besides. The caller stops it.
-func Start(binary string, args ...string) (*Process, error) {
+// Start starts a binary with its arguments, --metrics-address and
+// --health-address before them, and its own name as POD_NAME. The caller stops it.
+func Start(binary string, args ...string) (*Process, error) { return StartWith(nil, binary, args...) }
+
+// StartWith is Start with more environment, KEY=value, which holds over that of
+// Start.
+func StartWith(environment []string, binary string, args ...string) (*Process, error) {
 	p := &Process{log: &lockedBuffer{}, exited: make(chan error, 1)}
 	for _, address := range []*string{&p.Metrics, &p.Health} {
 		port, err := FreePort()
@@ -79,7 +84,7 @@ func Start(binary string, args ...string) (*Process, error) {
 	}
 	args = append([]string{"--metrics-address=" + p.Metrics, "--health-address=" + p.Health}, args...)
 	p.cmd = exec.Command(binary, args...) //nolint:gosec,noctx // a test's own binary; Stop ends it, not a context
-	p.cmd.Env = append(os.Environ(), "POD_NAME="+filepath.Base(binary))
+	p.cmd.Env = slices.Concat(os.Environ(), []string{"POD_NAME=" + filepath.Base(binary)}, environment)
 	p.cmd.Stdout, p.cmd.Stderr = p.log, p.log
 	// It must not outlive a test that is killed.
 	p.cmd.SysProcAttr = &syscall.SysProcAttr{Pdeathsig: syscall.SIGKILL}

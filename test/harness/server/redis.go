@@ -13,20 +13,38 @@ import (
 	"github.com/redis/go-redis/v9"
 )
 
-// Redis is a real redis-server that keeps nothing on disk.
+// Redis is a real redis-server.
 type Redis struct {
-	// Socket is where everybody gets in who can read the directory.
+	// Socket is where everybody gets in who can read the directory; empty for a
+	// server of StartRedisWith.
 	Socket string
+	login  redis.Options
 	cmd    *exec.Cmd
+	log    *lockedBuffer
 }
 
-// StartRedis starts a server on a socket in directory, which must be short: the
-// path of a socket has at most 107 bytes. options are further ones of
-// redis-server. The caller kills it.
+// StartRedis starts a server that keeps nothing on disk on a socket in directory,
+// which must be short: the path of a socket has at most 107 bytes. options are
+// further ones of redis-server. After a Kill it can be started there again. The
+// caller kills it.
 func StartRedis(ctx context.Context, directory string, options ...string) (*Redis, error) {
-	r := &Redis{Socket: filepath.Join(directory, "s")}
-	options = append([]string{"--port", "0", "--unixsocket", r.Socket, "--save", "", "--appendonly", "no", "--dir", directory}, options...)
-	r.cmd = exec.Command("redis-server", options...) //nolint:gosec,noctx // a test's own server; Kill ends it, not a context
+	socket := filepath.Join(directory, "s")
+	options = append([]string{"--port", "0", "--unixsocket", socket, "--save", "", "--appendonly", "no", "--dir", directory}, options...)
+	r, err := StartRedisWith(ctx, redis.Options{Network: "unix", Addr: socket, Protocol: 2, DisableIdentity: true}, options...)
+	if err != nil {
+		return nil, err
+	}
+	r.Socket = socket
+	return r, nil
+}
+
+// StartRedisWith starts a server with these arguments and no others, and waits
+// until it answers whoever logs in so. The caller kills it.
+func StartRedisWith(ctx context.Context, login redis.Options, args ...string) (*Redis, error) {
+	r := &Redis{login: login, log: &lockedBuffer{}}
+	r.cmd = exec.Command("redis-server", args...) //nolint:gosec,noctx // a test's own server; Kill ends it, not a context
+	r.cmd.Stdout, r.cmd.Stderr = r.log, r.log
+	// It must not outlive a test that is killed.
 	r.cmd.SysProcAttr = &syscall.SysProcAttr{Pdeathsig: syscall.SIGKILL}
 	if err := r.cmd.Start(); err != nil {
 		return nil, fmt.Errorf("starting redis-server (install the package redis-server): %w", err)
@@ -39,19 +57,32 @@ func StartRedis(ctx context.Context, directory string, options ...string) (*Redi
 		select {
 		case <-ctx.Done():
 			r.Kill()
-			return nil, fmt.Errorf("redis-server never answers: %w", ctx.Err())
+			return nil, fmt.Errorf("redis-server never answers: %w\n%s", ctx.Err(), r.log)
 		case <-tick.C:
 		}
 	}
 	return r, nil
 }
 
-// Client connects through the socket; the caller closes it.
+// Client logs in as the one whom the server answered at its start; the caller
+// closes it.
 func (r *Redis) Client() *redis.Client {
-	return redis.NewClient(&redis.Options{Network: "unix", Addr: r.Socket, Protocol: 2, DisableIdentity: true})
+	login := r.login
+	return redis.NewClient(&login)
 }
 
-// Kill ends the server, as a node that dies does.
+// Said is what the server has printed so far.
+func (r *Redis) Said() string { return r.log.String() }
+
+// Signal sends a signal, e.g. SIGSTOP for a server that hangs.
+func (r *Redis) Signal(sig syscall.Signal) error {
+	if err := r.cmd.Process.Signal(sig); err != nil {
+		return fmt.Errorf("sending %s to redis-server: %w", sig, err)
+	}
+	return nil
+}
+
+// Kill ends the server, as a node that dies does; a second call does nothing.
 func (r *Redis) Kill() {
 	_ = r.cmd.Process.Kill() // it may have ended
 	_ = r.cmd.Wait()         // "signal: killed" is what is wanted

@@ -41,7 +41,7 @@ func mustLeaveTheWebhookWell(t *testing.T, do func()) {
 	t.Helper()
 	before, opened, started := w.hook.metric("plumbline_admission_unassessed_total"), failOpen(t), w.hook.metric("process_start_time_seconds")
 	do()
-	if code, body, err := w.hook.get(w.hook.health, "/readyz"); code != http.StatusOK {
+	if code, body, err := w.hook.get(w.hook.Health, "/readyz"); code != http.StatusOK {
 		t.Errorf("readiness %d %s %v", code, body, err)
 	}
 	if got := w.hook.metric("process_start_time_seconds"); got != started || started <= 0 {

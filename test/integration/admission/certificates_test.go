@@ -17,6 +17,7 @@ import (
 	"math/big"
 	"strings"
 	"sync"
+	"syscall"
 	"testing"
 	"time"
 
@@ -31,11 +32,7 @@ import (
 // failOpen is how many calls the API server gave up on.
 func failOpen(t *testing.T) float64 {
 	t.Helper()
-	metrics, err := w.kube.RESTClient().Get().AbsPath("/metrics").DoRaw(t.Context())
-	if err != nil {
-		t.Fatal(err)
-	}
-	return sumSamples(string(metrics), "apiserver_admission_webhook_fail_open_count")
+	return sumSamples(t, apiServerMetrics(t), "apiserver_admission_webhook_fail_open_count")
 }
 
 func bundleCount(t *testing.T) int {
@@ -112,8 +109,8 @@ func TestCertificates(t *testing.T) {
 	if err != nil {
 		t.Fatal(err)
 	}
-	defer second.stop()
-	if err := second.waitReady(t.Context()); err != nil {
+	defer second.stop(t)
+	if err := second.Ready(t.Context()); err != nil {
 		t.Fatal(err)
 	}
 	if n := bundleCount(t); n != 1 {
@@ -165,8 +162,10 @@ func TestStoppingLosesNoCall(t *testing.T) {
 	eventually(t, "the probe runs", func() bool { sent, _, _ := pr.count(); return sent > 5 })
 	opened := failOpen(t)
 	old := w.hook
-	old.signal()
-	eventually(t, "readiness fails", func() bool { code, _, _ := old.get(old.health, "/readyz"); return code == 503 })
+	if err := old.Signal(syscall.SIGTERM); err != nil {
+		t.Fatal(err)
+	}
+	eventually(t, "readiness fails", func() bool { code, _, _ := old.get(old.Health, "/readyz"); return code == 503 })
 	sent, _, _ := pr.count()
 	eventually(t, "reviews are still answered", func() bool { n, _, _ := pr.count(); return n > sent+3 })
 	stop()
@@ -176,15 +175,15 @@ func TestStoppingLosesNoCall(t *testing.T) {
 	if n := failOpen(t) - opened; n != 0 {
 		t.Errorf("the API server gave up on %v calls", n)
 	}
-	if err := <-old.exited; err != nil {
-		t.Errorf("the webhook ended with %v\n%s", err, old.log)
+	if how, err := old.Exited(t.Context()); how != nil || err != nil {
+		t.Errorf("the webhook ended with %v (%v)\n%s", how, err, old.Said())
 	}
 	next, err := startWebhook(old.port, "replica-c")
 	if err != nil {
 		t.Fatal(err)
 	}
 	w.hook = next
-	if err := next.waitReady(t.Context()); err != nil {
+	if err := next.Ready(t.Context()); err != nil {
 		t.Fatal(err)
 	}
 }

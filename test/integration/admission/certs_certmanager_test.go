@@ -179,7 +179,7 @@ func (c certManager) remove() {
 }
 
 func (c certManager) readiness() string {
-	_, body, err := c.hook.get(c.hook.health, "/readyz")
+	_, body, err := c.hook.get(c.hook.Health, "/readyz")
 	if err != nil {
 		return err.Error()
 	}
@@ -231,7 +231,7 @@ func TestCertManagerWritesAndWeOnlyRead(t *testing.T) {
 	if err != nil {
 		t.Fatal(err)
 	}
-	defer hook.stop()
+	defer hook.stop(t)
 	c := certManager{t, hook}
 	says := func(text string) {
 		t.Helper()
@@ -254,7 +254,7 @@ func TestCertManagerWritesAndWeOnlyRead(t *testing.T) {
 	says("not valid yet: it begins at")
 	c.write(data)
 	eventually(t, "the certificate is served", func() bool { return c.serves(leaf) })
-	if err := hook.waitReady(t.Context()); err != nil {
+	if err := hook.Ready(t.Context()); err != nil {
 		t.Fatal(err)
 	}
 
@@ -277,7 +277,7 @@ func TestCertManagerWritesAndWeOnlyRead(t *testing.T) {
 	other := newCertificateAuthority(t, "other issuer")
 	moved, third := other.issue(t, time.Now().Add(-time.Minute))
 	c.write(moved)
-	eventually(t, "the change waits for the bundle", func() bool { return strings.Contains(hook.log.String(), "certs.load.postponed") })
+	eventually(t, "the change waits for the bundle", func() bool { return strings.Contains(hook.Said(), "certs.load.postponed") })
 	if !c.serves(second) {
 		t.Error("a certificate is served that no caller trusts")
 	}

@@ -109,11 +109,7 @@ func TestMatchConditions(t *testing.T) {
 			t.Errorf("%s: %v reviews, want %v", s.name, got, s.want)
 		}
 	}
-	metrics, err := w.kube.RESTClient().Get().AbsPath("/metrics").DoRaw(t.Context())
-	if err != nil {
-		t.Fatal(err)
-	}
-	if n := sumSamples(string(metrics), "apiserver_admission_match_condition_evaluation_errors_total"); n != 0 {
+	if n := sumSamples(t, apiServerMetrics(t), "apiserver_admission_match_condition_evaluation_errors_total"); n != 0 {
 		t.Errorf("%v conditions could not be evaluated", n)
 	}
 }

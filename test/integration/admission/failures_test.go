@@ -7,6 +7,7 @@ package admission
 import (
 	"bytes"
 	"os/exec"
+	"path/filepath"
 	"strings"
 	"testing"
 	"time"
@@ -20,7 +21,7 @@ import (
 func TestADeadRedisCostsOnlyTheRecords(t *testing.T) {
 	p := newPlace(t, unchanged)
 	p.deploy(ci)
-	w.redis.kill()
+	w.redis.Kill()
 	opened := failOpen(t)
 	for n := range 20 {
 		start := time.Now()
@@ -37,9 +38,11 @@ func TestADeadRedisCostsOnlyTheRecords(t *testing.T) {
 		t.Errorf("the API server gave up on %v calls", n)
 	}
 	eventually(t, "the failure shows", func() bool { return w.hook.metric("plumbline_details_redis_up") == 0 })
-	if err := w.redis.start(); err != nil {
+	again, err := startRedis(t.Context(), filepath.Dir(w.redis.Socket))
+	if err != nil {
 		t.Fatal(err)
 	}
+	w.redis = again
 	eventually(t, "the webhook finds Redis again", func() bool { return w.hook.metric("plumbline_details_redis_up") == 1 })
 	p.mustKubectl(alice, "", "set", "image", "deployment/web", "app=x:again")
 	p.waitRecord("a write after the restart", func(r specguard.WriteRecord) bool { return r.User == alice })

@@ -31,7 +31,7 @@ func startAssessor(t *testing.T) {
 	t.Helper()
 	config := rest.CopyConfig(w.config)
 	config.QPS = -1
-	records := details.NewClient(details.Config{Address: w.redis.socket})
+	records := details.NewClient(details.Config{Address: w.redis.Socket})
 	t.Cleanup(func() { _ = records.Close() })
 	ready, ended := make(chan struct{}), make(chan error, 1)
 	registry := prometheus.NewRegistry()
@@ -118,7 +118,7 @@ func TestTheStampOfTheWebhookAuthorisesOnlyWithItsRecord(t *testing.T) {
 	p.untilBaseline("3 by " + ci + ", InSync")
 
 	calls := w.hook.metric("plumbline_admission_reviews_total")
-	w.hook.stop()
+	w.hook.stop(t)
 	// Whatever becomes of this test, the next ones need the webhook.
 	restart := sync.OnceValue(func() error {
 		next, err := startWebhook(w.hook.port, "replica-d")
@@ -128,7 +128,7 @@ func TestTheStampOfTheWebhookAuthorisesOnlyWithItsRecord(t *testing.T) {
 		w.hook = next
 		ctx, cancel := context.WithTimeout(context.Background(), time.Minute)
 		defer cancel()
-		return next.waitReady(ctx)
+		return next.Ready(ctx)
 	})
 	t.Cleanup(func() {
 		if err := restart(); err != nil {

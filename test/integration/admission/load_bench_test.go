@@ -40,7 +40,7 @@ func BenchmarkReplay(b *testing.B) {
 				if err != nil {
 					b.Fatal(err)
 				}
-				now, peak, err := replay.ResidentBytes(w.hook.cmd.Process.Pid)
+				now, peak, err := replay.ResidentBytes(w.hook.PID())
 				if err != nil {
 					b.Fatal(err)
 				}
@@ -153,11 +153,11 @@ func BenchmarkAPIServer(b *testing.B) {
 					p50, calls := quantile(x, y, .5)
 					p99, _ := quantile(x, y, .99)
 					p999, _ := quantile(x, y, .999)
-					mean := (sumSamples(after, "apiserver_admission_webhook_admission_duration_seconds_sum", webhook) -
-						sumSamples(before, "apiserver_admission_webhook_admission_duration_seconds_sum", webhook)) / calls
+					mean := (sumSamples(b, after, "apiserver_admission_webhook_admission_duration_seconds_sum", webhook) -
+						sumSamples(b, before, "apiserver_admission_webhook_admission_duration_seconds_sum", webhook)) / calls
 					report += fmt.Sprintf("; %s: %.0f calls, mean %.2f ms, p50 ≤ %v s, p99 ≤ %v s, p99.9 ≤ %v s", webhook, calls, 1000*mean, p50, p99, p999)
 				}
-				opened := sumSamples(after, "apiserver_admission_webhook_fail_open_count") - sumSamples(before, "apiserver_admission_webhook_fail_open_count")
+				opened := sumSamples(b, after, "apiserver_admission_webhook_fail_open_count") - sumSamples(b, before, "apiserver_admission_webhook_fail_open_count")
 				b.Logf("%s; %v failed open", report, opened)
 				b.ReportMetric(float64(writes)/seconds.Seconds(), "writes/s")
 				b.ReportMetric(opened, "failed-open")

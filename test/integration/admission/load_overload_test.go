@@ -140,7 +140,7 @@ func TestTenThousandSlowCallersNeitherFillTheMemoryNorDisplaceTheAPIServer(t *te
 	wg.Wait()
 	stopProbes()
 
-	now, peak, err := replay.ResidentBytes(hook.cmd.Process.Pid)
+	now, peak, err := replay.ResidentBytes(hook.PID())
 	if err != nil {
 		t.Fatal(err)
 	}

@@ -138,7 +138,7 @@ func (r *replicas) start(ctx context.Context, extra ...string) (*process, error)
 		return nil, err
 	}
 	r.hooks = append(r.hooks, h)
-	return h, h.waitReady(ctx)
+	return h, h.Ready(ctx)
 }
 
 // startReplicas stops the webhook that all tests share and puts n others behind
@@ -146,21 +146,21 @@ func (r *replicas) start(ctx context.Context, extra ...string) (*process, error)
 func startReplicas(t testing.TB, n int, extra ...string) *replicas {
 	t.Helper()
 	port := w.hook.port
-	w.hook.stop()
+	w.hook.stop(t)
 	r := &replicas{}
 	t.Cleanup(func() {
 		if r.service != nil {
 			r.service.stop()
 		}
 		for _, h := range r.hooks {
-			h.stop()
+			h.stop(t)
 		}
 		hook, err := startWebhook(port, "replica-a")
 		if err != nil {
 			t.Fatal(err)
 		}
 		w.hook = hook
-		if err := hook.waitReady(context.Background()); err != nil {
+		if err := hook.Ready(context.Background()); err != nil {
 			t.Error(err)
 		}
 	})
@@ -264,26 +264,12 @@ func guarded(t testing.TB, namespace string, guards int) {
 		p.guardNamed(fmt.Sprintf("guard-%d", n))
 	}
 	known := func() float64 { return w.hook.metric("plumbline_guards") }
-	await(t, "the webhook knows the guards", func() bool { return known() >= float64(guards) })
+	eventually(t, "the webhook knows the guards", func() bool { return known() >= float64(guards) })
 	t.Cleanup(func() {
 		all := client.InNamespace(namespace)
 		if err := w.client.DeleteAllOf(context.Background(), &v1alpha1.SpecGuard{}, all); err != nil {
 			t.Error(err)
 		}
-		await(t, "the webhook forgets the guards", func() bool { return known() < float64(guards) })
+		eventually(t, "the webhook forgets the guards", func() bool { return known() < float64(guards) })
 	})
-}
-
-// await is eventually for benchmarks too.
-func await(t testing.TB, what string, condition func() bool) {
-	t.Helper()
-	deadline, tick := time.After(60*time.Second), time.NewTicker(10*time.Millisecond)
-	defer tick.Stop()
-	for !condition() {
-		select {
-		case <-deadline:
-			t.Fatalf("never came true: %s", what)
-		case <-tick.C:
-		}
-	}
 }

@@ -9,8 +9,6 @@ import (
 	"fmt"
 	"maps"
 	"net/http/httptest"
-	"os/exec"
-	"path/filepath"
 	"slices"
 	"strings"
 	"testing"
@@ -22,6 +20,8 @@ import (
 	"k8s.io/apimachinery/pkg/types"
 	"k8s.io/client-go/kubernetes"
 	"k8s.io/client-go/rest"
+
+	"github.com/plumbline-dev/plumbline/test/harness/apiserver"
 )
 
 // The trace: applications that a pipeline deploys again and again, as a
@@ -38,20 +38,19 @@ const (
 // startControllers runs the real Deployment and ReplicaSet controllers.
 func startControllers(b *testing.B) {
 	b.Helper()
-	cmd := exec.Command(filepath.Join(filepath.Dir(w.kubectl), "kube-controller-manager"), "--kubeconfig="+w.kubeconfig,
-		"--authentication-kubeconfig="+w.kubeconfig, "--authorization-kubeconfig="+w.kubeconfig,
-		"--controllers=deployment-controller,replicaset-controller", "--leader-elect=false", "--bind-address=127.0.0.1",
-		"--secure-port=0", "--kube-api-qps=500", "--kube-api-burst=500", "--use-service-account-credentials=false")
-	log := &lockedBuffer{}
-	cmd.Stdout, cmd.Stderr = log, log
-	if err := cmd.Start(); err != nil {
+	directory := b.TempDir()
+	// As one user, and without a limit of its own: the trace is what is measured.
+	flags := []string{"--kube-api-qps=500", "--kube-api-burst=500", "--use-service-account-credentials=false"}
+	controllers, err := apiserver.StartControllersWith(flags, directory, w.kubeconfig, "deployment-controller", "replicaset-controller")
+	if err != nil {
 		b.Fatal(err)
 	}
 	b.Cleanup(func() {
-		_ = cmd.Process.Kill()
-		_ = cmd.Wait()
+		if err := controllers.Stop(context.WithoutCancel(b.Context())); err != nil {
+			b.Error(err)
+		}
 		if b.Failed() {
-			b.Log(log)
+			b.Log(controllers.Said())
 		}
 	})
 }
@@ -170,7 +169,7 @@ func trace(b *testing.B, client *kubernetes.Clientset, name string) {
 
 func rolledOut(b *testing.B, client *kubernetes.Clientset, name string) {
 	b.Helper()
-	await(b, name+" is rolled out", func() bool {
+	eventually(b, name+" is rolled out", func() bool {
 		var d *appsv1.Deployment
 		d, err := client.AppsV1().Deployments(traceNamespace).Get(b.Context(), name, metav1.GetOptions{})
 		if err != nil {

@@ -6,9 +6,9 @@ package admission
 
 import (
 	"context"
+	"errors"
 	"fmt"
 	"os"
-	"os/exec"
 	"path/filepath"
 	"testing"
 	"time"
@@ -26,6 +26,7 @@ import (
 	ctrllog "sigs.k8s.io/controller-runtime/pkg/log"
 
 	"github.com/plumbline-dev/plumbline/pkg/apis/plumbline/v1alpha1"
+	"github.com/plumbline-dev/plumbline/test/harness/apiserver"
 	"github.com/plumbline-dev/plumbline/test/harness/server"
 )
 
@@ -45,7 +46,7 @@ type world struct {
 	kubectl    string
 	kubeconfig string
 	binary     string
-	redis      *redisServer
+	redis      *server.Redis
 	stream     *redis.Client
 	hook       *process
 }
@@ -63,40 +64,33 @@ func TestMain(m *testing.M) {
 
 func runTests(m *testing.M) (code int, err error) {
 	ctrllog.SetLogger(logr.Discard())
-	assets := os.Getenv("KUBEBUILDER_ASSETS")
-	if assets == "" {
-		return 1, fmt.Errorf("KUBEBUILDER_ASSETS is not set; run make test-integration, which sets it")
+	assets, err := apiserver.Assets()
+	if err != nil {
+		return 1, err
 	}
 	w.kubectl = filepath.Join(assets, "kubectl")
 	dir, err := os.MkdirTemp("", "pladm")
 	if err != nil {
 		return 1, err
 	}
-	defer func() { _ = os.RemoveAll(dir) }()
-
+	defer func() { err = errors.Join(err, os.RemoveAll(dir)) }()
 	w.binary = filepath.Join(dir, "webhook")
-	build := exec.Command("go", "build", "-o", w.binary, "github.com/plumbline-dev/plumbline/cmd/webhook")
-	if out, err := build.CombinedOutput(); err != nil {
-		return 1, fmt.Errorf("building the webhook: %w\n%s", err, out)
+	if err := server.Build(context.Background(), dir, "webhook"); err != nil {
+		return 1, err
 	}
-	env := &envtest.Environment{
-		CRDDirectoryPaths:     []string{filepath.Join("..", "..", "..", "charts", "plumbline", "files", "crds")},
-		ErrorIfCRDPathMissing: true,
+	env, err := apiserver.Start(apiserver.WithKinds)
+	if err != nil {
+		return 1, err
 	}
-	if w.config, err = env.Start(); err != nil {
-		return 1, fmt.Errorf("starting the API server: %w", err)
-	}
-	defer func() {
-		if stopErr := env.Stop(); stopErr != nil && err == nil {
-			err = stopErr
-		}
-	}()
+	defer func() { err = errors.Join(err, env.Stop()) }()
+	w.config = env.Config
+	w.config.WarningHandler = rest.NoWarnings{} // They are looked at where kubectl prints them.
 	if err := prepare(env, dir); err != nil {
 		return 1, err
 	}
 	// Not bound now: tests may replace both.
-	defer func() { w.redis.kill() }()
-	defer func() { w.hook.stop() }()
+	defer func() { w.redis.Kill() }()
+	defer func() { err = errors.Join(err, w.hook.Stop()) }()
 	return m.Run(), nil
 }
 
@@ -104,8 +98,6 @@ func runTests(m *testing.M) (code int, err error) {
 func prepare(env *envtest.Environment, dir string) error {
 	ctx, cancel := context.WithTimeout(context.Background(), 2*time.Minute)
 	defer cancel()
-	w.config.QPS, w.config.Burst = 1000, 1000
-	w.config.WarningHandler = rest.NoWarnings{} // They are looked at where kubectl prints them.
 	if err := v1alpha1.AddToScheme(scheme.Scheme); err != nil {
 		return err
 	}
@@ -116,16 +108,8 @@ func prepare(env *envtest.Environment, dir string) error {
 	if w.client, err = client.New(w.config, client.Options{Scheme: scheme.Scheme}); err != nil {
 		return err
 	}
-	admin, err := env.AddUser(envtest.User{Name: "admin", Groups: []string{"system:masters"}}, w.config)
-	if err != nil {
-		return err
-	}
-	raw, err := admin.KubeConfig()
-	if err != nil {
-		return err
-	}
 	w.kubeconfig = filepath.Join(dir, "kubeconfig")
-	if err := os.WriteFile(w.kubeconfig, raw, 0o600); err != nil {
+	if err := apiserver.Enrol(env, w.kubeconfig, "admin", "system:masters"); err != nil {
 		return err
 	}
 	if err := w.client.Create(ctx, &rbacv1.ClusterRoleBinding{
@@ -138,12 +122,16 @@ func prepare(env *envtest.Environment, dir string) error {
 	if err := w.client.Create(ctx, &corev1.Namespace{ObjectMeta: metav1.ObjectMeta{Name: ownNamespace}}); err != nil {
 		return err
 	}
-	if w.redis, err = startRedis(filepath.Join(dir, "redis")); err != nil {
+	redisDir := filepath.Join(dir, "redis")
+	if err := os.Mkdir(redisDir, 0o700); err != nil {
+		return err
+	}
+	if w.redis, err = startRedis(ctx, redisDir); err != nil {
 		return err
 	}
 	// The library's own time-outs and retries: a connection that died with Redis
 	// is made anew.
-	w.stream = redis.NewClient(&redis.Options{Network: "unix", Addr: w.redis.socket, Protocol: 2, DisableIdentity: true})
+	w.stream = w.redis.Client()
 	port, err := server.FreePort()
 	if err != nil {
 		return err
@@ -154,5 +142,5 @@ func prepare(env *envtest.Environment, dir string) error {
 	if w.hook, err = startWebhook(port, "replica-a"); err != nil {
 		return err
 	}
-	return w.hook.waitReady(ctx)
+	return w.hook.Ready(ctx)
 }

@@ -19,29 +19,16 @@ import (
 	metav1 "k8s.io/apimachinery/pkg/apis/meta/v1"
 	"k8s.io/apimachinery/pkg/types"
 	"k8s.io/client-go/kubernetes"
-	"k8s.io/client-go/rest"
 	"sigs.k8s.io/yaml"
 
 	"github.com/plumbline-dev/plumbline/pkg/apis/plumbline/v1alpha1"
 	"github.com/plumbline-dev/plumbline/pkg/specguard"
 	"github.com/plumbline-dev/plumbline/pkg/specguard/canon"
 	"github.com/plumbline-dev/plumbline/pkg/specguard/details"
+	"github.com/plumbline-dev/plumbline/test/harness/apiserver"
 )
 
 var deploymentGVK = canon.GVK{Group: "apps", Version: "v1", Kind: "Deployment"}
-
-func eventually(t *testing.T, what string, condition func() bool) {
-	t.Helper()
-	deadline, tick := time.After(60*time.Second), time.NewTicker(5*time.Millisecond)
-	defer tick.Stop()
-	for !condition() {
-		select {
-		case <-deadline:
-			t.Fatalf("never came true: %s", what)
-		case <-tick.C:
-		}
-	}
-}
 
 // place is one test's namespace and its place in the stream of records.
 type place struct {
@@ -98,9 +85,7 @@ func (p *place) guard(change func(*v1alpha1.GuardSpec)) {
 // as is a client that acts as somebody.
 func as(t *testing.T, user string, groups ...string) *kubernetes.Clientset {
 	t.Helper()
-	config := rest.CopyConfig(w.config)
-	config.Impersonate = rest.ImpersonationConfig{UserName: user, Groups: append([]string{"system:authenticated"}, groups...)}
-	c, err := kubernetes.NewForConfig(config)
+	c, err := kubernetes.NewForConfig(apiserver.Impersonate(w.config, user, groups...))
 	if err != nil {
 		t.Fatal(err)
 	}

@@ -12,18 +12,19 @@ import (
 
 	"github.com/plumbline-dev/plumbline/pkg/apis/plumbline/v1alpha1"
 	"github.com/plumbline-dev/plumbline/pkg/specguard"
+	"github.com/plumbline-dev/plumbline/test/harness/guarded"
 )
 
 // accept asks to authorise a hash as a user, as the plugin does.
 func (w *world) accept(user string, b *v1alpha1.Baseline, hash string) {
 	w.t.Helper()
-	w.eventually("the request is stored", func() error {
+	w.Eventually("the request is stored", func() error {
 		live := &v1alpha1.Baseline{}
-		if err := admin.Get(w.ctx(), client.ObjectKeyFromObject(b), live); err != nil {
+		if err := admin.Get(w.Ctx(), client.ObjectKeyFromObject(b), live); err != nil {
 			return err
 		}
 		live.Spec.Accept = &v1alpha1.AcceptRequest{Hash: hash, RequestedBy: user, Reason: "reviewed"}
-		return w.as(user).Update(w.ctx(), live)
+		return w.As(user).Update(w.Ctx(), live)
 	})
 }
 
@@ -43,40 +44,40 @@ func accepted(by string, number int64) func(*v1alpha1.Baseline) error {
 func TestAccept(t *testing.T) {
 	w := newWorld(t)
 	start(t)
-	w.underGuard()
-	w.deploy(ci, "web")
-	w.deploy(alice, "foreign")
-	w.untilIs("web", "InSync")
-	w.setEnv(alice, "web", "DEBUG", "1")
+	w.UnderGuard()
+	w.Deploy(ci, "web")
+	w.Deploy(alice, "foreign")
+	w.UntilIs("web", "InSync")
+	w.SetEnv(alice, "web", "DEBUG", "1")
 	const drift = "Drifted: Added /spec/template/spec/containers/[name=app]/env by alice (Foreign, WriterStamp)"
-	b := w.untilIs("web", drift)
+	b := w.UntilIs("web", drift)
 
 	t.Run("a request for another state than the observed one does nothing", func(t *testing.T) {
 		w.accept(bob, b, "pl1:sha256:0000000000000000000000000000000000000000000000000000000000000000")
-		after := w.until("web", "the request is answered", func(b *v1alpha1.Baseline) error {
+		after := w.Until("web", "the request is answered", func(b *v1alpha1.Baseline) error {
 			if b.Spec.Accept != nil {
 				return fmt.Errorf("it is not")
 			}
 			return nil
 		})
-		if got := describe(after); got != drift || after.Spec.Authorised.Number != 1 {
+		if got := guarded.Describe(after); got != drift || after.Spec.Authorised.Number != 1 {
 			t.Errorf("the baseline is %q with %+v", got, after.Spec.Authorised)
 		}
 	})
 	t.Run("the observed state becomes the authorised one", func(t *testing.T) {
 		w.accept(bob, b, b.Status.Observed.Hash)
-		w.until("web", "bob's acceptance is authorised", accepted(bob, 2))
+		w.Until("web", "bob's acceptance is authorised", accepted(bob, 2))
 	})
 	t.Run("an object that nobody trusted created becomes authorised", func(t *testing.T) {
-		foreign := w.untilIs("foreign", "Drifted: Added object by alice (Foreign, WriterStamp)")
+		foreign := w.UntilIs("foreign", "Drifted: Added object by alice (Foreign, WriterStamp)")
 		w.accept(bob, foreign, foreign.Status.Observed.Hash)
-		w.until("foreign", "bob's acceptance is authorised", accepted(bob, 1))
+		w.Until("foreign", "bob's acceptance is authorised", accepted(bob, 1))
 	})
 	t.Run("a missing object is retired", func(t *testing.T) {
-		w.delete(alice, "foreign")
-		foreign := w.untilIs("foreign", "Missing: Removed object by ? (Unknown, None)")
+		w.Delete(alice, "foreign")
+		foreign := w.UntilIs("foreign", "Missing: Removed object by ? (Unknown, None)")
 		w.accept(bob, foreign, specguard.HashAbsent)
-		w.until("foreign", "it is retired", func(b *v1alpha1.Baseline) error {
+		w.Until("foreign", "it is retired", func(b *v1alpha1.Baseline) error {
 			if b.Status.RetiredAt == nil {
 				return fmt.Errorf("it is not")
 			}
@@ -88,42 +89,42 @@ func TestAccept(t *testing.T) {
 func TestAcceptInBulk(t *testing.T) {
 	w := newWorld(t)
 	start(t)
-	w.underGuard()
+	w.UnderGuard()
 	const n = 12
 	for i := range n {
-		w.deploy(ci, fmt.Sprint("web-", i))
+		w.Deploy(ci, fmt.Sprint("web-", i))
 	}
 	for i := range n {
-		w.untilIs(fmt.Sprint("web-", i), "InSync")
-		w.setImage(alice, fmt.Sprint("web-", i), "registry.example/shop:hotfix")
+		w.UntilIs(fmt.Sprint("web-", i), "InSync")
+		w.SetImage(alice, fmt.Sprint("web-", i), "registry.example/shop:hotfix")
 	}
 	for i := range n {
-		b := w.untilIs(fmt.Sprint("web-", i), "Drifted: Changed /spec/template/spec/containers/[name=app]/image by alice (Foreign, WriterStamp)")
+		b := w.UntilIs(fmt.Sprint("web-", i), "Drifted: Changed /spec/template/spec/containers/[name=app]/image by alice (Foreign, WriterStamp)")
 		w.accept(bob, b, b.Status.Observed.Hash)
 	}
 	for i := range n {
-		w.until(fmt.Sprint("web-", i), "bob's acceptance is authorised", accepted(bob, 2))
+		w.Until(fmt.Sprint("web-", i), "bob's acceptance is authorised", accepted(bob, 2))
 	}
 }
 
 func TestOnlyTheLastRevisionsAreKept(t *testing.T) {
 	w := newWorld(t)
 	start(t)
-	w.underGuard()
-	w.deploy(ci, "web")
-	w.untilIs("web", "InSync")
+	w.UnderGuard()
+	w.Deploy(ci, "web")
+	w.UntilIs("web", "InSync")
 	for i := range 5 {
-		w.setImage(ci, "web", fmt.Sprint("registry.example/shop:", i+2))
-		w.until("web", "the image is authorised", func(b *v1alpha1.Baseline) error {
-			if authorisedNumber(b) != int64(i+2) {
+		w.SetImage(ci, "web", fmt.Sprint("registry.example/shop:", i+2))
+		w.Until("web", "the image is authorised", func(b *v1alpha1.Baseline) error {
+			if guarded.Authorised(b) != int64(i+2) {
 				return fmt.Errorf("authorised is %+v", b.Spec.Authorised)
 			}
 			return nil
 		})
 	}
-	w.eventually("three revisions are left", func() error {
+	w.Eventually("three revisions are left", func() error {
 		var all v1alpha1.BaselineRevisionList
-		if err := admin.List(w.ctx(), &all, client.InNamespace(w.namespace)); err != nil {
+		if err := admin.List(w.Ctx(), &all, client.InNamespace(w.namespace)); err != nil {
 			return err
 		}
 		var numbers []int64

@@ -5,11 +5,8 @@
 package assess
 
 import (
-	"bufio"
 	"context"
 	"fmt"
-	"io"
-	"net/http"
 	"os"
 	"slices"
 	"strconv"
@@ -27,6 +24,9 @@ import (
 	"sigs.k8s.io/controller-runtime/pkg/client"
 
 	"github.com/plumbline-dev/plumbline/pkg/apis/plumbline/v1alpha1"
+	"github.com/plumbline-dev/plumbline/test/harness/guarded"
+	"github.com/plumbline-dev/plumbline/test/harness/replay"
+	"github.com/plumbline-dev/plumbline/test/harness/server"
 )
 
 // BenchmarkWatchToStatus measures from the API server's answer to a person's
@@ -35,8 +35,8 @@ import (
 func BenchmarkWatchToStatus(b *testing.B) {
 	w, stop := benchWorld(b)
 	defer stop()
-	binary := startBinary(b)
-	defer binary.stop()
+	binary := measured{startBinary(b)}
+	defer kill(b, binary.Process)
 	w.benchDeploy(b, 100, 8)
 	binary.await(b, 100)
 	events, err := watcher(b, w.namespace)
@@ -89,14 +89,14 @@ func BenchmarkColdStart(b *testing.B) {
 	w, stop := benchWorld(b)
 	defer stop()
 	w.benchDeploy(b, n, 8)
-	first := startBinary(b)
+	first := measured{startBinary(b)}
 	began := time.Now()
 	first.await(b, n)
 	adoption := time.Since(began).Seconds()
 	_, adoptionPeak := first.memory(b)
-	first.stop()
+	kill(b, first.Process)
 	for b.Loop() {
-		p := startBinary(b)
+		p := measured{startBinary(b)}
 		began := time.Now()
 		p.await(b, n)
 		b.ReportMetric(time.Since(began).Seconds(), "rehash-s")
@@ -104,7 +104,7 @@ func BenchmarkColdStart(b *testing.B) {
 		now, peak := p.memory(b)
 		b.ReportMetric(now, "rss-MiB")
 		b.ReportMetric(peak, "peak-MiB")
-		p.stop()
+		kill(b, p.Process)
 	}
 	b.ReportMetric(adoption, "adopt-s")
 	b.ReportMetric(adoptionPeak, "adopt-peak-MiB")
@@ -131,10 +131,10 @@ func benchWorld(b *testing.B) (*benchEnv, func()) {
 	}
 	w := &benchEnv{namespace: ns.Name}
 	var err error
-	if w.ci, err = clientAs(ci); err != nil {
+	if w.ci, err = cluster.As(ci); err != nil {
 		b.Fatal(err)
 	}
-	if w.alice, err = clientAs(alice); err != nil {
+	if w.alice, err = cluster.As(alice); err != nil {
 		b.Fatal(err)
 	}
 	return w, func() {
@@ -151,7 +151,7 @@ func (w *benchEnv) benchDeploy(b *testing.B, n, parallel int) {
 	group.SetLimit(parallel)
 	for i := range n {
 		group.Go(func() error {
-			d := deployment(w.namespace, fmt.Sprintf("web-%d", i))
+			d := guarded.Deployment(w.namespace, fmt.Sprintf("web-%d", i))
 			for j := range 160 {
 				d.Spec.Template.Spec.Containers[0].Env = append(d.Spec.Template.Spec.Containers[0].Env, corev1.EnvVar{
 					Name:  fmt.Sprintf("SETTING_%03d", j),
@@ -174,64 +174,38 @@ func watcher(b *testing.B, namespace string) (watch.Interface, error) {
 	return c.Watch(b.Context(), &v1alpha1.BaselineList{}, client.InNamespace(namespace))
 }
 
+// measured is an assessor that is watched from outside.
+type measured struct{ *server.Process }
+
 // await waits until n objects are assessed.
-func (p *binary) await(b *testing.B, n int) {
+func (p measured) await(b *testing.B, n int) {
 	b.Helper()
-	var got int
-	err := wait.PollUntilContextTimeout(b.Context(), 50*time.Millisecond, 20*time.Minute, true, func(context.Context) (bool, error) {
+	var got float64
+	err := wait.PollUntilContextTimeout(b.Context(), 50*time.Millisecond, 20*time.Minute, true, func(ctx context.Context) (bool, error) {
 		var err error
-		got, err = p.assessed() // an error means that it does not answer yet
-		return err == nil && got >= n, nil
+		got, err = p.Metric(ctx, "plumbline_drift_objects") // an error means that it does not answer yet
+		return err == nil && got >= float64(n), nil
 	})
 	if err != nil {
-		b.Fatalf("%d of %d objects are assessed: %v", got, n, err)
+		b.Fatalf("%v of %d objects are assessed: %v", got, n, err)
 	}
-}
-
-func (p *binary) assessed() (int, error) {
-	response, err := http.Get("http://" + p.metrics + "/metrics")
-	if err != nil {
-		return 0, err
-	}
-	defer func() { _ = response.Body.Close() }() // only read
-	total := 0
-	lines := bufio.NewScanner(io.LimitReader(response.Body, 1<<20))
-	for lines.Scan() {
-		if text, found := strings.CutPrefix(lines.Text(), "plumbline_drift_objects{"); found {
-			_, value, _ := strings.Cut(text, "} ")
-			n, err := strconv.ParseFloat(value, 64)
-			if err != nil {
-				return 0, err
-			}
-			total += int(n)
-		}
-	}
-	return total, lines.Err()
 }
 
 // memory reads the resident set now and at most, in MiB.
-func (p *binary) memory(b *testing.B) (now, peak float64) {
+func (p measured) memory(b *testing.B) (now, peak float64) {
 	b.Helper()
-	raw, err := os.ReadFile(fmt.Sprintf("/proc/%d/status", p.process.Process.Pid))
+	nowBytes, peakBytes, err := replay.ResidentBytes(p.PID())
 	if err != nil {
 		b.Fatal(err)
 	}
-	read := func(key string) float64 {
-		_, rest, _ := strings.Cut(string(raw), key+":")
-		kib, err := strconv.ParseFloat(strings.Fields(rest)[0], 64)
-		if err != nil {
-			b.Fatal(err)
-		}
-		return kib / 1024
-	}
-	return read("VmRSS"), read("VmHWM")
+	return float64(nowBytes) / (1 << 20), float64(peakBytes) / (1 << 20)
 }
 
 // cpu reads the processor time used so far, in seconds; on a busy machine it
 // tells more than the clock on the wall.
-func (p *binary) cpu(b *testing.B) float64 {
+func (p measured) cpu(b *testing.B) float64 {
 	b.Helper()
-	raw, err := os.ReadFile(fmt.Sprintf("/proc/%d/stat", p.process.Process.Pid))
+	raw, err := os.ReadFile(fmt.Sprintf("/proc/%d/stat", p.PID()))
 	if err != nil {
 		b.Fatal(err)
 	}

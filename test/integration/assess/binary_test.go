@@ -6,63 +6,42 @@ package assess
 
 import (
 	"fmt"
-	"io"
 	"net/http"
-	"os"
-	"os/exec"
 	"path/filepath"
 	"strconv"
 	"strings"
 	"testing"
 
-	"k8s.io/client-go/tools/clientcmd"
-	clientcmdapi "k8s.io/client-go/tools/clientcmd/api"
-
-	"github.com/plumbline-dev/plumbline/test/chart/rendered"
+	"github.com/plumbline-dev/plumbline/test/harness/apiserver"
 	"github.com/plumbline-dev/plumbline/test/harness/server"
 )
 
-// binary is the assessor as a process of its own.
-type binary struct {
-	process         *exec.Cmd
-	metrics, health string
-	log             string // a file
-}
-
-// startBinary builds and starts the assessor, with more flags if need be.
-func startBinary(tb testing.TB, flags ...string) *binary {
+// startBinary builds and starts the assessor as a process of its own, with more
+// flags if need be; it is killed at the end of the test.
+func startBinary(tb testing.TB, flags ...string) *server.Process {
 	tb.Helper()
 	dir := tb.TempDir()
-	program := filepath.Join(dir, "assessor")
-	build := exec.Command("go", "build", "-o", program, filepath.Join(rendered.RepositoryDir(), "cmd", "assessor"))
-	if out, err := build.CombinedOutput(); err != nil {
-		tb.Fatalf("building the assessor: %v\n%s", err, out)
-	}
-	kubeconfig := filepath.Join(dir, "kubeconfig")
-	if err := writeKubeconfig(kubeconfig); err != nil {
+	if err := server.Build(tb.Context(), dir, "assessor"); err != nil {
 		tb.Fatal(err)
 	}
-	p := &binary{metrics: "127.0.0.1:" + freePort(tb), health: "127.0.0.1:" + freePort(tb), log: filepath.Join(dir, "log")}
-	log, err := os.Create(p.log)
+	kubeconfig := filepath.Join(dir, "kubeconfig")
+	if err := apiserver.WriteKubeconfig(kubeconfig, config, apiserver.Impersonating(config, assessorUser)); err != nil {
+		tb.Fatal(err)
+	}
+	flags = append([]string{"--kubeconfig=" + kubeconfig, "--leader-elect=false"}, flags...)
+	p, err := server.StartWith([]string{"GOMEMLIMIT=270MiB"}, filepath.Join(dir, "assessor"), flags...)
 	if err != nil {
 		tb.Fatal(err)
 	}
-	defer func() { _ = log.Close() }() // the process has its own descriptor
-	flags = append([]string{"--kubeconfig=" + kubeconfig, "--leader-elect=false", "--health-address=" + p.health, "--metrics-address=" + p.metrics}, flags...)
-	p.process = exec.Command(program, flags...)
-	p.process.Env = append(os.Environ(), "GOMEMLIMIT=270MiB")
-	p.process.Stdout, p.process.Stderr = log, log
-	if err := p.process.Start(); err != nil {
-		tb.Fatal(err)
-	}
-	tb.Cleanup(p.stop)
+	tb.Cleanup(func() { kill(tb, p) })
 	return p
 }
 
-func (p *binary) stop() {
-	if p.process.ProcessState == nil {
-		_ = p.process.Process.Kill() // it may have ended
-		_ = p.process.Wait()         // "signal: killed" is what is wanted
+// kill ends a process at once; a second call does nothing.
+func kill(tb testing.TB, p *server.Process) {
+	tb.Helper()
+	if err := p.Kill(); err != nil {
+		tb.Error(err)
 	}
 }
 
@@ -76,45 +55,18 @@ func freePort(tb testing.TB) string {
 	return strconv.Itoa(port)
 }
 
-func writeKubeconfig(path string) error {
-	return clientcmd.WriteToFile(clientcmdapi.Config{
-		Clusters: map[string]*clientcmdapi.Cluster{"c": {Server: config.Host, CertificateAuthorityData: config.CAData}},
-		AuthInfos: map[string]*clientcmdapi.AuthInfo{"u": {
-			ClientCertificateData: config.CertData, ClientKeyData: config.KeyData, Impersonate: assessorUser,
-		}},
-		Contexts:       map[string]*clientcmdapi.Context{"x": {Cluster: "c", AuthInfo: "u"}},
-		CurrentContext: "x",
-	}, path)
-}
-
-// said is what the process wrote to its log.
-func (p *binary) said() (string, error) {
-	raw, err := os.ReadFile(p.log)
-	return string(raw), err
-}
-
-func get(address, path string) (code int, body string, err error) {
-	response, err := http.Get("http://" + address + path)
-	if err != nil {
-		return 0, "", err
-	}
-	defer func() { _ = response.Body.Close() }() // only read
-	raw, err := io.ReadAll(io.LimitReader(response.Body, 1<<20))
-	return response.StatusCode, string(raw), err
-}
-
 // tells waits until the process is ready and one of its metrics has a value.
-func (w *world) tells(p *binary, metric, value string) {
+func (w *world) tells(p *server.Process, metric, value string) {
 	w.t.Helper()
-	w.eventually(fmt.Sprintf("it is ready and %s is %s", metric, value), func() error {
-		code, body, err := get(p.health, "/readyz")
+	w.Eventually(fmt.Sprintf("it is ready and %s is %s", metric, value), func() error {
+		code, body, err := p.Get(w.Ctx(), p.Health, "/readyz")
 		if err != nil {
 			return err
 		}
 		if code != http.StatusOK {
 			return fmt.Errorf("/readyz: %d %s", code, body)
 		}
-		if _, body, err = get(p.metrics, "/metrics"); err != nil {
+		if _, body, err = p.Get(w.Ctx(), p.Metrics, "/metrics"); err != nil {
 			return err
 		}
 		for line := range strings.Lines(body) {

@@ -14,6 +14,7 @@ import (
 
 	"github.com/plumbline-dev/plumbline/pkg/apis/plumbline/v1alpha1"
 	"github.com/plumbline-dev/plumbline/pkg/specguard"
+	"github.com/plumbline-dev/plumbline/test/harness/guarded"
 )
 
 // TestAnAcceptRescuesALostBody: somebody deleted the BaselineRevision. What was
@@ -22,16 +23,16 @@ import (
 func TestAnAcceptRescuesALostBody(t *testing.T) {
 	w := newWorld(t)
 	p := start(t)
-	w.underGuard()
-	w.deploy(ci, "web")
-	before := w.untilIs("web", "InSync")
+	w.UnderGuard()
+	w.Deploy(ci, "web")
+	before := w.UntilIs("web", "InSync")
 	p.halt(t) // it has the body in memory
 	// Nobody else may; a backup that left them out does the same.
 	const gc = "system:serviceaccount:kube-system:generic-garbage-collector"
-	w.must(w.as(gc).DeleteAllOf(w.ctx(), &v1alpha1.BaselineRevision{}, client.InNamespace(w.namespace)))
+	w.Must(w.As(gc).DeleteAllOf(w.Ctx(), &v1alpha1.BaselineRevision{}, client.InNamespace(w.namespace)))
 	start(t)
 	w.stays("web", "InSync") // nothing moved, so nothing is to be compared
-	w.setImage(alice, "web", "registry.example/shop:2")
+	w.SetImage(alice, "web", "registry.example/shop:2")
 	lost := func(b *v1alpha1.Baseline) error {
 		ready := meta.FindStatusCondition(b.Status.Conditions, v1alpha1.ConditionReady)
 		if b.Status.State != v1alpha1.StateUnknown || ready == nil || ready.Status != metav1.ConditionUnknown || ready.Reason != v1alpha1.ReasonBodyLost {
@@ -42,8 +43,8 @@ func TestAnAcceptRescuesALostBody(t *testing.T) {
 		}
 		return nil
 	}
-	b := w.until("web", "the loss is told", lost)
-	w.eventually("it is told once", func() error {
+	b := w.Until("web", "the loss is told", lost)
+	w.Eventually("it is told once", func() error {
 		told, err := w.events("Deployment", "web", specguard.ReasonUnreadable)
 		if err == nil && len(told) != 1 {
 			err = fmt.Errorf("%d events", len(told))
@@ -52,17 +53,17 @@ func TestAnAcceptRescuesALostBody(t *testing.T) {
 	})
 
 	t.Run("not even CI authorises without a body", func(t *testing.T) {
-		w := &world{t: t, namespace: w.namespace}
-		w.setImage(ci, "web", "registry.example/shop:3")
+		w := w.in(t)
+		w.SetImage(ci, "web", "registry.example/shop:3")
 		old := b.Status.Observed.Hash
-		b = w.until("web", "the new hash is shown", func(b *v1alpha1.Baseline) error {
+		b = w.Until("web", "the new hash is shown", func(b *v1alpha1.Baseline) error {
 			if b.Status.Observed.Hash == old {
 				return fmt.Errorf("it is not")
 			}
 			return lost(b)
 		})
 		w.accept(bob, b, old)
-		b = w.until("web", "an accept of what ran before is refused", func(b *v1alpha1.Baseline) error {
+		b = w.Until("web", "an accept of what ran before is refused", func(b *v1alpha1.Baseline) error {
 			if b.Spec.Accept != nil || b.Spec.Authorised.Number != 1 {
 				return fmt.Errorf("the request is %+v, authorised %+v", b.Spec.Accept, b.Spec.Authorised)
 			}
@@ -70,15 +71,15 @@ func TestAnAcceptRescuesALostBody(t *testing.T) {
 		})
 	})
 	w.accept(bob, b, b.Status.Observed.Hash)
-	b = w.until("web", "bob's acceptance is authorised", accepted(bob, 2))
+	b = w.Until("web", "bob's acceptance is authorised", accepted(bob, 2))
 	w.checkRevisions(b)
-	w.setImage(ci, "web", "registry.example/shop:4")
-	w.until("web", "CI authorises again", func(b *v1alpha1.Baseline) error {
-		if authorisedNumber(b) != 3 {
+	w.SetImage(ci, "web", "registry.example/shop:4")
+	w.Until("web", "CI authorises again", func(b *v1alpha1.Baseline) error {
+		if guarded.Authorised(b) != 3 {
 			return fmt.Errorf("authorised is %+v", b.Spec.Authorised)
 		}
 		return nil
 	})
-	w.setEnv(alice, "web", "DEBUG", "1")
-	w.untilIs("web", "Drifted: Added /spec/template/spec/containers/[name=app]/env by alice (Foreign, WriterStamp)")
+	w.SetEnv(alice, "web", "DEBUG", "1")
+	w.UntilIs("web", "Drifted: Added /spec/template/spec/containers/[name=app]/env by alice (Foreign, WriterStamp)")
 }

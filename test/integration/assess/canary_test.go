@@ -36,12 +36,12 @@ const (
 // installCanary creates what the chart installs of the canary, but for its pod.
 func installCanary(w *world) {
 	w.t.Helper()
-	helm, err := rendered.Find(w.ctx())
-	w.must(err)
-	out, err := helm.Template(w.ctx(), "--set", "canary.enabled=true", "--set", "crds.enabled=false")
-	w.must(err)
+	helm, err := rendered.Find(w.Ctx())
+	w.Must(err)
+	out, err := helm.Template(w.Ctx(), "--set", "canary.enabled=true", "--set", "crds.enabled=false")
+	w.Must(err)
 	objects, err := rendered.Objects(out)
-	w.must(err)
+	w.Must(err)
 	created := 0
 	for _, object := range objects {
 		runner := object.GetKind() == "Deployment" && object.GetName() != canaryObject
@@ -49,7 +49,7 @@ func installCanary(w *world) {
 		if !strings.Contains(object.GetName(), "canary") || runner || leaving || object.GetKind() == "NetworkPolicy" {
 			continue
 		}
-		w.must(admin.Create(w.ctx(), object))
+		w.Must(admin.Create(w.Ctx(), object))
 		created++
 	}
 	if created != 6 {
@@ -78,39 +78,39 @@ func TestTheCanaryIsFoundUnderItsOwnName(t *testing.T) {
 	start(t)
 	installCanary(w)
 	guard := &v1alpha1.SpecGuard{ObjectMeta: metav1.ObjectMeta{Namespace: canaryNamespace, Name: "plumbline-canary"}}
-	w.inForce(guard)
-	w.eventually("the object is in sync", func() error { return canaryState(w, v1alpha1.StateInSync) })
+	w.InForce(guard)
+	w.Eventually("the object is in sync", func() error { return canaryState(w, v1alpha1.StateInSync) })
 
 	own := rest.CopyConfig(config)
 	own.Impersonate = rest.ImpersonationConfig{UserName: canaryUser, Groups: []string{"system:authenticated", "system:serviceaccounts"}}
 	cluster, err := canary.NewAPIServer(own, canaryNamespace, canaryObject)
-	w.must(err)
-	user, err := cluster.User(w.ctx())
-	w.must(err)
+	w.Must(err)
+	user, err := cluster.User(w.Ctx())
+	w.Must(err)
 	if user != canaryUser {
 		t.Fatalf("the canary is %q", user)
 	}
 	registry := prometheus.NewRegistry()
 	metrics, err := canary.NewMetrics(registry, time.Now(), canary.MinPeriod)
-	w.must(err)
+	w.Must(err)
 	runner := &canary.Runner{
 		Cluster: cluster, Period: canary.MinPeriod, Deadline: patience, Metrics: metrics, Clock: clock.RealClock{}, Log: logr.Discard(),
 	}
 	for i := range 3 {
 		slot := canary.SlotAt(time.Unix(0, 0).Add(time.Duration(i)*canary.MinPeriod), canary.MinPeriod)
-		outcome := runner.Round(w.ctx(), slot, user)
+		outcome := runner.Round(w.Ctx(), slot, user)
 		if outcome.Result != canary.ResultFound {
 			t.Fatalf("round %d: %+v", i, outcome)
 		}
-		w.eventually("the object is in sync again", func() error { return canaryState(w, v1alpha1.StateInSync) })
+		w.Eventually("the object is in sync again", func() error { return canaryState(w, v1alpha1.StateInSync) })
 	}
 	var b v1alpha1.Baseline
-	w.must(admin.Get(w.ctx(), client.ObjectKey{Namespace: canaryNamespace, Name: "deployments.apps." + canaryObject}, &b))
+	w.Must(admin.Get(w.Ctx(), client.ObjectKey{Namespace: canaryNamespace, Name: "deployments.apps." + canaryObject}, &b))
 	if b.Status.Contention != nil {
 		t.Errorf("three rounds look like a fight: %+v", b.Status.Contention)
 	}
 	var d appsv1.Deployment
-	w.must(admin.Get(w.ctx(), client.ObjectKey{Namespace: canaryNamespace, Name: canaryObject}, &d))
+	w.Must(admin.Get(w.Ctx(), client.ObjectKey{Namespace: canaryNamespace, Name: canaryObject}, &d))
 	if got, want := []int32{d.Spec.MinReadySeconds, *d.Spec.ProgressDeadlineSeconds, *d.Spec.RevisionHistoryLimit}, []int32{0, 600, 10}; !cmp.Equal(got, want) {
 		t.Errorf("the knobs are at %v, want %v", got, want)
 	}
@@ -122,7 +122,7 @@ func TestTheCanaryIsFoundUnderItsOwnName(t *testing.T) {
 
 func canaryState(w *world, want v1alpha1.DriftState) error {
 	var b v1alpha1.Baseline
-	err := admin.Get(w.ctx(), client.ObjectKey{Namespace: canaryNamespace, Name: "deployments.apps." + canaryObject}, &b)
+	err := admin.Get(w.Ctx(), client.ObjectKey{Namespace: canaryNamespace, Name: "deployments.apps." + canaryObject}, &b)
 	if err == nil && b.Status.State != want {
 		err = fmt.Errorf("the state is %s: %+v", b.Status.State, b.Status.Findings)
 	}
@@ -135,17 +135,17 @@ func TestTheCanaryMayDoNothingElse(t *testing.T) {
 	own := rest.CopyConfig(config)
 	own.Impersonate = rest.ImpersonationConfig{UserName: canaryUser, Groups: []string{"system:authenticated"}}
 	c, err := client.New(own, client.Options{Scheme: admin.Scheme()})
-	w.must(err)
+	w.Must(err)
 	meta := metav1.ObjectMeta{Namespace: w.namespace, Name: "web"}
 	for name, try := range map[string]func() error{
 		"read a Deployment elsewhere": func() error {
-			return c.Get(w.ctx(), client.ObjectKeyFromObject(&appsv1.Deployment{ObjectMeta: meta}), &appsv1.Deployment{})
+			return c.Get(w.Ctx(), client.ObjectKeyFromObject(&appsv1.Deployment{ObjectMeta: meta}), &appsv1.Deployment{})
 		},
-		"list Baselines":   func() error { return c.List(w.ctx(), &v1alpha1.BaselineList{}) },
-		"write a Baseline": func() error { return c.Delete(w.ctx(), &v1alpha1.Baseline{ObjectMeta: meta}) },
-		"write a guard":    func() error { return c.Delete(w.ctx(), &v1alpha1.SpecGuard{ObjectMeta: meta}) },
+		"list Baselines":   func() error { return c.List(w.Ctx(), &v1alpha1.BaselineList{}) },
+		"write a Baseline": func() error { return c.Delete(w.Ctx(), &v1alpha1.Baseline{ObjectMeta: meta}) },
+		"write a guard":    func() error { return c.Delete(w.Ctx(), &v1alpha1.SpecGuard{ObjectMeta: meta}) },
 		"read a Secret": func() error {
-			return c.Get(w.ctx(), client.ObjectKey{Namespace: rendered.Namespace, Name: "plumbline-redis"}, &corev1.Secret{})
+			return c.Get(w.Ctx(), client.ObjectKey{Namespace: rendered.Namespace, Name: "plumbline-redis"}, &corev1.Secret{})
 		},
 	} {
 		if err := try(); !apierrors.IsForbidden(err) {

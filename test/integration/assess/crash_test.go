@@ -14,6 +14,7 @@ import (
 	"sigs.k8s.io/controller-runtime/pkg/client"
 
 	"github.com/plumbline-dev/plumbline/pkg/apis/plumbline/v1alpha1"
+	"github.com/plumbline-dev/plumbline/test/harness/guarded"
 )
 
 // write names the writes of the assessor in the order in which they are made.
@@ -52,7 +53,7 @@ func (p *process) dieAt(step string) <-chan struct{} {
 
 func (w *world) await(what string, ch <-chan struct{}) {
 	w.t.Helper()
-	w.eventually(what, func() error {
+	w.Eventually(what, func() error {
 		select {
 		case <-ch:
 			return nil
@@ -69,13 +70,13 @@ func TestACrashAtTheFirstSightHeals(t *testing.T) {
 		t.Run("before it could "+step, func(t *testing.T) {
 			w := newWorld(t)
 			p := start(t)
-			w.underGuard()
+			w.UnderGuard()
 			reached := p.dieAt(step)
-			w.deploy(ci, "web")
+			w.Deploy(ci, "web")
 			w.await("the assessor reaches the write", reached)
 			p.halt(t)
 			start(t)
-			b := w.untilIs("web", "InSync")
+			b := w.UntilIs("web", "InSync")
 			if a := b.Spec.Authorised; a == nil || a.By != ci || a.Origin != v1alpha1.OriginCreated || a.Number != 1 {
 				t.Errorf("authorised is %+v", a)
 			}
@@ -99,14 +100,14 @@ func TestAStrangerAfterACrashAuthorisesNothing(t *testing.T) {
 		t.Run("before it could "+step, func(t *testing.T) {
 			w := newWorld(t)
 			p := start(t)
-			w.underGuard()
+			w.UnderGuard()
 			reached := p.dieAt(step)
-			w.deploy(ci, "web")
+			w.Deploy(ci, "web")
 			w.await("the assessor reaches the write", reached)
 			p.halt(t)
-			w.setEnv(alice, "web", "DEBUG", "1")
+			w.SetEnv(alice, "web", "DEBUG", "1")
 			start(t)
-			b := w.until("web", "it is drift", func(b *v1alpha1.Baseline) error {
+			b := w.Until("web", "it is drift", func(b *v1alpha1.Baseline) error {
 				if b.Status.State != v1alpha1.StateDrifted {
 					return fmt.Errorf("it is not")
 				}
@@ -118,7 +119,7 @@ func TestAStrangerAfterACrashAuthorisesNothing(t *testing.T) {
 			case tc.by != "" && (a == nil || a.By != tc.by || a.Number != 1):
 				t.Errorf("authorised is %+v", a)
 			case tc.by != "" && (len(b.Status.Findings) != 1 || !strings.HasSuffix(b.Status.Findings[0].Path, "/env")):
-				t.Errorf("the baseline is %s", describe(b))
+				t.Errorf("the baseline is %s", guarded.Describe(b))
 			}
 		})
 	}
@@ -131,22 +132,22 @@ func TestACrashAtATrustedWriteHeals(t *testing.T) {
 		t.Run("before it could "+step, func(t *testing.T) {
 			w := newWorld(t)
 			p := start(t)
-			w.underGuard()
-			w.deploy(ci, "web")
-			w.untilIs("web", "InSync")
-			w.setEnv(alice, "web", "DEBUG", "1")
+			w.UnderGuard()
+			w.Deploy(ci, "web")
+			w.UntilIs("web", "InSync")
+			w.SetEnv(alice, "web", "DEBUG", "1")
 			const drift = "Drifted: Added /spec/template/spec/containers/[name=app]/env by alice (Foreign, WriterStamp)"
-			before := w.untilIs("web", drift)
+			before := w.UntilIs("web", drift)
 			reached := p.dieAt(step)
-			w.setImage(ci, "web", "registry.example/shop:2")
+			w.SetImage(ci, "web", "registry.example/shop:2")
 			w.await("the assessor reaches the write", reached)
 			p.halt(t)
 			start(t)
-			b := w.until("web", "the image is authorised and the variable is not", func(b *v1alpha1.Baseline) error {
-				if n := authorisedNumber(b); n != 2 {
+			b := w.Until("web", "the image is authorised and the variable is not", func(b *v1alpha1.Baseline) error {
+				if n := guarded.Authorised(b); n != 2 {
 					return fmt.Errorf("authorised number is %d", n)
 				}
-				if got := describe(b); got != drift {
+				if got := guarded.Describe(b); got != drift {
 					return fmt.Errorf("it is %q", got)
 				}
 				if b.Status.ObservedGeneration != b.Generation {
@@ -168,23 +169,23 @@ func TestACrashAtATrustedWriteHeals(t *testing.T) {
 func TestAStoredDecisionIsCompletedWhateverCameAfter(t *testing.T) {
 	w := newWorld(t)
 	p := start(t)
-	w.underGuard()
-	w.deploy(ci, "web")
-	w.untilIs("web", "InSync")
+	w.UnderGuard()
+	w.Deploy(ci, "web")
+	w.UntilIs("web", "InSync")
 	reached := p.dieAt("write the spec")
-	w.setImage(ci, "web", "registry.example/shop:2")
+	w.SetImage(ci, "web", "registry.example/shop:2")
 	w.await("the assessor reaches the write", reached)
 	p.halt(t)
-	w.setEnv(alice, "web", "DEBUG", "1")
+	w.SetEnv(alice, "web", "DEBUG", "1")
 	start(t)
-	b := w.until("web", "the image is authorised", func(b *v1alpha1.Baseline) error {
+	b := w.Until("web", "the image is authorised", func(b *v1alpha1.Baseline) error {
 		if b.Spec.Authorised.Number != 2 || b.Spec.Authorised.By != ci || b.Status.State != v1alpha1.StateDrifted {
 			return fmt.Errorf("authorised is %+v", b.Spec.Authorised)
 		}
 		return nil
 	})
 	if len(b.Status.Findings) != 1 || !strings.HasSuffix(b.Status.Findings[0].Path, "/env") {
-		t.Errorf("the baseline is %s", describe(b))
+		t.Errorf("the baseline is %s", guarded.Describe(b))
 	}
 }
 
@@ -196,9 +197,9 @@ func TestAWriteThatFailsIsNotDoneTwice(t *testing.T) {
 			t.Run(lost+" is lost when it would "+step, func(t *testing.T) {
 				w := newWorld(t)
 				p := start(t)
-				w.underGuard()
-				w.deploy(ci, "web")
-				w.untilIs("web", "InSync")
+				w.UnderGuard()
+				w.Deploy(ci, "web")
+				w.UntilIs("web", "InSync")
 				var once atomic.Bool
 				p.faults.when(func(r *http.Request) error {
 					if write(r) != step || !once.CompareAndSwap(false, true) {
@@ -213,9 +214,9 @@ func TestAWriteThatFailsIsNotDoneTwice(t *testing.T) {
 					}
 					return errRefused
 				})
-				w.setImage(ci, "web", "registry.example/shop:2")
-				b := w.until("web", "the image is authorised and told", func(b *v1alpha1.Baseline) error {
-					if authorisedNumber(b) < 2 || b.Status.State != v1alpha1.StateInSync || b.Status.Observed.Hash != b.Spec.Authorised.Hash {
+				w.SetImage(ci, "web", "registry.example/shop:2")
+				b := w.Until("web", "the image is authorised and told", func(b *v1alpha1.Baseline) error {
+					if guarded.Authorised(b) < 2 || b.Status.State != v1alpha1.StateInSync || b.Status.Observed.Hash != b.Spec.Authorised.Hash {
 						return fmt.Errorf("it is not")
 					}
 					return nil
@@ -236,16 +237,16 @@ func TestAWriteThatFailsIsNotDoneTwice(t *testing.T) {
 func TestACrashBeforeTheRevisionForgetsNothingForeign(t *testing.T) {
 	w := newWorld(t)
 	p := start(t)
-	w.underGuard()
-	w.deploy(ci, "web")
-	w.untilIs("web", "InSync")
+	w.UnderGuard()
+	w.Deploy(ci, "web")
+	w.UntilIs("web", "InSync")
 	reached := p.dieAt("write the status")
-	w.setEnv(alice, "web", "DEBUG", "1")
+	w.SetEnv(alice, "web", "DEBUG", "1")
 	w.await("the assessor reaches the write", reached)
-	w.setImage(ci, "web", "registry.example/shop:2")
+	w.SetImage(ci, "web", "registry.example/shop:2")
 	p.halt(t)
 	start(t)
-	w.until("web", "the variable is drift", func(b *v1alpha1.Baseline) error {
+	w.Until("web", "the variable is drift", func(b *v1alpha1.Baseline) error {
 		for _, f := range b.Status.Findings {
 			if strings.HasSuffix(f.Path, "/env") && f.Actor.Class != v1alpha1.ActorTrusted {
 				return nil
@@ -260,23 +261,23 @@ func TestACrashBeforeTheRevisionForgetsNothingForeign(t *testing.T) {
 func TestARestartInTheMiddleOfWrites(t *testing.T) {
 	w := newWorld(t)
 	p := start(t)
-	w.underGuard()
-	w.deploy(ci, "web")
-	w.untilIs("web", "InSync")
-	w.setEnv(alice, "web", "A", "1")
+	w.UnderGuard()
+	w.Deploy(ci, "web")
+	w.UntilIs("web", "InSync")
+	w.SetEnv(alice, "web", "A", "1")
 	p.halt(t)
-	w.setEnv(alice, "web", "B", "2")
-	w.setImage(ci, "web", "registry.example/shop:2")
+	w.SetEnv(alice, "web", "B", "2")
+	w.SetImage(ci, "web", "registry.example/shop:2")
 	w.writeStatus("web", 3)
 	p = start(t)
-	w.setEnv(bob, "web", "C", "3")
-	w.until("web", "the environment is drift and is not trusted", func(b *v1alpha1.Baseline) error {
+	w.SetEnv(bob, "web", "C", "3")
+	w.Until("web", "the environment is drift and is not trusted", func(b *v1alpha1.Baseline) error {
 		for _, f := range b.Status.Findings {
 			if strings.Contains(f.Path, "/env") && f.Actor.Class == v1alpha1.ActorTrusted {
 				return fmt.Errorf("a person's change is taken for CI's: %+v", f)
 			}
 		}
-		if !strings.Contains(describe(b), "/env") || !strings.Contains(describe(b), "bob") {
+		if !strings.Contains(guarded.Describe(b), "/env") || !strings.Contains(guarded.Describe(b), "bob") {
 			return fmt.Errorf("it is not")
 		}
 		return nil
@@ -284,8 +285,8 @@ func TestARestartInTheMiddleOfWrites(t *testing.T) {
 	if p.faults.breakWatches() == 0 {
 		t.Fatal("no watch was open")
 	}
-	w.setImage(ci, "web", "registry.example/shop:3")
-	w.until("web", "a write after a broken connection is authorised", func(b *v1alpha1.Baseline) error {
+	w.SetImage(ci, "web", "registry.example/shop:3")
+	w.Until("web", "a write after a broken connection is authorised", func(b *v1alpha1.Baseline) error {
 		if b.Spec.Authorised.By != ci || b.Spec.Authorised.Number != 2 {
 			return fmt.Errorf("authorised is %+v", b.Spec.Authorised)
 		}
@@ -298,24 +299,24 @@ func TestARestartInTheMiddleOfWrites(t *testing.T) {
 func TestConflictsAreDecidedAgain(t *testing.T) {
 	w := newWorld(t)
 	p := start(t)
-	w.underGuard()
-	w.deploy(ci, "web")
-	w.untilIs("web", "InSync")
+	w.UnderGuard()
+	w.Deploy(ci, "web")
+	w.UntilIs("web", "InSync")
 	var once atomic.Bool
 	p.faults.when(func(r *http.Request) error {
 		if write(r) != "write the status" || !once.CompareAndSwap(false, true) {
 			return nil
 		}
-		b, err := w.baseline("web")
+		b, err := w.Baseline("web")
 		if err != nil {
 			return err
 		}
 		b.Spec.Accept = &v1alpha1.AcceptRequest{Hash: "pl1:sha256:of something else", RequestedBy: bob}
-		return w.as(bob).Update(w.ctx(), b)
+		return w.As(bob).Update(w.Ctx(), b)
 	})
-	w.setImage(alice, "web", "registry.example/evil:1")
-	b := w.until("web", "the drift is told and the request answered", func(b *v1alpha1.Baseline) error {
-		if got, want := describe(b), "Drifted: Changed /spec/template/spec/containers/[name=app]/image by alice (Foreign, WriterStamp)"; got != want {
+	w.SetImage(alice, "web", "registry.example/evil:1")
+	b := w.Until("web", "the drift is told and the request answered", func(b *v1alpha1.Baseline) error {
+		if got, want := guarded.Describe(b), "Drifted: Changed /spec/template/spec/containers/[name=app]/image by alice (Foreign, WriterStamp)"; got != want {
 			return fmt.Errorf("it is %q", got)
 		}
 		if b.Spec.Accept != nil {
@@ -333,7 +334,7 @@ func TestConflictsAreDecidedAgain(t *testing.T) {
 func (w *world) checkRevisions(b *v1alpha1.Baseline) {
 	w.t.Helper()
 	var all v1alpha1.BaselineRevisionList
-	w.must(admin.List(w.ctx(), &all, client.InNamespace(w.namespace)))
+	w.Must(admin.List(w.Ctx(), &all, client.InNamespace(w.namespace)))
 	found := false
 	for i := range all.Items {
 		r := &all.Items[i]

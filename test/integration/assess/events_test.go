@@ -26,7 +26,7 @@ import (
 // kubectlEvents is what `kubectl events --for` prints of an object, line by line.
 func (w *world) kubectlEvents(file, object string) ([]string, error) {
 	binary := filepath.Join(os.Getenv("KUBEBUILDER_ASSETS"), "kubectl")
-	cmd := exec.CommandContext(w.ctx(), binary, "--kubeconfig", file, "-n", w.namespace, "events", "--for", object, "--no-headers")
+	cmd := exec.CommandContext(w.Ctx(), binary, "--kubeconfig", file, "-n", w.namespace, "events", "--for", object, "--no-headers")
 	out, err := cmd.Output()
 	if err != nil {
 		return nil, fmt.Errorf("running %s: %w", cmd, err)
@@ -37,14 +37,14 @@ func (w *world) kubectlEvents(file, object string) ([]string, error) {
 func (w *world) kubeconfigFile() string {
 	w.t.Helper()
 	path := filepath.Join(w.t.TempDir(), "kubeconfig")
-	w.must(os.WriteFile(path, kubeconfig, 0o600))
+	w.Must(os.WriteFile(path, kubeconfig, 0o600))
 	return path
 }
 
 // untilTold waits until kubectl prints a line with all the words.
 func (w *world) untilTold(file, object string, words ...string) {
 	w.t.Helper()
-	w.eventually(fmt.Sprintf("kubectl events --for %s shows %q", object, words), func() error {
+	w.Eventually(fmt.Sprintf("kubectl events --for %s shows %q", object, words), func() error {
 		lines, err := w.kubectlEvents(file, object)
 		if err != nil {
 			return err
@@ -64,17 +64,17 @@ func (w *world) untilTold(file, object string, words ...string) {
 func TestPeopleAreToldByKubectl(t *testing.T) {
 	w := newWorld(t)
 	start(t)
-	w.underGuard()
+	w.UnderGuard()
 	for _, name := range []string{"web", "other"} {
-		w.deploy(ci, name)
-		w.untilIs(name, "InSync")
+		w.Deploy(ci, name)
+		w.UntilIs(name, "InSync")
 	}
-	w.setImage(alice, "web", "registry.example/evil:1")
-	w.until("web", "it drifts", isState(v1alpha1.StateDrifted))
-	w.setImage(bob, "web", "registry.example/shop:1")
-	w.untilIs("web", "InSync")
-	w.setEnv(bob, "web", "DEBUG", "1")
-	w.until("web", "it drifts again", isState(v1alpha1.StateDrifted))
+	w.SetImage(alice, "web", "registry.example/evil:1")
+	w.Until("web", "it drifts", isState(v1alpha1.StateDrifted))
+	w.SetImage(bob, "web", "registry.example/shop:1")
+	w.UntilIs("web", "InSync")
+	w.SetEnv(bob, "web", "DEBUG", "1")
+	w.Until("web", "it drifts again", isState(v1alpha1.StateDrifted))
 	file := w.kubeconfigFile()
 	for _, object := range []string{"deployment/web", "baseline/" + specguard.BaselineName("deployments", "apps", "web")} {
 		w.untilTold(file, object, "Warning", string(specguard.ReasonDriftDetected), "[name=app]/image", alice)
@@ -83,7 +83,7 @@ func TestPeopleAreToldByKubectl(t *testing.T) {
 		w.untilTold(file, object, "Warning", string(specguard.ReasonDriftDetected), "[name=app]/env", bob)
 	}
 	lines, err := w.kubectlEvents(file, "deployment/other")
-	w.must(err)
+	w.Must(err)
 	if slices.ContainsFunc(lines, func(line string) bool { return strings.Contains(line, "Drift") }) {
 		t.Errorf("another object is said to drift:\n%s", strings.Join(lines, "\n"))
 	}
@@ -103,18 +103,18 @@ func isState(want v1alpha1.DriftState) func(*v1alpha1.Baseline) error {
 func TestAFightIsToldWithItsFighters(t *testing.T) {
 	w := newWorld(t)
 	start(t)
-	w.underGuard()
-	w.deploy(ci, "web")
-	w.untilIs("web", "InSync")
+	w.UnderGuard()
+	w.Deploy(ci, "web")
+	w.UntilIs("web", "InSync")
 	for range 3 {
-		w.setImage(alice, "web", "registry.example/evil:1")
-		w.until("web", "it drifts", isState(v1alpha1.StateDrifted))
-		w.patch(hpa, "web", `{"spec":{"replicas":5}}`)
-		w.setImage(ci, "web", "registry.example/shop:1")
-		w.until("web", "it is in sync", isState(v1alpha1.StateInSync))
-		w.patch(hpa, "web", `{"spec":{"replicas":4}}`)
+		w.SetImage(alice, "web", "registry.example/evil:1")
+		w.Until("web", "it drifts", isState(v1alpha1.StateDrifted))
+		w.Patch(hpa, "web", `{"spec":{"replicas":5}}`)
+		w.SetImage(ci, "web", "registry.example/shop:1")
+		w.Until("web", "it is in sync", isState(v1alpha1.StateInSync))
+		w.Patch(hpa, "web", `{"spec":{"replicas":4}}`)
 	}
-	b := w.until("web", "the fight is recognised", func(b *v1alpha1.Baseline) error {
+	b := w.Until("web", "the fight is recognised", func(b *v1alpha1.Baseline) error {
 		c := meta.FindStatusCondition(b.Status.Conditions, v1alpha1.ConditionContended)
 		if c == nil || c.Status != metav1.ConditionTrue || b.Status.Contention == nil {
 			return fmt.Errorf("Contended is %+v, contention %+v", c, b.Status.Contention)
@@ -124,7 +124,7 @@ func TestAFightIsToldWithItsFighters(t *testing.T) {
 	if with := slices.Sorted(slices.Values(b.Status.Contention.With)); !slices.Equal(with, []string{alice, ci}) {
 		t.Errorf("the fighters are %q", with)
 	}
-	w.eventually("the fight is told at the object", func() error {
+	w.Eventually("the fight is told at the object", func() error {
 		told, err := w.events("Deployment", "web", specguard.ReasonContended)
 		if err != nil {
 			return err
@@ -134,7 +134,7 @@ func TestAFightIsToldWithItsFighters(t *testing.T) {
 		}
 		return nil
 	})
-	if other, err := w.baseline("web"); err != nil || other.Status.State != v1alpha1.StateInSync {
+	if other, err := w.Baseline("web"); err != nil || other.Status.State != v1alpha1.StateInSync {
 		t.Errorf("the fight hides the state: %v, %v", other.Status.State, err)
 	}
 }
@@ -144,15 +144,15 @@ func TestAFightIsToldWithItsFighters(t *testing.T) {
 func TestOneWriterIsNoFight(t *testing.T) {
 	w := newWorld(t)
 	start(t)
-	w.underGuard()
-	w.deploy(ci, "web")
-	w.untilIs("web", "InSync")
+	w.UnderGuard()
+	w.Deploy(ci, "web")
+	w.UntilIs("web", "InSync")
 	for i := range 12 {
-		w.patch(hpa, "web", fmt.Sprintf(`{"spec":{"replicas":%d}}`, 3+i%2))
+		w.Patch(hpa, "web", fmt.Sprintf(`{"spec":{"replicas":%d}}`, 3+i%2))
 	}
 	w.stays("web", "InSync [autoscaler /spec/replicas]")
-	b, err := w.baseline("web")
-	w.must(err)
+	b, err := w.Baseline("web")
+	w.Must(err)
 	if b.Status.Contention != nil {
 		t.Errorf("an autoscaler fights with %q", b.Status.Contention.With)
 	}
@@ -161,7 +161,7 @@ func TestOneWriterIsNoFight(t *testing.T) {
 // events lists what is told about an object for one reason, oldest first.
 func (w *world) events(kind, name string, reason specguard.EventReason) ([]eventsv1.Event, error) {
 	var list eventsv1.EventList
-	if err := admin.List(w.ctx(), &list, client.InNamespace(w.namespace)); err != nil {
+	if err := admin.List(w.Ctx(), &list, client.InNamespace(w.namespace)); err != nil {
 		return nil, err
 	}
 	told := slices.DeleteFunc(list.Items, func(e eventsv1.Event) bool {

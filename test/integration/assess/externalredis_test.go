@@ -25,17 +25,14 @@ func TestAnExternalRedisWithUserAndPassword(t *testing.T) {
 	dir := t.TempDir()
 	acl, file := filepath.Join(dir, "users.acl"), filepath.Join(dir, "password")
 	// The test's own records come over the socket, by the default user.
-	w.must(os.WriteFile(acl, []byte("user default on nopass ~* +@all\n"+
+	w.Must(os.WriteFile(acl, []byte("user default on nopass ~* +@all\n"+
 		"user plumbline on >"+password+" ~plumbline:* resetchannels -@all +@stream +@connection +time -@admin -@dangerous\n"), 0o600))
 	r := startRedis(t, "--port", port, "--bind", "127.0.0.1", "--aclfile", acl)
-	w.must(os.WriteFile(file, []byte("a wrong one\n"), 0o600))
+	w.Must(os.WriteFile(file, []byte("a wrong one\n"), 0o600))
 	b := startBinary(t, "--redis-address=127.0.0.1:"+port, "--redis-username=plumbline", "--redis-password-file="+file)
 	w.tells(b, "plumbline_assessor_records_up", "0")
-	w.eventually("the log says why", func() error {
-		said, err := b.said()
-		if err != nil {
-			return err
-		}
+	w.Eventually("the log says why", func() error {
+		said := b.Said()
 		for _, words := range []string{"records of writes cannot be read", "WRONGPASS"} {
 			if !strings.Contains(said, words) {
 				return fmt.Errorf("it says\n%s", said)
@@ -43,29 +40,28 @@ func TestAnExternalRedisWithUserAndPassword(t *testing.T) {
 		}
 		return nil
 	})
-	w.underGuard()
+	w.UnderGuard()
 	for _, name := range []string{"web", "before", "after"} {
-		w.deploy(ci, name)
-		w.untilIs(name, "InSync")
+		w.Deploy(ci, name)
+		w.UntilIs(name, "InSync")
 	}
-	w.setImage(alice, "web", "registry.example/evil:1")
-	w.untilIs("web", "Drifted: Changed "+imagePath+" by alice (Foreign, WriterStamp)")
+	w.SetImage(alice, "web", "registry.example/evil:1")
+	w.UntilIs("web", "Drifted: Changed "+imagePath+" by alice (Foreign, WriterStamp)")
 	w.scaleWithRecord(r, alice, "before", 5, false)
-	w.until("before", "it is drift by somebody unknown", func(b *v1alpha1.Baseline) error {
+	w.Until("before", "it is drift by somebody unknown", func(b *v1alpha1.Baseline) error {
 		if len(b.Status.Findings) != 1 || b.Status.Findings[0].Actor.Class != v1alpha1.ActorUnknown {
 			return fmt.Errorf("it is not")
 		}
 		return nil
 	})
 
-	w.must(os.WriteFile(file, []byte(password+"\n"), 0o600))
+	w.Must(os.WriteFile(file, []byte(password+"\n"), 0o600))
 	w.tells(b, "plumbline_assessor_records_up", "1")
 	w.scaleWithRecord(r, alice, "after", 5, false)
-	w.untilIs("after", "Drifted: Changed /spec/replicas by alice (Foreign, Admission)")
+	w.UntilIs("after", "Drifted: Changed /spec/replicas by alice (Foreign, Admission)")
 	// The record of the time before was still there, and explains what it is about.
-	w.untilIs("before", "Drifted: Changed /spec/replicas by alice (Foreign, Admission)")
-	said, err := b.said()
-	w.must(err)
+	w.UntilIs("before", "Drifted: Changed /spec/replicas by alice (Foreign, Admission)")
+	said := b.Said()
 	if !strings.Contains(said, "records of writes can be read again") || strings.Contains(said, password) {
 		t.Errorf("it says\n%s", said)
 	}

@@ -37,8 +37,8 @@ func endpoints(w *world, ready bool) {
 		AddressType: discoveryv1.AddressTypeIPv4,
 		Endpoints:   []discoveryv1.Endpoint{{Addresses: []string{"192.0.2.1"}, Conditions: discoveryv1.EndpointConditions{Ready: new(ready)}}},
 	}
-	w.must(client.IgnoreNotFound(admin.Delete(w.ctx(), slice.DeepCopy())))
-	w.must(admin.Create(w.ctx(), slice))
+	w.Must(client.IgnoreNotFound(admin.Delete(w.Ctx(), slice.DeepCopy())))
+	w.Must(admin.Create(w.Ctx(), slice))
 }
 
 func removeEndpoints(t *testing.T) {
@@ -56,7 +56,7 @@ func (w *world) comes(p *process, sample string, enough func(float64) bool) {
 	w.t.Helper()
 	const limit = 4 * patience
 	var got float64
-	err := wait.PollUntilContextTimeout(w.ctx(), 50*time.Millisecond, limit, true, func(context.Context) (bool, error) {
+	err := wait.PollUntilContextTimeout(w.Ctx(), 50*time.Millisecond, limit, true, func(context.Context) (bool, error) {
 		all, err := p.figures()
 		got = all[sample]
 		return err == nil && enough(got), err
@@ -76,11 +76,11 @@ func TestAfterAFailOpenWindowWhatWasWrittenIsLookedAtAgain(t *testing.T) {
 	removeEndpoints(t)
 	endpoints(w, true)
 	p := start(t, withAPIServerMetrics())
-	w.underGuard()
+	w.UnderGuard()
 	w.comes(p, "plumbline_webhook_ready_endpoints{}", exactly(1))
 	endpoints(w, false)
 	w.comes(p, "plumbline_fail_open{evidence=endpoints}", exactly(1))
-	w.deploy(alice, "web")
+	w.Deploy(alice, "web")
 	endpoints(w, true)
 	w.comes(p, "plumbline_fail_open{evidence=endpoints}", exactly(0))
 	w.comes(p, "plumbline_fail_open_seconds_total{evidence=endpoints}", moreThan(0))
@@ -102,7 +102,7 @@ func TestTheAPIServersOwnCountOpensAWindow(t *testing.T) {
 	removeEndpoints(t)
 	endpoints(w, true)
 	p := start(t, withAPIServerMetrics())
-	w.underGuard()
+	w.UnderGuard()
 	w.comes(p, "plumbline_webhook_ready_endpoints{}", exactly(1))
 	// A webhook of our name that nobody serves.
 	hook := &admissionregistrationv1.ValidatingWebhookConfiguration{
@@ -119,7 +119,7 @@ func TestTheAPIServersOwnCountOpensAWindow(t *testing.T) {
 			AdmissionReviewVersions: []string{"v1"}, TimeoutSeconds: new(int32(1)),
 		}},
 	}
-	w.must(admin.Create(w.ctx(), hook))
+	w.Must(admin.Create(w.Ctx(), hook))
 	t.Cleanup(func() {
 		if err := admin.Delete(context.Background(), hook); err != nil {
 			t.Error(err)
@@ -127,7 +127,7 @@ func TestTheAPIServersOwnCountOpensAWindow(t *testing.T) {
 	})
 	made := 0
 	w.comes(p, "plumbline_fail_open_calls_total{}", func(calls float64) bool {
-		w.deploy(alice, fmt.Sprintf("web-%d", made))
+		w.Deploy(alice, fmt.Sprintf("web-%d", made))
 		made++
 		return calls > 0
 	})
@@ -142,9 +142,9 @@ func TestALeaseThatNobodyRenewsOpensAWindow(t *testing.T) {
 	lease := &coordinationv1.Lease{ObjectMeta: metav1.ObjectMeta{Namespace: rendered.Namespace, Name: "plumbline-webhook"}}
 	hold := func(holder string) {
 		t.Helper()
-		w.must(admin.Get(w.ctx(), client.ObjectKeyFromObject(lease), lease))
+		w.Must(admin.Get(w.Ctx(), client.ObjectKeyFromObject(lease), lease))
 		lease.Spec.HolderIdentity, lease.Spec.RenewTime = new(holder), new(metav1.NowMicro())
-		w.must(admin.Update(w.ctx(), lease))
+		w.Must(admin.Update(w.Ctx(), lease))
 	}
 	hold("a")
 	t.Cleanup(func() {
@@ -164,9 +164,9 @@ func TestALeaseThatNobodyRenewsOpensAWindow(t *testing.T) {
 func TestFiguresOfTheFleet(t *testing.T) {
 	w := newWorld(t)
 	p := start(t)
-	w.underGuard()
-	w.deploy(ci, "web")
-	w.untilIs("web", "InSync")
+	w.UnderGuard()
+	w.Deploy(ci, "web")
+	w.UntilIs("web", "InSync")
 	w.comes(p, "plumbline_assessor_leader{}", exactly(1))
 	w.comes(p, "plumbline_drift_contended_objects{}", exactly(0))
 	w.within(p, "plumbline_assessor_staleness_seconds{}", 0, 2*time.Minute)
@@ -176,8 +176,8 @@ func TestFiguresOfTheFleet(t *testing.T) {
 		if i%2 == 1 {
 			user, count = ci, 0
 		}
-		w.patch(user, "web", fmt.Sprintf(`{"spec":{"minReadySeconds":%d}}`, count))
-		w.until("web", "the write is seen", func(b *v1alpha1.Baseline) error {
+		w.Patch(user, "web", fmt.Sprintf(`{"spec":{"minReadySeconds":%d}}`, count))
+		w.Until("web", "the write is seen", func(b *v1alpha1.Baseline) error {
 			if drifted := b.Status.State == v1alpha1.StateDrifted; drifted != (user == alice) {
 				return fmt.Errorf("the state is %s", b.Status.State)
 			}
@@ -185,8 +185,8 @@ func TestFiguresOfTheFleet(t *testing.T) {
 		})
 	}
 	w.comes(p, "plumbline_drift_contended_objects{}", exactly(1))
-	b, err := w.baseline("web")
-	w.must(err)
+	b, err := w.Baseline("web")
+	w.Must(err)
 	w.comes(p, "plumbline_drift_open_age_seconds{severity="+string(b.Status.Severity.Level)+"}", moreThan(0))
 	w.comes(p, "plumbline_guarded_generations_per_minute{}", moreThan(0.5)) // three within five minutes
 }

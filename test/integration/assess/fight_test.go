@@ -23,12 +23,12 @@ const imagePath = "/spec/template/spec/containers/[name=app]/image"
 func (w *world) flipImage(user string) {
 	w.t.Helper()
 	if user == ci {
-		w.setImage(ci, "web", "registry.example/shop:1")
-		w.until("web", "it is in sync", isState(v1alpha1.StateInSync))
+		w.SetImage(ci, "web", "registry.example/shop:1")
+		w.Until("web", "it is in sync", isState(v1alpha1.StateInSync))
 		return
 	}
-	w.setImage(user, "web", "registry.example/evil:1")
-	w.until("web", "it drifts", isState(v1alpha1.StateDrifted))
+	w.SetImage(user, "web", "registry.example/evil:1")
+	w.Until("web", "it drifts", isState(v1alpha1.StateDrifted))
 }
 
 // fighting checks who fights over the image and since when; nobody if empty.
@@ -57,15 +57,15 @@ func fighting(with ...string) func(*v1alpha1.Baseline) error {
 func TestARestartInTheMiddleOfAFight(t *testing.T) {
 	w := newWorld(t)
 	p := start(t)
-	w.underGuard()
-	w.deploy(ci, "web")
-	w.untilIs("web", "InSync")
+	w.UnderGuard()
+	w.Deploy(ci, "web")
+	w.UntilIs("web", "InSync")
 	w.flipImage(alice)
 	w.flipImage(ci)
 	p.halt(t)
 	p = start(t)
 	w.flipImage(alice)
-	b := w.until("web", "the fight is recognised", fighting(alice, ci))
+	b := w.Until("web", "the fight is recognised", fighting(alice, ci))
 	var flips []string
 	for _, f := range b.Status.Flips {
 		for _, place := range f.Places {
@@ -79,8 +79,8 @@ func TestARestartInTheMiddleOfAFight(t *testing.T) {
 	p.halt(t)
 	start(t)
 	// Elsewhere: no part in the fight, whoever saw its beginning.
-	w.setEnv(bob, "web", "DEBUG", "1")
-	w.until("web", "bob's change is seen and he is no fighter", func(b *v1alpha1.Baseline) error {
+	w.SetEnv(bob, "web", "DEBUG", "1")
+	w.Until("web", "bob's change is seen and he is no fighter", func(b *v1alpha1.Baseline) error {
 		if len(b.Status.Findings) != 2 {
 			return fmt.Errorf("it has %d findings", len(b.Status.Findings))
 		}
@@ -96,17 +96,17 @@ func TestAFightEndsAfterTenQuietMinutes(t *testing.T) {
 			w := newWorld(t)
 			c := &laterClock{}
 			p := start(t, withClock(c))
-			w.underGuard()
-			w.deploy(ci, "web")
-			w.untilIs("web", "InSync")
+			w.UnderGuard()
+			w.Deploy(ci, "web")
+			w.UntilIs("web", "InSync")
 			quiet, err := p.figures()
-			w.must(err)
+			w.Must(err)
 			for range 3 {
 				w.flipImage(alice)
 				w.flipImage(ci)
 			}
 			begun := time.Now()
-			w.until("web", "the fight is recognised", fighting(alice, ci))
+			w.Until("web", "the fight is recognised", fighting(alice, ci))
 			const contended = "plumbline_drift_contended_objects{}"
 			w.shows(p, contended, map[string]float64{contended: quiet[contended] + 1})
 			pass := func(d time.Duration) {
@@ -121,18 +121,18 @@ func TestAFightEndsAfterTenQuietMinutes(t *testing.T) {
 			}
 			pass(9 * time.Minute)
 			w.stays("web", "InSync")
-			b, err := w.baseline("web")
-			w.must(err)
+			b, err := w.Baseline("web")
+			w.Must(err)
 			if err := fighting(alice, ci)(b); err != nil {
 				t.Errorf("after nine minutes: %v", err)
 			}
 			pass(time.Minute)
-			w.until("web", "the fight is over", fighting())
+			w.Until("web", "the fight is over", fighting())
 			w.shows(p, contended, map[string]float64{contended: quiet[contended]})
 			if took := time.Since(begun); took > 9*time.Minute {
 				t.Errorf("it ended by the real clock, after %s", took)
 			}
-			w.eventually("its end is told", func() error {
+			w.Eventually("its end is told", func() error {
 				told, err := w.events("Deployment", "web", specguard.ReasonContentionEnded)
 				if err == nil && len(told) != 1 {
 					err = fmt.Errorf("%d events", len(told))

@@ -23,14 +23,15 @@ import (
 
 	"github.com/plumbline-dev/plumbline/internal/controller/assess"
 	"github.com/plumbline-dev/plumbline/pkg/apis/plumbline/v1alpha1"
+	"github.com/plumbline-dev/plumbline/test/harness/guarded"
 )
 
 // readyReads waits until a guard's conditions contain a text, as
 // "Type=Status Reason: message" lines.
 func (w *world) guardReads(g client.Object, conditions func() []metav1.Condition, want string) {
 	w.t.Helper()
-	w.eventually(fmt.Sprintf("the conditions contain %q", want), func() error {
-		if err := admin.Get(w.ctx(), client.ObjectKeyFromObject(g), g); err != nil {
+	w.Eventually(fmt.Sprintf("the conditions contain %q", want), func() error {
+		if err := admin.Get(w.Ctx(), client.ObjectKeyFromObject(g), g); err != nil {
 			return err
 		}
 		var lines []string
@@ -47,14 +48,14 @@ func (w *world) guardReads(g client.Object, conditions func() []metav1.Condition
 func TestAGuardCountsItsObjects(t *testing.T) {
 	w := newWorld(t)
 	start(t)
-	g := w.underGuard()
-	w.deploy(ci, "one")
-	w.deploy(ci, "two")
-	w.untilIs("one", "InSync")
-	w.untilIs("two", "InSync")
-	w.setImage(alice, "two", "registry.example/evil:1")
-	w.eventually("it counts two, one of them drifted", func() error {
-		if err := admin.Get(w.ctx(), client.ObjectKeyFromObject(g), g); err != nil {
+	g := w.UnderGuard()
+	w.Deploy(ci, "one")
+	w.Deploy(ci, "two")
+	w.UntilIs("one", "InSync")
+	w.UntilIs("two", "InSync")
+	w.SetImage(alice, "two", "registry.example/evil:1")
+	w.Eventually("it counts two, one of them drifted", func() error {
+		if err := admin.Get(w.Ctx(), client.ObjectKeyFromObject(g), g); err != nil {
 			return err
 		}
 		if g.Status.Objects != 2 || g.Status.Drifted != 1 {
@@ -67,16 +68,16 @@ func TestAGuardCountsItsObjects(t *testing.T) {
 func TestMassDriftIsTold(t *testing.T) {
 	w := newWorld(t)
 	start(t)
-	g := w.underGuard()
+	g := w.UnderGuard()
 	for i := range 4 {
-		w.deploy(ci, fmt.Sprint("web-", i))
-		w.untilIs(fmt.Sprint("web-", i), "InSync")
+		w.Deploy(ci, fmt.Sprint("web-", i))
+		w.UntilIs(fmt.Sprint("web-", i), "InSync")
 	}
 	for i := range 2 {
-		w.setImage(alice, fmt.Sprint("web-", i), "registry.example/evil:1")
+		w.SetImage(alice, fmt.Sprint("web-", i), "registry.example/evil:1")
 	}
-	w.eventually("two of four drift", func() error {
-		if err := admin.Get(w.ctx(), client.ObjectKeyFromObject(g), g); err != nil {
+	w.Eventually("two of four drift", func() error {
+		if err := admin.Get(w.Ctx(), client.ObjectKeyFromObject(g), g); err != nil {
 			return err
 		}
 		if g.Status.Drifted != 2 {
@@ -87,13 +88,13 @@ func TestMassDriftIsTold(t *testing.T) {
 	if c := meta.FindStatusCondition(g.Status.Conditions, v1alpha1.ConditionMassDrift); c != nil {
 		t.Errorf("two objects, be they half of all, are a mass drift: %+v", c)
 	}
-	w.setImage(alice, "web-2", "registry.example/evil:1")
+	w.SetImage(alice, "web-2", "registry.example/evil:1")
 	w.guardReads(g, func() []metav1.Condition { return g.Status.Conditions }, "MassDrift=True OneCauseAssumed: 3 of 4")
 	for i := range 3 {
-		w.setImage(alice, fmt.Sprint("web-", i), "registry.example/shop:1")
+		w.SetImage(alice, fmt.Sprint("web-", i), "registry.example/shop:1")
 	}
-	w.eventually("the mass drift ends", func() error {
-		if err := admin.Get(w.ctx(), client.ObjectKeyFromObject(g), g); err != nil {
+	w.Eventually("the mass drift ends", func() error {
+		if err := admin.Get(w.Ctx(), client.ObjectKeyFromObject(g), g); err != nil {
 			return err
 		}
 		if meta.FindStatusCondition(g.Status.Conditions, v1alpha1.ConditionMassDrift) != nil {
@@ -106,7 +107,7 @@ func TestMassDriftIsTold(t *testing.T) {
 func TestKindsThatCannotBeGuardedAreToldWithTheirField(t *testing.T) {
 	w := newWorld(t)
 	start(t)
-	g := w.guard(func(g *v1alpha1.SpecGuard) {
+	g := w.Guard(func(g *v1alpha1.SpecGuard) {
 		g.Spec.Resources = append(g.Spec.Resources,
 			v1alpha1.GuardedResource{APIVersion: "nowhere.example.org/v1", Kind: "Nothing"},
 			v1alpha1.GuardedResource{APIVersion: "cluster.example.org/v1", Kind: "Planet"})
@@ -115,15 +116,15 @@ func TestKindsThatCannotBeGuardedAreToldWithTheirField(t *testing.T) {
 	w.guardReads(g, func() []metav1.Condition { return g.Status.Conditions }, "Stalled=True NotInForce: spec.resources[1].kind:")
 	w.guardReads(g, func() []metav1.Condition { return g.Status.Conditions }, "spec.resources[2].kind:")
 	// The kind that can be watched is.
-	w.deploy(ci, "web")
-	w.untilIs("web", "InSync")
+	w.Deploy(ci, "web")
+	w.UntilIs("web", "InSync")
 }
 
 // TestAKindThatAppearsIsGuardedThen also covers custom resources as such.
 func TestAKindThatAppearsIsGuardedThen(t *testing.T) {
 	w := newWorld(t)
 	start(t)
-	g := w.guard(func(g *v1alpha1.SpecGuard) {
+	g := w.Guard(func(g *v1alpha1.SpecGuard) {
 		g.Spec.Resources = []v1alpha1.GuardedResource{{APIVersion: "example.org/v1", Kind: "Widget"}}
 	})
 	w.guardReads(g, func() []metav1.Condition { return g.Status.Conditions }, "Stalled=True NotInForce: spec.resources[0].kind:")
@@ -136,18 +137,18 @@ func TestAKindThatAppearsIsGuardedThen(t *testing.T) {
 	}}
 	// The API server itself answers "not found" for a moment after it has
 	// established a kind, and the assessor may be faster than that.
-	w.eventually("the API server takes a widget", func() error { return w.as(ci).Create(w.ctx(), widget) })
+	w.Eventually("the API server takes a widget", func() error { return w.As(ci).Create(w.Ctx(), widget) })
 	var b v1alpha1.Baseline
 	named := client.ObjectKey{Namespace: w.namespace, Name: "widgets.example.org.one"}
-	w.eventually("the widget has a baseline", func() error { return admin.Get(w.ctx(), named, &b) })
-	w.must(unstructured.SetNestedField(widget.Object, int64(2), "spec", "size"))
-	w.must(w.as(alice).Update(w.ctx(), widget))
-	w.eventually("the widget drifts", func() error {
-		if err := admin.Get(w.ctx(), named, &b); err != nil {
+	w.Eventually("the widget has a baseline", func() error { return admin.Get(w.Ctx(), named, &b) })
+	w.Must(unstructured.SetNestedField(widget.Object, int64(2), "spec", "size"))
+	w.Must(w.As(alice).Update(w.Ctx(), widget))
+	w.Eventually("the widget drifts", func() error {
+		if err := admin.Get(w.Ctx(), named, &b); err != nil {
 			return err
 		}
-		if !strings.HasPrefix(describe(&b), "Drifted: Changed /spec/size by ") {
-			return fmt.Errorf("it is %q", describe(&b))
+		if !strings.HasPrefix(guarded.Describe(&b), "Drifted: Changed /spec/size by ") {
+			return fmt.Errorf("it is %q", guarded.Describe(&b))
 		}
 		return nil
 	})
@@ -156,9 +157,9 @@ func TestAKindThatAppearsIsGuardedThen(t *testing.T) {
 func (w *world) installCRD(group, kind, plural string, scope apiextensions.ResourceScope) {
 	w.t.Helper()
 	types := scheme.Scheme
-	w.must(apiextensions.AddToScheme(types))
+	w.Must(apiextensions.AddToScheme(types))
 	c, err := client.New(config, client.Options{Scheme: types})
-	w.must(err)
+	w.Must(err)
 	preserve := true
 	crd := &apiextensions.CustomResourceDefinition{
 		ObjectMeta: metav1.ObjectMeta{Name: plural + "." + group},
@@ -173,7 +174,7 @@ func (w *world) installCRD(group, kind, plural string, scope apiextensions.Resou
 			}},
 		},
 	}
-	w.must(c.Create(w.ctx(), crd))
+	w.Must(c.Create(w.Ctx(), crd))
 	w.t.Cleanup(func() {
 		if err := c.Delete(context.Background(), crd); err != nil {
 			w.t.Errorf("removing the kind: %v", err)
@@ -191,21 +192,21 @@ func (w *world) installCRD(group, kind, plural string, scope apiextensions.Resou
 func TestASuspendedGuardComparesNothingAndComesBack(t *testing.T) {
 	w := newWorld(t)
 	start(t)
-	g := w.underGuard()
-	w.deploy(ci, "web")
-	w.untilIs("web", "InSync")
+	g := w.UnderGuard()
+	w.Deploy(ci, "web")
+	w.UntilIs("web", "InSync")
 	g.Spec.Suspend = &v1alpha1.Suspension{Reason: "maintenance", Until: metav1.NewTime(time.Now().Add(4 * time.Second))}
-	w.must(admin.Update(w.ctx(), g))
-	w.until("web", "the suspension is told", func(b *v1alpha1.Baseline) error {
+	w.Must(admin.Update(w.Ctx(), g))
+	w.Until("web", "the suspension is told", func(b *v1alpha1.Baseline) error {
 		if c := meta.FindStatusCondition(b.Status.Conditions, v1alpha1.ConditionReady); c == nil || c.Reason != "GuardNotInForce" {
 			return fmt.Errorf("Ready is %+v", c)
 		}
 		return nil
 	})
 	w.guardReads(g, func() []metav1.Condition { return g.Status.Conditions }, "Ready=False Suspended")
-	w.setImage(alice, "web", "registry.example/evil:1")
+	w.SetImage(alice, "web", "registry.example/evil:1")
 	// After its end nobody has to do anything for the drift to be seen.
-	b := w.until("web", "the drift of the suspension is seen", func(b *v1alpha1.Baseline) error {
+	b := w.Until("web", "the drift of the suspension is seen", func(b *v1alpha1.Baseline) error {
 		if b.Status.State != v1alpha1.StateDrifted || len(b.Status.Findings) != 1 {
 			return fmt.Errorf("it is not")
 		}
@@ -219,18 +220,18 @@ func TestASuspendedGuardComparesNothingAndComesBack(t *testing.T) {
 func TestABaselineOutlivesItsGuardForTheRetention(t *testing.T) {
 	w := newWorld(t)
 	start(t, withRetention(3*time.Second))
-	g := w.underGuard()
-	w.deploy(ci, "web")
-	w.untilIs("web", "InSync")
-	w.must(admin.Delete(w.ctx(), g))
-	w.until("web", "it says that nobody guards it", func(b *v1alpha1.Baseline) error {
+	g := w.UnderGuard()
+	w.Deploy(ci, "web")
+	w.UntilIs("web", "InSync")
+	w.Must(admin.Delete(w.Ctx(), g))
+	w.Until("web", "it says that nobody guards it", func(b *v1alpha1.Baseline) error {
 		if c := meta.FindStatusCondition(b.Status.Conditions, v1alpha1.ConditionReady); c == nil || c.Reason != "NotGuarded" {
 			return fmt.Errorf("Ready is %+v", c)
 		}
 		return nil
 	})
-	w.eventually("it is removed", func() error {
-		_, err := w.baseline("web")
+	w.Eventually("it is removed", func() error {
+		_, err := w.Baseline("web")
 		return isGone(err)
 	})
 }
@@ -238,19 +239,19 @@ func TestABaselineOutlivesItsGuardForTheRetention(t *testing.T) {
 func TestAGuardMadeAnewDoesNotWashDriftClean(t *testing.T) {
 	w := newWorld(t)
 	start(t)
-	g := w.underGuard()
-	w.deploy(ci, "web")
-	w.untilIs("web", "InSync")
-	w.must(admin.Delete(w.ctx(), g))
-	w.until("web", "it says that nobody guards it", func(b *v1alpha1.Baseline) error {
+	g := w.UnderGuard()
+	w.Deploy(ci, "web")
+	w.UntilIs("web", "InSync")
+	w.Must(admin.Delete(w.Ctx(), g))
+	w.Until("web", "it says that nobody guards it", func(b *v1alpha1.Baseline) error {
 		if c := meta.FindStatusCondition(b.Status.Conditions, v1alpha1.ConditionReady); c == nil || c.Reason != "NotGuarded" {
 			return fmt.Errorf("Ready is %+v", c)
 		}
 		return nil
 	})
-	w.setImage(alice, "web", "registry.example/evil:1")
-	w.underGuard()
-	w.until("web", "the change is drift", func(b *v1alpha1.Baseline) error {
+	w.SetImage(alice, "web", "registry.example/evil:1")
+	w.UnderGuard()
+	w.Until("web", "the change is drift", func(b *v1alpha1.Baseline) error {
 		if b.Status.State != v1alpha1.StateDrifted {
 			return fmt.Errorf("it is not")
 		}
@@ -263,31 +264,31 @@ func TestAGuardMadeAnewDoesNotWashDriftClean(t *testing.T) {
 func TestUnreadableIsNotAbsent(t *testing.T) {
 	w := newWorld(t)
 	p := start(t)
-	g := w.underGuard()
-	w.deploy(ci, "web")
-	w.untilIs("web", "InSync")
-	w.setEnv(alice, "web", "DEBUG", "1")
+	g := w.UnderGuard()
+	w.Deploy(ci, "web")
+	w.UntilIs("web", "InSync")
+	w.SetEnv(alice, "web", "DEBUG", "1")
 	const drift = ": Added /spec/template/spec/containers/[name=app]/env by alice (Foreign, WriterStamp)"
-	w.untilIs("web", "Drifted"+drift)
+	w.UntilIs("web", "Drifted"+drift)
 	p.halt(t)
 	p = start(t, func(s *assess.Setup) { s.UnreadableAfter = time.Second }, withBlindness())
 	w.guardReads(g, func() []metav1.Condition { return g.Status.Conditions }, "Reconciling=True NotReadable: spec.resources[0]: Deployment cannot be read")
-	w.untilIs("web", "Unknown"+drift)
+	w.UntilIs("web", "Unknown"+drift)
 	p.faults.when(nil)
-	w.untilIs("web", "Drifted"+drift)
+	w.UntilIs("web", "Drifted"+drift)
 }
 
 func TestTheMostCriticalEnvironmentDecides(t *testing.T) {
 	w := newWorld(t)
 	start(t)
-	w.must(admin.Patch(w.ctx(), &corev1.Namespace{ObjectMeta: metav1.ObjectMeta{Name: w.namespace}},
+	w.Must(admin.Patch(w.Ctx(), &corev1.Namespace{ObjectMeta: metav1.ObjectMeta{Name: w.namespace}},
 		client.RawPatch("application/merge-patch+json", fmt.Appendf(nil, `{"metadata":{"labels":{"team":%q}}}`, w.namespace))))
-	w.underGuard()
-	w.deploy(ci, "web")
-	w.untilIs("web", "InSync")
-	w.setImage(alice, "web", "registry.example/evil:1")
+	w.UnderGuard()
+	w.Deploy(ci, "web")
+	w.UntilIs("web", "InSync")
+	w.SetImage(alice, "web", "registry.example/evil:1")
 	level := func(want v1alpha1.SeverityLevel) {
-		w.until("web", "its severity is "+string(want), func(b *v1alpha1.Baseline) error {
+		w.Until("web", "its severity is "+string(want), func(b *v1alpha1.Baseline) error {
 			if b.Status.Severity == nil || b.Status.Severity.Level != want {
 				return fmt.Errorf("it is %+v", b.Status.Severity)
 			}
@@ -300,7 +301,7 @@ func TestTheMostCriticalEnvironmentDecides(t *testing.T) {
 	level(v1alpha1.SeverityCritical) // the floor of an image from another repository
 	w.guardReads(dev, func() []metav1.Condition { return dev.Status.Conditions }, "Overlaps=True PickedByOthers")
 	w.guardReads(prod, func() []metav1.Condition { return prod.Status.Conditions }, "Ready=True InForce: 1 namespaces")
-	if b, err := w.baseline("web"); err != nil || b.Status.Severity.First != v1alpha1.SeverityLow {
+	if b, err := w.Baseline("web"); err != nil || b.Status.Severity.First != v1alpha1.SeverityLow {
 		t.Errorf("the first level is forgotten: %+v, %v", b.Status.Severity, err)
 	}
 }
@@ -311,7 +312,7 @@ func (w *world) environment(name string, c v1alpha1.Criticality) *v1alpha1.Envir
 		ObjectMeta: metav1.ObjectMeta{Name: name},
 		Spec:       v1alpha1.EnvironmentSpec{Criticality: c, NamespaceSelector: *selector("team", w.namespace)},
 	}
-	w.must(admin.Create(w.ctx(), e))
+	w.Must(admin.Create(w.Ctx(), e))
 	w.t.Cleanup(func() {
 		if err := admin.Delete(context.Background(), e); err != nil {
 			w.t.Errorf("removing the environment: %v", err)
@@ -328,14 +329,14 @@ func TestTheOlderGuardDefaultsAreInForce(t *testing.T) {
 			ObjectMeta: metav1.ObjectMeta{Name: name + "-" + w.namespace},
 			Spec:       v1alpha1.GuardDefaultsSpec{DriftThreshold: "20%"},
 		}
-		w.must(admin.Create(w.ctx(), d))
+		w.Must(admin.Create(w.Ctx(), d))
 		t.Cleanup(func() { _ = admin.Delete(context.Background(), d) }) // the test removes one itself
 		return d
 	}
 	first, second := makeDefaults("a"), makeDefaults("b")
 	w.guardReads(first, func() []metav1.Condition { return first.Status.Conditions }, "Ready=True InForce")
 	w.guardReads(second, func() []metav1.Condition { return second.Status.Conditions }, "Stalled=True OlderInForce")
-	w.must(admin.Delete(w.ctx(), first))
+	w.Must(admin.Delete(w.Ctx(), first))
 	w.guardReads(second, func() []metav1.Condition { return second.Status.Conditions }, "Ready=True InForce")
 }
 
@@ -344,13 +345,13 @@ func TestTheOlderGuardDefaultsAreInForce(t *testing.T) {
 func TestANamespaceThatGoesAway(t *testing.T) {
 	w := newWorld(t)
 	start(t)
-	w.underGuard()
-	w.deploy(ci, "web")
-	w.untilIs("web", "InSync")
-	w.must(admin.Delete(w.ctx(), &corev1.Namespace{ObjectMeta: metav1.ObjectMeta{Name: w.namespace}}))
-	w.eventually("the namespace is terminating", func() error {
+	w.UnderGuard()
+	w.Deploy(ci, "web")
+	w.UntilIs("web", "InSync")
+	w.Must(admin.Delete(w.Ctx(), &corev1.Namespace{ObjectMeta: metav1.ObjectMeta{Name: w.namespace}}))
+	w.Eventually("the namespace is terminating", func() error {
 		ns := &corev1.Namespace{}
-		if err := admin.Get(w.ctx(), client.ObjectKey{Name: w.namespace}, ns); err != nil {
+		if err := admin.Get(w.Ctx(), client.ObjectKey{Name: w.namespace}, ns); err != nil {
 			return err
 		}
 		if ns.Status.Phase != corev1.NamespaceTerminating {
@@ -358,8 +359,8 @@ func TestANamespaceThatGoesAway(t *testing.T) {
 		}
 		return nil
 	})
-	w.delete("system:serviceaccount:kube-system:namespace-controller", "web")
-	w.until("web", "it is retired", func(b *v1alpha1.Baseline) error {
+	w.Delete("system:serviceaccount:kube-system:namespace-controller", "web")
+	w.Until("web", "it is retired", func(b *v1alpha1.Baseline) error {
 		if b.Status.RetiredAt == nil {
 			return fmt.Errorf("it is not")
 		}
@@ -370,11 +371,11 @@ func TestANamespaceThatGoesAway(t *testing.T) {
 func TestOneOfTwoReplicasWorksAndTheOtherTakesOver(t *testing.T) {
 	w := newWorld(t)
 	first := start(t, withLeaderElection())
-	w.underGuard()
-	w.deploy(ci, "web")
-	w.untilIs("web", "InSync")
+	w.UnderGuard()
+	w.Deploy(ci, "web")
+	w.UntilIs("web", "InSync")
 	start(t, withLeaderElection())
 	first.halt(t)
-	w.setImage(alice, "web", "registry.example/evil:1")
-	w.untilIs("web", "Drifted: Changed /spec/template/spec/containers/[name=app]/image by alice (Foreign, WriterStamp)")
+	w.SetImage(alice, "web", "registry.example/evil:1")
+	w.UntilIs("web", "Drifted: Changed /spec/template/spec/containers/[name=app]/image by alice (Foreign, WriterStamp)")
 }

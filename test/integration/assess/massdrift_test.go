@@ -19,8 +19,8 @@ import (
 // whether it speaks of mass drift then.
 func (w *world) guardCounts(g *v1alpha1.SpecGuard, objects, drifted int32) (frozen bool) {
 	w.t.Helper()
-	w.eventually(fmt.Sprintf("%d of %d objects drift", drifted, objects), func() error {
-		if err := admin.Get(w.ctx(), client.ObjectKeyFromObject(g), g); err != nil {
+	w.Eventually(fmt.Sprintf("%d of %d objects drift", drifted, objects), func() error {
+		if err := admin.Get(w.Ctx(), client.ObjectKeyFromObject(g), g); err != nil {
 			return err
 		}
 		if g.Status.Objects != objects || g.Status.Drifted != drifted {
@@ -38,15 +38,15 @@ func TestMassDriftBeginsAtThirtyPercentAndEndsBelowFifteen(t *testing.T) {
 	w := newWorld(t)
 	c := &laterClock{}
 	start(t, withClock(c))
-	g := w.underGuard()
+	g := w.UnderGuard()
 	for i := range objects {
-		w.deploy(ci, fmt.Sprint("web-", i))
+		w.Deploy(ci, fmt.Sprint("web-", i))
 	}
 	if w.guardCounts(g, objects, 0) {
 		t.Fatal("frozen without drift")
 	}
-	drift := func(i int) { w.setImage(alice, fmt.Sprint("web-", i), "registry.example/evil:1") }
-	restore := func(i int) { w.setImage(alice, fmt.Sprint("web-", i), "registry.example/shop:1") }
+	drift := func(i int) { w.SetImage(alice, fmt.Sprint("web-", i), "registry.example/evil:1") }
+	restore := func(i int) { w.SetImage(alice, fmt.Sprint("web-", i), "registry.example/shop:1") }
 	for i := range 5 {
 		drift(i)
 	}

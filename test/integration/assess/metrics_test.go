@@ -15,6 +15,7 @@ import (
 	dto "github.com/prometheus/client_model/go"
 
 	"github.com/plumbline-dev/plumbline/pkg/apis/plumbline/v1alpha1"
+	"github.com/plumbline-dev/plumbline/test/harness/guarded"
 )
 
 // figures are an assessor's samples, by family and labels: "name{a=b,c=d}". Of a
@@ -51,7 +52,7 @@ func (p *process) figures() (map[string]float64, error) {
 // shows waits until the samples that begin with a text are exactly these.
 func (w *world) shows(p *process, prefix string, want map[string]float64) {
 	w.t.Helper()
-	w.eventually("the metrics "+prefix+" are right", func() error {
+	w.Eventually("the metrics "+prefix+" are right", func() error {
 		all, err := p.figures()
 		if err != nil {
 			return err
@@ -67,7 +68,7 @@ func (w *world) shows(p *process, prefix string, want map[string]float64) {
 // within waits until a sample lies between two bounds.
 func (w *world) within(p *process, name string, low, high time.Duration) {
 	w.t.Helper()
-	w.eventually(fmt.Sprintf("%s is between %s and %s", name, low, high), func() error {
+	w.Eventually(fmt.Sprintf("%s is between %s and %s", name, low, high), func() error {
 		all, err := p.figures()
 		if err != nil {
 			return err
@@ -89,10 +90,10 @@ func TestTheMetricsTellTheStory(t *testing.T) {
 	r := startRedis(t)
 	p := start(t, withClock(c), r.reader())
 	w.shows(p, "plumbline_assessor_records_up", map[string]float64{"plumbline_assessor_records_up{}": 1})
-	w.underGuard()
+	w.UnderGuard()
 	for _, name := range []string{"image", "scaled", "unknown", "gone"} {
-		w.deploy(ci, name)
-		w.untilIs(name, "InSync")
+		w.Deploy(ci, name)
+		w.UntilIs(name, "InSync")
 	}
 	const kind = "kind=Deployment.apps"
 	w.shows(p, "plumbline_drift_objects", map[string]float64{"plumbline_drift_objects{" + kind + ",severity=,state=InSync}": 4})
@@ -102,16 +103,16 @@ func TestTheMetricsTellTheStory(t *testing.T) {
 	w.shows(p, "plumbline_drift_age_seconds", map[string]float64{"plumbline_drift_age_seconds_count{}": 0, "plumbline_drift_age_seconds_sum{}": 0})
 	w.shows(p, "plumbline_assessor_leader", map[string]float64{"plumbline_assessor_leader{}": 1})
 	before, err := p.figures()
-	w.must(err)
+	w.Must(err)
 
-	w.setImage(alice, "image", "registry.example/shop:2")
-	w.until("image", "it drifts", isState(v1alpha1.StateDrifted))
+	w.SetImage(alice, "image", "registry.example/shop:2")
+	w.Until("image", "it drifts", isState(v1alpha1.StateDrifted))
 	w.scaleWithRecord(r, alice, "scaled", 5, false)
-	w.untilIs("scaled", "Drifted: Changed /spec/replicas by alice (Foreign, Admission)")
-	w.scale(bob, "unknown", 7)
-	w.until("unknown", "it drifts", isState(v1alpha1.StateDrifted))
-	w.delete(bob, "gone")
-	w.until("gone", "it is missing", isState(v1alpha1.StateMissing))
+	w.UntilIs("scaled", "Drifted: Changed /spec/replicas by alice (Foreign, Admission)")
+	w.Scale(bob, "unknown", 7)
+	w.Until("unknown", "it drifts", isState(v1alpha1.StateDrifted))
+	w.Delete(bob, "gone")
+	w.Until("gone", "it is missing", isState(v1alpha1.StateMissing))
 	w.shows(p, "plumbline_drift_findings_total", map[string]float64{
 		"plumbline_drift_findings_total{actor_class=Foreign,class=ImageVersion}":  1,
 		"plumbline_drift_findings_total{actor_class=Foreign,class=Scale}":         1,
@@ -126,8 +127,8 @@ func TestTheMetricsTellTheStory(t *testing.T) {
 	})
 	states := map[string]float64{}
 	for _, name := range []string{"image", "scaled", "unknown", "gone"} {
-		b, err := w.baseline(name)
-		w.must(err)
+		b, err := w.Baseline(name)
+		w.Must(err)
 		states[fmt.Sprintf("plumbline_drift_objects{%s,severity=%s,state=%s}", kind, b.Status.Severity.Level, b.Status.State)]++
 	}
 	w.shows(p, "plumbline_drift_objects", states)
@@ -138,7 +139,7 @@ func TestTheMetricsTellTheStory(t *testing.T) {
 
 	// Four drifts were seen by the watch; one of them is explained by a record too.
 	all, err := p.figures()
-	w.must(err)
+	w.Must(err)
 	for name, want := range map[string]float64{
 		"plumbline_drift_detection_seconds_count{from=watch}":     4,
 		"plumbline_drift_detection_seconds_count{from=admission}": 1,
@@ -153,18 +154,18 @@ func TestTheMetricsTellTheStory(t *testing.T) {
 	c.forward(30 * time.Minute)
 	w.within(p, "plumbline_drift_oldest_seconds{"+kind+"}", 30*time.Minute, 30*time.Minute+5*patience)
 	w.within(p, "plumbline_assessor_last_assessed_seconds{}", 30*time.Minute, 30*time.Minute+5*patience)
-	b, err := w.baseline("image")
-	w.must(err)
+	b, err := w.Baseline("image")
+	w.Must(err)
 	w.within(p, "plumbline_drift_open_age_seconds{severity="+string(b.Status.Severity.Level)+"}", 30*time.Minute, 24*time.Hour)
-	w.setImage(alice, "image", "registry.example/shop:1")
-	w.untilIs("image", "InSync")
+	w.SetImage(alice, "image", "registry.example/shop:1")
+	w.UntilIs("image", "InSync")
 	w.shows(p, "plumbline_drift_age_seconds_count", map[string]float64{"plumbline_drift_age_seconds_count{}": 1})
 	w.within(p, "plumbline_drift_age_seconds_sum{}", 30*time.Minute-time.Second, 30*time.Minute+5*patience)
 	w.within(p, "plumbline_assessor_last_assessed_seconds{}", 0, patience)
 	// The figures of what is explained or resolved do not count twice.
 	w.within(p, "plumbline_drift_findings_total{actor_class=Foreign,class=ImageVersion}", time.Second, time.Second)
 
-	r.kill()
+	r.Kill()
 	w.shows(p, "plumbline_assessor_records_up", map[string]float64{"plumbline_assessor_records_up{}": 0})
 }
 
@@ -173,9 +174,9 @@ func TestTheMetricsTellTheStory(t *testing.T) {
 func TestTheCountersOfFaults(t *testing.T) {
 	w := newWorld(t)
 	p := start(t)
-	w.underGuard()
-	w.deploy(ci, "web")
-	w.untilIs("web", "InSync")
+	w.UnderGuard()
+	w.Deploy(ci, "web")
+	w.UntilIs("web", "InSync")
 	counters := []string{
 		"plumbline_assessor_queue_overflow_total", "plumbline_assessor_conflicts_total", "plumbline_assessor_completed_total",
 		"plumbline_assessor_trim_failures_total", "plumbline_assessor_record_gaps_total",
@@ -188,19 +189,19 @@ func TestTheCountersOfFaults(t *testing.T) {
 
 	// A decision whose spec could not be written is completed by the next one.
 	reached := p.dieAt("write the spec")
-	w.setImage(ci, "web", "registry.example/shop:2")
+	w.SetImage(ci, "web", "registry.example/shop:2")
 	w.await("the assessor reaches the write", reached)
 	p.halt(t)
 	p = start(t)
-	w.until("web", "the image is authorised", func(b *v1alpha1.Baseline) error {
-		if authorisedNumber(b) != 2 {
+	w.Until("web", "the image is authorised", func(b *v1alpha1.Baseline) error {
+		if guarded.Authorised(b) != 2 {
 			return fmt.Errorf("authorised is %+v", b.Spec.Authorised)
 		}
 		return nil
 	})
 	w.shows(p, "plumbline_assessor_completed_total", map[string]float64{"plumbline_assessor_completed_total{}": 1})
 	all, err := p.figures()
-	w.must(err)
+	w.Must(err)
 	for _, name := range slices.Sorted(maps.Keys(all)) {
 		if strings.HasPrefix(name, "plumbline_") && strings.Contains(name, w.namespace) {
 			t.Errorf("%s names an object or its namespace", name)

@@ -31,10 +31,10 @@ const namespaceController = "system:serviceaccount:kube-system:namespace-control
 // the test does its work, in the order it wants.
 func (w *world) terminate() {
 	w.t.Helper()
-	w.must(admin.Delete(w.ctx(), &corev1.Namespace{ObjectMeta: metav1.ObjectMeta{Name: w.namespace}}))
-	w.eventually("the namespace is terminating", func() error {
+	w.Must(admin.Delete(w.Ctx(), &corev1.Namespace{ObjectMeta: metav1.ObjectMeta{Name: w.namespace}}))
+	w.Eventually("the namespace is terminating", func() error {
 		ns := &corev1.Namespace{}
-		if err := admin.Get(w.ctx(), client.ObjectKey{Name: w.namespace}, ns); err != nil {
+		if err := admin.Get(w.Ctx(), client.ObjectKey{Name: w.namespace}, ns); err != nil {
 			return err
 		}
 		if ns.Status.Phase != corev1.NamespaceTerminating {
@@ -48,15 +48,15 @@ func (w *world) terminate() {
 func (w *world) finalize() {
 	w.t.Helper()
 	c, err := kubernetes.NewForConfig(config)
-	w.must(err)
-	ns, err := c.CoreV1().Namespaces().Get(w.ctx(), w.namespace, metav1.GetOptions{})
-	w.must(err)
+	w.Must(err)
+	ns, err := c.CoreV1().Namespaces().Get(w.Ctx(), w.namespace, metav1.GetOptions{})
+	w.Must(err)
 	ns.Spec.Finalizers = nil
-	if _, err = c.CoreV1().Namespaces().Finalize(w.ctx(), ns, metav1.UpdateOptions{}); err != nil && !apierrors.IsNotFound(err) {
+	if _, err = c.CoreV1().Namespaces().Finalize(w.Ctx(), ns, metav1.UpdateOptions{}); err != nil && !apierrors.IsNotFound(err) {
 		w.t.Fatal(err)
 	}
-	w.eventually("the namespace is gone", func() error {
-		return isGone(admin.Get(w.ctx(), client.ObjectKey{Name: w.namespace}, &corev1.Namespace{}))
+	w.Eventually("the namespace is gone", func() error {
+		return isGone(admin.Get(w.Ctx(), client.ObjectKey{Name: w.namespace}, &corev1.Namespace{}))
 	})
 }
 
@@ -80,14 +80,14 @@ func TestDeletingANamespaceIsNoDrift(t *testing.T) {
 			const objects = 5
 			w := newWorld(t)
 			p := start(t)
-			w.underGuard()
+			w.UnderGuard()
 			for i := range objects {
-				w.deploy(ci, fmt.Sprint("web-", i))
-				w.untilIs(fmt.Sprint("web-", i), "InSync")
+				w.Deploy(ci, fmt.Sprint("web-", i))
+				w.UntilIs(fmt.Sprint("web-", i), "InSync")
 			}
-			w.setImage(alice, "web-0", "registry.example/evil:1")
-			w.until("web-0", "it drifts", isState(v1alpha1.StateDrifted))
-			w.eventually("the drift is told", func() error {
+			w.SetImage(alice, "web-0", "registry.example/evil:1")
+			w.Until("web-0", "it drifts", isState(v1alpha1.StateDrifted))
+			w.Eventually("the drift is told", func() error {
 				told, err := w.events("Deployment", "web-0", specguard.ReasonDriftDetected)
 				if err == nil && len(told) != 1 {
 					err = fmt.Errorf("%d events", len(told))
@@ -108,7 +108,7 @@ func TestDeletingANamespaceIsNoDrift(t *testing.T) {
 				return nil
 			})
 			for _, kind := range order {
-				w.must(w.as(namespaceController).DeleteAllOf(w.ctx(), kinds[kind], client.InNamespace(w.namespace)))
+				w.Must(w.As(namespaceController).DeleteAllOf(w.Ctx(), kinds[kind], client.InNamespace(w.namespace)))
 			}
 			w.shows(p, "plumbline_drift_objects", map[string]float64{})
 			w.shows(p, "plumbline_drift_oldest_seconds", map[string]float64{})
@@ -117,7 +117,7 @@ func TestDeletingANamespaceIsNoDrift(t *testing.T) {
 			}
 			w.finalize()
 			other := newWorld(t)
-			other.underGuard()
+			other.UnderGuard()
 			other.stays(other.witness(), "InSync")
 			// Each object may be retired or released: a status, and a conflict on the way.
 			if n := writes.Load(); n > 3*objects || events.Load() > 0 {
@@ -125,7 +125,7 @@ func TestDeletingANamespaceIsNoDrift(t *testing.T) {
 			}
 			t.Logf("%d writes", writes.Load())
 			all, err := p.figures()
-			w.must(err)
+			w.Must(err)
 			for name, n := range all {
 				if strings.Contains(name, "class=ObjectMissing") && n > 0 {
 					t.Errorf("%s is %v", name, n)
@@ -138,8 +138,8 @@ func TestDeletingANamespaceIsNoDrift(t *testing.T) {
 // witness makes an object that the assessor has dealt with.
 func (w *world) witness() string {
 	w.t.Helper()
-	w.deploy(ci, "witness")
-	w.untilIs("witness", "InSync")
+	w.Deploy(ci, "witness")
+	w.UntilIs("witness", "InSync")
 	return "witness"
 }
 
@@ -147,7 +147,7 @@ func (w *world) witness() string {
 func (w *world) allEvents() []eventsv1.Event {
 	w.t.Helper()
 	var list eventsv1.EventList
-	w.must(admin.List(w.ctx(), &list, client.InNamespace(w.namespace)))
+	w.Must(admin.List(w.Ctx(), &list, client.InNamespace(w.namespace)))
 	slices.SortFunc(list.Items, func(a, b eventsv1.Event) int { return cmp.Compare(a.EventTime.UnixNano(), b.EventTime.UnixNano()) })
 	return list.Items
 }

@@ -8,50 +8,44 @@ import (
 	"context"
 	"fmt"
 	"os"
-	"os/exec"
-	"path/filepath"
 	"testing"
 	"time"
 
 	appsv1 "k8s.io/api/apps/v1"
-	"sigs.k8s.io/controller-runtime/pkg/client"
 
 	"github.com/plumbline-dev/plumbline/pkg/apis/plumbline/v1alpha1"
 	"github.com/plumbline-dev/plumbline/pkg/specguard"
 	"github.com/plumbline-dev/plumbline/pkg/specguard/details"
+	"github.com/plumbline-dev/plumbline/test/harness/guarded"
+	"github.com/plumbline-dev/plumbline/test/harness/server"
 )
 
-// redis is a real server on a socket of the test.
+// redis is a real server on a socket of the test, and what writes records to it.
 type redis struct {
-	t       *testing.T
-	address string
-	process *exec.Cmd
-	writer  *details.Writer
+	*server.Redis
+	t      *testing.T
+	writer *details.Writer
 }
 
 // startRedis starts one, with more options of redis-server if need be.
 func startRedis(t *testing.T, options ...string) *redis {
 	t.Helper()
-	binary, err := exec.LookPath("redis-server")
-	if err != nil {
-		t.Fatalf("these tests need redis-server (Debian: redis-server): %v", err)
-	}
 	// The path of a socket may have 107 bytes, and t.TempDir is too long.
 	dir, err := os.MkdirTemp("", "redis") //nolint:usetesting // see above
 	if err != nil {
 		t.Fatal(err)
 	}
 	t.Cleanup(func() { _ = os.RemoveAll(dir) }) // under the system's temporary directory
-	r := &redis{t: t, address: filepath.Join(dir, "s")}
-	options = append([]string{"--port", "0", "--unixsocket", r.address, "--save", "", "--appendonly", "no", "--dir", dir}, options...)
-	r.process = exec.Command(binary, options...)
-	if err := r.process.Start(); err != nil {
+	starting, cancelStart := context.WithTimeout(t.Context(), patience)
+	defer cancelStart()
+	running, err := server.StartRedis(starting, dir, options...)
+	if err != nil {
 		t.Fatal(err)
 	}
-	t.Cleanup(r.kill)
-	c := details.NewClient(details.Config{Address: r.address})
+	r := &redis{Redis: running, t: t}
+	t.Cleanup(r.Kill)
+	c := details.NewClient(details.Config{Address: r.Socket})
 	t.Cleanup(func() { _ = c.Close() }) // the server goes away with it
-	(&world{t: t}).eventually("redis answers", func() error { return c.Ping(t.Context()).Err() })
 	r.writer = details.NewWriter(c, "plumbline", 0, nil)
 	ctx, cancel := context.WithCancel(context.Background())
 	done := make(chan struct{})
@@ -63,17 +57,8 @@ func startRedis(t *testing.T, options ...string) *redis {
 	return r
 }
 
-// kill ends the server, as a node that dies does.
-func (r *redis) kill() {
-	if r.process.ProcessState != nil {
-		return
-	}
-	_ = r.process.Process.Kill() // it may have ended
-	_ = r.process.Wait()         // "signal: killed" is what is wanted
-}
-
 func (r *redis) reader() option {
-	c := details.NewClient(details.Config{Address: r.address})
+	c := details.NewClient(details.Config{Address: r.Socket})
 	r.t.Cleanup(func() { _ = c.Close() }) // the server goes away with it
 	return withRecords(details.NewReader(c, "plumbline"))
 }
@@ -95,26 +80,18 @@ func recordOf(d *appsv1.Deployment, operation specguard.Operation, user string) 
 	}
 }
 
-// live reads a deployment.
-func (w *world) live(name string) *appsv1.Deployment {
-	w.t.Helper()
-	d := w.named(name)
-	w.must(admin.Get(w.ctx(), client.ObjectKeyFromObject(d), d))
-	return d
-}
-
 // scaleWithRecord scales, and records it before or after as the webhook's queue
 // may have it.
 func (w *world) scaleWithRecord(r *redis, user, name string, replicas int32, late bool) {
 	w.t.Helper()
-	record := recordOf(w.live(name), specguard.OperationUpdate, user)
+	record := recordOf(w.Live(name), specguard.OperationUpdate, user)
 	record.Subresource, record.Replicas, record.Fields = "scale", &replicas, []string{"/spec/replicas"}
 	if !late {
 		r.record(record)
 	}
-	w.scale(user, name, int(replicas))
+	w.Scale(user, name, int(replicas))
 	if late {
-		w.until(name, "the change is seen without its record", func(b *v1alpha1.Baseline) error {
+		w.Until(name, "the change is seen without its record", func(b *v1alpha1.Baseline) error {
 			if b.Status.State != v1alpha1.StateDrifted {
 				return fmt.Errorf("it is not")
 			}
@@ -128,19 +105,19 @@ func TestRecordsNameWhoScaled(t *testing.T) {
 	w := newWorld(t)
 	r := startRedis(t)
 	start(t, r.reader())
-	w.underGuard()
+	w.UnderGuard()
 	for _, name := range []string{"by-person", "by-autoscaler", "late-person", "late-autoscaler"} {
-		w.deploy(ci, name)
-		w.untilIs(name, "InSync")
+		w.Deploy(ci, name)
+		w.UntilIs(name, "InSync")
 	}
 	w.scaleWithRecord(r, alice, "by-person", 5, false)
-	w.untilIs("by-person", "Drifted: Changed /spec/replicas by alice (Foreign, Admission)")
+	w.UntilIs("by-person", "Drifted: Changed /spec/replicas by alice (Foreign, Admission)")
 	w.scaleWithRecord(r, hpa, "by-autoscaler", 6, false)
-	w.untilIs("by-autoscaler", "InSync [autoscaler /spec/replicas]")
+	w.UntilIs("by-autoscaler", "InSync [autoscaler /spec/replicas]")
 	w.scaleWithRecord(r, alice, "late-person", 7, true)
-	w.untilIs("late-person", "Drifted: Changed /spec/replicas by alice (Foreign, Admission)")
+	w.UntilIs("late-person", "Drifted: Changed /spec/replicas by alice (Foreign, Admission)")
 	w.scaleWithRecord(r, hpa, "late-autoscaler", 8, true)
-	w.untilIs("late-autoscaler", "InSync [autoscaler /spec/replicas]")
+	w.UntilIs("late-autoscaler", "InSync [autoscaler /spec/replicas]")
 }
 
 // TestAnAutoscalerThroughScale is the autoscaler as it is: fifty writes to
@@ -149,19 +126,19 @@ func TestAnAutoscalerThroughScale(t *testing.T) {
 	w := newWorld(t)
 	r := startRedis(t)
 	start(t, r.reader())
-	w.underGuard()
-	w.deploy(ci, "web")
-	w.untilIs("web", "InSync")
+	w.UnderGuard()
+	w.Deploy(ci, "web")
+	w.UntilIs("web", "InSync")
 	for i := range int32(50) {
 		w.scaleWithRecord(r, hpa, "web", 3+i%7, false)
 		w.writeStatus("web", int(i))
 		if i == 25 {
-			w.setEnv(alice, "web", "DEBUG", "1")
+			w.SetEnv(alice, "web", "DEBUG", "1")
 		}
 	}
-	w.untilIs("web", "Drifted: Added /spec/template/spec/containers/[name=app]/env by alice (Foreign, WriterStamp) [autoscaler /spec/replicas]")
+	w.UntilIs("web", "Drifted: Added /spec/template/spec/containers/[name=app]/env by alice (Foreign, WriterStamp) [autoscaler /spec/replicas]")
 	w.scaleWithRecord(r, bob, "web", 1, false)
-	w.until("web", "a person's value lifts the mask", func(b *v1alpha1.Baseline) error {
+	w.Until("web", "a person's value lifts the mask", func(b *v1alpha1.Baseline) error {
 		if len(b.Status.Masks) != 0 || len(b.Status.Findings) != 2 {
 			return fmt.Errorf("it does not")
 		}
@@ -172,11 +149,11 @@ func TestAnAutoscalerThroughScale(t *testing.T) {
 func TestWithoutARecordTheWriterOfReplicasIsUnknown(t *testing.T) {
 	w := newWorld(t)
 	start(t)
-	w.underGuard()
-	w.deploy(ci, "web")
-	w.untilIs("web", "InSync")
-	w.scale(alice, "web", 9)
-	w.until("web", "the replicas are drift by somebody unknown", func(b *v1alpha1.Baseline) error {
+	w.UnderGuard()
+	w.Deploy(ci, "web")
+	w.UntilIs("web", "InSync")
+	w.Scale(alice, "web", 9)
+	w.Until("web", "the replicas are drift by somebody unknown", func(b *v1alpha1.Baseline) error {
 		if len(b.Status.Findings) != 1 || b.Status.Findings[0].Actor.Class != v1alpha1.ActorUnknown || b.Status.Findings[0].Path != "/spec/replicas" {
 			return fmt.Errorf("they are not")
 		}
@@ -188,15 +165,15 @@ func TestRedisDyingChangesNothingButNames(t *testing.T) {
 	w := newWorld(t)
 	r := startRedis(t)
 	start(t, r.reader())
-	w.underGuard()
-	w.deploy(ci, "web")
-	w.untilIs("web", "InSync")
-	r.kill()
-	w.setImage(alice, "web", "registry.example/evil:1")
-	w.untilIs("web", "Drifted: Changed /spec/template/spec/containers/[name=app]/image by alice (Foreign, WriterStamp)")
-	w.setImage(ci, "web", "registry.example/shop:2")
-	w.until("web", "a trusted write is authorised", func(b *v1alpha1.Baseline) error {
-		if authorisedNumber(b) != 2 {
+	w.UnderGuard()
+	w.Deploy(ci, "web")
+	w.UntilIs("web", "InSync")
+	r.Kill()
+	w.SetImage(alice, "web", "registry.example/evil:1")
+	w.UntilIs("web", "Drifted: Changed /spec/template/spec/containers/[name=app]/image by alice (Foreign, WriterStamp)")
+	w.SetImage(ci, "web", "registry.example/shop:2")
+	w.Until("web", "a trusted write is authorised", func(b *v1alpha1.Baseline) error {
+		if guarded.Authorised(b) != 2 {
 			return fmt.Errorf("it is not")
 		}
 		return nil
@@ -209,7 +186,7 @@ func TestDeletionHasAnActor(t *testing.T) {
 	w := newWorld(t)
 	r := startRedis(t)
 	start(t, r.reader())
-	w.underGuard()
+	w.UnderGuard()
 	const (
 		gc         = "system:serviceaccount:kube-system:generic-garbage-collector"
 		namespaces = "system:serviceaccount:kube-system:namespace-controller"
@@ -229,12 +206,12 @@ func TestDeletionHasAnActor(t *testing.T) {
 		i++
 		object := fmt.Sprint("web-", i)
 		t.Run(name, func(t *testing.T) {
-			w := &world{t: t, namespace: w.namespace}
-			w.deploy(ci, object)
-			w.untilIs(object, "InSync")
-			r.record(recordOf(w.live(object), specguard.OperationDelete, tc.user))
-			w.delete(tc.user, object)
-			w.until(object, tc.want, func(b *v1alpha1.Baseline) error {
+			w := w.in(t)
+			w.Deploy(ci, object)
+			w.UntilIs(object, "InSync")
+			r.record(recordOf(w.Live(object), specguard.OperationDelete, tc.user))
+			w.Delete(tc.user, object)
+			w.Until(object, tc.want, func(b *v1alpha1.Baseline) error {
 				if tc.want == "retired" {
 					if b.Status.RetiredAt == nil {
 						return fmt.Errorf("it is not")
@@ -254,13 +231,13 @@ func TestARetiredBaselineIsRemovedAfterItsRetention(t *testing.T) {
 	w := newWorld(t)
 	r := startRedis(t)
 	start(t, r.reader(), withRetention(2*time.Second))
-	w.underGuard()
-	w.deploy(ci, "web")
-	w.untilIs("web", "InSync")
-	r.record(recordOf(w.live("web"), specguard.OperationDelete, ci))
-	w.delete(ci, "web")
-	w.eventually("the baseline is gone", func() error {
-		_, err := w.baseline("web")
+	w.UnderGuard()
+	w.Deploy(ci, "web")
+	w.UntilIs("web", "InSync")
+	r.record(recordOf(w.Live("web"), specguard.OperationDelete, ci))
+	w.Delete(ci, "web")
+	w.Eventually("the baseline is gone", func() error {
+		_, err := w.Baseline("web")
 		return isGone(err)
 	})
 }
@@ -269,14 +246,14 @@ func TestARetiredBaselineIsRemovedAfterItsRetention(t *testing.T) {
 func TestReplaceByForce(t *testing.T) {
 	w := newWorld(t)
 	start(t)
-	w.underGuard()
-	old := w.deploy(ci, "web")
-	w.untilIs("web", "InSync")
-	w.delete(ci, "web")
-	d := deployment(w.namespace, "web")
+	w.UnderGuard()
+	old := w.Deploy(ci, "web")
+	w.UntilIs("web", "InSync")
+	w.Delete(ci, "web")
+	d := guarded.Deployment(w.namespace, "web")
 	d.Spec.Template.Spec.Containers[0].Image = "registry.example/shop:2"
-	w.must(w.as(ci).Create(w.ctx(), d))
-	w.until("web", "the new object is authorised", func(b *v1alpha1.Baseline) error {
+	w.Must(w.As(ci).Create(w.Ctx(), d))
+	w.Until("web", "the new object is authorised", func(b *v1alpha1.Baseline) error {
 		if a := b.Spec.Authorised; b.Status.State != v1alpha1.StateInSync || a.UID == string(old.UID) || a.Number != 2 {
 			return fmt.Errorf("authorised is %+v", a)
 		}

@@ -22,6 +22,7 @@ import (
 	"sigs.k8s.io/controller-runtime/pkg/client"
 
 	"github.com/plumbline-dev/plumbline/pkg/apis/plumbline/v1alpha1"
+	"github.com/plumbline-dev/plumbline/test/harness/guarded"
 )
 
 // longGone is a version of before the kind of widgets was made, so the API server
@@ -44,27 +45,27 @@ func (w *world) makeWidget(user, name, colour string) {
 	w.t.Helper()
 	u := w.widget(name)
 	u.Object["spec"] = map[string]any{"colour": colour}
-	w.must(w.as(user).Create(w.ctx(), u))
+	w.Must(w.As(user).Create(w.Ctx(), u))
 }
 
 func (w *world) setWidget(user, name, field, value string) {
 	w.t.Helper()
 	patch := client.RawPatch(types.MergePatchType, fmt.Appendf(nil, `{"spec":{%q:%q}}`, field, value))
-	w.must(w.as(user).Patch(w.ctx(), w.widget(name), patch))
+	w.Must(w.As(user).Patch(w.Ctx(), w.widget(name), patch))
 }
 
 // widgetWorld has the kind of widgets, and a guard of them in force.
 func widgetWorld(t *testing.T) (*world, *process) {
 	t.Helper()
 	w := newWorld(t)
-	w.resource = schema.GroupResource{Group: widgets.Group, Resource: "widgets"}
+	w.Resource = schema.GroupResource{Group: widgets.Group, Resource: "widgets"}
 	p := start(t)
 	w.installCRD(widgets.Group, widgets.Kind, "widgets", apiextensions.NamespaceScoped)
 	// Each client discovers kinds by itself, and a new one is told late.
-	w.eventually("a new client can write widgets", func() error {
-		return w.as(ci).Create(w.ctx(), w.widget("probe"), client.DryRunAll)
+	w.Eventually("a new client can write widgets", func() error {
+		return w.As(ci).Create(w.Ctx(), w.widget("probe"), client.DryRunAll)
 	})
-	w.underGuard(func(g *v1alpha1.SpecGuard) {
+	w.UnderGuard(func(g *v1alpha1.SpecGuard) {
 		g.Spec.Resources = []v1alpha1.GuardedResource{{APIVersion: "example.org/v1", Kind: "Widget"}}
 	})
 	return w, p
@@ -104,7 +105,7 @@ func (w *world) forceRelist(p *process, between func()) {
 		}
 		between()
 	}()
-	w.eventually("everything is listed anew", func() error {
+	w.Eventually("everything is listed anew", func() error {
 		if lists.Load() == 0 {
 			return fmt.Errorf("it is not")
 		}
@@ -116,11 +117,11 @@ func (w *world) forceRelist(p *process, between func()) {
 func (w *world) mustBeGone(version string) {
 	w.t.Helper()
 	c, err := client.NewWithWatch(config, client.Options{Scheme: scheme.Scheme})
-	w.must(err)
+	w.Must(err)
 	list := &unstructured.UnstructuredList{}
 	list.SetGroupVersionKind(widgets)
-	events, err := c.Watch(w.ctx(), list, &client.ListOptions{Raw: &metav1.ListOptions{ResourceVersion: version}})
-	w.must(err)
+	events, err := c.Watch(w.Ctx(), list, &client.ListOptions{Raw: &metav1.ListOptions{ResourceVersion: version}})
+	w.Must(err)
 	defer events.Stop()
 	if e := <-events.ResultChan(); e.Type != watch.Error || !apierrors.IsResourceExpired(apierrors.FromObject(e.Object)) {
 		w.t.Fatalf("a watch from version %s begins with %+v, want 410 Expired", version, e)
@@ -167,13 +168,13 @@ func TestARelistHidesNobody(t *testing.T) {
 			authorised: 1,
 		},
 		"a person who deletes": {
-			write:      func(w *world, name string) { w.must(w.as(alice).Delete(w.ctx(), w.widget(name))) },
+			write:      func(w *world, name string) { w.Must(w.As(alice).Delete(w.Ctx(), w.widget(name))) },
 			want:       "Missing: Removed object by ? (Unknown, None)",
 			authorised: 1,
 		},
 		"a person who deletes and creates": {
 			write: func(w *world, name string) {
-				w.must(w.as(alice).Delete(w.ctx(), w.widget(name)))
+				w.Must(w.As(alice).Delete(w.Ctx(), w.widget(name)))
 				w.makeWidget(alice, name, "red")
 			},
 			want:       "Drifted: Changed /spec/colour by alice (Foreign, WriterStamp)",
@@ -187,7 +188,7 @@ func TestARelistHidesNobody(t *testing.T) {
 	for who := range tests {
 		names[who] = strings.ReplaceAll(who, " ", "-")
 		w.makeWidget(ci, names[who], "green")
-		w.untilIs(names[who], "InSync")
+		w.UntilIs(names[who], "InSync")
 	}
 	w.forceRelist(p, func() {
 		for who, tc := range tests {
@@ -196,12 +197,12 @@ func TestARelistHidesNobody(t *testing.T) {
 	})
 	// The list is dealt with once an object made after it is.
 	w.makeWidget(ci, "witness", "green")
-	w.untilIs("witness", "InSync")
+	w.UntilIs("witness", "InSync")
 	for who, tc := range tests {
 		t.Run(who, func(t *testing.T) {
-			w := &world{t: t, namespace: w.namespace, resource: w.resource}
-			b := w.untilIs(names[who], tc.want)
-			if n := authorisedNumber(b); n != tc.authorised {
+			w := w.in(t)
+			b := w.UntilIs(names[who], tc.want)
+			if n := guarded.Authorised(b); n != tc.authorised {
 				t.Errorf("authorised is number %d, want %d", n, tc.authorised)
 			}
 		})
@@ -209,9 +210,9 @@ func TestARelistHidesNobody(t *testing.T) {
 	// Afterwards every transition counts one by one again.
 	w.setWidget(bob, names["nobody"], "extra", "x")
 	w.setWidget(ci, names["nobody"], "colour", "blue")
-	w.until(names["nobody"], "the watch goes on", func(b *v1alpha1.Baseline) error {
-		if authorisedNumber(b) != 2 {
-			return fmt.Errorf("authorised is number %d", authorisedNumber(b))
+	w.Until(names["nobody"], "the watch goes on", func(b *v1alpha1.Baseline) error {
+		if guarded.Authorised(b) != 2 {
+			return fmt.Errorf("authorised is number %d", guarded.Authorised(b))
 		}
 		return wantFindings(b, 1, bob)
 	})

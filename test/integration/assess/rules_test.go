@@ -12,19 +12,20 @@ import (
 	"sigs.k8s.io/controller-runtime/pkg/client"
 
 	"github.com/plumbline-dev/plumbline/pkg/apis/plumbline/v1alpha1"
+	"github.com/plumbline-dev/plumbline/test/harness/guarded"
 )
 
 func TestAnObjectOlderThanItsGuardIsImported(t *testing.T) {
 	w := newWorld(t)
-	w.deploy(alice, "web")
-	w.guard()
+	w.Deploy(alice, "web")
+	w.Guard()
 	start(t)
-	b := w.untilIs("web", "InSync")
+	b := w.UntilIs("web", "InSync")
 	if a := b.Spec.Authorised; a == nil || a.Origin != v1alpha1.OriginImported || a.Number != 1 {
 		t.Fatalf("authorised is %+v", a)
 	}
 	revision := &v1alpha1.BaselineRevision{}
-	w.must(admin.Get(w.ctx(), types.NamespacedName{Namespace: w.namespace, Name: b.Spec.Authorised.Revision}, revision))
+	w.Must(admin.Get(w.Ctx(), types.NamespacedName{Namespace: w.namespace, Name: b.Spec.Authorised.Revision}, revision))
 	if revision.Spec.Hash != b.Spec.Authorised.Hash || len(revision.OwnerReferences) != 1 || revision.OwnerReferences[0].UID != b.UID {
 		t.Errorf("the revision is %+v", revision)
 	}
@@ -36,19 +37,19 @@ func TestAnObjectOlderThanItsGuardIsImported(t *testing.T) {
 func TestOnlyTheChangedPathsAreAuthorised(t *testing.T) {
 	w := newWorld(t)
 	start(t)
-	w.underGuard()
-	w.deploy(ci, "web")
-	if b := w.untilIs("web", "InSync"); b.Spec.Authorised.Origin != v1alpha1.OriginCreated || b.Spec.Authorised.By != ci {
+	w.UnderGuard()
+	w.Deploy(ci, "web")
+	if b := w.UntilIs("web", "InSync"); b.Spec.Authorised.Origin != v1alpha1.OriginCreated || b.Spec.Authorised.By != ci {
 		t.Fatalf("authorised is %+v", b.Spec.Authorised)
 	}
-	w.setEnv(alice, "web", "DEBUG", "1")
-	drifted := w.until("web", "the variable is drift", func(b *v1alpha1.Baseline) error {
+	w.SetEnv(alice, "web", "DEBUG", "1")
+	drifted := w.Until("web", "the variable is drift", func(b *v1alpha1.Baseline) error {
 		return wantFindings(b, 1, alice)
 	})
 	before := drifted.Status.Findings[0]
-	w.setImage(ci, "web", "registry.example/shop:2")
-	after := w.until("web", "the image is authorised", func(b *v1alpha1.Baseline) error {
-		if n := authorisedNumber(b); n != 2 {
+	w.SetImage(ci, "web", "registry.example/shop:2")
+	after := w.Until("web", "the image is authorised", func(b *v1alpha1.Baseline) error {
+		if n := guarded.Authorised(b); n != 2 {
 			return fmt.Errorf("authorised number is %d", n)
 		}
 		return wantFindings(b, 1, alice)
@@ -73,13 +74,13 @@ func wantFindings(b *v1alpha1.Baseline, n int, user string) error {
 func TestTakingAChangeBackEndsTheDrift(t *testing.T) {
 	w := newWorld(t)
 	start(t)
-	w.underGuard()
-	w.deploy(ci, "web")
-	w.untilIs("web", "InSync")
-	w.setImage(alice, "web", "registry.example/evil:1")
-	w.untilIs("web", "Drifted: Changed /spec/template/spec/containers/[name=app]/image by alice (Foreign, WriterStamp)")
-	w.setImage(bob, "web", "registry.example/shop:1")
-	b := w.untilIs("web", "InSync")
+	w.UnderGuard()
+	w.Deploy(ci, "web")
+	w.UntilIs("web", "InSync")
+	w.SetImage(alice, "web", "registry.example/evil:1")
+	w.UntilIs("web", "Drifted: Changed /spec/template/spec/containers/[name=app]/image by alice (Foreign, WriterStamp)")
+	w.SetImage(bob, "web", "registry.example/shop:1")
+	b := w.UntilIs("web", "InSync")
 	if b.Spec.Authorised.Number != 1 {
 		t.Errorf("taking a change back authorised number %d", b.Spec.Authorised.Number)
 	}
@@ -88,28 +89,28 @@ func TestTakingAChangeBackEndsTheDrift(t *testing.T) {
 func TestAnObjectCreatedByAStrangerIsDrift(t *testing.T) {
 	w := newWorld(t)
 	start(t)
-	w.underGuard()
-	w.deploy(alice, "web")
-	b := w.untilIs("web", "Drifted: Added object by alice (Foreign, WriterStamp)")
+	w.UnderGuard()
+	w.Deploy(alice, "web")
+	b := w.UntilIs("web", "Drifted: Added object by alice (Foreign, WriterStamp)")
 	if b.Spec.Authorised != nil {
 		t.Errorf("it is authorised: %+v", b.Spec.Authorised)
 	}
-	w.setImage(ci, "web", "registry.example/shop:2")
+	w.SetImage(ci, "web", "registry.example/shop:2")
 	w.stays("web", "Drifted: Added object by alice (Foreign, WriterStamp)")
 }
 
 func TestDeleteAndRecreate(t *testing.T) {
 	w := newWorld(t)
 	start(t)
-	w.underGuard()
-	w.deploy(ci, "web")
-	w.untilIs("web", "InSync")
-	w.delete(alice, "web")
-	w.untilIs("web", "Missing: Removed object by ? (Unknown, None)")
-	d := deployment(w.namespace, "web")
+	w.UnderGuard()
+	w.Deploy(ci, "web")
+	w.UntilIs("web", "InSync")
+	w.Delete(alice, "web")
+	w.UntilIs("web", "Missing: Removed object by ? (Unknown, None)")
+	d := guarded.Deployment(w.namespace, "web")
 	d.Spec.Template.Spec.Containers[0].Image = "registry.example/evil:1"
-	w.must(w.as(alice).Create(w.ctx(), d))
-	w.untilIs("web", "Drifted: Changed /spec/template/spec/containers/[name=app]/image by alice (Foreign, WriterStamp)")
+	w.Must(w.As(alice).Create(w.Ctx(), d))
+	w.UntilIs("web", "Drifted: Changed /spec/template/spec/containers/[name=app]/image by alice (Foreign, WriterStamp)")
 }
 
 // TestAnAutoscalerAndAPerson has an autoscaler move replicas fifty times while a
@@ -119,20 +120,20 @@ func TestDeleteAndRecreate(t *testing.T) {
 func TestAnAutoscalerAndAPerson(t *testing.T) {
 	w := newWorld(t)
 	p := start(t)
-	w.underGuard()
-	w.deploy(ci, "web")
-	w.untilIs("web", "InSync")
+	w.UnderGuard()
+	w.Deploy(ci, "web")
+	w.UntilIs("web", "InSync")
 	for i := range 50 {
-		w.patch(hpa, "web", fmt.Sprintf(`{"spec":{"replicas":%d}}`, 3+i%7))
+		w.Patch(hpa, "web", fmt.Sprintf(`{"spec":{"replicas":%d}}`, 3+i%7))
 		w.writeStatus("web", i)
 		if i == 20 {
-			w.setEnv(alice, "web", "DEBUG", "1")
+			w.SetEnv(alice, "web", "DEBUG", "1")
 		}
 		if i == 30 {
 			p.faults.breakWatches()
 		}
 	}
-	w.until("web", "the variable is drift and the replicas are not", func(b *v1alpha1.Baseline) error {
+	w.Until("web", "the variable is drift and the replicas are not", func(b *v1alpha1.Baseline) error {
 		if len(b.Status.Findings) != 1 || b.Status.Findings[0].Actor.User != alice {
 			return fmt.Errorf("findings")
 		}
@@ -146,16 +147,16 @@ func TestAnAutoscalerAndAPerson(t *testing.T) {
 func TestAnObjectOfAControllerIsNotARoot(t *testing.T) {
 	w := newWorld(t)
 	start(t)
-	w.underGuard(func(g *v1alpha1.SpecGuard) {
+	w.UnderGuard(func(g *v1alpha1.SpecGuard) {
 		g.Spec.Resources = append(g.Spec.Resources, v1alpha1.GuardedResource{APIVersion: "apps/v1", Kind: "ReplicaSet"})
 	})
-	d := w.deploy(ci, "web")
-	w.untilIs("web", "InSync")
-	w.must(admin.Create(w.ctx(), replicaSetOf(d)))
-	w.deploy(ci, "witness")
-	w.untilIs("witness", "InSync")
+	d := w.Deploy(ci, "web")
+	w.UntilIs("web", "InSync")
+	w.Must(admin.Create(w.Ctx(), replicaSetOf(d)))
+	w.Deploy(ci, "witness")
+	w.UntilIs("witness", "InSync")
 	var all v1alpha1.BaselineList
-	w.must(admin.List(w.ctx(), &all, client.InNamespace(w.namespace)))
+	w.Must(admin.List(w.Ctx(), &all, client.InNamespace(w.namespace)))
 	if len(all.Items) != 2 {
 		t.Errorf("%d baselines, want those of the two deployments", len(all.Items))
 	}
@@ -164,22 +165,22 @@ func TestAnObjectOfAControllerIsNotARoot(t *testing.T) {
 func TestTakingTheLabelOffDoesNotFree(t *testing.T) {
 	w := newWorld(t)
 	start(t)
-	w.underGuard(func(g *v1alpha1.SpecGuard) {
+	w.UnderGuard(func(g *v1alpha1.SpecGuard) {
 		g.Spec.Selector = selector("app", "web")
 	})
-	w.deploy(ci, "web")
-	w.untilIs("web", "InSync")
-	w.patch(alice, "web", `{"metadata":{"labels":{"app":"gone"}}}`)
-	w.setImage(alice, "web", "registry.example/evil:1")
-	w.untilIs("web", "Drifted: Changed /spec/template/spec/containers/[name=app]/image by alice (Foreign, WriterStamp)")
+	w.Deploy(ci, "web")
+	w.UntilIs("web", "InSync")
+	w.Patch(alice, "web", `{"metadata":{"labels":{"app":"gone"}}}`)
+	w.SetImage(alice, "web", "registry.example/evil:1")
+	w.UntilIs("web", "Drifted: Changed /spec/template/spec/containers/[name=app]/image by alice (Foreign, WriterStamp)")
 }
 
 func TestARolloutRestartIsNoDrift(t *testing.T) {
 	w := newWorld(t)
 	start(t)
-	w.underGuard()
-	w.deploy(ci, "web")
-	w.untilIs("web", "InSync")
-	w.patch(alice, "web", `{"spec":{"template":{"metadata":{"annotations":{"kubectl.kubernetes.io/restartedAt":"2026-01-02T03:04:05Z"}}}}}`)
+	w.UnderGuard()
+	w.Deploy(ci, "web")
+	w.UntilIs("web", "InSync")
+	w.Patch(alice, "web", `{"spec":{"template":{"metadata":{"annotations":{"kubectl.kubernetes.io/restartedAt":"2026-01-02T03:04:05Z"}}}}}`)
 	w.stays("web", "InSync")
 }

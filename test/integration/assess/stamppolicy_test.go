@@ -17,6 +17,7 @@ import (
 
 	"github.com/plumbline-dev/plumbline/internal/controller/stamp"
 	"github.com/plumbline-dev/plumbline/pkg/apis/plumbline/v1alpha1"
+	"github.com/plumbline-dev/plumbline/test/harness/guarded"
 )
 
 const imageByNone = "Drifted: Changed " + imagePath + " by ? (Unknown, ManagedFields)"
@@ -27,8 +28,8 @@ func (w *world) withoutStampPolicy(do func()) {
 	w.t.Helper()
 	objects := []client.Object{&admissionv1.MutatingAdmissionPolicy{}, &admissionv1.MutatingAdmissionPolicyBinding{}}
 	for _, o := range objects {
-		w.must(admin.Get(w.ctx(), types.NamespacedName{Name: stamp.Name}, o))
-		w.must(admin.Delete(w.ctx(), o))
+		w.Must(admin.Get(w.Ctx(), types.NamespacedName{Name: stamp.Name}, o))
+		w.Must(admin.Delete(w.Ctx(), o))
 	}
 	back := false
 	restore := func() error {
@@ -49,24 +50,24 @@ func (w *world) withoutStampPolicy(do func()) {
 			w.t.Errorf("putting the policy back: %v", err)
 		}
 	})
-	w.eventually("nothing is stamped any more", func() error {
-		probe := deployment("default", "probe")
-		err := admin.Create(w.ctx(), probe, client.DryRunAll)
+	w.Eventually("nothing is stamped any more", func() error {
+		probe := guarded.Deployment("default", "probe")
+		err := admin.Create(w.Ctx(), probe, client.DryRunAll)
 		if err == nil && probe.Annotations[v1alpha1.AnnotationWriter] != "" {
 			err = errors.New("it is")
 		}
 		return err
 	})
 	do()
-	w.must(restore())
-	w.must(awaitStamp(w.ctx()))
+	w.Must(restore())
+	w.Must(awaitStamp(w.Ctx()))
 }
 
 // stampedBy checks what the stamp on an object says.
 func (w *world) stampedBy(name, user string) {
 	w.t.Helper()
-	d := w.named(name)
-	w.must(admin.Get(w.ctx(), client.ObjectKeyFromObject(d), d))
+	d := w.Named(name)
+	w.Must(admin.Get(w.Ctx(), client.ObjectKeyFromObject(d), d))
 	if got := d.Annotations[v1alpha1.AnnotationWriter]; got != user {
 		w.t.Fatalf("the stamp on %s says %q", name, got)
 	}
@@ -76,7 +77,7 @@ func (w *world) stampedBy(name, user string) {
 func (w *world) seenUnderNewPolicy(name, before string) {
 	w.t.Helper()
 	at := 0
-	w.until(name, "it was seen under the new policy", func(b *v1alpha1.Baseline) error {
+	w.Until(name, "it was seen under the new policy", func(b *v1alpha1.Baseline) error {
 		if got := b.Status.Observed.StampPolicy; got == "" || got == before {
 			at++
 			w.writeStatus(name, at) // brings the watch forward, as bookmarks do once a minute
@@ -89,33 +90,33 @@ func (w *world) seenUnderNewPolicy(name, before string) {
 func TestWhatIsWrittenWhileTheStampPolicyIsAwayIsNobodysAndAuthorisesNothing(t *testing.T) {
 	w := newWorld(t)
 	p := start(t)
-	w.underGuard()
-	w.deploy(ci, "web")
-	before := w.untilIs("web", "InSync").Status.Observed.StampPolicy
-	w.deploy(ci, "cart")
-	w.untilIs("cart", "InSync")
+	w.UnderGuard()
+	w.Deploy(ci, "web")
+	before := w.UntilIs("web", "InSync").Status.Observed.StampPolicy
+	w.Deploy(ci, "cart")
+	w.UntilIs("cart", "InSync")
 	if before == "" {
 		t.Fatal("the policy is in force, and was not remembered")
 	}
 	w.withoutStampPolicy(func() {
-		w.setImage(alice, "web", "registry.example/evil:1")
+		w.SetImage(alice, "web", "registry.example/evil:1")
 		w.stampedBy("web", ci) // left over
-		w.untilIs("web", imageByNone)
+		w.UntilIs("web", imageByNone)
 		// Nor is it proven that CI wrote this.
-		w.setImage(ci, "cart", "registry.example/shop:2")
-		w.untilIs("cart", imageByNone)
+		w.SetImage(ci, "cart", "registry.example/shop:2")
+		w.UntilIs("cart", imageByNone)
 		w.shows(p, "plumbline_stamp_policy_in_force", map[string]float64{"plumbline_stamp_policy_in_force{}": 0})
 	})
 	w.seenUnderNewPolicy("web", before)
 	w.shows(p, "plumbline_stamp_policy_in_force", map[string]float64{"plumbline_stamp_policy_in_force{}": 1})
-	w.setEnv(ci, "web", "MODE", "live")
-	b := w.until("web", "what CI writes is authorised again", func(b *v1alpha1.Baseline) error {
-		if authorisedNumber(b) != 2 {
+	w.SetEnv(ci, "web", "MODE", "live")
+	b := w.Until("web", "what CI writes is authorised again", func(b *v1alpha1.Baseline) error {
+		if guarded.Authorised(b) != 2 {
 			return errors.New("it is not")
 		}
 		return nil
 	})
-	if got := describe(b); got != imageByNone {
+	if got := guarded.Describe(b); got != imageByNone {
 		t.Errorf("the baseline is %q", got)
 	}
 }
@@ -123,20 +124,20 @@ func TestWhatIsWrittenWhileTheStampPolicyIsAwayIsNobodysAndAuthorisesNothing(t *
 func TestWhatWasWrittenBetweenUninstallingAndInstallingAgainIsDrift(t *testing.T) {
 	w := newWorld(t)
 	p := start(t)
-	w.underGuard()
-	w.deploy(ci, "web")
-	w.untilIs("web", "InSync")
+	w.UnderGuard()
+	w.Deploy(ci, "web")
+	w.UntilIs("web", "InSync")
 	p.halt(t)
 	w.withoutStampPolicy(func() {
-		w.setImage(alice, "web", "registry.example/evil:1")
+		w.SetImage(alice, "web", "registry.example/evil:1")
 		w.stampedBy("web", ci)
-		forged := deployment(w.namespace, "mine")
+		forged := guarded.Deployment(w.namespace, "mine")
 		forged.Annotations = map[string]string{v1alpha1.AnnotationWriter: ci}
-		w.must(w.as(alice).Create(w.ctx(), forged))
+		w.Must(w.As(alice).Create(w.Ctx(), forged))
 	})
 	p = start(t)
-	w.untilIs("web", imageByNone)
-	w.until("mine", "who signs with another's name is not believed", func(b *v1alpha1.Baseline) error {
+	w.UntilIs("web", imageByNone)
+	w.Until("mine", "who signs with another's name is not believed", func(b *v1alpha1.Baseline) error {
 		if b.Spec.Authorised != nil || b.Status.State != v1alpha1.StateDrifted {
 			return errors.New("it is authorised")
 		}
@@ -145,15 +146,15 @@ func TestWhatWasWrittenBetweenUninstallingAndInstallingAgainIsDrift(t *testing.T
 	// From here on it has been seen under the new policy: one write in a gap is
 	// proven, as before.
 	p.halt(t)
-	w.setEnv(ci, "web", "MODE", "live")
+	w.SetEnv(ci, "web", "MODE", "live")
 	start(t)
-	b := w.until("web", "what CI wrote meanwhile is authorised", func(b *v1alpha1.Baseline) error {
-		if authorisedNumber(b) != 2 {
+	b := w.Until("web", "what CI wrote meanwhile is authorised", func(b *v1alpha1.Baseline) error {
+		if guarded.Authorised(b) != 2 {
 			return errors.New("it is not")
 		}
 		return nil
 	})
-	if got := describe(b); got != imageByNone {
+	if got := guarded.Describe(b); got != imageByNone {
 		t.Errorf("the baseline is %q", got)
 	}
 }
@@ -162,16 +163,16 @@ func TestWhatWasWrittenBetweenUninstallingAndInstallingAgainIsDrift(t *testing.T
 func TestAnUpgradeThatTouchesTheStampPolicyForgetsNothing(t *testing.T) {
 	w := newWorld(t)
 	p := start(t)
-	w.underGuard()
-	w.deploy(ci, "web")
-	w.untilIs("web", "InSync")
+	w.UnderGuard()
+	w.Deploy(ci, "web")
+	w.UntilIs("web", "InSync")
 	p.halt(t)
 	policy := &admissionv1.MutatingAdmissionPolicy{ObjectMeta: metav1.ObjectMeta{Name: stamp.Name}}
-	w.must(admin.Patch(w.ctx(), policy, client.RawPatch(types.MergePatchType, []byte(`{"metadata":{"labels":{"upgraded":"yes"}}}`))))
-	w.setImage(ci, "web", "registry.example/shop:2")
+	w.Must(admin.Patch(w.Ctx(), policy, client.RawPatch(types.MergePatchType, []byte(`{"metadata":{"labels":{"upgraded":"yes"}}}`))))
+	w.SetImage(ci, "web", "registry.example/shop:2")
 	start(t)
-	w.until("web", "what CI wrote meanwhile is authorised", func(b *v1alpha1.Baseline) error {
-		if authorisedNumber(b) != 2 || describe(b) != "InSync" {
+	w.Until("web", "what CI wrote meanwhile is authorised", func(b *v1alpha1.Baseline) error {
+		if guarded.Authorised(b) != 2 || guarded.Describe(b) != "InSync" {
 			return errors.New("it is not")
 		}
 		return nil

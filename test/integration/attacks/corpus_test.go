@@ -23,6 +23,7 @@ import (
 	"sigs.k8s.io/yaml"
 
 	"github.com/plumbline-dev/plumbline/pkg/apis/plumbline/v1alpha1"
+	"github.com/plumbline-dev/plumbline/test/harness/guarded"
 )
 
 // wantEdits is how many changes of meaning are tried at least.
@@ -194,7 +195,7 @@ func TestOfTwoHundredChangesOfMeaningNoneIsMissed(t *testing.T) {
 		b, ok := p.foundSoon(name(i))
 		if !ok {
 			missed++
-			t.Errorf("missed: %s: %s", e.name, describe(b))
+			t.Errorf("missed: %s: %s", e.name, guarded.Describe(b))
 			continue
 		}
 		for _, f := range b.Status.Findings {

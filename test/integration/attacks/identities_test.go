@@ -18,6 +18,7 @@ import (
 
 	"github.com/plumbline-dev/plumbline/pkg/apis/plumbline/v1alpha1"
 	"github.com/plumbline-dev/plumbline/pkg/specguard/diff"
+	"github.com/plumbline-dev/plumbline/test/harness/guarded"
 )
 
 // maxUserBytes is how much of a user's name a Baseline holds.
@@ -176,7 +177,7 @@ func TestAnEmptyNameIsNobody(t *testing.T) {
 			if err != nil {
 				return // refused already
 			}
-			if err := c.Patch(t.Context(), p.named("web"), imagePatch("registry.example/evil:1")); err == nil {
+			if err := c.Patch(t.Context(), p.named("web"), guarded.ImagePatch("registry.example/evil:1")); err == nil {
 				t.Error("the write was taken")
 			} else if !apierrors.IsForbidden(err) && !apierrors.IsUnauthorized(err) {
 				t.Logf("refused with %v", err)

@@ -23,6 +23,7 @@ import (
 
 	"github.com/plumbline-dev/plumbline/pkg/apis/plumbline/v1alpha1"
 	"github.com/plumbline-dev/plumbline/test/chart/rendered"
+	"github.com/plumbline-dev/plumbline/test/harness/apiserver"
 	"github.com/plumbline-dev/plumbline/test/harness/server"
 )
 
@@ -52,13 +53,8 @@ func install(ctx context.Context, helm *rendered.Client) (err error) {
 	if err := createChart(ctx, helm); err != nil {
 		return err
 	}
-	roots := &rbacv1.ClusterRoleBinding{
-		ObjectMeta: metav1.ObjectMeta{Name: roots},
-		RoleRef:    rbacv1.RoleRef{APIGroup: rbacv1.GroupName, Kind: "ClusterRole", Name: "cluster-admin"},
-		Subjects:   []rbacv1.Subject{{Kind: rbacv1.GroupKind, APIGroup: rbacv1.GroupName, Name: roots}},
-	}
-	if err := admin.Create(ctx, roots); err != nil {
-		return fmt.Errorf("binding cluster-admin: %w", err)
+	if err := apiserver.Bind(ctx, admin, roots, "cluster-admin", roots); err != nil {
+		return err
 	}
 	for _, account := range []string{"plumbline-webhook", "plumbline-assessor"} {
 		if err := writeKubeconfig(ctx, account); err != nil {
@@ -69,11 +65,7 @@ func install(ctx context.Context, helm *rendered.Client) (err error) {
 }
 
 func createChart(ctx context.Context, helm *rendered.Client) error {
-	out, err := helm.Template(ctx, "--values", "testdata/values.yaml")
-	if err != nil {
-		return err
-	}
-	objects, err := rendered.Objects(out)
+	objects, err := apiserver.Render(ctx, helm, "--values", "testdata/values.yaml")
 	if err != nil {
 		return err
 	}

@@ -20,7 +20,6 @@ import (
 	metav1 "k8s.io/apimachinery/pkg/apis/meta/v1"
 	"k8s.io/client-go/kubernetes"
 	"k8s.io/client-go/rest"
-	"k8s.io/client-go/tools/clientcmd"
 	clientcmdapi "k8s.io/client-go/tools/clientcmd/api"
 	"k8s.io/klog/v2"
 	"sigs.k8s.io/controller-runtime/pkg/client"
@@ -186,18 +185,5 @@ func writeKubeconfig(ctx context.Context, account string) error {
 	if err != nil {
 		return err
 	}
-	return kubeconfigOf(filepath.Join(workDir, account), &clientcmdapi.AuthInfo{Token: token})
-}
-
-func kubeconfigOf(path string, who *clientcmdapi.AuthInfo) error {
-	err := clientcmd.WriteToFile(clientcmdapi.Config{
-		Clusters:       map[string]*clientcmdapi.Cluster{"c": {Server: config.Host, CertificateAuthorityData: config.CAData}},
-		AuthInfos:      map[string]*clientcmdapi.AuthInfo{"u": who},
-		Contexts:       map[string]*clientcmdapi.Context{"x": {Cluster: "c", AuthInfo: "u"}},
-		CurrentContext: "x",
-	}, path)
-	if err != nil {
-		return fmt.Errorf("writing a kubeconfig: %w", err)
-	}
-	return nil
+	return apiserver.WriteKubeconfig(filepath.Join(workDir, account), config, &clientcmdapi.AuthInfo{Token: token})
 }

@@ -6,7 +6,6 @@ package attacks
 
 import (
 	"bytes"
-	"context"
 	"errors"
 	"fmt"
 	"path/filepath"
@@ -17,19 +16,18 @@ import (
 	appsv1 "k8s.io/api/apps/v1"
 	corev1 "k8s.io/api/core/v1"
 	rbacv1 "k8s.io/api/rbac/v1"
-	"k8s.io/apimachinery/pkg/api/meta"
 	metav1 "k8s.io/apimachinery/pkg/apis/meta/v1"
 	"k8s.io/apimachinery/pkg/types"
-	"k8s.io/apimachinery/pkg/util/wait"
 	"k8s.io/client-go/kubernetes/scheme"
 	"k8s.io/client-go/rest"
-	clientcmdapi "k8s.io/client-go/tools/clientcmd/api"
 	"sigs.k8s.io/controller-runtime/pkg/client"
 
 	"github.com/plumbline-dev/plumbline/internal/cli"
 	"github.com/plumbline-dev/plumbline/pkg/apis/plumbline/v1alpha1"
 	"github.com/plumbline-dev/plumbline/pkg/specguard"
 	"github.com/plumbline-dev/plumbline/test/harness/apiserver"
+	"github.com/plumbline-dev/plumbline/test/harness/guarded"
+	"github.com/plumbline-dev/plumbline/test/harness/poll"
 )
 
 const (
@@ -64,17 +62,10 @@ func (p *place) must(err error) {
 	}
 }
 
-// eventually polls until a check passes.
+// eventually waits until a check passes.
 func (p *place) eventually(what string, check func() error) {
 	p.t.Helper()
-	var last error
-	err := wait.PollUntilContextTimeout(p.t.Context(), 50*time.Millisecond, patience, true, func(context.Context) (bool, error) {
-		last = check()
-		return last == nil, nil
-	})
-	if err != nil {
-		p.t.Fatalf("waited %s until %s: %v", patience, what, last)
-	}
+	poll.Until(p.t, patience, what, check)
 }
 
 // as acts as somebody who may do everything.
@@ -115,24 +106,8 @@ func only(t testing.TB, user string) client.Client {
 // counts as older.
 func (p *place) guard(change ...func(*v1alpha1.SpecGuard)) *v1alpha1.SpecGuard {
 	p.t.Helper()
-	g := &v1alpha1.SpecGuard{
-		ObjectMeta: metav1.ObjectMeta{Namespace: p.namespace, Name: "workloads"},
-		Spec: v1alpha1.GuardSpec{
-			Mode:      v1alpha1.GuardModeWarn,
-			Resources: []v1alpha1.GuardedResource{{APIVersion: "apps/v1", Kind: "Deployment"}},
-			TrustedWriters: v1alpha1.Writers{
-				ServiceAccounts: []v1alpha1.ServiceAccountReference{{Namespace: "ci", Name: "deployer"}},
-			},
-			ExpectedWriters: []v1alpha1.ExpectedWriter{{
-				Name:    "autoscaler",
-				Writers: v1alpha1.Writers{ServiceAccounts: []v1alpha1.ServiceAccountReference{{Namespace: "kube-system", Name: "horizontal-pod-autoscaler"}}},
-				Paths:   []string{"/spec/replicas"},
-			}},
-		},
-	}
-	for _, c := range change {
-		c(g)
-	}
+	warns := func(g *v1alpha1.SpecGuard) { g.Spec.Mode = v1alpha1.GuardModeWarn }
+	g := guarded.Guard(p.namespace, append([]func(*v1alpha1.SpecGuard){warns, guarded.ExpectAutoscaler}, change...)...)
 	p.must(admin.Create(p.t.Context(), g))
 	p.inForce(g)
 	return g
@@ -144,9 +119,8 @@ func (p *place) inForce(g *v1alpha1.SpecGuard) {
 		if err := admin.Get(p.t.Context(), client.ObjectKeyFromObject(g), g); err != nil {
 			return err
 		}
-		ready := meta.FindStatusCondition(g.Status.Conditions, v1alpha1.ConditionReady)
-		if ready == nil || ready.Status != metav1.ConditionTrue || ready.ObservedGeneration != g.Generation {
-			return fmt.Errorf("Ready is %+v", ready)
+		if err := guarded.Ready(g); err != nil {
+			return err
 		}
 		if left := time.Until(g.CreationTimestamp.Add(time.Second)); left > 0 {
 			return fmt.Errorf("%s are left of its second", left)
@@ -203,14 +177,9 @@ func (p *place) named(name string) *appsv1.Deployment {
 	return &appsv1.Deployment{ObjectMeta: metav1.ObjectMeta{Namespace: p.namespace, Name: name}}
 }
 
-func imagePatch(image string) client.Patch {
-	return client.RawPatch(types.StrategicMergePatchType,
-		fmt.Appendf(nil, `{"spec":{"template":{"spec":{"containers":[{"name":"app","image":%q}]}}}}`, image))
-}
-
 func (p *place) setImage(c client.Client, name, image string) {
 	p.t.Helper()
-	p.must(c.Patch(p.t.Context(), p.named(name), imagePatch(image)))
+	p.must(c.Patch(p.t.Context(), p.named(name), guarded.ImagePatch(image)))
 }
 
 // baseline reads the Baseline of a Deployment.
@@ -224,7 +193,7 @@ func (p *place) baselineOf(resource, group, name string) (*v1alpha1.Baseline, er
 	return b, err
 }
 
-// untilIs waits until the Baseline of a Deployment reads like this, see describe.
+// untilIs waits until the Baseline of a Deployment reads like this, see guarded.Describe.
 func (p *place) untilIs(name, want string) *v1alpha1.Baseline {
 	p.t.Helper()
 	return p.untilOf("deployments", "apps", name, want)
@@ -237,40 +206,9 @@ func (p *place) untilOf(resource, group, name, want string) *v1alpha1.Baseline {
 		if b, err = p.baselineOf(resource, group, name); err != nil {
 			return err
 		}
-		if got := describe(b); got != want {
-			return fmt.Errorf("it is %q", got)
-		}
-		return nil
+		return guarded.Reads(want)(b)
 	})
 	return b
-}
-
-// describe writes what matters of a Baseline in one line:
-// "Drifted: Changed /spec/replicas by bob (Foreign, Admission)".
-func describe(b *v1alpha1.Baseline) string {
-	text := string(b.Status.State)
-	for i := range b.Status.Findings {
-		f := &b.Status.Findings[i]
-		separator := "; "
-		if i == 0 {
-			separator = ": "
-		}
-		text += fmt.Sprintf("%s%s %s by %s (%s, %s)", separator, f.Operation, orElse(f.Path, "object"), orElse(f.Actor.User, "?"), f.Actor.Class, f.Actor.Source)
-	}
-	for i := range b.Status.Masks {
-		text += fmt.Sprintf(" [%s %s]", b.Status.Masks[i].Rule, b.Status.Masks[i].Path)
-	}
-	if b.Status.RetiredAt != nil {
-		text += " retired"
-	}
-	return text
-}
-
-func orElse(text, other string) string {
-	if text == "" {
-		return other
-	}
-	return text
 }
 
 // witness proves that the assessor has dealt with everything that was written
@@ -287,10 +225,8 @@ func (p *place) witness() {
 func (p *place) plugin(user string, groups []string, args ...string) (stdout, stderr string, code int) {
 	p.t.Helper()
 	path := filepath.Join(p.t.TempDir(), "kubeconfig")
-	who := &clientcmdapi.AuthInfo{
-		ClientCertificateData: config.CertData, ClientKeyData: config.KeyData, Impersonate: user, ImpersonateGroups: append([]string{"system:authenticated"}, groups...),
-	}
-	p.must(kubeconfigOf(path, who))
+	who := apiserver.Impersonating(config, user, append([]string{"system:authenticated"}, groups...)...)
+	p.must(apiserver.WriteKubeconfig(path, config, who))
 	var out, errs bytes.Buffer
 	args = append([]string{"--kubeconfig", path, "-n", p.namespace}, args...)
 	code = cli.Run(p.t.Context(), args, cli.Environment{In: strings.NewReader(""), Out: &out, Err: &errs, Now: time.Now})

@@ -28,6 +28,7 @@ import (
 	"github.com/plumbline-dev/plumbline/pkg/apis/plumbline/v1alpha1"
 	"github.com/plumbline-dev/plumbline/pkg/specguard"
 	"github.com/plumbline-dev/plumbline/test/harness/apiserver"
+	"github.com/plumbline-dev/plumbline/test/harness/guarded"
 )
 
 // tokens are secrets that can be looked for; each place has one of its own, so
@@ -123,7 +124,7 @@ func secretPlace(t *testing.T) (p *place, hidden *tokens, told *warnings) {
 				return err
 			}
 			if b.Status.State != v1alpha1.StateDrifted {
-				return fmt.Errorf("it is %q", describe(b))
+				return fmt.Errorf("it is %q", guarded.Describe(b))
 			}
 			return nil
 		})

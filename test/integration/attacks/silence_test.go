@@ -20,6 +20,7 @@ import (
 
 	"github.com/plumbline-dev/plumbline/pkg/apis/plumbline/v1alpha1"
 	"github.com/plumbline-dev/plumbline/test/harness/apiserver"
+	"github.com/plumbline-dev/plumbline/test/harness/guarded"
 )
 
 // S8: a control character is one byte in etcd and six in JSON, so an object that
@@ -168,7 +169,7 @@ func TestOddEncodingsHideNothing(t *testing.T) {
 				if err != nil {
 					return err
 				}
-				if got := describe(b); !strings.HasPrefix(got, "Drifted: ") || !strings.Contains(got, " by mallory (Foreign, WriterStamp)") {
+				if got := guarded.Describe(b); !strings.HasPrefix(got, "Drifted: ") || !strings.Contains(got, " by mallory (Foreign, WriterStamp)") {
 					return fmt.Errorf("it is %q", got)
 				}
 				return nil

@@ -17,6 +17,7 @@ import (
 	"sigs.k8s.io/controller-runtime/pkg/client"
 
 	"github.com/plumbline-dev/plumbline/pkg/apis/plumbline/v1alpha1"
+	"github.com/plumbline-dev/plumbline/test/harness/poll"
 )
 
 func rule(group, verbs string, resources ...string) rbacv1.PolicyRule {
@@ -33,25 +34,12 @@ func grant(t *testing.T, namespace, user string, rules ...rbacv1.PolicyRule) {
 		Subjects:   []rbacv1.Subject{{Kind: "User", APIGroup: rbacv1.GroupName, Name: user}},
 		RoleRef:    rbacv1.RoleRef{Kind: "Role", APIGroup: rbacv1.GroupName, Name: user},
 	}))
-	poll(t, func(ctx context.Context) bool {
+	const limit = 20 * time.Second
+	ctx, cancel := context.WithTimeout(t.Context(), limit)
+	defer cancel()
+	poll.True(t, limit, "alice has her rights", func() bool {
 		return plumbline(ctx, alice, namespace, "", "status").Code == 0 || plumbline(ctx, alice, namespace, "", "status", "deploy/web").Code == 0
 	})
-}
-
-// poll waits for a condition that another process brings about.
-func poll(t *testing.T, done func(context.Context) bool) {
-	t.Helper()
-	ctx, cancel := context.WithTimeout(t.Context(), 20*time.Second)
-	defer cancel()
-	tick := time.NewTicker(50 * time.Millisecond)
-	defer tick.Stop()
-	for !done(ctx) {
-		select {
-		case <-ctx.Done():
-			t.Fatal("the condition did not come true within 20 s")
-		case <-tick.C:
-		}
-	}
 }
 
 // assessor takes acceptance requests of one namespace as the real one does:

@@ -17,11 +17,11 @@ import (
 	"k8s.io/client-go/kubernetes/scheme"
 	"k8s.io/client-go/rest"
 	"sigs.k8s.io/controller-runtime/pkg/client"
-	"sigs.k8s.io/controller-runtime/pkg/envtest"
 
 	"github.com/plumbline-dev/plumbline/pkg/apis/plumbline/v1alpha1"
 	"github.com/plumbline-dev/plumbline/test/chart/rendered"
 	"github.com/plumbline-dev/plumbline/test/harness"
+	"github.com/plumbline-dev/plumbline/test/harness/apiserver"
 )
 
 // installed is an API server of a test's own on which the chart is installed,
@@ -37,9 +37,9 @@ type installed struct {
 
 func startServer(t *testing.T) *installed {
 	t.Helper()
-	server := &envtest.Environment{BinaryAssetsDirectory: os.Getenv("KUBEBUILDER_ASSETS")}
-	config, err := server.Start()
+	server, err := apiserver.Start()
 	must(t, err)
+	config := server.Config
 	t.Cleanup(func() {
 		if err := server.Stop(); err != nil {
 			t.Errorf("stopping the API server: %v", err)
@@ -94,9 +94,7 @@ func (s *installed) awaitStamps() {
 // as is a client of a user who may do everything.
 func (s *installed) as(user string) client.Client {
 	s.t.Helper()
-	config := rest.CopyConfig(s.config)
-	config.Impersonate = rest.ImpersonationConfig{UserName: user, Groups: []string{"system:masters", "system:authenticated"}}
-	c, err := client.New(config, client.Options{Scheme: scheme.Scheme})
+	c, err := apiserver.As(s.config, user, "system:masters")
 	must(s.t, err)
 	return c
 }

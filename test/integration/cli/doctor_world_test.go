@@ -5,16 +5,11 @@
 package cli
 
 import (
-	"bytes"
 	"context"
 	"fmt"
 	"net"
-	"os"
-	"os/exec"
 	"path/filepath"
 	"strconv"
-	"sync"
-	"syscall"
 	"testing"
 
 	admissionv1 "k8s.io/api/admissionregistration/v1"
@@ -30,6 +25,7 @@ import (
 	"github.com/plumbline-dev/plumbline/pkg/apis/plumbline/v1alpha1"
 	"github.com/plumbline-dev/plumbline/test/chart/rendered"
 	"github.com/plumbline-dev/plumbline/test/harness"
+	"github.com/plumbline-dev/plumbline/test/harness/apiserver"
 	"github.com/plumbline-dev/plumbline/test/harness/server"
 )
 
@@ -44,51 +40,25 @@ type clinic struct {
 	// t is the whole test: processes outlive its parts.
 	t                 *testing.T
 	helm              *rendered.Client
-	webhook, assessor *hospitalised
+	webhook, assessor *server.Process
 	port, metrics     int
 }
 
-// hospitalised is a process under examination.
-type hospitalised struct {
-	cmd    *exec.Cmd
-	log    *lockedLog
-	exited chan struct{}
-}
-
-type lockedLog struct {
-	mu sync.Mutex
-	b  bytes.Buffer
-}
-
-func (l *lockedLog) Write(p []byte) (int, error) {
-	l.mu.Lock()
-	defer l.mu.Unlock()
-	return l.b.Write(p)
-}
-
-func (l *lockedLog) String() string {
-	l.mu.Lock()
-	defer l.mu.Unlock()
-	return l.b.String()
-}
-
-func start(t *testing.T, binary string, args ...string) *hospitalised {
+// start starts a process that is killed at the end of the test. Without the name
+// of a pod it gives itself another one at each start, as a new pod would have.
+func start(t *testing.T, binary string, args ...string) *server.Process {
 	t.Helper()
-	p := &hospitalised{cmd: exec.Command(binary, args...), log: &lockedLog{}, exited: make(chan struct{})}
-	p.cmd.Stdout, p.cmd.Stderr = p.log, p.log
-	must(t, p.cmd.Start())
-	go func() {
-		_ = p.cmd.Wait() // a test that needs it alive sees what is missing
-		close(p.exited)
-	}()
-	t.Cleanup(p.stop)
+	p, err := server.StartWith([]string{"POD_NAME="}, binary, args...)
+	must(t, err)
+	t.Cleanup(func() { kill(t, p) })
 	return p
 }
 
-// stop kills: nobody waits for its manners here.
-func (p *hospitalised) stop() {
-	_ = p.cmd.Process.Signal(syscall.SIGKILL)
-	<-p.exited
+// kill ends a process: nobody waits for its manners here. A second call does
+// nothing.
+func kill(t *testing.T, p *server.Process) {
+	t.Helper()
+	must(t, p.Kill())
 }
 
 func aPort(t *testing.T) int {
@@ -117,11 +87,10 @@ func newClinic(t *testing.T) *clinic {
 	t.Helper()
 	c := &clinic{t: t, dir: t.TempDir(), port: aPort(t), metrics: aPort(t)}
 	must(t, apiextensionsv1.AddToScheme(scheme.Scheme))
-	c.server = &envtest.Environment{BinaryAssetsDirectory: os.Getenv("KUBEBUILDER_ASSETS")}
-	_, err := c.server.Start()
+	var err error
+	c.server, err = apiserver.Start()
 	must(t, err)
 	t.Cleanup(func() { must(t, c.server.Stop()) })
-	c.server.Config.QPS, c.server.Config.Burst = 1000, 1000
 	c.kube, err = client.New(c.server.Config, client.Options{Scheme: scheme.Scheme})
 	must(t, err)
 	c.config = c.user(t, "admin", "system:masters")
@@ -131,12 +100,7 @@ func newClinic(t *testing.T) *clinic {
 	_, err = helm.Run(t.Context(), "install", rendered.Release, rendered.ChartDir(), "--create-namespace")
 	must(t, err)
 	c.standIn(t)
-	for _, name := range []string{"webhook", "assessor"} {
-		build := exec.CommandContext(t.Context(), "go", "build", "-o", filepath.Join(c.dir, name), "github.com/plumbline-dev/plumbline/cmd/"+name)
-		if out, err := build.CombinedOutput(); err != nil {
-			t.Fatalf("building the %s: %v\n%s", name, err, out)
-		}
-	}
+	must(t, server.Build(t.Context(), c.dir, "webhook", "assessor"))
 	c.startAssessor()
 	c.startWebhook()
 	return c
@@ -145,12 +109,8 @@ func newClinic(t *testing.T) *clinic {
 // user makes a kubeconfig.
 func (c *clinic) user(t *testing.T, name string, groups ...string) string {
 	t.Helper()
-	added, err := c.server.AddUser(envtest.User{Name: name, Groups: groups}, nil)
-	must(t, err)
-	content, err := added.KubeConfig()
-	must(t, err)
 	path := filepath.Join(c.dir, name+".kubeconfig")
-	must(t, os.WriteFile(path, content, 0o600))
+	must(t, apiserver.Enrol(c.server, path, name, groups...))
 	return path
 }
 

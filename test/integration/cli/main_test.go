@@ -10,7 +10,6 @@ import (
 	"errors"
 	"fmt"
 	"os"
-	"os/exec"
 	"path/filepath"
 	"testing"
 	"time"
@@ -26,6 +25,8 @@ import (
 
 	"github.com/plumbline-dev/plumbline/internal/cli"
 	"github.com/plumbline-dev/plumbline/pkg/apis/plumbline/v1alpha1"
+	"github.com/plumbline-dev/plumbline/test/harness/apiserver"
+	"github.com/plumbline-dev/plumbline/test/harness/server"
 )
 
 // The API server is started once; each test has a namespace of its own.
@@ -48,59 +49,37 @@ func TestMain(m *testing.M) {
 }
 
 func runTests(m *testing.M) (code int, err error) {
-	assets := os.Getenv("KUBEBUILDER_ASSETS")
-	if assets == "" {
-		return 1, errors.New("KUBEBUILDER_ASSETS is not set; it names the directory of etcd, kube-apiserver and kubectl (make test-integration sets it)")
+	assets, err := apiserver.Assets()
+	if err != nil {
+		return 1, err
 	}
 	dir, err := os.MkdirTemp("", "plumbline-cli")
 	if err != nil {
 		return 1, err
 	}
 	defer os.RemoveAll(dir)
-	server := &envtest.Environment{
-		BinaryAssetsDirectory: assets,
-		CRDDirectoryPaths:     []string{filepath.Join("..", "..", "..", "charts", "plumbline", "files", "crds")},
-		ErrorIfCRDPathMissing: true,
+	env, err := apiserver.Start(apiserver.WithKinds)
+	if err != nil {
+		return 1, err
 	}
-	if _, err := server.Start(); err != nil {
-		return 1, fmt.Errorf("starting the API server: %w", err)
-	}
-	defer func() {
-		if stopErr := server.Stop(); stopErr != nil {
-			err = errors.Join(err, fmt.Errorf("stopping the API server: %w", stopErr))
-		}
-	}()
-	if err := setUp(server, dir, assets); err != nil {
+	defer func() { err = errors.Join(err, env.Stop()) }()
+	if err := setUp(env, dir, assets); err != nil {
 		return 1, err
 	}
 	return m.Run(), nil
 }
 
-func setUp(server *envtest.Environment, dir, assets string) error {
+func setUp(env *envtest.Environment, dir, assets string) error {
 	if err := v1alpha1.AddToScheme(scheme.Scheme); err != nil {
 		return err
 	}
 	var err error
-	if kube, err = client.NewWithWatch(server.Config, client.Options{}); err != nil {
+	if kube, err = client.NewWithWatch(env.Config, client.Options{}); err != nil {
 		return err
 	}
-	for name, into := range map[string]*string{"admin": &kubeconfig, "alice": &alice} {
-		user := envtest.User{Name: name}
-		if name == "admin" {
-			user.Groups = []string{"system:masters"}
-		}
-		added, err := server.AddUser(user, nil)
-		if err != nil {
-			return fmt.Errorf("adding user %s: %w", name, err)
-		}
-		content, err := added.KubeConfig()
-		if err != nil {
-			return err
-		}
-		*into = filepath.Join(dir, name+".kubeconfig")
-		if err := os.WriteFile(*into, content, 0o600); err != nil {
-			return err
-		}
+	kubeconfig, alice = filepath.Join(dir, "admin.kubeconfig"), filepath.Join(dir, "alice.kubeconfig")
+	if err := errors.Join(apiserver.Enrol(env, kubeconfig, "admin", "system:masters"), apiserver.Enrol(env, alice, "alice")); err != nil {
+		return err
 	}
 	binDir = filepath.Join(dir, "bin")
 	return installPlugin(assets)
@@ -111,14 +90,11 @@ func installPlugin(assets string) error {
 	if err := os.Mkdir(binDir, 0o755); err != nil {
 		return err
 	}
-	plugin := filepath.Join(binDir, "kubectl-plumbline")
-	build := exec.Command("go", "build", "-o", plugin, "../../../cmd/kubectl-plumbline")
-	if output, err := build.CombinedOutput(); err != nil {
-		return fmt.Errorf("building the plugin: %w\n%s", err, output)
-	}
+	const plugin = "kubectl-plumbline"
 	return errors.Join(
+		server.Build(context.Background(), binDir, plugin),
 		os.Symlink(filepath.Join(assets, "kubectl"), filepath.Join(binDir, "kubectl")),
-		os.Symlink(plugin, filepath.Join(binDir, cli.CompletionName)),
+		os.Symlink(filepath.Join(binDir, plugin), filepath.Join(binDir, cli.CompletionName)),
 	)
 }
 

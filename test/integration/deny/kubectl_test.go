@@ -18,6 +18,7 @@ import (
 	"sigs.k8s.io/yaml"
 
 	"github.com/plumbline-dev/plumbline/test/harness"
+	"github.com/plumbline-dev/plumbline/test/harness/poll"
 )
 
 type ctx = context.Context
@@ -38,16 +39,9 @@ func (s shop) tina(t testing.TB, stdin string, args ...string) (string, error) {
 	return kubectl(t, stdin, append(args, "-n", s.namespace, "--as", "tina", "--as-group", "tenants")...)
 }
 
-// eventually polls until check is content.
 func eventually(t testing.TB, what string, check func() error) {
 	t.Helper()
-	err := harness.Eventually(t.Context(), what, patience, func(context.Context) (bool, string) {
-		err := check()
-		return err == nil, fmt.Sprint(err)
-	})
-	if err != nil {
-		t.Fatal(err)
-	}
+	poll.Until(t, patience, what, check)
 }
 
 func wantRefusal(t testing.TB, out string, err error) {

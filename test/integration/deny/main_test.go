@@ -10,13 +10,9 @@ import (
 	"fmt"
 	"os"
 	"path/filepath"
-	"slices"
 	"testing"
 	"time"
 
-	corev1 "k8s.io/api/core/v1"
-	rbacv1 "k8s.io/api/rbac/v1"
-	metav1 "k8s.io/apimachinery/pkg/apis/meta/v1"
 	"k8s.io/apimachinery/pkg/util/wait"
 	"k8s.io/client-go/kubernetes/scheme"
 	"k8s.io/client-go/rest"
@@ -97,52 +93,21 @@ func setUp(ctx context.Context, helm *rendered.Client) (err error) {
 	if admin, err = client.New(config, client.Options{Scheme: scheme.Scheme}); err != nil {
 		return fmt.Errorf("building a client: %w", err)
 	}
-	if err := admin.Create(ctx, &corev1.Namespace{ObjectMeta: metav1.ObjectMeta{Name: rendered.Namespace}}); err != nil {
-		return fmt.Errorf("creating Plumbline's namespace: %w", err)
-	}
-	if err := install(ctx, helm); err != nil {
+	objects, err := apiserver.Render(ctx, helm, "--values", "testdata/values.yaml")
+	if err != nil {
 		return err
 	}
-	roots := &rbacv1.ClusterRoleBinding{
-		ObjectMeta: metav1.ObjectMeta{Name: "roots"},
-		RoleRef:    rbacv1.RoleRef{APIGroup: rbacv1.GroupName, Kind: "ClusterRole", Name: "cluster-admin"},
-		Subjects:   []rbacv1.Subject{{Kind: rbacv1.GroupKind, APIGroup: rbacv1.GroupName, Name: "roots"}},
+	if err := apiserver.Install(ctx, admin, objects); err != nil {
+		return err
 	}
-	if err := admin.Create(ctx, roots); err != nil {
-		return fmt.Errorf("binding cluster-admin: %w", err)
+	if err := apiserver.Bind(ctx, admin, "roots", "cluster-admin", "roots"); err != nil {
+		return err
 	}
 	probe := guard("first-of-all", "no-such-namespace")
 	if err := admin.Create(ctx, probe); err != nil {
 		return fmt.Errorf("creating a guard: %w", err)
 	}
 	return awaitEnforced(ctx, probe)
-}
-
-// installed are the kinds of the chart's objects that need no pod.
-var installed = []string{
-	"CustomResourceDefinition", "ClusterRole", "ClusterRoleBinding", "ServiceAccount",
-	"MutatingAdmissionPolicy", "MutatingAdmissionPolicyBinding",
-	"ValidatingAdmissionPolicy", "ValidatingAdmissionPolicyBinding",
-}
-
-func install(ctx context.Context, helm *rendered.Client) error {
-	out, err := helm.Template(ctx, "--values", "testdata/values.yaml")
-	if err != nil {
-		return err
-	}
-	objects, err := rendered.Objects(out)
-	if err != nil {
-		return err
-	}
-	for _, object := range objects {
-		if rendered.IsHook(object) || !slices.Contains(installed, object.GetKind()) {
-			continue
-		}
-		if err := admin.Create(ctx, object.DeepCopy()); err != nil {
-			return fmt.Errorf("creating %s: %w", rendered.ID(object), err)
-		}
-	}
-	return nil
 }
 
 // awaitEnforced waits until the API server proves that a guard is in force.

@@ -23,18 +23,18 @@ import (
 // etcdCall asks etcd's JSON gateway.
 func (w *world) etcdCall(path, body string) map[string]any {
 	w.t.Helper()
-	request, err := http.NewRequestWithContext(w.ctx(), http.MethodPost, w.c.server.ControlPlane.Etcd.URL.JoinPath(path).String(), strings.NewReader(body))
-	w.must(err)
+	request, err := http.NewRequestWithContext(w.Ctx(), http.MethodPost, w.c.server.ControlPlane.Etcd.URL.JoinPath(path).String(), strings.NewReader(body))
+	w.Must(err)
 	response, err := http.DefaultClient.Do(request)
-	w.must(err)
+	w.Must(err)
 	defer func() { _ = response.Body.Close() }() // only read
 	raw, err := io.ReadAll(response.Body)
-	w.must(err)
+	w.Must(err)
 	if response.StatusCode != http.StatusOK {
 		w.t.Fatalf("%s: %s %s", path, response.Status, raw)
 	}
 	answer := map[string]any{}
-	w.must(json.NewDecoder(bytes.NewReader(raw)).Decode(&answer))
+	w.Must(json.NewDecoder(bytes.NewReader(raw)).Decode(&answer))
 	return answer
 }
 
@@ -43,14 +43,14 @@ func (w *world) fill() {
 	w.t.Helper()
 	text := strings.Repeat("x", 512<<10)
 	for i := range 1000 {
-		err := w.c.admin.Create(w.ctx(), &corev1.ConfigMap{
-			ObjectMeta: metav1.ObjectMeta{Namespace: w.namespace, Name: fmt.Sprint("ballast-", i)},
+		err := w.c.Admin.Create(w.Ctx(), &corev1.ConfigMap{
+			ObjectMeta: metav1.ObjectMeta{Namespace: w.Name, Name: fmt.Sprint("ballast-", i)},
 			Data:       map[string]string{"text": text},
 		})
 		if err != nil && strings.Contains(err.Error(), "database space exceeded") {
 			return
 		}
-		w.must(err)
+		w.Must(err)
 	}
 	w.t.Fatal("etcd is never full")
 }
@@ -59,7 +59,7 @@ func (w *world) fill() {
 // take the alarm back.
 func (w *world) empty() {
 	w.t.Helper()
-	w.must(w.c.admin.DeleteAllOf(w.ctx(), &corev1.ConfigMap{}, client.InNamespace(w.namespace)))
+	w.Must(w.c.Admin.DeleteAllOf(w.Ctx(), &corev1.ConfigMap{}, client.InNamespace(w.Name)))
 	status := w.etcdCall("/v3/maintenance/status", `{}`)
 	header, _ := status["header"].(map[string]any)
 	w.etcdCall("/v3/kv/compaction", fmt.Sprintf(`{"revision":%q,"physical":true}`, header["revision"]))
@@ -82,19 +82,19 @@ func TestAFullEtcdStopsWhatIsWrittenAndNothingElse(t *testing.T) {
 	w := c.newWorld(t)
 	h, stop := w.record()
 	p := w.assessor("")
-	w.underGuard()
+	w.UnderGuard()
 	for _, name := range []string{"web", "drifts", "quiet"} {
-		w.deploy(ci, name)
+		w.Deploy(ci, name)
 		w.untilAuthorised(name, 1)
 	}
-	w.must(p.Signal(syscall.SIGSTOP))
-	w.deploy(ci, "late")
-	w.setImage(ci, "web", "registry.example/shop:2")
-	w.setImage(alice, "drifts", evilImage)
+	w.Must(p.Signal(syscall.SIGSTOP))
+	w.Deploy(ci, "late")
+	w.SetImage(ci, "web", "registry.example/shop:2")
+	w.SetImage(alice, "drifts", evilImage)
 	w.fill()
-	w.must(p.Signal(syscall.SIGCONT))
-	w.eventually("the assessor is refused", func() error {
-		n, err := p.Metric(w.ctx(), "plumbline_api_requests_total", `code="500"`)
+	w.Must(p.Signal(syscall.SIGCONT))
+	w.Eventually("the assessor is refused", func() error {
+		n, err := p.Metric(w.Ctx(), "plumbline_api_requests_total", `code="500"`)
 		if err == nil && n < 3 {
 			err = fmt.Errorf("%v answers with 500", n)
 		}
@@ -103,12 +103,12 @@ func TestAFullEtcdStopsWhatIsWrittenAndNothingElse(t *testing.T) {
 	w.calm(p)
 	w.alive(p)
 	// It is none the worse for a restart.
-	w.must(p.Stop())
+	w.Must(p.Stop())
 	p = w.assessor("")
 	w.empty()
 	w.untilAuthorised("late", 1)
 	w.untilAuthorised("web", 2)
-	w.untilIs("drifts", evil)
+	w.UntilIs("drifts", evil)
 	w.untilAuthorised("quiet", 1)
 	w.alive(p)
 	stop()

@@ -32,9 +32,9 @@ func definition(name string) *unstructured.Unstructured {
 // kind, and waits until it is gone.
 func (w *world) removeKind(name string) {
 	w.t.Helper()
-	w.must(w.c.admin.Delete(w.ctx(), definition(name)))
-	w.eventually(name+" is gone", func() error {
-		err := w.c.admin.Get(w.ctx(), client.ObjectKey{Name: name}, definition(name))
+	w.Must(w.c.Admin.Delete(w.Ctx(), definition(name)))
+	w.Eventually(name+" is gone", func() error {
+		err := w.c.Admin.Get(w.Ctx(), client.ObjectKey{Name: name}, definition(name))
 		if apierrors.IsNotFound(err) {
 			return nil
 		}
@@ -47,17 +47,17 @@ func (w *world) restoreKind(name string, list client.ObjectList) {
 	w.t.Helper()
 	for _, object := range manifest {
 		if object.GetKind() == "CustomResourceDefinition" && object.GetName() == name {
-			w.must(w.c.admin.Create(w.ctx(), object.DeepCopy()))
+			w.Must(w.c.Admin.Create(w.Ctx(), object.DeepCopy()))
 		}
 	}
-	w.eventually(name+" is served", func() error { return w.c.admin.List(w.ctx(), list) })
+	w.Eventually(name+" is served", func() error { return w.c.Admin.List(w.Ctx(), list) })
 }
 
 // requests is how many requests a process has made.
 func (w *world) requests(p *server.Process) float64 {
 	w.t.Helper()
-	n, err := p.Metric(w.ctx(), "plumbline_api_requests_total")
-	w.must(err)
+	n, err := p.Metric(w.Ctx(), "plumbline_api_requests_total")
+	w.Must(err)
 	return n
 }
 
@@ -66,7 +66,7 @@ func (w *world) calm(p *server.Process) {
 	w.t.Helper()
 	const window = 5 * time.Second
 	before, began := w.requests(p), time.Now()
-	w.eventually("the window is over", func() error {
+	w.Eventually("the window is over", func() error {
 		if left := window - time.Since(began); left > 0 {
 			return fmt.Errorf("%s are left", left)
 		}
@@ -96,26 +96,26 @@ func lost(b *v1alpha1.Baseline) error {
 func baselinesLost(t *testing.T, c *cluster) {
 	const kind = "baselines.plumbline.dev"
 	w := c.newWorld(t)
-	w.deploy(ci, "old")
-	w.secondOver(w.deploy(ci, "old-drifted").CreationTimestamp.Time)
+	w.Deploy(ci, "old")
+	w.SecondOver(w.Deploy(ci, "old-drifted").CreationTimestamp.Time)
 	p := w.assessor("")
-	g := w.underGuard()
+	g := w.UnderGuard()
 	for _, name := range []string{"old", "old-drifted"} {
 		b := w.untilAuthorised(name, 1)
 		if o := b.Spec.Authorised.Origin; o != v1alpha1.OriginImported {
 			t.Fatalf("the origin of %s is %s", name, o)
 		}
 	}
-	w.deploy(ci, "young")
+	w.Deploy(ci, "young")
 	w.untilAuthorised("young", 1)
-	w.deploy(alice, "strange")
-	w.untilIs("strange", unexpected)
-	w.setImage(alice, "old-drifted", evilImage)
-	w.untilIs("old-drifted", evil)
+	w.Deploy(alice, "strange")
+	w.UntilIs("strange", unexpected)
+	w.SetImage(alice, "old-drifted", evilImage)
+	w.UntilIs("old-drifted", evil)
 
 	w.removeKind(kind)
-	w.setImage(alice, "old", evilImage)
-	w.deploy(ci, "meanwhile")
+	w.SetImage(alice, "old", evilImage)
+	w.Deploy(ci, "meanwhile")
 	w.calm(p)
 	w.restoreKind(kind, &v1alpha1.BaselineList{})
 	h, stop := w.record()
@@ -126,23 +126,23 @@ func baselinesLost(t *testing.T, c *cluster) {
 			t.Errorf("%s is authorised by %q", name, b.Spec.Authorised.By)
 		}
 	}
-	w.untilIs("strange", unexpected)
+	w.UntilIs("strange", unexpected)
 	lostObjects := []string{"old", "old-drifted"}
 	for _, name := range lostObjects {
-		w.until(name, "it is said that what was authorised is lost", lost)
-		w.eventually("it is said aloud", func() error {
+		w.Until(name, "it is said that what was authorised is lost", lost)
+		w.Eventually("it is said aloud", func() error {
 			if n := len(w.events("Deployment", name, "Unreadable")); n == 0 {
 				return fmt.Errorf("no event")
 			}
 			return nil
 		})
 	}
-	w.must(p.Stop())
+	w.Must(p.Stop())
 	p = w.assessor("")
-	w.deploy(ci, "witness")
+	w.Deploy(ci, "witness")
 	w.untilAuthorised("witness", 1)
 	for _, name := range lostObjects {
-		w.until(name, "a restart changes nothing", lost)
+		w.Until(name, "a restart changes nothing", lost)
 	}
 	stop()
 	for _, name := range lostObjects {
@@ -150,14 +150,14 @@ func baselinesLost(t *testing.T, c *cluster) {
 	}
 
 	// The two ways back: to accept one object, and to adopt all of them anew.
-	b, err := w.baseline("old-drifted")
-	w.must(err)
+	b, err := w.Baseline("old-drifted")
+	w.Must(err)
 	w.accept(bob, b)
 	if b := w.untilAuthorised("old-drifted", 1); b.Spec.Authorised.By != bob {
 		t.Errorf("authorised is %+v, want bob's", b.Spec.Authorised)
 	}
-	w.must(c.admin.Delete(w.ctx(), g))
-	w.underGuard()
+	w.Must(c.Admin.Delete(w.Ctx(), g))
+	w.UnderGuard()
 	if b := w.untilAuthorised("old", 1); b.Spec.Authorised.Origin != v1alpha1.OriginImported {
 		t.Errorf("authorised is %+v, want it imported", b.Spec.Authorised)
 	}
@@ -173,25 +173,25 @@ func guardsLost(t *testing.T, c *cluster) {
 	w := c.newWorld(t)
 	h, stop := w.record()
 	p := w.assessor("")
-	w.underGuard()
+	w.UnderGuard()
 	for _, name := range []string{"web", "quiet", "released"} {
-		w.deploy(ci, name)
+		w.Deploy(ci, name)
 		w.untilAuthorised(name, 1)
 	}
 	w.removeKind(kind)
-	w.until("web", "it is said that nothing is compared", func(b *v1alpha1.Baseline) error {
+	w.Until("web", "it is said that nothing is compared", func(b *v1alpha1.Baseline) error {
 		ready := meta.FindStatusCondition(b.Status.Conditions, v1alpha1.ConditionReady)
 		if ready == nil || ready.Status != metav1.ConditionUnknown || ready.Reason != "NotGuarded" {
 			return fmt.Errorf("Ready is %+v", ready)
 		}
 		return nil
 	})
-	w.setImage(alice, "web", evilImage)
-	w.setImage(ci, "released", "registry.example/shop:2")
+	w.SetImage(alice, "web", evilImage)
+	w.SetImage(ci, "released", "registry.example/shop:2")
 	w.calm(p)
 	w.restoreKind(kind, &v1alpha1.SpecGuardList{})
-	w.underGuard()
-	w.untilIs("web", evil)
+	w.UnderGuard()
+	w.UntilIs("web", evil)
 	w.untilAuthorised("released", 2)
 	w.untilAuthorised("quiet", 1)
 	w.alive(p)

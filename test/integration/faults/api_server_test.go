@@ -20,7 +20,6 @@ import (
 
 	apierrors "k8s.io/apimachinery/pkg/api/errors"
 	"k8s.io/apimachinery/pkg/util/wait"
-	"k8s.io/client-go/kubernetes/scheme"
 	"k8s.io/client-go/rest"
 	"sigs.k8s.io/controller-runtime/pkg/client"
 	"sigs.k8s.io/controller-runtime/pkg/envtest"
@@ -28,6 +27,7 @@ import (
 	"github.com/plumbline-dev/plumbline/pkg/apis/plumbline/v1alpha1"
 	"github.com/plumbline-dev/plumbline/test/faultproxy"
 	"github.com/plumbline-dev/plumbline/test/harness/apiserver"
+	"github.com/plumbline-dev/plumbline/test/harness/guarded"
 	"github.com/plumbline-dev/plumbline/test/harness/server"
 )
 
@@ -36,38 +36,26 @@ import (
 const startTime = 90 * time.Second
 
 // ownCluster is a cluster of one test, whose API server can be restarted;
-// configure may change it before it starts.
-func ownCluster(t *testing.T, configure func(*envtest.Environment)) *cluster {
+// options may change it before it starts.
+func ownCluster(t *testing.T, options ...apiserver.Option) *cluster {
 	t.Helper()
-	assets, err := apiserver.Assets()
+	ownDirectory := func(s *envtest.Environment) {
+		// With a directory of its own it keeps its certificates over a restart.
+		s.ControlPlane.GetAPIServer().CertDir = t.TempDir()
+		s.ControlPlane.Etcd = &envtest.Etcd{}
+	}
+	s, err := apiserver.Start(append([]apiserver.Option{ownDirectory}, options...)...)
 	if err != nil {
 		t.Fatal(err)
-	}
-	s := &envtest.Environment{
-		BinaryAssetsDirectory:    assets,
-		ControlPlaneStartTimeout: startTime, ControlPlaneStopTimeout: startTime,
-	}
-	// With a directory of its own it keeps its certificates over a restart.
-	s.ControlPlane.GetAPIServer().CertDir = t.TempDir()
-	s.ControlPlane.Etcd = &envtest.Etcd{}
-	if configure != nil {
-		configure(s)
-	}
-	config, err := s.Start()
-	if err != nil {
-		t.Fatalf("starting the API server: %v", err)
 	}
 	t.Cleanup(func() {
 		if err := s.Stop(); err != nil {
 			t.Errorf("stopping the API server: %v", err)
 		}
 	})
-	config.QPS = -1
-	c := &cluster{server: s, config: config}
-	if c.admin, err = client.New(config, client.Options{Scheme: scheme.Scheme}); err != nil {
-		t.Fatal(err)
-	}
-	if err := c.install(t.Context()); err != nil {
+	s.Config.QPS = -1
+	c, err := install(t.Context(), s)
+	if err != nil {
 		t.Fatal(err)
 	}
 	return c
@@ -121,7 +109,7 @@ func childWith(t *testing.T, argument string) (pid int) {
 // address is host:port of the API server.
 func (c *cluster) address(t *testing.T) string {
 	t.Helper()
-	u, err := url.Parse(c.config.Host)
+	u, err := url.Parse(c.Config.Host)
 	if err != nil {
 		t.Fatal(err)
 	}
@@ -153,7 +141,7 @@ func (w *world) alive(p *server.Process) {
 
 // TestFaultsOfTheAPIServer breaks one API server again and again.
 func TestFaultsOfTheAPIServer(t *testing.T) {
-	c := ownCluster(t, nil)
+	c := ownCluster(t)
 	t.Run("killed and restarted while people write, every write is judged as if it had not been", func(t *testing.T) { restarted(t, c) })
 	t.Run("at two seconds an answer, it is late and never wrong", func(t *testing.T) { slow(t, c) })
 	t.Run("connections that carry nothing any more are noticed within a minute", func(t *testing.T) { silent(t, c) })
@@ -188,16 +176,16 @@ func restarted(t *testing.T, c *cluster) {
 	w := c.newWorld(t)
 	h, stop := w.record()
 	p := w.assessor("")
-	w.underGuard()
+	w.UnderGuard()
 	name := func(i int) string { return fmt.Sprint("web-", i) }
 	for i := range objects {
-		w.deploy(ci, name(i))
+		w.Deploy(ci, name(i))
 	}
 	for i := range objects {
 		w.untilAuthorised(name(i), 1)
 	}
 	// A third of the writes is made before, a third into the outage.
-	ciClient, aliceClient := w.as(ci), w.as(alice)
+	ciClient, aliceClient := w.As(ci), w.As(alice)
 	third, written := make(chan struct{}), make(chan error, 1)
 	go func() {
 		var failed error
@@ -210,23 +198,23 @@ func restarted(t *testing.T, c *cluster) {
 				by, image = aliceClient, evilImage
 			}
 			failed = errors.Join(failed, insist(t.Context(), func(ctx context.Context) error {
-				return by.Patch(ctx, w.named(name(i)), imagePatch(image))
+				return by.Patch(ctx, w.Named(name(i)), guarded.ImagePatch(image))
 			}))
 		}
 		written <- failed
 	}()
 	<-third
-	w.must(c.restart(t))
-	w.must(<-written)
+	w.Must(c.restart(t))
+	w.Must(<-written)
 	for i := range objects {
 		if i%2 == 0 {
 			w.untilAuthorised(name(i), 2)
 		} else {
-			w.untilIs(name(i), evil)
+			w.UntilIs(name(i), evil)
 		}
 	}
 	// The watch goes on.
-	w.deploy(ci, "after")
+	w.Deploy(ci, "after")
 	w.untilAuthorised("after", 1)
 	w.alive(p)
 	stop()
@@ -245,22 +233,22 @@ func slow(t *testing.T, c *cluster) {
 	w := c.newWorld(t)
 	h, stop := w.record()
 	p := w.assessor("")
-	w.underGuard()
+	w.UnderGuard()
 	for _, name := range []string{"web", "drifts", "quiet"} {
-		w.deploy(ci, name)
+		w.Deploy(ci, name)
 		w.untilAuthorised(name, 1)
 	}
-	w.must(p.Stop())
-	w.setImage(alice, "drifts", evilImage)
+	w.Must(p.Stop())
+	w.SetImage(alice, "drifts", evilImage)
 	way := proxied(t, c.address(t))
 	way.Set(faultproxy.Fault{Delay: time.Second}) // each way
 	p = w.assessor("https://" + way.Address())
-	w.untilIs("drifts", evil)
-	w.setImage(ci, "web", "registry.example/shop:2")
+	w.UntilIs("drifts", evil)
+	w.SetImage(ci, "web", "registry.example/shop:2")
 	w.untilAuthorised("web", 2)
-	w.setImage(alice, "drifts", goodImage)
-	w.untilIs("drifts", inSync)
-	w.untilIs("quiet", inSync)
+	w.SetImage(alice, "drifts", guarded.Image)
+	w.UntilIs("drifts", inSync)
+	w.UntilIs("quiet", inSync)
 	w.alive(p)
 	stop()
 	h.only("web", inSync)
@@ -279,23 +267,23 @@ func silent(t *testing.T, c *cluster) {
 	h, stop := w.record()
 	way := proxied(t, c.address(t))
 	p := w.assessor("https://" + way.Address())
-	w.underGuard()
+	w.UnderGuard()
 	for _, name := range []string{"web", "drifts", "quiet"} {
-		w.deploy(ci, name)
+		w.Deploy(ci, name)
 		w.untilAuthorised(name, 1)
 	}
 	if way.Abandon() == 0 {
 		t.Fatal("no connection was open")
 	}
 	began := time.Now()
-	w.setImage(alice, "drifts", evilImage)
-	w.setImage(ci, "web", "registry.example/shop:2")
+	w.SetImage(alice, "drifts", evilImage)
+	w.SetImage(ci, "web", "registry.example/shop:2")
 	w.within(2*bound, "the drift is found", func() error {
-		b, err := w.baseline("drifts")
+		b, err := w.Baseline("drifts")
 		if err != nil {
 			return err
 		}
-		return reads(evil)(b)
+		return guarded.Reads(evil)(b)
 	})
 	took := time.Since(began)
 	t.Logf("found after %s", took.Round(100*time.Millisecond))
@@ -333,7 +321,7 @@ func (c *cluster) second(t *testing.T) (*cluster, *faultproxy.Proxy) {
 	if err != nil {
 		t.Fatal(err)
 	}
-	return &cluster{config: user.Config()}, way
+	return &cluster{Cluster: &guarded.Cluster{Config: user.Config()}}, way
 }
 
 // stale has an assessor work through an API server whose way to etcd is held up,
@@ -344,34 +332,34 @@ func stale(t *testing.T, c *cluster) {
 	h, stop := w.record()
 	b, etcd := c.second(t)
 	late := w.assessorOf(b)
-	w.underGuard()
+	w.UnderGuard()
 	names := []string{"web", "drifts", "quiet", "heals"}
 	for _, name := range names {
-		w.deploy(ci, name)
+		w.Deploy(ci, name)
 		w.untilAuthorised(name, 1)
 	}
-	w.setImage(alice, "heals", evilImage)
-	w.untilIs("heals", evil)
+	w.SetImage(alice, "heals", evilImage)
+	w.UntilIs("heals", evil)
 	etcd.Set(faultproxy.Fault{Hold: true})
-	w.setImage(ci, "web", "registry.example/shop:2")
-	w.setImage(alice, "drifts", evilImage)
-	w.setImage(alice, "heals", goodImage)
-	w.must(late.Kill())
+	w.SetImage(ci, "web", "registry.example/shop:2")
+	w.SetImage(alice, "drifts", evilImage)
+	w.SetImage(alice, "heals", guarded.Image)
+	w.Must(late.Kill())
 	// What it is told now is of the past: the first lists come from memory.
 	late = b.startProcess(t, "assessor", assessorUser, "--leader-elect=false", "--api-server-metrics=0", "--digest-key-file="+digestKey(t))
 	other := w.assessor("")
 	w.untilAuthorised("web", 2)
-	w.untilIs("drifts", evil)
-	w.untilIs("heals", inSync)
-	w.must(other.Stop())
+	w.UntilIs("drifts", evil)
+	w.UntilIs("heals", inSync)
+	w.Must(other.Stop())
 	etcd.Set(faultproxy.Fault{})
 	w.ready(late)
 	// It catches up and goes on alone.
-	w.setImage(alice, "quiet", evilImage)
-	w.untilIs("quiet", evil)
+	w.SetImage(alice, "quiet", evilImage)
+	w.UntilIs("quiet", evil)
 	w.untilAuthorised("web", 2)
-	w.untilIs("drifts", evil)
-	w.untilIs("heals", inSync)
+	w.UntilIs("drifts", evil)
+	w.UntilIs("heals", inSync)
 	w.alive(late)
 	stop()
 	h.only("web", inSync)
@@ -395,7 +383,7 @@ func (w *world) assessorOf(c *cluster) *server.Process {
 func (w *world) allRevisions() []v1alpha1.BaselineRevision {
 	w.t.Helper()
 	var list v1alpha1.BaselineRevisionList
-	w.must(w.c.admin.List(w.ctx(), &list, client.InNamespace(w.namespace)))
+	w.Must(w.c.Admin.List(w.Ctx(), &list, client.InNamespace(w.Name)))
 	return list.Items
 }
 

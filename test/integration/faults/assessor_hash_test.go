@@ -12,6 +12,7 @@ import (
 	"github.com/plumbline-dev/plumbline/pkg/apis/plumbline/v1alpha1"
 	"github.com/plumbline-dev/plumbline/pkg/specguard/canon"
 	"github.com/plumbline-dev/plumbline/test/harness/apiserver"
+	"github.com/plumbline-dev/plumbline/test/harness/guarded"
 )
 
 // asOfAnother is what another version of the assessor with another hash leaves
@@ -19,8 +20,8 @@ import (
 // since the bodies are the same.
 func (w *world) asOfAnother(version string, names ...string) {
 	w.t.Helper()
-	as, err := apiserver.As(w.c.config, assessorUser)
-	w.must(err)
+	as, err := apiserver.As(w.c.Config, assessorUser)
+	w.Must(err)
 	other := func(hash string) string {
 		if hash == "" || !strings.Contains(hash, ":") {
 			return hash // "absent" is no hash
@@ -35,16 +36,16 @@ func (w *world) asOfAnother(version string, names ...string) {
 		}, rest)
 	}
 	for _, name := range names {
-		b, err := w.baseline(name)
-		w.must(err)
+		b, err := w.Baseline(name)
+		w.Must(err)
 		b.Spec.Authorised.Hash = other(b.Spec.Authorised.Hash)
 		status := b.Status
-		w.must(as.Update(w.ctx(), b))
+		w.Must(as.Update(w.Ctx(), b))
 		b.Status = status
 		b.Status.ObservedGeneration = b.Generation
 		b.Status.Observed.Hash = other(b.Status.Observed.Hash)
 		b.Status.Observed.FullHash = other(b.Status.Observed.FullHash)
-		w.must(as.Status().Update(w.ctx(), b))
+		w.Must(as.Status().Update(w.Ctx(), b))
 	}
 }
 
@@ -55,22 +56,22 @@ func TestAnotherVersionOfTheHashAndBackFindsNothing(t *testing.T) {
 	w := shared.newWorld(t)
 	h, stop := w.record()
 	p := w.assessor("")
-	w.underGuard()
+	w.UnderGuard()
 	names := []string{"quiet", "drifted", "released", "drifts"}
 	for _, name := range names {
-		w.deploy(ci, name)
+		w.Deploy(ci, name)
 		w.untilAuthorised(name, 1)
 	}
-	w.setImage(alice, "drifted", evilImage)
-	before := w.untilIs("drifted", evil)
-	w.eventually("it is told", func() error {
+	w.SetImage(alice, "drifted", evilImage)
+	before := w.UntilIs("drifted", evil)
+	w.Eventually("it is told", func() error {
 		if len(w.events("Deployment", "drifted", "DriftDetected")) == 0 {
 			return fmt.Errorf("it is not")
 		}
 		return nil
 	})
 	for _, version := range []string{"pl2", "pl0"} {
-		w.must(p.Stop())
+		w.Must(p.Stop())
 		w.asOfAnother(version, names...)
 		p = w.assessor("")
 		for _, name := range names {
@@ -78,28 +79,28 @@ func TestAnotherVersionOfTheHashAndBackFindsNothing(t *testing.T) {
 			if name == "drifted" {
 				reading = evil
 			}
-			w.until(name, fmt.Sprintf("%s has hashes of this version after %s, and reads %q", name, version, reading), func(b *v1alpha1.Baseline) error {
+			w.Until(name, fmt.Sprintf("%s has hashes of this version after %s, and reads %q", name, version, reading), func(b *v1alpha1.Baseline) error {
 				for _, hash := range []string{b.Spec.Authorised.Hash, b.Status.Observed.Hash, b.Status.Observed.FullHash} {
 					if canon.Hash(hash).Algorithm() != canon.PL1 {
 						return fmt.Errorf("%s is of another version", hash)
 					}
 				}
-				if n := authorisedNumber(b); n != 1 {
+				if n := guarded.Authorised(b); n != 1 {
 					return fmt.Errorf("authorised is number %d", n)
 				}
-				return reads(reading)(b)
+				return guarded.Reads(reading)(b)
 			})
 		}
 	}
 	// While nobody watched, with hashes of another version between.
-	w.must(p.Stop())
-	w.setImage(ci, "released", "registry.example/shop:2")
-	w.setImage(alice, "drifts", evilImage)
+	w.Must(p.Stop())
+	w.SetImage(ci, "released", "registry.example/shop:2")
+	w.SetImage(alice, "drifts", evilImage)
 	w.asOfAnother("pl2", names...)
 	p = w.assessor("")
 	w.untilAuthorised("released", 2)
-	w.untilIs("drifts", evil)
-	after := w.untilIs("drifted", evil)
+	w.UntilIs("drifts", evil)
+	after := w.UntilIs("drifted", evil)
 	if !after.Status.Findings[0].FirstSeen.Equal(&before.Status.Findings[0].FirstSeen) {
 		t.Error("the drift was forgotten and found anew")
 	}

@@ -15,6 +15,7 @@ import (
 	"github.com/google/go-cmp/cmp"
 
 	"github.com/plumbline-dev/plumbline/pkg/apis/plumbline/v1alpha1"
+	"github.com/plumbline-dev/plumbline/test/harness/guarded"
 	"github.com/plumbline-dev/plumbline/test/harness/server"
 )
 
@@ -30,19 +31,19 @@ func TestAnAssessorKilledAtRandomPointsEndsWhereAnUndisturbedOneDoes(t *testing.
 	}
 	calm := shared.newWorld(t)
 	p := calm.assessor("")
-	calm.underGuard()
+	calm.UnderGuard()
 	calm.start()
 	var want []map[string]string
 	for round := 1; round <= rounds; round++ {
 		calm.play(round)
 		want = append(want, calm.settled(round))
 	}
-	calm.must(p.Stop())
+	calm.Must(p.Stop())
 
 	w := shared.newWorld(t)
 	h, stop := w.record()
 	p = w.assessor("")
-	w.underGuard()
+	w.UnderGuard()
 	w.start()
 	undone := 0
 	for round := 1; round <= rounds; round++ {
@@ -72,7 +73,7 @@ const (
 func (w *world) start() {
 	w.t.Helper()
 	for _, name := range []string{"released", "toggled"} {
-		w.deploy(ci, name)
+		w.Deploy(ci, name)
 		w.untilAuthorised(name, 1)
 	}
 }
@@ -80,16 +81,16 @@ func (w *world) start() {
 // play makes the writes of a round.
 func (w *world) play(round int) {
 	w.t.Helper()
-	w.setImage(ci, "released", fmt.Sprint("registry.example/shop:1.", round))
+	w.SetImage(ci, "released", fmt.Sprint("registry.example/shop:1.", round))
 	image := evilImage
 	if round%2 == 0 {
-		image = goodImage
+		image = guarded.Image
 	}
-	w.setImage(alice, "toggled", image)
-	w.deploy(ci, fmt.Sprint("made-", round))
-	w.deploy(alice, fmt.Sprint("strange-", round))
+	w.SetImage(alice, "toggled", image)
+	w.Deploy(ci, fmt.Sprint("made-", round))
+	w.Deploy(alice, fmt.Sprint("strange-", round))
 	if round > 1 {
-		w.must(w.as(alice).Delete(w.ctx(), w.named(fmt.Sprint("made-", round-1))))
+		w.Must(w.As(alice).Delete(w.Ctx(), w.Named(fmt.Sprint("made-", round-1))))
 	}
 }
 
@@ -106,7 +107,7 @@ func (w *world) playWhileKilled(round int, p *server.Process) {
 	})
 	w.play(round)
 	killer.Wait()
-	w.must(failed)
+	w.Must(failed)
 }
 
 // expected is how the Baselines read after a round.
@@ -131,11 +132,11 @@ func (w *world) settled(round int) map[string]string {
 	w.t.Helper()
 	out := map[string]string{}
 	for name, reading := range expected(round) {
-		b := w.until(name, fmt.Sprintf("round %d: %s reads %q", round, name, reading), func(b *v1alpha1.Baseline) error {
-			if name == "released" && authorisedNumber(b) != int64(round)+1 {
-				return fmt.Errorf("authorised is number %d", authorisedNumber(b))
+		b := w.Until(name, fmt.Sprintf("round %d: %s reads %q", round, name, reading), func(b *v1alpha1.Baseline) error {
+			if name == "released" && guarded.Authorised(b) != int64(round)+1 {
+				return fmt.Errorf("authorised is number %d", guarded.Authorised(b))
 			}
-			if err := reads(reading)(b); err != nil {
+			if err := guarded.Reads(reading)(b); err != nil {
 				return err
 			}
 			return current(b)
@@ -150,7 +151,7 @@ func (w *world) settled(round int) map[string]string {
 
 // account is all that must not depend on when the assessor ran.
 func account(b *v1alpha1.Baseline) string {
-	text := describe(b)
+	text := guarded.Describe(b)
 	if a := b.Spec.Authorised; a != nil {
 		text += fmt.Sprintf("; revision %d %s %s by %s, hash %s", a.Number, a.Revision, a.Origin, a.By, a.Hash)
 	}
@@ -173,7 +174,7 @@ func (w *world) unlike(want map[string]string) int {
 	w.t.Helper()
 	n := 0
 	for name, text := range want {
-		if b, err := w.baseline(name); err != nil || account(b) != text {
+		if b, err := w.Baseline(name); err != nil || account(b) != text {
 			n++
 		}
 	}

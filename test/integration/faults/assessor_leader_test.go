@@ -16,6 +16,7 @@ import (
 
 	"github.com/plumbline-dev/plumbline/test/chart/rendered"
 	"github.com/plumbline-dev/plumbline/test/faultproxy"
+	"github.com/plumbline-dev/plumbline/test/harness/guarded"
 	"github.com/plumbline-dev/plumbline/test/harness/server"
 )
 
@@ -29,7 +30,7 @@ func (w *world) candidate(address string) *server.Process {
 func (w *world) leader() (string, error) {
 	var lease coordinationv1.Lease
 	key := types.NamespacedName{Namespace: rendered.Namespace, Name: "plumbline-assessor"}
-	if err := w.c.admin.Get(w.ctx(), key, &lease); err != nil {
+	if err := w.c.Admin.Get(w.Ctx(), key, &lease); err != nil {
 		return "", err
 	}
 	if lease.Spec.HolderIdentity == nil {
@@ -41,7 +42,7 @@ func (w *world) leader() (string, error) {
 // untilLed waits until somebody else than before leads.
 func (w *world) untilLed(before string) (leader string) {
 	w.t.Helper()
-	w.eventually("somebody leads", func() (err error) {
+	w.Eventually("somebody leads", func() (err error) {
 		if leader, err = w.leader(); err == nil && (leader == "" || leader == before) {
 			err = fmt.Errorf("the leader is %q", leader)
 		}
@@ -55,8 +56,8 @@ func (w *world) writes(p *server.Process) float64 {
 	w.t.Helper()
 	sum := 0.0
 	for _, method := range []string{"POST", "PUT", "PATCH", "DELETE"} {
-		n, err := p.Metric(w.ctx(), "plumbline_api_requests_total", `method="`+method+`"`)
-		w.must(err)
+		n, err := p.Metric(w.Ctx(), "plumbline_api_requests_total", `method="`+method+`"`)
+		w.Must(err)
 		sum += n
 	}
 	return sum
@@ -70,21 +71,21 @@ func TestOfTwoAssessorsOneActsAndTheOtherTakesOver(t *testing.T) {
 	leader := w.candidate("")
 	first := w.untilLed("")
 	standby := w.candidate("")
-	w.underGuard()
-	w.deploy(ci, "web")
+	w.UnderGuard()
+	w.Deploy(ci, "web")
 	w.untilAuthorised("web", 1)
-	w.setImage(alice, "web", evilImage)
-	w.untilIs("web", evil)
+	w.SetImage(alice, "web", evilImage)
+	w.UntilIs("web", evil)
 	if n := w.writes(standby); n != 0 {
 		t.Errorf("the standby made %v writes, want none", n)
 	}
 	if w.writes(leader) == 0 {
 		t.Error("the leader made no write")
 	}
-	w.must(leader.Stop())
+	w.Must(leader.Stop())
 	w.untilLed(first)
-	w.setImage(ci, "web", goodImage)
-	w.untilIs("web", inSync)
+	w.SetImage(ci, "web", guarded.Image)
+	w.UntilIs("web", inSync)
 	if w.writes(standby) == 0 {
 		t.Error("the new leader made no write")
 	}
@@ -103,57 +104,57 @@ func TestALeaderPausedPastItsLeaseWritesNothingWrongAndEnds(t *testing.T) {
 	old := w.candidate("https://" + way.Address())
 	first := w.untilLed("")
 	heir := w.candidate("")
-	w.underGuard()
+	w.UnderGuard()
 	names := []string{"drifts", "heals", "released", "quiet", "accepted"}
 	for _, name := range names {
-		w.deploy(ci, name)
+		w.Deploy(ci, name)
 		w.untilAuthorised(name, 1)
 	}
-	w.setImage(alice, "heals", evilImage)
-	w.untilIs("heals", evil)
+	w.SetImage(alice, "heals", evilImage)
+	w.UntilIs("heals", evil)
 
 	way.Set(faultproxy.Fault{HoldRequests: true})
-	w.setImage(alice, "drifts", evilImage)
-	w.setImage(alice, "heals", goodImage)
-	w.setImage(ci, "released", "registry.example/shop:2")
-	w.setImage(ci, "accepted", "registry.example/shop:2")
+	w.SetImage(alice, "drifts", evilImage)
+	w.SetImage(alice, "heals", guarded.Image)
+	w.SetImage(ci, "released", "registry.example/shop:2")
+	w.SetImage(ci, "accepted", "registry.example/shop:2")
 	// The first status alone is more than this.
-	w.eventually("the leader's writes are on their way", func() error {
+	w.Eventually("the leader's writes are on their way", func() error {
 		if n := way.Held(); n < 3<<10 {
 			return fmt.Errorf("%d bytes are held up", n)
 		}
 		return nil
 	})
-	w.must(old.Signal(syscall.SIGSTOP))
+	w.Must(old.Signal(syscall.SIGSTOP))
 	w.untilLed(first)
-	w.untilIs("drifts", evil)
-	w.untilIs("heals", inSync)
+	w.UntilIs("drifts", evil)
+	w.UntilIs("heals", inSync)
 	w.untilAuthorised("released", 2)
 	w.untilAuthorised("accepted", 2)
 	// The heir goes on, so that the old writes are of the past in every way.
-	w.setImage(alice, "drifts", goodImage)
-	w.untilIs("drifts", inSync)
-	w.setImage(ci, "released", "registry.example/shop:3")
+	w.SetImage(alice, "drifts", guarded.Image)
+	w.UntilIs("drifts", inSync)
+	w.SetImage(ci, "released", "registry.example/shop:3")
 	w.untilAuthorised("released", 3)
-	w.setImage(alice, "heals", evilImage)
-	w.untilIs("heals", evil)
-	w.setImage(alice, "accepted", evilImage)
-	w.accept(bob, w.untilIs("accepted", evil))
+	w.SetImage(alice, "heals", evilImage)
+	w.UntilIs("heals", evil)
+	w.SetImage(alice, "accepted", evilImage)
+	w.accept(bob, w.UntilIs("accepted", evil))
 	w.untilAuthorised("accepted", 3)
 
 	way.Set(faultproxy.Fault{})
-	w.must(old.Signal(syscall.SIGCONT))
+	w.Must(old.Signal(syscall.SIGCONT))
 	ctx, cancel := context.WithTimeout(t.Context(), patience)
 	defer cancel()
 	how, err := old.Exited(ctx)
-	w.must(err)
+	w.Must(err)
 	if how == nil || !strings.Contains(old.Said(), "leader election lost") {
 		t.Errorf("the old leader ended with %v, want a failure that says why; it said:\n%s", how, old.Said())
 	}
-	w.setImage(alice, "quiet", evilImage)
-	w.untilIs("quiet", evil)
-	w.untilIs("drifts", inSync)
-	w.untilIs("heals", evil)
+	w.SetImage(alice, "quiet", evilImage)
+	w.UntilIs("quiet", evil)
+	w.UntilIs("drifts", inSync)
+	w.UntilIs("heals", evil)
 	w.untilAuthorised("released", 3)
 	if b := w.untilAuthorised("accepted", 3); b.Spec.Authorised.By != bob {
 		t.Errorf("what bob accepted was taken back: authorised is %+v", b.Spec.Authorised)

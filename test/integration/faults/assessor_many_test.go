@@ -17,6 +17,7 @@ import (
 	"sigs.k8s.io/controller-runtime/pkg/client"
 
 	"github.com/plumbline-dev/plumbline/pkg/apis/plumbline/v1alpha1"
+	"github.com/plumbline-dev/plumbline/test/harness/guarded"
 	"github.com/plumbline-dev/plumbline/test/harness/server"
 )
 
@@ -24,7 +25,7 @@ import (
 func (w *world) counts(limit time.Duration, g *v1alpha1.SpecGuard, objects, drifted int) {
 	w.t.Helper()
 	w.within(limit, fmt.Sprintf("%d of %d objects drift", drifted, objects), func() error {
-		if err := w.c.admin.Get(w.ctx(), client.ObjectKeyFromObject(g), g); err != nil {
+		if err := w.c.Admin.Get(w.Ctx(), client.ObjectKeyFromObject(g), g); err != nil {
 			return err
 		}
 		if int(g.Status.Objects) != objects || int(g.Status.Drifted) != drifted {
@@ -42,7 +43,7 @@ func (w *world) each(n int, do func(name string) error) {
 	for i := range n {
 		all.Go(func() error { return do(fmt.Sprint("web-", i)) })
 	}
-	w.must(all.Wait())
+	w.Must(all.Wait())
 }
 
 // TestMassDriftIsOneFreezeAndOneEventAndNoStorm has two objects in five drift at
@@ -53,29 +54,31 @@ func TestMassDriftIsOneFreezeAndOneEventAndNoStorm(t *testing.T) {
 	w := shared.newWorld(t)
 	h, stop := w.record()
 	p := w.assessor("")
-	g := w.underGuard()
-	ciClient, aliceClient := w.as(ci), w.as(alice)
-	w.each(objects, func(name string) error { return ciClient.Create(w.ctx(), deployment(w.namespace, name)) })
+	g := w.UnderGuard()
+	ciClient, aliceClient := w.As(ci), w.As(alice)
+	w.each(objects, func(name string) error { return ciClient.Create(w.Ctx(), guarded.Deployment(w.Name, name)) })
 	w.counts(patience, g, objects, 0)
 	before := w.writes(p)
-	w.each(drifting, func(name string) error { return aliceClient.Patch(w.ctx(), w.named(name), imagePatch(evilImage)) })
+	w.each(drifting, func(name string) error {
+		return aliceClient.Patch(w.Ctx(), w.Named(name), guarded.ImagePatch(evilImage))
+	})
 	w.counts(patience, g, objects, drifting)
 	if !meta.IsStatusConditionTrue(g.Status.Conditions, v1alpha1.ConditionMassDrift) {
 		t.Errorf("not frozen; the conditions are %+v", g.Status.Conditions)
 	}
-	w.eventually("the guard says it", func() error {
+	w.Eventually("the guard says it", func() error {
 		if n := len(w.events("SpecGuard", "", "MassDrift")); n != 1 {
 			return fmt.Errorf("%d events MassDrift", n)
 		}
 		return nil
 	})
 	// Something later is dealt with, so that nothing is left to come.
-	w.setImage(ci, "web-19", "registry.example/shop:2")
+	w.SetImage(ci, "web-19", "registry.example/shop:2")
 	w.untilAuthorised("web-19", 2)
 	if n := len(w.events("SpecGuard", "", "MassDrift")); n != 1 {
 		t.Errorf("%d events MassDrift, want 1", n)
 	}
-	w.eventually("every drift is told", func() error {
+	w.Eventually("every drift is told", func() error {
 		objects, baselines := len(w.events("Deployment", "", "DriftDetected")), len(w.events("Baseline", "", "DriftDetected"))
 		if objects != drifting || baselines != drifting {
 			return fmt.Errorf("%d events of objects and %d of Baselines", objects, baselines)
@@ -106,29 +109,29 @@ func TestABotThatRevertsEveryFiveSecondsIsAFightThatNamesBoth(t *testing.T) {
 	long(t)
 	w := shared.newWorld(t)
 	p := w.assessor("")
-	w.underGuard()
-	w.deploy(ci, "web")
+	w.UnderGuard()
+	w.Deploy(ci, "web")
 	w.untilAuthorised("web", 1)
 	tick := time.NewTicker(5 * time.Second)
 	defer tick.Stop()
 	for range 3 {
-		w.setImage(alice, "web", evilImage)
-		w.untilIs("web", evil)
+		w.SetImage(alice, "web", evilImage)
+		w.UntilIs("web", evil)
 		<-tick.C // the bot's period, which is what is tried here
-		w.setImage(ci, "web", goodImage)
-		w.untilIs("web", inSync)
+		w.SetImage(ci, "web", guarded.Image)
+		w.UntilIs("web", inSync)
 	}
-	b := w.until("web", "the fight is recognised", func(b *v1alpha1.Baseline) error {
+	b := w.Until("web", "the fight is recognised", func(b *v1alpha1.Baseline) error {
 		if b.Status.Contention == nil || len(b.Status.Contention.With) != 2 {
 			return fmt.Errorf("contention is %+v", b.Status.Contention)
 		}
 		return nil
 	})
 	contended := meta.FindStatusCondition(b.Status.Conditions, v1alpha1.ConditionContended)
-	if contended == nil || !strings.Contains(contended.Message, alice) || !strings.Contains(contended.Message, ci) || !strings.Contains(contended.Message, imagePath) {
+	if contended == nil || !strings.Contains(contended.Message, alice) || !strings.Contains(contended.Message, ci) || !strings.Contains(contended.Message, guarded.ImagePath) {
 		t.Errorf("Contended is %+v, want both names and the place", contended)
 	}
-	w.eventually("it is told once", func() error {
+	w.Eventually("it is told once", func() error {
 		if n := len(w.events("Deployment", "web", "Contended")); n != 1 {
 			return fmt.Errorf("%d events", n)
 		}
@@ -154,14 +157,16 @@ func TestTenThousandObjectsThatChangeAtOnceAreAllFound(t *testing.T) {
 	t.Setenv("GOMEMLIMIT", "400MiB")
 	w := shared.newWorld(t)
 	p := w.assessor("")
-	g := w.underGuard()
-	ciClient, aliceClient := w.as(ci), w.as(alice)
+	g := w.UnderGuard()
+	ciClient, aliceClient := w.As(ci), w.As(alice)
 	began := time.Now()
-	w.each(n, func(name string) error { return ciClient.Create(w.ctx(), deployment(w.namespace, name)) })
+	w.each(n, func(name string) error { return ciClient.Create(w.Ctx(), guarded.Deployment(w.Name, name)) })
 	w.counts(patient, g, n, 0)
 	t.Logf("%d objects created and authorised after %s", n, time.Since(began).Round(time.Second))
 	began = time.Now()
-	w.each(n, func(name string) error { return aliceClient.Patch(w.ctx(), w.named(name), imagePatch(evilImage)) })
+	w.each(n, func(name string) error {
+		return aliceClient.Patch(w.Ctx(), w.Named(name), guarded.ImagePatch(evilImage))
+	})
 	written := time.Since(began)
 	w.counts(patient, g, n, n)
 	peak := peakMemory(t, p)
@@ -171,9 +176,9 @@ func TestTenThousandObjectsThatChangeAtOnceAreAllFound(t *testing.T) {
 		t.Errorf("the peak of memory is %d MiB, the limit is %d MiB", peak>>20, limit>>20)
 	}
 	var list v1alpha1.BaselineList
-	w.must(w.c.admin.List(w.ctx(), &list, client.InNamespace(w.namespace)))
+	w.Must(w.c.Admin.List(w.Ctx(), &list, client.InNamespace(w.Name)))
 	for i := range list.Items {
-		if got := describe(&list.Items[i]); got != evil {
+		if got := guarded.Describe(&list.Items[i]); got != evil {
 			t.Fatalf("%s reads %q, want %q", list.Items[i].Name, got, evil)
 		}
 	}

@@ -20,6 +20,7 @@ import (
 	"sigs.k8s.io/controller-runtime/pkg/client"
 
 	"github.com/plumbline-dev/plumbline/pkg/apis/plumbline/v1alpha1"
+	"github.com/plumbline-dev/plumbline/test/harness/guarded"
 )
 
 // history is every version of the Baselines of a namespace, as the API server
@@ -34,12 +35,12 @@ type history struct {
 // record begins to write down; it ends with the test, or by stop.
 func (w *world) record() (h *history, stop func()) {
 	w.t.Helper()
-	c, err := client.NewWithWatch(w.c.config, client.Options{Scheme: scheme.Scheme})
-	w.must(err)
+	c, err := client.NewWithWatch(w.c.Config, client.Options{Scheme: scheme.Scheme})
+	w.Must(err)
 	h = &history{t: w.t}
 	ctx, cancel := context.WithCancel(context.Background())
 	var running sync.WaitGroup
-	running.Go(func() { h.run(ctx, c, w.namespace) })
+	running.Go(func() { h.run(ctx, c, w.Name) })
 	stop = func() { cancel(); running.Wait() }
 	w.t.Cleanup(stop)
 	return h, stop
@@ -105,15 +106,15 @@ func (h *history) only(name string, allowed ...string) {
 	var told []string
 	last := int64(0)
 	for _, b := range h.of(name) {
-		if b.Status.State != "" && !slices.Contains(allowed, describe(&b)) {
-			h.t.Errorf("the baseline of %s read %q for a moment; allowed are %q", name, describe(&b), allowed)
+		if b.Status.State != "" && !slices.Contains(allowed, guarded.Describe(&b)) {
+			h.t.Errorf("the baseline of %s read %q for a moment; allowed are %q", name, guarded.Describe(&b), allowed)
 		}
-		n := authorisedNumber(&b)
+		n := guarded.Authorised(&b)
 		if n < last || n > last+1 && last > 0 {
 			h.t.Errorf("the authorised number of %s went from %d to %d", name, last, n)
 		}
 		last = n
-		told = append(told, fmt.Sprintf("%d %s", n, describe(&b)))
+		told = append(told, fmt.Sprintf("%d %s", n, guarded.Describe(&b)))
 	}
 	if len(told) == 0 {
 		h.t.Errorf("nothing was recorded of %s", name)

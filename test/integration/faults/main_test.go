@@ -5,25 +5,18 @@
 package faults
 
 import (
+	"cmp"
 	"context"
 	"errors"
 	"fmt"
 	"os"
 	"path/filepath"
-	"slices"
 	"testing"
 	"time"
 
 	"github.com/go-logr/logr"
-	corev1 "k8s.io/api/core/v1"
-	rbacv1 "k8s.io/api/rbac/v1"
-	metav1 "k8s.io/apimachinery/pkg/apis/meta/v1"
 	"k8s.io/apimachinery/pkg/apis/meta/v1/unstructured"
-	"k8s.io/apimachinery/pkg/util/wait"
 	"k8s.io/client-go/kubernetes/scheme"
-	"k8s.io/client-go/rest"
-	"k8s.io/client-go/tools/clientcmd"
-	clientcmdapi "k8s.io/client-go/tools/clientcmd/api"
 	"k8s.io/klog/v2"
 	ctrl "sigs.k8s.io/controller-runtime"
 	"sigs.k8s.io/controller-runtime/pkg/client"
@@ -32,6 +25,7 @@ import (
 	"github.com/plumbline-dev/plumbline/pkg/apis/plumbline/v1alpha1"
 	"github.com/plumbline-dev/plumbline/test/chart/rendered"
 	"github.com/plumbline-dev/plumbline/test/harness/apiserver"
+	"github.com/plumbline-dev/plumbline/test/harness/guarded"
 	"github.com/plumbline-dev/plumbline/test/harness/server"
 )
 
@@ -57,9 +51,8 @@ var (
 // cluster is an API server with the chart's kinds, roles and policies, and none
 // of its pods or webhook configurations.
 type cluster struct {
+	*guarded.Cluster
 	server *envtest.Environment
-	config *rest.Config
-	admin  client.Client
 }
 
 func TestMain(m *testing.M) {
@@ -90,11 +83,7 @@ func runTests(m *testing.M) (code int, err error) {
 	if err != nil {
 		return 1, err
 	}
-	out, err := helm.Template(ctx)
-	if err != nil {
-		return 1, err
-	}
-	if manifest, err = rendered.Objects(out); err != nil {
+	if manifest, err = apiserver.Render(ctx, helm); err != nil {
 		return 1, err
 	}
 	if shared, err = startCluster(ctx); err != nil {
@@ -110,74 +99,41 @@ func startCluster(ctx context.Context) (*cluster, error) {
 	if err != nil {
 		return nil, err
 	}
-	c := &cluster{server: s, config: s.Config}
-	if c.admin, err = client.New(c.config, client.Options{Scheme: scheme.Scheme}); err != nil {
-		return nil, errors.Join(fmt.Errorf("building a client: %w", err), s.Stop())
-	}
-	if err := c.install(ctx); err != nil {
+	c, err := install(ctx, s)
+	if err != nil {
 		return nil, errors.Join(err, s.Stop())
 	}
 	return c, nil
 }
 
-// installed are the kinds of the chart's objects that need no pod. The Secret of
-// the certificates is made by the chart and filled by the webhook.
-var installed = []string{
-	"CustomResourceDefinition", "ClusterRole", "ClusterRoleBinding", "Role", "RoleBinding", "ServiceAccount", "Secret", "Lease",
-	"MutatingAdmissionPolicy", "MutatingAdmissionPolicyBinding",
-	"ValidatingAdmissionPolicy", "ValidatingAdmissionPolicyBinding",
-}
-
-func (c *cluster) install(ctx context.Context) error {
-	if err := c.admin.Create(ctx, &corev1.Namespace{ObjectMeta: metav1.ObjectMeta{Name: rendered.Namespace}}); err != nil {
-		return fmt.Errorf("creating Plumbline's namespace: %w", err)
-	}
-	everything := &rbacv1.ClusterRoleBinding{
-		ObjectMeta: metav1.ObjectMeta{Name: people},
-		RoleRef:    rbacv1.RoleRef{APIGroup: rbacv1.GroupName, Kind: "ClusterRole", Name: "cluster-admin"},
-		Subjects:   []rbacv1.Subject{{Kind: rbacv1.GroupKind, APIGroup: rbacv1.GroupName, Name: people}},
-	}
-	if err := c.admin.Create(ctx, everything); err != nil {
-		return fmt.Errorf("binding cluster-admin: %w", err)
-	}
-	for _, object := range manifest {
-		if rendered.IsHook(object) || !slices.Contains(installed, object.GetKind()) {
-			continue
-		}
-		if err := c.admin.Create(ctx, object.DeepCopy()); err != nil {
-			return fmt.Errorf("creating %s: %w", rendered.ID(object), err)
-		}
-	}
-	return c.awaitStamp(ctx)
-}
-
-// awaitStamp waits until the writer policy is in force; it takes about a second.
-func (c *cluster) awaitStamp(ctx context.Context) error {
-	err := wait.PollUntilContextTimeout(ctx, 50*time.Millisecond, patience, true, func(ctx context.Context) (bool, error) {
-		probe := deployment("default", "probe")
-		err := c.admin.Create(ctx, probe, client.DryRunAll)
-		return probe.Annotations[v1alpha1.AnnotationWriter] != "", err
-	})
+// install makes a cluster of an API server. The Secret of the certificates is made
+// by the chart and filled by the webhook.
+func install(ctx context.Context, s *envtest.Environment) (*cluster, error) {
+	admin, err := client.New(s.Config, client.Options{Scheme: scheme.Scheme})
 	if err != nil {
-		return fmt.Errorf("waiting for the writer policy to work: %w", err)
+		return nil, fmt.Errorf("building a client: %w", err)
 	}
-	return nil
+	if err := apiserver.Bind(ctx, admin, people, "cluster-admin", people); err != nil {
+		return nil, err
+	}
+	if err := apiserver.Install(ctx, admin, manifest, "Secret"); err != nil {
+		return nil, err
+	}
+	if err := apiserver.AwaitStamp(ctx, admin, patience); err != nil {
+		return nil, err
+	}
+	return &cluster{
+		Cluster: &guarded.Cluster{Config: s.Config, Admin: admin, People: people, Patience: patience},
+		server:  s,
+	}, nil
 }
 
 // writeKubeconfig makes a file with which a process acts as a user, at the API
 // server's own address or another one.
 func (c *cluster) writeKubeconfig(path, user, address string) error {
-	if address == "" {
-		address = c.config.Host
-	}
-	return clientcmd.WriteToFile(clientcmdapi.Config{
-		Clusters: map[string]*clientcmdapi.Cluster{"c": {Server: address, CertificateAuthorityData: c.config.CAData}},
-		AuthInfos: map[string]*clientcmdapi.AuthInfo{"u": {
-			ClientCertificateData: c.config.CertData, ClientKeyData: c.config.KeyData, Impersonate: user,
-		}},
-		Contexts:       map[string]*clientcmdapi.Context{"x": {Cluster: "c", AuthInfo: "u"}},
-		CurrentContext: "x",
-	}, path)
+	at := *c.Config
+	at.Host = cmp.Or(address, at.Host)
+	return apiserver.WriteKubeconfig(path, &at, apiserver.Impersonating(c.Config, user))
 }
 
 // startProcess starts one of our binaries as a user, until the test ends.

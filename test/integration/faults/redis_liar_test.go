@@ -23,6 +23,7 @@ import (
 
 	"github.com/plumbline-dev/plumbline/pkg/apis/plumbline/v1alpha1"
 	"github.com/plumbline-dev/plumbline/pkg/specguard"
+	"github.com/plumbline-dev/plumbline/test/harness/guarded"
 )
 
 // lie is how an answer begins, and what it goes on with for ever.
@@ -151,7 +152,7 @@ func TestARedisThatLiesEndsNoProcessAndHidesNoDrift(t *testing.T) {
 	long(t)
 	s := newStand(t)
 	for _, name := range []string{"web", "after"} {
-		s.deploy(ci, name)
+		s.Deploy(ci, name)
 		s.untilAuthorised(name, 1)
 	}
 	l := startLiar(t)
@@ -159,17 +160,17 @@ func TestARedisThatLiesEndsNoProcessAndHidesNoDrift(t *testing.T) {
 	s.proxy.Cut()
 	opened, n := s.failOpen(), 0
 	all, quick := s.reviews()
-	s.eventually("every lie is told to both", func() error {
+	s.Eventually("every lie is told to both", func() error {
 		n++
-		s.setEnv(alice, "web", "V", fmt.Sprint(n)) // a record for the webhook to write
+		s.SetEnv(alice, "web", "V", fmt.Sprint(n)) // a record for the webhook to write
 		if untold := l.untold(); len(untold) > 0 {
 			return fmt.Errorf("%v are not", untold)
 		}
 		return nil
 	})
-	s.setImage(alice, "web", evilImage)
-	s.until("web", "alice's image is drift", func(b *v1alpha1.Baseline) error {
-		if !strings.Contains(describe(b), "Changed "+imagePath+" by alice (Foreign, WriterStamp)") || authorisedNumber(b) != 1 {
+	s.SetImage(alice, "web", evilImage)
+	s.Until("web", "alice's image is drift", func(b *v1alpha1.Baseline) error {
+		if !strings.Contains(guarded.Describe(b), "Changed "+guarded.ImagePath+" by alice (Foreign, WriterStamp)") || guarded.Authorised(b) != 1 {
 			return errors.New("it is not")
 		}
 		return nil
@@ -194,39 +195,39 @@ func TestARedisThatLiesEndsNoProcessAndHidesNoDrift(t *testing.T) {
 func TestForgedRecordsAuthoriseNothing(t *testing.T) {
 	s := newStand(t)
 	for _, name := range []string{"web", "scaled", "after"} {
-		s.deploy(ci, name)
+		s.Deploy(ci, name)
 		s.untilAuthorised(name, 1)
 	}
 	forge := func(name string, change func(*specguard.WriteRecord), before string) {
-		d := s.stored(name)
+		d := s.Live(name)
 		record := specguard.WriteRecord{
-			UID: string(d.UID), APIVersion: "apps/v1", Kind: "Deployment", Namespace: s.namespace, Name: name,
+			UID: string(d.UID), APIVersion: "apps/v1", Kind: "Deployment", Namespace: s.Name, Name: name,
 			Operation: specguard.OperationUpdate, ResourceVersionBefore: before, Generation: d.Generation,
 			Identity: specguard.Identity{User: ci}, Time: time.Now(), Authenticated: true,
 		}
 		change(&record)
 		raw, err := json.Marshal(&record)
-		s.must(err)
-		s.must(s.admin.XAdd(s.ctx(), &redis.XAddArgs{Stream: "plumbline:details", Values: []any{"r", raw}}).Err())
+		s.Must(err)
+		s.Must(s.admin.XAdd(s.Ctx(), &redis.XAddArgs{Stream: "plumbline:details", Values: []any{"r", raw}}).Err())
 	}
-	before := s.stored("web").ResourceVersion
-	s.setImage(alice, "web", evilImage)
-	forge("web", func(r *specguard.WriteRecord) { r.HashAfter, r.Fields = s.hashOf("web"), []string{imagePath} }, before)
-	before = s.stored("scaled").ResourceVersion
-	s.scale(bob, "scaled", 7)
+	before := s.Live("web").ResourceVersion
+	s.SetImage(alice, "web", evilImage)
+	forge("web", func(r *specguard.WriteRecord) { r.HashAfter, r.Fields = s.hashOf("web"), []string{guarded.ImagePath} }, before)
+	before = s.Live("scaled").ResourceVersion
+	s.Scale(bob, "scaled", 7)
 	forge("scaled", func(r *specguard.WriteRecord) {
 		r.Subresource, r.Replicas, r.Fields, r.Generation = "scale", new(int32(7)), []string{"/spec/replicas"}, 0
 	}, before)
 	// What comes later in the same stream has been read, so the forged ones were.
 	s.healthy("after")
-	s.untilIs("web", evil)
+	s.UntilIs("web", evil)
 	for _, name := range []string{"web", "scaled"} {
-		b, err := s.baseline(name)
-		s.must(err)
-		if authorisedNumber(b) != 1 {
-			t.Errorf("%s: revision %d is authorised; the baseline is %s", name, authorisedNumber(b), describe(b))
+		b, err := s.Baseline(name)
+		s.Must(err)
+		if guarded.Authorised(b) != 1 {
+			t.Errorf("%s: revision %d is authorised; the baseline is %s", name, guarded.Authorised(b), guarded.Describe(b))
 		}
 	}
 	// Two records of one write: the one that is trusted least counts.
-	s.untilIs("scaled", "Drifted: Changed /spec/replicas by bob (Foreign, Admission)")
+	s.UntilIs("scaled", "Drifted: Changed /spec/replicas by bob (Foreign, Admission)")
 }

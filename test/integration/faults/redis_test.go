@@ -13,6 +13,7 @@ import (
 
 	"github.com/plumbline-dev/plumbline/pkg/apis/plumbline/v1alpha1"
 	"github.com/plumbline-dev/plumbline/test/faultproxy"
+	"github.com/plumbline-dev/plumbline/test/harness/guarded"
 )
 
 // redisFault is one way in which Redis fails.
@@ -83,7 +84,7 @@ func TestARedisThatFailsCostsNamesAloneAndHealsWithoutARestart(t *testing.T) {
 		ok := t.Run(name, func(t *testing.T) {
 			s := s.in(t)
 			for _, what := range []string{"web", "scaled", "deleted", "after"} {
-				s.deploy(ci, object(what))
+				s.Deploy(ci, object(what))
 				s.untilAuthorised(object(what), 1)
 			}
 			opened := s.failOpen()
@@ -92,16 +93,16 @@ func TestARedisThatFailsCostsNamesAloneAndHealsWithoutARestart(t *testing.T) {
 			unassessed := s.metric(s.hook.Process, "plumbline_admission_unassessed_total")
 
 			fault.begin(s)
-			s.setImage(alice, object("web"), evilImage)
+			s.SetImage(alice, object("web"), evilImage)
 			for v := range 8 {
-				s.setEnv(ci, object("after"), "V", fmt.Sprint(v))
+				s.SetEnv(ci, object("after"), "V", fmt.Sprint(v))
 			}
-			s.scale(bob, object("scaled"), 7)
-			s.must(s.as(ci).Delete(s.ctx(), s.named(object("deleted"))))
-			s.untilIs(object("web"), evil)
+			s.Scale(bob, object("scaled"), 7)
+			s.Must(s.As(ci).Delete(s.Ctx(), s.Named(object("deleted"))))
+			s.UntilIs(object("web"), evil)
 			s.untilAuthorised(object("after"), 9)
-			s.until(object("scaled"), "the number is drift", func(b *v1alpha1.Baseline) error {
-				if b.Status.State != v1alpha1.StateDrifted || !strings.Contains(describe(b), "Changed /spec/replicas") || authorisedNumber(b) != 1 {
+			s.Until(object("scaled"), "the number is drift", func(b *v1alpha1.Baseline) error {
+				if b.Status.State != v1alpha1.StateDrifted || !strings.Contains(guarded.Describe(b), "Changed /spec/replicas") || guarded.Authorised(b) != 1 {
 					return errors.New("it is not")
 				}
 				return nil
@@ -111,8 +112,8 @@ func TestARedisThatFailsCostsNamesAloneAndHealsWithoutARestart(t *testing.T) {
 			}
 			s.notices(fault, gaps)
 			if fault.noReads {
-				s.untilIs(object("scaled"), "Drifted: Changed /spec/replicas by ? (Unknown, ManagedFields)")
-				s.untilIs(object("deleted"), "Missing: Removed object by ? (Unknown, None)")
+				s.UntilIs(object("scaled"), "Drifted: Changed /spec/replicas by ? (Unknown, ManagedFields)")
+				s.UntilIs(object("deleted"), "Missing: Removed object by ? (Unknown, None)")
 			}
 
 			if n := s.failOpen() - opened; n != 0 {

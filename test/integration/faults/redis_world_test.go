@@ -11,11 +11,10 @@ import (
 	"testing"
 
 	"github.com/redis/go-redis/v9"
-	"k8s.io/apimachinery/pkg/types"
-	"sigs.k8s.io/controller-runtime/pkg/client"
 
 	"github.com/plumbline-dev/plumbline/pkg/apis/plumbline/v1alpha1"
 	"github.com/plumbline-dev/plumbline/test/faultproxy"
+	"github.com/plumbline-dev/plumbline/test/harness/guarded"
 	"github.com/plumbline-dev/plumbline/test/harness/replay"
 	"github.com/plumbline-dev/plumbline/test/harness/server"
 )
@@ -43,7 +42,7 @@ func newStand(t *testing.T) *stand {
 	s := &stand{world: shared.newWorld(t)}
 	// The path of a socket may have 107 bytes, and t.TempDir is too long.
 	directory, err := os.MkdirTemp("", "fr") //nolint:usetesting // see above
-	s.must(err)
+	s.Must(err)
 	t.Cleanup(func() { _ = os.RemoveAll(directory) }) // under the system's temporary directory
 	s.directory = directory
 	s.startRedis()
@@ -51,7 +50,7 @@ func newStand(t *testing.T) *stand {
 	s.admin = s.redis.Client()
 	t.Cleanup(func() { _ = s.admin.Close() }) // the server goes away with it
 	s.proxy, err = faultproxy.Start("unix", s.redis.Socket)
-	s.must(err)
+	s.Must(err)
 	t.Cleanup(func() {
 		if err := s.proxy.Close(); err != nil {
 			t.Error(err)
@@ -64,15 +63,15 @@ func newStand(t *testing.T) *stand {
 	for _, p := range s.processes() {
 		s.started[p] = s.metric(p, "process_start_time_seconds")
 	}
-	s.underGuard()
+	s.UnderGuard()
 	return s
 }
 
 func (s *stand) startRedis() {
 	s.t.Helper()
 	var err error
-	s.redis, err = server.StartRedis(s.ctx(), s.directory)
-	s.must(err)
+	s.redis, err = server.StartRedis(s.Ctx(), s.directory)
+	s.Must(err)
 }
 
 func (s *stand) processes() map[int64]*server.Process {
@@ -91,14 +90,7 @@ func (s *stand) in(t *testing.T) *stand {
 
 func (s *stand) do(args ...any) {
 	s.t.Helper()
-	s.must(s.admin.Do(s.ctx(), args...).Err())
-}
-
-// scale writes /scale, as kubectl scale does; only a record tells who did it.
-func (s *stand) scale(user, name string, replicas int) {
-	s.t.Helper()
-	s.must(s.as(user).SubResource("scale").Patch(s.ctx(), s.named(name),
-		client.RawPatch(types.MergePatchType, fmt.Appendf(nil, `{"spec":{"replicas":%d}}`, replicas))))
+	s.Must(s.admin.Do(s.Ctx(), args...).Err())
 }
 
 // healthy waits until both processes say that they reach Redis, and until a
@@ -109,13 +101,13 @@ func (s *stand) healthy(name string) {
 	s.comes(s.assessor, exactly(1), "plumbline_assessor_records_up")
 	replicas := 10
 	// A call to Redis has 50 ms, which a busy machine may not give to each.
-	s.eventually("a record names bob", func() error {
+	s.Eventually("a record names bob", func() error {
 		replicas++
-		s.scale(bob, name, replicas)
+		s.Scale(bob, name, replicas)
 		want := fmt.Sprintf("Changed /spec/replicas by %s (Foreign, Admission)", bob)
 		return s.soon(name, func(b *v1alpha1.Baseline) error {
-			if !strings.Contains(describe(b), want) {
-				return fmt.Errorf("the baseline is %s", describe(b))
+			if !strings.Contains(guarded.Describe(b), want) {
+				return fmt.Errorf("the baseline is %s", guarded.Describe(b))
 			}
 			return nil
 		})
@@ -126,7 +118,7 @@ func (s *stand) healthy(name string) {
 func (s *stand) soon(name string, check func(*v1alpha1.Baseline) error) error {
 	var last error
 	for range 50 {
-		b, err := s.baseline(name)
+		b, err := s.Baseline(name)
 		if err == nil {
 			err = check(b)
 		}
@@ -146,7 +138,7 @@ func (s *stand) unharmed() {
 			s.t.Error("a process was restarted")
 		}
 		now, peak, err := replay.ResidentBytes(p.PID())
-		s.must(err)
+		s.Must(err)
 		s.t.Logf("%d MiB are resident, %d at most", now>>20, peak>>20)
 		if peak >= limit {
 			s.t.Errorf("%d MiB were resident, the limit is %d", peak>>20, limit>>20)

@@ -44,9 +44,9 @@ type pair struct {
 func (w *world) issue(parent *pair, authority bool, from, to time.Time) *pair {
 	w.t.Helper()
 	key, err := ecdsa.GenerateKey(elliptic.P256(), rand.Reader)
-	w.must(err)
+	w.Must(err)
 	serial, err := rand.Int(rand.Reader, new(big.Int).Lsh(big.NewInt(1), 100))
-	w.must(err)
+	w.Must(err)
 	template := &x509.Certificate{
 		SerialNumber: serial, Subject: pkix.Name{CommonName: "a test's " + serial.String()},
 		NotBefore: from, NotAfter: to, BasicConstraintsValid: true, IsCA: authority,
@@ -58,9 +58,9 @@ func (w *world) issue(parent *pair, authority bool, from, to time.Time) *pair {
 		signer = parent
 	}
 	der, err := x509.CreateCertificate(rand.Reader, template, signer.certificate, key.Public(), signer.key)
-	w.must(err)
+	w.Must(err)
 	certificate, err := x509.ParseCertificate(der)
-	w.must(err)
+	w.Must(err)
 	return &pair{certificate, key}
 }
 
@@ -71,7 +71,7 @@ func (p *pair) certificatePEM() []byte {
 func (w *world) keyPEM(p *pair) []byte {
 	w.t.Helper()
 	raw, err := x509.MarshalPKCS8PrivateKey(p.key)
-	w.must(err)
+	w.Must(err)
 	return pem.EncodeToMemory(&pem.Block{Type: "PRIVATE KEY", Bytes: raw})
 }
 
@@ -79,27 +79,27 @@ func (w *world) keyPEM(p *pair) []byte {
 func (w *world) authority(data map[string][]byte) *pair {
 	w.t.Helper()
 	both, err := tls.X509KeyPair(data["ca.crt"], data["ca.key"])
-	w.must(err)
+	w.Must(err)
 	return &pair{both.Leaf, both.PrivateKey.(*ecdsa.PrivateKey)}
 }
 
 func (w *world) secret() *corev1.Secret {
 	w.t.Helper()
 	s := &corev1.Secret{}
-	w.must(w.c.admin.Get(w.ctx(), secretKey, s))
+	w.Must(w.c.Admin.Get(w.Ctx(), secretKey, s))
 	return s
 }
 
 // changeSecret writes what a function makes of the Secret's data.
 func (w *world) changeSecret(change func(data map[string][]byte)) {
 	w.t.Helper()
-	w.must(retry.RetryOnConflict(retry.DefaultRetry, func() error {
+	w.Must(retry.RetryOnConflict(retry.DefaultRetry, func() error {
 		s := w.secret()
 		if s.Data == nil {
 			s.Data = map[string][]byte{}
 		}
 		change(s.Data)
-		return w.c.admin.Update(w.ctx(), s)
+		return w.c.Admin.Update(w.Ctx(), s)
 	}))
 }
 
@@ -112,7 +112,7 @@ func (w *world) setLeaf(data map[string][]byte, leaf *pair) {
 func (w *world) healed() error {
 	w.t.Helper()
 	s := &corev1.Secret{}
-	if err := w.c.admin.Get(w.ctx(), secretKey, s); err != nil {
+	if err := w.c.Admin.Get(w.Ctx(), secretKey, s); err != nil {
 		return err
 	}
 	leaf, err := tls.X509KeyPair(s.Data["tls.crt"], s.Data["tls.key"])
@@ -150,7 +150,7 @@ func breakages() map[string]func(*world) {
 	}
 	return map[string]func(*world){
 		"the Secret is deleted": func(w *world) {
-			w.must(w.c.admin.Delete(w.ctx(), w.secret()))
+			w.Must(w.c.Admin.Delete(w.Ctx(), w.secret()))
 		},
 		"the Secret is emptied": func(w *world) { w.changeSecret(func(data map[string][]byte) { clear(data) }) },
 		"the Secret holds garbage": func(w *world) {
@@ -178,25 +178,25 @@ func TestABrokenCertificateThatNobodySawHealsAtTheStartAndIsCountedUntilThen(t *
 	w := shared.newWorld(t)
 	h := w.webhook()
 	h.guarded()
-	w.deploy(ci, "web")
+	w.Deploy(ci, "web")
 	n := 0
 	for name, breakIt := range breakages() {
 		t.Run(name, func(t *testing.T) {
 			w := w.in(t)
 			h.world = w
-			w.must(h.Kill())
+			w.Must(h.Kill())
 			breakIt(w)
 			opened := w.failOpen()
 			n++
-			w.setImage(ci, "web", fmt.Sprintf("registry.example/next:%d", n))
+			w.SetImage(ci, "web", fmt.Sprintf("registry.example/next:%d", n))
 			if missed := w.failOpen() - opened; missed < 2 {
 				t.Errorf("%v calls were counted as without an answer", missed)
 			}
 			h.start()
 			h.awaitServing()
-			w.eventually("the certificates are as they should be", w.healed)
+			w.Eventually("the certificates are as they should be", w.healed)
 			n++
-			w.setImage(ci, "web", fmt.Sprintf("registry.example/next:%d", n))
+			w.SetImage(ci, "web", fmt.Sprintf("registry.example/next:%d", n))
 			if got, want := w.stampOf("web"), w.hashOf("web"); got != want {
 				t.Errorf("stamp %q, the stored object's hash is %q", got, want)
 			}
@@ -211,7 +211,7 @@ func TestACertificateThatIsBrokenUnderARunningWebhookHealsAndLosesNoCall(t *test
 	w := shared.newWorld(t)
 	h := w.webhook()
 	h.guarded()
-	w.deploy(ci, "web")
+	w.Deploy(ci, "web")
 	n := 0
 	for name, breakIt := range breakages() {
 		t.Run(name, func(t *testing.T) {
@@ -219,9 +219,9 @@ func TestACertificateThatIsBrokenUnderARunningWebhookHealsAndLosesNoCall(t *test
 			h.world = w
 			opened := w.failOpen()
 			breakIt(w)
-			w.eventually("the certificates are as they should be, under writes", func() error {
+			w.Eventually("the certificates are as they should be, under writes", func() error {
 				n++
-				w.setImage(ci, "web", fmt.Sprintf("registry.example/next:%d", n))
+				w.SetImage(ci, "web", fmt.Sprintf("registry.example/next:%d", n))
 				return w.healed()
 			})
 			h.awaitServing()
@@ -230,7 +230,7 @@ func TestACertificateThatIsBrokenUnderARunningWebhookHealsAndLosesNoCall(t *test
 				t.Errorf("%v calls were lost", missed)
 			}
 			n++
-			w.setImage(ci, "web", fmt.Sprintf("registry.example/next:%d", n))
+			w.SetImage(ci, "web", fmt.Sprintf("registry.example/next:%d", n))
 			if got, want := w.stampOf("web"), w.hashOf("web"); got != want {
 				t.Errorf("stamp %q, the stored object's hash is %q", got, want)
 			}
@@ -252,13 +252,13 @@ func TestAnExpiredCertificateThatNobodyRenewsIsSaidAndCountedAndTheNextOneNeedsN
 	// Connections end soon, so that the API server meets the certificate anew.
 	h := w.webhookTrusting(ca.certificatePEM(), "--certificate-mode=CertManager", "--connection-age=1s")
 	w.assessor("")
-	w.underGuard()
-	w.deploy(ci, "web")
+	w.UnderGuard()
+	w.Deploy(ci, "web")
 	w.untilAuthorised("web", 1)
 	started := w.metric(h.Process, "process_start_time_seconds")
 	store(2 * time.Second)
-	w.eventually("readiness says that the certificate has expired", func() error {
-		code, body, err := h.Get(w.ctx(), h.Health, "/readyz")
+	w.Eventually("readiness says that the certificate has expired", func() error {
+		code, body, err := h.Get(w.Ctx(), h.Health, "/readyz")
 		if err == nil && (code != http.StatusServiceUnavailable || !strings.Contains(body, "expired")) {
 			err = errors.New("which is something else")
 		}
@@ -271,21 +271,21 @@ func TestAnExpiredCertificateThatNobodyRenewsIsSaidAndCountedAndTheNextOneNeedsN
 		t.Errorf("the metric says that it expires at %v", at)
 	}
 	opened, n := w.failOpen(), 0
-	w.eventually("the API server refuses the certificate", func() error {
+	w.Eventually("the API server refuses the certificate", func() error {
 		n++
-		w.setImage(alice, "web", fmt.Sprintf("%s%d", evilImage, n))
+		w.SetImage(alice, "web", fmt.Sprintf("%s%d", evilImage, n))
 		if missed := w.failOpen() - opened; missed < 2 {
 			return fmt.Errorf("%v calls were counted as without an answer", missed)
 		}
 		return nil
 	})
 	w.comes(h.Process, moreThan(0), "plumbline_admission_handshake_errors_total", `reason="certificate_rejected"`)
-	w.untilIs("web", evil)
+	w.UntilIs("web", evil)
 
 	store(time.Hour)
 	w.ready(h.Process)
 	h.awaitServing()
-	w.setImage(alice, "web", evilImage+"-again")
+	w.SetImage(alice, "web", evilImage+"-again")
 	if got, want := w.stampOf("web"), w.hashOf("web"); got != want {
 		t.Errorf("stamp %q, the stored object's hash is %q", got, want)
 	}
@@ -299,12 +299,12 @@ func (w *world) prepareSecret() {
 	w.t.Helper()
 	empty := func() error {
 		s := &corev1.Secret{ObjectMeta: metav1.ObjectMeta{Namespace: secretKey.Namespace, Name: secretKey.Name}}
-		if err := client.IgnoreNotFound(w.c.admin.Delete(w.background(), s.DeepCopy())); err != nil {
+		if err := client.IgnoreNotFound(w.c.Admin.Delete(w.background(), s.DeepCopy())); err != nil {
 			return err
 		}
-		return w.c.admin.Create(w.background(), s)
+		return w.c.Admin.Create(w.background(), s)
 	}
-	w.must(empty())
+	w.Must(empty())
 	w.t.Cleanup(func() {
 		if err := empty(); err != nil {
 			w.t.Error(err)

@@ -25,6 +25,7 @@ import (
 	metav1 "k8s.io/apimachinery/pkg/apis/meta/v1"
 
 	"github.com/plumbline-dev/plumbline/pkg/apis/plumbline/v1alpha1"
+	"github.com/plumbline-dev/plumbline/test/harness/guarded"
 )
 
 // timeout is that of each of our two webhooks in the chart, and slack what a busy
@@ -38,9 +39,9 @@ func TestAKilledWebhookDelaysNoWriteAndItsChangesAreFoundNamedAndSweptAfterwards
 	w := shared.newWorld(t)
 	h := w.webhook()
 	a := w.assessor("", "--api-server-metrics=10s")
-	w.underGuard()
+	w.UnderGuard()
 	for _, name := range []string{"web", "cart"} {
-		w.deploy(ci, name)
+		w.Deploy(ci, name)
 		w.untilAuthorised(name, 1)
 	}
 	if got, want := w.stampOf("web"), w.hashOf("web"); got != want {
@@ -48,15 +49,15 @@ func TestAKilledWebhookDelaysNoWriteAndItsChangesAreFoundNamedAndSweptAfterwards
 	}
 
 	opened := w.failOpen()
-	w.must(h.Kill())
-	took := []time.Duration{timed(func() { w.setImage(alice, "web", evilImage) })}
+	w.Must(h.Kill())
+	took := []time.Duration{timed(func() { w.SetImage(alice, "web", evilImage) })}
 	for n := range 5 {
-		took = append(took, timed(func() { w.setImage(ci, "cart", fmt.Sprintf("registry.example/cart:%d", n)) }))
+		took = append(took, timed(func() { w.SetImage(ci, "cart", fmt.Sprintf("registry.example/cart:%d", n)) }))
 	}
 	if m := median(took); m >= timeout {
 		t.Errorf("writes took %v while nobody answered", took)
 	}
-	w.untilIs("web", evil)
+	w.UntilIs("web", evil)
 	w.untilAuthorised("cart", 6)
 	if n := w.failOpen() - opened; n < 2*float64(len(took)) {
 		t.Errorf("the API server counted %v calls without an answer for %d writes", n, len(took))
@@ -67,7 +68,7 @@ func TestAKilledWebhookDelaysNoWriteAndItsChangesAreFoundNamedAndSweptAfterwards
 
 	h.start()
 	h.awaitServing()
-	w.setImage(ci, "cart", goodImage)
+	w.SetImage(ci, "cart", guarded.Image)
 	if got, want := w.stampOf("cart"), w.hashOf("cart"); got != want {
 		t.Errorf("stamp %q after the return, the stored object's hash is %q", got, want)
 	}
@@ -77,30 +78,30 @@ func TestAKilledWebhookDelaysNoWriteAndItsChangesAreFoundNamedAndSweptAfterwards
 	w.comes(a, moreThan(0), "plumbline_sweeps_total", `result="complete"`)
 	w.comes(a, moreThan(1), "plumbline_sweep_objects_total")
 	w.comes(a, exactly(0), "plumbline_sweep_behind_total")
-	w.untilIs("web", evil)
+	w.UntilIs("web", evil)
 }
 
 func TestAHangingWebhookCostsAWriteAtMostItsTimeoutInEachPhaseAndGoesOnAfterwards(t *testing.T) {
 	w := shared.newWorld(t)
 	h := w.webhook()
 	w.assessor("")
-	w.underGuard()
+	w.UnderGuard()
 	const writers = 4
 	name := func(n int) string { return fmt.Sprintf("web-%d", n) }
 	for n := range writers {
-		w.deploy(ci, name(n))
+		w.Deploy(ci, name(n))
 		w.untilAuthorised(name(n), 1)
 	}
 	opened, calls, spent := w.failOpen(), w.called(), w.spent()
-	w.must(h.Signal(syscall.SIGSTOP))
+	w.Must(h.Signal(syscall.SIGSTOP))
 	t.Cleanup(func() { _ = h.Signal(syscall.SIGCONT) }) // or it could not be stopped
 	took := make([]time.Duration, writers)
 	var wg sync.WaitGroup
-	client := w.as(alice) // made before it is shared
+	client := w.As(alice) // made before it is shared
 	for n := range writers {
 		wg.Go(func() {
 			took[n] = timed(func() {
-				if err := client.Patch(w.ctx(), w.named(name(n)), imagePatch(evilImage)); err != nil {
+				if err := client.Patch(w.Ctx(), w.Named(name(n)), guarded.ImagePatch(evilImage)); err != nil {
 					t.Error(err)
 				}
 			})
@@ -121,13 +122,13 @@ func TestAHangingWebhookCostsAWriteAtMostItsTimeoutInEachPhaseAndGoesOnAfterward
 		t.Errorf("the API server counted %v calls without an answer", n)
 	}
 	for n := range writers {
-		w.untilIs(name(n), evil)
+		w.UntilIs(name(n), evil)
 	}
 
-	w.must(h.Signal(syscall.SIGCONT))
+	w.Must(h.Signal(syscall.SIGCONT))
 	h.awaitServing()
 	opened = w.failOpen()
-	w.setImage(ci, name(0), "registry.example/shop:2")
+	w.SetImage(ci, name(0), "registry.example/shop:2")
 	if got, want := w.stampOf(name(0)), w.hashOf(name(0)); got != want {
 		t.Errorf("stamp %q after the pause, the stored object's hash is %q", got, want)
 	}
@@ -178,16 +179,16 @@ func (w *world) registerAfterOurs(e *endless) {
 			ClientConfig: arv1.WebhookClientConfig{
 				URL: &e.server.URL, CABundle: pem.EncodeToMemory(&pem.Block{Type: "CERTIFICATE", Bytes: e.server.Certificate().Raw}),
 			},
-			NamespaceSelector: &metav1.LabelSelector{MatchLabels: map[string]string{"kubernetes.io/metadata.name": w.namespace}},
+			NamespaceSelector: &metav1.LabelSelector{MatchLabels: map[string]string{"kubernetes.io/metadata.name": w.Name}},
 			Rules: []arv1.RuleWithOperations{{
 				Operations: []arv1.OperationType{arv1.Create, arv1.Update},
 				Rule:       arv1.Rule{APIGroups: []string{"apps"}, APIVersions: []string{"v1"}, Resources: []string{"deployments"}},
 			}},
 		}},
 	}
-	w.must(w.c.admin.Create(w.ctx(), config))
+	w.Must(w.c.Admin.Create(w.Ctx(), config))
 	w.t.Cleanup(func() {
-		if err := w.c.admin.Delete(w.background(), config); err != nil {
+		if err := w.c.Admin.Delete(w.background(), config); err != nil {
 			w.t.Error(err)
 		}
 	})
@@ -199,19 +200,19 @@ func TestASecondMutatorThatNeverSettlesEndsAndOnlyMakesTheStampOld(t *testing.T)
 	w := shared.newWorld(t)
 	h := w.webhook()
 	w.assessor("")
-	w.underGuard()
+	w.UnderGuard()
 	e := startEndless(t)
 	w.registerAfterOurs(e)
-	w.eventually("the other webhook is called", func() error {
-		d := deployment(w.namespace, "other")
-		err := w.as(ci).Create(w.ctx(), d, dryRun)
+	w.Eventually("the other webhook is called", func() error {
+		d := guarded.Deployment(w.Name, "other")
+		err := w.As(ci).Create(w.Ctx(), d, dryRun)
 		if err == nil && d.Spec.MinReadySeconds == 0 {
 			err = errors.New("it is not")
 		}
 		return err
 	})
 	calls, reviews := e.calls.Load(), w.metric(h.Process, "plumbline_admission_reviews_total", `handler="mutate"`)
-	w.deploy(ci, "web")
+	w.Deploy(ci, "web")
 	if n := w.metric(h.Process, "plumbline_admission_reviews_total", `handler="mutate"`) - reviews; n != 2 {
 		t.Errorf("ours was called %v times for one write, want 2", n)
 	}
@@ -222,16 +223,16 @@ func TestASecondMutatorThatNeverSettlesEndsAndOnlyMakesTheStampOld(t *testing.T)
 		t.Error("the stamp fits; then this test shows nothing")
 	}
 	// What was stored counts, and not the stamp.
-	w.until("web", "what was stored is what is authorised", func(b *v1alpha1.Baseline) error {
-		if got, want := b.Status.Observed.FullHash, w.hashOf("web"); got != want || describe(b) != inSync {
+	w.Until("web", "what was stored is what is authorised", func(b *v1alpha1.Baseline) error {
+		if got, want := b.Status.Observed.FullHash, w.hashOf("web"); got != want || guarded.Describe(b) != inSync {
 			return fmt.Errorf("observed %s, stored %s", got, want)
 		}
 		return nil
 	})
-	w.setImage(alice, "web", evilImage)
-	w.until("web", "alice's change is found, and what her write brought along", func(b *v1alpha1.Baseline) error {
-		text := describe(b)
-		for _, path := range []string{imagePath, "/spec/minReadySeconds"} {
+	w.SetImage(alice, "web", evilImage)
+	w.Until("web", "alice's change is found, and what her write brought along", func(b *v1alpha1.Baseline) error {
+		text := guarded.Describe(b)
+		for _, path := range []string{guarded.ImagePath, "/spec/minReadySeconds"} {
 			if !strings.Contains(text, path+" by alice (Foreign, WriterStamp)") {
 				return fmt.Errorf("%s is not", path)
 			}
@@ -276,8 +277,8 @@ func TestAWriteWhoseReviewIsShedPassesAndIsFoundWithItsWriter(t *testing.T) {
 	w := shared.newWorld(t)
 	h := w.webhook("--max-concurrent=1")
 	w.assessor("")
-	w.underGuard()
-	w.deploy(ci, "web")
+	w.UnderGuard()
+	w.Deploy(ci, "web")
 	w.untilAuthorised("web", 1)
 	stop := make(chan struct{})
 	var wg sync.WaitGroup
@@ -285,16 +286,16 @@ func TestAWriteWhoseReviewIsShedPassesAndIsFoundWithItsWriter(t *testing.T) {
 	defer wg.Wait()
 	defer close(stop)
 	opened, n := w.failOpen(), 0
-	w.eventually("a write meets a webhook without a place", func() error {
+	w.Eventually("a write meets a webhook without a place", func() error {
 		before := w.metric(h.Process, "plumbline_admission_unassessed_total", `reason="shed"`)
 		n++
-		w.setImage(alice, "web", fmt.Sprintf("%s%d", evilImage, n))
+		w.SetImage(alice, "web", fmt.Sprintf("%s%d", evilImage, n))
 		if shed := w.metric(h.Process, "plumbline_admission_unassessed_total", `reason="shed"`) - before; shed < 2 {
 			return fmt.Errorf("%v of its reviews were shed", shed)
 		}
 		return nil
 	})
-	w.untilIs("web", evil)
+	w.UntilIs("web", evil)
 	if w.stampOf("web") == w.hashOf("web") {
 		t.Error("the object is stamped although its review was shed")
 	}

@@ -14,7 +14,6 @@ import (
 	"time"
 
 	arv1 "k8s.io/api/admissionregistration/v1"
-	appsv1 "k8s.io/api/apps/v1"
 	coordinationv1 "k8s.io/api/coordination/v1"
 	metav1 "k8s.io/apimachinery/pkg/apis/meta/v1"
 	"k8s.io/apimachinery/pkg/runtime/serializer"
@@ -26,6 +25,7 @@ import (
 	"github.com/plumbline-dev/plumbline/pkg/specguard/canon"
 	"github.com/plumbline-dev/plumbline/test/chart/rendered"
 	"github.com/plumbline-dev/plumbline/test/harness"
+	"github.com/plumbline-dev/plumbline/test/harness/guarded"
 	"github.com/plumbline-dev/plumbline/test/harness/server"
 )
 
@@ -49,12 +49,12 @@ func (w *world) webhook(args ...string) *hook {
 func (w *world) webhookTrusting(bundle []byte, args ...string) *hook {
 	w.t.Helper()
 	port, err := server.FreePort()
-	w.must(err)
+	w.Must(err)
 	h := &hook{world: w, of: w.t, port: port}
 	h.args = append([]string{
 		"--port=" + strconv.Itoa(port), "--server-names=127.0.0.1", "--drain-delay=0s", "--certificate-settle=1s",
 	}, args...)
-	w.must(w.register(port))
+	w.Must(w.register(port))
 	w.t.Cleanup(w.unregister)
 	if bundle != nil {
 		w.setBundle(bundle)
@@ -64,21 +64,14 @@ func (w *world) webhookTrusting(bundle []byte, args ...string) *hook {
 	return h
 }
 
-// in is the world, or the webhook, of a test within a test.
-func (w *world) in(t *testing.T) *world {
-	inner := *w
-	inner.t = t
-	return &inner
-}
-
 // start starts the process, once more if need be. The Lease of one that was
 // killed would be waited for otherwise, up to 15 seconds.
 func (h *hook) start() {
 	h.t.Helper()
 	lease := &coordinationv1.Lease{ObjectMeta: metav1.ObjectMeta{Namespace: rendered.Namespace, Name: "plumbline-webhook"}}
-	h.must(h.c.admin.Get(h.ctx(), client.ObjectKeyFromObject(lease), lease))
+	h.Must(h.c.Admin.Get(h.Ctx(), client.ObjectKeyFromObject(lease), lease))
 	lease.Spec.HolderIdentity = nil
-	h.must(h.c.admin.Update(h.ctx(), lease))
+	h.Must(h.c.Admin.Update(h.Ctx(), lease))
 	h.Process = h.c.startProcess(h.of, "webhook", webhookUser, h.args...)
 	h.ready(h.Process)
 }
@@ -86,15 +79,15 @@ func (h *hook) start() {
 // awaitServing waits until the API server calls it.
 func (h *hook) awaitServing() {
 	h.t.Helper()
-	h.eventually("the API server calls the webhook", func() error {
-		before, err := h.Metric(h.ctx(), "plumbline_admission_reviews_total")
+	h.Eventually("the API server calls the webhook", func() error {
+		before, err := h.Metric(h.Ctx(), "plumbline_admission_reviews_total")
 		if err != nil {
 			return err
 		}
-		if err := h.as(ci).Create(h.ctx(), deployment(h.namespace, "probe"), dryRun); err != nil {
+		if err := h.As(ci).Create(h.Ctx(), guarded.Deployment(h.Name, "probe"), dryRun); err != nil {
 			return err
 		}
-		after, err := h.Metric(h.ctx(), "plumbline_admission_reviews_total")
+		after, err := h.Metric(h.Ctx(), "plumbline_admission_reviews_total")
 		if err != nil {
 			return err
 		}
@@ -109,7 +102,7 @@ func (h *hook) awaitServing() {
 // assessor is needed.
 func (h *hook) guarded() {
 	h.t.Helper()
-	h.guard()
+	h.Guard()
 	h.comes(h.Process, moreThan(0), "plumbline_guards", `state="active"`)
 }
 
@@ -128,7 +121,7 @@ func (w *world) register(port int) error {
 		for i := range m.Webhooks {
 			at(&m.Webhooks[i].ClientConfig)
 		}
-		if err := w.c.admin.Create(w.ctx(), m); err != nil {
+		if err := w.c.Admin.Create(w.Ctx(), m); err != nil {
 			return err
 		}
 	}
@@ -140,7 +133,7 @@ func (w *world) register(port int) error {
 		for i := range v.Webhooks {
 			at(&v.Webhooks[i].ClientConfig)
 		}
-		if err := w.c.admin.Create(w.ctx(), v); err != nil {
+		if err := w.c.Admin.Create(w.Ctx(), v); err != nil {
 			return err
 		}
 	}
@@ -150,7 +143,7 @@ func (w *world) register(port int) error {
 func (w *world) unregister() {
 	name := metav1.ObjectMeta{Name: rendered.Release}
 	for _, o := range []client.Object{&arv1.MutatingWebhookConfiguration{ObjectMeta: name}, &arv1.ValidatingWebhookConfiguration{ObjectMeta: name}} {
-		if err := w.c.admin.Delete(context.Background(), o); err != nil {
+		if err := w.c.Admin.Delete(context.Background(), o); err != nil {
 			w.t.Errorf("removing a webhook configuration: %v", err)
 		}
 	}
@@ -161,8 +154,8 @@ func (w *world) bundles() (mutating, validating []byte) {
 	w.t.Helper()
 	m, v := &arv1.MutatingWebhookConfiguration{}, &arv1.ValidatingWebhookConfiguration{}
 	key := client.ObjectKey{Name: rendered.Release}
-	w.must(w.c.admin.Get(w.ctx(), key, m))
-	w.must(w.c.admin.Get(w.ctx(), key, v))
+	w.Must(w.c.Admin.Get(w.Ctx(), key, m))
+	w.Must(w.c.Admin.Get(w.Ctx(), key, v))
 	return m.Webhooks[0].ClientConfig.CABundle, v.Webhooks[0].ClientConfig.CABundle
 }
 
@@ -172,31 +165,31 @@ func (w *world) setBundle(bundle []byte) {
 	w.t.Helper()
 	m, v := &arv1.MutatingWebhookConfiguration{}, &arv1.ValidatingWebhookConfiguration{}
 	key := client.ObjectKey{Name: rendered.Release}
-	w.must(w.c.admin.Get(w.ctx(), key, m))
+	w.Must(w.c.Admin.Get(w.Ctx(), key, m))
 	m.Webhooks[0].ClientConfig.CABundle = bytes.Clone(bundle)
-	w.must(w.c.admin.Update(w.ctx(), m))
-	w.must(w.c.admin.Get(w.ctx(), key, v))
+	w.Must(w.c.Admin.Update(w.Ctx(), m))
+	w.Must(w.c.Admin.Get(w.Ctx(), key, v))
 	v.Webhooks[0].ClientConfig.CABundle = bytes.Clone(bundle)
-	w.must(w.c.admin.Update(w.ctx(), v))
+	w.Must(w.c.Admin.Update(w.Ctx(), v))
 }
 
 // raw is a client of the API server's paths.
 func (w *world) raw() rest.Interface {
 	w.t.Helper()
-	config := rest.CopyConfig(w.c.config)
+	config := rest.CopyConfig(w.c.Config)
 	config.GroupVersion, config.NegotiatedSerializer = &metav1.Unversioned, serializer.NewCodecFactory(scheme.Scheme)
 	raw, err := rest.UnversionedRESTClientFor(config)
-	w.must(err)
+	w.Must(err)
 	return raw
 }
 
 // apiMetric sums a metric of the API server.
 func (w *world) apiMetric(name string, labels ...string) float64 {
 	w.t.Helper()
-	page, err := w.raw().Get().AbsPath("/metrics").DoRaw(w.ctx())
-	w.must(err)
+	page, err := w.raw().Get().AbsPath("/metrics").DoRaw(w.Ctx())
+	w.Must(err)
 	sum, err := harness.SumSamples(string(page), name, labels...)
-	w.must(err)
+	w.Must(err)
 	return sum
 }
 
@@ -209,16 +202,16 @@ func (w *world) failOpen() float64 {
 // metric reads a metric of a process that runs.
 func (w *world) metric(p *server.Process, name string, labels ...string) float64 {
 	w.t.Helper()
-	v, err := p.Metric(w.ctx(), name, labels...)
-	w.must(err)
+	v, err := p.Metric(w.Ctx(), name, labels...)
+	w.Must(err)
 	return v
 }
 
 // comes waits until a metric is as the check wants it.
 func (w *world) comes(p *server.Process, enough func(float64) bool, name string, labels ...string) {
 	w.t.Helper()
-	w.eventually(fmt.Sprintf("%s%v comes", name, labels), func() error {
-		v, err := p.Metric(w.ctx(), name, labels...)
+	w.Eventually(fmt.Sprintf("%s%v comes", name, labels), func() error {
+		v, err := p.Metric(w.Ctx(), name, labels...)
 		if err == nil && !enough(v) {
 			err = fmt.Errorf("it is %v", v)
 		}
@@ -232,24 +225,17 @@ func exactly(n float64) func(float64) bool  { return func(v float64) bool { retu
 // stampOf is the hash that a stored Deployment is stamped with.
 func (w *world) stampOf(name string) string {
 	w.t.Helper()
-	return w.stored(name).Annotations[v1alpha1.AnnotationSpecHash]
-}
-
-func (w *world) stored(name string) *appsv1.Deployment {
-	w.t.Helper()
-	d := w.named(name)
-	w.must(w.c.admin.Get(w.ctx(), client.ObjectKeyFromObject(d), d))
-	return d
+	return w.Live(name).Annotations[v1alpha1.AnnotationSpecHash]
 }
 
 // hashOf is the hash of the whole of a stored Deployment, which a fresh stamp has.
 func (w *world) hashOf(name string) string {
 	w.t.Helper()
-	body, err := w.raw().Get().AbsPath("/apis/apps/v1/namespaces", w.namespace, "deployments", name).
-		SetHeader("Accept", "application/json").DoRaw(w.ctx())
-	w.must(err)
+	body, err := w.raw().Get().AbsPath("/apis/apps/v1/namespaces", w.Name, "deployments", name).
+		SetHeader("Accept", "application/json").DoRaw(w.Ctx())
+	w.Must(err)
 	hash, err := canon.HashBody(body, canon.GVK{Group: "apps", Version: "v1", Kind: "Deployment"})
-	w.must(err)
+	w.Must(err)
 	return string(hash)
 }
 
@@ -270,4 +256,4 @@ func median(all []time.Duration) time.Duration {
 var dryRun = client.DryRunAll
 
 // background is for what has to be done after the test's own context ended.
-func (w *world) background() context.Context { return context.WithoutCancel(w.ctx()) }
+func (w *world) background() context.Context { return context.WithoutCancel(w.Ctx()) }

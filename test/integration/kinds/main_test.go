@@ -27,6 +27,7 @@ import (
 	"sigs.k8s.io/yaml"
 
 	"github.com/plumbline-dev/plumbline/pkg/apis/plumbline/v1alpha1"
+	"github.com/plumbline-dev/plumbline/test/harness/apiserver"
 )
 
 // namespace in which the namespaced kinds are tried.
@@ -51,26 +52,15 @@ func TestMain(m *testing.M) {
 }
 
 func runTests(m *testing.M) (code int, err error) {
-	assets := os.Getenv("KUBEBUILDER_ASSETS")
-	if assets == "" {
-		return 1, errors.New("KUBEBUILDER_ASSETS is not set; it names the directory of etcd, kube-apiserver and kubectl (make test-integration sets it)")
-	}
-	server = &envtest.Environment{
-		BinaryAssetsDirectory: assets,
-		CRDDirectoryPaths:     []string{filepath.Join("..", "..", "..", "charts", "plumbline", "files", "crds")},
-		ErrorIfCRDPathMissing: true,
-	}
 	// Every API group, so that the closed list of built-in kinds meets all of them.
-	server.ControlPlane.GetAPIServer().Configure().Append("runtime-config", "api/all=true")
-	// Before Start: when a CRD is refused, Start fails and leaves etcd and the API server running.
-	defer func() {
-		if stopErr := server.Stop(); stopErr != nil {
-			err = errors.Join(err, fmt.Errorf("stopping the API server: %w", stopErr))
-		}
-	}()
-	if config, err = server.Start(); err != nil {
-		return 1, fmt.Errorf("starting the API server: %w", err)
+	everyGroup := func(s *envtest.Environment) {
+		s.ControlPlane.GetAPIServer().Configure().Append("runtime-config", "api/all=true")
 	}
+	if server, err = apiserver.Start(apiserver.WithKinds, everyGroup); err != nil {
+		return 1, err
+	}
+	defer func() { err = errors.Join(err, server.Stop()) }()
+	config = server.Config
 	if err := setUp(); err != nil {
 		return 1, err
 	}

@@ -15,6 +15,7 @@ import (
 	"sigs.k8s.io/controller-runtime/pkg/client"
 
 	"github.com/plumbline-dev/plumbline/pkg/apis/plumbline/v1alpha1"
+	"github.com/plumbline-dev/plumbline/test/harness/apiserver"
 )
 
 const (
@@ -186,10 +187,10 @@ func givenBaseline(t *testing.T, name string, accept *v1alpha1.AcceptRequest) (*
 func TestATenantWithEditAloneCanNeitherAcceptNorUnguard(t *testing.T) {
 	b, _ := givenBaseline(t, "edit-only", nil)
 	editor := mustBe(t, "eve", "editors")
-	if err := admin.Create(t.Context(), clusterBinding("editors-edit", "system:aggregate-to-edit", "editors")); err != nil {
+	if err := apiserver.Bind(t.Context(), admin, "editors-edit", "system:aggregate-to-edit", "editors"); err != nil {
 		t.Fatal(err)
 	}
-	if err := admin.Create(t.Context(), clusterBinding("editors-history", "plumbline-history", "editors")); err != nil {
+	if err := apiserver.Bind(t.Context(), admin, "editors-history", "plumbline-history", "editors"); err != nil {
 		t.Fatal(err)
 	}
 	err := acceptBy("eve", "h")(t.Context(), editor, b, nil)

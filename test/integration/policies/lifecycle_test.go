@@ -30,6 +30,7 @@ import (
 	"sigs.k8s.io/controller-runtime/pkg/client"
 
 	"github.com/plumbline-dev/plumbline/test/chart/rendered"
+	"github.com/plumbline-dev/plumbline/test/harness/apiserver"
 )
 
 // release is Helm and a client on an API server that nothing else uses.
@@ -41,7 +42,7 @@ type release struct {
 
 func newRelease(t *testing.T) *release {
 	t.Helper()
-	server, err := startServer()
+	server, err := apiserver.Start()
 	if err != nil {
 		t.Fatal(err)
 	}
@@ -210,10 +211,7 @@ func (r *release) caBundles(t *testing.T) map[string][]byte {
 // as acts as a service account of the release.
 func (r *release) as(t *testing.T, serviceAccount string) client.Client {
 	t.Helper()
-	impersonated := rest.CopyConfig(r.config)
-	impersonated.Impersonate = rest.ImpersonationConfig{UserName: "system:serviceaccount:" + rendered.Namespace + ":" + serviceAccount,
-		Groups: []string{"system:serviceaccounts", "system:authenticated"}}
-	c, err := client.New(impersonated, client.Options{Scheme: scheme.Scheme})
+	c, err := apiserver.As(r.config, "system:serviceaccount:"+rendered.Namespace+":"+serviceAccount)
 	if err != nil {
 		t.Fatal(err)
 	}

@@ -14,7 +14,6 @@ import (
 	"time"
 
 	corev1 "k8s.io/api/core/v1"
-	rbacv1 "k8s.io/api/rbac/v1"
 	apierrors "k8s.io/apimachinery/pkg/api/errors"
 	metav1 "k8s.io/apimachinery/pkg/apis/meta/v1"
 	"k8s.io/apimachinery/pkg/apis/meta/v1/unstructured"
@@ -23,11 +22,11 @@ import (
 	"k8s.io/client-go/rest"
 	"k8s.io/klog/v2"
 	"sigs.k8s.io/controller-runtime/pkg/client"
-	"sigs.k8s.io/controller-runtime/pkg/envtest"
 	ctrllog "sigs.k8s.io/controller-runtime/pkg/log"
 
 	"github.com/plumbline-dev/plumbline/pkg/apis/plumbline/v1alpha1"
 	"github.com/plumbline-dev/plumbline/test/chart/rendered"
+	"github.com/plumbline-dev/plumbline/test/harness/apiserver"
 )
 
 const (
@@ -66,15 +65,11 @@ func runTests(m *testing.M) (code int, err error) {
 	if helm, err = rendered.Find(ctx); err != nil {
 		return 1, err
 	}
-	server, err := startServer()
+	server, err := apiserver.Start()
 	if err != nil {
 		return 1, err
 	}
-	defer func() {
-		if stopErr := server.Stop(); stopErr != nil {
-			err = errors.Join(err, fmt.Errorf("stopping the API server: %w", stopErr))
-		}
-	}()
+	defer func() { err = errors.Join(err, server.Stop()) }()
 	config = server.Config
 	directory, err := os.MkdirTemp("", "policies")
 	if err != nil {
@@ -91,23 +86,7 @@ func runTests(m *testing.M) (code int, err error) {
 	return m.Run(), nil
 }
 
-// startServer starts an API server of its own.
-func startServer() (*envtest.Environment, error) {
-	assets := os.Getenv("KUBEBUILDER_ASSETS")
-	if assets == "" {
-		return nil, errors.New("KUBEBUILDER_ASSETS is not set; it names the directory of etcd, kube-apiserver and kubectl (make test-integration sets it)")
-	}
-	server := &envtest.Environment{BinaryAssetsDirectory: assets}
-	if _, err := server.Start(); err != nil {
-		return nil, fmt.Errorf("starting the API server: %w", err)
-	}
-	// The client's own limit would only slow the tests.
-	server.Config.QPS, server.Config.Burst = 1000, 1000
-	return server, nil
-}
-
-// setUp installs what works without pods: CRDs, roles, policies. The webhook
-// configurations stay out: there is no webhook here, and each write would wait.
+// setUp installs what works without pods.
 func setUp(ctx context.Context) (err error) {
 	if err := v1alpha1.AddToScheme(scheme.Scheme); err != nil {
 		return fmt.Errorf("adding our kinds to the scheme: %w", err)
@@ -115,17 +94,11 @@ func setUp(ctx context.Context) (err error) {
 	if admin, err = client.New(config, client.Options{Scheme: scheme.Scheme}); err != nil {
 		return fmt.Errorf("building a client: %w", err)
 	}
-	out, err := helm.Template(ctx, "--values", "testdata/values.yaml")
-	if err != nil {
+	if manifest, err = apiserver.Render(ctx, helm, "--values", "testdata/values.yaml"); err != nil {
 		return err
 	}
-	if manifest, err = rendered.Objects(out); err != nil {
-		return err
-	}
-	for _, namespace := range []string{tenant, rendered.Namespace} {
-		if err := admin.Create(ctx, &corev1.Namespace{ObjectMeta: metav1.ObjectMeta{Name: namespace}}); err != nil {
-			return fmt.Errorf("creating namespace %s: %w", namespace, err)
-		}
+	if err := admin.Create(ctx, &corev1.Namespace{ObjectMeta: metav1.ObjectMeta{Name: tenant}}); err != nil {
+		return fmt.Errorf("creating namespace %s: %w", tenant, err)
 	}
 	// Older than the policies, so it carries no stamp.
 	if err := admin.Create(ctx, deployment("legacy")); err != nil {
@@ -134,18 +107,8 @@ func setUp(ctx context.Context) (err error) {
 	if err := createWidgetKind(ctx); err != nil {
 		return err
 	}
-	kinds := map[string]bool{
-		"CustomResourceDefinition": true, "ClusterRole": true, "ClusterRoleBinding": true, "Role": true, "RoleBinding": true, "ServiceAccount": true,
-		"MutatingAdmissionPolicy": true, "MutatingAdmissionPolicyBinding": true,
-		"ValidatingAdmissionPolicy": true, "ValidatingAdmissionPolicyBinding": true,
-	}
-	for _, object := range manifest {
-		if rendered.IsHook(object) || !kinds[object.GetKind()] {
-			continue
-		}
-		if err := admin.Create(ctx, object.DeepCopy()); err != nil {
-			return fmt.Errorf("creating %s: %w", rendered.ID(object), err)
-		}
+	if err := apiserver.Install(ctx, admin, manifest); err != nil {
+		return err
 	}
 	if err := createRoles(ctx); err != nil {
 		return err
@@ -156,27 +119,14 @@ func setUp(ctx context.Context) (err error) {
 // createRoles lets every tenant do what edit allows on workloads and admin on
 // our kinds, and one hostile group everything: policies must hold against it too.
 func createRoles(ctx context.Context) error {
-	bindings := []client.Object{
-		clusterBinding("tenants-edit", "system:aggregate-to-edit", "tenants"),
-		clusterBinding("tenants-view", "system:aggregate-to-view", "tenants"),
-		clusterBinding("tenants-plumbline-view", "plumbline-view", "tenants"),
-		clusterBinding("tenants-plumbline-admin", "plumbline-admin", "tenants"),
-		clusterBinding("roots-everything", "cluster-admin", "roots"),
-	}
-	for _, binding := range bindings {
-		if err := admin.Create(ctx, binding); err != nil {
-			return fmt.Errorf("creating binding %s: %w", binding.GetName(), err)
-		}
-	}
-	return nil
-}
-
-func clusterBinding(name, role, group string) *rbacv1.ClusterRoleBinding {
-	return &rbacv1.ClusterRoleBinding{
-		ObjectMeta: metav1.ObjectMeta{Name: name},
-		RoleRef:    rbacv1.RoleRef{APIGroup: rbacv1.GroupName, Kind: "ClusterRole", Name: role},
-		Subjects:   []rbacv1.Subject{{Kind: rbacv1.GroupKind, APIGroup: rbacv1.GroupName, Name: group}},
-	}
+	bind := func(name, role, group string) error { return apiserver.Bind(ctx, admin, name, role, group) }
+	return errors.Join(
+		bind("tenants-edit", "system:aggregate-to-edit", "tenants"),
+		bind("tenants-view", "system:aggregate-to-view", "tenants"),
+		bind("tenants-plumbline-view", "plumbline-view", "tenants"),
+		bind("tenants-plumbline-admin", "plumbline-admin", "tenants"),
+		bind("roots-everything", "cluster-admin", "roots"),
+	)
 }
 
 // awaitPolicies waits until each policy is seen to work.
@@ -195,11 +145,7 @@ func awaitPolicies(ctx context.Context) error {
 	return nil
 }
 
-func writerWorks(ctx context.Context) (bool, error) {
-	probe := deployment("probe-writer")
-	err := admin.Create(ctx, probe, client.DryRunAll)
-	return probe.Annotations[v1alpha1.AnnotationWriter] != "", err
-}
+func writerWorks(ctx context.Context) (bool, error) { return apiserver.Stamped(ctx, admin) }
 
 func stampStatusWorks(ctx context.Context) (bool, error) {
 	probe := deployment("probe-status")
@@ -212,7 +158,7 @@ func stampStatusWorks(ctx context.Context) (bool, error) {
 }
 
 func requestedByWorks(ctx context.Context) (bool, error) {
-	as, err := as(assessor)
+	as, err := apiserver.As(config, assessor)
 	if err != nil {
 		return false, err
 	}
@@ -226,18 +172,10 @@ func baselineWritersWork(ctx context.Context) (bool, error) {
 	return apierrors.IsForbidden(admin.Create(ctx, baseline("probe-writers"), client.DryRunAll)), nil
 }
 
-// as is a client that acts as a user; the API server's policies see that user
-// and no other. Service accounts get their groups by themselves.
-func as(user string, groups ...string) (client.Client, error) {
-	impersonated := rest.CopyConfig(config)
-	impersonated.Impersonate = rest.ImpersonationConfig{UserName: user, Groups: append([]string{"system:authenticated"}, groups...)}
-	return client.New(impersonated, client.Options{Scheme: scheme.Scheme})
-}
-
-// mustBe is as for tests.
+// mustBe is a client that acts as a user.
 func mustBe(t *testing.T, user string, groups ...string) client.Client {
 	t.Helper()
-	c, err := as(user, groups...)
+	c, err := apiserver.As(config, user, groups...)
 	if err != nil {
 		t.Fatalf("building a client for %s: %v", user, err)
 	}

@@ -5,36 +5,29 @@
 package policies
 
 import (
-	"bytes"
 	"context"
-	"net"
 	"os"
-	"os/exec"
 	"path/filepath"
 	"slices"
 	"strconv"
 	"strings"
 	"testing"
-	"time"
 
 	"github.com/redis/go-redis/v9"
 	appsv1 "k8s.io/api/apps/v1"
 	corev1 "k8s.io/api/core/v1"
-	"k8s.io/apimachinery/pkg/util/wait"
 
 	"github.com/plumbline-dev/plumbline/test/chart/rendered"
+	"github.com/plumbline-dev/plumbline/test/harness/apiserver"
 	"github.com/plumbline-dev/plumbline/test/harness/server"
 )
 
-// startRedis starts a real Redis with the arguments and the ACL of the chart;
-// only port, address and the ACL's path differ. It returns address and password.
+// startRedis starts a real Redis with the arguments and the ACL of the chart, in
+// which our user gets in; only port, address and the ACL's path differ. It returns
+// address and password.
 func startRedis(t *testing.T) (address, password string) {
 	t.Helper()
-	out, err := helm.Template(t.Context())
-	if err != nil {
-		t.Fatal(err)
-	}
-	objects, err := rendered.Objects(out)
+	objects, err := apiserver.Render(t.Context(), helm)
 	if err != nil {
 		t.Fatal(err)
 	}
@@ -58,42 +51,30 @@ func startRedis(t *testing.T) (address, password string) {
 	if err := os.WriteFile(acl, secret.Data["users.acl"], 0o600); err != nil {
 		t.Fatal(err)
 	}
-	address = freeAddress(t)
-	_, port, _ := net.SplitHostPort(address)
-	args := slices.Concat(redisArgs, []string{"--port", port, "--bind", "127.0.0.1", "--aclfile", acl})
-	var log bytes.Buffer
-	ctx, cancel := context.WithCancel(context.Background())
-	server := exec.CommandContext(ctx, "redis-server", args...)
-	server.Stdout, server.Stderr = &log, &log
-	if err := server.Start(); err != nil {
-		cancel()
-		t.Fatalf("starting redis-server: %v", err)
-	}
-	t.Cleanup(func() {
-		cancel()
-		if err := server.Wait(); err == nil || t.Failed() {
-			t.Logf("redis-server: %v\n%s", err, log.String())
-		}
-	})
-	return address, string(secret.Data["password"])
-}
-
-func freeAddress(t *testing.T) string {
-	t.Helper()
 	port, err := server.FreePort()
 	if err != nil {
 		t.Fatal(err)
 	}
-	return "127.0.0.1:" + strconv.Itoa(port)
+	login := redis.Options{Addr: "127.0.0.1:" + strconv.Itoa(port), Username: "plumbline", Password: string(secret.Data["password"])}
+	args := slices.Concat(redisArgs, []string{"--port", strconv.Itoa(port), "--bind", "127.0.0.1", "--aclfile", acl})
+	ctx, cancel := context.WithTimeout(t.Context(), patience)
+	defer cancel()
+	running, err := server.StartRedisWith(ctx, login, args...)
+	if err != nil {
+		t.Fatal(err)
+	}
+	t.Cleanup(func() {
+		running.Kill()
+		if t.Failed() {
+			t.Logf("redis-server said\n%s", running.Said())
+		}
+	})
+	return login.Addr, login.Password
 }
 
 func TestTheRedisUserMayUseStreamsUnderOurPrefixAndNothingElse(t *testing.T) {
 	address, password := startRedis(t)
 	plumbline := connect(t, &redis.Options{Addr: address, Username: "plumbline", Password: password})
-	ready := func(ctx context.Context) (bool, error) { return plumbline.Ping(ctx).Err() == nil, nil }
-	if err := wait.PollUntilContextTimeout(t.Context(), 20*time.Millisecond, patience, true, ready); err != nil {
-		t.Fatalf("waiting for Redis: %v", err)
-	}
 	tests := map[string]struct {
 		command []any
 		refused bool
