@@ -31,7 +31,7 @@ func both(breaks ...breakage) breakage {
 func breakages() map[string]map[string]breakage {
 	all := map[string]map[string]breakage{}
 	for _, part := range []map[string]map[string]breakage{
-		installBreakages(), webhookBreakages(), policyBreakages(), clusterBreakages(), guardBreakages(), assessorBreakages(), rbacBreakages(),
+		installBreakages(), webhookBreakages(), policyBreakages(), clusterBreakages(), guardBreakages(), assessorBreakages(), rbacBreakages(), gitOpsBreakages(),
 	} {
 		maps.Copy(all, part)
 	}
@@ -360,21 +360,6 @@ func clusterBreakages() map[string]map[string]breakage {
 			})),
 			"by URL":         add(onto("pods", "", func(w *Webhook) { w.Client.Service = nil })),
 			"cannot be read": hide("webhooks"),
-		},
-		"gitops.ignore": {
-			"Argo CD is there": on(func(s *Snapshot) {
-				s.Resources.Value = append(s.Resources.Value, Resource{Group: "argoproj.io", Name: "applications"})
-			}),
-			"Argo CD installs Plumbline": both(on(func(s *Snapshot) {
-				s.Resources.Value = append(s.Resources.Value, Resource{Group: "argoproj.io", Name: "applications"})
-			}), mutating(func(w *Webhook) { w.Annotations = map[string]string{argoCDTracking: "x"} })),
-			"Flux installs Plumbline": both(on(func(s *Snapshot) {
-				s.Resources.Value = append(s.Resources.Value, Resource{Group: "helm.toolkit.fluxcd.io", Name: "helmreleases"})
-			}), mutating(func(w *Webhook) { w.Labels[fluxHelm] = "plumbline" })),
-			"Argo Rollouts alone": on(func(s *Snapshot) {
-				s.Resources.Value = append(s.Resources.Value, Resource{Group: "argoproj.io", Name: "rollouts"})
-			}),
-			"discovery fails": hide("resources"),
 		},
 	}
 }

@@ -51,5 +51,5 @@ func Checks() []Check {
 	for _, p := range powers() {
 		checks = append(checks, Check{p.id, p.worst, p.good, p.check})
 	}
-	return append(checks, Check{"gitops.ignore", Info, "no GitOps tool was found", checkGitOps})
+	return append(checks, Check{"gitops.ignore", Warning, "no GitOps tool was found", checkGitOps})
 }

@@ -12,6 +12,8 @@ import (
 	"testing"
 
 	"github.com/google/go-cmp/cmp"
+
+	"github.com/plumbline-dev/plumbline/internal/doctor/gitops"
 )
 
 // breakage is one way in which an installation can be wrong.
@@ -140,6 +142,23 @@ var hidden = map[string]func(*Snapshot){
 	"server":      func(s *Snapshot) { s.Server = forbidden[ServerVersion]("get /version") },
 	"baseline":    func(s *Snapshot) { s.Probes.Baseline = forbidden[Outcome]("create baselines") },
 	"deny":        func(s *Snapshot) { s.Probes.Deny = forbidden[Outcome]("create deployments") },
+	"applications": func(s *Snapshot) {
+		s.GitOps.Applications = forbidden[[]gitops.Application]("list applications.argoproj.io")
+	},
+	"settings": func(s *Snapshot) {
+		s.GitOps.Settings = forbidden[map[string]map[string]string]("list configmaps named argocd-cm")
+	},
+	"flux": func(s *Snapshot) {
+		s.GitOps.HelmRelease = forbidden[gitops.FluxObject]("get helmreleases.helm.toolkit.fluxcd.io in namespace flux-system")
+		s.GitOps.Kustomization = forbidden[gitops.FluxObject]("get kustomizations.kustomize.toolkit.fluxcd.io in namespace flux-system")
+	},
+	"metadata": func(s *Snapshot) {
+		hidden := map[string]Read[gitops.Metadata]{} // other snapshots share the old one
+		for id := range s.GitOps.Metadata {
+			hidden[id] = forbidden[gitops.Metadata]("get secrets in namespace plumbline-system")
+		}
+		s.GitOps.Metadata = hidden
+	},
 }
 
 func forbidden[T any](right string) Read[T] { return Read[T]{Right: right, Reason: "forbidden"} }

@@ -14,6 +14,8 @@
 // report in which such a finding could hide what the caller asked to fail on.
 //
 // One file per subject holds its checks (webhook.go, policy.go, scope.go, ...).
-// Package gather, below this one, is the only part that talks to an API server.
+// What the rules of Argo CD and Flux ignore is judged by package gitops below
+// this one. Package gather, beside it, is the only part that talks to an API
+// server.
 // Each check is described for users in docs/reference/doctor.md.
 package doctor

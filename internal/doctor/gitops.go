@@ -2,81 +2,129 @@
 
 package doctor
 
-import "strings"
+import (
+	"slices"
 
-// ArgoCDIgnore goes into spec of the Application that installs Plumbline.
-const ArgoCDIgnore = `ignoreDifferences:
-- group: admissionregistration.k8s.io
-  kind: MutatingWebhookConfiguration
-  name: plumbline
-  jqPathExpressions: ['.webhooks[].clientConfig.caBundle']
-- group: admissionregistration.k8s.io
-  kind: ValidatingWebhookConfiguration
-  name: plumbline
-  jqPathExpressions: ['.webhooks[].clientConfig.caBundle']
-- kind: Secret
-  name: plumbline-webhook-tls
-  jsonPointers: [/data]
-- group: coordination.k8s.io
-  kind: Lease
-  jsonPointers: [/spec]
-syncPolicy:
-  syncOptions: [RespectIgnoreDifferences=true, ServerSideApply=true]`
-
-// FluxIgnore goes into spec of the HelmRelease that installs Plumbline.
-const FluxIgnore = `driftDetection:
-  mode: enabled
-  ignore:
-  - paths: [/webhooks/0/clientConfig/caBundle]
-    target: {kind: MutatingWebhookConfiguration, name: plumbline}
-  - paths: [/webhooks/0/clientConfig/caBundle]
-    target: {kind: ValidatingWebhookConfiguration, name: plumbline}
-  - paths: [/data]
-    target: {kind: Secret, name: plumbline-webhook-tls}
-  - paths: [/spec]
-    target: {kind: Lease}`
-
-const (
-	argoCDTracking = "argocd.argoproj.io/tracking-id"
-	argoCDInstance = "argocd.argoproj.io/instance"
-	fluxHelm       = "helm.toolkit.fluxcd.io/name"
-	fluxKustomize  = "kustomize.toolkit.fluxcd.io/name"
+	"github.com/plumbline-dev/plumbline/internal/doctor/gitops"
 )
 
-// checkGitOps looks for tools that would take fields of ours which are written
-// at run time for drift, and hands out the rules to paste. Whether rules are
-// there already is not looked at: bundles that are overwritten show as
-// webhook.bundle.
-func checkGitOps(s *Snapshot) []Finding {
-	if !s.Resources.known() {
-		return []Finding{s.Resources.unknown("whether a GitOps tool is there")}
+// Groups and resources of the tools, and the marks that they put on what they
+// apply.
+const (
+	argoCDGroup    = "argoproj.io"
+	argoCDTracking = "argocd.argoproj.io/tracking-id"
+	argoCDInstance = "argocd.argoproj.io/instance"
+	fluxHelm       = "helm.toolkit.fluxcd.io"
+	fluxKustomize  = "kustomize.toolkit.fluxcd.io"
+
+	certManagerMark = "cert-manager.io/inject-ca-from"
+	runTime         = "what is written at run time"
+)
+
+// GitOps is what GitOps tools are told to leave alone. What its reads need to be
+// asked for is known only after the webhooks: see [Snapshot.FluxOwner].
+type GitOps struct {
+	// Applications are all of the cluster.
+	Applications Read[[]gitops.Application]
+	// Settings are the data of the ConfigMaps argocd-cm, by namespace.
+	Settings Read[map[string]map[string]string]
+	// HelmRelease and Kustomization are those that our objects name as theirs.
+	HelmRelease, Kustomization Read[gitops.FluxObject]
+	// Metadata of the Secret and the leases, by [gitops.Object.ID].
+	Metadata map[string]Read[gitops.Metadata]
+}
+
+// FluxKinds are the kinds of Flux that can install Plumbline.
+func FluxKinds() []gitops.FluxKind {
+	return []gitops.FluxKind{gitops.HelmRelease, gitops.Kustomization}
+}
+
+// FluxResource names the group and resource of a kind.
+func FluxResource(kind gitops.FluxKind) (group, resource string) {
+	if kind == gitops.HelmRelease {
+		return fluxHelm, "helmreleases"
 	}
-	var out []Finding
-	if s.serves("argoproj.io", "applications") {
-		out = append(out, gitOpsFinding("Argo CD", s.managedBy(argoCDTracking, argoCDInstance), ArgoCDIgnore, "in spec of the Application"))
+	return fluxKustomize, "kustomizations"
+}
+
+// FluxOwner is the object of Flux that the labels of our webhook configurations
+// name; ok is false without such labels.
+func (s *Snapshot) FluxOwner(kind gitops.FluxKind) (namespace, name string, ok bool) {
+	group, _ := FluxResource(kind)
+	for _, w := range s.ours() {
+		if name := w.Labels[group+"/name"]; name != "" {
+			return w.Labels[group+"/namespace"], name, true
+		}
 	}
-	if s.serves("helm.toolkit.fluxcd.io", "helmreleases") || s.serves("kustomize.toolkit.fluxcd.io", "kustomizations") {
-		out = append(out, gitOpsFinding("Flux", s.managedBy(fluxHelm, fluxKustomize), FluxIgnore, "in spec of the HelmRelease"))
+	return "", "", false
+}
+
+// ServesArgoCD tells whether Applications are kept in this cluster.
+func (s *Snapshot) ServesArgoCD() bool { return s.serves(argoCDGroup, "applications") }
+
+// GitOpsTool tells whether a GitOps tool is in the cluster or has left its mark.
+func (s *Snapshot) GitOpsTool() bool {
+	for _, kind := range FluxKinds() {
+		if _, _, ok := s.FluxOwner(kind); ok || s.serves(FluxResource(kind)) {
+			return true
+		}
+	}
+	return s.ServesArgoCD() || s.argoCDMark(argoCDTracking) != "" || s.argoCDMark(argoCDInstance) != ""
+}
+
+// argoCDMark is an annotation or label of one of our webhook configurations.
+func (s *Snapshot) argoCDMark(key string) string {
+	for _, w := range s.ours() {
+		if value := w.Annotations[key]; value != "" {
+			return value
+		}
+		if value := w.Labels[key]; value != "" {
+			return value
+		}
+	}
+	return ""
+}
+
+// FilledObjects are the objects of the chart with fields that are written at run
+// time. Where cert-manager issues the certificates the chart has neither the
+// Secret nor the webhook's lease.
+func (s *Snapshot) FilledObjects() []gitops.Object {
+	mutating := gitops.Configuration("MutatingWebhookConfiguration", ConfigurationName, hashWebhook)
+	validating := gitops.Configuration("ValidatingWebhookConfiguration", ConfigurationName, verdictWebhook)
+	mutating.Metadata, validating.Metadata = &gitops.Metadata{}, &gitops.Metadata{}
+	certManager := false
+	for _, w := range s.ours() {
+		object := &validating
+		if w.Mutating {
+			object = &mutating
+		}
+		object.Metadata = &gitops.Metadata{Labels: w.Labels, Annotations: w.Annotations}
+		certManager = certManager || w.Annotations[certManagerMark] != ""
+	}
+	out := []gitops.Object{mutating, validating}
+	if !certManager {
+		out = append(out, gitops.Secret(s.Namespace, SecretName), gitops.Lease(s.Namespace, WebhookName))
+	}
+	out = append(out, gitops.Lease(s.Namespace, AssessorName))
+	for i := range out[ourWebhooksCount:] {
+		o := &out[ourWebhooksCount+i]
+		if read := s.GitOps.Metadata[o.ID()]; read.known() {
+			o.Metadata = &read.Value
+		} else {
+			o.Unread = read.why()
+		}
 	}
 	return out
 }
 
-func gitOpsFinding(tool string, manages bool, rules, where string) Finding {
-	message := tool + " is in this cluster; if it installs Plumbline, it must leave alone what is written at run time"
-	if manages {
-		message = tool + " installs Plumbline here; it must leave alone what is written at run time"
+// checkGitOps asks of each GitOps tool that installs Plumbline whether it leaves
+// alone what is written at run time.
+func checkGitOps(s *Snapshot) []Finding {
+	if !s.Resources.known() {
+		return []Finding{s.Resources.unknown("whether a GitOps tool is there")}
 	}
-	return Finding{Severity: Info, Message: message, Fix: where + ":\n" + strings.TrimSpace(rules)}
-}
-
-// managedBy looks for a tool's marks on our webhook configurations.
-func (s *Snapshot) managedBy(keys ...string) bool {
-	for _, w := range s.ours() {
-		for _, key := range keys {
-			if w.Labels[key] != "" || w.Annotations[key] != "" {
-				return true
-			}
-		}
+	if !s.Webhooks.known() { // they bear the marks of a tool, of one in another cluster too
+		return []Finding{s.Webhooks.unknown("whether a GitOps tool installs Plumbline")}
 	}
-	return false
+	return slices.Concat(s.checkArgoCD(), s.checkFlux())
 }

@@ -19,6 +19,7 @@ import (
 	rbacv1 "k8s.io/api/rbac/v1"
 	metav1 "k8s.io/apimachinery/pkg/apis/meta/v1"
 
+	"github.com/plumbline-dev/plumbline/internal/doctor/gitops"
 	"github.com/plumbline-dev/plumbline/pkg/apis/plumbline/v1alpha1"
 )
 
@@ -256,6 +257,10 @@ func healthy(t *testing.T) *Snapshot {
 			ClusterBindings: []RoleBinding{{Role: rbacv1.RoleRef{Kind: "ClusterRole", Name: "cluster-admin"},
 				Subjects: []rbacv1.Subject{{Kind: "Group", Name: "system:masters"}}}},
 		}),
+	}
+	s.GitOps.Metadata = map[string]Read[gitops.Metadata]{}
+	for _, o := range s.FilledObjects() {
+		s.GitOps.Metadata[o.ID()] = Got(gitops.Metadata{})
 	}
 	for _, name := range []string{"default", "kube-system", "kube-node-lease", "kube-public", own, "shop", "others"} {
 		s.Namespaces.Value[name] = map[string]string{corev1.LabelMetadataName: name}

@@ -17,7 +17,6 @@ import (
 	admissionv1 "k8s.io/api/admissionregistration/v1"
 	metav1 "k8s.io/apimachinery/pkg/apis/meta/v1"
 	"pgregory.net/rapid"
-	"sigs.k8s.io/yaml"
 
 	"github.com/plumbline-dev/plumbline/internal/certs"
 	"github.com/plumbline-dev/plumbline/pkg/apis/plumbline/v1alpha1"
@@ -224,15 +223,6 @@ func TestPlan_ProbesAreValidObjects(t *testing.T) {
 		metadata := object["metadata"].(map[string]any)
 		if metadata["labels"].(map[string]string)["app"] != "web" || object["kind"] != kind.Kind || plan.ResourceOf() != kind.resource {
 			t.Errorf("%s: %v", kind.Kind, object)
-		}
-	}
-}
-
-func TestGitOps_RulesAreYAML(t *testing.T) {
-	for name, rules := range map[string]string{"Argo CD": ArgoCDIgnore, "Flux": FluxIgnore} {
-		var parsed map[string]any
-		if err := yaml.UnmarshalStrict([]byte(rules), &parsed); err != nil || len(parsed) == 0 {
-			t.Errorf("%s: %v, %v", name, parsed, err)
 		}
 	}
 }

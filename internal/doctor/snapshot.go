@@ -45,17 +45,23 @@ func (r Read[T]) present() bool { return r.State == ReadValue }
 
 // unknown words an unknown read as a finding; what completes "cannot tell ...".
 func (r Read[T]) unknown(what string) Finding {
-	f := Finding{Severity: Unknown, Message: "cannot tell " + what}
-	switch {
-	case r.Right != "":
-		f.Message += ": your user may not " + r.Right
+	f := Finding{Severity: Unknown, Message: "cannot tell " + what + ": " + r.why()}
+	if r.Right != "" {
 		f.Fix = "run as a user who may " + r.Right + ", or ask somebody who may"
-	case r.Reason != "":
-		f.Message += ": " + r.Reason
-	default:
-		f.Message += ": it was not read"
 	}
 	return f
+}
+
+// why says in a few words why something is unknown.
+func (r Read[T]) why() string {
+	switch {
+	case r.Right != "":
+		return "your user may not " + r.Right
+	case r.Reason != "":
+		return r.Reason
+	default:
+		return "it was not read"
+	}
 }
 
 // User is who asks.
@@ -232,6 +238,9 @@ type Snapshot struct {
 	Service       Read[ServiceStatus]
 	Certificate   Read[Certificate]
 	AssessorLease Read[Lease]
+
+	// GitOps is read only where such a tool is in the cluster or left its mark.
+	GitOps GitOps
 
 	// Probes are real writes, none of which is stored.
 	Probes Probes

@@ -67,6 +67,9 @@ func Snapshot(ctx context.Context, config *rest.Config, options Options) (*docto
 	if r.snapshot.Namespace != "" {
 		r.installation(ctx)
 	}
+	if r.snapshot.GitOpsTool() {
+		r.gitOps(ctx)
+	}
 	if !options.NoProbes {
 		r.probes(ctx)
 	}

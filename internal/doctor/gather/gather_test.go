@@ -141,7 +141,7 @@ func TestSnapshot_OfAServerThatRefusesEverything(t *testing.T) {
 		t.Errorf("server %+v, now %s", s.Server, s.Now)
 	}
 	for _, f := range doctor.Examine(s).Findings {
-		if f.Severity == doctor.OK && f.ID != "gitops.ignore" && f.ID != "install.apiserver" {
+		if f.Severity == doctor.OK && f.ID != "install.apiserver" {
 			t.Errorf("%s is OK: %s", f.ID, f.Message)
 		}
 	}
@@ -156,5 +156,21 @@ func TestSnapshot_OfNoServerIsAnError(t *testing.T) {
 	server.Close()
 	if _, err := Snapshot(t.Context(), &rest.Config{Host: server.URL}, Options{Now: func() time.Time { return testNow }}); err == nil {
 		t.Error("a server that does not listen was read")
+	}
+}
+
+func TestPreferred_IsTheNewestVersion(t *testing.T) {
+	served := func(version string) doctor.Resource {
+		return doctor.Resource{Group: "helm.toolkit.fluxcd.io", Version: version, Name: "helmreleases", Kind: "HelmRelease"}
+	}
+	r := &reader{snapshot: &doctor.Snapshot{Resources: doctor.Got([]doctor.Resource{
+		served("v2beta2"), served("v2"), served("v2beta10"), {Group: "other", Version: "v9", Name: "helmreleases", Kind: "Other"},
+	})}}
+	want := schema.GroupVersionKind{Group: "helm.toolkit.fluxcd.io", Version: "v2", Kind: "HelmRelease"}
+	if got := r.preferred("helm.toolkit.fluxcd.io", "helmreleases"); got != want {
+		t.Errorf("got %v, want %v", got, want)
+	}
+	if got := r.preferred("helm.toolkit.fluxcd.io", "kustomizations"); !got.Empty() {
+		t.Errorf("got %v for what is not served", got)
 	}
 }

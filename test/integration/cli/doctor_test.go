@@ -159,16 +159,16 @@ func admissionAilments() []ailment {
 		{"the mutating configuration is deleted", func(t *testing.T, c *clinic) func() { return c.remove(t, mutating, "", "plumbline") },
 			"webhook.registration", doctor.Critical, "not registered"},
 		{"the caBundle is another's and the webhook cannot mend it", func(t *testing.T, c *clinic) func() {
-			c.webhook.stop()
+			kill(t, c.webhook)
 			restore := c.edit(t, mutating, "", "plumbline", func() { mutating.Webhooks[0].ClientConfig.CABundle = certificatePEM(t, time.Hour) })
 			return func() { restore(); c.startWebhook() }
 		}, "webhook.bundle", doctor.Critical, "does not vouch"},
 		{"the webhook does not run", func(t *testing.T, c *clinic) func() {
-			c.webhook.stop()
+			kill(t, c.webhook)
 			return func() { c.startWebhook() }
 		}, "webhook.reachable", doctor.Critical, "plumbline.dev/spec-hash"},
 		{"the certificate that is stored is old", func(t *testing.T, c *clinic) func() {
-			c.webhook.stop() // it would issue another at once
+			kill(t, c.webhook) // it would issue another at once
 			secret := &corev1.Secret{}
 			c.edit(t, secret, rendered.Namespace, "plumbline-webhook-tls", func() { secret.Data["tls.crt"] = certificatePEM(t, time.Hour) })
 			return func() { c.startWebhook() } // certificate and key do not fit: it makes new ones
@@ -238,7 +238,7 @@ func clusterAilments() []ailment {
 			remove := c.add(t, d) // a real write: its record has nowhere to go
 			return func() {
 				remove()
-				c.webhook.stop() // counts begin anew
+				kill(t, c.webhook) // counts begin anew
 				c.startWebhook()
 			}
 		}, "details.redis", doctor.Warning, "cannot write to Redis"},
@@ -248,7 +248,7 @@ func clusterAilments() []ailment {
 // staleLease ends the leader without goodbye and lets its lease grow old. The
 // way back frees the lease, so that the next leader need not wait for it.
 func staleLease(t *testing.T, c *clinic) func() {
-	c.assessor.stop()
+	kill(t, c.assessor)
 	lease := &coordinationv1.Lease{}
 	c.edit(t, lease, rendered.Namespace, "plumbline-assessor", func() {
 		lease.Spec.RenewTime = new(metav1.NewMicroTime(time.Now().Add(-time.Hour)))
@@ -313,7 +313,7 @@ func restrictedUsers(t *testing.T, c *clinic) {
 		t.Errorf("a user without rights gets exit code %d and %q, want 2", got.Code, got.Stderr)
 	}
 	for _, f := range report.Findings {
-		discovered := []string{"install.kinds", "install.apiserver", "gitops.ignore"} // everybody may ask for discovery
+		discovered := []string{"install.kinds", "install.apiserver"} // everybody may ask for discovery
 		if f.Severity == doctor.OK && !slices.Contains(discovered, f.ID) {
 			t.Errorf("%s is OK for somebody who may read nothing: %s", f.ID, f.Message)
 		}
