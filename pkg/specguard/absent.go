@@ -46,8 +46,16 @@ func (s *step) absent(o *Absent) {
 }
 
 // deleter names who deleted the object, and whether that retires its Baseline.
+// Once somebody is named who may not, no record that comes later changes that:
+// anybody can send one, and of two the less trusted counts.
 func (s *step) deleter(o *Absent) (v1alpha1.Actor, bool) {
 	records := s.deleteRecords(o)
+	if s.isMissing() && isNamed(s.st.Findings[0].Actor) {
+		for _, i := range records {
+			s.consumed[i] = struct{}{}
+		}
+		return s.st.Findings[0].Actor, false
+	}
 	if len(records) == 0 {
 		if !s.isMissing() {
 			s.waitForRecord(o.SeenAt)

@@ -154,9 +154,9 @@ func scriptWrite(d *datadriven.TestData) write {
 	}
 }
 
-// playForge adds a record like the last late one, by another user.
+// playForge adds a late record like the last one, by another user.
 func playForge(w *world, d *datadriven.TestData) {
-	r := w.late[len(w.late)-1]
+	r := w.last
 	r.User = user(arg(d, "by", ""))
 	w.late = append(w.late, r)
 }

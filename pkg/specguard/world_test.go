@@ -54,7 +54,8 @@ type world struct {
 	state   State
 	records []WriteRecord
 	late    []WriteRecord
-	arrived time.Time // of the observation that is being retried
+	last    WriteRecord // as made last, late or not
+	arrived time.Time   // of the observation that is being retried
 	effects []Effect
 	steps   int
 
@@ -215,6 +216,7 @@ func (w *world) remove(wr write) {
 func (w *world) record(wr write, r WriteRecord) {
 	r.UID, r.Time, r.FieldManager, r.Authenticated = w.uidText(), w.now, wr.manager, wr.auth
 	r.Identity = Identity{User: wr.user, Groups: wr.groups}
+	w.last = r
 	switch wr.record {
 	case "", "yes":
 		w.records = append(w.records, r)

@@ -72,7 +72,7 @@ func (i *Ingest) take(batch details.Batch) {
 		i.Reconciler.Metrics.recordGaps.Inc()
 	}
 	for _, e := range batch.Entries {
-		i.Reconciler.Records.Add(e.Record)
+		i.Reconciler.Metrics.recordsDisplaced(i.Reconciler.Records.Add(e.Record))
 		// The object's own event wakes what was never observed.
 		if key, ok := i.Reconciler.memory.keyOf(e.Record.UID); ok {
 			i.Trigger.Look(key)

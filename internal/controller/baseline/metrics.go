@@ -28,6 +28,7 @@ type Metrics struct {
 	completed    prometheus.Counter
 	trimFailures prometheus.Counter
 	recordGaps   prometheus.Counter
+	displaced    *prometheus.CounterVec
 	watchErrors  *prometheus.CounterVec
 
 	objects   *prometheus.Desc
@@ -76,6 +77,10 @@ func NewMetrics(registry prometheus.Registerer, clk clock.PassiveClock) (*Metric
 		completed:    counter("plumbline_assessor_completed_total", "Decisions completed after a crash."),
 		trimFailures: counter("plumbline_assessor_trim_failures_total", "Old revisions that could not be removed for now."),
 		recordGaps:   counter("plumbline_assessor_record_gaps_total", "Times that records of writes may have been lost before they were read."),
+		displaced: prometheus.NewCounterVec(prometheus.CounterOpts{
+			Name: "plumbline_assessor_records_dropped_total",
+			Help: "Records of writes that made room for others before anything joined them, by reason: per_object (more than 64 of one object), count (more than 20000), bytes (more than 32 MiB).",
+		}, []string{"reason"}),
 		watchErrors: prometheus.NewCounterVec(prometheus.CounterOpts{
 			Name: "plumbline_assessor_watch_errors_total", Help: "Failed requests of the watches, by kind.",
 		}, []string{"kind"}),
@@ -91,12 +96,13 @@ func NewMetrics(registry prometheus.Registerer, clk clock.PassiveClock) (*Metric
 	}
 	for _, c := range []prometheus.Collector{
 		m, m.findings, m.joins, m.detect, m.resolved, m.overflows, m.conflicts, m.completed,
-		m.trimFailures, m.recordGaps, m.watchErrors,
+		m.trimFailures, m.recordGaps, m.displaced, m.watchErrors,
 	} {
 		if err := registry.Register(c); err != nil {
 			return nil, fmt.Errorf("registering the assessor's metrics: %w", err)
 		}
 	}
+	m.recordsDisplaced(Displaced{}) // counters that exist from the start make the first drop visible to rate()
 	return m, nil
 }
 
@@ -113,6 +119,13 @@ func (m *Metrics) recordsReadable(up bool) {
 	m.mu.Lock()
 	defer m.mu.Unlock()
 	m.records = &up
+}
+
+// recordsDisplaced counts records that were dropped for want of room.
+func (m *Metrics) recordsDisplaced(d Displaced) {
+	m.displaced.WithLabelValues("per_object").Add(float64(d.PerObject))
+	m.displaced.WithLabelValues("count").Add(float64(d.Count))
+	m.displaced.WithLabelValues("bytes").Add(float64(d.Bytes))
 }
 
 // Describe implements prometheus.Collector.

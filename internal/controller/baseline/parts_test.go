@@ -9,7 +9,6 @@ import (
 	"time"
 	"unicode/utf8"
 
-	"github.com/google/go-cmp/cmp"
 	"k8s.io/apimachinery/pkg/api/meta"
 	metav1 "k8s.io/apimachinery/pkg/apis/meta/v1"
 	"k8s.io/client-go/tools/events"
@@ -18,89 +17,8 @@ import (
 	"github.com/plumbline-dev/plumbline/internal/kube"
 	"github.com/plumbline-dev/plumbline/pkg/apis/plumbline/v1alpha1"
 	"github.com/plumbline-dev/plumbline/pkg/specguard"
+	"github.com/plumbline-dev/plumbline/pkg/specguard/diff"
 )
-
-func recordOf(uid, user string) specguard.WriteRecord {
-	return specguard.WriteRecord{UID: uid, Identity: specguard.Identity{User: user}}
-}
-
-func users(j joinable) []string {
-	var out []string
-	for _, r := range j.records {
-		out = append(out, r.User)
-	}
-	return out
-}
-
-func TestRecords(t *testing.T) {
-	r := NewRecords()
-	r.Add(recordOf("a", "1"), recordOf("b", "2"), recordOf("a", "3"))
-	all := r.of("a", "b", "a", "")
-	if diff := cmp.Diff([]string{"1", "3", "2"}, users(all)); diff != "" {
-		t.Fatalf("records (-want +got):\n%s", diff)
-	}
-	r.consume(all.from[:1])
-	if diff := cmp.Diff([]string{"3"}, users(r.of("a"))); diff != "" {
-		t.Errorf("after one was joined (-want +got):\n%s", diff)
-	}
-	r.consume(all.from)
-	if r.has("a") || r.has("b") || len(r.byUID) != 0 {
-		t.Error("records are kept after all were joined")
-	}
-	if all.healthy {
-		t.Error("a source that was never read is healthy")
-	}
-	r.SetHealthy(true)
-	if !r.of("a").healthy {
-		t.Error("a source that can be read is not healthy")
-	}
-}
-
-// TestRecordsAreBounded compares with a plain list under random use.
-func TestRecordsAreBounded(t *testing.T) {
-	r := NewRecords()
-	for i := range maxRecords + 500 {
-		r.Add(recordOf(fmt.Sprint("uid-", i%1000), fmt.Sprint(i)))
-	}
-	total := 0
-	for _, list := range r.byUID {
-		total += len(list)
-	}
-	if total > maxRecords {
-		t.Errorf("%d records are kept", total)
-	}
-	for i := range 3 * maxRecordsPerUID {
-		r.Add(recordOf("hot", fmt.Sprint(i)))
-	}
-	hot := users(r.of("hot"))
-	if len(hot) != maxRecordsPerUID || hot[len(hot)-1] != fmt.Sprint(3*maxRecordsPerUID-1) {
-		t.Errorf("%d records of one object are kept, the last by %s", len(hot), hot[len(hot)-1])
-	}
-}
-
-func TestRecordsAgainstAPlainList(t *testing.T) {
-	rapid.Check(t, func(t *rapid.T) {
-		r := NewRecords()
-		naive := map[string][]string{}
-		for i := range rapid.IntRange(0, 60).Draw(t, "steps") {
-			uid := rapid.SampledFrom([]string{"a", "b", "c"}).Draw(t, "uid")
-			if rapid.Bool().Draw(t, "add") {
-				r.Add(recordOf(uid, fmt.Sprint(i)))
-				naive[uid] = append(naive[uid], fmt.Sprint(i))
-				continue
-			}
-			j := r.of(uid)
-			n := rapid.IntRange(0, len(j.records)).Draw(t, "joined")
-			r.consume(j.from[:n])
-			naive[uid] = naive[uid][n:]
-		}
-		for uid, want := range naive {
-			if diff := cmp.Diff(append([]string{}, want...), append([]string{}, users(r.of(uid))...)); diff != "" {
-				t.Fatalf("records of %s (-want +got):\n%s", uid, diff)
-			}
-		}
-	})
-}
 
 func TestMemory(t *testing.T) {
 	m := newMemory()
@@ -265,6 +183,46 @@ func TestContendedComesAndGoes(t *testing.T) {
 	setConditions(b, false, epoch)
 	if meta.FindStatusCondition(b.Status.Conditions, v1alpha1.ConditionContended) != nil {
 		t.Error("Contended stays after the fight")
+	}
+}
+
+// Whoever writes an object chooses the name, the field manager and the keys that
+// its Baseline tells of.
+func TestConditionsOfHostileNamesAreOneReadableLine(t *testing.T) {
+	for name, hostile := range map[string]string{
+		"lines":                  "alice\nReady: True",
+		"an escape sequence":     "\x1b[2J\x1b]0;title\x07alice",
+		"C1 controls":            "\u009b31malice",
+		"text turned around":     "\u202eecila\u2066",
+		"what cannot be seen":    "ali\u200bce\ufeff",
+		"a line of other kind":   "alice\u2028bob\u0085",
+		"bytes that are no text": "alice\xff\xfe",
+	} {
+		t.Run(name, func(t *testing.T) {
+			b := &v1alpha1.Baseline{Status: v1alpha1.BaselineStatus{
+				State: v1alpha1.StateDrifted, FindingsTotal: 2,
+				Findings: []v1alpha1.Finding{
+					{Path: "/spec/" + hostile, Operation: v1alpha1.OperationChanged, Type: v1alpha1.DriftOther, Actor: v1alpha1.Actor{User: hostile}},
+					{Path: "/spec/x", Operation: v1alpha1.OperationAdded, Type: v1alpha1.DriftUnexpected, Actor: v1alpha1.Actor{FieldManager: hostile}},
+				},
+				Contention: &v1alpha1.Contention{With: []string{hostile, "ci"}, Places: []v1alpha1.Place{{Path: "/spec/" + hostile}}},
+			}}
+			setConditions(b, false, epoch)
+			shown := diff.Printable(hostile)
+			want := map[string]string{
+				v1alpha1.ConditionReady: "/spec/" + shown + " changed by " + shown +
+					"; /spec/x added by an unknown user (field manager " + shown + ")",
+				v1alpha1.ConditionContended: "writers keep undoing each other: " + shown + ", ci; at /spec/" + shown,
+			}
+			for kind, message := range want {
+				if c := meta.FindStatusCondition(b.Status.Conditions, kind); c == nil || c.Message != message {
+					t.Errorf("%s is %+q, want %+q", kind, c, message)
+				}
+			}
+			if b.Status.Findings[0].Actor.User != hostile || b.Status.Contention.With[0] != hostile {
+				t.Error("the names themselves were changed: whoever compares them would miss one")
+			}
+		})
 	}
 }
 

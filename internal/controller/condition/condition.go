@@ -73,10 +73,12 @@ func (s Set) Clear(kind string) {
 	meta.RemoveStatusCondition(s.Conditions, kind)
 }
 
-// Put sets a condition that is in none of the ways above.
+// Put sets a condition that is in none of the ways above. What others wrote, such
+// as names and reasons, is in messages, so these are made printable, as those of
+// events are.
 func (s Set) Put(kind string, status metav1.ConditionStatus, reason, message string) {
 	meta.SetStatusCondition(s.Conditions, metav1.Condition{
-		Type: kind, Status: status, Reason: reason, Message: diff.TruncateText(message, MaxMessage),
+		Type: kind, Status: status, Reason: reason, Message: diff.TruncateText(diff.Printable(message), MaxMessage),
 		ObservedGeneration: s.Generation,
 		LastTransitionTime: metav1.NewTime(s.Now),
 	})

@@ -6,6 +6,7 @@ import (
 	"strings"
 	"testing"
 	"time"
+	"unicode"
 	"unicode/utf8"
 
 	"github.com/google/go-cmp/cmp"
@@ -102,6 +103,31 @@ func TestMessagesAreCutAtTheEdgeOfACharacter(t *testing.T) {
 		}
 		if len(message) <= MaxMessage && got != message {
 			t.Fatal("a message that fits was changed")
+		}
+	})
+}
+
+// Names of users, paths, selectors and reasons are chosen by whoever wrote them,
+// and people read messages on terminals.
+func TestMessagesHoldNothingThatMovesTheTerminalOrAddsALine(t *testing.T) {
+	rapid.Check(t, func(t *rapid.T) {
+		foreign := rapid.OneOf(
+			rapid.String(),
+			rapid.SampledFrom([]string{"a\nb", "\x1b[2J", "\u202eevil\u2066", "\u200b", "\u009b31m", "a\xffb", strings.Repeat("\x07", MaxMessage)}),
+		).Draw(t, "foreign")
+		for name, verb := range map[string]func(Set, string, string){
+			"Ready": Set.Ready, "NotReady": Set.NotReady, "Unknown": Set.Unknown, "Reconciling": Set.Reconciling, "Stalled": Set.Stalled,
+		} {
+			var conditions []metav1.Condition
+			verb(Set{&conditions, 1, epoch}, "Reason", "changed by "+foreign)
+			for _, c := range conditions {
+				if strings.ContainsFunc(c.Message, func(r rune) bool { return !unicode.IsPrint(r) }) || !utf8.ValidString(c.Message) {
+					t.Fatalf("%s says %q", name, c.Message)
+				}
+				if len(c.Message) > MaxMessage || !strings.HasPrefix(c.Message, "changed by ") {
+					t.Fatalf("%s says %d bytes: %.40q", name, len(c.Message), c.Message)
+				}
+			}
 		}
 	})
 }

@@ -6,9 +6,10 @@ import "github.com/prometheus/client_golang/prometheus"
 
 // Reasons for which a record is dropped.
 const (
-	dropFull     = "queue_full"
-	dropRedis    = "redis"
-	dropDisabled = "disabled"
+	dropFull      = "queue_full"
+	dropRedis     = "redis"
+	dropDisabled  = "disabled"
+	dropOversized = "oversized"
 )
 
 type writerMetrics struct {
@@ -26,7 +27,7 @@ func newWriterMetrics(depth func() float64) *writerMetrics {
 		}, depth),
 		dropped: prometheus.NewCounterVec(prometheus.CounterOpts{
 			Name: "plumbline_details_dropped_total",
-			Help: "Records that were dropped, by reason: queue_full, redis, disabled.",
+			Help: "Records that were dropped, by reason: queue_full, redis, disabled, oversized (names of more than 4 KiB, which Kubernetes does not give).",
 		}, []string{"reason"}),
 		written: prometheus.NewCounter(prometheus.CounterOpts{
 			Name: "plumbline_details_written_total",
@@ -38,7 +39,7 @@ func newWriterMetrics(depth func() float64) *writerMetrics {
 		}),
 	}
 	// Counters that exist from the start make the first drop visible to rate().
-	for _, reason := range []string{dropFull, dropRedis, dropDisabled} {
+	for _, reason := range []string{dropFull, dropRedis, dropDisabled, dropOversized} {
 		m.dropped.WithLabelValues(reason)
 	}
 	return m

@@ -191,7 +191,9 @@ func (r *Reader) resume(after Position, s streamState) (gap bool, from Position,
 		// Everything that is there is read, so what is gone is counted only once.
 		return gone > count, after, max(count, gone), nil
 	case beyond:
-		return false, after, -1, nil
+		// Our clock is ahead of the server's: nothing lies behind that position, and
+		// what comes next would not for as long.
+		return false, s.last, s.added, nil
 	case s.length == 0:
 		return after != s.last, s.last, gone, nil
 	}

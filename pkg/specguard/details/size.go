@@ -2,7 +2,11 @@
 
 package details
 
-import "github.com/plumbline-dev/plumbline/pkg/specguard"
+import (
+	"slices"
+
+	"github.com/plumbline-dev/plumbline/pkg/specguard"
+)
 
 // Bounds of one record, in bytes. The keys in an object, and so the paths to
 // them, are as long as whoever wrote it made them; thousands of records wait in
@@ -20,14 +24,14 @@ const fullList = 64
 // shorten keeps what fits of a record's lists. A cut list of paths is filled up,
 // so that it reads as one that may have touched anything: a record must not
 // accuse of less because its paths are long. Without a group its user is trusted
-// less, if anything.
+// less, if anything. The lists are copies: what is cut off is not held on to.
 func shorten(rec *specguard.WriteRecord) {
-	fields := fitting(rec.Fields, maxPaths)
+	fields := slices.Clone(fitting(rec.Fields, maxPaths))
 	if len(fields) < len(rec.Fields) {
 		fields = append(fields, make([]string, max(0, fullList-len(fields)))...)
 	}
 	rec.Fields = fields
-	rec.Groups = fitting(rec.Groups, maxGroups)
+	rec.Groups = slices.Clone(fitting(rec.Groups, maxGroups))
 }
 
 // fitting are the first elements that have room together.

@@ -67,10 +67,16 @@ func NewWriter(client redis.UniversalClient, prefix string, depth int, log *slog
 
 // Enqueue hands a record over without ever waiting. It reports false when the
 // record was dropped, which is counted by reason. Of long lists of paths and
-// groups the first ones are kept.
+// groups the first ones are kept; a record with endless names, which whoever
+// reaches the port may have made up, is dropped here, as the reader would drop it:
+// what waits, and what Redis holds, is bounded in bytes by that.
 func (w *Writer) Enqueue(rec specguard.WriteRecord) bool {
 	if w.client == nil {
 		w.metrics.dropped.WithLabelValues(dropDisabled).Inc()
+		return false
+	}
+	if oversized(&rec) {
+		w.metrics.dropped.WithLabelValues(dropOversized).Inc()
 		return false
 	}
 	shorten(&rec)
@@ -156,6 +162,9 @@ func (p *pump) deliver(ctx context.Context) {
 			p.pause = pauseMin
 			return
 		}
+		if redis.IsOOMError(err) {
+			p.makeRoom(ctx)
+		}
 		keep := neverSent(err)
 		if !keep {
 			p.metrics.dropped.WithLabelValues(dropRedis).Add(float64(len(p.batch)))
@@ -172,6 +181,22 @@ func (p *pump) deliver(ctx context.Context) {
 		if !keep {
 			return
 		}
+	}
+}
+
+// makeRoom removes the older half of the stream, or as much as the server does
+// in one call, because Redis has no memory for more records. They are large only
+// if somebody made them so, and would keep true ones out until they are a day
+// old. A reader that had not come so far sees a gap.
+func (p *pump) makeRoom(ctx context.Context) {
+	ctx, cancel := context.WithTimeout(context.WithoutCancel(ctx), p.budget)
+	defer cancel()
+	length, err := p.client.XLen(ctx, p.key).Result()
+	if err != nil {
+		return // the next write tells that there is still no room
+	}
+	if removed, err := p.client.XTrimMaxLenApprox(ctx, p.key, length/2, 0).Result(); err == nil {
+		p.log.Warn("details.writer.full", "records", length, "removed", removed)
 	}
 }
 
