@@ -9,7 +9,6 @@ import (
 	"path/filepath"
 	"testing"
 
-	"github.com/plumbline-dev/plumbline/internal/options"
 	"github.com/plumbline-dev/plumbline/test/metricspage"
 )
 
@@ -18,7 +17,7 @@ func TestTheMetricsPageIsThatOfTheWebhook(t *testing.T) {
 	if err := os.WriteFile(config, []byte(kubeconfig), 0o600); err != nil {
 		t.Fatal(err)
 	}
-	var opts options.Webhook
+	var opts settings
 	fs := flag.NewFlagSet("webhook", flag.ContinueOnError)
 	opts.AddFlags(fs)
 	if err := fs.Parse([]string{"--kubeconfig=" + config}); err != nil {

@@ -41,6 +41,8 @@ func TestRunRefuses(t *testing.T) {
 		"an unknown flag":              {[]string{"--nope"}, "-nope"},
 		"an unknown command":           {[]string{"serve"}, `unexpected argument "serve"`},
 		"options that cannot work":     {[]string{"--port=0", "--log-format=xml"}, "--port"},
+		"less than no handshake":       {[]string{"--max-handshakes=-1"}, "--max-handshakes"},
+		"more handshakes than begin":   {[]string{"--max-handshakes=1025"}, "--max-handshakes"},
 		"a kubeconfig that is none":    {[]string{"--kubeconfig=" + broken}, "reading the client configuration"},
 		"a client CA that is none":     {[]string{"--kubeconfig=" + working, "--client-ca-file=" + working}, "no certificate in the client CA file"},
 		"a selftest's unknown flag":    {[]string{"selftest", "--nope"}, "-nope"},

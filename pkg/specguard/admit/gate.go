@@ -3,28 +3,41 @@
 package admit
 
 import (
+	"log/slog"
 	"net"
 	"sync"
+
+	"github.com/prometheus/client_golang/prometheus"
 )
 
-// Bounds of the open connections; one that was idle holds about 30 KiB. An API
-// server opens as many as it has calls under way.
+// Bounds of the connections. An API server opens as many as it has calls under
+// way. Those whose TLS handshake is done, and those whose handshake is under
+// way, have places of their own: however many handshakes somebody begins, none
+// takes the place of a connection that is in use.
 const (
-	maxConnections         = 1536
+	// maxConnections are those whose handshake is done; an idle one holds about
+	// 30 KiB.
+	maxConnections = 1536
+	// maxHandshakes are those whose handshake is under way.
+	maxHandshakes = 1024
+	// maxConnectionsOfCaller are of one address, of both sorts together.
 	maxConnectionsOfCaller = 512
 )
 
-// gate is a listener that bounds the connections, at all and of one address.
-// Who comes when all is full takes the place of one of the address that has
+// gate accepts connections and bounds them, in all and of one address. Who
+// comes when all places are taken gets that of one of the address that has
 // most; so however many connections somebody holds open, another address
 // still gets in.
 type gate struct {
-	net.Listener
-	metrics *Metrics
+	listener net.Listener
+	metrics  *Metrics
+	log      *slog.Logger
+	turns    *turns
 
-	mu    sync.Mutex
-	total int
-	open  map[string]map[*gated]struct{}
+	mu          sync.Mutex
+	closed      bool
+	handshakes  pool
+	established pool
 }
 
 // gated is an open connection.
@@ -32,85 +45,171 @@ type gated struct {
 	net.Conn
 	gate *gate
 	from string
+	in   *pool // nil: no longer counted; under the gate's lock
+
 	once sync.Once
+	gone chan struct{} // closed with the connection
+
+	handshake *handshake // nil before and after; see handshake.go
+	early     []byte     // what was received and not read yet
 }
 
-func newGate(listener net.Listener, metrics *Metrics) *gate {
-	return &gate{Listener: listener, metrics: metrics, open: map[string]map[*gated]struct{}{}}
+func newGate(listener net.Listener, turns *turns, metrics *Metrics, log *slog.Logger) *gate {
+	return &gate{
+		listener: listener, metrics: metrics, log: log, turns: turns,
+		handshakes: newPool(maxHandshakes), established: newPool(maxConnections),
+	}
 }
 
-// Accept implements net.Listener.
-func (g *gate) Accept() (net.Conn, error) {
+// accept gives the next connection that has a place among the handshakes.
+func (g *gate) accept() (*gated, error) {
 	for {
-		conn, err := g.Listener.Accept()
+		conn, err := g.listener.Accept()
 		if err != nil {
 			return nil, err
 		}
-		c := &gated{Conn: conn, gate: g, from: hostOf(conn.RemoteAddr().String())}
-		victim, ok := g.admit(c)
-		if victim != nil {
-			g.metrics.connectionsRefused.WithLabelValues("evicted").Inc()
-			_ = victim.Close() // Its caller sees that the connection is gone.
-		}
-		if ok {
+		c := &gated{Conn: conn, gate: g, from: hostOf(conn.RemoteAddr().String()), gone: make(chan struct{})}
+		if g.begin(c) {
 			return c, nil
 		}
-		g.metrics.connectionsRefused.WithLabelValues("caller").Inc()
 		_ = conn.Close() // The caller sees that it was not served.
 	}
 }
 
-// admit counts a connection, or says no. victim has to make room for it.
-func (g *gate) admit(c *gated) (victim *gated, ok bool) {
+// begin gives a new connection its place, if it gets one.
+func (g *gate) begin(c *gated) bool {
+	g.mu.Lock()
+	if g.closed {
+		g.mu.Unlock()
+		return false
+	}
+	if g.handshakes.count(c.from)+g.established.count(c.from) >= maxConnectionsOfCaller {
+		g.mu.Unlock()
+		g.refused(c, g.metrics.connectionsRefused, "caller")
+		return false
+	}
+	victim, ok := g.handshakes.add(c)
+	g.mu.Unlock()
+	g.outcome(c, victim, ok, g.metrics.handshakesRefused)
+	return ok
+}
+
+// establish moves a connection whose handshake is done to the others. It fails
+// when there is no place for it, or the connection has been closed.
+func (g *gate) establish(c *gated) bool {
+	g.mu.Lock()
+	if c.in != &g.handshakes {
+		g.mu.Unlock()
+		return false
+	}
+	g.handshakes.remove(c)
+	victim, ok := g.established.add(c)
+	g.metrics.connections.Set(float64(g.established.total))
+	g.mu.Unlock()
+	g.outcome(c, victim, ok, g.metrics.connectionsRefused)
+	return ok
+}
+
+// outcome closes a victim, and counts who got no place or lost it.
+func (g *gate) outcome(c, victim *gated, ok bool, counter *prometheus.CounterVec) {
+	if victim != nil {
+		g.refused(victim, counter, "evicted")
+		_ = victim.Close() // Its caller sees that the connection is gone.
+	}
+	if !ok {
+		g.refused(c, counter, "caller")
+	}
+}
+
+func (g *gate) refused(c *gated, counter *prometheus.CounterVec, reason string) {
+	counter.WithLabelValues(reason).Inc()
+	// Anybody can cause any number of these.
+	g.log.Debug("admission.connection.refused", "from", c.from, "reason", reason)
+}
+
+// forget takes a connection out of its pool; false: it had no place any more.
+func (g *gate) forget(c *gated) bool {
 	g.mu.Lock()
 	defer g.mu.Unlock()
-	if len(g.open[c.from]) >= maxConnectionsOfCaller {
-		return nil, false
+	if c.in == nil {
+		return false
 	}
-	if g.total >= maxConnections {
+	c.in.remove(c)
+	g.metrics.connections.Set(float64(g.established.total))
+	return true
+}
+
+// close ends the handshakes that are under way and lets no further one begin.
+func (g *gate) close() {
+	g.mu.Lock()
+	g.closed = true
+	var all []*gated
+	for _, conns := range g.handshakes.of {
+		for c := range conns {
+			all = append(all, c)
+		}
+	}
+	g.mu.Unlock()
+	for _, c := range all {
+		_ = c.Close()
+	}
+}
+
+// Close implements net.Conn.
+func (c *gated) Close() error {
+	c.once.Do(func() {
+		close(c.gone)
+		c.gate.forget(c)
+	})
+	return c.Conn.Close()
+}
+
+// pool is a bounded set of connections by address. It is guarded by the gate's
+// lock.
+type pool struct {
+	limit int
+	total int
+	of    map[string]map[*gated]struct{}
+}
+
+func newPool(limit int) pool { return pool{limit: limit, of: map[string]map[*gated]struct{}{}} }
+
+func (p *pool) count(from string) int { return len(p.of[from]) }
+
+// add takes a connection in. When all places are taken, a connection of the
+// address that has most is the victim, which is out; if c's own address has as
+// many as any, c itself does not get in.
+func (p *pool) add(c *gated) (victim *gated, ok bool) {
+	if p.total >= p.limit {
 		largest := c.from
-		for from, conns := range g.open {
-			if len(conns) > len(g.open[largest]) {
+		for from, conns := range p.of {
+			if len(conns) > len(p.of[largest]) {
 				largest = from
 			}
 		}
 		if largest == c.from {
 			return nil, false
 		}
-		for victim = range g.open[largest] {
+		for victim = range p.of[largest] {
 			break
 		}
-		g.forget(victim)
+		p.remove(victim)
 	}
-	if g.open[c.from] == nil {
-		g.open[c.from] = map[*gated]struct{}{}
+	if p.of[c.from] == nil {
+		p.of[c.from] = map[*gated]struct{}{}
 	}
-	g.open[c.from][c] = struct{}{}
-	g.total++
-	g.metrics.connections.Set(float64(g.total))
+	p.of[c.from][c] = struct{}{}
+	p.total++
+	c.in = p
 	return victim, true
 }
 
-// forget is called with the lock held; a second time it does nothing.
-func (g *gate) forget(c *gated) {
-	conns := g.open[c.from]
-	if _, ok := conns[c]; !ok {
-		return
+// remove takes a connection out that is in.
+func (p *pool) remove(c *gated) {
+	delete(p.of[c.from], c)
+	if len(p.of[c.from]) == 0 {
+		delete(p.of, c.from)
 	}
-	delete(conns, c)
-	if len(conns) == 0 {
-		delete(g.open, c.from)
-	}
-	g.total--
-	g.metrics.connections.Set(float64(g.total))
-}
-
-// Close implements net.Conn.
-func (c *gated) Close() error {
-	c.once.Do(func() {
-		c.gate.mu.Lock()
-		defer c.gate.mu.Unlock()
-		c.gate.forget(c)
-	})
-	return c.Conn.Close()
+	p.total--
+	c.in = nil
 }

@@ -28,7 +28,7 @@ const (
 	// bodyTimeout is how long a body may take; the API server sends the whole
 	// review at once and gives up after two seconds.
 	bodyTimeout = 5 * time.Second
-	// writeTimeout bounds the answer, and the TLS handshake.
+	// writeTimeout bounds the answer.
 	writeTimeout = 10 * time.Second
 	// idleTimeout is longer than the 90 s after which client-go closes an idle
 	// connection: were it not, we could close one in the moment that the API
@@ -53,8 +53,11 @@ type ServerConfig struct {
 	ClientCAs *x509.CertPool
 	// ConnectionAge is the shortest life of a connection that is in use.
 	ConnectionAge time.Duration
-	Metrics       *Metrics
-	Log           *slog.Logger
+	// Handshakes is how many TLS handshakes are computed at once; 0 means
+	// DefaultHandshakes, and from MaxHandshakes on none ever waits.
+	Handshakes int
+	Metrics    *Metrics
+	Log        *slog.Logger
 }
 
 // Server serves reviews over TLS.
@@ -79,7 +82,7 @@ func NewServer(cfg ServerConfig, mutate, validate http.Handler) *Server {
 		IdleTimeout:       idleTimeout,
 		WriteTimeout:      writeTimeout,
 		MaxHeaderBytes:    16 << 10,
-		ErrorLog:          log.New(serverErrors{cfg.Metrics, cfg.Log}, "", 0),
+		ErrorLog:          log.New(serverErrors{cfg.Log}, "", 0),
 	}}
 }
 
@@ -102,7 +105,7 @@ func (s *Server) Drain() { s.connections.Drain() }
 // Run serves until ctx ends and lets calls that are under way finish.
 func (s *Server) Run(ctx context.Context) error {
 	var lc net.ListenConfig
-	listener, err := lc.Listen(ctx, "tcp", net.JoinHostPort(s.cfg.Host, strconv.Itoa(s.cfg.Port)))
+	tcp, err := lc.Listen(ctx, "tcp", net.JoinHostPort(s.cfg.Host, strconv.Itoa(s.cfg.Port)))
 	if err != nil {
 		return fmt.Errorf("listening for reviews: %w", err)
 	}
@@ -112,15 +115,15 @@ func (s *Server) Run(ctx context.Context) error {
 		defer cancel()
 		stopped <- s.http.Shutdown(grace)
 	})
-	err = s.http.Serve(tls.NewListener(newGate(listener, s.cfg.Metrics), s.tlsConfig()))
+	err = s.http.Serve(s.listenTLS(tcp))
 	if !errors.Is(err, http.ErrServerClosed) {
 		stop()
 		return fmt.Errorf("serving reviews: %w", err)
 	}
 	switch err := <-stopped; {
 	case errors.Is(err, context.DeadlineExceeded):
-		// Whoever is still sending after the grace, or has connected and said
-		// nothing, does not keep us, and is no fault of ours.
+		// Whoever is still sending after the grace does not keep us, and is no
+		// fault of ours.
 		s.cfg.Log.Warn("admission.cut_off", "grace", stopGrace.String())
 		if err := s.http.Close(); err != nil {
 			return fmt.Errorf("cutting off the last connections: %w", err)
@@ -131,34 +134,23 @@ func (s *Server) Run(ctx context.Context) error {
 	return nil
 }
 
-// serverErrors takes what net/http would print. Failed handshakes come in any
-// number from anybody, so they are counted, and only visible at level debug.
+func (s *Server) listenTLS(tcp net.Listener) *tlsListener {
+	places := s.cfg.Handshakes
+	if places == 0 {
+		places = DefaultHandshakes()
+	}
+	return listenTLS(newGate(tcp, newTurns(places), s.cfg.Metrics, s.cfg.Log), s.tlsConfig())
+}
+
+// serverErrors takes what net/http would print.
 type serverErrors struct {
-	metrics *Metrics
-	log     *slog.Logger
+	log *slog.Logger
 }
 
 // Write implements io.Writer; net/http writes one line at a time.
 func (e serverErrors) Write(line []byte) (int, error) {
-	text := strings.TrimSpace(string(line))
-	if strings.HasPrefix(text, "http: TLS handshake error") {
-		e.metrics.handshakeErrors.WithLabelValues(handshakeReason(text)).Inc()
-		e.log.Debug("admission.handshake.failed", "error", text)
-	} else {
-		e.log.Warn("admission.server", "error", text)
-	}
+	e.log.Warn("admission.server", "error", strings.TrimSpace(string(line)))
 	return len(line), nil
-}
-
-// handshakeReason tells whether the caller did not trust our certificate, which
-// is what an API server does that has another caBundle, from everything else.
-// The alerts are those of RFC 8446 §6.2, as crypto/tls words them.
-func handshakeReason(text string) string {
-	_, alert, ok := strings.Cut(text, "remote error: tls: ")
-	if ok && (strings.Contains(alert, "certificate")) {
-		return "certificate_rejected"
-	}
-	return "other"
 }
 
 // ErrNoClientCA says that a file holds no certificate.

@@ -16,15 +16,19 @@ import (
 	"math/big"
 	"net"
 	"net/http"
-	"runtime"
 	"testing"
 	"time"
 
 	"github.com/prometheus/client_golang/prometheus/testutil"
+
+	"github.com/plumbline-dev/plumbline/test/harness/poll"
 )
 
+// patience bounds every wait.
+const patience = 20 * time.Second
+
 // selfSigned is a certificate that is its own authority.
-func selfSigned(t *testing.T, name string) tls.Certificate {
+func selfSigned(t testing.TB, name string) tls.Certificate {
 	t.Helper()
 	key, err := ecdsa.GenerateKey(elliptic.P256(), rand.Reader)
 	if err != nil {
@@ -56,13 +60,22 @@ func poolOf(c tls.Certificate) *x509.CertPool {
 
 // startServer serves one answer, whether the caller is authenticated, on a
 // loopback port until the test ends.
-func startServer(t *testing.T, serving tls.Certificate, clientCAs *x509.CertPool, metrics *Metrics) (address string) {
+func startServer(t testing.TB, serving tls.Certificate, clientCAs *x509.CertPool, metrics *Metrics) (address string) {
+	t.Helper()
+	return startConfigured(t, ServerConfig{
+		ClientCAs: clientCAs, Metrics: metrics,
+		GetCertificate: func(*tls.ClientHelloInfo) (*tls.Certificate, error) { return &serving, nil },
+	})
+}
+
+// startConfigured is startServer with another configuration.
+func startConfigured(t testing.TB, cfg ServerConfig) (address string) {
 	t.Helper()
 	l, err := net.Listen("tcp", "127.0.0.1:0")
 	if err != nil {
 		t.Fatal(err)
 	}
-	port := l.Addr().(*net.TCPAddr).Port
+	address = l.Addr().String()
 	if err := l.Close(); err != nil {
 		t.Fatal(err)
 	}
@@ -70,10 +83,9 @@ func startServer(t *testing.T, serving tls.Certificate, clientCAs *x509.CertPool
 	handler := http.HandlerFunc(func(w http.ResponseWriter, req *http.Request) {
 		_, _ = fmt.Fprintf(w, "%v %s", isAPIServer(req), req.Proto)
 	})
-	server := NewServer(ServerConfig{
-		Host: "127.0.0.1", Port: port, ClientCAs: clientCAs, ConnectionAge: time.Minute, Metrics: metrics, Log: quiet(),
-		GetCertificate: func(*tls.ClientHelloInfo) (*tls.Certificate, error) { return &serving, nil },
-	}, handler, handler)
+	cfg.Host, cfg.Port = "127.0.0.1", l.Addr().(*net.TCPAddr).Port
+	cfg.ConnectionAge, cfg.Log = time.Minute, quiet()
+	server := NewServer(cfg, handler, handler)
 	ctx, cancel := context.WithCancel(context.Background())
 	done := make(chan error, 1)
 	go func() { done <- server.Run(ctx) }()
@@ -83,20 +95,19 @@ func startServer(t *testing.T, serving tls.Certificate, clientCAs *x509.CertPool
 			t.Error(err)
 		}
 	})
-	address = fmt.Sprintf("127.0.0.1:%d", port)
-	deadline, tick := time.After(10*time.Second), time.NewTicker(2*time.Millisecond)
-	defer tick.Stop()
-	for {
-		if c, err := net.Dial("tcp", address); err == nil {
+	poll.True(t, patience, "the server listens", func() bool {
+		c, err := net.Dial("tcp", address)
+		if err == nil {
 			_ = c.Close()
-			return address
 		}
-		select {
-		case <-deadline:
-			t.Fatal("the server never listens")
-		case <-tick.C:
-		}
-	}
+		return err == nil
+	})
+	// What the last connection leaves behind must not be counted later.
+	poll.True(t, patience, "the server forgets that", func() bool {
+		return testutil.ToFloat64(cfg.Metrics.handshakeErrors.WithLabelValues("other")) > 0 && testutil.ToFloat64(cfg.Metrics.handshakes[handshakePeer]) == 0
+	})
+	cfg.Metrics.handshakeErrors.Reset()
+	return address
 }
 
 func TestServer(t *testing.T) {
@@ -156,15 +167,9 @@ func TestACallerThatDoesNotTrustOurCertificateIsCounted(t *testing.T) {
 			_ = conn.Close()
 			t.Errorf("%s: the handshake worked", name)
 		}
-		deadline, tick := time.After(10*time.Second), time.NewTicker(time.Millisecond)
-		defer tick.Stop()
-		for testutil.ToFloat64(metrics.handshakeErrors.WithLabelValues(name)) < 1 {
-			select {
-			case <-deadline:
-				t.Fatalf("%s is not counted", name)
-			case <-tick.C:
-			}
-		}
+		poll.True(t, patience, name+" is counted", func() bool {
+			return testutil.ToFloat64(metrics.handshakeErrors.WithLabelValues(name)) == 1
+		})
 	}
 }
 
@@ -187,12 +192,7 @@ func TestACallerThatSaysNothingDoesNotMakeTheEndAFailure(t *testing.T) {
 	if mute, err = net.Dial("tcp", address); err != nil {
 		t.Fatal(err)
 	}
-	for testutil.ToFloat64(metrics.connections) != 1 {
-		select {
-		case <-t.Context().Done():
-			t.Fatal("the server does not take the connection")
-		default:
-			runtime.Gosched()
-		}
-	}
+	poll.True(t, patience, "the server takes the connection", func() bool {
+		return testutil.ToFloat64(metrics.handshakes[handshakePeer]) == 1
+	})
 }
