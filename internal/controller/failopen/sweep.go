@@ -248,6 +248,9 @@ func (s *Sweep) countLagging(ctx context.Context, written []listed) {
 	observed := make(map[target]v1alpha1.ObservedState, len(baselines.Items))
 	for i := range baselines.Items {
 		b := &baselines.Items[i]
+		if !b.Guarded() { // it speaks of the past, and nobody looks at its object
+			continue
+		}
 		observed[target{b.Spec.Target, b.Namespace}] = b.Status.Observed
 	}
 	for _, o := range written {

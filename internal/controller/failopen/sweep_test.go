@@ -86,6 +86,11 @@ func baselineOf(name string, generation int64) v1alpha1.Baseline {
 	}
 }
 
+func released(b v1alpha1.Baseline) v1alpha1.Baseline {
+	b.Status.Conditions = []metav1.Condition{{Type: v1alpha1.ConditionReady, Status: metav1.ConditionUnknown, Reason: v1alpha1.ReasonNotGuarded}}
+	return b
+}
+
 // known is what a watch has; later it may have caught up.
 type known struct {
 	versions map[string]string
@@ -165,6 +170,10 @@ func TestSweep(t *testing.T) {
 		"a baseline that lags is looked at twice": {
 			objects: []metav1.PartialObjectMetadata{stored("a", "9", 2, within)}, known: known{versions: map[string]string{"a": "9"}},
 			baselines: []v1alpha1.Baseline{baselineOf("a", 1)}, looked: []string{"a", "a"}, status: 1,
+		},
+		"a baseline whose guard is gone lags behind nothing": {
+			objects: []metav1.PartialObjectMetadata{stored("a", "9", 2, within)}, known: known{versions: map[string]string{"a": "9"}},
+			baselines: []v1alpha1.Baseline{released(baselineOf("a", 1))}, looked: []string{"a"},
 		},
 	}
 	for name, tc := range tests {
