@@ -9,6 +9,7 @@ import (
 	"path/filepath"
 	"testing"
 
+	"github.com/plumbline-dev/plumbline/internal/options"
 	"github.com/plumbline-dev/plumbline/test/metricspage"
 )
 
@@ -17,7 +18,7 @@ func TestTheMetricsPageIsThatOfTheWebhook(t *testing.T) {
 	if err := os.WriteFile(config, []byte(kubeconfig), 0o600); err != nil {
 		t.Fatal(err)
 	}
-	var opts settings
+	var opts options.Webhook
 	fs := flag.NewFlagSet("webhook", flag.ContinueOnError)
 	opts.AddFlags(fs)
 	if err := fs.Parse([]string{"--kubeconfig=" + config}); err != nil {

@@ -24,7 +24,7 @@ func run(ctx context.Context, args []string, stdout, stderr io.Writer) error {
 	if len(args) > 0 && args[0] == "selftest" {
 		return selftest(ctx, args[1:], stdout, stderr)
 	}
-	var opts settings
+	var opts options.Webhook
 	fs := flag.NewFlagSet("webhook", flag.ContinueOnError)
 	fs.SetOutput(stderr)
 	opts.AddFlags(fs)

@@ -28,7 +28,7 @@ import (
 
 // server holds the parts of a running webhook.
 type server struct {
-	opts      *settings
+	opts      *options.Webhook
 	log       *slog.Logger
 	registry  *prometheus.Registry
 	health    *telemetry.Health
@@ -42,7 +42,7 @@ type server struct {
 // errDraining is what readiness says after the order to stop.
 var errDraining = errors.New("draining")
 
-func newServer(opts *settings, log *slog.Logger) (*server, error) {
+func newServer(opts *options.Webhook, log *slog.Logger) (*server, error) {
 	config, err := clientcmd.BuildConfigFromFlags("", opts.Kubeconfig)
 	if err != nil {
 		return nil, fmt.Errorf("reading the client configuration: %w", err)

@@ -4,10 +4,13 @@ package options
 
 import (
 	"flag"
+	"fmt"
 	"time"
 
 	"k8s.io/apimachinery/pkg/util/validation"
 	"k8s.io/apimachinery/pkg/util/validation/field"
+
+	"github.com/plumbline-dev/plumbline/pkg/specguard/admit"
 )
 
 // MaxDrainDelay bounds the wait before the webhook stops listening: it has to
@@ -51,6 +54,9 @@ type Webhook struct {
 	// MaxConcurrent bounds the reviews of one caller, which is an IP address,
 	// that are worked on at once.
 	MaxConcurrent int
+	// MaxHandshakes is how many TLS handshakes are computed at once; 0 means half
+	// of the processors.
+	MaxHandshakes int
 	// ConnectionAge is the shortest life of a connection in use; its longest is
 	// twice that.
 	ConnectionAge time.Duration
@@ -76,6 +82,7 @@ func (w *Webhook) AddFlags(fs *flag.FlagSet) {
 	fs.StringVar(&w.CertificateMode, "certificate-mode", "SelfManaged", "who writes the certificates: SelfManaged or CertManager")
 	fs.DurationVar(&w.CertificateSettle, "certificate-settle", time.Minute, "how long a new authority is published before the serving certificate relies on it")
 	fs.IntVar(&w.MaxConcurrent, "max-concurrent", 256, "reviews of one caller worked on at once; more are allowed unassessed")
+	fs.IntVar(&w.MaxHandshakes, "max-handshakes", 0, fmt.Sprintf("TLS handshakes computed at once; 0: half of the processors, %d: no limit", admit.MaxHandshakes))
 	fs.DurationVar(&w.ConnectionAge, "connection-age", time.Minute, "shortest life of a connection in use; the longest is twice that")
 	fs.DurationVar(&w.DrainDelay, "drain-delay", 10*time.Second, "how long to go on answering after being told to stop")
 }
@@ -103,6 +110,9 @@ func (w *Webhook) Validate() field.ErrorList {
 	}
 	if w.MaxConcurrent < 1 || w.MaxConcurrent > 4096 {
 		errs = append(errs, field.Invalid(flagPath("max-concurrent"), w.MaxConcurrent, "must be from 1 to 4096"))
+	}
+	if w.MaxHandshakes < 0 || w.MaxHandshakes > admit.MaxHandshakes {
+		errs = append(errs, field.Invalid(flagPath("max-handshakes"), w.MaxHandshakes, fmt.Sprintf("must be from 0 to %d", admit.MaxHandshakes)))
 	}
 	errs = append(errs, validateChoice("certificate-mode", w.CertificateMode, "SelfManaged", "CertManager")...)
 	errs = append(errs, validateDuration("certificate-settle", w.CertificateSettle, time.Second, time.Hour)...)

@@ -63,15 +63,20 @@ func Ready(g *v1alpha1.SpecGuard) error {
 
 // Deployment is a small workload of two replicas.
 func Deployment(namespace, name string) *appsv1.Deployment {
+	return Workload(namespace, name, Image, 2)
+}
+
+// Workload is a Deployment with one container, named app.
+func Workload(namespace, name, image string, replicas int32) *appsv1.Deployment {
 	labels := map[string]string{"app": name}
 	return &appsv1.Deployment{
 		ObjectMeta: metav1.ObjectMeta{Namespace: namespace, Name: name, Labels: labels},
 		Spec: appsv1.DeploymentSpec{
-			Replicas: new(int32(2)),
+			Replicas: &replicas,
 			Selector: &metav1.LabelSelector{MatchLabels: labels},
 			Template: corev1.PodTemplateSpec{
 				ObjectMeta: metav1.ObjectMeta{Labels: labels},
-				Spec:       corev1.PodSpec{Containers: []corev1.Container{{Name: "app", Image: Image}}},
+				Spec:       corev1.PodSpec{Containers: []corev1.Container{{Name: "app", Image: image}}},
 			},
 		},
 	}

@@ -87,6 +87,21 @@ func (w *world) seenUnderNewPolicy(name, before string) {
 	})
 }
 
+// authorisesInDrift waits until a second state of web is authorised, and checks
+// that the image is drift still.
+func (w *world) authorisesInDrift(what string) {
+	w.t.Helper()
+	b := w.Until("web", what, func(b *v1alpha1.Baseline) error {
+		if guarded.Authorised(b) != 2 {
+			return errors.New("it is not")
+		}
+		return nil
+	})
+	if got := guarded.Describe(b); got != imageByNone {
+		w.t.Errorf("the baseline is %q", got)
+	}
+}
+
 func TestWhatIsWrittenWhileTheStampPolicyIsAwayIsNobodysAndAuthorisesNothing(t *testing.T) {
 	w := newWorld(t)
 	p := start(t)
@@ -110,15 +125,7 @@ func TestWhatIsWrittenWhileTheStampPolicyIsAwayIsNobodysAndAuthorisesNothing(t *
 	w.seenUnderNewPolicy("web", before)
 	w.shows(p, "plumbline_stamp_policy_in_force", map[string]float64{"plumbline_stamp_policy_in_force{}": 1})
 	w.SetEnv(ci, "web", "MODE", "live")
-	b := w.Until("web", "what CI writes is authorised again", func(b *v1alpha1.Baseline) error {
-		if guarded.Authorised(b) != 2 {
-			return errors.New("it is not")
-		}
-		return nil
-	})
-	if got := guarded.Describe(b); got != imageByNone {
-		t.Errorf("the baseline is %q", got)
-	}
+	w.authorisesInDrift("what CI writes is authorised again")
 }
 
 func TestWhatWasWrittenBetweenUninstallingAndInstallingAgainIsDrift(t *testing.T) {
@@ -148,15 +155,7 @@ func TestWhatWasWrittenBetweenUninstallingAndInstallingAgainIsDrift(t *testing.T
 	p.halt(t)
 	w.SetEnv(ci, "web", "MODE", "live")
 	start(t)
-	b := w.Until("web", "what CI wrote meanwhile is authorised", func(b *v1alpha1.Baseline) error {
-		if guarded.Authorised(b) != 2 {
-			return errors.New("it is not")
-		}
-		return nil
-	})
-	if got := guarded.Describe(b); got != imageByNone {
-		t.Errorf("the baseline is %q", got)
-	}
+	w.authorisesInDrift("what CI wrote meanwhile is authorised")
 }
 
 // Labels and descriptions change at every upgrade; the policy stays what it was.

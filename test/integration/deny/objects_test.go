@@ -19,6 +19,7 @@ import (
 
 	"github.com/plumbline-dev/plumbline/pkg/apis/plumbline/v1alpha1"
 	"github.com/plumbline-dev/plumbline/test/harness/apiserver"
+	"github.com/plumbline-dev/plumbline/test/harness/guarded"
 )
 
 // ci is a trusted writer of every guard that guard makes. It lives outside of
@@ -41,18 +42,7 @@ func guard(name, namespace string) *v1alpha1.ClusterSpecGuard {
 }
 
 func deployment(namespace, name string) *appsv1.Deployment {
-	labels := map[string]string{"app": name}
-	return &appsv1.Deployment{
-		ObjectMeta: metav1.ObjectMeta{Name: name, Namespace: namespace, Labels: labels},
-		Spec: appsv1.DeploymentSpec{
-			Replicas: new(int32(1)),
-			Selector: &metav1.LabelSelector{MatchLabels: labels},
-			Template: corev1.PodTemplateSpec{
-				ObjectMeta: metav1.ObjectMeta{Labels: labels},
-				Spec:       corev1.PodSpec{Containers: []corev1.Container{{Name: "app", Image: "shop:1"}}},
-			},
-		},
-	}
+	return guarded.Workload(namespace, name, "shop:1", 1)
 }
 
 // probe is the assessor's question whether a guard is in force.
