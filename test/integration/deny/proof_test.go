@@ -39,6 +39,9 @@ func TestOnlyTheProbeIsRefused(t *testing.T) {
 	for name, test := range tests {
 		t.Run(name, func(t *testing.T) {
 			target := &v1alpha1.ClusterSpecGuard{ObjectMeta: metav1.ObjectMeta{Name: g.Name}}
+			// A mark another case stored would make this dry run one with the mark.
+			unmarked := client.RawPatch(types.MergePatchType, []byte(`{"status":{"conditions":null}}`))
+			mustDo(t, admin.Status().Patch(t.Context(), target.DeepCopy(), unmarked))
 			err := test.who.Status().Patch(t.Context(), target, client.RawPatch(types.MergePatchType, []byte(test.patch)), test.options)
 			if !test.refused {
 				wantAllowed(t, err)
