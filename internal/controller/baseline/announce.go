@@ -52,7 +52,11 @@ type news struct {
 // would be lost.
 func (r *Reconciler) announce(s *subject, d *decision, n news) {
 	e := n.Event
-	if !r.told.first(s.key, e, s.now) || s.baseline == nil {
+	if s.baseline == nil || !r.told.first(s.key, e, s.now) {
+		return
+	}
+	if !r.budget.spend(s.key.Namespace, e.Type, s.now) {
+		r.Metrics.eventsSuppressed.WithLabelValues(string(e.Type)).Inc()
 		return
 	}
 	kind, reason := string(e.Type), string(e.Reason)

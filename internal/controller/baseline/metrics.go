@@ -31,6 +31,8 @@ type Metrics struct {
 	displaced    *prometheus.CounterVec
 	watchErrors  *prometheus.CounterVec
 
+	eventsSuppressed *prometheus.CounterVec
+
 	objects   *prometheus.Desc
 	oldest    *prometheus.Desc
 	staleness *prometheus.Desc
@@ -84,6 +86,10 @@ func NewMetrics(registry prometheus.Registerer, clk clock.PassiveClock) (*Metric
 		watchErrors: prometheus.NewCounterVec(prometheus.CounterOpts{
 			Name: "plumbline_assessor_watch_errors_total", Help: "Failed requests of the watches, by kind.",
 		}, []string{"kind"}),
+		eventsSuppressed: prometheus.NewCounterVec(prometheus.CounterOpts{
+			Name: "plumbline_assessor_events_suppressed_total",
+			Help: "Kubernetes Events not made because there were too many (more than 200 at once in a namespace or 1000 in all), by type. Baselines tell all the same.",
+		}, []string{"type"}),
 		objects: prometheus.NewDesc("plumbline_drift_objects",
 			"Guarded objects by kind, state and severity.", []string{"kind", "state", "severity"}, nil),
 		oldest: prometheus.NewDesc("plumbline_drift_oldest_seconds",
@@ -96,7 +102,7 @@ func NewMetrics(registry prometheus.Registerer, clk clock.PassiveClock) (*Metric
 	}
 	for _, c := range []prometheus.Collector{
 		m, m.findings, m.joins, m.detect, m.resolved, m.overflows, m.conflicts, m.completed,
-		m.trimFailures, m.recordGaps, m.displaced, m.watchErrors,
+		m.trimFailures, m.recordGaps, m.displaced, m.watchErrors, m.eventsSuppressed,
 	} {
 		if err := registry.Register(c); err != nil {
 			return nil, fmt.Errorf("registering the assessor's metrics: %w", err)

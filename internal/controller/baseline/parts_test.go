@@ -231,13 +231,13 @@ func TestSeverityAgesOverTime(t *testing.T) {
 	now := epoch
 	var levels []int32
 	for {
-		levels = append(levels, rate([]v1alpha1.Finding{finding}, nil, "web", now).Score)
+		levels = append(levels, worstSeverity([]v1alpha1.Finding{finding}, nil, "web", now).Score)
 		edge, ok := nextAge(epoch, now)
 		if !ok {
 			break
 		}
 		// Right before the edge nothing has changed: no visit in between is needed.
-		if before := rate([]v1alpha1.Finding{finding}, nil, "web", edge.Add(-time.Nanosecond)).Score; before != levels[len(levels)-1] {
+		if before := worstSeverity([]v1alpha1.Finding{finding}, nil, "web", edge.Add(-time.Nanosecond)).Score; before != levels[len(levels)-1] {
 			t.Errorf("the score moved from %d to %d before the edge at %s", levels[len(levels)-1], before, edge.Sub(epoch))
 		}
 		now = edge
@@ -247,7 +247,7 @@ func TestSeverityAgesOverTime(t *testing.T) {
 			t.Errorf("at edge %d the score goes from %d to %d: a visit for nothing", i, levels[i-1], levels[i])
 		}
 	}
-	if rate(nil, nil, "web", epoch) != nil {
+	if worstSeverity(nil, nil, "web", epoch) != nil {
 		t.Error("no drift has a severity")
 	}
 }
@@ -330,7 +330,7 @@ func TestNotesAreCutAtTheEdgeOfACharacter(t *testing.T) {
 	rapid.Check(t, func(t *rapid.T) {
 		note := strings.Repeat(rapid.SampledFrom([]string{"a", "é", "漢"}).Draw(t, "unit"), rapid.IntRange(300, 1100).Draw(t, "count"))
 		recorder := events.NewFakeRecorder(2) // about the object, and about its Baseline
-		r := &Reconciler{Recorder: recorder, told: newAnnouncements()}
+		r := &Reconciler{Recorder: recorder, told: newAnnouncements(), budget: newEventBudget()}
 		event := specguard.Event{Type: specguard.EventWarning, Reason: specguard.ReasonDriftDetected, Message: note}
 		r.announce(&subject{key: webKey, now: epoch, baseline: &v1alpha1.Baseline{}}, &decision{}, news{Event: event})
 		if len(recorder.Events) != 2 {

@@ -80,6 +80,7 @@ type Reconciler struct {
 	memory *memory
 	bodies *bodyCache
 	told   *announcements
+	budget *eventBudget
 }
 
 // Prepare makes a Reconciler ready; call it once, before the first request.
@@ -87,6 +88,7 @@ func (r *Reconciler) Prepare() {
 	r.memory = newMemory()
 	r.bodies = newBodyCache(maxCachedBodies)
 	r.told = newAnnouncements()
+	r.budget = newEventBudget()
 }
 
 // Reconcile settles everything that is known of one object.

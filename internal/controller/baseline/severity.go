@@ -15,7 +15,7 @@ const labelComponent = "app.kubernetes.io/name"
 // setSeverity rates the drift; an object without drift has no severity.
 func (r *Reconciler) setSeverity(s *subject, d *decision, status *v1alpha1.BaselineStatus) {
 	first := firstLevel(&d.before)
-	status.Severity = rate(status.Findings, r.Environments.Of(s.key.Namespace), s.component(d), s.now)
+	status.Severity = worstSeverity(status.Findings, r.Environments.Of(s.key.Namespace), s.component(d), s.now)
 	if status.Severity == nil {
 		return
 	}
@@ -33,8 +33,8 @@ func firstLevel(before *v1alpha1.BaselineStatus) v1alpha1.SeverityLevel {
 	return before.Severity.First
 }
 
-// rate gives the worst severity over all findings, nil without any.
-func rate(findings []v1alpha1.Finding, environment *v1alpha1.Environment, component string, now time.Time) *v1alpha1.Severity {
+// worstSeverity gives the worst severity over all findings, nil without any.
+func worstSeverity(findings []v1alpha1.Finding, environment *v1alpha1.Environment, component string, now time.Time) *v1alpha1.Severity {
 	in := surroundings(environment, component)
 	all := make([]v1alpha1.Severity, 0, len(findings))
 	for i := range findings {
