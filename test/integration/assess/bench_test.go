@@ -31,14 +31,15 @@ import (
 
 // BenchmarkWatchToStatus measures from the API server's answer to a person's
 // write until the drift is delivered by a watch of Baselines, one object after
-// the other, 100 guarded objects of 20 KiB around it.
+// the other, over guarded objects of 20 KiB (PLUMBLINE_BENCH_OBJECTS, 100 if unset).
 func BenchmarkWatchToStatus(b *testing.B) {
+	n := benchObjects(b, 100)
 	w, stop := benchWorld(b)
 	defer stop()
 	binary := measured{startBinary(b)}
 	defer kill(b, binary.Process)
-	w.benchDeploy(b, 100, 8)
-	binary.await(b, 100)
+	w.benchDeploy(b, n, 8)
+	binary.await(b, n)
 	events, err := watcher(b, w.namespace)
 	if err != nil {
 		b.Fatal(err)
@@ -47,7 +48,7 @@ func BenchmarkWatchToStatus(b *testing.B) {
 	var took []time.Duration
 	i := 0
 	for b.Loop() {
-		name := fmt.Sprintf("web-%d", i%100)
+		name := fmt.Sprintf("web-%d", i%n)
 		d := &appsv1.Deployment{ObjectMeta: metav1.ObjectMeta{Namespace: w.namespace, Name: name}}
 		body := fmt.Appendf(nil, `{"spec":{"template":{"spec":{"containers":[{"name":"app","image":"registry.example/evil:%d"}]}}}}`, i)
 		if err := w.alice.Patch(b.Context(), d, client.RawPatch("application/strategic-merge-patch+json", body)); err != nil {
@@ -79,13 +80,7 @@ func BenchmarkWatchToStatus(b *testing.B) {
 // stated for 10000): until all are re-hashed and compared, and its memory then
 // and at most.
 func BenchmarkColdStart(b *testing.B) {
-	n := 1000
-	if text := os.Getenv("PLUMBLINE_BENCH_OBJECTS"); text != "" {
-		var err error
-		if n, err = strconv.Atoi(text); err != nil {
-			b.Fatal(err)
-		}
-	}
+	n := benchObjects(b, 1000)
 	w, stop := benchWorld(b)
 	defer stop()
 	w.benchDeploy(b, n, 8)
@@ -108,6 +103,20 @@ func BenchmarkColdStart(b *testing.B) {
 	}
 	b.ReportMetric(adoption, "adopt-s")
 	b.ReportMetric(adoptionPeak, "adopt-peak-MiB")
+}
+
+// benchObjects is how many objects a benchmark guards.
+func benchObjects(b *testing.B, otherwise int) int {
+	b.Helper()
+	text := os.Getenv("PLUMBLINE_BENCH_OBJECTS")
+	if text == "" {
+		return otherwise
+	}
+	n, err := strconv.Atoi(text)
+	if err != nil {
+		b.Fatal(err)
+	}
+	return n
 }
 
 // benchEnv is the namespace of a benchmark.
