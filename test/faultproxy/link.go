@@ -67,7 +67,7 @@ func (l *link) run() {
 func (l *link) direction(from, to net.Conn, answers bool) {
 	way := make(chan piece, pieces)
 	var reader sync.WaitGroup
-	reader.Go(func() { l.read(from, way, answers) })
+	reader.Go(func() { l.read(from, way) })
 	whole := l.write(to, way, answers)
 	if !whole {
 		l.end()
@@ -87,16 +87,13 @@ func (l *link) end() {
 }
 
 // read puts what a side sends on its way; the last piece is empty.
-func (l *link) read(from net.Conn, way chan<- piece, answers bool) {
+func (l *link) read(from net.Conn, way chan<- piece) {
 	defer close(way)
 	for {
 		data := make([]byte, pieceSize)
 		n, err := from.Read(data)
 		fault, _ := l.proxy.current()
 		due := time.Now().Add(fault.Delay)
-		if !answers {
-			l.proxy.hold(n)
-		}
 		if n > 0 && !l.put(way, piece{data[:n], due}) {
 			return
 		}
@@ -122,7 +119,7 @@ func (l *link) write(to net.Conn, way <-chan piece, answers bool) bool {
 		if !l.wait(p.due) {
 			return false
 		}
-		fault, open := l.passes(answers)
+		fault, open := l.passes()
 		if !open {
 			return false
 		}
@@ -162,10 +159,10 @@ func (l *link) wait(due time.Time) bool {
 
 // passes waits while data is held up; open is false when nothing is carried any
 // more.
-func (l *link) passes(answers bool) (fault Fault, open bool) {
+func (l *link) passes() (fault Fault, open bool) {
 	for {
 		fault, changed := l.proxy.current()
-		if !fault.Hold && (answers || !fault.HoldRequests) {
+		if !fault.Hold {
 			changed = nil
 		}
 		select {

@@ -22,9 +22,6 @@ type Fault struct {
 	// network that drops packets for a while looks like: TCP sends them again.
 	// New connections are accepted, and silent.
 	Hold bool
-	// HoldRequests is Hold for what clients send alone: answers still come, so that
-	// a client learns of things and cannot act on them.
-	HoldRequests bool
 	// LoseAnswers throws away what the server sends. A connection that lost
 	// something is cut when the fault changes, since it could only go on in the
 	// middle of an answer.
@@ -47,7 +44,6 @@ type Proxy struct {
 	changed chan struct{} // closed when fault changes
 	links   map[*link]struct{}
 	total   int
-	held    int
 }
 
 // Start listens on a free port of loopback for connections to a server, which
@@ -73,7 +69,7 @@ func (p *Proxy) Address() string { return p.listener.Addr().String() }
 func (p *Proxy) Set(f Fault) {
 	p.mu.Lock()
 	defer p.mu.Unlock()
-	p.fault, p.held = f, 0
+	p.fault = f
 	close(p.changed)
 	p.changed = make(chan struct{})
 	for l := range p.links {
@@ -114,21 +110,6 @@ func (p *Proxy) Total() int {
 	p.mu.Lock()
 	defer p.mu.Unlock()
 	return p.total
-}
-
-// Held is how many bytes of clients were held up since the fault was set.
-func (p *Proxy) Held() int {
-	p.mu.Lock()
-	defer p.mu.Unlock()
-	return p.held
-}
-
-func (p *Proxy) hold(n int) {
-	p.mu.Lock()
-	defer p.mu.Unlock()
-	if p.fault.Hold || p.fault.HoldRequests {
-		p.held += n
-	}
 }
 
 // Close ends the proxy and all its connections.

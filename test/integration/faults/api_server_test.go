@@ -374,7 +374,7 @@ func stale(t *testing.T, c *cluster) {
 // assessorOf starts an assessor that talks to another API server of the cluster.
 func (w *world) assessorOf(c *cluster) *server.Process {
 	w.t.Helper()
-	p := c.startProcess(w.t, "assessor", assessorUser, "--leader-elect=false", "--api-server-metrics=0", "--digest-key-file="+digestKey(w.t))
+	p := c.startProcess(w.t, "assessor", assessorUser, assessorFlags(w.t)...)
 	w.ready(p)
 	return p
 }

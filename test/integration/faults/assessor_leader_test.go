@@ -13,17 +13,25 @@ import (
 
 	coordinationv1 "k8s.io/api/coordination/v1"
 	"k8s.io/apimachinery/pkg/types"
+	"k8s.io/client-go/rest"
 
 	"github.com/plumbline-dev/plumbline/test/chart/rendered"
-	"github.com/plumbline-dev/plumbline/test/faultproxy"
 	"github.com/plumbline-dev/plumbline/test/harness/guarded"
 	"github.com/plumbline-dev/plumbline/test/harness/server"
 )
 
 // candidate starts an assessor that works only while it leads.
-func (w *world) candidate(address string) *server.Process {
+func (w *world) candidate() *server.Process {
 	w.t.Helper()
-	return w.assessor(address, "--leader-elect=true")
+	return w.candidateOf(w.c.Config)
+}
+
+// candidateOf is a candidate that reaches the API server in a way of its own.
+func (w *world) candidateOf(config *rest.Config) *server.Process {
+	w.t.Helper()
+	p := startProcessOf(w.t, config, "assessor", assessorUser, assessorFlags(w.t, "--leader-elect=true")...)
+	w.ready(p)
+	return p
 }
 
 // leader is who holds the lease of the assessors; empty if nobody does.
@@ -68,9 +76,9 @@ func (w *world) writes(p *server.Process) float64 {
 func TestOfTwoAssessorsOneActsAndTheOtherTakesOver(t *testing.T) {
 	w := shared.newWorld(t)
 	h, stop := w.record()
-	leader := w.candidate("")
+	leader := w.candidate()
 	first := w.untilLed("")
-	standby := w.candidate("")
+	standby := w.candidate()
 	w.UnderGuard()
 	w.Deploy(ci, "web")
 	w.untilAuthorised("web", 1)
@@ -100,10 +108,10 @@ func TestALeaderPausedPastItsLeaseWritesNothingWrongAndEnds(t *testing.T) {
 	long(t)
 	w := shared.newWorld(t)
 	h, stop := w.record()
-	way := proxied(t, w.c.address(t))
-	old := w.candidate("https://" + way.Address())
+	way := holdWrites(t, w.c)
+	old := w.candidateOf(way.through(w.c.Config))
 	first := w.untilLed("")
-	heir := w.candidate("")
+	heir := w.candidate()
 	w.UnderGuard()
 	names := []string{"drifts", "heals", "released", "quiet", "accepted"}
 	for _, name := range names {
@@ -113,15 +121,15 @@ func TestALeaderPausedPastItsLeaseWritesNothingWrongAndEnds(t *testing.T) {
 	w.SetImage(alice, "heals", evilImage)
 	w.UntilIs("heals", evil)
 
-	way.Set(faultproxy.Fault{HoldRequests: true})
+	way.hold()
 	w.SetImage(alice, "drifts", evilImage)
 	w.SetImage(alice, "heals", guarded.Image)
 	w.SetImage(ci, "released", "registry.example/shop:2")
 	w.SetImage(ci, "accepted", "registry.example/shop:2")
-	// The first status alone is more than this.
 	w.Eventually("the leader's writes are on their way", func() error {
-		if n := way.Held(); n < 3<<10 {
-			return fmt.Errorf("%d bytes are held up", n)
+		statuses := way.holds("PUT", "deployments.apps.drifts/status") + way.holds("PUT", "deployments.apps.heals/status")
+		if revisions := way.holds("POST", "/baselinerevisions"); statuses < 2 || revisions < 2 {
+			return fmt.Errorf("%d statuses and %d revisions are held up", statuses, revisions)
 		}
 		return nil
 	})
@@ -142,7 +150,7 @@ func TestALeaderPausedPastItsLeaseWritesNothingWrongAndEnds(t *testing.T) {
 	w.accept(bob, w.UntilIs("accepted", evil))
 	w.untilAuthorised("accepted", 3)
 
-	way.Set(faultproxy.Fault{})
+	way.let()
 	w.Must(old.Signal(syscall.SIGCONT))
 	ctx, cancel := context.WithTimeout(t.Context(), patience)
 	defer cancel()

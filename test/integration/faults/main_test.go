@@ -17,6 +17,7 @@ import (
 	"github.com/go-logr/logr"
 	"k8s.io/apimachinery/pkg/apis/meta/v1/unstructured"
 	"k8s.io/client-go/kubernetes/scheme"
+	"k8s.io/client-go/rest"
 	"k8s.io/klog/v2"
 	ctrl "sigs.k8s.io/controller-runtime"
 	"sigs.k8s.io/controller-runtime/pkg/client"
@@ -128,14 +129,6 @@ func install(ctx context.Context, s *envtest.Environment) (*cluster, error) {
 	}, nil
 }
 
-// writeKubeconfig makes a file with which a process acts as a user, at the API
-// server's own address or another one.
-func (c *cluster) writeKubeconfig(path, user, address string) error {
-	at := *c.Config
-	at.Host = cmp.Or(address, at.Host)
-	return apiserver.WriteKubeconfig(path, &at, apiserver.Impersonating(c.Config, user))
-}
-
 // startProcess starts one of our binaries as a user, until the test ends.
 func (c *cluster) startProcess(t *testing.T, name, user string, args ...string) *server.Process {
 	t.Helper()
@@ -145,8 +138,16 @@ func (c *cluster) startProcess(t *testing.T, name, user string, args ...string) 
 // startProcessAt is startProcess with another address of the API server.
 func (c *cluster) startProcessAt(t *testing.T, address, name, user string, args ...string) *server.Process {
 	t.Helper()
+	at := *c.Config
+	at.Host = cmp.Or(address, at.Host)
+	return startProcessOf(t, &at, name, user, args...)
+}
+
+// startProcessOf starts one with another way to the API server.
+func startProcessOf(t *testing.T, config *rest.Config, name, user string, args ...string) *server.Process {
+	t.Helper()
 	kubeconfig := filepath.Join(t.TempDir(), "kubeconfig")
-	if err := c.writeKubeconfig(kubeconfig, user, address); err != nil {
+	if err := apiserver.WriteKubeconfig(kubeconfig, config, apiserver.Impersonating(config, user)); err != nil {
 		t.Fatal(err)
 	}
 	args = append([]string{"--kubeconfig=" + kubeconfig, "--namespace=" + rendered.Namespace}, args...)

@@ -71,10 +71,15 @@ func (w *world) within(limit time.Duration, what string, check func() error) {
 // server's own address or another one, and waits until it is ready.
 func (w *world) assessor(address string, flags ...string) *server.Process {
 	w.t.Helper()
-	flags = append([]string{"--leader-elect=false", "--api-server-metrics=0", "--digest-key-file=" + digestKey(w.t)}, flags...)
-	p := w.c.startProcessAt(w.t, address, "assessor", assessorUser, flags...)
+	p := w.c.startProcessAt(w.t, address, "assessor", assessorUser, assessorFlags(w.t, flags...)...)
 	w.ready(p)
 	return p
+}
+
+// assessorFlags are those of every assessor here; later ones hold.
+func assessorFlags(t *testing.T, more ...string) []string {
+	t.Helper()
+	return append([]string{"--leader-elect=false", "--api-server-metrics=0", "--digest-key-file=" + digestKey(t)}, more...)
 }
 
 func (w *world) ready(p *server.Process) {
