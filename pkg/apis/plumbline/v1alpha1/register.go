@@ -20,6 +20,9 @@ func AddToScheme(s *runtime.Scheme) error {
 		&SpecGuard{}, &SpecGuardList{},
 		&Baseline{}, &BaselineList{},
 		&BaselineRevision{}, &BaselineRevisionList{},
+		&RemediationPolicy{}, &RemediationPolicyList{},
+		&RemediationLedger{}, &RemediationLedgerList{},
+		&RemediationPlan{}, &RemediationPlanList{},
 	)
 	metav1.AddToGroupVersion(s, GroupVersion)
 	return nil

@@ -1,0 +1,208 @@
+// SPDX-License-Identifier: Apache-2.0
+
+package v1alpha1
+
+import (
+	metav1 "k8s.io/apimachinery/pkg/apis/meta/v1"
+)
+
+// StepReference names one step of one plan.
+type StepReference struct {
+	// namespace of the plan.
+	// +required
+	// +kubebuilder:validation:MinLength=1
+	// +kubebuilder:validation:MaxLength=63
+	Namespace string `json:"namespace,omitempty"`
+	// plan by its name.
+	// +required
+	// +kubebuilder:validation:MinLength=1
+	// +kubebuilder:validation:MaxLength=253
+	Plan string `json:"plan,omitempty"`
+	// planUID is the plan's uid.
+	// +required
+	// +kubebuilder:validation:MinLength=1
+	// +kubebuilder:validation:MaxLength=128
+	PlanUID string `json:"planUID,omitempty"`
+	// step of the plan, from 0.
+	// +required
+	// +kubebuilder:validation:Minimum=0
+	// +kubebuilder:validation:Maximum=9
+	Step int32 `json:"step"`
+}
+
+// LedgerOutcome says how a granted step ended.
+// +kubebuilder:validation:Enum=Succeeded;Failed
+type LedgerOutcome string
+
+// The outcomes. A step that wrote nothing has none: its entry is taken back.
+const (
+	// LedgerSucceeded: the target is as desired, and healthy.
+	LedgerSucceeded LedgerOutcome = "Succeeded"
+	// LedgerFailed: it is not, or nobody knows.
+	LedgerFailed LedgerOutcome = "Failed"
+)
+
+// LedgerEntry is one granted step.
+type LedgerEntry struct {
+	StepReference `json:",inline"`
+	// policyUID is the uid of the policy that the step belongs to.
+	// +required
+	// +kubebuilder:validation:MinLength=1
+	// +kubebuilder:validation:MaxLength=128
+	PolicyUID string `json:"policyUID,omitempty"`
+	// targetUID is the uid of the object that the step writes.
+	// +required
+	// +kubebuilder:validation:MinLength=1
+	// +kubebuilder:validation:MaxLength=128
+	TargetUID string `json:"targetUID,omitempty"`
+	// reservedAt is when it was granted.
+	// +required
+	ReservedAt metav1.Time `json:"reservedAt,omitempty,omitzero"`
+	// settledAt is when it ended; absent while it may still write.
+	// +optional
+	SettledAt *metav1.Time `json:"settledAt,omitempty"`
+	// outcome of it, once it has ended.
+	// +optional
+	Outcome LedgerOutcome `json:"outcome,omitempty"`
+}
+
+// BreakerState is the state of a circuit breaker.
+// +kubebuilder:validation:Enum=Closed;Open;HalfOpen
+type BreakerState string
+
+// The states of a circuit breaker.
+const (
+	// BreakerClosed lets steps through.
+	BreakerClosed BreakerState = "Closed"
+	// BreakerOpen lets none through.
+	BreakerOpen BreakerState = "Open"
+	// BreakerHalfOpen has let one through, and waits how it ends.
+	BreakerHalfOpen BreakerState = "HalfOpen"
+)
+
+// LedgerBreaker is the circuit breaker of one policy.
+type LedgerBreaker struct {
+	// policyUID is the uid of the policy.
+	// +required
+	// +kubebuilder:validation:MinLength=1
+	// +kubebuilder:validation:MaxLength=128
+	PolicyUID string `json:"policyUID,omitempty"`
+	// state of the breaker.
+	// +required
+	State BreakerState `json:"state,omitempty"`
+	// generation counts how often it opened.
+	// +optional
+	// +kubebuilder:validation:Minimum=0
+	Generation int64 `json:"generation,omitempty"`
+	// failures in a row.
+	// +optional
+	// +kubebuilder:validation:Minimum=0
+	// +kubebuilder:validation:Maximum=1000000
+	Failures int32 `json:"failures,omitempty"`
+	// openedAt is when it opened last.
+	// +optional
+	OpenedAt *metav1.Time `json:"openedAt,omitempty"`
+	// probe is the step it lets through while it is half open.
+	// +optional
+	Probe *StepReference `json:"probe,omitempty"`
+}
+
+// LedgerHalt stops all remediation that a ledger grants.
+type LedgerHalt struct {
+	// requestedBy must be the authenticated user who sets it.
+	// +required
+	// +kubebuilder:validation:MinLength=1
+	// +kubebuilder:validation:MaxLength=1024
+	RequestedBy string `json:"requestedBy,omitempty"`
+	// reason is for people.
+	// +required
+	// +kubebuilder:validation:MinLength=1
+	// +kubebuilder:validation:MaxLength=256
+	Reason string `json:"reason,omitempty"`
+}
+
+// LedgerGrant is a person's word that a ledger may grant although it does not
+// know what was done before it.
+type LedgerGrant struct {
+	// requestedBy must be the authenticated user who sets it.
+	// +required
+	// +kubebuilder:validation:MinLength=1
+	// +kubebuilder:validation:MaxLength=1024
+	RequestedBy string `json:"requestedBy,omitempty"`
+	// reason is for people.
+	// +required
+	// +kubebuilder:validation:MinLength=1
+	// +kubebuilder:validation:MaxLength=256
+	Reason string `json:"reason,omitempty"`
+}
+
+// RemediationLedgerSpec says what a ledger is for.
+type RemediationLedgerSpec struct {
+	// scope is Environment for the ledger of one Environment, which has its name,
+	// and Cluster for the one that bounds all of them together.
+	// +required
+	// +kubebuilder:validation:Enum=Environment;Cluster
+	// +kubebuilder:validation:XValidation:rule="self == oldSelf",message="scope is immutable"
+	Scope string `json:"scope,omitempty"`
+	// halt stops everything that this ledger grants, also what is under way.
+	// +optional
+	Halt *LedgerHalt `json:"halt,omitempty"`
+	// grant lets a ledger grant that would have to wait.
+	// +optional
+	Grant *LedgerGrant `json:"grant,omitempty"`
+}
+
+// RemediationLedgerStatus is what was granted and how it ended. One write of it
+// is one compare-and-swap, so no limit is ever passed by two at once.
+type RemediationLedgerStatus struct {
+	// sequence counts the writes of this status, from 1. Mirrors are compared by it.
+	// +optional
+	// +kubebuilder:validation:Minimum=0
+	// +kubebuilder:validation:XValidation:rule="self >= oldSelf",message="a ledger never goes back"
+	Sequence int64 `json:"sequence,omitempty"`
+	// grantsFrom is before when nothing is granted, because what was done until
+	// this ledger was made is not known.
+	// +optional
+	GrantsFrom *metav1.Time `json:"grantsFrom,omitempty"`
+	// entries of the last 24 hours, and those that have not ended, oldest first.
+	// +optional
+	// +listType=atomic
+	// +kubebuilder:validation:MaxItems=1024
+	Entries []LedgerEntry `json:"entries,omitempty"`
+	// breakers of the policies.
+	// +optional
+	// +listType=map
+	// +listMapKey=policyUID
+	// +kubebuilder:validation:MaxItems=256
+	Breakers []LedgerBreaker `json:"breakers,omitempty"`
+}
+
+// RemediationLedger says what was granted to remediations, in Plumbline's own
+// namespace; written by the executor alone.
+// +kubebuilder:object:root=true
+// +kubebuilder:subresource:status
+// +kubebuilder:resource:path=remediationledgers,categories=plumbline,shortName=rled
+// +kubebuilder:printcolumn:name="Scope",type=string,JSONPath=`.spec.scope`
+// +kubebuilder:printcolumn:name="Sequence",type=integer,JSONPath=`.status.sequence`
+// +kubebuilder:printcolumn:name="Grants-From",type=date,JSONPath=`.status.grantsFrom`
+// +kubebuilder:printcolumn:name="Age",type=date,JSONPath=`.metadata.creationTimestamp`
+type RemediationLedger struct {
+	metav1.TypeMeta `json:",inline"`
+	// metadata is the standard object metadata.
+	// +optional
+	metav1.ObjectMeta `json:"metadata,omitempty"`
+	// spec says what it is for.
+	// +required
+	Spec RemediationLedgerSpec `json:"spec,omitzero"`
+	// status is what was granted.
+	// +optional
+	Status RemediationLedgerStatus `json:"status,omitempty,omitzero"`
+}
+
+// RemediationLedgerList is a list of RemediationLedgers.
+// +kubebuilder:object:root=true
+type RemediationLedgerList struct {
+	metav1.TypeMeta `json:",inline"`
+	metav1.ListMeta `json:"metadata,omitempty"`
+	Items           []RemediationLedger `json:"items"`
+}

@@ -1,0 +1,314 @@
+// SPDX-License-Identifier: Apache-2.0
+
+package v1alpha1
+
+import (
+	metav1 "k8s.io/apimachinery/pkg/apis/meta/v1"
+)
+
+// PlanPhase is how far a plan is.
+// +kubebuilder:validation:Enum=Created;Scheduled;Deferred;Running;Paused;Sealing;Succeeded;PartialSuccess;Failed;Cancelled;Superseded
+// +kubebuilder:validation:MaxLength=16
+type PlanPhase string
+
+// The phases of a plan. The last five are final.
+const (
+	// PlanCreated: nothing was looked at yet.
+	PlanCreated PlanPhase = "Created"
+	// PlanScheduled: it waits for its time.
+	PlanScheduled PlanPhase = "Scheduled"
+	// PlanDeferred: a limit, the window or a brake holds it back; deferralReason says which.
+	PlanDeferred PlanPhase = "Deferred"
+	// PlanRunning: its steps are carried out.
+	PlanRunning PlanPhase = "Running"
+	// PlanPaused: a person asked to begin no further step.
+	PlanPaused PlanPhase = "Paused"
+	// PlanSealing: it was asked to end, and it is made sure that no write is under way.
+	PlanSealing PlanPhase = "Sealing"
+	// PlanSucceeded: every target is as desired.
+	PlanSucceeded PlanPhase = "Succeeded"
+	// PlanPartialSuccess: some are.
+	PlanPartialSuccess PlanPhase = "PartialSuccess"
+	// PlanFailed: none is.
+	PlanFailed PlanPhase = "Failed"
+	// PlanCancelled: a person, or a halted policy, ended it.
+	PlanCancelled PlanPhase = "Cancelled"
+	// PlanSuperseded: what it was made for is no longer so.
+	PlanSuperseded PlanPhase = "Superseded"
+)
+
+// StepState is how far a step is.
+// +kubebuilder:validation:Enum=Planned;Reserved;Intent;Applied;Verified;Skipped;Failed;Fenced
+// +kubebuilder:validation:MaxLength=16
+type StepState string
+
+// The states of a step. The last four are final.
+const (
+	// StepPlanned: nothing was done.
+	StepPlanned StepState = "Planned"
+	// StepReserved: the ledger granted it.
+	StepReserved StepState = "Reserved"
+	// StepIntent: it is about to write, or has written and not said so.
+	StepIntent StepState = "Intent"
+	// StepApplied: it has written.
+	StepApplied StepState = "Applied"
+	// StepVerified: the target is as desired, and healthy.
+	StepVerified StepState = "Verified"
+	// StepSkipped: it wrote nothing; reason says why.
+	StepSkipped StepState = "Skipped"
+	// StepFailed: it wrote, and the target is not as it should be; or it could not write.
+	StepFailed StepState = "Failed"
+	// StepFenced: it was stopped before its write could be stored.
+	StepFenced StepState = "Fenced"
+)
+
+// StepReason says why a step was skipped or failed.
+// +kubebuilder:validation:Enum=TargetMoved;TargetReplaced;Contended;AlreadyDesired;WouldNotConverge;Terminating;NotAllowed;RevisionDamaged;Claimed;Unhealthy;Refused;DeadlineExceeded;Stopped
+type StepReason string
+
+// The reasons of a step's end.
+const (
+	// ReasonTargetMoved: the target is neither as it was nor as it should be.
+	ReasonTargetMoved StepReason = "TargetMoved"
+	// ReasonTargetReplaced: it is gone, or another object has its name.
+	ReasonTargetReplaced StepReason = "TargetReplaced"
+	// ReasonTargetContended: somebody else writes it again and again.
+	ReasonTargetContended StepReason = "Contended"
+	// ReasonAlreadyDesired: it is as it should be.
+	ReasonAlreadyDesired StepReason = "AlreadyDesired"
+	// ReasonWouldNotConverge: a dry run of the write leads elsewhere.
+	ReasonWouldNotConverge StepReason = "WouldNotConverge"
+	// ReasonTerminating: it, or its namespace, is being deleted.
+	ReasonTerminating StepReason = "Terminating"
+	// ReasonNotAllowed: the requester, or the executor, may not write it.
+	ReasonNotAllowed StepReason = "NotAllowed"
+	// ReasonRevisionDamaged: the authorised body is not what its hash says.
+	ReasonRevisionDamaged StepReason = "RevisionDamaged"
+	// ReasonClaimed: another plan holds the target.
+	ReasonClaimed StepReason = "Claimed"
+	// ReasonUnhealthy: it was written and did not become ready in time.
+	ReasonUnhealthy StepReason = "Unhealthy"
+	// ReasonRefused: the API server refused the write for good.
+	ReasonRefused StepReason = "Refused"
+	// ReasonDeadlineExceeded: the plan's time was over.
+	ReasonDeadlineExceeded StepReason = "DeadlineExceeded"
+	// ReasonStopped: an earlier step failed, or the plan was ended.
+	ReasonStopped StepReason = "Stopped"
+)
+
+// StepIntentRecord is what a step is about to do, stored before it does it.
+type StepIntentRecord struct {
+	// epoch of the executor that wrote it.
+	// +required
+	// +kubebuilder:validation:Minimum=1
+	Epoch int64 `json:"epoch,omitempty"`
+	// uid of the target; empty when it is to be made.
+	// +optional
+	// +kubebuilder:validation:MinLength=1
+	// +kubebuilder:validation:MaxLength=128
+	UID string `json:"uid,omitempty"`
+	// resourceVersion of the target that the write is bound to.
+	// +optional
+	// +kubebuilder:validation:MinLength=1
+	// +kubebuilder:validation:MaxLength=64
+	ResourceVersion string `json:"resourceVersion,omitempty"`
+	// generation of the target before it. While that stays, nobody has written
+	// its spec.
+	// +optional
+	// +kubebuilder:validation:Minimum=0
+	Generation int64 `json:"generation,omitempty"`
+	// preHash is the target's guarded hash before it.
+	// +optional
+	// +kubebuilder:validation:MinLength=1
+	// +kubebuilder:validation:MaxLength=128
+	PreHash string `json:"preHash,omitempty"`
+	// at is when it was stored.
+	// +required
+	At metav1.Time `json:"at,omitempty,omitzero"`
+}
+
+// ResultOrigin says how it is known that a write was stored.
+// +kubebuilder:validation:Enum=Response;Recovered
+type ResultOrigin string
+
+// The origins of a result.
+const (
+	// ResultResponse: the API server answered so.
+	ResultResponse ResultOrigin = "Response"
+	// ResultRecovered: the answer was lost, and the target is as the write leaves it.
+	ResultRecovered ResultOrigin = "Recovered"
+)
+
+// StepResult is what a step's write left.
+type StepResult struct {
+	// resourceVersion after it.
+	// +required
+	// +kubebuilder:validation:MinLength=1
+	// +kubebuilder:validation:MaxLength=64
+	ResourceVersion string `json:"resourceVersion,omitempty"`
+	// hash is the target's guarded hash after it.
+	// +required
+	// +kubebuilder:validation:MinLength=1
+	// +kubebuilder:validation:MaxLength=128
+	Hash string `json:"hash,omitempty"`
+	// origin says how it is known.
+	// +required
+	Origin ResultOrigin `json:"origin,omitempty"`
+	// at is when it was recorded.
+	// +required
+	At metav1.Time `json:"at,omitempty,omitzero"`
+}
+
+// StepEvidence names the signed record of a step.
+type StepEvidence struct {
+	// sequence in the policy's chain.
+	// +required
+	// +kubebuilder:validation:Minimum=1
+	Sequence int64 `json:"sequence,omitempty"`
+	// digest of the record.
+	// +required
+	// +kubebuilder:validation:MinLength=1
+	// +kubebuilder:validation:MaxLength=128
+	Digest string `json:"digest,omitempty"`
+}
+
+// PlanStep is how far one target is.
+//
+// +kubebuilder:validation:XValidation:rule="self.state == oldSelf.state || oldSelf.state == 'Planned' || (oldSelf.state == 'Reserved' && self.state != 'Planned') || (oldSelf.state == 'Intent' && self.state != 'Planned' && self.state != 'Reserved') || (oldSelf.state == 'Applied' && (self.state == 'Verified' || self.state == 'Failed'))",message="a step never goes back, and one that has ended stays so",fieldPath=".state"
+type PlanStep struct {
+	// index of the target.
+	// +required
+	// +kubebuilder:validation:Minimum=0
+	// +kubebuilder:validation:Maximum=9
+	Index int32 `json:"index"`
+	// state of the step; it never goes back.
+	// +required
+	State StepState `json:"state,omitempty"`
+	// reason of its end.
+	// +optional
+	Reason StepReason `json:"reason,omitempty"`
+	// message for people.
+	// +optional
+	// +kubebuilder:validation:MinLength=1
+	// +kubebuilder:validation:MaxLength=512
+	Message string `json:"message,omitempty"`
+	// attempts to write.
+	// +optional
+	// +kubebuilder:validation:Minimum=0
+	// +kubebuilder:validation:Maximum=1000
+	Attempts int32 `json:"attempts,omitempty"`
+	// intent, from the state Intent on.
+	// +optional
+	Intent *StepIntentRecord `json:"intent,omitempty"`
+	// fence is the target's resourceVersion after a write that keeps the intended
+	// one from being stored later.
+	// +optional
+	// +kubebuilder:validation:MinLength=1
+	// +kubebuilder:validation:MaxLength=64
+	Fence string `json:"fence,omitempty"`
+	// result, from the state Applied on.
+	// +optional
+	Result *StepResult `json:"result,omitempty"`
+	// healthySince is since when the target is as desired and ready.
+	// +optional
+	HealthySince *metav1.Time `json:"healthySince,omitempty"`
+	// settled says that the ledger knows how it ended.
+	// +optional
+	Settled Toggle `json:"settled,omitempty"`
+	// evidence of it.
+	// +optional
+	Evidence *StepEvidence `json:"evidence,omitempty"`
+	// startedAt is when it was granted.
+	// +optional
+	StartedAt *metav1.Time `json:"startedAt,omitempty"`
+	// finishedAt is when it ended.
+	// +optional
+	FinishedAt *metav1.Time `json:"finishedAt,omitempty"`
+	// logs are what happened, oldest first.
+	// +optional
+	// +listType=atomic
+	// +kubebuilder:validation:MaxItems=16
+	// +kubebuilder:validation:items:MinLength=1
+	// +kubebuilder:validation:items:MaxLength=256
+	Logs []string `json:"logs,omitempty"`
+}
+
+// PlanCounts counts the steps of a plan by how they ended.
+type PlanCounts struct {
+	// total of all steps.
+	// +optional
+	// +kubebuilder:validation:Minimum=0
+	Total int32 `json:"total"`
+	// succeeded: verified, or already as desired.
+	// +optional
+	// +kubebuilder:validation:Minimum=0
+	Succeeded int32 `json:"succeeded"`
+	// failed steps.
+	// +optional
+	// +kubebuilder:validation:Minimum=0
+	Failed int32 `json:"failed"`
+	// skipped steps, fenced ones included.
+	// +optional
+	// +kubebuilder:validation:Minimum=0
+	Skipped int32 `json:"skipped"`
+}
+
+// RemediationPlanStatus is how far a plan is.
+//
+// +kubebuilder:validation:XValidation:rule="!has(oldSelf.epoch) || (has(self.epoch) && self.epoch >= oldSelf.epoch)",message="an executor of before may not write"
+// +kubebuilder:validation:XValidation:rule="!has(oldSelf.phase) || !(oldSelf.phase in ['Succeeded', 'PartialSuccess', 'Failed', 'Cancelled', 'Superseded']) || (has(self.phase) && self.phase == oldSelf.phase)",message="a plan that has ended stays so"
+type RemediationPlanStatus struct {
+	// conditions are Ready, Reconciling, Stalled.
+	// +optional
+	// +listType=map
+	// +listMapKey=type
+	// +kubebuilder:validation:MaxItems=16
+	Conditions []metav1.Condition `json:"conditions,omitempty"`
+	// observedGeneration is the generation the status speaks of.
+	// +optional
+	// +kubebuilder:validation:Minimum=0
+	ObservedGeneration int64 `json:"observedGeneration,omitempty"`
+	// phase of the plan.
+	// +optional
+	Phase PlanPhase `json:"phase,omitempty"`
+	// epoch counts the executors that took the plan over.
+	// +optional
+	// +kubebuilder:validation:Minimum=0
+	Epoch int64 `json:"epoch,omitempty"`
+	// holder is the executor that has it.
+	// +optional
+	// +kubebuilder:validation:MinLength=1
+	// +kubebuilder:validation:MaxLength=253
+	Holder string `json:"holder,omitempty"`
+	// deferralReason says what holds it back, in words.
+	// +optional
+	// +kubebuilder:validation:MinLength=1
+	// +kubebuilder:validation:MaxLength=512
+	DeferralReason string `json:"deferralReason,omitempty"`
+	// deferredUntil is when it is looked at again, where that is known.
+	// +optional
+	DeferredUntil *metav1.Time `json:"deferredUntil,omitempty"`
+	// endingAs is the phase that follows Sealing.
+	// +optional
+	EndingAs PlanPhase `json:"endingAs,omitempty"`
+	// endedBy is who ended it before its time.
+	// +optional
+	// +kubebuilder:validation:MinLength=1
+	// +kubebuilder:validation:MaxLength=1024
+	EndedBy string `json:"endedBy,omitempty"`
+	// steps by the index of their target.
+	// +optional
+	// +listType=map
+	// +listMapKey=index
+	// +kubebuilder:validation:MaxItems=10
+	Steps []PlanStep `json:"steps,omitempty"`
+	// counts of the steps.
+	// +optional
+	Counts PlanCounts `json:"counts,omitzero"`
+	// startedAt is when the first step was granted.
+	// +optional
+	StartedAt *metav1.Time `json:"startedAt,omitempty"`
+	// completedAt is when it ended.
+	// +optional
+	CompletedAt *metav1.Time `json:"completedAt,omitempty"`
+}

@@ -1,0 +1,273 @@
+// SPDX-License-Identifier: Apache-2.0
+
+package v1alpha1
+
+import (
+	metav1 "k8s.io/apimachinery/pkg/apis/meta/v1"
+)
+
+// PlanPolicy is the policy a plan was made by, as it was then.
+type PlanPolicy struct {
+	// name of the policy.
+	// +required
+	// +kubebuilder:validation:MinLength=1
+	// +kubebuilder:validation:MaxLength=253
+	Name string `json:"name,omitempty"`
+	// uid of the policy.
+	// +required
+	// +kubebuilder:validation:MinLength=1
+	// +kubebuilder:validation:MaxLength=128
+	UID string `json:"uid,omitempty"`
+	// generation of it.
+	// +required
+	// +kubebuilder:validation:Minimum=1
+	Generation int64 `json:"generation,omitempty"`
+	// digest of its spec.
+	// +required
+	// +kubebuilder:validation:MinLength=1
+	// +kubebuilder:validation:MaxLength=128
+	Digest string `json:"digest,omitempty"`
+}
+
+// PlanTarget is one object that a plan writes, and what it is to become.
+type PlanTarget struct {
+	BaselineTarget `json:",inline"`
+	// baseline by its name; the drift is told there.
+	// +required
+	// +kubebuilder:validation:MinLength=1
+	// +kubebuilder:validation:MaxLength=253
+	Baseline string `json:"baseline,omitempty"`
+	// uid of the object; empty for one that is gone and is to be made again.
+	// +optional
+	// +kubebuilder:validation:MinLength=1
+	// +kubebuilder:validation:MaxLength=128
+	UID string `json:"uid,omitempty"`
+	// driftedHash is the guarded hash that it has; anything else is left alone.
+	// +required
+	// +kubebuilder:validation:MinLength=1
+	// +kubebuilder:validation:MaxLength=128
+	DriftedHash string `json:"driftedHash,omitempty"`
+	// desiredHash is the guarded hash that it is to have.
+	// +required
+	// +kubebuilder:validation:MinLength=1
+	// +kubebuilder:validation:MaxLength=128
+	DesiredHash string `json:"desiredHash,omitempty"`
+	// revision names the BaselineRevision that the desired values come from.
+	// +required
+	// +kubebuilder:validation:MinLength=1
+	// +kubebuilder:validation:MaxLength=253
+	Revision string `json:"revision,omitempty"`
+	// revisionHash is that revision's hash; any other content is refused.
+	// +required
+	// +kubebuilder:validation:MinLength=1
+	// +kubebuilder:validation:MaxLength=128
+	RevisionHash string `json:"revisionHash,omitempty"`
+	// paths that are put back; none for a whole object.
+	// +optional
+	// +listType=atomic
+	// +kubebuilder:validation:MaxItems=64
+	// +kubebuilder:validation:items:MinLength=1
+	// +kubebuilder:validation:items:MaxLength=1024
+	Paths []string `json:"paths,omitempty"`
+	// action on this target.
+	// +required
+	Action RemediationAction `json:"action,omitempty"`
+	// severity of the drift when the plan was made.
+	// +required
+	Severity Severity `json:"severity,omitzero"`
+	// driftType of the worst finding.
+	// +required
+	DriftType DriftType `json:"driftType,omitempty"`
+	// firstSeen is when the drift began.
+	// +required
+	FirstSeen metav1.Time `json:"firstSeen,omitempty,omitzero"`
+	// actors who caused it, worst finding first.
+	// +optional
+	// +listType=atomic
+	// +kubebuilder:validation:MaxItems=8
+	// +kubebuilder:validation:items:MinLength=1
+	// +kubebuilder:validation:items:MaxLength=1024
+	Actors []string `json:"actors,omitempty"`
+}
+
+// PlanBatch is what is done at the same time.
+type PlanBatch struct {
+	// order of the batch, from 0.
+	// +required
+	// +kubebuilder:validation:Minimum=0
+	// +kubebuilder:validation:Maximum=9
+	Order int32 `json:"order"`
+	// steps are the indices of its targets.
+	// +required
+	// +listType=set
+	// +kubebuilder:validation:MinItems=1
+	// +kubebuilder:validation:MaxItems=10
+	Steps []int32 `json:"steps,omitempty"`
+	// delayAfter it before the next one.
+	// +optional
+	// +kubebuilder:validation:Type=string
+	// +kubebuilder:validation:MinLength=2
+	// +kubebuilder:validation:MaxLength=32
+	// +kubebuilder:validation:XValidation:rule="self.matches('^([0-9]{1,6}([.][0-9]{1,9})?h)?([0-9]{1,6}([.][0-9]{1,9})?m)?([0-9]{1,9}([.][0-9]{1,9})?s)?$') && duration(self) >= duration('0s') && duration(self) <= duration('24h')",message="a duration such as 1m, from 0s to 24h"
+	DelayAfter *metav1.Duration `json:"delayAfter,omitempty"`
+	// requiresHealthCheck: the next batch begins only when all of this one are healthy.
+	// +required
+	RequiresHealthCheck Toggle `json:"requiresHealthCheck,omitempty"`
+}
+
+// LeftOut is a drifted object that a plan does not have, and why.
+type LeftOut struct {
+	// baseline of the object.
+	// +required
+	// +kubebuilder:validation:MinLength=1
+	// +kubebuilder:validation:MaxLength=253
+	Baseline string `json:"baseline,omitempty"`
+	// reason in one word.
+	// +required
+	// +kubebuilder:validation:MinLength=1
+	// +kubebuilder:validation:MaxLength=63
+	Reason string `json:"reason,omitempty"`
+	// message for people.
+	// +optional
+	// +kubebuilder:validation:MinLength=1
+	// +kubebuilder:validation:MaxLength=256
+	Message string `json:"message,omitempty"`
+}
+
+// PlannedRemediation is what a plan does; it never changes.
+type PlannedRemediation struct {
+	// policy that the plan was made by.
+	// +required
+	Policy PlanPolicy `json:"policy,omitzero"`
+	// environment whose ledger grants its steps.
+	// +required
+	// +kubebuilder:validation:MinLength=1
+	// +kubebuilder:validation:MaxLength=253
+	Environment string `json:"environment,omitempty"`
+	// trigger that caused it.
+	// +required
+	Trigger RemediationTrigger `json:"trigger,omitempty"`
+	// strategy of its batches.
+	// +required
+	Strategy RemediationStrategy `json:"strategy,omitempty"`
+	// initiatedBy is system:auto, or the user who asked for it.
+	// +required
+	// +kubebuilder:validation:MinLength=1
+	// +kubebuilder:validation:MaxLength=1024
+	InitiatedBy string `json:"initiatedBy,omitempty"`
+	// requester is with whose right it acts.
+	// +required
+	// +kubebuilder:validation:MinLength=1
+	// +kubebuilder:validation:MaxLength=1024
+	Requester string `json:"requester,omitempty"`
+	// correlationID is in every event, log line and record about it.
+	// +required
+	// +kubebuilder:validation:MinLength=1
+	// +kubebuilder:validation:MaxLength=64
+	CorrelationID string `json:"correlationID,omitempty"`
+	// scheduledFor is when it is to begin; absent for at once.
+	// +optional
+	ScheduledFor *metav1.Time `json:"scheduledFor,omitempty"`
+	// deadline after which no further step begins.
+	// +required
+	Deadline metav1.Time `json:"deadline,omitempty,omitzero"`
+	// targets in the order in which they are worked on; a step is a target's index.
+	// +required
+	// +listType=atomic
+	// +kubebuilder:validation:MinItems=1
+	// +kubebuilder:validation:MaxItems=10
+	Targets []PlanTarget `json:"targets,omitempty"`
+	// batches of the targets.
+	// +required
+	// +listType=atomic
+	// +kubebuilder:validation:MinItems=1
+	// +kubebuilder:validation:MaxItems=10
+	Batches []PlanBatch `json:"batches,omitempty"`
+	// leftOut are drifted objects that it does not have.
+	// +optional
+	// +listType=atomic
+	// +kubebuilder:validation:MaxItems=64
+	LeftOut []LeftOut `json:"leftOut,omitempty"`
+	// leftOutTotal counts all of them.
+	// +optional
+	// +kubebuilder:validation:Minimum=0
+	LeftOutTotal int32 `json:"leftOutTotal,omitempty"`
+}
+
+// PlanVerb is what a person asks of a plan.
+// +kubebuilder:validation:Enum=Execute;Pause;Cancel
+type PlanVerb string
+
+// The verbs. Leaving the request out resumes a paused plan.
+const (
+	// PlanExecute begins a plan that waits, within the limits.
+	PlanExecute PlanVerb = "Execute"
+	// PlanPause begins no further step.
+	PlanPause PlanVerb = "Pause"
+	// PlanCancel ends it; no write follows once it is Cancelled.
+	PlanCancel PlanVerb = "Cancel"
+)
+
+// PlanControl is what a person asks of a plan.
+//
+// +kubebuilder:validation:XValidation:rule="!has(self.verb) || has(self.requestedBy)",message="name yourself, as the API server knows you (kubectl auth whoami)",fieldPath=".requestedBy"
+type PlanControl struct {
+	// verb that is asked for.
+	// +optional
+	Verb PlanVerb `json:"verb,omitempty"`
+	// requestedBy must be the authenticated user who sets it.
+	// +optional
+	// +kubebuilder:validation:MinLength=1
+	// +kubebuilder:validation:MaxLength=1024
+	RequestedBy string `json:"requestedBy,omitempty"`
+	// reason is for people.
+	// +optional
+	// +kubebuilder:validation:MinLength=1
+	// +kubebuilder:validation:MaxLength=256
+	Reason string `json:"reason,omitempty"`
+}
+
+// RemediationPlanSpec is what a plan does, and what a person asks of it.
+type RemediationPlanSpec struct {
+	// plan is what it does; immutable.
+	// +required
+	// +kubebuilder:validation:XValidation:rule="self == oldSelf",message="a plan never changes; cancel it, and another is made"
+	Plan PlannedRemediation `json:"plan,omitzero"`
+	// control is what a person asks; all that a person may set.
+	// +optional
+	Control PlanControl `json:"control,omitzero"`
+}
+
+// RemediationPlan puts some drifted objects of one namespace back.
+// +kubebuilder:object:root=true
+// +kubebuilder:subresource:status
+// +kubebuilder:resource:path=remediationplans,categories=plumbline,shortName=rplan
+// +kubebuilder:printcolumn:name="Policy",type=string,JSONPath=`.spec.plan.policy.name`
+// +kubebuilder:printcolumn:name="Phase",type=string,JSONPath=`.status.phase`
+// +kubebuilder:printcolumn:name="Targets",type=integer,JSONPath=`.status.counts.total`
+// +kubebuilder:printcolumn:name="Succeeded",type=integer,JSONPath=`.status.counts.succeeded`
+// +kubebuilder:printcolumn:name="Failed",type=integer,JSONPath=`.status.counts.failed`
+// +kubebuilder:printcolumn:name="Waiting-For",type=string,JSONPath=`.status.deferralReason`
+// +kubebuilder:printcolumn:name="By",type=string,JSONPath=`.spec.plan.initiatedBy`,priority=1
+// +kubebuilder:printcolumn:name="Scheduled-For",type=date,JSONPath=`.spec.plan.scheduledFor`,priority=1
+// +kubebuilder:printcolumn:name="Age",type=date,JSONPath=`.metadata.creationTimestamp`
+type RemediationPlan struct {
+	metav1.TypeMeta `json:",inline"`
+	// metadata is the standard object metadata.
+	// +optional
+	metav1.ObjectMeta `json:"metadata,omitempty"`
+	// spec is what it does.
+	// +required
+	Spec RemediationPlanSpec `json:"spec,omitzero"`
+	// status is how far it is.
+	// +optional
+	Status RemediationPlanStatus `json:"status,omitempty,omitzero"`
+}
+
+// RemediationPlanList is a list of RemediationPlans.
+// +kubebuilder:object:root=true
+type RemediationPlanList struct {
+	metav1.TypeMeta `json:",inline"`
+	metav1.ListMeta `json:"metadata,omitempty"`
+	Items           []RemediationPlan `json:"items"`
+}

@@ -1,0 +1,95 @@
+// SPDX-License-Identifier: Apache-2.0
+
+package v1alpha1
+
+// PolicyMode says whether a policy acts.
+// +kubebuilder:validation:Enum=ObserveOnly;Active;Halted
+type PolicyMode string
+
+// The modes of a policy.
+const (
+	// PolicyModeObserveOnly decides and tells what it would do, and does nothing.
+	PolicyModeObserveOnly PolicyMode = "ObserveOnly"
+	// PolicyModeActive makes plans and carries them out.
+	PolicyModeActive PolicyMode = "Active"
+	// PolicyModeHalted stops everything at once, also what is under way.
+	PolicyModeHalted PolicyMode = "Halted"
+)
+
+// RemediationTrigger says when a drift is remediated.
+// +kubebuilder:validation:Enum=Immediate;Scheduled;AgeThreshold;SeverityEscalation;Manual
+type RemediationTrigger string
+
+// The triggers.
+const (
+	// TriggerImmediate: as soon as it is found.
+	TriggerImmediate RemediationTrigger = "Immediate"
+	// TriggerScheduled: when the maintenance window is open.
+	TriggerScheduled RemediationTrigger = "Scheduled"
+	// TriggerAgeThreshold: when it is as old as minimumDriftAge.
+	TriggerAgeThreshold RemediationTrigger = "AgeThreshold"
+	// TriggerSeverityEscalation: when it is more severe than when it was first seen.
+	TriggerSeverityEscalation RemediationTrigger = "SeverityEscalation"
+	// TriggerManual: a plan is made and waits for somebody to execute it.
+	TriggerManual RemediationTrigger = "Manual"
+)
+
+// RemediationAction says what is done about a drift.
+// +kubebuilder:validation:Enum=NotifyOnly;Reconcile;Rollback;Scale;Restart;Quarantine
+type RemediationAction string
+
+// The actions.
+const (
+	// ActionNotifyOnly tells, and writes nothing.
+	ActionNotifyOnly RemediationAction = "NotifyOnly"
+	// ActionReconcile puts the drifted paths back to what was authorised.
+	ActionReconcile RemediationAction = "Reconcile"
+	// ActionRollback puts the object back to the last authorised state that was ready.
+	ActionRollback RemediationAction = "Rollback"
+	// ActionScale puts the number of replicas back, and nothing else.
+	ActionScale RemediationAction = "Scale"
+	// ActionRestart has the pods made anew, with the spec as it is.
+	ActionRestart RemediationAction = "Restart"
+	// ActionQuarantine takes the object out of traffic. Not yet possible.
+	ActionQuarantine RemediationAction = "Quarantine"
+)
+
+// RemediationStrategy says in which order and how many at once.
+// +kubebuilder:validation:Enum=AllAtOnce;Rolling;Canary;BlueGreen
+type RemediationStrategy string
+
+// The strategies.
+const (
+	// StrategyAllAtOnce: one batch, as large as the limits allow.
+	StrategyAllAtOnce RemediationStrategy = "AllAtOnce"
+	// StrategyRolling: one after the other, each healthy before the next.
+	StrategyRolling RemediationStrategy = "Rolling"
+	// StrategyCanary: one, and the others when it is healthy.
+	StrategyCanary RemediationStrategy = "Canary"
+	// StrategyBlueGreen deploys beside and switches traffic. Not yet possible.
+	StrategyBlueGreen RemediationStrategy = "BlueGreen"
+)
+
+// Permission says whether a policy may do something that it does not by default.
+// +kubebuilder:validation:Enum=Allowed;Forbidden
+type Permission string
+
+// The permissions.
+const (
+	// Allowed lets the policy do it.
+	Allowed Permission = "Allowed"
+	// Forbidden does not.
+	Forbidden Permission = "Forbidden"
+)
+
+// Toggle switches something on or off.
+// +kubebuilder:validation:Enum=Enabled;Disabled
+type Toggle string
+
+// The toggles.
+const (
+	// Enabled is on.
+	Enabled Toggle = "Enabled"
+	// Disabled is off.
+	Disabled Toggle = "Disabled"
+)

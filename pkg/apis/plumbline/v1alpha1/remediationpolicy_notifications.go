@@ -1,0 +1,101 @@
+// SPDX-License-Identifier: Apache-2.0
+
+package v1alpha1
+
+// SecretKeyReference names a key of a Secret in Plumbline's own namespace.
+type SecretKeyReference struct {
+	// name of the Secret.
+	// +required
+	// +kubebuilder:validation:MinLength=1
+	// +kubebuilder:validation:MaxLength=253
+	// +kubebuilder:validation:Pattern=`^[a-z0-9]([-a-z0-9.]*[a-z0-9])?$`
+	Name string `json:"name,omitempty"`
+	// key within it.
+	// +required
+	// +kubebuilder:validation:MinLength=1
+	// +kubebuilder:validation:MaxLength=253
+	// +kubebuilder:validation:Pattern=`^[-._a-zA-Z0-9]+$`
+	Key string `json:"key,omitempty"`
+}
+
+// ChannelType says how a notification travels.
+// +kubebuilder:validation:Enum=Slack;Email;Webhook;CloudEvents
+type ChannelType string
+
+// The channel types.
+const (
+	// ChannelSlack: an incoming webhook of Slack, or of what speaks like it.
+	ChannelSlack ChannelType = "Slack"
+	// ChannelEmail: mail over SMTP.
+	ChannelEmail ChannelType = "Email"
+	// ChannelWebhook: a request signed as Standard Webhooks say.
+	ChannelWebhook ChannelType = "Webhook"
+	// ChannelCloudEvents: a CloudEvent over HTTP.
+	ChannelCloudEvents ChannelType = "CloudEvents"
+)
+
+// NotificationChannel is where people are told.
+//
+// +kubebuilder:validation:XValidation:rule="self.type == 'Email' ? has(self.recipients) && size(self.recipients) > 0 : !has(self.recipients)",message="recipients are for type Email, and needed there",fieldPath=".recipients"
+// +kubebuilder:validation:XValidation:rule="self.type == 'Slack' || !has(self.channel)",message="channel is for type Slack",fieldPath=".channel"
+type NotificationChannel struct {
+	// name of the channel, unique in the policy.
+	// +required
+	// +kubebuilder:validation:MinLength=1
+	// +kubebuilder:validation:MaxLength=63
+	Name string `json:"name,omitempty"`
+	// type of the channel.
+	// +required
+	Type ChannelType `json:"type,omitempty"`
+	// endpoint names the Secret key that holds the URL: https:// for Slack,
+	// Webhook and CloudEvents, smtp:// or smtps:// with user and password for Email.
+	// +required
+	Endpoint SecretKeyReference `json:"endpoint,omitzero"`
+	// signingKey names the Secret key that signs requests of type Webhook.
+	// +optional
+	SigningKey *SecretKeyReference `json:"signingKey,omitempty"`
+	// channel at Slack, e.g. #ops-alerts; left out, the one of the webhook.
+	// +optional
+	// +kubebuilder:validation:MinLength=1
+	// +kubebuilder:validation:MaxLength=80
+	Channel string `json:"channel,omitempty"`
+	// recipients of mail.
+	// +optional
+	// +listType=set
+	// +kubebuilder:validation:MinItems=1
+	// +kubebuilder:validation:MaxItems=32
+	// +kubebuilder:validation:items:MinLength=3
+	// +kubebuilder:validation:items:MaxLength=254
+	// +kubebuilder:validation:items:Pattern=`^[^@\s<>,;]+@[^@\s<>,;]+$`
+	Recipients []string `json:"recipients,omitempty"`
+}
+
+// RemediationNotifications say who is told about what.
+type RemediationNotifications struct {
+	// onPlanCreated tells that a plan was made.
+	// +optional
+	// +default="Disabled"
+	OnPlanCreated Toggle `json:"onPlanCreated,omitempty"`
+	// onStarted tells that one began.
+	// +optional
+	// +default="Disabled"
+	OnStarted Toggle `json:"onStarted,omitempty"`
+	// onCompleted tells that one ended well.
+	// +optional
+	// +default="Enabled"
+	OnCompleted Toggle `json:"onCompleted,omitempty"`
+	// onFailed tells that one failed, in whole or in part.
+	// +optional
+	// +default="Enabled"
+	OnFailed Toggle `json:"onFailed,omitempty"`
+	// onEscalated tells that a drift is too old to be remediated without a person.
+	// +optional
+	// +default="Enabled"
+	OnEscalated Toggle `json:"onEscalated,omitempty"`
+	// channels where it is told.
+	// +optional
+	// +listType=map
+	// +listMapKey=name
+	// +kubebuilder:validation:MaxItems=8
+	Channels []NotificationChannel `json:"channels,omitempty"`
+}

@@ -1,0 +1,207 @@
+// SPDX-License-Identifier: Apache-2.0
+
+package v1alpha1
+
+import (
+	metav1 "k8s.io/apimachinery/pkg/apis/meta/v1"
+)
+
+// RemediationExceptions are what a policy leaves alone unless it says otherwise.
+type RemediationExceptions struct {
+	// unattributed drift, whose writer is not known.
+	// +optional
+	// +default="Forbidden"
+	Unattributed Permission `json:"unattributed,omitempty"`
+	// gitOps targets, which a GitOps tool would put back itself.
+	// +optional
+	// +default="Forbidden"
+	GitOps Permission `json:"gitOps,omitempty"`
+	// activeWriter targets, which a trusted writer has just changed.
+	// +optional
+	// +default="Forbidden"
+	ActiveWriter Permission `json:"activeWriter,omitempty"`
+	// recreate objects that are gone.
+	// +optional
+	// +default="Forbidden"
+	Recreate Permission `json:"recreate,omitempty"`
+}
+
+// RemediationPolicySpec says when and how drift is put back.
+//
+// +kubebuilder:validation:XValidation:rule="!has(self.maximumDriftAge) || !has(self.minimumDriftAge) || duration(self.minimumDriftAge) < duration(self.maximumDriftAge)",message="a drift would be too old before it is old enough",fieldPath=".maximumDriftAge"
+// +kubebuilder:validation:XValidation:rule="self.trigger != 'Scheduled' || (has(self.schedule) && has(self.schedule.maintenanceWindow))",message="trigger Scheduled needs a maintenance window",fieldPath=".schedule.maintenanceWindow"
+// +kubebuilder:validation:XValidation:rule="self.trigger != 'AgeThreshold' || has(self.minimumDriftAge)",message="trigger AgeThreshold needs minimumDriftAge",fieldPath=".minimumDriftAge"
+// +kubebuilder:validation:XValidation:rule="self.action != 'Quarantine'",message="Quarantine needs Plumbline's traffic, which this version does not have; use NotifyOnly",fieldPath=".action"
+// +kubebuilder:validation:XValidation:rule="!has(self.strategy) || self.strategy != 'BlueGreen'",message="BlueGreen needs Plumbline's traffic, which this version does not have; use Rolling or Canary",fieldPath=".strategy"
+// +kubebuilder:validation:XValidation:rule="!has(self.mode) || self.mode != 'Active' || has(self.requestedBy)",message="an active policy acts with somebody's right: name yourself, as the API server knows you (kubectl auth whoami)",fieldPath=".requestedBy"
+type RemediationPolicySpec struct {
+	// environment whose drift the policy is about.
+	// +required
+	// +kubebuilder:validation:MinLength=1
+	// +kubebuilder:validation:MaxLength=253
+	// +kubebuilder:validation:Pattern=`^[a-z0-9]([-a-z0-9.]*[a-z0-9])?$`
+	// +kubebuilder:validation:XValidation:rule="self == oldSelf",message="environment is immutable: its ledger counts what this policy did"
+	Environment string `json:"environment,omitempty"`
+	// resources narrow it to these kinds; left out, all that are guarded.
+	// +optional
+	// +listType=map
+	// +listMapKey=apiVersion
+	// +listMapKey=kind
+	// +kubebuilder:validation:MinItems=1
+	// +kubebuilder:validation:MaxItems=16
+	Resources []GuardedResource `json:"resources,omitempty"`
+	// selector narrows it to objects with these labels.
+	// +optional
+	// +kubebuilder:validation:XValidation:rule="(has(self.matchLabels) && size(self.matchLabels) > 0) || (has(self.matchExpressions) && size(self.matchExpressions) > 0)",message="an empty selector selects everything and reads like a mistake; leave it out to select every guarded object of the environment"
+	// +kubebuilder:validation:XValidation:rule="!has(self.matchLabels) || size(self.matchLabels) <= 32",message="at most 32 labels",fieldPath=".matchLabels"
+	// +kubebuilder:validation:XValidation:rule="!has(self.matchLabels) || self.matchLabels.all(k, size(k) > 0 && size(k) <= 317 && size(self.matchLabels[k]) <= 63)",message="a label key has at most 317 characters and its value at most 63",fieldPath=".matchLabels"
+	// +kubebuilder:validation:XValidation:rule="!has(self.matchExpressions) || size(self.matchExpressions) <= 32",message="at most 32 expressions",fieldPath=".matchExpressions"
+	// +kubebuilder:validation:XValidation:rule="!has(self.matchExpressions) || self.matchExpressions.all(e, size(e.key) > 0 && size(e.key) <= 317 && (!has(e.values) || size(e.values) <= 64))",message="an expression has a label key of at most 317 characters and at most 64 values",fieldPath=".matchExpressions"
+	// +kubebuilder:validation:XValidation:rule="!has(self.matchExpressions) || self.matchExpressions.all(e, e.operator in ['In', 'NotIn', 'Exists', 'DoesNotExist'])",message="operator is one of In, NotIn, Exists, DoesNotExist",fieldPath=".matchExpressions"
+	// +kubebuilder:validation:XValidation:rule="!has(self.matchExpressions) || self.matchExpressions.all(e, (e.operator in ['In', 'NotIn']) == (has(e.values) && size(e.values) > 0))",message="In and NotIn need values, Exists and DoesNotExist take none",fieldPath=".matchExpressions"
+	Selector *metav1.LabelSelector `json:"selector,omitempty"`
+	// mode says whether the policy acts.
+	// +optional
+	// +default="ObserveOnly"
+	Mode PolicyMode `json:"mode,omitempty"`
+	// requestedBy must be the authenticated user who wrote this spec last. The
+	// policy never does what that user may not.
+	// +optional
+	// +kubebuilder:validation:MinLength=1
+	// +kubebuilder:validation:MaxLength=1024
+	RequestedBy string `json:"requestedBy,omitempty"`
+	// trigger says when a drift is remediated.
+	// +required
+	Trigger RemediationTrigger `json:"trigger,omitempty"`
+	// minimumSeverity of a drift.
+	// +optional
+	// +default="High"
+	MinimumSeverity SeverityLevel `json:"minimumSeverity,omitempty"`
+	// minimumDriftAge of a drift.
+	// +optional
+	// +kubebuilder:validation:Type=string
+	// +kubebuilder:validation:MinLength=2
+	// +kubebuilder:validation:MaxLength=32
+	// +kubebuilder:validation:XValidation:rule="self.matches('^([0-9]{1,6}([.][0-9]{1,9})?h)?([0-9]{1,6}([.][0-9]{1,9})?m)?([0-9]{1,9}([.][0-9]{1,9})?s)?$') && duration(self) >= duration('0s') && duration(self) <= duration('8760h')",message="a duration such as 15m, from 0s to 8760h"
+	MinimumDriftAge *metav1.Duration `json:"minimumDriftAge,omitempty"`
+	// maximumDriftAge after which a person has to decide.
+	// +optional
+	// +kubebuilder:validation:Type=string
+	// +kubebuilder:validation:MinLength=2
+	// +kubebuilder:validation:MaxLength=32
+	// +kubebuilder:validation:XValidation:rule="self.matches('^([0-9]{1,6}([.][0-9]{1,9})?h)?([0-9]{1,6}([.][0-9]{1,9})?m)?([0-9]{1,9}([.][0-9]{1,9})?s)?$') && duration(self) >= duration('1m') && duration(self) <= duration('8760h')",message="a duration such as 24h, from 1m to 8760h"
+	MaximumDriftAge *metav1.Duration `json:"maximumDriftAge,omitempty"`
+	// action that is taken.
+	// +required
+	Action RemediationAction `json:"action,omitempty"`
+	// strategy over several targets.
+	// +optional
+	// +default="Rolling"
+	Strategy RemediationStrategy `json:"strategy,omitempty"`
+	// safety bounds what the policy may do.
+	// +optional
+	// +default={}
+	Safety RemediationSafety `json:"safety,omitzero"`
+	// schedule says when it may act; left out, at any time.
+	// +optional
+	Schedule RemediationSchedule `json:"schedule,omitzero"`
+	// health says what counts as healthy.
+	// +optional
+	// +default={}
+	Health RemediationHealth `json:"health,omitzero"`
+	// exceptions are what it leaves alone unless it says otherwise.
+	// +optional
+	// +default={}
+	Exceptions RemediationExceptions `json:"exceptions,omitzero"`
+	// notifications say who is told.
+	// +optional
+	// +default={}
+	Notifications RemediationNotifications `json:"notifications,omitzero"`
+}
+
+// PolicyTargets counts the objects a policy is about.
+type PolicyTargets struct {
+	// selected objects under guard.
+	// +optional
+	// +kubebuilder:validation:Minimum=0
+	Selected int32 `json:"selected"`
+	// drifted among them.
+	// +optional
+	// +kubebuilder:validation:Minimum=0
+	Drifted int32 `json:"drifted"`
+	// eligible: those that would be remediated now.
+	// +optional
+	// +kubebuilder:validation:Minimum=0
+	Eligible int32 `json:"eligible"`
+}
+
+// RemediationPolicyStatus is what a policy does.
+type RemediationPolicyStatus struct {
+	// conditions are Ready, Reconciling, Stalled, and BreakerOpen and Frozen while
+	// something holds the policy back.
+	// +optional
+	// +listType=map
+	// +listMapKey=type
+	// +kubebuilder:validation:MaxItems=16
+	Conditions []metav1.Condition `json:"conditions,omitempty"`
+	// observedGeneration is the generation the status speaks of.
+	// +optional
+	// +kubebuilder:validation:Minimum=0
+	ObservedGeneration int64 `json:"observedGeneration,omitempty"`
+	// targets counts the objects it is about.
+	// +optional
+	Targets PolicyTargets `json:"targets,omitzero"`
+	// waitingFor says what holds the policy back, in words.
+	// +optional
+	// +kubebuilder:validation:MinLength=1
+	// +kubebuilder:validation:MaxLength=512
+	WaitingFor string `json:"waitingFor,omitempty"`
+	// nextLook is when something changes by time alone.
+	// +optional
+	NextLook *metav1.Time `json:"nextLook,omitempty"`
+	// lastPlan names the newest plan, as namespace/name.
+	// +optional
+	// +kubebuilder:validation:MinLength=1
+	// +kubebuilder:validation:MaxLength=317
+	LastPlan string `json:"lastPlan,omitempty"`
+	// digest of the spec that is in force.
+	// +optional
+	// +kubebuilder:validation:MinLength=1
+	// +kubebuilder:validation:MaxLength=128
+	Digest string `json:"digest,omitempty"`
+}
+
+// RemediationPolicy says when and how the drift of an Environment is put back.
+// +kubebuilder:object:root=true
+// +kubebuilder:subresource:status
+// +kubebuilder:resource:path=remediationpolicies,scope=Cluster,categories=plumbline,shortName=rpol
+// +kubebuilder:printcolumn:name="Environment",type=string,JSONPath=`.spec.environment`
+// +kubebuilder:printcolumn:name="Mode",type=string,JSONPath=`.spec.mode`
+// +kubebuilder:printcolumn:name="Trigger",type=string,JSONPath=`.spec.trigger`
+// +kubebuilder:printcolumn:name="Action",type=string,JSONPath=`.spec.action`
+// +kubebuilder:printcolumn:name="Drifted",type=integer,JSONPath=`.status.targets.drifted`
+// +kubebuilder:printcolumn:name="Eligible",type=integer,JSONPath=`.status.targets.eligible`
+// +kubebuilder:printcolumn:name="Waiting-For",type=string,JSONPath=`.status.waitingFor`
+// +kubebuilder:printcolumn:name="Ready",type=string,JSONPath=`.status.conditions[?(@.type=="Ready")].status`
+// +kubebuilder:printcolumn:name="Last-Plan",type=string,JSONPath=`.status.lastPlan`,priority=1
+// +kubebuilder:printcolumn:name="Age",type=date,JSONPath=`.metadata.creationTimestamp`
+type RemediationPolicy struct {
+	metav1.TypeMeta `json:",inline"`
+	// metadata is the standard object metadata.
+	// +optional
+	metav1.ObjectMeta `json:"metadata,omitempty"`
+	// spec says when and how drift is put back.
+	// +required
+	Spec RemediationPolicySpec `json:"spec,omitzero"`
+	// status is what the policy does.
+	// +optional
+	Status RemediationPolicyStatus `json:"status,omitempty,omitzero"`
+}
+
+// RemediationPolicyList is a list of RemediationPolicies.
+// +kubebuilder:object:root=true
+type RemediationPolicyList struct {
+	metav1.TypeMeta `json:",inline"`
+	metav1.ListMeta `json:"metadata,omitempty"`
+	Items           []RemediationPolicy `json:"items"`
+}
