@@ -1,0 +1,120 @@
+// SPDX-License-Identifier: Apache-2.0
+
+package ledger
+
+import (
+	"fmt"
+	"slices"
+	"time"
+
+	metav1 "k8s.io/apimachinery/pkg/apis/meta/v1"
+
+	"github.com/plumbline-dev/plumbline/pkg/apis/plumbline/v1alpha1"
+)
+
+// breakerOf returns the breaker of a policy; nil is one that is closed and has
+// seen no failure.
+func breakerOf(s *Status, policyUID string) *v1alpha1.LedgerBreaker {
+	for i := range s.Breakers {
+		if s.Breakers[i].PolicyUID == policyUID {
+			return &s.Breakers[i]
+		}
+	}
+	return nil
+}
+
+// Breaker is the state of a policy's breaker.
+func Breaker(s *Status, policyUID string) v1alpha1.BreakerState {
+	if b := breakerOf(s, policyUID); b != nil {
+		return b.State
+	}
+	return v1alpha1.BreakerClosed
+}
+
+func breakerGate(s *Status, r Request, limits Limits, now time.Time) Gate {
+	b := breakerOf(s, r.PolicyUID)
+	if b == nil {
+		return Gate{Name: GateBreaker, Open: true, Message: "closed, no failure since the last success"}
+	}
+	switch b.State {
+	case v1alpha1.BreakerClosed:
+		return Gate{Name: GateBreaker, Open: true, Message: fmt.Sprintf("closed, %d of %d failures in a row", b.Failures, limits.FailureThreshold)}
+	case v1alpha1.BreakerOpen:
+		return openGate(b, limits, now)
+	case v1alpha1.BreakerHalfOpen:
+		if b.Probe != nil {
+			return Gate{Name: GateBreaker, Message: fmt.Sprintf("half open: step %d of plan %s/%s shows whether it closes", b.Probe.Step, b.Probe.Namespace, b.Probe.Plan)}
+		}
+	}
+	return Gate{Name: GateBreaker, Message: fmt.Sprintf("in a state that nobody knows: %q", b.State)}
+}
+
+func openGate(b *v1alpha1.LedgerBreaker, limits Limits, now time.Time) Gate {
+	if b.OpenedAt == nil {
+		return Gate{Name: GateBreaker, Message: "open, and nobody knows since when"}
+	}
+	until := b.OpenedAt.Add(limits.OpenDuration)
+	if until.After(now) {
+		return Gate{
+			Name: GateBreaker, Until: until,
+			Message: fmt.Sprintf("open after %d failures in a row: one step is tried from %s on", b.Failures, until.UTC().Format(time.RFC3339)),
+		}
+	}
+	return Gate{Name: GateBreaker, Open: true, Message: "open, and it is time to try one step"}
+}
+
+// probe makes the step that passed an open breaker the one that decides.
+func probe(s *Status, r Request) {
+	if b := breakerOf(s, r.PolicyUID); b != nil && b.State == v1alpha1.BreakerOpen {
+		b.State, b.Probe = v1alpha1.BreakerHalfOpen, r.Step.DeepCopy()
+	}
+}
+
+func isProbe(b *v1alpha1.LedgerBreaker, e *v1alpha1.LedgerEntry) bool {
+	return b.State == v1alpha1.BreakerHalfOpen && b.Probe != nil && same(*b.Probe, e.StepReference)
+}
+
+// succeeded closes a breaker when its probe did well. A step that was granted
+// before it opened says nothing about now.
+func succeeded(s *Status, e *v1alpha1.LedgerEntry) {
+	b := breakerOf(s, e.PolicyUID)
+	if b == nil || b.State != v1alpha1.BreakerClosed && !isProbe(b, e) {
+		return
+	}
+	b.State, b.Failures, b.OpenedAt, b.Probe = v1alpha1.BreakerClosed, 0, nil, nil
+}
+
+// failed counts a failure, and opens the breaker when it is one too many or the
+// breaker was only half closed.
+func failed(s *Status, e *v1alpha1.LedgerEntry, limits Limits, at metav1.Time) {
+	if limits.FailureThreshold <= 0 {
+		return
+	}
+	b := breakerOf(s, e.PolicyUID)
+	if b == nil {
+		s.Breakers = append(s.Breakers, v1alpha1.LedgerBreaker{PolicyUID: e.PolicyUID, State: v1alpha1.BreakerClosed})
+		b = &s.Breakers[len(s.Breakers)-1]
+	}
+	b.Failures = min(b.Failures+1, maxFailures)
+	if b.State == v1alpha1.BreakerOpen || b.State == v1alpha1.BreakerClosed && b.Failures < limits.FailureThreshold {
+		return
+	}
+	b.State, b.OpenedAt, b.Probe = v1alpha1.BreakerOpen, &at, nil
+	b.Generation++
+}
+
+// unprobe gives the place of a probe that wrote nothing to the next step.
+func unprobe(s *Status, e *v1alpha1.LedgerEntry) {
+	if b := breakerOf(s, e.PolicyUID); b != nil && isProbe(b, e) {
+		b.State, b.Probe = v1alpha1.BreakerOpen, nil
+	}
+}
+
+// forgetIdle makes room: a closed breaker of a policy without entries tells
+// nothing.
+func forgetIdle(s *Status) {
+	s.Breakers = slices.DeleteFunc(s.Breakers, func(b v1alpha1.LedgerBreaker) bool {
+		return b.State == v1alpha1.BreakerClosed && b.Failures == 0 &&
+			!slices.ContainsFunc(s.Entries, func(e v1alpha1.LedgerEntry) bool { return e.PolicyUID == b.PolicyUID })
+	})
+}

@@ -1,0 +1,248 @@
+// SPDX-License-Identifier: Apache-2.0
+
+package ledger
+
+import (
+	"fmt"
+	"testing"
+	"time"
+
+	"github.com/google/go-cmp/cmp"
+
+	"github.com/plumbline-dev/plumbline/pkg/apis/plumbline/v1alpha1"
+)
+
+var epoch = time.Date(2026, 3, 2, 10, 0, 0, 0, time.UTC)
+
+func step(n int) Step {
+	return Step{Namespace: "shop", Plan: fmt.Sprintf("plan-%d", n), PlanUID: fmt.Sprintf("uid-%d", n)}
+}
+
+func request(n int, policy, target string) Request {
+	return Request{Step: step(n), PolicyUID: policy, TargetUID: target}
+}
+
+func rules(change func(*Rules)) Rules {
+	r := Rules{Policy: Limits{
+		Caps:     Caps{Concurrent: new(int32(2)), PerHour: new(int32(3)), PerDay: new(int32(5))},
+		Cooldown: 5 * time.Minute, FailureThreshold: 2, OpenDuration: 30 * time.Minute,
+	}}
+	if change != nil {
+		change(&r)
+	}
+	return r
+}
+
+// play runs a story on a new ledger: "reserve 1 p web", "succeed 1", "fail 1",
+// "release 1", each at so many minutes after the epoch.
+type act struct {
+	minute int
+	do     string
+	n      int
+}
+
+func play(t *testing.T, r Rules, story []act) *Status {
+	t.Helper()
+	first := Begin(epoch, true)
+	s := &first
+	for _, a := range story {
+		now := epoch.Add(time.Duration(a.minute) * time.Minute)
+		switch a.do {
+		case "reserve":
+			next, verdict := Reserve(s, request(a.n, "p", fmt.Sprint("t", a.n)), r, now)
+			if !verdict.Granted {
+				t.Fatalf("at minute %d step %d is refused: %+v", a.minute, a.n, verdict.Refused)
+			}
+			s = next
+		case "succeed":
+			s, _ = Settle(s, step(a.n), v1alpha1.LedgerSucceeded, r.Policy, now)
+		case "fail":
+			s, _ = Settle(s, step(a.n), v1alpha1.LedgerFailed, r.Policy, now)
+		case "release":
+			s, _ = Release(s, step(a.n))
+		default:
+			t.Fatalf("nobody can %q", a.do)
+		}
+	}
+	return s
+}
+
+func minute(n int) time.Time { return epoch.Add(time.Duration(n) * time.Minute) }
+
+func TestReserve(t *testing.T) {
+	one := []act{{0, "reserve", 1}}
+	failures := []act{{0, "reserve", 1}, {1, "fail", 1}, {6, "reserve", 2}, {7, "fail", 2}}
+	tests := map[string]struct {
+		rules  func(*Rules)
+		story  []act
+		minute int
+		as     Request
+		closed GateName
+		until  time.Time
+	}{
+		"the first step is granted":                         {as: request(9, "p", "t9")},
+		"a second one at once is granted":                   {story: one, as: request(9, "p", "t9")},
+		"more at once than allowed are not":                 {story: []act{{0, "reserve", 1}, {0, "reserve", 2}}, as: request(9, "p", "t9"), closed: GateConcurrent},
+		"another policy has limits of its own":              {story: []act{{0, "reserve", 1}, {0, "reserve", 2}}, as: request(9, "q", "t9")},
+		"one that wrote nothing leaves its place":           {story: []act{{0, "reserve", 1}, {0, "reserve", 2}, {0, "release", 2}}, as: request(9, "p", "t9")},
+		"nothing else writes a target meanwhile":            {story: one, as: request(9, "q", "t1"), closed: GateTarget},
+		"nor right after":                                   {story: []act{{0, "reserve", 1}, {2, "succeed", 1}}, minute: 3, as: request(9, "q", "t1"), closed: GateTarget, until: minute(7)},
+		"the policy waits after each of its steps":          {story: []act{{0, "reserve", 1}, {2, "succeed", 1}}, minute: 6, as: request(9, "p", "t9"), closed: GateCooldown, until: minute(7)},
+		"and goes on when the wait is over":                 {story: []act{{0, "reserve", 1}, {2, "succeed", 1}}, minute: 7, as: request(9, "p", "t9")},
+		"no more in an hour than allowed":                   {story: []act{{0, "reserve", 1}, {1, "succeed", 1}, {10, "reserve", 2}, {11, "succeed", 2}, {20, "reserve", 3}, {21, "succeed", 3}}, minute: 30, as: request(9, "p", "t9"), closed: GateHour, until: minute(61)},
+		"an hour after the first of them has ended one may": {story: []act{{0, "reserve", 1}, {1, "succeed", 1}, {10, "reserve", 2}, {11, "succeed", 2}, {20, "reserve", 3}, {21, "succeed", 3}}, minute: 61, as: request(9, "p", "t9")},
+		"no more in a day than allowed":                     {rules: func(r *Rules) { r.Policy.PerDay = new(int32(1)) }, story: []act{{0, "reserve", 1}, {1, "succeed", 1}}, minute: 600, as: request(9, "p", "t9"), closed: GateDay, until: minute(24*60 + 1)},
+		"a limit of 0 allows nothing":                       {rules: func(r *Rules) { r.Policy.PerHour = new(int32(0)) }, as: request(9, "p", "t9"), closed: GateHour},
+		"without a limit there is none":                     {rules: func(r *Rules) { r.Policy.Caps = Caps{} }, story: []act{{0, "reserve", 1}, {0, "reserve", 2}, {0, "reserve", 3}, {0, "reserve", 4}}, as: request(9, "p", "t9")},
+		"what is for all is counted over all policies":      {rules: func(r *Rules) { r.All.Concurrent = new(int32(1)) }, story: one, as: request(9, "q", "t9"), closed: GateAllConcurrent},
+		"so is the hour":                                    {rules: func(r *Rules) { r.All.PerHour = new(int32(1)) }, story: []act{{0, "reserve", 1}, {1, "succeed", 1}}, minute: 10, as: request(9, "q", "t9"), closed: GateAllHour, until: minute(61)},
+		"so is the day":                                     {rules: func(r *Rules) { r.All.PerDay = new(int32(1)) }, story: []act{{0, "reserve", 1}, {1, "succeed", 1}}, minute: 100, as: request(9, "q", "t9"), closed: GateAllDay, until: minute(24*60 + 1)},
+		"one failure leaves the breaker closed":             {story: failures[:2], minute: 6, as: request(9, "p", "t9")},
+		"a second one in a row opens it":                    {story: failures, minute: 20, as: request(9, "p", "t9"), closed: GateBreaker, until: minute(37)},
+		"a success between the two does not":                {rules: func(r *Rules) { r.Policy.PerHour = nil }, story: []act{{0, "reserve", 1}, {1, "fail", 1}, {6, "reserve", 2}, {7, "succeed", 2}, {12, "reserve", 3}, {13, "fail", 3}}, minute: 18, as: request(9, "p", "t9")},
+		"an open breaker is one policy's":                   {story: failures, minute: 20, as: request(9, "q", "t9")},
+		"when it was open long enough one may try":          {story: failures, minute: 37, as: request(9, "p", "t9")},
+		"and no other while that one tries":                 {story: append(failures[:4:4], act{37, "reserve", 3}), minute: 43, as: request(9, "p", "t9"), closed: GateBreaker},
+		"another tries when that one wrote nothing":         {story: append(failures[:4:4], act{37, "reserve", 3}, act{38, "release", 3}), minute: 43, as: request(9, "p", "t9")},
+		"one that does well closes it":                      {rules: func(r *Rules) { r.Policy.PerHour = nil }, story: append(failures[:4:4], act{37, "reserve", 3}, act{38, "succeed", 3}), minute: 43, as: request(9, "p", "t9")},
+		"one that fails opens it again":                     {rules: func(r *Rules) { r.Policy.PerHour = nil }, story: append(failures[:4:4], act{37, "reserve", 3}, act{38, "fail", 3}), minute: 60, as: request(9, "p", "t9"), closed: GateBreaker, until: minute(68)},
+		"a late success of before does not close it":        {story: []act{{0, "reserve", 1}, {0, "reserve", 2}, {1, "fail", 1}, {6, "reserve", 3}, {7, "fail", 3}, {8, "succeed", 2}}, minute: 14, as: request(9, "p", "t9"), closed: GateBreaker, until: minute(37)},
+		"a clock set back forgets nothing":                  {rules: func(r *Rules) { r.Policy.PerHour = new(int32(1)) }, story: []act{{0, "reserve", 1}, {1, "succeed", 1}}, minute: -600, as: request(9, "q", "t1"), closed: GateTarget, until: minute(6)},
+	}
+	for name, test := range tests {
+		t.Run(name, func(t *testing.T) {
+			r := rules(test.rules)
+			s := play(t, r, test.story)
+			before := s.DeepCopy()
+			next, verdict := Reserve(s, test.as, r, minute(test.minute))
+			if diff := cmp.Diff(before, s); diff != "" {
+				t.Errorf("what was given changed (-before +after):\n%s", diff)
+			}
+			if got := verdict.Refused.Name; got != test.closed || verdict.Granted != (test.closed == "") || !verdict.Refused.Until.Equal(test.until) {
+				t.Fatalf("granted %t, closed %q until %s (%s); want closed %q until %s", verdict.Granted, got, verdict.Refused.Until, verdict.Refused.Message, test.closed, test.until)
+			}
+			if moved := next.Sequence != s.Sequence; moved != verdict.Granted {
+				t.Errorf("the sequence goes from %d to %d", s.Sequence, next.Sequence)
+			}
+		})
+	}
+}
+
+func TestALedgerThatDoesNotKnowItsPastGrantsNothing(t *testing.T) {
+	young := Begin(epoch, false)
+	for name, test := range map[string]struct {
+		state   Status
+		at      time.Time
+		granted bool
+	}{
+		"one that was never written": {state: Status{}, at: epoch},
+		"a new one":                  {state: young, at: epoch},
+		"until a day has passed":     {state: young, at: epoch.Add(day - time.Second)},
+		"then it does":               {state: young, at: epoch.Add(day), granted: true},
+		"the first of all does":      {state: Begin(epoch, true), at: epoch, granted: true},
+	} {
+		t.Run(name, func(t *testing.T) {
+			if _, verdict := Reserve(&test.state, request(1, "p", "t"), rules(nil), test.at); verdict.Granted != test.granted {
+				t.Errorf("granted %t: %+v", verdict.Granted, verdict.Refused)
+			}
+		})
+	}
+	t.Run("unless a person says so", func(t *testing.T) {
+		trusted, changed := Trust(&young)
+		if _, verdict := Reserve(trusted, request(1, "p", "t"), rules(nil), epoch); !changed || !verdict.Granted {
+			t.Errorf("changed %t: %+v", changed, verdict.Refused)
+		}
+		if _, again := Trust(trusted); again {
+			t.Error("it changes again")
+		}
+	})
+}
+
+func TestWhatIsRepeatedAfterACrashChangesNothing(t *testing.T) {
+	r := rules(nil)
+	s := play(t, r, []act{{0, "reserve", 1}})
+	again, verdict := Reserve(s, request(1, "p", "t1"), r, minute(1))
+	if !verdict.Granted || verdict.Entry == nil || again != s {
+		t.Errorf("reserving again: %+v", verdict)
+	}
+	settled, changed := Settle(s, step(1), v1alpha1.LedgerFailed, r.Policy, minute(2))
+	if _, twice := Settle(settled, step(1), v1alpha1.LedgerFailed, r.Policy, minute(3)); !changed || twice {
+		t.Errorf("settling changes %t, and again %t", changed, twice)
+	}
+	if _, released := Release(settled, step(1)); released {
+		t.Error("what has ended is taken back")
+	}
+	if _, verdict := Reserve(settled, request(1, "p", "t1"), r, minute(3)); verdict.Granted || verdict.Entry == nil || verdict.Entry.Outcome != v1alpha1.LedgerFailed {
+		t.Errorf("a step that has ended: %+v", verdict)
+	}
+	for name, forget := range map[string]func() bool{
+		"settling an unknown step":  func() bool { _, c := Settle(s, step(7), v1alpha1.LedgerFailed, r.Policy, epoch); return c },
+		"releasing an unknown step": func() bool { _, c := Release(s, step(7)); return c },
+	} {
+		if forget() {
+			t.Errorf("%s changes something", name)
+		}
+	}
+}
+
+func TestAPlanMadeAgainUnderItsNameIsAnother(t *testing.T) {
+	r := rules(nil)
+	s := play(t, r, []act{{0, "reserve", 1}})
+	other := request(1, "p", "t9")
+	other.Step.PlanUID = "another"
+	if _, verdict := Reserve(s, other, r, epoch); verdict.Entry != nil || !verdict.Granted {
+		t.Errorf("got %+v", verdict)
+	}
+}
+
+func TestAFullLedgerRefuses(t *testing.T) {
+	s := Begin(epoch, true)
+	for i := range maxEntries {
+		s.Entries = append(s.Entries, v1alpha1.LedgerEntry{StepReference: step(i), PolicyUID: "q", TargetUID: fmt.Sprint(i)})
+	}
+	if _, verdict := Reserve(&s, request(-1, "p", "t"), Rules{}, epoch); verdict.Refused.Name != GateRoom {
+		t.Errorf("with %d entries: %+v", len(s.Entries), verdict)
+	}
+	s.Entries = nil
+	for i := range maxBreakers {
+		s.Breakers = append(s.Breakers, v1alpha1.LedgerBreaker{PolicyUID: fmt.Sprint(i), State: v1alpha1.BreakerOpen})
+	}
+	if _, verdict := Reserve(&s, request(-1, "p", "t"), rules(nil), epoch); verdict.Refused.Name != GateRoom {
+		t.Errorf("with %d breakers: %+v", len(s.Breakers), verdict)
+	}
+}
+
+func TestEntriesAreForgottenWhenNoLimitNeedsThem(t *testing.T) {
+	r := rules(nil)
+	s := play(t, r, []act{{0, "reserve", 1}, {1, "fail", 1}, {10, "reserve", 2}, {11, "succeed", 2}, {24*60 + 11, "reserve", 3}})
+	if len(s.Entries) != 1 || s.Entries[0].PlanUID != "uid-3" {
+		t.Errorf("left are %+v", s.Entries)
+	}
+	if len(s.Breakers) != 0 {
+		t.Errorf("left are %+v", s.Breakers)
+	}
+}
+
+func TestStoredTimesAreNeverEarlier(t *testing.T) {
+	for _, d := range []time.Duration{0, 1, time.Millisecond, time.Second - 1} {
+		if got := stored(epoch.Add(d)); got.Time.Before(epoch.Add(d)) || got.Sub(epoch) > time.Second || got.Nanosecond() != 0 {
+			t.Errorf("%s becomes %s", d, got.Sub(epoch))
+		}
+	}
+}
+
+func TestAStateOfABreakerThatNobodyKnowsRefuses(t *testing.T) {
+	for name, b := range map[string]v1alpha1.LedgerBreaker{
+		"unknown state":             {PolicyUID: "p", State: "Ajar"},
+		"half open without a probe": {PolicyUID: "p", State: v1alpha1.BreakerHalfOpen},
+		"open without a time":       {PolicyUID: "p", State: v1alpha1.BreakerOpen},
+	} {
+		t.Run(name, func(t *testing.T) {
+			s := Begin(epoch, true)
+			s.Breakers = append(s.Breakers, b)
+			if _, verdict := Reserve(&s, request(1, "p", "t"), rules(nil), epoch.Add(1000*time.Hour)); verdict.Refused.Name != GateBreaker {
+				t.Errorf("got %+v", verdict)
+			}
+		})
+	}
+}

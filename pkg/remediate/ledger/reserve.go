@@ -1,0 +1,124 @@
+// SPDX-License-Identifier: Apache-2.0
+
+package ledger
+
+import (
+	"slices"
+	"time"
+
+	metav1 "k8s.io/apimachinery/pkg/apis/meta/v1"
+
+	"github.com/plumbline-dev/plumbline/pkg/apis/plumbline/v1alpha1"
+)
+
+// Verdict on a request.
+type Verdict struct {
+	// Granted says that the step may write, once the state beside it is stored.
+	Granted bool
+	// Entry is what the ledger already had of the step; nil when it is new or
+	// refused. One that has ended means that the step has too.
+	Entry *v1alpha1.LedgerEntry
+	// Refused is the first closed gate; zero when granted.
+	Refused Gate
+}
+
+// Begin is the first state of a ledger. One that follows another, or whose past
+// nobody knows, grants nothing for the longest period that a limit looks back.
+func Begin(now time.Time, pastKnown bool) Status {
+	s := Status{Sequence: 1}
+	if !pastKnown {
+		from := stored(now.Add(day))
+		s.GrantsFrom = &from
+	}
+	return s
+}
+
+// Trust lets a ledger grant although it does not know its past: a person said so.
+func Trust(s *Status) (*Status, bool) {
+	if s.GrantsFrom == nil {
+		return s, false
+	}
+	next := changed(s)
+	next.GrantsFrom = nil
+	return next, true
+}
+
+// Reserve grants a request or refuses it. The state that is returned is to be
+// stored before the step goes on; it is the one given when nothing changed, as
+// for a step that has an entry already.
+func Reserve(s *Status, r Request, rules Rules, now time.Time) (*Status, Verdict) {
+	if e := Find(s, r.Step); e != nil {
+		return s, Verdict{Granted: e.SettledAt == nil, Entry: e}
+	}
+	for _, gate := range Gates(s, r, rules, now) {
+		if !gate.Open {
+			return s, Verdict{Refused: gate}
+		}
+	}
+	next := changed(s)
+	next.Entries = pruned(next.Entries, now)
+	forgetIdle(next)
+	next.Entries = append(next.Entries, v1alpha1.LedgerEntry{
+		StepReference: r.Step, PolicyUID: r.PolicyUID, TargetUID: r.TargetUID,
+		ReservedAt: metav1.NewTime(now.Truncate(time.Second)),
+	})
+	probe(next, r)
+	return next, Verdict{Granted: true}
+}
+
+// Settle says how a granted step ended that may have written. It changes nothing
+// the second time, nor for a step the ledger does not know.
+func Settle(s *Status, step Step, outcome v1alpha1.LedgerOutcome, limits Limits, now time.Time) (*Status, bool) {
+	e := Find(s, step)
+	if e == nil || e.SettledAt != nil {
+		return s, false
+	}
+	next := changed(s)
+	e = Find(next, step)
+	at := stored(now)
+	e.SettledAt, e.Outcome = &at, outcome
+	switch outcome {
+	case v1alpha1.LedgerSucceeded:
+		succeeded(next, e)
+	case v1alpha1.LedgerFailed:
+		failed(next, e, limits, at)
+	default:
+		e.Outcome = v1alpha1.LedgerFailed // an outcome that nobody knows is none to build on
+		failed(next, e, limits, at)
+	}
+	return next, true
+}
+
+// Release takes back the entry of a step that wrote nothing, and never will.
+func Release(s *Status, step Step) (*Status, bool) {
+	e := Find(s, step)
+	if e == nil || e.SettledAt != nil {
+		return s, false
+	}
+	next := changed(s)
+	unprobe(next, Find(next, step))
+	next.Entries = slices.DeleteFunc(next.Entries, func(e v1alpha1.LedgerEntry) bool { return same(e.StepReference, step) })
+	return next, true
+}
+
+// opens is when so many of the entries that have ended count no more that a
+// limit has room; zero when that needs one to end first.
+func opens(s *Status, limit int32, period time.Duration, now time.Time, of func(*v1alpha1.LedgerEntry) bool) time.Time {
+	var ends []time.Time
+	unended := int32(0)
+	for i := range s.Entries {
+		switch e := &s.Entries[i]; {
+		case !of(e) || !counts(e, period, now):
+		case e.SettledAt == nil:
+			unended++
+		default:
+			ends = append(ends, e.SettledAt.Add(period))
+		}
+	}
+	if unended >= limit {
+		return time.Time{}
+	}
+	slices.SortFunc(ends, time.Time.Compare)
+	// After the first k have gone there are len-k left, and limit-1 may be.
+	return ends[int32(len(ends))+unended-limit] //nolint:gosec // at most maxEntries
+}
