@@ -1,0 +1,106 @@
+// SPDX-License-Identifier: Apache-2.0
+
+package planner
+
+import (
+	"time"
+
+	"github.com/plumbline-dev/plumbline/pkg/apis/plumbline/v1alpha1"
+)
+
+// Policy is a policy as it is in force.
+type Policy struct {
+	v1alpha1.PlanPolicy
+	Spec v1alpha1.RemediationPolicySpec
+}
+
+// Repair is a state that a drift can be put back to.
+type Repair struct {
+	// Revision holds the body, Hash is what it must hash to.
+	Revision, RevisionHash string
+	// DesiredHash is the guarded hash that the object then has.
+	DesiredHash string
+}
+
+// Recreation says whether an object that is gone may be made again.
+type Recreation struct {
+	Allowed bool
+	// Reason in one word where it is not, e.g. Imported.
+	Reason string
+}
+
+// Drift is one drifted object that the policy selects.
+type Drift struct {
+	Namespace, Baseline string
+	Target              v1alpha1.BaselineTarget
+	// UID of the object; of one that is gone, the one that was authorised.
+	UID string
+	// DriftedHash is its guarded hash now.
+	DriftedHash string
+	State       v1alpha1.DriftState
+	Findings    []v1alpha1.Finding
+	Severity    v1alpha1.Severity
+	FirstSeen   time.Time
+	// Authorised is what it should be; nil when nothing is authorised.
+	Authorised *Repair
+	// Ready is the newest authorised state that was ready; nil when none is known.
+	Ready *Repair
+	// Scaled is what it is now with the authorised number of replicas; nil when
+	// that did not change.
+	Scaled *Repair
+	// Component of the object in its Environment.
+	Component string
+	// Managed says that every guard lets Plumbline write it.
+	Managed bool
+	// Suspended says that a guard is, Contended that writers fight over it.
+	Suspended, Contended bool
+	// Frozen names the guard that sees a mass drift; empty when none does.
+	Frozen string
+	// Terminating says that it, or its namespace, is being deleted.
+	Terminating bool
+	// Claim names the plan that holds it; empty when none does.
+	Claim string
+	// GitOps names the tool that would put it back itself; empty when none would.
+	GitOps string
+	// ActiveWriter is a trusted writer who has just changed it; empty when none has.
+	ActiveWriter string
+	// Attributed says that the writer of every finding is known, and that none of
+	// them falls into a gap of what is known.
+	Attributed bool
+	// Recreation counts when the object is gone.
+	Recreation Recreation
+	// Attempts counts the plans that ended without success for this very drift.
+	Attempts int
+}
+
+// Scope counts the objects a policy selects.
+type Scope struct {
+	// Selected are all of them, drifted or not.
+	Selected int
+	// Healthy and Unhealthy count those that did not drift and whose health is known.
+	Healthy, Unhealthy int
+}
+
+// Opening says whether the policy's schedule lets it act.
+type Opening struct {
+	Open bool
+	// Next is when it does; zero when that is never, or now.
+	Next time.Time
+	// Why says for people what is closed.
+	Why string
+}
+
+// Input is everything a plan depends on.
+type Input struct {
+	Policy Policy
+	Drifts []Drift
+	Scope  Scope
+	// UnderWay are the policy's plans that have not ended.
+	UnderWay []v1alpha1.RemediationPlan
+	// Dependencies is the component graph of the Environment.
+	Dependencies []v1alpha1.ComponentDependencies
+	Opening      Opening
+	// InitiatedBy is system:auto, or the user who asked for it.
+	InitiatedBy string
+	Now         time.Time
+}

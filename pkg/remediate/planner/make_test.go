@@ -1,0 +1,467 @@
+// SPDX-License-Identifier: Apache-2.0
+
+package planner
+
+import (
+	"bytes"
+	"encoding/json"
+	"fmt"
+	"os"
+	"slices"
+	"strings"
+	"testing"
+	"time"
+
+	"github.com/google/go-cmp/cmp"
+	metav1 "k8s.io/apimachinery/pkg/apis/meta/v1"
+	"pgregory.net/rapid"
+
+	"github.com/plumbline-dev/plumbline/pkg/apis/plumbline/v1alpha1"
+)
+
+var epoch = time.Date(2026, 3, 2, 10, 0, 0, 0, time.UTC)
+
+func duration(d time.Duration) *metav1.Duration { return &metav1.Duration{Duration: d} }
+
+// policy is the sample policy that ships with Plumbline.
+func policy() Policy {
+	return Policy{
+		PlanPolicy: v1alpha1.PlanPolicy{Name: "production-auto-remediation", UID: "policy-uid", Generation: 3, Digest: "sha256:policy"},
+		Spec: v1alpha1.RemediationPolicySpec{
+			Environment: "production", Mode: v1alpha1.PolicyModeActive, RequestedBy: "platform@example.com",
+			Trigger: v1alpha1.TriggerAgeThreshold, MinimumSeverity: v1alpha1.SeverityHigh,
+			MinimumDriftAge: duration(15 * time.Minute), MaximumDriftAge: duration(24 * time.Hour),
+			Action: v1alpha1.ActionReconcile, Strategy: v1alpha1.StrategyRolling,
+		},
+	}
+}
+
+// drift is one that the sample policy puts back.
+func drift(name string) Drift {
+	return Drift{
+		Namespace: "shop", Baseline: "deployments.apps." + name,
+		Target: v1alpha1.BaselineTarget{APIVersion: "apps/v1", Kind: "Deployment", Name: name},
+		UID:    "uid-" + name, DriftedHash: "pl1:drifted-" + name, State: v1alpha1.StateDrifted,
+		Findings: []v1alpha1.Finding{{
+			Path: "/spec/template/spec/containers/[name=app]/image", Operation: v1alpha1.OperationChanged,
+			Type: v1alpha1.DriftDigestMismatch, Class: v1alpha1.ClassImageVersion,
+			Actor: v1alpha1.Actor{User: "alice", Class: v1alpha1.ActorForeign, Source: v1alpha1.ActorSourceWriterStamp},
+		}},
+		Severity:   v1alpha1.Severity{Level: v1alpha1.SeverityHigh, Score: 65, First: v1alpha1.SeverityHigh, Urgency: v1alpha1.UrgencyNormal},
+		FirstSeen:  epoch.Add(-20 * time.Minute),
+		Authorised: &Repair{Revision: name + "-4", RevisionHash: "pl1:good-" + name, DesiredHash: "pl1:good-" + name},
+		Component:  name, Managed: true, Attributed: true,
+	}
+}
+
+func input(drifts ...Drift) *Input {
+	return &Input{
+		Policy: policy(), Drifts: drifts, Scope: Scope{Selected: 40, Healthy: 30},
+		Opening: Opening{Open: true}, InitiatedBy: InitiatedByItself, Now: epoch,
+	}
+}
+
+func TestWhatIsLeftAlone(t *testing.T) {
+	tests := map[string]struct {
+		drift  func(*Drift)
+		policy func(*v1alpha1.RemediationPolicySpec)
+		scope  *Scope
+		under  []v1alpha1.RemediationPlan
+		want   Reason
+		until  time.Time
+	}{
+		"what the policy is made for is put back":       {},
+		"what a guard leaves unmanaged":                 {drift: func(d *Drift) { d.Managed = false }, want: ReasonUnmanaged},
+		"what a suspended guard guards":                 {drift: func(d *Drift) { d.Suspended = true }, want: ReasonSuspended},
+		"what is being deleted":                         {drift: func(d *Drift) { d.Terminating = true }, want: ReasonTerminating},
+		"what could not be read":                        {drift: func(d *Drift) { d.State = v1alpha1.StateUnknown }, want: ReasonUnknown},
+		"a state that nobody knows":                     {drift: func(d *Drift) { d.State = "Odd" }, want: ReasonUnknown},
+		"what was never authorised":                     {drift: func(d *Drift) { d.Authorised = nil }, want: ReasonNothingAuthorised},
+		"what writers fight over":                       {drift: func(d *Drift) { d.Contended = true }, want: ReasonContended},
+		"what drifts with too many others":              {drift: func(d *Drift) { d.Frozen = "ClusterSpecGuard/shop" }, want: ReasonMassDrift},
+		"what a plan holds":                             {drift: func(d *Drift) { d.Claim = "other" }, want: ReasonUnderWay},
+		"what a plan of the policy has":                 {under: []v1alpha1.RemediationPlan{planOf("shop", "deployments.apps.web")}, want: ReasonUnderWay},
+		"the same name in another namespace is another": {under: []v1alpha1.RemediationPlan{planOf("other", "deployments.apps.web")}},
+		"what matters too little":                       {drift: func(d *Drift) { d.Severity.Level = v1alpha1.SeverityMedium }, want: ReasonBelowSeverity},
+		"a severity that nobody knows":                  {drift: func(d *Drift) { d.Severity.Level = "Dire" }, want: ReasonBelowSeverity},
+		"what matters no more than at first":            {policy: func(p *v1alpha1.RemediationPolicySpec) { p.Trigger = v1alpha1.TriggerSeverityEscalation }, want: ReasonNotEscalated},
+		"what got worse is put back": {
+			policy: func(p *v1alpha1.RemediationPolicySpec) { p.Trigger = v1alpha1.TriggerSeverityEscalation },
+			drift:  func(d *Drift) { d.Severity.First = v1alpha1.SeverityMedium },
+		},
+		"what is too young":                         {drift: func(d *Drift) { d.FirstSeen = epoch.Add(-14 * time.Minute) }, want: ReasonTooYoung, until: epoch.Add(time.Minute)},
+		"what is just old enough is put back":       {drift: func(d *Drift) { d.FirstSeen = epoch.Add(-15 * time.Minute) }},
+		"what is just not too old is put back":      {drift: func(d *Drift) { d.FirstSeen = epoch.Add(-24 * time.Hour) }},
+		"what is too old":                           {drift: func(d *Drift) { d.FirstSeen = epoch.Add(-24*time.Hour - time.Second) }, want: ReasonTooOld},
+		"what is from the future is young":          {drift: func(d *Drift) { d.FirstSeen = epoch.Add(time.Hour) }, want: ReasonTooYoung, until: epoch.Add(75 * time.Minute)},
+		"what three plans did not put back":         {drift: func(d *Drift) { d.Attempts = 3 }, want: ReasonAttempts},
+		"what two did not is tried again":           {drift: func(d *Drift) { d.Attempts = 2 }},
+		"what nobody knows the writer of":           {drift: func(d *Drift) { d.Attributed = false }, want: ReasonUnattributed},
+		"unless the policy says so":                 {drift: func(d *Drift) { d.Attributed = false }, policy: func(p *v1alpha1.RemediationPolicySpec) { p.Exceptions.Unattributed = v1alpha1.Allowed }},
+		"what a GitOps tool owns":                   {drift: func(d *Drift) { d.GitOps = "Argo CD" }, want: ReasonGitOps},
+		"unless the policy says so about GitOps":    {drift: func(d *Drift) { d.GitOps = "Flux" }, policy: func(p *v1alpha1.RemediationPolicySpec) { p.Exceptions.GitOps = v1alpha1.Allowed }},
+		"what a trusted writer is busy with":        {drift: func(d *Drift) { d.ActiveWriter = "ci" }, want: ReasonActiveWriter},
+		"unless the policy says so about writers":   {drift: func(d *Drift) { d.ActiveWriter = "ci" }, policy: func(p *v1alpha1.RemediationPolicySpec) { p.Exceptions.ActiveWriter = v1alpha1.Allowed }},
+		"what is gone and was imported":             {drift: func(d *Drift) { d.State, d.Recreation.Reason = v1alpha1.StateMissing, "Imported" }, want: ReasonRecreation},
+		"what is gone, if the policy does not say":  {drift: func(d *Drift) { d.State, d.Recreation.Allowed = v1alpha1.StateMissing, true }, want: ReasonRecreation},
+		"what is gone is made again if it says so":  {drift: func(d *Drift) { d.State, d.Recreation.Allowed = v1alpha1.StateMissing, true }, policy: func(p *v1alpha1.RemediationPolicySpec) { p.Exceptions.Recreate = v1alpha1.Allowed }},
+		"a rollback to nothing that was ever ready": {policy: func(p *v1alpha1.RemediationPolicySpec) { p.Action = v1alpha1.ActionRollback }, want: ReasonNeverReady},
+		"a rollback to what was ready":              {policy: func(p *v1alpha1.RemediationPolicySpec) { p.Action = v1alpha1.ActionRollback }, drift: func(d *Drift) { d.Ready = &Repair{"web-2", "pl1:two", "pl1:two"} }},
+		"a scale where the number did not change":   {policy: func(p *v1alpha1.RemediationPolicySpec) { p.Action = v1alpha1.ActionScale }, want: ReasonNotApplicable},
+		"a scale where it did":                      {policy: func(p *v1alpha1.RemediationPolicySpec) { p.Action = v1alpha1.ActionScale }, drift: func(d *Drift) { d.Scaled = &Repair{"web-4", "pl1:good-web", "pl1:scaled"} }},
+		"a restart":                                 {policy: func(p *v1alpha1.RemediationPolicySpec) { p.Action = v1alpha1.ActionRestart }},
+		"an action that nobody knows":               {policy: func(p *v1alpha1.RemediationPolicySpec) { p.Action = "Pray" }, want: ReasonNotApplicable},
+		"too few of the others are healthy":         {scope: &Scope{Selected: 40, Healthy: 74, Unhealthy: 26}, want: ReasonUnhealthy},
+		"just enough of the others are healthy":     {scope: &Scope{Selected: 40, Healthy: 75, Unhealthy: 25}},
+		"nothing is known of the others":            {scope: &Scope{Selected: 1}},
+		"one operation is as large as it may be":    {scope: &Scope{Selected: 7, Healthy: 7}, under: []v1alpha1.RemediationPlan{planOf("other", "deployments.apps.db")}, want: ReasonBlastRadius},
+	}
+	for name, test := range tests {
+		t.Run(name, func(t *testing.T) {
+			d := drift("web")
+			if test.drift != nil {
+				test.drift(&d)
+			}
+			in := input(d)
+			if test.policy != nil {
+				test.policy(&in.Policy.Spec)
+			}
+			if test.scope != nil {
+				in.Scope = *test.scope
+			}
+			in.UnderWay = test.under
+			out := Make(in)
+			var got LeftOut
+			if len(out.LeftOut) > 0 {
+				got = out.LeftOut[0]
+			}
+			if got.Reason != test.want || !got.Until.Equal(test.until) || !out.NextLook.Equal(test.until) {
+				t.Errorf("left out for %q until %s (%s), look again at %s; want %q until %s", got.Reason, got.Until, got.Message, out.NextLook, test.want, test.until)
+			}
+			if (len(out.Plans) == 1) != (test.want == "") {
+				t.Errorf("%d plans", len(out.Plans))
+			}
+			if test.want != "" && got.Message == "" {
+				t.Error("the reason has no words")
+			}
+		})
+	}
+}
+
+func planOf(namespace string, baselines ...string) v1alpha1.RemediationPlan {
+	p := v1alpha1.RemediationPlan{ObjectMeta: metav1.ObjectMeta{Namespace: namespace, Name: "under-way"}}
+	for _, b := range baselines {
+		p.Spec.Plan.Targets = append(p.Spec.Plan.Targets, v1alpha1.PlanTarget{Baseline: b})
+	}
+	return p
+}
+
+func TestHowManyOneOperationMayHave(t *testing.T) {
+	for name, test := range map[string]struct {
+		selected, want int
+		percent, most  int32
+	}{
+		"of one object the one":              {selected: 1, want: 1},
+		"of three objects still one":         {selected: 3, want: 1},
+		"of four objects one":                {selected: 4, want: 1},
+		"of eight objects two":               {selected: 8, want: 2},
+		"of eleven objects two":              {selected: 11, want: 2},
+		"of forty objects ten":               {selected: 40, want: 10},
+		"of ten thousand objects ten":        {selected: 10_000, want: 10},
+		"of none one, which is none":         {selected: 0, want: 1},
+		"fewer if the policy says so":        {selected: 100, most: 3, want: 3},
+		"a smaller share if it says so":      {selected: 100, percent: 5, want: 5},
+		"never more, whatever it says":       {selected: 100, percent: 100, most: 10_000, want: 10},
+		"what makes no sense is the default": {selected: 100, percent: -5, most: -1, want: 10},
+	} {
+		t.Run(name, func(t *testing.T) {
+			in := input()
+			in.Scope.Selected = test.selected
+			in.Policy.Spec.Safety.MaxTargetPercent, in.Policy.Spec.Safety.MaxTargets = test.percent, test.most
+			if got := Allowed(in); got != test.want {
+				t.Errorf("got %d, want %d", got, test.want)
+			}
+		})
+	}
+}
+
+func TestTheOrderOfDrift(t *testing.T) {
+	named := func(name string, change func(*Drift)) Drift {
+		d := drift(name)
+		if change != nil {
+			change(&d)
+		}
+		return d
+	}
+	in := input(
+		named("z-same", nil),
+		named("a-same", nil),
+		named("frontend", nil),
+		named("backend", nil),
+		named("older", func(d *Drift) { d.FirstSeen = epoch.Add(-time.Hour) }),
+		named("scored", func(d *Drift) { d.Severity.Score = 77 }),
+		named("critical", func(d *Drift) { d.Severity.Level, d.Severity.Score = v1alpha1.SeverityCritical, 60 }),
+	)
+	in.Dependencies = []v1alpha1.ComponentDependencies{
+		{Component: "frontend", DependsOn: []string{"backend"}},
+		{Component: "backend", DependsOn: []string{"database"}},
+	}
+	var got []string
+	for _, target := range Make(in).Plans[0].Targets {
+		got = append(got, target.Name)
+	}
+	want := []string{"critical", "scored", "older", "a-same", "z-same", "backend", "frontend"}
+	if diff := cmp.Diff(want, got); diff != "" {
+		t.Errorf("(-want +got):\n%s", diff)
+	}
+}
+
+func TestACycleOfComponentsHasAnOrder(t *testing.T) {
+	graph := []v1alpha1.ComponentDependencies{{Component: "a", DependsOn: []string{"b"}}, {Component: "b", DependsOn: []string{"a", "c"}}}
+	first := depths(graph)
+	for range 50 {
+		if diff := cmp.Diff(first, depths(graph)); diff != "" {
+			t.Fatalf("another time (-first +other):\n%s", diff)
+		}
+	}
+}
+
+func TestStrategies(t *testing.T) {
+	for name, test := range map[string]struct {
+		strategy v1alpha1.RemediationStrategy
+		n        int
+		want     [][]int32
+	}{
+		"all at once is one batch":             {v1alpha1.StrategyAllAtOnce, 3, [][]int32{{0, 1, 2}}},
+		"rolling is one after the other":       {v1alpha1.StrategyRolling, 3, [][]int32{{0}, {1}, {2}}},
+		"a canary goes first":                  {v1alpha1.StrategyCanary, 3, [][]int32{{0}, {1, 2}}},
+		"a canary alone is alone":              {v1alpha1.StrategyCanary, 1, [][]int32{{0}}},
+		"what nobody knows is done one by one": {"Random", 2, [][]int32{{0}, {1}}},
+	} {
+		t.Run(name, func(t *testing.T) {
+			spec := policy().Spec
+			spec.Strategy, spec.Health.DelayAfter = test.strategy, duration(time.Minute)
+			var got [][]int32
+			all := batches(&spec, test.n)
+			for i, b := range all {
+				got = append(got, b.Steps)
+				if last := i == len(all)-1; int(b.Order) != i || (b.DelayAfter == nil) != last || b.RequiresHealthCheck != v1alpha1.Enabled {
+					t.Errorf("batch %d is %+v", i, b)
+				}
+			}
+			if diff := cmp.Diff(test.want, got); diff != "" {
+				t.Errorf("(-want +got):\n%s", diff)
+			}
+		})
+	}
+}
+
+func TestWhatIsUrgentDoesNotWaitWhereThePolicySaysSo(t *testing.T) {
+	urgent, calm := drift("urgent"), drift("calm")
+	urgent.Severity.Urgency = v1alpha1.UrgencyImmediate
+	in := input(urgent, calm)
+	in.Opening = Opening{Next: epoch.Add(16 * time.Hour), Why: "the window is closed"}
+	if plans := Make(in).Plans; len(plans) != 1 || plans[0].ScheduledFor == nil || !plans[0].ScheduledFor.Time.Equal(in.Opening.Next) {
+		t.Errorf("without the permission: %+v", plans)
+	}
+	in.Policy.Spec.Schedule.Urgent = v1alpha1.Allowed
+	plans := Make(in).Plans
+	if len(plans) != 2 || plans[0].ScheduledFor != nil && plans[1].ScheduledFor != nil {
+		t.Fatalf("with it: %+v", plans)
+	}
+	for _, p := range plans {
+		if (p.ScheduledFor == nil) != (p.Targets[0].Name == "urgent") {
+			t.Errorf("plan of %s is scheduled for %v", p.Targets[0].Name, p.ScheduledFor)
+		}
+	}
+}
+
+func TestAPolicyThatOnlyNotifiesMakesNoPlan(t *testing.T) {
+	in := input(drift("web"), drift("db"))
+	in.Policy.Spec.Action = v1alpha1.ActionNotifyOnly
+	if out := Make(in); len(out.Plans) != 0 || len(out.Notify) != 2 || out.Eligible != 2 {
+		t.Errorf("got %+v", out)
+	}
+}
+
+func TestAPlanIsTheSameWhoeverMakesItAgain(t *testing.T) {
+	in := input(drift("web"))
+	name := Make(in).Plans[0].Name
+	for what, test := range map[string]struct {
+		change func(*Input)
+		same   bool
+	}{
+		"a moment later":                  {func(in *Input) { in.Now = in.Now.Add(time.Minute) }, true},
+		"with other objects in the scope": {func(in *Input) { in.Scope.Selected = 90 }, true},
+		"a second attempt":                {func(in *Input) { in.Drifts[0].Attempts = 1 }, false},
+		"the same drift once more":        {func(in *Input) { in.Drifts[0].FirstSeen = epoch.Add(-16 * time.Minute) }, false},
+		"another drift":                   {func(in *Input) { in.Drifts[0].DriftedHash = "pl1:other" }, false},
+		"another policy":                  {func(in *Input) { in.Policy.Digest = "sha256:other" }, false},
+		"on somebody's request":           {func(in *Input) { in.InitiatedBy = "bob" }, false},
+	} {
+		t.Run(what, func(t *testing.T) {
+			again := input(drift("web"))
+			test.change(again)
+			if got := Make(again).Plans[0].Name; (got == name) != test.same {
+				t.Errorf("%s and %s", name, got)
+			}
+		})
+	}
+}
+
+func TestWithWhoseRightAPlanActs(t *testing.T) {
+	in := input(drift("web"))
+	if p := Make(in).Plans[0]; p.Requester != "platform@example.com" || p.InitiatedBy != "system:auto" {
+		t.Errorf("by itself: %s for %s", p.InitiatedBy, p.Requester)
+	}
+	in.InitiatedBy = "bob"
+	if p := Make(in).Plans[0]; p.Requester != "bob" || p.InitiatedBy != "bob" {
+		t.Errorf("asked for: %s for %s", p.InitiatedBy, p.Requester)
+	}
+}
+
+func TestNamesOfPlansAreNames(t *testing.T) {
+	for _, name := range []string{"p", strings.Repeat("long-", 60), strings.Repeat("x", 39) + "-y", "a.b"} {
+		in := input(drift("web"))
+		in.Policy.Name = name
+		if got := Make(in).Plans[0].Name; len(got) > 63 || strings.Contains(got, "--") || strings.Contains(got, ".-") {
+			t.Errorf("%q gives %q", name, got)
+		}
+	}
+}
+
+// The whole of some plans, as they are stored.
+func TestGoldenPlans(t *testing.T) {
+	missing := drift("gone")
+	missing.State, missing.Recreation.Allowed, missing.Findings = v1alpha1.StateMissing, true, nil
+	young := drift("young")
+	young.FirstSeen = epoch.Add(-time.Minute)
+	elsewhere := drift("web")
+	elsewhere.Namespace = "billing"
+	worse := drift("db")
+	worse.Severity.Level, worse.Severity.Score = v1alpha1.SeverityCritical, 91
+	in := input(drift("web"), missing, young, elsewhere, worse)
+	in.Policy.Spec.Exceptions.Recreate = v1alpha1.Allowed
+	in.Policy.Spec.Health.DelayAfter = duration(30 * time.Second)
+	var got bytes.Buffer
+	enc := json.NewEncoder(&got)
+	enc.SetIndent("", "  ")
+	for _, p := range Make(in).Plans {
+		if err := enc.Encode(p); err != nil {
+			t.Fatal(err)
+		}
+	}
+	const file = "testdata/plans.json"
+	if os.Getenv("UPDATE_GOLDEN") != "" {
+		if err := os.WriteFile(file, got.Bytes(), 0o600); err != nil {
+			t.Fatal(err)
+		}
+	}
+	want, err := os.ReadFile(file)
+	if err != nil {
+		t.Fatal(err)
+	}
+	if diff := cmp.Diff(string(want), got.String()); diff != "" {
+		t.Errorf("(-want +got):\n%s", diff)
+	}
+}
+
+func drawDrift(t *rapid.T, i int) Drift {
+	d := drift(fmt.Sprint("o", i))
+	d.Namespace = rapid.SampledFrom([]string{"shop", "billing", "web"}).Draw(t, "namespace")
+	d.Managed = rapid.IntRange(0, 9).Draw(t, "managed") > 0
+	d.Contended = rapid.IntRange(0, 9).Draw(t, "contended") == 0
+	d.Attributed = rapid.IntRange(0, 4).Draw(t, "attributed") > 0
+	d.Severity.Level = rapid.SampledFrom(levels).Draw(t, "level")
+	d.Severity.Score = int32(rapid.IntRange(0, 100).Draw(t, "score")) //nolint:gosec // small
+	d.Severity.Urgency = rapid.SampledFrom([]string{v1alpha1.UrgencyImmediate, v1alpha1.UrgencyNormal}).Draw(t, "urgency")
+	d.FirstSeen = epoch.Add(-time.Duration(rapid.IntRange(0, 2000).Draw(t, "minutes")) * time.Minute)
+	d.Attempts = rapid.IntRange(0, 3).Draw(t, "attempts")
+	return d
+}
+
+// Whatever the input: the same plans in whatever order it comes, everything
+// drifted in one place, never more than one operation may have, the worst first.
+func TestPlansWhateverTheInput(t *testing.T) {
+	rapid.Check(t, func(t *rapid.T) {
+		n := rapid.IntRange(0, 40).Draw(t, "drifts")
+		in := input()
+		for i := range n {
+			in.Drifts = append(in.Drifts, drawDrift(t, i))
+		}
+		in.Scope.Selected = n + rapid.IntRange(0, 60).Draw(t, "others")
+		in.Policy.Spec.Strategy = rapid.SampledFrom([]v1alpha1.RemediationStrategy{v1alpha1.StrategyAllAtOnce, v1alpha1.StrategyCanary, v1alpha1.StrategyRolling}).Draw(t, "strategy")
+		in.Policy.Spec.Schedule.Urgent = rapid.SampledFrom([]v1alpha1.Permission{v1alpha1.Allowed, v1alpha1.Forbidden}).Draw(t, "urgent")
+		if rapid.Bool().Draw(t, "closed") {
+			in.Opening = Opening{Next: epoch.Add(time.Hour)}
+		}
+		if rapid.Bool().Draw(t, "under way") {
+			in.UnderWay = []v1alpha1.RemediationPlan{planOf("other", "x", "y")}
+		}
+		out := Make(in)
+		shuffled := *in
+		shuffled.Drifts = rapid.Permutation(in.Drifts).Draw(t, "order")
+		if a, b := text(t, out), text(t, Make(&shuffled)); a != b {
+			t.Fatalf("in another order (-one +other):\n%s", cmp.Diff(a, b))
+		}
+		places := map[string]int{}
+		targets := 0
+		for _, p := range out.Plans {
+			steps := map[int32]bool{}
+			for _, b := range p.Batches {
+				for _, s := range b.Steps {
+					steps[s] = true
+				}
+			}
+			if len(steps) != len(p.Targets) || len(p.Targets) > 10 {
+				t.Fatalf("%d targets in batches %v", len(p.Targets), p.Batches)
+			}
+			for _, target := range p.Targets {
+				places[p.Namespace+"/"+target.Baseline]++
+				targets++
+			}
+			if !slices.IsSortedFunc(p.Targets, func(a, b v1alpha1.PlanTarget) int { return rank(b.Severity.Level) - rank(a.Severity.Level) }) {
+				t.Fatalf("not the worst first: %v", p.Targets)
+			}
+		}
+		for _, l := range out.LeftOut {
+			places[l.Drift.Namespace+"/"+l.Drift.Baseline]++
+		}
+		if len(places) != n {
+			t.Fatalf("%d of %d drifts have a place", len(places), n)
+		}
+		for at, count := range places {
+			if count != 1 {
+				t.Fatalf("%s is in %d places", at, count)
+			}
+		}
+		if targets > max(0, Room(in)) || targets > 10 {
+			t.Fatalf("%d targets, %d allowed", targets, Room(in))
+		}
+		if targets < min(out.Eligible, max(0, Room(in))) {
+			t.Fatalf("%d targets, although %d are eligible and %d allowed", targets, out.Eligible, Room(in))
+		}
+	})
+}
+
+func text(t *rapid.T, out Output) string {
+	raw, err := json.Marshal(out)
+	if err != nil {
+		t.Fatal(err)
+	}
+	return string(raw)
+}
+
+func BenchmarkMakeWithTenThousandDrifts(b *testing.B) {
+	in := input()
+	for i := range 10_000 {
+		d := drift(fmt.Sprint("o", i))
+		d.Severity.Score = int32(i % 101) //nolint:gosec // small
+		in.Drifts = append(in.Drifts, d)
+	}
+	in.Scope.Selected = 20_000
+	b.ReportAllocs()
+	for b.Loop() {
+		Make(in)
+	}
+}

@@ -1,0 +1,55 @@
+// SPDX-License-Identifier: Apache-2.0
+
+package planner
+
+// Reason says in one word why a drift is left out.
+type Reason string
+
+// The reasons, in the order in which they are looked for.
+const (
+	// ReasonUnmanaged: a guard says that Plumbline never writes it.
+	ReasonUnmanaged Reason = "Unmanaged"
+	// ReasonSuspended: a guard is suspended.
+	ReasonSuspended Reason = "GuardSuspended"
+	// ReasonTerminating: it, or its namespace, is being deleted.
+	ReasonTerminating Reason = "Terminating"
+	// ReasonUnknown: what it is now could not be read.
+	ReasonUnknown Reason = "StateUnknown"
+	// ReasonNothingAuthorised: nobody said what it should be.
+	ReasonNothingAuthorised Reason = "NothingAuthorised"
+	// ReasonContended: writers fight over it.
+	ReasonContended Reason = "Contended"
+	// ReasonMassDrift: so much drifts at once that one cause must be assumed.
+	ReasonMassDrift Reason = "MassDrift"
+	// ReasonUnderWay: a plan has it already.
+	ReasonUnderWay Reason = "UnderWay"
+	// ReasonBelowSeverity: it matters less than the policy asks for.
+	ReasonBelowSeverity Reason = "BelowMinimumSeverity"
+	// ReasonNotEscalated: it matters no more than when it was first seen.
+	ReasonNotEscalated Reason = "NotEscalated"
+	// ReasonTooYoung: it may still be put back by whoever did it.
+	ReasonTooYoung Reason = "BelowMinimumAge"
+	// ReasonTooOld: a person has to decide.
+	ReasonTooOld Reason = "AboveMaximumAge"
+	// ReasonAttempts: it was tried often enough; a person has to decide.
+	ReasonAttempts Reason = "TooManyAttempts"
+	// ReasonUnattributed: nobody knows who did it.
+	ReasonUnattributed Reason = "Unattributed"
+	// ReasonGitOps: a GitOps tool puts it back itself.
+	ReasonGitOps Reason = "OwnedByGitOps"
+	// ReasonActiveWriter: a trusted writer has just changed it.
+	ReasonActiveWriter Reason = "TrustedWriterActive"
+	// ReasonRecreation: it is gone, and may not be made again.
+	ReasonRecreation Reason = "NotRecreated"
+	// ReasonNotApplicable: the policy's action does nothing about it.
+	ReasonNotApplicable Reason = "ActionNotApplicable"
+	// ReasonNeverReady: no authorised state of it was ever ready.
+	ReasonNeverReady Reason = "NoReadyRevision"
+	// ReasonUnhealthy: too few of the others are healthy to risk it.
+	ReasonUnhealthy Reason = "TooFewHealthy"
+	// ReasonBlastRadius: one operation has no more room.
+	ReasonBlastRadius Reason = "BlastRadius"
+)
+
+// Escalates says of a reason that a person has to be told.
+func (r Reason) Escalates() bool { return r == ReasonTooOld || r == ReasonAttempts }
