@@ -1,0 +1,79 @@
+// SPDX-License-Identifier: Apache-2.0
+
+package protocol
+
+import (
+	"github.com/plumbline-dev/plumbline/pkg/apis/plumbline/v1alpha1"
+)
+
+// after says what is left to do for a step that has ended, or nil.
+func (s *State) after(step *v1alpha1.PlanStep) Effect {
+	f := s.Facts.Of(step.Index)
+	if step.Settled != v1alpha1.Enabled {
+		return s.settle(step, f)
+	}
+	if step.Evidence == nil {
+		return s.record(step, f)
+	}
+	switch f.Let {
+	case NotAsked:
+		return ReleaseTarget{step.Index}
+	case Unknown:
+		return s.wait(again, "the target could not be let go of")
+	case Yes, No:
+	}
+	return nil
+}
+
+// settle tells the ledgers. What was skipped or fenced is proven to have written
+// nothing, and gives its place back.
+func (s *State) settle(step *v1alpha1.PlanStep, f StepFacts) Effect {
+	switch f.Settled {
+	case NotAsked:
+	case Unknown:
+		return s.wait(again, "the ledgers could not be told")
+	case Yes, No:
+		return s.write(func(n *v1alpha1.RemediationPlanStatus) { n.Steps[step.Index].Settled = v1alpha1.Enabled })
+	}
+	switch step.State {
+	case v1alpha1.StepVerified:
+		return Settle{step.Index, v1alpha1.LedgerSucceeded}
+	case v1alpha1.StepSkipped, v1alpha1.StepFenced:
+		return Release{step.Index}
+	case v1alpha1.StepFailed, v1alpha1.StepPlanned, v1alpha1.StepReserved, v1alpha1.StepIntent, v1alpha1.StepApplied:
+	}
+	return Settle{step.Index, v1alpha1.LedgerFailed}
+}
+
+func (s *State) record(step *v1alpha1.PlanStep, f StepFacts) Effect {
+	switch f.Recorded {
+	case NotAsked, No:
+		return Record{step.Index}
+	case Unknown:
+		return s.wait(again, "the record could not be written")
+	case Yes:
+	}
+	return s.write(func(n *v1alpha1.RemediationPlanStatus) { n.Steps[step.Index].Evidence = f.Evidence.DeepCopy() })
+}
+
+// afterTheEnd tidies up after a plan that has ended; one that was ended by an
+// older version, or restored, may have left something.
+func afterTheEnd(s *State) Effect {
+	if s.Plan.Status.Holder != s.Holder && s.Plan.Status.CompletedAt != nil && s.tidied() {
+		return Done{}
+	}
+	if e := s.tidy(); e != nil {
+		return e
+	}
+	return Done{}
+}
+
+// tidied says that nothing of a plan's steps is left to be told.
+func (s *State) tidied() bool {
+	for i := range s.Plan.Status.Steps {
+		if step := &s.Plan.Status.Steps[i]; step.Settled != v1alpha1.Enabled || step.Evidence == nil {
+			return false
+		}
+	}
+	return true
+}

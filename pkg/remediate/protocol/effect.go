@@ -1,0 +1,85 @@
+// SPDX-License-Identifier: Apache-2.0
+
+package protocol
+
+import (
+	"time"
+
+	"github.com/plumbline-dev/plumbline/pkg/apis/plumbline/v1alpha1"
+)
+
+// Effect is what is to be done next. Exactly one of the types below.
+type Effect interface{ effect() }
+
+// The effects. Those with a Step are about the target of that index.
+type (
+	// WriteStatus stores the plan's status, with the resourceVersion it was read
+	// at. When that fails, everything is read and decided anew. Once it is stored,
+	// some facts count no more.
+	WriteStatus struct {
+		Status v1alpha1.RemediationPlanStatus
+		Forget Forget
+	}
+	// Look reads what may hold a plan back: policy, guards, schedule, health, halts.
+	Look struct{}
+	// Authorise asks whether the requester may write the target.
+	Authorise struct{ Step int32 }
+	// ClaimTarget takes the target for this plan.
+	ClaimTarget struct{ Step int32 }
+	// AskMirror asks the copy of the ledger, which may refuse.
+	AskMirror struct{ Step int32 }
+	// Reserve asks both ledgers for a place, the cluster's first.
+	Reserve struct{ Step int32 }
+	// ReadTarget reads it live.
+	ReadTarget struct{ Step int32 }
+	// LoadRevision reads the body that the target is to have.
+	LoadRevision struct{ Step int32 }
+	// Try is a dry run of the write, bound to what was read.
+	Try struct{ Step int32 }
+	// WriteTarget is the write, bound to the stored intent.
+	WriteTarget struct{ Step int32 }
+	// FenceTarget moves the target's resourceVersion.
+	FenceTarget struct{ Step int32 }
+	// Settle tells both ledgers how the step ended, the cluster's last.
+	Settle struct {
+		Step    int32
+		Outcome v1alpha1.LedgerOutcome
+	}
+	// Release gives its place in both ledgers back: it wrote nothing.
+	Release struct{ Step int32 }
+	// Record writes the signed record of the step.
+	Record struct{ Step int32 }
+	// ReleaseTarget lets go of the target.
+	ReleaseTarget struct{ Step int32 }
+	// Wait does nothing until a time, or until something changes.
+	Wait struct {
+		Until time.Time
+		Why   string
+	}
+	// Done says that nothing is left to do.
+	Done struct{}
+)
+
+// Forget names facts to be learned anew.
+type Forget struct {
+	Brakes bool
+	Steps  []int32
+}
+
+func (WriteStatus) effect()   {}
+func (Look) effect()          {}
+func (Authorise) effect()     {}
+func (ClaimTarget) effect()   {}
+func (AskMirror) effect()     {}
+func (Reserve) effect()       {}
+func (ReadTarget) effect()    {}
+func (LoadRevision) effect()  {}
+func (Try) effect()           {}
+func (WriteTarget) effect()   {}
+func (FenceTarget) effect()   {}
+func (Settle) effect()        {}
+func (Release) effect()       {}
+func (Record) effect()        {}
+func (ReleaseTarget) effect() {}
+func (Wait) effect()          {}
+func (Done) effect()          {}

@@ -1,0 +1,175 @@
+// SPDX-License-Identifier: Apache-2.0
+
+package protocol
+
+import (
+	"maps"
+	"time"
+
+	"github.com/plumbline-dev/plumbline/pkg/apis/plumbline/v1alpha1"
+)
+
+// Answer to a question that may find no answer.
+type Answer int
+
+// The answers. The zero value is that nobody asked.
+const (
+	NotAsked Answer = iota
+	Yes
+	No
+	// Unknown: it could not be asked, or the answer was lost.
+	Unknown
+)
+
+// Brakes are what may hold a plan back as a whole.
+type Brakes struct {
+	// Known says that all of it could be read; what follows counts only then.
+	Known bool
+	// Halted says why everything stops at once; empty when nothing is halted.
+	Halted string
+	// HaltedBy is who did it.
+	HaltedBy string
+	// Superseded says why the plan is no longer wanted; empty when it is.
+	Superseded string
+	// Closed says why no further step may begin now; empty when it may.
+	Closed string
+	// Until is when that opens by time alone.
+	Until time.Time
+	// OutsideSchedule says that it is the schedule alone that is closed, which a
+	// person may pass.
+	OutsideSchedule bool
+}
+
+// Target is what was read of a target.
+type Target struct {
+	// Read says whether it could be read: Yes, Unknown, or No when it is not there.
+	Read                 Answer
+	UID, ResourceVersion string
+	Generation           int64
+	// Hash is its guarded hash.
+	Hash string
+	// RestartedFor is the token of the plan's step that restarted it last.
+	RestartedFor string
+	// Ending says that it, or its namespace, is being deleted.
+	Ending bool
+	// Contended says that writers fight over it.
+	Contended bool
+	// Ready says whether it does what its spec says.
+	Ready Answer
+}
+
+// WriteResult is what came of a write, or of its dry run.
+type WriteResult string
+
+// The results. Only Stored and the refusals are known for certain.
+const (
+	// Stored: the API server answered that it is.
+	Stored WriteResult = "Stored"
+	// Conflicted: somebody else had written; this was not stored.
+	Conflicted WriteResult = "Conflicted"
+	// Gone: the target is not there, or is another one; this was not stored.
+	Gone WriteResult = "Gone"
+	// Forbidden: the executor may not; this was not stored.
+	Forbidden WriteResult = "Forbidden"
+	// Refused: the API server will never store this.
+	Refused WriteResult = "Refused"
+	// Lost: nobody knows whether it is stored.
+	Lost WriteResult = "Lost"
+)
+
+// Write is what came of one, or of its dry run.
+type Write struct {
+	Result WriteResult
+	// ResourceVersion and Hash of what is stored, or would be.
+	ResourceVersion, Hash string
+	Message               string
+}
+
+// Place is what the ledgers, or their copy, say about a step.
+type Place struct {
+	// Granted: Yes, No, or Unknown.
+	Granted Answer
+	// Ended says that the ledger knows the step as ended.
+	Ended bool
+	// Refusal says for people what refuses, and Until when it no longer does.
+	Refusal string
+	Until   time.Time
+}
+
+// StepFacts are what was learned about one step since the plan was read.
+type StepFacts struct {
+	Authorised Answer
+	// Claimed: Yes, Unknown, or No when another plan holds the target.
+	Claimed   Answer
+	ClaimedBy string
+	Mirror    *Place
+	Place     *Place
+	Target    *Target
+	// Revision: Yes when the body is what the plan says, No when it is damaged.
+	Revision Answer
+	Tried    *Write
+	Written  *Write
+	Fenced   *Write
+	// Settled, Recorded and Let: Yes, or Unknown to ask again.
+	Settled  Answer
+	Recorded Answer
+	Evidence *v1alpha1.StepEvidence
+	Let      Answer
+}
+
+// Facts are what was learned since the plan was read; nothing of it is stored,
+// and a wait ends them: who comes back reads everything anew.
+type Facts struct {
+	Brakes *Brakes
+	Steps  map[int32]StepFacts
+}
+
+// Of returns what was learned about a step.
+func (f Facts) Of(step int32) StepFacts { return f.Steps[step] }
+
+// Learn returns the facts with more about one step. What a write may have
+// changed is forgotten by whoever tells its result: see [StepFacts.Wrote].
+func (f Facts) Learn(step int32, more func(*StepFacts)) Facts {
+	next := Facts{Brakes: f.Brakes, Steps: make(map[int32]StepFacts, len(f.Steps)+1)}
+	maps.Copy(next.Steps, f.Steps)
+	about := next.Steps[step]
+	more(&about)
+	next.Steps[step] = about
+	return next
+}
+
+// Without returns the facts without those that a stored status outdates.
+func (f Facts) Without(what Forget) Facts {
+	next := Facts{Brakes: f.Brakes, Steps: maps.Clone(f.Steps)}
+	if what.Brakes {
+		next.Brakes = nil
+	}
+	for _, step := range what.Steps {
+		delete(next.Steps, step)
+	}
+	return next
+}
+
+// Wrote learns what came of the write; what was read of the target is outdated.
+func (f *StepFacts) Wrote(w Write) { f.Written, f.Target, f.Tried = &w, nil, nil }
+
+// FencedBy learns what came of the fence; what was read of the target is outdated.
+func (f *StepFacts) FencedBy(w Write) { f.Fenced, f.Target, f.Tried = &w, nil, nil }
+
+// State is everything a decision depends on. Next changes nothing of it.
+type State struct {
+	// Plan as it is stored.
+	Plan *v1alpha1.RemediationPlan
+	// Holder is the executor that decides.
+	Holder string
+	// Policy holds what the plan's policy says about health.
+	Health Health
+	Facts  Facts
+	// Now is the API server's time.
+	Now time.Time
+}
+
+// Health says when a target that was written counts as healthy.
+type Health struct {
+	Stabilisation, Timeout time.Duration
+}

@@ -1,0 +1,205 @@
+// SPDX-License-Identifier: Apache-2.0
+
+package protocol
+
+import (
+	metav1 "k8s.io/apimachinery/pkg/apis/meta/v1"
+
+	"github.com/plumbline-dev/plumbline/pkg/apis/plumbline/v1alpha1"
+)
+
+// intended writes, if this run has seen everything since the intent was stored;
+// else it finds out what came of the intent.
+func (s *State) intended(step *v1alpha1.PlanStep) Effect {
+	f := s.Facts.Of(step.Index)
+	if f.Written != nil {
+		return s.written(step, f)
+	}
+	if !s.fresh(step, f) {
+		return s.recover(step, f)
+	}
+	if e := s.held(); e != nil {
+		return e
+	}
+	return WriteTarget{step.Index}
+}
+
+// fresh says that the intent was stored by this run, from what this run read and
+// tried: then nothing can have been written by it yet.
+func (s *State) fresh(step *v1alpha1.PlanStep, f StepFacts) bool {
+	i, t := step.Intent, f.Target
+	return i != nil && t != nil && f.Tried != nil && f.Tried.Result == Stored && step.Fence == "" &&
+		i.Epoch == s.Plan.Status.Epoch && i.ResourceVersion == t.ResourceVersion && i.UID == t.UID
+}
+
+// written says what follows from the answer to the write.
+func (s *State) written(step *v1alpha1.PlanStep, f StepFacts) Effect {
+	switch w := f.Written; w.Result {
+	case Stored:
+		return s.apply(step, w.ResourceVersion, w.Hash, v1alpha1.ResultResponse)
+	case Conflicted:
+		return s.lookAgain(step)
+	case Gone:
+		return s.skip(step, v1alpha1.ReasonTargetReplaced, "it is gone")
+	case Forbidden:
+		return s.refused(step, v1alpha1.ReasonNotAllowed, w.Message)
+	case Refused:
+		return s.refused(step, v1alpha1.ReasonRefused, w.Message)
+	case Lost:
+	}
+	return s.wait(poll, "the write has no answer; the target will tell")
+}
+
+// refused ends a step whose write the API server refuses for good. Without an
+// earlier request nothing was written; with one that may still be under way only
+// a fence makes that certain.
+func (s *State) refused(step *v1alpha1.PlanStep, why v1alpha1.StepReason, message string) Effect {
+	if step.Attempts == 0 {
+		return s.skip(step, why, "%s", message)
+	}
+	return s.fail(step, why, "%s; an earlier request may still have been stored", message)
+}
+
+func (s *State) apply(step *v1alpha1.PlanStep, version, hash string, origin v1alpha1.ResultOrigin) Effect {
+	return s.change(step, func(n *v1alpha1.PlanStep, at *metav1.Time) {
+		n.State = v1alpha1.StepApplied
+		n.Result = &v1alpha1.StepResult{ResourceVersion: version, Hash: hash, Origin: origin, At: *at}
+		note(n, "written as version "+version, at)
+	})
+}
+
+// recover finds out from the target alone what came of an intent.
+func (s *State) recover(step *v1alpha1.PlanStep, f StepFacts) Effect {
+	if f.Target == nil {
+		return ReadTarget{step.Index}
+	}
+	if e := s.unlessNothingCame(step, f.Target); e != nil {
+		return e
+	}
+	switch {
+	case f.Target.Ending:
+		return s.fenceThenSkip(step, f, v1alpha1.ReasonTerminating, "it, or its namespace, is being deleted")
+	case step.Attempts+1 >= maxAttempts:
+		return s.fenceThenSkip(step, f, v1alpha1.ReasonTargetContended, "it could not be written, however often it was tried")
+	case !s.Now.Before(s.Plan.Spec.Plan.Deadline.Time):
+		return s.fenceThenSkip(step, f, v1alpha1.ReasonDeadlineExceeded, "the plan's time is over")
+	}
+	if e := s.held(); e != nil {
+		return e
+	}
+	return s.rearm(step, f)
+}
+
+// unlessNothingCame says what follows when an intent was stored, or nobody can
+// say; nil when it certainly was not, so far.
+func (s *State) unlessNothingCame(step *v1alpha1.PlanStep, t *Target) Effect {
+	switch s.came(step, t) {
+	case cameStored:
+		return s.apply(step, t.ResourceVersion, t.Hash, v1alpha1.ResultRecovered)
+	case cameGone:
+		return s.fail(step, v1alpha1.ReasonTargetReplaced, "it is gone, and nobody knows whether it was written before")
+	case cameMoved:
+		return s.fail(step, v1alpha1.ReasonTargetMoved, "it changed, and nobody knows whether it was written before")
+	case cameNothing:
+		return nil
+	case cameUnknown:
+	}
+	return s.wait(again, "the target could not be read")
+}
+
+// rearm tries again what is proven not to have been written. A request of before
+// that is still under way is bound to the old version: if that is the present
+// one, the API server stores one of the two.
+func (s *State) rearm(step *v1alpha1.PlanStep, f StepFacts) Effect {
+	switch f.Revision {
+	case NotAsked:
+		return LoadRevision{step.Index}
+	case Unknown:
+		return s.wait(again, "the authorised body could not be read")
+	case No:
+		return s.fenceThenSkip(step, f, v1alpha1.ReasonRevisionDamaged, s.target(step).Revision+" is not what the plan says")
+	case Yes:
+	}
+	if f.Tried == nil {
+		return Try{step.Index}
+	}
+	switch f.Tried.Result {
+	case Stored:
+		if f.Tried.Hash == s.target(step).DesiredHash {
+			return s.intendAgain(step, f.Target)
+		}
+		return s.fenceThenSkip(step, f, v1alpha1.ReasonWouldNotConverge, "a dry run leads elsewhere now")
+	case Forbidden:
+		return s.fenceThenSkip(step, f, v1alpha1.ReasonNotAllowed, f.Tried.Message)
+	case Refused:
+		return s.fenceThenSkip(step, f, v1alpha1.ReasonRefused, f.Tried.Message)
+	case Conflicted, Gone, Lost:
+	}
+	return s.wait(poll, "the dry run has no answer")
+}
+
+func (s *State) intendAgain(step *v1alpha1.PlanStep, t *Target) Effect {
+	return s.change(step, func(n *v1alpha1.PlanStep, at *metav1.Time) {
+		n.Attempts++
+		n.Fence = ""
+		n.Intent = s.intentOn(t, at)
+		note(n, "nothing was written; once more, over version "+t.ResourceVersion, at)
+	})
+}
+
+func (s *State) intentOn(t *Target, at *metav1.Time) *v1alpha1.StepIntentRecord {
+	return &v1alpha1.StepIntentRecord{
+		Epoch: s.Plan.Status.Epoch, UID: t.UID, ResourceVersion: t.ResourceVersion, Generation: t.Generation, PreHash: t.Hash, At: *at,
+	}
+}
+
+// fenceThenSkip ends an intent without an effect, once none can come any more.
+func (s *State) fenceThenSkip(step *v1alpha1.PlanStep, f StepFacts, why v1alpha1.StepReason, message string) Effect {
+	if e := s.fence(step, f); e != nil {
+		return e
+	}
+	return s.skip(step, why, "%s", message)
+}
+
+// came is what came of an intent.
+type came int
+
+const (
+	cameUnknown came = iota
+	cameStored
+	cameNothing
+	cameMoved
+	cameGone
+)
+
+// came reads it off the target. That the hash is what it was proves nothing: it
+// may have been written and put back. But nobody has written the spec while the
+// generation stands, and nobody anything while the resourceVersion does.
+func (s *State) came(step *v1alpha1.PlanStep, t *Target) came {
+	i := step.Intent
+	switch {
+	case t.Read == Unknown || t.Read == NotAsked || i == nil:
+		return cameUnknown
+	case i.UID == "": // it was to be made
+		return s.cameMade(step, t)
+	case t.Read == No || t.UID != i.UID:
+		return cameGone
+	case s.arrived(step, t):
+		return cameStored
+	case t.ResourceVersion == i.ResourceVersion, step.Fence != "" && t.ResourceVersion == step.Fence:
+		return cameNothing
+	case i.Generation > 0 && t.Generation == i.Generation && t.Hash == i.PreHash:
+		return cameNothing
+	}
+	return cameMoved
+}
+
+func (s *State) cameMade(step *v1alpha1.PlanStep, t *Target) came {
+	switch {
+	case t.Read == No:
+		return cameNothing
+	case s.arrived(step, t):
+		return cameStored
+	}
+	return cameMoved
+}

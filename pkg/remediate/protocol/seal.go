@@ -1,0 +1,139 @@
+// SPDX-License-Identifier: Apache-2.0
+
+package protocol
+
+import (
+	metav1 "k8s.io/apimachinery/pkg/apis/meta/v1"
+
+	"github.com/plumbline-dev/plumbline/pkg/apis/plumbline/v1alpha1"
+)
+
+// seal makes sure that no write of the plan can be stored any more, and only then
+// says that it has ended or is paused.
+func (s *State) seal() Effect {
+	pausing := s.Plan.Status.EndingAs == v1alpha1.PlanPaused
+	if pausing && s.Plan.Spec.Control.Verb == v1alpha1.PlanCancel {
+		return s.sealing(v1alpha1.PlanCancelled, s.Plan.Spec.Control.RequestedBy)
+	}
+	var waits *Wait
+	for i := range s.Plan.Status.Steps {
+		switch e := s.sealStep(&s.Plan.Status.Steps[i], pausing).(type) {
+		case nil:
+		case Wait:
+			waits = soonest(waits, e)
+		default:
+			return e
+		}
+	}
+	if waits != nil {
+		return *waits
+	}
+	if pausing {
+		return s.write(func(n *v1alpha1.RemediationPlanStatus) { n.Phase, n.EndingAs = v1alpha1.PlanPaused, "" })
+	}
+	if e := s.tidy(); e != nil {
+		return e
+	}
+	return s.write(func(n *v1alpha1.RemediationPlanStatus) {
+		n.Phase, n.EndingAs, n.CompletedAt = n.EndingAs, "", s.at()
+	})
+}
+
+// sealStep is what keeps a step from being sealed, or nil.
+func (s *State) sealStep(step *v1alpha1.PlanStep, pausing bool) Effect {
+	switch step.State {
+	case v1alpha1.StepPlanned, v1alpha1.StepReserved:
+		if pausing {
+			return nil
+		}
+		return s.stop(v1alpha1.ReasonStopped, "the plan was ended")
+	case v1alpha1.StepIntent:
+		return s.sealIntent(step, pausing)
+	case v1alpha1.StepApplied:
+		if pausing {
+			return nil
+		}
+		return s.sealApplied(step)
+	case v1alpha1.StepVerified, v1alpha1.StepSkipped, v1alpha1.StepFailed, v1alpha1.StepFenced:
+	}
+	return nil
+}
+
+// sealIntent fences an intent, unless it turns out that it was stored.
+func (s *State) sealIntent(step *v1alpha1.PlanStep, pausing bool) Effect {
+	f := s.Facts.Of(step.Index)
+	if step.Fence != "" && pausing {
+		return nil
+	}
+	if e := s.fence(step, f); e != nil {
+		return e
+	}
+	if pausing {
+		return nil
+	}
+	return s.change(step, func(n *v1alpha1.PlanStep, at *metav1.Time) {
+		end(n, v1alpha1.StepFenced, v1alpha1.ReasonStopped, "it was stopped before its write could be stored", at)
+	})
+}
+
+// fence moves the target's resourceVersion, so that a request bound to the old
+// one is refused whenever it arrives. It returns nil when that is stored in the
+// step. When it turns out that the intent was stored after all, that is told.
+func (s *State) fence(step *v1alpha1.PlanStep, f StepFacts) Effect {
+	if step.Fence != "" {
+		return nil
+	}
+	if f.Fenced != nil && f.Fenced.Result == Stored {
+		return s.change(step, func(n *v1alpha1.PlanStep, at *metav1.Time) {
+			n.Fence = f.Fenced.ResourceVersion
+			note(n, "fenced at version "+f.Fenced.ResourceVersion, at)
+		})
+	}
+	if f.Target == nil {
+		return ReadTarget{step.Index}
+	}
+	if e := s.unlessNothingCame(step, f.Target); e != nil {
+		return e
+	}
+	if step.Intent.UID == "" {
+		return s.outwait(step)
+	}
+	if f.Fenced != nil && (f.Fenced.Result == Forbidden || f.Fenced.Result == Refused) {
+		return s.fail(step, v1alpha1.ReasonNotAllowed, "it cannot be fenced: %s", f.Fenced.Message)
+	}
+	return FenceTarget{step.Index}
+}
+
+// sealApplied ends a step that has written: what it wrote stays, and how the
+// target is now is all that is asked.
+func (s *State) sealApplied(step *v1alpha1.PlanStep) Effect {
+	f := s.Facts.Of(step.Index)
+	if f.Target == nil {
+		return ReadTarget{step.Index}
+	}
+	switch t := f.Target; {
+	case t.Read == Unknown:
+		return s.wait(again, "the target could not be read")
+	case t.Read == Yes && s.arrived(step, t) && t.Ready == Yes:
+		return s.change(step, func(n *v1alpha1.PlanStep, at *metav1.Time) {
+			end(n, v1alpha1.StepVerified, "", "as it should be, and healthy when the plan was ended", at)
+		})
+	}
+	return s.fail(step, v1alpha1.ReasonStopped, "the plan was ended before it was healthy")
+}
+
+// paused waits until somebody resumes or ends the plan.
+func (s *State) paused() Effect {
+	switch control := s.Plan.Spec.Control; {
+	case control.Verb == v1alpha1.PlanCancel:
+		return s.sealing(v1alpha1.PlanCancelled, control.RequestedBy)
+	case s.Facts.Brakes.Known && s.Facts.Brakes.Halted != "":
+		return s.sealing(v1alpha1.PlanCancelled, s.Facts.Brakes.HaltedBy)
+	case control.Verb == v1alpha1.PlanPause:
+		if e := s.tidy(); e != nil {
+			return e
+		}
+		return Wait{Why: "it is paused"}
+	}
+	return s.write(func(n *v1alpha1.RemediationPlanStatus) { n.Phase = v1alpha1.PlanRunning })
+}

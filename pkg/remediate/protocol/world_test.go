@@ -1,0 +1,415 @@
+// SPDX-License-Identifier: Apache-2.0
+
+package protocol
+
+import (
+	"fmt"
+	"slices"
+	"strconv"
+	"time"
+
+	metav1 "k8s.io/apimachinery/pkg/apis/meta/v1"
+
+	"github.com/plumbline-dev/plumbline/pkg/apis/plumbline/v1alpha1"
+	"github.com/plumbline-dev/plumbline/pkg/remediate/ledger"
+)
+
+var epoch = time.Date(2026, 3, 2, 10, 0, 0, 0, time.UTC)
+
+const (
+	driftedHash = "pl1:drifted"
+	desiredHash = "pl1:desired"
+)
+
+// object is a target as the API server has it.
+type object struct {
+	exists     bool
+	uid        string
+	version    int
+	generation int64
+	hash       string
+	token      string
+	ready      bool
+	ending     bool
+}
+
+// request is a write of a target, bound to what its sender knew.
+type request struct {
+	step    int32
+	uid     string
+	version string
+	fence   bool
+	action  v1alpha1.RemediationAction
+	token   string
+}
+
+// world is an API server, with everything that writes to it.
+type world struct {
+	plan    *v1alpha1.RemediationPlan
+	version int
+	objects []*object
+	ledger  *ledger.Status
+	rules   ledger.Rules
+	claims  map[int32]string
+	records map[int32]bool
+	now     time.Time
+	// delayed are requests that were sent and have not arrived.
+	delayed []request
+	// effects counts the stored writes of each step, and broken tells the first
+	// promise that was broken.
+	effects map[int32]int
+	broken  string
+	closed  string
+	halted  string
+	damaged bool
+	uids    int
+}
+
+func newWorld(action v1alpha1.RemediationAction, batches [][]int32) *world {
+	first := ledger.Begin(epoch, true)
+	w := &world{
+		ledger: &first, claims: map[int32]string{}, records: map[int32]bool{}, now: epoch, effects: map[int32]int{}, uids: 100,
+		plan: &v1alpha1.RemediationPlan{ObjectMeta: metav1.ObjectMeta{Namespace: "shop", Name: "plan", UID: "plan-uid", Generation: 1}},
+	}
+	planned := &w.plan.Spec.Plan
+	planned.Deadline = metav1.NewTime(epoch.Add(24 * time.Hour))
+	planned.Requester = "platform"
+	for order, steps := range batches {
+		planned.Batches = append(planned.Batches, v1alpha1.PlanBatch{Order: int32(order), Steps: steps}) //nolint:gosec // few
+		for _, i := range steps {
+			o := &object{exists: true, uid: fmt.Sprint("uid-", i), version: 10, generation: 1, hash: driftedHash, ready: true}
+			target := v1alpha1.PlanTarget{UID: o.uid, DriftedHash: driftedHash, DesiredHash: desiredHash, Action: action, Revision: "web-1"}
+			if action == v1alpha1.ActionRestart {
+				target.DesiredHash = driftedHash
+			}
+			w.objects = append(w.objects, o)
+			planned.Targets = append(planned.Targets, target)
+		}
+	}
+	return w
+}
+
+// store writes a status, as a PUT with a resourceVersion does.
+func (w *world) store(version int, status *v1alpha1.RemediationPlanStatus) bool {
+	if version != w.version {
+		return false
+	}
+	w.checkLattice(&w.plan.Status, status)
+	w.plan.Status = *status.DeepCopy()
+	w.version++
+	return true
+}
+
+func (w *world) breaks(format string, args ...any) {
+	if w.broken == "" {
+		w.broken = fmt.Sprintf(format, args...)
+	}
+}
+
+var stepOrder = []v1alpha1.StepState{
+	v1alpha1.StepPlanned, v1alpha1.StepReserved, v1alpha1.StepIntent, v1alpha1.StepApplied,
+	v1alpha1.StepVerified, v1alpha1.StepSkipped, v1alpha1.StepFailed, v1alpha1.StepFenced,
+}
+
+func (w *world) checkLattice(old, next *v1alpha1.RemediationPlanStatus) {
+	if next.Epoch < old.Epoch {
+		w.breaks("the epoch goes from %d to %d", old.Epoch, next.Epoch)
+	}
+	if Final(old.Phase) && next.Phase != old.Phase {
+		w.breaks("a plan that ended as %s goes on as %s", old.Phase, next.Phase)
+	}
+	for i := range old.Steps {
+		a, b := &old.Steps[i], &next.Steps[i]
+		if slices.Index(stepOrder, b.State) < slices.Index(stepOrder, a.State) || ended(a) && a.State != b.State {
+			w.breaks("step %d goes from %s to %s", i, a.State, b.State)
+		}
+		if ended(b) && !ended(a) {
+			w.checkEnd(b)
+		}
+	}
+}
+
+// checkEnd: what a step says about its effect is so, and stays so.
+func (w *world) checkEnd(step *v1alpha1.PlanStep) {
+	switch {
+	case step.State == v1alpha1.StepVerified && w.effects[step.Index] == 0 && step.Result.Origin == v1alpha1.ResultResponse:
+		w.breaks("step %d is verified and wrote nothing", step.Index)
+	case (step.State == v1alpha1.StepSkipped || step.State == v1alpha1.StepFenced) && w.effects[step.Index] > 0:
+		w.breaks("step %d is %s and wrote", step.Index, step.State)
+	}
+}
+
+// arrive is a write that reaches the API server.
+func (w *world) arrive(r request) Write {
+	o := w.objects[r.step]
+	switch {
+	case !o.exists || o.uid != r.uid:
+		return Write{Result: Gone}
+	case strconv.Itoa(o.version) != r.version:
+		return Write{Result: Conflicted}
+	}
+	o.version++
+	if r.fence {
+		return Write{Result: Stored, ResourceVersion: strconv.Itoa(o.version), Hash: o.hash}
+	}
+	w.effect(r, o)
+	return Write{Result: Stored, ResourceVersion: strconv.Itoa(o.version), Hash: o.hash}
+}
+
+// effect stores one, and looks at every promise about it.
+func (w *world) effect(r request, o *object) {
+	w.effects[r.step]++
+	status := &w.plan.Status
+	step := &status.Steps[r.step]
+	entry := ledger.Find(w.ledger, ledger.Step{PlanUID: string(w.plan.UID), Step: r.step})
+	switch {
+	case w.effects[r.step] > 1:
+		w.breaks("step %d takes effect %d times", r.step, w.effects[r.step])
+	case step.Intent == nil || step.Intent.ResourceVersion != r.version:
+		w.breaks("step %d takes effect without an intent of version %s", r.step, r.version)
+	case ended(step):
+		w.breaks("step %d takes effect after it ended as %s %s", r.step, step.State, step.Reason)
+	case Final(status.Phase) || status.Phase == v1alpha1.PlanPaused:
+		w.breaks("step %d takes effect although the plan is %s", r.step, status.Phase)
+	case o.hash != driftedHash:
+		w.breaks("step %d overwrites %s", r.step, o.hash)
+	case entry == nil || entry.SettledAt != nil:
+		w.breaks("step %d takes effect without a place in the ledger", r.step)
+	}
+	o.generation++
+	o.ready = false
+	if r.action == v1alpha1.ActionRestart {
+		o.token = r.token
+		return
+	}
+	o.hash = desiredHash
+}
+
+// foreign is somebody else's write of the spec.
+func (w *world) foreign(i int, hash string) {
+	o := w.objects[i]
+	if !o.exists {
+		return
+	}
+	o.version++
+	o.generation++
+	o.hash = hash
+}
+
+// replace deletes a target, and makes another of its name.
+func (w *world) replace(i int) {
+	w.uids++
+	w.objects[i] = &object{exists: true, uid: fmt.Sprint("uid-", w.uids), version: w.objects[i].version + 1, generation: 1, hash: driftedHash, ready: true}
+}
+
+// executor is a process that carries the plan out.
+type executor struct {
+	w       *world
+	holder  string
+	facts   Facts
+	plan    *v1alpha1.RemediationPlan
+	version int
+	// pending is an effect that was decided and not carried out yet: the process
+	// may sleep in between for as long as it likes.
+	pending Effect
+	// waits says what it said when it last had nothing to do.
+	waits string
+}
+
+func (e *executor) restart(holder string) { *e = executor{w: e.w, holder: holder} }
+
+func (e *executor) read() {
+	e.plan, e.version, e.facts = e.w.plan.DeepCopy(), e.w.version, Facts{}
+}
+
+// decide asks for the next effect; it begins a new run when the last one ended.
+func (e *executor) decide() {
+	if e.plan == nil {
+		e.read()
+	}
+	e.pending = Next(&State{
+		Plan: e.plan, Holder: e.holder, Facts: e.facts, Now: e.w.now,
+		Health: Health{Stabilisation: 10 * time.Second, Timeout: 10 * time.Minute},
+	})
+}
+
+// fate says what happens to a message.
+type fate int
+
+const (
+	fine fate = iota
+	// unsent: it never arrives.
+	unsent
+	// unanswered: it arrives, and the answer is lost.
+	unanswered
+	// late: it arrives some time later, and nobody hears the answer.
+	late
+)
+
+// carry carries the pending effect out.
+func (e *executor) carry(f fate) {
+	effect := e.pending
+	e.pending, e.waits = nil, ""
+	switch x := effect.(type) {
+	case WriteStatus:
+		e.writeStatus(x, f)
+	case Wait:
+		e.plan, e.waits = nil, x.Why
+	case Done:
+		e.plan, e.waits = nil, "done"
+	case Look:
+		e.facts.Brakes = &Brakes{Known: f == fine, Closed: e.w.closed, Halted: e.w.halted, HaltedBy: "root", OutsideSchedule: true}
+	case Reserve:
+		e.reserve(x.Step, f)
+	case WriteTarget:
+		e.send(x.Step, f, false)
+	case FenceTarget:
+		e.send(x.Step, f, true)
+	case Settle:
+		e.tell(x.Step, f, func() {
+			e.w.ledger, _ = ledger.Settle(e.w.ledger, e.entry(x.Step), x.Outcome, e.w.rules.Policy, e.w.now)
+		})
+	case Release:
+		e.tell(x.Step, f, func() { e.w.ledger, _ = ledger.Release(e.w.ledger, e.entry(x.Step)) })
+	default:
+		e.ask(effect, f)
+	}
+}
+
+func (e *executor) entry(step int32) ledger.Step {
+	return ledger.Step{Namespace: "shop", Plan: "plan", PlanUID: string(e.plan.UID), Step: step}
+}
+
+func (e *executor) writeStatus(x WriteStatus, f fate) {
+	stored := f != unsent && e.w.store(e.version, &x.Status)
+	if !stored || f != fine {
+		e.plan = nil
+		return
+	}
+	e.plan, e.version = e.w.plan.DeepCopy(), e.w.version
+	e.facts = e.facts.Without(x.Forget)
+}
+
+func (e *executor) learn(step int32, more func(*StepFacts)) { e.facts = e.facts.Learn(step, more) }
+
+func answer(f fate) Answer {
+	if f == fine {
+		return Yes
+	}
+	return Unknown
+}
+
+func (e *executor) reserve(step int32, f fate) {
+	place := Place{Granted: Unknown}
+	if f != unsent {
+		next, verdict := ledger.Reserve(e.w.ledger, ledger.Request{Step: e.entry(step), PolicyUID: "policy", TargetUID: e.plan.Spec.Plan.Targets[step].UID}, e.w.rules, e.w.now)
+		e.w.ledger = next
+		if f == fine {
+			place = Place{Granted: No, Ended: verdict.Entry != nil && !verdict.Granted, Refusal: verdict.Refused.Message, Until: verdict.Refused.Until}
+			if verdict.Granted {
+				place.Granted = Yes
+			}
+		}
+	}
+	e.learn(step, func(s *StepFacts) { s.Place = &place })
+}
+
+func (e *executor) tell(step int32, f fate, do func()) {
+	if f != unsent {
+		do()
+	}
+	e.learn(step, func(s *StepFacts) { s.Settled = answer(f) })
+}
+
+// send sends a write of the target, bound as the stored intent says, or a fence,
+// bound to what was read.
+func (e *executor) send(step int32, f fate, fence bool) {
+	status := &e.plan.Status.Steps[step]
+	r := request{
+		step: step, uid: status.Intent.UID, version: status.Intent.ResourceVersion, fence: fence,
+		action: e.plan.Spec.Plan.Targets[step].Action, token: Token(e.plan, step),
+	}
+	if fence {
+		r.uid, r.version = e.facts.Of(step).Target.UID, e.facts.Of(step).Target.ResourceVersion
+	}
+	result := Write{Result: Lost}
+	switch f {
+	case fine:
+		result = e.w.arrive(r)
+	case unanswered:
+		e.w.arrive(r)
+	case late:
+		e.w.delayed = append(e.w.delayed, r)
+	case unsent:
+	}
+	e.learn(step, func(s *StepFacts) {
+		if fence {
+			s.FencedBy(result)
+			return
+		}
+		s.Wrote(result)
+	})
+}
+
+func (e *executor) ask(effect Effect, f fate) {
+	switch x := effect.(type) {
+	case Authorise:
+		e.learn(x.Step, func(s *StepFacts) { s.Authorised = answer(f) })
+	case ClaimTarget:
+		e.learn(x.Step, func(s *StepFacts) { s.Claimed = answer(f) })
+	case AskMirror:
+		e.learn(x.Step, func(s *StepFacts) { s.Mirror = &Place{Granted: answer(f)} })
+	case ReadTarget:
+		e.learn(x.Step, func(s *StepFacts) { s.Target = e.w.reading(x.Step, f) })
+	case LoadRevision:
+		e.learn(x.Step, func(s *StepFacts) {
+			if s.Revision = answer(f); f == fine && e.w.damaged {
+				s.Revision = No
+			}
+		})
+	case Try:
+		e.learn(x.Step, func(s *StepFacts) { s.Tried = e.dryRun(x.Step, s.Target, f) })
+	case Record:
+		if f != unsent {
+			e.w.records[x.Step] = true
+		}
+		e.learn(x.Step, func(s *StepFacts) {
+			s.Recorded, s.Evidence = answer(f), &v1alpha1.StepEvidence{Sequence: 1, Digest: "sha256:record"}
+		})
+	case ReleaseTarget:
+		e.learn(x.Step, func(s *StepFacts) { s.Let = answer(f) })
+	default:
+		e.w.breaks("an effect that nobody carries out: %T", effect)
+	}
+}
+
+func (w *world) reading(step int32, f fate) *Target {
+	if f != fine {
+		return &Target{Read: Unknown}
+	}
+	o := w.objects[step]
+	if !o.exists {
+		return &Target{Read: No}
+	}
+	t := &Target{
+		Read: Yes, UID: o.uid, ResourceVersion: strconv.Itoa(o.version), Generation: o.generation,
+		Hash: o.hash, RestartedFor: o.token, Ending: o.ending, Ready: No,
+	}
+	if o.ready {
+		t.Ready = Yes
+	}
+	return t
+}
+
+func (e *executor) dryRun(step int32, read *Target, f fate) *Write {
+	o := e.w.objects[step]
+	switch {
+	case f != fine:
+		return &Write{Result: Lost}
+	case !o.exists || o.uid != read.UID:
+		return &Write{Result: Gone}
+	case strconv.Itoa(o.version) != read.ResourceVersion:
+		return &Write{Result: Conflicted}
+	}
+	return &Write{Result: Stored, Hash: e.plan.Spec.Plan.Targets[step].DesiredHash}
+}
