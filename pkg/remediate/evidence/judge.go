@@ -1,0 +1,152 @@
+// SPDX-License-Identifier: Apache-2.0
+
+package evidence
+
+import (
+	"errors"
+	"fmt"
+)
+
+// chainWalk is what is known of a chain up to where it has been read.
+type chainWalk struct {
+	report ChainReport
+	// next is the sequence that should come, previous the digest that it should
+	// name. linked is false when the record before could not be read, and so
+	// nothing can be said about the link.
+	next     int64
+	previous string
+	linked   bool
+	atHead   string           // digest of the record at the head that was given
+	events   map[string]int64 // sequence of each event told
+}
+
+// judge one record. A bad one is reported once: the record after it is compared
+// with its payload if that can be read at all, so that one damaged file does not
+// make the whole rest of the chain look bad.
+func (v *verifier) judge(name string, sequence int64, data []byte) {
+	c := v.chain
+	if sequence > c.next {
+		v.report.add(Problem{
+			Kind: ProblemGap, Chain: c.report.UID, Sequence: c.next, Name: Name(c.report.UID, c.next),
+			Text: gapText(c.next, sequence),
+		})
+		c.linked = false
+	}
+	digest, readable := payloadDigest(data)
+	if readable && v.options.Heads[c.report.UID].Sequence == sequence {
+		c.atHead = digest
+	}
+	if sealed, ok := v.open(name, sequence, data); ok {
+		v.place(sealed)
+	}
+	c.next, c.previous, c.linked = sequence+1, digest, readable
+}
+
+func gapText(from, next int64) string {
+	if from == next-1 {
+		return "the record is missing"
+	}
+	return fmt.Sprintf("the records %d to %d are missing", from, next-1)
+}
+
+// payloadDigest of whatever the envelope holds, believed or not.
+func payloadDigest(data []byte) (string, bool) {
+	e, err := parseEnvelope(data)
+	return Digest(e.Payload), err == nil
+}
+
+func (v *verifier) open(name string, sequence int64, data []byte) (Sealed, bool) {
+	sealed, err := Open(v.keys, data)
+	if err != nil {
+		v.report.add(Problem{
+			Kind: problemOf(err), Chain: v.chain.report.UID, Sequence: sequence, Name: name, Text: err.Error(),
+		})
+		return Sealed{}, false
+	}
+	if sealed.Name != name {
+		v.report.add(Problem{
+			Kind: ProblemMisplaced, Chain: v.chain.report.UID, Sequence: sequence, Name: name,
+			Text: "a good record in the wrong place; it belongs at " + sealed.Name,
+		})
+		return Sealed{}, false
+	}
+	return sealed, true
+}
+
+func problemOf(err error) ProblemKind {
+	var e *EnvelopeError
+	if !errors.As(err, &e) {
+		return ProblemDamaged
+	}
+	switch e.Fault {
+	case FaultUnknownKey:
+		return ProblemUnknownKey
+	case FaultBadSignature:
+		return ProblemBadSignature
+	case FaultWrongType:
+		return ProblemWrongType
+	case FaultMalformed:
+		return ProblemDamaged
+	default:
+		return ProblemDamaged
+	}
+}
+
+// place checks a good record against those before it, and counts it.
+func (v *verifier) place(s Sealed) {
+	c := v.chain
+	if c.linked && s.Record.Chain.Previous != c.previous {
+		v.problem(ProblemBrokenLink, s, fmt.Sprintf("goes on from %s, and the record before it is %s",
+			orNothing(s.Record.Chain.Previous), orNothing(c.previous)))
+	}
+	id := s.Record.ID()
+	if before, ok := c.events[id]; ok {
+		v.problem(ProblemRepeated, s, fmt.Sprintf("tells of %s, as record %d does", id, before))
+	} else {
+		c.events[id] = s.Record.Chain.Sequence
+	}
+	v.comparePlan(s)
+	c.count(s)
+	if v.options.Each != nil {
+		v.options.Each(s)
+	}
+}
+
+func orNothing(digest string) string {
+	if digest == "" {
+		return "nothing"
+	}
+	return digest
+}
+
+func (v *verifier) comparePlan(s Sealed) {
+	if s.Record.Plan == nil {
+		return
+	}
+	plan, ok := v.plans[s.Record.Plan.UID]
+	if !ok {
+		return
+	}
+	plan.stored[s.Digest] = true
+	if !plan.listed[s.Digest] {
+		v.problem(ProblemNotInStatus, s, fmt.Sprintf("the status of plan %s does not name this record, %s",
+			s.Record.Plan.UID, s.Digest))
+	}
+}
+
+func (v *verifier) problem(kind ProblemKind, s Sealed, text string) {
+	v.report.add(Problem{
+		Kind: kind, Chain: s.Record.Chain.UID, Sequence: s.Record.Chain.Sequence, Name: s.Name, Text: text,
+	})
+}
+
+func (c *chainWalk) count(s Sealed) {
+	c.report.Records++
+	c.report.Last = s.Head()
+	sequence := s.Record.Chain.Sequence
+	if n := len(c.report.Keys); n > 0 && c.report.Keys[n-1].KeyID == s.KeyID {
+		c.report.Keys[n-1].To = sequence
+		return
+	}
+	c.report.Keys = append(c.report.Keys, KeySpan{KeyID: s.KeyID, From: sequence, To: sequence})
+}

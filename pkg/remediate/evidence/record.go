@@ -1,0 +1,214 @@
+// SPDX-License-Identifier: Apache-2.0
+
+package evidence
+
+import (
+	"cmp"
+	"fmt"
+	"time"
+)
+
+// Kind says what a record is about.
+type Kind string
+
+// The kinds of records.
+const (
+	// KindStep: how one step ended, with its effect if it had one.
+	KindStep Kind = "Step"
+	// KindFence: a target was marked so that a write still under way conflicts.
+	KindFence Kind = "Fence"
+	// KindPlanCreated: a plan was made.
+	KindPlanCreated Kind = "PlanCreated"
+	// KindPlanDeferred: a plan has to wait; the reason says for what.
+	KindPlanDeferred Kind = "PlanDeferred"
+	// KindPlanRefused: nothing will be done; the reason says why.
+	KindPlanRefused Kind = "PlanRefused"
+	// KindPlanApproved: somebody allowed it.
+	KindPlanApproved Kind = "PlanApproved"
+	// KindPlanPaused: no further step begins for now.
+	KindPlanPaused Kind = "PlanPaused"
+	// KindPlanResumed: the pause is over.
+	KindPlanResumed Kind = "PlanResumed"
+	// KindPlanCancelled: somebody ended it; nothing of it is written any more.
+	KindPlanCancelled Kind = "PlanCancelled"
+	// KindPlanHalted: it was stopped by a rule, such as an open breaker.
+	KindPlanHalted Kind = "PlanHalted"
+	// KindPlanEscalated: it was handed over to people.
+	KindPlanEscalated Kind = "PlanEscalated"
+	// KindPlanFinished: it reached its end; the result holds its last state.
+	KindPlanFinished Kind = "PlanFinished"
+)
+
+// Origin says how it is known that an effect took place. It is empty when there
+// was none.
+type Origin string
+
+// The origins of a result.
+const (
+	// OriginAPIResponse: the API server answered the write.
+	OriginAPIResponse Origin = "APIResponse"
+	// OriginRecovered: the answer was lost; the object was read again and found
+	// changed. Its resourceVersion may be later than the write's.
+	OriginRecovered Origin = "Recovered"
+)
+
+// InitiatedBySystem stands in InitiatedBy when a policy acted by itself.
+const InitiatedBySystem = "system:auto"
+
+// Record is what happened to one target in one step, or one decision. It holds
+// no value of any field and no free text, so that nothing secret can get into it.
+type Record struct {
+	// Subject stands in the statement, not in its predicate.
+	Subject Subject `json:"-"`
+
+	Kind Kind `json:"kind"`
+	// At is when it was so, by the writer's clock; see [Record.Normalised].
+	At time.Time `json:"at"`
+	// Occurrence tells events of one kind, plan and step apart: 0 for the
+	// first, 1 when the plan is deferred a second time.
+	Occurrence int32 `json:"occurrence,omitempty"`
+	// Chain is filled in when the record is appended.
+	Chain Chain `json:"chain"`
+
+	Drift    *Drift    `json:"drift,omitempty"`
+	Severity *Severity `json:"severity,omitempty"`
+	Policy   *Policy   `json:"policy,omitempty"`
+	Plan     *Plan     `json:"plan,omitempty"`
+	Step     *Step     `json:"step,omitempty"`
+	Intent   *Intent   `json:"intent,omitempty"`
+	Result   Result    `json:"result"`
+
+	// Requester is the user who asked for the plan, Approver the one who
+	// allowed it; InitiatedBy is a user or InitiatedBySystem.
+	Requester     string `json:"requester,omitempty"`
+	Approver      string `json:"approver,omitempty"`
+	InitiatedBy   string `json:"initiatedBy"`
+	CorrelationID string `json:"correlationID,omitempty"`
+
+	Builder Builder `json:"builder"`
+	// LedgerSequence is that of the ledger's entry that allowed the step.
+	LedgerSequence int64 `json:"ledgerSequence,omitempty"`
+}
+
+// Chain is a record's place. UID is that of the policy whose chain it is.
+type Chain struct {
+	UID string `json:"uid"`
+	// Sequence counts from 1 without gaps.
+	Sequence int64 `json:"sequence"`
+	// Previous is the digest of the record before, empty in the first one.
+	Previous string `json:"previous,omitempty"`
+}
+
+// Subject is the object that a record is about: the target of a step, or the
+// plan itself for a decision.
+type Subject struct {
+	APIVersion string
+	Kind       string
+	Namespace  string // empty for objects of the whole cluster
+	Name       string
+	UID        string
+	// Hash of its guarded content afterwards as far as it is known, else the
+	// last one known; "absent" for an object that does not exist.
+	Hash string
+}
+
+// Severity of the drift with the factors of its score; see docs/reference/severity.md.
+type Severity struct {
+	Level   string   `json:"level"`
+	Score   int32    `json:"score"`
+	Factors []Factor `json:"factors,omitempty"`
+}
+
+// Factor is one weighted part of a score; both numbers are 0 to 100.
+type Factor struct {
+	Name   string `json:"name"`
+	Score  int32  `json:"score"`
+	Weight int32  `json:"weight"`
+}
+
+// Policy is what asked for the remediation, as it was then.
+type Policy struct {
+	Name       string `json:"name"`
+	UID        string `json:"uid"`
+	Generation int64  `json:"generation,omitempty"`
+	Digest     string `json:"digest"`
+}
+
+// Plan is what the step belongs to. Its digest is that of its immutable part.
+type Plan struct {
+	Namespace string `json:"namespace"`
+	Name      string `json:"name"`
+	UID       string `json:"uid"`
+	Digest    string `json:"digest"`
+}
+
+// Step of a plan, counted from 0.
+type Step struct {
+	Index  int32  `json:"index"`
+	Action string `json:"action"`
+}
+
+// Intent is what the executor promised to do before it did it.
+type Intent struct {
+	Epoch           int64     `json:"epoch"`
+	UID             string    `json:"uid"`
+	ResourceVersion string    `json:"resourceVersion"`
+	PreHash         string    `json:"preHash"`
+	DesiredHash     string    `json:"desiredHash"`
+	At              time.Time `json:"at"`
+}
+
+// Result is how it ended. State and Reason are one word each.
+type Result struct {
+	State  string `json:"state,omitempty"`
+	Reason string `json:"reason,omitempty"`
+	// ResourceVersion and Hash are those after the effect, Origin says how it is
+	// known; all three are empty when nothing was written.
+	ResourceVersion string    `json:"resourceVersion,omitempty"`
+	Hash            string    `json:"hash,omitempty"`
+	Origin          Origin    `json:"origin,omitempty"`
+	At              time.Time `json:"at,omitzero"`
+}
+
+// Builder is the program that wrote the record. Digest is that of its image or
+// binary, empty when it is not known.
+type Builder struct {
+	Version string `json:"version"`
+	Digest  string `json:"digest,omitempty"`
+}
+
+// Wrote says whether the record is of something that changed its subject in the
+// cluster, so that the API server's audit log must have it too.
+func (r Record) Wrote() bool { return r.Result.Origin != "" }
+
+// ID names the event. A chain tells no event twice.
+func (r Record) ID() string {
+	plan, step := "", "plan"
+	if r.Plan != nil {
+		plan = r.Plan.UID
+	}
+	if r.Step != nil {
+		step = fmt.Sprint(r.Step.Index)
+	}
+	return fmt.Sprintf("%s/%s/%s/%d", cmp.Or(plan, "no-plan:"+r.Subject.UID), step, r.Kind, r.Occurrence)
+}
+
+// Normalised is the record as it is after a round trip: times in UTC, cut to
+// microseconds, which is what etcd keeps of them.
+func (r Record) Normalised() Record {
+	r.At = normalTime(r.At)
+	r.Result.At = normalTime(r.Result.At)
+	if r.Intent != nil {
+		intent := *r.Intent
+		intent.At = normalTime(intent.At)
+		r.Intent = &intent
+	}
+	return r
+}
+
+func normalTime(t time.Time) time.Time {
+	if t.IsZero() {
+		return time.Time{}
+	}
+	return t.UTC().Truncate(time.Microsecond)
+}

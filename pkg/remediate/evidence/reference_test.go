@@ -1,0 +1,106 @@
+// SPDX-License-Identifier: Apache-2.0
+
+package evidence_test
+
+import (
+	"bytes"
+	"crypto/x509"
+	"encoding/json"
+	"encoding/pem"
+	"os"
+	"os/exec"
+	"path/filepath"
+	"strings"
+	"testing"
+
+	"github.com/plumbline-dev/plumbline/pkg/remediate/evidence"
+)
+
+var page = filepath.Join("..", "..", "..", "docs", "reference", "evidence.md")
+
+// between gives what stands between a pair of markers, and what is around it.
+func between(t *testing.T, text, name string) (before, middle, after string) {
+	t.Helper()
+	begin, end := "<!-- begin "+name+" -->\n", "<!-- end "+name+" -->"
+	before, rest, ok := strings.Cut(text, begin)
+	middle, after, closed := strings.Cut(rest, end)
+	if !ok || !closed {
+		t.Fatalf("the page has no pair of markers %q, %q", begin, end)
+	}
+	return before + begin, middle, end + after
+}
+
+// TestReferencePage_Example: the example is the record of the golden file.
+func TestReferencePage_Example(t *testing.T) {
+	text, err := os.ReadFile(page)
+	if err != nil {
+		t.Fatal(err)
+	}
+	sealed := seal(t, key(t, 1), placed(step(0), 2, digest("f")))
+	var example bytes.Buffer
+	if err := json.Indent(&example, sealed.Payload, "", "  "); err != nil {
+		t.Fatal(err)
+	}
+	before, middle, after := between(t, string(text), "example")
+	want := "```json\n" + example.String() + "\n```\n"
+	if middle == want {
+		return
+	}
+	if os.Getenv("UPDATE_GOLDEN") == "" {
+		t.Fatalf("the example is not what is written (UPDATE_GOLDEN=1 writes it):\n%s", want)
+	}
+	if err := os.WriteFile(page, []byte(before+want+after), 0o644); err != nil {
+		t.Fatal(err)
+	}
+}
+
+// TestReferencePage_Commands runs the page's commands on a record: openssl and
+// jq agree about signature, key id, digest and types.
+func TestReferencePage_Commands(t *testing.T) {
+	for _, tool := range []string{"openssl", "jq", "sha256sum", "base64", "bash"} {
+		if _, err := exec.LookPath(tool); err != nil {
+			t.Skipf("the page's commands are not tried: %v", err)
+		}
+	}
+	text, err := os.ReadFile(page)
+	if err != nil {
+		t.Fatal(err)
+	}
+	_, commands, _ := between(t, string(text), "commands")
+	commands = strings.TrimSuffix(strings.TrimPrefix(commands, "```sh\n"), "```\n")
+	k := key(t, 1)
+	sealed := seal(t, k, placed(step(0), 2, digest("f")))
+	out := runCommands(t, commands, k, sealed.Envelope)
+	for _, want := range []string{
+		"Signature Verified Successfully", k.KeyID(), strings.TrimPrefix(sealed.Digest, "sha256:"),
+		evidence.StatementType, evidence.PredicateType,
+	} {
+		if !strings.Contains(out, want) {
+			t.Errorf("the commands do not say %q:\n%s", want, out)
+		}
+	}
+	altered := bytes.Replace(sealed.Envelope, []byte(`"sig":"`), []byte(`"sig":"AAAA`), 1)
+	if out := runCommands(t, commands, k, altered); strings.Contains(out, "Verified Successfully") {
+		t.Errorf("an altered signature passes:\n%s", out)
+	}
+}
+
+func runCommands(t *testing.T, commands string, k *evidence.PrivateKey, record []byte) string {
+	t.Helper()
+	dir := t.TempDir()
+	der, err := x509.MarshalPKIXPublicKey(k.Public())
+	if err != nil {
+		t.Fatal(err)
+	}
+	public := pem.EncodeToMemory(&pem.Block{Type: "PUBLIC KEY", Bytes: der})
+	for name, data := range map[string][]byte{"record.json": record, "public.pem": public} {
+		if err := os.WriteFile(filepath.Join(dir, name), data, 0o600); err != nil {
+			t.Fatal(err)
+		}
+	}
+	cmd := exec.CommandContext(t.Context(), "bash", "-c", commands)
+	cmd.Dir = dir
+	out, err := cmd.CombinedOutput()
+	t.Logf("%v\n%s", err, out)
+	return string(out)
+}
