@@ -26,7 +26,9 @@ var layers = []string{"cmd", "hack", "test", "internal", "pkg"}
 
 // domainRoots decide; they hold no client, no server, no clock and no goroutine.
 var domainRoots = []string{
-	"pkg/specguard", "pkg/specguard/diff", "pkg/traffic", "pkg/remediate", "pkg/remediate/severity", "pkg/assess",
+	"pkg/specguard", "pkg/specguard/diff", "pkg/specguard/resync", "pkg/traffic", "pkg/assess",
+	"pkg/remediate", "pkg/remediate/severity", "pkg/remediate/evidence", "pkg/remediate/ledger", "pkg/remediate/notify",
+	"pkg/remediate/planner", "pkg/remediate/protocol", "pkg/remediate/window",
 }
 
 var domainDenied = []string{

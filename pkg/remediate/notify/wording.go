@@ -1,0 +1,123 @@
+// SPDX-License-Identifier: Apache-2.0
+
+package notify
+
+import (
+	"cmp"
+	"fmt"
+	"strings"
+	"time"
+)
+
+// quote writes text that comes from the cluster, not from us.
+type quote func(string) string
+
+// headline says in one sentence what happened, "" for an unknown type.
+func headline(e Event, q quote) string {
+	plan := q(planName(e))
+	switch e.Type {
+	case PlanCreated:
+		return fmt.Sprintf("Remediation plan %s was created: %s", plan, targets(e.Counts.Total))
+	case PlanStarted:
+		return fmt.Sprintf("Remediation plan %s has started: %s", plan, targets(e.Counts.Total))
+	case PlanCompleted:
+		return fmt.Sprintf("Remediation plan %s is done: %s", plan, result(e.Counts))
+	case PlanFailed:
+		return fmt.Sprintf("Remediation plan %s failed: %s", plan, result(e.Counts))
+	case PlanEscalated:
+		return fmt.Sprintf("Remediation plan %s needs a person: %s", plan, targets(e.Counts.Total))
+	default:
+		return ""
+	}
+}
+
+func planName(e Event) string {
+	if e.Plan.Namespace == "" {
+		return e.Plan.Name
+	}
+	return e.Plan.Namespace + "/" + e.Plan.Name
+}
+
+func targets(n int) string {
+	if n == 1 {
+		return "1 target"
+	}
+	return fmt.Sprintf("%d targets", n)
+}
+
+// result says what became of the targets, without the counts that are zero.
+func result(c Counts) string {
+	s := fmt.Sprintf("%d of %s succeeded", c.Succeeded, targets(c.Total))
+	if c.Failed != 0 {
+		s += fmt.Sprintf(", %d failed", c.Failed)
+	}
+	if c.Skipped != 0 {
+		s += fmt.Sprintf(", %d skipped", c.Skipped)
+	}
+	return s
+}
+
+// facts are the lines below the headline, without those that say nothing.
+func facts(e Event, q quote) []string {
+	var lines []string
+	for _, fact := range []struct{ name, value string }{
+		{"Why", e.Reason},
+		{"Severity", string(e.Severity)},
+		{"Environment", e.Environment},
+		{"Policy", e.Policy},
+		{"Initiated by", e.InitiatedBy},
+		{"Correlation", e.CorrelationID},
+	} {
+		if fact.value != "" {
+			lines = append(lines, fact.name+": "+q(fact.value))
+		}
+	}
+	if !e.Time.IsZero() {
+		lines = append(lines, "Time: "+e.Time.UTC().Format(time.RFC3339))
+	}
+	return lines
+}
+
+// targetLine is one line about a target.
+func targetLine(t Target, q quote) string {
+	object := cmp.Or(t.Kind, "object")
+	switch {
+	case t.Namespace != "":
+		object += " " + t.Namespace + "/" + t.Name
+	case t.Name != "":
+		object += " " + t.Name
+	}
+	line := "- " + q(object)
+	if t.Reason != "" {
+		line += ": " + q(t.Reason)
+	}
+	return line
+}
+
+// body writes headline, facts, targets and the link, in at most limit bytes: what
+// does not fit of the targets is counted instead. link writes the link.
+func body(e Event, q quote, link func(string) string, limit int) string {
+	var b strings.Builder
+	b.WriteString(headline(e, q) + "\n")
+	for _, line := range facts(e, q) {
+		b.WriteString(line + "\n")
+	}
+	end := ""
+	if e.Link != "" {
+		end = link(e.Link) + "\n"
+	}
+	const more = "- and 2147483647 more\n" // as long as such a line can be
+	listed := 0
+	for _, t := range e.Targets {
+		line := targetLine(t, q) + "\n"
+		if b.Len()+len(line)+len(more)+len(end) > limit {
+			break
+		}
+		b.WriteString(line)
+		listed++
+	}
+	if left := e.omitted() + len(e.Targets) - listed; left > 0 {
+		fmt.Fprintf(&b, "- and %d more\n", left)
+	}
+	return b.String() + end
+}
