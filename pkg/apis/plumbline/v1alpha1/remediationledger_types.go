@@ -96,7 +96,7 @@ type LedgerBreaker struct {
 	Generation int64 `json:"generation,omitempty"`
 	// failures in a row.
 	// +optional
-	// +kubebuilder:validation:Minimum=0
+	// +kubebuilder:validation:Minimum=1
 	// +kubebuilder:validation:Maximum=1000000
 	Failures int32 `json:"failures,omitempty"`
 	// openedAt is when it opened last.
@@ -157,7 +157,7 @@ type RemediationLedgerSpec struct {
 type RemediationLedgerStatus struct {
 	// sequence counts the writes of this status, from 1. Mirrors are compared by it.
 	// +optional
-	// +kubebuilder:validation:Minimum=0
+	// +kubebuilder:validation:Minimum=1
 	// +kubebuilder:validation:XValidation:rule="self >= oldSelf",message="a ledger never goes back"
 	Sequence int64 `json:"sequence,omitempty"`
 	// grantsFrom is before when nothing is granted, because what was done until

@@ -194,10 +194,10 @@ type PlanStep struct {
 	Message string `json:"message,omitempty"`
 	// attempts to write.
 	// +optional
-	// +kubebuilder:validation:Minimum=0
+	// +kubebuilder:validation:Minimum=1
 	// +kubebuilder:validation:Maximum=1000
 	Attempts int32 `json:"attempts,omitempty"`
-	// intent, from the state Intent on.
+	// intent of it, from the state Intent on.
 	// +optional
 	Intent *StepIntentRecord `json:"intent,omitempty"`
 	// fence is the target's resourceVersion after a write that keeps the intended
@@ -206,7 +206,7 @@ type PlanStep struct {
 	// +kubebuilder:validation:MinLength=1
 	// +kubebuilder:validation:MaxLength=64
 	Fence string `json:"fence,omitempty"`
-	// result, from the state Applied on.
+	// result of it, from the state Applied on.
 	// +optional
 	Result *StepResult `json:"result,omitempty"`
 	// healthySince is since when the target is as desired and ready.
@@ -239,7 +239,7 @@ type PlanCounts struct {
 	// +optional
 	// +kubebuilder:validation:Minimum=0
 	Total int32 `json:"total"`
-	// succeeded: verified, or already as desired.
+	// succeeded steps: verified, or already as desired.
 	// +optional
 	// +kubebuilder:validation:Minimum=0
 	Succeeded int32 `json:"succeeded"`
@@ -273,7 +273,7 @@ type RemediationPlanStatus struct {
 	Phase PlanPhase `json:"phase,omitempty"`
 	// epoch counts the executors that took the plan over.
 	// +optional
-	// +kubebuilder:validation:Minimum=0
+	// +kubebuilder:validation:Minimum=1
 	Epoch int64 `json:"epoch,omitempty"`
 	// holder is the executor that has it.
 	// +optional

@@ -110,7 +110,8 @@ type PlanBatch struct {
 	// +kubebuilder:validation:MaxLength=32
 	// +kubebuilder:validation:XValidation:rule="self.matches('^([0-9]{1,6}([.][0-9]{1,9})?h)?([0-9]{1,6}([.][0-9]{1,9})?m)?([0-9]{1,9}([.][0-9]{1,9})?s)?$') && duration(self) >= duration('0s') && duration(self) <= duration('24h')",message="a duration such as 1m, from 0s to 24h"
 	DelayAfter *metav1.Duration `json:"delayAfter,omitempty"`
-	// requiresHealthCheck: the next batch begins only when all of this one are healthy.
+	// requiresHealthCheck says that the next batch begins only when all of this one
+	// are healthy.
 	// +required
 	RequiresHealthCheck Toggle `json:"requiresHealthCheck,omitempty"`
 }
@@ -190,7 +191,7 @@ type PlannedRemediation struct {
 	LeftOut []LeftOut `json:"leftOut,omitempty"`
 	// leftOutTotal counts all of them.
 	// +optional
-	// +kubebuilder:validation:Minimum=0
+	// +kubebuilder:validation:Minimum=1
 	LeftOutTotal int32 `json:"leftOutTotal,omitempty"`
 }
 

@@ -129,7 +129,7 @@ type PolicyTargets struct {
 	// +optional
 	// +kubebuilder:validation:Minimum=0
 	Drifted int32 `json:"drifted"`
-	// eligible: those that would be remediated now.
+	// eligible ones would be remediated now.
 	// +optional
 	// +kubebuilder:validation:Minimum=0
 	Eligible int32 `json:"eligible"`
