@@ -56,7 +56,7 @@ func TestNothingIsWrittenTwiceWhateverDies(t *testing.T) {
 	})
 	// A simulation in which nothing happens shows nothing.
 	for _, end := range []string{
-		"Verified ", "Skipped TargetMoved", "Skipped AlreadyDesired", "Skipped TargetReplaced", "Skipped Stopped", "Skipped RevisionDamaged",
+		"Verified ", "Skipped NotAllowed", "Failed NotAllowed", "Skipped TargetMoved", "Skipped AlreadyDesired", "Skipped TargetReplaced", "Skipped Stopped", "Skipped RevisionDamaged",
 		"Failed TargetMoved", "Failed TargetReplaced", "Failed Stopped", "Fenced Stopped", "result Response", "result Recovered", "attempts",
 		"Succeeded", "Failed", "Cancelled", "Superseded",
 	} {
@@ -81,11 +81,12 @@ type simulation struct {
 func newSimulation(t *rapid.T) *simulation {
 	action := rapid.SampledFrom([]v1alpha1.RemediationAction{v1alpha1.ActionReconcile, v1alpha1.ActionRestart}).Draw(t, "action")
 	batches := rapid.SampledFrom([][][]int32{{{0}}, {{0}, {1}}, {{0, 1}}}).Draw(t, "batches")
-	w := newWorld(action, batches)
+	gone := action == v1alpha1.ActionReconcile && rapid.IntRange(0, 3).Draw(t, "gone") == 0
+	w := newWorld(action, batches, gone)
 	s := &simulation{T: t, w: w, executors: []*executor{{w: w, holder: "a"}, {w: w, holder: "b"}}}
 	all := []func(){
 		s.dies, s.changes, s.puts, s.churns, func() { w.replace(s.some()) }, s.asks, s.closes,
-		func() { w.damaged = !w.damaged }, w.sweep,
+		func() { w.damaged = !w.damaged }, func() { w.forbidden = !w.forbidden }, w.sweep,
 		s.inBetween(s.dies), s.inBetween(s.asks), s.inBetween(s.asks), s.inBetween(s.changes), s.inBetween(s.puts), s.inBetween(s.churns),
 	}
 	for i, d := range all {
@@ -213,7 +214,7 @@ func (w *world) settle(t *rapid.T, executors []*executor) {
 	if w.plan.Spec.Control.Verb == v1alpha1.PlanPause {
 		w.ask("")
 	}
-	w.closed, w.damaged = "", false
+	w.closed, w.damaged, w.forbidden = "", false, false
 	survivor := executors[0]
 	survivor.restart("survivor")
 	for range 2000 {
@@ -229,6 +230,7 @@ func (w *world) settle(t *rapid.T, executors []*executor) {
 			break
 		}
 		if survivor.waits != "" {
+			w.sweep()
 			w.now = w.now.Add(5 * time.Second)
 			for _, o := range w.objects {
 				o.ready = true

@@ -41,6 +41,7 @@ type request struct {
 	fence   bool
 	action  v1alpha1.RemediationAction
 	token   string
+	sent    time.Time
 }
 
 // world is an API server, with everything that writes to it.
@@ -62,10 +63,14 @@ type world struct {
 	closed  string
 	halted  string
 	damaged bool
-	uids    int
+	// forbidden says that the executor may not write targets just now.
+	forbidden bool
+	uids      int
 }
 
-func newWorld(action v1alpha1.RemediationAction, batches [][]int32) *world {
+// newWorld has a target that drifted in every step; with gone they are not there,
+// and are to be made again.
+func newWorld(action v1alpha1.RemediationAction, batches [][]int32, gone bool) *world {
 	first := ledger.Begin(epoch, true)
 	w := &world{
 		ledger: &first, claims: map[int32]string{}, records: map[int32]bool{}, now: epoch, effects: map[int32]int{}, uids: 100,
@@ -81,6 +86,9 @@ func newWorld(action v1alpha1.RemediationAction, batches [][]int32) *world {
 			target := v1alpha1.PlanTarget{UID: o.uid, DriftedHash: driftedHash, DesiredHash: desiredHash, Action: action, Revision: "web-1"}
 			if action == v1alpha1.ActionRestart {
 				target.DesiredHash = driftedHash
+			}
+			if gone {
+				o.exists, target.UID = false, ""
 			}
 			w.objects = append(w.objects, o)
 			planned.Targets = append(planned.Targets, target)
@@ -142,7 +150,12 @@ func (w *world) checkEnd(step *v1alpha1.PlanStep) {
 // arrive is a write that reaches the API server.
 func (w *world) arrive(r request) Write {
 	o := w.objects[r.step]
+	if r.uid == "" {
+		return w.arriveCreation(r, o)
+	}
 	switch {
+	case w.forbidden:
+		return Write{Result: Forbidden, Message: "no"}
 	case !o.exists || o.uid != r.uid:
 		return Write{Result: Gone}
 	case strconv.Itoa(o.version) != r.version:
@@ -152,6 +165,23 @@ func (w *world) arrive(r request) Write {
 	if r.fence {
 		return Write{Result: Stored, ResourceVersion: strconv.Itoa(o.version), Hash: o.hash}
 	}
+	w.effect(r, o)
+	return Write{Result: Stored, ResourceVersion: strconv.Itoa(o.version), Hash: o.hash}
+}
+
+// arriveCreation makes an object, unless one is there. A request does not outlive
+// its time-out.
+func (w *world) arriveCreation(r request, o *object) Write {
+	switch {
+	case w.now.Sub(r.sent) > RequestTimeout:
+		return Write{Result: Lost}
+	case w.forbidden:
+		return Write{Result: Forbidden, Message: "no"}
+	case o.exists:
+		return Write{Result: Conflicted}
+	}
+	w.uids++
+	*o = object{exists: true, uid: fmt.Sprint("uid-", w.uids), version: o.version + 1, hash: driftedHash}
 	w.effect(r, o)
 	return Write{Result: Stored, ResourceVersion: strconv.Itoa(o.version), Hash: o.hash}
 }
@@ -198,6 +228,9 @@ func (w *world) foreign(i int, hash string) {
 
 // replace deletes a target, and makes another of its name.
 func (w *world) replace(i int) {
+	if !w.objects[i].exists {
+		return
+	}
 	w.uids++
 	w.objects[i] = &object{exists: true, uid: fmt.Sprint("uid-", w.uids), version: w.objects[i].version + 1, generation: 1, hash: driftedHash, ready: true}
 }
@@ -302,7 +335,7 @@ func answer(f fate) Answer {
 func (e *executor) reserve(step int32, f fate) {
 	place := Place{Granted: Unknown}
 	if f != unsent {
-		next, verdict := ledger.Reserve(e.w.ledger, ledger.Request{Step: e.entry(step), PolicyUID: "policy", TargetUID: e.plan.Spec.Plan.Targets[step].UID}, e.w.rules, e.w.now)
+		next, verdict := ledger.Reserve(e.w.ledger, ledger.Request{Step: e.entry(step), PolicyUID: "policy", TargetUID: fmt.Sprint("target-", step)}, e.w.rules, e.w.now)
 		e.w.ledger = next
 		if f == fine {
 			place = Place{Granted: No, Ended: verdict.Entry != nil && !verdict.Granted, Refusal: verdict.Refused.Message, Until: verdict.Refused.Until}
@@ -327,7 +360,7 @@ func (e *executor) send(step int32, f fate, fence bool) {
 	status := &e.plan.Status.Steps[step]
 	r := request{
 		step: step, uid: status.Intent.UID, version: status.Intent.ResourceVersion, fence: fence,
-		action: e.plan.Spec.Plan.Targets[step].Action, token: Token(e.plan, step),
+		action: e.plan.Spec.Plan.Targets[step].Action, token: Token(e.plan, step), sent: e.w.now,
 	}
 	if fence {
 		r.uid, r.version = e.facts.Of(step).Target.UID, e.facts.Of(step).Target.ResourceVersion
@@ -406,6 +439,12 @@ func (e *executor) dryRun(step int32, read *Target, f fate) *Write {
 	switch {
 	case f != fine:
 		return &Write{Result: Lost}
+	case e.w.forbidden:
+		return &Write{Result: Forbidden, Message: "no"}
+	case read.Read == No && o.exists:
+		return &Write{Result: Conflicted}
+	case read.Read == No:
+		return &Write{Result: Stored, Hash: e.plan.Spec.Plan.Targets[step].DesiredHash}
 	case !o.exists || o.uid != read.UID:
 		return &Write{Result: Gone}
 	case strconv.Itoa(o.version) != read.ResourceVersion:

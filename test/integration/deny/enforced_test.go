@@ -19,6 +19,7 @@ import (
 	metav1 "k8s.io/apimachinery/pkg/apis/meta/v1"
 	"k8s.io/apimachinery/pkg/apis/meta/v1/unstructured"
 	"k8s.io/client-go/rest"
+	"k8s.io/client-go/util/retry"
 	"k8s.io/utils/clock"
 	"sigs.k8s.io/controller-runtime/pkg/client"
 
@@ -162,9 +163,14 @@ func TestEnforced(t *testing.T) {
 	})
 
 	t.Run("suspended, and over", func(t *testing.T) {
-		mustDo(t, admin.Get(t.Context(), client.ObjectKeyFromObject(g), g))
-		g.Spec.Suspend = &v1alpha1.Suspension{Reason: "migration", Until: metav1.NewTime(time.Now().Add(3 * time.Second))}
-		mustDo(t, admin.Update(t.Context(), g))
+		// The assessor writes the status of the same object.
+		mustDo(t, retry.RetryOnConflict(retry.DefaultRetry, func() error {
+			if err := admin.Get(t.Context(), client.ObjectKeyFromObject(g), g); err != nil {
+				return err
+			}
+			g.Spec.Suspend = &v1alpha1.Suspension{Reason: "migration", Until: metav1.NewTime(time.Now().Add(3 * time.Second))}
+			return admin.Update(t.Context(), g)
+		}))
 		awaitCondition(t, g.Name, "False Suspended")
 		wantAllowed(t, dryRun(t.Context(), as(t, "root", "roots"), d))
 		awaitCondition(t, g.Name, "True InForce")

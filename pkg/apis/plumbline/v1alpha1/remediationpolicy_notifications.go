@@ -37,6 +37,7 @@ const (
 // NotificationChannel is where people are told.
 //
 // +kubebuilder:validation:XValidation:rule="self.type == 'Email' ? has(self.recipients) && size(self.recipients) > 0 : !has(self.recipients)",message="recipients are for type Email, and needed there",fieldPath=".recipients"
+// +kubebuilder:validation:XValidation:rule="(self.type == 'Webhook') == has(self.signingKey)",message="signingKey is for type Webhook, and needed there",fieldPath=".signingKey"
 // +kubebuilder:validation:XValidation:rule="self.type == 'Slack' || !has(self.channel)",message="channel is for type Slack",fieldPath=".channel"
 type NotificationChannel struct {
 	// name of the channel, unique in the policy.
@@ -47,10 +48,11 @@ type NotificationChannel struct {
 	// type of the channel.
 	// +required
 	Type ChannelType `json:"type,omitempty"`
-	// endpoint names the Secret key that holds the URL: https:// for Slack,
-	// Webhook and CloudEvents, smtp:// or smtps:// with user and password for Email.
+	// destination names the Secret key that holds where it goes: an https:// URL for
+	// Slack, Webhook and CloudEvents, smtp:// or smtps:// with user, password and
+	// ?from=address for Email, all of it percent-encoded as URLs are.
 	// +required
-	Endpoint SecretKeyReference `json:"endpoint,omitzero"`
+	Destination SecretKeyReference `json:"destination,omitzero"`
 	// signingKey names the Secret key that signs requests of type Webhook.
 	// +optional
 	SigningKey *SecretKeyReference `json:"signingKey,omitempty"`
