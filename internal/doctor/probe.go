@@ -167,13 +167,17 @@ func (g *Guard) names(kind schema.GroupVersionKind) bool {
 	})
 }
 
-// namespacesOf are those that a guard covers, sorted, excluded ones left out.
+// namespacesOf are those that a guard covers, sorted; left out are excluded ones,
+// and those that are being deleted.
 func (s *Snapshot) namespacesOf(g *Guard) []string {
 	excluded := specguard.ExcludedNamespaces(s.Namespace)
-	if g.Namespace != "" {
-		return slices.DeleteFunc([]string{g.Namespace}, func(name string) bool { return slices.Contains(excluded, name) })
-	}
 	all := s.Namespaces.Value
+	if g.Namespace != "" {
+		return slices.DeleteFunc([]string{g.Namespace}, func(name string) bool {
+			_, there := all[name]
+			return slices.Contains(excluded, name) || s.Namespaces.present() && !there
+		})
+	}
 	if !s.Namespaces.present() {
 		all = map[string]map[string]string{metav1.NamespaceDefault: s.namespaceLabels(metav1.NamespaceDefault)}
 	}

@@ -224,7 +224,7 @@ type Snapshot struct {
 	Server     Read[ServerVersion]
 	APIServers Read[[]string]
 	Resources  Read[[]Resource]
-	// Namespaces and their labels.
+	// Namespaces and their labels, those left out that are being deleted.
 	Namespaces Read[map[string]map[string]string]
 
 	Webhooks  Read[[]Webhook]

@@ -123,7 +123,7 @@ func newScope(t *testing.T, name string) *scope {
 			out, _ := cluster.Kubectl(ctx, "get", "baselines,deployments,pods,events", "-n", s.namespace, "-o", "wide")
 			t.Logf("state at the failure:\n%s", out)
 		}
-		if _, err := cluster.Kubectl(ctx, "delete", "namespace", s.namespace, "--ignore-not-found", "--wait=false"); err != nil {
+		if _, err := cluster.Kubectl(ctx, "delete", "namespace", s.namespace, "--ignore-not-found"); err != nil {
 			t.Errorf("removing the namespace: %v", err)
 		}
 	})

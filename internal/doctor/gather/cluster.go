@@ -195,13 +195,16 @@ func restricts(m *admissionv1.MatchResources) bool {
 	return m != nil && (len(m.ResourceRules)+len(m.ExcludeResourceRules) > 0 || !empty(m.NamespaceSelector) || !empty(m.ObjectSelector))
 }
 
+// namespaces leaves out those that are being deleted: nothing can be tried there.
 func (r *reader) namespaces(ctx context.Context) doctor.Read[map[string]map[string]string] {
 	out := map[string]map[string]string{}
 	list := &metav1.PartialObjectMetadataList{}
 	list.SetGroupVersionKind(schema.GroupVersionKind{Version: "v1", Kind: "NamespaceList"})
 	err := r.pages(ctx, list, func() {
 		for i := range list.Items {
-			out[list.Items[i].Name] = list.Items[i].Labels
+			if list.Items[i].DeletionTimestamp == nil {
+				out[list.Items[i].Name] = list.Items[i].Labels
+			}
 		}
 	})
 	return result(out, "list namespaces", err)
