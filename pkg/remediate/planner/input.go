@@ -58,7 +58,8 @@ type Drift struct {
 	Frozen string
 	// Terminating says that it, or its namespace, is being deleted.
 	Terminating bool
-	// Claim names the plan that holds it; empty when none does.
+	// Claim names the plan that holds it; empty when none does, or that plan has
+	// ended or is gone.
 	Claim string
 	// GitOps names the tool that would put it back itself; empty when none would.
 	GitOps string

@@ -4,10 +4,10 @@ package planner
 
 import (
 	"slices"
-	"strings"
 	"time"
 
 	"github.com/plumbline-dev/plumbline/pkg/apis/plumbline/v1alpha1"
+	"github.com/plumbline-dev/plumbline/pkg/specguard/diff"
 )
 
 // Plan is a plan to be made.
@@ -87,7 +87,7 @@ func (o *Output) admit(in *Input, eligible []*Drift) [][]*Drift {
 			continue
 		}
 		room--
-		key := groupKey{d.Namespace, now(in, d)}
+		key := groupKey{d.Namespace, mayActNow(in, d)}
 		i, ok := at[key]
 		if !ok || len(groups[i]) == maxTargets {
 			i = len(groups)
@@ -104,8 +104,8 @@ type groupKey struct {
 	now       bool
 }
 
-// now says whether a drift may be put back without waiting for the schedule.
-func now(in *Input, d *Drift) bool {
+// mayActNow says whether a drift may be put back without waiting for the schedule.
+func mayActNow(in *Input, d *Drift) bool {
 	return in.Opening.Open ||
 		in.Policy.Spec.Schedule.Urgent == v1alpha1.Allowed && d.Severity.Urgency == v1alpha1.UrgencyImmediate
 }
@@ -150,8 +150,12 @@ func Health(in *Input) Obstacle {
 	return obstacle(ReasonUnhealthy, "%d of the %d objects that did not drift are healthy, %d %% must be", in.Scope.Healthy, known, least)
 }
 
-// maxLeftOut is how many reasons a plan itself carries.
-const maxLeftOut = 64
+// maxLeftOut is how many reasons a plan itself carries, and maxLeftOutMessage how
+// long the words of each are, in bytes; the schema's bounds.
+const (
+	maxLeftOut        = 64
+	maxLeftOutMessage = 256
+)
 
 func leftOut(namespace string, all []LeftOut) (told []v1alpha1.LeftOut, total int32) {
 	for _, l := range all {
@@ -160,18 +164,10 @@ func leftOut(namespace string, all []LeftOut) (told []v1alpha1.LeftOut, total in
 		}
 		total++
 		if len(told) < maxLeftOut {
-			told = append(told, v1alpha1.LeftOut{Baseline: l.Drift.Baseline, Reason: string(l.Reason), Message: cut(l.Message, 256)})
+			told = append(told, v1alpha1.LeftOut{Baseline: l.Drift.Baseline, Reason: string(l.Reason), Message: diff.TruncateText(l.Message, maxLeftOutMessage)})
 		}
 	}
 	return told, total
-}
-
-// cut shortens a text to so many bytes, at the edge of a character.
-func cut(text string, most int) string {
-	if len(text) <= most {
-		return text
-	}
-	return strings.ToValidUTF8(text[:most], "")
 }
 
 // batches divides targets by strategy.

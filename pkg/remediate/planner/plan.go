@@ -49,7 +49,7 @@ func plan(in *Input, group []*Drift, left []LeftOut) Plan {
 	}
 	p.LeftOut, p.LeftOutTotal = leftOut(p.Namespace, left)
 	begins := in.Now
-	if !now(in, group[0]) && !in.Opening.Next.IsZero() {
+	if !mayActNow(in, group[0]) && !in.Opening.Next.IsZero() {
 		begins = in.Opening.Next
 		at := metav1.NewTime(begins)
 		p.ScheduledFor = &at

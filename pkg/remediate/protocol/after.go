@@ -55,25 +55,3 @@ func (s *State) record(step *v1alpha1.PlanStep, f StepFacts) Effect {
 	}
 	return s.write(func(n *v1alpha1.RemediationPlanStatus) { n.Steps[step.Index].Evidence = f.Evidence.DeepCopy() })
 }
-
-// afterTheEnd tidies up after a plan that has ended; one that was ended by an
-// older version, or restored, may have left something.
-func afterTheEnd(s *State) Effect {
-	if s.Plan.Status.Holder != s.Holder && s.Plan.Status.CompletedAt != nil && s.tidied() {
-		return Done{}
-	}
-	if e := s.tidy(); e != nil {
-		return e
-	}
-	return Done{}
-}
-
-// tidied says that nothing of a plan's steps is left to be told.
-func (s *State) tidied() bool {
-	for i := range s.Plan.Status.Steps {
-		if step := &s.Plan.Status.Steps[i]; step.Settled != v1alpha1.Enabled || step.Evidence == nil {
-			return false
-		}
-	}
-	return true
-}

@@ -24,7 +24,8 @@ type (
 	Look struct{}
 	// Authorise asks whether the requester may write the target.
 	Authorise struct{ Step int32 }
-	// ClaimTarget takes the target for this plan.
+	// ClaimTarget takes the target for this plan. A claim of a plan that has ended,
+	// or is gone, holds nothing: an executor that slept may have left it.
 	ClaimTarget struct{ Step int32 }
 	// AskMirror asks the copy of the ledger, which may refuse.
 	AskMirror struct{ Step int32 }

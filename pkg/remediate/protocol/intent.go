@@ -42,9 +42,9 @@ func (s *State) written(step *v1alpha1.PlanStep, f StepFacts) Effect {
 	case Gone:
 		return s.skip(step, v1alpha1.ReasonTargetReplaced, "it is gone")
 	case Forbidden:
-		return s.refused(step, v1alpha1.ReasonNotAllowed, w.Message)
+		return s.refused(step, f, v1alpha1.ReasonNotAllowed, w.Message)
 	case Refused:
-		return s.refused(step, v1alpha1.ReasonRefused, w.Message)
+		return s.refused(step, f, v1alpha1.ReasonRefused, w.Message)
 	case Lost:
 	}
 	return s.wait(poll, "the write has no answer; the target will tell")
@@ -53,11 +53,11 @@ func (s *State) written(step *v1alpha1.PlanStep, f StepFacts) Effect {
 // refused ends a step whose write the API server refuses for good. Without an
 // earlier request nothing was written; with one that may still be under way only
 // a fence makes that certain.
-func (s *State) refused(step *v1alpha1.PlanStep, why v1alpha1.StepReason, message string) Effect {
+func (s *State) refused(step *v1alpha1.PlanStep, f StepFacts, why v1alpha1.StepReason, message string) Effect {
 	if step.Attempts == 0 {
 		return s.skip(step, why, "%s", message)
 	}
-	return s.fail(step, why, "%s; an earlier request may still have been stored", message)
+	return s.fenceThenSkip(step, f, why, message)
 }
 
 func (s *State) apply(step *v1alpha1.PlanStep, version, hash string, origin v1alpha1.ResultOrigin) Effect {

@@ -9,6 +9,7 @@ import (
 	metav1 "k8s.io/apimachinery/pkg/apis/meta/v1"
 
 	"github.com/plumbline-dev/plumbline/pkg/apis/plumbline/v1alpha1"
+	"github.com/plumbline-dev/plumbline/pkg/specguard/diff"
 )
 
 // run carries a plan on that nobody has ended or paused.
@@ -176,20 +177,24 @@ func skipTheRest(n *v1alpha1.RemediationPlanStatus, why v1alpha1.StepReason, mes
 
 // end ends a step.
 func end(step *v1alpha1.PlanStep, as v1alpha1.StepState, why v1alpha1.StepReason, message string, at *metav1.Time) {
-	step.State, step.Reason, step.Message, step.FinishedAt = as, why, message, at
+	step.State, step.Reason, step.Message, step.FinishedAt = as, why, diff.TruncateText(message, maxMessage), at
 	note(step, string(as)+" "+string(why)+": "+message, at)
 }
 
-// maxLogs is how many lines a step keeps, the newest ones.
-const maxLogs = 16
+// The schema's bounds, in characters; here they count bytes, which are more. A
+// status with a longer text would be refused, and the plan stand still for ever.
+const (
+	// maxMessage bounds why a step ended, and what a plan waits for.
+	maxMessage = 512
+	// maxLine bounds one line of what happened to a step, maxLogs how many of them
+	// are kept, the newest ones.
+	maxLine = 256
+	maxLogs = 16
+)
 
 // note adds a line to what happened.
 func note(step *v1alpha1.PlanStep, line string, at *metav1.Time) {
-	text := at.UTC().Format(time.RFC3339) + " " + line
-	if len(text) > 256 {
-		text = text[:256]
-	}
-	step.Logs = append(step.Logs, text)
+	step.Logs = append(step.Logs, diff.TruncateText(at.UTC().Format(time.RFC3339)+" "+line, maxLine))
 	step.Logs = step.Logs[max(0, len(step.Logs)-maxLogs):]
 }
 
@@ -235,7 +240,7 @@ func (s *State) held() Effect {
 // waits says in the status what the plan waits for, and waits. One that has
 // begun stays Running.
 func (s *State) waits(phase v1alpha1.PlanPhase, why string, until time.Time) Effect {
-	status := &s.Plan.Status
+	status, why := &s.Plan.Status, diff.TruncateText(why, maxMessage)
 	if status.StartedAt != nil {
 		phase = v1alpha1.PlanRunning
 	}

@@ -98,8 +98,12 @@ func (s *State) fence(step *v1alpha1.PlanStep, f StepFacts) Effect {
 	if step.Intent.UID == "" {
 		return s.outwait(step)
 	}
+	if f.Target.ResourceVersion != step.Intent.ResourceVersion {
+		return nil // somebody else's write of its status has fenced it
+	}
 	if f.Fenced != nil && (f.Fenced.Result == Forbidden || f.Fenced.Result == Refused) {
-		return s.fail(step, v1alpha1.ReasonNotAllowed, "it cannot be fenced: %s", f.Fenced.Message)
+		// Whoever sent the old request may get the right back before we do.
+		return s.wait(again, "it cannot be fenced, and a request may be under way: "+f.Fenced.Message)
 	}
 	return FenceTarget{step.Index}
 }

@@ -54,10 +54,11 @@ func TestNothingIsWrittenTwiceWhateverDies(t *testing.T) {
 		}
 		seen[string(s.w.plan.Status.Phase)]++
 	})
-	// A simulation in which nothing happens shows nothing.
+	// A simulation in which nothing happens shows nothing. Ends that are too rare
+	// to be sure of are in TestEndsThatNeedATimedBlow.
 	for _, end := range []string{
-		"Verified ", "Skipped NotAllowed", "Failed NotAllowed", "Skipped TargetMoved", "Skipped AlreadyDesired", "Skipped TargetReplaced", "Skipped Stopped", "Skipped RevisionDamaged",
-		"Failed TargetMoved", "Failed TargetReplaced", "Failed Stopped", "Fenced Stopped", "result Response", "result Recovered", "attempts",
+		"Verified ", "Skipped NotAllowed", "Skipped TargetMoved", "Skipped AlreadyDesired", "Skipped TargetReplaced", "Skipped Stopped", "Skipped RevisionDamaged",
+		"Failed TargetMoved", "result Response", "result Recovered", "attempts",
 		"Succeeded", "Failed", "Cancelled", "Superseded",
 	} {
 		if seen[end] == 0 {

@@ -51,7 +51,6 @@ type world struct {
 	objects []*object
 	ledger  *ledger.Status
 	rules   ledger.Rules
-	claims  map[int32]string
 	records map[int32]bool
 	now     time.Time
 	// delayed are requests that were sent and have not arrived.
@@ -73,7 +72,7 @@ type world struct {
 func newWorld(action v1alpha1.RemediationAction, batches [][]int32, gone bool) *world {
 	first := ledger.Begin(epoch, true)
 	w := &world{
-		ledger: &first, claims: map[int32]string{}, records: map[int32]bool{}, now: epoch, effects: map[int32]int{}, uids: 100,
+		ledger: &first, records: map[int32]bool{}, now: epoch, effects: map[int32]int{}, uids: 100,
 		plan: &v1alpha1.RemediationPlan{ObjectMeta: metav1.ObjectMeta{Namespace: "shop", Name: "plan", UID: "plan-uid", Generation: 1}},
 	}
 	planned := &w.plan.Spec.Plan
