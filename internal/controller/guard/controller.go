@@ -12,6 +12,7 @@ import (
 	"time"
 
 	"k8s.io/apimachinery/pkg/api/equality"
+	"k8s.io/apimachinery/pkg/api/meta"
 	metav1 "k8s.io/apimachinery/pkg/apis/meta/v1"
 	"k8s.io/apimachinery/pkg/runtime/schema"
 	"k8s.io/apimachinery/pkg/types"
@@ -118,19 +119,33 @@ func epochAfter(before *Snapshot, otherRules bool) int64 {
 	}
 }
 
+// Read compiles what the guards say now, as reader has it; who decides on a write
+// hands in one that reads live. It fails when any of it cannot be read.
+func Read(ctx context.Context, reader client.Reader, mapper meta.RESTMapper, excluded []string, system specguard.System, now time.Time) (*Snapshot, error) {
+	in, err := readInput(ctx, reader, excluded, system)
+	if err != nil {
+		return nil, err
+	}
+	return build(in, mapper, now)
+}
+
 func (c *Controller) read(ctx context.Context) (input, error) {
-	in := input{excluded: c.Excluded, system: c.System}
+	return readInput(ctx, c.Client, c.Excluded, c.System)
+}
+
+func readInput(ctx context.Context, reader client.Reader, excluded []string, system specguard.System) (input, error) {
+	in := input{excluded: excluded, system: system}
 	var guards v1alpha1.SpecGuardList
-	if err := c.Client.List(ctx, &guards); err != nil {
+	if err := reader.List(ctx, &guards); err != nil {
 		return input{}, fmt.Errorf("listing guards: %w", err)
 	}
 	var clusterGuards v1alpha1.ClusterSpecGuardList
-	if err := c.Client.List(ctx, &clusterGuards); err != nil {
+	if err := reader.List(ctx, &clusterGuards); err != nil {
 		return input{}, fmt.Errorf("listing cluster guards: %w", err)
 	}
 	var namespaces metav1.PartialObjectMetadataList
 	namespaces.SetGroupVersionKind(schema.GroupVersionKind{Version: "v1", Kind: "NamespaceList"})
-	if err := c.Client.List(ctx, &namespaces); err != nil {
+	if err := reader.List(ctx, &namespaces); err != nil {
 		return input{}, fmt.Errorf("listing namespaces: %w", err)
 	}
 	in.guards, in.clusterGuards, in.namespaces = guards.Items, clusterGuards.Items, namespaces.Items

@@ -18,6 +18,9 @@ const (
 	// AnnotationResyncPeriod lets an object lengthen or stop its own checks as
 	// far as the guard's objectOverride allows.
 	AnnotationResyncPeriod = "plumbline.dev/resync-period"
+	// AnnotationCheckRequested on a Baseline asks for a check now; its value is any
+	// text that was not there before, such as the time.
+	AnnotationCheckRequested = "plumbline.dev/check-requested"
 	// AnnotationBreakGlassReason carries why somebody went past a Deny guard. It
 	// counts for the write that changes it, and only with the verb breakglass.
 	AnnotationBreakGlassReason = "plumbline.dev/break-glass-reason"

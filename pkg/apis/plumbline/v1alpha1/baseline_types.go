@@ -251,6 +251,23 @@ type Contention struct {
 	Places []Place `json:"places,omitempty"`
 }
 
+// ReadyRevision is an authorised state that was seen to work.
+type ReadyRevision struct {
+	// revision names the BaselineRevision that holds the body.
+	// +required
+	// +kubebuilder:validation:MinLength=1
+	// +kubebuilder:validation:MaxLength=253
+	Revision string `json:"revision,omitempty"`
+	// hash is the guarded hash of that body.
+	// +required
+	// +kubebuilder:validation:MinLength=1
+	// +kubebuilder:validation:MaxLength=128
+	Hash string `json:"hash,omitempty"`
+	// at is when the object was first seen to be as that revision says, and ready.
+	// +required
+	At metav1.Time `json:"at,omitempty,omitzero"`
+}
+
 // BaselineStatus is what is observed.
 type BaselineStatus struct {
 	// conditions are Ready, Reconciling, Stalled, Contended.
@@ -296,6 +313,10 @@ type BaselineStatus struct {
 	// nextCheck is when the next scheduled check is due.
 	// +optional
 	NextCheck *metav1.Time `json:"nextCheck,omitempty"`
+	// lastReady is the newest authorised state in which the object was ready; a
+	// rollback leads to it and nowhere else.
+	// +optional
+	LastReady *ReadyRevision `json:"lastReady,omitempty"`
 	// flips are the last changes to and fro, oldest first: three of them at one
 	// place within ten minutes are a fight.
 	// +optional

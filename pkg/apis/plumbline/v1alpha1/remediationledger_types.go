@@ -107,6 +107,25 @@ type LedgerBreaker struct {
 	Probe *StepReference `json:"probe,omitempty"`
 }
 
+// EvidenceChain is how far the signed records of one policy go. Who can write to
+// the store of the records could otherwise cut off their end unseen.
+type EvidenceChain struct {
+	// policyUID is the uid of the policy.
+	// +required
+	// +kubebuilder:validation:MinLength=1
+	// +kubebuilder:validation:MaxLength=128
+	PolicyUID string `json:"policyUID,omitempty"`
+	// sequence of the last record.
+	// +required
+	// +kubebuilder:validation:Minimum=1
+	Sequence int64 `json:"sequence,omitempty"`
+	// digest of the last record.
+	// +required
+	// +kubebuilder:validation:MinLength=1
+	// +kubebuilder:validation:MaxLength=128
+	Digest string `json:"digest,omitempty"`
+}
+
 // LedgerHalt stops all remediation that a ledger grants.
 type LedgerHalt struct {
 	// requestedBy must be the authenticated user who sets it.
@@ -175,6 +194,12 @@ type RemediationLedgerStatus struct {
 	// +listMapKey=policyUID
 	// +kubebuilder:validation:MaxItems=256
 	Breakers []LedgerBreaker `json:"breakers,omitempty"`
+	// chains of the policies' evidence.
+	// +optional
+	// +listType=map
+	// +listMapKey=policyUID
+	// +kubebuilder:validation:MaxItems=256
+	Chains []EvidenceChain `json:"chains,omitempty"`
 }
 
 // RemediationLedger says what was granted to remediations, in Plumbline's own
