@@ -8,11 +8,13 @@ import (
 	"flag"
 	"fmt"
 	"io"
+	"net/http"
 	"os"
 
 	"github.com/go-logr/logr"
 	"github.com/prometheus/client_golang/prometheus"
 	"golang.org/x/sync/errgroup"
+	"k8s.io/apimachinery/pkg/util/validation/field"
 	"k8s.io/client-go/rest"
 	"k8s.io/client-go/tools/clientcmd"
 	"k8s.io/klog/v2"
@@ -21,6 +23,9 @@ import (
 
 	"github.com/plumbline-dev/plumbline/internal/controller/assess"
 	"github.com/plumbline-dev/plumbline/internal/controller/canary"
+	"github.com/plumbline-dev/plumbline/internal/controller/execute"
+	"github.com/plumbline-dev/plumbline/internal/controller/notifier"
+	"github.com/plumbline-dev/plumbline/internal/evidencehttp"
 	"github.com/plumbline-dev/plumbline/internal/options"
 	"github.com/plumbline-dev/plumbline/internal/telemetry"
 	"github.com/plumbline-dev/plumbline/pkg/specguard"
@@ -31,26 +36,45 @@ import (
 // stays for what was asked for.
 func run(ctx context.Context, args []string, stdout, stderr io.Writer) error {
 	var opts assess.Options
-	var mine canary.Options
+	var roles roleOptions
 	fs := flag.NewFlagSet("assessor", flag.ContinueOnError)
 	fs.SetOutput(stdout)
 	opts.AddFlags(fs)
-	mine.AddFlags(fs)
+	roles.canary.AddFlags(fs)
+	roles.execute.AddFlags(fs)
+	roles.notify.AddFlags(fs)
 	switch err := options.Parse(fs, args, os.LookupEnv); {
 	case errors.Is(err, flag.ErrHelp):
 		return nil
 	case err != nil:
 		return err
 	}
-	if errs := append(opts.Validate(), mine.Validate()...); len(errs) > 0 {
+	if errs := append(opts.Validate(), roles.validate(opts.Role)...); len(errs) > 0 {
 		return fmt.Errorf("checking the options: %w", errs.ToAggregate())
 	}
-	return serve(ctx, &opts, &mine, stderr)
+	return serve(ctx, &opts, &roles, stderr)
+}
+
+// roleOptions are the flags of single roles.
+type roleOptions struct {
+	canary  canary.Options
+	execute execute.Options
+	notify  notifier.Options
+}
+
+// validate checks the flags of the role that is asked for; those of execute have
+// no defaults that work without it.
+func (o *roleOptions) validate(role string) field.ErrorList {
+	errs := append(o.canary.Validate(), o.notify.Validate()...)
+	if role == execute.Role {
+		errs = append(errs, o.execute.Validate()...)
+	}
+	return errs
 }
 
 // serve runs the role beside its metrics and health servers; the end of one is
 // the end of all.
-func serve(ctx context.Context, opts *assess.Options, mine *canary.Options, stderr io.Writer) error {
+func serve(ctx context.Context, opts *assess.Options, roles *roleOptions, stderr io.Writer) error {
 	logger, err := telemetry.NewLogger(stderr, opts.LogFormat, opts.LogLevel)
 	if err != nil {
 		return fmt.Errorf("making the logger: %w", err)
@@ -59,9 +83,14 @@ func serve(ctx context.Context, opts *assess.Options, mine *canary.Options, stde
 	ctrl.SetLogger(log)
 	klog.SetLogger(log)
 	p := process{log: log}
-	role := p.assess
-	if opts.Role == canary.Role {
-		role = func(opts *assess.Options) (func(context.Context) error, error) { return p.canary(opts, mine) }
+	role := func(opts *assess.Options) (func(context.Context) error, error) { return p.assess(opts, &roles.notify) }
+	switch opts.Role {
+	case canary.Role:
+		role = func(opts *assess.Options) (func(context.Context) error, error) { return p.canary(opts, &roles.canary) }
+	case execute.Role:
+		role = func(opts *assess.Options) (func(context.Context) error, error) {
+			return p.execute(ctx, opts, roles)
+		}
 	}
 	work, err := role(opts)
 	if err != nil {
@@ -71,7 +100,7 @@ func serve(ctx context.Context, opts *assess.Options, mine *canary.Options, stde
 	health.Add("started", p.gate.Check)
 	group, ctx := errgroup.WithContext(ctx)
 	group.Go(func() error { return telemetry.Serve(ctx, opts.MetricsAddress, telemetry.MetricsHandler(p.registry)) })
-	group.Go(func() error { return telemetry.Serve(ctx, opts.HealthAddress, health.Handler()) })
+	group.Go(func() error { return telemetry.Serve(ctx, opts.HealthAddress, p.beside(health.Handler())) })
 	group.Go(func() error { return work(ctx) })
 	return group.Wait()
 }
@@ -81,6 +110,19 @@ type process struct {
 	log      logr.Logger
 	registry *prometheus.Registry
 	gate     assess.Gate
+	// records serves evidence; nil when it is not served.
+	records http.Handler
+}
+
+// beside serves what a role serves next to its health.
+func (p *process) beside(health http.Handler) http.Handler {
+	if p.records == nil {
+		return health
+	}
+	mux := http.NewServeMux()
+	mux.Handle("/", health)
+	mux.Handle(evidencehttp.Prefix, p.records)
+	return mux
 }
 
 // connect makes the registry and the client configuration of a component.
@@ -94,7 +136,7 @@ func (p *process) connect(component, kubeconfig string) (*rest.Config, error) {
 	return config, telemetry.CountRequests(config, p.registry)
 }
 
-func (p *process) assess(opts *assess.Options) (func(context.Context) error, error) {
+func (p *process) assess(opts *assess.Options, tell *notifier.Options) (func(context.Context) error, error) {
 	config, err := p.connect("assessor", opts.Kubeconfig)
 	if err != nil {
 		return nil, err
@@ -104,6 +146,9 @@ func (p *process) assess(opts *assess.Options) (func(context.Context) error, err
 		return nil, err
 	}
 	setup.Registry, setup.Ready = p.registry, p.gate.Open
+	if setup.Notifications, err = notifications(opts, tell); err != nil {
+		return nil, err
+	}
 	return func(ctx context.Context) error { return assess.Run(ctx, setup) }, nil
 }
 
@@ -136,6 +181,8 @@ func newSetup(opts *assess.Options, config *rest.Config, log logr.Logger) (asses
 	setup := assess.Setup{
 		Config: config, Namespace: opts.Namespace, LeaderElect: opts.LeaderElect,
 		Retention: opts.Retention, APIServerMetrics: opts.APIServerMetrics,
+		Executor: opts.ExecutorUser, PlanRetention: opts.PlanRetention,
+		ResyncPeriod: opts.ResyncPeriod, MaxConcurrentChecks: opts.MaxConcurrentChecks,
 		StampedGroups: options.SplitList(opts.StampedGroups),
 		Rules:         specguard.Config{Key: key, Grace: opts.RecordGrace, Stamp: stampSource(opts)},
 		Log:           log, Clock: clock.RealClock{},

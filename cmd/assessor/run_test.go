@@ -25,7 +25,7 @@ func TestRunRefusesWhatCannotWork(t *testing.T) {
 	}{
 		"an unknown flag":          {args: []string{"--nonsense"}, want: "nonsense"},
 		"an argument":              {args: []string{"now"}, want: "now"},
-		"a role that comes later":  {args: []string{"--role=execute"}, want: "this version has only the roles assess and canary"},
+		"a role that comes later":  {args: []string{"--role=serve"}, want: "this version has only the roles assess, execute and canary"},
 		"a kubeconfig that is not": {args: []string{"--kubeconfig=" + filepath.Join(t.TempDir(), "none")}, want: "--kubeconfig"},
 	}
 	for name, tc := range tests {

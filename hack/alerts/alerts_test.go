@@ -342,7 +342,10 @@ var byHand = []string{
 	"plumbline_assessor_records_dropped_total",
 	"plumbline_assessor_trim_failures_total", "plumbline_canary_rounds_total",
 	"plumbline_certificate_clock_ahead_seconds", "plumbline_certificate_leader",
-	"plumbline_details_redis_up", "plumbline_drift_age_seconds", "plumbline_drift_oldest_seconds",
+	"plumbline_details_redis_up",
+	"plumbline_drift_check_age_seconds", "plumbline_drift_checks_due", "plumbline_drift_checks_overdue_seconds",
+	"plumbline_drift_checks_running", "plumbline_drift_checks_total",
+	"plumbline_drift_age_seconds", "plumbline_drift_oldest_seconds",
 	"plumbline_fail_open", "plumbline_fail_open_calls_total", "plumbline_sweep_objects_total", "plumbline_sweeps_total",
 }
 

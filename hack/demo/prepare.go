@@ -66,7 +66,7 @@ func bringUp(ctx context.Context, n *narrator, o options, archives []string) (cl
 		return nil, err
 	}
 	n.progress("bringing up the cluster %q", o.name)
-	if err := call(ctx, n, clusterTool, "up", "--name", o.name); err != nil {
+	if err := call(ctx, n, clusterTool, "up", "--name", o.name, "--audit-policy", "hack/demo/audit-policy.yaml"); err != nil {
 		return nil, err
 	}
 	if err := call(ctx, n, clusterTool, append([]string{"load", "--name", o.name}, archives...)...); err != nil {
@@ -90,6 +90,10 @@ func install(ctx context.Context, n *narrator, admin clusterAccess, images image
 		"helm", "upgrade", "--install", "plumbline", "charts/plumbline",
 		"--namespace", systemNamespace, "--wait", "--timeout", "3m",
 		"--set", "image.registry=" + images.registry, "--set", "image.tag=" + images.tag(),
+		// Of the demo nothing need remain, and there may be no volumes; it reads its
+		// records through the executor.
+		"--set", "executor.enabled=true", "--set-json", `executor.evidence.volume={"mayBeLost":true,"source":{"emptyDir":{}}}`,
+		"--set", "executor.extraArgs={--serve-evidence}",
 		"--set", "commonLabels." + strings.ReplaceAll(demoLabel, ".", `\.`) + "=release",
 	}
 	return n.runAs(ctx, admin, "helm upgrade --install plumbline charts/plumbline -n "+systemNamespace+" --wait", args)
@@ -98,6 +102,9 @@ func install(ctx context.Context, n *narrator, admin clusterAccess, images image
 // stage resets the demo's namespaces and gives every player a way in.
 func stage(ctx context.Context, n *narrator, admin clusterAccess, images imageSet) (*story, func(), error) {
 	n.progress("resetting the demo's namespaces")
+	if _, err := admin.Kubectl(ctx, "delete", "remediationpolicy", "plumbline-demo", "--ignore-not-found", "--wait=true"); err != nil {
+		return nil, nil, err
+	}
 	if _, err := admin.Kubectl(ctx, "delete", "namespace", shopNamespace, ciNamespace, "--ignore-not-found", "--wait=true"); err != nil {
 		return nil, nil, err
 	}

@@ -44,6 +44,10 @@ func scenes() []scene {
 		{"CI deploys a new version", (*story).deployNewVersion},
 		{"a change while Plumbline's webhook and Redis are gone", (*story).changeInTheDark},
 		{"what there is to look at", (*story).look},
+		{"a policy that only watches", (*story).observe},
+		{"the policy is activated", (*story).remediate},
+		{"a mass drift freezes", (*story).freeze},
+		{"the evidence is verified", (*story).prove},
 	}
 }
 

@@ -41,6 +41,14 @@ subjects:
 - {kind: ServiceAccount, name: deployer, namespace: CI}
 - {apiGroup: rbac.authorization.k8s.io, kind: User, name: alice}
 - {apiGroup: rbac.authorization.k8s.io, kind: User, name: bob}
+---
+# The owner of a namespace lets the executor put its objects back.
+apiVersion: rbac.authorization.k8s.io/v1
+kind: RoleBinding
+metadata: {name: plumbline-executor-targets, namespace: SHOP}
+roleRef: {apiGroup: rbac.authorization.k8s.io, kind: ClusterRole, name: plumbline-executor-targets}
+subjects:
+- {kind: ServiceAccount, name: plumbline-executor, namespace: plumbline-system}
 `
 
 const systemNamespaceManifest = `

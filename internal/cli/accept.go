@@ -13,7 +13,6 @@ import (
 	"unicode/utf8"
 
 	"github.com/spf13/cobra"
-	"k8s.io/cli-runtime/pkg/printers"
 
 	"github.com/plumbline-dev/plumbline/pkg/apis/plumbline/v1alpha1"
 )
@@ -126,7 +125,7 @@ func (a *app) accept(cmd *cobra.Command, args []string, o acceptOptions) error {
 		return err
 	}
 	if !found.named && o.dryRun == "none" {
-		if err := a.confirm(cmd.Context(), len(candidates), o.yes); err != nil {
+		if err := a.confirm(cmd.Context(), o.yes, acceptQuestion(len(candidates))); err != nil {
 			return err
 		}
 	}
@@ -172,25 +171,10 @@ func (a *app) showCandidates(candidates []candidate) error {
 	return err
 }
 
-var errNotConfirmed = errors.New("nothing was accepted")
-
-func (a *app) confirm(ctx context.Context, count int, yes bool) error {
-	if yes {
-		return nil
+func acceptQuestion(count int) question {
+	return question{
+		ask: fmt.Sprintf("Accept %d object(s)?", count), otherwise: "nothing was accepted", what: "accepting in bulk",
 	}
-	if !a.interactive() {
-		return fmt.Errorf("%w: accepting in bulk needs a confirmation, and standard input is no terminal; use --yes", errNotConfirmed)
-	}
-	fmt.Fprintf(a.ErrOut, "Accept %d object(s)? (y/N): ", count)
-	agreed, err := agrees(ctx, a.In)
-	if err == nil && !agreed {
-		return errNotConfirmed
-	}
-	return err
-}
-
-func isInteractive(in io.Reader) func() bool {
-	return func() bool { return printers.IsTerminal(in) }
 }
 
 // acceptAll sends every request before it waits for any: the assessor works on
@@ -213,7 +197,7 @@ func (a *app) acceptAll(ctx context.Context, c *cluster, candidates []candidate,
 	var sent []pending
 	for i := range candidates {
 		request.Hash = candidates[i].hash
-		updated, err := c.requestAccept(ctx, &candidates[i], request, o.dryRun == "server")
+		updated, err := c.requestAccept(ctx, &candidates[i], request, o.dryRun)
 		if err != nil {
 			failed = append(failed, fmt.Errorf("%s was not accepted: %w", inNamespace(&candidates[i].baseline), err))
 			continue

@@ -115,7 +115,7 @@ func TestAcceptPatch_CarriesPreconditionsAndClearsTheReason(t *testing.T) {
 	b := baselineOf("a")
 	b.ResourceVersion = "7"
 	for reason, want := range map[string]any{"": nil, "why": "why"} {
-		patch, err := acceptPatch(b, v1alpha1.AcceptRequest{Hash: "h", RequestedBy: "alice", Reason: reason})
+		patch, err := bound(b, acceptPatch(v1alpha1.AcceptRequest{Hash: "h", RequestedBy: "alice", Reason: reason}))
 		if err != nil {
 			t.Fatal(err)
 		}

@@ -3,11 +3,8 @@
 package cli
 
 import (
-	"bufio"
 	"context"
-	"errors"
 	"fmt"
-	"io"
 	"slices"
 	"strings"
 	"time"
@@ -143,7 +140,10 @@ func (a *app) createGuard(ctx context.Context, c *cluster, guard adopt.Guard, o 
 		_, err := fmt.Fprintf(a.ErrOut, "%s/%s created (server dry run)\n", kind, guard.GetName())
 		return err
 	}
-	if err := a.confirmGuard(ctx, kind+"/"+guard.GetName(), o.yes); err != nil {
+	ask := question{
+		ask: fmt.Sprintf("Create %s/%s in mode Audit?", kind, guard.GetName()), otherwise: "nothing was created", what: "creating a guard",
+	}
+	if err := a.confirm(ctx, o.yes, ask); err != nil {
 		return err
 	}
 	if err := attempt(); err != nil {
@@ -160,37 +160,5 @@ func modeOf(guard adopt.Guard) v1alpha1.GuardMode {
 		return g.Spec.Mode
 	default:
 		return ""
-	}
-}
-
-var errNotCreated = errors.New("nothing was created")
-
-func (a *app) confirmGuard(ctx context.Context, name string, yes bool) error {
-	if yes {
-		return nil
-	}
-	if !a.interactive() {
-		return fmt.Errorf("%w: creating a guard needs a confirmation, and standard input is no terminal; use --yes", errNotCreated)
-	}
-	fmt.Fprintf(a.ErrOut, "Create %s in mode Audit? (y/N): ", name)
-	agreed, err := agrees(ctx, a.In)
-	if err == nil && !agreed {
-		return errNotCreated
-	}
-	return err
-}
-
-// agrees reads one answer; anything but yes is no.
-func agrees(ctx context.Context, in io.Reader) (bool, error) {
-	answer := make(chan string, 1)
-	go func() { // ends with the answer or the process: a read cannot be cancelled
-		line, _ := bufio.NewReader(in).ReadString('\n')
-		answer <- strings.ToLower(strings.TrimSpace(line))
-	}()
-	select {
-	case <-ctx.Done():
-		return false, ctx.Err()
-	case said := <-answer:
-		return said == "y" || said == "yes", nil
 	}
 }

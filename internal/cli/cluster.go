@@ -16,6 +16,7 @@ import (
 	"sigs.k8s.io/controller-runtime/pkg/client"
 
 	"github.com/plumbline-dev/plumbline/pkg/apis/plumbline/v1alpha1"
+	"github.com/plumbline-dev/plumbline/pkg/remediate/exec"
 )
 
 // cluster is the API server that the flags and the kubeconfig name.
@@ -27,6 +28,8 @@ type cluster struct {
 	// live reads one object as the server writes it: the hash is over these
 	// bytes, and a decoded object would have lost some of their digits.
 	live func(ctx context.Context, mapping *meta.RESTMapping, namespace, name string) ([]byte, error)
+	// targets sends the dry runs of a preview, as the executor sends its writes.
+	targets exec.Targets
 }
 
 func newScheme() (*runtime.Scheme, error) {
@@ -77,7 +80,13 @@ func (a *app) connectByFlags() (*cluster, error) {
 	if err != nil {
 		return nil, err
 	}
-	return &cluster{WithWatch: api, mapper: mapper, namespace: namespace, live: liveReader(discovery.RESTClient())}, nil
+	targets, err := exec.NewRESTTargets(config, mapper)
+	if err != nil {
+		return nil, err
+	}
+	return &cluster{
+		WithWatch: api, mapper: mapper, namespace: namespace, live: liveReader(discovery.RESTClient()), targets: targets,
+	}, nil
 }
 
 func liveReader(raw rest.Interface) func(context.Context, *meta.RESTMapping, string, string) ([]byte, error) {
@@ -98,11 +107,17 @@ func liveReader(raw rest.Interface) func(context.Context, *meta.RESTMapping, str
 // whoami is the authenticated user, as the API server names it; with --as the
 // impersonated one.
 func (c *cluster) whoami(ctx context.Context) (string, error) {
+	user, err := c.self(ctx)
+	return user.Username, err
+}
+
+// self is whoami with the user's groups.
+func (c *cluster) self(ctx context.Context) (authenticationv1.UserInfo, error) {
 	review := &authenticationv1.SelfSubjectReview{}
 	if err := c.Create(ctx, review); err != nil {
-		return "", fmt.Errorf("asking the server who you are: %w", err)
+		return authenticationv1.UserInfo{}, fmt.Errorf("asking the server who you are: %w", err)
 	}
-	return review.Status.UserInfo.Username, nil
+	return review.Status.UserInfo, nil
 }
 
 func (c *cluster) baseline(ctx context.Context, t target) (*v1alpha1.Baseline, error) {

@@ -13,6 +13,8 @@ import (
 	"github.com/spf13/cobra"
 	apierrors "k8s.io/apimachinery/pkg/api/errors"
 	"k8s.io/apimachinery/pkg/api/meta"
+
+	"github.com/plumbline-dev/plumbline/pkg/apis/plumbline/v1alpha1"
 )
 
 // Exit codes. Commands that answer a question by exit code keep 1 for the
@@ -91,8 +93,9 @@ func message(err error) string {
 	if failed, ok := errors.AsType[*url.Error](err); ok {
 		return connectionMessage(failed)
 	}
-	if meta.IsNoMatchError(err) && strings.Contains(err.Error(), "plumbline.dev") {
-		return `error: the server doesn't have the resource type "baselines": is Plumbline installed in this cluster?`
+	if missing, ok := errors.AsType[*meta.NoKindMatchError](err); ok && missing.GroupKind.Group == v1alpha1.GroupVersion.Group {
+		resource, _ := meta.UnsafeGuessKindToResource(missing.GroupKind.WithVersion(""))
+		return fmt.Sprintf("error: the server doesn't have the resource type %q: is Plumbline installed in this cluster?", resource.Resource)
 	}
 	if usage, ok := errors.AsType[*usageError](err); ok {
 		return prefixed(usage.Error()) // of several lines
@@ -129,4 +132,14 @@ func prefixed(text string) string {
 		return text
 	}
 	return "error: " + text
+}
+
+// firstOf is the first error that is one.
+func firstOf(errs ...error) error {
+	for _, err := range errs {
+		if err != nil {
+			return err
+		}
+	}
+	return nil
 }

@@ -29,6 +29,8 @@ type fakeCluster struct {
 	objects []client.Object
 	// live bodies by name; a name without one does not exist.
 	live map[string]string
+	// targets takes dry runs.
+	targets targets
 	// hooks come before the fake's own answer.
 	hooks interceptor.Funcs
 }
@@ -47,9 +49,9 @@ func (f fakeCluster) connect(t *testing.T) *cluster {
 		hooks.Create = answerWhoami
 	}
 	api := fake.NewClientBuilder().WithScheme(scheme).WithRESTMapper(mapper).WithObjects(f.objects...).
-		WithStatusSubresource(&v1alpha1.Baseline{}).WithInterceptorFuncs(hooks).Build()
+		WithStatusSubresource(&v1alpha1.Baseline{}, &v1alpha1.RemediationPlan{}, &v1alpha1.RemediationPolicy{}, &v1alpha1.RemediationLedger{}).WithInterceptorFuncs(hooks).Build()
 	return &cluster{
-		WithWatch: api, mapper: mapper, namespace: "shop",
+		WithWatch: api, mapper: mapper, namespace: "shop", targets: f.targets,
 		live: func(_ context.Context, mapping *meta.RESTMapping, _, name string) ([]byte, error) {
 			body, ok := f.live[name]
 			if !ok {
@@ -62,7 +64,9 @@ func (f fakeCluster) connect(t *testing.T) *cluster {
 
 // answerWhoami is the one thing the plugin creates.
 func answerWhoami(_ context.Context, _ client.WithWatch, object client.Object, _ ...client.CreateOption) error {
-	object.(*authenticationv1.SelfSubjectReview).Status.UserInfo.Username = "alice"
+	object.(*authenticationv1.SelfSubjectReview).Status.UserInfo = authenticationv1.UserInfo{
+		Username: "alice", Groups: []string{"sre", "system:authenticated"},
+	}
 	return nil
 }
 

@@ -61,7 +61,7 @@ func TestGuide_ProseNamesCommandsAndFlagsThatExist(t *testing.T) {
 		typed, _, _ = strings.Cut(typed, " | ")
 		seen++
 		cmd, args, err := NewCommand(Environment{}).Find(strings.Fields(strings.ReplaceAll(typed, "'", "")))
-		if err != nil || cmd.Name() == "kubectl-plumbline" {
+		if err != nil || cmd.Name() == "kubectl-plumbline" || cmd.HasSubCommands() {
 			t.Errorf("%q is no command: %v", typed, err)
 			continue
 		}
@@ -85,9 +85,14 @@ func renderReference() string {
 	return b.String()
 }
 
+// fullName is a command with its groups: plan show.
+func fullName(cmd *cobra.Command) string {
+	return strings.TrimPrefix(strings.TrimPrefix(cmd.CommandPath(), displayName), " ")
+}
+
 func renderCommand(b *strings.Builder, cmd *cobra.Command) {
 	cmd.InitDefaultHelpFlag()
-	fmt.Fprintf(b, "\n### %s\n\n", cmd.Name())
+	fmt.Fprintf(b, "\n### %s\n\n", fullName(cmd))
 	long := cmd.Long
 	if long == "" {
 		long = cmd.Short + "."
@@ -101,4 +106,7 @@ func renderCommand(b *strings.Builder, cmd *cobra.Command) {
 		fmt.Fprintf(b, "\n```\n%s```\n", cmd.LocalFlags().FlagUsages())
 	}
 	b.WriteByte('\n')
+	for _, verb := range cmd.Commands() {
+		renderCommand(b, verb)
+	}
 }

@@ -114,7 +114,8 @@ what runs now as the new authorised state. "hash -f" works without a cluster.`,
 	root.CompletionOptions.DisableDefaultCmd = true
 	a.config.AddFlags(root.PersistentFlags())
 	root.AddCommand(
-		a.statusCommand(), a.diffCommand(), a.blameCommand(), a.historyCommand(), a.acceptCommand(),
+		a.statusCommand(), a.diffCommand(), a.blameCommand(), a.historyCommand(), a.acceptCommand(), a.checkCommand(),
+		a.planCommand(), a.policyCommand(), a.haltCommand(), a.unhaltCommand(), a.evidenceCommand(),
 		a.adoptCommand(), a.doctorCommand(),
 		a.hashCommand(), a.completionCommand(), a.optionsCommand(), a.versionCommand(),
 	)

@@ -10,23 +10,19 @@ import (
 	"strings"
 
 	"github.com/spf13/cobra"
-	corev1 "k8s.io/api/core/v1"
-	metav1 "k8s.io/apimachinery/pkg/apis/meta/v1"
-	"k8s.io/apimachinery/pkg/runtime"
-	"k8s.io/cli-runtime/pkg/genericclioptions"
+	"sigs.k8s.io/controller-runtime/pkg/client"
 
 	"github.com/plumbline-dev/plumbline/pkg/apis/plumbline/v1alpha1"
 )
 
 type statusOptions struct {
 	selection
-	printFlags *genericclioptions.PrintFlags
-	noHeaders  bool
-	exitCode   bool
+	listOutput
+	exitCode bool
 }
 
 func (a *app) statusCommand() *cobra.Command {
-	o := &statusOptions{printFlags: genericclioptions.NewPrintFlags("")}
+	o := &statusOptions{listOutput: newListOutput()}
 	cmd := &cobra.Command{
 		Use:   "status [TYPE | TYPE/NAME ...]",
 		Short: "Show the state of guarded objects, worst first",
@@ -50,12 +46,8 @@ that could not be read, nothing guarded at all, or an error).`,
 		},
 		ValidArgsFunction: a.completeObject,
 	}
-	o.addFlags(cmd)
-	o.printFlags.AddFlags(cmd)
-	formats := append(o.printFlags.AllowedFormats(), "wide")
-	cmd.Flag("output").Usage = "Output format. One of: (" + strings.Join(formats, ", ") + "). All but wide print the Baselines themselves."
-	completeValues(cmd, "output", formats...)
-	addNoHeadersFlag(cmd, &o.noHeaders)
+	o.selection.addFlags(cmd)
+	o.listOutput.addFlags(cmd, "Baselines")
 	cmd.Flags().BoolVar(&o.exitCode, "exit-code", false, "Exit with 1 when an object drifted or is missing, with 2 when that cannot be said.")
 	return cmd
 }
@@ -65,7 +57,7 @@ func (a *app) status(ctx context.Context, cmd *cobra.Command, args []string, o *
 	if err != nil {
 		return err
 	}
-	printer, err := o.printer(cmd, c)
+	printer, err := o.printer(cmd, c.Scheme())
 	if err != nil {
 		return err
 	}
@@ -73,8 +65,7 @@ func (a *app) status(ctx context.Context, cmd *cobra.Command, args []string, o *
 	if missing != nil && !found.named {
 		return missing
 	}
-	sortWorstFirst(found.baselines)
-	if err := printer(a, found, c.namespace); err != nil {
+	if err := a.printBaselines(printer, found, c.namespace, o); err != nil {
 		return err
 	}
 	if missing != nil {
@@ -86,50 +77,17 @@ func (a *app) status(ctx context.Context, cmd *cobra.Command, args []string, o *
 	return nil
 }
 
-type statusPrinter func(a *app, found selected, namespace string) error
-
-func (o *statusOptions) printer(cmd *cobra.Command, c *cluster) (statusPrinter, error) {
-	output := *o.printFlags.OutputFormat
-	if template := o.printFlags.TemplatePrinterFlags.TemplateArgument; output == "wide" || (output == "" && (template == nil || *template == "")) {
-		return func(a *app, found selected, namespace string) error {
-			return a.printStatus(found.baselines, namespace, o, output == "wide")
-		}, nil
+// printBaselines prints what was found, worst first.
+func (a *app) printBaselines(printer *listPrinter, found selected, namespace string, o *statusOptions) error {
+	sortWorstFirst(found.baselines)
+	if printer.objects == nil {
+		return a.printStatus(found.baselines, namespace, o, printer.wide)
 	}
-	printer, err := o.printFlags.WithTypeSetter(c.Scheme()).ToPrinter()
-	if genericclioptions.IsNoCompatiblePrinterError(err) {
-		return nil, usageErrorf(cmd, "unable to match a printer suitable for the output format %q, allowed formats are: %s,wide", output, strings.Join(o.printFlags.AllowedFormats(), ","))
-	}
-	if err != nil {
-		return nil, err
-	}
-	return func(a *app, found selected, _ string) error {
-		if output == "name" { // this printer takes no lists
-			for i := range found.baselines {
-				if err := printer.PrintObj(&found.baselines[i], a.Out); err != nil {
-					return err
-				}
-			}
-			return nil
-		}
-		return printer.PrintObj(asKubectlList(found), a.Out)
-	}, nil
-}
-
-// asKubectlList gives what kubectl get would print: one named object as itself,
-// anything else as a List.
-func asKubectlList(found selected) runtime.Object {
-	gvk := v1alpha1.GroupVersion.WithKind("Baseline")
+	objects := make([]client.Object, len(found.baselines))
 	for i := range found.baselines {
-		found.baselines[i].SetGroupVersionKind(gvk)
+		objects[i] = &found.baselines[i]
 	}
-	if found.named && len(found.baselines) == 1 {
-		return &found.baselines[0]
-	}
-	list := &corev1.List{TypeMeta: metav1.TypeMeta{APIVersion: "v1", Kind: "List"}, Items: []runtime.RawExtension{}}
-	for i := range found.baselines {
-		list.Items = append(list.Items, runtime.RawExtension{Object: &found.baselines[i]})
-	}
-	return list
+	return printer.print(a.Out, "Baseline", objects, found.named)
 }
 
 func (a *app) printStatus(baselines []v1alpha1.Baseline, namespace string, o *statusOptions, wide bool) error {

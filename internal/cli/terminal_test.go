@@ -9,6 +9,8 @@ import (
 	"time"
 	"unicode"
 
+	corev1 "k8s.io/api/core/v1"
+	metav1 "k8s.io/apimachinery/pkg/apis/meta/v1"
 	"pgregory.net/rapid"
 	"sigs.k8s.io/controller-runtime/pkg/client"
 
@@ -32,7 +34,30 @@ func hostileFleet(t *testing.T) []client.Object {
 	})
 	revision := revisionOf(t, web, 3, `{"spec":{"replicas":1,"x":"old"}}`)
 	revision.Spec.By = hostile
-	return []client.Object{web, revision}
+	objects := []client.Object{web, revision}
+	return append(objects, hostileRemediation()...)
+}
+
+// hostileRemediation has it in what a policy, a plan and a ledger say.
+func hostileRemediation() []client.Object {
+	plan := planOf("p", eventful, asked(v1alpha1.PlanPause, hostile, hostile), func(p *v1alpha1.RemediationPlan) {
+		plan := &p.Spec.Plan
+		plan.Requester, plan.InitiatedBy, plan.CorrelationID, plan.Policy.Digest = hostile, hostile, hostile, hostile
+		plan.LeftOut[0].Message, plan.Targets[0].Actors, plan.Targets[0].Paths = hostile, []string{hostile}, []string{hostile}
+		p.Status.Steps[0].Message, p.Status.Steps[0].Logs = hostile, []string{hostile}
+		p.Status.Holder, p.Status.EndedBy = hostile, hostile
+	})
+	policy := policyOf("production", activeBy(hostile, hostile), func(p *v1alpha1.RemediationPolicy) { p.Status.WaitingFor = hostile })
+	ledger := ledgerFor("production", scopeEnvironment, func(l *v1alpha1.RemediationLedger) {
+		l.Spec.Halt = &v1alpha1.LedgerHalt{RequestedBy: hostile, Reason: hostile}
+	})
+	return []client.Object{
+		plan, planOf("waits", deferred(hostile, nil)), policy, ledger,
+		&v1alpha1.Environment{ObjectMeta: metav1.ObjectMeta{Name: "production"}, Spec: v1alpha1.EnvironmentSpec{
+			NamespaceSelector: metav1.LabelSelector{MatchLabels: map[string]string{"a": "b"}},
+		}},
+		&corev1.Namespace{ObjectMeta: metav1.ObjectMeta{Name: "shop", Labels: map[string]string{"a": "b"}}},
+	}
 }
 
 // Whatever somebody else wrote, no command lets it command the terminal, add a
@@ -57,6 +82,18 @@ func TestNothingThatOthersWroteMovesTheTerminal(t *testing.T) {
 		"accept, filtered": {"accept", "--by", "nobody-else", "--since", "1h", "--dry-run"},
 		"a strange name":   {"blame", "deployment/" + hostile},
 		"a strange type":   {"status", hostile},
+		"plans":            {"plan", "list"},
+		"plans, wide":      {"plan", "list", "-o", "wide"},
+		"a plan":           {"plan", "show", "p"},
+		"a plan, as JSON":  {"plan", "show", "p", "-o", "json"},
+		"a plan, asked":    {"plan", "execute", "p", "--dry-run"},
+		"a strange plan":   {"plan", "show", hostile},
+		"policies":         {"policy", "list", "-o", "wide"},
+		"a policy":         {"policy", "activate", "production", "--dry-run"},
+		"an explanation":   {"policy", "explain", "deployment/web"},
+		"a preview":        {"plan", "preview", "production"},
+		"a halt":           {"halt", "production", "--reason", "x"},
+		"a check":          {"check", "deployment/web", "--wait", "1ms"},
 	} {
 		t.Run(name, func(t *testing.T) {
 			got := fakeCluster{objects: hostileFleet(t), live: map[string]string{"web": live}}.run(t, "", args...)

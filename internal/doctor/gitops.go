@@ -8,14 +8,13 @@ import (
 	"github.com/plumbline-dev/plumbline/internal/doctor/gitops"
 )
 
-// Groups and resources of the tools, and the marks that they put on what they
-// apply.
+// Groups of the tools, and the marks that they put on what they apply.
 const (
 	argoCDGroup    = "argoproj.io"
-	argoCDTracking = "argocd.argoproj.io/tracking-id"
-	argoCDInstance = "argocd.argoproj.io/instance"
-	fluxHelm       = "helm.toolkit.fluxcd.io"
-	fluxKustomize  = "kustomize.toolkit.fluxcd.io"
+	argoCDTracking = gitops.ArgoCDTracking
+	argoCDInstance = gitops.ArgoCDInstance
+	fluxHelm       = gitops.FluxHelm
+	fluxKustomize  = gitops.FluxKustomize
 
 	certManagerMark = "cert-manager.io/inject-ca-from"
 	runTime         = "what is written at run time"

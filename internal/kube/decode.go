@@ -10,6 +10,7 @@ import (
 	metav1 "k8s.io/apimachinery/pkg/apis/meta/v1"
 	"k8s.io/apimachinery/pkg/runtime/schema"
 
+	"github.com/plumbline-dev/plumbline/pkg/remediate/readiness"
 	"github.com/plumbline-dev/plumbline/pkg/specguard/canon"
 )
 
@@ -34,6 +35,7 @@ func Decode(raw []byte, gvk schema.GroupVersionKind) (*Object, error) {
 			return nil, err
 		}
 		object.Unreadable = fmt.Errorf("parsing the body: %w", unreadable)
+		object.Ready = readiness.Unknown
 		return object, nil
 	}
 	defer doc.Release()
@@ -43,6 +45,7 @@ func Decode(raw []byte, gvk schema.GroupVersionKind) (*Object, error) {
 		return nil, err
 	}
 	object.FullHash = doc.Hash()
+	object.Ready, _ = readiness.OfDocument(doc)
 	object.body = Compress(doc.AppendCanonical(nil))
 	return object, nil
 }

@@ -11,6 +11,7 @@ import (
 	"k8s.io/apimachinery/pkg/types"
 
 	"github.com/plumbline-dev/plumbline/pkg/apis/plumbline/v1alpha1"
+	"github.com/plumbline-dev/plumbline/pkg/remediate/readiness"
 	"github.com/plumbline-dev/plumbline/pkg/specguard/canon"
 )
 
@@ -40,6 +41,8 @@ type Object struct {
 	metav1.ObjectMeta
 	// FullHash is the pl1 hash of the whole body.
 	FullHash canon.Hash
+	// Ready says whether this version does what its spec says.
+	Ready readiness.State
 	// body is the canonical body, compressed.
 	body []byte
 	// managed is the managedFields list as JSON, compressed; nil when empty.
@@ -63,6 +66,12 @@ func (o *Object) ManagedFieldsJSON() ([]byte, error) {
 
 // Writer is the stamp of the last writer of the guarded content.
 func (o *Object) Writer() string { return o.Annotations[v1alpha1.AnnotationWriter] }
+
+// becameReady says that a version does what its spec says and the one before did
+// not, which is news although nothing else differs: what was authorised then works.
+func (o *Object) becameReady(before *Object) bool {
+	return o.Ready == readiness.Ready && before.Ready != readiness.Ready
+}
 
 // DeepCopyObject makes Object a runtime.Object. Objects are immutable, so the
 // copy shares everything.

@@ -206,7 +206,7 @@ func (s *store) advance(id nsName, next *Object, contiguous bool) (moved, full b
 	}
 	e.current = next
 	if prev != nil && prev.sameContent(next) {
-		return false, false
+		return next.becameReady(prev), false
 	}
 	if prev != nil && prev.UID != next.UID {
 		contiguous = false // the deletion between them was not seen

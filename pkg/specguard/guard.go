@@ -14,6 +14,7 @@ import (
 	"github.com/plumbline-dev/plumbline/pkg/apis/plumbline/v1alpha1"
 	"github.com/plumbline-dev/plumbline/pkg/specguard/canon"
 	"github.com/plumbline-dev/plumbline/pkg/specguard/diff"
+	"github.com/plumbline-dev/plumbline/pkg/specguard/resync"
 )
 
 // GuardRef names a guard; without a namespace it is a ClusterSpecGuard.
@@ -43,7 +44,7 @@ type Guard struct {
 	// excluded is ignore and the benign paths, ready for hashing: with a single
 	// guard, the usual case, nothing is allocated per object.
 	excluded             []canon.Path
-	managed              v1alpha1.ManagementPolicy
+	checks               resync.Guard
 	authenticatedDeletes bool
 	suspendedUntil       time.Time
 }
@@ -64,7 +65,7 @@ func (g *Guard) suspended(now time.Time) bool { return g.suspendedUntil.After(no
 // a guard with errors is nil and therefore inert.
 func Compile(ref GuardRef, spec v1alpha1.GuardSpec, namespaceSelector *metav1.LabelSelector, createdAt time.Time) (*Guard, field.ErrorList) {
 	path := field.NewPath("spec")
-	g := &Guard{ref: ref, createdAt: createdAt, mode: spec.Mode, managed: spec.ManagementPolicy}
+	g := &Guard{ref: ref, createdAt: createdAt, mode: spec.Mode, checks: resync.GuardOf(ref.String(), &spec)}
 	g.authenticatedDeletes = spec.AuthenticatedDeletes == v1alpha1.AuthenticatedDeletesRequired
 	if spec.Suspend != nil {
 		g.suspendedUntil = spec.Suspend.Until.Time

@@ -12,6 +12,7 @@ import (
 
 	"github.com/plumbline-dev/plumbline/pkg/apis/plumbline/v1alpha1"
 	"github.com/plumbline-dev/plumbline/pkg/specguard/canon"
+	"github.com/plumbline-dev/plumbline/pkg/specguard/resync"
 )
 
 var deployments = []v1alpha1.GuardedResource{{APIVersion: "apps/v1", Kind: "Deployment"}}
@@ -203,11 +204,11 @@ func TestWhereGuardsMeetTheStricterHolds(t *testing.T) {
 		s.Ignore = []string{"/spec/template/spec", "/spec/strategy"}
 	}
 	one, both := rulesOf(t, lax), rulesOf(t, lax, strict)
-	if one.Mode() != v1alpha1.GuardModeAudit || one.Managed() != v1alpha1.Managed || one.AuthenticatedDeletes() {
-		t.Errorf("one guard: %s %s %t", one.Mode(), one.Managed(), one.AuthenticatedDeletes())
+	if one.Mode() != v1alpha1.GuardModeAudit || one.AuthenticatedDeletes() {
+		t.Errorf("one guard: %s %t", one.Mode(), one.AuthenticatedDeletes())
 	}
-	if both.Mode() != v1alpha1.GuardModeWarn || both.Managed() != v1alpha1.Unmanaged || !both.AuthenticatedDeletes() {
-		t.Errorf("two guards: %s %s %t", both.Mode(), both.Managed(), both.AuthenticatedDeletes())
+	if both.Mode() != v1alpha1.GuardModeWarn || !both.AuthenticatedDeletes() {
+		t.Errorf("two guards: %s %t", both.Mode(), both.AuthenticatedDeletes())
 	}
 	for path, want := range map[string]bool{
 		"/spec/paused":            false, // one of them alone
@@ -220,7 +221,36 @@ func TestWhereGuardsMeetTheStricterHolds(t *testing.T) {
 			t.Errorf("%s excluded: %t, want %t", path, got, want)
 		}
 	}
-	if got := (Rules{}).Managed(); got != v1alpha1.Unmanaged {
-		t.Errorf("without a guard: %s", got)
+}
+
+func TestWhetherObjectsAreRepairedIsAskedOfAllGuards(t *testing.T) {
+	silent := func(*v1alpha1.GuardSpec) {}
+	never := func(s *v1alpha1.GuardSpec) {
+		s.ManagementPolicy, s.ObjectOverride = v1alpha1.Unmanaged, v1alpha1.ObjectOverrideStop
+		s.ResyncPeriod = &metav1.Duration{Duration: time.Hour}
+	}
+	settings := func(rules Rules, defaults *v1alpha1.GuardDefaults) resync.Settings {
+		return resync.Resolve(resync.Hierarchy{Guards: rules.Checks(), InstallWide: defaults})
+	}
+	unmanaged := &v1alpha1.GuardDefaults{Spec: v1alpha1.GuardDefaultsSpec{
+		Defaults: v1alpha1.CheckDefaults{ManagementPolicy: v1alpha1.Unmanaged},
+	}}
+	for name, tc := range map[string]struct {
+		rules    Rules
+		defaults *v1alpha1.GuardDefaults
+		want     v1alpha1.ManagementPolicy
+		period   time.Duration
+	}{
+		"nobody says anything":                       {rules: rulesOf(t, silent), want: v1alpha1.Managed},
+		"one of two guards says never":               {rules: rulesOf(t, silent, never), want: v1alpha1.Unmanaged, period: time.Hour},
+		"the guard says nothing and the defaults do": {rules: rulesOf(t, silent), defaults: unmanaged, want: v1alpha1.Unmanaged},
+		"without a guard nothing is repaired":        {want: v1alpha1.Unmanaged},
+	} {
+		t.Run(name, func(t *testing.T) {
+			got := settings(tc.rules, tc.defaults)
+			if got.Management.Value != tc.want || got.Period.Value != tc.period {
+				t.Errorf("%s every %s, want %s every %s", got.Management.Value, got.Period.Value, tc.want, tc.period)
+			}
+		})
 	}
 }

@@ -8,6 +8,7 @@ import (
 
 	"github.com/plumbline-dev/plumbline/pkg/apis/plumbline/v1alpha1"
 	"github.com/plumbline-dev/plumbline/pkg/specguard/canon"
+	"github.com/plumbline-dev/plumbline/pkg/specguard/resync"
 )
 
 // Rules are what the guards that select one object say together: the stricter
@@ -52,17 +53,15 @@ func (r Rules) Denies() bool {
 	return slices.ContainsFunc(r.guards, func(g *Guard) bool { return g.mode == v1alpha1.GuardModeDeny })
 }
 
-// Managed is Unmanaged if any guard says so, and without a guard.
-func (r Rules) Managed() v1alpha1.ManagementPolicy {
-	for _, g := range r.guards {
-		if g.managed == v1alpha1.Unmanaged {
-			return v1alpha1.Unmanaged
-		}
+// Checks are what the guards say about checks and repairs, for [resync.Resolve].
+// Whether an object may be repaired they do not decide alone: where they are
+// silent, GuardDefaults speak.
+func (r Rules) Checks() []resync.Guard {
+	checks := make([]resync.Guard, len(r.guards))
+	for i, g := range r.guards {
+		checks[i] = g.checks
 	}
-	if r.Empty() {
-		return v1alpha1.Unmanaged
-	}
-	return v1alpha1.Managed
+	return checks
 }
 
 // AuthenticatedDeletes tells whether any guard demands that the record of a

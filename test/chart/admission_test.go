@@ -142,7 +142,7 @@ func TestNothingThatTheClusterNeedsToStartIsRegistered(t *testing.T) {
 			}
 			seen++
 			checkRules(t, rendered.ID(object), rules)
-			ownKinds := strings.Contains(object.GetName(), "baseline") || strings.Contains(object.GetName(), "requested-by")
+			ownKinds := onlyOwnKinds(rules)
 			for _, selector := range selectors {
 				text := fmt.Sprint(selector)
 				if !ownKinds && (!strings.Contains(text, "kube-system") || !strings.Contains(text, "plumbline-system")) {
@@ -215,13 +215,30 @@ func checkRules(t *testing.T, id string, rules []any) {
 			}
 		}
 		want := "Namespaced"
-		if slices.Contains(nested(rule.(map[string]any), "resources").([]any), any("clusterspecguards/status")) {
-			want = "Cluster" // where the assessor asks whether the policy is in force
+		if clusterScoped(nested(rule.(map[string]any), "resources").([]any)) {
+			want = "Cluster"
 		}
 		if scope := nested(rule.(map[string]any), "scope"); scope != want {
 			t.Errorf("%s: scope %v", id, scope)
 		}
 	}
+}
+
+// clusterScoped says whether the resources are those of ours outside namespaces:
+// where the assessor asks whether the Deny policy is in force, and what only some
+// of us may write.
+func clusterScoped(resources []any) bool {
+	return slices.ContainsFunc(resources, func(resource any) bool {
+		return slices.Contains([]string{"clusterspecguards/status", "remediationpolicies", "remediationpolicies/status", "environments/status"}, resource.(string))
+	})
+}
+
+// onlyOwnKinds says whether nothing but kinds of ours is looked at, which is done
+// in every namespace.
+func onlyOwnKinds(rules []any) bool {
+	return !slices.ContainsFunc(rules, func(rule any) bool {
+		return fmt.Sprint(nested(rule.(map[string]any), "apiGroups")) != "[plumbline.dev]"
+	})
 }
 
 func nested(object map[string]any, path ...string) any {

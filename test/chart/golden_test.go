@@ -25,7 +25,7 @@ import (
 
 // random is what differs between two renders: the generated keys, the ACL
 // with its hash, and the checksum of both.
-var random = regexp.MustCompile(`(?m)^(\s+(?:password|digest\.key|users\.acl|plumbline\.dev/redis-checksum): )\S+$`)
+var random = regexp.MustCompile(`(?m)^(\s+(?:password|digest\.key|key\.pem|users\.acl|plumbline\.dev/redis-checksum): )\S+$`)
 
 func TestGoldenManifests(t *testing.T) {
 	for name, path := range valuesFiles(t) {
@@ -66,6 +66,7 @@ func TestEveryFieldOfEveryObjectExists(t *testing.T) {
 		"ServiceAccount":                   check[corev1.ServiceAccount],
 		"Secret":                           check[corev1.Secret],
 		"ConfigMap":                        check[corev1.ConfigMap],
+		"PersistentVolumeClaim":            check[corev1.PersistentVolumeClaim],
 		"Namespace":                        check[corev1.Namespace],
 		"Pod":                              check[corev1.Pod],
 		"Lease":                            check[coordinationv1.Lease],

@@ -51,7 +51,8 @@ func TestEveryPodMeetsPodSecurityRestricted(t *testing.T) {
 				t.Errorf("%s shares a namespace of the host", name)
 			}
 			for _, volume := range pod.Volumes {
-				if volume.Secret == nil && volume.ConfigMap == nil {
+				evidence := volume.PersistentVolumeClaim != nil && strings.HasSuffix(name, "/plumbline-executor")
+				if volume.Secret == nil && volume.ConfigMap == nil && !evidence {
 					t.Errorf("%s: volume %s is neither a Secret nor a ConfigMap", name, volume.Name)
 				}
 			}

@@ -22,6 +22,17 @@ func TestWhoMayDoWhat(t *testing.T) {
 	golden(t, filepath.Join("testdata", "rights.txt"), strings.Join(lines, "\n")+"\n")
 }
 
+// What is added when Plumbline may write workloads.
+func TestWhoMayDoWhatWhenDriftIsPutBack(t *testing.T) {
+	without := rights(t, template(t))
+	with := rights(t, template(t, "--set", "executor.enabled=true", "--set", "executor.namespaces={shop}", "--set", "notifications.secrets={chat}"))
+	added := slices.DeleteFunc(slices.Clone(with), func(line string) bool { return slices.Contains(without, line) })
+	golden(t, filepath.Join("testdata", "rights-executor.txt"), strings.Join(added, "\n")+"\n")
+	if removed := slices.DeleteFunc(without, func(line string) bool { return slices.Contains(with, line) }); len(removed) > 0 {
+		t.Errorf("the executor takes rights from others: %q", removed)
+	}
+}
+
 // rights lists `who: verbs resources [names] (where)` for bindings, and for
 // roles that are bound by nobody here `role NAME: ...`.
 func rights(t *testing.T, objects []*unstructured.Unstructured) []string {
@@ -54,7 +65,11 @@ func rights(t *testing.T, objects []*unstructured.Unstructured) []string {
 	for _, object := range rendered.OfKind(objects, "RoleBinding") {
 		binding := convert[rbacv1.RoleBinding](t, object)
 		for _, subject := range binding.Subjects {
-			add(subject.Name, "Role/"+binding.Namespace+"/"+binding.RoleRef.Name, "in "+binding.Namespace)
+			role := "Role/" + binding.Namespace + "/" + binding.RoleRef.Name
+			if binding.RoleRef.Kind == "ClusterRole" {
+				role = "ClusterRole/" + binding.RoleRef.Name
+			}
+			add(subject.Name, role, "in "+binding.Namespace)
 		}
 	}
 	for role, found := range rules {
@@ -92,6 +107,9 @@ func TestNoProcessMayDoThis(t *testing.T) {
 			if strings.HasPrefix(right, "plumbline-canary: get,patch deployments.apps named plumbline-canary-object, in ") && !strings.HasSuffix(right, " "+rendered.Namespace) {
 				continue // the one object that is there to be drifted
 			}
+			if putsBack(right) || right == "plumbline-executor: get,update,patch configmaps named plumbline-evidence, in "+rendered.Namespace {
+				continue // the latter is where the public key is told
+			}
 			workloadWrite := strings.HasPrefix(who, "plumbline-") && who != "plumbline-selftest" &&
 				containsAny(right, "create", "update", "patch", "delete") && containsAny(right, ".apps", ".batch", "configmaps", "widgets", "pods")
 			switch {
@@ -106,6 +124,16 @@ func TestNoProcessMayDoThis(t *testing.T) {
 			}
 		}
 	})
+}
+
+// putsBack says whether a right is the executor's to write targets: never to delete
+// one, and only in namespaces that were named. In the role that is bound nowhere it
+// is nobody's right yet.
+func putsBack(right string) bool {
+	_, verbs, _ := strings.Cut(right, ": ")
+	return strings.HasPrefix(verbs, "get,create,update,patch ") && !strings.Contains(right, "secrets") &&
+		(strings.HasPrefix(right, "role plumbline-executor-targets: ") && strings.HasSuffix(right, ", where bound") ||
+			strings.HasPrefix(right, "plumbline-executor: ") && (strings.HasSuffix(right, ", in shop") || strings.HasSuffix(right, ", in web")))
 }
 
 func containsAny(text string, parts ...string) bool {

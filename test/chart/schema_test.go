@@ -70,6 +70,20 @@ func TestRefusedValues(t *testing.T) {
 		"a key prefix that is a pattern":         {`redis.keyPrefix="*"`, "/redis/keyPrefix"},
 		"a key prefix that adds an ACL rule":     {`redis.keyPrefix="a +@all"`, "/redis/keyPrefix"},
 		"a label that is a number":               {`commonLabels.team=1`, "/commonLabels/team"},
+		"a namespace pattern for the executor":   {`executor.namespaces=["team-*"]`, "/executor/namespaces/0"},
+		"a cap that allows nothing":              {`executor.caps.maxPerHour=0`, "/executor/caps/maxPerHour"},
+		"a cap beyond what a ledger can hold":    {`executor.caps.maxPerDay=10000`, "/executor/caps/maxPerDay"},
+		"a cap in words":                         {`executor.caps.maxConcurrent="many"`, "/executor/caps/maxConcurrent"},
+		"evidence in a directory of the image":   {`executor.evidence.url="file:///tmp"`, "/executor/evidence/url"},
+		"evidence on the node's own disk":        {`executor.evidence.volume.source={"hostPath":{"path":"/tmp"}}`, "/executor/evidence/volume/source"},
+		"evidence in a Secret":                   {`executor.evidence.volume.source={"secret":{"secretName":"a"}}`, "/executor/evidence/volume/source"},
+		"two volumes for one evidence":           {`executor.evidence.volume.source={"csi":{},"persistentVolumeClaim":{}}`, "/executor/evidence/volume/source"},
+		"evidence that one may only read":        {`executor.evidence.volume.accessModes=["ReadOnlyMany"]`, "/executor/evidence/volume/accessModes/0"},
+		"a size without number":                  {`executor.evidence.volume.size="Gi"`, "/executor/evidence/volume/size"},
+		"a channel that is the evidence's key":   {`notifications.secrets=["plumbline-evidence"]`, "/notifications/secrets/0"},
+		"a channel that is our certificate":      {`notifications.secrets=["plumbline-webhook-tls"]`, "/notifications/secrets/0"},
+		"a network without a length":             {`notifications.allowedNetworks=["10.0.0.0"]`, "/notifications/allowedNetworks/0"},
+		"port 0":                                 {`outbound.ports=[0]`, "/outbound/ports/0"},
 	}
 	for name, test := range tests {
 		t.Run(name, func(t *testing.T) {

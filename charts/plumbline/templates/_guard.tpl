@@ -14,13 +14,19 @@ matchExpressions:
       {{- list "kube-system" "kube-node-lease" "kube-public" .Release.Namespace | uniq | toYaml | nindent 6 }}
 {{- end }}
 
-{{/* One rule. Arguments: group, version, resource, operations. */}}
+{{/* One rule. Arguments: group, version, resource, operations, and scope where it
+is not Namespaced. */}}
 {{- define "plumbline.rule" -}}
 - apiGroups: [{{ .group | quote }}]
   apiVersions: [{{ .version | quote }}]
   resources: [{{ .resource | quote }}]
   operations: [{{ join ", " .operations }}]
-  scope: Namespaced
+  scope: {{ .scope | default "Namespaced" }}
+{{- end }}
+
+{{/* One rule for a resource of our own. Arguments: resource, operations, scope. */}}
+{{- define "plumbline.ownRule" -}}
+{{ include "plumbline.rule" (merge (dict "group" "plumbline.dev" "version" "v1alpha1") .) }}
 {{- end }}
 
 {{/* The guarded kinds themselves. Arguments: root, operations. */}}

@@ -39,3 +39,9 @@ app.kubernetes.io/component: {{ .component }}
 {{- define "plumbline.assessorUser" -}}
 system:serviceaccount:{{ .Release.Namespace }}:plumbline-assessor
 {{- end }}
+
+{{/* The user name of the executor. It is known whether the executor runs or not,
+because what only it may write must stay so. */}}
+{{- define "plumbline.executorUser" -}}
+system:serviceaccount:{{ .Release.Namespace }}:plumbline-executor
+{{- end }}

@@ -62,12 +62,15 @@
 {{- end }}
 
 {{/*
-What the Redis user may do: streams under one prefix. It can neither flush nor
-list nor configure, whoever gets hold of the password.
+What the Redis user may do: streams under one prefix, and, for the executor, two
+scripts over the copies of ledgers; what a script calls is checked as if the user
+called it. It can neither flush nor list nor configure, whoever gets hold of the
+password.
 */}}
 {{- define "plumbline.redisACL" -}}
 user default off
 user plumbline on #{{ .password | sha256sum }} ~{{ .root.Values.redis.keyPrefix }}:* resetchannels -@all +@stream +@connection +time -@admin -@dangerous
+{{- if .root.Values.executor.enabled }} (~{{ .root.Values.redis.keyPrefix }}:mirror:* -@all +eval +evalsha +eval_ro +evalsha_ro +hget +hmget +hset +del +expire){{ end }}
 {{ end }}
 
 {{/*

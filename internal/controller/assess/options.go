@@ -11,16 +11,19 @@ import (
 
 	"k8s.io/apimachinery/pkg/util/validation/field"
 
+	"github.com/plumbline-dev/plumbline/internal/controller/baseline"
 	"github.com/plumbline-dev/plumbline/internal/controller/canary"
+	"github.com/plumbline-dev/plumbline/internal/controller/execute"
 	"github.com/plumbline-dev/plumbline/internal/options"
+	"github.com/plumbline-dev/plumbline/pkg/specguard/resync"
 )
 
-// RoleAssess compares what runs with what was authorised. Besides it there is
-// only [canary.Role] so far.
+// RoleAssess compares what runs with what was authorised. Besides it there are
+// [canary.Role] and [execute.Role], each alone.
 const RoleAssess = "assess"
 
 // laterRoles are designed and not built; asking for one gets a clear answer.
-var laterRoles = []string{"execute", "serve"}
+var laterRoles = []string{"serve"}
 
 // Bounds of the options.
 const (
@@ -29,6 +32,9 @@ const (
 	maxRecordGrace = 500 * time.Millisecond
 	// The API server's metrics can be tens of megabytes.
 	minAPIServerMetrics = 10 * time.Second
+	maxConcurrentChecks = 100
+	// With a plan goes the memory of what was tried.
+	minPlanRetention = time.Hour
 )
 
 // Options are the assessor's flags.
@@ -54,19 +60,42 @@ type Options struct {
 	// APIServerMetrics is how often the API server's metrics are read for calls
 	// that it went on without; zero: never.
 	APIServerMetrics time.Duration
+	// ResyncPeriod is the time between two scheduled checks of an object where no
+	// guard and no GuardDefaults say one; nil says nothing either, 0 says never.
+	ResyncPeriod *time.Duration
+	// MaxConcurrentChecks bounds the checks that go on at once.
+	MaxConcurrentChecks int
+	// ExecutorUser is the user name of the executor; empty when there is none.
+	ExecutorUser string
+	// PlanRetention is how long a remediation plan stays after its end.
+	PlanRetention time.Duration
 }
 
 // AddFlags registers the flags with their defaults.
 func (o *Options) AddFlags(fs *flag.FlagSet) {
 	o.Common.AddFlags(fs)
-	fs.StringVar(&o.Role, "role", RoleAssess, "comma-separated list of roles: assess; or canary, alone")
+	fs.StringVar(&o.Role, "role", RoleAssess, "role of the process: assess, execute, or canary")
 	fs.BoolVar(&o.LeaderElect, "leader-elect", true, "work only while holding the lease plumbline-assessor")
 	fs.DurationVar(&o.Retention, "retention", 7*24*time.Hour, "how long the Baseline of a removed object is kept")
 	fs.StringVar(&o.StampedGroups, "stamped-groups", "", "groups that the installation stamps, comma separated")
 	fs.BoolVar(&o.StampWriter, "stamp-writer", false, "the webhook sets the writer stamp, no in-process policy does")
 	fs.StringVar(&o.DigestKeyFile, "digest-key-file", "", "file with the key of value digests, 16 bytes or more; empty: a new key at every start")
+	fs.StringVar(&o.ExecutorUser, "executor-user", "", "user name of Plumbline's executor, whose writes authorise nothing; empty: there is none")
+	fs.DurationVar(&o.PlanRetention, "plan-retention", planRetention, "how long a remediation plan stays after its end")
 	fs.DurationVar(&o.RecordGrace, "record-grace", 300*time.Millisecond, "how long to wait for the record of a change that nothing else explains")
 	fs.DurationVar(&o.APIServerMetrics, "api-server-metrics", time.Minute, "how often the API server's metrics are read for calls of the webhook that it went on without; 0: never")
+	fs.Func("resync-period", "time between two scheduled checks of an object where neither a guard nor GuardDefaults say one; 0s: never", o.setResyncPeriod)
+	fs.IntVar(&o.MaxConcurrentChecks, "max-concurrent-checks", baseline.DefaultMaxConcurrentChecks, "how many checks go on at once, whatever the drift threshold lets")
+}
+
+// setResyncPeriod is the flag's; that it was given at all counts.
+func (o *Options) setResyncPeriod(text string) error {
+	period, err := resync.ParsePeriod(text)
+	if err != nil {
+		return err
+	}
+	o.ResyncPeriod = &period
+	return nil
 }
 
 // Validate lists what cannot work, each with the flag as its path.
@@ -76,11 +105,17 @@ func (o *Options) Validate() field.ErrorList {
 	if o.Retention < 0 || o.Retention > maxRetention {
 		errs = append(errs, field.Invalid(field.NewPath("--retention"), o.Retention.String(), "must be between 0s and "+maxRetention.String()))
 	}
+	if o.PlanRetention < minPlanRetention || o.PlanRetention > maxRetention {
+		errs = append(errs, field.Invalid(field.NewPath("--plan-retention"), o.PlanRetention.String(), "must be between "+minPlanRetention.String()+" and "+maxRetention.String()))
+	}
 	if o.RecordGrace < 0 || o.RecordGrace > maxRecordGrace {
 		errs = append(errs, field.Invalid(field.NewPath("--record-grace"), o.RecordGrace.String(), "must be between 0s and "+maxRecordGrace.String()))
 	}
 	if o.APIServerMetrics != 0 && o.APIServerMetrics < minAPIServerMetrics {
 		errs = append(errs, field.Invalid(field.NewPath("--api-server-metrics"), o.APIServerMetrics.String(), "must be 0s or at least "+minAPIServerMetrics.String()))
+	}
+	if o.MaxConcurrentChecks < 1 || o.MaxConcurrentChecks > maxConcurrentChecks {
+		errs = append(errs, field.Invalid(field.NewPath("--max-concurrent-checks"), o.MaxConcurrentChecks, fmt.Sprintf("must be between 1 and %d", maxConcurrentChecks)))
 	}
 	return errs
 }
@@ -89,7 +124,7 @@ func validateRole(list string) field.ErrorList {
 	path := field.NewPath("--role")
 	roles := options.SplitList(list)
 	if len(roles) == 0 {
-		return field.ErrorList{field.Required(path, "name a role: assess, or canary")}
+		return field.ErrorList{field.Required(path, "name a role: assess, execute, or canary")}
 	}
 	var errs field.ErrorList
 	for _, role := range roles {
@@ -99,10 +134,14 @@ func validateRole(list string) field.ErrorList {
 			if len(roles) > 1 {
 				errs = append(errs, field.Invalid(path, list, "the canary runs alone"))
 			}
+		case role == execute.Role:
+			if len(roles) > 1 {
+				errs = append(errs, field.Invalid(path, list, "execute runs alone: only it may write guarded objects, and it has an account of its own"))
+			}
 		case slices.Contains(laterRoles, role):
-			errs = append(errs, field.Invalid(path, role, "this version has only the roles assess and canary"))
+			errs = append(errs, field.Invalid(path, role, "this version has only the roles assess, execute and canary"))
 		default:
-			errs = append(errs, field.NotSupported(path, role, []string{RoleAssess, canary.Role}))
+			errs = append(errs, field.NotSupported(path, role, []string{RoleAssess, execute.Role, canary.Role}))
 		}
 	}
 	return errs

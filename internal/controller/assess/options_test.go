@@ -5,11 +5,14 @@ package assess
 import (
 	"bytes"
 	"flag"
+	"io"
 	"os"
 	"path/filepath"
 	"strings"
 	"testing"
 	"time"
+
+	"github.com/google/go-cmp/cmp"
 
 	"github.com/plumbline-dev/plumbline/internal/options"
 )
@@ -32,7 +35,7 @@ func TestValidate(t *testing.T) {
 	}{
 		"the defaults":                       {},
 		"the role of the chart":              {args: []string{"--role=assess"}},
-		"a role that comes later":            {args: []string{"--role=assess,execute"}, want: "this version has only the roles assess and canary"},
+		"a role that comes later":            {args: []string{"--role=assess,serve"}, want: "this version has only the roles assess, execute and canary"},
 		"the canary":                         {args: []string{"--role=canary"}},
 		"the canary beside another role":     {args: []string{"--role=assess,canary"}, want: "the canary runs alone"},
 		"metrics read without end":           {args: []string{"--api-server-metrics=1s"}, want: "--api-server-metrics"},
@@ -42,6 +45,8 @@ func TestValidate(t *testing.T) {
 		"a negative retention":               {args: []string{"--retention=-1s"}, want: "--retention"},
 		"a retention of centuries":           {args: []string{"--retention=876000h"}, want: "--retention"},
 		"a grace that would delay reporting": {args: []string{"--record-grace=2s"}, want: "--record-grace"},
+		"no check at all":                    {args: []string{"--max-concurrent-checks=0"}, want: "--max-concurrent-checks"},
+		"checks without bound":               {args: []string{"--max-concurrent-checks=101"}, want: "--max-concurrent-checks"},
 		"a bad common option":                {args: []string{"--log-format=xml"}, want: "--log-format"},
 	}
 	for name, tc := range tests {
@@ -52,6 +57,44 @@ func TestValidate(t *testing.T) {
 				t.Errorf("refused: %v", err)
 			case tc.want != "" && (err == nil || !strings.Contains(err.Error(), tc.want)):
 				t.Errorf("the error is %v, want %q in it", err, tc.want)
+			}
+		})
+	}
+}
+
+// A period that nobody gave is not the same as never.
+func TestTheResyncPeriodIsGivenOrNot(t *testing.T) {
+	given := func(d time.Duration) *time.Duration { return &d }
+	none := func(string) (string, bool) { return "", false }
+	variable := func(value string) func(string) (string, bool) {
+		return func(name string) (string, bool) { return value, name == "PLUMBLINE_RESYNC_PERIOD" }
+	}
+	for name, tc := range map[string]struct {
+		args     []string
+		variable func(string) (string, bool)
+		want     *time.Duration
+		refused  bool
+	}{
+		"neither":                     {variable: none},
+		"the flag":                    {args: []string{"--resync-period=3h"}, variable: none, want: given(3 * time.Hour)},
+		"never":                       {args: []string{"--resync-period=0s"}, variable: none, want: given(0)},
+		"the variable":                {variable: variable("90m"), want: given(90 * time.Minute)},
+		"the flag over the variable":  {args: []string{"--resync-period=3h"}, variable: variable("90m"), want: given(3 * time.Hour)},
+		"never over the variable":     {args: []string{"--resync-period=0s"}, variable: variable("90m"), want: given(0)},
+		"what is no period":           {args: []string{"--resync-period=soon"}, variable: none, refused: true},
+		"a period of no time":         {args: []string{"--resync-period=10ms"}, variable: none, refused: true},
+		"a negative one, by variable": {variable: variable("-1h"), refused: true},
+	} {
+		t.Run(name, func(t *testing.T) {
+			var o Options
+			fs := flag.NewFlagSet("assessor", flag.ContinueOnError)
+			fs.SetOutput(io.Discard)
+			o.AddFlags(fs)
+			if err := options.Parse(fs, tc.args, tc.variable); (err != nil) != tc.refused {
+				t.Fatalf("the error is %v", err)
+			}
+			if diff := cmp.Diff(tc.want, o.ResyncPeriod); diff != "" {
+				t.Errorf("the period (-want +got):\n%s", diff)
 			}
 		})
 	}

@@ -30,6 +30,8 @@ import (
 	"github.com/plumbline-dev/plumbline/internal/controller/environment"
 	"github.com/plumbline-dev/plumbline/internal/controller/guard"
 	"github.com/plumbline-dev/plumbline/internal/controller/guarddefaults"
+	"github.com/plumbline-dev/plumbline/internal/controller/notifier"
+	"github.com/plumbline-dev/plumbline/internal/controller/policy"
 	"github.com/plumbline-dev/plumbline/internal/controller/stamp"
 	"github.com/plumbline-dev/plumbline/internal/kube"
 	"github.com/plumbline-dev/plumbline/pkg/apis/plumbline/v1alpha1"
@@ -55,6 +57,15 @@ type Setup struct {
 	UnreadableAfter time.Duration
 	// StampedGroups are the groups that the installation stamps.
 	StampedGroups []string
+	// Executor is the user name of Plumbline's own executor, whose writes authorise
+	// nothing; empty when there is none.
+	Executor string
+	// PlanRetention is how long a plan stays after its end; seven days if zero.
+	PlanRetention time.Duration
+	// Notifications say how people are told; policies say who, and of what.
+	Notifications notifier.Settings
+	// Notifier takes the place of the one that Notifications make; may be nil.
+	Notifier policy.Notifier
 	// Rules of pkg/specguard. Without a Key one is made that lives as long as
 	// the process.
 	Rules specguard.Config
@@ -66,6 +77,11 @@ type Setup struct {
 	// APIServerMetrics is how often the API server's own count of calls that it
 	// went on without is read; zero: never.
 	APIServerMetrics time.Duration
+	// ResyncPeriod is the time between two scheduled checks of an object where
+	// nothing else says one; nil says nothing either, 0 says never.
+	ResyncPeriod *time.Duration
+	// MaxConcurrentChecks bounds the checks that go on at once; a default if zero.
+	MaxConcurrentChecks int
 	// Ready is told once the caches are synced; may be nil.
 	Ready func()
 }
@@ -83,13 +99,14 @@ func Run(ctx context.Context, setup Setup) error {
 	if err != nil {
 		return err
 	}
-	tracker, err := register(ctx, mgr, setup)
+	p, err := register(ctx, mgr, setup)
 	if err != nil {
 		return err
 	}
 	err = mgr.Start(ctx)
 	cancel()
-	tracker.Wait()
+	p.tracker.Wait()
+	p.people.Close()
 	if err != nil && asked.Err() == nil { // being told to stop while starting is no failure
 		return fmt.Errorf("assessing: %w", err)
 	}
@@ -101,6 +118,7 @@ func (s *Setup) complete() error {
 		return errors.New("assessing: Config, Registry and Clock are needed")
 	}
 	s.UnreadableAfter = cmp.Or(s.UnreadableAfter, unreadableAfter)
+	s.MaxConcurrentChecks = cmp.Or(s.MaxConcurrentChecks, baseline.DefaultMaxConcurrentChecks)
 	if len(s.Rules.Key) == 0 {
 		s.Rules.Key = make([]byte, 32)
 		if _, err := rand.Read(s.Rules.Key); err != nil {
@@ -157,12 +175,16 @@ type parts struct {
 	baselines    *baseline.Reconciler
 	trigger      *baseline.Trigger
 	vigil        *baseline.Vigil
+	checks       *baseline.Checks
 	figures      *figuresOf
 	stamps       *stamp.Policy // nil where the webhook stamps
+	policies     *policy.Reconciler
+	people       *notifier.Notifier
+	retention    *policy.Retention
 	synced       func(schema.GroupVersionKind)
 }
 
-func register(ctx context.Context, mgr manager.Manager, setup Setup) (*kube.Tracker, error) {
+func register(ctx context.Context, mgr manager.Manager, setup Setup) (*parts, error) {
 	p, err := newParts(mgr, setup)
 	if err != nil {
 		return nil, err
@@ -175,7 +197,11 @@ func register(ctx context.Context, mgr manager.Manager, setup Setup) (*kube.Trac
 		p.status.Register(mgr),
 		p.environments.Register(mgr),
 		p.defaults.Register(mgr),
+		p.policies.Register(mgr),
+		p.people.Register(mgr),
+		p.retention.Register(mgr),
 		mgr.Add(p.vigil),
+		mgr.Add(p.checks),
 		mgr.Add(readiness{mgr.GetCache(), setup.Ready}),
 	)
 	if setup.Records != nil {
@@ -186,7 +212,7 @@ func register(ctx context.Context, mgr manager.Manager, setup Setup) (*kube.Trac
 	if err != nil {
 		return nil, fmt.Errorf("wiring the assessor: %w", err)
 	}
-	return p.tracker, nil
+	return p, nil
 }
 
 func newParts(mgr manager.Manager, setup Setup) (*parts, error) {
@@ -207,7 +233,7 @@ func newParts(mgr manager.Manager, setup Setup) (*parts, error) {
 		return nil, err
 	}
 	p.tracker = tracker
-	p.guards = &guard.Controller{Client: mgr.GetClient(), Clock: setup.Clock, Watcher: tracker, Excluded: excluded}
+	p.guards = &guard.Controller{Client: mgr.GetClient(), Clock: setup.Clock, Watcher: tracker, Excluded: excluded, System: specguard.System{Executor: setup.Executor}}
 	enforcement, err := guard.NewEnforcementMetrics(setup.Registry)
 	if err != nil {
 		return nil, err
@@ -224,19 +250,22 @@ func newParts(mgr manager.Manager, setup Setup) (*parts, error) {
 	p.defaults = &guarddefaults.Controller{Client: mgr.GetClient(), Clock: setup.Clock}
 	p.baselines = &baseline.Reconciler{
 		Client: mgr.GetClient(), Live: mgr.GetAPIReader(),
-		Objects: tracker, Guards: p.guards, Environments: p.environments,
+		Objects: tracker, Guards: p.guards, Defaults: p.defaults, Environments: p.environments,
 		Records: baseline.NewRecords(), Recorder: mgr.GetEventRecorder(lease), Metrics: metrics, Clock: setup.Clock,
-		Config: baseline.Config{Rules: setup.Rules, Retention: setup.Retention, UnreadableAfter: setup.UnreadableAfter},
+		Config: baseline.Config{Rules: setup.Rules, Retention: setup.Retention, UnreadableAfter: setup.UnreadableAfter, ResyncPeriod: setup.ResyncPeriod},
 	}
 	p.baselines.Prepare()
 	if err := p.addStamps(mgr, setup); err != nil {
+		return nil, err
+	}
+	if err := p.addPolicies(mgr, setup); err != nil {
 		return nil, err
 	}
 	if p.figures, err = newFigures(mgr.GetClient(), tracker, setup); err != nil {
 		return nil, err
 	}
 	p.vigil = &baseline.Vigil{Reconciler: p.baselines, Trigger: p.trigger, Clock: setup.Clock}
-	return p, nil
+	return p, p.addChecks(setup)
 }
 
 // connect makes news of one part reach the others.
@@ -259,8 +288,13 @@ func (p *parts) connect(ctx context.Context, reader client.Reader, log logr.Logg
 	p.guards.Changed = func() {
 		lookAtAll()
 		p.status.Count()
+		p.lookAtPolicies(ctx)
 	}
-	p.environments.Changed = lookAtAll
+	p.defaults.Changed = lookAtAll
+	p.environments.Changed = func() {
+		p.defaults.EnvironmentsAssigned()
+		lookAtAll()
+	}
 	p.synced = func(gvk schema.GroupVersionKind) {
 		if err := p.vigil.LookAtKind(ctx, gvk); err != nil {
 			log.Error(err, "looking for objects that were gone before their kind was listed")

@@ -35,6 +35,7 @@ func (r *Reconciler) tell(s *subject, d *decision) {
 	for _, e := range d.events {
 		r.announce(s, d, e)
 	}
+	r.tellChecks(s, d)
 }
 
 // news is an event and the version of the object that it is about.

@@ -12,6 +12,11 @@
 //	write.go      the Baseline: spec, then status, each a compare-and-swap
 //	retire.go     Baselines whose object or guard is gone
 //	condition.go  severity.go  announce.go  schedule.go  what people see, and when next
+//	settings.go  checked.go   how often it is checked, and what follows from its being gone
+//
+// Beside it [Checks] reads objects past the watch, when they are due or somebody
+// asks: agenda.go knows when that is, selection.go who starts now, live.go reads, and
+// ahead.go shows a reconciliation what the watch does not have.
 //
 // # Why a crash anywhere heals
 //

@@ -22,6 +22,8 @@ type remembered struct {
 	due time.Time
 	// written is the Baseline as last written, kept until the cache has it.
 	written *v1alpha1.Baseline
+	// asked are the annotations of the object when it was last there.
+	asked map[string]string
 }
 
 // memory remembers objects; its methods may be called from any goroutine.
@@ -55,6 +57,15 @@ func (m *memory) put(key kube.Key, r remembered) {
 	m.byKey[key] = &r
 	if uid := r.state.Observed.UID; uid != "" {
 		m.byUID[uid] = key
+	}
+}
+
+// wrote keeps a Baseline that was written until the cache has it.
+func (m *memory) wrote(key kube.Key, b *v1alpha1.Baseline) {
+	m.mu.Lock()
+	defer m.mu.Unlock()
+	if r := m.byKey[key]; r != nil {
+		r.written = b
 	}
 }
 

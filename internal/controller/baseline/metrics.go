@@ -32,6 +32,7 @@ type Metrics struct {
 	watchErrors  *prometheus.CounterVec
 
 	eventsSuppressed *prometheus.CounterVec
+	checks           *checkMetrics
 
 	objects   *prometheus.Desc
 	oldest    *prometheus.Desc
@@ -98,11 +99,12 @@ func NewMetrics(registry prometheus.Registerer, clk clock.PassiveClock) (*Metric
 			"Time since the last object was assessed.", nil, nil),
 		recordsUp: prometheus.NewDesc("plumbline_assessor_records_up",
 			"1 while the webhook's records of writes can be read, 0 while they cannot; absent without Redis.", nil, nil),
-		known: map[kube.Key]figure{},
+		known:  map[kube.Key]figure{},
+		checks: newCheckMetrics(clk),
 	}
 	for _, c := range []prometheus.Collector{
 		m, m.findings, m.joins, m.detect, m.resolved, m.overflows, m.conflicts, m.completed,
-		m.trimFailures, m.recordGaps, m.displaced, m.watchErrors, m.eventsSuppressed,
+		m.trimFailures, m.recordGaps, m.displaced, m.watchErrors, m.eventsSuppressed, m.checks,
 	} {
 		if err := registry.Register(c); err != nil {
 			return nil, fmt.Errorf("registering the assessor's metrics: %w", err)

@@ -351,11 +351,15 @@ func TestStatusWithoutNewsIsNotWritten(t *testing.T) {
 		Observed: v1alpha1.ObservedState{UID: "u", ResourceVersion: "1"},
 	}
 	next := old.DeepCopy()
-	next.LastCheck = &metav1.Time{Time: epoch.Add(time.Hour)}
 	next.Observed.ResourceVersion = "2"
 	if !sameStatus(next, old) {
 		t.Error("a look that finds nothing is written")
 	}
+	next.LastCheck = &metav1.Time{Time: epoch.Add(time.Hour)}
+	if sameStatus(next, old) {
+		t.Error("a check is not written")
+	}
+	next = old.DeepCopy()
 	next.State = v1alpha1.StateDrifted
 	if sameStatus(next, old) {
 		t.Error("drift is not written")

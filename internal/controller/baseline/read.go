@@ -16,10 +16,12 @@ import (
 	"sigs.k8s.io/controller-runtime/pkg/client"
 
 	"github.com/plumbline-dev/plumbline/internal/controller/guard"
+	"github.com/plumbline-dev/plumbline/internal/controller/guarddefaults"
 	"github.com/plumbline-dev/plumbline/internal/kube"
 	"github.com/plumbline-dev/plumbline/pkg/apis/plumbline/v1alpha1"
 	"github.com/plumbline-dev/plumbline/pkg/specguard"
 	"github.com/plumbline-dev/plumbline/pkg/specguard/canon"
+	"github.com/plumbline-dev/plumbline/pkg/specguard/resync"
 )
 
 // unknownAgain is how soon something that could not be read is read again.
@@ -40,22 +42,30 @@ type subject struct {
 	cold        bool
 	terminating bool
 	context     surrounding
-	due         time.Time
-	now         time.Time
+	// settings are what holds for its checks and repairs.
+	settings resync.Settings
+	// asked are the annotations of the object when it was last there.
+	asked map[string]string
+	// check is one that was made and is not in the Baseline yet.
+	check *answer
+	due   time.Time
+	now   time.Time
 }
 
 // surrounding names what a judgement depends on besides the object.
 type surrounding struct {
 	guards            int64 // the snapshot's epoch
+	defaults          int64 // likewise
 	environment       types.UID
+	environmentName   string
 	environmentChange int64 // its generation
 	stamps            string
 }
 
-func (r *Reconciler) surrounding(snapshot *guard.Snapshot, namespace string) surrounding {
-	s := surrounding{guards: snapshot.Epoch}
+func (r *Reconciler) surrounding(snapshot *guard.Snapshot, defaults *guarddefaults.InForce, namespace string) surrounding {
+	s := surrounding{guards: snapshot.Epoch, defaults: defaults.Epoch}
 	if e := r.Environments.Of(namespace); e != nil {
-		s.environment, s.environmentChange = e.UID, e.Generation
+		s.environment, s.environmentName, s.environmentChange = e.UID, e.Name, e.Generation
 	}
 	return s
 }
@@ -74,12 +84,12 @@ func (s *subject) unguarded() bool { return s.rules.Empty() }
 // read gathers what is known. A nil subject without an error means that not
 // enough is known yet to decide anything; it is asked again after wait.
 func (r *Reconciler) read(ctx context.Context, key kube.Key) (s *subject, wait time.Duration, err error) {
-	snapshot := r.Guards.Snapshot()
-	if snapshot == nil {
+	snapshot, defaults := r.Guards.Snapshot(), r.Defaults.InForce()
+	if snapshot == nil || defaults == nil {
 		return nil, unknownAgain, nil
 	}
-	s = &subject{key: key, snapshot: snapshot, now: r.Clock.Now()}
-	s.context = r.surrounding(snapshot, key.Namespace)
+	s = &subject{key: key, snapshot: snapshot, now: r.Clock.Now(), check: r.agenda.answerOf(key)}
+	s.context = r.surrounding(snapshot, defaults, key.Namespace)
 	s.view = r.Objects.View(key)
 	s.context.stamps = r.settledStamps(s)
 	resource, served := snapshot.Resources[key.GroupVersionKind]
@@ -98,10 +108,12 @@ func (r *Reconciler) read(ctx context.Context, key kube.Key) (s *subject, wait t
 	if err := r.readBaseline(ctx, s); err != nil {
 		return nil, 0, r.leaveToTheOther(s, err)
 	}
+	s.rules = snapshot.Set.Rules(s.query(namespace))
+	s.settings = r.resolve(s, defaults)
 	if behind, err := r.behind(ctx, s); err != nil || behind {
+		r.appoint(s) // a check will tell if the watch does not
 		return nil, unknownAgain, err
 	}
-	s.rules = snapshot.Set.Rules(s.query(namespace))
 	if s.view.Unknown != nil && s.baseline == nil {
 		return nil, 0, nil
 	}
@@ -168,6 +180,7 @@ func (r *Reconciler) readUnserved(ctx context.Context, s *subject) (*subject, ti
 		}
 	}
 	r.memory.forget(s.key)
+	r.agenda.forget(s.key)
 	return nil, 0, nil
 }
 
@@ -177,6 +190,7 @@ func (r *Reconciler) readLostNamespace(s *subject) (*subject, time.Duration, err
 	if s.view.Current == nil {
 		r.Objects.Settle(s.key, s.view.Pending)
 		r.memory.forget(s.key)
+		r.agenda.forget(s.key)
 		return nil, 0, nil
 	}
 	return nil, unknownAgain, nil
@@ -200,7 +214,8 @@ func (r *Reconciler) readBaseline(ctx context.Context, s *subject) error {
 	if s.baseline != nil && KeyOf(s.baseline) != s.key {
 		return fmt.Errorf("reading baseline %s: %w", s.baselineName(), errOtherVersion)
 	}
-	s.due = memory.due
+	s.due, s.asked = memory.due, memory.asked
+	defer s.checkDecides()
 	switch {
 	case s.baseline == nil:
 		s.state = specguard.NewState(s.name(), s.target())
@@ -215,6 +230,14 @@ func (r *Reconciler) readBaseline(ctx context.Context, s *subject) error {
 		s.cold, s.due = true, s.now
 	}
 	return nil
+}
+
+// checkDecides has the object looked at when a check found another one than its
+// Baseline tells of.
+func (s *subject) checkDecides() {
+	if s.check != nil && s.check.differs {
+		s.due = s.now
+	}
 }
 
 // errOtherVersion says that another guard names the same resource in another
@@ -276,7 +299,7 @@ func (r *Reconciler) nothingNew(s *subject) bool {
 		return false
 	case r.Records.has(s.state.Observed.UID):
 		return false
-	case !slices.Equal(s.rules.Guards(), s.baseline.Status.Guards):
+	case !slices.Equal(s.rules.Guards(), s.baseline.Status.Guards), s.provenReady(&s.baseline.Status):
 		return false
 	}
 	return (s.view.Unknown != nil) == (s.state.Drift == v1alpha1.StateUnknown)

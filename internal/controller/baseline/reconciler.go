@@ -58,6 +58,9 @@ type Config struct {
 	// UnreadableAfter is how long the watch of a kind may fail before the state
 	// of its objects is told to be Unknown.
 	UnreadableAfter time.Duration
+	// ResyncPeriod is the time between two scheduled checks of an object where no
+	// guard and no GuardDefaults say one; nil says nothing either, 0 says never.
+	ResyncPeriod *time.Duration
 }
 
 // Reconciler keeps the Baseline of each guarded object.
@@ -68,6 +71,7 @@ type Reconciler struct {
 	Live         client.Reader
 	Objects      Objects
 	Guards       Guards
+	Defaults     Defaults
 	Environments Environments
 	// Stamps is nil where no policy sets them.
 	Stamps   Stamps
@@ -78,6 +82,9 @@ type Reconciler struct {
 	Config   Config
 
 	memory *memory
+	// ahead is Objects, with what checks have read.
+	ahead  *ahead
+	agenda *agenda
 	bodies *bodyCache
 	told   *announcements
 	budget *eventBudget
@@ -86,6 +93,12 @@ type Reconciler struct {
 // Prepare makes a Reconciler ready; call it once, before the first request.
 func (r *Reconciler) Prepare() {
 	r.memory = newMemory()
+	r.ahead = newAhead(r.Objects)
+	r.Objects = r.ahead
+	r.agenda = newAgenda()
+	if r.Metrics != nil {
+		r.Metrics.checks.agenda.Store(r.agenda)
+	}
 	r.bodies = newBodyCache(maxCachedBodies)
 	r.told = newAnnouncements()
 	r.budget = newEventBudget()
@@ -101,7 +114,7 @@ func (r *Reconciler) Reconcile(ctx context.Context, key kube.Key) (reconcile.Res
 		return r.release(ctx, s)
 	}
 	if r.nothingNew(s) {
-		return reconcile.Result{RequeueAfter: r.untilDue(s)}, nil
+		return r.rest(ctx, s)
 	}
 	if err := r.complete(ctx, s); err != nil {
 		return r.failed(ctx, s, err)
@@ -119,20 +132,32 @@ func (r *Reconciler) Reconcile(ctx context.Context, key kube.Key) (reconcile.Res
 	return reconcile.Result{RequeueAfter: r.next(s, d)}, nil
 }
 
+// rest is for an object with nothing new: at most, that it was checked.
+func (r *Reconciler) rest(ctx context.Context, s *subject) (reconcile.Result, error) {
+	if err := r.writeCheck(ctx, s); err != nil {
+		return r.failed(ctx, s, err)
+	}
+	r.appoint(s)
+	return reconcile.Result{RequeueAfter: r.untilDue(s)}, nil
+}
+
 // settle lets go of what was dealt with, once everything is written.
 func (r *Reconciler) settle(s *subject, d *decision) {
 	r.Objects.Settle(s.key, s.view.Pending[:d.settled])
 	r.Records.consume(d.joined)
 	if d.removed {
 		r.memory.forget(s.key)
+		r.agenda.forget(s.key)
 		return
 	}
 	if s.baseline == nil {
 		return
 	}
 	r.memory.put(s.key, remembered{
-		state: d.state, context: s.context, due: d.due, written: s.baseline,
+		state: d.state, context: s.context, due: d.due, written: s.baseline, asked: s.lastAnnotations(),
 	})
+	r.agenda.told(s.key, s.check)
+	r.appoint(s)
 }
 
 // failed says what a failed step means for the next try. A conflict means that

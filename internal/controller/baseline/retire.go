@@ -21,6 +21,7 @@ import (
 // order), and for the retention time after the last one is gone: a guard that is
 // removed and made again must not take what drifted meanwhile for authorised.
 func (r *Reconciler) release(ctx context.Context, s *subject) (reconcile.Result, error) {
+	r.agenda.forget(s.key)
 	if s.baseline == nil {
 		r.Objects.Settle(s.key, s.view.Pending)
 		r.memory.forget(s.key)
@@ -51,6 +52,8 @@ func (r *Reconciler) markReleased(ctx context.Context, s *subject, reason, messa
 	conditions := condition.Set{Conditions: &next.Status.Conditions, Generation: next.Generation, Now: s.now}
 	conditions.Unknown(reason, message)
 	next.Status.ObservedGeneration = next.Generation
+	next.Status.NextCheck = nil
+	conditions.Clear(ConditionRecreatable)
 	if ready := readyOf(s.baseline); ready != nil && ready.Status == metav1.ConditionUnknown && ready.Reason != reason {
 		// The status stays Unknown, but the time of the release is counted anew.
 		readyOf(next).LastTransitionTime = metav1.NewTime(s.now)

@@ -93,7 +93,10 @@ func (r *Reconciler) writeStatus(ctx context.Context, s *subject, d *decision) e
 	next.Status.ObservedGeneration = next.Generation
 	next.Status.Guards = s.rules.Guards()
 	r.setSeverity(s, d, &next.Status)
+	s.rememberReady(&next.Status)
 	setConditions(next, d.state.BodyLost, s.now)
+	r.setRecreatable(s, next)
+	r.setChecks(s, &next.Status)
 	if err := asStored(&next.Status); err != nil {
 		return err
 	}
@@ -108,11 +111,10 @@ func (r *Reconciler) writeStatus(ctx context.Context, s *subject, d *decision) e
 	return nil
 }
 
-// sameStatus compares all but what moves with every look: when it was, and the
-// resourceVersion, which controllers move by writing the object's own status.
+// sameStatus compares all but the resourceVersion, which controllers move by
+// writing the object's own status.
 func sameStatus(a, b *v1alpha1.BaselineStatus) bool {
 	c := a.DeepCopy()
-	c.LastCheck = b.LastCheck
 	c.Observed.ResourceVersion = b.Observed.ResourceVersion
 	return equality.Semantic.DeepEqual(c, b)
 }

@@ -3,18 +3,26 @@
 package figures
 
 import (
+	"cmp"
 	"context"
 	"sync/atomic"
 
 	"github.com/prometheus/client_golang/prometheus"
 )
 
-var leaderDesc = prometheus.NewDesc("plumbline_assessor_leader",
-	"1 when this replica leads, 0 when it waits.", nil, nil)
-
 // Leadership knows whether this replica leads. It is a manager.Runnable, which a
 // manager starts when it has the lease, and a prometheus.Collector.
-type Leadership struct{ leading atomic.Bool }
+type Leadership struct {
+	// Component is whose replica it is, a part of the metric's name; empty: the
+	// assessor's.
+	Component string
+
+	leading atomic.Bool
+}
+
+func (l *Leadership) desc() *prometheus.Desc {
+	return prometheus.NewDesc("plumbline_"+cmp.Or(l.Component, "assessor")+"_leader", "1 when this replica leads, 0 when it waits.", nil, nil)
+}
 
 // Start leads until ctx ends.
 func (l *Leadership) Start(ctx context.Context) error {
@@ -28,7 +36,7 @@ func (l *Leadership) Start(ctx context.Context) error {
 func (l *Leadership) Leading() bool { return l.leading.Load() }
 
 // Describe implements prometheus.Collector.
-func (l *Leadership) Describe(ch chan<- *prometheus.Desc) { ch <- leaderDesc }
+func (l *Leadership) Describe(ch chan<- *prometheus.Desc) { ch <- l.desc() }
 
 // Collect implements prometheus.Collector.
 func (l *Leadership) Collect(ch chan<- prometheus.Metric) {
@@ -36,5 +44,5 @@ func (l *Leadership) Collect(ch chan<- prometheus.Metric) {
 	if l.Leading() {
 		value = 1
 	}
-	ch <- prometheus.MustNewConstMetric(leaderDesc, prometheus.GaugeValue, value)
+	ch <- prometheus.MustNewConstMetric(l.desc(), prometheus.GaugeValue, value)
 }

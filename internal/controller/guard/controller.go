@@ -126,7 +126,12 @@ func Read(ctx context.Context, reader client.Reader, mapper meta.RESTMapper, exc
 	if err != nil {
 		return nil, err
 	}
-	return build(in, mapper, now)
+	s, err := build(in, mapper, now)
+	if err != nil {
+		return nil, err
+	}
+	s.Guards, s.ClusterGuards = in.guards, in.clusterGuards
+	return s, nil
 }
 
 func (c *Controller) read(ctx context.Context) (input, error) {

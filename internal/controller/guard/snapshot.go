@@ -50,6 +50,10 @@ type Snapshot struct {
 	NextExpiry time.Time
 	// Again says that asking the API server anew may solve a problem.
 	Again bool
+	// Guards and ClusterGuards are what it was made of, for who reads once ([Read]);
+	// the controller's own snapshots do not hold them.
+	Guards        []v1alpha1.SpecGuard
+	ClusterGuards []v1alpha1.ClusterSpecGuard
 }
 
 // input is what a snapshot is made of.

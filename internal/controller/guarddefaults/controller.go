@@ -8,15 +8,18 @@ import (
 	"errors"
 	"fmt"
 	"slices"
+	"sync/atomic"
 
 	"k8s.io/apimachinery/pkg/api/equality"
 	"k8s.io/apimachinery/pkg/types"
 	"k8s.io/apimachinery/pkg/util/sets"
+	"k8s.io/client-go/util/workqueue"
 	"k8s.io/utils/clock"
 	ctrl "sigs.k8s.io/controller-runtime"
 	"sigs.k8s.io/controller-runtime/pkg/client"
 	"sigs.k8s.io/controller-runtime/pkg/handler"
 	"sigs.k8s.io/controller-runtime/pkg/reconcile"
+	"sigs.k8s.io/controller-runtime/pkg/source"
 
 	"github.com/plumbline-dev/plumbline/internal/controller/condition"
 	"github.com/plumbline-dev/plumbline/pkg/apis/plumbline/v1alpha1"
@@ -24,11 +27,30 @@ import (
 
 var all = reconcile.Request{NamespacedName: types.NamespacedName{Name: "all"}}
 
-// Controller keeps the status of GuardDefaults.
+// Controller keeps the status of GuardDefaults and answers which are in force.
 type Controller struct {
 	Client client.Client
 	Clock  clock.PassiveClock
+	// Changed is told after others came in force; may be nil.
+	Changed func()
+
+	current  atomic.Pointer[InForce]
+	assigned atomic.Bool
 }
+
+// InForce returns what is in force. It is nil until that is known, and until it is
+// known which Environment a namespace belongs to: what was decided without them
+// would be decided again a moment later, for every object.
+func (c *Controller) InForce() *InForce {
+	if !c.assigned.Load() {
+		return nil
+	}
+	return c.current.Load()
+}
+
+// EnvironmentsAssigned tells that it is known which Environment a namespace
+// belongs to.
+func (c *Controller) EnvironmentsAssigned() { c.assigned.Store(true) }
 
 // Register adds the controller to a manager.
 func (c *Controller) Register(mgr ctrl.Manager) error {
@@ -39,10 +61,18 @@ func (c *Controller) Register(mgr ctrl.Manager) error {
 		Named("guarddefaults").
 		Watches(&v1alpha1.GuardDefaults{}, toAll).
 		Watches(&v1alpha1.Environment{}, toAll).
+		WatchesRawSource(source.Func(once)).
 		Complete(c)
 	if err != nil {
 		return fmt.Errorf("registering the guard defaults controller: %w", err)
 	}
+	return nil
+}
+
+// once asks at the start: that there are none is to be known too, and no event
+// tells it.
+func once(_ context.Context, queue workqueue.TypedRateLimitingInterface[reconcile.Request]) error {
+	queue.Add(all)
 	return nil
 }
 
@@ -56,16 +86,30 @@ func (c *Controller) Reconcile(ctx context.Context, _ reconcile.Request) (reconc
 	if err := c.Client.List(ctx, &environments); err != nil {
 		return reconcile.Result{}, fmt.Errorf("listing environments: %w", err)
 	}
-	known := sets.New[string]()
-	for i := range environments.Items {
-		known.Insert(environments.Items[i].Name)
-	}
+	known := namesOf(environments.Items)
+	c.publish(NewInForce(defaults.Items, known))
 	verdicts := Rank(defaults.Items, known)
 	var failed []error
 	for i := range defaults.Items {
 		failed = append(failed, c.write(ctx, &defaults.Items[i], verdicts[defaults.Items[i].Name]))
 	}
 	return reconcile.Result{}, errors.Join(failed...)
+}
+
+// publish puts into force what differs from before.
+func (c *Controller) publish(f *InForce) {
+	before := c.current.Load()
+	if before != nil && before.same(f) {
+		return
+	}
+	f.Epoch = 1
+	if before != nil {
+		f.Epoch = before.Epoch + 1
+	}
+	c.current.Store(f)
+	if c.Changed != nil {
+		c.Changed()
+	}
 }
 
 func (c *Controller) write(ctx context.Context, d *v1alpha1.GuardDefaults, v Verdict) error {

@@ -1,7 +1,7 @@
 // SPDX-License-Identifier: Apache-2.0
 
-// Package guarddefaults keeps the status of GuardDefaults: which of them are in
-// force. One is install-wide and each Environment may have one more; of two that
+// Package guarddefaults answers which GuardDefaults are in force, see [InForce], and
+// keeps their status. One is install-wide and each Environment may have one more; of two that
 // compete the older is in force, so that a second one, made by mistake, changes
 // nothing until the first is removed.
 package guarddefaults

@@ -119,8 +119,10 @@ func orNothing(digest string) string {
 	return digest
 }
 
+// comparePlan: the status of a plan names the records of how its steps ended, and
+// no others.
 func (v *verifier) comparePlan(s Sealed) {
-	if s.Record.Plan == nil {
+	if s.Record.Plan == nil || s.Record.Kind != KindStep {
 		return
 	}
 	plan, ok := v.plans[s.Record.Plan.UID]

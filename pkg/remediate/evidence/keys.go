@@ -37,6 +37,15 @@ const (
 	pemPublic  = "PUBLIC KEY"
 )
 
+// PublicPEM is a public key as ParseKeyring reads it.
+func PublicPEM(key ed25519.PublicKey) ([]byte, error) {
+	der, err := x509.MarshalPKIXPublicKey(key)
+	if err != nil {
+		return nil, fmt.Errorf("encoding public key: %w", err)
+	}
+	return pem.EncodeToMemory(&pem.Block{Type: pemPublic, Bytes: der}), nil
+}
+
 // GenerateKey makes a key and gives it as PEM: the private half in PKCS#8, the
 // public half as SubjectPublicKeyInfo.
 func GenerateKey() (private, public []byte, err error) {

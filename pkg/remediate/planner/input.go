@@ -50,6 +50,8 @@ type Drift struct {
 	Scaled *Repair
 	// Component of the object in its Environment.
 	Component string
+	// Forbidden says that its kind is never written, whoever asks.
+	Forbidden bool
 	// Managed says that every guard lets Plumbline write it.
 	Managed bool
 	// Suspended says that a guard is, Contended that writers fight over it.
@@ -65,6 +67,8 @@ type Drift struct {
 	GitOps string
 	// ActiveWriter is a trusted writer who has just changed it; empty when none has.
 	ActiveWriter string
+	// ActiveUntil is when that no longer counts as just.
+	ActiveUntil time.Time
 	// Attributed says that the writer of every finding is known, and that none of
 	// them falls into a gap of what is known.
 	Attributed bool
@@ -72,6 +76,15 @@ type Drift struct {
 	Recreation Recreation
 	// Attempts counts the plans that ended without success for this very drift.
 	Attempts int
+	// Earlier counts the plans for this very drift that ended and were no attempts:
+	// they were ended before anything was tried.
+	Earlier int
+	// CancelledBy is who cancelled a plan of this policy for this very drift; empty
+	// when nobody did.
+	CancelledBy string
+	// DoneBy is the plan of this policy that has done all it can about this very
+	// drift; empty when none has. A restart, say, leaves the drift as it is.
+	DoneBy string
 }
 
 // Scope counts the objects a policy selects.
@@ -103,5 +116,7 @@ type Input struct {
 	Opening      Opening
 	// InitiatedBy is system:auto, or the user who asked for it.
 	InitiatedBy string
-	Now         time.Time
+	// InitiatedByGroups are the groups of that user.
+	InitiatedByGroups []string
+	Now               time.Time
 }

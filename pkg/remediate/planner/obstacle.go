@@ -10,9 +10,9 @@ import (
 	"github.com/plumbline-dev/plumbline/pkg/apis/plumbline/v1alpha1"
 )
 
-// maxAttempts on one drift, after which a person has to look: what three plans
+// MaxAttempts on one drift, after which a person has to look: what three plans
 // could not put back a fourth one cannot.
-const maxAttempts = 3
+const MaxAttempts = 3
 
 // Obstacle is why a drift is left out; the zero value is none.
 type Obstacle struct {
@@ -26,23 +26,55 @@ func obstacle(r Reason, format string, args ...any) Obstacle {
 	return Obstacle{Reason: r, Message: fmt.Sprintf(format, args...)}
 }
 
-// check is one question about one drift.
-type check func(*Input, *Drift) Obstacle
+// CheckName names a question about one drift.
+type CheckName string
 
-// checks in their order: what nobody may ever pass comes before what the policy
-// asks for, and that before what it could be told to do all the same.
-var checks = []check{
-	state, brakes, underWay, severity, age, attempts, exceptions, presence, applicable,
+// The questions, in their order: what nobody may ever pass comes before what the
+// policy asks for, and that before what it could be told to do all the same.
+const (
+	CheckGuard         CheckName = "Guard"
+	CheckBrakes        CheckName = "Brakes"
+	CheckUnderWay      CheckName = "UnderWay"
+	CheckSeverity      CheckName = "Severity"
+	CheckAge           CheckName = "Age"
+	CheckAttempts      CheckName = "Attempts"
+	CheckExceptions    CheckName = "Exceptions"
+	CheckPresence      CheckName = "Presence"
+	CheckApplicability CheckName = "Applicability"
+)
+
+// Check is one question about one drift, and what it found.
+type Check struct {
+	Name CheckName
+	// Obstacle is zero when there is none.
+	Obstacle
+}
+
+var checks = []struct {
+	name CheckName
+	ask  func(*Input, *Drift) Obstacle
+}{
+	{CheckGuard, state}, {CheckBrakes, brakes}, {CheckUnderWay, underWay}, {CheckSeverity, severity}, {CheckAge, age},
+	{CheckAttempts, attempts}, {CheckExceptions, exceptions}, {CheckPresence, presence}, {CheckApplicability, applicable},
 }
 
 // ObstacleTo returns the first reason to leave a drift alone.
 func ObstacleTo(in *Input, d *Drift) Obstacle {
 	for _, c := range checks {
-		if o := c(in, d); o.Reason != "" {
+		if o := c.ask(in, d); o.Reason != "" {
 			return o
 		}
 	}
 	return Obstacle{}
+}
+
+// Checks asks every question about a drift, also those after the first obstacle.
+func Checks(in *Input, d *Drift) []Check {
+	out := make([]Check, 0, len(checks))
+	for _, c := range checks {
+		out = append(out, Check{c.name, c.ask(in, d)})
+	}
+	return out
 }
 
 func state(_ *Input, d *Drift) Obstacle {
@@ -53,6 +85,8 @@ func state(_ *Input, d *Drift) Obstacle {
 		return obstacle(ReasonSuspended, "a guard is suspended")
 	case d.Terminating:
 		return obstacle(ReasonTerminating, "it, or its namespace, is being deleted")
+	case d.Forbidden:
+		return obstacle(ReasonForbiddenKind, "Plumbline never writes a %s", d.Target.Kind)
 	case d.State != v1alpha1.StateDrifted && d.State != v1alpha1.StateMissing:
 		return obstacle(ReasonUnknown, "its state is %s", d.State)
 	case d.Authorised == nil:
@@ -118,7 +152,13 @@ func age(in *Input, d *Drift) Obstacle {
 }
 
 func attempts(_ *Input, d *Drift) Obstacle {
-	if d.Attempts >= maxAttempts {
+	if d.DoneBy != "" {
+		return obstacle(ReasonDone, "plan %s has done it; what is left is not for this policy", d.DoneBy)
+	}
+	if d.CancelledBy != "" {
+		return obstacle(ReasonCancelled, "%s cancelled a plan of this policy for this drift", d.CancelledBy)
+	}
+	if d.Attempts >= MaxAttempts {
 		return obstacle(ReasonAttempts, "%d plans did not put it back: a person has to decide", d.Attempts)
 	}
 	return Obstacle{}
@@ -132,7 +172,9 @@ func exceptions(in *Input, d *Drift) Obstacle {
 	case d.GitOps != "" && allowed.GitOps != v1alpha1.Allowed:
 		return obstacle(ReasonGitOps, "%s puts it back itself; exceptions.gitOps would allow it", d.GitOps)
 	case d.ActiveWriter != "" && allowed.ActiveWriter != v1alpha1.Allowed:
-		return obstacle(ReasonActiveWriter, "%s has just changed it; exceptions.activeWriter would allow it", d.ActiveWriter)
+		o := obstacle(ReasonActiveWriter, "%s has just changed it; exceptions.activeWriter would allow it", d.ActiveWriter)
+		o.Until = d.ActiveUntil
+		return o
 	}
 	return Obstacle{}
 }
@@ -158,6 +200,9 @@ func applicable(in *Input, d *Drift) Obstacle {
 	case v1alpha1.ActionRollback:
 		if d.Ready == nil {
 			return obstacle(ReasonNeverReady, "no authorised state of it is known to have been ready")
+		}
+		if d.Ready.DesiredHash == d.DriftedHash {
+			return obstacle(ReasonNotApplicable, "it is as it was when it was last ready")
 		}
 		return Obstacle{}
 	case v1alpha1.ActionScale:

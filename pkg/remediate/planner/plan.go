@@ -39,10 +39,11 @@ func plan(in *Input, group []*Drift, left []LeftOut) Plan {
 		Policy: in.Policy.PlanPolicy, Environment: spec.Environment,
 		Trigger: spec.Trigger, Strategy: cmp.Or(spec.Strategy, v1alpha1.StrategyRolling),
 		InitiatedBy: in.InitiatedBy, Requester: cmp.Or(spec.RequestedBy, in.InitiatedBy),
-		Batches: batches(spec, len(group)),
+		RequesterGroups: spec.RequestedByGroups,
+		Batches:         batches(spec, len(group)),
 	}}
 	if in.InitiatedBy != InitiatedByItself {
-		p.Requester = in.InitiatedBy
+		p.Requester, p.RequesterGroups = in.InitiatedBy, in.InitiatedByGroups
 	}
 	for _, d := range group {
 		p.Targets = append(p.Targets, targetOf(in, d))
@@ -79,7 +80,7 @@ func identity(in *Input, group []*Drift) string {
 	}{in.Policy.UID, in.Policy.Digest, in.InitiatedBy, nil}
 	for _, d := range group {
 		what.Drifts = append(what.Drifts, drift{
-			d.Namespace, d.Baseline, d.UID, d.DriftedHash, repair(in, d).DesiredHash, d.FirstSeen.Unix(), d.Attempts,
+			d.Namespace, d.Baseline, d.UID, d.DriftedHash, repair(in, d).DesiredHash, d.FirstSeen.Unix(), d.Attempts + d.Earlier,
 		})
 	}
 	raw, err := json.Marshal(what)

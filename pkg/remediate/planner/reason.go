@@ -13,6 +13,8 @@ const (
 	ReasonSuspended Reason = "GuardSuspended"
 	// ReasonTerminating: it, or its namespace, is being deleted.
 	ReasonTerminating Reason = "Terminating"
+	// ReasonForbiddenKind: its kind gives rights or holds secrets.
+	ReasonForbiddenKind Reason = "KindNeverWritten"
 	// ReasonUnknown: what it is now could not be read.
 	ReasonUnknown Reason = "StateUnknown"
 	// ReasonNothingAuthorised: nobody said what it should be.
@@ -33,6 +35,10 @@ const (
 	ReasonTooOld Reason = "AboveMaximumAge"
 	// ReasonAttempts: it was tried often enough; a person has to decide.
 	ReasonAttempts Reason = "TooManyAttempts"
+	// ReasonDone: a plan of the policy has succeeded for it.
+	ReasonDone Reason = "AlreadyDone"
+	// ReasonCancelled: a person ended a plan for it.
+	ReasonCancelled Reason = "Cancelled"
 	// ReasonUnattributed: nobody knows who did it.
 	ReasonUnattributed Reason = "Unattributed"
 	// ReasonGitOps: a GitOps tool puts it back itself.

@@ -54,6 +54,9 @@ type Target struct {
 	Ending bool
 	// Contended says that writers fight over it.
 	Contended bool
+	// Unwanted says why what the plan leads to is no longer what was authorised, or
+	// is not to be written at all; empty when it is.
+	Unwanted string
 	// Ready says whether it does what its spec says.
 	Ready Answer
 }
@@ -99,6 +102,8 @@ type Place struct {
 // StepFacts are what was learned about one step since the plan was read.
 type StepFacts struct {
 	Authorised Answer
+	// Denied says who may not, when Authorised is No.
+	Denied string
 	// Claimed: Yes, Unknown, or No when another plan holds the target.
 	Claimed   Answer
 	ClaimedBy string

@@ -79,6 +79,8 @@ func (s *State) recover(step *v1alpha1.PlanStep, f StepFacts) Effect {
 	switch {
 	case f.Target.Ending:
 		return s.fenceThenSkip(step, f, v1alpha1.ReasonTerminating, "it, or its namespace, is being deleted")
+	case f.Target.Unwanted != "":
+		return s.fenceThenSkip(step, f, v1alpha1.ReasonTargetMoved, f.Target.Unwanted)
 	case step.Attempts+1 >= maxAttempts:
 		return s.fenceThenSkip(step, f, v1alpha1.ReasonTargetContended, "it could not be written, however often it was tried")
 	case !s.Now.Before(s.Plan.Spec.Plan.Deadline.Time):

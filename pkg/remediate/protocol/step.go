@@ -59,7 +59,7 @@ func (s *State) planned(step *v1alpha1.PlanStep) Effect {
 	case Unknown:
 		return s.wait(again, "whether the requester may write the target could not be asked")
 	case No:
-		return s.skip(step, v1alpha1.ReasonNotAllowed, "%s may not write it", s.Plan.Spec.Plan.Requester)
+		return s.skip(step, v1alpha1.ReasonNotAllowed, "%s", f.Denied)
 	case Yes:
 	}
 	switch f.Claimed {
@@ -145,6 +145,8 @@ func (s *State) look(step *v1alpha1.PlanStep, f StepFacts) Effect {
 		return s.wait(again, "the target could not be read")
 	case t.Ending:
 		return s.skip(step, v1alpha1.ReasonTerminating, "it, or its namespace, is being deleted")
+	case t.Unwanted != "":
+		return s.skip(step, v1alpha1.ReasonTargetMoved, "%s", t.Unwanted)
 	case t.Read == No && made:
 		return nil
 	case t.Read == No:

@@ -20,6 +20,9 @@ type Candidate struct {
 	Environment string
 	// Due is when it is checked next, see [NextCheck]; zero is never.
 	Due time.Time
+	// Requested: somebody asked for this check, and waits for it. Such checks come
+	// before those that nobody waits for.
+	Requested bool
 	// Settled is what [Settled] says of it.
 	Settled Obstacle
 	// RecheckInterval is when it is looked at again if it cannot start; 0 or less
@@ -66,17 +69,17 @@ type Waiting struct {
 type Selection struct {
 	// Allowed is how much may run at once in the installation.
 	Allowed int
-	// Start are those that start now, the longest due first. Count them as running
+	// Start are those that start now, in the order of [Select]. Count them as running
 	// before the next selection.
 	Start []Object
 	// Wait are all others, in the same order.
 	Wait []Waiting
 }
 
-// Select picks the checks that start now: the longest due first, and by
-// namespace, name, kind and version among those that are due since the same
-// moment, as long as there is room. An object whose Environment is full does not
-// hold up those of others.
+// Select picks the checks that start now: those that were asked for, then the
+// longest due first, and by namespace, name, kind and version among those that are
+// due since the same moment, as long as there is room. An object whose Environment
+// is full does not hold up those of others.
 func Select(p Pool) Selection {
 	rooms := newRooms(&p)
 	selection := Selection{Allowed: rooms.allowed}
@@ -100,9 +103,20 @@ func inOrder(candidates []Candidate) []*Candidate {
 		order[i] = &candidates[i]
 	}
 	slices.SortFunc(order, func(a, b *Candidate) int {
-		return cmp.Or(a.Due.Compare(b.Due), compareObjects(a.Object, b.Object))
+		return cmp.Or(compareRequests(a, b), a.Due.Compare(b.Due), compareObjects(a.Object, b.Object))
 	})
 	return order
+}
+
+func compareRequests(a, b *Candidate) int {
+	switch {
+	case a.Requested == b.Requested:
+		return 0
+	case a.Requested:
+		return -1
+	default:
+		return 1
+	}
 }
 
 func compareObjects(a, b Object) int {
@@ -127,7 +141,7 @@ func (c *Candidate) until(obstacle Obstacle, now time.Time) time.Time {
 		return time.Time{}
 	case ObstacleNotDue:
 		return c.Due
-	case ObstacleLagging, ObstacleClaimed, ObstacleContended, ObstacleBodyLost, ObstacleStateUnknown,
+	case ObstacleLagging, ObstacleDeleting, ObstacleClaimed, ObstacleContended, ObstacleBodyLost, ObstacleStateUnknown,
 		ObstacleThreshold, ObstacleEnvironmentThreshold, ObstacleNone:
 		return now.Add(c.recheckInterval())
 	default:

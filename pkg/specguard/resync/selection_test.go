@@ -94,6 +94,7 @@ func names(objects []Object) []string {
 func TestSelect(t *testing.T) {
 	roomFor := func(n int) Budget { return Budget{Total: n, Threshold: 100} }
 	in := func(c Candidate, environment string) Candidate { c.Environment = environment; return c }
+	asked := func(c Candidate) Candidate { c.Requested = true; return c }
 	but := func(c Candidate, o Obstacle) Candidate { c.Settled = o; return c }
 	tests := map[string]struct {
 		pool  Pool
@@ -107,6 +108,10 @@ func TestSelect(t *testing.T) {
 		"by name among those due at the same time": {
 			pool:  Pool{Installation: roomFor(2), Candidates: []Candidate{due("c", 0), due("a", 0), due("b", 0)}},
 			start: []string{"a", "b"}, wait: map[string]Obstacle{"c": ObstacleThreshold},
+		},
+		"what somebody waits for before what is due the longest": {
+			pool:  Pool{Installation: roomFor(2), Candidates: []Candidate{due("a", time.Minute), due("b", time.Hour), asked(due("c", 0))}},
+			start: []string{"c", "b"}, wait: map[string]Obstacle{"a": ObstacleThreshold},
 		},
 		"what runs already takes room": {
 			pool: Pool{Installation: Budget{Total: 3, Running: 2, Threshold: 100}, Candidates: []Candidate{due("a", 0), due("b", 0)}},
@@ -216,6 +221,7 @@ func drawPool(t *rapid.T) Pool {
 		c := due(fmt.Sprintf("w%02d", i), time.Duration(rapid.IntRange(-1, 3).Draw(t, "due"))*time.Minute)
 		c.Object.Namespace = rapid.SampledFrom([]string{"a", "b"}).Draw(t, "namespace")
 		c.Environment = rapid.SampledFrom([]string{"", "prod", "dev", "other"}).Draw(t, "environment")
+		c.Requested = rapid.IntRange(0, 4).Draw(t, "requested") == 0
 		c.Settled = rapid.SampledFrom([]Obstacle{ObstacleNone, ObstacleNone, ObstacleNone, ObstacleClaimed}).Draw(t, "settled")
 		p.Candidates = append(p.Candidates, c)
 	}
@@ -228,6 +234,10 @@ func selectOneByOne(p Pool) []Object {
 	sorted := slices.Clone(p.Candidates)
 	slices.SortFunc(sorted, func(a, b Candidate) int {
 		switch {
+		case a.Requested != b.Requested && a.Requested:
+			return -1
+		case a.Requested != b.Requested:
+			return 1
 		case a.Due.Before(b.Due):
 			return -1
 		case b.Due.Before(a.Due):

@@ -22,8 +22,11 @@ const (
 	// ObstacleNotGuarded: it was removed by somebody who may, or no guard selects
 	// it any more.
 	ObstacleNotGuarded Obstacle = "NotGuarded"
-	// ObstacleLagging: the Baseline has a wish that was not answered yet.
+	// ObstacleLagging: the Baseline has a wish that was not answered yet, or the
+	// watch delivered a change that was not judged yet.
 	ObstacleLagging Obstacle = "Lagging"
+	// ObstacleDeleting: it waits for its finalizers to be gone.
+	ObstacleDeleting Obstacle = "Deleting"
 	// ObstacleClaimed: a RemediationPlan holds it.
 	ObstacleClaimed Obstacle = "Claimed"
 	// ObstacleContended: two writers keep undoing each other.
@@ -44,6 +47,10 @@ const (
 // Claimed, Contended, BodyLost and StateUnknown that holds. Drift that was found
 // is no obstacle, nor is an object that is missing: what is found once is looked
 // at again.
+//
+// What a Baseline does not know is the caller's: changes that wait to be judged
+// (Lagging), a deletion under way (Deleting), and whether the plan that claims the
+// object still goes on.
 //
 // failures counts its checks that failed in a row. Such a failure may itself be
 // why the state is unknown, so it is no obstacle then: one failed read must not

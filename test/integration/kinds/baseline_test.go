@@ -94,7 +94,7 @@ func TestTransitions(t *testing.T) {
 
 // TestSpecIsRequired: an object without a spec means nothing, of any kind.
 func TestSpecIsRequired(t *testing.T) {
-	for _, kind := range []string{"Environment", "GuardDefaults", "ClusterSpecGuard", "SpecGuard", "Baseline", "BaselineRevision"} {
+	for kind := range smallest {
 		t.Run(kind, func(t *testing.T) {
 			obj := object(t, kind, "no-spec")
 			delete(obj.Object, "spec")

@@ -57,3 +57,29 @@ func assertRefused(t *testing.T, err error, message string, fields ...string) {
 		t.Errorf("%s: got message %q, want one with %q", fields[0], got[fields[0]], message)
 	}
 }
+
+// patchCase is a merge patch of a stored object and the API server's answer.
+type patchCase struct {
+	patch string
+	// fields that the refusal names; none: accepted.
+	fields []string
+	// message is part of what the refusal says of the first field.
+	message string
+}
+
+// runPatchCases dry-runs each case as a patch of the object or of its status.
+func runPatchCases(t *testing.T, kind, name string, patch func(t *testing.T, kind, name, patch string) error, cases map[string]patchCase) {
+	t.Helper()
+	for title, tc := range cases {
+		t.Run(title, func(t *testing.T) {
+			err := patch(t, kind, name, tc.patch)
+			if len(tc.fields) == 0 {
+				if err != nil {
+					t.Errorf("refused: %v", err)
+				}
+				return
+			}
+			assertRefused(t, err, tc.message, tc.fields...)
+		})
+	}
+}

@@ -32,10 +32,14 @@ func TestKubectlOutput(t *testing.T) {
 		"get specguards", "get sg -o wide",
 		"get baselines", "get bl -o wide",
 		"get baselinerevisions", "get blr -o wide",
+		"get remediationpolicies", "get rpol -o wide",
+		"get remediationplans", "get rplan -o wide",
+		"get remediationledgers", "get rled -o wide",
 		"get plumbline",
 		"wait --for=condition=Ready specguard/columns",
 		"wait --for=condition=Stalled environment/columns",
 		"wait --for=jsonpath={.status.state}=Drifted baseline/deployments.apps.web",
+		"wait --for=jsonpath={.status.phase}=Deferred remediationplan/production-7",
 	} {
 		out.WriteString("$ kubectl " + args + "\n" + kubectl(t, strings.Fields(args)...) + "\n")
 	}
@@ -49,6 +53,9 @@ func TestExplain(t *testing.T) {
 		"clusterspecguard.spec.resources.kind": "kind of the objects, e.g. Deployment",
 		"baseline.status.severity.factors":     "factors that make up the score",
 		"environment.spec.caps":                "caps bounds all remediation policies",
+		"remediationpolicy.spec.safety":        "safety bounds what the policy may do",
+		"remediationplan.spec.control.verb":    "verb that is asked for",
+		"remediationledger.spec.halt":          "halt stops everything that this ledger grants",
 	} {
 		if got := kubectl(t, "explain", field); !strings.Contains(got, want) {
 			t.Errorf("kubectl explain %s: no %q in:\n%s", field, want, got)
@@ -79,7 +86,30 @@ func fillCluster(t *testing.T) {
 	})
 	// One that nobody has looked at yet: blank columns, no <invalid>.
 	create(t, object(t, "Baseline", "pods.core.new", "target: {apiVersion: v1, kind: Pod, name: new}"))
+	fillRemediation(t, ready)
 	create(t, object(t, "BaselineRevision", "deployments.apps.web-1", smallestRevision, "{by: ci, baseline: deployments.apps.web, hash: 'pl1:sha256:5eed'}"))
+}
+
+// fillRemediation stores what remediation has, as assessor and executor leave it.
+func fillRemediation(t *testing.T, ready []metav1.Condition) {
+	t.Helper()
+	store(t, "RemediationPolicy", "production", smallestPolicy, func(p *v1alpha1.RemediationPolicy) {
+		p.Status = v1alpha1.RemediationPolicyStatus{
+			Conditions: ready, ObservedGeneration: 1, Targets: v1alpha1.PolicyTargets{Selected: 40, Drifted: 3, Eligible: 1},
+			WaitingFor: "the window, which opens at 22:00 Europe/Berlin", LastPlan: "kinds/production-7",
+		}
+	})
+	store(t, "RemediationPlan", "production-7", smallestPlan, func(p *v1alpha1.RemediationPlan) {
+		p.Status = v1alpha1.RemediationPlanStatus{
+			ObservedGeneration: 1, Phase: v1alpha1.PlanDeferred, DeferralReason: "10 of 10 remediations in the last hour",
+			Counts: v1alpha1.PlanCounts{Total: 3, Succeeded: 1, Failed: 1, Skipped: 1},
+		}
+	})
+	// One that nobody has looked at yet, and a ledger that grants at once.
+	create(t, object(t, "RemediationPlan", "production-8", smallestPlan))
+	store(t, "RemediationLedger", "production", smallestLedger, func(l *v1alpha1.RemediationLedger) {
+		l.Status = v1alpha1.RemediationLedgerStatus{Sequence: 12}
+	})
 }
 
 func driftedStatus(firstSeen, lastCheck *metav1.Time) v1alpha1.BaselineStatus {

@@ -19,11 +19,18 @@ const smallestGuard = `resources: [{apiVersion: apps/v1, kind: Deployment}]`
 // TestGuards_Resources: a kind that cannot be guarded is refused by name, not
 // discovered later by its silence.
 func TestGuards_Resources(t *testing.T) {
+	cases := resourceCases(32)
+	cases["no kind at all is refused"] = specCase{"resources: []", []string{"spec.resources"}, "should have at least 1 items"}
+	runForBothGuards(t, cases)
+}
+
+// resourceCases are those of any list of guarded kinds of at most so many items.
+func resourceCases(most int) map[string]specCase {
 	one := func(apiVersion, kind string) string {
 		return fmt.Sprintf("resources: [{apiVersion: %q, kind: %q}]", apiVersion, kind)
 	}
 	kindPath, versionPath := []string{"spec.resources[0].kind"}, []string{"spec.resources[0].apiVersion"}
-	cases := map[string]specCase{
+	return map[string]specCase{
 		"workload kinds are accepted":                       {spec: one("apps/v1", "StatefulSet")},
 		"a core kind is accepted":                           {spec: one("v1", "ConfigMap")},
 		"a custom kind is accepted and judged at run time":  {spec: one("example.com/v1alpha1", "Widget")},
@@ -53,12 +60,10 @@ func TestGuards_Resources(t *testing.T) {
 		"Plumbline's own kinds are refused":                 {one("plumbline.dev/v1alpha1", "Baseline"), versionPath, "own kinds are not guarded"},
 		"a kind with a space is refused":                    {one("example.com/v1", "Wid get"), kindPath, "should match"},
 		"an overlong kind is refused":                       {one("example.com/v1", strings.Repeat("K", 64)), kindPath, "may not be more than 63"},
-		"no kind at all is refused":                         {"resources: []", []string{"spec.resources"}, "should have at least 1 items"},
 		"the same kind twice is refused":                    {"resources: [{apiVersion: v1, kind: Pod}, {apiVersion: v1, kind: Pod}]", []string{"spec.resources[1]"}, "Duplicate value"},
-		"more kinds than anybody guards are refused":        {"resources: [" + repeat(33, "{apiVersion: example.com/v1, kind: K%d}") + "]", []string{"spec.resources"}, "must have at most 32 items"},
+		"more kinds than anybody guards are refused":        {"resources: [" + repeat(most+1, "{apiVersion: example.com/v1, kind: K%d}") + "]", []string{"spec.resources"}, fmt.Sprintf("must have at most %d items", most)},
 		"the second of two kinds is named when it is wrong": {"resources: [{apiVersion: apps/v1, kind: Deployment}, {apiVersion: v1, kind: Secret}]", []string{"spec.resources[1].kind"}, "Secrets are never guarded"},
 	}
-	runForBothGuards(t, cases)
 }
 
 // TestGuards_Fields: everything of a guard but its resources.

@@ -26,6 +26,10 @@ var smallest = map[string]string{
 	"SpecGuard":        smallestGuard,
 	"Baseline":         smallestBaseline,
 	"BaselineRevision": smallestRevision,
+
+	"RemediationPolicy": smallestPolicy,
+	"RemediationPlan":   smallestPlan,
+	"RemediationLedger": smallestLedger,
 }
 
 // TestUnknownFields: kubectl asks for strict decoding and is told of a misspelt
@@ -52,12 +56,16 @@ func TestUnknownFields(t *testing.T) {
 // TestDefaults: what a person leaves out means the strict or quiet choice.
 func TestDefaults(t *testing.T) {
 	cases := map[string]map[string]any{
-		"SpecGuard":        {"mode": "Audit", "managementPolicy": "Managed", "objectOverride": "Forbidden", "authenticatedDeletes": "NotRequired"},
-		"ClusterSpecGuard": {"mode": "Audit", "managementPolicy": "Managed", "objectOverride": "Forbidden", "authenticatedDeletes": "NotRequired"},
+		"SpecGuard":        {"mode": "Audit", "objectOverride": "Forbidden", "authenticatedDeletes": "NotRequired"},
+		"ClusterSpecGuard": {"mode": "Audit", "objectOverride": "Forbidden", "authenticatedDeletes": "NotRequired"},
 		"GuardDefaults":    {"driftThreshold": "10%"},
 		"Environment":      {},
 		"Baseline":         {},
 		"BaselineRevision": {},
+
+		"RemediationPolicy": policyDefaults,
+		"RemediationPlan":   {},
+		"RemediationLedger": {},
 	}
 	for kind, added := range cases {
 		t.Run(kind, func(t *testing.T) {

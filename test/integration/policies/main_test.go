@@ -32,8 +32,9 @@ import (
 const (
 	// tenant is the namespace of the tests' workloads.
 	tenant = "shop"
-	// assessor is the user name of the assessor's service account.
+	// assessor and executor are the user names of their service accounts.
 	assessor = "system:serviceaccount:plumbline-system:plumbline-assessor"
+	executor = "system:serviceaccount:plumbline-system:plumbline-executor"
 	// patience bounds every wait: a new policy bites after about a second.
 	patience = 30 * time.Second
 )
@@ -126,6 +127,10 @@ func createRoles(ctx context.Context) error {
 		bind("tenants-plumbline-view", "plumbline-view", "tenants"),
 		bind("tenants-plumbline-admin", "plumbline-admin", "tenants"),
 		bind("roots-everything", "cluster-admin", "roots"),
+		bind("authors-policies", "plumbline-policy-author", "authors"),
+		bind("operators-plans", "plumbline-plan-operator", "operators"),
+		bind("operators-view", "plumbline-view", "operators"),
+		bind("halters-ledgers", "plumbline-ledger-operator", "halters"),
 	)
 }
 
@@ -136,6 +141,10 @@ func awaitPolicies(ctx context.Context) error {
 		"plumbline-stamp-status":     stampStatusWorks,
 		"plumbline-requested-by":     requestedByWorks,
 		"plumbline-baseline-writers": baselineWritersWork,
+		"plumbline-policy-writers":   policyWritersWork,
+		"plumbline-plan-writers":     planWritersWork,
+		"plumbline-ledger-writers":   ledgerWritersWork,
+		"plumbline-executor-marks":   executorMarksWork,
 	}
 	for name, probe := range probes {
 		if err := wait.PollUntilContextTimeout(ctx, 50*time.Millisecond, patience, true, probe); err != nil {
@@ -170,6 +179,30 @@ func requestedByWorks(ctx context.Context) (bool, error) {
 
 func baselineWritersWork(ctx context.Context) (bool, error) {
 	return apierrors.IsForbidden(admin.Create(ctx, baseline("probe-writers"), client.DryRunAll)), nil
+}
+
+func policyWritersWork(ctx context.Context) (bool, error) {
+	probe := remediationPolicy("probe-policy-writers")
+	probe.Spec.RequestedBy = "somebody"
+	return apierrors.IsForbidden(admin.Create(ctx, probe, client.DryRunAll)), nil
+}
+
+func planWritersWork(ctx context.Context) (bool, error) {
+	return apierrors.IsForbidden(admin.Create(ctx, remediationPlan("probe-plan-writers", "somebody"), client.DryRunAll)), nil
+}
+
+func ledgerWritersWork(ctx context.Context) (bool, error) {
+	return apierrors.IsForbidden(admin.Create(ctx, remediationLedger("probe-ledger-writers"), client.DryRunAll)), nil
+}
+
+func executorMarksWork(ctx context.Context) (bool, error) {
+	probe := environment("probe-executor-marks")
+	if err := admin.Create(ctx, probe); err != nil && !apierrors.IsAlreadyExists(err) {
+		return false, err
+	}
+	patch := client.RawPatch("application/merge-patch+json", []byte(`{"status":{"namespaces":0,"ledger":"probe"}}`))
+	err := admin.Status().Patch(ctx, probe, patch, &client.SubResourcePatchOptions{PatchOptions: client.PatchOptions{DryRun: []string{metav1.DryRunAll}}})
+	return apierrors.IsForbidden(err), nil
 }
 
 // mustBe is a client that acts as a user.

@@ -11,6 +11,7 @@ import (
 	metav1 "k8s.io/apimachinery/pkg/apis/meta/v1"
 
 	"github.com/plumbline-dev/plumbline/pkg/apis/plumbline/v1alpha1"
+	"github.com/plumbline-dev/plumbline/test/chart/rendered"
 	"github.com/plumbline-dev/plumbline/test/harness/guarded"
 )
 
@@ -38,6 +39,54 @@ func revision(name, of string) *v1alpha1.BaselineRevision {
 			Baseline: of, Number: 1, Hash: "pl1:sha256:aa", By: "ci",
 			At:       metav1.NewTime(time.Date(2026, 1, 2, 3, 4, 5, 0, time.UTC)),
 			Encoding: v1alpha1.BodyEncodingZstd, Body: []byte("body"), Size: 4,
+		},
+	}
+}
+
+// remediationPolicy only watches, and nobody asked for it.
+func remediationPolicy(name string) *v1alpha1.RemediationPolicy {
+	return &v1alpha1.RemediationPolicy{
+		ObjectMeta: metav1.ObjectMeta{Name: name},
+		Spec: v1alpha1.RemediationPolicySpec{
+			Environment: "production", Mode: v1alpha1.PolicyModeObserveOnly,
+			Trigger: v1alpha1.TriggerImmediate, Action: v1alpha1.ActionReconcile,
+		},
+	}
+}
+
+// remediationPlan puts the image of one Deployment back, with somebody's right.
+func remediationPlan(name, requester string) *v1alpha1.RemediationPlan {
+	at := metav1.NewTime(time.Date(2026, 1, 2, 3, 4, 5, 0, time.UTC))
+	return &v1alpha1.RemediationPlan{
+		ObjectMeta: metav1.ObjectMeta{Name: name, Namespace: tenant},
+		Spec: v1alpha1.RemediationPlanSpec{Plan: v1alpha1.PlannedRemediation{
+			Policy:      v1alpha1.PlanPolicy{Name: "production", UID: "p", Generation: 1, Digest: "sha256:aa"},
+			Environment: "production", Trigger: v1alpha1.TriggerImmediate, Strategy: v1alpha1.StrategyRolling,
+			InitiatedBy: requester, Requester: requester, CorrelationID: "c", Deadline: at,
+			Targets: []v1alpha1.PlanTarget{{
+				BaselineTarget: v1alpha1.BaselineTarget{APIVersion: "apps/v1", Kind: "Deployment", Name: name},
+				Baseline:       "deployments.apps." + name, UID: "u", DriftedHash: "pl1:sha256:bb", DesiredHash: "pl1:sha256:aa",
+				Revision: name + "-1", RevisionHash: "pl1:sha256:aa", Paths: []string{"/spec/replicas"}, Action: v1alpha1.ActionReconcile,
+				Severity: v1alpha1.Severity{Level: v1alpha1.SeverityHigh, Score: 70}, DriftType: v1alpha1.DriftStatusMismatch, FirstSeen: at,
+			}},
+			Batches: []v1alpha1.PlanBatch{{Steps: []int32{0}, RequiresHealthCheck: v1alpha1.Enabled}},
+		}},
+	}
+}
+
+func remediationLedger(name string) *v1alpha1.RemediationLedger {
+	return &v1alpha1.RemediationLedger{
+		ObjectMeta: metav1.ObjectMeta{Name: name, Namespace: rendered.Namespace},
+		Spec:       v1alpha1.RemediationLedgerSpec{Scope: "Environment"},
+	}
+}
+
+func environment(name string) *v1alpha1.Environment {
+	return &v1alpha1.Environment{
+		ObjectMeta: metav1.ObjectMeta{Name: name},
+		Spec: v1alpha1.EnvironmentSpec{
+			Criticality:       v1alpha1.CriticalityProduction,
+			NamespaceSelector: metav1.LabelSelector{MatchLabels: map[string]string{"env": name}},
 		},
 	}
 }

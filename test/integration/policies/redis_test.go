@@ -23,11 +23,11 @@ import (
 )
 
 // startRedis starts a real Redis with the arguments and the ACL of the chart, in
-// which our user gets in; only port, address and the ACL's path differ. It returns
-// address and password.
-func startRedis(t *testing.T) (address, password string) {
+// which our user gets in; only port, address and the ACL's path differ. Values are
+// arguments of `helm template`. It returns address and password.
+func startRedis(t *testing.T, values ...string) (address, password string) {
 	t.Helper()
-	objects, err := apiserver.Render(t.Context(), helm)
+	objects, err := apiserver.Render(t.Context(), helm, values...)
 	if err != nil {
 		t.Fatal(err)
 	}
@@ -118,6 +118,48 @@ func TestTheRedisUserMayUseStreamsUnderOurPrefixAndNothingElse(t *testing.T) {
 			}
 		})
 	}
+}
+
+// What the copies of ledgers need is there with the executor and not before, and a
+// script may do no more than its caller.
+func TestTheRedisUserMayRunScriptsOverCopiesOfLedgersForTheExecutor(t *testing.T) {
+	address, password := startRedis(t, "--set", "executor.enabled=true")
+	plumbline := connect(t, &redis.Options{Addr: address, Username: "plumbline", Password: password})
+	const own = "plumbline:mirror:{production/u}"
+	script := func(text, key string) []any { return []any{"EVAL", text, "1", key} }
+	tests := map[string]struct {
+		command []any
+		refused bool
+	}{
+		"store a copy":                          {script(`redis.call('DEL', KEYS[1]); redis.call('HSET', KEYS[1], 'sequence', 1); return redis.call('EXPIRE', KEYS[1], 60)`, own), false},
+		"ask a copy":                            {[]any{"EVAL_RO", `return {redis.call('HGET', KEYS[1], 'a'), redis.call('HMGET', KEYS[1], 'a', 'b')}`, "1", own}, false},
+		"append a detail":                       {[]any{"XADD", "plumbline:details", "*", "r", "{}"}, false},
+		"a script over the details":             {script(`return redis.call('DEL', KEYS[1])`, "plumbline:details"), true},
+		"a script over somebody else's key":     {script(`return 1`, "others:mirror:x"), true},
+		"a script that goes beyond its keys":    {script(`return redis.call('HSET', 'others', 'a', 'b')`, own), true},
+		"a script that flushes everything":      {script(`return redis.call('FLUSHALL')`, own), true},
+		"a script that reads the settings":      {script(`return redis.call('CONFIG', 'GET', '*')`, own), true},
+		"a script that writes a plain value":    {script(`return redis.call('SET', KEYS[1], 'x')`, own), true},
+		"delete the details":                    {[]any{"DEL", "plumbline:details"}, true},
+		"forget all scripts":                    {[]any{"SCRIPT", "FLUSH"}, true},
+		"load a function":                       {[]any{"FUNCTION", "LOAD", "#!lua name=x\nredis.register_function('f', function() end)"}, true},
+		"a copy under a prefix that looks like": {script(`return redis.call('DEL', KEYS[1])`, "plumbline:mirrors"), true},
+	}
+	for name, test := range tests {
+		t.Run(name, func(t *testing.T) {
+			err := plumbline.Do(t.Context(), test.command...).Err()
+			if refused := mayNot(err); refused != test.refused || (err != nil && !refused) {
+				t.Errorf("%v: error %v, refused should be %v", test.command, err, test.refused)
+			}
+		})
+	}
+}
+
+// mayNot says whether Redis refuses by the rights of the user, whose scripts it
+// tells so in words of its own.
+func mayNot(err error) bool {
+	return err != nil && (strings.HasPrefix(err.Error(), "NOPERM") || strings.Contains(err.Error(), "The user executing the script can't") ||
+		strings.Contains(err.Error(), "not allowed from script"))
 }
 
 func connect(t *testing.T, options *redis.Options) *redis.Client {

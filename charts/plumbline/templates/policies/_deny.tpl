@@ -42,7 +42,9 @@ bounds; only a custom kind has so many keys. */}}
 (object.metadata.?annotations[?"plumbline.dev/break-glass-reason"] != oldObject.metadata.?annotations[?"plumbline.dev/break-glass-reason"])
 {{- end }}
 
-{{/* Users whom no Deny guard refuses. */}}
+{{/* Users whom no Deny guard refuses. The executor puts back what was authorised,
+and nothing else. */}}
 {{- define "plumbline.deny.exemptUsers" -}}
-{{ concat .Values.policies.systemUsers .Values.policies.deny.exemptUsers | uniq | toJson }}
+{{- $executor := ternary (list (include "plumbline.executorUser" .)) (list) .Values.executor.enabled -}}
+{{ concat .Values.policies.systemUsers .Values.policies.deny.exemptUsers $executor | uniq | toJson }}
 {{- end }}

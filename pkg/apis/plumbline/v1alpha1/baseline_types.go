@@ -307,12 +307,19 @@ type BaselineStatus struct {
 	// firstSeen is when the present drift began.
 	// +optional
 	FirstSeen *metav1.Time `json:"firstSeen,omitempty"`
-	// lastCheck is when the object was last compared.
+	// lastCheck is when the object was last read past the watch, or seen to change;
+	// the time to the next check counts from here.
 	// +optional
 	LastCheck *metav1.Time `json:"lastCheck,omitempty"`
 	// nextCheck is when the next scheduled check is due.
 	// +optional
 	NextCheck *metav1.Time `json:"nextCheck,omitempty"`
+	// checkRequested is the value of the annotation plumbline.dev/check-requested
+	// that the last check answered.
+	// +optional
+	// +kubebuilder:validation:MinLength=1
+	// +kubebuilder:validation:MaxLength=256
+	CheckRequested string `json:"checkRequested,omitempty"`
 	// lastReady is the newest authorised state in which the object was ready; a
 	// rollback leads to it and nowhere else.
 	// +optional

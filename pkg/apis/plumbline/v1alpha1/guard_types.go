@@ -198,9 +198,9 @@ type GuardSpec struct {
 	// +kubebuilder:validation:MaxLength=32
 	// +kubebuilder:validation:XValidation:rule="self.matches('^([0-9]{1,6}([.][0-9]{1,9})?h)?([0-9]{1,6}([.][0-9]{1,9})?m)?([0-9]{1,9}([.][0-9]{1,9})?s)?$') && (duration(self) == duration('0s') || (duration(self) >= duration('1s') && duration(self) <= duration('8760h')))",message="a duration such as 30m or 3h, from 1s to 8760h, or 0s for never"
 	ResyncPeriod *metav1.Duration `json:"resyncPeriod,omitempty"`
-	// managementPolicy says whether the objects may ever be repaired.
+	// managementPolicy says whether the objects may ever be repaired; left out,
+	// GuardDefaults decide, and Managed holds where they say nothing.
 	// +optional
-	// +default="Managed"
 	ManagementPolicy ManagementPolicy `json:"managementPolicy,omitempty"`
 	// objectOverride says what an object's annotation may do to its checks.
 	// +optional

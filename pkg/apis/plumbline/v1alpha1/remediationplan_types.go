@@ -161,6 +161,13 @@ type PlannedRemediation struct {
 	// +kubebuilder:validation:MinLength=1
 	// +kubebuilder:validation:MaxLength=1024
 	Requester string `json:"requester,omitempty"`
+	// requesterGroups are that user's groups, as far as they count.
+	// +optional
+	// +listType=atomic
+	// +kubebuilder:validation:MaxItems=32
+	// +kubebuilder:validation:items:MinLength=1
+	// +kubebuilder:validation:items:MaxLength=256
+	RequesterGroups []string `json:"requesterGroups,omitempty"`
 	// correlationID is in every event, log line and record about it.
 	// +required
 	// +kubebuilder:validation:MinLength=1

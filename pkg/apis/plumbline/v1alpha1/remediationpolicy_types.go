@@ -70,6 +70,14 @@ type RemediationPolicySpec struct {
 	// +kubebuilder:validation:MinLength=1
 	// +kubebuilder:validation:MaxLength=1024
 	RequestedBy string `json:"requestedBy,omitempty"`
+	// requestedByGroups are groups of that user whose rights the policy may use;
+	// each must be one of the authenticated user's.
+	// +optional
+	// +listType=set
+	// +kubebuilder:validation:MaxItems=32
+	// +kubebuilder:validation:items:MinLength=1
+	// +kubebuilder:validation:items:MaxLength=256
+	RequestedByGroups []string `json:"requestedByGroups,omitempty"`
 	// trigger says when a drift is remediated.
 	// +required
 	Trigger RemediationTrigger `json:"trigger,omitempty"`

@@ -1271,6 +1271,11 @@ func (in *PlanTarget) DeepCopy() *PlanTarget {
 func (in *PlannedRemediation) DeepCopyInto(out *PlannedRemediation) {
 	*out = *in
 	out.Policy = in.Policy
+	if in.RequesterGroups != nil {
+		in, out := &in.RequesterGroups, &out.RequesterGroups
+		*out = make([]string, len(*in))
+		copy(*out, *in)
+	}
 	if in.ScheduledFor != nil {
 		in, out := &in.ScheduledFor, &out.ScheduledFor
 		*out = (*in).DeepCopy()
@@ -1716,6 +1721,11 @@ func (in *RemediationPolicySpec) DeepCopyInto(out *RemediationPolicySpec) {
 		in, out := &in.Selector, &out.Selector
 		*out = new(v1.LabelSelector)
 		(*in).DeepCopyInto(*out)
+	}
+	if in.RequestedByGroups != nil {
+		in, out := &in.RequestedByGroups, &out.RequestedByGroups
+		*out = make([]string, len(*in))
+		copy(*out, *in)
 	}
 	if in.MinimumDriftAge != nil {
 		in, out := &in.MinimumDriftAge, &out.MinimumDriftAge

@@ -1,0 +1,82 @@
+// SPDX-License-Identifier: Apache-2.0
+
+package main
+
+import (
+	"context"
+	"runtime/debug"
+
+	"k8s.io/utils/clock"
+
+	"github.com/plumbline-dev/plumbline/internal/controller/assess"
+	"github.com/plumbline-dev/plumbline/internal/controller/execute"
+	"github.com/plumbline-dev/plumbline/internal/evidencehttp"
+	"github.com/plumbline-dev/plumbline/pkg/remediate/evidence"
+	"github.com/plumbline-dev/plumbline/pkg/remediate/evidence/bucket"
+	"github.com/plumbline-dev/plumbline/pkg/remediate/redisguard"
+	"github.com/plumbline-dev/plumbline/pkg/specguard/details"
+)
+
+func (p *process) execute(ctx context.Context, opts *assess.Options, roles *roleOptions) (func(context.Context) error, error) {
+	mine := &roles.execute
+	key, ring, public, err := mine.Keys()
+	if err != nil {
+		return nil, err
+	}
+	store, err := bucket.Open(ctx, mine.Evidence)
+	if err != nil {
+		return nil, err
+	}
+	if mine.ServeEvidence {
+		p.records = evidencehttp.Handler(store)
+	}
+	config, err := p.connect("executor", opts.Kubeconfig)
+	if err != nil {
+		return nil, err
+	}
+	tell, err := notifications(opts, &roles.notify)
+	if err != nil {
+		return nil, err
+	}
+	mirror, err := p.mirror(opts)
+	if err != nil {
+		return nil, err
+	}
+	setup := execute.Setup{
+		Config: config, Namespace: opts.Namespace, LeaderElect: opts.LeaderElect, Caps: mine.Caps(),
+		Evidence: evidence.Writer{Store: store, Signer: key, Keys: ring},
+		Builder:  evidence.Builder{Version: version()}, PublicKeys: public,
+		Notifications: tell, Mirror: mirror,
+		Registry: p.registry, Log: p.log, Clock: clock.RealClock{}, Ready: p.gate.Open,
+	}
+	if err := underFaults(&setup); err != nil {
+		return nil, err
+	}
+	return func(ctx context.Context) error { return execute.Run(ctx, setup) }, nil
+}
+
+// mirror is the copy of the ledgers in Redis; nil without Redis.
+func (p *process) mirror(opts *assess.Options) (*redisguard.Mirror, error) {
+	if opts.Redis.Address == "" {
+		return nil, nil //nolint:nilnil // no Redis is no error
+	}
+	metrics, err := redisguard.NewMetrics(p.registry)
+	if err != nil {
+		return nil, err
+	}
+	return redisguard.New(details.NewClient(opts.Redis.Details()), redisguard.Config{Prefix: opts.Redis.KeyPrefix, Metrics: metrics}), nil
+}
+
+// version is what the binary was built from, as far as the build says so.
+func version() string {
+	info, ok := debug.ReadBuildInfo()
+	if !ok {
+		return "unknown"
+	}
+	for _, s := range info.Settings {
+		if s.Key == "vcs.revision" {
+			return s.Value
+		}
+	}
+	return info.Main.Version
+}

@@ -1,0 +1,31 @@
+// SPDX-License-Identifier: Apache-2.0
+
+package main
+
+import (
+	"time"
+
+	"github.com/plumbline-dev/plumbline/internal/controller/assess"
+	"github.com/plumbline-dev/plumbline/internal/controller/notifier"
+	"github.com/plumbline-dev/plumbline/pkg/specguard/details"
+)
+
+// seenBudget is what a call to Redis about what was told may take: nobody waits
+// for it, and a call that was cut short tells somebody twice.
+const seenBudget = time.Second
+
+// notifications say how the process tells people. Without Redis it remembers what
+// it told only as long as it lives.
+func notifications(opts *assess.Options, mine *notifier.Options) (notifier.Settings, error) {
+	egress, err := mine.Egress()
+	if err != nil {
+		return notifier.Settings{}, err
+	}
+	settings := notifier.Settings{Egress: egress}
+	if opts.Redis.Address != "" {
+		redis := opts.Redis.Details()
+		redis.CallBudget = seenBudget
+		settings.Seen = notifier.NewRedisSeen(details.NewClient(redis), opts.Redis.KeyPrefix)
+	}
+	return settings, nil
+}

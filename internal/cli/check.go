@@ -1,0 +1,158 @@
+// SPDX-License-Identifier: Apache-2.0
+
+package cli
+
+import (
+	"context"
+	"crypto/rand"
+	"errors"
+	"fmt"
+	"time"
+
+	"github.com/spf13/cobra"
+	metav1 "k8s.io/apimachinery/pkg/apis/meta/v1"
+
+	"github.com/plumbline-dev/plumbline/pkg/apis/plumbline/v1alpha1"
+)
+
+type checkOptions struct {
+	statusOptions
+	all  bool
+	wait time.Duration
+}
+
+func (a *app) checkCommand() *cobra.Command {
+	o := &checkOptions{statusOptions: statusOptions{listOutput: newListOutput()}}
+	cmd := &cobra.Command{
+		Use:   "check (TYPE/NAME ... | [TYPE] --all | -l SELECTOR)",
+		Short: "Have objects checked now, and show their state",
+		Long: `Ask the assessor to read objects and compare them with what was authorised now,
+whatever their resync period says, wait for it, and show their state as status
+does. What is asked for is an annotation on the Baseline; the object is not
+touched.
+
+--exit-code answers as that of status.`,
+		Example: examples(
+			"# Is it as authorised, now", "%s check deploy/web",
+			"# Check everything in the namespace, for a pipeline", "%s check --all --exit-code"),
+		RunE: func(cmd *cobra.Command, args []string) error {
+			err := a.check(cmd, args, o)
+			if _, answered := err.(*exitError); err != nil && !answered && o.exitCode { //nolint:errorlint // our own, never wrapped
+				return &exitError{code: exitTrouble, err: err}
+			}
+			return err
+		},
+		ValidArgsFunction: a.completeObject,
+	}
+	o.selection.addFlags(cmd)
+	o.listOutput.addFlags(cmd, "Baselines")
+	cmd.Flags().BoolVar(&o.exitCode, "exit-code", false, "Exit with 1 when an object drifted or is missing, with 2 when that cannot be said.")
+	cmd.Flags().BoolVar(&o.all, "all", false, "Check all guarded objects of the namespace, or of TYPE in it.")
+	cmd.Flags().DurationVar(&o.wait, "wait", defaultWait, "How long to wait, in all, until the assessor has checked; 0s: do not wait.")
+	return cmd
+}
+
+func (o *checkOptions) validate(cmd *cobra.Command, args []string) error {
+	parsed, err := parseArguments(cmd, args)
+	if err != nil {
+		return err
+	}
+	named := len(parsed) > 0 && parsed[0].name != ""
+	switch {
+	case !named && !o.all && o.labels == "":
+		return usageErrorf(cmd, "name objects as TYPE/NAME, or select them with --all or -l")
+	case named && o.all:
+		return usageErrorf(cmd, "--all selects in bulk and excludes TYPE/NAME")
+	}
+	return checkWait(cmd, o.wait)
+}
+
+func (a *app) check(cmd *cobra.Command, args []string, o *checkOptions) error {
+	if err := o.validate(cmd, args); err != nil {
+		return err
+	}
+	c, err := a.connect()
+	if err != nil {
+		return err
+	}
+	printer, err := o.printer(cmd, c.Scheme())
+	if err != nil {
+		return err
+	}
+	found, missing := c.selectBaselines(cmd.Context(), cmd, args, o.selection)
+	if missing != nil && !found.named {
+		return missing
+	}
+	checked, failed := a.checkAll(cmd.Context(), c, found.baselines, o.wait)
+	failed = errors.Join(missing, failed)
+	if len(checked) > 0 || failed == nil && len(found.baselines) == 0 {
+		if err := a.printBaselines(printer, selected{baselines: checked, named: found.named}, c.namespace, &o.statusOptions); err != nil {
+			return err
+		}
+	}
+	if failed == nil && o.exitCode {
+		return statusExitCode(checked)
+	}
+	return failed
+}
+
+// checkAll asks for every check before it waits for any. It gives the Baselines as
+// they are after their check.
+func (a *app) checkAll(ctx context.Context, c *cluster, baselines []v1alpha1.Baseline, patience time.Duration) ([]v1alpha1.Baseline, error) {
+	value := timestamp(metav1.NewTime(a.now())) + " " + rand.Text() // fresh, also within one second
+	var failed []error
+	var asked, checked []v1alpha1.Baseline
+	for i := range baselines {
+		b := &baselines[i]
+		if b.Status.RetiredAt != nil {
+			checked = append(checked, *b) // nothing is left to look at
+			continue
+		}
+		err := submit(ctx, c, "its Baseline", b, func(*v1alpha1.Baseline) (map[string]any, error) {
+			return map[string]any{"metadata": map[string]any{"annotations": map[string]any{v1alpha1.AnnotationCheckRequested: value}}}, nil
+		})
+		if err != nil {
+			failed = append(failed, fmt.Errorf("%s was not checked: %w", inNamespace(b), err))
+			continue
+		}
+		asked = append(asked, *b)
+	}
+	if patience == 0 {
+		for i := range asked {
+			failed = append(failed, a.result(&asked[i], "check requested"))
+		}
+		return nil, errors.Join(failed...)
+	}
+	done, err := awaitChecks(ctx, c, asked, value, patience)
+	return append(checked, done...), errors.Join(append(failed, err)...)
+}
+
+// awaitChecks waits for all checks under one deadline.
+func awaitChecks(ctx context.Context, c *cluster, asked []v1alpha1.Baseline, value string, patience time.Duration) ([]v1alpha1.Baseline, error) {
+	deadline, cancel := context.WithTimeout(ctx, patience)
+	defer cancel()
+	var checked []v1alpha1.Baseline
+	var failed []error
+	for i := range asked {
+		var answered, gone bool
+		err := until(deadline, c, &asked[i], &v1alpha1.BaselineList{}, func(b *v1alpha1.Baseline, deleted bool) bool {
+			gone, answered = deleted, !deleted && b.Status.CheckRequested == value
+			if answered {
+				checked = append(checked, *b)
+			}
+			return gone || answered
+		})
+		switch {
+		case ctx.Err() != nil:
+			return checked, errors.Join(append(failed, ctx.Err())...)
+		case gone:
+			failed = append(failed, fmt.Errorf("%s: its Baseline was removed meanwhile", inNamespace(&asked[i])))
+		case answered:
+		case deadline.Err() != nil:
+			failed = append(failed, fmt.Errorf("%s: a check is requested, and the assessor has not answered within %s", inNamespace(&asked[i]), patience))
+		case err != nil:
+			failed = append(failed, fmt.Errorf("%s: a check is requested; waiting for it: %w", inNamespace(&asked[i]), err))
+		}
+	}
+	return checked, errors.Join(failed...)
+}

@@ -1,0 +1,140 @@
+// SPDX-License-Identifier: Apache-2.0
+
+package cli
+
+import (
+	"cmp"
+	"context"
+	"fmt"
+	"io"
+	"maps"
+	"net/url"
+	"os"
+	"path/filepath"
+	"slices"
+	"strings"
+
+	"github.com/spf13/cobra"
+	corev1 "k8s.io/api/core/v1"
+	"sigs.k8s.io/controller-runtime/pkg/client"
+
+	"github.com/plumbline-dev/plumbline/pkg/remediate/evidence"
+	"github.com/plumbline-dev/plumbline/pkg/remediate/evidence/bucket"
+)
+
+// evidenceConfigMap holds the public keys of the executor, in Plumbline's namespace.
+const evidenceConfigMap = "plumbline-evidence"
+
+func (a *app) evidenceCommand() *cobra.Command {
+	return group("evidence", "Show and verify the signed records of remediation",
+		`Show and verify the signed records that the executor leaves of every step and
+every decision. Records are read from their store, or from a copy of it, with
+--evidence; the format is in docs/reference/evidence.md.`,
+		a.evidenceGetCommand(), a.evidenceVerifyCommand())
+}
+
+// evidenceSource is where records are, and by which keys they are believed.
+type evidenceSource struct {
+	store   string
+	keys    []string
+	system  string
+	offline bool
+}
+
+func (s *evidenceSource) addFlags(cmd *cobra.Command) {
+	flags := cmd.Flags()
+	flags.StringVar(&s.store, "evidence", "", "Where the records are: a directory, file:///path, or s3://bucket?region=…")
+	flags.StringArrayVar(&s.keys, "key", nil, "File with public keys in PEM, repeatable. Left out: those of the ConfigMap "+evidenceConfigMap+" in Plumbline's namespace.")
+	flags.BoolVar(&s.offline, "offline", false, "Ask no cluster; needs --key.")
+	addSystemFlag(cmd, &s.system)
+	mustMarkFilename(cmd, "key", "pem", "pub")
+}
+
+func (s *evidenceSource) check(cmd *cobra.Command) error {
+	switch {
+	case s.store == "":
+		return usageErrorf(cmd, "say where the records are, with --evidence")
+	case s.offline && len(s.keys) == 0:
+		return usageErrorf(cmd, "--offline needs --key: without the public key nothing can be believed")
+	case s.offline && s.system != "" && cmd.Name() == "get":
+		return usageErrorf(cmd, "--offline and --system-namespace exclude each other")
+	}
+	return nil
+}
+
+// open opens the store; the caller closes it.
+func (s *evidenceSource) open(ctx context.Context) (evidence.Store, func(), error) {
+	address := s.store
+	if !strings.Contains(address, "://") {
+		path, err := filepath.Abs(address)
+		if err != nil {
+			return nil, nil, fmt.Errorf("finding %s: %w", address, err)
+		}
+		address = fileURL(path)
+	}
+	store, err := bucket.Open(ctx, address)
+	if err != nil {
+		return nil, nil, err
+	}
+	closer := func() {}
+	if c, ok := store.(io.Closer); ok {
+		closer = func() { _ = c.Close() } // only read from
+	}
+	return store, closer, nil
+}
+
+// keyring reads the public keys from files, else from the cluster.
+func (s *evidenceSource) keyring(ctx context.Context, c *cluster, system string) (*evidence.Keyring, error) {
+	if len(s.keys) == 0 {
+		return c.evidenceKeys(ctx, system)
+	}
+	var files [][]byte
+	for _, name := range s.keys {
+		content, err := os.ReadFile(name)
+		if err != nil {
+			return nil, fmt.Errorf("reading public keys: %w", err)
+		}
+		files = append(files, content)
+	}
+	return evidence.ParseKeyring(files...)
+}
+
+// evidenceKeys are the keys that the executor publishes, with those before a
+// rotation.
+func (c *cluster) evidenceKeys(ctx context.Context, system string) (*evidence.Keyring, error) {
+	found := &corev1.ConfigMap{}
+	if err := c.Get(ctx, client.ObjectKey{Namespace: system, Name: evidenceConfigMap}, found); err != nil {
+		return nil, fmt.Errorf("reading the public keys (--key reads them from a file): %w", err)
+	}
+	var files [][]byte
+	for _, name := range slices.Sorted(maps.Keys(found.Data)) {
+		if strings.Contains(found.Data[name], "-----BEGIN PUBLIC KEY-----") {
+			files = append(files, []byte(found.Data[name]))
+		}
+	}
+	if len(files) == 0 {
+		return nil, fmt.Errorf("the ConfigMap %s/%s has no public key: has the executor ever run? --key reads keys from a file", system, evidenceConfigMap)
+	}
+	return evidence.ParseKeyring(files...)
+}
+
+// systemNamespace is where Plumbline runs: named by the user, else where its
+// ledgers are, else the usual one.
+func (c *cluster) systemNamespace(ctx context.Context, named string) (string, error) {
+	if named != "" {
+		return named, nil
+	}
+	ledgers, err := c.ledgers(ctx, "")
+	if err != nil {
+		return "", fmt.Errorf("looking for Plumbline's namespace (--system-namespace names it): %w", err)
+	}
+	if len(ledgers) == 0 {
+		return usualNamespace, nil
+	}
+	return cmp.Or(ledgers[0].Namespace, usualNamespace), nil
+}
+
+// fileURL is the URL of an absolute path, whatever characters it has.
+func fileURL(path string) string {
+	return (&url.URL{Scheme: "file", Path: filepath.ToSlash(path)}).String()
+}

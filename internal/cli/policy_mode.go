@@ -1,0 +1,261 @@
+// SPDX-License-Identifier: Apache-2.0
+
+package cli
+
+import (
+	"context"
+	"errors"
+	"fmt"
+	"io"
+	"slices"
+	"strings"
+	"time"
+
+	"github.com/spf13/cobra"
+	authenticationv1 "k8s.io/api/authentication/v1"
+	"k8s.io/apimachinery/pkg/api/meta"
+	metav1 "k8s.io/apimachinery/pkg/apis/meta/v1"
+
+	"github.com/plumbline-dev/plumbline/pkg/apis/plumbline/v1alpha1"
+)
+
+// policyMode is a verb that sets the mode of a policy.
+type policyMode struct {
+	name string
+	mode v1alpha1.PolicyMode
+	done string // the participle, for results
+	// short, long and examples are the command's help.
+	short, long, examples string
+}
+
+var (
+	activateMode = policyMode{
+		name: "activate", mode: v1alpha1.PolicyModeActive, done: "activated",
+		short: "Let a policy put drift back",
+		long: `Set the mode of a policy to Active, after saying what it would do now and asking
+for confirmation; where nobody can answer it needs --yes.
+
+The policy acts with your rights, checked at every step: your name is written into
+it, and your groups. --group names the groups whose rights it may use instead of
+all of yours; --group '' none.`,
+		examples: examples(
+			"# What would it do, and nothing else", "%s policy activate production --dry-run",
+			"# Switch it on, with the rights of one group of yours", "%s policy activate production --group sre --yes"),
+	}
+	deactivateMode = policyMode{
+		name: "deactivate", mode: v1alpha1.PolicyModeObserveOnly, done: "deactivated",
+		short: "Let a policy observe and do nothing",
+		long: `Set the mode of a policy to ObserveOnly: it goes on telling what it would do, and
+makes no plans. To stop what is under way at once, use halt.`,
+		examples: examples("# Observe only", "%s policy deactivate production"),
+	}
+	haltMode = policyMode{
+		name: "halt", mode: v1alpha1.PolicyModeHalted, done: "halted",
+		short: "Stop a policy at once, also what is under way",
+		long: `Set the mode of a policy to Halted: no plans are made, and those that have not
+ended are cancelled. To stop everything in an Environment, use "halt".`,
+		examples: examples("# Stop now", "%s policy halt production"),
+	}
+)
+
+type policyModeOptions struct {
+	groups []string
+	dryRun string
+	yes    bool
+	wait   time.Duration
+}
+
+func (a *app) policyModeCommand(m policyMode) *cobra.Command {
+	var o policyModeOptions
+	cmd := &cobra.Command{
+		Use: m.name + " NAME", Short: m.short, Long: m.long, Example: m.examples,
+		RunE:              func(cmd *cobra.Command, args []string) error { return a.setMode(cmd, args, m, o) },
+		ValidArgsFunction: a.completePolicy,
+	}
+	addDryRunFlag(cmd, &o.dryRun, "If client, only print what would be done. If server, submit the request without persisting it.")
+	flags := cmd.Flags()
+	flags.DurationVar(&o.wait, "wait", defaultWait, "How long to wait until the assessor has looked at the policy; 0s: do not wait.")
+	if m.mode == v1alpha1.PolicyModeActive {
+		flags.StringSliceVar(&o.groups, "group", nil, "Groups of yours whose rights the policy may use; all, when left out.")
+		flags.BoolVarP(&o.yes, "yes", "y", false, "Do not ask for confirmation.")
+	}
+	return cmd
+}
+
+func (a *app) setMode(cmd *cobra.Command, args []string, m policyMode, o policyModeOptions) error {
+	name, err := oneArgument(cmd, args, "policy")
+	if err != nil {
+		return err
+	}
+	if err := firstOf(checkDryRun(cmd, o.dryRun), checkWait(cmd, o.wait)); err != nil {
+		return err
+	}
+	ctx := cmd.Context()
+	c, err := a.connect()
+	if err != nil {
+		return err
+	}
+	policy, err := c.policy(ctx, name)
+	if err != nil {
+		return err
+	}
+	me, err := c.self(ctx)
+	if err != nil {
+		return err
+	}
+	groups, err := groupsOf(me, o.groups, cmd.Flags().Changed("group"))
+	if err != nil {
+		return err
+	}
+	if m.is(policy, me.Username, groups) {
+		return a.policyResult(policy, "is "+m.done+" already")
+	}
+	if m.mode == v1alpha1.PolicyModeActive {
+		if err := a.announceActivation(ctx, policy, me.Username, groups, o); err != nil {
+			return err
+		}
+	}
+	return a.submitMode(ctx, c, policy, m, modePatch(m, me.Username, groups), o)
+}
+
+// is says that a policy is in the mode already, and acts with these very rights.
+func (m policyMode) is(p *v1alpha1.RemediationPolicy, user string, groups []string) bool {
+	return modeOfPolicy(p) == m.mode &&
+		(m.mode != v1alpha1.PolicyModeActive || p.Spec.RequestedBy == user && slices.Equal(p.Spec.RequestedByGroups, groups))
+}
+
+// announceActivation says what is about to be switched on, and asks.
+func (a *app) announceActivation(ctx context.Context, p *v1alpha1.RemediationPolicy, me string, groups []string, o policyModeOptions) error {
+	if _, err := io.WriteString(a.ErrOut, activationText(p, me, groups)); err != nil {
+		return err
+	}
+	if o.dryRun != "none" {
+		return nil
+	}
+	return a.confirm(ctx, o.yes, question{ask: "Activate " + p.Name + "?", otherwise: "nothing was activated", what: "activating a policy"})
+}
+
+func activationText(p *v1alpha1.RemediationPolicy, me string, groups []string) string {
+	d, s := &description{}, &p.Spec
+	d.field("Policy", fmt.Sprintf("%s, of Environment %s", p.Name, s.Environment))
+	d.field("Does", fmt.Sprintf("%s (%s) on severity %s and above, trigger %s", s.Action, s.Strategy, s.MinimumSeverity, s.Trigger))
+	d.field("Within", limitWords(&s.Safety))
+	d.field("With rights of", withGroups(me, groups))
+	if s.Mode == v1alpha1.PolicyModeActive {
+		d.field("Active so far", "with the rights of "+withGroups(s.RequestedBy, s.RequestedByGroups))
+	}
+	t := p.Status.Targets
+	switch {
+	case !lookedAt(p):
+		d.field("Now", "the assessor has not looked at this policy yet: what it would do is not known")
+	case t.Eligible == 0:
+		d.field("Now", withReason(fmt.Sprintf("nothing: %d of %d objects drifted, none of them to be put back now", t.Drifted, t.Selected), p.Status.WaitingFor))
+	default:
+		d.field("Now", withReason(fmt.Sprintf("%d of %d objects drifted, %d of them to be put back", t.Drifted, t.Selected, t.Eligible), p.Status.WaitingFor))
+	}
+	return d.String()
+}
+
+func withGroups(user string, groups []string) string {
+	if len(groups) == 0 {
+		return user
+	}
+	return user + ", groups " + strings.Join(groups, ", ")
+}
+
+// The schema's bounds on the groups that a policy may use.
+const (
+	maxGroups     = 32
+	maxGroupBytes = 256
+)
+
+// groupsOf are those of a user's groups whose rights a policy may use.
+func groupsOf(user authenticationv1.UserInfo, named []string, chosen bool) ([]string, error) {
+	if !chosen {
+		named = user.Groups
+	}
+	var groups []string
+	for _, group := range named {
+		switch {
+		case group == "":
+		case !slices.Contains(user.Groups, group):
+			return nil, fmt.Errorf("you (%s) are not in the group %q", user.Username, group)
+		case len(group) > maxGroupBytes:
+			return nil, fmt.Errorf("the group %.40q… is longer than %d bytes; name the groups to use with --group", group, maxGroupBytes)
+		case !slices.Contains(groups, group):
+			groups = append(groups, group)
+		}
+	}
+	if len(groups) > maxGroups {
+		return nil, fmt.Errorf("you are in %d groups, and a policy holds %d; name the groups to use with --group", len(groups), maxGroups)
+	}
+	return groups, nil
+}
+
+// modePatch writes who asked; a policy that does not act needs nobody's groups.
+func modePatch(m policyMode, me string, groups []string) map[string]any {
+	spec := map[string]any{"mode": string(m.mode), "requestedBy": me, "requestedByGroups": nil}
+	if m.mode == v1alpha1.PolicyModeActive && len(groups) > 0 {
+		spec["requestedByGroups"] = groups
+	}
+	return map[string]any{"spec": spec}
+}
+
+func (a *app) submitMode(ctx context.Context, c *cluster, p *v1alpha1.RemediationPolicy, m policyMode, patch map[string]any, o policyModeOptions) error {
+	if o.dryRun == "client" {
+		return a.policyResult(p, m.done+" (dry run)")
+	}
+	generation := p.Generation
+	err := submit(ctx, c, "it", p, func(current *v1alpha1.RemediationPolicy) (map[string]any, error) {
+		if current.Generation != generation {
+			return nil, errors.New("it changed since it was shown; look again")
+		}
+		return patch, nil
+	}, dryRunOptions(o.dryRun)...)
+	switch {
+	case err != nil:
+		return fmt.Errorf("%s was not %s: %w", p.Name, m.done, err)
+	case o.dryRun == "server":
+		return a.policyResult(p, m.done+" (server dry run)")
+	case o.wait == 0:
+		return a.policyResult(p, m.done)
+	}
+	return a.awaitMode(ctx, c, p, m, o.wait)
+}
+
+// awaitMode waits until the assessor has looked at the policy as it is now, and
+// tells what it made of it.
+func (a *app) awaitMode(ctx context.Context, c *cluster, p *v1alpha1.RemediationPolicy, m policyMode, patience time.Duration) error {
+	deadline, cancel := context.WithTimeout(ctx, patience)
+	defer cancel()
+	asked, last, gone := p.Generation, p, false
+	err := until(deadline, c, p, &v1alpha1.RemediationPolicyList{}, func(current *v1alpha1.RemediationPolicy, deleted bool) bool {
+		last, gone = current, deleted
+		return deleted || current.Status.ObservedGeneration >= asked
+	})
+	switch {
+	case ctx.Err() != nil:
+		return ctx.Err()
+	case gone:
+		return fmt.Errorf("%s was deleted meanwhile", p.Name)
+	case deadline.Err() != nil && last.Status.ObservedGeneration < asked:
+		return fmt.Errorf("%s is %s, and the assessor has not looked at it within %s", p.Name, m.done, patience)
+	case err != nil:
+		return fmt.Errorf("%s is %s; waiting for the assessor: %w", p.Name, m.done, err)
+	}
+	words := m.done
+	if m.mode == v1alpha1.PolicyModeActive {
+		words += fmt.Sprintf(": %d drifted, %d to be put back", last.Status.Targets.Drifted, last.Status.Targets.Eligible)
+	}
+	if err := a.policyResult(last, withReason(words, last.Status.WaitingFor)); err != nil {
+		return err
+	}
+	if ready := meta.FindStatusCondition(last.Status.Conditions, v1alpha1.ConditionReady); ready != nil && ready.Status != metav1.ConditionTrue {
+		a.warn("%s is not ready: %s", last.Name, withReason(ready.Reason, ready.Message))
+	}
+	return nil
+}
+
+func (a *app) policyResult(p *v1alpha1.RemediationPolicy, words string) error {
+	return a.print("remediationpolicy.plumbline.dev/", printable(p.Name), " ", printable(words), "\n")
+}

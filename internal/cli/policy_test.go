@@ -1,0 +1,330 @@
+// SPDX-License-Identifier: Apache-2.0
+
+package cli
+
+import (
+	"context"
+	"fmt"
+	"slices"
+	"strings"
+	"testing"
+
+	"github.com/google/go-cmp/cmp"
+	authenticationv1 "k8s.io/api/authentication/v1"
+	metav1 "k8s.io/apimachinery/pkg/apis/meta/v1"
+	"k8s.io/apimachinery/pkg/watch"
+	"sigs.k8s.io/controller-runtime/pkg/client"
+
+	"github.com/plumbline-dev/plumbline/pkg/apis/plumbline/v1alpha1"
+)
+
+func allPolicies() []client.Object {
+	waiting := func(p *v1alpha1.RemediationPolicy) {
+		p.Status.WaitingFor = "the maintenance window is closed until 2026-03-01T22:00:00Z, and the breaker is open"
+		p.Status.LastPlan = "shop/production-3f9c2a"
+	}
+	unseen := func(p *v1alpha1.RemediationPolicy) { p.Generation++; p.Status.Conditions = nil }
+	return objectsOf(
+		policyOf("production", activeBy("bob", "sre"), waiting), policyOf("edited", unseen), policyOf("calm"),
+		policyOf("stopped", func(p *v1alpha1.RemediationPolicy) { p.Spec.Mode = v1alpha1.PolicyModeHalted }),
+		policyOf("other", func(p *v1alpha1.RemediationPolicy) { p.Spec.Environment = "staging" }),
+	)
+}
+
+func TestPolicy_Golden(t *testing.T) {
+	cases := map[string][]string{
+		"list":      {"policy", "list"},
+		"list-wide": {"policy", "list", "-o", "wide"},
+		"list-one":  {"policy", "list", "--environment", "staging", "--no-headers"},
+		"list-name": {"policy", "list", "-o", "name"},
+		"activate":  {"policy", "activate", "production", "--dry-run"},
+		"unseen":    {"policy", "activate", "edited", "--dry-run", "--group", "sre"},
+	}
+	for name, args := range cases {
+		t.Run(name, func(t *testing.T) {
+			got := fakeCluster{objects: allPolicies()}.run(t, "", args...)
+			if got.Code != 0 {
+				t.Errorf("%q gave %d, %s", args, got.Code, got.Stderr)
+			}
+			golden(t, "policy/"+name+".txt", got.Stderr+"--- stdout\n"+got.Stdout)
+		})
+	}
+}
+
+func TestPolicyMode_Sets(t *testing.T) {
+	mine := []string{"sre", "system:authenticated"}
+	cases := map[string]struct {
+		policy []func(*v1alpha1.RemediationPolicy)
+		stdin  string
+		args   []string
+		code   int
+		stdout string
+		stderr string // end of it
+		want   *v1alpha1.RemediationPolicySpec
+	}{
+		"activated after a yes, with all of the user's groups": {
+			stdin: "y\n", args: []string{"activate"}, stdout: "remediationpolicy.plumbline.dev/p activated\n", stderr: "Activate p? (y/N): ",
+			want: &v1alpha1.RemediationPolicySpec{Mode: v1alpha1.PolicyModeActive, RequestedBy: "alice", RequestedByGroups: mine},
+		},
+		"not after a no": {
+			stdin: "n\n", args: []string{"activate"}, code: 1, stderr: "Activate p? (y/N): error: nothing was activated\n",
+		},
+		"not where nobody answers": {
+			args: []string{"activate"}, code: 1, stderr: "error: nothing was activated: activating a policy needs a confirmation, and standard input is no terminal; use --yes\n",
+		},
+		"where nobody answers, but told": {
+			args: []string{"activate", "--yes", "--group", "sre"}, stdout: "remediationpolicy.plumbline.dev/p activated\n",
+			want: &v1alpha1.RemediationPolicySpec{Mode: v1alpha1.PolicyModeActive, RequestedBy: "alice", RequestedByGroups: []string{"sre"}},
+		},
+		"with no group's rights": {
+			args: []string{"activate", "--yes", "--group", ""}, stdout: "remediationpolicy.plumbline.dev/p activated\n",
+			want: &v1alpha1.RemediationPolicySpec{Mode: v1alpha1.PolicyModeActive, RequestedBy: "alice"},
+		},
+		"not with another's group": {
+			args: []string{"activate", "--yes", "--group", "system:masters"}, code: 1, stderr: "error: you (alice) are not in the group \"system:masters\"\n",
+		},
+		"taken over from somebody else": {
+			policy: []func(*v1alpha1.RemediationPolicy){activeBy("bob", "sre")}, args: []string{"activate", "--yes"}, stdout: "remediationpolicy.plumbline.dev/p activated\n",
+			want: &v1alpha1.RemediationPolicySpec{Mode: v1alpha1.PolicyModeActive, RequestedBy: "alice", RequestedByGroups: mine},
+		},
+		"active already with these very rights": {
+			policy: []func(*v1alpha1.RemediationPolicy){activeBy("alice", mine...)}, args: []string{"activate"}, stdout: "remediationpolicy.plumbline.dev/p is activated already\n",
+		},
+		"active already with other groups": {
+			policy: []func(*v1alpha1.RemediationPolicy){activeBy("alice", "sre")}, args: []string{"activate", "--yes"}, stdout: "remediationpolicy.plumbline.dev/p activated\n",
+			want: &v1alpha1.RemediationPolicySpec{Mode: v1alpha1.PolicyModeActive, RequestedBy: "alice", RequestedByGroups: mine},
+		},
+		"a server dry run stores nothing": {
+			args: []string{"activate", "--dry-run=server"}, stdout: "remediationpolicy.plumbline.dev/p activated (server dry run)\n",
+		},
+		"deactivated without a question, and without groups": {
+			policy: []func(*v1alpha1.RemediationPolicy){activeBy("bob", "sre")}, args: []string{"deactivate"}, stdout: "remediationpolicy.plumbline.dev/p deactivated\n",
+			want: &v1alpha1.RemediationPolicySpec{Mode: v1alpha1.PolicyModeObserveOnly, RequestedBy: "alice"},
+		},
+		"deactivated already": {
+			args: []string{"deactivate"}, stdout: "remediationpolicy.plumbline.dev/p is deactivated already\n",
+		},
+		"halted without a question": {
+			policy: []func(*v1alpha1.RemediationPolicy){activeBy("bob", "sre")}, args: []string{"halt"}, stdout: "remediationpolicy.plumbline.dev/p halted\n",
+			want: &v1alpha1.RemediationPolicySpec{Mode: v1alpha1.PolicyModeHalted, RequestedBy: "alice"},
+		},
+	}
+	for name, tc := range cases {
+		t.Run(name, func(t *testing.T) {
+			policy := policyOf("p", tc.policy...)
+			f := fakeCluster{objects: objectsOf(policy)}
+			var stored *v1alpha1.RemediationPolicySpec
+			f.hooks.Patch = func(ctx context.Context, api client.WithWatch, object client.Object, patch client.Patch, options ...client.PatchOption) error {
+				var o client.PatchOptions
+				o.ApplyOptions(options)
+				err := api.Patch(ctx, object, patch, options...)
+				if s := object.(*v1alpha1.RemediationPolicy).Spec; err == nil && len(o.DryRun) == 0 {
+					stored = &v1alpha1.RemediationPolicySpec{Mode: s.Mode, RequestedBy: s.RequestedBy, RequestedByGroups: s.RequestedByGroups}
+				}
+				return err
+			}
+			args := append([]string{"policy", tc.args[0], "p", "--wait", "0s"}, tc.args[1:]...)
+			got := f.run(t, tc.stdin, args...)
+			if got.Code != tc.code || got.Stdout != tc.stdout || !strings.HasSuffix(got.Stderr, tc.stderr) {
+				t.Errorf("%q gave %+v", args, got)
+			}
+			if diff := cmp.Diff(tc.want, stored); diff != "" {
+				t.Errorf("stored (-want +got):\n%s", diff)
+			}
+		})
+	}
+}
+
+func TestGroupsOf_KeepsTheBoundsOfTheSchema(t *testing.T) {
+	many := make([]string, 40)
+	for i := range many {
+		many[i] = fmt.Sprintf("team-%d", i)
+	}
+	user := func(groups ...string) authenticationv1.UserInfo {
+		return authenticationv1.UserInfo{Username: "alice", Groups: groups}
+	}
+	cases := map[string]struct {
+		user   authenticationv1.UserInfo
+		named  []string
+		chosen bool
+		want   []string
+		fails  string
+	}{
+		"all of them":           {user: user("a", "b"), want: []string{"a", "b"}},
+		"each once":             {user: user("a", "a"), want: []string{"a"}},
+		"those named":           {user: user("a", "b"), named: []string{"b"}, chosen: true, want: []string{"b"}},
+		"none":                  {user: user("a"), named: []string{""}, chosen: true},
+		"as many as fit":        {user: user(many[:32]...), want: many[:32]},
+		"more than fit":         {user: user(many...), fails: "you are in 40 groups, and a policy holds 32"},
+		"some of many":          {user: user(many...), named: many[:2], chosen: true, want: many[:2]},
+		"a name longer than is": {user: user(strings.Repeat("g", 257)), fails: "is longer than 256 bytes"},
+		"somebody else's":       {user: user("a"), named: []string{"b"}, chosen: true, fails: `you (alice) are not in the group "b"`},
+	}
+	for name, tc := range cases {
+		t.Run(name, func(t *testing.T) {
+			got, err := groupsOf(tc.user, tc.named, tc.chosen)
+			if (err != nil) != (tc.fails != "") || err != nil && !strings.Contains(err.Error(), tc.fails) || !slices.Equal(got, tc.want) {
+				t.Errorf("got %q, %v", got, err)
+			}
+		})
+	}
+}
+
+// TestPolicyMode_TellsWhatTheAssessorMadeOfIt gives the wait one event.
+func TestPolicyMode_TellsWhatTheAssessorMadeOfIt(t *testing.T) {
+	looked := func(status metav1.ConditionStatus, waiting string) func(*v1alpha1.RemediationPolicy) *watch.Event {
+		return func(p *v1alpha1.RemediationPolicy) *watch.Event {
+			p.Status.ObservedGeneration, p.Status.WaitingFor = p.Generation, waiting
+			p.Status.Conditions = []metav1.Condition{{Type: v1alpha1.ConditionReady, Status: status, Reason: "UnknownZone", Message: "there is no zone Mars/Base"}}
+			return &watch.Event{Type: watch.Modified, Object: p}
+		}
+	}
+	cases := map[string]struct {
+		event func(*v1alpha1.RemediationPolicy) *watch.Event
+		args  []string
+		code  int
+		want  answer
+	}{
+		"it works": {
+			event: looked(metav1.ConditionTrue, ""), want: answer{Stdout: "remediationpolicy.plumbline.dev/p activated: 3 drifted, 2 to be put back\n"},
+		},
+		"it waits": {
+			event: looked(metav1.ConditionTrue, "the window is closed"),
+			want:  answer{Stdout: "remediationpolicy.plumbline.dev/p activated: 3 drifted, 2 to be put back: the window is closed\n"},
+		},
+		"it is not ready": {
+			event: looked(metav1.ConditionFalse, ""),
+			want: answer{
+				Stdout: "remediationpolicy.plumbline.dev/p activated: 3 drifted, 2 to be put back\n",
+				Stderr: "Warning: p is not ready: UnknownZone: there is no zone Mars/Base\n",
+			},
+		},
+		"it was deleted": {
+			event: func(p *v1alpha1.RemediationPolicy) *watch.Event { return &watch.Event{Type: watch.Deleted, Object: p} },
+			want:  answer{Code: 1, Stderr: "error: p was deleted meanwhile\n"},
+		},
+		"nobody looks": {
+			event: func(*v1alpha1.RemediationPolicy) *watch.Event { return nil }, args: []string{"--wait", "20ms"},
+			want: answer{Code: 1, Stderr: "error: p is activated, and the assessor has not looked at it within 20ms\n"},
+		},
+	}
+	for name, tc := range cases {
+		t.Run(name, func(t *testing.T) {
+			f := fakeCluster{objects: objectsOf(policyOf("p", func(p *v1alpha1.RemediationPolicy) { p.Generation, p.Status.ObservedGeneration = 4, 3 }))}
+			f.hooks.Watch = func(ctx context.Context, api client.WithWatch, _ client.ObjectList, _ ...client.ListOption) (watch.Interface, error) {
+				current := &v1alpha1.RemediationPolicy{}
+				if err := api.Get(ctx, client.ObjectKey{Name: "p"}, current); err != nil {
+					return nil, err
+				}
+				w := watch.NewFakeWithChanSize(1, false)
+				if event := tc.event(current); event != nil {
+					w.Action(event.Type, event.Object)
+				}
+				return w, nil
+			}
+			got := f.run(t, "", append([]string{"policy", "activate", "p", "--yes"}, tc.args...)...)
+			after := "" // what was announced before
+			for _, beginning := range []string{"error: ", "Warning: "} {
+				if _, text, found := strings.Cut(got.Stderr, beginning); found {
+					after = beginning + text
+				}
+			}
+			got.Stderr = after
+			if diff := cmp.Diff(tc.want, got); diff != "" {
+				t.Errorf("(-want +got):\n%s", diff)
+			}
+		})
+	}
+}
+
+func TestHalt(t *testing.T) {
+	halted := func(l *v1alpha1.RemediationLedger) {
+		l.Spec.Halt = &v1alpha1.LedgerHalt{RequestedBy: "bob", Reason: "INC-9"}
+	}
+	ledgers := []client.Object{
+		ledgerFor("production", scopeEnvironment), ledgerFor("staging", scopeEnvironment, halted), ledgerFor("plumbline-cluster", scopeCluster),
+	}
+	cases := map[string]struct {
+		objects []client.Object
+		args    []string
+		want    answer
+		sent    map[string]*v1alpha1.LedgerHalt
+	}{
+		"an Environment": {
+			args: []string{"halt", "production", "--reason", "INC-9"}, want: answer{Stdout: "environment.plumbline.dev/production halted\n"},
+			sent: map[string]*v1alpha1.LedgerHalt{"production": {RequestedBy: "alice", Reason: "INC-9"}},
+		},
+		"the cluster": {
+			args: []string{"halt", "--cluster", "--reason", "INC-9"}, want: answer{Stdout: "cluster halted\n"},
+			sent: map[string]*v1alpha1.LedgerHalt{"plumbline-cluster": {RequestedBy: "alice", Reason: "INC-9"}},
+		},
+		"one that is halted already": {
+			args: []string{"halt", "staging", "--reason", "x"}, want: answer{Stdout: "environment.plumbline.dev/staging is halted already, by bob: INC-9\n"},
+		},
+		"two, one of which has no ledger": {
+			args: []string{"halt", "production", "nope", "--reason", "x"},
+			want: answer{
+				Code: 1, Stdout: "environment.plumbline.dev/production halted\n",
+				Stderr: "error: Environment nope has no RemediationLedger: the executor makes it when it first runs, and until then nothing is put back\n",
+			},
+			sent: map[string]*v1alpha1.LedgerHalt{"production": {RequestedBy: "alice", Reason: "x"}},
+		},
+		"a dry run": {
+			args: []string{"halt", "production", "--reason", "x", "--dry-run"}, want: answer{Stdout: "environment.plumbline.dev/production halted (dry run)\n"},
+		},
+		"a server dry run": {
+			args: []string{"halt", "production", "--reason", "x", "--dry-run=server"}, want: answer{Stdout: "environment.plumbline.dev/production halted (server dry run)\n"},
+		},
+		"taken back": {
+			args: []string{"unhalt", "staging"}, want: answer{Stdout: "environment.plumbline.dev/staging unhalted\n"},
+			sent: map[string]*v1alpha1.LedgerHalt{"staging": nil},
+		},
+		"nothing to take back": {
+			args: []string{"unhalt", "production"}, want: answer{Stdout: "environment.plumbline.dev/production is not halted\n"},
+		},
+		"without a reason": {
+			args: []string{"halt", "production"},
+			want: answer{Code: 1, Stderr: "error: say why, with --reason: whoever finds nothing repaired will ask\nSee 'kubectl plumbline halt -h' for help and examples\n"},
+		},
+		"of nothing": {
+			args: []string{"unhalt"},
+			want: answer{Code: 1, Stderr: "error: name Environments, or the whole cluster with --cluster\nSee 'kubectl plumbline unhalt -h' for help and examples\n"},
+		},
+		"a ledger that somebody else made beside": {
+			objects: objectsOf(ledgerFor("production", scopeEnvironment, func(l *v1alpha1.RemediationLedger) { l.Namespace = "shop" })),
+			args:    []string{"halt", "production", "--reason", "x"},
+			want:    answer{Code: 1, Stderr: "error: there are ledgers in the namespaces plumbline-system, shop: say in which of them Plumbline runs, with --system-namespace\n"},
+		},
+		"the same, and told which": {
+			objects: objectsOf(ledgerFor("production", scopeEnvironment, func(l *v1alpha1.RemediationLedger) { l.Namespace = "shop" })),
+			args:    []string{"halt", "production", "--reason", "x", "--system-namespace", "plumbline-system"},
+			want:    answer{Stdout: "environment.plumbline.dev/production halted\n"},
+			sent:    map[string]*v1alpha1.LedgerHalt{"production": {RequestedBy: "alice", Reason: "x"}},
+		},
+	}
+	for name, tc := range cases {
+		t.Run(name, func(t *testing.T) {
+			sent := map[string]*v1alpha1.LedgerHalt{}
+			f := fakeCluster{objects: slices.Concat(ledgers, tc.objects)}
+			f.hooks.Patch = func(ctx context.Context, api client.WithWatch, object client.Object, patch client.Patch, options ...client.PatchOption) error {
+				var o client.PatchOptions
+				o.ApplyOptions(options)
+				err := api.Patch(ctx, object, patch, options...)
+				if err == nil && len(o.DryRun) == 0 {
+					sent[object.GetName()] = object.(*v1alpha1.RemediationLedger).Spec.Halt
+				}
+				return err
+			}
+			got := f.run(t, "", tc.args...)
+			if diff := cmp.Diff(tc.want, got); diff != "" {
+				t.Errorf("(-want +got):\n%s", diff)
+			}
+			if tc.sent == nil {
+				tc.sent = map[string]*v1alpha1.LedgerHalt{}
+			}
+			if diff := cmp.Diff(tc.sent, sent); diff != "" {
+				t.Errorf("stored (-want +got):\n%s", diff)
+			}
+		})
+	}
+}

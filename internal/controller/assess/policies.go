@@ -1,0 +1,49 @@
+// SPDX-License-Identifier: Apache-2.0
+
+package assess
+
+import (
+	"cmp"
+	"context"
+	"time"
+
+	"sigs.k8s.io/controller-runtime/pkg/manager"
+
+	"github.com/plumbline-dev/plumbline/internal/controller/notifier"
+	"github.com/plumbline-dev/plumbline/internal/controller/policy"
+	"github.com/plumbline-dev/plumbline/internal/planning"
+)
+
+// planRetention is the default of Setup.PlanRetention.
+const planRetention = 7 * 24 * time.Hour
+
+// addPolicies adds what makes plans, and what removes old ones.
+func (p *parts) addPolicies(mgr manager.Manager, setup Setup) error {
+	metrics, err := policy.NewMetrics(setup.Registry)
+	if err != nil {
+		return err
+	}
+	if p.people, err = notifier.New(notifier.Config{
+		Settings: setup.Notifications, Namespace: setup.Namespace, Live: mgr.GetAPIReader(), Cached: mgr.GetClient(),
+		Registry: setup.Registry, Log: setup.Log.WithName("notifier"),
+	}); err != nil {
+		return err
+	}
+	var tells policy.Notifier = p.people
+	if setup.Notifier != nil {
+		tells = setup.Notifier
+	}
+	p.policies = &policy.Reconciler{
+		Client: mgr.GetClient(), Live: mgr.GetAPIReader(), Namespace: setup.Namespace,
+		Source: &planning.FromCache{
+			Cache: mgr.GetCache(), Live: mgr.GetAPIReader(), Snapshot: p.guards.Snapshot, Objects: p.tracker,
+		},
+		Recorder: mgr.GetEventRecorder(lease), Metrics: metrics, Notifier: tells, Clock: setup.Clock,
+		ResyncPeriod: setup.ResyncPeriod, Log: setup.Log.WithName("policy"),
+	}
+	p.retention = &policy.Retention{Client: mgr.GetClient(), Clock: setup.Clock, Keep: cmp.Or(setup.PlanRetention, planRetention)}
+	return nil
+}
+
+// lookAtPolicies is told when other guards are in force.
+func (p *parts) lookAtPolicies(ctx context.Context) { p.policies.Look(ctx) }

@@ -1,0 +1,268 @@
+// SPDX-License-Identifier: Apache-2.0
+
+package execute
+
+import (
+	"context"
+	"errors"
+	"fmt"
+	"time"
+
+	"github.com/go-logr/logr"
+	"github.com/prometheus/client_golang/prometheus"
+	"k8s.io/apimachinery/pkg/api/meta"
+	apiruntime "k8s.io/apimachinery/pkg/runtime"
+	"k8s.io/apimachinery/pkg/util/uuid"
+	"k8s.io/client-go/kubernetes/scheme"
+	"k8s.io/client-go/rest"
+	"k8s.io/utils/clock"
+	ctrl "sigs.k8s.io/controller-runtime"
+	"sigs.k8s.io/controller-runtime/pkg/cache"
+	"sigs.k8s.io/controller-runtime/pkg/client"
+	"sigs.k8s.io/controller-runtime/pkg/config"
+	"sigs.k8s.io/controller-runtime/pkg/manager"
+	metricsserver "sigs.k8s.io/controller-runtime/pkg/metrics/server"
+
+	"github.com/plumbline-dev/plumbline/internal/controller/figures"
+	"github.com/plumbline-dev/plumbline/internal/controller/notifier"
+	"github.com/plumbline-dev/plumbline/internal/controller/plan"
+	"github.com/plumbline-dev/plumbline/internal/servertime"
+	"github.com/plumbline-dev/plumbline/pkg/apis/plumbline/v1alpha1"
+	"github.com/plumbline-dev/plumbline/pkg/remediate/evidence"
+	"github.com/plumbline-dev/plumbline/pkg/remediate/exec"
+	"github.com/plumbline-dev/plumbline/pkg/remediate/ledger"
+	"github.com/plumbline-dev/plumbline/pkg/remediate/protocol"
+	"github.com/plumbline-dev/plumbline/pkg/remediate/redisguard"
+	"github.com/plumbline-dev/plumbline/pkg/specguard"
+)
+
+// lease is what replicas agree by; its name is part of the chart's RBAC.
+const lease = "plumbline-executor"
+
+// User is the name of the executor's service account in Plumbline's namespace.
+func User(namespace string) string {
+	return "system:serviceaccount:" + namespace + ":plumbline-executor"
+}
+
+// Setup is what the executor needs from its process.
+type Setup struct {
+	Config *rest.Config
+	// Namespace is Plumbline's own; it has the ledgers and the lease.
+	Namespace   string
+	LeaderElect bool
+	Caps        ledger.Caps
+	// Evidence is where records go, and with which keys.
+	Evidence evidence.Writer
+	Builder  evidence.Builder
+	// PublicKeys as PEM are published in the ConfigMap plumbline-evidence.
+	PublicKeys []byte
+	// Mirror is nil without Redis.
+	Mirror *redisguard.Mirror
+	// Notifications say how people are told; policies say who, and of what.
+	Notifications notifier.Settings
+	Registry      prometheus.Registerer
+	Log           logr.Logger
+	Clock         clock.WithTicker
+	// Ready is told once the caches are synced; may be nil.
+	Ready func()
+}
+
+// Run carries plans out until ctx ends. It returns an error when it cannot start
+// or loses the lease; the process must end then.
+func Run(ctx context.Context, setup Setup) error {
+	if setup.Config == nil || setup.Registry == nil || setup.Clock == nil || setup.Evidence.Store == nil {
+		return errors.New("executing: Config, Registry, Clock and Evidence are needed")
+	}
+	mgr, people, err := wire(setup)
+	if err != nil {
+		return fmt.Errorf("wiring the executor: %w", err)
+	}
+	// The lease is given back before it waits for what is still to be told.
+	defer people.Close()
+	if err := mgr.Start(ctx); err != nil && ctx.Err() == nil {
+		return fmt.Errorf("executing: %w", err)
+	}
+	return nil
+}
+
+// wire makes all parts, and starts none.
+func wire(setup Setup) (manager.Manager, *notifier.Notifier, error) {
+	keeper := servertime.New(setup.Clock)
+	work := rest.CopyConfig(setup.Config)
+	work.QPS = -1 // the API server's priority and fairness decides
+	work.Timeout = 0
+	keeper.Watch(work)
+	mgr, err := newManager(work, setup)
+	if err != nil {
+		return nil, nil, err
+	}
+	metrics, err := plan.NewMetrics(setup.Registry)
+	if err != nil {
+		return nil, nil, err
+	}
+	setup.Evidence.Store = metrics.Counted(setup.Evidence.Store, setup.Clock)
+	executor, err := newExecutor(work, mgr.GetRESTMapper(), keeper, setup)
+	if err != nil {
+		return nil, nil, err
+	}
+	people, err := notifier.New(notifier.Config{
+		Settings: setup.Notifications, Namespace: setup.Namespace, Live: mgr.GetAPIReader(), Cached: mgr.GetClient(),
+		Registry: setup.Registry, Log: setup.Log.WithName("notifier"),
+	})
+	if err != nil {
+		return nil, nil, err
+	}
+	return mgr, people, register(mgr, executor, metrics, people, setup)
+}
+
+func kinds() (*apiruntime.Scheme, error) {
+	types := apiruntime.NewScheme()
+	if err := errors.Join(scheme.AddToScheme(types), v1alpha1.AddToScheme(types)); err != nil {
+		return nil, fmt.Errorf("registering kinds: %w", err)
+	}
+	return types, nil
+}
+
+func newManager(work *rest.Config, setup Setup) (manager.Manager, error) {
+	types, err := kinds()
+	if err != nil {
+		return nil, err
+	}
+	election := rest.CopyConfig(setup.Config)
+	election.QPS, election.Burst = 10, 20
+	mgr, err := ctrl.NewManager(work, ctrl.Options{
+		Scheme: types, Logger: setup.Log,
+		Metrics:                       metricsserver.Options{BindAddress: "0"},
+		LeaderElection:                setup.LeaderElect,
+		LeaderElectionID:              lease,
+		LeaderElectionNamespace:       setup.Namespace,
+		LeaderElectionConfig:          election,
+		LeaderElectionReleaseOnCancel: true,
+		Cache: cache.Options{
+			DefaultTransform: cache.TransformStripManagedFields(),
+			ByObject: map[client.Object]cache.ByObject{
+				&v1alpha1.RemediationLedger{}: {Namespaces: map[string]cache.Config{setup.Namespace: {}}},
+			},
+		},
+		Controller: config.Controller{SkipNameValidation: new(true)},
+	})
+	if err != nil {
+		return nil, fmt.Errorf("making the manager: %w", err)
+	}
+	return mgr, nil
+}
+
+// newExecutor has a client without a cache: what decides on a write is read live.
+func newExecutor(work *rest.Config, mapper meta.RESTMapper, time exec.Time, setup Setup) (*exec.Executor, error) {
+	types, err := kinds()
+	if err != nil {
+		return nil, err
+	}
+	bounded := rest.CopyConfig(work)
+	bounded.Timeout = protocol.RequestTimeout
+	live, err := client.New(bounded, client.Options{Scheme: types, Mapper: mapper})
+	if err != nil {
+		return nil, fmt.Errorf("making the client: %w", err)
+	}
+	targets, err := exec.NewRESTTargets(work, mapper)
+	if err != nil {
+		return nil, err
+	}
+	e := &exec.Executor{
+		Client: live, Targets: targets, Bodies: plan.Bodies{Client: live},
+		Guards: &plan.Guards{
+			Client: live, Excluded: specguard.ExcludedNamespaces(setup.Namespace),
+			System: specguard.System{Executor: User(setup.Namespace)}, Clock: setup.Clock,
+		},
+		Evidence: &exec.Recorder{Writer: setup.Evidence, Builder: setup.Builder},
+		Time:     time, Namespace: setup.Namespace, Caps: setup.Caps,
+		// A name of its own for every start: what the one before stored is not
+		// trusted to be all that it did.
+		Holder: lease + "-" + string(uuid.NewUUID()),
+	}
+	e.Evidence.Heads = exec.LedgerHeads{Executor: e}
+	if setup.Mirror != nil {
+		e.Mirror = mirror{setup.Mirror, time, setup.Log.WithName("mirror")}
+	}
+	return e, nil
+}
+
+func register(mgr manager.Manager, executor *exec.Executor, metrics *plan.Metrics, people *notifier.Notifier, setup Setup) error {
+	observer := &plan.Observer{
+		Log: setup.Log.WithName("remediation"), Recorder: mgr.GetEventRecorder(lease), Metrics: metrics,
+		Policies: mgr.GetClient(), Notify: people.Tell, Time: executor.Time,
+	}
+	executor.Observer = observer
+	leadership := &figures.Leadership{Component: "executor"}
+	backlog := &plan.Backlog{Cached: mgr.GetClient(), Time: executor.Time, Active: leadership.Leading}
+	if err := errors.Join(setup.Registry.Register(leadership), setup.Registry.Register(backlog)); err != nil {
+		return fmt.Errorf("registering the executor's figures: %w", err)
+	}
+	reconciler := &plan.Reconciler{Executor: executor, Cached: mgr.GetClient(), Time: executor.Time}
+	return errors.Join(
+		reconciler.Register(mgr),
+		people.Register(mgr),
+		recall(mgr, observer, setup),
+		mgr.Add(leadership),
+		mgr.Add(&prober{ready: executor.Evidence.Ready, clock: setup.Clock, log: setup.Log}),
+		mgr.Add(&sweeper{executor: executor, clock: setup.Clock, log: setup.Log}),
+		mgr.Add(&publisher{client: executor.Client, namespace: setup.Namespace, keys: setup.PublicKeys, clock: setup.Clock, log: setup.Log}),
+		mgr.Add(readiness{mgr.GetCache(), setup.Ready}),
+	)
+}
+
+// recall has what was perhaps not told told, where it is known what was.
+func recall(mgr manager.Manager, observer *plan.Observer, setup Setup) error {
+	if setup.Notifications.Seen == nil {
+		return nil
+	}
+	return mgr.Add(&plan.Recall{
+		Plans: mgr.GetClient(), Observer: observer, Log: setup.Log,
+		// As long as the one before would have tried.
+		Since: setup.Notifications.Retry.Completed().Deadline,
+	})
+}
+
+// sweepEvery is how often ledgers are looked through for entries that nobody
+// else ends.
+const sweepEvery = time.Minute
+
+type sweeper struct {
+	executor *exec.Executor
+	clock    clock.WithTicker
+	log      logr.Logger
+}
+
+// Start implements manager.Runnable; only the leader does.
+func (s *sweeper) Start(ctx context.Context) error {
+	ticker := s.clock.NewTicker(sweepEvery)
+	defer ticker.Stop()
+	for {
+		if err := s.executor.ClearLeftovers(ctx); err != nil && ctx.Err() == nil {
+			s.log.Error(err, "looking through the ledgers")
+		}
+		select {
+		case <-ctx.Done():
+			return nil
+		case <-ticker.C():
+		}
+	}
+}
+
+// readiness tells when the caches are synced, leader or not.
+type readiness struct {
+	cache cache.Cache
+	ready func()
+}
+
+// NeedLeaderElection implements manager.LeaderElectionRunnable.
+func (readiness) NeedLeaderElection() bool { return false }
+
+// Start implements manager.Runnable.
+func (r readiness) Start(ctx context.Context) error {
+	if r.cache.WaitForCacheSync(ctx) && r.ready != nil {
+		r.ready()
+	}
+	<-ctx.Done()
+	return nil
+}

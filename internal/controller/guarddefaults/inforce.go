@@ -1,0 +1,125 @@
+// SPDX-License-Identifier: Apache-2.0
+
+package guarddefaults
+
+import (
+	"context"
+	"fmt"
+	"maps"
+	"slices"
+
+	"k8s.io/apimachinery/pkg/util/sets"
+	"sigs.k8s.io/controller-runtime/pkg/client"
+
+	"github.com/plumbline-dev/plumbline/pkg/apis/plumbline/v1alpha1"
+	"github.com/plumbline-dev/plumbline/pkg/specguard/resync"
+)
+
+// InForce are the GuardDefaults that count at one moment; immutable. A nil InForce
+// says nothing about anything.
+type InForce struct {
+	// Epoch grows with every change; it is 0 when nobody keeps it, see [Read].
+	Epoch int64
+
+	installWide  *v1alpha1.GuardDefaults
+	environments map[string]*v1alpha1.GuardDefaults
+}
+
+// NewInForce picks those that are in force, see [Rank].
+func NewInForce(defaults []v1alpha1.GuardDefaults, environments sets.Set[string]) *InForce {
+	f := &InForce{environments: map[string]*v1alpha1.GuardDefaults{}}
+	verdicts := Rank(defaults, environments)
+	for i := range defaults {
+		d := &defaults[i]
+		switch {
+		case !verdicts[d.Name].InForce:
+		case d.Spec.Environment == "":
+			f.installWide = d
+		default:
+			f.environments[d.Spec.Environment] = d
+		}
+	}
+	return f
+}
+
+// Read finds which GuardDefaults are in force, as reader has them; who decides on
+// a write hands in one that reads live. It fails when any of it cannot be read.
+func Read(ctx context.Context, reader client.Reader) (*InForce, error) {
+	var defaults v1alpha1.GuardDefaultsList
+	if err := reader.List(ctx, &defaults); err != nil {
+		return nil, fmt.Errorf("listing guard defaults: %w", err)
+	}
+	var environments v1alpha1.EnvironmentList
+	if err := reader.List(ctx, &environments); err != nil {
+		return nil, fmt.Errorf("listing environments: %w", err)
+	}
+	return NewInForce(defaults.Items, namesOf(environments.Items)), nil
+}
+
+func namesOf(environments []v1alpha1.Environment) sets.Set[string] {
+	names := sets.New[string]()
+	for i := range environments {
+		names.Insert(environments[i].Name)
+	}
+	return names
+}
+
+// InstallWide are the defaults of the installation, nil if there are none.
+func (f *InForce) InstallWide() *v1alpha1.GuardDefaults {
+	if f == nil {
+		return nil
+	}
+	return f.installWide
+}
+
+// Environment are the defaults of an Environment, nil if it has none of its own.
+func (f *InForce) Environment(name string) *v1alpha1.GuardDefaults {
+	if f == nil {
+		return nil
+	}
+	return f.environments[name]
+}
+
+// Environments names those that have defaults of their own, sorted.
+func (f *InForce) Environments() []string {
+	if f == nil {
+		return nil
+	}
+	return slices.Sorted(maps.Keys(f.environments))
+}
+
+// Resolve finds what holds for the checks and repairs of an object of an
+// Environment, which is empty for an object without one. Of h the caller fills in
+// all but the GuardDefaults.
+func (f *InForce) Resolve(environment string, h resync.Hierarchy) resync.Settings {
+	h.Environment, h.InstallWide = f.Environment(environment), f.InstallWide()
+	return resync.Resolve(h)
+}
+
+// Threshold is the share of all objects that may be checked or repaired at once:
+// of the installation for an empty name, else of the Environment, if it says one.
+func (f *InForce) Threshold(environment string) (threshold resync.Percent, said bool) {
+	d := f.InstallWide()
+	if environment != "" {
+		d = f.Environment(environment)
+	}
+	if d == nil {
+		return resync.DefaultThreshold, false
+	}
+	// The API refuses what is no percentage; with what is stored anyway comes the
+	// default.
+	threshold, err := resync.ParseThreshold(d.Spec.DriftThreshold)
+	return threshold, err == nil
+}
+
+// same tells whether two say the same.
+func (f *InForce) same(g *InForce) bool {
+	return sameDefaults(f.installWide, g.installWide) && maps.EqualFunc(f.environments, g.environments, sameDefaults)
+}
+
+func sameDefaults(a, b *v1alpha1.GuardDefaults) bool {
+	if a == nil || b == nil {
+		return a == b
+	}
+	return a.UID == b.UID && a.Generation == b.Generation
+}

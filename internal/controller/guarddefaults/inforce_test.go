@@ -1,0 +1,134 @@
+// SPDX-License-Identifier: Apache-2.0
+
+package guarddefaults
+
+import (
+	"testing"
+	"time"
+
+	"github.com/google/go-cmp/cmp"
+	metav1 "k8s.io/apimachinery/pkg/apis/meta/v1"
+	apiruntime "k8s.io/apimachinery/pkg/runtime"
+	"k8s.io/apimachinery/pkg/types"
+	"k8s.io/apimachinery/pkg/util/sets"
+	"k8s.io/utils/clock"
+	"sigs.k8s.io/controller-runtime/pkg/client"
+	"sigs.k8s.io/controller-runtime/pkg/client/fake"
+
+	"github.com/plumbline-dev/plumbline/pkg/apis/plumbline/v1alpha1"
+	"github.com/plumbline-dev/plumbline/pkg/specguard/canon"
+	"github.com/plumbline-dev/plumbline/pkg/specguard/resync"
+)
+
+func with(d v1alpha1.GuardDefaults, change func(*v1alpha1.GuardDefaultsSpec)) v1alpha1.GuardDefaults {
+	d.UID, d.Generation = types.UID(d.Name), 1
+	change(&d.Spec)
+	return d
+}
+
+func every(period time.Duration) func(*v1alpha1.GuardDefaultsSpec) {
+	return func(s *v1alpha1.GuardDefaultsSpec) { s.Defaults.ResyncPeriod = &metav1.Duration{Duration: period} }
+}
+
+func TestWhatIsInForceDecides(t *testing.T) {
+	f := NewInForce([]v1alpha1.GuardDefaults{
+		with(defaults("wide", "", time.Hour), every(6*time.Hour)),
+		with(defaults("late", "", 0), every(time.Minute)),
+		with(defaults("prod", "prod", 0), func(s *v1alpha1.GuardDefaultsSpec) {
+			every(2 * time.Hour)(s)
+			s.DriftThreshold = "25%"
+			s.Defaults.ManagementPolicy = v1alpha1.Unmanaged
+		}),
+		with(defaults("lost", "gone", 0), every(time.Second)),
+	}, sets.New("prod", "dev"))
+	type answer struct {
+		Period     time.Duration
+		Management v1alpha1.ManagementPolicy
+		Threshold  resync.Percent
+		Said       bool
+	}
+	h := resync.Hierarchy{GVK: canon.GVK{Group: "apps", Version: "v1", Kind: "Deployment"}, Guards: []resync.Guard{{Name: "SpecGuard/web"}}}
+	for environment, want := range map[string]answer{
+		"":     {6 * time.Hour, v1alpha1.Managed, resync.DefaultThreshold, true},
+		"prod": {2 * time.Hour, v1alpha1.Unmanaged, 25, true},
+		"dev":  {6 * time.Hour, v1alpha1.Managed, resync.DefaultThreshold, false},
+		"gone": {6 * time.Hour, v1alpha1.Managed, resync.DefaultThreshold, false},
+	} {
+		s := f.Resolve(environment, h)
+		threshold, said := f.Threshold(environment)
+		got := answer{s.Period.Value, s.Management.Value, threshold, said}
+		if diff := cmp.Diff(want, got); diff != "" {
+			t.Errorf("environment %q (-want +got):\n%s", environment, diff)
+		}
+	}
+	if diff := cmp.Diff([]string{"prod"}, f.Environments()); diff != "" {
+		t.Errorf("environments (-want +got):\n%s", diff)
+	}
+}
+
+func TestNothingInForceSaysNothing(t *testing.T) {
+	var f *InForce
+	threshold, said := f.Threshold("prod")
+	if f.InstallWide() != nil || f.Environment("prod") != nil || len(f.Environments()) != 0 || said || threshold != resync.DefaultThreshold {
+		t.Errorf("nothing says %d %t", threshold, said)
+	}
+	s := f.Resolve("", resync.Hierarchy{Guards: []resync.Guard{{Name: "SpecGuard/web"}}})
+	if s.On() || s.Management.Value != v1alpha1.Managed {
+		t.Errorf("settings are %+v", s)
+	}
+}
+
+func TestAThresholdThatIsNoneIsTheDefault(t *testing.T) {
+	f := NewInForce([]v1alpha1.GuardDefaults{with(defaults("wide", "", 0), func(s *v1alpha1.GuardDefaultsSpec) { s.DriftThreshold = "lots" })}, nil)
+	if threshold, said := f.Threshold(""); threshold != resync.DefaultThreshold || said {
+		t.Errorf("threshold %d, said %t", threshold, said)
+	}
+}
+
+// apiServer holds objects for a controller.
+func apiServer(t *testing.T, objects ...client.Object) client.Client {
+	t.Helper()
+	scheme := apiruntime.NewScheme()
+	if err := v1alpha1.AddToScheme(scheme); err != nil {
+		t.Fatal(err)
+	}
+	return fake.NewClientBuilder().WithScheme(scheme).WithObjects(objects...).WithStatusSubresource(&v1alpha1.GuardDefaults{}).Build()
+}
+
+// What is known is told once all of it is, and told again only when it changes.
+func TestTheControllerTellsWhatChanges(t *testing.T) {
+	wide := with(defaults("wide", "", 0), every(time.Hour))
+	c := &Controller{Client: apiServer(t, &wide, &v1alpha1.Environment{ObjectMeta: metav1.ObjectMeta{Name: "prod"}}), Clock: clock.RealClock{}}
+	changes := 0
+	c.Changed = func() { changes++ }
+	reconcile := func(want int) {
+		t.Helper()
+		if _, err := c.Reconcile(t.Context(), all); err != nil {
+			t.Fatal(err)
+		}
+		if changes != want {
+			t.Errorf("%d changes were told, want %d", changes, want)
+		}
+	}
+	reconcile(1)
+	if c.InForce() != nil {
+		t.Error("something is in force before it is known who belongs to which environment")
+	}
+	c.EnvironmentsAssigned()
+	if f := c.InForce(); f.Epoch != 1 || f.InstallWide() == nil {
+		t.Errorf("in force is %+v", f)
+	}
+	reconcile(1) // its own status
+	prod := with(defaults("prod", "prod", 0), every(time.Minute))
+	if err := c.Client.Create(t.Context(), &prod); err != nil {
+		t.Fatal(err)
+	}
+	reconcile(2)
+	if f := c.InForce(); f.Epoch != 2 || f.Environment("prod") == nil {
+		t.Errorf("in force is %+v", f)
+	}
+	live, err := Read(t.Context(), c.Client)
+	if err != nil || !live.same(c.InForce()) || live.Epoch != 0 {
+		t.Errorf("read live it is %+v (%v)", live, err)
+	}
+}

@@ -1,0 +1,160 @@
+// SPDX-License-Identifier: Apache-2.0
+
+package plan
+
+import (
+	"context"
+	"slices"
+
+	"k8s.io/apimachinery/pkg/api/meta"
+	"k8s.io/apimachinery/pkg/labels"
+	"k8s.io/utils/clock"
+	"sigs.k8s.io/controller-runtime/pkg/client"
+
+	"github.com/plumbline-dev/plumbline/internal/controller/environment"
+	"github.com/plumbline-dev/plumbline/internal/controller/guard"
+	"github.com/plumbline-dev/plumbline/internal/controller/guarddefaults"
+	"github.com/plumbline-dev/plumbline/pkg/apis/plumbline/v1alpha1"
+	"github.com/plumbline-dev/plumbline/pkg/remediate/exec"
+	"github.com/plumbline-dev/plumbline/pkg/specguard"
+	"github.com/plumbline-dev/plumbline/pkg/specguard/canon"
+	"github.com/plumbline-dev/plumbline/pkg/specguard/resync"
+)
+
+// Guards reads what the guards say, with a client that reads live.
+type Guards struct {
+	Client client.Client
+	// Excluded namespaces are never guarded.
+	Excluded []string
+	System   specguard.System
+	Clock    clock.PassiveClock
+}
+
+// Read implements exec.Guards.
+func (g *Guards) Read(ctx context.Context) (exec.GuardView, error) {
+	snapshot, err := guard.Read(ctx, g.Client, g.Client.RESTMapper(), g.Excluded, g.System, g.Clock.Now())
+	if err != nil {
+		return nil, err
+	}
+	defaults, err := guarddefaults.Read(ctx, g.Client)
+	if err != nil {
+		return nil, err
+	}
+	v := &view{clock: g.Clock, snapshot: snapshot, defaults: defaults}
+	return v, v.readConditions(ctx, g.Client)
+}
+
+// view is what the guards said at one moment.
+type view struct {
+	clock        clock.PassiveClock
+	snapshot     *guard.Snapshot
+	defaults     *guarddefaults.InForce
+	environments environment.Assignment
+	// frozen and suspended guards, and the kinds of the frozen ones.
+	frozen, suspended map[specguard.GuardRef]bool
+}
+
+func (v *view) readConditions(ctx context.Context, reader client.Reader) error {
+	v.frozen, v.suspended = map[specguard.GuardRef]bool{}, map[specguard.GuardRef]bool{}
+	for i := range v.snapshot.Guards {
+		g := &v.snapshot.Guards[i]
+		v.note(specguard.GuardRef{Namespace: g.Namespace, Name: g.Name}, &g.Spec, &g.Status)
+	}
+	for i := range v.snapshot.ClusterGuards {
+		g := &v.snapshot.ClusterGuards[i]
+		v.note(specguard.GuardRef{Name: g.Name}, &g.Spec.GuardSpec, &g.Status)
+	}
+	return v.readEnvironments(ctx, reader)
+}
+
+func (v *view) readEnvironments(ctx context.Context, reader client.Reader) error {
+	var list v1alpha1.EnvironmentList
+	if err := reader.List(ctx, &list); err != nil {
+		return err
+	}
+	var all []*v1alpha1.Environment
+	for i := range list.Items {
+		all = append(all, &list.Items[i])
+	}
+	namespaces := map[string]labels.Set{}
+	for name, namespace := range v.snapshot.Namespaces {
+		namespaces[name] = namespace.Labels
+	}
+	v.environments = environment.Assign(all, namespaces)
+	return nil
+}
+
+func (v *view) note(ref specguard.GuardRef, spec *v1alpha1.GuardSpec, status *v1alpha1.GuardStatus) {
+	v.frozen[ref] = meta.IsStatusConditionTrue(status.Conditions, v1alpha1.ConditionMassDrift)
+	v.suspended[ref] = spec.Suspend != nil && spec.Suspend.Until.After(v.clock.Now())
+}
+
+// Rules implements exec.GuardView.
+func (v *view) Rules(namespace string, target *v1alpha1.PlanTarget, own map[string]string, kept []string) specguard.Rules {
+	query := specguard.Query{
+		Namespace: namespace, NamespaceLabels: v.snapshot.Namespaces[namespace].Labels,
+		GVK: canon.ParseGVK(target.APIVersion, target.Kind), Kept: kept, Now: v.clock.Now(),
+	}
+	if own != nil {
+		query.Labels = append(query.Labels, own)
+	}
+	return v.snapshot.Set.Rules(query)
+}
+
+// Frozen implements exec.GuardView.
+func (v *view) Frozen(namespace string, target *v1alpha1.PlanTarget) string {
+	for _, name := range v.Rules(namespace, target, nil, v.names(namespace)).Guards() {
+		if v.is(v.frozen, namespace, name) {
+			return name
+		}
+	}
+	return ""
+}
+
+// names are all guards that may select something in a namespace: a freeze of one
+// of them counts for all objects of its kinds there, whatever their labels are.
+func (v *view) names(namespace string) []string {
+	var names []string
+	for ref := range v.snapshot.Refs {
+		if ref.Namespace == "" || ref.Namespace == namespace {
+			names = append(names, ref.String())
+		}
+	}
+	slices.Sort(names)
+	return names
+}
+
+func (v *view) is(what map[specguard.GuardRef]bool, namespace, name string) bool {
+	for ref, holds := range what {
+		if holds && ref.String() == name && (ref.Namespace == "" || ref.Namespace == namespace) {
+			return true
+		}
+	}
+	return false
+}
+
+// Holds implements exec.GuardView.
+func (v *view) Holds(namespace string, b *v1alpha1.Baseline, rules specguard.Rules, annotations map[string]string) string {
+	for _, name := range b.Status.Guards {
+		if v.is(v.suspended, namespace, name) {
+			return name + " is suspended"
+		}
+	}
+	own := ""
+	if e := v.environments.Of(namespace); e != nil {
+		own = e.Name
+	}
+	settings := v.defaults.Resolve(own, resync.Hierarchy{
+		Annotations: annotations, GVK: canon.ParseGVK(b.Spec.Target.APIVersion, b.Spec.Target.Kind), Guards: rules.Checks(),
+	})
+	if settings.Management.Value != v1alpha1.Managed {
+		return "managementPolicy is Unmanaged"
+	}
+	return ""
+}
+
+// Terminating implements exec.GuardView.
+func (v *view) Terminating(namespace string) bool {
+	n, there := v.snapshot.Namespaces[namespace]
+	return !there || n.Terminating
+}

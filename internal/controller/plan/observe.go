@@ -1,0 +1,285 @@
+// SPDX-License-Identifier: Apache-2.0
+
+package plan
+
+import (
+	"cmp"
+	"context"
+	"slices"
+	"strconv"
+	"strings"
+	"sync"
+	"time"
+	"unicode"
+
+	"github.com/go-logr/logr"
+	corev1 "k8s.io/api/core/v1"
+	metav1 "k8s.io/apimachinery/pkg/apis/meta/v1"
+	"k8s.io/apimachinery/pkg/types"
+	"k8s.io/client-go/tools/events"
+	"sigs.k8s.io/controller-runtime/pkg/client"
+
+	"github.com/plumbline-dev/plumbline/pkg/apis/plumbline/v1alpha1"
+	"github.com/plumbline-dev/plumbline/pkg/remediate/exec"
+	"github.com/plumbline-dev/plumbline/pkg/remediate/notify"
+	"github.com/plumbline-dev/plumbline/pkg/remediate/protocol"
+	"github.com/plumbline-dev/plumbline/pkg/specguard/diff"
+)
+
+// maxNote is the API server's limit of an Event's note, in bytes.
+const maxNote = 1024
+
+// Observer tells what was stored: in the log, in metrics, as Events, and to the
+// channels of the policy. It decides nothing, and nothing waits for it.
+type Observer struct {
+	Log      logr.Logger
+	Recorder events.EventRecorder
+	Metrics  *Metrics
+	// Policies is the cache; a policy that is gone tells nobody.
+	Policies client.Reader
+	// Notify is nil when nobody is told.
+	Notify func(*v1alpha1.RemediationPolicy, notify.Event)
+	Time   exec.Time
+
+	mu sync.Mutex
+	// breakers are the states that were told last, by ledger and policy.
+	breakers map[[2]string]v1alpha1.BreakerState
+}
+
+// Stored implements exec.Observer.
+func (o *Observer) Stored(plan *v1alpha1.RemediationPlan, before *v1alpha1.RemediationPlanStatus) {
+	for i := range plan.Status.Steps {
+		var was v1alpha1.StepState
+		if i < len(before.Steps) {
+			was = before.Steps[i].State
+		}
+		if step := &plan.Status.Steps[i]; step.State != was {
+			o.step(plan, step)
+		}
+	}
+	if plan.Status.Phase != before.Phase {
+		o.phase(plan, before)
+	}
+}
+
+func (o *Observer) step(plan *v1alpha1.RemediationPlan, step *v1alpha1.PlanStep) {
+	planned, target := &plan.Spec.Plan, &plan.Spec.Plan.Targets[step.Index]
+	switch step.State {
+	case v1alpha1.StepIntent:
+		o.Metrics.wait.WithLabelValues(planned.Environment, spelt(string(target.Severity.Level))).
+			Observe(max(0, o.Time.Now().Sub(target.FirstSeen.Time)).Seconds())
+		o.logStep("remediation.target.started", plan, step)
+	case v1alpha1.StepVerified, v1alpha1.StepSkipped, v1alpha1.StepFailed, v1alpha1.StepFenced:
+		o.Metrics.targets.WithLabelValues(planned.Environment, spelt(string(target.Action)), statusOf(step)).Inc()
+		if step.StartedAt != nil {
+			o.Metrics.targetDuration.WithLabelValues(planned.Environment, spelt(string(target.Action))).Observe(between(step.StartedAt, step.FinishedAt).Seconds())
+		}
+		o.logStep("remediation.target.completed", plan, step)
+		o.eventOnTarget(plan, step, target)
+	case v1alpha1.StepPlanned, v1alpha1.StepReserved, v1alpha1.StepApplied:
+	}
+}
+
+// logStep writes a line with the keys of the seed's structured log, in its
+// spelling.
+func (o *Observer) logStep(event string, plan *v1alpha1.RemediationPlan, step *v1alpha1.PlanStep) {
+	planned, target := &plan.Spec.Plan, &plan.Spec.Plan.Targets[step.Index]
+	current := target.DriftedHash
+	if step.Result != nil {
+		current = step.Result.Hash
+	}
+	o.Log.Info(event, "event", event,
+		"plan_id", string(plan.UID), "plan", plan.Namespace+"/"+plan.Name, "policy", planned.Policy.Name,
+		"target_id", target.UID, "target", target.Kind+" "+plan.Namespace+"/"+target.Name, "step", step.Index,
+		"environment", planned.Environment, "action", spelt(string(target.Action)), "drift_type", spelt(string(target.DriftType)),
+		"severity", spelt(string(target.Severity.Level)), "duration_ms", between(step.StartedAt, step.FinishedAt).Milliseconds(),
+		"status", statusOf(step), "reason", string(step.Reason), "previous_digest", target.DriftedHash, "current_digest", current,
+		"initiated_by", planned.InitiatedBy, "correlation_id", planned.CorrelationID)
+}
+
+// statusOf is a step's state as the seed calls it.
+func statusOf(step *v1alpha1.PlanStep) string {
+	switch step.State {
+	case v1alpha1.StepVerified:
+		return "succeeded"
+	case v1alpha1.StepPlanned, v1alpha1.StepReserved, v1alpha1.StepIntent, v1alpha1.StepApplied,
+		v1alpha1.StepSkipped, v1alpha1.StepFailed, v1alpha1.StepFenced:
+	}
+	return spelt(string(step.State))
+}
+
+func (o *Observer) eventOnTarget(plan *v1alpha1.RemediationPlan, step *v1alpha1.PlanStep, target *v1alpha1.PlanTarget) {
+	kind := corev1.EventTypeNormal
+	if step.State == v1alpha1.StepFailed {
+		kind = corev1.EventTypeWarning
+	}
+	object := &corev1.ObjectReference{
+		APIVersion: target.APIVersion, Kind: target.Kind, Namespace: plan.Namespace, Name: target.Name, UID: types.UID(target.UID),
+	}
+	o.Recorder.Eventf(object, plan, kind, "Remediation"+string(step.State), string(target.Action), "%s",
+		noted("plan "+plan.Name+": "+step.Message))
+}
+
+// noted is the note of an Event, which the API server bounds to 1,024 bytes.
+func noted(text string) string { return diff.TruncateText(diff.Printable(text), maxNote) }
+
+func (o *Observer) phase(plan *v1alpha1.RemediationPlan, before *v1alpha1.RemediationPlanStatus) {
+	planned, status := &plan.Spec.Plan, &plan.Status
+	name := "remediation.plan." + spelt(string(status.Phase))
+	switch {
+	case status.Phase == v1alpha1.PlanDeferred:
+		o.Metrics.limited.WithLabelValues(planned.Policy.Name).Inc()
+	case status.Phase == v1alpha1.PlanRunning && before.StartedAt == nil:
+		name = "remediation.plan.started"
+		o.told(plan, notify.PlanStarted, "")
+	case status.Phase == v1alpha1.PlanRunning && before.Phase == v1alpha1.PlanPaused:
+		name = "remediation.plan.resumed"
+		// A pause and its end are changes of the spec, which tell one from another.
+		o.told(plan, notify.PlanStarted, "resumed-"+strconv.FormatInt(plan.Generation, 10))
+	case protocol.Final(status.Phase):
+		o.ended(plan)
+	}
+	o.Log.Info(name, "event", name, "plan_id", string(plan.UID), "plan", plan.Namespace+"/"+plan.Name,
+		"policy", planned.Policy.Name, "environment", planned.Environment, "strategy", spelt(string(planned.Strategy)),
+		"status", spelt(string(status.Phase)), "reason", status.DeferralReason,
+		"duration_ms", between(status.StartedAt, status.CompletedAt).Milliseconds(),
+		"initiated_by", planned.InitiatedBy, "ended_by", status.EndedBy,
+		"targets", len(planned.Targets), "succeeded", status.Counts.Succeeded, "failed", status.Counts.Failed, "skipped", status.Counts.Skipped,
+		"correlation_id", planned.CorrelationID)
+	o.eventOnPlan(plan)
+}
+
+func (o *Observer) ended(plan *v1alpha1.RemediationPlan) {
+	planned, status := &plan.Spec.Plan, &plan.Status
+	o.Metrics.plans.WithLabelValues(planned.Environment, planned.Policy.Name, spelt(string(status.Phase))).Inc()
+	if status.StartedAt != nil {
+		o.Metrics.planDuration.WithLabelValues(planned.Environment, spelt(string(planned.Strategy))).Observe(between(status.StartedAt, status.CompletedAt).Seconds())
+	}
+	if kind, tells := endOf(status.Phase); tells {
+		o.told(plan, kind, "")
+	}
+}
+
+func (o *Observer) eventOnPlan(plan *v1alpha1.RemediationPlan) {
+	kind, status := corev1.EventTypeNormal, &plan.Status
+	if status.Phase == v1alpha1.PlanFailed || status.Phase == v1alpha1.PlanPartialSuccess {
+		kind = corev1.EventTypeWarning
+	}
+	note := "the plan is " + string(status.Phase)
+	if status.DeferralReason != "" {
+		note += ": " + status.DeferralReason
+	}
+	if status.EndedBy != "" {
+		note += ", asked for by " + status.EndedBy
+	}
+	o.Recorder.Eventf(plan, nil, kind, "Plan"+string(status.Phase), "Remediate", "%s", noted(note))
+}
+
+// told hands an event to the policy's channels. Transition tells it from others of
+// its type.
+func (o *Observer) told(plan *v1alpha1.RemediationPlan, kind notify.EventType, transition string) {
+	if o.Notify == nil {
+		return
+	}
+	var policy v1alpha1.RemediationPolicy
+	if err := o.Policies.Get(context.Background(), types.NamespacedName{Name: plan.Spec.Plan.Policy.Name}, &policy); err != nil {
+		return
+	}
+	at := o.Time.Now()
+	if end := plan.Status.CompletedAt; end != nil {
+		at = end.Time // it may be told later
+	}
+	e := NotificationOf(plan, kind, at)
+	e.Transition = transition
+	o.Notify(&policy, e)
+}
+
+// NotificationOf is what is told about a plan.
+func NotificationOf(plan *v1alpha1.RemediationPlan, kind notify.EventType, now time.Time) notify.Event {
+	planned, counts := &plan.Spec.Plan, plan.Status.Counts
+	e := notify.Event{
+		Type: kind, Plan: notify.PlanRef{Namespace: plan.Namespace, Name: plan.Name, UID: string(plan.UID)},
+		Policy: planned.Policy.Name, Environment: planned.Environment,
+		Counts: notify.Counts{
+			Total: len(planned.Targets), Succeeded: int(counts.Succeeded), Failed: int(counts.Failed), Skipped: int(counts.Skipped),
+		},
+		InitiatedBy: planned.InitiatedBy, CorrelationID: planned.CorrelationID, Time: now,
+	}
+	if len(planned.Targets) > 0 {
+		e.Severity = planned.Targets[0].Severity.Level // the worst comes first
+	}
+	for i := range planned.Targets {
+		t := notify.Target{Kind: planned.Targets[i].Kind, Namespace: plan.Namespace, Name: planned.Targets[i].Name}
+		if i < len(plan.Status.Steps) {
+			t.Reason = strings.TrimSpace(string(plan.Status.Steps[i].State) + " " + string(plan.Status.Steps[i].Reason))
+			if plan.Status.Steps[i].State == v1alpha1.StepFailed && e.Reason == "" {
+				e.Reason = plan.Status.Steps[i].Message
+			}
+		}
+		e.Targets = append(e.Targets, t)
+	}
+	return e
+}
+
+// LedgerStored implements exec.Observer. How full a ledger is, Backlog tells.
+func (o *Observer) LedgerStored(l *v1alpha1.RemediationLedger) {
+	for i := range l.Status.Breakers {
+		if b := &l.Status.Breakers[i]; o.turned(l.Name, b) {
+			o.breaker(l, b)
+		}
+	}
+}
+
+// turned says whether a breaker has another state than the one told last. One that
+// is met closed is no news.
+func (o *Observer) turned(ledger string, b *v1alpha1.LedgerBreaker) bool {
+	o.mu.Lock()
+	defer o.mu.Unlock()
+	if o.breakers == nil {
+		o.breakers = map[[2]string]v1alpha1.BreakerState{}
+	}
+	key := [2]string{ledger, b.PolicyUID}
+	was := cmp.Or(o.breakers[key], v1alpha1.BreakerClosed)
+	o.breakers[key] = b.State
+	return b.State != was
+}
+
+func (o *Observer) breaker(l *v1alpha1.RemediationLedger, b *v1alpha1.LedgerBreaker) {
+	var policies v1alpha1.RemediationPolicyList
+	if err := o.Policies.List(context.Background(), &policies); err != nil {
+		o.Log.Error(err, "listing policies to tell of their breakers")
+		return
+	}
+	i := slices.IndexFunc(policies.Items, func(p v1alpha1.RemediationPolicy) bool { return string(p.UID) == b.PolicyUID })
+	if i < 0 {
+		return
+	}
+	policy, name := &policies.Items[i], "remediation.breaker."+spelt(string(b.State))
+	o.Log.Info(name, "event", name, "policy", policy.Name, "ledger", l.Name, "status", spelt(string(b.State)), "failures", b.Failures)
+	kind := corev1.EventTypeNormal
+	if b.State == v1alpha1.BreakerOpen {
+		kind = corev1.EventTypeWarning
+	}
+	o.Recorder.Eventf(policy, nil, kind, "Breaker"+string(b.State), "Remediate", "%s",
+		noted("the circuit breaker is "+string(b.State)+" after "+strconv.Itoa(int(b.Failures))+" failures in a row"))
+}
+
+// between two times, of which either may not be known.
+func between(from, to *metav1.Time) time.Duration {
+	if from == nil || to == nil {
+		return 0
+	}
+	return max(0, to.Sub(from.Time))
+}
+
+// spelt is a name as logs and metrics have it: WouldNotConverge is would_not_converge.
+func spelt(name string) string {
+	var out strings.Builder
+	for i, r := range name {
+		if unicode.IsUpper(r) && i > 0 {
+			out.WriteByte('_')
+		}
+		out.WriteRune(unicode.ToLower(r))
+	}
+	return out.String()
+}

@@ -1,0 +1,415 @@
+// SPDX-License-Identifier: Apache-2.0
+
+package plan
+
+import (
+	"bytes"
+	"encoding/json"
+	"log/slog"
+	"os"
+	"path/filepath"
+	"slices"
+	"strings"
+	"testing"
+	"time"
+
+	"github.com/go-logr/logr"
+	"github.com/google/go-cmp/cmp"
+	"github.com/prometheus/client_golang/prometheus"
+	"github.com/prometheus/client_golang/prometheus/testutil"
+	"go.uber.org/goleak"
+	metav1 "k8s.io/apimachinery/pkg/apis/meta/v1"
+	"k8s.io/apimachinery/pkg/runtime"
+	"k8s.io/client-go/tools/events"
+	"sigs.k8s.io/controller-runtime/pkg/client"
+	"sigs.k8s.io/controller-runtime/pkg/client/fake"
+
+	"github.com/plumbline-dev/plumbline/pkg/apis/plumbline/v1alpha1"
+	"github.com/plumbline-dev/plumbline/pkg/remediate/notify"
+)
+
+func TestMain(m *testing.M) { goleak.VerifyTestMain(m) }
+
+var noon = time.Date(2026, 1, 2, 12, 0, 0, 0, time.UTC)
+
+// at is a time after noon.
+func at(d time.Duration) *metav1.Time { return &metav1.Time{Time: noon.Add(d)} }
+
+// fixed is a clock that stands.
+type fixed struct {
+	now  time.Time
+	skew time.Duration
+}
+
+func (f *fixed) Now() time.Time      { return f.now }
+func (f *fixed) Skew() time.Duration { return f.skew }
+
+// watcher is an Observer whose output is kept.
+type watcher struct {
+	*Observer
+	t        *testing.T
+	registry *prometheus.Registry
+	log      bytes.Buffer
+	events   *events.FakeRecorder
+	told     []notify.Event
+	clock    *fixed
+	plan     *v1alpha1.RemediationPlan
+}
+
+func nightly() *v1alpha1.RemediationPolicy {
+	return &v1alpha1.RemediationPolicy{ObjectMeta: metav1.ObjectMeta{Name: "nightly", UID: "policy-uid"}}
+}
+
+func readerOf(t *testing.T, objects ...client.Object) client.Client {
+	t.Helper()
+	types := runtime.NewScheme()
+	if err := v1alpha1.AddToScheme(types); err != nil {
+		t.Fatal(err)
+	}
+	return fake.NewClientBuilder().WithScheme(types).WithObjects(objects...).Build()
+}
+
+func watch(t *testing.T) *watcher {
+	t.Helper()
+	w := &watcher{t: t, registry: prometheus.NewPedanticRegistry(), events: events.NewFakeRecorder(100), clock: &fixed{now: noon}, plan: planOf(2)}
+	metrics, err := NewMetrics(w.registry)
+	if err != nil {
+		t.Fatal(err)
+	}
+	handler := slog.NewJSONHandler(&w.log, &slog.HandlerOptions{ReplaceAttr: func(_ []string, a slog.Attr) slog.Attr {
+		if a.Key == slog.TimeKey {
+			return slog.Attr{}
+		}
+		return a
+	}})
+	w.Observer = &Observer{
+		Log: logr.FromSlogHandler(handler), Recorder: w.events, Metrics: metrics, Policies: readerOf(t, nightly()), Time: w.clock,
+		Notify: func(p *v1alpha1.RemediationPolicy, e notify.Event) {
+			if p.Name != e.Policy {
+				t.Errorf("%s is told of %s", p.Name, e.Policy)
+			}
+			w.told = append(w.told, e)
+		},
+	}
+	return w
+}
+
+// planOf so many Deployments that nobody has looked at.
+func planOf(targets int) *v1alpha1.RemediationPlan {
+	p := &v1alpha1.RemediationPlan{ObjectMeta: metav1.ObjectMeta{Namespace: "shop", Name: "plan-1", UID: "plan-uid", Generation: 1}}
+	p.Spec.Plan = v1alpha1.PlannedRemediation{
+		Policy: v1alpha1.PlanPolicy{Name: "nightly", UID: "policy-uid"}, Environment: "production",
+		Strategy: v1alpha1.StrategyAllAtOnce, InitiatedBy: "system:auto", CorrelationID: "xyz-789",
+	}
+	for i := range targets {
+		name := []string{"web", "cart"}[i]
+		p.Spec.Plan.Targets = append(p.Spec.Plan.Targets, v1alpha1.PlanTarget{
+			BaselineTarget: v1alpha1.BaselineTarget{APIVersion: "apps/v1", Kind: "Deployment", Name: name}, UID: name + "-uid",
+			DriftedHash: "pl1:drifted", DesiredHash: "pl1:desired", Action: v1alpha1.ActionReconcile,
+			Severity: v1alpha1.Severity{Level: v1alpha1.SeverityHigh}, DriftType: v1alpha1.DriftDigestMismatch, FirstSeen: *at(-time.Minute),
+		})
+	}
+	return p
+}
+
+// store has a change of the plan's status stored at a time after noon.
+func (w *watcher) store(d time.Duration, change func(*v1alpha1.RemediationPlanStatus)) {
+	before := w.plan.Status.DeepCopy()
+	w.plan = w.plan.DeepCopy()
+	change(&w.plan.Status)
+	w.clock.now = noon.Add(d)
+	w.Stored(w.plan, before)
+}
+
+// run is a plan of which one target is put back and the other fails.
+func (w *watcher) run() {
+	w.store(0, func(s *v1alpha1.RemediationPlanStatus) {
+		s.Phase, s.DeferralReason = v1alpha1.PlanDeferred, "MaxPerHour: 10 of 10"
+	})
+	w.store(time.Second, func(s *v1alpha1.RemediationPlanStatus) {
+		s.Phase, s.DeferralReason, s.StartedAt = v1alpha1.PlanRunning, "", at(time.Second)
+		s.Steps = []v1alpha1.PlanStep{{Index: 0, State: v1alpha1.StepReserved, StartedAt: at(time.Second)}, {Index: 1, State: v1alpha1.StepPlanned}}
+	})
+	w.store(2*time.Second, func(s *v1alpha1.RemediationPlanStatus) { s.Steps[0].State = v1alpha1.StepIntent })
+	w.store(3*time.Second, func(s *v1alpha1.RemediationPlanStatus) {
+		s.Steps[0].State, s.Steps[0].Result = v1alpha1.StepApplied, &v1alpha1.StepResult{Hash: "pl1:desired"}
+	})
+	w.store(5*time.Second, func(s *v1alpha1.RemediationPlanStatus) {
+		s.Steps[0].State, s.Steps[0].FinishedAt, s.Steps[0].Message = v1alpha1.StepVerified, at(5*time.Second), "it is as authorised, and ready"
+	})
+	w.store(6*time.Second, func(s *v1alpha1.RemediationPlanStatus) { s.Phase = v1alpha1.PlanPaused })
+	w.plan.Generation = 3
+	w.store(7*time.Second, func(s *v1alpha1.RemediationPlanStatus) { s.Phase = v1alpha1.PlanRunning })
+	w.store(8*time.Second, func(s *v1alpha1.RemediationPlanStatus) {
+		s.Steps[1].State, s.Steps[1].StartedAt = v1alpha1.StepIntent, at(7*time.Second)
+	})
+	w.store(9*time.Second, func(s *v1alpha1.RemediationPlanStatus) {
+		s.Steps[1].State, s.Steps[1].FinishedAt = v1alpha1.StepFailed, at(9*time.Second)
+		s.Steps[1].Reason, s.Steps[1].Message = v1alpha1.ReasonUnhealthy, "1 of 3 pods is ready"
+	})
+	w.store(10*time.Second, func(s *v1alpha1.RemediationPlanStatus) {
+		s.Phase, s.CompletedAt = v1alpha1.PlanPartialSuccess, at(10*time.Second)
+		s.Counts = v1alpha1.PlanCounts{Total: 2, Succeeded: 1, Failed: 1}
+	})
+}
+
+// golden compares with a file, or rewrites it with UPDATE_GOLDEN=1.
+func golden(t *testing.T, name, got string) {
+	t.Helper()
+	path := filepath.Join("testdata", name)
+	if os.Getenv("UPDATE_GOLDEN") == "1" {
+		if err := os.WriteFile(path, []byte(got), 0o644); err != nil {
+			t.Fatal(err)
+		}
+		return
+	}
+	want, err := os.ReadFile(path)
+	if err != nil {
+		t.Fatal(err)
+	}
+	if diff := cmp.Diff(string(want), got); diff != "" {
+		t.Errorf("%s (-want +got):\n%s", path, diff)
+	}
+}
+
+func TestTheLogOfAPlan(t *testing.T) {
+	w := watch(t)
+	w.run()
+	golden(t, "log.golden", w.log.String())
+	w.hasSeedKeys()
+}
+
+// hasSeedKeys checks what every line about a target has to have.
+func (w *watcher) hasSeedKeys() {
+	w.t.Helper()
+	keys := []string{
+		"event", "plan_id", "target_id", "environment", "action", "drift_type", "severity",
+		"duration_ms", "status", "previous_digest", "current_digest", "correlation_id",
+	}
+	lines := 0
+	for line := range strings.Lines(w.log.String()) {
+		var got map[string]any
+		if err := json.Unmarshal([]byte(line), &got); err != nil {
+			w.t.Fatal(err)
+		}
+		if got["event"] != "remediation.target.completed" {
+			continue
+		}
+		lines++
+		for _, key := range keys {
+			if _, ok := got[key]; !ok {
+				w.t.Errorf("%s is missing in %s", key, line)
+			}
+		}
+	}
+	if lines != 2 {
+		w.t.Errorf("%d lines tell of targets that are done, want 2", lines)
+	}
+}
+
+func TestTheMetricsOfAPlan(t *testing.T) {
+	w := watch(t)
+	w.run()
+	want := `
+# HELP plumbline_remediation_plans_total Plans that ended, by the phase they ended in.
+# TYPE plumbline_remediation_plans_total counter
+plumbline_remediation_plans_total{environment="production",policy="nightly",status="partial_success"} 1
+# HELP plumbline_remediation_rate_limit_hits_total Times that a plan began to wait for a limit, a window or a brake.
+# TYPE plumbline_remediation_rate_limit_hits_total counter
+plumbline_remediation_rate_limit_hits_total{policy="nightly"} 1
+# HELP plumbline_remediation_targets_total Targets that a plan is done with, by how: succeeded, skipped, failed, fenced.
+# TYPE plumbline_remediation_targets_total counter
+plumbline_remediation_targets_total{action="reconcile",environment="production",status="failed"} 1
+plumbline_remediation_targets_total{action="reconcile",environment="production",status="succeeded"} 1
+`
+	if err := testutil.GatherAndCompare(w.registry, strings.NewReader(want),
+		"plumbline_remediation_plans_total", "plumbline_remediation_rate_limit_hits_total", "plumbline_remediation_targets_total"); err != nil {
+		t.Error(err)
+	}
+	for name, sum := range map[string]float64{
+		"plumbline_remediation_plan_duration_seconds":       9,
+		"plumbline_remediation_target_duration_seconds":     4 + 2,
+		"plumbline_remediation_detection_to_action_seconds": 62 + 68,
+	} {
+		if got := w.sum(name); got != sum {
+			t.Errorf("%s: the sum is %v, want %v", name, got, sum)
+		}
+	}
+}
+
+// sum of all samples of a histogram.
+func (w *watcher) sum(name string) float64 {
+	w.t.Helper()
+	families, err := w.registry.Gather()
+	if err != nil {
+		w.t.Fatal(err)
+	}
+	sum := 0.0
+	for _, family := range families {
+		for _, m := range family.GetMetric() {
+			if family.GetName() == name {
+				sum += m.GetHistogram().GetSampleSum()
+			}
+		}
+	}
+	return sum
+}
+
+// noted are the Events that were made.
+func (w *watcher) noted() []string {
+	var out []string
+	for len(w.events.Events) > 0 {
+		out = append(out, <-w.events.Events)
+	}
+	return out
+}
+
+func TestTheEventsOfAPlan(t *testing.T) {
+	w := watch(t)
+	w.run()
+	want := []string{
+		"Normal PlanDeferred the plan is Deferred: MaxPerHour: 10 of 10",
+		"Normal PlanRunning the plan is Running",
+		"Normal RemediationVerified plan plan-1: it is as authorised, and ready",
+		"Normal PlanPaused the plan is Paused",
+		"Normal PlanRunning the plan is Running",
+		"Warning RemediationFailed plan plan-1: 1 of 3 pods is ready",
+		"Warning PlanPartialSuccess the plan is PartialSuccess",
+	}
+	if diff := cmp.Diff(want, w.noted()); diff != "" {
+		t.Errorf("(-want +got):\n%s", diff)
+	}
+}
+
+func TestWhatIsToldOfAPlan(t *testing.T) {
+	w := watch(t)
+	w.run()
+	var got []notify.EventType
+	for _, e := range w.told {
+		got = append(got, e.Type)
+	}
+	if diff := cmp.Diff([]notify.EventType{notify.PlanStarted, notify.PlanStarted, notify.PlanFailed}, got); diff != "" {
+		t.Fatalf("(-want +got):\n%s", diff)
+	}
+	if w.told[0].ID() == w.told[1].ID() {
+		t.Error("a second start after a pause has the id of the first")
+	}
+	last := w.told[2]
+	if !last.Time.Equal(at(10*time.Second).Time) || last.Reason != "1 of 3 pods is ready" || last.Counts != (notify.Counts{Total: 2, Succeeded: 1, Failed: 1}) {
+		t.Errorf("the end is told as %+v", last)
+	}
+	targets := []notify.Target{
+		{Kind: "Deployment", Namespace: "shop", Name: "web", Reason: "Verified"},
+		{Kind: "Deployment", Namespace: "shop", Name: "cart", Reason: "Failed Unhealthy"},
+	}
+	if diff := cmp.Diff(targets, last.Targets); diff != "" {
+		t.Errorf("(-want +got):\n%s", diff)
+	}
+}
+
+func TestHowAPlanEnds(t *testing.T) {
+	tests := map[v1alpha1.PlanPhase][]notify.EventType{
+		v1alpha1.PlanSucceeded: {notify.PlanCompleted}, v1alpha1.PlanFailed: {notify.PlanFailed}, v1alpha1.PlanPartialSuccess: {notify.PlanFailed},
+		// Who cancelled it knows, and one that is superseded did nothing.
+		v1alpha1.PlanCancelled: nil, v1alpha1.PlanSuperseded: nil,
+	}
+	for phase, want := range tests {
+		t.Run(string(phase), func(t *testing.T) {
+			w := watch(t)
+			w.store(0, func(s *v1alpha1.RemediationPlanStatus) { s.Phase, s.CompletedAt = phase, at(0) })
+			var got []notify.EventType
+			for _, e := range w.told {
+				got = append(got, e.Type)
+			}
+			if diff := cmp.Diff(want, got); diff != "" {
+				t.Errorf("(-want +got):\n%s", diff)
+			}
+			if n := testutil.ToFloat64(w.Metrics.plans.WithLabelValues("production", "nightly", spelt(string(phase)))); n != 1 {
+				t.Errorf("counted %v times", n)
+			}
+		})
+	}
+}
+
+func TestNobodyIsToldForAPolicyThatIsGone(t *testing.T) {
+	w := watch(t)
+	w.Policies = readerOf(t)
+	w.run()
+	if len(w.told) > 0 {
+		t.Errorf("told %v", w.told)
+	}
+	w.Policies, w.Notify = readerOf(t, nightly()), nil
+	w.run() // nor is anybody when there is nobody to tell
+}
+
+func TestAnEventIsNeverTooLongForTheAPIServer(t *testing.T) {
+	w := watch(t)
+	w.store(0, func(s *v1alpha1.RemediationPlanStatus) {
+		s.Phase, s.EndedBy, s.CompletedAt = v1alpha1.PlanCancelled, strings.Repeat("ü", 512), at(0)
+	})
+	for _, e := range w.noted() {
+		if len(e) > maxNote+len("Normal PlanCancelled ") {
+			t.Errorf("%d bytes", len(e))
+		}
+	}
+}
+
+func TestABreakerIsToldWhenItTurns(t *testing.T) {
+	w := watch(t)
+	turn := func(state v1alpha1.BreakerState, failures int32) {
+		l := &v1alpha1.RemediationLedger{ObjectMeta: metav1.ObjectMeta{Name: "production"}}
+		l.Status.Breakers = []v1alpha1.LedgerBreaker{
+			{PolicyUID: "policy-uid", State: state, Failures: failures}, {PolicyUID: "gone", State: state},
+		}
+		w.LedgerStored(l)
+	}
+	turn(v1alpha1.BreakerClosed, 0)
+	turn(v1alpha1.BreakerOpen, 3)
+	turn(v1alpha1.BreakerOpen, 3)
+	turn(v1alpha1.BreakerHalfOpen, 3)
+	turn(v1alpha1.BreakerClosed, 0)
+	want := []string{
+		"Warning BreakerOpen the circuit breaker is Open after 3 failures in a row",
+		"Normal BreakerHalfOpen the circuit breaker is HalfOpen after 3 failures in a row",
+		"Normal BreakerClosed the circuit breaker is Closed after 0 failures in a row",
+	}
+	if diff := cmp.Diff(want, w.noted()); diff != "" {
+		t.Errorf("(-want +got):\n%s", diff)
+	}
+	golden(t, "breaker.golden", w.log.String())
+}
+
+func TestRecall(t *testing.T) {
+	var plans []client.Object
+	for name, p := range map[string]struct {
+		phase v1alpha1.PlanPhase
+		ended *metav1.Time
+	}{
+		"lately":    {v1alpha1.PlanSucceeded, at(-time.Minute)},
+		"long-ago":  {v1alpha1.PlanFailed, at(-2 * time.Hour)},
+		"cancelled": {v1alpha1.PlanCancelled, at(-time.Minute)},
+		"running":   {v1alpha1.PlanRunning, nil},
+	} {
+		plan := planOf(1)
+		plan.Name, plan.UID = name, plan.UID+"-"+plan.UID
+		plan.Status.Phase, plan.Status.CompletedAt = p.phase, p.ended
+		plans = append(plans, plan)
+	}
+	w := watch(t)
+	r := &Recall{Plans: readerOf(t, plans...), Observer: w.Observer, Since: time.Hour, Log: logr.Discard()}
+	if err := r.Start(t.Context()); err != nil {
+		t.Fatal(err)
+	}
+	if len(w.told) != 1 || w.told[0].Plan.Name != "lately" || w.told[0].Type != notify.PlanCompleted || !w.told[0].Time.Equal(noon.Add(-time.Minute)) {
+		t.Errorf("told %+v", w.told)
+	}
+	first := w.told[0].ID()
+	w.told = nil
+	plan := plans[slices.IndexFunc(plans, func(o client.Object) bool { return o.GetName() == "lately" })].(*v1alpha1.RemediationPlan)
+	w.plan = plan.DeepCopy()
+	w.plan.Status.Phase = v1alpha1.PlanRunning
+	w.store(0, func(s *v1alpha1.RemediationPlanStatus) { s.Phase = v1alpha1.PlanSucceeded })
+	if len(w.told) != 1 || w.told[0].ID() != first {
+		t.Error("what is told again is not what was told")
+	}
+}

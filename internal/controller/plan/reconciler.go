@@ -1,0 +1,120 @@
+// SPDX-License-Identifier: Apache-2.0
+
+package plan
+
+import (
+	"context"
+	"fmt"
+	"time"
+
+	"k8s.io/apimachinery/pkg/types"
+	ctrl "sigs.k8s.io/controller-runtime"
+	"sigs.k8s.io/controller-runtime/pkg/builder"
+	"sigs.k8s.io/controller-runtime/pkg/client"
+	"sigs.k8s.io/controller-runtime/pkg/controller"
+	"sigs.k8s.io/controller-runtime/pkg/handler"
+	"sigs.k8s.io/controller-runtime/pkg/log"
+	"sigs.k8s.io/controller-runtime/pkg/predicate"
+	"sigs.k8s.io/controller-runtime/pkg/reconcile"
+
+	"github.com/plumbline-dev/plumbline/pkg/apis/plumbline/v1alpha1"
+	"github.com/plumbline-dev/plumbline/pkg/remediate/exec"
+	"github.com/plumbline-dev/plumbline/pkg/remediate/protocol"
+)
+
+const (
+	// workers carry plans on at the same time. How much is written at once is
+	// bounded by the ledgers, not by this.
+	workers = 4
+	// atLeast is how soon a plan may be looked at again, and atMost how long it is
+	// left alone: what it waits for may have happened unseen.
+	atLeast = 10 * time.Millisecond
+	atMost  = 30 * time.Second
+)
+
+// Carrier carries one plan on; *exec.Executor is one.
+type Carrier interface {
+	Carry(ctx context.Context, key types.NamespacedName) (exec.Outcome, error)
+}
+
+// Reconciler has plans carried on.
+type Reconciler struct {
+	Executor Carrier
+	// Cached reads plans from the cache, to wake them; nothing is decided by it.
+	Cached client.Reader
+	Time   exec.Time
+}
+
+// Reconcile carries one plan on.
+func (r *Reconciler) Reconcile(ctx context.Context, request reconcile.Request) (reconcile.Result, error) {
+	outcome, err := r.Executor.Carry(ctx, request.NamespacedName)
+	if err != nil {
+		return reconcile.Result{}, fmt.Errorf("carrying plan %s out: %w", request.NamespacedName, err)
+	}
+	if outcome.Done {
+		return reconcile.Result{}, nil
+	}
+	log.FromContext(ctx).V(1).Info("the plan waits", "why", outcome.Why, "until", outcome.Until)
+	return reconcile.Result{RequeueAfter: r.after(outcome.Until)}, nil
+}
+
+func (r *Reconciler) after(until time.Time) time.Duration {
+	if until.IsZero() {
+		return atMost
+	}
+	return min(max(until.Sub(r.Time.Now()), atLeast), atMost)
+}
+
+// Register adds the controller to a manager.
+func (r *Reconciler) Register(mgr ctrl.Manager) error {
+	specs := builder.WithPredicates(predicate.GenerationChangedPredicate{})
+	err := ctrl.NewControllerManagedBy(mgr).
+		Named("plan").
+		// Its own status writes are no news to the executor.
+		For(&v1alpha1.RemediationPlan{}, specs).
+		Watches(&v1alpha1.RemediationPolicy{}, handler.EnqueueRequestsFromMapFunc(r.ofPolicy), specs).
+		// A place that was given back is news to whoever waits for one.
+		Watches(&v1alpha1.RemediationLedger{}, handler.EnqueueRequestsFromMapFunc(r.all)).
+		Watches(&v1alpha1.SpecGuard{}, handler.EnqueueRequestsFromMapFunc(r.all), specs).
+		Watches(&v1alpha1.ClusterSpecGuard{}, handler.EnqueueRequestsFromMapFunc(r.all), specs).
+		WithOptions(controller.Options{MaxConcurrentReconciles: workers}).
+		Complete(r)
+	if err != nil {
+		return fmt.Errorf("registering the plan controller: %w", err)
+	}
+	return nil
+}
+
+func (r *Reconciler) ofPolicy(ctx context.Context, policy client.Object) []reconcile.Request {
+	return r.unfinished(ctx, func(p *v1alpha1.RemediationPlan) bool {
+		return p.Spec.Plan.Policy.UID == string(policy.GetUID())
+	})
+}
+
+// all wakes every plan that waits. One that runs looks by itself soon enough, and
+// waking it at each of its own writes to a ledger would only make it busy.
+func (r *Reconciler) all(ctx context.Context, changed client.Object) []reconcile.Request {
+	halted := false
+	if l, ok := changed.(*v1alpha1.RemediationLedger); ok {
+		halted = l.Spec.Halt != nil
+	}
+	return r.unfinished(ctx, func(p *v1alpha1.RemediationPlan) bool {
+		return halted || p.Status.Phase == v1alpha1.PlanDeferred || p.Status.DeferralReason != ""
+	})
+}
+
+func (r *Reconciler) unfinished(ctx context.Context, wanted func(*v1alpha1.RemediationPlan) bool) []reconcile.Request {
+	var plans v1alpha1.RemediationPlanList
+	if err := r.Cached.List(ctx, &plans, client.UnsafeDisableDeepCopy); err != nil {
+		log.FromContext(ctx).Error(err, "listing plans to wake them")
+		return nil
+	}
+	var requests []reconcile.Request
+	for i := range plans.Items {
+		p := &plans.Items[i]
+		if !protocol.Final(p.Status.Phase) && wanted(p) {
+			requests = append(requests, reconcile.Request{NamespacedName: client.ObjectKeyFromObject(p)})
+		}
+	}
+	return requests
+}

@@ -1,0 +1,178 @@
+// SPDX-License-Identifier: Apache-2.0
+
+package policy
+
+import (
+	"context"
+	"errors"
+	"fmt"
+	"time"
+
+	"github.com/go-logr/logr"
+	apierrors "k8s.io/apimachinery/pkg/api/errors"
+	"k8s.io/client-go/tools/events"
+	"k8s.io/utils/clock"
+	"sigs.k8s.io/controller-runtime/pkg/client"
+	"sigs.k8s.io/controller-runtime/pkg/reconcile"
+
+	"github.com/plumbline-dev/plumbline/internal/planning"
+	"github.com/plumbline-dev/plumbline/pkg/apis/plumbline/v1alpha1"
+	"github.com/plumbline-dev/plumbline/pkg/remediate/notify"
+	"github.com/plumbline-dev/plumbline/pkg/remediate/planner"
+)
+
+// FieldManager names the assessor in managedFields.
+const FieldManager = "plumbline-assessor"
+
+const (
+	// notReadyAgain is how soon a policy is looked at again when the guards were
+	// not read yet.
+	notReadyAgain = 200 * time.Millisecond
+	// healthAgain is how soon one is that waits for objects to become healthy, of
+	// which no event tells.
+	healthAgain = 15 * time.Second
+)
+
+// Notifier tells people; who is told, and whether, is its own matter. It must not
+// block.
+type Notifier interface {
+	Notify(notify.Event)
+}
+
+// Reconciler makes the plans of one policy after the other.
+type Reconciler struct {
+	Client client.Client
+	// Live reads past the cache what is under way.
+	Live   client.Reader
+	Source planning.Source
+	// Namespace is Plumbline's own, where the ledgers are.
+	Namespace string
+	Recorder  events.EventRecorder
+	Metrics   *Metrics
+	// Notifier may be nil.
+	Notifier Notifier
+	Clock    clock.PassiveClock
+	// Skew is how far the own clock is ahead of the API server's; nil is not at all.
+	// It only decides for when a plan is scheduled: whether it may begin then, the
+	// executor asks again.
+	Skew func() time.Duration
+	// ResyncPeriod is that of the command line; nil when none was given.
+	ResyncPeriod *time.Duration
+	Log          logr.Logger
+
+	trigger trigger
+	told    memory
+}
+
+// subject is one policy, and what is known and decided about it.
+type subject struct {
+	policy   *v1alpha1.RemediationPolicy
+	gathered *planning.Gathered
+	out      planner.Output
+	created  []*v1alpha1.RemediationPlan
+	now      time.Time
+}
+
+// Reconcile looks at one policy.
+func (r *Reconciler) Reconcile(ctx context.Context, request reconcile.Request) (reconcile.Result, error) {
+	s := &subject{policy: &v1alpha1.RemediationPolicy{}, now: r.Clock.Now()}
+	err := r.Client.Get(ctx, request.NamespacedName, s.policy)
+	if apierrors.IsNotFound(err) {
+		r.forget(request.Name)
+		return reconcile.Result{}, nil
+	}
+	if err != nil {
+		return reconcile.Result{}, fmt.Errorf("reading policy %s: %w", request.Name, err)
+	}
+	if err := r.decide(ctx, s, nil); err != nil {
+		if errors.Is(err, planning.ErrNotReady) {
+			return reconcile.Result{RequeueAfter: notReadyAgain}, nil
+		}
+		return reconcile.Result{}, err
+	}
+	failed := r.create(ctx, s)
+	r.tell(s)
+	r.Metrics.looked(s)
+	if err := r.writeStatus(ctx, s); err != nil {
+		failed = errors.Join(failed, err)
+	}
+	return reconcile.Result{RequeueAfter: s.again()}, failed
+}
+
+// decide gathers what the policy depends on, and plans. live are plans that were
+// read past the cache.
+func (r *Reconciler) decide(ctx context.Context, s *subject, live []v1alpha1.RemediationPlan) error {
+	q := planning.Question{
+		Policy: s.policy, InitiatedBy: planner.InitiatedByItself, Now: s.now,
+		ResyncPeriod: r.ResyncPeriod, Plans: live,
+	}
+	if r.Skew != nil {
+		q.Skew = r.Skew()
+	}
+	gathered, err := planning.Gather(ctx, r.Source, q)
+	if err != nil {
+		return err
+	}
+	s.gathered, s.out = gathered, planner.Output{}
+	if len(gathered.Problems) == 0 {
+		s.out = planner.Make(&gathered.Input)
+	}
+	return nil
+}
+
+// acts says whether the policy may make plans and tell people.
+func (s *subject) acts() bool {
+	return s.policy.Spec.Mode == v1alpha1.PolicyModeActive && s.policy.DeletionTimestamp == nil && len(s.gathered.Problems) == 0
+}
+
+// again is when to look without an event.
+func (s *subject) again() time.Duration {
+	next := s.nextLook()
+	if next.IsZero() {
+		return 0
+	}
+	return max(next.Sub(s.now), time.Millisecond)
+}
+
+// nextLook is when something changes by time alone; zero when nothing does.
+func (s *subject) nextLook() time.Time {
+	if len(s.gathered.Problems) > 0 {
+		return time.Time{}
+	}
+	next := earlier(s.out.NextLook, s.nextTooOld())
+	for i := range s.out.LeftOut {
+		if s.out.LeftOut[i].Reason == planner.ReasonUnhealthy {
+			return earlier(next, s.now.Add(healthAgain))
+		}
+	}
+	return next
+}
+
+// nextTooOld is when the next drift is too old to be put back without a person,
+// who is to be told.
+func (s *subject) nextTooOld() time.Time {
+	limit := s.policy.Spec.MaximumDriftAge
+	if limit == nil {
+		return time.Time{}
+	}
+	var next time.Time
+	for i := range s.gathered.Input.Drifts {
+		// Older than the limit is what a whole second later is.
+		if at := s.gathered.Input.Drifts[i].FirstSeen.Add(limit.Duration + time.Second); at.After(s.now) {
+			next = earlier(next, at)
+		}
+	}
+	return next
+}
+
+func earlier(a, b time.Time) time.Time {
+	if a.IsZero() || !b.IsZero() && b.Before(a) {
+		return b
+	}
+	return a
+}
+
+func (r *Reconciler) forget(policy string) {
+	r.told.forget(policy)
+	r.Metrics.forget(policy)
+}

@@ -1,0 +1,126 @@
+// SPDX-License-Identifier: Apache-2.0
+
+package policy
+
+import (
+	"context"
+	"fmt"
+	"sync"
+	"time"
+
+	metav1 "k8s.io/apimachinery/pkg/apis/meta/v1"
+	"k8s.io/apimachinery/pkg/runtime/schema"
+	"k8s.io/apimachinery/pkg/types"
+	"k8s.io/client-go/util/workqueue"
+	ctrl "sigs.k8s.io/controller-runtime"
+	"sigs.k8s.io/controller-runtime/pkg/builder"
+	"sigs.k8s.io/controller-runtime/pkg/client"
+	"sigs.k8s.io/controller-runtime/pkg/controller"
+	"sigs.k8s.io/controller-runtime/pkg/event"
+	"sigs.k8s.io/controller-runtime/pkg/handler"
+	"sigs.k8s.io/controller-runtime/pkg/predicate"
+	"sigs.k8s.io/controller-runtime/pkg/reconcile"
+	"sigs.k8s.io/controller-runtime/pkg/source"
+
+	"github.com/plumbline-dev/plumbline/pkg/apis/plumbline/v1alpha1"
+)
+
+const (
+	// settleTime is how long changes of drift are collected before a policy is
+	// looked at: what drifts together is to be in one plan, worst first, and a mass
+	// drift is to be seen as one. It is a part of what a correction takes.
+	settleTime = 100 * time.Millisecond
+	// lazily is the same for what only moves counts.
+	lazily = 2 * time.Second
+	// After a failure a policy is looked at again soon, and then ever later.
+	triedSoon, triedAgain = 50 * time.Millisecond, 30 * time.Second
+	// workers is how many policies are looked at at once.
+	workers = 2
+)
+
+type queue = workqueue.TypedRateLimitingInterface[reconcile.Request]
+
+// trigger makes all policies be looked at.
+type trigger struct {
+	mu    sync.Mutex
+	queue queue
+}
+
+func (t *trigger) attach(_ context.Context, q queue) error {
+	t.mu.Lock()
+	defer t.mu.Unlock()
+	t.queue = q
+	return nil
+}
+
+// Look looks at all policies soon, because other guards are in force now.
+func (r *Reconciler) Look(ctx context.Context) {
+	r.trigger.mu.Lock()
+	q := r.trigger.queue
+	r.trigger.mu.Unlock()
+	if q != nil {
+		r.all(ctx, q, settleTime)
+	}
+}
+
+// all looks at every policy. Which of them a change concerns depends on labels of
+// namespaces and objects, and finding that out is what a look does.
+func (r *Reconciler) all(ctx context.Context, q queue, after time.Duration) {
+	var policies v1alpha1.RemediationPolicyList
+	if err := r.Client.List(ctx, &policies, client.UnsafeDisableDeepCopy); err != nil {
+		r.Log.Error(err, "listing policies to look at all of them")
+		return
+	}
+	for i := range policies.Items {
+		q.AddAfter(reconcile.Request{NamespacedName: types.NamespacedName{Name: policies.Items[i].Name}}, after)
+	}
+}
+
+// Register adds the controller to a manager.
+func (r *Reconciler) Register(mgr ctrl.Manager) error {
+	namespaces := &metav1.PartialObjectMetadata{}
+	namespaces.SetGroupVersionKind(schema.GroupVersionKind{Version: "v1", Kind: "Namespace"})
+	err := ctrl.NewControllerManagedBy(mgr).
+		Named("policy").
+		WithOptions(controller.Options{
+			MaxConcurrentReconciles: workers,
+			RateLimiter:             workqueue.NewTypedItemExponentialFailureRateLimiter[reconcile.Request](triedSoon, triedAgain),
+		}).
+		For(&v1alpha1.RemediationPolicy{}, builder.WithPredicates(predicate.GenerationChangedPredicate{})).
+		Watches(&v1alpha1.Baseline{}, r.on(urgencyOfBaseline)).
+		Watches(&v1alpha1.RemediationPlan{}, r.on(urgencyOfPlan)).
+		Watches(&v1alpha1.Environment{}, r.on(always(settleTime)), builder.WithPredicates(predicate.GenerationChangedPredicate{})).
+		Watches(&v1alpha1.GuardDefaults{}, r.on(always(settleTime)), builder.WithPredicates(predicate.GenerationChangedPredicate{})).
+		Watches(&v1alpha1.SpecGuard{}, r.on(always(lazily))).
+		Watches(&v1alpha1.ClusterSpecGuard{}, r.on(always(lazily))).
+		Watches(&v1alpha1.RemediationLedger{}, r.on(always(lazily))).
+		WatchesMetadata(namespaces, r.on(always(lazily))).
+		WatchesRawSource(source.Func(r.trigger.attach)).
+		Complete(r)
+	if err != nil {
+		return fmt.Errorf("registering the policy controller: %w", err)
+	}
+	return nil
+}
+
+// urgency says how soon all policies are to be looked at after a change; before is
+// nil for what is new, after for what is gone. Without news it says no.
+type urgency func(before, after client.Object) (time.Duration, bool)
+
+func always(d time.Duration) urgency {
+	return func(client.Object, client.Object) (time.Duration, bool) { return d, true }
+}
+
+// on looks at all policies as soon as an urgency says.
+func (r *Reconciler) on(how urgency) handler.EventHandler {
+	look := func(ctx context.Context, before, after client.Object, q queue) {
+		if in, news := how(before, after); news {
+			r.all(ctx, q, in)
+		}
+	}
+	return handler.Funcs{
+		CreateFunc: func(ctx context.Context, e event.CreateEvent, q queue) { look(ctx, nil, e.Object, q) },
+		UpdateFunc: func(ctx context.Context, e event.UpdateEvent, q queue) { look(ctx, e.ObjectOld, e.ObjectNew, q) },
+		DeleteFunc: func(ctx context.Context, e event.DeleteEvent, q queue) { look(ctx, e.Object, nil, q) },
+	}
+}

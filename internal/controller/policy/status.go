@@ -1,0 +1,158 @@
+// SPDX-License-Identifier: Apache-2.0
+
+package policy
+
+import (
+	"context"
+	"fmt"
+	"time"
+
+	"k8s.io/apimachinery/pkg/api/equality"
+	apierrors "k8s.io/apimachinery/pkg/api/errors"
+	metav1 "k8s.io/apimachinery/pkg/apis/meta/v1"
+	"k8s.io/apimachinery/pkg/types"
+	"k8s.io/apimachinery/pkg/util/validation/field"
+	"sigs.k8s.io/controller-runtime/pkg/client"
+
+	"github.com/plumbline-dev/plumbline/internal/controller/condition"
+	"github.com/plumbline-dev/plumbline/pkg/apis/plumbline/v1alpha1"
+	"github.com/plumbline-dev/plumbline/pkg/remediate/ledger"
+	"github.com/plumbline-dev/plumbline/pkg/remediate/planner"
+)
+
+// Conditions of a policy beside Ready and Stalled; all of them are there only
+// while they are True.
+const (
+	// ConditionBreakerOpen: its circuit breaker lets nothing through.
+	ConditionBreakerOpen = "BreakerOpen"
+	// ConditionFrozen: some of its drift is part of a mass drift.
+	ConditionFrozen = "Frozen"
+	// ConditionSelectsNothing: no guarded object of its Environment is its own.
+	ConditionSelectsNothing = "SelectsNothing"
+	// ConditionSelectsEverything: it selects by kind or label, and selects all.
+	ConditionSelectsEverything = "SelectsEverything"
+)
+
+// writeStatus tells what the policy does, unless that is told already.
+func (r *Reconciler) writeStatus(ctx context.Context, s *subject) error {
+	next := s.policy.DeepCopy()
+	s.fill(&next.Status)
+	conditions := condition.Set{Conditions: &next.Status.Conditions, Generation: next.Generation, Now: s.now}
+	s.setReady(conditions)
+	s.setScope(conditions)
+	if err := r.setBreaker(ctx, s, conditions); err != nil {
+		return err
+	}
+	if equality.Semantic.DeepEqual(next.Status, s.policy.Status) {
+		return nil
+	}
+	// Only a PUT of /status checks the uid beside the resourceVersion.
+	if err := r.Client.Status().Update(ctx, next, client.FieldOwner(FieldManager)); err != nil {
+		return fmt.Errorf("writing the status of policy %s: %w", s.policy.Name, err)
+	}
+	return nil
+}
+
+func (s *subject) fill(status *v1alpha1.RemediationPolicyStatus) {
+	in := &s.gathered.Input
+	status.ObservedGeneration = s.policy.Generation
+	status.Digest = in.Policy.Digest
+	status.Targets = v1alpha1.PolicyTargets{
+		Selected: int32(in.Scope.Selected), Drifted: int32(len(in.Drifts)), Eligible: int32(s.out.Eligible), //nolint:gosec // counts of objects
+	}
+	status.LastPlan = s.gathered.LastPlan
+	status.WaitingFor = s.waitingFor()
+	status.NextLook = nil
+	if next := s.nextLook(); !next.IsZero() {
+		// As it is stored, rounded up: it is no use to come too early.
+		status.NextLook = &metav1.Time{Time: next.Add(time.Second - 1).Truncate(time.Second)}
+	}
+}
+
+func (s *subject) setReady(c condition.Set) {
+	if len(s.gathered.Problems) > 0 {
+		c.Stalled(problemReason(s.gathered.Problems[0]), s.gathered.Problems.ToAggregate().Error())
+		return
+	}
+	in := &s.gathered.Input
+	counts := fmt.Sprintf("%d of %d selected objects drifted, %d of them eligible", len(in.Drifts), in.Scope.Selected, s.out.Eligible)
+	switch s.policy.Spec.Mode {
+	case v1alpha1.PolicyModeActive:
+		c.Ready("Active", counts)
+	case v1alpha1.PolicyModeHalted:
+		c.NotReady("Halted", "everything stops: "+counts)
+	case v1alpha1.PolicyModeObserveOnly:
+		c.Ready("ObserveOnly", fmt.Sprintf("%s; it would make %d plans now, and does nothing", counts, len(s.out.Plans)))
+	default:
+		c.Stalled("UnknownMode", fmt.Sprintf("spec.mode: this version does not know %q", s.policy.Spec.Mode))
+	}
+}
+
+// problemReason names by its field what is wrong.
+func problemReason(err *field.Error) string {
+	switch {
+	case err.Type == field.ErrorTypeNotFound:
+		return "UnknownEnvironment"
+	case err.Field == "spec.selector":
+		return "InvalidSelector"
+	}
+	return "InvalidSchedule"
+}
+
+// setScope tells of a choice that reads like a mistake, with the count.
+func (s *subject) setScope(c condition.Set) {
+	in := &s.gathered.Input
+	narrows := s.policy.Spec.Selector != nil || len(s.policy.Spec.Resources) > 0
+	c.Clear(ConditionSelectsNothing)
+	c.Clear(ConditionSelectsEverything)
+	c.Clear(ConditionFrozen)
+	if len(s.gathered.Problems) > 0 {
+		return
+	}
+	switch all := s.gathered.InEnvironment; {
+	case in.Scope.Selected == 0:
+		c.True(ConditionSelectsNothing, "NoObjects", fmt.Sprintf("it selects none of the %d guarded objects of environment %s", all, in.Policy.Spec.Environment))
+	case narrows && in.Scope.Selected == all:
+		c.True(ConditionSelectsEverything, "AllObjects", fmt.Sprintf("it selects all %d guarded objects of environment %s", all, in.Policy.Spec.Environment))
+	}
+	frozen, example := s.count(planner.ReasonMassDrift)
+	if frozen > 0 {
+		c.True(ConditionFrozen, "MassDrift", fmt.Sprintf("%d drifted objects are left alone: %s", frozen, example))
+	}
+}
+
+// count says how many drifts are left out for a reason, and what is said of the first.
+func (s *subject) count(reason planner.Reason) (n int, example string) {
+	for i := range s.out.LeftOut {
+		if s.out.LeftOut[i].Reason != reason {
+			continue
+		}
+		if n == 0 {
+			example = s.out.LeftOut[i].Message
+		}
+		n++
+	}
+	return n, example
+}
+
+// setBreaker tells of the circuit breaker, which is in the Environment's ledger.
+func (r *Reconciler) setBreaker(ctx context.Context, s *subject, c condition.Set) error {
+	l := &v1alpha1.RemediationLedger{}
+	err := r.Client.Get(ctx, types.NamespacedName{Namespace: r.Namespace, Name: s.policy.Spec.Environment}, l)
+	if client.IgnoreNotFound(err) != nil {
+		return fmt.Errorf("reading the ledger of environment %s: %w", s.policy.Spec.Environment, err)
+	}
+	if apierrors.IsNotFound(err) {
+		c.Clear(ConditionBreakerOpen)
+		return nil
+	}
+	switch state := ledger.Breaker(&l.Status, string(s.policy.UID)); state {
+	case v1alpha1.BreakerOpen:
+		c.True(ConditionBreakerOpen, "TooManyFailures", "too many remediations failed one after the other; one is tried when it has been open long enough")
+	case v1alpha1.BreakerHalfOpen:
+		c.True(ConditionBreakerOpen, "Probing", "one remediation is tried; if it succeeds the breaker closes")
+	case v1alpha1.BreakerClosed:
+		c.Clear(ConditionBreakerOpen)
+	}
+	return nil
+}

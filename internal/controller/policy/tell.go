@@ -1,0 +1,199 @@
+// SPDX-License-Identifier: Apache-2.0
+
+package policy
+
+import (
+	"crypto/sha256"
+	"encoding/hex"
+	"fmt"
+	"slices"
+	"strings"
+	"sync"
+
+	corev1 "k8s.io/api/core/v1"
+
+	"github.com/plumbline-dev/plumbline/pkg/apis/plumbline/v1alpha1"
+	"github.com/plumbline-dev/plumbline/pkg/remediate/notify"
+	"github.com/plumbline-dev/plumbline/pkg/remediate/planner"
+	"github.com/plumbline-dev/plumbline/pkg/specguard/diff"
+)
+
+// Reasons of Events about a policy.
+const (
+	reasonPlanCreated = "PlanCreated"
+	reasonEscalated   = "Escalated"
+	// action is what the assessor did when it made an Event.
+	action = "Plan"
+	// maxNote is the API server's limit of an Event's note, in bytes.
+	maxNote = 1024
+	// maxNamed bounds how many objects a note names.
+	maxNamed = 5
+)
+
+// tell makes Events, log lines and notifications of what was done.
+func (r *Reconciler) tell(s *subject) {
+	for _, plan := range s.created {
+		r.tellCreated(s, plan)
+	}
+	if s.acts() {
+		r.escalate(s)
+	}
+}
+
+func (r *Reconciler) tellCreated(s *subject, plan *v1alpha1.RemediationPlan) {
+	p := &plan.Spec.Plan
+	r.Log.Info("remediation.plan.created",
+		"plan_id", string(plan.UID), "plan", plan.Namespace+"/"+plan.Name, "policy", s.policy.Name,
+		"environment", p.Environment, "trigger", string(p.Trigger), "strategy", string(p.Strategy),
+		"targets", len(p.Targets), "left_out", p.LeftOutTotal, "severity", strings.ToLower(string(p.Targets[0].Severity.Level)),
+		"drift_type", snake(string(p.Targets[0].DriftType)), "initiated_by", p.InitiatedBy, "correlation_id", p.CorrelationID,
+		"detection_to_plan_ms", s.now.Sub(p.Targets[0].FirstSeen.Time).Milliseconds())
+	r.Metrics.created(plan)
+	note := fmt.Sprintf("%s/%s: %s", plan.Namespace, plan.Name, names(plan))
+	if p.ScheduledFor != nil {
+		note += ", scheduled for " + p.ScheduledFor.UTC().Format("2006-01-02T15:04:05Z")
+	}
+	r.Recorder.Eventf(s.policy, plan, corev1.EventTypeNormal, reasonPlanCreated, action, "%s", diff.TruncateText(note, maxNote))
+	if r.Notifier == nil {
+		return
+	}
+	e := notify.Event{
+		Type: notify.PlanCreated, Plan: notify.PlanRef{Namespace: plan.Namespace, Name: plan.Name, UID: string(plan.UID)},
+		Policy: s.policy.Name, Environment: p.Environment, Severity: p.Targets[0].Severity.Level,
+		Counts: notify.Counts{Total: len(p.Targets)}, InitiatedBy: p.InitiatedBy, CorrelationID: p.CorrelationID, Time: s.now,
+	}
+	for i := range p.Targets {
+		t := &p.Targets[i]
+		e.Targets = append(e.Targets, notify.Target{Kind: t.Kind, Namespace: plan.Namespace, Name: t.Name, Reason: string(t.DriftType)})
+	}
+	r.Notifier.Notify(e)
+}
+
+func names(plan *v1alpha1.RemediationPlan) string {
+	var out []string
+	for i := range plan.Spec.Plan.Targets {
+		out = append(out, plan.Spec.Plan.Targets[i].Kind+" "+plan.Spec.Plan.Targets[i].Name)
+	}
+	return strings.Join(out, ", ")
+}
+
+// escalation is a drift that a person has to decide about, and why.
+type escalation struct {
+	drift   *planner.Drift
+	message string
+}
+
+func (e escalation) key() string {
+	return fmt.Sprintf("%s/%s %s %d %s", e.drift.Namespace, e.drift.Baseline, e.drift.DriftedHash, e.drift.FirstSeen.Unix(), e.message)
+}
+
+// escalations are all of them: what is too old or was tried too often, and all
+// that is eligible under a policy that only notifies.
+func (s *subject) escalations() []escalation {
+	var out []escalation
+	for i := range s.out.LeftOut {
+		if l := &s.out.LeftOut[i]; l.Reason.Escalates() {
+			out = append(out, escalation{l.Drift, l.Message})
+		}
+	}
+	for _, d := range s.out.Notify {
+		out = append(out, escalation{d, "the policy only notifies"})
+	}
+	return out
+}
+
+// escalate tells people once of each drift that they have to decide about; those
+// that came up together are told together.
+func (r *Reconciler) escalate(s *subject) {
+	news := r.told.news(s.policy.Name, s.escalations())
+	if len(news) == 0 {
+		return
+	}
+	first := news[0].drift
+	r.Log.Info("remediation.plan.escalated",
+		"policy", s.policy.Name, "environment", s.policy.Spec.Environment, "targets", len(news),
+		"severity", strings.ToLower(string(first.Severity.Level)), "reason", news[0].message)
+	var named []string
+	for _, e := range news[:min(len(news), maxNamed)] {
+		named = append(named, fmt.Sprintf("%s %s/%s (%s)", e.drift.Target.Kind, e.drift.Namespace, e.drift.Target.Name, e.message))
+	}
+	note := fmt.Sprintf("%d drifted objects need a person: %s", len(news), strings.Join(named, "; "))
+	r.Recorder.Eventf(s.policy, nil, corev1.EventTypeWarning, reasonEscalated, action, "%s", diff.TruncateText(diff.Printable(note), maxNote))
+	if r.Notifier != nil {
+		r.Notifier.Notify(escalated(s, news))
+	}
+}
+
+// escalated is the notification. It stands for no plan, so the policy is named in
+// its place, and what it is about tells one such event from another.
+func escalated(s *subject, news []escalation) notify.Event {
+	keys := make([]string, 0, len(news))
+	e := notify.Event{
+		Type: notify.PlanEscalated, Plan: notify.PlanRef{Name: s.policy.Name, UID: string(s.policy.UID)},
+		Policy: s.policy.Name, Environment: s.policy.Spec.Environment, Severity: news[0].drift.Severity.Level,
+		Counts: notify.Counts{Total: len(news)}, Reason: news[0].message, InitiatedBy: planner.InitiatedByItself, Time: s.now,
+	}
+	for _, n := range news {
+		keys = append(keys, n.key())
+		if len(e.Targets) < notify.MaxTargets {
+			e.Targets = append(e.Targets, notify.Target{
+				Kind: n.drift.Target.Kind, Namespace: n.drift.Namespace, Name: n.drift.Target.Name, Reason: n.message,
+			})
+		}
+	}
+	slices.Sort(keys)
+	sum := sha256.Sum256([]byte(strings.Join(keys, "\n")))
+	e.Transition = hex.EncodeToString(sum[:16])
+	return e
+}
+
+// memory remembers what was told of each policy. It does not outlive the process:
+// after a restart things are told once more, and a notification has the id that it
+// had.
+type memory struct {
+	mu   sync.Mutex
+	told map[string]map[string]bool
+}
+
+// news are those that were not told yet. What is no more is forgotten, and would
+// be news again.
+func (m *memory) news(policy string, all []escalation) []escalation {
+	m.mu.Lock()
+	defer m.mu.Unlock()
+	before := m.told[policy]
+	now := make(map[string]bool, len(all))
+	var news []escalation
+	for _, e := range all {
+		key := e.key()
+		if !before[key] && !now[key] {
+			news = append(news, e)
+		}
+		now[key] = true
+	}
+	if m.told == nil {
+		m.told = map[string]map[string]bool{}
+	}
+	m.told[policy] = now
+	return news
+}
+
+func (m *memory) forget(policy string) {
+	m.mu.Lock()
+	defer m.mu.Unlock()
+	delete(m.told, policy)
+}
+
+// snake spells a CamelCase word as logs do, digest_mismatch.
+func snake(word string) string {
+	var out strings.Builder
+	for i, c := range word {
+		if c >= 'A' && c <= 'Z' {
+			if i > 0 {
+				out.WriteByte('_')
+			}
+			c += 'a' - 'A'
+		}
+		out.WriteRune(c)
+	}
+	return out.String()
+}

@@ -1,0 +1,60 @@
+// SPDX-License-Identifier: Apache-2.0
+
+package policy
+
+import (
+	"time"
+
+	"k8s.io/apimachinery/pkg/api/equality"
+	"sigs.k8s.io/controller-runtime/pkg/client"
+
+	"github.com/plumbline-dev/plumbline/pkg/apis/plumbline/v1alpha1"
+	"github.com/plumbline-dev/plumbline/pkg/remediate/protocol"
+)
+
+// urgencyOfBaseline: drift that changed is looked at soon, anything else moves
+// counts alone, and a check that found nothing new is no news.
+func urgencyOfBaseline(before, after client.Object) (time.Duration, bool) {
+	was, _ := before.(*v1alpha1.Baseline)
+	is, _ := after.(*v1alpha1.Baseline)
+	switch {
+	case was == nil && is == nil:
+		return 0, false
+	case was == nil || is == nil:
+		return urgencyOf(drifts(was) || drifts(is)), true
+	case sameJudgement(was, is):
+		return 0, false
+	}
+	return urgencyOf(drifts(was) || drifts(is)), true
+}
+
+func urgencyOf(drift bool) time.Duration {
+	if drift {
+		return settleTime
+	}
+	return lazily
+}
+
+func drifts(b *v1alpha1.Baseline) bool {
+	return b != nil && (b.Status.State == v1alpha1.StateDrifted || b.Status.State == v1alpha1.StateMissing)
+}
+
+// sameJudgement says that nothing differs that a plan depends on.
+func sameJudgement(a, b *v1alpha1.Baseline) bool {
+	x, y := a.Status.DeepCopy(), b.Status.DeepCopy()
+	for _, s := range []*v1alpha1.BaselineStatus{x, y} {
+		s.LastCheck, s.NextCheck, s.Conditions, s.ObservedGeneration = nil, nil, nil, 0
+		s.Observed.ResourceVersion = ""
+	}
+	return a.Guarded() == b.Guarded() && equality.Semantic.DeepEqual(x, y) && equality.Semantic.DeepEqual(a.Spec.Authorised, b.Spec.Authorised)
+}
+
+// urgencyOfPlan: a plan that came, ended or went changes what is under way.
+func urgencyOfPlan(before, after client.Object) (time.Duration, bool) {
+	was, _ := before.(*v1alpha1.RemediationPlan)
+	is, _ := after.(*v1alpha1.RemediationPlan)
+	if was != nil && is != nil && protocol.Final(was.Status.Phase) == protocol.Final(is.Status.Phase) {
+		return 0, false
+	}
+	return settleTime, true
+}

@@ -1,0 +1,84 @@
+// SPDX-License-Identifier: Apache-2.0
+
+package planning
+
+import (
+	"context"
+	"fmt"
+	"time"
+
+	"sigs.k8s.io/controller-runtime/pkg/client"
+
+	"github.com/plumbline-dev/plumbline/internal/controller/guard"
+	"github.com/plumbline-dev/plumbline/internal/controller/guarddefaults"
+	"github.com/plumbline-dev/plumbline/internal/kube"
+	"github.com/plumbline-dev/plumbline/pkg/apis/plumbline/v1alpha1"
+)
+
+// Views tell what the watch knows of guarded objects; *kube.Tracker does.
+type Views interface {
+	View(key kube.Key) kube.View
+}
+
+// FromCache is the assessor's Source.
+type FromCache struct {
+	// Cache has Plumbline's kinds.
+	Cache client.Reader
+	// Live reads past it: bodies, and plans that the cache may not have yet.
+	Live client.Reader
+	// Snapshot of the guards, nil before the first.
+	Snapshot func() *guard.Snapshot
+	Objects  Views
+}
+
+// World implements Source.
+func (s *FromCache) World(ctx context.Context, now time.Time) (*World, error) {
+	w := &World{Guards: s.Snapshot()}
+	if w.Guards == nil {
+		return nil, ErrNotReady
+	}
+	// Nothing of it is changed, and a copy of ten thousand Baselines would cost
+	// more than all that is done with them.
+	return w, readWorld(ctx, s.Cache, w, now, client.UnsafeDisableDeepCopy)
+}
+
+// Object implements Source.
+func (s *FromCache) Object(_ context.Context, key kube.Key) (*kube.Object, error) {
+	view := s.Objects.View(key)
+	return view.Current, view.Unknown
+}
+
+// Body implements Source.
+func (s *FromCache) Body(ctx context.Context, namespace, revision string) ([]byte, error) {
+	return body(ctx, s.Live, namespace, revision)
+}
+
+// Plan implements Source.
+func (s *FromCache) Plan(ctx context.Context, namespace, name string) (*v1alpha1.RemediationPlan, error) {
+	return plan(ctx, s.Live, namespace, name)
+}
+
+// readWorld reads all but the guards' snapshot.
+func readWorld(ctx context.Context, reader client.Reader, w *World, now time.Time, options ...client.ListOption) error {
+	var (
+		baselines     v1alpha1.BaselineList
+		plans         v1alpha1.RemediationPlanList
+		environments  v1alpha1.EnvironmentList
+		guards        v1alpha1.SpecGuardList
+		clusterGuards v1alpha1.ClusterSpecGuardList
+	)
+	for what, list := range map[string]client.ObjectList{
+		"baselines": &baselines, "plans": &plans, "environments": &environments, "guards": &guards, "cluster guards": &clusterGuards,
+	} {
+		if err := reader.List(ctx, list, options...); err != nil {
+			return fmt.Errorf("listing %s: %w", what, err)
+		}
+	}
+	w.Baselines, w.Plans, w.Environments = baselines.Items, plans.Items, environments.Items
+	var err error
+	if w.Defaults, err = guarddefaults.Read(ctx, reader); err != nil {
+		return err
+	}
+	w.complete(guards.Items, clusterGuards.Items, now)
+	return nil
+}

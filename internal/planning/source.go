@@ -1,0 +1,93 @@
+// SPDX-License-Identifier: Apache-2.0
+
+package planning
+
+import (
+	"context"
+	"errors"
+	"time"
+
+	"k8s.io/apimachinery/pkg/labels"
+
+	"github.com/plumbline-dev/plumbline/internal/controller/environment"
+	"github.com/plumbline-dev/plumbline/internal/controller/guard"
+	"github.com/plumbline-dev/plumbline/internal/controller/guarddefaults"
+	"github.com/plumbline-dev/plumbline/internal/kube"
+	"github.com/plumbline-dev/plumbline/pkg/apis/plumbline/v1alpha1"
+	"github.com/plumbline-dev/plumbline/pkg/specguard"
+)
+
+// ErrNotReady says that not enough is known yet to plan anything.
+var ErrNotReady = errors.New("the guards are not read yet")
+
+// ErrDamaged says that what a BaselineRevision holds is no body.
+var ErrDamaged = errors.New("the stored body is damaged")
+
+// Source reads what a plan depends on.
+type Source interface {
+	// World reads what concerns all objects. The error wraps [ErrNotReady] when it
+	// is too early to ask. What it holds is shared and must not be changed.
+	World(ctx context.Context, now time.Time) (*World, error)
+	// Object is what is known of an object; nil when it is absent. An error means
+	// that nothing is known of it.
+	Object(ctx context.Context, key kube.Key) (*kube.Object, error)
+	// Body is the body that a BaselineRevision holds; the error may wrap
+	// [ErrDamaged].
+	Body(ctx context.Context, namespace, revision string) ([]byte, error)
+	// Plan is one plan, read live; nil when it is absent.
+	Plan(ctx context.Context, namespace, name string) (*v1alpha1.RemediationPlan, error)
+}
+
+// World is what is read once, and is the same for every object.
+type World struct {
+	Baselines []v1alpha1.Baseline
+	// Plans of all policies.
+	Plans        []v1alpha1.RemediationPlan
+	Environments []v1alpha1.Environment
+	Guards       *guard.Snapshot
+	Defaults     *guarddefaults.InForce
+
+	owners environment.Assignment
+	states map[specguard.GuardRef]guardState
+}
+
+// guardState is what a guard's own object says beside its rules.
+type guardState struct{ frozen, suspended bool }
+
+// complete computes what follows from what was read.
+func (w *World) complete(guards []v1alpha1.SpecGuard, clusterGuards []v1alpha1.ClusterSpecGuard, now time.Time) {
+	namespaces := make(map[string]labels.Set, len(w.Guards.Namespaces))
+	for name, n := range w.Guards.Namespaces {
+		namespaces[name] = n.Labels
+	}
+	environments := make([]*v1alpha1.Environment, len(w.Environments))
+	for i := range w.Environments {
+		environments[i] = &w.Environments[i]
+	}
+	w.owners = environment.Assign(environments, namespaces)
+	tallies := guard.Tallies(w.Baselines, now)
+	w.states = make(map[specguard.GuardRef]guardState, len(guards)+len(clusterGuards))
+	for i := range guards {
+		g := &guards[i]
+		ref := specguard.GuardRef{Namespace: g.Namespace, Name: g.Name}
+		w.states[ref] = stateOf(&g.Spec, &g.Status, tallies[ref], now)
+	}
+	for i := range clusterGuards {
+		g := &clusterGuards[i]
+		ref := specguard.GuardRef{Name: g.Name}
+		w.states[ref] = stateOf(&g.Spec.GuardSpec, &g.Status, tallies[ref], now)
+	}
+}
+
+// Environment finds one by its name; nil when there is none.
+func (w *World) Environment(name string) *v1alpha1.Environment {
+	for i := range w.Environments {
+		if w.Environments[i].Name == name {
+			return &w.Environments[i]
+		}
+	}
+	return nil
+}
+
+// Of is the Environment that a namespace belongs to; nil when it has none.
+func (w *World) Of(namespace string) *v1alpha1.Environment { return w.owners.Of(namespace) }

@@ -1,0 +1,165 @@
+// SPDX-License-Identifier: Apache-2.0
+
+package exec
+
+import (
+	"context"
+	"fmt"
+	"time"
+
+	apierrors "k8s.io/apimachinery/pkg/api/errors"
+	"k8s.io/apimachinery/pkg/types"
+
+	"github.com/plumbline-dev/plumbline/pkg/apis/plumbline/v1alpha1"
+	"github.com/plumbline-dev/plumbline/pkg/remediate/planner"
+	"github.com/plumbline-dev/plumbline/pkg/remediate/protocol"
+	"github.com/plumbline-dev/plumbline/pkg/remediate/window"
+)
+
+// look reads what may hold the plan back. What could not be read makes all of it
+// unknown, and then nothing begins.
+func (r *run) look(ctx context.Context) protocol.Brakes {
+	unknown := protocol.Brakes{}
+	policy, err := r.readPolicy(ctx)
+	if err != nil {
+		return unknown
+	}
+	if policy == nil {
+		return protocol.Brakes{Known: true, Halted: "its policy is gone"}
+	}
+	r.policy = policy
+	if halted, by := haltedBy(policy); halted != "" {
+		return protocol.Brakes{Known: true, Halted: halted, HaltedBy: by}
+	}
+	halt, err := r.ledgerHalt(ctx)
+	if err != nil {
+		return unknown
+	}
+	if halt != nil {
+		return protocol.Brakes{Known: true, Halted: halt.Reason, HaltedBy: halt.RequestedBy}
+	}
+	if r.guards, err = r.Guards.Read(ctx); err != nil {
+		return unknown
+	}
+	brakes := protocol.Brakes{Known: true}
+	if digest := planner.Digest(&policy.Spec); digest != r.plan.Spec.Plan.Policy.Digest {
+		brakes.Superseded = "its policy has changed"
+	}
+	if !r.closedByGuards(&brakes) && !r.closedByEnvironment(ctx, &brakes) && !r.closedByEvidence(ctx, &brakes) {
+		r.closedByTime(&brakes)
+	}
+	return brakes
+}
+
+// readPolicy reads the plan's policy; nil when it is gone, or is another one.
+func (r *run) readPolicy(ctx context.Context) (*v1alpha1.RemediationPolicy, error) {
+	of := r.plan.Spec.Plan.Policy
+	policy := &v1alpha1.RemediationPolicy{}
+	err := r.Client.Get(ctx, types.NamespacedName{Name: of.Name}, policy)
+	switch {
+	case apierrors.IsNotFound(err):
+		return nil, nil //nolint:nilnil // absent is an answer
+	case err != nil:
+		return nil, fmt.Errorf("reading policy %s: %w", of.Name, err)
+	case string(policy.UID) != of.UID || policy.DeletionTimestamp != nil:
+		return nil, nil //nolint:nilnil // absent is an answer
+	}
+	return policy, nil
+}
+
+// haltedBy says that a policy lets nothing go on. Who takes its activation back
+// means that it writes nothing more.
+func haltedBy(policy *v1alpha1.RemediationPolicy) (why, by string) {
+	switch policy.Spec.Mode {
+	case v1alpha1.PolicyModeActive:
+		return "", ""
+	case v1alpha1.PolicyModeHalted:
+		return "its policy is halted", policy.Spec.RequestedBy
+	case v1alpha1.PolicyModeObserveOnly:
+		return "its policy is no longer active", policy.Spec.RequestedBy
+	}
+	return "its policy has a mode that this version does not know", ""
+}
+
+func (r *run) closedByGuards(b *protocol.Brakes) bool {
+	for i := range r.plan.Status.Steps {
+		if settled(&r.plan.Status.Steps[i]) {
+			continue
+		}
+		if frozen := r.guards.Frozen(r.plan.Namespace, r.target(int32(i))); frozen != "" { //nolint:gosec // at most ten
+			b.Closed = frozen + " sees a mass drift: one cause is assumed, and a person has to look"
+			return true
+		}
+	}
+	return false
+}
+
+// settled says that a step needs nothing more.
+func settled(step *v1alpha1.PlanStep) bool { return step.Settled == v1alpha1.Enabled }
+
+// closedByEnvironment reads the Environment, whose caps count.
+func (r *run) closedByEnvironment(ctx context.Context, b *protocol.Brakes) bool {
+	name := r.plan.Spec.Plan.Environment
+	environment := &v1alpha1.Environment{}
+	err := r.Client.Get(ctx, types.NamespacedName{Name: name}, environment)
+	switch {
+	case apierrors.IsNotFound(err):
+		b.Closed = fmt.Sprintf("its Environment %s is gone", name)
+	case err != nil:
+		b.Known = false
+	default:
+		r.environment = environment
+	}
+	return err != nil
+}
+
+// closedByEvidence: nothing is done that could not be recorded.
+func (r *run) closedByEvidence(ctx context.Context, b *protocol.Brakes) bool {
+	if err := r.Evidence.Ready(ctx); err != nil {
+		b.Closed = "evidence cannot be written: " + err.Error()
+		b.Until = r.Time.Now().Add(10 * time.Second)
+		return true
+	}
+	return false
+}
+
+func (r *run) closedByTime(b *protocol.Brakes) {
+	schedule, errs := planner.Schedule(&r.policy.Spec.Schedule, r.Zones)
+	if len(errs) > 0 {
+		b.Closed = errs.ToAggregate().Error()
+		return
+	}
+	state := schedule.Decide(r.Time.Now(), r.Time.Skew())
+	if state.Open || r.urgent() {
+		return
+	}
+	b.Closed, b.Until = state.Why, state.Next
+	b.OutsideSchedule = len(state.Blocks) > 0 && state.Blocks[0].Reason != window.ReasonClockSkew
+}
+
+// urgent says that the policy lets the worst drift of the plan pass the schedule.
+func (r *run) urgent() bool {
+	return r.policy.Spec.Schedule.Urgent == v1alpha1.Allowed &&
+		r.plan.Spec.Plan.Targets[0].Severity.Urgency == v1alpha1.UrgencyImmediate
+}
+
+// defaults of RemediationHealth, for a policy that was stored before the schema
+// had them.
+const (
+	defaultStabilisation = 10 * time.Second
+	defaultTimeout       = 10 * time.Minute
+)
+
+func (r *run) health() protocol.Health {
+	h := protocol.Health{Stabilisation: defaultStabilisation, Timeout: defaultTimeout}
+	if r.policy == nil {
+		return h
+	}
+	if d := r.policy.Spec.Health.Stabilisation; d != nil {
+		h.Stabilisation = d.Duration
+	}
+	if d := r.policy.Spec.Health.Timeout; d != nil {
+		h.Timeout = d.Duration
+	}
+	return h
+}

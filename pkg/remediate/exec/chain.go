@@ -1,0 +1,130 @@
+// SPDX-License-Identifier: Apache-2.0
+
+package exec
+
+import (
+	"context"
+	"errors"
+	"fmt"
+	"sync"
+
+	"github.com/plumbline-dev/plumbline/pkg/remediate/evidence"
+)
+
+// lookBack is how many records before the head are looked through when a chain is
+// met for the first time: whoever died after a record and before the plan that
+// names it was stored would else write it again. It is more than all plans that
+// can be under way write at once.
+const lookBack = 128
+
+// Heads keep how far each chain goes, in etcd.
+type Heads interface {
+	// Head of a chain; the zero Head when it has no records.
+	Head(ctx context.Context, environment, chain string) (evidence.Head, error)
+	// Keep stores a head. One that is behind what is stored changes nothing.
+	Keep(ctx context.Context, environment, chain string, head evidence.Head) error
+}
+
+// Recorder writes the records of all policies, one after the other.
+type Recorder struct {
+	Writer  evidence.Writer
+	Heads   Heads
+	Builder evidence.Builder
+
+	mu     sync.Mutex
+	chains map[string]*chain
+}
+
+// chain is what is known of a policy's records.
+type chain struct {
+	head evidence.Head
+	// told has the records of late, by the event that they tell.
+	told map[string]evidence.Sealed
+}
+
+// Ready says whether a record could be written now.
+func (r *Recorder) Ready(ctx context.Context) error { return r.Writer.Store.Ready(ctx) }
+
+// Tell writes a record, unless the chain has one of the same event: then that one
+// is the record.
+func (r *Recorder) Tell(ctx context.Context, environment string, record evidence.Record) (evidence.Sealed, error) {
+	r.mu.Lock()
+	defer r.mu.Unlock()
+	record.Builder = r.Builder
+	c, err := r.chain(ctx, environment, record.Chain.UID)
+	if err != nil {
+		return evidence.Sealed{}, err
+	}
+	if sealed, told := c.told[record.ID()]; told {
+		return sealed, r.keep(ctx, environment, record.Chain.UID, c)
+	}
+	sealed, err := r.Writer.Append(ctx, c.head, record)
+	if err != nil {
+		// What stands there now is not known; it is read again before the next one.
+		delete(r.chains, record.Chain.UID)
+		return evidence.Sealed{}, fmt.Errorf("recording %s: %w", record.ID(), err)
+	}
+	c.add(sealed)
+	return sealed, r.keep(ctx, environment, record.Chain.UID, c)
+}
+
+func (c *chain) add(s evidence.Sealed) {
+	c.head = s.Head()
+	c.told[s.Record.ID()] = s
+}
+
+// keep stores the head. A record whose head is not kept is not told yet: it could
+// be cut off unseen.
+func (r *Recorder) keep(ctx context.Context, environment, uid string, c *chain) error {
+	if err := r.Heads.Keep(ctx, environment, uid, c.head); err != nil {
+		return fmt.Errorf("keeping the head of evidence %s: %w", uid, err)
+	}
+	return nil
+}
+
+// chain is what is known of a chain. One that this process has not met is read
+// around its head, and after it: others may have written.
+func (r *Recorder) chain(ctx context.Context, environment, uid string) (*chain, error) {
+	if c := r.chains[uid]; c != nil {
+		return c, nil
+	}
+	head, err := r.Heads.Head(ctx, environment, uid)
+	if err != nil {
+		return nil, err
+	}
+	c := &chain{head: head, told: map[string]evidence.Sealed{}}
+	for sequence := max(1, head.Sequence-lookBack+1); sequence <= head.Sequence; sequence++ {
+		sealed, err := r.read(ctx, evidence.Name(uid, sequence))
+		if errors.Is(err, evidence.ErrNotFound) {
+			continue // moved away by retention; verifying says so
+		}
+		if err != nil {
+			return nil, err
+		}
+		c.told[sealed.Record.ID()] = sealed
+	}
+	_, found, err := r.Writer.CatchUp(ctx, uid, head)
+	for _, sealed := range found {
+		c.add(sealed)
+	}
+	if err != nil {
+		return nil, err
+	}
+	if r.chains == nil {
+		r.chains = map[string]*chain{}
+	}
+	r.chains[uid] = c
+	return c, nil
+}
+
+func (r *Recorder) read(ctx context.Context, name string) (evidence.Sealed, error) {
+	data, err := r.Writer.Store.Read(ctx, name)
+	if err != nil {
+		return evidence.Sealed{}, fmt.Errorf("reading evidence %s: %w", name, err)
+	}
+	sealed, err := evidence.Open(r.Writer.Keys, data)
+	if err != nil {
+		return evidence.Sealed{}, fmt.Errorf("reading evidence %s: %w", name, err)
+	}
+	return sealed, nil
+}

@@ -1,0 +1,206 @@
+// SPDX-License-Identifier: Apache-2.0
+
+package exec
+
+import (
+	"context"
+	"fmt"
+	"time"
+
+	apierrors "k8s.io/apimachinery/pkg/api/errors"
+	"k8s.io/apimachinery/pkg/types"
+	"sigs.k8s.io/controller-runtime/pkg/client"
+
+	"github.com/plumbline-dev/plumbline/pkg/apis/plumbline/v1alpha1"
+	"github.com/plumbline-dev/plumbline/pkg/remediate/ledger"
+	"github.com/plumbline-dev/plumbline/pkg/remediate/protocol"
+	"github.com/plumbline-dev/plumbline/pkg/remediate/window"
+)
+
+// FieldManager names the executor in managedFields.
+const FieldManager = "plumbline-executor"
+
+// maxEffects bounds one run, so that a mistake cannot turn it into a storm of
+// requests; a plan of ten targets needs fewer than two hundred.
+const maxEffects = 500
+
+// Time is what the executor knows of the time.
+type Time interface {
+	// Now is the API server's time.
+	Now() time.Time
+	// Skew is how far the own clock is ahead of it, or window.SkewUnknown.
+	Skew() time.Duration
+}
+
+// Observer is told what happens; it decides nothing and must not wait.
+type Observer interface {
+	// Stored is told of every status that was stored, with the one before it.
+	Stored(plan *v1alpha1.RemediationPlan, before *v1alpha1.RemediationPlanStatus)
+	// LedgerStored is told of every state of a ledger that was stored.
+	LedgerStored(l *v1alpha1.RemediationLedger)
+}
+
+// Executor carries plans out. All fields but Mirror are needed.
+type Executor struct {
+	// Client must read live: no cache.
+	Client client.Client
+	// Targets sends and reads guarded objects, byte for byte.
+	Targets Targets
+	Guards  Guards
+	Bodies  Bodies
+	// Mirror may refuse; nil when there is no Redis.
+	Mirror   Mirror
+	Evidence *Recorder
+	Observer Observer
+	Time     Time
+	// Namespace is Plumbline's own, where the ledgers are.
+	Namespace string
+	// Holder is this process among all that ever ran.
+	Holder string
+	// Caps bound what is granted in the whole cluster.
+	Caps ledger.Caps
+	// Zones finds time zones; nil is time.LoadLocation.
+	Zones window.ZoneLoader
+}
+
+// Outcome of a run.
+type Outcome struct {
+	// Done says that nothing is left to do for the plan, ever.
+	Done bool
+	// Until is when to carry on; zero when something has to happen first.
+	Until time.Time
+	// Why it waits, for people.
+	Why string
+}
+
+// run is what is known during one run, and forgotten after it.
+type run struct {
+	*Executor
+	plan  *v1alpha1.RemediationPlan
+	facts protocol.Facts
+	// policy and the rest are as the last look found them.
+	policy      *v1alpha1.RemediationPolicy
+	environment *v1alpha1.Environment
+	guards      GuardView
+	steps       map[int32]*material
+}
+
+// Carry carries one plan on as far as it goes now. An error means that nothing is
+// known for certain; call again.
+func (e *Executor) Carry(ctx context.Context, key types.NamespacedName) (Outcome, error) {
+	r, err := e.begin(ctx, key)
+	if err != nil || r == nil {
+		return Outcome{Done: true}, err
+	}
+	for range maxEffects {
+		effect := protocol.Next(r.state())
+		switch x := effect.(type) {
+		case protocol.Done:
+			return Outcome{Done: true}, nil
+		case protocol.Wait:
+			return Outcome{Until: x.Until, Why: x.Why}, nil
+		case protocol.WriteStatus:
+			again, err := r.writeStatus(ctx, x)
+			if err != nil || again {
+				return Outcome{Until: e.Time.Now(), Why: "somebody else wrote the plan"}, err
+			}
+		default:
+			if err := r.carry(ctx, effect); err != nil {
+				return Outcome{}, err
+			}
+		}
+		if ctx.Err() != nil { // the lease may be lost: nothing more is sent
+			return Outcome{}, ctx.Err()
+		}
+	}
+	return Outcome{Until: e.Time.Now().Add(time.Minute), Why: "too much happened at once"}, nil
+}
+
+// begin reads a plan; nil when it is gone.
+func (e *Executor) begin(ctx context.Context, key types.NamespacedName) (*run, error) {
+	r := &run{Executor: e, plan: &v1alpha1.RemediationPlan{}, steps: map[int32]*material{}}
+	err := e.Client.Get(ctx, key, r.plan)
+	if apierrors.IsNotFound(err) {
+		return nil, nil //nolint:nilnil // nothing to do is no error
+	}
+	if err != nil {
+		return nil, fmt.Errorf("reading plan %s: %w", key, err)
+	}
+	return r, nil
+}
+
+func (r *run) state() *protocol.State {
+	return &protocol.State{Plan: r.plan, Holder: r.Holder, Facts: r.facts, Health: r.health(), Now: r.Time.Now()}
+}
+
+// writeStatus stores a status; again says that somebody else wrote the plan
+// meanwhile, and everything has to be read anew.
+func (r *run) writeStatus(ctx context.Context, x protocol.WriteStatus) (again bool, err error) {
+	if err := r.decided(ctx, &x.Status); err != nil {
+		return false, err
+	}
+	next := r.plan.DeepCopy()
+	before := next.Status.DeepCopy()
+	next.Status = x.Status
+	setConditions(next, r.Time.Now())
+	// An update is a PUT, which is bound to uid and resourceVersion.
+	err = r.Client.Status().Update(ctx, next, client.FieldOwner(FieldManager))
+	switch {
+	case apierrors.IsConflict(err), apierrors.IsNotFound(err):
+		return true, nil
+	case err != nil:
+		return false, fmt.Errorf("storing the status of plan %s/%s: %w", next.Namespace, next.Name, err)
+	}
+	r.plan = next
+	r.facts = r.facts.Without(x.Forget)
+	for _, step := range x.Forget.Steps {
+		delete(r.steps, step)
+	}
+	r.Observer.Stored(next, before)
+	return false, nil
+}
+
+// carry makes the one call of an effect, and learns what came of it. Errors are
+// only those after which the run makes no sense.
+func (r *run) carry(ctx context.Context, effect protocol.Effect) error {
+	switch x := effect.(type) {
+	case protocol.Look:
+		brakes := r.look(ctx)
+		r.facts.Brakes = &brakes
+	case protocol.Authorise:
+		answer, denied := r.authorise(ctx, x.Step)
+		r.learn(x.Step, func(f *protocol.StepFacts) { f.Authorised, f.Denied = answer, denied })
+	case protocol.ClaimTarget:
+		answer, by := r.claim(ctx, x.Step)
+		r.learn(x.Step, func(f *protocol.StepFacts) { f.Claimed, f.ClaimedBy = answer, by })
+	case protocol.ReleaseTarget:
+		answer := r.unclaim(ctx, x.Step)
+		r.learn(x.Step, func(f *protocol.StepFacts) { f.Let = answer })
+	case protocol.AskMirror, protocol.Reserve, protocol.Settle, protocol.Release:
+		r.carryLedgers(ctx, effect)
+	case protocol.ReadTarget, protocol.LoadRevision, protocol.Try, protocol.WriteTarget, protocol.FenceTarget:
+		r.carryTarget(ctx, effect)
+	case protocol.Record:
+		answer, stored := r.record(ctx, x.Step)
+		r.learn(x.Step, func(f *protocol.StepFacts) { f.Recorded, f.Evidence = answer, stored })
+	default:
+		return fmt.Errorf("carrying out %T: nobody knows how", effect)
+	}
+	return nil
+}
+
+func (r *run) learn(step int32, more func(*protocol.StepFacts)) { r.facts = r.facts.Learn(step, more) }
+
+func (r *run) target(step int32) *v1alpha1.PlanTarget { return &r.plan.Spec.Plan.Targets[step] }
+
+func (r *run) reference(step int32) ledger.Step {
+	return ledger.Step{Namespace: r.plan.Namespace, Plan: r.plan.Name, PlanUID: string(r.plan.UID), Step: step}
+}
+
+// known is Yes when there is no error, else Unknown.
+func known(err error) protocol.Answer {
+	if err != nil {
+		return protocol.Unknown
+	}
+	return protocol.Yes
+}

@@ -1,0 +1,43 @@
+// SPDX-License-Identifier: Apache-2.0
+
+package exec
+
+import (
+	"context"
+
+	"github.com/plumbline-dev/plumbline/pkg/apis/plumbline/v1alpha1"
+	"github.com/plumbline-dev/plumbline/pkg/specguard"
+)
+
+// Guards reads what the guards say now, live.
+type Guards interface {
+	Read(ctx context.Context) (GuardView, error)
+}
+
+// GuardView is what the guards said at one moment.
+type GuardView interface {
+	// Rules for an object with these labels; kept are the guards that its Baseline
+	// names. Empty rules: no guard in force selects it.
+	Rules(namespace string, target *v1alpha1.PlanTarget, labels map[string]string, kept []string) specguard.Rules
+	// Frozen names the guard of a target that sees a mass drift; empty when none does.
+	Frozen(namespace string, target *v1alpha1.PlanTarget) string
+	// Holds says why a target that the rules select is not to be written all the
+	// same: a guard is suspended, or says that Plumbline writes nothing. Empty when
+	// nothing does.
+	Holds(namespace string, b *v1alpha1.Baseline, rules specguard.Rules, annotations map[string]string) string
+	// Terminating says that a namespace is being deleted, or is gone.
+	Terminating(namespace string) bool
+}
+
+// Bodies reads the body that a revision holds, live. An error that is
+// apierrors.IsNotFound says that there is none; [ErrDamaged], that it is not one.
+type Bodies interface {
+	Body(ctx context.Context, namespace, revision string) (Body, error)
+}
+
+// Body of a revision.
+type Body struct {
+	JSON []byte
+	// Labels of the object when it was authorised.
+	Labels map[string]string
+}

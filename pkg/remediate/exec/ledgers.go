@@ -1,0 +1,265 @@
+// SPDX-License-Identifier: Apache-2.0
+
+package exec
+
+import (
+	"context"
+	"fmt"
+
+	apierrors "k8s.io/apimachinery/pkg/api/errors"
+	"k8s.io/apimachinery/pkg/types"
+	"sigs.k8s.io/controller-runtime/pkg/client"
+
+	"github.com/plumbline-dev/plumbline/pkg/apis/plumbline/v1alpha1"
+	"github.com/plumbline-dev/plumbline/pkg/remediate/ledger"
+	"github.com/plumbline-dev/plumbline/pkg/remediate/protocol"
+)
+
+// ClusterLedger is the ledger that bounds all Environments together.
+const ClusterLedger = "plumbline-cluster"
+
+// Mirror is the copy of the ledgers in Redis. It may refuse; what it does not
+// know, or cannot say, is no refusal.
+type Mirror interface {
+	// Ask says whether the copy refuses a step.
+	Ask(ctx context.Context, l *v1alpha1.RemediationLedger, r ledger.Request, rules ledger.Rules) (refusal ledger.Gate, refused bool)
+	// Put tells the copy what was stored.
+	Put(ctx context.Context, l *v1alpha1.RemediationLedger)
+}
+
+// carryLedgers makes the calls that are about places in the ledgers.
+func (r *run) carryLedgers(ctx context.Context, effect protocol.Effect) {
+	switch x := effect.(type) {
+	case protocol.AskMirror:
+		place := r.askMirror(ctx, x.Step)
+		r.learn(x.Step, func(f *protocol.StepFacts) { f.Mirror = &place })
+	case protocol.Reserve:
+		place := r.reserve(ctx, x.Step)
+		r.learn(x.Step, func(f *protocol.StepFacts) { f.Place = &place })
+	case protocol.Settle:
+		err := r.settle(ctx, x.Step, x.Outcome)
+		r.learn(x.Step, func(f *protocol.StepFacts) { f.Settled = known(err) })
+	case protocol.Release:
+		err := r.release(ctx, x.Step)
+		r.learn(x.Step, func(f *protocol.StepFacts) { f.Settled = known(err) })
+	}
+}
+
+func (r *run) request(step int32) ledger.Request {
+	target := r.target(step)
+	uid := target.UID
+	if uid == "" { // it is to be made again, and has none yet
+		uid = r.plan.Namespace + "." + target.Baseline
+	}
+	return ledger.Request{
+		Step: r.reference(step), PolicyUID: r.plan.Spec.Plan.Policy.UID, TargetUID: uid[:min(len(uid), 128)],
+	}
+}
+
+// place is one ledger and the rules by which it grants.
+type place struct {
+	name  string
+	rules ledger.Rules
+}
+
+// places are the cluster's ledger and the Environment's, in the order in which
+// they are asked.
+func (r *run) places() []place {
+	return []place{{ClusterLedger, ledger.Rules{All: r.Caps}}, {r.plan.Spec.Plan.Environment, r.rules()}}
+}
+
+// rules are the limits of the plan's policy, and of its Environment.
+func (r *run) rules() ledger.Rules {
+	var rules ledger.Rules
+	if r.policy != nil {
+		rules.Policy = PolicyLimits(&r.policy.Spec.Safety)
+	}
+	if r.environment != nil {
+		caps := r.environment.Spec.Caps
+		rules.All = ledger.Caps{Concurrent: caps.MaxConcurrent, PerHour: caps.MaxPerHour, PerDay: caps.MaxPerDay}
+	}
+	return rules
+}
+
+// PolicyLimits are a policy's limits as a ledger counts them.
+func PolicyLimits(s *v1alpha1.RemediationSafety) ledger.Limits {
+	limits := ledger.Limits{
+		Caps:             ledger.Caps{Concurrent: &s.MaxConcurrent, PerHour: &s.MaxPerHour, PerDay: &s.MaxPerDay},
+		FailureThreshold: s.CircuitBreaker.FailureThreshold,
+	}
+	if s.Cooldown != nil {
+		limits.Cooldown = s.Cooldown.Duration
+	}
+	if s.CircuitBreaker.OpenDuration != nil {
+		limits.OpenDuration = s.CircuitBreaker.OpenDuration.Duration
+	}
+	return limits
+}
+
+// askMirror asks the copy of each ledger. It is asked before the ledgers, so that
+// a limit that is known to be reached costs no write.
+func (r *run) askMirror(ctx context.Context, step int32) protocol.Place {
+	open := protocol.Place{Granted: protocol.Yes}
+	if r.Mirror == nil {
+		return open
+	}
+	for _, p := range r.places() {
+		l, err := r.readLedger(ctx, p.name)
+		if err != nil {
+			return open // the ledgers themselves will say
+		}
+		if ledger.Find(&l.Status, r.reference(step)) != nil {
+			continue // it was granted before
+		}
+		if gate, refused := r.Mirror.Ask(ctx, l, r.request(step), p.rules); refused {
+			return protocol.Place{Granted: protocol.No, Refusal: refusal(p.name, gate), Until: gate.Until}
+		}
+	}
+	return open
+}
+
+func refusal(ledgerName string, gate ledger.Gate) string {
+	return fmt.Sprintf("%s: %s (ledger %s)", gate.Name, gate.Message, ledgerName)
+}
+
+// reserve asks both ledgers for a place, the cluster's first. Of a step that the
+// second one refuses the first one forgets again, so that a plan that waits keeps
+// nobody else from acting.
+func (r *run) reserve(ctx context.Context, step int32) protocol.Place {
+	places := r.places()
+	// What the Environment refuses needs no place in the cluster: a plan that waits
+	// for an hour asks again and again, and should write nothing.
+	if refused, err := r.refusedBy(ctx, places[1], step); err != nil || refused.Granted == protocol.No {
+		return refused
+	}
+	for i, p := range places {
+		verdict, err := r.reserveIn(ctx, p, step)
+		switch {
+		case err != nil:
+			return protocol.Place{Granted: protocol.Unknown, Refusal: err.Error()}
+		case verdict.Granted:
+			continue
+		case verdict.Entry != nil:
+			return protocol.Place{Granted: protocol.No, Ended: true}
+		}
+		if i > 0 {
+			if err := r.change(ctx, places[0].name, func(s *ledger.Status) *ledger.Status {
+				next, _ := ledger.Release(s, r.reference(step))
+				return next
+			}); err != nil {
+				return protocol.Place{Granted: protocol.Unknown, Refusal: err.Error()}
+			}
+		}
+		return protocol.Place{Granted: protocol.No, Refusal: refusal(p.name, verdict.Refused), Until: verdict.Refused.Until}
+	}
+	return protocol.Place{Granted: protocol.Yes}
+}
+
+// refusedBy reads whether a ledger would refuse a step; nothing is written.
+func (r *run) refusedBy(ctx context.Context, p place, step int32) (protocol.Place, error) {
+	l, err := r.readLedger(ctx, p.name)
+	if err != nil {
+		return protocol.Place{Granted: protocol.Unknown, Refusal: err.Error()}, err
+	}
+	if _, verdict := ledger.Reserve(&l.Status, r.request(step), p.rules, r.Time.Now()); !verdict.Granted && verdict.Entry == nil {
+		return protocol.Place{Granted: protocol.No, Refusal: refusal(p.name, verdict.Refused), Until: verdict.Refused.Until}, nil
+	}
+	return protocol.Place{}, nil
+}
+
+func (r *run) reserveIn(ctx context.Context, p place, step int32) (verdict ledger.Verdict, err error) {
+	err = r.change(ctx, p.name, func(s *ledger.Status) *ledger.Status {
+		var next *ledger.Status
+		next, verdict = ledger.Reserve(s, r.request(step), p.rules, r.Time.Now())
+		return next
+	})
+	return verdict, err
+}
+
+// settle tells both ledgers how a step ended, the cluster's last.
+func (r *run) settle(ctx context.Context, step int32, outcome v1alpha1.LedgerOutcome) error {
+	places := r.places()
+	for i := len(places) - 1; i >= 0; i-- {
+		limits := places[i].rules.Policy
+		err := r.change(ctx, places[i].name, func(s *ledger.Status) *ledger.Status {
+			next, _ := ledger.Settle(s, r.reference(step), outcome, limits, r.Time.Now())
+			return next
+		})
+		if err != nil {
+			return err
+		}
+	}
+	return nil
+}
+
+// release gives the place of a step that wrote nothing back, the cluster's last.
+func (r *run) release(ctx context.Context, step int32) error {
+	places := r.places()
+	for i := len(places) - 1; i >= 0; i-- {
+		err := r.change(ctx, places[i].name, func(s *ledger.Status) *ledger.Status {
+			next, _ := ledger.Release(s, r.reference(step))
+			return next
+		})
+		if err != nil {
+			return err
+		}
+	}
+	return nil
+}
+
+// change writes a ledger's status as one compare-and-swap, and tries again when
+// somebody else was faster.
+func (e *Executor) change(ctx context.Context, name string, how func(*ledger.Status) *ledger.Status) error {
+	for range conflictTries {
+		l, err := e.readLedger(ctx, name)
+		if err != nil {
+			return err
+		}
+		next := how(&l.Status)
+		if next == &l.Status {
+			return nil
+		}
+		l.Status = *next
+		err = e.Client.Status().Update(ctx, l, client.FieldOwner(FieldManager))
+		switch {
+		case err == nil:
+			if e.Mirror != nil {
+				e.Mirror.Put(ctx, l)
+			}
+			e.Observer.LedgerStored(l)
+			return nil
+		case !apierrors.IsConflict(err):
+			return fmt.Errorf("writing ledger %s: %w", name, err)
+		}
+	}
+	return fmt.Errorf("writing ledger %s: somebody else was faster %d times", name, conflictTries)
+}
+
+// readLedger reads a ledger, and makes and begins it if need be.
+func (e *Executor) readLedger(ctx context.Context, name string) (*v1alpha1.RemediationLedger, error) {
+	l := &v1alpha1.RemediationLedger{}
+	err := e.Client.Get(ctx, types.NamespacedName{Namespace: e.Namespace, Name: name}, l)
+	switch {
+	case apierrors.IsNotFound(err):
+		return e.makeLedger(ctx, name)
+	case err != nil:
+		return nil, fmt.Errorf("reading ledger %s: %w", name, err)
+	}
+	return e.begun(ctx, l)
+}
+
+// ledgerHalt is a person's word in one of the ledgers that everything stops.
+func (r *run) ledgerHalt(ctx context.Context) (*v1alpha1.LedgerHalt, error) {
+	for _, p := range r.places() {
+		l := &v1alpha1.RemediationLedger{}
+		err := r.Client.Get(ctx, types.NamespacedName{Namespace: r.Namespace, Name: p.name}, l)
+		switch {
+		case apierrors.IsNotFound(err):
+		case err != nil:
+			return nil, fmt.Errorf("reading ledger %s: %w", p.name, err)
+		case l.Spec.Halt != nil:
+			return l.Spec.Halt, nil
+		}
+	}
+	return nil, nil //nolint:nilnil // nobody halts
+}

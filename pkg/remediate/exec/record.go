@@ -1,0 +1,203 @@
+// SPDX-License-Identifier: Apache-2.0
+
+package exec
+
+import (
+	"cmp"
+	"context"
+	"crypto/sha256"
+	"encoding/hex"
+	"encoding/json"
+	"math"
+	"strconv"
+	"time"
+
+	metav1 "k8s.io/apimachinery/pkg/apis/meta/v1"
+
+	"github.com/plumbline-dev/plumbline/pkg/apis/plumbline/v1alpha1"
+	"github.com/plumbline-dev/plumbline/pkg/remediate/evidence"
+	"github.com/plumbline-dev/plumbline/pkg/remediate/protocol"
+	"github.com/plumbline-dev/plumbline/pkg/remediate/repair"
+	"github.com/plumbline-dev/plumbline/pkg/specguard"
+)
+
+// record writes the signed record of a step that has ended.
+func (r *run) record(ctx context.Context, step int32) (protocol.Answer, *v1alpha1.StepEvidence) {
+	sealed, err := r.Evidence.Tell(ctx, r.plan.Spec.Plan.Environment, r.stepRecord(ctx, step))
+	if err != nil {
+		return protocol.Unknown, nil
+	}
+	return protocol.Yes, &v1alpha1.StepEvidence{Sequence: sealed.Record.Chain.Sequence, Digest: sealed.Digest}
+}
+
+// stepRecord says how a step ended. All of it comes from what is stored, so that
+// it is the same whoever writes it, and when.
+func (r *run) stepRecord(ctx context.Context, index int32) evidence.Record {
+	step, target := &r.plan.Status.Steps[index], r.target(index)
+	record := r.common(evidence.KindStep, timeOf(step.FinishedAt))
+	record.Subject = evidence.Subject{
+		APIVersion: target.APIVersion, Kind: target.Kind, Namespace: r.plan.Namespace, Name: target.Name,
+		UID: cmp.Or(target.UID, r.uidOf(ctx, index)), Hash: target.DriftedHash,
+	}
+	record.Drift, record.Severity = evidence.NewDrift(target.Paths), severityOf(&target.Severity)
+	record.Step = &evidence.Step{Index: index, Action: string(target.Action)}
+	record.Result = evidence.Result{State: string(step.State), Reason: string(step.Reason)}
+	if i := step.Intent; i != nil {
+		record.Intent = &evidence.Intent{
+			Epoch: i.Epoch, UID: cmp.Or(i.UID, record.Subject.UID), ResourceVersion: i.ResourceVersion,
+			PreHash: cmp.Or(i.PreHash, specguard.HashAbsent), DesiredHash: target.DesiredHash, At: i.At.Time,
+		}
+	}
+	if result := step.Result; result != nil {
+		record.Subject.Hash = result.Hash
+		record.Result.ResourceVersion, record.Result.Hash = result.ResourceVersion, result.Hash
+		record.Result.Origin, record.Result.At = originOf(result.Origin), result.At.Time
+	}
+	return record
+}
+
+// uidOf is the uid of an object that a step made, as far as it can be read; the
+// plan's own stands for one that cannot.
+func (r *run) uidOf(ctx context.Context, step int32) string {
+	raw, err := r.Targets.Get(ctx, r.ref(step))
+	if err == nil {
+		if metadata, err := metadataOf(raw); err == nil {
+			return string(metadata.UID)
+		}
+	}
+	return string(r.plan.UID)
+}
+
+// common is what every record of the plan has.
+func (r *run) common(kind evidence.Kind, at time.Time) evidence.Record {
+	plan := &r.plan.Spec.Plan
+	record := evidence.Record{
+		Kind: kind, At: at, Chain: evidence.Chain{UID: plan.Policy.UID},
+		Policy: &evidence.Policy{Name: plan.Policy.Name, UID: plan.Policy.UID, Generation: plan.Policy.Generation, Digest: plan.Policy.Digest},
+		Plan: &evidence.Plan{
+			Namespace: r.plan.Namespace, Name: r.plan.Name, UID: string(r.plan.UID), Digest: PlanDigest(plan),
+		},
+		Requester: plan.Requester, InitiatedBy: plan.InitiatedBy, CorrelationID: plan.CorrelationID,
+	}
+	if r.plan.Spec.Control.Verb == v1alpha1.PlanExecute {
+		record.Approver = r.plan.Spec.Control.RequestedBy
+	}
+	return record
+}
+
+// PlanDigest is the SHA-256 of the JSON of a plan's immutable part.
+func PlanDigest(plan *v1alpha1.PlannedRemediation) string {
+	raw, err := json.Marshal(plan)
+	if err != nil {
+		panic("a plan cannot be encoded: " + err.Error()) // strings, numbers and times always can
+	}
+	sum := sha256.Sum256(raw)
+	return "sha256:" + hex.EncodeToString(sum[:])
+}
+
+func severityOf(s *v1alpha1.Severity) *evidence.Severity {
+	out := &evidence.Severity{Level: string(s.Level), Score: s.Score}
+	for _, f := range s.Factors {
+		out.Factors = append(out.Factors, evidence.Factor{Name: f.Name, Score: f.Score, Weight: f.Weight})
+	}
+	return out
+}
+
+func originOf(o v1alpha1.ResultOrigin) evidence.Origin {
+	switch o {
+	case v1alpha1.ResultResponse:
+		return evidence.OriginAPIResponse
+	case v1alpha1.ResultRecovered:
+		return evidence.OriginRecovered
+	}
+	return evidence.OriginRecovered // of the two, the one that claims less
+}
+
+func timeOf(t *metav1.Time) time.Time {
+	if t == nil {
+		return time.Time{}
+	}
+	return t.Time
+}
+
+// recordFence leaves a record of a fence.
+func (r *run) recordFence(ctx context.Context, index int32, write protocol.Write, origin evidence.Origin) error {
+	step, target := &r.plan.Status.Steps[index], r.target(index)
+	record := r.common(evidence.KindFence, step.Intent.At.Time)
+	record.Occurrence = step.Attempts
+	record.Subject = evidence.Subject{
+		APIVersion: target.APIVersion, Kind: target.Kind, Namespace: r.plan.Namespace, Name: target.Name,
+		UID: target.UID, Hash: write.Hash,
+	}
+	record.Step = &evidence.Step{Index: index, Action: string(target.Action)}
+	record.Result = evidence.Result{ResourceVersion: write.ResourceVersion, Hash: write.Hash, Origin: origin, At: step.Intent.At.Time}
+	_, err := r.Evidence.Tell(ctx, r.plan.Spec.Plan.Environment, record)
+	return err
+}
+
+// recordFoundFence leaves the record of a fence whose writer died, or did not
+// hear the answer.
+func (r *run) recordFoundFence(ctx context.Context, index int32) {
+	step, m := &r.plan.Status.Steps[index], r.material(index)
+	if step.State != v1alpha1.StepIntent || step.Intent == nil || step.Fence != "" {
+		return
+	}
+	own := m.metadata.Labels[evidence.LabelFence] == string(r.plan.UID)+"."+strconv.Itoa(int(index))
+	if !own || m.metadata.Annotations[repair.AnnotationFenced] != step.Intent.ResourceVersion {
+		return
+	}
+	hash, err := m.standard.Hash(m.raw, r.target(index))
+	if err != nil {
+		return
+	}
+	// That it fails is found when the chain is joined with the audit log; the step
+	// itself cannot end without a record.
+	_ = r.recordFence(ctx, index, protocol.Write{ResourceVersion: m.metadata.ResourceVersion, Hash: hash}, evidence.OriginRecovered)
+}
+
+// decided leaves a record of a decision about the plan before it is stored. Of the
+// same decision there is one record, however often it is tried to store it.
+func (r *run) decided(ctx context.Context, next *v1alpha1.RemediationPlanStatus) error {
+	kind, reason, ok := decisionOf(&r.plan.Status, next)
+	if !ok {
+		return nil
+	}
+	record := r.common(kind, r.Time.Now().Truncate(time.Second))
+	record.Subject = evidence.Subject{
+		APIVersion: v1alpha1.GroupVersion.String(), Kind: "RemediationPlan",
+		Namespace: r.plan.Namespace, Name: r.plan.Name, UID: string(r.plan.UID), Hash: PlanDigest(&r.plan.Spec.Plan),
+	}
+	record.Result = evidence.Result{State: string(next.Phase), Reason: reason}
+	if kind == evidence.KindPlanPaused || kind == evidence.KindPlanResumed {
+		// Each needs a change of the spec, so the generation tells them apart.
+		record.Occurrence = int32(min(r.plan.Generation, math.MaxInt32)) //nolint:gosec // bounded
+	}
+	_, err := r.Evidence.Tell(ctx, r.plan.Spec.Plan.Environment, record)
+	return err
+}
+
+// decisionOf says which decision a new status stands for, if any.
+func decisionOf(before, next *v1alpha1.RemediationPlanStatus) (kind evidence.Kind, reason string, ok bool) {
+	if before.Phase == next.Phase {
+		return "", "", false
+	}
+	switch next.Phase {
+	case v1alpha1.PlanCreated:
+		return evidence.KindPlanCreated, "", true
+	case v1alpha1.PlanDeferred, v1alpha1.PlanScheduled:
+		return evidence.KindPlanDeferred, string(next.Phase), true
+	case v1alpha1.PlanRunning:
+		if before.Phase == v1alpha1.PlanPaused {
+			return evidence.KindPlanResumed, "", true
+		}
+		return "", "", false
+	case v1alpha1.PlanPaused:
+		return evidence.KindPlanPaused, "", true
+	case v1alpha1.PlanCancelled:
+		return evidence.KindPlanCancelled, "Stopped", true
+	case v1alpha1.PlanSucceeded, v1alpha1.PlanPartialSuccess, v1alpha1.PlanFailed, v1alpha1.PlanSuperseded:
+		return evidence.KindPlanFinished, string(next.Phase), true
+	case v1alpha1.PlanSealing:
+	}
+	return "", "", false
+}

@@ -1,0 +1,302 @@
+// SPDX-License-Identifier: Apache-2.0
+
+package exec
+
+import (
+	"context"
+	"encoding/json"
+	"errors"
+	"fmt"
+
+	apierrors "k8s.io/apimachinery/pkg/api/errors"
+	metav1 "k8s.io/apimachinery/pkg/apis/meta/v1"
+
+	"github.com/plumbline-dev/plumbline/pkg/apis/plumbline/v1alpha1"
+	"github.com/plumbline-dev/plumbline/pkg/remediate/evidence"
+	"github.com/plumbline-dev/plumbline/pkg/remediate/protocol"
+	"github.com/plumbline-dev/plumbline/pkg/remediate/readiness"
+	"github.com/plumbline-dev/plumbline/pkg/remediate/repair"
+)
+
+// ErrDamaged says that what a revision holds is no body.
+var ErrDamaged = errors.New("the revision is damaged")
+
+// material is what was read for one step in this run.
+type material struct {
+	// raw is the target as it was read; nil when it is not there.
+	raw      []byte
+	metadata metav1.ObjectMeta
+	standard repair.Standard
+	labels   map[string]string // of the desired revision
+	// request is what was tried, and is what is written.
+	request []byte
+}
+
+func (r *run) material(step int32) *material {
+	if r.steps[step] == nil {
+		r.steps[step] = &material{}
+	}
+	return r.steps[step]
+}
+
+func (r *run) carryTarget(ctx context.Context, effect protocol.Effect) {
+	switch x := effect.(type) {
+	case protocol.ReadTarget:
+		target := r.read(ctx, x.Step)
+		r.learn(x.Step, func(f *protocol.StepFacts) { f.Target = &target })
+	case protocol.LoadRevision:
+		answer := r.load(ctx, x.Step)
+		r.learn(x.Step, func(f *protocol.StepFacts) { f.Revision = answer })
+	case protocol.Try:
+		write := r.try(ctx, x.Step)
+		r.learn(x.Step, func(f *protocol.StepFacts) { f.Tried = &write })
+	case protocol.WriteTarget:
+		write := r.write(ctx, x.Step)
+		r.learn(x.Step, func(f *protocol.StepFacts) { f.Wrote(write) })
+	case protocol.FenceTarget:
+		write := r.fence(ctx, x.Step)
+		r.learn(x.Step, func(f *protocol.StepFacts) { f.FencedBy(write) })
+	}
+}
+
+func (r *run) ref(step int32) Reference {
+	target := r.target(step)
+	return Reference{GVK: gvkOf(target), Namespace: r.plan.Namespace, Name: target.Name}
+}
+
+func (r *run) marks(step int32) repair.Marks {
+	return repair.Marks{PlanUID: string(r.plan.UID), Step: step, Token: protocol.Token(r.plan, step)}
+}
+
+// read reads the target and what it is measured by.
+func (r *run) read(ctx context.Context, step int32) protocol.Target {
+	m := r.material(step)
+	m.raw, m.metadata, m.request = nil, metav1.ObjectMeta{}, nil
+	raw, err := r.Targets.Get(ctx, r.ref(step))
+	gone := resultOf(err) == protocol.Gone
+	if err != nil && !gone {
+		return protocol.Target{Read: protocol.Unknown}
+	}
+	if !gone {
+		if m.metadata, err = metadataOf(raw); err != nil {
+			return protocol.Target{Read: protocol.Unknown}
+		}
+		m.raw = raw
+	}
+	baseline, unwanted, err := r.measure(ctx, step)
+	if err != nil {
+		return protocol.Target{Read: protocol.Unknown}
+	}
+	t := protocol.Target{
+		Read: protocol.Yes, Unwanted: unwanted,
+		Contended: baseline != nil && baseline.Status.Contention != nil,
+		Ending:    r.guards.Terminating(r.plan.Namespace) || m.metadata.DeletionTimestamp != nil,
+	}
+	if gone {
+		t.Read = protocol.No
+		return t
+	}
+	return r.describe(ctx, step, t)
+}
+
+// describe fills in what is read off an object that is there.
+func (r *run) describe(ctx context.Context, step int32, t protocol.Target) protocol.Target {
+	m, target := r.material(step), r.target(step)
+	t.UID, t.ResourceVersion, t.Generation = string(m.metadata.UID), m.metadata.ResourceVersion, m.metadata.Generation
+	hash, err := m.standard.Hash(m.raw, target)
+	if err != nil {
+		return protocol.Target{Read: protocol.Unknown}
+	}
+	t.Hash = hash
+	if target.Action == v1alpha1.ActionRestart {
+		t.RestartedFor = repair.RestartedFor(m.raw, m.standard.GVK)
+	}
+	switch state, _ := readiness.Of(m.raw, m.standard.GVK); state {
+	case readiness.Ready:
+		t.Ready = protocol.Yes
+	case readiness.NotReady:
+		t.Ready = protocol.No
+	case readiness.Unknown:
+		t.Ready = protocol.Unknown
+	}
+	r.recordFoundFence(ctx, step)
+	return t
+}
+
+// measure reads what the target is measured by now, and says why the plan's wish
+// for it is no longer one; empty when it is.
+func (r *run) measure(ctx context.Context, step int32) (baseline *v1alpha1.Baseline, unwanted string, err error) {
+	m, target := r.material(step), r.target(step)
+	m.standard.GVK = gvkOf(target)
+	if r.guards == nil {
+		if r.guards, err = r.Guards.Read(ctx); err != nil {
+			return nil, "", err
+		}
+	}
+	if baseline, err = r.readBaseline(ctx, step); err != nil && !apierrors.IsNotFound(err) {
+		return nil, "", err
+	}
+	if err != nil {
+		return nil, "its Baseline is gone", nil //nolint:nilerr // absent is an answer
+	}
+	m.standard.Masks = baseline.Status.Masks
+	m.standard.Rules = r.guards.Rules(r.plan.Namespace, target, m.metadata.Labels, baseline.Status.Guards)
+	if err := r.bodies(ctx, step, baseline); err != nil {
+		return nil, "", err
+	}
+	return baseline, r.unwanted(baseline, target, m), nil
+}
+
+// bodies reads the authorised body where masks need it, and the desired one where
+// it differs from that.
+func (r *run) bodies(ctx context.Context, step int32, baseline *v1alpha1.Baseline) error {
+	m, target := r.material(step), r.target(step)
+	m.standard.Authorised = nil
+	authorised := baseline.Spec.Authorised
+	if len(m.standard.Masks) == 0 || authorised == nil {
+		return nil
+	}
+	if authorised.Revision == target.Revision && m.standard.Desired != nil {
+		m.standard.Authorised = m.standard.Desired
+		return nil
+	}
+	body, err := r.Bodies.Body(ctx, r.plan.Namespace, authorised.Revision)
+	if err != nil {
+		return fmt.Errorf("reading the authorised body: %w", err)
+	}
+	m.standard.Authorised = body.JSON
+	if target.Action != v1alpha1.ActionRollback {
+		return nil
+	}
+	desired, err := r.Bodies.Body(ctx, r.plan.Namespace, target.Revision)
+	if err != nil {
+		return fmt.Errorf("reading the desired body: %w", err)
+	}
+	m.standard.Desired = desired.JSON
+	return nil
+}
+
+// unwanted says why a target is to be left alone although the plan names it.
+func (r *run) unwanted(b *v1alpha1.Baseline, target *v1alpha1.PlanTarget, m *material) string {
+	authorised := b.Spec.Authorised
+	if m.standard.Rules.Empty() {
+		return "no guard in force selects it any more"
+	}
+	if held := r.guards.Holds(r.plan.Namespace, b, m.standard.Rules, m.metadata.Annotations); held != "" {
+		return held
+	}
+	switch {
+	case authorised == nil:
+		return "nothing is authorised any more"
+	case target.Action == v1alpha1.ActionRollback && (b.Status.LastReady == nil || b.Status.LastReady.Hash != target.RevisionHash):
+		return "another authorised state was ready since the plan was made"
+	case target.Action != v1alpha1.ActionRollback && authorised.Hash != target.RevisionHash:
+		return "another state was authorised since the plan was made"
+	}
+	return ""
+}
+
+// load reads the body that the target is to have.
+func (r *run) load(ctx context.Context, step int32) protocol.Answer {
+	m, target := r.material(step), r.target(step)
+	body, err := r.Bodies.Body(ctx, r.plan.Namespace, target.Revision)
+	switch {
+	case errors.Is(err, ErrDamaged), apierrors.IsNotFound(err):
+		return protocol.No
+	case err != nil:
+		return protocol.Unknown
+	}
+	m.standard.Desired, m.labels = body.JSON, body.Labels
+	if !m.standard.Intact(target) {
+		return protocol.No
+	}
+	return protocol.Yes
+}
+
+// try has the API server carry the very request out without storing it.
+func (r *run) try(ctx context.Context, step int32) protocol.Write {
+	m, target := r.material(step), r.target(step)
+	var err error
+	if m.raw == nil {
+		m.request, err = repair.Creation(r.plan.Namespace, target, &m.standard, m.labels, r.marks(step))
+	} else {
+		m.request, err = repair.Write(m.raw, target, &m.standard, r.marks(step))
+	}
+	if err != nil {
+		return protocol.Write{Result: protocol.Refused, Message: err.Error()}
+	}
+	return r.send(ctx, step, true)
+}
+
+// write sends what was tried. It carries uid and resourceVersion of the intent,
+// because it was made from the very version that the intent names.
+func (r *run) write(ctx context.Context, step int32) protocol.Write {
+	return r.send(ctx, step, false)
+}
+
+func (r *run) send(ctx context.Context, step int32, dryRun bool) protocol.Write {
+	m := r.material(step)
+	if m.request == nil {
+		return protocol.Write{Result: protocol.Refused, Message: "nothing was tried before"}
+	}
+	put := r.Targets.Put
+	if m.raw == nil {
+		put = r.Targets.Post
+	}
+	return r.answer(step, func() ([]byte, error) { return put(ctx, r.ref(step), m.request, dryRun) })
+}
+
+// answer tells what came of a request.
+func (r *run) answer(step int32, request func() ([]byte, error)) protocol.Write {
+	raw, err := request()
+	if err != nil {
+		return protocol.Write{Result: resultOf(err), Message: err.Error()}
+	}
+	m := r.material(step)
+	metadata, err := metadataOf(raw)
+	if err != nil {
+		return protocol.Write{Result: protocol.Lost, Message: err.Error()}
+	}
+	hash, err := m.standard.Hash(raw, r.target(step))
+	if err != nil {
+		return protocol.Write{Result: protocol.Lost, Message: err.Error()}
+	}
+	m.metadata.UID = metadata.UID
+	return protocol.Write{Result: protocol.Stored, ResourceVersion: metadata.ResourceVersion, Hash: hash}
+}
+
+// fence moves the target's resourceVersion, and leaves a record of it, since it
+// is a write like any other.
+func (r *run) fence(ctx context.Context, step int32) protocol.Write {
+	m := r.material(step)
+	was := m.metadata.ResourceVersion
+	body, err := repair.Fence(m.raw, m.standard.GVK, r.marks(step), was)
+	if err != nil {
+		return protocol.Write{Result: protocol.Refused, Message: err.Error()}
+	}
+	write := r.answer(step, func() ([]byte, error) { return r.Targets.Put(ctx, r.ref(step), body, false) })
+	if write.Result != protocol.Stored {
+		return write
+	}
+	if write.ResourceVersion == was { // nothing moved, so nothing is fenced
+		return protocol.Write{Result: protocol.Lost, Message: "the fence changed nothing"}
+	}
+	if err := r.recordFence(ctx, step, write, evidence.OriginAPIResponse); err != nil {
+		return protocol.Write{Result: protocol.Lost, Message: err.Error()}
+	}
+	return write
+}
+
+func metadataOf(raw []byte) (metav1.ObjectMeta, error) {
+	var object struct {
+		Metadata metav1.ObjectMeta `json:"metadata"`
+	}
+	if err := json.Unmarshal(raw, &object); err != nil {
+		return metav1.ObjectMeta{}, fmt.Errorf("reading the target's metadata: %w", err)
+	}
+	// What a dry run would make has no resourceVersion.
+	if object.Metadata.UID == "" {
+		return metav1.ObjectMeta{}, errors.New("reading the target's metadata: it has no uid")
+	}
+	return object.Metadata, nil
+}

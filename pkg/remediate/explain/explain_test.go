@@ -1,0 +1,224 @@
+// SPDX-License-Identifier: Apache-2.0
+
+package explain
+
+import (
+	"strings"
+	"testing"
+	"time"
+
+	metav1 "k8s.io/apimachinery/pkg/apis/meta/v1"
+	"pgregory.net/rapid"
+
+	"github.com/plumbline-dev/plumbline/pkg/apis/plumbline/v1alpha1"
+	"github.com/plumbline-dev/plumbline/pkg/remediate/ledger"
+	"github.com/plumbline-dev/plumbline/pkg/remediate/planner"
+)
+
+var epoch = time.Date(2026, 3, 2, 10, 0, 0, 0, time.UTC)
+
+// situation is everything an explanation depends on.
+type situation struct {
+	in     planner.Input
+	drift  *planner.Drift
+	around Surroundings
+}
+
+// fine is one in which the drift is put back now.
+func fine() *situation {
+	s := &situation{in: planner.Input{
+		Policy: planner.Policy{
+			PlanPolicy: v1alpha1.PlanPolicy{Name: "p", UID: "policy-uid", Digest: "sha256:p"},
+			Spec: v1alpha1.RemediationPolicySpec{
+				Environment: "production", Mode: v1alpha1.PolicyModeActive, Trigger: v1alpha1.TriggerAgeThreshold,
+				MinimumSeverity: v1alpha1.SeverityHigh, Action: v1alpha1.ActionReconcile,
+				MinimumDriftAge: &metav1.Duration{Duration: 15 * time.Minute}, MaximumDriftAge: &metav1.Duration{Duration: 24 * time.Hour},
+			},
+		},
+		Drifts: []planner.Drift{{
+			Namespace: "shop", Baseline: "deployments.apps.web", UID: "uid-web", DriftedHash: "pl1:d",
+			Target: v1alpha1.BaselineTarget{APIVersion: "apps/v1", Kind: "Deployment", Name: "web"},
+			State:  v1alpha1.StateDrifted, FirstSeen: epoch.Add(-20 * time.Minute),
+			Severity:   v1alpha1.Severity{Level: v1alpha1.SeverityHigh, Score: 65, Floor: v1alpha1.SeverityHigh, Factors: []v1alpha1.SeverityFactor{{Name: "DriftType", Score: 80, Weight: 30}}},
+			Authorised: &planner.Repair{Revision: "web-1", RevisionHash: "pl1:g", DesiredHash: "pl1:g"},
+			Managed:    true, Attributed: true,
+		}},
+		Scope:   planner.Scope{Selected: 40, Healthy: 30},
+		Opening: planner.Opening{Open: true, Why: "may act at any time"}, InitiatedBy: planner.InitiatedByItself, Now: epoch,
+	}}
+	s.drift = &s.in.Drifts[0]
+	status := ledger.Begin(epoch, true)
+	s.around.Environment = Ledger{Name: "production", Known: true, Status: &status, Rules: ledger.Rules{Policy: ledger.Limits{
+		Caps: ledger.Caps{Concurrent: new(int32(1)), PerHour: new(int32(2)), PerDay: new(int32(50))}, Cooldown: 5 * time.Minute, FailureThreshold: 3, OpenDuration: 30 * time.Minute,
+	}}}
+	s.around.Cluster = Ledger{Name: "plumbline-cluster", Known: true}
+	return s
+}
+
+// done adds a step of the policy that ended some time ago.
+func (s *situation) done(ago time.Duration, target string) {
+	at := metav1.NewTime(epoch.Add(-ago))
+	s.around.Environment.Status.Entries = append(s.around.Environment.Status.Entries, v1alpha1.LedgerEntry{
+		StepReference: v1alpha1.StepReference{Namespace: "shop", Plan: "earlier", PlanUID: "e"}, PolicyUID: "policy-uid",
+		TargetUID: target, ReservedAt: at, SettledAt: &at, Outcome: v1alpha1.LedgerSucceeded,
+	})
+}
+
+func TestVerdicts(t *testing.T) {
+	closed := planner.Opening{Next: epoch.Add(16 * time.Hour), Why: "the window 02:00-06:00 UTC is closed"}
+	tests := map[string]struct {
+		change  func(*situation)
+		want    Verdict
+		because string
+		at      time.Duration // after the epoch
+	}{
+		"nothing is in its way":       {func(*situation) {}, RepairedNow, "", 0},
+		"a policy that observes":      {func(s *situation) { s.in.Policy.Spec.Mode = v1alpha1.PolicyModeObserveOnly }, NeverUnless, "only observes", 0},
+		"a policy that is halted":     {func(s *situation) { s.in.Policy.Spec.Mode = v1alpha1.PolicyModeHalted }, NeverUnless, "halted", 0},
+		"a mode of tomorrow":          {func(s *situation) { s.in.Policy.Spec.Mode = "Dry" }, NeverUnless, "nobody knows", 0},
+		"a policy that notifies":      {func(s *situation) { s.in.Policy.Spec.Action = v1alpha1.ActionNotifyOnly }, NeverUnless, "writes nothing", 0},
+		"a policy for people":         {func(s *situation) { s.in.Policy.Spec.Trigger = v1alpha1.TriggerManual }, Executable, "waits for somebody", 0},
+		"an unmanaged object":         {func(s *situation) { s.drift.Managed = false }, NeverUnless, "Unmanaged", 0},
+		"a mass drift":                {func(s *situation) { s.drift.Frozen = "SpecGuard/web" }, NeverUnless, "SpecGuard/web", 0},
+		"a fight":                     {func(s *situation) { s.drift.Contended = true }, RepairedAfter, "undoing", 0},
+		"an object nobody could read": {func(s *situation) { s.drift.State = v1alpha1.StateUnknown }, NotKnown, "Unknown", 0},
+		"an object nobody could read, and a halted policy": {
+			func(s *situation) {
+				s.drift.State, s.in.Policy.Spec.Mode = v1alpha1.StateUnknown, v1alpha1.PolicyModeHalted
+			}, NeverUnless, "halted", 0,
+		},
+		"too young":                 {func(s *situation) { s.drift.FirstSeen = epoch.Add(-5 * time.Minute) }, RepairedAt, "acted upon at", 10 * time.Minute},
+		"outside the window":        {func(s *situation) { s.in.Opening = closed }, RepairedAt, "02:00-06:00", 16 * time.Hour},
+		"a window that never opens": {func(s *situation) { s.in.Opening = planner.Opening{Why: "never"} }, NeverUnless, "never", 0},
+		"urgent, outside the window": {func(s *situation) {
+			s.in.Opening, s.in.Policy.Spec.Schedule.Urgent, s.drift.Severity.Urgency = closed, v1alpha1.Allowed, v1alpha1.UrgencyImmediate
+		}, RepairedNow, "", 0},
+		"too young, and outside the window": {func(s *situation) {
+			s.drift.FirstSeen, s.in.Opening = epoch.Add(-5*time.Minute), closed
+		}, RepairedAt, "02:00-06:00", 16 * time.Hour},
+		"too mild":             {func(s *situation) { s.drift.Severity.Level = v1alpha1.SeverityLow }, NeverUnless, "below High", 0},
+		"too old":              {func(s *situation) { s.drift.FirstSeen = epoch.Add(-25 * time.Hour) }, NeverUnless, "a person", 0},
+		"tried three times":    {func(s *situation) { s.drift.Attempts = 3 }, NeverUnless, "a person", 0},
+		"somebody cancelled":   {func(s *situation) { s.drift.CancelledBy = "bob" }, NeverUnless, "bob", 0},
+		"nobody knows who":     {func(s *situation) { s.drift.Attributed = false }, NeverUnless, "exceptions.unattributed", 0},
+		"Argo CD":              {func(s *situation) { s.drift.GitOps = "Argo CD" }, NeverUnless, "exceptions.gitOps", 0},
+		"somebody works on it": {func(s *situation) { s.drift.ActiveWriter, s.drift.ActiveUntil = "ci", epoch.Add(time.Minute) }, RepairedAt, "ci", time.Minute},
+		"nothing to scale":     {func(s *situation) { s.in.Policy.Spec.Action = v1alpha1.ActionScale }, NeverUnless, "replicas did not change", 0},
+		"a plan has it":        {func(s *situation) { s.drift.Claim = "other" }, UnderWay, "other", 0},
+		"too few are healthy":  {func(s *situation) { s.in.Scope.Unhealthy = 20 }, RepairedAfter, "30 of the 50", 0},
+		"no room": {func(s *situation) {
+			s.in.Scope.Selected = 4
+			s.in.UnderWay = []v1alpha1.RemediationPlan{{ObjectMeta: metav1.ObjectMeta{Namespace: "shop", Name: "x"}, Spec: v1alpha1.RemediationPlanSpec{
+				Plan: v1alpha1.PlannedRemediation{Targets: []v1alpha1.PlanTarget{{Baseline: "other"}}},
+			}}}
+		}, RepairedAfter, "one operation", 0},
+		"a worse drift takes the room": {func(s *situation) {
+			worse := *s.drift
+			worse.Baseline, worse.Severity.Score = "deployments.apps.db", 90
+			s.in.Scope.Selected = 4
+			s.in.Drifts = append(s.in.Drifts, worse)
+			s.drift = &s.in.Drifts[0]
+		}, RepairedAfter, "one operation", 0},
+		"the cooldown":     {func(s *situation) { s.done(time.Minute, "other") }, RepairedAt, "a moment ago", 4 * time.Minute},
+		"the hour is full": {func(s *situation) { s.done(50*time.Minute, "a"); s.done(40*time.Minute, "b") }, RepairedAt, "2 of 2 in the last hour", 10 * time.Minute},
+		"one runs":         {func(s *situation) { s.done(time.Hour, "a"); s.around.Environment.Status.Entries[0].SettledAt = nil }, RepairedAfter, "1 of 1 at once", 0},
+		"the breaker is open": {func(s *situation) {
+			at := metav1.NewTime(epoch.Add(-10 * time.Minute))
+			s.around.Environment.Status.Breakers = []v1alpha1.LedgerBreaker{{PolicyUID: "policy-uid", State: v1alpha1.BreakerOpen, Generation: 1, Failures: 3, OpenedAt: &at}}
+		}, RepairedAt, "", 20 * time.Minute},
+		"a cap of nothing":               {func(s *situation) { s.around.Environment.Rules.All.PerDay = new(int32(0)) }, NeverUnless, "0 of 0", 0},
+		"the ledger is halted":           {func(s *situation) { s.around.Cluster.Halt = &v1alpha1.LedgerHalt{RequestedBy: "bob", Reason: "night"} }, NeverUnless, "bob halted it: night", 0},
+		"a ledger nobody may read":       {func(s *situation) { s.around.Cluster.Known = false }, NotKnown, "could not be read", 0},
+		"caps nobody may read":           {func(s *situation) { s.around.Cluster.CapsUnknown = true }, RepairedNow, "", 0},
+		"a ledger that was deleted":      {func(s *situation) { s.around.Environment.Status, s.around.Environment.PastUnknown = nil, true }, RepairedAt, "made anew", 24 * time.Hour},
+		"a ledger that is not there yet": {func(s *situation) { s.around.Environment.Status = nil }, RepairedNow, "", 0},
+	}
+	for name, tc := range tests {
+		t.Run(name, func(t *testing.T) {
+			s := fine()
+			tc.change(s)
+			e := Of(&s.in, s.drift, s.around)
+			if e.Verdict != tc.want || !strings.Contains(e.Because, tc.because) || (tc.because == "") != (e.Because == "") && tc.want == RepairedNow {
+				t.Errorf("%s because %q, want %s because %q", e.Verdict, e.Because, tc.want, tc.because)
+			}
+			if got := e.At; tc.want == RepairedAt && !got.Equal(epoch.Add(tc.at)) {
+				t.Errorf("at %s, want %s", got, epoch.Add(tc.at))
+			}
+			if e.String() == "" || strings.Contains(e.String(), "nobody knows the verdict") {
+				t.Errorf("it says %q", e.String())
+			}
+		})
+	}
+}
+
+// Every gate is told, with what is compared, also behind a closed one.
+func TestEveryGateIsTold(t *testing.T) {
+	s := fine()
+	s.in.Policy.Spec.Mode = v1alpha1.PolicyModeHalted
+	s.drift.Managed = false
+	e := Of(&s.in, s.drift, s.around)
+	want := []string{
+		"Mode", "Trigger", "Action", "Guard", "Brakes", "UnderWay", "Window", "Severity", "Age", "Attempts", "Exceptions", "Presence", "Applicability",
+		"Health", "BlastRadius", "plumbline-cluster/Halt", "plumbline-cluster/LedgerAge", "production/CircuitBreaker", "production/MaxPerHour", "production/CapPerDay",
+	}
+	at := -1
+	for _, name := range want {
+		found := -1
+		for i := range e.Gates {
+			if e.Gates[i].Name == name {
+				found = i
+			}
+		}
+		if found <= at {
+			t.Errorf("%s is number %d, after %d", name, found, at)
+		}
+		at = found
+	}
+	for _, g := range e.Gates {
+		if (g.State == Closed) != (g.Needs != NeedsNothing) || g.State == Closed && g.Message == "" {
+			t.Errorf("%+v", g)
+		}
+		if g.Name == "Severity" && (!strings.Contains(g.Value, "High (score 65: DriftType 80 × 30 %") || g.Limit != "at least High") {
+			t.Errorf("severity is told as %q of %q", g.Value, g.Limit)
+		}
+		if g.Name == "Age" && (g.Value != "20m0s" || g.Limit != "at least 15m0s, at most 24h0m0s") {
+			t.Errorf("age is told as %q of %q", g.Value, g.Limit)
+		}
+	}
+}
+
+// What the planner would do and what is explained agree: a drift in a plan has
+// nothing in its way before the ledgers, and one left out has.
+func TestExplanationsAgreeWithPlans(t *testing.T) {
+	rapid.Check(t, func(t *rapid.T) {
+		s := fine()
+		base := *s.drift
+		s.in.Drifts = nil
+		for i := range rapid.IntRange(1, 8).Draw(t, "drifts") {
+			d := base
+			d.Baseline = string(rune('a' + i))
+			d.Managed = rapid.IntRange(0, 5).Draw(t, "managed") > 0
+			d.Attributed = rapid.IntRange(0, 5).Draw(t, "attributed") > 0
+			d.Attempts = rapid.IntRange(0, 3).Draw(t, "attempts")
+			d.FirstSeen = epoch.Add(-time.Duration(rapid.IntRange(0, 1600).Draw(t, "minutes")) * time.Minute)
+			s.in.Drifts = append(s.in.Drifts, d)
+		}
+		s.in.Scope = planner.Scope{Selected: rapid.IntRange(8, 40).Draw(t, "selected"), Healthy: rapid.IntRange(0, 9).Draw(t, "healthy"), Unhealthy: rapid.IntRange(0, 3).Draw(t, "unhealthy")}
+		out := planner.Make(&s.in)
+		left := map[string]planner.LeftOut{}
+		for _, l := range out.LeftOut {
+			left[l.Drift.Baseline] = l
+		}
+		for i := range s.in.Drifts {
+			d := &s.in.Drifts[i]
+			e := Of(&s.in, d, s.around)
+			l, out := left[d.Baseline]
+			if out != (e.Verdict != RepairedNow) {
+				t.Fatalf("%s is left out for %q, and explained as %s", d.Baseline, l.Message, e.String())
+			}
+			if out && !l.Until.IsZero() && e.Verdict == RepairedAt && e.At.Before(l.Until) {
+				t.Fatalf("left out until %s, explained as %s", l.Until, e.String())
+			}
+		}
+	})
+}

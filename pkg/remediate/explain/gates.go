@@ -1,0 +1,193 @@
+// SPDX-License-Identifier: Apache-2.0
+
+package explain
+
+import (
+	"fmt"
+	"strings"
+	"time"
+
+	"github.com/plumbline-dev/plumbline/pkg/apis/plumbline/v1alpha1"
+	"github.com/plumbline-dev/plumbline/pkg/remediate/planner"
+)
+
+// Names of gates that are neither the planner's nor a ledger's.
+const (
+	gateMode        = "Mode"
+	gateTrigger     = "Trigger"
+	gateAction      = "Action"
+	gateWindow      = "Window"
+	gateHealth      = "Health"
+	gateBlastRadius = "BlastRadius"
+)
+
+func open(name, value, message string) Gate {
+	return Gate{Name: name, State: Open, Value: value, Message: message}
+}
+
+func mode(in *planner.Input) Gate {
+	value := string(in.Policy.Spec.Mode)
+	switch in.Policy.Spec.Mode {
+	case v1alpha1.PolicyModeActive:
+		return open(gateMode, value, "the policy acts")
+	case v1alpha1.PolicyModeHalted:
+		return Gate{Name: gateMode, State: Closed, Value: value, Limit: "Active", Needs: NeedsChange, Message: "the policy is halted"}
+	case v1alpha1.PolicyModeObserveOnly:
+		return Gate{Name: gateMode, State: Closed, Value: value, Limit: "Active", Needs: NeedsChange, Message: "the policy only observes; activate it"}
+	}
+	return Gate{Name: gateMode, State: Closed, Value: value, Limit: "Active", Needs: NeedsChange, Message: "nobody knows this mode"}
+}
+
+func trigger(in *planner.Input) Gate {
+	value := string(in.Policy.Spec.Trigger)
+	if in.Policy.Spec.Trigger != v1alpha1.TriggerManual {
+		return open(gateTrigger, value, "plans begin by themselves")
+	}
+	return Gate{Name: gateTrigger, State: Closed, Value: value, Needs: NeedsChange, Message: "a plan is made, and waits for somebody to execute it"}
+}
+
+func action(in *planner.Input) Gate {
+	value := string(in.Policy.Spec.Action)
+	if in.Policy.Spec.Action != v1alpha1.ActionNotifyOnly {
+		return open(gateAction, value, "")
+	}
+	return Gate{Name: gateAction, State: Closed, Value: value, Needs: NeedsChange, Message: "the policy tells people, and writes nothing"}
+}
+
+// planned are the planner's questions about the drift, with the window behind
+// those that nobody may pass.
+func planned(in *planner.Input, d *planner.Drift) []Gate {
+	var gates []Gate
+	for _, c := range planner.Checks(in, d) {
+		if c.Name == planner.CheckSeverity {
+			gates = append(gates, window(in, d))
+		}
+		gates = append(gates, gateOf(in, d, c))
+	}
+	return gates
+}
+
+// gateOf is one of the planner's questions as a gate.
+func gateOf(in *planner.Input, d *planner.Drift, c planner.Check) Gate {
+	g := Gate{Name: string(c.Name), State: Open, Message: c.Message, Until: c.Until}
+	g.Value, g.Limit = valueOf(in, d, c.Name)
+	if c.Reason == "" {
+		return g
+	}
+	g.State, g.Needs = Closed, needs(c.Reason)
+	if !g.Until.IsZero() {
+		g.Needs = NeedsTime
+	}
+	if c.Reason == planner.ReasonUnknown {
+		g.State, g.Needs = Unknown, NeedsNothing
+	}
+	return g
+}
+
+// needs says what ends an obstacle that no time ends.
+func needs(r planner.Reason) Needs {
+	switch r {
+	case planner.ReasonUnderWay, planner.ReasonUnhealthy, planner.ReasonBlastRadius, planner.ReasonContended:
+		return NeedsEvent
+	case planner.ReasonUnmanaged, planner.ReasonSuspended, planner.ReasonTerminating, planner.ReasonForbiddenKind,
+		planner.ReasonUnknown, planner.ReasonNothingAuthorised, planner.ReasonMassDrift, planner.ReasonBelowSeverity,
+		planner.ReasonNotEscalated, planner.ReasonTooYoung, planner.ReasonTooOld, planner.ReasonAttempts, planner.ReasonDone,
+		planner.ReasonCancelled, planner.ReasonUnattributed, planner.ReasonGitOps, planner.ReasonActiveWriter,
+		planner.ReasonRecreation, planner.ReasonNotApplicable, planner.ReasonNeverReady:
+		return NeedsChange
+	}
+	return NeedsChange
+}
+
+// valueOf says what is compared with what.
+func valueOf(in *planner.Input, d *planner.Drift, name planner.CheckName) (value, limit string) {
+	spec := &in.Policy.Spec
+	switch name {
+	case planner.CheckSeverity:
+		value = fmt.Sprintf("%s (score %d: %s)", d.Severity.Level, d.Severity.Score, factors(&d.Severity))
+		return value, "at least " + string(spec.MinimumSeverity)
+	case planner.CheckAge:
+		return max(0, in.Now.Sub(d.FirstSeen)).Truncate(time.Second).String(), ages(spec)
+	case planner.CheckAttempts:
+		return fmt.Sprint(d.Attempts), fmt.Sprintf("less than %d", planner.MaxAttempts)
+	case planner.CheckPresence, planner.CheckGuard:
+		return string(d.State), ""
+	case planner.CheckApplicability:
+		return string(spec.Action), ""
+	case planner.CheckBrakes, planner.CheckUnderWay, planner.CheckExceptions:
+	}
+	return "", ""
+}
+
+func factors(s *v1alpha1.Severity) string {
+	parts := make([]string, 0, len(s.Factors)+1)
+	for _, f := range s.Factors {
+		parts = append(parts, fmt.Sprintf("%s %d × %d %%", f.Name, f.Score, f.Weight))
+	}
+	if s.Floor != "" {
+		parts = append(parts, "at least "+string(s.Floor)+" for what it touches")
+	}
+	return strings.Join(parts, ", ")
+}
+
+func ages(spec *v1alpha1.RemediationPolicySpec) string {
+	var parts []string
+	if spec.MinimumDriftAge != nil {
+		parts = append(parts, "at least "+spec.MinimumDriftAge.Duration.String())
+	}
+	if spec.MaximumDriftAge != nil {
+		parts = append(parts, "at most "+spec.MaximumDriftAge.Duration.String())
+	}
+	return strings.Join(parts, ", ")
+}
+
+func window(in *planner.Input, d *planner.Drift) Gate {
+	switch {
+	case in.Opening.Open:
+		return open(gateWindow, "open", in.Opening.Why)
+	case in.Policy.Spec.Schedule.Urgent == v1alpha1.Allowed && d.Severity.Urgency == v1alpha1.UrgencyImmediate:
+		return open(gateWindow, "passed", "it is urgent, and schedule.urgent lets it pass")
+	case in.Opening.Next.IsZero():
+		return Gate{Name: gateWindow, State: Closed, Value: "closed", Needs: NeedsChange, Message: in.Opening.Why}
+	}
+	return Gate{Name: gateWindow, State: Closed, Value: "closed", Needs: NeedsTime, Until: in.Opening.Next, Message: in.Opening.Why}
+}
+
+// operation are the limits of one operation. Whether there is room depends on all
+// other drift, so the planner is asked what it would do.
+func operation(in *planner.Input, d *planner.Drift) []Gate {
+	known := in.Scope.Healthy + in.Scope.Unhealthy
+	health := Gate{
+		Name: gateHealth, State: Open, Value: fmt.Sprintf("%d of %d healthy", in.Scope.Healthy, known),
+		Limit: fmt.Sprintf("at least %d %%", max(75, in.Policy.Spec.Safety.MinHealthyPercent)),
+	}
+	if o := planner.Health(in); o.Reason != "" {
+		health.State, health.Needs, health.Message = Closed, NeedsEvent, o.Message
+	}
+	allowed := planner.Allowed(in)
+	blast := Gate{
+		Name: gateBlastRadius, State: Open, Value: fmt.Sprintf("%d taken", allowed-planner.Room(in)), Limit: fmt.Sprintf("at most %d targets", allowed),
+	}
+	for _, left := range planner.Make(in).LeftOut {
+		if left.Reason == planner.ReasonBlastRadius && left.Drift.Namespace == d.Namespace && left.Drift.Baseline == d.Baseline {
+			blast.State, blast.Needs, blast.Message = Closed, NeedsEvent, left.Message
+		}
+	}
+	return []Gate{health, blast}
+}
+
+// planOf names the plan that has a drift.
+func planOf(in *planner.Input, d *planner.Drift) string {
+	if d.Claim != "" {
+		return d.Claim
+	}
+	for i := range in.UnderWay {
+		p := &in.UnderWay[i]
+		for j := range p.Spec.Plan.Targets {
+			if p.Namespace == d.Namespace && p.Spec.Plan.Targets[j].Baseline == d.Baseline {
+				return p.Name
+			}
+		}
+	}
+	return ""
+}

@@ -1,0 +1,47 @@
+// SPDX-License-Identifier: Apache-2.0
+
+package redisguard
+
+import (
+	"strconv"
+	"time"
+
+	"github.com/plumbline-dev/plumbline/pkg/remediate/ledger"
+)
+
+const (
+	hour = time.Hour
+	day  = 24 * time.Hour
+)
+
+// question are the arguments of ask.lua.
+//
+// An entry that ended at the whole second s counts while s + period is after now,
+// which is while s is after now - period, rounded down. So the script compares
+// whole seconds, and is exact for a now and periods of any precision.
+func question(sequence int64, r ledger.Request, rules ledger.Rules, now time.Time) []any {
+	cut := func(period time.Duration) int64 { return now.Add(-period).Unix() }
+	p, all := rules.Policy, rules.All
+	return []any{
+		sequence, r.PolicyUID, r.TargetUID, stepField(r.Step),
+		cut(0), cut(hour), cut(day), cut(p.Cooldown), cut(p.OpenDuration),
+		flag(p.FailureThreshold > 0), maxEntries, maxBreakers,
+		limit(p.Concurrent), limit(p.PerHour), limit(p.PerDay),
+		limit(all.Concurrent), limit(all.PerHour), limit(all.PerDay),
+	}
+}
+
+// limit is a cap; the empty text is none.
+func limit(n *int32) string {
+	if n == nil {
+		return ""
+	}
+	return strconv.Itoa(int(*n))
+}
+
+func flag(b bool) string {
+	if b {
+		return "1"
+	}
+	return "0"
+}

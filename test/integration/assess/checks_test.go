@@ -1,0 +1,315 @@
+// SPDX-License-Identifier: Apache-2.0
+
+//go:build integration
+
+package assess
+
+import (
+	"context"
+	"fmt"
+	"net/http"
+	"net/url"
+	"slices"
+	"strings"
+	"sync"
+	"testing"
+	"time"
+
+	"k8s.io/apimachinery/pkg/api/meta"
+	metav1 "k8s.io/apimachinery/pkg/apis/meta/v1"
+	"k8s.io/apimachinery/pkg/types"
+	"sigs.k8s.io/controller-runtime/pkg/client"
+
+	"github.com/plumbline-dev/plumbline/internal/controller/assess"
+	"github.com/plumbline-dev/plumbline/internal/controller/baseline"
+	"github.com/plumbline-dev/plumbline/pkg/apis/plumbline/v1alpha1"
+	"github.com/plumbline-dev/plumbline/pkg/specguard/resync"
+	"github.com/plumbline-dev/plumbline/test/faultproxy"
+	"github.com/plumbline-dev/plumbline/test/harness/apiserver"
+	"github.com/plumbline-dev/plumbline/test/harness/guarded"
+)
+
+// checkedEvery sets the resync period of a guard.
+func checkedEvery(period time.Duration) func(*v1alpha1.SpecGuard) {
+	return func(g *v1alpha1.SpecGuard) { g.Spec.ResyncPeriod = &metav1.Duration{Duration: period} }
+}
+
+func withResyncPeriod(period time.Duration) option {
+	return func(s *assess.Setup) { s.ResyncPeriod = &period }
+}
+
+// silentWatch leads the watches of Deployments over a proxy, which can then fall
+// silent without the watches' ending; all other requests go their usual way.
+func (w *world) silentWatch(p *process) *faultproxy.Proxy {
+	w.t.Helper()
+	server, err := url.Parse(config.Host)
+	w.Must(err)
+	proxy, err := faultproxy.Start("tcp", server.Host)
+	w.Must(err)
+	w.t.Cleanup(func() {
+		if err := proxy.Close(); err != nil {
+			w.t.Errorf("closing the proxy: %v", err)
+		}
+	})
+	p.faults.through(func(r *http.Request) *http.Request {
+		if r.URL.Query().Get("watch") == "" || !strings.HasSuffix(r.URL.Path, "/deployments") {
+			return r
+		}
+		r = r.Clone(r.Context())
+		r.URL.Host, r.Host = proxy.Address(), ""
+		return r
+	})
+	p.faults.breakWatches()
+	w.Eventually("the watch goes over the proxy", func() error {
+		if proxy.Open() == 0 {
+			return fmt.Errorf("no connection is open")
+		}
+		return nil
+	})
+	return proxy
+}
+
+func TestAScheduledCheckFindsWhatTheWatchWithheld(t *testing.T) {
+	w := newWorld(t)
+	p := start(t)
+	w.UnderGuard(checkedEvery(2 * time.Second))
+	for _, name := range []string{"web", "db", "quiet"} {
+		w.Deploy(ci, name)
+		w.UntilIs(name, "InSync")
+	}
+	proxy := w.silentWatch(p)
+	w.SetEnv(alice, "quiet", "SEEN", "1") // the watch over the proxy works
+	w.Until("quiet", "it drifted", isState(v1alpha1.StateDrifted))
+
+	proxy.Set(faultproxy.Fault{Hold: true})
+	w.SetImage(alice, "web", "registry.example/shop:evil")
+	w.Delete(bob, "db")
+	drifted := "Drifted: Changed " + guarded.ImagePath + " by alice (Foreign, WriterStamp)"
+	w.UntilIs("web", drifted)
+	missing := w.UntilIs("db", "Missing: Removed object by ? (Unknown, None)")
+	recreatable := meta.FindStatusCondition(missing.Status.Conditions, baseline.ConditionRecreatable)
+	if recreatable == nil || recreatable.Status != metav1.ConditionFalse || recreatable.Reason != string(resync.ReasonUnattributed) {
+		t.Errorf("whether it may be created again: %+v", recreatable)
+	}
+	const missed = "plumbline_drift_checks_total{kind=Deployment.apps,result=missed}"
+	w.shows(p, missed, map[string]float64{missed: 2})
+
+	// What the watch delivers late was judged already, and it goes on from there.
+	proxy.Set(faultproxy.Fault{})
+	w.stays("web", drifted)
+	w.UntilIs("db", "Missing: Removed object by ? (Unknown, None)")
+	w.SetImage(ci, "web", "registry.example/shop:2")
+	b := w.UntilIs("web", "InSync")
+	if n := guarded.Authorised(b); n != 2 {
+		t.Errorf("authorised is number %d, want 2", n)
+	}
+}
+
+// requests counts what an assessor asks for.
+type requests struct {
+	mu   sync.Mutex
+	made []string
+}
+
+func (r *requests) note(request *http.Request) *http.Request {
+	r.mu.Lock()
+	defer r.mu.Unlock()
+	r.made = append(r.made, request.Method+" "+request.URL.Path)
+	return request
+}
+
+// about are the requests whose path contains a text.
+func (r *requests) about(text string) []string {
+	r.mu.Lock()
+	defer r.mu.Unlock()
+	var found []string
+	for _, request := range r.made {
+		if strings.Contains(request, text) {
+			found = append(found, request)
+		}
+	}
+	return found
+}
+
+// ask asks for a check of an object.
+func (w *world) ask(name, value string) {
+	w.t.Helper()
+	b, err := w.Baseline(name)
+	w.Must(err)
+	w.Must(w.As(alice).Patch(w.Ctx(), b, client.RawPatch(types.MergePatchType,
+		fmt.Appendf(nil, `{"metadata":{"annotations":{%q:%q}}}`, v1alpha1.AnnotationCheckRequested, value))))
+}
+
+func answered(value string) func(*v1alpha1.Baseline) error {
+	return func(b *v1alpha1.Baseline) error {
+		if b.Status.CheckRequested != value {
+			return fmt.Errorf("answered is %q", b.Status.CheckRequested)
+		}
+		return nil
+	}
+}
+
+// A check costs one read of the object and one write of its Baseline's status.
+func TestACheckIsMadeWhenSomebodyAsksForIt(t *testing.T) {
+	w := newWorld(t)
+	p := start(t)
+	w.UnderGuard()
+	w.Deploy(ci, "web")
+	before := w.UntilIs("web", "InSync")
+	if before.Status.NextCheck != nil {
+		t.Errorf("the next check is at %s, although nobody asks for any", before.Status.NextCheck)
+	}
+	w.SecondOver(before.Status.LastCheck.Time)
+	var log requests
+	p.faults.through(log.note)
+	w.ask("web", "once")
+	after := w.Until("web", "the check was made", answered("once"))
+	if !after.Status.LastCheck.After(before.Status.LastCheck.Time) || after.Status.NextCheck != nil {
+		t.Errorf("checked at %s, next at %s; before at %s", after.Status.LastCheck, after.Status.NextCheck, before.Status.LastCheck)
+	}
+	w.ask("web", "once") // the same again asks for nothing
+	w.ask("web", "twice")
+	w.Until("web", "it was made again", answered("twice"))
+	reads, writes := log.about("/deployments/web"), log.about("/baselines/"+after.Name+"/status")
+	if len(reads) != 2 || len(writes) != 2 {
+		t.Errorf("two checks made the reads %v and the writes %v", reads, writes)
+	}
+}
+
+// Who says 0s means it: the default of the installation does not count then.
+func TestAnExplicit0sIsNever(t *testing.T) {
+	w, other := newWorld(t), newWorld(t)
+	start(t, withResyncPeriod(time.Second))
+	w.UnderGuard(checkedEvery(0))
+	other.UnderGuard()
+	w.Deploy(ci, "web")
+	other.Deploy(ci, "web")
+	never := w.UntilIs("web", "InSync")
+	often := other.UntilIs("web", "InSync")
+	for range 2 { // checks of the one are made while there are none of the other
+		last := often.Status.LastCheck
+		often = other.Until("web", "it is checked again", func(b *v1alpha1.Baseline) error {
+			if b.Status.NextCheck == nil || !b.Status.LastCheck.After(last.Time) {
+				return fmt.Errorf("checked at %s, next at %v", b.Status.LastCheck, b.Status.NextCheck)
+			}
+			return nil
+		})
+	}
+	now, err := w.Baseline("web")
+	w.Must(err)
+	if now.Status.NextCheck != nil || now.ResourceVersion != never.ResourceVersion {
+		t.Errorf("it is checked at %s, and its baseline went from version %s to %s", now.Status.NextCheck, never.ResourceVersion, now.ResourceVersion)
+	}
+}
+
+// setChecked backdates the checks that a Baseline tells of.
+func (w *world) setChecked(name string, last, next time.Duration) *v1alpha1.Baseline {
+	w.t.Helper()
+	b, err := w.Baseline(name)
+	w.Must(err)
+	stored := func(after time.Duration) *metav1.Time {
+		return &metav1.Time{Time: time.Now().Add(after).Truncate(time.Second)}
+	}
+	b.Status.LastCheck, b.Status.NextCheck = stored(last), stored(next)
+	assessor, err := apiserver.As(config, assessorUser)
+	w.Must(err)
+	w.Must(assessor.Status().Update(w.Ctx(), b))
+	return b
+}
+
+func TestARestartNeitherForgetsNorPostponesAnyCheck(t *testing.T) {
+	w := newWorld(t)
+	p := start(t)
+	w.UnderGuard(checkedEvery(time.Hour))
+	for _, name := range []string{"overdue", "waiting"} {
+		w.Deploy(ci, name)
+		w.UntilIs(name, "InSync")
+	}
+	p.halt(t)
+	w.setChecked("overdue", -80*time.Minute, -15*time.Minute)
+	waiting := w.setChecked("waiting", -30*time.Minute, 31*time.Minute)
+	began := time.Now().Truncate(time.Second)
+	start(t)
+	w.Until("overdue", "it is checked at once", func(b *v1alpha1.Baseline) error {
+		if b.Status.LastCheck.Time.Before(began) || b.Status.NextCheck.Time.Before(began.Add(time.Hour)) {
+			return fmt.Errorf("checked at %s, next at %s", b.Status.LastCheck, b.Status.NextCheck)
+		}
+		return nil
+	})
+	w.stays("waiting", "InSync")
+	now, err := w.Baseline("waiting")
+	w.Must(err)
+	if !now.Status.LastCheck.Equal(waiting.Status.LastCheck) || !now.Status.NextCheck.Equal(waiting.Status.NextCheck) {
+		t.Errorf("the check of another moved from %s to %s", waiting.Status.NextCheck, now.Status.NextCheck)
+	}
+}
+
+// gate holds up the live reads of a namespace's Deployments, and counts those that wait.
+type gate struct {
+	namespace string
+	open      chan struct{}
+
+	mu      sync.Mutex
+	waiting []string
+}
+
+func (g *gate) hold(r *http.Request) *http.Request {
+	if r.Method != http.MethodGet || !strings.Contains(r.URL.Path, "/"+g.namespace+"/deployments/") {
+		return r
+	}
+	g.mu.Lock()
+	g.waiting = append(g.waiting, r.URL.Path)
+	g.mu.Unlock()
+	select {
+	case <-g.open:
+	case <-r.Context().Done():
+	}
+	return r
+}
+
+func (g *gate) held() []string {
+	g.mu.Lock()
+	defer g.mu.Unlock()
+	return slices.Clone(g.waiting)
+}
+
+// Five objects are due at once. By default 10 % of them, rounded up, are checked
+// at the same time; two fifths if GuardDefaults say 40 %.
+func TestTheThresholdBoundsWhatIsCheckedAtOnce(t *testing.T) {
+	w := newWorld(t)
+	p := start(t)
+	g := w.UnderGuard()
+	for i := range 5 {
+		name := fmt.Sprintf("web-%d", i)
+		w.Deploy(ci, name)
+		w.UntilIs(name, "InSync")
+	}
+	hold := &gate{namespace: w.namespace, open: make(chan struct{})}
+	p.faults.through(hold.hold)
+	w.Must(admin.Get(w.Ctx(), client.ObjectKeyFromObject(g), g))
+	checkedEvery(time.Second)(g)
+	w.Must(admin.Update(w.Ctx(), g))
+	due := func(running, waiting float64) {
+		t.Helper()
+		const atWork, held = "plumbline_drift_checks_running{}", "plumbline_drift_checks_due{obstacle=Threshold}"
+		w.shows(p, atWork, map[string]float64{atWork: running})
+		w.shows(p, held, map[string]float64{held: waiting})
+	}
+	due(1, 4)
+	defaults := &v1alpha1.GuardDefaults{ObjectMeta: metav1.ObjectMeta{Name: "t-threshold"}, Spec: v1alpha1.GuardDefaultsSpec{DriftThreshold: "40%"}}
+	w.Must(admin.Create(w.Ctx(), defaults))
+	t.Cleanup(func() { w.Must(admin.Delete(context.WithoutCancel(t.Context()), defaults)) })
+	due(2, 3)
+	if n := len(hold.held()); n != 2 {
+		t.Errorf("%d reads were sent, want 2: %v", n, hold.held())
+	}
+	close(hold.open)
+	for i := range 5 {
+		w.Until(fmt.Sprintf("web-%d", i), "it is checked", func(b *v1alpha1.Baseline) error {
+			if b.Status.NextCheck == nil {
+				return fmt.Errorf("it has no next check")
+			}
+			return nil
+		})
+	}
+}

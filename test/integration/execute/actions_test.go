@@ -1,0 +1,337 @@
+// SPDX-License-Identifier: Apache-2.0
+
+//go:build integration
+
+package execute
+
+import (
+	"fmt"
+	"strings"
+	"testing"
+
+	appsv1 "k8s.io/api/apps/v1"
+	metav1 "k8s.io/apimachinery/pkg/apis/meta/v1"
+	"k8s.io/apimachinery/pkg/types"
+	"sigs.k8s.io/controller-runtime/pkg/client"
+
+	"github.com/plumbline-dev/plumbline/pkg/apis/plumbline/v1alpha1"
+	"github.com/plumbline-dev/plumbline/pkg/remediate/protocol"
+	"github.com/plumbline-dev/plumbline/test/harness/guarded"
+)
+
+func imageOf(d *appsv1.Deployment) string { return d.Spec.Template.Spec.Containers[0].Image }
+
+func action(a v1alpha1.RemediationAction) func(*v1alpha1.RemediationPolicySpec) {
+	return func(s *v1alpha1.RemediationPolicySpec) { s.Action = a }
+}
+
+func TestSevenReplicasOfAnAutoscalerStaySeven(t *testing.T) {
+	startAssessor(t)
+	w := newWorld(t)
+	w.rollouts()
+	w.UnderGuard(guarded.ExpectAutoscaler)
+	w.Deploy(ci, "web")
+	w.UntilIs("web", "InSync")
+	w.Patch("system:serviceaccount:kube-system:horizontal-pod-autoscaler", "web", `{"spec":{"replicas":7}}`)
+	w.Until("web", "the autoscaler's change is masked", func(b *v1alpha1.Baseline) error {
+		if len(b.Status.Masks) == 0 {
+			return fmt.Errorf("there is no mask")
+		}
+		return nil
+	})
+	w.SetImage(mallory, "web", "registry.example/evil:1")
+	w.Until("web", "the drift is told", drifts)
+	startExecutor(t, newEvidence(t))
+	plan := w.ended(w.plan(w.policy(), "web"))
+	live := w.Live("web")
+	if plan.Status.Phase != v1alpha1.PlanSucceeded || *live.Spec.Replicas != 7 || imageOf(live) != guarded.Image {
+		t.Errorf("%s; %d replicas of %s", describe(plan), *live.Spec.Replicas, imageOf(live))
+	}
+}
+
+func drifts(b *v1alpha1.Baseline) error {
+	if b.Status.State != v1alpha1.StateDrifted || b.Status.Severity == nil {
+		return fmt.Errorf("it is %s", b.Status.State)
+	}
+	return nil
+}
+
+func TestScaleTouchesTheReplicasAlone(t *testing.T) {
+	startAssessor(t)
+	w := newWorld(t)
+	w.rollouts()
+	w.UnderGuard()
+	w.Deploy(ci, "web")
+	w.UntilIs("web", "InSync")
+	w.Patch(mallory, "web", `{"spec":{"replicas":9}}`)
+	w.Until("web", "the drift is told", drifts)
+	startExecutor(t, newEvidence(t))
+	plan := w.ended(w.plan(w.policy(action(v1alpha1.ActionScale)), "web"))
+	if plan.Status.Phase != v1alpha1.PlanSucceeded {
+		t.Fatalf("the plan is %s", describe(plan))
+	}
+	w.UntilIs("web", "InSync")
+}
+
+func TestARestartHappensOnce(t *testing.T) {
+	startAssessor(t)
+	w := newWorld(t)
+	w.rollouts()
+	w.UnderGuard()
+	w.drifted("web")
+	records := newEvidence(t)
+	startExecutor(t, records)
+	policy := w.policy(action(v1alpha1.ActionRestart))
+	plan := w.plan(policy, "web", func(p *v1alpha1.PlanTarget) { p.DesiredHash = p.DriftedHash })
+	plan = w.ended(plan)
+	mark := w.Live("web").Spec.Template.Annotations["kubectl.kubernetes.io/restartedAt"]
+	if plan.Status.Phase != v1alpha1.PlanSucceeded || mark != protocol.Token(plan, 0) {
+		t.Errorf("%s; the mark is %q", describe(plan), mark)
+	}
+	w.proven(records, plan)
+}
+
+func TestARollbackLeadsToTheLastStateThatWasReady(t *testing.T) {
+	startAssessor(t)
+	w := newWorld(t)
+	w.rollouts()
+	w.UnderGuard()
+	w.Deploy(ci, "web")
+	ready := w.Until("web", "it was seen ready", func(b *v1alpha1.Baseline) error {
+		if b.Status.LastReady == nil {
+			return fmt.Errorf("it was never ready")
+		}
+		return nil
+	}).Status.LastReady
+	w.SetImage(ci, "web", "broken:1") // authorised, and never ready
+	w.Until("web", "the broken state is authorised", func(b *v1alpha1.Baseline) error {
+		if guarded.Authorised(b) != 2 {
+			return fmt.Errorf("authorised is %d", guarded.Authorised(b))
+		}
+		return nil
+	})
+	w.SetEnv(mallory, "web", "MORE", "of it")
+	w.Until("web", "the drift is told", drifts)
+	startExecutor(t, newEvidence(t))
+	plan := w.ended(w.plan(w.policy(action(v1alpha1.ActionRollback)), "web", func(p *v1alpha1.PlanTarget) {
+		p.Revision, p.RevisionHash, p.DesiredHash = ready.Revision, ready.Hash, ready.Hash
+	}))
+	if got := imageOf(w.Live("web")); plan.Status.Phase != v1alpha1.PlanSucceeded || got != guarded.Image {
+		t.Errorf("%s; it runs %s", describe(plan), got)
+	}
+}
+
+func TestWhatIsGoneIsMadeAgain(t *testing.T) {
+	startAssessor(t)
+	w := newWorld(t)
+	w.rollouts()
+	w.UnderGuard()
+	w.Deploy(ci, "web")
+	w.UntilIs("web", "InSync")
+	w.Delete(mallory, "web")
+	w.Until("web", "it is missed", func(b *v1alpha1.Baseline) error {
+		if b.Status.State != v1alpha1.StateMissing {
+			return fmt.Errorf("it is %s", b.Status.State)
+		}
+		return nil
+	})
+	records := newEvidence(t)
+	startExecutor(t, records)
+	plan := w.ended(w.plan(w.policy(), "web", func(p *v1alpha1.PlanTarget) { p.UID, p.DriftType = "", v1alpha1.DriftMissing }))
+	live := w.Live("web")
+	if plan.Status.Phase != v1alpha1.PlanSucceeded || imageOf(live) != guarded.Image {
+		t.Errorf("%s; %v", describe(plan), live.Spec)
+	}
+	w.proven(records, plan)
+}
+
+func TestWhatDoesNotBecomeHealthyStopsThePlan(t *testing.T) {
+	startAssessor(t)
+	w := newWorld(t)
+	w.UnderGuard() // and nothing rolls out
+	w.drifted("web", "api")
+	startExecutor(t, newEvidence(t))
+	plan := w.ended(w.plan(w.policy(func(s *v1alpha1.RemediationPolicySpec) {
+		s.Health.Timeout = &metav1.Duration{Duration: 5e9}
+	}), "web", "api"))
+	first, second := plan.Status.Steps[0], plan.Status.Steps[1]
+	if plan.Status.Phase != v1alpha1.PlanFailed || first.Reason != v1alpha1.ReasonUnhealthy || second.Reason != v1alpha1.ReasonStopped {
+		t.Errorf("the plan is %s", describe(plan))
+	}
+	if got := imageOf(w.Live("api")); got == guarded.Image {
+		t.Errorf("the second target was written after the first had failed")
+	}
+}
+
+func TestAStepIsSkippedWhen(t *testing.T) {
+	for name, tc := range map[string]struct {
+		before func(*world)
+		target func(*v1alpha1.PlanTarget)
+		want   v1alpha1.StepReason
+	}{
+		"the target changed since": {
+			before: func(w *world) { w.SetEnv(mallory, "web", "ANOTHER", "drift") },
+			want:   v1alpha1.ReasonTargetMoved,
+		},
+		"somebody put it back": {
+			before: func(w *world) { w.SetImage(mallory, "web", guarded.Image) },
+			want:   v1alpha1.ReasonAlreadyDesired,
+		},
+		"it was made anew": {
+			before: func(w *world) {
+				w.Delete(ci, "web")
+				w.Deploy(ci, "web")
+			},
+			want: v1alpha1.ReasonTargetReplaced,
+		},
+		"it is gone": {
+			before: func(w *world) { w.Delete(mallory, "web") },
+			want:   v1alpha1.ReasonTargetReplaced,
+		},
+		"another state was authorised since": {
+			before: func(w *world) {
+				w.SetImage(ci, "web", "registry.example/shop:2")
+				w.Until("web", "it is authorised", func(b *v1alpha1.Baseline) error {
+					if guarded.Authorised(b) < 2 {
+						return fmt.Errorf("it is %d", guarded.Authorised(b))
+					}
+					return nil
+				})
+			},
+			want: v1alpha1.ReasonTargetMoved,
+		},
+		"the plan names a hash that no revision has": {
+			target: func(p *v1alpha1.PlanTarget) {
+				p.DesiredHash = "pl1:sha256:" + strings.Repeat("0", 64)
+				p.RevisionHash = p.DesiredHash
+			},
+			want: v1alpha1.ReasonTargetMoved,
+		},
+		"the plan names a revision that is not there": {
+			target: func(p *v1alpha1.PlanTarget) { p.Revision = "no-such-revision" },
+			want:   v1alpha1.ReasonRevisionDamaged,
+		},
+	} {
+		t.Run(name, func(t *testing.T) {
+			startAssessor(t)
+			w := newWorld(t)
+			w.rollouts()
+			w.UnderGuard()
+			w.drifted("web")
+			policy := w.policy()
+			if tc.target == nil {
+				tc.target = func(*v1alpha1.PlanTarget) {}
+			}
+			plan := w.plan(policy, "web", tc.target)
+			if tc.before != nil {
+				tc.before(w)
+			}
+			before := w.generation("web")
+			records := newEvidence(t)
+			startExecutor(t, records)
+			plan = w.ended(plan)
+			if got := plan.Status.Steps[0].Reason; got != tc.want {
+				t.Errorf("the plan is %s, want %s", describe(plan), tc.want)
+			}
+			if after := w.generation("web"); after != before {
+				t.Errorf("it was written: generation %d became %d", before, after)
+			}
+			w.settled(0)
+			w.proven(records, plan)
+		})
+	}
+}
+
+// generation of a Deployment, 0 when it is not there.
+func (w *world) generation(name string) int64 {
+	w.t.Helper()
+	d := w.Named(name)
+	w.Must(client.IgnoreNotFound(admin.Get(w.t.Context(), client.ObjectKeyFromObject(d), d)))
+	return d.Generation
+}
+
+func TestTheRequesterMustStillBeAllowed(t *testing.T) {
+	startAssessor(t)
+	w := newWorld(t)
+	w.rollouts()
+	w.UnderGuard()
+	w.drifted("web")
+	policy := w.policy()
+	plan := w.plan(policy, "web", func(p *v1alpha1.PlannedRemediation) { p.Requester, p.RequesterGroups = "nobody", nil })
+	startExecutor(t, newEvidence(t))
+	plan = w.ended(plan)
+	if got := plan.Status.Steps[0].Reason; got != v1alpha1.ReasonNotAllowed {
+		t.Errorf("the plan is %s", describe(plan))
+	}
+}
+
+func TestWithoutABindingNothingIsWritten(t *testing.T) {
+	startAssessor(t)
+	w := newWorld(t)
+	w.rollouts()
+	w.UnderGuard()
+	w.drifted("web")
+	w.Must(admin.Delete(t.Context(), roleBinding(w.Name)))
+	plan := w.plan(w.policy(), "web")
+	startExecutor(t, newEvidence(t))
+	plan = w.untilPlan(plan, "it says that it may not", func(p *v1alpha1.RemediationPlan) bool {
+		return len(p.Status.Steps) > 0 && (p.Status.Steps[0].Reason == v1alpha1.ReasonNotAllowed)
+	})
+	if got := imageOf(w.Live("web")); got == guarded.Image {
+		t.Errorf("it was written all the same; %s", describe(plan))
+	}
+}
+
+func TestATargetBelongsToOnePlan(t *testing.T) {
+	startAssessor(t)
+	w := newWorld(t)
+	w.UnderGuard() // nothing rolls out: the first plan keeps its claim
+	w.drifted("web")
+	w.Deploy(ci, "api")
+	w.UntilIs("api", "InSync")
+	policy := w.policy(func(s *v1alpha1.RemediationPolicySpec) { s.Safety.MaxConcurrent = 5 })
+	first := w.plan(policy, "web")
+	startExecutor(t, newEvidence(t))
+	w.untilPlan(first, "the first has written", func(p *v1alpha1.RemediationPlan) bool {
+		return len(p.Status.Steps) > 0 && p.Status.Steps[0].State == v1alpha1.StepApplied
+	})
+	w.SetEnv(mallory, "api", "OTHER", "drift")
+	w.Until("api", "the drift is told", drifts)
+	second := w.plan(policy, "api", func(p *v1alpha1.PlanTarget) {
+		p.Name, p.Baseline = "web", "deployments.apps.web"
+		p.DriftedHash = "pl1:sha256:" + strings.Repeat("1", 64)
+	})
+	second = w.ended(second)
+	if got := second.Status.Steps[0].Reason; got != v1alpha1.ReasonClaimed {
+		t.Errorf("the second plan is %s", describe(second))
+	}
+}
+
+func TestTheLimitOfAnHourDefersARepair(t *testing.T) {
+	startAssessor(t)
+	w := newWorld(t)
+	w.rollouts()
+	w.UnderGuard()
+	w.drifted("web", "api")
+	startExecutor(t, newEvidence(t))
+	plan := w.plan(w.policy(func(s *v1alpha1.RemediationPolicySpec) { s.Safety.MaxPerHour = 1 }), "web", "api")
+	plan = w.untilPlan(plan, "the second step waits for the limit", func(p *v1alpha1.RemediationPlan) bool {
+		return p.Status.Counts.Succeeded == 1 && strings.Contains(p.Status.DeferralReason, "MaxPerHour") && p.Status.DeferredUntil != nil
+	})
+	w.control(plan, v1alpha1.PlanCancel)
+	plan = w.ended(plan)
+	if plan.Status.Phase != v1alpha1.PlanCancelled || plan.Status.EndedBy != platform {
+		t.Errorf("the plan is %s by %s", describe(plan), plan.Status.EndedBy)
+	}
+	w.settled(1)
+}
+
+// control asks something of a plan, as a person does.
+func (w *world) control(plan *v1alpha1.RemediationPlan, verb v1alpha1.PlanVerb) {
+	w.t.Helper()
+	body := fmt.Sprintf(`{"spec":{"control":{"verb":%q,"requestedBy":%q}}}`, verb, platform)
+	if verb == "" {
+		body = fmt.Sprintf(`{"spec":{"control":{"verb":null,"requestedBy":%q}}}`, platform)
+	}
+	w.Must(w.As(platform).Patch(w.t.Context(), plan, client.RawPatch(types.MergePatchType, []byte(body))))
+}

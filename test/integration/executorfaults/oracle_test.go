@@ -1,0 +1,78 @@
+// SPDX-License-Identifier: Apache-2.0
+
+//go:build integration
+
+package executorfaults
+
+import (
+	"os"
+	"path/filepath"
+	"strings"
+	"testing"
+
+	"sigs.k8s.io/controller-runtime/pkg/client"
+
+	"github.com/plumbline-dev/plumbline/pkg/apis/plumbline/v1alpha1"
+	"github.com/plumbline-dev/plumbline/pkg/remediate/evidence"
+	"github.com/plumbline-dev/plumbline/test/harness/apiserver"
+	"github.com/plumbline-dev/plumbline/test/harness/poll"
+	"github.com/plumbline-dev/plumbline/test/harness/remediation"
+)
+
+// TestTheOracleSeesWhatIsWrong breaks what the other tests rely on, one thing at a
+// time.
+func TestTheOracleSeesWhatIsWrong(t *testing.T) {
+	shared.startAssessor(t)
+	remediation.Rollouts(t, shared.Config)
+	worlds := shared.prepared(t, 3)
+	sees := func(t *testing.T, w *world, f *files, p *v1alpha1.RemediationPlan, want string) {
+		t.Helper()
+		poll.True(t, patience/6, "it is seen that "+want, func() bool {
+			return strings.Contains(strings.Join(w.Verdict(f.Records, p), "\n"), want)
+		})
+	}
+	t.Run("an executor that stores no records", func(t *testing.T) {
+		w, f := worlds[0].Within(t), newFiles(t)
+		defer w.Forget()
+		plan := w.planned()
+		shared.start(t, f, "mute")
+		p := w.Ended(plan)
+		sees(t, w, f, p, "has no record")
+	})
+	t.Run("a second write of a step, a claim and a record", func(t *testing.T) {
+		w, f := worlds[1].Within(t), newFiles(t)
+		defer w.Forget()
+		plan := w.planned()
+		shared.start(t, f, "")
+		p := w.succeeded(plan, f)
+		sees := func(want string) { sees(t, w, f, p, want) }
+
+		b, err := w.Baseline("api")
+		w.Must(err)
+		b.Status.Claim = plan.Name
+		w.Must(shared.Admin.Status().Update(t.Context(), b))
+		sees("api is still claimed")
+
+		executor, err := apiserver.As(shared.Config, remediation.ExecutorUser)
+		w.Must(err)
+		web := w.Live("web")
+		web.Labels["again"] = "true"
+		w.Must(executor.Update(t.Context(), web))
+		sees("2 writes were stored for " + string(p.UID) + " step 0 web")
+
+		w.Must(os.Remove(filepath.Join(f.records(), evidence.Name(string(w.policy.UID), 4))))
+		sees("evidence: ")
+	})
+	t.Run("a place that nobody gives back", func(t *testing.T) {
+		w, f := worlds[2].Within(t), newFiles(t)
+		defer w.Forget()
+		plan := w.planned()
+		e := shared.start(t, f, "kill:after:"+reserved)
+		e.killed()
+		p := &v1alpha1.RemediationPlan{}
+		w.Must(shared.Admin.Get(t.Context(), client.ObjectKeyFromObject(plan), p))
+		sees(t, w, f, p, "holds a place for step 0")
+		sees(t, w, f, p, "step 0 is Reserved")
+		sees(t, w, f, p, "web is still claimed")
+	})
+}

@@ -1,0 +1,122 @@
+// SPDX-License-Identifier: Apache-2.0
+
+package apiserver
+
+import (
+	"errors"
+	"fmt"
+
+	apierrors "k8s.io/apimachinery/pkg/api/errors"
+	utiljson "k8s.io/apimachinery/pkg/util/json"
+)
+
+// locked is what the API server says of a resourceVersion that is not the present one.
+const locked = "the object has been modified; please apply your changes to the latest version and try again"
+
+func (s *Server) put(c *call) (any, error) {
+	sent, err := c.decoded()
+	if err != nil {
+		return nil, err
+	}
+	if name := metaString(sent, "name"); name != c.name {
+		return nil, apierrors.NewBadRequest(fmt.Sprintf("the name of the object (%s) does not match the name on the URL (%s)", name, c.name))
+	}
+	before := s.current(c.key()).object
+	if before == nil {
+		return nil, c.notFound()
+	}
+	if uid := metaString(sent, "uid"); uid != "" && uid != metaString(before, "uid") {
+		return nil, c.wrongUID(uid, before)
+	}
+	if c.subresource == "scale" {
+		return s.putScale(c, before, sent)
+	}
+	return s.update(c, before, sent)
+}
+
+// wrongUID is a precondition of storage: it is looked at before anything else of
+// an object that is there.
+func (c *call) wrongUID(uid string, before Object) error {
+	key := "/registry/" + c.storagePrefix() + "/" + c.namespace + "/" + c.name
+	return apierrors.NewConflict(c.resource.groupResource(), c.name, fmt.Errorf(
+		"StorageError: invalid object, Code: 4, Key: %s, ResourceVersion: 0, AdditionalErrorMsg: Precondition failed: UID in precondition: %s, UID in object meta: %s", //nolint:staticcheck // the API server's words
+		key, uid, metaString(before, "uid")))
+}
+
+func (c *call) storagePrefix() string {
+	if c.resource.Custom {
+		return c.resource.Group + "/" + c.resource.Resource
+	}
+	return c.resource.Resource
+}
+
+// update stores a new state over one that is there.
+func (s *Server) update(c *call, before, sent Object) (any, error) {
+	switch version := metaString(sent, "resourceVersion"); {
+	case version == "" && c.resource.Custom:
+		return nil, apierrors.NewInvalid(c.resource.groupKind(), c.name, versionRequired())
+	case version != "" && version != "0" && version != metaString(before, "resourceVersion"):
+		return nil, apierrors.NewConflict(c.resource.groupResource(), c.name, errors.New(locked))
+	case version == "0" && c.resource.Custom:
+		return nil, apierrors.NewInvalid(c.resource.groupKind(), c.name, versionRequired())
+	}
+	after := c.prepared(before, sent)
+	if c.resource.Mutate != nil && c.subresource == "" {
+		after = cloned(after)
+		c.resource.Mutate(c.User, before, after)
+	}
+	if c.subresource == "" && c.resource.moved(before, after) {
+		after = withMeta(after, "generation", generationOf(before)+1)
+	}
+	if err := c.invalid(before, after); err != nil {
+		return nil, err
+	}
+	if same(before, after) || c.DryRun() {
+		return after, nil
+	}
+	if metaString(after, "deletionTimestamp") != "" && !hasFinalizers(after) {
+		s.commit(c, before, nil)
+		return after, nil
+	}
+	return s.commit(c, before, after).object, nil
+}
+
+// prepared is what of a request counts: each endpoint lets through its part.
+func (c *call) prepared(before, sent Object) Object {
+	system := []string{"creationTimestamp", "deletionTimestamp", "deletionGracePeriodSeconds", "generation", "resourceVersion", "namespace"}
+	switch {
+	case c.subresource == "status" && c.resource.Custom:
+		return keep(before, sent, "status")
+	case c.subresource == "status":
+		// Annotations, finalizers and owners can be changed here; only this is kept.
+		after := keepMeta(sent, before, append(system, "labels")...)
+		return keepUID(keep(after, before, "spec"), before)
+	}
+	after := keepUID(keepMeta(sent, before, system...), before)
+	if c.resource.Status {
+		after = keep(after, before, "status")
+	}
+	return after
+}
+
+// keepUID fills in a uid that was not sent; one that was is validated.
+func keepUID(after, before Object) Object {
+	if metaString(after, "uid") != "" {
+		return after
+	}
+	return keepMeta(after, before, "uid")
+}
+
+func hasFinalizers(o Object) bool {
+	all, _ := metaOf(o)["finalizers"].([]any)
+	return len(all) > 0
+}
+
+// cloned is a copy that may be changed.
+func cloned(o Object) Object {
+	var c Object
+	if err := utiljson.Unmarshal(encode(o), &c); err != nil {
+		panic(fmt.Sprintf("decoding what was just encoded: %v", err))
+	}
+	return c
+}

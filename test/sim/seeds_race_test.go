@@ -1,0 +1,11 @@
+// SPDX-License-Identifier: Apache-2.0
+
+//go:build race
+
+package sim_test
+
+// defaultSeeds are fewer here: the race detector makes each ten times as slow, and
+// what it looks for does not depend on the seed.
+const defaultSeeds = 200
+
+const mutantSeeds = 1500

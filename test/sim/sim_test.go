@@ -1,0 +1,122 @@
+// SPDX-License-Identifier: Apache-2.0
+
+package sim_test
+
+import (
+	"flag"
+	"fmt"
+	"maps"
+	"runtime"
+	"slices"
+	"sync"
+	"sync/atomic"
+	"testing"
+	"testing/synctest"
+
+	"github.com/plumbline-dev/plumbline/test/sim/world"
+)
+
+var (
+	seeds = flag.Int("sim.seeds", 0, "how many seeds are run; 0: 2,000, and 200 under the race detector")
+	only  = flag.Int64("sim.seed", -1, "run this seed alone, and tell all of it")
+)
+
+// run carries one seed out in a bubble of its own.
+func run(t *testing.T, seed uint64, o world.Options) *world.Report {
+	t.Helper()
+	var report *world.Report
+	synctest.Test(t, func(*testing.T) { report = world.Run(seed, o) })
+	return report
+}
+
+// each runs seeds on all processors, until one of them says that it is enough.
+func each(t *testing.T, from, n uint64, do func(t *testing.T, seed uint64) bool) {
+	t.Helper()
+	var next atomic.Uint64
+	next.Store(from)
+	var stop atomic.Bool
+	t.Run("seeds", func(t *testing.T) {
+		for i := range runtime.GOMAXPROCS(0) {
+			t.Run(fmt.Sprint(i), func(t *testing.T) {
+				t.Parallel()
+				for !stop.Load() {
+					seed := next.Add(1) - 1
+					if seed >= from+n {
+						return
+					}
+					if !do(t, seed) {
+						stop.Store(true)
+					}
+				}
+			})
+		}
+	})
+}
+
+func TestPromisesHoldWhateverHappens(t *testing.T) {
+	world.Prepare()
+	if *only >= 0 {
+		report := run(t, uint64(*only), world.Options{})
+		t.Logf("%s; %d messages, %s; %v", report, report.Messages, report.Virtual, report.Seen)
+		if len(report.Broken) > 0 {
+			t.Error(report.Broken)
+		}
+		return
+	}
+	var mu sync.Mutex
+	seen, messages := map[string]int{}, 0
+	n := uint64(*seeds)
+	if n == 0 {
+		n = defaultSeeds
+	}
+	each(t, 0, n, func(t *testing.T, seed uint64) bool {
+		report := run(t, seed, world.Options{})
+		mu.Lock()
+		defer mu.Unlock()
+		for what, times := range report.Seen {
+			seen[what] += times
+		}
+		messages += report.Messages
+		if len(report.Broken) > 0 {
+			t.Errorf("%s\nreplay it with -run TestPromisesHoldWhateverHappens -sim.seed %d", report, seed)
+		}
+		return len(report.Broken) == 0
+	})
+	t.Logf("%d seeds, %d messages", n, messages)
+	for _, what := range slices.Sorted(maps.Keys(seen)) {
+		t.Logf("%8d %s", seen[what], what)
+	}
+}
+
+// Each protection is there for something: without it a promise breaks, and the
+// simulation has to notice. With it, nothing breaks in the very same run.
+func TestEveryMutantBreaksAPromise(t *testing.T) {
+	world.Prepare()
+	for _, mutant := range world.Mutants() {
+		t.Run(mutant.Name, func(t *testing.T) {
+			var mu sync.Mutex
+			var first *world.Report
+			tried := 0
+			each(t, 1_000_000, mutantSeeds, func(t *testing.T, seed uint64) bool {
+				report := run(t, seed, world.Options{Mutant: mutant, Rough: true})
+				mu.Lock()
+				defer mu.Unlock()
+				tried++
+				if len(report.Broken) > 0 && (first == nil || seed < first.Seed) {
+					first = report
+				}
+				return first == nil
+			})
+			if first == nil {
+				t.Fatalf("nothing breaks in %d seeds", tried)
+			}
+			t.Logf("seed %d, after %d: %s", first.Seed, tried, first.Broken[0])
+			if !slices.Contains(mutant.Breaks, first.Broken[0].Promise) {
+				t.Errorf("it breaks %s, want one of %v", first.Broken[0], mutant.Breaks)
+			}
+			if real := run(t, first.Seed, world.Options{Rough: true}); len(real.Broken) > 0 {
+				t.Errorf("the real executor breaks it too: %s", real)
+			}
+		})
+	}
+}

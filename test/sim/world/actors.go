@@ -1,0 +1,270 @@
+// SPDX-License-Identifier: Apache-2.0
+
+package world
+
+import (
+	"bytes"
+	"encoding/json"
+	"io"
+	"net/http"
+	"time"
+
+	utiljson "k8s.io/apimachinery/pkg/util/json"
+
+	"github.com/plumbline-dev/plumbline/test/sim/apiserver"
+	"github.com/plumbline-dev/plumbline/test/sim/schedule"
+)
+
+const (
+	mergePatch  = "application/merge-patch+json"
+	plain       = "application/json"
+	targetsPath = "/apis/apps/v1/namespaces/" + namespace + "/deployments"
+	plansPath   = "/apis/plumbline.dev/v1alpha1/namespaces/" + namespace + "/remediationplans"
+	ledgersPath = "/apis/plumbline.dev/v1alpha1/namespaces/" + namespaceOfPlumbline + "/remediationledgers"
+	policyPath  = "/apis/plumbline.dev/v1alpha1/remediationpolicies/" + policyName
+)
+
+// person is somebody who sends requests.
+type person struct {
+	*schedule.Life
+	w      *World
+	client http.Client
+}
+
+func (w *World) person(l *schedule.Life, user string) *person {
+	return &person{l, w, http.Client{Transport: l.Transport(w.Server, user, schedule.Wire{})}}
+}
+
+// ask sends a request; nil is any failure.
+func (p *person) ask(method, path, contentType string, body apiserver.Object) apiserver.Object {
+	var raw []byte
+	if body != nil {
+		var err error
+		if raw, err = json.Marshal(body); err != nil {
+			panic(err)
+		}
+	}
+	request, err := http.NewRequestWithContext(p.Context(), method, "http://sim"+path, bytes.NewReader(raw))
+	if err != nil {
+		panic(err)
+	}
+	request.Header.Set("Content-Type", contentType)
+	answer, err := p.client.Do(request)
+	if err != nil {
+		return nil
+	}
+	defer answer.Body.Close() //nolint:errcheck // it is in memory
+	if raw, err = io.ReadAll(answer.Body); err != nil || answer.StatusCode >= http.StatusBadRequest {
+		return nil
+	}
+	var out apiserver.Object
+	if err := utiljson.Unmarshal(raw, &out); err != nil {
+		panic(err)
+	}
+	return out
+}
+
+// controller makes Deployments do what their specs say, after a while.
+func (w *World) controller(l *schedule.Life) {
+	p := w.person(l, "system:serviceaccount:kube-system:deployment-controller")
+	changed := w.watch(func(c apiserver.Commit) bool { return c.Resource.Resource == "deployments" && c.Subresource == "" })
+	for {
+		behind := false
+		for _, t := range w.targets {
+			o := w.Server.Look("apps", "deployments", namespace, t.name)
+			if o == nil || observed(o) {
+				continue
+			}
+			// One in ten rollouts takes longer than anybody waits.
+			slow := !w.calm.Load() && l.Rand().IntN(10) == 0
+			l.Sleep(time.Duration(l.Rand().Int64N(int64(8 * time.Second))))
+			if slow {
+				behind = true
+				continue
+			}
+			if o = p.ask(http.MethodGet, targetsPath+"/"+t.name, "", nil); o == nil {
+				behind = true
+				continue
+			}
+			ready(o)
+			behind = p.ask(http.MethodPut, targetsPath+"/"+t.name+"/status", plain, o) == nil || behind
+		}
+		patience := time.Hour
+		if behind {
+			patience = 10 * time.Second
+		}
+		l.Await(changed, patience)
+	}
+}
+
+func observed(o apiserver.Object) bool {
+	status, _ := o["status"].(map[string]any)
+	return status["observedGeneration"] == o["metadata"].(map[string]any)["generation"]
+}
+
+// ready gives a Deployment the status of one that is rolled out.
+func ready(o apiserver.Object) {
+	replicas := o["spec"].(map[string]any)["replicas"]
+	o["status"] = map[string]any{
+		"observedGeneration": o["metadata"].(map[string]any)["generation"],
+		"replicas":           replicas, "updatedReplicas": replicas, "readyReplicas": replicas, "availableReplicas": replicas,
+		"conditions": []any{
+			map[string]any{"type": "Available", "status": "True", "reason": "MinimumReplicasAvailable"},
+			map[string]any{"type": "Progressing", "status": "True", "reason": "NewReplicaSetAvailable"},
+		},
+	}
+}
+
+// meddler does something a few times, each after some writes of anybody, or as
+// soon as a step is about to write: so it comes between any two of them.
+func (w *World) meddler(user string, do func(*person)) func(*schedule.Life) {
+	return func(l *schedule.Life) {
+		p := w.person(l, user)
+		anything := w.watch(func(apiserver.Commit) bool { return true })
+		intents := w.watch(intent)
+		for range 1 + l.Rand().IntN(3) {
+			if l.Rand().IntN(2) == 0 {
+				l.Await(intents, time.Hour)
+			} else {
+				for range l.Rand().IntN(40) {
+					l.Await(anything, time.Minute)
+				}
+			}
+			if w.calm.Load() {
+				return
+			}
+			do(p)
+		}
+	}
+}
+
+// intent says that with a write a step has an intent.
+func intent(c apiserver.Commit) bool {
+	if c.Resource.Resource != "remediationplans" || c.After == nil {
+		return false
+	}
+	status, _ := c.After["status"].(map[string]any)
+	steps, _ := status["steps"].([]any)
+	for _, step := range steps {
+		if step.(map[string]any)["state"] == "Intent" {
+			return true
+		}
+	}
+	return false
+}
+
+// disturbances are all that can happen beside messages, by name.
+func disturbances() []disturbance {
+	return []disturbance{
+		{"foreign", "mallory", (*person).changes}, {"bot", "bot", (*person).putsBack}, {"churn", "mallory", (*person).churns},
+		{"replacer", "mallory", (*person).replaces}, {"canceller", "alice", (*person).controls}, {"second-canceller", "alice", (*person).controls},
+		{"halter", "alice", (*person).halts}, {"assessor", "assessor", (*person).assesses}, {"rights", "root", (*person).revokes},
+	}
+}
+
+// rare are those that end most of a run, or make it long.
+func rare() []disturbance {
+	return []disturbance{
+		{"damager", "root", (*person).damages}, {"eraser", "root", (*person).erasesLedger}, {"plan-eraser", "root", (*person).erasesPlan},
+		{"namespace-eraser", "root", (*person).erasesNamespace},
+	}
+}
+
+type disturbance struct {
+	name, user string
+	do         func(*person)
+}
+
+func (p *person) some() *target { return p.w.targets[p.Rand().IntN(len(p.w.targets))] }
+
+// changes a spec.
+func (p *person) changes() {
+	image := pick(p.Rand(), imageDesired, imageDrifted, imageElsewise)
+	t := p.some()
+	if o := p.ask(http.MethodGet, targetsPath+"/"+t.name, "", nil); o != nil {
+		o["spec"] = deploymentSpec(image, 2)
+		p.ask(http.MethodPut, targetsPath+"/"+t.name, plain, o)
+	}
+}
+
+// putsBack what it was, as a bot does that knows nothing better.
+func (p *person) putsBack() {
+	t := p.some()
+	p.ask(http.MethodPatch, targetsPath+"/"+t.name, mergePatch, apiserver.Object{"spec": t.drifted})
+}
+
+// churns about what moves no spec.
+func (p *person) churns() {
+	mark := map[string]any{"touched": time.Now().Format("150405.000")}
+	change := apiserver.Object{"metadata": map[string]any{"labels": mark}}
+	if p.Rand().IntN(2) == 0 {
+		change = apiserver.Object{"metadata": map[string]any{"annotations": mark}}
+	}
+	p.ask(http.MethodPatch, targetsPath+"/"+p.some().name, mergePatch, change)
+}
+
+// replaces a target by another of its name.
+func (p *person) replaces() {
+	t := p.some()
+	p.ask(http.MethodDelete, targetsPath+"/"+t.name, plain, nil)
+	if p.Rand().IntN(4) > 0 {
+		p.ask(http.MethodPost, targetsPath, plain, deployment(t.name, t.drifted))
+	}
+}
+
+// controls a plan.
+func (p *person) controls() {
+	control := map[string]any{"verb": pick[any](p.Rand(), "Pause", "Pause", "Cancel", "Execute", nil), "requestedBy": "alice"}
+	plan := p.w.plans[p.Rand().IntN(len(p.w.plans))]
+	p.ask(http.MethodPatch, plansPath+"/"+plan.Name, mergePatch, apiserver.Object{"spec": map[string]any{"control": control}})
+}
+
+// halts the policy, or everything.
+func (p *person) halts() {
+	switch p.Rand().IntN(3) {
+	case 0:
+		p.ask(http.MethodPatch, policyPath, mergePatch, apiserver.Object{"spec": map[string]any{"mode": "Halted"}})
+	case 1:
+		halt := map[string]any{"requestedBy": "alice", "reason": "stop"}
+		p.ask(http.MethodPatch, ledgersPath+"/"+pick(p.Rand(), ledgerNames...), mergePatch, apiserver.Object{"spec": map[string]any{"halt": halt}})
+	}
+}
+
+// assesses what is there, and writes Baselines as the assessor does.
+func (p *person) assesses() {
+	status := map[string]any{"lastCheck": time.Now().UTC().Format(time.RFC3339)}
+	path := "/apis/plumbline.dev/v1alpha1/namespaces/" + namespace + "/baselines/" + p.some().baseline + "/status"
+	p.ask(http.MethodPatch, path, mergePatch, apiserver.Object{"status": status})
+}
+
+// revokes a right, and gives it back.
+func (p *person) revokes() {
+	right := &p.w.denied
+	if p.Rand().IntN(2) == 0 {
+		right = &p.w.forbidden
+	}
+	right.Store(true)
+	defer right.Store(false)
+	p.Sleep(time.Duration(p.Rand().Int64N(int64(30 * time.Second))))
+}
+
+// damages what was authorised.
+func (p *person) damages() {
+	path := "/apis/plumbline.dev/v1alpha1/namespaces/" + namespace + "/baselinerevisions/" + p.some().revision
+	p.ask(http.MethodPatch, path, mergePatch, apiserver.Object{"spec": map[string]any{"body": "AAAA"}})
+}
+
+func (p *person) erasesLedger() {
+	p.ask(http.MethodDelete, ledgersPath+"/"+pick(p.Rand(), ledgerNames...), plain, nil)
+}
+
+func (p *person) erasesPlan() {
+	p.ask(http.MethodDelete, plansPath+"/"+p.w.plans[p.Rand().IntN(len(p.w.plans))].Name, plain, nil)
+}
+
+func (p *person) erasesNamespace() {
+	p.ask(http.MethodDelete, "/api/v1/namespaces/"+namespace, plain, nil)
+}
+
+// ledgerNames are the two ledgers.
+var ledgerNames = []string{"plumbline-cluster", environment}

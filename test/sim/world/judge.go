@@ -1,0 +1,188 @@
+// SPDX-License-Identifier: Apache-2.0
+
+package world
+
+import (
+	"fmt"
+	"slices"
+	"time"
+
+	"github.com/plumbline-dev/plumbline/pkg/apis/plumbline/v1alpha1"
+	"github.com/plumbline-dev/plumbline/pkg/remediate/evidence"
+	"github.com/plumbline-dev/plumbline/test/sim/apiserver"
+)
+
+// Breach is a promise that was broken.
+type Breach struct {
+	// Promise by its name, I1 to I13 and L1 to L3.
+	Promise string
+	// Revision of the write that broke it; zero when it is about the end.
+	Revision int64
+	What     string
+}
+
+func (b Breach) String() string {
+	return fmt.Sprintf("%s (%s) at revision %d: %s", b.Promise, promises[b.Promise], b.Revision, b.What)
+}
+
+// promises in a few words.
+var promises = map[string]string{
+	"I1":  "a step takes effect at most once",
+	"I2":  "a step takes effect only with a stored intent",
+	"I3":  "what is overwritten is what the intent names",
+	"I4":  "no limit is ever passed",
+	"I5":  "nothing takes effect once a plan has ended or is paused",
+	"I6":  "epochs grow, and one executor holds each",
+	"I7":  "steps and plans never go back",
+	"I8":  "an open breaker lets nothing through, a half-open one a single step",
+	"I9":  "only targets of plans are written",
+	"I10": "nothing is made that was not to be made again",
+	"I11": "only the ledgers grant, whatever Redis says",
+	"I12": "a target belongs to one plan at a time",
+	"I13": "records are whole, and are exactly the writes",
+	"L1":  "once nothing disturbs it any more a plan ends, and what it says is so",
+	"L2":  "nothing is left in the open: intents, seals, places in the ledgers",
+	"L3":  "a target is not written again and again",
+}
+
+// effect is a write of a step that changed what its target does.
+type effect struct {
+	apiserver.Commit
+	plan *v1alpha1.RemediationPlan
+	step int32
+}
+
+// judge holds everything that was stored, in its order, against the promises.
+type judge struct {
+	w      *World
+	broken []Breach
+	seen   map[string]int
+	// plans and ledgers as they are at the revision that is looked at.
+	plans   map[string]*v1alpha1.RemediationPlan
+	ledgers map[string]*v1alpha1.RemediationLedger
+	effects []effect
+	fences  []apiserver.Commit
+	// granted is when each step was granted last, by ledger.
+	deleted map[string]bool
+	policy  *v1alpha1.RemediationPolicy
+}
+
+func newJudge(w *World) *judge {
+	return &judge{
+		w: w, seen: map[string]int{}, plans: map[string]*v1alpha1.RemediationPlan{},
+		ledgers: map[string]*v1alpha1.RemediationLedger{}, deleted: map[string]bool{},
+	}
+}
+
+func (j *judge) breaks(promise string, revision int64, format string, args ...any) {
+	j.broken = append(j.broken, Breach{promise, revision, fmt.Sprintf(format, args...)})
+}
+
+// commit looks at one write.
+func (j *judge) commit(c apiserver.Commit) {
+	switch c.Resource.Resource {
+	case "remediationplans":
+		j.plan(c)
+	case "remediationledgers":
+		j.ledger(c)
+	case "remediationpolicies":
+		if c.After != nil {
+			j.policy = typed[v1alpha1.RemediationPolicy](c.After)
+		}
+	}
+	if c.User != Executor || c.Resource.Group == group {
+		return
+	}
+	j.write(c)
+}
+
+// write looks at a write of an executor that is about none of our own kinds.
+func (j *judge) write(c apiserver.Commit) {
+	plan, step := j.of(c)
+	if plan == nil {
+		j.breaks("I9", c.Revision, "%s %s %s/%s belongs to no plan", c.Method, c.Resource.Resource, c.Namespace, c.Name)
+		return
+	}
+	if c.After == nil {
+		j.breaks("I9", c.Revision, "an executor removed %s", c.Name)
+		return
+	}
+	if c.Before != nil && sameContent(c.Before, c.After) {
+		j.seen["fence"]++
+		j.fences = append(j.fences, c)
+		return
+	}
+	e := effect{c, plan, step}
+	j.seen["effect"]++
+	j.once(e)
+	j.intended(e)
+	j.overwrites(e)
+	j.within(e)
+	j.notEnded(e)
+	j.granted(e)
+	j.effects = append(j.effects, e)
+}
+
+// of finds the step that a write belongs to, by its target and the labels that it
+// carries.
+func (j *judge) of(c apiserver.Commit) (*v1alpha1.RemediationPlan, int32) {
+	labels, _ := metadata(c.After)["labels"].(map[string]any)
+	for _, name := range planNames(j.plans) {
+		p := j.plans[name]
+		for i := range p.Spec.Plan.Targets {
+			t := &p.Spec.Plan.Targets[i]
+			fence, own := labels[evidence.LabelFence], fmt.Sprintf("%s.%d", p.UID, i)
+			marked := labels[evidence.LabelPlan] == string(p.UID) && labels[evidence.LabelStep] == fmt.Sprint(i)
+			fresh := labelOf(c.Before, evidence.LabelFence) != fence || metadata(c.Before)["annotations"] == nil
+			if c.Resource.Resource == "deployments" && c.Name == t.Name && (marked && !sameContent(c.Before, c.After) || fence == own && (fresh || sameContent(c.Before, c.After))) {
+				return p, int32(i) //nolint:gosec // few
+			}
+		}
+	}
+	return nil, 0
+}
+
+func planNames(plans map[string]*v1alpha1.RemediationPlan) []string {
+	var names []string
+	for name := range plans {
+		names = append(names, name)
+	}
+	slices.Sort(names)
+	return names
+}
+
+func metadata(o apiserver.Object) map[string]any {
+	m, _ := o["metadata"].(map[string]any)
+	return m
+}
+
+func labelOf(o apiserver.Object, key string) any {
+	labels, _ := metadata(o)["labels"].(map[string]any)
+	return labels[key]
+}
+
+// sameContent says that two states differ in nothing that anybody runs by.
+func sameContent(a, b apiserver.Object) bool {
+	return a != nil && b != nil && fmt.Sprint(a["spec"]) == fmt.Sprint(b["spec"])
+}
+
+func (j *judge) end(ended bool) {
+	j.live(ended)
+	j.recorded()
+	for _, p := range j.plans {
+		j.seen["plan "+string(p.Status.Phase)]++
+		for i := range p.Status.Steps {
+			s := &p.Status.Steps[i]
+			j.seen["step "+string(s.State)+" "+string(s.Reason)]++
+			if s.Result != nil {
+				j.seen["result "+string(s.Result.Origin)]++
+			}
+			if s.Attempts > 0 {
+				j.seen["attempts"]++
+			}
+		}
+	}
+}
+
+// at is when a commit was, to be compared with times of a second's precision.
+func at(c apiserver.Commit) time.Time { return c.At.Truncate(time.Second) }

@@ -1,0 +1,174 @@
+// SPDX-License-Identifier: Apache-2.0
+
+package world
+
+import (
+	"context"
+	"fmt"
+	"time"
+
+	"github.com/plumbline-dev/plumbline/pkg/apis/plumbline/v1alpha1"
+	"github.com/plumbline-dev/plumbline/pkg/remediate/evidence"
+	"github.com/plumbline-dev/plumbline/pkg/remediate/protocol"
+	"github.com/plumbline-dev/plumbline/test/sim/apiserver"
+)
+
+// second is the precision of stored times.
+const second = time.Second
+
+// live: L1 to L3.
+func (j *judge) live(ended bool) {
+	for _, name := range planNames(j.plans) {
+		p := j.plans[name]
+		if j.deleted[name] {
+			continue
+		}
+		if !protocol.Final(p.Status.Phase) {
+			j.breaks("L1", 0, "plan %s is %s and waits for %q", name, p.Status.Phase, p.Status.DeferralReason)
+			continue
+		}
+		for i := range p.Status.Steps {
+			j.resolved(p, &p.Status.Steps[i])
+		}
+	}
+	for _, name := range ledgerNames {
+		if l := j.ledgers[name]; l != nil {
+			for i := range l.Status.Entries {
+				if entry := &l.Status.Entries[i]; entry.SettledAt == nil {
+					j.breaks("L2", 0, "ledger %s keeps a place for %s step %d", name, entry.Plan, entry.Step)
+				}
+			}
+		}
+	}
+	if !ended && len(j.broken) == 0 {
+		j.breaks("L2", 0, "it does not come to rest")
+	}
+	written := map[string]int{}
+	for _, e := range j.effects {
+		written[e.Name]++
+		if written[e.Name] > len(j.w.plans) {
+			j.breaks("L3", e.Revision, "%s was written %d times by %d plans", e.Name, written[e.Name], len(j.w.plans))
+		}
+	}
+}
+
+// resolved: L2 for a step, L1 for what it says of its target.
+func (j *judge) resolved(p *v1alpha1.RemediationPlan, step *v1alpha1.PlanStep) {
+	switch step.State {
+	case v1alpha1.StepPlanned, v1alpha1.StepReserved, v1alpha1.StepIntent, v1alpha1.StepApplied:
+		j.breaks("L2", 0, "plan %s is %s, and its step %d %s", p.Name, p.Status.Phase, step.Index, step.State)
+		return
+	case v1alpha1.StepVerified, v1alpha1.StepFailed:
+	case v1alpha1.StepSkipped, v1alpha1.StepFenced:
+		for _, e := range j.effects {
+			if e.plan.UID == p.UID && e.step == step.Index {
+				j.breaks("I13", e.Revision, "step %d of %s wrote, and says that it is %s %s", step.Index, p.Name, step.State, step.Reason)
+			}
+		}
+	}
+	if step.Settled != v1alpha1.Enabled || step.Evidence == nil {
+		j.breaks("L2", 0, "step %d of %s ended, and nobody told the ledgers or the records", step.Index, p.Name)
+	}
+	if step.State == v1alpha1.StepVerified {
+		j.stays(p, step)
+	}
+}
+
+// stays: L1. What was verified is as desired, unless somebody else wrote it since.
+func (j *judge) stays(p *v1alpha1.RemediationPlan, step *v1alpha1.PlanStep) {
+	planned := &p.Spec.Plan.Targets[step.Index]
+	var last *apiserver.Commit
+	for _, c := range j.w.Server.History() {
+		if c.Resource.Resource != "deployments" || c.Name != planned.Name || c.Before != nil && c.After != nil && sameContent(c.Before, c.After) {
+			continue
+		}
+		last = &c
+	}
+	if last == nil || last.User != Executor || last.After == nil {
+		return
+	}
+	if hash := hashOf(specOf(last.After), deploymentSpec(imageDesired, 2), j.w.rules); hash != planned.DesiredHash {
+		j.breaks("L1", last.Revision, "%s is verified, and %s is not as desired", p.Name, planned.Name)
+	}
+}
+
+func specOf(o apiserver.Object) apiserver.Object {
+	spec, _ := o["spec"].(map[string]any)
+	return spec
+}
+
+// recorded: I13. The chain verifies against the heads and the plans, and has one
+// record for each write, and none for a write that was not.
+func (j *judge) recorded() {
+	records, ok := j.verified()
+	if !ok {
+		return
+	}
+	steps := map[string]evidence.Record{}
+	versions := map[string]bool{}
+	for _, r := range records {
+		if r.Kind == evidence.KindStep {
+			steps[fmt.Sprintf("%s.%d", r.Plan.UID, r.Step.Index)] = r
+		}
+		if r.Kind == evidence.KindFence {
+			versions[r.Result.ResourceVersion] = true
+		}
+	}
+	effects := map[string]effect{}
+	for _, e := range j.effects {
+		id := fmt.Sprintf("%s.%d", e.plan.UID, e.step)
+		effects[id] = e
+		r, told := steps[id]
+		switch {
+		case !told && !j.deleted[e.plan.Name]:
+			j.breaks("I13", e.Revision, "no record tells of step %d of %s", e.step, e.plan.Name)
+		case told && r.Result.Origin == evidence.OriginAPIResponse && r.Result.ResourceVersion != fmt.Sprint(e.Revision):
+			j.breaks("I13", e.Revision, "the record of step %d of %s tells of version %s", e.step, e.plan.Name, r.Result.ResourceVersion)
+		case told && (r.Result.State == string(v1alpha1.StepSkipped) || r.Result.State == string(v1alpha1.StepFenced)):
+			j.breaks("I13", e.Revision, "the record of step %d of %s says %s", e.step, e.plan.Name, r.Result.State)
+		}
+	}
+	for id, r := range steps {
+		if _, wrote := effects[id]; !wrote && r.Result.Origin == evidence.OriginAPIResponse {
+			j.breaks("I13", 0, "a record tells of an answer to a write that was never stored: step %s", id)
+		}
+	}
+	for _, c := range j.fences {
+		if !versions[fmt.Sprint(c.Revision)] {
+			j.seen["fence without its record"]++
+		}
+	}
+}
+
+func (j *judge) verified() ([]evidence.Record, bool) {
+	o := evidence.Options{Heads: map[string]evidence.Head{}}
+	var records []evidence.Record
+	o.Each = func(s evidence.Sealed) { records = append(records, s.Record) }
+	if l := j.ledgers[environment]; l != nil && !j.deleted["ledger "+environment] {
+		for _, c := range l.Status.Chains {
+			o.Heads[c.PolicyUID] = evidence.Head{Sequence: c.Sequence, Digest: c.Digest}
+		}
+	}
+	for _, name := range planNames(j.plans) {
+		p := j.plans[name]
+		if !protocol.Final(p.Status.Phase) {
+			continue
+		}
+		status := evidence.PlanStatus{UID: string(p.UID), Chain: p.Spec.Plan.Policy.UID}
+		for i := range p.Status.Steps {
+			if e := p.Status.Steps[i].Evidence; e != nil {
+				status.Digests = append(status.Digests, e.Digest)
+			}
+		}
+		o.Plans = append(o.Plans, status)
+	}
+	report, err := evidence.Verify(context.Background(), j.w.evidence, j.w.keys.ring, o)
+	if err != nil {
+		j.breaks("I13", 0, "the records cannot be read: %v", err)
+		return nil, false
+	}
+	for _, p := range report.Problems {
+		j.breaks("I13", 0, "%s", p)
+	}
+	return records, true
+}

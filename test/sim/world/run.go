@@ -1,0 +1,103 @@
+// SPDX-License-Identifier: Apache-2.0
+
+package world
+
+import (
+	"fmt"
+	"strings"
+	"time"
+
+	"github.com/plumbline-dev/plumbline/test/sim/apiserver"
+	"github.com/plumbline-dev/plumbline/test/sim/schedule"
+)
+
+// Options of a run.
+type Options struct {
+	Mutant Mutant
+	// Rough has everybody interfere who may be needed for a protection to matter,
+	// and most writes of targets disturbed.
+	Rough bool
+}
+
+// Report of a run.
+type Report struct {
+	Seed uint64
+	// Broken are the promises that were broken, the first one first.
+	Broken []Breach
+	// Digest of everything that happened.
+	Digest string
+	// Seen counts what happened, so that a simulation in which nothing does is noticed.
+	Seen map[string]int
+	// Messages that were sent, and how long the run took in virtual time.
+	Messages int
+	Virtual  time.Duration
+	trace    []string
+}
+
+// String tells the first broken promise, and everything that led to it.
+func (r *Report) String() string {
+	if len(r.Broken) == 0 {
+		return fmt.Sprintf("seed %d: nothing is broken", r.Seed)
+	}
+	return fmt.Sprintf("seed %d breaks %s\n%s", r.Seed, r.Broken[0], strings.Join(r.trace, "\n"))
+}
+
+// calmMessages bound how long a run may take to end once nothing disturbs it.
+const calmMessages = 60_000
+
+// Run carries one world out, from its first message to its end. It must be called
+// in a bubble of testing/synctest of its own, after [Prepare].
+func Run(seed uint64, o Options) *Report {
+	s := schedule.New(seed)
+	c := draw(s.Rand())
+	if o.Rough {
+		c.roughen()
+	}
+	w := newWorld(s, c, o.Mutant)
+	s.Spawn("executor-a", w.executor(c.ahead))
+	s.Spawn("executor-b", w.executor(0))
+	s.Spawn("deployment-controller", w.controller)
+	for _, d := range c.meddlers {
+		s.Spawn(d.name, w.meddler(d.user, d.do))
+	}
+	s.Disturb(c.chances)
+	s.Run(c.messages, w.ended)
+	ended := w.settle()
+	return w.report(seed, ended)
+}
+
+// settle lets everything come to rest: nothing is disturbed, one executor has the
+// lease, and nobody keeps anything from going on. It says whether all came to an end.
+func (w *World) settle() bool {
+	w.calm.Store(true)
+	w.s.Disturb(schedule.Chances{})
+	w.s.Retire("executor-b")
+	w.denied.Store(false)
+	w.forbidden.Store(false)
+	w.s.Note("everything is calm")
+	for _, p := range w.plans {
+		now := w.Server.Look(group, "remediationplans", namespace, p.Name)
+		spec, _ := now["spec"].(map[string]any)
+		if control, _ := spec["control"].(map[string]any); control["verb"] == "Pause" {
+			w.Server.Do(apiserver.Request{
+				User: "alice", Client: "alice", Method: "PATCH", Path: plansPath + "/" + p.Name, ContentType: mergePatch,
+				Body: []byte(`{"spec":{"control":{"verb":null}}}`),
+			})
+		}
+	}
+	return w.s.Run(calmMessages, w.ended)
+}
+
+func (w *World) report(seed uint64, ended bool) *Report {
+	w.s.Stop()
+	j := newJudge(w)
+	for _, c := range w.Server.History() {
+		j.commit(c)
+	}
+	j.end(ended)
+	trace := w.s.Trace()
+	return &Report{
+		Seed: seed, Broken: j.broken, Digest: w.s.Digest(), Seen: j.seen, Messages: len(trace),
+		Virtual: time.Since(w.epoch), trace: trace,
+	}
+}
