@@ -166,7 +166,7 @@ func (s *story) prove(ctx context.Context) error {
 	if s.admin.Kubeconfig == "" { // somebody's cluster: its audit log is out of reach
 		return s.run(ctx, s.admin, args...)
 	}
-	log := filepath.Join(filepath.Dir(s.admin.Kubeconfig), "log", "audit.jsonl")
+	log := filepath.Join(filepath.Dir(s.admin.Kubeconfig), "..", "log", "audit.jsonl")
 	return s.runAs(ctx, s.admin, shown(args)+" --audit-log audit.jsonl", append(args, "--audit-log", log))
 }
 

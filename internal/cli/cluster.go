@@ -30,6 +30,8 @@ type cluster struct {
 	live func(ctx context.Context, mapping *meta.RESTMapping, namespace, name string) ([]byte, error)
 	// targets sends the dry runs of a preview, as the executor sends its writes.
 	targets exec.Targets
+	// proxy reads what an executor serves.
+	proxy proxy
 }
 
 func newScheme() (*runtime.Scheme, error) {
@@ -86,6 +88,7 @@ func (a *app) connectByFlags() (*cluster, error) {
 	}
 	return &cluster{
 		WithWatch: api, mapper: mapper, namespace: namespace, live: liveReader(discovery.RESTClient()), targets: targets,
+		proxy: newProxy(discovery.RESTClient()),
 	}, nil
 }
 

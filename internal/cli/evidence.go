@@ -29,7 +29,7 @@ func (a *app) evidenceCommand() *cobra.Command {
 	return group("evidence", "Show and verify the signed records of remediation",
 		`Show and verify the signed records that the executor leaves of every step and
 every decision. Records are read from their store, or from a copy of it, with
---evidence; the format is in docs/reference/evidence.md.`,
+--evidence, or through an executor that serves them; the format is in docs/reference/evidence.md.`,
 		a.evidenceGetCommand(), a.evidenceVerifyCommand())
 }
 
@@ -39,11 +39,13 @@ type evidenceSource struct {
 	keys    []string
 	system  string
 	offline bool
+	// served is read where no store is named.
+	served evidence.Store
 }
 
 func (s *evidenceSource) addFlags(cmd *cobra.Command) {
 	flags := cmd.Flags()
-	flags.StringVar(&s.store, "evidence", "", "Where the records are: a directory, file:///path, or s3://bucket?region=…")
+	flags.StringVar(&s.store, "evidence", "", "Where the records are: a directory, file:///path, or s3://bucket?region=…. Left out: the executor, if it serves them.")
 	flags.StringArrayVar(&s.keys, "key", nil, "File with public keys in PEM, repeatable. Left out: those of the ConfigMap "+evidenceConfigMap+" in Plumbline's namespace.")
 	flags.BoolVar(&s.offline, "offline", false, "Ask no cluster; needs --key.")
 	addSystemFlag(cmd, &s.system)
@@ -52,8 +54,8 @@ func (s *evidenceSource) addFlags(cmd *cobra.Command) {
 
 func (s *evidenceSource) check(cmd *cobra.Command) error {
 	switch {
-	case s.store == "":
-		return usageErrorf(cmd, "say where the records are, with --evidence")
+	case s.store == "" && s.offline:
+		return usageErrorf(cmd, "--offline needs --evidence: say where the records are")
 	case s.offline && len(s.keys) == 0:
 		return usageErrorf(cmd, "--offline needs --key: without the public key nothing can be believed")
 	case s.offline && s.system != "" && cmd.Name() == "get":
@@ -64,6 +66,9 @@ func (s *evidenceSource) check(cmd *cobra.Command) error {
 
 // open opens the store; the caller closes it.
 func (s *evidenceSource) open(ctx context.Context) (evidence.Store, func(), error) {
+	if s.served != nil {
+		return s.served, func() {}, nil
+	}
 	address := s.store
 	if !strings.Contains(address, "://") {
 		path, err := filepath.Abs(address)
@@ -81,6 +86,16 @@ func (s *evidenceSource) open(ctx context.Context) (evidence.Store, func(), erro
 		closer = func() { _ = c.Close() } // only read from
 	}
 	return store, closer, nil
+}
+
+// find finds the records where no store is named.
+func (s *evidenceSource) find(ctx context.Context, c *cluster, system string) (err error) {
+	if s.store != "" {
+		return nil
+	}
+	s.served, err = c.servedEvidence(ctx, system)
+	s.store = servedName
+	return err
 }
 
 // keyring reads the public keys from files, else from the cluster.

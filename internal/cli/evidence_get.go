@@ -94,10 +94,13 @@ func (a *app) evidenceWorld(ctx context.Context, s *evidenceSource) (string, *ev
 		return "", nil, err
 	}
 	system := s.system
-	if len(s.keys) == 0 {
+	if len(s.keys) == 0 || s.store == "" {
 		if system, err = c.systemNamespace(ctx, system); err != nil {
 			return "", nil, err
 		}
+	}
+	if err := s.find(ctx, c, system); err != nil {
+		return "", nil, err
 	}
 	keys, err := s.keyring(ctx, c, system)
 	return c.namespace, keys, err

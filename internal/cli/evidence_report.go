@@ -54,9 +54,8 @@ type auditReport struct {
 	problems []evidence.Problem
 }
 
-// newEvidenceReport sums up. A plan's status names the records of its steps alone,
-// so a decision that it lacks is no problem.
-func newEvidenceReport(store string, known *evidenceKnown, found *evidence.Report, policies map[string]string, decisions map[evidence.Chain]bool) *evidenceReport {
+// newEvidenceReport sums up; policies are their names by the uid of the chain.
+func newEvidenceReport(store string, known *evidenceKnown, found *evidence.Report, policies map[string]string) *evidenceReport {
 	r := &evidenceReport{Store: store, Keys: known.keys.IDs(), Chains: []chainReport{}, Problems: found.Problems}
 	for _, chain := range found.Chains {
 		report := chainReport{ChainReport: chain, Policy: policies[chain.UID]}
@@ -66,9 +65,6 @@ func newEvidenceReport(store string, known *evidenceKnown, found *evidence.Repor
 		r.Chains = append(r.Chains, report)
 		r.Records += chain.Records
 	}
-	r.Problems = slices.DeleteFunc(r.Problems, func(p evidence.Problem) bool {
-		return p.Kind == evidence.ProblemNotInStatus && decisions[evidence.Chain{UID: p.Chain, Sequence: p.Sequence}]
-	})
 	if !known.offline {
 		r.Plans = &plansReport{Compared: len(known.plans), Running: known.running}
 	}

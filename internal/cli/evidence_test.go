@@ -247,20 +247,20 @@ func TestEvidenceVerify_CannotSay(t *testing.T) {
 		args    []string
 		want    string
 	}{
-		"no store is named":            {args: []string{"verify"}, want: "error: say where the records are, with --evidence\n"},
-		"a store that is not there":    {args: []string{"verify", "--evidence", "/nonexistent"}, want: "error: opening evidence store: "},
-		"a store of another kind":      {args: []string{"verify", "--evidence", "ftp://x/y"}, want: `scheme "ftp"`},
-		"offline without a key":        {args: []string{"verify", "--evidence", a.dir, "--offline"}, want: "error: --offline needs --key"},
-		"a key that is not there":      {args: []string{"verify", "--evidence", a.dir, "--key", "/nonexistent"}, want: "error: reading public keys: open /nonexistent"},
-		"no key in the cluster":        {objects: noKey, args: []string{"verify", "--evidence", a.dir}, want: "reading the public keys (--key reads them from a file): "},
-		"an empty ConfigMap":           {objects: append(noKey[:4:4], &corev1.ConfigMap{ObjectMeta: metav1.ObjectMeta{Namespace: "plumbline-system", Name: evidenceConfigMap}}), args: []string{"verify", "--evidence", a.dir}, want: "has no public key: has the executor ever run?"},
-		"a time without a log":         {args: []string{"verify", "--evidence", a.dir, "--since", "1h"}, want: "are about the audit log; name it with --audit-log"},
-		"a writer without a log":       {args: []string{"verify", "--evidence", a.dir, "--writer", "x"}, want: "--writer is about the audit log"},
-		"two beginnings":               {args: []string{"verify", "--evidence", a.dir, "--audit-log", "x", "--since", "1h", "--since-time", "x"}, want: "exclude each other"},
-		"a time that is none":          {args: []string{"verify", "--evidence", a.dir, "--audit-log", "x", "--until-time", "noon"}, want: `invalid --until-time "noon", want a time like`},
-		"a log that is not there":      {args: []string{"verify", "--evidence", a.dir, "--audit-log", "/nonexistent"}, want: "error: reading the audit log: open /nonexistent"},
-		"a log without events":         {args: []string{"verify", "--evidence", a.dir, "--audit-log", os.DevNull}, want: "error: the audit log has no event: nothing can be compared\n"},
-		"records that nobody may read": {args: []string{"verify", "--evidence", a.dir, "-o", "wide"}, want: `output format "wide"`},
+		"no store is named, and no executor runs": {args: []string{"verify"}, want: "error: no executor runs in plumbline-system that the records could be read from; say where they are with --evidence\n"},
+		"a store that is not there":               {args: []string{"verify", "--evidence", "/nonexistent"}, want: "error: opening evidence store: "},
+		"a store of another kind":                 {args: []string{"verify", "--evidence", "ftp://x/y"}, want: `scheme "ftp"`},
+		"offline without a key":                   {args: []string{"verify", "--evidence", a.dir, "--offline"}, want: "error: --offline needs --key"},
+		"a key that is not there":                 {args: []string{"verify", "--evidence", a.dir, "--key", "/nonexistent"}, want: "error: reading public keys: open /nonexistent"},
+		"no key in the cluster":                   {objects: noKey, args: []string{"verify", "--evidence", a.dir}, want: "reading the public keys (--key reads them from a file): "},
+		"an empty ConfigMap":                      {objects: append(noKey[:4:4], &corev1.ConfigMap{ObjectMeta: metav1.ObjectMeta{Namespace: "plumbline-system", Name: evidenceConfigMap}}), args: []string{"verify", "--evidence", a.dir}, want: "has no public key: has the executor ever run?"},
+		"a time without a log":                    {args: []string{"verify", "--evidence", a.dir, "--since", "1h"}, want: "are about the audit log; name it with --audit-log"},
+		"a writer without a log":                  {args: []string{"verify", "--evidence", a.dir, "--writer", "x"}, want: "--writer is about the audit log"},
+		"two beginnings":                          {args: []string{"verify", "--evidence", a.dir, "--audit-log", "x", "--since", "1h", "--since-time", "x"}, want: "exclude each other"},
+		"a time that is none":                     {args: []string{"verify", "--evidence", a.dir, "--audit-log", "x", "--until-time", "noon"}, want: `invalid --until-time "noon", want a time like`},
+		"a log that is not there":                 {args: []string{"verify", "--evidence", a.dir, "--audit-log", "/nonexistent"}, want: "error: reading the audit log: open /nonexistent"},
+		"a log without events":                    {args: []string{"verify", "--evidence", a.dir, "--audit-log", os.DevNull}, want: "error: the audit log has no event: nothing can be compared\n"},
+		"records that nobody may read":            {args: []string{"verify", "--evidence", a.dir, "-o", "wide"}, want: `output format "wide"`},
 	}
 	for name, tc := range cases {
 		t.Run(name, func(t *testing.T) {

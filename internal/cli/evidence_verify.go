@@ -30,7 +30,7 @@ type evidenceVerifyOptions struct {
 func (a *app) evidenceVerifyCommand() *cobra.Command {
 	var o evidenceVerifyOptions
 	cmd := &cobra.Command{
-		Use:   "verify --evidence URL",
+		Use:   "verify",
 		Short: "Prove that the records are whole",
 		Long: `Verify all records of a store: each signature, and that each chain has no gap, no
 record twice and none from elsewhere. The cluster tells how far each chain must
@@ -162,7 +162,7 @@ func (a *app) evidenceKnown(ctx context.Context, o *evidenceVerifyOptions) (*evi
 		if system, err = c.systemNamespace(ctx, o.system); err != nil {
 			return nil, err
 		}
-		if err := known.ask(ctx, c, system); err != nil {
+		if err := errors.Join(known.ask(ctx, c, system), o.find(ctx, c, system)); err != nil {
 			return nil, err
 		}
 	}
@@ -226,7 +226,6 @@ func (o *evidenceVerifyOptions) verify(ctx context.Context, known *evidenceKnown
 	defer closeStore()
 	var records []evidence.Record
 	policies := map[string]string{}
-	decisions := map[evidence.Chain]bool{}
 	found, err := evidence.Verify(ctx, store, known.keys, evidence.Options{
 		Heads: known.heads, Plans: known.plans,
 		Each: func(s evidence.Sealed) {
@@ -234,15 +233,12 @@ func (o *evidenceVerifyOptions) verify(ctx context.Context, known *evidenceKnown
 			if s.Record.Policy != nil {
 				policies[s.Record.Chain.UID] = s.Record.Policy.Name
 			}
-			if s.Record.Kind != evidence.KindStep {
-				decisions[evidence.Chain{UID: s.Record.Chain.UID, Sequence: s.Record.Chain.Sequence}] = true
-			}
 		},
 	})
 	if err != nil {
 		return nil, nil, err
 	}
-	return newEvidenceReport(o.store, known, found, policies, decisions), records, nil
+	return newEvidenceReport(o.store, known, found, policies), records, nil
 }
 
 // join compares the records with the audit log.

@@ -4,6 +4,7 @@ package cli
 
 import (
 	"encoding/json"
+	"errors"
 	"regexp"
 	"strconv"
 	"strings"
@@ -82,9 +83,9 @@ func resolvePlain(text string) scalar {
 	if strings.IndexByte("+-.0123456789", text[0]) < 0 {
 		return scalar{scalarString, text}
 	}
-	digits := text
-	if text[0] != '.' {
-		digits = strings.ReplaceAll(text, "_", "")
+	digits := strings.ReplaceAll(text, "_", "")
+	if text[0] == '.' && !goFloat(text) {
+		digits = text
 	}
 	if n, err := strconv.ParseInt(digits, 0, 64); err == nil {
 		return scalar{scalarInteger, strconv.FormatInt(n, 10)}
@@ -96,6 +97,13 @@ func resolvePlain(text string) scalar {
 		return scalar{scalarDecimal, jsonDecimal(digits)}
 	}
 	return scalar{scalarString, text}
+}
+
+// goFloat says that a text is a decimal in Go's spelling, where an underscore only
+// separates digits: what begins with a point is read by that rule.
+func goFloat(text string) bool {
+	_, err := strconv.ParseFloat(text, 64)
+	return err == nil || errors.Is(err, strconv.ErrRange)
 }
 
 // jsonDecimal respells a YAML decimal by the grammar of RFC 8259, digit by

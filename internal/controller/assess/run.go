@@ -106,7 +106,7 @@ func Run(ctx context.Context, setup Setup) error {
 	err = mgr.Start(ctx)
 	cancel()
 	p.tracker.Wait()
-	p.people.Close()
+	p.people.Close(ctx)
 	if err != nil && asked.Err() == nil { // being told to stop while starting is no failure
 		return fmt.Errorf("assessing: %w", err)
 	}

@@ -156,7 +156,7 @@ func (p *play) round(d *datadriven.TestData) string {
 			fmt.Fprintf(&text, "wait %s: %s, again %s\n", name, e.obstacle, p.at(e.notBefore))
 		}
 	}
-	fmt.Fprintf(&text, "next round: %s\n", p.at(p.agenda.next(p.now)))
+	fmt.Fprintf(&text, "next round: %s\n", p.at(p.agenda.next()))
 	return text.String()
 }
 

@@ -61,20 +61,29 @@ func (a *ahead) View(key kube.Key) kube.View {
 	switch {
 	case h == nil, view.Unknown != nil:
 		return view
-	case reached(view, h.Reading):
+	case h.outdated(view):
 		delete(a.readings, key)
 		return a.unjudged(key, h, view)
 	}
-	if h.settled {
-		// What comes late is older than what was judged.
-		a.Objects.Settle(key, view.Pending)
-		view.Pending = nil
-	} else {
-		view = a.unjudged(key, h, view)
+	view = a.unjudged(key, h, view)
+	switch {
+	case h.settled:
+	case view.Current == nil && h.Object == nil: // the watch tells the same
+		h.settled, h.judged = true, h.Version
+	default:
 		view.Pending = append(slices.Clip(view.Pending), h.transition(view))
 	}
 	view.Current = h.Object
 	return view
+}
+
+// outdated says that the watch has come to a reading. Where both have nothing, the
+// watch may still be about to tell of an object that came and went before.
+func (h *held) outdated(view kube.View) bool {
+	if view.Current == nil && h.Object == nil && older(view.Progress, h.Version) {
+		return false
+	}
+	return reached(view, h.Reading)
 }
 
 // unjudged leaves out what is older than a reading that was judged, but for the end

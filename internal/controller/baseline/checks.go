@@ -107,7 +107,7 @@ func (c *Checks) round(ctx context.Context) time.Duration {
 			c.running.Go(func() { c.check(ctx, key, observed, request) })
 		}
 	}
-	next := agenda.next(now)
+	next := agenda.next()
 	if next.IsZero() {
 		return idle
 	}

@@ -81,7 +81,7 @@ func BenchmarkChoose(b *testing.B) {
 			for b.Loop() {
 				a.makeRoom()
 				a.choose(epoch, nil, limits{maxConcurrent: DefaultMaxConcurrentChecks, installation: 10})
-				a.next(epoch)
+				a.next()
 			}
 		})
 	}

@@ -215,7 +215,7 @@ func TestWhatBecomesOfACheck(t *testing.T) {
 					tc.happens(f, key)
 				}
 				c.run(t)
-				time.Sleep(tc.after) // of the bubble's own time
+				<-time.After(tc.after) // of the bubble's own time
 				synctest.Wait()
 				if diff := cmp.Diff(tc.want, c.counted()); diff != "" && len(tc.want)+len(c.counted()) > 0 {
 					t.Errorf("checks (-want +got):\n%s", diff)
@@ -266,7 +266,7 @@ func TestManyChecksAtOnceKeepTheirPace(t *testing.T) {
 		}
 		began := time.Now()
 		for reads, _ := f.counts(); reads < objects && time.Since(began) < time.Minute; reads, _ = f.counts() {
-			time.Sleep(20 * time.Millisecond)
+			<-time.After(20 * time.Millisecond)
 			synctest.Wait()
 			answer()
 		}

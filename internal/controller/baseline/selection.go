@@ -122,7 +122,7 @@ func count(p *resync.Pool, environment string, busy bool) {
 
 // next is when the agenda is to be looked at again without having been told
 // anything; zero is never.
-func (a *agenda) next(now time.Time) time.Time {
+func (a *agenda) next() time.Time {
 	a.mu.Lock()
 	defer a.mu.Unlock()
 	var next time.Time

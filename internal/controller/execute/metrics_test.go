@@ -3,6 +3,7 @@
 package execute
 
 import (
+	"context"
 	"encoding/json"
 	"net/http"
 	"net/http/httptest"
@@ -61,6 +62,6 @@ func TestTheMetricsPageIsThatOfTheExecutor(t *testing.T) {
 	if err != nil {
 		t.Fatal(err)
 	}
-	t.Cleanup(people.Close)
+	t.Cleanup(func() { people.Close(context.WithoutCancel(t.Context())) })
 	metricspage.Check(t, "executor", registry)
 }

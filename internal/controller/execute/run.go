@@ -78,7 +78,7 @@ func Run(ctx context.Context, setup Setup) error {
 		return fmt.Errorf("wiring the executor: %w", err)
 	}
 	// The lease is given back before it waits for what is still to be told.
-	defer people.Close()
+	defer people.Close(ctx)
 	if err := mgr.Start(ctx); err != nil && ctx.Err() == nil {
 		return fmt.Errorf("executing: %w", err)
 	}

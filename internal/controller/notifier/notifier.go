@@ -181,9 +181,10 @@ func fault(c notify.Channel, others int) error {
 // errTooMany says that a channel has no place beside those of other policies.
 var errTooMany = errors.New("there are too many channels in all policies together")
 
-// Close takes nothing more, waits a little for what is under way, and ends.
-func (n *Notifier) Close() {
-	ctx, cancel := context.WithTimeout(context.Background(), parting)
+// Close takes nothing more, waits a little for what is under way, and ends. That
+// ctx is over cuts nothing short: it is when this is called.
+func (n *Notifier) Close(ctx context.Context) {
+	ctx, cancel := context.WithTimeout(context.WithoutCancel(ctx), parting)
 	defer cancel()
 	if err := n.deliverer.Shutdown(ctx); err != nil {
 		n.log.Error(err, "ending notifications")

@@ -133,7 +133,7 @@ func newWorld(t *testing.T, change func(*Config), objects ...client.Object) *wor
 		t.Fatal(err)
 	}
 	w.Notifier = n
-	t.Cleanup(n.Close)
+	t.Cleanup(func() { n.Close(context.WithoutCancel(t.Context())) })
 	return w
 }
 
@@ -199,7 +199,7 @@ func TestAPolicyIsTold_WhatItAsksFor(t *testing.T) {
 		}
 	}
 	r.until(t, want...)
-	w.Close()
+	w.Close(t.Context())
 	counts := map[string]float64{"sent": 3, "deduplicated": 3, "failed": 0, "dropped": 0}
 	for outcome, n := range counts {
 		if got := testutil.ToFloat64(w.metrics.told.WithLabelValues("webhook", outcome)); got != n {

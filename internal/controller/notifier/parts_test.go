@@ -142,7 +142,7 @@ func TestSecretsAreThoseOfOneNamespace(t *testing.T) {
 // startRedis needs redis-server (Debian package redis-server) in PATH.
 func startRedis(t *testing.T, options ...string) *redisserver.Redis {
 	t.Helper()
-	directory, err := os.MkdirTemp("", "told") // short, for the socket's sake
+	directory, err := os.MkdirTemp("", "told") //nolint:usetesting // a socket's path has to be short
 	if err != nil {
 		t.Fatal(err)
 	}
@@ -212,7 +212,7 @@ func TestWhatWasToldBeforeARestartIsNotToldAgain(t *testing.T) {
 			c.Seen = NewRedisSeen(client, "plumbline")
 		}, secret(r.URL), policyWith(hook("hook")))
 		w.Notify(e)
-		w.Close() // waits until it is told
+		w.Close(t.Context()) // waits until it is told
 		if err := client.Close(); err != nil {
 			t.Fatal(err)
 		}

@@ -131,11 +131,11 @@ func (o *Observer) phase(plan *v1alpha1.RemediationPlan, before *v1alpha1.Remedi
 		o.Metrics.limited.WithLabelValues(planned.Policy.Name).Inc()
 	case status.Phase == v1alpha1.PlanRunning && before.StartedAt == nil:
 		name = "remediation.plan.started"
-		o.told(plan, notify.PlanStarted, "")
+		o.told(context.Background(), plan, notify.PlanStarted, "")
 	case status.Phase == v1alpha1.PlanRunning && before.Phase == v1alpha1.PlanPaused:
 		name = "remediation.plan.resumed"
 		// A pause and its end are changes of the spec, which tell one from another.
-		o.told(plan, notify.PlanStarted, "resumed-"+strconv.FormatInt(plan.Generation, 10))
+		o.told(context.Background(), plan, notify.PlanStarted, "resumed-"+strconv.FormatInt(plan.Generation, 10))
 	case protocol.Final(status.Phase):
 		o.ended(plan)
 	}
@@ -156,7 +156,7 @@ func (o *Observer) ended(plan *v1alpha1.RemediationPlan) {
 		o.Metrics.planDuration.WithLabelValues(planned.Environment, spelt(string(planned.Strategy))).Observe(between(status.StartedAt, status.CompletedAt).Seconds())
 	}
 	if kind, tells := endOf(status.Phase); tells {
-		o.told(plan, kind, "")
+		o.told(context.Background(), plan, kind, "")
 	}
 }
 
@@ -177,12 +177,12 @@ func (o *Observer) eventOnPlan(plan *v1alpha1.RemediationPlan) {
 
 // told hands an event to the policy's channels. Transition tells it from others of
 // its type.
-func (o *Observer) told(plan *v1alpha1.RemediationPlan, kind notify.EventType, transition string) {
+func (o *Observer) told(ctx context.Context, plan *v1alpha1.RemediationPlan, kind notify.EventType, transition string) {
 	if o.Notify == nil {
 		return
 	}
 	var policy v1alpha1.RemediationPolicy
-	if err := o.Policies.Get(context.Background(), types.NamespacedName{Name: plan.Spec.Plan.Policy.Name}, &policy); err != nil {
+	if err := o.Policies.Get(ctx, types.NamespacedName{Name: plan.Spec.Plan.Policy.Name}, &policy); err != nil {
 		return
 	}
 	at := o.Time.Now()

@@ -179,6 +179,29 @@ func TestTheLogOfAPlan(t *testing.T) {
 	w.hasSeedKeys()
 }
 
+func TestTheLogPageNamesEveryEventAndKey(t *testing.T) {
+	page, err := os.ReadFile(filepath.Join("..", "..", "..", "docs", "reference", "logs.md"))
+	if err != nil {
+		t.Fatal(err)
+	}
+	w := watch(t)
+	w.run()
+	for line := range strings.Lines(w.log.String()) {
+		var got map[string]any
+		if err := json.Unmarshal([]byte(line), &got); err != nil {
+			t.Fatal(err)
+		}
+		for key := range got {
+			if key != slog.LevelKey && !strings.Contains(string(page), "`"+key+"`") {
+				t.Errorf("the page does not name the key %s", key)
+			}
+		}
+		if !strings.Contains(string(page), "`"+got["event"].(string)+"`") {
+			t.Errorf("the page does not name %s", got["event"])
+		}
+	}
+}
+
 // hasSeedKeys checks what every line about a target has to have.
 func (w *watcher) hasSeedKeys() {
 	w.t.Helper()

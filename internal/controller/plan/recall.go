@@ -38,7 +38,7 @@ func (r *Recall) Start(ctx context.Context) error {
 			continue
 		}
 		if kind, tells := endOf(plan.Status.Phase); tells {
-			r.Observer.told(plan, kind, "")
+			r.Observer.told(ctx, plan, kind, "")
 		}
 	}
 	return nil

@@ -224,9 +224,10 @@ func TestAStaleCacheNeverDoublesTheRoom(t *testing.T) {
 		t.Fatal(err)
 	}
 	b.look()
-	// Something worse drifts. By the cache alone there would be room for it.
+	// The other one, which needs the first, gets worse. By the cache alone there would
+	// be room for it.
 	worse := &v1alpha1.Baseline{}
-	if err := b.client.Get(b.Context(), client.ObjectKeyFromObject(b.Baselines["db"]), worse); err != nil {
+	if err := b.client.Get(b.Context(), client.ObjectKeyFromObject(b.Baselines["web"]), worse); err != nil {
 		t.Fatal(err)
 	}
 	worse.Status.Severity.Score = 99

@@ -241,7 +241,14 @@ func (f AuditFilter) counts(ref auditReference) bool {
 		}
 		return slices.Contains(f.Resources, name)
 	}
-	return !slices.Contains(bookkeeping, ref.APIGroup) && (ref.APIGroup != "" || ref.Resource != "events")
+	return !slices.Contains(bookkeeping, ref.APIGroup) && (ref.APIGroup != "" || !bookkeepingOfCore(ref))
+}
+
+// publicKeys is the ConfigMap in which the executor publishes its public keys.
+const publicKeys = "plumbline-evidence"
+
+func bookkeepingOfCore(ref auditReference) bool {
+	return ref.Resource == "events" || ref.Resource == "configmaps" && ref.Name == publicKeys
 }
 
 // dryRun is asked for in the query, or in the options that a deletion carries.

@@ -4,6 +4,7 @@ package protocol
 
 import (
 	"slices"
+	"strings"
 	"time"
 
 	metav1 "k8s.io/apimachinery/pkg/apis/meta/v1"
@@ -178,7 +179,7 @@ func skipTheRest(n *v1alpha1.RemediationPlanStatus, why v1alpha1.StepReason, mes
 // end ends a step.
 func end(step *v1alpha1.PlanStep, as v1alpha1.StepState, why v1alpha1.StepReason, message string, at *metav1.Time) {
 	step.State, step.Reason, step.Message, step.FinishedAt = as, why, diff.TruncateText(message, maxMessage), at
-	note(step, string(as)+" "+string(why)+": "+message, at)
+	note(step, strings.TrimSpace(string(as)+" "+string(why))+": "+message, at)
 }
 
 // The schema's bounds, in characters; here they count bytes, which are more. A

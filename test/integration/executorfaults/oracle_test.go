@@ -47,14 +47,14 @@ func TestTheOracleSeesWhatIsWrong(t *testing.T) {
 		p := w.succeeded(plan, f)
 		sees := func(want string) { sees(t, w, f, p, want) }
 
+		executor, err := apiserver.As(shared.Config, remediation.ExecutorUser)
+		w.Must(err)
 		b, err := w.Baseline("api")
 		w.Must(err)
 		b.Status.Claim = plan.Name
-		w.Must(shared.Admin.Status().Update(t.Context(), b))
+		w.Must(executor.Status().Update(t.Context(), b))
 		sees("api is still claimed")
 
-		executor, err := apiserver.As(shared.Config, remediation.ExecutorUser)
-		w.Must(err)
 		web := w.Live("web")
 		web.Labels["again"] = "true"
 		w.Must(executor.Update(t.Context(), web))

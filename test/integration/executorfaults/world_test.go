@@ -14,6 +14,7 @@ import (
 	"strings"
 	"syscall"
 	"testing"
+	"time"
 
 	"github.com/google/go-cmp/cmp"
 
@@ -247,4 +248,10 @@ func (w *world) ready(e *executor) {
 	ctx, cancel := context.WithTimeout(w.Ctx(), patience)
 	defer cancel()
 	w.Must(e.Ready(ctx))
+}
+
+// within is Eventually with a limit of its own.
+func (w *world) within(limit time.Duration, what string, check func() error) {
+	w.t.Helper()
+	poll.Until(w.t, limit, what, check)
 }

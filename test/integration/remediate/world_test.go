@@ -45,10 +45,10 @@ const evil = "registry.example/evil:1"
 // world is a guarded namespace that is an Environment of its own, of the same name.
 type world struct {
 	*guarded.Namespace
-	t *testing.T
+	t testing.TB
 }
 
-func newWorld(t *testing.T) *world {
+func newWorld(t testing.TB) *world {
 	t.Helper()
 	w := &world{cluster.NewNamespace(t), t}
 	e := &v1alpha1.Environment{
@@ -198,7 +198,7 @@ type process struct {
 }
 
 // start runs an assessor until the test ends or it is stopped.
-func start(t *testing.T, options ...func(*assess.Setup)) *process {
+func start(t testing.TB, options ...func(*assess.Setup)) *process {
 	t.Helper()
 	p := &process{done: make(chan error, 1)}
 	own := rest.CopyConfig(config)
@@ -229,7 +229,7 @@ func start(t *testing.T, options ...func(*assess.Setup)) *process {
 }
 
 // halt stops the assessor and waits for its end; a second call does nothing.
-func (p *process) halt(t *testing.T) {
+func (p *process) halt(t testing.TB) {
 	t.Helper()
 	p.stop()
 	select {
@@ -243,7 +243,7 @@ func (p *process) halt(t *testing.T) {
 	}
 }
 
-func testLog(t *testing.T) logr.Logger {
+func testLog(t testing.TB) logr.Logger {
 	if !testing.Verbose() {
 		return logr.Discard()
 	}
@@ -251,13 +251,13 @@ func testLog(t *testing.T) logr.Logger {
 }
 
 // safeT drops what is logged while the test is ending.
-type safeT struct{ *testing.T }
+type safeT struct{ testing.TB }
 
 // Log implements testr.TestingT.
 func (s safeT) Log(args ...any) {
 	select {
 	case <-s.Context().Done():
 	default:
-		s.T.Log(args...)
+		s.TB.Log(args...)
 	}
 }

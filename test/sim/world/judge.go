@@ -5,7 +5,6 @@ package world
 import (
 	"fmt"
 	"slices"
-	"time"
 
 	"github.com/plumbline-dev/plumbline/pkg/apis/plumbline/v1alpha1"
 	"github.com/plumbline-dev/plumbline/pkg/remediate/evidence"
@@ -54,24 +53,30 @@ type effect struct {
 
 // judge holds everything that was stored, in its order, against the promises.
 type judge struct {
-	w      *World
-	broken []Breach
-	seen   map[string]int
+	w       *World
+	history []apiserver.Commit
+	broken  []Breach
+	seen    map[string]int
 	// plans and ledgers as they are at the revision that is looked at.
 	plans   map[string]*v1alpha1.RemediationPlan
 	ledgers map[string]*v1alpha1.RemediationLedger
 	effects []effect
-	fences  []apiserver.Commit
-	// granted is when each step was granted last, by ledger.
+	fences  []effect
+	// deleted plans by their name, and ledgers as "ledger name".
 	deleted map[string]bool
-	policy  *v1alpha1.RemediationPolicy
 }
 
-func newJudge(w *World) *judge {
-	return &judge{
-		w: w, seen: map[string]int{}, plans: map[string]*v1alpha1.RemediationPlan{},
+// newJudge judges a history of a world.
+func newJudge(w *World, history []apiserver.Commit, ended bool) *judge {
+	j := &judge{
+		w: w, history: history, seen: map[string]int{}, plans: map[string]*v1alpha1.RemediationPlan{},
 		ledgers: map[string]*v1alpha1.RemediationLedger{}, deleted: map[string]bool{},
 	}
+	for _, c := range history {
+		j.commit(c)
+	}
+	j.end(ended)
+	return j
 }
 
 func (j *judge) breaks(promise string, revision int64, format string, args ...any) {
@@ -85,10 +90,6 @@ func (j *judge) commit(c apiserver.Commit) {
 		j.plan(c)
 	case "remediationledgers":
 		j.ledger(c)
-	case "remediationpolicies":
-		if c.After != nil {
-			j.policy = typed[v1alpha1.RemediationPolicy](c.After)
-		}
 	}
 	if c.User != Executor || c.Resource.Group == group {
 		return
@@ -109,7 +110,7 @@ func (j *judge) write(c apiserver.Commit) {
 	}
 	if c.Before != nil && sameContent(c.Before, c.After) {
 		j.seen["fence"]++
-		j.fences = append(j.fences, c)
+		j.fences = append(j.fences, effect{c, plan, step})
 		return
 	}
 	e := effect{c, plan, step}
@@ -183,6 +184,3 @@ func (j *judge) end(ended bool) {
 		}
 	}
 }
-
-// at is when a commit was, to be compared with times of a second's precision.
-func at(c apiserver.Commit) time.Time { return c.At.Truncate(time.Second) }

@@ -5,6 +5,8 @@ package world
 import (
 	"context"
 	"fmt"
+	"slices"
+	"strconv"
 	"time"
 
 	"github.com/plumbline-dev/plumbline/pkg/apis/plumbline/v1alpha1"
@@ -78,7 +80,7 @@ func (j *judge) resolved(p *v1alpha1.RemediationPlan, step *v1alpha1.PlanStep) {
 func (j *judge) stays(p *v1alpha1.RemediationPlan, step *v1alpha1.PlanStep) {
 	planned := &p.Spec.Plan.Targets[step.Index]
 	var last *apiserver.Commit
-	for _, c := range j.w.Server.History() {
+	for _, c := range j.history {
 		if c.Resource.Resource != "deployments" || c.Name != planned.Name || c.Before != nil && c.After != nil && sameContent(c.Before, c.After) {
 			continue
 		}
@@ -105,37 +107,53 @@ func (j *judge) recorded() {
 		return
 	}
 	steps := map[string]evidence.Record{}
-	versions := map[string]bool{}
+	var fences []evidence.Record
 	for _, r := range records {
-		if r.Kind == evidence.KindStep {
-			steps[fmt.Sprintf("%s.%d", r.Plan.UID, r.Step.Index)] = r
-		}
-		if r.Kind == evidence.KindFence {
-			versions[r.Result.ResourceVersion] = true
+		switch r.Kind {
+		case evidence.KindStep:
+			steps[stepID(r.Plan.UID, r.Step.Index)] = r
+		case evidence.KindFence:
+			fences = append(fences, r)
+		default:
 		}
 	}
-	effects := map[string]effect{}
+	j.stepRecords(steps)
+	for _, f := range j.fences {
+		if !slices.ContainsFunc(fences, f.toldBy) && !j.deleted[f.plan.Name] {
+			j.seen["fence without its record"]++
+		}
+	}
+}
+
+func stepID(planUID string, step int32) string { return fmt.Sprintf("%s.%d", planUID, step) }
+
+// toldBy says whether a record tells of a fence: by the version that it left, or,
+// when that was not known, by its step.
+func (e effect) toldBy(r evidence.Record) bool {
+	if r.Plan.UID != string(e.plan.UID) || r.Step.Index != e.step {
+		return false
+	}
+	return r.Result.Origin == evidence.OriginRecovered || r.Result.ResourceVersion == strconv.FormatInt(e.Revision, 10)
+}
+
+func (j *judge) stepRecords(steps map[string]evidence.Record) {
+	wrote := map[string]bool{}
 	for _, e := range j.effects {
-		id := fmt.Sprintf("%s.%d", e.plan.UID, e.step)
-		effects[id] = e
+		id := stepID(string(e.plan.UID), e.step)
+		wrote[id] = true
 		r, told := steps[id]
 		switch {
 		case !told && !j.deleted[e.plan.Name]:
 			j.breaks("I13", e.Revision, "no record tells of step %d of %s", e.step, e.plan.Name)
-		case told && r.Result.Origin == evidence.OriginAPIResponse && r.Result.ResourceVersion != fmt.Sprint(e.Revision):
+		case told && r.Result.Origin == evidence.OriginAPIResponse && r.Result.ResourceVersion != strconv.FormatInt(e.Revision, 10):
 			j.breaks("I13", e.Revision, "the record of step %d of %s tells of version %s", e.step, e.plan.Name, r.Result.ResourceVersion)
 		case told && (r.Result.State == string(v1alpha1.StepSkipped) || r.Result.State == string(v1alpha1.StepFenced)):
 			j.breaks("I13", e.Revision, "the record of step %d of %s says %s", e.step, e.plan.Name, r.Result.State)
 		}
 	}
 	for id, r := range steps {
-		if _, wrote := effects[id]; !wrote && r.Result.Origin == evidence.OriginAPIResponse {
+		if !wrote[id] && r.Result.Origin == evidence.OriginAPIResponse {
 			j.breaks("I13", 0, "a record tells of an answer to a write that was never stored: step %s", id)
-		}
-	}
-	for _, c := range j.fences {
-		if !versions[fmt.Sprint(c.Revision)] {
-			j.seen["fence without its record"]++
 		}
 	}
 }

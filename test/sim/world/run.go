@@ -90,11 +90,7 @@ func (w *World) settle() bool {
 
 func (w *World) report(seed uint64, ended bool) *Report {
 	w.s.Stop()
-	j := newJudge(w)
-	for _, c := range w.Server.History() {
-		j.commit(c)
-	}
-	j.end(ended)
+	j := newJudge(w, w.Server.History(), ended)
 	trace := w.s.Trace()
 	return &Report{
 		Seed: seed, Broken: j.broken, Digest: w.s.Digest(), Seen: j.seen, Messages: len(trace),

@@ -143,7 +143,7 @@ func draw(rng *rand.Rand) scenario {
 	c.chances = schedule.Chances{
 		Lost: chance(), Unanswered: chance(), Late: chance(), Doubled: chance(), Busy: chance(), Crash: chance(), Sleep: chance() / 2, Critical: pick(rng, 1, 10, 20),
 	}
-	c.messages = 50 + rng.IntN(500)
+	c.messages = 50 + rng.IntN(350)
 	return c
 }
 

@@ -1,0 +1,64 @@
+// SPDX-License-Identifier: Apache-2.0
+
+package cli
+
+import (
+	"context"
+	"errors"
+	"fmt"
+
+	corev1 "k8s.io/api/core/v1"
+	"k8s.io/client-go/rest"
+	"sigs.k8s.io/controller-runtime/pkg/client"
+
+	"github.com/plumbline-dev/plumbline/internal/evidencehttp"
+	"github.com/plumbline-dev/plumbline/pkg/remediate/evidence"
+)
+
+// servedName is how records are called that are read through the executor.
+const servedName = "the executor"
+
+// healthPort is where an executor serves its records, if it does.
+const healthPort = "8081"
+
+// proxy reaches a pod's port by way of the API server.
+type proxy func(ctx context.Context, namespace, pod, path string, query map[string]string) ([]byte, error)
+
+func newProxy(raw rest.Interface) proxy {
+	return func(ctx context.Context, namespace, pod, path string, query map[string]string) ([]byte, error) {
+		request := raw.Get().AbsPath("api/v1/namespaces", namespace, "pods", pod+":"+healthPort, "proxy").Suffix(path)
+		for name, value := range query {
+			request = request.Param(name, value)
+		}
+		result := request.Do(ctx)
+		if err := result.Error(); err != nil { // with the server's own words, unlike Raw's
+			return nil, err
+		}
+		return result.Raw()
+	}
+}
+
+// servedEvidence is the store of a running executor. It has to serve its records,
+// which it does not by default.
+func (c *cluster) servedEvidence(ctx context.Context, system string) (evidence.Store, error) {
+	var pods corev1.PodList
+	if err := c.List(ctx, &pods, client.InNamespace(system), client.MatchingLabels{"app.kubernetes.io/component": "executor"}); err != nil {
+		return nil, fmt.Errorf("looking for an executor to read the records from (--evidence names another place): %w", err)
+	}
+	for i := range pods.Items {
+		pod := &pods.Items[i]
+		if pod.Status.Phase != corev1.PodRunning || pod.DeletionTimestamp != nil {
+			continue
+		}
+		store := evidencehttp.Client{Get: func(ctx context.Context, path string, query map[string]string) ([]byte, error) {
+			return c.proxy(ctx, system, pod.Name, path, query)
+		}}
+		for _, err := range store.List(ctx, "no-such-chain") {
+			if err != nil {
+				return nil, fmt.Errorf("pod %s does not serve its records (executor.evidence.serve of the chart); say where they are with --evidence: %w", pod.Name, err)
+			}
+		}
+		return store, nil
+	}
+	return nil, errors.New("no executor runs in " + system + " that the records could be read from; say where they are with --evidence")
+}
