@@ -92,8 +92,7 @@ func install(ctx context.Context, n *narrator, admin clusterAccess, images image
 		"--set", "image.registry=" + images.registry, "--set", "image.tag=" + images.tag(),
 		// Of the demo nothing need remain, and there may be no volumes; it reads its
 		// records through the executor.
-		"--set", "executor.enabled=true", "--set-json", `executor.evidence.volume={"mayBeLost":true,"source":{"emptyDir":{}}}`,
-		"--set", "executor.extraArgs={--serve-evidence}",
+		"--set", "executor.enabled=true", "--set-json", `executor.evidence={"serve":true,"volume":{"mayBeLost":true,"source":{"emptyDir":{}}}}`,
 		"--set", "commonLabels." + strings.ReplaceAll(demoLabel, ".", `\.`) + "=release",
 	}
 	return n.runAs(ctx, admin, "helm upgrade --install plumbline charts/plumbline -n "+systemNamespace+" --wait", args)

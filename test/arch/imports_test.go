@@ -28,7 +28,8 @@ var layers = []string{"cmd", "hack", "test", "internal", "pkg"}
 var domainRoots = []string{
 	"pkg/specguard", "pkg/specguard/diff", "pkg/specguard/resync", "pkg/traffic", "pkg/assess",
 	"pkg/remediate", "pkg/remediate/severity", "pkg/remediate/evidence", "pkg/remediate/ledger", "pkg/remediate/notify",
-	"pkg/remediate/planner", "pkg/remediate/protocol", "pkg/remediate/window",
+	"pkg/remediate/explain", "pkg/remediate/planner", "pkg/remediate/protocol", "pkg/remediate/readiness", "pkg/remediate/repair",
+	"pkg/remediate/window",
 }
 
 var domainDenied = []string{

@@ -66,21 +66,21 @@ func TestTheExecutorsArguments(t *testing.T) {
 		"--redis-address=", "--redis-key-prefix=plumbline",
 	}
 	first := []string{"--role=execute", "--leader-elect=true"}
-	const key, volume = "--evidence-key-file=/var/run/secrets/plumbline-evidence/key.pem", "--evidence=file:///var/lib/plumbline/evidence"
+	const key, volume, served = "--evidence-key-file=/var/run/secrets/plumbline-evidence/key.pem", "--evidence=file:///var/lib/plumbline/evidence", "--serve-evidence=false"
 	tests := map[string]struct {
 		args, want []string
 	}{
-		"by default": {nil, []string{volume, key, "--max-concurrent=10", "--max-per-day=500", "--max-per-hour=100"}},
+		"by default": {nil, []string{volume, key, served, "--max-concurrent=10", "--max-per-day=500", "--max-per-hour=100"}},
 		"without caps": {[]string{"--set", "executor.caps.maxConcurrent=null", "--set-string", "executor.caps.maxPerHour=", "--set", "executor.caps.maxPerDay="},
-			[]string{volume, key, "--max-concurrent=-1", "--max-per-day=-1", "--max-per-hour=-1"}},
+			[]string{volume, key, served, "--max-concurrent=-1", "--max-per-day=-1", "--max-per-hour=-1"}},
 		"with keys of before": {[]string{"--set", "executor.evidence.oldKeysSecret=before"},
-			[]string{volume, key, "--evidence-old-keys-file=/var/run/secrets/plumbline-evidence-old/keys.pem", "--max-concurrent=10", "--max-per-day=500", "--max-per-hour=100"}},
+			[]string{volume, key, served, "--evidence-old-keys-file=/var/run/secrets/plumbline-evidence-old/keys.pem", "--max-concurrent=10", "--max-per-day=500", "--max-per-hour=100"}},
 		"with evidence in a bucket": {[]string{"--set", "executor.evidence.url=s3://b?region=r&prefix=p/", "--set", "executor.caps.maxPerDay=1000"},
-			[]string{"--evidence=s3://b?region=r&prefix=p/", key, "--max-concurrent=10", "--max-per-day=1000", "--max-per-hour=100"}},
+			[]string{"--evidence=s3://b?region=r&prefix=p/", key, served, "--max-concurrent=10", "--max-per-day=1000", "--max-per-hour=100"}},
 		"networks that nobody may be told in": {[]string{"--set", "notifications.allowedNetworks={10.0.0.0/8}", "--set", "notifications.plainHTTP=true"},
-			[]string{volume, key, "--max-concurrent=10", "--max-per-day=500", "--max-per-hour=100"}},
+			[]string{volume, key, served, "--max-concurrent=10", "--max-per-day=500", "--max-per-hour=100"}},
 		"networks in which somebody is told": {[]string{"--set", "notifications.secrets={chat}", "--set", "notifications.allowedNetworks={10.0.0.0/8,fd00::/8}", "--set", "notifications.plainHTTP=true"},
-			[]string{volume, key, "--max-concurrent=10", "--max-per-day=500", "--max-per-hour=100", "--notify-allowed-networks=10.0.0.0/8,fd00::/8", "--notify-plain-http=true"}},
+			[]string{volume, key, served, "--max-concurrent=10", "--max-per-day=500", "--max-per-hour=100", "--notify-allowed-networks=10.0.0.0/8,fd00::/8", "--notify-plain-http=true"}},
 	}
 	for name, test := range tests {
 		t.Run(name, func(t *testing.T) {

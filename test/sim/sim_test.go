@@ -102,6 +102,28 @@ func TestPromisesHoldWhateverHappens(t *testing.T) {
 	for _, what := range slices.Sorted(maps.Keys(seen)) {
 		t.Logf("%8d %s", seen[what], what)
 	}
+	happened(t, n, seen)
+}
+
+// happened: a simulation in which nothing happens shows nothing.
+func happened(t *testing.T, seeds uint64, seen map[string]int) {
+	t.Helper()
+	want := map[uint64][]string{
+		200: {
+			"effect", "grant", "takeover", "attempts", "result Response", "result Recovered",
+			"plan Succeeded", "plan PartialSuccess", "plan Failed", "plan Cancelled", "plan Superseded",
+			"step Verified ", "step Failed TargetMoved", "step Failed TargetReplaced", "step Failed Stopped",
+			"step Skipped Stopped", "step Skipped NotAllowed", "step Skipped Claimed", "step Skipped TargetReplaced", "step Skipped TargetMoved",
+		},
+		2000: {"fence", "probe", "step Fenced Stopped", "step Skipped AlreadyDesired", "step Skipped Terminating", "step Skipped RevisionDamaged", "step Skipped DeadlineExceeded"},
+	}
+	for enough, all := range want {
+		for _, what := range all {
+			if seeds >= enough && seen[what] == 0 {
+				t.Errorf("in %d seeds there was never: %s", seeds, what)
+			}
+		}
+	}
 }
 
 // Each protection is there for something: without it a promise breaks, and the

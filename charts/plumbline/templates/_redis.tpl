@@ -71,6 +71,7 @@ password.
 user default off
 user plumbline on #{{ .password | sha256sum }} ~{{ .root.Values.redis.keyPrefix }}:* resetchannels -@all +@stream +@connection +time -@admin -@dangerous
 {{- if .root.Values.executor.enabled }} (~{{ .root.Values.redis.keyPrefix }}:mirror:* -@all +eval +evalsha +eval_ro +evalsha_ro +hget +hmget +hset +del +expire){{ end }}
+{{- if .root.Values.notifications.secrets }} (~{{ .root.Values.redis.keyPrefix }}:told:* -@all +set +getex){{ end }}
 {{ end }}
 
 {{/*

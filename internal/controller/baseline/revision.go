@@ -229,14 +229,38 @@ func (r *Reconciler) trim(ctx context.Context, s *subject, d *decision) {
 	keep := kept(len(body))
 	oldest := newest.Number - int64(len(d.revisions)) - maxRevisions
 	for number := newest.Number - keep; number > max(0, oldest); number-- {
-		revision := &v1alpha1.BaselineRevision{ObjectMeta: metav1.ObjectMeta{
-			Namespace: s.key.Namespace, Name: specguard.RevisionName(s.baseline.Name, number),
-		}}
-		if err := r.Client.Delete(ctx, revision); client.IgnoreNotFound(err) != nil {
-			r.Metrics.trimFailures.Inc()
+		name := specguard.RevisionName(s.baseline.Name, number)
+		if ready := s.baseline.Status.LastReady; ready != nil && ready.Revision == name {
+			continue // a rollback leads there, and nowhere else
+		}
+		if !r.drop(ctx, s, name) {
 			return
 		}
 	}
+}
+
+func (r *Reconciler) drop(ctx context.Context, s *subject, name string) bool {
+	revision := &v1alpha1.BaselineRevision{ObjectMeta: metav1.ObjectMeta{Namespace: s.key.Namespace, Name: name}}
+	if err := r.Client.Delete(ctx, revision); client.IgnoreNotFound(err) != nil {
+		r.Metrics.trimFailures.Inc()
+		return false
+	}
+	return true
+}
+
+// dropFormerReady removes the revision that was kept because it was the last one
+// seen ready, once another is, and it is not one of the newest.
+func (r *Reconciler) dropFormerReady(ctx context.Context, s *subject, before *v1alpha1.ReadyRevision) {
+	now, authorised := s.baseline.Status.LastReady, s.baseline.Spec.Authorised
+	if before == nil || now == nil || authorised == nil || before.Revision == now.Revision {
+		return
+	}
+	for number := authorised.Number; number > authorised.Number-maxRevisions; number-- {
+		if before.Revision == specguard.RevisionName(s.baseline.Name, number) {
+			return
+		}
+	}
+	r.drop(ctx, s, before.Revision)
 }
 
 // kept is how many revisions of the newest one's size fit the budget.

@@ -107,7 +107,9 @@ func (r *Reconciler) writeStatus(ctx context.Context, s *subject, d *decision) e
 	if err := r.Client.Status().Update(ctx, next, client.FieldOwner(FieldManager)); err != nil {
 		return fmt.Errorf("writing the status: %w", err)
 	}
+	before := s.baseline.Status.LastReady
 	s.baseline = next
+	r.dropFormerReady(ctx, s, before)
 	return nil
 }
 

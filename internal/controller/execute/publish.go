@@ -42,7 +42,7 @@ func (p *publisher) Start(ctx context.Context) error {
 	for {
 		err := p.publish(ctx)
 		if err == nil || ctx.Err() != nil {
-			return nil //nolint:nilerr // being told to stop is no failure
+			return nil
 		}
 		p.log.Error(err, "publishing the public keys of the evidence")
 		select {

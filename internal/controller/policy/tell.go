@@ -42,7 +42,7 @@ func (r *Reconciler) tell(s *subject) {
 
 func (r *Reconciler) tellCreated(s *subject, plan *v1alpha1.RemediationPlan) {
 	p := &plan.Spec.Plan
-	r.Log.Info("remediation.plan.created",
+	r.Log.Info("remediation.plan.created", "event", "remediation.plan.created",
 		"plan_id", string(plan.UID), "plan", plan.Namespace+"/"+plan.Name, "policy", s.policy.Name,
 		"environment", p.Environment, "trigger", string(p.Trigger), "strategy", string(p.Strategy),
 		"targets", len(p.Targets), "left_out", p.LeftOutTotal, "severity", strings.ToLower(string(p.Targets[0].Severity.Level)),
@@ -110,7 +110,7 @@ func (r *Reconciler) escalate(s *subject) {
 		return
 	}
 	first := news[0].drift
-	r.Log.Info("remediation.plan.escalated",
+	r.Log.Info("remediation.plan.escalated", "event", "remediation.plan.escalated",
 		"policy", s.policy.Name, "environment", s.policy.Spec.Environment, "targets", len(news),
 		"severity", strings.ToLower(string(first.Severity.Level)), "reason", news[0].message)
 	var named []string

@@ -5,6 +5,7 @@ package exec
 import (
 	"context"
 	"fmt"
+	"slices"
 	"time"
 
 	apierrors "k8s.io/apimachinery/pkg/api/errors"
@@ -30,6 +31,9 @@ func (r *run) look(ctx context.Context) protocol.Brakes {
 	r.policy = policy
 	if halted, by := haltedBy(policy); halted != "" {
 		return protocol.Brakes{Known: true, Halted: halted, HaltedBy: by}
+	}
+	if !ownRight(&r.plan.Spec.Plan, &policy.Spec) {
+		return protocol.Brakes{Known: true, Halted: "it acts with another right than its policy has"}
 	}
 	halt, err := r.ledgerHalt(ctx)
 	if err != nil {
@@ -79,6 +83,14 @@ func haltedBy(policy *v1alpha1.RemediationPolicy) (why, by string) {
 		return "its policy is no longer active", policy.Spec.RequestedBy
 	}
 	return "its policy has a mode that this version does not know", ""
+}
+
+// ownRight says that a plan which nobody asked for acts with the right of its policy
+// as it was when it was made: of plans the API server cannot know that. A policy
+// that has changed since supersedes the plan, or holds it to its present limits.
+func ownRight(plan *v1alpha1.PlannedRemediation, policy *v1alpha1.RemediationPolicySpec) bool {
+	return plan.InitiatedBy != planner.InitiatedByItself || plan.Policy.Digest != planner.Digest(policy) ||
+		plan.Requester == policy.RequestedBy && slices.Equal(plan.RequesterGroups, policy.RequestedByGroups)
 }
 
 func (r *run) closedByGuards(b *protocol.Brakes) bool {

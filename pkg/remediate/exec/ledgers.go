@@ -5,6 +5,7 @@ package exec
 import (
 	"context"
 	"fmt"
+	"slices"
 
 	apierrors "k8s.io/apimachinery/pkg/api/errors"
 	"k8s.io/apimachinery/pkg/types"
@@ -178,10 +179,9 @@ func (r *run) reserveIn(ctx context.Context, p place, step int32) (verdict ledge
 
 // settle tells both ledgers how a step ended, the cluster's last.
 func (r *run) settle(ctx context.Context, step int32, outcome v1alpha1.LedgerOutcome) error {
-	places := r.places()
-	for i := len(places) - 1; i >= 0; i-- {
-		limits := places[i].rules.Policy
-		err := r.change(ctx, places[i].name, func(s *ledger.Status) *ledger.Status {
+	for _, p := range slices.Backward(r.places()) {
+		limits := p.rules.Policy
+		err := r.change(ctx, p.name, func(s *ledger.Status) *ledger.Status {
 			next, _ := ledger.Settle(s, r.reference(step), outcome, limits, r.Time.Now())
 			return next
 		})
@@ -194,9 +194,8 @@ func (r *run) settle(ctx context.Context, step int32, outcome v1alpha1.LedgerOut
 
 // release gives the place of a step that wrote nothing back, the cluster's last.
 func (r *run) release(ctx context.Context, step int32) error {
-	places := r.places()
-	for i := len(places) - 1; i >= 0; i-- {
-		err := r.change(ctx, places[i].name, func(s *ledger.Status) *ledger.Status {
+	for _, p := range slices.Backward(r.places()) {
+		err := r.change(ctx, p.name, func(s *ledger.Status) *ledger.Status {
 			next, _ := ledger.Release(s, r.reference(step))
 			return next
 		})

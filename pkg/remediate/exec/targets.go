@@ -5,6 +5,7 @@ package exec
 import (
 	"context"
 	"fmt"
+	"slices"
 
 	"k8s.io/apimachinery/pkg/api/meta"
 	"k8s.io/apimachinery/pkg/runtime/schema"
@@ -61,7 +62,7 @@ func (t *RESTTargets) path(ref Reference, named bool) ([]string, error) {
 	if ref.Group != "" {
 		root = []string{"apis", ref.Group, ref.Version}
 	}
-	path := append(root, "namespaces", ref.Namespace, mapping.Resource.Resource)
+	path := slices.Concat(root, []string{"namespaces", ref.Namespace, mapping.Resource.Resource})
 	if named {
 		path = append(path, ref.Name)
 	}

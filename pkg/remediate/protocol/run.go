@@ -227,7 +227,7 @@ func (s *State) held() Effect {
 	case !brakes.Known:
 		return s.wait(again, "what may hold it back could not be read")
 	case asked:
-	case plan.Trigger == v1alpha1.TriggerManual:
+	case plan.Trigger == v1alpha1.TriggerManual && s.Plan.Status.StartedAt == nil:
 		return s.waits(v1alpha1.PlanDeferred, "it waits for somebody to execute it", time.Time{})
 	case plan.ScheduledFor != nil && s.Now.Before(plan.ScheduledFor.Time):
 		return s.waits(v1alpha1.PlanScheduled, "it is scheduled", plan.ScheduledFor.Time)
@@ -245,7 +245,7 @@ func (s *State) waits(phase v1alpha1.PlanPhase, why string, until time.Time) Eff
 	if status.StartedAt != nil {
 		phase = v1alpha1.PlanRunning
 	}
-	told := status.Phase == phase && status.DeferralReason == why && sameTime(status.DeferredUntil, until)
+	told := status.ObservedGeneration == s.Plan.Generation && status.Phase == phase && status.DeferralReason == why && sameTime(status.DeferredUntil, until)
 	if !told {
 		return s.write(func(n *v1alpha1.RemediationPlanStatus) {
 			n.Phase, n.DeferralReason, n.DeferredUntil = phase, why, nil

@@ -26,9 +26,9 @@ const AnnotationFenced = "plumbline.dev/fenced"
 const annotationRestarted = "kubectl.kubernetes.io/restartedAt"
 
 var (
-	// ErrNotRestartable: the kind has no pods of its own that a restart would make anew.
+	// ErrNotRestartable says that the kind has no pods of its own that a restart would make anew.
 	ErrNotRestartable = errors.New("only Deployments, StatefulSets and DaemonSets can be restarted")
-	// ErrNoWrite: the action writes nothing to its target.
+	// ErrNoWrite says that the action writes nothing to its target.
 	ErrNoWrite = errors.New("the action writes nothing")
 )
 

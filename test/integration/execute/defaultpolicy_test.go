@@ -118,7 +118,7 @@ func TestTheExamplePolicyFiresInItsWindow(t *testing.T) {
 
 	assessor.halt(t)
 	now.set(at(1, 57)) // old enough, and the window opens in three minutes
-	assessor = startAssessor(t, withClock)
+	startAssessor(t, withClock)
 	plan := w.onlyPlan()
 	if plan.Spec.Plan.ScheduledFor == nil || !plan.Spec.Plan.ScheduledFor.Time.Equal(at(2, 0)) {
 		t.Errorf("it is scheduled for %v, the window opens at %v", plan.Spec.Plan.ScheduledFor, at(2, 0))

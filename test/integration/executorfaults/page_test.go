@@ -131,7 +131,7 @@ func (p crashPage) crash(t *testing.T, point crash, first, second []string) {
 // beginsWith is the first write of an executor after it has taken a plan over.
 func beginsWith(point crash, first, second []string) string {
 	begun := slices.Index(first, created)
-	if takesOver := begun >= 0 && (begun < len(first)-1 || point.when == "after"); takesOver {
+	if takesOver := len(second) > 0 && begun >= 0 && (begun < len(first)-1 || point.when == "after"); takesOver {
 		second = second[1:]
 	}
 	second = slices.DeleteFunc(slices.Clone(second), func(w string) bool { return strings.Contains(w, "which waits") })

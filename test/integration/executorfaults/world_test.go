@@ -8,7 +8,6 @@ import (
 	"context"
 	"fmt"
 	"os"
-	"path/filepath"
 	"slices"
 	"strconv"
 	"strings"
@@ -75,6 +74,21 @@ func (w *world) planned() *v1alpha1.RemediationPlan {
 // and that all is as after an undisturbed run.
 func (w *world) succeeded(plan *v1alpha1.RemediationPlan, f *files) *v1alpha1.RemediationPlan {
 	w.t.Helper()
+	p := w.well(plan, f)
+	want, err := os.ReadFile(undisturbedFile)
+	w.Must(err)
+	if diff := cmp.Diff(string(want), w.Account(p, f.Records)); diff != "" {
+		w.t.Errorf("it ended otherwise than undisturbed (-want +got):\n%s", diff)
+	}
+	return p
+}
+
+// undisturbedFile has what an undisturbed run leaves.
+const undisturbedFile = "testdata/undisturbed.txt"
+
+// well waits until a plan has ended well, and checks that nothing is wrong then.
+func (w *world) well(plan *v1alpha1.RemediationPlan, f *files) *v1alpha1.RemediationPlan {
+	w.t.Helper()
 	p := w.Ended(plan)
 	if p.Status.Phase != v1alpha1.PlanSucceeded {
 		w.t.Fatalf("the plan is %s", remediation.Describe(p))
@@ -83,22 +97,7 @@ func (w *world) succeeded(plan *v1alpha1.RemediationPlan, f *files) *v1alpha1.Re
 		w.UntilIs(name, "InSync")
 	}
 	w.right(f, p)
-	w.golden(w.Account(p, f.Records))
 	return p
-}
-
-// golden compares what is left with what an undisturbed run leaves.
-func (w *world) golden(got string) {
-	w.t.Helper()
-	path := filepath.Join("testdata", "undisturbed.txt")
-	if os.Getenv("UPDATE_GOLDEN") == "1" {
-		w.Must(os.WriteFile(path, []byte(got), 0o644)) //nolint:gosec // a file of the repository
-	}
-	want, err := os.ReadFile(path)
-	w.Must(err)
-	if diff := cmp.Diff(string(want), got); diff != "" {
-		w.t.Errorf("it ended otherwise than undisturbed (-want +got):\n%s", diff)
-	}
 }
 
 // right waits until nothing is wrong: the audit log may be a moment late.

@@ -49,10 +49,10 @@ func (c *call) preconditions(wanted *metav1.Preconditions, before Object) error 
 	switch {
 	case wanted.UID != nil && string(*wanted.UID) != uid:
 		return apierrors.NewConflict(c.resource.groupResource(), c.name,
-			fmt.Errorf("the UID in the precondition (%s) does not match the UID in record (%s). The object might have been deleted and then recreated", *wanted.UID, uid)) //nolint:staticcheck // the API server's words
+			fmt.Errorf("the UID in the precondition (%s) does not match the UID in record (%s). The object might have been deleted and then recreated", *wanted.UID, uid))
 	case wanted.ResourceVersion != nil && *wanted.ResourceVersion != version:
 		return apierrors.NewConflict(c.resource.groupResource(), c.name,
-			fmt.Errorf("the ResourceVersion in the precondition (%s) does not match the ResourceVersion in record (%s). The object might have been modified", *wanted.ResourceVersion, version)) //nolint:staticcheck // the API server's words
+			fmt.Errorf("the ResourceVersion in the precondition (%s) does not match the ResourceVersion in record (%s). The object might have been modified", *wanted.ResourceVersion, version))
 	}
 	return nil
 }

@@ -130,19 +130,23 @@ func (s *Server) route(r Request) (*call, error) {
 		c.namespace, parts = parts[1], parts[2:]
 	}
 	c.resource = s.resources[resourceKey{group, version, parts[0]}]
-	if c.resource == nil || c.resource.Namespaced != (c.namespace != "") && (len(parts) > 1 || r.Method == http.MethodPost) {
-		return nil, unknownPath()
-	}
-	if len(parts) > 1 {
-		c.name = parts[1]
-	}
-	if len(parts) > 2 {
-		c.subresource = parts[2]
-	}
-	if len(parts) > 3 || !c.resource.has(c.subresource) {
+	if c.resource == nil || !c.names(parts[1:]) {
 		return nil, unknownPath()
 	}
 	return c, nil
+}
+
+// names takes name and subresource from a path, and says whether there is such a one.
+func (c *call) names(parts []string) bool {
+	if len(parts) > 0 {
+		c.name = parts[0]
+	}
+	if len(parts) > 1 {
+		c.subresource = parts[1]
+	}
+	everywhere := c.name == "" && c.Method != http.MethodPost // a list over all namespaces
+	placed := c.resource.Namespaced == (c.namespace != "")
+	return len(parts) <= 2 && c.resource.has(c.subresource) && (placed || everywhere)
 }
 
 // isSubresource tells /namespaces/x/status from /namespaces/x/configmaps.
@@ -173,7 +177,7 @@ func (s *Server) refusal(err error) Response {
 		Status: metav1.StatusFailure, Code: http.StatusInternalServerError,
 		Reason: metav1.StatusReasonInternalError, Message: err.Error(),
 	}
-	if known, ok := err.(apierrors.APIStatus); ok { //nolint:errorlint // made here, never wrapped
+	if known, ok := err.(apierrors.APIStatus); ok {
 		status = known.Status()
 	}
 	return s.answer(int(status.Code), statusObject(status))

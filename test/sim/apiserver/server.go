@@ -170,10 +170,9 @@ func (s *Server) current(k objectKey) version {
 
 // asOf is the state of an object at a revision; zero is now.
 func (s *Server) asOf(k objectKey, revision int64) version {
-	versions := s.objects[k]
-	for i := len(versions) - 1; i >= 0; i-- {
-		if revision == 0 || versions[i].revision <= revision {
-			return versions[i]
+	for _, v := range slices.Backward(s.objects[k]) {
+		if revision == 0 || v.revision <= revision {
+			return v
 		}
 	}
 	return version{}

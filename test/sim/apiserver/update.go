@@ -39,7 +39,7 @@ func (s *Server) put(c *call) (any, error) {
 func (c *call) wrongUID(uid string, before Object) error {
 	key := "/registry/" + c.storagePrefix() + "/" + c.namespace + "/" + c.name
 	return apierrors.NewConflict(c.resource.groupResource(), c.name, fmt.Errorf(
-		"StorageError: invalid object, Code: 4, Key: %s, ResourceVersion: 0, AdditionalErrorMsg: Precondition failed: UID in precondition: %s, UID in object meta: %s", //nolint:staticcheck // the API server's words
+		"StorageError: invalid object, Code: 4, Key: %s, ResourceVersion: 0, AdditionalErrorMsg: Precondition failed: UID in precondition: %s, UID in object meta: %s",
 		key, uid, metaString(before, "uid")))
 }
 
@@ -52,13 +52,8 @@ func (c *call) storagePrefix() string {
 
 // update stores a new state over one that is there.
 func (s *Server) update(c *call, before, sent Object) (any, error) {
-	switch version := metaString(sent, "resourceVersion"); {
-	case version == "" && c.resource.Custom:
-		return nil, apierrors.NewInvalid(c.resource.groupKind(), c.name, versionRequired())
-	case version != "" && version != "0" && version != metaString(before, "resourceVersion"):
-		return nil, apierrors.NewConflict(c.resource.groupResource(), c.name, errors.New(locked))
-	case version == "0" && c.resource.Custom:
-		return nil, apierrors.NewInvalid(c.resource.groupKind(), c.name, versionRequired())
+	if err := c.bound(before, sent); err != nil {
+		return nil, err
 	}
 	after := c.prepared(before, sent)
 	if c.resource.Mutate != nil && c.subresource == "" {
@@ -79,6 +74,20 @@ func (s *Server) update(c *call, before, sent Object) (any, error) {
 		return after, nil
 	}
 	return s.commit(c, before, after).object, nil
+}
+
+// bound says why a request's resourceVersion keeps it from being stored. A built-in
+// kind can be written without one.
+func (c *call) bound(before, sent Object) error {
+	version := metaString(sent, "resourceVersion")
+	none := version == "" || version == "0"
+	switch {
+	case none && c.resource.Custom:
+		return apierrors.NewInvalid(c.resource.groupKind(), c.name, versionRequired())
+	case !none && version != metaString(before, "resourceVersion"):
+		return apierrors.NewConflict(c.resource.groupResource(), c.name, errors.New(locked))
+	}
+	return nil
 }
 
 // prepared is what of a request counts: each endpoint lets through its part.

@@ -48,7 +48,7 @@ func over(t *testing.T, client *http.Client, host string) conformance.Server {
 		if err != nil {
 			return 0, nil, err
 		}
-		defer answer.Body.Close() //nolint:errcheck // it was read to its end
+		defer answer.Body.Close()
 		raw, err := io.ReadAll(answer.Body)
 		return answer.StatusCode, raw, err
 	}

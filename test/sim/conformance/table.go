@@ -56,7 +56,7 @@ func putBoth(what string, kind Kind) map[string]Row {
 		return Row{Kind: kind, Method: http.MethodPut, Body: object(edits...), Want: want}
 	}
 	dry := func(r Row) Row { r.DryRun = true; return r }
-	on := func(s Setup, r Row) Row { r.Setup = s; return r }
+	absent := func(r Row) Row { r.Setup = Absent; return r }
 	return named(what, map[string]Row{
 		"put with uid and resourceVersion is stored":                      row(moved, replicas(3)),
 		"put of nothing new is not stored":                                row(ok),
@@ -73,10 +73,10 @@ func putBoth(what string, kind Kind) map[string]Row {
 		"put with a wrong uid and a stale resourceVersion conflicts":      row(conflict, replicas(3), foreign, stale),
 		"put with another name is bad":                                    row(bad, meta("name", "other")),
 		"put with another namespace is bad":                               row(bad, meta("namespace", "other")),
-		"put on what is not there, without uid":                           on(Absent, row(missing, replicas(3), without("uid"))),
-		"put on what is not there, without uid and resourceVersion":       on(Absent, row(missing, replicas(3), without("uid"), without("resourceVersion"))),
-		"put on what is not there, with uid":                              on(Absent, row(missing, replicas(3))),
-		"put on what is not there, with uid, as a dry run":                dry(on(Absent, row(missing, replicas(3)))),
+		"put on what is not there, without uid":                           absent(row(missing, replicas(3), without("uid"))),
+		"put on what is not there, without uid and resourceVersion":       absent(row(missing, replicas(3), without("uid"), without("resourceVersion"))),
+		"put on what is not there, with uid":                              absent(row(missing, replicas(3))),
+		"put on what is not there, with uid, as a dry run":                dry(absent(row(missing, replicas(3)))),
 	})
 }
 

@@ -10,6 +10,7 @@ import (
 	"runtime"
 	"slices"
 	"strconv"
+	"strings"
 	"syscall"
 	"time"
 
@@ -117,7 +118,7 @@ func (l *Life) suffer(ctx context.Context, f fate) error {
 		runtime.Goexit()
 	case unanswered:
 		return &net.OpError{Op: "read", Net: "tcp", Err: os.NewSyscallError("read", syscall.ETIMEDOUT)}
-	case lost, late, fine, doubled, busy:
+	case lost, late, fine, doubled, busy, asleep:
 	}
 	select {
 	case <-time.After(timeout):
@@ -170,8 +171,10 @@ func (s *Scheduler) settle(w *await) {
 	case fine, unanswered, deadAfter:
 		code = w.carry(false)
 	case doubled:
-		code = w.carry(false)
-		s.leaveUnderWay(w)
+		// Whoever repeats a request does not repeat one that was refused.
+		if code = w.carry(false); !strings.HasPrefix(code, "4") {
+			s.leaveUnderWay(w)
+		}
 	case late, deadBetween:
 		s.leaveUnderWay(w)
 	case busy:

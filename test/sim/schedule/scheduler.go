@@ -18,8 +18,8 @@ import (
 type Chances struct {
 	// Lost: the message never arrives. Unanswered: its answer does not.
 	Lost, Unanswered int
-	// Late: it arrives when its sender has given up. Doubled: it arrives now, and
-	// once more later.
+	// Late: it arrives when its sender has given up. Doubled: it arrives now, and,
+	// unless it is refused, once more later.
 	Late, Doubled int
 	// Busy: the server says that it can not now.
 	Busy int

@@ -53,7 +53,7 @@ func (p *person) ask(method, path, contentType string, body apiserver.Object) ap
 	if err != nil {
 		return nil
 	}
-	defer answer.Body.Close() //nolint:errcheck // it is in memory
+	defer answer.Body.Close()
 	if raw, err = io.ReadAll(answer.Body); err != nil || answer.StatusCode >= http.StatusBadRequest {
 		return nil
 	}

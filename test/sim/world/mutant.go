@@ -6,6 +6,7 @@ import (
 	"bytes"
 	"context"
 	"encoding/json"
+	"net/http"
 	"strconv"
 	"strings"
 
@@ -113,7 +114,7 @@ func overwriting(c client.WithWatch) client.Client {
 
 // cached asks for any version of a target, which is what a cache has.
 func cached(r *apiserver.Request) {
-	if r.Method == "GET" && strings.HasPrefix(r.Path, targetsPath+"/") {
+	if r.Method == http.MethodGet && strings.HasPrefix(r.Path, targetsPath+"/") {
 		r.Query.Set("resourceVersion", "0")
 	}
 }

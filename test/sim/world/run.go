@@ -4,6 +4,7 @@ package world
 
 import (
 	"fmt"
+	"net/http"
 	"strings"
 	"time"
 
@@ -72,20 +73,28 @@ func (w *World) settle() bool {
 	w.calm.Store(true)
 	w.s.Disturb(schedule.Chances{})
 	w.s.Retire("executor-b")
-	w.denied.Store(false)
-	w.forbidden.Store(false)
 	w.s.Note("everything is calm")
+	return w.s.Run(calmMessages, func() bool {
+		w.denied.Store(false)
+		w.forbidden.Store(false)
+		w.resume()
+		return w.ended()
+	})
+}
+
+// resume takes back what pauses a plan; somebody may have asked for it at the last
+// moment.
+func (w *World) resume() {
 	for _, p := range w.plans {
 		now := w.Server.Look(group, "remediationplans", namespace, p.Name)
 		spec, _ := now["spec"].(map[string]any)
 		if control, _ := spec["control"].(map[string]any); control["verb"] == "Pause" {
 			w.Server.Do(apiserver.Request{
-				User: "alice", Client: "alice", Method: "PATCH", Path: plansPath + "/" + p.Name, ContentType: mergePatch,
+				User: "alice", Client: "alice", Method: http.MethodPatch, Path: plansPath + "/" + p.Name, ContentType: mergePatch,
 				Body: []byte(`{"spec":{"control":{"verb":null}}}`),
 			})
 		}
 	}
-	return w.s.Run(calmMessages, w.ended)
 }
 
 func (w *World) report(seed uint64, ended bool) *Report {

@@ -117,12 +117,15 @@ func draw(rng *rand.Rand) scenario {
 	}
 	c.gone = c.action == v1alpha1.ActionReconcile && rng.IntN(5) == 0
 	c.limits = v1alpha1.RemediationSafety{
-		MaxConcurrent: pick[int32](rng, 1, 1, 2), MaxPerHour: pick[int32](rng, 1, 2, 10, 10, 10, 10, 10, 10, 10, 10, 10, 10), MaxPerDay: 20, MaxTargets: 10,
+		MaxConcurrent: pick[int32](rng, 1, 1, 2), MaxPerHour: 10, MaxPerDay: 20, MaxTargets: 10,
 		MaxTargetPercent: 25, MinHealthyPercent: 75,
 		Cooldown: &metav1.Duration{Duration: pick(rng, 0, 0, time.Minute)},
 		CircuitBreaker: v1alpha1.CircuitBreakerSettings{
 			FailureThreshold: pick[int32](rng, 1, 2, 3), OpenDuration: &metav1.Duration{Duration: pick(rng, time.Minute, 5*time.Minute)},
 		},
+	}
+	if rng.IntN(25) == 0 { // a run that waits an hour has thousands of messages
+		c.limits.MaxPerHour = pick[int32](rng, 1, 2)
 	}
 	c.redis = pick(rng, absent, flushed, liar)
 	c.ahead = pick(rng, 0, 0, 0, time.Hour, -time.Hour)
@@ -192,11 +195,12 @@ func newWorld(s *schedule.Scheduler, c scenario, mutant Mutant) *World {
 
 func (w *World) addPlans(c scenario) {
 	drifted := deploymentSpec(imageDrifted, 2)
-	switch {
-	case c.action == v1alpha1.ActionScale:
+	switch c.action {
+	case v1alpha1.ActionScale:
 		drifted = deploymentSpec(imageDesired, 5)
-	case c.action == v1alpha1.ActionRestart:
+	case v1alpha1.ActionRestart:
 		drifted = deploymentSpec(imageDesired, 2)
+	default:
 	}
 	steps := 0
 	for _, b := range c.batches {

@@ -270,7 +270,7 @@ type ReadyRevision struct {
 
 // BaselineStatus is what is observed.
 type BaselineStatus struct {
-	// conditions are Ready, Reconciling, Stalled, Contended.
+	// conditions are Ready, Reconciling, Stalled, Contended, Recreatable.
 	// +optional
 	// +listType=map
 	// +listMapKey=type
