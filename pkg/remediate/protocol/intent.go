@@ -104,9 +104,21 @@ func (s *State) unlessNothingCame(step *v1alpha1.PlanStep, t *Target) Effect {
 		return s.fail(step, v1alpha1.ReasonTargetMoved, "it changed, and nobody knows whether it was written before")
 	case cameNothing:
 		return nil
+	case cameNotThere:
+		return s.notThere(step)
 	case cameUnknown:
 	}
 	return s.wait(again, "the target could not be read")
+}
+
+// notThere ends a step that was to make its target, and finds nothing: it may have
+// been made and removed again, so it is not made a second time. A request that is
+// under way has to be over first.
+func (s *State) notThere(step *v1alpha1.PlanStep) Effect {
+	if e := s.outwait(step); e != nil {
+		return e
+	}
+	return s.fail(step, v1alpha1.ReasonTargetReplaced, "it is not there, and nobody knows whether it was made and removed since")
 }
 
 // rearm tries again what is proven not to have been written. A request of before
@@ -172,6 +184,7 @@ const (
 	cameNothing
 	cameMoved
 	cameGone
+	cameNotThere
 )
 
 // came reads it off the target. That the hash is what it was proves nothing: it
@@ -199,7 +212,7 @@ func (s *State) came(step *v1alpha1.PlanStep, t *Target) came {
 func (s *State) cameMade(step *v1alpha1.PlanStep, t *Target) came {
 	switch {
 	case t.Read == No:
-		return cameNothing
+		return cameNotThere
 	case s.arrived(step, t):
 		return cameStored
 	}

@@ -95,9 +95,6 @@ func (s *State) fence(step *v1alpha1.PlanStep, f StepFacts) Effect {
 	if e := s.unlessNothingCame(step, f.Target); e != nil {
 		return e
 	}
-	if step.Intent.UID == "" {
-		return s.outwait(step)
-	}
 	if f.Target.ResourceVersion != step.Intent.ResourceVersion {
 		return nil // somebody else's write of its status has fenced it
 	}
