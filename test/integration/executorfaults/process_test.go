@@ -8,13 +8,12 @@ import (
 	"context"
 	"errors"
 	"os"
+	"os/exec"
 	"path/filepath"
 	"strings"
 	"syscall"
 	"testing"
 	"time"
-
-	"os/exec"
 
 	"github.com/go-logr/logr"
 	"github.com/prometheus/client_golang/prometheus"

@@ -213,6 +213,9 @@ func (t *transport) RoundTrip(r *http.Request) (*http.Response, error) {
 	return nil, err
 }
 
+// CancelRequest is what old clients call; a request ends with its context.
+func (t *transport) CancelRequest(*http.Request) {}
+
 func failure(code int, reason metav1.StatusReason, message string) apiserver.Response {
 	status := metav1.Status{
 		TypeMeta: metav1.TypeMeta{Kind: "Status", APIVersion: "v1"},

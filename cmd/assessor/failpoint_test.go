@@ -1,0 +1,61 @@
+// SPDX-License-Identifier: Apache-2.0
+
+//go:build failpoints
+
+package main
+
+import (
+	"testing"
+	"time"
+
+	"github.com/google/go-cmp/cmp"
+)
+
+func TestFailpointsAreRead(t *testing.T) {
+	tests := map[string]struct {
+		text string
+		want []failpoint
+		bad  bool
+	}{
+		"nothing":                         {text: ""},
+		"a kill before a write":           {text: "kill:before:write web", want: []failpoint{{actKill, whenBefore, "write web"}}},
+		"a write with colons and commas":  {text: "stop:after:plan Running: Intent, Planned", want: []failpoint{{actStop, whenAfter, "plan Running: Intent, Planned"}}},
+		"an answer cannot be lost before": {text: "lose:before:write web", bad: true},
+		"a write cannot be late after":    {text: "late:after:write web", bad: true},
+		"no write":                        {text: "kill:before", bad: true},
+		"an unknown act":                  {text: "sleep:before:write web", bad: true},
+		"a clock without a time":          {text: "clock:soon", bad: true},
+	}
+	for name, tc := range tests {
+		t.Run(name, func(t *testing.T) {
+			var f failpoints
+			err := f.parse(tc.text)
+			if (err != nil) != tc.bad {
+				t.Fatalf("got %v", err)
+			}
+			if diff := cmp.Diff(tc.want, f.points, cmp.AllowUnexported(failpoint{})); diff != "" {
+				t.Errorf("(-want +got):\n%s", diff)
+			}
+		})
+	}
+}
+
+func TestAFailpointHappensOnce(t *testing.T) {
+	var f failpoints
+	for _, text := range []string{"lose:after:record 2", "mute", "clock:-1h"} {
+		if err := f.parse(text); err != nil {
+			t.Fatal(err)
+		}
+	}
+	if !f.mute || f.clock != -time.Hour {
+		t.Errorf("mute %t, clock %s", f.mute, f.clock)
+	}
+	want := []string{"", actLose, ""}
+	var got []string
+	for _, write := range []string{"record 1", "record 2", "record 2"} {
+		got = append(got, f.reached(write).act)
+	}
+	if diff := cmp.Diff(want, got); diff != "" {
+		t.Errorf("(-want +got):\n%s", diff)
+	}
+}
