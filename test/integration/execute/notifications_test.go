@@ -199,7 +199,7 @@ func (r *receivers) tells(registry *prometheus.Registry) option {
 }
 
 // outcomes of notifications with all channels together, such as "sent".
-func outcomes(t *testing.T, registry *prometheus.Registry, outcome string) (n int) {
+func outcomes(t testing.TB, registry *prometheus.Registry, outcome string) (n int) {
 	t.Helper()
 	families, err := registry.Gather()
 	if err != nil {

@@ -40,7 +40,7 @@ type running struct {
 	done chan error
 }
 
-func startProcess(t *testing.T, name string, run func(context.Context, func()) error) *running {
+func startProcess(t testing.TB, name string, run func(context.Context, func()) error) *running {
 	t.Helper()
 	ctx, cancel := context.WithCancel(context.Background())
 	p := &running{name, cancel, make(chan error, 1)}
@@ -59,7 +59,7 @@ func startProcess(t *testing.T, name string, run func(context.Context, func()) e
 }
 
 // halt stops a process and waits for its end; a second call does nothing.
-func (p *running) halt(t *testing.T) {
+func (p *running) halt(t testing.TB) {
 	t.Helper()
 	p.stop()
 	select {
@@ -73,15 +73,15 @@ func (p *running) halt(t *testing.T) {
 	}
 }
 
-func testLog(t *testing.T) logr.Logger {
+func testLog(t testing.TB) logr.Logger {
 	t.Helper()
 	if testing.Verbose() {
-		return testr.NewWithOptions(t, testr.Options{LogTimestamp: true, Verbosity: 0})
+		return testr.NewWithInterface(t, testr.Options{LogTimestamp: true, Verbosity: 0})
 	}
 	return logr.Discard()
 }
 
-func startAssessor(t *testing.T, options ...func(*assess.Setup)) *running {
+func startAssessor(t testing.TB, options ...func(*assess.Setup)) *running {
 	t.Helper()
 	setup := assess.Setup{
 		Config: as(assessorUser), Namespace: rendered.Namespace, Retention: time.Hour, Executor: executorUser,
@@ -104,7 +104,7 @@ type evidenceStore struct {
 	public []byte
 }
 
-func newEvidence(t *testing.T) evidenceStore {
+func newEvidence(t testing.TB) evidenceStore {
 	t.Helper()
 	private, public, err := evidence.GenerateKey()
 	if err != nil {
@@ -128,7 +128,7 @@ func newEvidence(t *testing.T) evidenceStore {
 // option changes how an executor is started.
 type option func(*execute.Setup)
 
-func startExecutor(t *testing.T, records evidenceStore, options ...option) *running {
+func startExecutor(t testing.TB, records evidenceStore, options ...option) *running {
 	t.Helper()
 	setup := execute.Setup{
 		Config: as(executorUser), Namespace: rendered.Namespace, Evidence: records.writer,

@@ -34,11 +34,11 @@ const (
 // may write, and whose rollouts succeed.
 type world struct {
 	*guarded.Namespace
-	t           *testing.T
+	t           testing.TB
 	environment string
 }
 
-func newWorld(t *testing.T) *world {
+func newWorld(t testing.TB) *world {
 	t.Helper()
 	n := cluster.NewNamespace(t)
 	w := &world{Namespace: n, t: t, environment: n.Name}

@@ -16,6 +16,7 @@ import (
 	"sigs.k8s.io/controller-runtime/pkg/client"
 
 	"github.com/plumbline-dev/plumbline/pkg/apis/plumbline/v1alpha1"
+	"github.com/plumbline-dev/plumbline/test/harness/apiserver"
 	"github.com/plumbline-dev/plumbline/test/harness/guarded"
 	"github.com/plumbline-dev/plumbline/test/harness/remediation"
 )
@@ -190,10 +191,14 @@ func TestANamespaceThatIsGone(t *testing.T) {
 	w.untouched("web")
 }
 
-// emptied removes all that is in the namespace, as its controller does.
+// emptied deletes the namespace, and removes all that is in it as the one controller
+// that may remove a plan that is under way.
 func (w *world) emptied() {
 	w.t.Helper()
+	w.Must(w.c.Admin.Delete(w.t.Context(), &corev1.Namespace{ObjectMeta: metav1.ObjectMeta{Name: w.Name}}))
+	controller, err := apiserver.As(w.c.Config, "system:serviceaccount:kube-system:namespace-controller")
+	w.Must(err)
 	for _, kind := range []client.Object{&v1alpha1.RemediationPlan{}, &v1alpha1.Baseline{}, &v1alpha1.BaselineRevision{}, &appsv1.Deployment{}, &v1alpha1.SpecGuard{}} {
-		w.Must(w.c.Admin.DeleteAllOf(w.t.Context(), kind, client.InNamespace(w.Name)))
+		w.Must(controller.DeleteAllOf(w.t.Context(), kind, client.InNamespace(w.Name)))
 	}
 }
