@@ -33,17 +33,19 @@ test: preflight ## Everything CI checks: verify, lint, unit, integration, chart,
 ##@ Parts of the test
 .PHONY: test-unit
 test-unit: ## Unit, property and scenario tests with the race detector.
-	CGO_ENABLED=1 go test -race $(GO_TEST_FLAGS) ./cmd/... ./internal/... ./pkg/... ./test/arch/... ./test/faultproxy/... ./test/hack/... ./test/harness/... ./test/lifecycle/... ./test/metricspage/... ./hack/...
+	CGO_ENABLED=1 go test -race $(GO_TEST_FLAGS) ./cmd/... ./internal/... ./pkg/... ./test/arch/... ./test/faultproxy/... ./test/hack/... ./test/harness/... ./test/lifecycle/... ./test/metricspage/... ./test/sim/... ./hack/...
+	@echo "the simulation with all its seeds, which the race detector has fewer of"
+	go test -count=1 $(GO_TEST_FLAGS) ./test/sim
 	cd hack/cluster && CGO_ENABLED=1 go test -race $(GO_TEST_FLAGS) ./...
 	cd hack/tools/kal && go test $(GO_TEST_FLAGS) ./...
 
 .PHONY: test-integration
 test-integration: $(CLUSTER_TOOL) ## Tests on a real kube-apiserver and a real Redis.
-	KUBEBUILDER_ASSETS="$$($(CLUSTER_TOOL) assets)" HELM="$$($(CLUSTER_TOOL) which helm)" CGO_ENABLED=1 go test -count=1 -race -tags integration -timeout 20m -p 2 $(GO_TEST_FLAGS) ./test/integration/...
+	KUBEBUILDER_ASSETS="$$($(CLUSTER_TOOL) assets)" HELM="$$($(CLUSTER_TOOL) which helm)" CGO_ENABLED=1 go test -count=1 -race -tags integration -timeout 20m -p 2 $(GO_TEST_FLAGS) ./test/integration/... ./test/sim/conformance
 
 .PHONY: faults
 faults: $(CLUSTER_TOOL) ## All faults, those that take long included (20 minutes).
-	PLUMBLINE_FAULTS=long KUBEBUILDER_ASSETS="$$($(CLUSTER_TOOL) assets)" HELM="$$($(CLUSTER_TOOL) which helm)" CGO_ENABLED=1 go test -count=1 -race -tags integration -timeout 60m -v $(GO_TEST_FLAGS) ./test/integration/faults
+	PLUMBLINE_FAULTS=long KUBEBUILDER_ASSETS="$$($(CLUSTER_TOOL) assets)" HELM="$$($(CLUSTER_TOOL) which helm)" CGO_ENABLED=1 go test -count=1 -race -tags integration -timeout 60m -p 1 -v $(GO_TEST_FLAGS) ./test/integration/faults ./test/integration/executorfaults
 
 .PHONY: chart
 chart: $(CLUSTER_TOOL) ## Render, lint and test the chart with Helm 4.
@@ -106,6 +108,7 @@ verify: ## Fail when generated files or module files are stale.
 .PHONY: lint
 lint: ## golangci-lint (import rules included) and the linter for Kubernetes kinds.
 	$(TOOL) golangci-lint run --allow-parallel-runners ./...
+	$(TOOL) golangci-lint run --allow-parallel-runners --build-tags failpoints ./cmd/assessor/...
 	cd hack/cluster && go tool -modfile=../tools/go.mod golangci-lint run --allow-parallel-runners --config ../../.golangci.yml . ./internal/...
 	cd hack/alerts && go tool -modfile=../tools/go.mod golangci-lint run --allow-parallel-runners --config ../../.golangci.yml .
 	go -C hack/tools/kal run . -C ../../.. ./pkg/apis/...

@@ -6,6 +6,6 @@ package sim_test
 
 // defaultSeeds are fewer here: the race detector makes each ten times as slow, and
 // what it looks for does not depend on the seed.
-const defaultSeeds = 200
+const defaultSeeds = 100
 
 const mutantSeeds = 1500

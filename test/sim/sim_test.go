@@ -18,7 +18,7 @@ import (
 )
 
 var (
-	seeds = flag.Int("sim.seeds", 0, "how many seeds are run; 0: 2,000, and 200 under the race detector")
+	seeds = flag.Int("sim.seeds", 0, "how many seeds are run; 0: 2,000, and 100 under the race detector")
 	only  = flag.Int64("sim.seed", -1, "run this seed alone, and tell all of it")
 	find  = flag.String("sim.find", "", "tell which seeds have this among what was seen")
 	all   = flag.Bool("sim.all", false, "go on after a promise is broken, and tell only which ones are")
@@ -109,7 +109,7 @@ func TestPromisesHoldWhateverHappens(t *testing.T) {
 func happened(t *testing.T, seeds uint64, seen map[string]int) {
 	t.Helper()
 	want := map[uint64][]string{
-		200: {
+		100: {
 			"effect", "grant", "takeover", "attempts", "result Response", "result Recovered",
 			"plan Succeeded", "plan PartialSuccess", "plan Failed", "plan Cancelled", "plan Superseded",
 			"step Verified ", "step Failed TargetMoved", "step Failed TargetReplaced", "step Failed Stopped",

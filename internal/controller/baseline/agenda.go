@@ -151,6 +151,10 @@ func (a *agenda) told(key kube.Key, what *answer) {
 	}
 	e.running, e.answer = false, nil
 	e.failures, e.failedAt = 0, time.Time{}
+	// What the Baseline says is noted a moment later; until then it must not look
+	// as due as before, or the same check is made again.
+	e.timing.LastCheck = what.at
+	e.plan(what.at)
 	a.makeRoom()
 }
 
