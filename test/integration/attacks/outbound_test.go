@@ -86,7 +86,8 @@ func TestTheValuesThatNameAPlaceAreKnown(t *testing.T) {
 	found := leadingValues("", schema)
 	slices.Sort(found)
 	want := []string{
-		"image.registry", // where the kubelet pulls from
+		"executor.evidence.url", // where the executor keeps its records
+		"image.registry",        // where the kubelet pulls from
 		"monitoring.apiServerMetrics",
 		"networkPolicy.apiServerPorts", // what our own processes are let out to
 		"redis.external.address",
