@@ -256,12 +256,27 @@ func TestTheRequesterMustStillBeAllowed(t *testing.T) {
 	w.rollouts()
 	w.UnderGuard()
 	w.drifted("web")
-	policy := w.policy()
-	plan := w.plan(policy, "web", func(p *v1alpha1.PlannedRemediation) { p.Requester, p.RequesterGroups = "nobody", nil })
+	// The rights of platform come through a group, which the policy does not name.
+	plan := w.plan(w.policy(func(s *v1alpha1.RemediationPolicySpec) { s.RequestedByGroups = nil }), "web")
 	startExecutor(t, newEvidence(t))
 	plan = w.ended(plan)
 	if got := plan.Status.Steps[0].Reason; got != v1alpha1.ReasonNotAllowed {
 		t.Errorf("the plan is %s", describe(plan))
+	}
+}
+
+// Who makes plans must not be able to lend them a right that nobody gave.
+func TestAPlanThatActsInAnotherNameThanItsPolicyIsEnded(t *testing.T) {
+	startAssessor(t)
+	w := newWorld(t)
+	w.rollouts()
+	w.UnderGuard()
+	w.drifted("web")
+	plan := w.plan(w.policy(), "web", func(p *v1alpha1.PlannedRemediation) { p.Requester = "root" })
+	startExecutor(t, newEvidence(t))
+	plan = w.ended(plan)
+	if got := imageOf(w.Live("web")); plan.Status.Phase != v1alpha1.PlanCancelled || got == guarded.Image {
+		t.Errorf("the plan is %s, and web runs %s", describe(plan), got)
 	}
 }
 
