@@ -98,7 +98,11 @@ func (w *world) play(round int) {
 // or shortly after it.
 func (w *world) playWhileKilled(round int, p *server.Process) {
 	w.t.Helper()
-	moment := rand.N(400 * time.Millisecond)
+	span := 400 * time.Millisecond
+	if round == 1 {
+		span = 20 * time.Millisecond // before the last of the writes, so that something is left to do
+	}
+	moment := rand.N(span)
 	var killer sync.WaitGroup
 	var failed error
 	killer.Go(func() {
