@@ -48,11 +48,11 @@ func TestDenyHoldsWithAllOfOurPodsDead(t *testing.T) {
 	}
 
 	t.Run("with our pods dead", func(t *testing.T) {
-		ours := []string{"deployment/plumbline-webhook", "deployment/plumbline-assessor", "deployment/plumbline-redis"}
+		ours := []string{"deployment/plumbline-webhook", "deployment/plumbline-assessor", "deployment/plumbline-redis", "deployment/plumbline-executor"}
 		s.systemKubectl(append([]string{"scale", "--replicas=0"}, ours...)...)
 		t.Cleanup(func() {
 			s.systemKubectl("scale", "--replicas=2", ours[0], ours[1])
-			s.systemKubectl("scale", "--replicas=1", ours[2])
+			s.systemKubectl("scale", "--replicas=1", ours[2], ours[3])
 			for _, deployment := range ours {
 				s.systemKubectl("rollout", "status", deployment, "--timeout=90s")
 			}
