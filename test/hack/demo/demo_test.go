@@ -161,6 +161,10 @@ func story(t *testing.T, s *somebody) string {
 		"CI deploys a new version: authorised",
 		"A change while the webhook is scaled to 0 and Redis is gone",
 		"What there is to look at",
+		"A policy that only watches",
+		"The policy is activated: the worst first, three in an hour",
+		"So much drifts at once that one cause must be assumed",
+		"The evidence of what was done",
 		"What to try next",
 		"What is left in this cluster, and how to remove it",
 	}
