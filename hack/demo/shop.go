@@ -87,13 +87,14 @@ spec:
     paths: [/spec/replicas]
 `
 
-// shopManifest is what CI deploys: two services, one with a sidecar.
+// shopManifest is what CI deploys: two services, one with a sidecar. REPLICAS is
+// left out where an autoscaler has them: each release would set them back.
 const shopManifest = `
 apiVersion: apps/v1
 kind: Deployment
 metadata: {name: NAME, labels: {app.kubernetes.io/name: NAME}}
 spec:
-  replicas: 1
+  REPLICAS
   selector: {matchLabels: {app.kubernetes.io/name: NAME}}
   template:
     metadata: {labels: {app.kubernetes.io/name: NAME}}
@@ -128,6 +129,9 @@ spec:
 ---
 `
 
+// autoscaled is the service that the autoscaler scales.
+const autoscaled = "cart"
+
 const autoscalerManifest = `
 apiVersion: autoscaling/v2
 kind: HorizontalPodAutoscaler
@@ -148,7 +152,11 @@ func named(manifest string) string {
 func releaseManifest(image, version string) string {
 	var b strings.Builder
 	for _, name := range []string{"web", "cart"} {
-		b.WriteString(strings.NewReplacer("NAME-audit", name+"-audit", "SHOP_NAME", "SHOP_NAME", "NAME", name, "IMAGE", image, "VERSION", version).Replace(shopManifest))
+		replicas := "replicas: 1"
+		if name == autoscaled {
+			replicas = ""
+		}
+		b.WriteString(strings.NewReplacer("NAME-audit", name+"-audit", "SHOP_NAME", "SHOP_NAME", "NAME", name, "IMAGE", image, "VERSION", version, "REPLICAS", replicas).Replace(shopManifest))
 	}
 	return b.String()
 }
