@@ -38,8 +38,10 @@ type Recorder struct {
 // chain is what is known of a policy's records.
 type chain struct {
 	head evidence.Head
-	// told has the records of late, by the event that they tell.
-	told map[string]evidence.Sealed
+	// told are the last records, by the event that they tell; order has the events
+	// from old to new.
+	told  map[string]evidence.Head
+	order []string
 }
 
 // Ready says whether a record could be written now.
@@ -47,30 +49,42 @@ func (r *Recorder) Ready(ctx context.Context) error { return r.Writer.Store.Read
 
 // Tell writes a record, unless the chain has one of the same event: then that one
 // is the record.
-func (r *Recorder) Tell(ctx context.Context, environment string, record evidence.Record) (evidence.Sealed, error) {
+// What is returned is where it stands.
+func (r *Recorder) Tell(ctx context.Context, environment string, record evidence.Record) (evidence.Head, error) {
 	r.mu.Lock()
 	defer r.mu.Unlock()
 	record.Builder = r.Builder
 	c, err := r.chain(ctx, environment, record.Chain.UID)
 	if err != nil {
-		return evidence.Sealed{}, err
+		return evidence.Head{}, err
 	}
-	if sealed, told := c.told[record.ID()]; told {
-		return sealed, r.keep(ctx, environment, record.Chain.UID, c)
+	if at, told := c.told[record.ID()]; told {
+		return at, r.keep(ctx, environment, record.Chain.UID, c)
 	}
 	sealed, err := r.Writer.Append(ctx, c.head, record)
 	if err != nil {
 		// What stands there now is not known; it is read again before the next one.
 		delete(r.chains, record.Chain.UID)
-		return evidence.Sealed{}, fmt.Errorf("recording %s: %w", record.ID(), err)
+		return evidence.Head{}, fmt.Errorf("recording %s: %w", record.ID(), err)
 	}
 	c.add(sealed)
-	return sealed, r.keep(ctx, environment, record.Chain.UID, c)
+	return sealed.Head(), r.keep(ctx, environment, record.Chain.UID, c)
 }
 
+// add moves the head on, and forgets what is older than anybody would look for.
 func (c *chain) add(s evidence.Sealed) {
 	c.head = s.Head()
-	c.told[s.Record.ID()] = s
+	c.note(s)
+}
+
+func (c *chain) note(s evidence.Sealed) {
+	id := s.Record.ID()
+	c.told[id] = s.Head()
+	c.order = append(c.order, id)
+	if len(c.order) > lookBack {
+		delete(c.told, c.order[0])
+		c.order = c.order[1:]
+	}
 }
 
 // keep stores the head. A record whose head is not kept is not told yet: it could
@@ -92,7 +106,7 @@ func (r *Recorder) chain(ctx context.Context, environment, uid string) (*chain, 
 	if err != nil {
 		return nil, err
 	}
-	c := &chain{head: head, told: map[string]evidence.Sealed{}}
+	c := &chain{head: head, told: map[string]evidence.Head{}}
 	for sequence := max(1, head.Sequence-lookBack+1); sequence <= head.Sequence; sequence++ {
 		sealed, err := r.read(ctx, evidence.Name(uid, sequence))
 		if errors.Is(err, evidence.ErrNotFound) {
@@ -101,7 +115,7 @@ func (r *Recorder) chain(ctx context.Context, environment, uid string) (*chain, 
 		if err != nil {
 			return nil, err
 		}
-		c.told[sealed.Record.ID()] = sealed
+		c.note(sealed)
 	}
 	_, found, err := r.Writer.CatchUp(ctx, uid, head)
 	for _, sealed := range found {

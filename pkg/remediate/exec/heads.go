@@ -32,30 +32,52 @@ func (h LedgerHeads) Head(ctx context.Context, environment, chain string) (evide
 	return evidence.Head{}, nil
 }
 
-// Keep implements Heads.
+// Keep implements Heads. Where there is no more room, those of policies that are
+// gone make some: their records stay, and only that their end is not cut off can no
+// longer be proven from the ledger.
 func (h LedgerHeads) Keep(ctx context.Context, environment, chain string, head evidence.Head) error {
-	var full bool
-	err := h.change(ctx, environment, func(s *ledger.Status) *ledger.Status {
-		i := slices.IndexFunc(s.Chains, func(c v1alpha1.EvidenceChain) bool { return c.PolicyUID == chain })
-		if i >= 0 && s.Chains[i].Sequence >= head.Sequence {
-			return s
-		}
-		next := s.DeepCopy()
-		next.Sequence++
-		entry := v1alpha1.EvidenceChain{PolicyUID: chain, Sequence: head.Sequence, Digest: head.Digest}
-		switch {
-		case i >= 0:
-			next.Chains[i] = entry
-		case len(next.Chains) < maxChains:
-			next.Chains = append(next.Chains, entry)
-		default:
-			full = true
-			return s
-		}
-		return next
-	})
-	if full {
+	full, err := h.keep(ctx, environment, chain, head, nil)
+	if err != nil || !full {
+		return err
+	}
+	var policies v1alpha1.RemediationPolicyList
+	if err := h.Client.List(ctx, &policies); err != nil {
+		return fmt.Errorf("listing policies to make room in ledger %s: %w", environment, err)
+	}
+	there := map[string]bool{}
+	for i := range policies.Items {
+		there[string(policies.Items[i].UID)] = true
+	}
+	if full, err = h.keep(ctx, environment, chain, head, there); full {
 		return fmt.Errorf("ledger %s has no room for the evidence of another policy: it has those of %d", environment, maxChains)
 	}
 	return err
+}
+
+// keep stores a head; of the policies of the others only those in there count, if
+// it is given.
+func (h LedgerHeads) keep(ctx context.Context, environment, chain string, head evidence.Head, there map[string]bool) (full bool, err error) {
+	err = h.change(ctx, environment, func(s *ledger.Status) *ledger.Status {
+		full = false
+		next := s.DeepCopy()
+		if there != nil {
+			next.Chains = slices.DeleteFunc(next.Chains, func(c v1alpha1.EvidenceChain) bool { return c.PolicyUID != chain && !there[c.PolicyUID] })
+		}
+		entry := v1alpha1.EvidenceChain{PolicyUID: chain, Sequence: head.Sequence, Digest: head.Digest}
+		i := slices.IndexFunc(next.Chains, func(c v1alpha1.EvidenceChain) bool { return c.PolicyUID == chain })
+		switch {
+		case i >= 0 && next.Chains[i].Sequence >= head.Sequence:
+			return s
+		case i >= 0:
+			next.Chains[i] = entry
+		case len(next.Chains) >= maxChains:
+			full = true
+			return s
+		default:
+			next.Chains = append(next.Chains, entry)
+		}
+		next.Sequence++
+		return next
+	})
+	return full, err
 }

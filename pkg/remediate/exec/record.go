@@ -23,11 +23,11 @@ import (
 
 // record writes the signed record of a step that has ended.
 func (r *run) record(ctx context.Context, step int32) (protocol.Answer, *v1alpha1.StepEvidence) {
-	sealed, err := r.Evidence.Tell(ctx, r.plan.Spec.Plan.Environment, r.stepRecord(ctx, step))
+	at, err := r.Evidence.Tell(ctx, r.plan.Spec.Plan.Environment, r.stepRecord(ctx, step))
 	if err != nil {
 		return protocol.Unknown, nil
 	}
-	return protocol.Yes, &v1alpha1.StepEvidence{Sequence: sealed.Record.Chain.Sequence, Digest: sealed.Digest}
+	return protocol.Yes, &v1alpha1.StepEvidence{Sequence: at.Sequence, Digest: at.Digest}
 }
 
 // stepRecord says how a step ended. All of it comes from what is stored, so that
@@ -158,7 +158,7 @@ func (r *run) recordFoundFence(ctx context.Context, index int32) {
 // decided leaves a record of a decision about the plan before it is stored. Of the
 // same decision there is one record, however often it is tried to store it.
 func (r *run) decided(ctx context.Context, next *v1alpha1.RemediationPlanStatus) error {
-	kind, reason, ok := decisionOf(&r.plan.Status, next)
+	kind, reason, ok := decisionOf(r.plan.Spec.Control.Verb, &r.plan.Status, next)
 	if !ok {
 		return nil
 	}
@@ -176,8 +176,10 @@ func (r *run) decided(ctx context.Context, next *v1alpha1.RemediationPlanStatus)
 	return err
 }
 
-// decisionOf says which decision a new status stands for, if any.
-func decisionOf(before, next *v1alpha1.RemediationPlanStatus) (kind evidence.Kind, reason string, ok bool) {
+// decisionOf says which decision a new status stands for, if any. A plan comes to
+// each of them once, but for a pause and its end; that it waits is told the first
+// time, whatever else it waits for later.
+func decisionOf(asked v1alpha1.PlanVerb, before, next *v1alpha1.RemediationPlanStatus) (kind evidence.Kind, reason string, ok bool) {
 	if before.Phase == next.Phase {
 		return "", "", false
 	}
@@ -185,16 +187,19 @@ func decisionOf(before, next *v1alpha1.RemediationPlanStatus) (kind evidence.Kin
 	case v1alpha1.PlanCreated:
 		return evidence.KindPlanCreated, "", true
 	case v1alpha1.PlanDeferred, v1alpha1.PlanScheduled:
-		return evidence.KindPlanDeferred, string(next.Phase), true
+		return evidence.KindPlanDeferred, string(next.Phase), before.Phase == v1alpha1.PlanCreated
 	case v1alpha1.PlanRunning:
 		if before.Phase == v1alpha1.PlanPaused {
 			return evidence.KindPlanResumed, "", true
 		}
-		return "", "", false
+		return evidence.KindPlanApproved, "", asked == v1alpha1.PlanExecute && before.StartedAt == nil
 	case v1alpha1.PlanPaused:
 		return evidence.KindPlanPaused, "", true
 	case v1alpha1.PlanCancelled:
-		return evidence.KindPlanCancelled, "Stopped", true
+		if asked == v1alpha1.PlanCancel {
+			return evidence.KindPlanCancelled, "Stopped", true
+		}
+		return evidence.KindPlanHalted, "Stopped", true
 	case v1alpha1.PlanSucceeded, v1alpha1.PlanPartialSuccess, v1alpha1.PlanFailed, v1alpha1.PlanSuperseded:
 		return evidence.KindPlanFinished, string(next.Phase), true
 	case v1alpha1.PlanSealing:
