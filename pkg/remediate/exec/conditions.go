@@ -19,7 +19,8 @@ func setConditions(plan *v1alpha1.RemediationPlan, now time.Time) {
 	status := &plan.Status
 	final := protocol.Final(status.Phase)
 	succeeded := status.Phase == v1alpha1.PlanSucceeded
-	reason, message := string(status.Phase), cmp.Or(status.DeferralReason, "the plan is "+string(status.Phase))
+	reason := cmp.Or(string(status.Phase), "NotBegun")
+	message := cmp.Or(status.DeferralReason, "the plan is "+string(status.Phase))
 	set := func(kind string, holds bool) {
 		if !holds && kind != v1alpha1.ConditionReady {
 			meta.RemoveStatusCondition(&status.Conditions, kind)

@@ -4,7 +4,9 @@ package exec
 
 import (
 	"context"
+	"errors"
 	"fmt"
+	"strings"
 	"time"
 
 	apierrors "k8s.io/apimachinery/pkg/api/errors"
@@ -15,6 +17,7 @@ import (
 	"github.com/plumbline-dev/plumbline/pkg/remediate/ledger"
 	"github.com/plumbline-dev/plumbline/pkg/remediate/protocol"
 	"github.com/plumbline-dev/plumbline/pkg/remediate/window"
+	"github.com/plumbline-dev/plumbline/pkg/specguard/diff"
 )
 
 // FieldManager names the executor in managedFields.
@@ -137,11 +140,25 @@ func (r *run) state() *protocol.State {
 // meanwhile, and everything has to be read anew.
 func (r *run) writeStatus(ctx context.Context, x protocol.WriteStatus) (again bool, err error) {
 	if err := r.decided(ctx, &x.Status); err != nil {
-		return false, err
+		return false, errors.Join(err, r.explainUnrecorded(ctx, err))
 	}
+	if strings.HasPrefix(x.Status.DeferralReason, unrecorded) {
+		x.Status.DeferralReason = ""
+	}
+	if again, err = r.store(ctx, &x.Status); again || err != nil {
+		return again, err
+	}
+	r.facts = r.facts.Without(x.Forget)
+	for _, step := range x.Forget.Steps {
+		delete(r.steps, step)
+	}
+	return false, nil
+}
+
+func (r *run) store(ctx context.Context, status *v1alpha1.RemediationPlanStatus) (again bool, err error) {
 	next := r.plan.DeepCopy()
 	before := next.Status.DeepCopy()
-	next.Status = x.Status
+	next.Status = *status
 	setConditions(next, r.Time.Now())
 	// An update is a PUT, which is bound to uid and resourceVersion.
 	err = r.Client.Status().Update(ctx, next, client.FieldOwner(FieldManager))
@@ -152,12 +169,23 @@ func (r *run) writeStatus(ctx context.Context, x protocol.WriteStatus) (again bo
 		return false, fmt.Errorf("storing the status of plan %s/%s: %w", next.Namespace, next.Name, err)
 	}
 	r.plan = next
-	r.facts = r.facts.Without(x.Forget)
-	for _, step := range x.Forget.Steps {
-		delete(r.steps, step)
-	}
 	r.Observer.Stored(next, before)
 	return false, nil
+}
+
+// unrecorded begins the reason for which a decision is not stored.
+const unrecorded = "what was decided cannot be recorded: "
+
+// explainUnrecorded says in the status why what was decided is not stored: the
+// record of it comes first. Nothing else of the status changes.
+func (r *run) explainUnrecorded(ctx context.Context, why error) error {
+	if strings.HasPrefix(r.plan.Status.DeferralReason, unrecorded) {
+		return nil
+	}
+	next := r.plan.Status.DeepCopy()
+	next.DeferralReason = diff.TruncateText(unrecorded+why.Error(), protocol.MaxMessage)
+	_, err := r.store(ctx, next)
+	return err
 }
 
 // carry makes the one call of an effect, and learns what came of it. Errors are

@@ -30,7 +30,7 @@ func TestALongRefusalIsStoredAsMuchAsTheSchemaTakes(t *testing.T) {
 	if step.State != v1alpha1.StepSkipped || step.Reason != v1alpha1.ReasonRefused {
 		t.Fatalf("it ended as %s %s", step.State, step.Reason)
 	}
-	if len(step.Message) > maxMessage || !utf8.ValidString(step.Message) || !strings.HasPrefix(step.Message, "日本") {
+	if len(step.Message) > MaxMessage || !utf8.ValidString(step.Message) || !strings.HasPrefix(step.Message, "日本") {
 		t.Errorf("the message has %d bytes: %q", len(step.Message), step.Message)
 	}
 	for _, line := range step.Logs {
@@ -46,7 +46,7 @@ func TestALongRefusalIsStoredAsMuchAsTheSchemaTakes(t *testing.T) {
 			e.decide()
 			e.carry(fine)
 		}
-		if got := w.plan.Status.DeferralReason; got == "" || len(got) > maxMessage || e.waits == "" {
+		if got := w.plan.Status.DeferralReason; got == "" || len(got) > MaxMessage || e.waits == "" {
 			t.Errorf("it waits %q for %d bytes", e.waits, len(got))
 		}
 	})

@@ -178,15 +178,15 @@ func skipTheRest(n *v1alpha1.RemediationPlanStatus, why v1alpha1.StepReason, mes
 
 // end ends a step.
 func end(step *v1alpha1.PlanStep, as v1alpha1.StepState, why v1alpha1.StepReason, message string, at *metav1.Time) {
-	step.State, step.Reason, step.Message, step.FinishedAt = as, why, diff.TruncateText(message, maxMessage), at
+	step.State, step.Reason, step.Message, step.FinishedAt = as, why, diff.TruncateText(message, MaxMessage), at
 	note(step, strings.TrimSpace(string(as)+" "+string(why))+": "+message, at)
 }
 
 // The schema's bounds, in characters; here they count bytes, which are more. A
 // status with a longer text would be refused, and the plan stand still for ever.
 const (
-	// maxMessage bounds why a step ended, and what a plan waits for.
-	maxMessage = 512
+	// MaxMessage bounds why a step ended, and what a plan waits for, in bytes.
+	MaxMessage = 512
 	// maxLine bounds one line of what happened to a step, maxLogs how many of them
 	// are kept, the newest ones.
 	maxLine = 256
@@ -241,7 +241,7 @@ func (s *State) held() Effect {
 // waits says in the status what the plan waits for, and waits. One that has
 // begun stays Running.
 func (s *State) waits(phase v1alpha1.PlanPhase, why string, until time.Time) Effect {
-	status, why := &s.Plan.Status, diff.TruncateText(why, maxMessage)
+	status, why := &s.Plan.Status, diff.TruncateText(why, MaxMessage)
 	if status.StartedAt != nil {
 		phase = v1alpha1.PlanRunning
 	}

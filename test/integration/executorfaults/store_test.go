@@ -6,6 +6,7 @@ package executorfaults
 
 import (
 	"errors"
+	"fmt"
 	"os"
 	"strings"
 	"syscall"
@@ -86,7 +87,13 @@ func TestAPlanWithoutRecordsDoesNotBegin(t *testing.T) {
 	plan := w.planned()
 	e.until("record 1")
 	p := &v1alpha1.RemediationPlan{}
-	w.Must(shared.Admin.Get(t.Context(), client.ObjectKeyFromObject(plan), p))
+	w.Eventually("the plan says why it does not begin", func() error {
+		w.Must(shared.Admin.Get(t.Context(), client.ObjectKeyFromObject(plan), p))
+		if !strings.HasPrefix(p.Status.DeferralReason, "what was decided cannot be recorded: ") {
+			return fmt.Errorf("it waits for %q", p.Status.DeferralReason)
+		}
+		return nil
+	})
 	if p.Status.Phase != "" || w.effects("web") != 0 {
 		t.Errorf("the plan is %s", remediation.Describe(p))
 	}
