@@ -174,7 +174,7 @@ func (t *tryer) try(ctx context.Context, plan *v1alpha1.RemediationPlan, step in
 // send makes the request and sends it as a dry run.
 func (t *tryer) send(ctx context.Context, ref exec.Reference, raw []byte, target *v1alpha1.PlanTarget, standard *repair.Standard, marks repair.Marks, s *previewedStep) ([]byte, error) {
 	if raw == nil {
-		body, err := repair.Creation(ref.Namespace, target, standard, nil, marks)
+		body, err := repair.Creation(ref.Namespace, target, standard, marks)
 		if err != nil {
 			return nil, err
 		}
@@ -216,7 +216,7 @@ func (t *tryer) standard(ctx context.Context, namespace string, target *v1alpha1
 		}
 		query.Labels = append(query.Labels, metadata.Labels)
 	}
-	s := &repair.Standard{GVK: gvk, Rules: world.Guards.Set.Rules(query), Masks: baseline.Status.Masks}
+	s := &repair.Standard{GVK: gvk, Rules: world.Guards.Set.Rules(query), Masks: baseline.Status.Masks, Metadata: baseline.Status.Observed.Metadata}
 	if s.Desired, err = t.world.Body(ctx, namespace, target.Revision); err != nil {
 		return nil, err
 	}

@@ -5,6 +5,7 @@ package kube
 import (
 	"encoding/json"
 	"fmt"
+	"slices"
 	"strings"
 
 	metav1 "k8s.io/apimachinery/pkg/apis/meta/v1"
@@ -69,19 +70,23 @@ func decodeMetadata(raw []byte) (*Object, error) {
 		}
 	}
 	object := &Object{ObjectMeta: m.ObjectMeta}
-	object.Annotations = ownAnnotations(object.Annotations)
+	object.Annotations = keptAnnotations(object.Annotations)
 	if len(m.ManagedFields) > len("[]") {
 		object.managed = Compress(m.ManagedFields)
 	}
 	return object, nil
 }
 
-// ownAnnotations keeps ours, and the one by which a bookmark says that the
-// initial list is complete.
-func ownAnnotations(all map[string]string) map[string]string {
+// PackageAnnotations name the release of a package manager that an object belongs
+// to. Helm refuses to touch an object that has its name and not its annotations.
+var PackageAnnotations = []string{"meta.helm.sh/release-name", "meta.helm.sh/release-namespace"}
+
+// keptAnnotations keeps ours, those of package managers, and the one by which a
+// bookmark says that the initial list is complete.
+func keptAnnotations(all map[string]string) map[string]string {
 	var kept map[string]string
 	for k, v := range all {
-		if !strings.HasPrefix(k, annotationPrefix) && k != metav1.InitialEventsAnnotationKey {
+		if !strings.HasPrefix(k, annotationPrefix) && k != metav1.InitialEventsAnnotationKey && !slices.Contains(PackageAnnotations, k) {
 			continue
 		}
 		if kept == nil {

@@ -36,8 +36,8 @@ func (k Key) String() string {
 // something and the compressed canonical body. It is immutable once stored.
 type Object struct {
 	metav1.TypeMeta
-	// ObjectMeta holds the whole metadata but for foreign annotations, which are
-	// dropped, and managedFields, which are compressed beside the body.
+	// ObjectMeta holds the whole metadata but for annotations of others, of
+	// which only [PackageAnnotations] are kept, and managedFields, which are compressed beside the body.
 	metav1.ObjectMeta
 	// FullHash is the pl1 hash of the whole body.
 	FullHash canon.Hash

@@ -6,6 +6,8 @@ import (
 	"time"
 
 	metav1 "k8s.io/apimachinery/pkg/apis/meta/v1"
+
+	"github.com/plumbline-dev/plumbline/pkg/apis/plumbline/v1alpha1"
 )
 
 // Observation is what was read of the guarded object: Present, Absent or
@@ -35,6 +37,8 @@ type Present struct {
 	// Deleting says that a deletionTimestamp is set. It is no drift by itself: the
 	// object may go on for long.
 	Deleting bool
+	// Metadata is what the object gets again if it has to be made again.
+	Metadata *v1alpha1.ObservedMetadata
 	// Prev is the version right before this one, when the watch delivered both;
 	// nil after a list, whatever the reason for it.
 	Prev *Version

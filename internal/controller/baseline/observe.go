@@ -147,7 +147,30 @@ func presentOf(o *kube.Object) (specguard.Present, error) {
 		UID:       string(o.UID),
 		CreatedAt: o.CreationTimestamp.Time,
 		Deleting:  o.DeletionTimestamp != nil,
+		Metadata:  metadataOf(o),
 	}, nil
+}
+
+// maxLabels is as many as are kept; of more, none: a part of them could be worse.
+const maxLabels = 256
+
+func metadataOf(o *kube.Object) *v1alpha1.ObservedMetadata {
+	var m v1alpha1.ObservedMetadata
+	if len(o.Labels) <= maxLabels {
+		m.Labels = o.Labels
+	}
+	for _, name := range kube.PackageAnnotations {
+		if value, ok := o.Annotations[name]; ok {
+			if m.Annotations == nil {
+				m.Annotations = map[string]string{}
+			}
+			m.Annotations[name] = value
+		}
+	}
+	if len(m.Labels) == 0 && len(m.Annotations) == 0 {
+		return nil
+	}
+	return &m
 }
 
 // versionOf unpacks a version; nil for one that is absent or has no readable body.

@@ -168,6 +168,38 @@ func TestObservations(t *testing.T) {
 	}
 }
 
+func TestMetadataIsKeptForARecreation(t *testing.T) {
+	many := map[string]string{}
+	for i := range maxLabels + 1 {
+		many[fmt.Sprint("l", i)] = "x"
+	}
+	helm := kube.PackageAnnotations[0]
+	for name, tc := range map[string]struct {
+		labels, annotations map[string]string
+		want                *v1alpha1.ObservedMetadata
+	}{
+		"labels are kept": {
+			labels: map[string]string{"team": "web"}, want: &v1alpha1.ObservedMetadata{Labels: map[string]string{"team": "web"}},
+		},
+		"of the annotations the package's are kept alone": {
+			annotations: map[string]string{helm: "shop", v1alpha1.AnnotationWriter: "ci"},
+			want:        &v1alpha1.ObservedMetadata{Annotations: map[string]string{helm: "shop"}},
+		},
+		"of too many labels none is kept": {
+			labels: many, annotations: map[string]string{helm: "shop"},
+			want: &v1alpha1.ObservedMetadata{Annotations: map[string]string{helm: "shop"}},
+		},
+		"there may be nothing": {},
+	} {
+		t.Run(name, func(t *testing.T) {
+			got := metadataOf(&kube.Object{ObjectMeta: metav1.ObjectMeta{Labels: tc.labels, Annotations: tc.annotations}})
+			if d := cmp.Diff(tc.want, got); d != "" {
+				t.Errorf("what is kept (-want +got):\n%s", d)
+			}
+		})
+	}
+}
+
 func TestManagersReachTheRules(t *testing.T) {
 	all, err := observations(kube.View{Current: object(t, "u", 1, 1, "")}, v1alpha1.ObservedState{}, false)
 	if err != nil {

@@ -18,14 +18,14 @@ import (
 type Bodies struct{ Client client.Reader }
 
 // Body implements exec.Bodies.
-func (b Bodies) Body(ctx context.Context, namespace, revision string) (exec.Body, error) {
+func (b Bodies) Body(ctx context.Context, namespace, revision string) ([]byte, error) {
 	var r v1alpha1.BaselineRevision
 	if err := b.Client.Get(ctx, types.NamespacedName{Namespace: namespace, Name: revision}, &r); err != nil {
-		return exec.Body{}, fmt.Errorf("reading revision %s: %w", revision, err)
+		return nil, fmt.Errorf("reading revision %s: %w", revision, err)
 	}
 	body, err := kube.Decompress(r.Spec.Body)
 	if err != nil {
-		return exec.Body{}, fmt.Errorf("revision %s: %w: %w", revision, exec.ErrDamaged, err)
+		return nil, fmt.Errorf("revision %s: %w: %w", revision, exec.ErrDamaged, err)
 	}
-	return exec.Body{JSON: body}, nil
+	return body, nil
 }

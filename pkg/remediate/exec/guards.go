@@ -32,12 +32,5 @@ type GuardView interface {
 // Bodies reads the body that a revision holds, live. An error that is
 // apierrors.IsNotFound says that there is none; [ErrDamaged], that it is not one.
 type Bodies interface {
-	Body(ctx context.Context, namespace, revision string) (Body, error)
-}
-
-// Body of a revision.
-type Body struct {
-	JSON []byte
-	// Labels of the object when it was authorised.
-	Labels map[string]string
+	Body(ctx context.Context, namespace, revision string) ([]byte, error)
 }

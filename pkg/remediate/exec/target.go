@@ -27,7 +27,6 @@ type material struct {
 	raw      []byte
 	metadata metav1.ObjectMeta
 	standard repair.Standard
-	labels   map[string]string // of the desired revision
 	// request is what was tried, and is what is written.
 	request []byte
 }
@@ -139,7 +138,7 @@ func (r *run) measure(ctx context.Context, step int32) (baseline *v1alpha1.Basel
 	if err != nil {
 		return nil, "its Baseline is gone", nil //nolint:nilerr // absent is an answer
 	}
-	m.standard.Masks = baseline.Status.Masks
+	m.standard.Masks, m.standard.Metadata = baseline.Status.Masks, baseline.Status.Observed.Metadata
 	m.standard.Rules = r.guards.Rules(r.plan.Namespace, target, m.metadata.Labels, baseline.Status.Guards)
 	if err := r.bodies(ctx, step, baseline); err != nil {
 		return nil, "", err
@@ -164,7 +163,7 @@ func (r *run) bodies(ctx context.Context, step int32, baseline *v1alpha1.Baselin
 	if err != nil {
 		return fmt.Errorf("reading the authorised body: %w", err)
 	}
-	m.standard.Authorised = body.JSON
+	m.standard.Authorised = body
 	if target.Action != v1alpha1.ActionRollback {
 		return nil
 	}
@@ -172,7 +171,7 @@ func (r *run) bodies(ctx context.Context, step int32, baseline *v1alpha1.Baselin
 	if err != nil {
 		return fmt.Errorf("reading the desired body: %w", err)
 	}
-	m.standard.Desired = desired.JSON
+	m.standard.Desired = desired
 	return nil
 }
 
@@ -206,7 +205,7 @@ func (r *run) load(ctx context.Context, step int32) protocol.Answer {
 	case err != nil:
 		return protocol.Unknown
 	}
-	m.standard.Desired, m.labels = body.JSON, body.Labels
+	m.standard.Desired = body
 	if !m.standard.Intact(target) {
 		return protocol.No
 	}
@@ -218,7 +217,7 @@ func (r *run) try(ctx context.Context, step int32) protocol.Write {
 	m, target := r.material(step), r.target(step)
 	var err error
 	if m.raw == nil {
-		m.request, err = repair.Creation(r.plan.Namespace, target, &m.standard, m.labels, r.marks(step))
+		m.request, err = repair.Creation(r.plan.Namespace, target, &m.standard, r.marks(step))
 	} else {
 		m.request, err = repair.Write(m.raw, target, &m.standard, r.marks(step))
 	}

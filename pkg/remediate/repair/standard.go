@@ -21,6 +21,9 @@ type Standard struct {
 	// Desired is the body of the revision that the plan names; nil before it was
 	// read, and never needed for a restart.
 	Desired []byte
+	// Metadata is what others found the object by when it was seen last; nil when
+	// that is not known. Needed to make it again.
+	Metadata *v1alpha1.ObservedMetadata
 }
 
 // Hash is the guarded hash of an object for a step on target: the desired one if

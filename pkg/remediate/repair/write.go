@@ -6,6 +6,7 @@ import (
 	"encoding/json"
 	"errors"
 	"fmt"
+	"maps"
 	"slices"
 	"strconv"
 
@@ -103,20 +104,23 @@ func Fence(object []byte, gvk canon.GVK, m Marks, version string) ([]byte, error
 }
 
 // Creation is the body of a POST that makes a target again.
-func Creation(namespace string, target *v1alpha1.PlanTarget, s *Standard, own map[string]string, m Marks) ([]byte, error) {
+func Creation(namespace string, target *v1alpha1.PlanTarget, s *Standard, m Marks) ([]byte, error) {
 	var object map[string]json.RawMessage
 	if err := json.Unmarshal(s.Desired, &object); err != nil {
 		return nil, fmt.Errorf("reading the authorised body: %w", err)
 	}
-	all := labels(m)
-	for key, value := range own {
-		if _, ours := all[key]; !ours {
-			all[key] = value
-		}
+	metadata := map[string]any{"namespace": namespace, "name": target.Name}
+	all := map[string]string{}
+	if last := s.Metadata; last != nil {
+		maps.Copy(all, last.Labels)
+		delete(all, evidence.LabelFence) // of a step that is over
+		metadata["annotations"] = last.Annotations
 	}
+	maps.Copy(all, labels(m))
+	metadata["labels"] = all
 	for member, value := range map[string]any{
 		"apiVersion": target.APIVersion, "kind": target.Kind,
-		"metadata": map[string]any{"namespace": namespace, "name": target.Name, "labels": all},
+		"metadata": metadata,
 	} {
 		raw, err := json.Marshal(value)
 		if err != nil {

@@ -236,7 +236,12 @@ func TestAFenceAlwaysChangesSomething(t *testing.T) {
 func TestCreationMakesWhatWasAuthorised(t *testing.T) {
 	plan := target(t, v1alpha1.ActionReconcile)
 	plan.UID = ""
-	out, err := repair.Creation("shop", plan, standard(t), map[string]string{"team": "web", "plumbline.dev/plan": "forged"}, marks)
+	s := standard(t)
+	s.Metadata = &v1alpha1.ObservedMetadata{
+		Labels:      map[string]string{"team": "web", "plumbline.dev/plan": "of-before", "plumbline.dev/fence": "p-0.1"},
+		Annotations: map[string]string{"meta.helm.sh/release-name": "shop"},
+	}
+	out, err := repair.Creation("shop", plan, s, marks)
 	if err != nil {
 		t.Fatal(err)
 	}
@@ -248,7 +253,7 @@ func TestCreationMakesWhatWasAuthorised(t *testing.T) {
 		t.Fatal(err)
 	}
 	want := map[string]string{"team": "web", "plumbline.dev/plan": "p-1", "plumbline.dev/step": "2"}
-	if object.Kind != "Deployment" || object.Name != "web" || object.Namespace != "shop" || !cmp.Equal(want, object.Labels) {
+	if object.Kind != "Deployment" || object.Name != "web" || object.Namespace != "shop" || !cmp.Equal(want, object.Labels) || object.Annotations["meta.helm.sh/release-name"] != "shop" {
 		t.Errorf("made %s", out)
 	}
 	if h := hash(t, string(out)); h != plan.DesiredHash {

@@ -127,6 +127,13 @@ func TestWhatIsGoneIsMadeAgain(t *testing.T) {
 	w.rollouts()
 	w.UnderGuard()
 	w.Deploy(ci, "web")
+	w.Patch(ci, "web", `{"metadata":{"labels":{"team":"shop"},"annotations":{"meta.helm.sh/release-name":"shop","note":"none of ours"}}}`)
+	w.Until("web", "what others find it by is known", func(b *v1alpha1.Baseline) error {
+		if m := b.Status.Observed.Metadata; m == nil || m.Labels["team"] != "shop" {
+			return fmt.Errorf("known is %v", m)
+		}
+		return nil
+	})
 	w.UntilIs("web", "InSync")
 	w.Delete(mallory, "web")
 	w.Until("web", "it is missed", func(b *v1alpha1.Baseline) error {
@@ -141,6 +148,9 @@ func TestWhatIsGoneIsMadeAgain(t *testing.T) {
 	live := w.Live("web")
 	if plan.Status.Phase != v1alpha1.PlanSucceeded || imageOf(live) != guarded.Image {
 		t.Errorf("%s; %v", describe(plan), live.Spec)
+	}
+	if live.Labels["team"] != "shop" || live.Annotations["meta.helm.sh/release-name"] != "shop" || live.Annotations["note"] != "" {
+		t.Errorf("it has the labels %v and the annotations %v", live.Labels, live.Annotations)
 	}
 	w.proven(records, plan)
 }

@@ -169,6 +169,22 @@ type ObservedState struct {
 	// +kubebuilder:validation:MinLength=1
 	// +kubebuilder:validation:MaxLength=128
 	StampPolicy string `json:"stampPolicy,omitempty"`
+	// metadata is what the object gets again if it has to be made again.
+	// +optional
+	Metadata *ObservedMetadata `json:"metadata,omitempty"`
+}
+
+// ObservedMetadata is what of an object's metadata others find it by. It is no part
+// of what is authorised.
+type ObservedMetadata struct {
+	// labels of the object.
+	// +optional
+	// +kubebuilder:validation:MaxProperties=256
+	Labels map[string]string `json:"labels,omitempty"`
+	// annotations are those alone that name the package which the object belongs to.
+	// +optional
+	// +kubebuilder:validation:MaxProperties=8
+	Annotations map[string]string `json:"annotations,omitempty"`
 }
 
 // PlaceAspect says what of a place changes.
