@@ -81,6 +81,7 @@ func (a *app) describeHead(d *description, p *v1alpha1.RemediationPlan, wide boo
 	d.field("Phase", phaseWords(p))
 	d.field("Waiting for", a.planWaitsFor(p))
 	d.field("Ended by", p.Status.EndedBy)
+	d.field("Because", p.Status.EndedReason)
 	d.field("Steps", fmt.Sprintf("%d: %d succeeded, %d failed, %d skipped", len(plan.Targets), counts.Succeeded, counts.Failed, counts.Skipped))
 	d.field("Policy", fmt.Sprintf("%s (generation %d, %s)", plan.Policy.Name, plan.Policy.Generation, hashWords(plan.Policy.Digest, wide)))
 	d.field("Environment", plan.Environment)

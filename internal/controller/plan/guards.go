@@ -140,15 +140,19 @@ func (v *view) Holds(namespace string, b *v1alpha1.Baseline, rules specguard.Rul
 			return name + " is suspended"
 		}
 	}
-	own := ""
-	if e := v.environments.Of(namespace); e != nil {
-		own = e.Name
-	}
-	settings := v.defaults.Resolve(own, resync.Hierarchy{
+	settings := v.defaults.Resolve(v.Environment(namespace), resync.Hierarchy{
 		Annotations: annotations, GVK: canon.ParseGVK(b.Spec.Target.APIVersion, b.Spec.Target.Kind), Guards: rules.Checks(),
 	})
 	if settings.Management.Value != v1alpha1.Managed {
 		return "managementPolicy is Unmanaged"
+	}
+	return ""
+}
+
+// Environment implements exec.GuardView.
+func (v *view) Environment(namespace string) string {
+	if e := v.environments.Of(namespace); e != nil {
+		return e.Name
 	}
 	return ""
 }

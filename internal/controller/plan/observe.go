@@ -141,7 +141,7 @@ func (o *Observer) phase(plan *v1alpha1.RemediationPlan, before *v1alpha1.Remedi
 	}
 	o.Log.Info(name, "event", name, "plan_id", string(plan.UID), "plan", plan.Namespace+"/"+plan.Name,
 		"policy", planned.Policy.Name, "environment", planned.Environment, "strategy", spelt(string(planned.Strategy)),
-		"status", spelt(string(status.Phase)), "reason", status.DeferralReason,
+		"status", spelt(string(status.Phase)), "reason", cmp.Or(status.DeferralReason, status.EndedReason),
 		"duration_ms", between(status.StartedAt, status.CompletedAt).Milliseconds(),
 		"initiated_by", planned.InitiatedBy, "ended_by", status.EndedBy,
 		"targets", len(planned.Targets), "succeeded", status.Counts.Succeeded, "failed", status.Counts.Failed, "skipped", status.Counts.Skipped,
@@ -166,8 +166,8 @@ func (o *Observer) eventOnPlan(plan *v1alpha1.RemediationPlan) {
 		kind = corev1.EventTypeWarning
 	}
 	note := "the plan is " + string(status.Phase)
-	if status.DeferralReason != "" {
-		note += ": " + status.DeferralReason
+	if why := cmp.Or(status.DeferralReason, status.EndedReason); why != "" {
+		note += ": " + why
 	}
 	if status.EndedBy != "" {
 		note += ", asked for by " + status.EndedBy

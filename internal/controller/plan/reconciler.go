@@ -65,21 +65,37 @@ func (r *Reconciler) after(until time.Time) time.Duration {
 	return min(max(until.Sub(r.Time.Now()), atLeast), atMost)
 }
 
+// Source is a kind, and which plans a change of it wakes.
+type Source struct {
+	Kind client.Object
+	Wake handler.MapFunc
+	// When are the changes that do.
+	When []predicate.Predicate
+}
+
+// Sources are the kinds that wake plans, beside plans themselves.
+func (r *Reconciler) Sources() []Source {
+	specs := []predicate.Predicate{Specs()}
+	return []Source{
+		{&v1alpha1.RemediationPolicy{}, r.ofPolicy, specs},
+		// A place that was given back is news to whoever waits for one.
+		{&v1alpha1.RemediationLedger{}, r.all, nil},
+		{&v1alpha1.SpecGuard{}, r.all, specs},
+		{&v1alpha1.ClusterSpecGuard{}, r.all, specs},
+		{&v1alpha1.Environment{}, r.all, specs},
+	}
+}
+
+// Specs are changes of a spec. Its own status writes are no news to the executor.
+func Specs() predicate.Predicate { return predicate.GenerationChangedPredicate{} }
+
 // Register adds the controller to a manager.
 func (r *Reconciler) Register(mgr ctrl.Manager) error {
-	specs := builder.WithPredicates(predicate.GenerationChangedPredicate{})
-	err := ctrl.NewControllerManagedBy(mgr).
-		Named("plan").
-		// Its own status writes are no news to the executor.
-		For(&v1alpha1.RemediationPlan{}, specs).
-		Watches(&v1alpha1.RemediationPolicy{}, handler.EnqueueRequestsFromMapFunc(r.ofPolicy), specs).
-		// A place that was given back is news to whoever waits for one.
-		Watches(&v1alpha1.RemediationLedger{}, handler.EnqueueRequestsFromMapFunc(r.all)).
-		Watches(&v1alpha1.SpecGuard{}, handler.EnqueueRequestsFromMapFunc(r.all), specs).
-		Watches(&v1alpha1.ClusterSpecGuard{}, handler.EnqueueRequestsFromMapFunc(r.all), specs).
-		WithOptions(controller.Options{MaxConcurrentReconciles: workers}).
-		Complete(r)
-	if err != nil {
+	b := ctrl.NewControllerManagedBy(mgr).Named("plan").For(&v1alpha1.RemediationPlan{}, builder.WithPredicates(Specs()))
+	for _, s := range r.Sources() {
+		b = b.Watches(s.Kind, handler.EnqueueRequestsFromMapFunc(s.Wake), builder.WithPredicates(s.When...))
+	}
+	if err := b.WithOptions(controller.Options{MaxConcurrentReconciles: workers}).Complete(r); err != nil {
 		return fmt.Errorf("registering the plan controller: %w", err)
 	}
 	return nil

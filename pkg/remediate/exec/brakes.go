@@ -45,6 +45,9 @@ func (r *run) look(ctx context.Context) protocol.Brakes {
 	if r.guards, err = r.Guards.Read(ctx); err != nil {
 		return unknown
 	}
+	if astray := r.astray(); astray != "" {
+		return protocol.Brakes{Known: true, Halted: astray}
+	}
 	brakes := protocol.Brakes{Known: true}
 	if digest := planner.Digest(&policy.Spec); digest != r.plan.Spec.Plan.Policy.Digest {
 		brakes.Superseded = "its policy has changed"
@@ -53,6 +56,20 @@ func (r *run) look(ctx context.Context) protocol.Brakes {
 		r.closedByTime(&brakes)
 	}
 	return brakes
+}
+
+// astray says that the plan is none of its policy's Environment: the policy, or the
+// namespace, went over to another one, or somebody wrote the plan by hand. The
+// limits of one Environment say nothing about another one's objects.
+func (r *run) astray() string {
+	of, policy := r.plan.Spec.Plan.Environment, r.policy.Spec.Environment
+	if of != policy {
+		return fmt.Sprintf("it is for Environment %s, and its policy for %s", of, policy)
+	}
+	if own := r.guards.Environment(r.plan.Namespace); own != of {
+		return fmt.Sprintf("its namespace belongs to Environment %q, and its policy is for %s", own, of)
+	}
+	return ""
 }
 
 // readPolicy reads the plan's policy; nil when it is gone, or is another one.

@@ -20,7 +20,7 @@ func setConditions(plan *v1alpha1.RemediationPlan, now time.Time) {
 	final := protocol.Final(status.Phase)
 	succeeded := status.Phase == v1alpha1.PlanSucceeded
 	reason := cmp.Or(string(status.Phase), "NotBegun")
-	message := cmp.Or(status.DeferralReason, "the plan is "+string(status.Phase))
+	message := cmp.Or(status.DeferralReason, status.EndedReason, "the plan is "+string(status.Phase))
 	set := func(kind string, holds bool) {
 		if !holds && kind != v1alpha1.ConditionReady {
 			meta.RemoveStatusCondition(&status.Conditions, kind)

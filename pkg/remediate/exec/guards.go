@@ -25,6 +25,8 @@ type GuardView interface {
 	// same: a guard is suspended, or says that Plumbline writes nothing. Empty when
 	// nothing does.
 	Holds(namespace string, b *v1alpha1.Baseline, rules specguard.Rules, annotations map[string]string) string
+	// Environment names the one that a namespace belongs to; empty when none.
+	Environment(namespace string) string
 	// Terminating says that a namespace is being deleted, or is gone.
 	Terminating(namespace string) bool
 }

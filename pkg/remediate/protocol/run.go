@@ -58,20 +58,20 @@ func (s *State) interrupt() Effect {
 	control, brakes := s.Plan.Spec.Control, s.Facts.Brakes
 	switch {
 	case control.Verb == v1alpha1.PlanCancel:
-		return s.sealing(v1alpha1.PlanCancelled, control.RequestedBy)
+		return s.sealing(v1alpha1.PlanCancelled, control.RequestedBy, control.Reason)
 	case brakes.Known && brakes.Halted != "":
-		return s.sealing(v1alpha1.PlanCancelled, brakes.HaltedBy)
+		return s.sealing(v1alpha1.PlanCancelled, brakes.HaltedBy, brakes.Halted)
 	case control.Verb == v1alpha1.PlanPause:
-		return s.sealing(v1alpha1.PlanPaused, control.RequestedBy)
+		return s.sealing(v1alpha1.PlanPaused, control.RequestedBy, control.Reason)
 	case brakes.Known && brakes.Superseded != "" && s.Plan.Status.StartedAt == nil:
-		return s.sealing(v1alpha1.PlanSuperseded, "")
+		return s.sealing(v1alpha1.PlanSuperseded, "", brakes.Superseded)
 	}
 	return nil
 }
 
-func (s *State) sealing(as v1alpha1.PlanPhase, by string) Effect {
+func (s *State) sealing(as v1alpha1.PlanPhase, by, why string) Effect {
 	return s.write(func(n *v1alpha1.RemediationPlanStatus) {
-		n.Phase, n.EndingAs, n.EndedBy = v1alpha1.PlanSealing, as, by
+		n.Phase, n.EndingAs, n.EndedBy, n.EndedReason = v1alpha1.PlanSealing, as, by, diff.TruncateText(why, MaxMessage)
 		n.DeferralReason, n.DeferredUntil = "", nil
 	})
 }

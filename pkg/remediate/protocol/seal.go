@@ -13,7 +13,8 @@ import (
 func (s *State) seal() Effect {
 	pausing := s.Plan.Status.EndingAs == v1alpha1.PlanPaused
 	if pausing && s.Plan.Spec.Control.Verb == v1alpha1.PlanCancel {
-		return s.sealing(v1alpha1.PlanCancelled, s.Plan.Spec.Control.RequestedBy)
+		control := s.Plan.Spec.Control
+		return s.sealing(v1alpha1.PlanCancelled, control.RequestedBy, control.Reason)
 	}
 	var waits *Wait
 	for i := range s.Plan.Status.Steps {
@@ -127,14 +128,16 @@ func (s *State) sealApplied(step *v1alpha1.PlanStep) Effect {
 func (s *State) paused() Effect {
 	switch control := s.Plan.Spec.Control; {
 	case control.Verb == v1alpha1.PlanCancel:
-		return s.sealing(v1alpha1.PlanCancelled, control.RequestedBy)
+		return s.sealing(v1alpha1.PlanCancelled, control.RequestedBy, control.Reason)
 	case s.Facts.Brakes.Known && s.Facts.Brakes.Halted != "":
-		return s.sealing(v1alpha1.PlanCancelled, s.Facts.Brakes.HaltedBy)
+		return s.sealing(v1alpha1.PlanCancelled, s.Facts.Brakes.HaltedBy, s.Facts.Brakes.Halted)
 	case control.Verb == v1alpha1.PlanPause:
 		if e := s.tidy(); e != nil {
 			return e
 		}
 		return Wait{Why: "it is paused"}
 	}
-	return s.write(func(n *v1alpha1.RemediationPlanStatus) { n.Phase = v1alpha1.PlanRunning })
+	return s.write(func(n *v1alpha1.RemediationPlanStatus) {
+		n.Phase, n.EndedBy, n.EndedReason = v1alpha1.PlanRunning, "", ""
+	})
 }

@@ -296,6 +296,11 @@ type RemediationPlanStatus struct {
 	// +kubebuilder:validation:MinLength=1
 	// +kubebuilder:validation:MaxLength=1024
 	EndedBy string `json:"endedBy,omitempty"`
+	// endedReason says why it was ended, or paused, before its time, in words.
+	// +optional
+	// +kubebuilder:validation:MinLength=1
+	// +kubebuilder:validation:MaxLength=512
+	EndedReason string `json:"endedReason,omitempty"`
 	// steps by the index of their target.
 	// +optional
 	// +listType=map
