@@ -42,22 +42,12 @@ func (s *State) written(step *v1alpha1.PlanStep, f StepFacts) Effect {
 	case Gone:
 		return s.skip(step, v1alpha1.ReasonTargetReplaced, "it is gone")
 	case Forbidden:
-		return s.refused(step, f, v1alpha1.ReasonNotAllowed, w.Message)
+		return s.fenceThenSkip(step, f, v1alpha1.ReasonNotAllowed, w.Message)
 	case Refused:
-		return s.refused(step, f, v1alpha1.ReasonRefused, w.Message)
+		return s.fenceThenSkip(step, f, v1alpha1.ReasonRefused, w.Message)
 	case Lost:
 	}
 	return s.wait(poll, "the write has no answer; the target will tell")
-}
-
-// refused ends a step whose write the API server refuses for good. Without an
-// earlier request nothing was written; with one that may still be under way only
-// a fence makes that certain.
-func (s *State) refused(step *v1alpha1.PlanStep, f StepFacts, why v1alpha1.StepReason, message string) Effect {
-	if step.Attempts == 0 {
-		return s.skip(step, why, "%s", message)
-	}
-	return s.fenceThenSkip(step, f, why, message)
 }
 
 func (s *State) apply(step *v1alpha1.PlanStep, version, hash string, origin v1alpha1.ResultOrigin) Effect {
@@ -167,7 +157,9 @@ func (s *State) intentOn(t *Target, at *metav1.Time) *v1alpha1.StepIntentRecord 
 	}
 }
 
-// fenceThenSkip ends an intent without an effect, once none can come any more.
+// fenceThenSkip ends an intent without an effect, once none can come any more. That
+// the API server has refused the write is not enough: an earlier request, or one
+// that the network repeats, would be stored when the reason of the refusal is gone.
 func (s *State) fenceThenSkip(step *v1alpha1.PlanStep, f StepFacts, why v1alpha1.StepReason, message string) Effect {
 	if e := s.fence(step, f); e != nil {
 		return e

@@ -100,6 +100,10 @@ func (s *State) fence(step *v1alpha1.PlanStep, f StepFacts) Effect {
 		return nil // somebody else's write of its status has fenced it
 	}
 	if f.Fenced != nil && (f.Fenced.Result == Forbidden || f.Fenced.Result == Refused) {
+		if step.Intent.Epoch == s.Plan.Status.Epoch {
+			// Nobody but us has sent a request for it, and ours are over by then.
+			return s.outwait(step)
+		}
 		// Whoever sent the old request may get the right back before we do.
 		return s.wait(again, "it cannot be fenced, and a request may be under way: "+f.Fenced.Message)
 	}
