@@ -36,6 +36,7 @@ test-unit: ## Unit, property and scenario tests with the race detector.
 	CGO_ENABLED=1 go test -race $(GO_TEST_FLAGS) ./cmd/... ./internal/... ./pkg/... ./test/arch/... ./test/faultproxy/... ./test/hack/... ./test/harness/... ./test/lifecycle/... ./test/metricspage/... ./test/sim/... ./hack/...
 	@echo "the simulation with all its seeds, which the race detector has fewer of"
 	go test -count=1 $(GO_TEST_FLAGS) ./test/sim
+	CGO_ENABLED=1 go test -race -tags failpoints $(GO_TEST_FLAGS) ./cmd/assessor
 	cd hack/cluster && CGO_ENABLED=1 go test -race $(GO_TEST_FLAGS) ./...
 	cd hack/tools/kal && go test $(GO_TEST_FLAGS) ./...
 
@@ -44,7 +45,7 @@ test-integration: $(CLUSTER_TOOL) ## Tests on a real kube-apiserver and a real R
 	KUBEBUILDER_ASSETS="$$($(CLUSTER_TOOL) assets)" HELM="$$($(CLUSTER_TOOL) which helm)" CGO_ENABLED=1 go test -count=1 -race -tags integration -timeout 20m -p 2 $(GO_TEST_FLAGS) ./test/integration/... ./test/sim/conformance
 
 .PHONY: faults
-faults: $(CLUSTER_TOOL) ## All faults, those that take long included (20 minutes).
+faults: $(CLUSTER_TOOL) ## All faults, those that take long included (45 minutes).
 	PLUMBLINE_FAULTS=long KUBEBUILDER_ASSETS="$$($(CLUSTER_TOOL) assets)" HELM="$$($(CLUSTER_TOOL) which helm)" CGO_ENABLED=1 go test -count=1 -race -tags integration -timeout 60m -p 1 -v $(GO_TEST_FLAGS) ./test/integration/faults ./test/integration/executorfaults
 
 .PHONY: chart
@@ -89,6 +90,20 @@ bench: $(CLUSTER_TOOL) ## Benchmarks, each beside its reference.
 .PHONY: bench-admission
 bench-admission: $(CLUSTER_TOOL) ## The webhook under load: replay, the API server's own metric, what stays inside it.
 	KUBEBUILDER_ASSETS="$$($(CLUSTER_TOOL) assets)" HELM="$$($(CLUSTER_TOOL) which helm)" go test -tags integration -run '^$$' -bench 'Replay|APIServer|DeployTrace' -benchtime 1x -timeout 15m -v ./test/integration/admission
+
+# BENCH_ROUNDS is how many drifts are measured for each number of others. With many
+# more no object is left that has not drifted before, and the ledger is full.
+BENCH_ROUNDS ?= 60
+
+.PHONY: bench-remediation
+bench-remediation: $(CLUSTER_TOOL) ## Planner, Redis scripts, and how long a drift takes to be found, planned and put back, with others queued.
+	go test -run '^$$' -bench . -benchmem -count 3 ./pkg/remediate/...
+	go test -tags integration -run '^$$' -bench . -benchtime 3000x ./test/integration/redisguard
+	KUBEBUILDER_ASSETS="$$($(CLUSTER_TOOL) assets)" HELM="$$($(CLUSTER_TOOL) which helm)" go test -tags integration -run '^$$' -bench DriftToPlan -benchtime 30x ./test/integration/remediate
+	@echo "each on an API server of its own: what is left of the one before is no part of it"
+	@for others in 0 100 1000; do \
+	  KUBEBUILDER_ASSETS="$$($(CLUSTER_TOOL) assets)" HELM="$$($(CLUSTER_TOOL) which helm)" go test -tags integration -run '^$$' -bench "DriftToPutBack/^$$others$$" -benchtime $(BENCH_ROUNDS)x -timeout 30m ./test/integration/execute; \
+	done
 
 ##@ Code
 .PHONY: generate

@@ -9,6 +9,7 @@ import (
 	"k8s.io/utils/clock"
 
 	"github.com/plumbline-dev/plumbline/internal/controller/assess"
+	"github.com/plumbline-dev/plumbline/internal/controller/elected"
 	"github.com/plumbline-dev/plumbline/internal/controller/execute"
 	"github.com/plumbline-dev/plumbline/internal/evidencehttp"
 	"github.com/plumbline-dev/plumbline/pkg/remediate/evidence"
@@ -17,7 +18,7 @@ import (
 	"github.com/plumbline-dev/plumbline/pkg/specguard/details"
 )
 
-func (p *process) execute(ctx context.Context, opts *assess.Options, roles *roleOptions) (func(context.Context) error, error) {
+func (p *process) execute(ctx context.Context, opts *assess.Options, roles *roleOptions, gate *elected.Gate) (func(context.Context) error, error) {
 	mine := &roles.execute
 	key, ring, public, err := mine.Keys()
 	if err != nil {
@@ -43,11 +44,11 @@ func (p *process) execute(ctx context.Context, opts *assess.Options, roles *role
 		return nil, err
 	}
 	setup := execute.Setup{
-		Config: config, Namespace: opts.Namespace, LeaderElect: opts.LeaderElect, Caps: mine.Caps(),
+		Config: config, Namespace: opts.Namespace, LeaderElect: opts.LeaderElect, User: opts.ExecutorUser, Caps: mine.Caps(),
 		Evidence: evidence.Writer{Store: store, Signer: key, Keys: ring},
 		Builder:  evidence.Builder{Version: version()}, PublicKeys: public,
 		Notifications: tell, Mirror: mirror,
-		Registry: p.registry, Log: p.log, Clock: clock.RealClock{}, Ready: p.gate.Open,
+		Registry: p.registry, Log: p.log, Clock: clock.RealClock{}, Ready: gate.Open,
 	}
 	if err := underFaults(&setup); err != nil {
 		return nil, err

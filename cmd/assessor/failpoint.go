@@ -31,6 +31,7 @@ import (
 //	late:before:WRITE   give no answer, and send it when the file of failpointRelease is there
 //	mute                store no record, and say that it is stored
 //	clock:1h            be an hour ahead; clock:-1h is behind
+//	lease:3s            lead by a lease of three seconds instead of fifteen
 //
 // WRITE is the name of a write as the journal has it, and the first one of that name
 // is meant. Writes are requests that change a plan, a ledger, a claim, an Environment
@@ -62,6 +63,7 @@ type failpoints struct {
 	points  []failpoint
 	mute    bool
 	clock   time.Duration
+	lease   time.Duration
 	release string
 
 	mu      sync.Mutex
@@ -88,10 +90,11 @@ func underFaults(setup *execute.Setup) error {
 	if f.clock != 0 {
 		setup.Clock = clockOff{by: f.clock}
 	}
+	setup.LeaseDuration = f.lease
 	return nil
 }
 
-var errFailpoint = errors.New("is none of kill:before:WRITE, kill:after:WRITE, stop:before:WRITE, stop:after:WRITE, lose:after:WRITE, late:before:WRITE, mute, clock:1h")
+var errFailpoint = errors.New("is none of kill:before:WRITE, kill:after:WRITE, stop:before:WRITE, stop:after:WRITE, lose:after:WRITE, late:before:WRITE, mute, clock:1h, lease:3s")
 
 // moments at which each act can happen.
 var moments = map[string][]string{
@@ -107,6 +110,8 @@ func (f *failpoints) parse(text string) (err error) {
 		f.mute = true
 	case act == "clock":
 		f.clock, err = time.ParseDuration(rest)
+	case act == "lease":
+		f.lease, err = time.ParseDuration(rest)
 	case slices.Contains(moments[act], when) && write != "":
 		f.points = append(f.points, failpoint{act, when, write})
 	default:

@@ -5,10 +5,14 @@
 package main
 
 import (
+	"net/http"
+	"net/http/httptest"
 	"testing"
 	"time"
 
 	"github.com/google/go-cmp/cmp"
+
+	"github.com/plumbline-dev/plumbline/pkg/remediate/evidence"
 )
 
 func TestFailpointsAreRead(t *testing.T) {
@@ -25,6 +29,7 @@ func TestFailpointsAreRead(t *testing.T) {
 		"no write":                        {text: "kill:before", bad: true},
 		"an unknown act":                  {text: "sleep:before:write web", bad: true},
 		"a clock without a time":          {text: "clock:soon", bad: true},
+		"a lease without a time":          {text: "lease:short", bad: true},
 	}
 	for name, tc := range tests {
 		t.Run(name, func(t *testing.T) {
@@ -42,13 +47,13 @@ func TestFailpointsAreRead(t *testing.T) {
 
 func TestAFailpointHappensOnce(t *testing.T) {
 	var f failpoints
-	for _, text := range []string{"lose:after:record 2", "mute", "clock:-1h"} {
+	for _, text := range []string{"lose:after:record 2", "mute", "clock:-1h", "lease:3s"} {
 		if err := f.parse(text); err != nil {
 			t.Fatal(err)
 		}
 	}
-	if !f.mute || f.clock != -time.Hour {
-		t.Errorf("mute %t, clock %s", f.mute, f.clock)
+	if !f.mute || f.clock != -time.Hour || f.lease != 3*time.Second {
+		t.Errorf("mute %t, clock %s, lease %s", f.mute, f.clock, f.lease)
 	}
 	want := []string{"", actLose, ""}
 	var got []string
@@ -57,5 +62,21 @@ func TestAFailpointHappensOnce(t *testing.T) {
 	}
 	if diff := cmp.Diff(want, got); diff != "" {
 		t.Errorf("(-want +got):\n%s", diff)
+	}
+}
+
+func TestWritesOfTargetsHaveNames(t *testing.T) {
+	tests := map[string]struct{ method, path, body, want string }{
+		"an object is written": {http.MethodPut, "/apis/apps/v1/namespaces/shop/deployments/web", `{"metadata":{"name":"web"}}`, "write web"},
+		"an object is fenced":  {http.MethodPut, "/apis/apps/v1/namespaces/shop/deployments/web", `{"metadata":{"name":"web","labels":{"` + evidence.LabelFence + `":"x"}}}`, "fence web"},
+		"an object is made":    {http.MethodPost, "/apis/apps/v1/namespaces/shop/deployments", `{"metadata":{"name":"web"}}`, "make web"},
+	}
+	for name, tc := range tests {
+		t.Run(name, func(t *testing.T) {
+			r := httptest.NewRequest(tc.method, tc.path, http.NoBody)
+			if got := nameOf(r, []byte(tc.body)); got != tc.want {
+				t.Errorf("it is %q, want %q", got, tc.want)
+			}
+		})
 	}
 }

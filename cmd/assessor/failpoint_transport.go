@@ -108,7 +108,7 @@ func nameOf(r *http.Request, body []byte) string {
 	case strings.Contains(path, "/environments/"):
 		return "the Environment remembers its ledger"
 	}
-	return targetName(r.URL.Path, body)
+	return targetName(r, body)
 }
 
 func planName(body []byte) string {
@@ -173,17 +173,21 @@ func claimName(body []byte) string {
 	return "claim " + b.Spec.Target.Name
 }
 
-func targetName(path string, body []byte) string {
+func targetName(r *http.Request, body []byte) string {
 	var object struct {
 		Metadata struct {
+			Name   string            `json:"name"`
 			Labels map[string]string `json:"labels"`
 		} `json:"metadata"`
 	}
-	name := path[strings.LastIndex(path, "/")+1:]
+	name := r.URL.Path[strings.LastIndex(r.URL.Path, "/")+1:]
 	if err := json.Unmarshal(body, &object); err != nil {
 		return "write " + name + ": " + err.Error()
 	}
-	if object.Metadata.Labels[evidence.LabelFence] != "" {
+	switch {
+	case r.Method == http.MethodPost: // the path names no object
+		return "make " + object.Metadata.Name
+	case object.Metadata.Labels[evidence.LabelFence] != "":
 		return "fence " + name
 	}
 	return "write " + name

@@ -10,6 +10,7 @@ import (
 	"io"
 	"net/http"
 	"os"
+	"slices"
 
 	"github.com/go-logr/logr"
 	"github.com/prometheus/client_golang/prometheus"
@@ -23,6 +24,7 @@ import (
 
 	"github.com/plumbline-dev/plumbline/internal/controller/assess"
 	"github.com/plumbline-dev/plumbline/internal/controller/canary"
+	"github.com/plumbline-dev/plumbline/internal/controller/elected"
 	"github.com/plumbline-dev/plumbline/internal/controller/execute"
 	"github.com/plumbline-dev/plumbline/internal/controller/notifier"
 	"github.com/plumbline-dev/plumbline/internal/evidencehttp"
@@ -49,7 +51,7 @@ func run(ctx context.Context, args []string, stdout, stderr io.Writer) error {
 	case err != nil:
 		return err
 	}
-	if errs := append(opts.Validate(), roles.validate(opts.Role)...); len(errs) > 0 {
+	if errs := append(opts.Validate(), roles.validate(opts.Roles())...); len(errs) > 0 {
 		return fmt.Errorf("checking the options: %w", errs.ToAggregate())
 	}
 	return serve(ctx, &opts, &roles, stderr)
@@ -62,18 +64,18 @@ type roleOptions struct {
 	notify  notifier.Options
 }
 
-// validate checks the flags of the role that is asked for; those of execute have
+// validate checks the flags of the roles that are asked for; those of execute have
 // no defaults that work without it.
-func (o *roleOptions) validate(role string) field.ErrorList {
+func (o *roleOptions) validate(roles []string) field.ErrorList {
 	errs := append(o.canary.Validate(), o.notify.Validate()...)
-	if role == execute.Role {
+	if slices.Contains(roles, execute.Role) {
 		errs = append(errs, o.execute.Validate()...)
 	}
 	return errs
 }
 
-// serve runs the role beside its metrics and health servers; the end of one is
-// the end of all.
+// serve runs the roles beside their metrics and health servers; the end of one is
+// the end of all, so that none goes on without the lease that it lost.
 func serve(ctx context.Context, opts *assess.Options, roles *roleOptions, stderr io.Writer) error {
 	logger, err := telemetry.NewLogger(stderr, opts.LogFormat, opts.LogLevel)
 	if err != nil {
@@ -82,36 +84,59 @@ func serve(ctx context.Context, opts *assess.Options, roles *roleOptions, stderr
 	log := logr.FromSlogHandler(logger.Handler())
 	ctrl.SetLogger(log)
 	klog.SetLogger(log)
-	p := process{log: log}
-	role := func(opts *assess.Options) (func(context.Context) error, error) { return p.assess(opts, &roles.notify) }
-	switch opts.Role {
-	case canary.Role:
-		role = func(opts *assess.Options) (func(context.Context) error, error) { return p.canary(opts, &roles.canary) }
-	case execute.Role:
-		role = func(opts *assess.Options) (func(context.Context) error, error) {
-			return p.execute(ctx, opts, roles)
+	p := &process{log: log, registry: telemetry.NewRegistry(component(opts.Roles()))}
+	var work []func(context.Context) error
+	for _, role := range opts.Roles() {
+		run, err := p.role(ctx, role, opts, roles)
+		if err != nil {
+			return err
 		}
+		work = append(work, run)
 	}
-	work, err := role(opts)
-	if err != nil {
-		return err
-	}
-	var health telemetry.Health
-	health.Add("started", p.gate.Check)
 	group, ctx := errgroup.WithContext(ctx)
 	group.Go(func() error { return telemetry.Serve(ctx, opts.MetricsAddress, telemetry.MetricsHandler(p.registry)) })
-	group.Go(func() error { return telemetry.Serve(ctx, opts.HealthAddress, p.beside(health.Handler())) })
-	group.Go(func() error { return work(ctx) })
+	group.Go(func() error { return telemetry.Serve(ctx, opts.HealthAddress, p.beside(p.health.Handler())) })
+	for _, run := range work {
+		group.Go(func() error { return run(ctx) })
+	}
 	return group.Wait()
 }
 
-// process is what every role has.
+// component is what the metrics of a process are under: the assessor where it
+// carries plans out beside its own work.
+func component(roles []string) string {
+	switch {
+	case slices.Contains(roles, canary.Role):
+		return "canary"
+	case slices.Contains(roles, assess.RoleAssess):
+		return "assessor"
+	}
+	return "executor"
+}
+
+// process is what all of its roles share.
 type process struct {
 	log      logr.Logger
 	registry *prometheus.Registry
-	gate     assess.Gate
+	health   telemetry.Health
 	// records serves evidence; nil when it is not served.
 	records http.Handler
+}
+
+// role makes what a role does, which is started later. The process is ready when
+// each of its roles is.
+func (p *process) role(ctx context.Context, name string, opts *assess.Options, roles *roleOptions) (func(context.Context) error, error) {
+	var gate elected.Gate
+	p.health.Add("started-"+name, gate.Check)
+	switch name {
+	case canary.Role:
+		return p.canary(opts, &roles.canary, &gate)
+	case execute.Role:
+		return p.execute(ctx, opts, roles, &gate)
+	case assess.RoleAssess:
+		return p.assess(opts, &roles.notify, &gate)
+	}
+	return nil, fmt.Errorf("there is no role %s", name) // the options were checked
 }
 
 // beside serves what a role serves next to its health.
@@ -125,9 +150,9 @@ func (p *process) beside(health http.Handler) http.Handler {
 	return mux
 }
 
-// connect makes the registry and the client configuration of a component.
+// connect makes the client configuration of a role, by whose name the API server
+// knows it.
 func (p *process) connect(component, kubeconfig string) (*rest.Config, error) {
-	p.registry = telemetry.NewRegistry(component)
 	config, err := clientcmd.BuildConfigFromFlags("", kubeconfig)
 	if err != nil {
 		return nil, fmt.Errorf("reading the cluster's address: %w", err)
@@ -136,7 +161,7 @@ func (p *process) connect(component, kubeconfig string) (*rest.Config, error) {
 	return config, telemetry.CountRequests(config, p.registry)
 }
 
-func (p *process) assess(opts *assess.Options, tell *notifier.Options) (func(context.Context) error, error) {
+func (p *process) assess(opts *assess.Options, tell *notifier.Options, gate *elected.Gate) (func(context.Context) error, error) {
 	config, err := p.connect("assessor", opts.Kubeconfig)
 	if err != nil {
 		return nil, err
@@ -145,14 +170,14 @@ func (p *process) assess(opts *assess.Options, tell *notifier.Options) (func(con
 	if err != nil {
 		return nil, err
 	}
-	setup.Registry, setup.Ready = p.registry, p.gate.Open
+	setup.Registry, setup.Ready = p.registry, gate.Open
 	if setup.Notifications, err = notifications(opts, tell); err != nil {
 		return nil, err
 	}
 	return func(ctx context.Context) error { return assess.Run(ctx, setup) }, nil
 }
 
-func (p *process) canary(opts *assess.Options, mine *canary.Options) (func(context.Context) error, error) {
+func (p *process) canary(opts *assess.Options, mine *canary.Options, gate *elected.Gate) (func(context.Context) error, error) {
 	config, err := p.connect("canary", opts.Kubeconfig)
 	if err != nil {
 		return nil, err
@@ -168,7 +193,7 @@ func (p *process) canary(opts *assess.Options, mine *canary.Options) (func(conte
 	}
 	runner := &canary.Runner{
 		Cluster: cluster, Period: mine.Period, Deadline: mine.Deadline,
-		Metrics: metrics, Clock: wall, Log: p.log, Ready: p.gate.Open,
+		Metrics: metrics, Clock: wall, Log: p.log, Ready: gate.Open,
 	}
 	return runner.Run, nil
 }

@@ -14,7 +14,9 @@ import (
 
 	"github.com/plumbline-dev/plumbline/internal/controller/assess"
 	"github.com/plumbline-dev/plumbline/internal/controller/canary"
+	"github.com/plumbline-dev/plumbline/internal/controller/elected"
 	"github.com/plumbline-dev/plumbline/internal/options"
+	"github.com/plumbline-dev/plumbline/internal/telemetry"
 	"github.com/plumbline-dev/plumbline/test/metricspage"
 )
 
@@ -80,9 +82,10 @@ func TestRunWaitsForTheAPIServerUntilToldToStop(t *testing.T) {
 // The canary is not run through run: the libraries have one logger per process,
 // and what the test above started may still write to its own.
 func TestTheCanary(t *testing.T) {
-	p := process{log: logr.Discard()}
+	p := process{log: logr.Discard(), registry: telemetry.NewRegistry("canary")}
+	var gate elected.Gate
 	mine := &canary.Options{Namespace: "n", Name: "o", Period: canary.MinPeriod, Deadline: time.Second}
-	work, err := p.canary(&assess.Options{Common: options.Common{Kubeconfig: unreachable(t)}}, mine)
+	work, err := p.canary(&assess.Options{Common: options.Common{Kubeconfig: unreachable(t)}}, mine, &gate)
 	if err != nil {
 		t.Fatal(err)
 	}
@@ -92,7 +95,7 @@ func TestTheCanary(t *testing.T) {
 	if err := work(ctx); err != nil {
 		t.Errorf("being told to stop is an error: %v", err)
 	}
-	if ctx.Err() == nil || p.gate.Check() == nil {
+	if ctx.Err() == nil || gate.Check() == nil {
 		t.Error("it ended by itself, or is ready without an API server")
 	}
 }

@@ -97,6 +97,7 @@ func (s *server) addGuards(config *rest.Config) error {
 	}
 	s.guards, err = admit.NewGuards(config, admit.GuardsConfig{
 		ExcludedNamespaces: specguard.ExcludedNamespaces(s.opts.Namespace),
+		System:             specguard.System{Executor: s.opts.ExecutorUser},
 		Mapper:             mapper,
 		Log:                s.log,
 	})

@@ -6,5 +6,6 @@
 // authorised, and what is drift. It leaves the cluster running.
 //
 // main.go is wiring, prepare.go builds and installs, shop.go holds the shop's
-// manifests, scenes.go the story, narrator.go how it is told.
+// manifests, scenes.go the story, remediation.go and fight.go its second half,
+// narrator.go how it is told.
 package main

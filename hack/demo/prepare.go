@@ -101,7 +101,7 @@ func install(ctx context.Context, n *narrator, admin clusterAccess, images image
 // stage resets the demo's namespaces and gives every player a way in.
 func stage(ctx context.Context, n *narrator, admin clusterAccess, images imageSet) (*story, func(), error) {
 	n.progress("resetting the demo's namespaces")
-	if _, err := admin.Kubectl(ctx, "delete", "remediationpolicy", "plumbline-demo", "--ignore-not-found", "--wait=true"); err != nil {
+	if _, err := admin.Kubectl(ctx, "delete", "remediationpolicy", mainPolicy, fightPolicy, "--ignore-not-found", "--wait=true"); err != nil {
 		return nil, nil, err
 	}
 	if _, err := admin.Kubectl(ctx, "delete", "namespace", shopNamespace, ciNamespace, "--ignore-not-found", "--wait=true"); err != nil {
@@ -125,7 +125,12 @@ func stage(ctx context.Context, n *narrator, admin clusterAccess, images imageSe
 		os.RemoveAll(dir)
 		return nil, nil, err
 	}
-	s := &story{narrator: n, admin: admin, ci: ci, image: images.shop(), otherImage: images.shopHotfix()}
+	bot, err := admin.As(ctx, ciNamespace, botAccount, dir)
+	if err != nil {
+		os.RemoveAll(dir)
+		return nil, nil, err
+	}
+	s := &story{narrator: n, admin: admin, ci: ci, bot: bot, image: images.shop(), otherImage: images.shopHotfix()}
 	return s, func() { os.RemoveAll(dir) }, nil
 }
 

@@ -39,6 +39,9 @@ spec:
 ---
 `
 
+// mainPolicy is about the whole shop.
+const mainPolicy = "plumbline-demo"
+
 // policyManifest is quicker than a policy of a real production would be, and lets
 // three repairs happen in an hour.
 const policyManifest = `
@@ -93,7 +96,7 @@ func (s *story) observe(ctx context.Context) error {
 	if err := s.admin.Apply(ctx, policyManifest); err != nil {
 		return err
 	}
-	if err := s.awaitPolicy(ctx, "four drifts would be put back", func(p *v1alpha1.RemediationPolicyStatus) bool {
+	if err := s.awaitPolicy(ctx, mainPolicy, "four drifts would be put back", func(p *v1alpha1.RemediationPolicyStatus) bool {
 		return p.Targets.Drifted == 4 && p.Targets.Eligible == 4
 	}); err != nil {
 		return err
@@ -101,13 +104,13 @@ func (s *story) observe(ctx context.Context) error {
 	if err := s.run(ctx, s.admin, "kubectl", "get", "remediationpolicies"); err != nil {
 		return err
 	}
-	return s.run(ctx, s.admin, "kubectl", "plumbline", "policy", "explain", "plumbline-demo", "deployment/"+shelf(1), "-n", shopNamespace)
+	return s.run(ctx, s.admin, "kubectl", "plumbline", "policy", "explain", mainPolicy, "deployment/"+shelf(1), "-n", shopNamespace)
 }
 
 func (s *story) remediate(ctx context.Context) error {
 	s.heading("The policy is activated: the worst first, three in an hour")
 	s.say("Each write is tried before, bound to the very version that was looked at, and\nsigned for afterwards. The next begins when the last one is healthy.")
-	if err := s.run(ctx, s.admin, "kubectl", "plumbline", "policy", "activate", "plumbline-demo", "--yes"); err != nil {
+	if err := s.run(ctx, s.admin, "kubectl", "plumbline", "policy", "activate", mainPolicy, "--yes"); err != nil {
 		return err
 	}
 	plan, err := s.awaitPlan(ctx, "three targets are put back, and the fourth waits for the hourly limit", func(p *v1alpha1.RemediationPlan) bool {
@@ -140,6 +143,9 @@ func inOrderOfSeverity(plan *v1alpha1.RemediationPlan) error {
 func (s *story) freeze(ctx context.Context) error {
 	s.heading("So much drifts at once that one cause must be assumed")
 	s.say("A third of everything within minutes is no handful of mistakes: it may be an\nupgrade that adds a default. Nothing is put back before a person has looked.")
+	if err := s.run(ctx, s.admin, "kubectl", "plumbline", "policy", "activate", mainPolicy, "--yes"); err != nil {
+		return err
+	}
 	for i := 4; i < 10; i++ {
 		if _, err := s.admin.Kubectl(ctx, "set", "env", "deployment/"+shelf(i), "FEATURE=on", "-n", shopNamespace, "--as", otherHuman); err != nil {
 			return err
@@ -151,7 +157,7 @@ func (s *story) freeze(ctx context.Context) error {
 	}); err != nil {
 		return err
 	}
-	if err := s.awaitPolicy(ctx, "nothing is eligible any more", func(p *v1alpha1.RemediationPolicyStatus) bool {
+	if err := s.awaitPolicy(ctx, mainPolicy, "nothing is eligible any more", func(p *v1alpha1.RemediationPolicyStatus) bool {
 		return p.Targets.Drifted > 4 && p.Targets.Eligible == 0
 	}); err != nil {
 		return err
@@ -170,10 +176,10 @@ func (s *story) prove(ctx context.Context) error {
 	return s.runAs(ctx, s.admin, shown(args)+" --audit-log audit.jsonl", append(args, "--audit-log", log))
 }
 
-func (s *story) awaitPolicy(ctx context.Context, what string, holds func(*v1alpha1.RemediationPolicyStatus) bool) error {
-	return harness.Eventually(ctx, "policy: "+what, patience, func(ctx context.Context) (bool, string) {
+func (s *story) awaitPolicy(ctx context.Context, name, what string, holds func(*v1alpha1.RemediationPolicyStatus) bool) error {
+	return harness.Eventually(ctx, "policy "+name+": "+what, patience, func(ctx context.Context) (bool, string) {
 		var p v1alpha1.RemediationPolicy
-		if err := s.admin.GetJSON(ctx, &p, "remediationpolicy", "plumbline-demo"); err != nil {
+		if err := s.admin.GetJSON(ctx, &p, "remediationpolicy", name); err != nil {
 			return false, err.Error()
 		}
 		return holds(&p.Status), fmt.Sprintf("%+v", p.Status)

@@ -84,6 +84,11 @@ func neededRights() []right {
 		right{verb: "create", group: "plumbline.dev", resource: "environments"},
 		right{verb: "create", group: "plumbline.dev", resource: "specguards", namespace: shopNamespace},
 		right{verb: "get", group: "plumbline.dev", resource: "baselines", namespace: shopNamespace},
+		right{verb: "create", group: "plumbline.dev", resource: "remediationpolicies"},
+		right{verb: "patch", group: "plumbline.dev", resource: "remediationpolicies"},
+		right{verb: "delete", group: "plumbline.dev", resource: "remediationpolicies"},
+		right{verb: "patch", group: "plumbline.dev", resource: "remediationplans", namespace: shopNamespace},
+		right{verb: "get", resource: "pods", subresource: "proxy", namespace: systemNamespace}, // the records
 		right{verb: "patch", group: "apps", resource: "deployments", subresource: "scale", namespace: systemNamespace},
 	)
 	slices.SortFunc(needed, func(a, b right) int { return strings.Compare(a.String(), b.String()) })

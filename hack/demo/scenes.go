@@ -21,6 +21,7 @@ type story struct {
 	*narrator
 	admin *harness.Cluster
 	ci    *harness.Cluster
+	bot   *harness.Cluster
 	image string
 	// otherImage has another tag of the same repository.
 	otherImage string
@@ -46,6 +47,7 @@ func scenes() []scene {
 		{"what there is to look at", (*story).look},
 		{"a policy that only watches", (*story).observe},
 		{"the policy is activated", (*story).remediate},
+		{"a fight with a bot", (*story).fight},
 		{"a mass drift freezes", (*story).freeze},
 		{"the evidence is verified", (*story).prove},
 	}

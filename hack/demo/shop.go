@@ -9,13 +9,14 @@ const (
 	shopNamespace = "plumbline-demo-shop"
 	ciNamespace   = "plumbline-demo-ci"
 	ciAccount     = "deployer"
+	botAccount    = "tuner"
 	human         = "alice"
 	otherHuman    = "bob"
 	environment   = "plumbline-demo"
 )
 
 // accessManifest holds the namespaces, the CI's service account and the rights
-// of the people: both humans have the built-in role edit, as tenants do.
+// of the people and of a bot: all have the built-in role edit, as tenants do.
 const accessManifest = `
 apiVersion: v1
 kind: Namespace
@@ -33,12 +34,17 @@ apiVersion: v1
 kind: ServiceAccount
 metadata: {name: deployer, namespace: CI}
 ---
+apiVersion: v1
+kind: ServiceAccount
+metadata: {name: tuner, namespace: CI}
+---
 apiVersion: rbac.authorization.k8s.io/v1
 kind: RoleBinding
 metadata: {name: edit, namespace: SHOP}
 roleRef: {apiGroup: rbac.authorization.k8s.io, kind: ClusterRole, name: edit}
 subjects:
 - {kind: ServiceAccount, name: deployer, namespace: CI}
+- {kind: ServiceAccount, name: tuner, namespace: CI}
 - {apiGroup: rbac.authorization.k8s.io, kind: User, name: alice}
 - {apiGroup: rbac.authorization.k8s.io, kind: User, name: bob}
 ---

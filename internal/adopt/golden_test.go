@@ -4,39 +4,16 @@ package adopt
 
 import (
 	"encoding/json"
-	"os"
 	"path/filepath"
 	"testing"
 
-	"github.com/google/go-cmp/cmp"
 	metav1 "k8s.io/apimachinery/pkg/apis/meta/v1"
 	"sigs.k8s.io/yaml"
 
 	"github.com/plumbline-dev/plumbline/pkg/apis/plumbline/v1alpha1"
 	"github.com/plumbline-dev/plumbline/pkg/specguard/canon"
+	"github.com/plumbline-dev/plumbline/test/harness/golden"
 )
-
-// golden compares with a file of testdata, which UPDATE_GOLDEN=1 rewrites.
-func golden(t *testing.T, file string, got []byte) {
-	t.Helper()
-	path := filepath.Join("testdata", file)
-	if os.Getenv("UPDATE_GOLDEN") == "1" {
-		if err := os.MkdirAll("testdata", 0o755); err != nil {
-			t.Fatal(err)
-		}
-		if err := os.WriteFile(path, got, 0o644); err != nil {
-			t.Fatal(err)
-		}
-		return
-	}
-	want, err := os.ReadFile(path)
-	if err != nil {
-		t.Fatal(err)
-	}
-	if diff := cmp.Diff(string(want), string(got)); diff != "" {
-		t.Errorf("%s (-want +got), rewrite with UPDATE_GOLDEN=1:\n%s", path, diff)
-	}
-}
 
 func decodeYAML(t interface{ Fatal(...any) }, manifest []byte, into any) {
 	if err := yaml.UnmarshalStrict(manifest, into); err != nil {
@@ -91,10 +68,10 @@ func TestReport_Golden(t *testing.T) {
 	if err != nil {
 		t.Fatal(err)
 	}
-	golden(t, "report.json", append(encoded, '\n'))
+	golden.Check(t, filepath.Join("testdata", "report.json"), append(encoded, '\n'))
 	manifest, err := r.YAML()
 	if err != nil {
 		t.Fatal(err)
 	}
-	golden(t, "guard.yaml", manifest)
+	golden.Check(t, filepath.Join("testdata", "guard.yaml"), manifest)
 }

@@ -5,6 +5,7 @@ package cli
 import (
 	"context"
 	"encoding/json"
+	"path/filepath"
 	"strings"
 	"testing"
 	"time"
@@ -18,6 +19,7 @@ import (
 	"sigs.k8s.io/controller-runtime/pkg/client/interceptor"
 
 	"github.com/plumbline-dev/plumbline/pkg/apis/plumbline/v1alpha1"
+	"github.com/plumbline-dev/plumbline/test/harness/golden"
 )
 
 func TestPlanAccept(t *testing.T) {
@@ -227,5 +229,5 @@ func TestAccept_AsksBeforeBulk(t *testing.T) {
 
 func TestAccept_BulkShowsWhatItIsAboutToAccept(t *testing.T) {
 	got := fakeCluster{objects: fleet()}.run(t, "", "accept", "--all", "--dry-run")
-	golden(t, "accept/bulk.txt", got.Stderr+"--- stdout\n"+got.Stdout)
+	golden.Check(t, filepath.Join("testdata", "accept/bulk.txt"), got.Stderr+"--- stdout\n"+got.Stdout)
 }

@@ -6,6 +6,7 @@ import (
 	"context"
 	"fmt"
 	"slices"
+	"time"
 
 	authenticationv1 "k8s.io/api/authentication/v1"
 	corev1 "k8s.io/api/core/v1"
@@ -13,8 +14,10 @@ import (
 	metav1 "k8s.io/apimachinery/pkg/apis/meta/v1"
 	"k8s.io/apimachinery/pkg/runtime"
 	"k8s.io/client-go/rest"
+	"k8s.io/utils/clock"
 	"sigs.k8s.io/controller-runtime/pkg/client"
 
+	"github.com/plumbline-dev/plumbline/internal/servertime"
 	"github.com/plumbline-dev/plumbline/pkg/apis/plumbline/v1alpha1"
 	"github.com/plumbline-dev/plumbline/pkg/remediate/exec"
 )
@@ -32,6 +35,8 @@ type cluster struct {
 	targets exec.Targets
 	// proxy reads what an executor serves.
 	proxy proxy
+	// time is the API server's, where what is asked depends on it; nil is one's own.
+	time func() time.Time
 }
 
 func newScheme() (*runtime.Scheme, error) {
@@ -61,6 +66,8 @@ func (a *app) connectByFlags() (*cluster, error) {
 	}
 	config = rest.CopyConfig(config)
 	config.QPS, config.Burst = clientQPS, clientBurst
+	times := servertime.New(clock.RealClock{})
+	times.Watch(config)
 	config.WarningHandler = rest.NewWarningWriter(a.ErrOut, rest.WarningWriterOptions{Deduplicate: true})
 	namespace, _, err := a.config.ToRawKubeConfigLoader().Namespace()
 	if err != nil {
@@ -88,8 +95,17 @@ func (a *app) connectByFlags() (*cluster, error) {
 	}
 	return &cluster{
 		WithWatch: api, mapper: mapper, namespace: namespace, live: liveReader(discovery.RESTClient()), targets: targets,
-		proxy: newProxy(discovery.RESTClient()),
+		proxy: newProxy(discovery.RESTClient()), time: times.Now,
 	}, nil
+}
+
+// serverTime is by what windows and ages are told: the API server's time after it
+// has answered something, which is what the assessor and the executor go by too.
+func (a *app) serverTime(c *cluster) time.Time {
+	if c.time == nil {
+		return a.now()
+	}
+	return c.time()
 }
 
 func liveReader(raw rest.Interface) func(context.Context, *meta.RESTMapping, string, string) ([]byte, error) {

@@ -6,12 +6,14 @@ import (
 	"context"
 	"encoding/json"
 	"errors"
+	"path/filepath"
 	"strings"
 	"testing"
 
 	"github.com/google/go-cmp/cmp"
 
 	"github.com/plumbline-dev/plumbline/internal/doctor"
+	"github.com/plumbline-dev/plumbline/test/harness/golden"
 )
 
 // doctorOn runs the command on a snapshot, or an error in its place.
@@ -50,7 +52,7 @@ func TestDoctor_Golden(t *testing.T) {
 			if got.Code != exitDifferent || got.Stderr != "" {
 				t.Errorf("got code %d and %q", got.Code, got.Stderr)
 			}
-			golden(t, "doctor/"+name+".txt", got.Stdout)
+			golden.Check(t, filepath.Join("testdata", "doctor/"+name+".txt"), got.Stdout)
 		})
 	}
 }

@@ -6,6 +6,7 @@ import (
 	"context"
 	"errors"
 	"fmt"
+	"slices"
 
 	corev1 "k8s.io/api/core/v1"
 	"k8s.io/client-go/rest"
@@ -42,12 +43,12 @@ func newProxy(raw rest.Interface) proxy {
 // which it does not by default.
 func (c *cluster) servedEvidence(ctx context.Context, system string) (evidence.Store, error) {
 	var pods corev1.PodList
-	if err := c.List(ctx, &pods, client.InNamespace(system), client.MatchingLabels{"app.kubernetes.io/component": "executor"}); err != nil {
+	if err := c.List(ctx, &pods, client.InNamespace(system), client.MatchingLabels{"app.kubernetes.io/name": "plumbline"}); err != nil {
 		return nil, fmt.Errorf("looking for an executor to read the records from (--evidence names another place): %w", err)
 	}
 	for i := range pods.Items {
 		pod := &pods.Items[i]
-		if pod.Status.Phase != corev1.PodRunning || pod.DeletionTimestamp != nil {
+		if !carriesPlansOut(pod) || pod.Status.Phase != corev1.PodRunning || pod.DeletionTimestamp != nil {
 			continue
 		}
 		store := evidencehttp.Client{Get: func(ctx context.Context, path string, query map[string]string) ([]byte, error) {
@@ -61,4 +62,15 @@ func (c *cluster) servedEvidence(ctx context.Context, system string) (evidence.S
 		return store, nil
 	}
 	return nil, errors.New("no executor runs in " + system + " that the records could be read from; say where they are with --evidence")
+}
+
+// carriesPlansOut says whether a pod is an executor's, or that of an assessor which
+// is one too.
+func carriesPlansOut(pod *corev1.Pod) bool {
+	if pod.Labels["app.kubernetes.io/component"] == "executor" {
+		return true
+	}
+	return slices.ContainsFunc(pod.Spec.Containers, func(c corev1.Container) bool {
+		return slices.Contains(c.Args, "--role=assess,execute")
+	})
 }

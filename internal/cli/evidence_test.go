@@ -23,6 +23,7 @@ import (
 	"github.com/plumbline-dev/plumbline/pkg/apis/plumbline/v1alpha1"
 	"github.com/plumbline-dev/plumbline/pkg/remediate/evidence"
 	"github.com/plumbline-dev/plumbline/pkg/remediate/evidence/volume"
+	"github.com/plumbline-dev/plumbline/test/harness/golden"
 )
 
 // archive is a store with the records of one policy, and what the cluster says
@@ -161,7 +162,7 @@ func TestEvidence_Golden(t *testing.T) {
 			if got.Code != 0 || got.Stderr != "" {
 				t.Errorf("%q gave %d, %s", args, got.Code, got.Stderr)
 			}
-			golden(t, "evidence/"+name+".txt", a.unplaced(got.Stdout))
+			golden.Check(t, filepath.Join("testdata", "evidence/"+name+".txt"), a.unplaced(got.Stdout))
 		})
 	}
 }

@@ -142,7 +142,7 @@ func (a *app) explainAll(ctx context.Context, c *cluster, q *explainQuestion, sy
 	found := []explain.Explanation{}
 	for i := range q.policies {
 		policy := &q.policies[i]
-		g, err := world.gather(ctx, policy, a.now())
+		g, err := world.gather(ctx, policy, a.serverTime(c))
 		if err != nil {
 			return nil, err
 		}

@@ -33,6 +33,8 @@ type fakeCluster struct {
 	targets targets
 	// hooks come before the fake's own answer.
 	hooks interceptor.Funcs
+	// time of the API server; nil is that of the tests.
+	time func() time.Time
 }
 
 func (f fakeCluster) connect(t *testing.T) *cluster {
@@ -51,7 +53,7 @@ func (f fakeCluster) connect(t *testing.T) *cluster {
 	api := fake.NewClientBuilder().WithScheme(scheme).WithRESTMapper(mapper).WithObjects(f.objects...).
 		WithStatusSubresource(&v1alpha1.Baseline{}, &v1alpha1.RemediationPlan{}, &v1alpha1.RemediationPolicy{}, &v1alpha1.RemediationLedger{}).WithInterceptorFuncs(hooks).Build()
 	return &cluster{
-		WithWatch: api, mapper: mapper, namespace: "shop", targets: f.targets,
+		WithWatch: api, mapper: mapper, namespace: "shop", targets: f.targets, time: f.time,
 		live: func(_ context.Context, mapping *meta.RESTMapping, _, name string) ([]byte, error) {
 			body, ok := f.live[name]
 			if !ok {

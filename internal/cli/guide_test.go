@@ -8,8 +8,9 @@ import (
 	"strings"
 	"testing"
 
-	"github.com/google/go-cmp/cmp"
 	"github.com/spf13/cobra"
+
+	"github.com/plumbline-dev/plumbline/test/harness/golden"
 )
 
 const (
@@ -26,20 +27,11 @@ func TestGuide_ReferenceIsTheCommandsHelp(t *testing.T) {
 		t.Fatal(err)
 	}
 	prose, rest, begins := strings.Cut(string(content), guideBegin)
-	reference, after, ends := strings.Cut(rest, guideEnd)
+	_, after, ends := strings.Cut(rest, guideEnd)
 	if !begins || !ends {
 		t.Fatalf("%s lacks the marks around its generated part", guideFile)
 	}
-	want := renderReference()
-	if os.Getenv("UPDATE_GOLDEN") == "1" {
-		if err := os.WriteFile(guideFile, []byte(prose+guideBegin+want+guideEnd+after), 0o644); err != nil {
-			t.Fatal(err)
-		}
-		return
-	}
-	if diff := cmp.Diff(want, reference); diff != "" {
-		t.Errorf("%s is stale (-help +guide), rewrite with UPDATE_GOLDEN=1:\n%s", guideFile, diff)
-	}
+	golden.Check(t, guideFile, prose+guideBegin+renderReference()+guideEnd+after)
 }
 
 // TestGuide_ProseNamesCommandsAndFlagsThatExist parses each command line of the

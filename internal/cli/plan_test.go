@@ -3,6 +3,7 @@
 package cli
 
 import (
+	"path/filepath"
 	"strings"
 	"testing"
 	"time"
@@ -11,6 +12,7 @@ import (
 	"sigs.k8s.io/controller-runtime/pkg/client"
 
 	"github.com/plumbline-dev/plumbline/pkg/apis/plumbline/v1alpha1"
+	"github.com/plumbline-dev/plumbline/test/harness/golden"
 )
 
 // allPlans has a plan in every phase, and some that wait for a person.
@@ -61,7 +63,7 @@ func TestPlan_Golden(t *testing.T) {
 			if got.Code != 0 || got.Stderr != "" {
 				t.Errorf("%q gave %d, %s", args, got.Code, got.Stderr)
 			}
-			golden(t, "plan/"+name+".txt", got.Stdout)
+			golden.Check(t, filepath.Join("testdata", "plan/"+name+".txt"), got.Stdout)
 		})
 	}
 }

@@ -6,6 +6,7 @@ import (
 	"context"
 	"encoding/json"
 	"errors"
+	"path/filepath"
 	"strings"
 	"testing"
 	"time"
@@ -20,6 +21,7 @@ import (
 	"github.com/plumbline-dev/plumbline/pkg/apis/plumbline/v1alpha1"
 	"github.com/plumbline-dev/plumbline/pkg/remediate/exec"
 	"github.com/plumbline-dev/plumbline/pkg/specguard/canon"
+	"github.com/plumbline-dev/plumbline/test/harness/golden"
 )
 
 var deploymentGVK = canon.GVK{Group: "apps", Version: "v1", Kind: "Deployment"}
@@ -123,7 +125,7 @@ func TestPreview_Golden(t *testing.T) {
 			if strings.Contains(got.Stdout, "-secret") {
 				t.Errorf("a secret is shown:\n%s", got.Stdout)
 			}
-			golden(t, "preview/"+name+".txt", got.Stdout)
+			golden.Check(t, filepath.Join("testdata", "preview/"+name+".txt"), got.Stdout)
 		})
 	}
 }
@@ -160,8 +162,21 @@ func TestExplain_Golden(t *testing.T) {
 			if got.Code != 0 || got.Stderr != "" {
 				t.Errorf("got %d, %s", got.Code, got.Stderr)
 			}
-			golden(t, "explain/"+name+".txt", got.Stdout)
+			golden.Check(t, filepath.Join("testdata", "explain/"+name+".txt"), got.Stdout)
 		})
+	}
+}
+
+// The clock of whoever asks may be wrong; what is explained is what the assessor
+// and the executor do, which go by the API server's time.
+func TestExplain_ByTheTimeOfTheAPIServer(t *testing.T) {
+	f := shop(t, activeBy("alice"))
+	f.time = func() time.Time { return before(0).Add(30 * time.Minute) }
+	for _, command := range [][]string{{"policy", "explain", "production"}, {"policy", "explain", "deployment/web"}} {
+		got := f.run(t, "", command...)
+		if got.Code != 0 || !strings.Contains(got.Stdout, "Age             1h30m0s") {
+			t.Errorf("%v: got %d %s, want an age of half an hour more", command, got.Code, got.Stdout+got.Stderr)
+		}
 	}
 }
 

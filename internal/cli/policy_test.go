@@ -5,6 +5,7 @@ package cli
 import (
 	"context"
 	"fmt"
+	"path/filepath"
 	"slices"
 	"strings"
 	"testing"
@@ -16,6 +17,7 @@ import (
 	"sigs.k8s.io/controller-runtime/pkg/client"
 
 	"github.com/plumbline-dev/plumbline/pkg/apis/plumbline/v1alpha1"
+	"github.com/plumbline-dev/plumbline/test/harness/golden"
 )
 
 func allPolicies() []client.Object {
@@ -46,7 +48,7 @@ func TestPolicy_Golden(t *testing.T) {
 			if got.Code != 0 {
 				t.Errorf("%q gave %d, %s", args, got.Code, got.Stderr)
 			}
-			golden(t, "policy/"+name+".txt", got.Stderr+"--- stdout\n"+got.Stdout)
+			golden.Check(t, filepath.Join("testdata", "policy/"+name+".txt"), got.Stderr+"--- stdout\n"+got.Stdout)
 		})
 	}
 }

@@ -94,7 +94,7 @@ func (a *app) planPreview(cmd *cobra.Command, args []string, output, system stri
 		return err
 	}
 	world := c.planningWorld(system)
-	gathered, err := world.gather(cmd.Context(), policy, a.now())
+	gathered, err := world.gather(cmd.Context(), policy, a.serverTime(c))
 	if err != nil {
 		return err
 	}

@@ -3,6 +3,7 @@
 package cli
 
 import (
+	"path/filepath"
 	"strings"
 	"testing"
 	"time"
@@ -12,6 +13,7 @@ import (
 	"sigs.k8s.io/controller-runtime/pkg/client"
 
 	"github.com/plumbline-dev/plumbline/pkg/apis/plumbline/v1alpha1"
+	"github.com/plumbline-dev/plumbline/test/harness/golden"
 )
 
 // fleet has an object in every state.
@@ -54,7 +56,7 @@ func TestStatus_Golden(t *testing.T) {
 			if got.Code != 0 || got.Stderr != "" {
 				t.Errorf("%q gave %d, %s", args, got.Code, got.Stderr)
 			}
-			golden(t, "status/"+name+".txt", got.Stdout)
+			golden.Check(t, filepath.Join("testdata", "status/"+name+".txt"), got.Stdout)
 		})
 	}
 }
@@ -132,7 +134,7 @@ func TestDiff_Golden(t *testing.T) {
 			if strings.Contains(got.Stdout, "-secret") {
 				t.Errorf("a secret is shown:\n%s", got.Stdout)
 			}
-			golden(t, "diff/"+name+".txt", got.Stdout)
+			golden.Check(t, filepath.Join("testdata", "diff/"+name+".txt"), got.Stdout)
 		})
 	}
 }
@@ -202,7 +204,7 @@ func TestHistory_Golden(t *testing.T) {
 			if got.Code != 0 || got.Stderr != "" {
 				t.Errorf("%q gave %d, %s", args, got.Code, got.Stderr)
 			}
-			golden(t, "history/"+name+".txt", got.Stdout)
+			golden.Check(t, filepath.Join("testdata", "history/"+name+".txt"), got.Stdout)
 		})
 	}
 	none := fakeCluster{objects: []client.Object{baselineOf("web", func(b *v1alpha1.Baseline) { b.Spec.Authorised = nil })}}.run(t, "", "history", "deployment/web")

@@ -44,28 +44,6 @@ func runOffline(t *testing.T, stdin string, args ...string) answer {
 	return finish(a.run(t.Context(), args))
 }
 
-// golden compares text with a file of testdata, which UPDATE_GOLDEN=1 rewrites.
-func golden(t *testing.T, file, got string) {
-	t.Helper()
-	path := filepath.Join("testdata", file)
-	if os.Getenv("UPDATE_GOLDEN") == "1" {
-		if err := os.MkdirAll(filepath.Dir(path), 0o755); err != nil {
-			t.Fatal(err)
-		}
-		if err := os.WriteFile(path, []byte(got), 0o644); err != nil {
-			t.Fatal(err)
-		}
-		return
-	}
-	want, err := os.ReadFile(path)
-	if err != nil {
-		t.Fatal(err)
-	}
-	if diff := cmp.Diff(string(want), got); diff != "" {
-		t.Errorf("%s (-want +got), rewrite with UPDATE_GOLDEN=1:\n%s", path, diff)
-	}
-}
-
 func TestRun_UsageErrorsGiveTheHint(t *testing.T) {
 	cases := map[string]struct {
 		args []string

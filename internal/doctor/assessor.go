@@ -15,18 +15,30 @@ import (
 const overdueAfter = 15 * time.Minute
 
 func checkLeader(s *Snapshot) []Finding {
-	object := "Lease/" + s.Namespace + "/" + AssessorName
-	fix := "kubectl get pods -n " + s.Namespace + " -l app.kubernetes.io/component=assessor\nkubectl logs -n " + s.Namespace + " -l app.kubernetes.io/component=assessor --tail=50"
-	switch lease := s.AssessorLease; {
+	return leadership{AssessorName, "assessor", "an assessor", "nothing is compared, drift is not seen", s.AssessorLease}.check(s)
+}
+
+// leadership is what replicas agree by who of them works.
+type leadership struct {
+	name, component string
+	// one is one of them, such as "an executor"; harm is what is so while none leads.
+	one, harm string
+	lease     Read[Lease]
+}
+
+func (l leadership) check(s *Snapshot) []Finding {
+	object, selector := "Lease/"+s.Namespace+"/"+l.name, " -l app.kubernetes.io/component="+l.component
+	fix := "kubectl get pods -n " + s.Namespace + selector + "\nkubectl logs -n " + s.Namespace + selector + " --tail=50"
+	switch lease := l.lease; {
 	case !lease.known():
-		f := lease.unknown("whether an assessor leads")
+		f := lease.unknown("whether " + l.one + " leads")
 		f.Object = object
 		return []Finding{f}
 	case !lease.present() || lease.Value.Holder == "":
-		return []Finding{{Severity: Critical, Object: object, Fix: fix, Message: "no assessor leads: nothing is compared, drift is not seen"}}
+		return []Finding{{Severity: Critical, Object: object, Fix: fix, Message: "no " + strings.TrimPrefix(l.one, "an ") + " leads: " + l.harm}}
 	case s.Now.After(lease.Value.Renewed.Add(lease.Value.Duration)):
-		return []Finding{{Severity: Critical, Object: object, Fix: fix, Message: fmt.Sprintf("%s was the last to lead and did not renew its lease since %s: nothing is compared, drift is not seen",
-			lease.Value.Holder, lease.Value.Renewed.UTC().Format(time.RFC3339))}}
+		return []Finding{{Severity: Critical, Object: object, Fix: fix, Message: fmt.Sprintf("%s was the last to lead and did not renew its lease since %s: %s",
+			lease.Value.Holder, lease.Value.Renewed.UTC().Format(time.RFC3339), l.harm)}}
 	default:
 		return []Finding{{Severity: OK, Object: object, Message: lease.Value.Holder + " leads"}}
 	}

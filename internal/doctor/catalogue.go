@@ -40,6 +40,10 @@ func Checks() []Check {
 		{"policy.requested-by", Critical, "nobody can accept in the name of somebody else", checkRequestedByPolicy},
 		{"policy.baseline-writers", Critical, "only the assessor writes what was authorised", checkBaselineWritersPolicy},
 		{"policy.deny", Critical, "guards in mode Deny are in force", checkDenyPolicy},
+		{"policy.policy-writers", Critical, "a remediation policy acts in the name of who wrote it", checkForged(expectPolicyWriters())},
+		{"policy.plan-writers", Critical, "a remediation plan is the assessor's, or in the name of who made it", checkForged(expectPlanWriters())},
+		{"policy.ledger-writers", Critical, "only the executor writes what was granted", checkForged(expectLedgerWriters())},
+		{"policy.executor-marks", Critical, "the executor writes its marks, and nobody else does", checkForged(expectExecutorMarks())},
 		{"cluster.timeouts", Critical, "hanging webhooks cannot use up the time of a request", checkTimeouts},
 		{"cluster.scopes", Critical, "no webhook can block what the cluster needs to start", checkScopes},
 		{"guards.coverage", Warning, "every kind that a guard names is registered, with its subresources", checkCoverage},
@@ -47,6 +51,13 @@ func Checks() []Check {
 		{"assessor.leader", Critical, "an assessor leads", checkLeader},
 		{"assessor.staleness", Warning, "no check is overdue", checkStaleness},
 		{"details.redis", Warning, "Redis takes the details of writes", checkRedis},
+		{"executor.workload", Critical, "all replicas of the executor are ready", checkExecutorWorkload},
+		{"executor.leader", Critical, "an executor leads", withExecutor("whether an executor leads", checkExecutorLeader)},
+		{"executor.rights", Critical, "the executor has the rights that it needs, and no others", withExecutor("what the executor may do", checkExecutorRights)},
+		{"executor.namespaces", Warning, "the executor may write where Active policies want it to", withExecutor("whether the executor may write where policies want it to", checkExecutorNamespaces)},
+		{"executor.evidence", Warning, "records are kept, and can be verified", withExecutor("how records are kept", checkEvidence)},
+		{"remediation.ledgers", Warning, "no ledger holds remediation back", withExecutor("whether a ledger holds remediation back", checkLedgers)},
+		{"remediation.plans", Warning, "no plan has waited for long", withExecutor("whether plans wait", checkPlans)},
 	}
 	for _, p := range powers() {
 		checks = append(checks, Check{p.id, p.worst, p.good, p.check})

@@ -5,15 +5,14 @@ package doctor
 import (
 	"fmt"
 	"maps"
-	"os"
 	"path/filepath"
 	"slices"
 	"strings"
 	"testing"
 
-	"github.com/google/go-cmp/cmp"
-
 	"github.com/plumbline-dev/plumbline/internal/doctor/gitops"
+	"github.com/plumbline-dev/plumbline/pkg/apis/plumbline/v1alpha1"
+	"github.com/plumbline-dev/plumbline/test/harness/golden"
 )
 
 // breakage is one way in which an installation can be wrong.
@@ -30,7 +29,7 @@ func TestChecks_Golden(t *testing.T) {
 				cases[name](t, s)
 				fmt.Fprintf(&b, "== %s\n%s\n", name, answersOf(s, id))
 			}
-			golden(t, id+".txt", b.String())
+			golden.Check(t, filepath.Join("testdata", id+".txt"), b.String())
 		})
 	}
 }
@@ -48,24 +47,6 @@ func answersOf(s *Snapshot, id string) string {
 		}
 	}
 	return b.String()
-}
-
-func golden(t *testing.T, file, got string) {
-	t.Helper()
-	path := filepath.Join("testdata", file)
-	if os.Getenv("UPDATE_GOLDEN") == "1" {
-		if err := os.WriteFile(path, []byte(got), 0o644); err != nil {
-			t.Fatal(err)
-		}
-		return
-	}
-	want, err := os.ReadFile(path)
-	if err != nil {
-		t.Fatalf("%v (UPDATE_GOLDEN=1 writes it)", err)
-	}
-	if diff := cmp.Diff(string(want), got); diff != "" {
-		t.Errorf("%s (-want +got):\n%s", path, diff)
-	}
 }
 
 // TestEveryCheck_IsBroken asks that each check has a case in which it finds
@@ -138,10 +119,30 @@ var hidden = map[string]func(*Snapshot){
 	"service":     func(s *Snapshot) { s.Service = forbidden[ServiceStatus]("get services") },
 	"certificate": func(s *Snapshot) { s.Certificate = forbidden[Certificate]("get secrets") },
 	"lease":       func(s *Snapshot) { s.AssessorLease = forbidden[Lease]("get leases") },
-	"write":       func(s *Snapshot) { s.Probes.Write = forbidden[Written]("create deployments") },
-	"server":      func(s *Snapshot) { s.Server = forbidden[ServerVersion]("get /version") },
-	"baseline":    func(s *Snapshot) { s.Probes.Baseline = forbidden[Outcome]("create baselines") },
-	"deny":        func(s *Snapshot) { s.Probes.Deny = forbidden[Outcome]("create deployments") },
+	"namespaces": func(s *Snapshot) {
+		s.Namespaces = forbidden[map[string]map[string]string]("list namespaces")
+	},
+	"remediation policies": func(s *Snapshot) {
+		s.Remediation.Policies = forbidden[[]v1alpha1.RemediationPolicy]("list remediationpolicies")
+	},
+	"environments": func(s *Snapshot) { s.Remediation.Environments = forbidden[[]Environment]("list environments") },
+	"ledgers": func(s *Snapshot) {
+		s.Remediation.Ledgers = forbidden[[]v1alpha1.RemediationLedger]("list remediationledgers")
+	},
+	"plans":          func(s *Snapshot) { s.Remediation.Plans = forbidden[Plans]("list remediationplans") },
+	"executor lease": func(s *Snapshot) { s.Remediation.Lease = forbidden[Lease]("get leases") },
+	"public keys":    func(s *Snapshot) { s.Remediation.PublicKeys = forbidden[string]("get configmaps") },
+	"forgeries": func(s *Snapshot) {
+		var hidden []Forgery // other snapshots share the old ones
+		for _, f := range s.Probes.Forgeries {
+			hidden = append(hidden, Forgery{Policy: f.Policy, What: f.What, Read: forbidden[Outcome]("create " + f.Policy)})
+		}
+		s.Probes.Forgeries = hidden
+	},
+	"write":    func(s *Snapshot) { s.Probes.Write = forbidden[Written]("create deployments") },
+	"server":   func(s *Snapshot) { s.Server = forbidden[ServerVersion]("get /version") },
+	"baseline": func(s *Snapshot) { s.Probes.Baseline = forbidden[Outcome]("create baselines") },
+	"deny":     func(s *Snapshot) { s.Probes.Deny = forbidden[Outcome]("create deployments") },
 	"applications": func(s *Snapshot) {
 		s.GitOps.Applications = forbidden[[]gitops.Application]("list applications.argoproj.io")
 	},
@@ -168,6 +169,10 @@ var exempt = map[string]string{
 	// What a write would show is a second opinion on the policies, which are read.
 	"policy.baseline-writers/baseline": "the objects are read; the write only adds proof",
 	"rbac.baselines/baseline":          "the objects are read; the write only adds proof",
+	"policy.policy-writers/forgeries":  "the objects are read; the write only adds proof",
+	"policy.plan-writers/forgeries":    "the objects are read; the write only adds proof",
+	"policy.ledger-writers/forgeries":  "the objects are read; the write only adds proof",
+	"policy.executor-marks/forgeries":  "the objects are read; the write only adds proof",
 	// A write that came back stamped proves the trust that the Secret would.
 	"webhook.bundle/certificate":      "the API server has just verified a replica",
 	"webhook.certificate/certificate": "each replica says what it serves",

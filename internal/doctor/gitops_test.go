@@ -8,6 +8,7 @@ import (
 	"encoding/json"
 	"maps"
 	"os"
+	"path/filepath"
 	"slices"
 	"strings"
 	"testing"
@@ -17,6 +18,7 @@ import (
 
 	"github.com/plumbline-dev/plumbline/internal/certs"
 	"github.com/plumbline-dev/plumbline/internal/doctor/gitops"
+	"github.com/plumbline-dev/plumbline/test/harness/golden"
 )
 
 // TestGitOps_WhatIsPastedIsEnough: after the fix of a finding was carried out,
@@ -110,7 +112,7 @@ func TestGitOps_FixesAreWrittenOut(t *testing.T) {
 			b.WriteString(fix + "\n")
 		}
 	}
-	golden(t, "gitops.fixes.txt", b.String())
+	golden.Check(t, filepath.Join("testdata", "gitops.fixes.txt"), b.String())
 }
 
 // TestGitOps_TheSecretIsAsTheWebhookWritesIt: rules are tried out on a sample,

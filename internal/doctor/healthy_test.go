@@ -146,6 +146,13 @@ func namedRules(rules []admissionv1.RuleWithOperations) []admissionv1.NamedRuleW
 	return out
 }
 
+// onCluster is a rule for what has no namespace.
+func onCluster(r admissionv1.RuleWithOperations) admissionv1.RuleWithOperations {
+	scope := admissionv1.ClusterScope
+	r.Scope = &scope
+	return r
+}
+
 func validating(name string, selector *metav1.LabelSelector, rules ...admissionv1.RuleWithOperations) Policy {
 	return Policy{Kind: validatingPolicy, Name: name, Labels: map[string]string{versionLabel: "0.1.0"}, FailurePolicy: admissionv1.Fail, NamespaceSelector: selector, Rules: namedRules(rules), Effects: 1}
 }
@@ -172,10 +179,16 @@ func healthyPolicies() Policies {
 			validating(stampStatusPolicy, excludedSelector(), objectRules(updates, "/status")...),
 			validating(requestedByPolicy, nil, rule(storing, group, "baselines")),
 			validating(baselineWritersPolicy, nil, rule(anyWrite, group, "baselines"), rule(anyWrite, group, "baselinerevisions"), rule(updates, group, "baselines/status")),
+			validating(policyWritersPolicy, nil, onCluster(rule(storing, group, "remediationpolicies")), onCluster(rule(updates, group, "remediationpolicies/status"))),
+			validating(planWritersPolicy, nil, rule(anyWrite, group, "remediationplans"), rule(updates, group, "remediationplans/status")),
+			validating(ledgerWritersPolicy, nil, rule(storing, group, "remediationledgers"), rule(updates, group, "remediationledgers/status")),
+			validating(executorMarksPolicy, nil, rule(updates, group, "baselines/status"), onCluster(rule(updates, group, "environments/status"))),
 		},
 		Bindings: []Binding{
 			bound(mutatingPolicy, writerPolicy), denyBinding, bound(validatingPolicy, stampStatusPolicy),
 			bound(validatingPolicy, requestedByPolicy), bound(validatingPolicy, baselineWritersPolicy),
+			bound(validatingPolicy, policyWritersPolicy), bound(validatingPolicy, planWritersPolicy),
+			bound(validatingPolicy, ledgerWritersPolicy), bound(validatingPolicy, executorMarksPolicy),
 		},
 	}
 }
@@ -245,10 +258,12 @@ func healthy(t *testing.T) *Snapshot {
 		Baselines:  Got(Baselines{Total: 2, OldestCheck: testNow.Add(-time.Minute)}),
 		Workloads: Got([]Workload{
 			{Name: WebhookName, Component: "webhook", Version: "0.1.0", Desired: 2, Ready: 2, Args: []string{"--redis-address=plumbline-redis:6379", "--stamp-writer=false"}},
-			{Name: AssessorName, Component: "assessor", Version: "0.1.0", Desired: 2, Ready: 2},
+			{Name: AssessorName, Component: "assessor", Version: "0.1.0", Desired: 2, Ready: 2, Args: []string{"--role=assess", executorUserFlag + executorUser}},
 			{Name: RedisName, Component: "redis", Version: "0.1.0", Desired: 1, Ready: 1},
+			{Name: ExecutorName, Component: "executor", Version: "0.1.0", Desired: 1, Ready: 1, Args: []string{"--role=execute", "--evidence=file:///evidence", serveEvidenceFlag}},
 		}),
-		Pods:          Got([]Pod{webhookPod("webhook-a", leaf.NotAfter), webhookPod("webhook-b", leaf.NotAfter)}),
+		Pods: Got([]Pod{webhookPod("webhook-a", leaf.NotAfter), webhookPod("webhook-b", leaf.NotAfter),
+			{Name: "executor-a", Component: "executor", Version: "0.1.0", Ready: true, Records: Got(struct{}{})}}),
 		Service:       Got(ServiceStatus{Addresses: Got(2)}),
 		Certificate:   Got(Certificate{Leaf: leaf}),
 		AssessorLease: Got(Lease{Holder: "assessor-a", Renewed: testNow.Add(-2 * time.Second), Duration: 15 * time.Second}),
@@ -257,7 +272,9 @@ func healthy(t *testing.T) *Snapshot {
 			ClusterBindings: []RoleBinding{{Role: rbacv1.RoleRef{Kind: "ClusterRole", Name: "cluster-admin"},
 				Subjects: []rbacv1.Subject{{Kind: "Group", Name: "system:masters"}}}},
 		}),
+		Remediation: healthyRemediation(),
 	}
+	giveExecutor(s)
 	s.GitOps.Metadata = map[string]Read[gitops.Metadata]{}
 	for _, o := range s.FilledObjects() {
 		s.GitOps.Metadata[o.ID()] = Got(gitops.Metadata{})
@@ -274,6 +291,9 @@ func healthy(t *testing.T) *Snapshot {
 		Write: Got(Written{Writer: "admin", Hash: "pl1:sha256:aa", WantHash: "pl1:sha256:aa", Took: 12 * time.Millisecond,
 			ReviewsBefore: Got(24.0), ReviewsAfter: Got(26.0)}),
 		Baseline: Got(Outcome{Refused: true, By: baselineWritersPolicy}),
+	}
+	for _, name := range []string{policyWritersPolicy, planWritersPolicy, ledgerWritersPolicy, executorMarksPolicy} {
+		s.Probes.Forgeries = append(s.Probes.Forgeries, Forgery{Policy: name, What: "a forged write", Read: Got(Outcome{Refused: true, By: name})})
 	}
 	return s
 }

@@ -37,7 +37,10 @@ func checkInstalled(s *Snapshot) []Finding {
 }
 
 // ownKinds are the resources that the chart installs.
-var ownKinds = []string{"baselines", "baselinerevisions", "clusterspecguards", "environments", "guarddefaults", "specguards"}
+var ownKinds = []string{
+	"baselines", "baselinerevisions", "clusterspecguards", "environments", "guarddefaults",
+	"remediationledgers", "remediationplans", "remediationpolicies", "specguards",
+}
 
 // checkKinds asks discovery, which everybody may read, and which tells a kind
 // that exists and is not served from one that works.
@@ -75,6 +78,9 @@ func checkWorkloads(s *Snapshot) []Finding {
 		}
 	}
 	for _, w := range s.Workloads.Value {
+		if w.Name == ExecutorName {
+			continue // executor.workload knows how much depends on it
+		}
 		if f, found := readiness(s, w); found {
 			out = append(out, f)
 		}
@@ -131,7 +137,7 @@ func checkVersions(s *Snapshot) []Finding {
 		}
 	}
 	for _, p := range s.Pods.Value {
-		if p.Component == webhookComponent || p.Component == assessorComponent {
+		if slices.Contains([]string{webhookComponent, assessorComponent, executorComponent}, p.Component) {
 			add(p.Version, "pods of "+p.Component)
 		}
 	}

@@ -24,7 +24,10 @@ const (
 )
 
 // policyNames are all policies of the chart.
-var policyNames = []string{writerPolicy, stampStatusPolicy, requestedByPolicy, baselineWritersPolicy, denyPolicy}
+var policyNames = []string{
+	writerPolicy, stampStatusPolicy, requestedByPolicy, baselineWritersPolicy, denyPolicy,
+	policyWritersPolicy, planWritersPolicy, ledgerWritersPolicy, executorMarksPolicy,
+}
 
 // expected is what the chart installs under one name.
 type expected struct {
@@ -40,6 +43,8 @@ type expected struct {
 	derived bool
 	// eitherFailure: the installation chooses its failurePolicy.
 	eitherFailure bool
+	// unconditional: it has no matchConditions.
+	unconditional bool
 }
 
 func (e expected) object() string { return e.kind + "/" + e.name }
@@ -87,6 +92,9 @@ func policyFindings(s *Snapshot, e expected) []Finding {
 	}
 	if !isEmptySelector(p.ObjectSelector) {
 		say(Critical, "it has an objectSelector: whoever edits the labels of an object takes it out of sight")
+	}
+	if e.unconditional && len(p.Conditions) > 0 {
+		say(Critical, "it has the matchConditions %s: writes may be kept from it", named(p.Conditions))
 	}
 	for _, text := range p.TypeWarnings {
 		say(Warning, "the API server warns about its expressions: %s", text)

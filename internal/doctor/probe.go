@@ -61,6 +61,8 @@ type Probes struct {
 	Deny     Read[Outcome]
 	// Baseline is the create of a Baseline, which only the assessor may do.
 	Baseline Read[Outcome]
+	// Forgeries are writes of the kinds of remediation that nobody may do.
+	Forgeries []Forgery
 }
 
 // stamped: a write has come back with the webhook's hash.

@@ -79,24 +79,30 @@ var broadGroups = []string{"system:authenticated", "system:unauthenticated", "sy
 
 // subjectName names a subject, or says that it belongs to the cluster or to
 // Plumbline itself and is not looked at.
-func subjectName(s rbacv1.Subject, own string) (name string, broad, ignored bool) {
-	switch s.Kind {
+func (s *Snapshot) subjectName(subject rbacv1.Subject) (name string, broad, ignored bool) {
+	switch subject.Kind {
 	case rbacv1.ServiceAccountKind:
-		if s.Namespace == "kube-system" || (s.Namespace == own && (s.Name == WebhookName || s.Name == AssessorName)) {
+		if subject.Namespace == "kube-system" || (subject.Namespace == s.Namespace && s.isOwnAccount(subject.Name)) {
 			return "", false, true
 		}
-		return "ServiceAccount " + s.Namespace + "/" + s.Name, false, false
+		return "ServiceAccount " + subject.Namespace + "/" + subject.Name, false, false
 	case rbacv1.UserKind, rbacv1.GroupKind:
-		if slices.Contains(broadGroups, s.Name) {
-			return s.Kind + " " + s.Name, true, false
+		if slices.Contains(broadGroups, subject.Name) {
+			return subject.Kind + " " + subject.Name, true, false
 		}
-		if strings.HasPrefix(s.Name, "system:serviceaccount:kube-system:") || (strings.HasPrefix(s.Name, "system:") && !strings.HasPrefix(s.Name, "system:serviceaccount")) {
+		if strings.HasPrefix(subject.Name, "system:serviceaccount:kube-system:") || (strings.HasPrefix(subject.Name, "system:") && !strings.HasPrefix(subject.Name, "system:serviceaccount")) {
 			return "", false, true
 		}
-		return s.Kind + " " + s.Name, false, false
+		return subject.Kind + " " + subject.Name, false, false
 	default:
-		return s.Kind + " " + s.Name, false, false
+		return subject.Kind + " " + subject.Name, false, false
 	}
+}
+
+// isOwnAccount: what the executor may is looked at by executor.rights; where none
+// is to run, its name is that of anybody.
+func (s *Snapshot) isOwnAccount(name string) bool {
+	return name == WebhookName || name == AssessorName || name == ExecutorName && s.executor() == ReadValue
 }
 
 // heldBy lists who holds any of the grants. Whoever may do everything everywhere
@@ -117,7 +123,7 @@ func (s *Snapshot) heldBy(grants []grant, within func(namespace string) bool) []
 			continue
 		}
 		for _, subject := range b.Subjects {
-			name, broad, ignored := subjectName(subject, s.Namespace)
+			name, broad, ignored := s.subjectName(subject)
 			if ignored {
 				continue
 			}
@@ -177,7 +183,7 @@ func (s *Snapshot) admins() []holder {
 			continue
 		}
 		for _, subject := range b.Subjects {
-			if name, broad, ignored := subjectName(subject, s.Namespace); !ignored {
+			if name, broad, ignored := s.subjectName(subject); !ignored {
 				found[name] = &holder{subject: name, broad: broad, everywhere: true}
 			}
 		}

@@ -113,6 +113,8 @@ type Policy struct {
 	Excluded          []admissionv1.NamedRuleWithOperations
 	// Effects counts validations or mutations.
 	Effects int
+	// Conditions are the names of its matchConditions.
+	Conditions []string
 	// TypeWarnings are what the API server says about the expressions.
 	TypeWarnings []string
 }
@@ -137,6 +139,8 @@ type Workload struct {
 	Name, Component, Version string
 	Desired, Ready           int32
 	Args                     []string
+	// Fleeting are the volumes that go with a pod.
+	Fleeting []string
 }
 
 // Pod is one replica of the installation.
@@ -145,6 +149,9 @@ type Pod struct {
 	Ready                    bool
 	// Metrics are its samples by metric name, read through the API server.
 	Metrics Read[Metrics]
+	// Records is present when a replica of the executor serves its records, through
+	// the API server.
+	Records Read[struct{}]
 }
 
 // Lease is a leader's.
@@ -238,6 +245,9 @@ type Snapshot struct {
 	Service       Read[ServiceStatus]
 	Certificate   Read[Certificate]
 	AssessorLease Read[Lease]
+
+	// Remediation is what puts drift back.
+	Remediation Remediation
 
 	// GitOps is read only where such a tool is in the cluster or left its mark.
 	GitOps GitOps

@@ -54,6 +54,8 @@ type Webhook struct {
 	// MaxConcurrent bounds the reviews of one caller, which is an IP address,
 	// that are worked on at once.
 	MaxConcurrent int
+	// ExecutorUser is the user name of the executor; empty when there is none.
+	ExecutorUser string
 	// MaxHandshakes is how many TLS handshakes are computed at once; 0 means half
 	// of the processors.
 	MaxHandshakes int
@@ -76,6 +78,7 @@ func (w *Webhook) AddFlags(fs *flag.FlagSet) {
 	fs.StringVar(&w.LeaseName, "lease-name", "plumbline-webhook", "lease whose holder writes the certificates")
 	fs.BoolVar(&w.StampWriter, "stamp-writer", false, "set the writer annotation here; for API servers without MutatingAdmissionPolicy")
 	fs.StringVar(&w.StampedGroups, "stamped-groups", "", "groups that the writer annotation keeps, comma separated; with --stamp-writer")
+	fs.StringVar(&w.ExecutorUser, "executor-user", "", "user name of Plumbline's executor, which is not warned about what it puts back; empty: there is none")
 	fs.StringVar(&w.ClientCAFile, "client-ca-file", "", "certificate authority of the API server's client certificate; empty: none is asked for")
 	fs.StringVar(&w.ClientName, "client-name", "", "common name that the client certificate must have; empty: any")
 	fs.StringVar(&w.DeploymentName, "deployment-name", "plumbline-webhook", "the webhook's own Deployment; owns a Secret that had to be made again")

@@ -52,6 +52,9 @@ func (k *Keeper) Now() time.Time {
 	return now
 }
 
+// Since is how long ago a time of the API server's is.
+func (k *Keeper) Since(t time.Time) time.Duration { return k.Now().Sub(t) }
+
 // Skew is how far the own clock is ahead; window.SkewUnknown when that was not
 // compared within the last minutes.
 func (k *Keeper) Skew() time.Duration {

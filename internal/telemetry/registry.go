@@ -3,6 +3,7 @@
 package telemetry
 
 import (
+	"errors"
 	"net/http"
 	"runtime/debug"
 
@@ -27,6 +28,21 @@ func NewRegistry(component string) *prometheus.Registry {
 	info.WithLabelValues(component, version, revision, goVersion).Set(1)
 	reg.MustRegister(info)
 	return reg
+}
+
+// Shared registers a collector. Where another part of the same process registered
+// its like already, that one is returned, and both count in it.
+func Shared[C prometheus.Collector](registry prometheus.Registerer, collector C) (C, error) {
+	err := registry.Register(collector)
+	if err == nil {
+		return collector, nil
+	}
+	if taken, ok := errors.AsType[prometheus.AlreadyRegisteredError](err); ok {
+		if like, ok := taken.ExistingCollector.(C); ok {
+			return like, nil
+		}
+	}
+	return collector, err
 }
 
 // MetricsHandler serves /metrics of a registry.

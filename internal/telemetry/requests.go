@@ -15,11 +15,11 @@ import (
 // afterwards, in plumbline_api_requests_total{method,code}. The code is that of
 // the answer, or "error" when none came. Watches count when they begin.
 func CountRequests(config *rest.Config, registry prometheus.Registerer) error {
-	requests := prometheus.NewCounterVec(prometheus.CounterOpts{
+	requests, err := Shared(registry, prometheus.NewCounterVec(prometheus.CounterOpts{
 		Name: "plumbline_api_requests_total",
 		Help: "Requests to the API server by method and code of the answer; error when none came.",
-	}, []string{"method", "code"})
-	if err := registry.Register(requests); err != nil {
+	}, []string{"method", "code"}))
+	if err != nil {
 		return fmt.Errorf("registering the count of requests: %w", err)
 	}
 	config.Wrap(func(next http.RoundTripper) http.RoundTripper { return &requestCounter{next, requests} })

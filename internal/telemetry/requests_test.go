@@ -45,7 +45,34 @@ plumbline_api_requests_total{code="error",method="GET"} 1
 	if err := testutil.GatherAndCompare(registry, strings.NewReader(want)); err != nil {
 		t.Error(err)
 	}
-	if err := CountRequests(config, registry); err == nil {
-		t.Error("the same registry took the count twice")
+}
+
+func TestTwoPartsOfAProcessCountInOne(t *testing.T) {
+	registry := prometheus.NewRegistry()
+	count := func() *prometheus.CounterVec {
+		return prometheus.NewCounterVec(prometheus.CounterOpts{Name: "plumbline_tries_total", Help: "Tries."}, []string{"of"})
+	}
+	for _, part := range []string{"a", "b", "a"} {
+		shared, err := Shared(registry, count())
+		if err != nil {
+			t.Fatal(err)
+		}
+		shared.WithLabelValues(part).Inc()
+	}
+	want := `# HELP plumbline_tries_total Tries.
+# TYPE plumbline_tries_total counter
+plumbline_tries_total{of="a"} 2
+plumbline_tries_total{of="b"} 1
+`
+	if err := testutil.GatherAndCompare(registry, strings.NewReader(want)); err != nil {
+		t.Error(err)
+	}
+	other := prometheus.NewGauge(prometheus.GaugeOpts{Name: "plumbline_tries", Help: "Another one."})
+	if _, err := Shared(registry, other); err != nil {
+		t.Fatal(err)
+	}
+	clash := prometheus.NewGaugeVec(prometheus.GaugeOpts{Name: "plumbline_tries", Help: "Another one."}, nil)
+	if _, err := Shared(registry, clash); err == nil {
+		t.Error("a collector of another type took the place of one that is there")
 	}
 }

@@ -109,7 +109,7 @@ func (v *Verdict) judgeChanges(rules Rules, r Review) (drifting []string) {
 			if len(v.Fields) < maxFields {
 				v.Fields = append(v.Fields, c.Path.String())
 			}
-			if class != v1alpha1.ActorTrusted && class != v1alpha1.ActorExpected {
+			if class == v1alpha1.ActorForeign || class == v1alpha1.ActorUnknown {
 				v.Drift++
 				drifting = append(drifting, c.Path.String())
 			}

@@ -5,7 +5,6 @@ package specguard
 import (
 	"flag"
 	"fmt"
-	"os"
 	"path/filepath"
 	"strings"
 	"testing"
@@ -14,6 +13,7 @@ import (
 	"github.com/cockroachdb/datadriven"
 
 	"github.com/plumbline-dev/plumbline/pkg/apis/plumbline/v1alpha1"
+	"github.com/plumbline-dev/plumbline/test/harness/golden"
 )
 
 // Users of the scripts, by short name.
@@ -49,7 +49,7 @@ func testGuardSpec() v1alpha1.GuardSpec {
 // TestScenarios plays the scripts in testdata/scenarios. Rewrite them with
 // UPDATE_GOLDEN=1 (or datadriven's -rewrite).
 func TestScenarios(t *testing.T) {
-	if os.Getenv("UPDATE_GOLDEN") == "1" {
+	if golden.Updates() {
 		if err := flag.Set("rewrite", "true"); err != nil {
 			t.Fatal(err)
 		}

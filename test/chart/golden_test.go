@@ -21,6 +21,7 @@ import (
 
 	"github.com/plumbline-dev/plumbline/pkg/apis/plumbline/v1alpha1"
 	"github.com/plumbline-dev/plumbline/test/chart/rendered"
+	"github.com/plumbline-dev/plumbline/test/harness/golden"
 )
 
 // random is what differs between two renders: the generated keys, the ACL
@@ -39,7 +40,7 @@ func TestGoldenManifests(t *testing.T) {
 				t.Fatal(err)
 			}
 			out = random.ReplaceAllString(out, "${1}<random>")
-			golden(t, filepath.Join("testdata", "golden", name+".yaml"), out)
+			golden.Check(t, filepath.Join("testdata", "golden", name+".yaml"), out)
 		})
 	}
 }

@@ -11,7 +11,6 @@ import (
 	"testing"
 	"time"
 
-	"github.com/google/go-cmp/cmp"
 	"k8s.io/apimachinery/pkg/apis/meta/v1/unstructured"
 
 	"github.com/plumbline-dev/plumbline/test/chart/rendered"
@@ -66,24 +65,6 @@ func valuesFiles(t *testing.T) map[string]string {
 func forEachValuesFile(t *testing.T, test func(t *testing.T, objects []*unstructured.Unstructured)) {
 	for name, path := range valuesFiles(t) {
 		t.Run(name, func(t *testing.T) { test(t, template(t, "--values", path)) })
-	}
-}
-
-// golden compares with a committed file, or writes it.
-func golden(t *testing.T, path, got string) {
-	t.Helper()
-	if os.Getenv("UPDATE_GOLDEN") == "1" {
-		if err := os.WriteFile(path, []byte(got), 0o644); err != nil {
-			t.Fatal(err)
-		}
-		return
-	}
-	want, err := os.ReadFile(path)
-	if err != nil {
-		t.Fatalf("%v (UPDATE_GOLDEN=1 writes it)", err)
-	}
-	if diff := cmp.Diff(string(want), got); diff != "" {
-		t.Errorf("%s is stale, UPDATE_GOLDEN=1 rewrites it (-want +got):\n%s", path, diff)
 	}
 }
 

@@ -51,7 +51,7 @@ func TestEveryPodMeetsPodSecurityRestricted(t *testing.T) {
 				t.Errorf("%s shares a namespace of the host", name)
 			}
 			for _, volume := range pod.Volumes {
-				evidence := volume.PersistentVolumeClaim != nil && strings.HasSuffix(name, "/plumbline-executor")
+				evidence := volume.PersistentVolumeClaim != nil && volume.Name == "evidence" && pod.ServiceAccountName == "plumbline-executor"
 				if volume.Secret == nil && volume.ConfigMap == nil && !evidence {
 					t.Errorf("%s: volume %s is neither a Secret nor a ConfigMap", name, volume.Name)
 				}

@@ -13,13 +13,14 @@ import (
 	"k8s.io/apimachinery/pkg/apis/meta/v1/unstructured"
 
 	"github.com/plumbline-dev/plumbline/test/chart/rendered"
+	"github.com/plumbline-dev/plumbline/test/harness/golden"
 )
 
 // TestWhoMayDoWhat pins every right that the chart gives, one line each. A line
 // that appears in this file deserves a reviewer's question.
 func TestWhoMayDoWhat(t *testing.T) {
 	lines := rights(t, template(t))
-	golden(t, filepath.Join("testdata", "rights.txt"), strings.Join(lines, "\n")+"\n")
+	golden.Check(t, filepath.Join("testdata", "rights.txt"), strings.Join(lines, "\n")+"\n")
 }
 
 // What is added when Plumbline may write workloads.
@@ -27,7 +28,7 @@ func TestWhoMayDoWhatWhenDriftIsPutBack(t *testing.T) {
 	without := rights(t, template(t))
 	with := rights(t, template(t, "--set", "executor.enabled=true", "--set", "executor.namespaces={shop}", "--set", "notifications.secrets={chat}"))
 	added := slices.DeleteFunc(slices.Clone(with), func(line string) bool { return slices.Contains(without, line) })
-	golden(t, filepath.Join("testdata", "rights-executor.txt"), strings.Join(added, "\n")+"\n")
+	golden.Check(t, filepath.Join("testdata", "rights-executor.txt"), strings.Join(added, "\n")+"\n")
 	if removed := slices.DeleteFunc(without, func(line string) bool { return slices.Contains(with, line) }); len(removed) > 0 {
 		t.Errorf("the executor takes rights from others: %q", removed)
 	}

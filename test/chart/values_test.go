@@ -12,6 +12,7 @@ import (
 	"go.yaml.in/yaml/v3"
 
 	"github.com/plumbline-dev/plumbline/test/chart/rendered"
+	"github.com/plumbline-dev/plumbline/test/harness/golden"
 )
 
 // value is one documented setting of the chart.
@@ -43,7 +44,7 @@ func TestEveryValueIsDocumented(t *testing.T) {
 	if !begins || !ends {
 		t.Fatalf("%s has no place for the table", page)
 	}
-	golden(t, page, before+tableBegin+table(values)+tableEnd+after)
+	golden.Check(t, page, before+tableBegin+table(values)+tableEnd+after)
 }
 
 func table(values []value) string {

@@ -7,6 +7,7 @@ package e2e
 import (
 	"cmp"
 	"context"
+	"flag"
 	"fmt"
 	"os"
 	"strings"
@@ -43,6 +44,12 @@ func run(m *testing.M) int {
 	var err error
 	if cluster, err = harness.Install(ctx, clusterName); err != nil {
 		fmt.Fprintln(os.Stderr, "setting up:", err)
+		return 1
+	}
+	// Tests that run beside each other wait for pods, not for processors.
+	flag.Parse()
+	if err := flag.Set("test.parallel", "6"); err != nil {
+		fmt.Fprintln(os.Stderr, err)
 		return 1
 	}
 	return m.Run()

@@ -18,8 +18,9 @@ import (
 	"strings"
 	"testing"
 
-	"github.com/google/go-cmp/cmp"
 	"github.com/prometheus/client_golang/prometheus"
+
+	"github.com/plumbline-dev/plumbline/test/harness/golden"
 )
 
 // page is below the root of the repository.
@@ -45,16 +46,7 @@ func Check(t *testing.T, component string, registry prometheus.Collector) {
 	if !begins || !ends {
 		t.Fatalf("%s has no place for the metrics of the %s", page, component)
 	}
-	got := before + begin + table(t, registry) + end + after
-	if os.Getenv("UPDATE_GOLDEN") == "1" {
-		if err := os.WriteFile(path, []byte(got), 0o644); err != nil {
-			t.Fatal(err)
-		}
-		return
-	}
-	if diff := cmp.Diff(string(raw), got); diff != "" {
-		t.Errorf("%s is stale, UPDATE_GOLDEN=1 rewrites it (-page +code):\n%s", page, diff)
-	}
+	golden.Check(t, path, before+begin+table(t, registry)+end+after)
 }
 
 func table(t *testing.T, registry prometheus.Collector) string {

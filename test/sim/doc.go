@@ -1,12 +1,43 @@
 // SPDX-License-Identifier: Apache-2.0
 
-// Package sim is the simulator of remediations: the real executor over an API
-// server in memory, with lost, late and doubled messages, crashes anywhere, two
-// executors at once, people and bots who interfere, and a Redis that answers
+// Package sim is the simulator of remediations: the real executor, and the rules by
+// which the real controller wakes plans, over an API server in memory, with lost,
+// late and doubled messages, watches that are behind, stale reads, crashes
+// anywhere, two executors at once whose clocks are wrong, people and bots who
+// interfere, hours at which nothing may be written, and a Redis that answers
 // anything. A seed decides everything, so every run can be had again:
 //
 //	go test ./test/sim -run TestPromisesHoldWhateverHappens -sim.seed 17 -v
 //	go test ./test/sim -sim.seeds 100000
+//	go test ./test/sim -run TestPromises -sim.hours      // every policy has hours
+//	go test ./test/sim -run TestPromises -sim.refused    // what was refused arrives once more
+//
+// # Mutants
+//
+// A simulation that finds nothing shows something only if it would find it. Each
+// mutant is the executor without one protection, and has a promise that has to
+// break first, in the same worlds in which the real one keeps it:
+//
+//	writes carry no uid                        I10  makes a deleted object anew
+//	nothing is fenced before a plan ends       I5   writes after the end
+//	ledgers are written over whatever is there I4   passes a limit
+//	cached reads, no resourceVersion           I3   overwrites what it has not seen
+//	an empty copy in Redis grants              I11  writes what no ledger granted
+//	cached reads                               I5   takes an old version for a fence
+//	no resourceVersion                         I3
+//	neither uid nor resourceVersion            I5
+//	the time of the own clock                  I16  writes outside of the hours
+//
+// Of the first: a PUT makes what is not there only for some kinds, such as
+// Services, and a resourceVersion alone does not keep it from that. Deployments
+// are covered by the API server itself, so these worlds are about Services.
+//
+// Cached reads alone never overwrite what the intent does not name. What is sent is
+// the very object that was read, with its own resourceVersion: if that is behind,
+// the dry run and the write are refused, and if it is not, what is overwritten is
+// what was read. So I3 needs both protections gone. What cached reads alone break is
+// the fence: an executor that takes over and sees a version from before the intent
+// believes that somebody has moved it on since, and fences nothing.
 //
 // Reading guide: apiserver is the API server, conformance holds it against a real
 // one, schedule decides who goes on and what becomes of each message, world has

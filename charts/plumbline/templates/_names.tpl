@@ -35,9 +35,20 @@ app.kubernetes.io/component: {{ .component }}
 {{- end -}}
 {{- end }}
 
+{{/* Whether one process assesses and carries plans out. */}}
+{{- define "plumbline.oneProcess" -}}
+{{- if and .Values.executor.enabled (not .Values.assessor.split) -}}yes{{- end -}}
+{{- end }}
+
+{{/* The account of the assessor. In one process it is the executor's, because that
+is the one which owners of namespaces bind, and by which evidence is verified. */}}
+{{- define "plumbline.assessorAccount" -}}
+{{- if include "plumbline.oneProcess" . -}}plumbline-executor{{- else -}}plumbline-assessor{{- end -}}
+{{- end }}
+
 {{/* The user name by which the API server knows the assessor. */}}
 {{- define "plumbline.assessorUser" -}}
-system:serviceaccount:{{ .Release.Namespace }}:plumbline-assessor
+system:serviceaccount:{{ .Release.Namespace }}:{{ include "plumbline.assessorAccount" . }}
 {{- end }}
 
 {{/* The user name of the executor. It is known whether the executor runs or not,

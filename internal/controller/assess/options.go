@@ -18,8 +18,8 @@ import (
 	"github.com/plumbline-dev/plumbline/pkg/specguard/resync"
 )
 
-// RoleAssess compares what runs with what was authorised. Besides it there are
-// [canary.Role] and [execute.Role], each alone.
+// RoleAssess compares what runs with what was authorised. [execute.Role] may be in
+// the same process; [canary.Role] runs alone.
 const RoleAssess = "assess"
 
 // laterRoles are designed and not built; asking for one gets a clear answer.
@@ -74,19 +74,22 @@ type Options struct {
 // AddFlags registers the flags with their defaults.
 func (o *Options) AddFlags(fs *flag.FlagSet) {
 	o.Common.AddFlags(fs)
-	fs.StringVar(&o.Role, "role", RoleAssess, "role of the process: assess, execute, or canary")
-	fs.BoolVar(&o.LeaderElect, "leader-elect", true, "work only while holding the lease plumbline-assessor")
+	fs.StringVar(&o.Role, "role", RoleAssess, "roles of the process, comma separated: assess, execute, or both; or canary")
+	fs.BoolVar(&o.LeaderElect, "leader-elect", true, "work only while holding the lease of the role, plumbline-assessor or plumbline-executor")
 	fs.DurationVar(&o.Retention, "retention", 7*24*time.Hour, "how long the Baseline of a removed object is kept")
 	fs.StringVar(&o.StampedGroups, "stamped-groups", "", "groups that the installation stamps, comma separated")
 	fs.BoolVar(&o.StampWriter, "stamp-writer", false, "the webhook sets the writer stamp, no in-process policy does")
 	fs.StringVar(&o.DigestKeyFile, "digest-key-file", "", "file with the key of value digests, 16 bytes or more; empty: a new key at every start")
-	fs.StringVar(&o.ExecutorUser, "executor-user", "", "user name of Plumbline's executor, whose writes authorise nothing; empty: there is none")
+	fs.StringVar(&o.ExecutorUser, "executor-user", "", "user name of Plumbline's executor, whose writes authorise nothing; empty: there is none, and for the role execute its own service account's")
 	fs.DurationVar(&o.PlanRetention, "plan-retention", planRetention, "how long a remediation plan stays after its end")
 	fs.DurationVar(&o.RecordGrace, "record-grace", 300*time.Millisecond, "how long to wait for the record of a change that nothing else explains")
 	fs.DurationVar(&o.APIServerMetrics, "api-server-metrics", time.Minute, "how often the API server's metrics are read for calls of the webhook that it went on without; 0: never")
 	fs.Func("resync-period", "time between two scheduled checks of an object where neither a guard nor GuardDefaults say one; 0s: never", o.setResyncPeriod)
 	fs.IntVar(&o.MaxConcurrentChecks, "max-concurrent-checks", baseline.DefaultMaxConcurrentChecks, "how many checks go on at once, whatever the drift threshold lets")
 }
+
+// Roles of the process, one or several.
+func (o *Options) Roles() []string { return options.SplitList(o.Role) }
 
 // setResyncPeriod is the flag's; that it was given at all counts.
 func (o *Options) setResyncPeriod(text string) error {
@@ -127,16 +130,14 @@ func validateRole(list string) field.ErrorList {
 		return field.ErrorList{field.Required(path, "name a role: assess, execute, or canary")}
 	}
 	var errs field.ErrorList
-	for _, role := range roles {
+	for i, role := range roles {
 		switch {
-		case role == RoleAssess:
+		case slices.Contains(roles[:i], role):
+			errs = append(errs, field.Duplicate(path, role))
+		case role == RoleAssess || role == execute.Role:
 		case role == canary.Role:
 			if len(roles) > 1 {
 				errs = append(errs, field.Invalid(path, list, "the canary runs alone"))
-			}
-		case role == execute.Role:
-			if len(roles) > 1 {
-				errs = append(errs, field.Invalid(path, list, "execute runs alone: only it may write guarded objects, and it has an account of its own"))
 			}
 		case slices.Contains(laterRoles, role):
 			errs = append(errs, field.Invalid(path, role, "this version has only the roles assess, execute and canary"))

@@ -36,6 +36,11 @@ func TestValidate(t *testing.T) {
 		"the defaults":                       {},
 		"the role of the chart":              {args: []string{"--role=assess"}},
 		"a role that comes later":            {args: []string{"--role=assess,serve"}, want: "this version has only the roles assess, execute and canary"},
+		"assessor and executor in one":       {args: []string{"--role=assess, execute"}},
+		"the other way round":                {args: []string{"--role=execute,assess"}},
+		"the executor alone":                 {args: []string{"--role=execute"}},
+		"a role twice":                       {args: []string{"--role=assess,execute,assess"}, want: `--role: Duplicate value: "assess"`},
+		"the canary beside the executor":     {args: []string{"--role=canary,execute"}, want: "the canary runs alone"},
 		"the canary":                         {args: []string{"--role=canary"}},
 		"the canary beside another role":     {args: []string{"--role=assess,canary"}, want: "the canary runs alone"},
 		"metrics read without end":           {args: []string{"--api-server-metrics=1s"}, want: "--api-server-metrics"},
@@ -128,16 +133,5 @@ func TestSetupIsCompleted(t *testing.T) {
 	}
 	if o := parse(t); o.Retention != 7*24*time.Hour || !o.LeaderElect {
 		t.Errorf("the defaults are %+v", o)
-	}
-}
-
-func TestGate(t *testing.T) {
-	var g Gate
-	if g.Check() == nil {
-		t.Error("ready before the caches are synced")
-	}
-	g.Open()
-	if err := g.Check(); err != nil {
-		t.Errorf("not ready: %v", err)
 	}
 }

@@ -38,7 +38,7 @@ func (p *parts) addPolicies(mgr manager.Manager, setup Setup) error {
 		Source: &planning.FromCache{
 			Cache: mgr.GetCache(), Live: mgr.GetAPIReader(), Snapshot: p.guards.Snapshot, Objects: p.tracker,
 		},
-		Recorder: mgr.GetEventRecorder(lease), Metrics: metrics, Notifier: tells, Clock: setup.Clock,
+		Recorder: mgr.GetEventRecorder(lease), Metrics: metrics, Notifier: tells, Clock: setup.time, Skew: setup.time.Skew,
 		ResyncPeriod: setup.ResyncPeriod, Log: setup.Log.WithName("policy"),
 	}
 	p.retention = &policy.Retention{Client: mgr.GetClient(), Clock: setup.Clock, Keep: cmp.Or(setup.PlanRetention, planRetention)}

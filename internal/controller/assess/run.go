@@ -9,24 +9,18 @@ import (
 	"errors"
 	"fmt"
 	"slices"
-	"sync/atomic"
 	"time"
 
 	"github.com/go-logr/logr"
 	"github.com/prometheus/client_golang/prometheus"
-	apiruntime "k8s.io/apimachinery/pkg/runtime"
 	"k8s.io/apimachinery/pkg/runtime/schema"
-	"k8s.io/client-go/kubernetes/scheme"
 	"k8s.io/client-go/rest"
 	"k8s.io/utils/clock"
-	ctrl "sigs.k8s.io/controller-runtime"
-	"sigs.k8s.io/controller-runtime/pkg/cache"
 	"sigs.k8s.io/controller-runtime/pkg/client"
-	"sigs.k8s.io/controller-runtime/pkg/config"
 	"sigs.k8s.io/controller-runtime/pkg/manager"
-	metricsserver "sigs.k8s.io/controller-runtime/pkg/metrics/server"
 
 	"github.com/plumbline-dev/plumbline/internal/controller/baseline"
+	"github.com/plumbline-dev/plumbline/internal/controller/elected"
 	"github.com/plumbline-dev/plumbline/internal/controller/environment"
 	"github.com/plumbline-dev/plumbline/internal/controller/guard"
 	"github.com/plumbline-dev/plumbline/internal/controller/guarddefaults"
@@ -34,6 +28,7 @@ import (
 	"github.com/plumbline-dev/plumbline/internal/controller/policy"
 	"github.com/plumbline-dev/plumbline/internal/controller/stamp"
 	"github.com/plumbline-dev/plumbline/internal/kube"
+	"github.com/plumbline-dev/plumbline/internal/servertime"
 	"github.com/plumbline-dev/plumbline/pkg/apis/plumbline/v1alpha1"
 	"github.com/plumbline-dev/plumbline/pkg/specguard"
 )
@@ -84,6 +79,9 @@ type Setup struct {
 	MaxConcurrentChecks int
 	// Ready is told once the caches are synced; may be nil.
 	Ready func()
+
+	// time is the API server's, by which policies act.
+	time *servertime.Keeper
 }
 
 // Run assesses until ctx ends. It returns an error when it cannot start or loses
@@ -117,6 +115,7 @@ func (s *Setup) complete() error {
 	if s.Config == nil || s.Registry == nil || s.Clock == nil {
 		return errors.New("assessing: Config, Registry and Clock are needed")
 	}
+	s.time = servertime.New(s.Clock)
 	s.UnreadableAfter = cmp.Or(s.UnreadableAfter, unreadableAfter)
 	s.MaxConcurrentChecks = cmp.Or(s.MaxConcurrentChecks, baseline.DefaultMaxConcurrentChecks)
 	if len(s.Rules.Key) == 0 {
@@ -130,39 +129,12 @@ func (s *Setup) complete() error {
 }
 
 func newManager(setup Setup) (manager.Manager, error) {
-	types := apiruntime.NewScheme()
-	if err := errors.Join(scheme.AddToScheme(types), v1alpha1.AddToScheme(types)); err != nil {
-		return nil, fmt.Errorf("registering kinds: %w", err)
-	}
-	work := rest.CopyConfig(setup.Config)
-	work.QPS = -1 // the API server's priority and fairness decides
-	// The lease has a client of its own: work that queues up must not cost it.
-	election := rest.CopyConfig(setup.Config)
-	election.QPS, election.Burst = 10, 20
-	mgr, err := ctrl.NewManager(work, ctrl.Options{
-		Scheme: types,
-		Logger: setup.Log,
-		// The process serves its own registry and health.
-		Metrics:                       metricsserver.Options{BindAddress: "0"},
-		LeaderElection:                setup.LeaderElect,
-		LeaderElectionID:              lease,
-		LeaderElectionNamespace:       setup.Namespace,
-		LeaderElectionConfig:          election,
-		LeaderElectionReleaseOnCancel: true,
-		Cache:                         cache.Options{DefaultTransform: cache.TransformStripManagedFields()},
-		Client: client.Options{Cache: &client.CacheOptions{
-			// Bodies are read when needed and never watched.
-			DisableFor: []client.Object{&v1alpha1.BaselineRevision{}},
-		}},
-		Controller: config.Controller{
-			// Tests run several assessors in one process.
-			SkipNameValidation: new(true),
-		},
-	})
-	if err != nil {
-		return nil, fmt.Errorf("making the manager: %w", err)
-	}
-	return mgr, nil
+	mgr, _, err := elected.Part{
+		Config: setup.Config, Lease: lease, Namespace: setup.Namespace, LeaderElect: setup.LeaderElect, Time: setup.time, Log: setup.Log,
+		// Bodies are read when needed and never watched.
+		Uncached: []client.Object{&v1alpha1.BaselineRevision{}},
+	}.New()
+	return mgr, err
 }
 
 // parts are the controllers, made and not yet registered.
@@ -202,7 +174,7 @@ func register(ctx context.Context, mgr manager.Manager, setup Setup) (*parts, er
 		p.retention.Register(mgr),
 		mgr.Add(p.vigil),
 		mgr.Add(p.checks),
-		mgr.Add(readiness{mgr.GetCache(), setup.Ready}),
+		mgr.Add(elected.Synced(mgr.GetCache(), setup.Ready)),
 	)
 	if setup.Records != nil {
 		err = errors.Join(err, mgr.Add(&baseline.Ingest{
@@ -300,36 +272,4 @@ func (p *parts) connect(ctx context.Context, reader client.Reader, log logr.Logg
 			log.Error(err, "looking for objects that were gone before their kind was listed")
 		}
 	}
-}
-
-// readiness tells when the caches are synced, leader or not.
-type readiness struct {
-	cache cache.Cache
-	ready func()
-}
-
-// NeedLeaderElection implements manager.LeaderElectionRunnable.
-func (readiness) NeedLeaderElection() bool { return false }
-
-// Start implements manager.Runnable.
-func (r readiness) Start(ctx context.Context) error {
-	if r.cache.WaitForCacheSync(ctx) && r.ready != nil {
-		r.ready()
-	}
-	<-ctx.Done()
-	return nil
-}
-
-// Gate is a readiness check that opens once.
-type Gate struct{ open atomic.Bool }
-
-// Open makes the check pass.
-func (g *Gate) Open() { g.open.Store(true) }
-
-// Check says why the gate is closed.
-func (g *Gate) Check() error {
-	if g.open.Load() {
-		return nil
-	}
-	return errors.New("the caches are not synced yet")
 }

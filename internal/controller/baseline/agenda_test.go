@@ -6,7 +6,6 @@ import (
 	"flag"
 	"fmt"
 	"maps"
-	"os"
 	"path/filepath"
 	"slices"
 	"strings"
@@ -18,6 +17,7 @@ import (
 	"github.com/plumbline-dev/plumbline/internal/kube"
 	"github.com/plumbline-dev/plumbline/pkg/apis/plumbline/v1alpha1"
 	"github.com/plumbline-dev/plumbline/pkg/specguard/resync"
+	"github.com/plumbline-dev/plumbline/test/harness/golden"
 )
 
 // TestAgenda plays the scripts in testdata/agenda; UPDATE_GOLDEN=1 rewrites them.
@@ -26,7 +26,7 @@ import (
 // limits are those of GuardDefaults. A reconciliation is "note", the loop of checks
 // is "round", and what becomes of a check is "found", "told" or "failed".
 func TestAgenda(t *testing.T) {
-	if os.Getenv("UPDATE_GOLDEN") == "1" {
+	if golden.Updates() {
 		if err := flag.Set("rewrite", "true"); err != nil {
 			t.Fatal(err)
 		}

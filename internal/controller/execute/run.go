@@ -3,6 +3,7 @@
 package execute
 
 import (
+	"cmp"
 	"context"
 	"errors"
 	"fmt"
@@ -11,18 +12,14 @@ import (
 	"github.com/go-logr/logr"
 	"github.com/prometheus/client_golang/prometheus"
 	"k8s.io/apimachinery/pkg/api/meta"
-	apiruntime "k8s.io/apimachinery/pkg/runtime"
 	"k8s.io/apimachinery/pkg/util/uuid"
-	"k8s.io/client-go/kubernetes/scheme"
 	"k8s.io/client-go/rest"
 	"k8s.io/utils/clock"
-	ctrl "sigs.k8s.io/controller-runtime"
 	"sigs.k8s.io/controller-runtime/pkg/cache"
 	"sigs.k8s.io/controller-runtime/pkg/client"
-	"sigs.k8s.io/controller-runtime/pkg/config"
 	"sigs.k8s.io/controller-runtime/pkg/manager"
-	metricsserver "sigs.k8s.io/controller-runtime/pkg/metrics/server"
 
+	"github.com/plumbline-dev/plumbline/internal/controller/elected"
 	"github.com/plumbline-dev/plumbline/internal/controller/figures"
 	"github.com/plumbline-dev/plumbline/internal/controller/notifier"
 	"github.com/plumbline-dev/plumbline/internal/controller/plan"
@@ -39,7 +36,8 @@ import (
 // lease is what replicas agree by; its name is part of the chart's RBAC.
 const lease = "plumbline-executor"
 
-// User is the name of the executor's service account in Plumbline's namespace.
+// User is the name of the executor's service account in Plumbline's namespace,
+// where it has one of its own.
 func User(namespace string) string {
 	return "system:serviceaccount:" + namespace + ":plumbline-executor"
 }
@@ -50,7 +48,12 @@ type Setup struct {
 	// Namespace is Plumbline's own; it has the ledgers and the lease.
 	Namespace   string
 	LeaderElect bool
-	Caps        ledger.Caps
+	// LeaseDuration is how long the lease of a leader that died holds the next one
+	// up; zero is 15 s.
+	LeaseDuration time.Duration
+	// User is the executor's own name at the API server; [User] if empty.
+	User string
+	Caps ledger.Caps
 	// Evidence is where records go, and with which keys.
 	Evidence evidence.Writer
 	Builder  evidence.Builder
@@ -88,11 +91,13 @@ func Run(ctx context.Context, setup Setup) error {
 // wire makes all parts, and starts none.
 func wire(setup Setup) (manager.Manager, *notifier.Notifier, error) {
 	keeper := servertime.New(setup.Clock)
-	work := rest.CopyConfig(setup.Config)
-	work.QPS = -1 // the API server's priority and fairness decides
-	work.Timeout = 0
-	keeper.Watch(work)
-	mgr, err := newManager(work, setup)
+	mgr, work, err := elected.Part{
+		Config: setup.Config, Lease: lease, Namespace: setup.Namespace, LeaderElect: setup.LeaderElect,
+		LeaseDuration: setup.LeaseDuration, Time: keeper, Log: setup.Log,
+		Cache: cache.Options{ByObject: map[client.Object]cache.ByObject{
+			&v1alpha1.RemediationLedger{}: {Namespaces: map[string]cache.Config{setup.Namespace: {}}},
+		}},
+	}.New()
 	if err != nil {
 		return nil, nil, err
 	}
@@ -101,7 +106,7 @@ func wire(setup Setup) (manager.Manager, *notifier.Notifier, error) {
 		return nil, nil, err
 	}
 	setup.Evidence.Store = metrics.Counted(setup.Evidence.Store, setup.Clock)
-	executor, err := newExecutor(work, mgr.GetRESTMapper(), keeper, setup)
+	executor, err := NewExecutor(work, mgr.GetRESTMapper(), keeper, setup)
 	if err != nil {
 		return nil, nil, err
 	}
@@ -115,46 +120,11 @@ func wire(setup Setup) (manager.Manager, *notifier.Notifier, error) {
 	return mgr, people, register(mgr, executor, metrics, people, setup)
 }
 
-func kinds() (*apiruntime.Scheme, error) {
-	types := apiruntime.NewScheme()
-	if err := errors.Join(scheme.AddToScheme(types), v1alpha1.AddToScheme(types)); err != nil {
-		return nil, fmt.Errorf("registering kinds: %w", err)
-	}
-	return types, nil
-}
-
-func newManager(work *rest.Config, setup Setup) (manager.Manager, error) {
-	types, err := kinds()
-	if err != nil {
-		return nil, err
-	}
-	election := rest.CopyConfig(setup.Config)
-	election.QPS, election.Burst = 10, 20
-	mgr, err := ctrl.NewManager(work, ctrl.Options{
-		Scheme: types, Logger: setup.Log,
-		Metrics:                       metricsserver.Options{BindAddress: "0"},
-		LeaderElection:                setup.LeaderElect,
-		LeaderElectionID:              lease,
-		LeaderElectionNamespace:       setup.Namespace,
-		LeaderElectionConfig:          election,
-		LeaderElectionReleaseOnCancel: true,
-		Cache: cache.Options{
-			DefaultTransform: cache.TransformStripManagedFields(),
-			ByObject: map[client.Object]cache.ByObject{
-				&v1alpha1.RemediationLedger{}: {Namespaces: map[string]cache.Config{setup.Namespace: {}}},
-			},
-		},
-		Controller: config.Controller{SkipNameValidation: new(true)},
-	})
-	if err != nil {
-		return nil, fmt.Errorf("making the manager: %w", err)
-	}
-	return mgr, nil
-}
-
-// newExecutor has a client without a cache: what decides on a write is read live.
-func newExecutor(work *rest.Config, mapper meta.RESTMapper, time exec.Time, setup Setup) (*exec.Executor, error) {
-	types, err := kinds()
+// NewExecutor makes an executor that nobody observes yet. Its client has no cache:
+// what decides on a write is read live. Of setup it needs Namespace, Caps, Evidence,
+// Builder, Mirror, Log and Clock.
+func NewExecutor(work *rest.Config, mapper meta.RESTMapper, time exec.Time, setup Setup) (*exec.Executor, error) {
+	types, err := elected.Kinds()
 	if err != nil {
 		return nil, err
 	}
@@ -172,7 +142,7 @@ func newExecutor(work *rest.Config, mapper meta.RESTMapper, time exec.Time, setu
 		Client: live, Targets: targets, Bodies: plan.Bodies{Client: live},
 		Guards: &plan.Guards{
 			Client: live, Excluded: specguard.ExcludedNamespaces(setup.Namespace),
-			System: specguard.System{Executor: User(setup.Namespace)}, Clock: setup.Clock,
+			System: specguard.System{Executor: cmp.Or(setup.User, User(setup.Namespace))}, Clock: setup.Clock,
 		},
 		Evidence: &exec.Recorder{Writer: setup.Evidence, Builder: setup.Builder},
 		Time:     time, Namespace: setup.Namespace, Caps: setup.Caps,
@@ -207,7 +177,7 @@ func register(mgr manager.Manager, executor *exec.Executor, metrics *plan.Metric
 		mgr.Add(&prober{ready: executor.Evidence.Ready, clock: setup.Clock, log: setup.Log}),
 		mgr.Add(&sweeper{executor: executor, clock: setup.Clock, log: setup.Log}),
 		mgr.Add(&publisher{client: executor.Client, namespace: setup.Namespace, keys: setup.PublicKeys, clock: setup.Clock, log: setup.Log}),
-		mgr.Add(readiness{mgr.GetCache(), setup.Ready}),
+		mgr.Add(elected.Synced(mgr.GetCache(), setup.Ready)),
 	)
 }
 
@@ -247,22 +217,4 @@ func (s *sweeper) Start(ctx context.Context) error {
 		case <-ticker.C():
 		}
 	}
-}
-
-// readiness tells when the caches are synced, leader or not.
-type readiness struct {
-	cache cache.Cache
-	ready func()
-}
-
-// NeedLeaderElection implements manager.LeaderElectionRunnable.
-func (readiness) NeedLeaderElection() bool { return false }
-
-// Start implements manager.Runnable.
-func (r readiness) Start(ctx context.Context) error {
-	if r.cache.WaitForCacheSync(ctx) && r.ready != nil {
-		r.ready()
-	}
-	<-ctx.Done()
-	return nil
 }

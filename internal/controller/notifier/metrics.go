@@ -3,11 +3,13 @@
 package notifier
 
 import (
+	"errors"
 	"fmt"
 	"strings"
 
 	"github.com/prometheus/client_golang/prometheus"
 
+	"github.com/plumbline-dev/plumbline/internal/telemetry"
 	"github.com/plumbline-dev/plumbline/pkg/remediate/notify"
 	"github.com/plumbline-dev/plumbline/pkg/remediate/notify/deliver"
 )
@@ -15,6 +17,7 @@ import (
 // metrics of notifications; it is a deliver.Recorder.
 type metrics struct {
 	told     *prometheus.CounterVec
+	retries  *prometheus.CounterVec
 	channels *prometheus.GaugeVec
 }
 
@@ -30,15 +33,23 @@ func newMetrics(registry prometheus.Registerer) (*metrics, error) {
 			Name: "plumbline_notifications_total",
 			Help: "Notifications by type of channel and outcome: sent, failed (given up), dropped (no room, or the channel or the process ended), deduplicated.",
 		}, []string{"channel_type", "outcome"}),
+		retries: prometheus.NewCounterVec(prometheus.CounterOpts{
+			Name: "plumbline_notification_retries_total",
+			Help: "Attempts to tell somebody that failed and are made again, by type of channel.",
+		}, []string{"channel_type"}),
 		channels: prometheus.NewGaugeVec(prometheus.GaugeOpts{
 			Name: "plumbline_notification_channels",
 			Help: "Channels of all policies by state: active, or invalid, which is told nothing.",
 		}, []string{"state"}),
 	}
-	for _, c := range []prometheus.Collector{m.told, m.channels} {
-		if err := registry.Register(c); err != nil {
-			return nil, fmt.Errorf("registering the figures of notifications: %w", err)
-		}
+	// Where one process makes plans and carries them out, it tells people twice over,
+	// and counts once.
+	var errs [3]error
+	m.told, errs[0] = telemetry.Shared(registry, m.told)
+	m.channels, errs[1] = telemetry.Shared(registry, m.channels)
+	m.retries, errs[2] = telemetry.Shared(registry, m.retries)
+	if err := errors.Join(errs[:]...); err != nil {
+		return nil, fmt.Errorf("registering the figures of notifications: %w", err)
 	}
 	m.begin()
 	return m, nil
@@ -47,6 +58,7 @@ func newMetrics(registry prometheus.Registerer) (*metrics, error) {
 // begin makes the series exist, so that rate() sees the first of each.
 func (m *metrics) begin() {
 	for _, t := range []notify.ChannelType{notify.ChannelSlack, notify.ChannelEmail, notify.ChannelWebhook, notify.ChannelCloudEvents} {
+		m.retries.WithLabelValues(label(t))
 		for _, o := range []deliver.Outcome{deliver.Sent, deliver.Failed, deliver.Dropped, deliver.Deduplicated} {
 			m.told.WithLabelValues(label(t), label(o))
 		}
@@ -58,6 +70,9 @@ func (m *metrics) begin() {
 func (m *metrics) Record(t notify.ChannelType, o deliver.Outcome) {
 	m.told.WithLabelValues(label(t), label(o)).Inc()
 }
+
+// Retry implements deliver.Recorder.
+func (m *metrics) Retry(t notify.ChannelType) { m.retries.WithLabelValues(label(t)).Inc() }
 
 func (m *metrics) configured(active, invalid int) {
 	m.channels.WithLabelValues(stateActive).Set(float64(active))

@@ -26,6 +26,7 @@ import (
 
 	"github.com/plumbline-dev/plumbline/pkg/apis/plumbline/v1alpha1"
 	"github.com/plumbline-dev/plumbline/pkg/remediate/notify"
+	"github.com/plumbline-dev/plumbline/test/harness/golden"
 )
 
 func TestMain(m *testing.M) { goleak.VerifyTestMain(m) }
@@ -153,29 +154,10 @@ func (w *watcher) run() {
 	})
 }
 
-// golden compares with a file, or rewrites it with UPDATE_GOLDEN=1.
-func golden(t *testing.T, name, got string) {
-	t.Helper()
-	path := filepath.Join("testdata", name)
-	if os.Getenv("UPDATE_GOLDEN") == "1" {
-		if err := os.WriteFile(path, []byte(got), 0o644); err != nil {
-			t.Fatal(err)
-		}
-		return
-	}
-	want, err := os.ReadFile(path)
-	if err != nil {
-		t.Fatal(err)
-	}
-	if diff := cmp.Diff(string(want), got); diff != "" {
-		t.Errorf("%s (-want +got):\n%s", path, diff)
-	}
-}
-
 func TestTheLogOfAPlan(t *testing.T) {
 	w := watch(t)
 	w.run()
-	golden(t, "log.golden", w.log.String())
+	golden.Check(t, filepath.Join("testdata", "log.golden"), w.log.String())
 	w.hasSeedKeys()
 }
 
@@ -399,7 +381,7 @@ func TestABreakerIsToldWhenItTurns(t *testing.T) {
 	if diff := cmp.Diff(want, w.noted()); diff != "" {
 		t.Errorf("(-want +got):\n%s", diff)
 	}
-	golden(t, "breaker.golden", w.log.String())
+	golden.Check(t, filepath.Join("testdata", "breaker.golden"), w.log.String())
 }
 
 func TestRecall(t *testing.T) {

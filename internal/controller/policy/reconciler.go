@@ -19,6 +19,7 @@ import (
 	"github.com/plumbline-dev/plumbline/pkg/apis/plumbline/v1alpha1"
 	"github.com/plumbline-dev/plumbline/pkg/remediate/notify"
 	"github.com/plumbline-dev/plumbline/pkg/remediate/planner"
+	"github.com/plumbline-dev/plumbline/pkg/remediate/window"
 )
 
 // FieldManager names the assessor in managedFields.
@@ -31,6 +32,8 @@ const (
 	// healthAgain is how soon one is that waits for objects to become healthy, of
 	// which no event tells.
 	healthAgain = 15 * time.Second
+	// clockAgain is how soon one is that waits for the clocks to agree.
+	clockAgain = 15 * time.Second
 )
 
 // Notifier tells people; who is told, and whether, is its own matter. It must not
@@ -51,10 +54,11 @@ type Reconciler struct {
 	Metrics   *Metrics
 	// Notifier may be nil.
 	Notifier Notifier
-	Clock    clock.PassiveClock
-	// Skew is how far the own clock is ahead of the API server's; nil is not at all.
-	// It only decides for when a plan is scheduled: whether it may begin then, the
-	// executor asks again.
+	// Clock is the API server's, as far as it is known.
+	Clock clock.PassiveClock
+	// Skew is how far the own clock is ahead of the API server's, or
+	// window.SkewUnknown; nil is not at all. What depends on the time of day waits
+	// while they differ, here as in the executor.
 	Skew func() time.Duration
 	// ResyncPeriod is that of the command line; nil when none was given.
 	ResyncPeriod *time.Duration
@@ -71,11 +75,12 @@ type subject struct {
 	out      planner.Output
 	created  []*v1alpha1.RemediationPlan
 	now      time.Time
+	skew     time.Duration
 }
 
 // Reconcile looks at one policy.
 func (r *Reconciler) Reconcile(ctx context.Context, request reconcile.Request) (reconcile.Result, error) {
-	s := &subject{policy: &v1alpha1.RemediationPolicy{}, now: r.Clock.Now()}
+	s := &subject{policy: &v1alpha1.RemediationPolicy{}}
 	err := r.Client.Get(ctx, request.NamespacedName, s.policy)
 	if apierrors.IsNotFound(err) {
 		r.forget(request.Name)
@@ -84,6 +89,8 @@ func (r *Reconciler) Reconcile(ctx context.Context, request reconcile.Request) (
 	if err != nil {
 		return reconcile.Result{}, fmt.Errorf("reading policy %s: %w", request.Name, err)
 	}
+	s.skew = r.compareClocks(ctx, s.policy)
+	s.now = r.Clock.Now()
 	if err := r.decide(ctx, s, nil); err != nil {
 		if errors.Is(err, planning.ErrNotReady) {
 			return reconcile.Result{RequeueAfter: notReadyAgain}, nil
@@ -106,9 +113,7 @@ func (r *Reconciler) decide(ctx context.Context, s *subject, live []v1alpha1.Rem
 		Policy: s.policy, InitiatedBy: planner.InitiatedByItself, Now: s.now,
 		ResyncPeriod: r.ResyncPeriod, Plans: live,
 	}
-	if r.Skew != nil {
-		q.Skew = r.Skew()
-	}
+	q.Skew = s.skew
 	gathered, err := planning.Gather(ctx, r.Source, q)
 	if err != nil {
 		return err
@@ -118,6 +123,21 @@ func (r *Reconciler) decide(ctx context.Context, s *subject, live []v1alpha1.Rem
 		s.out = planner.Make(&gathered.Input)
 	}
 	return nil
+}
+
+// compareClocks finds how far the own clock is ahead. Where nothing was asked of the
+// API server for long, nothing told the time, so it is asked.
+func (r *Reconciler) compareClocks(ctx context.Context, policy *v1alpha1.RemediationPolicy) time.Duration {
+	if r.Skew == nil {
+		return 0
+	}
+	if skew := r.Skew(); skew != window.SkewUnknown {
+		return skew
+	}
+	if err := r.Live.Get(ctx, client.ObjectKeyFromObject(policy), &v1alpha1.RemediationPolicy{}); err != nil && ctx.Err() == nil {
+		r.Log.V(1).Info("the clocks could not be compared", "policy", policy.Name, "error", err.Error())
+	}
+	return r.Skew()
 }
 
 // acts says whether the policy may make plans and tell people.
@@ -140,6 +160,9 @@ func (s *subject) nextLook() time.Time {
 		return time.Time{}
 	}
 	next := earlier(s.out.NextLook, s.nextTooOld())
+	if _, ok := window.ActsOnTime(s.skew); !ok && !s.gathered.Input.Opening.Open { // no event tells that clocks agree again
+		next = earlier(next, s.now.Add(clockAgain))
+	}
 	for i := range s.out.LeftOut {
 		if s.out.LeftOut[i].Reason == planner.ReasonUnhealthy {
 			return earlier(next, s.now.Add(healthAgain))

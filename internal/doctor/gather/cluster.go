@@ -129,6 +129,9 @@ func policyList(out *doctor.Policies) policyLister {
 			item := &list.Items[i]
 			p := doctor.Policy{Kind: "ValidatingAdmissionPolicy", Name: item.Name, Labels: item.Labels, Effects: len(item.Spec.Validations), FailurePolicy: ptr.Deref(item.Spec.FailurePolicy, admissionv1.Fail)}
 			fillPolicy(&p, item.Spec.ParamKind, item.Spec.MatchConstraints)
+			for _, condition := range item.Spec.MatchConditions {
+				p.Conditions = append(p.Conditions, condition.Name)
+			}
 			if checking := item.Status.TypeChecking; checking != nil {
 				for _, w := range checking.ExpressionWarnings {
 					p.TypeWarnings = append(p.TypeWarnings, w.FieldRef+": "+w.Warning)
@@ -146,6 +149,9 @@ func mutatingPolicyList(out *doctor.Policies) policyLister {
 			item := &list.Items[i]
 			p := doctor.Policy{Kind: "MutatingAdmissionPolicy", Name: item.Name, Labels: item.Labels, Effects: len(item.Spec.Mutations), FailurePolicy: ptr.Deref(item.Spec.FailurePolicy, admissionv1.Fail)}
 			fillPolicy(&p, item.Spec.ParamKind, item.Spec.MatchConstraints)
+			for _, condition := range item.Spec.MatchConditions {
+				p.Conditions = append(p.Conditions, condition.Name)
+			}
 			out.Policies = append(out.Policies, p)
 		}
 	}}

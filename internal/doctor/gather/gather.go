@@ -6,6 +6,7 @@ import (
 	"context"
 	"errors"
 	"fmt"
+	"slices"
 	"time"
 
 	admissionv1 "k8s.io/api/admissionregistration/v1"
@@ -123,9 +124,9 @@ func isAbsent(err error) bool {
 }
 
 // pages lists page by page; each is called after every page.
-func (r *reader) pages(ctx context.Context, list client.ObjectList, each func()) error {
+func (r *reader) pages(ctx context.Context, list client.ObjectList, each func(), options ...client.ListOption) error {
 	for token := ""; ; {
-		if err := r.client.List(ctx, list, client.Limit(pageSize), client.Continue(token)); err != nil {
+		if err := r.client.List(ctx, list, append(slices.Clone(options), client.Limit(pageSize), client.Continue(token))...); err != nil {
 			return err
 		}
 		each()
@@ -189,4 +190,5 @@ func (r *reader) cluster(ctx context.Context) {
 	s.Baselines = r.baselines(ctx)
 	s.Roles = r.roles(ctx)
 	s.APIServers = r.apiServers(ctx)
+	r.remediation(ctx)
 }

@@ -65,9 +65,11 @@ func TestRefusal_TellsWhoSaidNo(t *testing.T) {
 		err  error
 		want doctor.Read[doctor.Outcome]
 	}{
-		"a policy":            {denied, doctor.Got(doctor.Outcome{Refused: true, By: "plumbline-deny", Message: denied.Error()})},
-		"a quota":             {quota, doctor.Got(doctor.Outcome{Refused: true, Message: quota.Error()})},
-		"RBAC":                {rbac, doctor.Read[doctor.Outcome]{Right: "create deployments.apps in namespace shop", Reason: rbac.Error()}},
+		"a policy": {denied, doctor.Got(doctor.Outcome{Refused: true, By: "plumbline-deny", Message: denied.Error()})},
+		"a quota":  {quota, doctor.Got(doctor.Outcome{Refused: true, Message: quota.Error()})},
+		"RBAC":     {rbac, doctor.Read[doctor.Outcome]{Right: "create deployments.apps in namespace shop", Reason: rbac.Error()}},
+		"RBAC, of a patch": {apierrors.NewForbidden(deployments, "web", errors.New(`User "alice" cannot patch resource "deployments"`)),
+			doctor.Read[doctor.Outcome]{Right: "patch deployments.apps in namespace shop", Reason: `deployments.apps "web" is forbidden: User "alice" cannot patch resource "deployments"`}},
 		"a kind that is gone": {apierrors.NewGenericServerResponse(404, "post", deployments, "", "", 0, true), doctor.Gone[doctor.Outcome]()},
 		"a namespace that is gone": {apierrors.NewNotFound(schema.GroupResource{Resource: "namespaces"}, "shop"),
 			doctor.Got(doctor.Outcome{Refused: true, Message: `namespaces "shop" not found`})},

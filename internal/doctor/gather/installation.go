@@ -61,6 +61,7 @@ func (r *reader) installation(ctx context.Context) {
 	lease := &coordinationv1.Lease{}
 	err := r.client.Get(ctx, client.ObjectKey{Namespace: s.Namespace, Name: doctor.AssessorName}, lease)
 	s.AssessorLease = result(leaseOf(lease), "get leases in namespace "+s.Namespace, err)
+	r.executor(ctx)
 }
 
 func leaseOf(l *coordinationv1.Lease) doctor.Lease {
@@ -91,6 +92,11 @@ func (r *reader) workloads(ctx context.Context) doctor.Read[[]doctor.Workload] {
 		for _, c := range d.Spec.Template.Spec.Containers {
 			w.Args = append(w.Args, c.Args...)
 		}
+		for _, v := range d.Spec.Template.Spec.Volumes {
+			if v.EmptyDir != nil || v.Ephemeral != nil {
+				w.Fleeting = append(w.Fleeting, v.Name)
+			}
+		}
 		out = append(out, w)
 	}
 	return result(out, "list deployments in namespace "+r.snapshot.Namespace, err)
@@ -101,6 +107,7 @@ func (r *reader) pods(ctx context.Context) doctor.Read[[]doctor.Pod] {
 	list := &corev1.PodList{}
 	err := r.client.List(ctx, list, r.ours()...)
 	scraped := 0
+	records, served := r.snapshot.ServesRecords()
 	for i := range list.Items {
 		p := &list.Items[i]
 		if p.DeletionTimestamp != nil || p.Status.Phase == corev1.PodSucceeded || p.Status.Phase == corev1.PodFailed {
@@ -108,8 +115,11 @@ func (r *reader) pods(ctx context.Context) doctor.Read[[]doctor.Pod] {
 		}
 		pod := doctor.Pod{Name: p.Name, Component: p.Labels[labelComponent], Version: p.Labels[labelVersion], Ready: isReady(p)}
 		if pod.Component == webhook && scraped < maxScraped {
-			pod.Metrics = r.metrics(ctx, p.Name, metricsPort(p))
+			pod.Metrics = r.metrics(ctx, p.Name, portNamed(p, "metrics"))
 			scraped++
+		}
+		if pod.Component == records && served && pod.Ready {
+			pod.Records = r.records(ctx, p.Name, portNamed(p, "health"))
 		}
 		out = append(out, pod)
 	}
@@ -125,10 +135,10 @@ func isReady(p *corev1.Pod) bool {
 	return false
 }
 
-func metricsPort(p *corev1.Pod) int32 {
+func portNamed(p *corev1.Pod, name string) int32 {
 	for _, c := range p.Spec.Containers {
 		for _, port := range c.Ports {
-			if port.Name == "metrics" {
+			if port.Name == name {
 				return port.ContainerPort
 			}
 		}

@@ -13,6 +13,8 @@ import (
 
 	apierrors "k8s.io/apimachinery/pkg/api/errors"
 	metav1 "k8s.io/apimachinery/pkg/apis/meta/v1"
+	"k8s.io/apimachinery/pkg/types"
+	"k8s.io/client-go/rest"
 
 	"github.com/plumbline-dev/plumbline/internal/doctor"
 	"github.com/plumbline-dev/plumbline/pkg/apis/plumbline/v1alpha1"
@@ -43,6 +45,7 @@ func (r *reader) probes(ctx context.Context) {
 	}
 	path := fmt.Sprintf("/apis/%s/namespaces/%s/baselines", v1alpha1.GroupVersion, namespace)
 	_, s.Probes.Baseline = r.create(ctx, path, foreignBaseline(namespace))
+	s.Probes.Forgeries = r.forgeries(ctx, namespace)
 }
 
 func pathOf(p doctor.Plan) string {
@@ -86,14 +89,24 @@ func (r *reader) write(ctx context.Context, plan doctor.Plan) doctor.Read[doctor
 // it: our own types would drop fields that they do not know, and the hash covers
 // all of them.
 func (r *reader) create(ctx context.Context, path string, object map[string]any) ([]byte, doctor.Read[doctor.Outcome]) {
+	return r.try(ctx, r.raw.Post(), "application/json", path, object)
+}
+
+// mark patches the ledger that an Environment remembers, as a dry run.
+func (r *reader) mark(ctx context.Context, path string) doctor.Read[doctor.Outcome] {
+	_, outcome := r.try(ctx, r.raw.Patch(types.MergePatchType), string(types.MergePatchType), path, map[string]any{"status": map[string]any{"ledger": doctor.ProbeName}})
+	return outcome
+}
+
+func (r *reader) try(ctx context.Context, request *rest.Request, contentType, path string, object map[string]any) ([]byte, doctor.Read[doctor.Outcome]) {
 	ctx, cancel := context.WithTimeout(ctx, writeTimeout)
 	defer cancel()
 	raw, err := json.Marshal(object)
 	if err != nil {
 		return nil, doctor.Read[doctor.Outcome]{Reason: err.Error()}
 	}
-	result := r.raw.Post().AbsPath(path).Param("dryRun", metav1.DryRunAll).Param("fieldManager", doctor.ProbeName).
-		SetHeader("Content-Type", "application/json").SetHeader("Accept", "application/json").Body(raw).Do(ctx)
+	result := request.AbsPath(path).Param("dryRun", metav1.DryRunAll).Param("fieldManager", doctor.ProbeName).
+		SetHeader("Content-Type", contentType).SetHeader("Accept", "application/json").Body(raw).Do(ctx)
 	if err := result.Error(); err != nil {
 		return nil, refusal(err, path)
 	}
@@ -115,6 +128,8 @@ func refusal(err error, path string) doctor.Read[doctor.Outcome] {
 		return doctor.Gone[doctor.Outcome]()
 	case apierrors.IsForbidden(err) && strings.Contains(err.Error(), "cannot create resource"):
 		return doctor.Read[doctor.Outcome]{Reason: err.Error(), Right: "create " + resourceIn(path)}
+	case apierrors.IsForbidden(err) && strings.Contains(err.Error(), "cannot patch resource"):
+		return doctor.Read[doctor.Outcome]{Reason: err.Error(), Right: "patch " + resourceIn(path)}
 	case status.Status().Code >= http.StatusInternalServerError:
 		return doctor.Read[doctor.Outcome]{Reason: err.Error()}
 	}

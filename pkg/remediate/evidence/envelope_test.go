@@ -21,17 +21,18 @@ import (
 	"google.golang.org/protobuf/encoding/protojson"
 
 	"github.com/plumbline-dev/plumbline/pkg/remediate/evidence"
+	"github.com/plumbline-dev/plumbline/test/harness/golden"
 )
 
 // TestSeal_Golden holds the bytes: what was written once must stay readable, and
 // a retry must write the same.
 func TestSeal_Golden(t *testing.T) {
 	first := seal(t, key(t, 1), placed(decision(evidence.KindPlanDeferred, 0), 1, ""))
-	golden(t, "deferred.json", first.Envelope)
-	golden(t, "deferred.statement.json", first.Payload)
+	golden.Check(t, filepath.Join("testdata", "deferred.json"), first.Envelope)
+	golden.Check(t, filepath.Join("testdata", "deferred.statement.json"), first.Payload)
 	second := seal(t, key(t, 1), placed(step(0), 2, first.Digest))
-	golden(t, "step.json", second.Envelope)
-	golden(t, "step.statement.json", second.Payload)
+	golden.Check(t, filepath.Join("testdata", "step.json"), second.Envelope)
+	golden.Check(t, filepath.Join("testdata", "step.statement.json"), second.Payload)
 	if len(second.Payload) > 4<<10 {
 		t.Errorf("a usual record has %d bytes, want at most 4 KiB", len(second.Payload))
 	}

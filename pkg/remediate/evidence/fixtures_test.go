@@ -8,8 +8,6 @@ import (
 	"crypto/x509"
 	"encoding/json"
 	"encoding/pem"
-	"os"
-	"path/filepath"
 	"strings"
 	"testing"
 	"time"
@@ -133,23 +131,4 @@ func signed(t testing.TB, k *evidence.PrivateKey, payloadType string, payload []
 		t.Fatal(err)
 	}
 	return data
-}
-
-// golden compares with a file, or rewrites it when UPDATE_GOLDEN is set.
-func golden(t *testing.T, name string, got []byte) {
-	t.Helper()
-	path := filepath.Join("testdata", name)
-	if os.Getenv("UPDATE_GOLDEN") != "" {
-		if err := os.WriteFile(path, got, 0o644); err != nil {
-			t.Fatal(err)
-		}
-		return
-	}
-	want, err := os.ReadFile(path)
-	if err != nil {
-		t.Fatalf("%v (UPDATE_GOLDEN=1 writes it)", err)
-	}
-	if !bytes.Equal(want, got) {
-		t.Errorf("%s: got\n%s\nwant\n%s", path, got, want)
-	}
 }

@@ -78,8 +78,8 @@ type Record struct {
 	Intent   *Intent   `json:"intent,omitempty"`
 	Result   Result    `json:"result"`
 
-	// Requester is the user who asked for the plan, Approver the one who
-	// allowed it; InitiatedBy is a user or InitiatedBySystem.
+	// Requester is the user who asked for the plan, Approver the one who had it
+	// executed, paused, resumed or ended; InitiatedBy is a user or InitiatedBySystem.
 	Requester     string `json:"requester,omitempty"`
 	Approver      string `json:"approver,omitempty"`
 	InitiatedBy   string `json:"initiatedBy"`

@@ -14,6 +14,7 @@ import (
 	"testing"
 
 	"github.com/plumbline-dev/plumbline/pkg/remediate/evidence"
+	"github.com/plumbline-dev/plumbline/test/harness/golden"
 )
 
 var page = filepath.Join("..", "..", "..", "docs", "reference", "evidence.md")
@@ -41,17 +42,8 @@ func TestReferencePage_Example(t *testing.T) {
 	if err := json.Indent(&example, sealed.Payload, "", "  "); err != nil {
 		t.Fatal(err)
 	}
-	before, middle, after := between(t, string(text), "example")
-	want := "```json\n" + example.String() + "\n```\n"
-	if middle == want {
-		return
-	}
-	if os.Getenv("UPDATE_GOLDEN") == "" {
-		t.Fatalf("the example is not what is written (UPDATE_GOLDEN=1 writes it):\n%s", want)
-	}
-	if err := os.WriteFile(page, []byte(before+want+after), 0o644); err != nil {
-		t.Fatal(err)
-	}
+	before, _, after := between(t, string(text), "example")
+	golden.Check(t, page, before+"```json\n"+example.String()+"\n```\n"+after)
 }
 
 // TestReferencePage_Commands runs the page's commands on a record: openssl and

@@ -101,7 +101,7 @@ func (e *Executor) Carry(ctx context.Context, key types.NamespacedName) (Outcome
 		case protocol.Done:
 			return Outcome{Done: true}, nil
 		case protocol.Wait:
-			return Outcome{Until: x.Until, Why: x.Why}, nil
+			return Outcome{Until: x.Until, Why: x.Why}, r.explainWaiting(ctx, x.Why)
 		case protocol.WriteStatus:
 			again, err := r.writeStatus(ctx, x)
 			if err != nil || again {
@@ -142,8 +142,8 @@ func (r *run) writeStatus(ctx context.Context, x protocol.WriteStatus) (again bo
 	if err := r.decided(ctx, &x.Status); err != nil {
 		return false, errors.Join(err, r.explainUnrecorded(ctx, err))
 	}
-	if strings.HasPrefix(x.Status.DeferralReason, unrecorded) {
-		x.Status.DeferralReason = ""
+	if reason := x.Status.DeferralReason; strings.HasPrefix(reason, unrecorded) || strings.HasPrefix(reason, waiting) {
+		x.Status.DeferralReason = "" // it goes on
 	}
 	if again, err = r.store(ctx, &x.Status); again || err != nil {
 		return again, err
@@ -182,8 +182,37 @@ func (r *run) explainUnrecorded(ctx context.Context, why error) error {
 	if strings.HasPrefix(r.plan.Status.DeferralReason, unrecorded) {
 		return nil
 	}
+	return r.explain(ctx, unrecorded+why.Error())
+}
+
+// waiting begins the reason for which a plan goes on no further; explained is when
+// somebody will want to know it.
+const (
+	waiting   = "waiting: "
+	explained = time.Minute
+)
+
+// explainWaiting says in the status what a step waits for that has written, or was
+// about to, and has not come any further for a while.
+func (r *run) explainWaiting(ctx context.Context, why string) error {
+	if r.plan.Status.DeferralReason != "" || why == "" {
+		return nil
+	}
+	since := r.Time.Now().Add(-explained)
+	for i := range r.plan.Status.Steps {
+		step := &r.plan.Status.Steps[i]
+		stands := step.State == v1alpha1.StepIntent && step.Intent.At.Time.Before(since) ||
+			step.State == v1alpha1.StepApplied && step.Result.At.Time.Before(since)
+		if stands {
+			return r.explain(ctx, waiting+why)
+		}
+	}
+	return nil
+}
+
+func (r *run) explain(ctx context.Context, why string) error {
 	next := r.plan.Status.DeepCopy()
-	next.DeferralReason = diff.TruncateText(unrecorded+why.Error(), protocol.MaxMessage)
+	next.DeferralReason = diff.TruncateText(why, protocol.MaxMessage)
 	_, err := r.store(ctx, next)
 	return err
 }

@@ -168,12 +168,25 @@ func (r *run) decided(ctx context.Context, next *v1alpha1.RemediationPlanStatus)
 		Namespace: r.plan.Namespace, Name: r.plan.Name, UID: string(r.plan.UID), Hash: PlanDigest(&r.plan.Spec.Plan),
 	}
 	record.Result = evidence.Result{State: string(next.Phase), Reason: reason}
+	record.Approver = cmp.Or(record.Approver, decidedBy(kind, next, &r.plan.Spec.Control))
 	if kind == evidence.KindPlanPaused || kind == evidence.KindPlanResumed {
 		// Each needs a change of the spec, so the generation tells them apart.
 		record.Occurrence = int32(min(r.plan.Generation, math.MaxInt32)) //nolint:gosec // bounded
 	}
 	_, err := r.Evidence.Tell(ctx, r.plan.Spec.Plan.Environment, record)
 	return err
+}
+
+// decidedBy names the person who decided; empty when none did.
+func decidedBy(kind evidence.Kind, next *v1alpha1.RemediationPlanStatus, control *v1alpha1.PlanControl) string {
+	switch kind {
+	case evidence.KindPlanPaused, evidence.KindPlanCancelled, evidence.KindPlanHalted:
+		return next.EndedBy
+	case evidence.KindPlanResumed:
+		return control.RequestedBy
+	default: // a plan decides the rest by itself
+		return ""
+	}
 }
 
 // decisionOf says which decision a new status stands for, if any. A plan comes to

@@ -178,6 +178,9 @@ func (r *run) bodies(ctx context.Context, step int32, baseline *v1alpha1.Baselin
 // unwanted says why a target is to be left alone although the plan names it.
 func (r *run) unwanted(b *v1alpha1.Baseline, target *v1alpha1.PlanTarget, m *material) string {
 	authorised := b.Spec.Authorised
+	if b.Spec.Target != target.BaselineTarget {
+		return "its Baseline is that of another object"
+	}
 	if m.standard.Rules.Empty() {
 		return "no guard in force selects it any more"
 	}

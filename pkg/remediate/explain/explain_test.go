@@ -3,6 +3,7 @@
 package explain
 
 import (
+	"fmt"
 	"strings"
 	"testing"
 	"time"
@@ -13,6 +14,7 @@ import (
 	"github.com/plumbline-dev/plumbline/pkg/apis/plumbline/v1alpha1"
 	"github.com/plumbline-dev/plumbline/pkg/remediate/ledger"
 	"github.com/plumbline-dev/plumbline/pkg/remediate/planner"
+	"github.com/plumbline-dev/plumbline/test/harness/golden"
 )
 
 var epoch = time.Date(2026, 3, 2, 10, 0, 0, 0, time.UTC)
@@ -184,6 +186,29 @@ func TestEveryGateIsTold(t *testing.T) {
 		if g.Name == "Age" && (g.Value != "20m0s" || g.Limit != "at least 15m0s, at most 24h0m0s") {
 			t.Errorf("age is told as %q of %q", g.Value, g.Limit)
 		}
+	}
+}
+
+// A policy's limits and its breaker are in its Environment's ledger, and nowhere else;
+// whatever stands in the cluster's under the same policy closes nothing.
+func TestTheGatesOfEachLedger(t *testing.T) {
+	s := fine()
+	at := metav1.NewTime(epoch.Add(-time.Minute))
+	cluster := ledger.Begin(epoch, true)
+	cluster.Entries = s.around.Environment.Status.Entries
+	cluster.Breakers = []v1alpha1.LedgerBreaker{{PolicyUID: "policy-uid", State: v1alpha1.BreakerOpen, Generation: 1, Failures: 3, OpenedAt: &at}}
+	s.around.Cluster.Status = &cluster
+	s.around.Cluster.Rules.All = ledger.Caps{Concurrent: new(int32(10)), PerHour: new(int32(100)), PerDay: new(int32(500))}
+	e := Of(&s.in, s.drift, s.around)
+	var text strings.Builder
+	for _, g := range e.Gates {
+		if strings.Contains(g.Name, "/") {
+			fmt.Fprintf(&text, "%-33s %-6s %s\n", g.Name, g.State, g.Message)
+		}
+	}
+	golden.Check(t, "testdata/ledgers.txt", text.String())
+	if e.Verdict != RepairedNow {
+		t.Errorf("it says that %s", e.String())
 	}
 }
 

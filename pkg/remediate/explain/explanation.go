@@ -125,9 +125,8 @@ func Of(in *planner.Input, d *planner.Drift, around Surroundings) Explanation {
 	e.Gates = append(e.Gates, mode(in), trigger(in), action(in))
 	e.Gates = append(e.Gates, planned(in, d)...)
 	e.Gates = append(e.Gates, operation(in, d)...)
-	for _, l := range []Ledger{around.Cluster, around.Environment} {
-		e.Gates = append(e.Gates, granted(in, d, l)...)
-	}
+	e.Gates = append(e.Gates, granted(in, d, around.Cluster, ofAll)...)
+	e.Gates = append(e.Gates, granted(in, d, around.Environment, ofPolicyAndAll)...)
 	e.Plan = planOf(in, d)
 	e.judge()
 	return e

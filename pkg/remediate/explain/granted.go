@@ -10,8 +10,23 @@ import (
 	"github.com/plumbline-dev/plumbline/pkg/remediate/planner"
 )
 
-// granted are the gates of one ledger, named after it.
-func granted(in *planner.Input, d *planner.Drift, l Ledger) []Gate {
+// ofAll are the gates of the cluster's ledger. The limits and the breaker of a policy
+// are kept in its Environment's ledger alone, and that of the cluster has none of them.
+func ofAll(name ledger.GateName) bool {
+	switch name {
+	case ledger.GateBreaker, ledger.GateCooldown, ledger.GateConcurrent, ledger.GateHour, ledger.GateDay:
+		return false
+	case ledger.GateAge, ledger.GateRoom, ledger.GateTarget, ledger.GateAllConcurrent, ledger.GateAllHour, ledger.GateAllDay:
+		return true
+	}
+	return true
+}
+
+// ofPolicyAndAll are the gates of an Environment's ledger: every one.
+func ofPolicyAndAll(ledger.GateName) bool { return true }
+
+// granted are the gates of one ledger that it has, named after it.
+func granted(in *planner.Input, d *planner.Drift, l Ledger, has func(ledger.GateName) bool) []Gate {
 	if !l.Known {
 		return []Gate{{Name: l.gate("Ledger"), State: Unknown, Message: "the ledger could not be read"}}
 	}
@@ -23,7 +38,9 @@ func granted(in *planner.Input, d *planner.Drift, l Ledger) []Gate {
 	}
 	request := ledger.Request{PolicyUID: in.Policy.UID, TargetUID: targetUID(d)}
 	for _, g := range ledger.Gates(status, request, l.Rules, in.Now) {
-		gates = append(gates, l.gateOf(g))
+		if has(g.Name) {
+			gates = append(gates, l.gateOf(g))
+		}
 	}
 	return gates
 }

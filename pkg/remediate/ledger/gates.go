@@ -101,7 +101,7 @@ func target(s *Status, r Request, limits Limits, now time.Time) Gate {
 		case e.TargetUID != r.TargetUID:
 		case e.SettledAt == nil:
 			return Gate{Name: GateTarget, Message: fmt.Sprintf("plan %s/%s writes this target", e.Namespace, e.Plan)}
-		case e.SettledAt.Add(limits.Cooldown).After(now):
+		case limits.Cooldown > 0 && e.SettledAt.Add(limits.Cooldown).After(now):
 			gate = closedUntil(gate, GateTarget, e.SettledAt.Add(limits.Cooldown), "this target was remediated a moment ago")
 		}
 	}
@@ -110,6 +110,9 @@ func target(s *Status, r Request, limits Limits, now time.Time) Gate {
 
 func cooldown(s *Status, limits Limits, now time.Time, of func(*v1alpha1.LedgerEntry) bool) Gate {
 	gate := Gate{Name: GateCooldown, Open: true, Message: fmt.Sprintf("nothing was remediated in the last %s", limits.Cooldown)}
+	if limits.Cooldown <= 0 {
+		return gate // an end is stored as the second after it, which nobody asked to wait for
+	}
 	for i := range s.Entries {
 		e := &s.Entries[i]
 		if !of(e) || e.SettledAt == nil {

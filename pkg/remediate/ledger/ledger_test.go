@@ -89,6 +89,8 @@ func TestReserve(t *testing.T) {
 		"nor right after":                                   {story: []act{{0, "reserve", 1}, {2, "succeed", 1}}, minute: 3, as: request(9, "q", "t1"), closed: GateTarget, until: minute(7)},
 		"the policy waits after each of its steps":          {story: []act{{0, "reserve", 1}, {2, "succeed", 1}}, minute: 6, as: request(9, "p", "t9"), closed: GateCooldown, until: minute(7)},
 		"and goes on when the wait is over":                 {story: []act{{0, "reserve", 1}, {2, "succeed", 1}}, minute: 7, as: request(9, "p", "t9")},
+		"without a cooldown it goes on within the second":   {rules: func(r *Rules) { r.Policy.Cooldown = 0 }, story: []act{{0, "reserve", 1}, {2, "succeed", 1}}, minute: 1, as: request(9, "p", "t9")},
+		"and with the same target":                          {rules: func(r *Rules) { r.Policy.Cooldown = 0 }, story: []act{{0, "reserve", 1}, {2, "succeed", 1}}, minute: 1, as: request(9, "p", "t1")},
 		"no more in an hour than allowed":                   {story: []act{{0, "reserve", 1}, {1, "succeed", 1}, {10, "reserve", 2}, {11, "succeed", 2}, {20, "reserve", 3}, {21, "succeed", 3}}, minute: 30, as: request(9, "p", "t9"), closed: GateHour, until: minute(61)},
 		"an hour after the first of them has ended one may": {story: []act{{0, "reserve", 1}, {1, "succeed", 1}, {10, "reserve", 2}, {11, "succeed", 2}, {20, "reserve", 3}, {21, "succeed", 3}}, minute: 61, as: request(9, "p", "t9")},
 		"no more in a day than allowed":                     {rules: func(r *Rules) { r.Policy.PerDay = new(int32(1)) }, story: []act{{0, "reserve", 1}, {1, "succeed", 1}}, minute: 600, as: request(9, "p", "t9"), closed: GateDay, until: minute(24*60 + 1)},

@@ -12,7 +12,6 @@ import (
 	"mime/quotedprintable"
 	"net/mail"
 	"net/url"
-	"os"
 	"path/filepath"
 	"regexp"
 	"strings"
@@ -24,6 +23,7 @@ import (
 	"pgregory.net/rapid"
 
 	"github.com/plumbline-dev/plumbline/pkg/remediate/notify"
+	"github.com/plumbline-dev/plumbline/test/harness/golden"
 )
 
 var (
@@ -52,7 +52,7 @@ func TestRenderers_Golden(t *testing.T) {
 			}
 			section(t, &b, "hostile", render, hostile())
 			section(t, &b, "bare", render, notify.Event{Type: notify.PlanCreated, Plan: notify.PlanRef{Name: "p", UID: "u"}})
-			golden(t, filepath.Join("testdata", name+".golden"), b.String())
+			golden.Check(t, filepath.Join("testdata", name+".golden"), b.String())
 		})
 	}
 }
@@ -78,24 +78,6 @@ func textOf(raw []byte) string {
 	var m struct{ Text string }
 	_ = json.Unmarshal(raw, &m) // an email is no JSON
 	return m.Text
-}
-
-// golden compares with a file, or rewrites it when UPDATE_GOLDEN is set.
-func golden(t *testing.T, path, got string) {
-	t.Helper()
-	if os.Getenv("UPDATE_GOLDEN") != "" {
-		if err := os.WriteFile(path, []byte(got), 0o644); err != nil {
-			t.Fatal(err)
-		}
-		return
-	}
-	want, err := os.ReadFile(path)
-	if err != nil {
-		t.Fatalf("%v (UPDATE_GOLDEN=1 writes it)", err)
-	}
-	if diff := cmp.Diff(string(want), got); diff != "" {
-		t.Errorf("%s (-want +got), UPDATE_GOLDEN=1 rewrites it:\n%s", path, diff)
-	}
 }
 
 func TestRenderers_RefuseATypeThatTheyDoNotKnow(t *testing.T) {

@@ -100,8 +100,9 @@ func (s *State) fence(step *v1alpha1.PlanStep, f StepFacts) Effect {
 		return nil // somebody else's write of its status has fenced it
 	}
 	if f.Fenced != nil && (f.Fenced.Result == Forbidden || f.Fenced.Result == Refused) {
-		if step.Intent.Epoch == s.Plan.Status.Epoch {
-			// Nobody but us has sent a request for it, and ours are over by then.
+		if step.Intent.Epoch == s.Plan.Status.Epoch && step.Attempts == 0 {
+			// There was one request, which we sent and which was answered; what the
+			// network makes of it is over by then.
 			return s.outwait(step)
 		}
 		// Whoever sent the old request may get the right back before we do.

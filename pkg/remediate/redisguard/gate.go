@@ -43,7 +43,7 @@ func gateOf(name ledger.GateName, rules ledger.Rules) (g gate, known bool) {
 	case ledger.GateTarget:
 		return gate{period: p.Cooldown, text: "this target is written, or was a moment ago"}, true
 	case ledger.GateCooldown:
-		return gate{period: p.Cooldown, timed: true, text: "the policy remediated something a moment ago"}, true
+		return gate{period: p.Cooldown, timed: true, text: "the policy remediated something a moment ago"}, p.Cooldown > 0
 	case ledger.GateConcurrent:
 		return counting(p.Concurrent, 0)
 	case ledger.GateHour:

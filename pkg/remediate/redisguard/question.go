@@ -12,6 +12,8 @@ import (
 const (
 	hour = time.Hour
 	day  = 24 * time.Hour
+	// never is after every end, and exact in the script's numbers.
+	never = int64(1)<<53 - 1
 )
 
 // question are the arguments of ask.lua.
@@ -22,9 +24,13 @@ const (
 func question(sequence int64, r ledger.Request, rules ledger.Rules, now time.Time) []any {
 	cut := func(period time.Duration) int64 { return now.Add(-period).Unix() }
 	p, all := rules.Policy, rules.All
+	cooled := cut(p.Cooldown)
+	if p.Cooldown <= 0 {
+		cooled = never // an end may be stored as the second after now
+	}
 	return []any{
 		sequence, r.PolicyUID, r.TargetUID, stepField(r.Step),
-		cut(0), cut(hour), cut(day), cut(p.Cooldown), cut(p.OpenDuration),
+		cut(0), cut(hour), cut(day), cooled, cut(p.OpenDuration),
 		flag(p.FailureThreshold > 0), maxEntries, maxBreakers,
 		limit(p.Concurrent), limit(p.PerHour), limit(p.PerDay),
 		limit(all.Concurrent), limit(all.PerHour), limit(all.PerDay),

@@ -11,10 +11,9 @@ import (
 	"testing"
 	"time"
 
-	gocmp "github.com/google/go-cmp/cmp"
-
 	"github.com/plumbline-dev/plumbline/pkg/apis/plumbline/v1alpha1"
 	"github.com/plumbline-dev/plumbline/pkg/remediate/severity"
+	"github.com/plumbline-dev/plumbline/test/harness/golden"
 )
 
 // One age in each band.
@@ -36,7 +35,7 @@ var typeOf = map[v1alpha1.FindingClass]v1alpha1.DriftType{
 // TestScore_WholeGrid holds every score and band against a golden file: all
 // types, ages and environments, three weights of components, every blast radius.
 func TestScore_WholeGrid(t *testing.T) {
-	golden(t, filepath.Join("testdata", "scores.txt"), scoreGrid())
+	golden.Check(t, filepath.Join("testdata", "scores.txt"), scoreGrid())
 }
 
 func scoreGrid() string {
@@ -83,7 +82,7 @@ func TestReferencePage(t *testing.T) {
 	text := string(page)
 	text = between(t, text, "floors", floorTable())
 	text = between(t, text, "levels", levelTable())
-	golden(t, path, text)
+	golden.Check(t, path, text)
 }
 
 func floorTable() string {
@@ -127,22 +126,4 @@ func between(t *testing.T, text, name, replacement string) string {
 		t.Fatalf("the page has no pair of markers %q, %q", begin, end)
 	}
 	return before + begin + replacement + end + after
-}
-
-// golden compares with a file, or rewrites it when UPDATE_GOLDEN is set.
-func golden(t *testing.T, path, got string) {
-	t.Helper()
-	if os.Getenv("UPDATE_GOLDEN") != "" {
-		if err := os.WriteFile(path, []byte(got), 0o644); err != nil {
-			t.Fatal(err)
-		}
-		return
-	}
-	want, err := os.ReadFile(path)
-	if err != nil {
-		t.Fatalf("%v (UPDATE_GOLDEN=1 writes it)", err)
-	}
-	if diff := gocmp.Diff(string(want), got); diff != "" {
-		t.Errorf("%s (-want +got), UPDATE_GOLDEN=1 rewrites it:\n%s", path, diff)
-	}
 }

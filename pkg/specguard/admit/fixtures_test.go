@@ -28,9 +28,10 @@ var (
 
 // ci is trusted by the guards of these tests, alice is nobody to them.
 const (
-	ci    = "system:serviceaccount:cicd:deployer"
-	hpa   = "system:serviceaccount:kube-system:horizontal-pod-autoscaler"
-	alice = "alice"
+	ci       = "system:serviceaccount:cicd:deployer"
+	hpa      = "system:serviceaccount:kube-system:horizontal-pod-autoscaler"
+	executor = "system:serviceaccount:plumbline-system:plumbline-executor"
+	alice    = "alice"
 )
 
 func guardSpec(change func(*v1alpha1.GuardSpec)) v1alpha1.GuardSpec {
@@ -61,7 +62,7 @@ func snapshotOf(t testing.TB, change func(*v1alpha1.GuardSpec)) *Snapshot {
 		t.Fatal(errs.ToAggregate())
 	}
 	return &Snapshot{
-		Guards:  specguard.NewGuardSet([]*specguard.Guard{guard}, []string{"kube-system"}, specguard.System{}),
+		Guards:  specguard.NewGuardSet([]*specguard.Guard{guard}, []string{"kube-system"}, specguard.System{Executor: executor}),
 		Parents: map[GroupResource]canon.GVK{{"apps", "deployments"}: deploymentGVK},
 	}
 }

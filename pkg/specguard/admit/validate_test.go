@@ -41,7 +41,10 @@ func TestVerdicts(t *testing.T) {
 		"a trusted creation is allowed":            {review: create(ci, deployment(t)), want: VerdictAllow, class: v1alpha1.ActorTrusted, records: 1},
 		"a foreign deletion is warned about":       {review: deletion(alice, deployment(t)), want: VerdictWarn, class: v1alpha1.ActorForeign, warned: true, records: 1},
 		"the garbage collector deletes":            {review: deletion(gc, deployment(t)), want: VerdictAllow, class: v1alpha1.ActorSystem, records: 1},
-		"a label is nothing to record":             {review: update(alice, deployment(t, set("metadata.labels.x", "y")), deployment(t)), want: VerdictAllow, class: v1alpha1.ActorForeign},
+		"what Plumbline puts back is no news": {
+			review: update(executor, changed, deployment(t)), want: VerdictAllow, class: v1alpha1.ActorSystem, records: 1,
+		},
+		"a label is nothing to record": {review: update(alice, deployment(t, set("metadata.labels.x", "y")), deployment(t)), want: VerdictAllow, class: v1alpha1.ActorForeign},
 		"a field manager persuades nobody": {
 			review: func() *Review { r := update(alice, changed, deployment(t)); r.FieldManager = ci; return r }(),
 			want:   VerdictWarn, class: v1alpha1.ActorForeign, warned: true, records: 1,

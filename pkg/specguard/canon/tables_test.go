@@ -5,12 +5,11 @@ package canon
 import (
 	"bytes"
 	"encoding/json"
-	"os"
 	"strconv"
 	"strings"
 	"testing"
 
-	"github.com/google/go-cmp/cmp"
+	"github.com/plumbline-dev/plumbline/test/harness/golden"
 )
 
 // tablesFile publishes the tables that are part of pl1, for implementations in
@@ -102,18 +101,7 @@ func TestPublishedTables(t *testing.T) {
 		t.Fatal(err)
 	}
 	got = append(got, '\n')
-	if os.Getenv("UPDATE_GOLDEN") != "" {
-		if err := os.WriteFile(tablesFile, got, 0o644); err != nil {
-			t.Fatal(err)
-		}
-	}
-	want, err := os.ReadFile(tablesFile)
-	if err != nil {
-		t.Fatal(err)
-	}
-	if diff := cmp.Diff(string(want), string(got)); diff != "" {
-		t.Errorf("tables (-published +compiled in):\n%s", diff)
-	}
+	golden.Check(t, tablesFile, got)
 }
 
 // What the table says must be what paths say, so that a removal can be shown.

@@ -7,7 +7,6 @@ import (
 	"encoding/base64"
 	"encoding/json"
 	"maps"
-	"os"
 	"slices"
 	"testing"
 	"unicode/utf8"
@@ -15,6 +14,7 @@ import (
 	"github.com/google/go-cmp/cmp"
 
 	"github.com/plumbline-dev/plumbline/pkg/specguard/canon"
+	"github.com/plumbline-dev/plumbline/test/harness/golden"
 )
 
 // vectorsFile is published beside the specification. UPDATE_GOLDEN=1 writes it.
@@ -143,18 +143,7 @@ func TestPublishedVectors(t *testing.T) {
 	if err := encoder.Encode(currentVectors(t)); err != nil {
 		t.Fatal(err)
 	}
-	if os.Getenv("UPDATE_GOLDEN") != "" {
-		if err := os.WriteFile(vectorsFile, b.Bytes(), 0o644); err != nil {
-			t.Fatal(err)
-		}
-	}
-	want, err := os.ReadFile(vectorsFile)
-	if err != nil {
-		t.Fatal(err)
-	}
-	if diff := cmp.Diff(string(want), b.String()); diff != "" {
-		t.Errorf("vectors (-published +computed):\n%s", diff)
-	}
+	golden.Check(t, vectorsFile, b.Bytes())
 }
 
 // The published canonical forms must not rest on one implementation.

@@ -163,6 +163,7 @@ func story(t *testing.T, s *somebody) string {
 		"What there is to look at",
 		"A policy that only watches",
 		"The policy is activated: the worst first, three in an hour",
+		"A bot that undoes every repair is not fought for ever",
 		"So much drifts at once that one cause must be assumed",
 		"The evidence of what was done",
 		"What to try next",

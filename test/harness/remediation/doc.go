@@ -4,5 +4,5 @@
 // an audit log ([WithAudit]), guarded namespaces in an Environment of their own
 // ([NewWorld]) with a policy and with drift, a plan as the assessor would make it
 // ([World.Plan]), rollouts that succeed ([Rollouts]), and the oracle that says what
-// is wrong in the end ([World.Verdict]).
+// is wrong in the end ([World.Verdict]), or with the records alone ([World.Unproven]).
 package remediation

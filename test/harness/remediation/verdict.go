@@ -27,16 +27,34 @@ type Records struct {
 // are not whole or are not the writes of the audit log. It is empty when nothing is.
 func (w *World) Verdict(records Records, plans ...*v1alpha1.RemediationPlan) []string {
 	w.t.Helper()
-	log, err := w.audit.Writes(w.Name)
-	w.Must(err)
-	var wrong []string
-	wrong = append(wrong, severalWrites(log)...)
+	log := w.Writes()
+	wrong := severalWrites(log)
 	wrong = append(wrong, w.leftPlaces()...)
 	for _, p := range plans {
 		wrong = append(wrong, w.leftClaims(p)...)
 		wrong = append(wrong, w.leftSteps(p)...)
 	}
-	return append(wrong, w.leftRecords(records, log, plans)...)
+	return append(wrong, w.leftRecords(records, log, plans, false)...)
+}
+
+// Unproven says what is wrong with the records of plans that have ended: steps without
+// one, records that are not whole, or are not the writes of the audit log. The store
+// may have records of other worlds.
+func (w *World) Unproven(records Records, plans ...*v1alpha1.RemediationPlan) []string {
+	w.t.Helper()
+	var wrong []string
+	for _, p := range plans {
+		wrong = append(wrong, w.leftSteps(p)...)
+	}
+	return append(wrong, w.leftRecords(records, w.Writes(), plans, true)...)
+}
+
+// Writes are those of the executor in the world, by the audit log.
+func (w *World) Writes() *evidence.AuditLog {
+	w.t.Helper()
+	log, err := w.audit.Writes(w.Name)
+	w.Must(err)
+	return log
 }
 
 // severalWrites finds steps of which more than one write was stored. A fence is no
@@ -105,12 +123,20 @@ func (w *World) leftSteps(p *v1alpha1.RemediationPlan) []string {
 	return wrong
 }
 
-func (w *World) leftRecords(records Records, log *evidence.AuditLog, plans []*v1alpha1.RemediationPlan) []string {
+// leftRecords looks at all records of the store, or at those of the world's own alone.
+func (w *World) leftRecords(records Records, log *evidence.AuditLog, plans []*v1alpha1.RemediationPlan, own bool) []string {
 	var all []evidence.Record
-	options := evidence.Options{Heads: map[string]evidence.Head{}, Each: func(s evidence.Sealed) { all = append(all, s.Record) }}
+	options := evidence.Options{Heads: map[string]evidence.Head{}, Each: func(s evidence.Sealed) {
+		if !own || s.Record.Plan.Namespace == w.Name {
+			all = append(all, s.Record)
+		}
+	}}
 	for _, l := range w.Ledgers() {
 		for _, c := range l.Status.Chains {
 			options.Heads[c.PolicyUID] = evidence.Head{Sequence: c.Sequence, Digest: c.Digest}
+			if own {
+				options.Chains = append(options.Chains, c.PolicyUID)
+			}
 		}
 	}
 	for _, p := range plans {

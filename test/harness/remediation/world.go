@@ -52,7 +52,7 @@ func NewWorld(tb testing.TB, cluster *guarded.Cluster, audit AuditLog) *World {
 		},
 	}))
 	tb.Cleanup(func() { w.removed(&v1alpha1.Environment{ObjectMeta: metav1.ObjectMeta{Name: w.Name}}) })
-	w.mayWrite()
+	w.Must(cluster.Admin.Create(tb.Context(), w.Binding()))
 	return w
 }
 
@@ -73,14 +73,13 @@ func (w *World) Forget() {
 	w.Must(w.cluster.Admin.DeleteAllOf(context.WithoutCancel(w.t.Context()), &v1alpha1.RemediationLedger{}, client.InNamespace(rendered.Namespace)))
 }
 
-// mayWrite binds the executor's rights in the namespace, as its owner would.
-func (w *World) mayWrite() {
-	w.t.Helper()
-	w.Must(w.cluster.Admin.Create(w.t.Context(), &rbacv1.RoleBinding{
+// Binding is how the owner of the namespace lets the executor write in it.
+func (w *World) Binding() *rbacv1.RoleBinding {
+	return &rbacv1.RoleBinding{
 		ObjectMeta: metav1.ObjectMeta{Namespace: w.Name, Name: "plumbline-executor-targets"},
 		RoleRef:    rbacv1.RoleRef{APIGroup: rbacv1.GroupName, Kind: "ClusterRole", Name: "plumbline-executor-targets"},
 		Subjects:   []rbacv1.Subject{{Kind: rbacv1.ServiceAccountKind, Name: "plumbline-executor", Namespace: rendered.Namespace}},
-	}))
+	}
 }
 
 // byHand selects nothing, so that the assessor makes no plans beside those of the
@@ -93,10 +92,16 @@ func byHand() *metav1.LabelSelector {
 // puts back counts as healthy once it is ready.
 func (w *World) Policy(changes ...func(*v1alpha1.RemediationPolicySpec)) *v1alpha1.RemediationPolicy {
 	w.t.Helper()
+	return w.PolicyBy(Platform, w.Name, changes...)
+}
+
+// PolicyBy is Policy by somebody, under a name of its own.
+func (w *World) PolicyBy(author, name string, changes ...func(*v1alpha1.RemediationPolicySpec)) *v1alpha1.RemediationPolicy {
+	w.t.Helper()
 	p := &v1alpha1.RemediationPolicy{
-		ObjectMeta: metav1.ObjectMeta{Name: w.Name},
+		ObjectMeta: metav1.ObjectMeta{Name: name},
 		Spec: v1alpha1.RemediationPolicySpec{
-			Environment: w.Name, Selector: byHand(), Mode: v1alpha1.PolicyModeActive, RequestedBy: Platform, RequestedByGroups: []string{w.cluster.People},
+			Environment: w.Name, Selector: byHand(), Mode: v1alpha1.PolicyModeActive, RequestedBy: author, RequestedByGroups: []string{w.cluster.People},
 			Trigger: v1alpha1.TriggerImmediate, MinimumSeverity: v1alpha1.SeverityInfo, Action: v1alpha1.ActionReconcile,
 			Safety: v1alpha1.RemediationSafety{Cooldown: &metav1.Duration{Duration: 0}},
 			Health: v1alpha1.RemediationHealth{Stabilisation: &metav1.Duration{Duration: 0}, Timeout: &metav1.Duration{Duration: 20 * time.Second}},
@@ -105,9 +110,15 @@ func (w *World) Policy(changes ...func(*v1alpha1.RemediationPolicySpec)) *v1alph
 	for _, change := range changes {
 		change(&p.Spec)
 	}
-	w.Must(w.As(Platform).Create(w.t.Context(), p))
-	w.t.Cleanup(func() { w.removed(&v1alpha1.RemediationPolicy{ObjectMeta: metav1.ObjectMeta{Name: w.Name}}) })
+	w.Made(author, p)
 	return p
+}
+
+// Made creates a policy as somebody; it goes away with the test.
+func (w *World) Made(author string, p *v1alpha1.RemediationPolicy) {
+	w.t.Helper()
+	w.Must(w.As(author).Create(w.t.Context(), p))
+	w.t.Cleanup(func() { w.removed(&v1alpha1.RemediationPolicy{ObjectMeta: metav1.ObjectMeta{Name: p.Name}}) })
 }
 
 // UnderGuards waits until the guards of worlds are in force, and the second they
@@ -151,6 +162,23 @@ func Drifted(worlds []*World, names ...string) {
 // assessor would.
 func (w *World) Plan(policy *v1alpha1.RemediationPolicy, names ...string) *v1alpha1.RemediationPlan {
 	w.t.Helper()
+	return w.PlanWith(policy, func(*v1alpha1.PlanTarget) {}, names...)
+}
+
+// PlanWith is Plan with a change of every target.
+func (w *World) PlanWith(policy *v1alpha1.RemediationPolicy, change func(*v1alpha1.PlanTarget), names ...string) *v1alpha1.RemediationPlan {
+	w.t.Helper()
+	p := w.PlanOf(policy, names...)
+	for i := range p.Spec.Plan.Targets {
+		change(&p.Spec.Plan.Targets[i])
+	}
+	w.Store(p)
+	return p
+}
+
+// PlanOf is such a plan before it is stored.
+func (w *World) PlanOf(policy *v1alpha1.RemediationPolicy, names ...string) *v1alpha1.RemediationPlan {
+	w.t.Helper()
 	p := &v1alpha1.RemediationPlan{ObjectMeta: metav1.ObjectMeta{Namespace: w.Name, GenerateName: "plan-"}}
 	p.Spec.Plan = v1alpha1.PlannedRemediation{
 		Policy: v1alpha1.PlanPolicy{
@@ -166,10 +194,15 @@ func (w *World) Plan(policy *v1alpha1.RemediationPolicy, names ...string) *v1alp
 			Order: int32(i), Steps: []int32{int32(i)}, RequiresHealthCheck: v1alpha1.Enabled, //nolint:gosec // few
 		})
 	}
+	return p
+}
+
+// Store creates a plan as the assessor.
+func (w *World) Store(p *v1alpha1.RemediationPlan) {
+	w.t.Helper()
 	assessor, err := apiserver.As(w.cluster.Config, AssessorUser)
 	w.Must(err)
 	w.Must(assessor.Create(w.t.Context(), p))
-	return p
 }
 
 func (w *World) target(name string, action v1alpha1.RemediationAction) v1alpha1.PlanTarget {
@@ -180,10 +213,13 @@ func (w *World) target(name string, action v1alpha1.RemediationAction) v1alpha1.
 		BaselineTarget: b.Spec.Target, Baseline: b.Name, UID: b.Status.Observed.UID,
 		DriftedHash: b.Status.Observed.Hash, DesiredHash: b.Spec.Authorised.Hash,
 		Revision: b.Spec.Authorised.Revision, RevisionHash: b.Spec.Authorised.Hash,
-		Action: action, Severity: *b.Status.Severity, DriftType: b.Status.Findings[0].Type, FirstSeen: *b.Status.FirstSeen,
+		Action: action, Severity: *b.Status.Severity, DriftType: v1alpha1.DriftOther, FirstSeen: *b.Status.FirstSeen,
 	}
 	for i := range b.Status.Findings {
-		t.Paths = append(t.Paths, b.Status.Findings[i].Path)
+		t.DriftType = b.Status.Findings[0].Type
+		if path := b.Status.Findings[i].Path; path != "" { // of an object that is gone there is none
+			t.Paths = append(t.Paths, path)
+		}
 	}
 	return t
 }

@@ -29,6 +29,7 @@ import (
 	"k8s.io/apimachinery/pkg/types"
 
 	"github.com/plumbline-dev/plumbline/pkg/apis/plumbline/v1alpha1"
+	"github.com/plumbline-dev/plumbline/test/harness/golden"
 	"github.com/plumbline-dev/plumbline/test/harness/replay"
 )
 
@@ -243,7 +244,7 @@ func TestTheRecordedReviewsAreThoseOfTheAPIServer(t *testing.T) {
 		}
 	}
 	got := r.records
-	if os.Getenv("UPDATE_GOLDEN") == "1" {
+	if golden.Updates() {
 		for i := range got {
 			got[i].Review = bytes.ReplaceAll(got[i].Review, []byte(`"`+p.namespace+`"`), []byte(`"`+replayNamespace+`"`))
 		}

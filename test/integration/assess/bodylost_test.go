@@ -26,7 +26,7 @@ func TestAnAcceptRescuesALostBody(t *testing.T) {
 	w.UnderGuard()
 	w.Deploy(ci, "web")
 	before := w.UntilIs("web", "InSync")
-	p.halt(t) // it has the body in memory
+	p.Halt(t) // it has the body in memory
 	// Nobody else may; a backup that left them out does the same.
 	const gc = "system:serviceaccount:kube-system:generic-garbage-collector"
 	w.Must(w.As(gc).DeleteAllOf(w.Ctx(), &v1alpha1.BaselineRevision{}, client.InNamespace(w.namespace)))

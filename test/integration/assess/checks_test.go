@@ -225,7 +225,7 @@ func TestARestartNeitherForgetsNorPostponesAnyCheck(t *testing.T) {
 		w.Deploy(ci, name)
 		w.UntilIs(name, "InSync")
 	}
-	p.halt(t)
+	p.Halt(t)
 	w.setChecked("overdue", -80*time.Minute, -15*time.Minute)
 	waiting := w.setChecked("waiting", -30*time.Minute, 31*time.Minute)
 	began := time.Now().Truncate(time.Second)

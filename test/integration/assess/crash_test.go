@@ -74,7 +74,7 @@ func TestACrashAtTheFirstSightHeals(t *testing.T) {
 			reached := p.dieAt(step)
 			w.Deploy(ci, "web")
 			w.await("the assessor reaches the write", reached)
-			p.halt(t)
+			p.Halt(t)
 			start(t)
 			b := w.UntilIs("web", "InSync")
 			if a := b.Spec.Authorised; a == nil || a.By != ci || a.Origin != v1alpha1.OriginCreated || a.Number != 1 {
@@ -104,7 +104,7 @@ func TestAStrangerAfterACrashAuthorisesNothing(t *testing.T) {
 			reached := p.dieAt(step)
 			w.Deploy(ci, "web")
 			w.await("the assessor reaches the write", reached)
-			p.halt(t)
+			p.Halt(t)
 			w.SetEnv(alice, "web", "DEBUG", "1")
 			start(t)
 			b := w.Until("web", "it is drift", func(b *v1alpha1.Baseline) error {
@@ -141,7 +141,7 @@ func TestACrashAtATrustedWriteHeals(t *testing.T) {
 			reached := p.dieAt(step)
 			w.SetImage(ci, "web", "registry.example/shop:2")
 			w.await("the assessor reaches the write", reached)
-			p.halt(t)
+			p.Halt(t)
 			start(t)
 			b := w.Until("web", "the image is authorised and the variable is not", func(b *v1alpha1.Baseline) error {
 				if n := guarded.Authorised(b); n != 2 {
@@ -175,7 +175,7 @@ func TestAStoredDecisionIsCompletedWhateverCameAfter(t *testing.T) {
 	reached := p.dieAt("write the spec")
 	w.SetImage(ci, "web", "registry.example/shop:2")
 	w.await("the assessor reaches the write", reached)
-	p.halt(t)
+	p.Halt(t)
 	w.SetEnv(alice, "web", "DEBUG", "1")
 	start(t)
 	b := w.Until("web", "the image is authorised", func(b *v1alpha1.Baseline) error {
@@ -244,7 +244,7 @@ func TestACrashBeforeTheRevisionForgetsNothingForeign(t *testing.T) {
 	w.SetEnv(alice, "web", "DEBUG", "1")
 	w.await("the assessor reaches the write", reached)
 	w.SetImage(ci, "web", "registry.example/shop:2")
-	p.halt(t)
+	p.Halt(t)
 	start(t)
 	w.Until("web", "the variable is drift", func(b *v1alpha1.Baseline) error {
 		for _, f := range b.Status.Findings {
@@ -265,7 +265,7 @@ func TestARestartInTheMiddleOfWrites(t *testing.T) {
 	w.Deploy(ci, "web")
 	w.UntilIs("web", "InSync")
 	w.SetEnv(alice, "web", "A", "1")
-	p.halt(t)
+	p.Halt(t)
 	w.SetEnv(alice, "web", "B", "2")
 	w.SetImage(ci, "web", "registry.example/shop:2")
 	w.writeStatus("web", 3)

@@ -62,7 +62,7 @@ func TestARestartInTheMiddleOfAFight(t *testing.T) {
 	w.UntilIs("web", "InSync")
 	w.flipImage(alice)
 	w.flipImage(ci)
-	p.halt(t)
+	p.Halt(t)
 	p = start(t)
 	w.flipImage(alice)
 	b := w.Until("web", "the fight is recognised", fighting(alice, ci))
@@ -76,7 +76,7 @@ func TestARestartInTheMiddleOfAFight(t *testing.T) {
 	if !slices.Equal(flips, want) {
 		t.Errorf("the flips are %q, want %q", flips, want)
 	}
-	p.halt(t)
+	p.Halt(t)
 	start(t)
 	// Elsewhere: no part in the fight, whoever saw its beginning.
 	w.SetEnv(bob, "web", "DEBUG", "1")
@@ -111,7 +111,7 @@ func TestAFightEndsAfterTenQuietMinutes(t *testing.T) {
 			w.shows(p, contended, map[string]float64{contended: quiet[contended] + 1})
 			pass := func(d time.Duration) {
 				if restarts {
-					p.halt(t)
+					p.Halt(t)
 				}
 				c.forward(d)
 				if restarts {

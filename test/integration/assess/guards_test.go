@@ -270,7 +270,7 @@ func TestUnreadableIsNotAbsent(t *testing.T) {
 	w.SetEnv(alice, "web", "DEBUG", "1")
 	const drift = ": Added /spec/template/spec/containers/[name=app]/env by alice (Foreign, WriterStamp)"
 	w.UntilIs("web", "Drifted"+drift)
-	p.halt(t)
+	p.Halt(t)
 	p = start(t, func(s *assess.Setup) { s.UnreadableAfter = time.Second }, withBlindness())
 	w.guardReads(g, func() []metav1.Condition { return g.Status.Conditions }, "Reconciling=True NotReadable: spec.resources[0]: Deployment cannot be read")
 	w.UntilIs("web", "Unknown"+drift)
@@ -375,7 +375,7 @@ func TestOneOfTwoReplicasWorksAndTheOtherTakesOver(t *testing.T) {
 	w.Deploy(ci, "web")
 	w.UntilIs("web", "InSync")
 	start(t, withLeaderElection())
-	first.halt(t)
+	first.Halt(t)
 	w.SetImage(alice, "web", "registry.example/evil:1")
 	w.UntilIs("web", "Drifted: Changed /spec/template/spec/containers/[name=app]/image by alice (Foreign, WriterStamp)")
 }

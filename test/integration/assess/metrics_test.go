@@ -191,7 +191,7 @@ func TestTheCountersOfFaults(t *testing.T) {
 	reached := p.dieAt("write the spec")
 	w.SetImage(ci, "web", "registry.example/shop:2")
 	w.await("the assessor reaches the write", reached)
-	p.halt(t)
+	p.Halt(t)
 	p = start(t)
 	w.Until("web", "the image is authorised", func(b *v1alpha1.Baseline) error {
 		if guarded.Authorised(b) != 2 {

@@ -14,8 +14,6 @@ import (
 	"testing"
 	"time"
 
-	"github.com/go-logr/logr"
-	"github.com/go-logr/logr/testr"
 	"github.com/prometheus/client_golang/prometheus"
 	"k8s.io/client-go/rest"
 	"k8s.io/utils/clock"
@@ -24,12 +22,12 @@ import (
 	"github.com/plumbline-dev/plumbline/internal/controller/baseline"
 	"github.com/plumbline-dev/plumbline/pkg/specguard"
 	"github.com/plumbline-dev/plumbline/test/chart/rendered"
+	"github.com/plumbline-dev/plumbline/test/harness/inprocess"
 )
 
 // process is an assessor that runs as the binary does, within the test.
 type process struct {
-	stop     context.CancelFunc
-	done     chan error
+	*inprocess.Process
 	faults   *faults
 	registry *prometheus.Registry
 }
@@ -69,48 +67,23 @@ func withBlindness() option {
 // start runs an assessor until the test ends or it is stopped.
 func start(t *testing.T, options ...option) *process {
 	t.Helper()
-	p := &process{done: make(chan error, 1), faults: &faults{}, registry: prometheus.NewRegistry()}
+	p := &process{faults: &faults{}, registry: prometheus.NewRegistry()}
 	own := rest.CopyConfig(config)
 	own.Impersonate = rest.ImpersonationConfig{UserName: assessorUser}
 	own.Wrap(func(rt http.RoundTripper) http.RoundTripper { p.faults.next = rt; return p.faults })
-	ready := make(chan struct{})
 	setup := assess.Setup{
 		Config: own, Namespace: rendered.Namespace, Retention: time.Hour,
 		Rules:    specguard.Config{Key: []byte("a key of the tests"), Grace: 200 * time.Millisecond},
-		Registry: p.registry, Log: testLog(t), Clock: clock.RealClock{},
-		Ready: func() { close(ready) },
+		Registry: p.registry, Log: inprocess.Log(t), Clock: clock.RealClock{},
 	}
 	for _, o := range options {
 		o(&setup)
 	}
-	ctx, cancel := context.WithCancel(context.Background())
-	p.stop = cancel
-	go func() { p.done <- assess.Run(ctx, setup) }()
-	t.Cleanup(func() { p.halt(t) })
-	select {
-	case <-ready:
-	case err := <-p.done:
-		p.done <- err
-		t.Fatalf("the assessor ended at once: %v", err)
-	case <-time.After(patience):
-		t.Fatal("the assessor's caches did not sync")
-	}
+	p.Process = inprocess.Start(t, "assessor", patience, func(ctx context.Context, ready func()) error {
+		setup.Ready = ready
+		return assess.Run(ctx, setup)
+	})
 	return p
-}
-
-// halt stops the assessor and waits for its end; a second call does nothing.
-func (p *process) halt(t *testing.T) {
-	t.Helper()
-	p.stop()
-	select {
-	case err := <-p.done:
-		if err != nil && !errors.Is(err, context.Canceled) {
-			t.Errorf("the assessor ended with an error: %v", err)
-		}
-		p.done <- nil
-	case <-time.After(patience):
-		t.Error("the assessor does not end")
-	}
 }
 
 // faults stands between an assessor and the API server.
@@ -175,23 +148,4 @@ func (f *faults) RoundTrip(r *http.Request) (*http.Response, error) {
 		f.mu.Unlock()
 	}
 	return response, err
-}
-
-func testLog(t *testing.T) logr.Logger {
-	if !testing.Verbose() {
-		return logr.Discard()
-	}
-	return testr.NewWithInterface(safeT{t}, testr.Options{})
-}
-
-// safeT drops what is logged while the test is ending.
-type safeT struct{ *testing.T }
-
-// Log implements testr.TestingT.
-func (s safeT) Log(args ...any) {
-	select {
-	case <-s.Context().Done():
-	default:
-		s.T.Log(args...)
-	}
 }

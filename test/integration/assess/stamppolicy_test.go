@@ -134,7 +134,7 @@ func TestWhatWasWrittenBetweenUninstallingAndInstallingAgainIsDrift(t *testing.T
 	w.UnderGuard()
 	w.Deploy(ci, "web")
 	w.UntilIs("web", "InSync")
-	p.halt(t)
+	p.Halt(t)
 	w.withoutStampPolicy(func() {
 		w.SetImage(alice, "web", "registry.example/evil:1")
 		w.stampedBy("web", ci)
@@ -152,7 +152,7 @@ func TestWhatWasWrittenBetweenUninstallingAndInstallingAgainIsDrift(t *testing.T
 	})
 	// From here on it has been seen under the new policy: one write in a gap is
 	// proven, as before.
-	p.halt(t)
+	p.Halt(t)
 	w.SetEnv(ci, "web", "MODE", "live")
 	start(t)
 	w.authorisesInDrift("what CI wrote meanwhile is authorised")
@@ -165,7 +165,7 @@ func TestAnUpgradeThatTouchesTheStampPolicyForgetsNothing(t *testing.T) {
 	w.UnderGuard()
 	w.Deploy(ci, "web")
 	w.UntilIs("web", "InSync")
-	p.halt(t)
+	p.Halt(t)
 	policy := &admissionv1.MutatingAdmissionPolicy{ObjectMeta: metav1.ObjectMeta{Name: stamp.Name}}
 	w.Must(admin.Patch(w.Ctx(), policy, client.RawPatch(types.MergePatchType, []byte(`{"metadata":{"labels":{"upgraded":"yes"}}}`))))
 	w.SetImage(ci, "web", "registry.example/shop:2")

@@ -132,7 +132,7 @@ func (c *clinic) suffers(t *testing.T, a ailment) {
 }
 
 func ailments() []ailment {
-	return slices.Concat(admissionAilments(), policyAilments(), clusterAilments())
+	return slices.Concat(admissionAilments(), policyAilments(), clusterAilments(), withoutExecutorAilments())
 }
 
 func admissionAilments() []ailment {

@@ -83,7 +83,7 @@ func hostAddress(t *testing.T) string {
 	return ""
 }
 
-func newClinic(t *testing.T) *clinic {
+func newClinic(t *testing.T, args ...string) *clinic {
 	t.Helper()
 	c := &clinic{t: t, dir: t.TempDir(), port: aPort(t), metrics: aPort(t)}
 	must(t, apiextensionsv1.AddToScheme(scheme.Scheme))
@@ -97,7 +97,7 @@ func newClinic(t *testing.T) *clinic {
 	helm, err := rendered.Find(t.Context())
 	must(t, err)
 	helm.Kubeconfig, c.helm = c.config, helm
-	_, err = helm.Run(t.Context(), "install", rendered.Release, rendered.ChartDir(), "--create-namespace")
+	_, err = helm.Run(t.Context(), append([]string{"install", rendered.Release, rendered.ChartDir(), "--create-namespace"}, args...)...)
 	must(t, err)
 	c.standIn(t)
 	must(t, server.Build(t.Context(), c.dir, "webhook", "assessor"))
@@ -151,7 +151,8 @@ func (c *clinic) standIn(t *testing.T) {
 	for i := range deployments.Items {
 		c.ready(t, deployments.Items[i].Name, *deployments.Items[i].Spec.Replicas)
 	}
-	c.pod(t)
+	must(t, c.kube.Create(ctx, &corev1.ServiceAccount{ObjectMeta: metav1.ObjectMeta{Namespace: rendered.Namespace, Name: "default"}}))
+	c.pod(t, "plumbline-webhook", corev1.ContainerPort{Name: "metrics", ContainerPort: int32(c.metrics)})
 }
 
 func (c *clinic) ready(t *testing.T, deployment string, replicas int32) {
@@ -162,15 +163,15 @@ func (c *clinic) ready(t *testing.T, deployment string, replicas int32) {
 	must(t, c.kube.Status().Update(t.Context(), d))
 }
 
-func (c *clinic) pod(t *testing.T) {
+// pod stands in for the first pod of a Deployment; its port is the process's.
+func (c *clinic) pod(t *testing.T, deployment string, port corev1.ContainerPort) {
 	t.Helper()
 	d := &appsv1.Deployment{}
-	must(t, c.kube.Get(t.Context(), client.ObjectKey{Namespace: rendered.Namespace, Name: "plumbline-webhook"}, d))
-	must(t, c.kube.Create(t.Context(), &corev1.ServiceAccount{ObjectMeta: metav1.ObjectMeta{Namespace: rendered.Namespace, Name: "default"}}))
+	must(t, c.kube.Get(t.Context(), client.ObjectKey{Namespace: rendered.Namespace, Name: deployment}, d))
 	pod := &corev1.Pod{
-		ObjectMeta: metav1.ObjectMeta{Namespace: rendered.Namespace, Name: "plumbline-webhook-0", Labels: d.Spec.Template.Labels},
+		ObjectMeta: metav1.ObjectMeta{Namespace: rendered.Namespace, Name: deployment + "-0", Labels: d.Spec.Template.Labels},
 		Spec: corev1.PodSpec{ServiceAccountName: "default", Containers: []corev1.Container{{
-			Name: "webhook", Image: "webhook", Ports: []corev1.ContainerPort{{Name: "metrics", ContainerPort: int32(c.metrics)}},
+			Name: "process", Image: "process", Ports: []corev1.ContainerPort{port},
 		}}},
 	}
 	must(t, c.kube.Create(t.Context(), pod))

@@ -11,12 +11,12 @@ import (
 
 	appsv1 "k8s.io/api/apps/v1"
 	metav1 "k8s.io/apimachinery/pkg/apis/meta/v1"
-	"k8s.io/apimachinery/pkg/types"
 	"sigs.k8s.io/controller-runtime/pkg/client"
 
 	"github.com/plumbline-dev/plumbline/pkg/apis/plumbline/v1alpha1"
 	"github.com/plumbline-dev/plumbline/pkg/remediate/protocol"
 	"github.com/plumbline-dev/plumbline/test/harness/guarded"
+	"github.com/plumbline-dev/plumbline/test/harness/remediation"
 )
 
 func imageOf(d *appsv1.Deployment) string { return d.Spec.Template.Spec.Containers[0].Image }
@@ -28,7 +28,7 @@ func action(a v1alpha1.RemediationAction) func(*v1alpha1.RemediationPolicySpec) 
 func TestSevenReplicasOfAnAutoscalerStaySeven(t *testing.T) {
 	startAssessor(t)
 	w := newWorld(t)
-	w.rollouts()
+	w.Rollouts()
 	w.UnderGuard(guarded.ExpectAutoscaler)
 	w.Deploy(ci, "web")
 	w.UntilIs("web", "InSync")
@@ -42,10 +42,10 @@ func TestSevenReplicasOfAnAutoscalerStaySeven(t *testing.T) {
 	w.SetImage(mallory, "web", "registry.example/evil:1")
 	w.Until("web", "the drift is told", drifts)
 	startExecutor(t, newEvidence(t))
-	plan := w.ended(w.plan(w.policy(), "web"))
+	plan := w.Ended(w.plan(w.policy(), "web"))
 	live := w.Live("web")
 	if plan.Status.Phase != v1alpha1.PlanSucceeded || *live.Spec.Replicas != 7 || imageOf(live) != guarded.Image {
-		t.Errorf("%s; %d replicas of %s", describe(plan), *live.Spec.Replicas, imageOf(live))
+		t.Errorf("%s; %d replicas of %s", remediation.Describe(plan), *live.Spec.Replicas, imageOf(live))
 	}
 }
 
@@ -59,16 +59,16 @@ func drifts(b *v1alpha1.Baseline) error {
 func TestScaleTouchesTheReplicasAlone(t *testing.T) {
 	startAssessor(t)
 	w := newWorld(t)
-	w.rollouts()
+	w.Rollouts()
 	w.UnderGuard()
 	w.Deploy(ci, "web")
 	w.UntilIs("web", "InSync")
 	w.Patch(mallory, "web", `{"spec":{"replicas":9}}`)
 	w.Until("web", "the drift is told", drifts)
 	startExecutor(t, newEvidence(t))
-	plan := w.ended(w.plan(w.policy(action(v1alpha1.ActionScale)), "web"))
+	plan := w.Ended(w.plan(w.policy(action(v1alpha1.ActionScale)), "web"))
 	if plan.Status.Phase != v1alpha1.PlanSucceeded {
-		t.Fatalf("the plan is %s", describe(plan))
+		t.Fatalf("the plan is %s", remediation.Describe(plan))
 	}
 	w.UntilIs("web", "InSync")
 }
@@ -76,17 +76,17 @@ func TestScaleTouchesTheReplicasAlone(t *testing.T) {
 func TestARestartHappensOnce(t *testing.T) {
 	startAssessor(t)
 	w := newWorld(t)
-	w.rollouts()
+	w.Rollouts()
 	w.UnderGuard()
-	w.drifted("web")
+	w.Drifted("web")
 	records := newEvidence(t)
 	startExecutor(t, records)
 	policy := w.policy(action(v1alpha1.ActionRestart))
 	plan := w.plan(policy, "web", func(p *v1alpha1.PlanTarget) { p.DesiredHash = p.DriftedHash })
-	plan = w.ended(plan)
+	plan = w.Ended(plan)
 	mark := w.Live("web").Spec.Template.Annotations["kubectl.kubernetes.io/restartedAt"]
 	if plan.Status.Phase != v1alpha1.PlanSucceeded || mark != protocol.Token(plan, 0) {
-		t.Errorf("%s; the mark is %q", describe(plan), mark)
+		t.Errorf("%s; the mark is %q", remediation.Describe(plan), mark)
 	}
 	w.proven(records, plan)
 }
@@ -94,7 +94,7 @@ func TestARestartHappensOnce(t *testing.T) {
 func TestARollbackLeadsToTheLastStateThatWasReady(t *testing.T) {
 	startAssessor(t)
 	w := newWorld(t)
-	w.rollouts()
+	w.Rollouts()
 	w.UnderGuard()
 	w.Deploy(ci, "web")
 	ready := w.Until("web", "it was seen ready", func(b *v1alpha1.Baseline) error {
@@ -113,18 +113,18 @@ func TestARollbackLeadsToTheLastStateThatWasReady(t *testing.T) {
 	w.SetEnv(mallory, "web", "MORE", "of it")
 	w.Until("web", "the drift is told", drifts)
 	startExecutor(t, newEvidence(t))
-	plan := w.ended(w.plan(w.policy(action(v1alpha1.ActionRollback)), "web", func(p *v1alpha1.PlanTarget) {
+	plan := w.Ended(w.plan(w.policy(action(v1alpha1.ActionRollback)), "web", func(p *v1alpha1.PlanTarget) {
 		p.Revision, p.RevisionHash, p.DesiredHash = ready.Revision, ready.Hash, ready.Hash
 	}))
 	if got := imageOf(w.Live("web")); plan.Status.Phase != v1alpha1.PlanSucceeded || got != guarded.Image {
-		t.Errorf("%s; it runs %s", describe(plan), got)
+		t.Errorf("%s; it runs %s", remediation.Describe(plan), got)
 	}
 }
 
 func TestWhatIsGoneIsMadeAgain(t *testing.T) {
 	startAssessor(t)
 	w := newWorld(t)
-	w.rollouts()
+	w.Rollouts()
 	w.UnderGuard()
 	w.Deploy(ci, "web")
 	w.Patch(ci, "web", `{"metadata":{"labels":{"team":"shop"},"annotations":{"meta.helm.sh/release-name":"shop","note":"none of ours"}}}`)
@@ -144,10 +144,10 @@ func TestWhatIsGoneIsMadeAgain(t *testing.T) {
 	})
 	records := newEvidence(t)
 	startExecutor(t, records)
-	plan := w.ended(w.plan(w.policy(), "web", func(p *v1alpha1.PlanTarget) { p.UID, p.DriftType = "", v1alpha1.DriftMissing }))
+	plan := w.Ended(w.plan(w.policy(), "web", func(p *v1alpha1.PlanTarget) { p.UID, p.DriftType = "", v1alpha1.DriftMissing }))
 	live := w.Live("web")
 	if plan.Status.Phase != v1alpha1.PlanSucceeded || imageOf(live) != guarded.Image {
-		t.Errorf("%s; %v", describe(plan), live.Spec)
+		t.Errorf("%s; %v", remediation.Describe(plan), live.Spec)
 	}
 	if live.Labels["team"] != "shop" || live.Annotations["meta.helm.sh/release-name"] != "shop" || live.Annotations["note"] != "" {
 		t.Errorf("it has the labels %v and the annotations %v", live.Labels, live.Annotations)
@@ -159,14 +159,14 @@ func TestWhatDoesNotBecomeHealthyStopsThePlan(t *testing.T) {
 	startAssessor(t)
 	w := newWorld(t)
 	w.UnderGuard() // and nothing rolls out
-	w.drifted("web", "api")
+	w.Drifted("web", "api")
 	startExecutor(t, newEvidence(t))
-	plan := w.ended(w.plan(w.policy(func(s *v1alpha1.RemediationPolicySpec) {
+	plan := w.Ended(w.plan(w.policy(func(s *v1alpha1.RemediationPolicySpec) {
 		s.Health.Timeout = &metav1.Duration{Duration: 5e9}
 	}), "web", "api"))
 	first, second := plan.Status.Steps[0], plan.Status.Steps[1]
 	if plan.Status.Phase != v1alpha1.PlanFailed || first.Reason != v1alpha1.ReasonUnhealthy || second.Reason != v1alpha1.ReasonStopped {
-		t.Errorf("the plan is %s", describe(plan))
+		t.Errorf("the plan is %s", remediation.Describe(plan))
 	}
 	if got := imageOf(w.Live("api")); got == guarded.Image {
 		t.Errorf("the second target was written after the first had failed")
@@ -225,9 +225,9 @@ func TestAStepIsSkippedWhen(t *testing.T) {
 		t.Run(name, func(t *testing.T) {
 			startAssessor(t)
 			w := newWorld(t)
-			w.rollouts()
+			w.Rollouts()
 			w.UnderGuard()
-			w.drifted("web")
+			w.Drifted("web")
 			policy := w.policy()
 			if tc.target == nil {
 				tc.target = func(*v1alpha1.PlanTarget) {}
@@ -239,9 +239,9 @@ func TestAStepIsSkippedWhen(t *testing.T) {
 			before := w.generation("web")
 			records := newEvidence(t)
 			startExecutor(t, records)
-			plan = w.ended(plan)
+			plan = w.Ended(plan)
 			if got := plan.Status.Steps[0].Reason; got != tc.want {
-				t.Errorf("the plan is %s, want %s", describe(plan), tc.want)
+				t.Errorf("the plan is %s, want %s", remediation.Describe(plan), tc.want)
 			}
 			if after := w.generation("web"); after != before {
 				t.Errorf("it was written: generation %d became %d", before, after)
@@ -263,15 +263,15 @@ func (w *world) generation(name string) int64 {
 func TestTheRequesterMustStillBeAllowed(t *testing.T) {
 	startAssessor(t)
 	w := newWorld(t)
-	w.rollouts()
+	w.Rollouts()
 	w.UnderGuard()
-	w.drifted("web")
+	w.Drifted("web")
 	// The rights of platform come through a group, which the policy does not name.
 	plan := w.plan(w.policy(func(s *v1alpha1.RemediationPolicySpec) { s.RequestedByGroups = nil }), "web")
 	startExecutor(t, newEvidence(t))
-	plan = w.ended(plan)
+	plan = w.Ended(plan)
 	if got := plan.Status.Steps[0].Reason; got != v1alpha1.ReasonNotAllowed {
-		t.Errorf("the plan is %s", describe(plan))
+		t.Errorf("the plan is %s", remediation.Describe(plan))
 	}
 }
 
@@ -279,31 +279,31 @@ func TestTheRequesterMustStillBeAllowed(t *testing.T) {
 func TestAPlanThatActsInAnotherNameThanItsPolicyIsEnded(t *testing.T) {
 	startAssessor(t)
 	w := newWorld(t)
-	w.rollouts()
+	w.Rollouts()
 	w.UnderGuard()
-	w.drifted("web")
+	w.Drifted("web")
 	plan := w.plan(w.policy(), "web", func(p *v1alpha1.PlannedRemediation) { p.Requester = "root" })
 	startExecutor(t, newEvidence(t))
-	plan = w.ended(plan)
+	plan = w.Ended(plan)
 	if got := imageOf(w.Live("web")); plan.Status.Phase != v1alpha1.PlanCancelled || got == guarded.Image {
-		t.Errorf("the plan is %s, and web runs %s", describe(plan), got)
+		t.Errorf("the plan is %s, and web runs %s", remediation.Describe(plan), got)
 	}
 }
 
 func TestWithoutABindingNothingIsWritten(t *testing.T) {
 	startAssessor(t)
 	w := newWorld(t)
-	w.rollouts()
+	w.Rollouts()
 	w.UnderGuard()
-	w.drifted("web")
-	w.Must(admin.Delete(t.Context(), roleBinding(w.Name)))
+	w.Drifted("web")
+	w.Must(admin.Delete(t.Context(), w.Binding()))
 	plan := w.plan(w.policy(), "web")
 	startExecutor(t, newEvidence(t))
-	plan = w.untilPlan(plan, "it says that it may not", func(p *v1alpha1.RemediationPlan) bool {
+	plan = w.UntilPlan(plan, "it says that it may not", func(p *v1alpha1.RemediationPlan) bool {
 		return len(p.Status.Steps) > 0 && (p.Status.Steps[0].Reason == v1alpha1.ReasonNotAllowed)
 	})
 	if got := imageOf(w.Live("web")); got == guarded.Image {
-		t.Errorf("it was written all the same; %s", describe(plan))
+		t.Errorf("it was written all the same; %s", remediation.Describe(plan))
 	}
 }
 
@@ -311,13 +311,13 @@ func TestATargetBelongsToOnePlan(t *testing.T) {
 	startAssessor(t)
 	w := newWorld(t)
 	w.UnderGuard() // nothing rolls out: the first plan keeps its claim
-	w.drifted("web")
+	w.Drifted("web")
 	w.Deploy(ci, "api")
 	w.UntilIs("api", "InSync")
 	policy := w.policy(func(s *v1alpha1.RemediationPolicySpec) { s.Safety.MaxConcurrent = 5 })
 	first := w.plan(policy, "web")
 	startExecutor(t, newEvidence(t))
-	w.untilPlan(first, "the first has written", func(p *v1alpha1.RemediationPlan) bool {
+	w.UntilPlan(first, "the first has written", func(p *v1alpha1.RemediationPlan) bool {
 		return len(p.Status.Steps) > 0 && p.Status.Steps[0].State == v1alpha1.StepApplied
 	})
 	w.SetEnv(mallory, "api", "OTHER", "drift")
@@ -326,37 +326,27 @@ func TestATargetBelongsToOnePlan(t *testing.T) {
 		p.Name, p.Baseline = "web", "deployments.apps.web"
 		p.DriftedHash = "pl1:sha256:" + strings.Repeat("1", 64)
 	})
-	second = w.ended(second)
+	second = w.Ended(second)
 	if got := second.Status.Steps[0].Reason; got != v1alpha1.ReasonClaimed {
-		t.Errorf("the second plan is %s", describe(second))
+		t.Errorf("the second plan is %s", remediation.Describe(second))
 	}
 }
 
 func TestTheLimitOfAnHourDefersARepair(t *testing.T) {
 	startAssessor(t)
 	w := newWorld(t)
-	w.rollouts()
+	w.Rollouts()
 	w.UnderGuard()
-	w.drifted("web", "api")
+	w.Drifted("web", "api")
 	startExecutor(t, newEvidence(t))
 	plan := w.plan(w.policy(func(s *v1alpha1.RemediationPolicySpec) { s.Safety.MaxPerHour = 1 }), "web", "api")
-	plan = w.untilPlan(plan, "the second step waits for the limit", func(p *v1alpha1.RemediationPlan) bool {
+	plan = w.UntilPlan(plan, "the second step waits for the limit", func(p *v1alpha1.RemediationPlan) bool {
 		return p.Status.Counts.Succeeded == 1 && strings.Contains(p.Status.DeferralReason, "MaxPerHour") && p.Status.DeferredUntil != nil
 	})
-	w.control(plan, v1alpha1.PlanCancel)
-	plan = w.ended(plan)
+	w.Control(plan, v1alpha1.PlanCancel)
+	plan = w.Ended(plan)
 	if plan.Status.Phase != v1alpha1.PlanCancelled || plan.Status.EndedBy != platform {
-		t.Errorf("the plan is %s by %s", describe(plan), plan.Status.EndedBy)
+		t.Errorf("the plan is %s by %s", remediation.Describe(plan), plan.Status.EndedBy)
 	}
 	w.settled(1)
-}
-
-// control asks something of a plan, as a person does.
-func (w *world) control(plan *v1alpha1.RemediationPlan, verb v1alpha1.PlanVerb) {
-	w.t.Helper()
-	body := fmt.Sprintf(`{"spec":{"control":{"verb":%q,"requestedBy":%q}}}`, verb, platform)
-	if verb == "" {
-		body = fmt.Sprintf(`{"spec":{"control":{"verb":null,"requestedBy":%q}}}`, platform)
-	}
-	w.Must(w.As(platform).Patch(w.t.Context(), plan, client.RawPatch(types.MergePatchType, []byte(body))))
 }

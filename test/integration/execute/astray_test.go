@@ -15,6 +15,7 @@ import (
 
 	"github.com/plumbline-dev/plumbline/pkg/apis/plumbline/v1alpha1"
 	"github.com/plumbline-dev/plumbline/test/harness/guarded"
+	"github.com/plumbline-dev/plumbline/test/harness/remediation"
 )
 
 // The limits of one Environment say nothing about another one's objects.
@@ -22,7 +23,7 @@ func TestAPlanOutsideOfItsPolicysEnvironmentWritesNothing(t *testing.T) {
 	startAssessor(t)
 	w, other := newWorld(t), newWorld(t)
 	w.UnderGuard()
-	w.drifted("web")
+	w.Drifted("web")
 	policy, foreign := w.policy(), other.policy()
 	startExecutor(t, newEvidence(t))
 	for name, tc := range map[string]struct {
@@ -39,9 +40,9 @@ func TestAPlanOutsideOfItsPolicysEnvironmentWritesNothing(t *testing.T) {
 		},
 	} {
 		t.Run(name, func(t *testing.T) {
-			plan := w.ended(tc.plan)
-			if plan.Status.Phase != v1alpha1.PlanCancelled || !strings.Contains(describe(plan), tc.want) {
-				t.Errorf("the plan is %s, want Cancelled because %s", describe(plan), tc.want)
+			plan := w.Ended(tc.plan)
+			if plan.Status.Phase != v1alpha1.PlanCancelled || !strings.Contains(remediation.Describe(plan), tc.want) {
+				t.Errorf("the plan is %s, want Cancelled because %s", remediation.Describe(plan), tc.want)
 			}
 		})
 	}
@@ -56,16 +57,16 @@ func TestANamespaceThatChangesItsEnvironmentEndsItsPlans(t *testing.T) {
 	startAssessor(t)
 	w := newWorld(t)
 	w.UnderGuard()
-	w.drifted("web")
+	w.Drifted("web")
 	startExecutor(t, newEvidence(t))
 	plan := w.plan(w.policy(), func(p *v1alpha1.PlannedRemediation) { p.Trigger = v1alpha1.TriggerManual }, "web")
-	w.untilPlan(plan, "it waits for a person", func(p *v1alpha1.RemediationPlan) bool { return p.Status.Phase == v1alpha1.PlanDeferred })
+	w.UntilPlan(plan, "it waits for a person", func(p *v1alpha1.RemediationPlan) bool { return p.Status.Phase == v1alpha1.PlanDeferred })
 	var e v1alpha1.Environment
 	w.Must(admin.Get(t.Context(), types.NamespacedName{Name: w.environment}, &e))
 	before := e.DeepCopy()
 	e.Spec.NamespaceSelector = metav1.LabelSelector{MatchLabels: map[string]string{corev1.LabelMetadataName: "elsewhere"}}
 	w.Must(admin.Patch(t.Context(), &e, client.MergeFrom(before)))
-	if plan = w.ended(plan); plan.Status.Phase != v1alpha1.PlanCancelled || imageOf(w.Live("web")) == guarded.Image {
-		t.Errorf("the plan is %s", describe(plan))
+	if plan = w.Ended(plan); plan.Status.Phase != v1alpha1.PlanCancelled || imageOf(w.Live("web")) == guarded.Image {
+		t.Errorf("the plan is %s", remediation.Describe(plan))
 	}
 }

@@ -14,8 +14,11 @@ import (
 	"k8s.io/apimachinery/pkg/types"
 	"sigs.k8s.io/controller-runtime/pkg/client"
 
+	"github.com/plumbline-dev/plumbline/internal/controller/execute"
 	"github.com/plumbline-dev/plumbline/pkg/apis/plumbline/v1alpha1"
 	"github.com/plumbline-dev/plumbline/test/harness/guarded"
+	"github.com/plumbline-dev/plumbline/test/harness/inprocess"
+	"github.com/plumbline-dev/plumbline/test/harness/remediation"
 )
 
 // slowly has every step wait for a rollout that never ends, so that there is time
@@ -32,18 +35,18 @@ func TestAPausedPlanGoesOnWhenItIsResumed(t *testing.T) {
 	startAssessor(t)
 	w := newWorld(t)
 	w.UnderGuard()
-	w.drifted("web", "api")
+	w.Drifted("web", "api")
 	plan := w.plan(w.policy(slowly), "web", "api")
 	records := newEvidence(t)
 	startExecutor(t, records)
-	w.untilPlan(plan, "the first has written", hasWritten)
-	w.control(plan, v1alpha1.PlanPause)
-	w.untilPlan(plan, "it is paused", func(p *v1alpha1.RemediationPlan) bool { return p.Status.Phase == v1alpha1.PlanPaused })
-	w.rollouts()
-	w.control(plan, "")
-	plan = w.ended(plan)
+	w.UntilPlan(plan, "the first has written", hasWritten)
+	w.Control(plan, v1alpha1.PlanPause)
+	w.UntilPlan(plan, "it is paused", func(p *v1alpha1.RemediationPlan) bool { return p.Status.Phase == v1alpha1.PlanPaused })
+	w.Rollouts()
+	w.Control(plan, "")
+	plan = w.Ended(plan)
 	if plan.Status.Phase != v1alpha1.PlanSucceeded {
-		t.Errorf("the plan is %s", describe(plan))
+		t.Errorf("the plan is %s", remediation.Describe(plan))
 	}
 	w.proven(records, plan)
 }
@@ -52,15 +55,15 @@ func TestACancelledPlanWritesNothingMore(t *testing.T) {
 	startAssessor(t)
 	w := newWorld(t)
 	w.UnderGuard()
-	w.drifted("web", "api")
+	w.Drifted("web", "api")
 	plan := w.plan(w.policy(slowly), "web", "api")
 	records := newEvidence(t)
 	startExecutor(t, records)
-	w.untilPlan(plan, "the first has written", hasWritten)
-	w.control(plan, v1alpha1.PlanCancel)
-	plan = w.ended(plan)
+	w.UntilPlan(plan, "the first has written", hasWritten)
+	w.Control(plan, v1alpha1.PlanCancel)
+	plan = w.Ended(plan)
 	if plan.Status.Phase != v1alpha1.PlanCancelled || plan.Status.EndedBy != platform {
-		t.Errorf("the plan is %s, ended by %q", describe(plan), plan.Status.EndedBy)
+		t.Errorf("the plan is %s, ended by %q", remediation.Describe(plan), plan.Status.EndedBy)
 	}
 	if got := imageOf(w.Live("api")); got == guarded.Image {
 		t.Errorf("api was written")
@@ -93,15 +96,15 @@ func TestHalting(t *testing.T) {
 			startAssessor(t)
 			w := newWorld(t)
 			w.UnderGuard()
-			w.drifted("web", "api")
+			w.Drifted("web", "api")
 			policy := w.policy(slowly)
 			plan := w.plan(policy, "web", "api")
 			startExecutor(t, newEvidence(t))
-			w.untilPlan(plan, "the first has written", hasWritten)
+			w.UntilPlan(plan, "the first has written", hasWritten)
 			tc.halt(w, policy)
-			plan = w.ended(plan)
+			plan = w.Ended(plan)
 			if plan.Status.Phase != v1alpha1.PlanCancelled || plan.Status.EndedBy != tc.by {
-				t.Errorf("the plan is %s, ended by %q", describe(plan), plan.Status.EndedBy)
+				t.Errorf("the plan is %s, ended by %q", remediation.Describe(plan), plan.Status.EndedBy)
 			}
 			if got := imageOf(w.Live("api")); got == guarded.Image {
 				t.Error("the second target was written all the same")
@@ -113,9 +116,9 @@ func TestHalting(t *testing.T) {
 func TestADeferredPlanCanBeExecutedByAPerson(t *testing.T) {
 	startAssessor(t)
 	w := newWorld(t)
-	w.rollouts()
+	w.Rollouts()
 	w.UnderGuard()
-	w.drifted("web")
+	w.Drifted("web")
 	policy := w.policy(func(s *v1alpha1.RemediationPolicySpec) {
 		s.Trigger = v1alpha1.TriggerScheduled
 		in := time.Now().UTC().Add(3 * time.Hour)
@@ -123,76 +126,104 @@ func TestADeferredPlanCanBeExecutedByAPerson(t *testing.T) {
 	})
 	plan := w.plan(policy, "web")
 	startExecutor(t, newEvidence(t))
-	w.untilPlan(plan, "it waits for the window", func(p *v1alpha1.RemediationPlan) bool {
+	w.UntilPlan(plan, "it waits for the window", func(p *v1alpha1.RemediationPlan) bool {
 		return p.Status.Phase == v1alpha1.PlanDeferred && p.Status.DeferredUntil != nil
 	})
-	w.control(plan, v1alpha1.PlanExecute)
-	plan = w.ended(plan)
+	w.Control(plan, v1alpha1.PlanExecute)
+	plan = w.Ended(plan)
 	if plan.Status.Phase != v1alpha1.PlanSucceeded {
-		t.Errorf("the plan is %s", describe(plan))
+		t.Errorf("the plan is %s", remediation.Describe(plan))
 	}
 }
 
 func TestALedgerThatWasDeletedGrantsNothing(t *testing.T) {
 	startAssessor(t)
 	w := newWorld(t)
-	w.rollouts()
+	w.Rollouts()
 	w.UnderGuard()
-	w.drifted("web", "api")
+	w.Drifted("web", "api")
 	policy := w.policy()
 	startExecutor(t, newEvidence(t))
-	first := w.ended(w.plan(policy, "web"))
+	first := w.Ended(w.plan(policy, "web"))
 	if first.Status.Phase != v1alpha1.PlanSucceeded {
-		t.Fatalf("the plan is %s", describe(first))
+		t.Fatalf("the plan is %s", remediation.Describe(first))
 	}
 	l := &v1alpha1.RemediationLedger{ObjectMeta: metav1.ObjectMeta{Namespace: "plumbline-system", Name: w.environment}}
 	w.Must(admin.Delete(t.Context(), l))
 	second := w.plan(policy, "api")
 	waits := func(p *v1alpha1.RemediationPlan) bool { return strings.Contains(p.Status.DeferralReason, "LedgerAge") }
-	w.untilPlan(second, "the new ledger refuses", waits)
+	w.UntilPlan(second, "the new ledger refuses", waits)
 	w.Must(w.As("oncall").Patch(t.Context(), l, client.RawPatch(types.MergePatchType,
 		[]byte(`{"spec":{"grant":{"requestedBy":"oncall","reason":"I know what was done"}}}`))))
-	if second = w.ended(second); second.Status.Phase != v1alpha1.PlanSucceeded {
-		t.Errorf("after a person said that it may grant, the plan is %s", describe(second))
+	if second = w.Ended(second); second.Status.Phase != v1alpha1.PlanSucceeded {
+		t.Errorf("after a person said that it may grant, the plan is %s", remediation.Describe(second))
 	}
 }
 
-func TestTheBreakerOpensAfterThreeFailures(t *testing.T) {
+func TestTheBreakerOpensAfterThreeFailuresAndClosesAfterASuccess(t *testing.T) {
 	startAssessor(t)
 	w := newWorld(t)
 	w.UnderGuard()      // nothing becomes ready
 	for i := range 10 { // four of fourteen are no mass drift
 		w.Deploy(ci, fmt.Sprint("other-", i))
 	}
-	w.drifted("a", "b", "c", "d")
+	w.Drifted("a", "b", "c", "d")
 	policy := w.policy(func(s *v1alpha1.RemediationPolicySpec) {
 		s.Health.Timeout = &metav1.Duration{Duration: 5 * time.Second}
 		s.Safety.MaxConcurrent = 4
 	})
-	startExecutor(t, newEvidence(t))
+	records, now := newEvidence(t), &inprocess.Ahead{}
+	executor := startExecutor(t, records)
 	var plans []*v1alpha1.RemediationPlan
 	for _, name := range []string{"a", "b", "c"} {
 		plans = append(plans, w.plan(policy, name))
 	}
 	for _, plan := range plans {
-		if plan = w.ended(plan); plan.Status.Phase != v1alpha1.PlanFailed {
-			t.Fatalf("the plan is %s", describe(plan))
+		if plan = w.Ended(plan); plan.Status.Phase != v1alpha1.PlanFailed {
+			t.Fatalf("the plan is %s", remediation.Describe(plan))
 		}
 	}
-	fourth := w.untilPlan(w.plan(policy, "d"), "the breaker keeps the fourth back", func(p *v1alpha1.RemediationPlan) bool {
+	fourth := w.UntilPlan(w.plan(policy, "d"), "the breaker keeps the fourth back", func(p *v1alpha1.RemediationPlan) bool {
 		return strings.Contains(p.Status.DeferralReason, "CircuitBreaker")
 	})
 	if fourth.Status.DeferredUntil == nil {
-		t.Errorf("it does not say until when: %s", describe(fourth))
+		t.Errorf("it does not say until when: %s", remediation.Describe(fourth))
 	}
+	if got := w.breaker(); got != v1alpha1.BreakerOpen {
+		t.Errorf("the breaker is %s", got)
+	}
+
+	// When it has been open for long enough one step is tried, and that it goes well
+	// closes it.
+	executor.Halt(t)
+	now.Set(time.Now().Add(31 * time.Minute))
+	w.Rollouts()
+	startExecutor(t, records, func(s *execute.Setup) { s.Clock = now; now.Dates(s.Config) })
+	if fourth = w.Ended(fourth); fourth.Status.Phase != v1alpha1.PlanSucceeded {
+		t.Errorf("the plan that was tried is %s", remediation.Describe(fourth))
+	}
+	if got := w.breaker(); got != v1alpha1.BreakerClosed {
+		t.Errorf("after a success the breaker is %s", got)
+	}
+}
+
+// breaker is the state of the only one in the Environment's ledger.
+func (w *world) breaker() v1alpha1.BreakerState {
+	w.t.Helper()
+	l := &v1alpha1.RemediationLedger{}
+	w.Must(admin.Get(w.t.Context(), client.ObjectKey{Namespace: "plumbline-system", Name: w.environment}, l))
+	if len(l.Status.Breakers) != 1 {
+		w.t.Fatalf("there are %d breakers", len(l.Status.Breakers))
+	}
+	return l.Status.Breakers[0].State
 }
 
 func TestWithoutAStoreForRecordsNothingIsWritten(t *testing.T) {
 	startAssessor(t)
 	w := newWorld(t)
-	w.rollouts()
+	w.Rollouts()
 	w.UnderGuard()
-	w.drifted("web")
+	w.Drifted("web")
 	records := newEvidence(t)
 	full := &refusingStore{Store: records.writer.Store}
 	full.refuse.Store(true)
@@ -201,8 +232,8 @@ func TestWithoutAStoreForRecordsNothingIsWritten(t *testing.T) {
 	startExecutor(t, records)
 	w.stays(plan, func(p *v1alpha1.RemediationPlan) bool { return p.Status.StartedAt == nil }, full.asked)
 	full.refuse.Store(false)
-	if plan = w.ended(plan); plan.Status.Phase != v1alpha1.PlanSucceeded {
-		t.Errorf("the plan is %s", describe(plan))
+	if plan = w.Ended(plan); plan.Status.Phase != v1alpha1.PlanSucceeded {
+		t.Errorf("the plan is %s", remediation.Describe(plan))
 	}
 	w.proven(records, plan)
 }

@@ -6,16 +6,12 @@ package execute
 
 import (
 	"fmt"
-	"net/http"
 	"os"
 	"strings"
-	"sync"
 	"testing"
 	"time"
 
 	metav1 "k8s.io/apimachinery/pkg/apis/meta/v1"
-	"k8s.io/client-go/rest"
-	"k8s.io/utils/clock"
 	"sigs.k8s.io/controller-runtime/pkg/client"
 	"sigs.k8s.io/yaml"
 
@@ -23,49 +19,9 @@ import (
 	"github.com/plumbline-dev/plumbline/internal/controller/execute"
 	"github.com/plumbline-dev/plumbline/pkg/apis/plumbline/v1alpha1"
 	"github.com/plumbline-dev/plumbline/test/harness/guarded"
+	"github.com/plumbline-dev/plumbline/test/harness/inprocess"
+	"github.com/plumbline-dev/plumbline/test/harness/remediation"
 )
-
-// ahead is a clock that runs as the real one does, and can be set forward.
-type ahead struct {
-	clock.RealClock
-	mu sync.Mutex
-	by time.Duration
-}
-
-// Now implements clock.PassiveClock.
-func (a *ahead) Now() time.Time {
-	a.mu.Lock()
-	defer a.mu.Unlock()
-	return time.Now().Add(a.by)
-}
-
-// Since implements clock.PassiveClock.
-func (a *ahead) Since(t time.Time) time.Duration { return a.Now().Sub(t) }
-
-// set puts the clock forward to a time.
-func (a *ahead) set(to time.Time) {
-	a.mu.Lock()
-	defer a.mu.Unlock()
-	a.by = time.Until(to)
-}
-
-// dates has the API server's answers carry the time of this clock, as those of a
-// server that is set by it would.
-func (a *ahead) dates(config *rest.Config) {
-	config.Wrap(func(next http.RoundTripper) http.RoundTripper {
-		return roundTrip(func(r *http.Request) (*http.Response, error) {
-			response, err := next.RoundTrip(r)
-			if err == nil {
-				response.Header.Set("Date", a.Now().UTC().Format(http.TimeFormat))
-			}
-			return response, err
-		})
-	})
-}
-
-type roundTrip func(*http.Request) (*http.Response, error)
-
-func (f roundTrip) RoundTrip(r *http.Request) (*http.Response, error) { return f(r) }
 
 // examplePolicy is the policy that ships as an example, active, for the world's
 // Environment, and without the channels, for which there is nobody here.
@@ -78,8 +34,7 @@ func (w *world) examplePolicy() *v1alpha1.RemediationPolicy {
 	p.Name, p.Spec.Environment = w.Name, w.environment
 	p.Spec.Mode, p.Spec.RequestedBy, p.Spec.RequestedByGroups = v1alpha1.PolicyModeActive, platform, []string{people}
 	p.Spec.Notifications = v1alpha1.RemediationNotifications{}
-	w.Must(w.As(platform).Create(w.t.Context(), p))
-	w.t.Cleanup(func() { w.removed(&v1alpha1.RemediationPolicy{ObjectMeta: metav1.ObjectMeta{Name: w.Name}}) })
+	w.Made(platform, p)
 	return p
 }
 
@@ -87,7 +42,7 @@ func (w *world) examplePolicy() *v1alpha1.RemediationPolicy {
 // quarter of an hour old is put back on a weekday between two and six, one target
 // after the other, with the cooldown between them.
 func TestTheExamplePolicyFiresInItsWindow(t *testing.T) {
-	now := &ahead{}
+	now := &inprocess.Ahead{}
 	tuesday := time.Now().UTC().Truncate(24*time.Hour).AddDate(0, 0, 1)
 	for tuesday.Weekday() != time.Tuesday {
 		tuesday = tuesday.AddDate(0, 0, 1)
@@ -95,49 +50,49 @@ func TestTheExamplePolicyFiresInItsWindow(t *testing.T) {
 	at := func(hour, minute int) time.Time {
 		return tuesday.Add(time.Duration(hour)*time.Hour + time.Duration(minute)*time.Minute)
 	}
-	withClock := func(s *assess.Setup) { s.Clock = now; now.dates(s.Config) }
-	now.set(at(1, 40))
+	withClock := func(s *assess.Setup) { s.Clock = now; now.Dates(s.Config) }
+	now.Set(at(1, 40))
 	assessor := startAssessor(t, withClock)
 	w := newWorld(t)
-	w.rollouts()
+	w.Rollouts()
 	w.UnderGuard()
 	for i := range 7 { // one operation may have a quarter of the objects: two of nine
 		w.Deploy(ci, fmt.Sprint("other-", i))
 	}
-	w.drifted("web", "api")
+	w.Drifted("web", "api")
 	policy := w.examplePolicy()
 	records := newEvidence(t)
-	startExecutor(t, records, func(s *execute.Setup) { s.Clock = now; now.dates(s.Config) })
+	startExecutor(t, records, func(s *execute.Setup) { s.Clock = now; now.Dates(s.Config) })
 
 	w.untilPolicy(policy, "it waits for the drift to be old enough", func(s *v1alpha1.RemediationPolicyStatus) bool {
 		return s.Targets.Drifted == 2 && s.Targets.Eligible == 0 && s.NextLook != nil
 	})
 	if plans := w.plans(); len(plans) != 0 {
-		t.Fatalf("there is a plan before the drift is a quarter of an hour old: %s", describe(&plans[0]))
+		t.Fatalf("there is a plan before the drift is a quarter of an hour old: %s", remediation.Describe(&plans[0]))
 	}
 
-	assessor.halt(t)
-	now.set(at(1, 57)) // old enough, and the window opens in three minutes
+	assessor.Halt(t)
+	now.Set(at(1, 57)) // old enough, and the window opens in three minutes
 	startAssessor(t, withClock)
 	plan := w.onlyPlan()
 	if plan.Spec.Plan.ScheduledFor == nil || !plan.Spec.Plan.ScheduledFor.Time.Equal(at(2, 0)) {
 		t.Errorf("it is scheduled for %v, the window opens at %v", plan.Spec.Plan.ScheduledFor, at(2, 0))
 	}
-	w.untilPlan(plan, "it waits for the window", func(p *v1alpha1.RemediationPlan) bool { return p.Status.Phase == v1alpha1.PlanScheduled })
+	w.UntilPlan(plan, "it waits for the window", func(p *v1alpha1.RemediationPlan) bool { return p.Status.Phase == v1alpha1.PlanScheduled })
 	if len(plan.Spec.Plan.Targets) != 2 || len(plan.Spec.Plan.Batches) != 2 || plan.Spec.Plan.Batches[0].RequiresHealthCheck != v1alpha1.Enabled {
 		t.Errorf("it is to put back %d targets in %d batches", len(plan.Spec.Plan.Targets), len(plan.Spec.Plan.Batches))
 	}
 
-	now.set(at(2, 1))
+	now.Set(at(2, 1))
 	w.wake(plan)
-	w.untilPlan(plan, "the first is healthy again, and the second waits for the cooldown", func(p *v1alpha1.RemediationPlan) bool {
+	w.UntilPlan(plan, "the first is healthy again, and the second waits for the cooldown", func(p *v1alpha1.RemediationPlan) bool {
 		return p.Status.Counts.Succeeded == 1 && strings.Contains(p.Status.DeferralReason, "Cooldown")
 	})
 
-	now.set(at(2, 8))
+	now.Set(at(2, 8))
 	w.wake(plan)
-	if plan = w.ended(plan); plan.Status.Phase != v1alpha1.PlanSucceeded {
-		t.Errorf("the plan is %s", describe(plan))
+	if plan = w.Ended(plan); plan.Status.Phase != v1alpha1.PlanSucceeded {
+		t.Errorf("the plan is %s", remediation.Describe(plan))
 	}
 	for _, name := range []string{"web", "api"} {
 		if got := imageOf(w.Live(name)); got != guarded.Image {

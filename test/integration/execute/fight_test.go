@@ -15,6 +15,7 @@ import (
 	"github.com/plumbline-dev/plumbline/pkg/apis/plumbline/v1alpha1"
 	"github.com/plumbline-dev/plumbline/pkg/remediate/protocol"
 	"github.com/plumbline-dev/plumbline/test/harness/guarded"
+	"github.com/plumbline-dev/plumbline/test/harness/remediation"
 )
 
 // A bot that undoes every repair is not fought for ever: after a few changes to
@@ -22,9 +23,9 @@ import (
 func TestAFightWithABotEndsAsContended(t *testing.T) {
 	startAssessor(t)
 	w := newWorld(t)
-	w.rollouts()
+	w.Rollouts()
 	w.UnderGuard()
-	w.drifted("web")
+	w.Drifted("web")
 	w.bot("web")
 	w.policy(func(s *v1alpha1.RemediationPolicySpec) {
 		s.Safety.MaxPerHour, s.Safety.MaxPerDay = 100, 100
@@ -44,13 +45,13 @@ func TestAFightWithABotEndsAsContended(t *testing.T) {
 		plans = nil
 		for _, p := range w.plans() {
 			if !protocol.Final(p.Status.Phase) {
-				return fmt.Errorf("plan %s is %s", p.Name, describe(&p))
+				return fmt.Errorf("plan %s is %s", p.Name, remediation.Describe(&p))
 			}
 			plans = append(plans, &p)
 		}
 		return nil
 	})
-	if effects := len(w.audit().Writes); effects > 3 {
+	if effects := len(w.Writes().Writes); effects > 3 {
 		t.Errorf("it was written %d times before it was left alone", effects)
 	}
 	w.proven(records, plans...)

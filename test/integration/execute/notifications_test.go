@@ -5,258 +5,32 @@
 package execute
 
 import (
-	"crypto/tls"
-	"crypto/x509"
-	"encoding/base64"
 	"fmt"
-	"io"
-	"log"
-	"net"
-	"net/http"
-	"net/http/httptest"
-	"net/netip"
-	"os"
-	"slices"
-	"strconv"
 	"strings"
-	"sync"
 	"testing"
 	"time"
 
-	"github.com/emersion/go-smtp"
-	"github.com/google/go-cmp/cmp"
 	"github.com/prometheus/client_golang/prometheus"
-	corev1 "k8s.io/api/core/v1"
 	metav1 "k8s.io/apimachinery/pkg/apis/meta/v1"
 
 	"github.com/plumbline-dev/plumbline/internal/controller/execute"
-	"github.com/plumbline-dev/plumbline/internal/controller/notifier"
 	"github.com/plumbline-dev/plumbline/pkg/apis/plumbline/v1alpha1"
 	"github.com/plumbline-dev/plumbline/pkg/remediate/notify"
-	"github.com/plumbline-dev/plumbline/pkg/remediate/notify/deliver"
-	redisserver "github.com/plumbline-dev/plumbline/test/harness/server"
+	"github.com/plumbline-dev/plumbline/test/harness/guarded"
+	"github.com/plumbline-dev/plumbline/test/harness/remediation"
 )
-
-// receiversSecret is what the chart lets the processes read, by the tests' values.
-const receiversSecret = "receivers"
-
-var hookKey = "whsec_" + base64.StdEncoding.EncodeToString([]byte("0123456789abcdefghijklmn"))
-
-// receivers are a server for signed webhooks and one for mail.
-type receivers struct {
-	t     *testing.T
-	https *httptest.Server
-	mail  *smtp.Server
-	port  int
-	redis *redisserver.Redis
-
-	mu    sync.Mutex
-	away  bool     // for webhooks
-	hooks []string // "<id> <type>" of each one, in the order in which they came
-	mails []string // their subjects
-}
-
-func newReceivers(t *testing.T) *receivers {
-	t.Helper()
-	r := &receivers{t: t}
-	r.https = httptest.NewUnstartedServer(r)
-	r.https.Config.ErrorLog = log.New(io.Discard, "", 0)
-	r.https.StartTLS()
-	t.Cleanup(r.https.Close)
-	r.listen()
-	directory, err := os.MkdirTemp("", "told") //nolint:usetesting // a socket's path has to be short
-	if err != nil {
-		t.Fatal(err)
-	}
-	t.Cleanup(func() { _ = os.RemoveAll(directory) })
-	if r.redis, err = redisserver.StartRedis(t.Context(), directory); err != nil {
-		t.Fatal(err)
-	}
-	t.Cleanup(r.redis.Kill)
-	r.secret()
-	return r
-}
-
-// listen serves mail over TLS.
-func (r *receivers) listen() {
-	r.t.Helper()
-	listener, err := tls.Listen("tcp", "127.0.0.1:0", &tls.Config{Certificates: r.https.TLS.Certificates, MinVersion: tls.VersionTLS12})
-	if err != nil {
-		r.t.Fatal(err)
-	}
-	r.port = listener.Addr().(*net.TCPAddr).Port
-	r.mail = smtp.NewServer(smtp.BackendFunc(func(*smtp.Conn) (smtp.Session, error) { return &letter{r}, nil }))
-	r.mail.Domain, r.mail.ErrorLog = "localhost", log.New(io.Discard, "", 0)
-	served := make(chan struct{})
-	go func() {
-		defer close(served)
-		_ = r.mail.Serve(listener) // ends when it is closed
-	}()
-	r.t.Cleanup(func() {
-		_ = r.mail.Close()
-		<-served
-	})
-}
-
-// secret holds where the receivers are.
-func (r *receivers) secret() {
-	r.t.Helper()
-	s := &corev1.Secret{
-		ObjectMeta: metav1.ObjectMeta{Namespace: "plumbline-system", Name: receiversSecret},
-		StringData: map[string]string{
-			"url": r.https.URL + "/hook", "key": hookKey,
-			"mail": fmt.Sprintf("smtps://127.0.0.1:%d?from=plumbline@example.com", r.port),
-		},
-	}
-	if err := admin.Create(r.t.Context(), s); err != nil {
-		r.t.Fatal(err)
-	}
-	r.t.Cleanup(func() { (&world{t: r.t}).removed(s) })
-}
-
-// letter is one message on its way.
-type letter struct{ *receivers }
-
-func (*letter) Mail(string, *smtp.MailOptions) error { return nil }
-func (*letter) Rcpt(string, *smtp.RcptOptions) error { return nil }
-func (*letter) Reset()                               {}
-func (*letter) Logout() error                        { return nil }
-
-func (l *letter) Data(body io.Reader) error {
-	raw, err := io.ReadAll(body)
-	if err != nil {
-		return err
-	}
-	_, rest, _ := strings.Cut(string(raw), "Subject: ")
-	subject, _, _ := strings.Cut(rest, "\r\n")
-	l.mu.Lock()
-	defer l.mu.Unlock()
-	l.mails = append(l.mails, subject)
-	return nil
-}
-
-// ServeHTTP verifies a webhook as a receiver should.
-func (r *receivers) ServeHTTP(w http.ResponseWriter, q *http.Request) {
-	body, err := io.ReadAll(q.Body)
-	r.mu.Lock()
-	defer r.mu.Unlock()
-	if r.away {
-		http.Error(w, "later", http.StatusServiceUnavailable)
-		return
-	}
-	id := q.Header.Get(notify.HeaderWebhookID)
-	seconds, errTime := strconv.ParseInt(q.Header.Get(notify.HeaderWebhookTimestamp), 10, 64)
-	keys, errKey := notify.ParseSigningKeys(hookKey)
-	if err != nil || errTime != nil || errKey != nil || notify.Sign(keys, id, time.Unix(seconds, 0), body) != q.Header.Get(notify.HeaderWebhookSignature) {
-		r.t.Errorf("a webhook is not signed as it should be: %v %v %v", err, errTime, errKey)
-	}
-	_, kind, _ := strings.Cut(string(body), `"type":"`)
-	kind, _, _ = strings.Cut(kind, `"`)
-	r.hooks = append(r.hooks, id+" "+kind)
-}
-
-func (r *receivers) setAway(away bool) {
-	r.mu.Lock()
-	defer r.mu.Unlock()
-	r.away = away
-}
-
-// got is what came, sorted: two executors may tell in any order.
-func (r *receivers) got() (hooks, mails []string) {
-	r.mu.Lock()
-	defer r.mu.Unlock()
-	return slices.Sorted(slices.Values(r.hooks)), slices.Sorted(slices.Values(r.mails))
-}
-
-// channels of a policy that lead here.
-func (r *receivers) channels(s *v1alpha1.RemediationPolicySpec) {
-	at := func(key string) v1alpha1.SecretKeyReference {
-		return v1alpha1.SecretKeyReference{Name: receiversSecret, Key: key}
-	}
-	key := at("key")
-	s.Notifications.OnStarted = v1alpha1.Enabled
-	s.Notifications.Channels = []v1alpha1.NotificationChannel{
-		{Name: "hook", Type: v1alpha1.ChannelWebhook, Destination: at("url"), SigningKey: &key},
-		{Name: "mail", Type: v1alpha1.ChannelEmail, Destination: at("mail"), Recipients: []string{"ops@example.com"}},
-	}
-}
-
-// tells lets an executor reach the receivers, and counts what it tells.
-func (r *receivers) tells(registry *prometheus.Registry) option {
-	r.t.Helper()
-	roots := x509.NewCertPool()
-	roots.AddCert(r.https.Certificate())
-	client := r.redis.Client()
-	r.t.Cleanup(func() { _ = client.Close() })
-	return func(s *execute.Setup) {
-		s.Registry = registry
-		s.Notifications = notifier.Settings{
-			Egress: deliver.Egress{Allowed: []netip.Prefix{netip.MustParsePrefix("127.0.0.0/8")}},
-			Roots:  roots, Retry: notify.Retry{BackoffBase: 50 * time.Millisecond, BackoffMax: 100 * time.Millisecond},
-			Seen: notifier.NewRedisSeen(client, "plumbline"),
-		}
-	}
-}
-
-// outcomes of notifications with all channels together, such as "sent".
-func outcomes(t testing.TB, registry *prometheus.Registry, outcome string) (n int) {
-	t.Helper()
-	families, err := registry.Gather()
-	if err != nil {
-		t.Fatal(err)
-	}
-	for _, family := range families {
-		for _, m := range family.GetMetric() {
-			for _, label := range m.GetLabel() {
-				if family.GetName() == "plumbline_notifications_total" && label.GetName() == "outcome" && label.GetValue() == outcome {
-					n += int(m.GetCounter().GetValue())
-				}
-			}
-		}
-	}
-	return n
-}
-
-// untilOutcomes waits for so many.
-func (w *world) untilOutcomes(registry *prometheus.Registry, outcome string, want int) {
-	w.t.Helper()
-	w.Eventually(fmt.Sprintf("%d notifications are %s", want, outcome), func() error {
-		if n := outcomes(w.t, registry, outcome); n != want {
-			return fmt.Errorf("%d are", n)
-		}
-		return nil
-	})
-}
-
-// told checks what arrived of a plan, and that nothing else did.
-func (r *receivers) told(plan *v1alpha1.RemediationPlan, kinds map[notify.EventType]string) {
-	r.t.Helper()
-	var want []string
-	for kind, text := range kinds {
-		e := notify.Event{Type: kind, Plan: notify.PlanRef{UID: string(plan.UID)}}
-		want = append(want, e.ID()+" "+text)
-	}
-	slices.Sort(want)
-	hooks, mails := r.got()
-	if diff := cmp.Diff(want, hooks); diff != "" {
-		r.t.Errorf("webhooks (-want +got):\n%s", diff)
-	}
-	if len(mails) != len(kinds) || slices.ContainsFunc(mails, func(s string) bool { return !strings.Contains(s, plan.Name) }) {
-		r.t.Errorf("mails: %q", mails)
-	}
-}
 
 func TestPeopleAreToldOnceHowAPlanGoes(t *testing.T) {
 	startAssessor(t)
 	w, r := newWorld(t), newReceivers(t)
-	w.rollouts()
+	w.Rollouts()
 	w.UnderGuard()
-	w.drifted("web")
+	w.Drifted("web")
 	records, registry := newEvidence(t), prometheus.NewRegistry()
 	executor := startExecutor(t, records, r.tells(registry))
-	plan := w.ended(w.plan(w.policy(r.channels), "web"))
+	plan := w.Ended(w.plan(w.policy(r.channels), "web"))
 	w.untilOutcomes(registry, "sent", 4)
-	executor.halt(t)
+	executor.Halt(t)
 
 	// The next one tells the end again, to whoever did not hear it: nobody.
 	registry = prometheus.NewRegistry()
@@ -268,9 +42,9 @@ func TestPeopleAreToldOnceHowAPlanGoes(t *testing.T) {
 func TestAnEndThatWasNotHeardIsToldByTheNextExecutor(t *testing.T) {
 	startAssessor(t)
 	w, r := newWorld(t), newReceivers(t)
-	w.rollouts()
+	w.Rollouts()
 	w.UnderGuard()
-	w.drifted("web")
+	w.Drifted("web")
 	r.setAway(true)
 	records, registry := newEvidence(t), prometheus.NewRegistry()
 	executor := startExecutor(t, records, r.tells(registry))
@@ -278,9 +52,9 @@ func TestAnEndThatWasNotHeardIsToldByTheNextExecutor(t *testing.T) {
 		r.channels(s)
 		s.Notifications.OnStarted = v1alpha1.Disabled
 	}
-	plan := w.ended(w.plan(w.policy(onlyTheEnd), "web"))
+	plan := w.Ended(w.plan(w.policy(onlyTheEnd), "web"))
 	w.untilOutcomes(registry, "sent", 1) // the mail
-	executor.halt(t)
+	executor.Halt(t)
 	if n := outcomes(t, registry, "dropped"); n != 1 {
 		t.Errorf("%d notifications were dropped at the end of the process, want the webhook", n)
 	}
@@ -291,4 +65,96 @@ func TestAnEndThatWasNotHeardIsToldByTheNextExecutor(t *testing.T) {
 	w.untilOutcomes(registry, "sent", 1)         // the webhook
 	w.untilOutcomes(registry, "deduplicated", 1) // the mail
 	r.told(plan, map[notify.EventType]string{notify.PlanCompleted: "plan.completed"})
+}
+
+// busyWriters lets a policy act on what was just deployed, as all objects of a test
+// are.
+func busyWriters(s *v1alpha1.RemediationPolicySpec) { s.Exceptions.ActiveWriter = v1alpha1.Allowed }
+
+// The assessor tells that a plan was made, the executor the rest; each channel hears
+// each of it once.
+func TestPeopleAreToldOfEveryTurnOfAPlanByEveryChannel(t *testing.T) {
+	w, r := newWorld(t), newReceivers(t)
+	made, carried := prometheus.NewRegistry(), prometheus.NewRegistry()
+	assessor := startAssessor(t, r.assessorTells(made))
+	w.UnderGuard() // and nothing rolls out
+	w.Drifted("web")
+	w.policy(r.allChannels, busyWriters, func(s *v1alpha1.RemediationPolicySpec) {
+		s.Health.Timeout = &metav1.Duration{Duration: 5 * time.Second}
+	})
+	plan := w.onlyPlan()
+	w.untilOutcomes(made, "sent", 4)
+	assessor.Halt(t) // it would make the next attempt
+
+	startExecutor(t, newEvidence(t), r.tells(carried))
+	if plan = w.Ended(plan); plan.Status.Phase != v1alpha1.PlanFailed {
+		t.Errorf("the plan is %s", remediation.Describe(plan))
+	}
+	w.untilOutcomes(carried, "sent", 8)
+	r.toldByAll(plan, map[notify.EventType]string{
+		notify.PlanCreated: "plan.created", notify.PlanStarted: "plan.started", notify.PlanFailed: "plan.failed",
+	})
+}
+
+// A policy that only notifies leaves the drift to people, and tells them so; an
+// assessor that starts again tells nobody twice.
+func TestPeopleAreToldOfWhatIsLeftToThem(t *testing.T) {
+	w, r := newWorld(t), newReceivers(t)
+	told := prometheus.NewRegistry()
+	assessor := startAssessor(t, r.assessorTells(told))
+	w.Rollouts()
+	w.UnderGuard()
+	w.Drifted("web")
+	startExecutor(t, newEvidence(t))
+	policy := w.policy(r.allChannels, busyWriters, action(v1alpha1.ActionNotifyOnly))
+	w.untilOutcomes(told, "sent", 4)
+	assessor.Halt(t)
+
+	told = prometheus.NewRegistry()
+	startAssessor(t, r.assessorTells(told))
+	w.untilOutcomes(told, "deduplicated", 4)
+
+	if plans := w.plans(); len(plans) != 0 || imageOf(w.Live("web")) == guarded.Image {
+		t.Errorf("there are %d plans, and web runs %s", len(plans), imageOf(w.Live("web")))
+	}
+	r.mu.Lock()
+	defer r.mu.Unlock()
+	if len(r.hooks) != 1 || !strings.HasSuffix(r.hooks[0], " plan.escalated") {
+		t.Errorf("webhooks: %q", r.hooks)
+	}
+	r.arrived("CloudEvents, compared with the webhooks", r.events, r.hooks)
+	r.named("chats", r.chats, policy.Name, 1)
+	r.named("mails", r.mails, policy.Name, 1)
+}
+
+// The receivers take what is sent and do not answer; the plan is carried out to its
+// end meanwhile, and the rest is told once they speak.
+func TestNobodyWaitsForAReceiver(t *testing.T) {
+	startAssessor(t)
+	w, r := newWorld(t), newReceivers(t)
+	w.Rollouts()
+	w.UnderGuard()
+	w.Drifted("web", "api")
+	speak := r.setMute()
+	registry := prometheus.NewRegistry()
+	startExecutor(t, newEvidence(t), r.tells(registry), func(s *execute.Setup) {
+		s.Notifications.Retry.AttemptTimeout = 10 * time.Minute // nobody gives up while the test runs
+	})
+	defer speak()
+	plan := w.Ended(w.plan(w.policy(r.allChannels), "web", "api"))
+	if plan.Status.Phase != v1alpha1.PlanSucceeded {
+		t.Errorf("the plan is %s", remediation.Describe(plan))
+	}
+	w.Eventually("each channel waits for the answer to the first thing it told", func() error {
+		if n := r.waiting(); n != 4 {
+			return fmt.Errorf("%d do", n)
+		}
+		return nil
+	})
+	if n := outcomes(t, registry, "sent"); n != 0 {
+		t.Errorf("%d notifications count as sent, and nobody has answered", n)
+	}
+	speak()
+	w.untilOutcomes(registry, "sent", 8)
+	r.toldByAll(plan, map[notify.EventType]string{notify.PlanStarted: "plan.started", notify.PlanCompleted: "plan.completed"})
 }

@@ -6,12 +6,10 @@ package execute
 
 import (
 	"context"
-	"errors"
 	"testing"
 	"time"
 
 	"github.com/go-logr/logr"
-	"github.com/go-logr/logr/testr"
 	"github.com/prometheus/client_golang/prometheus"
 	"k8s.io/client-go/rest"
 	"k8s.io/utils/clock"
@@ -22,76 +20,25 @@ import (
 	"github.com/plumbline-dev/plumbline/pkg/remediate/evidence/volume"
 	"github.com/plumbline-dev/plumbline/pkg/specguard"
 	"github.com/plumbline-dev/plumbline/test/chart/rendered"
+	"github.com/plumbline-dev/plumbline/test/harness/apiserver"
+	"github.com/plumbline-dev/plumbline/test/harness/inprocess"
+	"github.com/plumbline-dev/plumbline/test/harness/remediation"
 )
 
 // as is the API server for a user with the rights that the chart gives it.
-func as(user string) *rest.Config {
-	own := rest.CopyConfig(config)
-	own.Impersonate = rest.ImpersonationConfig{UserName: user, Groups: []string{
-		"system:serviceaccounts", "system:serviceaccounts:plumbline-system", "system:authenticated",
-	}}
-	return own
-}
+func as(user string) *rest.Config { return apiserver.Impersonate(config, user) }
 
-// running is a process within the test.
-type running struct {
-	name string
-	stop context.CancelFunc
-	done chan error
-}
-
-func startProcess(t testing.TB, name string, run func(context.Context, func()) error) *running {
-	t.Helper()
-	ctx, cancel := context.WithCancel(context.Background())
-	p := &running{name, cancel, make(chan error, 1)}
-	ready := make(chan struct{})
-	go func() { p.done <- run(ctx, func() { close(ready) }) }()
-	t.Cleanup(func() { p.halt(t) })
-	select {
-	case <-ready:
-	case err := <-p.done:
-		p.done <- err
-		t.Fatalf("the %s ended at once: %v", name, err)
-	case <-time.After(patience):
-		t.Fatalf("the %s's caches did not sync", name)
-	}
-	return p
-}
-
-// halt stops a process and waits for its end; a second call does nothing.
-func (p *running) halt(t testing.TB) {
-	t.Helper()
-	p.stop()
-	select {
-	case err := <-p.done:
-		if err != nil && !errors.Is(err, context.Canceled) {
-			t.Errorf("the %s ended with an error: %v", p.name, err)
-		}
-		p.done <- nil
-	case <-time.After(patience):
-		t.Errorf("the %s does not end", p.name)
-	}
-}
-
-func testLog(t testing.TB) logr.Logger {
-	t.Helper()
-	if testing.Verbose() {
-		return testr.NewWithInterface(t, testr.Options{LogTimestamp: true, Verbosity: 0})
-	}
-	return logr.Discard()
-}
-
-func startAssessor(t testing.TB, options ...func(*assess.Setup)) *running {
+func startAssessor(t testing.TB, options ...func(*assess.Setup)) *inprocess.Process {
 	t.Helper()
 	setup := assess.Setup{
-		Config: as(assessorUser), Namespace: rendered.Namespace, Retention: time.Hour, Executor: executorUser,
+		Config: as(remediation.AssessorUser), Namespace: rendered.Namespace, Retention: time.Hour, Executor: remediation.ExecutorUser,
 		Rules:    specguard.Config{Key: []byte("a key of the tests"), Grace: 200 * time.Millisecond},
 		Registry: prometheus.NewRegistry(), Log: logr.Discard(), Clock: clock.RealClock{},
 	}
 	for _, o := range options {
 		o(&setup)
 	}
-	return startProcess(t, "assessor", func(ctx context.Context, ready func()) error {
+	return inprocess.Start(t, "assessor", patience, func(ctx context.Context, ready func()) error {
 		setup.Ready = ready
 		return assess.Run(ctx, setup)
 	})
@@ -106,6 +53,16 @@ type evidenceStore struct {
 
 func newEvidence(t testing.TB) evidenceStore {
 	t.Helper()
+	store, err := volume.Open(t.TempDir())
+	if err != nil {
+		t.Fatal(err)
+	}
+	return evidenceIn(t, store)
+}
+
+// evidenceIn has a key of its own for records in a store.
+func evidenceIn(t testing.TB, store evidence.Store) evidenceStore {
+	t.Helper()
 	private, public, err := evidence.GenerateKey()
 	if err != nil {
 		t.Fatal(err)
@@ -118,27 +75,28 @@ func newEvidence(t testing.TB) evidenceStore {
 	if err != nil {
 		t.Fatal(err)
 	}
-	store, err := volume.Open(t.TempDir())
-	if err != nil {
-		t.Fatal(err)
-	}
 	return evidenceStore{evidence.Writer{Store: store, Signer: key, Keys: ring}, public}
+}
+
+// records are where they are, for the oracle.
+func (e evidenceStore) records() remediation.Records {
+	return remediation.Records{Store: e.writer.Store, Keys: e.writer.Keys}
 }
 
 // option changes how an executor is started.
 type option func(*execute.Setup)
 
-func startExecutor(t testing.TB, records evidenceStore, options ...option) *running {
+func startExecutor(t testing.TB, records evidenceStore, options ...option) *inprocess.Process {
 	t.Helper()
 	setup := execute.Setup{
-		Config: as(executorUser), Namespace: rendered.Namespace, Evidence: records.writer,
+		Config: as(remediation.ExecutorUser), Namespace: rendered.Namespace, Evidence: records.writer,
 		Builder: evidence.Builder{Version: "test"}, PublicKeys: records.public,
-		Registry: prometheus.NewRegistry(), Log: testLog(t), Clock: clock.RealClock{},
+		Registry: prometheus.NewRegistry(), Log: inprocess.Log(t), Clock: clock.RealClock{},
 	}
 	for _, o := range options {
 		o(&setup)
 	}
-	return startProcess(t, "executor", func(ctx context.Context, ready func()) error {
+	return inprocess.Start(t, "executor", patience, func(ctx context.Context, ready func()) error {
 		setup.Ready = ready
 		return execute.Run(ctx, setup)
 	})

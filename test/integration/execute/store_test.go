@@ -14,6 +14,7 @@ import (
 
 	"github.com/plumbline-dev/plumbline/pkg/apis/plumbline/v1alpha1"
 	"github.com/plumbline-dev/plumbline/pkg/remediate/evidence"
+	"github.com/plumbline-dev/plumbline/test/harness/remediation"
 )
 
 // refusingStore is a store that takes nothing while it refuses, as one that is
@@ -66,6 +67,6 @@ func (w *world) stays(plan *v1alpha1.RemediationPlan, check func(*v1alpha1.Remed
 	p := &v1alpha1.RemediationPlan{}
 	w.Must(admin.Get(w.t.Context(), client.ObjectKeyFromObject(plan), p))
 	if !check(p) {
-		w.t.Errorf("the plan is %s", describe(p))
+		w.t.Errorf("the plan is %s", remediation.Describe(p))
 	}
 }

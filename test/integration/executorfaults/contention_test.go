@@ -178,7 +178,7 @@ func TestANamespaceThatIsGone(t *testing.T) {
 	e.stopped()
 	w.emptied()
 	e.goesOn()
-	w.within(4*time.Minute, "the places are given back", func() error {
+	w.patient(4*time.Minute, "the places are given back", func() error {
 		for _, l := range w.Ledgers() {
 			for i := range l.Status.Entries {
 				if entry := &l.Status.Entries[i]; entry.SettledAt == nil {

@@ -74,5 +74,7 @@ func TestTheOracleSeesWhatIsWrong(t *testing.T) {
 		sees(t, w, f, p, "holds a place for step 0")
 		sees(t, w, f, p, "step 0 is Reserved")
 		sees(t, w, f, p, "web is still claimed")
+		shared.start(t, f, "")
+		w.succeeded(plan, f) // the next executor has nothing to carry on
 	})
 }

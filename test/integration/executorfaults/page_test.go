@@ -14,90 +14,91 @@ import (
 	"testing"
 
 	"github.com/plumbline-dev/plumbline/test/chart/rendered"
+	"github.com/plumbline-dev/plumbline/test/harness/golden"
 )
 
-// The part of the page that is about crashes is held equal to what is seen.
-const (
-	pageBegin = "<!-- crashes: begin, rewritten by PLUMBLINE_FAULTS=long UPDATE_GOLDEN=1 -->\n"
-	pageEnd   = "<!-- crashes: end -->\n"
-	pageHead  = "| Write | Killed before it, the next one begins with | Killed after it, the next one begins with |\n|---|---|---|\n"
-)
-
-// crashPage is the table of docs/reference/executor-faults.md: for each write what
-// the next executor begins with.
-type crashPage struct{}
-
-var page crashPage
-
-func (crashPage) path() string {
+// pagePath is where the page is.
+func pagePath() string {
 	return filepath.Join(rendered.RepositoryDir(), "docs", "reference", "executor-faults.md")
 }
 
+// table is one of docs/reference/executor-faults.md that is held equal to what is
+// seen. The first cell of a row says where the executor was killed, the others with
+// which write the next one goes on.
+type table struct {
+	name    string
+	columns []string
+}
+
+const untried = "not tried"
+
+func (p table) begin() string {
+	return "<!-- " + p.name + ": begin, rewritten by PLUMBLINE_FAULTS=long UPDATE_GOLDEN=1 -->\n"
+}
+
+func (p table) end() string { return "<!-- " + p.name + ": end -->\n" }
+
+func (p table) head() string {
+	return "| " + strings.Join(p.columns, " | ") + " |\n" + strings.Repeat("|---", len(p.columns)) + "|\n"
+}
+
 // split is the page before, in and after the table.
-func (p crashPage) split(t *testing.T) (before, table, after string) {
+func (p table) split(t *testing.T) (before, table, after string) {
 	t.Helper()
-	raw, err := os.ReadFile(p.path())
+	raw, err := os.ReadFile(pagePath())
 	if err != nil {
 		t.Fatal(err)
 	}
-	before, rest, begins := strings.Cut(string(raw), pageBegin)
-	table, after, ends := strings.Cut(rest, pageEnd)
+	before, rest, begins := strings.Cut(string(raw), p.begin())
+	table, after, ends := strings.Cut(rest, p.end())
 	if !begins || !ends {
-		t.Fatalf("%s has no place for crashes", p.path())
+		t.Fatalf("%s has no place for %s", pagePath(), p.name)
 	}
 	return before, table, after
 }
 
-// rows are those of the table; the first cell is the write.
-func (p crashPage) rows(t *testing.T) [][]string {
+// rows are those of the table.
+func (p table) rows(t *testing.T) [][]string {
 	t.Helper()
 	_, table, _ := p.split(t)
 	var rows [][]string
-	for line := range strings.Lines(strings.TrimPrefix(table, pageHead)) {
+	for line := range strings.Lines(strings.TrimPrefix(table, p.head())) {
 		cells := strings.Split(strings.Trim(line, "| \n"), " | ")
-		if len(cells) != 3 {
-			t.Fatalf("%s: no row of three: %q", p.path(), line)
+		if len(cells) != len(p.columns) {
+			t.Fatalf("%s, %s: no row of %d: %q", pagePath(), p.name, len(p.columns), line)
 		}
 		rows = append(rows, cells)
 	}
 	return rows
 }
 
-func updates() bool { return os.Getenv("UPDATE_GOLDEN") == "1" }
-
-func (p crashPage) store(t *testing.T, rows [][]string) {
+func (p table) store(t *testing.T, rows [][]string) {
 	t.Helper()
 	before, _, after := p.split(t)
 	var table strings.Builder
 	for _, cells := range rows {
 		fmt.Fprintf(&table, "| %s |\n", strings.Join(cells, " | "))
 	}
-	text := before + pageBegin + pageHead + table.String() + pageEnd + after
-	if err := os.WriteFile(p.path(), []byte(text), 0o644); err != nil { //nolint:gosec // a page of the repository
+	text := before + p.begin() + p.head() + table.String() + p.end() + after
+	if err := os.WriteFile(pagePath(), []byte(text), 0o644); err != nil { //nolint:gosec // a page of the repository
 		t.Fatal(err)
 	}
 }
 
-// undisturbed checks that the page has all writes of a run in their order.
-func (p crashPage) undisturbed(t *testing.T, writes []string) {
+// has checks that the table has these rows in their order.
+func (p table) has(t *testing.T, want ...string) {
 	t.Helper()
-	var want []string
-	for _, w := range writes {
-		if !strings.Contains(w, "which waits") {
-			want = append(want, w)
-		}
-	}
 	rows := p.rows(t)
-	if updates() {
+	if golden.Updates() {
 		known := map[string][]string{}
 		for _, cells := range rows {
 			known[cells[0]] = cells
 		}
 		rows = nil
-		for _, w := range want {
-			cells := known[w]
+		for _, first := range want {
+			cells := known[first]
 			if cells == nil {
-				cells = []string{w, "not tried", "not tried"}
+				cells = append([]string{first}, slices.Repeat([]string{untried}, len(p.columns)-1)...)
 			}
 			rows = append(rows, cells)
 		}
@@ -107,35 +108,38 @@ func (p crashPage) undisturbed(t *testing.T, writes []string) {
 	for _, cells := range rows {
 		got = append(got, cells[0])
 	}
-	is(t, "the writes of the page", got, want...)
+	is(t, "the rows of the table of "+p.name, got, want...)
 }
 
-// crash checks what the page says about a crash.
-func (p crashPage) crash(t *testing.T, point crash, first, second []string) {
+// says checks a cell.
+func (p table) says(t *testing.T, row string, column int, want string) {
 	t.Helper()
-	want := beginsWith(point, first, second)
-	column := map[string]int{"before": 1, "after": 2}[point.when]
 	rows := p.rows(t)
-	i := slices.IndexFunc(rows, func(cells []string) bool { return cells[0] == point.write })
+	i := slices.IndexFunc(rows, func(cells []string) bool { return cells[0] == row })
 	switch {
 	case i < 0:
-		t.Errorf("the page does not know %q", point.write)
-	case updates():
+		t.Errorf("the table of %s does not know %q", p.name, row)
+	case golden.Updates():
 		rows[i][column] = want
 		p.store(t, rows)
 	case rows[i][column] != want:
-		t.Errorf("the page says that the next executor begins with %q, and it was %q", rows[i][column], want)
+		t.Errorf("the page says of %q that the next executor begins with %q, and it was %q", row, rows[i][column], want)
 	}
+}
+
+// steady are the writes that are there in every run: a plan may also store what it
+// waits for.
+func steady(writes []string) []string {
+	return slices.DeleteFunc(slices.Clone(writes), func(w string) bool { return strings.Contains(w, "which waits") })
 }
 
 // beginsWith is the first write of an executor after it has taken a plan over.
 func beginsWith(point crash, first, second []string) string {
-	begun := slices.Index(first, created)
+	begun := slices.IndexFunc(first, func(w string) bool { return strings.HasPrefix(w, "plan Created: ") })
 	if takesOver := len(second) > 0 && begun >= 0 && (begun < len(first)-1 || point.when == "after"); takesOver {
 		second = second[1:]
 	}
-	second = slices.DeleteFunc(slices.Clone(second), func(w string) bool { return strings.Contains(w, "which waits") })
-	if len(second) == 0 {
+	if second = steady(second); len(second) == 0 {
 		return "nothing"
 	}
 	return second[0]
@@ -148,7 +152,7 @@ var (
 
 // The page names every test of this package, and no other.
 func TestThePageNamesWhatIsTried(t *testing.T) {
-	raw, err := os.ReadFile(page.path())
+	raw, err := os.ReadFile(pagePath())
 	if err != nil {
 		t.Fatal(err)
 	}

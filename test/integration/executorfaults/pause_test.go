@@ -114,7 +114,6 @@ func TestCancelled(t *testing.T) {
 // TestALeaderThatSleptPastItsLeaseEnds is the same with leases: a standby takes
 // over, and the old leader does no harm and ends.
 func TestALeaderThatSleptPastItsLeaseEnds(t *testing.T) {
-	takesLong(t)
 	shared.startAssessor(t)
 	remediation.Rollouts(t, shared.Config)
 	worlds := shared.prepared(t, 2)
@@ -122,10 +121,9 @@ func TestALeaderThatSleptPastItsLeaseEnds(t *testing.T) {
 		t.Run(map[bool]string{false: "the plan goes on", true: "the plan is cancelled meanwhile"}[cancel], func(t *testing.T) {
 			w, f := worlds[i].Within(t), newFiles(t)
 			defer w.Forget()
-			leader := shared.start(t, f, "stop:before:"+effect, "--leader-elect=true")
+			leader, standby := shared.pair(t, f, "stop:before:"+effect)
 			plan := w.planned()
 			leader.stopped()
-			standby := shared.start(t, f, "", "--leader-elect=true")
 			if !cancel {
 				w.succeeded(plan, f)
 				leader.goesOn()
@@ -143,27 +141,6 @@ func TestALeaderThatSleptPastItsLeaseEnds(t *testing.T) {
 			w.reads(p, "Cancelled: Fenced Stopped, Skipped Stopped")
 			w.runs("web", remediation.EvilImage)
 			w.Must(standby.Stop())
-		})
-	}
-}
-
-// TestAStandbyTakesOverFromALeaderThatWasKilled waits for the lease to end.
-func TestAStandbyTakesOverFromALeaderThatWasKilled(t *testing.T) {
-	takesLong(t)
-	shared.startAssessor(t)
-	remediation.Rollouts(t, shared.Config)
-	points := []crash{{"before", granted}, {"after", intended}, {"before", effect}, {"after", effect}, {"after", stepRecord}}
-	worlds := shared.prepared(t, len(points))
-	for i, point := range points {
-		t.Run(point.String(), func(t *testing.T) {
-			w, f := worlds[i].Within(t), newFiles(t)
-			defer w.Forget()
-			leader := shared.start(t, f, point.fault(), "--leader-elect=true")
-			plan := w.planned()
-			leader.killed()
-			standby := shared.start(t, f, "", "--leader-elect=true")
-			w.succeeded(plan, f)
-			w.Must(standby.Stop()) // it gives the lease back, so that the next one leads at once
 		})
 	}
 }

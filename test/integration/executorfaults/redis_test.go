@@ -5,71 +5,253 @@
 package executorfaults
 
 import (
+	"fmt"
+	"maps"
 	"os"
+	"strconv"
+	"strings"
 	"testing"
+	"time"
 
+	"github.com/plumbline-dev/plumbline/pkg/remediate/redisguard"
+	"github.com/plumbline-dev/plumbline/test/faultproxy"
+	"github.com/plumbline-dev/plumbline/test/harness/poll"
 	"github.com/plumbline-dev/plumbline/test/harness/remediation"
 	"github.com/plumbline-dev/plumbline/test/harness/server"
 )
 
-// TestRedisBesideACrash kills an executor that has a mirror of the ledgers in Redis;
-// Redis goes on, or dies with it, or comes back empty.
-func TestRedisBesideACrash(t *testing.T) {
-	takesLong(t)
+// redisFault is what becomes of Redis between two steps of a plan.
+type redisFault struct {
+	// early happens when the first step is verified, and before the mirror is told so.
+	early func(*redisBeside)
+	// late happens before the second step asks for its place.
+	late func(*redisBeside)
+	// says is what the executor finds when it asks; empty: an answer.
+	says redisguard.Reason
+}
+
+var redisFaults = map[string]redisFault{
+	"goes on": {says: ""},
+	"is slow": {says: redisguard.ReasonSlow, late: func(b *redisBeside) { b.way.Set(faultproxy.Fault{Delay: time.Second}) }},
+	"hangs":   {says: redisguard.ReasonSlow, late: func(b *redisBeside) { b.way.Set(faultproxy.Fault{Hold: true}) }},
+	"is flushed": {says: redisguard.ReasonMissing, late: func(b *redisBeside) {
+		c := b.primary.Client()
+		defer func() { _ = c.Close() }() // it has answered
+		b.w.Must(c.FlushAll(b.w.Ctx()).Err())
+		b.w.Must(c.ScriptFlush(b.w.Ctx()).Err())
+	}},
+	"is killed": {says: redisguard.ReasonUnreachable, late: func(b *redisBeside) { b.primary.Kill() }},
+	"is killed and comes back empty": {says: redisguard.ReasonMissing, late: func(b *redisBeside) {
+		b.primary.Kill()
+		b.primary = b.start(b.directory)
+		b.way.Cut()
+	}},
+	"fails over to a replica that is behind": {
+		says:  redisguard.ReasonBehind,
+		early: func(b *redisBeside) { b.replicated() },
+		late:  func(b *redisBeside) { b.failOver() },
+	},
+}
+
+// TestRedisBesideAnExecutor breaks Redis while a plan is under way, before the second
+// step asks for a place: beside an executor that goes on, and beside one that dies
+// when the cluster's ledger has granted the place. The mirror may refuse and never
+// grants, so that the plan ends as one without Redis.
+func TestRedisBesideAnExecutor(t *testing.T) {
 	shared.startAssessor(t)
 	remediation.Rollouts(t, shared.Config)
-	points := []crash{{"after", granted}, {"before", effect}, {"after", effect}, {"after", "the Environment's ledger: 1 granted, 1 ended, 1 records"}}
-	fates := map[string]func(*testing.T, *server.Redis, string){
-		"Redis goes on": func(*testing.T, *server.Redis, string) {},
-		"Redis is gone": func(_ *testing.T, r *server.Redis, _ string) { r.Kill() },
-		"Redis is empty": func(t *testing.T, r *server.Redis, directory string) {
-			t.Helper()
-			r.Kill()
-			startRedis(t, directory)
-		},
+	tried := redisFaults
+	if !long() {
+		stale := "fails over to a replica that is behind"
+		tried = map[string]redisFault{stale: redisFaults[stale]}
 	}
-	worlds := shared.prepared(t, len(points)*len(fates))
+	worlds := shared.prepared(t, 2*len(tried))
 	next := 0
-	for name, fate := range fates {
-		for _, point := range points {
-			t.Run(name+", "+point.String(), func(t *testing.T) {
+	for name, fault := range tried {
+		for _, dies := range []bool{false, true} {
+			t.Run(name+map[bool]string{true: ", and the executor dies"}[dies], func(t *testing.T) {
 				w, f := worlds[next].Within(t), newFiles(t)
 				next++
 				defer w.Forget()
-				// The path of a socket may have 107 bytes, and t.TempDir is too long.
-				directory, err := os.MkdirTemp("", "xf") //nolint:usetesting // see above
-				w.Must(err)
-				t.Cleanup(func() { _ = os.RemoveAll(directory) }) // under the system's temporary directory
-				r := startRedis(t, directory)
-				plan := w.planned()
-				shared.start(t, f, point.fault(), "--redis-address="+r.Socket).killed()
-				w.mirrored(r)
-				fate(t, r, directory)
-				shared.start(t, f, "", "--redis-address="+r.Socket)
-				w.succeeded(plan, f)
+				besideRedis(t, w, f, fault, dies)
 			})
 		}
 	}
 }
 
-func startRedis(t *testing.T, directory string) *server.Redis {
+func besideRedis(t *testing.T, w *world, f *files, fault redisFault, dies bool) {
 	t.Helper()
-	r, err := server.StartRedis(t.Context(), directory)
+	b := newRedisBeside(t, w)
+	flag := "--redis-address=" + b.way.Address()
+	// All that the first step tells the ledgers lies between the first point and the second.
+	second := "stop:after:let go of web"
+	if dies {
+		second = "kill:after:" + grantedNext
+	}
+	plan := w.planned()
+	e := shared.start(t, f, "stop:after:"+verified+";"+second, flag)
+	e.stopped()
+	w.mirrored(b.primary)
+	if fault.early != nil {
+		fault.early(b)
+	}
+	e.goesOn()
+	if dies {
+		e.killedAt(crash{"after", grantedNext})
+	} else {
+		e.until("let go of web")
+		e.stopped()
+	}
+	if fault.late != nil {
+		fault.late(b)
+	}
+	if dies {
+		e = shared.start(t, f, "", flag)
+	} else {
+		e.goesOn()
+	}
+	w.succeeded(plan, f)
+	b.heard(e, fault.says, dies)
+}
+
+// redisBeside is a Redis that an executor reaches through a proxy, and that a replica
+// follows through another one.
+type redisBeside struct {
+	w                *world
+	t                *testing.T
+	directory        string
+	address          string
+	primary, replica *server.Redis
+	way, between     *faultproxy.Proxy
+}
+
+func newRedisBeside(t *testing.T, w *world) *redisBeside {
+	t.Helper()
+	b := &redisBeside{w: w, t: t, directory: short(t)}
+	port, err := server.FreePort()
+	w.Must(err)
+	b.address = "127.0.0.1:" + strconv.Itoa(port)
+	b.primary = b.start(b.directory, "--port", strconv.Itoa(port), "--bind", "127.0.0.1", "--repl-diskless-sync-delay", "0")
+	b.way = b.proxy("unix", b.primary.Socket)
+	b.between = b.proxy("tcp", b.address)
+	return b
+}
+
+func (b *redisBeside) start(directory string, options ...string) *server.Redis {
+	b.t.Helper()
+	r, err := server.StartRedis(b.w.Ctx(), directory, options...)
+	b.w.Must(err)
+	b.t.Cleanup(r.Kill)
+	return r
+}
+
+func (b *redisBeside) proxy(network, address string) *faultproxy.Proxy {
+	b.t.Helper()
+	p, err := faultproxy.Start(network, address)
+	b.w.Must(err)
+	b.t.Cleanup(func() { b.w.Must(p.Close()) })
+	return p
+}
+
+// replicated has a replica that knows what the primary knows now, and learns nothing
+// more: the place of the first step is taken in it for good.
+func (b *redisBeside) replicated() {
+	b.t.Helper()
+	b.replica = b.start(short(b.t), "--replicaof", strings.Replace(b.between.Address(), ":", " ", 1))
+	poll.Until(b.t, patience, "the replica has the places of the first step", func() error {
+		if taken := b.taken(b.replica); taken != 2 {
+			return fmt.Errorf("%d are taken", taken)
+		}
+		return nil
+	})
+	b.between.Set(faultproxy.Fault{Hold: true})
+}
+
+// failOver has the replica be the one that executors find.
+func (b *redisBeside) failOver() {
+	b.t.Helper()
+	if taken := b.taken(b.primary); taken == 2 {
+		b.t.Error("the replica is behind in nothing that matters: the primary has the places of the first step too")
+	}
+	b.primary.Kill()
+	c := b.replica.Client()
+	defer func() { _ = c.Close() }() // it has answered
+	b.w.Must(c.Do(b.w.Ctx(), "REPLICAOF", "NO", "ONE").Err())
+	if taken := b.taken(b.replica); taken != 2 {
+		b.t.Errorf("in the replica %d places are taken", taken)
+	}
+	b.way.Redirect("unix", b.replica.Socket)
+	b.way.Cut()
+}
+
+// taken counts the places that the copies in a Redis hold for steps that have not
+// ended.
+func (b *redisBeside) taken(r *server.Redis) (n int) {
+	b.t.Helper()
+	c := r.Client()
+	defer func() { _ = c.Close() }() // only read
+	keys, err := c.Keys(b.w.Ctx(), "*:mirror:*").Result()
+	b.w.Must(err)
+	for _, key := range keys {
+		open, err := c.HGet(b.w.Ctx(), key, "open").Int()
+		b.w.Must(err)
+		n += open
+	}
+	return n
+}
+
+// heard checks what Redis said to an executor, or to the second one, when it was asked
+// for a place.
+func (b *redisBeside) heard(e *executor, says redisguard.Reason, second bool) {
+	b.t.Helper()
+	of := func(metric string, labels ...string) float64 {
+		n, err := e.Metric(b.w.Ctx(), "plumbline_remediation_mirror_"+metric+"_total", labels...)
+		b.w.Must(err)
+		return n
+	}
+	heard := map[redisguard.Reason]float64{}
+	for _, fault := range redisFaults {
+		if n := of("answers", fmt.Sprintf("reason=%q", fault.says)); n > 0 {
+			heard[fault.says] = n
+		}
+	}
+	if !second && heard[redisguard.ReasonMissing] > 0 {
+		heard[redisguard.ReasonMissing]-- // who asks first misses the copy that nobody has put yet
+	}
+	maps.DeleteFunc(heard, func(_ redisguard.Reason, n float64) bool { return n == 0 })
+	if heard[says] == 0 {
+		b.t.Errorf("Redis was not heard to say %q; it said %v", says, heard)
+	}
+	// On a busy machine a Redis that is well is slow too, and what was put too late is
+	// missed later.
+	slow := fmt.Sprintf("reason=%q", redisguard.ReasonSlow)
+	if busy := of("answers", slow)+of("puts", slow) > 0; says == "" && len(heard) > 1 && !busy {
+		b.t.Errorf("Redis was well, and said %v", heard)
+	}
+	// A refusal that the ledger would have given too is none of a copy that is behind.
+	if n, err := e.Metric(b.w.Ctx(), "plumbline_remediation_mirror_contradictions_total"); err != nil || n > 0 {
+		b.t.Errorf("%v answers contradict the ledger, %v", n, err)
+	}
+}
+
+// short is a directory for a socket, whose path may have 107 bytes; t.TempDir is too
+// long.
+func short(t *testing.T) string {
+	t.Helper()
+	directory, err := os.MkdirTemp("", "xf") //nolint:usetesting // see above
+	if err != nil {
+		t.Fatal(err)
+	}
+	t.Cleanup(func() { _ = os.RemoveAll(directory) }) // under the system's temporary directory
+	return directory
+}
+
+func startRedis(t *testing.T) *server.Redis {
+	t.Helper()
+	r, err := server.StartRedis(t.Context(), short(t))
 	if err != nil {
 		t.Fatal(err)
 	}
 	t.Cleanup(r.Kill)
 	return r
-}
-
-// mirrored checks that there was a mirror at all.
-func (w *world) mirrored(r *server.Redis) {
-	w.t.Helper()
-	c := r.Client()
-	defer func() { _ = c.Close() }() // only read
-	n, err := c.DBSize(w.t.Context()).Result()
-	w.Must(err)
-	if n == 0 {
-		w.t.Error("Redis has no key: nothing was mirrored")
-	}
 }

@@ -23,17 +23,20 @@ import (
 func TestNoRecordsNoIntents(t *testing.T) {
 	shared.startAssessor(t)
 	remediation.Rollouts(t, shared.Config)
-	worlds := shared.prepared(t, 4)
 	tests := map[string]struct {
 		begin         func(*files)
 		breaks, mends func(*files) error
 	}{
 		"the directory is gone": {func(*files) {}, (*files).hide, (*files).show},
 		"the volume is full":    {(*files).volume, (*files).fill, (*files).empty},
+		// As the kernel makes it when the disk below has failed.
+		"the volume is read-only": {(*files).volume, (*files).protect, (*files).unprotect},
 	}
 	if !long() {
 		delete(tests, "the directory is gone")
+		delete(tests, "the volume is read-only")
 	}
+	worlds := shared.prepared(t, 2*len(tests))
 	next := 0
 	for name, tc := range tests {
 		t.Run(name+" before the intent", func(t *testing.T) {
@@ -118,6 +121,12 @@ func (f *files) volume() {
 		}
 	})
 }
+
+// protect lets nobody write the volume, the superuser included; unprotect ends that.
+func (f *files) protect() error {
+	return syscall.Mount("", f.records(), "", syscall.MS_REMOUNT|syscall.MS_RDONLY, "")
+}
+func (f *files) unprotect() error { return syscall.Mount("", f.records(), "", syscall.MS_REMOUNT, "") }
 
 func (f *files) ballast() string { return f.records() + "/.tmp-ballast" }
 

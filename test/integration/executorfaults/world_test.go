@@ -33,6 +33,11 @@ const (
 	verified   = "plan Running: Verified, Planned"
 	settled    = "plan Running: Verified settled, Planned"
 	stepRecord = "record 2"
+
+	grantedToo    = "the Environment's ledger: 1 granted, 0 ended, 1 records"
+	settledToo    = "the Environment's ledger: 1 granted, 1 ended, 1 records"
+	grantedNext   = "the cluster's ledger: 2 granted, 1 ended, 0 records"
+	succeededPlan = "plan Succeeded: Verified settled recorded, Verified settled recorded"
 )
 
 // world is one with a policy, and two Deployments that have drifted.
@@ -46,17 +51,30 @@ type world struct {
 // prepared makes worlds.
 func (c *cluster) prepared(t *testing.T, n int, changes ...func(*v1alpha1.RemediationPolicySpec)) []*world {
 	t.Helper()
+	worlds := c.empty(t, n, changes...)
+	remediation.Drifted(within(worlds), "web", "api")
+	return worlds
+}
+
+// empty makes worlds with nothing in them.
+func (c *cluster) empty(t *testing.T, n int, changes ...func(*v1alpha1.RemediationPolicySpec)) []*world {
+	t.Helper()
 	var worlds []*world
-	var inner []*remediation.World
 	for range n {
 		w := remediation.NewWorld(t, c.Cluster, c.audit)
 		w.Guard()
-		inner = append(inner, w)
 		worlds = append(worlds, &world{World: w, t: t, c: c, policy: w.Policy(changes...)})
 	}
-	remediation.UnderGuards(inner)
-	remediation.Drifted(inner, "web", "api")
+	remediation.UnderGuards(within(worlds))
 	return worlds
+}
+
+func within(worlds []*world) []*remediation.World {
+	var inner []*remediation.World
+	for _, w := range worlds {
+		inner = append(inner, w.World)
+	}
+	return inner
 }
 
 // Within is the world in a test within the test.
@@ -77,10 +95,16 @@ func (w *world) succeeded(plan *v1alpha1.RemediationPlan, f *files) *v1alpha1.Re
 	p := w.well(plan, f)
 	want, err := os.ReadFile(undisturbedFile)
 	w.Must(err)
-	if diff := cmp.Diff(string(want), w.Account(p, f.Records)); diff != "" {
+	w.leaves(p, f, string(want))
+	return p
+}
+
+// leaves checks that a plan has left what an undisturbed run leaves.
+func (w *world) leaves(p *v1alpha1.RemediationPlan, f *files, want string) {
+	w.t.Helper()
+	if diff := cmp.Diff(want, w.Account(p, f.Records)); diff != "" {
 		w.t.Errorf("it ended otherwise than undisturbed (-want +got):\n%s", diff)
 	}
-	return p
 }
 
 // undisturbedFile has what an undisturbed run leaves.
@@ -249,8 +273,8 @@ func (w *world) ready(e *executor) {
 	w.Must(e.Ready(ctx))
 }
 
-// within is Eventually with a limit of its own.
-func (w *world) within(limit time.Duration, what string, check func() error) {
+// patient is Eventually with a limit of its own.
+func (w *world) patient(limit time.Duration, what string, check func() error) {
 	w.t.Helper()
 	poll.Until(w.t, limit, what, check)
 }

@@ -9,11 +9,7 @@ import (
 	"errors"
 	"fmt"
 	"net/url"
-	"os"
-	"path/filepath"
 	"slices"
-	"strconv"
-	"strings"
 	"syscall"
 	"testing"
 	"time"
@@ -59,51 +55,6 @@ func ownCluster(t *testing.T, options ...apiserver.Option) *cluster {
 		t.Fatal(err)
 	}
 	return c
-}
-
-// restart kills the API server and starts it again at the same address; etcd
-// runs on.
-func (c *cluster) restart(t *testing.T) error {
-	api := c.server.ControlPlane.GetAPIServer()
-	if err := syscall.Kill(childWith(t, "--secure-port="+api.Port), syscall.SIGKILL); err != nil {
-		return fmt.Errorf("killing the API server: %w", err)
-	}
-	if err := api.Stop(); err != nil {
-		return fmt.Errorf("waiting for the end of the API server: %w", err)
-	}
-	api.Args = nil //nolint:staticcheck // a start leaves its arguments there, and the next one would add them again
-	if err := api.Start(); err != nil {
-		return fmt.Errorf("starting the API server again: %w", err)
-	}
-	return nil
-}
-
-// childWith is the process that this one started with an argument.
-func childWith(t *testing.T, argument string) (pid int) {
-	t.Helper()
-	self := os.Getpid()
-	children, err := filepath.Glob(fmt.Sprintf("/proc/%d/task/*/children", self))
-	if err != nil {
-		t.Fatal(err)
-	}
-	for _, path := range children {
-		raw, err := os.ReadFile(path)
-		if err != nil {
-			continue // the thread has ended
-		}
-		for field := range strings.FieldsSeq(string(raw)) {
-			command, err := os.ReadFile(filepath.Join("/proc", field, "cmdline"))
-			if err != nil || !slices.Contains(strings.Split(string(command), "\x00"), argument) {
-				continue
-			}
-			if pid, err = strconv.Atoi(field); err != nil {
-				t.Fatal(err)
-			}
-			return pid
-		}
-	}
-	t.Fatalf("no child of this process has the argument %s", argument)
-	return 0
 }
 
 // address is host:port of the API server.
@@ -204,7 +155,7 @@ func restarted(t *testing.T, c *cluster) {
 		written <- failed
 	}()
 	<-third
-	w.Must(c.restart(t))
+	w.Must(apiserver.Restart(c.server))
 	w.Must(<-written)
 	for i := range objects {
 		if i%2 == 0 {

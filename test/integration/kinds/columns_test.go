@@ -5,7 +5,6 @@
 package kinds
 
 import (
-	"os"
 	"os/exec"
 	"path/filepath"
 	"regexp"
@@ -18,6 +17,7 @@ import (
 	"sigs.k8s.io/controller-runtime/pkg/client"
 
 	"github.com/plumbline-dev/plumbline/pkg/apis/plumbline/v1alpha1"
+	"github.com/plumbline-dev/plumbline/test/harness/golden"
 )
 
 // TestKubectlOutput holds what kubectl prints of the kinds against a golden
@@ -43,7 +43,7 @@ func TestKubectlOutput(t *testing.T) {
 	} {
 		out.WriteString("$ kubectl " + args + "\n" + kubectl(t, strings.Fields(args)...) + "\n")
 	}
-	golden(t, "kubectl.txt", settle(out.String()))
+	golden.Check(t, filepath.Join("testdata", "kubectl.txt"), settle(out.String()))
 }
 
 // TestExplain: every field can be asked about.
@@ -194,23 +194,4 @@ func settle(out string) string {
 		lines[i] = strings.TrimRight(line, " ")
 	}
 	return strings.Join(lines, "\n")
-}
-
-// golden compares with testdata/name, or rewrites it when UPDATE_GOLDEN is set.
-func golden(t *testing.T, name, got string) {
-	t.Helper()
-	path := filepath.Join("testdata", name)
-	if os.Getenv("UPDATE_GOLDEN") != "" {
-		if err := os.WriteFile(path, []byte(got), 0o644); err != nil {
-			t.Fatal(err)
-		}
-		return
-	}
-	want, err := os.ReadFile(path)
-	if err != nil {
-		t.Fatalf("%v (UPDATE_GOLDEN=1 writes it)", err)
-	}
-	if diff := cmp.Diff(string(want), got); diff != "" {
-		t.Errorf("%s (-want +got), UPDATE_GOLDEN=1 rewrites it:\n%s", path, diff)
-	}
 }

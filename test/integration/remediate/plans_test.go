@@ -8,7 +8,6 @@ import (
 	"fmt"
 	"slices"
 	"strings"
-	"sync/atomic"
 	"testing"
 	"time"
 
@@ -16,7 +15,6 @@ import (
 	apierrors "k8s.io/apimachinery/pkg/api/errors"
 	"k8s.io/apimachinery/pkg/api/meta"
 	metav1 "k8s.io/apimachinery/pkg/apis/meta/v1"
-	"k8s.io/utils/clock"
 	"sigs.k8s.io/controller-runtime/pkg/client"
 
 	"github.com/plumbline-dev/plumbline/internal/controller/assess"
@@ -24,6 +22,7 @@ import (
 	"github.com/plumbline-dev/plumbline/pkg/apis/plumbline/v1alpha1"
 	"github.com/plumbline-dev/plumbline/pkg/remediate/planner"
 	"github.com/plumbline-dev/plumbline/test/harness/guarded"
+	"github.com/plumbline-dev/plumbline/test/harness/inprocess"
 )
 
 func TestDriftBecomesAPlan(t *testing.T) {
@@ -152,7 +151,7 @@ func TestASecondLeaderMakesNoDuplicate(t *testing.T) {
 	w.policy()
 	w.SetImage(alice, "web", evil)
 	w.untilTargets("web")
-	first.halt(t)
+	first.Halt(t)
 	start(t)
 	// The one that took over has looked when it has seen another drift.
 	w.SetImage(alice, "db", evil)
@@ -279,8 +278,8 @@ func TestWhatNobodyIsKnownToHaveDoneIsLeftToPeople(t *testing.T) {
 // What was just deployed is being worked on, and looked at again when that is over.
 func TestATrustedWriterIsNotDisturbed(t *testing.T) {
 	w := newWorld(t)
-	c := &laterClock{}
-	start(t, func(s *assess.Setup) { s.Clock = c })
+	now := &inprocess.Ahead{}
+	start(t, func(s *assess.Setup) { s.Clock = now; now.Dates(s.Config) })
 	w.UnderGuard()
 	w.running("web", "db")
 	w.policy(func(s *v1alpha1.RemediationPolicySpec) { s.Exceptions.ActiveWriter = v1alpha1.Forbidden })
@@ -294,7 +293,7 @@ func TestATrustedWriterIsNotDisturbed(t *testing.T) {
 	if left := time.Until(p.Status.NextLook.Time); left > 2*time.Minute+time.Second || left < time.Minute {
 		t.Errorf("it looks again in %s", left)
 	}
-	c.forward(3 * time.Minute)
+	now.Set(time.Now().Add(3 * time.Minute))
 	w.SetImage(alice, "db", evil) // an event, for the clock of the timers is the real one
 	w.untilTargets("web")         // there is room for one, and it is the older
 }
@@ -346,15 +345,15 @@ func TestWhatIsWrongWithAPolicyIsSaid(t *testing.T) {
 
 func TestEndedPlansGoAfterTheirTime(t *testing.T) {
 	w := newWorld(t)
-	c := &laterClock{}
-	start(t, func(s *assess.Setup) { s.Clock, s.PlanRetention = c, time.Hour })
+	now := &inprocess.Ahead{}
+	start(t, func(s *assess.Setup) { s.Clock, s.PlanRetention = now, time.Hour; now.Dates(s.Config) })
 	w.UnderGuard()
 	w.running("web", "db")
 	w.policy()
 	w.SetImage(alice, "web", evil)
 	w.untilTargets("web")
 	plan := w.plans()[0]
-	c.forward(2 * time.Hour)
+	now.Set(time.Now().Add(2 * time.Hour))
 	w.end(&plan, v1alpha1.PlanCancelled, v1alpha1.StepSkipped, v1alpha1.ReasonStopped)
 	w.Eventually("the plan is gone", func() error {
 		err := admin.Get(w.Ctx(), client.ObjectKeyFromObject(&plan), &plan)
@@ -364,17 +363,3 @@ func TestEndedPlansGoAfterTheirTime(t *testing.T) {
 		return fmt.Errorf("it is there: %w", err)
 	})
 }
-
-// laterClock is the real one, some time ahead; its timers are real.
-type laterClock struct {
-	clock.RealClock
-	ahead atomic.Int64
-}
-
-func (c *laterClock) forward(d time.Duration) { c.ahead.Add(int64(d)) }
-
-// Now implements clock.PassiveClock.
-func (c *laterClock) Now() time.Time { return time.Now().Add(time.Duration(c.ahead.Load())) }
-
-// Since implements clock.PassiveClock.
-func (c *laterClock) Since(t time.Time) time.Duration { return c.Now().Sub(t) }

@@ -6,17 +6,12 @@ package remediate
 
 import (
 	"context"
-	"errors"
 	"fmt"
 	"slices"
 	"testing"
 	"time"
 
-	"github.com/go-logr/logr"
-	"github.com/go-logr/logr/testr"
 	"github.com/prometheus/client_golang/prometheus"
-	appsv1 "k8s.io/api/apps/v1"
-	corev1 "k8s.io/api/core/v1"
 	metav1 "k8s.io/apimachinery/pkg/apis/meta/v1"
 	"k8s.io/client-go/rest"
 	"k8s.io/utils/clock"
@@ -28,43 +23,29 @@ import (
 	"github.com/plumbline-dev/plumbline/pkg/specguard"
 	"github.com/plumbline-dev/plumbline/test/chart/rendered"
 	"github.com/plumbline-dev/plumbline/test/harness/guarded"
+	"github.com/plumbline-dev/plumbline/test/harness/inprocess"
+	"github.com/plumbline-dev/plumbline/test/harness/remediation"
 )
 
 // The users of the tests.
 const (
 	ci       = guarded.CI
 	alice    = "alice"
-	platform = "platform"
-	// executor is who may say what became of a plan.
-	executor = "system:serviceaccount:plumbline-system:plumbline-executor"
+	platform = remediation.Platform
 )
 
 // evil is the image of a drift.
-const evil = "registry.example/evil:1"
+const evil = remediation.EvilImage
 
 // world is a guarded namespace that is an Environment of its own, of the same name.
 type world struct {
-	*guarded.Namespace
+	*remediation.World
 	t testing.TB
 }
 
 func newWorld(t testing.TB) *world {
 	t.Helper()
-	w := &world{cluster.NewNamespace(t), t}
-	e := &v1alpha1.Environment{
-		ObjectMeta: metav1.ObjectMeta{Name: w.Name},
-		Spec: v1alpha1.EnvironmentSpec{
-			Criticality:       v1alpha1.CriticalityProduction,
-			NamespaceSelector: metav1.LabelSelector{MatchLabels: map[string]string{"kubernetes.io/metadata.name": w.Name}},
-		},
-	}
-	w.Must(admin.Create(w.Ctx(), e))
-	t.Cleanup(func() {
-		if err := admin.Delete(context.WithoutCancel(t.Context()), e); err != nil {
-			t.Errorf("removing the environment: %v", err)
-		}
-	})
-	return w
+	return &world{remediation.NewWorld(t, cluster, ""), t}
 }
 
 // policy makes an active policy that puts everything back at once, with changes.
@@ -82,12 +63,7 @@ func (w *world) policy(changes ...func(*v1alpha1.RemediationPolicySpec)) *v1alph
 	for _, change := range changes {
 		change(&p.Spec)
 	}
-	w.Must(w.As(platform).Create(w.Ctx(), p))
-	w.t.Cleanup(func() {
-		if err := admin.Delete(context.WithoutCancel(w.t.Context()), p); err != nil {
-			w.t.Errorf("removing the policy: %v", err)
-		}
-	})
+	w.Made(platform, p)
 	return p
 }
 
@@ -105,14 +81,7 @@ func (w *world) running(names ...string) {
 func (w *world) ready(name string) {
 	w.t.Helper()
 	d := w.Live(name)
-	n := *d.Spec.Replicas
-	d.Status = appsv1.DeploymentStatus{
-		ObservedGeneration: d.Generation, Replicas: n, UpdatedReplicas: n, ReadyReplicas: n, AvailableReplicas: n,
-		Conditions: []appsv1.DeploymentCondition{
-			{Type: appsv1.DeploymentAvailable, Status: corev1.ConditionTrue, Reason: "MinimumReplicasAvailable"},
-			{Type: appsv1.DeploymentProgressing, Status: corev1.ConditionTrue, Reason: "NewReplicaSetAvailable"},
-		},
-	}
+	d.Status = remediation.RolledOut(d, true)
 	w.Must(admin.Status().Update(w.Ctx(), d))
 }
 
@@ -188,76 +157,24 @@ func (w *world) end(plan *v1alpha1.RemediationPlan, phase v1alpha1.PlanPhase, st
 			Evidence: &v1alpha1.StepEvidence{Sequence: int64(i + 1), Digest: "sha256:test"},
 		})
 	}
-	w.Must(w.As(executor).Status().Update(w.Ctx(), plan))
+	w.Must(w.As(remediation.ExecutorUser).Status().Update(w.Ctx(), plan))
 }
 
-// process is an assessor that runs as the binary does, within the test.
-type process struct {
-	stop context.CancelFunc
-	done chan error
-}
-
-// start runs an assessor until the test ends or it is stopped.
-func start(t testing.TB, options ...func(*assess.Setup)) *process {
+// start runs an assessor, as the binary does, until the test ends or it is halted.
+func start(t testing.TB, options ...func(*assess.Setup)) *inprocess.Process {
 	t.Helper()
-	p := &process{done: make(chan error, 1)}
 	own := rest.CopyConfig(config)
-	own.Impersonate = rest.ImpersonationConfig{UserName: assessorUser}
-	ready := make(chan struct{})
+	own.Impersonate = rest.ImpersonationConfig{UserName: remediation.AssessorUser}
 	setup := assess.Setup{
 		Config: own, Namespace: rendered.Namespace, Retention: time.Hour,
 		Rules:    specguard.Config{Key: []byte("a key of the tests"), Grace: 200 * time.Millisecond},
-		Registry: prometheus.NewRegistry(), Log: testLog(t), Clock: clock.RealClock{},
-		Ready: func() { close(ready) },
+		Registry: prometheus.NewRegistry(), Log: inprocess.Log(t), Clock: clock.RealClock{},
 	}
 	for _, o := range options {
 		o(&setup)
 	}
-	ctx, cancel := context.WithCancel(context.Background())
-	p.stop = cancel
-	go func() { p.done <- assess.Run(ctx, setup) }()
-	t.Cleanup(func() { p.halt(t) })
-	select {
-	case <-ready:
-	case err := <-p.done:
-		p.done <- err
-		t.Fatalf("the assessor ended at once: %v", err)
-	case <-time.After(patience):
-		t.Fatal("the assessor's caches did not sync")
-	}
-	return p
-}
-
-// halt stops the assessor and waits for its end; a second call does nothing.
-func (p *process) halt(t testing.TB) {
-	t.Helper()
-	p.stop()
-	select {
-	case err := <-p.done:
-		if err != nil && !errors.Is(err, context.Canceled) {
-			t.Errorf("the assessor ended with an error: %v", err)
-		}
-		p.done <- nil
-	case <-time.After(patience):
-		t.Error("the assessor does not end")
-	}
-}
-
-func testLog(t testing.TB) logr.Logger {
-	if !testing.Verbose() {
-		return logr.Discard()
-	}
-	return testr.NewWithInterface(safeT{t}, testr.Options{})
-}
-
-// safeT drops what is logged while the test is ending.
-type safeT struct{ testing.TB }
-
-// Log implements testr.TestingT.
-func (s safeT) Log(args ...any) {
-	select {
-	case <-s.Context().Done():
-	default:
-		s.TB.Log(args...)
-	}
+	return inprocess.Start(t, "assessor", patience, func(ctx context.Context, ready func()) error {
+		setup.Ready = ready
+		return assess.Run(ctx, setup)
+	})
 }

@@ -15,5 +15,6 @@
 //
 // Left out: watches, server-side apply and strategic merge patches, discovery,
 // defaults of built-in kinds, managedFields, the garbage collector. Who asks for
-// one of the first three is refused.
+// one of the first three is refused. Who simulates watches is told of every write
+// by [Server.Watch].
 package apiserver

@@ -25,6 +25,8 @@ type Request struct {
 	Query        url.Values
 	ContentType  string
 	Body         []byte
+	// Sent is when it left its sender; zero if nobody noted that.
+	Sent time.Time
 }
 
 // ReadRequest takes a request out of an HTTP request. A user that is impersonated

@@ -41,6 +41,8 @@ type Resource struct {
 	// Status and Scale say which subresources it has.
 	Status, Scale bool
 	Generation    Generation
+	// CreateOnUpdate says that a PUT makes what is not there, as for Services.
+	CreateOnUpdate bool
 	// Dropped objects are accepted and forgotten.
 	Dropped bool
 	// Mutate changes a new state before it is validated, as admission does. before
@@ -75,6 +77,7 @@ func Builtin() []Resource {
 	return []Resource{
 		{Version: "v1", Resource: "namespaces", Kind: "Namespace", Status: true},
 		{Version: "v1", Resource: "configmaps", Kind: "ConfigMap", Namespaced: true},
+		{Version: "v1", Resource: "services", Kind: "Service", Namespaced: true, Status: true, CreateOnUpdate: true},
 		{Version: "v1", Resource: "events", Kind: "Event", Namespaced: true, Dropped: true},
 		{Group: "events.k8s.io", Version: "v1", Resource: "events", Kind: "Event", Namespaced: true, Dropped: true},
 		{Group: "coordination.k8s.io", Version: "v1", Resource: "leases", Kind: "Lease", Namespaced: true},

@@ -20,6 +20,8 @@ type Commit struct {
 	// Revision is its place in the order, which is the resourceVersion it left.
 	Revision int64
 	At       time.Time
+	// Sent is when its request was, if that was noted.
+	Sent time.Time
 	// User who wrote, and Client the process.
 	User, Client string
 	// Method and Subresource of the request.
@@ -117,8 +119,7 @@ func (s *Server) carry(c *call) (int, any, error) {
 		body, err := s.create(c)
 		return http.StatusCreated, body, err
 	case c.Method == http.MethodPut && c.name != "":
-		body, err := s.put(c)
-		return http.StatusOK, body, err
+		return s.put(c)
 	case c.Method == http.MethodPatch && c.name != "":
 		body, err := s.patch(c)
 		return http.StatusOK, body, err
@@ -189,7 +190,7 @@ func (s *Server) commit(c *call, before, after Object) version {
 	k := c.key()
 	s.objects[k] = append(s.objects[k], stored)
 	committed := Commit{
-		Revision: s.revision, At: s.now(), User: c.User, Client: c.Client, Method: c.Method, Subresource: c.subresource,
+		Revision: s.revision, At: s.now(), Sent: c.Sent, User: c.User, Client: c.Client, Method: c.Method, Subresource: c.subresource,
 		Resource: c.resource, Namespace: c.namespace, Name: c.name, Before: before, After: after,
 	}
 	s.history = append(s.history, committed)

@@ -5,6 +5,7 @@ package apiserver
 import (
 	"errors"
 	"fmt"
+	"net/http"
 
 	apierrors "k8s.io/apimachinery/pkg/api/errors"
 	utiljson "k8s.io/apimachinery/pkg/util/json"
@@ -13,14 +14,42 @@ import (
 // locked is what the API server says of a resourceVersion that is not the present one.
 const locked = "the object has been modified; please apply your changes to the latest version and try again"
 
-func (s *Server) put(c *call) (any, error) {
+func (s *Server) put(c *call) (int, any, error) {
 	sent, err := c.decoded()
 	if err != nil {
-		return nil, err
+		return 0, nil, err
 	}
 	if name := metaString(sent, "name"); name != c.name {
-		return nil, apierrors.NewBadRequest(fmt.Sprintf("the name of the object (%s) does not match the name on the URL (%s)", name, c.name))
+		return 0, nil, apierrors.NewBadRequest(fmt.Sprintf("the name of the object (%s) does not match the name on the URL (%s)", name, c.name))
 	}
+	if s.current(c.key()).object == nil && c.resource.CreateOnUpdate && c.subresource == "" {
+		body, err := s.putNew(c, sent)
+		return http.StatusCreated, body, err
+	}
+	body, err := s.putOver(c, sent)
+	return http.StatusOK, body, err
+}
+
+// putNew makes what is not there. A uid that was sent is a precondition that
+// nothing meets; a resourceVersion is none at all.
+func (s *Server) putNew(c *call, sent Object) (any, error) {
+	if uid := metaString(sent, "uid"); uid != "" {
+		return nil, c.wrongUID(uid, Object{})
+	}
+	if err := s.maybeMade(c); err != nil {
+		return nil, err
+	}
+	o := s.born(c, keepMeta(sent, Object{}, "resourceVersion", "deletionTimestamp", "deletionGracePeriodSeconds"))
+	if c.resource.Mutate != nil {
+		c.resource.Mutate(c.User, nil, o)
+	}
+	if err := c.invalid(nil, o); err != nil || c.DryRun() {
+		return o, err
+	}
+	return s.commit(c, nil, o).object, nil
+}
+
+func (s *Server) putOver(c *call, sent Object) (any, error) {
 	before := s.current(c.key()).object
 	if before == nil {
 		return nil, c.notFound()

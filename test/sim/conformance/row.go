@@ -13,7 +13,7 @@ type Kind struct {
 	Spec map[string]any
 }
 
-// The kinds of the table: a built-in one and a custom one.
+// The kinds of the table: a built-in one, one that a PUT makes, and a custom one.
 var (
 	Deployment = Kind{"/apis/apps/v1/namespaces/%s/deployments", "apps/v1", "Deployment", map[string]any{
 		"replicas": int64(1),
@@ -22,6 +22,10 @@ var (
 			"metadata": map[string]any{"labels": map[string]any{"app": "web"}},
 			"spec":     map[string]any{"containers": []any{map[string]any{"name": "app", "image": "shop:1"}}},
 		},
+	}}
+	Service = Kind{"/api/v1/namespaces/%s/services", "v1", "Service", map[string]any{
+		"selector": map[string]any{"app": "web"},
+		"ports":    []any{map[string]any{"name": "http", "port": int64(80), "protocol": "TCP"}},
 	}}
 	Widget = Kind{"/apis/sim.plumbline.dev/v1/namespaces/%s/widgets", "sim.plumbline.dev/v1", "Widget", map[string]any{"replicas": int64(1)}}
 )

@@ -19,7 +19,7 @@ func Table() map[string]Row {
 		put(), putBoth("a Deployment", Deployment), putBoth("a custom resource", Widget),
 		patches("a Deployment", Deployment), patches("a custom resource", Widget),
 		removals("a Deployment", Deployment), removals("a custom resource", Widget),
-		creations("a Deployment", Deployment), creations("a custom resource", Widget),
+		creations("a Deployment", Deployment), creations("a custom resource", Widget), makings(),
 		statuses(), customStatuses(), scales(),
 	} {
 		maps.Copy(rows, part)
@@ -77,6 +77,30 @@ func putBoth(what string, kind Kind) map[string]Row {
 		"put on what is not there, without uid and resourceVersion":       absent(row(missing, replicas(3), without("uid"), without("resourceVersion"))),
 		"put on what is not there, with uid":                              absent(row(missing, replicas(3))),
 		"put on what is not there, with uid, as a dry run":                dry(absent(row(missing, replicas(3)))),
+	})
+}
+
+// makings are PUTs of a kind of which one makes what is not there: only a uid keeps
+// a write from making an object anew that was deleted meanwhile.
+func makings() map[string]Row {
+	row := func(want Answer, edits ...edit) Row {
+		return Row{Kind: Service, Method: http.MethodPut, Body: object(edits...), Want: want}
+	}
+	dry := func(r Row) Row { r.DryRun = true; return r }
+	absent := func(r Row) Row { r.Setup = Absent; return r }
+	made := Answer{Code: http.StatusCreated, Effect: Made}
+	refused := Answer{Code: http.StatusConflict, Reason: "Conflict", Effect: Missing}
+	return named("a Service", map[string]Row{
+		"put on what is not there, with a resourceVersion alone, makes it":           absent(row(made, without("uid"))),
+		"put on what is not there, with neither, makes it":                           absent(row(made, without("uid"), without("resourceVersion"))),
+		"put on what is not there, with a resourceVersion alone, as a dry run":       dry(absent(row(Answer{Code: http.StatusCreated, Effect: Missing}, without("uid")))),
+		"put on what is not there, with uid and resourceVersion, conflicts":          absent(row(refused)),
+		"put on what is not there, with uid alone, conflicts":                        absent(row(refused, without("resourceVersion"))),
+		"put on what is not there, with uid and resourceVersion, conflicts when dry": dry(absent(row(refused))),
+		"put of a label is stored":                                                   row(written, label),
+		"put with a stale resourceVersion conflicts":                                 row(conflict, label, stale),
+		"put with a wrong uid conflicts":                                             row(conflict, label, foreign),
+		"put without uid, with the present resourceVersion, is stored":               row(written, label, without("uid")),
 	})
 }
 

@@ -190,6 +190,7 @@ func (t *transport) RoundTrip(r *http.Request) (*http.Response, error) {
 	if err != nil {
 		return nil, err
 	}
+	request.Sent = time.Now()
 	if t.change != nil {
 		t.change(&request)
 	}

@@ -171,8 +171,8 @@ func (s *Scheduler) settle(w *await) {
 	case fine, unanswered, deadAfter:
 		code = w.carry(false)
 	case doubled:
-		// Whoever repeats a request does not repeat one that was refused.
-		if code = w.carry(false); !strings.HasPrefix(code, "4") {
+		// Whoever repeats a request mostly does not repeat one that was refused.
+		if code = w.carry(false); s.chances.Refused || !strings.HasPrefix(code, "4") {
 			s.leaveUnderWay(w)
 		}
 	case late, deadBetween:

@@ -6,14 +6,17 @@ import (
 	"context"
 	"errors"
 	"flag"
+	"fmt"
 	"net/http"
 	"slices"
 	"strings"
+	"sync/atomic"
 	"testing"
 	"testing/synctest"
 	"time"
 
 	corev1 "k8s.io/api/core/v1"
+	apierrors "k8s.io/apimachinery/pkg/api/errors"
 	metav1 "k8s.io/apimachinery/pkg/apis/meta/v1"
 	"k8s.io/apimachinery/pkg/types"
 	clientgoscheme "k8s.io/client-go/kubernetes/scheme"
@@ -184,6 +187,38 @@ func TestFates(t *testing.T) {
 				s.Stop()
 				if got != test.want || logOf(t, server) != test.stored {
 					t.Errorf("it heard %q and stored %q, want %q and %q; %v", got, logOf(t, server), test.want, test.stored, s.Trace())
+				}
+			})
+		})
+	}
+}
+
+// A request that was refused arrives once more only where that is asked for: then
+// it may find that nothing refuses it any more.
+func TestWhatWasRefusedIsRepeatedOnlyWhenAskedFor(t *testing.T) {
+	for repeated, want := range map[bool]string{false: "", true: "x"} {
+		t.Run(fmt.Sprintf("repeated %v", repeated), func(t *testing.T) {
+			synctest.Test(t, func(t *testing.T) {
+				server := newServer()
+				var allowed atomic.Bool
+				server.Authorise(func(a apiserver.Attributes) bool { return a.User != "user" || allowed.Load() })
+				s := schedule.New(1)
+				var got error
+				s.Spawn("writer", func(l *schedule.Life) {
+					c, err := newClient(l, server)
+					if err != nil {
+						panic(err)
+					}
+					m := &corev1.ConfigMap{ObjectMeta: metav1.ObjectMeta{Namespace: "shop", Name: "counter"}, Data: map[string]string{"log": "x"}}
+					got = c.Update(l.Context(), m)
+					allowed.Store(true)
+				})
+				s.Disturb(schedule.Chances{Doubled: 1000, Refused: repeated})
+				s.Run(1, nil)
+				s.Run(100, nil)
+				s.Stop()
+				if !apierrors.IsForbidden(got) || logOf(t, server) != want {
+					t.Errorf("it heard %v and stored %q, want a refusal and %q; %v", got, logOf(t, server), want, s.Trace())
 				}
 			})
 		})

@@ -21,6 +21,9 @@ type Chances struct {
 	// Late: it arrives when its sender has given up. Doubled: it arrives now, and,
 	// unless it is refused, once more later.
 	Late, Doubled int
+	// Refused says that one that is doubled arrives once more although it was
+	// refused: somebody between the two repeats whatever he likes.
+	Refused bool
 	// Busy: the server says that it can not now.
 	Busy int
 	// Crash: the sender dies, before the message left, after it arrived, or while it

@@ -18,7 +18,6 @@ import (
 const (
 	mergePatch  = "application/merge-patch+json"
 	plain       = "application/json"
-	targetsPath = "/apis/apps/v1/namespaces/" + namespace + "/deployments"
 	plansPath   = "/apis/plumbline.dev/v1alpha1/namespaces/" + namespace + "/remediationplans"
 	ledgersPath = "/apis/plumbline.dev/v1alpha1/namespaces/" + namespaceOfPlumbline + "/remediationledgers"
 	policyPath  = "/apis/plumbline.dev/v1alpha1/remediationpolicies/" + policyName
@@ -64,6 +63,9 @@ func (p *person) ask(method, path, contentType string, body apiserver.Object) ap
 	return out
 }
 
+// perhapsStale has any replica answer, however far behind it is.
+func (p *person) perhapsStale() string { return pick(p.Rand(), "", "?resourceVersion=0") }
+
 // controller makes Deployments do what their specs say, after a while.
 func (w *World) controller(l *schedule.Life) {
 	p := w.person(l, "system:serviceaccount:kube-system:deployment-controller")
@@ -71,8 +73,8 @@ func (w *World) controller(l *schedule.Life) {
 	for {
 		behind := false
 		for _, t := range w.targets {
-			o := w.Server.Look("apps", "deployments", namespace, t.name)
-			if o == nil || observed(o) {
+			o := w.Server.Look(t.gvk.Group, t.resource, namespace, t.name)
+			if t.kind != &deployments || o == nil || observed(o) {
 				continue
 			}
 			// One in ten rollouts takes longer than anybody waits.
@@ -82,12 +84,12 @@ func (w *World) controller(l *schedule.Life) {
 				behind = true
 				continue
 			}
-			if o = p.ask(http.MethodGet, targetsPath+"/"+t.name, "", nil); o == nil {
+			if o = p.ask(http.MethodGet, t.at()+p.perhapsStale(), "", nil); o == nil {
 				behind = true
 				continue
 			}
 			ready(o)
-			behind = p.ask(http.MethodPut, targetsPath+"/"+t.name+"/status", plain, o) == nil || behind
+			behind = p.ask(http.MethodPut, t.at()+"/status", plain, o) == nil || behind
 		}
 		patience := time.Hour
 		if behind {
@@ -179,18 +181,18 @@ func (p *person) some() *target { return p.w.targets[p.Rand().IntN(len(p.w.targe
 
 // changes a spec.
 func (p *person) changes() {
-	image := pick(p.Rand(), imageDesired, imageDrifted, imageElsewise)
 	t := p.some()
-	if o := p.ask(http.MethodGet, targetsPath+"/"+t.name, "", nil); o != nil {
-		o["spec"] = deploymentSpec(image, 2)
-		p.ask(http.MethodPut, targetsPath+"/"+t.name, plain, o)
+	spec := pick(p.Rand(), t.desired, t.drifted, t.other)
+	if o := p.ask(http.MethodGet, t.at()+p.perhapsStale(), "", nil); o != nil {
+		o["spec"] = spec
+		p.ask(http.MethodPut, t.at(), plain, o)
 	}
 }
 
 // putsBack what it was, as a bot does that knows nothing better.
 func (p *person) putsBack() {
 	t := p.some()
-	p.ask(http.MethodPatch, targetsPath+"/"+t.name, mergePatch, apiserver.Object{"spec": t.drifted})
+	p.ask(http.MethodPatch, t.at(), mergePatch, apiserver.Object{"spec": t.drifted})
 }
 
 // churns about what moves no spec.
@@ -200,15 +202,15 @@ func (p *person) churns() {
 	if p.Rand().IntN(2) == 0 {
 		change = apiserver.Object{"metadata": map[string]any{"annotations": mark}}
 	}
-	p.ask(http.MethodPatch, targetsPath+"/"+p.some().name, mergePatch, change)
+	p.ask(http.MethodPatch, p.some().at(), mergePatch, change)
 }
 
 // replaces a target by another of its name.
 func (p *person) replaces() {
 	t := p.some()
-	p.ask(http.MethodDelete, targetsPath+"/"+t.name, plain, nil)
+	p.ask(http.MethodDelete, t.at(), plain, nil)
 	if p.Rand().IntN(4) > 0 {
-		p.ask(http.MethodPost, targetsPath, plain, deployment(t.name, t.drifted))
+		p.ask(http.MethodPost, t.path, plain, t.object(t.name, t.drifted))
 	}
 }
 
@@ -248,6 +250,14 @@ func (p *person) revokes() {
 	p.Sleep(time.Duration(p.Rand().Int64N(int64(30 * time.Second))))
 }
 
+// forbids the executor its next write, for a moment: the answer is a refusal, and
+// whoever repeats the request may repeat it when it is none any more.
+func (p *person) forbids() {
+	p.w.forbidden.Store(true)
+	defer p.w.forbidden.Store(false)
+	p.Sleep(time.Duration(p.Rand().Int64N(int64(2 * time.Second))))
+}
+
 // damages what was authorised.
 func (p *person) damages() {
 	path := "/apis/plumbline.dev/v1alpha1/namespaces/" + namespace + "/baselinerevisions/" + p.some().revision
@@ -268,3 +278,8 @@ func (p *person) erasesNamespace() {
 
 // ledgerNames are the two ledgers.
 var ledgerNames = []string{"plumbline-cluster", environment}
+
+// replica is how far one of the API servers is behind: some writes, or none.
+func (w *World) replica(_ string, now int64) int64 {
+	return max(1, now-w.s.Rand().Int64N(behind))
+}

@@ -1,22 +1,32 @@
 // SPDX-License-Identifier: Apache-2.0
 
 // Package world has what a simulated remediation is about, and who takes part in
-// it: a namespace with guarded Deployments that drifted, a policy, plans, the
-// ledgers; two executors that both believe to be the only one; a controller that
-// makes Deployments ready; people who pause, cancel and halt; writers who change
-// the targets, put them back, delete them and make them anew; a Redis that answers
-// anything.
+// it: a namespace with guarded Deployments or Services that drifted, a policy that
+// puts them back, rolls them back, scales, restarts or makes them again, perhaps
+// at some hours alone; plans, the ledgers; two executors that both believe to be
+// the only one, and whose clocks may be wrong; a controller that makes Deployments
+// ready; people who pause, cancel and halt; writers who change the targets, put
+// them back, delete them and make them anew; a Redis that answers anything.
 //
-// The executors are the real ones (pkg/remediate/exec and the controller of plans
-// around it), over the simulated API server and scheduler beside this package.
+// The executors are the real ones, made by the constructor that the assessor uses
+// (internal/controller/execute), over the simulated API server and scheduler beside
+// this package. They are woken as the real controller of plans says
+// (internal/controller/plan), by [informers]: each kind comes by a stream of its own
+// that is behind, stands still at times, and never goes back for any one object.
+// Everything that is decided is read live.
 //
-//	report := world.Run(t, seed, world.Options{}) // within a bubble of testing/synctest
+//	report := world.Run(seed, world.Options{}) // within a bubble of testing/synctest
 //
-// [Judge] holds what was written against the promises: I1 to I13 about everything
-// that was ever stored, L1 to L3 about how it ends. A [Mutant] is an executor with
-// one of its protections taken out; the promises must catch each.
+// [judge] holds what was written against the promises: I1 to I13 about everything
+// that was ever stored, I16 about when, L1 to L3 about how it ends. A [Mutant] is an
+// executor with one of its protections taken out; the promises must catch each.
+//
+// I16 goes by the API server's time and lets five seconds pass. A write that the
+// network held for longer than its sender waited counts by when it was sent: nobody
+// can call it back, and stopping it would itself be a write outside of the hours.
 //
 // One executor carries out one plan after the other, where the real one has four
 // workers: within a process there is nothing to interleave but what the API server
-// sees, and of that the other executor does as much.
+// sees, and of that the other executor does as much. Clocks are wrong by the same
+// from the beginning to the end.
 package world

@@ -7,150 +7,236 @@ import (
 	"errors"
 	"fmt"
 	"iter"
+	"slices"
 	"strings"
-	"sync"
 	"time"
 
 	"github.com/go-logr/logr"
-	apiruntime "k8s.io/apimachinery/pkg/runtime"
 	"k8s.io/apimachinery/pkg/types"
-	clientgoscheme "k8s.io/client-go/kubernetes/scheme"
 	"k8s.io/client-go/rest"
 	"k8s.io/utils/clock"
 	"sigs.k8s.io/controller-runtime/pkg/client"
-	"sigs.k8s.io/controller-runtime/pkg/log"
+	"sigs.k8s.io/controller-runtime/pkg/event"
+	"sigs.k8s.io/controller-runtime/pkg/handler"
+	"sigs.k8s.io/controller-runtime/pkg/predicate"
 	"sigs.k8s.io/controller-runtime/pkg/reconcile"
 
+	"github.com/plumbline-dev/plumbline/internal/controller/execute"
 	"github.com/plumbline-dev/plumbline/internal/controller/plan"
 	"github.com/plumbline-dev/plumbline/internal/servertime"
 	"github.com/plumbline-dev/plumbline/pkg/apis/plumbline/v1alpha1"
 	"github.com/plumbline-dev/plumbline/pkg/remediate/evidence"
 	"github.com/plumbline-dev/plumbline/pkg/remediate/exec"
-	"github.com/plumbline-dev/plumbline/pkg/remediate/protocol"
-	"github.com/plumbline-dev/plumbline/pkg/specguard"
 	"github.com/plumbline-dev/plumbline/test/sim/apiserver"
 	"github.com/plumbline-dev/plumbline/test/sim/schedule"
 )
 
-var scheme = sync.OnceValue(func() *apiruntime.Scheme {
-	types := apiruntime.NewScheme()
-	if err := errors.Join(clientgoscheme.AddToScheme(types), v1alpha1.AddToScheme(types)); err != nil {
-		panic(err)
-	}
-	log.SetLogger(logr.Discard())
-	return types
-})
+// process is one life of an executor: the real one, made as the assessor makes it,
+// and woken by the rules of the real controller of plans, with every call a
+// message and every watch behind.
+type process struct {
+	w          *World
+	l          *schedule.Life
+	executor   *exec.Executor
+	reconciler *plan.Reconciler
+	informers  *informers
+	due        map[types.NamespacedName]time.Time
+}
 
-// executor is the body of an executor: the real one, wired as the assessor wires
-// it, with every call a message.
+// sweepEvery is how often the assessor has the ledgers looked through.
+const sweepEvery = time.Minute
+
+// executor is the body of an executor.
 func (w *World) executor(ahead time.Duration) func(*schedule.Life) {
 	return func(l *schedule.Life) {
-		e, err := w.newExecutor(l, ahead)
+		p, err := w.newProcess(l, ahead)
 		if err != nil {
 			panic(err)
 		}
-		reconciler := &plan.Reconciler{Executor: e, Time: e.Time}
-		due := map[types.NamespacedName]time.Time{}
-		for _, p := range w.plans {
-			due[types.NamespacedName{Namespace: namespace, Name: p.Name}] = time.Now()
-		}
-		sweep := time.Now().Add(time.Minute)
-		asked := w.watch(asks)
+		sweep := time.Now().Add(sweepEvery)
 		for {
-			for _, p := range w.plans {
-				key := types.NamespacedName{Namespace: namespace, Name: p.Name}
-				if time.Now().Before(due[key]) {
-					continue
+			p.listen()
+			for _, key := range w.planKeys() {
+				if at, waits := p.due[key]; waits && !time.Now().Before(at) {
+					p.carry(key)
 				}
-				due[key] = w.carry(l, reconciler, key)
 			}
 			if !time.Now().Before(sweep) {
-				_ = e.ClearLeftovers(l.Context()) // it is called again
-				sweep = time.Now().Add(time.Minute)
+				_ = p.executor.ClearLeftovers(l.Context()) // it is called again
+				sweep = time.Now().Add(sweepEvery)
 			}
-			linger(l, due, sweep, asked)
+			p.linger(sweep)
 		}
 	}
 }
 
-// carry reconciles one plan, and says when to do so again.
-func (w *World) carry(l *schedule.Life, r *plan.Reconciler, key types.NamespacedName) time.Time {
-	result, err := r.Reconcile(l.Context(), reconcile.Request{NamespacedName: key})
+func (w *World) planKeys() []types.NamespacedName {
+	var keys []types.NamespacedName
+	for _, p := range w.plans {
+		keys = append(keys, types.NamespacedName{Namespace: namespace, Name: p.Name})
+	}
+	return keys
+}
+
+// carry reconciles one plan, and knows when to do so again.
+func (p *process) carry(key types.NamespacedName) {
+	delete(p.due, key)
+	result, err := p.reconciler.Reconcile(p.l.Context(), reconcile.Request{NamespacedName: key})
 	switch {
 	case err != nil:
-		return time.Now().Add(time.Duration(l.Rand().Int64N(int64(3 * time.Second))))
+		p.wake(key, time.Now().Add(time.Duration(p.l.Rand().Int64N(int64(3*time.Second)))))
 	case result.RequeueAfter > 0:
-		return time.Now().Add(result.RequeueAfter)
+		p.wake(key, time.Now().Add(result.RequeueAfter))
 	}
-	return time.Now().Add(24 * time.Hour)
 }
 
-// asks says that a write is one that wakes plans: somebody asks something of one,
-// or of a policy or ledger.
-func asks(c apiserver.Commit) bool {
-	return c.User != Executor && c.Subresource == "" && c.Resource.Group == group && c.Before != nil
+// wake has a plan carried on at a time, or before.
+func (p *process) wake(key types.NamespacedName, at time.Time) {
+	if known, waits := p.due[key]; !waits || at.Before(known) {
+		p.due[key] = at
+	}
 }
 
-// linger waits until something is due, or a watch tells that somebody asks
-// something; that takes a while.
-func linger(l *schedule.Life, due map[types.NamespacedName]time.Time, sweep time.Time, asked <-chan struct{}) {
-	next := sweep
-	for _, at := range due {
-		if at.Before(next) {
-			next = at
+// listen wakes the plans that what was seen wakes.
+func (p *process) listen() {
+	for _, c := range p.informers.changes() {
+		for _, key := range p.wakes(c) {
+			p.w.wakes.Add(1)
+			p.wake(key, time.Now())
 		}
 	}
-	if !l.Await(asked, max(time.Until(next), time.Millisecond)) {
-		return
-	}
-	l.Sleep(time.Duration(l.Rand().Int64N(int64(2 * time.Second))))
-	for key := range due {
-		due[key] = time.Now()
-	}
 }
 
-func (w *World) newExecutor(l *schedule.Life, ahead time.Duration) (*exec.Executor, error) {
+// wakes is what the controller's own rules say about a change.
+func (p *process) wakes(c change) []types.NamespacedName {
+	if c.resource == "remediationplans" {
+		o := new(v1alpha1.RemediationPlan)
+		if !passes(p.w, c, o, []predicate.Predicate{plan.Specs()}) {
+			return nil
+		}
+		return []types.NamespacedName{{Namespace: c.namespace, Name: c.name}}
+	}
+	var keys []types.NamespacedName
+	for _, s := range p.reconciler.Sources() {
+		if resourceOf(s.Kind) == c.resource && passes(p.w, c, s.Kind, s.When) {
+			keys = append(keys, wokenBy(p.l.Context(), p.w, s.Wake, s.Kind, c)...)
+		}
+	}
+	return keys
+}
+
+// wokenBy asks a handler about both states of a change, as one that enqueues does.
+func wokenBy(ctx context.Context, w *World, wake handler.MapFunc, kind client.Object, c change) []types.NamespacedName {
+	var keys []types.NamespacedName
+	for _, o := range []apiserver.Object{c.old, c.now} {
+		if o == nil {
+			continue
+		}
+		for _, request := range wake(ctx, typedLike(w, kind, o)) {
+			keys = append(keys, request.NamespacedName)
+		}
+	}
+	slices.SortFunc(keys, func(a, b types.NamespacedName) int { return strings.Compare(a.String(), b.String()) })
+	return slices.Compact(keys)
+}
+
+func passes(w *World, c change, kind client.Object, all []predicate.Predicate) bool {
+	return !slices.ContainsFunc(all, func(p predicate.Predicate) bool {
+		switch {
+		case c.old == nil:
+			return !p.Create(event.CreateEvent{Object: typedLike(w, kind, c.now)})
+		case c.now == nil:
+			return !p.Delete(event.DeleteEvent{Object: typedLike(w, kind, c.old)})
+		}
+		return !p.Update(event.UpdateEvent{ObjectOld: typedLike(w, kind, c.old), ObjectNew: typedLike(w, kind, c.now)})
+	})
+}
+
+// linger waits until something is due, or something was seen.
+func (p *process) linger(until time.Time) {
+	for _, at := range p.due {
+		if at.Before(until) {
+			until = at
+		}
+	}
+	if next := p.informers.next(); !next.IsZero() && next.Before(until) {
+		until = next
+	}
+	p.l.Await(p.informers.told, max(time.Until(until), time.Millisecond))
+}
+
+func (w *World) newProcess(l *schedule.Life, ahead time.Duration) (*process, error) {
 	own := aheadOf{clock.RealClock{}, ahead}
 	keeper := servertime.New(own)
-	config := &rest.Config{Host: "http://sim", QPS: -1, Transport: l.Transport(w.Server, Executor, schedule.Wire{Change: w.mutant.change, Critical: writesTarget})}
+	config := &rest.Config{Host: "http://sim", QPS: -1, Transport: l.Transport(w.Server, Executor, schedule.Wire{Critical: writesTarget})}
 	config.ContentType = "application/json"
 	keeper.Watch(config)
-	mapper := w.Server.Mapper()
-	bounded := rest.CopyConfig(config)
-	bounded.Timeout = protocol.RequestTimeout
-	watching, err := client.NewWithWatch(bounded, client.Options{Scheme: scheme(), Mapper: mapper})
+	e, err := execute.NewExecutor(config, w.Server.Mapper(), keeper, execute.Setup{
+		Namespace: namespaceOfPlumbline, Clock: own, Log: logr.Discard(), Builder: evidence.Builder{Version: "sim"},
+		Evidence: evidence.Writer{Store: &store{w.evidence, l}, Signer: w.keys.signer, Keys: w.keys.ring},
+	})
 	if err != nil {
-		return nil, fmt.Errorf("making the client: %w", err)
+		return nil, fmt.Errorf("making the executor: %w", err)
 	}
-	live := w.mutant.wrapClient(watching)
-	targets, err := exec.NewRESTTargets(config, mapper)
-	if err != nil {
-		return nil, err
+	e.Mirror, e.Observer, e.Holder = w.mirror(l), silent{}, l.Name
+	p := &process{w: w, l: l, executor: e, informers: w.informers(l, watched), due: map[types.NamespacedName]time.Time{}}
+	w.mutant.apply(p, own)
+	p.reconciler = &plan.Reconciler{Executor: e, Cached: p.informers, Time: e.Time}
+	return p, nil
+}
+
+// watched are the kinds that an executor watches, and those of targets, which a
+// mutant reads from there.
+var watched = []string{
+	"remediationplans", "remediationpolicies", "remediationledgers", "specguards", "clusterspecguards", deployments.resource, services.resource,
+}
+
+// resourceOf is where a kind is served.
+func resourceOf(kind client.Object) string {
+	switch kind.(type) {
+	case *v1alpha1.RemediationPlan:
+		return "remediationplans"
+	case *v1alpha1.RemediationPolicy:
+		return "remediationpolicies"
+	case *v1alpha1.RemediationLedger:
+		return "remediationledgers"
+	case *v1alpha1.SpecGuard:
+		return "specguards"
+	case *v1alpha1.ClusterSpecGuard:
+		return "clusterspecguards"
+	case *v1alpha1.Environment:
+		return "environments"
 	}
-	e := &exec.Executor{
-		Client: live, Targets: w.mutant.wrapTargets(targets), Bodies: plan.Bodies{Client: live},
-		Guards: &plan.Guards{
-			Client: live, Excluded: specguard.ExcludedNamespaces(namespaceOfPlumbline), System: specguard.System{Executor: Executor}, Clock: own,
-		},
-		Mirror: w.mirror(l), Observer: silent{}, Time: keeper, Namespace: namespaceOfPlumbline, Holder: l.Name,
-		Evidence: &exec.Recorder{Writer: evidence.Writer{Store: &store{w.evidence, l}, Signer: w.keys.signer, Keys: w.keys.ring}, Builder: evidence.Builder{Version: "sim"}},
+	panic(fmt.Sprintf("nobody watches %T here", kind))
+}
+
+// typedLike turns an object into one of a type.
+func typedLike(w *World, kind client.Object, o apiserver.Object) client.Object {
+	switch kind.(type) {
+	case *v1alpha1.RemediationPlan:
+		return typedOf[v1alpha1.RemediationPlan](w, o)
+	case *v1alpha1.RemediationPolicy:
+		return typedOf[v1alpha1.RemediationPolicy](w, o)
+	case *v1alpha1.RemediationLedger:
+		return typedOf[v1alpha1.RemediationLedger](w, o)
+	case *v1alpha1.SpecGuard:
+		return typedOf[v1alpha1.SpecGuard](w, o)
+	case *v1alpha1.ClusterSpecGuard:
+		return typedOf[v1alpha1.ClusterSpecGuard](w, o)
 	}
-	e.Evidence.Heads = exec.LedgerHeads{Executor: e}
-	return e, nil
+	panic(fmt.Sprintf("nobody watches %T here", kind))
 }
 
 // writesTarget says that a request is the one that everything is about.
-func writesTarget(r apiserver.Request) bool {
-	return r.Writes() && strings.HasPrefix(r.Path, targetsPath)
-}
+func writesTarget(r apiserver.Request) bool { return r.Writes() && onTarget(r) }
 
 // aheadOf is a clock that is wrong.
 type aheadOf struct {
-	clock.PassiveClock
+	clock.WithTicker
 	by time.Duration
 }
 
-func (c aheadOf) Now() time.Time                  { return c.PassiveClock.Now().Add(c.by) }
+func (c aheadOf) Now() time.Time                  { return c.WithTicker.Now().Add(c.by) }
 func (c aheadOf) Since(t time.Time) time.Duration { return c.Now().Sub(t) }
 
 type silent struct{}

@@ -13,7 +13,7 @@ import (
 
 // Breach is a promise that was broken.
 type Breach struct {
-	// Promise by its name, I1 to I13 and L1 to L3.
+	// Promise by its name: I1 to I13, I16, L1 to L3.
 	Promise string
 	// Revision of the write that broke it; zero when it is about the end.
 	Revision int64
@@ -39,6 +39,7 @@ var promises = map[string]string{
 	"I11": "only the ledgers grant, whatever Redis says",
 	"I12": "a target belongs to one plan at a time",
 	"I13": "records are whole, and are exactly the writes",
+	"I16": "nothing is written outside of the hours of a policy",
 	"L1":  "once nothing disturbs it any more a plan ends, and what it says is so",
 	"L2":  "nothing is left in the open: intents, seals, places in the ledgers",
 	"L3":  "a target is not written again and again",
@@ -62,6 +63,8 @@ type judge struct {
 	ledgers map[string]*v1alpha1.RemediationLedger
 	effects []effect
 	fences  []effect
+	// asked plans were to be executed by a person, which passes the hours.
+	asked map[string]bool
 	// deleted plans by their name, and ledgers as "ledger name".
 	deleted map[string]bool
 }
@@ -70,7 +73,7 @@ type judge struct {
 func newJudge(w *World, history []apiserver.Commit, ended bool) *judge {
 	j := &judge{
 		w: w, history: history, seen: map[string]int{}, plans: map[string]*v1alpha1.RemediationPlan{},
-		ledgers: map[string]*v1alpha1.RemediationLedger{}, deleted: map[string]bool{},
+		ledgers: map[string]*v1alpha1.RemediationLedger{}, deleted: map[string]bool{}, asked: map[string]bool{},
 	}
 	for _, c := range history {
 		j.commit(c)
@@ -115,10 +118,15 @@ func (j *judge) write(c apiserver.Commit) {
 	}
 	e := effect{c, plan, step}
 	j.seen["effect"]++
+	j.seen["effect "+string(plan.Spec.Plan.Targets[step].Action)+" "+c.Resource.Kind]++
+	if c.Before == nil {
+		j.seen["effect that makes a "+c.Resource.Kind]++
+	}
 	j.once(e)
 	j.intended(e)
 	j.overwrites(e)
 	j.within(e)
+	j.inHours(e)
 	j.notEnded(e)
 	j.granted(e)
 	j.effects = append(j.effects, e)
@@ -135,7 +143,7 @@ func (j *judge) of(c apiserver.Commit) (*v1alpha1.RemediationPlan, int32) {
 			fence, own := labels[evidence.LabelFence], fmt.Sprintf("%s.%d", p.UID, i)
 			marked := labels[evidence.LabelPlan] == string(p.UID) && labels[evidence.LabelStep] == fmt.Sprint(i)
 			fresh := labelOf(c.Before, evidence.LabelFence) != fence || metadata(c.Before)["annotations"] == nil
-			if c.Resource.Resource == "deployments" && c.Name == t.Name && (marked && !sameContent(c.Before, c.After) || fence == own && (fresh || sameContent(c.Before, c.After))) {
+			if c.Resource.Kind == t.Kind && c.Name == t.Name && (marked && !sameContent(c.Before, c.After) || fence == own && (fresh || sameContent(c.Before, c.After))) {
 				return p, int32(i) //nolint:gosec // few
 			}
 		}

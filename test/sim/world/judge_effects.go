@@ -47,18 +47,37 @@ func (j *judge) overwrites(e effect) {
 	if uid := metadata(e.Before)["uid"]; uid != intent.UID || uid != planned.UID {
 		j.breaks("I3", e.Revision, "it overwrites the object %v; the intent names %s, the plan %s", uid, intent.UID, planned.UID)
 	}
-	if hash := hashOf(specOf(e.Before), j.target(e).desired, j.w.rules); hash != intent.PreHash || hash != planned.DriftedHash {
+	if hash := j.w.hashOf(j.w.target(e.Name), specOf(e.Before)); hash != intent.PreHash || hash != planned.DriftedHash {
 		j.breaks("I3", e.Revision, "it overwrites content %s; the intent names %s, the plan %s", hash, intent.PreHash, planned.DriftedHash)
 	}
 }
 
-func (j *judge) target(e effect) *target {
-	for _, t := range j.w.targets {
-		if t.name == e.Name {
-			return t
-		}
+// networkHolds is how long a request is under way while its sender still waits for
+// it. One that arrives later was held by the network.
+const networkHolds = 10 * time.Second
+
+// tolerance is by how much a clock may be wrong.
+const tolerance = 5 * time.Second
+
+// inHours: I16. What the network held counts by when it was sent: no process can
+// call it back, and only a fence, which is a write itself, would stop it.
+func (j *judge) inHours(e effect) {
+	hours := j.w.hours
+	if hours == nil || j.asked[e.plan.Name] {
+		return
 	}
-	return nil
+	at := e.At
+	if e.At.Sub(e.Sent) > networkHolds {
+		at = e.Sent
+	}
+	if !hours.open(at.Sub(j.w.midnight), tolerance) {
+		j.breaks("I16", e.Revision, "step %d of %s was sent %s and stored %s after midnight; %s", e.step, e.plan.Name, e.Sent.Sub(j.w.midnight), e.At.Sub(j.w.midnight), hours)
+		return
+	}
+	j.seen["effect within hours"]++
+	if !hours.open(e.At.Sub(j.w.midnight), tolerance) {
+		j.seen["effect outside of its hours, held by the network"]++
+	}
 }
 
 // within: I4 for what is counted by effects.
@@ -107,6 +126,10 @@ func (j *judge) granted(e effect) {
 		if entry == nil || entry.SettledAt != nil {
 			if j.deleted["ledger "+name] {
 				j.seen["effect without a ledger"]++
+				continue
+			}
+			if entry != nil && entry.Outcome == v1alpha1.LedgerFailed && j.deleted[e.plan.Name] {
+				j.seen["effect that was counted when its plan was gone"]++
 				continue
 			}
 			j.breaks("I11", e.Revision, "ledger %s has not granted step %d of %s", name, e.step, e.plan.Name)

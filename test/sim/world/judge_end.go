@@ -81,7 +81,7 @@ func (j *judge) stays(p *v1alpha1.RemediationPlan, step *v1alpha1.PlanStep) {
 	planned := &p.Spec.Plan.Targets[step.Index]
 	var last *apiserver.Commit
 	for _, c := range j.history {
-		if c.Resource.Resource != "deployments" || c.Name != planned.Name || c.Before != nil && c.After != nil && sameContent(c.Before, c.After) {
+		if !ofTarget(c) || c.Name != planned.Name || c.Before != nil && c.After != nil && sameContent(c.Before, c.After) {
 			continue
 		}
 		last = &c
@@ -89,7 +89,7 @@ func (j *judge) stays(p *v1alpha1.RemediationPlan, step *v1alpha1.PlanStep) {
 	if last == nil || last.User != Executor || last.After == nil {
 		return
 	}
-	if hash := hashOf(specOf(last.After), deploymentSpec(imageDesired, 2), j.w.rules); hash != planned.DesiredHash {
+	if hash := j.w.hashOf(j.w.target(planned.Name), specOf(last.After)); hash != planned.DesiredHash {
 		j.breaks("L1", last.Revision, "%s is verified, and %s is not as desired", p.Name, planned.Name)
 	}
 }

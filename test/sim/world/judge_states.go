@@ -16,8 +16,9 @@ func (j *judge) plan(c apiserver.Commit) {
 		j.deleted[c.Name] = true
 		return
 	}
-	next, before := typed[v1alpha1.RemediationPlan](c.After), j.plans[c.Name]
+	next, before := typedOf[v1alpha1.RemediationPlan](j.w, c.After), j.plans[c.Name]
 	j.plans[c.Name] = next
+	j.asked[c.Name] = j.asked[c.Name] || next.Spec.Control.Verb == v1alpha1.PlanExecute
 	if before == nil || c.Subresource != "status" {
 		return
 	}
@@ -30,6 +31,9 @@ func (j *judge) plan(c apiserver.Commit) {
 // epochs: I6.
 func (j *judge) epochs(c apiserver.Commit, before, next *v1alpha1.RemediationPlanStatus) {
 	switch {
+	case next.Holder == "" && next.Epoch == 0 && next.Phase == "":
+		// Nobody holds it yet: it says why not.
+		j.seen["plan that cannot begin"]++
 	case next.Holder != c.Client:
 		j.breaks("I6", c.Revision, "%s wrote the plan that %s holds", c.Client, next.Holder)
 	case next.Holder != before.Holder && next.Epoch != before.Epoch+1:
@@ -122,7 +126,7 @@ func (j *judge) ledger(c apiserver.Commit) {
 		delete(j.ledgers, c.Name)
 		return
 	}
-	next, before := typed[v1alpha1.RemediationLedger](c.After), j.ledgers[c.Name]
+	next, before := typedOf[v1alpha1.RemediationLedger](j.w, c.After), j.ledgers[c.Name]
 	j.ledgers[c.Name] = next
 	if before == nil || c.Subresource != "status" {
 		return

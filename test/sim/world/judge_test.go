@@ -26,7 +26,8 @@ type past struct {
 
 func quiet(c scenario) *past {
 	s := schedule.New(3)
-	c.action, c.deadline = v1alpha1.ActionReconcile, 4*time.Hour
+	c.action, c.deadline, c.kind = v1alpha1.ActionReconcile, 4*time.Hour, &deployments
+	c.still = 25
 	c.limits = v1alpha1.RemediationSafety{
 		MaxConcurrent: 1, MaxPerHour: 5, MaxPerDay: 20, Cooldown: &metav1.Duration{},
 		CircuitBreaker: v1alpha1.CircuitBreakerSettings{FailureThreshold: 3, OpenDuration: &metav1.Duration{Duration: time.Minute}},
@@ -170,6 +171,14 @@ func TestTheJudgeNamesTheBrokenPromise(t *testing.T) {
 			for _, i := range p.ledgers() {
 				p.forgeLedger(i, func(l *v1alpha1.RemediationLedger) { l.Status.Entries = nil })
 			}
+		}},
+		"a write outside of the hours": {"I16", func(_ *testing.T, p *past) {
+			p.w.hours = &hours{opens: time.Hour, closes: 2 * time.Hour, again: 3 * time.Hour, ends: 4 * time.Hour}
+		}},
+		"a write that was sent before the hours, and held by nobody": {"I16", func(t *testing.T, p *past) {
+			c := &p.commits[p.effectOf(t, "web")]
+			opens := c.At.Sub(p.w.midnight) + 2*tolerance
+			p.w.hours = &hours{opens: opens, closes: opens + time.Hour, again: 3 * time.Hour, ends: 4 * time.Hour}
 		}},
 		"two plans with one target": {"I12", func(t *testing.T, p *past) {
 			i := p.inState(t, 0, v1alpha1.StepApplied)

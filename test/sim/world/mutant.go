@@ -6,69 +6,129 @@ import (
 	"bytes"
 	"context"
 	"encoding/json"
-	"net/http"
 	"strconv"
-	"strings"
+	"time"
 
 	utiljson "k8s.io/apimachinery/pkg/util/json"
+	"k8s.io/utils/clock"
 	"sigs.k8s.io/controller-runtime/pkg/client"
-	"sigs.k8s.io/controller-runtime/pkg/client/interceptor"
 
 	"github.com/plumbline-dev/plumbline/pkg/apis/plumbline/v1alpha1"
 	"github.com/plumbline-dev/plumbline/pkg/remediate/evidence"
 	"github.com/plumbline-dev/plumbline/pkg/remediate/exec"
 	"github.com/plumbline-dev/plumbline/test/sim/apiserver"
+	"github.com/plumbline-dev/plumbline/test/sim/schedule"
 )
 
 // Mutant is an executor with one of its protections taken out. The zero value is
 // the real one.
 type Mutant struct {
 	Name string
-	// Breaks are the promises of which one breaks first.
-	Breaks []string
-	// change a request before it is sent.
-	change func(*apiserver.Request)
-	// client and targets stand before the real ones.
-	client  func(client.WithWatch) client.Client
-	targets func(exec.Targets) exec.Targets
+	// Breaks is the promise that breaks first, in one of the seeds.
+	Breaks string
+	// take the protection out of an executor, and what goes by the clock.
+	take func(p *process, own clock.PassiveClock)
+	// in is a world in which it matters, beyond one that is rough.
+	in func(*scenario)
 }
 
-func (m Mutant) wrapClient(c client.WithWatch) client.Client {
-	if m.client == nil {
-		return c
+// Without is the real executor in the worlds of the mutant.
+func (m Mutant) Without() Mutant { return Mutant{in: m.in} }
+
+func (m Mutant) apply(p *process, own clock.PassiveClock) {
+	if m.take != nil {
+		m.take(p, own)
 	}
-	return m.client(c)
 }
 
-func (m Mutant) wrapTargets(t exec.Targets) exec.Targets {
-	if m.targets == nil {
-		return t
-	}
-	return m.targets(t)
-}
-
-// Mutants are the protections without which the promises do not hold.
+// Mutants are the protections without which the promises do not hold. The first
+// five are those that every model of this protocol has to catch; what is said
+// about the fourth is in the documentation of the package above.
 func Mutants() []Mutant {
 	return []Mutant{
-		{Name: "writes carry no uid and no resourceVersion", Breaks: []string{"I1", "I3", "I5", "I9"}, targets: func(t exec.Targets) exec.Targets { return unbound{t} }},
-		{Name: "nothing is fenced before a plan ends", Breaks: []string{"I5"}, targets: func(t exec.Targets) exec.Targets { return unfenced{t} }},
-		{Name: "ledgers are written over whatever is there", Breaks: []string{"I4"}, client: overwriting},
-		{Name: "targets are read from a cache", Breaks: []string{"I3", "I5"}, change: cached},
-		{Name: "a copy that knows nothing grants", Breaks: []string{"I4", "I11"}, client: granting},
+		{Name: "writes carry no uid", Breaks: "I10", take: without("uid"), in: withServices},
+		{Name: "nothing is fenced before a plan ends", Breaks: "I5", take: func(p *process, _ clock.PassiveClock) { p.executor.Targets = unfenced{p.executor.Targets} }},
+		{Name: "ledgers are written over whatever is there", Breaks: "I4", take: storesLedgers(overwrite)},
+		{Name: "targets are read from a cache, and writes carry no resourceVersion", Breaks: "I3", take: both(cached, without("resourceVersion")), in: withWriters},
+		{Name: "a copy that knows nothing grants", Breaks: "I11", take: storesLedgers(granted)},
+
+		{Name: "targets are read from a cache", Breaks: "I5", take: cached, in: withTakeovers},
+		{Name: "writes carry no resourceVersion", Breaks: "I3", take: without("resourceVersion"), in: withWriters},
+		{Name: "writes carry no uid and no resourceVersion", Breaks: "I5", take: without("uid", "resourceVersion")},
+		{Name: "the time is that of the own clock", Breaks: "I16", in: withHours, take: func(p *process, own clock.PassiveClock) { p.executor.Time = ownTime{own} }},
 	}
 }
 
-// unbound takes what binds a write to what was read out of it.
-type unbound struct{ exec.Targets }
+func both(first, second func(*process, clock.PassiveClock)) func(*process, clock.PassiveClock) {
+	return func(p *process, own clock.PassiveClock) {
+		first(p, own)
+		second(p, own)
+	}
+}
 
+// withServices has objects that a PUT makes anew, and nobody but those who delete
+// them.
+func withServices(c *scenario) {
+	c.kind, c.action = &services, v1alpha1.ActionReconcile
+	c.meddlers = []disturbance{
+		{"replacer", "mallory", (*person).replaces}, {"second-replacer", "mallory", (*person).replaces}, {"third-replacer", "mallory", (*person).replaces},
+	}
+}
+
+// withWriters has nobody interfere but those who write targets.
+func withWriters(c *scenario) {
+	c.meddlers = []disturbance{
+		{"foreign", "mallory", (*person).changes}, {"second-foreign", "mallory", (*person).changes}, {"third-foreign", "mallory", (*person).changes},
+	}
+}
+
+// withTakeovers has executors die over their writes, which are late, people who
+// cancel, writers who move versions alone, and watches that often stand still.
+func withTakeovers(c *scenario) {
+	c.still = 4
+	c.meddlers = []disturbance{
+		{"churn", "mallory", (*person).churns}, {"second-churn", "mallory", (*person).churns}, {"third-churn", "mallory", (*person).churns},
+		{"canceller", "alice", (*person).controls}, {"second-canceller", "alice", (*person).controls}, {"third-canceller", "alice", (*person).controls},
+	}
+	c.chances = schedule.Chances{Late: 10, Crash: 15, Critical: 30}
+}
+
+// withHours has a policy that may not always act, and a clock that is wrong.
+func withHours(c *scenario) {
+	c.hours = &hours{opens: time.Minute, closes: 3 * time.Minute, again: 5 * time.Minute, ends: 15 * time.Minute, zone: "UTC"}
+	c.deadline = 20 * time.Minute
+	c.ahead = [2]time.Duration{2 * time.Minute, 0}
+}
+
+// ownTime takes a clock for the API server's.
+type ownTime struct{ clock.PassiveClock }
+
+// Skew implements exec.Time.
+func (ownTime) Skew() time.Duration { return 0 }
+
+func cached(p *process, _ clock.PassiveClock) {
+	p.executor.Targets = cachedTargets{p.executor.Targets, p.informers}
+}
+
+// without takes what binds a write to what was read out of it.
+func without(fields ...string) func(*process, clock.PassiveClock) {
+	return func(p *process, _ clock.PassiveClock) { p.executor.Targets = unbound{p.executor.Targets, fields} }
+}
+
+type unbound struct {
+	exec.Targets
+	fields []string
+}
+
+// Put implements exec.Targets.
 func (u unbound) Put(ctx context.Context, ref exec.Reference, body []byte, dryRun bool) ([]byte, error) {
 	var o apiserver.Object
 	if err := utiljson.Unmarshal(body, &o); err != nil {
 		return nil, err
 	}
-	meta := o["metadata"].(map[string]any)
-	delete(meta, "uid")
-	delete(meta, "resourceVersion")
+	for _, field := range u.fields {
+		delete(metadata(o), field)
+	}
 	raw, err := json.Marshal(o)
 	if err != nil {
 		return nil, err
@@ -79,6 +139,7 @@ func (u unbound) Put(ctx context.Context, ref exec.Reference, body []byte, dryRu
 // unfenced says that a fence was stored, and sends none.
 type unfenced struct{ exec.Targets }
 
+// Put implements exec.Targets.
 func (u unfenced) Put(ctx context.Context, ref exec.Reference, body []byte, dryRun bool) ([]byte, error) {
 	if !bytes.Contains(body, []byte(evidence.LabelFence)) {
 		return u.Targets.Put(ctx, ref, body, dryRun)
@@ -87,58 +148,60 @@ func (u unfenced) Put(ctx context.Context, ref exec.Reference, body []byte, dryR
 	if err := utiljson.Unmarshal(body, &o); err != nil {
 		return nil, err
 	}
-	meta := o["metadata"].(map[string]any)
-	version, err := strconv.ParseInt(meta["resourceVersion"].(string), 10, 64)
+	version, err := strconv.ParseInt(metadata(o)["resourceVersion"].(string), 10, 64)
 	if err != nil {
 		return nil, err
 	}
-	meta["resourceVersion"] = strconv.FormatInt(version+1, 10)
+	metadata(o)["resourceVersion"] = strconv.FormatInt(version+1, 10)
 	return json.Marshal(o)
 }
 
-// overwriting writes a ledger's status over the version that is there now.
-func overwriting(c client.WithWatch) client.Client {
-	return interceptor.NewClient(c, interceptor.Funcs{
-		SubResourceUpdate: func(ctx context.Context, c client.Client, sub string, o client.Object, opts ...client.SubResourceUpdateOption) error {
-			if l, ok := o.(*v1alpha1.RemediationLedger); ok {
-				var now v1alpha1.RemediationLedger
-				if err := c.Get(ctx, client.ObjectKeyFromObject(l), &now); err != nil {
-					return err
-				}
-				l.ResourceVersion = now.ResourceVersion
-			}
-			return c.SubResource(sub).Update(ctx, o, opts...)
-		},
-	})
+// storesLedgers has the statuses of ledgers stored in another way.
+func storesLedgers(how ledgerStore) func(*process, clock.PassiveClock) {
+	return func(p *process, _ clock.PassiveClock) { p.executor.Client = ledgerClient{p.executor.Client, how} }
 }
 
-// cached asks for any version of a target, which is what a cache has.
-func cached(r *apiserver.Request) {
-	if r.Method == http.MethodGet && strings.HasPrefix(r.Path, targetsPath+"/") {
-		r.Query.Set("resourceVersion", "0")
-	}
+// ledgerStore is told of a ledger to store, and of what is stored now. It says
+// whether to store it.
+type ledgerStore func(l, now *v1alpha1.RemediationLedger) bool
+
+// overwrite a ledger's status, whatever version is there now.
+func overwrite(l, now *v1alpha1.RemediationLedger) bool {
+	l.ResourceVersion = now.ResourceVersion
+	return true
 }
 
-// granting takes the word of a copy that knows nothing, and so refuses nothing, for
+// granted takes the word of a copy that knows nothing, and so refuses nothing, for
 // a place in the ledger, and writes no entry.
-func granting(c client.WithWatch) client.Client {
-	return interceptor.NewClient(c, interceptor.Funcs{
-		SubResourceUpdate: func(ctx context.Context, c client.Client, sub string, o client.Object, opts ...client.SubResourceUpdateOption) error {
-			if l, ok := o.(*v1alpha1.RemediationLedger); ok {
-				var now v1alpha1.RemediationLedger
-				if err := c.Get(ctx, client.ObjectKeyFromObject(l), &now); err != nil {
-					return err
-				}
-				if len(l.Status.Entries) > len(now.Status.Entries) {
-					return nil
-				}
-			}
-			return c.SubResource(sub).Update(ctx, o, opts...)
-		},
-	})
+func granted(l, now *v1alpha1.RemediationLedger) bool {
+	return len(l.Status.Entries) <= len(now.Status.Entries)
 }
 
-// replica is how far a cache is behind: some writes, or none.
-func (w *World) replica(_ string, now int64) int64 {
-	return max(1, now-w.s.Rand().Int64N(40))
+type ledgerClient struct {
+	client.Client
+	how ledgerStore
+}
+
+// Status implements client.Client.
+func (c ledgerClient) Status() client.SubResourceWriter {
+	return ledgerWriter{c.Client.Status(), c}
+}
+
+type ledgerWriter struct {
+	client.SubResourceWriter
+	c ledgerClient
+}
+
+// Update implements client.SubResourceWriter.
+func (w ledgerWriter) Update(ctx context.Context, o client.Object, opts ...client.SubResourceUpdateOption) error {
+	if l, ok := o.(*v1alpha1.RemediationLedger); ok {
+		var now v1alpha1.RemediationLedger
+		if err := w.c.Get(ctx, client.ObjectKeyFromObject(l), &now); err != nil {
+			return err
+		}
+		if !w.c.how(l, &now) {
+			return nil
+		}
+	}
+	return w.SubResourceWriter.Update(ctx, o, opts...)
 }

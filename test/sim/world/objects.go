@@ -5,7 +5,7 @@ package world
 import (
 	"encoding/json"
 	"fmt"
-	"time"
+	"reflect"
 
 	metav1 "k8s.io/apimachinery/pkg/apis/meta/v1"
 	"k8s.io/apimachinery/pkg/types"
@@ -15,7 +15,6 @@ import (
 	"github.com/plumbline-dev/plumbline/pkg/apis/plumbline/v1alpha1"
 	"github.com/plumbline-dev/plumbline/pkg/remediate/planner"
 	"github.com/plumbline-dev/plumbline/pkg/specguard"
-	"github.com/plumbline-dev/plumbline/pkg/specguard/canon"
 	"github.com/plumbline-dev/plumbline/test/sim/apiserver"
 )
 
@@ -34,9 +33,8 @@ const (
 	imageDesired  = "shop:good"
 	imageDrifted  = "shop:bad"
 	imageElsewise = "shop:other"
+	imageNewer    = "shop:newer"
 )
-
-var deployments = canon.GVK{Group: "apps", Version: "v1", Kind: "Deployment"}
 
 // kinds are those of the simulated server.
 func kinds() []apiserver.Resource {
@@ -81,6 +79,25 @@ func typed[T any](o apiserver.Object) *T {
 	return out
 }
 
+// read is an object that was read as a typed one.
+type read struct {
+	object apiserver.Object // it keeps its place, so that no other has it
+	typed  any
+}
+
+// typedOf is an object of the server, turned once. Nobody may change it.
+func typedOf[T any](w *World, o apiserver.Object) *T {
+	place := reflect.ValueOf(o).Pointer()
+	w.readMu.Lock()
+	defer w.readMu.Unlock()
+	if known, ok := w.read[place].typed.(*T); ok {
+		return known
+	}
+	t := typed[T](o)
+	w.read[place] = read{o, t}
+	return t
+}
+
 func typeMeta(kind string) metav1.TypeMeta {
 	return metav1.TypeMeta{APIVersion: v1alpha1.GroupVersion.String(), Kind: kind}
 }
@@ -98,91 +115,79 @@ func (w *World) storeOwn(resource, namespace string, o any) types.UID {
 	return w.store(group, "v1alpha1", resource, namespace, o)
 }
 
-// deploymentSpec is a spec with an image and replicas.
-func deploymentSpec(image string, replicas int64) apiserver.Object {
-	labels := map[string]any{"app": "web"}
-	return apiserver.Object{
-		"replicas": replicas, "progressDeadlineSeconds": int64(600),
-		"selector": map[string]any{"matchLabels": labels},
-		"template": map[string]any{
-			"metadata": map[string]any{"labels": labels},
-			"spec":     map[string]any{"containers": []any{map[string]any{"name": "app", "image": image}}},
-		},
-	}
-}
-
-func deployment(name string, spec apiserver.Object) apiserver.Object {
-	return apiserver.Object{
-		"kind": "Deployment", "apiVersion": "apps/v1", "spec": spec,
-		"metadata": map[string]any{"name": name, "namespace": namespace, "labels": map[string]any{"app": "web"}},
-	}
-}
-
-// rules are what the guard of the world says of its Deployments.
-func rules(now time.Time) specguard.Rules {
-	g, errs := specguard.Compile(specguard.GuardRef{Name: guardName}, guard().Spec.GuardSpec, nil, now)
-	if len(errs) > 0 {
-		panic(errs.ToAggregate())
-	}
-	set := specguard.NewGuardSet([]*specguard.Guard{g}, specguard.ExcludedNamespaces(namespaceOfPlumbline), specguard.System{Executor: Executor})
-	return set.Rules(specguard.Query{Namespace: namespace, GVK: deployments, Labels: []map[string]string{{"app": "web"}}, Now: now})
-}
-
 func guard() *v1alpha1.ClusterSpecGuard {
 	return &v1alpha1.ClusterSpecGuard{
 		TypeMeta: typeMeta("ClusterSpecGuard"), ObjectMeta: metav1.ObjectMeta{Name: guardName},
 		Spec: v1alpha1.ClusterGuardSpec{GuardSpec: v1alpha1.GuardSpec{
-			Resources: []v1alpha1.GuardedResource{{APIVersion: "apps/v1", Kind: "Deployment"}},
+			Resources: []v1alpha1.GuardedResource{{APIVersion: "apps/v1", Kind: "Deployment"}, {APIVersion: "v1", Kind: "Service"}},
 			Mode:      v1alpha1.GuardModeAudit, ManagementPolicy: v1alpha1.Managed, ObjectOverride: v1alpha1.ObjectOverrideForbidden,
 		}},
 	}
 }
 
-// target is a Deployment of the world, with its hashes.
+// target is an object of the world, with its hashes.
 type target struct {
+	*kind
+	shape
 	name, baseline, revision string
 	uid                      types.UID
-	// desired and drifted specs, and their guarded hashes.
-	desired, drifted         apiserver.Object
+	// The guarded hashes of what it should be and of what it is.
 	desiredHash, driftedHash string
 }
 
-// addTarget stores a Deployment that drifted, what was authorised of it, and its
+// at is where it is.
+func (t *target) at() string { return t.path + "/" + t.name }
+
+// addTarget stores an object that drifted, what was authorised of it, and its
 // Baseline. One that is gone is not stored.
-func (w *World) addTarget(name string, drifted apiserver.Object, gone bool) *target {
-	now := metav1.NewTime(w.epoch)
-	t := &target{name: name, baseline: specguard.BaselineName("deployments", "apps", name), desired: deploymentSpec(imageDesired, 2), drifted: drifted}
+func (w *World) addTarget(name string, k *kind, s shape) *target {
+	t := &target{kind: k, shape: s, name: name, baseline: specguard.BaselineName(k.resource, k.gvk.Group, name)}
 	t.revision = specguard.RevisionName(t.baseline, 1)
-	body, err := json.Marshal(apiserver.Object{"spec": t.desired})
-	if err != nil {
-		panic(err)
-	}
-	t.desiredHash = hashOf(t.desired, t.desired, w.rules)
-	t.driftedHash = hashOf(drifted, t.desired, w.rules)
-	if gone {
+	t.desiredHash, t.driftedHash = w.hashOf(t, s.desired), w.hashOf(t, s.drifted)
+	if s.gone {
 		t.driftedHash = specguard.HashAbsent
 	} else {
-		t.uid = w.store("apps", "v1", "deployments", namespace, deployment(name, drifted))
+		t.uid = w.store(k.gvk.Group, k.gvk.Version, k.resource, namespace, k.object(name, s.drifted))
 	}
-	w.storeOwn("baselinerevisions", namespace, &v1alpha1.BaselineRevision{
-		TypeMeta: typeMeta("BaselineRevision"), ObjectMeta: metav1.ObjectMeta{Name: t.revision, Namespace: namespace},
-		Spec: v1alpha1.BaselineRevisionSpec{
-			Baseline: t.baseline, Number: 1, Hash: t.desiredHash, By: "ci", At: now,
-			Encoding: v1alpha1.BodyEncodingZstd, Body: kube.Compress(body), Size: int64(len(body)),
-		},
-	})
+	authorised := w.authorise(t, s.desired, 1)
+	status := v1alpha1.BaselineStatus{State: v1alpha1.StateDrifted, Guards: []string{"ClusterSpecGuard/" + guardName}, FirstSeen: &authorised.At}
+	if s.newer != nil {
+		status.LastReady = &v1alpha1.ReadyRevision{Revision: t.revision, Hash: t.desiredHash, At: authorised.At}
+		authorised = w.authorise(t, s.newer, 2)
+	}
 	w.storeOwn("baselines", namespace, &v1alpha1.Baseline{
 		TypeMeta: typeMeta("Baseline"), ObjectMeta: metav1.ObjectMeta{Name: t.baseline, Namespace: namespace},
 		Spec: v1alpha1.BaselineSpec{
-			Target:     v1alpha1.BaselineTarget{APIVersion: "apps/v1", Kind: "Deployment", Name: name},
-			Authorised: &v1alpha1.AuthorisedState{UID: string(t.uid), Hash: t.desiredHash, Revision: t.revision, Number: 1, By: "ci", At: now, Origin: v1alpha1.OriginCreated},
+			Target:     v1alpha1.BaselineTarget{APIVersion: k.apiVersion(), Kind: k.gvk.Kind, Name: name},
+			Authorised: authorised,
 		},
-		Status: v1alpha1.BaselineStatus{State: v1alpha1.StateDrifted, Guards: []string{"ClusterSpecGuard/" + guardName}, FirstSeen: &now},
+		Status: status,
 	})
 	return t
 }
 
-func hashOf(spec, authorised apiserver.Object, rules specguard.Rules) string {
+// authorise stores a revision of a target.
+func (w *World) authorise(t *target, spec apiserver.Object, number int64) *v1alpha1.AuthorisedState {
+	body, err := json.Marshal(apiserver.Object{"spec": spec})
+	if err != nil {
+		panic(err)
+	}
+	state := &v1alpha1.AuthorisedState{
+		UID: string(t.uid), Hash: w.hashOf(t, spec), Revision: specguard.RevisionName(t.baseline, number), Number: number,
+		By: "ci", At: metav1.NewTime(w.epoch), Origin: v1alpha1.OriginCreated,
+	}
+	w.storeOwn("baselinerevisions", namespace, &v1alpha1.BaselineRevision{
+		TypeMeta: typeMeta("BaselineRevision"), ObjectMeta: metav1.ObjectMeta{Name: state.Revision, Namespace: namespace},
+		Spec: v1alpha1.BaselineRevisionSpec{
+			Baseline: t.baseline, Number: number, Hash: state.Hash, By: state.By, At: state.At,
+			Encoding: v1alpha1.BodyEncodingZstd, Body: kube.Compress(body), Size: int64(len(body)),
+		},
+	})
+	return state
+}
+
+// hashOf is the guarded hash of a spec of a target.
+func (w *World) hashOf(t *target, spec apiserver.Object) string {
 	encode := func(spec apiserver.Object) []byte {
 		raw, err := json.Marshal(apiserver.Object{"spec": spec})
 		if err != nil {
@@ -190,7 +195,7 @@ func hashOf(spec, authorised apiserver.Object, rules specguard.Rules) string {
 		}
 		return raw
 	}
-	hash, err := specguard.ObservedHash(encode(spec), encode(authorised), deployments, rules, nil)
+	hash, err := specguard.ObservedHash(encode(spec), encode(t.desired), t.gvk, w.rules, nil)
 	if err != nil {
 		panic(err)
 	}
@@ -216,7 +221,7 @@ func (w *World) addPlan(name string, action v1alpha1.RemediationAction, batches 
 			desired = t.driftedHash
 		}
 		planned.Targets = append(planned.Targets, v1alpha1.PlanTarget{
-			BaselineTarget: v1alpha1.BaselineTarget{APIVersion: "apps/v1", Kind: "Deployment", Name: t.name},
+			BaselineTarget: v1alpha1.BaselineTarget{APIVersion: t.apiVersion(), Kind: t.gvk.Kind, Name: t.name},
 			Baseline:       t.baseline, UID: string(t.uid), DriftedHash: t.driftedHash, DesiredHash: desired,
 			Revision: t.revision, RevisionHash: t.desiredHash, Paths: []string{"/spec"}, Action: action,
 			Severity: v1alpha1.Severity{Level: v1alpha1.SeverityHigh, Score: 70}, DriftType: v1alpha1.DriftDigestMismatch,

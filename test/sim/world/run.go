@@ -18,6 +18,10 @@ type Options struct {
 	// Rough has everybody interfere who may be needed for a protection to matter,
 	// and most writes of targets disturbed.
 	Rough bool
+	// Hours has every policy act at some hours alone.
+	Hours bool
+	// Refused has requests repeated that were refused, too.
+	Refused bool
 }
 
 // Report of a run.
@@ -51,12 +55,21 @@ const calmMessages = 60_000
 func Run(seed uint64, o Options) *Report {
 	s := schedule.New(seed)
 	c := draw(s.Rand())
+	if o.Hours && c.hours == nil {
+		c.keepHours(s.Rand())
+	}
 	if o.Rough {
 		c.roughen()
+		if o.Mutant.in != nil {
+			o.Mutant.in(&c)
+		}
+	}
+	if o.Refused {
+		c.repeatRefused()
 	}
 	w := newWorld(s, c, o.Mutant)
-	s.Spawn("executor-a", w.executor(c.ahead))
-	s.Spawn("executor-b", w.executor(0))
+	s.Spawn("executor-a", w.executor(c.ahead[0]))
+	s.Spawn("executor-b", w.executor(c.ahead[1]))
 	s.Spawn("deployment-controller", w.controller)
 	for _, d := range c.meddlers {
 		s.Spawn(d.name, w.meddler(d.user, d.do))
@@ -100,6 +113,7 @@ func (w *World) resume() {
 func (w *World) report(seed uint64, ended bool) *Report {
 	w.s.Stop()
 	j := newJudge(w, w.Server.History(), ended)
+	j.seen["watch that stands still"], j.seen["wake"] = int(w.stalls.Load()), int(w.wakes.Load())
 	trace := w.s.Trace()
 	return &Report{
 		Seed: seed, Broken: j.broken, Digest: w.s.Digest(), Seen: j.seen, Messages: len(trace),

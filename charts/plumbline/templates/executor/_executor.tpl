@@ -8,6 +8,73 @@
 {{ .Values.executor.evidence.url | default "file:///var/lib/plumbline/evidence" }}
 {{- end }}
 
+{{/* How a pod that holds the evidence is followed by the next one. */}}
+{{- define "plumbline.executorStrategy" -}}
+{{- if include "plumbline.evidenceClaim" . -}}
+# The new pod could wait for the volume that the old one holds on another node.
+strategy: {type: Recreate}
+{{- else -}}
+strategy:
+  type: RollingUpdate
+  rollingUpdate: {maxUnavailable: 0, maxSurge: 1}
+{{- end }}
+{{- end }}
+
+{{/* A cap as the executor reads it: empty is none, and 0 is 0. */}}
+{{- define "plumbline.cap" -}}
+{{- if or (kindIs "invalid" .) (eq (toString .) "") -}}-1{{- else -}}{{ int . }}{{- end -}}
+{{- end }}
+
+{{/* What the role execute needs to know, wherever it runs. */}}
+{{- define "plumbline.executorArgs" -}}
+- {{ include "plumbline.evidenceURL" . | printf "--evidence=%s" | quote }}
+- --evidence-key-file=/var/run/secrets/plumbline-evidence/key.pem
+- --serve-evidence={{ .Values.executor.evidence.serve }}
+{{- if .Values.executor.evidence.oldKeysSecret }}
+- --evidence-old-keys-file=/var/run/secrets/plumbline-evidence-old/keys.pem
+{{- end }}
+{{- range $flag, $cap := dict "max-concurrent" "maxConcurrent" "max-per-hour" "maxPerHour" "max-per-day" "maxPerDay" }}
+- --{{ $flag }}={{ include "plumbline.cap" (get $.Values.executor.caps $cap) }}
+{{- end }}
+{{- end }}
+
+{{- define "plumbline.executorEnvFrom" -}}
+{{- if and .Values.executor.evidence.url .Values.executor.evidence.credentialsSecret -}}
+envFrom:
+  - secretRef: {name: {{ .Values.executor.evidence.credentialsSecret }}}
+{{- end }}
+{{- end }}
+
+{{- define "plumbline.executorVolumeMounts" -}}
+- {name: evidence-key, mountPath: /var/run/secrets/plumbline-evidence, readOnly: true}
+{{- if .Values.executor.evidence.oldKeysSecret }}
+- {name: evidence-old-keys, mountPath: /var/run/secrets/plumbline-evidence-old, readOnly: true}
+{{- end }}
+{{- if not .Values.executor.evidence.url }}
+- {name: evidence, mountPath: /var/lib/plumbline/evidence}
+{{- end }}
+{{- end }}
+
+{{- define "plumbline.executorVolumes" -}}
+- name: evidence-key
+  secret:
+    secretName: {{ .Values.executor.evidence.existingSecret | default "plumbline-evidence" }}
+    items: [{key: key.pem, path: key.pem}]
+{{- with .Values.executor.evidence.oldKeysSecret }}
+- name: evidence-old-keys
+  secret:
+    secretName: {{ . }}
+    items: [{key: keys.pem, path: keys.pem}]
+{{- end }}
+{{- if include "plumbline.evidenceClaim" . }}
+- name: evidence
+  persistentVolumeClaim: {claimName: plumbline-evidence}
+{{- else if not .Values.executor.evidence.url }}
+- name: evidence
+  {{- toYaml .Values.executor.evidence.volume.source | nindent 2 }}
+{{- end }}
+{{- end }}
+
 {{/* Authorities that servers outside are known by; the images carry none. */}}
 {{- define "plumbline.outboundEnv" -}}
 {{- if .Values.outbound.caSecret -}}
@@ -49,8 +116,9 @@
 {{- fail (printf "executor.evidence.volume.source: an %s volume goes with its pod, and the evidence with it; set executor.evidence.volume.mayBeLost to true if that is meant" $kind) -}}
 {{- end -}}
 {{- end -}}
-{{- if and (include "plumbline.evidenceClaim" .) (gt (int .Values.executor.replicas) 1) (not (has "ReadWriteMany" $volume.accessModes)) -}}
-{{- fail "executor.replicas: a second replica could not mount the evidence on another node; use executor.evidence.url, or accessModes [ReadWriteMany]" -}}
+{{- $component := ternary "executor" "assessor" .Values.assessor.split -}}
+{{- if and (include "plumbline.evidenceClaim" .) (gt (int (index .Values $component).replicas) 1) (not (has "ReadWriteMany" $volume.accessModes)) -}}
+{{- fail (printf "%s.replicas: a second replica could not mount the evidence on another node; set it to 1, or use executor.evidence.url, or accessModes [ReadWriteMany]" $component) -}}
 {{- end -}}
 {{- range .Values.executor.namespaces -}}
 {{- if has . (list "kube-system" "kube-node-lease" "kube-public" $.Release.Namespace) -}}

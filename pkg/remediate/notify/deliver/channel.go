@@ -185,6 +185,9 @@ func (c *channel) pause(ctx context.Context, j *job, attempt int, failure *Failu
 	if delay >= time.Until(j.deadline) {
 		return false
 	}
+	if c.recorder != nil {
+		c.recorder.Retry(c.settings().Type())
+	}
 	c.log.Debug("notification.retry", "channel", c.settings().Name, "event", j.id, "attempt", attempt, "after", delay, "error", failure.String())
 	timer := time.NewTimer(delay)
 	defer timer.Stop()

@@ -39,10 +39,11 @@ const (
 	Deduplicated Outcome = "Deduplicated"
 )
 
-// Recorder counts outcomes. It is called from several goroutines and must not
-// wait.
+// Recorder counts outcomes, and attempts that failed and are made again. It is
+// called from several goroutines and must not wait.
 type Recorder interface {
 	Record(notify.ChannelType, Outcome)
+	Retry(notify.ChannelType)
 }
 
 // Seen remembers what was told across restarts. Calls are made by the workers,

@@ -31,8 +31,15 @@ var loopback = Egress{Allowed: []netip.Prefix{netip.MustParsePrefix("127.0.0.0/8
 
 // counted is a Recorder that can be read.
 type counted struct {
-	mu sync.Mutex
-	n  map[Outcome]int
+	mu      sync.Mutex
+	n       map[Outcome]int
+	retries int
+}
+
+func (c *counted) Retry(notify.ChannelType) {
+	c.mu.Lock()
+	defer c.mu.Unlock()
+	c.retries++
 }
 
 func (c *counted) Record(_ notify.ChannelType, o Outcome) {

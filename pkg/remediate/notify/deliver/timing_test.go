@@ -144,6 +144,11 @@ func TestDelivery_Timing(t *testing.T) {
 				if len(b.attempts) != len(tc.gaps)+1 {
 					t.Fatalf("attempts: %v", b.attempts)
 				}
+				b.counted.mu.Lock()
+				defer b.counted.mu.Unlock()
+				if b.retries != len(tc.gaps) {
+					t.Errorf("%d failures are counted, want %d", b.retries, len(tc.gaps))
+				}
 				for i, gap := range tc.gaps {
 					if took := b.attempts[i+1].At - b.attempts[i].At; took < gap.from || took > gap.to {
 						t.Errorf("pause %d: %s, want %s to %s", i+1, took, gap.from, gap.to)

@@ -1,0 +1,172 @@
+// SPDX-License-Identifier: Apache-2.0
+
+package doctor
+
+import (
+	"fmt"
+	"os"
+	"regexp"
+	"slices"
+	"strings"
+	"testing"
+	"time"
+
+	"github.com/google/go-cmp/cmp"
+	metav1 "k8s.io/apimachinery/pkg/apis/meta/v1"
+
+	"github.com/plumbline-dev/plumbline/pkg/apis/plumbline/v1alpha1"
+)
+
+// TestExecutorRights_AreThoseOfTheChart holds what the check knows against the list
+// of rights that the tests of the chart take from what it renders.
+func TestExecutorRights_AreThoseOfTheChart(t *testing.T) {
+	content, err := os.ReadFile("../../test/chart/testdata/rights-executor.txt")
+	if err != nil {
+		t.Fatal(err)
+	}
+	var chart, known []string
+	for line := range strings.Lines(string(content)) {
+		right, found := strings.CutPrefix(strings.TrimSpace(line), ExecutorName+": ")
+		// Those in shop follow from guard.resources, those on Secrets from
+		// notifications.secrets.
+		if found && !strings.HasSuffix(right, ", in shop") && !strings.Contains(right, " secrets ") {
+			chart = append(chart, right)
+		}
+	}
+	for where, grants := range map[string][]grant{"everywhere": executorEverywhere, "in " + own: executorAtHome} {
+		for _, g := range grants {
+			words := strings.Join(g.verbs, ",")
+			for _, resource := range g.resources {
+				words += " " + chartWords(g.group, resource)
+			}
+			if len(g.names) > 0 {
+				words += " named " + strings.Join(g.names, ",")
+			}
+			known = append(known, words+", "+where)
+		}
+	}
+	slices.Sort(chart)
+	slices.Sort(known)
+	if diff := cmp.Diff(chart, known); diff != "" {
+		t.Errorf("(-chart +known):\n%s", diff)
+	}
+}
+
+// chartWords writes a resource as the tests of the chart do: of a subresource the
+// group comes first.
+func chartWords(group, resource string) string { return target{group, resource}.String() }
+
+// TestNeverTargets_AreThoseOfTheChart: what the chart denies as a target is no right
+// that the executor lacks.
+func TestNeverTargets_AreThoseOfTheChart(t *testing.T) {
+	content, err := os.ReadFile("../../charts/plumbline/templates/policies/_remediation.tpl")
+	if err != nil {
+		t.Fatal(err)
+	}
+	_, list, _ := strings.Cut(string(content), `define "plumbline.remediation.deniedGroups"`)
+	list, _, _ = strings.Cut(list, "end }}")
+	var chart []string
+	for _, match := range regexp.MustCompile(`"([^"]+)"`).FindAllStringSubmatch(list, -1) {
+		chart = append(chart, match[1])
+	}
+	if diff := cmp.Diff(chart, neverTargets); diff != "" {
+		t.Errorf("(-chart +known):\n%s", diff)
+	}
+}
+
+// TestCountingOnNobody_SaysWhichValuesMendIt: the values that are told name the
+// namespaces of the policies' Environments, and none that is excluded.
+func TestCountingOnNobody_SaysWhichValuesMendIt(t *testing.T) {
+	s := healthy(t)
+	withoutExecutor(t, s)
+	s.Remediation.Policies.Value = append(s.Remediation.Policies.Value, remediationPolicy("more", "production"), remediationPolicy("all", "everything"))
+	s.Remediation.Environments.Value = append(s.Remediation.Environments.Value, Environment{Name: "everything", Namespaces: []string{"kube-system", own, "web"}})
+	want := []Finding{{
+		Severity: Warning, Object: "RemediationPolicy/all",
+		Message: "nothing is put back, though policies are Active (all, images, more): the executor is not enabled",
+		Fix: "enable it with these values, and helm upgrade:\nexecutor:\n  enabled: true\n  namespaces: [shop, web]\n" +
+			"or let the policies observe only:\nkubectl plumbline policy deactivate all",
+	}}
+	if diff := cmp.Diff(want, checkExecutorWorkload(s)); diff != "" {
+		t.Errorf("(-want +got):\n%s", diff)
+	}
+}
+
+// TestExecutorNamespaces_TheFixNamesEachNamespace, and the account of the namespace
+// that Plumbline is in.
+func TestExecutorNamespaces_TheFixNamesEachNamespace(t *testing.T) {
+	s := healthy(t)
+	s.Namespace = "elsewhere"
+	const bindShop = "kubectl create rolebinding plumbline-executor-targets -n shop --clusterrole=plumbline-executor-targets --serviceaccount=elsewhere:plumbline-executor"
+	for _, f := range Examine(s).Findings {
+		if f.ID != "executor.namespaces" {
+			continue
+		}
+		if want := "add to executor.namespaces of the chart's values and helm upgrade, or:\n" + bindShop; f.Fix != want {
+			t.Errorf("got %q, want %q", f.Fix, want)
+		}
+		return
+	}
+	t.Error("the account of another namespace counts as bound")
+}
+
+func TestPlans_Add(t *testing.T) {
+	at := func(minutes int) *metav1.Time {
+		return &metav1.Time{Time: testNow.Add(time.Duration(minutes) * time.Minute)}
+	}
+	cases := map[string]struct {
+		spec   v1alpha1.RemediationPlanSpec
+		status v1alpha1.RemediationPlanStatus
+		want   Plans
+	}{
+		"it has ended":               {status: v1alpha1.RemediationPlanStatus{Phase: v1alpha1.PlanPartialSuccess, DeferralReason: "left over"}},
+		"it runs":                    {status: v1alpha1.RemediationPlanStatus{Phase: v1alpha1.PlanRunning}, want: Plans{Unfinished: 1}},
+		"it runs, and waits":         {status: v1alpha1.RemediationPlanStatus{Phase: v1alpha1.PlanRunning, DeferralReason: "Cooldown"}, want: Plans{Unfinished: 1, Waiting: []WaitingPlan{{Since: testNow, Why: "Cooldown"}}}},
+		"nobody has looked at it":    {want: Plans{Unfinished: 1, Waiting: []WaitingPlan{{Since: testNow}}}},
+		"it was looked at once":      {status: v1alpha1.RemediationPlanStatus{Phase: v1alpha1.PlanCreated}, want: Plans{Unfinished: 1, Waiting: []WaitingPlan{{Since: testNow, Why: "it is Created"}}}},
+		"a phase of tomorrow":        {status: v1alpha1.RemediationPlanStatus{Phase: "Dreaming"}, want: Plans{Unfinished: 1, Waiting: []WaitingPlan{{Since: testNow, Why: "it is Dreaming"}}}},
+		"it is put off until a time": {status: v1alpha1.RemediationPlanStatus{Phase: v1alpha1.PlanDeferred, DeferralReason: "closed", DeferredUntil: at(9)}, want: Plans{Unfinished: 1, Waiting: []WaitingPlan{{Since: testNow, Why: "closed", Until: at(9).Time}}}},
+		"it is to begin later": {
+			spec:   v1alpha1.RemediationPlanSpec{Plan: v1alpha1.PlannedRemediation{ScheduledFor: at(30)}},
+			status: v1alpha1.RemediationPlanStatus{Phase: v1alpha1.PlanScheduled, DeferralReason: "it is scheduled"},
+			want:   Plans{Unfinished: 1, Waiting: []WaitingPlan{{Since: at(30).Time, Why: "it is scheduled"}}},
+		},
+		"a person paused it": {
+			spec:   v1alpha1.RemediationPlanSpec{Control: v1alpha1.PlanControl{Verb: v1alpha1.PlanPause, RequestedBy: "alice"}},
+			status: v1alpha1.RemediationPlanStatus{Phase: v1alpha1.PlanPaused},
+			want:   Plans{Unfinished: 1, Waiting: []WaitingPlan{{Since: testNow, Why: "paused by alice", Person: true}}},
+		},
+		"a person is to execute it": {
+			spec:   v1alpha1.RemediationPlanSpec{Plan: v1alpha1.PlannedRemediation{Trigger: v1alpha1.TriggerManual}},
+			status: v1alpha1.RemediationPlanStatus{Phase: v1alpha1.PlanDeferred, DeferralReason: "for somebody"},
+			want:   Plans{Unfinished: 1, Waiting: []WaitingPlan{{Since: testNow, Why: "for somebody", Person: true}}},
+		},
+	}
+	for name, tc := range cases {
+		t.Run(name, func(t *testing.T) {
+			var got Plans
+			got.Add(&v1alpha1.RemediationPlan{ObjectMeta: metav1.ObjectMeta{CreationTimestamp: metav1.NewTime(testNow)}, Spec: tc.spec, Status: tc.status})
+			if diff := cmp.Diff(tc.want, got); diff != "" {
+				t.Errorf("(-want +got):\n%s", diff)
+			}
+		})
+	}
+}
+
+// TestManyPlans_AreCounted: a report stays readable.
+func TestManyPlans_AreCounted(t *testing.T) {
+	s := healthy(t)
+	for i := range 30 {
+		s.Remediation.Plans.Value.Waiting = append(s.Remediation.Plans.Value.Waiting,
+			WaitingPlan{Namespace: "shop", Name: fmt.Sprintf("p-%02d", i), Since: testNow.Add(-2 * time.Hour), Why: "Cooldown"})
+	}
+	shown, last := 0, ""
+	for _, f := range Examine(s).Findings {
+		if f.ID == "remediation.plans" {
+			shown, last = shown+1, f.Message
+		}
+	}
+	if shown != maxPerCheck+1 || last != "and 10 more of this check" {
+		t.Errorf("%d are shown, the last one says %q", shown, last)
+	}
+}

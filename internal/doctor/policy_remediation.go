@@ -1,0 +1,91 @@
+// SPDX-License-Identifier: Apache-2.0
+
+package doctor
+
+import (
+	admissionv1 "k8s.io/api/admissionregistration/v1"
+)
+
+// The policies on the kinds of remediation. They hold whether an executor runs or
+// not: what is forged today is carried out by the one that is enabled tomorrow.
+const (
+	policyWritersPolicy = "plumbline-policy-writers"
+	planWritersPolicy   = "plumbline-plan-writers"
+	ledgerWritersPolicy = "plumbline-ledger-writers"
+	executorMarksPolicy = "plumbline-executor-marks"
+)
+
+// clusterWide are requests on resources that have no namespace.
+func clusterWide(requests []request) []request {
+	for i := range requests {
+		requests[i].clusterScoped = true
+	}
+	return requests
+}
+
+func expectPolicyWriters() expected {
+	return expected{
+		kind: validatingPolicy, name: policyWritersPolicy, unconditional: true,
+		requests: clusterWide(append(
+			requestsOn([]target{ownKind("remediationpolicies")}, admissionv1.Create, admissionv1.Update),
+			ownKind("remediationpolicies/status").request(admissionv1.Update))),
+		harm: "whoever may write policies can have the executor act with the right of somebody else",
+	}
+}
+
+func expectPlanWriters() expected {
+	return expected{
+		kind: validatingPolicy, name: planWritersPolicy, unconditional: true,
+		requests: append(
+			requestsOn([]target{ownKind("remediationplans")}, admissionv1.Create, admissionv1.Update, admissionv1.Delete),
+			ownKind("remediationplans/status").request(admissionv1.Update)),
+		harm: "whoever may write plans can have the executor act with the right of somebody else",
+	}
+}
+
+func expectLedgerWriters() expected {
+	return expected{
+		kind: validatingPolicy, name: ledgerWritersPolicy, unconditional: true,
+		requests: append(
+			requestsOn([]target{ownKind("remediationledgers")}, admissionv1.Create, admissionv1.Update),
+			ownKind("remediationledgers/status").request(admissionv1.Update)),
+		harm: "whoever may write ledgers can lift all limits of remediation",
+	}
+}
+
+func expectExecutorMarks() expected {
+	return expected{
+		kind: validatingPolicy, name: executorMarksPolicy, unconditional: true,
+		requests: append(
+			clusterWide([]request{ownKind("environments/status").request(admissionv1.Update)}),
+			ownKind("baselines/status").request(admissionv1.Update)),
+		harm: "others move the executor's marks, and the executor writes more than its own",
+	}
+}
+
+// Forgery is a write that nobody but Plumbline's own parts may do, and the policy
+// that has to refuse it.
+type Forgery struct {
+	Policy string
+	// What was tried, in words.
+	What string
+	Read[Outcome]
+}
+
+// forgeries are the writes that were tried against one policy and passed.
+func (s *Snapshot) forgeries(e expected) []Finding {
+	var out []Finding
+	for _, f := range s.Probes.Forgeries {
+		if f.Policy == e.name && f.present() && !f.Value.Refused {
+			out = append(out, Finding{Severity: Critical, Object: e.object(), Fix: reinstallFix,
+				Message: f.What + " in a dry run was not refused: " + e.harm})
+		}
+	}
+	return out
+}
+
+// checkForged compares a policy with what the chart installs, and looks at what
+// became of a real write.
+func checkForged(e expected) func(*Snapshot) []Finding {
+	return func(s *Snapshot) []Finding { return append(policyFindings(s, e), s.forgeries(e)...) }
+}

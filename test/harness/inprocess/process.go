@@ -1,0 +1,77 @@
+// SPDX-License-Identifier: Apache-2.0
+
+package inprocess
+
+import (
+	"context"
+	"errors"
+	"testing"
+	"time"
+
+	"github.com/go-logr/logr"
+	"github.com/go-logr/logr/testr"
+)
+
+// Process runs within the test.
+type Process struct {
+	name     string
+	patience time.Duration
+	stop     context.CancelFunc
+	done     chan error
+}
+
+// Start runs a process until the test ends or it is halted. It returns once the
+// process has said that it is ready; one that is not within patience ends the test.
+func Start(tb testing.TB, name string, patience time.Duration, run func(ctx context.Context, ready func()) error) *Process {
+	tb.Helper()
+	ctx, cancel := context.WithCancel(context.Background())
+	p := &Process{name, patience, cancel, make(chan error, 1)}
+	ready := make(chan struct{})
+	go func() { p.done <- run(ctx, func() { close(ready) }) }()
+	tb.Cleanup(func() { p.Halt(tb) })
+	select {
+	case <-ready:
+	case err := <-p.done:
+		p.done <- err
+		tb.Fatalf("the %s ended at once: %v", name, err)
+	case <-time.After(patience):
+		tb.Fatalf("the %s's caches did not sync", name)
+	}
+	return p
+}
+
+// Halt stops a process and waits for its end; a second call does nothing.
+func (p *Process) Halt(tb testing.TB) {
+	tb.Helper()
+	p.stop()
+	select {
+	case err := <-p.done:
+		if err != nil && !errors.Is(err, context.Canceled) {
+			tb.Errorf("the %s ended with an error: %v", p.name, err)
+		}
+		p.done <- nil
+	case <-time.After(p.patience):
+		tb.Errorf("the %s does not end", p.name)
+	}
+}
+
+// Log goes to a test that is verbose, and nowhere else.
+func Log(tb testing.TB) logr.Logger {
+	tb.Helper()
+	if !testing.Verbose() {
+		return logr.Discard()
+	}
+	return testr.NewWithInterface(safeT{tb}, testr.Options{LogTimestamp: true})
+}
+
+// safeT drops what is logged while the test is ending.
+type safeT struct{ testing.TB }
+
+// Log implements testr.TestingT.
+func (s safeT) Log(args ...any) {
+	select {
+	case <-s.Context().Done():
+	default:
+		s.TB.Log(args...)
+	}
+}

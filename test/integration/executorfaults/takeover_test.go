@@ -1,0 +1,154 @@
+// SPDX-License-Identifier: Apache-2.0
+
+//go:build integration
+
+package executorfaults
+
+import (
+	"testing"
+
+	"github.com/plumbline-dev/plumbline/test/harness/poll"
+	"github.com/plumbline-dev/plumbline/test/harness/remediation"
+	"github.com/plumbline-dev/plumbline/test/harness/server"
+)
+
+// The ten writes of the protocol, in their order.
+var tenWrites = []string{
+	"claim web", granted, grantedToo, intended, effect, applied, verified, settledToo, stepRecord, succeededPlan,
+}
+
+// ofTakeovers is the table of the ten writes: who carries on, and what became of Redis.
+var ofTakeovers = table{"takeovers", []string{
+	"Killed", "restarted, with Redis", "restarted, Redis died too", "a standby takes over, with Redis", "a standby takes over, Redis died too",
+}}
+
+// takeover is one way to carry on.
+type takeover struct {
+	standby, redisDies bool
+}
+
+// column of the table.
+func (o takeover) column() int {
+	n := 1
+	if o.redisDies {
+		n++
+	}
+	if o.standby {
+		n += 2
+	}
+	return n
+}
+
+func (o takeover) String() string { return ofTakeovers.columns[o.column()] }
+
+// attempt is one crash, and one way to carry on after it.
+type attempt struct {
+	crash
+	takeover
+}
+
+func (a attempt) String() string { return a.crash.String() + ", " + a.takeover.String() }
+
+// attempts are all ways at both sides of a write; or a few at those writes where most
+// can go wrong.
+func attempts(write string) (all []attempt) {
+	if !long() {
+		return map[string][]attempt{
+			granted:    {{crash{"after", granted}, takeover{standby: true, redisDies: true}}},
+			effect:     {{crash{"before", effect}, takeover{standby: true}}, {crash{"after", effect}, takeover{redisDies: true}}},
+			settledToo: {{crash{"after", settledToo}, takeover{}}},
+		}[write]
+	}
+	for _, when := range []string{"before", "after"} {
+		for _, standby := range []bool{false, true} {
+			for _, dies := range []bool{false, true} {
+				all = append(all, attempt{crash{when, write}, takeover{standby, dies}})
+			}
+		}
+	}
+	return all
+}
+
+// TestWhoeverCarriesOnEndsWhereAnUndisturbedOneDoes kills the executor at each of the
+// ten writes. It is started again, or a standby that has waited for its lease carries
+// on; Redis has a mirror of the ledgers, and goes on or dies at the same moment.
+func TestWhoeverCarriesOnEndsWhereAnUndisturbedOneDoes(t *testing.T) {
+	shared.startAssessor(t)
+	remediation.Rollouts(t, shared.Config)
+	var rows []string
+	for _, write := range tenWrites {
+		rows = append(rows, "before "+write, "after "+write)
+	}
+	ofTakeovers.has(t, rows...)
+	for _, write := range tenWrites {
+		all := attempts(write)
+		if len(all) == 0 {
+			continue
+		}
+		t.Run(write, func(t *testing.T) {
+			worlds := shared.prepared(t, len(all))
+			for i, a := range all {
+				t.Run(a.String(), func(t *testing.T) {
+					w, f := worlds[i].Within(t), newFiles(t)
+					defer w.Forget()
+					first, second := carriedOn(t, w, f, a)
+					ofTakeovers.says(t, a.crash.String(), a.takeover.column(), beginsWith(a.crash, first.writes(), second.writes()))
+				})
+			}
+		})
+	}
+}
+
+// carriedOn has one executor die and another one carry its plan on.
+func carriedOn(t *testing.T, w *world, f *files, a attempt) (first, second *executor) {
+	t.Helper()
+	r := startRedis(t)
+	flag := "--redis-address=" + r.Socket
+	if a.standby {
+		first, second = shared.pair(t, f, a.fault(), flag)
+	} else {
+		first = shared.start(t, f, a.fault(), flag)
+	}
+	plan := w.planned()
+	first.killedAt(a.crash)
+	if a.redisDies {
+		r.Kill()
+	} else if a.write != tenWrites[0] { // nobody has asked for a place before the claim
+		w.mirrored(r)
+	}
+	if !a.standby {
+		second = shared.start(t, f, "", flag)
+	}
+	w.succeeded(plan, f)
+	w.Must(second.Stop()) // a standby gives the lease back, so that the next one leads at once
+	return first, second
+}
+
+// shortLease is the fault by which executors lead, so that a standby need not wait
+// for long; it is five times as long elsewhere.
+const shortLease = "lease:3s"
+
+// pair starts an executor with a fault, which leads, and a standby.
+func (c *cluster) pair(t *testing.T, f *files, fault string, flags ...string) (leader, standby *executor) {
+	t.Helper()
+	flags = append([]string{"--leader-elect=true"}, flags...)
+	leader = c.start(t, f, shortLease+";"+fault, flags...)
+	poll.True(t, patience, "it leads", func() bool {
+		leads, err := leader.Metric(t.Context(), "plumbline_executor_leader")
+		return err == nil && leads == 1
+	})
+	standby = c.start(t, f, shortLease, flags...)
+	return leader, standby
+}
+
+// mirrored checks that there was a mirror at all.
+func (w *world) mirrored(r *server.Redis) {
+	w.t.Helper()
+	c := r.Client()
+	defer func() { _ = c.Close() }() // only read
+	n, err := c.DBSize(w.t.Context()).Result()
+	w.Must(err)
+	if n == 0 {
+		w.t.Error("Redis has no key: nothing was mirrored")
+	}
+}
