@@ -1,0 +1,216 @@
+// SPDX-License-Identifier: Apache-2.0
+
+package ads
+
+import (
+	"slices"
+	"strconv"
+	"time"
+)
+
+// all is the name by which a client asks for everything.
+const all = "*"
+
+// Request is what a proxy sends.
+type Request struct {
+	Type Type
+	// Subscribe and Unsubscribe are names; "*" is everything.
+	Subscribe, Unsubscribe []string
+	// Initial are the versions that it has when a stream begins.
+	Initial map[string]string
+	// Nonce is that of the response which it answers; empty when it answers none.
+	Nonce string
+	// Refused says that it did not take that response, and Message why.
+	Refused bool
+	Message string
+}
+
+// Receive takes a request.
+func (s *Stream) Receive(now time.Time, r Request) []Effect {
+	var effects []Effect
+	if s.began.IsZero() {
+		s.began = now
+	}
+	if r.Nonce != "" {
+		effects = append(s.answer(now, r), s.overdue(now)...)
+	}
+	first := !s.types[r.Type].open
+	if first {
+		s.remember(r)
+	}
+	s.unsubscribe(r)
+	s.subscribe(r, first)
+	return s.settle(now, effects)
+}
+
+// remember takes the versions over that a proxy already has. A version that is
+// none of ours is none: it gets ours.
+func (s *Stream) remember(r Request) {
+	own := &s.types[r.Type]
+	s.resumed = s.resumed || len(r.Initial) > 0
+	for name, text := range r.Initial {
+		h := &held{known: true}
+		h.version, _ = ParseVersion(text) // the zero version equals no version
+		own.held[name] = h
+		own.unsettled[name] = struct{}{}
+	}
+}
+
+func (s *Stream) subscribe(r Request, first bool) {
+	everything := slices.Contains(r.Subscribe, all) || first && r.Type.wildcard() && len(r.Subscribe) == 0
+	s.open(r.Type, everything)
+	own := &s.types[r.Type]
+	for _, name := range r.Subscribe {
+		if name == all {
+			continue
+		}
+		h := own.held[name]
+		if h == nil {
+			h = &held{}
+			own.held[name] = h
+		}
+		if !first { // who asks again has forgotten what it had
+			*h = held{parked: h.parked}
+		}
+		h.named = true
+		if c := s.types[Cluster].held[name]; r.Type == Endpoints && c != nil && c.sent != nil {
+			h.again = true // the cluster went ahead, and waits for them
+		}
+		own.unsettled[name] = struct{}{}
+	}
+	if !first || own.wildcard {
+		return
+	}
+	for name, h := range own.held { // had, and no longer wanted
+		if !h.named {
+			delete(own.held, name)
+			delete(own.unsettled, name)
+		}
+	}
+}
+
+func (s *Stream) unsubscribe(r Request) {
+	own := &s.types[r.Type]
+	for _, name := range r.Unsubscribe {
+		if name == all {
+			own.wildcard = false
+			for other, h := range own.held {
+				if !h.named {
+					delete(own.held, other)
+					delete(own.unsettled, other)
+				}
+			}
+			continue
+		}
+		h := own.held[name]
+		switch {
+		case h == nil:
+		case own.wildcard && s.view.Get(r.Type, name) != nil:
+			h.named = false
+		default:
+			delete(own.held, name)
+			delete(own.unsettled, name)
+		}
+	}
+}
+
+// answer takes the answer to a response.
+func (s *Stream) answer(now time.Time, r Request) []Effect {
+	i := slices.IndexFunc(s.flight, func(f *response) bool {
+		return f.kind == r.Type && strconv.FormatUint(f.nonce, 10) == r.Nonce
+	})
+	if i < 0 {
+		return []Effect{Stale{r.Type, r.Nonce}}
+	}
+	answered := s.flight[i]
+	s.flight = slices.Delete(s.flight, i, i+1)
+	s.answered = max(s.answered, answered.nonce)
+	var effects []Effect
+	if r.Type == Cluster {
+		effects = s.convict()
+	}
+	if r.Refused {
+		return append(effects, s.refused(answered, r.Message)...)
+	}
+	return append(effects, s.confirmed(now, answered)...)
+}
+
+// confirmed notes that the proxy has what a response brought.
+func (s *Stream) confirmed(now time.Time, r *response) []Effect {
+	own := &s.types[r.kind]
+	var has []*Resource
+	for _, resource := range r.resources {
+		s.proofs.Prove(resource)
+		has = append(has, resource)
+		h := own.held[resource.Name]
+		if h == nil || h.nonce != r.nonce || h.sent != resource {
+			continue // it was asked for anew, or no longer is
+		}
+		h.known, h.version, h.has, h.confirmed = true, resource.Version, resource, now
+		h.sent, h.alone = nil, false
+		own.unsettled[resource.Name] = struct{}{}
+	}
+	for _, name := range r.removed {
+		h := own.held[name]
+		if h == nil || h.nonce != r.nonce || !h.removing {
+			continue
+		}
+		*h = held{named: h.named, parked: h.parked}
+		if h.named {
+			own.unsettled[name] = struct{}{}
+			h.version, h.known = gone, true
+		} else {
+			s.touchRemoved(r.kind, name)
+		}
+	}
+	if len(has) == 0 {
+		return nil
+	}
+	return []Effect{Acked{has}}
+}
+
+// gone is the version of what a proxy knows not to be there.
+var gone = Version{}
+
+// touchRemoved forgets a name that is gone, unless it came back meanwhile.
+func (s *Stream) touchRemoved(t Type, name string) {
+	own := &s.types[t]
+	if s.view.Get(t, name) == nil {
+		delete(own.held, name)
+		delete(own.unsettled, name)
+		return
+	}
+	own.unsettled[name] = struct{}{}
+}
+
+// refused finds out which resource of a response it was: the only one, or each is
+// sent once more, alone.
+func (s *Stream) refused(r *response, message string) []Effect {
+	own := &s.types[r.kind]
+	single := len(r.resources)+len(r.removed) == 1
+	var effects []Effect
+	for _, resource := range r.resources {
+		h := own.held[resource.Name]
+		if h == nil || h.nonce != r.nonce || h.sent != resource {
+			continue
+		}
+		h.sent = nil
+		own.unsettled[resource.Name] = struct{}{}
+		if single {
+			h.park(resource)
+			h.alone = false
+			h.again = r.kind == Endpoints && h.known // its cluster may wait for them
+			effects = append(effects, Rejected{resource, message})
+			continue
+		}
+		// It may or may not have been applied.
+		h.alone, h.again = true, true
+	}
+	for _, name := range r.removed {
+		if h := own.held[name]; h != nil && h.nonce == r.nonce {
+			h.removing = false
+			own.unsettled[name] = struct{}{}
+		}
+	}
+	return effects
+}

@@ -1,0 +1,318 @@
+// SPDX-License-Identifier: Apache-2.0
+
+package ads
+
+import (
+	"maps"
+	"slices"
+	"strconv"
+	"time"
+)
+
+// verdict is what one name needs now.
+type verdict int
+
+const (
+	nothing verdict = iota // and nothing later, until something happens to it
+	waits                  // it is looked at again whenever anything happens
+	sends
+	removes
+)
+
+// settle sends what may be sent now, type by type in the order that Envoy needs.
+func (s *Stream) settle(now time.Time, effects []Effect) []Effect {
+	for t := range Type(types) {
+		effects = s.settleType(t, now, effects)
+	}
+	// A cluster goes when the routes that named it are gone, which have just been
+	// looked at; those are confirmed by the next event at the earliest.
+	return effects
+}
+
+func (s *Stream) settleType(t Type, now time.Time, effects []Effect) []Effect {
+	own := &s.types[t]
+	if len(own.unsettled) == 0 || !own.open {
+		return effects
+	}
+	batch := &response{kind: t, at: now}
+	for _, name := range slices.Sorted(maps.Keys(own.unsettled)) {
+		h := own.held[name]
+		if h == nil {
+			delete(own.unsettled, name)
+			continue
+		}
+		resource, v, late := s.needs(Key{t, name}, h, now)
+		switch v {
+		case nothing:
+			h.since = time.Time{}
+			delete(own.unsettled, name)
+			continue
+		case waits:
+			continue
+		case sends, removes:
+		}
+		size := 0
+		if resource != nil {
+			size = len(resource.Body)
+		}
+		if s.full(t, batch.bytes+size) {
+			break // the rest goes when something was answered
+		}
+		if late {
+			effects = append(effects, Late{resource})
+		}
+		if v == sends && s.alone(h, resource) {
+			effects = append(effects, s.send(&response{kind: t, at: now, bytes: size, resources: []*Resource{resource}}))
+			continue
+		}
+		batch.add(name, resource)
+		if len(batch.resources)+len(batch.removed) >= s.config.Batch {
+			effects = append(effects, s.send(batch))
+			batch = &response{kind: t, at: now}
+		}
+	}
+	if len(batch.resources)+len(batch.removed) > 0 {
+		effects = append(effects, s.send(batch))
+	}
+	return effects
+}
+
+func (r *response) add(name string, resource *Resource) {
+	if resource == nil {
+		r.removed = append(r.removed, name)
+		return
+	}
+	r.resources = append(r.resources, resource)
+	r.bytes += len(resource.Body)
+}
+
+// full says that so many more bytes of a type are too many as long as nothing is
+// answered. Each type counts alone, since clusters are answered when endpoints have
+// come; and what is overdue does not count, since it may never be answered.
+func (s *Stream) full(t Type, more int) bool {
+	total, waiting := more, false
+	for _, r := range s.flight {
+		if r.kind == t && !r.told {
+			total, waiting = total+r.bytes, true
+		}
+	}
+	return waiting && total > s.config.Window
+}
+
+// alone says that a resource shares its response with no other.
+func (s *Stream) alone(h *held, r *Resource) bool {
+	return h.alone || r.Type.fragile() && !s.proofs.Proven(r)
+}
+
+// send notes a response as being on the way.
+func (s *Stream) send(r *response) Effect {
+	s.nonce++
+	r.nonce = s.nonce
+	own := &s.types[r.kind]
+	for _, resource := range r.resources {
+		h := own.held[resource.Name]
+		h.sent, h.nonce, h.again, h.since = resource, r.nonce, false, time.Time{}
+		if r.kind == Cluster {
+			s.warm(resource.Name)
+		}
+	}
+	for _, name := range r.removed {
+		h := own.held[name]
+		h.removing, h.nonce, h.expelled, h.since = true, r.nonce, false, time.Time{}
+		if r.kind == Cluster {
+			s.cool(name)
+		}
+	}
+	s.flight = append(s.flight, r)
+	return Send{Type: r.kind, Nonce: strconv.FormatUint(r.nonce, 10), Resources: r.resources, Removed: r.removed}
+}
+
+// warm sends the endpoints of a cluster that changes, or comes back, once more if
+// they were asked for before: Envoy waits for them, and may not ask again.
+func (s *Stream) warm(cluster string) {
+	own := &s.types[Endpoints]
+	if h := own.held[cluster]; h != nil {
+		h.again = true
+		own.unsettled[cluster] = struct{}{}
+	}
+}
+
+// cool notes that the endpoints of a cluster go with it.
+func (s *Stream) cool(cluster string) {
+	if h := s.types[Endpoints].held[cluster]; h != nil {
+		h.known, h.has, h.sent, h.nonce = false, nil, nil, 0 // what is on the way is for the former one
+	}
+}
+
+// needs says what a name needs now, and whether that is late.
+func (s *Stream) needs(k Key, h *held, now time.Time) (r *Resource, v verdict, late bool) {
+	want := s.view.Get(k.Type, k.Name)
+	if want == nil && h.named {
+		want = s.missing(k)
+	}
+	if h.expelled {
+		return nil, removes, false
+	}
+	if h.pending(k.Type, want) {
+		return nil, waits, false
+	}
+	if want == nil {
+		return s.goes(k, h, now)
+	}
+	if h.parks(want) {
+		return s.instead(k, h)
+	}
+	if h.known && !h.again && h.upToDate(want) {
+		return nil, nothing, false
+	}
+	if k.Type != Route || s.ready(want) {
+		return want, sends, false
+	}
+	return s.delayed(k, h, want, now)
+}
+
+// upToDate says that the proxy has a version, or one of a later decision.
+func (h *held) upToDate(want *Resource) bool {
+	if h.version == want.Version {
+		h.has = want
+		return true
+	}
+	return h.version.Sequence > want.Version.Sequence
+}
+
+// pending says that the answer to what is on the way has to come first. Answers about
+// clusters are withheld as long as one of them waits, so of these a newer version
+// is sent over an older one, and the answer to that does not count any more.
+func (h *held) pending(t Type, want *Resource) bool {
+	switch {
+	case h.sent == nil && !h.removing:
+	case t != Cluster, want == nil && h.removing, want != nil && want == h.sent:
+		return true
+	case h.sent != nil:
+		h.known, h.version, h.has, h.sent = true, h.sent.Version, nil, nil
+	default:
+		h.known, h.removing = false, false
+	}
+	return false
+}
+
+// goes takes away what is no longer there.
+func (s *Stream) goes(k Key, h *held, now time.Time) (*Resource, verdict, bool) {
+	switch {
+	case h.known && h.version == gone && h.has == nil && h.named:
+		return nil, nothing, false // it has been told
+	case !h.known && !h.named:
+		delete(s.types[k.Type].held, k.Name) // it never had it
+		return nil, nothing, false
+	case k.Type != Cluster || !s.routed(k.Name):
+		return nil, removes, false
+	}
+	if h.since.IsZero() {
+		h.since = now
+	}
+	if now.Before(h.since.Add(s.config.RemovalDeadline)) {
+		return nil, waits, false
+	}
+	return nil, removes, false
+}
+
+// routed says that a route which the proxy has, or is about to have, may name a
+// cluster.
+func (s *Stream) routed(cluster string) bool {
+	if !s.types[Route].open { // it has not said yet which routes it has
+		return true
+	}
+	for _, h := range s.types[Route].held {
+		switch {
+		case h.known && h.has == nil && h.version != gone: // who knows what it says
+			return true
+		case h.has != nil && slices.Contains(h.has.Clusters, cluster), h.sent != nil && slices.Contains(h.sent.Clusters, cluster):
+			return true
+		}
+	}
+	return false
+}
+
+// instead is what a proxy gets that refuses what there is: if it has nothing, what
+// another one took before, or what stands for nothing; if it needs what it has once
+// more, that.
+func (s *Stream) instead(k Key, h *held) (*Resource, verdict, bool) {
+	if h.known && h.again {
+		if last := s.proofs.Last(k); h.has == nil && last != nil && last.Version == h.version {
+			h.has = last // the proxy has said so
+		}
+		if h.has != nil && !h.parks(h.has) {
+			return h.has, sends, false
+		}
+		// Envoy goes on with what it has after initial_fetch_timeout.
+	}
+	if h.known || !h.named {
+		return nil, nothing, false
+	}
+	if last := s.proofs.Last(k); last != nil && !h.parks(last) && (k.Type != Route || s.ready(last)) {
+		return last, sends, false
+	}
+	if stand := s.missing(k); stand != nil && !h.parks(stand) {
+		return stand, sends, false
+	}
+	return nil, nothing, false
+}
+
+// delayed holds a route until its clusters have endpoints. A proxy that starts gets
+// the last one that works, or one that answers 503: as long as one is missing, it
+// opens no listener. One that comes back may have a version of which it says nothing
+// (of a response that it refused it has applied a part), and keeps that.
+func (s *Stream) delayed(k Key, h *held, want *Resource, now time.Time) (*Resource, verdict, bool) {
+	if h.since.IsZero() {
+		h.since = now
+	}
+	if !h.known && !s.resumed {
+		if last := s.proofs.Last(k); last != nil && s.ready(last) && last.Version.Sequence <= want.Version.Sequence && !h.parks(last) {
+			return last, sends, false
+		}
+		if stand := s.missing(k); stand != nil && !h.parks(stand) {
+			return stand, sends, false
+		}
+		return want, sends, true
+	}
+	if now.Before(h.since.Add(s.config.RouteDeadline)) {
+		return nil, waits, false
+	}
+	return want, sends, true
+}
+
+// ready says that the proxy has every cluster of a route, with endpoints. That it
+// has confirmed a cluster says nothing: it does so only when all of them are warm.
+func (s *Stream) ready(route *Resource) bool {
+	for _, name := range route.Clusters {
+		cluster := s.view.Get(Cluster, name)
+		if cluster == nil {
+			return false
+		}
+		own := s.types[Cluster].held[name]
+		if own == nil || own.removing || !own.known && own.sent == nil {
+			return false
+		}
+		if cluster.Inline {
+			continue
+		}
+		if ends := s.types[Endpoints].held[name]; ends == nil || !ends.known {
+			return false
+		}
+	}
+	return true
+}
+
+// parks says that the proxy has refused a version.
+func (h *held) parks(r *Resource) bool {
+	return slices.ContainsFunc(h.parked, func(p *Resource) bool { return p.Version == r.Version })
+}
+
+// maxParked is how many refused versions are remembered of a name: more than there
+// are candidates at once.
+const maxParked = 4
+
+func (h *held) park(r *Resource) {
+	h.parked = append(h.parked, r)
+	h.parked = h.parked[max(0, len(h.parked)-maxParked):]
+}

@@ -1,0 +1,238 @@
+// SPDX-License-Identifier: Apache-2.0
+
+package ads
+
+import (
+	"cmp"
+	"strconv"
+	"time"
+)
+
+// Config are the bounds of a Stream. A zero field is the default.
+type Config struct {
+	// RouteDeadline is how long a route waits for endpoints: 5 s.
+	RouteDeadline time.Duration
+	// RemovalDeadline is how long a cluster that goes away waits for routes: 30 s.
+	RemovalDeadline time.Duration
+	// AckDeadline is how long a response may be without an answer: 30 s.
+	AckDeadline time.Duration
+	// ClustersUnasked is when a proxy that asks for everything but clusters is sent
+	// them all the same: 1 s. Envoy forgets to ask when it reconnects while a cluster
+	// is stuck (envoyproxy/envoy#34334).
+	ClustersUnasked time.Duration
+	// Batch is how many resources a response has at most: 100.
+	Batch int
+	// Window is how many bytes of one type are on the way at most, unless one resource
+	// alone has more: 256 KiB.
+	Window int
+}
+
+func (c Config) withDefaults() Config {
+	return Config{
+		RouteDeadline:   cmp.Or(c.RouteDeadline, 5*time.Second),
+		RemovalDeadline: cmp.Or(c.RemovalDeadline, 30*time.Second),
+		AckDeadline:     cmp.Or(c.AckDeadline, 30*time.Second),
+		ClustersUnasked: cmp.Or(c.ClustersUnasked, time.Second),
+		Batch:           cmp.Or(c.Batch, 100),
+		Window:          cmp.Or(c.Window, 256<<10),
+	}
+}
+
+// Proofs remember, for all streams, what some Envoy has confirmed.
+type Proofs interface {
+	// Proven says that an Envoy has confirmed this version.
+	Proven(*Resource) bool
+	// Prove remembers that one has.
+	Prove(*Resource)
+	// Last is the version of a name that was confirmed last; nil when none was.
+	Last(Key) *Resource
+}
+
+// Missing makes what stands for a resource that a proxy asks for by name and that
+// is not there: no endpoints, or a route that answers 503. Nil for clusters and
+// listeners: of those the proxy is told that they are gone.
+type Missing func(Key) *Resource
+
+// Stream decides what one proxy is sent. Its methods are not to be called at once.
+type Stream struct {
+	config  Config
+	proofs  Proofs
+	missing Missing
+
+	view   *View
+	types  [types]subscriptions
+	flight []*response
+	nonce  uint64
+	// resumed says that the proxy had something when the stream began.
+	resumed bool
+	// answered is the highest nonce that was answered.
+	answered uint64
+	// suspects are clusters that were taken away, one after the other, to see whether
+	// the proxy then confirms the others again; suspectedAt is when the last one was, zero
+	// when there is none left.
+	suspects    []string
+	suspectedAt time.Time
+	// began is when the first request came.
+	began time.Time
+}
+
+// subscriptions are what the proxy wants of one type, and has.
+type subscriptions struct {
+	// open says that the proxy has asked for the type; wildcard, for all of it.
+	open, wildcard bool
+	held           map[string]*held
+	// unsettled are the names that may need something.
+	unsettled map[string]struct{}
+}
+
+// held is what is known about one name at the proxy.
+type held struct {
+	// named says that it asked for the name itself.
+	named bool
+	// known says that it has the name, in this version; has is its content, nil when
+	// only the proxy has said so.
+	known   bool
+	version Version
+	has     *Resource
+	// sent is on the way under this nonce; removing says that it is a removal.
+	sent     *Resource
+	removing bool
+	nonce    uint64
+	// parked were refused, the last one last.
+	parked []*Resource
+	// again says that it is sent although the version is the same; alone, that it
+	// shares its response with no other; expelled, that it is taken away.
+	again, alone, expelled bool
+	// acquitted says that taking it away changed nothing.
+	acquitted bool
+	// since is when it began to wait for something else, confirmed when it was
+	// confirmed last.
+	since, confirmed time.Time
+}
+
+// response is one that has no answer yet.
+type response struct {
+	kind      Type
+	nonce     uint64
+	at        time.Time
+	bytes     int
+	resources []*Resource
+	removed   []string
+	told      bool // that it is late
+}
+
+// NewStream begins with a view, which may be nil as long as there is none.
+func NewStream(config Config, proofs Proofs, missing Missing, view *View) *Stream {
+	s := &Stream{config: config.withDefaults(), proofs: proofs, missing: missing, view: view}
+	for t := range s.types {
+		s.types[t] = subscriptions{held: map[string]*held{}, unsettled: map[string]struct{}{}}
+	}
+	return s
+}
+
+// Publish goes over to another view. changed are the keys that differ, as [Diff]
+// tells them.
+func (s *Stream) Publish(now time.Time, view *View, changed []Key) []Effect {
+	s.view = view
+	for _, k := range changed {
+		s.touch(k.Type, k.Name)
+	}
+	return s.settle(now, nil)
+}
+
+// touch looks at a name again, if the proxy wants it.
+func (s *Stream) touch(t Type, name string) {
+	own := &s.types[t]
+	if own.held[name] == nil {
+		if !own.wildcard || s.view.Get(t, name) == nil {
+			return
+		}
+		own.held[name] = &held{}
+	}
+	own.unsettled[name] = struct{}{}
+}
+
+// Tick does what time alone brings about.
+func (s *Stream) Tick(now time.Time) []Effect {
+	effects := s.overdue(now)
+	if at := s.unasked(); !at.IsZero() && !now.Before(at) {
+		s.open(Cluster, true)
+	}
+	return s.settle(now, effects)
+}
+
+// overdue deals with responses that have had no answer for long.
+func (s *Stream) overdue(now time.Time) []Effect {
+	var effects []Effect
+	for _, r := range s.flight {
+		if now.Before(r.at.Add(s.config.AckDeadline)) {
+			continue
+		}
+		if !r.told {
+			r.told = true
+			effects = append(effects, Stalled{r.kind, strconv.FormatUint(r.nonce, 10)})
+		}
+		if r.kind == Cluster && s.answered > r.nonce { // it answers, but not this
+			s.suspect(now)
+		}
+	}
+	return effects
+}
+
+// unasked is when clusters are sent without a request; zero when never.
+func (s *Stream) unasked() time.Time {
+	if s.began.IsZero() || s.types[Cluster].open {
+		return time.Time{}
+	}
+	return s.began.Add(s.config.ClustersUnasked)
+}
+
+// open begins with a type.
+func (s *Stream) open(t Type, wildcard bool) {
+	own := &s.types[t]
+	own.open = true
+	if !wildcard || own.wildcard {
+		return
+	}
+	own.wildcard = true
+	for _, name := range s.view.Names(t) {
+		s.touch(t, name)
+	}
+	for name := range own.held { // those that it has and that are gone
+		own.unsettled[name] = struct{}{}
+	}
+}
+
+// Next is when Tick has something to do; zero when only events bring anything.
+func (s *Stream) Next() time.Time {
+	next := s.unasked()
+	for _, r := range s.flight {
+		if !r.told {
+			next = earlier(next, r.at.Add(s.config.AckDeadline))
+		}
+	}
+	if !s.suspectedAt.IsZero() {
+		next = earlier(next, s.suspectedAt.Add(suspicion))
+	}
+	for t := range s.types {
+		for name := range s.types[t].unsettled {
+			h := s.types[t].held[name]
+			if h == nil || h.since.IsZero() || h.sent != nil || h.removing {
+				continue
+			}
+			if Type(t) == Route {
+				next = earlier(next, h.since.Add(s.config.RouteDeadline))
+			} else {
+				next = earlier(next, h.since.Add(s.config.RemovalDeadline))
+			}
+		}
+	}
+	return next
+}
+
+func earlier(a, b time.Time) time.Time {
+	if a.IsZero() || !b.IsZero() && b.Before(a) {
+		return b
+	}
+	return a
+}

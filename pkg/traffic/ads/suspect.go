@@ -1,0 +1,72 @@
+// SPDX-License-Identifier: Apache-2.0
+
+package ads
+
+import (
+	"maps"
+	"slices"
+	"time"
+)
+
+// suspicion is how long it is waited for an answer after a cluster was taken away.
+const suspicion = time.Second
+
+// suspect takes one cluster away. Envoy 1.40 confirms no cluster any more while one
+// waits that cannot be built (it says nothing about which), and does so at once
+// when that one goes. Clusters that some Envoy has confirmed can be built; those
+// that a route names may carry traffic, and are left.
+func (s *Stream) suspect(now time.Time) {
+	if !s.suspectedAt.IsZero() && now.Before(s.suspectedAt.Add(suspicion)) {
+		return
+	}
+	own := &s.types[Cluster]
+	for _, name := range slices.Sorted(maps.Keys(own.held)) {
+		h, ends := own.held[name], s.types[Endpoints].held[name]
+		c := h.sent
+		if c == nil && h.known { // by an earlier stream
+			c = s.view.Get(Cluster, name)
+		}
+		if c == nil || h.removing || h.acquitted || s.proofs.Proven(c) || ends == nil || !ends.known || s.routed(name) {
+			continue
+		}
+		if now.Before(ends.confirmed.Add(suspicion)) { // the answer may be right behind
+			s.suspectedAt = now
+			return
+		}
+		h.park(c)
+		h.sent, h.expelled = nil, true
+		own.unsettled[name] = struct{}{}
+		s.suspects, s.suspectedAt = append(s.suspects, name), now
+		return
+	}
+	s.acquit(len(s.suspects)) // it is one that may carry traffic
+}
+
+// acquit lets the first of the suspects come back.
+func (s *Stream) acquit(n int) {
+	own := &s.types[Cluster]
+	for _, name := range s.suspects[:n] {
+		if h := own.held[name]; h != nil {
+			h.parked, h.alone, h.acquitted = nil, true, true
+			h.removing, h.known = false, false // whether or not that is ever confirmed
+			own.unsettled[name] = struct{}{}
+		}
+	}
+	s.suspects, s.suspectedAt = nil, time.Time{}
+}
+
+// convict finds that the last suspect was it, since clusters are answered again,
+// and lets the others come back.
+func (s *Stream) convict() []Effect {
+	if len(s.suspects) == 0 {
+		s.suspectedAt = time.Time{}
+		return nil
+	}
+	last := len(s.suspects) - 1
+	culprit := s.types[Cluster].held[s.suspects[last]]
+	s.acquit(last)
+	if culprit == nil || len(culprit.parked) == 0 {
+		return nil
+	}
+	return []Effect{Withheld{culprit.parked[len(culprit.parked)-1]}}
+}
