@@ -159,7 +159,11 @@ func (r *run) closedByTime(b *protocol.Brakes) {
 		return
 	}
 	state := schedule.Decide(r.Time.Now(), r.Time.Skew())
-	if state.Open || r.urgent() {
+	if r.urgent() {
+		return
+	}
+	if state.Open {
+		b.ClosesAt = state.Until
 		return
 	}
 	b.Closed, b.Until = state.Why, state.Next

@@ -35,6 +35,8 @@ type Brakes struct {
 	Closed string
 	// Until is when that opens by time alone.
 	Until time.Time
+	// ClosesAt is when the schedule closes that is open now; zero when it never does.
+	ClosesAt time.Time
 	// OutsideSchedule says that it is the schedule alone that is closed, which a
 	// person may pass.
 	OutsideSchedule bool

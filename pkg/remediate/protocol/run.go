@@ -227,6 +227,8 @@ func (s *State) held() Effect {
 	case !brakes.Known:
 		return s.wait(again, "what may hold it back could not be read")
 	case asked:
+	case !brakes.ClosesAt.IsZero() && !s.Now.Before(brakes.ClosesAt):
+		return Look{} // it was open when they were read, and answers took their time
 	case plan.Trigger == v1alpha1.TriggerManual && s.Plan.Status.StartedAt == nil:
 		return s.waits(v1alpha1.PlanDeferred, "it waits for somebody to execute it", time.Time{})
 	case plan.ScheduledFor != nil && s.Now.Before(plan.ScheduledFor.Time):

@@ -5,6 +5,7 @@ package protocol
 import (
 	"fmt"
 	"testing"
+	"time"
 
 	"github.com/plumbline-dev/plumbline/pkg/apis/plumbline/v1alpha1"
 )
@@ -82,6 +83,41 @@ func TestEndsThatNeedATimedBlow(t *testing.T) {
 				t.Error(w.broken)
 			}
 		})
+	}
+}
+
+func TestAScheduleThatClosesWhileAnswersTakeTheirTime(t *testing.T) {
+	w := newWorld(v1alpha1.ActionReconcile, [][]int32{{0}}, false)
+	w.closesAt = epoch.Add(time.Minute)
+	e := &executor{w: w, holder: "a"}
+	until[WriteTarget](t, e)
+	w.now = w.closesAt
+	e.decide()
+	if _, ok := e.pending.(Look); !ok {
+		t.Fatalf("with a schedule that has closed since it was read comes %T", e.pending)
+	}
+	for range 100 {
+		e.carry(fine)
+		if e.waits != "" {
+			break
+		}
+		e.decide()
+	}
+	if e.waits != "the window is closed" || w.effects[0] != 0 {
+		t.Errorf("it waits for %q, and has written %d times", e.waits, w.effects[0])
+	}
+}
+
+func TestAWriteThatIsRefusedAtOnceEndsAMinuteLater(t *testing.T) {
+	w := newWorld(v1alpha1.ActionReconcile, [][]int32{{0}}, false)
+	e := &executor{w: w, holder: "a"}
+	until[WriteTarget](t, e)
+	intent := w.now
+	w.forbidden = true
+	e.finish(t)
+	step := &w.plan.Status.Steps[0]
+	if step.State != v1alpha1.StepSkipped || step.Reason != v1alpha1.ReasonNotAllowed || step.FinishedAt.Sub(intent) < outlived {
+		t.Errorf("%s %s after %s: %q", step.State, step.Reason, step.FinishedAt.Sub(intent), step.Logs)
 	}
 }
 

@@ -60,8 +60,10 @@ type world struct {
 	effects map[int32]int
 	broken  string
 	closed  string
-	halted  string
-	damaged bool
+	// closesAt is when the schedule closes; zero when it does not.
+	closesAt time.Time
+	halted   string
+	damaged  bool
 	// forbidden says that the executor may not write targets just now.
 	forbidden bool
 	uids      int
@@ -291,6 +293,11 @@ func (e *executor) carry(f fate) {
 		e.plan, e.waits = nil, "done"
 	case Look:
 		e.facts.Brakes = &Brakes{Known: f == fine, Closed: e.w.closed, Halted: e.w.halted, HaltedBy: "root", OutsideSchedule: true}
+		if e.w.closesAt.After(e.w.now) {
+			e.facts.Brakes.ClosesAt = e.w.closesAt
+		} else if !e.w.closesAt.IsZero() {
+			e.facts.Brakes.Closed = "the window is closed"
+		}
 	case Reserve:
 		e.reserve(x.Step, f)
 	case WriteTarget:

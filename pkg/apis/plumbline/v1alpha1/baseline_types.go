@@ -179,10 +179,12 @@ type ObservedState struct {
 type ObservedMetadata struct {
 	// labels of the object.
 	// +optional
+	// +kubebuilder:validation:MinProperties=1
 	// +kubebuilder:validation:MaxProperties=256
 	Labels map[string]string `json:"labels,omitempty"`
 	// annotations are those alone that name the package which the object belongs to.
 	// +optional
+	// +kubebuilder:validation:MinProperties=1
 	// +kubebuilder:validation:MaxProperties=8
 	Annotations map[string]string `json:"annotations,omitempty"`
 }
