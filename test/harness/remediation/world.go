@@ -274,5 +274,8 @@ func Describe(p *v1alpha1.RemediationPlan) string {
 	if p.Status.DeferralReason != "" {
 		phase += " (" + p.Status.DeferralReason + ")"
 	}
+	if p.Status.EndedReason != "" {
+		phase += " (" + p.Status.EndedReason + ")"
+	}
 	return phase + ": " + strings.Join(steps, ", ")
 }

@@ -89,9 +89,9 @@ func TestNothingIsPutBackWhileTooFewOthersAreHealthy(t *testing.T) {
 	w := newWorld(t)
 	start(t)
 	w.UnderGuard()
-	w.running("web", "a", "b")
-	w.Deploy(ci, "c") // it never becomes ready
-	w.UntilIs("c", "InSync")
+	w.running("web", "x", "y") // of two that drift within a second the first by name is next
+	w.Deploy(ci, "z")          // it never becomes ready
+	w.UntilIs("z", "InSync")
 	w.SetImage(alice, "web", evil)
 	w.policy()
 	w.untilPolicy("two of three are too few", func(p *v1alpha1.RemediationPolicy) error {
@@ -103,7 +103,7 @@ func TestNothingIsPutBackWhileTooFewOthersAreHealthy(t *testing.T) {
 	if plans := w.plans(); len(plans) > 0 {
 		t.Errorf("it made %d plans", len(plans))
 	}
-	w.ready("c")
-	w.SetImage(alice, "a", evil) // an event, for nobody watches what becomes ready
+	w.ready("z")
+	w.SetImage(alice, "x", evil) // an event, for nobody watches what becomes ready
 	w.untilTargets("web")        // there is room for one, and it is the older
 }
