@@ -103,9 +103,12 @@ func TestWhatIsSeenOfARepair(t *testing.T) {
 	plan := w.onlyPlan()
 	severity := strings.ToLower(string(plan.Spec.Plan.Targets[0].Severity.Level))
 	environment := "environment=" + w.environment
-	if n := figure(t, made, "plumbline_drift_items_pending_remediation", environment, "severity="+severity); n != 1 {
-		t.Errorf("%g drifts are pending before it is put back", n)
-	}
+	w.Eventually("one drift is pending before it is put back", func() error {
+		if n := figure(t, made, "plumbline_drift_items_pending_remediation", environment, "severity="+severity); n != 1 {
+			return fmt.Errorf("%g are", n)
+		}
+		return nil
+	})
 	startExecutor(t, newEvidence(t), func(s *execute.Setup) { s.Registry, s.Log = carried, log.logger() })
 	if plan = w.Ended(plan); plan.Status.Phase != v1alpha1.PlanSucceeded {
 		t.Fatalf("the plan is %s", remediation.Describe(plan))
@@ -117,9 +120,13 @@ func TestWhatIsSeenOfARepair(t *testing.T) {
 		"plumbline_remediation_target_duration_seconds":     {environment, "action=reconcile"},
 		"plumbline_remediation_detection_to_action_seconds": {environment, "severity=" + severity},
 	} {
-		if n := figure(t, carried, name, labels...); n != 1 {
-			t.Errorf("%s of %v is %g, want 1", name, labels, n)
-		}
+		// What was stored is told after it was stored, so a reader may be earlier.
+		w.Eventually(name+" counts it", func() error {
+			if n := figure(t, carried, name, labels...); n != 1 {
+				return fmt.Errorf("of %v it is %g, want 1", labels, n)
+			}
+			return nil
+		})
 	}
 	w.Eventually("nothing is pending any more", func() error {
 		if n := figure(t, made, "plumbline_drift_items_pending_remediation", environment, "severity="+severity); n > 0 {
@@ -127,8 +134,8 @@ func TestWhatIsSeenOfARepair(t *testing.T) {
 		}
 		return nil
 	})
+	w.seenInEvents(plan) // the last thing told
 	w.seenInTheLog(log, plan)
-	w.seenInEvents(plan)
 	step := plan.Status.Steps[0]
 	if step.FinishedAt == nil || step.StartedAt == nil || len(step.Logs) < 3 || step.Result == nil || step.Result.Hash != plan.Spec.Plan.Targets[0].DesiredHash {
 		t.Errorf("the step is %+v", step)

@@ -16,7 +16,6 @@ import (
 // TestAnAPIServerThatIsKilledWhileAPlanIsUnderWay starts it again at the same
 // address; etcd runs on.
 func TestAnAPIServerThatIsKilledWhileAPlanIsUnderWay(t *testing.T) {
-	takesLong(t)
 	c := ownCluster(t)
 	c.startAssessor(t)
 	remediation.Rollouts(t, c.Config)

@@ -60,14 +60,9 @@ var redisFaults = map[string]redisFault{
 func TestRedisBesideAnExecutor(t *testing.T) {
 	shared.startAssessor(t)
 	remediation.Rollouts(t, shared.Config)
-	tried := redisFaults
-	if !long() {
-		stale := "fails over to a replica that is behind"
-		tried = map[string]redisFault{stale: redisFaults[stale]}
-	}
-	worlds := shared.prepared(t, 2*len(tried))
+	worlds := shared.prepared(t, 2*len(redisFaults))
 	next := 0
-	for name, fault := range tried {
+	for name, fault := range redisFaults {
 		for _, dies := range []bool{false, true} {
 			t.Run(name+map[bool]string{true: ", and the executor dies"}[dies], func(t *testing.T) {
 				w, f := worlds[next].Within(t), newFiles(t)

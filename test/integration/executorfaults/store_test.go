@@ -32,10 +32,6 @@ func TestNoRecordsNoIntents(t *testing.T) {
 		// As the kernel makes it when the disk below has failed.
 		"the volume is read-only": {(*files).volume, (*files).protect, (*files).unprotect},
 	}
-	if !long() {
-		delete(tests, "the directory is gone")
-		delete(tests, "the volume is read-only")
-	}
 	worlds := shared.prepared(t, 2*len(tests))
 	next := 0
 	for name, tc := range tests {
