@@ -195,15 +195,16 @@ const (
 // explainWaiting says in the status what a step waits for that has written, or was
 // about to, and has not come any further for a while.
 func (r *run) explainWaiting(ctx context.Context, why string) error {
-	if r.plan.Status.DeferralReason != "" || why == "" {
+	status := &r.plan.Status
+	if status.DeferralReason != "" || why == "" || status.Phase != v1alpha1.PlanRunning && status.Phase != v1alpha1.PlanSealing {
 		return nil
 	}
 	since := r.Time.Now().Add(-explained)
-	for i := range r.plan.Status.Steps {
-		step := &r.plan.Status.Steps[i]
-		stands := step.State == v1alpha1.StepIntent && step.Intent.At.Time.Before(since) ||
-			step.State == v1alpha1.StepApplied && step.Result.At.Time.Before(since)
-		if stands {
+	for i := range status.Steps {
+		step := &status.Steps[i]
+		intended := step.State == v1alpha1.StepIntent && step.Intent != nil && step.Intent.At.Time.Before(since)
+		applied := step.State == v1alpha1.StepApplied && step.Result != nil && step.Result.At.Time.Before(since)
+		if intended || applied {
 			return r.explain(ctx, waiting+why)
 		}
 	}

@@ -132,63 +132,6 @@ const ReasonBodyLost = "BodyLost"
 // object no guard selects any more.
 const ReasonNotGuarded = "NotGuarded"
 
-// ObservedState is what was last read.
-type ObservedState struct {
-	// uid of the object.
-	// +optional
-	// +kubebuilder:validation:MinLength=1
-	// +kubebuilder:validation:MaxLength=128
-	UID string `json:"uid,omitempty"`
-	// hash is its guarded hash.
-	// +optional
-	// +kubebuilder:validation:MinLength=1
-	// +kubebuilder:validation:MaxLength=128
-	Hash string `json:"hash,omitempty"`
-	// fullHash is the hash of the whole body, as the admission stamp has it.
-	// +optional
-	// +kubebuilder:validation:MinLength=1
-	// +kubebuilder:validation:MaxLength=128
-	FullHash string `json:"fullHash,omitempty"`
-	// generation of the object.
-	// +optional
-	// +kubebuilder:validation:Minimum=0
-	Generation int64 `json:"generation,omitempty"`
-	// resourceVersion of the object.
-	// +optional
-	// +kubebuilder:validation:MinLength=1
-	// +kubebuilder:validation:MaxLength=64
-	ResourceVersion string `json:"resourceVersion,omitempty"`
-	// writer is the writer stamp found on it.
-	// +optional
-	// +kubebuilder:validation:MinLength=1
-	// +kubebuilder:validation:MaxLength=1024
-	Writer string `json:"writer,omitempty"`
-	// stampPolicy identifies the policy that stamps writers and that was in force
-	// when the object was seen. As long as it still is, every later write is stamped.
-	// +optional
-	// +kubebuilder:validation:MinLength=1
-	// +kubebuilder:validation:MaxLength=128
-	StampPolicy string `json:"stampPolicy,omitempty"`
-	// metadata is what the object gets again if it has to be made again.
-	// +optional
-	Metadata *ObservedMetadata `json:"metadata,omitempty"`
-}
-
-// ObservedMetadata is what of an object's metadata others find it by. It is no part
-// of what is authorised.
-type ObservedMetadata struct {
-	// labels of the object.
-	// +optional
-	// +kubebuilder:validation:MinProperties=1
-	// +kubebuilder:validation:MaxProperties=256
-	Labels map[string]string `json:"labels,omitempty"`
-	// annotations are those alone that name the package which the object belongs to.
-	// +optional
-	// +kubebuilder:validation:MinProperties=1
-	// +kubebuilder:validation:MaxProperties=8
-	Annotations map[string]string `json:"annotations,omitempty"`
-}
-
 // PlaceAspect says what of a place changes.
 // +kubebuilder:validation:Enum=Value;Order
 type PlaceAspect string
