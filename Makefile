@@ -41,8 +41,9 @@ test-unit: ## Unit, property and scenario tests with the race detector.
 	cd hack/tools/kal && go test $(GO_TEST_FLAGS) ./...
 
 .PHONY: test-integration
-test-integration: $(CLUSTER_TOOL) ## Tests on a real kube-apiserver and a real Redis.
-	KUBEBUILDER_ASSETS="$$($(CLUSTER_TOOL) assets)" HELM="$$($(CLUSTER_TOOL) which helm)" CGO_ENABLED=1 go test -count=1 -race -tags integration -timeout 20m -p 2 $(GO_TEST_FLAGS) ./test/integration/... ./test/sim/conformance
+test-integration: $(CLUSTER_TOOL) ## Tests on a real kube-apiserver, a real Redis and a real Envoy.
+# The one that takes longest begins first.
+	KUBEBUILDER_ASSETS="$$($(CLUSTER_TOOL) assets)" HELM="$$($(CLUSTER_TOOL) which helm)" ENVOY="$$($(CLUSTER_TOOL) which envoy)" CGO_ENABLED=1 go test -count=1 -race -tags integration -timeout 40m -p 2 $(GO_TEST_FLAGS) ./test/integration/executorfaults ./test/integration/... ./test/sim/conformance
 
 .PHONY: faults
 faults: $(CLUSTER_TOOL) ## All faults, those that take long included (45 minutes).
@@ -149,7 +150,6 @@ preflight: $(CLUSTER_TOOL) ## Say what this machine lacks for a cluster, before 
 
 .PHONY: cluster-up
 cluster-up: preflight ## A cluster with one node; prints how to reach it.
-	$(CLUSTER_TOOL) build
 	$(CLUSTER_TOOL) up --name demo
 
 .PHONY: cluster-down

@@ -6,11 +6,11 @@
 // # What it does
 //
 //	cluster preflight                     say what the machine lacks; install Debian packages when root
-//	cluster build [--only control-plane|helm|all]
-//	                                      compile everything into the cache, once
+//	cluster build [--only control-plane|helm|envoy|all]
+//	                                      compile or fetch everything into the cache, once
 //	cluster assets                        print the folder for KUBEBUILDER_ASSETS
 //	cluster bin                           print the folders of kubectl, helm and ctr, for the PATH
-//	cluster which PROGRAM                 print the path of kubectl, helm, ctr, ...
+//	cluster which PROGRAM                 print the path of kubectl, helm, ctr, envoy, ...
 //	cluster up [--name demo] [--nodes 1]  bring a cluster up; harmless when it is up
 //	cluster down [--name demo]            take it away, with everything in it
 //	cluster list                          list clusters and how they are
@@ -18,7 +18,7 @@
 //	cluster exec [--name demo] -- CMD     run a command inside a cluster's namespaces
 //	cluster load [--name demo] X.tar ...  load image archives into the node
 //	cluster registry [--name demo]        serve a registry to a cluster that has --host-registry
-//	cluster image build|redis|push|check-push
+//	cluster image build|redis|envoy|push|check-push
 //	                                      make images, push them to a registry
 //
 // It is run from within the repository, which holds the modules that it compiles:
@@ -36,7 +36,9 @@
 // the only place where its version is written) into a cache folder,
 // ${PLUMBLINE_CACHE:-${XDG_CACHE_HOME:-~/.cache}/plumbline}, keyed by version and
 // by a digest of source, flags, target and compiler. Only runc, iptables and
-// redis-server come from Debian: runc needs the C library libseccomp.
+// redis-server come from Debian: runc needs the C library libseccomp. Envoy, which
+// no cluster needs to run, comes ready made in a Python wheel, by way of pip and
+// whatever registry pip is configured with.
 //
 // A cluster is one process tree in mount, network, pid, UTS and IPC namespaces of
 // its own, tied to the host by one network link and one route. The host reaches
@@ -63,6 +65,7 @@
 //
 //   - Linux and root only. Control groups version 1 are tested; version 2 takes
 //     the same code, which differs in one folder, and has not been tried.
+//   - Envoy is there for amd64 and arm64, and needs glibc 2.31 or newer.
 //   - One node at most. Pods have no way out to the internet, and names outside
 //     the cluster do not resolve.
 //   - The bridge network does not enforce NetworkPolicy.

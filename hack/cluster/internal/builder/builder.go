@@ -90,7 +90,7 @@ func (b Builder) ensure(ctx context.Context, source component.Source) (string, e
 		return folder, err
 	}
 	err := Publish(ctx, folder, b.Progress, func(staging string) error {
-		return b.compile(ctx, source, staging)
+		return b.make(ctx, source, staging)
 	})
 	if err != nil {
 		return "", fmt.Errorf("building %s %s: %w", source.Name, source.Version, err)

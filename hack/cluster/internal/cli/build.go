@@ -17,18 +17,14 @@ func (g *globals) buildCommand() *cobra.Command {
 	only := string(component.SetAll)
 	command := &cobra.Command{
 		Use:   "build",
-		Short: "Compile the cluster's programs into the cache",
+		Short: "Compile the cluster's programs, and fetch Envoy, into the cache",
 		Args:  cobra.NoArgs,
 		RunE: func(command *cobra.Command, _ []string) error {
 			components, err := component.Of(component.Set(only))
 			if err != nil {
 				return err
 			}
-			tools, err := g.builder(command)
-			if err != nil {
-				return err
-			}
-			folders, err := tools.Ensure(command.Context(), components)
+			folders, err := g.ensure(command, components)
 			if err != nil {
 				return err
 			}
@@ -65,12 +61,8 @@ func (g *globals) binCommand() *cobra.Command {
 		Example: "  PATH=\"$(cluster bin):$PATH\" helm version",
 		Args:    cobra.NoArgs,
 		RunE: func(command *cobra.Command, _ []string) error {
-			tools, err := g.builder(command)
-			if err != nil {
-				return err
-			}
 			names := []string{component.Kubernetes, component.Helm, component.Containerd}
-			folders, err := tools.Ensure(command.Context(), component.Pick(names...))
+			folders, err := g.ensure(command, component.Pick(names...))
 			if err != nil {
 				return err
 			}
@@ -87,7 +79,7 @@ func (g *globals) binCommand() *cobra.Command {
 func (g *globals) whichCommand() *cobra.Command {
 	return &cobra.Command{
 		Use:     "which PROGRAM",
-		Short:   "Print the path of a program such as kubectl, helm or ctr",
+		Short:   "Print the path of a program such as kubectl, helm, ctr or envoy",
 		Example: "  $(cluster which helm) version",
 		Args:    cobra.ExactArgs(1),
 		RunE: func(command *cobra.Command, arguments []string) error {
@@ -106,12 +98,19 @@ func (g *globals) whichCommand() *cobra.Command {
 }
 
 func (g *globals) ensureOne(command *cobra.Command, name string) (string, error) {
+	folders, err := g.ensure(command, component.Pick(name))
+	return folders[name], err
+}
+
+func (g *globals) ensure(command *cobra.Command, components []component.Component) (map[string]string, error) {
 	tools, err := g.builder(command)
 	if err != nil {
-		return "", err
+		return nil, err
 	}
-	folders, err := tools.Ensure(command.Context(), component.Pick(name))
-	return folders[name], err
+	if err := installPip(command.Context(), tools, components); err != nil {
+		return nil, err
+	}
+	return tools.Ensure(command.Context(), components)
 }
 
 func (g *globals) builder(command *cobra.Command) (builder.Builder, error) {

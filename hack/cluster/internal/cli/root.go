@@ -76,7 +76,7 @@ func newRoot() (*cobra.Command, error) {
 	root.AddCommand(
 		g.preflightCommand(), g.buildCommand(), g.assetsCommand(), g.binCommand(), g.whichCommand(),
 		g.upCommand(), g.downCommand(), g.listCommand(), g.kubeconfigCommand(), g.execCommand(), g.loadCommand(),
-		g.registryCommand(), imageCommand(),
+		g.registryCommand(), g.imageCommand(),
 	)
 	return root, nil
 }

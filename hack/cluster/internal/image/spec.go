@@ -72,18 +72,41 @@ func Redis(tag string, libraries []string) Spec {
 		Entry{Path: redisClient, Source: redisClient, Mode: 0o755},
 		Entry{Path: "/data", Folder: true, Owner: NonRoot},
 	)
-	for _, library := range libraries {
-		entries = append(entries, Entry{Path: library, Source: library, Mode: 0o755})
-	}
 	return Spec{
 		Tag:        tag,
-		Entries:    entries,
+		Entries:    append(entries, libraryEntries(libraries)...),
 		Entrypoint: []string{redisServer},
 		Cmd:        []string{"--bind", "*", "--protected-mode", "no", "--save", "", "--appendonly", "no"},
 		Env:        []string{searchPath},
 		WorkingDir: "/data",
 		User:       NonRoot,
 	}
+}
+
+// envoyProgram is where the official image has Envoy too, so that a pod's command
+// does for both.
+const envoyProgram = "/usr/local/bin/envoy"
+
+// Envoy describes the image of the Envoy binary with the libraries that it loads.
+func Envoy(tag, binary string, libraries []string) Spec {
+	entries := append(Base(), Entry{Path: envoyProgram, Source: binary, Mode: 0o755})
+	return Spec{
+		Tag:        tag,
+		Entries:    append(entries, libraryEntries(libraries)...),
+		Entrypoint: []string{envoyProgram},
+		Env:        []string{searchPath},
+		WorkingDir: "/",
+		User:       NonRoot,
+	}
+}
+
+// libraryEntries gives the libraries the places that they have on this machine.
+func libraryEntries(libraries []string) []Entry {
+	entries := make([]Entry, 0, len(libraries))
+	for _, library := range libraries {
+		entries = append(entries, Entry{Path: library, Source: library, Mode: 0o755})
+	}
+	return entries
 }
 
 const (

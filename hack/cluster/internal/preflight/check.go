@@ -26,6 +26,7 @@ type Facts struct {
 type Need struct {
 	Node  bool // pods are to run
 	Build bool // something must be compiled first
+	Wheel bool // something must be fetched with pip first
 }
 
 // Fault is one thing that is lacking, with what to do about it.
@@ -107,6 +108,7 @@ var packageOf = map[string]string{
 	"ip6tables":        "iptables",
 	"mount":            "mount",
 	"nsenter":          "util-linux",
+	"pip":              "python3-pip",
 	"redis-server":     "redis-server",
 	"runc":             "runc",
 }
@@ -116,6 +118,9 @@ func neededCommands(n Need) []string {
 	var commands []string
 	if n.Build {
 		commands = append(commands, "go")
+	}
+	if n.Wheel {
+		commands = append(commands, "pip")
 	}
 	if n.Node {
 		// redis-server is what the Redis image and the integration tests are made of.

@@ -24,7 +24,7 @@ func capable() Facts {
 	}
 }
 
-var everything = Need{Node: true, Build: true}
+var everything = Need{Node: true, Build: true, Wheel: true}
 
 var checkCases = map[string]struct {
 	change func(*Facts)
@@ -64,6 +64,13 @@ var checkCases = map[string]struct {
 			f.Commands["runc"], f.Commands["iptables"], f.Commands["ip6tables"] = false, false, false
 		}, everything,
 		[]string{"not installed: iptables, ip6tables, runc: on Debian: sudo apt-get install --no-install-recommends iptables runc"},
+	},
+	"no pip": {
+		func(f *Facts) { f.Commands["pip"] = false }, everything,
+		[]string{"not installed: pip: on Debian: sudo apt-get install --no-install-recommends python3-pip"},
+	},
+	"no pip is no fault when no wheel is to be fetched": {
+		func(f *Facts) { f.Commands["pip"] = false }, Need{Node: true, Build: true}, nil,
 	},
 	"a control plane alone needs none of them": {
 		func(f *Facts) { f.Commands, f.Cgroup = map[string]bool{}, 0 }, Need{}, nil,
@@ -134,6 +141,7 @@ func TestInstallable(t *testing.T) {
 			f.Commands["iptables"], f.Kernel = false, map[string]string{FeatureNAT: "iptables: not found"}
 		}, []string{"iptables"}},
 		"redis-server is wanted":  {func(f *Facts) { f.Commands["redis-server"] = false }, []string{"redis-server"}},
+		"pip is wanted":           {func(f *Facts) { f.Commands["pip"] = false }, []string{"python3-pip"}},
 		"basic tools are as well": {func(f *Facts) { f.Commands["nsenter"], f.Commands["mount"] = false, false }, []string{"mount", "util-linux"}},
 	}
 	for name, tc := range cases {

@@ -18,6 +18,7 @@ import (
 
 	"golang.org/x/sys/unix"
 
+	"github.com/plumbline-dev/plumbline/hack/cluster/internal/builder"
 	"github.com/plumbline-dev/plumbline/hack/cluster/internal/sandbox"
 )
 
@@ -39,6 +40,7 @@ func Gather(ctx context.Context, cache string) (Facts, error) {
 	for command := range packageOf {
 		facts.Commands[command] = installed(command)
 	}
+	facts.Commands["pip"] = builder.HasPip(ctx) // used as a module of python3, not by a name of its own
 	facts.AptGet = installed("apt-get")
 	if facts.Cgroup, facts.Controllers, err = controlGroups(cgroupMount); err != nil {
 		return Facts{}, err
