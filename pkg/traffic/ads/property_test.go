@@ -73,12 +73,16 @@ func newModel(t *rapid.T) *model {
 		late: map[string]bool{}, bad: map[string]bool{}, removedAt: map[string]time.Time{},
 	}
 	m.view = m.compile()
-	m.envoy.stuck = func(r *ads.Resource) bool { return strings.HasSuffix(r.Name, "|stuck") && !m.bad[id(r)] }
+	m.envoy.stuck = func(r *ads.Resource) bool { return cannotBeBuilt(r.Name) && !m.bad[id(r)] }
 	m.envoy.bad = func(r *ads.Resource) bool { return m.bad[id(r)] }
 	m.envoy.partial = func(i int) bool { return i%2 == 0 }
 	m.envoy.took, m.envoy.went = m.took, m.went
 	m.reconnect(false)
 	return m
+}
+
+func cannotBeBuilt(cluster string) bool {
+	return strings.HasSuffix(cluster, "|stuck") || strings.HasSuffix(cluster, "|mute")
 }
 
 // compile makes the view of the services as they are.
@@ -162,7 +166,7 @@ func (m *model) sent(s ads.Send) {
 		m.t.Fatal("an empty response")
 	}
 	for _, r := range s.Resources {
-		if (s.Type == ads.Endpoints || s.Type == ads.Route) && len(s.Resources) > 1 && !m.proofs.Proven(r) {
+		if (s.Type == ads.Endpoints || s.Type == ads.Route) && len(s.Resources) > 1 && !m.proofs.Proven(r) && !empty(r) {
 			m.t.Fatalf("%s, which nobody has confirmed yet, travels with others", id(r))
 		}
 	}
@@ -173,16 +177,25 @@ func (m *model) took(k ads.Key, r *ads.Resource) {
 	if had := m.envoy.has[k]; had != nil && had.Version.Sequence > r.Version.Sequence {
 		m.t.Fatalf("the proxy has %s, and goes back to %s", id(had), id(r))
 	}
+	// Where nobody has confirmed any, or it refuses what others have confirmed last,
+	// nobody may know what it has.
+	last := m.proofs.Last(k)
+	if had := m.envoy.has[k]; r.Type == ads.Endpoints && had != nil && !empty(had) && empty(r) && last != nil && !m.bad[id(last)] {
+		m.went(ads.Key{Type: ads.Cluster, Name: r.Name}, nil) // which is as good as gone
+	}
 	if r.Type != ads.Route || m.late[id(r)] {
 		return
 	}
 	for _, c := range r.Clusters {
-		cluster := m.envoy.has[ads.Key{Type: ads.Cluster, Name: c}]
-		if cluster == nil || !cluster.Inline && m.envoy.has[ads.Key{Type: ads.Endpoints, Name: c}] == nil {
+		cluster, ends := m.envoy.has[ads.Key{Type: ads.Cluster, Name: c}], m.envoy.has[ads.Key{Type: ads.Endpoints, Name: c}]
+		if cluster == nil || !cluster.Inline && (ends == nil || empty(ends)) {
 			m.t.Fatalf("%s names %s, which has no endpoints at the proxy", id(r), c)
 		}
 	}
 }
+
+// empty says that these are no endpoints at all.
+func empty(r *ads.Resource) bool { return r.Version.Hash == "none" }
 
 // went checks what goes: no route names it.
 func (m *model) went(k ads.Key, _ *ads.Resource) {
@@ -295,97 +308,101 @@ func (m *model) check(k ads.Key, want *ads.Resource) {
 var names = []string{"web", "cart", "pay"}
 
 func TestAProxyHasWhatThereIsAndNeverARouteToNowhere(t *testing.T) {
-	rapid.Check(t, func(t *rapid.T) {
-		m := newModel(t)
-		steps := map[string]func(*rapid.T){
-			"a service comes or goes": func(t *rapid.T) {
-				name := rapid.SampledFrom(names).Draw(t, "name")
-				if m.services[name] != nil {
-					delete(m.services, name)
-				} else {
-					m.services[name] = &service{arms: []string{name + "|a"}, route: m.decided()}
-				}
-				m.publish()
-			},
-			"an arm comes or goes": func(t *rapid.T) {
-				s := m.services[rapid.SampledFrom(names).Draw(t, "name")]
-				if s == nil {
-					t.Skip("there is none")
-				}
-				arm := rapid.SampledFrom([]string{"b", "i", "stuck"}).Draw(t, "arm")
-				m.stuck = m.stuck || arm == "stuck"
-				arm = s.arms[0][:len(s.arms[0])-1] + arm
-				if i := slices.Index(s.arms, arm); i >= 0 {
-					s.arms = slices.Delete(s.arms, i, i+1)
-				} else {
-					s.arms = append(s.arms, arm)
-				}
+	for part := range 60 { // a hundred runs each
+		t.Run(fmt.Sprint(part), func(t *testing.T) { rapid.Check(t, play) })
+	}
+}
+
+func play(t *rapid.T) {
+	m := newModel(t)
+	steps := map[string]func(*rapid.T){
+		"a service comes or goes": func(t *rapid.T) {
+			name := rapid.SampledFrom(names).Draw(t, "name")
+			if m.services[name] != nil {
+				delete(m.services, name)
+			} else {
+				m.services[name] = &service{arms: []string{name + "|a"}, route: m.decided()}
+			}
+			m.publish()
+		},
+		"an arm comes or goes": func(t *rapid.T) {
+			s := m.services[rapid.SampledFrom(names).Draw(t, "name")]
+			if s == nil {
+				t.Skip("there is none")
+			}
+			arm := rapid.SampledFrom([]string{"b", "i", "stuck", "mute"}).Draw(t, "arm")
+			m.stuck = m.stuck || cannotBeBuilt("|"+arm)
+			arm = s.arms[0][:len(s.arms[0])-1] + arm
+			if i := slices.Index(s.arms, arm); i >= 0 {
+				s.arms = slices.Delete(s.arms, i, i+1)
+			} else {
+				s.arms = append(s.arms, arm)
+			}
+			s.route = m.decided()
+			m.publish()
+		},
+		"something of a service changes": func(t *rapid.T) {
+			s := m.services[rapid.SampledFrom(names).Draw(t, "name")]
+			if s == nil {
+				t.Skip("there is none")
+			}
+			[]func(){func() { s.route = m.decided() }, func() { s.ends++ }, func() { s.shape++ }}[rapid.IntRange(0, 2).Draw(t, "what")]()
+			m.publish()
+		},
+		"the next version of something is refused": func(t *rapid.T) {
+			name := rapid.SampledFrom(names).Draw(t, "name")
+			s := m.services[name]
+			if s == nil {
+				t.Skip("there is none")
+			}
+			if rapid.Bool().Draw(t, "route") {
 				s.route = m.decided()
+			} else {
+				s.ends++
+			}
+			for _, r := range []*ads.Resource{m.compile().Get(ads.Route, name), m.compile().Get(ads.Endpoints, s.arms[0])} {
+				if m.view.Get(r.Type, r.Name) != r && !m.proofs.Proven(r) {
+					m.bad[id(r)] = true
+				}
+			}
+			m.publish()
+		},
+		"endpoints are as they were before": func(t *rapid.T) {
+			if s := m.services[rapid.SampledFrom(names).Draw(t, "name")]; s != nil && s.ends > 0 {
+				s.ends--
 				m.publish()
-			},
-			"something of a service changes": func(t *rapid.T) {
-				s := m.services[rapid.SampledFrom(names).Draw(t, "name")]
-				if s == nil {
-					t.Skip("there is none")
-				}
-				[]func(){func() { s.route = m.decided() }, func() { s.ends++ }, func() { s.shape++ }}[rapid.IntRange(0, 2).Draw(t, "what")]()
-				m.publish()
-			},
-			"the next version of something is refused": func(t *rapid.T) {
-				name := rapid.SampledFrom(names).Draw(t, "name")
-				s := m.services[name]
-				if s == nil {
-					t.Skip("there is none")
-				}
-				if rapid.Bool().Draw(t, "route") {
-					s.route = m.decided()
-				} else {
-					s.ends++
-				}
-				for _, r := range []*ads.Resource{m.compile().Get(ads.Route, name), m.compile().Get(ads.Endpoints, s.arms[0])} {
-					if m.view.Get(r.Type, r.Name) != r && !m.proofs.Proven(r) {
-						m.bad[id(r)] = true
+			}
+		},
+		"another proxy confirms everything": func(*rapid.T) {
+			for t := range ads.Type(4) {
+				for _, name := range m.view.Names(t) {
+					if r := m.view.Get(t, name); !m.envoy.stuck(r) {
+						m.proofs.Prove(r)
 					}
 				}
-				m.publish()
-			},
-			"endpoints are as they were before": func(t *rapid.T) {
-				if s := m.services[rapid.SampledFrom(names).Draw(t, "name")]; s != nil && s.ends > 0 {
-					s.ends--
-					m.publish()
-				}
-			},
-			"another proxy confirms everything": func(*rapid.T) {
-				for t := range ads.Type(4) {
-					for _, name := range m.view.Names(t) {
-						if r := m.view.Get(t, name); !m.envoy.stuck(r) {
-							m.proofs.Prove(r)
-						}
-					}
-				}
-			},
-			"the proxy asks anew": func(*rapid.T) {
-				for _, name := range m.envoy.names(ads.Endpoints) {
-					m.envoy.askAnew(ads.Key{Type: ads.Endpoints, Name: name})
-				}
-			},
-			"a replica that is behind takes the stream over": func(*rapid.T) {
-				m.reconnectTo(m.former, true)
-				m.flow(20)
-				m.do(m.stream.Publish(m.now, m.view, ads.Diff(m.former, m.view)))
-			},
-			"a request arrives":  func(*rapid.T) { m.up() },
-			"a response arrives": func(*rapid.T) { m.downward() },
-			"messages flow":      func(t *rapid.T) { m.flow(rapid.IntRange(2, 40).Draw(t, "messages")) },
-			"time passes": func(t *rapid.T) {
-				m.pass(time.Duration(rapid.IntRange(1, 7).Draw(t, "seconds")) * time.Second)
-			},
-			"the stream breaks":     func(*rapid.T) { m.reconnect(true) },
-			"the proxy starts anew": func(*rapid.T) { m.reconnect(false) },
-			"":                      func(*rapid.T) {},
-		}
-		t.Repeat(steps)
-		m.rest()
-		m.settled()
-	})
+			}
+		},
+		"the proxy asks anew": func(*rapid.T) {
+			for _, name := range m.envoy.names(ads.Endpoints) {
+				m.envoy.askAnew(ads.Key{Type: ads.Endpoints, Name: name})
+			}
+		},
+		"a replica that is behind takes the stream over": func(*rapid.T) {
+			m.reconnectTo(m.former, true)
+			m.flow(20)
+			m.do(m.stream.Publish(m.now, m.view, ads.Diff(m.former, m.view)))
+		},
+		"a request arrives":  func(*rapid.T) { m.up() },
+		"a response arrives": func(*rapid.T) { m.downward() },
+		"messages flow":      func(t *rapid.T) { m.flow(rapid.IntRange(2, 40).Draw(t, "messages")) },
+		"time passes": func(t *rapid.T) {
+			m.pass(time.Duration(rapid.IntRange(1, 7).Draw(t, "seconds")) * time.Second)
+		},
+		"the stream breaks":     func(*rapid.T) { m.reconnect(true) },
+		"the proxy starts anew": func(*rapid.T) { m.reconnect(false) },
+		"":                      func(*rapid.T) {},
+	}
+	t.Repeat(steps)
+	m.rest()
+	m.settled()
 }

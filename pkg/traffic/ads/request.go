@@ -3,6 +3,7 @@
 package ads
 
 import (
+	"cmp"
 	"slices"
 	"strconv"
 	"time"
@@ -70,7 +71,7 @@ func (s *Stream) subscribe(r Request, first bool) {
 			own.held[name] = h
 		}
 		if !first { // who asks again has forgotten what it had
-			*h = held{parked: h.parked}
+			*h = held{parked: h.parked, has: cmp.Or(h.has, h.sent)}
 		}
 		h.named = true
 		if c := s.types[Cluster].held[name]; r.Type == Endpoints && c != nil && c.sent != nil {
@@ -140,7 +141,9 @@ func (s *Stream) confirmed(now time.Time, r *response) []Effect {
 	own := &s.types[r.kind]
 	var has []*Resource
 	for _, resource := range r.resources {
-		s.proofs.Prove(resource)
+		if !s.stands(resource) {
+			s.proofs.Prove(resource)
+		}
 		has = append(has, resource)
 		h := own.held[resource.Name]
 		if h == nil || h.nonce != r.nonce || h.sent != resource {

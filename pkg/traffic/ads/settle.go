@@ -3,6 +3,7 @@
 package ads
 
 import (
+	"cmp"
 	"maps"
 	"slices"
 	"strconv"
@@ -101,7 +102,7 @@ func (s *Stream) full(t Type, more int) bool {
 
 // alone says that a resource shares its response with no other.
 func (s *Stream) alone(h *held, r *Resource) bool {
-	return h.alone || r.Type.fragile() && !s.proofs.Proven(r)
+	return h.alone || r.Type.fragile() && !s.proofs.Proven(r) && !s.stands(r)
 }
 
 // send notes a response as being on the way.
@@ -148,7 +149,9 @@ func (s *Stream) cool(cluster string) {
 func (s *Stream) needs(k Key, h *held, now time.Time) (r *Resource, v verdict, late bool) {
 	want := s.view.Get(k.Type, k.Name)
 	if want == nil && h.named {
-		want = s.missing(k)
+		if want, v = s.stand(k, h, now); v != sends {
+			return nil, v, false
+		}
 	}
 	if h.expelled {
 		return nil, removes, false
@@ -171,6 +174,42 @@ func (s *Stream) needs(k Key, h *held, now time.Time) (r *Resource, v verdict, l
 	return s.delayed(k, h, want, now)
 }
 
+// stand is what stands for something that is not there. That a cluster has no
+// endpoints a proxy is not told as long as a route may name it, which is as long as
+// the cluster itself stays; if it asks, it gets those that there were.
+func (s *Stream) stand(k Key, h *held, now time.Time) (*Resource, verdict) {
+	stand := s.missing(k)
+	if k.Type != Endpoints || stand == nil || h.known && h.version == stand.Version || !s.routed(k.Name) {
+		return stand, sends
+	}
+	if h.since.IsZero() {
+		h.since = now
+	}
+	former := s.former(k, h)
+	switch {
+	case !now.Before(h.since.Add(s.config.RemovalDeadline)):
+		return stand, sends
+	case h.known && (!h.again || former == nil):
+		return nil, waits
+	}
+	return cmp.Or(former, stand), sends
+}
+
+// former is what the proxy has, or had before it asked anew, or what another one has
+// confirmed last, or what stands for nothing; nil when nothing is known, or it is
+// refused.
+func (s *Stream) former(k Key, h *held) *Resource {
+	if h.has != nil && !h.parks(h.has) {
+		return h.has
+	}
+	for _, other := range []*Resource{s.proofs.Last(k), s.missing(k)} {
+		if other != nil && !h.parks(other) && (!h.known || other.Version == h.version) {
+			return other
+		}
+	}
+	return nil
+}
+
 // upToDate says that the proxy has a version, or one of a later decision.
 func (h *held) upToDate(want *Resource) bool {
 	if h.version == want.Version {
@@ -186,7 +225,7 @@ func (h *held) upToDate(want *Resource) bool {
 func (h *held) pending(t Type, want *Resource) bool {
 	switch {
 	case h.sent == nil && !h.removing:
-	case t != Cluster, want == nil && h.removing, want != nil && want == h.sent:
+	case t != Cluster, want == nil && h.removing, want != nil && h.sent != nil && want.Version == h.sent.Version:
 		return true
 	case h.sent != nil:
 		h.known, h.version, h.has, h.sent = true, h.sent.Version, nil, nil
@@ -238,24 +277,22 @@ func (s *Stream) routed(cluster string) bool {
 // more, that.
 func (s *Stream) instead(k Key, h *held) (*Resource, verdict, bool) {
 	if h.known && h.again {
-		if last := s.proofs.Last(k); h.has == nil && last != nil && last.Version == h.version {
-			h.has = last // the proxy has said so
-		}
-		if h.has != nil && !h.parks(h.has) {
-			return h.has, sends, false
+		if former := s.former(k, h); former != nil {
+			return former, sends, false
 		}
 		// Envoy goes on with what it has after initial_fetch_timeout.
 	}
 	if h.known || !h.named {
 		return nil, nothing, false
 	}
-	if last := s.proofs.Last(k); last != nil && !h.parks(last) && (k.Type != Route || s.ready(last)) {
-		return last, sends, false
+	former := s.former(k, h)
+	if former != nil && k.Type == Route && !s.ready(former) {
+		former = s.missing(k)
 	}
-	if stand := s.missing(k); stand != nil && !h.parks(stand) {
-		return stand, sends, false
+	if former == nil || h.parks(former) {
+		return nil, nothing, false
 	}
-	return nil, nothing, false
+	return former, sends, false
 }
 
 // delayed holds a route until its clusters have endpoints. A proxy that starts gets
@@ -296,11 +333,30 @@ func (s *Stream) ready(route *Resource) bool {
 		if cluster.Inline {
 			continue
 		}
-		if ends := s.types[Endpoints].held[name]; ends == nil || !ends.known {
+		if !s.populated(name) {
 			return false
 		}
 	}
 	return true
+}
+
+// populated says that the proxy has the endpoints of a cluster, and not what stands
+// for them since they were not there.
+func (s *Stream) populated(cluster string) bool {
+	k := Key{Endpoints, cluster}
+	h, want := s.types[Endpoints].held[cluster], s.view.Get(Endpoints, cluster)
+	if h == nil || !h.known {
+		return false
+	}
+	stand := s.missing(k)
+	return want == nil || stand == nil || h.version != stand.Version || want.Version == h.version
+}
+
+// stands says that a resource stands for one that is not there. It can be taken by
+// every proxy, and is nothing to come back to.
+func (s *Stream) stands(r *Resource) bool {
+	stand := s.missing(Key{r.Type, r.Name})
+	return stand != nil && stand.Version == r.Version
 }
 
 // parks says that the proxy has refused a version.

@@ -90,7 +90,7 @@ type held struct {
 	// named says that it asked for the name itself.
 	named bool
 	// known says that it has the name, in this version; has is its content, nil when
-	// only the proxy has said so.
+	// only the proxy has said so, and what it was when the proxy has asked anew.
 	known   bool
 	version Version
 	has     *Resource

@@ -14,7 +14,8 @@ const suspicion = time.Second
 // suspect takes one cluster away. Envoy 1.40 confirms no cluster any more while one
 // waits that cannot be built (it says nothing about which), and does so at once
 // when that one goes. Clusters that some Envoy has confirmed can be built; those
-// that a route names may carry traffic, and are left.
+// that a route names may carry traffic, and are left. It either has its endpoints, or
+// has never asked for them; one that waits for them is not it.
 func (s *Stream) suspect(now time.Time) {
 	if !s.suspectedAt.IsZero() && now.Before(s.suspectedAt.Add(suspicion)) {
 		return
@@ -26,10 +27,10 @@ func (s *Stream) suspect(now time.Time) {
 		if c == nil && h.known { // by an earlier stream
 			c = s.view.Get(Cluster, name)
 		}
-		if c == nil || h.removing || h.acquitted || s.proofs.Proven(c) || ends == nil || !ends.known || s.routed(name) {
+		if c == nil || h.removing || h.acquitted || s.proofs.Proven(c) || ends != nil && (!ends.known || ends.again) || s.routed(name) {
 			continue
 		}
-		if now.Before(ends.confirmed.Add(suspicion)) { // the answer may be right behind
+		if ends != nil && now.Before(ends.confirmed.Add(suspicion)) { // the answer may be right behind
 			s.suspectedAt = now
 			return
 		}

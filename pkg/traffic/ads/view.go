@@ -44,12 +44,13 @@ func (v *View) Names(t Type) []string {
 	return v.names[t]
 }
 
-// Diff lists what differs between two views: made, changed or gone.
+// Diff lists what differs between two views: made, changed or gone. What was made
+// anew in the same version has not changed.
 func Diff(before, after *View) []Key {
 	var keys []Key
 	for t := range Type(types) {
 		for _, name := range after.Names(t) {
-			if r := after.Get(t, name); before.Get(t, name) != r {
+			if was, is := before.Get(t, name), after.Get(t, name); was == nil || was != is && was.Version != is.Version {
 				keys = append(keys, Key{t, name})
 			}
 		}

@@ -1,0 +1,84 @@
+// SPDX-License-Identifier: Apache-2.0
+
+package serve
+
+import (
+	"sync"
+
+	"github.com/plumbline-dev/plumbline/pkg/traffic/ads"
+)
+
+// Group is what one scope sees, revision by revision. The zero Group has no view yet,
+// and its proxies wait for one.
+type Group struct {
+	mu      sync.Mutex
+	current *revision
+	// past are the last revisions, the current one last.
+	past []*revision
+}
+
+// revision of a group. Nobody changes it, but for closing next.
+type revision struct {
+	number  uint64
+	view    *ads.View
+	changed []ads.Key // since the one before
+	next    chan struct{}
+}
+
+// remembered is how many revisions back it is known what changed. A proxy that is
+// further behind compares the views.
+const remembered = 64
+
+// NewGroup makes one with its first view; nil when there is none yet.
+func NewGroup(view *ads.View) *Group {
+	return &Group{current: &revision{view: view, next: make(chan struct{})}}
+}
+
+// Publish goes over to another view. It waits for nobody.
+func (g *Group) Publish(view *ads.View) {
+	g.mu.Lock()
+	defer g.mu.Unlock()
+	before := g.current
+	changed := ads.Diff(before.view, view)
+	if len(changed) == 0 && before.view != nil {
+		return
+	}
+	g.current = &revision{number: before.number + 1, view: view, changed: changed, next: make(chan struct{})}
+	g.past = append(g.past, g.current)
+	if len(g.past) > remembered {
+		g.past[0] = nil
+		g.past = g.past[1:]
+	}
+	close(before.next)
+}
+
+func (g *Group) now() *revision {
+	g.mu.Lock()
+	defer g.mu.Unlock()
+	return g.current
+}
+
+// since is the current revision, and what changed since another one. A key may be
+// there more than once.
+func (g *Group) since(before *revision) (*revision, []ads.Key) {
+	g.mu.Lock()
+	current := g.current
+	behind := int(current.number - before.number) //nolint:gosec // numbers only grow, from 0
+	var steps []*revision
+	if behind <= len(g.past) {
+		steps = g.past[len(g.past)-behind:]
+	}
+	var changed []ads.Key
+	for _, r := range steps {
+		if behind == 1 {
+			changed = r.changed // shared by all who are that far
+			break
+		}
+		changed = append(changed, r.changed...)
+	}
+	g.mu.Unlock()
+	if behind > len(steps) {
+		changed = ads.Diff(before.view, current.view)
+	}
+	return current, changed
+}

@@ -1,0 +1,179 @@
+// SPDX-License-Identifier: Apache-2.0
+
+package serve
+
+import (
+	"cmp"
+	"context"
+	"slices"
+	"sync"
+	"time"
+
+	"golang.org/x/time/rate"
+	"google.golang.org/grpc"
+	"google.golang.org/grpc/codes"
+	"google.golang.org/grpc/keepalive"
+	"google.golang.org/grpc/metadata"
+	"google.golang.org/grpc/status"
+
+	"github.com/plumbline-dev/plumbline/pkg/traffic/ads"
+	"github.com/plumbline-dev/plumbline/pkg/traffic/identity"
+)
+
+// Directory knows the proxies.
+type Directory interface {
+	// Admit says whose token is in the values of an authorization header, what that
+	// proxy may see, and when it no longer may: the channel closes then. An error with
+	// a gRPC status is told to the proxy as it is.
+	Admit(ctx context.Context, authorization []string) (identity.Proxy, *Group, <-chan struct{}, error)
+}
+
+// Observer is told what happens. Its methods are called by all sessions at once, and
+// each waits for them.
+type Observer interface {
+	// Opened and Closed tell of a stream; why is nil when the proxy ended it.
+	Opened(identity.Proxy)
+	Closed(p identity.Proxy, why error)
+	// Refused tells of a stream that was not admitted.
+	Refused(code codes.Code)
+	// Happened tells of an effect other than a response, Sent of a response and its
+	// size in bytes.
+	Happened(identity.Proxy, ads.Effect)
+	Sent(p identity.Proxy, send *ads.Send, bytes int)
+}
+
+// Config of a server. A zero field is the default.
+type Config struct {
+	Stream ads.Config
+	// Starts is how many proxies that have nothing yet are admitted per second, and at
+	// once: 200. Those that come back with what they have cost next to nothing, and
+	// are not counted.
+	Starts int
+	// Names is how many names a proxy may ask for that are not there: 10,000.
+	Names int
+	// Streams is how many one pod may have at once: 4. The last one may be dead and not
+	// yet known to be.
+	Streams int
+	// Oldest is the oldest Envoy that is served, major and minor: 1.37.
+	Oldest [2]uint64
+}
+
+func (c Config) withDefaults() Config {
+	c.Starts = cmp.Or(c.Starts, 200)
+	c.Names = cmp.Or(c.Names, 10_000)
+	c.Streams = cmp.Or(c.Streams, 4)
+	c.Oldest = cmp.Or(c.Oldest, [2]uint64{1, 37})
+	return c
+}
+
+// Server serves the streams of all proxies.
+type Server struct {
+	config    Config
+	directory Directory
+	proofs    ads.Proofs
+	missing   ads.Missing
+	observer  Observer
+	starts    *rate.Limiter
+
+	mu       sync.Mutex
+	sessions map[string][]*session // by the pod's uid
+}
+
+// New makes a server. missing makes what stands for a resource that is not there.
+func New(config Config, directory Directory, proofs ads.Proofs, missing ads.Missing, observer Observer) *Server {
+	config = config.withDefaults()
+	return &Server{
+		config: config, directory: directory, proofs: proofs, missing: missing, observer: observer,
+		starts: rate.NewLimiter(rate.Limit(config.Starts), config.Starts), sessions: map[string][]*session{},
+	}
+}
+
+// maxRequest is what a proxy may send at once: a request that names all of 10,000
+// resources and their versions has less than one mebibyte.
+const maxRequest = 4 << 20
+
+// age is when a connection ends so that proxies spread over the replicas again; gRPC
+// adds or takes a tenth by chance. Streams have a moment to end by themselves.
+const age, grace = 30 * time.Minute, 5 * time.Second
+
+// Options are what a gRPC server needs to serve 10,000 proxies in little memory: small
+// buffers, the codec, and an end for connections that are dead.
+func Options() []grpc.ServerOption {
+	return []grpc.ServerOption{
+		grpc.ForceServerCodecV2(newCodec()),
+		grpc.MaxRecvMsgSize(maxRequest),
+		grpc.ReadBufferSize(4 << 10),
+		grpc.WriteBufferSize(4 << 10),
+		grpc.MaxConcurrentStreams(16), // ADS, metrics, and those that are about to end
+		grpc.MaxHeaderListSize(32 << 10),
+		grpc.KeepaliveParams(keepalive.ServerParameters{
+			Time: 30 * time.Second, Timeout: 10 * time.Second, MaxConnectionAge: age, MaxConnectionAgeGrace: grace,
+		}),
+		grpc.KeepaliveEnforcementPolicy(keepalive.EnforcementPolicy{MinTime: 5 * time.Second, PermitWithoutStream: true}),
+	}
+}
+
+// Register the service with a gRPC server that was made with [Options].
+func (s *Server) Register(r grpc.ServiceRegistrar) {
+	r.RegisterService(&grpc.ServiceDesc{
+		ServiceName: "envoy.service.discovery.v3.AggregatedDiscoveryService",
+		HandlerType: (*any)(nil),
+		Streams: []grpc.StreamDesc{
+			{StreamName: "DeltaAggregatedResources", ServerStreams: true, ClientStreams: true, Handler: s.delta},
+			{StreamName: "StreamAggregatedResources", ServerStreams: true, ClientStreams: true, Handler: s.stateOfTheWorld},
+		},
+		Metadata: "envoy/service/discovery/v3/ads.proto",
+	}, s)
+}
+
+// stateOfTheWorld says what to ask for instead.
+func (s *Server) stateOfTheWorld(any, grpc.ServerStream) error {
+	s.observer.Refused(codes.Unimplemented)
+	return status.Error(codes.Unimplemented, "state of the world is not served: set api_type: DELTA_GRPC")
+}
+
+// delta serves one stream.
+func (s *Server) delta(_ any, stream grpc.ServerStream) error {
+	ctx := stream.Context()
+	proxy, group, ended, err := s.directory.Admit(ctx, metadata.ValueFromIncomingContext(ctx, "authorization"))
+	if err != nil {
+		s.observer.Refused(status.Code(err))
+		return err
+	}
+	own := &session{
+		server: s, proxy: proxy, group: group, ended: ended, stream: stream,
+		requests: make(chan *request), failed: make(chan error, 1), asked: make(chan chan<- Connected),
+	}
+	if !s.add(own) {
+		s.observer.Refused(codes.ResourceExhausted)
+		return status.Errorf(codes.ResourceExhausted, "the pod has %d streams already", s.config.Streams)
+	}
+	defer s.remove(own)
+	s.observer.Opened(proxy)
+	err = own.run(ctx)
+	s.observer.Closed(proxy, err)
+	return err
+}
+
+// add notes a stream; false when its pod has too many.
+func (s *Server) add(own *session) bool {
+	s.mu.Lock()
+	defer s.mu.Unlock()
+	others := s.sessions[own.proxy.PodUID]
+	if len(others) >= s.config.Streams {
+		return false
+	}
+	s.sessions[own.proxy.PodUID] = append(others, own)
+	return true
+}
+
+func (s *Server) remove(own *session) {
+	s.mu.Lock()
+	defer s.mu.Unlock()
+	left := slices.DeleteFunc(s.sessions[own.proxy.PodUID], func(o *session) bool { return o == own })
+	if len(left) == 0 {
+		delete(s.sessions, own.proxy.PodUID)
+		return
+	}
+	s.sessions[own.proxy.PodUID] = left
+}

@@ -1,0 +1,418 @@
+// SPDX-License-Identifier: Apache-2.0
+
+package serve_test
+
+import (
+	"context"
+	"fmt"
+	"net"
+	"slices"
+	"strings"
+	"sync"
+	"testing"
+
+	corev3 "github.com/envoyproxy/go-control-plane/envoy/config/core/v3"
+	discovery "github.com/envoyproxy/go-control-plane/envoy/service/discovery/v3"
+	typev3 "github.com/envoyproxy/go-control-plane/envoy/type/v3"
+	"go.uber.org/goleak"
+	"google.golang.org/grpc"
+	"google.golang.org/grpc/codes"
+	"google.golang.org/grpc/credentials/insecure"
+	"google.golang.org/grpc/metadata"
+	"google.golang.org/grpc/status"
+	"google.golang.org/grpc/test/bufconn"
+	"google.golang.org/protobuf/proto"
+	"google.golang.org/protobuf/types/known/anypb"
+
+	"github.com/plumbline-dev/plumbline/pkg/traffic/ads"
+	"github.com/plumbline-dev/plumbline/pkg/traffic/ads/serve"
+	"github.com/plumbline-dev/plumbline/pkg/traffic/identity"
+)
+
+func TestMain(m *testing.M) { goleak.VerifyTestMain(m) }
+
+// resource whose content is a text.
+func resource(kind ads.Type, name, content string) *ads.Resource {
+	body, err := proto.Marshal(&anypb.Any{TypeUrl: kind.URL(), Value: []byte(content)})
+	if err != nil {
+		panic(err)
+	}
+	return &ads.Resource{Type: kind, Name: name, Version: ads.Version{Hash: content[:min(len(content), 20)]}, Body: body}
+}
+
+// nothing stands for what is not there.
+func nothing(ads.Key) *ads.Resource { return nil }
+
+// world is a server, and the directory and the observer of it.
+type world struct {
+	t      *testing.T
+	server *serve.Server
+	group  *serve.Group
+	client discovery.AggregatedDiscoveryServiceClient
+
+	mu      sync.Mutex
+	ended   map[string]chan struct{} // by token
+	opened  int
+	refused map[codes.Code]int
+	effects []ads.Effect
+	closed  []error
+}
+
+func newWorld(t *testing.T, config serve.Config) *world {
+	w := &world{t: t, group: serve.NewGroup(nil), ended: map[string]chan struct{}{}, refused: map[codes.Code]int{}}
+	w.server = serve.New(config, w, serve.NewProofs(), nothing, w)
+	listener := bufconn.Listen(64 << 10)
+	g := grpc.NewServer(serve.Options()...)
+	w.server.Register(g)
+	done := make(chan error)
+	go func() { done <- g.Serve(listener) }()
+	conn, err := grpc.NewClient("passthrough:///bufconn", grpc.WithTransportCredentials(insecure.NewCredentials()),
+		grpc.WithContextDialer(func(ctx context.Context, _ string) (net.Conn, error) { return listener.DialContext(ctx) }))
+	if err != nil {
+		t.Fatal(err)
+	}
+	w.client = discovery.NewAggregatedDiscoveryServiceClient(conn)
+	t.Cleanup(func() {
+		if err := conn.Close(); err != nil {
+			t.Error(err)
+		}
+		g.Stop()
+		if err := <-done; err != nil {
+			t.Error(err)
+		}
+	})
+	return w
+}
+
+// Admit implements serve.Directory: a token is the name of a pod.
+func (w *world) Admit(_ context.Context, authorization []string) (identity.Proxy, *serve.Group, <-chan struct{}, error) {
+	token, err := identity.Bearer(authorization)
+	if err != nil {
+		return identity.Proxy{}, nil, nil, status.Error(codes.Unauthenticated, err.Error())
+	}
+	w.mu.Lock()
+	defer w.mu.Unlock()
+	if w.ended[token] == nil {
+		w.ended[token] = make(chan struct{})
+	}
+	return identity.Proxy{Namespace: "shop", Pod: token, PodUID: token}, w.group, w.ended[token], nil
+}
+
+func (w *world) Opened(identity.Proxy) {
+	w.mu.Lock()
+	defer w.mu.Unlock()
+	w.opened++
+}
+
+func (w *world) Closed(_ identity.Proxy, why error) {
+	w.mu.Lock()
+	defer w.mu.Unlock()
+	w.closed = append(w.closed, why)
+}
+
+func (w *world) Refused(code codes.Code) {
+	w.mu.Lock()
+	defer w.mu.Unlock()
+	w.refused[code]++
+}
+
+func (w *world) Happened(_ identity.Proxy, e ads.Effect) {
+	w.mu.Lock()
+	defer w.mu.Unlock()
+	w.effects = append(w.effects, e)
+}
+
+func (w *world) Sent(identity.Proxy, *ads.Send, int) {}
+
+// proxy is a client that does what it is told.
+type proxy struct {
+	t      *testing.T
+	stream grpc.BidiStreamingClient[discovery.DeltaDiscoveryRequest, discovery.DeltaDiscoveryResponse]
+}
+
+func (w *world) connect(pod string) proxy {
+	w.t.Helper()
+	ctx := w.t.Context()
+	if pod != "" {
+		ctx = metadata.AppendToOutgoingContext(ctx, "authorization", "Bearer "+pod)
+	}
+	stream, err := w.client.DeltaAggregatedResources(ctx)
+	if err != nil {
+		w.t.Fatal(err)
+	}
+	return proxy{w.t, stream}
+}
+
+// envoy is what one says about itself.
+func envoy(minor uint32) *corev3.Node {
+	return &corev3.Node{Id: "web-0", UserAgentVersionType: &corev3.Node_UserAgentBuildVersion{UserAgentBuildVersion: &corev3.BuildVersion{
+		Version: &typev3.SemanticVersion{MajorNumber: 1, MinorNumber: minor},
+	}}}
+}
+
+func (p proxy) ask(kind ads.Type, names ...string) {
+	p.send(&discovery.DeltaDiscoveryRequest{Node: envoy(40), TypeUrl: kind.URL(), ResourceNamesSubscribe: names})
+}
+
+func (p proxy) send(r *discovery.DeltaDiscoveryRequest) {
+	p.t.Helper()
+	if err := p.stream.Send(r); err != nil && !strings.Contains(err.Error(), "EOF") { // why, Recv says
+		p.t.Fatal(err)
+	}
+}
+
+// gets a response and confirms it; the result is "type name=content …, -removed".
+func (p proxy) gets() string {
+	p.t.Helper()
+	r, err := p.stream.Recv()
+	if err != nil {
+		p.t.Fatal(err)
+	}
+	p.send(&discovery.DeltaDiscoveryRequest{TypeUrl: r.GetTypeUrl(), ResponseNonce: r.GetNonce()})
+	return told(r)
+}
+
+func told(r *discovery.DeltaDiscoveryResponse) string {
+	kind, _ := ads.TypeOf(r.GetTypeUrl())
+	words := []string{kind.String()}
+	for _, resource := range r.GetResources() {
+		words = append(words, resource.GetName()+"="+string(resource.GetResource().GetValue()))
+	}
+	for _, name := range r.GetRemovedResources() {
+		words = append(words, "-"+name)
+	}
+	slices.Sort(words[1:])
+	return strings.Join(words, " ")
+}
+
+// ends with a code.
+func (p proxy) ends() *status.Status {
+	p.t.Helper()
+	for {
+		if _, err := p.stream.Recv(); err != nil {
+			return status.Convert(err)
+		}
+	}
+}
+
+func TestAProxyGetsWhatThereIsAndWhatChanges(t *testing.T) {
+	w := newWorld(t, serve.Config{})
+	p := w.connect("web-0")
+	p.ask(ads.Cluster)
+	w.group.Publish(ads.NewView(resource(ads.Cluster, "a", "1"), resource(ads.Endpoints, "a", "x")))
+	want := func(text string) {
+		t.Helper()
+		if got := p.gets(); got != text {
+			t.Fatalf("got %q, want %q", got, text)
+		}
+	}
+	want("Cluster a=1")
+	p.ask(ads.Endpoints, "a")
+	want("Endpoints a=x")
+	w.group.Publish(ads.NewView(resource(ads.Cluster, "a", "1"), resource(ads.Cluster, "b", "2"), resource(ads.Endpoints, "a", "y")))
+	want("Cluster b=2")
+	want("Endpoints a=y")
+	w.group.Publish(ads.NewView(resource(ads.Cluster, "b", "2")))
+	want("Endpoints -a")
+	p.ask(ads.Route, "none") // until then it may have one that names the cluster
+	want("Cluster -a")
+	want("Route -none")
+}
+
+func TestAStreamIsRefusedWhen(t *testing.T) {
+	tests := map[string]struct {
+		pod     string
+		request *discovery.DeltaDiscoveryRequest
+		code    codes.Code
+		says    string
+	}{
+		"no token is shown":    {request: &discovery.DeltaDiscoveryRequest{Node: envoy(40), TypeUrl: ads.Cluster.URL()}, code: codes.Unauthenticated, says: "no bearer token was sent"},
+		"the Envoy is too old": {pod: "a", request: &discovery.DeltaDiscoveryRequest{Node: envoy(36), TypeUrl: ads.Cluster.URL()}, code: codes.FailedPrecondition, says: "Envoy 1.36.0 is not served: want 1.37"},
+		"it does not say what it is": {pod: "b", request: &discovery.DeltaDiscoveryRequest{TypeUrl: ads.Cluster.URL()},
+			code: codes.FailedPrecondition, says: "Envoy 0.0.0 is not served"},
+		"it asks for another type": {pod: "c", request: &discovery.DeltaDiscoveryRequest{Node: envoy(40), TypeUrl: "type.googleapis.com/x"}, code: codes.InvalidArgument, says: `"type.googleapis.com/x" is not served`},
+		"a request is too long": {pod: "d", request: &discovery.DeltaDiscoveryRequest{Node: envoy(40), TypeUrl: ads.Cluster.URL(), ErrorDetail: nil,
+			ResourceNamesSubscribe: []string{strings.Repeat("x", 5<<20)}}, code: codes.ResourceExhausted, says: "larger than max"},
+		"a name is too long": {pod: "e", request: &discovery.DeltaDiscoveryRequest{Node: envoy(40), TypeUrl: ads.Cluster.URL(),
+			ResourceNamesSubscribe: []string{strings.Repeat("x", 5<<10)}}, code: codes.Internal, says: "5120 bytes, want at most 1024"},
+		"it asks for too many that are not there": {pod: "f", request: &discovery.DeltaDiscoveryRequest{Node: envoy(40), TypeUrl: ads.Endpoints.URL(),
+			ResourceNamesSubscribe: many(11)}, code: codes.ResourceExhausted, says: "11 names that are not there, want at most 10"},
+	}
+	w := newWorld(t, serve.Config{Names: 10})
+	w.group.Publish(ads.NewView())
+	for name, tc := range tests {
+		t.Run(name, func(t *testing.T) {
+			p := w.connect(tc.pod)
+			p.t = t
+			p.send(tc.request)
+			if end := p.ends(); end.Code() != tc.code || !strings.Contains(end.Message(), tc.says) {
+				t.Errorf("it ends with %v, want %v with %q", end, tc.code, tc.says)
+			}
+		})
+	}
+}
+
+func many(n int) (names []string) {
+	for i := range n {
+		names = append(names, fmt.Sprint("n", i))
+	}
+	return names
+}
+
+func TestStateOfTheWorldIsRefusedWithWhatToDo(t *testing.T) {
+	w := newWorld(t, serve.Config{})
+	stream, err := w.client.StreamAggregatedResources(t.Context())
+	if err != nil {
+		t.Fatal(err)
+	}
+	if _, err = stream.Recv(); status.Code(err) != codes.Unimplemented || !strings.Contains(err.Error(), "DELTA_GRPC") {
+		t.Errorf("got %v", err)
+	}
+}
+
+func TestAStreamEndsWithItsPod(t *testing.T) {
+	w := newWorld(t, serve.Config{})
+	w.group.Publish(ads.NewView(resource(ads.Cluster, "a", "1")))
+	p := w.connect("web-0")
+	p.ask(ads.Cluster)
+	p.gets()
+	close(w.ended["web-0"])
+	if end := p.ends(); end.Code() != codes.PermissionDenied {
+		t.Errorf("it ends with %v", end)
+	}
+}
+
+func TestAPodHasAFewStreamsAtOnce(t *testing.T) {
+	w := newWorld(t, serve.Config{Streams: 2})
+	w.group.Publish(ads.NewView(resource(ads.Cluster, "a", "1")))
+	for range 2 {
+		p := w.connect("web-0")
+		p.ask(ads.Cluster)
+		p.gets()
+	}
+	if end := w.connect("web-0").ends(); end.Code() != codes.ResourceExhausted {
+		t.Errorf("the third ends with %v", end)
+	}
+	p := w.connect("web-1")
+	p.ask(ads.Cluster)
+	p.gets()
+}
+
+// Those that start are many after a power cut; those that have what they need are
+// many after each restart of ours.
+func TestProxiesThatStartWaitTheirTurnAndThoseThatComeBackDoNot(t *testing.T) {
+	w := newWorld(t, serve.Config{Starts: 1})
+	w.group.Publish(ads.NewView(resource(ads.Cluster, "a", "1")))
+	p := w.connect("web-0")
+	p.ask(ads.Cluster)
+	p.gets()
+	busy := 0
+	for i := range 3 {
+		p = w.connect(fmt.Sprint("starts-", i))
+		p.send(&discovery.DeltaDiscoveryRequest{Node: envoy(40), TypeUrl: ads.Cluster.URL()})
+		if _, err := p.stream.Recv(); status.Code(err) == codes.Unavailable {
+			busy++
+		}
+	}
+	if busy == 0 {
+		t.Error("all of them are served at once")
+	}
+	for i := range 5 {
+		p = w.connect(fmt.Sprint("back-", i))
+		p.send(&discovery.DeltaDiscoveryRequest{Node: envoy(40), TypeUrl: ads.Cluster.URL(), InitialResourceVersions: map[string]string{"a": "0.old"}})
+		p.gets()
+	}
+}
+
+// A proxy that reads nothing holds nobody up, is seen, and gets the last state alone
+// when it reads again.
+func TestAProxyThatDoesNotReadCostsNobodyElseAnything(t *testing.T) {
+	w := newWorld(t, serve.Config{})
+	slow, quick := w.connect("slow"), w.connect("quick")
+	slow.ask(ads.Cluster)
+	quick.ask(ads.Cluster)
+	padding := strings.Repeat("x", 1<<20) // more than a stream's window
+	var last string
+	for i := range 20 {
+		last = fmt.Sprint(i, padding)
+		w.group.Publish(ads.NewView(resource(ads.Cluster, "a", last)))
+		if got := quick.gets(); got != "Cluster a="+last {
+			t.Fatalf("the other one does not get %d", i)
+		}
+	}
+	responses := 1
+	for slow.gets() != "Cluster a="+last {
+		responses++
+	}
+	if responses > 3 {
+		t.Errorf("%d responses for one state", responses)
+	}
+}
+
+func TestAProxyThatIsSentMoreThanItReadsIsShownAsBlocked(t *testing.T) {
+	w := newWorld(t, serve.Config{Stream: ads.Config{Window: 1 << 30}})
+	slow := w.connect("slow")
+	slow.ask(ads.Cluster)
+	var proxies []serve.Connected
+	for i := 0; len(proxies) == 0 || !proxies[0].Blocked; i++ {
+		w.group.Publish(ads.NewView(resource(ads.Cluster, "a", fmt.Sprint(i, strings.Repeat("x", 1<<20)))))
+		proxies = w.server.Proxies(t.Context(), func(identity.Proxy) bool { return true })
+	}
+}
+
+func TestWhatAProxyRefusesIsToldAndShown(t *testing.T) {
+	w := newWorld(t, serve.Config{})
+	p := w.connect("web-0")
+	p.ask(ads.Cluster)
+	w.group.Publish(ads.NewView(resource(ads.Cluster, "a", "bad")))
+	r, err := p.stream.Recv()
+	if err != nil {
+		t.Fatal(err)
+	}
+	p.send(&discovery.DeltaDiscoveryRequest{TypeUrl: r.GetTypeUrl(), ResponseNonce: r.GetNonce(), ErrorDetail: status.New(codes.Internal, "malformed").Proto()})
+	p.ask(ads.Listener, "l")
+	w.group.Publish(ads.NewView(resource(ads.Cluster, "a", "bad"), resource(ads.Listener, "l", "1")))
+	for p.gets() != "Listener l=1" {
+	}
+	proxies := w.server.Proxies(t.Context(), func(identity.Proxy) bool { return true })
+	if len(proxies) != 1 || proxies[0].Node != "web-0" || proxies[0].Version != [3]uint64{1, 40, 0} {
+		t.Fatalf("the proxies are %+v", proxies)
+	}
+	if first := proxies[0].Resources[0]; first.Name != "a" || first.Stage != ads.Refused || first.Wants.Hash != "bad" {
+		t.Errorf("it is shown as %+v", first)
+	}
+	w.mu.Lock()
+	defer w.mu.Unlock()
+	if !slices.ContainsFunc(w.effects, func(e ads.Effect) bool {
+		rejected, is := e.(ads.Rejected)
+		return is && rejected.Message == "malformed" && rejected.Resource.Name == "a"
+	}) {
+		t.Errorf("what is told is %v", w.effects)
+	}
+}
+
+func TestAProxyThatIsFarBehindGetsTheDifference(t *testing.T) {
+	w := newWorld(t, serve.Config{})
+	p := w.connect("web-0")
+	p.ask(ads.Cluster)
+	padding := strings.Repeat("x", 1<<20)
+	w.group.Publish(ads.NewView(resource(ads.Cluster, "a", padding), resource(ads.Cluster, "gone", "1")))
+	for i := range 200 { // while it does not read
+		w.group.Publish(ads.NewView(resource(ads.Cluster, "a", fmt.Sprint(i))))
+	}
+	has := map[string]bool{}
+	for !has["a=199"] || has["gone"] {
+		r, err := p.stream.Recv()
+		if err != nil {
+			t.Fatal(err)
+		}
+		p.send(&discovery.DeltaDiscoveryRequest{TypeUrl: r.GetTypeUrl(), ResponseNonce: r.GetNonce()})
+		for _, c := range r.GetResources() {
+			has[c.GetName()] = true
+			has[c.GetName()+"="+string(c.GetResource().GetValue())] = true
+		}
+		for _, name := range r.GetRemovedResources() {
+			delete(has, name)
+		}
+	}
+}

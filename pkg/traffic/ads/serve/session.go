@@ -1,0 +1,201 @@
+// SPDX-License-Identifier: Apache-2.0
+
+package serve
+
+import (
+	"context"
+	"errors"
+	"fmt"
+	"io"
+	"sync/atomic"
+	"time"
+
+	"google.golang.org/grpc"
+	"google.golang.org/grpc/codes"
+	"google.golang.org/grpc/status"
+
+	"github.com/plumbline-dev/plumbline/pkg/traffic/ads"
+	"github.com/plumbline-dev/plumbline/pkg/traffic/identity"
+)
+
+// session is one stream of one proxy.
+type session struct {
+	server *Server
+	proxy  identity.Proxy
+	group  *Group
+	ended  <-chan struct{}
+	stream grpc.ServerStream
+
+	requests chan *request
+	failed   chan error // why no more requests come
+	asked    chan chan<- Connected
+	// sending is the response that the proxy has not read yet.
+	sending atomic.Pointer[ads.Send]
+
+	node   node
+	decide *ads.Stream
+	at     *revision
+}
+
+// Why a stream ends that the proxy has not ended. It comes back at once.
+var (
+	errGone = status.Error(codes.PermissionDenied, "the pod of this proxy is gone")
+	errBusy = status.Error(codes.Unavailable, "too many proxies start at once: try again")
+)
+
+// run serves the stream until it ends.
+func (s *session) run(ctx context.Context) error {
+	ctx, stop := context.WithCancel(ctx)
+	defer stop()
+	go s.read(ctx) // ends when the stream does, which is when this has returned
+
+	first, err := s.first(ctx)
+	if first == nil {
+		return err
+	}
+	s.at = s.group.now()
+	s.decide = ads.NewStream(s.server.config.Stream, s.server.proofs, s.server.missing, s.at.view)
+	if err := s.receive(first); err != nil {
+		return err
+	}
+	timer := time.NewTimer(time.Hour)
+	defer timer.Stop()
+	for {
+		s.arm(timer)
+		if more, err := s.step(ctx, timer.C); !more {
+			return err
+		}
+	}
+}
+
+// step does what comes next; false when the stream ends.
+func (s *session) step(ctx context.Context, tick <-chan time.Time) (bool, error) {
+	select {
+	case r := <-s.requests:
+		err := s.receive(r)
+		return err == nil, err
+	case <-s.at.next:
+		now, changed := s.group.since(s.at)
+		s.at = now
+		err := s.carry(s.decide.Publish(time.Now(), now.view, changed))
+		return err == nil, err
+	case <-tick:
+		err := s.carry(s.decide.Tick(time.Now()))
+		return err == nil, err
+	case answer := <-s.asked:
+		answer <- s.describe()
+		return true, nil
+	case err := <-s.failed:
+		return false, err
+	case <-s.ended:
+		return false, errGone
+	case <-ctx.Done():
+		return false, nil
+	}
+}
+
+// read hands on one request after the other.
+func (s *session) read(ctx context.Context) {
+	for {
+		r := &request{}
+		if err := s.stream.RecvMsg(r); err != nil {
+			s.failed <- s.readError(err)
+			return
+		}
+		select {
+		case s.requests <- r:
+		case <-ctx.Done():
+			return
+		}
+	}
+}
+
+// readError is nil when the proxy has ended the stream.
+func (*session) readError(err error) error {
+	if errors.Is(err, io.EOF) || status.Code(err) == codes.Canceled {
+		return nil
+	}
+	return err
+}
+
+// first waits for the first request, which says whether the proxy starts.
+func (s *session) first(ctx context.Context) (*request, error) {
+	select {
+	case r := <-s.requests:
+		s.node = r.node
+		if err := s.served(r.node); err != nil {
+			return nil, err
+		}
+		if len(r.Initial) == 0 && !s.server.starts.Allow() {
+			return nil, errBusy
+		}
+		return r, nil
+	case err := <-s.failed:
+		return nil, err
+	case <-s.ended:
+		return nil, errGone
+	case <-ctx.Done():
+		return nil, nil
+	}
+}
+
+// served says that an Envoy is new enough.
+func (s *session) served(n node) error {
+	oldest := s.server.config.Oldest
+	if n.version[0] > oldest[0] || n.version[0] == oldest[0] && n.version[1] >= oldest[1] {
+		return nil
+	}
+	return status.Errorf(codes.FailedPrecondition, "Envoy %d.%d.%d is not served: want %d.%d or later",
+		n.version[0], n.version[1], n.version[2], oldest[0], oldest[1])
+}
+
+// receive takes a request.
+func (s *session) receive(r *request) error {
+	kind, served := ads.TypeOf(r.url)
+	if !served {
+		return status.Errorf(codes.InvalidArgument, "%q is not served", r.url)
+	}
+	r.Type = kind
+	effects := s.decide.Receive(time.Now(), r.Request)
+	if n := s.decide.Unknown(); n > s.server.config.Names {
+		return status.Errorf(codes.ResourceExhausted, "the proxy asks for %d names that are not there, want at most %d", n, s.server.config.Names)
+	}
+	return s.carry(effects)
+}
+
+// carry out what was decided. A response that cannot be sent ends the stream; until
+// it is sent nothing else is decided.
+func (s *session) carry(effects []ads.Effect) error {
+	for _, e := range effects {
+		send, responds := e.(ads.Send)
+		if !responds {
+			s.server.observer.Happened(s.proxy, e)
+			continue
+		}
+		s.sending.Store(&send)
+		err := s.stream.SendMsg(&send)
+		s.sending.Store(nil)
+		if err != nil {
+			return fmt.Errorf("sending: %w", err)
+		}
+		s.server.observer.Sent(s.proxy, &send, size(&send))
+	}
+	return nil
+}
+
+func size(send *ads.Send) (n int) {
+	for _, r := range send.Resources {
+		n += len(r.Body)
+	}
+	return n
+}
+
+// arm sets the timer for when the stream has something to do.
+func (s *session) arm(timer *time.Timer) {
+	next := s.decide.Next()
+	if next.IsZero() {
+		timer.Stop()
+		return
+	}
+	timer.Reset(max(0, time.Until(next)))
+}

@@ -1,0 +1,180 @@
+// SPDX-License-Identifier: Apache-2.0
+
+//go:build integration
+
+package ads
+
+import (
+	"bufio"
+	"context"
+	"fmt"
+	"io"
+	"net"
+	"net/http"
+	"strings"
+	"sync"
+	"testing"
+	"time"
+)
+
+// load is what clients send to a proxy at a constant rate, whether or not answers
+// come. Nothing is tried again: bodies cannot be read twice, so that not even the
+// client's connections do it.
+type load struct {
+	client  *http.Client
+	address string
+	stop    context.CancelFunc
+	done    sync.WaitGroup
+
+	mu       sync.Mutex
+	requests int
+	by       map[string]int // answers by backend
+	failures []string
+}
+
+// perSecond is the rate.
+const perSecond = 300
+
+// startLoad begins; it ends when ended is called.
+func startLoad(t testing.TB, address string) *load {
+	ctx, stop := context.WithCancel(t.Context())
+	l := &load{
+		client:  &http.Client{Transport: &http.Transport{MaxIdleConnsPerHost: 100}, Timeout: patience},
+		address: address, stop: stop, by: map[string]int{},
+	}
+	l.done.Go(func() { l.run(ctx) })
+	return l
+}
+
+func (l *load) run(ctx context.Context) {
+	tick := time.NewTicker(time.Second / perSecond)
+	defer tick.Stop()
+	for i := 0; ; i++ {
+		select {
+		case <-tick.C:
+			// It outlives the load: whoever stops it wants to know how it ended.
+			l.done.Go(func() { l.request(context.WithoutCancel(ctx), i) })
+		case <-ctx.Done():
+			return
+		}
+	}
+}
+
+// once is a body that can be read once.
+type once struct{ io.Reader }
+
+func (l *load) request(ctx context.Context, i int) {
+	text := fmt.Sprint("body-", i)
+	request, err := http.NewRequestWithContext(ctx, http.MethodPost, "http://"+l.address+"/", once{strings.NewReader(text)})
+	if err != nil {
+		l.count("", err.Error())
+		return
+	}
+	response, err := l.client.Do(request)
+	if err != nil {
+		l.count("", err.Error())
+		return
+	}
+	body, err := io.ReadAll(response.Body)
+	_ = response.Body.Close() // it was read
+	name, rest, _ := strings.Cut(string(body), " ")
+	if err != nil || response.StatusCode != http.StatusOK || rest != text {
+		l.count("", fmt.Sprintf("%d %q %v", response.StatusCode, body, err))
+		return
+	}
+	l.count(name, "")
+}
+
+func (l *load) count(backend, failure string) {
+	l.mu.Lock()
+	defer l.mu.Unlock()
+	l.requests++
+	if failure != "" {
+		l.failures = append(l.failures, failure)
+		return
+	}
+	l.by[backend]++
+}
+
+// seen is how often a backend has answered.
+func (l *load) seen(backend string) int {
+	l.mu.Lock()
+	defer l.mu.Unlock()
+	return l.by[backend]
+}
+
+// ended stops the load, and fails the test when a request has failed.
+func (l *load) ended(t testing.TB) {
+	t.Helper()
+	l.stop()
+	l.done.Wait()
+	l.client.CloseIdleConnections()
+	t.Logf("%d requests, %v, %d failed", l.requests, l.by, len(l.failures))
+	if n := len(l.failures); n > 0 {
+		t.Errorf("%d of %d requests failed, the first: %s", n, l.requests, l.failures[0])
+	}
+	if l.requests == 0 {
+		t.Error("there was no load")
+	}
+}
+
+// talk is a conversation over one connection that goes on as long as the test: it
+// says a line, and hears it again.
+type talk struct {
+	say  io.Writer
+	hear *bufio.Reader
+	said int
+}
+
+// goesOn says another line.
+func (c *talk) goesOn(t testing.TB, what string) {
+	t.Helper()
+	c.said++
+	line := fmt.Sprintf("line %d\n", c.said)
+	if _, err := io.WriteString(c.say, line); err != nil {
+		t.Fatalf("%s: saying %q: %v", what, line, err)
+	}
+	if heard, err := c.hear.ReadString('\n'); err != nil || heard != line {
+		t.Fatalf("%s: heard %q for %q: %v", what, heard, line, err)
+	}
+}
+
+// socket is a WebSocket through the proxy.
+func socket(t testing.TB, address string) *talk {
+	t.Helper()
+	var dialer net.Dialer
+	conn, err := dialer.DialContext(t.Context(), "tcp", address)
+	if err != nil {
+		t.Fatal(err)
+	}
+	t.Cleanup(func() { _ = conn.Close() })
+	request := "GET /socket HTTP/1.1\r\nHost: web\r\nConnection: Upgrade\r\nUpgrade: websocket\r\nSec-WebSocket-Version: 13\r\nSec-WebSocket-Key: dGhlIHNhbXBsZSBub25jZQ==\r\n\r\n"
+	if _, err := io.WriteString(conn, request); err != nil {
+		t.Fatal(err)
+	}
+	reader := bufio.NewReader(conn)
+	response, err := http.ReadResponse(reader, nil) //nolint:bodyclose // it is the connection
+	if err != nil || response.StatusCode != http.StatusSwitchingProtocols {
+		t.Fatalf("the upgrade: %v %+v", err, response)
+	}
+	return &talk{say: conn, hear: reader}
+}
+
+// stream is an HTTP/2 stream through the proxy, both directions of which stay open.
+func stream(t testing.TB, address string) *talk {
+	t.Helper()
+	protocols := &http.Protocols{}
+	protocols.SetUnencryptedHTTP2(true)
+	client := &http.Client{Transport: &http.Transport{Protocols: protocols}}
+	reader, writer := io.Pipe()
+	request, err := http.NewRequestWithContext(t.Context(), http.MethodPost, "http://"+address+"/echo", reader)
+	if err != nil {
+		t.Fatal(err)
+	}
+	response, err := client.Do(request)
+	if err != nil || response.StatusCode != http.StatusOK {
+		t.Fatalf("the stream: %v %+v", err, response)
+	}
+	t.Cleanup(func() { _ = writer.Close(); _ = response.Body.Close(); client.CloseIdleConnections() })
+	return &talk{say: writer, hear: bufio.NewReader(response.Body)}
+}

@@ -1,0 +1,191 @@
+// SPDX-License-Identifier: Apache-2.0
+
+//go:build integration
+
+package ads
+
+import (
+	"context"
+	"crypto/tls"
+	"fmt"
+	"io"
+	"net"
+	"net/http"
+	"strconv"
+	"sync"
+	"testing"
+	"time"
+
+	"google.golang.org/grpc"
+	"google.golang.org/grpc/codes"
+	"google.golang.org/grpc/credentials"
+
+	"github.com/plumbline-dev/plumbline/pkg/traffic/ads"
+	"github.com/plumbline-dev/plumbline/pkg/traffic/ads/serve"
+	"github.com/plumbline-dev/plumbline/pkg/traffic/identity"
+	"github.com/plumbline-dev/plumbline/test/harness/envoy"
+	"github.com/plumbline-dev/plumbline/test/harness/poll"
+	"github.com/plumbline-dev/plumbline/test/harness/server"
+)
+
+// patience is how long is waited for what takes milliseconds on an idle machine.
+const patience = time.Minute
+
+// world is a discovery server, whose proxies all see the same.
+type world struct {
+	t         testing.TB
+	authority []byte
+	serving   tls.Certificate
+	address   string
+	group     *serve.Group
+	proofs    *serve.Proofs
+	config    ads.Config
+
+	mu      sync.Mutex
+	server  *serve.Server
+	grpc    *grpc.Server
+	effects []ads.Effect
+}
+
+func newWorld(t testing.TB) *world { return newWorldWith(t, ads.Config{}) }
+
+func newWorldWith(t testing.TB, config ads.Config) *world {
+	w := &world{t: t, config: config, group: serve.NewGroup(nil), proofs: serve.NewProofs()}
+	w.serving, w.authority = envoy.NewServing(t)
+	port, err := server.FreePort()
+	if err != nil {
+		t.Fatal(err)
+	}
+	w.address = net.JoinHostPort("127.0.0.1", strconv.Itoa(port))
+	w.serve()
+	t.Cleanup(func() { w.grpc.Stop() })
+	return w
+}
+
+// serve begins to.
+func (w *world) serve() {
+	w.t.Helper()
+	l, err := net.Listen("tcp", w.address) //nolint:noctx // as a server would
+	if err != nil {
+		w.t.Fatal(err)
+	}
+	options := append(serve.Options(), grpc.Creds(credentials.NewTLS(&tls.Config{Certificates: []tls.Certificate{w.serving}, MinVersion: tls.VersionTLS13, NextProtos: []string{"h2"}})))
+	w.mu.Lock()
+	defer w.mu.Unlock()
+	w.grpc = grpc.NewServer(options...)
+	w.server = serve.New(serve.Config{Stream: w.config}, w, w.proofs, missing, w)
+	w.server.Register(w.grpc)
+	running := w.grpc
+	go func() {
+		if err := running.Serve(l); err != nil {
+			w.t.Errorf("the server ended: %v", err)
+		}
+	}()
+}
+
+// Admit implements serve.Directory: a token is the name of a pod.
+func (w *world) Admit(_ context.Context, authorization []string) (identity.Proxy, *serve.Group, <-chan struct{}, error) {
+	token, err := identity.Bearer(authorization)
+	return identity.Proxy{Namespace: "shop", Pod: token, PodUID: token}, w.group, nil, err
+}
+
+// Opened, Closed, Refused, Sent and Happened implement serve.Observer.
+func (*world) Opened(identity.Proxy)               {}
+func (*world) Closed(identity.Proxy, error)        {}
+func (*world) Refused(codes.Code)                  {}
+func (*world) Sent(identity.Proxy, *ads.Send, int) {}
+func (w *world) Happened(_ identity.Proxy, e ads.Effect) {
+	w.mu.Lock()
+	defer w.mu.Unlock()
+	w.effects = append(w.effects, e)
+}
+
+// told says whether an effect was told.
+func told[E ads.Effect](w *world, is func(E) bool) bool {
+	w.mu.Lock()
+	defer w.mu.Unlock()
+	for _, e := range w.effects {
+		if of, ok := e.(E); ok && is(of) {
+			return true
+		}
+	}
+	return false
+}
+
+func (w *world) publish(resources ...*ads.Resource) { w.group.Publish(ads.NewView(resources...)) }
+
+// stage of a resource at a proxy; empty when nothing is known.
+func (w *world) stage(pod string, kind ads.Type, name string) ads.State {
+	w.mu.Lock()
+	s := w.server
+	w.mu.Unlock()
+	for _, p := range s.Proxies(w.t.Context(), func(p identity.Proxy) bool { return p.Pod == pod }) {
+		for _, state := range p.Resources {
+			if state.Type == kind && state.Name == name {
+				return state
+			}
+		}
+	}
+	return ads.State{}
+}
+
+// confirmed waits until a proxy has a resource.
+func (w *world) confirmed(pod string, r *ads.Resource) {
+	w.t.Helper()
+	eventually(w.t, "the proxy has "+r.Type.String()+" "+r.Name, func() error {
+		if state := w.stage(pod, r.Type, r.Name); state.Stage != ads.Confirmed || state.Has != r.Version {
+			return fmt.Errorf("it is %+v", state)
+		}
+		return nil
+	})
+}
+
+// gone waits until a proxy no longer has a resource.
+func (w *world) gone(pod string, kind ads.Type, name string) {
+	w.t.Helper()
+	eventually(w.t, "the proxy has no longer "+name, func() error {
+		if state := w.stage(pod, kind, name); state.Name != "" {
+			return fmt.Errorf("it is %+v", state)
+		}
+		return nil
+	})
+}
+
+// eventually looks very often: what is waited for takes a millisecond, a thousand times.
+func eventually(t testing.TB, what string, check func() error) {
+	t.Helper()
+	for begin := time.Now(); time.Since(begin) < time.Second; {
+		if check() == nil {
+			return
+		}
+	}
+	poll.Until(t, patience, what, check)
+}
+
+// freeAddress on loopback.
+func freeAddress(t testing.TB) string {
+	port, err := server.FreePort()
+	if err != nil {
+		t.Fatal(err)
+	}
+	return net.JoinHostPort("127.0.0.1", strconv.Itoa(port))
+}
+
+// answers gets / and says which backend it was, and the code.
+func answers(t testing.TB, address string) (string, int) {
+	t.Helper()
+	request, err := http.NewRequestWithContext(t.Context(), http.MethodGet, "http://"+address+"/", http.NoBody)
+	if err != nil {
+		t.Fatal(err)
+	}
+	response, err := http.DefaultClient.Do(request)
+	if err != nil {
+		return err.Error(), 0
+	}
+	defer func() { _ = response.Body.Close() }() // it was read
+	body, err := io.ReadAll(response.Body)
+	if err != nil {
+		return err.Error(), 0
+	}
+	return string(body), response.StatusCode
+}
