@@ -18,6 +18,9 @@ import (
 	"testing"
 	"time"
 
+	listenerv3 "github.com/envoyproxy/go-control-plane/envoy/config/listener/v3"
+	"google.golang.org/protobuf/encoding/protojson"
+
 	"github.com/plumbline-dev/plumbline/test/harness/poll"
 )
 
@@ -43,9 +46,19 @@ type Envoy struct {
 	once  sync.Once
 }
 
-// Start one that asks for everything at address, which it trusts by the authority in
-// PEM form, as the pod whose token it shows. It is stopped when the test ends.
-func Start(tb testing.TB, address string, authority []byte, pod string) *Envoy {
+// Options say what an Envoy is started with.
+type Options struct {
+	// Address of the discovery server, and its authority in PEM form.
+	Address   string
+	Authority []byte
+	// Node is what it calls itself, Token what it shows.
+	Node, Token string
+	// Listeners that it has from the beginning; all others are discovered.
+	Listeners []*listenerv3.Listener
+}
+
+// Start one. It is stopped when the test ends.
+func Start(tb testing.TB, options Options) *Envoy {
 	tb.Helper()
 	directory := tb.TempDir()
 	write := func(name string, content []byte) string {
@@ -55,7 +68,7 @@ func Start(tb testing.TB, address string, authority []byte, pod string) *Envoy {
 		}
 		return path
 	}
-	config, err := bootstrap(address, write("ca.pem", authority), pod)
+	config, err := bootstrap(options, write("ca.pem", options.Authority))
 	if err != nil {
 		tb.Fatal(err)
 	}
@@ -160,23 +173,31 @@ func (l *lines) String() string {
 type object = map[string]any
 
 // bootstrap of an Envoy that has nothing of its own but where to ask.
-func bootstrap(address, authority, pod string) ([]byte, error) {
-	host, port, _ := strings.Cut(address, ":")
+func bootstrap(options Options, authority string) ([]byte, error) {
+	host, port, _ := strings.Cut(options.Address, ":")
+	listeners := []json.RawMessage{}
+	for _, l := range options.Listeners {
+		text, err := protojson.Marshal(l)
+		if err != nil {
+			return nil, err
+		}
+		listeners = append(listeners, text)
+	}
 	ads := object{"ads": object{}, "resource_api_version": "V3", "initial_fetch_timeout": "0s"}
 	return json.Marshal(object{
-		"node":  object{"id": pod, "cluster": pod},
+		"node":  object{"id": options.Node, "cluster": options.Node},
 		"admin": object{"address": socket("127.0.0.1", "0")},
 		"dynamic_resources": object{
 			"ads_config": object{
 				"api_type": "DELTA_GRPC", "transport_api_version": "V3",
 				"grpc_services": []any{object{
 					"envoy_grpc":       object{"cluster_name": "plumbline-xds"},
-					"initial_metadata": []any{object{"key": "authorization", "value": "Bearer " + pod}},
+					"initial_metadata": []any{object{"key": "authorization", "value": "Bearer " + options.Token}},
 				}},
 			},
 			"cds_config": ads, "lds_config": ads,
 		},
-		"static_resources": object{"clusters": []any{object{
+		"static_resources": object{"listeners": listeners, "clusters": []any{object{
 			"name": "plumbline-xds", "type": "STATIC", "connect_timeout": "5s",
 			"typed_extension_protocol_options": object{"envoy.extensions.upstreams.http.v3.HttpProtocolOptions": object{
 				"@type":                "type.googleapis.com/envoy.extensions.upstreams.http.v3.HttpProtocolOptions",

@@ -15,7 +15,6 @@ import (
 	"google.golang.org/protobuf/types/known/wrapperspb"
 
 	"github.com/plumbline-dev/plumbline/pkg/traffic/ads"
-	"github.com/plumbline-dev/plumbline/test/harness/envoy"
 )
 
 // answersBy waits until a proxy answers with a name.
@@ -50,7 +49,7 @@ func TestOneRouteThatIsRefusedLeavesTheOthersAlone(t *testing.T) {
 		return routes
 	}
 	publish(1, "a", false)
-	envoy.Start(t, w.address, w.authority, "web-0")
+	w.proxy("web-0")
 	for _, front := range fronts {
 		answersBy(t, front, "a")
 	}
@@ -110,7 +109,7 @@ func TestAProxyStartsAlthoughSomethingIsMissing(t *testing.T) {
 	web, lost := freeAddress(t), freeAddress(t)
 	w.publish(cluster("a"), endpoints("a", backend(t, "a")), cluster("empty"), listener(web, "web"), route("web", 1, share{"a", 10_000}),
 		listener(lost, "lost"))
-	envoy.Start(t, w.address, w.authority, "web-0")
+	w.proxy("web-0")
 	answersBy(t, web, "a")
 	eventually(t, "what has no route answers 503", func() error {
 		if text, code := answers(t, lost); code != 503 {
@@ -139,7 +138,7 @@ func TestAServerThatIsKilledCostsNoRequest(t *testing.T) {
 
 func TestAProxyThatIsStoppedIsShownToBeBehind(t *testing.T) {
 	s := newShop(t)
-	slow := envoy.Start(t, s.address, s.authority, "web-1")
+	slow := s.proxy("web-1")
 	s.confirmed("web-1", s.only())
 	slow.Signal(syscall.SIGSTOP)
 	r := s.both(5_000)

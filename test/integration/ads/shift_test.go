@@ -10,7 +10,6 @@ import (
 	"time"
 
 	"github.com/plumbline-dev/plumbline/pkg/traffic/ads"
-	"github.com/plumbline-dev/plumbline/test/harness/envoy"
 )
 
 // cycles is how often is shifted.
@@ -32,7 +31,7 @@ func newShopWith(t testing.TB, config ads.Config) *shop {
 	s := &shop{world: newWorldWith(t, config), front: freeAddress(t), a: backend(t, "a"), b: backend(t, "b")}
 	s.listener = listener(s.front, "web")
 	s.only()
-	envoy.Start(t, s.address, s.authority, "web-0")
+	s.proxy("web-0")
 	answersBy(t, s.front, "a")
 	return s
 }

@@ -62,6 +62,12 @@ func newWorldWith(t testing.TB, config ads.Config) *world {
 	return w
 }
 
+// proxy starts one, as a pod.
+func (w *world) proxy(pod string) *envoy.Envoy {
+	w.t.Helper()
+	return envoy.Start(w.t, envoy.Options{Address: w.address, Authority: w.authority, Node: pod, Token: pod})
+}
+
 // serve begins to.
 func (w *world) serve() {
 	w.t.Helper()
@@ -84,9 +90,9 @@ func (w *world) serve() {
 }
 
 // Admit implements serve.Directory: a token is the name of a pod.
-func (w *world) Admit(_ context.Context, authorization []string) (identity.Proxy, *serve.Group, <-chan struct{}, error) {
+func (w *world) Admit(_ context.Context, authorization []string) (serve.Admission, error) {
 	token, err := identity.Bearer(authorization)
-	return identity.Proxy{Namespace: "shop", Pod: token, PodUID: token}, w.group, nil, err
+	return serve.Admission{Proxy: identity.Proxy{Namespace: "shop", Pod: token, PodUID: token}, Group: w.group}, err
 }
 
 // Opened, Closed, Refused, Sent and Happened implement serve.Observer.

@@ -20,12 +20,22 @@ import (
 	"github.com/plumbline-dev/plumbline/pkg/traffic/identity"
 )
 
+// Admission is a proxy that may be served.
+type Admission struct {
+	Proxy identity.Proxy
+	// Group is what it may see.
+	Group *Group
+	// Ended closes when it may no longer be served; nil if that never happens.
+	Ended <-chan struct{}
+	// Leave is called when its stream has ended; may be nil.
+	Leave func()
+}
+
 // Directory knows the proxies.
 type Directory interface {
-	// Admit says whose token is in the values of an authorization header, what that
-	// proxy may see, and when it no longer may: the channel closes then. An error with
-	// a gRPC status is told to the proxy as it is.
-	Admit(ctx context.Context, authorization []string) (identity.Proxy, *Group, <-chan struct{}, error)
+	// Admit says whose token is in the values of an authorization header, and what that
+	// proxy may see. An error with a gRPC status is told to the proxy as it is.
+	Admit(ctx context.Context, authorization []string) (Admission, error)
 }
 
 // Observer is told what happens. Its methods are called by all sessions at once, and
@@ -135,13 +145,16 @@ func (s *Server) stateOfTheWorld(any, grpc.ServerStream) error {
 // delta serves one stream.
 func (s *Server) delta(_ any, stream grpc.ServerStream) error {
 	ctx := stream.Context()
-	proxy, group, ended, err := s.directory.Admit(ctx, metadata.ValueFromIncomingContext(ctx, "authorization"))
+	in, err := s.directory.Admit(ctx, metadata.ValueFromIncomingContext(ctx, "authorization"))
 	if err != nil {
 		s.observer.Refused(status.Code(err))
 		return err
 	}
+	if in.Leave != nil {
+		defer in.Leave()
+	}
 	own := &session{
-		server: s, proxy: proxy, group: group, ended: ended, stream: stream,
+		server: s, proxy: in.Proxy, group: in.Group, ended: in.Ended, stream: stream,
 		requests: make(chan *request), failed: make(chan error, 1), asked: make(chan chan<- Connected),
 	}
 	if !s.add(own) {
@@ -149,9 +162,9 @@ func (s *Server) delta(_ any, stream grpc.ServerStream) error {
 		return status.Errorf(codes.ResourceExhausted, "the pod has %d streams already", s.config.Streams)
 	}
 	defer s.remove(own)
-	s.observer.Opened(proxy)
+	s.observer.Opened(in.Proxy)
 	err = own.run(ctx)
-	s.observer.Closed(proxy, err)
+	s.observer.Closed(in.Proxy, err)
 	return err
 }
 

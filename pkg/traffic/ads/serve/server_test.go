@@ -85,17 +85,17 @@ func newWorld(t *testing.T, config serve.Config) *world {
 }
 
 // Admit implements serve.Directory: a token is the name of a pod.
-func (w *world) Admit(_ context.Context, authorization []string) (identity.Proxy, *serve.Group, <-chan struct{}, error) {
+func (w *world) Admit(_ context.Context, authorization []string) (serve.Admission, error) {
 	token, err := identity.Bearer(authorization)
 	if err != nil {
-		return identity.Proxy{}, nil, nil, status.Error(codes.Unauthenticated, err.Error())
+		return serve.Admission{}, status.Error(codes.Unauthenticated, err.Error())
 	}
 	w.mu.Lock()
 	defer w.mu.Unlock()
 	if w.ended[token] == nil {
 		w.ended[token] = make(chan struct{})
 	}
-	return identity.Proxy{Namespace: "shop", Pod: token, PodUID: token}, w.group, w.ended[token], nil
+	return serve.Admission{Proxy: identity.Proxy{Namespace: "shop", Pod: token, PodUID: token}, Group: w.group, Ended: w.ended[token]}, nil
 }
 
 func (w *world) Opened(identity.Proxy) {

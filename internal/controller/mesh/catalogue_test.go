@@ -1,0 +1,221 @@
+// SPDX-License-Identifier: Apache-2.0
+
+package mesh
+
+import (
+	"context"
+	"fmt"
+	"maps"
+	"net/netip"
+	"testing"
+	"time"
+
+	"google.golang.org/grpc/codes"
+	"google.golang.org/grpc/status"
+	corev1 "k8s.io/api/core/v1"
+	metav1 "k8s.io/apimachinery/pkg/apis/meta/v1"
+	"k8s.io/apimachinery/pkg/types"
+
+	"github.com/plumbline-dev/plumbline/pkg/traffic/ads"
+	"github.com/plumbline-dev/plumbline/pkg/traffic/ads/serve"
+	"github.com/plumbline-dev/plumbline/pkg/traffic/identity"
+	"github.com/plumbline-dev/plumbline/pkg/traffic/ir"
+)
+
+var begin = time.Unix(1_800_000_000, 0)
+
+// serviceOf has one endpoint.
+func serviceOf(namespace, name, endpoint string, n byte) ir.Service {
+	return ir.Service{
+		Namespace: namespace, Name: name, Addresses: []netip.Addr{netip.AddrFrom4([4]byte{10, 0, 0, n})},
+		Ports: []ir.Port{{Name: "http", Number: 80, Protocol: ir.HTTP, Slots: []ir.Slot{{Endpoints: []ir.Endpoint{{Address: netip.MustParseAddrPort(endpoint)}}}}}},
+	}
+}
+
+// publish has to be believed.
+func publish(t *testing.T, c *Catalogue, now time.Time, services ...ir.Service) {
+	t.Helper()
+	if believed, err := c.Publish(ir.Mesh{Services: services}, now); err != nil || !believed {
+		t.Fatalf("believed: %v, %v", believed, err)
+	}
+}
+
+func TestAChangeReachesThoseWhoNeedItAlone(t *testing.T) {
+	c := NewCatalogue(serve.NewProofs())
+	shop, _ := ScopeOf("shop", "")
+	both, _ := ScopeOf("shop", "bank/pay")
+	early := c.view(shop)
+	if early != nil {
+		t.Fatal("there is a view before the first look")
+	}
+	web, pay := serviceOf("shop", "web", "10.1.0.1:8080", 1), serviceOf("bank", "pay", "10.1.0.2:8080", 2)
+	publish(t, c, begin, web, pay)
+	for scope, want := range map[Scope]int{shop: 1, both: 2} {
+		if n := len(c.view(scope).Names(ads.Route)); n != want {
+			t.Errorf("%v has %d routes, want %d", scope, n, want)
+		}
+	}
+	before := maps.Clone(c.services)
+	publish(t, c, begin, web, serviceOf("bank", "pay", "10.1.0.3:8080", 2))
+	if got := differing(before, c.services); len(got) != 1 || got[0].Name != "pay" {
+		t.Errorf("%v differ", got)
+	}
+	changed := 0
+	for i, r := range c.services[types.NamespacedName{Namespace: "bank", Name: "pay"}] {
+		if r != before[types.NamespacedName{Namespace: "bank", Name: "pay"}][i] {
+			changed++
+		}
+	}
+	if changed != 1 {
+		t.Errorf("%d resources of it are made anew, want 1: its endpoints", changed)
+	}
+}
+
+func TestAGroupLivesAsLongAsItsStreams(t *testing.T) {
+	c := NewCatalogue(serve.NewProofs())
+	scope, _ := ScopeOf("shop", "")
+	if first, second := c.Join(scope), c.Join(scope); first != second {
+		t.Error("two streams of one scope have two groups")
+	}
+	c.Leave(scope)
+	if len(c.groups) != 1 {
+		t.Error("the group ends with its first stream")
+	}
+	c.Leave(scope)
+	c.Leave(scope) // once too often
+	if len(c.groups) != 0 {
+		t.Error("the group outlives its streams")
+	}
+}
+
+func TestWhatWasConfirmedIsForgottenAMinuteAfterItsEnd(t *testing.T) {
+	proofs := serve.NewProofs()
+	c := NewCatalogue(proofs)
+	web := serviceOf("shop", "web", "10.1.0.1:8080", 1)
+	publish(t, c, begin, web)
+	route := c.all.Names(ads.Route)[0]
+	proofs.Prove(c.all.Get(ads.Route, route))
+	known := func() bool { return proofs.Last(ads.Key{Type: ads.Route, Name: route}) != nil }
+	publish(t, c, begin)
+	publish(t, c, begin.Add(59*time.Second))
+	if !known() {
+		t.Error("it is forgotten too early")
+	}
+	publish(t, c, begin.Add(time.Minute))
+	if known() || len(c.gone) != 0 {
+		t.Error("it is remembered for ever")
+	}
+	publish(t, c, begin.Add(time.Minute), web)
+	proofs.Prove(c.all.Get(ads.Route, route))
+	publish(t, c, begin.Add(2*time.Minute))
+	publish(t, c, begin.Add(2*time.Minute), web)
+	publish(t, c, begin.Add(4*time.Minute), web)
+	if !known() {
+		t.Error("what came back is forgotten")
+	}
+}
+
+func TestALossOfMostIsPublishedAtTheSecondLook(t *testing.T) {
+	c := NewCatalogue(serve.NewProofs())
+	var services []ir.Service
+	for i := range byte(20) {
+		services = append(services, serviceOf("shop", fmt.Sprint("web-", i), "10.1.0.1:8080", i+1))
+	}
+	publish(t, c, begin, services...)
+	if believed, err := c.Publish(ir.Mesh{Services: services[:1]}, begin); believed || err != nil || len(c.services) != 20 {
+		t.Errorf("believed at once: %v %v", believed, err)
+	}
+	publish(t, c, begin, services[:1]...)
+}
+
+// cluster is what is known of pods.
+type cluster struct {
+	pods       map[string]*corev1.Pod
+	annotation string
+}
+
+func (c *cluster) Pod(namespace, name string) *corev1.Pod    { return c.pods[namespace+"/"+name] }
+func (c *cluster) NamespaceAnnotation(string, string) string { return c.annotation }
+
+// believer takes a token for the uid of the pod shop/web.
+type believer struct{ err error }
+
+func (b believer) Verify(_ context.Context, token string) (identity.Proxy, error) {
+	return identity.Proxy{Namespace: "shop", Pod: "web", PodUID: token}, b.err
+}
+
+func web(uid types.UID, phase corev1.PodPhase) *cluster {
+	return &cluster{pods: map[string]*corev1.Pod{"shop/web": {ObjectMeta: metav1.ObjectMeta{Namespace: "shop", Name: "web", UID: uid}, Status: corev1.PodStatus{Phase: phase}}}}
+}
+
+func TestAProxyIsRefusedWhen(t *testing.T) {
+	tests := map[string]struct {
+		authorization []string
+		cluster       *cluster
+		verifier      believer
+		want          codes.Code
+	}{
+		"it shows no token":              {nil, web("1", corev1.PodRunning), believer{}, codes.Unauthenticated},
+		"its token is not good":          {[]string{"Bearer 1"}, web("1", corev1.PodRunning), believer{&identity.Error{Reason: identity.ReasonAudience}}, codes.Unauthenticated},
+		"its token cannot be judged now": {[]string{"Bearer 1"}, web("1", corev1.PodRunning), believer{&identity.Error{Reason: identity.ReasonBusy}}, codes.Unavailable},
+		"its pod is not known here yet":  {[]string{"Bearer 1"}, &cluster{}, believer{}, codes.Unavailable},
+		"another pod has its pod's name": {[]string{"Bearer 1"}, web("2", corev1.PodRunning), believer{}, codes.Unavailable},
+		"its pod has ended":              {[]string{"Bearer 1"}, web("1", corev1.PodSucceeded), believer{}, codes.Unavailable},
+		"it shows two tokens":            {[]string{"Bearer 1", "Bearer 2"}, web("1", corev1.PodRunning), believer{}, codes.Unauthenticated},
+		"it shows a password":            {[]string{"Basic 1"}, web("1", corev1.PodRunning), believer{}, codes.Unauthenticated},
+	}
+	for name, tc := range tests {
+		t.Run(name, func(t *testing.T) {
+			c := NewCatalogue(serve.NewProofs())
+			d := NewDirectory(tc.verifier, tc.cluster, c, nil)
+			if _, err := d.Admit(t.Context(), tc.authorization); status.Code(err) != tc.want {
+				t.Errorf("got %v, want %v", err, tc.want)
+			}
+			if len(d.seats) != 0 || len(c.groups) != 0 {
+				t.Errorf("%d pods and %d groups are left behind", len(d.seats), len(c.groups))
+			}
+		})
+	}
+}
+
+func TestAPodEndsAllOfItsStreamsAndLeavesNothing(t *testing.T) {
+	c := NewCatalogue(serve.NewProofs())
+	d := NewDirectory(believer{}, web("1", corev1.PodRunning), c, nil)
+	var in []serve.Admission
+	for range 2 {
+		a, err := d.Admit(t.Context(), []string{"Bearer 1"})
+		if err != nil {
+			t.Fatal(err)
+		}
+		in = append(in, a)
+	}
+	d.Ended("another")
+	select {
+	case <-in[0].Ended:
+		t.Fatal("another pod's end ends it")
+	default:
+	}
+	d.Ended("1")
+	d.Ended("1") // a pod that has ended is deleted later
+	for _, a := range in {
+		<-a.Ended
+		a.Leave()
+	}
+	if len(d.seats) != 0 || len(c.groups) != 0 {
+		t.Errorf("%d pods and %d groups are left behind", len(d.seats), len(c.groups))
+	}
+}
+
+func TestAPodsOwnUpstreamsHoldOverThoseOfItsNamespace(t *testing.T) {
+	known := web("1", corev1.PodRunning)
+	known.annotation = "bank/*"
+	d := NewDirectory(believer{}, known, NewCatalogue(serve.NewProofs()), nil)
+	pod := known.pods["shop/web"]
+	if got, _ := ScopeOf("shop", "bank/*"); d.scope(pod) != got {
+		t.Errorf("the scope is %v", d.scope(pod))
+	}
+	pod.Annotations = map[string]string{UpstreamsAnnotation: ""}
+	if got, _ := ScopeOf("shop", ""); d.scope(pod) != got {
+		t.Errorf("the scope of a pod that needs none is %v", d.scope(pod))
+	}
+}

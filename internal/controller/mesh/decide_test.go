@@ -1,0 +1,121 @@
+// SPDX-License-Identifier: Apache-2.0
+
+package mesh
+
+import (
+	"strings"
+	"testing"
+	"time"
+
+	"github.com/google/go-cmp/cmp"
+	"k8s.io/apimachinery/pkg/types"
+)
+
+func TestPace(t *testing.T) {
+	type change struct {
+		after  time.Duration
+		urgent bool
+	}
+	ms := time.Millisecond
+	flock := []change{}
+	for at := time.Duration(0); at <= 2*time.Second; at += 50 * ms {
+		flock = append(flock, change{at, false})
+	}
+	tests := map[string]struct {
+		changes []change
+		want    time.Duration
+	}{
+		"one change is looked at when it stays the only one": {[]change{{0, false}}, 100 * ms},
+		"a second one is waited for":                         {[]change{{0, false}, {80 * ms, false}}, 180 * ms},
+		"a flock is looked at after a second":                {flock, time.Second},
+		"what goes is looked at at once":                     {[]change{{0, true}}, 10 * ms},
+		"and takes with it what came before":                 {[]change{{0, false}, {50 * ms, true}}, 60 * ms},
+		"and does not wait for what comes after":             {[]change{{0, true}, {9 * ms, true}}, 10 * ms},
+	}
+	begin := time.Unix(1_800_000_000, 0)
+	for name, tc := range tests {
+		t.Run(name, func(t *testing.T) {
+			var p Pace
+			if !p.Due().IsZero() {
+				t.Error("something is due before anything has changed")
+			}
+			for _, c := range tc.changes {
+				p = p.Changed(begin.Add(c.after), c.urgent)
+			}
+			if got := p.Due().Sub(begin); got != tc.want {
+				t.Errorf("it is due after %s, want %s", got, tc.want)
+			}
+		})
+	}
+}
+
+func TestDoubt(t *testing.T) {
+	type look struct {
+		resources int
+		digest    uint64
+	}
+	tests := map[string]struct {
+		looks []look
+		want  string
+	}{
+		"what grows is believed":                       {[]look{{0, 1}, {100, 2}, {200, 3}}, "yes yes yes"},
+		"what loses less than half is believed":        {[]look{{100, 1}, {50, 2}}, "yes yes"},
+		"what loses more is believed at a second look": {[]look{{100, 1}, {49, 2}, {49, 2}}, "yes no yes"},
+		"a second look that differs is doubted again":  {[]look{{100, 1}, {49, 2}, {48, 3}, {48, 3}}, "yes no no yes"},
+		"what comes back meanwhile is believed":        {[]look{{100, 1}, {10, 2}, {100, 1}, {10, 2}}, "yes no yes no"},
+		"of a few half may go":                         {[]look{{39, 1}, {1, 2}}, "yes yes"},
+		"nothing at all is doubted too":                {[]look{{40, 1}, {0, 0}, {0, 0}}, "yes no yes"},
+	}
+	for name, tc := range tests {
+		t.Run(name, func(t *testing.T) {
+			var d Doubt
+			var got []string
+			for _, l := range tc.looks {
+				var believed bool
+				d, believed = d.Believes(l.resources, l.digest)
+				got = append(got, map[bool]string{true: "yes", false: "no"}[believed])
+			}
+			if diff := cmp.Diff(tc.want, strings.Join(got, " ")); diff != "" {
+				t.Errorf("believed (-want +got):\n%s", diff)
+			}
+		})
+	}
+}
+
+func TestScope(t *testing.T) {
+	tests := map[string]struct {
+		annotation   string
+		needs, wrong string
+	}{
+		"without one there is the namespace":       {"", "shop/web", ""},
+		"a service of another namespace":           {"bank/pay", "shop/web bank/pay", ""},
+		"all of another namespace":                 {"bank/*", "shop/web bank/pay bank/card", ""},
+		"spaces and doubles do not matter":         {" bank/pay , bank/pay,", "shop/web bank/pay", ""},
+		"what is no name is left out":              {"pay,bank/,/pay,a/b/c,bank/pay", "shop/web bank/pay", "pay bank/ /pay a/b/c"},
+		"a star is no namespace":                   {"*/pay", "shop/web", ""},
+		"what the namespace has anyway is no more": {"shop/web", "shop/web", ""},
+	}
+	services := []types.NamespacedName{{Namespace: "shop", Name: "web"}, {Namespace: "bank", Name: "pay"}, {Namespace: "bank", Name: "card"}}
+	for name, tc := range tests {
+		t.Run(name, func(t *testing.T) {
+			s, wrong := ScopeOf("shop", tc.annotation)
+			var needs []string
+			for _, service := range services {
+				if s.needs(service) {
+					needs = append(needs, service.String())
+				}
+			}
+			if diff := cmp.Diff([]string{tc.needs, tc.wrong}, []string{strings.Join(needs, " "), strings.Join(wrong, " ")}); diff != "" {
+				t.Errorf("needed and wrong (-want +got):\n%s", diff)
+			}
+		})
+	}
+	one, _ := ScopeOf("shop", "bank/pay, bank/card,shop/web")
+	other, _ := ScopeOf("shop", "bank/card,bank/pay")
+	if one != other {
+		t.Errorf("%v and %v are the same dependencies", one, other)
+	}
+	if _, wrong := ScopeOf("shop", strings.Repeat("bank/pay,", maxUpstreams+1)); len(wrong) != 1 {
+		t.Errorf("%d of too many are left out, want 1", len(wrong))
+	}
+}

@@ -1,0 +1,98 @@
+// SPDX-License-Identifier: Apache-2.0
+
+package mesh
+
+import (
+	"fmt"
+
+	"github.com/go-logr/logr"
+	"github.com/prometheus/client_golang/prometheus"
+	"google.golang.org/grpc/codes"
+
+	"github.com/plumbline-dev/plumbline/pkg/traffic/ads"
+	"github.com/plumbline-dev/plumbline/pkg/traffic/identity"
+)
+
+// observer counts what the server tells, and logs what somebody has to see. It
+// implements serve.Observer.
+type observer struct {
+	log                                 logr.Logger
+	streams                             prometheus.Gauge
+	refused, tokens                     *prometheus.CounterVec
+	responses, bytes, rejected, stalled *prometheus.CounterVec
+	confirmed                           *prometheus.CounterVec
+	late, withheld                      prometheus.Counter
+}
+
+func newObserver(registry prometheus.Registerer, log logr.Logger) (*observer, error) {
+	counter := func(name, help string, labels ...string) *prometheus.CounterVec {
+		return prometheus.NewCounterVec(prometheus.CounterOpts{Name: "plumbline_xds_" + name, Help: help}, labels)
+	}
+	o := &observer{
+		log:       log,
+		streams:   prometheus.NewGauge(prometheus.GaugeOpts{Name: "plumbline_xds_streams", Help: "Streams that are open."}),
+		refused:   counter("streams_refused_total", "Streams that were not admitted, by the gRPC code that the proxy got.", "code"),
+		tokens:    counter("tokens_refused_total", "Tokens that did not prove a proxy, by reason.", "reason"),
+		responses: counter("responses_total", "Responses sent, by type of resource.", "type"),
+		bytes:     counter("response_bytes_total", "Bytes of the resources sent, by type.", "type"),
+		confirmed: counter("confirmed_total", "Resources that a proxy has confirmed, by type.", "type"),
+		rejected:  counter("rejected_total", "Resources that a proxy has refused, by type.", "type"),
+		stalled:   counter("stalled_total", "Responses without an answer for too long, by type.", "type"),
+		late:      prometheus.NewCounter(prometheus.CounterOpts{Name: "plumbline_xds_late_routes_total", Help: "Routes sent although the proxy had not confirmed all of their endpoints."}),
+		withheld:  prometheus.NewCounter(prometheus.CounterOpts{Name: "plumbline_xds_withheld_clusters_total", Help: "Clusters taken away from a proxy that confirmed none any more because of them."}),
+	}
+	for _, c := range []prometheus.Collector{o.streams, o.refused, o.tokens, o.responses, o.bytes, o.confirmed, o.rejected, o.stalled, o.late, o.withheld} {
+		if err := registry.Register(c); err != nil {
+			return nil, fmt.Errorf("registering the metrics of the discovery server: %w", err)
+		}
+	}
+	return o, nil
+}
+
+// Opened implements serve.Observer.
+func (o *observer) Opened(identity.Proxy) { o.streams.Inc() }
+
+// Closed implements serve.Observer.
+func (o *observer) Closed(p identity.Proxy, why error) {
+	o.streams.Dec()
+	if why != nil {
+		o.log.V(1).Info("a stream ended", "namespace", p.Namespace, "pod", p.Pod, "why", why.Error())
+	}
+}
+
+// Refused implements serve.Observer.
+func (o *observer) Refused(code codes.Code) { o.refused.WithLabelValues(code.String()).Inc() }
+
+func (o *observer) token(why identity.Reason) { o.tokens.WithLabelValues(string(why)).Inc() }
+
+// Sent implements serve.Observer.
+func (o *observer) Sent(_ identity.Proxy, send *ads.Send, bytes int) {
+	o.responses.WithLabelValues(send.Type.String()).Inc()
+	o.bytes.WithLabelValues(send.Type.String()).Add(float64(bytes))
+}
+
+// Happened implements serve.Observer.
+func (o *observer) Happened(p identity.Proxy, e ads.Effect) {
+	log := o.log.WithValues("namespace", p.Namespace, "pod", p.Pod)
+	switch x := e.(type) {
+	case ads.Acked:
+		for _, r := range x.Resources {
+			o.confirmed.WithLabelValues(r.Type.String()).Inc()
+		}
+	case ads.Rejected:
+		o.rejected.WithLabelValues(x.Resource.Type.String()).Inc()
+		log.Info("a proxy refuses a resource", "type", x.Resource.Type.String(), "name", x.Resource.Name, "version", x.Resource.Version.String(), "message", x.Message)
+	case ads.Late:
+		o.late.Inc()
+		log.Info("a route went before its endpoints were confirmed", "name", x.Route.Name)
+	case ads.Withheld:
+		o.withheld.Inc()
+		log.Info("a cluster kept a proxy from confirming any other", "name", x.Cluster.Name)
+	case ads.Stalled:
+		o.stalled.WithLabelValues(x.Type.String()).Inc()
+		log.Info("a proxy does not answer", "type", x.Type.String())
+	case ads.Stale:
+		log.V(1).Info("a proxy answers what it was not sent", "type", x.Type.String())
+	case ads.Send:
+	}
+}

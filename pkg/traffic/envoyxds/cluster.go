@@ -1,0 +1,108 @@
+// SPDX-License-Identifier: Apache-2.0
+
+package envoyxds
+
+import (
+	"math"
+	"time"
+
+	clusterv3 "github.com/envoyproxy/go-control-plane/envoy/config/cluster/v3"
+	corev3 "github.com/envoyproxy/go-control-plane/envoy/config/core/v3"
+	casev3 "github.com/envoyproxy/go-control-plane/envoy/extensions/http/header_formatters/preserve_case/v3"
+	httpv3 "github.com/envoyproxy/go-control-plane/envoy/extensions/upstreams/http/v3"
+	typev3 "github.com/envoyproxy/go-control-plane/envoy/type/v3"
+	"google.golang.org/protobuf/types/known/anypb"
+	"google.golang.org/protobuf/types/known/durationpb"
+	"google.golang.org/protobuf/types/known/wrapperspb"
+)
+
+// What is fixed for every cluster.
+const (
+	connectTimeout = 5 * time.Second
+	// endpointsTimeout lets a cluster live without endpoints if nobody answers for
+	// them: until then Envoy confirms no other cluster either.
+	endpointsTimeout = 5 * time.Second
+	// upstreamIdle is shorter than the five seconds after which Node.js, uvicorn and
+	// Apache close a connection by default: a request that meets the end of one fails,
+	// and none is sent twice.
+	upstreamIdle = 4 * time.Second
+	// maxHeaders and maxHeadersKiB leave it to the applications what is too much.
+	maxHeaders    = 1000
+	maxHeadersKiB = 1024
+)
+
+// cluster depends on its name alone, so that nothing ever changes one: Envoy warms
+// one that changes anew.
+func cluster(name string) *clusterv3.Cluster {
+	return &clusterv3.Cluster{
+		Name:                 name,
+		ClusterDiscoveryType: &clusterv3.Cluster_Type{Type: clusterv3.Cluster_EDS},
+		EdsClusterConfig:     &clusterv3.Cluster_EdsClusterConfig{EdsConfig: overADS(endpointsTimeout)},
+		ConnectTimeout:       durationpb.New(connectTimeout),
+		LbPolicy:             clusterv3.Cluster_LEAST_REQUEST,
+		CircuitBreakers:      wideOpen(),
+		CommonLbConfig: &clusterv3.Cluster_CommonLbConfig{
+			// Who is to get requests for want of others is marked healthy already. Without
+			// this Envoy gives them to quarantined pods when there are no others.
+			HealthyPanicThreshold: &typev3.Percent{Value: 0},
+			// A pod that begins to end gets no requests from now on, not from a second later.
+			UpdateMergeWindow: durationpb.New(0),
+		},
+		TypedExtensionProtocolOptions: map[string]*anypb.Any{
+			"envoy.extensions.upstreams.http.v3.HttpProtocolOptions": packed(upstreamHTTP()),
+		},
+	}
+}
+
+// overADS gets a resource over the stream that everything comes over.
+func overADS(timeout time.Duration) *corev3.ConfigSource {
+	return &corev3.ConfigSource{
+		ConfigSourceSpecifier: &corev3.ConfigSource_Ads{Ads: &corev3.AggregatedConfigSource{}},
+		ResourceApiVersion:    corev3.ApiVersion_V3,
+		InitialFetchTimeout:   durationpb.New(timeout),
+	}
+}
+
+// wideOpen never refuses a request that a client without a proxy could have made;
+// Envoy's default is 1024 of everything.
+func wideOpen() *clusterv3.CircuitBreakers {
+	most := wrapperspb.UInt32(math.MaxUint32)
+	return &clusterv3.CircuitBreakers{Thresholds: []*clusterv3.CircuitBreakers_Thresholds{{
+		MaxConnections: most, MaxPendingRequests: most, MaxRequests: most, MaxRetries: most,
+	}}}
+}
+
+// upstreamHTTP speaks to the upstream what the client speaks.
+func upstreamHTTP() *httpv3.HttpProtocolOptions {
+	return &httpv3.HttpProtocolOptions{
+		CommonHttpProtocolOptions: &corev3.HttpProtocolOptions{
+			IdleTimeout:          durationpb.New(upstreamIdle),
+			MaxHeadersCount:      wrapperspb.UInt32(maxHeaders),
+			MaxResponseHeadersKb: wrapperspb.UInt32(maxHeadersKiB),
+		},
+		UpstreamProtocolOptions: &httpv3.HttpProtocolOptions_UseDownstreamProtocolConfig{
+			UseDownstreamProtocolConfig: &httpv3.HttpProtocolOptions_UseDownstreamHttpConfig{
+				HttpProtocolOptions:  http1(),
+				Http2ProtocolOptions: http2(),
+			},
+		},
+	}
+}
+
+// http1 leaves headers as they are written, and trailers.
+func http1() *corev3.Http1ProtocolOptions {
+	return &corev3.Http1ProtocolOptions{
+		HeaderKeyFormat: &corev3.Http1ProtocolOptions_HeaderKeyFormat{
+			HeaderFormat: &corev3.Http1ProtocolOptions_HeaderKeyFormat_StatefulFormatter{
+				StatefulFormatter: &corev3.TypedExtensionConfig{
+					Name:        "envoy.http.stateful_header_formatters.preserve_case",
+					TypedConfig: packed(&casev3.PreserveCaseFormatterConfig{ForwardReasonPhrase: true}),
+				},
+			},
+		},
+		EnableTrailers: true,
+	}
+}
+
+// http2 allows WebSockets over HTTP/2 (https://www.rfc-editor.org/rfc/rfc8441).
+func http2() *corev3.Http2ProtocolOptions { return &corev3.Http2ProtocolOptions{AllowConnect: true} }

@@ -1,0 +1,216 @@
+// SPDX-License-Identifier: Apache-2.0
+
+package envoyxds
+
+import (
+	"maps"
+	"slices"
+	"strings"
+
+	corev3 "github.com/envoyproxy/go-control-plane/envoy/config/core/v3"
+	routev3 "github.com/envoyproxy/go-control-plane/envoy/config/route/v3"
+	"google.golang.org/protobuf/types/known/durationpb"
+	"google.golang.org/protobuf/types/known/wrapperspb"
+
+	"github.com/plumbline-dev/plumbline/pkg/traffic"
+	"github.com/plumbline-dev/plumbline/pkg/traffic/ir"
+)
+
+// visitorAge is how long a visitor keeps the cookie, in seconds: thirty days, longer
+// than a release takes.
+const visitorAge = "2592000"
+
+// router is what the route of a port is made of.
+type router struct {
+	name    string
+	slot    Slot
+	routing *ir.Routing
+}
+
+func routeOf(s ir.Service, p ir.Port) router {
+	return router{RouteName(s.Namespace, s.Name, p.Number), slotOf(s, p, ""), s.Routing}
+}
+
+func (r router) cluster(variation string, forced bool) string {
+	s := r.slot
+	s.Variation, s.Forced = variation, forced
+	return s.String()
+}
+
+func (r router) digest(d *digest) {
+	if r.routing == nil {
+		return
+	}
+	// Not the shares, but what comes of them.
+	for _, s := range r.routing.Shares {
+		d.add("variation", s.Variation)
+	}
+	for _, s := range r.routing.Shares.Layout() {
+		d.add("segment", s.Variation)
+		d.number(int(s.Weight))
+	}
+	d.add(r.routing.Key.Kind.String(), r.routing.Key.Name, r.routing.Salt, r.routing.Override, r.routing.Match.Header)
+	for _, v := range slices.Sorted(maps.Keys(r.routing.Match.Values)) {
+		d.add(v, r.routing.Match.Values[v])
+	}
+}
+
+// clusters are all that the route names.
+func (r router) clusters() []string {
+	if r.routing == nil {
+		return []string{r.cluster("", false)}
+	}
+	var names []string
+	for _, s := range r.routing.Shares.Layout() {
+		names = append(names, r.cluster(s.Variation, false))
+	}
+	if r.routing.Override != "" {
+		for _, s := range r.routing.Shares {
+			names = append(names, r.cluster(s.Variation, true))
+		}
+	}
+	for _, variation := range r.routing.Match.Values {
+		names = append(names, r.cluster(variation, true))
+	}
+	return distinct(names)
+}
+
+// configuration holds the routes in the order in which Envoy tries them.
+func (r router) configuration() *routev3.RouteConfiguration {
+	if r.routing == nil {
+		return configuration(r.name, r.to(r.cluster("", false)))
+	}
+	return configuration(r.name, slices.Concat(r.overrides(), r.matches(), r.weighted())...)
+}
+
+// configuration of one virtual host: which service it is, the address has said
+// already, and what clients call it does not matter.
+func configuration(name string, routes ...*routev3.Route) *routev3.RouteConfiguration {
+	return &routev3.RouteConfiguration{
+		Name:         name,
+		VirtualHosts: []*routev3.VirtualHost{{Name: name, Domains: []string{"*"}, Routes: routes}},
+	}
+}
+
+// unavailable answers 503 for a service of which nothing is known.
+func unavailable(name string) *routev3.RouteConfiguration {
+	return configuration(name, &routev3.Route{
+		Match:  everything(),
+		Action: &routev3.Route_DirectResponse{DirectResponse: &routev3.DirectResponseAction{Status: 503}},
+	})
+}
+
+func everything() *routev3.RouteMatch {
+	return &routev3.RouteMatch{PathSpecifier: &routev3.RouteMatch_Prefix{Prefix: "/"}}
+}
+
+// to sends everything to one cluster.
+func (r router) to(cluster string) *routev3.Route {
+	return route(everything(), &routev3.RouteAction{ClusterSpecifier: &routev3.RouteAction_Cluster{Cluster: cluster}})
+}
+
+// route has no time limit; Envoy's default is 15 seconds. The upstream does not see
+// the id that the proxy made.
+func route(match *routev3.RouteMatch, action *routev3.RouteAction) *routev3.Route {
+	action.Timeout = durationpb.New(0)
+	return &routev3.Route{
+		Match:                  match,
+		Action:                 &routev3.Route_Route{Route: action},
+		RequestHeadersToRemove: []string{ir.VisitorHeader},
+	}
+}
+
+// overrides send a request to the variation that its header names.
+func (r router) overrides() []*routev3.Route {
+	var routes []*routev3.Route
+	if r.routing.Override != "" {
+		for _, s := range r.routing.Shares {
+			routes = append(routes, r.force(r.routing.Override, s.Variation, s.Variation))
+		}
+	}
+	return routes
+}
+
+// matches send a request to the variation that the value of its header is mapped to.
+func (r router) matches() []*routev3.Route {
+	var routes []*routev3.Route
+	values := r.routing.Match.Values
+	for _, v := range slices.Sorted(maps.Keys(values)) {
+		routes = append(routes, r.force(r.routing.Match.Header, v, values[v]))
+	}
+	return routes
+}
+
+func (r router) force(header, value, variation string) *routev3.Route {
+	forced := r.to(r.cluster(variation, true))
+	forced.Match.Headers = []*routev3.HeaderMatcher{is(header, value)}
+	return forced
+}
+
+// weighted are the routes of those who go nowhere by force: first those who are
+// known, then the others.
+func (r router) weighted() []*routev3.Route {
+	key := r.routing.Key
+	drawn := r.divide(everything(), nil)
+	switch key.Kind {
+	case ir.ByHeader:
+		known := r.divide(everything(), r.hash(key.Name, "^", ""))
+		known.Match.Headers = []*routev3.HeaderMatcher{filled(key.Name)}
+		return []*routev3.Route{known, drawn}
+	case ir.ByCookie:
+		return []*routev3.Route{r.byCookie(), drawn}
+	case ir.ByVisitor:
+		return []*routev3.Route{r.byCookie(), r.byVisitor()}
+	default:
+		return []*routev3.Route{drawn}
+	}
+}
+
+// byCookie hashes what the cookie holds.
+func (r router) byCookie() *routev3.Route {
+	known := r.divide(everything(), r.hash("cookie", cookiePattern(r.routing.Key.Name), `\1`))
+	known.Match.Cookies = []*routev3.CookieMatcher{{Name: r.routing.Key.Name, StringMatch: regex(`\C+`)}}
+	return known
+}
+
+// byVisitor hashes the id that the proxy made, and gives it away as the cookie: the
+// same text with the same salt, so that the next request goes where this one went.
+// It takes what the proxy made alone: what a client sends would end up in a header
+// of the answer.
+func (r router) byVisitor() *routev3.Route {
+	fresh := r.divide(everything(), r.hash(ir.VisitorHeader, "^", ""))
+	// Removed from the request it would be gone when the answer is written.
+	fresh.RequestHeadersToRemove = nil
+	name := strings.ReplaceAll(r.routing.Key.Name, "%", "%%")
+	fresh.ResponseHeadersToAdd = []*corev3.HeaderValueOption{{
+		Header: &corev3.HeaderValue{
+			Key:   "set-cookie",
+			Value: name + "=%REQ(" + ir.VisitorHeader + ")%; Path=/; Max-Age=" + visitorAge + "; HttpOnly; SameSite=Lax",
+		},
+		AppendAction: corev3.HeaderValueOption_APPEND_IF_EXISTS_OR_ADD,
+	}}
+	return fresh
+}
+
+// divide lays the shares out over the keys. Without a policy each request is drawn by
+// itself; with one that finds no key it would be as well, so only requests come here
+// that have one.
+func (r router) divide(match *routev3.RouteMatch, policy *routev3.RouteAction_HashPolicy) *routev3.Route {
+	weighted := &routev3.WeightedCluster{}
+	for _, s := range r.routing.Shares.Layout() {
+		weighted.Clusters = append(weighted.Clusters, r.weight(s))
+	}
+	action := &routev3.RouteAction{ClusterSpecifier: &routev3.RouteAction_WeightedClusters{WeightedClusters: weighted}}
+	if policy != nil {
+		weighted.RandomValueSpecifier = &routev3.WeightedCluster_UseHashPolicy{UseHashPolicy: wrapperspb.Bool(true)}
+		action.HashPolicy = []*routev3.RouteAction_HashPolicy{policy}
+	}
+	return route(match, action)
+}
+
+func (r router) weight(s traffic.Segment) *routev3.WeightedCluster_ClusterWeight {
+	return &routev3.WeightedCluster_ClusterWeight{
+		Name:   r.cluster(s.Variation, false),
+		Weight: wrapperspb.UInt32(uint32(s.Weight)), //nolint:gosec // at most traffic.Total
+	}
+}

@@ -1,0 +1,126 @@
+// SPDX-License-Identifier: Apache-2.0
+
+package ir
+
+import (
+	"net/netip"
+	"time"
+
+	corev1 "k8s.io/api/core/v1"
+	discoveryv1 "k8s.io/api/discovery/v1"
+	metav1 "k8s.io/apimachinery/pkg/apis/meta/v1"
+	"k8s.io/apimachinery/pkg/types"
+
+	"github.com/plumbline-dev/plumbline/pkg/traffic"
+)
+
+// Managed is the label of a Service, with the value "true", that puts it in the mesh.
+const Managed = "plumbline.dev/managed"
+
+// HostsAnnotation of a Service names the hosts, separated by commas, under which
+// gateways serve it.
+const HostsAnnotation = "plumbline.dev/hosts"
+
+// Inputs is all that a mesh is made of. Build changes nothing of it.
+type Inputs struct {
+	Services []*corev1.Service
+	Slices   []*discoveryv1.EndpointSlice
+	// Pods are those of workloads that a split names or that are quarantined; more
+	// do no harm.
+	Pods []Pod
+	// Localities of nodes, by name.
+	Localities map[string]Locality
+	Splits     []Split
+	// Quarantined workloads get no new requests.
+	Quarantined []Workload
+	// Sequences are the last ones of Services whose split is gone. A proxy refuses to
+	// go back to a lower one, so they must outlive it.
+	Sequences map[types.NamespacedName]uint64
+}
+
+// Workload is what pods belong to.
+type Workload struct{ Namespace, Kind, Name string }
+
+// Locality is where an endpoint runs; either may be unknown.
+type Locality struct{ Region, Zone string }
+
+// Pod is what counts of one.
+type Pod struct {
+	Namespace, Name string
+	Labels          map[string]string
+	// Workload is the one it belongs to; of a Deployment's pod the Deployment.
+	Workload Workload
+	Node     string
+	// Addresses are empty before it runs and when it has ended.
+	Addresses []netip.Addr
+	// Ports are those of its containers that have a name.
+	Ports       map[string]uint16
+	Ready       bool
+	Terminating bool
+}
+
+// Split divides the requests of one Service.
+type Split struct {
+	Namespace, Name string
+	// Created decides which of two splits for one Service comes first.
+	Created    time.Time
+	Service    string
+	Variations []Variation
+	Routing
+	// Sequence grows with each decision about it.
+	Sequence uint64
+}
+
+// Variation says which pods are a variation's: those that a selector selects, or
+// those of a workload in the namespace of the split.
+type Variation struct {
+	Name     string
+	Selector *metav1.LabelSelector
+	Workload *Workload
+}
+
+// Routing is what decides where a request goes.
+type Routing struct {
+	// Shares are those in force now.
+	Shares traffic.Split
+	Key    Key
+	// Salt makes the visitors of one split independent of those of another.
+	Salt string
+	// Override is a header whose value names a variation, for tests; "" for none.
+	Override string
+	// Match sends certain values of a header to certain variations.
+	Match Match
+}
+
+// Match sends a request whose header has a certain value to a variation.
+type Match struct {
+	Header string
+	// Values maps a value to a variation.
+	Values map[string]string
+}
+
+// KeyKind is what a visitor is known by.
+type KeyKind int
+
+// The kinds.
+const (
+	// PerRequest knows nobody: each request is drawn by itself.
+	PerRequest KeyKind = iota
+	// ByHeader is a header that clients send. A request without it is drawn by itself.
+	ByHeader
+	// ByCookie is a cookie of the application. A request without it is drawn by itself.
+	ByCookie
+	// ByVisitor is a cookie that the proxy gives to those who have none.
+	ByVisitor
+)
+
+func (k KeyKind) String() string {
+	return [...]string{"PerRequest", "ByHeader", "ByCookie", "ByVisitor"}[k]
+}
+
+// Key is what a visitor keeps a variation by.
+type Key struct {
+	Kind KeyKind
+	// Name of the header or the cookie.
+	Name string
+}

@@ -1,0 +1,143 @@
+// SPDX-License-Identifier: Apache-2.0
+
+package ir
+
+import (
+	"net/netip"
+	"strconv"
+)
+
+// Mesh is all services that are managed, and what is wrong. Both are sorted.
+type Mesh struct {
+	Services []Service
+	Problems []Problem
+}
+
+// Service is one that is managed.
+type Service struct {
+	Namespace, Name string
+	// Hosts under which gateways serve it.
+	Hosts []string
+	// Addresses are its cluster IPs.
+	Addresses []netip.Addr
+	Ports     []Port
+	// Routing is nil without a split.
+	Routing *Routing
+	// Sequence of the last decision about it, 0 when there has been none.
+	Sequence uint64
+}
+
+// Ready counts, for each variation, the endpoints that are ready on that port on
+// which it has the fewest. It is what traffic.Clamp asks for.
+func (s Service) Ready() map[string]int {
+	least := map[string]int{}
+	for _, p := range s.Ports {
+		for _, slot := range p.Slots {
+			n := 0
+			for _, e := range slot.Endpoints {
+				if e.State == Ready {
+					n++
+				}
+			}
+			if before, seen := least[slot.Variation]; !seen || n < before {
+				least[slot.Variation] = n
+			}
+		}
+	}
+	return least
+}
+
+// Port of a service. One that is not HTTP has no slots.
+type Port struct {
+	Name     string
+	Number   uint16
+	Protocol Protocol
+	Slots    []Slot
+}
+
+// Slot holds the endpoints of one variation, which is "" without a split.
+type Slot struct {
+	Variation string
+	Endpoints []Endpoint
+}
+
+// Endpoint is one pod, or an address that somebody gave the Service by hand.
+type Endpoint struct {
+	Address  netip.AddrPort
+	Locality Locality
+	State    State
+}
+
+// State of an endpoint. Of one in two states the lower counts.
+type State int
+
+// The states.
+const (
+	// Ready gets requests.
+	Ready State = iota
+	// Draining is going to end and still answers. It gets requests only if none is
+	// ready, as without a proxy.
+	Draining
+	// Quarantined gets none at all.
+	Quarantined
+
+	// absent is one that is not an endpoint.
+	absent
+)
+
+func (s State) String() string {
+	return [...]string{"Ready", "Draining", "Quarantined", "absent"}[s]
+}
+
+// Problem says what is not as somebody wants it, of which object, and what mends it.
+type Problem struct {
+	Object Object
+	// Port is 0 when it concerns the whole object.
+	Port   uint16
+	Reason Reason
+	// Message says what is wrong and what mends it.
+	Message string
+	// Refused says that the object, or its port, is left alone because of it.
+	Refused bool
+}
+
+// Object names what a problem is about.
+type Object struct{ Kind, Namespace, Name string }
+
+func (o Object) String() string { return o.Kind + " " + o.Namespace + "/" + o.Name }
+
+func (p Problem) String() string {
+	where := p.Object.String()
+	if p.Port != 0 {
+		where += " port " + strconv.Itoa(int(p.Port))
+	}
+	return where + ": " + string(p.Reason) + ": " + p.Message
+}
+
+// Reason of a problem, for conditions and metrics.
+type Reason string
+
+// The reasons.
+const (
+	Headless              Reason = "Headless"
+	ExternalName          Reason = "ExternalName"
+	NoPorts               Reason = "NoPorts"
+	NoHTTPPort            Reason = "NoHTTPPort"
+	SessionAffinity       Reason = "SessionAffinity"
+	InternalTrafficPolicy Reason = "InternalTrafficPolicyLocal"
+	AddressTaken          Reason = "AddressTaken"
+	TLSOnHTTPPort         Reason = "TLSOnHTTPPort"
+	InvalidHost           Reason = "InvalidHost"
+	ServiceNotFound       Reason = "ServiceNotFound"
+	ServiceRefused        Reason = "ServiceRefused"
+	AnotherSplit          Reason = "AnotherSplit"
+	InvalidSplit          Reason = "InvalidSplit"
+	InvalidVariation      Reason = "InvalidVariation"
+	InvalidKey            Reason = "InvalidKey"
+	InvalidSalt           Reason = "InvalidSalt"
+	InvalidHeader         Reason = "InvalidHeader"
+	InvalidMatch          Reason = "InvalidMatch"
+	PodInTwoVariations    Reason = "PodInTwoVariations"
+	PodInNoVariation      Reason = "PodInNoVariation"
+	ShareNotExclusive     Reason = "ShareNotExclusive"
+)

@@ -1,0 +1,163 @@
+// SPDX-License-Identifier: Apache-2.0
+
+package ir_test
+
+import (
+	"strings"
+	"testing"
+	"time"
+
+	"github.com/google/go-cmp/cmp"
+	corev1 "k8s.io/api/core/v1"
+	metav1 "k8s.io/apimachinery/pkg/apis/meta/v1"
+	"k8s.io/apimachinery/pkg/util/intstr"
+
+	"github.com/plumbline-dev/plumbline/pkg/traffic"
+	"github.com/plumbline-dev/plumbline/pkg/traffic/ir"
+)
+
+func TestVariationsHavePods(t *testing.T) {
+	in := func(pods ...ir.Pod) ir.Inputs { return ir.Inputs{Pods: pods} }
+	named := func(p *ir.Pod) { p.Ports = map[string]uint16{"serve": 9090} }
+	selected := func(p *ir.Pod) { p.Labels["app"] = "web" }
+	stable := func(p *ir.Pod) { p.Labels["version"] = "stable" }
+	other := func(p *ir.Pod) { p.Namespace = "other" }
+	byName := web(func(s *corev1.Service) { s.Spec.Ports[0].TargetPort = intstr.FromString("serve") })
+	impatient := web(func(s *corev1.Service) { s.Spec.PublishNotReadyAddresses = true })
+	tests := map[string]struct {
+		in       ir.Inputs
+		svc      *corev1.Service
+		want     string
+		problems string
+	}{
+		"by label and by workload":                    {in: in(pod("stable", "10.1.0.1"), pod("canary", "10.1.0.2")), want: "stable=[10.1.0.1:8080] canary=[10.1.0.2:8080]"},
+		"and slots without any":                       {in: in(), want: "stable=[] canary=[]"},
+		"with a port that has a name in the pod":      {svc: byName, in: in(pod("stable", "10.1.0.1", named), pod("canary", "10.1.0.2")), want: "stable=[10.1.0.1:9090] canary=[]"},
+		"that drain when they end":                    {in: in(pod("canary", "10.1.0.2", func(p *ir.Pod) { p.Terminating = true })), want: "stable=[] canary=[10.1.0.2:8080-Draining]"},
+		"that are ready":                              {in: in(pod("canary", "10.1.0.2", func(p *ir.Pod) { p.Ready = false })), want: "stable=[] canary=[]"},
+		"or not, when the Service wants those too":    {svc: impatient, in: in(pod("canary", "10.1.0.2", func(p *ir.Pod) { p.Ready = false })), want: "stable=[] canary=[10.1.0.2:8080]"},
+		"of their own namespace":                      {in: in(pod("canary", "10.1.0.2", other), pod("stable", "10.1.0.1", other)), want: "stable=[] canary=[]"},
+		"of which one in two is the first's":          {in: in(pod("canary", "10.1.0.2", stable)), want: "stable=[10.1.0.2:8080] canary=[]", problems: "ABRelease shop/release: PodInTwoVariations: 1 pod (pod-10.1.0.2) in stable and canary, counted as the first's: select them apart"},
+		"and those in none are told":                  {in: in(pod("old", "10.1.0.3", selected)), want: "stable=[] canary=[]", problems: "ABRelease shop/release: PodInNoVariation: 1 pod (pod-10.1.0.3) of Service web in no variation, which get no requests from proxies: let a variation select them"},
+		"and those that others get to as well":        {in: in(pod("canary", "10.1.0.2", selected), pod("canary", "10.1.0.3", selected)), want: "stable=[] canary=[10.1.0.2:8080 10.1.0.3:8080]", problems: "ABRelease shop/release: ShareNotExclusive: 2 pods (pod-10.1.0.2) of canary selected by Service web, which gives them requests of clients without a proxy whatever the share: let its selector not match them"},
+		"and nothing of the stable one, as it may be": {in: in(pod("stable", "10.1.0.1", selected)), want: "stable=[10.1.0.1:8080] canary=[]"},
+		"and none that is quarantined":                {in: ir.Inputs{Pods: []ir.Pod{pod("canary", "10.1.0.2")}, Quarantined: []ir.Workload{{Namespace: "shop", Kind: "Deployment", Name: "canary"}}}, want: "stable=[] canary=[10.1.0.2:8080-Quarantined]"},
+		"also of a Service without the label":         {svc: web(func(s *corev1.Service) { s.Labels = nil }), in: in(pod("stable", "10.1.0.1")), want: "stable=[10.1.0.1:8080] canary=[]"},
+	}
+	for name, tc := range tests {
+		t.Run(name, func(t *testing.T) {
+			if tc.svc == nil {
+				tc.svc = web()
+			}
+			tc.in.Services, tc.in.Splits = []*corev1.Service{tc.svc}, []ir.Split{tenth()}
+			m := ir.Build(tc.in)
+			if d := cmp.Diff("shop/web 10.0.0.1:80 HTTP "+tc.want, written(m)); d != "" {
+				t.Errorf("the mesh (-want +got):\n%s", d)
+			}
+			if d := cmp.Diff(tc.problems, problems(m)); d != "" {
+				t.Errorf("the problems (-want +got):\n%s", d)
+			}
+			if m.Services[0].Sequence != 7 {
+				t.Errorf("the sequence is %d, want the split's", m.Services[0].Sequence)
+			}
+		})
+	}
+}
+
+func TestTheReadyAreCountedOnThePortThatHasFewest(t *testing.T) {
+	svc := web(func(s *corev1.Service) {
+		s.Spec.Ports = append(s.Spec.Ports, corev1.ServicePort{Name: "http-admin", Port: 81, TargetPort: intstr.FromString("admin")})
+	})
+	admin := func(p *ir.Pod) { p.Ports = map[string]uint16{"admin": 9090} }
+	m := ir.Build(ir.Inputs{
+		Services: []*corev1.Service{svc}, Splits: []ir.Split{tenth()},
+		Pods: []ir.Pod{pod("stable", "10.1.0.1", admin), pod("stable", "10.1.0.2"), pod("canary", "10.1.0.3")},
+	})
+	if d := cmp.Diff(map[string]int{"stable": 1, "canary": 0}, m.Services[0].Ready()); d != "" {
+		t.Errorf("ready (-want +got):\n%s", d)
+	}
+}
+
+func TestASplitIsRefusedWhen(t *testing.T) {
+	long := strings.Repeat("a", 200)
+	match := func(header string, values map[string]string) func(*ir.Split) {
+		return func(s *ir.Split) { s.Match = ir.Match{Header: header, Values: values} }
+	}
+	key := func(kind ir.KeyKind, name string) func(*ir.Split) {
+		return func(s *ir.Split) { s.Key = ir.Key{Kind: kind, Name: name} }
+	}
+	tests := map[string]struct {
+		change func(*ir.Split)
+		want   string
+	}{
+		"its weights are not the whole": {func(s *ir.Split) {
+			s.Shares = traffic.Split{{Variation: "stable", Weight: 9_000}, {Variation: "canary"}}
+		}, "InvalidSplit: the weights add up to 9000, want 10000"},
+		"a variation has no weight":             {func(s *ir.Split) { s.Variations[1].Name = "beta" }, `InvalidVariation: variation "beta" has no weight`},
+		"a weight has no variation":             {func(s *ir.Split) { s.Variations = s.Variations[:1] }, "InvalidVariation: canary has a weight and is declared 0 times"},
+		"a variation is not named as a label":   {func(s *ir.Split) { s.Variations[1].Name, s.Shares[1].Variation = "a|b", "a|b" }, `InvalidVariation: variation "a|b" is not named`},
+		"a variation has no pods by either":     {func(s *ir.Split) { s.Variations[1].Workload = nil }, "InvalidVariation: variation canary needs a selector or a workload"},
+		"a variation selects everything":        {func(s *ir.Split) { s.Variations[0].Selector = &metav1.LabelSelector{} }, "InvalidVariation: variation stable needs a valid selector"},
+		"the cookie's name is too long":         {key(ir.ByVisitor, long), "InvalidKey: the cookie's name \"" + long[:40] + "...\" is not"},
+		"the cookie's name adds to a header":    {key(ir.ByVisitor, "a=b; Domain=example.com;"), "InvalidKey: the cookie's name"},
+		"browsers would not keep the cookie":    {key(ir.ByVisitor, "__Host-v"), "InvalidKey: browsers take cookie __Host-v over TLS alone"},
+		"the header's name ends a line":         {key(ir.ByHeader, "x-user\r\nx-evil"), "InvalidKey: the header's name"},
+		"the header is the proxy's own":         {key(ir.ByHeader, "X-Plb-Visitor"), "InvalidKey: header x-plb-visitor belongs"},
+		"the kind is unknown":                   {key(9, "x"), "InvalidKey: visitors cannot be known by kind 9"},
+		"the salt means something in a pattern": {func(s *ir.Split) { s.Salt = `\1` }, `InvalidSalt: the salt "\\1" is not`},
+		"there is no salt":                      {func(s *ir.Split) { s.Salt = "" }, `InvalidSalt: the salt "" is not`},
+		"the override is a pseudo header":       {func(s *ir.Split) { s.Override = ":path" }, "InvalidHeader: the header's name"},
+		"the override is Envoy's":               {func(s *ir.Split) { s.Override = "X-Envoy-Retry-On" }, "InvalidHeader: header x-envoy-retry-on belongs"},
+		"a value goes to nobody":                {match("x-group", map[string]string{"beta": "b"}), `InvalidMatch: header x-group: "beta" goes to "b", which is no variation`},
+		"a value cannot be sent":                {match("x-group", map[string]string{"a\r\nb": "canary"}), `InvalidMatch: header x-group: "a\r\nb" is not`},
+		"a header is mapped without values":     {match("x-group", nil), "InvalidMatch: 0 values of header x-group are mapped"},
+		"values are mapped without a header":    {match("", map[string]string{"beta": "canary"}), "InvalidHeader: the header's name"},
+	}
+	for name, tc := range tests {
+		t.Run(name, func(t *testing.T) {
+			m := ir.Build(ir.Inputs{Services: []*corev1.Service{web()}, Splits: []ir.Split{tenth(tc.change)}})
+			if got, want := problems(m), "ABRelease shop/release: "+tc.want; !strings.HasPrefix(got, want) || strings.Contains(got, "\n") {
+				t.Errorf("got %s\nwant one that begins %s", got, want)
+			}
+			if d := cmp.Diff("shop/web 10.0.0.1:80 HTTP =[]", written(m)); d != "" {
+				t.Errorf("the service is managed without it (-want +got):\n%s", d)
+			}
+			m = ir.Build(ir.Inputs{Services: []*corev1.Service{web(func(s *corev1.Service) { s.Labels = nil })}, Splits: []ir.Split{tenth(tc.change)}})
+			if len(m.Services) > 0 {
+				t.Errorf("nobody else wants it managed, and there is %s", written(m))
+			}
+		})
+	}
+}
+
+func TestASplitIsRefusedForItsService(t *testing.T) {
+	second := tenth(func(s *ir.Split) { s.Name, s.Created = "a-second", time.Unix(9, 0) })
+	tests := map[string]struct {
+		in   ir.Inputs
+		want string
+	}{
+		"when there is none":      {ir.Inputs{Splits: []ir.Split{tenth()}}, "ABRelease shop/release: ServiceNotFound: there is no Service web: create it or name another"},
+		"when an older one is it": {ir.Inputs{Services: []*corev1.Service{web()}, Splits: []ir.Split{second, tenth()}}, "ABRelease shop/a-second: AnotherSplit: ABRelease shop/release divides the requests of Service web already: delete one of them"},
+		"when that is refused": {ir.Inputs{Services: []*corev1.Service{web(func(s *corev1.Service) { s.Spec.Ports = nil })}, Splits: []ir.Split{tenth()}},
+			"ABRelease shop/release: ServiceRefused: Service web cannot be managed: NoPorts\nService shop/web: NoPorts: it has no ports: declare one"},
+	}
+	for name, tc := range tests {
+		t.Run(name, func(t *testing.T) {
+			if d := cmp.Diff(tc.want, problems(ir.Build(tc.in))); d != "" {
+				t.Errorf("the problems (-want +got):\n%s", d)
+			}
+		})
+	}
+}
+
+func TestHeadersHaveNoCaseAndCookiesHave(t *testing.T) {
+	m := ir.Build(ir.Inputs{Services: []*corev1.Service{web()}, Splits: []ir.Split{tenth(func(s *ir.Split) {
+		s.Key, s.Override = ir.Key{Kind: ir.ByCookie, Name: "JSESSIONID"}, "X-Variation"
+		s.Match = ir.Match{Header: "X-Group", Values: map[string]string{"Beta": "canary"}}
+	})}})
+	got := m.Services[0].Routing
+	want := ir.Routing{Key: ir.Key{Kind: ir.ByCookie, Name: "JSESSIONID"}, Override: "x-variation", Match: ir.Match{Header: "x-group", Values: map[string]string{"Beta": "canary"}}, Shares: got.Shares, Salt: "s1"}
+	if d := cmp.Diff(want, *got); d != "" {
+		t.Errorf("the routing (-want +got):\n%s", d)
+	}
+}

@@ -1,0 +1,107 @@
+// SPDX-License-Identifier: Apache-2.0
+
+//go:build integration
+
+package envoyxds
+
+import (
+	"bytes"
+	"net"
+	"os"
+	"os/exec"
+	"path/filepath"
+	"strings"
+	"testing"
+	"time"
+
+	"github.com/plumbline-dev/plumbline/test/harness/poll"
+)
+
+// patience bounds every wait.
+const patience = 20 * time.Second
+
+// binary of Envoy, or a test that is skipped.
+func binary(t *testing.T) string {
+	t.Helper()
+	path := os.Getenv("ENVOY")
+	if path == "" {
+		t.Skip("ENVOY is not set: it is to be the path of an Envoy 1.40")
+	}
+	return path
+}
+
+func configuration(t *testing.T, p parts) string {
+	t.Helper()
+	path := filepath.Join(t.TempDir(), "envoy.json")
+	must(t, os.WriteFile(path, p.bootstrap(t), 0o600))
+	return path
+}
+
+// TestEnvoyAcceptsEveryGoldenSet has Envoy build all of it, as it would when it is sent.
+func TestEnvoyAcceptsEveryGoldenSet(t *testing.T) {
+	envoy := binary(t)
+	files, err := filepath.Glob("../../../pkg/traffic/envoyxds/testdata/*.json")
+	must(t, err)
+	if len(files) < 10 {
+		t.Fatalf("there are %d golden files", len(files))
+	}
+	for _, file := range files {
+		t.Run(strings.TrimSuffix(filepath.Base(file), ".json"), func(t *testing.T) {
+			out, err := validate(t, envoy, ofGolden(t, file))
+			if err != nil {
+				t.Errorf("%v\n%s", err, out)
+			}
+			for line := range strings.Lines(out) {
+				if strings.Contains(line, "eprecated") || strings.Contains(line, "work-in-progress") {
+					t.Errorf("Envoy says %s", line)
+				}
+			}
+		})
+	}
+}
+
+// Without it the test above could pass whatever it is given.
+func TestEnvoyRefusesWhatCannotBe(t *testing.T) {
+	envoy := binary(t)
+	p := ofGolden(t, "../../../pkg/traffic/envoyxds/testdata/split-by-visitor.json")
+	for _, r := range p.routes["shop/web|80"].VirtualHosts[0].Routes {
+		for _, c := range r.GetRoute().GetWeightedClusters().GetClusters() {
+			c.Weight.Value = 0
+		}
+	}
+	if out, err := validate(t, envoy, p); err == nil {
+		t.Errorf("weights of nothing are accepted:\n%s", out)
+	}
+}
+
+func validate(t *testing.T, envoy string, p parts) (string, error) {
+	t.Helper()
+	cmd := exec.CommandContext(t.Context(), envoy, "--mode", "validate", "--disable-hot-restart", "-l", "warning", "-c", configuration(t, p))
+	out, err := cmd.CombinedOutput()
+	return string(out), err
+}
+
+// run starts an Envoy that ends with the test, and waits until it listens there.
+func run(t *testing.T, p parts, listens ...string) {
+	t.Helper()
+	log := &bytes.Buffer{}
+	cmd := exec.Command(binary(t), "--disable-hot-restart", "--concurrency", "2", "-l", "warning", "-c", configuration(t, p)) //nolint:gosec,noctx // ended below
+	cmd.Stdout, cmd.Stderr = log, log
+	must(t, cmd.Start())
+	t.Cleanup(func() {
+		_ = cmd.Process.Kill()
+		_ = cmd.Wait() // killed, as was wanted
+		if t.Failed() {
+			t.Logf("Envoy's log:\n%s", log)
+		}
+	})
+	for _, address := range listens {
+		poll.Until(t, patience, "Envoy listens on "+address, func() error {
+			connection, err := net.DialTimeout("tcp", address, time.Second)
+			if err == nil {
+				_ = connection.Close() // only whether it can be was asked
+			}
+			return err
+		})
+	}
+}

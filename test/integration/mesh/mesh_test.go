@@ -1,0 +1,124 @@
+// SPDX-License-Identifier: Apache-2.0
+
+//go:build integration
+
+package mesh
+
+import (
+	"fmt"
+	"strings"
+	"testing"
+
+	discoveryv1 "k8s.io/api/discovery/v1"
+	"sigs.k8s.io/controller-runtime/pkg/client"
+
+	"github.com/plumbline-dev/plumbline/internal/controller/mesh"
+	"github.com/plumbline-dev/plumbline/test/harness/envoy"
+	"github.com/plumbline-dev/plumbline/test/harness/poll"
+)
+
+func TestASidecarFollowsTheServicesOfItsNamespace(t *testing.T) {
+	s := newShop(t)
+	slice := s.service("web", backend(t, "one"))
+	d := discover(t)
+	_, fronts := s.proxy(d, s.pod("front-0", nil), "web", "later")
+	answers(t, fronts["web"], "200 one")
+	answers(t, fronts["later"], "503 ") // there is no such service yet
+
+	changed := s.slice("web", 0, backend(t, "two"))
+	changed.ResourceVersion = slice.ResourceVersion
+	s.must(admin.Update(t.Context(), changed))
+	answers(t, fronts["web"], "200 two")
+
+	s.service("later", backend(t, "three"))
+	answers(t, fronts["later"], "200 three")
+
+	s.must(admin.Delete(t.Context(), changed))
+	answers(t, fronts["web"], "503 no healthy upstream")
+	s.must(admin.DeleteAllOf(t.Context(), &discoveryv1.EndpointSlice{}, client.InNamespace(s.namespace)))
+	answers(t, fronts["later"], "503 no healthy upstream")
+}
+
+// What a proxy has it keeps, whatever becomes of the server.
+func TestASidecarGoesOnWhileTheServerIsAway(t *testing.T) {
+	s := newShop(t)
+	s.service("web", backend(t, "one"))
+	var fronts map[string]string
+	t.Run("while it is there", func(t *testing.T) {
+		outer := s.t
+		d := discover(t)
+		_, fronts = (&shop{outer, s.namespace}).proxy(d, s.pod("front-0", nil), "web")
+		answers(t, fronts["web"], "200 one")
+	})
+	for range 20 {
+		if got := get(t, fronts["web"]); got != "200 one" {
+			t.Fatalf("it answers %q", got)
+		}
+	}
+}
+
+func TestASidecarSeesAnotherNamespaceOnlyIfItsPodSaysSo(t *testing.T) {
+	theirs, ours := newShop(t), newShop(t)
+	theirs.service("pay", backend(t, "paid"))
+	d := discover(t)
+	asks, _ := ours.proxy(d, ours.pod("asks", map[string]string{mesh.UpstreamsAnnotation: theirs.namespace + "/pay"}))
+	quiet, _ := ours.proxy(d, ours.pod("quiet", nil))
+	clusters := func(e *envoy.Envoy) string {
+		text, err := e.Get(t.Context(), "/clusters")
+		ours.must(err)
+		return text
+	}
+	poll.True(t, patience, "who asks has it", func() bool { return strings.Contains(clusters(asks), theirs.namespace+"/pay|80|") })
+	poll.True(t, patience, "the other one is connected", func() bool {
+		n, err := quiet.Stat(t.Context(), "control_plane.connected_state")
+		return err == nil && n == 1
+	})
+	if strings.Contains(clusters(quiet), "/pay|") {
+		t.Error("a pod that does not ask for it sees the service of another namespace")
+	}
+}
+
+func TestWhoIsNoPodIsNotServed(t *testing.T) {
+	s := newShop(t)
+	s.service("web", backend(t, "one"))
+	d := discover(t)
+	pod := s.pod("front-0", nil)
+	for name, token := range map[string]string{
+		"no token": "", "a token for somebody else": s.token(pod, "https://kubernetes.default.svc"), "an invented token": "x",
+	} {
+		t.Run(name, func(t *testing.T) {
+			e := envoy.Start(t, envoy.Options{Address: d.address, Authority: d.authority, Node: "x", Token: token})
+			poll.Until(t, patience, "it is refused", func() error {
+				n, err := e.Stat(t.Context(), "cluster.plumbline-xds.upstream_rq_total")
+				if err == nil && n == 0 {
+					err = fmt.Errorf("it has not asked yet")
+				}
+				return err
+			})
+			if n, err := e.Stat(t.Context(), "cluster_manager.cds.update_success"); n != 0 || err != nil {
+				t.Errorf("it was sent clusters: %d %v", n, err)
+			}
+		})
+	}
+	if n := d.figure(t, "plumbline_xds_tokens_refused_total"); n != 3 {
+		t.Errorf("%d reasons are counted, want 3", n)
+	}
+}
+
+func TestAStreamEndsWhenItsPodIsDeleted(t *testing.T) {
+	s := newShop(t)
+	s.service("web", backend(t, "one"))
+	d := discover(t)
+	pod := s.pod("front-0", nil)
+	e, fronts := s.proxy(d, pod, "web")
+	answers(t, fronts["web"], "200 one")
+	s.must(admin.Delete(t.Context(), pod, client.GracePeriodSeconds(0)))
+	poll.Until(t, patience, "it is no longer connected", func() error {
+		n, err := e.Stat(t.Context(), "control_plane.connected_state")
+		if err == nil && n != 0 {
+			err = fmt.Errorf("it still is")
+		}
+		return err
+	})
+	answers(t, fronts["web"], "200 one") // with what it had
+}

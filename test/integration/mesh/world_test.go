@@ -1,0 +1,242 @@
+// SPDX-License-Identifier: Apache-2.0
+
+//go:build integration
+
+package mesh
+
+import (
+	"context"
+	"crypto/tls"
+	"fmt"
+	"io"
+	"net"
+	"net/http"
+	"net/http/httptest"
+	"net/netip"
+	"strconv"
+	"testing"
+	"time"
+
+	"github.com/go-logr/logr/testr"
+	"github.com/prometheus/client_golang/prometheus"
+	"github.com/prometheus/client_golang/prometheus/testutil"
+	authenticationv1 "k8s.io/api/authentication/v1"
+	corev1 "k8s.io/api/core/v1"
+	discoveryv1 "k8s.io/api/discovery/v1"
+	metav1 "k8s.io/apimachinery/pkg/apis/meta/v1"
+	"k8s.io/utils/clock"
+	"sigs.k8s.io/controller-runtime/pkg/client"
+
+	"github.com/plumbline-dev/plumbline/internal/controller/mesh"
+	"github.com/plumbline-dev/plumbline/pkg/traffic/envoyxds"
+	"github.com/plumbline-dev/plumbline/pkg/traffic/identity"
+	"github.com/plumbline-dev/plumbline/pkg/traffic/ir"
+	"github.com/plumbline-dev/plumbline/test/harness/envoy"
+	"github.com/plumbline-dev/plumbline/test/harness/poll"
+)
+
+const patience = time.Minute
+
+// discovery is a server that runs.
+type discovery struct {
+	address   string
+	authority []byte
+	registry  *prometheus.Registry
+}
+
+// discover starts one, which ends with the test.
+func discover(t *testing.T) *discovery {
+	t.Helper()
+	certificate, authority := envoy.NewServing(t)
+	listener, err := net.Listen("tcp", "127.0.0.1:0") //nolint:noctx // as a server would
+	if err != nil {
+		t.Fatal(err)
+	}
+	d := &discovery{address: listener.Addr().String(), authority: authority, registry: prometheus.NewRegistry()}
+	ctx, stop := context.WithCancel(context.Background())
+	ready, done := make(chan struct{}), make(chan error, 1)
+	go func() {
+		done <- mesh.Run(ctx, mesh.Setup{
+			Config: config, Listener: listener, Registry: d.registry, Log: testr.New(t), Clock: clock.RealClock{},
+			Certificate: func(*tls.ClientHelloInfo) (*tls.Certificate, error) { return &certificate, nil },
+			Ready:       func() { close(ready) },
+		})
+	}()
+	t.Cleanup(func() {
+		stop()
+		if err := <-done; err != nil {
+			t.Error(err)
+		}
+	})
+	select {
+	case <-ready:
+	case err := <-done:
+		t.Fatalf("the server ended: %v", err)
+	case <-time.After(patience):
+		t.Fatal("the server is not ready")
+	}
+	return d
+}
+
+// figure of a counter or gauge with these label values, in their order.
+func (d *discovery) figure(t *testing.T, name string) int {
+	t.Helper()
+	n, err := testutil.GatherAndCount(d.registry, name)
+	if err != nil {
+		t.Fatal(err)
+	}
+	return n
+}
+
+// shop is a namespace with a service account.
+type shop struct {
+	t         *testing.T
+	namespace string
+}
+
+func newShop(t *testing.T) *shop {
+	t.Helper()
+	n := &corev1.Namespace{ObjectMeta: metav1.ObjectMeta{GenerateName: "shop-"}}
+	s := &shop{t: t}
+	s.create(n)
+	s.namespace = n.Name
+	s.create(&corev1.ServiceAccount{ObjectMeta: s.named("front")})
+	return s
+}
+
+func (s *shop) named(name string) metav1.ObjectMeta {
+	return metav1.ObjectMeta{Namespace: s.namespace, Name: name}
+}
+
+func (s *shop) must(err error) {
+	s.t.Helper()
+	if err != nil {
+		s.t.Fatal(err)
+	}
+}
+
+func (s *shop) create(object client.Object) {
+	s.t.Helper()
+	s.must(admin.Create(s.t.Context(), object))
+}
+
+// service is a managed one on port 80, with the addresses of backends.
+func (s *shop) service(name string, backends ...string) *discoveryv1.EndpointSlice {
+	s.t.Helper()
+	meta := s.named(name)
+	meta.Labels = map[string]string{ir.Managed: "true"}
+	s.create(&corev1.Service{ObjectMeta: meta, Spec: corev1.ServiceSpec{Ports: []corev1.ServicePort{{Name: "http", Port: 80}}}})
+	slice := s.slice(name, 0, backends...)
+	s.create(slice)
+	return slice
+}
+
+// slice of a service; all backends of one have the same port.
+func (s *shop) slice(service string, n int, backends ...string) *discoveryv1.EndpointSlice {
+	meta := s.named(fmt.Sprint(service, "-", n))
+	meta.Labels = map[string]string{discoveryv1.LabelServiceName: service}
+	slice := &discoveryv1.EndpointSlice{ObjectMeta: meta, AddressType: discoveryv1.AddressTypeIPv4, Endpoints: []discoveryv1.Endpoint{}}
+	for _, backend := range backends {
+		at := netip.MustParseAddrPort(backend)
+		slice.Ports = []discoveryv1.EndpointPort{{Name: new("http"), Port: new(int32(at.Port()))}}
+		slice.Endpoints = append(slice.Endpoints, discoveryv1.Endpoint{Addresses: []string{at.Addr().String()}, Conditions: discoveryv1.EndpointConditions{Ready: new(true)}})
+	}
+	return slice
+}
+
+// pod is one that nobody runs.
+func (s *shop) pod(name string, annotations map[string]string) *corev1.Pod {
+	s.t.Helper()
+	pod := &corev1.Pod{ObjectMeta: s.named(name), Spec: corev1.PodSpec{ServiceAccountName: "front", Containers: []corev1.Container{{Name: "app", Image: "app"}}}}
+	pod.Annotations = annotations
+	s.create(pod)
+	return pod
+}
+
+func (s *shop) token(pod *corev1.Pod, audience string) string {
+	s.t.Helper()
+	request := &authenticationv1.TokenRequest{Spec: authenticationv1.TokenRequestSpec{
+		Audiences: []string{audience}, ExpirationSeconds: new(int64(600)),
+		BoundObjectRef: &authenticationv1.BoundObjectReference{Kind: "Pod", APIVersion: "v1", Name: pod.Name, UID: pod.UID},
+	}}
+	s.must(admin.SubResource("token").Create(s.t.Context(), &corev1.ServiceAccount{ObjectMeta: s.named("front")}, request))
+	return request.Status.Token
+}
+
+// proxy is the sidecar of a pod, with a local port for each service of it.
+func (s *shop) proxy(d *discovery, pod *corev1.Pod, services ...string) (*envoy.Envoy, map[string]string) {
+	s.t.Helper()
+	fronts, options := map[string]string{}, envoy.Options{
+		Address: d.address, Authority: d.authority, Node: pod.Namespace + "/" + pod.Name, Token: s.token(pod, identity.Audience),
+	}
+	for _, name := range services {
+		l, err := net.Listen("tcp", "127.0.0.1:0") //nolint:noctx // only its number is wanted
+		s.must(err)
+		at := l.Addr().String()
+		s.must(l.Close())
+		fronts[name] = at
+		port := ir.Port{Name: "http", Number: 80, Protocol: ir.HTTP}
+		options.Listeners = append(options.Listeners, envoyxds.Local(ir.Service{Namespace: s.namespace, Name: name}, port, netip.MustParseAddrPort(at)))
+	}
+	return envoy.Start(s.t, options), fronts
+}
+
+// backend answers with its name. It listens on an address of this machine that is not
+// loopback: an EndpointSlice has none of those. What is sent there stays on it.
+func backend(t *testing.T, name string) string {
+	t.Helper()
+	l, err := net.Listen("tcp", net.JoinHostPort(own(t), "0")) //nolint:noctx // as a server would
+	if err != nil {
+		t.Fatal(err)
+	}
+	s := httptest.NewUnstartedServer(http.HandlerFunc(func(w http.ResponseWriter, _ *http.Request) { _, _ = io.WriteString(w, name) }))
+	s.Listener = l
+	s.Start()
+	t.Cleanup(s.Close)
+	return l.Addr().String()
+}
+
+// own is an IPv4 address of this machine.
+func own(t *testing.T) string {
+	t.Helper()
+	addresses, err := net.InterfaceAddrs()
+	if err != nil {
+		t.Fatal(err)
+	}
+	for _, a := range addresses {
+		if n, is := a.(*net.IPNet); is && n.IP.To4() != nil && n.IP.IsGlobalUnicast() {
+			return n.IP.String()
+		}
+	}
+	t.Fatal("this machine has no IPv4 address but loopback")
+	return ""
+}
+
+// get says what an address answers, as "code text".
+func get(t *testing.T, address string) string {
+	request, err := http.NewRequestWithContext(t.Context(), http.MethodGet, "http://"+address+"/", http.NoBody)
+	if err != nil {
+		return err.Error()
+	}
+	response, err := http.DefaultClient.Do(request)
+	if err != nil {
+		return err.Error()
+	}
+	defer func() { _ = response.Body.Close() }() // it was read
+	body, err := io.ReadAll(response.Body)
+	if err != nil {
+		return err.Error()
+	}
+	return strconv.Itoa(response.StatusCode) + " " + string(body)
+}
+
+// answers waits until an address answers so.
+func answers(t *testing.T, address, want string) {
+	t.Helper()
+	poll.Until(t, patience, address+" answers "+want, func() error {
+		if got := get(t, address); got != want {
+			return fmt.Errorf("it answers %q", got)
+		}
+		return nil
+	})
+}
