@@ -14,21 +14,12 @@ import (
 	"testing"
 	"time"
 
+	"github.com/plumbline-dev/plumbline/test/harness/envoy"
 	"github.com/plumbline-dev/plumbline/test/harness/poll"
 )
 
 // patience bounds every wait.
 const patience = 20 * time.Second
-
-// binary of Envoy, or a test that is skipped.
-func binary(t *testing.T) string {
-	t.Helper()
-	path := os.Getenv("ENVOY")
-	if path == "" {
-		t.Skip("ENVOY is not set: it is to be the path of an Envoy 1.40")
-	}
-	return path
-}
 
 func configuration(t *testing.T, p parts) string {
 	t.Helper()
@@ -39,7 +30,7 @@ func configuration(t *testing.T, p parts) string {
 
 // TestEnvoyAcceptsEveryGoldenSet has Envoy build all of it, as it would when it is sent.
 func TestEnvoyAcceptsEveryGoldenSet(t *testing.T) {
-	envoy := binary(t)
+	binary := envoy.Binary(t)
 	files, err := filepath.Glob("../../../pkg/traffic/envoyxds/testdata/*.json")
 	must(t, err)
 	if len(files) < 10 {
@@ -47,7 +38,7 @@ func TestEnvoyAcceptsEveryGoldenSet(t *testing.T) {
 	}
 	for _, file := range files {
 		t.Run(strings.TrimSuffix(filepath.Base(file), ".json"), func(t *testing.T) {
-			out, err := validate(t, envoy, ofGolden(t, file))
+			out, err := validate(t, binary, ofGolden(t, file))
 			if err != nil {
 				t.Errorf("%v\n%s", err, out)
 			}
@@ -62,21 +53,21 @@ func TestEnvoyAcceptsEveryGoldenSet(t *testing.T) {
 
 // Without it the test above could pass whatever it is given.
 func TestEnvoyRefusesWhatCannotBe(t *testing.T) {
-	envoy := binary(t)
+	binary := envoy.Binary(t)
 	p := ofGolden(t, "../../../pkg/traffic/envoyxds/testdata/split-by-visitor.json")
 	for _, r := range p.routes["shop/web|80"].VirtualHosts[0].Routes {
 		for _, c := range r.GetRoute().GetWeightedClusters().GetClusters() {
 			c.Weight.Value = 0
 		}
 	}
-	if out, err := validate(t, envoy, p); err == nil {
+	if out, err := validate(t, binary, p); err == nil {
 		t.Errorf("weights of nothing are accepted:\n%s", out)
 	}
 }
 
-func validate(t *testing.T, envoy string, p parts) (string, error) {
+func validate(t *testing.T, binary string, p parts) (string, error) {
 	t.Helper()
-	cmd := exec.CommandContext(t.Context(), envoy, "--mode", "validate", "--disable-hot-restart", "-l", "warning", "-c", configuration(t, p))
+	cmd := exec.CommandContext(t.Context(), binary, "--mode", "validate", "--disable-hot-restart", "-l", "warning", "-c", configuration(t, p))
 	out, err := cmd.CombinedOutput()
 	return string(out), err
 }
@@ -85,7 +76,7 @@ func validate(t *testing.T, envoy string, p parts) (string, error) {
 func run(t *testing.T, p parts, listens ...string) {
 	t.Helper()
 	log := &bytes.Buffer{}
-	cmd := exec.Command(binary(t), "--disable-hot-restart", "--concurrency", "2", "-l", "warning", "-c", configuration(t, p)) //nolint:gosec,noctx // ended below
+	cmd := exec.Command(envoy.Binary(t), "--disable-hot-restart", "--concurrency", "2", "-l", "warning", "-c", configuration(t, p)) //nolint:gosec,noctx // ended below
 	cmd.Stdout, cmd.Stderr = log, log
 	must(t, cmd.Start())
 	t.Cleanup(func() {

@@ -25,14 +25,6 @@ type CheckDefaults struct {
 	// managementPolicy says whether objects may ever be repaired.
 	// +optional
 	ManagementPolicy ManagementPolicy `json:"managementPolicy,omitempty"`
-	// ignore lists paths that are never compared.
-	// +optional
-	// +listType=set
-	// +kubebuilder:validation:MaxItems=32
-	// +kubebuilder:validation:items:MinLength=2
-	// +kubebuilder:validation:items:MaxLength=512
-	// +kubebuilder:validation:items:XValidation:rule="self.matches('^(/(([^~/[]|~[0-6])([^~/]|~[0-6])*|[[](([^]~/,=]|~[0-6])*=([^]~/,]|~[0-6])*,){0,3}([^]~/,=]|~[0-6])*=([^]~/,]|~[0-6])*[]])){1,64}$')",message="a path such as /spec/replicas or /spec/containers/[name=app]/image, without empty segments; within a segment write ~0 for ~ and ~1 for /"
-	Ignore []string `json:"ignore,omitempty"`
 }
 
 // KindDefaults override the defaults for one kind.
