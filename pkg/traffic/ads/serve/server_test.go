@@ -395,6 +395,7 @@ func TestAProxyThatIsFarBehindGetsTheDifference(t *testing.T) {
 	w := newWorld(t, serve.Config{})
 	p := w.connect("web-0")
 	p.ask(ads.Cluster)
+	p.ask(ads.Route, "none") // so that it has no route that could name a cluster
 	padding := strings.Repeat("x", 1<<20)
 	w.group.Publish(ads.NewView(resource(ads.Cluster, "a", padding), resource(ads.Cluster, "gone", "1")))
 	for i := range 200 { // while it does not read
