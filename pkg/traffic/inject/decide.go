@@ -115,9 +115,27 @@ func kindOfPod(pod *corev1.Pod, _ Mode, c Config) Decision {
 	return Decision{}
 }
 
-func annotations(pod *corev1.Pod, _ Mode, c Config) Decision {
-	if _, err := optionsOf(pod, c); err != nil {
+func annotations(pod *corev1.Pod, mode Mode, c Config) Decision {
+	o, err := optionsOf(pod, c)
+	switch {
+	case err != nil:
 		return refuse(WrongValue, "%v", err)
+	case mode == Redirect:
+		return exclusions(o, c)
+	}
+	return Decision{}
+}
+
+// exclusions refuses what the binary that sets the rules does (package redirect): its
+// pod would never start.
+func exclusions(o options, c Config) Decision {
+	if slices.Contains(o.excludePorts, CapturePort) {
+		return refuse(WrongValue, "annotation %s: %d belongs to the proxy", AnnotationExcludePorts, CapturePort)
+	}
+	for _, p := range o.excludeCIDRs {
+		if inIPv4 := p.Addr().Is4In6() && p.Bits() >= 96; !c.Bootstrap.IPv6 && p.Addr().Is6() && !inIPv4 {
+			return refuse(WrongValue, "annotation %s: %s is IPv6, of which nothing is redirected here", AnnotationExcludeCIDRs, p)
+		}
 	}
 	return Decision{}
 }

@@ -75,6 +75,9 @@ func TestWhoAskedAndCannotHaveOne(t *testing.T) {
 			p.Spec.Containers[0].Ports = []corev1.ContainerPort{{ContainerPort: port, Protocol: protocol}}
 		}
 	}
+	excluding := func(annotation, value string) func(*corev1.Pod) {
+		return func(p *corev1.Pod) { p.Annotations[annotation] = value }
+	}
 	proxyUser := func(p *corev1.Pod) {
 		p.Spec.SecurityContext = &corev1.PodSecurityContext{RunAsUser: new(int64(defaultUID))}
 	}
@@ -108,6 +111,9 @@ func TestWhoAskedAndCannotHaveOne(t *testing.T) {
 		"port 0":                               {annotated(AnnotationExcludePorts, "80,0"), WrongValue},
 		"a hole in a list":                     {annotated(AnnotationExcludePorts, "80,,81"), WrongValue},
 		"an address that is no range":          {annotated(AnnotationExcludeCIDRs, "10.0.0.1"), WrongValue},
+		"the capture port, excluded":           {redirected(excluding(AnnotationExcludePorts, "15001")), WrongValue},
+		"a range that is not redirected":       {redirected(excluding(AnnotationExcludeCIDRs, "fd00::/8")), WrongValue},
+		"an IPv4 range in IPv6 words":          {redirected(excluding(AnnotationExcludeCIDRs, "::ffff:10.0.0.0/104")), Asked},
 		"an option of the binary in a list":    {annotated(AnnotationExcludeCIDRs, "10.0.0.0/8 --proxy-uid=0"), WrongValue},
 	} {
 		t.Run(name, func(t *testing.T) {
