@@ -106,6 +106,13 @@ bench-remediation: $(CLUSTER_TOOL) ## Planner, Redis scripts, and how long a dri
 	  KUBEBUILDER_ASSETS="$$($(CLUSTER_TOOL) assets)" HELM="$$($(CLUSTER_TOOL) which helm)" go test -tags integration -run '^$$' -bench "DriftToPutBack/^$$others$$" -benchtime $(BENCH_ROUNDS)x -timeout 30m ./test/integration/execute; \
 	done
 
+.PHONY: bench-xds bench-xds-long
+bench-xds: ## The discovery server beside go-control-plane's two, under 1,000 proxies (3 minutes).
+	go run ./hack/xdsload --proxies 1000 --services 5000 --rounds 10 --phase-limit 25s --limit 4m --servers plumbline,snapshot,linear
+
+bench-xds-long: ## The same with 100, 1,000 and 10,000 proxies (up to 75 minutes; it needs 15,100 open files).
+	for n in 100 1000 10000; do go run ./hack/xdsload --proxies $$n --services 5000 --rounds 20 --phase-limit 3m --limit 25m --servers plumbline,snapshot,linear; done
+
 ##@ Code
 .PHONY: generate
 generate: ## Regenerate everything that is generated and committed.

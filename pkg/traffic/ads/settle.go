@@ -348,13 +348,19 @@ func (s *Stream) populated(cluster string) bool {
 	if h == nil || !h.known {
 		return false
 	}
+	if want == nil || want.Version == h.version {
+		return true
+	}
 	stand := s.missing(k)
-	return want == nil || stand == nil || h.version != stand.Version || want.Version == h.version
+	return stand == nil || h.version != stand.Version
 }
 
 // stands says that a resource stands for one that is not there. It can be taken by
 // every proxy, and is nothing to come back to.
 func (s *Stream) stands(r *Resource) bool {
+	if s.view.Get(r.Type, r.Name) == r { // as nearly all: to make what stands for it costs more
+		return false
+	}
 	stand := s.missing(Key{r.Type, r.Name})
 	return stand != nil && stand.Version == r.Version
 }

@@ -13,16 +13,16 @@ import (
 type Group struct {
 	mu      sync.Mutex
 	current *revision
-	// past are the last revisions, the current one last.
-	past []*revision
+	// past is what changed in the last revisions, the current one last. Their views are
+	// not kept.
+	past [][]ads.Key
 }
 
 // revision of a group. Nobody changes it, but for closing next.
 type revision struct {
-	number  uint64
-	view    *ads.View
-	changed []ads.Key // since the one before
-	next    chan struct{}
+	number uint64
+	view   *ads.View
+	next   chan struct{}
 }
 
 // remembered is how many revisions back it is known what changed. A proxy that is
@@ -43,8 +43,8 @@ func (g *Group) Publish(view *ads.View) {
 	if len(changed) == 0 && before.view != nil {
 		return
 	}
-	g.current = &revision{number: before.number + 1, view: view, changed: changed, next: make(chan struct{})}
-	g.past = append(g.past, g.current)
+	g.current = &revision{number: before.number + 1, view: view, next: make(chan struct{})}
+	g.past = append(g.past, changed)
 	if len(g.past) > remembered {
 		g.past[0] = nil
 		g.past = g.past[1:]
@@ -64,17 +64,17 @@ func (g *Group) since(before *revision) (*revision, []ads.Key) {
 	g.mu.Lock()
 	current := g.current
 	behind := int(current.number - before.number) //nolint:gosec // numbers only grow, from 0
-	var steps []*revision
+	var steps [][]ads.Key
 	if behind <= len(g.past) {
 		steps = g.past[len(g.past)-behind:]
 	}
 	var changed []ads.Key
-	for _, r := range steps {
+	for _, step := range steps {
 		if behind == 1 {
-			changed = r.changed // shared by all who are that far
+			changed = step // shared by all who are that far
 			break
 		}
-		changed = append(changed, r.changed...)
+		changed = append(changed, step...)
 	}
 	g.mu.Unlock()
 	if behind > len(steps) {
