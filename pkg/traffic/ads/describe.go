@@ -82,7 +82,7 @@ func (s *Stream) stage(k Key, h *held, want *Resource) (Stage, string) {
 		return Confirmed, "" // that there is none
 	case h.parks(want):
 		return Refused, "the proxy refuses " + want.Version.String()
-	case h.known && h.upToDate(want):
+	case h.known && h.current(want):
 		return Confirmed, ""
 	case k.Type == Route && !s.ready(want):
 		return Held, fmt.Sprintf("endpoints of %v are not confirmed", s.unready(want))
@@ -95,6 +95,17 @@ func (s *Stream) unready(route *Resource) []string {
 	return slices.DeleteFunc(slices.Clone(route.Clusters), func(name string) bool {
 		return s.ready(&Resource{Clusters: []string{name}})
 	})
+}
+
+// Settled says that the proxy has asked for listeners, and that nothing is on the way
+// or waits.
+func (s *Stream) Settled() bool {
+	for t := range s.types {
+		if len(s.types[t].unsettled) > 0 {
+			return false
+		}
+	}
+	return s.types[Listener].open && len(s.flight) == 0
 }
 
 // Unknown is how many names the proxy asks for that are not there, at most.

@@ -14,7 +14,8 @@ type Send struct {
 	Removed   []string
 }
 
-// Acked tells that the proxy has these.
+// Acked tells that the proxy has these: it has confirmed them, or reported to have them
+// when the stream began.
 type Acked struct{ Resources []*Resource }
 
 // Rejected tells that the proxy refuses a resource; it keeps what it had.

@@ -36,6 +36,9 @@ type envoy struct {
 	// that it took as a whole.
 	reported map[ads.Key]string
 	out      []ads.Request
+	// starting are the types whose first response it waits for before it opens a
+	// listener: with nothing in it, if there is nothing.
+	starting map[ads.Type]bool
 	// took is called before a resource is applied, went before one goes.
 	took, went func(ads.Key, *ads.Resource)
 }
@@ -52,6 +55,7 @@ func (e *envoy) connect(withVersions bool) {
 	e.out, e.withheld, e.rewarms = nil, nil, map[string]bool{}
 	clear(e.asked)
 	if !withVersions {
+		e.starting = map[ads.Type]bool{ads.Cluster: true, ads.Listener: true}
 		e.has, e.want, e.reported = map[ads.Key]*ads.Resource{}, map[ads.Key]bool{}, map[ads.Key]string{}
 	}
 	for k, r := range e.has {
@@ -79,6 +83,7 @@ func (e *envoy) connect(withVersions bool) {
 // take is what it does with a response.
 func (e *envoy) take(s ads.Send) {
 	answer := ads.Request{Type: s.Type, Nonce: s.Nonce}
+	delete(e.starting, s.Type)
 	for _, r := range s.Resources {
 		if e.bad(r) {
 			answer.Refused, answer.Message = true, "bad: "+r.Name

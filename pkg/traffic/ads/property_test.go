@@ -59,6 +59,8 @@ type model struct {
 	stream       *ads.Stream
 	envoy        *envoy
 	down         []ads.Send
+	// greeted are the types of which this stream has sent anything.
+	greeted map[ads.Type]bool
 	// late are routes that were told to be late, bad what Envoy refuses.
 	late, bad map[string]bool
 	// stuck says that a cluster could not be built in this run.
@@ -131,7 +133,7 @@ func (m *model) reconnect(withVersions bool) { m.reconnectTo(m.view, withVersion
 
 // reconnectTo begins a stream with a replica that has this view.
 func (m *model) reconnectTo(view *ads.View, withVersions bool) {
-	m.down = nil
+	m.down, m.greeted = nil, map[ads.Type]bool{}
 	m.stream = ads.NewStream(ads.Config{Batch: 3, Window: 60}, m.proofs, nothingThere, view)
 	m.envoy.connect(withVersions)
 }
@@ -162,9 +164,10 @@ func (m *model) do(effects []ads.Effect) {
 
 // sent checks what holds for every response.
 func (m *model) sent(s ads.Send) {
-	if len(s.Resources)+len(s.Removed) == 0 {
-		m.t.Fatal("an empty response")
+	if len(s.Resources)+len(s.Removed) == 0 && m.greeted[s.Type] {
+		m.t.Fatalf("an empty response of %v, and not the first one", s.Type)
 	}
+	m.greeted[s.Type] = true
 	for _, r := range s.Resources {
 		if (s.Type == ads.Endpoints || s.Type == ads.Route) && len(s.Resources) > 1 && !m.proofs.Proven(r) && !empty(r) {
 			m.t.Fatalf("%s, which nobody has confirmed yet, travels with others", id(r))
@@ -277,6 +280,11 @@ func (m *model) settled() {
 			if m.view.Get(t, name) == nil {
 				m.t.Fatalf("%v %s is gone, and the proxy still has it", t, name)
 			}
+		}
+	}
+	for t, waits := range m.envoy.starting {
+		if waits {
+			m.t.Fatalf("the proxy starts, and waits for the first response of %v", t)
 		}
 	}
 	for k := range m.envoy.asked {

@@ -49,8 +49,9 @@ func (s *Stream) Receive(now time.Time, r Request) []Effect {
 func (s *Stream) remember(r Request) {
 	own := &s.types[r.Type]
 	s.resumed = s.resumed || len(r.Initial) > 0
+	own.awaited = r.Type.wildcard() && len(r.Initial) == 0
 	for name, text := range r.Initial {
-		h := &held{known: true}
+		h := &held{known: true, reported: true}
 		h.version, _ = ParseVersion(text) // the zero version equals no version
 		own.held[name] = h
 		own.unsettled[name] = struct{}{}

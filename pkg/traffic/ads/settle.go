@@ -23,11 +23,23 @@ const (
 // settle sends what may be sent now, type by type in the order that Envoy needs.
 func (s *Stream) settle(now time.Time, effects []Effect) []Effect {
 	for t := range Type(types) {
+		if s.awaits(t) {
+			effects = append(effects, s.send(&response{kind: t, at: now}))
+		}
 		effects = s.settleType(t, now, effects)
 	}
 	// A cluster goes when the routes that named it are gone, which have just been
 	// looked at; those are confirmed by the next event at the earliest.
+	if len(s.had) > 0 {
+		effects = append(effects, Acked{s.had})
+		s.had = nil
+	}
 	return effects
+}
+
+// awaits says that a proxy has to be told that there is nothing of a type.
+func (s *Stream) awaits(t Type) bool {
+	return s.types[t].awaited && s.view != nil && len(s.view.Names(t)) == 0
 }
 
 func (s *Stream) settleType(t Type, now time.Time, effects []Effect) []Effect {
@@ -110,6 +122,7 @@ func (s *Stream) send(r *response) Effect {
 	s.nonce++
 	r.nonce = s.nonce
 	own := &s.types[r.kind]
+	own.awaited = false
 	for _, resource := range r.resources {
 		h := own.held[resource.Name]
 		h.sent, h.nonce, h.again, h.since = resource, r.nonce, false, time.Time{}
@@ -165,7 +178,7 @@ func (s *Stream) needs(k Key, h *held, now time.Time) (r *Resource, v verdict, l
 	if h.parks(want) {
 		return s.instead(k, h)
 	}
-	if h.known && !h.again && h.upToDate(want) {
+	if h.known && !h.again && s.upToDate(h, want) {
 		return nil, nothing, false
 	}
 	if k.Type != Route || s.ready(want) {
@@ -210,13 +223,23 @@ func (s *Stream) former(k Key, h *held) *Resource {
 	return nil
 }
 
-// upToDate says that the proxy has a version, or one of a later decision.
-func (h *held) upToDate(want *Resource) bool {
+// upToDate says that the proxy has a version, or one of a later decision. What it has
+// had before this stream began it has confirmed to another one, whose answer may have
+// been lost with it.
+func (s *Stream) upToDate(h *held, want *Resource) bool {
 	if h.version == want.Version {
-		h.has = want
-		return true
+		if h.reported && !s.stands(want) {
+			s.proofs.Prove(want)
+			s.had = append(s.had, want)
+		}
+		h.has, h.reported = want, false
 	}
-	return h.version.Sequence > want.Version.Sequence
+	return h.current(want)
+}
+
+// current says that the proxy has a version, or one of a later decision.
+func (h *held) current(want *Resource) bool {
+	return h.version == want.Version || h.version.Sequence > want.Version.Sequence
 }
 
 // pending says that the answer to what is on the way has to come first. Answers about
@@ -228,7 +251,7 @@ func (h *held) pending(t Type, want *Resource) bool {
 	case t != Cluster, want == nil && h.removing, want != nil && h.sent != nil && want.Version == h.sent.Version:
 		return true
 	case h.sent != nil:
-		h.known, h.version, h.has, h.sent = true, h.sent.Version, nil, nil
+		h.known, h.version, h.has, h.sent, h.reported = true, h.sent.Version, nil, nil, false
 	default:
 		h.known, h.removing = false, false
 	}

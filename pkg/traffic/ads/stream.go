@@ -65,6 +65,8 @@ type Stream struct {
 	nonce  uint64
 	// resumed says that the proxy had something when the stream began.
 	resumed bool
+	// had are versions that the proxy reported to have, and that are still to be told.
+	had []*Resource
 	// answered is the highest nonce that was answered.
 	answered uint64
 	// suspects are clusters that were taken away, one after the other, to see whether
@@ -80,7 +82,10 @@ type Stream struct {
 type subscriptions struct {
 	// open says that the proxy has asked for the type; wildcard, for all of it.
 	open, wildcard bool
-	held           map[string]*held
+	// awaited says that a proxy that starts waits for the first response, which has
+	// nothing in it if there is nothing: before that it opens no listener.
+	awaited bool
+	held    map[string]*held
 	// unsettled are the names that may need something.
 	unsettled map[string]struct{}
 }
@@ -94,6 +99,8 @@ type held struct {
 	known   bool
 	version Version
 	has     *Resource
+	// reported says that the version is what the proxy had when the stream began.
+	reported bool
 	// sent is on the way under this nonce; removing says that it is a removal.
 	sent     *Resource
 	removing bool

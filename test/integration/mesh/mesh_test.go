@@ -39,6 +39,14 @@ func TestASidecarFollowsTheServicesOfItsNamespace(t *testing.T) {
 	answers(t, fronts["later"], "503 no healthy upstream")
 }
 
+// An Envoy opens no listener, and its pod does not start, before it has heard which
+// clusters and listeners there are; also when there are none.
+func TestASidecarStartsWhereNothingIsManaged(t *testing.T) {
+	s := newShop(t)
+	_, fronts := s.proxy(discover(t), s.pod("front-0", nil), "none")
+	answers(t, fronts["none"], "503 ")
+}
+
 // What a proxy has it keeps, whatever becomes of the server.
 func TestASidecarGoesOnWhileTheServerIsAway(t *testing.T) {
 	s := newShop(t)

@@ -9,7 +9,6 @@ import (
 	"sync"
 	"time"
 
-	"golang.org/x/time/rate"
 	"google.golang.org/grpc"
 	"google.golang.org/grpc/codes"
 	"google.golang.org/grpc/keepalive"
@@ -55,10 +54,11 @@ type Observer interface {
 // Config of a server. A zero field is the default.
 type Config struct {
 	Stream ads.Config
-	// Starts is how many proxies that have nothing yet are admitted per second, and at
-	// once: 200. Those that come back with what they have cost next to nothing, and
-	// are not counted.
-	Starts int
+	// Starting is how many proxies that have nothing yet are served at once, until they
+	// have what there is, or for StartTime: 100, and 10 s. The others wait. Those that
+	// come back with what they have cost next to nothing, and are not counted.
+	Starting  int
+	StartTime time.Duration
 	// Names is how many names a proxy may ask for that are not there: 10,000.
 	Names int
 	// Streams is how many one pod may have at once: 4. The last one may be dead and not
@@ -69,7 +69,8 @@ type Config struct {
 }
 
 func (c Config) withDefaults() Config {
-	c.Starts = cmp.Or(c.Starts, 200)
+	c.Starting = cmp.Or(c.Starting, 100)
+	c.StartTime = cmp.Or(c.StartTime, 10*time.Second)
 	c.Names = cmp.Or(c.Names, 10_000)
 	c.Streams = cmp.Or(c.Streams, 4)
 	c.Oldest = cmp.Or(c.Oldest, [2]uint64{1, 37})
@@ -83,7 +84,7 @@ type Server struct {
 	proofs    ads.Proofs
 	missing   ads.Missing
 	observer  Observer
-	starts    *rate.Limiter
+	starting  chan struct{} // has one for each that starts
 
 	mu       sync.Mutex
 	sessions map[string][]*session // by the pod's uid
@@ -94,7 +95,7 @@ func New(config Config, directory Directory, proofs ads.Proofs, missing ads.Miss
 	config = config.withDefaults()
 	return &Server{
 		config: config, directory: directory, proofs: proofs, missing: missing, observer: observer,
-		starts: rate.NewLimiter(rate.Limit(config.Starts), config.Starts), sessions: map[string][]*session{},
+		starting: make(chan struct{}, config.Starting), sessions: map[string][]*session{},
 	}
 }
 

@@ -10,6 +10,7 @@ import (
 	"strings"
 	"sync"
 	"testing"
+	"time"
 
 	corev3 "github.com/envoyproxy/go-control-plane/envoy/config/core/v3"
 	discovery "github.com/envoyproxy/go-control-plane/envoy/service/discovery/v3"
@@ -301,25 +302,42 @@ func TestAPodHasAFewStreamsAtOnce(t *testing.T) {
 // Those that start are many after a power cut; those that have what they need are
 // many after each restart of ours.
 func TestProxiesThatStartWaitTheirTurnAndThoseThatComeBackDoNot(t *testing.T) {
-	w := newWorld(t, serve.Config{Starts: 1})
+	w := newWorld(t, serve.Config{Starting: 1, StartTime: time.Hour})
 	w.group.Publish(ads.NewView(resource(ads.Cluster, "a", "1")))
-	p := w.connect("web-0")
-	p.ask(ads.Cluster)
-	p.gets()
-	busy := 0
-	for i := range 3 {
-		p = w.connect(fmt.Sprint("starts-", i))
-		p.send(&discovery.DeltaDiscoveryRequest{Node: envoy(40), TypeUrl: ads.Cluster.URL()})
-		if _, err := p.stream.Recv(); status.Code(err) == codes.Unavailable {
-			busy++
-		}
-	}
-	if busy == 0 {
-		t.Error("all of them are served at once")
-	}
+	first, second := w.connect("first"), w.connect("second")
+	first.ask(ads.Cluster)
+	first.gets()
+	second.ask(ads.Cluster)
+	answered := make(chan error, 1)
+	go func() {
+		_, err := second.stream.Recv()
+		answered <- err
+	}()
 	for i := range 5 {
-		p = w.connect(fmt.Sprint("back-", i))
-		p.send(&discovery.DeltaDiscoveryRequest{Node: envoy(40), TypeUrl: ads.Cluster.URL(), InitialResourceVersions: map[string]string{"a": "0.old"}})
+		back := w.connect(fmt.Sprint("back-", i))
+		back.send(&discovery.DeltaDiscoveryRequest{Node: envoy(40), TypeUrl: ads.Cluster.URL(), InitialResourceVersions: map[string]string{"a": "0.old"}})
+		back.gets()
+	}
+	select {
+	case err := <-answered:
+		t.Fatalf("the second one does not wait: %v", err)
+	default:
+	}
+	first.ask(ads.Listener) // the last thing that a proxy asks for
+	if got := first.gets(); got != "Listener" {
+		t.Fatalf("that there is none it is told as %q", got)
+	}
+	if err := <-answered; err != nil {
+		t.Fatal(err)
+	}
+}
+
+func TestAProxyThatNeverStartsHoldsOthersUpForAWhileOnly(t *testing.T) {
+	w := newWorld(t, serve.Config{Starting: 1, StartTime: 50 * time.Millisecond})
+	w.group.Publish(ads.NewView(resource(ads.Cluster, "a", "1")))
+	for i := range 3 { // none asks for listeners
+		p := w.connect(fmt.Sprint("web-", i))
+		p.ask(ads.Cluster)
 		p.gets()
 	}
 }

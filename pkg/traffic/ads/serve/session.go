@@ -7,6 +7,7 @@ import (
 	"errors"
 	"fmt"
 	"io"
+	"sync"
 	"sync/atomic"
 	"time"
 
@@ -32,6 +33,11 @@ type session struct {
 	// sending is the response that the proxy has not read yet.
 	sending atomic.Pointer[ads.Send]
 
+	// started makes room for another proxy that starts, which late does at the latest;
+	// nil for one that came back.
+	started func()
+	late    *time.Timer
+
 	node   node
 	decide *ads.Stream
 	at     *revision
@@ -40,7 +46,6 @@ type session struct {
 // Why a stream ends that the proxy has not ended. It comes back at once.
 var (
 	errGone = status.Error(codes.PermissionDenied, "the pod of this proxy is gone")
-	errBusy = status.Error(codes.Unavailable, "too many proxies start at once: try again")
 )
 
 // run serves the stream until it ends.
@@ -50,7 +55,11 @@ func (s *session) run(ctx context.Context) error {
 	go s.read(ctx) // ends when the stream does, which is when this has returned
 
 	first, err := s.first(ctx)
-	if first == nil {
+	if s.started != nil {
+		defer s.started()
+		defer s.late.Stop()
+	}
+	if first == nil || err != nil {
 		return err
 	}
 	s.at = s.group.now()
@@ -61,6 +70,9 @@ func (s *session) run(ctx context.Context) error {
 	timer := time.NewTimer(time.Hour)
 	defer timer.Stop()
 	for {
+		if s.started != nil && s.decide.Settled() {
+			s.started()
+		}
 		s.arm(timer)
 		if more, err := s.step(ctx, timer.C); !more {
 			return err
@@ -126,16 +138,34 @@ func (s *session) first(ctx context.Context) (*request, error) {
 		if err := s.served(r.node); err != nil {
 			return nil, err
 		}
-		if len(r.Initial) == 0 && !s.server.starts.Allow() {
-			return nil, errBusy
+		if len(r.Initial) > 0 {
+			return r, nil
 		}
-		return r, nil
+		return r, s.awaitStart(ctx)
 	case err := <-s.failed:
 		return nil, err
 	case <-s.ended:
 		return nil, errGone
 	case <-ctx.Done():
 		return nil, nil
+	}
+}
+
+// awaitStart waits until there is room for another proxy that starts. Waiting costs no
+// more than being connected, and a refusal would have it send everything again.
+func (s *session) awaitStart(ctx context.Context) error {
+	select {
+	case s.server.starting <- struct{}{}:
+		var once sync.Once
+		s.started = func() { once.Do(func() { <-s.server.starting }) }
+		s.late = time.AfterFunc(s.server.config.StartTime, s.started)
+		return nil
+	case err := <-s.failed:
+		return err
+	case <-s.ended:
+		return errGone
+	case <-ctx.Done():
+		return context.Cause(ctx)
 	}
 }
 
