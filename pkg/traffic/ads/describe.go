@@ -59,7 +59,7 @@ func (s *Stream) state(k Key) State {
 	if want == nil && h.named {
 		want = s.missing(k)
 	}
-	state := State{Type: k.Type, Name: k.Name, Since: h.since}
+	state := State{Type: k.Type, Name: k.Name, Since: h.since.time()}
 	if h.known {
 		state.Has = h.version
 	}

@@ -150,7 +150,7 @@ func (s *Stream) confirmed(now time.Time, r *response) []Effect {
 		if h == nil || h.nonce != r.nonce || h.sent != resource {
 			continue // it was asked for anew, or no longer is
 		}
-		h.known, h.version, h.has, h.confirmed = true, resource.Version, resource, now
+		h.known, h.version, h.has, h.confirmed = true, resource.Version, resource, at(now)
 		h.sent, h.alone = nil, false
 		own.unsettled[resource.Name] = struct{}{}
 	}

@@ -57,7 +57,7 @@ func (s *Stream) settleType(t Type, now time.Time, effects []Effect) []Effect {
 		resource, v, late := s.needs(Key{t, name}, h, now)
 		switch v {
 		case nothing:
-			h.since = time.Time{}
+			h.since = 0
 			delete(own.unsettled, name)
 			continue
 		case waits:
@@ -125,14 +125,14 @@ func (s *Stream) send(r *response) Effect {
 	own.awaited = false
 	for _, resource := range r.resources {
 		h := own.held[resource.Name]
-		h.sent, h.nonce, h.again, h.since = resource, r.nonce, false, time.Time{}
+		h.sent, h.nonce, h.again, h.since = resource, r.nonce, false, 0
 		if r.kind == Cluster {
 			s.warm(resource.Name)
 		}
 	}
 	for _, name := range r.removed {
 		h := own.held[name]
-		h.removing, h.nonce, h.expelled, h.since = true, r.nonce, false, time.Time{}
+		h.removing, h.nonce, h.expelled, h.since = true, r.nonce, false, 0
 		if r.kind == Cluster {
 			s.cool(name)
 		}
@@ -195,8 +195,8 @@ func (s *Stream) stand(k Key, h *held, now time.Time) (*Resource, verdict) {
 	if k.Type != Endpoints || stand == nil || h.known && h.version == stand.Version || !s.routed(k.Name) {
 		return stand, sends
 	}
-	if h.since.IsZero() {
-		h.since = now
+	if h.since == 0 {
+		h.since = at(now)
 	}
 	former := s.former(k, h)
 	switch {
@@ -269,8 +269,8 @@ func (s *Stream) goes(k Key, h *held, now time.Time) (*Resource, verdict, bool) 
 	case k.Type != Cluster || !s.routed(k.Name):
 		return nil, removes, false
 	}
-	if h.since.IsZero() {
-		h.since = now
+	if h.since == 0 {
+		h.since = at(now)
 	}
 	if now.Before(h.since.Add(s.config.RemovalDeadline)) {
 		return nil, waits, false
@@ -323,8 +323,8 @@ func (s *Stream) instead(k Key, h *held) (*Resource, verdict, bool) {
 // opens no listener. One that comes back may have a version of which it says nothing
 // (of a response that it refused it has applied a part), and keeps that.
 func (s *Stream) delayed(k Key, h *held, want *Resource, now time.Time) (*Resource, verdict, bool) {
-	if h.since.IsZero() {
-		h.since = now
+	if h.since == 0 {
+		h.since = at(now)
 	}
 	if !h.known && !s.resumed {
 		if last := s.proofs.Last(k); last != nil && s.ready(last) && last.Version.Sequence <= want.Version.Sequence && !h.parks(last) {

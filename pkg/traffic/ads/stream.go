@@ -90,32 +90,48 @@ type subscriptions struct {
 	unsettled map[string]struct{}
 }
 
-// held is what is known about one name at the proxy.
+// held is what is known about one name at the proxy. There are many of these, so
+// what is small stands together, and moments are numbers.
 type held struct {
-	// named says that it asked for the name itself.
-	named bool
-	// known says that it has the name, in this version; has is its content, nil when
-	// only the proxy has said so, and what it was when the proxy has asked anew.
-	known   bool
+	// version is what it has, if it is known; has is its content, nil when only the proxy
+	// has said so, and what it was when the proxy has asked anew.
 	version Version
 	has     *Resource
-	// reported says that the version is what the proxy had when the stream began.
-	reported bool
-	// sent is on the way under this nonce; removing says that it is a removal.
-	sent     *Resource
-	removing bool
-	nonce    uint64
+	// sent is on the way under this nonce.
+	sent  *Resource
+	nonce uint64
 	// parked were refused, the last one last.
 	parked []*Resource
-	// again says that it is sent although the version is the same; alone, that it
-	// shares its response with no other; expelled, that it is taken away.
-	again, alone, expelled bool
-	// acquitted says that taking it away changed nothing.
-	acquitted bool
 	// since is when it began to wait for something else, confirmed when it was
 	// confirmed last.
-	since, confirmed time.Time
+	since, confirmed moment
+
+	// named says that the proxy asked for the name itself; known, that it has it.
+	named, known bool
+	// reported says that the version is what the proxy had when the stream began.
+	reported bool
+	// removing says that a removal is on the way.
+	removing bool
+	// again says that it is sent although the version is the same; alone, that it
+	// shares its response with no other; expelled, that it is taken away; acquitted,
+	// that this has changed nothing.
+	again, alone, expelled, acquitted bool
 }
+
+// moment is a time in nanoseconds since 1970; 0 is none.
+type moment int64
+
+func at(t time.Time) moment { return moment(t.UnixNano()) }
+
+func (m moment) time() time.Time {
+	if m == 0 {
+		return time.Time{}
+	}
+	return time.Unix(0, int64(m))
+}
+
+// Add gives the time so much later.
+func (m moment) Add(d time.Duration) time.Time { return m.time().Add(d) }
 
 // response is one that has no answer yet.
 type response struct {
@@ -224,7 +240,7 @@ func (s *Stream) Next() time.Time {
 	for t := range s.types {
 		for name := range s.types[t].unsettled {
 			h := s.types[t].held[name]
-			if h == nil || h.since.IsZero() || h.sent != nil || h.removing {
+			if h == nil || h.since == 0 || h.sent != nil || h.removing {
 				continue
 			}
 			if Type(t) == Route {
