@@ -8,8 +8,8 @@ import (
 	"github.com/plumbline-dev/plumbline/pkg/traffic/ads"
 )
 
-// Group is what one scope sees, revision by revision. The zero Group has no view yet,
-// and its proxies wait for one.
+// Group is what one scope sees, revision by revision; [NewGroup] makes one. As long as
+// it has no view its proxies wait.
 type Group struct {
 	mu      sync.Mutex
 	current *revision

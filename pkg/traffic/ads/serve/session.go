@@ -43,10 +43,8 @@ type session struct {
 	at     *revision
 }
 
-// Why a stream ends that the proxy has not ended. It comes back at once.
-var (
-	errGone = status.Error(codes.PermissionDenied, "the pod of this proxy is gone")
-)
+// errGone is why a stream ends with its pod.
+var errGone = status.Error(codes.PermissionDenied, "the pod of this proxy is gone")
 
 // run serves the stream until it ends.
 func (s *session) run(ctx context.Context) error {
@@ -111,7 +109,7 @@ func (s *session) read(ctx context.Context) {
 	for {
 		r := &request{}
 		if err := s.stream.RecvMsg(r); err != nil {
-			s.failed <- s.readError(err)
+			s.failed <- readError(err)
 			return
 		}
 		select {
@@ -123,7 +121,7 @@ func (s *session) read(ctx context.Context) {
 }
 
 // readError is nil when the proxy has ended the stream.
-func (*session) readError(err error) error {
+func readError(err error) error {
 	if errors.Is(err, io.EOF) || status.Code(err) == codes.Canceled {
 		return nil
 	}

@@ -6,6 +6,7 @@ import (
 	"cmp"
 	"context"
 	"slices"
+	"sync"
 	"time"
 
 	"github.com/plumbline-dev/plumbline/pkg/traffic/ads"
@@ -39,10 +40,13 @@ func (s *Server) Proxies(ctx context.Context, keep func(identity.Proxy) bool) []
 		}
 	}
 	s.mu.Unlock()
-	proxies := make([]Connected, 0, len(sessions))
-	for _, own := range sessions {
-		proxies = append(proxies, own.ask(ctx))
+	// At once: each that is busy, or waits for its start, costs all of the patience.
+	proxies := make([]Connected, len(sessions))
+	var asked sync.WaitGroup
+	for i, own := range sessions {
+		asked.Go(func() { proxies[i] = own.ask(ctx) })
 	}
+	asked.Wait()
 	slices.SortFunc(proxies, func(a, b Connected) int {
 		return cmp.Or(cmp.Compare(a.Namespace, b.Namespace), cmp.Compare(a.Pod, b.Pod))
 	})
