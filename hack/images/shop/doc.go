@@ -1,15 +1,21 @@
 // SPDX-License-Identifier: Apache-2.0
 
-// Command shop is the service that the demo deploys, twice: it says who it is,
-// so that a changed version, port or container shows at once.
+// Command shop is the service that the demo deploys, several times: it says who it
+// is, so that a changed version, port or container shows at once.
 //
 // It is configured by environment variables:
 //
-//	SHOP_NAME      what it calls itself (default: the host name)
-//	SHOP_VERSION   version that it claims to be (default "dev")
-//	SHOP_ADDRESS   where it listens (default ":8080")
-//	SHOP_UPSTREAM  URL of another shop; /checkout asks it and shows both answers
+//	SHOP_NAME           what it calls itself (default: the host name)
+//	SHOP_VERSION        version that it claims to be (default "dev")
+//	SHOP_ADDRESS        where it listens (default ":8080")
+//	SHOP_UPSTREAM       URL of another shop; /checkout asks it and shows both answers
+//	SHOP_VISITS         URL of another shop that it orders from, again and again
+//	SHOP_VISIT_RATE     orders a second (default 20), whether or not there are answers
+//	SHOP_VISIT_USERS    users who order in turn, each with the header x-user (default 0: nobody is known)
+//	SHOP_VISIT_COOKIES  "true": each user has cookies instead of the header
+//	SHOP_VISIT_HEADER   "name: value" that all orders have besides
 //
-// Paths: / and /checkout answer in JSON, /healthz answers "ok". On SIGTERM it
-// stops accepting, finishes the requests that it has, and exits with status 0.
+// Paths: /, /checkout and POST /orders answer in JSON, /healthz answers "ok", and
+// /visits says what became of its own orders. On SIGTERM it stops accepting, finishes
+// the requests that it has, and exits with status 0.
 package main

@@ -12,7 +12,10 @@ import (
 
 func main() {
 	ctx, stop := signal.NotifyContext(context.Background(), os.Interrupt, syscall.SIGTERM)
-	err := run(ctx, configFrom(os.Getenv, os.Hostname), os.Stdout)
+	c, err := configFrom(os.Getenv, os.Hostname)
+	if err == nil {
+		err = run(ctx, c, os.Stdout)
+	}
 	stop()
 	if err != nil {
 		fmt.Fprintf(os.Stderr, "shop: %v\n", err)

@@ -3,7 +3,6 @@
 package main
 
 import (
-	"cmp"
 	"context"
 	"encoding/json"
 	"errors"
@@ -11,6 +10,7 @@ import (
 	"io"
 	"net"
 	"net/http"
+	"sync"
 	"time"
 )
 
@@ -23,23 +23,6 @@ const (
 	maxAnswer       = 1 << 20
 )
 
-// config is what the environment says.
-type config struct {
-	Name, Version, Address, Upstream string
-}
-
-func configFrom(getenv func(string) string, hostname func() (string, error)) config {
-	host, err := hostname()
-	if err != nil {
-		host = "unknown"
-	}
-	return config{
-		Name:     cmp.Or(getenv("SHOP_NAME"), host),
-		Version:  cmp.Or(getenv("SHOP_VERSION"), "dev"),
-		Address:  cmp.Or(getenv("SHOP_ADDRESS"), ":8080"),
-		Upstream: getenv("SHOP_UPSTREAM"),
-	}
-}
 
 // answer is what the shop says about itself.
 type answer struct {
@@ -55,7 +38,18 @@ func run(ctx context.Context, c config, out io.Writer) error {
 		return fmt.Errorf("listening: %w", err)
 	}
 	fmt.Fprintf(out, "%s %s listens on %s\n", c.Name, c.Version, listener.Addr())
-	server := &http.Server{Handler: handler(c), ReadHeaderTimeout: headerTimeout}
+	visitor, err := newVisitor(c.Visit)
+	if err != nil {
+		return err
+	}
+	var visiting sync.WaitGroup
+	defer visiting.Wait()
+	visits, stopVisits := context.WithCancel(ctx)
+	defer stopVisits()
+	if c.Visit.URL != "" {
+		visiting.Go(func() { visitor.run(visits) })
+	}
+	server := &http.Server{Handler: handler(c, visitor), ReadHeaderTimeout: headerTimeout}
 	drained := make(chan error, 1)
 	stop := context.AfterFunc(ctx, func() {
 		patience, cancel := context.WithTimeout(context.WithoutCancel(ctx), drainPatience)
@@ -73,34 +67,41 @@ func run(ctx context.Context, c config, out io.Writer) error {
 	return nil
 }
 
-func handler(c config) http.Handler {
+func handler(c config, v *visitor) http.Handler {
 	client := &http.Client{Timeout: upstreamTimeout}
 	mux := http.NewServeMux()
 	mux.HandleFunc("GET /healthz", func(w http.ResponseWriter, _ *http.Request) {
 		_, _ = io.WriteString(w, "ok\n") // a client that left is no error of ours
 	})
 	mux.HandleFunc("GET /{$}", func(w http.ResponseWriter, _ *http.Request) {
-		reply(w, http.StatusOK, answer{Name: c.Name, Version: c.Version})
+		reply(w, answer{Name: c.Name, Version: c.Version})
 	})
+	mux.HandleFunc("POST /orders", func(w http.ResponseWriter, r *http.Request) {
+		if _, err := io.Copy(io.Discard, io.LimitReader(r.Body, maxAnswer)); err != nil {
+			http.Error(w, err.Error(), http.StatusBadRequest)
+			return
+		}
+		reply(w, answer{Name: c.Name, Version: c.Version})
+	})
+	mux.HandleFunc("GET /visits", func(w http.ResponseWriter, _ *http.Request) { reply(w, v.report()) })
 	mux.HandleFunc("GET /checkout", func(w http.ResponseWriter, r *http.Request) {
 		upstream, err := ask(r.Context(), client, c.Upstream)
 		if err != nil {
 			http.Error(w, err.Error(), http.StatusBadGateway)
 			return
 		}
-		reply(w, http.StatusOK, answer{Name: c.Name, Version: c.Version, Upstream: upstream})
+		reply(w, answer{Name: c.Name, Version: c.Version, Upstream: upstream})
 	})
 	return mux
 }
 
-func reply(w http.ResponseWriter, status int, a answer) {
-	data, err := json.Marshal(a)
+func reply(w http.ResponseWriter, body any) {
+	data, err := json.Marshal(body)
 	if err != nil {
 		http.Error(w, err.Error(), http.StatusInternalServerError)
 		return
 	}
 	w.Header().Set("Content-Type", "application/json")
-	w.WriteHeader(status)
 	_, _ = w.Write(append(data, '\n')) // a client that left is no error of ours
 }
 

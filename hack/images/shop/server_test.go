@@ -9,6 +9,7 @@ import (
 	"io"
 	"net/http"
 	"net/http/httptest"
+	"os"
 	"strings"
 	"testing"
 
@@ -23,30 +24,59 @@ func TestConfigFrom(t *testing.T) {
 	}{
 		"an empty environment gives the host's name and defaults": {
 			host: func() (string, error) { return "pod-1", nil },
-			want: config{Name: "pod-1", Version: "dev", Address: ":8080"},
+			want: config{Name: "pod-1", Version: "dev", Address: ":8080", Visit: visitConfig{Rate: 20}},
 		},
 		"variables win": {
 			env:  map[string]string{"SHOP_NAME": "cart", "SHOP_VERSION": "v2", "SHOP_ADDRESS": ":9", "SHOP_UPSTREAM": "http://pay"},
 			host: func() (string, error) { return "pod-1", nil },
-			want: config{Name: "cart", Version: "v2", Address: ":9", Upstream: "http://pay"},
+			want: config{Name: "cart", Version: "v2", Address: ":9", Upstream: "http://pay", Visit: visitConfig{Rate: 20}},
 		},
 		"a host without a name is unknown": {
 			host: func() (string, error) { return "", errors.New("no name") },
-			want: config{Name: "unknown", Version: "dev", Address: ":8080"},
+			want: config{Name: "unknown", Version: "dev", Address: ":8080", Visit: visitConfig{Rate: 20}},
+		},
+		"it may order elsewhere": {
+			env:  map[string]string{"SHOP_NAME": "web", "SHOP_VISITS": "http://pay", "SHOP_VISIT_RATE": "5", "SHOP_VISIT_USERS": "9", "SHOP_VISIT_COOKIES": "true", "SHOP_VISIT_HEADER": "a: b"},
+			host: func() (string, error) { return "pod-1", nil },
+			want: config{Name: "web", Version: "dev", Address: ":8080", Visit: visitConfig{URL: "http://pay", Rate: 5, Users: 9, Cookies: true, Header: "a: b"}},
 		},
 	}
 	for name, tc := range cases {
 		t.Run(name, func(t *testing.T) {
-			got := configFrom(func(key string) string { return tc.env[key] }, tc.host)
-			if diff := cmp.Diff(tc.want, got); diff != "" {
-				t.Errorf("configFrom (-want +got):\n%s", diff)
+			got, err := configFrom(func(key string) string { return tc.env[key] }, tc.host)
+			if diff := cmp.Diff(tc.want, got); diff != "" || err != nil {
+				t.Errorf("configFrom: %v (-want +got):\n%s", err, diff)
 			}
 		})
 	}
 }
 
+func TestConfigRefusesNumbersThatAreNone(t *testing.T) {
+	for _, rate := range []string{"0", "-1", "many", "10001"} {
+		env := func(key string) string {
+			if key == "SHOP_VISIT_RATE" {
+				return rate
+			}
+			return ""
+		}
+		if _, err := configFrom(env, os.Hostname); err == nil || !strings.Contains(err.Error(), "SHOP_VISIT_RATE") {
+			t.Errorf("a rate of %q: %v", rate, err)
+		}
+	}
+}
+
+// serving is the handler of a shop that orders nothing.
+func serving(t *testing.T, c config) http.Handler {
+	t.Helper()
+	v, err := newVisitor(c.Visit)
+	if err != nil {
+		t.Fatal(err)
+	}
+	return handler(c, v)
+}
+
 func TestHandler(t *testing.T) {
-	pay := httptest.NewServer(handler(config{Name: "pay", Version: "v7"}))
+	pay := httptest.NewServer(serving(t, config{Name: "pay", Version: "v7"}))
 	defer pay.Close()
 	cases := map[string]struct {
 		upstream, path string
@@ -65,7 +95,7 @@ func TestHandler(t *testing.T) {
 		t.Run(name, func(t *testing.T) {
 			recorder := httptest.NewRecorder()
 			request := httptest.NewRequest(http.MethodGet, tc.path, nil)
-			handler(config{Name: "cart", Version: "v1", Upstream: tc.upstream}).ServeHTTP(recorder, request)
+			serving(t, config{Name: "cart", Version: "v1", Upstream: tc.upstream}).ServeHTTP(recorder, request)
 			if recorder.Code != tc.wantStatus || !strings.HasPrefix(recorder.Body.String(), tc.wantBody) {
 				t.Errorf("got %d %q, want %d %q...", recorder.Code, recorder.Body, tc.wantStatus, tc.wantBody)
 			}

@@ -1,0 +1,94 @@
+// SPDX-License-Identifier: Apache-2.0
+
+package main
+
+import (
+	"context"
+	"encoding/json"
+	"net/http"
+	"net/http/httptest"
+	"sync/atomic"
+	"testing"
+	"time"
+)
+
+// Two users order from a shop whose version changes, fails and is back.
+func TestVisits(t *testing.T) {
+	var version atomic.Value
+	version.Store("v1")
+	shop := httptest.NewServer(http.HandlerFunc(func(w http.ResponseWriter, r *http.Request) {
+		v, _ := version.Load().(string)
+		if v == "" {
+			http.Error(w, "no", http.StatusServiceUnavailable)
+			return
+		}
+		if r.Method != http.MethodPost || r.URL.Path != "/orders" || r.Header.Get("X-User") == "" || r.Header.Get("X-Beta") != "yes" {
+			t.Errorf("an order is %s %s %v", r.Method, r.URL, r.Header)
+		}
+		reply(w, answer{Version: v})
+	}))
+	defer shop.Close()
+	v, err := newVisitor(visitConfig{URL: shop.URL, Rate: 200, Users: 2, Header: "X-Beta: yes"})
+	if err != nil {
+		t.Fatal(err)
+	}
+	ctx, cancel := context.WithCancel(t.Context())
+	ended := make(chan struct{})
+	go func() { defer close(ended); v.run(ctx) }()
+
+	until(t, v, func(s visits) bool { return s.Answered["v1"] > 3 })
+	version.Store("")
+	until(t, v, func(s visits) bool { return s.Failed > 1 && len(s.Failures) > 0 })
+	version.Store("v2")
+	until(t, v, func(s visits) bool { return s.Moved["v1>v2"] == 2 && s.Answered["v2"] > 3 })
+	cancel()
+	<-ended
+	s := v.report()
+	if s.Started != s.Answered["v1"]+s.Answered["v2"]+s.Failed || s.Moved["v2>v1"] != 0 {
+		t.Errorf("it adds up to something else: %+v", s)
+	}
+	recorder := httptest.NewRecorder()
+	handler(config{}, v).ServeHTTP(recorder, httptest.NewRequest(http.MethodGet, "/visits", nil))
+	var told visits
+	if err := json.Unmarshal(recorder.Body.Bytes(), &told); err != nil || told.Started != s.Started {
+		t.Errorf("/visits says %s: %v", recorder.Body, err)
+	}
+}
+
+// A user with cookies sends what it was given.
+func TestVisitsWithCookies(t *testing.T) {
+	var known atomic.Int64
+	shop := httptest.NewServer(http.HandlerFunc(func(w http.ResponseWriter, r *http.Request) {
+		if _, err := r.Cookie("visitor"); err == nil {
+			known.Add(1)
+		}
+		http.SetCookie(w, &http.Cookie{Name: "visitor", Value: "1"})
+		reply(w, answer{Version: "v1"})
+	}))
+	defer shop.Close()
+	v, err := newVisitor(visitConfig{URL: shop.URL, Rate: 200, Users: 1, Cookies: true})
+	if err != nil {
+		t.Fatal(err)
+	}
+	ctx, cancel := context.WithCancel(t.Context())
+	ended := make(chan struct{})
+	go func() { defer close(ended); v.run(ctx) }()
+	until(t, v, func(visits) bool { return known.Load() > 0 })
+	cancel()
+	<-ended
+}
+
+func until(t *testing.T, v *visitor, holds func(visits) bool) {
+	t.Helper()
+	tick := time.NewTicker(5 * time.Millisecond)
+	defer tick.Stop()
+	deadline := time.NewTimer(20 * time.Second)
+	defer deadline.Stop()
+	for !holds(v.report()) {
+		select {
+		case <-tick.C:
+		case <-deadline.C:
+			t.Fatalf("in vain: %+v", v.report())
+		}
+	}
+}

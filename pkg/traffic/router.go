@@ -1,0 +1,82 @@
+// SPDX-License-Identifier: Apache-2.0
+
+package traffic
+
+import (
+	"context"
+	"time"
+)
+
+// Router carries a split out, whatever moves the requests. It is one of a release;
+// splits are absolute, so to apply one twice changes nothing.
+type Router interface {
+	// Validate says what of a split it cannot carry out.
+	Validate(Split) error
+	// Apply has requests divided so from now on. A sequence is never followed by a
+	// lower one.
+	Apply(ctx context.Context, split Split, sequence uint64) error
+	// Observe says what has become of it. An error means that nothing is known.
+	Observe(ctx context.Context) (Observation, error)
+}
+
+// Knowledge is how it is known that a split is in force.
+type Knowledge string
+
+// The kinds of knowledge. Unknown never counts as in force.
+const (
+	// Proven: everything that carries the split out has confirmed it.
+	Proven Knowledge = "Proven"
+	// Accepted: it was taken, and whether it is carried out cannot be asked.
+	Accepted Knowledge = "Accepted"
+	// Unknown: somebody who has to confirm it has not, or was not heard of.
+	Unknown Knowledge = "Unknown"
+)
+
+// Observation is what a router knows of a split.
+type Observation struct {
+	// Sequence is the newest one that is in force everywhere; 0 when none is.
+	Sequence  uint64
+	Knowledge Knowledge
+	// Wanted is how many have to confirm a split, Confirmed how many have confirmed the
+	// newest sequence that was applied.
+	Wanted, Confirmed int
+	// Laggards are those that have not, those that wait longest first.
+	Laggards []Laggard
+	// Arms are the variations, in the order of the split.
+	Arms []Arm
+	// Unheard are parts of the router that did not answer; what they know is missing.
+	Unheard []string
+}
+
+// Laggard has not confirmed what it should.
+type Laggard struct {
+	// Name is for people: namespace/pod of a proxy.
+	Name string
+	// Has is the sequence that it has confirmed; 0 when it has none.
+	Has uint64
+	// Why says what is known about it.
+	Why string
+	// Since is when it was told, or should have been.
+	Since time.Time
+}
+
+// Arm is what was seen of one variation.
+type Arm struct {
+	Variation string
+	// Ready and Targets count what can take requests, and all there is.
+	Ready, Targets int
+	// Outcomes are counted over a window that ends now; nil when nothing is known.
+	Outcomes *Outcomes
+}
+
+// Outcomes of requests that a split sent to a variation. Requests that were sent
+// there by force are not among them.
+type Outcomes struct {
+	// Window is how long was counted.
+	Window time.Duration
+	// Completed have an answer, and Failed are those of them that count against the
+	// variation.
+	Completed, Failed uint64
+	// InFlight have none yet.
+	InFlight int64
+}
