@@ -5,7 +5,9 @@ package main
 import (
 	"cmp"
 	"fmt"
+	"net/http"
 	"strconv"
+	"strings"
 )
 
 // config is what the environment says.
@@ -50,4 +52,17 @@ func configFrom(getenv func(string) string, hostname func() (string, error)) (co
 		*number.into = n
 	}
 	return c, nil
+}
+
+// header gives a request what all orders have. The host is no header to this library.
+func (c visitConfig) header(request *http.Request) {
+	name, value, found := strings.Cut(c.Header, ":")
+	name, value = strings.TrimSpace(name), strings.TrimSpace(value)
+	switch {
+	case !found:
+	case strings.EqualFold(name, "host"):
+		request.Host = value
+	default:
+		request.Header.Set(name, value)
+	}
 }

@@ -112,9 +112,7 @@ func (v *visitor) order(ctx context.Context, who int) (string, error) {
 	if v.config.Users > 0 && !v.config.Cookies {
 		request.Header.Set("X-User", fmt.Sprintf("user-%d", who))
 	}
-	if name, value, found := strings.Cut(v.config.Header, ":"); found {
-		request.Header.Set(strings.TrimSpace(name), strings.TrimSpace(value))
-	}
+	v.config.header(request)
 	response, err := v.users[who].client.Do(request)
 	if err != nil {
 		return "", err

@@ -92,3 +92,18 @@ func until(t *testing.T, v *visitor, holds func(visits) bool) {
 		}
 	}
 }
+
+func TestHeaderOfOrders(t *testing.T) {
+	for text, want := range map[string][2]string{
+		"":                       {"pay", ""},
+		"no colon":               {"pay", ""},
+		"Host: shop.example.com": {"shop.example.com", ""},
+		"x-beta:  yes ":          {"pay", "yes"},
+	} {
+		request := httptest.NewRequest(http.MethodPost, "http://pay/", nil)
+		visitConfig{Header: text}.header(request)
+		if got := [2]string{request.Host, request.Header.Get("X-Beta")}; got != want {
+			t.Errorf("%q makes %q, want %q", text, got, want)
+		}
+	}
+}
