@@ -85,7 +85,7 @@ func TestTheCanary(t *testing.T) {
 	p := process{log: logr.Discard(), registry: telemetry.NewRegistry("canary")}
 	var gate elected.Gate
 	mine := &canary.Options{Namespace: "n", Name: "o", Period: canary.MinPeriod, Deadline: time.Second}
-	work, err := p.canary(&assess.Options{Common: options.Common{Kubeconfig: unreachable(t)}}, mine, &gate)
+	work, err := p.canary(&assess.Options{Common: options.Common{Server: options.Server{Kubeconfig: unreachable(t)}}}, mine, &gate)
 	if err != nil {
 		t.Fatal(err)
 	}

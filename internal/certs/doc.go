@@ -1,8 +1,9 @@
 // SPDX-License-Identifier: Apache-2.0
 
-// Package certs keeps the webhook's own certificates: a certificate authority
-// and a short-lived serving certificate in one Secret, and the authority in the
-// caBundle of the webhook configurations.
+// Package certs keeps the certificates of a server: a certificate authority and a
+// short-lived serving certificate in one Secret, and the authority where callers
+// find it (Publisher): in the caBundle of the webhook configurations, or, for the
+// discovery server, in a ConfigMap.
 //
 // Decide is the heart: a pure function from what is stored and published, and
 // the time, to what has to be done. Keeper carries it out. Every replica
@@ -16,7 +17,8 @@
 // leaf's lifetime the old one leaves. Deleting the Secret is the way to force
 // such a change.
 //
-// In ModeCertManager somebody else writes Secret and bundles and the keeper only
-// reads. Either way a certificate goes into service only when the bundles vouch
-// for it, and time is the API server's (Clock), since that is who judges.
+// In ModeCertManager somebody else writes the Secret, and the bundles of webhooks;
+// the keeper only reads, but for a ConfigMap, which nobody else would fill. Either
+// way a certificate goes into service only when the bundles vouch for it, and time is
+// the API server's (Clock), since that is who judges.
 package certs

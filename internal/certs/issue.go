@@ -40,7 +40,7 @@ func newAuthority(now time.Time) (*x509.Certificate, crypto.Signer, error) {
 		SerialNumber: serial,
 		// The number tells authorities apart that share the bundle: Go's
 		// verifier looks candidates up by subject.
-		Subject:               pkix.Name{CommonName: "plumbline-webhook-ca", SerialNumber: serial.Text(16)},
+		Subject:               pkix.Name{CommonName: "plumbline-ca", SerialNumber: serial.Text(16)},
 		NotBefore:             now.Add(-backdate),
 		NotAfter:              now.Add(AuthorityLife),
 		KeyUsage:              x509.KeyUsageCertSign | x509.KeyUsageCRLSign,
@@ -68,7 +68,7 @@ func newLeaf(now time.Time, names []string, authority *x509.Certificate, signer 
 	dns, ips := splitNames(names)
 	template := &x509.Certificate{
 		SerialNumber:          serial,
-		Subject:               pkix.Name{CommonName: "plumbline-webhook"},
+		Subject:               pkix.Name{CommonName: "plumbline"},
 		NotBefore:             now.Add(-backdate),
 		NotAfter:              now.Add(LeafLife),
 		KeyUsage:              x509.KeyUsageDigitalSignature,

@@ -29,7 +29,8 @@ const (
 	// publishes the bundle.
 	ModeSelfManaged Mode = "SelfManaged"
 	// ModeCertManager: cert-manager writes the Secret, its CA injector the
-	// bundles. The keeper reads, and writes nothing at all.
+	// bundles of webhooks. The keeper reads, and writes nothing at all; but for a
+	// ConfigMap there is no injector, and the holder of the lease writes that.
 	ModeCertManager Mode = "CertManager"
 )
 
@@ -40,11 +41,19 @@ type Config struct {
 	Namespace  string
 	SecretName string
 	LeaseName  string
-	// ConfigurationName is that of the mutating and the validating webhook configuration.
+	// ConfigurationName is that of the mutating and the validating webhook
+	// configuration that the bundle is published in.
 	ConfigurationName string
-	// DeploymentName is the webhook's own Deployment; it owns a Secret that had
-	// to be made again. Without such a Deployment the Secret has no owner.
+	// InjectionName is that of one more mutating webhook configuration; empty: none.
+	InjectionName string
+	// ConfigMapName is that of the ConfigMap in Namespace that the bundle is
+	// published in, in place of webhook configurations; empty: in those.
+	ConfigMapName string
+	// DeploymentName is our own Deployment; it owns a Secret that had to be made
+	// again. Without such a Deployment the Secret has no owner.
 	DeploymentName string
+	// FieldManager owns what is written.
+	FieldManager string
 	// Names are the DNS names and IP addresses of the serving certificate. The
 	// first one is what the API server calls; of a certificate that somebody else
 	// issues no other is demanded.
@@ -53,6 +62,14 @@ type Config struct {
 	Settle time.Duration
 	// Identity is this replica's name in the lease; unique.
 	Identity string
+}
+
+// where is the place of the bundle, for messages.
+func (c *Config) where() string {
+	if c.ConfigMapName != "" {
+		return fmt.Sprintf("ConfigMap %q", c.ConfigMapName)
+	}
+	return fmt.Sprintf("webhook configuration %q", c.ConfigurationName)
 }
 
 // retryAfter is the wait after a failed write or a lost race.
@@ -68,10 +85,12 @@ type Keeper struct {
 
 	// changed wakes the lease holder; one signal stands for any number.
 	changed chan struct{}
-	current atomic.Pointer[Material]
-	leading atomic.Bool
+	// settling are the authorities that somebody else issued.
+	settling settling
+	current  atomic.Pointer[Material]
+	leading  atomic.Bool
 
-	// published is the bundle that all configurations were last seen to have, and
+	// published is the bundle that all places were last seen to have, and
 	// since when; only the lease holder's loop uses it.
 	published      []byte
 	publishedSince time.Time
@@ -85,7 +104,7 @@ type Keeper struct {
 // listen to the client's answers.
 func NewKeeper(client kubernetes.Interface, cfg Config, clock *Clock, log *slog.Logger) *Keeper {
 	k := &Keeper{client: client, cfg: cfg, log: log, clock: clock, changed: make(chan struct{}, 1)}
-	k.watch = newWatch(client, cfg, k.observe)
+	k.watch = newWatch(client, cfg, newPublisher(client, cfg), k.observe)
 	return k
 }
 
@@ -93,8 +112,11 @@ func NewKeeper(client kubernetes.Interface, cfg Config, clock *Clock, log *slog.
 // the lease until ctx ends. The certificate can still be served afterwards.
 func (k *Keeper) Run(ctx context.Context) error {
 	group, ctx := errgroup.WithContext(ctx)
-	group.Go(func() error { return k.watch.run(ctx) })
-	if k.cfg.Mode == ModeCertManager {
+	group.Go(func() error {
+		defer k.settling.stop()
+		return k.watch.run(ctx)
+	})
+	if !k.cfg.publishes() {
 		return group.Wait()
 	}
 	group.Go(func() error {
@@ -160,6 +182,9 @@ func (k *Keeper) lead(ctx context.Context) {
 // keep brings Secret and configurations to where they should be, and says when
 // to look again.
 func (k *Keeper) keep(ctx context.Context) (time.Time, error) {
+	if k.cfg.Mode == ModeCertManager {
+		return k.keepIssued(ctx)
+	}
 	secret, err := k.readSecret(ctx)
 	if err != nil {
 		return time.Time{}, err
@@ -170,7 +195,9 @@ func (k *Keeper) keep(ctx context.Context) (time.Time, error) {
 		// What cannot be read is like nothing: it is made again.
 		state.Stored, _ = ParseMaterial(secret.Data)
 	}
-	state.PublishedSince = k.seePublished(state, now)
+	if state.Stored != nil {
+		state.PublishedSince = k.seePublished(Bundle(state.Stored.Authorities), state.Published, now)
+	}
 	plan := Decide(state, now)
 	material := state.Stored
 	if plan.Writes() {
@@ -182,21 +209,16 @@ func (k *Keeper) keep(ctx context.Context) (time.Time, error) {
 		}
 		k.log.Info("certs.written", "new_authority", plan.NewAuthority, "new_leaf", plan.NewLeaf, "dropped_old", plan.DropOld)
 	}
-	if err := k.publish(ctx, Bundle(material.Authorities)); err != nil {
-		return time.Time{}, err
+	if err := k.watch.publisher.Publish(ctx, Bundle(material.Authorities)); err != nil {
+		return time.Time{}, fmt.Errorf("publishing the bundle: %w", err)
 	}
 	return plan.Next, nil
 }
 
-// seePublished notes since when the configurations have had the stored bundle;
-// zero when they have not.
-func (k *Keeper) seePublished(s State, now time.Time) time.Time {
-	var want []byte
-	if s.Stored != nil {
-		want = Bundle(s.Stored.Authorities)
-	}
+// seePublished notes since when everybody finds a bundle; zero when not everybody does.
+func (k *Keeper) seePublished(want []byte, have [][]byte, now time.Time) time.Time {
 	switch {
-	case s.Stored == nil || !published(s.Published, want):
+	case !published(have, want):
 		k.published, k.publishedSince = nil, time.Time{}
 	case !bytes.Equal(k.published, want) || k.publishedSince.After(now): // After: the clock was put right.
 		k.published, k.publishedSince = want, now
@@ -228,15 +250,25 @@ func (k *Keeper) load(data map[string][]byte) {
 		return
 	}
 	serving := k.current.Load()
-	next := pick(serving, stored, k.watch.bundles(), k.names(), k.clock.Now())
+	next := pick(serving, stored, k.settled(), k.names(), k.clock.Now())
 	if next == serving {
-		k.log.Info("certs.load.postponed", "reason", "the caBundles do not vouch for the new certificate yet")
+		k.log.Info("certs.load.postponed", "reason", "what is published does not vouch for the new certificate yet")
 		return
 	}
 	k.current.Store(next)
 	if serving == nil || !serving.Leaf.Leaf.Equal(next.Leaf.Leaf) {
 		k.log.Info("certs.loaded", "not_after", next.Leaf.Leaf.NotAfter, "serial", next.Leaf.Leaf.SerialNumber.Text(16))
 	}
+}
+
+// settled are the bundles that a certificate may rely on. Its own issuer waits
+// before it relies on a bundle; what somebody else issued waits here.
+func (k *Keeper) settled() [][]byte {
+	bundles := k.watch.bundles()
+	if k.cfg.Mode == ModeSelfManaged || !k.cfg.publishes() || len(bundles) == 0 {
+		return bundles
+	}
+	return [][]byte{Bundle(k.settling.settled(bundles, k.cfg.Settle, k.clock.Now(), k.observe))}
 }
 
 // errNoFit says that certificate and key of the Secret are not a pair.
@@ -273,19 +305,27 @@ func (k *Keeper) GetCertificate(*tls.ClientHelloInfo) (*tls.Certificate, error) 
 	return m.Leaf, nil
 }
 
-// Ready says why the API server cannot call us yet: no certificate, or a
-// configuration whose bundle does not vouch for it.
-func (k *Keeper) Ready() error {
-	m := k.current.Load()
-	if m == nil {
+// Loaded says why there is no certificate to serve yet.
+func (k *Keeper) Loaded() error {
+	if k.current.Load() == nil {
 		return errors.Join(errNotLoaded, k.error(&k.loadErr), k.error(&k.keepErr))
 	}
+	return nil
+}
+
+// Ready says why nobody can call us yet: no certificate, or a place whose bundle
+// does not vouch for it.
+func (k *Keeper) Ready() error {
+	if err := k.Loaded(); err != nil {
+		return err
+	}
+	m := k.current.Load()
 	bundles := k.watch.bundles()
 	if len(bundles) == 0 {
-		return fmt.Errorf("no webhook configuration %q", k.cfg.ConfigurationName)
+		return errors.Join(fmt.Errorf("no %s", k.cfg.where()), k.error(&k.keepErr))
 	}
 	if err := verifyAll(m.Leaf, bundles, k.names(), k.clock.Now()); err != nil {
-		return errors.Join(fmt.Errorf("webhook configuration %q: %w", k.cfg.ConfigurationName, err), k.error(&k.loadErr), k.error(&k.keepErr))
+		return errors.Join(fmt.Errorf("%s: %w", k.cfg.where(), err), k.error(&k.loadErr), k.error(&k.keepErr))
 	}
 	return nil
 }

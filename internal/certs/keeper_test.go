@@ -17,6 +17,7 @@ import (
 	arv1 "k8s.io/api/admissionregistration/v1"
 	corev1 "k8s.io/api/core/v1"
 	metav1 "k8s.io/apimachinery/pkg/apis/meta/v1"
+	"k8s.io/apimachinery/pkg/runtime"
 	"k8s.io/client-go/kubernetes/fake"
 )
 
@@ -100,7 +101,14 @@ func startKeeper(t *testing.T, mode Mode, data map[string][]byte, bundle []byte)
 		DeploymentName: "d", Names: names, Identity: "me", Settle: time.Millisecond,
 	}
 	m, v := configurations(cfg.ConfigurationName, bundle)
-	client := fake.NewClientset(m, v, &corev1.Secret{ObjectMeta: metav1.ObjectMeta{Namespace: cfg.Namespace, Name: cfg.SecretName}, Data: data})
+	return startWith(t, cfg, m, v, &corev1.Secret{ObjectMeta: metav1.ObjectMeta{Namespace: cfg.Namespace, Name: cfg.SecretName}, Data: data})
+}
+
+// startWith runs a keeper against a fake API server that has some objects.
+func startWith(t *testing.T, cfg Config, objects ...runtime.Object) (*Keeper, issuer) {
+	t.Helper()
+	cfg.FieldManager = "test"
+	client := fake.NewClientset(objects...)
 	k := NewKeeper(client, cfg, NewClock(quiet()), quiet())
 	ctx, cancel := context.WithCancel(t.Context())
 	done := make(chan error, 1)

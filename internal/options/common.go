@@ -36,53 +36,67 @@ func (r *Redis) Details() details.Config {
 	return cfg
 }
 
-// Common are the options that every server takes.
-type Common struct {
+// Server are the options that every server takes.
+type Server struct {
 	// MetricsAddress and HealthAddress are host:port; empty switches the server off.
 	MetricsAddress string
 	HealthAddress  string
 	// LogFormat is json or text, LogLevel debug, info, warn or error.
 	LogFormat string
 	LogLevel  string
-	Redis     Redis
 	// Namespace is Plumbline's own.
 	Namespace string
 	// Kubeconfig is a file; empty means the pod's own service account.
 	Kubeconfig string
 }
 
+// Common are the options of the servers that work with Redis.
+type Common struct {
+	Server
+	Redis Redis
+}
+
+// AddFlags registers the flags with their defaults.
+func (s *Server) AddFlags(fs *flag.FlagSet) {
+	fs.StringVar(&s.MetricsAddress, "metrics-address", ":8080", "address of the metrics server; empty switches it off")
+	fs.StringVar(&s.HealthAddress, "health-address", ":8081", "address of the health server; empty switches it off")
+	fs.StringVar(&s.LogFormat, "log-format", "json", "json or text")
+	fs.StringVar(&s.LogLevel, "log-level", "info", "debug, info, warn or error")
+	fs.StringVar(&s.Namespace, "namespace", "plumbline-system", "namespace that Plumbline runs in")
+	fs.StringVar(&s.Kubeconfig, "kubeconfig", "", "kubeconfig file; empty means the pod's service account")
+}
+
 // AddFlags registers the flags with their defaults.
 func (c *Common) AddFlags(fs *flag.FlagSet) {
-	fs.StringVar(&c.MetricsAddress, "metrics-address", ":8080", "address of the metrics server; empty switches it off")
-	fs.StringVar(&c.HealthAddress, "health-address", ":8081", "address of the health server; empty switches it off")
-	fs.StringVar(&c.LogFormat, "log-format", "json", "json or text")
-	fs.StringVar(&c.LogLevel, "log-level", "info", "debug, info, warn or error")
+	c.Server.AddFlags(fs)
 	fs.StringVar(&c.Redis.Address, "redis-address", "", "host:port of Redis; empty switches it off")
 	fs.StringVar(&c.Redis.Username, "redis-username", "", "ACL user of Redis")
 	fs.StringVar(&c.Redis.PasswordFile, "redis-password-file", "", "file that holds the password of Redis; read at every connect")
 	fs.BoolVar(&c.Redis.TLS, "redis-tls", false, "speak TLS with Redis")
 	fs.StringVar(&c.Redis.CAFile, "redis-ca-file", "", "file of the authorities that Redis is known by, with --redis-tls; read at every connect; empty means those of the system")
 	fs.StringVar(&c.Redis.KeyPrefix, "redis-key-prefix", "plumbline", "prefix of all keys in Redis")
-	fs.StringVar(&c.Namespace, "namespace", "plumbline-system", "namespace that Plumbline runs in")
-	fs.StringVar(&c.Kubeconfig, "kubeconfig", "", "kubeconfig file; empty means the pod's service account")
 }
 
 // keyPrefix keeps prefixes free of what has a meaning in keys and ACL patterns.
 var keyPrefix = regexp.MustCompile(`^[a-z0-9]([a-z0-9_.-]{0,61}[a-z0-9])?$`)
 
 // Validate lists what cannot work, each with the flag as its path.
-func (c *Common) Validate() field.ErrorList {
+func (s *Server) Validate() field.ErrorList {
 	var errs field.ErrorList
-	errs = append(errs, validateAddress("metrics-address", c.MetricsAddress)...)
-	errs = append(errs, validateAddress("health-address", c.HealthAddress)...)
-	errs = append(errs, validateChoice("log-format", c.LogFormat, "json", "text")...)
-	errs = append(errs, validateChoice("log-level", c.LogLevel, "debug", "info", "warn", "error")...)
-	errs = append(errs, c.Redis.validate()...)
-	for _, msg := range validation.IsDNS1123Label(c.Namespace) {
-		errs = append(errs, field.Invalid(flagPath("namespace"), c.Namespace, msg))
+	errs = append(errs, validateAddress("metrics-address", s.MetricsAddress)...)
+	errs = append(errs, validateAddress("health-address", s.HealthAddress)...)
+	errs = append(errs, validateChoice("log-format", s.LogFormat, "json", "text")...)
+	errs = append(errs, validateChoice("log-level", s.LogLevel, "debug", "info", "warn", "error")...)
+	for _, msg := range validation.IsDNS1123Label(s.Namespace) {
+		errs = append(errs, field.Invalid(flagPath("namespace"), s.Namespace, msg))
 	}
-	errs = append(errs, validateFile("kubeconfig", c.Kubeconfig)...)
+	errs = append(errs, validateFile("kubeconfig", s.Kubeconfig)...)
 	return errs
+}
+
+// Validate lists what cannot work, each with the flag as its path.
+func (c *Common) Validate() field.ErrorList {
+	return append(c.Server.Validate(), c.Redis.validate()...)
 }
 
 func (r *Redis) validate() field.ErrorList {

@@ -4,7 +4,8 @@
 //
 // Start with Parse: it reads a flag set from the arguments and, for every flag
 // that was not given, from the environment variable PLUMBLINE_<FLAG> (upper
-// case, dashes as underscores). Common holds what every server takes, Webhook
-// what the admission webhook adds. Validate answers with field errors whose
-// path is the flag, so that a person sees which one to change.
+// case, dashes as underscores). Server holds what every server takes, Common what
+// those with Redis take; Webhook is the admission webhook's, XDS the discovery
+// server's. Validate answers with field errors whose path is the flag, so that a
+// person sees which one to change.
 package options

@@ -98,6 +98,7 @@ func TestValidate(t *testing.T) {
 		"a prefix with a star":                   {args: []string{"--redis-key-prefix=a*"}, want: []string{"--redis-key-prefix"}},
 		"files that are missing":                 {args: []string{"--redis-address=r:1", "--redis-password-file=/nope", "--client-ca-file=/nope", "--kubeconfig=/nope"}, want: []string{"--redis-password-file", "--kubeconfig", "--client-ca-file"}},
 		"a folder for a file":                    {args: []string{"--client-ca-file=/"}, want: []string{"--client-ca-file"}},
+		"injection without its configuration":    {args: []string{"--injection-configuration=a b"}, want: []string{"--injection-configuration"}},
 		"a client name without a CA":             {args: []string{"--client-name=kube-apiserver"}, want: []string{"--client-name"}},
 		"a client name with a CA":                {args: []string{"--client-name=kube-apiserver", "--client-ca-file=" + file}},
 		"a drain that outlasts the grace period": {args: []string{"--drain-delay=1m"}, want: []string{"--drain-delay"}},

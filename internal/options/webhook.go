@@ -32,6 +32,11 @@ type Webhook struct {
 	TLSSecret string
 	// WebhookConfiguration is the name of both webhook configurations.
 	WebhookConfiguration string
+	// InjectConfig is the file that says which proxy pods get; empty: none get one.
+	InjectConfig string
+	// InjectionConfiguration is the name of the mutating webhook configuration that
+	// sends pods to be given their proxy; empty: there is none.
+	InjectionConfiguration string
 	// LeaseName is the lease whose holder writes the certificates.
 	LeaseName string
 	// StampWriter lets the mutating webhook set the writer annotation, for API
@@ -75,6 +80,8 @@ func (w *Webhook) AddFlags(fs *flag.FlagSet) {
 	fs.StringVar(&w.ServerNames, "server-names", "", "further DNS names or IP addresses for the certificate, comma separated")
 	fs.StringVar(&w.TLSSecret, "tls-secret", "plumbline-webhook-tls", "Secret that holds the certificates")
 	fs.StringVar(&w.WebhookConfiguration, "webhook-configuration", "plumbline", "name of the mutating and the validating webhook configuration")
+	fs.StringVar(&w.InjectConfig, "inject-config", "", "file in YAML that says which proxy pods get; empty: none get one")
+	fs.StringVar(&w.InjectionConfiguration, "injection-configuration", "", "name of the mutating webhook configuration for pods that get a proxy; needs --inject-config")
 	fs.StringVar(&w.LeaseName, "lease-name", "plumbline-webhook", "lease whose holder writes the certificates")
 	fs.BoolVar(&w.StampWriter, "stamp-writer", false, "set the writer annotation here; for API servers without MutatingAdmissionPolicy")
 	fs.StringVar(&w.StampedGroups, "stamped-groups", "", "groups that the writer annotation keeps, comma separated; with --stamp-writer")
@@ -107,6 +114,7 @@ func (w *Webhook) Validate() field.ErrorList {
 			errs = append(errs, field.Invalid(flagPath(name), value, msg))
 		}
 	}
+	errs = append(errs, w.validateInjection()...)
 	errs = append(errs, validateFile("client-ca-file", w.ClientCAFile)...)
 	if w.ClientName != "" && w.ClientCAFile == "" {
 		errs = append(errs, field.Invalid(flagPath("client-name"), w.ClientName, "needs --client-ca-file"))
@@ -122,6 +130,20 @@ func (w *Webhook) Validate() field.ErrorList {
 	errs = append(errs, validateDuration("connection-age", w.ConnectionAge, time.Second, time.Hour)...)
 	if w.DrainDelay < 0 || w.DrainDelay > MaxDrainDelay {
 		errs = append(errs, field.Invalid(flagPath("drain-delay"), w.DrainDelay.String(), "must be from 0s to "+MaxDrainDelay.String()))
+	}
+	return errs
+}
+
+func (w *Webhook) validateInjection() field.ErrorList {
+	errs := validateFile("inject-config", w.InjectConfig)
+	if w.InjectionConfiguration == "" {
+		return errs
+	}
+	if w.InjectConfig == "" {
+		errs = append(errs, field.Invalid(flagPath("injection-configuration"), w.InjectionConfiguration, "needs --inject-config"))
+	}
+	for _, msg := range validation.IsDNS1123Subdomain(w.InjectionConfiguration) {
+		errs = append(errs, field.Invalid(flagPath("injection-configuration"), w.InjectionConfiguration, msg))
 	}
 	return errs
 }

@@ -18,6 +18,14 @@ import (
 // Restart kills an API server and starts it again at the same address; etcd runs on.
 // It keeps its certificates if it has a directory of its own for them.
 func Restart(server *envtest.Environment) error {
+	if err := Kill(server); err != nil {
+		return err
+	}
+	return Revive(server)
+}
+
+// Kill kills an API server; etcd runs on.
+func Kill(server *envtest.Environment) error {
 	api := server.ControlPlane.GetAPIServer()
 	pid, err := childWith("--secure-port=" + api.Port)
 	if err != nil {
@@ -29,6 +37,12 @@ func Restart(server *envtest.Environment) error {
 	if err := api.Stop(); err != nil {
 		return fmt.Errorf("waiting for the end of the API server: %w", err)
 	}
+	return nil
+}
+
+// Revive starts an API server that was killed, as Restart does.
+func Revive(server *envtest.Environment) error {
+	api := server.ControlPlane.GetAPIServer()
 	api.Args = nil //nolint:staticcheck // a start leaves its arguments there, and the next one would add them again
 	if err := api.Start(); err != nil {
 		return fmt.Errorf("starting the API server again: %w", err)

@@ -1,0 +1,51 @@
+// SPDX-License-Identifier: Apache-2.0
+
+package options
+
+import (
+	"flag"
+	"slices"
+	"testing"
+
+	"github.com/google/go-cmp/cmp"
+)
+
+func TestValidateXDS(t *testing.T) {
+	tests := map[string]struct {
+		args []string
+		want []string // the paths of the errors
+	}{
+		"the defaults":                           {},
+		"an address without a port":              {args: []string{"--address=here"}, want: []string{"--address"}},
+		"names that are none":                    {args: []string{"--tls-secret=_", "--service-name=", "--lease-name=-", "--certificate-lease-name=a b", "--deployment-name=x_"}, want: []string{"--certificate-lease-name", "--deployment-name", "--lease-name", "--service-name", "--tls-secret"}},
+		"one lease for two things":               {args: []string{"--lease-name=a", "--certificate-lease-name=a"}, want: []string{"--certificate-lease-name"}},
+		"a certificate mode that is none":        {args: []string{"--certificate-mode=Manual"}, want: []string{"--certificate-mode"}},
+		"a bundle that never settles":            {args: []string{"--certificate-settle=0s"}, want: []string{"--certificate-settle"}},
+		"a drain that outlasts the grace period": {args: []string{"--drain-delay=30s"}, want: []string{"--drain-delay"}},
+		"a gateway that cannot be":               {args: []string{"--gateway-port=80", "--gateway-account=A", "--gateway-trusted-cidrs=10.0.0.1", "--gateway-hops=-1"}, want: []string{"--gateway-account", "--gateway-hops", "--gateway-port", "--gateway-trusted-cidrs"}},
+		"a gateway at the proxy's own port":      {args: []string{"--gateway-port=15021"}, want: []string{"--gateway-port"}},
+		"a gateway that can":                     {args: []string{"--gateway-port=8080", "--gateway-trusted-cidrs=10.0.0.0/8,fd00::/8", "--gateway-hops=1", "--ipv6"}},
+		"what every server checks":               {args: []string{"--log-format=xml", "--namespace=A"}, want: []string{"--log-format", "--namespace"}},
+	}
+	for name, tc := range tests {
+		t.Run(name, func(t *testing.T) {
+			var x XDS
+			fs := flag.NewFlagSet("t", flag.ContinueOnError)
+			x.AddFlags(fs)
+			if err := fs.Parse(tc.args); err != nil {
+				t.Fatal(err)
+			}
+			var got []string
+			for _, e := range x.Validate() {
+				got = append(got, e.Field)
+			}
+			slices.Sort(got)
+			if diff := cmp.Diff(tc.want, slices.Compact(got)); diff != "" {
+				t.Errorf("fields (-want +got)\n%s", diff)
+			}
+			if fs.Lookup("redis-address") != nil {
+				t.Error("it takes flags of Redis, which it does not use")
+			}
+		})
+	}
+}
