@@ -23,14 +23,20 @@ type Clamped struct {
 
 // Clamp takes the share of each variation that has no ready endpoints, and gives it
 // to the stable one, and to nobody else: that more visitors get a version that is
-// on trial was not asked for. If no variation has any, or the stable one has none,
-// nothing is moved: it would help nobody. before is what was clamped until now; the
-// result is what is, in the order of the split. Whoever has not been told of a
-// variation's endpoints counts as having none.
+// on trial was not asked for. While the stable one has none either, nobody's share is
+// taken, which would help nobody, and a clamped one that is ready gets its own back at
+// once, since nobody else can answer. before is what was clamped until now; the result
+// is what is, in the order of the split. Whoever has not been told of a variation's
+// endpoints counts as having none.
 func Clamp(wanted Split, ready map[string]int, before []Clamped, now time.Time) (effective Split, after []Clamped) {
 	effective = slices.Clone(wanted)
 	if ready[wanted.Stable()] == 0 {
-		return held(effective, before), before
+		for _, c := range before {
+			if ready[c.Variation] == 0 {
+				after = append(after, c)
+			}
+		}
+		return held(effective, after), after
 	}
 	for i := range effective {
 		share := &effective[i]

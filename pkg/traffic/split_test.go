@@ -136,15 +136,16 @@ func TestClamp(t *testing.T) {
 		after  []traffic.Clamped
 		next   time.Time
 	}{
-		"with endpoints everywhere nothing moves":             {ready: map[string]int{"stable": 3, "canary": 1}, want: 1_000},
-		"without endpoints the stable one gets the share":     {ready: map[string]int{"stable": 3}, after: []traffic.Clamped{{Variation: "canary", Since: noon}}},
-		"that it had none before is remembered":               {ready: map[string]int{"stable": 3}, now: 5, before: []traffic.Clamped{{Variation: "canary", Since: noon}}, after: []traffic.Clamped{{Variation: "canary", Since: noon}}},
-		"with endpoints again it waits":                       {ready: map[string]int{"stable": 3, "canary": 1}, now: 5, before: []traffic.Clamped{{Variation: "canary", Since: noon}}, after: []traffic.Clamped{{Variation: "canary", Since: noon, ReadySince: later(5)}}, next: later(15)},
-		"and gets its share back":                             {ready: map[string]int{"stable": 3, "canary": 1}, now: 15, before: []traffic.Clamped{{Variation: "canary", Since: noon, ReadySince: later(5)}}, want: 1_000},
-		"one that loses them meanwhile waits anew":            {ready: map[string]int{"stable": 3}, now: 14, before: []traffic.Clamped{{Variation: "canary", Since: noon, ReadySince: later(5)}}, after: []traffic.Clamped{{Variation: "canary", Since: noon}}},
-		"without endpoints anywhere the last weights stay":    {want: 1_000},
-		"also those that were clamped":                        {before: []traffic.Clamped{{Variation: "canary", Since: noon}}, after: []traffic.Clamped{{Variation: "canary", Since: noon}}},
-		"nobody is moved to the canary when the stable fails": {ready: map[string]int{"canary": 3}, want: 1_000},
+		"with endpoints everywhere nothing moves":                                           {ready: map[string]int{"stable": 3, "canary": 1}, want: 1_000},
+		"without endpoints the stable one gets the share":                                   {ready: map[string]int{"stable": 3}, after: []traffic.Clamped{{Variation: "canary", Since: noon}}},
+		"that it had none before is remembered":                                             {ready: map[string]int{"stable": 3}, now: 5, before: []traffic.Clamped{{Variation: "canary", Since: noon}}, after: []traffic.Clamped{{Variation: "canary", Since: noon}}},
+		"with endpoints again it waits":                                                     {ready: map[string]int{"stable": 3, "canary": 1}, now: 5, before: []traffic.Clamped{{Variation: "canary", Since: noon}}, after: []traffic.Clamped{{Variation: "canary", Since: noon, ReadySince: later(5)}}, next: later(15)},
+		"and gets its share back":                                                           {ready: map[string]int{"stable": 3, "canary": 1}, now: 15, before: []traffic.Clamped{{Variation: "canary", Since: noon, ReadySince: later(5)}}, want: 1_000},
+		"one that loses them meanwhile waits anew":                                          {ready: map[string]int{"stable": 3}, now: 14, before: []traffic.Clamped{{Variation: "canary", Since: noon, ReadySince: later(5)}}, after: []traffic.Clamped{{Variation: "canary", Since: noon}}},
+		"without endpoints anywhere the last weights stay":                                  {want: 1_000},
+		"also those that were clamped":                                                      {before: []traffic.Clamped{{Variation: "canary", Since: noon}}, after: []traffic.Clamped{{Variation: "canary", Since: noon}}},
+		"a clamped one that is ready gets its share back when the stable one cannot answer": {ready: map[string]int{"canary": 1}, now: 5, before: []traffic.Clamped{{Variation: "canary", Since: noon}}, want: 1_000},
+		"nobody is moved to the canary when the stable fails":                               {ready: map[string]int{"canary": 3}, want: 1_000},
 	}
 	for name, tc := range tests {
 		t.Run(name, func(t *testing.T) {

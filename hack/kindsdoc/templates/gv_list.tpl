@@ -14,6 +14,7 @@ Every field is bounded and every enum closed: a wrong object is refused by the A
 | [SpecGuard](#specguard) | `sg` | namespace | the team that owns the namespace | what is guarded here, and who may change it? |
 | [Baseline](#baseline) | `bl` | namespace | Plumbline; people set `spec.accept` | what was authorised for this object, and what runs? |
 | [BaselineRevision](#baselinerevision) | `blr` | namespace | Plumbline | what did the authorised object look like? |
+| [ABRelease](#abrelease) | `abr` | namespace | the team that owns the namespace | how are the requests of this Service divided, and who has that? |
 
 Ready, Reconciling and Stalled follow kstatus: Ready is True when the object is in force (of a Baseline: in sync), Reconciling is True while the observation lags behind the spec, Stalled is True when only a change of the spec can help. `status.observedGeneration` below `metadata.generation` means that the status speaks of an older spec.
 

@@ -229,6 +229,23 @@ type ReadyRevision struct {
 	At metav1.Time `json:"at,omitempty,omitzero"`
 }
 
+// Quarantine says that a workload gets no new requests.
+type Quarantine struct {
+	// since is when it began.
+	// +required
+	Since metav1.Time `json:"since,omitempty,omitzero"`
+	// by names who asked for it, as a user or as RemediationPlan/name.
+	// +required
+	// +kubebuilder:validation:MinLength=1
+	// +kubebuilder:validation:MaxLength=1024
+	By string `json:"by,omitempty"`
+	// reason in words.
+	// +optional
+	// +kubebuilder:validation:MinLength=1
+	// +kubebuilder:validation:MaxLength=512
+	Reason string `json:"reason,omitempty"`
+}
+
 // BaselineStatus is what is observed.
 type BaselineStatus struct {
 	// conditions are Ready, Reconciling, Stalled, Contended, Recreatable.
@@ -310,6 +327,10 @@ type BaselineStatus struct {
 	// +kubebuilder:validation:MinLength=1
 	// +kubebuilder:validation:MaxLength=253
 	Claim string `json:"claim,omitempty"`
+	// quarantine keeps new requests away from the object's pods, where proxies of
+	// Plumbline send them.
+	// +optional
+	Quarantine *Quarantine `json:"quarantine,omitempty"`
 }
 
 // Baseline holds, for one guarded object, what was authorised and what is observed.

@@ -1,0 +1,126 @@
+// SPDX-License-Identifier: Apache-2.0
+
+package v1alpha1
+
+// VariationWorkloadKind is the kind of a workload that a variation names.
+// +kubebuilder:validation:Enum=Deployment;StatefulSet;DaemonSet;ReplicaSet;Job
+type VariationWorkloadKind string
+
+// The kinds of workloads.
+const (
+	// VariationDeployment is that of apps.
+	VariationDeployment VariationWorkloadKind = "Deployment"
+	// VariationStatefulSet is that of apps.
+	VariationStatefulSet VariationWorkloadKind = "StatefulSet"
+	// VariationDaemonSet is that of apps.
+	VariationDaemonSet VariationWorkloadKind = "DaemonSet"
+	// VariationReplicaSet is one of apps that belongs to no Deployment.
+	VariationReplicaSet VariationWorkloadKind = "ReplicaSet"
+	// VariationJob is that of batch.
+	VariationJob VariationWorkloadKind = "Job"
+)
+
+// TrafficSplitType says by what requests are divided.
+// +kubebuilder:validation:Enum=Percentage;Sticky;Header
+type TrafficSplitType string
+
+// The types of split.
+const (
+	// TrafficSplitPercentage draws each request by itself.
+	TrafficSplitPercentage TrafficSplitType = "Percentage"
+	// TrafficSplitSticky keeps a visitor, known by a header or a cookie, at a variation.
+	TrafficSplitSticky TrafficSplitType = "Sticky"
+	// TrafficSplitHeader sends values of a header to variations, and divides the rest.
+	TrafficSplitHeader TrafficSplitType = "Header"
+)
+
+// VisitorPolicy says what becomes of visitors without the cookie.
+// +kubebuilder:validation:Enum=Assign;Ignore
+type VisitorPolicy string
+
+// The policies.
+const (
+	// VisitorsAssign has the proxy give them one.
+	VisitorsAssign VisitorPolicy = "Assign"
+	// VisitorsIgnore draws each of their requests by itself.
+	VisitorsIgnore VisitorPolicy = "Ignore"
+)
+
+// Percentage of all requests.
+// +kubebuilder:validation:Minimum=0
+// +kubebuilder:validation:Maximum=100
+type Percentage int32
+
+// HeaderName is the name of a header that clients send.
+// +kubebuilder:validation:MinLength=1
+// +kubebuilder:validation:MaxLength=64
+// +kubebuilder:validation:Pattern="^[!#$%&'*+.^_`|~0-9A-Za-z-]+$"
+// +kubebuilder:validation:XValidation:rule="!(self.lowerAscii() in ['connection', 'content-length', 'cookie', 'expect', 'host', 'keep-alive', 'proxy-authenticate', 'proxy-authorization', 'proxy-connection', 'set-cookie', 'te', 'trailer', 'transfer-encoding', 'upgrade']) && !self.lowerAscii().startsWith('x-envoy-') && !self.lowerAscii().startsWith('x-plb-')",message="this header belongs to the connection or to proxies: name another"
+type HeaderName string
+
+// Sticky says what a visitor is known by.
+//
+// +kubebuilder:validation:XValidation:rule="has(self.header) != has(self.cookie)",message="visitors are known by a header or by a cookie: give one of them"
+// +kubebuilder:validation:XValidation:rule="has(self.cookie) || !has(self.visitors)",message="visitors is about a cookie; proxies give nobody a header",fieldPath=".visitors"
+// +kubebuilder:validation:XValidation:rule="!has(self.cookie) || (has(self.visitors) && self.visitors == 'Ignore') || !self.cookie.lowerAscii().matches('^__(host|secure)-')",message="browsers take such a cookie over TLS alone, and proxies give it without: name it otherwise, or let the application give it (visitors: Ignore)",fieldPath=".cookie"
+type Sticky struct {
+	// header whose value is the visitor. Requests without it are drawn by themselves.
+	// +optional
+	Header HeaderName `json:"header,omitempty"`
+	// cookie whose value is the visitor.
+	// +optional
+	// +kubebuilder:validation:MinLength=1
+	// +kubebuilder:validation:MaxLength=64
+	// +kubebuilder:validation:Pattern="^[!#$%&'*+.^_`|~0-9A-Za-z-]+$"
+	Cookie string `json:"cookie,omitempty"`
+	// visitors without the cookie are given one (Assign), or each of their requests
+	// is drawn by itself (Ignore), because the application gives it. Left out, Assign.
+	// +optional
+	Visitors VisitorPolicy `json:"visitors,omitempty"`
+}
+
+// HeaderMatch sends requests with certain values of a header to certain variations.
+// They count neither for the share of a variation nor for what is measured of it.
+type HeaderMatch struct {
+	// header that is looked at.
+	// +required
+	Header HeaderName `json:"header,omitempty"`
+	// values of the header, and the variation each goes to. A value is printable
+	// ASCII without spaces around.
+	// +required
+	// +kubebuilder:validation:MinProperties=1
+	// +kubebuilder:validation:MaxProperties=64
+	// +kubebuilder:validation:XValidation:rule="self.all(k, size(k) > 0 && size(k) <= 256)",message="a value has 1 to 256 characters"
+	Values map[string]VariationName `json:"values,omitempty"`
+}
+
+// TrafficSplit says which requests go to which variation.
+//
+// +kubebuilder:validation:XValidation:rule="self.percentages.map(k, self.percentages[k]).sum() == 100",message="the percentages must add up to 100",fieldPath=".percentages"
+// +kubebuilder:validation:XValidation:rule="self.type != 'Sticky' || has(self.sticky)",message="type Sticky needs sticky: a header or a cookie that visitors are known by",fieldPath=".sticky"
+// +kubebuilder:validation:XValidation:rule="self.type != 'Percentage' || !has(self.sticky)",message="type Percentage draws each request by itself; use Sticky",fieldPath=".sticky"
+// +kubebuilder:validation:XValidation:rule="self.type != 'Header' || has(self.headerMatch)",message="type Header needs headerMatch: a header, and which value goes where",fieldPath=".headerMatch"
+// +kubebuilder:validation:XValidation:rule="self.type == 'Header' || !has(self.headerMatch)",message="only type Header looks at headerMatch",fieldPath=".headerMatch"
+// +kubebuilder:validation:XValidation:rule="!has(self.overrideHeader) || !has(self.headerMatch) || self.overrideHeader.lowerAscii() != self.headerMatch.header.lowerAscii()",message="overrideHeader and headerMatch look at one header, and mean different things by its value",fieldPath=".overrideHeader"
+type TrafficSplit struct {
+	// type says by what requests are divided.
+	// +required
+	Type TrafficSplitType `json:"type,omitempty"`
+	// percentages of the requests, by variation. They add up to 100. Of type Header
+	// they are about the requests that no value matches.
+	// +required
+	// +kubebuilder:validation:MinProperties=2
+	// +kubebuilder:validation:MaxProperties=8
+	Percentages map[string]Percentage `json:"percentages,omitempty"`
+	// sticky says what visitors are known by, who then stay where they are while
+	// shares only grow.
+	// +optional
+	Sticky *Sticky `json:"sticky,omitempty"`
+	// headerMatch sends values of a header to variations.
+	// +optional
+	HeaderMatch *HeaderMatch `json:"headerMatch,omitempty"`
+	// overrideHeader is a header whose value names the variation that a request goes
+	// to whatever the percentages, for tests. Left out, there is none.
+	// +optional
+	OverrideHeader HeaderName `json:"overrideHeader,omitempty"`
+}

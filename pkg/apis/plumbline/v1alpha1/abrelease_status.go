@@ -1,0 +1,283 @@
+// SPDX-License-Identifier: Apache-2.0
+
+package v1alpha1
+
+import (
+	metav1 "k8s.io/apimachinery/pkg/apis/meta/v1"
+)
+
+// Conditions of ABReleases, beside Ready, Reconciling and Stalled.
+const (
+	// ConditionConfirmed is True when every proxy has confirmed what is in force, and
+	// Unknown when some cannot be heard.
+	ConditionConfirmed = "Confirmed"
+	// ConditionClamped is True while a variation has no share because it has no ready
+	// endpoints.
+	ConditionClamped = "Clamped"
+	// ConditionShareNotExclusive is True while the Service sends clients without a
+	// proxy to a variation, whatever its share.
+	ConditionShareNotExclusive = "ShareNotExclusive"
+	// ConditionContradicted is True when requests are seen where none may be, or none
+	// where many must be.
+	ConditionContradicted = "Contradicted"
+)
+
+// SplitKeyKind is what a visitor is known by.
+// +kubebuilder:validation:Enum=PerRequest;Header;Cookie;Visitor
+type SplitKeyKind string
+
+// The kinds of keys.
+const (
+	// SplitKeyPerRequest knows nobody.
+	SplitKeyPerRequest SplitKeyKind = "PerRequest"
+	// SplitKeyHeader is a header that clients send.
+	SplitKeyHeader SplitKeyKind = "Header"
+	// SplitKeyCookie is a cookie of the application.
+	SplitKeyCookie SplitKeyKind = "Cookie"
+	// SplitKeyVisitor is a cookie that the proxy gives to those who have none.
+	SplitKeyVisitor SplitKeyKind = "Visitor"
+)
+
+// SplitKey is what visitors keep their variation by.
+type SplitKey struct {
+	// kind of the key.
+	// +required
+	Kind SplitKeyKind `json:"kind,omitempty"`
+	// name of the header or the cookie.
+	// +optional
+	// +kubebuilder:validation:MinLength=1
+	// +kubebuilder:validation:MaxLength=64
+	Name string `json:"name,omitempty"`
+}
+
+// VariationInForce is a variation and its share, as proxies are told.
+type VariationInForce struct {
+	// name of the variation.
+	// +required
+	Name VariationName `json:"name,omitempty"`
+	// workload whose pods are the variation.
+	// +optional
+	Workload *VariationWorkload `json:"workload,omitempty"`
+	// selector of the pods that are the variation.
+	// +optional
+	Selector *PodSelector `json:"selector,omitempty"`
+	// weight in basis points, of 10000 in all.
+	// +required
+	// +kubebuilder:validation:Minimum=0
+	// +kubebuilder:validation:Maximum=10000
+	Weight *int32 `json:"weight,omitempty"`
+	// reserved is the range in which it may grow, in basis points.
+	// +required
+	// +kubebuilder:validation:Minimum=0
+	// +kubebuilder:validation:Maximum=10000
+	Reserved *int32 `json:"reserved,omitempty"`
+}
+
+// SplitInForce is all that decides where a request goes. Every replica of the
+// discovery server translates this and nothing else, so that all say the same.
+type SplitInForce struct {
+	// sequence grows with each change of it. Proxies never go back to a lower one.
+	// +required
+	// +kubebuilder:validation:Minimum=1
+	Sequence int64 `json:"sequence,omitempty"`
+	// generation of the spec that it follows from.
+	// +required
+	// +kubebuilder:validation:Minimum=1
+	Generation int64 `json:"generation,omitempty"`
+	// service whose requests are divided.
+	// +required
+	// +kubebuilder:validation:MinLength=1
+	// +kubebuilder:validation:MaxLength=63
+	Service string `json:"service,omitempty"`
+	// salt makes the visitors of one release independent of those of another.
+	// +required
+	// +kubebuilder:validation:MinLength=1
+	// +kubebuilder:validation:MaxLength=64
+	Salt string `json:"salt,omitempty"`
+	// variations in their order, the stable one first.
+	// +required
+	// +listType=map
+	// +listMapKey=name
+	// +kubebuilder:validation:MinItems=2
+	// +kubebuilder:validation:MaxItems=8
+	Variations []VariationInForce `json:"variations,omitempty"`
+	// key that visitors keep their variation by.
+	// +required
+	Key SplitKey `json:"key,omitzero"`
+	// override is a header whose value names a variation.
+	// +optional
+	Override HeaderName `json:"override,omitempty"`
+	// match sends values of a header to variations.
+	// +optional
+	Match *HeaderMatch `json:"match,omitempty"`
+}
+
+// WantedWeight is what the spec gives a variation.
+type WantedWeight struct {
+	// variation by name.
+	// +required
+	Variation VariationName `json:"variation,omitempty"`
+	// weight in basis points, of 10000 in all.
+	// +required
+	// +kubebuilder:validation:Minimum=0
+	// +kubebuilder:validation:Maximum=10000
+	Weight *int32 `json:"weight,omitempty"`
+}
+
+// ClampedVariation has no ready endpoints, and its share is the stable one's.
+type ClampedVariation struct {
+	// variation by name.
+	// +required
+	Variation VariationName `json:"variation,omitempty"`
+	// since is when it had none for the first time.
+	// +required
+	Since metav1.Time `json:"since,omitempty,omitzero"`
+	// readySince is when it had some again. It gets its share back when it has had
+	// them for a while.
+	// +optional
+	ReadySince *metav1.Time `json:"readySince,omitempty"`
+}
+
+// ConfirmedKnowledge is how it is known that a split is in force.
+// +kubebuilder:validation:Enum=Proven;Accepted;Unknown
+type ConfirmedKnowledge string
+
+// The kinds of knowledge.
+const (
+	// ConfirmedProven: every proxy has confirmed it.
+	ConfirmedProven ConfirmedKnowledge = "Proven"
+	// ConfirmedAccepted: it was taken, and whether it is carried out cannot be asked.
+	ConfirmedAccepted ConfirmedKnowledge = "Accepted"
+	// ConfirmedUnknown: some have not confirmed it, or were not heard of.
+	ConfirmedUnknown ConfirmedKnowledge = "Unknown"
+)
+
+// ProxyLaggard is a proxy that has not confirmed what is in force.
+type ProxyLaggard struct {
+	// name of the proxy: namespace/pod.
+	// +required
+	// +kubebuilder:validation:MinLength=1
+	// +kubebuilder:validation:MaxLength=317
+	Name string `json:"name,omitempty"`
+	// why says what is known about it.
+	// +optional
+	// +kubebuilder:validation:MinLength=1
+	// +kubebuilder:validation:MaxLength=256
+	Why string `json:"why,omitempty"`
+	// since is when it was told.
+	// +optional
+	Since *metav1.Time `json:"since,omitempty"`
+}
+
+// SplitConfirmation says which proxies have what is in force.
+type SplitConfirmation struct {
+	// count is "confirmed/all", for people.
+	// +required
+	// +kubebuilder:validation:MinLength=1
+	// +kubebuilder:validation:MaxLength=32
+	Count string `json:"count,omitempty"`
+	// sequence is the newest one that every proxy has confirmed; absent when there is
+	// none.
+	// +optional
+	// +kubebuilder:validation:Minimum=1
+	Sequence int64 `json:"sequence,omitempty"`
+	// knowledge is how that is known.
+	// +required
+	Knowledge ConfirmedKnowledge `json:"knowledge,omitempty"`
+	// proxies that have to confirm what is in force.
+	// +optional
+	// +kubebuilder:validation:Minimum=0
+	Proxies int32 `json:"proxies"`
+	// confirmedProxies have confirmed it.
+	// +optional
+	// +kubebuilder:validation:Minimum=0
+	ConfirmedProxies int32 `json:"confirmedProxies"`
+	// laggards have not, those that wait longest first.
+	// +optional
+	// +listType=map
+	// +listMapKey=name
+	// +kubebuilder:validation:MaxItems=10
+	Laggards []ProxyLaggard `json:"laggards,omitempty"`
+}
+
+// ObservedVariation is what was seen of a variation.
+type ObservedVariation struct {
+	// variation by name.
+	// +required
+	Variation VariationName `json:"variation,omitempty"`
+	// readyEndpoints can take requests.
+	// +optional
+	// +kubebuilder:validation:Minimum=0
+	ReadyEndpoints int32 `json:"readyEndpoints"`
+	// targets are all its endpoints, ready or not.
+	// +optional
+	// +kubebuilder:validation:Minimum=0
+	Targets int32 `json:"targets"`
+	// requests that were answered within the window.
+	// +optional
+	// +kubebuilder:validation:Minimum=0
+	Requests *int64 `json:"requests,omitempty"`
+	// failed requests among them.
+	// +optional
+	// +kubebuilder:validation:Minimum=0
+	Failed *int64 `json:"failed,omitempty"`
+	// inFlight requests have no answer yet.
+	// +optional
+	// +kubebuilder:validation:Minimum=0
+	InFlight *int64 `json:"inFlight,omitempty"`
+	// sharePercent of the answered requests, rounded.
+	// +optional
+	// +kubebuilder:validation:Minimum=0
+	// +kubebuilder:validation:Maximum=100
+	SharePercent *int32 `json:"sharePercent,omitempty"`
+	// windowSeconds is how long was counted.
+	// +optional
+	// +kubebuilder:validation:Minimum=1
+	// +kubebuilder:validation:Maximum=86400
+	WindowSeconds int32 `json:"windowSeconds,omitempty"`
+}
+
+// ABReleaseStatus is what is in force, and what has become of it.
+type ABReleaseStatus struct {
+	// conditions are Ready, Reconciling, Stalled, Confirmed, Clamped,
+	// ShareNotExclusive and Contradicted.
+	// +optional
+	// +listType=map
+	// +listMapKey=type
+	// +kubebuilder:validation:MaxItems=16
+	Conditions []metav1.Condition `json:"conditions,omitempty"`
+	// observedGeneration is the generation the status speaks of.
+	// +optional
+	// +kubebuilder:validation:Minimum=0
+	ObservedGeneration int64 `json:"observedGeneration,omitempty"`
+	// split is what is in force, for people: "stable 90 / canary 10".
+	// +optional
+	// +kubebuilder:validation:MinLength=1
+	// +kubebuilder:validation:MaxLength=1024
+	Split string `json:"split,omitempty"`
+	// inForce is what proxies are told; it stays when the spec is made invalid.
+	// +optional
+	InForce *SplitInForce `json:"inForce,omitempty"`
+	// wanted are the weights of the spec; those in force differ while a variation is
+	// clamped.
+	// +optional
+	// +listType=map
+	// +listMapKey=variation
+	// +kubebuilder:validation:MaxItems=8
+	Wanted []WantedWeight `json:"wanted,omitempty"`
+	// clamped variations have no ready endpoints.
+	// +optional
+	// +listType=map
+	// +listMapKey=variation
+	// +kubebuilder:validation:MaxItems=8
+	Clamped []ClampedVariation `json:"clamped,omitempty"`
+	// confirmed says which proxies have what is in force.
+	// +optional
+	Confirmed *SplitConfirmation `json:"confirmed,omitempty"`
+	// observed is what was seen of each variation.
+	// +optional
+	// +listType=map
+	// +listMapKey=variation
+	// +kubebuilder:validation:MaxItems=8
+	Observed []ObservedVariation `json:"observed,omitempty"`
+}

@@ -1,0 +1,114 @@
+// SPDX-License-Identifier: Apache-2.0
+
+package v1alpha1
+
+import (
+	metav1 "k8s.io/apimachinery/pkg/apis/meta/v1"
+)
+
+// VariationName names a variation within its release.
+// +kubebuilder:validation:MinLength=1
+// +kubebuilder:validation:MaxLength=63
+// +kubebuilder:validation:Pattern=`^[a-z0-9]([-a-z0-9]*[a-z0-9])?$`
+type VariationName string
+
+// VariationWorkload names what the pods of a variation belong to, in the namespace of
+// the release.
+type VariationWorkload struct {
+	// kind of the workload. Pods of a Deployment belong to the Deployment, not to its
+	// ReplicaSets.
+	// +required
+	Kind VariationWorkloadKind `json:"kind,omitempty"`
+	// name of the workload.
+	// +required
+	// +kubebuilder:validation:MinLength=1
+	// +kubebuilder:validation:MaxLength=253
+	// +kubebuilder:validation:Pattern=`^[a-z0-9]([-a-z0-9.]*[a-z0-9])?$`
+	Name string `json:"name,omitempty"`
+}
+
+// Variation is one version of a service: the pods of a workload, or those that a
+// selector selects.
+//
+// +kubebuilder:validation:XValidation:rule="has(self.workload) != has(self.selector)",message="a variation is either a workload or a selector: give one of them"
+type Variation struct {
+	// name of the variation.
+	// +required
+	Name VariationName `json:"name,omitempty"`
+	// workload whose pods are the variation.
+	// +optional
+	Workload *VariationWorkload `json:"workload,omitempty"`
+	// selector of the pods that are the variation, in the namespace of the release.
+	// +optional
+	Selector *PodSelector `json:"selector,omitempty"`
+	// reserved is the most percent of the requests that the variation may come to
+	// while nobody else's visitors are moved. Give it to all variations but the first,
+	// or to none: then two variations need none, and more of them get equal parts.
+	// +optional
+	// +kubebuilder:validation:Minimum=0
+	// +kubebuilder:validation:Maximum=100
+	Reserved *int32 `json:"reserved,omitempty"`
+}
+
+// ABReleaseSpec says how the requests of a Service are divided between variations.
+//
+// +kubebuilder:validation:XValidation:rule="self.variations.all(v, v.name in self.trafficSplit.percentages)",message="every variation needs a percentage, if need be 0",fieldPath=".trafficSplit.percentages"
+// +kubebuilder:validation:XValidation:rule="self.trafficSplit.percentages.all(k, self.variations.exists(v, v.name == k))",message="a percentage is given to what is no variation",fieldPath=".trafficSplit.percentages"
+// +kubebuilder:validation:XValidation:rule="!has(self.trafficSplit.headerMatch) || self.trafficSplit.headerMatch.values.all(k, self.variations.exists(v, v.name == self.trafficSplit.headerMatch.values[k]))",message="a value goes to what is no variation",fieldPath=".trafficSplit.headerMatch.values"
+// +kubebuilder:validation:XValidation:rule="!has(self.variations[0].reserved)",message="the first variation is the stable one, which gets what the others leave: reserve nothing for it",fieldPath=".variations"
+// +kubebuilder:validation:XValidation:rule="self.variations.filter(v, has(v.reserved)).size() in [0, self.variations.size() - 1]",message="reserve for all variations but the first, or for none",fieldPath=".variations"
+// +kubebuilder:validation:XValidation:rule="self.variations.map(v, has(v.reserved) ? v.reserved : 0).sum() <= 100",message="more than 100 percent are reserved",fieldPath=".variations"
+// +kubebuilder:validation:XValidation:rule="self.variations.all(v, !has(v.reserved) || !(v.name in self.trafficSplit.percentages) || self.trafficSplit.percentages[v.name] <= v.reserved)",message="a variation gets more percent than are reserved for it: reserve more",fieldPath=".variations"
+// +kubebuilder:validation:XValidation:rule="self.variations.all(v, !has(v.workload) || self.variations.filter(w, has(w.workload) && w.workload.kind == v.workload.kind && w.workload.name == v.workload.name).size() == 1)",message="two variations have the same workload",fieldPath=".variations"
+type ABReleaseSpec struct {
+	// service whose requests are divided, in the namespace of the release.
+	// +required
+	// +kubebuilder:validation:MinLength=1
+	// +kubebuilder:validation:MaxLength=63
+	// +kubebuilder:validation:Pattern=`^[a-z]([-a-z0-9]*[a-z0-9])?$`
+	// +kubebuilder:validation:XValidation:rule="self == oldSelf",message="service is immutable: proxies count what was decided about it; make another release"
+	Service string `json:"service,omitempty"`
+	// variations of the service. The first one is the stable one: it gets what the
+	// others leave, and the share of each other that has no ready endpoints.
+	// +required
+	// +listType=map
+	// +listMapKey=name
+	// +kubebuilder:validation:MinItems=2
+	// +kubebuilder:validation:MaxItems=8
+	Variations []Variation `json:"variations,omitempty"`
+	// trafficSplit says which requests go to which variation.
+	// +required
+	TrafficSplit TrafficSplit `json:"trafficSplit,omitzero"`
+}
+
+// ABRelease divides the requests of a Service between variations of it.
+// +kubebuilder:object:root=true
+// +kubebuilder:subresource:status
+// +kubebuilder:resource:path=abreleases,categories=plumbline,shortName=abr
+// +kubebuilder:printcolumn:name="Service",type=string,JSONPath=`.spec.service`
+// +kubebuilder:printcolumn:name="Split",type=string,JSONPath=`.status.split`
+// +kubebuilder:printcolumn:name="Confirmed",type=string,JSONPath=`.status.confirmed.count`
+// +kubebuilder:printcolumn:name="Ready",type=string,JSONPath=`.status.conditions[?(@.type=="Ready")].status`
+// +kubebuilder:printcolumn:name="Reason",type=string,JSONPath=`.status.conditions[?(@.type=="Ready")].reason`
+// +kubebuilder:printcolumn:name="Sequence",type=integer,JSONPath=`.status.inForce.sequence`,priority=1
+// +kubebuilder:printcolumn:name="Age",type=date,JSONPath=`.metadata.creationTimestamp`
+type ABRelease struct {
+	metav1.TypeMeta `json:",inline"`
+	// metadata is the standard object metadata.
+	// +optional
+	metav1.ObjectMeta `json:"metadata,omitempty"`
+	// spec says how requests are divided.
+	// +required
+	Spec ABReleaseSpec `json:"spec,omitzero"`
+	// status is what is in force, and what has become of it.
+	// +optional
+	Status ABReleaseStatus `json:"status,omitempty,omitzero"`
+}
+
+// ABReleaseList is a list of ABReleases.
+// +kubebuilder:object:root=true
+type ABReleaseList struct {
+	metav1.TypeMeta `json:",inline"`
+	metav1.ListMeta `json:"metadata,omitempty"`
+	Items           []ABRelease `json:"items"`
+}

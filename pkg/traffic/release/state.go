@@ -1,0 +1,147 @@
+// SPDX-License-Identifier: Apache-2.0
+
+package release
+
+import (
+	"time"
+
+	metav1 "k8s.io/apimachinery/pkg/apis/meta/v1"
+
+	"github.com/plumbline-dev/plumbline/pkg/apis/plumbline/v1alpha1"
+	"github.com/plumbline-dev/plumbline/pkg/traffic"
+	"github.com/plumbline-dev/plumbline/pkg/traffic/ir"
+)
+
+// State is what is in force of a release, and what decided it.
+type State struct {
+	// Generation of the spec that it follows from.
+	Generation int64
+	// Split is what proxies are told.
+	Split ir.Split
+	// Wanted are the shares without clamping.
+	Wanted traffic.Split
+	// Clamped variations have no share, because they have no ready endpoints.
+	Clamped []traffic.Clamped
+}
+
+// StateOf reads what the status of a release says; nil if nothing is in force.
+func StateOf(r *v1alpha1.ABRelease) *State {
+	split, is := SplitOf(r)
+	if !is {
+		return nil
+	}
+	s := &State{Generation: r.Status.InForce.Generation, Split: split}
+	for _, share := range split.Shares {
+		for _, w := range r.Status.Wanted {
+			if string(w.Variation) == share.Variation {
+				share.Weight = weight(w.Weight)
+			}
+		}
+		s.Wanted = append(s.Wanted, share)
+	}
+	for _, c := range r.Status.Clamped {
+		clamped := traffic.Clamped{Variation: string(c.Variation), Since: c.Since.Time}
+		if c.ReadySince != nil {
+			clamped.ReadySince = c.ReadySince.Time
+		}
+		s.Clamped = append(s.Clamped, clamped)
+	}
+	return s
+}
+
+// SplitOf is what of a release is in force, and nothing else of it: what replicas
+// translate.
+func SplitOf(r *v1alpha1.ABRelease) (ir.Split, bool) {
+	f := r.Status.InForce
+	if f == nil {
+		return ir.Split{}, false
+	}
+	s := ir.Split{
+		Namespace: r.Namespace, Name: r.Name, Created: r.CreationTimestamp.Time, Service: f.Service,
+		Sequence: uint64(max(f.Sequence, 0)), //nolint:gosec // it is not negative
+		Routing:  ir.Routing{Salt: f.Salt, Override: string(f.Override), Key: ir.Key{Kind: kinds[f.Key.Kind], Name: f.Key.Name}},
+	}
+	if f.Match != nil {
+		s.Match = matchOf(f.Match)
+	}
+	for i := range f.Variations {
+		v := &f.Variations[i]
+		s.Variations = append(s.Variations, variationOf(r.Namespace, v.Name, v.Workload, v.Selector))
+		s.Shares = append(s.Shares, traffic.Share{Variation: string(v.Name), Weight: weight(v.Weight), Reserved: weight(v.Reserved)})
+	}
+	return s, true
+}
+
+// kinds of keys, as they are stored.
+var kinds = map[v1alpha1.SplitKeyKind]ir.KeyKind{
+	v1alpha1.SplitKeyPerRequest: ir.PerRequest, v1alpha1.SplitKeyHeader: ir.ByHeader,
+	v1alpha1.SplitKeyCookie: ir.ByCookie, v1alpha1.SplitKeyVisitor: ir.ByVisitor,
+}
+
+func variationOf(namespace string, name v1alpha1.VariationName, w *v1alpha1.VariationWorkload, selector *v1alpha1.PodSelector) ir.Variation {
+	v := ir.Variation{Name: string(name), Selector: selector.LabelSelector()}
+	if w != nil {
+		v.Workload = &ir.Workload{Namespace: namespace, Kind: string(w.Kind), Name: w.Name}
+	}
+	return v
+}
+
+func weight(w *int32) traffic.Weight {
+	if w == nil {
+		return 0
+	}
+	return traffic.Weight(*w)
+}
+
+// Write puts a state into a status; nil takes out what is there. What people see of it
+// is written as well.
+func (s *State) Write(status *v1alpha1.ABReleaseStatus) {
+	status.InForce, status.Wanted, status.Clamped, status.Split = nil, nil, nil, ""
+	if s == nil {
+		return
+	}
+	status.InForce, status.Split = s.inForce(), Text(s.Split.Shares)
+	for _, share := range s.Wanted {
+		status.Wanted = append(status.Wanted, v1alpha1.WantedWeight{Variation: v1alpha1.VariationName(share.Variation), Weight: new(int32(share.Weight))}) //nolint:gosec // at most 10000
+	}
+	for _, c := range s.Clamped {
+		clamped := v1alpha1.ClampedVariation{Variation: v1alpha1.VariationName(c.Variation), Since: stored(c.Since)}
+		if !c.ReadySince.IsZero() {
+			clamped.ReadySince = new(stored(c.ReadySince))
+		}
+		status.Clamped = append(status.Clamped, clamped)
+	}
+}
+
+// stored is a time as it comes back from the API server.
+func stored(t time.Time) metav1.Time { return metav1.NewTime(t.Truncate(time.Second)) }
+
+func (s *State) inForce() *v1alpha1.SplitInForce {
+	f := &v1alpha1.SplitInForce{
+		Sequence: int64(s.Split.Sequence), Generation: s.Generation, //nolint:gosec // it does not reach the sign in a lifetime
+		Service: s.Split.Service, Salt: s.Split.Salt,
+		Key: v1alpha1.SplitKey{Name: s.Split.Key.Name}, Override: v1alpha1.HeaderName(s.Split.Override),
+	}
+	for stored, kind := range kinds {
+		if kind == s.Split.Key.Kind {
+			f.Key.Kind = stored
+		}
+	}
+	if m := s.Split.Match; m.Header != "" {
+		f.Match = &v1alpha1.HeaderMatch{Header: v1alpha1.HeaderName(m.Header), Values: make(map[string]v1alpha1.VariationName, len(m.Values))}
+		for value, variation := range m.Values {
+			f.Match.Values[value] = v1alpha1.VariationName(variation)
+		}
+	}
+	for i, share := range s.Split.Shares {
+		v := v1alpha1.VariationInForce{
+			Name: v1alpha1.VariationName(share.Variation), Selector: v1alpha1.PodSelectorOf(s.Split.Variations[i].Selector),
+			Weight: new(int32(share.Weight)), Reserved: new(int32(share.Reserved)), //nolint:gosec // at most 10000
+		}
+		if w := s.Split.Variations[i].Workload; w != nil {
+			v.Workload = &v1alpha1.VariationWorkload{Kind: v1alpha1.VariationWorkloadKind(w.Kind), Name: w.Name}
+		}
+		f.Variations = append(f.Variations, v)
+	}
+	return f
+}

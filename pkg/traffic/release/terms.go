@@ -1,0 +1,112 @@
+// SPDX-License-Identifier: Apache-2.0
+
+package release
+
+import (
+	"errors"
+	"fmt"
+	"maps"
+
+	"github.com/plumbline-dev/plumbline/pkg/apis/plumbline/v1alpha1"
+	"github.com/plumbline-dev/plumbline/pkg/traffic"
+	"github.com/plumbline-dev/plumbline/pkg/traffic/ir"
+)
+
+// basisPoints of a percent.
+const basisPoints = traffic.Total / 100
+
+// Terms are what a spec asks for.
+type Terms struct {
+	Generation int64
+	// Wishes are the shares, the stable variation's first.
+	Wishes []traffic.Wish
+	// Split is all of it but the shares and the sequence.
+	Split ir.Split
+}
+
+// TermsOf reads a spec. The error says what of it cannot be in force, which the API
+// server refuses where it can, and which does nothing where it was stored all the same.
+func TermsOf(r *v1alpha1.ABRelease) (Terms, error) {
+	terms := Terms{Generation: r.Generation, Split: ir.Split{
+		Namespace: r.Namespace, Name: r.Name, Created: r.CreationTimestamp.Time, Service: r.Spec.Service,
+		Routing: ir.Routing{Salt: string(r.UID), Override: string(r.Spec.TrafficSplit.OverrideHeader)},
+	}}
+	split := &r.Spec.TrafficSplit
+	var err error
+	if terms.Split.Key, err = keyOf(split); err != nil {
+		return terms, err
+	}
+	if m := split.HeaderMatch; m != nil {
+		terms.Split.Match = matchOf(m)
+	}
+	for i := range r.Spec.Variations {
+		v := &r.Spec.Variations[i]
+		terms.Split.Variations = append(terms.Split.Variations, variationOf(r.Namespace, v.Name, v.Workload, v.Selector))
+		percent, given := split.Percentages[string(v.Name)]
+		if !given {
+			return terms, fmt.Errorf("spec.trafficSplit.percentages: %s has none: give it one, if need be 0", v.Name)
+		}
+		wish := traffic.Wish{Variation: string(v.Name), Weight: traffic.Weight(percent) * basisPoints}
+		if v.Reserved != nil {
+			wish.Reserves, wish.Reserved = true, traffic.Weight(*v.Reserved)*basisPoints
+		}
+		terms.Wishes = append(terms.Wishes, wish)
+	}
+	if len(split.Percentages) != len(r.Spec.Variations) {
+		return terms, errors.New("spec.trafficSplit.percentages: one is given to what is no variation: take it out")
+	}
+	return terms, terms.check()
+}
+
+// check demands of the terms what every proxy does of a split.
+func (t Terms) check() error {
+	probe := t.Split
+	probe.Shares, _ = traffic.Reserve(t.Wishes, nil)
+	var errs []error
+	for _, p := range probe.Check() {
+		errs = append(errs, errors.New(p.Message))
+	}
+	return errors.Join(errs...)
+}
+
+// keyOf is what visitors are known by.
+func keyOf(s *v1alpha1.TrafficSplit) (ir.Key, error) {
+	switch s.Type {
+	case v1alpha1.TrafficSplitPercentage:
+		if s.Sticky != nil {
+			return ir.Key{}, errors.New("spec.trafficSplit.sticky: type Percentage knows no visitors: take it out, or use Sticky")
+		}
+		return ir.Key{}, nil
+	case v1alpha1.TrafficSplitSticky:
+		if s.Sticky == nil {
+			return ir.Key{}, errors.New("spec.trafficSplit.sticky: type Sticky needs a header or a cookie")
+		}
+	case v1alpha1.TrafficSplitHeader:
+		if s.HeaderMatch == nil {
+			return ir.Key{}, errors.New("spec.trafficSplit.headerMatch: type Header needs a header, and which value goes where")
+		}
+		if s.Sticky == nil {
+			return ir.Key{}, nil
+		}
+	default:
+		return ir.Key{}, fmt.Errorf("spec.trafficSplit.type: %q is none of Percentage, Sticky, Header", s.Type)
+	}
+	switch {
+	case (s.Sticky.Header != "") == (s.Sticky.Cookie != ""):
+		return ir.Key{}, errors.New("spec.trafficSplit.sticky: give either a header or a cookie")
+	case s.Sticky.Header != "":
+		return ir.Key{Kind: ir.ByHeader, Name: string(s.Sticky.Header)}, nil
+	case s.Sticky.Visitors == v1alpha1.VisitorsIgnore:
+		return ir.Key{Kind: ir.ByCookie, Name: s.Sticky.Cookie}, nil
+	default:
+		return ir.Key{Kind: ir.ByVisitor, Name: s.Sticky.Cookie}, nil
+	}
+}
+
+func matchOf(m *v1alpha1.HeaderMatch) ir.Match {
+	match := ir.Match{Header: string(m.Header), Values: make(map[string]string, len(m.Values))}
+	for value, variation := range maps.All(m.Values) {
+		match.Values[value] = string(variation)
+	}
+	return match
+}

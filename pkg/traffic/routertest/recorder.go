@@ -1,0 +1,105 @@
+// SPDX-License-Identifier: Apache-2.0
+
+package routertest
+
+import (
+	"context"
+	"fmt"
+	"slices"
+	"sync"
+
+	"github.com/plumbline-dev/plumbline/pkg/traffic"
+)
+
+// Applied is a split as it was applied.
+type Applied struct {
+	Split    traffic.Split
+	Sequence uint64
+}
+
+// Recorder is a router that records. The zero one carries out every valid split at
+// once, and has proven it; nobody has to confirm anything, and nothing was counted. It
+// may be used by many at once.
+type Recorder struct {
+	mu       sync.Mutex
+	applied  []Applied
+	highest  uint64
+	refuses  error
+	breaks   error
+	deaf     error
+	observed *traffic.Observation
+}
+
+var _ traffic.Router = (*Recorder)(nil)
+
+// Validate implements traffic.Router.
+func (r *Recorder) Validate(split traffic.Split) error {
+	r.mu.Lock()
+	defer r.mu.Unlock()
+	if r.refuses != nil {
+		return r.refuses
+	}
+	return split.Validate()
+}
+
+// Apply implements traffic.Router. It is an error to break its contract.
+func (r *Recorder) Apply(_ context.Context, split traffic.Split, sequence uint64) error {
+	r.mu.Lock()
+	defer r.mu.Unlock()
+	switch {
+	case r.breaks != nil:
+		return r.breaks
+	case split.Validate() != nil:
+		return fmt.Errorf("applying sequence %d: %w", sequence, split.Validate())
+	case sequence < r.highest:
+		return fmt.Errorf("applying sequence %d: it follows %d", sequence, r.highest)
+	}
+	r.highest = sequence
+	r.applied = append(r.applied, Applied{slices.Clone(split), sequence})
+	return nil
+}
+
+// Observe implements traffic.Router.
+func (r *Recorder) Observe(context.Context) (traffic.Observation, error) {
+	r.mu.Lock()
+	defer r.mu.Unlock()
+	switch {
+	case r.deaf != nil:
+		return traffic.Observation{}, r.deaf
+	case r.observed != nil:
+		return *r.observed, nil
+	case len(r.applied) == 0:
+		return traffic.Observation{Knowledge: traffic.Unknown}, nil
+	}
+	last := r.applied[len(r.applied)-1]
+	seen := traffic.Observation{Sequence: last.Sequence, Knowledge: traffic.Proven}
+	for _, share := range last.Split {
+		seen.Arms = append(seen.Arms, traffic.Arm{Variation: share.Variation})
+	}
+	return seen, nil
+}
+
+// Applied is all that was applied, in this order.
+func (r *Recorder) Applied() []Applied {
+	r.mu.Lock()
+	defer r.mu.Unlock()
+	return slices.Clone(r.applied)
+}
+
+// Refuse has Validate say so; nil has it look at the split again.
+func (r *Recorder) Refuse(err error) { r.set(func() { r.refuses = err }) }
+
+// Break has Apply fail, and record nothing; nil mends it.
+func (r *Recorder) Break(err error) { r.set(func() { r.breaks = err }) }
+
+// Say has Observe say this from now on.
+func (r *Recorder) Say(seen traffic.Observation) { r.set(func() { r.observed, r.deaf = &seen, nil }) }
+
+// Deafen has Observe know nothing; nil ends it.
+func (r *Recorder) Deafen(err error) { r.set(func() { r.deaf = err }) }
+
+func (r *Recorder) set(change func()) {
+	r.mu.Lock()
+	defer r.mu.Unlock()
+	change()
+}

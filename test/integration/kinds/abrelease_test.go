@@ -1,0 +1,75 @@
+// SPDX-License-Identifier: Apache-2.0
+
+//go:build integration
+
+package kinds
+
+import (
+	"fmt"
+	"strings"
+	"testing"
+)
+
+const smallestRelease = `{service: web, variations: [{name: stable, workload: {kind: Deployment, name: web}}, {name: canary, workload: {kind: Deployment, name: web-canary}}], trafficSplit: {type: Percentage, percentages: {stable: 90, canary: 10}}}`
+
+// variations of a release: the stable one, and these.
+func variations(others string) string {
+	return "variations: [{name: stable, workload: {kind: Deployment, name: web}}, " + others + "]"
+}
+
+func TestABRelease_Fields(t *testing.T) {
+	const canary = "{name: canary, workload: {kind: Deployment, name: web-canary}}"
+	split := func(more string) string { return "trafficSplit: {" + more + "}" }
+	const percentages = "percentages: {stable: 90, canary: 10}"
+	const at, to = "spec.trafficSplit", "spec.variations"
+	runSpecCases(t, "ABRelease", smallestRelease, map[string]specCase{
+		"the smallest release is accepted":                      {},
+		"a canary without a share is accepted":                  {spec: split("type: Percentage, percentages: {stable: 100, canary: 0}")},
+		"one with all of it is accepted":                        {spec: split("type: Percentage, percentages: {stable: 0, canary: 100}")},
+		"a cookie is accepted":                                  {spec: split("type: Sticky, sticky: {cookie: shop}, " + percentages)},
+		"a header that visitors are known by is accepted":       {spec: split("type: Sticky, sticky: {header: X-User}, " + percentages)},
+		"a header map is accepted":                              {spec: split(`type: Header, headerMatch: {header: X-Beta, values: {"yes": canary}}, overrideHeader: X-Variation, ` + percentages)},
+		"no service is refused":                                 {"service: ''", []string{"spec.service"}, "should be at least 1 chars"},
+		"a service of another namespace is refused":             {"service: other/web", []string{"spec.service"}, "should match"},
+		"one variation is refused":                              {"variations: [{name: stable, workload: {kind: Deployment, name: web}}]", []string{to, at + ".percentages"}, "should have at least 2 items"},
+		"a variation twice is refused":                          {variations("{name: stable, workload: {kind: Deployment, name: x}}, " + canary), []string{to + "[1]"}, "Duplicate value"},
+		"a variation of nothing is refused":                     {variations("{name: canary}"), []string{to + "[1]"}, "either a workload or a selector"},
+		"a variation of both is refused":                        {variations("{name: canary, workload: {kind: Deployment, name: x}, selector: {matchLabels: {a: b}}}"), []string{to + "[1]"}, "either a workload or a selector"},
+		"an empty selector is refused":                          {variations("{name: canary, selector: {}}"), []string{to + "[1].selector"}, "an empty selector selects every pod"},
+		"two variations of one workload are refused":            {variations("{name: canary, workload: {kind: Deployment, name: web}}"), []string{to}, "two variations have the same workload"},
+		"a workload of a kind that has no pods is refused":      {variations("{name: canary, workload: {kind: Service, name: x}}"), []string{to + "[1].workload.kind"}, "Unsupported value"},
+		"a range of the stable one is refused":                  {"variations: [{name: stable, reserved: 50, workload: {kind: Deployment, name: web}}, " + canary + "]", []string{to}, "reserve nothing for it"},
+		"a share beyond its range is refused":                   {variations("{name: canary, reserved: 5, workload: {kind: Deployment, name: x}}"), []string{to}, "reserve more"},
+		"percentages that do not add up are refused":            {split("type: Percentage, percentages: {stable: 90, canary: 20}"), []string{at + ".percentages"}, "must add up to 100"},
+		"a percentage beyond 100 is refused":                    {split("type: Percentage, percentages: {stable: -1, canary: 101}"), []string{at + ".percentages.canary", at + ".percentages.stable"}, "should be less than or equal to 100"},
+		"a variation without a percentage is refused":           {split("type: Percentage, percentages: {stable: 90, other: 10}"), []string{at + ".percentages"}, "what is no variation"},
+		"an unknown variation in a header map is refused":       {split("type: Header, headerMatch: {header: x, values: {a: other}}, " + percentages), []string{at + ".headerMatch.values"}, "a value goes to what is no variation"},
+		"a header map of another type is refused":               {split("type: Percentage, headerMatch: {header: x, values: {a: canary}}, " + percentages), []string{at + ".headerMatch"}, "only type Header"},
+		"type Header without a map is refused":                  {split("type: Header, " + percentages), []string{at + ".headerMatch"}, "needs headerMatch"},
+		"type Sticky without a key is refused":                  {split("type: Sticky, " + percentages), []string{at + ".sticky"}, "needs sticky"},
+		"type Percentage with a key is refused":                 {split("type: Percentage, sticky: {cookie: a}, " + percentages), []string{at + ".sticky"}, "use Sticky"},
+		"a key of both kinds is refused":                        {split("type: Sticky, sticky: {cookie: a, header: b}, " + percentages), []string{at + ".sticky"}, "by a header or by a cookie"},
+		"a header that proxies would have to give is refused":   {split("type: Sticky, sticky: {header: b, visitors: Assign}, " + percentages), []string{at + ".sticky.visitors"}, "give nobody a header"},
+		"a cookie that browsers take over TLS alone is refused": {split("type: Sticky, sticky: {cookie: __Host-a}, " + percentages), []string{at + ".sticky.cookie"}, "over TLS alone"},
+		"unless the application gives it":                       {spec: split("type: Sticky, sticky: {cookie: __Host-a, visitors: Ignore}, " + percentages)},
+		"a cookie's name of 200 characters is refused":          {split("type: Sticky, sticky: {cookie: " + strings.Repeat("c", 200) + "}, " + percentages), []string{at + ".sticky.cookie"}, "may not be more than 64"},
+		"a cookie with attributes is refused":                   {split("type: Sticky, sticky: {cookie: 'a; Domain=example.com'}, " + percentages), []string{at + ".sticky.cookie"}, "should match"},
+		"a header with a line break is refused":                 {split(`type: Sticky, sticky: {header: "a\r\nb: c"}, ` + percentages), []string{at + ".sticky.header"}, "should match"},
+		"host is refused":                                       {split("type: Sticky, sticky: {header: Host}, " + percentages), []string{at + ".sticky.header"}, "belongs to the connection or to proxies"},
+		"headers of Envoy are refused":                          {split("type: Percentage, overrideHeader: X-Envoy-Any, " + percentages), []string{at + ".overrideHeader"}, "belongs to the connection or to proxies"},
+		"headers of ours are refused":                           {split("type: Percentage, overrideHeader: x-plb-visitor, " + percentages), []string{at + ".overrideHeader"}, "belongs to the connection or to proxies"},
+		"one header for two purposes is refused":                {split("type: Header, overrideHeader: X, headerMatch: {header: x, values: {a: canary}}, " + percentages), []string{at + ".overrideHeader"}, "look at one header"},
+		"more values than are mapped are refused":               {split("type: Header, headerMatch: {header: x, values: {" + mapped(65) + "}}, " + percentages), []string{at + ".headerMatch.values"}, "must have at most 64"},
+		"a value that is too long is refused":                   {split("type: Header, headerMatch: {header: x, values: {" + strings.Repeat("v", 257) + ": canary}}, " + percentages), []string{at + ".headerMatch.values"}, "1 to 256 characters"},
+		"the seed's spelling of a type is refused":              {split("type: percentage, " + percentages), []string{at + ".type"}, "Unsupported value"},
+	})
+}
+
+// mapped are n values of a header.
+func mapped(n int) string {
+	var values []string
+	for i := range n {
+		values = append(values, fmt.Sprintf("v%d: canary", i))
+	}
+	return strings.Join(values, ", ")
+}
