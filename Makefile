@@ -49,6 +49,10 @@ test-integration: $(CLUSTER_TOOL) ## Tests on a real kube-apiserver, a real Redi
 faults: $(CLUSTER_TOOL) ## All faults, those that take long included (45 minutes).
 	PLUMBLINE_FAULTS=long KUBEBUILDER_ASSETS="$$($(CLUSTER_TOOL) assets)" HELM="$$($(CLUSTER_TOOL) which helm)" CGO_ENABLED=1 go test -count=1 -race -tags integration -timeout 60m -p 1 -v $(GO_TEST_FLAGS) ./test/integration/faults ./test/integration/executorfaults
 
+.PHONY: xds-long
+xds-long: $(CLUSTER_TOOL) ## The discovery server with real Envoys, ten times as much of it (15 minutes).
+	PLUMBLINE_XDS=long ENVOY="$$($(CLUSTER_TOOL) which envoy)" CGO_ENABLED=1 go test -count=1 -race -tags integration -timeout 60m -p 1 -v $(GO_TEST_FLAGS) ./test/integration/ads ./test/integration/envoyxds
+
 .PHONY: chart
 chart: $(CLUSTER_TOOL) ## Render, lint and test the chart with Helm 4.
 	HELM="$$($(CLUSTER_TOOL) which helm)" CGO_ENABLED=1 go test -count=1 -race $(GO_TEST_FLAGS) ./test/chart/...

@@ -3,6 +3,7 @@
 package ads
 
 import (
+	"cmp"
 	"fmt"
 	"maps"
 	"slices"
@@ -28,66 +29,133 @@ const (
 	Queued Stage = "Queued"
 )
 
+// Stages are all of them, those first that somebody has to look at.
+func Stages() []Stage { return []Stage{Refused, Held, Going, OnTheWay, Queued, Confirmed} }
+
 // State is how far one resource is.
 type State struct {
 	Type Type
 	Name string
-	// Has is what the proxy has confirmed, Wants what there is; zero when there is
-	// neither.
-	Has, Wants Version
-	Stage      Stage
-	// Why says what is waited for; empty when nothing is.
+	// Has is what the proxy has confirmed, Sent what is on the way, Wants what there is;
+	// zero when there is none.
+	Has, Sent, Wants Version
+	Stage            Stage
+	// Why says what is waited for, or what the proxy says against it; empty when there is
+	// nothing to say.
 	Why string
-	// Since is when a route or a removal began to wait.
+	// Since is when the stage began; zero when that is not known.
 	Since time.Time
 }
 
-// States of all that the proxy wants or has, by type and name.
-func (s *Stream) States() []State {
+// States of all that the proxy wants or has, if of wants them, by type and name.
+func (s *Stream) States(of func(Key) bool) []State {
 	var states []State
 	for t := range Type(types) {
 		for _, name := range slices.Sorted(maps.Keys(s.types[t].held)) {
-			states = append(states, s.state(Key{t, name}))
+			if k := (Key{t, name}); of(k) {
+				states = append(states, s.state(k))
+			}
 		}
 	}
 	return states
 }
 
-func (s *Stream) state(k Key) State {
-	h := s.types[k.Type].held[k.Name]
+// Count is how many of them are in each stage. It costs much less than to list them.
+func (s *Stream) Count(of func(Key) bool) map[Stage]int {
+	counts := map[Stage]int{}
+	for t := range Type(types) {
+		for name, h := range s.types[t].held {
+			if k := (Key{t, name}); of(k) {
+				counts[s.stage(k, h, s.want(k, h))]++
+			}
+		}
+	}
+	return counts
+}
+
+// want is what a proxy should have; nil when it is that there is nothing.
+func (s *Stream) want(k Key, h *held) *Resource {
 	want := s.view.Get(k.Type, k.Name)
 	if want == nil && h.named {
-		want = s.missing(k)
+		return s.missing(k)
 	}
-	state := State{Type: k.Type, Name: k.Name, Since: h.since.time()}
+	return want
+}
+
+func (s *Stream) state(k Key) State {
+	h := s.types[k.Type].held[k.Name]
+	want := s.want(k, h)
+	state := State{Type: k.Type, Name: k.Name, Stage: s.stage(k, h, want)}
 	if h.known {
 		state.Has = h.version
+	}
+	if h.sent != nil {
+		state.Sent = h.sent.Version
 	}
 	if want != nil {
 		state.Wants = want.Version
 	}
-	state.Stage, state.Why = s.stage(k, h, want)
+	state.Why, state.Since = s.why(state.Stage, h, want)
 	return state
 }
 
-func (s *Stream) stage(k Key, h *held, want *Resource) (Stage, string) {
+func (s *Stream) stage(k Key, h *held, want *Resource) Stage {
 	switch {
 	case h.sent != nil:
-		return OnTheWay, ""
+		return OnTheWay
 	case h.removing || h.expelled:
-		return Going, "the proxy has not confirmed the removal"
+		return Going
 	case want == nil && h.known && h.version != gone:
-		return Going, "a route may still name it"
+		return Going
 	case want == nil:
-		return Confirmed, "" // that there is none
+		return Confirmed // that there is none
 	case h.parks(want):
-		return Refused, "the proxy refuses " + want.Version.String()
+		return Refused
 	case h.known && h.current(want):
-		return Confirmed, ""
+		return Confirmed
 	case k.Type == Route && !s.ready(want):
-		return Held, fmt.Sprintf("endpoints of %v are not confirmed", s.unready(want))
+		return Held
 	}
-	return Queued, ""
+	return Queued
+}
+
+// why a resource is in a stage, and since when.
+func (s *Stream) why(stage Stage, h *held, want *Resource) (string, time.Time) {
+	switch stage {
+	case OnTheWay:
+		return s.unanswered(h)
+	case Going:
+		if h.removing {
+			text, since := s.unanswered(h)
+			return cmp.Or(text, "the proxy has not confirmed the removal"), since
+		}
+		if h.expelled {
+			return "its removal is about to be sent", h.since.time()
+		}
+		return "a route may still name it", h.since.time()
+	case Refused:
+		refusal := h.refusal(want)
+		return refusal.message, refusal.at.time()
+	case Held:
+		return fmt.Sprintf("endpoints of %v are not confirmed", s.unready(want)), h.since.time()
+	case Confirmed:
+		return "", h.confirmed.time()
+	case Queued:
+		return "what was sent before has no answer yet", time.Time{}
+	}
+	return "", time.Time{}
+}
+
+// unanswered says whether a response is overdue, and when it was sent.
+func (s *Stream) unanswered(h *held) (string, time.Time) {
+	i := slices.IndexFunc(s.flight, func(r *response) bool { return r.nonce == h.nonce })
+	if i < 0 {
+		return "", time.Time{}
+	}
+	if s.flight[i].told {
+		return "the proxy does not answer", s.flight[i].at
+	}
+	return "", s.flight[i].at
 }
 
 // unready are the clusters of a route for which it waits.

@@ -35,7 +35,9 @@ type envoy struct {
 	// reported are the versions that it tells when it reconnects: those of responses
 	// that it took as a whole.
 	reported map[ads.Key]string
-	out      []ads.Request
+	// claimed are those that it told when this stream began.
+	claimed map[ads.Key]string
+	out     []ads.Request
 	// starting are the types whose first response it waits for before it opens a
 	// listener: with nothing in it, if there is nothing.
 	starting map[ads.Type]bool
@@ -54,6 +56,7 @@ func newEnvoy() *envoy {
 func (e *envoy) connect(withVersions bool) {
 	e.out, e.withheld, e.rewarms = nil, nil, map[string]bool{}
 	clear(e.asked)
+	e.claimed = map[ads.Key]string{}
 	if !withVersions {
 		e.starting = map[ads.Type]bool{ads.Cluster: true, ads.Listener: true}
 		e.has, e.want, e.reported = map[ads.Key]*ads.Resource{}, map[ads.Key]bool{}, map[ads.Key]string{}
@@ -65,7 +68,7 @@ func (e *envoy) connect(withVersions bool) {
 		r := ads.Request{Type: t, Initial: map[string]string{}}
 		for k, version := range e.reported {
 			if k.Type == t && e.has[k] != nil {
-				r.Initial[k.Name] = version
+				r.Initial[k.Name], e.claimed[k] = version, version
 			}
 		}
 		for k := range e.want {

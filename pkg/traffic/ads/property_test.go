@@ -157,7 +157,14 @@ func (m *model) do(effects []ads.Effect) {
 				m.t.Fatalf("%s counts as one that cannot be built, and is not", id(x.Cluster))
 			}
 			m.bad[id(x.Cluster)] = true // it is not sent again
-		case ads.Acked, ads.Stalled:
+		case ads.Acked:
+			for _, r := range x.Resources {
+				claimed := m.envoy.claimed[ads.Key{Type: r.Type, Name: r.Name}] == r.Version.String()
+				if r.Type == ads.Cluster && m.envoy.stuck(r) && !claimed {
+					m.t.Fatalf("%s counts as confirmed, and can never be built", id(r))
+				}
+			}
+		case ads.Stalled:
 		}
 	}
 }

@@ -46,3 +46,30 @@ func TestWhatAProxyReportsToHaveCountsAsConfirmed(t *testing.T) {
 		})
 	}
 }
+
+// Envoy confirms a response with a cluster that it cannot build when that one is taken
+// away again. If that counted, every other proxy would be left stuck with it.
+func TestAClusterThatWasTakenAwayIsNotConfirmedByTheAnswerThatComesThen(t *testing.T) {
+	broken, good := of(ads.Cluster, "broken", "1"), of(ads.Cluster, "good", "1")
+	s := newScript(t, broken, good, of(ads.Endpoints, "good", "1"))
+	late := s.ask(ads.Cluster)
+	s.confirm(s.ask(ads.Route, "none")...)
+	s.confirm(s.ask(ads.Endpoints, "good")...)
+	away := s.pass(time.Minute)
+	s.want("it is taken away", away, "Cluster -broken")
+	s.confirm(append(late, away...)...)
+	if s.proofs.Proven(broken) || !s.proofs.Proven(good) {
+		t.Errorf("proven are broken: %v, good: %v", s.proofs.Proven(broken), s.proofs.Proven(good))
+	}
+	var told []ads.Effect
+	for _, e := range s.told {
+		switch e.(type) {
+		case ads.Withheld, ads.Acked:
+			told = append(told, e)
+		}
+	}
+	want := []ads.Effect{ads.Acked{Resources: []*ads.Resource{of(ads.Endpoints, "good", "1")}}, ads.Withheld{Cluster: broken}, ads.Acked{Resources: []*ads.Resource{good}}}
+	if diff := cmp.Diff(want, told[len(told)-3:]); diff != "" {
+		t.Errorf("told (-want +got):\n%s", diff)
+	}
+}

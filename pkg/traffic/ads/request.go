@@ -107,8 +107,12 @@ func (s *Stream) unsubscribe(r Request) {
 		h := own.held[name]
 		switch {
 		case h == nil:
+		case own.wildcard && h.named:
+			// Whether everything has it in it the proxy cannot know: it is sent it anew, or
+			// that it is not there.
+			*h = held{known: s.view.Get(r.Type, name) == nil, parked: h.parked}
+			own.unsettled[name] = struct{}{}
 		case own.wildcard && s.view.Get(r.Type, name) != nil:
-			h.named = false
 		default:
 			delete(own.held, name)
 			delete(own.unsettled, name)
@@ -132,7 +136,7 @@ func (s *Stream) answer(now time.Time, r Request) []Effect {
 		effects = s.convict()
 	}
 	if r.Refused {
-		return append(effects, s.refused(answered, r.Message)...)
+		return append(effects, s.refused(now, answered, r.Message)...)
 	}
 	return append(effects, s.confirmed(now, answered)...)
 }
@@ -142,12 +146,16 @@ func (s *Stream) confirmed(now time.Time, r *response) []Effect {
 	own := &s.types[r.kind]
 	var has []*Resource
 	for _, resource := range r.resources {
+		h := own.held[resource.Name]
+		current := h != nil && h.nonce == r.nonce && h.sent == resource
+		if r.kind == Cluster && !current {
+			continue // that it was taken away or replaced may be why the answer comes at all
+		}
 		if !s.stands(resource) {
 			s.proofs.Prove(resource)
 		}
 		has = append(has, resource)
-		h := own.held[resource.Name]
-		if h == nil || h.nonce != r.nonce || h.sent != resource {
+		if !current {
 			continue // it was asked for anew, or no longer is
 		}
 		h.known, h.version, h.has, h.confirmed = true, resource.Version, resource, at(now)
@@ -189,7 +197,7 @@ func (s *Stream) touchRemoved(t Type, name string) {
 
 // refused finds out which resource of a response it was: the only one, or each is
 // sent once more, alone.
-func (s *Stream) refused(r *response, message string) []Effect {
+func (s *Stream) refused(now time.Time, r *response, message string) []Effect {
 	own := &s.types[r.kind]
 	single := len(r.resources)+len(r.removed) == 1
 	var effects []Effect
@@ -201,7 +209,7 @@ func (s *Stream) refused(r *response, message string) []Effect {
 		h.sent = nil
 		own.unsettled[resource.Name] = struct{}{}
 		if single {
-			h.park(resource)
+			h.park(resource, message, now)
 			h.alone = false
 			h.again = r.kind == Endpoints && h.known // its cluster may wait for them
 			effects = append(effects, Rejected{resource, message})

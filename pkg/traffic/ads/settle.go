@@ -333,17 +333,3 @@ func (s *Stream) stands(r *Resource) bool {
 	stand := s.missing(Key{r.Type, r.Name})
 	return stand != nil && stand.Version == r.Version
 }
-
-// parks says that the proxy has refused a version.
-func (h *held) parks(r *Resource) bool {
-	return slices.ContainsFunc(h.parked, func(p *Resource) bool { return p.Version == r.Version })
-}
-
-// maxParked is how many refused versions are remembered of a name: more than there
-// are candidates at once.
-const maxParked = 4
-
-func (h *held) park(r *Resource) {
-	h.parked = append(h.parked, r)
-	h.parked = h.parked[max(0, len(h.parked)-maxParked):]
-}

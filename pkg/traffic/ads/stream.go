@@ -101,7 +101,7 @@ type held struct {
 	sent  *Resource
 	nonce uint64
 	// parked were refused, the last one last.
-	parked []*Resource
+	parked []refusal
 	// since is when it began to wait for something else, confirmed when it was
 	// confirmed last.
 	since, confirmed moment

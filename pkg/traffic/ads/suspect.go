@@ -11,6 +11,9 @@ import (
 // suspicion is how long it is waited for an answer after a cluster was taken away.
 const suspicion = time.Second
 
+// withheld is what is said of a cluster that was taken away.
+const withheld = "as long as it was there the proxy confirmed no other cluster, so it was taken away"
+
 // suspect takes one cluster away. Envoy 1.40 confirms no cluster any more while one
 // waits that cannot be built (it says nothing about which), and does so at once
 // when that one goes. Clusters that some Envoy has confirmed can be built; those
@@ -34,7 +37,7 @@ func (s *Stream) suspect(now time.Time) {
 			s.suspectedAt = now
 			return
 		}
-		h.park(c)
+		h.park(c, withheld, now)
 		h.sent, h.expelled = nil, true
 		own.unsettled[name] = struct{}{}
 		s.suspects, s.suspectedAt = append(s.suspects, name), now
@@ -69,5 +72,5 @@ func (s *Stream) convict() []Effect {
 	if culprit == nil || len(culprit.parked) == 0 {
 		return nil
 	}
-	return []Effect{Withheld{culprit.parked[len(culprit.parked)-1]}}
+	return []Effect{Withheld{culprit.parked[len(culprit.parked)-1].resource}}
 }

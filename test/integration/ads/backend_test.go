@@ -12,13 +12,22 @@ import (
 	"net/http"
 	"net/http/httptest"
 	"testing"
+
+	"google.golang.org/grpc"
+	"google.golang.org/grpc/interop/grpc_testing"
 )
 
-// backend answers with its name to GET, with name and body to POST, speaks HTTP/2
-// without TLS too, and gives back what comes on a connection that was upgraded or on
+// backend answers with its name to GET, with name and body to POST, to gRPC as [calls]
+// does, speaks HTTP/2 without TLS too, and gives back what comes on a connection that was upgraded or on
 // a stream of /echo.
-func backend(t testing.TB, name string) string {
+func backend(t testing.TB, name string) string { return backendAt(t, name, "127.0.0.1:0") }
+
+func backendAt(t testing.TB, name, address string) string {
 	t.Helper()
+	l, err := net.Listen("tcp", address) //nolint:noctx // as a server would
+	if err != nil {
+		t.Fatal(err)
+	}
 	mux := http.NewServeMux()
 	mux.HandleFunc("GET /{$}", func(w http.ResponseWriter, _ *http.Request) { _, _ = io.WriteString(w, name) })
 	mux.HandleFunc("POST /{$}", func(w http.ResponseWriter, r *http.Request) {
@@ -31,11 +40,15 @@ func backend(t testing.TB, name string) string {
 	})
 	mux.HandleFunc("/socket", upgraded)
 	mux.HandleFunc("POST /echo", streamed)
-	s := httptest.NewUnstartedServer(mux)
+	called := grpc.NewServer()
+	grpc_testing.RegisterTestServiceServer(called, calls{name: name})
+	mux.Handle("POST /grpc.testing.TestService/", called)
+	s := &httptest.Server{Listener: l, Config: &http.Server{Handler: mux}} //nolint:gosec // only the test is a client
 	s.Config.Protocols = &http.Protocols{}
 	s.Config.Protocols.SetHTTP1(true)
 	s.Config.Protocols.SetUnencryptedHTTP2(true)
 	s.Start()
+	t.Cleanup(called.Stop)
 	t.Cleanup(s.CloseClientConnections)
 	t.Cleanup(s.Close)
 	return s.Listener.Addr().String()

@@ -11,17 +11,22 @@ import (
 	"io"
 	"net"
 	"net/http"
+	"slices"
 	"strings"
 	"sync"
 	"testing"
 	"time"
+
+	"google.golang.org/grpc/codes"
+	"google.golang.org/grpc/interop/grpc_testing"
 )
 
 // load is what clients send to a proxy at a constant rate, whether or not answers
-// come. Nothing is tried again: bodies cannot be read twice, so that not even the
+// come: requests with a body, and gRPC streams that live for a while. Nothing is tried again: bodies cannot be read twice, so that not even the
 // client's connections do it.
 type load struct {
 	client  *http.Client
+	callers []grpc_testing.TestServiceClient
 	address string
 	stop    context.CancelFunc
 	done    sync.WaitGroup
@@ -32,8 +37,8 @@ type load struct {
 	failures []string
 }
 
-// perSecond is the rate.
-const perSecond = 300
+// perSecond is the rate of requests; every so many there is a gRPC stream as well.
+const perSecond, perStream = 300, 10
 
 // startLoad begins; it ends when ended is called.
 func startLoad(t testing.TB, address string) *load {
@@ -41,6 +46,7 @@ func startLoad(t testing.TB, address string) *load {
 	l := &load{
 		client:  &http.Client{Transport: &http.Transport{MaxIdleConnsPerHost: 100}, Timeout: patience},
 		address: address, stop: stop, by: map[string]int{},
+		callers: []grpc_testing.TestServiceClient{caller(t, address), caller(t, address)},
 	}
 	l.done.Go(func() { l.run(ctx) })
 	return l
@@ -54,6 +60,9 @@ func (l *load) run(ctx context.Context) {
 		case <-tick.C:
 			// It outlives the load: whoever stops it wants to know how it ended.
 			l.done.Go(func() { l.request(context.WithoutCancel(ctx), i) })
+			if i%perStream == 0 {
+				l.done.Go(func() { l.converse(context.WithoutCancel(ctx), l.callers[i/perStream%len(l.callers)]) })
+			}
 		case <-ctx.Done():
 			return
 		}
@@ -83,6 +92,18 @@ func (l *load) request(ctx context.Context, i int) {
 		return
 	}
 	l.count(name, "")
+}
+
+// converse for a while over a stream, whose trailers say how it ended and who it was.
+func (l *load) converse(ctx context.Context, c grpc_testing.TestServiceClient) {
+	ctx, cancel := context.WithTimeout(ctx, patience)
+	defer cancel()
+	said, want := fullDuplexSlowly(ctx, c), []string{"0", "1", "2", "3"}
+	if said.Code != codes.OK || !slices.Equal(said.Bodies, want) || len(said.Trailer["backend"]) != 1 {
+		l.count("", fmt.Sprintf("a stream: %+v", said))
+		return
+	}
+	l.count("stream "+said.Trailer["backend"][0], "")
 }
 
 func (l *load) count(backend, failure string) {

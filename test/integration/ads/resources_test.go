@@ -91,18 +91,22 @@ func endpoints(name string, addresses ...string) *ads.Resource {
 }
 
 func listener(address, routes string) *ads.Resource {
+	return resource(ads.Listener, address, 0, listenerOf(address, routes))
+}
+
+func listenerOf(address, routes string) *listenerv3.Listener {
 	manager := &hcmv3.HttpConnectionManager{
 		StatPrefix: "in", UpgradeConfigs: []*hcmv3.HttpConnectionManager_UpgradeConfig{{UpgradeType: "websocket"}},
 		RouteSpecifier:    &hcmv3.HttpConnectionManager_Rds{Rds: &hcmv3.Rds{ConfigSource: fromADS(), RouteConfigName: routes}},
 		HttpFilters:       []*hcmv3.HttpFilter{{Name: "envoy.filters.http.router", ConfigType: &hcmv3.HttpFilter_TypedConfig{TypedConfig: pack(&routerv3.Router{})}}},
 		StreamIdleTimeout: durationpb.New(0),
 	}
-	return resource(ads.Listener, address, 0, &listenerv3.Listener{
+	return &listenerv3.Listener{
 		Name: address, Address: at(address),
 		FilterChains: []*listenerv3.FilterChain{{Filters: []*listenerv3.Filter{{
 			Name: "envoy.filters.network.http_connection_manager", ConfigType: &listenerv3.Filter_TypedConfig{TypedConfig: pack(manager)},
 		}}}},
-	})
+	}
 }
 
 // share of a cluster.

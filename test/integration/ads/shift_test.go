@@ -12,8 +12,13 @@ import (
 	"github.com/plumbline-dev/plumbline/pkg/traffic/ads"
 )
 
-// cycles is how often is shifted.
-const cycles = 1000
+// cycles is how often is shifted, and ten times that in a long run.
+func cycles() int {
+	if long() {
+		return 10_000
+	}
+	return 1_000
+}
 
 // shop is a service behind one proxy.
 type shop struct {
@@ -57,7 +62,7 @@ func (s *shop) both(weight uint32) *ads.Resource {
 func TestAVariationThatComesAndGoesCostsNoRequest(t *testing.T) {
 	s := newShop(t)
 	l, talks := startLoad(t, s.front), map[string]*talk{"socket": socket(t, s.front), "stream": stream(t, s.front)}
-	for range cycles {
+	for range cycles() {
 		s.confirmed("web-0", s.both(5_000))
 		s.confirmed("web-0", s.only())
 		s.gone("web-0", ads.Cluster, "web|b")
@@ -76,7 +81,7 @@ func TestWeightsThatChangeCostNoRequest(t *testing.T) {
 	s.confirmed("web-0", s.both(100))
 	l, talks := startLoad(t, s.front), map[string]*talk{"socket": socket(t, s.front), "stream": stream(t, s.front)}
 	var took []time.Duration
-	for i := range cycles {
+	for i := range cycles() {
 		r := s.both(uint32(i*37%10_000 + 1))
 		begin := time.Now()
 		s.confirmed("web-0", r)

@@ -16,6 +16,7 @@ import (
 	"testing"
 	"time"
 
+	listenerv3 "github.com/envoyproxy/go-control-plane/envoy/config/listener/v3"
 	"google.golang.org/grpc"
 	"google.golang.org/grpc/codes"
 	"google.golang.org/grpc/credentials"
@@ -40,6 +41,7 @@ type world struct {
 	group     *serve.Group
 	proofs    *serve.Proofs
 	config    ads.Config
+	missing   ads.Missing
 
 	mu      sync.Mutex
 	server  *serve.Server
@@ -49,8 +51,11 @@ type world struct {
 
 func newWorld(t testing.TB) *world { return newWorldWith(t, ads.Config{}) }
 
-func newWorldWith(t testing.TB, config ads.Config) *world {
-	w := &world{t: t, config: config, group: serve.NewGroup(nil), proofs: serve.NewProofs()}
+func newWorldWith(t testing.TB, config ads.Config) *world { return newWorldOf(t, config, missing) }
+
+// newWorldOf is one in which something else stands for what is missing.
+func newWorldOf(t testing.TB, config ads.Config, missing ads.Missing) *world {
+	w := &world{t: t, config: config, missing: missing, group: serve.NewGroup(nil), proofs: serve.NewProofs()}
 	w.serving, w.authority = envoy.NewServing(t)
 	port, err := server.FreePort()
 	if err != nil {
@@ -68,6 +73,15 @@ func (w *world) proxy(pod string) *envoy.Envoy {
 	return envoy.Start(w.t, envoy.Options{Address: w.address, Authority: w.authority, Node: pod, Token: pod})
 }
 
+// proxyAt starts one that has a listener of its own at an address; those of the view
+// are every proxy's, and the connections to these fall to any of them.
+func (w *world) proxyAt(pod, address, routes string) *envoy.Envoy {
+	w.t.Helper()
+	return envoy.Start(w.t, envoy.Options{
+		Address: w.address, Authority: w.authority, Node: pod, Token: pod, Listeners: []*listenerv3.Listener{listenerOf(address, routes)},
+	})
+}
+
 // serve begins to.
 func (w *world) serve() {
 	w.t.Helper()
@@ -79,7 +93,7 @@ func (w *world) serve() {
 	w.mu.Lock()
 	defer w.mu.Unlock()
 	w.grpc = grpc.NewServer(options...)
-	w.server = serve.New(serve.Config{Stream: w.config}, w, w.proofs, missing, w)
+	w.server = serve.New(serve.Config{Stream: w.config}, w, w.proofs, w.missing, w)
 	w.server.Register(w.grpc)
 	running := w.grpc
 	go func() {

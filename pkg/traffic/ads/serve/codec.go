@@ -13,10 +13,19 @@ import (
 	"github.com/plumbline-dev/plumbline/pkg/traffic/ads"
 )
 
+// Encoder is a message of the same server, or of a client of it, that encodes itself.
+type Encoder interface{ Encode() []byte }
+
+// Decoder is one that decodes itself. It keeps nothing of data.
+type Decoder interface{ Decode(data []byte) error }
+
 // codec encodes responses as references to what was encoded before, and decodes
-// requests without their node. Other messages of the same server are left to the
-// codec of protobuf.
+// requests without their node. Other messages of the same server encode and decode
+// themselves, or are left to the codec of protobuf.
 type codec struct{ other encoding.CodecV2 }
+
+// Codec is that of a client of a server made with [Options].
+func Codec() encoding.CodecV2 { return newCodec() }
 
 func newCodec() codec { return codec{encoding.GetCodecV2("proto")} }
 
@@ -25,25 +34,26 @@ func (codec) Name() string { return "proto" }
 
 // Marshal implements encoding.CodecV2.
 func (c codec) Marshal(v any) (mem.BufferSlice, error) {
-	if send, ours := v.(*ads.Send); ours {
-		return encode(send), nil
+	switch m := v.(type) {
+	case *ads.Send:
+		return encode(m), nil
+	case Encoder:
+		return mem.BufferSlice{mem.SliceBuffer(m.Encode())}, nil
 	}
 	return c.other.Marshal(v)
 }
 
 // Unmarshal implements encoding.CodecV2.
 func (c codec) Unmarshal(data mem.BufferSlice, v any) error {
-	into, ours := v.(*request)
+	into, ours := v.(Decoder)
 	if !ours {
 		return c.other.Unmarshal(data, v)
 	}
 	whole := data.MaterializeToBuffer(mem.DefaultBufferPool())
 	defer whole.Free()
-	r, err := decode(whole.ReadOnlyData())
-	if err != nil {
+	if err := into.Decode(whole.ReadOnlyData()); err != nil {
 		return fmt.Errorf("decoding: %w", err)
 	}
-	*into = *r
 	return nil
 }
 

@@ -52,6 +52,9 @@ func (g *Group) Publish(view *ads.View) {
 	close(before.next)
 }
 
+// View is the current one; nil when there is none yet.
+func (g *Group) View() *ads.View { return g.now().view }
+
 func (g *Group) now() *revision {
 	g.mu.Lock()
 	defer g.mu.Unlock()

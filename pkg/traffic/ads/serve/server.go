@@ -155,9 +155,10 @@ func (s *Server) delta(_ any, stream grpc.ServerStream) error {
 		defer in.Leave()
 	}
 	own := &session{
-		server: s, proxy: in.Proxy, group: in.Group, ended: in.Ended, stream: stream,
-		requests: make(chan *request), failed: make(chan error, 1), asked: make(chan chan<- Connected),
+		server: s, proxy: in.Proxy, group: in.Group, ended: in.Ended, stream: stream, since: time.Now(),
+		requests: make(chan *request), failed: make(chan error, 1), asked: make(chan question),
 	}
+	own.node.Store(&node{})
 	if !s.add(own) {
 		s.observer.Refused(codes.ResourceExhausted)
 		return status.Errorf(codes.ResourceExhausted, "the pod has %d streams already", s.config.Streams)

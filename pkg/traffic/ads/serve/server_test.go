@@ -60,8 +60,13 @@ type world struct {
 }
 
 func newWorld(t *testing.T, config serve.Config) *world {
+	return newWorldOf(t, config, func(w *world) serve.Directory { return w })
+}
+
+// newWorldOf is one whose directory is another.
+func newWorldOf(t *testing.T, config serve.Config, directory func(*world) serve.Directory) *world {
 	w := &world{t: t, group: serve.NewGroup(nil), ended: map[string]chan struct{}{}, refused: map[codes.Code]int{}}
-	w.server = serve.New(config, w, serve.NewProofs(), nothing, w)
+	w.server = serve.New(config, directory(w), serve.NewProofs(), nothing, w)
 	listener := bufconn.Listen(64 << 10)
 	g := grpc.NewServer(serve.Options()...)
 	w.server.Register(g)

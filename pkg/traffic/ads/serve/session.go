@@ -29,7 +29,7 @@ type session struct {
 
 	requests chan *request
 	failed   chan error // why no more requests come
-	asked    chan chan<- Connected
+	asked    chan question
 	// sending is the response that the proxy has not read yet.
 	sending atomic.Pointer[ads.Send]
 
@@ -38,7 +38,8 @@ type session struct {
 	started func()
 	late    *time.Timer
 
-	node   node
+	since  time.Time
+	node   atomic.Pointer[node]
 	decide *ads.Stream
 	at     *revision
 }
@@ -92,8 +93,8 @@ func (s *session) step(ctx context.Context, tick <-chan time.Time) (bool, error)
 	case <-tick:
 		err := s.carry(s.decide.Tick(time.Now()))
 		return err == nil, err
-	case answer := <-s.asked:
-		answer <- s.describe()
+	case q := <-s.asked:
+		q.answer <- s.describe(q.Query)
 		return true, nil
 	case err := <-s.failed:
 		return false, err
@@ -132,7 +133,7 @@ func readError(err error) error {
 func (s *session) first(ctx context.Context) (*request, error) {
 	select {
 	case r := <-s.requests:
-		s.node = r.node
+		s.node.Store(&r.node)
 		if err := s.served(r.node); err != nil {
 			return nil, err
 		}

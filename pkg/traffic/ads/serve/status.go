@@ -19,10 +19,40 @@ type Connected struct {
 	// Node and Version are what it says about itself.
 	Node    string
 	Version [3]uint64
-	// Blocked says that it does not read what it is sent; nothing else is known then.
-	Blocked   bool
+	// Since is when its stream began.
+	Since time.Time
+	// Blocked says that it does not read what it is sent, and Waiting that it has not
+	// asked yet, or waits for its turn to start; nothing more is known then.
+	Blocked, Waiting bool
+	// Counts are how many resources are in each stage.
+	Counts map[ads.Stage]int
+	// Resources are there if the query asks for them.
 	Resources []ads.State
 }
+
+// Query says which proxies are asked about themselves, and for what.
+type Query struct {
+	// Keep says which proxies are wanted, Of which of their resources; nil is all.
+	Keep func(identity.Proxy) bool
+	Of   func(ads.Key) bool
+	// Details are the resources themselves, and not only how many there are.
+	Details bool
+	// After is where the page before ended: only proxies behind that pod are wanted.
+	After Place
+	// Limit is how many proxies are asked; 0 is all. There may be a few more, since the
+	// streams of one pod stay together.
+	Limit int
+}
+
+// Place in the order of the proxies.
+type Place struct{ Namespace, Pod string }
+
+// Compare is negative when a place comes before another.
+func (p Place) Compare(other Place) int {
+	return cmp.Or(cmp.Compare(p.Namespace, other.Namespace), cmp.Compare(p.Pod, other.Pod))
+}
+
+func place(p identity.Proxy) Place { return Place{p.Namespace, p.Pod} }
 
 // patience is how long a session is waited for that is busy with its proxy.
 const patience = 200 * time.Millisecond
@@ -30,42 +60,85 @@ const patience = 200 * time.Millisecond
 // Proxies are all that are connected, those without a view included, by namespace
 // and pod. keep says which ones are wanted.
 func (s *Server) Proxies(ctx context.Context, keep func(identity.Proxy) bool) []Connected {
+	proxies, _ := s.Page(ctx, Query{Keep: keep, Details: true})
+	return proxies
+}
+
+// Page of the proxies that are connected, by namespace, pod and age; more says that
+// others come behind it.
+func (s *Server) Page(ctx context.Context, q Query) (page []Connected, more bool) {
+	sessions, more := s.chosen(q)
+	if q.Of == nil {
+		q.Of = func(ads.Key) bool { return true }
+	}
+	// At once: each that is busy, or waits for its start, costs all of the patience.
+	page = make([]Connected, len(sessions))
+	var asked sync.WaitGroup
+	for i, own := range sessions {
+		asked.Go(func() { page[i] = own.ask(ctx, q) })
+	}
+	asked.Wait()
+	return page, more
+}
+
+// chosen are the sessions of a page.
+func (s *Server) chosen(q Query) (page []*session, more bool) {
 	s.mu.Lock()
-	var sessions []*session
 	for _, of := range s.sessions {
 		for _, own := range of {
-			if keep(own.proxy) {
-				sessions = append(sessions, own)
+			behind := q.After == Place{} || place(own.proxy).Compare(q.After) > 0
+			if behind && (q.Keep == nil || q.Keep(own.proxy)) {
+				page = append(page, own)
 			}
 		}
 	}
 	s.mu.Unlock()
-	// At once: each that is busy, or waits for its start, costs all of the patience.
-	proxies := make([]Connected, len(sessions))
-	var asked sync.WaitGroup
-	for i, own := range sessions {
-		asked.Go(func() { proxies[i] = own.ask(ctx) })
-	}
-	asked.Wait()
-	slices.SortFunc(proxies, func(a, b Connected) int {
-		return cmp.Or(cmp.Compare(a.Namespace, b.Namespace), cmp.Compare(a.Pod, b.Pod))
+	slices.SortFunc(page, func(a, b *session) int {
+		return cmp.Or(place(a.proxy).Compare(place(b.proxy)), a.since.Compare(b.since))
 	})
-	return proxies
+	end := q.Limit
+	if end <= 0 || end >= len(page) {
+		return page, false
+	}
+	for end < len(page) && place(page[end].proxy) == place(page[end-1].proxy) {
+		end++
+	}
+	return page[:end], end < len(page)
+}
+
+// question to a session.
+type question struct {
+	Query
+	answer chan<- Connected
 }
 
 // ask the session about itself.
-func (s *session) ask(ctx context.Context) Connected {
+func (s *session) ask(ctx context.Context, q Query) Connected {
 	ctx, cancel := context.WithTimeout(ctx, patience)
 	defer cancel()
 	answer := make(chan Connected, 1)
 	select {
-	case s.asked <- answer:
+	case s.asked <- question{q, answer}:
 		return <-answer
 	case <-ctx.Done():
-		return Connected{Proxy: s.proxy, Blocked: s.sending.Load() != nil}
+		known := s.known()
+		known.Blocked = s.sending.Load() != nil
+		known.Waiting = !known.Blocked
+		return known
 	}
 }
 
-func (s *session) describe() Connected {
-	return Connected{Proxy: s.proxy, Node: s.node.id, Version: s.node.version, Resources: s.decide.States()}
+// known is what needs no answer of the session.
+func (s *session) known() Connected {
+	n := s.node.Load()
+	return Connected{Proxy: s.proxy, Node: n.id, Version: n.version, Since: s.since}
+}
+
+func (s *session) describe(q Query) Connected {
+	known := s.known()
+	known.Counts = s.decide.Count(q.Of)
+	if q.Details {
+		known.Resources = s.decide.States(q.Of)
+	}
+	return known
 }

@@ -64,6 +64,16 @@ const (
 // errWire says that bytes are no message.
 var errWire = errors.New("malformed protobuf")
 
+// Decode implements Decoder.
+func (r *request) Decode(data []byte) error {
+	read, err := decode(data)
+	if err != nil {
+		return err
+	}
+	*r = *read
+	return nil
+}
+
 // decode reads a request. It keeps nothing of data.
 func decode(data []byte) (*request, error) {
 	r := &request{}

@@ -1,0 +1,71 @@
+// SPDX-License-Identifier: Apache-2.0
+
+package ads_test
+
+import (
+	"fmt"
+	"io/fs"
+	"os"
+	"path/filepath"
+	"regexp"
+	"strings"
+	"testing"
+)
+
+var repository = filepath.Join("..", "..", "..")
+
+// testNames are all tests of the repository.
+func testNames(t *testing.T) map[string]bool {
+	t.Helper()
+	declared := regexp.MustCompile(`(?m)^func (Test\w+)\(`)
+	out := map[string]bool{}
+	err := filepath.WalkDir(repository, func(path string, _ fs.DirEntry, err error) error {
+		if err != nil || !strings.HasSuffix(path, "_test.go") {
+			return err
+		}
+		raw, err := os.ReadFile(path)
+		for _, m := range declared.FindAllSubmatch(raw, -1) {
+			out[string(m[1])] = true
+		}
+		return err
+	})
+	if err != nil {
+		t.Fatal(err)
+	}
+	return out
+}
+
+// Each pitfall has a test with its number, the page names it, and no test is left out.
+func TestThePageOfPitfallsNamesTestsThatExist(t *testing.T) {
+	const pitfalls = 23
+	raw, err := os.ReadFile(filepath.Join(repository, "docs", "reference", "xds-pitfalls.md"))
+	if err != nil {
+		t.Fatal(err)
+	}
+	exist, named := testNames(t), map[string]bool{}
+	rows := regexp.MustCompile(`(?m)^\| (\d+) \|.*\|$`).FindAllStringSubmatch(string(raw), -1)
+	if len(rows) != pitfalls {
+		t.Errorf("%d rows, want %d", len(rows), pitfalls)
+	}
+	for i, row := range rows {
+		if row[1] != fmt.Sprint(i+1) {
+			t.Errorf("row %d has the number %s", i+1, row[1])
+		}
+		own := false
+		for _, m := range regexp.MustCompile("`(Test\\w+)`").FindAllStringSubmatch(row[0], -1) {
+			named[m[1]] = true
+			own = own || strings.HasPrefix(m[1], fmt.Sprintf("TestPitfall%02d", i+1))
+			if !exist[m[1]] {
+				t.Errorf("%d: there is no %s", i+1, m[1])
+			}
+		}
+		if !own {
+			t.Errorf("%d has no test with its number", i+1)
+		}
+	}
+	for name := range exist {
+		if strings.HasPrefix(name, "TestPitfall") && !named[name] {
+			t.Errorf("the page does not name %s", name)
+		}
+	}
+}

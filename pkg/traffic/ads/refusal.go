@@ -1,0 +1,42 @@
+// SPDX-License-Identifier: Apache-2.0
+
+package ads
+
+import (
+	"slices"
+	"strings"
+	"time"
+)
+
+// refusal is a version that the proxy does not take, or is not to have.
+type refusal struct {
+	resource *Resource
+	message  string
+	at       moment
+}
+
+// maxParked is how many refused versions are remembered of a name: more than there
+// are candidates at once. maxMessage is how many bytes of what a proxy says are: a
+// resource may be refused by all of them.
+const maxParked, maxMessage = 4, 512
+
+// park notes that the proxy is not sent a version again, and why.
+func (h *held) park(r *Resource, message string, now time.Time) {
+	if len(message) > maxMessage {
+		message = strings.ToValidUTF8(message[:maxMessage], "") + "…"
+	}
+	h.parked = append(h.parked, refusal{r, message, at(now)})
+	h.parked = h.parked[max(0, len(h.parked)-maxParked):]
+}
+
+// refusal of a version; nil when there is none.
+func (h *held) refusal(r *Resource) *refusal {
+	i := slices.IndexFunc(h.parked, func(p refusal) bool { return p.resource.Version == r.Version })
+	if i < 0 {
+		return nil
+	}
+	return &h.parked[i]
+}
+
+// parks says that the proxy has refused a version.
+func (h *held) parks(r *Resource) bool { return h.refusal(r) != nil }
