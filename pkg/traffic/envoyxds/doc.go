@@ -7,6 +7,9 @@
 //	                          Route            one
 //	                          Listener         one for each cluster IP, named by its address
 //
+//	[Gateway]: all services that have hosts ──▶ one Listener, and one Route for all hosts
+//	[LocalListener]: a service and a local port ──▶ Listener, for the route of the service
+//
 // The resources know no proxy, and all share them. [Resources] encodes each version
 // once. A version is a hash of what went in and of [revision], never of the encoded
 // bytes, which differ between builds (https://protobuf.dev/programming-guides/serialization-not-canonical/):

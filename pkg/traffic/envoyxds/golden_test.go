@@ -42,6 +42,18 @@ func TestGolden(t *testing.T) {
 			check(t, name, resources)
 		})
 	}
+	for name, set := range gateways() {
+		t.Run(name, func(t *testing.T) { check(t, name, set.resources(t)) })
+	}
+	t.Run("gateway that leaves", func(t *testing.T) {
+		r, err := envoyxds.Gateway{Port: 8080}.Leaving(nil)
+		if err != nil {
+			t.Fatal(err)
+		}
+		set := gateways()["gateway without host"].resources(t)
+		check(t, "gateway that leaves", append(set[len(set)-1:], r))
+	})
+	t.Run("local ports", func(t *testing.T) { check(t, "local ports", localPorts(t)) })
 	t.Run("missing", func(t *testing.T) {
 		check(t, "missing", []*ads.Resource{
 			envoyxds.Missing(ads.Key{Type: ads.Endpoints, Name: "shop/web|80|"}),

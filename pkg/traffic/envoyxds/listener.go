@@ -55,11 +55,15 @@ func (a address) listener() *listenerv3.Listener {
 // Local is a listener on a port of the proxy itself, for clients that are told of it
 // instead of being redirected. It serves a port of a service.
 func Local(s ir.Service, p ir.Port, at netip.AddrPort) *listenerv3.Listener {
-	a := virtual(at.Addr(), s, p)
-	a.AddrPort = at
-	l := a.listener()
+	l := local(s, p, at).listener()
 	l.BindToPort = nil
 	return l
+}
+
+func local(s ir.Service, p ir.Port, at netip.AddrPort) address {
+	a := virtual(at.Addr(), s, p)
+	a.AddrPort = at
+	return a
 }
 
 // http changes of a request what cannot be left, and nothing of an answer. No address
@@ -121,12 +125,12 @@ func filters() []*hcmv3.HttpFilter {
 }
 
 // early happens before a route is sought: later an id would come too late to be
-// hashed.
-func early() *corev3.TypedExtensionConfig {
-	mutations := []*mutationv3.HeaderMutation{{Action: &mutationv3.HeaderMutation_Append{Append: &corev3.HeaderValueOption{
+// hashed. What is to be done first is an argument.
+func early(mutations ...*mutationv3.HeaderMutation) *corev3.TypedExtensionConfig {
+	mutations = append(mutations, &mutationv3.HeaderMutation{Action: &mutationv3.HeaderMutation_Append{Append: &corev3.HeaderValueOption{
 		Header:       &corev3.HeaderValue{Key: ir.VisitorHeader, Value: "%UNIQUE_ID%"},
 		AppendAction: corev3.HeaderValueOption_OVERWRITE_IF_EXISTS_OR_ADD,
-	}}}}
+	}}})
 	return &corev3.TypedExtensionConfig{
 		Name:        "envoy.http.early_header_mutation.header_mutation",
 		TypedConfig: packed(&earlyv3.HeaderMutation{Mutations: mutations}),

@@ -75,12 +75,16 @@ func (r router) clusters() []string {
 	return distinct(names)
 }
 
-// configuration holds the routes in the order in which Envoy tries them.
 func (r router) configuration() *routev3.RouteConfiguration {
+	return configuration(r.name, r.routes()...)
+}
+
+// routes are in the order in which Envoy tries them.
+func (r router) routes() []*routev3.Route {
 	if r.routing == nil {
-		return configuration(r.name, r.to(r.cluster("", false)))
+		return []*routev3.Route{r.to(r.cluster("", false))}
 	}
-	return configuration(r.name, slices.Concat(r.overrides(), r.matches(), r.weighted())...)
+	return slices.Concat(r.overrides(), r.matches(), r.weighted())
 }
 
 // configuration of one virtual host: which service it is, the address has said

@@ -5,6 +5,7 @@ package envoyxds
 import (
 	"errors"
 	"fmt"
+	"net/netip"
 	"slices"
 
 	"github.com/plumbline-dev/plumbline/pkg/traffic/ads"
@@ -89,6 +90,17 @@ func (t *translation) keep(r *ads.Resource, build func() message) {
 	}
 	r.Body = body
 	t.resources = append(t.resources, r)
+}
+
+// LocalListener is [Local] as it is sent. Like [Resources] it takes from before what
+// has not changed.
+func LocalListener(s ir.Service, p ir.Port, at netip.AddrPort, before *ads.View) (*ads.Resource, error) {
+	t := translation{before: before}
+	t.add(ads.Listener, at.String(), func(d *digest) { local(s, p, at).digest(d); d.add("bound") }, func() message { return Local(s, p, at) })
+	if len(t.errs) > 0 {
+		return nil, errors.Join(t.errs...)
+	}
+	return t.resources[0], nil
 }
 
 // Missing is what a proxy gets that asks for something which is not there: no

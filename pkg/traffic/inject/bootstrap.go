@@ -38,6 +38,9 @@ type BootstrapConfig struct {
 	// AdminPort (loopback) and StatusPort (every address); the constants of these
 	// names by default.
 	AdminPort, StatusPort uint32
+	// MaxConnections of clients at once, those that ask for the status aside; 0 for no
+	// bound. It is for gateways, whose clients are anybody.
+	MaxConnections uint32
 }
 
 func (c BootstrapConfig) withDefaults() BootstrapConfig {
@@ -56,10 +59,10 @@ func (c BootstrapConfig) withDefaults() BootstrapConfig {
 func (c BootstrapConfig) validate() error {
 	var errs []error
 	if _, err := netip.ParseAddr(c.XDSHost); err != nil && len(validation.IsDNS1123Subdomain(c.XDSHost)) > 0 {
-		errs = append(errs, fmt.Errorf("the control plane's host %q is neither a DNS name nor an address", c.XDSHost))
+		errs = append(errs, fmt.Errorf("xdsHost: the control plane's host %q is neither a DNS name nor an address", c.XDSHost))
 	}
 	if c.XDSPort == 0 || c.XDSPort > 65535 {
-		errs = append(errs, fmt.Errorf("the control plane's port %d is none", c.XDSPort))
+		errs = append(errs, fmt.Errorf("xdsPort: the control plane's port %d is none", c.XDSPort))
 	}
 	return errors.Join(errs...)
 }
@@ -82,6 +85,9 @@ func Bootstrap(c BootstrapConfig) ([]byte, error) {
 		StatsSinks:         statsSinks(p),
 		StatsFlushInterval: seconds(10),
 		LayeredRuntime:     layeredRuntime(),
+	}
+	if c.MaxConnections > 0 {
+		b.OverloadManager = bounded(c, p)
 	}
 	if c.Capture {
 		capture(c, b.GetStaticResources())

@@ -27,7 +27,7 @@ const (
 // reads is allowed: a request cannot end the proxy or change it. Envoy knows such a
 // list since 1.37.
 func admin(c BootstrapConfig) *bootstrapv3.Admin {
-	a := &bootstrapv3.Admin{Address: address(loopback, c.AdminPort)}
+	a := &bootstrapv3.Admin{Address: address(loopback, c.AdminPort), IgnoreGlobalConnLimit: c.MaxConnections > 0}
 	for _, path := range []string{readyPath, "/server_info", "/memory", "/runtime"} {
 		a.AllowPaths = append(a.AllowPaths, exactly(path))
 	}
@@ -74,6 +74,8 @@ func statusListener(c BootstrapConfig, p *packer) *listenerv3.Listener {
 		}}}},
 	}
 	l.GetAddress().GetSocketAddress().Ipv4Compat = c.IPv6
+	// Whoever takes all connections must not have the proxy killed besides.
+	l.IgnoreGlobalConnLimit = c.MaxConnections > 0
 	return l
 }
 

@@ -19,8 +19,10 @@ func bootstraps() map[string]BootstrapConfig {
 	redirect.Capture = true
 	dual.Capture, dual.IPv6 = true, true
 	byAddress.XDSHost = "10.96.0.20"
+	gateway := base
+	gateway.MaxConnections = 10_000
 	return map[string]BootstrapConfig{
-		"explicit": explicit, "redirect": redirect, "redirect-dual-stack": dual, "by-address": byAddress,
+		"explicit": explicit, "redirect": redirect, "redirect-dual-stack": dual, "by-address": byAddress, "gateway": gateway,
 	}
 }
 

@@ -5,7 +5,9 @@ package inject
 import (
 	"errors"
 	"fmt"
+	"strings"
 	"time"
+	"unicode"
 
 	corev1 "k8s.io/api/core/v1"
 	"k8s.io/apimachinery/pkg/api/resource"
@@ -71,31 +73,67 @@ func (c Config) withDefaults() Config {
 	return c
 }
 
-// Validate says what is wrong with a configuration. A process that injects asks it
-// once, at its start.
+// Validate says what is wrong with a configuration, and with which field of it. A
+// process that injects asks it once, at its start.
 func (c Config) Validate() error {
 	c = c.withDefaults()
-	var errs []error
-	if c.ProxyImage == "" {
-		errs = append(errs, errors.New("the proxy needs an image"))
+	return errors.Join(
+		in("proxyImage", checkImage(c.ProxyImage, true)),
+		in("redirectImage", checkImage(c.RedirectImage, c.Mode == Redirect)),
+		in("pullPolicy", checkPullPolicy(c.PullPolicy)),
+		in("mode", checkMode(c.Mode)),
+		in("uid", checkUID(c.UID)),
+		in("tokenLifetime", checkLifetime(c.TokenLifetime)),
+		in("concurrency", checkConcurrency(c.Concurrency)),
+		in("resources", checkResources(c.Resources)),
+		c.Bootstrap.validate(),
+	)
+}
+
+// in says which field an error is about.
+func in(field string, err error) error {
+	if err == nil {
+		return nil
 	}
-	if !c.Mode.valid() {
-		errs = append(errs, fmt.Errorf("the mode %q is neither %s nor %s", c.Mode, Explicit, Redirect))
+	return fmt.Errorf("%s: %w", field, err)
+}
+
+func checkImage(image string, needed bool) error {
+	switch {
+	case image == "" && needed:
+		return errors.New("needs an image")
+	case strings.ContainsFunc(image, unicode.IsSpace):
+		return fmt.Errorf("%q is no image", image)
 	}
-	if c.Mode == Redirect && c.RedirectImage == "" {
-		errs = append(errs, fmt.Errorf("mode %s needs an image that sets the rules", Redirect))
+	return nil
+}
+
+func checkPullPolicy(policy corev1.PullPolicy) error {
+	switch policy {
+	case "", corev1.PullAlways, corev1.PullIfNotPresent, corev1.PullNever:
+		return nil
+	default:
+		return fmt.Errorf("%q is not %s, %s or %s", policy, corev1.PullAlways, corev1.PullIfNotPresent, corev1.PullNever)
 	}
-	if c.UID < 0 || c.UID > 1<<31-1 {
-		errs = append(errs, fmt.Errorf("the proxy's user %d is none", c.UID))
+}
+
+func checkMode(mode Mode) error {
+	if !mode.valid() {
+		return fmt.Errorf("%q is neither %s nor %s", mode, Explicit, Redirect)
 	}
-	if c.TokenLifetime < minLifetime {
-		errs = append(errs, fmt.Errorf("a token cannot live for %s, only for %s or more", c.TokenLifetime, minLifetime))
+	return nil
+}
+
+func checkUID(uid int64) error {
+	if uid < 1 || uid > 1<<31-1 {
+		return fmt.Errorf("%d is no user that is not root", uid)
 	}
-	if err := checkConcurrency(c.Concurrency); err != nil {
-		errs = append(errs, err)
+	return nil
+}
+
+func checkLifetime(lifetime time.Duration) error {
+	if lifetime < minLifetime {
+		return fmt.Errorf("a token cannot live for %s, only for %s or more", lifetime, minLifetime)
 	}
-	if err := checkResources(c.Resources); err != nil {
-		errs = append(errs, err)
-	}
-	return errors.Join(append(errs, c.Bootstrap.validate())...)
+	return nil
 }

@@ -74,7 +74,7 @@ func Decide(pod *corev1.Pod, namespaceLabels map[string]string, c Config) Decisi
 	case mode == Redirect && c.RedirectImage == "":
 		return refuse(ModeUnavailable, "this installation has no image that sets the rules of mode %s", Redirect)
 	}
-	for _, check := range []func(*corev1.Pod, Mode, Config) Decision{kindOfPod, annotations, names, ports, users} {
+	for _, check := range []func(*corev1.Pod, Mode, Config) Decision{kindOfPod, annotations, localPorts, names, ports, users} {
 		if d := check(pod, mode, c); d.Outcome != "" {
 			return d
 		}
@@ -122,6 +122,28 @@ func annotations(pod *corev1.Pod, mode Mode, c Config) Decision {
 		return refuse(WrongValue, "%v", err)
 	case mode == Redirect:
 		return exclusions(o, c)
+	}
+	return Decision{}
+}
+
+// localPorts refuses what would be left out later: a pod that speaks to a port where
+// nobody listens fails in a way that nobody understands. Only the pod's own annotation
+// is known here.
+func localPorts(pod *corev1.Pod, mode Mode, _ Config) Decision {
+	if mode != Explicit {
+		return Decision{}
+	}
+	wanted, wrong := ParseLocalPorts(pod.Annotations[AnnotationLocalPorts])
+	if len(wrong) > 0 {
+		return refuse(WrongValue, "annotation %s: %v", AnnotationLocalPorts, wrong[0])
+	}
+	for container := range containers(pod) {
+		for _, port := range container.Ports {
+			taken := slices.ContainsFunc(wanted, func(w LocalPort) bool { return int32(w.At) == port.ContainerPort })
+			if taken && port.Protocol != corev1.ProtocolUDP {
+				return refuse(PortTaken, "container %q listens on port %d, which the annotation %s wants for the proxy", container.Name, port.ContainerPort, AnnotationLocalPorts)
+			}
+		}
 	}
 	return Decision{}
 }

@@ -40,8 +40,9 @@
 //
 // # Modes
 //
-// [Explicit]: the application speaks to a local port for each upstream; no privilege,
-// the pod meets Pod Security "restricted". [Redirect]: an init container with
+// [Explicit]: the application speaks to a local port for each upstream, as the
+// annotation [AnnotationLocalPorts] says; no privilege, the pod meets Pod Security
+// "restricted". [Redirect]: an init container with
 // NET_ADMIN sends the pod's outbound TCP to the proxy, which passes on untouched what
 // it does not know.
 package inject

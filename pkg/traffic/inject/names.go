@@ -8,12 +8,14 @@ const (
 	LabelInject = "plumbline.dev/inject"
 	// LabelMode on a pod or a namespace: the Mode, if not that of the installation.
 	LabelMode = "plumbline.dev/inject-mode"
-	// LabelProxy is on every injected pod, with its mode. It is how the control plane
-	// finds the pods that must confirm a route.
+	// LabelProxy is on every injected pod, with its mode, and on the pods of gateways,
+	// with Gateway. It is how the control plane finds the pods that must confirm a route.
 	LabelProxy = "plumbline.dev/proxy"
 
 	Enabled  = "enabled"
 	Disabled = "disabled"
+
+	Gateway = "gateway"
 )
 
 // Annotations of a pod.
@@ -29,6 +31,10 @@ const (
 	AnnotationExcludePorts = "plumbline.dev/exclude-outbound-ports"
 	// AnnotationExcludeCIDRs are destinations that are not redirected: "10.0.0.0/8,fd00::/8".
 	AnnotationExcludeCIDRs = "plumbline.dev/exclude-outbound-cidrs"
+
+	// AnnotationLocalPorts, on a pod or for all that have none on their namespace, are
+	// the local ports of mode Explicit and what they lead to; see [ParseLocalPorts].
+	AnnotationLocalPorts = "plumbline.dev/local-ports"
 
 	// Written by us: the files that tell Envoy to watch the token and the CA bundle.
 	annotationToken = "plumbline.dev/proxy-token-source" //nolint:gosec // a name

@@ -23,6 +23,7 @@ type builder struct {
 	workloads   map[[2]string]Workload // by namespace and name of a pod
 	quarantined map[Workload]bool
 	splits      map[types.NamespacedName]Split // by Service; the first one
+	served      map[string]Object              // by host of gateways
 	problems    []Problem
 }
 
@@ -30,7 +31,7 @@ type builder struct {
 func Build(in Inputs) Mesh {
 	b := newBuilder(in)
 	b.chooseSplits()
-	var mesh Mesh
+	mesh := Mesh{Sequence: b.total()}
 	taken := map[netip.AddrPort]Object{}
 	for _, svc := range inOrder(in.Services) {
 		split, named := b.splits[key(svc)]
@@ -43,6 +44,7 @@ func Build(in Inputs) Mesh {
 			ok = b.settle(svc, split, &s, ok)
 		}
 		if ok {
+			s.Hosts = b.hosts(svc, s)
 			b.fill(svc, split, &s)
 			mesh.Services = append(mesh.Services, s)
 		}
@@ -62,7 +64,7 @@ func newBuilder(in Inputs) *builder {
 		in: in, quarantined: map[Workload]bool{},
 		slices: map[types.NamespacedName][]*discoveryv1.EndpointSlice{},
 		pods:   map[string][]Pod{}, workloads: map[[2]string]Workload{},
-		splits: map[types.NamespacedName]Split{},
+		splits: map[types.NamespacedName]Split{}, served: map[string]Object{},
 	}
 	for _, s := range in.Slices {
 		name := types.NamespacedName{Namespace: s.Namespace, Name: s.Labels[discoveryv1.LabelServiceName]}
@@ -81,6 +83,20 @@ func newBuilder(in Inputs) *builder {
 	return b
 }
 
+// total is the sum of the last sequences of all Services that were ever divided. A
+// split that another one for the same Service goes before counts for nothing.
+func (b *builder) total() (sum uint64) {
+	for service, sequence := range b.in.Sequences {
+		sum += max(sequence, b.splits[service].Sequence)
+	}
+	for service, split := range b.splits {
+		if _, remembered := b.in.Sequences[service]; !remembered {
+			sum += split.Sequence
+		}
+	}
+	return sum
+}
+
 // inOrder has the oldest first: what was there first keeps an address.
 func inOrder(services []*corev1.Service) []*corev1.Service {
 	return slices.SortedFunc(slices.Values(services), func(a, b *corev1.Service) int {
@@ -92,7 +108,7 @@ func inOrder(services []*corev1.Service) []*corev1.Service {
 // service is one without its routing and endpoints; false if it cannot be managed.
 func (b *builder) service(svc *corev1.Service, taken map[netip.AddrPort]Object) (Service, bool) {
 	name := types.NamespacedName{Namespace: svc.Namespace, Name: svc.Name}
-	s := Service{Namespace: svc.Namespace, Name: svc.Name, Hosts: b.hosts(svc), Sequence: b.in.Sequences[name]}
+	s := Service{Namespace: svc.Namespace, Name: svc.Name, Sequence: b.in.Sequences[name]}
 	if b.refusedKind(svc) {
 		return s, false
 	}

@@ -42,9 +42,9 @@ var reserved = []string{
 	"proxy-authorization", "proxy-connection", "set-cookie", "te", "trailer", "transfer-encoding", "upgrade", VisitorHeader,
 }
 
-// check lists what is wrong with a split. Salt, names and values end up in patterns
+// Check lists what is wrong with a split by itself. Salt, names and values end up in patterns
 // and formats of Envoy, so only what means nothing there is let through or escaped.
-func (s Split) check() []Problem {
+func (s Split) Check() []Problem {
 	var found []Problem
 	add := func(reason Reason, err error) {
 		if err != nil {
@@ -154,7 +154,7 @@ func checkHeader(name string) error {
 	switch {
 	case len(name) > MaxName || !token.MatchString(name):
 		return fmt.Errorf("the header's name %q is not 1 to %d characters of a token", short(name), MaxName)
-	case slices.Contains(reserved, lower), strings.HasPrefix(lower, "x-envoy-"):
+	case slices.Contains(reserved, lower), strings.HasPrefix(lower, "x-envoy-"), strings.HasPrefix(lower, "x-plb-"):
 		return fmt.Errorf("header %s belongs to the connection or to proxies: name another", lower)
 	}
 	return nil

@@ -18,7 +18,8 @@ import (
 const Managed = "plumbline.dev/managed"
 
 // HostsAnnotation of a Service names the hosts, separated by commas, under which
-// gateways serve it.
+// gateways serve it: "shop.example.com, *.example.org". A Service with several HTTP
+// ports says which one it means: "shop.example.com=8080".
 const HostsAnnotation = "plumbline.dev/hosts"
 
 // Inputs is all that a mesh is made of. Build changes nothing of it.

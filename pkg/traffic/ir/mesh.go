@@ -11,13 +11,17 @@ import (
 type Mesh struct {
 	Services []Service
 	Problems []Problem
+	// Sequence is the sum of the last ones of all Services about which there has ever
+	// been a decision, managed or not. It grows with each decision about any of them,
+	// which is what orders the versions of a resource that is made of many.
+	Sequence uint64
 }
 
 // Service is one that is managed.
 type Service struct {
 	Namespace, Name string
-	// Hosts under which gateways serve it.
-	Hosts []string
+	// Hosts under which gateways serve it, sorted.
+	Hosts []Host
 	// Addresses are its cluster IPs.
 	Addresses []netip.Addr
 	Ports     []Port
@@ -45,6 +49,13 @@ func (s Service) Ready() map[string]int {
 		}
 	}
 	return least
+}
+
+// Host is a name under which gateways serve a port of a service: shop.example.com, or
+// *.example.com for all below. No two services have the same one.
+type Host struct {
+	Name string
+	Port uint16
 }
 
 // Port of a service. One that is not HTTP has no slots.
@@ -128,6 +139,7 @@ const (
 	AddressTaken          Reason = "AddressTaken"
 	TLSOnHTTPPort         Reason = "TLSOnHTTPPort"
 	InvalidHost           Reason = "InvalidHost"
+	HostTaken             Reason = "HostTaken"
 	ServiceNotFound       Reason = "ServiceNotFound"
 	ServiceRefused        Reason = "ServiceRefused"
 	AnotherSplit          Reason = "AnotherSplit"

@@ -5,10 +5,8 @@ package ir
 import (
 	"fmt"
 	"slices"
-	"strings"
 
 	corev1 "k8s.io/api/core/v1"
-	"k8s.io/apimachinery/pkg/util/validation"
 )
 
 // refusedKind says what of a Service a proxy would change the meaning of.
@@ -44,22 +42,4 @@ func (b *builder) protocol(svc *corev1.Service, p corev1.ServicePort) Protocol {
 		return TCP
 	}
 	return ProtocolOf(p)
-}
-
-// hosts are those under which gateways serve it.
-func (b *builder) hosts(svc *corev1.Service) []string {
-	var hosts []string
-	for host := range strings.SplitSeq(svc.Annotations[HostsAnnotation], ",") {
-		host = strings.ToLower(strings.TrimSpace(host))
-		if host == "" {
-			continue
-		}
-		if len(validation.IsDNS1123Subdomain(host)) > 0 && len(validation.IsWildcardDNS1123Subdomain(host)) > 0 {
-			b.warn(serviceObject(svc), InvalidHost, fmt.Sprintf("gateways do not serve it as %q: %s takes names as shop.example.com or *.example.com", host, HostsAnnotation))
-			continue
-		}
-		hosts = append(hosts, host)
-	}
-	slices.Sort(hosts)
-	return slices.Compact(hosts)
 }

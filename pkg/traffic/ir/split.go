@@ -39,7 +39,7 @@ func (b *builder) settle(svc *corev1.Service, split Split, s *Service, ok bool) 
 		b.refuse(split.object(), ServiceRefused, fmt.Sprintf("Service %s cannot be managed: %s", split.Service, b.refusals(serviceObject(svc))))
 		return false
 	}
-	problems := split.check()
+	problems := split.Check()
 	b.problems = append(b.problems, problems...)
 	if len(problems) > 0 {
 		return svc.Labels[Managed] == "true"
