@@ -45,6 +45,7 @@ type options struct {
 	servers, phases, json  string
 	rounds, part, churn    int
 	limit, total           time.Duration
+	counting               bool
 	cpuprofile, memprofile string
 }
 
@@ -62,6 +63,7 @@ func run(ctx context.Context, args []string, in io.Reader, stdout, stderr io.Wri
 	fs.IntVar(&o.rounds, "rounds", 20, "steps of each kind")
 	fs.IntVar(&o.part, "part", 10, "of so many proxies one misbehaves")
 	fs.IntVar(&o.churn, "churn", 40, "proxies that are replaced per second")
+	fs.BoolVar(&o.counting, "counting", false, "proxies tell every ten seconds what they count, on a second stream")
 	fs.DurationVar(&o.limit, "phase-limit", time.Minute, "for each phase")
 	fs.DurationVar(&o.total, "limit", 15*time.Minute, "for everything")
 	fs.StringVar(&o.cpuprofile, "cpuprofile", "", "file for a profile of each server's processor; its name is appended")

@@ -43,7 +43,7 @@ func (o *options) one(ctx context.Context, name string, stderr io.Writer) (resul
 			err = stopped
 		}
 	}()
-	f, err := fleet.New(fleet.Config{Shape: o.shape, Addresses: server.Addresses, Certificate: server.Certificate, Key: server.Key})
+	f, err := fleet.New(fleet.Config{Shape: o.shape, Addresses: server.Addresses, Certificate: server.Certificate, Key: server.Key, Counting: o.counting})
 	if err != nil {
 		return nil, err
 	}

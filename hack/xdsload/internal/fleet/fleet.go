@@ -30,6 +30,8 @@ type Config struct {
 	Addresses []string
 	// Certificate of the server and Key of the issuer are DER.
 	Certificate, Key []byte
+	// Counting has proxies tell what they count.
+	Counting bool
 }
 
 // Fleet of proxies. They run from Start until its context ends.
@@ -38,6 +40,7 @@ type Fleet struct {
 	tls     *tls.Config
 	codec   codec
 	routes  map[string]string
+	slots   []string // that all proxies have
 	members []*member
 	running sync.WaitGroup
 
@@ -65,7 +68,7 @@ func New(c Config) (*Fleet, error) {
 	roots := x509.NewCertPool()
 	roots.AddCert(certificate)
 	f := &Fleet{
-		config: c, routes: c.Shape.RouteOf(), codec: codec{&wire.Names{}},
+		config: c, routes: c.Shape.RouteOf(), slots: c.Shape.Slots(world.All), codec: codec{&wire.Names{}},
 		tls: &tls.Config{RootCAs: roots, MinVersion: tls.VersionTLS13},
 	}
 	for i := range c.Shape.Proxies {
@@ -76,7 +79,7 @@ func New(c Config) (*Fleet, error) {
 		group := c.Shape.Group(i)
 		node := wire.Node{ID: issuer.Pod(i), Cluster: strconv.Itoa(group)}
 		m := &member{
-			fleet: f, address: c.Addresses[i%len(c.Addresses)], authorization: "Bearer " + token, expects: c.Shape.Expects(group),
+			fleet: f, address: c.Addresses[i%len(c.Addresses)], authorization: "Bearer " + token, expects: c.Shape.Expects(group), node: node,
 			proxy: proxy.New(node, func(l string) string { return f.routes[l] }, c.Shape.Route(world.All)),
 		}
 		m.mode.Store(proxy.Normal)
@@ -192,7 +195,7 @@ func (codec) Name() string { return "proto" }
 
 // Marshal implements encoding.CodecV2.
 func (codec) Marshal(v any) (mem.BufferSlice, error) {
-	r, ok := v.(*wire.Request)
+	r, ok := v.(interface{ Encode() []byte })
 	if !ok {
 		return nil, fmt.Errorf("encoding %T", v)
 	}

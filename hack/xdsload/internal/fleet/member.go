@@ -22,6 +22,7 @@ type member struct {
 	fleet                  *Fleet
 	address, authorization string
 	expects                [4]int
+	node                   wire.Node
 	proxy                  *proxy.Proxy
 	complete               bool
 	mode                   atomic.Value // proxy.Mode
@@ -62,8 +63,13 @@ func (m *member) connect(ctx context.Context) bool {
 	if m.fleet.closed.Load() != nil { // since before there was something to cut
 		stop(errCut)
 	}
+	var told sync.WaitGroup
+	if m.fleet.config.Counting {
+		told.Go(func() { m.tell(ctx, conn) })
+	}
 	m.streams(ctx, conn)
 	stop(nil)
+	told.Wait()
 	_ = conn.Close() // nothing of it is needed any more
 	m.fleet.connected.Add(-1)
 	return true

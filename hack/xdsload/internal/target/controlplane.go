@@ -10,6 +10,7 @@ import (
 
 	corev3 "github.com/envoyproxy/go-control-plane/envoy/config/core/v3"
 	discovery "github.com/envoyproxy/go-control-plane/envoy/service/discovery/v3"
+	metricsv3 "github.com/envoyproxy/go-control-plane/envoy/service/metrics/v3"
 	"github.com/envoyproxy/go-control-plane/pkg/cache/types"
 	"github.com/envoyproxy/go-control-plane/pkg/cache/v3"
 	"github.com/envoyproxy/go-control-plane/pkg/resource/v3"
@@ -47,6 +48,7 @@ func (c *controlPlane) init() {
 
 func (c *controlPlane) Register(g *grpc.Server) {
 	discovery.RegisterAggregatedDiscoveryServiceServer(g, &handler{server: delta.NewServer(context.Background(), c.cache, c)})
+	metricsv3.RegisterMetricsServiceServer(g, &dropped{verifier: c.verifier})
 }
 
 // handler is the service, of which there is the delta form alone.

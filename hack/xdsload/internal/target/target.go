@@ -77,6 +77,7 @@ type ours struct {
 	acks     *Acks
 	groups   []*serve.Group
 	server   *serve.Server
+	counted  counted
 
 	open                                                   atomic.Int64
 	refused, late, stalled, stale, rejected, withheld, bad atomic.Int64
@@ -87,11 +88,15 @@ func newOurs(w *world.World, verifier *identity.Verifier, acks *Acks) *ours {
 	for g := range o.groups {
 		o.groups[g] = serve.NewGroup(nil)
 	}
+	o.counted.of = o
 	o.server = serve.New(serve.Config{}, o, serve.NewProofs(), envoyxds.Missing, o)
 	return o
 }
 
-func (o *ours) Register(s *grpc.Server) { o.server.Register(s) }
+func (o *ours) Register(s *grpc.Server) {
+	o.server.Register(s)
+	o.counted.register(s)
+}
 
 func (o *ours) Publish(groups []int, _ *ads.Resource) error {
 	for _, g := range groups {
@@ -108,6 +113,7 @@ func (o *ours) Troubles() map[string]int64 {
 	return map[string]int64{
 		"refused": o.refused.Load(), "late": o.late.Load(), "stalled": o.stalled.Load(), "stale": o.stale.Load(),
 		"rejected": o.rejected.Load(), "withheld": o.withheld.Load(), "ended with an error": o.bad.Load(),
+		"counts not taken": o.counted.rejected.Load(),
 	}
 }
 

@@ -132,6 +132,11 @@ func (s Shape) Route(t Target) string {
 	return envoyxds.RouteName(namespace, name, port)
 }
 
+// Slots are the clusters of a target's two variations.
+func (s Shape) Slots(t Target) []string {
+	return []string{s.Route(t) + "|stable", s.Route(t) + "|canary"}
+}
+
 // Expects is how many resources of each type a group has.
 func (s Shape) Expects(group int) [4]int {
 	clusters := s.Dependencies

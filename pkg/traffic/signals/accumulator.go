@@ -1,0 +1,217 @@
+// SPDX-License-Identifier: Apache-2.0
+
+package signals
+
+import (
+	"cmp"
+	"time"
+)
+
+// Config bounds what is kept. A zero field is the default.
+type Config struct {
+	// Interval is how often proxies send a flush: 10 s.
+	Interval time.Duration
+	// Retention is how long cells are kept, and proxies that are gone: 30 minutes.
+	Retention time.Duration
+	// Proxies, Slots, and Slots that one proxy may tell of: 20,000, 1,024 and 64. What
+	// comes on top is not counted.
+	Proxies, Slots, SlotsOfProxy int
+	// ProxyBytes and SlotBytes bound the cells of a slot, at one proxy and of all
+	// together: 4 KiB and 128 KiB. The oldest are let go first. 4 KiB are more than
+	// twenty minutes of a proxy whose latencies differ a little, and ten of one whose
+	// latencies are in every bucket.
+	ProxyBytes, SlotBytes int
+}
+
+func (c Config) withDefaults() Config {
+	c.Interval = cmp.Or(c.Interval, 10*time.Second)
+	c.Retention = cmp.Or(c.Retention, 30*time.Minute)
+	c.Proxies = cmp.Or(c.Proxies, 20_000)
+	c.Slots = cmp.Or(c.Slots, 1_024)
+	c.SlotsOfProxy = cmp.Or(c.SlotsOfProxy, 64)
+	c.ProxyBytes = cmp.Or(c.ProxyBytes, 4<<10)
+	c.SlotBytes = cmp.Or(c.SlotBytes, 128<<10)
+	return c
+}
+
+// Proxy is one that counts.
+type Proxy struct{ UID, Namespace, Name string }
+
+// Flush is what a proxy sends at once.
+type Flush struct {
+	// At is the time of the proxy's clock.
+	At    time.Time
+	Slots []Reported
+}
+
+// Reported is what a proxy tells of a slot: what happened since the last flush, and how
+// many requests are in flight.
+type Reported struct {
+	Slot   Slot
+	Counts Counts
+	Active uint64
+}
+
+// Accumulator keeps what proxies told; [New] makes one.
+type Accumulator struct {
+	config  Config
+	proxies map[string]*proxy // by uid
+	slots   map[Slot]*slot
+	swept   time.Time
+	look    uint32 // how many variations were read
+}
+
+// New has been told nothing.
+func New(config Config) *Accumulator {
+	return &Accumulator{config: config.withDefaults(), proxies: map[string]*proxy{}, slots: map[Slot]*slot{}}
+}
+
+// slot is the sum over all proxies.
+type slot struct {
+	Slot
+	first time.Time
+	total Counts
+	// now is what is told in the cell that has not ended, past the others.
+	cell      cell
+	now       Counts
+	past      records
+	reporters []*reporter
+}
+
+// add what was told.
+func (s *slot) add(at cell, counts *Counts, oldest cell, most int) {
+	if at != s.cell {
+		if s.now != (Counts{}) {
+			s.past.add(s.cell, &s.now, oldest, most)
+		}
+		s.cell, s.now = at, Counts{}
+	}
+	s.now.Add(counts)
+	s.total.Add(counts)
+}
+
+// Open tells that a proxy has a stream; false when there are too many proxies.
+func (a *Accumulator) Open(who Proxy, now time.Time) bool {
+	a.sweep(now)
+	p := a.proxies[who.UID]
+	if p == nil {
+		if len(a.proxies) >= a.config.Proxies {
+			return false
+		}
+		p = &proxy{Proxy: who, heard: now}
+		a.proxies[who.UID] = p
+	}
+	p.streams++
+	p.began = true
+	return true
+}
+
+// Close tells that a stream has ended.
+func (a *Accumulator) Close(uid string, now time.Time) {
+	if p := a.proxies[uid]; p != nil {
+		p.streams--
+		p.heard = now
+	}
+}
+
+// End tells that a pod is gone: nothing of it is in flight, and what it has told stays
+// until it is too old.
+func (a *Accumulator) End(uid string, now time.Time) {
+	if p := a.proxies[uid]; p != nil {
+		p.ended, p.heard = true, now
+		for _, r := range p.reports {
+			r.cancels.active = 0
+		}
+	}
+}
+
+// Report takes a flush of a proxy that has a stream, and says of how many slots it was
+// not counted, because there are too many. It writes what is derived into the flush, and
+// keeps nothing of it.
+func (a *Accumulator) Report(uid string, f Flush, now time.Time) (refused int) {
+	a.sweep(now)
+	p := a.proxies[uid]
+	if p == nil || p.ended {
+		return len(f.Slots)
+	}
+	fresh := p.arrive(f.At, now, a.config.Interval)
+	for i := range f.Slots {
+		told := &f.Slots[i]
+		r, known := a.reporter(p, told.Slot, now)
+		switch {
+		case r == nil:
+			refused++
+			continue
+		case fresh:
+			r.cancels.begin(told.Active)
+		case !known:
+			r.cancels.begin(0)
+		}
+		r.flush = p.flushes
+		told.Counts.derive(&r.torn)
+		if !fresh {
+			r.cancels.flush(&told.Counts, told.Active)
+		}
+		a.keep(r, &told.Counts, now)
+	}
+	p.drop()
+	return refused
+}
+
+// keep what a flush says of a slot.
+func (a *Accumulator) keep(r *reporter, counts *Counts, now time.Time) {
+	if *counts == (Counts{}) {
+		return
+	}
+	at, oldest := cellOf(now), cellOf(now.Add(-a.config.Retention))
+	r.past.add(at, counts, oldest, a.config.ProxyBytes)
+	r.of.add(at, counts, oldest, a.config.SlotBytes)
+}
+
+// reporter of a slot at a proxy, and whether it was there; nil when there is room for
+// none.
+func (a *Accumulator) reporter(p *proxy, of Slot, now time.Time) (r *reporter, known bool) {
+	for _, r := range p.reports {
+		if r.of.Slot == of {
+			return r, true
+		}
+	}
+	s := a.slots[of]
+	if len(p.reports) >= a.config.SlotsOfProxy || s == nil && len(a.slots) >= a.config.Slots {
+		return nil, false
+	}
+	if s == nil {
+		s = &slot{Slot: of, first: now}
+		a.slots[of] = s
+	}
+	r = &reporter{proxy: p, of: s, place: len(s.reporters)}
+	s.reporters = append(s.reporters, r)
+	p.reports = append(p.reports, r)
+	return r, false
+}
+
+// sweepEvery so often is looked for what is too old.
+const sweepEvery = time.Minute
+
+// sweep lets go of proxies that are gone, and of slots that nobody tells of.
+func (a *Accumulator) sweep(now time.Time) {
+	if now.Sub(a.swept) < sweepEvery {
+		return
+	}
+	a.swept = now
+	old := now.Add(-a.config.Retention)
+	for uid, p := range a.proxies {
+		if p.streams > 0 && !p.ended || !p.heard.Before(old) {
+			continue
+		}
+		for _, r := range p.reports {
+			r.leave()
+		}
+		delete(a.proxies, uid)
+	}
+	for of, s := range a.slots {
+		if len(s.reporters) == 0 && s.cell.start().Before(old) {
+			delete(a.slots, of)
+		}
+	}
+}

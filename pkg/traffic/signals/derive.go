@@ -1,0 +1,67 @@
+// SPDX-License-Identifier: Apache-2.0
+
+package signals
+
+// torn is what was counted in the flush before of requests whose other numbers may be in
+// this one: a proxy reads its counters while requests go on. Of each thread that can be
+// one request.
+type torn struct{ timeouts, unsent uint64 }
+
+// threads of a proxy, by default.
+const threads = 2
+
+// derive what one flush of one proxy does not say plainly. Envoy 1.40 was asked for
+// each kind of request, see the package's integration test.
+func (c *Counts) derive(t *torn) {
+	// What is answered for want of an endpoint is among the 5xx, and a call of gRPC is
+	// counted as one that is Unavailable besides, in this order.
+	unsent := c.unsent() + t.unsent
+	twice := min(c[GRPCUnavailable], unsent)
+	// A time-out is a 504 right after, unless the answer had begun.
+	class5 := c[Class5] - min(c[Class5], t.timeouts)
+	http := max(class5, c[TimedOut])
+	*t = torn{timeouts: min(threads, c[TimedOut]-min(class5, c[TimedOut])), unsent: min(threads, unsent-twice)}
+	c[Failed] = http - min(http, c[RetryLimit]) + c[Retried] + c[GRPCFailed] + c[GRPCUnavailable] - twice
+	c.Latency()[Buckets-1] += c[TimedOut]
+}
+
+// unsent are the requests that the proxy answered without having asked anybody.
+func (c *Counts) unsent() uint64 { return c[NoneHealthy] + c[NotConnected] + c[Overflowed] }
+
+// unanswered are the requests that have begun less those that have a status.
+func (c *Counts) unanswered() int64 {
+	begun := c[Started] + c[Abandoned] + c.unsent()
+	return int64(begun) - int64(c[Retried]) - int64(c[Completed]) //nolint:gosec // bounded when it is read
+}
+
+// cancels finds the requests of one slot at one proxy that were given up. Those that
+// have begun, have no status and are not in flight were; but of those in flight some
+// may have a status, as a WebSocket has as long as it is open. So the difference is too
+// low while there are such, and its highest value so far is what was given up for
+// certain. It is never too high, but late.
+type cancels struct {
+	// level is what has begun less what has a status or is in flight, last what it was
+	// one flush ago, and told what was counted.
+	level, last, told int64
+	// active is how many were in flight.
+	active uint64
+}
+
+// begin anew, with a number of requests in flight of which nothing else is known. Each
+// of them may have a status.
+func (c *cancels) begin(active uint64) {
+	from := -int64(active) //nolint:gosec // bounded when it is read
+	*c = cancels{level: from, last: from, active: active}
+}
+
+// flush counts those that are new. Counters and what is in flight are not read by the
+// proxy at quite the same moment, so a level counts when two flushes have reached it.
+func (c *cancels) flush(counts *Counts, active uint64) {
+	c.last = c.level
+	c.level += counts.unanswered() - int64(active) + int64(c.active) //nolint:gosec // bounded when it is read
+	c.active = active
+	if certain := min(c.level, c.last); certain > c.told {
+		counts[Cancelled] = uint64(certain - c.told) //nolint:gosec // above zero
+		c.told = certain
+	}
+}

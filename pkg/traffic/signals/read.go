@@ -1,0 +1,186 @@
+// SPDX-License-Identifier: Apache-2.0
+
+package signals
+
+import (
+	"cmp"
+	"slices"
+	"time"
+)
+
+// Service is what was counted of one, over all its ports.
+type Service struct {
+	// From and To are what was counted: whole cells, and the one that has not ended.
+	From, To time.Time
+	// Variations that somebody has told of, by name.
+	Variations []Variation
+	// Gaps of the proxies that tell of it, in that time, oldest first. There may be a
+	// hundred at most; Gapped is how many proxies have some.
+	Gaps   []ProxyGap
+	Gapped int
+}
+
+// Variation is what was counted of one.
+type Variation struct {
+	Name string
+	// Counts in that time, and Total since First, which is when this was told of first.
+	Counts, Total Counts
+	First         time.Time
+	// Share of the requests to all variations that are over; 0 when there are none.
+	Share float64
+	// InFlight are requests that nobody has answered and those whose answer goes on.
+	InFlight uint64
+	// Proxies tell of it. Silent are those of them that were not heard of for three
+	// intervals, and what they had in flight is in InFlight as it was. Oldest is the
+	// oldest of their last reports.
+	Proxies, Silent int
+	Oldest          time.Time
+}
+
+// ProxyGap is a gap of a proxy.
+type ProxyGap struct {
+	Proxy Proxy
+	Gap
+}
+
+// maxTold is how many gaps are told at once.
+const maxTold = 100
+
+// Service says what was counted of a service since a time. What was counted before it
+// is not in it: a cell that began earlier is left out. If cells are no longer kept, From
+// says since when they are.
+func (a *Accumulator) Service(namespace, service string, since, now time.Time) Service {
+	out := Service{From: a.kept(since, now), To: now}
+	by := map[string][]*slot{}
+	for of, s := range a.slots {
+		if of.Namespace == namespace && of.Service == service {
+			by[of.Variation] = append(by[of.Variation], s)
+		}
+	}
+	gapped := map[*proxy]bool{}
+	for name, slots := range by {
+		v := Variation{Name: name, First: slots[0].first}
+		a.look++
+		for _, s := range slots {
+			v.add(s, cellOf(out.From))
+			for _, r := range s.reporters {
+				v.InFlight += r.cancels.active
+				if p := r.proxy; p.look != a.look && !p.ended {
+					p.look = a.look // a proxy may tell of it on several ports
+					v.heard(p, now.Add(-3*a.config.Interval))
+					if p.gapsSince(out.From) > 0 {
+						gapped[p] = true
+					}
+				}
+			}
+		}
+		out.Variations = append(out.Variations, v)
+	}
+	slices.SortFunc(out.Variations, func(a, b Variation) int { return cmp.Compare(a.Name, b.Name) })
+	out.divide()
+	out.tell(gapped)
+	return out
+}
+
+// kept is the start of the first whole cell since a time that is still there.
+func (a *Accumulator) kept(since, now time.Time) time.Time {
+	since = latest(since, now.Add(-a.config.Retention))
+	at := cellOf(since)
+	if at.start().Before(since) {
+		at++
+	}
+	return at.start()
+}
+
+// add what was counted on a port.
+func (v *Variation) add(s *slot, from cell) {
+	if s.first.Before(v.First) {
+		v.First = s.first
+	}
+	v.Total.Add(&s.total)
+	if s.cell >= from {
+		v.Counts.Add(&s.now)
+	}
+	s.past.back(from, func(_ cell, c *Counts) bool {
+		v.Counts.Add(c)
+		return true
+	})
+}
+
+// heard of a proxy that tells of it.
+func (v *Variation) heard(p *proxy, silent time.Time) {
+	v.Proxies++
+	if p.reported.Before(silent) {
+		v.Silent++
+	}
+	if v.Oldest.IsZero() || p.reported.Before(v.Oldest) {
+		v.Oldest = p.reported
+	}
+}
+
+// divide says what the share of each is.
+func (s *Service) divide() {
+	var all uint64
+	for i := range s.Variations {
+		over, _ := s.Variations[i].Counts.Outcomes()
+		all += over
+	}
+	for i := range s.Variations {
+		if over, _ := s.Variations[i].Counts.Outcomes(); all > 0 {
+			s.Variations[i].Share = float64(over) / float64(all)
+		}
+	}
+}
+
+// tell of the gaps of proxies.
+func (s *Service) tell(gapped map[*proxy]bool) {
+	s.Gapped = len(gapped)
+	for p := range gapped {
+		for _, g := range p.gaps[len(p.gaps)-p.gapsSince(s.From):] {
+			s.Gaps = append(s.Gaps, ProxyGap{p.Proxy, g})
+		}
+	}
+	slices.SortFunc(s.Gaps, func(a, b ProxyGap) int {
+		return cmp.Or(a.From.Compare(b.From), cmp.Compare(a.Proxy.UID, b.Proxy.UID))
+	})
+	s.Gaps = s.Gaps[:min(len(s.Gaps), maxTold)]
+}
+
+// gapsSince counts those that go on after a time.
+func (p *proxy) gapsSince(t time.Time) int {
+	n := 0
+	for n < len(p.gaps) && p.gaps[len(p.gaps)-1-n].To.After(t) {
+		n++
+	}
+	return n
+}
+
+// Cell is what one proxy counted of one slot in ten seconds.
+type Cell struct {
+	Proxy  Proxy
+	Slot   Slot
+	Start  time.Time
+	Counts *Counts // of this call only
+}
+
+// Cells tells of those that have ended by now and not before a time, until it is told to
+// stop. Who asks next since the now of this call misses none and gets none twice. A cell
+// in which nothing happened is not there.
+func (a *Accumulator) Cells(namespace, service string, since, now time.Time, tell func(Cell) bool) {
+	from, open := cellOf(latest(since, now.Add(-a.config.Retention))), cellOf(now)
+	for _, s := range a.slots {
+		if s.Namespace != namespace || s.Service != service {
+			continue
+		}
+		for _, r := range s.reporters {
+			more := true
+			r.past.back(from, func(at cell, counts *Counts) bool {
+				more = at == open || tell(Cell{Proxy: r.proxy.Proxy, Slot: s.Slot, Start: at.start(), Counts: counts})
+				return more
+			})
+			if !more {
+				return
+			}
+		}
+	}
+}

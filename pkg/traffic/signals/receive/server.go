@@ -1,0 +1,260 @@
+// SPDX-License-Identifier: Apache-2.0
+
+package receive
+
+import (
+	"cmp"
+	"context"
+	"errors"
+	"io"
+	"sync"
+	"time"
+
+	metricsv3 "github.com/envoyproxy/go-control-plane/envoy/service/metrics/v3"
+	"google.golang.org/grpc"
+	"google.golang.org/grpc/codes"
+	"google.golang.org/grpc/metadata"
+	"google.golang.org/grpc/status"
+
+	"github.com/plumbline-dev/plumbline/pkg/traffic/identity"
+	"github.com/plumbline-dev/plumbline/pkg/traffic/signals"
+)
+
+// Admission is a proxy whose counts are taken.
+type Admission struct {
+	Proxy identity.Proxy
+	// Has says whether the proxy was given a cluster.
+	Has func(cluster string) bool
+	// Ended closes when its pod is gone; nil if that never happens.
+	Ended <-chan struct{}
+	// Leave is called when its stream has ended; may be nil.
+	Leave func()
+}
+
+// Directory knows the proxies.
+type Directory interface {
+	// Admit says whose token is in the values of an authorization header. An error with
+	// a gRPC status is told to the proxy as it is.
+	Admit(ctx context.Context, authorization []string) (Admission, error)
+}
+
+// Observer is told what happens, by all streams at once, and each waits for it.
+type Observer interface {
+	// Streams tells that there is one more, or, with -1, one less.
+	Streams(change int)
+	// Received tells of a message.
+	Received(bytes int)
+	// Rejected tells of what was not taken, so many times.
+	Rejected(why Reason, times int)
+}
+
+// Reason why something was not taken.
+type Reason string
+
+// The reasons. The first five end a stream.
+const (
+	// ReasonToken: it does not prove a proxy.
+	ReasonToken Reason = "token"
+	// ReasonUnavailable: it cannot be known now who it is.
+	ReasonUnavailable Reason = "unavailable"
+	// ReasonStreams: the pod has too many; ReasonProxies: there are too many proxies.
+	ReasonStreams Reason = "streams"
+	ReasonProxies Reason = "proxies"
+	// ReasonMessage: it is malformed or too large.
+	ReasonMessage Reason = "message"
+	// ReasonCluster: a number of a cluster that the proxy does not have.
+	ReasonCluster Reason = "cluster"
+	// ReasonSlots: a slot for which there is no room.
+	ReasonSlots Reason = "slots"
+)
+
+// Config of a server. A zero field is the default.
+type Config struct {
+	Signals signals.Config
+	// Streams is how many one pod may have at once: 4. The last one may be dead and not
+	// yet known to be.
+	Streams int
+}
+
+// Server takes what proxies count.
+type Server struct {
+	config    Config
+	directory Directory
+	observer  Observer
+	now       func() time.Time
+	names     names
+	flushes   sync.Pool
+
+	mu      sync.Mutex
+	counts  *signals.Accumulator
+	streams map[string]int // by the pod's uid
+}
+
+// New makes a server; now is its clock.
+func New(config Config, directory Directory, observer Observer, now func() time.Time) *Server {
+	config.Streams = cmp.Or(config.Streams, 4)
+	return &Server{
+		config: config, directory: directory, observer: observer, now: now,
+		flushes: sync.Pool{New: func() any { return &flush{} }},
+		counts:  signals.New(config.Signals), streams: map[string]int{},
+	}
+}
+
+// Register the service with a gRPC server that was made with the options of package
+// serve.
+func (s *Server) Register(r grpc.ServiceRegistrar) {
+	r.RegisterService(&grpc.ServiceDesc{
+		ServiceName: "envoy.service.metrics.v3.MetricsService",
+		HandlerType: (*any)(nil),
+		Streams:     []grpc.StreamDesc{{StreamName: "StreamMetrics", ClientStreams: true, Handler: s.stream}},
+		Metadata:    "envoy/service/metrics/v3/metrics_service.proto",
+	}, s)
+}
+
+// errGone is why a stream ends with its pod.
+var errGone = status.Error(codes.PermissionDenied, "the pod of this proxy is gone")
+
+// stream serves one.
+func (s *Server) stream(_ any, stream grpc.ServerStream) error {
+	ctx := stream.Context()
+	in, err := s.directory.Admit(ctx, metadata.ValueFromIncomingContext(ctx, "authorization"))
+	if err != nil {
+		s.observer.Rejected(refusal(err), 1)
+		return err
+	}
+	if in.Leave != nil {
+		defer in.Leave()
+	}
+	if why, err := s.open(in.Proxy); err != nil {
+		s.observer.Rejected(why, 1)
+		return err
+	}
+	defer s.close(in.Proxy.PodUID)
+	done := make(chan error, 1)
+	go func() { done <- s.receive(stream, in) }() // ends when the stream does
+	select {
+	case err := <-done:
+		return err
+	case <-in.Ended:
+		s.Ended(in.Proxy.PodUID)
+		return errGone
+	}
+}
+
+func refusal(err error) Reason {
+	if code := status.Code(err); code == codes.Unauthenticated || code == codes.PermissionDenied {
+		return ReasonToken
+	}
+	return ReasonUnavailable
+}
+
+// receive one message after the other.
+func (s *Server) receive(stream grpc.ServerStream, in Admission) error {
+	m := &message{server: s, has: in.Has}
+	for {
+		if err := stream.RecvMsg(m); err != nil {
+			return s.over(stream, err)
+		}
+		s.take(in.Proxy.PodUID, m.flush)
+		m.flush.find = nil
+		s.flushes.Put(m.flush)
+		m.flush = nil
+	}
+}
+
+// over says what a stream ends with. One that breaks tells nobody.
+func (s *Server) over(stream grpc.ServerStream, err error) error {
+	switch code := status.Code(err); {
+	case errors.Is(err, io.EOF):
+		return stream.SendMsg(&metricsv3.StreamMetricsResponse{})
+	case code == codes.Internal, code == codes.ResourceExhausted: // it cannot be read, or is too large
+		s.observer.Rejected(ReasonMessage, 1)
+		return err
+	}
+	return nil
+}
+
+// message decodes itself. Between two of them it holds next to nothing.
+type message struct {
+	server *Server
+	has    func(string) bool
+	flush  *flush
+}
+
+// Decode implements serve.Decoder.
+func (m *message) Decode(data []byte) error {
+	f, is := m.server.flushes.Get().(*flush)
+	if !is {
+		f = &flush{}
+	}
+	f.find = func(cluster []byte) (string, signals.Slot, bool) { return m.server.names.find(cluster, m.has) }
+	m.flush = f
+	return f.decode(data)
+}
+
+// take what a proxy counted.
+func (s *Server) take(uid string, f *flush) {
+	now := s.now()
+	if f.At.IsZero() {
+		f.At = now
+	}
+	s.mu.Lock()
+	refused := s.counts.Report(uid, f.Flush, now)
+	s.mu.Unlock()
+	s.observer.Received(f.bytes)
+	if f.ignored > 0 {
+		s.observer.Rejected(ReasonCluster, f.ignored)
+	}
+	if refused > 0 {
+		s.observer.Rejected(ReasonSlots, refused)
+	}
+}
+
+// open a stream, unless there are too many.
+func (s *Server) open(p identity.Proxy) (Reason, error) {
+	s.mu.Lock()
+	defer s.mu.Unlock()
+	if s.streams[p.PodUID] >= s.config.Streams {
+		return ReasonStreams, status.Errorf(codes.ResourceExhausted, "the pod has %d streams already", s.config.Streams)
+	}
+	if !s.counts.Open(signals.Proxy{UID: p.PodUID, Namespace: p.Namespace, Name: p.Pod}, s.now()) {
+		return ReasonProxies, status.Error(codes.ResourceExhausted, "there are too many proxies")
+	}
+	s.streams[p.PodUID]++
+	s.observer.Streams(1)
+	return "", nil
+}
+
+func (s *Server) close(uid string) {
+	s.mu.Lock()
+	defer s.mu.Unlock()
+	s.counts.Close(uid, s.now())
+	if s.streams[uid]--; s.streams[uid] == 0 {
+		delete(s.streams, uid)
+	}
+	s.observer.Streams(-1)
+}
+
+// Ended tells that a pod is gone: nothing of it is in flight any more.
+func (s *Server) Ended(uid string) {
+	s.mu.Lock()
+	defer s.mu.Unlock()
+	s.counts.End(uid, s.now())
+}
+
+// Service says what was counted of one since a time, see [signals.Accumulator.Service].
+func (s *Server) Service(namespace, service string, since time.Time) signals.Service {
+	s.mu.Lock()
+	defer s.mu.Unlock()
+	return s.counts.Service(namespace, service, since, s.now())
+}
+
+// Cells tells what proxies counted in cells that have ended, and returns the time to ask
+// from next, see [signals.Accumulator.Cells]. No proxy is listened to while tell runs.
+func (s *Server) Cells(namespace, service string, since time.Time, tell func(signals.Cell) bool) (next time.Time) {
+	s.mu.Lock()
+	defer s.mu.Unlock()
+	now := s.now()
+	s.counts.Cells(namespace, service, since, now, tell)
+	return now
+}
