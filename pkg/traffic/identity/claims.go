@@ -46,7 +46,7 @@ type object struct {
 
 // read takes a token apart, and refuses what no signature could make good. The
 // result is nil for an opaque token, of which only who made it knows anything.
-func read(token string, now time.Time) (*claimed, error) {
+func read(token, audience string, now time.Time) (*claimed, error) {
 	switch {
 	case token == "":
 		return nil, refuse(ReasonMissing)
@@ -63,7 +63,7 @@ func read(token string, now time.Time) (*claimed, error) {
 	if err := parsed.UnsafeClaimsWithoutVerification(&said); err != nil {
 		return nil, refuse(ReasonMalformed)
 	}
-	if why := said.wrong(now); why != "" {
+	if why := said.wrong(audience, now); why != "" {
 		return nil, refuse(why)
 	}
 	header := parsed.Headers[0]
@@ -79,8 +79,8 @@ func foreign(r rune) bool {
 }
 
 // wrong is what is wrong with the claims; empty if nothing is.
-func (c *claims) wrong(now time.Time) Reason {
-	err := c.ValidateWithLeeway(jwt.Expected{AnyAudience: jwt.Audience{Audience}, Time: now}, leeway)
+func (c *claims) wrong(audience string, now time.Time) Reason {
+	err := c.ValidateWithLeeway(jwt.Expected{AnyAudience: jwt.Audience{audience}, Time: now}, leeway)
 	account, pod := c.Kubernetes.ServiceAccount, c.Kubernetes.Pod
 	switch {
 	case errors.Is(err, jwt.ErrInvalidAudience):

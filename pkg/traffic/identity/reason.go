@@ -18,6 +18,8 @@ const (
 	ReasonSignature Reason = "Signature"
 	// ReasonAudience: for somebody else.
 	ReasonAudience Reason = "Audience"
+	// ReasonAccount: a good one of a service account that may not ask.
+	ReasonAccount Reason = "Account"
 	// ReasonExpired: its time is over, or has not come.
 	ReasonExpired Reason = "Expired"
 	// ReasonNotBound: of a service account, but of no pod.
@@ -37,7 +39,7 @@ const (
 // Reasons are all of them.
 func Reasons() []Reason {
 	return []Reason{
-		ReasonMissing, ReasonMalformed, ReasonSignature, ReasonAudience, ReasonExpired, ReasonNotBound,
+		ReasonMissing, ReasonMalformed, ReasonSignature, ReasonAudience, ReasonAccount, ReasonExpired, ReasonNotBound,
 		ReasonPodGone, ReasonWrongPod, ReasonRefused, ReasonBusy, ReasonUnavailable,
 	}
 }
@@ -47,7 +49,8 @@ var texts = map[Reason]string{
 	ReasonMissing:     "no bearer token was sent",
 	ReasonMalformed:   "it is not a service account token",
 	ReasonSignature:   "its signature is wrong",
-	ReasonAudience:    "it is not for the audience " + Audience,
+	ReasonAudience:    "it is for another audience",
+	ReasonAccount:     "it is of a service account that may not ask",
 	ReasonExpired:     "it has expired or is not valid yet",
 	ReasonNotBound:    "it is not bound to a pod",
 	ReasonPodGone:     "its pod or service account is gone",
@@ -65,7 +68,7 @@ type Error struct {
 
 // Error implements error.
 func (e *Error) Error() string {
-	text := "verifying a proxy's token: " + texts[e.Reason]
+	text := "verifying a token: " + texts[e.Reason]
 	if e.cause != nil {
 		text += ": " + e.cause.Error()
 	}

@@ -77,11 +77,12 @@ func (l *lane) enter(now time.Time) bool {
 
 func (l *lane) leave() { <-l.slots }
 
-// reviews asks the API server about tokens, about each one once.
+// reviews asks the API server about tokens of one audience, about each one once.
 type reviews struct {
-	api    API
-	now    func() time.Time
-	flight singleflight.Group
+	api      API
+	audience string
+	now      func() time.Time
+	flight   singleflight.Group
 	// answers by the token's SHA-256: what is kept must not depend on its length, nor
 	// be a token.
 	answers *lru.Cache
@@ -108,11 +109,11 @@ func (r *reviews) ask(ctx context.Context, token string, l *lane) (answer, error
 		// Others wait for it, so it does not end with who was the first.
 		ctx, cancel := context.WithTimeout(context.WithoutCancel(ctx), patience)
 		defer cancel()
-		status, err := r.api.Review(ctx, token, Audience)
+		status, err := r.api.Review(ctx, token, r.audience)
 		if err != nil {
 			return answer{}, &Error{Reason: ReasonUnavailable, cause: err}
 		}
-		a := judge(status, r.now())
+		a := judge(status, r.audience, r.now())
 		r.answers.Add(id, a)
 		return a, nil
 	})
@@ -120,7 +121,7 @@ func (r *reviews) ask(ctx context.Context, token string, l *lane) (answer, error
 }
 
 // judge reads a review.
-func judge(status authenticationv1.TokenReviewStatus, now time.Time) answer {
+func judge(status authenticationv1.TokenReviewStatus, audience string, now time.Time) answer {
 	user := status.User
 	account, isAccount := strings.CutPrefix(user.Username, userPrefix)
 	namespace, name, _ := strings.Cut(account, ":")
@@ -131,7 +132,7 @@ func judge(status authenticationv1.TokenReviewStatus, now time.Time) answer {
 	switch {
 	case !status.Authenticated:
 		a.why = ReasonRefused
-	case !slices.Contains(status.Audiences, Audience):
+	case !slices.Contains(status.Audiences, audience):
 		// An authenticator that knows no audiences names none.
 		a.why = ReasonAudience
 	case !isAccount, namespace == "", name == "":

@@ -32,6 +32,7 @@ type Config struct {
 // Verifier says whose a token is. It may be used by many at once.
 type Verifier struct {
 	pods             Pods
+	expected         Expected
 	now              func() time.Time
 	keys             *keyring
 	reviews          *reviews
@@ -46,10 +47,28 @@ func New(c Config) *Verifier {
 	}
 	limits := c.Limits.orDefault()
 	return &Verifier{
-		pods: c.Pods, now: c.Now,
+		pods: c.Pods, expected: Expected{Audience: Audience}, now: c.Now,
 		keys:    &keyring{api: c.API, now: c.Now},
-		reviews: &reviews{api: c.API, now: c.Now, answers: lru.New(limits.remembered())},
+		reviews: &reviews{api: c.API, audience: Audience, now: c.Now, answers: lru.New(limits.remembered())},
 		proven:  newLane(limits), unproven: newLane(limits),
+	}
+}
+
+// Expected says whose tokens are good.
+type Expected struct {
+	Audience string
+	// Account says which service account is; nil for every one.
+	Account func(namespace, name string) bool
+}
+
+// For is a Verifier of other tokens, with the same keys and pods. Their reviews have
+// bounds of their own.
+func (v *Verifier) For(expected Expected, l Limits) *Verifier {
+	l = l.orDefault()
+	return &Verifier{
+		pods: v.pods, expected: expected, now: v.now, keys: v.keys,
+		reviews: &reviews{api: v.reviews.api, audience: expected.Audience, now: v.now, answers: lru.New(l.remembered())},
+		proven:  newLane(l), unproven: newLane(l),
 	}
 }
 
@@ -61,7 +80,15 @@ func (v *Verifier) ReadKeys(ctx context.Context) error { return v.keys.await(ctx
 
 // Verify says whose a token is. Its error is always an [*Error].
 func (v *Verifier) Verify(ctx context.Context, token string) (Proxy, error) {
-	said, err := read(token, v.now())
+	p, err := v.verify(ctx, token)
+	if err == nil && v.expected.Account != nil && !v.expected.Account(p.Namespace, p.ServiceAccount) {
+		return Proxy{}, refuse(ReasonAccount)
+	}
+	return p, err
+}
+
+func (v *Verifier) verify(ctx context.Context, token string) (Proxy, error) {
+	said, err := read(token, v.expected.Audience, v.now())
 	if err != nil {
 		return Proxy{}, err
 	}

@@ -55,6 +55,8 @@ type Options struct {
 	Node, Token string
 	// Listeners that it has from the beginning; all others are discovered.
 	Listeners []*listenerv3.Listener
+	// Arguments are added to its command line.
+	Arguments []string
 }
 
 // Start one. It is stopped when the test ends.
@@ -74,8 +76,8 @@ func Start(tb testing.TB, options Options) *Envoy {
 	}
 	at := filepath.Join(directory, "admin")
 	e := &Envoy{tb: tb, log: &lines{}}
-	e.cmd = exec.Command(Binary(tb), "--config-path", write("bootstrap.json", config), "--concurrency", "2",
-		"--disable-hot-restart", "--admin-address-path", at, "--log-level", "warning")
+	e.cmd = exec.Command(Binary(tb), append([]string{"--config-path", write("bootstrap.json", config), "--concurrency", "2",
+		"--disable-hot-restart", "--admin-address-path", at, "--log-level", "warning"}, options.Arguments...)...)
 	e.cmd.Stdout, e.cmd.Stderr = e.log, e.log
 	// It must not outlive a test that is killed.
 	e.cmd.SysProcAttr = &syscall.SysProcAttr{Pdeathsig: syscall.SIGKILL}
@@ -137,6 +139,27 @@ func (e *Envoy) Get(ctx context.Context, path string) (string, error) {
 	return string(body), err
 }
 
+// Post tells its admin page something.
+func (e *Envoy) Post(ctx context.Context, path string) error {
+	ctx, cancel := context.WithTimeout(ctx, limit)
+	defer cancel()
+	request, err := http.NewRequestWithContext(ctx, http.MethodPost, "http://"+e.admin+path, http.NoBody)
+	if err != nil {
+		return err
+	}
+	response, err := http.DefaultClient.Do(request)
+	if err != nil {
+		return err
+	}
+	if response.StatusCode != http.StatusOK {
+		err = fmt.Errorf("%s: %s", path, response.Status)
+	}
+	if closing := response.Body.Close(); err == nil {
+		err = closing
+	}
+	return err
+}
+
 // Stat is a counter or gauge; 0 when it is not there.
 func (e *Envoy) Stat(ctx context.Context, name string) (int, error) {
 	text, err := e.Get(ctx, "/stats?filter=^"+name+"$")
@@ -187,6 +210,8 @@ func bootstrap(options Options, authority string) ([]byte, error) {
 	return json.Marshal(object{
 		"node":  object{"id": options.Node, "cluster": options.Node},
 		"admin": object{"address": socket("127.0.0.1", "0")},
+		// What a test changes while it runs, by the admin page.
+		"layered_runtime": object{"layers": []any{object{"name": "admin", "admin_layer": object{}}}},
 		"dynamic_resources": object{
 			"ads_config": object{
 				"api_type": "DELTA_GRPC", "transport_api_version": "V3",

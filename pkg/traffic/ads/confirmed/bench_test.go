@@ -1,0 +1,77 @@
+// SPDX-License-Identifier: Apache-2.0
+
+package confirmed_test
+
+import (
+	"fmt"
+	"runtime"
+	"testing"
+
+	"github.com/plumbline-dev/plumbline/pkg/traffic/ads/confirmed"
+)
+
+const many = 10_000
+
+// populated are so many proxies, each with so many routes that somebody decides about.
+func populated(proxies, routes int) (*confirmed.Index, []confirmed.Proxy) {
+	x := confirmed.NewIndex()
+	all := make([]confirmed.Proxy, proxies)
+	for i := range all {
+		all[i] = confirmed.Proxy{UID: fmt.Sprintf("7d3c1f0e-0000-4000-8000-%012d", i), Namespace: "shop", Pod: fmt.Sprintf("front-5d9c7b6f4-%05d", i)}
+		x.Opened(all[i], now)
+	}
+	for r := range routes {
+		resource := routeOf(fmt.Sprintf("shop/service-%02d|8080", r), 6)
+		for _, p := range all {
+			x.Happened(p, acked(resource))
+		}
+	}
+	return x, all
+}
+
+// One weight step that 10,000 proxies confirm; one operation is one of them.
+func BenchmarkConfirmation(b *testing.B) {
+	for _, routes := range []int{1, 5, 50} {
+		b.Run(fmt.Sprint(routes, "-routes"), func(b *testing.B) {
+			x, all := populated(many, routes)
+			b.ReportAllocs()
+			for i := 0; b.Loop(); i++ {
+				x.Happened(all[i%many], acked(routeOf("shop/service-00|8080", uint64(7+i/many))))
+			}
+		})
+	}
+}
+
+// Whether a step of 10,000 proxies on two replicas is in force.
+func BenchmarkJudge(b *testing.B) {
+	x, all := populated(many, 5)
+	routes := []string{"shop/service-00|8080"}
+	wanted := make([]confirmed.Wanted, len(all))
+	for i, p := range all {
+		wanted[i] = confirmed.Wanted{Proxy: p, Routes: routes, Since: started}
+	}
+	b.ReportAllocs()
+	for b.Loop() {
+		confirmed.Judge(confirmed.Question{Now: now, Applied: applied, Wanted: wanted, Replicas: []confirmed.Replica{
+			{Name: "a", Heard: true, Records: x.Records(routes)}, {Name: "b", Heard: true, Records: map[string]confirmed.Record{}},
+		}})
+	}
+}
+
+// BenchmarkMemory says what 10,000 proxies take.
+func BenchmarkMemory(b *testing.B) {
+	for _, routes := range []int{1, 5, 50} {
+		b.Run(fmt.Sprint(routes, "-routes"), func(b *testing.B) {
+			var before, after runtime.MemStats
+			for b.Loop() {
+				runtime.GC() // the one of the round before goes
+				runtime.ReadMemStats(&before)
+				index, _ := populated(many, routes)
+				runtime.GC()
+				runtime.ReadMemStats(&after)
+				runtime.KeepAlive(index)
+			}
+			b.ReportMetric(float64(after.HeapAlloc-before.HeapAlloc)/many, "bytes/proxy")
+		})
+	}
+}

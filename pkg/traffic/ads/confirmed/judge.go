@@ -1,0 +1,192 @@
+// SPDX-License-Identifier: Apache-2.0
+
+package confirmed
+
+import (
+	"cmp"
+	"slices"
+	"time"
+
+	"github.com/plumbline-dev/plumbline/pkg/traffic"
+)
+
+// Absence is how long a proxy that is between two streams counts with what it had
+// confirmed. Envoy comes back within four seconds, after a busy server has taken it a
+// little later.
+const Absence = 15 * time.Second
+
+// Question is whether a decision about routes is in force.
+type Question struct {
+	Now time.Time
+	// Applied are the decisions that were made, in ascending order, at least one. The
+	// last one is asked about.
+	Applied []Applied
+	// Wanted are the proxies that have to confirm it.
+	Wanted []Wanted
+	// Replicas are all of them, whether they were heard or not.
+	Replicas []Replica
+}
+
+// Applied is a decision.
+type Applied struct {
+	Sequence uint64
+	At       time.Time
+	// Shared is the sequence of routes that are about many services, from which on they
+	// have the decision in them; 0 while that is not known.
+	Shared uint64
+}
+
+// Wanted is a proxy that has to confirm what is decided.
+type Wanted struct {
+	Proxy
+	// Routes are those that it has to confirm: one for each port of the service that it
+	// may send requests to, or one that is about many services, which is Shared.
+	Routes []string
+	Shared bool
+	// Since is when it began to run.
+	Since time.Time
+	// Starting says that its pod does not run yet. It need not confirm anything as long
+	// as it has never been connected.
+	Starting bool
+}
+
+// Replica is one of those that serve proxies.
+type Replica struct {
+	Name string
+	// Heard says that it is known what it knows. Otherwise Records are what was known
+	// last.
+	Heard   bool
+	Records map[string]Record // by UID
+}
+
+// Judge says whether the newest decision is in force. It says nothing of variations.
+func Judge(q Question) traffic.Observation {
+	newest := q.Applied[len(q.Applied)-1]
+	seen := traffic.Observation{Knowledge: traffic.Proven}
+	for _, r := range q.Replicas {
+		if !r.Heard {
+			seen.Unheard = append(seen.Unheard, r.Name)
+		}
+	}
+	slices.Sort(seen.Unheard)
+	lowest, some := newest.Sequence, false
+	for _, w := range q.Wanted {
+		known := q.known(w.UID)
+		if w.Starting && !known.ever {
+			continue
+		}
+		seen.Wanted++
+		has := q.has(w, known)
+		if !some || has < lowest {
+			lowest, some = has, true
+		}
+		if has >= newest.Sequence {
+			seen.Confirmed++
+			continue
+		}
+		seen.Knowledge = traffic.Unknown
+		seen.Laggards = append(seen.Laggards, traffic.Laggard{
+			Name: w.Namespace + "/" + w.Pod, Has: has, Why: q.why(w, known, seen.Unheard), Since: q.since(w, has),
+		})
+	}
+	seen.Sequence = lowest
+	slices.SortFunc(seen.Laggards, func(a, b traffic.Laggard) int {
+		return cmp.Or(a.Since.Compare(b.Since), cmp.Compare(a.Name, b.Name))
+	})
+	return seen
+}
+
+// known is what is known about a proxy: where it is connected, or was last.
+type known struct {
+	// seen are its records at replicas that were heard, connected those of them whose
+	// stream is open: more than one when one is dead and that is not known yet.
+	seen, connected []*Record
+	// left is when the last stream at one of them ended.
+	left time.Time
+	// unheard is the replica where it was last seen and that is not heard.
+	unheard string
+	// ever says that it has been seen, anywhere.
+	ever bool
+}
+
+func (q Question) known(uid string) (k known) {
+	for _, r := range q.Replicas {
+		record, found := r.Records[uid]
+		if !found {
+			continue
+		}
+		k.ever = true
+		open := record.Left.IsZero()
+		if !r.Heard {
+			if open {
+				k.unheard = r.Name
+			}
+			continue
+		}
+		k.seen = append(k.seen, &record)
+		if open {
+			k.connected = append(k.connected, &record)
+		} else if record.Left.After(k.left) {
+			k.left = record.Left
+		}
+	}
+	return k
+}
+
+// has is the sequence that a proxy has confirmed of all routes.
+func (q Question) has(w Wanted, k known) uint64 {
+	var lowest uint64
+	for i, route := range w.Routes {
+		if has := q.hasOf(k, route); i == 0 || has < lowest {
+			lowest = has
+		}
+	}
+	if w.Shared {
+		return q.within(lowest)
+	}
+	return lowest
+}
+
+// within is the last decision that is in a route about many services.
+func (q Question) within(sequence uint64) uint64 {
+	for _, a := range slices.Backward(q.Applied) {
+		if a.Shared > 0 && sequence >= a.Shared {
+			return a.Sequence
+		}
+	}
+	return 0
+}
+
+// hasOf is what it has confirmed of one route: on its stream, or else a moment ago on
+// one that has ended. Of two that seem to be open the lower counts.
+func (q Question) hasOf(k known, route string) uint64 {
+	var now, before []uint64
+	for _, record := range k.seen {
+		r, found := record.route(route)
+		switch {
+		case !found || r.Has.Hash == "":
+		case r.Former.IsZero():
+			now = append(now, r.Has.Sequence)
+		case q.recent(r.Former):
+			before = append(before, r.Has.Sequence)
+		}
+	}
+	switch {
+	case len(now) > 0:
+		return slices.Min(now)
+	case len(before) > 0:
+		return slices.Min(before)
+	}
+	return 0
+}
+
+func (q Question) recent(at time.Time) bool { return q.Now.Sub(at) < Absence }
+
+// since is when a proxy was told what it has not confirmed, or should have been.
+func (q Question) since(w Wanted, has uint64) time.Time {
+	i := slices.IndexFunc(q.Applied, func(a Applied) bool { return a.Sequence > has })
+	if at := q.Applied[max(0, i)].At; at.After(w.Since) {
+		return at
+	}
+	return w.Since
+}

@@ -1,0 +1,335 @@
+// SPDX-License-Identifier: Apache-2.0
+
+package confirmed_test
+
+import (
+	"fmt"
+	"testing"
+	"time"
+
+	"github.com/google/go-cmp/cmp"
+	"github.com/google/go-cmp/cmp/cmpopts"
+	"pgregory.net/rapid"
+
+	"github.com/plumbline-dev/plumbline/pkg/traffic"
+	"github.com/plumbline-dev/plumbline/pkg/traffic/ads"
+	"github.com/plumbline-dev/plumbline/pkg/traffic/ads/confirmed"
+)
+
+var (
+	now     = time.Date(2026, 3, 1, 12, 0, 0, 0, time.UTC)
+	started = now.Add(-time.Hour)
+	applied = []confirmed.Applied{{Sequence: 6, At: now.Add(-10 * time.Minute)}, {Sequence: 7, At: now.Add(-time.Minute)}}
+)
+
+const route = "shop/web|80"
+
+func ago(d time.Duration) time.Time { return now.Add(-d) }
+
+func version(sequence uint64) ads.Version { return ads.Version{Sequence: sequence, Hash: "h"} }
+
+func has(sequence uint64) confirmed.Route {
+	return confirmed.Route{Name: route, Has: version(sequence)}
+}
+
+func former(sequence uint64, since time.Duration) confirmed.Route {
+	return confirmed.Route{Name: route, Has: version(sequence), Former: ago(since)}
+}
+
+// connected is a record of a proxy whose stream is open since then.
+func connected(since time.Duration, routes ...confirmed.Route) confirmed.Record {
+	return confirmed.Record{Connected: ago(since), Routes: routes}
+}
+
+// left is one of a proxy whose stream has ended.
+func left(since time.Duration, routes ...confirmed.Route) confirmed.Record {
+	return confirmed.Record{Connected: started, Left: ago(since), Routes: routes}
+}
+
+func replica(name string, heard bool, records ...confirmed.Record) confirmed.Replica {
+	r := confirmed.Replica{Name: name, Heard: heard, Records: map[string]confirmed.Record{}}
+	for i, record := range records {
+		if !record.Connected.IsZero() {
+			r.Records[fmt.Sprint("uid-", i)] = record
+		}
+	}
+	return r
+}
+
+// wanted are so many proxies, web-0 and so on.
+func wanted(n int) (all []confirmed.Wanted) {
+	for i := range n {
+		all = append(all, confirmed.Wanted{Proxy: confirmed.Proxy{UID: fmt.Sprint("uid-", i), Namespace: "shop", Pod: fmt.Sprint("web-", i)}, Routes: []string{route}, Since: started})
+	}
+	return all
+}
+
+var none confirmed.Record
+
+func laggard(pod string, sequence uint64, why string, since time.Time) traffic.Laggard {
+	return traffic.Laggard{Name: "shop/" + pod, Has: sequence, Why: why, Since: since}
+}
+
+func TestWhetherADecisionIsInForce(t *testing.T) {
+	starting := wanted(1)
+	starting[0].Starting = true
+	young := wanted(1)
+	young[0].Since = ago(time.Second)
+	tests := map[string]struct {
+		wanted   []confirmed.Wanted
+		replicas []confirmed.Replica
+		want     traffic.Observation
+	}{
+		"all have confirmed, each at its replica": {
+			wanted: wanted(2), replicas: []confirmed.Replica{replica("a", true, connected(time.Hour, has(7))), replica("b", true, none, connected(time.Hour, has(7)))},
+			want: traffic.Observation{Sequence: 7, Knowledge: traffic.Proven, Wanted: 2, Confirmed: 2},
+		},
+		"nobody has to confirm it": {
+			replicas: []confirmed.Replica{replica("a", true)},
+			want:     traffic.Observation{Sequence: 7, Knowledge: traffic.Proven},
+		},
+		"one has the decision before": {
+			wanted: wanted(2), replicas: []confirmed.Replica{replica("a", true, connected(time.Hour, has(7)), connected(time.Hour, has(6)))},
+			want: traffic.Observation{Sequence: 6, Knowledge: traffic.Unknown, Wanted: 2, Confirmed: 1,
+				Laggards: []traffic.Laggard{laggard("web-1", 6, "has not confirmed it yet", applied[1].At)}},
+		},
+		"one refuses it": {
+			wanted: wanted(1), replicas: []confirmed.Replica{replica("a", true, connected(time.Hour, confirmed.Route{Name: route, Has: version(6), About: version(7), Why: "refuses 7.h: Sum of weights"}))},
+			want: traffic.Observation{Sequence: 6, Knowledge: traffic.Unknown, Wanted: 1,
+				Laggards: []traffic.Laggard{laggard("web-0", 6, "refuses 7.h: Sum of weights", applied[1].At)}},
+		},
+		"one has never been connected": {
+			wanted: wanted(1), replicas: []confirmed.Replica{replica("a", true)},
+			want: traffic.Observation{Knowledge: traffic.Unknown, Wanted: 1,
+				Laggards: []traffic.Laggard{laggard("web-0", 0, "has not been connected", applied[0].At)}},
+		},
+		"one that began to run after the decision waits since then": {
+			wanted: young, replicas: []confirmed.Replica{replica("a", true)},
+			want: traffic.Observation{Knowledge: traffic.Unknown, Wanted: 1,
+				Laggards: []traffic.Laggard{laggard("web-0", 0, "has not been connected", ago(time.Second))}},
+		},
+		"one that does not run yet need not confirm it": {
+			wanted: starting, replicas: []confirmed.Replica{replica("a", true)},
+			want: traffic.Observation{Sequence: 7, Knowledge: traffic.Proven},
+		},
+		"one that does not run yet and has been connected has to": {
+			wanted: starting, replicas: []confirmed.Replica{replica("a", true, connected(time.Second))},
+			want: traffic.Observation{Knowledge: traffic.Unknown, Wanted: 1,
+				Laggards: []traffic.Laggard{laggard("web-0", 0, "has just been connected", applied[0].At)}},
+		},
+		"one that is between two streams still has it": {
+			wanted: wanted(1), replicas: []confirmed.Replica{replica("a", true, left(time.Second, former(7, time.Second)))},
+			want: traffic.Observation{Sequence: 7, Knowledge: traffic.Proven, Wanted: 1, Confirmed: 1},
+		},
+		"one that goes over to another replica still has it": {
+			wanted: wanted(1), replicas: []confirmed.Replica{replica("a", true, left(time.Second, former(7, time.Second))), replica("b", true, connected(time.Second))},
+			want: traffic.Observation{Sequence: 7, Knowledge: traffic.Proven, Wanted: 1, Confirmed: 1},
+		},
+		"what one says on its new stream counts, not what it had before": {
+			wanted: wanted(1), replicas: []confirmed.Replica{replica("a", true, left(time.Second, former(7, time.Second))), replica("b", true, connected(time.Second, has(6)))},
+			want: traffic.Observation{Sequence: 6, Knowledge: traffic.Unknown, Wanted: 1,
+				Laggards: []traffic.Laggard{laggard("web-0", 6, "has not confirmed it yet", applied[1].At)}},
+		},
+		"one that stays away does not have it any more": {
+			wanted: wanted(1), replicas: []confirmed.Replica{replica("a", true, left(time.Minute, former(7, time.Minute)))},
+			want: traffic.Observation{Knowledge: traffic.Unknown, Wanted: 1,
+				Laggards: []traffic.Laggard{laggard("web-0", 0, "is not connected since 2026-03-01T11:59:00Z", applied[0].At)}},
+		},
+		"one that is back and does not ask for the route": {
+			wanted: wanted(1), replicas: []confirmed.Replica{replica("a", true, connected(time.Minute, former(7, time.Minute)))},
+			want: traffic.Observation{Knowledge: traffic.Unknown, Wanted: 1,
+				Laggards: []traffic.Laggard{laggard("web-0", 0, "was not sent route "+route+", or does not ask for it", applied[0].At)}},
+		},
+		"of two streams that seem to be open the lower counts": {
+			wanted: wanted(1), replicas: []confirmed.Replica{replica("a", true, connected(time.Hour, has(6))), replica("b", true, connected(time.Second, has(7)))},
+			want: traffic.Observation{Sequence: 6, Knowledge: traffic.Unknown, Wanted: 1,
+				Laggards: []traffic.Laggard{laggard("web-0", 6, "has not confirmed it yet", applied[1].At)}},
+		},
+		"one is on a replica that is not heard": {
+			wanted: wanted(2), replicas: []confirmed.Replica{replica("a", true, connected(time.Hour, has(7))), replica("b", false, none, connected(time.Hour, has(7)))},
+			want: traffic.Observation{Knowledge: traffic.Unknown, Wanted: 2, Confirmed: 1, Unheard: []string{"b"},
+				Laggards: []traffic.Laggard{laggard("web-1", 0, "is connected to replica b, which is not heard", applied[0].At)}},
+		},
+		"one may be on a replica that was never heard": {
+			wanted: wanted(1), replicas: []confirmed.Replica{replica("c", false), replica("a", true), replica("b", false)},
+			want: traffic.Observation{Knowledge: traffic.Unknown, Wanted: 1, Unheard: []string{"b", "c"},
+				Laggards: []traffic.Laggard{laggard("web-0", 0, "is not seen; not heard: b, c", applied[0].At)}},
+		},
+		"all are on replicas that are heard, and one is not": {
+			wanted: wanted(1), replicas: []confirmed.Replica{replica("a", true, connected(time.Hour, has(7))), replica("b", false)},
+			want: traffic.Observation{Sequence: 7, Knowledge: traffic.Proven, Wanted: 1, Confirmed: 1, Unheard: []string{"b"}},
+		},
+		"those that wait longest come first": {
+			wanted: wanted(3), replicas: []confirmed.Replica{replica("a", true, connected(time.Hour, has(6)), connected(time.Hour, has(5)), connected(time.Hour, has(6)))},
+			want: traffic.Observation{Sequence: 5, Knowledge: traffic.Unknown, Wanted: 3, Laggards: []traffic.Laggard{
+				laggard("web-1", 5, "has not confirmed it yet", applied[0].At),
+				laggard("web-0", 6, "has not confirmed it yet", applied[1].At),
+				laggard("web-2", 6, "has not confirmed it yet", applied[1].At),
+			}},
+		},
+	}
+	for name, tc := range tests {
+		t.Run(name, func(t *testing.T) {
+			got := confirmed.Judge(confirmed.Question{Now: now, Applied: applied, Wanted: tc.wanted, Replicas: tc.replicas})
+			if diff := cmp.Diff(tc.want, got); diff != "" {
+				t.Error(diff)
+			}
+		})
+	}
+}
+
+// Of a service with two ports a proxy has to confirm both.
+func TestEveryPortCounts(t *testing.T) {
+	routes := []string{"shop/web|80", "shop/web|8080"}
+	r := confirmed.Replica{Name: "a", Heard: true, Records: map[string]confirmed.Record{"uid-0": {
+		Connected: started, Routes: []confirmed.Route{{Name: routes[0], Has: version(7)}, {Name: routes[1], Has: version(6), Why: "waits", About: version(7)}},
+	}}}
+	all := wanted(1)
+	all[0].Routes = routes
+	got := confirmed.Judge(confirmed.Question{Now: now, Applied: applied, Wanted: all, Replicas: []confirmed.Replica{r}})
+	want := traffic.Observation{Sequence: 6, Knowledge: traffic.Unknown, Wanted: 1, Laggards: []traffic.Laggard{laggard("web-0", 6, "waits", applied[1].At)}}
+	if diff := cmp.Diff(want, got); diff != "" {
+		t.Error(diff)
+	}
+}
+
+// The route of a gateway is about all services, and its sequence another one.
+func TestAGatewayHasADecisionInARouteAboutMany(t *testing.T) {
+	decisions := []confirmed.Applied{{Sequence: 6, At: applied[0].At, Shared: 40}, {Sequence: 7, At: applied[1].At, Shared: 45}}
+	unknown := []confirmed.Applied{decisions[0], {Sequence: 7, At: applied[1].At}}
+	tests := map[string]struct {
+		has     uint64
+		applied []confirmed.Applied
+		want    uint64
+	}{
+		"before all of them":                           {39, decisions, 0},
+		"with the first one":                           {44, decisions, 6},
+		"with the second one":                          {45, decisions, 7},
+		"with others that came later":                  {99, decisions, 7},
+		"while it is not known which has the last one": {99, unknown, 6},
+	}
+	for name, tc := range tests {
+		t.Run(name, func(t *testing.T) {
+			gateways := wanted(1)
+			gateways[0].Shared = true
+			got := confirmed.Judge(confirmed.Question{Now: now, Applied: tc.applied, Wanted: gateways, Replicas: []confirmed.Replica{replica("a", true, connected(time.Hour, has(tc.has)))}})
+			if got.Sequence != tc.want || (got.Knowledge == traffic.Proven) != (tc.want == 7) {
+				t.Errorf("%+v", got)
+			}
+			for _, l := range got.Laggards {
+				if l.Why != "has not confirmed it yet" {
+					t.Error(l.Why)
+				}
+			}
+		})
+	}
+}
+
+// naive says the same in the words of the documentation, one proxy after the other.
+func naive(q confirmed.Question) (seen traffic.Observation) {
+	newest := q.Applied[len(q.Applied)-1].Sequence
+	seen.Knowledge, seen.Sequence = traffic.Proven, newest
+	for _, r := range q.Replicas {
+		if !r.Heard {
+			seen.Unheard = append(seen.Unheard, r.Name)
+		}
+	}
+	first := true
+	for _, w := range q.Wanted {
+		ever := false
+		var open, closed []uint64
+		for _, r := range q.Replicas {
+			record, is := r.Records[w.UID]
+			ever = ever || is
+			if !is || !r.Heard {
+				continue
+			}
+			for _, x := range record.Routes {
+				if x.Has.Hash == "" {
+					continue
+				}
+				if x.Former.IsZero() {
+					open = append(open, x.Has.Sequence)
+				} else if q.Now.Before(x.Former.Add(confirmed.Absence)) {
+					closed = append(closed, x.Has.Sequence)
+				}
+			}
+		}
+		if w.Starting && !ever {
+			continue
+		}
+		if len(open) == 0 {
+			open = closed
+		}
+		var lowest uint64
+		for i, s := range open {
+			if i == 0 || s < lowest {
+				lowest = s
+			}
+		}
+		seen.Wanted++
+		if lowest >= newest {
+			seen.Confirmed++
+		} else {
+			seen.Knowledge = traffic.Unknown
+			seen.Laggards = append(seen.Laggards, traffic.Laggard{Name: w.Namespace + "/" + w.Pod, Has: lowest})
+		}
+		if first || lowest < seen.Sequence {
+			seen.Sequence, first = lowest, false
+		}
+	}
+	return seen
+}
+
+func drawRecord(t *rapid.T) confirmed.Record {
+	seconds := rapid.IntRange(0, 40)
+	r := confirmed.Record{Connected: ago(time.Duration(seconds.Draw(t, "connected")) * time.Second)}
+	if rapid.Bool().Draw(t, "left") {
+		r.Left = ago(time.Duration(seconds.Draw(t, "gone")) * time.Second)
+	}
+	if rapid.Bool().Draw(t, "asks") {
+		x := confirmed.Route{Name: route}
+		if rapid.Bool().Draw(t, "has") {
+			x.Has = version(rapid.Uint64Range(5, 8).Draw(t, "sequence"))
+		}
+		if !r.Left.IsZero() || rapid.Bool().Draw(t, "former") {
+			x.Former = ago(time.Duration(seconds.Draw(t, "since")) * time.Second)
+		}
+		r.Routes = append(r.Routes, x)
+	}
+	return r
+}
+
+func TestWhatIsSaidIsWhatTheNaiveSay(t *testing.T) {
+	rapid.Check(t, func(t *rapid.T) {
+		q := confirmed.Question{Now: now, Applied: applied, Wanted: wanted(rapid.IntRange(0, 4).Draw(t, "wanted"))}
+		for i := range q.Wanted {
+			q.Wanted[i].Starting = rapid.Bool().Draw(t, "starting")
+		}
+		for i := range rapid.IntRange(0, 3).Draw(t, "replicas") {
+			r := confirmed.Replica{Name: fmt.Sprint(i), Heard: rapid.Bool().Draw(t, "heard"), Records: map[string]confirmed.Record{}}
+			for j := range 4 {
+				if rapid.Bool().Draw(t, "there") {
+					r.Records[fmt.Sprint("uid-", j)] = drawRecord(t)
+				}
+			}
+			q.Replicas = append(q.Replicas, r)
+		}
+		got := confirmed.Judge(q)
+		opts := []cmp.Option{
+			cmpopts.IgnoreFields(traffic.Laggard{}, "Why", "Since"),
+			cmpopts.SortSlices(func(a, b traffic.Laggard) bool { return a.Name < b.Name }),
+		}
+		if diff := cmp.Diff(naive(q), got, opts...); diff != "" {
+			t.Fatal(diff)
+		}
+		if got.Wanted != got.Confirmed+len(got.Laggards) || (got.Knowledge == traffic.Proven) != (len(got.Laggards) == 0) {
+			t.Fatalf("%+v", got)
+		}
+		for _, l := range got.Laggards {
+			if l.Why == "" || l.Since.IsZero() {
+				t.Fatalf("nothing is said about %+v", l)
+			}
+		}
+	})
+}

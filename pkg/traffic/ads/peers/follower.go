@@ -1,0 +1,129 @@
+// SPDX-License-Identifier: Apache-2.0
+
+package peers
+
+import (
+	"context"
+	"crypto/tls"
+	"errors"
+	"fmt"
+	"math/rand/v2"
+	"time"
+
+	"google.golang.org/grpc"
+	"google.golang.org/grpc/credentials"
+	"google.golang.org/grpc/metadata"
+
+	"github.com/plumbline-dev/plumbline/pkg/traffic/ads/serve"
+)
+
+const (
+	// patience is how long a replica may take until it has told everything.
+	patience = 30 * time.Second
+	// soonest and latest are how long it is waited before a replica is asked again.
+	soonest, latest = 200 * time.Millisecond, 2 * time.Second
+	// maxUpdate is what a replica may tell at once, in bytes.
+	maxUpdate = 4 << 20
+)
+
+// Follower asks other replicas.
+type Follower struct {
+	// TLS says how they are known; it is asked for each connection.
+	TLS func() (*tls.Config, error)
+	// Token is what is shown to them; it is asked for each stream.
+	Token func() (string, error)
+	// Failed is told why a stream has ended.
+	Failed func(address string, err error)
+}
+
+// Follow one replica until ctx ends.
+func (f *Follower) Follow(ctx context.Context, address string, mirror *Mirror) {
+	timer := time.NewTimer(0)
+	defer timer.Stop()
+	for wait := soonest; ctx.Err() == nil; wait = min(2*wait, latest) {
+		began := time.Now()
+		if err := f.once(ctx, address, mirror); ctx.Err() == nil {
+			f.Failed(address, err)
+		}
+		if time.Since(began) > patience {
+			wait = soonest
+		}
+		timer.Reset(wait/2 + rand.N(wait)) //nolint:gosec // no secret
+		select {
+		case <-timer.C:
+		case <-ctx.Done():
+		}
+	}
+}
+
+// once follows one stream to its end.
+func (f *Follower) once(ctx context.Context, address string, mirror *Mirror) error {
+	config, err := f.TLS()
+	if err != nil {
+		return err
+	}
+	token, err := f.Token()
+	if err != nil {
+		return err
+	}
+	conn, err := grpc.NewClient("passthrough:///"+address, grpc.WithTransportCredentials(credentials.NewTLS(config)),
+		grpc.WithNoProxy(), grpc.WithDefaultCallOptions(grpc.ForceCodecV2(serve.Codec()), grpc.MaxCallRecvMsgSize(maxUpdate)))
+	if err != nil {
+		return fmt.Errorf("connecting: %w", err)
+	}
+	defer func() { _ = conn.Close() }() // nothing is written that could be lost
+	ctx, stop := context.WithCancelCause(ctx)
+	defer stop(nil)
+	silent := time.AfterFunc(Silence, func() { stop(errSilent) })
+	defer silent.Stop()
+	stream, err := open(metadata.AppendToOutgoingContext(ctx, "authorization", "Bearer "+token), conn)
+	if err != nil {
+		return told(ctx, err)
+	}
+	return listen(ctx, stream, mirror, silent)
+}
+
+var (
+	errSilent  = fmt.Errorf("it has said nothing for %s", Silence)
+	errEndless = fmt.Errorf("it has not come to an end within %s", patience)
+)
+
+// told is why a stream has ended.
+func told(ctx context.Context, err error) error {
+	if cause := context.Cause(ctx); errors.Is(cause, errSilent) {
+		return cause
+	}
+	return fmt.Errorf("asking: %w", err)
+}
+
+func open(ctx context.Context, conn *grpc.ClientConn) (grpc.ClientStream, error) {
+	stream, err := conn.NewStream(ctx, &grpc.StreamDesc{StreamName: method, ServerStreams: true}, "/"+service+"/"+method)
+	if err != nil {
+		return nil, err
+	}
+	if err := stream.SendMsg(&question{}); err != nil {
+		return nil, err
+	}
+	return stream, stream.CloseSend()
+}
+
+// listen takes what is told; silent ends it when nothing is.
+func listen(ctx context.Context, stream grpc.ClientStream, mirror *Mirror, silent *time.Timer) error {
+	mirror.Begin()
+	began, complete := time.Now(), false
+	for {
+		var update Update
+		if err := stream.RecvMsg(&update); err != nil {
+			return told(ctx, err)
+		}
+		now := time.Now()
+		if err := mirror.Take(&update, now); err != nil {
+			return fmt.Errorf("listening: %w", err)
+		}
+		complete = complete || update.Complete
+		if !complete && now.Sub(began) > patience {
+			return errEndless
+		}
+		silent.Reset(Silence)
+	}
+}

@@ -1,0 +1,139 @@
+// SPDX-License-Identifier: Apache-2.0
+
+package peers
+
+import (
+	"context"
+	"time"
+
+	"google.golang.org/grpc"
+	"google.golang.org/grpc/codes"
+	"google.golang.org/grpc/metadata"
+	"google.golang.org/grpc/status"
+
+	"github.com/plumbline-dev/plumbline/pkg/traffic/ads/confirmed"
+)
+
+const (
+	service = "plumbline.xds.v1.Peers"
+	method  = "Watch"
+)
+
+// Guard says who may ask.
+type Guard interface {
+	// Admit looks at the values of an authorization header. An error with a gRPC status
+	// is told as it is.
+	Admit(ctx context.Context, authorization []string) error
+}
+
+const (
+	// batch is how many proxies and routes are told at once: some hundred kilobytes.
+	batch = 2000
+	// pace is how long changes are gathered after some were told.
+	pace = 20 * time.Millisecond
+	// watchers is how many may ask at once: the leader, and those that it follows when it
+	// is not known yet who has been cut off.
+	watchers = 8
+)
+
+// Counter says what the proxies of this replica have counted of each variation since
+// it was started.
+type Counter func() []Count
+
+// Server tells what one replica knows.
+type Server struct {
+	index *confirmed.Index
+	count Counter
+	guard Guard
+	epoch time.Time
+	slots chan struct{}
+	// ending closes when this replica ends: others need not wait for it.
+	ending <-chan struct{}
+}
+
+// NewServer tells what is in an index, and what is counted, until ending closes.
+func NewServer(index *confirmed.Index, count Counter, guard Guard, ending <-chan struct{}) *Server {
+	return &Server{index: index, count: count, guard: guard, epoch: time.Now(), slots: make(chan struct{}, watchers), ending: ending}
+}
+
+// Register the service with a gRPC server that was made with serve.Options.
+func (s *Server) Register(r grpc.ServiceRegistrar) {
+	r.RegisterService(&grpc.ServiceDesc{
+		ServiceName: service, HandlerType: (*any)(nil),
+		Streams: []grpc.StreamDesc{{StreamName: method, ServerStreams: true, Handler: s.watch}},
+	}, s)
+}
+
+// question is an empty message: there is nothing to choose.
+type question struct{}
+
+// Encode implements serve.Encoder.
+func (question) Encode() []byte { return nil }
+
+// Decode implements serve.Decoder. What a later version may ask for is not known here.
+func (*question) Decode([]byte) error { return nil }
+
+func (s *Server) watch(_ any, stream grpc.ServerStream) error {
+	ctx := stream.Context()
+	if err := s.guard.Admit(ctx, metadata.ValueFromIncomingContext(ctx, "authorization")); err != nil {
+		return err
+	}
+	select {
+	case s.slots <- struct{}{}:
+		defer func() { <-s.slots }()
+	default:
+		return status.Errorf(codes.ResourceExhausted, "%d replicas ask already", watchers)
+	}
+	if err := stream.RecvMsg(&question{}); err != nil {
+		return err
+	}
+	return s.tell(ctx, stream)
+}
+
+// tell everything, and then what changes.
+func (s *Server) tell(ctx context.Context, stream grpc.ServerStream) error {
+	timer := time.NewTimer(pace)
+	defer timer.Stop()
+	update := Update{Epoch: s.epoch}
+	var counted time.Time
+	for read := (confirmed.Cursor{}); ; {
+		changed := s.index.Changed()
+		changes, next, more := s.index.Since(read, batch)
+		read = next
+		update.Number++
+		update.Now, update.Changes, update.Complete = time.Now(), changes, update.Complete || !more
+		if update.Counts = nil; update.Now.Sub(counted) >= Beat {
+			update.Counts, counted = s.count(), update.Now
+		}
+		if err := stream.SendMsg(&update); err != nil {
+			return err
+		}
+		if more {
+			continue
+		}
+		if !s.await(ctx, timer, changed) {
+			return status.Error(codes.Unavailable, "this replica ends")
+		}
+	}
+}
+
+// await returns when there is something to tell; false when there is nobody any more
+// who tells, or listens.
+func (s *Server) await(ctx context.Context, timer *time.Timer, changed <-chan struct{}) bool {
+	timer.Reset(pace)
+	select {
+	case <-timer.C:
+	case <-ctx.Done():
+		return false
+	}
+	timer.Reset(Beat)
+	select {
+	case <-changed:
+	case <-timer.C:
+	case <-s.ending:
+		return false
+	case <-ctx.Done():
+		return false
+	}
+	return true
+}

@@ -1,0 +1,375 @@
+// SPDX-License-Identifier: Apache-2.0
+
+//go:build integration
+
+package replicas
+
+import (
+	"context"
+	"crypto/tls"
+	"crypto/x509"
+	"errors"
+	"fmt"
+	"io"
+	"net"
+	"net/http"
+	"net/http/httptest"
+	"net/netip"
+	"os"
+	"path/filepath"
+	"strconv"
+	"sync"
+	"testing"
+	"time"
+
+	"github.com/go-logr/logr/testr"
+	"github.com/prometheus/client_golang/prometheus"
+	authenticationv1 "k8s.io/api/authentication/v1"
+	corev1 "k8s.io/api/core/v1"
+	metav1 "k8s.io/apimachinery/pkg/apis/meta/v1"
+	"k8s.io/apimachinery/pkg/types"
+	"k8s.io/apimachinery/pkg/util/intstr"
+	"k8s.io/utils/clock"
+	"sigs.k8s.io/controller-runtime/pkg/client"
+
+	"github.com/plumbline-dev/plumbline/internal/controller/mesh"
+	"github.com/plumbline-dev/plumbline/pkg/apis/plumbline/v1alpha1"
+	"github.com/plumbline-dev/plumbline/pkg/traffic"
+	"github.com/plumbline-dev/plumbline/pkg/traffic/envoyxds"
+	"github.com/plumbline-dev/plumbline/pkg/traffic/identity"
+	"github.com/plumbline-dev/plumbline/pkg/traffic/inject"
+	"github.com/plumbline-dev/plumbline/pkg/traffic/ir"
+	"github.com/plumbline-dev/plumbline/pkg/traffic/release"
+	"github.com/plumbline-dev/plumbline/test/harness/envoy"
+	"github.com/plumbline-dev/plumbline/test/harness/poll"
+)
+
+const patience = time.Minute
+
+// world is an installation with two replicas, and a namespace with a release.
+type world struct {
+	t         *testing.T
+	system    string
+	shop      string
+	authority []byte
+	serving   tls.Certificate
+	leader    *replica
+	other     *replica
+	release   *v1alpha1.ABRelease
+}
+
+// replica of the discovery server; each has an address of loopback to itself.
+type replica struct {
+	pod      *corev1.Pod
+	address  string
+	registry *prometheus.Registry
+	routers  *mesh.Routers
+	stop     func()
+}
+
+func newWorld(t *testing.T) *world {
+	t.Helper()
+	w := &world{t: t}
+	w.system, w.shop = w.namespace("system-"), w.namespace("shop-")
+	w.serving, w.authority = envoy.NewServing(t)
+	for _, account := range []metav1.ObjectMeta{named(w.system, "plumbline-xds"), named(w.system, "somebody"), named(w.shop, "front")} {
+		w.create(&corev1.ServiceAccount{ObjectMeta: account})
+	}
+	first, second := listeners(t)
+	w.leader, w.other = w.replica("xds-a", first), w.replica("xds-b", second)
+	ctx, stop := context.WithCancel(context.Background())
+	led := make(chan error, 1)
+	go func() { led <- w.leader.routers.Lead(ctx) }()
+	t.Cleanup(func() {
+		stop()
+		w.must(<-led)
+	})
+	w.divide()
+	return w
+}
+
+func named(namespace, name string) metav1.ObjectMeta {
+	return metav1.ObjectMeta{Namespace: namespace, Name: name}
+}
+
+func (w *world) must(err error) {
+	w.t.Helper()
+	if err != nil {
+		w.t.Fatal(err)
+	}
+}
+
+func (w *world) create(object client.Object) {
+	w.t.Helper()
+	w.must(admin.Create(w.t.Context(), object))
+}
+
+func (w *world) namespace(prefix string) string {
+	w.t.Helper()
+	n := &corev1.Namespace{ObjectMeta: metav1.ObjectMeta{GenerateName: prefix}}
+	w.create(n)
+	return n.Name
+}
+
+// pod that runs, though nobody runs it.
+func (w *world) pod(meta metav1.ObjectMeta, account, ip string, ports ...corev1.ContainerPort) *corev1.Pod {
+	w.t.Helper()
+	pod := &corev1.Pod{ObjectMeta: meta, Spec: corev1.PodSpec{ServiceAccountName: account, Containers: []corev1.Container{{Name: "app", Image: "app", Ports: ports}}}}
+	w.create(pod)
+	pod.Status.Phase, pod.Status.PodIP, pod.Status.PodIPs = corev1.PodRunning, ip, []corev1.PodIP{{IP: ip}}
+	pod.Status.Conditions = []corev1.PodCondition{{Type: corev1.PodReady, Status: corev1.ConditionTrue}}
+	w.must(admin.Status().Update(w.t.Context(), pod))
+	return pod
+}
+
+func (w *world) token(pod *corev1.Pod, audience string) string {
+	w.t.Helper()
+	request := &authenticationv1.TokenRequest{Spec: authenticationv1.TokenRequestSpec{
+		Audiences: []string{audience}, ExpirationSeconds: new(int64(600)),
+		BoundObjectRef: &authenticationv1.BoundObjectReference{Kind: "Pod", APIVersion: "v1", Name: pod.Name, UID: pod.UID},
+	}}
+	account := &corev1.ServiceAccount{ObjectMeta: named(pod.Namespace, pod.Spec.ServiceAccountName)}
+	w.must(admin.SubResource("token").Create(w.t.Context(), account, request))
+	return request.Status.Token
+}
+
+// listeners on one port of two addresses, as two pods have.
+func listeners(t *testing.T) (first, second net.Listener) {
+	t.Helper()
+	poll.Until(t, patience, "a port is free on both addresses", func() (err error) {
+		if first, err = net.Listen("tcp", "127.0.0.2:0"); err != nil { //nolint:noctx // as a server would
+			return err
+		}
+		_, port, _ := net.SplitHostPort(first.Addr().String())
+		if second, err = net.Listen("tcp", "127.0.0.3:"+port); err != nil { //nolint:noctx // as a server would
+			err = errors.Join(err, first.Close())
+		}
+		return err
+	})
+	return first, second
+}
+
+func (w *world) roots() *x509.CertPool {
+	roots := x509.NewCertPool()
+	roots.AppendCertsFromPEM(w.authority)
+	return roots
+}
+
+func (w *world) replica(name string, listener net.Listener) *replica {
+	w.t.Helper()
+	host, text, _ := net.SplitHostPort(listener.Addr().String())
+	port, err := strconv.Atoi(text)
+	w.must(err)
+	meta := named(w.system, name)
+	meta.Labels = map[string]string{"app.kubernetes.io/component": mesh.Component}
+	r := &replica{pod: w.pod(meta, "plumbline-xds", host), address: listener.Addr().String(), registry: prometheus.NewRegistry(), routers: mesh.NewRouters()}
+	token := filepath.Join(w.t.TempDir(), "token")
+	w.must(os.WriteFile(token, []byte(w.token(r.pod, mesh.PeerAudience)+"\n"), 0o600))
+	ctx, stop := context.WithCancel(context.Background())
+	ready, done := make(chan struct{}), make(chan error, 1)
+	go func() {
+		done <- mesh.Run(ctx, mesh.Setup{
+			Config: config, Listener: listener, Registry: r.registry, Log: testr.New(w.t).WithName(name), Clock: clock.RealClock{}, Routers: r.routers,
+			Certificate: func(*tls.ClientHelloInfo) (*tls.Certificate, error) { return &w.serving, nil },
+			Ready:       func() { close(ready) },
+			Replicas:    mesh.Replicas{Namespace: w.system, Name: name, Port: port, ServerName: "127.0.0.1", Roots: w.roots, TokenFile: token},
+		})
+	}()
+	r.stop = sync.OnceFunc(func() {
+		stop()
+		w.must(<-done)
+	})
+	w.t.Cleanup(r.stop)
+	select {
+	case <-ready:
+	case err := <-done:
+		w.t.Fatalf("the server ended: %v", err)
+	case <-time.After(patience):
+		w.t.Fatal("the server is not ready")
+	}
+	return r
+}
+
+// divide the service web between two versions.
+func (w *world) divide() {
+	w.t.Helper()
+	w.create(&corev1.Service{ObjectMeta: named(w.shop, "web"), Spec: corev1.ServiceSpec{
+		Selector: map[string]string{"app": "web", "version": "stable"},
+		Ports:    []corev1.ServicePort{{Name: "http", Port: 80, TargetPort: intstr.FromString("web")}},
+	}})
+	for _, version := range []string{"stable", "canary"} {
+		at := netip.MustParseAddrPort(backend(w.t, version))
+		meta := named(w.shop, "web-"+version)
+		meta.Labels = map[string]string{"app": "web", "version": version}
+		w.pod(meta, "front", at.Addr().String(), corev1.ContainerPort{Name: "web", ContainerPort: int32(at.Port())})
+	}
+	w.release = &v1alpha1.ABRelease{ObjectMeta: named(w.shop, "web")}
+	w.release.Spec.Service = "web"
+	for _, version := range []string{"stable", "canary"} {
+		w.release.Spec.Variations = append(w.release.Spec.Variations, v1alpha1.Variation{Name: v1alpha1.VariationName(version), Selector: selector(version)})
+	}
+	w.release.Spec.TrafficSplit = v1alpha1.TrafficSplit{Type: v1alpha1.TrafficSplitPercentage, Percentages: map[string]v1alpha1.Percentage{"stable": 90, "canary": 10}}
+	w.create(w.release)
+}
+
+func selector(version string) *v1alpha1.PodSelector {
+	return &v1alpha1.PodSelector{MatchLabels: map[string]v1alpha1.LabelValue{"app": "web", "version": v1alpha1.LabelValue(version)}}
+}
+
+// decide that the canary gets so much, as whoever decides would.
+func (w *world) decide(sequence int64, canary int32) traffic.Router {
+	w.t.Helper()
+	variation := func(name string, weight, reserved int32) v1alpha1.VariationInForce {
+		return v1alpha1.VariationInForce{Name: v1alpha1.VariationName(name), Selector: selector(name), Weight: new(weight), Reserved: new(reserved)}
+	}
+	w.release.Status.InForce = &v1alpha1.SplitInForce{
+		Sequence: sequence, Generation: 1, Service: "web", Salt: "salt", Key: v1alpha1.SplitKey{Kind: v1alpha1.SplitKeyHeader, Name: "x-user"},
+		Variations: []v1alpha1.VariationInForce{variation("stable", 10_000-canary, 0), variation("canary", canary, 10_000)},
+	}
+	w.must(admin.Status().Update(w.t.Context(), w.release))
+	split, _ := release.SplitOf(w.release)
+	router := w.leader.routers.Router(types.NamespacedName{Namespace: w.shop, Name: "web"})
+	w.must(router.Apply(w.t.Context(), split.Shares, split.Sequence))
+	return router
+}
+
+// seen waits until what is known satisfies a test.
+func (w *world) seen(router traffic.Router, what string, is func(traffic.Observation) bool) traffic.Observation {
+	w.t.Helper()
+	var seen traffic.Observation
+	poll.Until(w.t, patience, what, func() (err error) {
+		if seen, err = router.Observe(w.t.Context()); err == nil && !is(seen) {
+			err = fmt.Errorf("what is seen is %+v", seen)
+		}
+		return err
+	})
+	return seen
+}
+
+func proven(sequence uint64, proxies int) func(traffic.Observation) bool {
+	return func(s traffic.Observation) bool {
+		return s.Knowledge == traffic.Proven && s.Sequence == sequence && s.Wanted == proxies && s.Confirmed == proxies && len(s.Laggards) == 0
+	}
+}
+
+// sidecar is a proxy, its pod, and the way to its replica, which can be changed.
+type sidecar struct {
+	*envoy.Envoy
+	name string
+	way  *way
+}
+
+// sidecar of a new pod, which is connected to a replica.
+func (w *world) sidecar(name string, r *replica) *sidecar {
+	w.t.Helper()
+	meta := named(w.shop, name)
+	meta.Labels = map[string]string{inject.LabelProxy: string(inject.Redirect)}
+	pod := w.pod(meta, "front", "10.0.0.1")
+	s := &sidecar{name: w.shop + "/" + name, way: newWay(w.t, r.address)}
+	front, err := net.Listen("tcp", "127.0.0.1:0") //nolint:noctx // only its number is wanted
+	w.must(err)
+	at := netip.MustParseAddrPort(front.Addr().String())
+	w.must(front.Close())
+	options := envoy.Options{Address: s.way.address, Authority: w.authority, Node: s.name, Token: w.token(pod, identity.Audience)}
+	options.Listeners = append(options.Listeners, envoyxds.Local(ir.Service{Namespace: w.shop, Name: "web"}, ir.Port{Name: "http", Number: 80, Protocol: ir.HTTP}, at))
+	s.Envoy = envoy.Start(w.t, options)
+	return s
+}
+
+// way is where a proxy finds its replica, as a Service is.
+type way struct {
+	address string
+	mu      sync.Mutex
+	to      string
+	open    map[net.Conn]bool
+}
+
+func newWay(t *testing.T, to string) *way {
+	t.Helper()
+	l, err := net.Listen("tcp", "127.0.0.1:0") //nolint:noctx // as a server would
+	if err != nil {
+		t.Fatal(err)
+	}
+	w := &way{address: l.Addr().String(), to: to, open: map[net.Conn]bool{}}
+	var streams sync.WaitGroup
+	streams.Go(func() {
+		for {
+			c, err := l.Accept()
+			if err != nil {
+				return
+			}
+			streams.Go(func() { w.carry(c) })
+		}
+	})
+	t.Cleanup(func() {
+		_ = l.Close() // nobody comes any more
+		w.lead("")
+		streams.Wait()
+	})
+	return w
+}
+
+// lead elsewhere from now on; nowhere if that is empty.
+func (w *way) lead(to string) {
+	w.mu.Lock()
+	defer w.mu.Unlock()
+	w.to = to
+	for c := range w.open {
+		_ = c.Close() // it breaks, as it would
+	}
+}
+
+func (w *way) carry(from net.Conn) {
+	defer func() { _ = from.Close() }() // it has broken
+	w.mu.Lock()
+	to, err := net.Dial("tcp", w.to) //nolint:noctx // on this machine
+	if w.to == "" || err != nil {
+		w.mu.Unlock()
+		return
+	}
+	w.open[from], w.open[to] = true, true
+	w.mu.Unlock()
+	done := make(chan struct{})
+	go func() {
+		defer close(done)
+		_, _ = io.Copy(to, from) // until it breaks
+		_ = to.Close()
+	}()
+	_, _ = io.Copy(from, to) // until it breaks
+	_, _ = from.Close(), to.Close()
+	<-done
+	w.mu.Lock()
+	defer w.mu.Unlock()
+	delete(w.open, from)
+	delete(w.open, to)
+}
+
+// backend answers with its name, on an address that is not loopback, as a pod would.
+func backend(t *testing.T, name string) string {
+	t.Helper()
+	l, err := net.Listen("tcp", net.JoinHostPort(own(t), "0")) //nolint:noctx // as a server would
+	if err != nil {
+		t.Fatal(err)
+	}
+	s := httptest.NewUnstartedServer(http.HandlerFunc(func(w http.ResponseWriter, _ *http.Request) { _, _ = io.WriteString(w, name) }))
+	s.Listener = l
+	s.Start()
+	t.Cleanup(s.Close)
+	return l.Addr().String()
+}
+
+// own is an IPv4 address of this machine.
+func own(t *testing.T) string {
+	t.Helper()
+	addresses, err := net.InterfaceAddrs()
+	if err != nil {
+		t.Fatal(err)
+	}
+	for _, a := range addresses {
+		if n, is := a.(*net.IPNet); is && n.IP.To4() != nil && n.IP.IsGlobalUnicast() {
+			return n.IP.String()
+		}
+	}
+	t.Fatal("this machine has no IPv4 address but loopback")
+	return ""
+}
