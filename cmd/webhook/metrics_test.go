@@ -18,10 +18,14 @@ func TestTheMetricsPageIsThatOfTheWebhook(t *testing.T) {
 	if err := os.WriteFile(config, []byte(kubeconfig), 0o600); err != nil {
 		t.Fatal(err)
 	}
+	inject := filepath.Join(t.TempDir(), "inject.yaml")
+	if err := os.WriteFile(inject, []byte(proxies), 0o600); err != nil {
+		t.Fatal(err)
+	}
 	var opts options.Webhook
 	fs := flag.NewFlagSet("webhook", flag.ContinueOnError)
 	opts.AddFlags(fs)
-	if err := fs.Parse([]string{"--kubeconfig=" + config}); err != nil {
+	if err := fs.Parse([]string{"--kubeconfig=" + config, "--inject-config=" + inject}); err != nil {
 		t.Fatal(err)
 	}
 	s, err := newServer(&opts, slog.New(slog.DiscardHandler))

@@ -25,6 +25,11 @@ contexts: [{name: c, context: {cluster: c}}]
 current-context: c
 `
 
+const proxies = `proxyImage: docker.io/example/envoy:1
+xdsHost: plumbline-xds.plumbline-system.svc
+xdsPort: 15010
+`
+
 func TestRunRefuses(t *testing.T) {
 	broken := filepath.Join(t.TempDir(), "kubeconfig")
 	if err := os.WriteFile(broken, []byte("{"), 0o600); err != nil {
@@ -38,15 +43,18 @@ func TestRunRefuses(t *testing.T) {
 		args []string
 		want string
 	}{
-		"an unknown flag":              {[]string{"--nope"}, "-nope"},
-		"an unknown command":           {[]string{"serve"}, `unexpected argument "serve"`},
-		"options that cannot work":     {[]string{"--port=0", "--log-format=xml"}, "--port"},
-		"less than no handshake":       {[]string{"--max-handshakes=-1"}, "--max-handshakes"},
-		"more handshakes than begin":   {[]string{"--max-handshakes=1025"}, "--max-handshakes"},
-		"a kubeconfig that is none":    {[]string{"--kubeconfig=" + broken}, "reading the client configuration"},
-		"a client CA that is none":     {[]string{"--kubeconfig=" + working, "--client-ca-file=" + working}, "no certificate in the client CA file"},
-		"a selftest's unknown flag":    {[]string{"selftest", "--nope"}, "-nope"},
-		"a selftest without a cluster": {[]string{"selftest", "--kubeconfig=" + working, "--timeout=1ms"}, "the installation does not work"},
+		"an unknown flag":                {[]string{"--nope"}, "-nope"},
+		"an unknown command":             {[]string{"serve"}, `unexpected argument "serve"`},
+		"options that cannot work":       {[]string{"--port=0", "--log-format=xml"}, "--port"},
+		"less than no handshake":         {[]string{"--max-handshakes=-1"}, "--max-handshakes"},
+		"more handshakes than begin":     {[]string{"--max-handshakes=1025"}, "--max-handshakes"},
+		"a kubeconfig that is none":      {[]string{"--kubeconfig=" + broken}, "reading the client configuration"},
+		"a client CA that is none":       {[]string{"--kubeconfig=" + working, "--client-ca-file=" + working}, "no certificate in the client CA file"},
+		"a file of proxies that is none": {[]string{"--kubeconfig=" + working, "--inject-config=" + working}, `unknown field "contexts"`},
+		"no file of proxies":             {[]string{"--inject-config=/none"}, "--inject-config"},
+		"injection of nothing":           {[]string{"--injection-configuration=plumbline-inject"}, "needs --inject-config"},
+		"a selftest's unknown flag":      {[]string{"selftest", "--nope"}, "-nope"},
+		"a selftest without a cluster":   {[]string{"selftest", "--kubeconfig=" + working, "--timeout=1ms"}, "the installation does not work"},
 	}
 	for name, tc := range tests {
 		t.Run(name, func(t *testing.T) {

@@ -7,6 +7,7 @@ import (
 	"errors"
 	"fmt"
 	"log/slog"
+	"net/http"
 	"os"
 	"time"
 
@@ -24,6 +25,7 @@ import (
 	"github.com/plumbline-dev/plumbline/pkg/specguard"
 	"github.com/plumbline-dev/plumbline/pkg/specguard/admit"
 	"github.com/plumbline-dev/plumbline/pkg/specguard/details"
+	"github.com/plumbline-dev/plumbline/pkg/traffic/inject/admission"
 )
 
 // server holds the parts of a running webhook.
@@ -36,6 +38,7 @@ type server struct {
 	guards    *admit.Guards
 	redis     *redis.Client // nil without Redis
 	writer    *details.Writer
+	injector  *admission.Injector // nil: no pod gets a proxy
 	admission *admit.Server
 }
 
@@ -55,6 +58,9 @@ func newServer(opts *options.Webhook, log *slog.Logger) (*server, error) {
 		return nil, err
 	}
 	s.addDetails()
+	if err := s.addInjection(config); err != nil {
+		return nil, err
+	}
 	if err := s.addAdmission(); err != nil {
 		return nil, err
 	}
@@ -77,7 +83,9 @@ func (s *server) addCertificates(config *rest.Config) error {
 		SecretName:        s.opts.TLSSecret,
 		LeaseName:         s.opts.LeaseName,
 		ConfigurationName: s.opts.WebhookConfiguration,
+		InjectionName:     s.opts.InjectionConfiguration,
 		DeploymentName:    s.opts.DeploymentName,
+		FieldManager:      "plumbline-webhook",
 		Names:             certs.ServiceNames(s.opts.ServiceName, s.opts.Namespace, options.SplitList(s.opts.ServerNames)),
 		Settle:            s.opts.CertificateSettle,
 		Identity:          certs.Identity(os.Getenv("POD_NAME")),
@@ -146,9 +154,14 @@ func (s *server) addAdmission() error {
 		StampWriter:   s.opts.StampWriter,
 		StampedGroups: options.SplitList(s.opts.StampedGroups),
 	}
-	s.admission = admit.NewServer(config,
-		admit.NewHandler("mutate", reviewer.Mutate, handlers),
-		admit.NewHandler("validate", reviewer.Validate, handlers))
+	served := map[string]http.Handler{
+		admit.MutatePath:   admit.NewHandler("mutate", reviewer.Mutate, handlers),
+		admit.ValidatePath: admit.NewHandler("validate", reviewer.Validate, handlers),
+	}
+	if s.injector != nil {
+		served[admit.InjectPath] = admit.NewFailClosed("inject", s.injector.Review, handlers)
+	}
+	s.admission = admit.NewServer(config, served)
 	return nil
 }
 

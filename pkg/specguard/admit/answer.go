@@ -7,6 +7,8 @@ import (
 	"errors"
 	"fmt"
 
+	metav1 "k8s.io/apimachinery/pkg/apis/meta/v1"
+
 	"github.com/plumbline-dev/plumbline/pkg/apis/plumbline/v1alpha1"
 	"github.com/plumbline-dev/plumbline/pkg/specguard/canon"
 )
@@ -33,9 +35,20 @@ const (
 	VerdictUnchanged Verdict = "unchanged"
 	// VerdictUnassessed: allowed without having been judged; Reason says why.
 	VerdictUnassessed Verdict = "unassessed"
+
+	// VerdictInjected: the pod gets a proxy.
+	VerdictInjected Verdict = "injected"
+	// VerdictLeft: the pod did not ask for a proxy, or has one.
+	VerdictLeft Verdict = "left"
+	// VerdictRefused: the pod asked for a proxy and cannot have one; it is created
+	// without, and the writer was told.
+	VerdictRefused Verdict = "refused"
+	// VerdictDenied: what is unassessed elsewhere, of a handler that lets nothing
+	// pass unjudged; Reason says why.
+	VerdictDenied Verdict = "denied"
 )
 
-// Reason says why a review is unassessed.
+// Reason says why a review is unassessed, or denied.
 type Reason string
 
 // The reasons.
@@ -53,12 +66,15 @@ const (
 	ReasonUnknownOperation   Reason = "unknown_operation"
 	ReasonUnknownSubresource Reason = "unknown_subresource"
 	ReasonUnknownParent      Reason = "unknown_parent"
+	ReasonNamespace          Reason = "namespace"
+	ReasonPatch              Reason = "patch"
 )
 
 // errVersion says that a review is of a version that we do not know.
 var errVersion = errors.New("unknown review version")
 
-// Answer is what becomes of a review. Every answer allows the write.
+// Answer is what becomes of a review. Every answer allows the write, unless it has
+// a Denial.
 type Answer struct {
 	Verdict Verdict
 	// Class of the actor; empty when it was not judged.
@@ -72,10 +88,13 @@ type Answer struct {
 	Warnings []string
 	// Audit becomes audit annotations; keys and values are bounded by us.
 	Audit map[string]string
+	// Denial refuses the write. Only a handler of NewFailClosed ever gives one.
+	Denial *Denial
 }
 
-// unassessed is the answer to a review that cannot be judged.
-func unassessed(reason Reason, err error) Answer {
+// Unassessed is the answer to a review that cannot be judged. It allows, but for a
+// handler of NewFailClosed, which makes a denial of it.
+func Unassessed(reason Reason, err error) Answer {
 	return Answer{
 		Verdict: VerdictUnassessed,
 		Reason:  reason,
@@ -109,6 +128,7 @@ type responseReview struct {
 type response struct {
 	UID              string            `json:"uid"`
 	Allowed          bool              `json:"allowed"`
+	Status           *metav1.Status    `json:"status,omitempty"`
 	Patch            []byte            `json:"patch,omitempty"`
 	PatchType        *string           `json:"patchType,omitempty"`
 	AuditAnnotations map[string]string `json:"auditAnnotations,omitempty"`
@@ -122,11 +142,14 @@ func (a *Answer) encode(uid string) ([]byte, error) {
 		APIVersion: reviewAPIVersion,
 		Response: response{
 			UID:              uid,
-			Allowed:          true,
+			Allowed:          a.Denial == nil,
 			Patch:            a.Patch,
 			AuditAnnotations: a.Audit,
 			Warnings:         a.Warnings,
 		},
+	}
+	if a.Denial != nil {
+		out.Response.Status = a.Denial.status()
 	}
 	if a.Patch != nil {
 		patchType := patchTypeJSON

@@ -7,11 +7,15 @@
 // writer stamp where the API server cannot set it itself), Validate answers
 // /validate (who changed what, the verdict, the record for the assessor). Both
 // are functions of the review, the guard snapshot and the time. NewHandler puts
-// one of them behind HTTP, Guards keeps the snapshot, NewServer serves both.
+// one of them behind HTTP, Guards keeps the snapshot, NewServer serves them.
 //
-// Nothing here ever refuses a write. A review that cannot be judged is allowed
-// with the verdict "unassessed" and a reason; it is counted and written to the
-// audit log, so that it never looks like an object that nobody guards.
+// Neither ever refuses a write. A review that cannot be judged is allowed with the
+// verdict "unassessed" and a reason; it is counted and written to the audit log, so
+// that it never looks like an object that nobody guards.
+//
+// NewFailClosed is for a judge of another kind, whose work must not be left out:
+// what it cannot judge is denied, with a request to try again. The one that puts
+// proxies into pods is in package admission of traffic/inject.
 //
 // docs/reference/admission.md describes the behaviour for users.
 package admit

@@ -3,6 +3,7 @@
 package admit
 
 import (
+	"context"
 	"errors"
 	"fmt"
 	"io"
@@ -27,8 +28,10 @@ type HandlerConfig struct {
 // handler puts a judge behind HTTP.
 type handler struct {
 	name  string
-	judge func(*Review) Answer
+	judge func(context.Context, *Review) Answer
 	cfg   HandlerConfig
+	// closed lets nothing pass unjudged.
+	closed bool
 }
 
 // NewHandler serves AdmissionReviews with judge, one of a Reviewer's methods.
@@ -36,7 +39,13 @@ type handler struct {
 // an answer that allows, as long as the review's uid could be read; without it
 // no answer would be accepted, and the status says what was wrong.
 func NewHandler(name string, judge func(*Review) Answer, cfg HandlerConfig) http.Handler {
-	return &handler{name: name, judge: judge, cfg: cfg}
+	return &handler{name: name, cfg: cfg, judge: func(_ context.Context, r *Review) Answer { return judge(r) }}
+}
+
+// NewFailClosed is NewHandler for what must not happen unjudged: every answer that
+// would be "unassessed" denies instead, with what the writer can do about it.
+func NewFailClosed(name string, judge func(context.Context, *Review) Answer, cfg HandlerConfig) http.Handler {
+	return &handler{name: name, cfg: cfg, judge: judge, closed: true}
 }
 
 // ServeHTTP implements http.Handler.
@@ -49,6 +58,9 @@ func (h *handler) ServeHTTP(w http.ResponseWriter, req *http.Request) {
 	_ = http.NewResponseController(w).SetReadDeadline(start.Add(bodyTimeout)) // Only a test's writer has none.
 	review, answer, free := h.assess(req)
 	defer free()
+	if h.closed && answer.Verdict == VerdictUnassessed {
+		answer = denied(&answer)
+	}
 	h.write(w, review, &answer)
 	h.cfg.Metrics.observe(h.name, review.Operation, &answer, time.Since(start))
 	h.logUnassessed(req, review, &answer)
@@ -60,17 +72,17 @@ func (h *handler) assess(req *http.Request) (review *Review, answer Answer, free
 	review, free = &Review{}, func() {}
 	defer func() {
 		if cause := recover(); cause != nil {
-			answer = unassessed(ReasonPanic, fmt.Errorf("panic: %v\n%s", cause, debug.Stack()))
+			answer = Unassessed(ReasonPanic, fmt.Errorf("panic: %v\n%s", cause, debug.Stack()))
 		}
 	}()
 	if err := checkRequest(req); err != nil {
-		return review, unassessed(ReasonContentType, err), free
+		return review, Unassessed(ReasonContentType, err), free
 	}
 	place := h.cfg.Limits.enter(req.RemoteAddr)
 	if place == nil {
 		review = readPrefix(req.Body)
 		discard(req.Body)
-		return review, unassessed(ReasonShed, nil), free
+		return review, Unassessed(ReasonShed, nil), free
 	}
 	defer place.leave()
 	body, err := readBody(req.Body, req.ContentLength, place)
@@ -80,10 +92,10 @@ func (h *handler) assess(req *http.Request) (review *Review, answer Answer, free
 		return review, refuseBody(req.Body, err), free
 	}
 	if review, err = decodeReview(body.bytes); err != nil {
-		return review, unassessed(reasonOf(err), err), free
+		return review, Unassessed(reasonOf(err), err), free
 	}
 	review.Authenticated = h.cfg.Authenticated != nil && h.cfg.Authenticated(req)
-	return review, h.judge(review), free
+	return review, h.judge(req.Context(), review), free
 }
 
 // refuseBody is the answer to a body that was not read to its end.
@@ -91,12 +103,12 @@ func refuseBody(rest io.Reader, err error) Answer {
 	switch {
 	case errors.Is(err, errTooLarge):
 		discard(rest)
-		return unassessed(ReasonTooLarge, err)
+		return Unassessed(ReasonTooLarge, err)
 	case errors.Is(err, errNoRoom):
 		discard(rest)
-		return unassessed(ReasonShed, nil)
+		return Unassessed(ReasonShed, nil)
 	default:
-		return unassessed(ReasonReadFailed, err)
+		return Unassessed(ReasonReadFailed, err)
 	}
 }
 
@@ -114,12 +126,12 @@ func checkRequest(req *http.Request) error {
 // write answers. Without a uid there is nothing that the API server would take.
 func (h *handler) write(w http.ResponseWriter, review *Review, answer *Answer) {
 	if review.UID == "" {
-		http.Error(w, "unassessed: "+string(answer.Reason), statusOf(answer.Reason))
+		http.Error(w, string(answer.Verdict)+": "+string(answer.Reason), statusOf(answer.Reason))
 		return
 	}
 	raw, err := answer.encode(review.UID)
 	if err != nil {
-		http.Error(w, "unassessed", http.StatusInternalServerError)
+		http.Error(w, "no answer", http.StatusInternalServerError)
 		return
 	}
 	w.Header().Set("Content-Type", "application/json")
@@ -144,7 +156,8 @@ func statusOf(reason Reason) int {
 // logUnassessed leaves a trace of what was not judged. Shed reviews are only
 // counted: they come in thousands.
 func (h *handler) logUnassessed(req *http.Request, review *Review, answer *Answer) {
-	if answer.Verdict != VerdictUnassessed || answer.Reason == ReasonShed {
+	unjudged := answer.Verdict == VerdictUnassessed || answer.Verdict == VerdictDenied
+	if !unjudged || answer.Reason == ReasonShed {
 		return
 	}
 	level := slog.LevelWarn
@@ -159,5 +172,5 @@ func (h *handler) logUnassessed(req *http.Request, review *Review, answer *Answe
 	if answer.Err != nil {
 		attrs = append(attrs, slog.String("error", answer.Err.Error()))
 	}
-	h.cfg.Log.LogAttrs(req.Context(), level, "admission.unassessed", attrs...)
+	h.cfg.Log.LogAttrs(req.Context(), level, "admission."+string(answer.Verdict), attrs...)
 }

@@ -17,6 +17,7 @@ type Metrics struct {
 	reviews    *prometheus.CounterVec
 	duration   *prometheus.HistogramVec
 	unassessed *prometheus.CounterVec
+	denied     *prometheus.CounterVec
 	inFlight   *prometheus.GaugeVec
 
 	connections        prometheus.Gauge
@@ -43,6 +44,10 @@ func NewMetrics() *Metrics {
 		unassessed: prometheus.NewCounterVec(prometheus.CounterOpts{
 			Name: "plumbline_admission_unassessed_total",
 			Help: "Reviews that were allowed without having been judged, by reason.",
+		}, []string{"handler", "reason"}),
+		denied: prometheus.NewCounterVec(prometheus.CounterOpts{
+			Name: "plumbline_admission_denied_total",
+			Help: "Reviews that were denied because they could not be judged and nothing may pass unjudged (handler inject), by reason. The writer was asked to try again.",
 		}, []string{"handler", "reason"}),
 		inFlight: prometheus.NewGaugeVec(prometheus.GaugeOpts{
 			Name: "plumbline_admission_in_flight",
@@ -83,7 +88,7 @@ func NewMetrics() *Metrics {
 
 func (m *Metrics) collectors() []prometheus.Collector {
 	return []prometheus.Collector{
-		m.reviews, m.duration, m.unassessed, m.inFlight,
+		m.reviews, m.duration, m.unassessed, m.denied, m.inFlight,
 		m.connections, m.connectionsRefused,
 		m.handshakesNow, m.handshakesDone, m.handshakesRefused, m.handshakeErrors,
 	}
@@ -106,8 +111,12 @@ func (m *Metrics) Collect(ch chan<- prometheus.Metric) {
 func (m *Metrics) observe(handler string, op specguard.Operation, a *Answer, took time.Duration) {
 	m.reviews.WithLabelValues(handler, operationLabel(op), string(a.Verdict), strings.ToLower(string(a.Class))).Inc()
 	m.duration.WithLabelValues(handler).Observe(took.Seconds())
-	if a.Verdict == VerdictUnassessed {
+	switch a.Verdict {
+	case VerdictDenied:
+		m.denied.WithLabelValues(handler, string(a.Reason)).Inc()
+	case VerdictUnassessed:
 		m.unassessed.WithLabelValues(handler, string(a.Reason)).Inc()
+	default:
 	}
 }
 

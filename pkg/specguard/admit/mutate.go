@@ -16,7 +16,7 @@ func (v *Reviewer) Mutate(r *Review) Answer {
 	snapshot := v.Snapshot()
 	switch {
 	case snapshot == nil:
-		return unassessed(ReasonNoSnapshot, nil)
+		return Unassessed(ReasonNoSnapshot, nil)
 	case r.SubResource != "":
 		// The API server drops what a webhook changes in the metadata of a subresource.
 		return Answer{Verdict: VerdictUnchanged}
@@ -27,7 +27,7 @@ func (v *Reviewer) Mutate(r *Review) Answer {
 		// An answer with a patch would make the DELETE fail, failurePolicy Ignore or not.
 		return Answer{Verdict: VerdictUnchanged}
 	default:
-		return unassessed(ReasonUnknownOperation, nil)
+		return Unassessed(ReasonUnknownOperation, nil)
 	}
 	now := v.Now()
 	if snapshot.rulesUnseen(r.Namespace, r.Kind, now).Empty() {
@@ -35,12 +35,12 @@ func (v *Reviewer) Mutate(r *Review) Answer {
 	}
 	object, old, err := pair(r)
 	if err != nil {
-		return unassessed(reasonOf(err), err)
+		return Unassessed(reasonOf(err), err)
 	}
 	defer object.release()
 	defer old.release()
 	if !object.exists() {
-		return unassessed(ReasonMalformed, errMalformed)
+		return Unassessed(ReasonMalformed, errMalformed)
 	}
 	if snapshot.rules(r.Namespace, r.Kind, now, object.labels(), old.labels()).Empty() {
 		return Answer{Verdict: VerdictUnguarded}
@@ -50,7 +50,7 @@ func (v *Reviewer) Mutate(r *Review) Answer {
 	}
 	patch, err := stampPatch(object, v.stamps(r, object, old))
 	if err != nil {
-		return unassessed(ReasonMalformed, err)
+		return Unassessed(ReasonMalformed, err)
 	}
 	if patch == nil {
 		return Answer{Verdict: VerdictUnchanged}

@@ -21,6 +21,7 @@ import (
 const (
 	MutatePath   = "/mutate"
 	ValidatePath = "/validate"
+	InjectPath   = "/inject"
 )
 
 // Time limits of a connection.
@@ -70,10 +71,12 @@ type Server struct {
 // NewServer returns a server with TLS 1.2 at least, 1.3 with every API server
 // of today, and HTTP/1.1 only, because the API server would send all its calls
 // through one HTTP/2 connection to one replica (kubernetes/kubernetes#75791).
-func NewServer(cfg ServerConfig, mutate, validate http.Handler) *Server {
+// The handlers are by their path.
+func NewServer(cfg ServerConfig, handlers map[string]http.Handler) *Server {
 	mux := http.NewServeMux()
-	mux.Handle(MutatePath, mutate)
-	mux.Handle(ValidatePath, validate)
+	for path, handler := range handlers {
+		mux.Handle(path, handler)
+	}
 	connections := NewConnections(mux, cfg.ConnectionAge, time.Now)
 	return &Server{cfg: cfg, connections: connections, http: &http.Server{
 		Handler:           connections,

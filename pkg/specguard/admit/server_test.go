@@ -85,7 +85,7 @@ func startConfigured(t testing.TB, cfg ServerConfig) (address string) {
 	})
 	cfg.Host, cfg.Port = "127.0.0.1", l.Addr().(*net.TCPAddr).Port
 	cfg.ConnectionAge, cfg.Log = time.Minute, quiet()
-	server := NewServer(cfg, handler, handler)
+	server := NewServer(cfg, map[string]http.Handler{MutatePath: handler, ValidatePath: handler})
 	ctx, cancel := context.WithCancel(context.Background())
 	done := make(chan error, 1)
 	go func() { done <- server.Run(ctx) }()

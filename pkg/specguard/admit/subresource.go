@@ -32,17 +32,17 @@ func (v *Reviewer) validateScale(snapshot *Snapshot, r *Review) Answer {
 	}
 	object, old, err := pair(r)
 	if err != nil {
-		return unassessed(reasonOf(err), err)
+		return Unassessed(reasonOf(err), err)
 	}
 	defer object.release()
 	defer old.release()
 	replicas, err := replicasOf(object)
 	if err != nil {
-		return unassessed(ReasonObject, err)
+		return Unassessed(ReasonObject, err)
 	}
 	before, err := replicasOf(old)
 	if err != nil {
-		return unassessed(ReasonObject, err)
+		return Unassessed(ReasonObject, err)
 	}
 	if before == replicas {
 		return Answer{Verdict: VerdictAllow, Audit: map[string]string{"verdict": string(VerdictAllow), "fields": "0"}}
@@ -107,12 +107,12 @@ func (v *Reviewer) validatePod(snapshot *Snapshot, r *Review) Answer {
 	now := v.Now()
 	object, old, err := pair(r)
 	if err != nil {
-		return unassessed(reasonOf(err), err)
+		return Unassessed(reasonOf(err), err)
 	}
 	defer object.release()
 	defer old.release()
 	if !object.exists() || !old.exists() {
-		return unassessed(ReasonMalformed, errMalformed)
+		return Unassessed(ReasonMalformed, errMalformed)
 	}
 	rules, owner := podRules(snapshot, r, object, old, now)
 	if rules.Empty() {

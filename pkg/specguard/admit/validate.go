@@ -23,12 +23,12 @@ const (
 func (v *Reviewer) Validate(r *Review) Answer {
 	snapshot := v.Snapshot()
 	if snapshot == nil {
-		return unassessed(ReasonNoSnapshot, nil)
+		return Unassessed(ReasonNoSnapshot, nil)
 	}
 	switch r.Operation {
 	case specguard.OperationCreate, specguard.OperationUpdate, specguard.OperationDelete:
 	default:
-		return unassessed(ReasonUnknownOperation, nil)
+		return Unassessed(ReasonUnknownOperation, nil)
 	}
 	switch r.SubResource {
 	case "":
@@ -38,7 +38,7 @@ func (v *Reviewer) Validate(r *Review) Answer {
 	case "ephemeralcontainers", "resize":
 		return v.validatePod(snapshot, r)
 	default:
-		return unassessed(ReasonUnknownSubresource, nil)
+		return Unassessed(ReasonUnknownSubresource, nil)
 	}
 }
 
@@ -50,12 +50,12 @@ func (v *Reviewer) validateObject(snapshot *Snapshot, r *Review) Answer {
 	}
 	object, old, err := pair(r)
 	if err != nil {
-		return unassessed(reasonOf(err), err)
+		return Unassessed(reasonOf(err), err)
 	}
 	defer object.release()
 	defer old.release()
 	if !object.exists() && !old.exists() {
-		return unassessed(ReasonMalformed, errMalformed)
+		return Unassessed(ReasonMalformed, errMalformed)
 	}
 	rules := snapshot.rules(r.Namespace, r.Kind, now, object.labels(), old.labels())
 	if rules.Empty() {
