@@ -4,15 +4,12 @@ package main
 
 import (
 	"context"
-	"crypto/x509"
-	"encoding/pem"
+	"net"
 	"os"
 	"path/filepath"
 	"strings"
 	"testing"
 	"time"
-
-	"github.com/plumbline-dev/plumbline/test/harness/envoy"
 )
 
 func TestRunRefusesWhatCannotWork(t *testing.T) {
@@ -20,12 +17,12 @@ func TestRunRefusesWhatCannotWork(t *testing.T) {
 		args []string
 		want string
 	}{
-		"an unknown flag":              {[]string{"--nonsense"}, "nonsense"},
-		"an argument":                  {[]string{"now"}, "now"},
-		"no certificate":               {[]string{"--certificate-directory=" + t.TempDir()}, "--certificate-directory"},
-		"an address without a port":    {[]string{"--address=here"}, "--address"},
-		"a kubeconfig that is not":     {[]string{"--kubeconfig=" + filepath.Join(t.TempDir(), "none")}, "--kubeconfig"},
-		"a certificate that is broken": {[]string{"--certificate-directory=" + broken(t), "--kubeconfig=" + unreachable(t)}, "reading the certificate"},
+		"an unknown flag":           {[]string{"--nonsense"}, "nonsense"},
+		"an argument":               {[]string{"now"}, "now"},
+		"a lease for two things":    {[]string{"--certificate-lease-name=plumbline-xds"}, "--certificate-lease-name"},
+		"an address without a port": {[]string{"--address=here"}, "--address"},
+		"a kubeconfig that is not":  {[]string{"--kubeconfig=" + filepath.Join(t.TempDir(), "none")}, "--kubeconfig"},
+		"an address that is taken":  {[]string{"--address=" + taken(t), "--kubeconfig=" + unreachable(t)}, "listening for proxies"},
 	}
 	for name, tc := range tests {
 		t.Run(name, func(t *testing.T) {
@@ -42,7 +39,7 @@ func TestHelpIsNoError(t *testing.T) {
 	if err := run(t.Context(), []string{"--help"}, &out, &log); err != nil {
 		t.Fatal(err)
 	}
-	for _, flag := range []string{"-address", "-certificate-directory", "-metrics-address"} {
+	for _, flag := range []string{"-address", "-tls-secret", "-certificate-settle", "-metrics-address"} {
 		if !strings.Contains(out.String(), flag) {
 			t.Errorf("the help does not name %s", flag)
 		}
@@ -54,7 +51,7 @@ func TestRunWaitsForTheAPIServerUntilToldToStop(t *testing.T) {
 	defer cancel()
 	var out, log strings.Builder
 	err := run(ctx, []string{
-		"--kubeconfig=" + unreachable(t), "--certificate-directory=" + certificates(t), "--address=127.0.0.1:0", "--metrics-address=", "--health-address=",
+		"--kubeconfig=" + unreachable(t), "--address=127.0.0.1:0", "--metrics-address=", "--health-address=",
 	}, &out, &log)
 	if err != nil {
 		t.Errorf("being told to stop is an error: %v", err)
@@ -72,26 +69,15 @@ func unreachable(t *testing.T) string {
 		"contexts":[{"name":"x","context":{"cluster":"c","user":"u"}}],"users":[{"name":"u","user":{}}]}`))
 }
 
-// certificates is a directory with those of a server.
-func certificates(t *testing.T) string {
+// taken is an address that somebody else listens on.
+func taken(t *testing.T) string {
 	t.Helper()
-	directory := t.TempDir()
-	serving, authority := envoy.NewServing(t)
-	key, err := x509.MarshalPKCS8PrivateKey(serving.PrivateKey)
+	l, err := net.Listen("tcp", "127.0.0.1:0") //nolint:noctx // nobody calls it
 	if err != nil {
 		t.Fatal(err)
 	}
-	file(t, directory, "tls.crt", authority)
-	file(t, directory, "tls.key", pem.EncodeToMemory(&pem.Block{Type: "PRIVATE KEY", Bytes: key}))
-	return directory
-}
-
-// broken is one whose key is none.
-func broken(t *testing.T) string {
-	t.Helper()
-	directory := certificates(t)
-	file(t, directory, "tls.key", []byte("none"))
-	return directory
+	t.Cleanup(func() { _ = l.Close() })
+	return l.Addr().String()
 }
 
 func file(t *testing.T, directory, name string, content []byte) string {

@@ -5,7 +5,7 @@ package mesh
 import (
 	"errors"
 	"hash/maphash"
-	"maps"
+	"reflect"
 	"slices"
 	"sync"
 	"time"
@@ -23,27 +23,60 @@ import (
 type Catalogue struct {
 	proofs *serve.Proofs
 	seed   maphash.Seed
+	faces  Faces
 
 	mu sync.Mutex
 	// services are nil before the first look.
-	services map[types.NamespacedName][]*ads.Resource
-	all      *ads.View
-	doubt    Doubt
-	groups   map[Scope]*member
+	services services
+	// edge are the gateways' own resources.
+	edge   []*ads.Resource
+	doubt  Doubt
+	groups map[Scope]*member
 	// gone are names that are no longer there, and since when: what was confirmed of
 	// them is forgotten when no proxy can ask for it any more.
 	gone map[ads.Key]time.Time
 }
 
+// Faces are where proxies listen, besides the addresses of Services.
+type Faces struct {
+	// Gateway is nil without gateways.
+	Gateway *envoyxds.Gateway
+	// IPv6 is whether pods have it: local ports are then on both loopback addresses,
+	// and otherwise on that of IPv4 alone, since an Envoy refuses a listener on an
+	// address that is not there.
+	IPv6 bool
+}
+
+// services by name.
+type services map[types.NamespacedName]*entry
+
+// entry is a service and what it was translated to.
+type entry struct {
+	service   ir.Service
+	resources []*ads.Resource
+	// incomplete is one of which a resource is left out: that is told at each look.
+	incomplete bool
+	// digest is equal for equal resources, in this process.
+	digest uint64
+}
+
 // member is a group and how many streams are in it.
 type member struct {
-	group   *serve.Group
-	streams int
+	group    *serve.Group
+	streams  int
+	view     *ads.View
+	problems []ir.Problem
 }
 
 // NewCatalogue has nothing yet.
 func NewCatalogue(proofs *serve.Proofs) *Catalogue {
 	return &Catalogue{proofs: proofs, seed: maphash.MakeSeed(), groups: map[Scope]*member{}, gone: map[ads.Key]time.Time{}}
+}
+
+// WithFaces has it make listeners of gateways and local ports as they say.
+func (c *Catalogue) WithFaces(f Faces) *Catalogue {
+	c.faces = f
+	return c
 }
 
 // Join is the group of a scope, with one stream more.
@@ -52,7 +85,9 @@ func (c *Catalogue) Join(s Scope) *serve.Group {
 	defer c.mu.Unlock()
 	m := c.groups[s]
 	if m == nil {
-		m = &member{group: serve.NewGroup(c.view(s))}
+		m = &member{}
+		m.view, m.problems = c.view(s, nil)
+		m.group = serve.NewGroup(m.view)
 		c.groups[s] = m
 	}
 	m.streams++
@@ -70,20 +105,6 @@ func (c *Catalogue) Leave(s Scope) {
 	}
 }
 
-// view of a scope; nil before the first look.
-func (c *Catalogue) view(s Scope) *ads.View {
-	if c.services == nil {
-		return nil
-	}
-	var resources []*ads.Resource
-	for name, of := range c.services {
-		if s.needs(name) {
-			resources = append(resources, of...)
-		}
-	}
-	return ads.NewView(resources...)
-}
-
 // Publish goes over to a mesh. It is false when that is not believed yet, and to be
 // looked at again. The error is about resources that no proxy would take, which are
 // left out.
@@ -92,53 +113,79 @@ func (c *Catalogue) Publish(mesh ir.Mesh, now time.Time) (bool, error) {
 	defer c.mu.Unlock()
 	next, count, err := c.translate(mesh)
 	var believed bool
-	if c.doubt, believed = c.doubt.Believes(count, c.digest(next)); !believed {
+	if c.doubt, believed = c.doubt.Believes(count, next.digest()); !believed {
 		return false, err
 	}
 	first := c.services == nil
 	changed := differing(c.services, next)
-	c.services = next
+	edge, wrong := c.gateways(mesh)
+	edged := !slices.Equal(c.edge, edge)
+	c.note(changed, next, edge, now)
+	c.services, c.edge = next, edge
 	c.forget(now)
 	for scope, m := range c.groups {
-		if first || slices.ContainsFunc(changed, scope.needs) {
-			m.group.Publish(c.view(scope))
+		if first || scope.face == gateway && edged || slices.ContainsFunc(changed, scope.needs) {
+			m.view, m.problems = c.view(scope, m.view)
+			m.group.Publish(m.view)
 		}
 	}
-	return true, err
+	return true, errors.Join(err, wrong)
 }
 
-// translate each service by itself, so that one changed service costs little.
-func (c *Catalogue) translate(mesh ir.Mesh) (map[types.NamespacedName][]*ads.Resource, int, error) {
-	next, count := make(map[types.NamespacedName][]*ads.Resource, len(mesh.Services)), 0
+// translate each service by itself, and only if it is not what it was: of many at most
+// a few change between two looks.
+func (c *Catalogue) translate(mesh ir.Mesh) (services, int, error) {
+	next, count := make(services, len(mesh.Services)), 0
 	var errs []error
 	for _, s := range mesh.Services {
-		resources, err := envoyxds.Resources(ir.Mesh{Services: []ir.Service{s}}, c.all)
-		errs = append(errs, err)
-		next[types.NamespacedName{Namespace: s.Namespace, Name: s.Name}] = resources
-		count += len(resources)
+		name := types.NamespacedName{Namespace: s.Namespace, Name: s.Name}
+		e := c.services[name]
+		if e == nil || e.incomplete || !reflect.DeepEqual(e.service, s) {
+			var before *ads.View
+			if e != nil {
+				before = ads.NewView(e.resources...)
+			}
+			resources, err := envoyxds.Resources(ir.Mesh{Services: []ir.Service{s}}, before)
+			errs = append(errs, err)
+			e = &entry{s, resources, err != nil, c.digest(resources)}
+		}
+		next[name] = e
+		count += len(e.resources)
 	}
 	return next, count, errors.Join(errs...)
 }
 
-// digest is equal for equal resources, in this process.
-func (c *Catalogue) digest(services map[types.NamespacedName][]*ads.Resource) (sum uint64) {
-	for _, of := range services {
-		for _, r := range of {
-			sum += maphash.String(c.seed, r.Type.URL()+"\x00"+r.Name+"\x00"+r.Version.String())
-		}
+// gateways' own resources. They depend on all services that have hosts.
+func (c *Catalogue) gateways(mesh ir.Mesh) ([]*ads.Resource, error) {
+	if c.faces.Gateway == nil {
+		return nil, nil
+	}
+	return c.faces.Gateway.Resources(mesh, ads.NewView(c.edge...))
+}
+
+func (c *Catalogue) digest(resources []*ads.Resource) (sum uint64) {
+	for _, r := range resources {
+		sum += maphash.String(c.seed, r.Type.URL()+"\x00"+r.Name+"\x00"+r.Version.String())
+	}
+	return sum
+}
+
+func (s services) digest() (sum uint64) {
+	for _, e := range s {
+		sum += e.digest
 	}
 	return sum
 }
 
 // differing are the services whose resources are not the same ones.
-func differing(before, after map[types.NamespacedName][]*ads.Resource) (names []types.NamespacedName) {
-	for name, of := range after {
-		if was, there := before[name]; !there || !slices.Equal(was, of) {
+func differing(before, after services) (names []types.NamespacedName) {
+	for name, e := range after {
+		if was := before[name]; was == nil || was != e && !slices.Equal(was.resources, e.resources) {
 			names = append(names, name)
 		}
 	}
 	for name := range before {
-		if _, there := after[name]; !there {
+		if after[name] == nil {
 			names = append(names, name)
 		}
 	}
@@ -149,17 +196,28 @@ func differing(before, after map[types.NamespacedName][]*ads.Resource) (names []
 // than a proxy keeps a cluster that a route may name.
 const remembered = time.Minute
 
-// forget makes the view of all resources anew, and forgets proofs of those that went.
-func (c *Catalogue) forget(now time.Time) {
-	before := c.all
-	c.all = ads.NewView(slices.Concat(slices.Collect(maps.Values(c.services))...)...)
-	for _, k := range ads.Diff(before, c.all) {
-		if c.all.Get(k.Type, k.Name) == nil {
-			c.gone[k] = now
-		} else {
-			delete(c.gone, k)
+// note what goes and what comes back, of the services that change and of gateways.
+func (c *Catalogue) note(changed []types.NamespacedName, next services, edge []*ads.Resource, now time.Time) {
+	was, is := slices.Clone(c.edge), slices.Clone(edge)
+	for _, name := range changed {
+		if e := c.services[name]; e != nil {
+			was = append(was, e.resources...)
+		}
+		if e := next[name]; e != nil {
+			is = append(is, e.resources...)
 		}
 	}
+	for _, r := range was {
+		c.gone[ads.Key{Type: r.Type, Name: r.Name}] = now
+	}
+	// An address may go from one service to another.
+	for _, r := range is {
+		delete(c.gone, ads.Key{Type: r.Type, Name: r.Name})
+	}
+}
+
+// forget what was confirmed of names that are gone for long enough.
+func (c *Catalogue) forget(now time.Time) {
 	var old []ads.Key
 	for k, since := range c.gone {
 		if now.Sub(since) >= remembered {
@@ -171,11 +229,11 @@ func (c *Catalogue) forget(now time.Time) {
 }
 
 // Size is how many services, resources and scopes there are.
-func (c *Catalogue) Size() (services, resources, scopes int) {
+func (c *Catalogue) Size() (count, resources, scopes int) {
 	c.mu.Lock()
 	defer c.mu.Unlock()
-	for _, of := range c.services {
-		resources += len(of)
+	for _, e := range c.services {
+		resources += len(e.resources)
 	}
 	return len(c.services), resources, len(c.groups)
 }

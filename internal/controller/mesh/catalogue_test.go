@@ -32,6 +32,12 @@ func serviceOf(namespace, name, endpoint string, n byte) ir.Service {
 	}
 }
 
+// sees is what a scope has.
+func sees(c *Catalogue, s Scope) *ads.View {
+	v, _ := c.view(s, nil)
+	return v
+}
+
 // publish has to be believed.
 func publish(t *testing.T, c *Catalogue, now time.Time, services ...ir.Service) {
 	t.Helper()
@@ -44,14 +50,13 @@ func TestAChangeReachesThoseWhoNeedItAlone(t *testing.T) {
 	c := NewCatalogue(serve.NewProofs())
 	shop, _ := ScopeOf("shop", "")
 	both, _ := ScopeOf("shop", "bank/pay")
-	early := c.view(shop)
-	if early != nil {
+	if sees(c, shop) != nil {
 		t.Fatal("there is a view before the first look")
 	}
 	web, pay := serviceOf("shop", "web", "10.1.0.1:8080", 1), serviceOf("bank", "pay", "10.1.0.2:8080", 2)
 	publish(t, c, begin, web, pay)
 	for scope, want := range map[Scope]int{shop: 1, both: 2} {
-		if n := len(c.view(scope).Names(ads.Route)); n != want {
+		if n := len(sees(c, scope).Names(ads.Route)); n != want {
 			t.Errorf("%v has %d routes, want %d", scope, n, want)
 		}
 	}
@@ -61,8 +66,8 @@ func TestAChangeReachesThoseWhoNeedItAlone(t *testing.T) {
 		t.Errorf("%v differ", got)
 	}
 	changed := 0
-	for i, r := range c.services[types.NamespacedName{Namespace: "bank", Name: "pay"}] {
-		if r != before[types.NamespacedName{Namespace: "bank", Name: "pay"}][i] {
+	for i, r := range c.services[types.NamespacedName{Namespace: "bank", Name: "pay"}].resources {
+		if r != before[types.NamespacedName{Namespace: "bank", Name: "pay"}].resources[i] {
 			changed++
 		}
 	}
@@ -93,8 +98,9 @@ func TestWhatWasConfirmedIsForgottenAMinuteAfterItsEnd(t *testing.T) {
 	c := NewCatalogue(proofs)
 	web := serviceOf("shop", "web", "10.1.0.1:8080", 1)
 	publish(t, c, begin, web)
-	route := c.all.Names(ads.Route)[0]
-	proofs.Prove(c.all.Get(ads.Route, route))
+	shop, _ := ScopeOf("shop", "")
+	route := sees(c, shop).Names(ads.Route)[0]
+	proofs.Prove(sees(c, shop).Get(ads.Route, route))
 	known := func() bool { return proofs.Last(ads.Key{Type: ads.Route, Name: route}) != nil }
 	publish(t, c, begin)
 	publish(t, c, begin.Add(59*time.Second))
@@ -106,7 +112,7 @@ func TestWhatWasConfirmedIsForgottenAMinuteAfterItsEnd(t *testing.T) {
 		t.Error("it is remembered for ever")
 	}
 	publish(t, c, begin.Add(time.Minute), web)
-	proofs.Prove(c.all.Get(ads.Route, route))
+	proofs.Prove(sees(c, shop).Get(ads.Route, route))
 	publish(t, c, begin.Add(2*time.Minute))
 	publish(t, c, begin.Add(2*time.Minute), web)
 	publish(t, c, begin.Add(4*time.Minute), web)
@@ -211,11 +217,30 @@ func TestAPodsOwnUpstreamsHoldOverThoseOfItsNamespace(t *testing.T) {
 	known.annotation = "bank/*"
 	d := NewDirectory(believer{}, known, NewCatalogue(serve.NewProofs()), nil)
 	pod := known.pods["shop/web"]
-	if got, _ := ScopeOf("shop", "bank/*"); d.scope(pod) != got {
-		t.Errorf("the scope is %v", d.scope(pod))
+	want, _ := ScopeOf("shop", "bank/*")
+	if got, _ := d.scope(pod); got != want {
+		t.Errorf("the scope is %v", got)
 	}
 	pod.Annotations = map[string]string{UpstreamsAnnotation: ""}
-	if got, _ := ScopeOf("shop", ""); d.scope(pod) != got {
-		t.Errorf("the scope of a pod that needs none is %v", d.scope(pod))
+	want, _ = ScopeOf("shop", "")
+	if got, _ := d.scope(pod); got != want {
+		t.Errorf("the scope of a pod that needs none is %v", got)
+	}
+}
+
+// What one service loses and another takes over at the same moment is not gone.
+func TestAnAddressThatGoesFromOneServiceToAnotherIsNotForgotten(t *testing.T) {
+	c := NewCatalogue(serve.NewProofs())
+	web := serviceOf("shop", "web", "10.1.0.1:8080", 1)
+	publish(t, c, begin, web)
+	for _, name := range []string{"a", "z", "b"} { // before and after it in order
+		successor := serviceOf("shop", name, "10.1.0.1:8080", 1)
+		publish(t, c, begin, successor)
+		if _, gone := c.gone[ads.Key{Type: ads.Listener, Name: "10.0.0.1:80"}]; gone {
+			t.Errorf("with %s the listener counts as gone", name)
+		}
+		if _, gone := c.gone[ads.Key{Type: ads.Route, Name: "shop/web|80"}]; !gone {
+			t.Error("the route of web does not count as gone")
+		}
 	}
 }

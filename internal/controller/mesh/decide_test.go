@@ -13,24 +13,26 @@ import (
 
 func TestPace(t *testing.T) {
 	type change struct {
-		after  time.Duration
-		urgent bool
+		after time.Duration
+		haste Haste
 	}
 	ms := time.Millisecond
 	flock := []change{}
 	for at := time.Duration(0); at <= 2*time.Second; at += 50 * ms {
-		flock = append(flock, change{at, false})
+		flock = append(flock, change{at, Later})
 	}
 	tests := map[string]struct {
 		changes []change
 		want    time.Duration
 	}{
-		"one change is looked at when it stays the only one": {[]change{{0, false}}, 100 * ms},
-		"a second one is waited for":                         {[]change{{0, false}, {80 * ms, false}}, 180 * ms},
+		"one change is looked at when it stays the only one": {[]change{{0, Later}}, 100 * ms},
+		"a second one is waited for":                         {[]change{{0, Later}, {80 * ms, Later}}, 180 * ms},
 		"a flock is looked at after a second":                {flock, time.Second},
-		"what goes is looked at at once":                     {[]change{{0, true}}, 10 * ms},
-		"and takes with it what came before":                 {[]change{{0, false}, {50 * ms, true}}, 60 * ms},
-		"and does not wait for what comes after":             {[]change{{0, true}, {9 * ms, true}}, 10 * ms},
+		"what goes is looked at at once":                     {[]change{{0, Soon}}, 10 * ms},
+		"and takes with it what came before":                 {[]change{{0, Later}, {50 * ms, Soon}}, 60 * ms},
+		"what was decided waits for nothing":                 {[]change{{0, AtOnce}}, 0},
+		"not even behind what goes":                          {[]change{{0, Soon}, {5 * ms, AtOnce}}, 5 * ms},
+		"and does not wait for what comes after":             {[]change{{0, Soon}, {9 * ms, Soon}}, 10 * ms},
 	}
 	begin := time.Unix(1_800_000_000, 0)
 	for name, tc := range tests {
@@ -40,7 +42,7 @@ func TestPace(t *testing.T) {
 				t.Error("something is due before anything has changed")
 			}
 			for _, c := range tc.changes {
-				p = p.Changed(begin.Add(c.after), c.urgent)
+				p = p.Changed(begin.Add(c.after), c.haste)
 			}
 			if got := p.Due().Sub(begin); got != tc.want {
 				t.Errorf("it is due after %s, want %s", got, tc.want)

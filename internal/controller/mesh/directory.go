@@ -13,6 +13,7 @@ import (
 
 	"github.com/plumbline-dev/plumbline/pkg/traffic/ads/serve"
 	"github.com/plumbline-dev/plumbline/pkg/traffic/identity"
+	"github.com/plumbline-dev/plumbline/pkg/traffic/inject"
 )
 
 // Verifier says whose a token is.
@@ -36,10 +37,18 @@ type Directory struct {
 	catalogue *Catalogue
 	// refused is told why a proxy was not let in.
 	refused func(identity.Reason)
+	// Gateways says whose pods are gateways. A label alone does not: anybody may set
+	// one, and a gateway sees Services of all namespaces.
+	Gateways Account
+	// Misread is told what of a pod's annotations could not be had; may be nil.
+	Misread func(pod *corev1.Pod, wrong []string)
 
 	mu    sync.Mutex
 	seats map[string]*seat // by the pod's uid
 }
+
+// Account is a service account; the zero Account is nobody's.
+type Account struct{ Namespace, Name string }
 
 // seat is a pod that has streams.
 type seat struct {
@@ -72,16 +81,24 @@ func (d *Directory) Admit(ctx context.Context, authorization []string) (serve.Ad
 		// A new pod may come into the cache a moment later.
 		return serve.Admission{}, status.Error(codes.Unavailable, "the pod of this proxy is not known here: try again")
 	}
-	scope := d.scope(pod)
+	scope, wrong := d.scope(pod)
+	group := d.catalogue.Join(scope)
+	if wrong = append(wrong, d.catalogue.Unserved(scope)...); len(wrong) > 0 && d.Misread != nil {
+		d.Misread(pod, wrong)
+	}
 	return serve.Admission{
-		Proxy: proxy, Group: d.catalogue.Join(scope), Ended: s.ended,
+		Proxy: proxy, Group: group, Ended: s.ended,
 		Leave: func() { d.catalogue.Leave(scope); d.stand(proxy.PodUID) },
 	}, nil
 }
 
-// refuse has Envoy come back where the token may be good.
 func (d *Directory) refuse(err error) error {
 	d.refused(identity.ReasonOf(err))
+	return statusOf(err)
+}
+
+// statusOf has whoever was refused come back where the token may be good.
+func statusOf(err error) error {
 	code := codes.Unauthenticated
 	if e := (*identity.Error)(nil); errors.As(err, &e) && e.Temporary() {
 		code = codes.Unavailable
@@ -89,15 +106,31 @@ func (d *Directory) refuse(err error) error {
 	return status.Error(code, err.Error())
 }
 
-// scope of a pod: its own annotation, or that of its namespace. It is read when a
-// stream begins.
-func (d *Directory) scope(pod *corev1.Pod) Scope {
-	upstreams, own := pod.Annotations[UpstreamsAnnotation]
-	if !own {
-		upstreams = d.cluster.NamespaceAnnotation(pod.Namespace, UpstreamsAnnotation)
+// scope of a pod: that of its account if it is a gateway, or what its annotation says,
+// or that of its namespace. It is read when a stream begins.
+func (d *Directory) scope(pod *corev1.Pod) (s Scope, wrong []string) {
+	switch {
+	case d.Gateways != Account{} && d.Gateways == Account{pod.Namespace, pod.Spec.ServiceAccountName}:
+		return GatewayScope(pod.DeletionTimestamp != nil), nil
+	case pod.Labels[inject.LabelProxy] == string(inject.Explicit):
+		return ExplicitScope(pod.Namespace, d.annotation(pod, inject.AnnotationLocalPorts))
+	default:
+		return ScopeOf(pod.Namespace, d.annotation(pod, UpstreamsAnnotation))
 	}
-	s, _ := ScopeOf(pod.Namespace, upstreams)
-	return s
+}
+
+// annotation of a pod, or of its namespace for all that have none.
+func (d *Directory) annotation(pod *corev1.Pod, name string) string {
+	if value, own := pod.Annotations[name]; own {
+		return value
+	}
+	return d.cluster.NamespaceAnnotation(pod.Namespace, name)
+}
+
+// leaves says that a gateway begins to end. Its stream ends, so that the next one is
+// that of a gateway which leaves. Here the label will do: it gives nobody anything.
+func leaves(before, after *corev1.Pod) bool {
+	return before.DeletionTimestamp == nil && after.DeletionTimestamp != nil && after.Labels[inject.LabelProxy] == inject.Gateway
 }
 
 // over says that a pod has ended.

@@ -25,9 +25,9 @@ type lookout struct {
 func newLookout(c clock.WithTicker) *lookout { return &lookout{clock: c, wake: make(chan struct{}, 1)} }
 
 // changed notes a change, and waits for nobody.
-func (l *lookout) changed(urgent bool) {
+func (l *lookout) changed(haste Haste) {
 	l.mu.Lock()
-	l.pace = l.pace.Changed(l.clock.Now(), urgent)
+	l.pace = l.pace.Changed(l.clock.Now(), haste)
 	l.mu.Unlock()
 	select {
 	case l.wake <- struct{}{}:

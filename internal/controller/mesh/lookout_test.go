@@ -31,11 +31,11 @@ func TestTheLookoutLooksWhenItIsDueAndAgainWhenItWasNotBelieved(t *testing.T) {
 		}()
 		pass(time.Minute) // and nothing has changed
 		begin = time.Now()
-		l.changed(false)
+		l.changed(Later)
 		pass(50 * time.Millisecond)
-		l.changed(true)
+		l.changed(Soon)
 		pass(time.Second)
-		l.changed(false)
+		l.changed(Later)
 		pass(time.Minute)
 		stop()
 		<-done

@@ -4,24 +4,28 @@ package mesh
 
 import (
 	"fmt"
+	"time"
 
 	"github.com/go-logr/logr"
 	"github.com/prometheus/client_golang/prometheus"
 	"google.golang.org/grpc/codes"
+	corev1 "k8s.io/api/core/v1"
 
 	"github.com/plumbline-dev/plumbline/pkg/traffic/ads"
+	"github.com/plumbline-dev/plumbline/pkg/traffic/ads/confirmed"
 	"github.com/plumbline-dev/plumbline/pkg/traffic/identity"
 )
 
 // observer counts what the server tells, and logs what somebody has to see. It
 // implements serve.Observer.
 type observer struct {
+	index                               *confirmed.Index
 	log                                 logr.Logger
 	streams                             prometheus.Gauge
 	refused, tokens                     *prometheus.CounterVec
 	responses, bytes, rejected, stalled *prometheus.CounterVec
 	confirmed                           *prometheus.CounterVec
-	late, withheld                      prometheus.Counter
+	late, withheld, misreads            prometheus.Counter
 }
 
 func newObserver(registry prometheus.Registerer, log logr.Logger) (*observer, error) {
@@ -29,7 +33,7 @@ func newObserver(registry prometheus.Registerer, log logr.Logger) (*observer, er
 		return prometheus.NewCounterVec(prometheus.CounterOpts{Name: "plumbline_xds_" + name, Help: help}, labels)
 	}
 	o := &observer{
-		log:       log,
+		index: confirmed.NewIndex(), log: log,
 		streams:   prometheus.NewGauge(prometheus.GaugeOpts{Name: "plumbline_xds_streams", Help: "Streams that are open."}),
 		refused:   counter("streams_refused_total", "Streams that were not admitted, by the gRPC code that the proxy got.", "code"),
 		tokens:    counter("tokens_refused_total", "Tokens that did not prove a proxy, by reason.", "reason"),
@@ -40,8 +44,9 @@ func newObserver(registry prometheus.Registerer, log logr.Logger) (*observer, er
 		stalled:   counter("stalled_total", "Responses without an answer for too long, by type.", "type"),
 		late:      prometheus.NewCounter(prometheus.CounterOpts{Name: "plumbline_xds_late_routes_total", Help: "Routes sent although the proxy had not confirmed all of their endpoints."}),
 		withheld:  prometheus.NewCounter(prometheus.CounterOpts{Name: "plumbline_xds_withheld_clusters_total", Help: "Clusters taken away from a proxy that confirmed none any more because of them."}),
+		misreads:  prometheus.NewCounter(prometheus.CounterOpts{Name: "plumbline_xds_scope_problems_total", Help: "What the annotations of a proxy's pod ask for and it cannot have, counted when a stream begins."}),
 	}
-	for _, c := range []prometheus.Collector{o.streams, o.refused, o.tokens, o.responses, o.bytes, o.confirmed, o.rejected, o.stalled, o.late, o.withheld} {
+	for _, c := range []prometheus.Collector{o.misreads, o.streams, o.refused, o.tokens, o.responses, o.bytes, o.confirmed, o.rejected, o.stalled, o.late, o.withheld} {
 		if err := registry.Register(c); err != nil {
 			return nil, fmt.Errorf("registering the metrics of the discovery server: %w", err)
 		}
@@ -50,11 +55,19 @@ func newObserver(registry prometheus.Registerer, log logr.Logger) (*observer, er
 }
 
 // Opened implements serve.Observer.
-func (o *observer) Opened(identity.Proxy) { o.streams.Inc() }
+func (o *observer) Opened(p identity.Proxy) {
+	o.streams.Inc()
+	o.index.Opened(voterOf(p), time.Now())
+}
+
+func voterOf(p identity.Proxy) confirmed.Proxy {
+	return confirmed.Proxy{UID: p.PodUID, Namespace: p.Namespace, Pod: p.Pod}
+}
 
 // Closed implements serve.Observer.
 func (o *observer) Closed(p identity.Proxy, why error) {
 	o.streams.Dec()
+	o.index.Closed(voterOf(p), time.Now())
 	if why != nil {
 		o.log.V(1).Info("a stream ended", "namespace", p.Namespace, "pod", p.Pod, "why", why.Error())
 	}
@@ -65,14 +78,24 @@ func (o *observer) Refused(code codes.Code) { o.refused.WithLabelValues(code.Str
 
 func (o *observer) token(why identity.Reason) { o.tokens.WithLabelValues(string(why)).Inc() }
 
+// misread tells of what a pod asks for and cannot have.
+func (o *observer) misread(pod *corev1.Pod, wrong []string) {
+	o.misreads.Add(float64(len(wrong)))
+	o.log.Info("a proxy does not get all that its pod asks for", "namespace", pod.Namespace, "pod", pod.Name, "wrong", wrong)
+}
+
 // Sent implements serve.Observer.
-func (o *observer) Sent(_ identity.Proxy, send *ads.Send, bytes int) {
+func (o *observer) Sent(p identity.Proxy, send *ads.Send, bytes int) {
+	if send.Type == ads.Route {
+		o.index.Happened(voterOf(p), *send)
+	}
 	o.responses.WithLabelValues(send.Type.String()).Inc()
 	o.bytes.WithLabelValues(send.Type.String()).Add(float64(bytes))
 }
 
 // Happened implements serve.Observer.
 func (o *observer) Happened(p identity.Proxy, e ads.Effect) {
+	o.index.Happened(voterOf(p), e)
 	log := o.log.WithValues("namespace", p.Namespace, "pod", p.Pod)
 	switch x := e.(type) {
 	case ads.Acked:

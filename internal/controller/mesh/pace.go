@@ -4,10 +4,23 @@ package mesh
 
 import "time"
 
+// Haste says how soon a change matters.
+type Haste int
+
+// The kinds of haste.
+const (
+	// Later is for what comes in flocks.
+	Later Haste = iota
+	// Soon is for endpoints that go: each request to one is lost.
+	Soon
+	// AtOnce is for what somebody decided: a weight, a rollback, a quarantine.
+	AtOnce
+)
+
 // How long changes are collected.
 const (
-	// urgently is for endpoints that go: each request to one is lost.
-	urgently = 10 * time.Millisecond
+	// soon is for endpoints that go, of which one is rarely alone.
+	soon = 10 * time.Millisecond
 	// quiet is for everything else, as long as changes come; patient is the longest.
 	quiet   = 100 * time.Millisecond
 	patient = time.Second
@@ -15,18 +28,22 @@ const (
 
 // Pace says when changes that have come are worth a look. The zero Pace has none.
 type Pace struct {
-	first, last, urgent time.Time
+	first, last, hurry time.Time
 }
 
 // Changed notes a change.
-func (p Pace) Changed(now time.Time, urgent bool) Pace {
+func (p Pace) Changed(now time.Time, haste Haste) Pace {
 	if p.first.IsZero() {
 		p.first = now
 	}
-	if urgent && p.urgent.IsZero() {
-		p.urgent = now
-	}
 	p.last = now
+	switch haste {
+	case Later:
+	case Soon:
+		p.hurry = sooner(p.hurry, now.Add(soon))
+	case AtOnce:
+		p.hurry = sooner(p.hurry, now)
+	}
 	return p
 }
 
@@ -35,15 +52,16 @@ func (p Pace) Due() time.Time {
 	if p.first.IsZero() {
 		return time.Time{}
 	}
-	due := earlier(p.last.Add(quiet), p.first.Add(patient))
-	if !p.urgent.IsZero() {
-		due = earlier(due, p.urgent.Add(urgently))
+	due := sooner(p.last.Add(quiet), p.first.Add(patient))
+	if !p.hurry.IsZero() {
+		due = sooner(due, p.hurry)
 	}
 	return due
 }
 
-func earlier(a, b time.Time) time.Time {
-	if b.Before(a) {
+// sooner of two times, of which a may be none.
+func sooner(a, b time.Time) time.Time {
+	if a.IsZero() || b.Before(a) {
 		return b
 	}
 	return a

@@ -18,10 +18,12 @@ import (
 	"k8s.io/client-go/rest"
 	"k8s.io/utils/clock"
 
+	"github.com/plumbline-dev/plumbline/pkg/traffic/ads/peers"
 	"github.com/plumbline-dev/plumbline/pkg/traffic/ads/serve"
 	"github.com/plumbline-dev/plumbline/pkg/traffic/envoyxds"
 	"github.com/plumbline-dev/plumbline/pkg/traffic/identity"
 	"github.com/plumbline-dev/plumbline/pkg/traffic/ir"
+	"github.com/plumbline-dev/plumbline/pkg/traffic/signals/receive"
 )
 
 // Setup is what the discovery server needs from its process.
@@ -32,11 +34,28 @@ type Setup struct {
 	// Certificate is that of the server, asked for at each connection.
 	Certificate func(*tls.ClientHelloInfo) (*tls.Certificate, error)
 	Server      serve.Config
-	Registry    prometheus.Registerer
-	Log         logr.Logger
-	Clock       clock.WithTicker
+	// Faces are where proxies listen, besides the addresses of Services; Gateways says
+	// whose pods are gateways.
+	Faces    Faces
+	Gateways Account
+	Registry prometheus.Registerer
+	Log      logr.Logger
+	Clock    clock.WithTicker
 	// Ready is told when proxies get what there is; may be nil.
 	Ready func()
+	// Namespace is Plumbline's own, where sequences are kept.
+	Namespace string
+	// Window shows the mesh to other parts of the process; may be nil.
+	Window *Window
+	// Serving is told of the server before any proxy is, for who shows its proxies; may
+	// be nil.
+	Serving func(*serve.Server)
+	// Replicas says how this is one of several; Routers know what proxies of all of them
+	// have confirmed, and may be nil.
+	Replicas Replicas
+	Routers  *Routers
+	// Counting is told, likewise, of what takes the proxies' counts; may be nil.
+	Counting func(*receive.Server)
 }
 
 // Run serves proxies until ctx ends.
@@ -44,11 +63,17 @@ func Run(ctx context.Context, setup Setup) error {
 	if setup.Config == nil || setup.Listener == nil || setup.Certificate == nil || setup.Registry == nil || setup.Clock == nil {
 		return errors.New("serving the mesh: Config, Listener, Certificate, Registry and Clock are needed")
 	}
+	if err := setup.Replicas.validate(); err != nil {
+		return fmt.Errorf("serving the mesh: %w", err)
+	}
 	told, err := newObserver(setup.Registry, setup.Log)
 	if err != nil {
 		return err
 	}
-	from, err := newSources(setup.Config)
+	if setup.Window == nil {
+		setup.Window = NewWindow()
+	}
+	from, err := newSources(setup.Config, setup.Namespace, setup.Clock, setup.Log)
 	if err != nil {
 		return err
 	}
@@ -60,8 +85,20 @@ func Run(ctx context.Context, setup Setup) error {
 		Setup: setup, from: from, proofs: serve.NewProofs(), told: told, lookout: newLookout(setup.Clock),
 		verifier: identity.New(identity.Config{API: api, Pods: podsOf{from}, Now: setup.Clock.Now}),
 	}
-	s.catalogue = NewCatalogue(s.proofs)
+	s.catalogue = NewCatalogue(s.proofs).WithFaces(setup.Faces)
 	s.directory = NewDirectory(s.verifier, from, s.catalogue, told.token)
+	if err := registerCensus(setup.Registry, from, s.directory); err != nil {
+		return err
+	}
+	counted, err := newCountsObserver(setup.Registry)
+	if err != nil {
+		return err
+	}
+	s.counts = receive.New(receive.Config{}, counting{s.directory}, counted, setup.Clock.Now)
+	s.directory.Gateways, s.directory.Misread = setup.Gateways, told.misread
+	if s.ground, err = newGround(s); err != nil {
+		return err
+	}
 	return s.run(ctx)
 }
 
@@ -72,18 +109,21 @@ type service struct {
 	proofs    *serve.Proofs
 	catalogue *Catalogue
 	directory *Directory
+	counts    *receive.Server
 	verifier  *identity.Verifier
 	lookout   *lookout
 	told      *observer
+	ground    *ground
 	problems  map[string]bool
 }
 
 func (s *service) run(ctx context.Context) error {
-	if err := s.from.watch(ctx, s.lookout.changed, s.directory.Ended); err != nil {
+	if err := s.from.watch(ctx, s.lookout.changed, s.ended); err != nil {
 		return fmt.Errorf("serving the mesh: %w", err)
 	}
 	group, ctx := errgroup.WithContext(ctx)
 	group.Go(func() error { return s.from.cache.Start(ctx) })
+	group.Go(func() error { s.from.watchKinds(ctx, s.lookout.changed); return nil })
 	group.Go(func() error { return s.look(ctx) })
 	group.Go(func() error { return s.serve(ctx) })
 	if err := group.Wait(); err != nil && ctx.Err() == nil {
@@ -92,16 +132,26 @@ func (s *service) run(ctx context.Context) error {
 	return nil
 }
 
+// ended is told of a pod that is gone.
+func (s *service) ended(uid string) {
+	s.directory.Ended(uid)
+	s.counts.Ended(uid)
+}
+
 // look publishes what there is, from when the caches are synced.
 func (s *service) look(ctx context.Context) error {
-	if !s.from.cache.WaitForCacheSync(ctx) {
+	if !s.from.synced(ctx) {
 		return nil
+	}
+	s.Window.open(s.from)
+	if s.Routers != nil {
+		s.Routers.open(s.ground)
 	}
 	if err := s.verifier.ReadKeys(ctx); err != nil {
 		// Each proxy costs a review until they can be read.
 		s.Log.Error(err, "reading the keys of tokens")
 	}
-	s.lookout.changed(true)
+	s.lookout.changed(AtOnce)
 	ready := s.Ready
 	s.lookout.run(ctx, func() bool {
 		believed := s.publish(ctx)
@@ -121,8 +171,9 @@ func (s *service) publish(ctx context.Context) bool {
 		return false
 	}
 	mesh := ir.Build(in)
-	s.tell(mesh.Problems)
+	s.Window.see(in.Splits, mesh) // first: an endpoint that is gone costs its variation the share
 	believed, err := s.catalogue.Publish(mesh, s.Clock.Now())
+	s.tell(append(mesh.Problems, s.catalogue.Problems()...))
 	if err != nil {
 		s.Log.Error(err, "resources that no proxy would take are left out")
 	}
@@ -147,11 +198,23 @@ const goodbye = 5 * time.Second
 func (s *service) serve(ctx context.Context) error {
 	config := &tls.Config{GetCertificate: s.Certificate, MinVersion: tls.VersionTLS13, NextProtos: []string{"h2"}}
 	server := grpc.NewServer(append(serve.Options(), grpc.Creds(credentials.NewTLS(config)))...)
-	serve.New(s.Server, s.directory, s.proofs, envoyxds.Missing, s.told).Register(server)
+	discovery := serve.New(s.Server, s.directory, s.proofs, envoyxds.Missing, s.told)
+	discovery.Register(server)
+	if s.Serving != nil {
+		s.Serving(discovery)
+	}
+	s.counts.Register(server)
+	if s.Counting != nil {
+		s.Counting(s.counts)
+	}
+	if !s.Replicas.alone() {
+		guard := newPeerGuard(s.verifier, s.Replicas, s.from, s.ground.told.refuse)
+		peers.NewServer(s.ground.index, s.ground.counted, guard, ctx.Done()).Register(server)
+	}
 	stopped := make(chan struct{})
 	go func() {
 		defer close(stopped)
-		<-ctx.Done()
+		explainer{s.ground.index, s.catalogue, discovery}.run(ctx, s.Clock) // until ctx is done
 		// Proxies are told to go elsewhere; whoever has not gone then is cut off.
 		timer := s.Clock.NewTimer(goodbye)
 		defer timer.Stop()

@@ -45,7 +45,7 @@ type discovery struct {
 }
 
 // discover starts one, which ends with the test.
-func discover(t *testing.T) *discovery {
+func discover(t *testing.T, changes ...func(*mesh.Setup)) *discovery {
 	t.Helper()
 	certificate, authority := envoy.NewServing(t)
 	listener, err := net.Listen("tcp", "127.0.0.1:0") //nolint:noctx // as a server would
@@ -55,13 +55,15 @@ func discover(t *testing.T) *discovery {
 	d := &discovery{address: listener.Addr().String(), authority: authority, registry: prometheus.NewRegistry()}
 	ctx, stop := context.WithCancel(context.Background())
 	ready, done := make(chan struct{}), make(chan error, 1)
-	go func() {
-		done <- mesh.Run(ctx, mesh.Setup{
-			Config: config, Listener: listener, Registry: d.registry, Log: testr.New(t), Clock: clock.RealClock{},
-			Certificate: func(*tls.ClientHelloInfo) (*tls.Certificate, error) { return &certificate, nil },
-			Ready:       func() { close(ready) },
-		})
-	}()
+	setup := mesh.Setup{
+		Config: config, Listener: listener, Registry: d.registry, Log: testr.New(t), Clock: clock.RealClock{},
+		Certificate: func(*tls.ClientHelloInfo) (*tls.Certificate, error) { return &certificate, nil },
+		Ready:       func() { close(ready) },
+	}
+	for _, change := range changes {
+		change(&setup)
+	}
+	go func() { done <- mesh.Run(ctx, setup) }()
 	t.Cleanup(func() {
 		stop()
 		if err := <-done; err != nil {

@@ -1,0 +1,62 @@
+// SPDX-License-Identifier: Apache-2.0
+
+package main
+
+import (
+	"context"
+	"errors"
+	"fmt"
+
+	"github.com/go-logr/logr"
+	"github.com/prometheus/client_golang/prometheus"
+	"k8s.io/client-go/rest"
+	"k8s.io/utils/clock"
+	"sigs.k8s.io/controller-runtime/pkg/manager"
+
+	"github.com/plumbline-dev/plumbline/internal/controller/abrelease"
+	"github.com/plumbline-dev/plumbline/internal/controller/authority"
+	"github.com/plumbline-dev/plumbline/internal/controller/elected"
+	"github.com/plumbline-dev/plumbline/internal/controller/mesh"
+	"github.com/plumbline-dev/plumbline/internal/options"
+	"github.com/plumbline-dev/plumbline/internal/servertime"
+)
+
+// leader does what one replica does for all. Losing its lease ends that alone:
+// proxies are served by every replica, whoever leads.
+type leader struct {
+	part        elected.Part
+	authorities *authority.Metrics
+	window      *mesh.Window
+	routers     *mesh.Routers
+}
+
+func newLeader(config *rest.Config, opts *options.XDS, registry prometheus.Registerer, log logr.Logger) (*leader, error) {
+	authorities, err := authority.NewMetrics(registry)
+	if err != nil {
+		return nil, err
+	}
+	return &leader{
+		part: elected.Part{
+			Config: config, Lease: opts.LeaseName, Namespace: opts.Namespace, LeaderElect: true,
+			Time: servertime.New(clock.RealClock{}), Log: log,
+		},
+		authorities: authorities,
+	}, nil
+}
+
+// run competes for the lease until ctx ends, and leads while it has it.
+func (l *leader) run(ctx context.Context) {
+	l.part.Again(ctx, clock.RealClock{}, l.lead)
+}
+
+// lead lists the leader's parts. It is called anew for each time of leading, so what
+// outlives one, such as metrics, is made by newLeader.
+func (l *leader) lead(mgr manager.Manager, _ *rest.Config) error {
+	if err := mgr.Add(manager.RunnableFunc(l.routers.Lead)); err != nil {
+		return fmt.Errorf("following the other replicas: %w", err)
+	}
+	err := abrelease.Add(mgr, abrelease.Setup{
+		Window: l.window, Routers: l.routers, Namespace: l.part.Namespace, Clock: l.part.Time, Log: l.part.Log,
+	})
+	return errors.Join(err, authority.Add(mgr, l.part.Namespace, l.authorities))
+}

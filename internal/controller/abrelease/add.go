@@ -1,0 +1,77 @@
+// SPDX-License-Identifier: Apache-2.0
+
+package abrelease
+
+import (
+	"context"
+	"time"
+
+	"github.com/go-logr/logr"
+	"k8s.io/apimachinery/pkg/api/meta"
+	"k8s.io/utils/clock"
+	ctrl "sigs.k8s.io/controller-runtime"
+	"sigs.k8s.io/controller-runtime/pkg/manager"
+
+	"github.com/plumbline-dev/plumbline/internal/controller/mesh"
+	"github.com/plumbline-dev/plumbline/pkg/apis/plumbline/v1alpha1"
+)
+
+// recorder is how Events name who made them.
+const recorder = "plumbline-xds"
+
+// kindAgain is how often it is asked for the kind while it is not installed.
+const kindAgain = 10 * time.Second
+
+// Setup is what the controller needs from its process.
+type Setup struct {
+	// Window shows the mesh that the process serves.
+	Window *mesh.Window
+	// Routers carry splits out.
+	Routers Routers
+	// Namespace is Plumbline's own.
+	Namespace string
+	Clock     clock.PassiveClock
+	Log       logr.Logger
+}
+
+// Add has a manager decide about releases while it leads, and from when the kind is
+// installed: what else it does needs no releases.
+func Add(mgr ctrl.Manager, setup Setup) error {
+	r := &Reconciler{
+		Client: mgr.GetClient(), Mesh: setup.Window, Routers: setup.Routers,
+		Sequences: &Ledger{Live: mgr.GetAPIReader(), Client: mgr.GetClient(), Namespace: setup.Namespace},
+		Recorder:  mgr.GetEventRecorder(recorder), Clock: setup.Clock, Log: setup.Log.WithName("abrelease"),
+	}
+	return mgr.Add(manager.RunnableFunc(func(ctx context.Context) error {
+		if !installed(ctx, mgr, r.Log) {
+			return nil
+		}
+		if err := r.Register(mgr, setup.Window); err != nil {
+			return err
+		}
+		<-ctx.Done()
+		return nil
+	}))
+}
+
+// installed waits for the kind; false when ctx ends before.
+func installed(ctx context.Context, mgr ctrl.Manager, log logr.Logger) bool {
+	gk := v1alpha1.GroupVersion.WithKind("ABRelease").GroupKind()
+	for told := false; ; {
+		_, err := mgr.GetRESTMapper().RESTMapping(gk, v1alpha1.GroupVersion.Version)
+		if err == nil {
+			return true
+		}
+		if !told && meta.IsNoMatchError(err) {
+			told = true
+			log.Info("the cluster does not have ABReleases, so nothing is divided; install the chart's kinds")
+		}
+		timer := time.NewTimer(kindAgain)
+		select {
+		case <-timer.C:
+		case <-ctx.Done():
+			timer.Stop()
+			return false
+		}
+	}
+}

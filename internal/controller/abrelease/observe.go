@@ -1,0 +1,51 @@
+// SPDX-License-Identifier: Apache-2.0
+
+package abrelease
+
+import (
+	"context"
+	"time"
+
+	"github.com/plumbline-dev/plumbline/pkg/traffic"
+)
+
+// patience is how long a router may take to say what it knows: a release that lost
+// its endpoints meanwhile waits so long.
+const patience = 500 * time.Millisecond
+
+// observe asks what has become of what is in force. Of something that is only told
+// now nothing can be known yet.
+func (r *Reconciler) observe(ctx context.Context, s *subject) error {
+	if s.decision.After == nil || s.decision.Grew {
+		return nil
+	}
+	ctx, cancel := context.WithTimeout(ctx, patience)
+	defer cancel()
+	// A process that has begun to lead tells the router what is in force already.
+	split := s.decision.After.Split
+	if err := s.router.Apply(ctx, split.Shares, split.Sequence); err != nil {
+		r.Log.Info("the router was not told what is in force; it is told again", "release", s.release.Namespace+"/"+s.release.Name, "error", err.Error())
+		return nil
+	}
+	seen, err := s.router.Observe(ctx)
+	if err != nil {
+		r.Log.V(1).Info("what became of a split is not known", "release", s.release.Namespace+"/"+s.release.Name, "error", err.Error())
+		return nil
+	}
+	s.seen = &seen
+	return nil
+}
+
+// confirmed says that all that carries out what is in force has said so.
+func (s *subject) confirmed() bool {
+	if s.seen == nil || s.decision.After == nil || s.seen.Sequence < s.decision.After.Split.Sequence {
+		return false
+	}
+	switch s.seen.Knowledge {
+	case traffic.Proven, traffic.Accepted:
+		return true
+	case traffic.Unknown:
+		return false
+	}
+	return false
+}

@@ -1,0 +1,202 @@
+// SPDX-License-Identifier: Apache-2.0
+
+package abrelease
+
+import (
+	"context"
+	"errors"
+	"fmt"
+	"time"
+
+	"github.com/go-logr/logr"
+	apierrors "k8s.io/apimachinery/pkg/api/errors"
+	"k8s.io/apimachinery/pkg/types"
+	"k8s.io/client-go/tools/events"
+	"k8s.io/utils/clock"
+	"sigs.k8s.io/controller-runtime/pkg/client"
+	"sigs.k8s.io/controller-runtime/pkg/reconcile"
+
+	"github.com/plumbline-dev/plumbline/internal/controller/mesh"
+	"github.com/plumbline-dev/plumbline/pkg/apis/plumbline/v1alpha1"
+	"github.com/plumbline-dev/plumbline/pkg/traffic"
+	"github.com/plumbline-dev/plumbline/pkg/traffic/ir"
+	"github.com/plumbline-dev/plumbline/pkg/traffic/release"
+)
+
+// How soon a release is looked at again.
+const (
+	// unsyncedAgain is for one whose endpoints are not known yet.
+	unsyncedAgain = 200 * time.Millisecond
+	// conflictAgain is for one of which the cache is behind.
+	conflictAgain = 10 * time.Millisecond
+	// toldAgain is for one that was just told to proxies, which confirm within
+	// milliseconds.
+	toldAgain = 200 * time.Millisecond
+	// unconfirmedAgain is for one that some proxies have not confirmed.
+	unconfirmedAgain = time.Second
+	// confirmedAgain is for one that all have.
+	confirmedAgain = 10 * time.Second
+)
+
+// Mesh shows what would become of a Service if it were divided so.
+type Mesh interface {
+	Prospect(ctx context.Context, split ir.Split) (ir.Mesh, error)
+}
+
+// Routers gives each release the router that carries it out.
+type Routers interface {
+	Router(release types.NamespacedName) traffic.Router
+}
+
+// Sequences keeps them for longer than releases are there.
+type Sequences interface {
+	// Hold has a release hold a Service for one more decision; the next sequence is
+	// above the floor.
+	Hold(ctx context.Context, service types.NamespacedName, release *v1alpha1.ABRelease, before uint64) (floor uint64, err error)
+	// Settle says that releases of that name are gone, but for the one with this uid.
+	Settle(ctx context.Context, release types.NamespacedName) error
+}
+
+// Reconciler decides about one release after the other.
+type Reconciler struct {
+	// Client reads from the cache, and writes.
+	Client    client.Client
+	Mesh      Mesh
+	Routers   Routers
+	Sequences Sequences
+	Recorder  events.EventRecorder
+	Clock     clock.PassiveClock
+	Log       logr.Logger
+
+	written memory
+}
+
+// subject is one release, and what is known and decided about it.
+type subject struct {
+	release *v1alpha1.ABRelease
+	router  traffic.Router
+	now     time.Time
+	// rival divides the Service already; nil if nobody does.
+	rival *v1alpha1.ABRelease
+	// invalid says why the spec cannot be in force.
+	invalid error
+	facts   release.Facts
+	// mesh is what would become of the Service.
+	mesh     ir.Mesh
+	decision release.Decision
+	// seen is nil when nobody was asked, or nobody knew.
+	seen *traffic.Observation
+}
+
+// Reconcile looks at one release.
+func (r *Reconciler) Reconcile(ctx context.Context, request reconcile.Request) (reconcile.Result, error) {
+	s := &subject{release: &v1alpha1.ABRelease{}, now: r.Clock.Now(), router: r.Routers.Router(request.NamespacedName)}
+	if err := r.Client.Get(ctx, request.NamespacedName, s.release); err != nil {
+		if client.IgnoreNotFound(err) != nil {
+			return reconcile.Result{}, fmt.Errorf("reading release %s: %w", request, err)
+		}
+		r.written.forget(request.NamespacedName)
+		return reconcile.Result{}, r.Sequences.Settle(ctx, request.NamespacedName)
+	}
+	for _, step := range []func(context.Context, *subject) error{r.findRival, r.readSpec, r.look, r.decide, r.observe, r.write} {
+		if err := step(ctx, s); err != nil {
+			return later(err)
+		}
+	}
+	return reconcile.Result{RequeueAfter: s.again()}, nil
+}
+
+// later looks again where that is all that helps.
+func later(err error) (reconcile.Result, error) {
+	switch {
+	case errors.Is(err, mesh.ErrUnsynced):
+		return reconcile.Result{RequeueAfter: unsyncedAgain}, nil
+	case apierrors.IsConflict(err): // the cache is behind
+		return reconcile.Result{RequeueAfter: conflictAgain}, nil
+	}
+	return reconcile.Result{}, err
+}
+
+// readSpec finds out what it asks for, and whether that can be had.
+func (r *Reconciler) readSpec(_ context.Context, s *subject) error {
+	s.facts = release.Facts{Before: release.StateOf(s.release), Now: s.now}
+	terms, err := release.TermsOf(s.release)
+	if err != nil {
+		s.invalid = err
+		return nil //nolint:nilerr // the status says it
+	}
+	s.facts.Terms = &terms
+	if split, is := s.facts.Prospect(); is {
+		if s.invalid = s.router.Validate(split.Shares); s.invalid != nil {
+			s.facts.Terms = nil
+		}
+	}
+	return nil
+}
+
+// look counts the endpoints that are ready.
+func (r *Reconciler) look(ctx context.Context, s *subject) (err error) {
+	split, is := s.facts.Prospect()
+	if !is || s.rival != nil {
+		return nil
+	}
+	if s.mesh, err = r.Mesh.Prospect(ctx, split); err != nil {
+		return fmt.Errorf("looking at Service %s/%s: %w", split.Namespace, split.Service, err)
+	}
+	if service := s.service(); service != nil {
+		s.facts.Ready = service.Ready()
+	}
+	return nil
+}
+
+// service is nil when it is not divided.
+func (s *subject) service() *ir.Service {
+	for i := range s.mesh.Services {
+		if s.mesh.Services[i].Routing != nil {
+			return &s.mesh.Services[i]
+		}
+	}
+	return nil
+}
+
+// decide says what is in force now, with a sequence that is the release's own.
+func (r *Reconciler) decide(ctx context.Context, s *subject) error {
+	if s.rival != nil {
+		return nil
+	}
+	s.decision = release.Decide(s.facts)
+	if !s.decision.Grew {
+		return nil
+	}
+	var before uint64
+	if s.facts.Before != nil {
+		before = s.facts.Before.Split.Sequence
+	}
+	service := types.NamespacedName{Namespace: s.release.Namespace, Name: s.release.Spec.Service}
+	floor, err := r.Sequences.Hold(ctx, service, s.release, before)
+	if err != nil {
+		return err
+	}
+	s.facts.Floor = floor
+	s.decision = release.Decide(s.facts)
+	return nil
+}
+
+// again is when to look again, if nothing changes before.
+func (s *subject) again() time.Duration {
+	var wait time.Duration
+	switch {
+	case s.decision.After == nil:
+		return 0 // something else has to change
+	case s.decision.Grew:
+		wait = toldAgain
+	case !s.confirmed():
+		wait = unconfirmedAgain
+	default:
+		wait = confirmedAgain
+	}
+	if at := s.decision.Again; !at.IsZero() {
+		wait = min(wait, max(at.Sub(s.now), time.Millisecond))
+	}
+	return wait
+}

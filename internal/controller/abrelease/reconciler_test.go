@@ -1,0 +1,190 @@
+// SPDX-License-Identifier: Apache-2.0
+
+package abrelease
+
+import (
+	"context"
+	"errors"
+	"net/netip"
+	"slices"
+	"strings"
+	"testing"
+	"time"
+
+	"github.com/go-logr/logr"
+	"k8s.io/apimachinery/pkg/api/meta"
+	metav1 "k8s.io/apimachinery/pkg/apis/meta/v1"
+	"k8s.io/apimachinery/pkg/types"
+	"k8s.io/client-go/tools/events"
+	clocktesting "k8s.io/utils/clock/testing"
+	"sigs.k8s.io/controller-runtime/pkg/client"
+	"sigs.k8s.io/controller-runtime/pkg/client/fake"
+	"sigs.k8s.io/controller-runtime/pkg/reconcile"
+
+	"github.com/plumbline-dev/plumbline/internal/controller/elected"
+	"github.com/plumbline-dev/plumbline/pkg/apis/plumbline/v1alpha1"
+	"github.com/plumbline-dev/plumbline/pkg/traffic"
+	"github.com/plumbline-dev/plumbline/pkg/traffic/ir"
+	"github.com/plumbline-dev/plumbline/pkg/traffic/routertest"
+)
+
+var noon = time.Date(2026, 3, 2, 12, 0, 0, 0, time.UTC)
+
+// world has one release, whose endpoints and router say what a test wants.
+type world struct {
+	*testing.T
+	*Reconciler
+	clock  *clocktesting.FakeClock
+	router routertest.Recorder
+	ready  map[string]int
+	events *events.FakeRecorder
+	writes int
+}
+
+// Router implements Routers.
+func (w *world) Router(types.NamespacedName) traffic.Router { return &w.router }
+
+// Prospect implements Mesh.
+func (w *world) Prospect(_ context.Context, split ir.Split) (ir.Mesh, error) {
+	port := ir.Port{Number: 80, Protocol: ir.HTTP}
+	for _, share := range split.Shares {
+		slot := ir.Slot{Variation: share.Variation}
+		for i := range w.ready[share.Variation] {
+			slot.Endpoints = append(slot.Endpoints, ir.Endpoint{Address: netip.AddrPortFrom(netip.IPv4Unspecified(), uint16(i))})
+		}
+		port.Slots = append(port.Slots, slot)
+	}
+	return ir.Mesh{Services: []ir.Service{{Namespace: split.Namespace, Name: split.Service, Ports: []ir.Port{port}, Routing: &split.Routing}}}, nil
+}
+
+func newWorld(t *testing.T) *world {
+	t.Helper()
+	kinds, err := elected.Kinds()
+	if err != nil {
+		t.Fatal(err)
+	}
+	release := &v1alpha1.ABRelease{ObjectMeta: metav1.ObjectMeta{Namespace: "shop", Name: "web", UID: "u1", Generation: 1}}
+	release.Spec = v1alpha1.ABReleaseSpec{
+		Service: "web",
+		Variations: []v1alpha1.Variation{
+			{Name: "stable", Workload: &v1alpha1.VariationWorkload{Kind: "Deployment", Name: "web"}},
+			{Name: "canary", Workload: &v1alpha1.VariationWorkload{Kind: "Deployment", Name: "canary"}},
+		},
+		TrafficSplit: v1alpha1.TrafficSplit{Type: "Percentage", Percentages: map[string]v1alpha1.Percentage{"stable": 90, "canary": 10}},
+	}
+	c := fake.NewClientBuilder().WithScheme(kinds).WithObjects(release).WithStatusSubresource(release).Build()
+	w := &world{T: t, clock: clocktesting.NewFakeClock(noon), ready: map[string]int{"stable": 1, "canary": 1}, events: events.NewFakeRecorder(100)}
+	w.Reconciler = &Reconciler{
+		Client: c, Mesh: w, Routers: w, Recorder: w.events, Clock: w.clock, Log: logr.Discard(),
+		Sequences: &Ledger{Live: c, Client: c, Namespace: "plumbline-system"},
+	}
+	return w
+}
+
+// look once, and return the release.
+func (w *world) look() *v1alpha1.ABRelease {
+	w.Helper()
+	name := types.NamespacedName{Namespace: "shop", Name: "web"}
+	var before, after v1alpha1.ABRelease
+	if err := w.Client.Get(w.Context(), name, &before); err != nil {
+		w.Fatal(err)
+	}
+	if _, err := w.Reconcile(w.Context(), reconcile.Request{NamespacedName: name}); err != nil {
+		w.Fatal(err)
+	}
+	if err := w.Client.Get(w.Context(), client.ObjectKeyFromObject(&before), &after); err != nil {
+		w.Fatal(err)
+	}
+	if before.ResourceVersion != after.ResourceVersion {
+		w.writes++
+	}
+	return &after
+}
+
+func (w *world) said() (all []string) {
+	for {
+		select {
+		case e := <-w.events.Events:
+			all = append(all, e)
+		default:
+			return all
+		}
+	}
+}
+
+func state(r *v1alpha1.ABRelease, kind string) metav1.ConditionStatus {
+	if c := meta.FindStatusCondition(r.Status.Conditions, kind); c != nil {
+		return c.Status
+	}
+	return ""
+}
+
+func TestWhatIsNotObservedIsNeverReady(t *testing.T) {
+	w := newWorld(t)
+	w.router.Deafen(errors.New("nobody answers"))
+	for range 3 {
+		r := w.look()
+		if c := state(r, v1alpha1.ConditionConfirmed); c != metav1.ConditionUnknown || state(r, v1alpha1.ConditionReady) == metav1.ConditionTrue {
+			t.Fatalf("Confirmed is %s, Ready %s", c, state(r, v1alpha1.ConditionReady))
+		}
+	}
+	w.router.Deafen(nil)
+	if r := w.look(); state(r, v1alpha1.ConditionReady) != metav1.ConditionTrue || r.Status.Confirmed.Count != "0/0" {
+		t.Errorf("the status is %+v", r.Status)
+	}
+	if all := w.said(); !slices.ContainsFunc(all, func(e string) bool { return strings.Contains(e, "Confirmed") }) {
+		t.Errorf("events are %q", all)
+	}
+}
+
+func TestLaggardsAreNamed(t *testing.T) {
+	w := newWorld(t)
+	w.look()
+	seen := traffic.Observation{Knowledge: traffic.Unknown, Wanted: 42, Confirmed: 30}
+	for i := range 12 {
+		seen.Laggards = append(seen.Laggards, traffic.Laggard{Name: "shop/front-" + string(rune('a'+i)), Why: "it does not answer", Since: noon})
+	}
+	w.router.Say(seen)
+	r := w.look()
+	if r.Status.Confirmed.Count != "30/42" || len(r.Status.Confirmed.Laggards) != maxLaggards || state(r, v1alpha1.ConditionConfirmed) != metav1.ConditionFalse {
+		t.Errorf("it is %+v, Confirmed %s", r.Status.Confirmed, state(r, v1alpha1.ConditionConfirmed))
+	}
+	if c := meta.FindStatusCondition(r.Status.Conditions, v1alpha1.ConditionReconciling); c == nil || !strings.Contains(c.Message, "shop/front-a (it does not answer)") {
+		t.Errorf("Reconciling is %+v", c)
+	}
+}
+
+func TestCountsAloneAreStoredNowAndThen(t *testing.T) {
+	w := newWorld(t)
+	w.look()
+	for i := range uint64(20) {
+		w.router.Say(traffic.Observation{Sequence: 1, Knowledge: traffic.Proven, Wanted: 1, Confirmed: 1, Arms: []traffic.Arm{
+			{Variation: "stable", Outcomes: &traffic.Outcomes{Window: time.Minute, Completed: 9_000 + i}},
+			{Variation: "canary", Outcomes: &traffic.Outcomes{Window: time.Minute, Completed: 1_000 - i}},
+		}})
+		w.look()
+		w.clock.Step(time.Second)
+	}
+	if w.writes != 2 {
+		t.Errorf("the status was written %d times in 20 s", w.writes)
+	}
+	w.clock.Step(countsAgain)
+	if r := w.look(); *r.Status.Observed[1].Requests != 981 || *r.Status.Observed[1].SharePercent != 10 {
+		t.Errorf("observed is %+v", r.Status.Observed)
+	}
+}
+
+func TestAShareIsClampedAndComesBack(t *testing.T) {
+	w := newWorld(t)
+	w.look()
+	w.ready["canary"] = 0
+	if r := w.look(); r.Status.Split != "stable 100 / canary 0" || r.Status.InForce.Sequence != 2 || state(r, v1alpha1.ConditionClamped) != metav1.ConditionTrue {
+		t.Errorf("the status is %+v", r.Status)
+	}
+	w.ready["canary"] = 1
+	w.look()
+	w.clock.Step(traffic.Returns)
+	if r := w.look(); r.Status.Split != "stable 90 / canary 10" || r.Status.InForce.Sequence != 3 || state(r, v1alpha1.ConditionClamped) != "" {
+		t.Errorf("the status is %+v", r.Status)
+	}
+}

@@ -1,0 +1,64 @@
+// SPDX-License-Identifier: Apache-2.0
+
+package abrelease
+
+import (
+	"context"
+	"fmt"
+
+	"k8s.io/apimachinery/pkg/types"
+	"k8s.io/client-go/util/workqueue"
+	ctrl "sigs.k8s.io/controller-runtime"
+	"sigs.k8s.io/controller-runtime/pkg/builder"
+	"sigs.k8s.io/controller-runtime/pkg/client"
+	"sigs.k8s.io/controller-runtime/pkg/controller"
+	"sigs.k8s.io/controller-runtime/pkg/event"
+	"sigs.k8s.io/controller-runtime/pkg/handler"
+	"sigs.k8s.io/controller-runtime/pkg/predicate"
+	"sigs.k8s.io/controller-runtime/pkg/reconcile"
+
+	"github.com/plumbline-dev/plumbline/pkg/apis/plumbline/v1alpha1"
+)
+
+// Watcher tells of releases of which other endpoints or problems are seen.
+type Watcher interface {
+	Watch(changed func(release types.NamespacedName)) (stop func())
+}
+
+// workers is how many releases are looked at at once: one that waits for a router
+// holds no other one up.
+const workers = 8
+
+// Register adds the controller to a manager.
+func (r *Reconciler) Register(mgr ctrl.Manager, watcher Watcher) error {
+	err := ctrl.NewControllerManagedBy(mgr).
+		Named("abrelease").
+		For(&v1alpha1.ABRelease{}, builder.WithPredicates(predicate.GenerationChangedPredicate{})).
+		// The release that goes makes room for the next one of its Service.
+		Watches(&v1alpha1.ABRelease{}, handler.Funcs{DeleteFunc: r.wakeRivals}).
+		WatchesRawSource(sights(watcher)).
+		WithOptions(controller.Options{MaxConcurrentReconciles: workers}).
+		Complete(r)
+	if err != nil {
+		return fmt.Errorf("registering the controller of releases: %w", err)
+	}
+	return nil
+}
+
+// wakeRivals has every release of a Service looked at.
+func (r *Reconciler) wakeRivals(ctx context.Context, e event.DeleteEvent, queue workqueue.TypedRateLimitingInterface[reconcile.Request]) {
+	gone, is := e.Object.(*v1alpha1.ABRelease)
+	if !is {
+		return
+	}
+	var all v1alpha1.ABReleaseList
+	if err := r.Client.List(ctx, &all, client.InNamespace(gone.Namespace)); err != nil {
+		r.Log.Error(err, "listing releases")
+		return
+	}
+	for i := range all.Items {
+		if all.Items[i].Spec.Service == gone.Spec.Service {
+			queue.Add(reconcile.Request{NamespacedName: client.ObjectKeyFromObject(&all.Items[i])})
+		}
+	}
+}

@@ -1,0 +1,194 @@
+// SPDX-License-Identifier: Apache-2.0
+
+package abrelease
+
+import (
+	"fmt"
+	"math"
+	"strings"
+
+	metav1 "k8s.io/apimachinery/pkg/apis/meta/v1"
+
+	"github.com/plumbline-dev/plumbline/internal/controller/condition"
+	"github.com/plumbline-dev/plumbline/pkg/apis/plumbline/v1alpha1"
+	"github.com/plumbline-dev/plumbline/pkg/specguard/diff"
+	"github.com/plumbline-dev/plumbline/pkg/traffic"
+	"github.com/plumbline-dev/plumbline/pkg/traffic/ir"
+	"github.com/plumbline-dev/plumbline/pkg/traffic/release"
+)
+
+// Bounds of the status.
+const (
+	maxLaggards = 10
+	maxWhy      = 256
+	maxName     = 317
+)
+
+// writeSeen says what is known of the proxies and of the variations. While nobody was
+// asked, what is known of the proxies is that it is unknown.
+func (s *subject) writeSeen(status *v1alpha1.ABReleaseStatus) {
+	if s.decision.After == nil {
+		status.Confirmed, status.Observed = nil, nil
+		return
+	}
+	if s.seen == nil {
+		if c := status.Confirmed; c != nil {
+			c.Knowledge, c.ConfirmedProxies, c.Laggards, c.Count = v1alpha1.ConfirmedUnknown, 0, nil, fmt.Sprintf("?/%d", c.Proxies)
+		}
+	} else {
+		status.Confirmed = confirmation(s.seen)
+	}
+	status.Observed = s.observed()
+}
+
+func confirmation(seen *traffic.Observation) *v1alpha1.SplitConfirmation {
+	c := &v1alpha1.SplitConfirmation{
+		Count: fmt.Sprintf("%d/%d", seen.Confirmed, seen.Wanted), Knowledge: v1alpha1.ConfirmedKnowledge(seen.Knowledge),
+		Sequence: int64(min(seen.Sequence, math.MaxInt64)), //nolint:gosec // it is bounded
+		Proxies:  count(seen.Wanted), ConfirmedProxies: count(seen.Confirmed),
+	}
+	named := map[string]bool{}
+	for _, l := range seen.Laggards {
+		if len(c.Laggards) == maxLaggards {
+			break
+		}
+		if l.Name == "" || named[l.Name] {
+			continue
+		}
+		named[l.Name] = true
+		laggard := v1alpha1.ProxyLaggard{Name: diff.TruncateText(l.Name, maxName), Why: diff.TruncateText(diff.Printable(l.Why), maxWhy)}
+		if !l.Since.IsZero() {
+			at := metav1.NewTime(l.Since).Rfc3339Copy()
+			laggard.Since = &at
+		}
+		c.Laggards = append(c.Laggards, laggard)
+	}
+	return c
+}
+
+// observed is what is known of each variation: its endpoints, of which this process
+// knows, and its requests, of which the router does.
+func (s *subject) observed() (observed []v1alpha1.ObservedVariation) {
+	var total uint64
+	if s.seen != nil {
+		for _, arm := range s.seen.Arms {
+			if arm.Outcomes != nil {
+				total += arm.Outcomes.Completed
+			}
+		}
+	}
+	for _, share := range s.decision.After.Split.Shares {
+		o := v1alpha1.ObservedVariation{Variation: v1alpha1.VariationName(share.Variation)}
+		o.ReadyEndpoints, o.Targets = s.endpoints(share.Variation)
+		if arm := s.arm(share.Variation); arm != nil && arm.Outcomes != nil {
+			counted(&o, arm.Outcomes, total)
+		}
+		observed = append(observed, o)
+	}
+	return observed
+}
+
+func counted(o *v1alpha1.ObservedVariation, of *traffic.Outcomes, total uint64) {
+	o.Requests, o.Failed = new(whole(of.Completed)), new(whole(of.Failed))
+	o.InFlight, o.WindowSeconds = new(max(of.InFlight, 0)), count(int(of.Window.Seconds()))
+	if total > 0 {
+		o.SharePercent = new(int32(math.Round(100 * float64(of.Completed) / float64(total))))
+	}
+}
+
+func whole(n uint64) int64 { return int64(min(n, math.MaxInt64)) } //nolint:gosec // it is bounded
+
+func count(n int) int32 { return int32(min(max(n, 0), math.MaxInt32)) } //nolint:gosec // it is bounded
+
+func (s *subject) arm(variation string) *traffic.Arm {
+	if s.seen == nil {
+		return nil
+	}
+	for i := range s.seen.Arms {
+		if s.seen.Arms[i].Variation == variation {
+			return &s.seen.Arms[i]
+		}
+	}
+	return nil
+}
+
+// endpoints of a variation on the port on which it has the fewest ready ones.
+func (s *subject) endpoints(variation string) (ready, targets int32) {
+	service := s.service()
+	if service == nil {
+		return 0, 0
+	}
+	first := true
+	for _, p := range service.Ports {
+		for _, slot := range p.Slots {
+			if slot.Variation != variation {
+				continue
+			}
+			n := 0
+			for _, e := range slot.Endpoints {
+				if e.State == ir.Ready {
+					n++
+				}
+			}
+			if first || count(n) < ready {
+				first, ready, targets = false, count(n), count(len(slot.Endpoints))
+			}
+		}
+	}
+	return ready, targets
+}
+
+// unobserved says that nobody says which proxies have it.
+func (s *subject) unobserved() bool {
+	return s.seen == nil && !s.decision.Grew || s.seen != nil && len(s.seen.Unheard) > 0 && len(s.seen.Laggards) == 0
+}
+
+func (s *subject) writeConfirmed(set condition.Set) {
+	const kind = v1alpha1.ConditionConfirmed
+	switch {
+	case s.confirmed():
+		set.Put(kind, metav1.ConditionTrue, reasonConfirmed, s.confirmingText())
+	case s.seen == nil && s.decision.Grew:
+		set.Put(kind, metav1.ConditionUnknown, reasonConfirming, "proxies are being told")
+	case s.unobserved():
+		set.Put(kind, metav1.ConditionUnknown, reasonUnobserved, s.confirmingText())
+	default:
+		set.Put(kind, metav1.ConditionFalse, reasonLaggards, s.confirmingText())
+	}
+}
+
+// confirmingText says who has confirmed what, and names who has not.
+func (s *subject) confirmingText() string {
+	sequence := s.decision.After.Split.Sequence
+	if s.seen == nil {
+		return fmt.Sprintf("which proxies have sequence %d is not known", sequence)
+	}
+	text := fmt.Sprintf("%d of %d proxies have confirmed sequence %d", s.seen.Confirmed, s.seen.Wanted, sequence)
+	var laggards []string
+	for i, l := range s.seen.Laggards {
+		if i == 3 {
+			laggards = append(laggards, "...")
+			break
+		}
+		laggards = append(laggards, l.Name+" ("+l.Why+")")
+	}
+	if len(laggards) > 0 {
+		text += "; not " + strings.Join(laggards, ", ")
+	}
+	if len(s.seen.Unheard) > 0 {
+		text += "; not heard of: " + strings.Join(s.seen.Unheard, ", ")
+	}
+	return text
+}
+
+func (s *subject) writeContradicted(set condition.Set) {
+	var wrong []string
+	if s.seen != nil && s.confirmed() {
+		wrong = release.Contradictions(s.decision.After.Split, *s.seen, since(&s.release.Status, v1alpha1.ConditionConfirmed), s.now)
+	}
+	if len(wrong) == 0 {
+		set.Clear(v1alpha1.ConditionContradicted)
+		return
+	}
+	set.True(v1alpha1.ConditionContradicted, reasonContradict, strings.Join(wrong, "; "))
+}

@@ -1,0 +1,165 @@
+// SPDX-License-Identifier: Apache-2.0
+
+package abrelease
+
+import (
+	"context"
+	"fmt"
+	"slices"
+	"strings"
+	"time"
+
+	"k8s.io/apimachinery/pkg/api/equality"
+	"k8s.io/apimachinery/pkg/api/meta"
+	metav1 "k8s.io/apimachinery/pkg/apis/meta/v1"
+	"sigs.k8s.io/controller-runtime/pkg/client"
+
+	"github.com/plumbline-dev/plumbline/internal/controller/condition"
+	"github.com/plumbline-dev/plumbline/pkg/apis/plumbline/v1alpha1"
+	"github.com/plumbline-dev/plumbline/pkg/traffic/ir"
+	"github.com/plumbline-dev/plumbline/pkg/traffic/release"
+)
+
+// Reasons of conditions that are not those of a problem.
+const (
+	reasonInForce    = "InForce"
+	reasonInvalid    = "Invalid"
+	reasonClamped    = "NoReadyEndpoints"
+	reasonConfirming = "Confirming"
+	reasonLaggards   = "Laggards"
+	reasonUnobserved = "Unobserved"
+	reasonConfirmed  = "Confirmed"
+	reasonContradict = "Contradicted"
+	reasonExclusive  = "Exclusive"
+)
+
+// write stores what was decided and seen, if people see anything new in it, and tells
+// them. What is in force is in this one write, which fails when somebody else was
+// faster: then all is looked at again.
+func (r *Reconciler) write(ctx context.Context, s *subject) error {
+	was := s.release.Status.DeepCopy()
+	status := &s.release.Status
+	status.ObservedGeneration = s.release.Generation
+	s.decision.After.Write(status)
+	s.writeSeen(status)
+	s.writeConditions(status)
+	if !r.worth(s, was) {
+		return nil
+	}
+	if err := r.Client.Status().Update(ctx, s.release); err != nil {
+		return fmt.Errorf("writing the status of release %s/%s: %w", s.release.Namespace, s.release.Name, err)
+	}
+	r.written.note(client.ObjectKeyFromObject(s.release), s.now)
+	r.tell(s, was)
+	return nil
+}
+
+// worth says whether people see anything new. What was counted changes always, and is
+// stored now and then.
+func (r *Reconciler) worth(s *subject, was *v1alpha1.ABReleaseStatus) bool {
+	if r.written.age(client.ObjectKeyFromObject(s.release), s.now) >= countsAgain {
+		return !equality.Semantic.DeepEqual(was, &s.release.Status)
+	}
+	a, b := was.DeepCopy(), s.release.Status.DeepCopy()
+	uncounted(a.Observed)
+	uncounted(b.Observed)
+	return !equality.Semantic.DeepEqual(a, b)
+}
+
+// countsAgain is how often counts alone are stored.
+const countsAgain = 30 * time.Second
+
+func uncounted(observed []v1alpha1.ObservedVariation) {
+	for i := range observed {
+		o := &observed[i]
+		o.Requests, o.Failed, o.InFlight, o.WindowSeconds = nil, nil, nil, 0
+	}
+}
+
+func (s *subject) writeConditions(status *v1alpha1.ABReleaseStatus) {
+	set := condition.Set{Conditions: &status.Conditions, Generation: s.release.Generation, Now: s.now}
+	s.writeReady(set)
+	if s.decision.After == nil {
+		for _, kind := range []string{v1alpha1.ConditionConfirmed, v1alpha1.ConditionClamped, v1alpha1.ConditionShareNotExclusive, v1alpha1.ConditionContradicted} {
+			set.Clear(kind)
+		}
+		return
+	}
+	s.writeConfirmed(set)
+	if withheld := s.decision.After.Withheld(); len(withheld) > 0 {
+		set.True(v1alpha1.ConditionClamped, reasonClamped, s.clampedText(withheld))
+	} else {
+		set.Clear(v1alpha1.ConditionClamped)
+	}
+	if p := s.problem(ir.ShareNotExclusive); p != nil {
+		set.True(v1alpha1.ConditionShareNotExclusive, string(p.Reason), p.Message)
+	} else {
+		set.Clear(v1alpha1.ConditionShareNotExclusive)
+	}
+	s.writeContradicted(set)
+}
+
+// writeReady says whether what is wanted is what happens.
+func (s *subject) writeReady(set condition.Set) {
+	switch {
+	case s.rival != nil:
+		set.Stalled(string(ir.AnotherSplit), fmt.Sprintf("ABRelease %s divides the requests of Service %s already: delete one of them", s.rival.Name, s.release.Spec.Service))
+	case s.invalid != nil && s.decision.After == nil:
+		set.Stalled(reasonInvalid, s.invalid.Error())
+	case s.invalid != nil:
+		set.Stalled(reasonInvalid, s.invalid.Error()+"; what was in force before stays in force")
+	case s.refused() != nil:
+		set.Stalled(string(s.refused().Reason), s.refused().Message)
+	case len(s.decision.After.Withheld()) > 0:
+		set.NotReady(reasonClamped, s.clampedText(s.decision.After.Withheld()))
+	case s.confirmed():
+		set.Ready(reasonInForce, s.inForceText())
+	case s.unobserved():
+		set.Unknown(reasonUnobserved, "it is in force, and nobody says which proxies have it")
+	default:
+		set.Reconciling(reasonConfirming, s.confirmingText())
+	}
+}
+
+func (s *subject) clampedText(withheld []string) string {
+	return fmt.Sprintf("%s: no ready endpoints; what it would get goes to %s until it has had some for %s", strings.Join(withheld, ", "), s.decision.After.Wanted.Stable(), "10s")
+}
+
+// inForceText says what is in force, and what about its pods is not as somebody may
+// think.
+func (s *subject) inForceText() string {
+	parts := []string{release.Text(s.decision.After.Split.Shares)}
+	for _, p := range s.mesh.Problems {
+		if !p.Refused && p.Reason != ir.ShareNotExclusive && p.Object.Kind == "ABRelease" {
+			parts = append(parts, p.Message)
+		}
+	}
+	return strings.Join(parts, "; ")
+}
+
+// refused is a problem that keeps the Service from being divided.
+func (s *subject) refused() *ir.Problem {
+	for i := range s.mesh.Problems {
+		if p := &s.mesh.Problems[i]; p.Refused && p.Object.Kind == "ABRelease" {
+			return p
+		}
+	}
+	return nil
+}
+
+func (s *subject) problem(reason ir.Reason) *ir.Problem {
+	i := slices.IndexFunc(s.mesh.Problems, func(p ir.Problem) bool { return p.Reason == reason })
+	if i < 0 {
+		return nil
+	}
+	return &s.mesh.Problems[i]
+}
+
+// since is when a condition became what it is; zero if it is not True.
+func since(status *v1alpha1.ABReleaseStatus, kind string) time.Time {
+	c := meta.FindStatusCondition(status.Conditions, kind)
+	if c == nil || c.Status != metav1.ConditionTrue {
+		return time.Time{}
+	}
+	return c.LastTransitionTime.Time
+}

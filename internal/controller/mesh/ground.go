@@ -1,0 +1,228 @@
+// SPDX-License-Identifier: Apache-2.0
+
+package mesh
+
+import (
+	"context"
+	"errors"
+	"fmt"
+	"sync"
+	"time"
+
+	corev1 "k8s.io/api/core/v1"
+	apierrors "k8s.io/apimachinery/pkg/api/errors"
+	"k8s.io/apimachinery/pkg/types"
+	"k8s.io/utils/clock"
+
+	"github.com/plumbline-dev/plumbline/pkg/apis/plumbline/v1alpha1"
+	"github.com/plumbline-dev/plumbline/pkg/traffic"
+	"github.com/plumbline-dev/plumbline/pkg/traffic/ads/confirmed"
+	"github.com/plumbline-dev/plumbline/pkg/traffic/ads/peers"
+	"github.com/plumbline-dev/plumbline/pkg/traffic/ir"
+	"github.com/plumbline-dev/plumbline/pkg/traffic/signals"
+	"github.com/plumbline-dev/plumbline/pkg/traffic/signals/receive"
+)
+
+// ground is what routers know: the mesh, what proxies have confirmed here and at the
+// other replicas, and what they have counted.
+type ground struct {
+	from      *sources
+	directory *Directory
+	catalogue *Catalogue
+	index     *confirmed.Index
+	counts    *receive.Server
+	others    *following
+	changed   func(Haste)
+	clock     clock.WithTicker
+	began     time.Time
+	told      *peerMetrics
+
+	mu    sync.Mutex
+	tally peers.Tally // of this replica
+}
+
+func newGround(s *service) (*ground, error) {
+	others := &following{Replicas: s.Replicas, pods: s.from.replicas(s.Replicas.Namespace), clock: s.Clock, log: s.Log, others: map[string]*other{}}
+	told, err := newPeerMetrics(s.Registry, others)
+	return &ground{
+		from: s.from, directory: s.directory, catalogue: s.catalogue, index: s.told.index, counts: s.counts,
+		others: others, changed: s.lookout.changed, clock: s.Clock, began: s.Clock.Now(), told: told,
+	}, err
+}
+
+// countEvery is how often it is noted what was counted: proxies tell it every ten
+// seconds.
+const countEvery = 5 * time.Second
+
+// lead follows the other replicas, and notes what is counted here.
+func (g *ground) lead(ctx context.Context) {
+	var notes sync.WaitGroup
+	defer notes.Wait()
+	notes.Go(func() {
+		ticker := g.clock.NewTicker(countEvery)
+		defer ticker.Stop()
+		for ctx.Err() == nil {
+			g.note()
+			select {
+			case <-ctx.Done():
+			case <-ticker.C():
+			}
+		}
+	})
+	g.others.run(ctx)
+}
+
+func (g *ground) note() {
+	counts := g.counted()
+	g.mu.Lock()
+	defer g.mu.Unlock()
+	if err := g.tally.Add(g.began, counts, g.clock.Now()); err != nil {
+		g.others.log.Error(err, "adding up what proxies have counted")
+	}
+}
+
+// counted is what the proxies of this replica have counted of all variations.
+func (g *ground) counted() (counts []peers.Count) {
+	now := g.clock.Now()
+	for _, name := range g.catalogue.Divided() {
+		for _, v := range g.counts.Service(name.Namespace, name.Name, now).Variations {
+			counts = append(counts, countOf(name, v))
+		}
+	}
+	return counts
+}
+
+func countOf(service types.NamespacedName, v signals.Variation) peers.Count {
+	c := peers.Count{Namespace: service.Namespace, Service: service.Name, Variation: v.Name, InFlight: v.InFlight}
+	c.Completed, c.Failed = v.Total.Outcomes()
+	return c
+}
+
+// serviceOf a release, as this replica publishes it.
+func (g *ground) serviceOf(ctx context.Context, release types.NamespacedName) (ir.Service, error) {
+	if !g.from.has(releaseKind) {
+		return ir.Service{}, ErrUnsynced
+	}
+	var r v1alpha1.ABRelease
+	if err := g.from.cache.Get(ctx, release, &r); err != nil {
+		return ir.Service{}, fmt.Errorf("reading it: %w", err)
+	}
+	name := types.NamespacedName{Namespace: release.Namespace, Name: r.Spec.Service}
+	s, managed := g.catalogue.Service(name)
+	if !managed || s.Routing == nil {
+		return s, fmt.Errorf("service %s is not divided here yet", name)
+	}
+	return s, nil
+}
+
+// gone says that a release is not there.
+func (g *ground) gone(release types.NamespacedName) bool {
+	var r v1alpha1.ABRelease
+	return g.from.has(releaseKind) && apierrors.IsNotFound(g.from.cache.Get(context.Background(), release, &r))
+}
+
+// scopes gives each pod its scope. A namespace is looked up once.
+func (g *ground) scopes() func(*corev1.Pod) Scope {
+	d := &Directory{cluster: &remembering{Cluster: g.from, known: map[[2]string]string{}}, Gateways: g.directory.Gateways}
+	return func(pod *corev1.Pod) Scope {
+		s, _ := d.scope(pod)
+		return s
+	}
+}
+
+// remembering asks for each annotation once.
+type remembering struct {
+	Cluster
+	known map[[2]string]string
+}
+
+// NamespaceAnnotation implements Cluster.
+func (r *remembering) NamespaceAnnotation(namespace, annotation string) string {
+	k := [2]string{namespace, annotation}
+	value, known := r.known[k]
+	if !known {
+		value = r.Cluster.NamespaceAnnotation(namespace, annotation)
+		r.known[k] = value
+	}
+	return value
+}
+
+// replicas are all of them, with what they know of routes.
+func (g *ground) replicas(routes []string) ([]confirmed.Replica, error) {
+	mirrors, known := g.others.all()
+	if !known {
+		return nil, errNotLeading
+	}
+	all := []confirmed.Replica{{Name: g.others.Name, Heard: true, Records: g.index.Records(routes)}}
+	now := g.clock.Now()
+	for name, mirror := range mirrors {
+		all = append(all, confirmed.Replica{Name: name, Heard: mirror.Heard(now), Records: mirror.Records(routes)})
+	}
+	return all, nil
+}
+
+// errNotLeading says that this replica does not follow the others.
+var errNotLeading = errors.New("the other replicas are not followed yet: only the one that leads does")
+
+// window is of how long is told what was counted; less if the split is younger.
+const window = time.Minute
+
+// arms are the variations of a split: their endpoints, and what was counted since the
+// split was applied.
+func (g *ground) arms(service ir.Service, split traffic.Split, applied time.Time) []traffic.Arm {
+	now := g.clock.Now()
+	since := now.Add(-window)
+	if applied.After(since) {
+		since = applied
+	}
+	counts, from := g.outcomes(service, since)
+	ready, targets := service.Ready(), targetsOf(service)
+	arms := make([]traffic.Arm, 0, len(split))
+	for _, share := range split {
+		arm := traffic.Arm{Variation: share.Variation, Ready: ready[share.Variation], Targets: targets[share.Variation]}
+		if !from.IsZero() {
+			c := counts[share.Variation]
+			arm.Outcomes = &traffic.Outcomes{
+				Window: max(0, now.Sub(from)), Completed: c.Completed, Failed: c.Failed, InFlight: int64(c.InFlight), //nolint:gosec // requests at once
+			}
+		}
+		arms = append(arms, arm)
+	}
+	return arms
+}
+
+// outcomes of all replicas that have counted something, and since when all of these
+// have; the zero time if none has.
+func (g *ground) outcomes(service ir.Service, since time.Time) (sum map[string]peers.Count, from time.Time) {
+	sum = map[string]peers.Count{}
+	add := func(counts map[string]peers.Count, at time.Time) {
+		for name, c := range counts {
+			s := sum[name]
+			s.Completed, s.Failed, s.InFlight = s.Completed+c.Completed, s.Failed+c.Failed, s.InFlight+c.InFlight
+			sum[name] = s
+		}
+		if at.After(from) {
+			from = at
+		}
+	}
+	g.mu.Lock()
+	add(g.tally.Since(service.Namespace, service.Name, since))
+	g.mu.Unlock()
+	mirrors, _ := g.others.all()
+	for _, mirror := range mirrors {
+		add(mirror.Counted(service.Namespace, service.Name, since))
+	}
+	return sum, from
+}
+
+// targetsOf each variation are its endpoints, ready or not, on the port on which it has
+// the most.
+func targetsOf(s ir.Service) map[string]int {
+	most := map[string]int{}
+	for _, p := range s.Ports {
+		for _, slot := range p.Slots {
+			most[slot.Variation] = max(most[slot.Variation], len(slot.Endpoints))
+		}
+	}
+	return most
+}

@@ -1,0 +1,122 @@
+// SPDX-License-Identifier: Apache-2.0
+
+package mesh
+
+import (
+	"context"
+	"strings"
+	"time"
+
+	corev1 "k8s.io/api/core/v1"
+	apierrors "k8s.io/apimachinery/pkg/api/errors"
+	metav1 "k8s.io/apimachinery/pkg/apis/meta/v1"
+	"k8s.io/apimachinery/pkg/types"
+	"sigs.k8s.io/controller-runtime/pkg/client"
+
+	"github.com/plumbline-dev/plumbline/pkg/apis/plumbline/v1alpha1"
+	"github.com/plumbline-dev/plumbline/pkg/traffic/ir"
+	"github.com/plumbline-dev/plumbline/pkg/traffic/release"
+)
+
+// askHolder is how long it may take to find out whether a release is there.
+const askHolder = 2 * time.Second
+
+// numbers are the sequences of Services that no release divides now. They belong to
+// the one goroutine that looks.
+type numbers struct {
+	// highest are those that this process has published: never less of any.
+	highest map[types.NamespacedName]uint64
+	// gone are uids of holders that are not there; they never come back.
+	gone map[string]bool
+	// entries as they were last when they could be read.
+	entries map[string]release.Entry
+}
+
+// sequences reads those that outlive releases.
+func (s *sources) sequences(ctx context.Context, in *ir.Inputs) error {
+	if err := s.readEntries(ctx); err != nil {
+		return err
+	}
+	divided := make(map[types.NamespacedName]bool, len(in.Splits))
+	for _, split := range in.Splits {
+		service := types.NamespacedName{Namespace: split.Namespace, Name: split.Service}
+		divided[service] = true
+		s.numbers.highest[service] = max(s.numbers.highest[service], split.Sequence)
+	}
+	in.Sequences = map[types.NamespacedName]uint64{}
+	for key, e := range s.numbers.entries {
+		namespace, name, _ := strings.Cut(key, ".")
+		service := types.NamespacedName{Namespace: namespace, Name: name}
+		if !divided[service] {
+			s.numbers.highest[service] = max(s.numbers.highest[service], s.sequenceOf(ctx, namespace, e))
+		}
+	}
+	for service, sequence := range s.numbers.highest {
+		if !divided[service] {
+			in.Sequences[service] = sequence
+		}
+	}
+	return nil
+}
+
+// readEntries keeps what it had when what is there cannot be read.
+func (s *sources) readEntries(ctx context.Context) error {
+	if s.namespace == "" {
+		return nil
+	}
+	var stored corev1.ConfigMap
+	err := s.cache.Get(ctx, client.ObjectKey{Namespace: s.namespace, Name: release.LedgerName}, &stored)
+	if client.IgnoreNotFound(err) != nil {
+		return err
+	}
+	entries, err := release.ParseEntries(stored.Data)
+	if err != nil {
+		s.log.Error(err, "sequences that cannot be read are those of before; put the entry right, or take it out and restart the proxies of its Service", "configMap", release.LedgerName)
+		for key, e := range entries {
+			if e == (release.Entry{}) {
+				entries[key] = s.numbers.entries[key]
+			}
+		}
+	}
+	s.numbers.entries = entries
+	return nil
+}
+
+// sequenceOf a Service that nothing divides. That its holder is gone and that it is
+// not seen here yet look alike in a cache, so of one that is not there it is asked.
+func (s *sources) sequenceOf(ctx context.Context, namespace string, e release.Entry) uint64 {
+	switch {
+	case e.Holder == "":
+		return e.Plain
+	case s.numbers.gone[e.Holder]:
+		return e.Ceiling
+	case s.there(ctx, namespace, e):
+		return e.Plain
+	default:
+		s.numbers.gone[e.Holder] = true
+		return e.Ceiling
+	}
+}
+
+// there is true also when nobody answers: what is said later is not said wrong.
+func (s *sources) there(ctx context.Context, namespace string, e release.Entry) bool {
+	name := client.ObjectKey{Namespace: namespace, Name: e.Release}
+	var cached v1alpha1.ABRelease
+	if s.has(releaseKind) && s.cache.Get(ctx, name, &cached) == nil && string(cached.UID) == e.Holder {
+		return true
+	}
+	ctx, cancel := context.WithTimeout(ctx, askHolder)
+	defer cancel()
+	var live metav1.PartialObjectMetadata
+	live.SetGroupVersionKind(v1alpha1.GroupVersion.WithKind(releaseKind))
+	err := s.live.Get(ctx, name, &live)
+	switch {
+	case apierrors.IsNotFound(err):
+		return false
+	case err != nil:
+		s.log.Info("asking whether a release is there", "release", name.String(), "error", err.Error())
+		return true
+	default:
+		return string(live.UID) == e.Holder
+	}
+}

@@ -1,0 +1,81 @@
+// SPDX-License-Identifier: Apache-2.0
+
+package mesh
+
+import (
+	"testing"
+	"time"
+
+	"github.com/google/go-cmp/cmp"
+	corev1 "k8s.io/api/core/v1"
+	metav1 "k8s.io/apimachinery/pkg/apis/meta/v1"
+
+	"github.com/plumbline-dev/plumbline/pkg/traffic/ads/confirmed"
+	"github.com/plumbline-dev/plumbline/pkg/traffic/inject"
+	"github.com/plumbline-dev/plumbline/pkg/traffic/ir"
+)
+
+func TestWhoHasToConfirm(t *testing.T) {
+	made := metav1.NewTime(time.Date(2026, 3, 1, 12, 0, 0, 0, time.UTC))
+	pod := func(namespace string, change func(*corev1.Pod)) corev1.Pod {
+		p := corev1.Pod{ObjectMeta: metav1.ObjectMeta{Namespace: namespace, Name: "p", UID: "u", CreationTimestamp: made, Labels: map[string]string{inject.LabelProxy: string(inject.Redirect)}}}
+		p.Status.Phase = corev1.PodRunning
+		if change != nil {
+			change(&p)
+		}
+		return p
+	}
+	annotated := func(name, value string) func(*corev1.Pod) {
+		return func(p *corev1.Pod) { p.Annotations = map[string]string{name: value} }
+	}
+	explicitly := func(ports string) func(*corev1.Pod) {
+		return func(p *corev1.Pod) {
+			p.Labels[inject.LabelProxy] = string(inject.Explicit)
+			p.Annotations = map[string]string{inject.AnnotationLocalPorts: ports}
+		}
+	}
+	phase := func(phase corev1.PodPhase) func(*corev1.Pod) {
+		return func(p *corev1.Pod) { p.Status.Phase = phase }
+	}
+	gateways := func(p *corev1.Pod) { p.Spec.ServiceAccountName = "gateway" }
+	web := ir.Service{Namespace: "shop", Name: "web", Ports: []ir.Port{{Number: 80, Protocol: ir.HTTP}, {Number: 81, Protocol: ir.HTTP}, {Number: 5432, Protocol: ir.TCP}}}
+	hosted := web
+	hosted.Hosts = []ir.Host{{Name: "shop.example", Port: 80}}
+	both, edge := []string{"shop/web|80", "shop/web|81"}, []string{"gateway|8080"}
+	want := func(namespace string, routes []string, change func(*confirmed.Wanted)) []confirmed.Wanted {
+		w := confirmed.Wanted{Proxy: confirmed.Proxy{UID: "u", Namespace: namespace, Pod: "p"}, Routes: routes, Since: made.Time}
+		if change != nil {
+			change(&w)
+		}
+		return []confirmed.Wanted{w}
+	}
+	tests := map[string]struct {
+		service ir.Service
+		pod     corev1.Pod
+		want    []confirmed.Wanted
+	}{
+		"a pod of its namespace":               {web, pod("shop", nil), want("shop", both, nil)},
+		"not one of another namespace":         {web, pod("other", nil), nil},
+		"one of another that names it":         {web, pod("other", annotated(UpstreamsAnnotation, "shop/web")), want("other", both, nil)},
+		"not one that has ended":               {web, pod("shop", phase(corev1.PodSucceeded)), nil},
+		"one that starts, as such":             {web, pod("shop", phase(corev1.PodPending)), want("shop", both, func(w *confirmed.Wanted) { w.Starting = true })},
+		"one of which nothing is heard":        {web, pod("shop", phase(corev1.PodUnknown)), want("shop", both, nil)},
+		"not one that is about to end":         {web, pod("shop", func(p *corev1.Pod) { p.DeletionTimestamp = &made }), nil},
+		"with local ports, those":              {web, pod("shop", explicitly("9000=web:81")), want("shop", []string{"shop/web|81"}, nil)},
+		"not one whose local ports go past it": {web, pod("shop", explicitly("9000=pay:80")), nil},
+		"a gateway, if there are hosts":        {hosted, pod("plumbline", gateways), want("plumbline", edge, func(w *confirmed.Wanted) { w.Shared = true })},
+		"not a gateway, if there are none":     {web, pod("plumbline", gateways), nil},
+		"not who only has the gateway's label": {
+			hosted, pod("other", func(p *corev1.Pod) { p.Labels[inject.LabelProxy] = inject.Gateway }), nil,
+		},
+	}
+	for name, tc := range tests {
+		t.Run(name, func(t *testing.T) {
+			d := &Directory{cluster: &remembering{known: map[[2]string]string{{"shop", UpstreamsAnnotation}: "", {"other", UpstreamsAnnotation}: "", {"plumbline", UpstreamsAnnotation}: ""}}, Gateways: Account{"plumbline", "gateway"}}
+			scope := func(p *corev1.Pod) Scope { s, _ := d.scope(p); return s }
+			if diff := cmp.Diff(tc.want, voters{tc.service, scope, edge}.wanted([]corev1.Pod{tc.pod})); diff != "" {
+				t.Error(diff)
+			}
+		})
+	}
+}

@@ -1,0 +1,108 @@
+// SPDX-License-Identifier: Apache-2.0
+
+package mesh
+
+import (
+	"context"
+	"errors"
+	"fmt"
+	"sync"
+
+	"k8s.io/apimachinery/pkg/types"
+
+	"github.com/plumbline-dev/plumbline/pkg/traffic/ir"
+)
+
+// ErrUnsynced says that it is not known yet what there is.
+var ErrUnsynced = errors.New("the caches of the mesh are not synced yet")
+
+// Window lets whoever decides about splits look at the mesh that this process serves.
+// It outlives those who look through it, and may be used by many at once.
+type Window struct {
+	mu       sync.Mutex
+	from     *sources
+	watchers map[*watcher]bool
+	// seen is what was seen of each split that is in force.
+	seen map[types.NamespacedName]string
+}
+
+type watcher struct {
+	changed func(release types.NamespacedName)
+}
+
+// NewWindow is closed until the caches are synced.
+func NewWindow() *Window { return &Window{watchers: map[*watcher]bool{}} }
+
+// Prospect is what would become of a Service if it were divided so, and what would be
+// wrong with that. It is [ErrUnsynced] before anything is known.
+func (w *Window) Prospect(ctx context.Context, split ir.Split) (ir.Mesh, error) {
+	w.mu.Lock()
+	from := w.from
+	w.mu.Unlock()
+	if from == nil {
+		return ir.Mesh{}, ErrUnsynced
+	}
+	return from.prospect(ctx, split)
+}
+
+// Watch has changed called when other endpoints or problems are seen of a split that
+// is in force, before proxies are told of them, until stop is. It must not block.
+func (w *Window) Watch(changed func(release types.NamespacedName)) (stop func()) {
+	of := &watcher{changed}
+	w.mu.Lock()
+	defer w.mu.Unlock()
+	w.watchers[of] = true
+	return func() {
+		w.mu.Lock()
+		defer w.mu.Unlock()
+		delete(w.watchers, of)
+	}
+}
+
+func (w *Window) open(from *sources) {
+	w.mu.Lock()
+	defer w.mu.Unlock()
+	w.from = from
+}
+
+// see compares what is seen of each split with what was.
+func (w *Window) see(splits []ir.Split, mesh ir.Mesh) {
+	services := make(map[types.NamespacedName]ir.Service, len(splits))
+	for _, s := range mesh.Services {
+		if s.Routing != nil {
+			services[types.NamespacedName{Namespace: s.Namespace, Name: s.Name}] = s
+		}
+	}
+	problems := map[types.NamespacedName]string{}
+	for _, p := range mesh.Problems {
+		if p.Object.Kind == releaseKind {
+			problems[types.NamespacedName{Namespace: p.Object.Namespace, Name: p.Object.Name}] += p.String() + "\n"
+		}
+	}
+	now := make(map[types.NamespacedName]string, len(splits))
+	for _, split := range splits {
+		name := types.NamespacedName{Namespace: split.Namespace, Name: split.Name}
+		service := services[types.NamespacedName{Namespace: split.Namespace, Name: split.Service}]
+		now[name] = fmt.Sprint(service.Ready(), targets(service), problems[name])
+	}
+	w.mu.Lock()
+	defer w.mu.Unlock()
+	for name, sight := range now {
+		if w.seen[name] != sight {
+			for of := range w.watchers {
+				of.changed(name)
+			}
+		}
+	}
+	w.seen = now
+}
+
+// targets are all endpoints of a service, ready or not.
+func targets(s ir.Service) (n int) {
+	for _, p := range s.Ports {
+		for _, slot := range p.Slots {
+			n += len(slot.Endpoints)
+		}
+	}
+	return n
+}

@@ -1,0 +1,135 @@
+// SPDX-License-Identifier: Apache-2.0
+
+//go:build integration
+
+package abrelease
+
+import (
+	"context"
+	"crypto/tls"
+	"net"
+	"sync"
+	"testing"
+	"time"
+
+	"github.com/go-logr/logr/testr"
+	"github.com/prometheus/client_golang/prometheus"
+	corev1 "k8s.io/api/core/v1"
+	metav1 "k8s.io/apimachinery/pkg/apis/meta/v1"
+	"k8s.io/apimachinery/pkg/types"
+	"k8s.io/client-go/rest"
+	"k8s.io/utils/clock"
+	ctrl "sigs.k8s.io/controller-runtime"
+
+	"github.com/plumbline-dev/plumbline/internal/controller/abrelease"
+	"github.com/plumbline-dev/plumbline/internal/controller/elected"
+	"github.com/plumbline-dev/plumbline/internal/controller/mesh"
+	"github.com/plumbline-dev/plumbline/internal/servertime"
+	"github.com/plumbline-dev/plumbline/pkg/traffic"
+	"github.com/plumbline-dev/plumbline/pkg/traffic/routertest"
+	"github.com/plumbline-dev/plumbline/test/harness/envoy"
+)
+
+const patience = time.Minute
+
+// replica is a discovery server that runs, and leads if it is to.
+type replica struct {
+	address     string
+	certificate tls.Certificate
+	authority   []byte
+	routers     *routers
+	stop        func()
+}
+
+// routers gives each release a recorder, which has everything confirmed at once: what
+// proxies have is asked of them here.
+type routers struct{ recorders sync.Map }
+
+// Router implements abrelease.Routers.
+func (r *routers) Router(release types.NamespacedName) traffic.Router {
+	of, _ := r.recorders.LoadOrStore(release, &routertest.Recorder{})
+	return of.(*routertest.Recorder) //nolint:forcetypeassert // nothing else is stored
+}
+
+// role of a replica.
+type role bool
+
+const (
+	leads   role = true
+	follows role = false
+)
+
+// start one, which ends with the test or before. Plumbline's namespace is that of the
+// shop, so that tests do not see each other.
+func (s *shop) start(as role) *replica {
+	s.t.Helper()
+	r := &replica{routers: &routers{}}
+	r.certificate, r.authority = envoy.NewServing(s.t)
+	return s.startAt("127.0.0.1:0", r, as)
+}
+
+// startAt an address, with the certificate of another one.
+func (s *shop) startAt(address string, like *replica, as role) *replica {
+	s.t.Helper()
+	listener, err := net.Listen("tcp", address) //nolint:noctx // as a server would
+	s.must(err)
+	r := &replica{address: listener.Addr().String(), certificate: like.certificate, authority: like.authority, routers: &routers{}}
+	window := mesh.NewWindow()
+	ctx, cancel := context.WithCancel(context.Background())
+	ready, done := make(chan struct{}), make(chan error, 1)
+	log := testr.New(s.t)
+	go func() {
+		done <- mesh.Run(ctx, mesh.Setup{
+			Config: config, Listener: listener, Registry: prometheus.NewRegistry(), Log: log, Clock: clock.RealClock{}, Window: window,
+			Certificate: func(*tls.ClientHelloInfo) (*tls.Certificate, error) { return &r.certificate, nil },
+			Ready:       func() { close(ready) }, Namespace: s.namespace,
+		})
+	}()
+	led := make(chan struct{})
+	go func() {
+		defer close(led)
+		if as == leads {
+			part := elected.Part{Config: config, Lease: "xds", Namespace: s.namespace, Time: servertime.New(clock.RealClock{}), Log: log}
+			part.Again(ctx, clock.RealClock{}, func(mgr ctrl.Manager, _ *rest.Config) error {
+				return abrelease.Add(mgr, abrelease.Setup{Window: window, Routers: r.routers, Namespace: s.namespace, Clock: clock.RealClock{}, Log: log})
+			})
+		}
+	}()
+	stopped := false
+	r.stop = func() {
+		if stopped {
+			return
+		}
+		stopped = true
+		cancel()
+		if err := <-done; err != nil {
+			s.t.Error(err)
+		}
+		<-led
+	}
+	s.t.Cleanup(r.stop)
+	select {
+	case <-ready:
+	case err := <-done:
+		s.t.Fatalf("the server ended: %v", err)
+	case <-time.After(patience):
+		s.t.Fatal("the server is not ready")
+	}
+	return r
+}
+
+// shop is a namespace with a service account.
+type shop struct {
+	t         *testing.T
+	namespace string
+}
+
+func newShop(t *testing.T) *shop {
+	t.Helper()
+	n := &corev1.Namespace{ObjectMeta: metav1.ObjectMeta{GenerateName: "shop-"}}
+	s := &shop{t: t}
+	s.create(n)
+	s.namespace = n.Name
+	s.create(&corev1.ServiceAccount{ObjectMeta: s.named("front")})
+	return s
+}

@@ -1,0 +1,271 @@
+// SPDX-License-Identifier: Apache-2.0
+
+//go:build integration
+
+package mesh
+
+import (
+	"bytes"
+	"context"
+	"encoding/json"
+	"fmt"
+	"net"
+	"net/http"
+	"net/http/httptest"
+	"net/netip"
+	"path/filepath"
+	"strings"
+	"syscall"
+	"testing"
+	"time"
+
+	listenerv3 "github.com/envoyproxy/go-control-plane/envoy/config/listener/v3"
+	"google.golang.org/protobuf/types/known/wrapperspb"
+	corev1 "k8s.io/api/core/v1"
+	metav1 "k8s.io/apimachinery/pkg/apis/meta/v1"
+	"k8s.io/client-go/tools/clientcmd"
+	clientcmdapi "k8s.io/client-go/tools/clientcmd/api"
+	"sigs.k8s.io/controller-runtime/pkg/client"
+
+	"github.com/plumbline-dev/plumbline/internal/cli"
+	"github.com/plumbline-dev/plumbline/internal/controller/mesh"
+	"github.com/plumbline-dev/plumbline/internal/proxieshttp"
+	"github.com/plumbline-dev/plumbline/pkg/traffic/ads"
+	"github.com/plumbline-dev/plumbline/pkg/traffic/ads/serve"
+	"github.com/plumbline-dev/plumbline/pkg/traffic/envoyxds"
+	"github.com/plumbline-dev/plumbline/pkg/traffic/identity"
+	"github.com/plumbline-dev/plumbline/pkg/traffic/inject"
+	"github.com/plumbline-dev/plumbline/pkg/traffic/ir"
+	"github.com/plumbline-dev/plumbline/test/harness/envoy"
+	"github.com/plumbline-dev/plumbline/test/harness/poll"
+)
+
+const system = "plumbline-system"
+
+// replica is the pod of a discovery server, as far as the API server's proxy needs it:
+// an address, at which a port shows proxies.
+type replica struct {
+	t *testing.T
+	// url is where they are shown.
+	url string
+	// kubeconfig of who asks by way of the API server.
+	kubeconfig string
+}
+
+// shown has the proxies of a discovery server shown at the address of a pod. The port is
+// the one that the plugin asks.
+func shown(t *testing.T, name string) (*replica, func(*mesh.Setup)) {
+	t.Helper()
+	h := proxieshttp.New(name, time.Now)
+	l, err := net.Listen("tcp", net.JoinHostPort(own(t), "8081")) //nolint:noctx // as a server would
+	if err != nil {
+		t.Fatal(err)
+	}
+	server := &httptest.Server{Listener: l, Config: &http.Server{Handler: h.Beside(http.NotFoundHandler()), ReadHeaderTimeout: time.Minute}}
+	server.Start()
+	t.Cleanup(server.Close)
+	s := &shop{t: t, namespace: system}
+	if err := admin.Create(t.Context(), &corev1.Namespace{ObjectMeta: metav1.ObjectMeta{Name: system}}); client.IgnoreAlreadyExists(err) != nil {
+		t.Fatal(err)
+	}
+	pod := &corev1.Pod{ObjectMeta: s.named(name), Spec: corev1.PodSpec{Containers: []corev1.Container{{
+		Name: "xds", Image: "xds", Ports: []corev1.ContainerPort{{Name: "health", ContainerPort: 8081}},
+	}}}}
+	pod.Labels = map[string]string{"app.kubernetes.io/name": "plumbline", "app.kubernetes.io/component": "xds"}
+	pod.Spec.AutomountServiceAccountToken = new(false)
+	s.create(pod)
+	s.runs(pod)
+	t.Cleanup(func() {
+		if err := admin.Delete(context.WithoutCancel(t.Context()), pod, client.GracePeriodSeconds(0)); err != nil {
+			t.Error(err)
+		}
+	})
+	return &replica{t, server.URL, kubeconfig(t)}, func(setup *mesh.Setup) {
+		setup.Serving = func(d *serve.Server) { h.Show(d) }
+		setup.Server.Stream.RouteDeadline = time.Hour // what is held stays so until it is looked at
+	}
+}
+
+// runs says what the kubelet would: that a pod runs, and where.
+func (s *shop) runs(pod *corev1.Pod) {
+	s.t.Helper()
+	pod.Status.Phase, pod.Status.PodIP = corev1.PodRunning, own(s.t)
+	pod.Status.PodIPs = []corev1.PodIP{{IP: pod.Status.PodIP}}
+	s.must(admin.Status().Update(s.t.Context(), pod))
+}
+
+// kubeconfig of the administrator.
+func kubeconfig(t *testing.T) string {
+	t.Helper()
+	path := filepath.Join(t.TempDir(), "kubeconfig")
+	err := clientcmd.WriteToFile(clientcmdapi.Config{
+		Clusters:       map[string]*clientcmdapi.Cluster{"c": {Server: config.Host, CertificateAuthorityData: config.CAData}},
+		AuthInfos:      map[string]*clientcmdapi.AuthInfo{"u": {ClientCertificateData: config.CertData, ClientKeyData: config.KeyData, Token: config.BearerToken}},
+		Contexts:       map[string]*clientcmdapi.Context{"c": {Cluster: "c", AuthInfo: "u"}},
+		CurrentContext: "c",
+	}, path)
+	if err != nil {
+		t.Fatal(err)
+	}
+	return path
+}
+
+// plumbline carries out a command of the plugin.
+func (r *replica) plumbline(namespace string, args ...string) (code int, stdout, stderr string) {
+	var out, errs bytes.Buffer
+	if args[0] == "proxies" {
+		args = append(args, "--system-namespace", system)
+	}
+	code = cli.Run(r.t.Context(), append([]string{"--kubeconfig", r.kubeconfig, "-n", namespace}, args...),
+		cli.Environment{In: strings.NewReader(""), Out: &out, Err: &errs, Now: time.Now, Version: "test"})
+	return code, out.String(), errs.String()
+}
+
+// resource of a proxy, as the plugin tells it.
+func (r *replica) resource(pod *corev1.Pod, kind, name string) (proxieshttp.Resource, error) {
+	code, out, errs := r.plumbline(pod.Namespace, "proxies", pod.Name, "-o", "json")
+	if code != 0 {
+		return proxieshttp.Resource{}, fmt.Errorf("exit code %d: %s", code, errs)
+	}
+	var report struct{ Proxies []proxieshttp.Proxy }
+	if err := json.Unmarshal([]byte(out), &report); err != nil {
+		return proxieshttp.Resource{}, err
+	}
+	for _, p := range report.Proxies {
+		for _, found := range p.Resources {
+			if found.Type == kind && found.Name == name {
+				return found, nil
+			}
+		}
+	}
+	return proxieshttp.Resource{}, fmt.Errorf("there is no %s %s: %s", kind, name, out)
+}
+
+// becomes waits until a resource is in a stage.
+func (r *replica) becomes(pod *corev1.Pod, kind, name string, stage ads.Stage) (is proxieshttp.Resource) {
+	r.t.Helper()
+	poll.Until(r.t, patience, fmt.Sprintf("%s %s is %s", kind, name, stage), func() (err error) {
+		is, err = r.resource(pod, kind, name)
+		if err == nil && is.Stage != stage {
+			err = fmt.Errorf("it is %+v", is)
+		}
+		return err
+	})
+	return is
+}
+
+// page is the text of the page for people.
+func (r *replica) page(query string) string {
+	request, err := http.NewRequestWithContext(r.t.Context(), http.MethodGet, r.url+proxieshttp.Page+query, http.NoBody)
+	if err != nil {
+		r.t.Fatal(err)
+	}
+	response, err := http.DefaultClient.Do(request)
+	if err != nil {
+		r.t.Fatal(err)
+	}
+	defer func() { _ = response.Body.Close() }() // it was read
+	var body bytes.Buffer
+	if _, err := body.ReadFrom(response.Body); err != nil {
+		r.t.Fatal(err)
+	}
+	return body.String()
+}
+
+func TestWhatIsSentConfirmedAndHeldIsShown(t *testing.T) {
+	s := newShop(t)
+	s.service("web", backend(t, "one"))
+	r, show := shown(t, "xds-0")
+	d := discover(t, show)
+	pod := s.pod("front-0", nil)
+	e, fronts := s.proxy(d, pod, "web", "later")
+	answers(t, fronts["web"], "200 one")
+	route, cluster := s.namespace+"/web|80", s.namespace+"/web|80|"
+	if is := r.becomes(pod, "Route", route, ads.Confirmed); is.Has != is.Wants || is.Has == "" || is.Why != "" || is.Since == nil {
+		t.Errorf("a route that is confirmed is shown as %+v", is)
+	}
+	r.becomes(pod, "Cluster", cluster, ads.Confirmed)
+	code, out, errs := r.plumbline(s.namespace, "proxies", "-o", "wide")
+	if line := strings.Fields(strings.Split(out, "\n")[1]); code != 0 || line[0] != pod.Name || line[1] != "Confirmed" || line[9] != "xds-0" || !strings.HasPrefix(line[10], "1.") {
+		t.Errorf("the list is (%d) %s\n%s", code, out, errs)
+	}
+
+	// While it sleeps, a Service comes up: its route waits for endpoints, for which it
+	// has not asked.
+	e.Signal(syscall.SIGSTOP)
+	s.service("later", backend(t, "two"))
+	held := r.becomes(pod, "Route", s.namespace+"/later|80", ads.Held)
+	if want := "endpoints of [" + s.namespace + "/later|80|] are not confirmed"; held.Why != want || held.Has == "" || held.Has == held.Wants {
+		t.Errorf("a route that is held is shown as %+v, want %q", held, want)
+	}
+	if on := r.becomes(pod, "Cluster", s.namespace+"/later|80|", ads.OnTheWay); on.Has != "" || on.Sent != on.Wants {
+		t.Errorf("a cluster that was sent is shown as %+v", on)
+	}
+	if page := r.page("?stage=Held"); !strings.Contains(page, s.namespace+"/"+pod.Name) {
+		t.Errorf("the page does not list it:\n%s", page)
+	}
+	if page := r.page("?namespace=" + s.namespace + "&pod=" + pod.Name); !strings.Contains(page, "are not confirmed") {
+		t.Errorf("the page does not say what is waited for:\n%s", page)
+	}
+	e.Signal(syscall.SIGCONT)
+	answers(t, fronts["later"], "200 two")
+	r.becomes(pod, "Route", s.namespace+"/later|80", ads.Confirmed)
+}
+
+// An Envoy takes no second listener on one address: one that it has from elsewhere keeps
+// it from taking ours.
+func TestWhatEnvoyRefusesIsShownWithWhatItSays(t *testing.T) {
+	s := newShop(t)
+	s.service("web", backend(t, "one"))
+	var service corev1.Service
+	s.must(admin.Get(t.Context(), client.ObjectKey{Namespace: s.namespace, Name: "web"}, &service))
+	at := netip.AddrPortFrom(netip.MustParseAddr(service.Spec.ClusterIP), 80)
+	squatter := envoyxds.Local(ir.Service{Namespace: s.namespace, Name: "web"}, ir.Port{Name: "http", Number: 80, Protocol: ir.HTTP}, at)
+	squatter.Name, squatter.BindToPort = "squatter", wrapperspb.Bool(false)
+	r, show := shown(t, "xds-0")
+	d := discover(t, show)
+	pod := s.pod("front-0", nil)
+	envoy.Start(t, envoy.Options{
+		Address: d.address, Authority: d.authority, Node: "x", Token: s.token(pod, identity.Audience), Listeners: []*listenerv3.Listener{squatter},
+	})
+	refused := r.becomes(pod, "Listener", at.String(), ads.Refused)
+	if !strings.Contains(refused.Why, "duplicate address") || refused.Has != "" || refused.Wants == "" {
+		t.Errorf("it is shown as %+v", refused)
+	}
+	code, out, errs := r.plumbline(s.namespace, "proxies", "--stage", "Refused", "--no-headers")
+	if fields := strings.Fields(out); code != 0 || len(fields) < 2 || fields[0] != pod.Name || fields[1] != "Refused" {
+		t.Errorf("the list is (%d) %s\n%s", code, out, errs)
+	}
+	if page := r.page("?namespace=" + s.namespace + "&pod=" + pod.Name + "&stage=Refused"); !strings.Contains(page, "duplicate address") {
+		t.Errorf("the page does not say why:\n%s", page)
+	}
+}
+
+func TestAPodWhoseProxyIsNotThereIsShownAsNotConnected(t *testing.T) {
+	s := newShop(t)
+	r, show := shown(t, "xds-0")
+	discover(t, show)
+	pod := s.pod("lost-0", nil)
+	pod.Labels = map[string]string{inject.LabelProxy: string(inject.Explicit)}
+	s.must(admin.Update(t.Context(), pod))
+	s.runs(pod)
+	code, out, errs := r.plumbline(s.namespace, "proxies", "--no-headers")
+	if fields := strings.Fields(out); code != 0 || len(fields) < 2 || fields[0] != "lost-0" || fields[1] != "NotConnected" {
+		t.Errorf("the list is (%d) %s\n%s", code, out, errs)
+	}
+	code, _, errs = r.plumbline(s.namespace, "proxies", "lost-0")
+	if code != 1 || !strings.Contains(errs, "no replica of the discovery server knows it") {
+		t.Errorf("asked for it: (%d) %s", code, errs)
+	}
+}
+
+// Who may not reach pods by way of the API server is told so, and is told nothing else.
+func TestTheRightsOfWhoAsksDecide(t *testing.T) {
+	s := newShop(t)
+	r, show := shown(t, "xds-0")
+	discover(t, show)
+	code, out, errs := r.plumbline(s.namespace, "proxies", "--as", "nobody", "-o", "json")
+	if code != 1 || out != "" || !strings.Contains(errs, "Forbidden") {
+		t.Errorf("(%d) %s\n%s", code, out, errs)
+	}
+}
