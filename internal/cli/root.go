@@ -116,7 +116,7 @@ what runs now as the new authorised state. "hash -f" works without a cluster.`,
 	root.AddCommand(
 		a.statusCommand(), a.diffCommand(), a.blameCommand(), a.historyCommand(), a.acceptCommand(), a.checkCommand(),
 		a.planCommand(), a.policyCommand(), a.haltCommand(), a.unhaltCommand(), a.evidenceCommand(),
-		a.adoptCommand(), a.doctorCommand(),
+		a.proxiesCommand(), a.adoptCommand(), a.doctorCommand(),
 		a.hashCommand(), a.completionCommand(), a.optionsCommand(), a.versionCommand(),
 	)
 	a.registerFlagCompletions(root)

@@ -249,6 +249,9 @@ type Snapshot struct {
 	// Remediation is what puts drift back.
 	Remediation Remediation
 
+	// Mesh is what proxies depend on.
+	Mesh Mesh
+
 	// GitOps is read only where such a tool is in the cluster or left its mark.
 	GitOps GitOps
 

@@ -62,6 +62,7 @@ func (r *reader) installation(ctx context.Context) {
 	err := r.client.Get(ctx, client.ObjectKey{Namespace: s.Namespace, Name: doctor.AssessorName}, lease)
 	s.AssessorLease = result(leaseOf(lease), "get leases in namespace "+s.Namespace, err)
 	r.executor(ctx)
+	r.mesh(ctx)
 }
 
 func leaseOf(l *coordinationv1.Lease) doctor.Lease {

@@ -1,0 +1,217 @@
+// SPDX-License-Identifier: Apache-2.0
+
+package cli
+
+import (
+	"cmp"
+	"fmt"
+	"slices"
+	"strings"
+
+	"github.com/spf13/cobra"
+	metav1 "k8s.io/apimachinery/pkg/apis/meta/v1"
+
+	"github.com/plumbline-dev/plumbline/internal/proxieshttp"
+	"github.com/plumbline-dev/plumbline/pkg/traffic/ads"
+)
+
+// What is said of a proxy as a whole, besides the stages of [proxieshttp.Stages].
+const (
+	// stageNotConnected: the pod has a proxy, and no replica knows it.
+	stageNotConnected ads.Stage = "NotConnected"
+	// stageUnknown: that cannot be said, since a replica did not answer.
+	stageUnknown ads.Stage = "Unknown"
+)
+
+// proxyStages are what --stage takes, worst first; the proxies are sorted so.
+func proxyStages() []ads.Stage {
+	return []ads.Stage{
+		stageNotConnected, proxieshttp.Blocked, ads.Refused, ads.Held, stageUnknown,
+		ads.Going, ads.OnTheWay, ads.Queued, proxieshttp.Waiting, ads.Confirmed,
+	}
+}
+
+type proxiesOptions struct {
+	allNamespaces, noHeaders       bool
+	service, stage, system, output string
+}
+
+func (a *app) proxiesCommand() *cobra.Command {
+	o := &proxiesOptions{}
+	cmd := &cobra.Command{
+		Use:   "proxies [POD]",
+		Short: "Show what each proxy was sent, has confirmed, refuses and waits for",
+		Long: `Show the proxies of injected pods, worst first: how many of its resources each has
+confirmed, which it refuses, and which are held back or on the way. With the name
+of a pod, all its resources: what it has, what it should have, and why it differs.
+
+Every replica of the discovery server is asked, by way of the API server. One that
+does not answer is named, and the exit code is 1: proxies that no other replica
+knows are Unknown then. Otherwise an injected pod that runs and that no replica
+knows is NotConnected; it goes on with what it had.`,
+		Example: examples(
+			"# Of the namespace; of all, with replica and version of Envoy", "%s proxies\n  kubectl plumbline proxies -A -o wide",
+			"# Which ones refuse something", "%s proxies -A --stage Refused",
+			"# How far one Service is", "%s proxies -n shop --service web",
+			"# What one proxy has, and what it waits for", "%s proxies web-7d4b9-x2x9k"),
+		RunE:              func(cmd *cobra.Command, args []string) error { return a.proxies(cmd, args, o) },
+		ValidArgsFunction: a.completeProxy,
+	}
+	addOutputFlag(cmd, &o.output, "json", "yaml", "wide")
+	addNoHeadersFlag(cmd, &o.noHeaders)
+	addSystemFlag(cmd, &o.system)
+	flags := cmd.Flags()
+	flags.BoolVarP(&o.allNamespaces, "all-namespaces", "A", false, "If present, across all namespaces. The namespace in the current context is ignored even if given with --namespace.")
+	flags.StringVar(&o.service, "service", "", "Count and show the resources of this Service alone, [namespace/]name. Listeners are no Service's.")
+	flags.StringVar(&o.stage, "stage", "", "Show only proxies that are in this stage, or have a resource in it. One of: ("+joined(proxyStages())+").")
+	completeValues(cmd, "stage", strings.Split(joined(proxyStages()), ", ")...)
+	mustComplete(cmd, "service", a.completeManagedServices)
+	return cmd
+}
+
+func joined(stages []ads.Stage) string {
+	var names []string
+	for _, s := range stages {
+		names = append(names, string(s))
+	}
+	return strings.Join(names, ", ")
+}
+
+// check what the flags say, before anybody is asked.
+func (o *proxiesOptions) check(cmd *cobra.Command, args []string) error {
+	if err := checkOutput(cmd, o.output, "json", "yaml", "wide"); err != nil {
+		return err
+	}
+	switch {
+	case len(args) > 1:
+		return usageErrorf(cmd, "name one pod at most")
+	case len(args) == 1 && o.allNamespaces:
+		return usageErrorf(cmd, "a resource cannot be retrieved by name across all namespaces")
+	case strings.Count(o.service, "/") > 1 || strings.HasSuffix(o.service, "/"):
+		return usageErrorf(cmd, "invalid --service %q, want [namespace/]name", o.service)
+	case o.stage == "":
+		return nil
+	}
+	return o.checkStage(cmd, len(args) == 1)
+}
+
+// checkStage takes it in any case of letters; ofResources says that a proxy's resources
+// are to be in it.
+func (o *proxiesOptions) checkStage(cmd *cobra.Command, ofResources bool) error {
+	i := slices.IndexFunc(proxyStages(), func(s ads.Stage) bool { return strings.EqualFold(string(s), o.stage) })
+	if i < 0 {
+		return usageErrorf(cmd, "invalid --stage %q, want one of %s", o.stage, joined(proxyStages()))
+	}
+	stage := proxyStages()[i]
+	switch {
+	case o.service != "" && absent(stage):
+		return usageErrorf(cmd, "--service and --stage %s exclude each other: what such a proxy has is not known", stage)
+	case ofResources && !slices.Contains(ads.Stages(), stage):
+		return usageErrorf(cmd, "--stage %s is none of a resource", stage)
+	}
+	o.stage = string(stage)
+	return nil
+}
+
+// absent: no replica can say it of a proxy.
+func absent(s ads.Stage) bool { return s == stageNotConnected || s == stageUnknown }
+
+func (a *app) proxies(cmd *cobra.Command, args []string, o *proxiesOptions) error {
+	if err := o.check(cmd, args); err != nil {
+		return err
+	}
+	c, err := a.connect()
+	if err != nil {
+		return err
+	}
+	system, err := c.systemNamespace(cmd.Context(), o.system)
+	if err != nil {
+		return err
+	}
+	servers, err := c.discoveryServers(cmd.Context(), system)
+	if err != nil {
+		return err
+	}
+	if len(args) == 1 {
+		return a.showProxy(cmd.Context(), c, servers, podName(args[0]), o)
+	}
+	return a.listProxies(cmd.Context(), c, servers, o)
+}
+
+// podName takes pod/web for web, as kubectl does.
+func podName(arg string) string {
+	if kind, name, found := strings.Cut(arg, "/"); found && slices.Contains([]string{"pod", "pods", "po"}, strings.ToLower(kind)) {
+		return name
+	}
+	return arg
+}
+
+// proxyReport is a proxy, and who told of it.
+type proxyReport struct {
+	// Stage is the worst of it.
+	Stage   ads.Stage `json:"stage"`
+	Replica string    `json:"replica,omitempty"`
+	proxieshttp.Proxy
+}
+
+// newProxyReport sums a proxy up.
+func newProxyReport(replica string, p *proxieshttp.Proxy) proxyReport {
+	r := proxyReport{Replica: replica, Proxy: *p, Stage: ads.Confirmed}
+	for _, s := range proxyStages() {
+		if p.Stages[s] > 0 || s == proxieshttp.Blocked && p.Blocked || s == proxieshttp.Waiting && p.Waiting {
+			r.Stage = s
+			break
+		}
+	}
+	return r
+}
+
+func sortProxies(proxies []proxyReport) {
+	rank := func(p *proxyReport) int { return slices.Index(proxyStages(), p.Stage) }
+	slices.SortFunc(proxies, func(x, y proxyReport) int {
+		return cmp.Or(cmp.Compare(rank(&x), rank(&y)), cmp.Compare(x.Namespace, y.Namespace), cmp.Compare(x.Pod, y.Pod),
+			x.ConnectedSince.Compare(y.ConnectedSince), cmp.Compare(x.Replica, y.Replica))
+	})
+}
+
+// replicaReport says whether a replica of the discovery server answered.
+type replicaReport struct {
+	Name     string `json:"name"`
+	Answered bool   `json:"answered"`
+	Error    string `json:"error,omitempty"`
+}
+
+// proxiesReport is what is printed as JSON and YAML.
+type proxiesReport struct {
+	Replicas []replicaReport `json:"replicas"`
+	Proxies  []proxyReport   `json:"proxies"`
+}
+
+// silent are the replicas that did not answer, as an error; nil when all did.
+func (r *proxiesReport) silent() error {
+	var words []string
+	for _, replica := range r.Replicas {
+		if !replica.Answered {
+			words = append(words, replica.Name+" ("+replica.Error+")")
+		}
+	}
+	if len(words) == 0 {
+		return nil
+	}
+	return fmt.Errorf("%d of %d replicas of the discovery server did not answer, and what their proxies have is not known: %s", len(words), len(r.Replicas), strings.Join(words, "; "))
+}
+
+// where says in which namespace it was looked.
+func (o *proxiesOptions) where(namespace string) string {
+	if o.allNamespaces {
+		return ""
+	}
+	return fmt.Sprintf(" in %s namespace", namespace)
+}
+
+func (o *proxiesOptions) namespace(c *cluster) string {
+	if o.allNamespaces {
+		return metav1.NamespaceAll
+	}
+	return c.namespace
+}

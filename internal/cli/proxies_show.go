@@ -1,0 +1,191 @@
+// SPDX-License-Identifier: Apache-2.0
+
+package cli
+
+import (
+	"context"
+	"errors"
+	"fmt"
+	"slices"
+	"strings"
+	"time"
+
+	corev1 "k8s.io/api/core/v1"
+	metav1 "k8s.io/apimachinery/pkg/apis/meta/v1"
+	"sigs.k8s.io/controller-runtime/pkg/client"
+
+	"github.com/plumbline-dev/plumbline/internal/proxieshttp"
+	"github.com/plumbline-dev/plumbline/pkg/traffic/ads"
+	"github.com/plumbline-dev/plumbline/pkg/traffic/inject"
+)
+
+// listProxies prints a line for each proxy.
+func (a *app) listProxies(ctx context.Context, c *cluster, servers []discoveryServer, o *proxiesOptions) error {
+	filter := proxieshttp.Filter{Namespace: o.namespace(c), Service: o.service}
+	if !absent(ads.Stage(o.stage)) {
+		filter.Stage = ads.Stage(o.stage)
+	}
+	report := askAll(ctx, servers, func(ctx context.Context, replica proxieshttp.Client) (proxieshttp.List, error) {
+		return replica.List(ctx, filter)
+	})
+	// Whoever is left out by a filter would look as if nobody knew it.
+	if filter.Service == "" && filter.Stage == "" {
+		pods, err := c.injectedPods(ctx, o.namespace(c))
+		if err != nil {
+			a.warn("which injected pods are not connected cannot be said: %v", err)
+		}
+		report.addAbsent(pods)
+	}
+	if stage := ads.Stage(o.stage); absent(stage) {
+		report.Proxies = slices.DeleteFunc(report.Proxies, func(p proxyReport) bool { return p.Stage != stage })
+	}
+	sortProxies(report.Proxies)
+	if err := a.printProxies(report, c.namespace, o); err != nil {
+		return err
+	}
+	return report.silent()
+}
+
+func (a *app) printProxies(report *proxiesReport, namespace string, o *proxiesOptions) error {
+	if o.output == "json" || o.output == "yaml" {
+		return a.printStructured(o.output, report)
+	}
+	if len(report.Proxies) == 0 {
+		_, err := fmt.Fprintf(a.ErrOut, "No proxies found%s.\n", printable(o.where(namespace)))
+		return err
+	}
+	columns := []column{
+		{name: "Pod"}, {name: "Stage"}, {name: "Confirmed"}, {name: "On-The-Way"}, {name: "Held"}, {name: "Refused"}, {name: "Connected"},
+		{name: "Queued", wide: true}, {name: "Going", wide: true}, {name: "Replica", wide: true}, {name: "Envoy", wide: true}, {name: "Node", wide: true}, {name: "Service-Account", wide: true},
+	}
+	if o.allNamespaces {
+		columns = append([]column{{name: "Namespace"}}, columns...)
+	}
+	var rows [][]any
+	for i := range report.Proxies {
+		row := a.proxyRow(&report.Proxies[i])
+		if o.allNamespaces {
+			row = append([]any{report.Proxies[i].Namespace}, row...)
+		}
+		rows = append(rows, row)
+	}
+	if err := a.printTable(tableOptions{wide: o.output == "wide", noHeaders: o.noHeaders}, columns, rows); err != nil || o.noHeaders {
+		return err
+	}
+	return a.print("\n", report.summary(), "\n")
+}
+
+func (a *app) proxyRow(p *proxyReport) []any {
+	total := 0
+	for _, n := range p.Stages {
+		total += n
+	}
+	confirmed, count := fmt.Sprintf("%d/%d", p.Stages[ads.Confirmed], total), func(s ads.Stage) string { return fmt.Sprint(p.Stages[s]) }
+	if absent(p.Stage) || p.Blocked || p.Waiting {
+		confirmed, count = "<unknown>", func(ads.Stage) string { return "" }
+	}
+	connected := ""
+	if !p.ConnectedSince.IsZero() {
+		connected = a.age(metav1.NewTime(p.ConnectedSince))
+	}
+	return []any{
+		p.Pod, string(p.Stage), confirmed, count(ads.OnTheWay), count(ads.Held), count(ads.Refused), connected,
+		count(ads.Queued), count(ads.Going), p.Replica, p.Envoy, p.Node, p.ServiceAccount,
+	}
+}
+
+// summary counts the proxies by their stage.
+func (r *proxiesReport) summary() string {
+	counts := map[ads.Stage]int{}
+	for i := range r.Proxies {
+		counts[r.Proxies[i].Stage]++
+	}
+	var parts []string
+	for _, s := range proxyStages() {
+		if counts[s] > 0 {
+			parts = append(parts, fmt.Sprintf("%d %s", counts[s], s))
+		}
+	}
+	return fmt.Sprintf("%d proxies: %s", len(r.Proxies), strings.Join(parts, ", "))
+}
+
+// showProxy prints all resources of the proxy of one pod.
+func (a *app) showProxy(ctx context.Context, c *cluster, servers []discoveryServer, pod string, o *proxiesOptions) error {
+	report := askAll(ctx, servers, func(ctx context.Context, replica proxieshttp.Client) (proxieshttp.List, error) {
+		list, _, err := replica.Proxy(ctx, c.namespace, pod, proxieshttp.Filter{Service: o.service, Stage: ads.Stage(o.stage)})
+		return list, err
+	})
+	if len(report.Proxies) == 0 {
+		return errors.Join(c.whyNotConnected(ctx, report, pod), report.silent())
+	}
+	if o.output == "json" || o.output == "yaml" {
+		return firstOf(a.printStructured(o.output, report), report.silent())
+	}
+	for i := range report.Proxies {
+		if i > 0 {
+			if err := a.print("\n"); err != nil {
+				return err
+			}
+		}
+		if err := a.describeProxy(&report.Proxies[i], o); err != nil {
+			return err
+		}
+	}
+	return report.silent()
+}
+
+// whyNotConnected says what is known of a pod that no replica knows.
+func (c *cluster) whyNotConnected(ctx context.Context, report *proxiesReport, name string) error {
+	pod := &corev1.Pod{}
+	if err := c.Get(ctx, client.ObjectKey{Namespace: c.namespace, Name: name}, pod); err != nil {
+		return err
+	}
+	mode, injected := pod.Labels[inject.LabelProxy]
+	switch {
+	case !injected:
+		return fmt.Errorf("pod %s has no proxy: it was made without one (the label %s asks for it)", name, inject.LabelInject)
+	case pod.Status.Phase != corev1.PodRunning:
+		return fmt.Errorf("pod %s has a proxy (mode %s), and does not run: its phase is %s", name, mode, pod.Status.Phase)
+	case report.silent() != nil:
+		return fmt.Errorf("pod %s has a proxy (mode %s) that no replica knows which answered", name, mode)
+	}
+	return fmt.Errorf("pod %s has a proxy (mode %s) that is %s: no replica of the discovery server knows it. What it says about it is in `kubectl logs %s -c %s`",
+		name, mode, stageNotConnected, name, inject.ProxyContainer)
+}
+
+func (a *app) describeProxy(p *proxyReport, o *proxiesOptions) error {
+	d := &description{}
+	d.field("Pod", p.Namespace+"/"+p.Pod)
+	d.field("Stage", string(p.Stage))
+	d.field("Replica", p.Replica)
+	d.field("Node", p.Node)
+	d.field("Envoy", p.Envoy)
+	d.field("Account", p.ServiceAccount)
+	d.field("Connected", timestamp(metav1.NewTime(p.ConnectedSince))+" ("+a.ago(metav1.NewTime(p.ConnectedSince))+")")
+	if p.Blocked {
+		d.field("Blocked", "it does not read what it is sent; what it has is not known")
+	}
+	if p.Waiting {
+		d.field("Waiting", "it has asked for nothing yet, or waits for its turn to start")
+	}
+	if err := a.print(d.String()); err != nil || len(p.Resources) == 0 {
+		return err
+	}
+	var rows [][]any
+	for i := range p.Resources {
+		rows = append(rows, a.resourceRow(&p.Resources[i]))
+	}
+	if err := a.print("\n"); err != nil {
+		return err
+	}
+	columns := []column{{name: "Type"}, {name: "Name"}, {name: "Stage"}, {name: "Has"}, {name: "Sent", wide: true}, {name: "Wants"}, {name: "Since"}, {name: "Why"}}
+	return a.printTable(tableOptions{wide: o.output == "wide", noHeaders: o.noHeaders}, columns, rows)
+}
+
+func (a *app) resourceRow(r *proxieshttp.Resource) []any {
+	since := ""
+	if r.Since != nil {
+		since = a.age(metav1.NewTime(r.Since.Truncate(time.Second)))
+	}
+	return []any{r.Type, r.Name, string(r.Stage), r.Has, r.Sent, r.Wants, since, r.Why}
+}

@@ -1,0 +1,130 @@
+// SPDX-License-Identifier: Apache-2.0
+
+package gather
+
+import (
+	"context"
+	"fmt"
+
+	corev1 "k8s.io/api/core/v1"
+	"sigs.k8s.io/controller-runtime/pkg/client"
+	"sigs.k8s.io/yaml"
+
+	"github.com/plumbline-dev/plumbline/internal/doctor"
+	"github.com/plumbline-dev/plumbline/internal/proxieshttp"
+	"github.com/plumbline-dev/plumbline/pkg/traffic/inject"
+	"github.com/plumbline-dev/plumbline/pkg/traffic/ir"
+)
+
+// injection is the ConfigMap and the key with what the webhook injects by.
+const (
+	injection    = "plumbline-inject"
+	injectionKey = "inject.yaml"
+)
+
+// mesh reads what proxies depend on, where there are any.
+func (r *reader) mesh(ctx context.Context) {
+	s := r.snapshot
+	if s.HasMesh() != doctor.ReadValue {
+		return
+	}
+	s.Mesh = doctor.Mesh{
+		Problems: r.meshProblems(ctx), Authorities: r.authorities(ctx), Mode: r.injectionMode(ctx),
+		Injected: r.injected(ctx), Connected: r.connected(ctx),
+	}
+}
+
+// meshProblems are what the discovery server says of the managed Services.
+func (r *reader) meshProblems(ctx context.Context) doctor.Read[[]ir.Problem] {
+	var in ir.Inputs
+	list := &corev1.ServiceList{}
+	err := r.pages(ctx, list, func() {
+		for i := range list.Items {
+			in.Services = append(in.Services, list.Items[i].DeepCopy())
+		}
+	}, client.MatchingLabels{ir.Managed: "true"})
+	var refused []ir.Problem
+	for _, p := range ir.Build(in).Problems {
+		if p.Refused {
+			refused = append(refused, p)
+		}
+	}
+	return result(refused, "list services", err)
+}
+
+func (r *reader) authorities(ctx context.Context) doctor.Read[map[string]bool] {
+	has := map[string]bool{}
+	list := &corev1.ConfigMapList{}
+	err := r.pages(ctx, list, func() {
+		for i := range list.Items {
+			if list.Items[i].Data[inject.CAKey] != "" {
+				has[list.Items[i].Namespace] = true
+			}
+		}
+	}, client.MatchingFields{"metadata.name": inject.CAConfigMap})
+	return result(has, "list configmaps named "+inject.CAConfigMap, err)
+}
+
+func (r *reader) injectionMode(ctx context.Context) doctor.Read[inject.Mode] {
+	namespace := r.snapshot.Namespace
+	found := &corev1.ConfigMap{}
+	err := r.client.Get(ctx, client.ObjectKey{Namespace: namespace, Name: injection}, found)
+	var config struct {
+		Mode inject.Mode `json:"mode"`
+	}
+	if err == nil {
+		err = yaml.Unmarshal([]byte(found.Data[injectionKey]), &config)
+	}
+	return result(config.Mode, "get configmaps in namespace "+namespace, err)
+}
+
+// injected are the pods with proxies that run.
+func (r *reader) injected(ctx context.Context) doctor.Read[[]string] {
+	var names []string
+	list := &corev1.PodList{}
+	err := r.pages(ctx, list, func() {
+		for i := range list.Items {
+			if p := &list.Items[i]; p.Status.Phase == corev1.PodRunning && p.DeletionTimestamp == nil {
+				names = append(names, p.Namespace+"/"+p.Name)
+			}
+		}
+	}, client.HasLabels{inject.LabelProxy})
+	return result(names, "list pods", err)
+}
+
+// connected asks each replica of the discovery server. If one does not answer, it is
+// not known which proxies are not connected.
+func (r *reader) connected(ctx context.Context) doctor.Read[map[string]bool] {
+	namespace, known := r.snapshot.Namespace, map[string]bool{}
+	list := &corev1.PodList{}
+	if err := r.client.List(ctx, list, client.InNamespace(namespace), client.MatchingLabels{labelName: plumbline, labelComponent: "xds"}); err != nil {
+		return result(known, "list pods in namespace "+namespace, err)
+	}
+	for i := range list.Items {
+		p := &list.Items[i]
+		if p.Status.Phase != corev1.PodRunning || p.DeletionTimestamp != nil {
+			continue
+		}
+		proxies, err := r.proxiesOf(p).List(ctx, proxieshttp.Filter{})
+		if err != nil {
+			return result(known, "get pods/proxy in namespace "+namespace, fmt.Errorf("asking %s: %w", p.Name, err))
+		}
+		for _, proxy := range proxies.Proxies {
+			known[proxy.Namespace+"/"+proxy.Pod] = true
+		}
+	}
+	return doctor.Got(known)
+}
+
+// proxiesOf reaches a replica through the API server.
+func (r *reader) proxiesOf(p *corev1.Pod) proxieshttp.Client {
+	return proxieshttp.Client{Get: func(ctx context.Context, path string, query map[string]string) ([]byte, error) {
+		ctx, cancel := context.WithTimeout(ctx, metricsTimeout)
+		defer cancel()
+		request := r.raw.Get().AbsPath(fmt.Sprintf("/api/v1/namespaces/%s/pods/%s:%d/proxy%s", p.Namespace, p.Name, portNamed(p, "health"), path))
+		for name, value := range query {
+			request = request.Param(name, value)
+		}
+		return request.Do(ctx).Raw()
+	}}
+}

@@ -1,0 +1,170 @@
+// SPDX-License-Identifier: Apache-2.0
+
+package doctor
+
+import (
+	"fmt"
+	"maps"
+	"slices"
+
+	"github.com/plumbline-dev/plumbline/pkg/traffic/inject"
+	"github.com/plumbline-dev/plumbline/pkg/traffic/ir"
+)
+
+// DiscoveryName is that of the discovery server's Deployment.
+const DiscoveryName = "plumbline-xds"
+
+// Mesh is what proxies depend on. It is read only where there is a discovery server.
+type Mesh struct {
+	// Problems of managed Services because of which proxies leave them, or a port, alone.
+	Problems Read[[]ir.Problem]
+	// Authorities are the namespaces with a copy of the discovery server's authority.
+	Authorities Read[map[string]bool]
+	// Mode is that of pods which name none.
+	Mode Read[inject.Mode]
+	// Injected are pods with proxies that run, Connected those that a replica knows, both
+	// as namespace/name.
+	Injected  Read[[]string]
+	Connected Read[map[string]bool]
+}
+
+// HasMesh says whether there is a discovery server.
+func (s *Snapshot) HasMesh() ReadState {
+	switch {
+	case s.Namespace == "" || !s.Workloads.known():
+		return ReadUnknown
+	case slices.ContainsFunc(s.Workloads.Value, func(w Workload) bool { return w.Name == DiscoveryName }):
+		return ReadValue
+	}
+	return ReadAbsent
+}
+
+// withMesh asks where there is a mesh, and says so where there is none.
+func withMesh(what string, run func(*Snapshot) []Finding) func(*Snapshot) []Finding {
+	return func(s *Snapshot) []Finding {
+		switch s.HasMesh() {
+		case ReadValue:
+			return run(s)
+		case ReadAbsent:
+			return []Finding{{Severity: OK, Message: "the mesh is not enabled"}}
+		case ReadUnknown:
+		}
+		return []Finding{s.Workloads.unknown(what)}
+	}
+}
+
+// maxProblems is how many findings one check has about Services.
+const maxProblems = 20
+
+// checkMeshServices finds Services that somebody wants managed and that are not.
+func checkMeshServices(s *Snapshot) []Finding {
+	if !s.Mesh.Problems.known() {
+		return []Finding{s.Mesh.Problems.unknown("whether proxies have routes for all managed Services")}
+	}
+	var out []Finding
+	for i, p := range s.Mesh.Problems.Value {
+		if i == maxProblems {
+			return append(out, Finding{Severity: Warning, Message: fmt.Sprintf("there are %d more problems", len(s.Mesh.Problems.Value)-i)})
+		}
+		where := ""
+		if p.Port != 0 {
+			where = fmt.Sprintf("port %d: ", p.Port)
+		}
+		out = append(out, Finding{
+			Severity: Warning, Object: p.Object.Kind + "/" + p.Object.Namespace + "/" + p.Object.Name,
+			Message: where + string(p.Reason) + ": " + p.Message, Fix: "or take it out of the mesh:\nkubectl label service " + p.Object.Name + " -n " + p.Object.Namespace + " " + ir.Managed + "-",
+		})
+	}
+	return out
+}
+
+// optedIn are the namespaces whose pods get proxies.
+func (s *Snapshot) optedIn() []string {
+	var names []string
+	for _, name := range slices.Sorted(maps.Keys(s.Namespaces.Value)) {
+		if s.Namespaces.Value[name][inject.LabelInject] == inject.Enabled {
+			names = append(names, name)
+		}
+	}
+	return names
+}
+
+// checkMeshAuthority finds namespaces whose injected pods could not start: a volume of
+// theirs is of a ConfigMap that is not there.
+func checkMeshAuthority(s *Snapshot) []Finding {
+	const what = "whether proxies have the authority of the discovery server"
+	switch {
+	case !s.Namespaces.known():
+		return []Finding{s.Namespaces.unknown(what)}
+	case !s.Mesh.Authorities.known():
+		return []Finding{s.Mesh.Authorities.unknown(what)}
+	}
+	missing := slices.DeleteFunc(s.optedIn(), func(name string) bool { return s.Mesh.Authorities.Value[name] })
+	if len(missing) == 0 {
+		return nil
+	}
+	return []Finding{{
+		Severity: Warning, Object: "ConfigMap/" + missing[0] + "/" + inject.CAConfigMap,
+		Message: fmt.Sprintf("pods with proxies cannot start in %s: the ConfigMap %s is not there", named(missing), inject.CAConfigMap),
+		Fix:     "kubectl logs -n " + s.Namespace + " -l app.kubernetes.io/component=xds --tail=200\nits leader makes the copies",
+	}}
+}
+
+// podSecurity is the label by which a namespace refuses pods; of its levels these two
+// refuse the container that sets the rules of mode redirect, which needs NET_ADMIN.
+const podSecurity = "pod-security.kubernetes.io/enforce"
+
+var withoutNetAdmin = []string{"baseline", "restricted"}
+
+// checkMeshPodSecurity finds namespaces whose injected pods the API server refuses.
+func checkMeshPodSecurity(s *Snapshot) []Finding {
+	const what = "whether namespaces admit pods with proxies"
+	if !s.Namespaces.known() {
+		return []Finding{s.Namespaces.unknown(what)}
+	}
+	var out []Finding
+	for _, name := range s.optedIn() {
+		labels := s.Namespaces.Value[name]
+		mode := inject.Mode(labels[inject.LabelMode])
+		if !slices.Contains(withoutNetAdmin, labels[podSecurity]) {
+			continue
+		}
+		if mode == "" {
+			if !s.Mesh.Mode.present() {
+				return []Finding{s.Mesh.Mode.unknown(what)}
+			}
+			mode = s.Mesh.Mode.Value
+		}
+		if mode == inject.Redirect {
+			out = append(out, Finding{
+				Severity: Warning, Object: "Namespace/" + name,
+				Message: fmt.Sprintf("it enforces Pod Security %s, which refuses pods of mode %s: their init container needs NET_ADMIN", labels[podSecurity], mode),
+				Fix:     "kubectl label namespace " + name + " " + inject.LabelMode + "=" + string(inject.Explicit) + "\nor let it enforce privileged",
+			})
+		}
+	}
+	return out
+}
+
+// checkMeshProxies finds pods whose proxies learn of no change.
+func checkMeshProxies(s *Snapshot) []Finding {
+	const what = "whether all proxies are connected"
+	switch {
+	case !s.Mesh.Injected.known():
+		return []Finding{s.Mesh.Injected.unknown(what)}
+	case len(s.Mesh.Injected.Value) == 0:
+		return []Finding{{Severity: OK, Message: "no pod with a proxy runs"}}
+	case !s.Mesh.Connected.known():
+		return []Finding{s.Mesh.Connected.unknown(what)}
+	}
+	lost := slices.DeleteFunc(slices.Clone(s.Mesh.Injected.Value), func(pod string) bool { return s.Mesh.Connected.Value[pod] })
+	if len(lost) == 0 {
+		return nil
+	}
+	slices.Sort(lost)
+	return []Finding{{
+		Severity: Warning, Object: "Pod/" + lost[0],
+		Message: fmt.Sprintf("%d of %d proxies are not connected to the discovery server, and learn of no change: %s", len(lost), len(s.Mesh.Injected.Value), named(lost)),
+		Fix:     "kubectl plumbline proxies -A --stage NotConnected\nand the log of the container " + inject.ProxyContainer + " of such a pod",
+	}}
+}
