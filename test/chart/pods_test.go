@@ -52,8 +52,8 @@ func TestEveryPodMeetsPodSecurityRestricted(t *testing.T) {
 			}
 			for _, volume := range pod.Volumes {
 				evidence := volume.PersistentVolumeClaim != nil && volume.Name == "evidence" && pod.ServiceAccountName == "plumbline-executor"
-				if volume.Secret == nil && volume.ConfigMap == nil && !evidence {
-					t.Errorf("%s: volume %s is neither a Secret nor a ConfigMap", name, volume.Name)
+				if volume.Secret == nil && volume.ConfigMap == nil && volume.Projected == nil && !evidence {
+					t.Errorf("%s: volume %s is neither a Secret nor a ConfigMap, nor some of those and a token", name, volume.Name)
 				}
 			}
 			for _, container := range slices.Concat(pod.InitContainers, pod.Containers) {

@@ -84,6 +84,10 @@ func TestRefusedValues(t *testing.T) {
 		"a channel that is our certificate":      {`notifications.secrets=["plumbline-webhook-tls"]`, "/notifications/secrets/0"},
 		"a network without a length":             {`notifications.allowedNetworks=["10.0.0.0"]`, "/notifications/allowedNetworks/0"},
 		"port 0":                                 {`outbound.ports=[0]`, "/outbound/ports/0"},
+		"a mode that there is not":               {`mesh.inject.mode="tproxy"`, "/mesh/inject/mode"},
+		"a proxy without threads":                {`mesh.inject.concurrency=0`, "/mesh/inject/concurrency"},
+		"a proxy that runs as root":              {`mesh.inject.uid=0`, "/mesh/inject/uid"},
+		"a token without a unit of time":         {`mesh.inject.tokenLifetime="3600"`, "/mesh/inject/tokenLifetime"},
 	}
 	for name, test := range tests {
 		t.Run(name, func(t *testing.T) {

@@ -14,6 +14,15 @@ matchExpressions:
       {{- list "kube-system" "kube-node-lease" "kube-public" .Release.Namespace | uniq | toYaml | nindent 6 }}
 {{- end }}
 
+{{/* Annotations of all webhook configurations. */}}
+{{- define "plumbline.webhookAnnotations" -}}
+{{- $annotations := .Values.webhookConfiguration.annotations -}}
+{{- if eq .Values.webhook.certificate.mode "CertManager" -}}
+{{- $annotations = merge (dict "cert-manager.io/inject-ca-from" (printf "%s/plumbline-webhook" .Release.Namespace)) $annotations -}}
+{{- end -}}
+{{ toYaml $annotations }}
+{{- end }}
+
 {{/* One rule. Arguments: group, version, resource, operations, and scope where it
 is not Namespaced. */}}
 {{- define "plumbline.rule" -}}

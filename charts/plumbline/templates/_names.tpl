@@ -26,12 +26,16 @@ app.kubernetes.io/component: {{ .component }}
 
 {{/* Image of one of our own binaries. */}}
 {{- define "plumbline.image" -}}
-{{- $image := (index .root.Values .component).image -}}
-{{- $repository := $image.repository | default (printf "%s/%s" .root.Values.image.registry .component) -}}
-{{- if $image.digest -}}
-{{ $repository }}@{{ $image.digest }}
+{{- include "plumbline.imageOf" (dict "root" .root "name" .component "image" (index .root.Values .component).image) -}}
+{{- end }}
+
+{{/* The same by the name of the binary and the values of its image. */}}
+{{- define "plumbline.imageOf" -}}
+{{- $repository := .image.repository | default (printf "%s/%s" .root.Values.image.registry .name) -}}
+{{- if .image.digest -}}
+{{ $repository }}@{{ .image.digest }}
 {{- else -}}
-{{ $repository }}:{{ $image.tag | default .root.Values.image.tag | default .root.Chart.AppVersion }}
+{{ $repository }}:{{ .image.tag | default .root.Values.image.tag | default .root.Chart.AppVersion }}
 {{- end -}}
 {{- end }}
 
