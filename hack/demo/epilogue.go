@@ -16,13 +16,14 @@ func (n *narrator) epilogue(admin clusterAccess, o options) {
 	n.say("  kubectl plumbline accept deployment/cart -n %s --reason 'sale until Sunday'", shopNamespace)
 	n.say("  kubectl plumbline history deployment/web -n %s", shopNamespace)
 	n.say("  kubectl plumbline hash -f manifest.yaml")
+	n.say("  kubectl edit abrelease/pay -n %s", splitNamespace)
 	n.say("  kubectl set image deployment/web app=nginx -n %s --as %s", shopNamespace, human)
 	if o.cluster == "local" {
 		n.say("\nThe cluster keeps running; `make demo` again takes seconds, `make cluster-down`\nremoves it. This run took %.0f s.", secondsSince(n))
 		return
 	}
 	n.heading("What is left in this cluster, and how to remove it")
-	n.say("The release plumbline and its kinds, three namespaces, and the images in the\nregistry. Deleting the kinds deletes every guard and Baseline. To remove it all:\n")
+	n.say("The release plumbline and its kinds, four namespaces, and the images in the\nregistry. Deleting the kinds deletes every guard and Baseline. To remove it all:\n")
 	n.commands(cleanUp())
 	n.say("\n`make demo` again with the same CLUSTER and REGISTRY goes on with what is there.\nThe images %s/plumbline/* stay in the registry.\nThis run took %.0f s.", o.registry, secondsSince(n))
 }
@@ -44,7 +45,7 @@ func (n *narrator) commands(commands []string) {
 // them when it goes.
 func cleanUp() []string {
 	return []string{
-		fmt.Sprintf("kubectl delete namespace %s %s --ignore-not-found", shopNamespace, ciNamespace),
+		fmt.Sprintf("kubectl delete namespace %s %s %s --ignore-not-found", shopNamespace, ciNamespace, splitNamespace),
 		fmt.Sprintf("helm uninstall plumbline --namespace %s --wait --ignore-not-found", systemNamespace),
 		fmt.Sprintf("kubectl delete namespace %s --ignore-not-found", systemNamespace),
 		"kubectl delete crd --selector " + demoLabel,

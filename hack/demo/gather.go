@@ -186,7 +186,7 @@ func inventory(ctx context.Context, c clients, f *facts) error {
 		return err
 	}
 	f.Namespaces = map[string]bool{}
-	for _, name := range []string{systemNamespace, shopNamespace, ciNamespace} {
+	for _, name := range []string{systemNamespace, shopNamespace, ciNamespace, splitNamespace} {
 		namespace, err := find(ctx, c.metadata, schema.GroupVersionResource{Version: "v1", Resource: "namespaces"}, name)
 		if err != nil {
 			return err

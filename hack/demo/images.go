@@ -51,7 +51,7 @@ func buildImages(ctx context.Context, n *narrator) ([]string, error) {
 	}
 	var archives []string
 	for _, image := range []struct{ name, tag string }{
-		{"webhook", imageTag}, {"assessor", imageTag}, {"shop", imageTag}, {"shop", hotfixTag},
+		{"webhook", imageTag}, {"assessor", imageTag}, {"xds", imageTag}, {"redirect", imageTag}, {"shop", imageTag}, {"shop", hotfixTag},
 	} {
 		archive := filepath.Join(imageDir, image.name+"-"+image.tag+".tar")
 		if err := call(ctx, n, clusterTool, "image", "build", "--name", image.name, "--binary", "bin/"+image.name,
@@ -60,11 +60,15 @@ func buildImages(ctx context.Context, n *narrator) ([]string, error) {
 		}
 		archives = append(archives, archive)
 	}
-	redis := filepath.Join(imageDir, "redis-"+imageTag+".tar")
-	if err := call(ctx, n, clusterTool, "image", "redis", "--tag", localRegistry+"/redis:"+imageTag, "--out", redis); err != nil {
-		return nil, err
+	// Programs of others, as this machine has them or their packages bring them.
+	for _, name := range []string{"redis", "envoy"} {
+		archive := filepath.Join(imageDir, name+"-"+imageTag+".tar")
+		if err := call(ctx, n, clusterTool, "image", name, "--tag", localRegistry+"/"+name+":"+imageTag, "--out", archive); err != nil {
+			return nil, err
+		}
+		archives = append(archives, archive)
 	}
-	return append(archives, redis), nil
+	return archives, nil
 }
 
 // pushImages pushes the archives and says where they are then.

@@ -90,6 +90,8 @@ func install(ctx context.Context, n *narrator, admin clusterAccess, images image
 		"helm", "upgrade", "--install", "plumbline", "charts/plumbline",
 		"--namespace", systemNamespace, "--wait", "--timeout", "3m",
 		"--set", "image.registry=" + images.registry, "--set", "image.tag=" + images.tag(),
+		"--set", "mesh.enabled=true", "--set", "gateway.enabled=true",
+		"--set", "mesh.proxy.image.repository=" + images.registry + "/envoy", "--set", "mesh.proxy.image.tag=" + images.tag(),
 		// Of the demo nothing need remain, and there may be no volumes; it reads its
 		// records through the executor.
 		"--set", "executor.enabled=true", "--set-json", `executor.evidence={"serve":true,"volume":{"mayBeLost":true,"source":{"emptyDir":{}}}}`,
@@ -104,7 +106,7 @@ func stage(ctx context.Context, n *narrator, admin clusterAccess, images imageSe
 	if _, err := admin.Kubectl(ctx, "delete", "remediationpolicy", mainPolicy, fightPolicy, "--ignore-not-found", "--wait=true"); err != nil {
 		return nil, nil, err
 	}
-	if _, err := admin.Kubectl(ctx, "delete", "namespace", shopNamespace, ciNamespace, "--ignore-not-found", "--wait=true"); err != nil {
+	if _, err := admin.Kubectl(ctx, "delete", "namespace", shopNamespace, ciNamespace, splitNamespace, "--ignore-not-found", "--wait=true"); err != nil {
 		return nil, nil, err
 	}
 	if err := admin.Apply(ctx, named(accessManifest)); err != nil {

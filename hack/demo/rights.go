@@ -34,6 +34,7 @@ var everything = right{verb: "*", group: "*", resource: "*"}
 // installed lists what Helm creates, by group and resource; a test holds it
 // against the rendered chart. The value says whether it lives in a namespace.
 var installed = map[[2]string]bool{
+	{"", "configmaps"}:                            true,
 	{"", "secrets"}:                               true,
 	{"", "serviceaccounts"}:                       true,
 	{"", "services"}:                              true,
@@ -88,7 +89,10 @@ func neededRights() []right {
 		right{verb: "patch", group: "plumbline.dev", resource: "remediationpolicies"},
 		right{verb: "delete", group: "plumbline.dev", resource: "remediationpolicies"},
 		right{verb: "patch", group: "plumbline.dev", resource: "remediationplans", namespace: shopNamespace},
+		right{verb: "create", group: "plumbline.dev", resource: "abreleases", namespace: splitNamespace},
+		right{verb: "patch", group: "plumbline.dev", resource: "abreleases", namespace: splitNamespace},
 		right{verb: "get", resource: "pods", subresource: "proxy", namespace: systemNamespace}, // the records
+		right{verb: "get", resource: "pods", subresource: "proxy", namespace: splitNamespace},  // the orders
 		right{verb: "patch", group: "apps", resource: "deployments", subresource: "scale", namespace: systemNamespace},
 	)
 	slices.SortFunc(needed, func(a, b right) int { return strings.Compare(a.String(), b.String()) })

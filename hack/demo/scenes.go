@@ -50,6 +50,7 @@ func scenes() []scene {
 		{"a fight with a bot", (*story).fight},
 		{"a mass drift freezes", (*story).freeze},
 		{"the evidence is verified", (*story).prove},
+		{"traffic is divided", (*story).divide},
 	}
 }
 

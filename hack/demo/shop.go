@@ -8,11 +8,13 @@ import "strings"
 const (
 	shopNamespace = "plumbline-demo-shop"
 	ciNamespace   = "plumbline-demo-ci"
-	ciAccount     = "deployer"
-	botAccount    = "tuner"
-	human         = "alice"
-	otherHuman    = "bob"
-	environment   = "plumbline-demo"
+	// splitNamespace has what divides its traffic.
+	splitNamespace = "plumbline-demo-split"
+	ciAccount      = "deployer"
+	botAccount     = "tuner"
+	human          = "alice"
+	otherHuman     = "bob"
+	environment    = "plumbline-demo"
 )
 
 // accessManifest holds the namespaces, the CI's service account and the rights

@@ -14,7 +14,7 @@ import (
 
 // An example that the API server refuses is worse than none.
 func TestTheExamplesAreAccepted(t *testing.T) {
-	for _, file := range []string{"examples/guard.yaml", "examples/deny.yaml", "examples/platform.yaml", "examples/remediation.yaml"} {
+	for _, file := range []string{"examples/guard.yaml", "examples/deny.yaml", "examples/platform.yaml", "examples/remediation.yaml", "examples/release.yaml"} {
 		t.Run(file, func(t *testing.T) {
 			if _, err := cluster.Kubectl(t.Context(), "apply", "--dry-run=server", "--validate=strict", "-f", file); err != nil {
 				t.Error(err)

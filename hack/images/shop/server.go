@@ -23,7 +23,6 @@ const (
 	maxAnswer       = 1 << 20
 )
 
-
 // answer is what the shop says about itself.
 type answer struct {
 	Name     string          `json:"name"`

@@ -45,7 +45,7 @@ func TestTheDemoOnSomebodyElsesCluster(t *testing.T) {
 	}
 	t.Run("the images came from the registry, under a name of their content", func(t *testing.T) {
 		images := s.must(t, "kubectl", "get", "pods", "-A", "-o", `jsonpath={range .items[*]}{.spec.containers[0].image}{"\n"}{end}`, "-l", "app.kubernetes.io/part-of=plumbline")
-		pattern := regexp.MustCompile("^" + regexp.QuoteMeta(s.registry) + `/plumbline/(webhook|assessor|redis):dev-[0-9a-f]{12}$`)
+		pattern := regexp.MustCompile("^" + regexp.QuoteMeta(s.registry) + `/plumbline/(webhook|assessor|redis|xds|envoy):dev-[0-9a-f]{12}$`)
 		for image := range strings.FieldsSeq(images) {
 			if !pattern.MatchString(image) {
 				t.Errorf("image %s", image)

@@ -1,0 +1,148 @@
+// SPDX-License-Identifier: Apache-2.0
+
+package main
+
+import (
+	"context"
+	"encoding/json"
+	"errors"
+	"fmt"
+	"math"
+	"strings"
+
+	corev1 "k8s.io/api/core/v1"
+
+	"github.com/plumbline-dev/plumbline/pkg/apis/plumbline/v1alpha1"
+	"github.com/plumbline-dev/plumbline/test/harness"
+)
+
+// enoughOrders make a tenth visible: its share of so many is within three percent.
+const enoughOrders = 500
+
+// divide has sidecars of both modes divide requests between two versions.
+func (s *story) divide(ctx context.Context) error {
+	s.heading("Traffic is divided between two versions")
+	s.say("Two clients order from the service pay without pause, each through a proxy that\nits pod was given because its namespace asks for that. One is redirected to it,\none calls a local port.")
+	if err := s.admin.Apply(ctx, splitWorld(s.image)); err != nil {
+		return err
+	}
+	for _, d := range []string{"pay-stable", "pay-canary", "buyer-redirect", "buyer-explicit"} {
+		if _, err := s.admin.Kubectl(ctx, "rollout", "status", "deployment/"+d, "-n", splitNamespace, "--timeout=120s"); err != nil {
+			return err
+		}
+	}
+	if err := s.runAs(ctx, s.admin, "kubectl apply -f pay-release.yaml   # 90 % stable, 10 % canary",
+		[]string{"kubectl", "apply", "-f", "-"}, harness.WithStdin(strings.ReplaceAll(splitReleaseManifest, "SPLIT", splitNamespace))); err != nil {
+		return err
+	}
+	if err := s.counted(ctx, 10); err != nil {
+		return err
+	}
+	if err := s.run(ctx, s.admin, "kubectl", "patch", "abrelease", "pay", "-n", splitNamespace, "--type=merge",
+		"-p", `{"spec":{"trafficSplit":{"percentages":{"stable":50,"canary":50}}}}`); err != nil {
+		return err
+	}
+	if err := s.counted(ctx, 50); err != nil {
+		return err
+	}
+	if err := s.run(ctx, s.admin, "kubectl", "get", "abreleases", "-n", splitNamespace); err != nil {
+		return err
+	}
+	if err := s.run(ctx, s.admin, "kubectl", "plumbline", "proxies", "-n", splitNamespace); err != nil {
+		return err
+	}
+	return s.nothingLost(ctx)
+}
+
+// counted waits until every proxy has confirmed the canary's share, and then counts
+// it where the answers arrive.
+func (s *story) counted(ctx context.Context, percent int) error {
+	if err := s.awaitSplit(ctx, percent); err != nil {
+		return err
+	}
+	for _, buyer := range buyers {
+		before, err := s.orders(ctx, buyer.mode)
+		if err != nil {
+			return err
+		}
+		var stable, canary uint64
+		if err := harness.Eventually(ctx, fmt.Sprintf("%d orders of buyer-%s", enoughOrders, buyer.mode), patience, func(ctx context.Context) (bool, string) {
+			now, err := s.orders(ctx, buyer.mode)
+			if err != nil {
+				return false, err.Error()
+			}
+			stable, canary = now.Answered["stable"]-before.Answered["stable"], now.Answered["canary"]-before.Answered["canary"]
+			return stable+canary >= enoughOrders, fmt.Sprintf("stable %d, canary %d, failed %d: %q", stable, canary, now.Failed, now.Failures)
+		}); err != nil {
+			return err
+		}
+		n, share := float64(stable+canary), float64(percent)/100
+		seen := float64(canary) / n
+		s.say("=> buyer-%s: of %.0f answers %d came from stable, %d from canary: %.1f %%", buyer.mode, n, stable, canary, 100*seen)
+		if bound := 4 * math.Sqrt(share*(1-share)/n); math.Abs(seen-share) > bound {
+			return fmt.Errorf("the canary has %.1f %% of the answers, want %d %% ± %.1f", 100*seen, percent, 100*bound)
+		}
+	}
+	return nil
+}
+
+func (s *story) awaitSplit(ctx context.Context, percent int) error {
+	want := fmt.Sprintf("stable %d / canary %d", 100-percent, percent)
+	return harness.Eventually(ctx, "every proxy confirms "+want, patience, func(ctx context.Context) (bool, string) {
+		var r v1alpha1.ABRelease
+		if err := s.admin.GetJSON(ctx, &r, "abrelease", "pay", "-n", splitNamespace); err != nil {
+			return false, err.Error()
+		}
+		c := r.Status.Confirmed
+		if r.Status.Split != want || c == nil || r.Status.InForce == nil {
+			return false, fmt.Sprintf("%+v", r.Status)
+		}
+		return c.Knowledge == v1alpha1.ConfirmedProven && c.Sequence == r.Status.InForce.Sequence && int(c.Proxies) >= len(buyers), fmt.Sprintf("%+v", *c)
+	})
+}
+
+// nothingLost says that no order of the buyers has failed.
+func (s *story) nothingLost(ctx context.Context) error {
+	for _, buyer := range buyers {
+		seen, err := s.orders(ctx, buyer.mode)
+		if err != nil {
+			return err
+		}
+		if seen.Failed > 0 {
+			return fmt.Errorf("%d of %d orders of buyer-%s failed: %q", seen.Failed, seen.Started, buyer.mode, seen.Failures)
+		}
+		s.say("=> buyer-%s: %d orders in all, none failed", buyer.mode, seen.Started)
+	}
+	return nil
+}
+
+// orders are what a buyer has counted.
+type orders struct {
+	Started  uint64            `json:"started"`
+	Answered map[string]uint64 `json:"answered"`
+	Failed   uint64            `json:"failed"`
+	Failures []string          `json:"failures"`
+}
+
+// orders of a buyer until now, read through the API server.
+func (s *story) orders(ctx context.Context, mode string) (orders, error) {
+	var pods corev1.PodList
+	if err := s.admin.GetJSON(ctx, &pods, "pods", "-n", splitNamespace, "-l", "app=buyer-"+mode, "--field-selector", "status.phase=Running"); err != nil {
+		return orders{}, err
+	}
+	for i := range pods.Items {
+		if pods.Items[i].DeletionTimestamp != nil {
+			continue
+		}
+		out, err := s.admin.Kubectl(ctx, "get", "--raw", fmt.Sprintf("/api/v1/namespaces/%s/pods/%s:8080/proxy/visits", splitNamespace, pods.Items[i].Name))
+		if err != nil {
+			return orders{}, err
+		}
+		var seen orders
+		if err := json.Unmarshal([]byte(out), &seen); err != nil {
+			return orders{}, fmt.Errorf("reading the orders of buyer-%s: %w", mode, err)
+		}
+		return seen, nil
+	}
+	return orders{}, errors.New("no pod of buyer-" + mode + " runs")
+}

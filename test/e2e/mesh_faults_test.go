@@ -1,0 +1,241 @@
+// SPDX-License-Identifier: Apache-2.0
+
+//go:build e2e
+
+package e2e
+
+import (
+	"context"
+	"fmt"
+	"os"
+	"os/exec"
+	"strings"
+	"testing"
+	"time"
+
+	corev1 "k8s.io/api/core/v1"
+
+	"github.com/plumbline-dev/plumbline/pkg/apis/plumbline/v1alpha1"
+)
+
+// What happens to the control plane, to the API server and to single proxies costs no
+// order of anybody else. PLUMBLINE_OUTAGE is how long the discovery server is away,
+// such as 10m; 45 s by default.
+func TestSplitsOutliveFaults(t *testing.T) {
+	m := newMesh(t, "faults",
+		client{name: "redirected", mode: "redirect", url: throughService},
+		client{name: "explicit", mode: "explicit", url: throughPort},
+		client{name: "victim", mode: "explicit", url: throughPort},
+	)
+	outside := client{name: "outside", url: throughGateway, header: "Host: " + m.namespace + ".example.com"}
+	m.apply(strings.Replace(outside.manifest(), "plumbline.dev/inject-mode: ", "plumbline.dev/inject: disabled", 1))
+	m.rolledOut("outside")
+	m.split("{type: Percentage, percentages: {stable: 80, canary: 20}}")
+	for _, step := range []struct {
+		name string
+		play func(*mesh)
+	}{
+		{"a proxy that is cut off is named, and the others are served", (*mesh).cutOff},
+		{"a proxy that is stopped is named, and the others are served", (*mesh).stopped},
+		{"a proxy that is killed comes back", (*mesh).killed},
+		{"a pod that is replaced gets a proxy, and its split", (*mesh).replaced},
+		{"the discovery server is away", (*mesh).serverAway},
+		{"the API server is away", (*mesh).apiServerAway},
+		{"the certificate is made anew", (*mesh).certificateAnew},
+		{"the release of Plumbline is upgraded", (*mesh).upgraded},
+	} {
+		if !t.Run(step.name, func(t *testing.T) {
+			inner := *m
+			inner.T = t
+			step.play(&inner)
+			inner.unharmed("redirected", "explicit", "outside")
+		}) {
+			return
+		}
+	}
+}
+
+// onNode runs a command where the cluster's processes are.
+func (m *mesh) onNode(command string) string {
+	m.Helper()
+	out, err := exec.CommandContext(context.WithoutCancel(m.Context()), "bin/cluster", "exec", "--name", clusterName, "--", "sh", "-c", command).CombinedOutput()
+	if err != nil {
+		m.Fatalf("%s: %v\n%s", command, err, out)
+	}
+	return strings.TrimSpace(string(out))
+}
+
+// process finds the one whose command line has all of the words.
+func (m *mesh) process(words ...string) string {
+	m.Helper()
+	command := "for p in /proc/[0-9]*; do c=$(tr '\\0' ' ' < $p/cmdline 2>/dev/null) || continue; case $c in sh*) continue;; esac; "
+	for _, w := range words {
+		command += fmt.Sprintf("case $c in *%s*) ;; *) continue;; esac; ", w)
+	}
+	pid := m.onNode(command + "echo ${p#/proc/}; done")
+	if pid == "" || strings.ContainsAny(pid, " \n") {
+		m.Fatalf("processes with %q: %q, want one", words, pid)
+	}
+	return pid
+}
+
+// proxy is the process of a client's Envoy.
+func (m *mesh) proxy(client string) (*corev1.Pod, string) {
+	m.Helper()
+	pod, err := m.pod(m.Context(), client)
+	m.must(err)
+	return pod, m.process("envoy", string(pod.UID))
+}
+
+// laggard waits until a new split is confirmed by all but one client's proxy, which
+// the status names.
+func (m *mesh) laggard(client string, canary int) {
+	m.Helper()
+	pod, err := m.pod(m.Context(), client)
+	m.must(err)
+	m.kubectl("patch", "abrelease", "pay", "--type=merge", "-p",
+		fmt.Sprintf(`{"spec":{"trafficSplit":{"percentages":{"stable":%d,"canary":%d}}}}`, 100-canary, canary))
+	split := fmt.Sprintf("stable %d / canary %d", 100-canary, canary)
+	r := m.release("confirmed by all but "+pod.Name, func(r *v1alpha1.ABRelease) bool {
+		c := r.Status.Confirmed
+		return r.Status.Split == split && c != nil && c.Knowledge == v1alpha1.ConfirmedUnknown && c.Proxies > 1 &&
+			c.ConfirmedProxies == c.Proxies-1 && len(c.Laggards) == 1 && c.Laggards[0].Name == m.namespace+"/"+pod.Name
+	})
+	m.Logf("%s, %s: %s", r.Status.Confirmed.Count, r.Status.Confirmed.Laggards[0].Name, r.Status.Confirmed.Laggards[0].Why)
+	m.shares("explicit", m.counted("explicit", m.now("explicit"), 300), float64(canary))
+}
+
+// cutOff loses what the proxy and the discovery server send each other.
+func (m *mesh) cutOff() {
+	_, pid := m.proxy("victim")
+	rule := "nsenter -t " + pid + " -n iptables -w %s OUTPUT -p tcp --dport 15010 -j DROP"
+	m.onNode(fmt.Sprintf(rule, "-I"))
+	healed := false
+	defer func() {
+		if !healed {
+			m.onNode(fmt.Sprintf(rule, "-D"))
+		}
+	}()
+	m.laggard("victim", 40)
+	m.unharmed("victim") // it goes on with what it has
+	m.onNode(fmt.Sprintf(rule, "-D"))
+	healed = true
+	m.release("confirmed by all", confirmed)
+}
+
+// stopped leaves the proxy without a processor.
+func (m *mesh) stopped() {
+	_, pid := m.proxy("victim")
+	m.onNode("kill -STOP " + pid)
+	defer m.onNode("kill -CONT " + pid)
+	m.laggard("victim", 60)
+	m.onNode("kill -CONT " + pid)
+	m.release("confirmed by all", confirmed)
+}
+
+func (m *mesh) killed() {
+	pod, pid := m.proxy("victim")
+	m.onNode("kill -KILL " + pid)
+	m.eventually("the proxy runs again", func(ctx context.Context) (bool, string) {
+		var now corev1.Pod
+		if err := cluster.GetJSON(ctx, &now, "pod", pod.Name, "-n", m.namespace); err != nil {
+			return false, err.Error()
+		}
+		for _, s := range now.Status.InitContainerStatuses {
+			if s.Name == "plumbline-proxy" {
+				return s.RestartCount > 0 && s.Ready && s.Started != nil && *s.Started, fmt.Sprintf("%+v", s)
+			}
+		}
+		return false, "no proxy"
+	})
+	m.release("confirmed by all", confirmed)
+	m.shares("victim", m.counted("victim", m.now("victim"), 200), 60)
+}
+
+func (m *mesh) replaced() {
+	pod, err := m.pod(m.Context(), "victim")
+	m.must(err)
+	m.kubectl("delete", "pod", pod.Name, "--wait=true")
+	m.rolledOut("victim")
+	m.release("confirmed by all", confirmed)
+	m.shares("victim", m.counted("victim", m.now("victim"), 200), 60)
+	m.unharmed("victim") // the new one, from its first order on
+}
+
+// outage is how long the discovery server is away.
+func outage(t *testing.T) time.Duration {
+	t.Helper()
+	text := os.Getenv("PLUMBLINE_OUTAGE")
+	if text == "" {
+		return 45 * time.Second
+	}
+	d, err := time.ParseDuration(text)
+	if err != nil {
+		t.Fatalf("PLUMBLINE_OUTAGE: %v", err)
+	}
+	return d
+}
+
+func (m *mesh) serverAway() {
+	m.kubectl("scale", "deployment/plumbline-xds", "-n", systemNamespace, "--replicas=0")
+	m.kubectl("wait", "--for=delete", "pod", "-n", systemNamespace, "-l", "app.kubernetes.io/component=xds", "--timeout=90s")
+	before := m.now("explicit")
+	seconds := outage(m.T).Seconds()
+	m.Logf("away for the time of %.0f orders", ordersPerSecond*seconds)
+	m.over("explicit", before, uint64(ordersPerSecond*seconds))
+	m.kubectl("scale", "deployment/plumbline-xds", "-n", systemNamespace, "--replicas=2")
+	m.kubectl("rollout", "status", "deployment/plumbline-xds", "-n", systemNamespace, "--timeout=120s")
+	m.split("{type: Percentage, percentages: {stable: 70, canary: 30}}")
+	m.shares("redirected", m.counted("redirected", m.now("redirected"), 300), 30)
+}
+
+// over waits for so many answers, however long that takes.
+func (m *mesh) over(client string, before visits, answers uint64) {
+	m.Helper()
+	for got := uint64(0); got < answers; {
+		step := min(answers-got, 1000)
+		got += m.counted(client, m.now(client), step).answered()
+	}
+	if v := m.now(client).since(before); v.Failed > 0 {
+		m.Errorf("%d orders failed meanwhile", v.Failed)
+	}
+}
+
+// apiServerAway stops it for less than after which a node counts as lost.
+func (m *mesh) apiServerAway() {
+	pid := m.process("kube-apiserver", "--etcd-servers")
+	m.onNode("kill -STOP " + pid + "; sleep 20; kill -CONT " + pid)
+	m.eventually("the API server answers", func(ctx context.Context) (bool, string) {
+		out, err := cluster.Kubectl(ctx, "get", "--raw", "/readyz")
+		return err == nil, fmt.Sprint(out, err)
+	})
+	m.split("{type: Percentage, percentages: {stable: 50, canary: 50}}")
+}
+
+// certificateAnew deletes certificate and authority. Who runs and who comes is served
+// with what was published, and later with what is.
+func (m *mesh) certificateAnew() {
+	m.kubectl("delete", "secret", "plumbline-xds", "-n", systemNamespace)
+	m.eventually("there is another certificate", func(ctx context.Context) (bool, string) {
+		out, err := cluster.Kubectl(ctx, "get", "secret", "plumbline-xds", "-n", systemNamespace, "-o", `jsonpath={.data.tls\.crt}`)
+		return err == nil && out != "", fmt.Sprint(out, err)
+	})
+	m.kubectl("rollout", "restart", "deployment/victim")
+	m.rolledOut("victim")
+	m.split("{type: Percentage, percentages: {stable: 90, canary: 10}}")
+	m.kubectl("rollout", "restart", "deployment/plumbline-xds", "-n", systemNamespace)
+	m.kubectl("rollout", "status", "deployment/plumbline-xds", "-n", systemNamespace, "--timeout=120s")
+	m.split("{type: Percentage, percentages: {stable: 20, canary: 80}}")
+}
+
+func (m *mesh) upgraded() {
+	_, err := cluster.Run(m.Context(), []string{
+		"helm", "upgrade", "plumbline", "charts/plumbline", "--reuse-values", "-n", systemNamespace, "--wait", "--timeout=3m",
+		"--set", "xds.podAnnotations.upgraded=yes", "--set", "gateway.podAnnotations.upgraded=yes", "--set", "webhook.podAnnotations.upgraded=yes",
+	})
+	m.must(err)
+	m.split("{type: Percentage, percentages: {stable: 50, canary: 50}}")
+	for _, c := range []string{"redirected", "explicit", "outside"} {
+		m.shares(c, m.counted(c, m.now(c), 300), 50)
+	}
+}

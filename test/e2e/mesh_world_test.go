@@ -1,0 +1,339 @@
+// SPDX-License-Identifier: Apache-2.0
+
+//go:build e2e
+
+package e2e
+
+import (
+	"context"
+	"encoding/json"
+	"fmt"
+	"maps"
+	"math"
+	"slices"
+	"strings"
+	"testing"
+	"time"
+
+	corev1 "k8s.io/api/core/v1"
+
+	"github.com/plumbline-dev/plumbline/pkg/apis/plumbline/v1alpha1"
+	"github.com/plumbline-dev/plumbline/test/harness"
+)
+
+// ordersPerSecond of each client.
+const ordersPerSecond = 50
+
+// meshManifest is a Service with two versions behind it, in a namespace whose pods get
+// a proxy. The Service itself selects the stable one alone, so that a client without a
+// proxy never meets the canary. The pods wait a moment before they end, as pods
+// behind any Service have to whose endpoints are told to others.
+const meshManifest = `
+apiVersion: v1
+kind: Namespace
+metadata: {name: NS, labels: {plumbline.dev/inject: enabled}}
+---
+apiVersion: v1
+kind: Service
+metadata:
+  name: pay
+  namespace: NS
+  labels: {plumbline.dev/managed: "true"}
+  annotations: {plumbline.dev/hosts: NS.example.com}
+spec:
+  selector: {app: pay, track: stable}
+  ports: [{name: http, port: 80, targetPort: 8080}]
+---
+`
+
+// serverManifest is one version.
+const serverManifest = `
+apiVersion: apps/v1
+kind: Deployment
+metadata: {name: pay-TRACK, namespace: NS}
+spec:
+  replicas: 2
+  selector: {matchLabels: {app: pay, track: TRACK}}
+  strategy: {rollingUpdate: {maxUnavailable: 0, maxSurge: 1}}
+  template:
+    metadata: {labels: {app: pay, track: TRACK, plumbline.dev/inject: disabled}}
+    spec:
+      terminationGracePeriodSeconds: 15
+      containers:
+      - name: app
+        image: docker.io/plumbline/shop:dev
+        env: [{name: SHOP_NAME, value: pay}, {name: SHOP_VERSION, value: TRACK}]
+        ports: [{containerPort: 8080}]
+        lifecycle: {preStop: {sleep: {seconds: 4}}}
+        readinessProbe: {httpGet: {path: /healthz, port: 8080}, periodSeconds: 1}
+---
+`
+
+// clientManifest orders from it without pause. A probe of readiness keeps the first
+// order until the proxy is there.
+const clientManifest = `
+apiVersion: apps/v1
+kind: Deployment
+metadata: {name: NAME, namespace: NS}
+spec:
+  replicas: 1
+  selector: {matchLabels: {app: NAME}}
+  template:
+    metadata:
+      labels: {app: NAME, plumbline.dev/inject-mode: MODE}
+      annotations: {plumbline.dev/local-ports: "8001=pay"}
+    spec:
+      terminationGracePeriodSeconds: 2
+      containers:
+      - name: app
+        image: docker.io/plumbline/shop:dev
+        env:
+        - {name: SHOP_VISITS, value: "$URL"}
+        - {name: SHOP_VISIT_RATE, value: "$RATE"}
+        - {name: SHOP_VISIT_USERS, value: "$USERS"}
+        - {name: SHOP_VISIT_COOKIES, value: "$COOKIES"}
+        - {name: SHOP_VISIT_HEADER, value: "$HEADER"}
+        ports: [{containerPort: 8080}]
+        readinessProbe: {httpGet: {path: /healthz, port: 8080}, periodSeconds: 1}
+---
+`
+
+const releaseManifest = `
+apiVersion: plumbline.dev/v1alpha1
+kind: ABRelease
+metadata: {name: pay, namespace: NS}
+spec:
+  service: pay
+  variations:
+  - {name: stable, workload: {kind: Deployment, name: pay-stable}}
+  - {name: canary, workload: {kind: Deployment, name: pay-canary}}
+  trafficSplit: SPLIT
+`
+
+// mesh is a namespace with proxies.
+type mesh struct {
+	*testing.T
+	namespace string
+}
+
+// client is a Deployment that orders.
+type client struct {
+	name, mode, url string
+	users           int
+	cookies         bool
+	header          string
+}
+
+func (c client) manifest() string {
+	return strings.NewReplacer("NAME", c.name, "MODE", c.mode, "$RATE", fmt.Sprint(ordersPerSecond), "$URL", c.url, "$USERS", fmt.Sprint(c.users),
+		"$COOKIES", fmt.Sprint(c.cookies), "$HEADER", c.header).Replace(clientManifest)
+}
+
+func newMesh(t *testing.T, name string, clients ...client) *mesh {
+	t.Helper()
+	m := &mesh{t, "e2e-mesh-" + name}
+	t.Cleanup(m.remove)
+	manifest := meshManifest + strings.ReplaceAll(serverManifest, "TRACK", "stable") + strings.ReplaceAll(serverManifest, "TRACK", "canary")
+	m.apply(manifest)
+	m.rolledOut("pay-stable", "pay-canary")
+	for _, c := range clients {
+		m.apply(c.manifest())
+	}
+	for _, c := range clients {
+		m.rolledOut(c.name)
+	}
+	return m
+}
+
+func (m *mesh) remove() {
+	ctx, cancel := context.WithTimeout(context.Background(), 2*time.Minute)
+	defer cancel()
+	if m.Failed() {
+		for _, args := range [][]string{
+			{"get", "abreleases,deployments,pods,events", "-n", m.namespace, "-o", "wide"},
+			{"get", "abreleases", "-n", m.namespace, "-o", "yaml"},
+			{"logs", "-n", systemNamespace, "-l", "app.kubernetes.io/component=xds", "--tail=100", "--prefix"},
+			{"logs", "-n", m.namespace, "-l", "plumbline.dev/proxy", "-c", "plumbline-proxy", "--tail=50", "--prefix"},
+		} {
+			out, _ := cluster.Kubectl(ctx, args...)
+			m.Logf("%s:\n%s", strings.Join(args, " "), out)
+		}
+	}
+	if _, err := cluster.Kubectl(ctx, "delete", "namespace", m.namespace, "--ignore-not-found"); err != nil {
+		m.Errorf("removing the namespace: %v", err)
+	}
+}
+
+func (m *mesh) must(err error) {
+	m.Helper()
+	if err != nil {
+		m.Fatal(err)
+	}
+}
+
+func (m *mesh) apply(manifest string) {
+	m.Helper()
+	m.must(cluster.Apply(m.Context(), strings.ReplaceAll(manifest, "NS", m.namespace)))
+}
+
+// kubectl runs as admin, in the mesh's namespace unless another one is given.
+func (m *mesh) kubectl(args ...string) string {
+	m.Helper()
+	if !slices.Contains(args, "-n") {
+		args = append(args, "-n", m.namespace)
+	}
+	out, err := cluster.Kubectl(m.Context(), args...)
+	m.must(err)
+	return out
+}
+
+func (m *mesh) rolledOut(deployments ...string) {
+	m.Helper()
+	for _, d := range deployments {
+		m.kubectl("rollout", "status", "deployment/"+d, "--timeout=3m")
+	}
+}
+
+// split applies a release and waits until every proxy has confirmed it.
+func (m *mesh) split(traffic string) *v1alpha1.ABRelease {
+	m.Helper()
+	m.apply(strings.ReplaceAll(releaseManifest, "SPLIT", traffic))
+	generation := m.kubectl("get", "abrelease", "pay", "-o", "jsonpath={.metadata.generation}")
+	return m.release("confirmed by every proxy", func(r *v1alpha1.ABRelease) bool {
+		return fmt.Sprint(r.Status.ObservedGeneration) == generation && confirmed(r)
+	})
+}
+
+func confirmed(r *v1alpha1.ABRelease) bool {
+	c := r.Status.Confirmed
+	return r.Status.InForce != nil && c != nil && c.Knowledge == v1alpha1.ConfirmedProven &&
+		c.Sequence == r.Status.InForce.Sequence && c.Proxies > 0
+}
+
+// release waits until the release is as wanted.
+func (m *mesh) release(what string, holds func(*v1alpha1.ABRelease) bool) *v1alpha1.ABRelease {
+	m.Helper()
+	var last v1alpha1.ABRelease
+	m.must(harness.Eventually(m.Context(), "the release is "+what, patience, func(ctx context.Context) (bool, string) {
+		last = v1alpha1.ABRelease{}
+		if err := cluster.GetJSON(ctx, &last, "abrelease", "pay", "-n", m.namespace); err != nil {
+			return false, err.Error()
+		}
+		status, err := json.Marshal(last.Status)
+		if err != nil {
+			return false, err.Error()
+		}
+		return holds(&last), string(status)
+	}))
+	return &last
+}
+
+// visits are what a client has counted until now.
+type visits struct {
+	Started  uint64            `json:"started"`
+	Answered map[string]uint64 `json:"answered"`
+	Moved    map[string]uint64 `json:"moved"`
+	Failed   uint64            `json:"failed"`
+	Failures []string          `json:"failures"`
+	Slowest  int64             `json:"slowestMilliseconds"`
+}
+
+func (v visits) answered() (n uint64) {
+	for _, of := range v.Answered {
+		n += of
+	}
+	return n
+}
+
+// since is what came after an earlier look.
+func (v visits) since(before visits) visits {
+	less := func(now, then map[string]uint64) map[string]uint64 {
+		left := maps.Clone(now)
+		for k, n := range then {
+			left[k] -= n
+		}
+		return left
+	}
+	v.Started -= before.Started
+	v.Failed -= before.Failed
+	v.Answered, v.Moved = less(v.Answered, before.Answered), less(v.Moved, before.Moved)
+	return v
+}
+
+// pod of a client that runs.
+func (m *mesh) pod(ctx context.Context, client string) (*corev1.Pod, error) {
+	var pods corev1.PodList
+	if err := cluster.GetJSON(ctx, &pods, "pods", "-n", m.namespace, "-l", "app="+client); err != nil {
+		return nil, err
+	}
+	for i := range pods.Items {
+		if p := &pods.Items[i]; p.Status.Phase == corev1.PodRunning && p.DeletionTimestamp == nil {
+			return p, nil
+		}
+	}
+	return nil, fmt.Errorf("no pod of %s runs", client)
+}
+
+func (m *mesh) look(ctx context.Context, client string) (visits, error) {
+	pod, err := m.pod(ctx, client)
+	if err != nil {
+		return visits{}, err
+	}
+	out, err := cluster.Kubectl(ctx, "get", "--raw", fmt.Sprintf("/api/v1/namespaces/%s/pods/%s:8080/proxy/visits", m.namespace, pod.Name))
+	if err != nil {
+		return visits{}, err
+	}
+	var v visits
+	return v, json.Unmarshal([]byte(out), &v)
+}
+
+// counted waits for so many more answers.
+func (m *mesh) counted(client string, before visits, answers uint64) visits {
+	m.Helper()
+	var seen visits
+	m.must(harness.Eventually(m.Context(), fmt.Sprintf("%d answers for %s", answers, client), patience, func(ctx context.Context) (bool, string) {
+		now, err := m.look(ctx, client)
+		if err != nil {
+			return false, err.Error()
+		}
+		seen = now.since(before)
+		return seen.answered() >= answers, fmt.Sprintf("%+v", seen)
+	}))
+	return seen
+}
+
+// now is what a client has counted.
+func (m *mesh) now(client string) visits {
+	m.Helper()
+	v, err := m.look(m.Context(), client)
+	m.must(err)
+	return v
+}
+
+// shares fails unless the canary's share of the answers is as likely as not to be
+// that percentage: within four standard deviations.
+func (m *mesh) shares(of string, v visits, percent float64) {
+	m.Helper()
+	n, p := float64(v.answered()), percent/100
+	share := float64(v.Answered["canary"]) / n
+	if bound := 4 * math.Sqrt(p*(1-p)/n); math.Abs(share-p) > bound {
+		m.Errorf("%s: the canary has %.1f %% of %.0f answers, want %.0f %% ± %.1f: %+v", of, 100*share, n, percent, 100*bound, v)
+	}
+	if extra := slices.DeleteFunc(slices.Collect(maps.Keys(v.Answered)), func(version string) bool {
+		return version == "stable" || version == "canary"
+	}); len(extra) > 0 {
+		m.Errorf("%s: answers of %q", of, extra)
+	}
+}
+
+// unharmed fails if a client has lost an order since it began.
+func (m *mesh) unharmed(clients ...string) {
+	m.Helper()
+	for _, c := range clients {
+		if v := m.now(c); v.Failed > 0 {
+			m.Errorf("%s: %d of %d orders failed: %q", c, v.Failed, v.Started, v.Failures)
+		} else {
+			m.Logf("%s: %d orders, none failed, the slowest took %d ms: %v", c, v.Started, v.Slowest, v.Answered)
+		}
+	}
+}
