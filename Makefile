@@ -74,6 +74,10 @@ e2e: $(CLUSTER_TOOL) binaries ## Tests on a whole cluster with pods: the three b
 e2e-plumbline: $(CLUSTER_TOOL) ## Plumbline on a whole cluster.
 	go test -count=1 -tags e2e -timeout 40m -v $(GO_TEST_FLAGS) ./test/e2e/...
 
+.PHONY: e2e-mesh-long
+e2e-mesh-long: $(CLUSTER_TOOL) ## Splits on real pods while all of the discovery server is away for ten minutes.
+	PLUMBLINE_OUTAGE=10m E2E_NAME=mesh go test -count=1 -tags e2e -timeout 60m -v -run 'TestSplitsOutliveFaults' $(GO_TEST_FLAGS) ./test/e2e/...
+
 .PHONY: e2e-cluster
 e2e-cluster: ## The clusters themselves: life, repair, end.
 	cd hack/cluster && go test -count=1 -tags cluster -timeout 15m $(GO_TEST_FLAGS) .

@@ -54,6 +54,8 @@ func TestSplitsOnRealPods(t *testing.T) {
 		}},
 		{"values of a header go where the release says", (*mesh).byHeader},
 		{"a client without a proxy meets the stable version alone", func(m *mesh) { m.untouched(bare) }},
+		{"what is not managed passes untouched", (*mesh).unmanaged},
+		{"a Job ends when its own container has", (*mesh).jobsEnd},
 		{"a canary without pods gets nothing, and its share back", (*mesh).clamped},
 		{"pods come and go", (*mesh).churn},
 		{"replicas of the discovery server end one after the other", (*mesh).replicasEnd},
@@ -159,6 +161,29 @@ func (m *mesh) untouched(bare client) {
 	}
 	if served := m.counted("redirected", m.now("redirected"), 100); served.Answered["stable"] > 0 {
 		m.Errorf("one with a proxy meets the stable version: %v", served.Answered)
+	}
+}
+
+// unmanaged Services are reached through the proxy as without one, while their pods
+// get requests that are divided, too.
+func (m *mesh) unmanaged() {
+	for name, url := range map[string]string{"to-plain": "http://plain", "to-headless": "http://headless:8080"} {
+		m.apply(client{name: name, mode: "redirect", url: url}.manifest())
+		m.rolledOut(name)
+		if seen := m.counted(name, m.now(name), 100); seen.Answered["canary"] > 0 || seen.Failed > 0 {
+			m.Errorf("%s: %+v", name, seen)
+		}
+		m.kubectl("delete", "deployment", name)
+	}
+}
+
+func (m *mesh) jobsEnd() {
+	for _, mode := range []string{"redirect", "explicit"} {
+		m.apply(strings.ReplaceAll(jobManifest, "MODE", mode))
+		m.kubectl("wait", "--for=condition=complete", "job/job-"+mode, "--timeout=90s")
+		if proxies := m.kubectl("get", "pods", "-l", "job-name=job-"+mode+",plumbline.dev/proxy="+mode, "-o", "name"); strings.Count(proxies, "pod/") != 1 {
+			m.Errorf("pods of the Job with a proxy: %q, want one", proxies)
+		}
 	}
 }
 

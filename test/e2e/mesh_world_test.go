@@ -44,6 +44,38 @@ spec:
   selector: {app: pay, track: stable}
   ports: [{name: http, port: 80, targetPort: 8080}]
 ---
+# Two that are not managed: one like it, and one without an address of its own.
+apiVersion: v1
+kind: Service
+metadata: {name: plain, namespace: NS}
+spec:
+  selector: {app: pay, track: stable}
+  ports: [{name: http, port: 80, targetPort: 8080}]
+---
+apiVersion: v1
+kind: Service
+metadata: {name: headless, namespace: NS}
+spec:
+  clusterIP: None
+  selector: {app: pay, track: stable}
+  ports: [{name: http, port: 8080}]
+---
+`
+
+// jobManifest does something short, beside a proxy.
+const jobManifest = `
+apiVersion: batch/v1
+kind: Job
+metadata: {name: job-MODE, namespace: NS}
+spec:
+  backoffLimit: 0
+  template:
+    metadata: {labels: {plumbline.dev/inject-mode: MODE}}
+    spec:
+      restartPolicy: Never
+      containers:
+      - {name: app, image: docker.io/plumbline/redis:dev, command: [redis-server, --version]}
+---
 `
 
 // serverManifest is one version.
