@@ -13,6 +13,7 @@ import (
 
 	"github.com/plumbline-dev/plumbline/pkg/apis/plumbline/v1alpha1"
 	"github.com/plumbline-dev/plumbline/pkg/traffic/ir"
+	"github.com/plumbline-dev/plumbline/test/harness/backend"
 )
 
 // clamped waits until a release says that the canary is, or is not.
@@ -77,7 +78,7 @@ func TestAReleaseBeforeItsCanary(t *testing.T) {
 // A proxy goes on with what it has, and follows the Service without the release.
 func TestAServiceWhoseReleaseIsDeletedIsServedWithoutOne(t *testing.T) {
 	s, _ := shopWithTwo(t)
-	plain := s.plain("web", listen(t, "plain"))
+	plain := s.plain("web", backend.Start(t, "plain"))
 	r := s.start(leads)
 	proxy, front := s.proxy(r, "front-0")
 	reaches(t, front, "200 plain")
@@ -110,7 +111,7 @@ func TestAServiceWhoseReleaseIsDeletedIsServedWithoutOne(t *testing.T) {
 // one before has said.
 func TestAProxyIsNeverMovedBackByARestart(t *testing.T) {
 	s, _ := shopWithTwo(t)
-	s.plain("web", listen(t, "plain"))
+	s.plain("web", backend.Start(t, "plain"))
 	r := s.start(leads)
 	proxy, front := s.proxy(r, "front-0")
 	release := s.release("web", "{type: Percentage, percentages: {stable: 0, canary: 100}}")
@@ -189,10 +190,10 @@ func TestAWorkloadInQuarantineGetsNoRequests(t *testing.T) {
 }
 
 // plain makes a Service a managed one, with an address in a slice.
-func (s *shop) plain(name, backend string) *discoveryv1.EndpointSlice {
+func (s *shop) plain(name, address string) *discoveryv1.EndpointSlice {
 	s.t.Helper()
 	s.manage(name)
-	slice := s.slice(name, backend)
+	slice := s.slice(name, address)
 	s.create(slice)
 	return slice
 }

@@ -6,10 +6,7 @@ package abrelease
 
 import (
 	"fmt"
-	"io"
 	"net"
-	"net/http"
-	"net/http/httptest"
 	"net/netip"
 	"strings"
 	"testing"
@@ -28,6 +25,7 @@ import (
 	"github.com/plumbline-dev/plumbline/pkg/traffic/envoyxds"
 	"github.com/plumbline-dev/plumbline/pkg/traffic/identity"
 	"github.com/plumbline-dev/plumbline/pkg/traffic/ir"
+	"github.com/plumbline-dev/plumbline/test/harness/backend"
 	"github.com/plumbline-dev/plumbline/test/harness/envoy"
 	"github.com/plumbline-dev/plumbline/test/harness/poll"
 )
@@ -60,7 +58,7 @@ func (s *shop) service(name string) {
 // backend is a pod of a version, which answers with its version.
 func (s *shop) backend(name, app, version string) *corev1.Pod {
 	s.t.Helper()
-	at := netip.MustParseAddrPort(listen(s.t, version))
+	at := netip.MustParseAddrPort(backend.Start(s.t, version))
 	pod := &corev1.Pod{ObjectMeta: s.named(name), Spec: corev1.PodSpec{Containers: []corev1.Container{{
 		Name: "app", Image: "app", Ports: []corev1.ContainerPort{{Name: "web", ContainerPort: int32(at.Port())}},
 	}}}}
@@ -171,8 +169,8 @@ func (s *shop) manage(name string) {
 	s.must(admin.Patch(s.t.Context(), svc, client.RawPatch(types.MergePatchType, []byte(`{"metadata": {"labels": {"`+ir.Managed+`": "true"}}}`))))
 }
 
-func (s *shop) slice(service, backend string) *discoveryv1.EndpointSlice {
-	at := netip.MustParseAddrPort(backend)
+func (s *shop) slice(service, address string) *discoveryv1.EndpointSlice {
+	at := netip.MustParseAddrPort(address)
 	meta := s.named(service + "-0")
 	meta.Labels = map[string]string{discoveryv1.LabelServiceName: service}
 	return &discoveryv1.EndpointSlice{
@@ -227,35 +225,4 @@ func (s *shop) proxy(r *replica, name string) (e *envoy.Envoy, front string) {
 	port := ir.Port{Name: "http", Number: 80, Protocol: ir.HTTP}
 	options.Listeners = append(options.Listeners, envoyxds.Local(ir.Service{Namespace: s.namespace, Name: "web"}, port, netip.MustParseAddrPort(front)))
 	return envoy.Start(s.t, options), front
-}
-
-// listen answers with a name, on an address of this machine that is not loopback: as
-// a pod would. What is sent there stays on it.
-func listen(t *testing.T, name string) string {
-	t.Helper()
-	l, err := net.Listen("tcp", net.JoinHostPort(own(t), "0")) //nolint:noctx // as a server would
-	if err != nil {
-		t.Fatal(err)
-	}
-	server := httptest.NewUnstartedServer(http.HandlerFunc(func(w http.ResponseWriter, _ *http.Request) { _, _ = io.WriteString(w, name) }))
-	server.Listener = l
-	server.Start()
-	t.Cleanup(server.Close)
-	return l.Addr().String()
-}
-
-// own is an IPv4 address of this machine.
-func own(t *testing.T) string {
-	t.Helper()
-	addresses, err := net.InterfaceAddrs()
-	if err != nil {
-		t.Fatal(err)
-	}
-	for _, a := range addresses {
-		if n, is := a.(*net.IPNet); is && n.IP.To4() != nil && n.IP.IsGlobalUnicast() {
-			return n.IP.String()
-		}
-	}
-	t.Fatal("this machine has no IPv4 address but loopback")
-	return ""
 }

@@ -23,6 +23,7 @@ import (
 	"github.com/plumbline-dev/plumbline/pkg/traffic/identity"
 	"github.com/plumbline-dev/plumbline/pkg/traffic/inject"
 	"github.com/plumbline-dev/plumbline/pkg/traffic/ir"
+	"github.com/plumbline-dev/plumbline/test/harness/backend"
 	"github.com/plumbline-dev/plumbline/test/harness/envoy"
 	"github.com/plumbline-dev/plumbline/test/harness/poll"
 )
@@ -70,14 +71,14 @@ func local(port int) string { return "127.0.0.1:" + strconv.Itoa(port) }
 
 func TestAnExplicitPodHasItsLocalPorts(t *testing.T) {
 	theirs, s := newShop(t), newShop(t)
-	theirs.service("pay", backend(t, "paid"))
-	slice := s.service("web", backend(t, "one"))
+	theirs.service("pay", backend.Start(t, "paid"))
+	slice := s.service("web", backend.Start(t, "one"))
 	web, pay, none := freePort(t), freePort(t), freePort(t)
 	d := discover(t)
 	pod := s.explicitPod("front-0", fmt.Sprintf("%d=web,%d=%s/pay:80,%d=none,80=web", web, pay, theirs.namespace, none))
 	e, _ := s.proxy(d, pod)
-	answers(t, local(web), "200 one")
-	answers(t, local(pay), "200 paid")
+	backend.Answers(t, patience, local(web), "200 one")
+	backend.Answers(t, patience, local(pay), "200 paid")
 	silent(t, local(none))
 	if n := d.counted(t, "plumbline_xds_scope_problems_total"); n < 2 {
 		t.Errorf("%v are counted that cannot be had, want 2: port 80, and the Service that is not there", n)
@@ -86,26 +87,26 @@ func TestAnExplicitPodHasItsLocalPorts(t *testing.T) {
 		t.Errorf("its listeners are %q (%v), want those two alone", text, err)
 	}
 
-	s.service("none", backend(t, "some")) // it comes later
-	answers(t, local(none), "200 some")
+	s.service("none", backend.Start(t, "some")) // it comes later
+	backend.Answers(t, patience, local(none), "200 some")
 	var svc corev1.Service
 	s.must(admin.Get(t.Context(), client.ObjectKey{Namespace: s.namespace, Name: "web"}, &svc))
 	s.must(admin.Delete(t.Context(), &svc))
 	s.must(admin.Delete(t.Context(), slice))
 	silent(t, local(web))
-	answers(t, local(pay), "200 paid")
+	backend.Answers(t, patience, local(pay), "200 paid")
 }
 
 func TestAnExplicitPodThatSaysNothingHasThePortsOfItsNamespace(t *testing.T) {
 	s := newShop(t)
-	s.service("web", backend(t, "one"))
+	s.service("web", backend.Start(t, "one"))
 	web := freePort(t)
 	var n corev1.Namespace
 	s.must(admin.Get(t.Context(), client.ObjectKey{Name: s.namespace}, &n))
 	n.Annotations = map[string]string{inject.AnnotationLocalPorts: fmt.Sprintf("%d=web", web)}
 	s.must(admin.Update(t.Context(), &n))
 	s.proxy(discover(t), s.explicitPod("front-0", ""))
-	answers(t, local(web), "200 one")
+	backend.Answers(t, patience, local(web), "200 one")
 }
 
 // host is what an address answers to a request for a host.
@@ -162,8 +163,8 @@ func TestAGatewayServesHostsOfAllNamespaces(t *testing.T) {
 	if bank.namespace < shop.namespace { // which decides between two of one second
 		shop, bank = bank, shop
 	}
-	shop.service("web", backend(t, "one"))
-	bank.service("pay", backend(t, "paid"))
+	shop.service("web", backend.Start(t, "one"))
+	bank.service("pay", backend.Start(t, "paid"))
 	shop.under("web", shop.namespace+".example.com")
 	port := freePort(t)
 	d := discover(t, ours.gateways(port))
@@ -188,7 +189,7 @@ func TestAGatewayServesHostsOfAllNamespaces(t *testing.T) {
 // Who calls himself a gateway is none: it is the account that counts.
 func TestNobodyElseIsAGateway(t *testing.T) {
 	ours, shop := newShop(t), newShop(t)
-	shop.service("web", backend(t, "one"))
+	shop.service("web", backend.Start(t, "one"))
 	shop.under("web", shop.namespace+".example.com")
 	port := freePort(t)
 	d := discover(t, ours.gateways(port))
@@ -212,7 +213,7 @@ func TestNobodyElseIsAGateway(t *testing.T) {
 // the answer, so that nobody has one when it ends.
 func TestAGatewayThatEndsSendsItsClientsAway(t *testing.T) {
 	ours, shop := newShop(t), newShop(t)
-	shop.service("web", backend(t, "one"))
+	shop.service("web", backend.Start(t, "one"))
 	name := shop.namespace + ".example.com"
 	shop.under("web", name)
 	port := freePort(t)

@@ -13,30 +13,31 @@ import (
 	"sigs.k8s.io/controller-runtime/pkg/client"
 
 	"github.com/plumbline-dev/plumbline/internal/controller/mesh"
+	"github.com/plumbline-dev/plumbline/test/harness/backend"
 	"github.com/plumbline-dev/plumbline/test/harness/envoy"
 	"github.com/plumbline-dev/plumbline/test/harness/poll"
 )
 
 func TestASidecarFollowsTheServicesOfItsNamespace(t *testing.T) {
 	s := newShop(t)
-	slice := s.service("web", backend(t, "one"))
+	slice := s.service("web", backend.Start(t, "one"))
 	d := discover(t)
 	_, fronts := s.proxy(d, s.pod("front-0", nil), "web", "later")
-	answers(t, fronts["web"], "200 one")
-	answers(t, fronts["later"], "503 ") // there is no such service yet
+	backend.Answers(t, patience, fronts["web"], "200 one")
+	backend.Answers(t, patience, fronts["later"], "503 ") // there is no such service yet
 
-	changed := s.slice("web", 0, backend(t, "two"))
+	changed := s.slice("web", 0, backend.Start(t, "two"))
 	changed.ResourceVersion = slice.ResourceVersion
 	s.must(admin.Update(t.Context(), changed))
-	answers(t, fronts["web"], "200 two")
+	backend.Answers(t, patience, fronts["web"], "200 two")
 
-	s.service("later", backend(t, "three"))
-	answers(t, fronts["later"], "200 three")
+	s.service("later", backend.Start(t, "three"))
+	backend.Answers(t, patience, fronts["later"], "200 three")
 
 	s.must(admin.Delete(t.Context(), changed))
-	answers(t, fronts["web"], "503 no healthy upstream")
+	backend.Answers(t, patience, fronts["web"], "503 no healthy upstream")
 	s.must(admin.DeleteAllOf(t.Context(), &discoveryv1.EndpointSlice{}, client.InNamespace(s.namespace)))
-	answers(t, fronts["later"], "503 no healthy upstream")
+	backend.Answers(t, patience, fronts["later"], "503 no healthy upstream")
 }
 
 // An Envoy opens no listener, and its pod does not start, before it has heard which
@@ -44,22 +45,22 @@ func TestASidecarFollowsTheServicesOfItsNamespace(t *testing.T) {
 func TestASidecarStartsWhereNothingIsManaged(t *testing.T) {
 	s := newShop(t)
 	_, fronts := s.proxy(discover(t), s.pod("front-0", nil), "none")
-	answers(t, fronts["none"], "503 ")
+	backend.Answers(t, patience, fronts["none"], "503 ")
 }
 
 // What a proxy has it keeps, whatever becomes of the server.
 func TestASidecarGoesOnWhileTheServerIsAway(t *testing.T) {
 	s := newShop(t)
-	s.service("web", backend(t, "one"))
+	s.service("web", backend.Start(t, "one"))
 	var fronts map[string]string
 	t.Run("while it is there", func(t *testing.T) {
 		outer := s.t
 		d := discover(t)
 		_, fronts = (&shop{outer, s.namespace}).proxy(d, s.pod("front-0", nil), "web")
-		answers(t, fronts["web"], "200 one")
+		backend.Answers(t, patience, fronts["web"], "200 one")
 	})
 	for range 20 {
-		if got := get(t, fronts["web"]); got != "200 one" {
+		if got := backend.Get(t, fronts["web"]); got != "200 one" {
 			t.Fatalf("it answers %q", got)
 		}
 	}
@@ -67,7 +68,7 @@ func TestASidecarGoesOnWhileTheServerIsAway(t *testing.T) {
 
 func TestASidecarSeesAnotherNamespaceOnlyIfItsPodSaysSo(t *testing.T) {
 	theirs, ours := newShop(t), newShop(t)
-	theirs.service("pay", backend(t, "paid"))
+	theirs.service("pay", backend.Start(t, "paid"))
 	d := discover(t)
 	asks, _ := ours.proxy(d, ours.pod("asks", map[string]string{mesh.UpstreamsAnnotation: theirs.namespace + "/pay"}))
 	quiet, _ := ours.proxy(d, ours.pod("quiet", nil))
@@ -88,7 +89,7 @@ func TestASidecarSeesAnotherNamespaceOnlyIfItsPodSaysSo(t *testing.T) {
 
 func TestWhoIsNoPodIsNotServed(t *testing.T) {
 	s := newShop(t)
-	s.service("web", backend(t, "one"))
+	s.service("web", backend.Start(t, "one"))
 	d := discover(t)
 	pod := s.pod("front-0", nil)
 	for name, token := range map[string]string{
@@ -115,11 +116,11 @@ func TestWhoIsNoPodIsNotServed(t *testing.T) {
 
 func TestAStreamEndsWhenItsPodIsDeleted(t *testing.T) {
 	s := newShop(t)
-	s.service("web", backend(t, "one"))
+	s.service("web", backend.Start(t, "one"))
 	d := discover(t)
 	pod := s.pod("front-0", nil)
 	e, fronts := s.proxy(d, pod, "web")
-	answers(t, fronts["web"], "200 one")
+	backend.Answers(t, patience, fronts["web"], "200 one")
 	s.must(admin.Delete(t.Context(), pod, client.GracePeriodSeconds(0)))
 	poll.Until(t, patience, "it is no longer connected", func() error {
 		n, err := e.Stat(t.Context(), "control_plane.connected_state")
@@ -128,5 +129,5 @@ func TestAStreamEndsWhenItsPodIsDeleted(t *testing.T) {
 		}
 		return err
 	})
-	answers(t, fronts["web"], "200 one") // with what it had
+	backend.Answers(t, patience, fronts["web"], "200 one") // with what it had
 }

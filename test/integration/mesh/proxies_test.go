@@ -36,6 +36,7 @@ import (
 	"github.com/plumbline-dev/plumbline/pkg/traffic/identity"
 	"github.com/plumbline-dev/plumbline/pkg/traffic/inject"
 	"github.com/plumbline-dev/plumbline/pkg/traffic/ir"
+	"github.com/plumbline-dev/plumbline/test/harness/backend"
 	"github.com/plumbline-dev/plumbline/test/harness/envoy"
 	"github.com/plumbline-dev/plumbline/test/harness/poll"
 )
@@ -57,7 +58,7 @@ type replica struct {
 func shown(t *testing.T, name string) (*replica, func(*mesh.Setup)) {
 	t.Helper()
 	h := proxieshttp.New(name, time.Now)
-	l, err := net.Listen("tcp", net.JoinHostPort(own(t), "8081")) //nolint:noctx // as a server would
+	l, err := net.Listen("tcp", net.JoinHostPort(backend.Own(t), "8081")) //nolint:noctx // as a server would
 	if err != nil {
 		t.Fatal(err)
 	}
@@ -89,7 +90,7 @@ func shown(t *testing.T, name string) (*replica, func(*mesh.Setup)) {
 // runs says what the kubelet would: that a pod runs, and where.
 func (s *shop) runs(pod *corev1.Pod) {
 	s.t.Helper()
-	pod.Status.Phase, pod.Status.PodIP = corev1.PodRunning, own(s.t)
+	pod.Status.Phase, pod.Status.PodIP = corev1.PodRunning, backend.Own(s.t)
 	pod.Status.PodIPs = []corev1.PodIP{{IP: pod.Status.PodIP}}
 	s.must(admin.Status().Update(s.t.Context(), pod))
 }
@@ -174,12 +175,12 @@ func (r *replica) page(query string) string {
 
 func TestWhatIsSentConfirmedAndHeldIsShown(t *testing.T) {
 	s := newShop(t)
-	s.service("web", backend(t, "one"))
+	s.service("web", backend.Start(t, "one"))
 	r, show := shown(t, "xds-0")
 	d := discover(t, show)
 	pod := s.pod("front-0", nil)
 	e, fronts := s.proxy(d, pod, "web", "later")
-	answers(t, fronts["web"], "200 one")
+	backend.Answers(t, patience, fronts["web"], "200 one")
 	route, cluster := s.namespace+"/web|80", s.namespace+"/web|80|"
 	if is := r.becomes(pod, "Route", route, ads.Confirmed); is.Has != is.Wants || is.Has == "" || is.Why != "" || is.Since == nil {
 		t.Errorf("a route that is confirmed is shown as %+v", is)
@@ -193,7 +194,7 @@ func TestWhatIsSentConfirmedAndHeldIsShown(t *testing.T) {
 	// While it sleeps, a Service comes up: its route waits for endpoints, for which it
 	// has not asked.
 	e.Signal(syscall.SIGSTOP)
-	s.service("later", backend(t, "two"))
+	s.service("later", backend.Start(t, "two"))
 	held := r.becomes(pod, "Route", s.namespace+"/later|80", ads.Held)
 	if want := "endpoints of [" + s.namespace + "/later|80|] are not confirmed"; held.Why != want || held.Has == "" || held.Has == held.Wants {
 		t.Errorf("a route that is held is shown as %+v, want %q", held, want)
@@ -208,7 +209,7 @@ func TestWhatIsSentConfirmedAndHeldIsShown(t *testing.T) {
 		t.Errorf("the page does not say what is waited for:\n%s", page)
 	}
 	e.Signal(syscall.SIGCONT)
-	answers(t, fronts["later"], "200 two")
+	backend.Answers(t, patience, fronts["later"], "200 two")
 	r.becomes(pod, "Route", s.namespace+"/later|80", ads.Confirmed)
 }
 
@@ -216,7 +217,7 @@ func TestWhatIsSentConfirmedAndHeldIsShown(t *testing.T) {
 // it from taking ours.
 func TestWhatEnvoyRefusesIsShownWithWhatItSays(t *testing.T) {
 	s := newShop(t)
-	s.service("web", backend(t, "one"))
+	s.service("web", backend.Start(t, "one"))
 	var service corev1.Service
 	s.must(admin.Get(t.Context(), client.ObjectKey{Namespace: s.namespace, Name: "web"}, &service))
 	at := netip.AddrPortFrom(netip.MustParseAddr(service.Spec.ClusterIP), 80)

@@ -12,8 +12,6 @@ import (
 	"fmt"
 	"io"
 	"net"
-	"net/http"
-	"net/http/httptest"
 	"net/netip"
 	"os"
 	"path/filepath"
@@ -40,6 +38,7 @@ import (
 	"github.com/plumbline-dev/plumbline/pkg/traffic/inject"
 	"github.com/plumbline-dev/plumbline/pkg/traffic/ir"
 	"github.com/plumbline-dev/plumbline/pkg/traffic/release"
+	"github.com/plumbline-dev/plumbline/test/harness/backend"
 	"github.com/plumbline-dev/plumbline/test/harness/envoy"
 	"github.com/plumbline-dev/plumbline/test/harness/poll"
 )
@@ -198,7 +197,7 @@ func (w *world) divide() {
 		Ports:    []corev1.ServicePort{{Name: "http", Port: 80, TargetPort: intstr.FromString("web")}},
 	}})
 	for _, version := range []string{"stable", "canary"} {
-		at := netip.MustParseAddrPort(backend(w.t, version))
+		at := netip.MustParseAddrPort(backend.Start(w.t, version))
 		meta := named(w.shop, "web-"+version)
 		meta.Labels = map[string]string{"app": "web", "version": version}
 		w.pod(meta, "front", at.Addr().String(), corev1.ContainerPort{Name: "web", ContainerPort: int32(at.Port())})
@@ -342,34 +341,4 @@ func (w *way) carry(from net.Conn) {
 	defer w.mu.Unlock()
 	delete(w.open, from)
 	delete(w.open, to)
-}
-
-// backend answers with its name, on an address that is not loopback, as a pod would.
-func backend(t *testing.T, name string) string {
-	t.Helper()
-	l, err := net.Listen("tcp", net.JoinHostPort(own(t), "0")) //nolint:noctx // as a server would
-	if err != nil {
-		t.Fatal(err)
-	}
-	s := httptest.NewUnstartedServer(http.HandlerFunc(func(w http.ResponseWriter, _ *http.Request) { _, _ = io.WriteString(w, name) }))
-	s.Listener = l
-	s.Start()
-	t.Cleanup(s.Close)
-	return l.Addr().String()
-}
-
-// own is an IPv4 address of this machine.
-func own(t *testing.T) string {
-	t.Helper()
-	addresses, err := net.InterfaceAddrs()
-	if err != nil {
-		t.Fatal(err)
-	}
-	for _, a := range addresses {
-		if n, is := a.(*net.IPNet); is && n.IP.To4() != nil && n.IP.IsGlobalUnicast() {
-			return n.IP.String()
-		}
-	}
-	t.Fatal("this machine has no IPv4 address but loopback")
-	return ""
 }

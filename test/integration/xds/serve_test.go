@@ -18,6 +18,7 @@ import (
 	"github.com/plumbline-dev/plumbline/pkg/traffic/inject"
 	"github.com/plumbline-dev/plumbline/test/chart/rendered"
 	"github.com/plumbline-dev/plumbline/test/harness/apiserver"
+	"github.com/plumbline-dev/plumbline/test/harness/backend"
 	"github.com/plumbline-dev/plumbline/test/harness/envoy"
 	"github.com/plumbline-dev/plumbline/test/harness/poll"
 )
@@ -35,10 +36,10 @@ func connections(t *testing.T, e *envoy.Envoy) int {
 func TestTheInstalledServerServesAPodsProxy(t *testing.T) {
 	r := shared.start(t, "one")
 	s := shared.shop(t, enabled)
-	s.service("web", backend(t, "one"))
+	s.service("web", backend.Start(t, "one"))
 	s.awaitCopy()
 	_, front := s.proxy(r, s.copied().Data[inject.CAKey], "front-0", s.token(s.pod("front-0", proxied)), "web")
-	answers(t, front, "200 one")
+	backend.Answers(t, patience, front, "200 one")
 	if said := r.Said(); strings.Contains(said, "forbidden") {
 		t.Errorf("a right is missing:\n%s", said)
 	}
@@ -50,12 +51,12 @@ func TestAChangeOfAuthorityRefusesNoProxy(t *testing.T) {
 	const settle, delay = 6 * time.Second, 3 * time.Second
 	replicas := []*replica{shared.start(t, "one", "--certificate-settle="+settle.String()), shared.start(t, "two", "--certificate-settle="+settle.String())}
 	s, other := shared.shop(t, enabled), shared.shop(t, enabled)
-	slice := s.service("web", backend(t, "one"))
+	slice := s.service("web", backend.Start(t, "one"))
 	s.awaitCopy()
 	other.awaitCopy()
 	first := s.copied().Data[inject.CAKey]
 	e, front := s.proxy(replicas[0], first, "front-0", s.token(s.pod("front-0", proxied)), "web")
-	answers(t, front, "200 one")
+	backend.Answers(t, patience, front, "200 one")
 	before, err := replicas[0].shake(t.Context(), first)
 	s.must(err)
 
@@ -84,13 +85,13 @@ func TestAChangeOfAuthorityRefusesNoProxy(t *testing.T) {
 	s.awaitCopy()
 	other.awaitCopy()
 	// The stream of before is there, and one with the new bundle is served.
-	s.move(slice, backend(t, "two"))
-	answers(t, front, "200 two")
+	s.move(slice, backend.Start(t, "two"))
+	backend.Answers(t, patience, front, "200 two")
 	if n := connections(t, e); n != 1 {
 		t.Errorf("the proxy made %d connections", n)
 	}
 	_, again := s.proxy(replicas[1], s.copied().Data[inject.CAKey], "front-1", s.token(s.pod("front-1", proxied)), "web")
-	answers(t, again, "200 two")
+	backend.Answers(t, patience, again, "200 two")
 }
 
 // lagging is what a pod sees of a ConfigMap that changes.
@@ -125,19 +126,19 @@ func (l *lagging) bundle() string {
 func TestWhoLosesItsLeaseServesOn(t *testing.T) {
 	r := shared.start(t, "one")
 	s := shared.shop(t, enabled)
-	slice := s.service("web", backend(t, "one"))
+	slice := s.service("web", backend.Start(t, "one"))
 	s.awaitCopy()
 	e, front := s.proxy(r, s.copied().Data[inject.CAKey], "front-0", s.token(s.pod("front-0", proxied)), "web")
-	answers(t, front, "200 one")
+	backend.Answers(t, patience, front, "200 one")
 	steal(s, "plumbline-xds")
 	steal(s, "plumbline-xds-certificates")
 	poll.True(t, patience, "it leads no more", func() bool { return strings.Contains(r.Said(), "leading ended") })
-	s.move(slice, backend(t, "two"))
-	answers(t, front, "200 two")
+	s.move(slice, backend.Start(t, "two"))
+	backend.Answers(t, patience, front, "200 two")
 	later := shared.shop(t, enabled)
 	later.awaitCopy() // The thief does not renew it.
-	s.move(slice, backend(t, "three"))
-	answers(t, front, "200 three")
+	s.move(slice, backend.Start(t, "three"))
+	backend.Answers(t, patience, front, "200 three")
 	if n := connections(t, e); n != 1 {
 		t.Errorf("the proxy made %d connections", n)
 	}
@@ -162,28 +163,28 @@ func TestProxiesAreServedWhileTheAPIServerIsAway(t *testing.T) {
 	c := ownCluster(t)
 	r := c.start(t, "one")
 	s := c.shop(t, enabled)
-	slice := s.service("web", backend(t, "one"))
+	slice := s.service("web", backend.Start(t, "one"))
 	s.awaitCopy()
 	bundle := s.copied().Data[inject.CAKey]
 	e, front := s.proxy(r, bundle, "front-0", s.token(s.pod("front-0", proxied)), "web")
-	answers(t, front, "200 one")
+	backend.Answers(t, patience, front, "200 one")
 	token := s.token(s.pod("front-1", proxied))
 	// The second pod is known when its proxy is: the cache of pods is not asked.
 	_, known := s.proxy(r, bundle, "front-1", token, "web")
-	answers(t, known, "200 one")
+	backend.Answers(t, patience, known, "200 one")
 
 	s.must(apiserver.Kill(c.server))
 	poll.True(t, patience, "it leads no more", func() bool { return strings.Contains(r.Said(), "leading ended") })
 	_, fresh := s.proxy(r, bundle, "front-1", token, "web")
-	answers(t, fresh, "200 one")
-	answers(t, front, "200 one")
+	backend.Answers(t, patience, fresh, "200 one")
+	backend.Answers(t, patience, front, "200 one")
 	if code, body, err := r.Get(t.Context(), r.Health, "/readyz"); code != 200 || err != nil {
 		t.Errorf("it is not ready: %s %v", body, err)
 	}
 
 	s.must(apiserver.Revive(c.server))
-	s.move(slice, backend(t, "two"))
-	answers(t, front, "200 two")
+	s.move(slice, backend.Start(t, "two"))
+	backend.Answers(t, patience, front, "200 two")
 	later := c.shop(t, enabled)
 	later.awaitCopy()
 	if n := connections(t, e); n != 1 {

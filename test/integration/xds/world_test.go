@@ -6,12 +6,8 @@ package xds
 
 import (
 	"fmt"
-	"io"
 	"net"
-	"net/http"
-	"net/http/httptest"
 	"net/netip"
-	"strconv"
 	"testing"
 
 	authenticationv1 "k8s.io/api/authentication/v1"
@@ -165,63 +161,4 @@ func (c *cluster) authorities(t *testing.T, namespace string) *corev1.ConfigMap 
 		t.Fatal(err)
 	}
 	return &m
-}
-
-// backend answers with its name, at an address of this machine that is not loopback:
-// an EndpointSlice has none of those. What is sent there stays on it.
-func backend(t *testing.T, name string) string {
-	t.Helper()
-	l, err := net.Listen("tcp", net.JoinHostPort(own(t), "0")) //nolint:noctx // as a server would
-	if err != nil {
-		t.Fatal(err)
-	}
-	s := httptest.NewUnstartedServer(http.HandlerFunc(func(w http.ResponseWriter, _ *http.Request) { _, _ = io.WriteString(w, name) }))
-	s.Listener = l
-	s.Start()
-	t.Cleanup(s.Close)
-	return l.Addr().String()
-}
-
-// own is an IPv4 address of this machine.
-func own(t *testing.T) string {
-	t.Helper()
-	addresses, err := net.InterfaceAddrs()
-	if err != nil {
-		t.Fatal(err)
-	}
-	for _, a := range addresses {
-		if n, is := a.(*net.IPNet); is && n.IP.To4() != nil && n.IP.IsGlobalUnicast() {
-			return n.IP.String()
-		}
-	}
-	t.Fatal("this machine has no IPv4 address but loopback")
-	return ""
-}
-
-func get(t *testing.T, address string) string {
-	request, err := http.NewRequestWithContext(t.Context(), http.MethodGet, "http://"+address+"/", http.NoBody)
-	if err != nil {
-		return err.Error()
-	}
-	response, err := http.DefaultClient.Do(request)
-	if err != nil {
-		return err.Error()
-	}
-	defer func() { _ = response.Body.Close() }() // it was read
-	body, err := io.ReadAll(response.Body)
-	if err != nil {
-		return err.Error()
-	}
-	return strconv.Itoa(response.StatusCode) + " " + string(body)
-}
-
-// answers waits until an address answers so.
-func answers(t *testing.T, address, want string) {
-	t.Helper()
-	poll.Until(t, patience, address+" answers "+want, func() error {
-		if got := get(t, address); got != want {
-			return fmt.Errorf("it answers %q", got)
-		}
-		return nil
-	})
 }
