@@ -100,9 +100,12 @@ func (x *Index) Opened(p Proxy, now time.Time) {
 	e.connected, e.left = now, time.Time{}
 	x.touch(e)
 	for i := range e.slots {
-		if s := &e.slots[i]; s.former == 0 { // the stream before goes on, or is dead
-			s.former, s.changed = momentOf(now), x.revision
+		s := &e.slots[i]
+		if s.former == 0 { // the stream before goes on, or is dead
+			s.former = momentOf(now)
 		}
+		// Who reads changes may not have seen that the stream before had ended.
+		s.changed = x.revision
 	}
 }
 

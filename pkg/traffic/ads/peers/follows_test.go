@@ -109,3 +109,35 @@ func TestAMirrorFollowsItsIndex(t *testing.T) {
 		}
 	})
 }
+
+// A proxy that left and came back between two looks had said nothing on its new
+// stream, and a mirror that had not seen it leave went on counting it as confirmed.
+func TestWhoComesBackBetweenTwoLooksHasConfirmedNothingYet(t *testing.T) {
+	proxy := confirmed.Proxy{UID: "0", Namespace: "shop"}
+	x, m := confirmed.NewIndex(), peers.NewMirror()
+	var read confirmed.Cursor
+	var number uint64
+	tell := func(at time.Time) {
+		t.Helper()
+		changes, next, more := x.Since(read, 100)
+		read, number = next, number+1
+		if err := m.Take(&peers.Update{Number: number, Now: at, Changes: changes, Complete: !more}, at); err != nil {
+			t.Fatal(err)
+		}
+	}
+	m.Begin()
+	x.Opened(proxy, now)
+	x.Happened(proxy, acked(routeOf("a", 3)))
+	tell(now)
+	left := now.Add(time.Second)
+	x.Closed(proxy, left)
+	x.Opened(proxy, left.Add(time.Second))
+	tell(left.Add(2 * time.Second))
+	routes := []string{"a"}
+	if d := cmp.Diff(x.Records(routes), m.Records(routes)); d != "" {
+		t.Errorf("what it knows (-index +mirror):\n%s", d)
+	}
+	if former := m.Records(routes)["0"].Routes[0].Former; !former.Equal(left) {
+		t.Errorf("it was confirmed on a stream that ended at %v, want %v", former, left)
+	}
+}
