@@ -17,10 +17,16 @@ import (
 	"github.com/plumbline-dev/plumbline/pkg/remediate/protocol"
 )
 
-// What the executor does on real pods. The tests run beside each other, because
-// most of their time is that of pods; their evidence is verified with that of the
-// demo, after it.
-func TestTheExecutorOnRealPods(t *testing.T) {
+// What is done on real pods. The tests run beside each other, because most of their
+// time is that of pods.
+func TestOnRealPods(t *testing.T) {
+	t.Run("the executor", executorOnRealPods)
+	t.Run("splits", splitsOnRealPods)
+}
+
+// executorOnRealPods leaves evidence, which is verified with that of the demo, after it.
+func executorOnRealPods(t *testing.T) {
+	t.Parallel()
 	if err := cluster.Apply(t.Context(), platformManifest); err != nil {
 		t.Fatal(err)
 	}

@@ -22,9 +22,10 @@ const (
 	throughGateway = "http://plumbline-gateway.plumbline-system"
 )
 
-// Splits through sidecars in both modes and through a gateway, counted where the
-// answers arrive. Whatever happens to the control plane, no order is lost.
-func TestSplitsOnRealPods(t *testing.T) {
+// splitsOnRealPods go through sidecars in both modes and through a gateway, and are
+// counted where the answers arrive. No order is lost.
+func splitsOnRealPods(t *testing.T) {
+	t.Parallel()
 	clients := []client{
 		{name: "redirected", mode: "redirect", url: throughService},
 		{name: "explicit", mode: "explicit", url: throughPort},
