@@ -23,13 +23,12 @@ const enoughOrders = 500
 func (s *story) divide(ctx context.Context) error {
 	s.heading("Traffic is divided between two versions")
 	s.say("Two clients order from the service pay without pause, each through a proxy that\nits pod was given because its namespace asks for that. One is redirected to it,\none calls a local port.")
-	if err := s.admin.Apply(ctx, splitWorld(s.image)); err != nil {
+	// Who buys before there is anybody who sells is told so.
+	if err := s.runs(ctx, versionsOfPay(s.image), "pay-stable", "pay-canary"); err != nil {
 		return err
 	}
-	for _, d := range []string{"pay-stable", "pay-canary", "buyer-redirect", "buyer-explicit"} {
-		if _, err := s.admin.Kubectl(ctx, "rollout", "status", "deployment/"+d, "-n", splitNamespace, "--timeout=120s"); err != nil {
-			return err
-		}
+	if err := s.runs(ctx, buyersOfPay(s.image), "buyer-redirect", "buyer-explicit"); err != nil {
+		return err
 	}
 	if err := s.runAs(ctx, s.admin, "kubectl apply -f pay-release.yaml   # 90 % stable, 10 % canary",
 		[]string{"kubectl", "apply", "-f", "-"}, harness.WithStdin(strings.ReplaceAll(splitReleaseManifest, "SPLIT", splitNamespace))); err != nil {
@@ -52,6 +51,19 @@ func (s *story) divide(ctx context.Context) error {
 		return err
 	}
 	return s.nothingLost(ctx)
+}
+
+// runs applies a manifest and waits until its deployments run.
+func (s *story) runs(ctx context.Context, manifest string, deployments ...string) error {
+	if err := s.admin.Apply(ctx, manifest); err != nil {
+		return err
+	}
+	for _, d := range deployments {
+		if _, err := s.admin.Kubectl(ctx, "rollout", "status", "deployment/"+d, "-n", splitNamespace, "--timeout=120s"); err != nil {
+			return err
+		}
+	}
+	return nil
 }
 
 // counted waits until every proxy has confirmed the canary's share, and then counts

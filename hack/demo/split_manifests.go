@@ -90,14 +90,24 @@ var buyers = []struct{ mode, address string }{
 	{"explicit", "http://127.0.0.1:8001"},
 }
 
-func splitWorld(image string) string {
-	var b strings.Builder
-	b.WriteString(splitManifest)
+// versionsOfPay are the service and its two versions.
+func versionsOfPay(image string) string {
+	manifest := splitManifest
 	for _, track := range []string{"stable", "canary"} {
-		b.WriteString(strings.ReplaceAll(versionManifest, "TRACK", track))
+		manifest += strings.ReplaceAll(versionManifest, "TRACK", track)
 	}
+	return inSplit(manifest, image)
+}
+
+// buyersOfPay are its clients.
+func buyersOfPay(image string) string {
+	manifest := ""
 	for _, buyer := range buyers {
-		b.WriteString(strings.NewReplacer("MODE", buyer.mode, "ADDRESS", buyer.address).Replace(buyerManifest))
+		manifest += strings.NewReplacer("MODE", buyer.mode, "ADDRESS", buyer.address).Replace(buyerManifest)
 	}
-	return strings.NewReplacer("IMAGE", image, "SPLIT", splitNamespace).Replace(b.String())
+	return inSplit(manifest, image)
+}
+
+func inSplit(manifest, image string) string {
+	return strings.NewReplacer("IMAGE", image, "SPLIT", splitNamespace).Replace(manifest)
 }
