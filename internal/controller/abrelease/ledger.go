@@ -45,6 +45,11 @@ func (l *Ledger) Hold(ctx context.Context, service types.NamespacedName, r *v1al
 			return floor, nil
 		}
 	}
+	if before == 0 {
+		if err := l.undecided(ctx, r); err != nil {
+			return 0, err
+		}
+	}
 	var held release.Entry
 	err = l.change(ctx, func(entries map[string]release.Entry) {
 		held, floor = entries[key].Hold(r.Name, string(r.UID), before)
@@ -59,6 +64,20 @@ func (l *Ledger) Hold(ctx context.Context, service types.NamespacedName, r *v1al
 	}
 	l.held[key] = held
 	return floor, nil
+}
+
+// undecided is an error unless the release is as it was read: that it has decided
+// nothing is believed of what is stored, and not of a cache. One that has, and seems to
+// have lost it, would have its Service told a sequence that it is below itself.
+func (l *Ledger) undecided(ctx context.Context, r *v1alpha1.ABRelease) error {
+	var stored v1alpha1.ABRelease
+	if err := l.Live.Get(ctx, client.ObjectKeyFromObject(r), &stored); err != nil {
+		return fmt.Errorf("reading release %s/%s: %w", r.Namespace, r.Name, err)
+	}
+	if stored.UID != r.UID || stored.ResourceVersion != r.ResourceVersion {
+		return apierrors.NewConflict(v1alpha1.GroupVersion.WithResource("abreleases").GroupResource(), r.Name, errors.New("it has changed since it was read"))
+	}
+	return nil
 }
 
 // Settle implements Sequences.
