@@ -336,7 +336,7 @@ func TestTheDashboard(t *testing.T) {
 
 // byHand are metrics for whoever looks into something.
 var byHand = []string{
-	"plumbline_admission_connections", "plumbline_admission_connections_refused_total",
+	"plumbline_admission_connections", "plumbline_admission_connections_refused_total", "plumbline_admission_denied_total",
 	"plumbline_admission_handshakes", "plumbline_admission_handshakes_refused_total", "plumbline_admission_handshakes_total",
 	"plumbline_assessor_completed_total", "plumbline_assessor_events_suppressed_total", "plumbline_assessor_last_assessed_seconds", "plumbline_assessor_record_gaps_total",
 	"plumbline_assessor_records_dropped_total",
@@ -346,7 +346,7 @@ var byHand = []string{
 	"plumbline_drift_check_age_seconds", "plumbline_drift_checks_due", "plumbline_drift_checks_overdue_seconds",
 	"plumbline_drift_checks_running", "plumbline_drift_checks_total",
 	"plumbline_drift_age_seconds", "plumbline_drift_oldest_seconds",
-	"plumbline_fail_open", "plumbline_fail_open_calls_total", "plumbline_remediation_mirror_puts_total", "plumbline_sweep_objects_total", "plumbline_sweeps_total",
+	"plumbline_fail_open", "plumbline_fail_open_calls_total", "plumbline_injection_pods_total", "plumbline_remediation_mirror_puts_total", "plumbline_sweep_objects_total", "plumbline_sweeps_total",
 }
 
 // A metric that neither an alert nor the dashboard names is either superfluous

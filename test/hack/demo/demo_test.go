@@ -166,6 +166,7 @@ func story(t *testing.T, s *somebody) string {
 		"A bot that undoes every repair is not fought for ever",
 		"So much drifts at once that one cause must be assumed",
 		"The evidence of what was done",
+		"Traffic is divided between two versions",
 		"What to try next",
 		"What is left in this cluster, and how to remove it",
 	}
