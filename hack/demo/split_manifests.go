@@ -92,20 +92,20 @@ var buyers = []struct{ mode, address string }{
 
 // versionsOfPay are the service and its two versions.
 func versionsOfPay(image string) string {
-	manifest := splitManifest
+	manifest := []string{splitManifest}
 	for _, track := range []string{"stable", "canary"} {
-		manifest += strings.ReplaceAll(versionManifest, "TRACK", track)
+		manifest = append(manifest, strings.ReplaceAll(versionManifest, "TRACK", track))
 	}
-	return inSplit(manifest, image)
+	return inSplit(strings.Join(manifest, ""), image)
 }
 
 // buyersOfPay are its clients.
 func buyersOfPay(image string) string {
-	manifest := ""
+	var manifest []string
 	for _, buyer := range buyers {
-		manifest += strings.NewReplacer("MODE", buyer.mode, "ADDRESS", buyer.address).Replace(buyerManifest)
+		manifest = append(manifest, strings.NewReplacer("MODE", buyer.mode, "ADDRESS", buyer.address).Replace(buyerManifest))
 	}
-	return inSplit(manifest, image)
+	return inSplit(strings.Join(manifest, ""), image)
 }
 
 func inSplit(manifest, image string) string {
