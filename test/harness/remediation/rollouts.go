@@ -5,6 +5,7 @@ package remediation
 import (
 	"context"
 	"strings"
+	"sync"
 	"testing"
 
 	appsv1 "k8s.io/api/apps/v1"
@@ -24,6 +25,60 @@ func (w *World) Rollouts() {
 // Deployments whose image does not begin with "broken", until the test ends.
 func Rollouts(tb testing.TB, config *rest.Config, of ...client.ListOption) {
 	tb.Helper()
+	rollouts(tb, config, nil, of)
+}
+
+// RolloutsThrough does the same, while the gate is open.
+func (w *World) RolloutsThrough(g *Gate) {
+	w.t.Helper()
+	rollouts(w.t, w.cluster.Config, g, []client.ListOption{client.InNamespace(w.Name)})
+}
+
+// Gate holds rollouts up while it is shut, so that what goes on at the same time can be
+// seen to. The zero Gate is open, and so is a nil one.
+type Gate struct {
+	mu   sync.Mutex
+	shut chan struct{} // closed when it opens; nil while it is open
+}
+
+// Shut holds up all that have not ended yet.
+func (g *Gate) Shut() {
+	g.mu.Lock()
+	defer g.mu.Unlock()
+	if g.shut == nil {
+		g.shut = make(chan struct{})
+	}
+}
+
+// Open lets them go on.
+func (g *Gate) Open() {
+	g.mu.Lock()
+	defer g.mu.Unlock()
+	if g.shut != nil {
+		close(g.shut)
+		g.shut = nil
+	}
+}
+
+// wait until it is open, or ctx ends.
+func (g *Gate) wait(ctx context.Context) {
+	if g == nil {
+		return
+	}
+	g.mu.Lock()
+	shut := g.shut
+	g.mu.Unlock()
+	if shut == nil {
+		return
+	}
+	select {
+	case <-shut:
+	case <-ctx.Done():
+	}
+}
+
+func rollouts(tb testing.TB, config *rest.Config, g *Gate, of []client.ListOption) {
+	tb.Helper()
 	c, err := client.NewWithWatch(config, client.Options{})
 	if err != nil {
 		tb.Fatal(err)
@@ -34,13 +89,13 @@ func Rollouts(tb testing.TB, config *rest.Config, of ...client.ListOption) {
 	go func() {
 		defer close(done)
 		for ctx.Err() == nil {
-			follow(ctx, c, of)
+			follow(ctx, c, g, of)
 		}
 	}()
 }
 
 // follow rolls out until its watch ends.
-func follow(ctx context.Context, c client.WithWatch, of []client.ListOption) {
+func follow(ctx context.Context, c client.WithWatch, g *Gate, of []client.ListOption) {
 	// Without a resourceVersion a watch begins with everything that is there.
 	watch, err := c.Watch(ctx, &appsv1.DeploymentList{}, of...)
 	if err != nil {
@@ -52,6 +107,7 @@ func follow(ctx context.Context, c client.WithWatch, of []client.ListOption) {
 		if !ok || d.Status.ObservedGeneration == d.Generation || d.DeletionTimestamp != nil {
 			continue
 		}
+		g.wait(ctx)
 		d.Status = RolledOut(d, !strings.HasPrefix(d.Spec.Template.Spec.Containers[0].Image, "broken"))
 		_ = c.Status().Update(ctx, d) // after a conflict there is another event
 	}

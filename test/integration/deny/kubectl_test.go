@@ -33,10 +33,19 @@ func kubectl(t testing.TB, stdin string, args ...string) (string, error) {
 	return result.Output(), err
 }
 
-// tina runs kubectl as a tenant.
+// tina runs kubectl as a tenant. She says it again where a controller wrote the
+// object's status between kubectl's read and its write: that conflict is found before
+// any policy is asked.
 func (s shop) tina(t testing.TB, stdin string, args ...string) (string, error) {
 	t.Helper()
-	return kubectl(t, stdin, append(args, "-n", s.namespace, "--as", "tina", "--as-group", "tenants")...)
+	args = append(args, "-n", s.namespace, "--as", "tina", "--as-group", "tenants")
+	for {
+		out, err := kubectl(t, stdin, args...)
+		if err == nil || !strings.Contains(out, "the object has been modified") {
+			return out, err
+		}
+		t.Logf("again after a conflict: kubectl %s", strings.Join(args, " "))
+	}
 }
 
 func eventually(t testing.TB, what string, check func() error) {

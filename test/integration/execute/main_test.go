@@ -19,8 +19,9 @@ import (
 )
 
 const (
-	// patience bounds every wait.
-	patience = 30 * time.Second
+	// patience bounds every wait. A plan that nothing wakes is looked at again after
+	// 30 s at the latest, so it is longer than that.
+	patience = time.Minute
 	// people is a group that may do anything a role can give.
 	people = guarded.People
 )

@@ -210,10 +210,8 @@ func (b *redisBeside) heard(e *executor, says redisguard.Reason, second bool) {
 			heard[fault.says] = n
 		}
 	}
-	// Who asks first misses the copy that nobody has put yet, unless the machine was so
-	// busy that it was put before. Beside an executor that dies none is left out.
-	if missing := redisguard.ReasonMissing; !second && (heard[missing] > 1 || heard[missing] > 0 && says != missing) {
-		heard[missing]--
+	if !second && heard[redisguard.ReasonMissing] > 0 {
+		heard[redisguard.ReasonMissing]-- // who asks first misses the copy that nobody has put yet
 	}
 	maps.DeleteFunc(heard, func(_ redisguard.Reason, n float64) bool { return n == 0 })
 	if heard[says] == 0 {
