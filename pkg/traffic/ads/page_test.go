@@ -4,36 +4,16 @@ package ads_test
 
 import (
 	"fmt"
-	"io/fs"
 	"os"
 	"path/filepath"
 	"regexp"
 	"strings"
 	"testing"
+
+	"github.com/plumbline-dev/plumbline/test/harness/testnames"
 )
 
 var repository = filepath.Join("..", "..", "..")
-
-// testNames are all tests of the repository.
-func testNames(t *testing.T) map[string]bool {
-	t.Helper()
-	declared := regexp.MustCompile(`(?m)^func (Test\w+)\(`)
-	out := map[string]bool{}
-	err := filepath.WalkDir(repository, func(path string, _ fs.DirEntry, err error) error {
-		if err != nil || !strings.HasSuffix(path, "_test.go") {
-			return err
-		}
-		raw, err := os.ReadFile(path)
-		for _, m := range declared.FindAllSubmatch(raw, -1) {
-			out[string(m[1])] = true
-		}
-		return err
-	})
-	if err != nil {
-		t.Fatal(err)
-	}
-	return out
-}
 
 // Each pitfall has a test with its number, the page names it, and no test is left out.
 func TestThePageOfPitfallsNamesTestsThatExist(t *testing.T) {
@@ -42,7 +22,7 @@ func TestThePageOfPitfallsNamesTestsThatExist(t *testing.T) {
 	if err != nil {
 		t.Fatal(err)
 	}
-	exist, named := testNames(t), map[string]bool{}
+	exist, named := testnames.In(t, repository), map[string]bool{}
 	rows := regexp.MustCompile(`(?m)^\| (\d+) \|.*\|$`).FindAllStringSubmatch(string(raw), -1)
 	if len(rows) != pitfalls {
 		t.Errorf("%d rows, want %d", len(rows), pitfalls)

@@ -5,11 +5,11 @@
 package inject
 
 import (
-	"errors"
 	"fmt"
 	"os"
 	"testing"
 
+	"k8s.io/client-go/rest"
 	"sigs.k8s.io/controller-runtime/pkg/client"
 	"sigs.k8s.io/controller-runtime/pkg/envtest"
 
@@ -20,26 +20,15 @@ import (
 var admin client.Client
 
 func TestMain(m *testing.M) {
-	code, err := runTests(m)
-	if err != nil {
-		fmt.Fprintln(os.Stderr, "integration tests of injected pods:", err)
-		code = 1
-	}
-	os.Exit(code)
+	os.Exit(apiserver.Main(m, func(c *rest.Config) (err error) {
+		if admin, err = client.New(c, client.Options{}); err != nil {
+			return fmt.Errorf("making a client: %w", err)
+		}
+		return nil
+	}, withAccounts))
 }
 
-func runTests(m *testing.M) (code int, err error) {
-	// As in every cluster: pods have an account, and its token mounted.
-	withAccounts := func(s *envtest.Environment) {
-		s.ControlPlane.GetAPIServer().Configure().Disable("disable-admission-plugins")
-	}
-	server, err := apiserver.Start(withAccounts)
-	if err != nil {
-		return 1, err
-	}
-	defer func() { err = errors.Join(err, server.Stop()) }()
-	if admin, err = client.New(server.Config, client.Options{}); err != nil {
-		return 1, fmt.Errorf("making a client: %w", err)
-	}
-	return m.Run(), nil
+// withAccounts gives pods an account and its token mounted, as in every cluster.
+func withAccounts(s *envtest.Environment) {
+	s.ControlPlane.GetAPIServer().Configure().Disable("disable-admission-plugins")
 }

@@ -5,47 +5,28 @@
 package mesh
 
 import (
-	"errors"
 	"fmt"
 	"os"
 	"testing"
 
-	"github.com/go-logr/logr"
-	"k8s.io/client-go/kubernetes/scheme"
 	"k8s.io/client-go/rest"
-	"k8s.io/klog/v2"
-	ctrl "sigs.k8s.io/controller-runtime"
 	"sigs.k8s.io/controller-runtime/pkg/client"
 
 	"github.com/plumbline-dev/plumbline/test/harness/apiserver"
 )
 
+// One API server serves all tests; each has a namespace of its own.
 var (
 	admin  client.Client
 	config *rest.Config
 )
 
 func TestMain(m *testing.M) {
-	code, err := runTests(m)
-	if err != nil {
-		fmt.Fprintln(os.Stderr, "the mesh on an API server:", err)
-		code = 1
-	}
-	os.Exit(code)
-}
-
-func runTests(m *testing.M) (code int, err error) {
-	ctrl.SetLogger(logr.Discard())
-	klog.SetLogger(logr.Discard())
-	server, err := apiserver.Start()
-	if err != nil {
-		return 1, err
-	}
-	defer func() { err = errors.Join(err, server.Stop()) }()
-	config = server.Config
-	config.QPS = -1
-	if admin, err = client.New(config, client.Options{Scheme: scheme.Scheme}); err != nil {
-		return 1, fmt.Errorf("building a client: %w", err)
-	}
-	return m.Run(), nil
+	os.Exit(apiserver.Main(m, func(c *rest.Config) (err error) {
+		config = c
+		if admin, err = client.New(c, client.Options{}); err != nil {
+			return fmt.Errorf("making a client: %w", err)
+		}
+		return nil
+	}))
 }

@@ -4,7 +4,6 @@ package serve_test
 
 import (
 	"context"
-	"net"
 	"slices"
 	"strings"
 	"sync"
@@ -15,16 +14,15 @@ import (
 	typev3 "github.com/envoyproxy/go-control-plane/envoy/type/v3"
 	"google.golang.org/grpc"
 	"google.golang.org/grpc/codes"
-	"google.golang.org/grpc/credentials/insecure"
 	"google.golang.org/grpc/metadata"
 	"google.golang.org/grpc/status"
-	"google.golang.org/grpc/test/bufconn"
 	"google.golang.org/protobuf/proto"
 	"google.golang.org/protobuf/types/known/anypb"
 
 	"github.com/plumbline-dev/plumbline/pkg/traffic/ads"
 	"github.com/plumbline-dev/plumbline/pkg/traffic/ads/serve"
 	"github.com/plumbline-dev/plumbline/pkg/traffic/identity"
+	"github.com/plumbline-dev/plumbline/test/harness/grpcpipe"
 )
 
 // resource whose content is a text.
@@ -62,26 +60,7 @@ func newWorld(t *testing.T, config serve.Config) *world {
 func newWorldOf(t *testing.T, config serve.Config, directory func(*world) serve.Directory) *world {
 	w := &world{t: t, group: serve.NewGroup(nil), ended: map[string]chan struct{}{}, refused: map[codes.Code]int{}}
 	w.server = serve.New(config, directory(w), serve.NewProofs(), nothing, w)
-	listener := bufconn.Listen(64 << 10)
-	g := grpc.NewServer(serve.Options()...)
-	w.server.Register(g)
-	done := make(chan error)
-	go func() { done <- g.Serve(listener) }()
-	conn, err := grpc.NewClient("passthrough:///bufconn", grpc.WithTransportCredentials(insecure.NewCredentials()),
-		grpc.WithContextDialer(func(ctx context.Context, _ string) (net.Conn, error) { return listener.DialContext(ctx) }))
-	if err != nil {
-		t.Fatal(err)
-	}
-	w.client = discovery.NewAggregatedDiscoveryServiceClient(conn)
-	t.Cleanup(func() {
-		if err := conn.Close(); err != nil {
-			t.Error(err)
-		}
-		g.Stop()
-		if err := <-done; err != nil {
-			t.Error(err)
-		}
-	})
+	w.client = discovery.NewAggregatedDiscoveryServiceClient(grpcpipe.Dial(t, w.server.Register, serve.Options()...))
 	return w
 }
 

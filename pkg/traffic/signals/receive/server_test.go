@@ -5,7 +5,6 @@ package receive_test
 import (
 	"context"
 	"fmt"
-	"net"
 	"strings"
 	"sync"
 	"testing"
@@ -17,15 +16,14 @@ import (
 	"go.uber.org/goleak"
 	"google.golang.org/grpc"
 	"google.golang.org/grpc/codes"
-	"google.golang.org/grpc/credentials/insecure"
 	"google.golang.org/grpc/metadata"
 	"google.golang.org/grpc/status"
-	"google.golang.org/grpc/test/bufconn"
 
 	"github.com/plumbline-dev/plumbline/pkg/traffic/ads/serve"
 	"github.com/plumbline-dev/plumbline/pkg/traffic/identity"
 	"github.com/plumbline-dev/plumbline/pkg/traffic/signals"
 	"github.com/plumbline-dev/plumbline/pkg/traffic/signals/receive"
+	"github.com/plumbline-dev/plumbline/test/harness/grpcpipe"
 	"github.com/plumbline-dev/plumbline/test/harness/poll"
 )
 
@@ -50,26 +48,7 @@ type world struct {
 func newWorld(t *testing.T, config receive.Config) *world {
 	w := &world{t: t, ended: map[string]chan struct{}{}, rejected: map[receive.Reason]int{}}
 	w.server = receive.New(config, w, w, time.Now)
-	listener := bufconn.Listen(64 << 10)
-	g := grpc.NewServer(serve.Options()...)
-	w.server.Register(g)
-	done := make(chan error)
-	go func() { done <- g.Serve(listener) }()
-	conn, err := grpc.NewClient("passthrough:///bufconn", grpc.WithTransportCredentials(insecure.NewCredentials()),
-		grpc.WithContextDialer(func(ctx context.Context, _ string) (net.Conn, error) { return listener.DialContext(ctx) }))
-	if err != nil {
-		t.Fatal(err)
-	}
-	w.client = metricsv3.NewMetricsServiceClient(conn)
-	t.Cleanup(func() {
-		if err := conn.Close(); err != nil {
-			t.Error(err)
-		}
-		g.Stop()
-		if err := <-done; err != nil {
-			t.Error(err)
-		}
-	})
+	w.client = metricsv3.NewMetricsServiceClient(grpcpipe.Dial(t, w.server.Register, serve.Options()...))
 	return w
 }
 

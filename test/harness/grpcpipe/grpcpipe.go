@@ -1,0 +1,42 @@
+// SPDX-License-Identifier: Apache-2.0
+
+// Package grpcpipe connects a gRPC client and a server within one test's memory.
+package grpcpipe
+
+import (
+	"context"
+	"net"
+	"testing"
+
+	"google.golang.org/grpc"
+	"google.golang.org/grpc/credentials/insecure"
+	"google.golang.org/grpc/test/bufconn"
+)
+
+// buffered is how much a connection holds that its other end has not read.
+const buffered = 64 << 10
+
+// Dial serves what is registered until the test ends, and connects a client to it.
+func Dial(t testing.TB, register func(grpc.ServiceRegistrar), options ...grpc.ServerOption) *grpc.ClientConn {
+	t.Helper()
+	listener := bufconn.Listen(buffered)
+	server := grpc.NewServer(options...)
+	register(server)
+	done := make(chan error)
+	go func() { done <- server.Serve(listener) }()
+	conn, err := grpc.NewClient("passthrough:///bufconn", grpc.WithTransportCredentials(insecure.NewCredentials()),
+		grpc.WithContextDialer(func(ctx context.Context, _ string) (net.Conn, error) { return listener.DialContext(ctx) }))
+	if err != nil {
+		t.Fatal(err)
+	}
+	t.Cleanup(func() {
+		if err := conn.Close(); err != nil {
+			t.Error(err)
+		}
+		server.Stop()
+		if err := <-done; err != nil {
+			t.Error(err)
+		}
+	})
+	return conn
+}
