@@ -28,7 +28,7 @@ func TestTwentyProxiesGetEverythingAndConfirmEachStepFromAllServers(t *testing.T
 	var out, errs bytes.Buffer
 	args := []string{
 		"--proxies=20", "--services=40", "--dependencies=5", "--rounds=2", "--churn=20", "--phase-limit=30s", "--limit=2m",
-		"--servers=plumbline,snapshot,linear", "--json=" + file,
+		"--servers=plumbline,snapshot,linear", "--counting", "--json=" + file,
 	}
 	if err := run(t.Context(), args, nil, &out, &errs); err != nil {
 		t.Fatalf("%v\n%s", err, &errs)

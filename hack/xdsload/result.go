@@ -56,9 +56,10 @@ func (r *Result) table() string {
 	if r.Full.Resident > 0 {
 		fmt.Fprintf(&b, "memory: empty %d MiB; all connected %d MiB, after collection %d MiB (peak %d), live heap %d MiB\n",
 			r.Empty.Resident>>20, r.Before.Resident>>20, r.Full.Resident>>20, r.End.Peak>>20, r.Full.Heap>>20)
-		fmt.Fprintf(&b, "per proxy: RSS %d KiB after collection (%d before), live heap %d KiB, %.1f goroutines; at the end RSS %d KiB\n",
+		fmt.Fprintf(&b, "per proxy: RSS %d KiB after collection (%d before), live heap %d KiB, stacks of %.1f goroutines %d KiB; at the end RSS %d KiB\n",
 			r.perProxy(r.Full.Resident, r.Empty.Resident)>>10, r.perProxy(r.Before.Resident, r.Empty.Resident)>>10,
 			r.perProxy(r.Full.Heap, r.Empty.Heap)>>10, float64(r.Full.Goroutines-r.Empty.Goroutines)/float64(s.Proxies),
+			r.perProxy(r.Full.Stacks, r.Empty.Stacks)>>10,
 			r.perProxy(r.End.Resident, r.Empty.Resident)>>10)
 		fmt.Fprintf(&b, "the proxies: RSS %d KiB each\n", r.perProxy(r.Client.Resident, 0)>>10)
 	}

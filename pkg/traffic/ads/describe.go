@@ -87,7 +87,7 @@ func (s *Stream) state(k Key) State {
 	want := s.want(k, h)
 	state := State{Type: k.Type, Name: k.Name, Stage: s.stage(k, h, want)}
 	if h.known {
-		state.Has = h.version
+		state.Has = h.version()
 	}
 	if h.sent != nil {
 		state.Sent = h.sent.Version
@@ -105,7 +105,7 @@ func (s *Stream) stage(k Key, h *held, want *Resource) Stage {
 		return OnTheWay
 	case h.removing || h.expelled:
 		return Going
-	case want == nil && h.known && h.version != gone:
+	case want == nil && h.known && h.version() != gone:
 		return Going
 	case want == nil:
 		return Confirmed // that there is none

@@ -58,6 +58,8 @@ type model struct {
 	stream       *ads.Stream
 	envoy        *envoy
 	down         []ads.Send
+	// kept are answers that the proxy keeps back.
+	kept []ads.Request
 	// greeted are the types of which this stream has sent anything.
 	greeted map[ads.Type]bool
 	// late are routes that were told to be late, bad what Envoy refuses.
@@ -132,7 +134,7 @@ func (m *model) reconnect(withVersions bool) { m.reconnectTo(m.view, withVersion
 
 // reconnectTo begins a stream with a replica that has this view.
 func (m *model) reconnectTo(view *ads.View, withVersions bool) {
-	m.down, m.greeted = nil, map[ads.Type]bool{}
+	m.down, m.kept, m.greeted = nil, nil, map[ads.Type]bool{}
 	m.stream = ads.NewStream(ads.Config{Batch: 3, Window: 60}, m.proofs, nothingThere, view)
 	m.envoy.connect(withVersions)
 }
@@ -239,6 +241,33 @@ func (m *model) downward() bool {
 	return true
 }
 
+// overtakable says of a request that others may arrive before it: that it is an answer,
+// and not one about clusters, which Envoy withholds as it was measured to.
+func overtakable(r ads.Request) bool {
+	return r.Nonce != "" && r.Type != ads.Cluster && len(r.Subscribe)+len(r.Unsubscribe) == 0
+}
+
+// overtake lets the next request but one arrive before an answer.
+func (m *model) overtake() {
+	if out := m.envoy.out; len(out) > 1 && overtakable(out[0]) {
+		out[0], out[1] = out[1], out[0]
+	}
+}
+
+// keep has the proxy keep an answer back, and hand has it send what it has kept, the
+// last one first.
+func (m *model) keep() {
+	if out := m.envoy.out; len(out) > 0 && overtakable(out[0]) {
+		m.kept, m.envoy.out = append(m.kept, out[0]), out[1:]
+	}
+}
+
+func (m *model) hand() {
+	slices.Reverse(m.kept)
+	m.envoy.out = append(m.kept, m.envoy.out...)
+	m.kept = nil
+}
+
 // flow delivers so many, as far as there are some.
 func (m *model) flow(n int) {
 	for range n {
@@ -255,6 +284,7 @@ func (m *model) pass(d time.Duration) {
 
 // rest lets everything happen that still can.
 func (m *model) rest() {
+	m.hand()
 	for range 10_000 {
 		if m.up() || m.downward() {
 			continue

@@ -100,9 +100,12 @@ func play(t *rapid.T) {
 			m.flow(20)
 			m.do(m.stream.Publish(m.now, m.view, ads.Diff(m.former, m.view)))
 		},
-		"a request arrives":  func(*rapid.T) { m.up() },
-		"a response arrives": func(*rapid.T) { m.downward() },
-		"messages flow":      func(t *rapid.T) { m.flow(rapid.IntRange(2, 40).Draw(t, "messages")) },
+		"an answer is overtaken":  func(*rapid.T) { m.overtake() },
+		"an answer is kept back":  func(*rapid.T) { m.keep() },
+		"what was kept back goes": func(*rapid.T) { m.hand() },
+		"a request arrives":       func(*rapid.T) { m.up() },
+		"a response arrives":      func(*rapid.T) { m.downward() },
+		"messages flow":           func(t *rapid.T) { m.flow(rapid.IntRange(2, 40).Draw(t, "messages")) },
 		"time passes": func(t *rapid.T) {
 			m.pass(time.Duration(rapid.IntRange(1, 7).Draw(t, "seconds")) * time.Second)
 		},

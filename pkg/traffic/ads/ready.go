@@ -31,14 +31,14 @@ func (s *Stream) ready(route *Resource) bool {
 func (s *Stream) populated(cluster string) bool {
 	k := Key{Endpoints, cluster}
 	h, want := s.types[Endpoints].held[cluster], s.view.Get(Endpoints, cluster)
-	if h == nil || !h.known {
+	if h == nil || !h.known || h.told == nil { // or it knows that there are none
 		return false
 	}
-	if want == nil || want.Version == h.version {
+	if want == nil || want.Version == h.version() {
 		return true
 	}
 	stand := s.missing(k)
-	return stand == nil || h.version != stand.Version
+	return stand == nil || h.version() != stand.Version
 }
 
 // routed says that a route which the proxy has, or is about to have, may name a
@@ -49,7 +49,7 @@ func (s *Stream) routed(cluster string) bool {
 	}
 	for _, h := range s.types[Route].held {
 		switch {
-		case h.known && h.has == nil && h.version != gone: // who knows what it says
+		case h.known && h.has == nil && h.version() != gone: // who knows what it says
 			return true
 		case h.has != nil && slices.Contains(h.has.Clusters, cluster), h.sent != nil && slices.Contains(h.sent.Clusters, cluster):
 			return true

@@ -15,6 +15,11 @@ type refusal struct {
 	at       moment
 }
 
+// refusals of a name, at least one and the last one last. Most names have none.
+type refusals struct{ of []refusal }
+
+func (r *refusals) last() refusal { return r.of[len(r.of)-1] }
+
 // maxParked is how many refused versions are remembered of a name: more than there
 // are candidates at once. maxMessage is how many bytes of what a proxy says are: a
 // resource may be refused by all of them.
@@ -25,17 +30,23 @@ func (h *held) park(r *Resource, message string, now time.Time) {
 	if len(message) > maxMessage {
 		message = strings.ToValidUTF8(message[:maxMessage], "") + "…"
 	}
-	h.parked = append(h.parked, refusal{r, message, at(now)})
-	h.parked = h.parked[max(0, len(h.parked)-maxParked):]
+	if h.parked == nil {
+		h.parked = &refusals{}
+	}
+	h.parked.of = append(h.parked.of, refusal{r, message, at(now)})
+	h.parked.of = h.parked.of[max(0, len(h.parked.of)-maxParked):]
 }
 
 // refusal of a version; nil when there is none.
 func (h *held) refusal(r *Resource) *refusal {
-	i := slices.IndexFunc(h.parked, func(p refusal) bool { return p.resource.Version == r.Version })
+	if h.parked == nil {
+		return nil
+	}
+	i := slices.IndexFunc(h.parked.of, func(p refusal) bool { return p.resource.Version == r.Version })
 	if i < 0 {
 		return nil
 	}
-	return &h.parked[i]
+	return &h.parked.of[i]
 }
 
 // parks says that the proxy has refused a version.

@@ -50,11 +50,12 @@ func (s *Stream) remember(r Request) {
 	own := &s.types[r.Type]
 	s.resumed = s.resumed || len(r.Initial) > 0
 	own.awaited = r.Type.wildcard() && len(r.Initial) == 0
+	own.expect(len(r.Initial))
 	for name, text := range r.Initial {
-		h := &held{known: true, reported: true}
-		h.version, _ = ParseVersion(text) // the zero version equals no version
-		own.held[name] = h
-		own.unsettled[name] = struct{}{}
+		told, _ := ParseVersion(text) // the zero version equals no version
+		name = s.view.shared(r.Type, name)
+		own.held[name] = &held{known: true, reported: true, told: &told}
+		own.unsettle(name)
 	}
 }
 
@@ -62,10 +63,12 @@ func (s *Stream) subscribe(r Request, first bool) {
 	everything := slices.Contains(r.Subscribe, all) || first && r.Type.wildcard() && len(r.Subscribe) == 0
 	s.open(r.Type, everything)
 	own := &s.types[r.Type]
+	own.expect(len(r.Subscribe))
 	for _, name := range r.Subscribe {
 		if name == all {
 			continue
 		}
+		name = s.view.shared(r.Type, name)
 		h := own.held[name]
 		if h == nil {
 			h = &held{}
@@ -78,7 +81,7 @@ func (s *Stream) subscribe(r Request, first bool) {
 		if c := s.types[Cluster].held[name]; r.Type == Endpoints && c != nil && c.sent != nil {
 			h.again = true // the cluster went ahead, and waits for them
 		}
-		own.unsettled[name] = struct{}{}
+		own.unsettle(name)
 	}
 	if !first || own.wildcard {
 		return
@@ -86,7 +89,7 @@ func (s *Stream) subscribe(r Request, first bool) {
 	for name, h := range own.held { // had, and no longer wanted
 		if !h.named {
 			delete(own.held, name)
-			delete(own.unsettled, name)
+			own.settle(name)
 		}
 	}
 }
@@ -99,7 +102,7 @@ func (s *Stream) unsubscribe(r Request) {
 			for other, h := range own.held {
 				if !h.named {
 					delete(own.held, other)
-					delete(own.unsettled, other)
+					own.settle(other)
 				}
 			}
 			continue
@@ -111,11 +114,11 @@ func (s *Stream) unsubscribe(r Request) {
 			// Whether everything has it in it the proxy cannot know: it is sent it anew, or
 			// that it is not there.
 			*h = held{known: s.view.Get(r.Type, name) == nil, parked: h.parked}
-			own.unsettled[name] = struct{}{}
+			own.unsettle(name)
 		case own.wildcard && s.view.Get(r.Type, name) != nil:
 		default:
 			delete(own.held, name)
-			delete(own.unsettled, name)
+			own.settle(name)
 		}
 	}
 }
@@ -158,9 +161,9 @@ func (s *Stream) confirmed(now time.Time, r *response) []Effect {
 		if !current {
 			continue // it was asked for anew, or no longer is
 		}
-		h.known, h.version, h.has, h.confirmed = true, resource.Version, resource, at(now)
+		h.known, h.told, h.has, h.confirmed = true, &resource.Version, resource, at(now)
 		h.sent, h.alone = nil, false
-		own.unsettled[resource.Name] = struct{}{}
+		own.unsettle(resource.Name)
 	}
 	for _, name := range r.removed {
 		h := own.held[name]
@@ -169,8 +172,8 @@ func (s *Stream) confirmed(now time.Time, r *response) []Effect {
 		}
 		*h = held{named: h.named, parked: h.parked}
 		if h.named {
-			own.unsettled[name] = struct{}{}
-			h.version, h.known = gone, true
+			own.unsettle(name)
+			h.known = true
 		} else {
 			s.touchRemoved(r.kind, name)
 		}
@@ -189,10 +192,10 @@ func (s *Stream) touchRemoved(t Type, name string) {
 	own := &s.types[t]
 	if s.view.Get(t, name) == nil {
 		delete(own.held, name)
-		delete(own.unsettled, name)
+		own.settle(name)
 		return
 	}
-	own.unsettled[name] = struct{}{}
+	own.unsettle(name)
 }
 
 // refused finds out which resource of a response it was: the only one, or each is
@@ -207,7 +210,7 @@ func (s *Stream) refused(now time.Time, r *response, message string) []Effect {
 			continue
 		}
 		h.sent = nil
-		own.unsettled[resource.Name] = struct{}{}
+		own.unsettle(resource.Name)
 		if single {
 			h.park(resource, message, now)
 			h.alone = false
@@ -221,7 +224,7 @@ func (s *Stream) refused(now time.Time, r *response, message string) []Effect {
 	for _, name := range r.removed {
 		if h := own.held[name]; h != nil && h.nonce == r.nonce {
 			h.removing = false
-			own.unsettled[name] = struct{}{}
+			own.unsettle(name)
 		}
 	}
 	return effects

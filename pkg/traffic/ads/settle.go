@@ -10,6 +10,14 @@ import (
 	"time"
 )
 
+// sorted are the names that are unsettled. Much of what the start of a proxy costs would
+// be to let the slice grow.
+func (own *subscriptions) sorted() []string {
+	names := slices.AppendSeq(make([]string, 0, len(own.unsettled)), maps.Keys(own.unsettled))
+	slices.Sort(names)
+	return names
+}
+
 // verdict is what one name needs now.
 type verdict int
 
@@ -20,8 +28,13 @@ const (
 	removes
 )
 
-// settle sends what may be sent now, type by type in the order that Envoy needs.
+// settle sends what may be sent now, type by type in the order that Envoy needs. As long
+// as there is no view, nothing is: that a name is not known yet does not say that it is
+// not there.
 func (s *Stream) settle(now time.Time, effects []Effect) []Effect {
+	if s.view == nil {
+		return effects
+	}
 	for t := range Type(types) {
 		if s.awaits(t) {
 			effects = append(effects, s.send(&response{kind: t, at: now}))
@@ -39,7 +52,7 @@ func (s *Stream) settle(now time.Time, effects []Effect) []Effect {
 
 // awaits says that a proxy has to be told that there is nothing of a type.
 func (s *Stream) awaits(t Type) bool {
-	return s.types[t].awaited && s.view != nil && len(s.view.Names(t)) == 0
+	return s.types[t].awaited && len(s.view.Names(t)) == 0
 }
 
 func (s *Stream) settleType(t Type, now time.Time, effects []Effect) []Effect {
@@ -48,17 +61,17 @@ func (s *Stream) settleType(t Type, now time.Time, effects []Effect) []Effect {
 		return effects
 	}
 	batch := &response{kind: t, at: now}
-	for _, name := range slices.Sorted(maps.Keys(own.unsettled)) {
+	for _, name := range own.sorted() {
 		h := own.held[name]
 		if h == nil {
-			delete(own.unsettled, name)
+			own.settle(name)
 			continue
 		}
 		resource, v, late := s.needs(Key{t, name}, h, now)
 		switch v {
 		case nothing:
 			h.since = 0
-			delete(own.unsettled, name)
+			own.settle(name)
 			continue
 		case waits:
 			continue
@@ -147,7 +160,7 @@ func (s *Stream) warm(cluster string) {
 	own := &s.types[Endpoints]
 	if h := own.held[cluster]; h != nil {
 		h.again = true
-		own.unsettled[cluster] = struct{}{}
+		own.unsettle(cluster)
 	}
 }
 
@@ -192,7 +205,7 @@ func (s *Stream) needs(k Key, h *held, now time.Time) (r *Resource, v verdict, l
 // the cluster itself stays; if it asks, it gets those that there were.
 func (s *Stream) stand(k Key, h *held, now time.Time) (*Resource, verdict) {
 	stand := s.missing(k)
-	if k.Type != Endpoints || stand == nil || h.known && h.version == stand.Version || !s.routed(k.Name) {
+	if k.Type != Endpoints || stand == nil || h.known && h.version() == stand.Version || !s.routed(k.Name) {
 		return stand, sends
 	}
 	if h.since == 0 {
@@ -216,7 +229,7 @@ func (s *Stream) former(k Key, h *held) *Resource {
 		return h.has
 	}
 	for _, other := range []*Resource{s.proofs.Last(k), s.missing(k)} {
-		if other != nil && !h.parks(other) && (!h.known || other.Version == h.version) {
+		if other != nil && !h.parks(other) && (!h.known || other.Version == h.version()) {
 			return other
 		}
 	}
@@ -227,19 +240,19 @@ func (s *Stream) former(k Key, h *held) *Resource {
 // had before this stream began it has confirmed to another one, whose answer may have
 // been lost with it.
 func (s *Stream) upToDate(h *held, want *Resource) bool {
-	if h.version == want.Version {
+	if h.version() == want.Version {
 		if h.reported && !s.stands(want) {
 			s.proofs.Prove(want)
 			s.had = append(s.had, want)
 		}
-		h.has, h.reported = want, false
+		h.told, h.has, h.reported = &want.Version, want, false
 	}
 	return h.current(want)
 }
 
 // current says that the proxy has a version, or one of a later decision.
 func (h *held) current(want *Resource) bool {
-	return h.version == want.Version || h.version.Sequence > want.Version.Sequence
+	return h.version() == want.Version || h.version().Sequence > want.Version.Sequence
 }
 
 // pending says that the answer to what is on the way has to come first. Answers about
@@ -251,7 +264,7 @@ func (h *held) pending(t Type, want *Resource) bool {
 	case t != Cluster, want == nil && h.removing, want != nil && h.sent != nil && want.Version == h.sent.Version:
 		return true
 	case h.sent != nil:
-		h.known, h.version, h.has, h.sent, h.reported = true, h.sent.Version, nil, nil, false
+		h.known, h.told, h.has, h.sent, h.reported = true, &h.sent.Version, nil, nil, false
 	default:
 		h.known, h.removing = false, false
 	}
@@ -261,7 +274,7 @@ func (h *held) pending(t Type, want *Resource) bool {
 // goes takes away what is no longer there.
 func (s *Stream) goes(k Key, h *held, now time.Time) (*Resource, verdict, bool) {
 	switch {
-	case h.known && h.version == gone && h.has == nil && h.named:
+	case h.known && h.version() == gone && h.has == nil && h.named:
 		return nil, nothing, false // it has been told
 	case !h.known && !h.named:
 		delete(s.types[k.Type].held, k.Name) // it never had it

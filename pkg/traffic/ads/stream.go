@@ -86,22 +86,50 @@ type subscriptions struct {
 	// nothing in it if there is nothing: before that it opens no listener.
 	awaited bool
 	held    map[string]*held
-	// unsettled are the names that may need something.
+	// unsettled are the names that may need something; nil when there are none, since an
+	// empty map keeps the room for all that it once had.
 	unsettled map[string]struct{}
+}
+
+// expect makes room for so many names at once, if there are none yet: what a map leaves
+// behind while it grows lies between what stays, and is of use to nobody. A proxy may
+// name one thing many times, so the room is bounded.
+func (own *subscriptions) expect(names int) {
+	if names = min(names, 1_000); len(own.held) == 0 && names > 0 {
+		own.held, own.unsettled = make(map[string]*held, names), make(map[string]struct{}, names)
+	}
+}
+
+// unsettle has a name looked at.
+func (own *subscriptions) unsettle(name string) {
+	if own.unsettled == nil {
+		own.unsettled = map[string]struct{}{}
+	}
+	own.unsettled[name] = struct{}{}
+}
+
+// settle has a name no longer looked at.
+func (own *subscriptions) settle(name string) {
+	delete(own.unsettled, name)
+	if len(own.unsettled) == 0 {
+		own.unsettled = nil
+	}
 }
 
 // held is what is known about one name at the proxy. There are many of these, so
 // what is small stands together, and moments are numbers.
 type held struct {
-	// version is what it has, if it is known; has is its content, nil when only the proxy
-	// has said so, and what it was when the proxy has asked anew.
-	version Version
-	has     *Resource
+	// told is the version that it has, if it is known, and nil when that is [gone]. It is
+	// that of a resource, which all proxies share, unless only the proxy has said so.
+	told *Version
+	// has is its content, nil when only the proxy has said so, and what it was when the
+	// proxy has asked anew.
+	has *Resource
 	// sent is on the way under this nonce.
 	sent  *Resource
 	nonce uint64
-	// parked were refused, the last one last.
-	parked []refusal
+	// parked were refused; nil when none was.
+	parked *refusals
 	// since is when it began to wait for something else, confirmed when it was
 	// confirmed last.
 	since, confirmed moment
@@ -116,6 +144,14 @@ type held struct {
 	// shares its response with no other; expelled, that it is taken away; acquitted,
 	// that this has changed nothing.
 	again, alone, expelled, acquitted bool
+}
+
+// version that it has, if it is known.
+func (h *held) version() Version {
+	if h.told == nil {
+		return gone
+	}
+	return *h.told
 }
 
 // moment is a time in nanoseconds since 1970; 0 is none.
@@ -148,7 +184,7 @@ type response struct {
 func NewStream(config Config, proofs Proofs, missing Missing, view *View) *Stream {
 	s := &Stream{config: config.withDefaults(), proofs: proofs, missing: missing, view: view}
 	for t := range s.types {
-		s.types[t] = subscriptions{held: map[string]*held{}, unsettled: map[string]struct{}{}}
+		s.types[t].held = map[string]*held{}
 	}
 	return s
 }
@@ -172,7 +208,7 @@ func (s *Stream) touch(t Type, name string) {
 		}
 		own.held[name] = &held{}
 	}
-	own.unsettled[name] = struct{}{}
+	own.unsettle(name)
 }
 
 // Tick does what time alone brings about.
@@ -218,11 +254,12 @@ func (s *Stream) open(t Type, wildcard bool) {
 		return
 	}
 	own.wildcard = true
+	own.expect(len(s.view.Names(t)))
 	for _, name := range s.view.Names(t) {
 		s.touch(t, name)
 	}
 	for name := range own.held { // those that it has and that are gone
-		own.unsettled[name] = struct{}{}
+		own.unsettle(name)
 	}
 }
 

@@ -39,7 +39,7 @@ func (s *Stream) suspect(now time.Time) {
 		}
 		h.park(c, withheld, now)
 		h.sent, h.expelled = nil, true
-		own.unsettled[name] = struct{}{}
+		own.unsettle(name)
 		s.suspects, s.suspectedAt = append(s.suspects, name), now
 		return
 	}
@@ -53,7 +53,7 @@ func (s *Stream) acquit(n int) {
 		if h := own.held[name]; h != nil {
 			h.parked, h.alone, h.acquitted = nil, true, true
 			h.removing, h.known = false, false // whether or not that is ever confirmed
-			own.unsettled[name] = struct{}{}
+			own.unsettle(name)
 		}
 	}
 	s.suspects, s.suspectedAt = nil, time.Time{}
@@ -69,8 +69,8 @@ func (s *Stream) convict() []Effect {
 	last := len(s.suspects) - 1
 	culprit := s.types[Cluster].held[s.suspects[last]]
 	s.acquit(last)
-	if culprit == nil || len(culprit.parked) == 0 {
+	if culprit == nil || culprit.parked == nil {
 		return nil
 	}
-	return []Effect{Withheld{culprit.parked[len(culprit.parked)-1].resource}}
+	return []Effect{Withheld{culprit.parked.last().resource}}
 }

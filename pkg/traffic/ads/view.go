@@ -36,6 +36,14 @@ func (v *View) Get(t Type, name string) *Resource {
 	return v.resources[t][name]
 }
 
+// shared is a name as the view has it, so that not each proxy keeps one of its own.
+func (v *View) shared(t Type, name string) string {
+	if r := v.Get(t, name); r != nil {
+		return r.Name
+	}
+	return name
+}
+
 // Names of all resources of a type, sorted. The caller changes nothing of it.
 func (v *View) Names(t Type) []string {
 	if v == nil {

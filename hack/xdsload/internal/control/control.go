@@ -63,9 +63,10 @@ type Answer struct {
 type Usage struct {
 	// CPU time so far.
 	CPU time.Duration
-	// Resident and Heap are bytes, the latter those of live objects.
-	Resident, Heap, Peak int64
-	Goroutines           int
+	// Resident, Heap and Stacks are bytes: Heap those of live objects, Stacks those of
+	// goroutines.
+	Resident, Heap, Stacks, Peak int64
+	Goroutines                   int
 	// Sent and Received are bytes on the wire so far, TLS included.
 	Sent, Received int64
 	Streams        int
@@ -87,7 +88,7 @@ func Own(collect bool) (u Usage, err error) {
 	u.Goroutines = runtime.NumGoroutine()
 	var m runtime.MemStats
 	runtime.ReadMemStats(&m)
-	u.Heap = int64(m.HeapAlloc)
+	u.Heap, u.Stacks = int64(m.HeapAlloc), int64(m.StackInuse)
 	statm, err := os.ReadFile("/proc/self/statm")
 	if err != nil {
 		return u, fmt.Errorf("reading the memory of this process: %w", err)

@@ -48,6 +48,9 @@ type Wanted struct {
 	// Starting says that its pod does not run yet. It need not confirm anything as long
 	// as it has never been connected.
 	Starting bool
+	// By is what has it depend on the service, if that was written by whoever owns the
+	// proxy; empty if it was not.
+	By string
 }
 
 // Replica is one of those that serve proxies.

@@ -66,6 +66,9 @@ func wanted(n int) (all []confirmed.Wanted) {
 
 var none confirmed.Record
 
+// never is said of a proxy that may have had no stream at all, with what helps.
+const never = "is connected to no replica, and none remembers that it was: see the logs of its container plumbline-proxy, or delete the pod"
+
 func laggard(pod string, sequence uint64, why string, since time.Time) traffic.Laggard {
 	return traffic.Laggard{Name: "shop/" + pod, Has: sequence, Why: why, Since: since}
 }
@@ -73,6 +76,8 @@ func laggard(pod string, sequence uint64, why string, since time.Time) traffic.L
 func TestWhetherADecisionIsInForce(t *testing.T) {
 	starting := wanted(1)
 	starting[0].Starting = true
+	asking := wanted(1)
+	asking[0].By = "the annotation example.com/a"
 	young := wanted(1)
 	young[0].Since = ago(time.Second)
 	tests := map[string]struct {
@@ -101,12 +106,17 @@ func TestWhetherADecisionIsInForce(t *testing.T) {
 		"one has never been connected": {
 			wanted: wanted(1), replicas: []confirmed.Replica{replica("a", true)},
 			want: traffic.Observation{Knowledge: traffic.Unknown, Wanted: 1,
-				Laggards: []traffic.Laggard{laggard("web-0", 0, "has not been connected", applied[0].At)}},
+				Laggards: []traffic.Laggard{laggard("web-0", 0, never, applied[0].At)}},
+		},
+		"one that has to because somebody wrote so, with what that is": {
+			wanted: asking, replicas: []confirmed.Replica{replica("a", true)},
+			want: traffic.Observation{Knowledge: traffic.Unknown, Wanted: 1,
+				Laggards: []traffic.Laggard{laggard("web-0", 0, never+", or take the Service out of the annotation example.com/a", applied[0].At)}},
 		},
 		"one that began to run after the decision waits since then": {
 			wanted: young, replicas: []confirmed.Replica{replica("a", true)},
 			want: traffic.Observation{Knowledge: traffic.Unknown, Wanted: 1,
-				Laggards: []traffic.Laggard{laggard("web-0", 0, "has not been connected", ago(time.Second))}},
+				Laggards: []traffic.Laggard{laggard("web-0", 0, never, ago(time.Second))}},
 		},
 		"one that does not run yet need not confirm it": {
 			wanted: starting, replicas: []confirmed.Replica{replica("a", true)},

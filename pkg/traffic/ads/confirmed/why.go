@@ -20,7 +20,17 @@ func (q Question) why(w Wanted, k known, unheard []string) string {
 	case !k.left.IsZero():
 		return "is not connected since " + k.left.UTC().Format(time.RFC3339)
 	}
-	return "has not been connected"
+	return w.never()
+}
+
+// never is about a proxy that may have had no stream at all. It holds the decision up
+// until somebody looks after it, so what helps is said.
+func (w Wanted) never() string {
+	text := "is connected to no replica, and none remembers that it was: see the logs of its container plumbline-proxy, or delete the pod"
+	if w.By != "" {
+		text += ", or take the Service out of " + w.By
+	}
+	return text
 }
 
 // whyConnected is about the route with which the proxy is furthest behind.

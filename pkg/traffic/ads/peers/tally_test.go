@@ -55,6 +55,14 @@ func TestWhatWasCountedSince(t *testing.T) {
 			},
 			now, map[string]peers.Count{"a": {Completed: 2}}, end,
 		},
+		"nothing that a counter says which began anew and is past what it was": {
+			func(tally *peers.Tally) {
+				steady(tally)
+				_ = tally.Add(now, []peers.Count{count("a", 5000, 40)}, end.Add(40*time.Minute))
+				_ = tally.Add(now, []peers.Count{count("a", 5020, 41)}, end.Add(41*time.Minute))
+			},
+			end.Add(40 * time.Minute), map[string]peers.Count{"a": {Completed: 20, Failed: 1}}, end.Add(40 * time.Minute),
+		},
 		"nothing of the time before a counter went back": {
 			func(tally *peers.Tally) {
 				steady(tally)

@@ -29,7 +29,8 @@ type Update struct {
 }
 
 // Count is what the proxies of one replica have counted of a variation since its
-// epoch, in all: so nothing is lost when an update is.
+// epoch, in all: so nothing is lost when an update is. It may begin anew when nobody
+// has told of the variation for long.
 type Count struct {
 	Namespace, Service, Variation string
 	// Completed are the requests that are over, Failed those of them that count against

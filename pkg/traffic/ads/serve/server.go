@@ -43,7 +43,7 @@ type Observer interface {
 	// Opened and Closed tell of a stream; why is nil when the proxy ended it.
 	Opened(identity.Proxy)
 	Closed(p identity.Proxy, why error)
-	// Refused tells of a stream that was not admitted.
+	// Refused tells of a stream that was not admitted, or ended for what the proxy sent.
 	Refused(code codes.Code)
 	// Happened tells of an effect other than a response, Sent of a response and its
 	// size in bytes.
@@ -107,18 +107,24 @@ const maxRequest = 4 << 20
 // adds or takes a tenth by chance. Streams have a moment to end by themselves.
 const age, grace = 30 * time.Minute, 5 * time.Second
 
+// handshake is how long a connection may take to begin, which is not short when 10,000
+// proxies come back at once, and idle how long it may have no stream: whoever reaches the
+// port may connect, and each connection takes memory.
+const handshake, idle = 30 * time.Second, time.Minute
+
 // Options are what a gRPC server needs to serve 10,000 proxies in little memory: small
 // buffers, the codec, and an end for connections that are dead.
 func Options() []grpc.ServerOption {
 	return []grpc.ServerOption{
 		grpc.ForceServerCodecV2(newCodec()),
 		grpc.MaxRecvMsgSize(maxRequest),
-		grpc.ReadBufferSize(4 << 10),
+		grpc.ReadBufferSize(0), // that of TLS does
 		grpc.WriteBufferSize(4 << 10),
 		grpc.MaxConcurrentStreams(16), // ADS, metrics, and those that are about to end
 		grpc.MaxHeaderListSize(32 << 10),
+		grpc.ConnectionTimeout(handshake),
 		grpc.KeepaliveParams(keepalive.ServerParameters{
-			Time: 30 * time.Second, Timeout: 10 * time.Second, MaxConnectionAge: age, MaxConnectionAgeGrace: grace,
+			Time: 30 * time.Second, Timeout: 10 * time.Second, MaxConnectionIdle: idle, MaxConnectionAge: age, MaxConnectionAgeGrace: grace,
 		}),
 		grpc.KeepaliveEnforcementPolicy(keepalive.EnforcementPolicy{MinTime: 5 * time.Second, PermitWithoutStream: true}),
 	}
@@ -166,6 +172,9 @@ func (s *Server) delta(_ any, stream grpc.ServerStream) error {
 	defer s.remove(own)
 	s.observer.Opened(in.Proxy)
 	err = own.run(ctx)
+	if refuses(err) {
+		s.observer.Refused(status.Code(err))
+	}
 	s.observer.Closed(in.Proxy, err)
 	return err
 }

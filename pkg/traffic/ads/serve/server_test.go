@@ -10,6 +10,7 @@ import (
 	"time"
 
 	discovery "github.com/envoyproxy/go-control-plane/envoy/service/discovery/v3"
+	"github.com/google/go-cmp/cmp"
 	"go.uber.org/goleak"
 	"google.golang.org/grpc/codes"
 	"google.golang.org/grpc/status"
@@ -17,6 +18,7 @@ import (
 	"github.com/plumbline-dev/plumbline/pkg/traffic/ads"
 	"github.com/plumbline-dev/plumbline/pkg/traffic/ads/serve"
 	"github.com/plumbline-dev/plumbline/pkg/traffic/identity"
+	"github.com/plumbline-dev/plumbline/test/harness/poll"
 )
 
 func TestMain(m *testing.M) { goleak.VerifyTestMain(m) }
@@ -68,12 +70,21 @@ func TestAStreamIsRefusedWhen(t *testing.T) {
 	w.group.Publish(ads.NewView())
 	for name, tc := range tests {
 		t.Run(name, func(t *testing.T) {
+			before := w.refusals()
 			p := w.connect(tc.pod)
 			p.t = t
 			p.send(tc.request)
 			if end := p.ends(); end.Code() != tc.code || !strings.Contains(end.Message(), tc.says) {
 				t.Errorf("it ends with %v, want %v with %q", end, tc.code, tc.says)
 			}
+			before[tc.code]++
+			// Of a message that cannot be read gRPC tells the proxy before it tells us.
+			poll.Until(t, time.Minute, "it is counted", func() error {
+				if diff := cmp.Diff(before, w.refusals()); diff != "" {
+					return fmt.Errorf("counted as refused (-want +got):\n%s", diff)
+				}
+				return nil
+			})
 		})
 	}
 }
@@ -83,6 +94,26 @@ func many(n int) (names []string) {
 		names = append(names, fmt.Sprint("n", i))
 	}
 	return names
+}
+
+// That a pod is deleted, or a proxy goes, refuses nobody.
+func TestAStreamThatEndsIsNotCountedAsRefused(t *testing.T) {
+	w := newWorld(t, serve.Config{})
+	w.group.Publish(ads.NewView(resource(ads.Cluster, "a", "1")))
+	deleted, left := w.connect("deleted"), w.connect("left")
+	for _, p := range []proxy{deleted, left} {
+		p.ask(ads.Cluster)
+		p.gets()
+	}
+	close(w.ended["deleted"])
+	deleted.ends()
+	if err := left.stream.CloseSend(); err != nil {
+		t.Fatal(err)
+	}
+	left.ends()
+	if got := w.refusals(); len(got) > 0 {
+		t.Errorf("counted as refused: %v", got)
+	}
 }
 
 func TestStateOfTheWorldIsRefusedWithWhatToDo(t *testing.T) {

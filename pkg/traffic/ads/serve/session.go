@@ -3,10 +3,12 @@
 package serve
 
 import (
+	"cmp"
 	"context"
 	"errors"
 	"fmt"
 	"io"
+	"slices"
 	"sync"
 	"sync/atomic"
 	"time"
@@ -101,7 +103,7 @@ func (s *session) step(ctx context.Context, tick <-chan time.Time) (bool, error)
 	case <-s.ended:
 		return false, errGone
 	case <-ctx.Done():
-		return false, nil
+		return false, s.over()
 	}
 }
 
@@ -116,10 +118,15 @@ func (s *session) read(ctx context.Context) {
 		select {
 		case s.requests <- r:
 		case <-ctx.Done():
+			s.failed <- nil
 			return
 		}
 	}
 }
+
+// over is why a stream has ended: of a message that cannot be read gRPC tells the proxy,
+// and ends the stream, before it tells us.
+func (s *session) over() error { return <-s.failed }
 
 // readError is nil when the proxy has ended the stream.
 func readError(err error) error {
@@ -129,11 +136,19 @@ func readError(err error) error {
 	return err
 }
 
+// refuses says that a stream ends for what the proxy has sent: a request that is too
+// long or that nobody can read, of an Envoy that is too old, for what is not served. Of
+// a connection that broke, and of a pod that is gone, nobody has to be told.
+func refuses(err error) bool {
+	return slices.Contains([]codes.Code{codes.FailedPrecondition, codes.InvalidArgument, codes.ResourceExhausted, codes.Internal}, status.Code(err))
+}
+
 // first waits for the first request, which says whether the proxy starts.
 func (s *session) first(ctx context.Context) (*request, error) {
 	select {
 	case r := <-s.requests:
-		s.node.Store(&r.node)
+		known := r.node // and not what was asked for with it
+		s.node.Store(&known)
 		if err := s.served(r.node); err != nil {
 			return nil, err
 		}
@@ -146,7 +161,7 @@ func (s *session) first(ctx context.Context) (*request, error) {
 	case <-s.ended:
 		return nil, errGone
 	case <-ctx.Done():
-		return nil, nil
+		return nil, s.over()
 	}
 }
 
@@ -164,7 +179,7 @@ func (s *session) awaitStart(ctx context.Context) error {
 	case <-s.ended:
 		return errGone
 	case <-ctx.Done():
-		return context.Cause(ctx)
+		return cmp.Or(s.over(), context.Cause(ctx))
 	}
 }
 

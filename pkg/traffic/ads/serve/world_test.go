@@ -4,6 +4,7 @@ package serve_test
 
 import (
 	"context"
+	"maps"
 	"slices"
 	"strings"
 	"sync"
@@ -94,6 +95,13 @@ func (w *world) Refused(code codes.Code) {
 	w.mu.Lock()
 	defer w.mu.Unlock()
 	w.refused[code]++
+}
+
+// refusals by code, so far.
+func (w *world) refusals() map[codes.Code]int {
+	w.mu.Lock()
+	defer w.mu.Unlock()
+	return maps.Clone(w.refused)
 }
 
 func (w *world) Happened(_ identity.Proxy, e ads.Effect) {
