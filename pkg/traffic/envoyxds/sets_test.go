@@ -62,6 +62,8 @@ func sets() map[string]ir.Mesh {
 		{Variation: "stable", Weight: 7_500}, {Variation: "b", Weight: 2_000, Reserved: 3_000}, {Variation: "c", Weight: 500, Reserved: 5_000},
 	}
 	three.Ports[0].Slots = []ir.Slot{slot("stable", at("10.1.0.1:8080", ir.Ready)), slot("b"), slot("c")}
+	notReady := split(ir.PerRequest, "", 1_000)
+	notReady.Ports[0].Slots = []ir.Slot{slot("stable", at("10.1.0.1:8080", ir.Ready)), slot("canary", at("10.1.0.2:8080", ir.Unready))}
 	return map[string]ir.Mesh{
 		"a service":                       one(web(nil, slot("", at("10.1.0.1:8080", ir.Ready), at("10.1.0.2:9090", ir.Ready)))),
 		"two families and gRPC":           one(both),
@@ -77,6 +79,7 @@ func sets() map[string]ir.Mesh {
 		"split with nothing for a canary": one(split(ir.ByVisitor, "visitor", 0)),
 		"split with all for a canary":     one(split(ir.ByVisitor, "visitor", traffic.Total)),
 		"split in three ranges":           one(three),
+		"split with a canary not ready":   one(notReady),
 		"split with forced requests":      one(split(ir.ByVisitor, "visitor", 1_000, forced)),
 	}
 }

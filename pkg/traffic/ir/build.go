@@ -185,6 +185,7 @@ func (b *builder) fill(svc *corev1.Service, split Split, s *Service) {
 		for _, share := range s.Routing.Shares {
 			port.Slots = append(port.Slots, Slot{share.Variation, b.fromPods(svc, declared, members[share.Variation])})
 		}
+		withoutUnready(port.Slots)
 	}
 }
 

@@ -107,6 +107,20 @@ func (b *builder) fromPods(svc *corev1.Service, port corev1.ServicePort, pods []
 	return set.sorted()
 }
 
+// withoutUnready leaves endpoints that are not ready to a variation that has no others,
+// and only while the stable one, which is first, can have its share: that is taken from
+// it then, by [traffic.Clamp]. A route and the endpoints behind it do not change at the
+// same moment, so they stay when it has no share any more, and get nothing then.
+func withoutUnready(slots []Slot) {
+	saved := len(slots) > 0 && slices.ContainsFunc(slots[0].Endpoints, func(e Endpoint) bool { return e.State == Ready })
+	for i := range slots {
+		better := slices.ContainsFunc(slots[i].Endpoints, func(e Endpoint) bool { return e.State < Unready })
+		if i == 0 || better || !saved {
+			slots[i].Endpoints = slices.DeleteFunc(slots[i].Endpoints, func(e Endpoint) bool { return e.State == Unready })
+		}
+	}
+}
+
 // targetPort is 0 for a pod that has none of that name.
 func targetPort(port corev1.ServicePort, p Pod) uint16 {
 	switch target := port.TargetPort; {

@@ -13,14 +13,23 @@ import (
 	"k8s.io/apimachinery/pkg/util/validation"
 )
 
+// MaxHosts is how many hosts of a Service are read: whoever writes one annotation makes
+// neither the routes of the gateways nor a look at the mesh longer than that.
+const MaxHosts = 100
+
 // hosts are those under which gateways serve a service. One that an older Service has
 // stays with that: whoever comes later must not take its visitors away.
 func (b *builder) hosts(svc *corev1.Service, s Service) []Host {
 	var hosts []Host
+	read := 0
 	for text := range strings.SplitSeq(svc.Annotations[HostsAnnotation], ",") {
 		text = strings.ToLower(strings.TrimSpace(text))
 		if text == "" {
 			continue
+		}
+		if read++; read > MaxHosts {
+			b.warn(serviceObject(svc), InvalidHost, fmt.Sprintf("gateways do not serve it as what comes after the first %d hosts of its annotation %s: make another Service for those", MaxHosts, HostsAnnotation))
+			break
 		}
 		host, err := s.host(text)
 		if err != nil {

@@ -4,6 +4,7 @@ package ir_test
 
 import (
 	"fmt"
+	"strings"
 	"testing"
 	"time"
 
@@ -57,6 +58,32 @@ func TestHostsOfAService(t *testing.T) {
 			}
 			if d := cmp.Diff(tc.problems, problems(m)); d != "" {
 				t.Errorf("the problems (-want +got):\n%s", d)
+			}
+		})
+	}
+}
+
+// Whoever writes one annotation must not make each look at the mesh take seconds.
+func TestALongListOfHostsCostsNoMoreThanItsFirstHundred(t *testing.T) {
+	for name, entry := range map[string]func(i int) string{
+		"of hosts":            func(i int) string { return fmt.Sprintf("h%d.example.com", i) },
+		"of what is no host":  func(int) string { return "-" },
+		"of one and the same": func(int) string { return "a.example.com" },
+	} {
+		t.Run(name, func(t *testing.T) {
+			var list []string
+			for i := range 20_000 {
+				list = append(list, entry(i))
+			}
+			m := ir.Build(ir.Inputs{Services: []*corev1.Service{web(func(s *corev1.Service) {
+				s.Annotations = map[string]string{ir.HostsAnnotation: strings.Join(list, ",")}
+			})}})
+			if n := len(m.Services[0].Hosts) + len(m.Problems); n != ir.MaxHosts+1 {
+				t.Errorf("there are %d hosts and %d problems, want %d together", len(m.Services[0].Hosts), len(m.Problems), ir.MaxHosts+1)
+			}
+			last := "Service shop/web: InvalidHost: gateways do not serve it as what comes after the first 100 hosts of its annotation plumbline.dev/hosts: make another Service for those"
+			if !strings.Contains(problems(m), last) {
+				t.Errorf("nothing says that the others are left out: %.300s", problems(m))
 			}
 		})
 	}

@@ -89,6 +89,9 @@ const (
 	// Draining is going to end and still answers. It gets requests only if none is
 	// ready, as without a proxy.
 	Draining
+	// Unready is of a variation that has nobody better. It goes on getting requests until
+	// the stable one has its share: without it they would be refused meanwhile.
+	Unready
 	// Quarantined gets none at all.
 	Quarantined
 
@@ -97,7 +100,7 @@ const (
 )
 
 func (s State) String() string {
-	return [...]string{"Ready", "Draining", "Quarantined", "absent"}[s]
+	return [...]string{"Ready", "Draining", "Unready", "Quarantined", "absent"}[s]
 }
 
 // Problem says what is not as somebody wants it, of which object, and what mends it.

@@ -75,10 +75,10 @@ func tcp(p corev1.Protocol) bool { return p == "" || p == corev1.ProtocolTCP }
 // not ready.
 func (p Pod) state(unready bool) State {
 	switch {
-	case !p.Ready && !unready, len(p.Addresses) == 0:
+	case len(p.Addresses) == 0, p.Terminating && !p.Ready:
 		return absent
-	case p.Terminating && !p.Ready:
-		return absent
+	case !p.Ready && !unready:
+		return Unready
 	case p.Terminating:
 		return Draining
 	default:

@@ -22,6 +22,8 @@ func TestVariationsHavePods(t *testing.T) {
 	selected := func(p *ir.Pod) { p.Labels["app"] = "web" }
 	stable := func(p *ir.Pod) { p.Labels["version"] = "stable" }
 	other := func(p *ir.Pod) { p.Namespace = "other" }
+	unready := func(p *ir.Pod) { p.Ready = false }
+	ends := func(p *ir.Pod) { p.Terminating = true }
 	byName := web(func(s *corev1.Service) { s.Spec.Ports[0].TargetPort = intstr.FromString("serve") })
 	impatient := web(func(s *corev1.Service) { s.Spec.PublishNotReadyAddresses = true })
 	tests := map[string]struct {
@@ -30,19 +32,24 @@ func TestVariationsHavePods(t *testing.T) {
 		want     string
 		problems string
 	}{
-		"by label and by workload":                    {in: in(pod("stable", "10.1.0.1"), pod("canary", "10.1.0.2")), want: "stable=[10.1.0.1:8080] canary=[10.1.0.2:8080]"},
-		"and slots without any":                       {in: in(), want: "stable=[] canary=[]"},
-		"with a port that has a name in the pod":      {svc: byName, in: in(pod("stable", "10.1.0.1", named), pod("canary", "10.1.0.2")), want: "stable=[10.1.0.1:9090] canary=[]"},
-		"that drain when they end":                    {in: in(pod("canary", "10.1.0.2", func(p *ir.Pod) { p.Terminating = true })), want: "stable=[] canary=[10.1.0.2:8080-Draining]"},
-		"that are ready":                              {in: in(pod("canary", "10.1.0.2", func(p *ir.Pod) { p.Ready = false })), want: "stable=[] canary=[]"},
-		"or not, when the Service wants those too":    {svc: impatient, in: in(pod("canary", "10.1.0.2", func(p *ir.Pod) { p.Ready = false })), want: "stable=[] canary=[10.1.0.2:8080]"},
-		"of their own namespace":                      {in: in(pod("canary", "10.1.0.2", other), pod("stable", "10.1.0.1", other)), want: "stable=[] canary=[]"},
-		"of which one in two is the first's":          {in: in(pod("canary", "10.1.0.2", stable)), want: "stable=[10.1.0.2:8080] canary=[]", problems: "ABRelease shop/release: PodInTwoVariations: 1 pod (pod-10.1.0.2) in stable and canary, counted as the first's: select them apart"},
-		"and those in none are told":                  {in: in(pod("old", "10.1.0.3", selected)), want: "stable=[] canary=[]", problems: "ABRelease shop/release: PodInNoVariation: 1 pod (pod-10.1.0.3) of Service web in no variation, which get no requests from proxies: let a variation select them"},
-		"and those that others get to as well":        {in: in(pod("canary", "10.1.0.2", selected), pod("canary", "10.1.0.3", selected)), want: "stable=[] canary=[10.1.0.2:8080 10.1.0.3:8080]", problems: "ABRelease shop/release: ShareNotExclusive: 2 pods (pod-10.1.0.2) of canary selected by Service web, which gives them requests of clients without a proxy whatever the share: let its selector not match them"},
-		"and nothing of the stable one, as it may be": {in: in(pod("stable", "10.1.0.1", selected)), want: "stable=[10.1.0.1:8080] canary=[]"},
-		"and none that is quarantined":                {in: ir.Inputs{Pods: []ir.Pod{pod("canary", "10.1.0.2")}, Quarantined: []ir.Workload{{Namespace: "shop", Kind: "Deployment", Name: "canary"}}}, want: "stable=[] canary=[10.1.0.2:8080-Quarantined]"},
-		"also of a Service without the label":         {svc: web(func(s *corev1.Service) { s.Labels = nil }), in: in(pod("stable", "10.1.0.1")), want: "stable=[10.1.0.1:8080] canary=[]"},
+		"by label and by workload":                     {in: in(pod("stable", "10.1.0.1"), pod("canary", "10.1.0.2")), want: "stable=[10.1.0.1:8080] canary=[10.1.0.2:8080]"},
+		"and slots without any":                        {in: in(), want: "stable=[] canary=[]"},
+		"with a port that has a name in the pod":       {svc: byName, in: in(pod("stable", "10.1.0.1", named), pod("canary", "10.1.0.2")), want: "stable=[10.1.0.1:9090] canary=[]"},
+		"that drain when they end":                     {in: in(pod("canary", "10.1.0.2", func(p *ir.Pod) { p.Terminating = true })), want: "stable=[] canary=[10.1.0.2:8080-Draining]"},
+		"that are ready":                               {in: in(pod("canary", "10.1.0.2", func(p *ir.Pod) { p.Ready = false })), want: "stable=[] canary=[]"},
+		"or not, until the stable one has the share":   {in: in(pod("stable", "10.1.0.1"), pod("canary", "10.1.0.2", unready)), want: "stable=[10.1.0.1:8080] canary=[10.1.0.2:8080-Unready]"},
+		"of which another one is ready":                {in: in(pod("stable", "10.1.0.1"), pod("canary", "10.1.0.2", unready), pod("canary", "10.1.0.3")), want: "stable=[10.1.0.1:8080] canary=[10.1.0.3:8080]"},
+		"of which another one still answers":           {in: in(pod("stable", "10.1.0.1"), pod("canary", "10.1.0.2", unready), pod("canary", "10.1.0.3", ends)), want: "stable=[10.1.0.1:8080] canary=[10.1.0.3:8080-Draining]"},
+		"that neither are ready nor go on":             {in: in(pod("stable", "10.1.0.1"), pod("canary", "10.1.0.2", unready, ends)), want: "stable=[10.1.0.1:8080] canary=[]"},
+		"when the stable one is not ready, as without": {in: in(pod("stable", "10.1.0.1", unready), pod("canary", "10.1.0.2")), want: "stable=[] canary=[10.1.0.2:8080]"},
+		"or not, when the Service wants those too":     {svc: impatient, in: in(pod("canary", "10.1.0.2", func(p *ir.Pod) { p.Ready = false })), want: "stable=[] canary=[10.1.0.2:8080]"},
+		"of their own namespace":                       {in: in(pod("canary", "10.1.0.2", other), pod("stable", "10.1.0.1", other)), want: "stable=[] canary=[]"},
+		"of which one in two is the first's":           {in: in(pod("canary", "10.1.0.2", stable)), want: "stable=[10.1.0.2:8080] canary=[]", problems: "ABRelease shop/release: PodInTwoVariations: 1 pod (pod-10.1.0.2) in stable and canary, counted as the first's: select them apart"},
+		"and those in none are told":                   {in: in(pod("old", "10.1.0.3", selected)), want: "stable=[] canary=[]", problems: "ABRelease shop/release: PodInNoVariation: 1 pod (pod-10.1.0.3) of Service web in no variation, which get no requests from proxies: let a variation select them"},
+		"and those that others get to as well":         {in: in(pod("canary", "10.1.0.2", selected), pod("canary", "10.1.0.3", selected)), want: "stable=[] canary=[10.1.0.2:8080 10.1.0.3:8080]", problems: "ABRelease shop/release: ShareNotExclusive: 2 pods (pod-10.1.0.2) of canary selected by Service web, which gives them requests of clients without a proxy whatever the share: let its selector not match them"},
+		"and nothing of the stable one, as it may be":  {in: in(pod("stable", "10.1.0.1", selected)), want: "stable=[10.1.0.1:8080] canary=[]"},
+		"and none that is quarantined":                 {in: ir.Inputs{Pods: []ir.Pod{pod("canary", "10.1.0.2")}, Quarantined: []ir.Workload{{Namespace: "shop", Kind: "Deployment", Name: "canary"}}}, want: "stable=[] canary=[10.1.0.2:8080-Quarantined]"},
+		"also of a Service without the label":          {svc: web(func(s *corev1.Service) { s.Labels = nil }), in: in(pod("stable", "10.1.0.1")), want: "stable=[10.1.0.1:8080] canary=[]"},
 	}
 	for name, tc := range tests {
 		t.Run(name, func(t *testing.T) {
