@@ -33,6 +33,7 @@ func Clamp(wanted Split, ready map[string]int, before []Clamped, now time.Time) 
 	if ready[wanted.Stable()] == 0 {
 		for _, c := range before {
 			if ready[c.Variation] == 0 {
+				c.ReadySince = time.Time{} // what it had is gone, so it waits anew
 				after = append(after, c)
 			}
 		}

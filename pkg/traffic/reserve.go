@@ -45,10 +45,10 @@ func divide(next, before Split) {
 	for i := range next {
 		same = same && before[i].Variation == next[i].Variation
 	}
-	for i := range next[1:] {
-		next[i+1].Reserved = Total / Weight(len(next)-1)
+	for i := 1; i < len(next); i++ { // there may be none at all
+		next[i].Reserved = Total / Weight(len(next)-1)
 		if same {
-			next[i+1].Reserved = before[i+1].Reserved
+			next[i].Reserved = before[i].Reserved
 		}
 	}
 }

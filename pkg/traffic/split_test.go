@@ -146,6 +146,7 @@ func TestClamp(t *testing.T) {
 		"also those that were clamped":                                                      {before: []traffic.Clamped{{Variation: "canary", Since: noon}}, after: []traffic.Clamped{{Variation: "canary", Since: noon}}},
 		"a clamped one that is ready gets its share back when the stable one cannot answer": {ready: map[string]int{"canary": 1}, now: 5, before: []traffic.Clamped{{Variation: "canary", Since: noon}}, want: 1_000},
 		"nobody is moved to the canary when the stable fails":                               {ready: map[string]int{"canary": 3}, want: 1_000},
+		"one that dies while it waits and the stable one fails does not wait any more":      {now: 9, before: []traffic.Clamped{{Variation: "canary", Since: noon, ReadySince: later(5)}}, after: []traffic.Clamped{{Variation: "canary", Since: noon}}},
 	}
 	for name, tc := range tests {
 		t.Run(name, func(t *testing.T) {

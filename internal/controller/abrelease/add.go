@@ -39,7 +39,7 @@ type Setup struct {
 func Add(mgr ctrl.Manager, setup Setup) error {
 	r := &Reconciler{
 		Client: mgr.GetClient(), Mesh: setup.Window, Routers: setup.Routers,
-		Sequences: &Ledger{Live: mgr.GetAPIReader(), Client: mgr.GetClient(), Namespace: setup.Namespace},
+		Sequences: &Ledger{Live: mgr.GetAPIReader(), Client: mgr.GetClient(), Namespace: setup.Namespace, Clock: setup.Clock},
 		Recorder:  mgr.GetEventRecorder(recorder), Clock: setup.Clock, Log: setup.Log.WithName("abrelease"),
 	}
 	return mgr.Add(manager.RunnableFunc(func(ctx context.Context) error {

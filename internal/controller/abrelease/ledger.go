@@ -9,38 +9,45 @@ import (
 	"maps"
 	"strings"
 	"sync"
+	"time"
 
 	corev1 "k8s.io/api/core/v1"
 	apierrors "k8s.io/apimachinery/pkg/api/errors"
+	"k8s.io/apimachinery/pkg/api/meta"
 	metav1 "k8s.io/apimachinery/pkg/apis/meta/v1"
 	"k8s.io/apimachinery/pkg/types"
 	"k8s.io/client-go/util/retry"
+	"k8s.io/utils/clock"
 	"sigs.k8s.io/controller-runtime/pkg/client"
 
 	"github.com/plumbline-dev/plumbline/pkg/apis/plumbline/v1alpha1"
 	"github.com/plumbline-dev/plumbline/pkg/traffic/release"
 )
 
-// Ledger keeps sequences in a ConfigMap, which is written by who leads. It implements
-// [Sequences].
+// lookAgain is how long it is believed that the ConfigMap is as this process knows it.
+const lookAgain = 5 * time.Second
+
+// Ledger keeps sequences in a ConfigMap, which is written by who leads, and again when
+// somebody has removed it, emptied it or put it back. It implements [Sequences].
 type Ledger struct {
 	// Live reads past the cache.
 	Live   client.Reader
 	Client client.Writer
 	// Namespace is Plumbline's own.
 	Namespace string
+	Clock     clock.PassiveClock
 
 	mu sync.Mutex
-	// held are entries as this process has written them.
-	held map[string]release.Entry
+	// known are the entries as they were stored when this process looked last.
+	known  map[string]release.Entry
+	looked time.Time
 }
 
 // Hold implements Sequences.
 func (l *Ledger) Hold(ctx context.Context, service types.NamespacedName, r *v1alpha1.ABRelease, before uint64) (floor uint64, err error) {
 	l.mu.Lock()
 	defer l.mu.Unlock()
-	key := release.EntryKey(service)
-	if e, is := l.held[key]; is {
+	if e, is := l.known[release.EntryKey(service)]; is {
 		if same, floor := e.Hold(r.Name, string(r.UID), before); same == e {
 			return floor, nil
 		}
@@ -50,20 +57,34 @@ func (l *Ledger) Hold(ctx context.Context, service types.NamespacedName, r *v1al
 			return 0, err
 		}
 	}
-	var held release.Entry
-	err = l.change(ctx, func(entries map[string]release.Entry) {
-		held, floor = entries[key].Hold(r.Name, string(r.UID), before)
+	return l.hold(ctx, service, r, before)
+}
+
+// Keep implements Sequences.
+func (l *Ledger) Keep(ctx context.Context, service types.NamespacedName, r *v1alpha1.ABRelease, sequence uint64) error {
+	l.mu.Lock()
+	defer l.mu.Unlock()
+	e := l.known[release.EntryKey(service)]
+	if e.Holder == string(r.UID) && sequence <= e.Ceiling && l.Clock.Since(l.looked) < lookAgain {
+		return nil
+	}
+	l.looked = l.Clock.Now() // also if it fails: it is not asked again at once
+	_, err := l.hold(ctx, service, r, sequence)
+	return err
+}
+
+func (l *Ledger) hold(ctx context.Context, service types.NamespacedName, r *v1alpha1.ABRelease, before uint64) (floor uint64, err error) {
+	key := release.EntryKey(service)
+	err = l.change(ctx, func(entries map[string]release.Entry, unread map[string]error) error {
+		// A release with a sequence of its own says how far the Service is.
+		if unread[key] != nil && before == 0 {
+			return fmt.Errorf("%w; put the entry right, or take it out and restart the proxies of its Service", unread[key])
+		}
 		settle(entries, client.ObjectKeyFromObject(r), string(r.UID))
-		entries[key] = held
+		entries[key], floor = entries[key].Hold(r.Name, string(r.UID), before)
+		return nil
 	})
-	if err != nil {
-		return 0, err
-	}
-	if l.held == nil {
-		l.held = map[string]release.Entry{}
-	}
-	l.held[key] = held
-	return floor, nil
+	return floor, err
 }
 
 // undecided is an error unless the release is as it was read: that it has decided
@@ -80,11 +101,19 @@ func (l *Ledger) undecided(ctx context.Context, r *v1alpha1.ABRelease) error {
 	return nil
 }
 
-// Settle implements Sequences.
+// Settle implements Sequences. Which release of that name is there is believed of what
+// is stored, and not of a cache: that of who leads no more may be behind.
 func (l *Ledger) Settle(ctx context.Context, name types.NamespacedName) error {
 	l.mu.Lock()
 	defer l.mu.Unlock()
-	return l.change(ctx, func(entries map[string]release.Entry) { settle(entries, name, "") })
+	var stored v1alpha1.ABRelease // with no uid if there is none
+	if err := l.Live.Get(ctx, name, &stored); client.IgnoreNotFound(err) != nil && !meta.IsNoMatchError(err) {
+		return fmt.Errorf("reading release %s: %w", name, err)
+	}
+	return l.change(ctx, func(entries map[string]release.Entry, _ map[string]error) error {
+		settle(entries, name, string(stored.UID))
+		return nil
+	})
 }
 
 // settle says of the entries that a release of this name holds, but for the one with
@@ -97,38 +126,67 @@ func settle(entries map[string]release.Entry, name types.NamespacedName, uid str
 	}
 }
 
-// change writes entries where they differ. What somebody else wrote meanwhile is read
-// again.
-func (l *Ledger) change(ctx context.Context, change func(map[string]release.Entry)) error {
+// change writes entries where they differ from what is stored. What somebody else wrote
+// meanwhile is read again. Those that are unread stay as they are, unless they change.
+func (l *Ledger) change(ctx context.Context, change func(entries map[string]release.Entry, unread map[string]error) error) error {
 	err := retry.RetryOnConflict(retry.DefaultBackoff, func() error {
 		stored := &corev1.ConfigMap{}
 		err := l.Live.Get(ctx, client.ObjectKey{Namespace: l.Namespace, Name: release.LedgerName}, stored)
 		if client.IgnoreNotFound(err) != nil {
 			return err
 		}
-		entries, wrong := release.ParseEntries(stored.Data)
-		if wrong != nil {
-			return wrong
-		}
-		was := maps.Clone(entries)
-		change(entries)
-		if maps.Equal(was, entries) {
-			return nil
-		}
-		stored.Data = release.FormatEntries(entries)
-		if err == nil {
-			return l.Client.Update(ctx, stored)
-		}
-		stored.ObjectMeta = metav1.ObjectMeta{Namespace: l.Namespace, Name: release.LedgerName}
-		if err := l.Client.Create(ctx, stored); apierrors.IsAlreadyExists(err) {
-			return apierrors.NewConflict(corev1.Resource("configmaps"), stored.Name, errors.New("it was made meanwhile"))
-		} else if err != nil {
+		entries, unread := l.read(stored.Data)
+		if err := change(entries, unread); err != nil {
 			return err
 		}
+		data := maps.Clone(stored.Data)
+		if data == nil {
+			data = map[string]string{}
+		}
+		maps.Copy(data, release.FormatEntries(entries))
+		if !maps.Equal(stored.Data, data) {
+			stored.Data = data
+			if err := l.store(ctx, stored, err == nil); err != nil {
+				return err
+			}
+		}
+		l.known, l.looked = entries, l.Clock.Now()
 		return nil
 	})
 	if err != nil {
 		return fmt.Errorf("writing the sequences into ConfigMap %s/%s: %w", l.Namespace, release.LedgerName, err)
 	}
 	return nil
+}
+
+// read the entries that are stored, none of which is below what is known. Those that
+// nobody can read, and that this process does not know, are unread.
+func (l *Ledger) read(data map[string]string) (entries map[string]release.Entry, unread map[string]error) {
+	entries, unread = map[string]release.Entry{}, map[string]error{}
+	maps.Copy(entries, l.known)
+	for key, text := range data {
+		e, err := release.ParseEntry(text)
+		known, is := l.known[key]
+		switch {
+		case err == nil && is:
+			entries[key] = e.Restore(known)
+		case err == nil:
+			entries[key] = e
+		case !is:
+			unread[key] = fmt.Errorf("%s: %w", key, err)
+		}
+	}
+	return entries, unread
+}
+
+func (l *Ledger) store(ctx context.Context, m *corev1.ConfigMap, there bool) error {
+	if there {
+		return l.Client.Update(ctx, m)
+	}
+	m.ObjectMeta = metav1.ObjectMeta{Namespace: l.Namespace, Name: release.LedgerName}
+	err := l.Client.Create(ctx, m)
+	if apierrors.IsAlreadyExists(err) {
+		return apierrors.NewConflict(corev1.Resource("configmaps"), m.Name, errors.New("it was made meanwhile"))
+	}
+	return err
 }

@@ -9,8 +9,8 @@ import (
 	"github.com/plumbline-dev/plumbline/pkg/traffic"
 )
 
-// patience is how long a router may take to say what it knows: a release that lost
-// its endpoints meanwhile waits so long.
+// patience is how long a router may take to say what it knows, and the API server what
+// the ledger says: a release that lost its endpoints meanwhile waits so long.
 const patience = 500 * time.Millisecond
 
 // observe asks what has become of what is in force. Of something that is only told

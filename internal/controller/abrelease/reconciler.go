@@ -53,6 +53,9 @@ type Sequences interface {
 	// Hold has a release hold a Service for one more decision; the next sequence is
 	// above the floor.
 	Hold(ctx context.Context, service types.NamespacedName, release *v1alpha1.ABRelease, before uint64) (floor uint64, err error)
+	// Keep has a release hold a Service for what it has in force, should it be forgotten
+	// that it does.
+	Keep(ctx context.Context, service types.NamespacedName, release *v1alpha1.ABRelease, sequence uint64) error
 	// Settle says that releases of that name are gone, but for the one with this uid.
 	Settle(ctx context.Context, release types.NamespacedName) error
 }
@@ -165,14 +168,15 @@ func (r *Reconciler) decide(ctx context.Context, s *subject) error {
 		return nil
 	}
 	s.decision = release.Decide(s.facts)
-	if !s.decision.Grew {
-		return nil
-	}
 	var before uint64
 	if s.facts.Before != nil {
 		before = s.facts.Before.Split.Sequence
 	}
 	service := types.NamespacedName{Namespace: s.release.Namespace, Name: s.release.Spec.Service}
+	if !s.decision.Grew {
+		r.keep(ctx, s, service, before)
+		return nil
+	}
 	floor, err := r.Sequences.Hold(ctx, service, s.release, before)
 	if err != nil {
 		return err
@@ -180,6 +184,19 @@ func (r *Reconciler) decide(ctx context.Context, s *subject) error {
 	s.facts.Floor = floor
 	s.decision = release.Decide(s.facts)
 	return nil
+}
+
+// keep has it remembered that the release holds its Service. What is in force does not
+// depend on it.
+func (r *Reconciler) keep(ctx context.Context, s *subject, service types.NamespacedName, sequence uint64) {
+	if sequence == 0 {
+		return // it holds nothing
+	}
+	ctx, cancel := context.WithTimeout(ctx, patience)
+	defer cancel()
+	if err := r.Sequences.Keep(ctx, service, s.release, sequence); err != nil {
+		r.Log.Info("the sequences could not be looked at; it is tried again", "release", s.release.Namespace+"/"+s.release.Name, "error", err.Error())
+	}
 }
 
 // again is when to look again, if nothing changes before.

@@ -5,6 +5,7 @@ package abrelease
 import (
 	"context"
 	"errors"
+	"math"
 	"net/netip"
 	"slices"
 	"strings"
@@ -76,7 +77,7 @@ func newWorld(t *testing.T) *world {
 	w := &world{T: t, clock: clocktesting.NewFakeClock(noon), ready: map[string]int{"stable": 1, "canary": 1}, events: events.NewFakeRecorder(100)}
 	w.Reconciler = &Reconciler{
 		Client: c, Mesh: w, Routers: w, Recorder: w.events, Clock: w.clock, Log: logr.Discard(),
-		Sequences: &Ledger{Live: c, Client: c, Namespace: "plumbline-system"},
+		Sequences: &Ledger{Live: c, Client: c, Namespace: "plumbline-system", Clock: w.clock},
 	}
 	return w
 }
@@ -171,6 +172,71 @@ func TestCountsAloneAreStoredNowAndThen(t *testing.T) {
 	w.clock.Step(countsAgain)
 	if r := w.look(); *r.Status.Observed[1].Requests != 981 || *r.Status.Observed[1].SharePercent != 10 {
 		t.Errorf("observed is %+v", r.Status.Observed)
+	}
+}
+
+// arms of which so many requests were answered.
+func arms(stable, canary uint64) []traffic.Arm {
+	return []traffic.Arm{
+		{Variation: "stable", Outcomes: &traffic.Outcomes{Window: time.Minute, Completed: stable}},
+		{Variation: "canary", Outcomes: &traffic.Outcomes{Window: time.Minute, Completed: canary}},
+	}
+}
+
+// A share is counted, too: of few requests it is another one at each look.
+func TestASharePercentThatWaversIsNotWrittenEachTime(t *testing.T) {
+	w := newWorld(t)
+	w.look()
+	for i := range uint64(20) {
+		w.router.Say(traffic.Observation{Sequence: 1, Knowledge: traffic.Proven, Wanted: 1, Confirmed: 1, Arms: arms(90, 10+i)})
+		w.look()
+		w.clock.Step(time.Second)
+	}
+	if w.writes != 2 {
+		t.Errorf("the status was written %d times in 20 s", w.writes)
+	}
+}
+
+// How many requests contradict a split is another number at each look.
+func TestAContradictionThatGoesOnIsNotWrittenEachTime(t *testing.T) {
+	w := newWorld(t)
+	w.ready["canary"] = 0
+	for i := range uint64(3) {
+		w.router.Say(traffic.Observation{Sequence: 1, Knowledge: traffic.Proven, Wanted: 1, Confirmed: 1, Arms: arms(900, 100+i)})
+		w.look()
+		w.clock.Step(10 * time.Minute)
+	}
+	if r := w.look(); state(r, v1alpha1.ConditionContradicted) != metav1.ConditionTrue {
+		t.Fatalf("it is not contradicted: %+v", r.Status.Conditions)
+	}
+	w.writes = 0
+	for i := range uint64(20) {
+		w.router.Say(traffic.Observation{Sequence: 1, Knowledge: traffic.Proven, Wanted: 1, Confirmed: 1, Arms: arms(900, 200+i)})
+		w.look()
+		w.clock.Step(time.Second)
+	}
+	if w.writes > 1 {
+		t.Errorf("the status was written %d times in 20 s", w.writes)
+	}
+}
+
+// A proxy may tell any numbers. A share that the API server refuses would keep all else
+// from being written: what is in force is in the same status.
+func TestCountsThatAreALieDoNotKeepTheStatusFromBeingWritten(t *testing.T) {
+	for name, all := range map[string][]traffic.Arm{
+		"more in all than a number holds": arms(1<<63, 1<<63+5),
+		"as many as a number holds":       arms(math.MaxUint64, math.MaxUint64),
+	} {
+		t.Run(name, func(t *testing.T) {
+			w := newWorld(t)
+			w.look()
+			w.router.Say(traffic.Observation{Sequence: 1, Knowledge: traffic.Proven, Wanted: 1, Confirmed: 1, Arms: all})
+			for _, o := range w.look().Status.Observed {
+				if o.SharePercent == nil || *o.SharePercent != 50 || *o.Requests <= 0 {
+					t.Errorf("observed is %+v", o)
+				}
+			}
+		})
 	}
 }
 

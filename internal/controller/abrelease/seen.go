@@ -69,11 +69,11 @@ func confirmation(seen *traffic.Observation) *v1alpha1.SplitConfirmation {
 // observed is what is known of each variation: its endpoints, of which this process
 // knows, and its requests, of which the router does.
 func (s *subject) observed() (observed []v1alpha1.ObservedVariation) {
-	var total uint64
+	var total float64 // proxies may tell any numbers, and their sum may be past all of a kind
 	if s.seen != nil {
 		for _, arm := range s.seen.Arms {
 			if arm.Outcomes != nil {
-				total += arm.Outcomes.Completed
+				total += float64(arm.Outcomes.Completed)
 			}
 		}
 	}
@@ -88,11 +88,11 @@ func (s *subject) observed() (observed []v1alpha1.ObservedVariation) {
 	return observed
 }
 
-func counted(o *v1alpha1.ObservedVariation, of *traffic.Outcomes, total uint64) {
+func counted(o *v1alpha1.ObservedVariation, of *traffic.Outcomes, total float64) {
 	o.Requests, o.Failed = new(whole(of.Completed)), new(whole(of.Failed))
 	o.InFlight, o.WindowSeconds = new(max(of.InFlight, 0)), count(int(of.Window.Seconds()))
 	if total > 0 {
-		o.SharePercent = new(int32(math.Round(100 * float64(of.Completed) / float64(total))))
+		o.SharePercent = new(int32(math.Round(100 * float64(of.Completed) / total)))
 	}
 }
 

@@ -61,18 +61,23 @@ func (r *Reconciler) worth(s *subject, was *v1alpha1.ABReleaseStatus) bool {
 		return !equality.Semantic.DeepEqual(was, &s.release.Status)
 	}
 	a, b := was.DeepCopy(), s.release.Status.DeepCopy()
-	uncounted(a.Observed)
-	uncounted(b.Observed)
+	uncounted(a)
+	uncounted(b)
 	return !equality.Semantic.DeepEqual(a, b)
 }
 
 // countsAgain is how often counts alone are stored.
 const countsAgain = 30 * time.Second
 
-func uncounted(observed []v1alpha1.ObservedVariation) {
-	for i := range observed {
-		o := &observed[i]
-		o.Requests, o.Failed, o.InFlight, o.WindowSeconds = nil, nil, nil, 0
+// uncounted is a status without what follows from counts alone: that it contradicts
+// stays, and by how many requests does not.
+func uncounted(status *v1alpha1.ABReleaseStatus) {
+	for i := range status.Observed {
+		o := &status.Observed[i]
+		o.Requests, o.Failed, o.InFlight, o.SharePercent, o.WindowSeconds = nil, nil, nil, nil, 0
+	}
+	if c := meta.FindStatusCondition(status.Conditions, v1alpha1.ConditionContradicted); c != nil {
+		c.Message = ""
 	}
 }
 

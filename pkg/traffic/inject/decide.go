@@ -56,12 +56,13 @@ type Decision struct {
 func Decide(pod *corev1.Pod, namespaceLabels map[string]string, c Config) Decision {
 	c = c.withDefaults()
 	value := label(pod, namespaceLabels, LabelInject)
+	_, own := pod.Labels[LabelInject]
 	mode := Mode(label(pod, namespaceLabels, LabelMode))
 	if mode == "" {
 		mode = c.Mode
 	}
 	switch {
-	case value == "":
+	case value == "" && !own: // an empty word of the pod itself is a wrong one
 		return Decision{Outcome: Leave, Reason: NotAsked}
 	case value == Disabled:
 		return Decision{Outcome: Leave, Reason: OptedOut}

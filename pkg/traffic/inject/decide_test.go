@@ -44,13 +44,13 @@ func TestWhoGetsAProxy(t *testing.T) {
 		config    func(*Config)
 		want      Decision
 	}{
-		"a pod that asks":                    {pod: labelled(Enabled), want: Decision{Outcome: Inject, Reason: Asked, Mode: Explicit}},
-		"nobody asks":                        {pod: silent, want: Decision{Outcome: Leave, Reason: NotAsked}},
-		"the namespace asks":                 {pod: silent, namespace: map[string]string{LabelInject: Enabled}, want: Decision{Outcome: Inject, Reason: Asked, Mode: Explicit}},
-		"the pod holds over the namespace":   {pod: labelled(Disabled), namespace: map[string]string{LabelInject: Enabled}, want: Decision{Outcome: Leave, Reason: OptedOut}},
-		"the namespace gives the mode":       {pod: labelled(Enabled), namespace: map[string]string{LabelMode: "redirect"}, want: Decision{Outcome: Inject, Reason: Asked, Mode: Redirect}},
-		"the installation gives the mode":    {pod: labelled(Enabled), config: func(c *Config) { c.Mode = Redirect }, want: Decision{Outcome: Inject, Reason: Asked, Mode: Redirect}},
-		"an empty word of the pod is no ask": {pod: labelled(""), namespace: map[string]string{LabelInject: Enabled}, want: Decision{Outcome: Leave, Reason: NotAsked}},
+		"a pod that asks":                  {pod: labelled(Enabled), want: Decision{Outcome: Inject, Reason: Asked, Mode: Explicit}},
+		"nobody asks":                      {pod: silent, want: Decision{Outcome: Leave, Reason: NotAsked}},
+		"the namespace asks":               {pod: silent, namespace: map[string]string{LabelInject: Enabled}, want: Decision{Outcome: Inject, Reason: Asked, Mode: Explicit}},
+		"the pod holds over the namespace": {pod: labelled(Disabled), namespace: map[string]string{LabelInject: Enabled}, want: Decision{Outcome: Leave, Reason: OptedOut}},
+		"the namespace gives the mode":     {pod: labelled(Enabled), namespace: map[string]string{LabelMode: "redirect"}, want: Decision{Outcome: Inject, Reason: Asked, Mode: Redirect}},
+		"the installation gives the mode":  {pod: labelled(Enabled), config: func(c *Config) { c.Mode = Redirect }, want: Decision{Outcome: Inject, Reason: Asked, Mode: Redirect}},
+		"an empty word of the namespace":   {pod: silent, namespace: map[string]string{LabelInject: ""}, want: Decision{Outcome: Leave, Reason: NotAsked}},
 	} {
 		t.Run(name, func(t *testing.T) {
 			c := installation()
@@ -86,6 +86,7 @@ func TestWhoAskedAndCannotHaveOne(t *testing.T) {
 		want Reason
 	}{
 		"a word that is none":              {askingPod(func(p *corev1.Pod) { p.Labels[LabelInject] = "true" }), WrongValue},
+		"an empty word":                    {askingPod(func(p *corev1.Pod) { p.Labels[LabelInject] = "" }), WrongValue},
 		"a mode that is none":              {askingPod(func(p *corev1.Pod) { p.Labels[LabelMode] = "tproxy" }), WrongValue},
 		"the network of the node":          {askingPod(func(p *corev1.Pod) { p.Spec.HostNetwork = true }), HostNetwork},
 		"a static pod":                     {annotated(corev1.MirrorPodAnnotationKey, "x"), MirrorPod},

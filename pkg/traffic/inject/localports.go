@@ -40,15 +40,21 @@ const (
 	firstUnprivileged = 1024
 	// maxLocalPorts bounds what one pod may ask for.
 	maxLocalPorts = 100
+	// maxWrong is how many mistakes are told: an annotation may have a hundred thousand.
+	maxWrong = 10
 )
 
 // ParseLocalPorts reads "8001=web, 8002=pay/api:8080": local port = [namespace/]
 // service[:port]. The result is sorted by local port. What cannot be had is left out,
-// with the reason.
+// with the reason; after ten of that nothing more is read.
 func ParseLocalPorts(text string) (ports []LocalPort, wrong []error) {
 	for entry := range strings.SplitSeq(text, ",") {
 		if entry = strings.TrimSpace(entry); entry == "" {
 			continue
+		}
+		if len(wrong) == maxWrong {
+			wrong = append(wrong, fmt.Errorf("%q, and what comes after, is not read", shortened(entry)))
+			break
 		}
 		p, err := localPort(entry)
 		switch {

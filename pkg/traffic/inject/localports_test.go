@@ -59,6 +59,16 @@ func TestLocalPortsAreReadAs(t *testing.T) {
 	}
 }
 
+func TestOfALongListOfMistakesTheFirstTenAreTold(t *testing.T) {
+	ports, wrong := ParseLocalPorts("8001=web," + strings.Repeat("x,", 100_000) + "8002=web")
+	if len(ports) != 1 || len(wrong) != maxWrong+1 {
+		t.Errorf("there are %d ports and %d mistakes, want 1 and %d", len(ports), len(wrong), maxWrong+1)
+	}
+	if last := wrong[len(wrong)-1].Error(); last != `"x", and what comes after, is not read` {
+		t.Errorf("the last one says %s", last)
+	}
+}
+
 func TestLocalPortsReadAsTheyAreWritten(t *testing.T) {
 	rapid.Check(t, func(t *rapid.T) {
 		text := rapid.StringMatching(`([0-9]{1,5}=([a-z]{0,3}/)?[a-z-]{0,3}(:[0-9]{1,4})?,){0,4}`).Draw(t, "annotation")

@@ -47,9 +47,9 @@ func Contradictions(split ir.Split, seen traffic.Observation, since, now time.Ti
 		}
 		switch {
 		case share.Weight == 0 && o.Completed > strays:
-			wrong = append(wrong, fmt.Sprintf("%s has no share and answered %d requests in %s", share.Variation, o.Completed, o.Window))
+			wrong = append(wrong, fmt.Sprintf("%s has no share and answered %d requests in %s", share.Variation, o.Completed, o.Window.Round(time.Second)))
 		case share.Weight > 0 && o.Completed == 0 && total*uint64(share.Weight)/uint64(traffic.Total) >= expected(split.Key): //nolint:gosec // weights are positive
-			wrong = append(wrong, fmt.Sprintf("%s has %s %% and answered none of %d requests in %s", share.Variation, percent(share.Weight), total, o.Window))
+			wrong = append(wrong, fmt.Sprintf("%s has %s %% and answered none of %d requests in %s", share.Variation, percent(share.Weight), total, o.Window.Round(time.Second)))
 		}
 	}
 	return wrong

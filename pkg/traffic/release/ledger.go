@@ -56,7 +56,7 @@ func (e Entry) Hold(name, uid string, before uint64) (held Entry, floor uint64) 
 	switch {
 	case e.Holder != uid:
 		// Whoever held it before has passed nothing above its ceiling.
-		e = Entry{Plain: max(e.Plain, e.Ceiling), Release: name, Holder: uid}
+		e = Entry{Plain: e.top(), Release: name, Holder: uid}
 		e.Ceiling = max(e.Plain, before) + Block
 	case before == 0:
 		// It has decided and lost what it decided.
@@ -69,7 +69,24 @@ func (e Entry) Hold(name, uid string, before uint64) (held Entry, floor uint64) 
 }
 
 // Settle is the entry when the holder is gone.
-func (e Entry) Settle() Entry { return Entry{Plain: max(e.Plain, e.Ceiling)} }
+func (e Entry) Settle() Entry { return Entry{Plain: e.top()} }
+
+// Restore is the entry when e is what is stored and known what was last seen there:
+// one that somebody has put back is put forward again, since proxies never go back.
+func (e Entry) Restore(known Entry) Entry {
+	switch {
+	case e.Holder == known.Holder:
+		e.Plain, e.Ceiling = max(e.Plain, known.Plain), max(e.Ceiling, known.Ceiling)
+		return e
+	case e.Plain >= known.top(): // what holder or settlement came after it
+		return e
+	default:
+		return known
+	}
+}
+
+// top is what nothing of the entry has passed.
+func (e Entry) top() uint64 { return max(e.Plain, e.Ceiling) }
 
 // LedgerName is the ConfigMap, in Plumbline's namespace, that has the entries.
 const LedgerName = "plumbline-xds-sequences"

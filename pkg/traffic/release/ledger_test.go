@@ -81,6 +81,40 @@ func TestNothingThatAServiceHasEverShrinks(t *testing.T) {
 	})
 }
 
+// Whatever is put back, what comes of it is not below what was known; and what came
+// after that is taken as it is.
+func TestRestore(t *testing.T) {
+	rapid.Check(t, func(t *rapid.T) {
+		entries := []release.Entry{{}}
+		for step := range rapid.IntRange(1, 12).Draw(t, "steps") {
+			e := entries[len(entries)-1]
+			what := rapid.SampledFrom([]string{"same", "another", "lost", "go"}).Draw(t, "what")
+			if e.Holder == "" {
+				what = "another"
+			}
+			switch what {
+			case "same":
+				e, _ = e.Hold("web", e.Holder, e.Ceiling)
+			case "another":
+				e, _ = e.Hold("web", "u"+string(rune('a'+step)), 0)
+			case "lost":
+				e, _ = e.Hold("web", e.Holder, 0)
+			case "go":
+				e = e.Settle()
+			}
+			entries = append(entries, e)
+		}
+		older := rapid.IntRange(0, len(entries)-1).Draw(t, "older")
+		newer := rapid.IntRange(older, len(entries)-1).Draw(t, "newer")
+		if got := entries[older].Restore(entries[newer]); got != entries[newer] {
+			t.Fatalf("put back to %s it is %s, not %s", entries[older], got, entries[newer])
+		}
+		if got := entries[newer].Restore(entries[older]); got != entries[newer] {
+			t.Fatalf("%s, of which %s is known, is %s", entries[newer], entries[older], got)
+		}
+	})
+}
+
 func TestEntriesThatCannotBe(t *testing.T) {
 	for name, text := range map[string]string{
 		"no JSON":                   "12",

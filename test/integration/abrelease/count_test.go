@@ -19,7 +19,7 @@ import (
 
 // ask sends a request with headers, and returns "code text" and the cookie that was
 // given.
-func ask(t *testing.T, address string, headers ...string) (answer, cookie string) {
+func ask(t testing.TB, address string, headers ...string) (answer, cookie string) {
 	request, err := http.NewRequestWithContext(t.Context(), http.MethodGet, "http://"+address+"/", http.NoBody)
 	if err != nil {
 		return err.Error(), ""
@@ -70,7 +70,7 @@ func shares(t *testing.T, got map[string]int, n int, part float64) {
 }
 
 // reaches waits until the proxy answers so.
-func reaches(t *testing.T, address, want string, headers ...string) {
+func reaches(t testing.TB, address, want string, headers ...string) {
 	t.Helper()
 	poll.Until(t, patience, address+" answers "+want, func() error {
 		if got, _ := ask(t, address, headers...); got != want {
@@ -84,7 +84,7 @@ func reaches(t *testing.T, address, want string, headers ...string) {
 var version = regexp.MustCompile(`"version_info": "([0-9]+)\.`)
 
 // sequence of the only route of an Envoy.
-func sequence(t *testing.T, e *envoy.Envoy) (int64, error) {
+func sequence(t testing.TB, e *envoy.Envoy) (int64, error) {
 	text, err := e.Get(t.Context(), "/config_dump?resource=dynamic_route_configs")
 	if err != nil {
 		return 0, err

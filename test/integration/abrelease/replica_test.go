@@ -12,6 +12,7 @@ import (
 	"testing"
 	"time"
 
+	"github.com/go-logr/logr"
 	"github.com/go-logr/logr/testr"
 	"github.com/prometheus/client_golang/prometheus"
 	corev1 "k8s.io/api/core/v1"
@@ -20,12 +21,14 @@ import (
 	"k8s.io/client-go/rest"
 	"k8s.io/utils/clock"
 	ctrl "sigs.k8s.io/controller-runtime"
+	"sigs.k8s.io/controller-runtime/pkg/manager"
 
 	"github.com/plumbline-dev/plumbline/internal/controller/abrelease"
 	"github.com/plumbline-dev/plumbline/internal/controller/elected"
 	"github.com/plumbline-dev/plumbline/internal/controller/mesh"
 	"github.com/plumbline-dev/plumbline/internal/servertime"
 	"github.com/plumbline-dev/plumbline/pkg/traffic"
+	"github.com/plumbline-dev/plumbline/pkg/traffic/ads/serve"
 	"github.com/plumbline-dev/plumbline/pkg/traffic/routertest"
 	"github.com/plumbline-dev/plumbline/test/harness/envoy"
 )
@@ -37,12 +40,13 @@ type replica struct {
 	address     string
 	certificate tls.Certificate
 	authority   []byte
-	routers     *routers
+	routers     abrelease.Routers
+	server      *serve.Server
 	stop        func()
 }
 
 // routers gives each release a recorder, which has everything confirmed at once: what
-// proxies have is asked of them here.
+// proxies have is asked of them in most tests.
 type routers struct{ recorders sync.Map }
 
 // Router implements abrelease.Routers.
@@ -52,18 +56,20 @@ func (r *routers) Router(release types.NamespacedName) traffic.Router {
 }
 
 // role of a replica.
-type role bool
+type role int
 
 const (
-	leads   role = true
-	follows role = false
+	follows role = iota
+	leads
+	// asksProxies leads, and goes by what proxies confirm.
+	asksProxies
 )
 
 // start one, which ends with the test or before. Plumbline's namespace is that of the
 // shop, so that tests do not see each other.
 func (s *shop) start(as role) *replica {
 	s.t.Helper()
-	r := &replica{routers: &routers{}}
+	r := &replica{}
 	r.certificate, r.authority = envoy.NewServing(s.t)
 	return s.startAt("127.0.0.1:0", r, as)
 }
@@ -74,23 +80,32 @@ func (s *shop) startAt(address string, like *replica, as role) *replica {
 	listener, err := net.Listen("tcp", address) //nolint:noctx // as a server would
 	s.must(err)
 	r := &replica{address: listener.Addr().String(), certificate: like.certificate, authority: like.authority, routers: &routers{}}
-	window := mesh.NewWindow()
+	window, proxies := mesh.NewWindow(), mesh.NewRouters()
+	if as == asksProxies {
+		r.routers = proxies
+	}
 	ctx, cancel := context.WithCancel(context.Background())
-	ready, done := make(chan struct{}), make(chan error, 1)
-	log := testr.New(s.t)
+	ready, done, serving := make(chan struct{}), make(chan error, 1), make(chan *serve.Server, 1)
+	log := logr.Discard() // a benchmark shows ten lines
+	if t, tests := s.t.(*testing.T); tests {
+		log = testr.New(t)
+	}
 	go func() {
 		done <- mesh.Run(ctx, mesh.Setup{
 			Config: config, Listener: listener, Registry: prometheus.NewRegistry(), Log: log, Clock: clock.RealClock{}, Window: window,
 			Certificate: func(*tls.ClientHelloInfo) (*tls.Certificate, error) { return &r.certificate, nil },
-			Ready:       func() { close(ready) }, Namespace: s.namespace,
+			Ready:       func() { close(ready) }, Namespace: s.namespace, Routers: proxies, Serving: func(s *serve.Server) { serving <- s },
 		})
 	}()
 	led := make(chan struct{})
 	go func() {
 		defer close(led)
-		if as == leads {
+		if as != follows {
 			part := elected.Part{Config: config, Lease: "xds", Namespace: s.namespace, Time: servertime.New(clock.RealClock{}), Log: log}
 			part.Again(ctx, clock.RealClock{}, func(mgr ctrl.Manager, _ *rest.Config) error {
+				if err := mgr.Add(manager.RunnableFunc(proxies.Lead)); err != nil {
+					return err
+				}
 				return abrelease.Add(mgr, abrelease.Setup{Window: window, Routers: r.routers, Namespace: s.namespace, Clock: clock.RealClock{}, Log: log})
 			})
 		}
@@ -115,16 +130,17 @@ func (s *shop) startAt(address string, like *replica, as role) *replica {
 	case <-time.After(patience):
 		s.t.Fatal("the server is not ready")
 	}
+	r.server = <-serving
 	return r
 }
 
 // shop is a namespace with a service account.
 type shop struct {
-	t         *testing.T
+	t         testing.TB
 	namespace string
 }
 
-func newShop(t *testing.T) *shop {
+func newShop(t testing.TB) *shop {
 	t.Helper()
 	n := &corev1.Namespace{ObjectMeta: metav1.ObjectMeta{GenerateName: "shop-"}}
 	s := &shop{t: t}

@@ -83,7 +83,7 @@ func (s *shop) ready(pod *corev1.Pod, ready bool) {
 }
 
 // shopWithTwo has a service web with a stable pod and a canary.
-func shopWithTwo(t *testing.T) (s *shop, canary *corev1.Pod) {
+func shopWithTwo(t testing.TB) (s *shop, canary *corev1.Pod) {
 	t.Helper()
 	s = newShop(t)
 	s.service("web")
@@ -215,7 +215,14 @@ func (s *shop) token(pod *corev1.Pod) string {
 // proxy is a sidecar of a new pod, with a local port for the service web.
 func (s *shop) proxy(r *replica, name string) (e *envoy.Envoy, front string) {
 	s.t.Helper()
+	return s.labelled(r, name, nil)
+}
+
+// labelled is one whose pod has labels.
+func (s *shop) labelled(r *replica, name string, labels map[string]string) (e *envoy.Envoy, front string) {
+	s.t.Helper()
 	pod := &corev1.Pod{ObjectMeta: s.named(name), Spec: corev1.PodSpec{ServiceAccountName: "front", Containers: []corev1.Container{{Name: "app", Image: "app"}}}}
+	pod.Labels = labels
 	s.create(pod)
 	l, err := net.Listen("tcp", "127.0.0.1:0") //nolint:noctx // only its number is wanted
 	s.must(err)

@@ -1,0 +1,140 @@
+// SPDX-License-Identifier: Apache-2.0
+
+//go:build integration
+
+package abrelease
+
+import (
+	"fmt"
+	"testing"
+
+	corev1 "k8s.io/api/core/v1"
+	apierrors "k8s.io/apimachinery/pkg/api/errors"
+	"k8s.io/apimachinery/pkg/types"
+
+	"github.com/plumbline-dev/plumbline/pkg/apis/plumbline/v1alpha1"
+	"github.com/plumbline-dev/plumbline/pkg/traffic/release"
+	"github.com/plumbline-dev/plumbline/test/harness/backend"
+	"github.com/plumbline-dev/plumbline/test/harness/poll"
+)
+
+// ledger is the ConfigMap of sequences; nil when there is none.
+func (s *shop) ledger() *corev1.ConfigMap {
+	s.t.Helper()
+	var m corev1.ConfigMap
+	err := admin.Get(s.t.Context(), types.NamespacedName{Namespace: s.namespace, Name: release.LedgerName}, &m)
+	if apierrors.IsNotFound(err) {
+		return nil
+	}
+	s.must(err)
+	return &m
+}
+
+func (s *shop) key() string {
+	return release.EntryKey(types.NamespacedName{Namespace: s.namespace, Name: "web"})
+}
+
+// damages of the ConfigMap, in which the entry of the Service web was once another one.
+var damages = map[string]func(s *shop, m *corev1.ConfigMap, once string) error{
+	"deleted": func(s *shop, m *corev1.ConfigMap, _ string) error { return admin.Delete(s.t.Context(), m) },
+	"emptied": func(s *shop, m *corev1.ConfigMap, _ string) error {
+		m.Data = nil
+		return admin.Update(s.t.Context(), m)
+	},
+	"cut off": func(s *shop, m *corev1.ConfigMap, _ string) error {
+		m.Data[s.key()] = m.Data[s.key()][:9]
+		return admin.Update(s.t.Context(), m)
+	},
+	"filled with something else": func(s *shop, m *corev1.ConfigMap, _ string) error {
+		m.Data = map[string]string{"readme": "this is mine"}
+		return admin.Update(s.t.Context(), m)
+	},
+	"put back to what it was": func(s *shop, m *corev1.ConfigMap, once string) error {
+		m.Data[s.key()] = once
+		return admin.Update(s.t.Context(), m)
+	},
+}
+
+// Once while somebody leads, and once while nobody does: nothing moves, the ledger is
+// written again, and what comes then is above all that was.
+func TestTheSequencesAreWrittenAgain(t *testing.T) {
+	for name, damage := range damages {
+		t.Run("which somebody has "+name, func(t *testing.T) {
+			t.Parallel()
+			s, _ := shopWithTwo(t)
+			s.plain("web", backend.Start(t, "plain"))
+			r := s.start(leads)
+			proxy, front := s.proxy(r, "front-0")
+			once := s.retire("first")
+			current := s.release("web", "{type: Percentage, percentages: {stable: 0, canary: 100}}")
+			s.split(current, "stable 0 / canary 100")
+			last := current.Status.InForce.Sequence
+			s.carries(proxy, last)
+			was := s.ledger().Data[s.key()]
+
+			s.must(damage(s, s.ledger(), once))
+			s.written(front, func(e release.Entry) bool { return e.String() == was })
+			s.unmoved(current, last)
+			s.patch(current, "spec: {variations: "+both+", trafficSplit: {overrideHeader: x-variation}}")
+			last++
+			s.carries(proxy, last)
+
+			r.stop()
+			s.must(damage(s, s.ledger(), once))
+			s.startAt(r.address, r, leads)
+			s.connected(proxy)
+			s.written(front, func(e release.Entry) bool { return e.Holder == string(current.UID) && e.Ceiling > uint64(last) }) //nolint:gosec // sequences are positive
+			s.unmoved(current, last)
+			if is, err := sequence(t, proxy); err != nil || is != last {
+				t.Errorf("the proxy has sequence %d after %d: %v", is, last, err)
+			}
+			s.must(admin.Delete(t.Context(), current))
+			reaches(t, front, "200 plain")
+			if is, err := sequence(t, proxy); err != nil || is <= last {
+				t.Errorf("without the release the proxy has sequence %d after %d: %v", is, last, err)
+			}
+		})
+	}
+}
+
+// retire has a release be in force once, and returns the Service's entry while it was.
+func (s *shop) retire(name string) (entry string) {
+	s.t.Helper()
+	r := s.release(name, "{type: Percentage, percentages: {stable: 100, canary: 0}}")
+	s.split(r, "stable 100 / canary 0")
+	entry = s.ledger().Data[s.key()]
+	s.must(admin.Delete(s.t.Context(), r))
+	poll.True(s.t, patience, "the entry says that its holder is gone", func() bool {
+		e, err := release.ParseEntry(s.ledger().Data[s.key()])
+		return err == nil && e.Holder == "" && e.Plain > 0
+	})
+	return entry
+}
+
+// written waits until the entry is there again; all requests go to the canary meanwhile.
+func (s *shop) written(front string, is func(release.Entry) bool) {
+	s.t.Helper()
+	poll.Until(s.t, patience, "the ledger is written again", func() error {
+		if got, _ := ask(s.t, front); got != "200 canary" {
+			s.t.Fatalf("without the ledger it answers %q", got)
+		}
+		m := s.ledger()
+		if m == nil {
+			return fmt.Errorf("there is none")
+		}
+		e, err := release.ParseEntry(m.Data[s.key()])
+		if err == nil && !is(e) {
+			err = fmt.Errorf("it says %s", e)
+		}
+		return err
+	})
+}
+
+// unmoved demands that a release has in force what it had.
+func (s *shop) unmoved(r *v1alpha1.ABRelease, last int64) {
+	s.t.Helper()
+	s.must(admin.Get(s.t.Context(), types.NamespacedName{Namespace: s.namespace, Name: r.Name}, r))
+	if is := r.Status.InForce.Sequence; is != last || r.Status.Split != "stable 0 / canary 100" {
+		s.t.Errorf("in force is %s with sequence %d after %d", r.Status.Split, is, last)
+	}
+}
