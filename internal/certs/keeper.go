@@ -87,8 +87,11 @@ type Keeper struct {
 	changed chan struct{}
 	// settling are the authorities that somebody else issued.
 	settling settling
-	current  atomic.Pointer[Material]
-	leading  atomic.Bool
+	// observing has one change loaded after the other: informers and a timer tell of them
+	// at once, and who has read less must not be the last.
+	observing sync.Mutex
+	current   atomic.Pointer[Material]
+	leading   atomic.Bool
 
 	// published is the bundle that all places were last seen to have, and
 	// since when; only the lease holder's loop uses it.
@@ -228,9 +231,11 @@ func (k *Keeper) seePublished(want []byte, have [][]byte, now time.Time) time.Ti
 
 // observe is called by the watch for every change; it loads and wakes.
 func (k *Keeper) observe() {
+	k.observing.Lock()
 	if data, ok := k.watch.secretData(); ok {
 		k.load(data)
 	}
+	k.observing.Unlock()
 	select {
 	case k.changed <- struct{}{}:
 	default:

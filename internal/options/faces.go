@@ -6,6 +6,7 @@ import (
 	"flag"
 	"fmt"
 	"net/netip"
+	"slices"
 
 	"k8s.io/apimachinery/pkg/util/validation"
 	"k8s.io/apimachinery/pkg/util/validation/field"
@@ -41,7 +42,8 @@ func (f *Faces) AddFlags(fs *flag.FlagSet) {
 	fs.IntVar(&f.GatewayHops, "gateway-hops", 0, "how many proxies before the gateways are believed in x-forwarded-for and x-forwarded-proto")
 }
 
-// Trusted are the ranges of GatewayTrustedCIDRs, masked.
+// Trusted are the ranges of GatewayTrustedCIDRs, masked, each once: an Envoy refuses a
+// listener that has one twice, and 10.1.0.0/16 and 10.1.2.3/16 are one.
 func (f *Faces) Trusted() ([]netip.Prefix, error) {
 	var all []netip.Prefix
 	for _, text := range SplitList(f.GatewayTrustedCIDRs) {
@@ -51,7 +53,8 @@ func (f *Faces) Trusted() ([]netip.Prefix, error) {
 		}
 		all = append(all, p.Masked())
 	}
-	return all, nil
+	slices.SortFunc(all, netip.Prefix.Compare)
+	return slices.Compact(all), nil
 }
 
 func (f *Faces) validate() field.ErrorList {

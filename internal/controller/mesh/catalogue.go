@@ -62,6 +62,7 @@ type entry struct {
 
 // member is a group and how many streams are in it.
 type member struct {
+	reach    reach
 	group    *serve.Group
 	streams  int
 	view     *ads.View
@@ -85,7 +86,7 @@ func (c *Catalogue) Join(s Scope) *serve.Group {
 	defer c.mu.Unlock()
 	m := c.groups[s]
 	if m == nil {
-		m = &member{}
+		m = &member{reach: s.reach()}
 		m.view, m.problems = c.view(s, nil)
 		m.group = serve.NewGroup(m.view)
 		c.groups[s] = m
@@ -113,7 +114,7 @@ func (c *Catalogue) Publish(mesh ir.Mesh, now time.Time) (bool, error) {
 	defer c.mu.Unlock()
 	next, count, err := c.translate(mesh)
 	var believed bool
-	if c.doubt, believed = c.doubt.Believes(count, next.digest()); !believed {
+	if c.doubt, believed = c.doubt.Believes(count, next.digest(), now); !believed {
 		return false, err
 	}
 	first := c.services == nil
@@ -124,7 +125,7 @@ func (c *Catalogue) Publish(mesh ir.Mesh, now time.Time) (bool, error) {
 	c.services, c.edge = next, edge
 	c.forget(now)
 	for scope, m := range c.groups {
-		if first || scope.face == gateway && edged || slices.ContainsFunc(changed, scope.needs) {
+		if first || scope.face == gateway && edged || slices.ContainsFunc(changed, m.reach.has) {
 			m.view, m.problems = c.view(scope, m.view)
 			m.group.Publish(m.view)
 		}

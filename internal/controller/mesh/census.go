@@ -68,10 +68,22 @@ func (c *census) Collect(out chan<- prometheus.Metric) {
 	out <- prometheus.MustNewConstMetric(c.connected, prometheus.GaugeValue, float64(connected))
 }
 
+// injectedField is that of an index: each release that is not confirmed asks for
+// injected pods once a second, and most pods of a cluster may be others.
+const injectedField = "injected"
+
+// injected is the value of injectedField.
+func injected(object client.Object) []string {
+	if _, is := object.GetLabels()[inject.LabelProxy]; is {
+		return []string{"true"}
+	}
+	return nil
+}
+
 // injectedPods are those with a proxy, whatever their phase. Nobody changes them.
 func (s *sources) injectedPods(ctx context.Context) ([]corev1.Pod, error) {
 	var pods corev1.PodList
-	if err := s.cache.List(ctx, &pods, client.HasLabels{inject.LabelProxy}, client.UnsafeDisableDeepCopy); err != nil {
+	if err := s.cache.List(ctx, &pods, client.MatchingFields{injectedField: "true"}, client.UnsafeDisableDeepCopy); err != nil {
 		return nil, fmt.Errorf("reading the cache of pods: %w", err)
 	}
 	return pods.Items, nil

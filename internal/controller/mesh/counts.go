@@ -11,17 +11,16 @@ import (
 	"google.golang.org/grpc/status"
 
 	"github.com/plumbline-dev/plumbline/pkg/traffic/ads"
-	"github.com/plumbline-dev/plumbline/pkg/traffic/ads/serve"
 	"github.com/plumbline-dev/plumbline/pkg/traffic/signals/receive"
 )
 
 // counting admits proxies that tell what they count. It implements receive.Directory.
-type counting struct{ directory serve.Directory }
+type counting struct{ directory *Directory }
 
 // Admit implements receive.Directory: a proxy is believed what it counts of clusters
-// that it was given.
+// that it was given. What its pod cannot have is told of its other stream.
 func (c counting) Admit(ctx context.Context, authorization []string) (receive.Admission, error) {
-	in, err := c.directory.Admit(ctx, authorization)
+	in, err := c.directory.admit(ctx, authorization, nil)
 	if err != nil {
 		return receive.Admission{}, err
 	}

@@ -53,20 +53,29 @@ func TestPace(t *testing.T) {
 
 func TestDoubt(t *testing.T) {
 	type look struct {
+		after     time.Duration
 		resources int
 		digest    uint64
+	}
+	const s = time.Second
+	churn := []look{{0, 100, 1}}
+	for i := range 11 {
+		churn = append(churn, look{s + time.Duration(i)*s/2, 49, uint64(i + 2)})
 	}
 	tests := map[string]struct {
 		looks []look
 		want  string
 	}{
-		"what grows is believed":                       {[]look{{0, 1}, {100, 2}, {200, 3}}, "yes yes yes"},
-		"what loses less than half is believed":        {[]look{{100, 1}, {50, 2}}, "yes yes"},
-		"what loses more is believed at a second look": {[]look{{100, 1}, {49, 2}, {49, 2}}, "yes no yes"},
-		"a second look that differs is doubted again":  {[]look{{100, 1}, {49, 2}, {48, 3}, {48, 3}}, "yes no no yes"},
-		"what comes back meanwhile is believed":        {[]look{{100, 1}, {10, 2}, {100, 1}, {10, 2}}, "yes no yes no"},
-		"of a few half may go":                         {[]look{{39, 1}, {1, 2}}, "yes yes"},
-		"nothing at all is doubted too":                {[]look{{40, 1}, {0, 0}, {0, 0}}, "yes no yes"},
+		"what grows is believed":                       {[]look{{0, 0, 1}, {0, 100, 2}, {0, 200, 3}}, "yes yes yes"},
+		"what loses less than half is believed":        {[]look{{0, 100, 1}, {0, 50, 2}}, "yes yes"},
+		"what loses more is believed at a second look": {[]look{{0, 100, 1}, {0, 49, 2}, {s, 49, 2}}, "yes no yes"},
+		"but not at one that something else hastened":  {[]look{{0, 100, 1}, {0, 49, 2}, {s / 100, 49, 2}, {s, 49, 2}}, "yes no no yes"},
+		"a second look that differs is doubted again":  {[]look{{0, 100, 1}, {0, 49, 2}, {s, 48, 3}, {2 * s, 48, 3}}, "yes no no yes"},
+		"what comes back meanwhile is believed":        {[]look{{0, 100, 1}, {0, 10, 2}, {s, 100, 1}, {2 * s, 10, 2}}, "yes no yes no"},
+		"of a few half may go":                         {[]look{{0, 39, 1}, {0, 1, 2}}, "yes yes"},
+		"nothing at all is doubted too":                {[]look{{0, 40, 1}, {0, 0, 0}, {s, 0, 0}}, "yes no yes"},
+		// Or whoever changes something twice a second would keep all from everybody.
+		"where no two looks are the same the loss is believed when it lasts": {churn, "yes no no no no no no no no no no yes"},
 	}
 	for name, tc := range tests {
 		t.Run(name, func(t *testing.T) {
@@ -74,7 +83,7 @@ func TestDoubt(t *testing.T) {
 			var got []string
 			for _, l := range tc.looks {
 				var believed bool
-				d, believed = d.Believes(l.resources, l.digest)
+				d, believed = d.Believes(l.resources, l.digest, begin.Add(l.after))
 				got = append(got, map[bool]string{true: "yes", false: "no"}[believed])
 			}
 			if diff := cmp.Diff(tc.want, strings.Join(got, " ")); diff != "" {
@@ -119,5 +128,26 @@ func TestScope(t *testing.T) {
 	}
 	if _, wrong := ScopeOf("shop", strings.Repeat("bank/pay,", maxUpstreams+1)); len(wrong) != 1 {
 		t.Errorf("%d of too many are left out, want 1", len(wrong))
+	}
+}
+
+// What is wrong is logged each time that a stream begins, and streams begin as often
+// as whoever wrote the annotation likes.
+func TestOfALongAnnotationLittleIsTold(t *testing.T) {
+	for name, annotation := range map[string]string{
+		"many mistakes":    strings.Repeat("pay,", 50_000),
+		"a long one":       strings.Repeat("x", 200_000),
+		"many more names":  strings.Repeat("bank/pay,", 20_000),
+		"long local ports": strings.Repeat("8001=x.y,", 20_000),
+	} {
+		t.Run(name, func(t *testing.T) {
+			_, wrong := ScopeOf("shop", annotation)
+			_, ports := ExplicitScope("shop", annotation)
+			for _, told := range [][]string{wrong, ports} {
+				if n := len(strings.Join(told, "")); n == 0 || n > 2_000 {
+					t.Errorf("%d bytes are told", n)
+				}
+			}
+		})
 	}
 }

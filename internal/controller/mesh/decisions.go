@@ -4,8 +4,10 @@ package mesh
 
 import (
 	"context"
+	"slices"
 
 	corev1 "k8s.io/api/core/v1"
+	"k8s.io/apimachinery/pkg/types"
 	"sigs.k8s.io/controller-runtime/pkg/client"
 
 	"github.com/plumbline-dev/plumbline/pkg/apis/plumbline/v1alpha1"
@@ -92,6 +94,9 @@ func (s *sources) prospect(ctx context.Context, split ir.Split) (ir.Mesh, error)
 	}
 	if err == nil {
 		in.Services = append(in.Services, &svc)
+		if err := s.neighbours(ctx, &svc, &in); err != nil {
+			return ir.Mesh{}, err
+		}
 	}
 	if in.Quarantined, err = s.quarantined(ctx, client.InNamespace(split.Namespace)); err != nil {
 		return ir.Mesh{}, err
@@ -99,5 +104,66 @@ func (s *sources) prospect(ctx context.Context, split ir.Split) (ir.Mesh, error)
 	if in.Pods, err = s.pods(ctx, split.Namespace, nil); err != nil {
 		return ir.Mesh{}, err
 	}
-	return ir.Build(in), nil
+	return only(ir.Build(in), split), nil
+}
+
+// neighbours are the Services with an address of this one, and their splits: the oldest
+// of them has it.
+func (s *sources) neighbours(ctx context.Context, svc *corev1.Service, in *ir.Inputs) error {
+	met := map[types.UID]bool{svc.UID: true}
+	for _, ip := range addresses(svc) {
+		var services corev1.ServiceList
+		if err := s.list(ctx, &services, client.MatchingFields{addressField: ip}); err != nil {
+			return err
+		}
+		for i := range services.Items {
+			other := &services.Items[i]
+			if met[other.UID] {
+				continue
+			}
+			met[other.UID] = true
+			in.Services = append(in.Services, other)
+			if err := s.splitsOf(ctx, other, in); err != nil {
+				return err
+			}
+		}
+	}
+	return nil
+}
+
+// addressField is that of an index: a Service has an address of its own, as a rule.
+const addressField = "address"
+
+// addresses are the values of addressField.
+func addresses(object client.Object) []string {
+	svc, is := object.(*corev1.Service)
+	if !is || slices.Contains(svc.Spec.ClusterIPs, corev1.ClusterIPNone) {
+		return nil
+	}
+	return svc.Spec.ClusterIPs
+}
+
+// splitsOf a Service that are in force.
+func (s *sources) splitsOf(ctx context.Context, svc *corev1.Service, in *ir.Inputs) error {
+	if !s.has(releaseKind) {
+		return nil
+	}
+	var releases v1alpha1.ABReleaseList
+	if err := s.list(ctx, &releases, client.InNamespace(svc.Namespace)); err != nil {
+		return err
+	}
+	for i := range releases.Items {
+		if split, is := release.SplitOf(&releases.Items[i]); is && split.Service == svc.Name {
+			in.Splits = append(in.Splits, split)
+		}
+	}
+	return nil
+}
+
+// only what is about a split and its Service.
+func only(mesh ir.Mesh, split ir.Split) ir.Mesh {
+	about := []ir.Object{{Kind: "Service", Namespace: split.Namespace, Name: split.Service}, {Kind: releaseKind, Namespace: split.Namespace, Name: split.Name}}
+	mesh.Services = slices.DeleteFunc(mesh.Services, func(s ir.Service) bool { return s.Namespace != split.Namespace || s.Name != split.Service })
+	mesh.Problems = slices.DeleteFunc(mesh.Problems, func(p ir.Problem) bool { return !slices.Contains(about, p.Object) })
+	return mesh
 }

@@ -66,6 +66,11 @@ func NewDirectory(verifier Verifier, cluster Cluster, catalogue *Catalogue, refu
 
 // Admit implements serve.Directory.
 func (d *Directory) Admit(ctx context.Context, authorization []string) (serve.Admission, error) {
+	return d.admit(ctx, authorization, d.Misread)
+}
+
+// admit tells misread, which may be nil, what of a pod's annotations could not be had.
+func (d *Directory) admit(ctx context.Context, authorization []string, misread func(*corev1.Pod, []string)) (serve.Admission, error) {
 	token, err := identity.Bearer(authorization)
 	if err != nil {
 		return serve.Admission{}, d.refuse(err)
@@ -83,8 +88,8 @@ func (d *Directory) Admit(ctx context.Context, authorization []string) (serve.Ad
 	}
 	scope, wrong := d.scope(pod)
 	group := d.catalogue.Join(scope)
-	if wrong = append(wrong, d.catalogue.Unserved(scope)...); len(wrong) > 0 && d.Misread != nil {
-		d.Misread(pod, wrong)
+	if wrong = append(wrong, d.catalogue.Unserved(scope)...); len(wrong) > 0 && misread != nil {
+		misread(pod, wrong)
 	}
 	return serve.Admission{
 		Proxy: proxy, Group: group, Ended: s.ended,

@@ -54,8 +54,8 @@ func newGround(s *service) (*ground, error) {
 // seconds.
 const countEvery = 5 * time.Second
 
-// lead follows the other replicas, and notes what is counted here.
-func (g *ground) lead(ctx context.Context) {
+// lead follows the other replicas, notes what is counted here, and sweeps.
+func (g *ground) lead(ctx context.Context, sweep func()) {
 	var notes sync.WaitGroup
 	defer notes.Wait()
 	notes.Go(func() {
@@ -63,6 +63,7 @@ func (g *ground) lead(ctx context.Context) {
 		defer ticker.Stop()
 		for ctx.Err() == nil {
 			g.note()
+			sweep()
 			select {
 			case <-ctx.Done():
 			case <-ticker.C():
@@ -119,6 +120,15 @@ func (g *ground) serviceOf(ctx context.Context, release types.NamespacedName) (i
 func (g *ground) gone(release types.NamespacedName) bool {
 	var r v1alpha1.ABRelease
 	return g.from.has(releaseKind) && apierrors.IsNotFound(g.from.cache.Get(context.Background(), release, &r))
+}
+
+// uidOf a release; empty when it is not there.
+func (g *ground) uidOf(ctx context.Context, release types.NamespacedName) types.UID {
+	var r v1alpha1.ABRelease
+	if !g.from.has(releaseKind) || g.from.cache.Get(ctx, release, &r) != nil {
+		return ""
+	}
+	return r.UID
 }
 
 // scopes gives each pod its scope. A namespace is looked up once.
@@ -183,7 +193,7 @@ func (g *ground) arms(service ir.Service, split traffic.Split, applied time.Time
 		if !from.IsZero() {
 			c := counts[share.Variation]
 			arm.Outcomes = &traffic.Outcomes{
-				Window: max(0, now.Sub(from)), Completed: c.Completed, Failed: c.Failed, InFlight: int64(c.InFlight), //nolint:gosec // requests at once
+				Window: max(0, now.Sub(from)), Completed: c.Completed, Failed: min(c.Failed, c.Completed), InFlight: int64(c.InFlight), //nolint:gosec // requests at once
 			}
 		}
 		arms = append(arms, arm)
@@ -192,8 +202,17 @@ func (g *ground) arms(service ir.Service, split traffic.Split, applied time.Time
 }
 
 // outcomes of all replicas that have counted something, and since when all of these
-// have; the zero time if none has.
+// have; the zero time if none has. What was counted longer before than the time between
+// two notes is not among them.
 func (g *ground) outcomes(service ir.Service, since time.Time) (sum map[string]peers.Count, from time.Time) {
+	if _, all := g.sum(service, since); all.After(since) {
+		since = all
+	}
+	return g.sum(service, since)
+}
+
+// sum of what was counted since a time, and since when the last of them is known.
+func (g *ground) sum(service ir.Service, since time.Time) (sum map[string]peers.Count, from time.Time) {
 	sum = map[string]peers.Count{}
 	add := func(counts map[string]peers.Count, at time.Time) {
 		for name, c := range counts {

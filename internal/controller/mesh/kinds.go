@@ -33,13 +33,18 @@ type kind struct {
 	handler toolscache.ResourceEventHandler
 }
 
-// watchKinds watches each kind as soon as it is there. Services that nobody divides
-// are served without.
-func (s *sources) watchKinds(ctx context.Context, changed func(Haste)) {
-	kinds := map[string]kind{
+// kindsThat tell of changes, by name.
+func kindsThat(changed func(Haste)) map[string]kind {
+	return map[string]kind{
 		releaseKind:  {&v1alpha1.ABRelease{}, onReleases(changed)},
 		baselineKind: {&v1alpha1.Baseline{}, onBaselines(changed)},
 	}
+}
+
+// watchKinds watches each kind as soon as it is there. Services that nobody divides
+// are served without.
+func (s *sources) watchKinds(ctx context.Context, changed func(Haste)) {
+	kinds := kindsThat(changed)
 	told := false
 	for len(kinds) > 0 && ctx.Err() == nil {
 		wait := kindsAgain

@@ -26,6 +26,8 @@ type observer struct {
 	responses, bytes, rejected, stalled *prometheus.CounterVec
 	confirmed                           *prometheus.CounterVec
 	late, withheld, misreads            prometheus.Counter
+	// latest is told of a route that is late; may be nil.
+	latest func(p identity.Proxy, route string)
 }
 
 func newObserver(registry prometheus.Registerer, log logr.Logger) (*observer, error) {
@@ -35,7 +37,7 @@ func newObserver(registry prometheus.Registerer, log logr.Logger) (*observer, er
 	o := &observer{
 		index: confirmed.NewIndex(), log: log,
 		streams:   prometheus.NewGauge(prometheus.GaugeOpts{Name: "plumbline_xds_streams", Help: "Streams that are open."}),
-		refused:   counter("streams_refused_total", "Streams that were not admitted, by the gRPC code that the proxy got.", "code"),
+		refused:   counter("streams_refused_total", "Streams that were not admitted, or ended for what the proxy sent, by the gRPC code that it got.", "code"),
 		tokens:    counter("tokens_refused_total", "Tokens that did not prove a proxy, by reason.", "reason"),
 		responses: counter("responses_total", "Responses sent, by type of resource.", "type"),
 		bytes:     counter("response_bytes_total", "Bytes of the resources sent, by type.", "type"),
@@ -78,10 +80,15 @@ func (o *observer) Refused(code codes.Code) { o.refused.WithLabelValues(code.Str
 
 func (o *observer) token(why identity.Reason) { o.tokens.WithLabelValues(string(why)).Inc() }
 
+// maxTold is how many of the things that a pod cannot have are logged: it is done each
+// time that a stream begins.
+const maxTold = 10
+
 // misread tells of what a pod asks for and cannot have.
 func (o *observer) misread(pod *corev1.Pod, wrong []string) {
 	o.misreads.Add(float64(len(wrong)))
-	o.log.Info("a proxy does not get all that its pod asks for", "namespace", pod.Namespace, "pod", pod.Name, "wrong", wrong)
+	o.log.Info("a proxy does not get all that its pod asks for",
+		"namespace", pod.Namespace, "pod", pod.Name, "count", len(wrong), "wrong", wrong[:min(len(wrong), maxTold)])
 }
 
 // Sent implements serve.Observer.
@@ -108,6 +115,9 @@ func (o *observer) Happened(p identity.Proxy, e ads.Effect) {
 	case ads.Late:
 		o.late.Inc()
 		log.Info("a route went before its endpoints were confirmed", "name", x.Route.Name)
+		if o.latest != nil {
+			o.latest(p, x.Route.Name)
+		}
 	case ads.Withheld:
 		o.withheld.Inc()
 		log.Info("a cluster kept a proxy from confirming any other", "name", x.Cluster.Name)

@@ -47,6 +47,19 @@ func (r *Routers) Router(release types.NamespacedName) traffic.Router {
 	return e
 }
 
+// sweep forgets the routers of releases that are gone. When somebody asked for one last,
+// its release may have been there still.
+func (r *Routers) sweep() {
+	r.mu.Lock()
+	defer r.mu.Unlock()
+	for release := range r.routes {
+		if r.on != nil && r.on.gone(release) {
+			r.on.told.forget(release)
+			delete(r.routes, release)
+		}
+	}
+}
+
 // Lead follows the other replicas until ctx ends, from when the mesh is served.
 func (r *Routers) Lead(ctx context.Context) error {
 	select {
@@ -58,7 +71,7 @@ func (r *Routers) Lead(ctx context.Context) error {
 	if err != nil {
 		return err
 	}
-	on.lead(ctx)
+	on.lead(ctx, r.sweep)
 	return nil
 }
 
@@ -97,8 +110,11 @@ type Envoy struct {
 
 	mu    sync.Mutex
 	split traffic.Split
-	// applied are the last decisions, in ascending order.
+	// applied are the last decisions, in ascending order, about the release with this
+	// uid: one that is made anew under its name begins anew, if need be for another
+	// Service.
 	applied []confirmed.Applied
+	uid     types.UID
 }
 
 var _ traffic.Router = (*Envoy)(nil)
@@ -117,7 +133,7 @@ func (e *Envoy) Validate(split traffic.Split) error {
 }
 
 // Apply implements traffic.Router.
-func (e *Envoy) Apply(_ context.Context, split traffic.Split, sequence uint64) error {
+func (e *Envoy) Apply(ctx context.Context, split traffic.Split, sequence uint64) error {
 	if err := e.Validate(split); err != nil {
 		return fmt.Errorf("applying sequence %d of release %s: %w", sequence, e.release, err)
 	}
@@ -127,6 +143,9 @@ func (e *Envoy) Apply(_ context.Context, split traffic.Split, sequence uint64) e
 	}
 	e.mu.Lock()
 	defer e.mu.Unlock()
+	if uid := on.uidOf(ctx, e.release); uid != "" && uid != e.uid {
+		e.uid, e.applied = uid, nil
+	}
 	var last uint64
 	if n := len(e.applied); n > 0 {
 		last = e.applied[n-1].Sequence

@@ -87,6 +87,11 @@ func Run(ctx context.Context, setup Setup) error {
 	}
 	s.catalogue = NewCatalogue(s.proofs).WithFaces(setup.Faces)
 	s.directory = NewDirectory(s.verifier, from, s.catalogue, told.token)
+	late, err := newLateEvents(ctx, setup.Config, from)
+	if err != nil {
+		return err
+	}
+	told.latest = late.late
 	if err := registerCensus(setup.Registry, from, s.directory); err != nil {
 		return err
 	}

@@ -8,6 +8,7 @@ import (
 
 	"k8s.io/apimachinery/pkg/types"
 
+	"github.com/plumbline-dev/plumbline/pkg/specguard/diff"
 	"github.com/plumbline-dev/plumbline/pkg/traffic/inject"
 )
 
@@ -19,8 +20,13 @@ const UpstreamsAnnotation = "plumbline.dev/upstreams"
 // all stands for every Service of a namespace.
 const all = "*"
 
-// maxUpstreams bounds what one pod may ask for.
-const maxUpstreams = 200
+// maxUpstreams bounds what one pod may ask for, maxWrong how many mistakes of one
+// annotation are told, and maxEntry how many bytes of each.
+const (
+	maxUpstreams = 200
+	maxWrong     = 10
+	maxEntry     = 60
+)
 
 // Scope is what a proxy depends on. Equal dependencies are equal Scopes.
 type Scope struct {
@@ -76,16 +82,20 @@ func (s Scope) ports() []inject.LocalPort {
 	return ports
 }
 
-// ScopeOf reads the annotation. What cannot be read is left out, and returned.
+// ScopeOf reads the annotation. What cannot be read is left out, and returned; after
+// ten of that nothing more is read.
 func ScopeOf(namespace, annotation string) (s Scope, wrong []string) {
 	var names []string
 	for entry := range strings.SplitSeq(annotation, ",") {
 		entry = strings.TrimSpace(entry)
 		where, name, two := strings.Cut(entry, "/")
+		if len(wrong) == maxWrong {
+			break
+		}
 		switch {
 		case entry == "":
 		case !two || where == "" || name == "" || strings.Contains(name, "/") || len(names) == maxUpstreams:
-			wrong = append(wrong, entry)
+			wrong = append(wrong, diff.TruncateText(entry, maxEntry))
 		case where != namespace:
 			names = append(names, entry)
 		}
@@ -94,26 +104,39 @@ func ScopeOf(namespace, annotation string) (s Scope, wrong []string) {
 	return Scope{Namespace: namespace, upstreams: strings.Join(slices.Compact(names), ",")}, wrong
 }
 
-// needs says whether a Service is one of them. Of a gateway it is not known here which
-// have hosts.
-func (s Scope) needs(service types.NamespacedName) bool {
+// needs says whether a Service is one of them.
+func (s Scope) needs(service types.NamespacedName) bool { return s.reach().has(service) }
+
+// reach is what a scope needs, to be asked of many Services. Of a gateway it is not
+// known here which have hosts.
+type reach struct {
+	all       bool
+	namespace string
+	// others are sorted, as they are written in the annotation.
+	others []string
+}
+
+func (s Scope) reach() reach {
 	switch s.face {
 	case gateway:
-		return true
+		return reach{all: true}
 	case explicit:
-		return slices.ContainsFunc(s.ports(), func(p inject.LocalPort) bool {
-			return p.Namespace == service.Namespace && p.Service == service.Name
-		})
+		var r reach
+		for _, p := range s.ports() {
+			r.others = append(r.others, p.Namespace+"/"+p.Service)
+		}
+		slices.Sort(r.others)
+		return r
 	case redirected:
 	}
-	if service.Namespace == s.Namespace {
+	return reach{namespace: s.Namespace, others: strings.Split(s.upstreams, ",")}
+}
+
+func (r reach) has(service types.NamespacedName) bool {
+	if r.all || service.Namespace == r.namespace {
 		return true
 	}
-	for entry := range strings.SplitSeq(s.upstreams, ",") {
-		where, name, _ := strings.Cut(entry, "/")
-		if where == service.Namespace && (name == all || name == service.Name) {
-			return true
-		}
-	}
-	return false
+	_, whole := slices.BinarySearch(r.others, service.Namespace+"/"+all)
+	_, one := slices.BinarySearch(r.others, service.String())
+	return whole || one
 }

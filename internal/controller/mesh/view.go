@@ -29,8 +29,9 @@ func (c *Catalogue) view(s Scope, before *ads.View) (*ads.View, []ir.Problem) {
 	var problems []ir.Problem
 	switch s.face {
 	case redirected:
+		reach := s.reach()
 		for name, e := range c.services {
-			if s.needs(name) {
+			if reach.has(name) {
 				resources = append(resources, e.resources...)
 			}
 		}

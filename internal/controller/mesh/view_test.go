@@ -225,6 +225,34 @@ func TestWhatAPodCannotHaveIsTold(t *testing.T) {
 	}
 }
 
+// A proxy has a second stream, on which it tells what it counts: what its pod cannot
+// have was counted and logged twice.
+func TestWhatAPodCannotHaveIsToldOncePerProxy(t *testing.T) {
+	c := NewCatalogue(serve.NewProofs())
+	publish(t, c, begin)
+	known := web("1", corev1.PodRunning)
+	known.annotation = "web"
+	d := NewDirectory(believer{}, known, c, nil)
+	told := 0
+	d.Misread = func(_ *corev1.Pod, wrong []string) { told += len(wrong) }
+	routes, err := d.Admit(t.Context(), []string{"Bearer 1"})
+	if err != nil {
+		t.Fatal(err)
+	}
+	counts, err := counting{d}.Admit(t.Context(), []string{"Bearer 1"})
+	if err != nil {
+		t.Fatal(err)
+	}
+	if told != 1 {
+		t.Errorf("it is told %d times", told)
+	}
+	counts.Leave()
+	routes.Leave()
+	if len(d.seats) != 0 || len(c.groups) != 0 {
+		t.Errorf("%d pods and %d groups are left behind", len(d.seats), len(c.groups))
+	}
+}
+
 // Whatever happens to services, every resource is what it would be if it were made anew.
 func TestWhatIsKeptIsWhatWouldBeMade(t *testing.T) {
 	rapid.Check(t, func(t *rapid.T) {

@@ -8,6 +8,7 @@ import (
 
 	"github.com/plumbline-dev/plumbline/pkg/traffic/ads/confirmed"
 	"github.com/plumbline-dev/plumbline/pkg/traffic/envoyxds"
+	"github.com/plumbline-dev/plumbline/pkg/traffic/inject"
 	"github.com/plumbline-dev/plumbline/pkg/traffic/ir"
 )
 
@@ -42,10 +43,10 @@ func (v voters) wanted(pods []corev1.Pod) (wanted []confirmed.Wanted) {
 				w.Routes, w.Shared = v.edge, true
 			}
 		case explicit:
-			w.Routes = v.routes(&s)
+			w.Routes, w.By = v.routes(&s), v.written(pod, inject.AnnotationLocalPorts)
 		case redirected:
 			if s.needs(types.NamespacedName{Namespace: v.service.Namespace, Name: v.service.Name}) {
-				w.Routes = own
+				w.Routes, w.By = own, v.written(pod, UpstreamsAnnotation)
 			}
 		}
 		if len(w.Routes) > 0 {
@@ -53,6 +54,14 @@ func (v voters) wanted(pods []corev1.Pod) (wanted []confirmed.Wanted) {
 		}
 	}
 	return wanted
+}
+
+// written is what has a pod of another namespace depend on the service.
+func (v voters) written(pod *corev1.Pod, annotation string) string {
+	if pod.Namespace == v.service.Namespace {
+		return ""
+	}
+	return "the annotation " + annotation + " of it or its namespace"
 }
 
 // routes of the service's ports: all, or those that the local ports of a scope lead to.

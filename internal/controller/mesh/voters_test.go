@@ -54,9 +54,14 @@ func TestWhoHasToConfirm(t *testing.T) {
 		pod     corev1.Pod
 		want    []confirmed.Wanted
 	}{
-		"a pod of its namespace":               {web, pod("shop", nil), want("shop", both, nil)},
-		"not one of another namespace":         {web, pod("other", nil), nil},
-		"one of another that names it":         {web, pod("other", annotated(UpstreamsAnnotation, "shop/web")), want("other", both, nil)},
+		"a pod of its namespace":       {web, pod("shop", nil), want("shop", both, nil)},
+		"not one of another namespace": {web, pod("other", nil), nil},
+		"one of another that names it": {web, pod("other", annotated(UpstreamsAnnotation, "shop/web")), want("other", both, func(w *confirmed.Wanted) {
+			w.By = "the annotation plumbline.dev/upstreams of it or its namespace"
+		})},
+		"one of another with a local port that leads there": {web, pod("other", explicitly("9000=shop/web:81")), want("other", []string{"shop/web|81"}, func(w *confirmed.Wanted) {
+			w.By = "the annotation plumbline.dev/local-ports of it or its namespace"
+		})},
 		"not one that has ended":               {web, pod("shop", phase(corev1.PodSucceeded)), nil},
 		"one that starts, as such":             {web, pod("shop", phase(corev1.PodPending)), want("shop", both, func(w *confirmed.Wanted) { w.Starting = true })},
 		"one of which nothing is heard":        {web, pod("shop", phase(corev1.PodUnknown)), want("shop", both, nil)},

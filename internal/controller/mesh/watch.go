@@ -47,6 +47,12 @@ func (s *sources) watch(ctx context.Context, changed func(Haste), ended func(uid
 			return err
 		}
 	}
+	if err := s.cache.IndexField(ctx, &corev1.Pod{}, injectedField, injected); err != nil {
+		return fmt.Errorf("indexing pods: %w", err)
+	}
+	if err := s.cache.IndexField(ctx, &corev1.Service{}, addressField, addresses); err != nil {
+		return fmt.Errorf("indexing Services: %w", err)
+	}
 	return nil
 }
 
@@ -90,6 +96,9 @@ func (s *sources) onPods(changed func(Haste), ended func(uid string)) toolscache
 			was, is := podOf(before), podOf(after)
 			if was == nil || is == nil {
 				return
+			}
+			if was.UID != is.UID { // the end of the former was not seen
+				ended(string(was.UID))
 			}
 			if over(is) || leaves(was, is) {
 				ended(string(is.UID))
