@@ -56,7 +56,7 @@ func (a *app) printProxies(report *proxiesReport, namespace string, o *proxiesOp
 	}
 	columns := []column{
 		{name: "Pod"}, {name: "Stage"}, {name: "Confirmed"}, {name: "On-The-Way"}, {name: "Held"}, {name: "Refused"}, {name: "Connected"},
-		{name: "Queued", wide: true}, {name: "Going", wide: true}, {name: "Replica", wide: true}, {name: "Envoy", wide: true}, {name: "Node", wide: true}, {name: "Service-Account", wide: true},
+		{name: "Queued", wide: true}, {name: "Going", wide: true}, {name: "Replica", wide: true}, {name: "Envoy", wide: true}, {name: "Token-Until", wide: true}, {name: "Node", wide: true}, {name: "Service-Account", wide: true},
 	}
 	if o.allNamespaces {
 		columns = append([]column{{name: "Namespace"}}, columns...)
@@ -84,13 +84,16 @@ func (a *app) proxyRow(p *proxyReport) []any {
 	if absent(p.Stage) || p.Blocked || p.Waiting {
 		confirmed, count = "<unknown>", func(ads.Stage) string { return "" }
 	}
-	connected := ""
+	connected, token := "", ""
 	if !p.ConnectedSince.IsZero() {
 		connected = a.age(metav1.NewTime(p.ConnectedSince))
 	}
+	if !p.TokenExpires.IsZero() {
+		token = timestamp(metav1.NewTime(p.TokenExpires))
+	}
 	return []any{
 		p.Pod, string(p.Stage), confirmed, count(ads.OnTheWay), count(ads.Held), count(ads.Refused), connected,
-		count(ads.Queued), count(ads.Going), p.Replica, p.Envoy, p.Node, p.ServiceAccount,
+		count(ads.Queued), count(ads.Going), p.Replica, p.Envoy, token, p.Node, p.ServiceAccount,
 	}
 }
 
@@ -162,6 +165,9 @@ func (a *app) describeProxy(p *proxyReport, o *proxiesOptions) error {
 	d.field("Envoy", p.Envoy)
 	d.field("Account", p.ServiceAccount)
 	d.field("Connected", timestamp(metav1.NewTime(p.ConnectedSince))+" ("+a.ago(metav1.NewTime(p.ConnectedSince))+")")
+	if !p.TokenExpires.IsZero() {
+		d.field("Token", "until "+timestamp(metav1.NewTime(p.TokenExpires)))
+	}
 	if p.Blocked {
 		d.field("Blocked", "it does not read what it is sent; what it has is not known")
 	}

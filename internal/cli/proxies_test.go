@@ -121,7 +121,7 @@ func injectedPod(namespace, name string) *corev1.Pod {
 
 func connected(namespace, pod string, resources ...ads.State) serve.Connected {
 	return serve.Connected{
-		Proxy: identity.Proxy{Namespace: namespace, Pod: pod, ServiceAccount: "front"}, Node: namespace + "/" + pod,
+		Proxy: identity.Proxy{Namespace: namespace, Pod: pod, ServiceAccount: "front", Expires: testNow.Add(time.Minute)}, Node: namespace + "/" + pod,
 		Version: [3]uint64{1, 40, 0}, Since: testNow.Add(-time.Hour), Resources: resources,
 	}
 }
@@ -167,10 +167,10 @@ front-0   Held           1/2         0            1      0         60m
 `},
 		"of all, with more": {[]string{"proxies", "-A", "-o", "wide", "--no-headers"}, `
 shop   lost-0    NotConnected   <unknown>                                                                front
-shop   slow-0    Blocked        <unknown>               60m           xds-b   1.40.0   shop/slow-0    front
-shop   front-1   Refused        1/2         0   0   1   60m   0   0   xds-b   1.40.0   shop/front-1   front
-shop   front-0   Held           1/2         0   1   0   60m   0   0   xds-a   1.40.0   shop/front-0   front
-bank   pay-0     Confirmed      1/1         0   0   0   60m   0   0   xds-a   1.40.0   bank/pay-0     front
+shop   slow-0    Blocked        <unknown>               60m           xds-b   1.40.0   2026-03-01T12:01:00Z   shop/slow-0    front
+shop   front-1   Refused        1/2         0   0   1   60m   0   0   xds-b   1.40.0   2026-03-01T12:01:00Z   shop/front-1   front
+shop   front-0   Held           1/2         0   1   0   60m   0   0   xds-a   1.40.0   2026-03-01T12:01:00Z   shop/front-0   front
+bank   pay-0     Confirmed      1/1         0   0   0   60m   0   0   xds-a   1.40.0   2026-03-01T12:01:00Z   bank/pay-0     front
 `},
 		"in a stage": {[]string{"proxies", "-A", "--stage", "held", "--no-headers"}, `
 shop   front-0   Held   1/2   0   1   0   60m
@@ -211,6 +211,7 @@ Node: shop/front-1
 Envoy: 1.40.0
 Account: front
 Connected: 2026-03-01T11:00:00Z (60m ago)
+Token: until 2026-03-01T12:01:00Z
 
 TYPE NAME STAGE HAS WANTS SINCE WHY
 Cluster shop/web|80| Confirmed 1.aa 2.bb 90s

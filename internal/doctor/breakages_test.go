@@ -173,6 +173,10 @@ func webhookBreakages() map[string]map[string]breakage {
 			"an expired leaf": func(t *testing.T, s *Snapshot) {
 				s.Certificate.Value.Leaf = newAuthority(t).leaf(t, testNow.Add(-48*time.Hour), testNow.Add(-time.Hour))
 			},
+			"empty, for pods that ask for a proxy": add(injection(nil)),
+			"another authority, for such pods": func(t *testing.T, s *Snapshot) {
+				add(injection(newAuthority(t).bundle()))(t, s)
+			},
 			"not registered":                      on(func(s *Snapshot) { s.Webhooks.Value = nil }),
 			"no Secret, and nothing came back":    both(on(func(s *Snapshot) { s.Certificate = Gone[Certificate]() }), hide("write")),
 			"no right to the Secret, no probe":    both(hide("certificate"), hide("write")),
@@ -290,6 +294,13 @@ func policyBreakages() map[string]map[string]breakage {
 		"policy.writer": writer, "policy.stamp-status": validatingCases(stampStatusPolicy), "policy.requested-by": validatingCases(requestedByPolicy),
 		"policy.baseline-writers": baselines, "policy.deny": withDeny,
 	}
+}
+
+// injection is the webhook for pods that ask for a proxy.
+func injection(bundle []byte) Webhook {
+	w := ourWebhook(true, bundle)
+	w.Configuration, w.Name, w.FailurePolicy = InjectionName, "pod.inject.plumbline.dev", admissionv1.Fail
+	return w
 }
 
 // add registers somebody else's webhooks.

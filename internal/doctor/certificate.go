@@ -8,7 +8,10 @@ import (
 	"encoding/pem"
 	"errors"
 	"fmt"
+	"slices"
 	"time"
+
+	admissionv1 "k8s.io/api/admissionregistration/v1"
 )
 
 const (
@@ -68,7 +71,7 @@ func checkBundle(s *Snapshot) []Finding {
 		return []Finding{{Severity: Critical, Message: "no webhook is registered that could have a caBundle", Fix: reinstallFix}}
 	}
 	var out []Finding
-	for _, w := range ours {
+	for _, w := range slices.Concat(ours, s.injection()) {
 		out = append(out, bundleOf(s, w)...)
 	}
 	if len(ours) == ourWebhooksCount && !bytes.Equal(ours[0].Client.CABundle, ours[1].Client.CABundle) {
@@ -84,6 +87,9 @@ func bundleOf(s *Snapshot, w *Webhook) []Finding {
 			Message: w.Name + ": " + fmt.Sprintf(format, args...)}}
 	}
 	if len(w.Client.CABundle) == 0 {
+		if w.FailurePolicy == admissionv1.Fail {
+			return bad("its caBundle is empty: the API server cannot verify the webhook and refuses pods that ask for a proxy")
+		}
 		return bad("its caBundle is empty: the API server cannot verify the webhook and goes on without it")
 	}
 	authorities, err := parseBundle(w.Client.CABundle)

@@ -18,6 +18,9 @@ import (
 const (
 	// ConfigurationName is that of both webhook configurations.
 	ConfigurationName = "plumbline"
+	// InjectionName is that of the configuration for pods that ask for a proxy, which is
+	// there with the mesh.
+	InjectionName = "plumbline-inject"
 	// WebhookName is that of the webhook's Deployment, Service and lease.
 	WebhookName = "plumbline-webhook"
 	// AssessorName is that of the assessor's Deployment and lease.
@@ -50,6 +53,17 @@ func (s *Snapshot) ours() []*Webhook {
 	for i := range s.Webhooks.Value {
 		w := &s.Webhooks.Value[i]
 		if isOurs(w) && (w.Name == hashWebhook && w.Mutating || w.Name == verdictWebhook && !w.Mutating) {
+			out = append(out, w)
+		}
+	}
+	return out
+}
+
+// injection are the webhooks for pods that ask for a proxy.
+func (s *Snapshot) injection() []*Webhook {
+	var out []*Webhook
+	for i := range s.Webhooks.Value {
+		if w := &s.Webhooks.Value[i]; w.Mutating && w.Configuration == InjectionName {
 			out = append(out, w)
 		}
 	}

@@ -31,6 +31,9 @@ type Proxy struct {
 	Envoy string `json:"envoy,omitempty"`
 	// ConnectedSince is when its stream began.
 	ConnectedSince time.Time `json:"connectedSince,omitzero"`
+	// TokenExpires is the end of the token that its stream began with. The stream
+	// outlives it; the next one needs another.
+	TokenExpires time.Time `json:"tokenExpires,omitzero"`
 	// Blocked says that it does not read what it is sent, Waiting that it has asked for
 	// nothing yet or waits for its turn to start. Its stages are not known then.
 	Blocked bool `json:"blocked,omitempty"`
@@ -60,7 +63,7 @@ type Resource struct {
 func proxyOf(c *serve.Connected) Proxy {
 	p := Proxy{
 		Namespace: c.Namespace, Pod: c.Pod, PodUID: c.PodUID, ServiceAccount: c.ServiceAccount, Node: c.Node,
-		ConnectedSince: c.Since.UTC(), Blocked: c.Blocked, Waiting: c.Waiting, Stages: c.Counts,
+		ConnectedSince: c.Since.UTC(), TokenExpires: c.Expires.UTC(), Blocked: c.Blocked, Waiting: c.Waiting, Stages: c.Counts,
 	}
 	if c.Version != [3]uint64{} {
 		p.Envoy = fmt.Sprintf("%d.%d.%d", c.Version[0], c.Version[1], c.Version[2])

@@ -22,7 +22,11 @@ import (
 	"github.com/plumbline-dev/plumbline/pkg/traffic/identity"
 )
 
-var began = time.Date(2026, 3, 1, 12, 0, 0, 0, time.UTC)
+// began is when streams did, and ended is when their tokens have.
+var (
+	began = time.Date(2026, 3, 1, 12, 0, 0, 0, time.UTC)
+	ended = began.Add(40 * time.Minute)
+)
 
 // member of a fleet has resources, whichever are asked for.
 type member struct {
@@ -68,7 +72,7 @@ func (f *fleet) Page(_ context.Context, q serve.Query) (page []serve.Connected, 
 
 func proxy(namespace, pod string, resources ...ads.State) member {
 	return member{serve.Connected{
-		Proxy: identity.Proxy{Namespace: namespace, Pod: pod, PodUID: "uid-" + pod, ServiceAccount: "front"},
+		Proxy: identity.Proxy{Namespace: namespace, Pod: pod, PodUID: "uid-" + pod, ServiceAccount: "front", Expires: ended},
 		Node:  namespace + "/" + pod, Version: [3]uint64{1, 40, 0}, Since: began,
 	}, resources}
 }

@@ -63,6 +63,9 @@ func TestThePageListsProxiesAndLinksToEach(t *testing.T) {
 	if got := strings.Join(found["span"], " "); !strings.Contains(got, "Blocked") || !strings.Contains(got, "Waiting") {
 		t.Errorf("what is to be looked at: %s", got)
 	}
+	if got := strings.Join(found["td"], " "); strings.Count(got, "2026-03-01 12:40:00 UTC") != 4 {
+		t.Errorf("until when their tokens are good: %s", got)
+	}
 	if len(found["tr"]) != 5 {
 		t.Errorf("%d rows, want a head and four proxies", len(found["tr"]))
 	}
@@ -71,8 +74,8 @@ func TestThePageListsProxiesAndLinksToEach(t *testing.T) {
 func TestThePageOfAPodSaysWhatItHasAndWhy(t *testing.T) {
 	_, body, _ := get(t, served(t, shop()).URL+proxieshttp.Page+"?namespace=shop&pod=front-0&stage=Refused")
 	found := elements(t, body)
-	row := strings.Join(found["td"], "|") + " " + strings.Join(found["span"], " ") + " " + strings.Join(found["th"], " ")
-	for _, want := range []string{"Route", "shop/web|80", "Refused", "no <b>such</b> match", "2.h", "2026-03-01 12:00:00 UTC"} {
+	row := strings.Join(found["p"], " ") + strings.Join(found["td"], "|") + " " + strings.Join(found["span"], " ") + " " + strings.Join(found["th"], " ")
+	for _, want := range []string{"Route", "shop/web|80", "Refused", "no <b>such</b> match", "2.h", "2026-03-01 12:00:00 UTC", "with a token until 2026-03-01 12:40:00 UTC"} {
 		if !strings.Contains(row, want) {
 			t.Errorf("the page does not say %q: %s", want, row)
 		}

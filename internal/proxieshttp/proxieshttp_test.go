@@ -64,7 +64,7 @@ func TestAProxyIsShownWithItsResources(t *testing.T) {
 	}
 	since := began
 	want := []proxieshttp.Proxy{{
-		Namespace: "shop", Pod: "front-0", PodUID: "uid-front-0", ServiceAccount: "front", Node: "shop/front-0", Envoy: "1.40.0", ConnectedSince: began,
+		Namespace: "shop", Pod: "front-0", PodUID: "uid-front-0", ServiceAccount: "front", Node: "shop/front-0", Envoy: "1.40.0", ConnectedSince: began, TokenExpires: ended,
 		Stages: map[ads.Stage]int{ads.Confirmed: 1, ads.Refused: 1},
 		Resources: []proxieshttp.Resource{
 			{Type: "Cluster", Name: "shop/web|80|", Stage: ads.Confirmed, Has: "2.h", Wants: "2.h", Since: &since},

@@ -88,6 +88,8 @@ func TestRefusedValues(t *testing.T) {
 		"a proxy without threads":                {`mesh.inject.concurrency=0`, "/mesh/inject/concurrency"},
 		"a proxy that runs as root":              {`mesh.inject.uid=0`, "/mesh/inject/uid"},
 		"a token without a unit of time":         {`mesh.inject.tokenLifetime="3600"`, "/mesh/inject/tokenLifetime"},
+		"a token that the API server gives none": {`mesh.inject.tokenLifetime="9m59s"`, "/mesh/inject/tokenLifetime"},
+		"a token that ends in no time":           {`mesh.inject.tokenLifetime="0h100s"`, "/mesh/inject/tokenLifetime"},
 	}
 	for name, test := range tests {
 		t.Run(name, func(t *testing.T) {
