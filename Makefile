@@ -49,6 +49,16 @@ test-integration: $(CLUSTER_TOOL) ## Tests on a real kube-apiserver, a real Redi
 faults: $(CLUSTER_TOOL) ## All faults, those that take long included (45 minutes).
 	PLUMBLINE_FAULTS=long KUBEBUILDER_ASSETS="$$($(CLUSTER_TOOL) assets)" HELM="$$($(CLUSTER_TOOL) which helm)" CGO_ENABLED=1 go test -count=1 -race -tags integration -timeout 60m -p 1 -v $(GO_TEST_FLAGS) ./test/integration/faults ./test/integration/executorfaults
 
+# FUZZTIME is how long each fuzzer runs.
+FUZZTIME ?= 30s
+
+.PHONY: fuzz
+fuzz: ## Each fuzzer of the repository for FUZZTIME=30s, with new inputs (15 minutes).
+	@grep -rEo --include='*_test.go' '^func Fuzz[A-Za-z0-9_]+' cmd internal pkg test hack | sort | while IFS=: read -r file name; do \
+	  echo "== $$file $${name#func }"; \
+	  go -C "$$(dirname "$$file")" test -run '^$$' -fuzz "^$${name#func }\$$" -fuzztime $(FUZZTIME) -fuzzminimizetime 100x . || exit 1; \
+	done
+
 .PHONY: xds-long
 xds-long: $(CLUSTER_TOOL) ## The discovery server with real Envoys, ten times as much of it (15 minutes).
 	PLUMBLINE_XDS=long ENVOY="$$($(CLUSTER_TOOL) which envoy)" CGO_ENABLED=1 go test -count=1 -race -tags integration -timeout 60m -p 1 -v $(GO_TEST_FLAGS) ./test/integration/ads ./test/integration/envoyxds
@@ -75,7 +85,7 @@ e2e-plumbline: $(CLUSTER_TOOL) ## Plumbline on a whole cluster.
 	go test -count=1 -tags e2e -timeout 40m -v $(GO_TEST_FLAGS) ./test/e2e/...
 
 .PHONY: e2e-mesh-long
-e2e-mesh-long: $(CLUSTER_TOOL) ## Splits on real pods while all of the discovery server is away for ten minutes.
+e2e-mesh-long: $(CLUSTER_TOOL) ## Splits on real pods while all of the discovery server is away for ten minutes, longer than tokens live.
 	PLUMBLINE_OUTAGE=10m E2E_NAME=mesh go test -count=1 -tags e2e -timeout 60m -v -run 'TestSplitsOutliveFaults' $(GO_TEST_FLAGS) ./test/e2e/...
 
 .PHONY: e2e-cluster
@@ -116,10 +126,15 @@ bench-remediation: $(CLUSTER_TOOL) ## Planner, Redis scripts, and how long a dri
 
 .PHONY: bench-xds bench-xds-long
 bench-xds: ## The discovery server beside go-control-plane's two, under 1,000 proxies (3 minutes).
-	go run ./hack/xdsload --proxies 1000 --services 5000 --rounds 10 --phase-limit 25s --limit 4m --servers plumbline,snapshot,linear
+	go run ./hack/xdsload --counting --proxies 1000 --services 5000 --rounds 20 --phase-limit 25s --limit 5m --servers plumbline,snapshot,linear
 
 bench-xds-long: ## The same with 100, 1,000 and 10,000 proxies (up to 75 minutes; it needs 15,100 open files).
-	for n in 100 1000 10000; do go run ./hack/xdsload --proxies $$n --services 5000 --rounds 20 --phase-limit 3m --limit 25m --servers plumbline,snapshot,linear; done
+	for n in 100 1000 10000; do go run ./hack/xdsload --counting --proxies $$n --services 5000 --rounds 20 --phase-limit 3m --limit 25m --servers plumbline,snapshot,linear; done
+
+.PHONY: bench-mesh
+bench-mesh: $(CLUSTER_TOOL) ## Real Envoys: from a step, or a canary that loses its endpoints, to the first response that shows it (8 minutes).
+	ENVOY="$$($(CLUSTER_TOOL) which envoy)" go test -tags integration -run '^$$' -bench FirstChangedResponse -benchtime 2000x -count 3 ./test/integration/ads
+	KUBEBUILDER_ASSETS="$$($(CLUSTER_TOOL) assets)" ENVOY="$$($(CLUSTER_TOOL) which envoy)" go test -tags integration -run '^$$' -bench Clamp -benchtime 15x -timeout 15m ./test/integration/abrelease
 
 ##@ Code
 .PHONY: generate

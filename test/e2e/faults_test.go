@@ -20,8 +20,12 @@ import (
 
 // What happens to the control plane, to the API server and to single proxies costs no
 // order of anybody else. PLUMBLINE_OUTAGE is how long the discovery server is away,
-// such as 10m; 45 s by default.
+// such as 10m; 45 s by default. If it is as long as the life of a token can be, nobody
+// comes back with the one that it had.
 func TestSplitsOutliveFaults(t *testing.T) {
+	if outage(t) >= shortestToken {
+		upgrade(t, "mesh.inject.tokenLifetime="+shortestToken.String())
+	}
 	m := newMesh(t, "faults",
 		client{name: "redirected", mode: "redirect", url: throughService},
 		client{name: "explicit", mode: "explicit", url: throughPort},
@@ -68,7 +72,7 @@ func (m *mesh) onNode(command string) string {
 // process finds the one whose command line has all of the words.
 func (m *mesh) process(words ...string) string {
 	m.Helper()
-	command := "for p in /proc/[0-9]*; do c=$(tr '\\0' ' ' < $p/cmdline 2>/dev/null) || continue; case $c in sh*) continue;; esac; "
+	command := "for p in /proc/[0-9]*; do c=$({ tr '\\0' ' ' < $p/cmdline; } 2>/dev/null) || continue; case $c in sh*) continue;; esac; "
 	for _, w := range words {
 		command += fmt.Sprintf("case $c in *%s*) ;; *) continue;; esac; ", w)
 	}
@@ -152,10 +156,26 @@ func (m *mesh) killed() {
 	m.shares("victim", m.counted("victim", m.now("victim"), 200), 60)
 }
 
+// replaced deletes a client's pod. It orders on until its own container is stopped, and
+// its proxy ends after that.
 func (m *mesh) replaced() {
 	pod, err := m.pod(m.Context(), "victim")
 	m.must(err)
-	m.kubectl("delete", "pod", pod.Name, "--wait=true")
+	before := m.now("victim")
+	last := before
+	m.kubectl("delete", "pod", pod.Name, "--wait=false")
+	m.eventually("the pod is gone", func(ctx context.Context) (bool, string) {
+		soon, cancel := context.WithTimeout(ctx, 2*time.Second) // a pod that has just gone answers nothing at all
+		defer cancel()
+		if v, err := m.visitsOf(soon, pod.Name); err == nil {
+			last = v
+		}
+		left, err := cluster.Kubectl(ctx, "get", "pod", pod.Name, "-n", m.namespace, "--ignore-not-found", "-o", "name")
+		return err == nil && left == "", left
+	})
+	if end := last.since(before); end.Started < 2*ordersPerSecond || end.Failed > 0 {
+		m.Errorf("while its pod ended it made %d orders, want those of two seconds or more; failed are %d: %q", end.Started, end.Failed, end.Failures)
+	}
 	m.rolledOut("victim")
 	m.release("confirmed by all", confirmed)
 	m.shares("victim", m.counted("victim", m.now("victim"), 200), 60)
@@ -176,7 +196,14 @@ func outage(t *testing.T) time.Duration {
 	return d
 }
 
+// serverAway kills all replicas in the middle of what they do, and lets none start.
 func (m *mesh) serverAway() {
+	held := m.tokens()
+	var servers corev1.PodList
+	m.must(cluster.GetJSON(m.Context(), &servers, "pods", "-n", systemNamespace, "-l", "app.kubernetes.io/component=xds"))
+	for _, p := range servers.Items {
+		m.onNode("kill -KILL " + m.process("--pod-name="+p.Name))
+	}
 	m.kubectl("scale", "deployment/plumbline-xds", "-n", systemNamespace, "--replicas=0")
 	m.kubectl("wait", "--for=delete", "pod", "-n", systemNamespace, "-l", "app.kubernetes.io/component=xds", "--timeout=90s")
 	before := m.now("explicit")
@@ -186,6 +213,7 @@ func (m *mesh) serverAway() {
 	m.kubectl("scale", "deployment/plumbline-xds", "-n", systemNamespace, "--replicas=2")
 	m.kubectl("rollout", "status", "deployment/plumbline-xds", "-n", systemNamespace, "--timeout=120s")
 	m.split("{type: Percentage, percentages: {stable: 70, canary: 30}}")
+	m.renewed(held)
 	m.shares("redirected", m.counted("redirected", m.now("redirected"), 300), 30)
 }
 
@@ -229,13 +257,21 @@ func (m *mesh) certificateAnew() {
 }
 
 func (m *mesh) upgraded() {
-	_, err := cluster.Run(m.Context(), []string{
-		"helm", "upgrade", "plumbline", "charts/plumbline", "--reuse-values", "-n", systemNamespace, "--wait", "--timeout=3m",
-		"--set", "xds.podAnnotations.upgraded=yes", "--set", "gateway.podAnnotations.upgraded=yes", "--set", "webhook.podAnnotations.upgraded=yes",
-	})
-	m.must(err)
+	upgrade(m.T, "xds.podAnnotations.upgraded=yes", "gateway.podAnnotations.upgraded=yes", "webhook.podAnnotations.upgraded=yes")
 	m.split("{type: Percentage, percentages: {stable: 50, canary: 50}}")
 	for _, c := range []string{"redirected", "explicit", "outside"} {
 		m.shares(c, m.counted(c, m.now(c), 300), 50)
+	}
+}
+
+// upgrade the installation to the same chart with other values.
+func upgrade(t *testing.T, values ...string) {
+	t.Helper()
+	args := []string{"helm", "upgrade", "plumbline", "charts/plumbline", "--reuse-values", "-n", systemNamespace, "--wait", "--timeout=3m"}
+	for _, v := range values {
+		args = append(args, "--set", v)
+	}
+	if _, err := cluster.Run(t.Context(), args); err != nil {
+		t.Fatal(err)
 	}
 }

@@ -48,15 +48,16 @@ func splitsOnRealPods(t *testing.T) {
 		{"the gateway divides likewise", func(m *mesh) { m.gateway(outside) }},
 		{"the split in the release changes the traffic", (*mesh).half},
 		{"users stay where they are while a share grows", func(m *mesh) {
-			m.ramp("users", "type: Sticky, sticky: {header: x-user}")
+			m.ramp(clients[2], "type: Sticky, sticky: {header: x-user}")
 		}},
 		{"visitors without a name are given a cookie, and stay", func(m *mesh) {
-			m.ramp("visitors", "type: Sticky, sticky: {cookie: plb-visitor}")
+			m.ramp(clients[3], "type: Sticky, sticky: {cookie: plb-visitor}")
 		}},
 		{"values of a header go where the release says", (*mesh).byHeader},
 		{"a client without a proxy meets the stable version alone", func(m *mesh) { m.untouched(bare) }},
 		{"what is not managed passes untouched", (*mesh).unmanaged},
-		{"a Job ends when its own container has", (*mesh).jobsEnd},
+		{"a Job ends when its own container has, that of a CronJob too", (*mesh).jobsEnd},
+		{"a StatefulSet's pod that is replaced has its proxy again", (*mesh).memberReplaced},
 		{"a canary without pods gets nothing, and its share back", (*mesh).clamped},
 		{"pods come and go", (*mesh).churn},
 		{"replicas of the discovery server end one after the other", (*mesh).replicasEnd},
@@ -84,14 +85,7 @@ func (m *mesh) aTenth() {
 		m.shares(c, seen, 10)
 		m.Logf("%s: %v", c, seen.Answered)
 	}
-	m.release("observed", func(r *v1alpha1.ABRelease) bool {
-		for _, o := range r.Status.Observed {
-			if o.Requests == nil || *o.Requests == 0 {
-				return false
-			}
-		}
-		return len(r.Status.Observed) == 2
-	})
+	m.observed(10)
 }
 
 func (m *mesh) gateway(outside client) {
@@ -116,14 +110,16 @@ func (m *mesh) half() {
 
 // ramp raises the canary's share step by step. Nobody who has met the canary meets
 // the stable version again, until the way back.
-func (m *mesh) ramp(client, split string) {
+func (m *mesh) ramp(of client, split string) {
+	client := of.name
 	m.split(fmt.Sprintf("{%s, percentages: {stable: 99, canary: 1}}", split))
 	round := uint64(200)
 	m.counted(client, m.now(client), round) // everybody has been seen once
 	before := m.now(client)
 	for _, percent := range []int{10, 50, 100} {
 		m.split(fmt.Sprintf("{%s, percentages: {stable: %d, canary: %d}}", split, 100-percent, percent))
-		m.counted(client, m.now(client), round)
+		met := m.counted(client, m.now(client), round)
+		m.sharesOf(client, met, float64(percent), uint64(of.users)) //nolint:gosec // not negative
 	}
 	after := m.now(client).since(before)
 	if n := after.Moved["canary>stable"]; n > 0 {
@@ -168,7 +164,7 @@ func (m *mesh) untouched(bare client) {
 // unmanaged Services are reached through the proxy as without one, while their pods
 // get requests that are divided, too.
 func (m *mesh) unmanaged() {
-	for name, url := range map[string]string{"to-plain": "http://plain", "to-headless": "http://headless:8080"} {
+	for name, url := range map[string]string{"to-plain": "http://plain", "to-headless": "http://headless:8080", "to-host": "http://onhost"} {
 		m.apply(client{name: name, mode: "redirect", url: url}.manifest())
 		m.rolledOut(name)
 		if seen := m.counted(name, m.now(name), 100); seen.Answered["canary"] > 0 || seen.Failed > 0 {
@@ -179,11 +175,14 @@ func (m *mesh) unmanaged() {
 }
 
 func (m *mesh) jobsEnd() {
-	for _, mode := range []string{"redirect", "explicit"} {
-		m.apply(strings.ReplaceAll(jobManifest, "MODE", mode))
-		m.kubectl("wait", "--for=condition=complete", "job/job-"+mode, "--timeout=90s")
-		if proxies := m.kubectl("get", "pods", "-l", "job-name=job-"+mode+",plumbline.dev/proxy="+mode, "-o", "name"); strings.Count(proxies, "pod/") != 1 {
-			m.Errorf("pods of the Job with a proxy: %q, want one", proxies)
+	m.apply(strings.ReplaceAll(jobManifest, "MODE", "redirect") + strings.ReplaceAll(jobManifest, "MODE", "explicit") + cronJobManifest)
+	m.kubectl("create", "job", "job-nightly", "--from=cronjob/nightly")
+	m.apply(client{name: "member", mode: "redirect", url: throughService}.member()) // of the next step; it starts meanwhile
+	for job, mode := range map[string]string{"job-redirect": "redirect", "job-explicit": "explicit", "job-nightly": "redirect"} {
+		m.kubectl("wait", "--for=condition=complete", "job/"+job, "--timeout=90s")
+		phases := m.kubectl("get", "pods", "-l", "job-name="+job+",plumbline.dev/proxy="+mode, "-o", "jsonpath={.items[*].status.phase}")
+		if phases != string(corev1.PodSucceeded) {
+			m.Errorf("%s: its pods with a proxy are %q, want one that has succeeded", job, phases)
 		}
 	}
 }
@@ -210,11 +209,13 @@ func (m *mesh) churn() {
 	}
 }
 
-// replicasEnd deletes each replica while the release changes.
+// replicasEnd kills and deletes each replica while the release changes.
 func (m *mesh) replicasEnd() {
 	var pods corev1.PodList
 	m.must(cluster.GetJSON(m.Context(), &pods, "pods", "-n", systemNamespace, "-l", "app.kubernetes.io/component=xds"))
 	for i, p := range pods.Items {
+		m.onNode("kill -KILL " + m.process("--pod-name="+p.Name))
+		m.split(fmt.Sprintf("{type: Percentage, percentages: {stable: %d, canary: %d}}", 65-10*i, 35+10*i))
 		m.kubectl("delete", "pod", p.Name, "-n", systemNamespace, "--wait=true")
 		m.split(fmt.Sprintf("{type: Percentage, percentages: {stable: %d, canary: %d}}", 60-10*i, 40+10*i))
 	}

@@ -9,7 +9,6 @@ import (
 	"encoding/json"
 	"fmt"
 	"maps"
-	"math"
 	"slices"
 	"strings"
 	"testing"
@@ -60,6 +59,26 @@ spec:
   selector: {app: pay, track: stable}
   ports: [{name: http, port: 8080}]
 ---
+# One whose pod is in the node's network.
+apiVersion: v1
+kind: Service
+metadata: {name: onhost, namespace: NS}
+spec:
+  selector: {app: onhost}
+  ports: [{name: http, port: 80, targetPort: 18080}]
+---
+apiVersion: v1
+kind: Pod
+metadata: {name: onhost, namespace: NS, labels: {app: onhost}}
+spec:
+  hostNetwork: true
+  terminationGracePeriodSeconds: 1
+  containers:
+  - name: app
+    image: docker.io/plumbline/shop:dev
+    env: [{name: SHOP_NAME, value: pay}, {name: SHOP_VERSION, value: stable}, {name: SHOP_ADDRESS, value: ":18080"}]
+    readinessProbe: {httpGet: {path: /healthz, port: 18080}, periodSeconds: 1}
+---
 `
 
 // jobManifest does something short, beside a proxy.
@@ -101,8 +120,8 @@ spec:
 ---
 `
 
-// clientManifest orders from it without pause. A probe of readiness keeps the first
-// order until the proxy is there.
+// clientManifest orders from it without pause, also for some seconds after its pod was
+// told to end. A probe of readiness keeps the first order until the proxy is there.
 const clientManifest = `
 apiVersion: apps/v1
 kind: Deployment
@@ -115,10 +134,12 @@ spec:
       labels: {app: NAME, plumbline.dev/inject-mode: MODE}
       annotations: {plumbline.dev/local-ports: "8001=pay"}
     spec:
-      terminationGracePeriodSeconds: 2
+      terminationGracePeriodSeconds: 15
+      securityContext: {runAsNonRoot: true, runAsUser: 65532}
       containers:
       - name: app
         image: docker.io/plumbline/shop:dev
+        lifecycle: {preStop: {sleep: {seconds: 4}}}
         env:
         - {name: SHOP_VISITS, value: "$URL"}
         - {name: SHOP_VISIT_RATE, value: "$RATE"}
@@ -311,7 +332,11 @@ func (m *mesh) look(ctx context.Context, client string) (visits, error) {
 	if err != nil {
 		return visits{}, err
 	}
-	out, err := cluster.Kubectl(ctx, "get", "--raw", fmt.Sprintf("/api/v1/namespaces/%s/pods/%s:8080/proxy/visits", m.namespace, pod.Name))
+	return m.visitsOf(ctx, pod.Name)
+}
+
+func (m *mesh) visitsOf(ctx context.Context, pod string) (visits, error) {
+	out, err := cluster.Kubectl(ctx, "get", "--raw", fmt.Sprintf("/api/v1/namespaces/%s/pods/%s:8080/proxy/visits", m.namespace, pod))
 	if err != nil {
 		return visits{}, err
 	}
@@ -340,22 +365,6 @@ func (m *mesh) now(client string) visits {
 	v, err := m.look(m.Context(), client)
 	m.must(err)
 	return v
-}
-
-// shares fails unless the canary's share of the answers is as likely as not to be
-// that percentage: within four standard deviations.
-func (m *mesh) shares(of string, v visits, percent float64) {
-	m.Helper()
-	n, p := float64(v.answered()), percent/100
-	share := float64(v.Answered["canary"]) / n
-	if bound := 4 * math.Sqrt(p*(1-p)/n); math.Abs(share-p) > bound {
-		m.Errorf("%s: the canary has %.1f %% of %.0f answers, want %.0f %% ± %.1f: %+v", of, 100*share, n, percent, 100*bound, v)
-	}
-	if extra := slices.DeleteFunc(slices.Collect(maps.Keys(v.Answered)), func(version string) bool {
-		return version == "stable" || version == "canary"
-	}); len(extra) > 0 {
-		m.Errorf("%s: answers of %q", of, extra)
-	}
 }
 
 // unharmed fails if a client has lost an order since it began.

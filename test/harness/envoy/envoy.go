@@ -55,6 +55,8 @@ type Options struct {
 	Node, Token string
 	// Listeners that it has from the beginning; all others are discovered.
 	Listeners []*listenerv3.Listener
+	// Bootstrap is its configuration, in place of one that is made of all of the above.
+	Bootstrap []byte
 	// Arguments are added to its command line.
 	Arguments []string
 }
@@ -70,9 +72,12 @@ func Start(tb testing.TB, options Options) *Envoy {
 		}
 		return path
 	}
-	config, err := bootstrap(options, write("ca.pem", options.Authority))
-	if err != nil {
-		tb.Fatal(err)
+	config := options.Bootstrap
+	if config == nil {
+		var err error
+		if config, err = bootstrap(options, write("ca.pem", options.Authority)); err != nil {
+			tb.Fatal(err)
+		}
 	}
 	at := filepath.Join(directory, "admin")
 	e := &Envoy{tb: tb, log: &lines{}}

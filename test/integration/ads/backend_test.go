@@ -38,7 +38,7 @@ func backendAt(t testing.TB, name, address string) string {
 		}
 		fmt.Fprintf(w, "%s %s", name, body)
 	})
-	mux.HandleFunc("/socket", upgraded)
+	mux.HandleFunc("/socket", func(w http.ResponseWriter, _ *http.Request) { upgraded(w, name) })
 	mux.HandleFunc("POST /echo", streamed)
 	called := grpc.NewServer()
 	grpc_testing.RegisterTestServiceServer(called, calls{name: name})
@@ -54,15 +54,16 @@ func backendAt(t testing.TB, name, address string) string {
 	return s.Listener.Addr().String()
 }
 
-// upgraded is what a WebSocket is to a proxy: bytes in both directions.
-func upgraded(w http.ResponseWriter, _ *http.Request) {
+// upgraded is what a WebSocket is to a proxy: bytes in both directions. The header
+// says whose it is.
+func upgraded(w http.ResponseWriter, name string) {
 	conn, buffered, err := http.NewResponseController(w).Hijack()
 	if err != nil {
 		http.Error(w, err.Error(), http.StatusInternalServerError)
 		return
 	}
 	defer func() { _ = conn.Close() }()
-	if _, err := io.WriteString(conn, "HTTP/1.1 101 Switching Protocols\r\nConnection: Upgrade\r\nUpgrade: websocket\r\n\r\n"); err != nil {
+	if _, err := io.WriteString(conn, "HTTP/1.1 101 Switching Protocols\r\nConnection: Upgrade\r\nUpgrade: websocket\r\nBackend: "+name+"\r\n\r\n"); err != nil {
 		return
 	}
 	echo(conn, buffered.Reader)

@@ -9,7 +9,6 @@ import (
 	"context"
 	"fmt"
 	"io"
-	"net"
 	"net/http"
 	"slices"
 	"strings"
@@ -22,8 +21,9 @@ import (
 )
 
 // load is what clients send to a proxy at a constant rate, whether or not answers
-// come: requests with a body, and gRPC streams that live for a while. Nothing is tried again: bodies cannot be read twice, so that not even the
-// client's connections do it.
+// come: requests with a body, and gRPC streams and WebSockets that live for a while.
+// Nothing is tried again: bodies cannot be read twice, so that not even the client's
+// connections do it.
 type load struct {
 	client  *http.Client
 	callers []grpc_testing.TestServiceClient
@@ -37,7 +37,7 @@ type load struct {
 	failures []string
 }
 
-// perSecond is the rate of requests; every so many there is a gRPC stream as well.
+// perSecond is the rate of requests; every so many there are a gRPC stream and a WebSocket as well.
 const perSecond, perStream = 300, 10
 
 // startLoad begins; it ends when ended is called.
@@ -62,6 +62,7 @@ func (l *load) run(ctx context.Context) {
 			l.done.Go(func() { l.request(context.WithoutCancel(ctx), i) })
 			if i%perStream == 0 {
 				l.done.Go(func() { l.converse(context.WithoutCancel(ctx), l.callers[i/perStream%len(l.callers)]) })
+				l.done.Go(func() { l.chat(context.WithoutCancel(ctx)) })
 			}
 		case <-ctx.Done():
 			return
@@ -147,38 +148,29 @@ type talk struct {
 	said int
 }
 
-// goesOn says another line.
-func (c *talk) goesOn(t testing.TB, what string) {
-	t.Helper()
+// line says another one and hears it.
+func (c *talk) line() error {
 	c.said++
 	line := fmt.Sprintf("line %d\n", c.said)
 	if _, err := io.WriteString(c.say, line); err != nil {
-		t.Fatalf("%s: saying %q: %v", what, line, err)
+		return fmt.Errorf("saying %q: %w", line, err)
 	}
-	if heard, err := c.hear.ReadString('\n'); err != nil || heard != line {
-		t.Fatalf("%s: heard %q for %q: %v", what, heard, line, err)
+	heard, err := c.hear.ReadString('\n')
+	if err == nil && heard != line {
+		err = fmt.Errorf("heard %q", heard)
 	}
+	if err != nil {
+		return fmt.Errorf("hearing %q: %w", line, err)
+	}
+	return nil
 }
 
-// socket is a WebSocket through the proxy.
-func socket(t testing.TB, address string) *talk {
+// goesOn says another line.
+func (c *talk) goesOn(t testing.TB, what string) {
 	t.Helper()
-	var dialer net.Dialer
-	conn, err := dialer.DialContext(t.Context(), "tcp", address)
-	if err != nil {
-		t.Fatal(err)
+	if err := c.line(); err != nil {
+		t.Fatalf("%s: %v", what, err)
 	}
-	t.Cleanup(func() { _ = conn.Close() })
-	request := "GET /socket HTTP/1.1\r\nHost: web\r\nConnection: Upgrade\r\nUpgrade: websocket\r\nSec-WebSocket-Version: 13\r\nSec-WebSocket-Key: dGhlIHNhbXBsZSBub25jZQ==\r\n\r\n"
-	if _, err := io.WriteString(conn, request); err != nil {
-		t.Fatal(err)
-	}
-	reader := bufio.NewReader(conn)
-	response, err := http.ReadResponse(reader, nil) //nolint:bodyclose // it is the connection
-	if err != nil || response.StatusCode != http.StatusSwitchingProtocols {
-		t.Fatalf("the upgrade: %v %+v", err, response)
-	}
-	return &talk{say: conn, hear: reader}
 }
 
 // stream is an HTTP/2 stream through the proxy, both directions of which stay open.

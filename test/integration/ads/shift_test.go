@@ -70,8 +70,10 @@ func TestAVariationThatComesAndGoesCostsNoRequest(t *testing.T) {
 			talk.goesOn(t, what)
 		}
 	}
-	if l.seen("b") == 0 {
-		t.Error("b has answered nothing")
+	for _, what := range []string{"b", "stream b", "socket b"} {
+		if l.seen(what) == 0 {
+			t.Errorf("%s: b has answered nothing", what)
+		}
 	}
 	l.ended(t)
 }

@@ -47,6 +47,7 @@ type world struct {
 	server  *serve.Server
 	grpc    *grpc.Server
 	effects []ads.Effect
+	watch   func(ads.Effect) // is told of all that happens, responses included; may be nil
 }
 
 func newWorld(t testing.TB) *world { return newWorldWith(t, ads.Config{}) }
@@ -110,14 +111,23 @@ func (w *world) Admit(_ context.Context, authorization []string) (serve.Admissio
 }
 
 // Opened, Closed, Refused, Sent and Happened implement serve.Observer.
-func (*world) Opened(identity.Proxy)               {}
-func (*world) Closed(identity.Proxy, error)        {}
-func (*world) Refused(codes.Code)                  {}
-func (*world) Sent(identity.Proxy, *ads.Send, int) {}
+func (*world) Opened(identity.Proxy)        {}
+func (*world) Closed(identity.Proxy, error) {}
+func (*world) Refused(codes.Code)           {}
+func (w *world) Sent(_ identity.Proxy, send *ads.Send, _ int) {
+	w.mu.Lock()
+	defer w.mu.Unlock()
+	if w.watch != nil {
+		w.watch(*send)
+	}
+}
 func (w *world) Happened(_ identity.Proxy, e ads.Effect) {
 	w.mu.Lock()
 	defer w.mu.Unlock()
 	w.effects = append(w.effects, e)
+	if w.watch != nil {
+		w.watch(e)
+	}
 }
 
 // told says whether an effect was told.

@@ -7,6 +7,7 @@ package mesh
 import (
 	"context"
 	"encoding/json"
+	"slices"
 	"strings"
 	"testing"
 
@@ -81,6 +82,9 @@ func TestTheDoctorExaminesTheMesh(t *testing.T) {
 	meta := s.named("direct")
 	meta.Labels = map[string]string{ir.Managed: "true"}
 	s.create(&corev1.Service{ObjectMeta: meta, Spec: corev1.ServiceSpec{ClusterIP: corev1.ClusterIPNone, Ports: []corev1.ServicePort{{Name: "http", Port: 80}}}})
+	meta = s.named("outside")
+	meta.Labels = map[string]string{ir.Managed: "true"}
+	s.create(&corev1.Service{ObjectMeta: meta, Spec: corev1.ServiceSpec{Type: corev1.ServiceTypeExternalName, ExternalName: "example.com"}})
 	pod := s.pod("lost-0", nil)
 	pod.Labels = map[string]string{inject.LabelProxy: string(inject.Explicit)}
 	s.must(admin.Update(t.Context(), pod))
@@ -99,6 +103,12 @@ func TestTheDoctorExaminesTheMesh(t *testing.T) {
 		if got := mine(id); !strings.HasPrefix(got, want) {
 			t.Errorf("%s finds %q, want %q", id, got, want)
 		}
+	}
+	external := "Service/" + s.namespace + "/outside"
+	if !slices.ContainsFunc(r.findings()["mesh.services"], func(f doctor.Finding) bool {
+		return f.Severity == doctor.Warning && f.Object == external && strings.HasPrefix(f.Message, "ExternalName")
+	}) {
+		t.Errorf("of %s it finds nothing", external)
 	}
 	s.create(&corev1.ConfigMap{ObjectMeta: s.named(inject.CAConfigMap), Data: map[string]string{inject.CAKey: "x"}})
 	if got := mine("mesh.authority"); got != "" {

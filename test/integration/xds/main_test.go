@@ -17,12 +17,12 @@ import (
 
 	"github.com/go-logr/logr"
 	"k8s.io/apimachinery/pkg/apis/meta/v1/unstructured"
-	"k8s.io/client-go/kubernetes/scheme"
 	"k8s.io/klog/v2"
 	ctrl "sigs.k8s.io/controller-runtime"
 	"sigs.k8s.io/controller-runtime/pkg/client"
 	"sigs.k8s.io/controller-runtime/pkg/envtest"
 
+	"github.com/plumbline-dev/plumbline/internal/controller/elected"
 	"github.com/plumbline-dev/plumbline/test/chart/rendered"
 	"github.com/plumbline-dev/plumbline/test/harness/apiserver"
 	"github.com/plumbline-dev/plumbline/test/harness/server"
@@ -59,22 +59,30 @@ func runTests(m *testing.M) (code int, err error) {
 		return 1, err
 	}
 	binary = filepath.Join(directory, "xds")
-	helm, err := rendered.Find(ctx)
-	if err != nil {
+	if manifest, err = render(ctx); err != nil {
 		return 1, err
 	}
-	objects, err := apiserver.Render(ctx, helm, "--set", "mesh.enabled=true", "--set", "redis.enabled=false")
-	if err != nil {
-		return 1, err
-	}
-	manifest = slices.DeleteFunc(objects, func(o *unstructured.Unstructured) bool {
-		return o.GetKind() != "CustomResourceDefinition" && !strings.HasPrefix(o.GetName(), "plumbline-xds")
-	})
-	if shared, err = newCluster(ctx, directory); err != nil {
+	if shared, err = newCluster(ctx, directory, manifest); err != nil {
 		return 1, err
 	}
 	defer func() { err = errors.Join(err, shared.server.Stop()) }()
 	return m.Run(), nil
+}
+
+// render has what the chart installs for the discovery server, with further values.
+func render(ctx context.Context, values ...string) ([]*unstructured.Unstructured, error) {
+	helm, err := rendered.Find(ctx)
+	if err != nil {
+		return nil, err
+	}
+	args := []string{"--set", "mesh.enabled=true", "--set", "redis.enabled=false"}
+	for _, value := range values {
+		args = append(args, "--set", value)
+	}
+	objects, err := apiserver.Render(ctx, helm, args...)
+	return slices.DeleteFunc(objects, func(o *unstructured.Unstructured) bool {
+		return o.GetKind() != "CustomResourceDefinition" && !strings.HasPrefix(o.GetName(), "plumbline-xds")
+	}), err
 }
 
 // cluster is an API server with what the chart installs for the discovery server.
@@ -85,24 +93,28 @@ type cluster struct {
 	kubeconfig string
 }
 
-// newCluster starts one; the caller stops its server.
-func newCluster(ctx context.Context, directory string, options ...apiserver.Option) (*cluster, error) {
+// newCluster starts one with objects of the chart; the caller stops its server.
+func newCluster(ctx context.Context, directory string, objects []*unstructured.Unstructured, options ...apiserver.Option) (*cluster, error) {
 	s, err := apiserver.Start(options...)
 	if err != nil {
 		return nil, err
 	}
 	c := &cluster{server: s, kubeconfig: filepath.Join(directory, "xds.kubeconfig")}
-	if err := c.install(ctx); err != nil {
+	if err := c.install(ctx, objects); err != nil {
 		return nil, errors.Join(err, s.Stop())
 	}
 	return c, nil
 }
 
-func (c *cluster) install(ctx context.Context) (err error) {
-	if c.admin, err = client.New(c.server.Config, client.Options{Scheme: scheme.Scheme}); err != nil {
+func (c *cluster) install(ctx context.Context, objects []*unstructured.Unstructured) (err error) {
+	types, err := elected.Kinds()
+	if err != nil {
+		return err
+	}
+	if c.admin, err = client.New(c.server.Config, client.Options{Scheme: types}); err != nil {
 		return fmt.Errorf("building a client: %w", err)
 	}
-	if err := apiserver.Install(ctx, c.admin, manifest, "Secret", "ConfigMap"); err != nil {
+	if err := apiserver.Install(ctx, c.admin, objects, "Secret", "ConfigMap"); err != nil {
 		return err
 	}
 	const account = "system:serviceaccount:" + rendered.Namespace + ":plumbline-xds"
@@ -110,14 +122,14 @@ func (c *cluster) install(ctx context.Context) (err error) {
 }
 
 // ownCluster is a cluster of one test, whose API server can be stopped and started.
-func ownCluster(t *testing.T) *cluster {
+func ownCluster(t *testing.T, objects []*unstructured.Unstructured) *cluster {
 	t.Helper()
 	ownDirectory := func(s *envtest.Environment) {
 		// With a directory of its own it keeps its certificates over a restart.
 		s.ControlPlane.GetAPIServer().CertDir = t.TempDir()
 		s.ControlPlane.Etcd = &envtest.Etcd{}
 	}
-	c, err := newCluster(t.Context(), t.TempDir(), ownDirectory)
+	c, err := newCluster(t.Context(), t.TempDir(), objects, ownDirectory)
 	if err != nil {
 		t.Fatal(err)
 	}

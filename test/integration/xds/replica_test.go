@@ -22,19 +22,34 @@ type replica struct {
 	address string
 }
 
-// start starts one, with the arguments of the chart that matter here; it ends with
-// the test.
+// start starts one that is ready, with the arguments of the chart that matter here; it
+// ends with the test.
 func (c *cluster) start(t *testing.T, name string, args ...string) *replica {
 	t.Helper()
-	port, err := server.FreePort()
-	if err != nil {
+	return c.startAt(t, freeAddress(t), name, args...)
+}
+
+// startAt is start at an address.
+func (c *cluster) startAt(t *testing.T, address, name string, args ...string) *replica {
+	t.Helper()
+	r := c.launch(t, address, name, args...)
+	ctx, cancel := context.WithTimeout(t.Context(), patience)
+	defer cancel()
+	if err := r.Ready(ctx); err != nil {
 		t.Fatal(err)
 	}
-	r := &replica{address: "127.0.0.1:" + strconv.Itoa(port)}
+	return r
+}
+
+// launch is startAt for one that need not become ready.
+func (c *cluster) launch(t *testing.T, address, name string, args ...string) *replica {
+	t.Helper()
+	r := &replica{address: address}
 	args = append([]string{
 		"--kubeconfig=" + c.kubeconfig, "--namespace=" + rendered.Namespace, "--address=" + r.address,
 		"--server-names=127.0.0.1", "--drain-delay=0s",
 	}, args...)
+	var err error
 	if r.Process, err = server.StartWith([]string{"POD_NAME=" + name}, binary, args...); err != nil {
 		t.Fatal(err)
 	}
@@ -46,12 +61,16 @@ func (c *cluster) start(t *testing.T, name string, args ...string) *replica {
 			t.Logf("%s said:\n%s", name, r.Said())
 		}
 	})
-	ctx, cancel := context.WithTimeout(t.Context(), patience)
-	defer cancel()
-	if err := r.Ready(ctx); err != nil {
+	return r
+}
+
+func freeAddress(t *testing.T) string {
+	t.Helper()
+	port, err := server.FreePort()
+	if err != nil {
 		t.Fatal(err)
 	}
-	return r
+	return "127.0.0.1:" + strconv.Itoa(port)
 }
 
 // shake makes a connection as a proxy would that trusts a bundle, and returns the

@@ -160,7 +160,7 @@ func steal(s *shop, name string) {
 // What a replica has it serves while the API server is away, also to a proxy that it
 // has never seen, and it leads again afterwards.
 func TestProxiesAreServedWhileTheAPIServerIsAway(t *testing.T) {
-	c := ownCluster(t)
+	c := ownCluster(t, manifest)
 	r := c.start(t, "one")
 	s := c.shop(t, enabled)
 	slice := s.service("web", backend.Start(t, "one"))

@@ -57,6 +57,11 @@ func (s *shop) named(name string) metav1.ObjectMeta {
 	return metav1.ObjectMeta{Namespace: s.name, Name: name}
 }
 
+// system is the metadata of an object in Plumbline's own namespace.
+func system(name string) metav1.ObjectMeta {
+	return metav1.ObjectMeta{Namespace: rendered.Namespace, Name: name}
+}
+
 func (s *shop) create(object client.Object) {
 	s.Helper()
 	s.must(s.c.admin.Create(s.Context(), object))
@@ -84,6 +89,12 @@ func (s *shop) service(name, backend string) *discoveryv1.EndpointSlice {
 	meta := s.named(name)
 	meta.Labels = map[string]string{ir.Managed: "true"}
 	s.create(&corev1.Service{ObjectMeta: meta, Spec: corev1.ServiceSpec{Ports: []corev1.ServicePort{{Name: "http", Port: 80}}}})
+	return s.addressed(name, backend)
+}
+
+// addressed gives a service one address.
+func (s *shop) addressed(name, backend string) *discoveryv1.EndpointSlice {
+	s.Helper()
 	slice := &discoveryv1.EndpointSlice{ObjectMeta: s.named(name), AddressType: discoveryv1.AddressTypeIPv4}
 	slice.Labels = map[string]string{discoveryv1.LabelServiceName: name}
 	point(slice, backend)
