@@ -137,7 +137,7 @@ func (s *service) run(ctx context.Context) error {
 	return nil
 }
 
-// ended is told of a pod that is gone.
+// ended is told of a pod whose streams end: it is gone, or depends on something else.
 func (s *service) ended(uid string) {
 	s.directory.Ended(uid)
 	s.counts.Ended(uid)

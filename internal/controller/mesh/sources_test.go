@@ -173,6 +173,56 @@ func TestTheStreamsOfAPodEndWhenAnotherHasItsName(t *testing.T) {
 	}
 }
 
+// What a proxy depends on is read when its stream begins, and was as old as that: for up to
+// half an hour it was not sent what a split waited for it to confirm.
+func TestTheStreamsOfAPodEndWhenItDependsOnSomethingElse(t *testing.T) {
+	pod := func(name string, annotations ...string) *corev1.Pod {
+		p := &corev1.Pod{ObjectMeta: at("shop", name, 0)}
+		p.Labels = map[string]string{inject.LabelProxy: string(inject.Redirect)}
+		p.Annotations = map[string]string{}
+		for i := 0; i < len(annotations); i += 2 {
+			p.Annotations[annotations[i]] = annotations[i+1]
+		}
+		return p
+	}
+	bare := pod("bare")
+	bare.Labels = nil
+	elsewhere := pod("elsewhere")
+	elsewhere.Namespace = "bank"
+	namespace := func(annotations map[string]string) *corev1.Namespace {
+		n := &corev1.Namespace{ObjectMeta: at("", "shop", 0)}
+		n.Annotations = annotations
+		return n
+	}
+	s := sourcesOf(t, pod("a"), pod("b", UpstreamsAnnotation, ""), pod("c", inject.AnnotationLocalPorts, "8001=web"), bare, elsewhere)
+	tests := map[string]struct {
+		was, is client.Object
+		want    []string
+	}{
+		"another Service":                        {pod("a", UpstreamsAnnotation, "bank/pay"), pod("a", UpstreamsAnnotation, "bank/api"), []string{"a"}},
+		"none instead of those of its namespace": {pod("a"), pod("a", UpstreamsAnnotation, ""), []string{"a"}},
+		"another port":                           {pod("a", inject.AnnotationLocalPorts, "8001=web"), pod("a"), []string{"a"}},
+		"not with any other annotation":          {pod("a", "x", "1"), pod("a", "x", "2"), nil},
+		"its namespace says other Services":      {namespace(nil), namespace(map[string]string{UpstreamsAnnotation: "bank/pay"}), []string{"a", "c"}},
+		"its namespace says other ports":         {namespace(map[string]string{inject.AnnotationLocalPorts: "1=a"}), namespace(nil), []string{"a", "b"}},
+		"not with another label of that":         {namespace(nil), namespace(map[string]string{"x": "2"}), nil},
+	}
+	for name, tc := range tests {
+		t.Run(name, func(t *testing.T) {
+			var over []string
+			ended := func(uid string) { over = append(over, uid) }
+			if _, is := tc.is.(*corev1.Pod); is {
+				s.onPods(func(Haste) {}, ended).OnUpdate(tc.was, tc.is)
+			} else {
+				s.onNamespaces(ended).OnUpdate(tc.was, tc.is)
+			}
+			if slices.Sort(over); !slices.Equal(over, tc.want) {
+				t.Errorf("the streams of %q end, want those of %q", over, tc.want)
+			}
+		})
+	}
+}
+
 // grounded are routers of a mesh in which a release divides a Service.
 func grounded(t *testing.T, releases ...client.Object) (*Routers, *ground) {
 	t.Helper()

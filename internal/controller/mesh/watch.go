@@ -19,11 +19,11 @@ import (
 	"github.com/plumbline-dev/plumbline/pkg/traffic/ir"
 )
 
-// watch has changes told, with how soon they matter, and the ends of pods.
+// watch has changes told, with how soon they matter, and whose streams have to end.
 func (s *sources) watch(ctx context.Context, changed func(Haste), ended func(uid string)) error {
 	handlers := map[client.Object]toolscache.ResourceEventHandler{
 		&corev1.Service{}:   simple(changed),
-		&corev1.Namespace{}: toolscache.ResourceEventHandlerFuncs{}, // asked for when a stream begins
+		&corev1.Namespace{}: s.onNamespaces(ended),
 		&corev1.Node{}: toolscache.ResourceEventHandlerFuncs{
 			AddFunc: func(any) { changed(Later) },
 			UpdateFunc: func(before, after any) {
@@ -83,7 +83,7 @@ func soonIf(soon bool) Haste {
 	return Later
 }
 
-// onPods tells of pods that are part of a decision, and of the end of each.
+// onPods tells of pods that are part of a decision, and of each whose streams end.
 func (s *sources) onPods(changed func(Haste), ended func(uid string)) toolscache.ResourceEventHandler {
 	tell := func(object any, soon bool) {
 		if pod := podOf(object); pod != nil && s.concerns(pod.Namespace) {
@@ -100,7 +100,7 @@ func (s *sources) onPods(changed func(Haste), ended func(uid string)) toolscache
 			if was.UID != is.UID { // the end of the former was not seen
 				ended(string(was.UID))
 			}
-			if over(is) || leaves(was, is) {
+			if over(is) || leaves(was, is) || rescoped(was, is) {
 				ended(string(is.UID))
 			}
 			if old, now := ir.PodOf(was), ir.PodOf(is); !reflect.DeepEqual(old, now) {

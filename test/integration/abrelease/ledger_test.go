@@ -11,6 +11,7 @@ import (
 	corev1 "k8s.io/api/core/v1"
 	apierrors "k8s.io/apimachinery/pkg/api/errors"
 	"k8s.io/apimachinery/pkg/types"
+	"k8s.io/client-go/util/retry"
 
 	"github.com/plumbline-dev/plumbline/pkg/apis/plumbline/v1alpha1"
 	"github.com/plumbline-dev/plumbline/pkg/traffic/release"
@@ -55,6 +56,12 @@ var damages = map[string]func(s *shop, m *corev1.ConfigMap, once string) error{
 	},
 }
 
+// damaged does it, again where the leader has written meanwhile.
+func (s *shop) damaged(damage func(*shop, *corev1.ConfigMap, string) error, once string) {
+	s.t.Helper()
+	s.must(retry.RetryOnConflict(retry.DefaultBackoff, func() error { return damage(s, s.ledger(), once) }))
+}
+
 // Once while somebody leads, and once while nobody does: nothing moves, the ledger is
 // written again, and what comes then is above all that was.
 func TestTheSequencesAreWrittenAgain(t *testing.T) {
@@ -72,7 +79,7 @@ func TestTheSequencesAreWrittenAgain(t *testing.T) {
 			s.carries(proxy, last)
 			was := s.ledger().Data[s.key()]
 
-			s.must(damage(s, s.ledger(), once))
+			s.damaged(damage, once)
 			s.written(front, func(e release.Entry) bool { return e.String() == was })
 			s.unmoved(current, last)
 			s.patch(current, "spec: {variations: "+both+", trafficSplit: {overrideHeader: x-variation}}")
@@ -80,7 +87,7 @@ func TestTheSequencesAreWrittenAgain(t *testing.T) {
 			s.carries(proxy, last)
 
 			r.stop()
-			s.must(damage(s, s.ledger(), once))
+			s.damaged(damage, once)
 			s.startAt(r.address, r, leads)
 			s.connected(proxy)
 			s.written(front, func(e release.Entry) bool { return e.Holder == string(current.UID) && e.Ceiling > uint64(last) }) //nolint:gosec // sequences are positive

@@ -9,10 +9,14 @@ import (
 	"strings"
 	"testing"
 
+	corev1 "k8s.io/api/core/v1"
 	discoveryv1 "k8s.io/api/discovery/v1"
+	metav1 "k8s.io/apimachinery/pkg/apis/meta/v1"
+	"k8s.io/apimachinery/pkg/types"
 	"sigs.k8s.io/controller-runtime/pkg/client"
 
 	"github.com/plumbline-dev/plumbline/internal/controller/mesh"
+	"github.com/plumbline-dev/plumbline/pkg/traffic/inject"
 	"github.com/plumbline-dev/plumbline/test/harness/backend"
 	"github.com/plumbline-dev/plumbline/test/harness/envoy"
 	"github.com/plumbline-dev/plumbline/test/harness/poll"
@@ -85,6 +89,38 @@ func TestASidecarSeesAnotherNamespaceOnlyIfItsPodSaysSo(t *testing.T) {
 	if strings.Contains(clusters(quiet), "/pay|") {
 		t.Error("a pod that does not ask for it sees the service of another namespace")
 	}
+}
+
+// What a proxy depends on may change while it runs, by what its namespace says and by what
+// its pod does.
+func TestASidecarSeesAnotherNamespaceAsSoonAsThatIsSaid(t *testing.T) {
+	theirs, ours := newShop(t), newShop(t)
+	theirs.service("pay", backend.Start(t, "paid"))
+	d := discover(t)
+	pod := ours.pod("front-0", nil)
+	says := func(object client.Object, patch string) {
+		t.Helper()
+		ours.must(admin.Patch(t.Context(), object, client.RawPatch(types.MergePatchType, []byte(patch))))
+	}
+	says(pod, fmt.Sprintf(`{"metadata": {"labels": {%q: %q}}}`, inject.LabelProxy, inject.Redirect))
+	front, _ := ours.proxy(d, pod)
+	sees := func() bool {
+		text, err := front.Get(t.Context(), "/clusters")
+		ours.must(err)
+		return strings.Contains(text, theirs.namespace+"/pay|80|")
+	}
+	poll.True(t, patience, "it is connected", func() bool {
+		n, err := front.Stat(t.Context(), "control_plane.connected_state")
+		return err == nil && n == 1
+	})
+	if sees() {
+		t.Fatal("it sees what nobody has asked for")
+	}
+	namespace := &corev1.Namespace{ObjectMeta: metav1.ObjectMeta{Name: ours.namespace}}
+	says(namespace, fmt.Sprintf(`{"metadata": {"annotations": {%q: %q}}}`, mesh.UpstreamsAnnotation, theirs.namespace+"/pay"))
+	poll.True(t, patience, "it has what its namespace says", sees)
+	says(pod, fmt.Sprintf(`{"metadata": {"annotations": {%q: ""}}}`, mesh.UpstreamsAnnotation))
+	poll.True(t, patience, "it has no longer what its pod says it does not need", func() bool { return !sees() })
 }
 
 func TestWhoIsNoPodIsNotServed(t *testing.T) {

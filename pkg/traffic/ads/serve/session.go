@@ -47,7 +47,7 @@ type session struct {
 }
 
 // errGone is why a stream ends with its pod.
-var errGone = status.Error(codes.PermissionDenied, "the pod of this proxy is gone")
+var errGone = status.Error(codes.PermissionDenied, "the pod of this proxy is gone, or depends on something else now")
 
 // run serves the stream until it ends.
 func (s *session) run(ctx context.Context) error {

@@ -112,7 +112,7 @@ func (s *Server) Register(r grpc.ServiceRegistrar) {
 }
 
 // errGone is why a stream ends with its pod.
-var errGone = status.Error(codes.PermissionDenied, "the pod of this proxy is gone")
+var errGone = status.Error(codes.PermissionDenied, "the pod of this proxy is gone, or depends on something else now")
 
 // stream serves one.
 func (s *Server) stream(_ any, stream grpc.ServerStream) error {
