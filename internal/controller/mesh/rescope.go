@@ -31,20 +31,20 @@ func rescoped(was, is *corev1.Pod) bool {
 
 // onNamespaces ends the streams of all pods to which an annotation of their namespace
 // counts that has changed.
-func (s *sources) onNamespaces(ended func(uid string)) toolscache.ResourceEventHandler {
+func (s *sources) onNamespaces(ctx context.Context, ended func(uid string)) toolscache.ResourceEventHandler {
 	return toolscache.ResourceEventHandlerFuncs{UpdateFunc: func(before, after any) {
 		was, is := before.(*corev1.Namespace), after.(*corev1.Namespace) //nolint:forcetypeassert // informers keep one type
 		for _, name := range scopeAnnotations {
 			if was.Annotations[name] != is.Annotations[name] {
-				s.rescope(is.Name, name, ended)
+				s.rescope(ctx, is.Name, name, ended)
 			}
 		}
 	}}
 }
 
-func (s *sources) rescope(namespace, annotation string, ended func(uid string)) {
+func (s *sources) rescope(ctx context.Context, namespace, annotation string, ended func(uid string)) {
 	var pods corev1.PodList
-	if err := s.cache.List(context.Background(), &pods, client.InNamespace(namespace), client.MatchingFields{injectedField: "true"}, client.UnsafeDisableDeepCopy); err != nil {
+	if err := s.cache.List(ctx, &pods, client.InNamespace(namespace), client.MatchingFields{injectedField: "true"}, client.UnsafeDisableDeepCopy); err != nil {
 		s.log.Error(err, "listing the pods of a namespace whose proxies depend on something else now", "namespace", namespace)
 		return
 	}

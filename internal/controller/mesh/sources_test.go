@@ -214,7 +214,7 @@ func TestTheStreamsOfAPodEndWhenItDependsOnSomethingElse(t *testing.T) {
 			if _, is := tc.is.(*corev1.Pod); is {
 				s.onPods(func(Haste) {}, ended).OnUpdate(tc.was, tc.is)
 			} else {
-				s.onNamespaces(ended).OnUpdate(tc.was, tc.is)
+				s.onNamespaces(t.Context(), ended).OnUpdate(tc.was, tc.is)
 			}
 			if slices.Sort(over); !slices.Equal(over, tc.want) {
 				t.Errorf("the streams of %q end, want those of %q", over, tc.want)
