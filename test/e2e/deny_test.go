@@ -6,8 +6,11 @@ package e2e
 
 import (
 	"context"
+	"fmt"
 	"strings"
 	"testing"
+
+	appsv1 "k8s.io/api/apps/v1"
 
 	"github.com/plumbline-dev/plumbline/pkg/apis/plumbline/v1alpha1"
 )
@@ -29,6 +32,9 @@ roleRef: {apiGroup: rbac.authorization.k8s.io, kind: ClusterRole, name: plumblin
 subjects: [{apiGroup: rbac.authorization.k8s.io, kind: User, name: bob}]
 `
 
+// allOfOurs selects what the chart has installed.
+const allOfOurs = "app.kubernetes.io/name=plumbline"
+
 func TestDenyHoldsWithAllOfOurPodsDead(t *testing.T) {
 	s := newScope(t, "deny")
 	s.deploy()
@@ -48,16 +54,18 @@ func TestDenyHoldsWithAllOfOurPodsDead(t *testing.T) {
 	}
 
 	t.Run("with our pods dead", func(t *testing.T) {
-		ours := []string{"deployment/plumbline-webhook", "deployment/plumbline-assessor", "deployment/plumbline-redis", "deployment/plumbline-executor"}
-		s.systemKubectl(append([]string{"scale", "--replicas=0"}, ours...)...)
+		var ours appsv1.DeploymentList
+		s.must(cluster.GetJSON(t.Context(), &ours, "deployments", "-n", systemNamespace, "-l", allOfOurs))
 		t.Cleanup(func() {
-			s.systemKubectl("scale", "--replicas=2", ours[0], ours[1])
-			s.systemKubectl("scale", "--replicas=1", ours[2], ours[3])
-			for _, deployment := range ours {
-				s.systemKubectl("rollout", "status", deployment, "--timeout=90s")
+			for i := range ours.Items {
+				s.systemKubectl("scale", "deployment/"+ours.Items[i].Name, fmt.Sprintf("--replicas=%d", *ours.Items[i].Spec.Replicas))
+			}
+			for i := range ours.Items {
+				s.systemKubectl("rollout", "status", "deployment/"+ours.Items[i].Name, "--timeout=90s")
 			}
 		})
-		s.systemKubectl("wait", "--for=delete", "pod", "-l", "app.kubernetes.io/name=plumbline", "--timeout=90s")
+		s.systemKubectl("scale", "deployment", "-l", allOfOurs, "--replicas=0")
+		s.systemKubectl("wait", "--for=delete", "pod", "-l", allOfOurs, "--timeout=90s")
 		for name, args := range foreign {
 			t.Run(name+" is refused", func(t *testing.T) { s.refused("alice", args...) })
 		}
