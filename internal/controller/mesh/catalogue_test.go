@@ -212,6 +212,35 @@ func TestAPodEndsAllOfItsStreamsAndLeavesNothing(t *testing.T) {
 	}
 }
 
+// A gateway that leaves, and a pod that depends on something else, come back while one of
+// the former streams is still there: that must not end the new one.
+func TestAStreamThatBeginsAfterTheOthersHadToEndStays(t *testing.T) {
+	c := NewCatalogue(serve.NewProofs())
+	d := NewDirectory(believer{}, web("1", corev1.PodRunning), c, nil)
+	admit := func() serve.Admission {
+		a, err := d.Admit(t.Context(), []string{"Bearer 1"})
+		if err != nil {
+			t.Fatal(err)
+		}
+		return a
+	}
+	former := admit()
+	d.Ended("1")
+	next := admit()
+	former.Leave()
+	select {
+	case <-next.Ended:
+		t.Error("it ends with the former")
+	default:
+	}
+	d.Ended("1")
+	<-next.Ended
+	next.Leave()
+	if len(d.seats) != 0 || len(c.groups) != 0 {
+		t.Errorf("%d pods and %d groups are left behind", len(d.seats), len(c.groups))
+	}
+}
+
 func TestAPodsOwnUpstreamsHoldOverThoseOfItsNamespace(t *testing.T) {
 	known := web("1", corev1.PodRunning)
 	known.annotation = "bank/*"

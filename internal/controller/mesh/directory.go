@@ -82,7 +82,7 @@ func (d *Directory) admit(ctx context.Context, authorization []string, misread f
 	s := d.sit(proxy.PodUID) // before the pod is looked up, so that its end is not missed
 	pod := d.cluster.Pod(proxy.Namespace, proxy.Pod)
 	if pod == nil || string(pod.UID) != proxy.PodUID || over(pod) {
-		d.stand(proxy.PodUID)
+		d.stand(proxy.PodUID, s)
 		// A new pod may come into the cache a moment later.
 		return serve.Admission{}, status.Error(codes.Unavailable, "the pod of this proxy is not known here: try again")
 	}
@@ -93,7 +93,7 @@ func (d *Directory) admit(ctx context.Context, authorization []string, misread f
 	}
 	return serve.Admission{
 		Proxy: proxy, Group: group, Ended: s.ended,
-		Leave: func() { d.catalogue.Leave(scope); d.stand(proxy.PodUID) },
+		Leave: func() { d.catalogue.Leave(scope); d.stand(proxy.PodUID, s) },
 	}, nil
 }
 
@@ -143,11 +143,12 @@ func over(pod *corev1.Pod) bool {
 	return pod.Status.Phase == corev1.PodSucceeded || pod.Status.Phase == corev1.PodFailed
 }
 
+// sit takes a seat; another one than that of streams that have to end.
 func (d *Directory) sit(uid string) *seat {
 	d.mu.Lock()
 	defer d.mu.Unlock()
 	s := d.seats[uid]
-	if s == nil {
+	if s == nil || s.over() {
 		s = &seat{ended: make(chan struct{})}
 		d.seats[uid] = s
 	}
@@ -155,13 +156,21 @@ func (d *Directory) sit(uid string) *seat {
 	return s
 }
 
-func (d *Directory) stand(uid string) {
+func (d *Directory) stand(uid string, s *seat) {
 	d.mu.Lock()
 	defer d.mu.Unlock()
-	if s := d.seats[uid]; s != nil {
-		if s.streams--; s.streams == 0 {
-			delete(d.seats, uid)
-		}
+	if s.streams--; s.streams == 0 && d.seats[uid] == s {
+		delete(d.seats, uid)
+	}
+}
+
+// over says that its streams have to end.
+func (s *seat) over() bool {
+	select {
+	case <-s.ended:
+		return true
+	default:
+		return false
 	}
 }
 
@@ -169,13 +178,7 @@ func (d *Directory) stand(uid string) {
 func (d *Directory) Ended(uid string) {
 	d.mu.Lock()
 	defer d.mu.Unlock()
-	s := d.seats[uid]
-	if s == nil {
-		return
-	}
-	select {
-	case <-s.ended:
-	default:
+	if s := d.seats[uid]; s != nil && !s.over() {
 		close(s.ended)
 	}
 }
