@@ -5,7 +5,6 @@
 package inject
 
 import (
-	"fmt"
 	"os"
 	"testing"
 
@@ -20,12 +19,7 @@ import (
 var admin client.Client
 
 func TestMain(m *testing.M) {
-	os.Exit(apiserver.Main(m, func(c *rest.Config) (err error) {
-		if admin, err = client.New(c, client.Options{}); err != nil {
-			return fmt.Errorf("making a client: %w", err)
-		}
-		return nil
-	}, withAccounts))
+	os.Exit(apiserver.Main(m, func(_ *rest.Config, a client.Client) { admin = a }, withAccounts))
 }
 
 // withAccounts gives pods an account and its token mounted, as in every cluster.

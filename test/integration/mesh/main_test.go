@@ -5,7 +5,6 @@
 package mesh
 
 import (
-	"fmt"
 	"os"
 	"testing"
 
@@ -22,11 +21,5 @@ var (
 )
 
 func TestMain(m *testing.M) {
-	os.Exit(apiserver.Main(m, func(c *rest.Config) (err error) {
-		config = c
-		if admin, err = client.New(c, client.Options{}); err != nil {
-			return fmt.Errorf("making a client: %w", err)
-		}
-		return nil
-	}))
+	os.Exit(apiserver.Main(m, func(c *rest.Config, a client.Client) { config, admin = c, a }))
 }
