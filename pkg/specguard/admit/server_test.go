@@ -16,11 +16,13 @@ import (
 	"math/big"
 	"net"
 	"net/http"
+	"strconv"
 	"testing"
 	"time"
 
 	"github.com/prometheus/client_golang/prometheus/testutil"
 
+	"github.com/plumbline-dev/plumbline/test/harness/freeport"
 	"github.com/plumbline-dev/plumbline/test/harness/poll"
 )
 
@@ -71,19 +73,13 @@ func startServer(t testing.TB, serving tls.Certificate, clientCAs *x509.CertPool
 // startConfigured is startServer with another configuration.
 func startConfigured(t testing.TB, cfg ServerConfig) (address string) {
 	t.Helper()
-	l, err := net.Listen("tcp", "127.0.0.1:0")
-	if err != nil {
-		t.Fatal(err)
-	}
-	address = l.Addr().String()
-	if err := l.Close(); err != nil {
-		t.Fatal(err)
-	}
+	port := freeport.For(t)
+	address = net.JoinHostPort("127.0.0.1", strconv.Itoa(port))
 	isAPIServer := AuthenticatedAs("kube-apiserver")
 	handler := http.HandlerFunc(func(w http.ResponseWriter, req *http.Request) {
 		_, _ = fmt.Fprintf(w, "%v %s", isAPIServer(req), req.Proto)
 	})
-	cfg.Host, cfg.Port = "127.0.0.1", l.Addr().(*net.TCPAddr).Port
+	cfg.Host, cfg.Port = "127.0.0.1", port
 	cfg.ConnectionAge, cfg.Log = time.Minute, quiet()
 	server := NewServer(cfg, map[string]http.Handler{MutatePath: handler, ValidatePath: handler})
 	ctx, cancel := context.WithCancel(context.Background())

@@ -21,6 +21,8 @@ import (
 	"time"
 
 	"github.com/prometheus/client_golang/prometheus/testutil"
+
+	"github.com/plumbline-dev/plumbline/test/harness/freeport"
 )
 
 // authority is a certificate that vouches for itself as 127.0.0.1.
@@ -56,18 +58,8 @@ func authority(t *testing.T, dir, name string) (certificate, key string) {
 // startTLS runs a redis-server that speaks TLS alone, and gives its address.
 func startTLS(t *testing.T, certificate, key string) string {
 	t.Helper()
-	free, err := net.Listen("tcp", "127.0.0.1:0")
-	if err != nil {
-		t.Fatal(err)
-	}
-	address := free.Addr().String()
-	if err := free.Close(); err != nil {
-		t.Fatal(err)
-	}
-	_, port, _ := net.SplitHostPort(address)
-	if _, err := strconv.Atoi(port); err != nil {
-		t.Fatal(err)
-	}
+	port := strconv.Itoa(freeport.For(t))
+	address := net.JoinHostPort("127.0.0.1", port)
 	server := exec.Command("redis-server", "--port", "0", "--tls-port", port, "--bind", "127.0.0.1", "--save", "", "--dir", t.TempDir(),
 		"--tls-cert-file", certificate, "--tls-key-file", key, "--tls-auth-clients", "no")
 	if err := server.Start(); err != nil {

@@ -22,7 +22,7 @@ import (
 	"time"
 
 	"github.com/plumbline-dev/plumbline/test/harness"
-	"github.com/plumbline-dev/plumbline/test/harness/server"
+	"github.com/plumbline-dev/plumbline/test/harness/freeport"
 )
 
 const clusterTool = "bin/cluster"
@@ -47,10 +47,7 @@ func newSomebody(t *testing.T) *somebody {
 		})
 	}
 	tool(t, "build")
-	port, err := server.FreePort()
-	if err != nil {
-		t.Fatal(err)
-	}
+	port := freeport.For(t)
 	tool(t, "up", "--recreate", "--name", name, "--host-registry", strconv.Itoa(port))
 	s := &somebody{admin: &harness.Cluster{Kubeconfig: tool(t, "kubeconfig", "--name", name), Path: t.TempDir()}}
 	for _, program := range []string{"kubectl", "helm"} {

@@ -6,9 +6,12 @@ import (
 	"context"
 	"errors"
 	"fmt"
+	"net"
+	"net/url"
 	"os"
 	"os/exec"
 	"path/filepath"
+	"strconv"
 	"strings"
 	"syscall"
 	"time"
@@ -16,11 +19,14 @@ import (
 	"sigs.k8s.io/controller-runtime/pkg/envtest"
 
 	"github.com/plumbline-dev/plumbline/test/chart/rendered"
+	"github.com/plumbline-dev/plumbline/test/harness/freeport"
 )
 
 // startTime is how long each part of the control plane may take to start, and to
 // stop.
 const startTime = 90 * time.Second
+
+const loopback = "127.0.0.1"
 
 // Assets is the directory of the binaries, from KUBEBUILDER_ASSETS.
 func Assets() (string, error) {
@@ -40,6 +46,12 @@ func WithKinds(server *envtest.Environment) {
 	server.ErrorIfCRDPathMissing = true
 }
 
+// CertificatesIn has the API server keep its certificates in a directory, so that
+// it has the same ones after a restart ([Restart], [Kill], [Revive]).
+func CertificatesIn(directory string) Option {
+	return func(server *envtest.Environment) { server.ControlPlane.GetAPIServer().CertDir = directory }
+}
+
 // Start starts an API server of its own; the caller stops it.
 func Start(options ...Option) (*envtest.Environment, error) {
 	assets, err := Assets()
@@ -48,6 +60,9 @@ func Start(options ...Option) (*envtest.Environment, error) {
 	}
 	// On a busy machine the default of 20 seconds is not enough.
 	server := &envtest.Environment{BinaryAssetsDirectory: assets, ControlPlaneStartTimeout: startTime, ControlPlaneStopTimeout: startTime}
+	if err := claimPorts(server); err != nil {
+		return nil, err
+	}
 	for _, option := range options {
 		option(server)
 	}
@@ -58,6 +73,25 @@ func Start(options ...Option) (*envtest.Environment, error) {
 	// The client's own limit would only slow the tests.
 	server.Config.QPS, server.Config.Burst = 1000, 1000
 	return server, nil
+}
+
+// claimPorts takes ports that no outgoing connection can have, neither before the
+// server listens nor while it is away ([Kill]); those of envtest are such.
+func claimPorts(server *envtest.Environment) error {
+	var ports [3]string
+	for i := range ports {
+		port, err := freeport.Claim()
+		if err != nil {
+			return err
+		}
+		ports[i] = strconv.Itoa(port)
+	}
+	api := &envtest.APIServer{}
+	api.Address, api.Port = loopback, ports[0]
+	etcd := &envtest.Etcd{URL: &url.URL{Scheme: "http", Host: net.JoinHostPort(loopback, ports[1])}}
+	etcd.Configure().Set("listen-peer-urls", "http://"+net.JoinHostPort(loopback, ports[2]))
+	server.ControlPlane.APIServer, server.ControlPlane.Etcd = api, etcd
+	return nil
 }
 
 // Controllers is a running kube-controller-manager.

@@ -16,7 +16,7 @@ import (
 )
 
 // Restart kills an API server and starts it again at the same address; etcd runs on.
-// It keeps its certificates if it has a directory of its own for them.
+// It keeps its certificates if it was started with [CertificatesIn].
 func Restart(server *envtest.Environment) error {
 	if err := Kill(server); err != nil {
 		return err

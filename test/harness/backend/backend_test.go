@@ -6,6 +6,8 @@ import (
 	"net"
 	"testing"
 	"time"
+
+	"github.com/plumbline-dev/plumbline/test/harness/freeport"
 )
 
 func TestOneAnswersWithItsNameFromOutsideOfLoopback(t *testing.T) {
@@ -18,15 +20,7 @@ func TestOneAnswersWithItsNameFromOutsideOfLoopback(t *testing.T) {
 }
 
 func TestGetSaysWhyThereIsNoAnswer(t *testing.T) {
-	l, err := net.Listen("tcp", "127.0.0.1:0") //nolint:noctx // only its number is wanted
-	if err != nil {
-		t.Fatal(err)
-	}
-	at := l.Addr().String()
-	if err := l.Close(); err != nil {
-		t.Fatal(err)
-	}
-	if got := Get(t, at); got == "" || got[0] == '2' {
+	if got := Get(t, freeport.Address(t)); got == "" || got[0] == '2' {
 		t.Errorf("nobody listens, and the answer is %q", got)
 	}
 }

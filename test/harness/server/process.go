@@ -8,8 +8,6 @@ import (
 	"errors"
 	"fmt"
 	"io"
-	"math/rand/v2"
-	"net"
 	"net/http"
 	"os"
 	"os/exec"
@@ -22,6 +20,7 @@ import (
 	"time"
 
 	"github.com/plumbline-dev/plumbline/test/harness"
+	"github.com/plumbline-dev/plumbline/test/harness/freeport"
 )
 
 // stopTime is how long a process has to end by itself after SIGTERM.
@@ -38,24 +37,6 @@ func Build(ctx context.Context, directory string, commands ...string) error {
 		return fmt.Errorf("building %s: %w\n%s", strings.Join(commands, ", "), err, out)
 	}
 	return nil
-}
-
-// FreePort finds a port that nobody listens on. Another process could take it
-// before it is used, which then fails loudly. It is below the ports that the
-// kernel gives to outgoing connections (ip_local_port_range, 32768 and up): one
-// of those, taken meanwhile by any connection, is refused to a listener.
-func FreePort() (int, error) {
-	const lowest, ephemeral, attempts = 20_000, 30_000, 100
-	var err error
-	for range attempts {
-		port := lowest + rand.IntN(ephemeral-lowest) //nolint:gosec // not a secret
-		var l net.Listener
-		if l, err = net.Listen("tcp", ":"+strconv.Itoa(port)); err == nil { //nolint:gosec,noctx // as a server would
-			_ = l.Close() // only its number was wanted
-			return port, nil
-		}
-	}
-	return 0, fmt.Errorf("looking for a free port: %w", err)
 }
 
 // Process is one of our servers, with its metrics and health addresses.
@@ -76,7 +57,7 @@ func Start(binary string, args ...string) (*Process, error) { return StartWith(n
 func StartWith(environment []string, binary string, args ...string) (*Process, error) {
 	p := &Process{log: &lockedBuffer{}, exited: make(chan error, 1)}
 	for _, address := range []*string{&p.Metrics, &p.Health} {
-		port, err := FreePort()
+		port, err := freeport.Claim()
 		if err != nil {
 			return nil, err
 		}

@@ -13,6 +13,7 @@ import (
 
 	"github.com/redis/go-redis/v9"
 
+	"github.com/plumbline-dev/plumbline/test/harness/freeport"
 	"github.com/plumbline-dev/plumbline/test/harness/server"
 )
 
@@ -68,10 +69,7 @@ func TestRedisStartsAgainWhereItWasKilledAndHasForgottenEverything(t *testing.T)
 
 func TestRedisWithArgumentsOfItsOwnAnswersWhoLogsIn(t *testing.T) {
 	ctx := bounded(t)
-	port, err := server.FreePort()
-	if err != nil {
-		t.Fatal(err)
-	}
+	port := freeport.For(t)
 	login := redis.Options{Addr: "127.0.0.1:" + strconv.Itoa(port), Password: "secret"}
 	r, err := server.StartRedisWith(ctx, login, "--port", strconv.Itoa(port), "--bind", "127.0.0.1", "--requirepass", "secret", "--save", "", "--dir", t.TempDir())
 	if err != nil {

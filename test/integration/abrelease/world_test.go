@@ -6,7 +6,6 @@ package abrelease
 
 import (
 	"fmt"
-	"net"
 	"net/netip"
 	"strings"
 	"testing"
@@ -27,6 +26,7 @@ import (
 	"github.com/plumbline-dev/plumbline/pkg/traffic/ir"
 	"github.com/plumbline-dev/plumbline/test/harness/backend"
 	"github.com/plumbline-dev/plumbline/test/harness/envoy"
+	"github.com/plumbline-dev/plumbline/test/harness/freeport"
 	"github.com/plumbline-dev/plumbline/test/harness/poll"
 )
 
@@ -224,10 +224,7 @@ func (s *shop) labelled(r *replica, name string, labels map[string]string) (e *e
 	pod := &corev1.Pod{ObjectMeta: s.named(name), Spec: corev1.PodSpec{ServiceAccountName: "front", Containers: []corev1.Container{{Name: "app", Image: "app"}}}}
 	pod.Labels = labels
 	s.create(pod)
-	l, err := net.Listen("tcp", "127.0.0.1:0") //nolint:noctx // only its number is wanted
-	s.must(err)
-	front = l.Addr().String()
-	s.must(l.Close())
+	front = freeport.Address(s.t)
 	options := envoy.Options{Address: r.address, Authority: r.authority, Node: pod.Namespace + "/" + pod.Name, Token: s.token(pod)}
 	port := ir.Port{Name: "http", Number: 80, Protocol: ir.HTTP}
 	options.Listeners = append(options.Listeners, envoyxds.Local(ir.Service{Namespace: s.namespace, Name: "web"}, port, netip.MustParseAddrPort(front)))

@@ -26,7 +26,7 @@ import (
 	"k8s.io/client-go/util/retry"
 
 	"github.com/plumbline-dev/plumbline/pkg/apis/plumbline/v1alpha1"
-	"github.com/plumbline-dev/plumbline/test/harness/server"
+	"github.com/plumbline-dev/plumbline/test/harness/freeport"
 )
 
 // failOpen is how many calls the API server gave up on.
@@ -101,10 +101,7 @@ func (pr *probe) count() (sent, missing int, err error) {
 
 func TestCertificates(t *testing.T) {
 	p := newPlace(t, unchanged)
-	port, err := server.FreePort()
-	if err != nil {
-		t.Fatal(err)
-	}
+	port := freeport.For(t)
 	second, err := startWebhook(port, "replica-b")
 	if err != nil {
 		t.Fatal(err)

@@ -26,7 +26,7 @@ import (
 	"k8s.io/apimachinery/pkg/types"
 
 	"github.com/plumbline-dev/plumbline/pkg/apis/plumbline/v1alpha1"
-	"github.com/plumbline-dev/plumbline/test/harness/server"
+	"github.com/plumbline-dev/plumbline/test/harness/freeport"
 )
 
 // certificateAuthority stands in for a cert-manager issuer.
@@ -222,10 +222,7 @@ func (c certManager) serves(leaf *x509.Certificate) bool {
 
 func TestCertManagerWritesAndWeOnlyRead(t *testing.T) {
 	p := newPlace(t, nil)
-	port, err := server.FreePort()
-	if err != nil {
-		t.Fatal(err)
-	}
+	port := freeport.For(t)
 	hook, err := startWebhook(port, "replica-cm", "--certificate-mode=CertManager", "--tls-secret="+theirSecret,
 		"--webhook-configuration="+theirConfiguration, "--lease-name=never-made")
 	if err != nil {

@@ -19,7 +19,7 @@ import (
 	"sigs.k8s.io/controller-runtime/pkg/client"
 
 	"github.com/plumbline-dev/plumbline/pkg/apis/plumbline/v1alpha1"
-	"github.com/plumbline-dev/plumbline/test/harness/server"
+	"github.com/plumbline-dev/plumbline/test/harness/freeport"
 )
 
 // service stands in for a Service: it hands each connection to the next of its
@@ -129,7 +129,7 @@ func (r *replicas) metric(name string, labels ...string) float64 {
 }
 
 func (r *replicas) start(ctx context.Context, extra ...string) (*process, error) {
-	port, err := server.FreePort()
+	port, err := freeport.Claim()
 	if err != nil {
 		return nil, err
 	}

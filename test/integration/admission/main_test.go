@@ -27,6 +27,7 @@ import (
 
 	"github.com/plumbline-dev/plumbline/pkg/apis/plumbline/v1alpha1"
 	"github.com/plumbline-dev/plumbline/test/harness/apiserver"
+	"github.com/plumbline-dev/plumbline/test/harness/freeport"
 	"github.com/plumbline-dev/plumbline/test/harness/server"
 )
 
@@ -132,7 +133,7 @@ func prepare(env *envtest.Environment, dir string) error {
 	// The library's own time-outs and retries: a connection that died with Redis
 	// is made anew.
 	w.stream = w.redis.Client()
-	port, err := server.FreePort()
+	port, err := freeport.Claim()
 	if err != nil {
 		return err
 	}

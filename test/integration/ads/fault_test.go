@@ -12,6 +12,7 @@ import (
 	"time"
 
 	"github.com/plumbline-dev/plumbline/pkg/traffic/ads"
+	"github.com/plumbline-dev/plumbline/test/harness/freeport"
 )
 
 // answersBy waits until a proxy answers with a name.
@@ -30,7 +31,7 @@ func answersBy(t testing.TB, front, want string) {
 func TestOneRouteThatIsRefusedLeavesTheOthersAlone(t *testing.T) {
 	w := newWorld(t)
 	a, b := backend(t, "a"), backend(t, "b")
-	fronts := []string{freeAddress(t), freeAddress(t), freeAddress(t)}
+	fronts := []string{freeport.Address(t), freeport.Address(t), freeport.Address(t)}
 	publish := func(sequence uint64, to string, broken bool) (routes []*ads.Resource) {
 		all := []*ads.Resource{cluster("a"), endpoints("a", a), cluster("b"), endpoints("b", b)}
 		for i, front := range fronts {
@@ -99,7 +100,7 @@ func TestAClusterThatCannotBeBuiltIsFoundAndTheOthersGoOn(t *testing.T) {
 // one cluster are not there.
 func TestAProxyStartsAlthoughSomethingIsMissing(t *testing.T) {
 	w := newWorld(t)
-	web, lost := freeAddress(t), freeAddress(t)
+	web, lost := freeport.Address(t), freeport.Address(t)
 	w.publish(cluster("a"), endpoints("a", backend(t, "a")), cluster("empty"), listener(web, "web"), route("web", 1, share{"a", 10_000}),
 		listener(lost, "lost"))
 	w.proxy("web-0")

@@ -23,6 +23,7 @@ import (
 	"google.golang.org/protobuf/types/known/anypb"
 
 	"github.com/plumbline-dev/plumbline/pkg/traffic/ads"
+	"github.com/plumbline-dev/plumbline/test/harness/freeport"
 )
 
 // Each golden set of the translation is sent to an Envoy of its own, which confirms
@@ -111,7 +112,7 @@ func elsewhere(t *testing.T, m proto.Message) {
 	if !is || l.BindToPort != nil && !l.BindToPort.Value {
 		return
 	}
-	_, port, err := net.SplitHostPort(freeAddress(t))
+	_, port, err := net.SplitHostPort(freeport.Address(t))
 	if err != nil {
 		t.Fatal(err)
 	}

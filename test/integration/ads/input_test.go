@@ -23,6 +23,7 @@ import (
 	"github.com/plumbline-dev/plumbline/pkg/traffic/ads"
 	"github.com/plumbline-dev/plumbline/pkg/traffic/envoyxds"
 	"github.com/plumbline-dev/plumbline/pkg/traffic/ir"
+	"github.com/plumbline-dev/plumbline/test/harness/freeport"
 )
 
 // object is a managed Service of the shop, older than those with a higher age.
@@ -228,7 +229,7 @@ func TestBothFamiliesOfAddressesPass(t *testing.T) {
 	if err := six.Close(); err != nil {
 		t.Fatal(err)
 	}
-	m, front4 := newMesh(t), freeAddress(t)
+	m, front4 := newMesh(t), freeport.Address(t)
 	shop := service("web", nil, slotOf("", backend(t, "four"), backendAt(t, "six", "[::1]:0")))
 	shop.Addresses = []netip.Addr{netip.MustParseAddr("10.0.0.1"), netip.MustParseAddr("fd00::1")}
 	m.serves(shop)

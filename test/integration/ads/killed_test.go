@@ -18,6 +18,7 @@ import (
 
 	"github.com/plumbline-dev/plumbline/pkg/traffic/ads"
 	"github.com/plumbline-dev/plumbline/test/harness/envoy"
+	"github.com/plumbline-dev/plumbline/test/harness/freeport"
 )
 
 // wire passes bytes on between proxies and the server, until it is cut: then so many more
@@ -98,7 +99,7 @@ func kills() int {
 // The server is a process of its own, which gets SIGKILL while a part of a response is on
 // its way, again and again; each time a new one knows nothing of what was confirmed.
 func TestAServerThatIsKilledInTheMiddleOfAResponseCostsNoRequest(t *testing.T) {
-	s := &state{Front: freeAddress(t), A: backend(t, "a"), B: backend(t, "b"), Address: freeAddress(t)}
+	s := &state{Front: freeport.Address(t), A: backend(t, "a"), B: backend(t, "b"), Address: freeport.Address(t)}
 	serving, authority := envoy.NewServing(t)
 	s.keep(t, serving)
 	var server *offspring

@@ -12,6 +12,7 @@ import (
 
 	"github.com/plumbline-dev/plumbline/pkg/traffic/ads"
 	"github.com/plumbline-dev/plumbline/test/harness/asker"
+	"github.com/plumbline-dev/plumbline/test/harness/freeport"
 	"github.com/plumbline-dev/plumbline/test/harness/quantile"
 )
 
@@ -36,7 +37,7 @@ func BenchmarkFirstChangedResponse(b *testing.B) {
 	}{{"plumbline", startOurs}, {"snapshot", startSnapshots}} {
 		b.Run(of.name, func(b *testing.B) {
 			seen := &sightings{}
-			r := &race{resources: &shop{front: freeAddress(b), a: backend(b, "a"), b: backend(b, "b")}, seen: seen, to: of.start(b, seen)}
+			r := &race{resources: &shop{front: freeport.Address(b), a: backend(b, "a"), b: backend(b, "b")}, seen: seen, to: of.start(b, seen)}
 			r.resources.listener = listener(r.resources.front, "web")
 			r.begin(b)
 			for b.Loop() {

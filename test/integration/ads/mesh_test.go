@@ -15,6 +15,7 @@ import (
 	"github.com/plumbline-dev/plumbline/pkg/traffic/envoyxds"
 	"github.com/plumbline-dev/plumbline/pkg/traffic/ir"
 	"github.com/plumbline-dev/plumbline/test/harness/envoy"
+	"github.com/plumbline-dev/plumbline/test/harness/freeport"
 )
 
 // mesh is a world whose resources come from the translation.
@@ -41,7 +42,7 @@ func (m *mesh) sidecar(pod string, services ...ir.Service) (e *envoy.Envoy, fron
 	m.t.Helper()
 	var listeners []*listenerv3.Listener
 	for _, s := range services {
-		front := freeAddress(m.t)
+		front := freeport.Address(m.t)
 		fronts = append(fronts, front)
 		listeners = append(listeners, envoyxds.Local(s, s.Ports[0], netip.MustParseAddrPort(front)))
 	}

@@ -19,6 +19,7 @@ import (
 
 	"github.com/plumbline-dev/plumbline/pkg/traffic/ads"
 	"github.com/plumbline-dev/plumbline/test/harness/envoy"
+	"github.com/plumbline-dev/plumbline/test/harness/freeport"
 )
 
 // The pitfalls by their numbers are those of docs/reference/xds-pitfalls.md; here are
@@ -36,7 +37,7 @@ func stat(t testing.TB, e *envoy.Envoy, name string) int {
 
 func TestPitfall06AnEnvoyIsNotSentAgainWhatItRefuses(t *testing.T) {
 	w := newWorld(t)
-	front, a, b := freeAddress(t), backend(t, "a"), backend(t, "b")
+	front, a, b := freeport.Address(t), backend(t, "a"), backend(t, "b")
 	view := func(r *ads.Resource, backends ...string) []*ads.Resource {
 		return []*ads.Resource{listener(front, "web"), cluster("web|a"), endpoints("web|a", backends...), r}
 	}

@@ -10,6 +10,7 @@ import (
 	"time"
 
 	"github.com/plumbline-dev/plumbline/pkg/traffic/ads"
+	"github.com/plumbline-dev/plumbline/test/harness/freeport"
 )
 
 // cycles is how often is shifted, and ten times that in a long run.
@@ -33,7 +34,7 @@ type shop struct {
 func newShop(t testing.TB) *shop { return newShopWith(t, ads.Config{}) }
 
 func newShopWith(t testing.TB, config ads.Config) *shop {
-	s := &shop{world: newWorldWith(t, config), front: freeAddress(t), a: backend(t, "a"), b: backend(t, "b")}
+	s := &shop{world: newWorldWith(t, config), front: freeport.Address(t), a: backend(t, "a"), b: backend(t, "b")}
 	s.listener = listener(s.front, "web")
 	s.only()
 	s.proxy("web-0")

@@ -19,6 +19,7 @@ import (
 	"github.com/plumbline-dev/plumbline/pkg/traffic/ads"
 	"github.com/plumbline-dev/plumbline/pkg/traffic/ads/serve"
 	"github.com/plumbline-dev/plumbline/pkg/traffic/identity"
+	"github.com/plumbline-dev/plumbline/test/harness/freeport"
 	"github.com/plumbline-dev/plumbline/test/harness/poll"
 )
 
@@ -45,7 +46,7 @@ func TestAStoppedProxyIsNamedAtEachStepAndHoldsNobodyUp(t *testing.T) {
 	for i := range others {
 		s.proxy(fmt.Sprint("web-", i+1))
 	}
-	slow, front := s.proxy(stopped), freeAddress(t)
+	slow, front := s.proxy(stopped), freeport.Address(t)
 	s.proxyAt("web-9", front, "web")
 	s.confirmed(stopped, s.both(100))
 	answersBy(t, front, "a")

@@ -25,8 +25,8 @@ import (
 	"github.com/plumbline-dev/plumbline/pkg/traffic/ads/serve"
 	"github.com/plumbline-dev/plumbline/pkg/traffic/identity"
 	"github.com/plumbline-dev/plumbline/test/harness/envoy"
+	"github.com/plumbline-dev/plumbline/test/harness/freeport"
 	"github.com/plumbline-dev/plumbline/test/harness/poll"
-	"github.com/plumbline-dev/plumbline/test/harness/server"
 )
 
 // patience is how long is waited for what takes milliseconds on an idle machine.
@@ -58,10 +58,7 @@ func newWorldWith(t testing.TB, config ads.Config) *world { return newWorldOf(t,
 func newWorldOf(t testing.TB, config ads.Config, missing ads.Missing) *world {
 	w := &world{t: t, config: config, missing: missing, group: serve.NewGroup(nil), proofs: serve.NewProofs()}
 	w.serving, w.authority = envoy.NewServing(t)
-	port, err := server.FreePort()
-	if err != nil {
-		t.Fatal(err)
-	}
+	port := freeport.For(t)
 	w.address = net.JoinHostPort("127.0.0.1", strconv.Itoa(port))
 	w.serve()
 	t.Cleanup(func() { w.grpc.Stop() })
@@ -190,15 +187,6 @@ func eventually(t testing.TB, what string, check func() error) {
 		}
 	}
 	poll.Until(t, patience, what, check)
-}
-
-// freeAddress on loopback.
-func freeAddress(t testing.TB) string {
-	port, err := server.FreePort()
-	if err != nil {
-		t.Fatal(err)
-	}
-	return net.JoinHostPort("127.0.0.1", strconv.Itoa(port))
 }
 
 // answers gets / and says which backend it was, and the code.

@@ -8,7 +8,6 @@ import (
 	"fmt"
 	"net/http"
 	"path/filepath"
-	"strconv"
 	"strings"
 	"testing"
 
@@ -43,16 +42,6 @@ func kill(tb testing.TB, p *server.Process) {
 	if err := p.Kill(); err != nil {
 		tb.Error(err)
 	}
-}
-
-// freePort is the number of a port that nobody listens on, see [server.FreePort].
-func freePort(tb testing.TB) string {
-	tb.Helper()
-	port, err := server.FreePort()
-	if err != nil {
-		tb.Fatal(err)
-	}
-	return strconv.Itoa(port)
 }
 
 // tells waits until the process is ready and one of its metrics has a value.

@@ -8,10 +8,12 @@ import (
 	"fmt"
 	"os"
 	"path/filepath"
+	"strconv"
 	"strings"
 	"testing"
 
 	"github.com/plumbline-dev/plumbline/pkg/apis/plumbline/v1alpha1"
+	"github.com/plumbline-dev/plumbline/test/harness/freeport"
 )
 
 // TestAnExternalRedisWithUserAndPassword runs the assessor as it is shipped
@@ -21,7 +23,7 @@ import (
 func TestAnExternalRedisWithUserAndPassword(t *testing.T) {
 	w := newWorld(t)
 	const password = "the-right-one"
-	port := freePort(t)
+	port := strconv.Itoa(freeport.For(t))
 	dir := t.TempDir()
 	acl, file := filepath.Join(dir, "users.acl"), filepath.Join(dir, "password")
 	// The test's own records come over the socket, by the default user.

@@ -24,7 +24,7 @@ import (
 	"github.com/plumbline-dev/plumbline/pkg/apis/plumbline/v1alpha1"
 	"github.com/plumbline-dev/plumbline/test/chart/rendered"
 	"github.com/plumbline-dev/plumbline/test/harness/apiserver"
-	"github.com/plumbline-dev/plumbline/test/harness/server"
+	"github.com/plumbline-dev/plumbline/test/harness/freeport"
 )
 
 // notInstalled are the chart's objects that nothing here would run or route.
@@ -39,7 +39,7 @@ func install(ctx context.Context, helm *rendered.Client) (err error) {
 	if admin, err = client.New(config, client.Options{Scheme: scheme.Scheme}); err != nil {
 		return fmt.Errorf("building a client: %w", err)
 	}
-	if hookPort, err = server.FreePort(); err != nil {
+	if hookPort, err = freeport.Claim(); err != nil {
 		return err
 	}
 	for _, name := range []string{rendered.Namespace, "ci", "flux"} {

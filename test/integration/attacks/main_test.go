@@ -28,6 +28,7 @@ import (
 
 	"github.com/plumbline-dev/plumbline/test/chart/rendered"
 	"github.com/plumbline-dev/plumbline/test/harness/apiserver"
+	"github.com/plumbline-dev/plumbline/test/harness/freeport"
 	"github.com/plumbline-dev/plumbline/test/harness/server"
 )
 
@@ -145,7 +146,7 @@ func startAll(ctx context.Context) (stop func() error, err error) {
 // startRedis starts Redis with the rights that the chart gives, and returns the
 // arguments by which the processes log in.
 func startRedis(ctx context.Context, stops *[]func() error) ([]string, error) {
-	port, err := server.FreePort()
+	port, err := freeport.Claim()
 	if err != nil {
 		return nil, err
 	}

@@ -26,6 +26,7 @@ import (
 	"github.com/plumbline-dev/plumbline/pkg/apis/plumbline/v1alpha1"
 	"github.com/plumbline-dev/plumbline/test/chart/rendered"
 	"github.com/plumbline-dev/plumbline/test/harness/apiserver"
+	"github.com/plumbline-dev/plumbline/test/harness/freeport"
 	"github.com/plumbline-dev/plumbline/test/harness/server"
 )
 
@@ -46,7 +47,7 @@ type surgery struct {
 func newSurgery(t *testing.T) *surgery {
 	t.Helper()
 	c := newClinic(t, "--set", "executor.enabled=true,executor.evidence.serve=true")
-	s := &surgery{clinic: c, health: aPort(t)}
+	s := &surgery{clinic: c, health: freeport.For(t)}
 	c.shop(t)
 	must(t, c.kube.Create(t.Context(), targetsOf("shop")))
 	s.policy = c.active(t)

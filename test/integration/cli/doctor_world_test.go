@@ -26,6 +26,7 @@ import (
 	"github.com/plumbline-dev/plumbline/test/chart/rendered"
 	"github.com/plumbline-dev/plumbline/test/harness"
 	"github.com/plumbline-dev/plumbline/test/harness/apiserver"
+	"github.com/plumbline-dev/plumbline/test/harness/freeport"
 	"github.com/plumbline-dev/plumbline/test/harness/server"
 )
 
@@ -61,13 +62,6 @@ func kill(t *testing.T, p *server.Process) {
 	must(t, p.Kill())
 }
 
-func aPort(t *testing.T) int {
-	t.Helper()
-	port, err := server.FreePort()
-	must(t, err)
-	return port
-}
-
 // hostAddress is one that the API server's pod proxy consents to call: it
 // refuses loopback.
 func hostAddress(t *testing.T) string {
@@ -85,7 +79,7 @@ func hostAddress(t *testing.T) string {
 
 func newClinic(t *testing.T, args ...string) *clinic {
 	t.Helper()
-	c := &clinic{t: t, dir: t.TempDir(), port: aPort(t), metrics: aPort(t)}
+	c := &clinic{t: t, dir: t.TempDir(), port: freeport.For(t), metrics: freeport.For(t)}
 	must(t, apiextensionsv1.AddToScheme(scheme.Scheme))
 	var err error
 	c.server, err = apiserver.Start()

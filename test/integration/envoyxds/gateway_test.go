@@ -21,13 +21,14 @@ import (
 	"github.com/plumbline-dev/plumbline/pkg/traffic/ads"
 	"github.com/plumbline-dev/plumbline/pkg/traffic/envoyxds"
 	"github.com/plumbline-dev/plumbline/pkg/traffic/ir"
+	"github.com/plumbline-dev/plumbline/test/harness/freeport"
 )
 
 // enter has an Envoy be the gateway of these services, each under the host of its
 // place: a.example.com, b.example.com. It is everywhere on this machine.
 func enter(t *testing.T, g envoyxds.Gateway, services ...ir.Service) (port int) {
 	t.Helper()
-	port = freePort(t)
+	port = freeport.For(t)
 	g.Port = uint16(port)
 	for i := range services {
 		services[i].Namespace, services[i].Name = "shop", fmt.Sprint("web", i)

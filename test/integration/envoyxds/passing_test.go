@@ -19,6 +19,7 @@ import (
 
 	"github.com/plumbline-dev/plumbline/pkg/traffic/envoyxds"
 	"github.com/plumbline-dev/plumbline/pkg/traffic/ir"
+	"github.com/plumbline-dev/plumbline/test/harness/freeport"
 )
 
 // What a client and an upstream see of each other is what they would see without a
@@ -204,7 +205,7 @@ func TestRequestsGoTo(t *testing.T) {
 // Who connects to the port of the proxy itself is not passed on to where he was
 // going, which is here, for ever. For the test there is somebody nowhere.
 func TestTheOutboundListenerDoesNotConnectToItself(t *testing.T) {
-	port := freePort(t)
+	port := freeport.For(t)
 	p := newParts()
 	p.add(t, envoyxds.Outbound(netip.MustParseAddrPort(loopback(port))))
 	for _, c := range envoyxds.OutboundClusters() {

@@ -13,7 +13,6 @@ import (
 
 	"github.com/plumbline-dev/plumbline/pkg/traffic"
 	"github.com/plumbline-dev/plumbline/pkg/traffic/ir"
-	"github.com/plumbline-dev/plumbline/test/harness/server"
 )
 
 var (
@@ -21,13 +20,6 @@ var (
 	byCookie  = ir.Key{Kind: ir.ByCookie, Name: "session"}
 	byVisitor = ir.Key{Kind: ir.ByVisitor, Name: "visitor"}
 )
-
-func freePort(t *testing.T) int {
-	t.Helper()
-	port, err := server.FreePort()
-	must(t, err)
-	return port
-}
 
 // within six standard deviations of a binomial share, which one run in a billion is not.
 func within(t *testing.T, what string, got, of int, share float64) {

@@ -20,7 +20,7 @@ import (
 	"github.com/plumbline-dev/plumbline/pkg/traffic"
 	"github.com/plumbline-dev/plumbline/pkg/traffic/envoyxds"
 	"github.com/plumbline-dev/plumbline/pkg/traffic/ir"
-	"github.com/plumbline-dev/plumbline/test/harness/server"
+	"github.com/plumbline-dev/plumbline/test/harness/freeport"
 )
 
 // serve has an Envoy serve each service on an address of its own, which is its result.
@@ -30,8 +30,7 @@ func serve(t *testing.T, services ...ir.Service) []string {
 	var listeners []*listenerv3.Listener
 	for i := range services {
 		services[i].Namespace, services[i].Name = "shop", fmt.Sprint("web", i)
-		port, err := server.FreePort()
-		must(t, err)
+		port := freeport.For(t)
 		addresses = append(addresses, loopback(port))
 		listeners = append(listeners, envoyxds.Local(services[i], services[i].Ports[0], netip.MustParseAddrPort(loopback(port))))
 	}

@@ -7,8 +7,6 @@ package executorfaults
 import (
 	"testing"
 
-	"sigs.k8s.io/controller-runtime/pkg/envtest"
-
 	"github.com/plumbline-dev/plumbline/test/harness/apiserver"
 	"github.com/plumbline-dev/plumbline/test/harness/remediation"
 )
@@ -38,12 +36,7 @@ func TestAnAPIServerThatIsKilledWhileAPlanIsUnderWay(t *testing.T) {
 // ownCluster is a cluster of one test, whose API server can be restarted.
 func ownCluster(t *testing.T) *cluster {
 	t.Helper()
-	ownDirectory := func(s *envtest.Environment) {
-		// With a directory of its own it keeps its certificates over a restart.
-		s.ControlPlane.GetAPIServer().CertDir = t.TempDir()
-		s.ControlPlane.Etcd = &envtest.Etcd{}
-	}
-	c, err := startCluster(t.Context(), t.TempDir(), ownDirectory)
+	c, err := startCluster(t.Context(), t.TempDir(), apiserver.CertificatesIn(t.TempDir()))
 	if err != nil {
 		t.Fatal(err)
 	}

@@ -15,6 +15,7 @@ import (
 
 	"github.com/plumbline-dev/plumbline/pkg/remediate/redisguard"
 	"github.com/plumbline-dev/plumbline/test/faultproxy"
+	"github.com/plumbline-dev/plumbline/test/harness/freeport"
 	"github.com/plumbline-dev/plumbline/test/harness/poll"
 	"github.com/plumbline-dev/plumbline/test/harness/remediation"
 	"github.com/plumbline-dev/plumbline/test/harness/server"
@@ -123,8 +124,7 @@ type redisBeside struct {
 func newRedisBeside(t *testing.T, w *world) *redisBeside {
 	t.Helper()
 	b := &redisBeside{w: w, t: t, directory: short(t)}
-	port, err := server.FreePort()
-	w.Must(err)
+	port := freeport.For(w.t)
 	b.address = "127.0.0.1:" + strconv.Itoa(port)
 	b.primary = b.start(b.directory, "--port", strconv.Itoa(port), "--bind", "127.0.0.1", "--repl-diskless-sync-delay", "0")
 	b.way = b.proxy("unix", b.primary.Socket)

@@ -35,12 +35,7 @@ const startTime = 90 * time.Second
 // options may change it before it starts.
 func ownCluster(t *testing.T, options ...apiserver.Option) *cluster {
 	t.Helper()
-	ownDirectory := func(s *envtest.Environment) {
-		// With a directory of its own it keeps its certificates over a restart.
-		s.ControlPlane.GetAPIServer().CertDir = t.TempDir()
-		s.ControlPlane.Etcd = &envtest.Etcd{}
-	}
-	s, err := apiserver.Start(append([]apiserver.Option{ownDirectory}, options...)...)
+	s, err := apiserver.Start(append([]apiserver.Option{apiserver.CertificatesIn(t.TempDir())}, options...)...)
 	if err != nil {
 		t.Fatal(err)
 	}

@@ -25,6 +25,7 @@ import (
 	"github.com/plumbline-dev/plumbline/pkg/specguard/canon"
 	"github.com/plumbline-dev/plumbline/test/chart/rendered"
 	"github.com/plumbline-dev/plumbline/test/harness"
+	"github.com/plumbline-dev/plumbline/test/harness/freeport"
 	"github.com/plumbline-dev/plumbline/test/harness/guarded"
 	"github.com/plumbline-dev/plumbline/test/harness/server"
 )
@@ -48,8 +49,7 @@ func (w *world) webhook(args ...string) *hook {
 // webhookTrusting is webhook with a caBundle that somebody else wrote.
 func (w *world) webhookTrusting(bundle []byte, args ...string) *hook {
 	w.t.Helper()
-	port, err := server.FreePort()
-	w.Must(err)
+	port := freeport.For(w.t)
 	h := &hook{world: w, of: w.t, port: port}
 	h.args = append([]string{
 		"--port=" + strconv.Itoa(port), "--server-names=127.0.0.1", "--drain-delay=0s", "--certificate-settle=1s",

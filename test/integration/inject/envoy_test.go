@@ -31,6 +31,7 @@ import (
 	"google.golang.org/protobuf/types/known/wrapperspb"
 
 	"github.com/plumbline-dev/plumbline/test/harness/envoy"
+	"github.com/plumbline-dev/plumbline/test/harness/freeport"
 	"github.com/plumbline-dev/plumbline/test/harness/poll"
 )
 
@@ -125,7 +126,7 @@ func listenerFor(t *testing.T, port int, forced, other string) *listenerv3.Liste
 // configuration, says that it is ready, lets nobody end it, and tells what it counted.
 func TestARealEnvoyAsASidecar(t *testing.T) {
 	const slot, forced = "shop/cart|80|b", "shop/cart|80|b|forced"
-	s, upstream := newSidecar(t, loopback), freePort(t)
+	s, upstream := newSidecar(t, loopback), freeport.For(t)
 	serving, authority := envoy.NewServing(t)
 	backend := httptest.NewServer(http.HandlerFunc(func(w http.ResponseWriter, r *http.Request) {
 		if r.Header.Get("Content-Type") == grpcType {

@@ -21,7 +21,7 @@ import (
 
 	"github.com/plumbline-dev/plumbline/pkg/traffic/inject"
 	"github.com/plumbline-dev/plumbline/test/harness/envoy"
-	"github.com/plumbline-dev/plumbline/test/harness/server"
+	"github.com/plumbline-dev/plumbline/test/harness/freeport"
 )
 
 const loopback = "127.0.0.1"
@@ -36,20 +36,11 @@ type sidecar struct {
 	generation    int
 }
 
-func freePort(t *testing.T) int {
-	t.Helper()
-	port, err := server.FreePort()
-	if err != nil {
-		t.Fatal(err)
-	}
-	return port
-}
-
 // newSidecar asks a control plane on a host of this machine.
 func newSidecar(t *testing.T, host string) *sidecar {
 	t.Helper()
-	port := freePort(t)
-	s := &sidecar{directory: t.TempDir(), admin: freePort(t), status: freePort(t), plane: net.JoinHostPort(host, strconv.Itoa(port))}
+	port := freeport.For(t)
+	s := &sidecar{directory: t.TempDir(), admin: freeport.For(t), status: freeport.For(t), plane: net.JoinHostPort(host, strconv.Itoa(port))}
 	plain := &corev1.Pod{ObjectMeta: metav1.ObjectMeta{Namespace: "shop", Name: "web-1", UID: "u-1"}}
 	var err error
 	s.pod, err = inject.Pod(plain, inject.Config{ProxyImage: "none", Bootstrap: inject.BootstrapConfig{

@@ -21,6 +21,7 @@ import (
 
 	"github.com/plumbline-dev/plumbline/test/chart/rendered"
 	"github.com/plumbline-dev/plumbline/test/harness/apiserver"
+	"github.com/plumbline-dev/plumbline/test/harness/freeport"
 	"github.com/plumbline-dev/plumbline/test/harness/server"
 )
 
@@ -52,7 +53,7 @@ func newWebhook(directory string, objects []*unstructured.Unstructured) (*webhoo
 	if err != nil {
 		return nil, err
 	}
-	port, err := server.FreePort()
+	port, err := freeport.Claim()
 	if err != nil {
 		return nil, err
 	}

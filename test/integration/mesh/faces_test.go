@@ -25,22 +25,9 @@ import (
 	"github.com/plumbline-dev/plumbline/pkg/traffic/ir"
 	"github.com/plumbline-dev/plumbline/test/harness/backend"
 	"github.com/plumbline-dev/plumbline/test/harness/envoy"
+	"github.com/plumbline-dev/plumbline/test/harness/freeport"
 	"github.com/plumbline-dev/plumbline/test/harness/poll"
 )
-
-// freePort is one of loopback that nobody listens on.
-func freePort(t *testing.T) int {
-	t.Helper()
-	l, err := net.Listen("tcp", "127.0.0.1:0") //nolint:noctx // only its number is wanted
-	if err != nil {
-		t.Fatal(err)
-	}
-	port := l.Addr().(*net.TCPAddr).Port
-	if err := l.Close(); err != nil {
-		t.Fatal(err)
-	}
-	return port
-}
 
 // explicitPod has these ports in its annotation.
 func (s *shop) explicitPod(name, ports string) *corev1.Pod {
@@ -73,7 +60,7 @@ func TestAnExplicitPodHasItsLocalPorts(t *testing.T) {
 	theirs, s := newShop(t), newShop(t)
 	theirs.service("pay", backend.Start(t, "paid"))
 	slice := s.service("web", backend.Start(t, "one"))
-	web, pay, none := freePort(t), freePort(t), freePort(t)
+	web, pay, none := freeport.For(t), freeport.For(t), freeport.For(t)
 	d := discover(t)
 	pod := s.explicitPod("front-0", fmt.Sprintf("%d=web,%d=%s/pay:80,%d=none,80=web", web, pay, theirs.namespace, none))
 	e, _ := s.proxy(d, pod)
@@ -100,7 +87,7 @@ func TestAnExplicitPodHasItsLocalPorts(t *testing.T) {
 func TestAnExplicitPodThatSaysNothingHasThePortsOfItsNamespace(t *testing.T) {
 	s := newShop(t)
 	s.service("web", backend.Start(t, "one"))
-	web := freePort(t)
+	web := freeport.For(t)
 	var n corev1.Namespace
 	s.must(admin.Get(t.Context(), client.ObjectKey{Name: s.namespace}, &n))
 	n.Annotations = map[string]string{inject.AnnotationLocalPorts: fmt.Sprintf("%d=web", web)}
@@ -166,7 +153,7 @@ func TestAGatewayServesHostsOfAllNamespaces(t *testing.T) {
 	shop.service("web", backend.Start(t, "one"))
 	bank.service("pay", backend.Start(t, "paid"))
 	shop.under("web", shop.namespace+".example.com")
-	port := freePort(t)
+	port := freeport.For(t)
 	d := discover(t, ours.gateways(port))
 	ours.proxy(d, ours.pod("gateway-0", nil))
 	address := local(port)
@@ -191,7 +178,7 @@ func TestNobodyElseIsAGateway(t *testing.T) {
 	ours, shop := newShop(t), newShop(t)
 	shop.service("web", backend.Start(t, "one"))
 	shop.under("web", shop.namespace+".example.com")
-	port := freePort(t)
+	port := freeport.For(t)
 	d := discover(t, ours.gateways(port))
 	pod := &corev1.Pod{ObjectMeta: shop.named("gateway-0"), Spec: corev1.PodSpec{ServiceAccountName: "front", Containers: []corev1.Container{{Name: "app", Image: "app"}}}}
 	pod.Labels = map[string]string{inject.LabelProxy: inject.Gateway}
@@ -216,7 +203,7 @@ func TestAGatewayThatEndsSendsItsClientsAway(t *testing.T) {
 	shop.service("web", backend.Start(t, "one"))
 	name := shop.namespace + ".example.com"
 	shop.under("web", name)
-	port := freePort(t)
+	port := freeport.For(t)
 	d := discover(t, ours.gateways(port))
 	pod := &corev1.Pod{ObjectMeta: ours.named("gateway-0"), Spec: corev1.PodSpec{ServiceAccountName: "front", Containers: []corev1.Container{{Name: "app", Image: "app"}}}}
 	pod.Labels = map[string]string{inject.LabelProxy: inject.Gateway}

@@ -28,6 +28,7 @@ import (
 	"github.com/plumbline-dev/plumbline/pkg/traffic/identity"
 	"github.com/plumbline-dev/plumbline/pkg/traffic/ir"
 	"github.com/plumbline-dev/plumbline/test/harness/envoy"
+	"github.com/plumbline-dev/plumbline/test/harness/freeport"
 )
 
 const patience = time.Minute
@@ -167,10 +168,7 @@ func (s *shop) proxy(d *discovery, pod *corev1.Pod, services ...string) (*envoy.
 		Address: d.address, Authority: d.authority, Node: pod.Namespace + "/" + pod.Name, Token: s.token(pod, identity.Audience),
 	}
 	for _, name := range services {
-		l, err := net.Listen("tcp", "127.0.0.1:0") //nolint:noctx // only its number is wanted
-		s.must(err)
-		at := l.Addr().String()
-		s.must(l.Close())
+		at := freeport.Address(s.t)
 		fronts[name] = at
 		port := ir.Port{Name: "http", Number: 80, Protocol: ir.HTTP}
 		options.Listeners = append(options.Listeners, envoyxds.Local(ir.Service{Namespace: s.namespace, Name: name}, port, netip.MustParseAddrPort(at)))

@@ -19,6 +19,7 @@ import (
 
 	"github.com/plumbline-dev/plumbline/test/chart/rendered"
 	"github.com/plumbline-dev/plumbline/test/harness/apiserver"
+	"github.com/plumbline-dev/plumbline/test/harness/freeport"
 	"github.com/plumbline-dev/plumbline/test/harness/server"
 )
 
@@ -51,10 +52,7 @@ func startRedis(t *testing.T, values ...string) (address, password string) {
 	if err := os.WriteFile(acl, secret.Data["users.acl"], 0o600); err != nil {
 		t.Fatal(err)
 	}
-	port, err := server.FreePort()
-	if err != nil {
-		t.Fatal(err)
-	}
+	port := freeport.For(t)
 	login := redis.Options{Addr: "127.0.0.1:" + strconv.Itoa(port), Username: "plumbline", Password: string(secret.Data["password"])}
 	args := slices.Concat(redisArgs, []string{"--port", strconv.Itoa(port), "--bind", "127.0.0.1", "--aclfile", acl})
 	ctx, cancel := context.WithTimeout(t.Context(), patience)

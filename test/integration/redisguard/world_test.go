@@ -21,6 +21,7 @@ import (
 	"github.com/plumbline-dev/plumbline/pkg/remediate/ledger"
 	"github.com/plumbline-dev/plumbline/pkg/remediate/redisguard"
 	"github.com/plumbline-dev/plumbline/pkg/specguard/details"
+	"github.com/plumbline-dev/plumbline/test/harness/freeport"
 	"github.com/plumbline-dev/plumbline/test/harness/server"
 )
 
@@ -86,8 +87,7 @@ func mirror(tb testing.TB, where details.Config, cfg redisguard.Config) *redisgu
 // onPort are options of a server that listens on a port of loopback too.
 func onPort(tb testing.TB) (address string, options []string) {
 	tb.Helper()
-	port, err := server.FreePort()
-	must(tb, err)
+	port := freeport.For(tb)
 	return "127.0.0.1:" + strconv.Itoa(port), []string{"--port", strconv.Itoa(port), "--bind", "127.0.0.1", "--repl-diskless-sync-delay", "0"}
 }
 

@@ -9,7 +9,6 @@ import (
 	"errors"
 	"fmt"
 	"io"
-	"net"
 	"net/http"
 	"net/netip"
 	"os"
@@ -26,6 +25,7 @@ import (
 	"github.com/plumbline-dev/plumbline/pkg/traffic/inject"
 	"github.com/plumbline-dev/plumbline/pkg/traffic/ir"
 	"github.com/plumbline-dev/plumbline/test/harness/envoy"
+	"github.com/plumbline-dev/plumbline/test/harness/freeport"
 )
 
 // The only proxy is that of another replica, which the leader has its counts from.
@@ -99,10 +99,10 @@ func (w *world) counting(name string, r *replica) (front string) {
 	for file, content := range files {
 		w.must(os.WriteFile(filepath.Join(directory, file), []byte(content), 0o600))
 	}
-	replica, at := netip.MustParseAddrPort(newWay(w.t, r.address).address), w.free()
+	replica, at := netip.MustParseAddrPort(newWay(w.t, r.address).address), netip.MustParseAddrPort(freeport.Address(w.t))
 	raw, err := inject.Bootstrap(inject.BootstrapConfig{
 		XDSHost: replica.Addr().String(), XDSPort: uint32(replica.Port()), Directory: directory,
-		AdminPort: uint32(w.free().Port()), StatusPort: uint32(w.free().Port()),
+		AdminPort: uint32(netip.MustParseAddrPort(freeport.Address(w.t)).Port()), StatusPort: uint32(netip.MustParseAddrPort(freeport.Address(w.t)).Port()),
 	})
 	w.must(err)
 	listener, err := protojson.Marshal(envoyxds.Local(ir.Service{Namespace: w.shop, Name: "web"}, ir.Port{Name: "http", Number: 80, Protocol: ir.HTTP}, at))
@@ -123,13 +123,4 @@ func (w *world) withListener(raw []byte, listener json.RawMessage) []byte {
 	raw, err := json.Marshal(b)
 	w.must(err)
 	return raw
-}
-
-// free is an address of loopback that nobody uses.
-func (w *world) free() netip.AddrPort {
-	w.t.Helper()
-	l, err := net.Listen("tcp", "127.0.0.1:0") //nolint:noctx // only its number is wanted
-	w.must(err)
-	w.must(l.Close())
-	return netip.MustParseAddrPort(l.Addr().String())
 }

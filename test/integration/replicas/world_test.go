@@ -40,6 +40,7 @@ import (
 	"github.com/plumbline-dev/plumbline/pkg/traffic/release"
 	"github.com/plumbline-dev/plumbline/test/harness/backend"
 	"github.com/plumbline-dev/plumbline/test/harness/envoy"
+	"github.com/plumbline-dev/plumbline/test/harness/freeport"
 	"github.com/plumbline-dev/plumbline/test/harness/poll"
 )
 
@@ -265,10 +266,7 @@ func (w *world) sidecar(name string, r *replica) *sidecar {
 	meta.Labels = map[string]string{inject.LabelProxy: string(inject.Redirect)}
 	pod := w.pod(meta, "front", "10.0.0.1")
 	s := &sidecar{name: w.shop + "/" + name, way: newWay(w.t, r.address)}
-	front, err := net.Listen("tcp", "127.0.0.1:0") //nolint:noctx // only its number is wanted
-	w.must(err)
-	at := netip.MustParseAddrPort(front.Addr().String())
-	w.must(front.Close())
+	at := netip.MustParseAddrPort(freeport.Address(w.t))
 	options := envoy.Options{Address: s.way.address, Authority: w.authority, Node: s.name, Token: w.token(pod, identity.Audience)}
 	options.Listeners = append(options.Listeners, envoyxds.Local(ir.Service{Namespace: w.shop, Name: "web"}, ir.Port{Name: "http", Number: 80, Protocol: ir.HTTP}, at))
 	s.Envoy = envoy.Start(w.t, options)

@@ -19,6 +19,7 @@ import (
 	"github.com/plumbline-dev/plumbline/pkg/traffic"
 	"github.com/plumbline-dev/plumbline/pkg/traffic/ir"
 	"github.com/plumbline-dev/plumbline/pkg/traffic/signals"
+	"github.com/plumbline-dev/plumbline/test/harness/freeport"
 	"github.com/plumbline-dev/plumbline/test/harness/poll"
 )
 
@@ -168,7 +169,7 @@ func TestEachKindOfRequestIsCounted(t *testing.T) {
 	const users = 40
 	p, c := newPlane(t, 200*time.Millisecond), newClient(t)
 	stable, canary := upstream(t, "stable"), upstream(t, "canary")
-	nobody := net.JoinHostPort("127.0.0.1", fmt.Sprint(freePort(t)))
+	nobody := net.JoinHostPort("127.0.0.1", fmt.Sprint(freeport.For(t)))
 	services := []ir.Service{
 		split(web, stable, canary), split(limits, stable, canary), split(refuses, stable, nobody),
 		split(empties, stable), split(hangs, stable, hole(t)),

@@ -42,8 +42,8 @@ import (
 	"github.com/plumbline-dev/plumbline/pkg/traffic/signals"
 	"github.com/plumbline-dev/plumbline/pkg/traffic/signals/receive"
 	"github.com/plumbline-dev/plumbline/test/harness/envoy"
+	"github.com/plumbline-dev/plumbline/test/harness/freeport"
 	"github.com/plumbline-dev/plumbline/test/harness/poll"
-	"github.com/plumbline-dev/plumbline/test/harness/server"
 )
 
 // patience is generous, the machine is shared.
@@ -70,7 +70,7 @@ type plane struct {
 
 // newPlane has proxies tell every so often what they count.
 func newPlane(t *testing.T, interval time.Duration) *plane {
-	p := &plane{t: t, group: serve.NewGroup(nil), port: freePort(t), interval: interval}
+	p := &plane{t: t, group: serve.NewGroup(nil), port: freeport.For(t), interval: interval}
 	p.serving, p.authority = envoy.NewServing(t)
 	p.counts = receive.New(receive.Config{Signals: signals.Config{Interval: interval}}, counting{p}, p, time.Now)
 	p.start()
@@ -159,7 +159,7 @@ func (p *plane) publish(services ...ir.Service) ([]string, []*listenerv3.Listene
 	var addresses []string
 	var listeners []*listenerv3.Listener
 	for _, s := range services {
-		at := netip.AddrPortFrom(netip.MustParseAddr("127.0.0.1"), uint16(freePort(p.t))) //nolint:gosec // a port
+		at := netip.AddrPortFrom(netip.MustParseAddr("127.0.0.1"), uint16(freeport.For(p.t))) //nolint:gosec // a port
 		addresses = append(addresses, at.String())
 		listeners = append(listeners, envoyxds.Local(s, s.Ports[0], at))
 	}
@@ -192,7 +192,7 @@ func (p *plane) proxy(token string, listeners ...*listenerv3.Listener) {
 	write("ca.crt", string(p.authority))
 	raw, err := inject.Bootstrap(inject.BootstrapConfig{
 		XDSHost: "127.0.0.1", XDSPort: uint32(p.port), Directory: directory, //nolint:gosec // ports
-		AdminPort: uint32(freePort(p.t)), StatusPort: uint32(freePort(p.t)), //nolint:gosec // ports
+		AdminPort: uint32(freeport.For(p.t)), StatusPort: uint32(freeport.For(p.t)), //nolint:gosec // ports
 	})
 	must(p.t, err)
 	run(p.t, write("bootstrap.json", string(with(p.t, raw, p.interval, listeners))))
@@ -260,13 +260,6 @@ func run(t *testing.T, config string) {
 			t.Logf("the Envoy said:\n%s", output.String())
 		}
 	})
-}
-
-func freePort(t *testing.T) int {
-	t.Helper()
-	port, err := server.FreePort()
-	must(t, err)
-	return port
 }
 
 func must(t testing.TB, err error) {

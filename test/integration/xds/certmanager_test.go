@@ -27,6 +27,7 @@ import (
 	"github.com/plumbline-dev/plumbline/pkg/traffic/inject"
 	"github.com/plumbline-dev/plumbline/test/chart/rendered"
 	"github.com/plumbline-dev/plumbline/test/harness/backend"
+	"github.com/plumbline-dev/plumbline/test/harness/freeport"
 	"github.com/plumbline-dev/plumbline/test/harness/poll"
 )
 
@@ -44,7 +45,7 @@ func TestTheCertificateOfSomebodyElse(t *testing.T) {
 	}
 	c := ownCluster(t, objects)
 	args := []string{"--certificate-mode=CertManager", "--certificate-settle=3s"}
-	r := c.launch(t, freeAddress(t), "one", args...)
+	r := c.launch(t, freeport.Address(t), "one", args...)
 	s := c.shop(t, enabled)
 	slice := s.service("web", backend.Start(t, "one"))
 	r.says(t, "no serving certificate yet")

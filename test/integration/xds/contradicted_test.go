@@ -26,6 +26,7 @@ import (
 	"github.com/plumbline-dev/plumbline/pkg/traffic/envoyxds"
 	"github.com/plumbline-dev/plumbline/pkg/traffic/inject"
 	"github.com/plumbline-dev/plumbline/test/harness/backend"
+	"github.com/plumbline-dev/plumbline/test/harness/freeport"
 	"github.com/plumbline-dev/plumbline/test/harness/poll"
 )
 
@@ -47,7 +48,7 @@ func TestCountsThatContradictASplitAreACondition(t *testing.T) {
 		releases[name] = s.release(name, min(i, 1)*50)
 	}
 	s.awaitCopy()
-	toNone, toHalf := freeAddress(t), freeAddress(t)
+	toNone, toHalf := freeport.Address(t), freeport.Address(t)
 	proxy := s.sidecar(r, "front-0", s.copied().Data[inject.CAKey], services, s.past(toNone, "none", "canary"), s.past(toHalf, "half", "stable"))
 	for i, name := range services {
 		s.confirmed(releases[name], min(i, 1)*50, "1/1")

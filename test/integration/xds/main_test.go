@@ -124,12 +124,7 @@ func (c *cluster) install(ctx context.Context, objects []*unstructured.Unstructu
 // ownCluster is a cluster of one test, whose API server can be stopped and started.
 func ownCluster(t *testing.T, objects []*unstructured.Unstructured) *cluster {
 	t.Helper()
-	ownDirectory := func(s *envtest.Environment) {
-		// With a directory of its own it keeps its certificates over a restart.
-		s.ControlPlane.GetAPIServer().CertDir = t.TempDir()
-		s.ControlPlane.Etcd = &envtest.Etcd{}
-	}
-	c, err := newCluster(t.Context(), t.TempDir(), objects, ownDirectory)
+	c, err := newCluster(t.Context(), t.TempDir(), objects, apiserver.CertificatesIn(t.TempDir()))
 	if err != nil {
 		t.Fatal(err)
 	}

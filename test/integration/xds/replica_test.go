@@ -9,10 +9,10 @@ import (
 	"crypto/tls"
 	"crypto/x509"
 	"fmt"
-	"strconv"
 	"testing"
 
 	"github.com/plumbline-dev/plumbline/test/chart/rendered"
+	"github.com/plumbline-dev/plumbline/test/harness/freeport"
 	"github.com/plumbline-dev/plumbline/test/harness/server"
 )
 
@@ -26,7 +26,7 @@ type replica struct {
 // ends with the test.
 func (c *cluster) start(t *testing.T, name string, args ...string) *replica {
 	t.Helper()
-	return c.startAt(t, freeAddress(t), name, args...)
+	return c.startAt(t, freeport.Address(t), name, args...)
 }
 
 // startAt is start at an address.
@@ -62,15 +62,6 @@ func (c *cluster) launch(t *testing.T, address, name string, args ...string) *re
 		}
 	})
 	return r
-}
-
-func freeAddress(t *testing.T) string {
-	t.Helper()
-	port, err := server.FreePort()
-	if err != nil {
-		t.Fatal(err)
-	}
-	return "127.0.0.1:" + strconv.Itoa(port)
 }
 
 // shake makes a connection as a proxy would that trusts a bundle, and returns the

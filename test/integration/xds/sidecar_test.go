@@ -21,6 +21,7 @@ import (
 	"github.com/plumbline-dev/plumbline/pkg/traffic/inject"
 	"github.com/plumbline-dev/plumbline/pkg/traffic/ir"
 	"github.com/plumbline-dev/plumbline/test/harness/envoy"
+	"github.com/plumbline-dev/plumbline/test/harness/freeport"
 	"github.com/plumbline-dev/plumbline/test/harness/poll"
 )
 
@@ -46,7 +47,7 @@ func (s *shop) sidecar(r *replica, name, bundle string, services []string, furth
 	c.project(bundle)
 	listeners := further
 	for _, service := range services {
-		c.front[service] = freeAddress(s.T)
+		c.front[service] = freeport.Address(s.T)
 		listeners = append(listeners, envoyxds.Local(ir.Service{Namespace: s.name, Name: service}, http80, netip.MustParseAddrPort(c.front[service])))
 	}
 	c.Envoy = envoy.Start(s.T, envoy.Options{
@@ -90,7 +91,7 @@ func (c *sidecar) bootstrap(r *replica, listeners []*listenerv3.Listener) []byte
 	port := func(address string) uint32 { return uint32(netip.MustParseAddrPort(address).Port()) }
 	raw, err := inject.Bootstrap(inject.BootstrapConfig{
 		XDSHost: "127.0.0.1", XDSPort: port(r.address), Directory: c.directory,
-		AdminPort: port(freeAddress(c.t)), StatusPort: port(freeAddress(c.t)),
+		AdminPort: port(freeport.Address(c.t)), StatusPort: port(freeport.Address(c.t)),
 	})
 	if err != nil {
 		c.t.Fatal(err)

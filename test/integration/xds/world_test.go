@@ -6,7 +6,6 @@ package xds
 
 import (
 	"fmt"
-	"net"
 	"net/netip"
 	"testing"
 
@@ -23,6 +22,7 @@ import (
 	"github.com/plumbline-dev/plumbline/pkg/traffic/ir"
 	"github.com/plumbline-dev/plumbline/test/chart/rendered"
 	"github.com/plumbline-dev/plumbline/test/harness/envoy"
+	"github.com/plumbline-dev/plumbline/test/harness/freeport"
 	"github.com/plumbline-dev/plumbline/test/harness/poll"
 )
 
@@ -128,10 +128,7 @@ func (s *shop) token(pod *corev1.Pod) string {
 // proxy is the sidecar of a pod, with a local port for a service.
 func (s *shop) proxy(r *replica, bundle, pod, token, service string) (e *envoy.Envoy, front string) {
 	s.Helper()
-	l, err := net.Listen("tcp", "127.0.0.1:0") //nolint:noctx // only its number is wanted
-	s.must(err)
-	front = l.Addr().String()
-	s.must(l.Close())
+	front = freeport.Address(s.T)
 	port := ir.Port{Name: "http", Number: 80, Protocol: ir.HTTP}
 	options := envoy.Options{Address: r.address, Authority: []byte(bundle), Node: s.name + "/" + pod, Token: token}
 	options.Listeners = append(options.Listeners, envoyxds.Local(ir.Service{Namespace: s.name, Name: service}, port, netip.MustParseAddrPort(front)))

@@ -22,6 +22,7 @@ import (
 	"github.com/google/go-cmp/cmp"
 
 	"github.com/plumbline-dev/plumbline/pkg/remediate/notify"
+	"github.com/plumbline-dev/plumbline/test/harness/freeport"
 )
 
 const password = "pass-" + canary
@@ -339,7 +340,7 @@ func TestEmail_NothingWithoutTLS(t *testing.T) {
 		"loopback that is not allowed": {private, func(o *Options, endpoint string) {
 			o.Egress, o.Secrets = Egress{}, vault{"endpoint": endpoint}.resolve
 		}, Failure{Step: "connecting", Cause: CauseAddressRefused}},
-		"nobody listens": {private, replace(fmt.Sprintf("127.0.0.1:%d", private.port), deadAddress(t)), Failure{Step: "connecting", Cause: CauseConnection, Retry: true}},
+		"nobody listens": {private, replace(fmt.Sprintf("127.0.0.1:%d", private.port), freeport.Address(t)), Failure{Step: "connecting", Cause: CauseConnection, Retry: true}},
 		"no server": {private, func(o *Options, _ string) {
 			o.Secrets = vault{}.resolve
 		}, Failure{Step: `reading key "endpoint" of Secret "notifications"`, Cause: CauseSecret, Retry: true}},

@@ -24,6 +24,7 @@ import (
 	"github.com/google/go-cmp/cmp"
 
 	"github.com/plumbline-dev/plumbline/pkg/remediate/notify"
+	"github.com/plumbline-dev/plumbline/test/harness/freeport"
 )
 
 // signingKey has the canary's bytes in it.
@@ -262,7 +263,7 @@ func TestHTTP_WhatMayNotBe(t *testing.T) {
 		"no token":                    {good, secrets(func(v vault) { delete(v, "token") }), cloudEvents(), Failure{Step: `reading key "token" of Secret "notifications"`, Cause: CauseSecret, Retry: true}},
 		"a token with a second line":  {good, secrets(func(v vault) { v["token"] = "a\r\nX-Other: " + canary }), cloudEvents(), Failure{Step: "reading the token", Cause: CauseSecretMalformed}},
 		"a name that is none":         {good, url("https://" + canary + ".invalid/"), chat("c"), Failure{Step: "posting", Cause: CauseName, Retry: true}},
-		"a port where nobody listens": {good, url("https://" + deadAddress(t) + "/" + canary), chat("c"), Failure{Step: "posting", Cause: CauseConnection, Retry: true}},
+		"a port where nobody listens": {good, url("https://" + freeport.Address(t) + "/" + canary), chat("c"), Failure{Step: "posting", Cause: CauseConnection, Retry: true}},
 	}
 	for name, tc := range cases {
 		t.Run(name, func(t *testing.T) {
@@ -288,17 +289,6 @@ func once(t *testing.T, n *Notifier, c notify.Channel) *Failure {
 	ctx, cancel := context.WithTimeout(t.Context(), patience)
 	defer cancel()
 	return n.dispatch(ctx, c, &job{event: plan("1", notify.PlanFailed), progress: progress{settled: map[string]bool{}}})
-}
-
-// deadAddress is one where nobody listens any more.
-func deadAddress(t *testing.T) string {
-	t.Helper()
-	l, err := net.Listen("tcp", "127.0.0.1:0")
-	if err != nil {
-		t.Fatal(err)
-	}
-	defer func() { _ = l.Close() }()
-	return l.Addr().String()
 }
 
 func TestHTTP_PlainWhereItIsAllowed(t *testing.T) {
