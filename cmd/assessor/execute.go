@@ -65,7 +65,13 @@ func (p *process) mirror(opts *assess.Options) (*redisguard.Mirror, error) {
 	if err != nil {
 		return nil, err
 	}
-	return redisguard.New(details.NewClient(opts.Redis.Details()), redisguard.Config{Prefix: opts.Redis.KeyPrefix, Metrics: metrics}), nil
+	budget, err := redisBudget()
+	if err != nil {
+		return nil, err
+	}
+	client := opts.Redis.Details()
+	client.CallBudget = budget
+	return redisguard.New(details.NewClient(client), redisguard.Config{Prefix: opts.Redis.KeyPrefix, Budget: budget, Metrics: metrics}), nil
 }
 
 // version is what the binary was built from, as far as the build says so.

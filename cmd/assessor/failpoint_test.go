@@ -30,6 +30,7 @@ func TestFailpointsAreRead(t *testing.T) {
 		"an unknown act":                  {text: "sleep:before:write web", bad: true},
 		"a clock without a time":          {text: "clock:soon", bad: true},
 		"a lease without a time":          {text: "lease:short", bad: true},
+		"a Redis without a time":          {text: "redis:patient", bad: true},
 	}
 	for name, tc := range tests {
 		t.Run(name, func(t *testing.T) {
@@ -47,13 +48,13 @@ func TestFailpointsAreRead(t *testing.T) {
 
 func TestAFailpointHappensOnce(t *testing.T) {
 	var f failpoints
-	for _, text := range []string{"lose:after:record 2", "mute", "clock:-1h", "lease:3s"} {
+	for _, text := range []string{"lose:after:record 2", "mute", "clock:-1h", "lease:3s", "redis:5s"} {
 		if err := f.parse(text); err != nil {
 			t.Fatal(err)
 		}
 	}
-	if !f.mute || f.clock != -time.Hour || f.lease != 3*time.Second {
-		t.Errorf("mute %t, clock %s, lease %s", f.mute, f.clock, f.lease)
+	if !f.mute || f.clock != -time.Hour || f.lease != 3*time.Second || f.redis != 5*time.Second {
+		t.Errorf("mute %t, clock %s, lease %s, redis %s", f.mute, f.clock, f.lease, f.redis)
 	}
 	want := []string{"", actLose, ""}
 	var got []string

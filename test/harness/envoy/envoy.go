@@ -37,6 +37,24 @@ func Binary(tb testing.TB) string {
 	return path
 }
 
+// Minor is the 40 of an Envoy 1.40.0 that is tested with.
+func Minor(tb testing.TB) (minor int) {
+	tb.Helper()
+	said, err := exec.CommandContext(tb.Context(), Binary(tb), "--version").CombinedOutput()
+	if err != nil {
+		tb.Fatalf("asking Envoy for its version: %v: %s", err, said)
+	}
+	// /path/envoy  version: COMMIT/1.40.0/Clean/RELEASE/BoringSSL
+	_, rest, _ := strings.Cut(string(said), "version: ")
+	if _, version, found := strings.Cut(rest, "/"); found {
+		_, err = fmt.Sscanf(version, "1.%d.", &minor)
+	}
+	if minor == 0 || err != nil {
+		tb.Fatalf("the Envoy calls its version %s (%v)", said, err)
+	}
+	return minor
+}
+
 // Envoy is one that runs.
 type Envoy struct {
 	tb    testing.TB

