@@ -33,7 +33,8 @@ test: preflight ## Everything CI checks: verify, lint, unit, integration, chart,
 ##@ Parts of the test
 .PHONY: test-unit
 test-unit: ## Unit, property and scenario tests with the race detector.
-	CGO_ENABLED=1 go test -race $(GO_TEST_FLAGS) ./cmd/... ./internal/... ./pkg/... ./test/arch/... ./test/faultproxy/... ./test/hack/... ./test/harness/... ./test/lifecycle/... ./test/metricspage/... ./test/sim/... ./hack/...
+# What is vetted: see lint.
+	CGO_ENABLED=1 go test -vet=off -race $(GO_TEST_FLAGS) ./cmd/... ./internal/... ./pkg/... ./test/arch/... ./test/faultproxy/... ./test/hack/... ./test/harness/... ./test/lifecycle/... ./test/metricspage/... ./test/sim/... ./hack/...
 	@echo "the simulation with all its seeds, which the race detector has fewer of"
 	go test -count=1 $(GO_TEST_FLAGS) ./test/sim
 	CGO_ENABLED=1 go test -race -tags failpoints $(GO_TEST_FLAGS) ./cmd/assessor
@@ -43,7 +44,7 @@ test-unit: ## Unit, property and scenario tests with the race detector.
 .PHONY: test-integration
 test-integration: $(CLUSTER_TOOL) ## Tests on a real kube-apiserver, a real Redis and a real Envoy.
 # The one that takes longest begins first.
-	KUBEBUILDER_ASSETS="$$($(CLUSTER_TOOL) assets)" HELM="$$($(CLUSTER_TOOL) which helm)" ENVOY="$$($(CLUSTER_TOOL) which envoy)" CGO_ENABLED=1 go test -count=1 -race -tags integration -timeout 40m -p 2 $(GO_TEST_FLAGS) ./test/integration/executorfaults ./test/integration/... ./test/sim/conformance
+	KUBEBUILDER_ASSETS="$$($(CLUSTER_TOOL) assets)" HELM="$$($(CLUSTER_TOOL) which helm)" ENVOY="$$($(CLUSTER_TOOL) which envoy)" CGO_ENABLED=1 go test -vet=off -count=1 -race -tags integration -timeout 40m -p 2 $(GO_TEST_FLAGS) ./test/integration/executorfaults ./test/integration/... ./test/sim/conformance
 	@echo "the oldest Envoy that is served"
 	KUBEBUILDER_ASSETS="$$($(CLUSTER_TOOL) assets)" ENVOY="$$($(CLUSTER_TOOL) which envoy-oldest)" CGO_ENABLED=1 go test -count=1 -race -tags integration -timeout 10m -p 1 $(GO_TEST_FLAGS) ./test/integration/ads ./test/integration/envoyxds ./test/integration/inject
 

@@ -65,13 +65,7 @@ func (p *process) mirror(opts *assess.Options) (*redisguard.Mirror, error) {
 	if err != nil {
 		return nil, err
 	}
-	budget, err := redisBudget()
-	if err != nil {
-		return nil, err
-	}
-	client := opts.Redis.Details()
-	client.CallBudget = budget
-	return redisguard.New(details.NewClient(client), redisguard.Config{Prefix: opts.Redis.KeyPrefix, Budget: budget, Metrics: metrics}), nil
+	return redisguard.New(details.NewClient(opts.Redis.Details()), redisguard.Config{Prefix: opts.Redis.KeyPrefix, Budget: opts.Redis.Timeout, Metrics: metrics}), nil
 }
 
 // version is what the binary was built from, as far as the build says so.

@@ -32,7 +32,6 @@ import (
 //	mute                store no record, and say that it is stored
 //	clock:1h            be an hour ahead; clock:-1h is behind
 //	lease:3s            lead by a lease of three seconds instead of fifteen
-//	redis:5s            wait five seconds for Redis: a busy machine makes it slow
 //
 // WRITE is the name of a write as the journal has it, and the first one of that name
 // is meant. Writes are requests that change a plan, a ledger, a claim, an Environment
@@ -65,38 +64,19 @@ type failpoints struct {
 	mute    bool
 	clock   time.Duration
 	lease   time.Duration
-	redis   time.Duration
 	release string
 
 	mu      sync.Mutex
 	journal *os.File
 }
 
-// failpointsSet are those that the environment says.
-func failpointsSet() (*failpoints, error) {
+// underFaults has the executor fail as the environment says.
+func underFaults(setup *execute.Setup) error {
 	f := &failpoints{release: os.Getenv(failpointRelease)}
 	for text := range strings.SplitSeq(os.Getenv(failpointVariable), ";") {
 		if err := f.parse(text); err != nil {
-			return nil, fmt.Errorf("reading %s: %w", failpointVariable, err)
+			return fmt.Errorf("reading %s: %w", failpointVariable, err)
 		}
-	}
-	return f, nil
-}
-
-// redisBudget is how long a call to Redis may take; zero is what it is for users.
-func redisBudget() (time.Duration, error) {
-	f, err := failpointsSet()
-	if err != nil {
-		return 0, err
-	}
-	return f.redis, nil
-}
-
-// underFaults has the executor fail as the environment says.
-func underFaults(setup *execute.Setup) error {
-	f, err := failpointsSet()
-	if err != nil {
-		return err
 	}
 	if path := os.Getenv(failpointJournal); path != "" {
 		journal, err := os.OpenFile(path, os.O_CREATE|os.O_APPEND|os.O_WRONLY, 0o600)
@@ -114,7 +94,7 @@ func underFaults(setup *execute.Setup) error {
 	return nil
 }
 
-var errFailpoint = errors.New("is none of kill:before:WRITE, kill:after:WRITE, stop:before:WRITE, stop:after:WRITE, lose:after:WRITE, late:before:WRITE, mute, clock:1h, lease:3s, redis:5s")
+var errFailpoint = errors.New("is none of kill:before:WRITE, kill:after:WRITE, stop:before:WRITE, stop:after:WRITE, lose:after:WRITE, late:before:WRITE, mute, clock:1h, lease:3s")
 
 // moments at which each act can happen.
 var moments = map[string][]string{
@@ -132,8 +112,6 @@ func (f *failpoints) parse(text string) (err error) {
 		f.clock, err = time.ParseDuration(rest)
 	case act == "lease":
 		f.lease, err = time.ParseDuration(rest)
-	case act == "redis":
-		f.redis, err = time.ParseDuration(rest)
 	case slices.Contains(moments[act], when) && write != "":
 		f.points = append(f.points, failpoint{act, when, write})
 	default:
@@ -154,6 +132,13 @@ func (f *failpoints) reached(write string) failpoint {
 		}
 	}
 	return failpoint{}
+}
+
+// restore has a point that nothing came of go wrong at the next write of its name.
+func (f *failpoints) restore(p failpoint) {
+	f.mu.Lock()
+	defer f.mu.Unlock()
+	f.points = append(f.points, p)
 }
 
 // note adds a line to the journal. It is in the kernel's hands when this returns,

@@ -5,14 +5,9 @@
 package main
 
 import (
-	"time"
-
 	"github.com/plumbline-dev/plumbline/internal/controller/execute"
 )
 
 // underFaults changes nothing: only a build with the tag failpoints can be made to
 // fail on purpose.
 func underFaults(*execute.Setup) error { return nil }
-
-// redisBudget is that of the packages that call Redis.
-func redisBudget() (time.Duration, error) { return 0, nil }

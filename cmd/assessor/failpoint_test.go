@@ -7,6 +7,7 @@ package main
 import (
 	"net/http"
 	"net/http/httptest"
+	"strings"
 	"testing"
 	"time"
 
@@ -30,7 +31,6 @@ func TestFailpointsAreRead(t *testing.T) {
 		"an unknown act":                  {text: "sleep:before:write web", bad: true},
 		"a clock without a time":          {text: "clock:soon", bad: true},
 		"a lease without a time":          {text: "lease:short", bad: true},
-		"a Redis without a time":          {text: "redis:patient", bad: true},
 	}
 	for name, tc := range tests {
 		t.Run(name, func(t *testing.T) {
@@ -48,13 +48,13 @@ func TestFailpointsAreRead(t *testing.T) {
 
 func TestAFailpointHappensOnce(t *testing.T) {
 	var f failpoints
-	for _, text := range []string{"lose:after:record 2", "mute", "clock:-1h", "lease:3s", "redis:5s"} {
+	for _, text := range []string{"lose:after:record 2", "mute", "clock:-1h", "lease:3s"} {
 		if err := f.parse(text); err != nil {
 			t.Fatal(err)
 		}
 	}
-	if !f.mute || f.clock != -time.Hour || f.lease != 3*time.Second || f.redis != 5*time.Second {
-		t.Errorf("mute %t, clock %s, lease %s, redis %s", f.mute, f.clock, f.lease, f.redis)
+	if !f.mute || f.clock != -time.Hour || f.lease != 3*time.Second {
+		t.Errorf("mute %t, clock %s, lease %s", f.mute, f.clock, f.lease)
 	}
 	want := []string{"", actLose, ""}
 	var got []string
@@ -79,5 +79,32 @@ func TestWritesOfTargetsHaveNames(t *testing.T) {
 				t.Errorf("it is %q, want %q", got, tc.want)
 			}
 		})
+	}
+}
+
+func TestAWriteThatMeetsAConflictIsNotTheOneThatIsMeant(t *testing.T) {
+	codes := []int{http.StatusConflict, http.StatusOK}
+	server := httptest.NewServer(http.HandlerFunc(func(w http.ResponseWriter, _ *http.Request) {
+		w.WriteHeader(codes[0])
+		codes = codes[1:]
+	}))
+	t.Cleanup(server.Close)
+	points := &failpoints{points: []failpoint{{actLose, whenAfter, "write web"}}}
+	client := &http.Client{Transport: &failingTransport{http.DefaultTransport, points}}
+	put := func() (*http.Response, error) {
+		r, err := http.NewRequestWithContext(t.Context(), http.MethodPatch, server.URL+"/apis/apps/v1/namespaces/shop/deployments/web", strings.NewReader("{}"))
+		if err != nil {
+			t.Fatal(err)
+		}
+		return client.Do(r)
+	}
+	answer, err := put()
+	if err != nil || answer.StatusCode != http.StatusConflict {
+		t.Fatalf("the first answer is %v, %v; want a conflict", answer, err)
+	}
+	_ = answer.Body.Close() // empty
+	if answer, err := put(); err == nil {
+		_ = answer.Body.Close() // empty
+		t.Errorf("the second answer is %s, want none", answer.Status)
 	}
 }

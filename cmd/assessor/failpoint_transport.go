@@ -51,6 +51,10 @@ func (t *failingTransport) RoundTrip(r *http.Request) (*http.Response, error) {
 	}
 	point.at(whenBefore)
 	response, err := t.next.RoundTrip(again)
+	if err == nil && response.StatusCode == http.StatusConflict && point.when == whenAfter {
+		t.points.restore(point) // nothing was written; the write is tried again
+		return response, nil
+	}
 	point.at(whenAfter)
 	if point.act == actLose && err == nil {
 		_ = response.Body.Close() // nobody is to know what it says

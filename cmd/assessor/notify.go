@@ -24,7 +24,7 @@ func notifications(opts *assess.Options, mine *notifier.Options) (notifier.Setti
 	settings := notifier.Settings{Egress: egress}
 	if opts.Redis.Address != "" {
 		redis := opts.Redis.Details()
-		redis.CallBudget = seenBudget
+		redis.CallBudget = max(seenBudget, opts.Redis.Timeout)
 		settings.Seen = notifier.NewRedisSeen(details.NewClient(redis), opts.Redis.KeyPrefix)
 	}
 	return settings, nil

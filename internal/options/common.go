@@ -10,6 +10,7 @@ import (
 	"slices"
 	"strconv"
 	"strings"
+	"time"
 
 	"k8s.io/apimachinery/pkg/util/validation"
 	"k8s.io/apimachinery/pkg/util/validation/field"
@@ -25,11 +26,17 @@ type Redis struct {
 	TLS          bool
 	CAFile       string
 	KeyPrefix    string
+	// Timeout bounds every call.
+	Timeout time.Duration
 }
+
+// What Redis.Timeout may be. Nothing that answers people waits for Redis longer than
+// one call.
+const minRedisTimeout, maxRedisTimeout = 10 * time.Millisecond, 10 * time.Second
 
 // Details is where the stream of details is.
 func (r *Redis) Details() details.Config {
-	cfg := details.Config{Address: r.Address, Username: r.Username, PasswordFile: r.PasswordFile}
+	cfg := details.Config{Address: r.Address, Username: r.Username, PasswordFile: r.PasswordFile, CallBudget: r.Timeout}
 	if r.TLS {
 		cfg.TLS = &details.TLS{CAFile: r.CAFile}
 	}
@@ -75,6 +82,7 @@ func (c *Common) AddFlags(fs *flag.FlagSet) {
 	fs.BoolVar(&c.Redis.TLS, "redis-tls", false, "speak TLS with Redis")
 	fs.StringVar(&c.Redis.CAFile, "redis-ca-file", "", "file of the authorities that Redis is known by, with --redis-tls; read at every connect; empty means those of the system")
 	fs.StringVar(&c.Redis.KeyPrefix, "redis-key-prefix", "plumbline", "prefix of all keys in Redis")
+	fs.DurationVar(&c.Redis.Timeout, "redis-timeout", details.CallBudget, "how long a call to Redis may take; what it was for is done without Redis then")
 }
 
 // keyPrefix keeps prefixes free of what has a meaning in keys and ACL patterns.
@@ -114,6 +122,9 @@ func (r *Redis) validate() field.ErrorList {
 	}
 	if r.TLS && strings.HasPrefix(r.Address, "/") {
 		errs = append(errs, field.Invalid(flagPath("redis-tls"), true, "a unix socket does not speak TLS"))
+	}
+	if r.Timeout < minRedisTimeout || r.Timeout > maxRedisTimeout {
+		errs = append(errs, field.Invalid(flagPath("redis-timeout"), r.Timeout.String(), "must be between "+minRedisTimeout.String()+" and "+maxRedisTimeout.String()))
 	}
 	if !keyPrefix.MatchString(r.KeyPrefix) {
 		errs = append(errs, field.Invalid(flagPath("redis-key-prefix"), r.KeyPrefix, "must match "+keyPrefix.String()))

@@ -63,7 +63,7 @@ func TestTheAssessorKnowsTheExecutorByItsServiceAccount(t *testing.T) {
 func TestTheExecutorsArguments(t *testing.T) {
 	common := []string{
 		"--namespace=$(POD_NAMESPACE)", "--metrics-address=:8080", "--health-address=:8081", "--log-format=json", "--log-level=info",
-		"--redis-address=", "--redis-key-prefix=plumbline",
+		"--redis-address=", "--redis-key-prefix=plumbline", "--redis-timeout=50ms",
 	}
 	first := []string{"--role=execute", "--leader-elect=true"}
 	const key, volume, served = "--evidence-key-file=/var/run/secrets/plumbline-evidence/key.pem", "--evidence=file:///var/lib/plumbline/evidence", "--serve-evidence=false"

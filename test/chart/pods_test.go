@@ -209,12 +209,12 @@ func TestRedisArguments(t *testing.T) {
 		want []string
 	}{
 		"our own": {nil, []string{"--redis-address=plumbline-redis.plumbline-system.svc:6379", "--redis-username=plumbline",
-			"--redis-key-prefix=plumbline", "--redis-password-file=/var/run/secrets/plumbline-redis/password"}},
-		"none": {[]string{"--set", "redis.enabled=false"}, []string{"--redis-address=", "--redis-key-prefix=plumbline"}},
+			"--redis-key-prefix=plumbline", "--redis-timeout=50ms", "--redis-password-file=/var/run/secrets/plumbline-redis/password"}},
+		"none": {[]string{"--set", "redis.enabled=false"}, []string{"--redis-address=", "--redis-key-prefix=plumbline", "--redis-timeout=50ms"}},
 		"another without password": {[]string{"--set", "redis.enabled=false", "--set", "redis.external.address=r:1"},
-			[]string{"--redis-address=r:1", "--redis-key-prefix=plumbline"}},
+			[]string{"--redis-address=r:1", "--redis-key-prefix=plumbline", "--redis-timeout=50ms"}},
 		"another": {[]string{"--values", filepath.Join(rendered.ChartDir(), "ci", "full-values.yaml")}, []string{"--redis-address=redis.example.com:6380",
-			"--redis-username=plumbline", "--redis-tls", "--redis-ca-file=/var/run/secrets/plumbline-redis-ca/ca.crt", "--redis-key-prefix=tenant-a", "--redis-password-file=/var/run/secrets/plumbline-redis/password"}},
+			"--redis-username=plumbline", "--redis-tls", "--redis-ca-file=/var/run/secrets/plumbline-redis-ca/ca.crt", "--redis-key-prefix=tenant-a", "--redis-timeout=1s", "--redis-password-file=/var/run/secrets/plumbline-redis/password"}},
 	}
 	for name, test := range tests {
 		t.Run(name, func(t *testing.T) {

@@ -24,6 +24,7 @@
 - --redis-address=
 {{- end }}
 - --redis-key-prefix={{ .Values.redis.keyPrefix }}
+- --redis-timeout={{ .Values.redis.timeout }}
 {{- if include "plumbline.redisSecret" . }}
 - --redis-password-file=/var/run/secrets/plumbline-redis/password
 {{- end }}

@@ -64,6 +64,12 @@ func Log(tb testing.TB) logr.Logger {
 	return testr.NewWithInterface(safeT{tb}, testr.Options{LogTimestamp: true})
 }
 
+// Told goes to a test, verbose or not.
+func Told(tb testing.TB) logr.Logger {
+	tb.Helper()
+	return testr.NewWithInterface(safeT{tb}, testr.Options{})
+}
+
 // safeT drops what is logged while the test is ending.
 type safeT struct{ testing.TB }
 

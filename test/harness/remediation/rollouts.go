@@ -4,9 +4,11 @@ package remediation
 
 import (
 	"context"
+	"fmt"
 	"strings"
 	"sync"
 	"testing"
+	"time"
 
 	appsv1 "k8s.io/api/apps/v1"
 	corev1 "k8s.io/api/core/v1"
@@ -89,17 +91,22 @@ func rollouts(tb testing.TB, config *rest.Config, g *Gate, of []client.ListOptio
 	go func() {
 		defer close(done)
 		for ctx.Err() == nil {
-			follow(ctx, c, g, of)
+			if err := follow(ctx, c, g, of); err != nil {
+				select {
+				case <-ctx.Done():
+				case <-time.After(100 * time.Millisecond): // the API server is away
+				}
+			}
 		}
 	}()
 }
 
-// follow rolls out until its watch ends.
-func follow(ctx context.Context, c client.WithWatch, g *Gate, of []client.ListOption) {
+// follow rolls out until its watch ends. It fails when there is none.
+func follow(ctx context.Context, c client.WithWatch, g *Gate, of []client.ListOption) error {
 	// Without a resourceVersion a watch begins with everything that is there.
 	watch, err := c.Watch(ctx, &appsv1.DeploymentList{}, of...)
 	if err != nil {
-		return // the API server is away; it is tried again
+		return fmt.Errorf("watching Deployments: %w", err)
 	}
 	defer watch.Stop()
 	for event := range watch.ResultChan() {
@@ -111,6 +118,7 @@ func follow(ctx context.Context, c client.WithWatch, g *Gate, of []client.ListOp
 		d.Status = RolledOut(d, !strings.HasPrefix(d.Spec.Template.Spec.Containers[0].Image, "broken"))
 		_ = c.Status().Update(ctx, d) // after a conflict there is another event
 	}
+	return nil
 }
 
 // RolledOut is the status of a Deployment whose rollout has ended, well or not.

@@ -8,10 +8,12 @@ import (
 	"fmt"
 	"io"
 	"math"
+	"net"
 	"net/http"
 	"regexp"
 	"strconv"
 	"testing"
+	"time"
 
 	"github.com/plumbline-dev/plumbline/test/harness/envoy"
 	"github.com/plumbline-dev/plumbline/test/harness/poll"
@@ -42,9 +44,17 @@ func ask(t testing.TB, address string, headers ...string) (answer, cookie string
 	return strconv.Itoa(response.StatusCode) + " " + string(body), cookie
 }
 
-// count what n requests are answered.
+// count what n requests are answered, once somebody listens: a proxy does after it has
+// its routes and its listeners.
 func count(t *testing.T, address string, n int, headers func(i int) []string) map[string]int {
 	t.Helper()
+	poll.Until(t, patience, "somebody listens on "+address, func() error {
+		connection, err := net.DialTimeout("tcp", address, time.Second)
+		if err == nil {
+			err = connection.Close()
+		}
+		return err
+	})
 	answers := map[string]int{}
 	for i := range n {
 		var of []string

@@ -13,7 +13,6 @@ import (
 	"time"
 
 	"github.com/go-logr/logr"
-	"github.com/go-logr/logr/testr"
 	"github.com/prometheus/client_golang/prometheus"
 	corev1 "k8s.io/api/core/v1"
 	metav1 "k8s.io/apimachinery/pkg/apis/meta/v1"
@@ -31,6 +30,8 @@ import (
 	"github.com/plumbline-dev/plumbline/pkg/traffic/ads/serve"
 	"github.com/plumbline-dev/plumbline/pkg/traffic/routertest"
 	"github.com/plumbline-dev/plumbline/test/harness/envoy"
+	"github.com/plumbline-dev/plumbline/test/harness/freeport"
+	"github.com/plumbline-dev/plumbline/test/harness/inprocess"
 )
 
 const patience = time.Minute
@@ -71,7 +72,7 @@ func (s *shop) start(as role) *replica {
 	s.t.Helper()
 	r := &replica{}
 	r.certificate, r.authority = envoy.NewServing(s.t)
-	return s.startAt("127.0.0.1:0", r, as)
+	return s.startAt(freeport.Address(s.t), r, as)
 }
 
 // startAt an address, with the certificate of another one.
@@ -88,7 +89,7 @@ func (s *shop) startAt(address string, like *replica, as role) *replica {
 	ready, done, serving := make(chan struct{}), make(chan error, 1), make(chan *serve.Server, 1)
 	log := logr.Discard() // a benchmark shows ten lines
 	if t, tests := s.t.(*testing.T); tests {
-		log = testr.New(t)
+		log = inprocess.Told(t)
 	}
 	go func() {
 		done <- mesh.Run(ctx, mesh.Setup{

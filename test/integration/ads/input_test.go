@@ -5,6 +5,7 @@
 package ads
 
 import (
+	"strconv"
 	"bufio"
 	"crypto/tls"
 	"fmt"
@@ -220,12 +221,12 @@ func (c *copied) Read(p []byte) (int, error) {
 
 // Proxies and endpoints of either family reach those of the other.
 func TestBothFamiliesOfAddressesPass(t *testing.T) {
-	six, err := net.Listen("tcp6", "[::1]:0") //nolint:noctx // only whether it can be is asked
+	front6 := net.JoinHostPort("::1", strconv.Itoa(freeport.For(t)))
+	six, err := net.Listen("tcp6", front6) //nolint:noctx // only whether it can be is asked
 	if err != nil {
 		t.Logf("this machine has no IPv6 on loopback, so nothing of it can be seen here: %v", err)
 		return
 	}
-	front6 := six.Addr().String()
 	if err := six.Close(); err != nil {
 		t.Fatal(err)
 	}

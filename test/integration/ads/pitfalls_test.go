@@ -121,7 +121,7 @@ func unbuildable(name string) *ads.Resource {
 
 // A proxy that is stuck with a cluster when its stream ends asks for none on the next.
 func TestPitfall22AnEnvoyThatIsStuckWhenItComesBackGetsItsClusters(t *testing.T) {
-	s := newShopWith(t, ads.Config{AckDeadline: 2 * time.Second})
+	s := newShopWith(t, ads.Config{AckDeadline: 5 * time.Second})
 	e := s.proxy("web-1")
 	s.confirmed("web-1", s.only())
 	stuck := func(r *ads.Resource) []*ads.Resource {

@@ -27,6 +27,7 @@ import (
 	"github.com/plumbline-dev/plumbline/test/faultproxy"
 	"github.com/plumbline-dev/plumbline/test/harness/apiserver"
 	"github.com/plumbline-dev/plumbline/test/harness/guarded"
+	"github.com/plumbline-dev/plumbline/test/harness/poll"
 )
 
 // checkedEvery sets the resync period of a guard.
@@ -69,6 +70,19 @@ func (w *world) silentWatch(p *process) *faultproxy.Proxy {
 	return proxy
 }
 
+// untilChecked is UntilIs for what only a scheduled check finds: periods, and what
+// spreads checks over time, come on top of what a wait takes otherwise.
+func (w *world) untilChecked(name, want string) (b *v1alpha1.Baseline) {
+	w.t.Helper()
+	poll.Until(w.t, 3*patience, fmt.Sprintf("a check of %s finds %q", name, want), func() (err error) {
+		if b, err = w.Baseline(name); err != nil {
+			return err
+		}
+		return guarded.Reads(want)(b)
+	})
+	return b
+}
+
 func TestAScheduledCheckFindsWhatTheWatchWithheld(t *testing.T) {
 	w := newWorld(t)
 	p := start(t)
@@ -85,8 +99,8 @@ func TestAScheduledCheckFindsWhatTheWatchWithheld(t *testing.T) {
 	w.SetImage(alice, "web", "registry.example/shop:evil")
 	w.Delete(bob, "db")
 	drifted := "Drifted: Changed " + guarded.ImagePath + " by alice (Foreign, WriterStamp)"
-	w.UntilIs("web", drifted)
-	missing := w.UntilIs("db", "Missing: Removed object by ? (Unknown, None)")
+	w.untilChecked("web", drifted)
+	missing := w.untilChecked("db", "Missing: Removed object by ? (Unknown, None)")
 	recreatable := meta.FindStatusCondition(missing.Status.Conditions, baseline.ConditionRecreatable)
 	if recreatable == nil || recreatable.Status != metav1.ConditionFalse || recreatable.Reason != string(resync.ReasonUnattributed) {
 		t.Errorf("whether it may be created again: %+v", recreatable)
@@ -286,9 +300,7 @@ func TestTheThresholdBoundsWhatIsCheckedAtOnce(t *testing.T) {
 	}
 	hold := &gate{namespace: w.namespace, open: make(chan struct{})}
 	p.faults.through(hold.hold)
-	w.Must(admin.Get(w.Ctx(), client.ObjectKeyFromObject(g), g))
-	checkedEvery(time.Second)(g)
-	w.Must(admin.Update(w.Ctx(), g))
+	w.Must(admin.Patch(w.Ctx(), g, client.RawPatch(types.MergePatchType, []byte(`{"spec":{"resyncPeriod":"1s"}}`))))
 	due := func(running, waiting float64) {
 		t.Helper()
 		const atWork, held = "plumbline_drift_checks_running{}", "plumbline_drift_checks_due{obstacle=Threshold}"

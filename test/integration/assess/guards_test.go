@@ -17,6 +17,7 @@ import (
 	"k8s.io/apimachinery/pkg/api/meta"
 	metav1 "k8s.io/apimachinery/pkg/apis/meta/v1"
 	"k8s.io/apimachinery/pkg/apis/meta/v1/unstructured"
+	"k8s.io/apimachinery/pkg/types"
 	"k8s.io/apimachinery/pkg/util/wait"
 	"k8s.io/client-go/kubernetes/scheme"
 	"sigs.k8s.io/controller-runtime/pkg/client"
@@ -195,8 +196,12 @@ func TestASuspendedGuardComparesNothingAndComesBack(t *testing.T) {
 	g := w.UnderGuard()
 	w.Deploy(ci, "web")
 	w.UntilIs("web", "InSync")
-	g.Spec.Suspend = &v1alpha1.Suspension{Reason: "maintenance", Until: metav1.NewTime(time.Now().Add(4 * time.Second))}
-	w.Must(admin.Update(w.Ctx(), g))
+	suspend := func(d time.Duration) {
+		until := time.Now().Add(d).UTC().Format(time.RFC3339)
+		w.Must(admin.Patch(w.Ctx(), g.DeepCopy(), client.RawPatch(types.MergePatchType,
+			fmt.Appendf(nil, `{"spec":{"suspend":{"reason":"maintenance","until":%q}}}`, until))))
+	}
+	suspend(time.Hour)
 	w.Until("web", "the suspension is told", func(b *v1alpha1.Baseline) error {
 		if c := meta.FindStatusCondition(b.Status.Conditions, v1alpha1.ConditionReady); c == nil || c.Reason != "GuardNotInForce" {
 			return fmt.Errorf("Ready is %+v", c)
@@ -205,7 +210,8 @@ func TestASuspendedGuardComparesNothingAndComesBack(t *testing.T) {
 	})
 	w.guardReads(g, func() []metav1.Condition { return g.Status.Conditions }, "Ready=False Suspended")
 	w.SetImage(alice, "web", "registry.example/evil:1")
-	// After its end nobody has to do anything for the drift to be seen.
+	// It still has to end by itself: nobody has to do anything for the drift to be seen.
+	suspend(3 * time.Second)
 	b := w.Until("web", "the drift of the suspension is seen", func(b *v1alpha1.Baseline) error {
 		if b.Status.State != v1alpha1.StateDrifted || len(b.Status.Findings) != 1 {
 			return fmt.Errorf("it is not")
@@ -219,7 +225,7 @@ func TestASuspendedGuardComparesNothingAndComesBack(t *testing.T) {
 
 func TestABaselineOutlivesItsGuardForTheRetention(t *testing.T) {
 	w := newWorld(t)
-	start(t, withRetention(3*time.Second))
+	start(t, withRetention(8*time.Second)) // for so long it is there to be seen
 	g := w.UnderGuard()
 	w.Deploy(ci, "web")
 	w.UntilIs("web", "InSync")

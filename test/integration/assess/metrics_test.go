@@ -88,7 +88,8 @@ func TestTheMetricsTellTheStory(t *testing.T) {
 	w := newWorld(t)
 	c := &laterClock{}
 	r := startRedis(t)
-	p := start(t, withClock(c), r.reader())
+	// Each figure is exact, so the record has to be there in time.
+	p := start(t, withClock(c), r.reader(), withGrace(500*time.Millisecond))
 	w.shows(p, "plumbline_assessor_records_up", map[string]float64{"plumbline_assessor_records_up{}": 1})
 	w.UnderGuard()
 	for _, name := range []string{"image", "scaled", "unknown", "gone"} {
@@ -107,7 +108,8 @@ func TestTheMetricsTellTheStory(t *testing.T) {
 
 	w.SetImage(alice, "image", "registry.example/shop:2")
 	w.Until("image", "it drifts", isState(v1alpha1.StateDrifted))
-	w.scaleWithRecord(r, alice, "scaled", 5, false)
+	r.store(recordOfScale(w.Live("scaled"), alice, 5))
+	w.Scale(alice, "scaled", 5)
 	w.UntilIs("scaled", "Drifted: Changed /spec/replicas by alice (Foreign, Admission)")
 	w.Scale(bob, "unknown", 7)
 	w.Until("unknown", "it drifts", isState(v1alpha1.StateDrifted))

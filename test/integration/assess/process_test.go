@@ -43,6 +43,10 @@ func withRetention(d time.Duration) option {
 	return func(s *assess.Setup) { s.Retention = d }
 }
 
+func withGrace(d time.Duration) option {
+	return func(s *assess.Setup) { s.Rules.Grace = d }
+}
+
 func withLeaderElection() option {
 	return func(s *assess.Setup) { s.LeaderElect = true }
 }

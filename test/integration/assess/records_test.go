@@ -17,6 +17,7 @@ import (
 	"github.com/plumbline-dev/plumbline/pkg/specguard"
 	"github.com/plumbline-dev/plumbline/pkg/specguard/details"
 	"github.com/plumbline-dev/plumbline/test/harness/guarded"
+	"github.com/plumbline-dev/plumbline/test/harness/poll"
 	"github.com/plumbline-dev/plumbline/test/harness/server"
 )
 
@@ -44,7 +45,7 @@ func startRedis(t *testing.T, options ...string) *redis {
 	}
 	r := &redis{Redis: running, t: t}
 	t.Cleanup(r.Kill)
-	c := details.NewClient(details.Config{Address: r.Socket})
+	c := details.NewClient(r.patient())
 	t.Cleanup(func() { _ = c.Close() }) // the server goes away with it
 	r.writer = details.NewWriter(c, "plumbline", 0, nil)
 	ctx, cancel := context.WithCancel(context.Background())
@@ -57,8 +58,14 @@ func startRedis(t *testing.T, options ...string) *redis {
 	return r
 }
 
+// patient is for tests that are not about a slow Redis: what a busy machine makes
+// slow is no lost record.
+func (r *redis) patient() details.Config {
+	return details.Config{Address: r.Socket, CallBudget: patience}
+}
+
 func (r *redis) reader() option {
-	c := details.NewClient(details.Config{Address: r.Socket})
+	c := details.NewClient(r.patient())
 	r.t.Cleanup(func() { _ = c.Close() }) // the server goes away with it
 	return withRecords(details.NewReader(c, "plumbline"))
 }
@@ -73,6 +80,23 @@ func (r *redis) record(record specguard.WriteRecord) {
 	}
 }
 
+// store is record, and waits until Redis has it.
+func (r *redis) store(record specguard.WriteRecord) {
+	r.t.Helper()
+	c := r.Client()
+	defer func() { _ = c.Close() }() // only read
+	length := func() int64 {
+		n, err := c.XLen(r.t.Context(), "plumbline:details").Result()
+		if err != nil {
+			r.t.Fatal(err)
+		}
+		return n
+	}
+	before := length()
+	r.record(record)
+	poll.True(r.t, patience, "the record is in the stream", func() bool { return length() > before })
+}
+
 func recordOf(d *appsv1.Deployment, operation specguard.Operation, user string) specguard.WriteRecord {
 	return specguard.WriteRecord{
 		UID: string(d.UID), Namespace: d.Namespace, Name: d.Name, Operation: operation,
@@ -80,12 +104,17 @@ func recordOf(d *appsv1.Deployment, operation specguard.Operation, user string) 
 	}
 }
 
+func recordOfScale(d *appsv1.Deployment, user string, replicas int32) specguard.WriteRecord {
+	record := recordOf(d, specguard.OperationUpdate, user)
+	record.Subresource, record.Replicas, record.Fields = "scale", &replicas, []string{"/spec/replicas"}
+	return record
+}
+
 // scaleWithRecord scales, and records it before or after as the webhook's queue
 // may have it.
 func (w *world) scaleWithRecord(r *redis, user, name string, replicas int32, late bool) {
 	w.t.Helper()
-	record := recordOf(w.Live(name), specguard.OperationUpdate, user)
-	record.Subresource, record.Replicas, record.Fields = "scale", &replicas, []string{"/spec/replicas"}
+	record := recordOfScale(w.Live(name), user, replicas)
 	if !late {
 		r.record(record)
 	}

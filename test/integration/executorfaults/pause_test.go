@@ -125,6 +125,7 @@ func TestALeaderThatSleptPastItsLeaseEnds(t *testing.T) {
 			plan := w.planned()
 			leader.stopped()
 			if !cancel {
+				shared.shortenLease(t)
 				w.succeeded(plan, f)
 				leader.goesOn()
 				leader.ends()
@@ -133,6 +134,7 @@ func TestALeaderThatSleptPastItsLeaseEnds(t *testing.T) {
 				return
 			}
 			w.Control(plan, v1alpha1.PlanCancel)
+			shared.shortenLease(t)
 			p := w.cancelled(plan)
 			leader.goesOn()
 			leader.ends()

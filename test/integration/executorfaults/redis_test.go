@@ -33,7 +33,7 @@ type redisFault struct {
 
 var redisFaults = map[string]redisFault{
 	"goes on": {says: ""},
-	"is slow": {says: redisguard.ReasonSlow, late: func(b *redisBeside) { b.way.Set(faultproxy.Fault{Delay: time.Second}) }},
+	"is slow": {says: redisguard.ReasonSlow, late: func(b *redisBeside) { b.way.Set(faultproxy.Fault{Delay: 5 * time.Second}) }},
 	"hangs":   {says: redisguard.ReasonSlow, late: func(b *redisBeside) { b.way.Set(faultproxy.Fault{Hold: true}) }},
 	"is flushed": {says: redisguard.ReasonMissing, late: func(b *redisBeside) {
 		c := b.primary.Client()
@@ -78,18 +78,18 @@ func TestRedisBesideAnExecutor(t *testing.T) {
 func besideRedis(t *testing.T, w *world, f *files, fault redisFault, dies bool) {
 	t.Helper()
 	b := newRedisBeside(t, w)
-	flag := "--redis-address=" + b.way.Address()
-	points := "redis:10s" // what a busy machine makes slow is not the fault
+	patient := "--redis-timeout=10s" // what a busy machine makes slow is not the fault
 	if fault.says == redisguard.ReasonSlow {
-		points = ""
+		patient = "--redis-timeout=1s" // each call that fails costs so much
 	}
+	flags := []string{"--redis-address=" + b.way.Address(), patient}
 	// All that the first step tells the ledgers lies between the first point and the second.
 	second := "stop:after:let go of web"
 	if dies {
 		second = "kill:after:" + grantedNext
 	}
 	plan := w.planned()
-	e := shared.start(t, f, points+";stop:after:"+verified+";"+second, flag)
+	e := shared.start(t, f, "stop:after:"+verified+";"+second, flags...)
 	e.stopped()
 	w.mirrored(b.primary)
 	if fault.early != nil {
@@ -106,7 +106,7 @@ func besideRedis(t *testing.T, w *world, f *files, fault redisFault, dies bool) 
 		fault.late(b)
 	}
 	if dies {
-		e = shared.start(t, f, points, flag)
+		e = shared.start(t, f, "", flags...)
 	} else {
 		e.goesOn()
 	}

@@ -7,6 +7,12 @@ package executorfaults
 import (
 	"testing"
 
+	coordinationv1 "k8s.io/api/coordination/v1"
+	metav1 "k8s.io/apimachinery/pkg/apis/meta/v1"
+	"k8s.io/apimachinery/pkg/types"
+	"sigs.k8s.io/controller-runtime/pkg/client"
+
+	"github.com/plumbline-dev/plumbline/test/chart/rendered"
 	"github.com/plumbline-dev/plumbline/test/harness/poll"
 	"github.com/plumbline-dev/plumbline/test/harness/remediation"
 	"github.com/plumbline-dev/plumbline/test/harness/server"
@@ -92,11 +98,11 @@ func TestWhoeverCarriesOnEndsWhereAnUndisturbedOneDoes(t *testing.T) {
 func carriedOn(t *testing.T, w *world, f *files, a attempt) (first, second *executor) {
 	t.Helper()
 	r := startRedis(t)
-	flag := "--redis-address=" + r.Socket
+	flags := []string{"--redis-address=" + r.Socket, "--redis-timeout=10s"} // what a busy machine makes slow is not the fault
 	if a.standby {
-		first, second = shared.pair(t, f, a.fault(), flag)
+		first, second = shared.pair(t, f, a.fault(), flags...)
 	} else {
-		first = shared.start(t, f, a.fault(), flag)
+		first = shared.start(t, f, a.fault(), flags...)
 	}
 	plan := w.planned()
 	first.killedAt(a.crash)
@@ -105,29 +111,43 @@ func carriedOn(t *testing.T, w *world, f *files, a attempt) (first, second *exec
 	} else if a.write != tenWrites[0] { // nobody has asked for a place before the claim
 		w.mirrored(r)
 	}
-	if !a.standby {
-		second = shared.start(t, f, "", flag)
+	if a.standby {
+		shared.shortenLease(t)
+	} else {
+		second = shared.start(t, f, "", flags...)
 	}
 	w.succeeded(plan, f)
 	w.Must(second.Stop()) // a standby gives the lease back, so that the next one leads at once
 	return first, second
 }
 
-// shortLease is the fault by which executors lead, so that a standby need not wait
-// for long; it is five times as long elsewhere.
-const shortLease = "lease:3s"
+// oftenAsked is the fault by which a standby asks for the lease every one to three
+// seconds, instead of two to five. Once it leads, it may be held up for six seconds.
+const oftenAsked = "lease:9s"
 
-// pair starts an executor with a fault, which leads, and a standby.
+// pair starts an executor with a fault, which leads, and a standby. A busy machine ends
+// no leader: its lease is as long as elsewhere, see [cluster.shortenLease].
 func (c *cluster) pair(t *testing.T, f *files, fault string, flags ...string) (leader, standby *executor) {
 	t.Helper()
 	flags = append([]string{"--leader-elect=true"}, flags...)
-	leader = c.start(t, f, shortLease+";"+fault, flags...)
+	leader = c.start(t, f, fault, flags...)
 	poll.True(t, patience, "it leads", func() bool {
 		leads, err := leader.Metric(t.Context(), "plumbline_executor_leader")
 		return err == nil && leads == 1
 	})
-	standby = c.start(t, f, shortLease, flags...)
+	standby = c.start(t, f, oftenAsked, flags...)
 	return leader, standby
+}
+
+// shortenLease has the lease of a leader that is dead or stopped hold a standby up for a
+// second instead of fifteen: a candidate waits for as long as the lease itself says.
+func (c *cluster) shortenLease(t *testing.T) {
+	t.Helper()
+	lease := &coordinationv1.Lease{ObjectMeta: metav1.ObjectMeta{Namespace: rendered.Namespace, Name: "plumbline-executor"}}
+	err := c.Admin.Patch(t.Context(), lease, client.RawPatch(types.MergePatchType, []byte(`{"spec":{"leaseDurationSeconds":1}}`)))
+	if err != nil {
+		t.Fatal(err)
+	}
 }
 
 // mirrored checks that there was a mirror at all.

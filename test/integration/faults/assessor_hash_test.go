@@ -110,9 +110,13 @@ func TestAnotherVersionOfTheHashAndBackFindsNothing(t *testing.T) {
 	h.only("released", inSync)
 	h.only("drifted", inSync, evil)
 	h.only("drifts", inSync, evil)
-	for name, want := range map[string]int{"quiet": 0, "released": 0, "drifted": 1, "drifts": 1} {
-		if n := len(w.events("Deployment", name, "DriftDetected")); n != want {
-			t.Errorf("%d events DriftDetected of %s, want %d", n, name, want)
+	// An Event is posted after the status, and none goes away.
+	w.Eventually("each drift is told once", func() error {
+		for name, want := range map[string]int{"quiet": 0, "released": 0, "drifted": 1, "drifts": 1} {
+			if n := len(w.events("Deployment", name, "DriftDetected")); n != want {
+				return fmt.Errorf("%d events DriftDetected of %s, want %d", n, name, want)
+			}
 		}
-	}
+		return nil
+	})
 }

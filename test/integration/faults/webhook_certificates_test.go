@@ -256,7 +256,7 @@ func TestAnExpiredCertificateThatNobodyRenewsIsSaidAndCountedAndTheNextOneNeedsN
 	w.Deploy(ci, "web")
 	w.untilAuthorised("web", 1)
 	started := w.metric(h.Process, "process_start_time_seconds")
-	store(2 * time.Second)
+	store(6 * time.Second) // valid still when it is loaded, or it is not taken
 	w.Eventually("readiness says that the certificate has expired", func() error {
 		code, body, err := h.Get(w.Ctx(), h.Health, "/readyz")
 		if err == nil && (code != http.StatusServiceUnavailable || !strings.Contains(body, "expired")) {

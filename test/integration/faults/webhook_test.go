@@ -37,7 +37,7 @@ const (
 
 func TestAKilledWebhookDelaysNoWriteAndItsChangesAreFoundNamedAndSweptAfterwards(t *testing.T) {
 	w := shared.newWorld(t)
-	h := w.webhook()
+	h := w.hurriedWebhook()
 	a := w.assessor("", "--api-server-metrics=10s")
 	w.UnderGuard()
 	for _, name := range []string{"web", "cart"} {
@@ -66,6 +66,7 @@ func TestAKilledWebhookDelaysNoWriteAndItsChangesAreFoundNamedAndSweptAfterwards
 		t.Error("an object is stamped although nobody was there to do it")
 	}
 
+	w.unhurry()
 	h.start()
 	h.awaitServing()
 	w.SetImage(ci, "cart", guarded.Image)
@@ -83,7 +84,7 @@ func TestAKilledWebhookDelaysNoWriteAndItsChangesAreFoundNamedAndSweptAfterwards
 
 func TestAHangingWebhookCostsAWriteAtMostItsTimeoutInEachPhaseAndGoesOnAfterwards(t *testing.T) {
 	w := shared.newWorld(t)
-	h := w.webhook()
+	h := w.hurriedWebhook()
 	w.assessor("")
 	w.UnderGuard()
 	const writers = 4
@@ -125,6 +126,7 @@ func TestAHangingWebhookCostsAWriteAtMostItsTimeoutInEachPhaseAndGoesOnAfterward
 		w.UntilIs(name(n), evil)
 	}
 
+	w.unhurry()
 	w.Must(h.Signal(syscall.SIGCONT))
 	h.awaitServing()
 	opened = w.failOpen()

@@ -17,6 +17,7 @@ import (
 	coordinationv1 "k8s.io/api/coordination/v1"
 	metav1 "k8s.io/apimachinery/pkg/apis/meta/v1"
 	"k8s.io/apimachinery/pkg/runtime/serializer"
+	"k8s.io/apimachinery/pkg/types"
 	"k8s.io/client-go/kubernetes/scheme"
 	"k8s.io/client-go/rest"
 	"sigs.k8s.io/controller-runtime/pkg/client"
@@ -40,6 +41,10 @@ type hook struct {
 	args []string
 }
 
+// unhurried is for how many seconds the API server waits for an answer in tests that
+// are not about that, so that what a busy machine makes slow is no call without one.
+const unhurried = 10
+
 // webhook registers a webhook and starts it; both are gone after the test.
 func (w *world) webhook(args ...string) *hook {
 	w.t.Helper()
@@ -49,12 +54,23 @@ func (w *world) webhook(args ...string) *hook {
 // webhookTrusting is webhook with a caBundle that somebody else wrote.
 func (w *world) webhookTrusting(bundle []byte, args ...string) *hook {
 	w.t.Helper()
+	return w.serve(bundle, unhurried, args)
+}
+
+// hurriedWebhook is webhook with the timeout of the chart.
+func (w *world) hurriedWebhook() *hook {
+	w.t.Helper()
+	return w.serve(nil, 0, nil)
+}
+
+func (w *world) serve(bundle []byte, seconds int32, args []string) *hook {
+	w.t.Helper()
 	port := freeport.For(w.t)
 	h := &hook{world: w, of: w.t, port: port}
 	h.args = append([]string{
 		"--port=" + strconv.Itoa(port), "--server-names=127.0.0.1", "--drain-delay=0s", "--certificate-settle=1s",
 	}, args...)
-	w.Must(w.register(port))
+	w.Must(w.register(port, seconds))
 	w.t.Cleanup(w.unregister)
 	if bundle != nil {
 		w.setBundle(bundle)
@@ -107,11 +123,14 @@ func (h *hook) guarded() {
 }
 
 // register registers the webhooks of the chart, with an address in place of the
-// Service.
-func (w *world) register(port int) error {
-	at := func(c *arv1.WebhookClientConfig) {
+// Service, and with a timeout in seconds; zero is that of the chart.
+func (w *world) register(port int, seconds int32) error {
+	at := func(c *arv1.WebhookClientConfig, timeout **int32) {
 		url := fmt.Sprintf("https://127.0.0.1:%d%s", port, *c.Service.Path)
 		*c = arv1.WebhookClientConfig{URL: &url}
+		if seconds != 0 {
+			*timeout = &seconds
+		}
 	}
 	for _, object := range rendered.OfKind(manifest, "MutatingWebhookConfiguration") {
 		m, err := rendered.Convert[arv1.MutatingWebhookConfiguration](object)
@@ -119,7 +138,7 @@ func (w *world) register(port int) error {
 			return err
 		}
 		for i := range m.Webhooks {
-			at(&m.Webhooks[i].ClientConfig)
+			at(&m.Webhooks[i].ClientConfig, &m.Webhooks[i].TimeoutSeconds)
 		}
 		if err := w.c.Admin.Create(w.Ctx(), m); err != nil {
 			return err
@@ -131,7 +150,7 @@ func (w *world) register(port int) error {
 			return err
 		}
 		for i := range v.Webhooks {
-			at(&v.Webhooks[i].ClientConfig)
+			at(&v.Webhooks[i].ClientConfig, &v.Webhooks[i].TimeoutSeconds)
 		}
 		if err := w.c.Admin.Create(w.Ctx(), v); err != nil {
 			return err
@@ -140,9 +159,24 @@ func (w *world) register(port int) error {
 	return nil
 }
 
-func (w *world) unregister() {
+// unhurry gives the webhooks of a hurriedWebhook time, once the test is past what it is
+// about.
+func (w *world) unhurry() {
+	w.t.Helper()
+	patch := fmt.Appendf(nil, `[{"op":"replace","path":"/webhooks/0/timeoutSeconds","value":%d}]`, unhurried)
+	for _, o := range configurations() {
+		w.Must(w.c.Admin.Patch(w.Ctx(), o, client.RawPatch(types.JSONPatchType, patch)))
+	}
+}
+
+// configurations are both, by name.
+func configurations() []client.Object {
 	name := metav1.ObjectMeta{Name: rendered.Release}
-	for _, o := range []client.Object{&arv1.MutatingWebhookConfiguration{ObjectMeta: name}, &arv1.ValidatingWebhookConfiguration{ObjectMeta: name}} {
+	return []client.Object{&arv1.MutatingWebhookConfiguration{ObjectMeta: name}, &arv1.ValidatingWebhookConfiguration{ObjectMeta: name}}
+}
+
+func (w *world) unregister() {
+	for _, o := range configurations() {
 		if err := w.c.Admin.Delete(context.Background(), o); err != nil {
 			w.t.Errorf("removing a webhook configuration: %v", err)
 		}

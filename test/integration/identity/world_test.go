@@ -5,6 +5,7 @@
 package identity
 
 import (
+	"errors"
 	"net/http"
 	"strings"
 	"sync"
@@ -56,6 +57,7 @@ func (s *shop) must(err error) {
 // verify lets a Verifier with a configuration decide, whose reviews are counted.
 func (s *shop) verify(with *rest.Config) {
 	s.t.Helper()
+	with = rest.CopyConfig(with) // else it counts each review once more at each call
 	with.Wrap(func(next http.RoundTripper) http.RoundTripper { return counting{next, &s.reviews} })
 	api, err := identity.NewAPI(with)
 	s.must(err)
@@ -111,9 +113,21 @@ func (s *shop) create(name string) *corev1.Pod {
 	return pod
 }
 
+// delete a pod, and wait until the API server goes by it: it looks for the pods of
+// tokens in a cache of its own first.
 func (s *shop) delete(pod *corev1.Pod) {
 	s.t.Helper()
+	review := &authenticationv1.TokenReview{Spec: authenticationv1.TokenReviewSpec{
+		Token: s.token(pod, identity.Audience), Audiences: []string{identity.Audience},
+	}}
 	s.must(admin.CoreV1().Pods(s.namespace).Delete(s.t.Context(), pod.Name, metav1.DeleteOptions{GracePeriodSeconds: new(int64)}))
+	poll.Until(s.t, patience, "its tokens are no good", func() error {
+		answer, err := admin.AuthenticationV1().TokenReviews().Create(s.t.Context(), review, metav1.CreateOptions{})
+		if err == nil && answer.Status.Authenticated {
+			err = errors.New("they are")
+		}
+		return err
+	})
 }
 
 // token is one of a pod, or of the account alone when pod is nil.

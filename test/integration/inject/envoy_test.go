@@ -46,7 +46,7 @@ const (
 
 // ask sends a request to a port of the proxy; 0 is no answer.
 func ask(method string, port int, path string) (code int, body string) {
-	client := &http.Client{Timeout: 2 * time.Second, Transport: &http.Transport{DisableKeepAlives: true}}
+	client := &http.Client{Timeout: patience, Transport: &http.Transport{DisableKeepAlives: true}}
 	request, err := http.NewRequestWithContext(context.Background(), method, fmt.Sprintf("http://127.0.0.1:%d%s", port, path), http.NoBody)
 	if err != nil {
 		return 0, err.Error()

@@ -145,9 +145,12 @@ func TestWhoIsNoPodIsNotServed(t *testing.T) {
 			}
 		})
 	}
-	if n := d.figure(t, "plumbline_xds_tokens_refused_total"); n != 3 {
-		t.Errorf("%d reasons are counted, want 3", n)
-	}
+	poll.Until(t, patience, "each reason is counted", func() error {
+		if n := d.figure(t, "plumbline_xds_tokens_refused_total"); n != 3 {
+			return fmt.Errorf("%d are, want 3", n)
+		}
+		return nil
+	})
 }
 
 func TestAStreamEndsWhenItsPodIsDeleted(t *testing.T) {

@@ -13,7 +13,6 @@ import (
 	"testing"
 	"time"
 
-	"github.com/go-logr/logr/testr"
 	"github.com/prometheus/client_golang/prometheus"
 	"github.com/prometheus/client_golang/prometheus/testutil"
 	authenticationv1 "k8s.io/api/authentication/v1"
@@ -29,6 +28,7 @@ import (
 	"github.com/plumbline-dev/plumbline/pkg/traffic/ir"
 	"github.com/plumbline-dev/plumbline/test/harness/envoy"
 	"github.com/plumbline-dev/plumbline/test/harness/freeport"
+	"github.com/plumbline-dev/plumbline/test/harness/inprocess"
 )
 
 const patience = time.Minute
@@ -52,7 +52,7 @@ func discover(t *testing.T, changes ...func(*mesh.Setup)) *discovery {
 	ctx, stop := context.WithCancel(context.Background())
 	ready, done := make(chan struct{}), make(chan error, 1)
 	setup := mesh.Setup{
-		Config: config, Listener: listener, Registry: d.registry, Log: testr.New(t), Clock: clock.RealClock{},
+		Config: config, Listener: listener, Registry: d.registry, Log: inprocess.Told(t), Clock: clock.RealClock{},
 		Certificate: func(*tls.ClientHelloInfo) (*tls.Certificate, error) { return &certificate, nil },
 		Ready:       func() { close(ready) },
 	}

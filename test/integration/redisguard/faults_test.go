@@ -250,18 +250,18 @@ func TestASlowRedisIsLeftAlone(t *testing.T) {
 	proxy, err := faultproxy.Start("unix", s.redis.Socket)
 	must(t, err)
 	t.Cleanup(func() { must(t, proxy.Close()) })
-	m := mirror(t, details.Config{Address: proxy.Address()}, redisguard.Config{Rest: time.Second})
+	m := mirror(t, details.Config{Address: proxy.Address()}, redisguard.Config{Rest: 3 * time.Second})
 	ask := func() (redisguard.Answer, time.Duration) {
 		begin := time.Now()
 		a := m.Ask(t.Context(), name, uid, 5, third(), rules(), epoch)
 		return a, time.Since(begin)
 	}
-	proxy.Set(faultproxy.Fault{Delay: 2 * time.Second})
+	proxy.Set(faultproxy.Fault{Delay: time.Minute})
 	for range redisguard.Failures {
 		a, took := ask()
 		isUnknown(t, "slow", a, redisguard.ReasonSlow)
-		// The budget, and what a busy machine adds.
-		if took > redisguard.Budget+450*time.Millisecond {
+		// The budget, and what a busy machine adds; far from what the answer takes.
+		if took > patience {
 			t.Errorf("a call took %s", took)
 		}
 	}
@@ -271,7 +271,8 @@ func TestASlowRedisIsLeftAlone(t *testing.T) {
 	}
 	proxy.Set(faultproxy.Fault{})
 	proxy.Cut()
-	poll.Until(t, patience, "it is asked again", func() error {
+	// An answer that a busy machine makes late costs another rest.
+	poll.Until(t, 3*patience, "it is asked again", func() error {
 		if a, _ := ask(); !a.Vetoed() {
 			return fmt.Errorf("it says %+v", a)
 		}

@@ -15,6 +15,7 @@ import (
 	"path/filepath"
 	"strings"
 	"testing"
+	"time"
 
 	"github.com/google/go-cmp/cmp"
 	"google.golang.org/protobuf/encoding/protojson"
@@ -40,10 +41,25 @@ func TestTheLeaderKnowsWhatProxiesOfAnotherReplicaCount(t *testing.T) {
 		return counted["stable"] > 0 && counted["canary"] > 0
 	})
 
-	// What a decision has brought about is counted from it on.
+	// What a decision has brought about is counted from it on. What was asked before
+	// is told by then: no proxy and no replica is silent for four seconds.
+	var told map[string]uint64
+	still := time.Now()
+	w.seen(router, "all that was asked is told", func(s traffic.Observation) bool {
+		if now := completed(s); !cmp.Equal(now, told) {
+			told, still = now, time.Now()
+		}
+		return time.Since(still) > 4*time.Second
+	})
 	router = w.decide(2, 3000)
+	decided := time.Now()
 	w.seen(router, "the next one is confirmed", proven(2, 1))
 	w.seen(router, "counting has begun anew", func(s traffic.Observation) bool {
+		for _, arm := range s.Arms {
+			if arm.Outcomes == nil || arm.Outcomes.Window >= time.Since(decided) {
+				return false
+			}
+		}
 		return cmp.Equal(completed(s), map[string]uint64{"stable": 0, "canary": 0})
 	})
 	want := w.answers(front, "b", 200)

@@ -20,7 +20,6 @@ import (
 	"testing"
 	"time"
 
-	"github.com/go-logr/logr/testr"
 	"github.com/prometheus/client_golang/prometheus"
 	authenticationv1 "k8s.io/api/authentication/v1"
 	corev1 "k8s.io/api/core/v1"
@@ -41,6 +40,7 @@ import (
 	"github.com/plumbline-dev/plumbline/test/harness/backend"
 	"github.com/plumbline-dev/plumbline/test/harness/envoy"
 	"github.com/plumbline-dev/plumbline/test/harness/freeport"
+	"github.com/plumbline-dev/plumbline/test/harness/inprocess"
 	"github.com/plumbline-dev/plumbline/test/harness/poll"
 )
 
@@ -169,7 +169,7 @@ func (w *world) replica(name string, listener net.Listener) *replica {
 	ready, done := make(chan struct{}), make(chan error, 1)
 	go func() {
 		done <- mesh.Run(ctx, mesh.Setup{
-			Config: config, Listener: listener, Registry: r.registry, Log: testr.New(w.t).WithName(name), Clock: clock.RealClock{}, Routers: r.routers,
+			Config: config, Listener: listener, Registry: r.registry, Log: inprocess.Told(w.t).WithName(name), Clock: clock.RealClock{}, Routers: r.routers,
 			Certificate: func(*tls.ClientHelloInfo) (*tls.Certificate, error) { return &w.serving, nil },
 			Ready:       func() { close(ready) },
 			Replicas:    mesh.Replicas{Namespace: w.system, Name: name, Port: port, ServerName: "127.0.0.1", Roots: w.roots, TokenFile: token},

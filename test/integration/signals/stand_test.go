@@ -61,6 +61,7 @@ type plane struct {
 	counts    *receive.Server
 	interval  time.Duration
 	messages  atomic.Int64
+	last      atomic.Int64 // message, in nanoseconds
 	rejected  atomic.Int64
 
 	mu      sync.Mutex
@@ -125,8 +126,11 @@ func (c counting) Admit(ctx context.Context, authorization []string) (receive.Ad
 }
 
 // Streams, Received and Rejected implement receive.Observer.
-func (*plane) Streams(int)                            {}
-func (p *plane) Received(int)                         { p.messages.Add(1) }
+func (*plane) Streams(int) {}
+func (p *plane) Received(int) {
+	p.messages.Add(1)
+	p.last.Store(time.Now().UnixNano())
+}
 func (p *plane) Rejected(_ receive.Reason, times int) { p.rejected.Add(int64(times)) }
 
 // flushes waits until proxies have told so many times more.
@@ -210,7 +214,7 @@ func limited(t *testing.T, r *ads.Resource) *ads.Resource {
 	for _, host := range routes.GetVirtualHosts() {
 		for _, route := range host.GetRoutes() {
 			if action := route.GetRoute(); action != nil {
-				action.Timeout = durationpb.New(200 * time.Millisecond)
+				action.Timeout = durationpb.New(time.Second)
 			}
 		}
 	}

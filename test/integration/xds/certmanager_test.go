@@ -44,7 +44,7 @@ func TestTheCertificateOfSomebodyElse(t *testing.T) {
 		t.Fatal(err)
 	}
 	c := ownCluster(t, objects)
-	args := []string{"--certificate-mode=CertManager", "--certificate-settle=3s"}
+	args := []string{"--certificate-mode=CertManager", "--certificate-settle=6s"}
 	r := c.launch(t, freeport.Address(t), "one", args...)
 	s := c.shop(t, enabled)
 	slice := s.service("web", backend.Start(t, "one"))

@@ -96,8 +96,9 @@ func TestAChangeOfAuthorityRefusesNoProxy(t *testing.T) {
 
 // lagging is what a pod sees of a ConfigMap that changes.
 type lagging struct {
-	delay time.Duration
-	seen  []seen
+	delay  time.Duration
+	seen   []seen
+	looked time.Time // last
 }
 
 type seen struct {
@@ -105,10 +106,15 @@ type seen struct {
 	at     time.Time
 }
 
+// see what is published now. A kubelet could have had it since the look before.
 func (l *lagging) see(bundle string) {
-	if n := len(l.seen); n == 0 || l.seen[n-1].bundle != bundle {
-		l.seen = append(l.seen, seen{bundle, time.Now()})
+	now := time.Now()
+	if n := len(l.seen); n == 0 {
+		l.seen = append(l.seen, seen{bundle, now})
+	} else if l.seen[n-1].bundle != bundle {
+		l.seen = append(l.seen, seen{bundle, l.looked})
 	}
+	l.looked = now
 }
 
 // bundle is the newest one that is old enough, or the first.

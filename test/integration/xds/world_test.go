@@ -151,8 +151,8 @@ func (s *shop) awaitCopy() {
 			return fmt.Errorf("the original is %v", want)
 		case got == nil:
 			return fmt.Errorf("there is no copy")
-		case len(got.Data) != 1 || got.Data[inject.CAKey] != want.Data[inject.CAKey]:
-			return fmt.Errorf("the copy is %v", got.Data)
+		case len(got.Data) != 1 || got.Data[inject.CAKey] != want.Data[inject.CAKey] || len(got.BinaryData) > 0 || got.Immutable != nil && *got.Immutable:
+			return fmt.Errorf("the copy is %v", got)
 		}
 		return nil
 	})
