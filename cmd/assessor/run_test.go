@@ -67,7 +67,7 @@ func unreachable(t *testing.T) string {
 }
 
 func TestRunWaitsForTheAPIServerUntilToldToStop(t *testing.T) {
-	ctx, cancel := context.WithTimeout(t.Context(), 300*time.Millisecond)
+	ctx, cancel := context.WithTimeout(t.Context(), 2*time.Second)
 	defer cancel()
 	var out, log strings.Builder
 	err := run(ctx, []string{"--kubeconfig=" + unreachable(t), "--metrics-address=", "--health-address=", "--leader-elect=false"}, &out, &log)
@@ -90,7 +90,7 @@ func TestTheCanary(t *testing.T) {
 		t.Fatal(err)
 	}
 	metricspage.Check(t, "canary", p.registry)
-	ctx, cancel := context.WithTimeout(t.Context(), 300*time.Millisecond)
+	ctx, cancel := context.WithTimeout(t.Context(), 2*time.Second)
 	defer cancel()
 	if err := work(ctx); err != nil {
 		t.Errorf("being told to stop is an error: %v", err)

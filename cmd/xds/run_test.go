@@ -47,7 +47,7 @@ func TestHelpIsNoError(t *testing.T) {
 }
 
 func TestRunWaitsForTheAPIServerUntilToldToStop(t *testing.T) {
-	ctx, cancel := context.WithTimeout(t.Context(), 300*time.Millisecond)
+	ctx, cancel := context.WithTimeout(t.Context(), 2*time.Second)
 	defer cancel()
 	var out, log strings.Builder
 	err := run(ctx, []string{

@@ -5,10 +5,14 @@
 package e2e
 
 import (
+	"bufio"
 	"context"
 	"fmt"
+	"io"
+	"slices"
 	"strings"
 	"testing"
+	"time"
 
 	"golang.org/x/sync/errgroup"
 
@@ -199,23 +203,42 @@ func TestAnAutoscalerMovesReplicasFiftyTimesWhileAHumanEdits(t *testing.T) {
 func TestNamespaceDeletionRaisesNoAlarm(t *testing.T) {
 	s := newScope(t, "nsdelete")
 	s.deploy()
-	var states strings.Builder
-	watch, stop := context.WithCancel(t.Context())
-	defer stop()
-	watched := make(chan struct{})
-	go func() {
-		defer close(watched)
-		// It ends with an error when it is stopped; what it printed is what counts.
-		_, _ = cluster.Run(watch, []string{"kubectl", "get", "baselines", "-n", s.namespace, "--watch",
-			"-o", `jsonpath={.status.state}{"\n"}`}, harness.WithStdout(&states))
-	}()
+	first, stop := s.watchStates()
 	_, err := cluster.Kubectl(t.Context(), "delete", "namespace", s.namespace, "--wait=true", "--timeout=90s")
 	s.must(err)
-	stop()
-	<-watched
-	if got := states.String(); !strings.Contains(got, "InSync") || strings.Contains(got, "Missing") {
-		t.Errorf("states seen while the namespace was deleted:\n%s\nwant InSync and never Missing", got)
+	if states := append([]string{first}, stop()...); !slices.Contains(states, "InSync") || slices.Contains(states, "Missing") {
+		t.Errorf("states seen while the namespace was deleted: %q, want InSync and never Missing", states)
 	}
+}
+
+// watchStates watches the states of Baselines. It returns when the first has been seen;
+// stop gives those that were seen after it.
+func (s *scope) watchStates() (first string, stop func() []string) {
+	s.Helper()
+	watch, cancel := context.WithCancel(s.Context())
+	s.Cleanup(cancel)
+	out, in := io.Pipe()
+	go func() {
+		// It ends with an error when it is stopped; what it printed is what counts.
+		_, err := cluster.Run(watch, []string{"kubectl", "get", "baselines", "-n", s.namespace, "--watch",
+			"-o", `jsonpath={.status.state}{"\n"}`}, harness.WithStdout(in))
+		_ = in.CloseWithError(err)
+	}()
+	lines, late := bufio.NewScanner(out), time.AfterFunc(patience, cancel)
+	if !lines.Scan() {
+		s.Fatalf("no state was seen: %v", lines.Err())
+	}
+	late.Stop()
+	first = lines.Text()
+	rest := make(chan []string, 1)
+	go func() {
+		var seen []string
+		for lines.Scan() {
+			seen = append(seen, lines.Text())
+		}
+		rest <- seen
+	}()
+	return first, func() []string { cancel(); return <-rest }
 }
 
 func TestAcceptInBulkByWriter(t *testing.T) {

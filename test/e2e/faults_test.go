@@ -106,7 +106,7 @@ func (m *mesh) laggard(client string, canary int) {
 			c.ConfirmedProxies == c.Proxies-1 && len(c.Laggards) == 1 && c.Laggards[0].Name == m.namespace+"/"+pod.Name
 	})
 	m.Logf("%s, %s: %s", r.Status.Confirmed.Count, r.Status.Confirmed.Laggards[0].Name, r.Status.Confirmed.Laggards[0].Why)
-	m.shares("explicit", m.counted("explicit", m.now("explicit"), 300), float64(canary))
+	m.shares("explicit", m.counted("explicit", m.now("explicit"), 470), float64(canary))
 }
 
 // cutOff loses what the proxy and the discovery server send each other.
@@ -214,7 +214,7 @@ func (m *mesh) serverAway() {
 	m.kubectl("rollout", "status", "deployment/plumbline-xds", "-n", systemNamespace, "--timeout=120s")
 	m.split("{type: Percentage, percentages: {stable: 70, canary: 30}}")
 	m.renewed(held)
-	m.shares("redirected", m.counted("redirected", m.now("redirected"), 300), 30)
+	m.shares("redirected", m.counted("redirected", m.now("redirected"), 470), 30)
 }
 
 // over waits for so many answers, however long that takes.
@@ -260,7 +260,7 @@ func (m *mesh) upgraded() {
 	upgrade(m.T, "xds.podAnnotations.upgraded=yes", "gateway.podAnnotations.upgraded=yes", "webhook.podAnnotations.upgraded=yes")
 	m.split("{type: Percentage, percentages: {stable: 50, canary: 50}}")
 	for _, c := range []string{"redirected", "explicit", "outside"} {
-		m.shares(c, m.counted(c, m.now(c), 300), 50)
+		m.shares(c, m.counted(c, m.now(c), 470), 50)
 	}
 }
 

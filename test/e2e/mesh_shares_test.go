@@ -13,7 +13,7 @@ import (
 )
 
 // shares fails unless the canary's share of the answers is as likely as not to be
-// that percentage: within four standard deviations.
+// that percentage: within five standard deviations.
 func (m *mesh) shares(of string, v visits, percent float64) {
 	m.Helper()
 	m.sharesOf(of, v, percent, v.answered())
@@ -34,8 +34,9 @@ func (m *mesh) sharesOf(of string, v visits, percent float64, drawn uint64) {
 	}
 }
 
-// deviations are four standard deviations of a share of so many draws.
-func deviations(p float64, drawn uint64) float64 { return 4 * math.Sqrt(p*(1-p)/float64(drawn)) }
+// deviations are five standard deviations of a share of so many draws: with four, one
+// run in 900 would fail by chance.
+func deviations(p float64, drawn uint64) float64 { return 5 * math.Sqrt(p*(1-p)/float64(drawn)) }
 
 // observed waits until the status tells by what the proxies have counted that the canary
 // has that share. It is rounded to whole percents.
@@ -49,7 +50,7 @@ func (m *mesh) observed(percent float64) {
 			}
 			requests += *o.Requests
 		}
-		return len(r.Status.Observed) == 2 && requests >= 500
+		return len(r.Status.Observed) == 2 && requests >= 780
 	})
 	i := slices.IndexFunc(r.Status.Observed, func(o v1alpha1.ObservedVariation) bool { return o.Variation == "canary" })
 	if i < 0 {

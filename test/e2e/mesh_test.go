@@ -29,8 +29,8 @@ func splitsOnRealPods(t *testing.T) {
 	clients := []client{
 		{name: "redirected", mode: "redirect", url: throughService},
 		{name: "explicit", mode: "explicit", url: throughPort},
-		{name: "users", mode: "redirect", url: throughService, users: 200},
-		{name: "visitors", mode: "explicit", url: throughPort, users: 100, cookies: true},
+		{name: "users", mode: "redirect", url: throughService, users: 312},
+		{name: "visitors", mode: "explicit", url: throughPort, users: 156, cookies: true},
 	}
 	m := newMesh(t, "split", clients...)
 	outside := client{name: "outside", url: throughGateway, header: "Host: " + m.namespace + ".example.com"}
@@ -81,7 +81,7 @@ func (m *mesh) aTenth() {
 		before[c] = m.now(c)
 	}
 	for c, b := range before {
-		seen := m.counted(c, b, 500)
+		seen := m.counted(c, b, 780)
 		m.shares(c, seen, 10)
 		m.Logf("%s: %v", c, seen.Answered)
 	}
@@ -92,7 +92,7 @@ func (m *mesh) gateway(outside client) {
 	m.rolledOut(outside.name)
 	m.kubectl("rollout", "status", "deployment/plumbline-gateway", "-n", systemNamespace, "--timeout=90s")
 	before := m.now(outside.name)
-	seen := m.counted(outside.name, before, 500)
+	seen := m.counted(outside.name, before, 780)
 	m.shares(outside.name, seen, 10)
 	if seen.Failed > 0 {
 		m.Errorf("%d orders failed: %q", seen.Failed, seen.Failures)
@@ -105,7 +105,7 @@ func (m *mesh) half() {
 		return r.Status.Split == "stable 50 / canary 50" && confirmed(r)
 	})
 	before := m.now("explicit")
-	m.shares("explicit", m.counted("explicit", before, 400), 50)
+	m.shares("explicit", m.counted("explicit", before, 625), 50)
 }
 
 // ramp raises the canary's share step by step. Nobody who has met the canary meets
@@ -113,7 +113,7 @@ func (m *mesh) half() {
 func (m *mesh) ramp(of client, split string) {
 	client := of.name
 	m.split(fmt.Sprintf("{%s, percentages: {stable: 99, canary: 1}}", split))
-	round := uint64(200)
+	round := uint64(312)
 	m.counted(client, m.now(client), round) // everybody has been seen once
 	before := m.now(client)
 	for _, percent := range []int{10, 50, 100} {
@@ -140,10 +140,10 @@ func (m *mesh) ramp(of client, split string) {
 
 func (m *mesh) byHeader() {
 	m.split("{type: Header, headerMatch: {header: x-user, values: {user-7: canary}}, percentages: {stable: 100, canary: 0}}")
-	seen := m.counted("users", m.now("users"), 600)
-	// One of 200 users is mapped.
+	seen := m.counted("users", m.now("users"), 936)
+	// One of 312 users is mapped.
 	if n := seen.Answered["canary"]; n < 2 || n > 4 {
-		m.Errorf("the canary has %d of %d answers, want those of one user in 200", n, seen.answered())
+		m.Errorf("the canary has %d of %d answers, want those of one user in 312", n, seen.answered())
 	}
 	if other := m.counted("redirected", m.now("redirected"), 100); other.Answered["canary"] > 0 {
 		m.Errorf("who sends no header meets the canary: %v", other.Answered)
@@ -197,7 +197,7 @@ func (m *mesh) clamped() {
 	m.kubectl("scale", "deployment/pay-canary", "--replicas=2")
 	m.rolledOut("pay-canary")
 	m.release("no longer clamped", func(r *v1alpha1.ABRelease) bool { return len(r.Status.Clamped) == 0 && confirmed(r) })
-	m.shares("redirected", m.counted("redirected", m.now("redirected"), 400), 50)
+	m.shares("redirected", m.counted("redirected", m.now("redirected"), 625), 50)
 }
 
 func (m *mesh) churn() {
@@ -220,7 +220,7 @@ func (m *mesh) replicasEnd() {
 		m.split(fmt.Sprintf("{type: Percentage, percentages: {stable: %d, canary: %d}}", 60-10*i, 40+10*i))
 	}
 	m.kubectl("rollout", "status", "deployment/plumbline-xds", "-n", systemNamespace, "--timeout=90s")
-	m.shares("explicit", m.counted("explicit", m.now("explicit"), 400), 50)
+	m.shares("explicit", m.counted("explicit", m.now("explicit"), 625), 50)
 }
 
 // eventually is the harness' with the test's patience.

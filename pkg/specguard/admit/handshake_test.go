@@ -415,7 +415,8 @@ func TestAnErrorOfTheListenerIsPassedOnAndEndsNothing(t *testing.T) {
 func TestEachConnectionIsCountedOnce(t *testing.T) {
 	serving, other, metrics := selfSigned(t, "serving"), selfSigned(t, "other"), NewMetrics()
 	var panics atomic.Bool
-	address := startConfigured(t, ServerConfig{Metrics: metrics, GetCertificate: func(hello *tls.ClientHelloInfo) (*tls.Certificate, error) {
+	// There is a place for each, so that none is refused for want of a turn.
+	address := startConfigured(t, ServerConfig{Handshakes: MaxHandshakes, Metrics: metrics, GetCertificate: func(hello *tls.ClientHelloInfo) (*tls.Certificate, error) {
 		if hello.ServerName == "panic.localhost" {
 			panics.Store(true)
 			panic("as asked")

@@ -176,7 +176,7 @@ func TestAServerThatStopsAnsweringIsUnknown(t *testing.T) {
 	client := s.newClient(t)
 	write(t, client, record(1))
 	at := mustNext(t, NewReader(client, "t"), "").Next
-	hasty := NewClient(Config{Address: s.socket})
+	hasty := NewClient(Config{Address: s.socket, CallBudget: time.Second})
 	t.Cleanup(func() { _ = hasty.Close() })
 	r := NewReader(hasty, "t")
 	const block = time.Second
@@ -432,7 +432,7 @@ func TestTheACLUserOfTheChartSuffices(t *testing.T) {
 	if err := os.WriteFile(file, []byte("secret\n"), 0o600); err != nil {
 		t.Fatal(err)
 	}
-	client := NewClient(Config{Address: s.socket, Username: "plumbline", PasswordFile: file})
+	client := NewClient(Config{Address: s.socket, Username: "plumbline", PasswordFile: file, CallBudget: 5 * time.Second})
 	t.Cleanup(func() { _ = client.Close() })
 	write(t, client, record(1))
 	if diff := cmp.Diff([]string{"u1"}, uids(mustNext(t, NewReader(client, "t"), ""))); diff != "" {

@@ -150,7 +150,7 @@ func (c *Controllers) Stop(ctx context.Context) error {
 		}
 		return fmt.Errorf("waiting for kube-controller-manager: %w", err)
 	case <-ctx.Done():
-	case <-time.After(10 * time.Second):
+	case <-time.After(startTime):
 	}
 	return errors.Join(errors.New("kube-controller-manager did not stop by itself"), c.cmd.Process.Kill())
 }

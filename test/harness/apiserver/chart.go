@@ -57,8 +57,8 @@ func Install(ctx context.Context, admin client.Client, objects []*unstructured.U
 	return nil
 }
 
-// Bind gives the role of a ClusterRole everywhere to a group; name is that of the
-// binding.
+// Bind gives the role of a ClusterRole everywhere to a group, and waits until the
+// group has it; name is that of the binding.
 func Bind(ctx context.Context, admin client.Client, name, role, group string) error {
 	binding := &rbacv1.ClusterRoleBinding{
 		ObjectMeta: metav1.ObjectMeta{Name: name},
@@ -68,7 +68,7 @@ func Bind(ctx context.Context, admin client.Client, name, role, group string) er
 	if err := admin.Create(ctx, binding); err != nil {
 		return fmt.Errorf("binding %s to the group %s: %w", role, group, err)
 	}
-	return nil
+	return AwaitBound(ctx, admin, binding.Subjects[0], "", binding.RoleRef)
 }
 
 // Stamped says whether the writer policy is in force.

@@ -4,6 +4,7 @@ package server
 
 import (
 	"context"
+	"errors"
 	"fmt"
 	"os/exec"
 	"path/filepath"
@@ -21,6 +22,7 @@ type Redis struct {
 	login  redis.Options
 	cmd    *exec.Cmd
 	log    *lockedBuffer
+	exited chan struct{} // closed at its end
 }
 
 // StartRedis starts a server that keeps nothing on disk on a socket in directory,
@@ -41,7 +43,7 @@ func StartRedis(ctx context.Context, directory string, options ...string) (*Redi
 // StartRedisWith starts a server with these arguments and no others, and waits
 // until it answers whoever logs in so. The caller kills it.
 func StartRedisWith(ctx context.Context, login redis.Options, args ...string) (*Redis, error) {
-	r := &Redis{login: login, log: &lockedBuffer{}}
+	r := &Redis{login: login, log: &lockedBuffer{}, exited: make(chan struct{})}
 	r.cmd = exec.Command("redis-server", args...) //nolint:gosec,noctx // a test's own server; Kill ends it, not a context
 	r.cmd.Stdout, r.cmd.Stderr = r.log, r.log
 	// It must not outlive a test that is killed.
@@ -49,19 +51,41 @@ func StartRedisWith(ctx context.Context, login redis.Options, args ...string) (*
 	if err := r.cmd.Start(); err != nil {
 		return nil, fmt.Errorf("starting redis-server (install the package redis-server): %w", err)
 	}
-	client := r.Client()
-	defer func() { _ = client.Close() }()
+	go func() {
+		_ = r.cmd.Wait() // "signal: killed" is what is wanted
+		close(r.exited)
+	}()
+	if err := r.answers(ctx); err != nil {
+		r.Kill()
+		return nil, fmt.Errorf("%w\n%s", err, r.log)
+	}
+	return r, nil
+}
+
+// answers waits until the server answers.
+func (r *Redis) answers(ctx context.Context) error {
 	tick := time.NewTicker(10 * time.Millisecond)
 	defer tick.Stop()
-	for client.Ping(ctx).Err() != nil {
+	for r.ping(ctx) != nil {
 		select {
+		case <-r.exited:
+			return errors.New("redis-server ended at once")
 		case <-ctx.Done():
-			r.Kill()
-			return nil, fmt.Errorf("redis-server never answers: %w\n%s", ctx.Err(), r.log)
+			return fmt.Errorf("redis-server never answers: %w", ctx.Err())
 		case <-tick.C:
 		}
 	}
-	return r, nil
+	return nil
+}
+
+// ping asks once. The library's own retries would take longer than the server may
+// live, and a client that failed to connect for a while tries only once a second.
+func (r *Redis) ping(ctx context.Context) error {
+	login := r.login
+	login.MaxRetries, login.DialerRetries = -1, 1
+	client := redis.NewClient(&login)
+	defer func() { _ = client.Close() }()
+	return client.Ping(ctx).Err()
 }
 
 // Client logs in as the one whom the server answered at its start; the caller
@@ -85,5 +109,5 @@ func (r *Redis) Signal(sig syscall.Signal) error {
 // Kill ends the server, as a node that dies does; a second call does nothing.
 func (r *Redis) Kill() {
 	_ = r.cmd.Process.Kill() // it may have ended
-	_ = r.cmd.Wait()         // "signal: killed" is what is wanted
+	<-r.exited
 }

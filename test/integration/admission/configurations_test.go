@@ -45,7 +45,7 @@ func rules(operations []arv1.OperationType, group string, resources ...string) a
 	}
 }
 
-// createConfigurations registers the webhook as the chart does, but by URL.
+// createConfigurations registers the webhook as the chart does, but by URL and with more time.
 func createConfigurations(ctx context.Context, port int) error {
 	conditions, err := matchConditions()
 	if err != nil {
@@ -57,7 +57,7 @@ func createConfigurations(ctx context.Context, port int) error {
 		noneOnDryRun = arv1.SideEffectClassNoneOnDryRun
 		ifNeeded     = arv1.IfNeededReinvocationPolicy
 		equivalent   = arv1.Equivalent
-		timeout      = int32(2)
+		timeout      = int32(4) // below the webhook's bodyTimeout of 5 s, so that slow callers who took all places would show
 		writes       = []arv1.OperationType{arv1.Create, arv1.Update}
 		all          = []arv1.OperationType{arv1.Create, arv1.Update, arv1.Delete}
 		namespaces   = &metav1.LabelSelector{MatchExpressions: []metav1.LabelSelectorRequirement{{

@@ -31,7 +31,7 @@ func startAssessor(t *testing.T) {
 	t.Helper()
 	config := rest.CopyConfig(w.config)
 	config.QPS = -1
-	records := details.NewClient(details.Config{Address: w.redis.Socket})
+	records := details.NewClient(details.Config{Address: w.redis.Socket, CallBudget: redisTime})
 	t.Cleanup(func() { _ = records.Close() })
 	ready, ended := make(chan struct{}), make(chan error, 1)
 	registry := prometheus.NewRegistry()

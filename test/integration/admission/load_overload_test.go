@@ -43,14 +43,16 @@ func TestBeyondItsCapacityTheWebhookShedsAndSaysSo(t *testing.T) {
 	r := startReplicas(t, 1, "--max-concurrent=1")
 	hook := r.hooks[0]
 	guarded(t, replayNamespace, 1)
+	roots, records := publishedRoots(t), recorded(t)
 	stop := make(chan struct{})
 	var wg sync.WaitGroup
 	wg.Go(func() { occupy(hook, stop) })
 	eventually(t, "the only place is taken", func() bool { return hook.metric("plumbline_admission_in_flight") == 1 })
 	before := hook.metric("plumbline_admission_unassessed_total", `reason="shed"`)
+	// All are sent in a fifth of the time for which one body holds the place.
 	result, err := replay.Run(t.Context(), replay.Config{
-		Target: target(hook), Roots: publishedRoots(t), Records: recorded(t),
-		Rate: 50, Duration: 3 * time.Second, Timeout: 30 * time.Second, Names: 100,
+		Target: target(hook), Roots: roots, Records: records,
+		Rate: 150, Duration: time.Second, Timeout: 30 * time.Second, Names: 100,
 	})
 	close(stop)
 	wg.Wait()

@@ -24,10 +24,13 @@ type process struct {
 	port int
 }
 
+// redisTime is what a call to Redis may take here, where the machine may be busy.
+const redisTime = 5 * time.Second
+
 func startWebhook(port int, identity string, extra ...string) (*process, error) {
 	args := append([]string{
 		"--kubeconfig=" + w.kubeconfig, "--namespace=" + ownNamespace, "--port=" + strconv.Itoa(port), "--server-names=127.0.0.1",
-		"--redis-address=" + w.redis.Socket, "--drain-delay=1s", "--stamp-writer=true", "--stamped-groups=ops",
+		"--redis-address=" + w.redis.Socket, "--redis-timeout=" + redisTime.String(), "--drain-delay=1s", "--stamp-writer=true", "--stamped-groups=ops",
 	}, extra...)
 	p, err := server.StartWith([]string{"POD_NAME=" + identity}, w.binary, args...)
 	if err != nil {

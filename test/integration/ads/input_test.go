@@ -5,12 +5,12 @@
 package ads
 
 import (
-	"strconv"
 	"bufio"
 	"crypto/tls"
 	"fmt"
 	"net"
 	"net/netip"
+	"strconv"
 	"strings"
 	"testing"
 	"time"

@@ -15,9 +15,7 @@ import (
 	"strings"
 	"sync"
 	"sync/atomic"
-	"syscall"
 	"testing"
-	"time"
 
 	admissionv1 "k8s.io/api/admission/v1"
 	"k8s.io/apimachinery/pkg/types"
@@ -26,7 +24,6 @@ import (
 	"github.com/plumbline-dev/plumbline/pkg/apis/plumbline/v1alpha1"
 	"github.com/plumbline-dev/plumbline/pkg/specguard"
 	"github.com/plumbline-dev/plumbline/test/harness/guarded"
-	"github.com/plumbline-dev/plumbline/test/harness/replay"
 )
 
 const (
@@ -192,7 +189,7 @@ func (p *place) settledRecords(name string) {
 	p.t.Helper()
 	sam, replicas := as(p.t, "sam"), 20
 	p.eventually("a record names who scales", func() error {
-		replicas++ // the call to Redis has 50 ms, which a busy machine may not give to each
+		replicas++ // the queue may still be full, and the first records dropped
 		p.scaleTo(sam, name, replicas)
 		var text string
 		for range 50 {
@@ -297,96 +294,6 @@ func TestAFloodOfForgedReviewsCostsNamesThatNoStampHoldsAndExcusesNobody(t *test
 	}
 	p.untilIs("edited", "Drifted: Changed "+imagePath+" by mallory (Foreign, WriterStamp)")
 	p.untilIs("released", "InSync")
-}
-
-// forgeThousands is what the reviews of a flood leave in Redis, put there at
-// once: a hundred thousand of them need the port for a minute.
-const forgeThousands = `
-for i = 1, tonumber(ARGV[2]) do
-  local record = string.gsub(ARGV[1], ARGV[3], ARGV[5] .. string.format('%012d', i))
-  redis.call('XADD', KEYS[1], 'MAXLEN', '~', ARGV[4], '*', 'r', record)
-end
-return redis.call('XLEN', KEYS[1])`
-
-// S1: the stream overflows before the assessor has read the true records.
-func TestAFloodThatOverflowsTheStreamIsAGapThatExcusesNobody(t *testing.T) {
-	p := newPlace(t)
-	p.swept()
-	p.guard()
-	for _, name := range []string{"edited", "released", "scaled", "deleted", "afterwards"} {
-		p.deploy(name)
-	}
-	// One forged review as it comes out of the port.
-	code, answer, err := post(t, pod(t), "/validate", p.forgeries("edited")(0))
-	if err != nil || code != http.StatusOK {
-		t.Fatalf("%d %s (%v)", code, answer, err)
-	}
-	var forged string
-	p.eventually("its record is there", func() error {
-		messages, err := stream.XRevRange(t.Context(), detailsKey, "+", "-").Result()
-		for _, m := range messages {
-			if r := m.Values["r"].(string); strings.Contains(r, anybody) {
-				forged = r
-				return nil
-			}
-		}
-		return fmt.Errorf("there is none (%w)", err)
-	})
-	gaps, dropped := p.judged("plumbline_assessor_record_gaps_total"), p.judged("plumbline_assessor_records_dropped_total")
-
-	// The assessor is held up, and goes on before its lease is over.
-	p.must(judge.Signal(syscall.SIGSTOP))
-	goOn := sync.OnceFunc(func() { p.must(judge.Signal(syscall.SIGCONT)) })
-	t.Cleanup(goOn)
-	stopped := time.Now()
-	human := as(t, mallory)
-	p.scaleTo(as(t, "wendy"), "afterwards", 9) // its record is the answer to a read that is under way
-	p.recorded("wendy", specguard.OperationUpdate, 1)
-	p.scaleTo(human, "scaled", 9)
-	p.must(human.Delete(t.Context(), p.named("deleted")))
-	p.setImage(human, "edited", "registry.example/evil:1")
-	p.setImage(as(t, ci), "released", "registry.example/shop:2")
-	p.recorded(mallory, specguard.OperationDelete, 1)
-	p.recorded(mallory, specguard.OperationUpdate, 2)
-	length, err := stream.Eval(t.Context(), forgeThousands, []string{detailsKey},
-		forged, streamLength+1000, strings.ReplaceAll(anybody, "-", "%-"), streamLength, anybody[:len(anybody)-12]).Int()
-	p.must(err)
-	goOn()
-	t.Logf("the assessor stood still for %s; the stream holds %d records", time.Since(stopped), length)
-
-	p.untilOneOf("edited", "Drifted: Changed "+imagePath+" by mallory (Foreign, WriterStamp)")
-	p.untilOneOf("scaled", fmt.Sprintf(scaledBy, unknown))
-	p.untilOneOf("deleted", fmt.Sprintf(deletedBy, nobody))
-	p.eventually("what CI wrote is authorised", func() error {
-		if b, err := p.baseline("released"); err != nil || b.Spec.Authorised.Number != 2 || b.Status.State != v1alpha1.StateInSync {
-			return fmt.Errorf("it is not (%w)", err)
-		}
-		return nil
-	})
-	p.settledRecords("afterwards")
-	if n := p.judged("plumbline_assessor_record_gaps_total") - gaps; n < 1 {
-		t.Errorf("%v gaps are counted", n)
-	}
-	// Nobody joins the forged ones: they displace each other, and are counted.
-	if n := p.judged("plumbline_assessor_records_dropped_total") - dropped; n < streamLength/2 {
-		t.Errorf("%v records are counted as dropped", n)
-	}
-	now, peak, err := replay.ResidentBytes(judge.PID())
-	p.must(err)
-	t.Logf("the assessor: %d MiB are resident, %d at most", now>>20, peak>>20)
-	if peak >= assessorMemory {
-		t.Errorf("%d MiB were resident, the limit is %d", peak>>20, assessorMemory>>20)
-	}
-	p.untilOneOf("scaled", fmt.Sprintf(scaledBy, unknown))
-	p.untilOneOf("deleted", fmt.Sprintf(deletedBy, nobody))
-}
-
-// judged reads one of the assessor's metrics.
-func (p *place) judged(name string, labels ...string) float64 {
-	p.t.Helper()
-	value, err := judge.Metric(p.t.Context(), name, labels...)
-	p.must(err)
-	return value
 }
 
 // falseAndTrue has CI's name on false records of what mallory then does while a

@@ -123,7 +123,8 @@ func startAll(ctx context.Context) (stop func() error, err error) {
 	if err := os.WriteFile(key, []byte("a key of sixteen bytes and more"), 0o600); err != nil {
 		return stop, fmt.Errorf("writing the digest key: %w", err)
 	}
-	common := append([]string{"--log-level=debug", "--namespace=" + rendered.Namespace}, redisArgs...)
+	// A busy machine needs more than the default for a call.
+	common := append([]string{"--log-level=debug", "--namespace=" + rendered.Namespace, "--redis-timeout=5s"}, redisArgs...)
 	hookArgs := append([]string{
 		"--kubeconfig=" + filepath.Join(workDir, "plumbline-webhook"), "--port=" + strconv.Itoa(hookPort), "--server-names=127.0.0.1",
 		"--stamp-writer=false", "--drain-delay=0s", "--certificate-settle=1s",
@@ -134,7 +135,7 @@ func startAll(ctx context.Context) (stop func() error, err error) {
 	stops = append(stops, hook.Stop)
 	judgeArgs := append([]string{
 		"--kubeconfig=" + filepath.Join(workDir, "plumbline-assessor"), "--role=assess", "--leader-elect=true",
-		"--stamped-groups=devs,ops", "--stamp-writer=false", "--digest-key-file=" + key,
+		"--stamped-groups=devs,ops", "--stamp-writer=false", "--digest-key-file=" + key, "--record-grace=500ms",
 	}, common...)
 	if judge, err = server.Start(filepath.Join(workDir, "assessor"), judgeArgs...); err != nil {
 		return stop, err

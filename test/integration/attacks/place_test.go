@@ -83,11 +83,13 @@ func as(t testing.TB, user string, groups ...string) client.Client {
 func (p *place) person(role string) string {
 	p.t.Helper()
 	user := role + "-of-" + p.namespace
-	p.must(admin.Create(p.t.Context(), &rbacv1.RoleBinding{
+	binding := &rbacv1.RoleBinding{
 		ObjectMeta: metav1.ObjectMeta{Namespace: p.namespace, Name: user},
 		RoleRef:    rbacv1.RoleRef{APIGroup: rbacv1.GroupName, Kind: "ClusterRole", Name: role},
 		Subjects:   []rbacv1.Subject{{Kind: rbacv1.UserKind, APIGroup: rbacv1.GroupName, Name: user}},
-	}))
+	}
+	p.must(admin.Create(p.t.Context(), binding))
+	p.must(apiserver.AwaitBound(p.t.Context(), admin, binding.Subjects[0], p.namespace, binding.RoleRef))
 	return user
 }
 

@@ -228,10 +228,12 @@ func (c *clinic) add(t *testing.T, objects ...client.Object) (restore func()) {
 func (c *clinic) allow(t *testing.T, name string, subject rbacv1.Subject, rules ...rbacv1.PolicyRule) (restore func()) {
 	t.Helper()
 	subject.APIGroup = rbacv1.GroupName
-	return c.add(t,
+	ref := rbacv1.RoleRef{APIGroup: rbacv1.GroupName, Kind: "ClusterRole", Name: name}
+	restore = c.add(t,
 		&rbacv1.ClusterRole{ObjectMeta: metav1.ObjectMeta{Name: name}, Rules: rules},
-		&rbacv1.ClusterRoleBinding{ObjectMeta: metav1.ObjectMeta{Name: name}, Subjects: []rbacv1.Subject{subject},
-			RoleRef: rbacv1.RoleRef{APIGroup: rbacv1.GroupName, Kind: "ClusterRole", Name: name}})
+		&rbacv1.ClusterRoleBinding{ObjectMeta: metav1.ObjectMeta{Name: name}, Subjects: []rbacv1.Subject{subject}, RoleRef: ref})
+	must(t, apiserver.AwaitBound(t.Context(), c.kube, subject, "", ref))
+	return restore
 }
 
 // shop is a namespace with a guard that warns.

@@ -153,8 +153,8 @@ func (s shop) allow(t testing.TB, group string, rules ...rbacv1.PolicyRule) {
 	t.Helper()
 	meta := metav1.ObjectMeta{Name: group, Namespace: s.namespace}
 	mustDo(t, admin.Create(t.Context(), &rbacv1.Role{ObjectMeta: meta, Rules: rules}))
-	mustDo(t, admin.Create(t.Context(), &rbacv1.RoleBinding{
+	mustBind(t, &rbacv1.RoleBinding{
 		ObjectMeta: meta, RoleRef: rbacv1.RoleRef{APIGroup: rbacv1.GroupName, Kind: "Role", Name: group},
 		Subjects: []rbacv1.Subject{{Kind: rbacv1.GroupKind, APIGroup: rbacv1.GroupName, Name: group}},
-	}))
+	})
 }

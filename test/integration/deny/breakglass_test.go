@@ -24,7 +24,7 @@ func (s shop) firefighter(t testing.TB) client.Client {
 		Subjects: []rbacv1.Subject{{Kind: rbacv1.UserKind, APIGroup: rbacv1.GroupName, Name: "fred"}},
 	}
 	b.Namespace, b.Name = s.namespace, "break-glass"
-	mustDo(t, admin.Create(t.Context(), b))
+	mustBind(t, b)
 	return as(t, "fred", "tenants")
 }
 

@@ -125,6 +125,19 @@ func awaitEvent(t *testing.T, kind, reason string) {
 	})
 }
 
+// suspend suspends a guard from now on.
+func suspend(t *testing.T, g *v1alpha1.ClusterSpecGuard, duration time.Duration) {
+	t.Helper()
+	// The assessor writes the status of the same object.
+	mustDo(t, retry.RetryOnConflict(retry.DefaultRetry, func() error {
+		if err := admin.Get(t.Context(), client.ObjectKeyFromObject(g), g); err != nil {
+			return err
+		}
+		g.Spec.Suspend = &v1alpha1.Suspension{Reason: "migration", Until: metav1.NewTime(time.Now().Add(duration))}
+		return admin.Update(t.Context(), g)
+	}))
+}
+
 // TestEnforced follows the condition of a guard as it comes into force, goes out
 // with its policy, and with its kind. It has an API server of its own: to take
 // the policy away would disturb every other test.
@@ -163,16 +176,10 @@ func TestEnforced(t *testing.T) {
 	})
 
 	t.Run("suspended, and over", func(t *testing.T) {
-		// The assessor writes the status of the same object.
-		mustDo(t, retry.RetryOnConflict(retry.DefaultRetry, func() error {
-			if err := admin.Get(t.Context(), client.ObjectKeyFromObject(g), g); err != nil {
-				return err
-			}
-			g.Spec.Suspend = &v1alpha1.Suspension{Reason: "migration", Until: metav1.NewTime(time.Now().Add(3 * time.Second))}
-			return admin.Update(t.Context(), g)
-		}))
+		suspend(t, g, time.Hour)
 		awaitCondition(t, g.Name, "False Suspended")
 		wantAllowed(t, dryRun(t.Context(), as(t, "root", "roots"), d))
+		suspend(t, g, 2*time.Second) // time alone ends it
 		awaitCondition(t, g.Name, "True InForce")
 		wantRefused(t, dryRun(t.Context(), as(t, "root", "roots"), d))
 	})

@@ -119,7 +119,7 @@ func bindAccount(t *testing.T, s shop) {
 		Subjects: []rbacv1.Subject{{Kind: rbacv1.ServiceAccountKind, Namespace: s.namespace, Name: "default"}},
 	}
 	binding.Namespace, binding.Name = s.namespace, "default-account"
-	mustDo(t, admin.Create(t.Context(), binding))
+	mustBind(t, binding)
 }
 
 // TestReplicas is the closed list of what Deny leaves to expected writers.

@@ -75,15 +75,22 @@ func newShop(t testing.TB, labels map[string]string) shop {
 	n := &corev1.Namespace{ObjectMeta: metav1.ObjectMeta{GenerateName: "shop-", Labels: labels}}
 	mustDo(t, admin.Create(t.Context(), n))
 	bind := func(name, role string, subject rbacv1.Subject) {
-		mustDo(t, admin.Create(t.Context(), &rbacv1.RoleBinding{
+		mustBind(t, &rbacv1.RoleBinding{
 			ObjectMeta: metav1.ObjectMeta{Name: name, Namespace: n.Name},
 			RoleRef:    rbacv1.RoleRef{APIGroup: rbacv1.GroupName, Kind: "ClusterRole", Name: role},
 			Subjects:   []rbacv1.Subject{subject},
-		}))
+		})
 	}
 	bind("tenants", "edit", rbacv1.Subject{Kind: rbacv1.GroupKind, APIGroup: rbacv1.GroupName, Name: "tenants"})
 	bind("ci", "cluster-admin", rbacv1.Subject{Kind: rbacv1.UserKind, APIGroup: rbacv1.GroupName, Name: ci})
 	return shop{n.Name}
+}
+
+// mustBind makes a binding and waits until its subject has what it gives.
+func mustBind(t testing.TB, b *rbacv1.RoleBinding) {
+	t.Helper()
+	mustDo(t, admin.Create(t.Context(), b))
+	mustDo(t, apiserver.AwaitBound(t.Context(), admin, b.Subjects[0], b.Namespace, b.RoleRef))
 }
 
 // guarded puts a guard in force over the shop; edit may change it before.

@@ -73,11 +73,28 @@ type Usage struct {
 	Troubles       map[string]int64
 }
 
-// Own usage of this process, after a garbage collection or not.
+// settle collects garbage until that frees next to nothing more, as a server does that
+// runs for some minutes: stacks shrink by half at most with each collection.
+func settle() error {
+	const rounds, enough = 8, 0.01
+	before, err := resident()
+	for range rounds {
+		debug.FreeOSMemory() // collects, too
+		var now int64
+		if now, err = resident(); err != nil || float64(before-now) < enough*float64(before) {
+			return err
+		}
+		before = now
+	}
+	return err
+}
+
+// Own usage of this process, after garbage was collected or not.
 func Own(collect bool) (u Usage, err error) {
 	if collect {
-		runtime.GC()
-		debug.FreeOSMemory()
+		if err := settle(); err != nil {
+			return u, err
+		}
 	}
 	var r syscall.Rusage
 	if err := syscall.Getrusage(syscall.RUSAGE_SELF, &r); err != nil {
@@ -89,16 +106,21 @@ func Own(collect bool) (u Usage, err error) {
 	var m runtime.MemStats
 	runtime.ReadMemStats(&m)
 	u.Heap, u.Stacks = int64(m.HeapAlloc), int64(m.StackInuse)
+	u.Resident, err = resident()
+	return u, err
+}
+
+// resident bytes of this process.
+func resident() (int64, error) {
 	statm, err := os.ReadFile("/proc/self/statm")
 	if err != nil {
-		return u, fmt.Errorf("reading the memory of this process: %w", err)
+		return 0, fmt.Errorf("reading the memory of this process: %w", err)
 	}
 	var pages int64
 	if _, err := fmt.Sscan(strings.Fields(string(statm))[1], &pages); err != nil {
-		return u, fmt.Errorf("reading the memory of this process: %w", err)
+		return 0, fmt.Errorf("reading the memory of this process: %w", err)
 	}
-	u.Resident = pages * int64(os.Getpagesize())
-	return u, nil
+	return pages * int64(os.Getpagesize()), nil
 }
 
 // Server is a process that serves.

@@ -119,11 +119,13 @@ func bindRoles(ctx context.Context) error {
 	for _, group := range []string{"viewers", "operators", "authors"} {
 		failed = append(failed, apiserver.Bind(ctx, admin, group+"-view", "plumbline-view", group))
 	}
-	failed = append(failed, admin.Create(ctx, &rbacv1.RoleBinding{
+	halters := &rbacv1.RoleBinding{
 		ObjectMeta: metav1.ObjectMeta{Namespace: rendered.Namespace, Name: "halters"},
 		RoleRef:    rbacv1.RoleRef{APIGroup: rbacv1.GroupName, Kind: "ClusterRole", Name: "plumbline-ledger-operator"},
 		Subjects:   []rbacv1.Subject{{Kind: rbacv1.GroupKind, APIGroup: rbacv1.GroupName, Name: "halters"}},
-	}))
+	}
+	failed = append(failed, admin.Create(ctx, halters))
+	failed = append(failed, apiserver.AwaitBound(ctx, admin, halters.Subjects[0], halters.Namespace, halters.RoleRef))
 	return errors.Join(failed...)
 }
 
