@@ -66,8 +66,8 @@ func (s *shop) damaged(damage func(*shop, *corev1.ConfigMap, string) error, once
 // written again, and what comes then is above all that was.
 func TestTheSequencesAreWrittenAgain(t *testing.T) {
 	for name, damage := range damages {
+		// One after the other: who leads decides about the releases of all namespaces.
 		t.Run("which somebody has "+name, func(t *testing.T) {
-			t.Parallel()
 			s, _ := shopWithTwo(t)
 			s.plain("web", backend.Start(t, "plain"))
 			r := s.start(leads)
