@@ -43,8 +43,8 @@ test-unit: ## Unit, property and scenario tests with the race detector.
 
 .PHONY: test-integration
 test-integration: $(CLUSTER_TOOL) ## Tests on a real kube-apiserver, a real Redis and a real Envoy.
-# The one that takes longest begins first.
-	KUBEBUILDER_ASSETS="$$($(CLUSTER_TOOL) assets)" HELM="$$($(CLUSTER_TOOL) which helm)" ENVOY="$$($(CLUSTER_TOOL) which envoy)" CGO_ENABLED=1 go test -vet=off -count=1 -race -tags integration -timeout 40m -p 2 $(GO_TEST_FLAGS) ./test/integration/executorfaults ./test/integration/... ./test/sim/conformance
+# Those that take longest begin first.
+	KUBEBUILDER_ASSETS="$$($(CLUSTER_TOOL) assets)" HELM="$$($(CLUSTER_TOOL) which helm)" ENVOY="$$($(CLUSTER_TOOL) which envoy)" CGO_ENABLED=1 go test -vet=off -count=1 -race -tags integration -timeout 40m -p 2 $(GO_TEST_FLAGS) ./test/integration/executorfaults ./test/integration/xds ./test/integration/... ./test/sim/conformance
 	@echo "the oldest Envoy that is served"
 	KUBEBUILDER_ASSETS="$$($(CLUSTER_TOOL) assets)" ENVOY="$$($(CLUSTER_TOOL) which envoy-oldest)" CGO_ENABLED=1 go test -count=1 -race -tags integration -timeout 10m -p 1 $(GO_TEST_FLAGS) ./test/integration/ads ./test/integration/envoyxds ./test/integration/inject
 
