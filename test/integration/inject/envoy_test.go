@@ -141,7 +141,11 @@ func TestARealEnvoyAsASidecar(t *testing.T) {
 		"upstream": listenerFor(t, upstream, forced, slot),
 	})
 	t.Cleanup(plane.serve(t, s.plane, serving))
-	s.project(t, "TOKEN-1\n", authority)
+	token := "TOKEN-1" // as the kubelet writes it
+	if envoy.Minor(t) >= 40 {
+		token += "\n" // as others might; an older Envoy takes no such value for a header
+	}
+	s.project(t, token, authority)
 	s.start(t)
 
 	poll.Until(t, patience, "the stream is there", func() error {
