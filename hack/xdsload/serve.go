@@ -116,7 +116,7 @@ func (s *server) listen(by *issuer.Issuer) (control.Ready, func(), error) {
 			return ready, nil, fmt.Errorf("listening: %w", err)
 		}
 		ready.Addresses = append(ready.Addresses, l.Addr().String())
-		go func() { _ = g.Serve(&counted{l, s}) }() // ends with g
+		go func() { _ = g.Serve(serve.Records(&counted{l, s})) }() // ends with g
 	}
 	return ready, g.Stop, nil
 }

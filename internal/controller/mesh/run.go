@@ -232,7 +232,7 @@ func (s *service) serve(ctx context.Context) error {
 			<-gone
 		}
 	}()
-	err := server.Serve(s.Listener)
+	err := server.Serve(serve.Records(s.Listener))
 	<-stopped
 	return err
 }

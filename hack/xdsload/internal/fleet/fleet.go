@@ -69,7 +69,9 @@ func New(c Config) (*Fleet, error) {
 	roots.AddCert(certificate)
 	f := &Fleet{
 		config: c, routes: c.Shape.RouteOf(), slots: c.Shape.Slots(world.All), codec: codec{&wire.Names{}},
-		tls: &tls.Config{RootCAs: roots, MinVersion: tls.VersionTLS13},
+		// The records of an Envoy have up to 16 KiB from the first on, and a server has
+		// to have room for one.
+		tls: &tls.Config{RootCAs: roots, MinVersion: tls.VersionTLS13, DynamicRecordSizingDisabled: true},
 	}
 	for i := range c.Shape.Proxies {
 		token, err := by.Token(i)

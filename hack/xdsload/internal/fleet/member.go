@@ -79,7 +79,7 @@ func (m *member) dial() (*grpc.ClientConn, error) {
 	return grpc.NewClient("passthrough:///"+m.address,
 		grpc.WithTransportCredentials(credentials.NewTLS(m.fleet.tls)),
 		grpc.WithDefaultCallOptions(grpc.ForceCodecV2(m.fleet.codec), grpc.MaxCallRecvMsgSize(16<<20)),
-		grpc.WithReadBufferSize(4<<10), grpc.WithWriteBufferSize(4<<10),
+		grpc.WithReadBufferSize(4<<10), grpc.WithWriteBufferSize(16<<10),
 		grpc.WithInitialWindowSize(1<<20), grpc.WithInitialConnWindowSize(1<<20), // and none that is adapted
 		grpc.WithNoProxy(), grpc.WithDisableServiceConfig(), grpc.WithDisableRetry())
 }
