@@ -24,7 +24,7 @@
 - --redis-address=
 {{- end }}
 - --redis-key-prefix={{ .Values.redis.keyPrefix }}
-- --redis-timeout={{ .Values.redis.timeout }}
+- --redis-timeout={{ .Values.redis.timeout | default "50ms" }}
 {{- if include "plumbline.redisSecret" . }}
 - --redis-password-file=/var/run/secrets/plumbline-redis/password
 {{- end }}
