@@ -14,7 +14,6 @@ import (
 	"path/filepath"
 	"slices"
 	"strconv"
-	"strings"
 	"sync"
 	"syscall"
 	"time"
@@ -25,19 +24,6 @@ import (
 
 // stopTime is how long a process has to end by itself after SIGTERM.
 const stopTime = 20 * time.Second
-
-// Build builds commands of this module, named as under cmd/, into a directory.
-func Build(ctx context.Context, directory string, commands ...string) error {
-	args := []string{"build", "-o", directory + string(filepath.Separator)}
-	for _, command := range commands {
-		args = append(args, "github.com/plumbline-dev/plumbline/cmd/"+command)
-	}
-	build := exec.CommandContext(ctx, "go", args...)
-	if out, err := build.CombinedOutput(); err != nil {
-		return fmt.Errorf("building %s: %w\n%s", strings.Join(commands, ", "), err, out)
-	}
-	return nil
-}
 
 // Process is one of our servers, with its metrics and health addresses.
 type Process struct {

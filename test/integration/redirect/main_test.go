@@ -6,6 +6,7 @@ package redirect
 
 import (
 	"bytes"
+	"context"
 	"debug/elf"
 	"errors"
 	"fmt"
@@ -17,6 +18,7 @@ import (
 	"testing"
 
 	"github.com/plumbline-dev/plumbline/pkg/traffic/inject"
+	"github.com/plumbline-dev/plumbline/test/harness/server"
 )
 
 // binary is the program that is tested, built as for its image.
@@ -45,10 +47,8 @@ func runTests(m *testing.M) (code int, err error) {
 		return 1, fmt.Errorf("opening the directory: %w", err)
 	}
 	binary = filepath.Join(dir, "redirect")
-	build := exec.Command("go", "build", "-o", binary, "github.com/plumbline-dev/plumbline/cmd/redirect")
-	build.Env = append(os.Environ(), "CGO_ENABLED=0")
-	if out, err := build.CombinedOutput(); err != nil {
-		return 1, fmt.Errorf("building the program: %w\n%s", err, out)
+	if err := server.Build(context.Background(), dir, "redirect"); err != nil {
+		return 1, err
 	}
 	return m.Run(), nil
 }
