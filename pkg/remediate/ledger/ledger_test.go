@@ -67,6 +67,15 @@ func play(t *testing.T, r Rules, story []act) *Status {
 	return s
 }
 
+func noHourlyLimit(r *Rules) { r.Policy.PerHour = nil }
+
+// overlapping is a story in which step 2 is granted before the breaker opens in
+// minute 7, and has not ended when step 4 tries the open breaker in minute 37.
+func overlapping(then ...act) []act {
+	story := []act{{0, "reserve", 1}, {0, "reserve", 2}, {1, "fail", 1}, {6, "reserve", 3}, {7, "fail", 3}, {37, "reserve", 4}}
+	return append(story, then...)
+}
+
 func minute(n int) time.Time { return epoch.Add(time.Duration(n) * time.Minute) }
 
 func TestReserve(t *testing.T) {
@@ -101,14 +110,19 @@ func TestReserve(t *testing.T) {
 		"so is the day":                                     {rules: func(r *Rules) { r.All.PerDay = new(int32(1)) }, story: []act{{0, "reserve", 1}, {1, "succeed", 1}}, minute: 100, as: request(9, "q", "t9"), closed: GateAllDay, until: minute(24*60 + 1)},
 		"one failure leaves the breaker closed":             {story: failures[:2], minute: 6, as: request(9, "p", "t9")},
 		"a second one in a row opens it":                    {story: failures, minute: 20, as: request(9, "p", "t9"), closed: GateBreaker, until: minute(37)},
-		"a success between the two does not":                {rules: func(r *Rules) { r.Policy.PerHour = nil }, story: []act{{0, "reserve", 1}, {1, "fail", 1}, {6, "reserve", 2}, {7, "succeed", 2}, {12, "reserve", 3}, {13, "fail", 3}}, minute: 18, as: request(9, "p", "t9")},
+		"a success between the two does not":                {rules: noHourlyLimit, story: []act{{0, "reserve", 1}, {1, "fail", 1}, {6, "reserve", 2}, {7, "succeed", 2}, {12, "reserve", 3}, {13, "fail", 3}}, minute: 18, as: request(9, "p", "t9")},
 		"an open breaker is one policy's":                   {story: failures, minute: 20, as: request(9, "q", "t9")},
 		"when it was open long enough one may try":          {story: failures, minute: 37, as: request(9, "p", "t9")},
 		"and no other while that one tries":                 {story: append(failures[:4:4], act{37, "reserve", 3}), minute: 43, as: request(9, "p", "t9"), closed: GateBreaker},
 		"another tries when that one wrote nothing":         {story: append(failures[:4:4], act{37, "reserve", 3}, act{38, "release", 3}), minute: 43, as: request(9, "p", "t9")},
-		"one that does well closes it":                      {rules: func(r *Rules) { r.Policy.PerHour = nil }, story: append(failures[:4:4], act{37, "reserve", 3}, act{38, "succeed", 3}), minute: 43, as: request(9, "p", "t9")},
-		"one that fails opens it again":                     {rules: func(r *Rules) { r.Policy.PerHour = nil }, story: append(failures[:4:4], act{37, "reserve", 3}, act{38, "fail", 3}), minute: 60, as: request(9, "p", "t9"), closed: GateBreaker, until: minute(68)},
+		"one that does well closes it":                      {rules: noHourlyLimit, story: append(failures[:4:4], act{37, "reserve", 3}, act{38, "succeed", 3}), minute: 43, as: request(9, "p", "t9")},
+		"one that fails opens it again":                     {rules: noHourlyLimit, story: append(failures[:4:4], act{37, "reserve", 3}, act{38, "fail", 3}), minute: 60, as: request(9, "p", "t9"), closed: GateBreaker, until: minute(68)},
 		"a late success of before does not close it":        {story: []act{{0, "reserve", 1}, {0, "reserve", 2}, {1, "fail", 1}, {6, "reserve", 3}, {7, "fail", 3}, {8, "succeed", 2}}, minute: 14, as: request(9, "p", "t9"), closed: GateBreaker, until: minute(37)},
+		"nor does one that comes while another tries":       {rules: noHourlyLimit, story: overlapping(act{38, "succeed", 2}), minute: 44, as: request(9, "p", "t9"), closed: GateBreaker},
+		"the one that tries closes it after such a success": {rules: noHourlyLimit, story: overlapping(act{38, "succeed", 2}, act{39, "succeed", 4}), minute: 45, as: request(9, "p", "t9")},
+		"a late failure while another tries opens it again": {rules: noHourlyLimit, story: overlapping(act{38, "fail", 2}), minute: 44, as: request(9, "p", "t9"), closed: GateBreaker, until: minute(68)},
+		"a late release leaves the one that tries its turn": {rules: noHourlyLimit, story: overlapping(act{38, "release", 2}), minute: 44, as: request(9, "p", "t9"), closed: GateBreaker},
+		"a late failure does not keep an open breaker open": {rules: noHourlyLimit, story: append(overlapping()[:5:5], act{20, "fail", 2}), minute: 37, as: request(9, "p", "t9")},
 		"a clock set back forgets nothing":                  {rules: func(r *Rules) { r.Policy.PerHour = new(int32(1)) }, story: []act{{0, "reserve", 1}, {1, "succeed", 1}}, minute: -600, as: request(9, "q", "t1"), closed: GateTarget, until: minute(6)},
 	}
 	for name, test := range tests {
