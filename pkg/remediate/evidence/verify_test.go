@@ -87,6 +87,14 @@ func TestVerify_FindsWhatIsWrong(t *testing.T) {
 			change: func(_ *testing.T, m store, _ records) { m.Remove(name(1)) },
 			want:   []finding{{evidence.ProblemGap, 1}},
 		},
+		"the last but one that is gone": {
+			change: func(_ *testing.T, m store, _ records) { m.Remove(name(5)) },
+			want:   []finding{{evidence.ProblemGap, 5}},
+		},
+		"only the last that is gone": {
+			change: func(_ *testing.T, m store, _ records) { m.Remove(name(6)) },
+			want:   []finding{{evidence.ProblemCutOff, 6}},
+		},
 		"the end that is gone": {
 			change: func(_ *testing.T, m store, _ records) { m.Remove(name(5)); m.Remove(name(6)) },
 			want:   []finding{{evidence.ProblemCutOff, 6}},
