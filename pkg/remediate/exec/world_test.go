@@ -461,3 +461,14 @@ func (g *fakeGuards) Holds(string, *v1alpha1.Baseline, specguard.Rules, map[stri
 
 func (g *fakeGuards) Environment(string) string { return g.environment }
 func (g *fakeGuards) Terminating(string) bool   { return g.terminating }
+
+// writes are the calls of the client that begin with a text.
+func (w *world) writes(prefix string) []string {
+	var out []string
+	for _, call := range w.calls {
+		if strings.HasPrefix(call, prefix) {
+			out = append(out, call)
+		}
+	}
+	return out
+}
