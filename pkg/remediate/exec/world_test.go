@@ -378,10 +378,17 @@ func (b fakeBodies) Body(_ context.Context, _, revision string) ([]byte, error) 
 	return []byte(body), nil
 }
 
-// fakeStore is a store of records that may not be ready.
+// fakeStore is a store of records that may not be ready, or not answer.
 type fakeStore struct {
 	*storetest.Memory
-	notReady error
+	notReady, unread error
+}
+
+func (s *fakeStore) Read(ctx context.Context, name string) ([]byte, error) {
+	if s.unread != nil {
+		return nil, s.unread
+	}
+	return s.Memory.Read(ctx, name)
 }
 
 func (s *fakeStore) Ready(ctx context.Context) error {
