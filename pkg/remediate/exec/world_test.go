@@ -72,6 +72,8 @@ type world struct {
 	ledgers []string
 	// granted happens once, when the plan's place in both ledgers is stored.
 	granted func()
+	// ledgerStored happens once, when a ledger is stored next.
+	ledgerStored func()
 }
 
 func newWorld(t *testing.T) *world {
@@ -258,6 +260,11 @@ func (w *world) Stored(plan *v1alpha1.RemediationPlan, _ *v1alpha1.RemediationPl
 // LedgerStored implements Observer.
 func (w *world) LedgerStored(l *v1alpha1.RemediationLedger) {
 	w.ledgers = append(w.ledgers, l.Name)
+	if w.ledgerStored != nil {
+		happens := w.ledgerStored
+		w.ledgerStored = nil
+		happens()
+	}
 	if w.granted != nil && l.Name == "production" && len(l.Status.Entries) > 0 {
 		happens := w.granted
 		w.granted = nil
