@@ -26,6 +26,8 @@ type fakeTargets struct {
 	objects map[string]map[string]any
 	// ill says that no Deployment is ready.
 	ill bool
+	// still says that a write moves no version, as one that changes nothing does.
+	still bool
 	// fails is asked before a call, "get", "put", "post" or "dry run"; lost after a
 	// call that was stored. An error is the answer.
 	fails, lost func(call string) error
@@ -60,11 +62,20 @@ func (t *fakeTargets) body(name string) string {
 	if t.ill {
 		replicas = 0
 	}
+	if object["kind"] != "Deployment" { // its controller says nothing
+		delete(object, "status")
+		return t.encode(object)
+	}
 	object["status"] = map[string]any{
 		"observedGeneration": metadata["generation"], "replicas": spec["replicas"], "updatedReplicas": spec["replicas"],
 		"readyReplicas": replicas, "availableReplicas": replicas,
 		"conditions": []any{map[string]any{"type": "Available", "status": "True"}},
 	}
+	return t.encode(object)
+}
+
+func (t *fakeTargets) encode(object any) string {
+	t.w.Helper()
 	raw, err := json.Marshal(object)
 	if err != nil {
 		t.w.Fatal(err)
@@ -125,18 +136,13 @@ func (t *fakeTargets) Put(_ context.Context, ref Reference, body []byte, dryRun 
 	if dryRun {
 		return body, nil
 	}
-	before, err := json.Marshal(t.objects[ref.Name]["spec"])
-	if err != nil {
-		return nil, err
-	}
+	before := t.encode(t.objects[ref.Name]["spec"])
 	t.objects[ref.Name] = sent
-	t.moves(ref.Name)
-	after, err := json.Marshal(sent["spec"])
-	if err != nil {
-		return nil, err
+	if !t.still {
+		t.moves(ref.Name)
 	}
 	what := "fence " + ref.Name
-	if string(before) != string(after) {
+	if before != t.encode(sent["spec"]) {
 		bound["generation"] = 8
 		what = "put " + ref.Name
 	}
@@ -171,6 +177,5 @@ func (t *fakeTargets) Post(_ context.Context, ref Reference, body []byte, dryRun
 			return nil, err
 		}
 	}
-	raw, err := json.Marshal(made)
-	return raw, err
+	return []byte(t.encode(made)), nil
 }
