@@ -212,7 +212,7 @@ func TestWhatWasProvenNotToBeWrittenIsIntendedAgainWithoutItsFence(t *testing.T)
 	s.Facts.Steps = map[int32]StepFacts{0: {Target: &target, Revision: Yes, Tried: &Write{Result: Stored, Hash: desiredHash}}}
 	step := stored(t, Next(s))
 	want := &v1alpha1.StepIntentRecord{Epoch: 3, UID: "uid-0", ResourceVersion: "12", Generation: 1, PreHash: driftedHash, At: *at(0)}
-	if diff := cmp.Diff(want, step.Intent); diff != "" || step.Fence != "" || step.Attempts != 1 || step.State != v1alpha1.StepIntent {
+	if diff := cmp.Diff(want, step.Intent); diff != "" || step.Fence != "" || step.Attempts != 1 || step.State != v1alpha1.StepIntent || len(step.Logs) != 1 {
 		t.Errorf("step %+v; intent (-want +got):\n%s", step, diff)
 	}
 }
