@@ -262,8 +262,8 @@ func TestAPlanThatActsWithAnotherRightThanItsPolicyIsHalted(t *testing.T) {
 		t.Run(name, func(t *testing.T) {
 			w := newWorld(t)
 			change(w, w.key(), &v1alpha1.RemediationPlan{}, func(p *v1alpha1.RemediationPlan) { test.plan(&p.Spec.Plan) })
-			if got := w.open().look(t.Context()).Halted; got != test.halted {
-				t.Errorf("halted: %q, want %q", got, test.halted)
+			if got := w.open().look(t.Context()); got.Halted != test.halted || !got.Known {
+				t.Errorf("halted: %q, want %q: %+v", got.Halted, test.halted, got)
 			}
 		})
 	}

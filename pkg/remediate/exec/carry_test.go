@@ -161,9 +161,9 @@ func TestWhatHoldsAPlanBackIsSaidUntilItGoesOn(t *testing.T) {
 		if !strings.HasPrefix(status.DeferralReason, unrecorded) || status.Phase != "" || len(w.writes("update RemediationPlan")) != 1 {
 			t.Errorf("plan %q says %q, in %v", status.Phase, status.DeferralReason, w.calls)
 		}
-		w.fails = nil
+		w.fails, w.reasons = nil, nil
 		w.finish()
-		if status := w.now().Status; status.DeferralReason != "" || status.Phase != v1alpha1.PlanSucceeded {
+		if status := w.now().Status; w.reasons[0] != "" || status.DeferralReason != "" || status.Phase != v1alpha1.PlanSucceeded {
 			t.Errorf("plan %s says %q", status.Phase, status.DeferralReason)
 		}
 	})
@@ -187,10 +187,10 @@ func TestWhatHoldsAPlanBackIsSaidUntilItGoesOn(t *testing.T) {
 		if got := w.now().Status.DeferralReason; got != "waiting: the target could not be read" || len(w.calls) != writes {
 			t.Errorf("it says %q, in %v", got, w.calls[writes:])
 		}
-		w.targets.fails = nil
+		w.targets.fails, w.reasons = nil, nil
 		w.clock.now = epoch.Add(2 * explained)
 		w.carry()
-		if status := w.now().Status; status.DeferralReason != "" || status.Phase != v1alpha1.PlanSucceeded {
+		if status := w.now().Status; w.reasons[0] != "" || status.DeferralReason != "" || status.Phase != v1alpha1.PlanSucceeded {
 			t.Errorf("plan %s says %q", status.Phase, status.DeferralReason)
 		}
 	})

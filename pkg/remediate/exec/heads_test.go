@@ -51,8 +51,8 @@ func TestAHeadIsKeptInTheLedgerAndNeverGoesBack(t *testing.T) {
 		t.Run(name, func(t *testing.T) {
 			w := chained(t, test.before...)
 			before := w.readLedgerNow("production").Status.Sequence
-			heads := LedgerHeads{w.Executor}
-			if err := heads.Keep(t.Context(), "production", "first", test.head); err != nil {
+			w.failing("list RemediationPolicyList", errNetwork) // there is room, so it asks for none
+			if err := (LedgerHeads{w.Executor}).Keep(t.Context(), "production", "first", test.head); err != nil {
 				t.Fatal(err)
 			}
 			status := w.readLedgerNow("production").Status
@@ -261,6 +261,19 @@ func TestTwoProcessesTellTheEventsOfOneChain(t *testing.T) {
 		t.Errorf("the record of the other process is %+v", head)
 	}
 	w.verify(3)
+}
+
+func TestAProcessGoesOnAfterARecordWhoseHeadWasNotKept(t *testing.T) {
+	w := chained(t)
+	w.failing("update RemediationLedger", errNetwork)
+	if head, err := w.Evidence.Tell(t.Context(), "production", w.record(1)); err == nil {
+		t.Errorf("a record whose head is not kept is told: %+v", head)
+	}
+	w.fails = nil
+	if head := w.tell(w.another(), 2); head.Sequence != 2 {
+		t.Errorf("the next event is told as %+v", head)
+	}
+	w.verify(2)
 }
 
 func TestAProcessThatMeetsAChainLooksBackAndNotForEver(t *testing.T) {

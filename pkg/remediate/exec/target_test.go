@@ -11,6 +11,7 @@ import (
 	apierrors "k8s.io/apimachinery/pkg/api/errors"
 
 	"github.com/plumbline-dev/plumbline/pkg/apis/plumbline/v1alpha1"
+	"github.com/plumbline-dev/plumbline/pkg/remediate/evidence"
 	"github.com/plumbline-dev/plumbline/pkg/remediate/protocol"
 	"github.com/plumbline-dev/plumbline/pkg/specguard"
 )
@@ -109,6 +110,11 @@ func TestWhatIsReadOfATarget(t *testing.T) {
 		},
 		"a guard that is suspended":  {func(w *world) { w.guards.held = "a guard is suspended" }, unwanted("a guard is suspended")},
 		"a state that is authorised": {func(w *world) { w.changeBaseline(func(b *v1alpha1.Baseline) { b.Spec.Authorised = nil }) }, unwanted("nothing is authorised any more")},
+		"a state that is authorised, beside a writer's mask": {func(w *world) {
+			w.changeBaseline(func(b *v1alpha1.Baseline) {
+				b.Spec.Authorised, b.Status.Masks = nil, []v1alpha1.Mask{{Path: "/spec/paused"}}
+			})
+		}, unwanted("nothing is authorised any more")},
 		"another state that is authorised now": {
 			func(w *world) { w.changeBaseline(func(b *v1alpha1.Baseline) { b.Spec.Authorised.Hash = "pl1:other" }) },
 			unwanted("another state was authorised since the plan was made"),
@@ -233,7 +239,7 @@ func TestWhatAnExpectedWriterMovedIsNoDriftForTheExecutor(t *testing.T) {
 	}{
 		"the plan's own body":                    {v1alpha1.ActionReconcile, "web-4", nil, protocol.Yes},
 		"another body that is authorised":        {v1alpha1.ActionReconcile, "web-5", map[string]string{"web-5": authorised}, protocol.Yes},
-		"a rollback, with both bodies":           {v1alpha1.ActionRollback, "web-5", map[string]string{"web-5": authorised}, protocol.Yes},
+		"a rollback, with both bodies":           {v1alpha1.ActionRollback, "web-5", map[string]string{"web-5": strings.Replace(authorised, `"replicas":3`, `"replicas":5`, 1)}, protocol.Yes},
 		"an authorised body that cannot be read": {v1alpha1.ActionReconcile, "web-5", map[string]string{"web-5": "lost"}, protocol.Unknown},
 		"a rollback whose body cannot be read":   {v1alpha1.ActionRollback, "web-5", map[string]string{"web-5": authorised, "web-4": "lost"}, protocol.Unknown},
 	}
@@ -283,6 +289,7 @@ func TestAFenceMovesTheVersionAndLeavesARecord(t *testing.T) {
 		t.Run(name, func(t *testing.T) {
 			w := chained(t)
 			r := w.started(v1alpha1.StepIntent)
+			r.plan.Status.Steps[0].Attempts = 2
 			r.read(t.Context(), 0)
 			test.world(w)
 			got := r.fence(t.Context(), 0)
@@ -292,6 +299,13 @@ func TestAFenceMovesTheVersionAndLeavesARecord(t *testing.T) {
 			records := len(w.records.Names())
 			if got.Result == protocol.Stored && (got.ResourceVersion != moved || records != 1) || got.Result != protocol.Stored && records > 0 {
 				t.Errorf("it is %+v, with %d records", got, records)
+			}
+			if got.Result == protocol.Stored {
+				record := w.recorded()[0]
+				want := evidence.Result{ResourceVersion: moved, Hash: r.target(0).DriftedHash, Origin: evidence.OriginAPIResponse, At: epoch}
+				if diff := cmp.Diff(want, record.Result); diff != "" || record.Kind != evidence.KindFence || record.Occurrence != 2 {
+					t.Errorf("the record is the %s number %d (-want +got):\n%s", record.Kind, record.Occurrence, diff)
+				}
 			}
 			if got.Result == protocol.Lost && len(w.records.Names()) == 0 && w.records.Fault == nil && w.targets.lost != nil {
 				// A process that comes after finds the fence, and records it then.

@@ -67,8 +67,10 @@ type world struct {
 	// calls are all writes of the client, in order.
 	calls []string
 	uids  int
-	// stored are the phases that the observer was told of.
+	// stored are the phases that the observer was told of, and reasons what held the
+	// plan back in each of them.
 	stored  []string
+	reasons []string
 	ledgers []string
 	// granted happens once, when the plan's place in both ledgers is stored.
 	granted func()
@@ -255,6 +257,7 @@ func (w *world) updateStatus(ctx context.Context, c client.Client, sub string, o
 // Stored implements Observer.
 func (w *world) Stored(plan *v1alpha1.RemediationPlan, _ *v1alpha1.RemediationPlanStatus) {
 	w.stored = append(w.stored, string(plan.Status.Phase))
+	w.reasons = append(w.reasons, plan.Status.DeferralReason)
 }
 
 // LedgerStored implements Observer.
