@@ -61,7 +61,7 @@ func TestAPlanThatCannotBeReadOrStoredIsAnError(t *testing.T) {
 }
 
 func TestAPlanThatAnotherWriterChangedIsReadAgain(t *testing.T) {
-	for name, err := range map[string]error{"changed": conflict, "deleted": notFound} {
+	for name, err := range map[string]error{"changed": errConflict, "deleted": errNotFound} {
 		t.Run(name, func(t *testing.T) {
 			w := newWorld(t)
 			w.times(1, "update RemediationPlan", err)
@@ -114,7 +114,7 @@ func TestAConflictHasTheTargetReadAndTriedAgain(t *testing.T) {
 		if call == "put" && conflicts == 0 {
 			conflicts++
 			w.targets.moves("web")
-			return conflict
+			return errConflict
 		}
 		return nil
 	}

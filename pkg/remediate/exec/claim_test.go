@@ -15,8 +15,8 @@ import (
 )
 
 var (
-	conflict = apierrors.NewConflict(deploymentsGR, "web", errNetwork)
-	notFound = apierrors.NewNotFound(deploymentsGR, "web")
+	errConflict = apierrors.NewConflict(deploymentsGR, "web", errNetwork)
+	errNotFound = apierrors.NewNotFound(deploymentsGR, "web")
 )
 
 var baselineKey = types.NamespacedName{Namespace: "shop", Name: "deployments.apps.web"}
@@ -91,8 +91,8 @@ func TestAPlanClaimsATargetThatNoOtherPlanHolds(t *testing.T) {
 		"without a Baseline there is no claim":                             {"", "", gone, "Yes, claim gone", 0},
 		"a Baseline that cannot be read is not claimed":                    {"", "", fails("get Baseline", 1, errNetwork), "Unknown, claim ", 0},
 		"a plan that cannot be read may hold it":                           {"other", v1alpha1.PlanCancelled, fails("get RemediationPlan", 1, errNetwork), "Unknown, claim other", 0},
-		"overtaken by another write, it looks again":                       {"", "", fails("update Baseline", 3, conflict), "Yes, claim production-1", 4},
-		"overtaken again and again, it asks later":                         {"", "", fails("update Baseline", -1, conflict), "Unknown, claim ", conflictTries},
+		"overtaken by another write, it looks again":                       {"", "", fails("update Baseline", 3, errConflict), "Yes, claim production-1", 4},
+		"overtaken again and again, it asks later":                         {"", "", fails("update Baseline", -1, errConflict), "Unknown, claim ", conflictTries},
 		"a claim that cannot be written is unknown, and not tried at once": {"", "", fails("update Baseline", -1, errNetwork), "Unknown, claim ", 1},
 	}
 	for name, test := range tests {
@@ -129,10 +129,10 @@ func TestAPlanLetsGoOnlyOfItsOwnClaim(t *testing.T) {
 		"the claim of another plan stays":                {"other", func(*world) {}, "Yes, claim other", 0},
 		"without a claim there is none to let go of":     {"", func(*world) {}, "Yes, claim ", 0},
 		"without a Baseline there is none either":        {own, func(w *world) { w.remove(w.newBaseline()) }, "Yes, claim gone", 0},
-		"a Baseline that goes meanwhile holds none":      {own, fails("update Baseline", 1, notFound), "Yes, claim production-1", 1},
+		"a Baseline that goes meanwhile holds none":      {own, fails("update Baseline", 1, errNotFound), "Yes, claim production-1", 1},
 		"a Baseline that cannot be read is asked again":  {own, fails("get Baseline", 1, errNetwork), "Unknown, claim production-1", 0},
-		"overtaken by another write, it looks again":     {own, fails("update Baseline", 3, conflict), "Yes, claim ", 4},
-		"overtaken again and again, it asks later":       {own, fails("update Baseline", -1, conflict), "Unknown, claim production-1", conflictTries},
+		"overtaken by another write, it looks again":     {own, fails("update Baseline", 3, errConflict), "Yes, claim ", 4},
+		"overtaken again and again, it asks later":       {own, fails("update Baseline", -1, errConflict), "Unknown, claim production-1", conflictTries},
 		"a write without an answer is not tried at once": {own, fails("update Baseline", -1, errNetwork), "Unknown, claim production-1", 1},
 	}
 	for name, test := range tests {

@@ -153,9 +153,9 @@ func TestALedgerThatOthersWriteIsReadAgain(t *testing.T) {
 		fails bool
 		calls int
 	}{
-		"overtaken once":            {1, conflict, false, 2},
-		"overtaken seven times":     {7, conflict, false, conflictTries},
-		"overtaken again and again": {-1, conflict, true, conflictTries},
+		"overtaken once":            {1, errConflict, false, 2},
+		"overtaken seven times":     {7, errConflict, false, conflictTries},
+		"overtaken again and again": {-1, errConflict, true, conflictTries},
 		"another error":             {1, errNetwork, true, 1},
 	}
 	for name, test := range tests {

@@ -4,6 +4,7 @@ package exec
 
 import (
 	"errors"
+	"maps"
 	"strings"
 	"testing"
 
@@ -251,9 +252,7 @@ func TestWhatAnExpectedWriterMovedIsNoDriftForTheExecutor(t *testing.T) {
 				b.Spec.Authorised.Revision = test.authorised
 				b.Status.Masks = []v1alpha1.Mask{{Path: "/spec/replicas"}}
 			})
-			for name, body := range test.bodies {
-				w.bodies[name] = body
-			}
+			maps.Copy(w.bodies, test.bodies)
 			w.targets.objects["web"] = w.targets.parse(strings.Replace(w.targets.body("web"), "evil:1", "shop:1", 1))
 			r := w.started(v1alpha1.StepReserved)
 			r.plan.Spec = w.plan.Spec
@@ -280,7 +279,7 @@ func TestAFenceMovesTheVersionAndLeavesARecord(t *testing.T) {
 	}{
 		"it is stored":                          {func(*world) {}, protocol.Stored, 1},
 		"it is refused":                         {func(w *world) { w.targets.fails = on("put", apierrors.NewForbidden(deploymentsGR, "web", errNetwork)) }, protocol.Forbidden, 0},
-		"another writer was faster":             {func(w *world) { w.targets.fails = on("put", conflict) }, protocol.Conflicted, 0},
+		"another writer was faster":             {func(w *world) { w.targets.fails = on("put", errConflict) }, protocol.Conflicted, 0},
 		"it has no answer":                      {func(w *world) { w.targets.lost = on("put", errNetwork) }, protocol.Lost, 1},
 		"it moved no version, so it is none":    {func(w *world) { w.targets.still = true }, protocol.Lost, 1},
 		"it cannot be recorded, so it is asked": {func(w *world) { w.records.Fault = always(errNetwork) }, protocol.Lost, 1},
