@@ -87,6 +87,14 @@ func TestVerify_FindsWhatIsWrong(t *testing.T) {
 			change: func(_ *testing.T, m store, _ records) { m.Remove(name(1)) },
 			want:   []finding{{evidence.ProblemGap, 1}},
 		},
+		"the last but one that is gone": {
+			change: func(_ *testing.T, m store, _ records) { m.Remove(name(5)) },
+			want:   []finding{{evidence.ProblemGap, 5}},
+		},
+		"only the last that is gone": {
+			change: func(_ *testing.T, m store, _ records) { m.Remove(name(6)) },
+			want:   []finding{{evidence.ProblemCutOff, 6}},
+		},
 		"the end that is gone": {
 			change: func(_ *testing.T, m store, _ records) { m.Remove(name(5)); m.Remove(name(6)) },
 			want:   []finding{{evidence.ProblemCutOff, 6}},
@@ -306,4 +314,62 @@ func TestVerify_NoTamperingGoesUnseen(t *testing.T) {
 			rt.Fatalf("record %d was altered, and the first problem is %v", i+1, first)
 		}
 	})
+}
+
+// A store holds the chains of many policies. The end of each is compared with its own
+// head.
+func TestVerify_ComparesTheEndOfEachChain(t *testing.T) {
+	const first, second = "a-policy", "b-policy"
+	store, heads := &storetest.Memory{}, map[string]evidence.Head{}
+	for _, uid := range []string{second, first} {
+		head := evidence.Head{}
+		for i := range 3 {
+			r := step(int32(i))
+			r.Chain.UID, r.Policy = uid, nil
+			head = appended(t, writer(t, store, 1), head, r).Head()
+		}
+		heads[uid] = head
+	}
+	type cut struct {
+		Chain string
+		Found finding
+	}
+	for name, test := range map[string]struct {
+		gone []string
+		want []cut
+	}{
+		"none is cut off":    {nil, nil},
+		"the first is":       {[]string{evidence.Name(first, 3)}, []cut{{first, finding{evidence.ProblemCutOff, 3}}}},
+		"the second is":      {[]string{evidence.Name(second, 3)}, []cut{{second, finding{evidence.ProblemCutOff, 3}}}},
+		"both are":           {[]string{evidence.Name(first, 3), evidence.Name(second, 3)}, []cut{{first, finding{evidence.ProblemCutOff, 3}}, {second, finding{evidence.ProblemCutOff, 3}}}},
+		"the first has gone": {[]string{evidence.Name(first, 1), evidence.Name(first, 2), evidence.Name(first, 3)}, []cut{{first, finding{evidence.ProblemCutOff, 3}}}},
+	} {
+		t.Run(name, func(t *testing.T) {
+			part := &storetest.Memory{}
+			for _, n := range store.Names() {
+				data, err := store.Read(t.Context(), n)
+				if err != nil {
+					t.Fatal(err)
+				}
+				part.Put(n, data)
+			}
+			for _, n := range test.gone {
+				part.Remove(n)
+			}
+			report, err := evidence.Verify(t.Context(), part, keyring(t, key(t, 1)), evidence.Options{Heads: heads})
+			if err != nil {
+				t.Fatal(err)
+			}
+			var got []cut
+			for _, p := range report.Problems {
+				got = append(got, cut{p.Chain, finding{p.Kind, p.Sequence}})
+			}
+			if diff := cmp.Diff(test.want, got); diff != "" {
+				t.Errorf("problems (-want +got):\n%s", diff)
+			}
+			if len(report.Chains) != 2 || report.Chains[0].UID != first || report.Chains[1].UID != second {
+				t.Errorf("the chains are %+v", report.Chains)
+			}
+		})
+	}
 }

@@ -58,6 +58,8 @@ func play(t *testing.T, r Rules, story []act) *Status {
 			s, _ = Settle(s, step(a.n), v1alpha1.LedgerSucceeded, r.Policy, now)
 		case "fail":
 			s, _ = Settle(s, step(a.n), v1alpha1.LedgerFailed, r.Policy, now)
+		case "end oddly":
+			s, _ = Settle(s, step(a.n), "Odd", r.Policy, now)
 		case "release":
 			s, _ = Release(s, step(a.n))
 		default:
@@ -65,6 +67,15 @@ func play(t *testing.T, r Rules, story []act) *Status {
 		}
 	}
 	return s
+}
+
+func noHourlyLimit(r *Rules) { r.Policy.PerHour = nil }
+
+// overlapping is a story in which step 2 is granted before the breaker opens in
+// minute 7, and has not ended when step 4 tries the open breaker in minute 37.
+func overlapping(then ...act) []act {
+	story := []act{{0, "reserve", 1}, {0, "reserve", 2}, {1, "fail", 1}, {6, "reserve", 3}, {7, "fail", 3}, {37, "reserve", 4}}
+	return append(story, then...)
 }
 
 func minute(n int) time.Time { return epoch.Add(time.Duration(n) * time.Minute) }
@@ -101,14 +112,24 @@ func TestReserve(t *testing.T) {
 		"so is the day":                                     {rules: func(r *Rules) { r.All.PerDay = new(int32(1)) }, story: []act{{0, "reserve", 1}, {1, "succeed", 1}}, minute: 100, as: request(9, "q", "t9"), closed: GateAllDay, until: minute(24*60 + 1)},
 		"one failure leaves the breaker closed":             {story: failures[:2], minute: 6, as: request(9, "p", "t9")},
 		"a second one in a row opens it":                    {story: failures, minute: 20, as: request(9, "p", "t9"), closed: GateBreaker, until: minute(37)},
-		"a success between the two does not":                {rules: func(r *Rules) { r.Policy.PerHour = nil }, story: []act{{0, "reserve", 1}, {1, "fail", 1}, {6, "reserve", 2}, {7, "succeed", 2}, {12, "reserve", 3}, {13, "fail", 3}}, minute: 18, as: request(9, "p", "t9")},
+		"a success between the two does not":                {rules: noHourlyLimit, story: []act{{0, "reserve", 1}, {1, "fail", 1}, {6, "reserve", 2}, {7, "succeed", 2}, {12, "reserve", 3}, {13, "fail", 3}}, minute: 18, as: request(9, "p", "t9")},
 		"an open breaker is one policy's":                   {story: failures, minute: 20, as: request(9, "q", "t9")},
 		"when it was open long enough one may try":          {story: failures, minute: 37, as: request(9, "p", "t9")},
 		"and no other while that one tries":                 {story: append(failures[:4:4], act{37, "reserve", 3}), minute: 43, as: request(9, "p", "t9"), closed: GateBreaker},
 		"another tries when that one wrote nothing":         {story: append(failures[:4:4], act{37, "reserve", 3}, act{38, "release", 3}), minute: 43, as: request(9, "p", "t9")},
-		"one that does well closes it":                      {rules: func(r *Rules) { r.Policy.PerHour = nil }, story: append(failures[:4:4], act{37, "reserve", 3}, act{38, "succeed", 3}), minute: 43, as: request(9, "p", "t9")},
-		"one that fails opens it again":                     {rules: func(r *Rules) { r.Policy.PerHour = nil }, story: append(failures[:4:4], act{37, "reserve", 3}, act{38, "fail", 3}), minute: 60, as: request(9, "p", "t9"), closed: GateBreaker, until: minute(68)},
+		"one that does well closes it":                      {rules: noHourlyLimit, story: append(failures[:4:4], act{37, "reserve", 3}, act{38, "succeed", 3}), minute: 43, as: request(9, "p", "t9")},
+		"one that fails opens it again":                     {rules: noHourlyLimit, story: append(failures[:4:4], act{37, "reserve", 3}, act{38, "fail", 3}), minute: 60, as: request(9, "p", "t9"), closed: GateBreaker, until: minute(68)},
 		"a late success of before does not close it":        {story: []act{{0, "reserve", 1}, {0, "reserve", 2}, {1, "fail", 1}, {6, "reserve", 3}, {7, "fail", 3}, {8, "succeed", 2}}, minute: 14, as: request(9, "p", "t9"), closed: GateBreaker, until: minute(37)},
+		"nor does one that comes while another tries":       {rules: noHourlyLimit, story: overlapping(act{38, "succeed", 2}), minute: 44, as: request(9, "p", "t9"), closed: GateBreaker},
+		"the one that tries closes it after such a success": {rules: noHourlyLimit, story: overlapping(act{38, "succeed", 2}, act{39, "succeed", 4}), minute: 45, as: request(9, "p", "t9")},
+		"a late failure while another tries opens it again": {rules: noHourlyLimit, story: overlapping(act{38, "fail", 2}), minute: 44, as: request(9, "p", "t9"), closed: GateBreaker, until: minute(68)},
+		"a late release leaves the one that tries its turn": {rules: noHourlyLimit, story: overlapping(act{38, "release", 2}), minute: 44, as: request(9, "p", "t9"), closed: GateBreaker},
+		"a late failure does not keep an open breaker open": {rules: noHourlyLimit, story: append(overlapping()[:5:5], act{20, "fail", 2}), minute: 37, as: request(9, "p", "t9")},
+		"of two cooldowns the later one counts":             {rules: func(r *Rules) { r.Policy.PerHour, r.Policy.Concurrent = nil, nil }, story: []act{{0, "reserve", 1}, {0, "reserve", 2}, {4, "succeed", 1}, {2, "succeed", 2}}, minute: 5, as: request(9, "p", "t9"), closed: GateCooldown, until: minute(9)},
+		"whichever ended first":                             {rules: func(r *Rules) { r.Policy.PerHour, r.Policy.Concurrent = nil, nil }, story: []act{{0, "reserve", 1}, {0, "reserve", 2}, {2, "succeed", 1}, {4, "succeed", 2}}, minute: 5, as: request(9, "p", "t9"), closed: GateCooldown, until: minute(9)},
+		"the hour is over when the first to end is so":      {story: []act{{0, "reserve", 1}, {0, "reserve", 2}, {3, "succeed", 2}, {9, "reserve", 3}, {11, "succeed", 3}, {20, "succeed", 1}}, minute: 30, as: request(9, "p", "t9"), closed: GateHour, until: minute(63)},
+		"an outcome that nobody knows counts as a failure":  {story: []act{{0, "reserve", 1}, {1, "end oddly", 1}, {6, "reserve", 2}, {7, "end oddly", 2}}, minute: 20, as: request(9, "p", "t9"), closed: GateBreaker, until: minute(37)},
+		"without a threshold no failure opens a breaker":    {rules: func(r *Rules) { r.Policy.PerHour, r.Policy.FailureThreshold = nil, 0 }, story: failures, minute: 20, as: request(9, "p", "t9")},
 		"a clock set back forgets nothing":                  {rules: func(r *Rules) { r.Policy.PerHour = new(int32(1)) }, story: []act{{0, "reserve", 1}, {1, "succeed", 1}}, minute: -600, as: request(9, "q", "t1"), closed: GateTarget, until: minute(6)},
 	}
 	for name, test := range tests {
@@ -212,6 +233,12 @@ func TestAFullLedgerRefuses(t *testing.T) {
 	if _, verdict := Reserve(&s, request(-1, "p", "t"), rules(nil), epoch); verdict.Refused.Name != GateRoom {
 		t.Errorf("with %d breakers: %+v", len(s.Breakers), verdict)
 	}
+	if _, verdict := Reserve(&s, request(-1, "7", "t"), rules(nil), epoch); verdict.Refused.Name == GateRoom {
+		t.Errorf("a policy that has a breaker needs room for none: %+v", verdict)
+	}
+	if _, verdict := Reserve(&s, request(-1, "p", "t"), Rules{}, epoch); !verdict.Granted {
+		t.Errorf("without a threshold no breaker needs room: %+v", verdict)
+	}
 }
 
 func TestEntriesAreForgottenWhenNoLimitNeedsThem(t *testing.T) {
@@ -222,6 +249,68 @@ func TestEntriesAreForgottenWhenNoLimitNeedsThem(t *testing.T) {
 	}
 	if len(s.Breakers) != 0 {
 		t.Errorf("left are %+v", s.Breakers)
+	}
+}
+
+// A breaker in its idle state says the same as none, and only as long as its policy
+// has no entries is it without use.
+func TestOnlyIdleBreakersAreForgotten(t *testing.T) {
+	s := Begin(epoch, true)
+	s.Entries = []v1alpha1.LedgerEntry{{StepReference: step(1), PolicyUID: "with entries", TargetUID: "t1"}}
+	s.Breakers = []v1alpha1.LedgerBreaker{
+		{PolicyUID: "idle", State: v1alpha1.BreakerClosed},
+		{PolicyUID: "with entries", State: v1alpha1.BreakerClosed},
+		{PolicyUID: "failed once", State: v1alpha1.BreakerClosed, Failures: 1},
+		{PolicyUID: "open", State: v1alpha1.BreakerOpen},
+		{PolicyUID: "half open", State: v1alpha1.BreakerHalfOpen},
+	}
+	next, verdict := Reserve(&s, request(2, "another", "t2"), rules(nil), epoch)
+	if !verdict.Granted {
+		t.Fatalf("refused: %+v", verdict.Refused)
+	}
+	var left []string
+	for _, b := range next.Breakers {
+		left = append(left, b.PolicyUID)
+	}
+	if diff := cmp.Diff([]string{"with entries", "failed once", "open", "half open"}, left); diff != "" {
+		t.Errorf("breakers left (-want +got):\n%s", diff)
+	}
+}
+
+// A generation tells two openings of one breaker apart.
+func TestEachOpeningOfABreakerHasItsGeneration(t *testing.T) {
+	r := rules(noHourlyLimit)
+	story := []act{{0, "reserve", 1}, {1, "fail", 1}, {6, "reserve", 2}, {7, "fail", 2}, {37, "reserve", 3}, {38, "fail", 3}}
+	for n, want := range map[int]int64{2: 0, 4: 1, 5: 1, 6: 2} {
+		s := play(t, r, story[:n])
+		if got := s.Breakers[0].Generation; got != want {
+			t.Errorf("after %v the generation is %d, want %d", story[n-1], got, want)
+		}
+	}
+}
+
+func TestAnOutcomeThatNobodyKnowsIsStoredAsAFailure(t *testing.T) {
+	s := play(t, rules(nil), []act{{0, "reserve", 1}, {1, "end oddly", 1}})
+	if got := s.Entries[0].Outcome; got != v1alpha1.LedgerFailed {
+		t.Errorf("the outcome is %q", got)
+	}
+}
+
+// What a gate says of itself is shown to people, so it names the period that counts.
+func TestGatesNameTheirPeriod(t *testing.T) {
+	s := Begin(epoch, true)
+	got := map[GateName]string{}
+	for _, g := range Gates(&s, request(1, "p", "t"), rules(nil), epoch) {
+		got[g.Name] = g.Message
+	}
+	want := map[GateName]string{
+		GateHour: "0 of 3 in the last hour", GateDay: "0 of 5 in the last 24 hours",
+		GateAllHour: "0 in the last hour, no limit", GateAllDay: "0 in the last 24 hours, no limit",
+	}
+	for name, message := range want {
+		if got[name] != message {
+			t.Errorf("%s says %q, want %q", name, got[name], message)
+		}
 	}
 }
 
@@ -244,6 +333,14 @@ func TestAStateOfABreakerThatNobodyKnowsRefuses(t *testing.T) {
 			s.Breakers = append(s.Breakers, b)
 			if _, verdict := Reserve(&s, request(1, "p", "t"), rules(nil), epoch.Add(1000*time.Hour)); verdict.Refused.Name != GateBreaker {
 				t.Errorf("got %+v", verdict)
+			}
+			s.Entries = []v1alpha1.LedgerEntry{{StepReference: step(2), PolicyUID: "p", TargetUID: "t2"}}
+			settled, _ := Settle(&s, step(2), v1alpha1.LedgerSucceeded, rules(nil).Policy, epoch)
+			released, _ := Release(&s, step(2))
+			for what, after := range map[string]*Status{"a success": settled, "a release": released} {
+				if diff := cmp.Diff(s.Breakers, after.Breakers); diff != "" {
+					t.Errorf("%s changes the breaker (-before +after):\n%s", what, diff)
+				}
 			}
 		})
 	}

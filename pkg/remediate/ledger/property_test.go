@@ -4,6 +4,7 @@ package ledger
 
 import (
 	"fmt"
+	"slices"
 	"testing"
 	"time"
 
@@ -236,43 +237,105 @@ func TestNoLimitIsEverPassed(t *testing.T) {
 	})
 }
 
-// The breaker beside one written down as its definition says.
-func TestTheBreakerIsTheNaiveOne(t *testing.T) {
+// naiveBreaker is a breaker written down as its definition says. Steps overlap: a
+// step may end long after the breaker has opened, or while another step tries it.
+type naiveBreaker struct {
+	Limits
+	// row counts the failures since the last success while it was closed.
+	row int32
+	// open says since when it is open; probe is the step that tries it, or 0.
+	open  time.Time
+	probe int
+}
+
+func (b *naiveBreaker) lets(now time.Time) bool {
+	return b.open.IsZero() || b.probe == 0 && !now.Before(b.open.Add(b.OpenDuration))
+}
+
+func (b *naiveBreaker) state() v1alpha1.BreakerState {
+	switch {
+	case b.open.IsZero():
+		return v1alpha1.BreakerClosed
+	case b.probe == 0:
+		return v1alpha1.BreakerOpen
+	}
+	return v1alpha1.BreakerHalfOpen
+}
+
+func (b *naiveBreaker) begins(n int) {
+	if !b.open.IsZero() {
+		b.probe = n
+	}
+}
+
+func (b *naiveBreaker) succeeds(n int) {
+	if b.open.IsZero() || b.probe == n {
+		b.row, b.open, b.probe = 0, time.Time{}, 0
+	}
+}
+
+func (b *naiveBreaker) fails(now time.Time) {
+	b.row++
+	if b.probe != 0 || b.open.IsZero() && b.row >= b.FailureThreshold {
+		b.open, b.probe = now, 0
+	}
+}
+
+func (b *naiveBreaker) writesNothing(n int) {
+	if b.probe == n {
+		b.probe = 0
+	}
+}
+
+func TestTheBreakerIsTheNaiveOneWithStepsThatOverlap(t *testing.T) {
+	seen := map[string]int{}
 	rapid.Check(t, func(t *rapid.T) {
 		limits := Limits{FailureThreshold: int32(rapid.IntRange(1, 3).Draw(t, "threshold")), OpenDuration: 10 * time.Minute} //nolint:gosec // small
 		first := Begin(epoch, true)
-		s, now := &first, epoch
-		row, open := int32(0), time.Time{}
-		for n := range rapid.IntRange(1, 30).Draw(t, "steps") {
-			now = now.Add(time.Duration(rapid.IntRange(0, 15).Draw(t, "minutes")) * time.Minute)
-			next, verdict := Reserve(s, request(n, "p", fmt.Sprint(n)), Rules{Policy: limits}, now)
-			s = next
-			want := open.IsZero() || !now.Before(open.Add(limits.OpenDuration))
-			if verdict.Granted != want {
-				t.Fatalf("step %d: granted %t, want %t: %+v", n, verdict.Granted, want, s.Breakers)
-			}
-			if !want {
+		s, now, naive := &first, epoch, naiveBreaker{Limits: limits}
+		var underWay []int
+		for n := range rapid.SampledFrom([]int{5, 40, 80}).Draw(t, "acts") {
+			n++
+			now = now.Add(time.Duration(rapid.SampledFrom([]int{0, 1, 9, 10, 11}).Draw(t, "minutes")) * time.Minute)
+			if len(underWay) == 0 || rapid.SampledFrom([]bool{true, true, false}).Draw(t, "a step asks") {
+				next, verdict := Reserve(s, request(n, "p", fmt.Sprint(n)), Rules{Policy: limits}, now)
+				s = next
+				if want := naive.lets(now); verdict.Granted != want {
+					t.Fatalf("step %d: granted %t, want %t: %+v, want %+v", n, verdict.Granted, want, s.Breakers, naive)
+				}
+				if verdict.Granted {
+					naive.begins(n)
+					underWay = append(underWay, n)
+				}
 				continue
 			}
-			probing := !open.IsZero()
-			// While it is under way, an open breaker lets no other through.
-			if probing {
-				if _, other := Reserve(s, request(1000+n, "p", "other"), Rules{Policy: limits}, now); other.Granted {
-					t.Fatal("two steps try an open breaker")
-				}
-			}
-			switch rapid.SampledFrom([]string{"well", "badly", "not at all"}).Draw(t, "ends") {
+			i := rapid.IntRange(0, len(underWay)-1).Draw(t, "which")
+			ends := underWay[i]
+			underWay = slices.Delete(underWay, i, i+1)
+			older := naive.probe != 0 && naive.probe != ends
+			how := rapid.SampledFrom([]string{"well", "badly", "not at all"}).Draw(t, "ends")
+			switch how {
 			case "well":
-				s, _ = Settle(s, step(n), v1alpha1.LedgerSucceeded, limits, now)
-				row, open = 0, time.Time{}
+				s, _ = Settle(s, step(ends), v1alpha1.LedgerSucceeded, limits, now)
+				naive.succeeds(ends)
 			case "badly":
-				s, _ = Settle(s, step(n), v1alpha1.LedgerFailed, limits, now)
-				if row++; probing || row >= limits.FailureThreshold {
-					open = now
-				}
+				s, _ = Settle(s, step(ends), v1alpha1.LedgerFailed, limits, now)
+				naive.fails(now)
 			default:
-				s, _ = Release(s, step(n))
+				s, _ = Release(s, step(ends))
+				naive.writesNothing(ends)
+			}
+			if older {
+				seen[how]++
+			}
+			if got, want := Breaker(s, "p"), naive.state(); got != want {
+				t.Fatalf("after step %d ended %s the breaker is %s, want %s", ends, how, got, want)
 			}
 		}
 	})
+	for _, how := range []string{"well", "badly", "not at all"} {
+		if seen[how] == 0 {
+			t.Errorf("no step ended %s while another one tried the breaker", how)
+		}
+	}
 }

@@ -60,6 +60,10 @@ type world struct {
 	effects map[int32]int
 	broken  string
 	closed  string
+	// superseded says why the plan is no longer wanted, and unread that brakes
+	// cannot be read.
+	superseded string
+	unread     bool
 	// closesAt is when the schedule closes; zero when it does not.
 	closesAt time.Time
 	halted   string
@@ -67,6 +71,8 @@ type world struct {
 	// forbidden says that the executor may not write targets just now.
 	forbidden bool
 	uids      int
+	// health is what the plan's policy says about it.
+	health Health
 }
 
 // newWorld has a target that drifted in every step; with gone they are not there,
@@ -75,7 +81,8 @@ func newWorld(action v1alpha1.RemediationAction, batches [][]int32, gone bool) *
 	first := ledger.Begin(epoch, true)
 	w := &world{
 		ledger: &first, records: map[int32]bool{}, now: epoch, effects: map[int32]int{}, uids: 100,
-		plan: &v1alpha1.RemediationPlan{ObjectMeta: metav1.ObjectMeta{Namespace: "shop", Name: "plan", UID: "plan-uid", Generation: 1}},
+		health: Health{Stabilisation: 10 * time.Second, Timeout: 10 * time.Minute},
+		plan:   &v1alpha1.RemediationPlan{ObjectMeta: metav1.ObjectMeta{Namespace: "shop", Name: "plan", UID: "plan-uid", Generation: 1}},
 	}
 	planned := &w.plan.Spec.Plan
 	planned.Deadline = metav1.NewTime(epoch.Add(24 * time.Hour))
@@ -262,8 +269,7 @@ func (e *executor) decide() {
 		e.read()
 	}
 	e.pending = Next(&State{
-		Plan: e.plan, Holder: e.holder, Facts: e.facts, Now: e.w.now,
-		Health: Health{Stabilisation: 10 * time.Second, Timeout: 10 * time.Minute},
+		Plan: e.plan, Holder: e.holder, Facts: e.facts, Now: e.w.now, Health: e.w.health,
 	})
 }
 
@@ -292,7 +298,7 @@ func (e *executor) carry(f fate) {
 	case Done:
 		e.plan, e.waits = nil, "done"
 	case Look:
-		e.facts.Brakes = &Brakes{Known: f == fine, Closed: e.w.closed, Halted: e.w.halted, HaltedBy: "root", OutsideSchedule: true}
+		e.facts.Brakes = &Brakes{Known: f == fine && !e.w.unread, Closed: e.w.closed, Halted: e.w.halted, HaltedBy: "root", Superseded: e.w.superseded, OutsideSchedule: true}
 		if e.w.closesAt.After(e.w.now) {
 			e.facts.Brakes.ClosesAt = e.w.closesAt
 		} else if !e.w.closesAt.IsZero() {

@@ -1,0 +1,376 @@
+// SPDX-License-Identifier: Apache-2.0
+
+package exec
+
+import (
+	"cmp"
+	"errors"
+	"fmt"
+	"testing"
+	"time"
+
+	gocmp "github.com/google/go-cmp/cmp"
+	metav1 "k8s.io/apimachinery/pkg/apis/meta/v1"
+	"k8s.io/apimachinery/pkg/types"
+
+	"github.com/plumbline-dev/plumbline/pkg/apis/plumbline/v1alpha1"
+	"github.com/plumbline-dev/plumbline/pkg/remediate/ledger"
+	"github.com/plumbline-dev/plumbline/pkg/remediate/planner"
+	"github.com/plumbline-dev/plumbline/pkg/remediate/protocol"
+)
+
+// haltLedger is what a person does to stop all that a ledger grants.
+func haltLedger(w *world, name string) {
+	w.Helper()
+	l := &v1alpha1.RemediationLedger{
+		ObjectMeta: metav1.ObjectMeta{Namespace: w.Namespace, Name: name}, Spec: v1alpha1.RemediationLedgerSpec{Scope: scopeOf(name)},
+	}
+	_ = w.Client.Create(w.Context(), l) // it may be there already
+	change(w, types.NamespacedName{Namespace: w.Namespace, Name: name}, &v1alpha1.RemediationLedger{}, func(l *v1alpha1.RemediationLedger) {
+		l.Spec.Halt = &v1alpha1.LedgerHalt{RequestedBy: "alice", Reason: "an incident"}
+	})
+}
+
+// brakes are all that may hold a plan back, one by one: what is read of each before
+// a step begins, and what a plan does when the brake is put on after its step was
+// granted a place in the ledgers. No brake but the last one lets a write through.
+var brakes = map[string]struct {
+	put   func(*world)
+	reads protocol.Brakes
+	then  string
+	write bool
+}{
+	"the policy is gone": {
+		put:   func(w *world) { w.remove(w.policy) },
+		reads: protocol.Brakes{Known: true, Halted: "its policy is gone"},
+		then:  "Cancelled: its policy is gone",
+	},
+	"another policy has the name": {
+		put: func(w *world) {
+			w.remove(w.policy)
+			other := w.newPolicy()
+			if err := w.Client.Create(w.Context(), other); err != nil {
+				w.Fatal(err)
+			}
+		},
+		reads: protocol.Brakes{Known: true, Halted: "its policy is gone"},
+		then:  "Cancelled: its policy is gone",
+	},
+	"the policy is being deleted": {
+		put: func(w *world) {
+			w.changePolicy(func(p *v1alpha1.RemediationPolicy) { p.Finalizers = []string{"example.com/wait"} })
+			w.remove(w.policy)
+		},
+		reads: protocol.Brakes{Known: true, Halted: "its policy is gone"},
+		then:  "Cancelled: its policy is gone",
+	},
+	"the policy cannot be read": {
+		put:  func(w *world) { w.failing("get RemediationPolicy", errNetwork) },
+		then: "Running: what may hold it back could not be read",
+	},
+	"the policy is halted": {
+		put: func(w *world) {
+			w.changePolicy(func(p *v1alpha1.RemediationPolicy) {
+				p.Spec.Mode, p.Spec.RequestedBy = v1alpha1.PolicyModeHalted, "bob"
+			})
+		},
+		reads: protocol.Brakes{Known: true, Halted: "its policy is halted", HaltedBy: "bob"},
+		then:  "Cancelled: its policy is halted (bob)",
+	},
+	"the policy only observes": {
+		put: func(w *world) {
+			w.changePolicy(func(p *v1alpha1.RemediationPolicy) {
+				p.Spec.Mode, p.Spec.RequestedBy = v1alpha1.PolicyModeObserveOnly, "bob"
+			})
+		},
+		reads: protocol.Brakes{Known: true, Halted: "its policy is no longer active", HaltedBy: "bob"},
+		then:  "Cancelled: its policy is no longer active (bob)",
+	},
+	"the policy has an unknown mode": {
+		put:   func(w *world) { w.changePolicy(func(p *v1alpha1.RemediationPolicy) { p.Spec.Mode = "Dreaming" }) },
+		reads: protocol.Brakes{Known: true, Halted: "its policy has a mode that this version does not know"},
+		then:  "Cancelled: its policy has a mode that this version does not know",
+	},
+	"the cluster's ledger is halted": {
+		put:   func(w *world) { haltLedger(w, ClusterLedger) },
+		reads: protocol.Brakes{Known: true, Halted: "an incident", HaltedBy: "alice"},
+		then:  "Cancelled: an incident (alice)",
+	},
+	"the Environment's ledger is halted": {
+		put:   func(w *world) { haltLedger(w, "production") },
+		reads: protocol.Brakes{Known: true, Halted: "an incident", HaltedBy: "alice"},
+		then:  "Cancelled: an incident (alice)",
+	},
+	"a ledger cannot be read": {
+		put:  func(w *world) { w.failing("get RemediationLedger", errNetwork) },
+		then: "Running: what may hold it back could not be read",
+	},
+	"the guards cannot be read": {
+		put:  func(w *world) { w.guards.err = errNetwork },
+		then: "Running: what may hold it back could not be read",
+	},
+	"the policy moved to another Environment": {
+		put:   func(w *world) { w.changePolicy(func(p *v1alpha1.RemediationPolicy) { p.Spec.Environment = "staging" }) },
+		reads: protocol.Brakes{Known: true, Halted: "it is for Environment production, and its policy for staging"},
+		then:  "Cancelled: it is for Environment production, and its policy for staging",
+	},
+	"the namespace moved to another Environment": {
+		put:   func(w *world) { w.guards.environment = "staging" },
+		reads: protocol.Brakes{Known: true, Halted: `its namespace belongs to Environment "staging", and its policy is for production`},
+		then:  `Cancelled: its namespace belongs to Environment "staging", and its policy is for production`,
+	},
+	"the namespace belongs to no Environment any more": {
+		put:   func(w *world) { w.guards.environment = "" },
+		reads: protocol.Brakes{Known: true, Halted: `its namespace belongs to Environment "", and its policy is for production`},
+		then:  `Cancelled: its namespace belongs to Environment "", and its policy is for production`,
+	},
+	"a guard sees a mass drift": {
+		put:   func(w *world) { w.guards.frozen["web"] = "ClusterSpecGuard/shop" },
+		reads: protocol.Brakes{Known: true, Closed: "ClusterSpecGuard/shop sees a mass drift: one cause is assumed, and a person has to look"},
+		then:  "Running: ClusterSpecGuard/shop sees a mass drift: one cause is assumed, and a person has to look",
+	},
+	"the Environment is gone": {
+		put: func(w *world) {
+			w.remove(&v1alpha1.Environment{ObjectMeta: metav1.ObjectMeta{Name: "production"}})
+		},
+		reads: protocol.Brakes{Known: true, Closed: "its Environment production is gone"},
+		then:  "Running: its Environment production is gone",
+	},
+	"the Environment cannot be read": {
+		put:  func(w *world) { w.failing("get Environment", errNetwork) },
+		then: "Running: what may hold it back could not be read",
+	},
+	"evidence cannot be written": {
+		put:   func(w *world) { w.records.notReady = errors.New("disk full") },
+		reads: protocol.Brakes{Known: true, Closed: "evidence cannot be written: disk full", Until: epoch.Add(10 * time.Second)},
+		then:  "Running: evidence cannot be written: disk full",
+	},
+	"the window closed": {
+		put:   func(w *world) { w.clock.now = epoch.Add(2 * time.Hour) },
+		reads: protocol.Brakes{Known: true, Closed: "outside the allowed times 09:00-11:00 Etc/UTC; opens Tue 2026-03-03 09:00 UTC (in 21h)", Until: epoch.Add(23 * time.Hour), OutsideSchedule: true},
+		then:  "Deferred: outside the allowed times 09:00-11:00 Etc/UTC; opens Tue 2026-03-03 09:00 UTC (in 21h)",
+	},
+	"the own clock cannot be trusted": {
+		put:   func(w *world) { w.clock.skew = time.Hour },
+		reads: protocol.Brakes{Known: true, Closed: "the own clock is 1h0m0s ahead of the API server's, more than 5s"},
+		then:  "Running: the own clock is 1h0m0s ahead of the API server's, more than 5s",
+	},
+	"the zones of the schedule are gone": {
+		put: func(w *world) {
+			w.Zones = func(string) (*time.Location, error) { return nil, errors.New("no zones") }
+		},
+		reads: protocol.Brakes{Known: true, Closed: `spec.schedule.maintenanceWindow.timeZone: Invalid value: "Etc/UTC": write an IANA time zone such as Europe/Berlin, or UTC (no zones)`},
+		then:  `Running: spec.schedule.maintenanceWindow.timeZone: Invalid value: "Etc/UTC": write an IANA time zone such as Europe/Berlin, or UTC (no zones)`,
+	},
+	"the policy has changed, which ends only a plan that has not begun": {
+		put: func(w *world) {
+			w.changePolicy(func(p *v1alpha1.RemediationPolicy) { p.Spec.Safety.MaxTargets = 1 })
+		},
+		reads: protocol.Brakes{Known: true, Superseded: "its policy has changed", ClosesAt: epoch.Add(time.Hour)},
+		then:  "Succeeded: ", write: true,
+	},
+}
+
+// newScheduledWorld has a policy that acts from 09:00 to 11:00 UTC.
+func newScheduledWorld(t *testing.T) *world {
+	t.Helper()
+	w := newWorld(t)
+	w.changePolicy(func(p *v1alpha1.RemediationPolicy) {
+		p.Spec.Schedule.AllowedStart, p.Spec.Schedule.AllowedEnd = "09:00", "11:00"
+		p.Spec.Schedule.MaintenanceWindow = &v1alpha1.MaintenanceWindow{Start: "00:00", End: "23:59", TimeZone: "Etc/UTC"}
+		w.policy = p
+	})
+	change(w, w.key(), &v1alpha1.RemediationPlan{}, func(p *v1alpha1.RemediationPlan) {
+		p.Spec.Plan.Policy.Digest = planner.Digest(&w.policy.Spec)
+	})
+	return w
+}
+
+func TestEachBrakeIsRead(t *testing.T) {
+	for name, test := range brakes {
+		t.Run(name, func(t *testing.T) {
+			w := newScheduledWorld(t)
+			test.put(w)
+			r := w.open()
+			r.plan.Status.Steps = []v1alpha1.PlanStep{{State: v1alpha1.StepPlanned}}
+			if diff := gocmp.Diff(test.reads, r.look(t.Context())); diff != "" {
+				t.Errorf("brakes (-want +got):\n%s", diff)
+			}
+		})
+	}
+}
+
+func TestWithoutABrakeAPlanMayBegin(t *testing.T) {
+	w := newScheduledWorld(t)
+	want := protocol.Brakes{Known: true, ClosesAt: epoch.Add(time.Hour)}
+	if diff := gocmp.Diff(want, w.open().look(t.Context())); diff != "" {
+		t.Errorf("brakes (-want +got):\n%s", diff)
+	}
+}
+
+func TestEachBrakeHoldsBackAWriteThatWasGrantedAPlaceBefore(t *testing.T) {
+	for name, test := range brakes {
+		t.Run(name, func(t *testing.T) {
+			w := newScheduledWorld(t)
+			w.granted = func() { test.put(w) }
+			out := w.carry()
+			status := w.now().Status
+			got := fmt.Sprintf("%s: %s", status.Phase, cmp.Or(status.EndedReason, status.DeferralReason, out.Why))
+			if status.EndedBy != "" {
+				got += " (" + status.EndedBy + ")"
+			}
+			if diff := gocmp.Diff(test.then, got); diff != "" {
+				t.Errorf("the plan (-want +got):\n%s", diff)
+			}
+			if wrote := len(w.targets.stored) > 0; wrote != test.write {
+				t.Errorf("stored are %v", w.targets.stored)
+			}
+			if status.Phase == v1alpha1.PlanCancelled {
+				w.leavesNoPlace()
+			}
+		})
+	}
+}
+
+// leavesNoPlace checks that no ledger has an entry: the step wrote nothing.
+func (w *world) leavesNoPlace() {
+	w.Helper()
+	for _, name := range []string{ClusterLedger, "production"} {
+		if entries := w.readLedgerNow(name).Status.Entries; len(entries) > 0 {
+			w.Errorf("ledger %s keeps %+v", name, entries)
+		}
+	}
+}
+
+// A plan that nobody asked for acts with the right of its policy. The API server
+// cannot know that of a plan that somebody wrote by hand.
+func TestAPlanThatActsWithAnotherRightThanItsPolicyIsHalted(t *testing.T) {
+	tests := map[string]struct {
+		plan   func(*v1alpha1.PlannedRemediation)
+		halted string
+	}{
+		"the right of the policy":         {func(*v1alpha1.PlannedRemediation) {}, ""},
+		"the right of another user":       {func(p *v1alpha1.PlannedRemediation) { p.Requester = "root" }, "it acts with another right than its policy has"},
+		"more groups than the policy has": {func(p *v1alpha1.PlannedRemediation) { p.RequesterGroups = []string{"sre", "system:masters"} }, "it acts with another right than its policy has"},
+		"no groups":                       {func(p *v1alpha1.PlannedRemediation) { p.RequesterGroups = nil }, "it acts with another right than its policy has"},
+		"the right of the person who asked for it": {func(p *v1alpha1.PlannedRemediation) {
+			p.InitiatedBy, p.Requester, p.RequesterGroups = "bob", "bob", nil
+		}, ""},
+		"the right that an earlier state of the policy had, then": {func(p *v1alpha1.PlannedRemediation) { p.Policy.Digest, p.Requester = "sha256:earlier", "root" }, ""},
+	}
+	for name, test := range tests {
+		t.Run(name, func(t *testing.T) {
+			w := newWorld(t)
+			change(w, w.key(), &v1alpha1.RemediationPlan{}, func(p *v1alpha1.RemediationPlan) { test.plan(&p.Spec.Plan) })
+			if got := w.open().look(t.Context()); got.Halted != test.halted || !got.Known {
+				t.Errorf("halted: %q, want %q: %+v", got.Halted, test.halted, got)
+			}
+		})
+	}
+}
+
+// A mass drift that a guard sees holds a plan back as long as one of its targets is
+// not done.
+func TestAMassDriftCountsOnlyForTargetsThatAreNotDone(t *testing.T) {
+	const frozen = "SpecGuard/shop sees a mass drift: one cause is assumed, and a person has to look"
+	tests := map[string]struct {
+		frozen  string
+		settled v1alpha1.Toggle
+		closed  string
+	}{
+		"the target is done":       {"web", v1alpha1.Enabled, ""},
+		"the target is not done":   {"web", "", frozen},
+		"another target is frozen": {"db", "", ""},
+	}
+	for name, test := range tests {
+		t.Run(name, func(t *testing.T) {
+			w := newWorld(t)
+			w.guards.frozen[test.frozen] = "SpecGuard/shop"
+			r := w.open()
+			r.plan.Status.Steps = []v1alpha1.PlanStep{{State: v1alpha1.StepVerified, Settled: test.settled}}
+			if got := r.look(t.Context()).Closed; got != test.closed {
+				t.Errorf("closed: %q, want %q", got, test.closed)
+			}
+		})
+	}
+}
+
+func TestOnlyTheWorstDriftPassesAScheduleThatLetsItPass(t *testing.T) {
+	tests := map[string]struct {
+		urgent  v1alpha1.Permission
+		urgency string
+		closed  bool
+	}{
+		"the worst drift, which the policy lets pass": {v1alpha1.Allowed, v1alpha1.UrgencyImmediate, false},
+		"the worst drift, which it does not":          {v1alpha1.Forbidden, v1alpha1.UrgencyImmediate, true},
+		"another drift":                               {v1alpha1.Allowed, v1alpha1.UrgencyNormal, true},
+	}
+	for name, test := range tests {
+		t.Run(name, func(t *testing.T) {
+			w := newScheduledWorld(t)
+			w.clock.now = epoch.Add(2 * time.Hour)
+			w.changePolicy(func(p *v1alpha1.RemediationPolicy) { p.Spec.Schedule.Urgent = test.urgent })
+			change(w, w.key(), &v1alpha1.RemediationPlan{}, func(p *v1alpha1.RemediationPlan) {
+				p.Spec.Plan.Targets[0].Severity.Urgency = test.urgency
+			})
+			brakes := w.open().look(t.Context())
+			if (brakes.Closed != "") != test.closed || !brakes.ClosesAt.IsZero() {
+				t.Errorf("closed: %q, closes at %s", brakes.Closed, brakes.ClosesAt)
+			}
+		})
+	}
+}
+
+func TestTheHealthThatAPlanAsksForIsItsPolicys(t *testing.T) {
+	seconds := func(n int) *metav1.Duration { return &metav1.Duration{Duration: time.Duration(n) * time.Second} }
+	tests := map[string]struct {
+		health v1alpha1.RemediationHealth
+		want   protocol.Health
+	}{
+		"both times of the policy":           {v1alpha1.RemediationHealth{Stabilisation: seconds(45), Timeout: seconds(90)}, protocol.Health{Stabilisation: 45 * time.Second, Timeout: 90 * time.Second}},
+		"no stabilisation, as it says":       {v1alpha1.RemediationHealth{Stabilisation: seconds(0)}, protocol.Health{Timeout: 10 * time.Minute}},
+		"the defaults where it says nothing": {v1alpha1.RemediationHealth{}, protocol.Health{Stabilisation: 10 * time.Second, Timeout: 10 * time.Minute}},
+	}
+	for name, test := range tests {
+		t.Run(name, func(t *testing.T) {
+			w := newWorld(t)
+			w.changePolicy(func(p *v1alpha1.RemediationPolicy) { p.Spec.Health = test.health })
+			r := w.open()
+			if diff := gocmp.Diff(protocol.Health{Stabilisation: 10 * time.Second, Timeout: 10 * time.Minute}, r.health()); diff != "" {
+				t.Errorf("before the policy was read (-want +got):\n%s", diff)
+			}
+			r.look(t.Context())
+			if diff := gocmp.Diff(test.want, r.health()); diff != "" {
+				t.Errorf("health (-want +got):\n%s", diff)
+			}
+		})
+	}
+}
+
+func TestTheLimitsOfAStepAreThoseOfItsPolicyAndItsEnvironment(t *testing.T) {
+	w := newWorld(t)
+	w.Caps = ledger.Caps{Concurrent: new(int32(7))}
+	w.changePolicy(func(p *v1alpha1.RemediationPolicy) {
+		p.Spec.Safety.Cooldown = &metav1.Duration{Duration: time.Minute}
+		p.Spec.Safety.CircuitBreaker.FailureThreshold = 3
+		p.Spec.Safety.CircuitBreaker.OpenDuration = &metav1.Duration{Duration: time.Hour}
+	})
+	change(w, types.NamespacedName{Name: "production"}, &v1alpha1.Environment{}, func(e *v1alpha1.Environment) {
+		e.Spec.Caps = v1alpha1.EnvironmentCaps{MaxConcurrent: new(int32(4)), MaxPerHour: new(int32(5)), MaxPerDay: new(int32(6))}
+	})
+	r := w.open()
+	r.look(t.Context())
+	want := []place{
+		{ClusterLedger, ledger.Rules{All: ledger.Caps{Concurrent: new(int32(7))}}},
+		{"production", ledger.Rules{
+			Policy: ledger.Limits{
+				Caps:     ledger.Caps{Concurrent: new(int32(2)), PerHour: new(int32(10)), PerDay: new(int32(20))},
+				Cooldown: time.Minute, FailureThreshold: 3, OpenDuration: time.Hour,
+			},
+			All: ledger.Caps{Concurrent: new(int32(4)), PerHour: new(int32(5)), PerDay: new(int32(6))},
+		}},
+	}
+	if diff := gocmp.Diff(want, r.places(), gocmp.AllowUnexported(place{})); diff != "" {
+		t.Errorf("places (-want +got):\n%s", diff)
+	}
+}

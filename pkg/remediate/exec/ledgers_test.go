@@ -1,0 +1,358 @@
+// SPDX-License-Identifier: Apache-2.0
+
+package exec
+
+import (
+	"strings"
+	"testing"
+	"time"
+
+	"github.com/google/go-cmp/cmp"
+
+	"github.com/plumbline-dev/plumbline/pkg/apis/plumbline/v1alpha1"
+	"github.com/plumbline-dev/plumbline/pkg/remediate/ledger"
+	"github.com/plumbline-dev/plumbline/pkg/remediate/protocol"
+)
+
+var both = []string{ClusterLedger, "production"}
+
+// looked is a run that knows its limits, on ledgers that have begun.
+func looked(w *world) *run {
+	w.Helper()
+	r := w.open()
+	if brakes := r.look(w.Context()); !brakes.Known || brakes.Halted != "" {
+		w.Fatalf("brakes: %+v", brakes)
+	}
+	for _, name := range both {
+		if _, err := w.readLedger(w.Context(), name); err != nil {
+			w.Fatal(err)
+		}
+	}
+	w.calls, w.ledgers = nil, nil
+	return r
+}
+
+// entries are how the entries of both ledgers stand, each as its outcome, or as
+// "open".
+func (w *world) entries() map[string]string {
+	w.Helper()
+	out := map[string]string{}
+	for _, name := range both {
+		var all []string
+		for _, e := range w.readLedgerNow(name).Status.Entries {
+			state := "open"
+			if e.SettledAt != nil {
+				state = string(e.Outcome)
+			}
+			all = append(all, e.Plan+" "+e.TargetUID+" "+state)
+		}
+		out[name] = strings.Join(all, ", ")
+	}
+	return out
+}
+
+func TestAStepTakesAPlaceInBothLedgersOrInNone(t *testing.T) {
+	const own = "production-1 uid-web open"
+	const full = "MaxConcurrent: 0 of 0 at once (ledger production)"
+	fails := func(call, name string) func(*world, *run) {
+		return func(w *world, _ *run) {
+			w.fails = func(of, at string) error {
+				if of == call && (name == "" || at == name) {
+					return errNetwork
+				}
+				return nil
+			}
+		}
+	}
+	// shut refuses every step of the policy in the Environment's ledger.
+	shut := func(_ *world, r *run) { r.policy.Spec.Safety.MaxConcurrent = 0 }
+	tests := map[string]struct {
+		world   func(*world, *run)
+		want    protocol.Place
+		cluster string
+		own     string
+		writes  int
+	}{
+		"both grant it": {func(*world, *run) {}, protocol.Place{Granted: protocol.Yes}, own, own, 2},
+		"granted before, it is granted again without a write": {
+			func(w *world, r *run) { r.reserve(w.Context(), 0); w.calls = nil }, protocol.Place{Granted: protocol.Yes}, own, own, 0,
+		},
+		"granted by the cluster before, the Environment is asked": {
+			func(w *world, r *run) {
+				if _, err := r.reserveIn(w.Context(), r.places()[0], 0); err != nil {
+					w.Fatal(err)
+				}
+				w.calls = nil
+			}, protocol.Place{Granted: protocol.Yes}, own, own, 1,
+		},
+		"the cluster refuses": {
+			func(w *world, _ *run) { w.Caps = ledger.Caps{PerHour: new(int32(0))} },
+			protocol.Place{Granted: protocol.No, Refusal: "CapPerHour: 0 of 0 in the last hour (ledger plumbline-cluster)"}, "", "", 0,
+		},
+		"the Environment refuses, and the cluster is not asked": {shut, protocol.Place{Granted: protocol.No, Refusal: full}, "", "", 0},
+		"the Environment refuses when the cluster has granted, which forgets it": {
+			func(w *world, r *run) { w.ledgerStored = func() { shut(w, r) } }, protocol.Place{Granted: protocol.No, Refusal: full}, "", "", 2,
+		},
+		"the Environment refuses, and the cluster cannot forget": {
+			func(w *world, r *run) {
+				w.ledgerStored = func() { shut(w, r); fails("update RemediationLedger", ClusterLedger)(w, r) }
+			},
+			protocol.Place{Granted: protocol.Unknown, Refusal: "writing ledger plumbline-cluster: connection reset"}, own, "", 2,
+		},
+		"it has ended, as the ledger knows": {
+			func(w *world, r *run) {
+				r.reserve(w.Context(), 0)
+				if err := r.settle(w.Context(), 0, v1alpha1.LedgerSucceeded); err != nil {
+					w.Fatal(err)
+				}
+				w.calls = nil
+			}, protocol.Place{Granted: protocol.No, Ended: true}, "production-1 uid-web Succeeded", "production-1 uid-web Succeeded", 0,
+		},
+		"no ledger can be read": {
+			fails("get RemediationLedger", ""), protocol.Place{Granted: protocol.Unknown, Refusal: "reading ledger production: connection reset"}, "", "", 0,
+		},
+		"the cluster's ledger cannot be read": {
+			fails("get RemediationLedger", ClusterLedger),
+			protocol.Place{Granted: protocol.Unknown, Refusal: "reading ledger plumbline-cluster: connection reset"}, "", "", 0,
+		},
+		"the cluster's ledger cannot be written": {
+			fails("update RemediationLedger", ClusterLedger),
+			protocol.Place{Granted: protocol.Unknown, Refusal: "writing ledger plumbline-cluster: connection reset"}, "", "", 1,
+		},
+		"the Environment's ledger cannot be written": {
+			fails("update RemediationLedger", "production"),
+			protocol.Place{Granted: protocol.Unknown, Refusal: "writing ledger production: connection reset"}, own, "", 2,
+		},
+		"what is to be made has its Baseline for a name": {
+			func(_ *world, r *run) { r.plan.Spec.Plan.Targets[0].UID = "" }, protocol.Place{Granted: protocol.Yes},
+			"production-1 shop.deployments.apps.web open", "production-1 shop.deployments.apps.web open", 2,
+		},
+	}
+	for name, test := range tests {
+		t.Run(name, func(t *testing.T) {
+			w := newWorld(t)
+			r := looked(w)
+			test.world(w, r)
+			if diff := cmp.Diff(test.want, r.reserve(t.Context(), 0)); diff != "" {
+				t.Errorf("the place (-want +got):\n%s", diff)
+			}
+			if diff := cmp.Diff(map[string]string{ClusterLedger: test.cluster, "production": test.own}, w.entries()); diff != "" {
+				t.Errorf("entries (-want +got):\n%s", diff)
+			}
+			if writes := w.writes("update RemediationLedger"); len(writes) != test.writes {
+				t.Errorf("writes are %v, want %d", writes, test.writes)
+			}
+		})
+	}
+}
+
+func TestALedgerThatOthersWriteIsReadAgain(t *testing.T) {
+	tests := map[string]struct {
+		times int
+		err   error
+		fails bool
+		calls int
+	}{
+		"overtaken once":            {1, errConflict, false, 2},
+		"overtaken seven times":     {7, errConflict, false, conflictTries},
+		"overtaken again and again": {-1, errConflict, true, conflictTries},
+		"another error":             {1, errNetwork, true, 1},
+	}
+	for name, test := range tests {
+		t.Run(name, func(t *testing.T) {
+			w := newWorld(t)
+			r := looked(w)
+			w.times(test.times, "update RemediationLedger", test.err)
+			_, err := r.reserveIn(t.Context(), r.places()[0], 0)
+			if (err != nil) != test.fails || len(w.writes("update RemediationLedger")) != test.calls {
+				t.Errorf("%d writes, and %v", len(w.writes("update RemediationLedger")), err)
+			}
+			if told := len(w.ledgers) > 0; told == test.fails {
+				t.Errorf("the observer was told of %v", w.ledgers)
+			}
+		})
+	}
+}
+
+// The cluster's ledger is told last: while the Environment's one holds a step, the
+// cluster's does too.
+func TestTheEndOfAStepIsToldTheEnvironmentFirst(t *testing.T) {
+	settle := func(w *world, r *run) error { return r.settle(w.Context(), 0, v1alpha1.LedgerFailed) }
+	release := func(w *world, r *run) error { return r.release(w.Context(), 0) }
+	tests := map[string]struct {
+		end          func(*world, *run) error
+		fails        string
+		cluster, own string
+		stored       []string
+	}{
+		"settled in both":                       {settle, "", "production-1 uid-web Failed", "production-1 uid-web Failed", []string{"production", ClusterLedger}},
+		"released in both":                      {release, "", "", "", []string{"production", ClusterLedger}},
+		"the Environment cannot be told an end": {settle, "production", "production-1 uid-web open", "production-1 uid-web open", nil},
+		"the Environment cannot give back":      {release, "production", "production-1 uid-web open", "production-1 uid-web open", nil},
+		"the cluster cannot be told an end":     {settle, ClusterLedger, "production-1 uid-web open", "production-1 uid-web Failed", []string{"production"}},
+		"the cluster cannot give a place back":  {release, ClusterLedger, "production-1 uid-web open", "", []string{"production"}},
+	}
+	for name, test := range tests {
+		t.Run(name, func(t *testing.T) {
+			w := newWorld(t)
+			r := looked(w)
+			r.reserve(t.Context(), 0)
+			w.ledgers = nil
+			w.fails = func(call, at string) error {
+				if call == "update RemediationLedger" && at == test.fails {
+					return errNetwork
+				}
+				return nil
+			}
+			if err := test.end(w, r); (err != nil) != (test.fails != "") {
+				t.Errorf("got %v", err)
+			}
+			if diff := cmp.Diff(map[string]string{ClusterLedger: test.cluster, "production": test.own}, w.entries()); diff != "" {
+				t.Errorf("entries (-want +got):\n%s", diff)
+			}
+			if diff := cmp.Diff(test.stored, w.ledgers); diff != "" {
+				t.Errorf("stored (-want +got):\n%s", diff)
+			}
+		})
+	}
+}
+
+// A failure of a step counts for the breaker of its policy, which only the ledger of
+// the Environment has.
+func TestAFailureCountsForTheBreakerOfItsPolicy(t *testing.T) {
+	w := newWorld(t)
+	w.changePolicy(func(p *v1alpha1.RemediationPolicy) { p.Spec.Safety.CircuitBreaker.FailureThreshold = 1 })
+	r := looked(w)
+	r.reserve(t.Context(), 0)
+	if err := r.settle(t.Context(), 0, v1alpha1.LedgerFailed); err != nil {
+		t.Fatal(err)
+	}
+	own, all := w.readLedgerNow("production").Status, w.readLedgerNow(ClusterLedger).Status
+	if ledger.Breaker(&own, policyUID) != v1alpha1.BreakerOpen || len(all.Breakers) > 0 {
+		t.Errorf("breakers are %+v, and in the cluster %+v", own.Breakers, all.Breakers)
+	}
+}
+
+func TestAMirrorMayRefuseAndNeverGrants(t *testing.T) {
+	open := protocol.Place{Granted: protocol.Yes}
+	refused := func(name string) protocol.Place {
+		return protocol.Place{Granted: protocol.No, Refusal: "MaxPerHour: 10 of 10 in the last hour (ledger " + name + ")", Until: epoch.Add(time.Hour)}
+	}
+	tests := map[string]struct {
+		refuses string
+		world   func(*world, *run)
+		want    protocol.Place
+		asked   []string
+	}{
+		"neither ledger refuses":             {"", func(*world, *run) {}, open, both},
+		"the cluster's refuses":              {ClusterLedger, func(*world, *run) {}, refused(ClusterLedger), both[:1]},
+		"the Environment's refuses":          {"production", func(*world, *run) {}, refused("production"), both},
+		"a step that was granted passes":     {"production", func(w *world, r *run) { r.reserve(w.Context(), 0) }, open, nil},
+		"a ledger that cannot be read, asks": {"production", func(w *world, _ *run) { w.failing("get RemediationLedger", errNetwork) }, open, nil},
+	}
+	for name, test := range tests {
+		t.Run(name, func(t *testing.T) {
+			w := newWorld(t)
+			mirror := &fakeMirror{refuses: test.refuses}
+			w.Mirror = mirror
+			r := looked(w)
+			test.world(w, r)
+			if diff := cmp.Diff(test.want, r.askMirror(t.Context(), 0)); diff != "" {
+				t.Errorf("the place (-want +got):\n%s", diff)
+			}
+			if diff := cmp.Diff(test.asked, mirror.asked); diff != "" {
+				t.Errorf("asked (-want +got):\n%s", diff)
+			}
+		})
+	}
+	t.Run("without a mirror nothing refuses", func(t *testing.T) {
+		w := newWorld(t)
+		if diff := cmp.Diff(open, looked(w).askMirror(t.Context(), 0)); diff != "" {
+			t.Errorf("the place (-want +got):\n%s", diff)
+		}
+	})
+	t.Run("it is told what was stored", func(t *testing.T) {
+		w := newWorld(t)
+		mirror := &fakeMirror{}
+		w.Mirror = mirror
+		looked(w).reserve(t.Context(), 0)
+		if diff := cmp.Diff(both, mirror.put); diff != "" {
+			t.Errorf("told (-want +got):\n%s", diff)
+		}
+	})
+}
+
+func TestEntriesThatNoOtherExecutorEndsAreCleared(t *testing.T) {
+	const open, older = "open", 3 * time.Minute
+	step := func(state v1alpha1.StepState, settled v1alpha1.Toggle) *v1alpha1.PlanStep {
+		return &v1alpha1.PlanStep{State: state, Settled: settled}
+	}
+	gone := func(w *world) { w.remove(w.plan) }
+	tests := map[string]struct {
+		step  *v1alpha1.PlanStep
+		world func(*world)
+		age   time.Duration
+		want  string
+		fails bool
+	}{
+		"of a plan that is gone":            {nil, gone, older, "Failed", false},
+		"of a plan that is just gone":       {nil, gone, leftoverAge, "Failed", false},
+		"but not at once":                   {nil, gone, leftoverAge - time.Second, open, false},
+		"of a step that wrote nothing":      {step(v1alpha1.StepSkipped, v1alpha1.Enabled), nil, older, "", false},
+		"of a step that succeeded":          {step(v1alpha1.StepVerified, v1alpha1.Enabled), nil, older, "Succeeded", false},
+		"of a step that failed":             {step(v1alpha1.StepFailed, v1alpha1.Enabled), nil, older, "Failed", false},
+		"not of a step that is under way":   {step(v1alpha1.StepIntent, ""), nil, older, open, false},
+		"not of a step that is to settle":   {step(v1alpha1.StepVerified, ""), nil, older, open, false},
+		"not of a plan that cannot be read": {nil, func(w *world) { w.failing("get RemediationPlan", errNetwork) }, older, open, true},
+		"not if ledgers cannot be listed":   {nil, func(w *world) { w.failing("list RemediationLedgerList", errNetwork) }, older, open, true},
+	}
+	for name, test := range tests {
+		t.Run(name, func(t *testing.T) {
+			w := newWorld(t)
+			r := looked(w)
+			r.reserve(t.Context(), 0)
+			if test.step != nil {
+				plan := w.now()
+				plan.Status.Steps = []v1alpha1.PlanStep{*test.step}
+				if err := w.Client.Status().Update(t.Context(), plan); err != nil {
+					t.Fatal(err)
+				}
+			}
+			if test.world != nil {
+				test.world(w)
+			}
+			w.clock.now = epoch.Add(test.age)
+			if err := w.ClearLeftovers(t.Context()); (err != nil) != test.fails {
+				t.Errorf("got %v", err)
+			}
+			want := strings.TrimSpace("production-1 uid-web " + test.want)
+			if test.want == "" {
+				want = ""
+			}
+			if diff := cmp.Diff(map[string]string{ClusterLedger: want, "production": want}, w.entries()); diff != "" {
+				t.Errorf("entries (-want +got):\n%s", diff)
+			}
+		})
+	}
+}
+
+func TestAnEntryThatHasEndedIsNotEndedAgain(t *testing.T) {
+	w := newWorld(t)
+	r := looked(w)
+	r.reserve(t.Context(), 0)
+	if err := r.settle(t.Context(), 0, v1alpha1.LedgerSucceeded); err != nil {
+		t.Fatal(err)
+	}
+	w.remove(w.plan)
+	w.clock.now, w.calls = epoch.Add(time.Hour), nil
+	reads := 0
+	w.fails = func(call, _ string) error {
+		if call == "get RemediationPlan" {
+			reads++
+		}
+		return nil
+	}
+	if err := w.ClearLeftovers(t.Context()); err != nil || reads > 0 || len(w.calls) > 0 {
+		t.Errorf("%d plans were read, and written was %v: %v", reads, w.calls, err)
+	}
+}

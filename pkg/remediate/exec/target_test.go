@@ -1,0 +1,401 @@
+// SPDX-License-Identifier: Apache-2.0
+
+package exec
+
+import (
+	"errors"
+	"maps"
+	"strings"
+	"testing"
+
+	"github.com/google/go-cmp/cmp"
+	apierrors "k8s.io/apimachinery/pkg/api/errors"
+
+	"github.com/plumbline-dev/plumbline/pkg/apis/plumbline/v1alpha1"
+	"github.com/plumbline-dev/plumbline/pkg/remediate/evidence"
+	"github.com/plumbline-dev/plumbline/pkg/remediate/protocol"
+	"github.com/plumbline-dev/plumbline/pkg/specguard"
+)
+
+// changeBaseline changes spec and status of the target's Baseline.
+func (w *world) changeBaseline(how func(*v1alpha1.Baseline)) {
+	w.Helper()
+	b := &v1alpha1.Baseline{}
+	read(w, baselineKey, b)
+	how(b)
+	status := b.Status
+	if err := w.Client.Update(w.Context(), b); err != nil {
+		w.Fatal(err)
+	}
+	b.Status = status
+	if err := w.Client.Status().Update(w.Context(), b); err != nil {
+		w.Fatal(err)
+	}
+}
+
+// started is a run whose plan has one step in a state.
+func (w *world) started(state v1alpha1.StepState) *run {
+	w.Helper()
+	r := w.open()
+	r.plan.Status.Steps = []v1alpha1.PlanStep{{State: state}}
+	if state == v1alpha1.StepIntent {
+		r.plan.Status.Steps[0].Intent = &v1alpha1.StepIntentRecord{
+			UID: "uid-web", ResourceVersion: "41", PreHash: r.target(0).DriftedHash,
+		}
+		r.plan.Status.Steps[0].Intent.At.Time = epoch
+	}
+	return r
+}
+
+func TestWhatIsReadOfATarget(t *testing.T) {
+	unknown := protocol.Target{Read: protocol.Unknown}
+	// as is what is read of the drifted Deployment, changed.
+	as := func(change func(*protocol.Target)) func(w *world) protocol.Target {
+		return func(w *world) protocol.Target {
+			is := protocol.Target{
+				Read: protocol.Yes, UID: "uid-web", ResourceVersion: "41", Generation: 7,
+				Hash: w.plan.Spec.Plan.Targets[0].DriftedHash, Ready: protocol.Yes,
+			}
+			change(&is)
+			return is
+		}
+	}
+	exactly := func(is protocol.Target) func(*world) protocol.Target {
+		return func(*world) protocol.Target { return is }
+	}
+	unwanted := func(why string) func(*world) protocol.Target {
+		return as(func(is *protocol.Target) { is.Unwanted = why })
+	}
+	plain := as(func(*protocol.Target) {})
+	rollback := func(last *v1alpha1.ReadyRevision) func(*world) {
+		return func(w *world) {
+			w.plan.Spec.Plan.Targets[0].Action = v1alpha1.ActionRollback
+			w.changeBaseline(func(b *v1alpha1.Baseline) { b.Status.LastReady = last })
+		}
+	}
+	// basket is a kind of which only its controller knows what ready means.
+	basket := func(w *world) {
+		of := v1alpha1.BaselineTarget{APIVersion: "shop.example/v1", Kind: "Basket", Name: "web"}
+		w.targets.objects["web"]["apiVersion"], w.targets.objects["web"]["kind"] = of.APIVersion, of.Kind
+		w.plan.Spec.Plan.Targets[0].BaselineTarget = of
+		w.changeBaseline(func(b *v1alpha1.Baseline) { b.Spec.Target = of })
+	}
+	gone := func(w *world) { delete(w.targets.objects, "web") }
+	tests := map[string]struct {
+		world func(*world)
+		want  func(*world) protocol.Target
+	}{
+		"it is as the plan says": {func(*world) {}, plain},
+		"it is not ready":        {func(w *world) { w.targets.ill = true }, as(func(is *protocol.Target) { is.Ready = protocol.No })},
+		"its health is unclear":  {basket, nil},
+		"it cannot be read":      {func(w *world) { w.targets.fails = always(errNetwork) }, exactly(unknown)},
+		"its path is not served": {func(w *world) {
+			w.targets.fails = always(apierrors.NewGenericServerResponse(404, "get", deploymentsGR, "", "", 0, true))
+		}, exactly(unknown)},
+		"it has no uid":       {func(w *world) { delete(w.targets.metadata("web"), "uid") }, exactly(unknown)},
+		"it is gone":          {gone, exactly(protocol.Target{Read: protocol.No})},
+		"it is being deleted": {func(w *world) { w.targets.metadata("web")["deletionTimestamp"] = "2026-03-02T10:00:00Z" }, as(func(is *protocol.Target) { is.Ending, is.Ready = true, protocol.No })},
+		"its namespace is":    {func(w *world) { w.guards.terminating = true }, as(func(is *protocol.Target) { is.Ending = true })},
+		"writers fight over it": {func(w *world) {
+			w.changeBaseline(func(b *v1alpha1.Baseline) { b.Status.Contention = &v1alpha1.Contention{} })
+		}, as(func(is *protocol.Target) { is.Contended = true })},
+		"the guards are not read": {func(w *world) { w.guards.err = errNetwork }, exactly(unknown)},
+		"the Baseline is not":     {func(w *world) { w.failing("get Baseline", errNetwork) }, exactly(unknown)},
+		"the Baseline is gone": {
+			func(w *world) { w.remove(w.newBaseline()) },
+			unwanted("its Baseline is gone"),
+		},
+		"the Baseline of another object": {
+			func(w *world) { w.changeBaseline(func(b *v1alpha1.Baseline) { b.Spec.Target.Name = "db" }) },
+			unwanted("its Baseline is that of another object"),
+		},
+		"a guard that is suspended":  {func(w *world) { w.guards.held = "a guard is suspended" }, unwanted("a guard is suspended")},
+		"a state that is authorised": {func(w *world) { w.changeBaseline(func(b *v1alpha1.Baseline) { b.Spec.Authorised = nil }) }, unwanted("nothing is authorised any more")},
+		"a state that is authorised, beside a writer's mask": {func(w *world) {
+			w.changeBaseline(func(b *v1alpha1.Baseline) {
+				b.Spec.Authorised, b.Status.Masks = nil, []v1alpha1.Mask{{Path: "/spec/paused"}}
+			})
+		}, unwanted("nothing is authorised any more")},
+		"another state that is authorised now": {
+			func(w *world) { w.changeBaseline(func(b *v1alpha1.Baseline) { b.Spec.Authorised.Hash = "pl1:other" }) },
+			unwanted("another state was authorised since the plan was made"),
+		},
+		"a rollback to what was ready last": {
+			rollback(&v1alpha1.ReadyRevision{Hash: "pl1:desired", Revision: "web-2"}),
+			unwanted("another authorised state was ready since the plan was made"),
+		},
+		"a rollback without what was ready": {rollback(nil), unwanted("another authorised state was ready since the plan was made")},
+	}
+	for name, test := range tests {
+		t.Run(name, func(t *testing.T) {
+			w := newWorld(t)
+			test.world(w)
+			r := w.started(v1alpha1.StepReserved)
+			r.plan.Spec = w.plan.Spec
+			got := r.read(t.Context(), 0)
+			if test.want == nil { // the health of it is all that counts
+				if got.Ready != protocol.Unknown || got.Read != protocol.Yes {
+					t.Errorf("got %+v", got)
+				}
+				return
+			}
+			if diff := cmp.Diff(test.want(w), got); diff != "" {
+				t.Errorf("the target (-want +got):\n%s", diff)
+			}
+		})
+	}
+	t.Run("a rollback to the state that the plan names", func(t *testing.T) {
+		w := newWorld(t)
+		rollback(&v1alpha1.ReadyRevision{Hash: w.plan.Spec.Plan.Targets[0].RevisionHash, Revision: "web-4"})(w)
+		w.changeBaseline(func(b *v1alpha1.Baseline) { b.Spec.Authorised.Hash = "pl1:newer" })
+		r := w.started(v1alpha1.StepReserved)
+		r.plan.Spec = w.plan.Spec
+		if got := r.read(t.Context(), 0); got.Unwanted != "" {
+			t.Errorf("it is unwanted: %s", got.Unwanted)
+		}
+	})
+	t.Run("no guard selects it any more", func(t *testing.T) {
+		w := newWorld(t)
+		w.guards.rules = specguard.Rules{}
+		if got := w.started(v1alpha1.StepReserved).read(t.Context(), 0); got.Read == protocol.Yes && got.Unwanted != "no guard in force selects it any more" {
+			t.Errorf("got %+v", got)
+		}
+	})
+	t.Run("a restart says which step did it", func(t *testing.T) {
+		w := newWorld(t)
+		r := w.started(v1alpha1.StepReserved)
+		spec, _ := w.targets.objects["web"]["spec"].(map[string]any)
+		template, _ := spec["template"].(map[string]any)
+		template["metadata"] = map[string]any{"labels": map[string]any{"app": "web"}, "annotations": map[string]any{"kubectl.kubernetes.io/restartedAt": "plan-uid-0"}}
+		if got := r.read(t.Context(), 0); got.RestartedFor != "" {
+			t.Errorf("a step that restarts nothing reads %q", got.RestartedFor)
+		}
+		r.target(0).Action = v1alpha1.ActionRestart
+		if got := r.read(t.Context(), 0); got.RestartedFor != "plan-uid-0" {
+			t.Errorf("a step that restarts reads %q", got.RestartedFor)
+		}
+	})
+}
+
+func always(err error) func(string) error { return func(string) error { return err } }
+
+func on(call string, err error) func(string) error {
+	return func(of string) error {
+		if of == call {
+			return err
+		}
+		return nil
+	}
+}
+
+func TestWhatAReadingFindsOutdatesWhatWasTriedBefore(t *testing.T) {
+	w := newWorld(t)
+	r := w.started(v1alpha1.StepReserved)
+	r.read(t.Context(), 0)
+	r.load(t.Context(), 0)
+	if got := r.try(t.Context(), 0); got.Result != protocol.Stored {
+		t.Fatalf("the dry run: %+v", got)
+	}
+	delete(w.targets.objects, "web")
+	r.read(t.Context(), 0)
+	if got := r.write(t.Context(), 0); got.Result != protocol.Refused || len(w.targets.stored) > 0 {
+		t.Errorf("without a dry run it writes: %+v, %v", got, w.targets.stored)
+	}
+}
+
+func TestOnlyTheBodyThatThePlanNamesIsLoaded(t *testing.T) {
+	for name, test := range map[string]struct {
+		body string
+		want protocol.Answer
+	}{
+		"the authorised body":      {authorised, protocol.Yes},
+		"a body that was forged":   {strings.Replace(authorised, "shop:1", "evil:1", 1), protocol.No},
+		"a damaged body":           {"damaged", protocol.No},
+		"a body that is gone":      {"", protocol.No},
+		"a body without an answer": {"lost", protocol.Unknown},
+	} {
+		t.Run(name, func(t *testing.T) {
+			w := newWorld(t)
+			w.bodies["web-4"] = test.body
+			if test.body == "" {
+				delete(w.bodies, "web-4")
+			}
+			r := w.started(v1alpha1.StepReserved)
+			r.read(t.Context(), 0)
+			if got := r.load(t.Context(), 0); got != test.want {
+				t.Errorf("got %s, want %s", answerText(got), answerText(test.want))
+			}
+		})
+	}
+}
+
+// What an expected writer, such as an autoscaler, moved stays: the masks of the
+// Baseline say what that is.
+func TestWhatAnExpectedWriterMovedIsNoDriftForTheExecutor(t *testing.T) {
+	tests := map[string]struct {
+		action     v1alpha1.RemediationAction
+		authorised string // the revision that is authorised now
+		bodies     map[string]string
+		want       protocol.Answer
+	}{
+		"the plan's own body":                    {v1alpha1.ActionReconcile, "web-4", nil, protocol.Yes},
+		"another body that is authorised":        {v1alpha1.ActionReconcile, "web-5", map[string]string{"web-5": authorised}, protocol.Yes},
+		"a rollback, with both bodies":           {v1alpha1.ActionRollback, "web-5", map[string]string{"web-5": strings.Replace(authorised, `"replicas":3`, `"replicas":5`, 1)}, protocol.Yes},
+		"an authorised body that cannot be read": {v1alpha1.ActionReconcile, "web-5", map[string]string{"web-5": "lost"}, protocol.Unknown},
+		"a rollback whose body cannot be read":   {v1alpha1.ActionRollback, "web-5", map[string]string{"web-5": authorised, "web-4": "lost"}, protocol.Unknown},
+	}
+	for name, test := range tests {
+		t.Run(name, func(t *testing.T) {
+			w := newWorld(t)
+			w.plan.Spec.Plan.Targets[0].Action = test.action
+			w.changeBaseline(func(b *v1alpha1.Baseline) {
+				b.Spec.Authorised.Revision = test.authorised
+				b.Status.Masks = []v1alpha1.Mask{{Path: "/spec/replicas"}}
+			})
+			maps.Copy(w.bodies, test.bodies)
+			w.targets.objects["web"] = w.targets.parse(strings.Replace(w.targets.body("web"), "evil:1", "shop:1", 1))
+			r := w.started(v1alpha1.StepReserved)
+			r.plan.Spec = w.plan.Spec
+			got := r.read(t.Context(), 0)
+			if got.Read != test.want {
+				t.Fatalf("got %+v", got)
+			}
+			if got.Read == protocol.Yes && got.Hash != r.target(0).DesiredHash {
+				t.Errorf("seven replicas of an autoscaler are drift: %s", got.Hash)
+			}
+			if again := r.read(t.Context(), 0); again.Read != got.Read || again.Hash != got.Hash {
+				t.Errorf("read again it is %+v, before %+v", again, got)
+			}
+		})
+	}
+}
+
+func TestAFenceMovesTheVersionAndLeavesARecord(t *testing.T) {
+	const moved = "42"
+	tests := map[string]struct {
+		world  func(*world)
+		result protocol.WriteResult
+		stored int
+	}{
+		"it is stored":                          {func(*world) {}, protocol.Stored, 1},
+		"it is refused":                         {func(w *world) { w.targets.fails = on("put", apierrors.NewForbidden(deploymentsGR, "web", errNetwork)) }, protocol.Forbidden, 0},
+		"another writer was faster":             {func(w *world) { w.targets.fails = on("put", errConflict) }, protocol.Conflicted, 0},
+		"it has no answer":                      {func(w *world) { w.targets.lost = on("put", errNetwork) }, protocol.Lost, 1},
+		"it moved no version, so it is none":    {func(w *world) { w.targets.still = true }, protocol.Lost, 1},
+		"it cannot be recorded, so it is asked": {func(w *world) { w.records.Fault = always(errNetwork) }, protocol.Lost, 1},
+	}
+	for name, test := range tests {
+		t.Run(name, func(t *testing.T) {
+			w := chained(t)
+			r := w.started(v1alpha1.StepIntent)
+			r.plan.Status.Steps[0].Attempts = 2
+			r.read(t.Context(), 0)
+			test.world(w)
+			got := r.fence(t.Context(), 0)
+			if got.Result != test.result || len(w.targets.stored) != test.stored {
+				t.Errorf("got %+v, stored are %v", got, w.targets.stored)
+			}
+			records := len(w.records.Names())
+			if got.Result == protocol.Stored && (got.ResourceVersion != moved || records != 1) || got.Result != protocol.Stored && records > 0 {
+				t.Errorf("it is %+v, with %d records", got, records)
+			}
+			if got.Result == protocol.Stored {
+				record := w.recorded()[0]
+				want := evidence.Result{ResourceVersion: moved, Hash: r.target(0).DriftedHash, Origin: evidence.OriginAPIResponse, At: epoch}
+				if diff := cmp.Diff(want, record.Result); diff != "" || record.Kind != evidence.KindFence || record.Occurrence != 2 {
+					t.Errorf("the record is the %s number %d (-want +got):\n%s", record.Kind, record.Occurrence, diff)
+				}
+			}
+			if got.Result == protocol.Lost && len(w.records.Names()) == 0 && w.records.Fault == nil && w.targets.lost != nil {
+				// A process that comes after finds the fence, and records it then.
+				w.targets.lost = nil
+				if next := w.started(v1alpha1.StepIntent); next.read(t.Context(), 0).ResourceVersion != moved || len(w.records.Names()) != 1 {
+					t.Errorf("a fence that was found has %d records", len(w.records.Names()))
+				}
+			}
+		})
+	}
+	t.Run("an object that cannot be marked is not fenced", func(t *testing.T) {
+		w := chained(t)
+		r := w.started(v1alpha1.StepIntent)
+		if got := r.fence(t.Context(), 0); got.Result != protocol.Refused {
+			t.Errorf("got %+v", got)
+		}
+	})
+}
+
+// A fence is found only if it is the step's own, of its intent.
+func TestAFenceOfAnotherStepIsNotRecorded(t *testing.T) {
+	tests := map[string]struct {
+		label, annotation string
+		change            func(*v1alpha1.PlanStep)
+		records           int
+	}{
+		"its own":                     {"plan-uid.0", "41", func(*v1alpha1.PlanStep) {}, 1},
+		"that of another plan":        {"other.0", "41", func(*v1alpha1.PlanStep) {}, 0},
+		"that of another step":        {"plan-uid.1", "41", func(*v1alpha1.PlanStep) {}, 0},
+		"that of an earlier intent":   {"plan-uid.0", "40", func(*v1alpha1.PlanStep) {}, 0},
+		"one that is stored already":  {"plan-uid.0", "41", func(s *v1alpha1.PlanStep) { s.Fence = "42" }, 0},
+		"one of a step without a try": {"plan-uid.0", "41", func(s *v1alpha1.PlanStep) { s.Intent = nil }, 0},
+		"one of a step that applied":  {"plan-uid.0", "41", func(s *v1alpha1.PlanStep) { s.State = v1alpha1.StepApplied }, 0},
+	}
+	for name, test := range tests {
+		t.Run(name, func(t *testing.T) {
+			w := chained(t)
+			w.targets.metadata("web")["labels"] = map[string]any{"plumbline.dev/fence": test.label}
+			w.targets.metadata("web")["annotations"] = map[string]any{"plumbline.dev/fenced": test.annotation}
+			r := w.started(v1alpha1.StepIntent)
+			test.change(&r.plan.Status.Steps[0])
+			r.read(t.Context(), 0)
+			if got := len(w.records.Names()); got != test.records {
+				t.Errorf("%d records, want %d", got, test.records)
+			}
+		})
+	}
+}
+
+func TestAWriteIsStoredOnlyWithAUsableAnswer(t *testing.T) {
+	tests := map[string]struct {
+		raw  string
+		err  error
+		want protocol.WriteResult
+	}{
+		"an object":            {`{"apiVersion":"apps/v1","kind":"Deployment","metadata":{"uid":"uid-web","resourceVersion":"42"},"spec":{}}`, nil, protocol.Stored},
+		"no object":            {`oops`, nil, protocol.Lost},
+		"an object of no uid":  {`{"metadata":{}}`, nil, protocol.Lost},
+		"an object of no sort": {`{"metadata":{"uid":"uid-web"},"spec":[`, nil, protocol.Lost},
+		"an error":             {``, errors.New("broken pipe"), protocol.Lost},
+	}
+	for name, test := range tests {
+		t.Run(name, func(t *testing.T) {
+			w := newWorld(t)
+			r := w.started(v1alpha1.StepIntent)
+			r.read(t.Context(), 0)
+			got := r.answer(0, func() ([]byte, error) { return []byte(test.raw), test.err })
+			if got.Result != test.want || (got.Message == "") != (test.want == protocol.Stored) {
+				t.Errorf("got %+v, want %s", got, test.want)
+			}
+		})
+	}
+}
+
+func TestAnObjectThatIsGoneIsMadeAgain(t *testing.T) {
+	w := newWorld(t)
+	w.plan.Spec.Plan.Targets[0].UID = ""
+	w.plan.Spec.Plan.Targets[0].DriftedHash = specguard.HashAbsent
+	change(w, w.key(), &v1alpha1.RemediationPlan{}, func(p *v1alpha1.RemediationPlan) { p.Spec = w.plan.Spec })
+	w.changeBaseline(func(b *v1alpha1.Baseline) {
+		b.Status.Observed.Metadata = &v1alpha1.ObservedMetadata{Labels: map[string]string{"team": "shop"}}
+	})
+	delete(w.targets.objects, "web")
+	w.finish()
+	status := w.now().Status
+	if diff := cmp.Diff([]string{"post web"}, w.targets.stored); diff != "" || status.Phase != v1alpha1.PlanSucceeded {
+		t.Fatalf("the plan is %s, %+v; writes (-want +got):\n%s", status.Phase, status.Steps, diff)
+	}
+	labels, _ := w.targets.metadata("web")["labels"].(map[string]any)
+	if labels["team"] != "shop" || labels["plumbline.dev/plan"] != planUID {
+		t.Errorf("its labels are %v", labels)
+	}
+	w.verify(3)
+}

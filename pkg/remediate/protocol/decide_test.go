@@ -1,0 +1,282 @@
+// SPDX-License-Identifier: Apache-2.0
+
+package protocol
+
+import (
+	"testing"
+	"time"
+
+	"github.com/google/go-cmp/cmp"
+	metav1 "k8s.io/apimachinery/pkg/apis/meta/v1"
+
+	"github.com/plumbline-dev/plumbline/pkg/apis/plumbline/v1alpha1"
+)
+
+func at(d time.Duration) *metav1.Time { return &metav1.Time{Time: epoch.Add(d)} }
+
+// running is a plan of ours that runs, with a step in each of the states, all in one
+// batch.
+func running(states ...v1alpha1.StepState) *State {
+	batch := []int32{}
+	for i := range states {
+		batch = append(batch, int32(i)) //nolint:gosec // few
+	}
+	w := newWorld(v1alpha1.ActionReconcile, [][]int32{batch}, false)
+	status := &w.plan.Status
+	status.Phase, status.Epoch, status.Holder, status.StartedAt, status.ObservedGeneration = v1alpha1.PlanRunning, 1, "a", at(0), 1
+	for i, state := range states {
+		step := v1alpha1.PlanStep{Index: int32(i), State: state} //nolint:gosec // few
+		if state != v1alpha1.StepPlanned && state != v1alpha1.StepReserved && state != v1alpha1.StepSkipped {
+			step.Intent = &v1alpha1.StepIntentRecord{Epoch: 1, UID: w.objects[i].uid, ResourceVersion: "10", Generation: 1, PreHash: driftedHash, At: *at(0)}
+		}
+		if state == v1alpha1.StepApplied || state == v1alpha1.StepVerified {
+			step.Result = &v1alpha1.StepResult{ResourceVersion: "11", Hash: desiredHash, Origin: v1alpha1.ResultResponse, At: *at(0)}
+		}
+		status.Steps = append(status.Steps, step)
+	}
+	return &State{Plan: w.plan, Holder: "a", Now: epoch, Health: w.health, Facts: Facts{Brakes: &Brakes{Known: true}}}
+}
+
+// stored is the step of index 0 in a status that is to be stored; it ends the test
+// for every other effect.
+func stored(t *testing.T, e Effect) *v1alpha1.PlanStep {
+	t.Helper()
+	w, ok := e.(WriteStatus)
+	if !ok {
+		t.Fatalf("next is %T %+v, not a status", e, e)
+	}
+	return &w.Status.Steps[0]
+}
+
+func TestTheFirstStatusAndATakeoverCountAnEpoch(t *testing.T) {
+	s := running(v1alpha1.StepIntent)
+	s.Holder = "b"
+	over, ok := Next(s).(WriteStatus)
+	if !ok || over.Status.Epoch != 2 || over.Status.Holder != "b" || over.Status.Steps[0].State != v1alpha1.StepIntent {
+		t.Errorf("a takeover stores %+v", over)
+	}
+	s.Plan.Status = v1alpha1.RemediationPlanStatus{}
+	first, ok := Next(s).(WriteStatus)
+	if !ok || first.Status.Epoch != 1 || first.Status.Phase != v1alpha1.PlanCreated || first.Status.Counts.Total != 1 || first.Status.ObservedGeneration != 1 {
+		t.Errorf("the first status is %+v", first)
+	}
+}
+
+// What is left to do after the end of a step comes in one order: the ledgers, the
+// record, the target.
+func TestWhatFollowsTheEndOfAStep(t *testing.T) {
+	later := func(why string) Effect { return Wait{Until: epoch.Add(again), Why: why} }
+	evidence := &v1alpha1.StepEvidence{Sequence: 7, Digest: "sha256:record"}
+	tests := map[string]struct {
+		state    v1alpha1.StepState
+		settled  v1alpha1.Toggle
+		evidence *v1alpha1.StepEvidence
+		facts    StepFacts
+		want     Effect
+	}{
+		"the ledgers are told of a success":                 {v1alpha1.StepVerified, "", nil, StepFacts{}, Settle{0, v1alpha1.LedgerSucceeded}},
+		"the ledgers are told of a failure":                 {v1alpha1.StepFailed, "", nil, StepFacts{}, Settle{0, v1alpha1.LedgerFailed}},
+		"the place of a step that was skipped is released":  {v1alpha1.StepSkipped, "", nil, StepFacts{}, Release{0}},
+		"the place of a step that was fenced is released":   {v1alpha1.StepFenced, "", nil, StepFacts{}, Release{0}},
+		"ledgers that do not answer are asked again":        {v1alpha1.StepVerified, "", nil, StepFacts{Settled: Unknown}, later("the ledgers could not be told")},
+		"the record comes after the ledgers":                {v1alpha1.StepVerified, v1alpha1.Enabled, nil, StepFacts{}, Record{0}},
+		"a record that is not stored is written once more":  {v1alpha1.StepVerified, v1alpha1.Enabled, nil, StepFacts{Recorded: Unknown}, later("the record could not be written")},
+		"the target comes after the record":                 {v1alpha1.StepVerified, v1alpha1.Enabled, evidence, StepFacts{}, ReleaseTarget{0}},
+		"a target that is not let go of is asked for again": {v1alpha1.StepVerified, v1alpha1.Enabled, evidence, StepFacts{Let: Unknown}, later("the target could not be let go of")},
+	}
+	for name, test := range tests {
+		t.Run(name, func(t *testing.T) {
+			s := running(test.state)
+			s.Plan.Status.Steps[0].Settled, s.Plan.Status.Steps[0].Evidence = test.settled, test.evidence
+			s.Facts.Steps = map[int32]StepFacts{0: test.facts}
+			if diff := cmp.Diff(test.want, Next(s)); diff != "" {
+				t.Errorf("next (-want +got):\n%s", diff)
+			}
+		})
+	}
+	t.Run("each of them is stored", func(t *testing.T) {
+		s := running(v1alpha1.StepVerified)
+		s.Facts.Steps = map[int32]StepFacts{0: {Settled: Yes}}
+		if got := stored(t, Next(s)).Settled; got != v1alpha1.Enabled {
+			t.Errorf("settled is %q", got)
+		}
+		s.Plan.Status.Steps[0].Settled = v1alpha1.Enabled
+		s.Facts.Steps = map[int32]StepFacts{0: {Recorded: Yes, Evidence: evidence}}
+		if diff := cmp.Diff(evidence, stored(t, Next(s)).Evidence); diff != "" {
+			t.Errorf("evidence (-want +got):\n%s", diff)
+		}
+	})
+}
+
+func TestAPlanEndsByHowItsStepsEnded(t *testing.T) {
+	const verified, skipped, failed, fenced = v1alpha1.StepVerified, v1alpha1.StepSkipped, v1alpha1.StepFailed, v1alpha1.StepFenced
+	tests := map[string]struct {
+		states  []v1alpha1.StepState
+		already bool // what was skipped was as desired
+		phase   v1alpha1.PlanPhase
+		counts  v1alpha1.PlanCounts
+	}{
+		"all succeeded":                     {[]v1alpha1.StepState{verified, verified}, false, v1alpha1.PlanSucceeded, v1alpha1.PlanCounts{Total: 2, Succeeded: 2}},
+		"as desired already is a success":   {[]v1alpha1.StepState{verified, skipped}, true, v1alpha1.PlanSucceeded, v1alpha1.PlanCounts{Total: 2, Succeeded: 2}},
+		"one succeeded, one was skipped":    {[]v1alpha1.StepState{verified, skipped}, false, v1alpha1.PlanPartialSuccess, v1alpha1.PlanCounts{Total: 2, Succeeded: 1, Skipped: 1}},
+		"one succeeded, one failed":         {[]v1alpha1.StepState{verified, failed}, false, v1alpha1.PlanPartialSuccess, v1alpha1.PlanCounts{Total: 2, Succeeded: 1, Failed: 1}},
+		"one failed, the rest was skipped":  {[]v1alpha1.StepState{failed, skipped}, false, v1alpha1.PlanFailed, v1alpha1.PlanCounts{Total: 2, Failed: 1, Skipped: 1}},
+		"all were skipped, or fenced":       {[]v1alpha1.StepState{skipped, fenced}, false, v1alpha1.PlanSuperseded, v1alpha1.PlanCounts{Total: 2, Skipped: 2}},
+		"one was fenced, another succeeded": {[]v1alpha1.StepState{fenced, verified}, false, v1alpha1.PlanPartialSuccess, v1alpha1.PlanCounts{Total: 2, Succeeded: 1, Skipped: 1}},
+	}
+	for name, test := range tests {
+		t.Run(name, func(t *testing.T) {
+			s := running(test.states...)
+			s.Facts.Steps = map[int32]StepFacts{}
+			status := &s.Plan.Status
+			status.DeferralReason, status.DeferredUntil = "the window is closed", at(time.Hour)
+			for i := range status.Steps {
+				step := &status.Steps[i]
+				step.Settled, step.Evidence = v1alpha1.Enabled, &v1alpha1.StepEvidence{Sequence: 1}
+				if test.already && step.State == skipped {
+					step.Reason = v1alpha1.ReasonAlreadyDesired
+				}
+				s.Facts.Steps[step.Index] = StepFacts{Let: Yes}
+			}
+			e, ok := Next(s).(WriteStatus)
+			if !ok || e.Status.Phase != test.phase || e.Status.DeferralReason != "" || e.Status.DeferredUntil != nil || !e.Status.CompletedAt.Time.Equal(epoch) {
+				t.Errorf("the plan ends as %+v", e.Status)
+			}
+			if diff := cmp.Diff(test.counts, e.Status.Counts); diff != "" {
+				t.Errorf("counts (-want +got):\n%s", diff)
+			}
+		})
+	}
+}
+
+// Whoever did not see the answer to a write reads it off the target. Only what is
+// certain counts as not written.
+func TestWhatATargetTellsOfAnIntent(t *testing.T) {
+	is := func(change func(*Target)) Target {
+		read := Target{Read: Yes, UID: "uid-0", ResourceVersion: "10", Generation: 1, Hash: driftedHash, Ready: Yes}
+		change(&read)
+		return read
+	}
+	tests := map[string]struct {
+		step   func(*v1alpha1.PlanStep)
+		target Target
+		want   came
+	}{
+		"it is as before":                            {nil, is(func(*Target) {}), cameNothing},
+		"it is as it is to be":                       {nil, is(func(t *Target) { t.Hash, t.ResourceVersion, t.Generation = desiredHash, "11", 2 }), cameStored},
+		"it is gone":                                 {nil, Target{Read: No}, cameGone},
+		"another object has its name":                {nil, is(func(t *Target) { t.UID = "other" }), cameGone},
+		"it cannot be read":                          {nil, is(func(t *Target) { t.Read = Unknown }), cameUnknown},
+		"it was not read":                            {nil, is(func(t *Target) { t.Read = NotAsked }), cameUnknown},
+		"the intent is lost":                         {func(s *v1alpha1.PlanStep) { s.Intent = nil }, is(func(*Target) {}), cameUnknown},
+		"its status was written":                     {nil, is(func(t *Target) { t.ResourceVersion = "12" }), cameNothing},
+		"its spec was written, and put back":         {nil, is(func(t *Target) { t.ResourceVersion, t.Generation = "12", 3 }), cameMoved},
+		"its labels were written":                    {nil, is(func(t *Target) { t.ResourceVersion, t.Hash = "12", "pl1:other" }), cameMoved},
+		"its kind has no generation":                 {func(s *v1alpha1.PlanStep) { s.Intent.Generation = 0 }, is(func(t *Target) { t.ResourceVersion, t.Generation = "12", 0 }), cameMoved},
+		"it is as the fence left it":                 {func(s *v1alpha1.PlanStep) { s.Fence, s.Intent.Generation = "12", 0 }, is(func(t *Target) { t.ResourceVersion = "12" }), cameNothing},
+		"it was written after the fence":             {func(s *v1alpha1.PlanStep) { s.Fence, s.Intent.Generation = "12", 0 }, is(func(t *Target) { t.ResourceVersion = "13" }), cameMoved},
+		"without a fence an empty version is none":   {func(s *v1alpha1.PlanStep) { s.Intent.Generation = 0 }, is(func(t *Target) { t.ResourceVersion = "" }), cameMoved},
+		"it was to be made, and is not there":        {func(s *v1alpha1.PlanStep) { s.Intent.UID = "" }, Target{Read: No}, cameNotThere},
+		"it was to be made, and is there":            {func(s *v1alpha1.PlanStep) { s.Intent.UID = "" }, is(func(t *Target) { t.Hash = desiredHash }), cameStored},
+		"it was to be made, and another was made":    {func(s *v1alpha1.PlanStep) { s.Intent.UID = "" }, is(func(*Target) {}), cameMoved},
+		"it was to be made, and nobody can say more": {func(s *v1alpha1.PlanStep) { s.Intent.UID = "" }, Target{Read: Unknown}, cameUnknown},
+	}
+	for name, test := range tests {
+		t.Run(name, func(t *testing.T) {
+			s := running(v1alpha1.StepIntent)
+			step := &s.Plan.Status.Steps[0]
+			if test.step != nil {
+				test.step(step)
+			}
+			if got := s.came(step, &test.target); got != test.want {
+				t.Errorf("got %d, want %d", got, test.want)
+			}
+		})
+	}
+	t.Run("a lost intent writes nothing, whatever was read and tried", func(t *testing.T) {
+		s := running(v1alpha1.StepIntent)
+		s.Plan.Status.Steps[0].Intent = nil
+		target := is(func(*Target) {})
+		s.Facts.Steps = map[int32]StepFacts{0: {Target: &target, Tried: &Write{Result: Stored}}}
+		if e, ok := Next(s).(Wait); !ok || !e.Until.Equal(epoch.Add(again)) {
+			t.Errorf("next is %+v", Next(s))
+		}
+	})
+}
+
+func TestWhatWasProvenNotToBeWrittenIsIntendedAgainWithoutItsFence(t *testing.T) {
+	s := running(v1alpha1.StepIntent)
+	s.Plan.Status.Steps[0].Fence = "12"
+	s.Plan.Status.Epoch = 3
+	target := Target{Read: Yes, UID: "uid-0", ResourceVersion: "12", Generation: 1, Hash: driftedHash}
+	s.Facts.Steps = map[int32]StepFacts{0: {Target: &target, Revision: Yes, Tried: &Write{Result: Stored, Hash: desiredHash}}}
+	step := stored(t, Next(s))
+	want := &v1alpha1.StepIntentRecord{Epoch: 3, UID: "uid-0", ResourceVersion: "12", Generation: 1, PreHash: driftedHash, At: *at(0)}
+	if diff := cmp.Diff(want, step.Intent); diff != "" || step.Fence != "" || step.Attempts != 1 || step.State != v1alpha1.StepIntent || len(step.Logs) != 1 {
+		t.Errorf("step %+v; intent (-want +got):\n%s", step, diff)
+	}
+}
+
+func TestATargetIsReadAgainSoonAndWhenItsStabilisationEnds(t *testing.T) {
+	tests := map[string]struct {
+		since time.Duration
+		want  time.Duration
+	}{
+		"it is read every two seconds":     {0, poll},
+		"and when the stabilisation ends":  {-9 * time.Second, time.Second},
+		"which may be at the same moment":  {-8 * time.Second, poll},
+		"though not after the time it has": {-8500 * time.Millisecond, 1500 * time.Millisecond},
+	}
+	for name, test := range tests {
+		t.Run(name, func(t *testing.T) {
+			s := running(v1alpha1.StepApplied)
+			s.Plan.Status.Steps[0].HealthySince = at(test.since)
+			target := Target{Read: Yes, UID: "uid-0", ResourceVersion: "11", Generation: 2, Hash: desiredHash, Ready: Yes}
+			s.Facts.Steps = map[int32]StepFacts{0: {Target: &target}}
+			want := Wait{Until: epoch.Add(test.want), Why: "it has to stay healthy for a while"}
+			if diff := cmp.Diff(Effect(want), Next(s)); diff != "" {
+				t.Errorf("next (-want +got):\n%s", diff)
+			}
+		})
+	}
+	t.Run("without a stabilisation it is verified at once", func(t *testing.T) {
+		s := running(v1alpha1.StepApplied)
+		s.Health.Stabilisation = 0
+		target := Target{Read: Yes, UID: "uid-0", ResourceVersion: "11", Generation: 2, Hash: desiredHash, Ready: Yes}
+		s.Facts.Steps = map[int32]StepFacts{0: {Target: &target}}
+		if step := stored(t, Next(s)); step.State != v1alpha1.StepVerified || step.HealthySince != nil {
+			t.Errorf("stored is %+v", step)
+		}
+	})
+}
+
+func TestAnEntryOfALedgerEndsWithItsStep(t *testing.T) {
+	tests := map[string]struct {
+		state   v1alpha1.StepState
+		settled v1alpha1.Toggle
+		entry   v1alpha1.StepReference
+		want    Leftover
+	}{
+		"a step that is under way":           {v1alpha1.StepIntent, "", v1alpha1.StepReference{PlanUID: "plan-uid"}, Keep},
+		"a step that has applied":            {v1alpha1.StepApplied, v1alpha1.Enabled, v1alpha1.StepReference{PlanUID: "plan-uid"}, Keep},
+		"a step that has ended, untold":      {v1alpha1.StepVerified, "", v1alpha1.StepReference{PlanUID: "plan-uid"}, Keep},
+		"a success that was told":            {v1alpha1.StepVerified, v1alpha1.Enabled, v1alpha1.StepReference{PlanUID: "plan-uid"}, CountSucceeded},
+		"a failure that was told":            {v1alpha1.StepFailed, v1alpha1.Enabled, v1alpha1.StepReference{PlanUID: "plan-uid"}, CountFailed},
+		"a step that was skipped":            {v1alpha1.StepSkipped, v1alpha1.Enabled, v1alpha1.StepReference{PlanUID: "plan-uid"}, GiveBack},
+		"a step that was fenced":             {v1alpha1.StepFenced, v1alpha1.Enabled, v1alpha1.StepReference{PlanUID: "plan-uid"}, GiveBack},
+		"a step of another plan of the name": {v1alpha1.StepIntent, "", v1alpha1.StepReference{PlanUID: "other"}, CountFailed},
+		"a step that the plan does not have": {v1alpha1.StepIntent, "", v1alpha1.StepReference{PlanUID: "plan-uid", Step: 1}, CountFailed},
+	}
+	for name, test := range tests {
+		t.Run(name, func(t *testing.T) {
+			plan := running(test.state).Plan
+			plan.Status.Steps[0].Settled = test.settled
+			if got := LeftoverOf(plan, &v1alpha1.LedgerEntry{StepReference: test.entry}); got != test.want {
+				t.Errorf("got %d, want %d", got, test.want)
+			}
+		})
+	}
+	if got := LeftoverOf(nil, &v1alpha1.LedgerEntry{}); got != CountFailed {
+		t.Errorf("of a plan that is gone: got %d", got)
+	}
+}
