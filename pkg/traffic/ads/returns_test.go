@@ -32,3 +32,27 @@ func TestARouteWaitsForAClusterWhoseRemovalIsOnTheWay(t *testing.T) {
 	}
 	s.want("it is sent again once the proxy has removed it", s.receive(ads.Request{Type: ads.Cluster, Nonce: removal[0].Nonce}), "Cluster big=larger than the window canary=1; Route web=2")
 }
+
+func TestAListenerThatComesBackWhileItsRemovalIsOnTheWayIsSentAgain(t *testing.T) {
+	inbound, outbound := of(ads.Listener, "inbound", "1"), of(ads.Listener, "outbound", "1")
+	s := newScript(t, inbound, outbound)
+	s.confirm(s.ask(ads.Listener)...)
+	removal := s.publish(inbound)
+	s.want("it goes", removal, "Listener -outbound")
+	s.want("it comes back before the proxy has answered", s.publish(inbound, outbound), "")
+	s.want("the proxy has removed it", s.confirm(removal...), "Listener outbound=1")
+}
+
+func TestAVersionOfAnEnvoyIsReadIfItIsOneOfOurs(t *testing.T) {
+	for text, want := range map[string]ads.Version{
+		"0.a": {Hash: "a"}, "1.a": {Sequence: 1, Hash: "a"}, "20.a.b": {Sequence: 20, Hash: "a.b"},
+		"": {}, "a": {}, "1": {}, "1.": {}, ".a": {}, "-1.a": {}, "01.a": {}, "1 .a": {}, "18446744073709551616.a": {},
+	} {
+		t.Run(text, func(t *testing.T) {
+			got, err := ads.ParseVersion(text)
+			if got != want || (err == nil) != (want != ads.Version{}) {
+				t.Errorf("it is %+v, want %+v; the error is %v", got, want, err)
+			}
+		})
+	}
+}

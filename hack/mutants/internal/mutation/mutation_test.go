@@ -28,8 +28,13 @@ func TestEachKindOfSourceHasItsMutants(t *testing.T) {
 		"of two conditions one is left out": {"x := a && b", []string{
 			"x := a && b => x := b", "x := a && b => x := a || b", "x := a && b => x := a",
 		}},
-		"a condition is negated": {"if ok {\n\t}", []string{"if ok { => if !(ok) {"}},
-		"a negation is lost":     {"x := !ok", []string{"x := !ok => x := ok"}},
+		"a condition is negated":             {"if ok {\n\t}", []string{"if ok { => if !(ok) {"}},
+		"a comparison is turned around once": {"if a == b {\n\t}", []string{"if a == b { => if a != b {"}},
+		"a condition that is negated is not": {"if !ok {\n\t}", []string{"if !ok { => if ok {"}},
+		"of two conditions both are negated": {"if a && b {\n\t}", []string{
+			"if a && b { => if !(a && b) {", "if a && b { => if a {", "if a && b { => if a || b {", "if a && b { => if b {",
+		}},
+		"a negation is lost": {"x := !ok", []string{"x := !ok => x := ok"}},
 		"an integer grows": {"x := time.Hour * 72", []string{
 			"x := time.Hour * 72 => x := time.Hour / 72", "x := time.Hour * 72 => x := time.Hour * 73",
 		}},

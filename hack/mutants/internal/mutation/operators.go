@@ -40,13 +40,27 @@ func (l *lister) visit(n ast.Node) bool {
 	case *ast.Ident:
 		l.mutateBoolean(n)
 	case *ast.IfStmt:
-		l.replace(n.Cond.Pos(), n.Cond.End(), "!("+l.text(n.Cond)+")")
+		l.negate(n.Cond)
 	case *ast.CallExpr:
 		return l.visitCall(n)
 	case ast.Stmt:
 		l.mutateStatement(n)
 	}
 	return true
+}
+
+// negate negates a condition, but for a comparison and a negation: their own mutants
+// are the same.
+func (l *lister) negate(cond ast.Expr) {
+	switch cond := cond.(type) {
+	case *ast.UnaryExpr:
+		return
+	case *ast.BinaryExpr:
+		if cond.Op != token.LAND && cond.Op != token.LOR {
+			return
+		}
+	}
+	l.replace(cond.Pos(), cond.End(), "!("+l.text(cond)+")")
 }
 
 // mutateBinary changes the operator; of two conditions it leaves out one.
