@@ -24,7 +24,7 @@ import (
 
 var errStopped = errors.New("stopped before the end; the same command carries on")
 
-// measurement is what a run needs for each package.
+// measurement holds the inputs of a run, which are the same for each package.
 type measurement struct {
 	options
 	journal   *journal.Journal

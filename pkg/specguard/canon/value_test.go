@@ -149,7 +149,7 @@ func TestHashesOfEitherAlgorithmParse(t *testing.T) {
 	}
 }
 
-// What is hashed is handed over in parts, what is appended is not.
+// The encoder hands a large object to the hash in parts, but appends it to a slice whole.
 func TestTheCanonicalFormOfALargeObjectIsAppendedWhole(t *testing.T) {
 	var unsorted, want strings.Builder
 	const count = 5_000

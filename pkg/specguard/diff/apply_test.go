@@ -273,7 +273,7 @@ func editBody(t *rapid.T, body []byte) ([]byte, error) {
 	return canontest.Write(t, object), nil
 }
 
-// A set has no order, but nobody wants to see one that is shuffled.
+// A set has no order, but people read the body: its elements keep their order.
 func TestANewElementOfASetStandsBesideItsNeighbor(t *testing.T) {
 	body := func(values string) string {
 		return `{"spec":{"ephemeralContainers":[{"name":"e","volumeMounts":[{"mountPath":"/m","bindMountOptions":` + values + `}]}]}}`

@@ -11,7 +11,7 @@ import (
 	"github.com/plumbline-dev/plumbline/hack/mutants/internal/mutation"
 )
 
-// Verdict says what became of a mutant.
+// Verdict is the result of a try.
 type Verdict string
 
 // The verdicts. A mutant that does not compile is none.
@@ -31,8 +31,8 @@ type Outcome struct {
 type Try func(context.Context, *mutation.Mutant) (Verdict, error)
 
 // TryMutants tries the first mutants that compile, as many as wanted, in their order,
-// several at once. When it is stopped or a try fails, it returns what was found before,
-// and the error.
+// several at once. When its context ends or a try fails, it returns the outcomes until
+// then, and the error.
 func TryMutants(ctx context.Context, mutants []mutation.Mutant, wanted, workers int, try Try) ([]Outcome, error) {
 	ctx, cancel := context.WithCancelCause(ctx)
 	defer cancel(nil)
@@ -73,8 +73,8 @@ type state struct {
 	verdicts []Verdict
 }
 
-// next returns the next mutant to try. While those that are tried may be enough, it
-// waits: so the mutants that compiled are always the first ones.
+// next returns the next mutant to try. It waits while the running tries may be enough:
+// so the mutants that compiled are always the first ones.
 func (c *state) next(ctx context.Context) (int, bool) {
 	c.mu.Lock()
 	defer c.mu.Unlock()

@@ -25,8 +25,8 @@ type Journal struct {
 	verdicts map[entryKey]campaign.Verdict
 }
 
-// entryKey is a mutant of a package whose files and tests have a digest: when one of
-// them changes, the verdict says nothing any more.
+// entryKey is a mutant of a package whose files and tests have a digest. When one of
+// these files changes, the verdict is out of date.
 type entryKey struct {
 	Digest string
 	Mutant mutation.Key

@@ -95,7 +95,8 @@ func nameFunction(d *ast.FuncDecl) string {
 	return d.Name.Name
 }
 
-// blankComments keeps the keys of mutants free of comments: those change more often.
+// blankComments keeps comments out of the keys of mutants: comments change more often
+// than code.
 func (l *lister) blankComments(tree *ast.File) {
 	for _, group := range tree.Comments {
 		for i := l.file.Offset(group.Pos()); i < l.file.Offset(group.End()); i++ {
@@ -106,8 +107,7 @@ func (l *lister) blankComments(tree *ast.File) {
 	}
 }
 
-// replace adds the mutant that has a text in the place of what is between two
-// positions.
+// replace adds the mutant in which a text replaces the source between two positions.
 func (l *lister) replace(from, to token.Pos, text string) {
 	start, end := l.file.Offset(from), l.file.Offset(to)
 	first, last := lineBounds(l.code, start, end)

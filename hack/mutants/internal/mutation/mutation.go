@@ -60,7 +60,7 @@ func (m *Mutant) String() string {
 }
 
 // Shuffle orders mutants by a hash of the seed and their keys. So a change of the
-// source moves no mutant but those that the change makes or removes.
+// source adds and removes mutants, but it does not move the others.
 func Shuffle(mutants []Mutant, seed uint64) []Mutant {
 	type ranked struct {
 		rank   [sha256.Size]byte

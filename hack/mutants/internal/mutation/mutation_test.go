@@ -47,14 +47,14 @@ func TestEachKindOfSourceHasItsMutants(t *testing.T) {
 		"a loop ends early or goes on": {"for {\n\t\tcontinue\n\t}", []string{
 			"continue => (dropped)", "continue => break",
 		}},
-		"a bare return is dropped":               {"return", []string{"return => (dropped)"}},
-		"a definition is not dropped":            {"x := a", nil},
-		"a length grows, a capacity stays":       {"x := make([]int, 3, 7)", []string{"x := make([]int, 3, 7) => x := make([]int, 4, 7)"}},
-		"the room of a map stays":                {"x := make(map[int]int, 7)", nil},
-		"a text stays":                           {`x := "7"`, nil},
-		"a call over two lines is one line":      {"f(a,\n\t\tb)", []string{"f(a, b) => (dropped)"}},
-		"a comment is no part of a key":          {"n++ // and on\n\t// and on", []string{"n++ => (dropped)", "n++ => n--"}},
-		"what only pleases the compiler is kept": {"_ = a", nil},
+		"a bare return is dropped":                    {"return", []string{"return => (dropped)"}},
+		"a definition is not dropped":                 {"x := a", nil},
+		"a length grows, a capacity stays":            {"x := make([]int, 3, 7)", []string{"x := make([]int, 3, 7) => x := make([]int, 4, 7)"}},
+		"the room of a map stays":                     {"x := make(map[int]int, 7)", nil},
+		"a text stays":                                {`x := "7"`, nil},
+		"a call over two lines is one line":           {"f(a,\n\t\tb)", []string{"f(a, b) => (dropped)"}},
+		"a comment is no part of a key":               {"n++ // and on\n\t// and on", []string{"n++ => (dropped)", "n++ => n--"}},
+		"an assignment to the blank identifier stays": {"_ = a", nil},
 	} {
 		t.Run(name, func(t *testing.T) {
 			mutants := list(t, "package p\n\nfunc (t *T[K]) do() {\n\t"+tc.body+"\n}\n")
@@ -112,8 +112,8 @@ func TestASourceThatDoesNotParseIsAnError(t *testing.T) {
 	}
 }
 
-// TestEachMutantOfThisPackageParsesAndDiffers looks at a source that nobody wrote for
-// this test.
+// TestEachMutantOfThisPackageParsesAndDiffers mutates real source files: those of the
+// package itself.
 func TestEachMutantOfThisPackageParsesAndDiffers(t *testing.T) {
 	for _, name := range []string{"list.go", "operators.go"} {
 		source, err := os.ReadFile(name)

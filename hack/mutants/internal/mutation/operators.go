@@ -8,7 +8,7 @@ import (
 	"strconv"
 )
 
-// operators holds for each binary operator those that a mutant has in its place.
+// operators holds the replacements of each binary operator.
 var operators = map[token.Token][]token.Token{
 	token.ADD: {token.SUB}, token.SUB: {token.ADD}, token.MUL: {token.QUO}, token.QUO: {token.MUL}, token.REM: {token.MUL},
 	token.AND: {token.OR}, token.OR: {token.AND}, token.XOR: {token.AND}, token.AND_NOT: {token.AND},
@@ -19,14 +19,14 @@ var operators = map[token.Token][]token.Token{
 	token.LAND: {token.LOR}, token.LOR: {token.LAND},
 }
 
-// assignments is the same for statements.
+// assignments holds the replacement of each assignment operator.
 var assignments = map[token.Token]token.Token{
 	token.ADD_ASSIGN: token.SUB_ASSIGN, token.SUB_ASSIGN: token.ADD_ASSIGN, token.MUL_ASSIGN: token.QUO_ASSIGN,
 	token.QUO_ASSIGN: token.MUL_ASSIGN, token.AND_ASSIGN: token.OR_ASSIGN, token.OR_ASSIGN: token.AND_ASSIGN,
 	token.SHL_ASSIGN: token.SHR_ASSIGN, token.SHR_ASSIGN: token.SHL_ASSIGN,
 }
 
-// visit lists the mutants of one node, and says whether those inside it are listed.
+// visit lists the mutants of one node. It returns whether the caller visits the children.
 func (l *lister) visit(n ast.Node) bool {
 	switch n := n.(type) {
 	case *ast.BinaryExpr:
@@ -136,6 +136,7 @@ func (l *lister) mutateBranch(n *ast.BranchStmt) {
 		l.drop(n)
 	case token.FALLTHROUGH:
 		l.drop(n)
+	default: // a goto has no opposite
 	}
 }
 

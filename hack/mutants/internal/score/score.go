@@ -1,7 +1,7 @@
 // SPDX-License-Identifier: Apache-2.0
 
-// Package score counts what tests notice of the mutants of each package, and compares
-// it with what is wanted.
+// Package score counts the mutants of each package that tests notice, and compares the
+// percentage with the wanted one.
 package score
 
 import (
@@ -54,7 +54,7 @@ func ReadWanted(r io.Reader) ([]Wanted, error) {
 	return out, nil
 }
 
-// Package is what became of the mutants of a package.
+// Package holds the counts of a package.
 type Package struct {
 	Wanted
 	Killed, Explained, Of int

@@ -29,8 +29,8 @@ type Target struct {
 	Files []string
 	// Rapid tells whether the tests take the flags of pgregory.net/rapid.
 	Rapid bool
-	// Digest stands for all that a verdict depends on: the package, its tests with
-	// their data, and what they import of the module and of others.
+	// Digest is a hash of all inputs of a verdict: the package, its tests with their
+	// data, and the imports.
 	Digest string
 }
 

@@ -28,7 +28,7 @@ const (
 	grace = 10 * time.Second
 	// dataKilobytes bounds the memory of a mutant that allocates without end.
 	dataKilobytes = 4 << 20
-	// lowest is the priority of all that a trial starts.
+	// lowest is the priority of all processes of a trial.
 	lowest = "19"
 )
 

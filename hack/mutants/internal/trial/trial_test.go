@@ -22,7 +22,7 @@ import (
 
 func TestMain(m *testing.M) { goleak.VerifyTestMain(m) }
 
-// module is a package with a test that notices a part of what may change.
+// module has a package with a test that notices some changes and misses others.
 var module = map[string]string{
 	"go.mod": "module example.test/m\n\ngo 1.26\n",
 	"p/p.go": `package p
