@@ -56,3 +56,20 @@ func TestAVersionOfAnEnvoyIsReadIfItIsOneOfOurs(t *testing.T) {
 		})
 	}
 }
+
+func TestARouteWithTheNameOfAClusterOnItsWayIsNotSentTwice(t *testing.T) {
+	s := newScript(t, of(ads.Cluster, "web", "2"), of(ads.Route, "web", "1"))
+	s.want("the cluster is on its way", s.receive(ads.Request{Type: ads.Cluster, Initial: map[string]string{"web": "0.1"}}), "Cluster web=2")
+	s.want("the proxy has the route", s.receive(ads.Request{Type: ads.Route, Subscribe: []string{"web"}, Initial: map[string]string{"web": "0.1"}}), "")
+}
+
+// A proxy that starts opens no listener without a route. It refuses the one that answers
+// 503, so it gets the one whose cluster has no endpoints yet.
+func TestAProxyThatRefusesTheStandInGetsItsRoute(t *testing.T) {
+	s := newScript(t, of(ads.Cluster, "canary", "1"), of(ads.Endpoints, "canary", "1"), of(ads.Route, "web", "1", "canary"))
+	s.confirm(s.ask(ads.Cluster)...)
+	first := s.ask(ads.Route, "web")
+	s.want("before there are endpoints", first, "Route web=none")
+	s.want("instead of the one that it refuses", s.refuse(first[0], "no such action"), "Route web=1")
+	s.wantLate("instead of the one that it refuses", "web=1")
+}
