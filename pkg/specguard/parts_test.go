@@ -236,6 +236,11 @@ func TestStepAsksForTheBody(t *testing.T) {
 	if !NeedsBody(st, present(), w.rules, &v1alpha1.AcceptRequest{Hash: "x"}) {
 		t.Error("an accept does not need the body")
 	}
+	unreadable := present()
+	unreadable.Body = []byte("{")
+	if !NeedsBody(st, unreadable, w.rules, nil) {
+		t.Error("an object that cannot be read does not need the body")
+	}
 	w.update(write{user: "alice", changes: []diff.Change{change(t, "/spec/paused", "false", "true")}})
 	if !NeedsBody(st, present(), w.rules, nil) {
 		t.Error("a changed object does not need the body")
