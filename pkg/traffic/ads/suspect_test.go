@@ -3,6 +3,7 @@
 package ads_test
 
 import (
+	"slices"
 	"testing"
 	"time"
 
@@ -32,16 +33,20 @@ func TestOnlyAClusterThatMayBeStuckIsTakenAwayOnTrial(t *testing.T) {
 
 func TestARouteWaitsForTheEndpointsOfAClusterThatComesBack(t *testing.T) {
 	stable := []*ads.Resource{of(ads.Cluster, "stable", "1"), of(ads.Endpoints, "stable", "1")}
-	canary := []*ads.Resource{of(ads.Cluster, "canary", "1"), of(ads.Endpoints, "canary", "1")}
-	before := append(append([]*ads.Resource{of(ads.Route, "web", "1", "stable")}, stable...), canary...)
-	s := newScript(t, before...)
-	s.confirm(s.ask(ads.Cluster)...)
-	s.confirm(s.ask(ads.Endpoints, "stable", "canary")...)
-	s.confirm(s.ask(ads.Route, "web")...)
-	s.confirm(s.publish(before[:3]...)...)
-	back := s.publish(append(append([]*ads.Resource{of(ads.Route, "web", "2", "stable", "canary")}, stable...), canary...)...)
-	s.want("the cluster and its endpoints come back", back, "Cluster canary=1; Endpoints canary=1")
-	s.want("then the route", s.confirm(back...), "Route web=2")
+	cluster, ends := of(ads.Cluster, "canary", "1"), of(ads.Endpoints, "canary", "1")
+	for name, stay := range map[string][]*ads.Resource{"that went with it": nil, "that stayed": {ends}} {
+		t.Run(name, func(t *testing.T) {
+			with := func(more ...*ads.Resource) []*ads.Resource { return append(slices.Clone(stable), more...) }
+			s := newScript(t, with(cluster, ends, of(ads.Route, "web", "1", "stable"))...)
+			s.confirm(s.ask(ads.Cluster)...)
+			s.confirm(s.ask(ads.Endpoints, "stable", "canary")...)
+			s.confirm(s.ask(ads.Route, "web")...)
+			s.confirm(s.publish(with(append(stay, of(ads.Route, "web", "1", "stable"))...)...)...)
+			back := s.publish(with(cluster, ends, of(ads.Route, "web", "2", "stable", "canary"))...)
+			s.want("the cluster and its endpoints come back", back, "Cluster canary=1; Endpoints canary=1")
+			s.want("then the route", s.confirm(back...), "Route web=2")
+		})
+	}
 }
 
 func TestANameThatIsGoneIsForgotten(t *testing.T) {
