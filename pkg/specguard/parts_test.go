@@ -230,8 +230,16 @@ func TestStepAsksForTheBody(t *testing.T) {
 	if err != nil || r.State.Drift != v1alpha1.StateInSync || !r.State.CheckedAt.Equal(w.now.Add(time.Hour)) {
 		t.Errorf("a check without the body: %v, %s at %s", err, r.State.Drift, r.State.CheckedAt)
 	}
+	if NeedsBody(State{}, present(), w.rules, nil) {
+		t.Error("an object of which no body is authorised needs one")
+	}
 	if !NeedsBody(st, present(), w.rules, &v1alpha1.AcceptRequest{Hash: "x"}) {
 		t.Error("an accept does not need the body")
+	}
+	unreadable := present()
+	unreadable.Body = []byte("{")
+	if !NeedsBody(st, unreadable, w.rules, nil) {
+		t.Error("an object that cannot be read does not need the body")
 	}
 	w.update(write{user: "alice", changes: []diff.Change{change(t, "/spec/paused", "false", "true")}})
 	if !NeedsBody(st, present(), w.rules, nil) {
@@ -314,5 +322,27 @@ func TestDigestsTellKeysApart(t *testing.T) {
 	}
 	if none := (&step{}); none.digest(value) != "" || none.comparable("") {
 		t.Error("without a key something compares")
+	}
+}
+
+func TestOnlyARecordOfAScaleTellsReplicas(t *testing.T) {
+	three := int32(3)
+	for name, tc := range map[string]struct {
+		record   WriteRecord
+		replicas string
+		want     bool
+	}{
+		"a scale to that number":           {WriteRecord{Subresource: "scale", Replicas: &three}, "3", true},
+		"a scale to another one":           {WriteRecord{Subresource: "scale", Replicas: &three}, "4", false},
+		"a write of another subresource":   {WriteRecord{Subresource: "status", Replicas: &three}, "3", false},
+		"a write of the object itself":     {WriteRecord{Replicas: &three}, "3", false},
+		"a scale that says no number":      {WriteRecord{Subresource: "scale"}, "3", false},
+		"a scale, of a write that is none": {WriteRecord{Subresource: "scale", Replicas: &three}, "", false},
+	} {
+		t.Run(name, func(t *testing.T) {
+			if got := tc.record.scaledTo(tc.replicas); got != tc.want {
+				t.Errorf("it is %t", got)
+			}
+		})
 	}
 }

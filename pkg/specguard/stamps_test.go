@@ -4,6 +4,7 @@ package specguard
 
 import (
 	"strconv"
+	"testing"
 	"time"
 )
 
@@ -34,4 +35,26 @@ func (p *stampPolicy) stamps(o Observation) Stamps {
 		s.Written, s.Confirmed = err == nil && rv > p.rv, true
 	}
 	return s
+}
+
+func TestAPathIsStampedByItsFirstSegment(t *testing.T) {
+	for name, tc := range map[string]struct {
+		roots []string
+		path  string
+		want  bool
+	}{
+		"the spec, if no root is set": {nil, "/spec/replicas", true},
+		"and no other root":           {nil, "/data/key", false},
+		"a root that is set":          {[]string{"data"}, "/data/key", true},
+		"a root itself":               {[]string{"data"}, "/data", true},
+		"but no place of that name":   {[]string{"data"}, "/spec/data", false},
+		"nor the whole object":        {[]string{"data"}, "", false},
+	} {
+		t.Run(name, func(t *testing.T) {
+			s := &step{in: Input{Config: Config{StampedRoots: tc.roots}}}
+			if got := s.stamped(mustPath(t, tc.path)); got != tc.want {
+				t.Errorf("it is %t", got)
+			}
+		})
+	}
 }

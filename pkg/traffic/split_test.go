@@ -167,3 +167,42 @@ func TestClamp(t *testing.T) {
 		})
 	}
 }
+
+// A release that is over may make the variation stable that was on trial.
+func TestAVariationThatBecameTheStableOneIsNotClamped(t *testing.T) {
+	noon := time.Date(2026, 3, 2, 12, 0, 0, 0, time.UTC)
+	for name, ready := range map[string]map[string]int{
+		"while it is ready": {"canary": 1, "stable": 1}, "while none is": {}, "while the other one is": {"stable": 1},
+	} {
+		t.Run(name, func(t *testing.T) {
+			wanted := traffic.Split{{Variation: "canary", Weight: 9_000}, {Variation: "stable", Weight: 1_000, Reserved: 10_000}}
+			got, _ := traffic.Clamp(wanted, ready, []traffic.Clamped{{Variation: "canary", Since: noon}}, noon)
+			if d := cmp.Diff(wanted, got); d != "" {
+				t.Errorf("the split (-want +got):\n%s", d)
+			}
+		})
+	}
+}
+
+func TestTheFirstReturnIsNextInWhateverOrder(t *testing.T) {
+	noon := time.Date(2026, 3, 2, 12, 0, 0, 0, time.UTC)
+	at := func(seconds int) time.Time { return noon.Add(time.Duration(seconds) * time.Second) }
+	none, early, late := traffic.Clamped{Variation: "a"}, traffic.Clamped{Variation: "b", ReadySince: at(1)}, traffic.Clamped{Variation: "c", ReadySince: at(2)}
+	for name, tc := range map[string]struct {
+		clamped []traffic.Clamped
+		want    time.Time
+	}{
+		"of none":                                {nil, time.Time{}},
+		"of one that is not ready":               {[]traffic.Clamped{none}, time.Time{}},
+		"of one that is, after one that is not":  {[]traffic.Clamped{none, early}, at(11)},
+		"of one that is, before one that is not": {[]traffic.Clamped{early, none}, at(11)},
+		"of two, the earlier first":              {[]traffic.Clamped{early, late}, at(11)},
+		"of two, the later first":                {[]traffic.Clamped{late, early}, at(11)},
+	} {
+		t.Run(name, func(t *testing.T) {
+			if got := traffic.NextReturn(tc.clamped); !got.Equal(tc.want) {
+				t.Errorf("it is %v, want %v", got, tc.want)
+			}
+		})
+	}
+}

@@ -181,3 +181,13 @@ func TestPathStandsInJSONAsText(t *testing.T) {
 		t.Error("a bad path was read from JSON")
 	}
 }
+
+func TestTheLastSegmentOfTheRootIsNone(t *testing.T) {
+	for text, want := range map[string]canon.Segment{
+		"": {}, "/spec": canon.Field("spec"), "/spec/l/0": canon.Position(0),
+	} {
+		if got := path(t, text).Last(); !got.Equal(want) {
+			t.Errorf("that of %q is %v, want %v", text, got, want)
+		}
+	}
+}

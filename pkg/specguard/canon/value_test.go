@@ -3,6 +3,7 @@
 package canon_test
 
 import (
+	"fmt"
 	"strings"
 	"testing"
 
@@ -145,5 +146,20 @@ func TestHashesOfEitherAlgorithmParse(t *testing.T) {
 		if _, err := canon.ParseHash(string(h)); err != nil {
 			t.Error(err)
 		}
+	}
+}
+
+// The encoder hands a large object to the hash in parts, but appends it to a slice whole.
+func TestTheCanonicalFormOfALargeObjectIsAppendedWhole(t *testing.T) {
+	var unsorted, want strings.Builder
+	const count = 5_000
+	for i := range count {
+		fmt.Fprintf(&unsorted, `,"k%05d":{"b":1.0, "a":"x"}`, count-i)
+		fmt.Fprintf(&want, `,"k%05d":{"a":"x","b":1}`, i+1)
+	}
+	body := `{"spec":{` + unsorted.String()[1:] + `}}`
+	got := string(parse(t, []byte(body), canon.ParseGVK("shop.example/v1", "Shop")).Root().AppendCanonical([]byte("=")))
+	if got != `={"spec":{`+want.String()[1:]+`}}` {
+		t.Errorf("%d bytes, want %d: %.200s", len(got), want.Len(), got)
 	}
 }

@@ -3,6 +3,7 @@
 package diff_test
 
 import (
+	"strings"
 	"testing"
 
 	"github.com/google/go-cmp/cmp"
@@ -270,4 +271,16 @@ func editBody(t *rapid.T, body []byte) ([]byte, error) {
 		object = canontest.Edit(t, object)
 	}
 	return canontest.Write(t, object), nil
+}
+
+// A set has no order, but people read the body: its elements keep their order.
+func TestANewElementOfASetStandsBesideItsNeighbor(t *testing.T) {
+	body := func(values string) string {
+		return `{"spec":{"ephemeralContainers":[{"name":"e","volumeMounts":[{"mountPath":"/m","bindMountOptions":` + values + `}]}]}}`
+	}
+	changes := compare(t, body(`["b","a"]`), body(`["c","b","a"]`), pod)
+	out, skipped, err := diff.Apply([]byte(body(`["b","a"]`)), pod, changes)
+	if err != nil || len(skipped) > 0 || !strings.Contains(string(out), `["c","b","a"]`) {
+		t.Errorf("result is %s, skipped %q, %v", out, lines(skipped), err)
+	}
 }

@@ -44,7 +44,8 @@ func TestRedact(t *testing.T) {
 			inApp + "/args", `["--level=3","--password=x","--api-token","y","--verbose","z","password=q"]`,
 			`["--level=3","--password=[redacted, ≤8 bytes]","--api-token",` + eight + `,"--verbose","z","password=[redacted, ≤8 bytes]"]`,
 		},
-		"a flag followed by a flag": {inApp + "/args", `["--password","--verbose"]`, `["--password","--verbose"]`},
+		"a word that is no flag hides nothing": {inApp + "/args", `["rotate","token","web"]`, `["rotate","token","web"]`},
+		"a flag followed by a flag":            {inApp + "/args", `["--password","--verbose"]`, `["--password","--verbose"]`},
 		"a URL with a password": {
 			inApp + "/env/[name=DB]/value", `"postgres://u:p@db/x"`, `"[redacted, ≤32 bytes]"`,
 		},

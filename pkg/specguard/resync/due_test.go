@@ -115,6 +115,18 @@ func TestNextCheck(t *testing.T) {
 			timing: Timing{Period: time.Hour, LastCheck: ago(3 * time.Hour), Failures: 2, FailedAt: ago(10 * time.Second)},
 			want:   Due{ago(10 * time.Second).Add(Backoff("u", 2, ago(10*time.Second), time.Hour)), BasisBackoff},
 		},
+		"off, also after a failure": {
+			timing: Timing{LastCheck: ago(3 * time.Hour), Failures: 2, FailedAt: ago(10 * time.Second)},
+			want:   Due{Basis: BasisOff},
+		},
+		"after a failure of which the time is not known": {
+			timing: Timing{Period: time.Hour, LastCheck: ago(3 * time.Hour), Failures: 2},
+			want:   Due{after(ago(3*time.Hour), time.Hour), BasisLastOperation},
+		},
+		"the clock went back, and nothing is stored": {
+			timing: Timing{Period: time.Hour, LastCheck: testNow.Add(3 * time.Hour)},
+			want:   Due{testNow.Add(time.Hour - jitter("u", testNow.Add(3*time.Hour), time.Hour)), BasisClockWentBack},
+		},
 		"after a failure long ago": {
 			timing: Timing{Period: time.Hour, LastCheck: ago(3 * time.Hour), Failures: 2, FailedAt: ago(time.Hour)},
 			want:   Due{ago(time.Hour).Add(Backoff("u", 2, ago(time.Hour), time.Hour)), BasisBackoff},
@@ -137,6 +149,21 @@ func TestNextCheck(t *testing.T) {
 			tc.timing.UID, tc.timing.Now = "u", testNow
 			if diff := cmp.Diff(tc.want, NextCheck(tc.timing)); diff != "" {
 				t.Errorf("due (-want +got):\n%s", diff)
+			}
+		})
+	}
+}
+
+func TestACheckThatNeverComesIsNotDue(t *testing.T) {
+	for name, tc := range map[string]struct {
+		due  Due
+		want bool
+	}{
+		"never": {Due{}, false}, "later": {Due{At: testNow.Add(1)}, false}, "now": {Due{At: testNow}, true}, "before": {Due{At: testNow.Add(-1)}, true},
+	} {
+		t.Run(name, func(t *testing.T) {
+			if got := tc.due.By(testNow); got != tc.want {
+				t.Errorf("it is due: %t", got)
 			}
 		})
 	}

@@ -327,6 +327,10 @@ func TestResolveRecheckInterval(t *testing.T) {
 		"5 minutes if nobody says another": {want: 5 * time.Minute},
 		"the installation's":               {installWide: with(time.Minute), want: time.Minute},
 		"the Environment's over it":        {environment: with(time.Hour), installWide: with(time.Minute), want: time.Hour},
+		"a second is just long enough":     {installWide: with(time.Second), want: time.Second},
+		"less is not":                      {installWide: with(time.Second - 1), want: 5 * time.Minute, problem: true},
+		"a day is just short enough":       {installWide: with(24 * time.Hour), want: 24 * time.Hour},
+		"more is not":                      {installWide: with(24*time.Hour + 1), want: 5 * time.Minute, problem: true},
 		"never is no interval":             {installWide: with(0), want: 5 * time.Minute, problem: true},
 		"a week is too long":               {environment: with(168 * time.Hour), installWide: with(time.Minute), want: time.Minute, problem: true},
 	}
@@ -489,4 +493,25 @@ func TestBadInputNeverSwitchesOff(t *testing.T) {
 		}
 		t.Fatalf("%q switched checks off", text)
 	})
+}
+
+func TestAFieldThatIsOutOfBoundsIsToldWithItsPlace(t *testing.T) {
+	short := time.Second - 1
+	got := Resolve(Hierarchy{GVK: deployment, Guards: []Guard{guard("a", &short, "")}})
+	if got.On() || len(got.Problems) != 1 {
+		t.Fatalf("checks are on: %t; problems %v", got.On(), got.Problems)
+	}
+	if p := got.Problems[0]; p.Kind != ProblemOutOfBounds || p.Level != LevelGuard || p.From != "SpecGuard/a" {
+		t.Errorf("the problem is %+v", p)
+	}
+}
+
+func TestAProblemNamesItsPlaceIfThatIsKnown(t *testing.T) {
+	p := &InputError{Text: `"x"`, Detail: "not a period"}
+	if got, want := p.Error(), `"x": not a period`; got != want {
+		t.Errorf("it says %s, want %s", got, want)
+	}
+	if got, want := p.at(LevelGuard, "SpecGuard/a").Error(), `SpecGuard/a: "x": not a period`; got != want {
+		t.Errorf("it says %s, want %s", got, want)
+	}
 }

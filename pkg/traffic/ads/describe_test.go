@@ -105,6 +105,18 @@ func TestAStreamSaysHowFarEachResourceIs(t *testing.T) {
 				s.Has, s.Wants, s.Since, s.Why = version("r1"), version("r2"), began, "endpoints of [a] are not confirmed"
 			}),
 		},
+		"ready, and sent when what is large was answered": {
+			ads.NewView(cluster, ends, route, &ads.Resource{Type: ads.Route, Name: "large", Version: version("r1"), Body: make([]byte, 300<<10)}),
+			func(d *described) {
+				d.receive(ads.Request{Type: ads.Cluster, Initial: map[string]string{"a": "0.c1"}})
+				d.receive(ads.Request{Type: ads.Endpoints, Subscribe: []string{"a"}, Initial: map[string]string{"a": "0.e1"}})
+				d.receive(ads.Request{Type: ads.Route, Subscribe: []string{"large", "web"}})
+			},
+			ads.Key{Type: ads.Route, Name: "web"},
+			with(base(ads.Route, "web", ads.Queued), func(s *ads.State) {
+				s.Wants, s.Why = version("r2"), "what was sent before has no answer yet"
+			}),
+		},
 		"held back because a route names it": {
 			full, func(d *described) {
 				d.receive(ads.Request{Type: ads.Cluster, Initial: map[string]string{"a": "0.c1"}})

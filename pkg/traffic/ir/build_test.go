@@ -4,6 +4,7 @@ package ir_test
 
 import (
 	"fmt"
+	"strings"
 	"testing"
 	"time"
 
@@ -119,6 +120,35 @@ func TestProtocolOf(t *testing.T) {
 	}
 }
 
+func TestAPortIsRefusedThatIsDeclaredBothHTTPAndTLS(t *testing.T) {
+	for name, tc := range map[string]struct {
+		name, app string
+		want      bool
+	}{
+		"the name says HTTP, appProtocol TLS":           {"http-web", "https", true},
+		"the name says TLS, appProtocol HTTP":           {"https-web", "http", true},
+		"the name says both":                            {"http-tls", "", true},
+		"both say TLS":                                  {"https", "https", false},
+		"both say HTTP":                                 {"http", "HTTP", false},
+		"the name says HTTP, appProtocol another":       {"http", "redis", false},
+		"the name says TLS, appProtocol another":        {"tls-db", "redis", false},
+		"the name says neither, appProtocol TLS":        {"web", "https", false},
+		"the name says neither, appProtocol HTTP":       {"web", "http", false},
+		"the name says HTTP, and TLS of something else": {"db-tls", "", false},
+	} {
+		t.Run(name, func(t *testing.T) {
+			port := corev1.ServicePort{Name: tc.name, Port: 81}
+			if tc.app != "" {
+				port.AppProtocol = &tc.app
+			}
+			m := ir.Build(ir.Inputs{Services: []*corev1.Service{web(func(s *corev1.Service) { s.Spec.Ports = append(s.Spec.Ports, port) })}})
+			if got := strings.Contains(problems(m), "TLSOnHTTPPort"); got != tc.want {
+				t.Errorf("it is refused: %t, want %t: %s", got, tc.want, problems(m))
+			}
+		})
+	}
+}
+
 func TestEndpointsOfAServiceWithoutASplit(t *testing.T) {
 	quarantined := []ir.Workload{{Namespace: "shop", Kind: "Deployment", Name: "bad"}}
 	both := func(first corev1.IPFamily) func(*corev1.Service) {
@@ -127,6 +157,10 @@ func TestEndpointsOfAServiceWithoutASplit(t *testing.T) {
 	zoned := slice(v4, 8080, "10.1.0.1", "10.1.0.2")
 	zoned.Endpoints[0].Zone = new("z1")
 	zoned.Endpoints[1].NodeName = new("n2")
+	udp := slice(v4, 8080, "10.1.0.1")
+	udp.Ports[0].Protocol = new(corev1.ProtocolUDP)
+	unowned := slice(v4, 8080, "10.1.0.1")
+	unowned.Endpoints[0].TargetRef = nil
 	elsewhere := slice(v4, 8080, "10.9.0.1")
 	elsewhere.Namespace = "other"
 	tests := map[string]struct {
@@ -142,6 +176,8 @@ func TestEndpointsOfAServiceWithoutASplit(t *testing.T) {
 		"unless it has none":                                   {ir.Inputs{Services: []*corev1.Service{web(both(corev1.IPv6Protocol))}, Slices: []*discoveryv1.EndpointSlice{slice(v4, 8080, "10.1.0.1"), slice(v6, 8080, "fd01::1 unready")}}, "10.1.0.1:8080"},
 		"the node knows the region, the slice only the zone":   {ir.Inputs{Slices: []*discoveryv1.EndpointSlice{zoned}, Localities: map[string]ir.Locality{"n2": {Region: "r", Zone: "z2"}}}, "10.1.0.1:8080@/z1 10.1.0.2:8080@r/z2"},
 		"pods of a quarantined workload get nothing":           {ir.Inputs{Slices: []*discoveryv1.EndpointSlice{slice(v4, 8080, "10.1.0.1", "10.1.0.2", "10.1.0.3 unready")}, Pods: []ir.Pod{pod("bad", "10.1.0.1"), pod("bad", "10.1.0.3"), pod("good", "10.1.0.2")}, Quarantined: quarantined}, "10.1.0.1:8080-Quarantined 10.1.0.2:8080"},
+		"a port of UDP with the same name is another":          {ir.Inputs{Slices: []*discoveryv1.EndpointSlice{udp}}, ""},
+		"an address that is no pod's counts":                   {ir.Inputs{Slices: []*discoveryv1.EndpointSlice{unowned}}, "10.1.0.1:8080"},
 		"a Service of that name elsewhere is another":          {ir.Inputs{Slices: []*discoveryv1.EndpointSlice{elsewhere}}, ""},
 	}
 	for name, tc := range tests {

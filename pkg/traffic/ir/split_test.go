@@ -3,6 +3,8 @@
 package ir_test
 
 import (
+	"fmt"
+	"net/netip"
 	"strings"
 	"testing"
 	"time"
@@ -24,6 +26,7 @@ func TestVariationsHavePods(t *testing.T) {
 	other := func(p *ir.Pod) { p.Namespace = "other" }
 	unready := func(p *ir.Pod) { p.Ready = false }
 	ends := func(p *ir.Pod) { p.Terminating = true }
+	dual := func(p *ir.Pod) { p.Addresses = []netip.Addr{netip.MustParseAddr("fd01::2"), p.Addresses[0]} }
 	byName := web(func(s *corev1.Service) { s.Spec.Ports[0].TargetPort = intstr.FromString("serve") })
 	impatient := web(func(s *corev1.Service) { s.Spec.PublishNotReadyAddresses = true })
 	tests := map[string]struct {
@@ -32,24 +35,26 @@ func TestVariationsHavePods(t *testing.T) {
 		want     string
 		problems string
 	}{
-		"by label and by workload":                     {in: in(pod("stable", "10.1.0.1"), pod("canary", "10.1.0.2")), want: "stable=[10.1.0.1:8080] canary=[10.1.0.2:8080]"},
-		"and slots without any":                        {in: in(), want: "stable=[] canary=[]"},
-		"with a port that has a name in the pod":       {svc: byName, in: in(pod("stable", "10.1.0.1", named), pod("canary", "10.1.0.2")), want: "stable=[10.1.0.1:9090] canary=[]"},
-		"that drain when they end":                     {in: in(pod("canary", "10.1.0.2", func(p *ir.Pod) { p.Terminating = true })), want: "stable=[] canary=[10.1.0.2:8080-Draining]"},
-		"that are ready":                               {in: in(pod("canary", "10.1.0.2", func(p *ir.Pod) { p.Ready = false })), want: "stable=[] canary=[]"},
-		"or not, until the stable one has the share":   {in: in(pod("stable", "10.1.0.1"), pod("canary", "10.1.0.2", unready)), want: "stable=[10.1.0.1:8080] canary=[10.1.0.2:8080-Unready]"},
-		"of which another one is ready":                {in: in(pod("stable", "10.1.0.1"), pod("canary", "10.1.0.2", unready), pod("canary", "10.1.0.3")), want: "stable=[10.1.0.1:8080] canary=[10.1.0.3:8080]"},
-		"of which another one still answers":           {in: in(pod("stable", "10.1.0.1"), pod("canary", "10.1.0.2", unready), pod("canary", "10.1.0.3", ends)), want: "stable=[10.1.0.1:8080] canary=[10.1.0.3:8080-Draining]"},
-		"that neither are ready nor go on":             {in: in(pod("stable", "10.1.0.1"), pod("canary", "10.1.0.2", unready, ends)), want: "stable=[10.1.0.1:8080] canary=[]"},
-		"when the stable one is not ready, as without": {in: in(pod("stable", "10.1.0.1", unready), pod("canary", "10.1.0.2")), want: "stable=[] canary=[10.1.0.2:8080]"},
-		"or not, when the Service wants those too":     {svc: impatient, in: in(pod("canary", "10.1.0.2", func(p *ir.Pod) { p.Ready = false })), want: "stable=[] canary=[10.1.0.2:8080]"},
-		"of their own namespace":                       {in: in(pod("canary", "10.1.0.2", other), pod("stable", "10.1.0.1", other)), want: "stable=[] canary=[]"},
-		"of which one in two is the first's":           {in: in(pod("canary", "10.1.0.2", stable)), want: "stable=[10.1.0.2:8080] canary=[]", problems: "ABRelease shop/release: PodInTwoVariations: 1 pod (pod-10.1.0.2) in stable and canary, counted as the first's: select them apart"},
-		"and those in none are told":                   {in: in(pod("old", "10.1.0.3", selected)), want: "stable=[] canary=[]", problems: "ABRelease shop/release: PodInNoVariation: 1 pod (pod-10.1.0.3) of Service web in no variation, which get no requests from proxies: let a variation select them"},
-		"and those that others get to as well":         {in: in(pod("canary", "10.1.0.2", selected), pod("canary", "10.1.0.3", selected)), want: "stable=[] canary=[10.1.0.2:8080 10.1.0.3:8080]", problems: "ABRelease shop/release: ShareNotExclusive: 2 pods (pod-10.1.0.2) of canary selected by Service web, which gives them requests of clients without a proxy whatever the share: let its selector not match them"},
-		"and nothing of the stable one, as it may be":  {in: in(pod("stable", "10.1.0.1", selected)), want: "stable=[10.1.0.1:8080] canary=[]"},
-		"and none that is quarantined":                 {in: ir.Inputs{Pods: []ir.Pod{pod("canary", "10.1.0.2")}, Quarantined: []ir.Workload{{Namespace: "shop", Kind: "Deployment", Name: "canary"}}}, want: "stable=[] canary=[10.1.0.2:8080-Quarantined]"},
-		"also of a Service without the label":          {svc: web(func(s *corev1.Service) { s.Labels = nil }), in: in(pod("stable", "10.1.0.1")), want: "stable=[10.1.0.1:8080] canary=[]"},
+		"by label and by workload":                      {in: in(pod("stable", "10.1.0.1"), pod("canary", "10.1.0.2")), want: "stable=[10.1.0.1:8080] canary=[10.1.0.2:8080]"},
+		"and slots without any":                         {in: in(), want: "stable=[] canary=[]"},
+		"with a port that has a name in the pod":        {svc: byName, in: in(pod("stable", "10.1.0.1", named), pod("canary", "10.1.0.2")), want: "stable=[10.1.0.1:9090] canary=[]"},
+		"that drain when they end":                      {in: in(pod("canary", "10.1.0.2", func(p *ir.Pod) { p.Terminating = true })), want: "stable=[] canary=[10.1.0.2:8080-Draining]"},
+		"that are ready":                                {in: in(pod("canary", "10.1.0.2", func(p *ir.Pod) { p.Ready = false })), want: "stable=[] canary=[]"},
+		"or not, until the stable one has the share":    {in: in(pod("stable", "10.1.0.1"), pod("canary", "10.1.0.2", unready)), want: "stable=[10.1.0.1:8080] canary=[10.1.0.2:8080-Unready]"},
+		"of which another one is ready":                 {in: in(pod("stable", "10.1.0.1"), pod("canary", "10.1.0.2", unready), pod("canary", "10.1.0.3")), want: "stable=[10.1.0.1:8080] canary=[10.1.0.3:8080]"},
+		"of which another one still answers":            {in: in(pod("stable", "10.1.0.1"), pod("canary", "10.1.0.2", unready), pod("canary", "10.1.0.3", ends)), want: "stable=[10.1.0.1:8080] canary=[10.1.0.3:8080-Draining]"},
+		"besides one that neither is ready nor goes on": {in: in(pod("canary", "10.1.0.2", unready, ends), pod("canary", "10.1.0.3"), pod("canary", "10.1.0.4", unready, ends)), want: "stable=[] canary=[10.1.0.3:8080]"},
+		"in the family that is first":                   {in: in(pod("canary", "10.1.0.2", dual)), want: "stable=[] canary=[10.1.0.2:8080]"},
+		"that neither are ready nor go on":              {in: in(pod("stable", "10.1.0.1"), pod("canary", "10.1.0.2", unready, ends)), want: "stable=[10.1.0.1:8080] canary=[]"},
+		"when the stable one is not ready, as without":  {in: in(pod("stable", "10.1.0.1", unready), pod("canary", "10.1.0.2")), want: "stable=[] canary=[10.1.0.2:8080]"},
+		"or not, when the Service wants those too":      {svc: impatient, in: in(pod("canary", "10.1.0.2", func(p *ir.Pod) { p.Ready = false })), want: "stable=[] canary=[10.1.0.2:8080]"},
+		"of their own namespace":                        {in: in(pod("canary", "10.1.0.2", other), pod("stable", "10.1.0.1", other)), want: "stable=[] canary=[]"},
+		"of which one in two is the first's":            {in: in(pod("canary", "10.1.0.2", stable)), want: "stable=[10.1.0.2:8080] canary=[]", problems: "ABRelease shop/release: PodInTwoVariations: 1 pod (pod-10.1.0.2) in stable and canary, counted as the first's: select them apart"},
+		"and those in none are told":                    {in: in(pod("old", "10.1.0.3", selected)), want: "stable=[] canary=[]", problems: "ABRelease shop/release: PodInNoVariation: 1 pod (pod-10.1.0.3) of Service web in no variation, which get no requests from proxies: let a variation select them"},
+		"and those that others get to as well":          {in: in(pod("canary", "10.1.0.2", selected), pod("canary", "10.1.0.3", selected)), want: "stable=[] canary=[10.1.0.2:8080 10.1.0.3:8080]", problems: "ABRelease shop/release: ShareNotExclusive: 2 pods (pod-10.1.0.2) of canary selected by Service web, which gives them requests of clients without a proxy whatever the share: let its selector not match them"},
+		"and nothing of the stable one, as it may be":   {in: in(pod("stable", "10.1.0.1", selected)), want: "stable=[10.1.0.1:8080] canary=[]"},
+		"and none that is quarantined":                  {in: ir.Inputs{Pods: []ir.Pod{pod("canary", "10.1.0.2")}, Quarantined: []ir.Workload{{Namespace: "shop", Kind: "Deployment", Name: "canary"}}}, want: "stable=[] canary=[10.1.0.2:8080-Quarantined]"},
+		"also of a Service without the label":           {svc: web(func(s *corev1.Service) { s.Labels = nil }), in: in(pod("stable", "10.1.0.1")), want: "stable=[10.1.0.1:8080] canary=[]"},
 	}
 	for name, tc := range tests {
 		t.Run(name, func(t *testing.T) {
@@ -100,25 +105,26 @@ func TestASplitIsRefusedWhen(t *testing.T) {
 		"its weights are not the whole": {func(s *ir.Split) {
 			s.Shares = traffic.Split{{Variation: "stable", Weight: 9_000}, {Variation: "canary"}}
 		}, "InvalidSplit: the weights add up to 9000, want 10000"},
-		"a variation has no weight":             {func(s *ir.Split) { s.Variations[1].Name = "beta" }, `InvalidVariation: variation "beta" has no weight`},
-		"a weight has no variation":             {func(s *ir.Split) { s.Variations = s.Variations[:1] }, "InvalidVariation: canary has a weight and is declared 0 times"},
-		"a variation is not named as a label":   {func(s *ir.Split) { s.Variations[1].Name, s.Shares[1].Variation = "a|b", "a|b" }, `InvalidVariation: variation "a|b" is not named`},
-		"a variation has no pods by either":     {func(s *ir.Split) { s.Variations[1].Workload = nil }, "InvalidVariation: variation canary needs a selector or a workload"},
-		"a variation selects everything":        {func(s *ir.Split) { s.Variations[0].Selector = &metav1.LabelSelector{} }, "InvalidVariation: variation stable needs a valid selector"},
-		"the cookie's name is too long":         {key(ir.ByVisitor, long), "InvalidKey: the cookie's name \"" + long[:40] + "...\" is not"},
-		"the cookie's name adds to a header":    {key(ir.ByVisitor, "a=b; Domain=example.com;"), "InvalidKey: the cookie's name"},
-		"browsers would not keep the cookie":    {key(ir.ByVisitor, "__Host-v"), "InvalidKey: browsers take cookie __Host-v over TLS alone"},
-		"the header's name ends a line":         {key(ir.ByHeader, "x-user\r\nx-evil"), "InvalidKey: the header's name"},
-		"the header is the proxy's own":         {key(ir.ByHeader, "X-Plb-Visitor"), "InvalidKey: header x-plb-visitor belongs"},
-		"the kind is unknown":                   {key(9, "x"), "InvalidKey: visitors cannot be known by kind 9"},
-		"the salt means something in a pattern": {func(s *ir.Split) { s.Salt = `\1` }, `InvalidSalt: the salt "\\1" is not`},
-		"there is no salt":                      {func(s *ir.Split) { s.Salt = "" }, `InvalidSalt: the salt "" is not`},
-		"the override is a pseudo header":       {func(s *ir.Split) { s.Override = ":path" }, "InvalidHeader: the header's name"},
-		"the override is Envoy's":               {func(s *ir.Split) { s.Override = "X-Envoy-Retry-On" }, "InvalidHeader: header x-envoy-retry-on belongs"},
-		"a value goes to nobody":                {match("x-group", map[string]string{"beta": "b"}), `InvalidMatch: header x-group: "beta" goes to "b", which is no variation`},
-		"a value cannot be sent":                {match("x-group", map[string]string{"a\r\nb": "canary"}), `InvalidMatch: header x-group: "a\r\nb" is not`},
-		"a header is mapped without values":     {match("x-group", nil), "InvalidMatch: 0 values of header x-group are mapped"},
-		"values are mapped without a header":    {match("", map[string]string{"beta": "canary"}), "InvalidHeader: the header's name"},
+		"a variation has no weight":                           {func(s *ir.Split) { s.Variations[1].Name = "beta" }, `InvalidVariation: variation "beta" has no weight`},
+		"a weight has no variation":                           {func(s *ir.Split) { s.Variations = s.Variations[:1] }, "InvalidVariation: canary has a weight and is declared 0 times"},
+		"a variation is not named as a label":                 {func(s *ir.Split) { s.Variations[1].Name, s.Shares[1].Variation = "a|b", "a|b" }, `InvalidVariation: variation "a|b" is not named`},
+		"a variation has no pods by either":                   {func(s *ir.Split) { s.Variations[1].Workload = nil }, "InvalidVariation: variation canary needs a selector or a workload"},
+		"a variation selects everything":                      {func(s *ir.Split) { s.Variations[0].Selector = &metav1.LabelSelector{} }, "InvalidVariation: variation stable needs a valid selector"},
+		"the cookie's name is too long":                       {key(ir.ByVisitor, long), "InvalidKey: the cookie's name \"" + long[:40] + "...\" is not"},
+		"the cookie's name adds to a header":                  {key(ir.ByVisitor, "a=b; Domain=example.com;"), "InvalidKey: the cookie's name"},
+		"browsers would not keep the cookie":                  {key(ir.ByVisitor, "__Host-v"), "InvalidKey: browsers take cookie __Host-v over TLS alone"},
+		"the header's name ends a line":                       {key(ir.ByHeader, "x-user\r\nx-evil"), "InvalidKey: the header's name"},
+		"the header is the proxy's own":                       {key(ir.ByHeader, "X-Plb-Visitor"), "InvalidKey: header x-plb-visitor belongs"},
+		"the kind is unknown":                                 {key(9, "x"), "InvalidKey: visitors cannot be known by kind 9"},
+		"the salt means something in a pattern":               {func(s *ir.Split) { s.Salt = `\1` }, `InvalidSalt: the salt "\\1" is not`},
+		"there is no salt":                                    {func(s *ir.Split) { s.Salt = "" }, `InvalidSalt: the salt "" is not`},
+		"the override is a pseudo header":                     {func(s *ir.Split) { s.Override = ":path" }, "InvalidHeader: the header's name"},
+		"the override is Envoy's":                             {func(s *ir.Split) { s.Override = "X-Envoy-Retry-On" }, "InvalidHeader: header x-envoy-retry-on belongs"},
+		"a value goes to nobody":                              {match("x-group", map[string]string{"beta": "b"}), `InvalidMatch: header x-group: "beta" goes to "b", which is no variation`},
+		"a value cannot be sent":                              {match("x-group", map[string]string{"a\r\nb": "canary"}), `InvalidMatch: header x-group: "a\r\nb" is not`},
+		"of two values that cannot be sent the first is told": {match("x-group", map[string]string{"b\n": "canary", "a\n": "canary"}), `InvalidMatch: header x-group: "a\n" is not`},
+		"a header is mapped without values":                   {match("x-group", nil), "InvalidMatch: 0 values of header x-group are mapped"},
+		"values are mapped without a header":                  {match("", map[string]string{"beta": "canary"}), "InvalidHeader: the header's name"},
 	}
 	for name, tc := range tests {
 		t.Run(name, func(t *testing.T) {
@@ -166,5 +172,53 @@ func TestHeadersHaveNoCaseAndCookiesHave(t *testing.T) {
 	want := ir.Routing{Key: ir.Key{Kind: ir.ByCookie, Name: "JSESSIONID"}, Override: "x-variation", Match: ir.Match{Header: "x-group", Values: map[string]string{"Beta": "canary"}}, Shares: got.Shares, Salt: "s1"}
 	if d := cmp.Diff(want, *got); d != "" {
 		t.Errorf("the routing (-want +got):\n%s", d)
+	}
+}
+
+func TestAHeaderThatVisitorsAreKnownByHasNoCase(t *testing.T) {
+	m := ir.Build(ir.Inputs{Services: []*corev1.Service{web()}, Splits: []ir.Split{tenth(func(s *ir.Split) { s.Key = ir.Key{Kind: ir.ByHeader, Name: "X-User"} })}})
+	if got := m.Services[0].Routing.Key; got != (ir.Key{Kind: ir.ByHeader, Name: "x-user"}) {
+		t.Errorf("the key is %+v", got)
+	}
+}
+
+// The bounds stand in the reference of the kind.
+func TestWhatIsJustWithinTheBoundsIsTaken(t *testing.T) {
+	values := func(count, length int) func(*ir.Split) {
+		return func(s *ir.Split) {
+			s.Match = ir.Match{Header: "x-group", Values: map[string]string{}}
+			for i := range count {
+				s.Match.Values[fmt.Sprintf("%0*d", length, i)] = "canary"
+			}
+		}
+	}
+	key := func(kind ir.KeyKind, length int) func(*ir.Split) {
+		return func(s *ir.Split) { s.Key = ir.Key{Kind: kind, Name: strings.Repeat("a", length)} }
+	}
+	for name, tc := range map[string]struct {
+		change func(*ir.Split)
+		want   string
+	}{
+		"a header of 64 characters":       {key(ir.ByHeader, 64), ""},
+		"but not of 65":                   {key(ir.ByHeader, 65), "InvalidKey: the header's name \"" + strings.Repeat("a", 40) + "...\" is not 1 to 64 characters of a token"},
+		"a cookie of 64 characters":       {key(ir.ByCookie, 64), ""},
+		"but not one of 65":               {key(ir.ByCookie, 65), "InvalidKey: the cookie's name \"" + strings.Repeat("a", 40) + "...\" is not 1 to 64 characters of a token"},
+		"64 values":                       {values(64, 2), ""},
+		"but not 65 of them":              {values(65, 2), "InvalidMatch: 65 values of header x-group are mapped, want 1 to 64"},
+		"a value of 256 characters":       {values(1, 256), ""},
+		"but not of 257":                  {values(1, 257), "InvalidMatch: header x-group: \"" + strings.Repeat("0", 40) + "...\" is not 1 to 256 printable characters without spaces around"},
+		"40 characters are told":          {func(s *ir.Split) { s.Salt = strings.Repeat("+", 40) }, "InvalidSalt: the salt \"" + strings.Repeat("+", 40) + "\" is not 1 to 64 letters, digits, _ or -"},
+		"of 41 characters those are told": {func(s *ir.Split) { s.Salt = strings.Repeat("+", 41) }, "InvalidSalt: the salt \"" + strings.Repeat("+", 40) + "...\" is not 1 to 64 letters, digits, _ or -"},
+	} {
+		t.Run(name, func(t *testing.T) {
+			want := tc.want
+			if want != "" {
+				want = "ABRelease shop/release: " + want
+			}
+			m := ir.Build(ir.Inputs{Services: []*corev1.Service{web()}, Splits: []ir.Split{tenth(tc.change)}})
+			if d := cmp.Diff(want, problems(m)); d != "" {
+				t.Errorf("the problems (-want +got):\n%s", d)
+			}
+		})
 	}
 }

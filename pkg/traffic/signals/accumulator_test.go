@@ -186,6 +186,11 @@ func TestWhatIsInFlight(t *testing.T) {
 	if v := w.variation("stable", 60); v.InFlight != 3 || v.Silent != 1 || v.Proxies != 1 || !v.Oldest.Equal(at(10)) {
 		t.Errorf("of a proxy that is not heard of: %+v", v)
 	}
+	for seconds, silent := range map[float64]int{40: 0, 41: 1} { // three intervals after it was heard of
+		if v := w.variation("stable", seconds); v.Silent != silent {
+			t.Errorf("after %g s %d are silent", seconds, v.Silent)
+		}
+	}
 	w.End("a", at(61))
 	if v := w.variation("stable", 62); v.InFlight != 0 || v.Silent != 0 || v.Proxies != 0 {
 		t.Errorf("of a pod that is gone: %+v", v)
@@ -231,6 +236,65 @@ func TestWhatIsGivenUp(t *testing.T) {
 				t.Errorf("%d were given up, want %d", got, tc.want)
 			}
 		})
+	}
+}
+
+func TestASlotThatAProxyTellsOfLaterHadNothingInFlight(t *testing.T) {
+	w := newWorld(t, Config{})
+	w.open("a", 0)
+	w.tell("a", 1, stable, 0, nil)
+	w.tell("a", 11, canary, 0, answers(1))
+	w.tell("a", 21, canary, 0, nil)
+	w.tell("a", 31, canary, 0, nil)
+	if v := w.variation("canary", 60); v.Total[Cancelled] != 0 || v.Total[Completed] != 1 {
+		t.Errorf("%d were given up, %d answered", v.Total[Cancelled], v.Total[Completed])
+	}
+}
+
+func TestAVariationBeginsWithTheFirstOfItsPorts(t *testing.T) {
+	v := Variation{First: at(10)}
+	v.add(&slot{first: at(5)}, 0)
+	v.add(&slot{first: at(7)}, 0)
+	if !v.First.Equal(at(5)) {
+		t.Errorf("it begins at %v", v.First)
+	}
+}
+
+func TestGapsAreToldOldestFirstThenByProxy(t *testing.T) {
+	w := newWorld(t, Config{})
+	var want []string
+	for i := range 20 { // of each two proxies the gap begins at the same time
+		uid, begin := fmt.Sprintf("%02d", i), float64(i/2)
+		w.open(uid, begin)
+		w.tell(uid, begin+1, stable, 0, answers(1))
+		w.tell(uid, begin+10, stable, 0, answers(1))
+		w.Close(uid, at(begin+11))
+		w.open(uid, begin+100)
+		w.tell(uid, begin+101, stable, 0, answers(1))
+		want = append(want, uid)
+	}
+	var got []string
+	for _, g := range w.Service("shop", "web", noon, at(200)).Gaps {
+		got = append(got, g.Proxy.UID)
+	}
+	if d := cmp.Diff(want, got); d != "" {
+		t.Errorf("the gaps (-want +got):\n%s", d)
+	}
+}
+
+func TestAProxyThatCountedNothingHidesNoOther(t *testing.T) {
+	w := newWorld(t, Config{})
+	w.open("idle", 0)
+	w.open("busy", 0)
+	w.tell("idle", 1, stable, 1, nil)
+	w.tell("busy", 2, stable, 0, answers(3))
+	var got []string
+	w.Cells("shop", "web", noon, at(60), func(c Cell) bool {
+		got = append(got, fmt.Sprint(c.Proxy.UID, " ", c.Counts[Completed]))
+		return true
+	})
+	if d := cmp.Diff([]string{"busy 3"}, got); d != "" {
+		t.Errorf("the cells (-want +got):\n%s", d)
 	}
 }
 

@@ -73,22 +73,31 @@ func TestASidecarGoesOnWhileTheServerIsAway(t *testing.T) {
 func TestASidecarSeesAnotherNamespaceOnlyIfItsPodSaysSo(t *testing.T) {
 	theirs, ours := newShop(t), newShop(t)
 	theirs.service("pay", backend.Start(t, "paid"))
+	ours.service("own", backend.Start(t, "own"))
 	d := discover(t)
 	asks, _ := ours.proxy(d, ours.pod("asks", map[string]string{mesh.UpstreamsAnnotation: theirs.namespace + "/pay"}))
+	poll.True(t, patience, "who asks has it", func() bool { return ours.uses(asks, theirs.namespace+"/pay") })
 	quiet, _ := ours.proxy(d, ours.pod("quiet", nil))
-	clusters := func(e *envoy.Envoy) string {
-		text, err := e.Get(t.Context(), "/clusters")
-		ours.must(err)
-		return text
-	}
-	poll.True(t, patience, "who asks has it", func() bool { return strings.Contains(clusters(asks), theirs.namespace+"/pay|80|") })
-	poll.True(t, patience, "the other one is connected", func() bool {
-		n, err := quiet.Stat(t.Context(), "control_plane.connected_state")
-		return err == nil && n == 1
-	})
-	if strings.Contains(clusters(quiet), "/pay|") {
+	poll.True(t, patience, "the other one has the service of its own namespace", func() bool { return ours.uses(quiet, ours.namespace+"/own") })
+	if ours.knows(quiet, theirs.namespace+"/pay") {
 		t.Error("a pod that does not ask for it sees the service of another namespace")
 	}
+}
+
+// uses tells whether a proxy has a cluster of a service that is ready for requests.
+func (s *shop) uses(e *envoy.Envoy, service string) bool {
+	s.t.Helper()
+	text, err := e.Get(s.t.Context(), "/clusters")
+	s.must(err)
+	return strings.Contains(text, service+"|80|")
+}
+
+// knows tells whether a proxy was sent a cluster of a service, ready or not.
+func (s *shop) knows(e *envoy.Envoy, service string) bool {
+	s.t.Helper()
+	text, err := e.Get(s.t.Context(), "/config_dump")
+	s.must(err)
+	return strings.Contains(text, service+"|80|")
 }
 
 // What a proxy depends on may change while it runs, by what its namespace says and by what
@@ -96,6 +105,7 @@ func TestASidecarSeesAnotherNamespaceOnlyIfItsPodSaysSo(t *testing.T) {
 func TestASidecarSeesAnotherNamespaceAsSoonAsThatIsSaid(t *testing.T) {
 	theirs, ours := newShop(t), newShop(t)
 	theirs.service("pay", backend.Start(t, "paid"))
+	ours.service("own", backend.Start(t, "own"))
 	d := discover(t)
 	pod := ours.pod("front-0", nil)
 	says := func(object client.Object, patch string) {
@@ -104,16 +114,9 @@ func TestASidecarSeesAnotherNamespaceAsSoonAsThatIsSaid(t *testing.T) {
 	}
 	says(pod, fmt.Sprintf(`{"metadata": {"labels": {%q: %q}}}`, inject.LabelProxy, inject.Redirect))
 	front, _ := ours.proxy(d, pod)
-	sees := func() bool {
-		text, err := front.Get(t.Context(), "/clusters")
-		ours.must(err)
-		return strings.Contains(text, theirs.namespace+"/pay|80|")
-	}
-	poll.True(t, patience, "it is connected", func() bool {
-		n, err := front.Stat(t.Context(), "control_plane.connected_state")
-		return err == nil && n == 1
-	})
-	if sees() {
+	sees := func() bool { return ours.uses(front, theirs.namespace+"/pay") }
+	poll.True(t, patience, "it has the service of its own namespace", func() bool { return ours.uses(front, ours.namespace+"/own") })
+	if ours.knows(front, theirs.namespace+"/pay") {
 		t.Fatal("it sees what nobody has asked for")
 	}
 	namespace := &corev1.Namespace{ObjectMeta: metav1.ObjectMeta{Name: ours.namespace}}

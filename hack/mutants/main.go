@@ -1,0 +1,76 @@
+// SPDX-License-Identifier: Apache-2.0
+
+// Command mutants measures how much the unit tests of a package notice. It changes one
+// operator, condition, constant, or statement of the package, and runs the unit tests
+// of this package alone. A mutant that the tests do not notice survives.
+//
+//	go run ./hack/mutants                                  # all packages of wanted.txt
+//	go run ./hack/mutants --count 200 --seed 7 pkg/traffic # one of them, other mutants
+//
+// The mutants are a sample that hangs on the seed. The file wanted.txt holds the score
+// that each package must have. The file explained.txt holds the mutants that may
+// survive, each with its reason. The command ends before its limit; the next run
+// carries on, since verdicts are kept in a journal. It builds with an overlay, so it
+// does not touch the work tree.
+//
+// It ends with status 1 if a score is too low, or if an explanation is stale, and with
+// status 2 if it was stopped before its end.
+package main
+
+import (
+	"context"
+	"errors"
+	"flag"
+	"fmt"
+	"io"
+	"os"
+	"os/signal"
+	"syscall"
+	"time"
+)
+
+func main() {
+	ctx, stop := signal.NotifyContext(context.Background(), os.Interrupt, syscall.SIGTERM)
+	err := run(ctx, os.Args[1:], os.Stdout, os.Stderr)
+	stop()
+	switch {
+	case err == nil || errors.Is(err, flag.ErrHelp):
+	case errors.Is(err, errStopped):
+		fmt.Fprintf(os.Stderr, "mutants: %v\n", err)
+		os.Exit(2)
+	default:
+		fmt.Fprintf(os.Stderr, "mutants: %v\n", err)
+		os.Exit(1)
+	}
+}
+
+type options struct {
+	root, wanted, explained string
+	journal, unexplained    string
+	seed                    uint64
+	count, workers          int
+	limit                   time.Duration
+	packages                []string
+}
+
+func run(ctx context.Context, args []string, stdout, stderr io.Writer) error {
+	var o options
+	fs := flag.NewFlagSet("mutants", flag.ContinueOnError)
+	fs.SetOutput(stderr)
+	fs.StringVar(&o.root, "root", ".", "directory of the module")
+	fs.StringVar(&o.wanted, "wanted", "hack/mutants/wanted.txt", "wanted score of each package")
+	fs.StringVar(&o.explained, "explained", "hack/mutants/explained.txt", "mutants that may survive, and why")
+	fs.StringVar(&o.journal, "journal", "bin/mutants.ndjson", "file for verdicts, by which the next run carries on")
+	fs.StringVar(&o.unexplained, "unexplained", "", "file for survivors as paragraphs of --explained; empty for none")
+	fs.Uint64Var(&o.seed, "seed", 1, "chooses the mutants")
+	fs.IntVar(&o.count, "count", 40, "mutants per package")
+	fs.IntVar(&o.workers, "workers", 2, "mutants that are tried at once")
+	fs.DurationVar(&o.limit, "limit", 55*time.Minute, "for everything")
+	if err := fs.Parse(args); err != nil {
+		return err
+	}
+	o.packages = fs.Args()
+	ctx, cancel := context.WithTimeoutCause(ctx, o.limit, errors.New("the limit is over"))
+	defer cancel()
+	return o.measure(ctx, stdout)
+}

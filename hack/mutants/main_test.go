@@ -1,0 +1,167 @@
+// SPDX-License-Identifier: Apache-2.0
+
+package main
+
+import (
+	"bytes"
+	"errors"
+	"os"
+	"path/filepath"
+	"strings"
+	"testing"
+	"time"
+
+	"go.uber.org/goleak"
+)
+
+func TestMain(m *testing.M) { goleak.VerifyTestMain(m) }
+
+// stand is a module with one package, of whose three mutants its tests notice one.
+type stand struct {
+	t   *testing.T
+	dir string
+}
+
+func newStand(t *testing.T) *stand {
+	t.Helper()
+	s := &stand{t, t.TempDir()}
+	s.write("m/go.mod", "module example.test/m\n\ngo 1.26\n")
+	s.write("m/p/p.go", "package p\n\n// IsSmall tells whether n is small.\nfunc IsSmall(n int) bool { return n < 3 }\n")
+	s.write("m/p/p_test.go", "package p\n\nimport \"testing\"\n\nfunc TestOneIsSmall(t *testing.T) {\n\tif !IsSmall(1) {\n\t\tt.Error(\"it is not\")\n\t}\n}\n")
+	s.write("wanted.txt", "p 50\n")
+	s.write("explained.txt", "")
+	return s
+}
+
+func (s *stand) write(name, text string) {
+	s.t.Helper()
+	path := filepath.Join(s.dir, name)
+	if err := os.MkdirAll(filepath.Dir(path), 0o755); err != nil {
+		s.t.Fatal(err)
+	}
+	if err := os.WriteFile(path, []byte(text), 0o644); err != nil {
+		s.t.Fatal(err)
+	}
+}
+
+func (s *stand) run(args ...string) (string, error) {
+	s.t.Helper()
+	in := func(name string) string { return filepath.Join(s.dir, name) }
+	args = append([]string{
+		"--root", in("m"), "--wanted", in("wanted.txt"), "--explained", in("explained.txt"),
+		"--journal", in("journal"), "--unexplained", in("unexplained.txt"),
+	}, args...)
+	var out, errs bytes.Buffer
+	err := run(s.t.Context(), args, &out, &errs)
+	return out.String(), err
+}
+
+func (s *stand) want(out string, lines ...string) {
+	s.t.Helper()
+	for _, line := range lines {
+		if !strings.Contains(out, line+"\n") {
+			s.t.Errorf("the output lacks %q:\n%s", line, out)
+		}
+	}
+}
+
+func TestAScoreThatIsTooLowIsAnErrorAndSurvivorsAreNamed(t *testing.T) {
+	s := newStand(t)
+	out, err := s.run()
+	if err == nil || err.Error() != "too many mutants survive in p" {
+		t.Errorf("the error is %v", err)
+	}
+	s.want(out,
+		"seed 1, 40 mutants per package",
+		"survived p/p.go:4 IsSmall: func IsSmall(n int) bool { return n < 3 } => func IsSmall(n int) bool { return n <= 3 }",
+		"survived p/p.go:4 IsSmall: func IsSmall(n int) bool { return n < 3 } => func IsSmall(n int) bool { return n < 4 }",
+		"| p       | 1      | 0         | 3  | 33 %  | 50 %   |",
+	)
+}
+
+func TestSurvivorsThatAreExplainedCount(t *testing.T) {
+	s := newStand(t)
+	if _, err := s.run(); err == nil {
+		t.Fatal("without explanations the score is enough")
+	}
+	text, err := os.ReadFile(filepath.Join(s.dir, "unexplained.txt"))
+	if err != nil {
+		t.Fatal(err)
+	}
+	s.write("explained.txt", strings.ReplaceAll(string(text), "= \n", "= Three is neither small nor large.\n"))
+	out, err := s.run()
+	if err != nil {
+		t.Error(err)
+	}
+	s.want(out, "| p       | 1      | 2         | 3  | 100 % | 50 %   |")
+}
+
+func TestAnExplanationOfNoMutantIsStaleAndOneOfAKilledMutantIsTold(t *testing.T) {
+	s := newStand(t)
+	s.write("wanted.txt", "p 0\n")
+	s.write("explained.txt", `p/p.go IsSmall
+- func IsSmall(n int) bool { return n < 3 }
++ func IsSmall(n int) bool { return n >= 3 }
+= This is wrong.
+
+p/p.go IsSmall
+- return n < 2
++ return n < 3
+= This was so once.
+`)
+	out, err := s.run()
+	if err == nil || err.Error() != "1 explanations are stale" {
+		t.Errorf("the error is %v", err)
+	}
+	s.want(out,
+		"explained, but killed: p/p.go: IsSmall: func IsSmall(n int) bool { return n < 3 } => func IsSmall(n int) bool { return n >= 3 }",
+		"stale explanation: p/p.go: IsSmall: return n < 2 => return n < 3")
+}
+
+func TestARunThatIsStoppedSaysWhereAndTheNextOneCarriesOn(t *testing.T) {
+	s := newStand(t)
+	s.write("wanted.txt", "p 0\n")
+	out, err := s.run("--limit", "1ns")
+	if !errors.Is(err, errStopped) || !strings.Contains(out, "packages that are not done: p\n") {
+		t.Fatalf("the error is %v:\n%s", err, out)
+	}
+	if _, err := s.run(); err != nil {
+		t.Fatal(err)
+	}
+	before := time.Now()
+	if err := os.Chtimes(filepath.Join(s.dir, "journal"), before, before.Add(-time.Hour)); err != nil {
+		t.Fatal(err)
+	}
+	out, err = s.run()
+	if err != nil {
+		t.Fatal(err)
+	}
+	s.want(out, "| p       | 1      | 0         | 3  | 33 %  | 0 %    |")
+	if info, err := os.Stat(filepath.Join(s.dir, "journal")); err != nil || info.ModTime().After(before.Add(-time.Minute)) {
+		t.Errorf("mutants were tried again: %v, %v", info, err)
+	}
+}
+
+func TestAPackageWithoutAWantedScoreIsAnError(t *testing.T) {
+	s := newStand(t)
+	if _, err := s.run("q"); err == nil || !strings.HasSuffix(err.Error(), "q has no wanted score") {
+		t.Errorf("the error is %v", err)
+	}
+	s.write("explained.txt", "q/q.go f\n- a\n+ b\n= c\n")
+	if _, err := s.run("p"); err == nil || !strings.HasSuffix(err.Error(), "q has no wanted score") {
+		t.Errorf("the error is %v", err)
+	}
+}
+
+func TestTheTablesOfTheProjectAreRead(t *testing.T) {
+	o := options{wanted: "wanted.txt", explained: "explained.txt"}
+	wanted, _, err := o.readTables()
+	if err != nil || len(wanted) == 0 {
+		t.Fatalf("%d packages: %v", len(wanted), err)
+	}
+	for _, w := range wanted {
+		if found, err := filepath.Glob(filepath.Join("../..", w.Package, "*.go")); err != nil || len(found) == 0 {
+			t.Errorf("%s has no source: %v", w.Package, err)
+		}
+	}
+}
