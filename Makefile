@@ -17,12 +17,19 @@ REGISTRY ?=
 # GO_TEST_FLAGS is added to every go test call, e.g. GO_TEST_FLAGS='-run TestX -v'.
 GO_TEST_FLAGS ?=
 
+# PLUMBLINE_ROTATION chooses the part of the long tests that `make test` runs. It
+# changes with the commit; set it to repeat the choice of another commit.
+ifndef PLUMBLINE_ROTATION
+PLUMBLINE_ROTATION := $(shell printf '%d' "0x$$(git rev-parse --short=6 HEAD 2>/dev/null || echo 0)")
+endif
+export PLUMBLINE_ROTATION
+
 TOOL := go tool -modfile=hack/tools/go.mod
 CLUSTER_TOOL := bin/cluster
 
 .PHONY: help
 help: ## Show this list.
-	@awk 'BEGIN {FS = ":.*## "} /^[a-z0-9-]+:.*## / {printf "  make %-18s %s\n", $$1, $$2} /^##@ / {printf "\n%s\n", substr($$0, 5)}' $(MAKEFILE_LIST)
+	@awk 'BEGIN {FS = ":.*## "} /^[a-z0-9-]+:.*## / {printf "  make %-27s %s\n", $$1, $$2} /^##@ / {printf "\n%s\n", substr($$0, 5)}' $(MAKEFILE_LIST)
 
 ##@ The two commands
 .PHONY: demo
@@ -30,48 +37,111 @@ demo: preflight ## Bring up a cluster, install Plumbline, and show what it catch
 	@go run ./hack/demo --cluster=$(CLUSTER) --registry=$(REGISTRY)
 
 .PHONY: test
-test: preflight ## Everything CI checks: verify, lint, unit, integration, chart, alerts, e2e.
-	@hack/stages.sh verify lint test-unit test-integration chart alerts e2e
+test: preflight ## Everything CI checks: verify, lint, unit, integration, chart, alerts, e2e, a slice of the long tests.
+# Beside a stage that mostly waits go those that mostly compute.
+	@hack/stages.sh verify 'test-unit|components' test-integration 'e2e|lint,chart,alerts,test-slice'
+
+# ALL is what proves something and what proves it for longer, in pieces of at most an hour.
+ALL := test test-seeds test-oldest-envoy test-race faults fuzz xds-long lifecycle e2e-twice e2e-mesh-long mutants bench bench-admission bench-remediation bench-xds bench-mesh
+
+.PHONY: test-all
+test-all: preflight ## Everything, in pieces that are kept for the commit; call it again to carry on (6 hours).
+	@PIECES="$(ALL)" hack/test-all.sh
 
 ##@ Parts of the test
 .PHONY: test-unit
-test-unit: ## Unit, property and scenario tests with the race detector.
+test-unit: ## Unit, property and scenario tests, with the race detector where goroutines are.
 # What is vetted: see lint.
-	CGO_ENABLED=1 go test -vet=off -race $(GO_TEST_FLAGS) ./cmd/... ./internal/... ./pkg/... ./test/arch/... ./test/faultproxy/... ./test/hack/... ./test/harness/... ./test/lifecycle/... ./test/metricspage/... ./test/sim/... ./hack/...
-	@echo "the simulation with all its seeds, which the race detector has fewer of"
-	go test -count=1 $(GO_TEST_FLAGS) ./test/sim
-	CGO_ENABLED=1 go test -race -tags failpoints $(GO_TEST_FLAGS) ./cmd/assessor
+	go test -vet=off $(GO_TEST_FLAGS) $$(hack/packages.sh plain) ./test/sim
+	CGO_ENABLED=1 go test -vet=off -race $(GO_TEST_FLAGS) $$(hack/packages.sh race)
+	CGO_ENABLED=1 go test -vet=off -race -tags failpoints $(GO_TEST_FLAGS) ./cmd/assessor ./cmd/xds
 	cd hack/cluster && CGO_ENABLED=1 go test -race $(GO_TEST_FLAGS) ./...
 	cd hack/tools/kal && go test $(GO_TEST_FLAGS) ./...
 
+# SEPARATE are the tests whose product runs as a process of its own, which the race
+# detector of the test does not see; those with a heavy start begin first.
+SEPARATE := xds executorfaults/... faults policies deny injection kinds redirect
+# FLOODS are those that measure whether a flood displaces others. They run alone.
+FLOODS := admission attacks
+# INPROCESS are all others.
+INPROCESS = execute assess $(filter-out execute assess $(SEPARATE:/...=) $(FLOODS),$(notdir $(patsubst %/,%,$(wildcard test/integration/*/))))
+integration = $(addprefix ./test/integration/,$(1))
+# Not set at once: the tool builds what it names.
+INTEGRATION = KUBEBUILDER_ASSETS="$$($(CLUSTER_TOOL) assets)" HELM="$$($(CLUSTER_TOOL) which helm)" ENVOY="$$($(CLUSTER_TOOL) which envoy)" ENVOY_OLDEST="$$($(CLUSTER_TOOL) which envoy-oldest)"
+TEST_INTEGRATION = go test -vet=off -count=1 -tags integration -timeout 40m
+
 .PHONY: test-integration
-test-integration: $(CLUSTER_TOOL) ## Tests on a real kube-apiserver, a real Redis and a real Envoy.
-# Those that take longest begin first.
-	KUBEBUILDER_ASSETS="$$($(CLUSTER_TOOL) assets)" HELM="$$($(CLUSTER_TOOL) which helm)" ENVOY="$$($(CLUSTER_TOOL) which envoy)" CGO_ENABLED=1 go test -vet=off -count=1 -race -tags integration -timeout 40m -p 2 $(GO_TEST_FLAGS) ./test/integration/executorfaults ./test/integration/xds ./test/integration/... ./test/sim/conformance
-	@echo "the oldest Envoy that is served"
-	KUBEBUILDER_ASSETS="$$($(CLUSTER_TOOL) assets)" ENVOY="$$($(CLUSTER_TOOL) which envoy-oldest)" CGO_ENABLED=1 go test -count=1 -race -tags integration -timeout 10m -p 1 $(GO_TEST_FLAGS) ./test/integration/ads ./test/integration/envoyxds ./test/integration/inject
+test-integration: components ## Tests on a real kube-apiserver, a real Redis and a real Envoy: the three below.
+# Four packages at a time, since most wait.
+	@$(MAKE) --no-print-directory -j2 test-integration-inprocess test-integration-separate
+	@$(MAKE) --no-print-directory test-integration-floods
+
+.PHONY: test-integration-inprocess
+test-integration-inprocess: $(CLUSTER_TOOL) ## Those that run the product inside the test, with the race detector.
+	$(INTEGRATION) CGO_ENABLED=1 $(TEST_INTEGRATION) -race -p 2 $(GO_TEST_FLAGS) $(call integration,$(INPROCESS)) ./test/sim/conformance
+
+.PHONY: test-integration-separate
+test-integration-separate: $(CLUSTER_TOOL) ## Those that run the product as processes.
+	$(INTEGRATION) $(TEST_INTEGRATION) -p 2 $(GO_TEST_FLAGS) $(call integration,$(SEPARATE))
+
+.PHONY: test-integration-floods
+test-integration-floods: $(CLUSTER_TOOL) ## Floods of requests, one package at a time.
+	$(INTEGRATION) $(TEST_INTEGRATION) -p 1 $(GO_TEST_FLAGS) $(call integration,$(FLOODS))
+
+.PHONY: components
+components: $(CLUSTER_TOOL) ## The programs of a cluster, compiled where the cache lacks them.
+	@$(CLUSTER_TOOL) build
+
+.PHONY: test-slice
+test-slice: ## A tenth of the long tests, which PLUMBLINE_ROTATION chooses (3 minutes).
+	@hack/slice.sh
+
+##@ Longer tests
+.PHONY: test-seeds
+test-seeds: ## Property tests with new seeds, and 20,000 lives of the simulation (20 minutes).
+	PLUMBLINE_LONG=1 CGO_ENABLED=0 go test -vet=off -count=1 -timeout 50m $(GO_TEST_FLAGS) $$(hack/packages.sh plain) $$(hack/packages.sh race)
+
+.PHONY: test-oldest-envoy
+test-oldest-envoy: $(CLUSTER_TOOL) ## All that is tried with Envoy, with the oldest one that is served.
+	oldest="$$($(CLUSTER_TOOL) which envoy-oldest)"; KUBEBUILDER_ASSETS="$$($(CLUSTER_TOOL) assets)" HELM="$$($(CLUSTER_TOOL) which helm)" ENVOY="$$oldest" ENVOY_OLDEST="$$oldest" $(TEST_INTEGRATION) -p 2 $(GO_TEST_FLAGS) $(call integration,ads envoyxds inject xds mesh abrelease injection)
+
+.PHONY: test-race
+test-race: $(CLUSTER_TOOL) ## Tests that run the product as processes, which have the race detector.
+	PLUMBLINE_RACE=1 $(INTEGRATION) $(TEST_INTEGRATION) -p 2 $(GO_TEST_FLAGS) $(call integration,$(SEPARATE))
+	PLUMBLINE_RACE=1 $(INTEGRATION) $(TEST_INTEGRATION) -p 1 $(GO_TEST_FLAGS) $(call integration,$(FLOODS))
+
+.PHONY: mutants
+mutants: ## How many small faults in the code of pure packages their unit tests notice (55 minutes).
+	go build -o bin/mutants ./hack/mutants
+	bin/mutants $(MUTANTS_FLAGS)
+
+.PHONY: test-busy
+test-busy: ## make test beside four busy loops.
+	hack/busy.sh 4 $(MAKE) --no-print-directory test
+
+.PHONY: deflake
+deflake: $(CLUSTER_TOOL) ## Run the tests of PKG=./pkg/traffic N=20 times beside busy loops, up to the first failure.
+	$(INTEGRATION) hack/deflake.sh
 
 .PHONY: faults
 faults: $(CLUSTER_TOOL) ## All faults, those that take long included (45 minutes).
-	PLUMBLINE_FAULTS=long KUBEBUILDER_ASSETS="$$($(CLUSTER_TOOL) assets)" HELM="$$($(CLUSTER_TOOL) which helm)" CGO_ENABLED=1 go test -count=1 -race -tags integration -timeout 60m -p 1 -v $(GO_TEST_FLAGS) ./test/integration/faults ./test/integration/executorfaults
+	PLUMBLINE_FAULTS=long $(INTEGRATION) $(TEST_INTEGRATION) -timeout 58m -p 2 -v $(GO_TEST_FLAGS) $(call integration,executorfaults/... faults)
 
 # FUZZTIME is how long each fuzzer runs.
 FUZZTIME ?= 30s
 
 .PHONY: fuzz
-fuzz: ## Each fuzzer of the repository for FUZZTIME=30s, with new inputs (15 minutes).
-	@grep -rEo --include='*_test.go' '^func Fuzz[A-Za-z0-9_]+' cmd internal pkg test hack | sort | while IFS=: read -r file name; do \
-	  echo "== $$file $${name#func }"; \
-	  go -C "$$(dirname "$$file")" test -run '^$$' -fuzz "^$${name#func }\$$" -fuzztime $(FUZZTIME) -fuzzminimizetime 100x . || exit 1; \
-	done
+fuzz: ## Each fuzzer of the repository for FUZZTIME=30s, with new inputs (20 minutes).
+	@hack/fuzz.sh $(FUZZTIME)
 
 .PHONY: xds-long
 xds-long: $(CLUSTER_TOOL) ## The discovery server with real Envoys, ten times as much of it (15 minutes).
-	PLUMBLINE_XDS=long ENVOY="$$($(CLUSTER_TOOL) which envoy)" CGO_ENABLED=1 go test -count=1 -race -tags integration -timeout 60m -p 1 -v $(GO_TEST_FLAGS) ./test/integration/ads ./test/integration/envoyxds
+	PLUMBLINE_XDS=long $(INTEGRATION) CGO_ENABLED=1 $(TEST_INTEGRATION) -race -p 1 -v $(GO_TEST_FLAGS) $(call integration,ads envoyxds)
 
+##@ Stages beside others
 .PHONY: chart
 chart: $(CLUSTER_TOOL) ## Render, lint and test the chart with Helm 4.
-	HELM="$$($(CLUSTER_TOOL) which helm)" CGO_ENABLED=1 go test -count=1 -race $(GO_TEST_FLAGS) ./test/chart/...
+	HELM="$$($(CLUSTER_TOOL) which helm)" go test -vet=off $(GO_TEST_FLAGS) ./test/chart/...
 
 .PHONY: alerts
 alerts: bin/promtool ## Alert rules, runbooks and dashboard, with promtool.
@@ -101,6 +171,11 @@ e2e-cluster: ## The clusters themselves: life, repair, end.
 .PHONY: e2e-demo
 e2e-demo: $(CLUSTER_TOOL) ## The demo on somebody else's cluster, with a registry.
 	go test -count=1 -tags e2e -timeout 15m -v $(GO_TEST_FLAGS) ./test/hack/demo
+
+.PHONY: e2e-twice
+e2e-twice: $(CLUSTER_TOOL) binaries ## The demo tells its story twice on each kind of cluster.
+	PLUMBLINE_LONG=1 E2E_NAME=twice go test -count=1 -tags e2e -timeout 40m -v -run Demo $(GO_TEST_FLAGS) ./test/e2e/...
+	PLUMBLINE_LONG=1 go test -count=1 -tags e2e -timeout 20m -v $(GO_TEST_FLAGS) ./test/hack/demo
 
 .PHONY: lifecycle
 lifecycle: $(CLUSTER_TOOL) binaries ## Update, scale, drain, upgrade, removal with 200 writes/s offered: no call fails (15 minutes).

@@ -1,15 +1,63 @@
 #!/usr/bin/env bash
-# Runs make targets in order, says how long each took, and stops at the first
-# that fails, naming it.
-set -euo pipefail
+# Runs make targets in order, says how long each took, and stops at the first stage
+# that fails, naming the target.
+#
+#   hack/stages.sh verify 'test-unit|components' 'e2e|lint,chart'
+#
+# A stage is a target, or lanes that run side by side, separated by "|". A lane is one
+# target, or several in order, separated by commas. The first lane of a stage prints as
+# it goes. The other lanes yield the processors to it; the script keeps the output of
+# each of their targets in bin/stages and prints it when the target ends. When a lane
+# fails, the script prints that at once, lets the other lanes end, and then fails: an
+# end-to-end test that is cut off leaves its cluster behind.
+set -uo pipefail
 total=$SECONDS
-for stage in "$@"; do
-  printf '\n=== %s: start\n' "$stage"
-  began=$SECONDS
-  if ! make --no-print-directory "$stage"; then
-    printf '=== %s: FAILED after %d s\n' "$stage" $((SECONDS - began))
-    exit 1
+logs=bin/stages
+mkdir -p "$logs"
+
+# run_target runs one target; with a file as the second argument it keeps the output
+# there until the target ends, and yields the processors.
+run_target() {
+  local target=$1 log=${2-} began=$SECONDS status=0
+  if [ -z "$log" ]; then
+    printf '\n=== %s: start\n' "$target"
+    make --no-print-directory "$target" || status=$?
+  else
+    nice -n 19 make --no-print-directory "$target" >"$log" 2>&1 || status=$?
+    printf '\n=== %s: start, beside other targets\n' "$target"
+    cat "$log"
   fi
-  printf '=== %s: ok, %d s\n' "$stage" $((SECONDS - began))
+  if [ "$status" != 0 ]; then
+    printf '=== %s: FAILED after %d s\n' "$target" $((SECONDS - began))
+    return 1
+  fi
+  printf '=== %s: ok, %d s\n' "$target" $((SECONDS - began))
+}
+
+# run_lane runs the targets of a lane in order, up to the first that fails.
+run_lane() {
+  local lane=$1 behind=${2-} target
+  for target in ${lane//,/ }; do
+    run_target "$target" "${behind:+$logs/$target.log}" || return 1
+  done
+}
+
+# run_stage runs the lanes of a stage side by side.
+run_stage() {
+  local first=${1%%|*} rest=() lanes=() lane status=0
+  [ "$first" = "$1" ] || IFS='|' read -ra rest <<<"${1#*|}"
+  for lane in "${rest[@]}"; do
+    run_lane "$lane" behind &
+    lanes+=($!)
+  done
+  run_lane "$first" || status=1
+  for lane in "${lanes[@]}"; do
+    wait "$lane" || status=1
+  done
+  return $status
+}
+
+for stage in "$@"; do
+  run_stage "$stage" || exit 1
 done
 printf '\n=== all stages ok: %s, %d s\n' "$*" $((SECONDS - total))

@@ -6,6 +6,4 @@ package sim_test
 
 // defaultSeeds are fewer here: the race detector makes each ten times as slow, and
 // what it looks for does not depend on the seed.
-const defaultSeeds = 100
-
-const mutantSeeds = 1500
+const defaultSeeds = 20

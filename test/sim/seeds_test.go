@@ -4,7 +4,5 @@
 
 package sim_test
 
-// defaultSeeds are run when nobody says how many.
-const defaultSeeds = 2000
-
-const mutantSeeds = 1500
+// defaultSeeds are run in the quick run.
+const defaultSeeds = 400

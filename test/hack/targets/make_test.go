@@ -100,3 +100,43 @@ func TestStagesStopAtTheFirstThatFails(t *testing.T) {
 		}
 	})
 }
+
+// TestLanesOfAStageRunSideBySide gives the script lanes that meet: each waits for a
+// pipe that only the other opens.
+func TestLanesOfAStageRunSideBySide(t *testing.T) {
+	script, err := os.ReadFile(filepath.Join(root, "hack", "stages.sh"))
+	if err != nil {
+		t.Fatal(err)
+	}
+	c := tree{t, t.TempDir()}
+	c.write("stages.sh", script, 0o755)
+	c.write("Makefile", []byte("front:\n\t@echo here > pipe; echo front met its neighbor\n"+
+		"back:\n\t@cat pipe > /dev/null; echo back met its neighbor\n"+
+		"broken: back\n\t@false\nlast:\n\t@echo ran $@\n"), 0o644)
+	if r := c.run(nil, "mkfifo", "pipe"); r.status != 0 {
+		t.Fatal(r.output)
+	}
+	t.Run("a lane prints its targets as blocks", func(t *testing.T) {
+		r := tree{t, c.dir}.run(nil, "./stages.sh", "front|back,last")
+		if r.status != 0 || !strings.Contains(r.output, "=== last: start, beside other targets\nran last\n=== last: ok, ") {
+			t.Errorf("exit status %d:\n%s", r.status, r.output)
+		}
+	})
+	t.Run("a lane that fails is named, fails the stage, and lets the other lane end", func(t *testing.T) {
+		c := tree{t, c.dir}
+		r := c.run(nil, "./stages.sh", "front|broken,last", "last")
+		c.wantFailure(r, 1, "back met its neighbor", "=== broken: FAILED after ", "=== front: ok, ")
+		if strings.Contains(r.output, "ran last") {
+			t.Errorf("it went on:\n%s", r.output)
+		}
+	})
+	t.Run("a first lane that fails lets the other lanes end", func(t *testing.T) {
+		c := tree{t, c.dir}
+		c.edit("Makefile", "echo front met its neighbor", "false")
+		r := c.run(nil, "./stages.sh", "front|back", "last")
+		c.wantFailure(r, 1, "=== front: FAILED after ", "=== back: ok, ")
+		if strings.Contains(r.output, "ran last") {
+			t.Errorf("it went on:\n%s", r.output)
+		}
+	})
+}
