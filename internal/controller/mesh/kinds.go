@@ -79,8 +79,9 @@ func (s *sources) follow(ctx context.Context, name string, k kind) bool {
 		s.log.Error(err, "it is tried again", "kind", name)
 		return false
 	}
-	informer, err := s.cache.GetInformer(ctx, k.object) // waits until it is synced
-	if err != nil || !informer.HasSynced() {
+	// The informer of a cache that has not begun yet is not waited for: the kind would
+	// be taken for missing.
+	if !s.cache.WaitForCacheSync(ctx) {
 		return false
 	}
 	s.mu.Lock()

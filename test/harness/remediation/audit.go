@@ -3,9 +3,13 @@
 package remediation
 
 import (
+	"bytes"
 	"fmt"
+	"io"
+	"math"
 	"os"
 	"path/filepath"
+	"sync"
 
 	"sigs.k8s.io/controller-runtime/pkg/envtest"
 
@@ -30,44 +34,65 @@ rules:
   - level: None
 `
 
-// AuditLog is the audit log of an API server, as a file.
-type AuditLog string
+// AuditLog is the audit log of an API server, as a file that grows. It reads each line
+// once, however often it is asked.
+type AuditLog struct {
+	path string
+
+	mu     sync.Mutex
+	offset int64 // of the first byte that was not read
+	read   evidence.AuditLog
+}
 
 // NewAuditLog prepares one in a directory.
-func NewAuditLog(directory string) (AuditLog, error) {
+func NewAuditLog(directory string) (*AuditLog, error) {
 	if err := os.WriteFile(filepath.Join(directory, "policy.yaml"), []byte(auditPolicy), 0o600); err != nil {
-		return "", fmt.Errorf("writing the audit policy: %w", err)
+		return nil, fmt.Errorf("writing the audit policy: %w", err)
 	}
-	return AuditLog(filepath.Join(directory, "audit.log")), nil
+	return &AuditLog{path: filepath.Join(directory, "audit.log")}, nil
 }
 
 // WithAudit has an API server write the log.
-func WithAudit(log AuditLog) apiserver.Option {
+func WithAudit(log *AuditLog) apiserver.Option {
 	return func(server *envtest.Environment) {
 		arguments := server.ControlPlane.GetAPIServer().Configure()
-		arguments.Append("audit-policy-file", filepath.Join(filepath.Dir(string(log)), "policy.yaml"))
-		arguments.Append("audit-log-path", string(log))
+		arguments.Append("audit-policy-file", filepath.Join(filepath.Dir(log.path), "policy.yaml"))
+		arguments.Append("audit-log-path", log.path)
 	}
 }
 
 // Writes are those of the executor to Deployments of a namespace.
-func (a AuditLog) Writes(namespace string) (*evidence.AuditLog, error) {
-	file, err := os.Open(string(a))
-	if err != nil {
-		return nil, fmt.Errorf("opening the audit log: %w", err)
-	}
-	defer func() { _ = file.Close() }() // only read
-	log := &evidence.AuditLog{}
-	filter := evidence.AuditFilter{Users: []string{ExecutorUser}, Resources: []string{"deployments.apps"}}
-	if err := evidence.ReadAudit(file, filter, log); err != nil {
+func (a *AuditLog) Writes(namespace string) (*evidence.AuditLog, error) {
+	a.mu.Lock()
+	defer a.mu.Unlock()
+	if err := a.follow(); err != nil {
 		return nil, err
 	}
-	var own []evidence.Write
-	for _, write := range log.Writes {
-		if write.Namespace == namespace {
-			own = append(own, write)
+	log := &evidence.AuditLog{Events: a.read.Events, First: a.read.First, Last: a.read.Last, Damaged: a.read.Damaged}
+	for i := range a.read.Writes {
+		if a.read.Writes[i].Namespace == namespace {
+			log.Writes = append(log.Writes, a.read.Writes[i])
 		}
 	}
-	log.Writes = own
 	return log, nil
+}
+
+// follow reads the lines that have been added and are complete.
+func (a *AuditLog) follow() error {
+	file, err := os.Open(a.path)
+	if err != nil {
+		return fmt.Errorf("opening the audit log: %w", err)
+	}
+	defer func() { _ = file.Close() }() // only read
+	added, err := io.ReadAll(io.NewSectionReader(file, a.offset, math.MaxInt64-a.offset))
+	if err != nil {
+		return fmt.Errorf("reading the audit log: %w", err)
+	}
+	complete := added[:bytes.LastIndexByte(added, '\n')+1]
+	filter := evidence.AuditFilter{Users: []string{ExecutorUser}, Resources: []string{"deployments.apps"}}
+	if err := evidence.ReadAudit(bytes.NewReader(complete), filter, &a.read); err != nil {
+		return err
+	}
+	a.offset += int64(len(complete))
+	return nil
 }

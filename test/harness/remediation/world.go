@@ -35,12 +35,12 @@ const EvilImage = "registry.example/evil:1"
 type World struct {
 	*guarded.Namespace
 	cluster *guarded.Cluster
-	audit   AuditLog
+	audit   *AuditLog
 	t       testing.TB
 }
 
 // NewWorld makes one; its Environment and policy go away with the test.
-func NewWorld(tb testing.TB, cluster *guarded.Cluster, audit AuditLog) *World {
+func NewWorld(tb testing.TB, cluster *guarded.Cluster, audit *AuditLog) *World {
 	tb.Helper()
 	n := cluster.NewNamespace(tb)
 	w := &World{n, cluster, audit, tb}

@@ -32,7 +32,7 @@ var (
 	admin   client.Client
 	cluster *guarded.Cluster
 	// auditLog is the API server's, with the bodies of what the executor writes.
-	auditLog remediation.AuditLog
+	auditLog *remediation.AuditLog
 )
 
 func TestMain(m *testing.M) {

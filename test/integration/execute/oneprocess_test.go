@@ -30,7 +30,7 @@ import (
 )
 
 // small is a cluster with the roles and policies of assessor.split=false.
-func small(t *testing.T) (*guarded.Cluster, remediation.AuditLog) {
+func small(t *testing.T) (*guarded.Cluster, *remediation.AuditLog) {
 	t.Helper()
 	must := func(err error) {
 		t.Helper()

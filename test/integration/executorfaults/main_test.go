@@ -50,7 +50,7 @@ var (
 type cluster struct {
 	*guarded.Cluster
 	server     *envtest.Environment
-	audit      remediation.AuditLog
+	audit      *remediation.AuditLog
 	kubeconfig string
 }
 
