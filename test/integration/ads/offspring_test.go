@@ -22,7 +22,6 @@ import (
 	"sync"
 	"syscall"
 	"testing"
-	"time"
 
 	"google.golang.org/grpc"
 	"google.golang.org/grpc/credentials"
@@ -30,6 +29,7 @@ import (
 	"github.com/plumbline-dev/plumbline/pkg/traffic/ads"
 	"github.com/plumbline-dev/plumbline/pkg/traffic/ads/serve"
 	"github.com/plumbline-dev/plumbline/pkg/traffic/identity"
+	"github.com/plumbline-dev/plumbline/test/harness/poll"
 )
 
 // A test's own binary is the server as well, as a process that can be killed.
@@ -199,12 +199,9 @@ func (o *offspring) has(r *ads.Resource) (heard bool, change <-chan struct{}) {
 // acked waits until one has.
 func (o *offspring) acked(t testing.TB, r *ads.Resource) {
 	t.Helper()
-	select {
-	case <-o.told(r):
-	case <-time.After(patience):
-	}
+	poll.Receive(t, patience, "a proxy confirms "+confirmation(r), o.told(r))
 	if heard, _ := o.has(r); !heard {
-		t.Fatalf("nobody confirms %s", confirmation(r))
+		t.Fatalf("the server ended before a proxy confirmed %s", confirmation(r))
 	}
 }
 
