@@ -15,6 +15,7 @@ import (
 	"strings"
 	"time"
 
+	"github.com/plumbline-dev/plumbline/test/harness/child"
 	"github.com/plumbline-dev/plumbline/test/harness/waits"
 )
 
@@ -74,7 +75,7 @@ func (c *Cluster) Run(ctx context.Context, args []string, options ...Option) (Re
 			program = candidate
 		}
 	}
-	cmd := exec.CommandContext(ctx, program, args[1:]...)
+	cmd := child.Bind(exec.CommandContext(ctx, program, args[1:]...))
 	cmd.Env = os.Environ()
 	if c.Kubeconfig != "" {
 		cmd.Env = append(cmd.Env, "KUBECONFIG="+c.Kubeconfig)

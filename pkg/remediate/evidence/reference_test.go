@@ -14,6 +14,7 @@ import (
 	"testing"
 
 	"github.com/plumbline-dev/plumbline/pkg/remediate/evidence"
+	"github.com/plumbline-dev/plumbline/test/harness/child"
 	"github.com/plumbline-dev/plumbline/test/harness/golden"
 )
 
@@ -90,7 +91,7 @@ func runCommands(t *testing.T, commands string, k *evidence.PrivateKey, record [
 			t.Fatal(err)
 		}
 	}
-	cmd := exec.CommandContext(t.Context(), "bash", "-c", commands)
+	cmd := child.Bind(exec.CommandContext(t.Context(), "bash", "-c", commands))
 	cmd.Dir = dir
 	out, err := cmd.CombinedOutput()
 	t.Logf("%v\n%s", err, out)

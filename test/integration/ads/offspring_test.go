@@ -20,7 +20,6 @@ import (
 	"slices"
 	"strings"
 	"sync"
-	"syscall"
 	"testing"
 
 	"google.golang.org/grpc"
@@ -29,6 +28,7 @@ import (
 	"github.com/plumbline-dev/plumbline/pkg/traffic/ads"
 	"github.com/plumbline-dev/plumbline/pkg/traffic/ads/serve"
 	"github.com/plumbline-dev/plumbline/pkg/traffic/identity"
+	"github.com/plumbline-dev/plumbline/test/harness/child"
 	"github.com/plumbline-dev/plumbline/test/harness/poll"
 )
 
@@ -123,10 +123,9 @@ func (s *state) start(t testing.TB) *offspring {
 	if err != nil {
 		t.Fatal(err)
 	}
-	o := &offspring{cmd: exec.Command(os.Args[0]), heard: map[string]bool{}, change: make(chan struct{}), ended: make(chan struct{})}
+	o := &offspring{cmd: child.Bind(exec.Command(os.Args[0])), heard: map[string]bool{}, change: make(chan struct{}), ended: make(chan struct{})}
 	o.cmd.Env = append(os.Environ(), offspringVariable+"="+string(text))
 	o.cmd.Stderr = os.Stderr
-	o.cmd.SysProcAttr = &syscall.SysProcAttr{Pdeathsig: syscall.SIGKILL}
 	out, err := o.cmd.StdoutPipe()
 	if err != nil {
 		t.Fatal(err)
