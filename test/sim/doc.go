@@ -9,10 +9,10 @@
 //
 //	go test ./test/sim -run TestPromisesHoldWhateverHappens -sim.seed 17 -v
 //	go test ./test/sim -sim.seeds 100000
-//
-// PLUMBLINE_LONG=1 runs seeds that were not run before.
 //	go test ./test/sim -run TestPromises -sim.hours      // every policy has hours
 //	go test ./test/sim -run TestPromises -sim.refused    // what was refused arrives once more
+//
+// PLUMBLINE_LONG=1 runs seeds that were not run before.
 //
 // # Mutants
 //
