@@ -11,6 +11,8 @@ import (
 	"testing"
 
 	"github.com/google/go-cmp/cmp"
+
+	"github.com/plumbline-dev/plumbline/test/harness/child"
 )
 
 // Pods of CLUSTER=current waited for registry/webhook:dev while the push had put
@@ -115,7 +117,7 @@ func TestShown_CanBePastedIntoAShell(t *testing.T) {
 		{"echo", "it's", "$HOME", "a;b", "plain", "", `back\slash`, "`x`", "two\nlines"},
 	} {
 		line := shown(append([]string{"printf", `%s\n`}, args...))
-		out, err := exec.CommandContext(t.Context(), "sh", "-c", line).Output()
+		out, err := child.Bind(exec.CommandContext(t.Context(), "sh", "-c", line)).Output()
 		if err != nil {
 			t.Fatal(err)
 		}

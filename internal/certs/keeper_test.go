@@ -19,6 +19,8 @@ import (
 	metav1 "k8s.io/apimachinery/pkg/apis/meta/v1"
 	"k8s.io/apimachinery/pkg/runtime"
 	"k8s.io/client-go/kubernetes/fake"
+
+	"github.com/plumbline-dev/plumbline/test/harness/poll"
 )
 
 func TestMain(m *testing.M) { goleak.VerifyTestMain(m) }
@@ -127,15 +129,7 @@ func startWith(t *testing.T, cfg Config, objects ...runtime.Object) (*Keeper, is
 
 func eventually(t *testing.T, what string, condition func() bool) {
 	t.Helper()
-	deadline, tick := time.After(20*time.Second), time.NewTicker(time.Millisecond)
-	defer tick.Stop()
-	for !condition() {
-		select {
-		case <-deadline:
-			t.Fatalf("never came true: %s", what)
-		case <-tick.C:
-		}
-	}
+	poll.True(t, 20*time.Second, what, condition)
 }
 
 func serving(k *Keeper) *tls.Certificate {

@@ -5,7 +5,6 @@ package doctor
 import (
 	"fmt"
 	"maps"
-	"math/rand/v2"
 	"os"
 	"regexp"
 	"slices"
@@ -20,6 +19,7 @@ import (
 
 	"github.com/plumbline-dev/plumbline/internal/certs"
 	"github.com/plumbline-dev/plumbline/pkg/apis/plumbline/v1alpha1"
+	"github.com/plumbline-dev/plumbline/test/harness/seed"
 )
 
 // TestHidingMore_NeverPasses breaks an installation in several ways and hides
@@ -261,8 +261,9 @@ func TestExamine_IsDeterministic(t *testing.T) {
 		bind([]string{"", "shop", "", "others"}[i], rights("plumbline.dev", "*", "*"), user(subject))(t, s)
 	}
 	want := Examine(s)
+	random := seed.Random(t)
 	for range 20 {
-		rand.Shuffle(len(s.Roles.Value.Bindings), func(i, j int) {
+		random.Shuffle(len(s.Roles.Value.Bindings), func(i, j int) {
 			b := s.Roles.Value.Bindings
 			b[i], b[j] = b[j], b[i]
 		})

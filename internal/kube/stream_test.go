@@ -23,6 +23,8 @@ import (
 	"k8s.io/apimachinery/pkg/watch"
 	"k8s.io/client-go/rest"
 	"k8s.io/utils/clock"
+
+	"github.com/plumbline-dev/plumbline/test/harness/poll"
 )
 
 func TestMain(m *testing.M) { goleak.VerifyTestMain(m) }
@@ -201,11 +203,5 @@ func TestTrackerAgainstAServer(t *testing.T) {
 
 func receive[T any](t *testing.T, ch <-chan T) T {
 	t.Helper()
-	select {
-	case v := <-ch:
-		return v
-	case <-time.After(10 * time.Second):
-		t.Fatal("nothing came in 10 s")
-		panic("unreachable")
-	}
+	return poll.Receive(t, 10*time.Second, "the channel has something new", ch)
 }

@@ -11,6 +11,8 @@ import (
 	"slices"
 	"strings"
 	"testing"
+
+	"github.com/plumbline-dev/plumbline/test/harness/child"
 )
 
 const module = "github.com/plumbline-dev/plumbline"
@@ -124,7 +126,7 @@ func layerOf(importPath string) int {
 
 func listPackages(t *testing.T) []listedPackage {
 	t.Helper()
-	cmd := exec.CommandContext(t.Context(), "go", "list", "-deps=false", "-json=ImportPath,Imports,Deps", module+"/...")
+	cmd := child.Bind(exec.CommandContext(t.Context(), "go", "list", "-deps=false", "-json=ImportPath,Imports,Deps", module+"/..."))
 	var stderr bytes.Buffer
 	cmd.Stderr = &stderr
 	out, err := cmd.Output()

@@ -17,6 +17,8 @@ import (
 	"time"
 
 	"go.uber.org/goleak"
+
+	"github.com/plumbline-dev/plumbline/test/harness/poll"
 )
 
 func TestMain(m *testing.M) { goleak.VerifyTestMain(m) }
@@ -181,15 +183,7 @@ func mustBeRefused(t *testing.T, p *Proxy) {
 
 func eventually(t *testing.T, what string, condition func() bool) {
 	t.Helper()
-	deadline, tick := time.After(patience), time.NewTicker(time.Millisecond)
-	defer tick.Stop()
-	for !condition() {
-		select {
-		case <-deadline:
-			t.Fatalf("never came true: %s", what)
-		case <-tick.C:
-		}
-	}
+	poll.True(t, patience, what, condition)
 }
 
 func TestWithoutAFaultEverythingPassesAndAnEndIsPassedOn(t *testing.T) {

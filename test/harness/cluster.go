@@ -6,6 +6,7 @@ import (
 	"bytes"
 	"context"
 	"encoding/json"
+	"errors"
 	"fmt"
 	"io"
 	"os"
@@ -13,6 +14,9 @@ import (
 	"path/filepath"
 	"strings"
 	"time"
+
+	"github.com/plumbline-dev/plumbline/test/harness/child"
+	"github.com/plumbline-dev/plumbline/test/harness/waits"
 )
 
 // Cluster is a cluster one talks to through kubectl and helm.
@@ -71,7 +75,7 @@ func (c *Cluster) Run(ctx context.Context, args []string, options ...Option) (Re
 			program = candidate
 		}
 	}
-	cmd := exec.CommandContext(ctx, program, args[1:]...)
+	cmd := child.Bind(exec.CommandContext(ctx, program, args[1:]...))
 	cmd.Env = os.Environ()
 	if c.Kubeconfig != "" {
 		cmd.Env = append(cmd.Env, "KUBECONFIG="+c.Kubeconfig)
@@ -154,37 +158,42 @@ func withToken(view []byte, token string) ([]byte, error) {
 
 // TimeoutError says what was waited for in vain, and what was last seen.
 type TimeoutError struct {
-	What string
+	Wait waits.Wait
 	Last string
-	For  time.Duration
 }
 
-func (e *TimeoutError) Error() string {
-	return fmt.Sprintf("waiting %s for %s: last seen: %s", e.For, e.What, e.Last)
-}
+func (e *TimeoutError) Error() string { return e.Wait.Failure(e.Last) }
 
 // Eventually polls until check holds; check returns what it saw, for the error.
 func Eventually(ctx context.Context, what string, limit time.Duration, check func(context.Context) (ok bool, saw string)) error {
-	deadline, cancel := context.WithTimeout(ctx, limit)
+	began, w := time.Now(), waits.Wait{What: what, Limit: limit.Seconds()}
+	last, err := eventually(ctx, limit, check)
+	w.Seconds, w.Passed = time.Since(began).Seconds(), err == nil
+	if errors.Is(err, errLimit) {
+		err = &TimeoutError{Wait: w, Last: last}
+	}
+	return errors.Join(err, waits.Record(&w))
+}
+
+// errLimit ends a wait that lasted as long as it may.
+var errLimit = errors.New("the limit is over")
+
+func eventually(ctx context.Context, limit time.Duration, check func(context.Context) (ok bool, saw string)) (last string, err error) {
+	deadline, cancel := context.WithTimeoutCause(ctx, limit, errLimit)
 	defer cancel()
-	tick := time.NewTicker(200 * time.Millisecond)
-	defer tick.Stop()
-	last := "nothing yet"
-	for {
+	last = "nothing yet"
+	for attempt := 0; ; attempt++ {
 		ok, saw := check(deadline)
 		if ok {
-			return nil
+			return saw, nil
 		}
 		if deadline.Err() == nil {
 			last = saw
 		}
 		select {
 		case <-deadline.Done():
-			if ctx.Err() != nil {
-				return ctx.Err()
-			}
-			return &TimeoutError{What: what, Last: last, For: limit}
-		case <-tick.C:
+			return last, context.Cause(deadline)
+		case <-time.After(waits.Interval(attempt)):
 		}
 	}
 }

@@ -12,6 +12,8 @@
 //	go test ./test/sim -run TestPromises -sim.hours      // every policy has hours
 //	go test ./test/sim -run TestPromises -sim.refused    // what was refused arrives once more
 //
+// PLUMBLINE_LONG=1 runs seeds that were not run before.
+//
 // # Mutants
 //
 // A simulation that finds nothing shows something only if it would find it. Each

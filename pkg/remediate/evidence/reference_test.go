@@ -14,6 +14,7 @@ import (
 	"testing"
 
 	"github.com/plumbline-dev/plumbline/pkg/remediate/evidence"
+	"github.com/plumbline-dev/plumbline/test/harness/child"
 	"github.com/plumbline-dev/plumbline/test/harness/golden"
 )
 
@@ -51,7 +52,7 @@ func TestReferencePage_Example(t *testing.T) {
 func TestReferencePage_Commands(t *testing.T) {
 	for _, tool := range []string{"openssl", "jq", "sha256sum", "base64", "bash"} {
 		if _, err := exec.LookPath(tool); err != nil {
-			t.Skipf("the page's commands are not tried: %v", err)
+			t.Fatalf("the commands of the page cannot be tried: %v (make preflight installs the tools; on Debian: sudo apt-get install --no-install-recommends jq openssl)", err)
 		}
 	}
 	text, err := os.ReadFile(page)
@@ -90,7 +91,7 @@ func runCommands(t *testing.T, commands string, k *evidence.PrivateKey, record [
 			t.Fatal(err)
 		}
 	}
-	cmd := exec.CommandContext(t.Context(), "bash", "-c", commands)
+	cmd := child.Bind(exec.CommandContext(t.Context(), "bash", "-c", commands))
 	cmd.Dir = dir
 	out, err := cmd.CombinedOutput()
 	t.Logf("%v\n%s", err, out)

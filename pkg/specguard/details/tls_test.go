@@ -22,6 +22,7 @@ import (
 
 	"github.com/prometheus/client_golang/prometheus/testutil"
 
+	"github.com/plumbline-dev/plumbline/test/harness/child"
 	"github.com/plumbline-dev/plumbline/test/harness/freeport"
 )
 
@@ -60,8 +61,8 @@ func startTLS(t *testing.T, certificate, key string) string {
 	t.Helper()
 	port := strconv.Itoa(freeport.For(t))
 	address := net.JoinHostPort("127.0.0.1", port)
-	server := exec.Command("redis-server", "--port", "0", "--tls-port", port, "--bind", "127.0.0.1", "--save", "", "--dir", t.TempDir(),
-		"--tls-cert-file", certificate, "--tls-key-file", key, "--tls-auth-clients", "no")
+	server := child.Bind(exec.Command("redis-server", "--port", "0", "--tls-port", port, "--bind", "127.0.0.1", "--save", "", "--dir", t.TempDir(),
+		"--tls-cert-file", certificate, "--tls-key-file", key, "--tls-auth-clients", "no"))
 	if err := server.Start(); err != nil {
 		t.Fatalf("starting redis-server (install the package redis-server): %v", err)
 	}

@@ -12,6 +12,8 @@ import (
 	"os/exec"
 	"path/filepath"
 	"strings"
+
+	"github.com/plumbline-dev/plumbline/test/harness/child"
 )
 
 // Release and Namespace are what every test installs as.
@@ -71,7 +73,7 @@ func (c *Client) Run(ctx context.Context, args ...string) (string, error) {
 	if err := touchChart(); err != nil {
 		return "", err
 	}
-	cmd := exec.CommandContext(ctx, c.binary, args...)
+	cmd := child.Bind(exec.CommandContext(ctx, c.binary, args...))
 	cmd.Env = append(os.Environ(), "HELM_NAMESPACE="+Namespace)
 	if c.Kubeconfig != "" {
 		cmd.Env = append(cmd.Env, "KUBECONFIG="+c.Kubeconfig)

@@ -12,6 +12,8 @@ import (
 	"slices"
 	"strings"
 	"testing"
+
+	"github.com/plumbline-dev/plumbline/test/harness/child"
 )
 
 const root = "../../.."
@@ -26,7 +28,7 @@ type tree struct {
 // that `go test` runs again when one has changed.
 func copyTree(t *testing.T) tree {
 	t.Helper()
-	list := exec.CommandContext(t.Context(), "git", "ls-files", "-z", "--cached", "--others", "--exclude-standard")
+	list := child.Bind(exec.CommandContext(t.Context(), "git", "ls-files", "-z", "--cached", "--others", "--exclude-standard"))
 	list.Dir = root
 	names, err := list.Output()
 	if err != nil {
@@ -105,7 +107,7 @@ type result struct {
 // of a make or a race detector that this test runs under.
 func (c tree) run(env []string, program string, args ...string) result {
 	c.Helper()
-	command := exec.CommandContext(c.Context(), program, args...)
+	command := child.Bind(exec.CommandContext(c.Context(), program, args...))
 	command.Dir = c.dir
 	command.Env = append(slices.DeleteFunc(os.Environ(), func(kv string) bool {
 		name, _, _ := strings.Cut(kv, "=")

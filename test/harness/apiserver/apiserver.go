@@ -4,6 +4,7 @@ package apiserver
 
 import (
 	"context"
+	"crypto/sha256"
 	"errors"
 	"fmt"
 	"net"
@@ -19,6 +20,7 @@ import (
 	"sigs.k8s.io/controller-runtime/pkg/envtest"
 
 	"github.com/plumbline-dev/plumbline/test/chart/rendered"
+	"github.com/plumbline-dev/plumbline/test/harness/child"
 	"github.com/plumbline-dev/plumbline/test/harness/freeport"
 )
 
@@ -63,6 +65,9 @@ func Start(options ...Option) (*envtest.Environment, error) {
 	if err := claimPorts(server); err != nil {
 		return nil, err
 	}
+	if err := bind(server, assets); err != nil {
+		return nil, err
+	}
 	for _, option := range options {
 		option(server)
 	}
@@ -91,6 +96,23 @@ func claimPorts(server *envtest.Environment) error {
 	etcd := &envtest.Etcd{URL: &url.URL{Scheme: "http", Host: net.JoinHostPort(loopback, ports[1])}}
 	etcd.Configure().Set("listen-peer-urls", "http://"+net.JoinHostPort(loopback, ports[2]))
 	server.ControlPlane.APIServer, server.ControlPlane.Etcd = api, etcd
+	return nil
+}
+
+// bind has etcd and the API server end with this process, which may be killed. The
+// scripts stay in bin/test: a server that starts again needs them, and all tests can
+// share them.
+func bind(server *envtest.Environment, assets string) error {
+	folder := filepath.Join(rendered.RepositoryDir(), "bin", "test", fmt.Sprintf("assets-%.6x", sha256.Sum256([]byte(assets))))
+	for program, path := range map[string]*string{
+		"kube-apiserver": &server.ControlPlane.APIServer.Path, "etcd": &server.ControlPlane.Etcd.Path,
+	} {
+		script, err := child.Wrap(folder, filepath.Join(assets, program))
+		if err != nil {
+			return err
+		}
+		*path = script
+	}
 	return nil
 }
 
@@ -124,10 +146,8 @@ func StartControllersWith(flags []string, directory, kubeconfig string, controll
 		"--use-service-account-credentials", "--leader-elect=false", "--secure-port=0",
 		"--controllers", strings.Join(controllers, ","),
 	}, flags...)
-	cmd := exec.Command(filepath.Join(assets, "kube-controller-manager"), flags...) //nolint:gosec,noctx // a test's own binary; Stop ends it, not a context
+	cmd := child.Bind(exec.Command(filepath.Join(assets, "kube-controller-manager"), flags...)) //nolint:gosec,noctx // a test's own binary; Stop ends it, not a context
 	cmd.Stdout, cmd.Stderr = log, log
-	// It must not outlive a test that is killed.
-	cmd.SysProcAttr = &syscall.SysProcAttr{Pdeathsig: syscall.SIGKILL}
 	// The child has a handle of its own.
 	if err := errors.Join(cmd.Start(), log.Close()); err != nil {
 		return nil, fmt.Errorf("starting kube-controller-manager: %w", err)

@@ -21,6 +21,7 @@ import (
 	listenerv3 "github.com/envoyproxy/go-control-plane/envoy/config/listener/v3"
 	"google.golang.org/protobuf/encoding/protojson"
 
+	"github.com/plumbline-dev/plumbline/test/harness/child"
 	"github.com/plumbline-dev/plumbline/test/harness/poll"
 )
 
@@ -40,7 +41,7 @@ func Binary(tb testing.TB) string {
 // Minor is the 40 of an Envoy 1.40.0 that is tested with.
 func Minor(tb testing.TB) (minor int) {
 	tb.Helper()
-	said, err := exec.CommandContext(tb.Context(), Binary(tb), "--version").CombinedOutput()
+	said, err := child.Bind(exec.CommandContext(tb.Context(), Binary(tb), "--version")).CombinedOutput()
 	if err != nil {
 		tb.Fatalf("asking Envoy for its version: %v: %s", err, said)
 	}
@@ -99,11 +100,9 @@ func Start(tb testing.TB, options Options) *Envoy {
 	}
 	at := filepath.Join(directory, "admin")
 	e := &Envoy{tb: tb, log: &lines{}}
-	e.cmd = exec.Command(Binary(tb), append([]string{"--config-path", write("bootstrap.json", config), "--concurrency", "2",
-		"--disable-hot-restart", "--admin-address-path", at, "--log-level", "warning"}, options.Arguments...)...)
+	e.cmd = child.Bind(exec.Command(Binary(tb), append([]string{"--config-path", write("bootstrap.json", config), "--concurrency", "2",
+		"--disable-hot-restart", "--admin-address-path", at, "--log-level", "warning"}, options.Arguments...)...))
 	e.cmd.Stdout, e.cmd.Stderr = e.log, e.log
-	// It must not outlive a test that is killed.
-	e.cmd.SysProcAttr = &syscall.SysProcAttr{Pdeathsig: syscall.SIGKILL}
 	if err := e.cmd.Start(); err != nil {
 		tb.Fatal(err)
 	}

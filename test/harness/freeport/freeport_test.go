@@ -12,6 +12,8 @@ import (
 	"strconv"
 	"syscall"
 	"testing"
+
+	"github.com/plumbline-dev/plumbline/test/harness/child"
 )
 
 // asChild makes this test's binary claim ports, tell them, and wait.
@@ -62,19 +64,18 @@ func TestAPortIsNeverOneThatAnOutgoingConnectionMayTake(t *testing.T) {
 // Two servers that were told the same port before either listened: the second
 // ends with "bind: address already in use".
 func TestNoPortIsGivenTwiceAlsoNotToAnotherProcess(t *testing.T) {
-	child := exec.CommandContext(t.Context(), os.Args[0])
-	child.Env = append(os.Environ(), asChild+"=1")
-	child.Stderr = os.Stderr
-	child.SysProcAttr = &syscall.SysProcAttr{Pdeathsig: syscall.SIGKILL}
-	input, err := child.StdinPipe()
+	offspring := child.Bind(exec.CommandContext(t.Context(), os.Args[0]))
+	offspring.Env = append(os.Environ(), asChild+"=1")
+	offspring.Stderr = os.Stderr
+	input, err := offspring.StdinPipe()
 	if err != nil {
 		t.Fatal(err)
 	}
-	output, err := child.StdoutPipe()
+	output, err := offspring.StdoutPipe()
 	if err != nil {
 		t.Fatal(err)
 	}
-	if err := child.Start(); err != nil {
+	if err := offspring.Start(); err != nil {
 		t.Fatal(err)
 	}
 	given := map[int]string{}
@@ -104,7 +105,7 @@ func TestNoPortIsGivenTwiceAlsoNotToAnotherProcess(t *testing.T) {
 	if err := claim(theirs); !errors.Is(err, syscall.EADDRINUSE) {
 		t.Errorf("claiming %d, which is the child's: %v", theirs, err)
 	}
-	if err := errors.Join(input.Close(), child.Wait()); err != nil {
+	if err := errors.Join(input.Close(), offspring.Wait()); err != nil {
 		t.Fatal(err)
 	}
 	if err := claim(theirs); err != nil {

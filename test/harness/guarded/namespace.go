@@ -220,16 +220,29 @@ func (n *Namespace) Baseline(name string) (*v1alpha1.Baseline, error) {
 func (n *Namespace) Until(name, what string, check func(*v1alpha1.Baseline) error) *v1alpha1.Baseline {
 	n.t.Helper()
 	var b *v1alpha1.Baseline
-	n.Eventually(what, func() (err error) {
-		if b, err = n.Baseline(name); err != nil {
+	n.Eventually(what, n.look(name, &b, check))
+	return b
+}
+
+// UntilOn is Until on a hot path, see [poll.Path].
+func (n *Namespace) UntilOn(path poll.Path, name, what string, check func(*v1alpha1.Baseline) error) *v1alpha1.Baseline {
+	n.t.Helper()
+	var b *v1alpha1.Baseline
+	path.Until(n.t, n.cluster.Patience, what, n.look(name, &b, check))
+	return b
+}
+
+// look reads a Baseline and checks it.
+func (n *Namespace) look(name string, b **v1alpha1.Baseline, check func(*v1alpha1.Baseline) error) func() error {
+	return func() (err error) {
+		if *b, err = n.Baseline(name); err != nil {
 			return err
 		}
-		if err := check(b); err != nil {
-			return fmt.Errorf("%w; the baseline is %s", err, Describe(b))
+		if err := check(*b); err != nil {
+			return fmt.Errorf("%w; the baseline is %s", err, Describe(*b))
 		}
 		return nil
-	})
-	return b
+	}
 }
 
 // UntilIs waits until a Baseline reads like this, see [Describe].

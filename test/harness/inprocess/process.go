@@ -10,6 +10,8 @@ import (
 
 	"github.com/go-logr/logr"
 	"github.com/go-logr/logr/testr"
+
+	"github.com/plumbline-dev/plumbline/test/harness/poll"
 )
 
 // Process runs within the test.
@@ -29,14 +31,7 @@ func Start(tb testing.TB, name string, patience time.Duration, run func(ctx cont
 	ready := make(chan struct{})
 	go func() { p.done <- run(ctx, func() { close(ready) }) }()
 	tb.Cleanup(func() { p.Halt(tb) })
-	select {
-	case <-ready:
-	case err := <-p.done:
-		p.done <- err
-		tb.Fatalf("the %s ended at once: %v", name, err)
-	case <-time.After(patience):
-		tb.Fatalf("the %s's caches did not sync", name)
-	}
+	poll.Ready(tb, patience, "the "+name, ready, p.done)
 	return p
 }
 
@@ -44,15 +39,10 @@ func Start(tb testing.TB, name string, patience time.Duration, run func(ctx cont
 func (p *Process) Halt(tb testing.TB) {
 	tb.Helper()
 	p.stop()
-	select {
-	case err := <-p.done:
-		if err != nil && !errors.Is(err, context.Canceled) {
-			tb.Errorf("the %s ended with an error: %v", p.name, err)
-		}
-		p.done <- nil
-	case <-time.After(p.patience):
-		tb.Errorf("the %s does not end", p.name)
+	if err := poll.Receive(tb, p.patience, "the "+p.name+" has ended", p.done); err != nil && !errors.Is(err, context.Canceled) {
+		tb.Errorf("the %s ended with an error: %v", p.name, err)
 	}
+	p.done <- nil
 }
 
 // Log goes to a test that is verbose, and nowhere else.

@@ -7,11 +7,13 @@ import (
 	"errors"
 	"fmt"
 	"testing"
+	"testing/synctest"
 	"time"
 
 	"github.com/google/go-cmp/cmp"
 
 	"github.com/plumbline-dev/plumbline/test/harness/inprocess"
+	"github.com/plumbline-dev/plumbline/test/harness/waits"
 )
 
 // fakeT notes what a test is told, and ends when the test asks it to.
@@ -67,7 +69,7 @@ func TestWhatATestIsToldOfItsProcess(t *testing.T) {
 		},
 		"that it ended before it was ready": {
 			run: func(context.Context, func()) error { return errBroken }, patience: time.Minute,
-			want: []string{"the assessor ended at once: it broke", "the assessor ended with an error: it broke"},
+			want: []string{"waited 0s (limit 1m0s) until the assessor is ready; last seen: it ended (it broke)", "the assessor ended with an error: it broke"},
 		},
 		"that it ended with an error": {
 			run: func(ctx context.Context, ready func()) error {
@@ -79,16 +81,19 @@ func TestWhatATestIsToldOfItsProcess(t *testing.T) {
 		},
 		"that it is never ready": {
 			run: func(ctx context.Context, _ func()) error { <-ctx.Done(); return nil }, patience: time.Second,
-			want: []string{"the assessor's caches did not sync"},
+			want: []string{"waited 1s (limit 1s) until the assessor is ready; last seen: it runs and is not ready"},
 		},
 	} {
 		t.Run(name, func(t *testing.T) {
+			t.Setenv(waits.Variable, "")
 			f := &fakeT{TB: t}
-			f.test(func() {
-				p := inprocess.Start(f, "assessor", tc.patience, tc.run)
-				if tc.within != nil {
-					tc.within(f, p)
-				}
+			synctest.Test(t, func(*testing.T) {
+				f.test(func() {
+					p := inprocess.Start(f, "assessor", tc.patience, tc.run)
+					if tc.within != nil {
+						tc.within(f, p)
+					}
+				})
 			})
 			if diff := cmp.Diff(tc.want, f.said); diff != "" {
 				t.Errorf("what the test is told (-want +got):\n%s", diff)

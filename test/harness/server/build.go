@@ -15,6 +15,7 @@ import (
 	"syscall"
 
 	"github.com/plumbline-dev/plumbline/test/chart/rendered"
+	"github.com/plumbline-dev/plumbline/test/harness/child"
 )
 
 // raceVariable names the environment variable that gives the binaries of a test the
@@ -93,7 +94,7 @@ func (v variant) environment() []string {
 }
 
 func (v variant) build(ctx context.Context, directory string, commands []string) error {
-	build := exec.CommandContext(ctx, "go", v.arguments(directory, commands)...)
+	build := child.Bind(exec.CommandContext(ctx, "go", v.arguments(directory, commands)...))
 	build.Env = slices.Concat(os.Environ(), v.environment())
 	if out, err := build.CombinedOutput(); err != nil {
 		return fmt.Errorf("building %s (%s): %w\n%s", strings.Join(commands, ", "), v.name(), err, out)

@@ -19,6 +19,7 @@ import (
 	"time"
 
 	"github.com/plumbline-dev/plumbline/test/harness"
+	"github.com/plumbline-dev/plumbline/test/harness/child"
 	"github.com/plumbline-dev/plumbline/test/harness/freeport"
 )
 
@@ -50,11 +51,9 @@ func StartWith(environment []string, binary string, args ...string) (*Process, e
 		*address = "127.0.0.1:" + strconv.Itoa(port)
 	}
 	args = append([]string{"--metrics-address=" + p.Metrics, "--health-address=" + p.Health}, args...)
-	p.cmd = exec.Command(binary, args...) //nolint:gosec,noctx // a test's own binary; Stop ends it, not a context
+	p.cmd = child.Bind(exec.Command(binary, args...)) //nolint:gosec,noctx // a test's own binary; Stop ends it, not a context
 	p.cmd.Env = slices.Concat(os.Environ(), []string{"POD_NAME=" + filepath.Base(binary)}, environment)
 	p.cmd.Stdout, p.cmd.Stderr = p.log, p.log
-	// It must not outlive a test that is killed.
-	p.cmd.SysProcAttr = &syscall.SysProcAttr{Pdeathsig: syscall.SIGKILL}
 	if err := p.cmd.Start(); err != nil {
 		return nil, fmt.Errorf("starting %s: %w", binary, err)
 	}

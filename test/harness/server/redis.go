@@ -12,6 +12,8 @@ import (
 	"time"
 
 	"github.com/redis/go-redis/v9"
+
+	"github.com/plumbline-dev/plumbline/test/harness/child"
 )
 
 // Redis is a real redis-server.
@@ -44,10 +46,8 @@ func StartRedis(ctx context.Context, directory string, options ...string) (*Redi
 // until it answers whoever logs in so. The caller kills it.
 func StartRedisWith(ctx context.Context, login redis.Options, args ...string) (*Redis, error) {
 	r := &Redis{login: login, log: &lockedBuffer{}, exited: make(chan struct{})}
-	r.cmd = exec.Command("redis-server", args...) //nolint:gosec,noctx // a test's own server; Kill ends it, not a context
+	r.cmd = child.Bind(exec.Command("redis-server", args...)) //nolint:gosec,noctx // a test's own server; Kill ends it, not a context
 	r.cmd.Stdout, r.cmd.Stderr = r.log, r.log
-	// It must not outlive a test that is killed.
-	r.cmd.SysProcAttr = &syscall.SysProcAttr{Pdeathsig: syscall.SIGKILL}
 	if err := r.cmd.Start(); err != nil {
 		return nil, fmt.Errorf("starting redis-server (install the package redis-server): %w", err)
 	}

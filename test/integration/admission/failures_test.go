@@ -16,6 +16,7 @@ import (
 
 	"github.com/plumbline-dev/plumbline/pkg/apis/plumbline/v1alpha1"
 	"github.com/plumbline-dev/plumbline/pkg/specguard"
+	"github.com/plumbline-dev/plumbline/test/harness/child"
 )
 
 func TestADeadRedisCostsOnlyTheRecords(t *testing.T) {
@@ -76,14 +77,14 @@ func TestAGuardThatCannotBeCompiledAffectsNoOther(t *testing.T) {
 func TestSelftest(t *testing.T) {
 	p := newPlace(t, func(s *v1alpha1.GuardSpec) { s.Selector = selector("plumbline.dev/selftest", "true") })
 	var out bytes.Buffer
-	cmd := exec.Command(w.binary, "selftest", "--kubeconfig="+w.kubeconfig, "--namespace="+p.namespace, "--timeout=30s")
+	cmd := child.Bind(exec.Command(w.binary, "selftest", "--kubeconfig="+w.kubeconfig, "--namespace="+p.namespace, "--timeout=30s"))
 	cmd.Stdout, cmd.Stderr = &out, &out
 	if err := cmd.Run(); err != nil || strings.Count(out.String(), "ok: ") != 3 {
 		t.Errorf("%v\n%s", err, &out)
 	}
 	out.Reset()
 	other := newPlace(t, nil)
-	cmd = exec.Command(w.binary, "selftest", "--kubeconfig="+w.kubeconfig, "--namespace="+other.namespace, "--timeout=1s")
+	cmd = child.Bind(exec.Command(w.binary, "selftest", "--kubeconfig="+w.kubeconfig, "--namespace="+other.namespace, "--timeout=1s"))
 	cmd.Stdout, cmd.Stderr = &out, &out
 	if err := cmd.Run(); err == nil || !strings.Contains(out.String(), "failed: the spec hash is stamped") {
 		t.Errorf("without a guard: %v\n%s", err, &out)

@@ -26,6 +26,7 @@ import (
 	"github.com/plumbline-dev/plumbline/pkg/specguard/canon"
 	"github.com/plumbline-dev/plumbline/pkg/specguard/details"
 	"github.com/plumbline-dev/plumbline/test/harness/apiserver"
+	"github.com/plumbline-dev/plumbline/test/harness/child"
 )
 
 var deploymentGVK = canon.GVK{Group: "apps", Version: "v1", Kind: "Deployment"}
@@ -96,7 +97,7 @@ func as(t *testing.T, user string, groups ...string) *kubernetes.Clientset {
 func (p *place) kubectl(user, stdin string, args ...string) (stdout, stderr string, err error) {
 	p.t.Helper()
 	args = append([]string{"--kubeconfig", w.kubeconfig, "--as", user, "-n", p.namespace}, args...)
-	cmd := exec.Command(w.kubectl, args...)
+	cmd := child.Bind(exec.Command(w.kubectl, args...))
 	var out, errs bytes.Buffer
 	cmd.Stdin, cmd.Stdout, cmd.Stderr = strings.NewReader(stdin), &out, &errs
 	err = cmd.Run()

@@ -7,7 +7,6 @@ package ads
 import (
 	"encoding/json"
 	"fmt"
-	"math/rand/v2"
 	"net"
 	"slices"
 	"strings"
@@ -19,6 +18,7 @@ import (
 	"github.com/plumbline-dev/plumbline/pkg/traffic/ads"
 	"github.com/plumbline-dev/plumbline/test/harness/envoy"
 	"github.com/plumbline-dev/plumbline/test/harness/freeport"
+	"github.com/plumbline-dev/plumbline/test/harness/seed"
 )
 
 // wire passes bytes on between proxies and the server, until it is cut: then so many more
@@ -113,8 +113,9 @@ func TestAServerThatIsKilledInTheMiddleOfAResponseCostsNoRequest(t *testing.T) {
 	server.acked(t, s.route())
 	l := startLoad(t, s.Front)
 
+	random := seed.Random(t)
 	for n := range kills() {
-		cut.cutAfter(1 + rand.Int64N(2_500)) //nolint:gosec // any will do
+		cut.cutAfter(1 + random.Int64N(2_500))
 		for alive := true; alive; {
 			s.steps(uint32(n%2) * 5_000) //nolint:gosec // 0 or 5,000
 			server.publish(*s)

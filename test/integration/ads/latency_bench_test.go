@@ -13,6 +13,7 @@ import (
 	"github.com/plumbline-dev/plumbline/pkg/traffic/ads"
 	"github.com/plumbline-dev/plumbline/test/harness/asker"
 	"github.com/plumbline-dev/plumbline/test/harness/freeport"
+	"github.com/plumbline-dev/plumbline/test/harness/poll"
 	"github.com/plumbline-dev/plumbline/test/harness/quantile"
 )
 
@@ -217,12 +218,7 @@ func (s *shop) weighted(weight uint32) []*ads.Resource {
 }
 
 // await what comes, for as long as patience lasts.
-func await[T any](b *testing.B, what string, from <-chan T) (got T) {
+func await[T any](b *testing.B, what string, from <-chan T) T {
 	b.Helper()
-	select {
-	case got = <-from:
-	case <-time.After(patience):
-		b.Fatalf("waited %s until %s", patience, what)
-	}
-	return got
+	return poll.Receive(b, patience, what, from)
 }

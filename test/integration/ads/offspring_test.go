@@ -20,9 +20,7 @@ import (
 	"slices"
 	"strings"
 	"sync"
-	"syscall"
 	"testing"
-	"time"
 
 	"google.golang.org/grpc"
 	"google.golang.org/grpc/credentials"
@@ -30,6 +28,8 @@ import (
 	"github.com/plumbline-dev/plumbline/pkg/traffic/ads"
 	"github.com/plumbline-dev/plumbline/pkg/traffic/ads/serve"
 	"github.com/plumbline-dev/plumbline/pkg/traffic/identity"
+	"github.com/plumbline-dev/plumbline/test/harness/child"
+	"github.com/plumbline-dev/plumbline/test/harness/poll"
 )
 
 // A test's own binary is the server as well, as a process that can be killed.
@@ -123,10 +123,9 @@ func (s *state) start(t testing.TB) *offspring {
 	if err != nil {
 		t.Fatal(err)
 	}
-	o := &offspring{cmd: exec.Command(os.Args[0]), heard: map[string]bool{}, change: make(chan struct{}), ended: make(chan struct{})}
+	o := &offspring{cmd: child.Bind(exec.Command(os.Args[0])), heard: map[string]bool{}, change: make(chan struct{}), ended: make(chan struct{})}
 	o.cmd.Env = append(os.Environ(), offspringVariable+"="+string(text))
 	o.cmd.Stderr = os.Stderr
-	o.cmd.SysProcAttr = &syscall.SysProcAttr{Pdeathsig: syscall.SIGKILL}
 	out, err := o.cmd.StdoutPipe()
 	if err != nil {
 		t.Fatal(err)
@@ -199,12 +198,9 @@ func (o *offspring) has(r *ads.Resource) (heard bool, change <-chan struct{}) {
 // acked waits until one has.
 func (o *offspring) acked(t testing.TB, r *ads.Resource) {
 	t.Helper()
-	select {
-	case <-o.told(r):
-	case <-time.After(patience):
-	}
+	poll.Receive(t, patience, "a proxy confirms "+confirmation(r), o.told(r))
 	if heard, _ := o.has(r); !heard {
-		t.Fatalf("nobody confirms %s", confirmation(r))
+		t.Fatalf("the server ended before a proxy confirmed %s", confirmation(r))
 	}
 }
 

@@ -159,7 +159,7 @@ func (w *world) stage(pod string, kind ads.Type, name string) ads.State {
 // confirmed waits until a proxy has a resource.
 func (w *world) confirmed(pod string, r *ads.Resource) {
 	w.t.Helper()
-	eventually(w.t, "the proxy has "+r.Type.String()+" "+r.Name, func() error {
+	poll.Confirmation.Until(w.t, patience, "the proxy has "+r.Type.String()+" "+r.Name, func() error {
 		if state := w.stage(pod, r.Type, r.Name); state.Stage != ads.Confirmed || state.Has != r.Version {
 			return fmt.Errorf("it is %+v", state)
 		}

@@ -21,12 +21,13 @@ import (
 
 	"github.com/plumbline-dev/plumbline/pkg/apis/plumbline/v1alpha1"
 	"github.com/plumbline-dev/plumbline/pkg/specguard"
+	"github.com/plumbline-dev/plumbline/test/harness/child"
 )
 
 // kubectlEvents is what `kubectl events --for` prints of an object, line by line.
 func (w *world) kubectlEvents(file, object string) ([]string, error) {
 	binary := filepath.Join(os.Getenv("KUBEBUILDER_ASSETS"), "kubectl")
-	cmd := exec.CommandContext(w.Ctx(), binary, "--kubeconfig", file, "-n", w.namespace, "events", "--for", object, "--no-headers")
+	cmd := child.Bind(exec.CommandContext(w.Ctx(), binary, "--kubeconfig", file, "-n", w.namespace, "events", "--for", object, "--no-headers"))
 	out, err := cmd.Output()
 	if err != nil {
 		return nil, fmt.Errorf("running %s: %w", cmd, err)

@@ -14,6 +14,7 @@ import (
 
 	"github.com/plumbline-dev/plumbline/pkg/apis/plumbline/v1alpha1"
 	"github.com/plumbline-dev/plumbline/pkg/specguard"
+	"github.com/plumbline-dev/plumbline/test/harness/poll"
 )
 
 const imagePath = "/spec/template/spec/containers/[name=app]/image"
@@ -28,7 +29,7 @@ func (w *world) flipImage(user string) {
 		return
 	}
 	w.SetImage(user, "web", "registry.example/evil:1")
-	w.Until("web", "it drifts", isState(v1alpha1.StateDrifted))
+	w.UntilOn(poll.Detection, "web", "it drifts", isState(v1alpha1.StateDrifted))
 }
 
 // fighting checks who fights over the image and since when; nobody if empty.

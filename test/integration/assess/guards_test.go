@@ -25,6 +25,7 @@ import (
 	"github.com/plumbline-dev/plumbline/internal/controller/assess"
 	"github.com/plumbline-dev/plumbline/pkg/apis/plumbline/v1alpha1"
 	"github.com/plumbline-dev/plumbline/test/harness/guarded"
+	"github.com/plumbline-dev/plumbline/test/harness/poll"
 )
 
 // readyReads waits until a guard's conditions contain a text, as
@@ -383,5 +384,5 @@ func TestOneOfTwoReplicasWorksAndTheOtherTakesOver(t *testing.T) {
 	start(t, withLeaderElection())
 	first.Halt(t)
 	w.SetImage(alice, "web", "registry.example/evil:1")
-	w.UntilIs("web", "Drifted: Changed /spec/template/spec/containers/[name=app]/image by alice (Foreign, WriterStamp)")
+	w.UntilOn(poll.Takeover, "web", "the other replica tells the drift", guarded.Reads("Drifted: Changed /spec/template/spec/containers/[name=app]/image by alice (Foreign, WriterStamp)"))
 }

@@ -16,6 +16,7 @@ import (
 
 	"github.com/plumbline-dev/plumbline/pkg/apis/plumbline/v1alpha1"
 	"github.com/plumbline-dev/plumbline/test/harness/guarded"
+	"github.com/plumbline-dev/plumbline/test/harness/poll"
 )
 
 // figures are an assessor's samples, by family and labels: "name{a=b,c=d}". Of a
@@ -107,7 +108,7 @@ func TestTheMetricsTellTheStory(t *testing.T) {
 	w.Must(err)
 
 	w.SetImage(alice, "image", "registry.example/shop:2")
-	w.Until("image", "it drifts", isState(v1alpha1.StateDrifted))
+	w.UntilOn(poll.Detection, "image", "it drifts", isState(v1alpha1.StateDrifted))
 	r.store(recordOfScale(w.Live("scaled"), alice, 5))
 	w.Scale(alice, "scaled", 5)
 	w.UntilIs("scaled", "Drifted: Changed /spec/replicas by alice (Foreign, Admission)")

@@ -30,6 +30,7 @@ import (
 	"github.com/plumbline-dev/plumbline/pkg/specguard"
 	"github.com/plumbline-dev/plumbline/test/chart/rendered"
 	"github.com/plumbline-dev/plumbline/test/harness"
+	"github.com/plumbline-dev/plumbline/test/harness/poll"
 )
 
 // Marks in the guide that stand above a block of commands.
@@ -249,14 +250,7 @@ func (g *guide) assess() {
 			g.t.Errorf("the assessor ended with an error: %v", err)
 		}
 	})
-	select {
-	case <-ready:
-	case err := <-ended:
-		ended <- err
-		g.t.Fatalf("the assessor ended at once: %v", err)
-	case <-time.After(30 * time.Second):
-		g.t.Fatal("the assessor's caches did not sync")
-	}
+	poll.Ready(g.t, 30*time.Second, "the assessor", ready, ended)
 }
 
 func (g *guide) await(name string, state v1alpha1.DriftState) {

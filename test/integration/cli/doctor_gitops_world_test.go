@@ -31,6 +31,7 @@ import (
 	"github.com/plumbline-dev/plumbline/internal/doctor"
 	"github.com/plumbline-dev/plumbline/test/chart/rendered"
 	"github.com/plumbline-dev/plumbline/test/harness/apiserver"
+	"github.com/plumbline-dev/plumbline/test/harness/child"
 )
 
 // published is a CustomResourceDefinition as its project publishes it, inside of
@@ -48,7 +49,7 @@ var (
 // path downloads the module, or finds it in the module cache, and gives the file.
 func (p published) path(t *testing.T) string {
 	t.Helper()
-	cmd := exec.CommandContext(t.Context(), "go", "mod", "download", "-json", p.module+"@"+p.version)
+	cmd := child.Bind(exec.CommandContext(t.Context(), "go", "mod", "download", "-json", p.module+"@"+p.version))
 	cmd.Dir = t.TempDir() // no go.mod is concerned
 	cmd.Env = append(os.Environ(), "GOWORK=off", "GOFLAGS=-mod=mod")
 	out, err := cmd.Output()

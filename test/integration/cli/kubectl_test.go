@@ -12,6 +12,8 @@ import (
 	"testing"
 
 	"github.com/google/go-cmp/cmp"
+
+	"github.com/plumbline-dev/plumbline/test/harness/child"
 )
 
 // ages makes relative ages, and the column widths that follow from them, alike:
@@ -30,7 +32,7 @@ var (
 // kubectl runs the real one, with the plugin on PATH.
 func kubectl(t *testing.T, args ...string) answer {
 	t.Helper()
-	cmd := exec.CommandContext(t.Context(), binDir+"/kubectl", args...)
+	cmd := child.Bind(exec.CommandContext(t.Context(), binDir+"/kubectl", args...))
 	cmd.Env = append(os.Environ(), "PATH="+binDir+":"+os.Getenv("PATH"), "KUBECONFIG="+kubeconfig)
 	var out, errOut strings.Builder
 	cmd.Stdout, cmd.Stderr = &out, &errOut

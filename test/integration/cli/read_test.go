@@ -17,6 +17,7 @@ import (
 	"sigs.k8s.io/controller-runtime/pkg/client"
 
 	"github.com/plumbline-dev/plumbline/pkg/apis/plumbline/v1alpha1"
+	"github.com/plumbline-dev/plumbline/test/harness/child"
 )
 
 func TestStatus_ShowsBaselinesWorstFirst(t *testing.T) {
@@ -76,7 +77,7 @@ func TestStatus_JSONIsWhatKubectlGetPrints(t *testing.T) {
 	f := fixture{t: t, namespace: newNamespace(t)}
 	f.drifted("web")
 	got := plumbline(t.Context(), kubeconfig, f.namespace, "", "status", "-o", "json")
-	want, err := exec.CommandContext(t.Context(), binDir+"/kubectl", "--kubeconfig", kubeconfig, "-n", f.namespace, "get", "baselines", "-o", "json").Output()
+	want, err := child.Bind(exec.CommandContext(t.Context(), binDir+"/kubectl", "--kubeconfig", kubeconfig, "-n", f.namespace, "get", "baselines", "-o", "json")).Output()
 	must(t, err)
 	var a, b map[string]any
 	must(t, json.Unmarshal([]byte(got.Stdout), &a))
@@ -233,7 +234,7 @@ func TestHash_TellsLiveFromStamp(t *testing.T) {
 		t.Errorf("hash of a scaled object gave %v", answered)
 	}
 	// What kubectl reads and what the plugin reads hash alike.
-	manifest, err := exec.CommandContext(t.Context(), binDir+"/kubectl", "--kubeconfig", kubeconfig, "-n", f.namespace, "get", "deploy", "web", "-o", "yaml").Output()
+	manifest, err := child.Bind(exec.CommandContext(t.Context(), binDir+"/kubectl", "--kubeconfig", kubeconfig, "-n", f.namespace, "get", "deploy", "web", "-o", "yaml")).Output()
 	must(t, err)
 	offline := plumbline(t.Context(), kubeconfig, f.namespace, string(manifest), "hash", "-f", "-")
 	if offline.Stdout != answered["live"]+"\n" {

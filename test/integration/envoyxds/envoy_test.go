@@ -14,6 +14,7 @@ import (
 	"testing"
 	"time"
 
+	"github.com/plumbline-dev/plumbline/test/harness/child"
 	"github.com/plumbline-dev/plumbline/test/harness/envoy"
 	"github.com/plumbline-dev/plumbline/test/harness/poll"
 )
@@ -67,7 +68,7 @@ func TestEnvoyRefusesWhatCannotBe(t *testing.T) {
 
 func validate(t *testing.T, binary string, p parts) (string, error) {
 	t.Helper()
-	cmd := exec.CommandContext(t.Context(), binary, "--mode", "validate", "--disable-hot-restart", "-l", "warning", "-c", configuration(t, p))
+	cmd := child.Bind(exec.CommandContext(t.Context(), binary, "--mode", "validate", "--disable-hot-restart", "-l", "warning", "-c", configuration(t, p)))
 	out, err := cmd.CombinedOutput()
 	return string(out), err
 }
@@ -76,7 +77,7 @@ func validate(t *testing.T, binary string, p parts) (string, error) {
 func run(t *testing.T, p parts, listens ...string) {
 	t.Helper()
 	log := &bytes.Buffer{}
-	cmd := exec.Command(envoy.Binary(t), "--disable-hot-restart", "--concurrency", "2", "-l", "warning", "-c", configuration(t, p)) //nolint:gosec,noctx // ended below
+	cmd := child.Bind(exec.Command(envoy.Binary(t), "--disable-hot-restart", "--concurrency", "2", "-l", "warning", "-c", configuration(t, p))) //nolint:gosec,noctx // ended below
 	cmd.Stdout, cmd.Stderr = log, log
 	must(t, cmd.Start())
 	t.Cleanup(func() {

@@ -16,6 +16,7 @@ import (
 	"github.com/plumbline-dev/plumbline/pkg/apis/plumbline/v1alpha1"
 	"github.com/plumbline-dev/plumbline/pkg/remediate/protocol"
 	"github.com/plumbline-dev/plumbline/test/harness/guarded"
+	"github.com/plumbline-dev/plumbline/test/harness/poll"
 	"github.com/plumbline-dev/plumbline/test/harness/remediation"
 )
 
@@ -40,7 +41,7 @@ func TestSevenReplicasOfAnAutoscalerStaySeven(t *testing.T) {
 		return nil
 	})
 	w.SetImage(mallory, "web", "registry.example/evil:1")
-	w.Until("web", "the drift is told", drifts)
+	w.UntilOn(poll.Detection, "web", "the drift is told", drifts)
 	startExecutor(t, newEvidence(t))
 	plan := w.Ended(w.plan(w.policy(), "web"))
 	live := w.Live("web")

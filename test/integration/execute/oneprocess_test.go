@@ -117,7 +117,7 @@ func TestOneProcessFindsADriftAndPutsItBack(t *testing.T) {
 		t.Errorf("web runs %s", image)
 	}
 	var plans v1alpha1.RemediationPlanList
-	w.Eventually("its plan has succeeded", func() error {
+	poll.Confirmation.Until(t, patience, "its plan has succeeded", func() error {
 		if err := c.Admin.List(t.Context(), &plans, client.InNamespace(w.Name)); err != nil {
 			return err
 		}

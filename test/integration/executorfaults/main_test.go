@@ -25,6 +25,7 @@ import (
 	"github.com/plumbline-dev/plumbline/pkg/apis/plumbline/v1alpha1"
 	"github.com/plumbline-dev/plumbline/test/chart/rendered"
 	"github.com/plumbline-dev/plumbline/test/harness/apiserver"
+	"github.com/plumbline-dev/plumbline/test/harness/child"
 	"github.com/plumbline-dev/plumbline/test/harness/guarded"
 	"github.com/plumbline-dev/plumbline/test/harness/remediation"
 )
@@ -96,7 +97,7 @@ func runTests(m *testing.M) (code int, err error) {
 // build makes the binary that can be made to fail.
 func build(ctx context.Context, directory string) (string, error) {
 	path := filepath.Join(directory, "assessor")
-	cmd := exec.CommandContext(ctx, "go", "build", "-tags", "failpoints", "-o", path, "github.com/plumbline-dev/plumbline/cmd/assessor")
+	cmd := child.Bind(exec.CommandContext(ctx, "go", "build", "-tags", "failpoints", "-o", path, "github.com/plumbline-dev/plumbline/cmd/assessor"))
 	if out, err := cmd.CombinedOutput(); err != nil {
 		return "", fmt.Errorf("building the assessor with failpoints: %w\n%s", err, out)
 	}

@@ -16,6 +16,7 @@ import (
 
 	"github.com/plumbline-dev/plumbline/pkg/apis/plumbline/v1alpha1"
 	"github.com/plumbline-dev/plumbline/test/harness/guarded"
+	"github.com/plumbline-dev/plumbline/test/harness/seed"
 	"github.com/plumbline-dev/plumbline/test/harness/server"
 )
 
@@ -45,9 +46,9 @@ func TestAnAssessorKilledAtRandomPointsEndsWhereAnUndisturbedOneDoes(t *testing.
 	p = w.assessor("")
 	w.UnderGuard()
 	w.start()
-	undone := 0
+	random, undone := seed.Random(t), 0
 	for round := 1; round <= rounds; round++ {
-		w.playWhileKilled(round, p)
+		w.playWhileKilled(round, p, random)
 		undone += w.unlike(want[round-1])
 		p = w.assessor("")
 		if diff := cmp.Diff(want[round-1], w.settled(round)); diff != "" {
@@ -96,13 +97,13 @@ func (w *world) play(round int) {
 
 // playWhileKilled plays a round, and kills the assessor at a random moment of it
 // or shortly after it.
-func (w *world) playWhileKilled(round int, p *server.Process) {
+func (w *world) playWhileKilled(round int, p *server.Process, random *rand.Rand) {
 	w.t.Helper()
 	span := 400 * time.Millisecond
 	if round == 1 {
 		span = 20 * time.Millisecond // before the last of the writes, so that something is left to do
 	}
-	moment := rand.N(span)
+	moment := time.Duration(random.Int64N(int64(span)))
 	var killer sync.WaitGroup
 	var failed error
 	killer.Go(func() {

@@ -24,6 +24,7 @@ import (
 	"github.com/plumbline-dev/plumbline/test/chart/rendered"
 	"github.com/plumbline-dev/plumbline/test/harness/apiserver"
 	"github.com/plumbline-dev/plumbline/test/harness/guarded"
+	"github.com/plumbline-dev/plumbline/test/harness/poll"
 	"github.com/plumbline-dev/plumbline/test/harness/server"
 )
 
@@ -68,14 +69,7 @@ func (w *world) assessorAt(off time.Duration, redisAddress string) (stop func())
 		_ = store.Close() // nothing uses it any more
 	}
 	w.t.Cleanup(stop)
-	select {
-	case <-ready:
-	case err := <-ended:
-		ended <- err
-		w.t.Fatalf("the assessor did not start: %v", err)
-	case <-time.After(patience):
-		w.t.Fatal("the assessor is never ready")
-	}
+	poll.Ready(w.t, patience, "the assessor", ready, ended)
 	return stop
 }
 

@@ -13,6 +13,7 @@ import (
 	"testing"
 
 	"github.com/plumbline-dev/plumbline/pkg/traffic/inject"
+	"github.com/plumbline-dev/plumbline/test/harness/child"
 	"github.com/plumbline-dev/plumbline/test/harness/envoy"
 )
 
@@ -38,9 +39,9 @@ func TestARealEnvoyTakesEveryBootstrap(t *testing.T) {
 			ctx, cancel := context.WithTimeout(t.Context(), patience)
 			defer cancel()
 			//nolint:gosec // a test's own binary
-			out, err := exec.CommandContext(ctx, envoy.Binary(t), "--mode", "validate", "--log-level", "warning",
+			out, err := child.Bind(exec.CommandContext(ctx, envoy.Binary(t), "--mode", "validate", "--log-level", "warning",
 				"--config-yaml", strings.ReplaceAll(string(raw), inject.Directory, s.directory),
-				"--service-node", "n", "--service-cluster", "c").CombinedOutput()
+				"--service-node", "n", "--service-cluster", "c")).CombinedOutput()
 			if err != nil {
 				t.Errorf("%v\n%s", err, out)
 			}

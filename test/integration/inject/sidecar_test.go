@@ -20,6 +20,7 @@ import (
 	metav1 "k8s.io/apimachinery/pkg/apis/meta/v1"
 
 	"github.com/plumbline-dev/plumbline/pkg/traffic/inject"
+	"github.com/plumbline-dev/plumbline/test/harness/child"
 	"github.com/plumbline-dev/plumbline/test/harness/envoy"
 	"github.com/plumbline-dev/plumbline/test/harness/freeport"
 )
@@ -123,10 +124,8 @@ func (s *sidecar) args(t *testing.T) []string {
 func (s *sidecar) start(t *testing.T) {
 	t.Helper()
 	var output bytes.Buffer
-	process := exec.Command(envoy.Binary(t), s.args(t)...) //nolint:gosec,noctx // a test's own binary, which the cleanup ends
+	process := child.Bind(exec.Command(envoy.Binary(t), s.args(t)...)) //nolint:gosec,noctx // a test's own binary, which the cleanup ends
 	process.Stdout, process.Stderr = &output, &output
-	// It must not outlive a test that is killed.
-	process.SysProcAttr = &syscall.SysProcAttr{Pdeathsig: syscall.SIGKILL}
 	if err := process.Start(); err != nil {
 		t.Fatal(err)
 	}

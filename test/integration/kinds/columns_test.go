@@ -17,6 +17,7 @@ import (
 	"sigs.k8s.io/controller-runtime/pkg/client"
 
 	"github.com/plumbline-dev/plumbline/pkg/apis/plumbline/v1alpha1"
+	"github.com/plumbline-dev/plumbline/test/harness/child"
 	"github.com/plumbline-dev/plumbline/test/harness/golden"
 )
 
@@ -176,7 +177,7 @@ func store[T any, P interface {
 func kubectl(t *testing.T, args ...string) string {
 	t.Helper()
 	bin := filepath.Join(server.BinaryAssetsDirectory, "kubectl")
-	cmd := exec.CommandContext(t.Context(), bin, append([]string{"--kubeconfig", kubeconfig, "--namespace", namespace, "--cache-dir", t.TempDir()}, args...)...)
+	cmd := child.Bind(exec.CommandContext(t.Context(), bin, append([]string{"--kubeconfig", kubeconfig, "--namespace", namespace, "--cache-dir", t.TempDir()}, args...)...))
 	out, err := cmd.CombinedOutput()
 	if err != nil {
 		t.Fatalf("kubectl %s: %v\n%s", strings.Join(args, " "), err, out)

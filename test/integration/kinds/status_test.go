@@ -19,6 +19,7 @@ import (
 	"sigs.k8s.io/controller-runtime/pkg/client"
 
 	"github.com/plumbline-dev/plumbline/pkg/apis/plumbline/v1alpha1"
+	"github.com/plumbline-dev/plumbline/test/harness/child"
 )
 
 // statusPatch dry-runs a merge patch of the status.
@@ -154,8 +155,8 @@ func TestKubectlRefusals(t *testing.T) {
 			if err := os.WriteFile(file, []byte(manifest), 0o600); err != nil {
 				t.Fatal(err)
 			}
-			out, err := exec.CommandContext(t.Context(), filepath.Join(server.BinaryAssetsDirectory, "kubectl"),
-				"--kubeconfig", kubeconfig, "--namespace", namespace, "apply", "-f", file).CombinedOutput()
+			out, err := child.Bind(exec.CommandContext(t.Context(), filepath.Join(server.BinaryAssetsDirectory, "kubectl"),
+				"--kubeconfig", kubeconfig, "--namespace", namespace, "apply", "-f", file)).CombinedOutput()
 			if err == nil {
 				t.Fatalf("accepted:\n%s", out)
 			}

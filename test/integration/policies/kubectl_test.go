@@ -13,6 +13,8 @@ import (
 
 	"sigs.k8s.io/controller-runtime/pkg/client"
 	"sigs.k8s.io/yaml"
+
+	"github.com/plumbline-dev/plumbline/test/harness/child"
 )
 
 // A stamp must not make every GitOps tool see a difference: a dry run of what is
@@ -55,7 +57,7 @@ func kubectl(t *testing.T, manifest client.Object, args ...string) (string, erro
 	if err != nil {
 		t.Fatal(err)
 	}
-	cmd := exec.CommandContext(t.Context(), filepath.Join(os.Getenv("KUBEBUILDER_ASSETS"), "kubectl"), args...)
+	cmd := child.Bind(exec.CommandContext(t.Context(), filepath.Join(os.Getenv("KUBEBUILDER_ASSETS"), "kubectl"), args...))
 	cmd.Env = append(os.Environ(), "KUBECONFIG="+kubeconfig)
 	cmd.Stdin = bytes.NewReader(body)
 	out, err := cmd.CombinedOutput()

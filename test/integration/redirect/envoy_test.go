@@ -18,6 +18,7 @@ import (
 
 	"github.com/plumbline-dev/plumbline/pkg/traffic/envoyxds"
 	"github.com/plumbline-dev/plumbline/pkg/traffic/inject"
+	"github.com/plumbline-dev/plumbline/test/harness/child"
 	"github.com/plumbline-dev/plumbline/test/harness/envoy"
 	"github.com/plumbline-dev/plumbline/test/harness/poll"
 )
@@ -36,18 +37,32 @@ func (n *namespace) startEnvoy(t *testing.T) {
 	}
 	// The proxy's user may not get to where it is.
 	path := filepath.Join(filepath.Dir(binary), "envoy")
-	if out, err := exec.Command("install", "-m", "0755", envoy.Binary(t), path).CombinedOutput(); err != nil {
+	if out, err := child.Bind(exec.Command("install", "-m", "0755", envoy.Binary(t), path)).CombinedOutput(); err != nil {
 		t.Fatalf("%v: %s", err, out)
 	}
-	cmd := exec.Command(path, "--config-yaml", string(config), "--concurrency", "1", "--disable-hot-restart", "--log-level", "warning")
-	cmd.SysProcAttr = &syscall.SysProcAttr{Credential: &syscall.Credential{Uid: proxyUID, Gid: proxyUID}}
+	cmd := child.Bind(exec.Command(path, "--config-yaml", string(config), "--concurrency", "1", "--disable-hot-restart", "--log-level", "warning"))
+	cmd.SysProcAttr.Credential = &syscall.Credential{Uid: proxyUID, Gid: proxyUID}
 	cmd.Stderr = os.Stderr
-	if err := n.do(t, cmd.Start); err != nil {
+	// The process ends with the thread that started it, see package child: the thread
+	// waits for the process.
+	started, ended := make(chan error, 1), make(chan struct{})
+	go func() {
+		defer close(ended)
+		_ = n.do(t, func() error { // the test learns of the error of the start
+			err := cmd.Start()
+			started <- err
+			if err == nil {
+				_ = cmd.Wait() // that it was killed
+			}
+			return nil
+		})
+	}()
+	if err := <-started; err != nil {
 		t.Fatal(err)
 	}
 	t.Cleanup(func() {
-		_ = cmd.Process.Kill()
-		_ = cmd.Wait()
+		_ = cmd.Process.Kill() // it may have ended
+		<-ended
 	})
 }
 

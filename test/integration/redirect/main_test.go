@@ -18,6 +18,7 @@ import (
 	"testing"
 
 	"github.com/plumbline-dev/plumbline/pkg/traffic/inject"
+	"github.com/plumbline-dev/plumbline/test/harness/child"
 	"github.com/plumbline-dev/plumbline/test/harness/server"
 )
 
@@ -72,8 +73,8 @@ type result struct {
 // redirect runs the program in a namespace, as a user.
 func (n *namespace) redirect(t testing.TB, uid uint32, args ...string) result {
 	t.Helper()
-	cmd := exec.Command(binary, args...)
-	cmd.SysProcAttr = &syscall.SysProcAttr{Credential: &syscall.Credential{Uid: uid, Gid: uid}}
+	cmd := child.Bind(exec.Command(binary, args...))
+	cmd.SysProcAttr.Credential = &syscall.Credential{Uid: uid, Gid: uid}
 	var out, errs bytes.Buffer
 	cmd.Stdout, cmd.Stderr = &out, &errs
 	cmd.Env = []string{} // as in an image without anything

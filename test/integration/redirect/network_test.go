@@ -22,6 +22,7 @@ import (
 	"golang.org/x/sys/unix"
 
 	"github.com/plumbline-dev/plumbline/pkg/traffic/inject"
+	"github.com/plumbline-dev/plumbline/test/harness/child"
 )
 
 const limit = 20 * time.Second
@@ -82,7 +83,7 @@ func (n *namespace) ip(t testing.TB, commands ...string) {
 	t.Helper()
 	for _, command := range commands {
 		err := n.do(t, func() error {
-			out, err := exec.Command("ip", strings.Fields(command)...).CombinedOutput()
+			out, err := child.Bind(exec.Command("ip", strings.Fields(command)...)).CombinedOutput()
 			if err != nil {
 				return fmt.Errorf("ip %s: %w: %s", command, err, out)
 			}

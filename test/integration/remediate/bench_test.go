@@ -34,7 +34,7 @@ func BenchmarkDriftToPlan(b *testing.B) {
 		w.SetImage(alice, name, evil)
 		at := time.Now()
 		var plan v1alpha1.RemediationPlan
-		poll.Until(b, patience, "there is a plan", func() error {
+		poll.Confirmation.Until(b, patience, "there is a plan", func() error {
 			for _, p := range w.plans() {
 				if p.Status.Phase == "" && p.Spec.Plan.Targets[0].Name == name {
 					plan = p

@@ -180,13 +180,7 @@ func (w *world) replica(name string, listener net.Listener) *replica {
 		w.must(<-done)
 	})
 	w.t.Cleanup(r.stop)
-	select {
-	case <-ready:
-	case err := <-done:
-		w.t.Fatalf("the server ended: %v", err)
-	case <-time.After(patience):
-		w.t.Fatal("the server is not ready")
-	}
+	poll.Ready(w.t, patience, "the server "+name, ready, done)
 	return r
 }
 

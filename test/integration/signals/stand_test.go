@@ -19,7 +19,6 @@ import (
 	"strings"
 	"sync"
 	"sync/atomic"
-	"syscall"
 	"testing"
 	"time"
 
@@ -41,6 +40,7 @@ import (
 	"github.com/plumbline-dev/plumbline/pkg/traffic/ir"
 	"github.com/plumbline-dev/plumbline/pkg/traffic/signals"
 	"github.com/plumbline-dev/plumbline/pkg/traffic/signals/receive"
+	"github.com/plumbline-dev/plumbline/test/harness/child"
 	"github.com/plumbline-dev/plumbline/test/harness/envoy"
 	"github.com/plumbline-dev/plumbline/test/harness/freeport"
 	"github.com/plumbline-dev/plumbline/test/harness/poll"
@@ -249,11 +249,9 @@ func with(t *testing.T, bootstrap []byte, interval time.Duration, listeners []*l
 func run(t *testing.T, config string) {
 	t.Helper()
 	var output bytes.Buffer
-	process := exec.Command(envoy.Binary(t), "--config-path", config, "--concurrency", "2", "--disable-hot-restart",
-		"--log-level", "warning", "--service-node", "n", "--service-cluster", "c") //nolint:gosec,noctx // a test's own binary, which the cleanup ends
+	process := child.Bind(exec.Command(envoy.Binary(t), "--config-path", config, "--concurrency", "2", "--disable-hot-restart",
+		"--log-level", "warning", "--service-node", "n", "--service-cluster", "c")) //nolint:gosec,noctx // a test's own binary, which the cleanup ends
 	process.Stdout, process.Stderr = &output, &output
-	// It must not outlive a test that is killed.
-	process.SysProcAttr = &syscall.SysProcAttr{Pdeathsig: syscall.SIGKILL}
 	must(t, process.Start())
 	t.Cleanup(func() {
 		if err := process.Process.Kill(); err != nil {

@@ -68,7 +68,12 @@ func (s *shop) shift(r *v1alpha1.ABRelease, canary int) {
 // wait until a release is so.
 func (s *shop) wait(r *v1alpha1.ABRelease, limit time.Duration, what string, is func(*v1alpha1.ABRelease) bool) {
 	s.Helper()
-	poll.Until(s.T, limit, what, func() error {
+	poll.Until(s.T, limit, what, s.look(r, is))
+}
+
+// look reads a release and checks it.
+func (s *shop) look(r *v1alpha1.ABRelease, is func(*v1alpha1.ABRelease) bool) func() error {
+	return func() error {
 		if err := s.c.admin.Get(s.Context(), client.ObjectKeyFromObject(r), r); err != nil {
 			return err
 		}
@@ -80,16 +85,17 @@ func (s *shop) wait(r *v1alpha1.ABRelease, limit time.Duration, what string, is 
 			return fmt.Errorf("its status is\n%s", body)
 		}
 		return nil
-	})
+	}
 }
 
 // confirmed waits until a split is in force and so many proxies of all have it.
 func (s *shop) confirmed(r *v1alpha1.ABRelease, canary int, count string) {
 	s.Helper()
 	split := fmt.Sprintf("stable %d / canary %d", 100-canary, canary)
-	s.wait(r, patience, split+" is in force and confirmed by "+count, func(r *v1alpha1.ABRelease) bool {
+	is := func(r *v1alpha1.ABRelease) bool {
 		return r.Status.Split == split && r.Status.Confirmed != nil && r.Status.Confirmed.Count == count
-	})
+	}
+	poll.Confirmation.Until(s.T, patience, split+" is in force and confirmed by "+count, s.look(r, is))
 }
 
 // holds says of a condition whether it is True, and its message.

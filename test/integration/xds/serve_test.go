@@ -142,7 +142,7 @@ func TestWhoLosesItsLeaseServesOn(t *testing.T) {
 	s.move(slice, backend.Start(t, "two"))
 	backend.Answers(t, patience, front, "200 two")
 	later := shared.shop(t, enabled)
-	later.awaitCopy() // The thief does not renew it.
+	poll.Takeover.Until(t, patience, later.name+" has the authorities", later.hasCopy) // The thief does not renew it.
 	s.move(slice, backend.Start(t, "three"))
 	backend.Answers(t, patience, front, "200 three")
 	if n := connections(t, e); n != 1 {

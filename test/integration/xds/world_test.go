@@ -144,18 +144,21 @@ func (s *shop) copied() *corev1.ConfigMap {
 // awaitCopy waits until it has the authorities of the original.
 func (s *shop) awaitCopy() {
 	s.Helper()
-	poll.Until(s.T, patience, s.name+" has the authorities", func() error {
-		want, got := s.c.authorities(s.T, rendered.Namespace), s.copied()
-		switch {
-		case want == nil || want.Data[inject.CAKey] == "":
-			return fmt.Errorf("the original is %v", want)
-		case got == nil:
-			return fmt.Errorf("there is no copy")
-		case len(got.Data) != 1 || got.Data[inject.CAKey] != want.Data[inject.CAKey] || len(got.BinaryData) > 0 || got.Immutable != nil && *got.Immutable:
-			return fmt.Errorf("the copy is %v", got)
-		}
-		return nil
-	})
+	poll.Until(s.T, patience, s.name+" has the authorities", s.hasCopy)
+}
+
+// hasCopy compares the copy with the original.
+func (s *shop) hasCopy() error {
+	want, got := s.c.authorities(s.T, rendered.Namespace), s.copied()
+	switch {
+	case want == nil || want.Data[inject.CAKey] == "":
+		return fmt.Errorf("the original is %v", want)
+	case got == nil:
+		return fmt.Errorf("there is no copy")
+	case len(got.Data) != 1 || got.Data[inject.CAKey] != want.Data[inject.CAKey] || len(got.BinaryData) > 0 || got.Immutable != nil && *got.Immutable:
+		return fmt.Errorf("the copy is %v", got)
+	}
+	return nil
 }
 
 func (c *cluster) authorities(t *testing.T, namespace string) *corev1.ConfigMap {

@@ -106,11 +106,14 @@ var packageOf = map[string]string{
 	"iptables":         "iptables",
 	"iptables-restore": "iptables",
 	"ip6tables":        "iptables",
+	"jq":               "jq",
 	"mount":            "mount",
 	"nsenter":          "util-linux",
+	"openssl":          "openssl",
 	"pip":              "python3-pip",
 	"redis-server":     "redis-server",
 	"runc":             "runc",
+	"setpriv":          "util-linux",
 }
 
 // neededCommands lists the commands that the need calls for.
@@ -123,8 +126,10 @@ func neededCommands(n Need) []string {
 		commands = append(commands, "pip")
 	}
 	if n.Node {
-		// redis-server is what the Redis image and the integration tests are made of.
-		commands = append(commands, "iptables", "iptables-restore", "ip6tables", "mount", "nsenter", "redis-server", "runc")
+		// redis-server is what the Redis image and the integration tests are made of. Tests
+		// try the commands of docs/reference/evidence.md with openssl and jq, and bind
+		// processes with setpriv.
+		commands = append(commands, "iptables", "iptables-restore", "ip6tables", "jq", "mount", "nsenter", "openssl", "redis-server", "runc", "setpriv")
 	}
 	return commands
 }

@@ -140,8 +140,11 @@ func TestInstallable(t *testing.T) {
 		"what the kernel can is tried with a package": {func(f *Facts) {
 			f.Commands["iptables"], f.Kernel = false, map[string]string{FeatureNAT: "iptables: not found"}
 		}, []string{"iptables"}},
-		"redis-server is wanted":  {func(f *Facts) { f.Commands["redis-server"] = false }, []string{"redis-server"}},
-		"pip is wanted":           {func(f *Facts) { f.Commands["pip"] = false }, []string{"python3-pip"}},
+		"redis-server is wanted": {func(f *Facts) { f.Commands["redis-server"] = false }, []string{"redis-server"}},
+		"pip is wanted":          {func(f *Facts) { f.Commands["pip"] = false }, []string{"python3-pip"}},
+		"the tools of the tests are wanted": {func(f *Facts) {
+			f.Commands["jq"], f.Commands["openssl"], f.Commands["setpriv"] = false, false, false
+		}, []string{"jq", "openssl", "util-linux"}},
 		"basic tools are as well": {func(f *Facts) { f.Commands["nsenter"], f.Commands["mount"] = false, false }, []string{"mount", "util-linux"}},
 	}
 	for name, tc := range cases {

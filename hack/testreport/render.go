@@ -1,0 +1,126 @@
+// SPDX-License-Identifier: Apache-2.0
+
+package main
+
+import (
+	"cmp"
+	"fmt"
+	"maps"
+	"slices"
+	"strings"
+
+	"github.com/plumbline-dev/plumbline/test/harness/waits"
+)
+
+// longest bounds each list.
+const longest = 20
+
+// render writes where the time of a run went.
+func render(r *result, stage string, waited []waits.Wait, before []row) string {
+	var b strings.Builder
+	renderPackages(&b, stage, r.packages)
+	renderTests(&b, r.tests)
+	renderWaits(&b, waited)
+	renderHot(&b, waited)
+	renderCapabilities(&b, stage, r.packages)
+	renderSlower(&b, slowerThanBefore(before, stage, r.packages))
+	return b.String()
+}
+
+// top returns the longest of all.
+func top[T any](all []T, seconds func(T) float64) []T {
+	sorted := slices.SortedStableFunc(slices.Values(all), func(a, b T) int { return cmp.Compare(seconds(b), seconds(a)) })
+	return sorted[:min(longest, len(sorted))]
+}
+
+func renderPackages(b *strings.Builder, stage string, packages []packageTime) {
+	total := sums(packages)
+	whole, cached := 0.0, 0
+	for _, p := range packages {
+		if p.Cached {
+			cached++
+		}
+	}
+	for _, seconds := range total {
+		whole += seconds
+	}
+	fmt.Fprintf(b, "\n== %s: %d packages, %d of them cached; %.1f s of tests. The longest packages:\n", stage, len(packages), cached, whole)
+	names := slices.Sorted(maps.Keys(total))
+	for _, name := range top(names, func(name string) float64 { return total[name] }) {
+		fmt.Fprintf(b, "%8.1f s  %s\n", total[name], name)
+	}
+}
+
+func renderTests(b *strings.Builder, tests []testTime) {
+	if len(tests) == 0 {
+		return
+	}
+	b.WriteString("\n== The longest tests:\n")
+	for _, t := range top(tests, func(t testTime) float64 { return t.Seconds }) {
+		fmt.Fprintf(b, "%8.1f s  %s %s\n", t.Seconds, t.Package, t.Name)
+	}
+}
+
+func renderWaits(b *strings.Builder, waited []waits.Wait) {
+	if len(waited) == 0 {
+		return
+	}
+	b.WriteString("\n== The longest waits:\n")
+	for _, w := range top(waited, func(w waits.Wait) float64 { return w.Seconds }) {
+		how := ""
+		if !w.Passed {
+			how = " (in vain)"
+		}
+		fmt.Fprintf(b, "%8.1f s of %.0f s  %s %s: %s%s\n", w.Seconds, w.Limit, w.Package, w.Test, strings.ReplaceAll(w.What, "\n", " "), how)
+	}
+}
+
+func renderHot(b *strings.Builder, waited []waits.Wait) {
+	type key struct {
+		path waits.Hot
+		of   string
+	}
+	seconds := map[key][]float64{}
+	for _, w := range waited {
+		if w.Hot != "" {
+			k := key{w.Hot, w.Package}
+			seconds[k] = append(seconds[k], w.Seconds)
+		}
+	}
+	if len(seconds) == 0 {
+		return
+	}
+	b.WriteString("\n== The hot paths:\n")
+	byName := func(x, y key) int {
+		return cmp.Or(cmp.Compare(slices.Index(waits.Paths(), x.path), slices.Index(waits.Paths(), y.path)), cmp.Compare(x.of, y.of))
+	}
+	for _, k := range slices.SortedFunc(maps.Keys(seconds), byName) {
+		all := slices.Sorted(slices.Values(seconds[k]))
+		fmt.Fprintf(b, "  %-12s  %-12s  %5d times, p50 %.3f s, max %.3f s\n", k.path, k.of, len(all), all[(len(all)-1)/2], all[len(all)-1])
+	}
+}
+
+func renderCapabilities(b *strings.Builder, stage string, packages []packageTime) {
+	all := shares(stage, packages)
+	if len(all) == 0 {
+		return
+	}
+	fmt.Fprintf(b, "\n== The capabilities (a new one has %.0f s in this stage):\n", newBudget[stage])
+	for _, s := range all {
+		hint := ""
+		if s.Over {
+			hint = "  hint: over the budget of a new capability"
+		}
+		fmt.Fprintf(b, "%8.1f s  %s%s\n", s.Seconds, s.Capability, hint)
+	}
+}
+
+func renderSlower(b *strings.Builder, found []difference) {
+	if len(found) == 0 {
+		return
+	}
+	b.WriteString("\n== Hint: slower than before by more than half and 10 s:\n")
+	for _, d := range found {
+		fmt.Fprintf(b, "%8.1f s, before %.1f s  %s\n", d.Now, d.Before, d.Package)
+	}
+}
