@@ -167,6 +167,7 @@ func TestTheChartExcludesTheNamespacesThatTheProcessesExclude(t *testing.T) {
 	} {
 		for name, path := range valuesFiles(t) {
 			t.Run(name+" in "+own, func(t *testing.T) {
+				t.Parallel()
 				want := allBut(specguard.ExcludedNamespaces(own)...).MatchExpressions
 				selectors := namespaceSelectors(t, template(t, append([]string{"--values", path}, args...)...))
 				for id, got := range selectors {
@@ -254,15 +255,7 @@ func TestWhoStampsTheWriter(t *testing.T) {
 	served := template
 	unserved := func(t *testing.T, args ...string) []*unstructured.Unstructured {
 		t.Helper()
-		out, err := helm.TemplateWithoutWriterPolicy(t.Context(), args...)
-		if err != nil {
-			t.Fatal(err)
-		}
-		objects, err := rendered.Objects(out)
-		if err != nil {
-			t.Fatal(err)
-		}
-		return objects
+		return copies(render(t, false, args...).objects)
 	}
 	tests := map[string]struct {
 		render func(*testing.T, ...string) []*unstructured.Unstructured

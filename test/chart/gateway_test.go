@@ -56,6 +56,7 @@ func TestTheBootstrapOfGatewaysIsThatOfPackageInject(t *testing.T) {
 	}
 	for name, tc := range tests {
 		t.Run(name, func(t *testing.T) {
+			t.Parallel()
 			tc.want.XDSHost, tc.want.XDSPort = "plumbline-xds."+rendered.Namespace+".svc", 15010
 			want, err := inject.Bootstrap(tc.want)
 			if err != nil {
@@ -99,7 +100,7 @@ func TestAGatewayHasWhatItsBootstrapNames(t *testing.T) {
 		t.Errorf("it sleeps for %d s of the %d s that it has", sleep, *pod.TerminationGracePeriodSeconds)
 	}
 	for _, args := range [][]string{nil, {"--set", "gateway.maxConnections=7"}} {
-		again := convert[appsv1.Deployment](t, find(t, template(t, append(args, withGateway...)...), "Deployment", "plumbline-gateway"))
+		again := convert[appsv1.Deployment](t, find(t, templateAgain(t, append(args, withGateway...)...), "Deployment", "plumbline-gateway"))
 		if same := cmp.Equal(d.Spec.Template.Annotations, again.Spec.Template.Annotations); same != (args == nil) {
 			t.Errorf("with %v its pods are the same: %t", args, same)
 		}
@@ -213,6 +214,7 @@ func TestRefusedValuesOfGateways(t *testing.T) {
 		"an end that load balancers miss": "gateway.drainSeconds=0",
 	} {
 		t.Run(name, func(t *testing.T) {
+			t.Parallel()
 			_, err := helm.Template(t.Context(), append([]string{"--set-json", set}, withGateway...)...)
 			var failed *rendered.Error
 			if !errors.As(err, &failed) || !strings.Contains(failed.Stderr, "schema") {

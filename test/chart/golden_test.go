@@ -28,35 +28,29 @@ import (
 // with its hash, and the checksum of both.
 var random = regexp.MustCompile(`(?m)^(\s+(?:password|digest\.key|key\.pem|users\.acl|plumbline\.dev/redis-checksum): )\S+$`)
 
+// TestGoldenManifests has the manifest of the default values whole, and of all others
+// what differs from it.
 func TestGoldenManifests(t *testing.T) {
-	for name, path := range valuesFiles(t) {
+	manifest := func(t *testing.T, name, path string) string {
+		return random.ReplaceAllString(render(t, name != "small", "--values", path).text, "${1}<random>")
+	}
+	files, directory := valuesFiles(t), filepath.Join("testdata", "golden")
+	golden.Check(t, filepath.Join(directory, "default.yaml"), manifest(t, "default", files["default"]))
+	delete(files, "default")
+	for name, path := range files {
 		t.Run(name, func(t *testing.T) {
-			render := helm.Template
-			if name == "small" {
-				render = helm.TemplateWithoutWriterPolicy
-			}
-			out, err := render(t.Context(), "--values", path)
-			if err != nil {
-				t.Fatal(err)
-			}
-			out = random.ReplaceAllString(out, "${1}<random>")
-			golden.Check(t, filepath.Join("testdata", "golden", name+".yaml"), out)
+			t.Parallel()
+			golden.CheckDifference(t, "default.yaml", filepath.Join(directory, name+".diff"), manifest(t, name, path))
 		})
 	}
 }
 
 func TestTwoRendersForGitOpsAreEqual(t *testing.T) {
 	values := valuesFiles(t)["gitops"]
-	first, err := helm.Template(t.Context(), "--values", values)
-	if err != nil {
-		t.Fatal(err)
-	}
-	second, err := helm.Template(t.Context(), "--values", values)
-	if err != nil {
-		t.Fatal(err)
-	}
-	if diff := cmp.Diff(first, second); diff != "" {
-		t.Errorf("(-first +second):\n%s", diff)
+	first := render(t, true, "--values", values)
+	second := renderNow(t, true, "--values", values)
+	if diff := cmp.Diff(first.text, second.text); diff != "" || second.err != nil {
+		t.Errorf("%v (-first +second):\n%s", second.err, diff)
 	}
 }
 

@@ -8,6 +8,7 @@ import (
 	"os"
 	"path/filepath"
 	"strings"
+	"sync"
 	"testing"
 	"time"
 
@@ -30,18 +31,70 @@ func TestMain(m *testing.M) {
 	os.Exit(m.Run())
 }
 
-// template renders with further arguments, as objects.
+// values are what one call of Helm renders.
+type values struct {
+	writerPolicy bool
+	args         string
+}
+
+// rendering is what Helm made of values.
+type rendering struct {
+	text    string
+	objects []*unstructured.Unstructured
+	err     error
+}
+
+// renderings has a func() rendering for each of the values that a test asked for, so
+// that Helm renders them once in a run.
+var renderings sync.Map
+
+func render(t *testing.T, writerPolicy bool, args ...string) rendering {
+	t.Helper()
+	once, _ := renderings.LoadOrStore(values{writerPolicy, strings.Join(args, "\x00")}, sync.OnceValue(func() rendering {
+		return renderNow(t, writerPolicy, args...)
+	}))
+	made := once.(func() rendering)()
+	if made.err != nil {
+		t.Fatal(made.err)
+	}
+	return made
+}
+
+// renderNow has Helm render values even if it has rendered them before.
+func renderNow(t *testing.T, writerPolicy bool, args ...string) (made rendering) {
+	t.Helper()
+	call := helm.TemplateWithoutWriterPolicy
+	if writerPolicy {
+		call = helm.Template
+	}
+	if made.text, made.err = call(t.Context(), args...); made.err == nil {
+		made.objects, made.err = rendered.Objects(made.text)
+	}
+	return made
+}
+
+// template renders with further arguments, as objects that the test may change.
 func template(t *testing.T, args ...string) []*unstructured.Unstructured {
 	t.Helper()
-	out, err := helm.Template(t.Context(), args...)
-	if err != nil {
-		t.Fatal(err)
+	return copies(render(t, true, args...).objects)
+}
+
+// templateAgain renders anew, as a second installation would.
+func templateAgain(t *testing.T, args ...string) []*unstructured.Unstructured {
+	t.Helper()
+	made := renderNow(t, true, args...)
+	if made.err != nil {
+		t.Fatal(made.err)
 	}
-	objects, err := rendered.Objects(out)
-	if err != nil {
-		t.Fatal(err)
+	return made.objects
+}
+
+func copies(objects []*unstructured.Unstructured) []*unstructured.Unstructured {
+	out := make([]*unstructured.Unstructured, len(objects))
+	for i, object := range objects {
+		out[i] = object.DeepCopy()
 	}
-	return objects
+	return out
 }
 
 // valuesFiles are the values that every assertion about all objects is made for.
@@ -64,7 +117,10 @@ func valuesFiles(t *testing.T) map[string]string {
 // forEachValuesFile runs a test on the objects of each values file.
 func forEachValuesFile(t *testing.T, test func(t *testing.T, objects []*unstructured.Unstructured)) {
 	for name, path := range valuesFiles(t) {
-		t.Run(name, func(t *testing.T) { test(t, template(t, "--values", path)) })
+		t.Run(name, func(t *testing.T) {
+			t.Parallel()
+			test(t, template(t, "--values", path))
+		})
 	}
 }
 

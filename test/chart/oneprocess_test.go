@@ -113,11 +113,7 @@ func TestSplitMattersOnlyWithAnExecutor(t *testing.T) {
 // manifest renders the chart without what differs between two renders.
 func manifest(t *testing.T, args ...string) string {
 	t.Helper()
-	out, err := helm.Template(t.Context(), args...)
-	if err != nil {
-		t.Fatal(err)
-	}
-	return random.ReplaceAllString(out, "${1}<random>")
+	return random.ReplaceAllString(render(t, true, args...).text, "${1}<random>")
 }
 
 func TestTheVolumeOfTheOneProcess(t *testing.T) {

@@ -96,6 +96,7 @@ func TestRefusedValues(t *testing.T) {
 	}
 	for name, test := range tests {
 		t.Run(name, func(t *testing.T) {
+			t.Parallel()
 			var args []string
 			for _, set := range splitSets(test.set) {
 				args = append(args, "--set-json", set)

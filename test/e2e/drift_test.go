@@ -20,16 +20,35 @@ import (
 	"github.com/plumbline-dev/plumbline/test/harness"
 )
 
-func TestATrustedWriteAuthorisesOnlyThePathsItChanged(t *testing.T) {
+// driftOnRealPods tells what only a whole cluster can tell: with kubectl, with the webhook
+// between and with the controllers of Kubernetes. The rules of drift themselves are in
+// test/integration/assess.
+func driftOnRealPods(t *testing.T) {
+	t.Parallel()
+	for name, story := range map[string]func(*testing.T){
+		"a trusted write authorises only the paths that it changed": onlyChangedPaths,
+		"concurrent writers are each named":                         concurrentWriters,
+		"an undo names the human and not the replayed writer":       undone,
+		"a deletion counts by its actor":                            deletions,
+	} {
+		t.Run(name, func(t *testing.T) {
+			t.Parallel()
+			story(t)
+		})
+	}
+}
+
+func onlyChangedPaths(t *testing.T) {
 	s := newScope(t, "paths")
 	s.deploy()
+	t.Run("the plugin reads what the assessor wrote", func(t *testing.T) { s.in(t).pluginReads() })
 	out := s.as("alice", "set", "env", "deployment/web", "DEBUG=1")
 	if !strings.Contains(out, "Warning:") {
 		t.Errorf("a foreign write under mode Warn should warn its writer, kubectl printed:\n%s", out)
 	}
 	s.awaitFinding("[name=DEBUG]", "alice")
 
-	_, err := s.ci.Kubectl(t.Context(), "set", "image", "deployment/web", "app=docker.io/plumbline/shop:hotfix", "-n", s.namespace)
+	_, err := s.ci.Kubectl(t.Context(), "set", "image", "deployment/web", "app="+otherImage, "-n", s.namespace)
 	s.must(err)
 	b := s.await("the image authorised and the variable still drift", func(b *v1alpha1.Baseline) bool {
 		_, image := findingAt(b, "/image")
@@ -42,11 +61,29 @@ func TestATrustedWriteAuthorisesOnlyThePathsItChanged(t *testing.T) {
 	if b.Status.Severity == nil || len(b.Status.Severity.Factors) != 5 {
 		t.Errorf("severity is %+v, want a level with its five factors", b.Status.Severity)
 	}
+	if out := s.kubectl("plumbline", "accept", "--by", "alice", "--since", "1h", "--yes"); strings.Count(out, "accepted") != 1 {
+		t.Errorf("accept in bulk printed:\n%s", out)
+	}
+	s.await("accepted", func(b *v1alpha1.Baseline) bool { return inSync(b) && b.Spec.Authorised.Number == 3 })
 }
 
-// The API server retries a PATCH that meets another write, so one write causes
-// several reviews and reviews of different writers interleave.
-func TestConcurrentWritersAreEachNamed(t *testing.T) {
+func (s *scope) pluginReads() {
+	if out := s.kubectl("plumbline", "status"); !strings.Contains(out, "InSync") {
+		s.Errorf("status printed:\n%s", out)
+	}
+	if out := s.kubectl("plumbline", "history", "deployment/web"); !strings.Contains(out, "system:serviceaccount:"+s.namespace+":ci") {
+		s.Errorf("history does not name the CI:\n%s", out)
+	}
+	hash := strings.TrimSpace(s.kubectl("get", "baseline", "deployments.apps.web", "-o", "jsonpath={.status.observed.fullHash}"))
+	stamp := strings.TrimSpace(s.kubectl("get", "deployment/web", "-o", `jsonpath={.metadata.annotations.plumbline\.dev/spec-hash}`))
+	if out := s.kubectl("plumbline", "hash", "deployment/web"); !strings.Contains(out, hash) || hash == "" || hash != stamp {
+		s.Errorf("hash printed %q, the assessor observed %q, admission stamped %q: want one and the same", out, hash, stamp)
+	}
+}
+
+// concurrentWriters: the API server retries a PATCH that meets another write, so one
+// write causes several reviews and reviews of different writers interleave.
+func concurrentWriters(t *testing.T) {
 	s := newScope(t, "concurrent")
 	s.deploy()
 	const each = 6
@@ -73,26 +110,10 @@ func TestConcurrentWritersAreEachNamed(t *testing.T) {
 	}
 }
 
-func TestThePluginReadsWhatTheAssessorWrote(t *testing.T) {
-	s := newScope(t, "plugin")
-	s.deploy()
-	if out := s.kubectl("plumbline", "status"); !strings.Contains(out, "InSync") {
-		t.Errorf("status printed:\n%s", out)
-	}
-	if out := s.kubectl("plumbline", "history", "deployment/web"); !strings.Contains(out, "system:serviceaccount:"+s.namespace+":ci") {
-		t.Errorf("history does not name the CI:\n%s", out)
-	}
-	hash := strings.TrimSpace(s.kubectl("get", "baseline", "deployments.apps.web", "-o", "jsonpath={.status.observed.fullHash}"))
-	stamp := strings.TrimSpace(s.kubectl("get", "deployment/web", "-o", `jsonpath={.metadata.annotations.plumbline\.dev/spec-hash}`))
-	if out := s.kubectl("plumbline", "hash", "deployment/web"); !strings.Contains(out, hash) || hash == "" || hash != stamp {
-		t.Errorf("hash printed %q, the assessor observed %q, admission stamped %q: want one and the same", out, hash, stamp)
-	}
-}
-
-func TestRolloutUndoByAHumanNamesTheHumanAndNotTheReplayedWriter(t *testing.T) {
+func undone(t *testing.T) {
 	s := newScope(t, "undo")
 	s.deploy()
-	_, err := s.ci.Kubectl(t.Context(), "set", "image", "deployment/web", "app=docker.io/plumbline/shop:hotfix", "-n", s.namespace)
+	_, err := s.ci.Kubectl(t.Context(), "set", "image", "deployment/web", "app="+otherImage, "-n", s.namespace)
 	s.must(err)
 	s.await("version two authorised", func(b *v1alpha1.Baseline) bool { return inSync(b) && b.Spec.Authorised.Number == 2 })
 	s.kubectl("rollout", "status", "deployment/web", "--timeout=60s")
@@ -104,35 +125,13 @@ func TestRolloutUndoByAHumanNamesTheHumanAndNotTheReplayedWriter(t *testing.T) {
 	}
 }
 
-func TestRolloutRestartIsBenign(t *testing.T) {
-	s := newScope(t, "restart")
-	s.deploy()
-	s.as("alice", "rollout", "restart", "deployment/web")
-	generation := s.kubectl("get", "deployment/web", "-o", "jsonpath={.metadata.generation}")
-	s.await("in sync at the restarted generation", func(b *v1alpha1.Baseline) bool {
-		return inSync(b) && fmt.Sprint(b.Status.Observed.Generation) == generation
-	})
-}
-
-func TestAForeignCreateIsUnexpectedUntilAccepted(t *testing.T) {
-	s := newScope(t, "create")
-	s.must(cluster.Apply(t.Context(), workloadManifest, "-n", s.namespace, "--as", "alice"))
-	b := s.await("unexpected", func(b *v1alpha1.Baseline) bool { return b.Status.State == v1alpha1.StateDrifted })
-	if b.Spec.Authorised != nil {
-		t.Errorf("nobody trusted created it, yet %+v is authorised", b.Spec.Authorised)
-	}
-	if f := b.Status.Findings[0]; f.Class != v1alpha1.ClassObjectUnexpected || f.Actor.User != "alice" {
-		t.Errorf("finding is %s by %q, want ObjectUnexpected by alice", f.Class, f.Actor.User)
-	}
-	s.kubectl("plumbline", "accept", "deployment/web", "--reason", "known")
-	s.await("accepted", func(b *v1alpha1.Baseline) bool {
-		return inSync(b) && b.Spec.Authorised.Origin == v1alpha1.OriginCreated && b.Spec.Accept == nil
-	})
-}
-
-func TestDeletionHasAnActor(t *testing.T) {
+// deletions are a person's, CI's, the garbage collector's and that of the namespace.
+func deletions(t *testing.T) {
 	s := newScope(t, "delete")
+	// The other one is there until the namespace goes.
+	s.must(s.ci.Apply(t.Context(), strings.NewReplacer("name: web,", "name: api,", "app: web", "app: api").Replace(workloadManifest), "-n", s.namespace))
 	s.deploy()
+	s.kubectl("wait", "--for=jsonpath={.status.state}=InSync", "baseline/deployments.apps.api", "--timeout=60s")
 	s.as("alice", "delete", "deployment/web")
 	b := s.await("missing, by alice", func(b *v1alpha1.Baseline) bool {
 		return b.Status.State == v1alpha1.StateMissing && len(b.Status.Findings) == 1 && b.Status.Findings[0].Actor.User == "alice"
@@ -140,87 +139,41 @@ func TestDeletionHasAnActor(t *testing.T) {
 	if b.Status.RetiredAt != nil {
 		t.Error("a foreign delete must not retire the Baseline")
 	}
-	t.Run("the same object recreated by CI is in sync again", func(t *testing.T) {
-		s.must(s.ci.Apply(t.Context(), workloadManifest, "-n", s.namespace))
-		s.await("in sync", inSync)
-	})
-	t.Run("deleted by CI it is retired", func(t *testing.T) {
-		_, err := s.ci.Kubectl(t.Context(), "delete", "deployment/web", "-n", s.namespace)
-		s.must(err)
-		s.await("retired", func(b *v1alpha1.Baseline) bool { return b.Status.RetiredAt != nil })
-	})
+	t.Run("the same object recreated by CI is in sync again", func(t *testing.T) { s.in(t).deploy() })
+	t.Run("garbage collection retires", func(t *testing.T) { s.in(t).collected() })
+	t.Run("the deletion of the namespace raises no alarm", func(t *testing.T) { s.in(t).namespaceDeleted() })
 }
 
-func TestReplaceForceByAHumanIsComparedWithTheOldBaseline(t *testing.T) {
-	s := newScope(t, "replace")
-	s.deploy()
-	before := s.await("in sync", inSync)
-	manifest := strings.Replace(workloadManifest, "replicas: 1", "replicas: 2", 1)
-	s.must(runWithStdin(t, cluster, manifest, "kubectl", "replace", "--force", "-f", "-", "-n", s.namespace, "--as", "alice"))
-	b := s.await("drift on replicas under a new uid", func(b *v1alpha1.Baseline) bool {
-		_, ok := findingAt(b, "/spec/replicas")
-		return ok && b.Status.Observed.UID != before.Status.Observed.UID
-	})
-	if b.Spec.Authorised.Number != before.Spec.Authorised.Number {
-		t.Errorf("a foreign replace moved the authorised state from %d to %d", before.Spec.Authorised.Number, b.Spec.Authorised.Number)
-	}
-}
-
-func TestGarbageCollectionRetires(t *testing.T) {
-	s := newScope(t, "gc")
-	s.deploy()
+// collected makes a ConfigMap the owner, and deletes that.
+func (s *scope) collected() {
 	s.kubectl("create", "configmap", "owner")
 	uid := s.kubectl("get", "configmap/owner", "-o", "jsonpath={.metadata.uid}")
-	_, err := s.ci.Kubectl(t.Context(), "patch", "deployment/web", "-n", s.namespace, "--type=merge",
+	_, err := s.ci.Kubectl(s.Context(), "patch", "deployment/web", "-n", s.namespace, "--type=merge",
 		"-p", `{"metadata":{"ownerReferences":[{"apiVersion":"v1","kind":"ConfigMap","name":"owner","uid":"`+uid+`"}]}}`)
 	s.must(err)
 	s.as("alice", "delete", "configmap/owner")
 	s.await("retired", func(b *v1alpha1.Baseline) bool { return b.Status.RetiredAt != nil })
 }
 
-func TestAnAutoscalerMovesReplicasFiftyTimesWhileAHumanEdits(t *testing.T) {
-	s := newScope(t, "hpa")
-	s.deploy()
-	const autoscaler = "system:serviceaccount:kube-system:horizontal-pod-autoscaler"
-	for i := range 50 {
-		s.as(autoscaler, "scale", "deployment/web", fmt.Sprintf("--replicas=%d", 1+i%3))
-		if i%10 == 5 {
-			s.as("alice", "set", "env", "deployment/web", fmt.Sprintf("STEP=%d", i))
-		}
-	}
-	b := s.await("one finding, replicas masked", func(b *v1alpha1.Baseline) bool {
-		return len(b.Status.Findings) == 1 && len(b.Status.Masks) == 1 && b.Status.Masks[0].Value == "2" &&
-			strings.Contains(b.Status.Findings[0].After, "45")
-	})
-	if f := b.Status.Findings[0]; !strings.Contains(f.Path, "[name=STEP]") || f.Actor.User != "alice" {
-		t.Errorf("finding %s by %s, want STEP by alice", f.Path, f.Actor.User)
-	}
-	if b.Spec.Authorised.Number != 1 {
-		t.Errorf("authorised state number %d, want 1: neither writer is trusted", b.Spec.Authorised.Number)
-	}
-}
-
-func TestNamespaceDeletionRaisesNoAlarm(t *testing.T) {
-	s := newScope(t, "nsdelete")
-	s.deploy()
-	first, stop := s.watchStates()
-	_, err := cluster.Kubectl(t.Context(), "delete", "namespace", s.namespace, "--wait=true", "--timeout=90s")
+func (s *scope) namespaceDeleted() {
+	first, stop := s.watchStates("deployments.apps.api")
+	_, err := cluster.Kubectl(s.Context(), "delete", "namespace", s.namespace, "--wait=true", "--timeout=90s")
 	s.must(err)
 	if states := append([]string{first}, stop()...); !slices.Contains(states, "InSync") || slices.Contains(states, "Missing") {
-		t.Errorf("states seen while the namespace was deleted: %q, want InSync and never Missing", states)
+		s.Errorf("states seen while the namespace was deleted: %q, want InSync and never Missing", states)
 	}
 }
 
-// watchStates watches the states of Baselines. It returns when the first has been seen;
+// watchStates watches the states of a Baseline. It returns when the first has been seen;
 // stop gives those that were seen after it.
-func (s *scope) watchStates() (first string, stop func() []string) {
+func (s *scope) watchStates(baseline string) (first string, stop func() []string) {
 	s.Helper()
 	watch, cancel := context.WithCancel(s.Context())
 	s.Cleanup(cancel)
 	out, in := io.Pipe()
 	go func() {
 		// It ends with an error when it is stopped; what it printed is what counts.
-		_, err := cluster.Run(watch, []string{"kubectl", "get", "baselines", "-n", s.namespace, "--watch",
+		_, err := cluster.Run(watch, []string{"kubectl", "get", "baseline", baseline, "-n", s.namespace, "--watch",
 			"-o", `jsonpath={.status.state}{"\n"}`}, harness.WithStdout(in))
 		_ = in.CloseWithError(err)
 	}()
@@ -239,20 +192,4 @@ func (s *scope) watchStates() (first string, stop func() []string) {
 		rest <- seen
 	}()
 	return first, func() []string { cancel(); return <-rest }
-}
-
-func TestAcceptInBulkByWriter(t *testing.T) {
-	s := newScope(t, "bulk")
-	s.deploy()
-	s.must(s.ci.Apply(t.Context(), strings.NewReplacer("name: web,", "name: api,", "app: web", "app: api").Replace(workloadManifest), "-n", s.namespace))
-	s.as("alice", "set", "env", "deployment/web", "A=1")
-	s.as("alice", "set", "env", "deployment/api", "A=1")
-	s.awaitFinding("[name=A]", "alice")
-	s.kubectl("wait", "--for=jsonpath={.status.state}=Drifted", "baseline/deployments.apps.api", "--timeout=60s")
-	out := s.kubectl("plumbline", "accept", "--by", "alice", "--since", "1h", "--yes")
-	if strings.Count(out, "accepted") < 2 {
-		t.Errorf("accept in bulk printed:\n%s", out)
-	}
-	s.await("in sync", inSync)
-	s.kubectl("wait", "--for=jsonpath={.status.state}=InSync", "baseline/deployments.apps.api", "--timeout=60s")
 }

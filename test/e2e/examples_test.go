@@ -12,8 +12,9 @@ import (
 	"github.com/plumbline-dev/plumbline/test/harness"
 )
 
-// An example that the API server refuses is worse than none.
-func TestTheExamplesAreAccepted(t *testing.T) {
+// examplesAreAccepted: one that the API server refuses is worse than none.
+func examplesAreAccepted(t *testing.T) {
+	t.Parallel()
 	for _, file := range []string{"examples/guard.yaml", "examples/deny.yaml", "examples/platform.yaml", "examples/remediation.yaml", "examples/release.yaml"} {
 		t.Run(file, func(t *testing.T) {
 			if _, err := cluster.Kubectl(t.Context(), "apply", "--dry-run=server", "--validate=strict", "-f", file); err != nil {
@@ -23,8 +24,9 @@ func TestTheExamplesAreAccepted(t *testing.T) {
 	}
 }
 
-// Policies that do not type-check fail at run time; only a controller manager checks them.
-func TestThePoliciesTypeCheck(t *testing.T) {
+// policiesTypeCheck: what does not fails at run time; only a controller manager checks it.
+func policiesTypeCheck(t *testing.T) {
+	t.Parallel()
 	for _, policy := range []string{"plumbline-stamp-status", "plumbline-requested-by", "plumbline-baseline-writers", "plumbline-deny"} {
 		t.Run(policy, func(t *testing.T) {
 			var warnings string

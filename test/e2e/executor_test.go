@@ -17,11 +17,24 @@ import (
 	"github.com/plumbline-dev/plumbline/pkg/remediate/protocol"
 )
 
-// What is done on real pods. The tests run beside each other, because most of their
-// time is that of pods.
+// TestOnRealPods tells what leaves all that is shared alone. The stories run beside each
+// other, each in namespaces of its own, because most of their time is that of pods. What
+// stops something of Plumbline or of the cluster is a test of its own.
 func TestOnRealPods(t *testing.T) {
-	t.Run("the executor", executorOnRealPods)
-	t.Run("splits", splitsOnRealPods)
+	for _, group := range []struct {
+		name string
+		tell func(*testing.T)
+	}{ // the longest first
+		{"splits by share", splitsByShare},
+		{"splits beside pods", splitsBesidePods},
+		{"splits while proxies fail", proxiesFail},
+		{"the executor", executorOnRealPods},
+		{"drift", driftOnRealPods},
+		{"the examples are accepted", examplesAreAccepted},
+		{"the policies type-check", policiesTypeCheck},
+	} {
+		t.Run(group.name, group.tell)
+	}
 }
 
 // executorOnRealPods leaves evidence, which is verified with that of the demo, after it.

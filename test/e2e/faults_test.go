@@ -18,45 +18,48 @@ import (
 	"github.com/plumbline-dev/plumbline/pkg/apis/plumbline/v1alpha1"
 )
 
-// What happens to the control plane, to the API server and to single proxies costs no
-// order of anybody else. PLUMBLINE_OUTAGE is how long the discovery server is away,
-// such as 10m; 45 s by default. If it is as long as the life of a token can be, nobody
-// comes back with the one that it had.
-func TestSplitsOutliveFaults(t *testing.T) {
-	if outage(t) >= shortestToken {
-		upgrade(t, "mesh.inject.tokenLifetime="+shortestToken.String())
-	}
-	m := newMesh(t, "faults",
-		client{name: "redirected", mode: "redirect", url: throughService},
-		client{name: "explicit", mode: "explicit", url: throughPort},
-		client{name: "victim", mode: "explicit", url: throughPort},
-	)
-	outside := client{name: "outside", url: throughGateway, header: "Host: " + m.namespace + ".example.com"}
-	m.apply(strings.Replace(outside.manifest(), "plumbline.dev/inject-mode: ", "plumbline.dev/inject: disabled", 1))
-	m.rolledOut("outside")
-	m.split("{type: Percentage, percentages: {stable: 80, canary: 20}}")
-	for _, step := range []struct {
-		name string
-		play func(*mesh)
-	}{
+// proxiesFail in the namespace of one client, which costs no other an order.
+func proxiesFail(t *testing.T) {
+	t.Parallel()
+	m := newFaultyMesh(t, "proxies")
+	m.play(others, []step{
 		{"a proxy that is cut off is named, and the others are served", (*mesh).cutOff},
 		{"a proxy that is stopped is named, and the others are served", (*mesh).stopped},
 		{"a proxy that is killed comes back", (*mesh).killed},
 		{"a pod that is replaced gets a proxy, and its split", (*mesh).replaced},
+	})
+}
+
+// What happens to the control plane and to the API server costs no order of anybody
+// else. PLUMBLINE_OUTAGE is how long the discovery server is away, such as 10m; 20 s by
+// default. If it is as long as the life of a token can be, nobody comes back with the
+// one that it had.
+func TestSplitsOutliveFaults(t *testing.T) {
+	if outage(t) >= shortestToken {
+		upgrade(t, "mesh.inject.tokenLifetime="+shortestToken.String())
+	}
+	newFaultyMesh(t, "faults").play(others, []step{
+		{"replicas of the discovery server end one after the other", (*mesh).replicasEnd},
 		{"the discovery server is away", (*mesh).serverAway},
 		{"the API server is away", (*mesh).apiServerAway},
 		{"the certificate is made anew", (*mesh).certificateAnew},
 		{"the release of Plumbline is upgraded", (*mesh).upgraded},
-	} {
-		if !t.Run(step.name, func(t *testing.T) {
-			inner := *m
-			inner.T = t
-			step.play(&inner)
-			inner.unharmed("redirected", "explicit", "outside")
-		}) {
-			return
-		}
-	}
+	})
+}
+
+// others are the clients that a fault must not harm; the victim is one more.
+var others = []string{"redirected", "explicit", "outside"}
+
+func newFaultyMesh(t *testing.T, name string) *mesh {
+	t.Helper()
+	m := newMesh(t, name,
+		client{name: "redirected", mode: "redirect", url: throughService},
+		client{name: "explicit", mode: "explicit", url: throughPort},
+		client{name: "victim", mode: "explicit", url: throughPort},
+	)
+	m.outside()
+	m.split("{type: Percentage, percentages: {stable: 80, canary: 20}}")
+	return m
 }
 
 // onNode runs a command where the cluster's processes are.
@@ -187,13 +190,27 @@ func outage(t *testing.T) time.Duration {
 	t.Helper()
 	text := os.Getenv("PLUMBLINE_OUTAGE")
 	if text == "" {
-		return 45 * time.Second
+		return 20 * time.Second
 	}
 	d, err := time.ParseDuration(text)
 	if err != nil {
 		t.Fatalf("PLUMBLINE_OUTAGE: %v", err)
 	}
 	return d
+}
+
+// replicasEnd kills and deletes each replica while the release changes.
+func (m *mesh) replicasEnd() {
+	var pods corev1.PodList
+	m.must(cluster.GetJSON(m.Context(), &pods, "pods", "-n", systemNamespace, "-l", "app.kubernetes.io/component=xds"))
+	for i, p := range pods.Items {
+		m.onNode("kill -KILL " + m.process("--pod-name="+p.Name))
+		m.split(fmt.Sprintf("{type: Percentage, percentages: {stable: %d, canary: %d}}", 65-10*i, 35+10*i))
+		m.kubectl("delete", "pod", p.Name, "-n", systemNamespace, "--wait=true")
+		m.split(fmt.Sprintf("{type: Percentage, percentages: {stable: %d, canary: %d}}", 60-10*i, 40+10*i))
+	}
+	m.kubectl("rollout", "status", "deployment/plumbline-xds", "-n", systemNamespace, "--timeout=90s")
+	m.shares("explicit", m.counted("explicit", m.now("explicit"), 625), 50)
 }
 
 // serverAway kills all replicas in the middle of what they do, and lets none start.
@@ -232,7 +249,7 @@ func (m *mesh) over(client string, before visits, answers uint64) {
 // apiServerAway stops it for less than after which a node counts as lost.
 func (m *mesh) apiServerAway() {
 	pid := m.process("kube-apiserver", "--etcd-servers")
-	m.onNode("kill -STOP " + pid + "; sleep 20; kill -CONT " + pid)
+	m.onNode("kill -STOP " + pid + "; sleep 10; kill -CONT " + pid)
 	m.eventually("the API server answers", func(ctx context.Context) (bool, string) {
 		out, err := cluster.Kubectl(ctx, "get", "--raw", "/readyz")
 		return err == nil, fmt.Sprint(out, err)
@@ -259,8 +276,8 @@ func (m *mesh) certificateAnew() {
 func (m *mesh) upgraded() {
 	upgrade(m.T, "xds.podAnnotations.upgraded=yes", "gateway.podAnnotations.upgraded=yes", "webhook.podAnnotations.upgraded=yes")
 	m.split("{type: Percentage, percentages: {stable: 50, canary: 50}}")
-	for _, c := range []string{"redirected", "explicit", "outside"} {
-		m.shares(c, m.counted(c, m.now(c), 470), 50)
+	for c, seen := range m.countedAll(470, others...) {
+		m.shares(c, seen, 50)
 	}
 }
 

@@ -137,6 +137,13 @@ func newScope(t *testing.T, name string) *scope {
 	return s
 }
 
+// in is the scope within a test of its own, which fails alone.
+func (s *scope) in(t *testing.T) *scope {
+	inner := *s
+	inner.T = t
+	return &inner
+}
+
 // deploy has the CI create the workload, and waits until it is authorised.
 func (s *scope) deploy() {
 	s.Helper()

@@ -22,81 +22,83 @@ const (
 	throughGateway = "http://plumbline-gateway.plumbline-system"
 )
 
-// splitsOnRealPods go through sidecars in both modes and through a gateway, and are
-// counted where the answers arrive. No order is lost.
-func splitsOnRealPods(t *testing.T) {
+// splitsByShare go through sidecars in both modes and through a gateway, and are counted
+// where the answers arrive. No order is lost, here as in splitsBesidePods.
+func splitsByShare(t *testing.T) {
 	t.Parallel()
-	clients := []client{
-		{name: "redirected", mode: "redirect", url: throughService},
-		{name: "explicit", mode: "explicit", url: throughPort},
-		{name: "users", mode: "redirect", url: throughService, users: 312},
-		{name: "visitors", mode: "explicit", url: throughPort, users: 156, cookies: true},
-	}
-	m := newMesh(t, "split", clients...)
-	outside := client{name: "outside", url: throughGateway, header: "Host: " + m.namespace + ".example.com"}
-	m.apply(strings.Replace(outside.manifest(), "plumbline.dev/inject-mode: ", "plumbline.dev/inject: disabled", 1))
-	bare := client{name: "bare", url: throughService}
-	m.apply(strings.Replace(bare.manifest(), "plumbline.dev/inject-mode: ", "plumbline.dev/inject: disabled", 1))
-	m.rolledOut("bare")
-
-	all := []string{"redirected", "explicit", "users", "visitors"}
-	for _, step := range []struct {
-		name string
-		play func(*mesh)
-	}{
-		{"a tenth goes to the canary, drawn by request", (*mesh).aTenth},
-		{"the gateway divides likewise", func(m *mesh) { m.gateway(outside) }},
+	users := client{name: "users", mode: "redirect", url: throughService, users: 312}
+	m := newMesh(t, "split",
+		client{name: "redirected", mode: "redirect", url: throughService},
+		client{name: "explicit", mode: "explicit", url: throughPort},
+		users,
+	)
+	outside := m.outside()
+	m.play([]string{"redirected", "explicit", "users"}, []step{
+		{"a tenth goes to the canary, drawn by request, and the gateway divides likewise", func(m *mesh) { m.aTenth(outside) }},
 		{"the split in the release changes the traffic", (*mesh).half},
 		{"users stay where they are while a share grows", func(m *mesh) {
-			m.ramp(clients[2], "type: Sticky, sticky: {header: x-user}")
-		}},
-		{"visitors without a name are given a cookie, and stay", func(m *mesh) {
-			m.ramp(clients[3], "type: Sticky, sticky: {cookie: plb-visitor}")
+			m.ramp(users, "type: Sticky, sticky: {header: x-user}")
 		}},
 		{"values of a header go where the release says", (*mesh).byHeader},
+		{"a canary without pods gets nothing, and its share back", (*mesh).clamped},
+	})
+}
+
+// splitsBesidePods are those of pods that come and go, that have no proxy, and that end.
+func splitsBesidePods(t *testing.T) {
+	t.Parallel()
+	visitors := client{name: "visitors", mode: "explicit", url: throughPort, users: 156, cookies: true}
+	m := newMesh(t, "pods",
+		client{name: "redirected", mode: "redirect", url: throughService},
+		client{name: "explicit", mode: "explicit", url: throughPort},
+		visitors,
+	)
+	bare := client{name: "bare", url: throughService}
+	m.apply(bare.withoutProxy() + unmanagedManifest)
+	m.rolledOut("bare")
+	m.play([]string{"redirected", "explicit", "visitors"}, []step{
+		{"visitors without a name are given a cookie, and stay", func(m *mesh) {
+			m.ramp(visitors, "type: Sticky, sticky: {cookie: plb-visitor}")
+		}},
 		{"a client without a proxy meets the stable version alone", func(m *mesh) { m.untouched(bare) }},
 		{"what is not managed passes untouched", (*mesh).unmanaged},
 		{"a Job ends when its own container has, that of a CronJob too", (*mesh).jobsEnd},
 		{"a StatefulSet's pod that is replaced has its proxy again", (*mesh).memberReplaced},
-		{"a canary without pods gets nothing, and its share back", (*mesh).clamped},
 		{"pods come and go", (*mesh).churn},
-		{"replicas of the discovery server end one after the other", (*mesh).replicasEnd},
-	} {
-		if !t.Run(step.name, func(t *testing.T) {
+	})
+}
+
+// step is a part of a story about a mesh.
+type step struct {
+	name string
+	play func(*mesh)
+}
+
+// play takes the steps in order, until one fails. None may cost one of the clients an
+// order.
+func (m *mesh) play(unharmed []string, steps []step) {
+	for _, s := range steps {
+		if !m.Run(s.name, func(t *testing.T) {
 			inner := *m
 			inner.T = t
-			step.play(&inner)
-			inner.unharmed(all...)
+			s.play(&inner)
+			inner.unharmed(unharmed...)
 		}) {
 			return
 		}
 	}
 }
 
-func (m *mesh) aTenth() {
-	before := map[string]visits{}
+// aTenth is counted for all clients at the same time.
+func (m *mesh) aTenth(outside client) {
 	r := m.split("{type: Percentage, percentages: {stable: 90, canary: 10}}")
 	m.Logf("%s, confirmed by %s", r.Status.Split, r.Status.Confirmed.Count)
-	for _, c := range []string{"redirected", "explicit"} {
-		before[c] = m.now(c)
-	}
-	for c, b := range before {
-		seen := m.counted(c, b, 780)
+	for c, seen := range m.countedAll(780, "redirected", "explicit", outside.name) {
 		m.shares(c, seen, 10)
 		m.Logf("%s: %v", c, seen.Answered)
 	}
+	m.unharmed(outside.name)
 	m.observed(10)
-}
-
-func (m *mesh) gateway(outside client) {
-	m.rolledOut(outside.name)
-	m.kubectl("rollout", "status", "deployment/plumbline-gateway", "-n", systemNamespace, "--timeout=90s")
-	before := m.now(outside.name)
-	seen := m.counted(outside.name, before, 780)
-	m.shares(outside.name, seen, 10)
-	if seen.Failed > 0 {
-		m.Errorf("%d orders failed: %q", seen.Failed, seen.Failures)
-	}
 }
 
 func (m *mesh) half() {
@@ -119,6 +121,7 @@ func (m *mesh) ramp(of client, split string) {
 	for _, percent := range []int{10, 50, 100} {
 		m.split(fmt.Sprintf("{%s, percentages: {stable: %d, canary: %d}}", split, 100-percent, percent))
 		met := m.counted(client, m.now(client), round)
+		// At 100 % the bound is nothing.
 		m.sharesOf(client, met, float64(percent), uint64(of.users)) //nolint:gosec // not negative
 	}
 	after := m.now(client).since(before)
@@ -127,10 +130,6 @@ func (m *mesh) ramp(of client, split string) {
 	}
 	if after.Moved["stable>canary"] == 0 {
 		m.Errorf("nobody moved on the way to 100 %%: %v", after.Moved)
-	}
-	last := m.counted(client, m.now(client), round)
-	if last.Answered["stable"] > 0 {
-		m.Errorf("at 100 %% the stable version answers: %v", last.Answered)
 	}
 	m.split(fmt.Sprintf("{%s, percentages: {stable: 100, canary: 0}}", split))
 	if back := m.counted(client, m.now(client), round); back.Answered["canary"] > 0 {
@@ -164,13 +163,17 @@ func (m *mesh) untouched(bare client) {
 // unmanaged Services are reached through the proxy as without one, while their pods
 // get requests that are divided, too.
 func (m *mesh) unmanaged() {
+	var names []string
 	for name, url := range map[string]string{"to-plain": "http://plain", "to-headless": "http://headless:8080", "to-host": "http://onhost"} {
 		m.apply(client{name: name, mode: "redirect", url: url}.manifest())
-		m.rolledOut(name)
-		if seen := m.counted(name, m.now(name), 100); seen.Answered["canary"] > 0 || seen.Failed > 0 {
+		names = append(names, name)
+	}
+	m.rolledOut(names...)
+	for name, seen := range m.countedAll(100, names...) {
+		if seen.Answered["canary"] > 0 || seen.Failed > 0 {
 			m.Errorf("%s: %+v", name, seen)
 		}
-		m.kubectl("delete", "deployment", name)
+		m.kubectl("delete", "deployment", name, "--wait=false")
 	}
 }
 
@@ -201,26 +204,11 @@ func (m *mesh) clamped() {
 }
 
 func (m *mesh) churn() {
+	m.split("{type: Percentage, percentages: {stable: 50, canary: 50}}")
 	for range 2 {
-		for _, d := range []string{"pay-stable", "pay-canary"} {
-			m.kubectl("rollout", "restart", "deployment/"+d)
-			m.rolledOut(d)
-		}
+		m.kubectl("rollout", "restart", "deployment/pay-stable", "deployment/pay-canary")
+		m.rolledOut("pay-stable", "pay-canary")
 	}
-}
-
-// replicasEnd kills and deletes each replica while the release changes.
-func (m *mesh) replicasEnd() {
-	var pods corev1.PodList
-	m.must(cluster.GetJSON(m.Context(), &pods, "pods", "-n", systemNamespace, "-l", "app.kubernetes.io/component=xds"))
-	for i, p := range pods.Items {
-		m.onNode("kill -KILL " + m.process("--pod-name="+p.Name))
-		m.split(fmt.Sprintf("{type: Percentage, percentages: {stable: %d, canary: %d}}", 65-10*i, 35+10*i))
-		m.kubectl("delete", "pod", p.Name, "-n", systemNamespace, "--wait=true")
-		m.split(fmt.Sprintf("{type: Percentage, percentages: {stable: %d, canary: %d}}", 60-10*i, 40+10*i))
-	}
-	m.kubectl("rollout", "status", "deployment/plumbline-xds", "-n", systemNamespace, "--timeout=90s")
-	m.shares("explicit", m.counted("explicit", m.now("explicit"), 625), 50)
 }
 
 // eventually is the harness' with the test's patience.

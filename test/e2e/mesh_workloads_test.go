@@ -10,6 +10,45 @@ import (
 	"strings"
 )
 
+// unmanagedManifest is two Services that are not managed, one like the one that is and
+// one without an address of its own, and one whose pod is in the node's network.
+const unmanagedManifest = `
+apiVersion: v1
+kind: Service
+metadata: {name: plain, namespace: NS}
+spec:
+  selector: {app: pay, track: stable}
+  ports: [{name: http, port: 80, targetPort: 8080}]
+---
+apiVersion: v1
+kind: Service
+metadata: {name: headless, namespace: NS}
+spec:
+  clusterIP: None
+  selector: {app: pay, track: stable}
+  ports: [{name: http, port: 8080}]
+---
+apiVersion: v1
+kind: Service
+metadata: {name: onhost, namespace: NS}
+spec:
+  selector: {app: onhost}
+  ports: [{name: http, port: 80, targetPort: 18080}]
+---
+apiVersion: v1
+kind: Pod
+metadata: {name: onhost, namespace: NS, labels: {app: onhost}}
+spec:
+  hostNetwork: true
+  terminationGracePeriodSeconds: 1
+  containers:
+  - name: app
+    image: docker.io/plumbline/shop:dev
+    env: [{name: SHOP_NAME, value: pay}, {name: SHOP_VERSION, value: stable}, {name: SHOP_ADDRESS, value: ":18080"}]
+    readinessProbe: {httpGet: {path: /healthz, port: 18080}, periodSeconds: 1}
+---
+`
+
 // cronJobManifest is a CronJob that somebody starts by hand.
 const cronJobManifest = `
 apiVersion: batch/v1

@@ -43,42 +43,6 @@ spec:
   selector: {app: pay, track: stable}
   ports: [{name: http, port: 80, targetPort: 8080}]
 ---
-# Two that are not managed: one like it, and one without an address of its own.
-apiVersion: v1
-kind: Service
-metadata: {name: plain, namespace: NS}
-spec:
-  selector: {app: pay, track: stable}
-  ports: [{name: http, port: 80, targetPort: 8080}]
----
-apiVersion: v1
-kind: Service
-metadata: {name: headless, namespace: NS}
-spec:
-  clusterIP: None
-  selector: {app: pay, track: stable}
-  ports: [{name: http, port: 8080}]
----
-# One whose pod is in the node's network.
-apiVersion: v1
-kind: Service
-metadata: {name: onhost, namespace: NS}
-spec:
-  selector: {app: onhost}
-  ports: [{name: http, port: 80, targetPort: 18080}]
----
-apiVersion: v1
-kind: Pod
-metadata: {name: onhost, namespace: NS, labels: {app: onhost}}
-spec:
-  hostNetwork: true
-  terminationGracePeriodSeconds: 1
-  containers:
-  - name: app
-    image: docker.io/plumbline/shop:dev
-    env: [{name: SHOP_NAME, value: pay}, {name: SHOP_VERSION, value: stable}, {name: SHOP_ADDRESS, value: ":18080"}]
-    readinessProbe: {httpGet: {path: /healthz, port: 18080}, periodSeconds: 1}
----
 `
 
 // jobManifest does something short, beside a proxy.
@@ -180,6 +144,21 @@ type client struct {
 func (c client) manifest() string {
 	return strings.NewReplacer("NAME", c.name, "MODE", c.mode, "$RATE", fmt.Sprint(ordersPerSecond), "$URL", c.url, "$USERS", fmt.Sprint(c.users),
 		"$COOKIES", fmt.Sprint(c.cookies), "$HEADER", c.header).Replace(clientManifest)
+}
+
+// withoutProxy is the client as its pod is where nothing is injected.
+func (c client) withoutProxy() string {
+	return strings.Replace(c.manifest(), "plumbline.dev/inject-mode: ", "plumbline.dev/inject: disabled", 1)
+}
+
+// outside makes the client that orders through the gateway.
+func (m *mesh) outside() client {
+	m.Helper()
+	c := client{name: "outside", url: throughGateway, header: "Host: " + m.namespace + ".example.com"}
+	m.apply(c.withoutProxy())
+	m.rolledOut(c.name)
+	m.kubectl("rollout", "status", "deployment/plumbline-gateway", "-n", systemNamespace, "--timeout=90s")
+	return c
 }
 
 func newMesh(t *testing.T, name string, clients ...client) *mesh {
@@ -356,6 +335,19 @@ func (m *mesh) counted(client string, before visits, answers uint64) visits {
 		seen = now.since(before)
 		return seen.answered() >= answers, fmt.Sprintf("%+v", seen)
 	}))
+	return seen
+}
+
+// countedAll waits for so many more answers for each client, at the same time.
+func (m *mesh) countedAll(answers uint64, clients ...string) map[string]visits {
+	m.Helper()
+	before, seen := map[string]visits{}, map[string]visits{}
+	for _, c := range clients {
+		before[c] = m.now(c)
+	}
+	for _, c := range clients {
+		seen[c] = m.counted(c, before[c], answers)
+	}
 	return seen
 }
 

@@ -20,38 +20,74 @@ import (
 	"github.com/plumbline-dev/plumbline/test/harness/golden"
 )
 
-// TestGolden has one file for each kind of pod. The integration tests have a real API
-// server take every one of them.
+// wholePod is the golden file that the others say their difference from.
+const wholePod = "deployment.yaml"
+
+// TestGolden has one file for each kind of pod, in which the name of a file stands for a
+// bootstrap. The integration tests have a real API server take every one of them.
 func TestGolden(t *testing.T) {
 	files, err := filepath.Glob(filepath.Join("testdata", "pods", "*.yaml"))
 	if err != nil || len(files) == 0 {
 		t.Fatalf("no pods to inject (%v)", err)
 	}
+	directory := filepath.Join("testdata", "injected")
+	golden.Check(t, filepath.Join(directory, wholePod), withProxy(t, filepath.Join("testdata", "pods", wholePod)))
 	for _, file := range files {
-		t.Run(strings.TrimSuffix(filepath.Base(file), ".yaml"), func(t *testing.T) {
-			raw, err := os.ReadFile(file)
-			if err != nil {
-				t.Fatal(err)
-			}
-			var pod corev1.Pod
-			if err := yaml.UnmarshalStrict(raw, &pod); err != nil {
-				t.Fatal(err)
-			}
-			pod.APIVersion, pod.Kind = "v1", "Pod"
-			d := Decide(&pod, nil, installation())
-			if d.Outcome != Inject {
-				t.Fatalf("it is not injected: %+v", d)
-			}
-			out, err := Pod(&pod, installation(), d.Mode)
-			if err != nil {
-				t.Fatal(err)
-			}
-			text, err := yaml.Marshal(out)
-			if err != nil {
-				t.Fatal(err)
-			}
-			golden.Check(t, filepath.Join("testdata", "injected", filepath.Base(file)), text)
+		name := filepath.Base(file)
+		if name == wholePod {
+			continue
+		}
+		t.Run(strings.TrimSuffix(name, ".yaml"), func(t *testing.T) {
+			golden.CheckDifference(t, wholePod, filepath.Join(directory, strings.TrimSuffix(name, ".yaml")+".diff"), withProxy(t, file))
 		})
+	}
+}
+
+// withProxy is what becomes of the pod of a file.
+func withProxy(t *testing.T, file string) []byte {
+	t.Helper()
+	raw, err := os.ReadFile(file)
+	if err != nil {
+		t.Fatal(err)
+	}
+	var pod corev1.Pod
+	if err := yaml.UnmarshalStrict(raw, &pod); err != nil {
+		t.Fatal(err)
+	}
+	pod.APIVersion, pod.Kind = "v1", "Pod"
+	d := Decide(&pod, nil, installation())
+	if d.Outcome != Inject {
+		t.Fatalf("it is not injected: %+v", d)
+	}
+	out, err := Pod(&pod, installation(), d.Mode)
+	if err != nil {
+		t.Fatal(err)
+	}
+	nameBootstraps(t, out)
+	text, err := yaml.Marshal(out)
+	if err != nil {
+		t.Fatal(err)
+	}
+	return text
+}
+
+// nameBootstraps puts the name of its golden file in the place of each bootstrap.
+func nameBootstraps(t *testing.T, pod *corev1.Pod) {
+	t.Helper()
+	names := map[string]string{}
+	for name, c := range bootstraps() {
+		raw, err := Bootstrap(c)
+		if err != nil {
+			t.Fatal(err)
+		}
+		names[literal(raw)] = name
+	}
+	for _, c := range pod.Spec.InitContainers {
+		for i, arg := range c.Args {
+			if name, known := names[arg]; known {
+				c.Args[i] = "<bootstrap " + name + ">"
+			}
+		}
 	}
 }
 

@@ -20,17 +20,19 @@ import (
 )
 
 // TestTheDemoOnSomebodyElsesCluster tells what its user lives through, in order:
-// refusals that change nothing, the story, the story again, and the end.
+// refusals that change nothing, the story, and the end. With PLUMBLINE_LONG=1 the demo
+// tells the story a second time, over what the first time has left.
 func TestTheDemoOnSomebodyElsesCluster(t *testing.T) {
 	s := newSomebody(t)
 	t.Run("what is in the way is told before anything is built", func(t *testing.T) { refusals(t, s) })
-	t.Run("a registry that the nodes cannot reach is told within seconds", func(t *testing.T) {
+	t.Run("a registry that the nodes cannot reach is told before the chart is installed", func(t *testing.T) {
 		// The node finds nobody at its own loopback; only the name localhost is redirected.
 		name := strings.Replace(s.registry, "localhost", "127.0.0.1", 1)
-		began := time.Now()
-		s.wantRefusal(t, s.demo(t, "REGISTRY="+name), "the cluster cannot pull "+name+"/plumbline/shop:dev-", "connection refused", "docs/guides/demo.md")
-		if took := time.Since(began); took > 2*time.Minute {
-			t.Errorf("it took %s, as long as the time-out that it is there to avoid", took)
+		r := s.demo(t, "REGISTRY="+name)
+		s.wantRefusal(t, r, "the cluster cannot pull "+name+"/plumbline/shop:dev-", "connection refused", "docs/guides/demo.md")
+		// The kubelet's first answer decides; Helm, which would wait for its time-out, is not begun.
+		if strings.Contains(r.output, "installing the chart") || !strings.Contains(r.output, "trying whether the cluster can pull them") {
+			t.Error("the demo went on to the installation, where a time-out tells that the images do not come")
 		}
 		if left := s.strays(t.Context(), t); len(left) > 0 {
 			t.Errorf("refused, and yet there is:\n%s", strings.Join(left, "\n"))
@@ -38,7 +40,11 @@ func TestTheDemoOnSomebodyElsesCluster(t *testing.T) {
 	})
 	t.Run("a demo that is broken off says how to remove what it has left", func(t *testing.T) { brokenOff(t, s) })
 	var told string
-	for _, round := range []string{"the story is told to its end", "and a second time"} {
+	rounds := []string{"the story is told to its end"}
+	if os.Getenv("PLUMBLINE_LONG") == "1" {
+		rounds = append(rounds, "and a second time")
+	}
+	for _, round := range rounds {
 		if !t.Run(round, func(t *testing.T) { told = story(t, s) }) {
 			return
 		}

@@ -2,7 +2,8 @@
 
 // Package golden compares what a test made with a committed file, or writes the
 // file when the environment has UPDATE_GOLDEN=1, as `make golden` sets it. Nothing
-// else writes one: a test that fails is looked at before its file is.
+// else writes one: a test that fails is looked at before its file is. Of several files
+// that are nearly the same one is whole, and the others hold what differs from it.
 package golden
 
 import (

@@ -166,6 +166,15 @@ func TestAnAutoscalerThroughScale(t *testing.T) {
 		}
 	}
 	w.UntilIs("web", "Drifted: Added /spec/template/spec/containers/[name=app]/env by alice (Foreign, WriterStamp) [autoscaler /spec/replicas]")
+	b := w.Until("web", "the mask has the last value", func(b *v1alpha1.Baseline) error {
+		if len(b.Status.Masks) != 1 || b.Status.Masks[0].Value != fmt.Sprint(3+49%7) {
+			return fmt.Errorf("masks are %+v", b.Status.Masks)
+		}
+		return nil
+	})
+	if b.Spec.Authorised.Number != 1 {
+		t.Errorf("authorised is number %d: neither writer is trusted", b.Spec.Authorised.Number)
+	}
 	w.scaleWithRecord(r, bob, "web", 1, false)
 	w.Until("web", "a person's value lifts the mask", func(b *v1alpha1.Baseline) error {
 		if len(b.Status.Masks) != 0 || len(b.Status.Findings) != 2 {

@@ -95,6 +95,9 @@ func TestAnObjectCreatedByAStrangerIsDrift(t *testing.T) {
 	if b.Spec.Authorised != nil {
 		t.Errorf("it is authorised: %+v", b.Spec.Authorised)
 	}
+	if class := b.Status.Findings[0].Class; class != v1alpha1.ClassObjectUnexpected {
+		t.Errorf("the finding is %s", class)
+	}
 	w.SetImage(ci, "web", "registry.example/shop:2")
 	w.stays("web", "Drifted: Added object by alice (Foreign, WriterStamp)")
 }
@@ -103,14 +106,17 @@ func TestDeleteAndRecreate(t *testing.T) {
 	w := newWorld(t)
 	start(t)
 	w.UnderGuard()
-	w.Deploy(ci, "web")
+	old := w.Deploy(ci, "web")
 	w.UntilIs("web", "InSync")
 	w.Delete(alice, "web")
 	w.UntilIs("web", "Missing: Removed object by ? (Unknown, None)")
 	d := guarded.Deployment(w.namespace, "web")
 	d.Spec.Template.Spec.Containers[0].Image = "registry.example/evil:1"
 	w.Must(w.As(alice).Create(w.Ctx(), d))
-	w.UntilIs("web", "Drifted: Changed /spec/template/spec/containers/[name=app]/image by alice (Foreign, WriterStamp)")
+	b := w.UntilIs("web", "Drifted: Changed /spec/template/spec/containers/[name=app]/image by alice (Foreign, WriterStamp)")
+	if b.Spec.Authorised.Number != 1 || b.Status.Observed.UID == string(old.UID) || b.Status.Observed.UID != string(d.UID) {
+		t.Errorf("authorised is %+v, observed is %+v: want what CI made, compared with another object", b.Spec.Authorised, b.Status.Observed)
+	}
 }
 
 // TestAnAutoscalerAndAPerson has an autoscaler move replicas fifty times while a

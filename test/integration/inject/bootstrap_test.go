@@ -6,7 +6,6 @@ package inject
 
 import (
 	"context"
-	"os"
 	"os/exec"
 	"path/filepath"
 	"strings"
@@ -15,6 +14,7 @@ import (
 	"github.com/plumbline-dev/plumbline/pkg/traffic/inject"
 	"github.com/plumbline-dev/plumbline/test/harness/child"
 	"github.com/plumbline-dev/plumbline/test/harness/envoy"
+	"github.com/plumbline-dev/plumbline/test/harness/golden"
 )
 
 // source is the package that is tested, with its golden files.
@@ -26,21 +26,13 @@ func TestARealEnvoyTakesEveryBootstrap(t *testing.T) {
 	s := newSidecar(t, loopback)
 	_, authority := envoy.NewServing(t)
 	s.project(t, "a.b.c", authority)
-	paths, err := filepath.Glob(filepath.Join(source, "testdata", "bootstrap", "*.json"))
-	if err != nil || len(paths) == 0 {
-		t.Fatalf("no bootstraps (%v)", err)
-	}
-	for _, path := range paths {
+	for _, path := range goldenFiles(t, "bootstrap") {
 		t.Run(filepath.Base(path), func(t *testing.T) {
-			raw, err := os.ReadFile(path)
-			if err != nil {
-				t.Fatal(err)
-			}
 			ctx, cancel := context.WithTimeout(t.Context(), patience)
 			defer cancel()
 			//nolint:gosec // a test's own binary
 			out, err := child.Bind(exec.CommandContext(ctx, envoy.Binary(t), "--mode", "validate", "--log-level", "warning",
-				"--config-yaml", strings.ReplaceAll(string(raw), inject.Directory, s.directory),
+				"--config-yaml", strings.ReplaceAll(golden.Read(t, path), inject.Directory, s.directory),
 				"--service-node", "n", "--service-cluster", "c")).CombinedOutput()
 			if err != nil {
 				t.Errorf("%v\n%s", err, out)

@@ -5,7 +5,8 @@
 package inject
 
 import (
-	"os"
+	"bytes"
+	"encoding/json"
 	"path/filepath"
 	"slices"
 	"strings"
@@ -21,6 +22,7 @@ import (
 	"sigs.k8s.io/yaml"
 
 	"github.com/plumbline-dev/plumbline/pkg/traffic/inject"
+	"github.com/plumbline-dev/plumbline/test/harness/golden"
 )
 
 // namespaceWith makes a namespace with a level of Pod Security.
@@ -40,15 +42,43 @@ func namespaceWith(t *testing.T, level string) string {
 	return ns.Name
 }
 
+// injected reads the golden file of a pod, with a bootstrap where the name of one is.
+func injected(t *testing.T, file string) []byte {
+	t.Helper()
+	text := golden.Read(t, file)
+	for _, path := range goldenFiles(t, "bootstrap") {
+		var raw bytes.Buffer
+		if err := json.Compact(&raw, []byte(golden.Read(t, path))); err != nil {
+			t.Fatal(err)
+		}
+		quoted, err := json.Marshal(raw.String())
+		if err != nil {
+			t.Fatal(err)
+		}
+		name := strings.TrimSuffix(filepath.Base(path), filepath.Ext(path))
+		text = strings.ReplaceAll(text, "<bootstrap "+name+">", string(quoted))
+	}
+	if strings.Contains(text, "<bootstrap") {
+		t.Fatalf("%s names a bootstrap that there is not", file)
+	}
+	return []byte(text)
+}
+
+// goldenFiles are those of one directory.
+func goldenFiles(t *testing.T, directory string) []string {
+	t.Helper()
+	files, err := filepath.Glob(filepath.Join(source, "testdata", directory, "*"))
+	if err != nil || len(files) < 5 {
+		t.Fatalf("golden files of %s: %v (%v)", directory, files, err)
+	}
+	return files
+}
+
 // tried is a pod as the API server would store it, every field known to it.
 func tried(t *testing.T, namespace, file string) (*corev1.Pod, error) {
 	t.Helper()
-	raw, err := os.ReadFile(file)
-	if err != nil {
-		t.Fatal(err)
-	}
 	pod := &unstructured.Unstructured{}
-	if err := yaml.Unmarshal(raw, &pod.Object); err != nil {
+	if err := yaml.Unmarshal(injected(t, file), &pod.Object); err != nil {
 		t.Fatal(err)
 	}
 	pod.SetNamespace(namespace)
@@ -64,12 +94,8 @@ func tried(t *testing.T, namespace, file string) (*corev1.Pod, error) {
 // Pod Security "restricted" without privilege, "privileged" with rules to set.
 func TestTheAPIServerTakesEveryInjectedPod(t *testing.T) {
 	restricted, privileged := namespaceWith(t, "restricted"), namespaceWith(t, "privileged")
-	files, err := filepath.Glob(filepath.Join(source, "testdata", "injected", "*.yaml"))
-	if err != nil || len(files) == 0 {
-		t.Fatalf("no injected pods (%v)", err)
-	}
 	modes := map[inject.Mode]int{}
-	for _, file := range files {
+	for _, file := range goldenFiles(t, "injected") {
 		t.Run(filepath.Base(file), func(t *testing.T) {
 			pod, err := tried(t, privileged, file)
 			if err != nil {
@@ -133,7 +159,7 @@ func hasNoTokenForTheAPI(t *testing.T, pod *corev1.Pod) {
 
 // TestAGuaranteedPodStaysOne as the API server reckons it.
 func TestAGuaranteedPodStaysOne(t *testing.T) {
-	pod, err := tried(t, namespaceWith(t, "restricted"), filepath.Join(source, "testdata", "injected", "guaranteed.yaml"))
+	pod, err := tried(t, namespaceWith(t, "restricted"), filepath.Join(source, "testdata", "injected", "guaranteed.diff"))
 	if err != nil {
 		t.Fatal(err)
 	}
