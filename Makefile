@@ -24,6 +24,20 @@ PLUMBLINE_ROTATION := $(shell printf '%d' "0x$$(git rev-parse --short=6 HEAD 2>/
 endif
 export PLUMBLINE_ROTATION
 
+# Property tests draw the same values in each quick run, and new ones in a long run.
+ifndef PLUMBLINE_LONG
+export RAPID_SEED ?= 1
+endif
+
+# REPORT_FLAGS is added to the report of a stage: -rewrite keeps its times as the table
+# that later runs are compared with.
+REPORT_FLAGS ?=
+# A stage of several go test calls has one report. Its make is called with REPORTED.
+REPORTED = $(MAKE) --no-print-directory GO_TEST_FLAGS="-json $(GO_TEST_FLAGS)"
+REPORT = bin/testreport $(if $(filter -v,$(GO_TEST_FLAGS)),-verbose) $(REPORT_FLAGS) -waits "$$PLUMBLINE_WAITS" -stage
+# The folder in which the tests of a stage record their waits, made anew.
+record_waits = export PLUMBLINE_WAITS=$(CURDIR)/bin/waits/$(1); rm -rf "$$PLUMBLINE_WAITS"; mkdir -p "$$PLUMBLINE_WAITS" bin/stages
+
 TOOL := go tool -modfile=hack/tools/go.mod
 CLUSTER_TOOL := bin/cluster
 
@@ -50,13 +64,20 @@ test-all: preflight ## Everything, in pieces that are kept for the commit; call 
 
 ##@ Parts of the test
 .PHONY: test-unit
-test-unit: ## Unit, property and scenario tests, with the race detector where goroutines are.
+test-unit: bin/testreport ## Unit, property and scenario tests, with the race detector where goroutines are.
+	@$(call record_waits,unit); { $(REPORTED) unit-plain; $(REPORTED) unit-race; } | $(REPORT) unit
+
 # What is vetted: see lint.
+.PHONY: unit-plain
+unit-plain: ## Unit tests of packages without goroutines.
 	go test -vet=off $(GO_TEST_FLAGS) $$(hack/packages.sh plain) ./test/sim
+	cd hack/tools/kal && go test $(GO_TEST_FLAGS) ./...
+
+.PHONY: unit-race
+unit-race: ## Unit tests of packages with goroutines, with the race detector.
 	CGO_ENABLED=1 go test -vet=off -race $(GO_TEST_FLAGS) $$(hack/packages.sh race)
 	CGO_ENABLED=1 go test -vet=off -race -tags failpoints $(GO_TEST_FLAGS) ./cmd/assessor ./cmd/xds
-	cd hack/cluster && CGO_ENABLED=1 go test -race $(GO_TEST_FLAGS) ./...
-	cd hack/tools/kal && go test $(GO_TEST_FLAGS) ./...
+	cd hack/cluster && CGO_ENABLED=1 go test -vet=off -race $(GO_TEST_FLAGS) ./...
 
 # SEPARATE are the tests whose product runs as a process of its own, which the race
 # detector of the test does not see; those with a heavy start begin first.
@@ -71,21 +92,25 @@ INTEGRATION = KUBEBUILDER_ASSETS="$$($(CLUSTER_TOOL) assets)" HELM="$$($(CLUSTER
 TEST_INTEGRATION = go test -vet=off -count=1 -tags integration -timeout 40m
 
 .PHONY: test-integration
-test-integration: components ## Tests on a real kube-apiserver, a real Redis and a real Envoy: the three below.
+test-integration: components bin/testreport ## Tests on a real kube-apiserver, a real Redis and a real Envoy: the three below.
 # Four packages at a time, since most wait.
-	@$(MAKE) --no-print-directory -j2 test-integration-inprocess test-integration-separate
-	@$(MAKE) --no-print-directory test-integration-floods
+	@$(call record_waits,integration); { status=0; \
+	  $(REPORTED) integration-separate >bin/stages/integration-separate.json & separate=$$!; \
+	  $(REPORTED) integration-inprocess || status=1; \
+	  wait $$separate || status=1; cat bin/stages/integration-separate.json; \
+	  $(REPORTED) integration-floods || status=1; \
+	  exit $$status; } | $(REPORT) integration
 
-.PHONY: test-integration-inprocess
-test-integration-inprocess: $(CLUSTER_TOOL) ## Those that run the product inside the test, with the race detector.
+.PHONY: integration-inprocess
+integration-inprocess: $(CLUSTER_TOOL) ## Those that run the product inside the test, with the race detector.
 	$(INTEGRATION) CGO_ENABLED=1 $(TEST_INTEGRATION) -race -p 2 $(GO_TEST_FLAGS) $(call integration,$(INPROCESS)) ./test/sim/conformance
 
-.PHONY: test-integration-separate
-test-integration-separate: $(CLUSTER_TOOL) ## Those that run the product as processes.
+.PHONY: integration-separate
+integration-separate: $(CLUSTER_TOOL) ## Those that run the product as processes.
 	$(INTEGRATION) $(TEST_INTEGRATION) -p 2 $(GO_TEST_FLAGS) $(call integration,$(SEPARATE))
 
-.PHONY: test-integration-floods
-test-integration-floods: $(CLUSTER_TOOL) ## Floods of requests, one package at a time.
+.PHONY: integration-floods
+integration-floods: $(CLUSTER_TOOL) ## Floods of requests, one package at a time.
 	$(INTEGRATION) $(TEST_INTEGRATION) -p 1 $(GO_TEST_FLAGS) $(call integration,$(FLOODS))
 
 .PHONY: components
@@ -99,7 +124,7 @@ test-slice: ## A tenth of the long tests, which PLUMBLINE_ROTATION chooses (3 mi
 ##@ Longer tests
 .PHONY: test-seeds
 test-seeds: ## Property tests with new seeds, and 20,000 lives of the simulation (20 minutes).
-	PLUMBLINE_LONG=1 CGO_ENABLED=0 go test -vet=off -count=1 -timeout 50m $(GO_TEST_FLAGS) $$(hack/packages.sh plain) $$(hack/packages.sh race)
+	env -u RAPID_SEED PLUMBLINE_LONG=1 go test -vet=off -count=1 -timeout 50m $(GO_TEST_FLAGS) $$(hack/packages.sh plain) $$(hack/packages.sh race)
 
 .PHONY: test-oldest-envoy
 test-oldest-envoy: $(CLUSTER_TOOL) ## All that is tried with Envoy, with the oldest one that is served.
@@ -121,7 +146,7 @@ test-busy: ## make test beside four busy loops.
 
 .PHONY: deflake
 deflake: $(CLUSTER_TOOL) ## Run the tests of PKG=./pkg/traffic N=20 times beside busy loops, up to the first failure.
-	$(INTEGRATION) hack/deflake.sh
+	hack/deflake.sh $(PKG) $(N) $(RUN)
 
 .PHONY: faults
 faults: $(CLUSTER_TOOL) ## All faults, those that take long included (45 minutes).
@@ -147,14 +172,17 @@ chart: $(CLUSTER_TOOL) ## Render, lint and test the chart with Helm 4.
 alerts: bin/promtool ## Alert rules, runbooks and dashboard, with promtool.
 	cd hack/alerts && PROMTOOL=$(CURDIR)/bin/promtool go test -count=1 $(GO_TEST_FLAGS) ./...
 
+bin/testreport: $(wildcard hack/testreport/*.go test/harness/waits/*.go)
+	go build -o $@ ./hack/testreport
+
 bin/promtool: hack/alerts/go.mod
 	cd hack/alerts && go build -tags remove_all_sd -o ../../bin/promtool github.com/prometheus/prometheus/cmd/promtool
 
 .PHONY: e2e
-e2e: $(CLUSTER_TOOL) binaries ## Tests on a whole cluster with pods: the three below.
-	@$(MAKE) --no-print-directory e2e-plumbline
-# These two mostly wait, and share neither a cluster nor a file.
-	@$(MAKE) --no-print-directory -j2 --output-sync=target e2e-cluster e2e-demo
+e2e: $(CLUSTER_TOOL) bin/testreport binaries ## Tests on a whole cluster with pods: the three below.
+# The last two mostly wait, and share neither a cluster nor a file.
+	@$(call record_waits,e2e); { $(REPORTED) e2e-plumbline; \
+	  $(REPORTED) -j2 --output-sync=target e2e-cluster e2e-demo; } | $(REPORT) e2e -verbose
 
 .PHONY: e2e-plumbline
 e2e-plumbline: $(CLUSTER_TOOL) ## Plumbline on a whole cluster.
