@@ -53,7 +53,7 @@ test-integration: $(CLUSTER_TOOL) ## Tests on a real kube-apiserver, a real Redi
 
 .PHONY: faults
 faults: $(CLUSTER_TOOL) ## All faults, those that take long included (45 minutes).
-	PLUMBLINE_FAULTS=long KUBEBUILDER_ASSETS="$$($(CLUSTER_TOOL) assets)" HELM="$$($(CLUSTER_TOOL) which helm)" CGO_ENABLED=1 go test -count=1 -race -tags integration -timeout 60m -p 1 -v $(GO_TEST_FLAGS) ./test/integration/faults ./test/integration/executorfaults
+	PLUMBLINE_FAULTS=long KUBEBUILDER_ASSETS="$$($(CLUSTER_TOOL) assets)" HELM="$$($(CLUSTER_TOOL) which helm)" CGO_ENABLED=1 go test -count=1 -race -tags integration -timeout 60m -p 1 -v $(GO_TEST_FLAGS) ./test/integration/faults ./test/integration/executorfaults/...
 
 # FUZZTIME is how long each fuzzer runs.
 FUZZTIME ?= 30s
