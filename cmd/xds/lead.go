@@ -28,6 +28,7 @@ type leader struct {
 	authorities *authority.Metrics
 	window      *mesh.Window
 	routers     *mesh.Routers
+	times       abrelease.Times
 }
 
 func newLeader(config *rest.Config, opts *options.XDS, registry prometheus.Registerer, log logr.Logger) (*leader, error) {
@@ -56,7 +57,7 @@ func (l *leader) lead(mgr manager.Manager, _ *rest.Config) error {
 		return fmt.Errorf("following the other replicas: %w", err)
 	}
 	err := abrelease.Add(mgr, abrelease.Setup{
-		Window: l.window, Routers: l.routers, Namespace: l.part.Namespace, Clock: l.part.Time, Log: l.part.Log,
+		Window: l.window, Routers: l.routers, Namespace: l.part.Namespace, Clock: l.part.Time, Log: l.part.Log, Times: l.times,
 	})
 	return errors.Join(err, authority.Add(mgr, l.part.Namespace, l.authorities))
 }

@@ -44,6 +44,7 @@ type server struct {
 	proxies  *proxieshttp.Handler
 	window   *mesh.Window
 	routers  *mesh.Routers
+	times    times
 }
 
 func newServer(opts *options.XDS, log *slog.Logger) (*server, error) {
@@ -60,13 +61,16 @@ func newServer(opts *options.XDS, log *slog.Logger) (*server, error) {
 	if err := s.addCertificates(); err != nil {
 		return nil, err
 	}
+	if s.times, err = timesOf(os.Getenv); err != nil {
+		return nil, err
+	}
 	s.health.Add("started", s.synced.Check)
 	s.window, s.routers = mesh.NewWindow(), mesh.NewRouters()
 	s.leader, err = newLeader(s.config, opts, s.registry, s.logger())
 	if err != nil {
 		return nil, err
 	}
-	s.leader.window, s.leader.routers = s.window, s.routers
+	s.leader.window, s.leader.routers, s.leader.times = s.window, s.routers, s.times.abrelease
 	return s, nil
 }
 
@@ -145,7 +149,7 @@ func (s *server) run(ctx context.Context) error {
 			Faces: faces, Gateways: gateways, Namespace: s.opts.Namespace, Window: s.window, Routers: s.routers, Replicas: replicas,
 			Config: s.config, Listener: listener, Certificate: s.keeper.GetCertificate,
 			Registry: s.registry, Log: s.logger(), Clock: clock.RealClock{}, Ready: s.synced.Open,
-			Serving: func(d *serve.Server) { s.proxies.Show(d) },
+			Serving: func(d *serve.Server) { s.proxies.Show(d) }, Times: s.times.mesh,
 		})
 	})
 	group.Go(func() error {

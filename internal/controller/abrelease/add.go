@@ -32,6 +32,8 @@ type Setup struct {
 	Namespace string
 	Clock     clock.PassiveClock
 	Log       logr.Logger
+	// Times are those of production unless a test sets them.
+	Times Times
 }
 
 // Add has a manager decide about releases while it leads, and from when the kind is
@@ -39,8 +41,8 @@ type Setup struct {
 func Add(mgr ctrl.Manager, setup Setup) error {
 	r := &Reconciler{
 		Client: mgr.GetClient(), Mesh: setup.Window, Routers: setup.Routers,
-		Sequences: &Ledger{Live: mgr.GetAPIReader(), Client: mgr.GetClient(), Namespace: setup.Namespace, Clock: setup.Clock},
-		Recorder:  mgr.GetEventRecorder(recorder), Clock: setup.Clock, Log: setup.Log.WithName("abrelease"),
+		Sequences: &Ledger{Live: mgr.GetAPIReader(), Client: mgr.GetClient(), Namespace: setup.Namespace, Clock: setup.Clock, Times: setup.Times},
+		Recorder:  mgr.GetEventRecorder(recorder), Clock: setup.Clock, Log: setup.Log.WithName("abrelease"), Times: setup.Times,
 	}
 	return mgr.Add(manager.RunnableFunc(func(ctx context.Context) error {
 		if !installed(ctx, mgr, r.Log) {

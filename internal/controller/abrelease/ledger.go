@@ -24,9 +24,6 @@ import (
 	"github.com/plumbline-dev/plumbline/pkg/traffic/release"
 )
 
-// lookAgain is how long it is believed that the ConfigMap is as this process knows it.
-const lookAgain = 5 * time.Second
-
 // Ledger keeps sequences in a ConfigMap, which is written by who leads, and again when
 // somebody has removed it, emptied it or put it back. It implements [Sequences].
 type Ledger struct {
@@ -36,6 +33,8 @@ type Ledger struct {
 	// Namespace is Plumbline's own.
 	Namespace string
 	Clock     clock.PassiveClock
+	// Times are those of production unless they are set.
+	Times Times
 
 	mu sync.Mutex
 	// known are the entries as they were stored when this process looked last.
@@ -65,7 +64,7 @@ func (l *Ledger) Keep(ctx context.Context, service types.NamespacedName, r *v1al
 	l.mu.Lock()
 	defer l.mu.Unlock()
 	e := l.known[release.EntryKey(service)]
-	if e.Holder == string(r.UID) && sequence <= e.Ceiling && l.Clock.Since(l.looked) < lookAgain {
+	if e.Holder == string(r.UID) && sequence <= e.Ceiling && l.Clock.Since(l.looked) < l.Times.withDefaults().Ledger {
 		return nil
 	}
 	l.looked = l.Clock.Now() // also if it fails: it is not asked again at once

@@ -34,8 +34,6 @@ const (
 	toldAgain = 200 * time.Millisecond
 	// unconfirmedAgain is for one that some proxies have not confirmed.
 	unconfirmedAgain = time.Second
-	// confirmedAgain is for one that all have.
-	confirmedAgain = 10 * time.Second
 )
 
 // Mesh shows what would become of a Service if it were divided so.
@@ -70,6 +68,8 @@ type Reconciler struct {
 	Recorder  events.EventRecorder
 	Clock     clock.PassiveClock
 	Log       logr.Logger
+	// Times are those of production unless they are set.
+	Times Times
 
 	written memory
 }
@@ -79,6 +79,7 @@ type subject struct {
 	release *v1alpha1.ABRelease
 	router  traffic.Router
 	now     time.Time
+	times   Times
 	// rival divides the Service already; nil if nobody does.
 	rival *v1alpha1.ABRelease
 	// invalid says why the spec cannot be in force.
@@ -93,7 +94,7 @@ type subject struct {
 
 // Reconcile looks at one release.
 func (r *Reconciler) Reconcile(ctx context.Context, request reconcile.Request) (reconcile.Result, error) {
-	s := &subject{release: &v1alpha1.ABRelease{}, now: r.Clock.Now(), router: r.Routers.Router(request.NamespacedName)}
+	s := &subject{release: &v1alpha1.ABRelease{}, now: r.Clock.Now(), times: r.Times.withDefaults(), router: r.Routers.Router(request.NamespacedName)}
 	if err := r.Client.Get(ctx, request.NamespacedName, s.release); err != nil {
 		if client.IgnoreNotFound(err) != nil {
 			return reconcile.Result{}, fmt.Errorf("reading release %s: %w", request, err)
@@ -210,7 +211,7 @@ func (s *subject) again() time.Duration {
 	case !s.confirmed():
 		wait = unconfirmedAgain
 	default:
-		wait = confirmedAgain
+		wait = s.times.Confirmed
 	}
 	if at := s.decision.Again; !at.IsZero() {
 		wait = min(wait, max(at.Sub(s.now), time.Millisecond))

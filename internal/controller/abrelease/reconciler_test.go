@@ -169,7 +169,7 @@ func TestCountsAloneAreStoredNowAndThen(t *testing.T) {
 	if w.writes != 2 {
 		t.Errorf("the status was written %d times in 20 s", w.writes)
 	}
-	w.clock.Step(countsAgain)
+	w.clock.Step(Times{}.withDefaults().Counts)
 	if r := w.look(); *r.Status.Observed[1].Requests != 981 || *r.Status.Observed[1].SharePercent != 10 {
 		t.Errorf("observed is %+v", r.Status.Observed)
 	}

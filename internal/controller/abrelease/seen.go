@@ -184,7 +184,7 @@ func (s *subject) confirmingText() string {
 func (s *subject) writeContradicted(set condition.Set) {
 	var wrong []string
 	if s.seen != nil && s.confirmed() {
-		wrong = release.Contradictions(s.decision.After.Split, *s.seen, since(&s.release.Status, v1alpha1.ConditionConfirmed), s.now)
+		wrong = release.Contradictions(s.decision.After.Split, *s.seen, since(&s.release.Status, v1alpha1.ConditionConfirmed), s.now, s.times.Settles)
 	}
 	if len(wrong) == 0 {
 		set.Clear(v1alpha1.ConditionContradicted)

@@ -57,7 +57,7 @@ func (r *Reconciler) write(ctx context.Context, s *subject) error {
 // worth says whether people see anything new. What was counted changes always, and is
 // stored now and then.
 func (r *Reconciler) worth(s *subject, was *v1alpha1.ABReleaseStatus) bool {
-	if r.written.age(client.ObjectKeyFromObject(s.release), s.now) >= countsAgain {
+	if r.written.age(client.ObjectKeyFromObject(s.release), s.now) >= s.times.Counts {
 		return !equality.Semantic.DeepEqual(was, &s.release.Status)
 	}
 	a, b := was.DeepCopy(), s.release.Status.DeepCopy()
@@ -65,9 +65,6 @@ func (r *Reconciler) worth(s *subject, was *v1alpha1.ABReleaseStatus) bool {
 	uncounted(b)
 	return !equality.Semantic.DeepEqual(a, b)
 }
-
-// countsAgain is how often counts alone are stored.
-const countsAgain = 30 * time.Second
 
 // uncounted is a status without what follows from counts alone: that it contradicts
 // stays, and by how many requests does not.

@@ -35,7 +35,9 @@ type ground struct {
 	changed   func(Haste)
 	clock     clock.WithTicker
 	began     time.Time
-	told      *peerMetrics
+	// window is of how long is told what was counted; less if the split is younger.
+	window time.Duration
+	told   *peerMetrics
 
 	mu    sync.Mutex
 	tally peers.Tally // of this replica
@@ -46,7 +48,7 @@ func newGround(s *service) (*ground, error) {
 	told, err := newPeerMetrics(s.Registry, others)
 	return &ground{
 		from: s.from, directory: s.directory, catalogue: s.catalogue, index: s.told.index, counts: s.counts,
-		others: others, changed: s.lookout.changed, clock: s.Clock, began: s.Clock.Now(), told: told,
+		others: others, changed: s.lookout.changed, clock: s.Clock, began: s.Clock.Now(), window: s.Times.Window, told: told,
 	}, err
 }
 
@@ -174,14 +176,11 @@ func (g *ground) replicas(routes []string) ([]confirmed.Replica, error) {
 // errNotLeading says that this replica does not follow the others.
 var errNotLeading = errors.New("the other replicas are not followed yet: only the one that leads does")
 
-// window is of how long is told what was counted; less if the split is younger.
-const window = time.Minute
-
 // arms are the variations of a split: their endpoints, and what was counted since the
 // split was applied.
 func (g *ground) arms(service ir.Service, split traffic.Split, applied time.Time) []traffic.Arm {
 	now := g.clock.Now()
-	since := now.Add(-window)
+	since := now.Add(-g.window)
 	if applied.After(since) {
 		since = applied
 	}

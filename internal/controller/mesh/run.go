@@ -8,7 +8,6 @@ import (
 	"errors"
 	"fmt"
 	"net"
-	"time"
 
 	"github.com/go-logr/logr"
 	"github.com/prometheus/client_golang/prometheus"
@@ -54,6 +53,8 @@ type Setup struct {
 	// have confirmed, and may be nil.
 	Replicas Replicas
 	Routers  *Routers
+	// Times are those of production unless a test sets them.
+	Times Times
 	// Counting is told, likewise, of what takes the proxies' counts; may be nil.
 	Counting func(*receive.Server)
 }
@@ -66,6 +67,7 @@ func Run(ctx context.Context, setup Setup) error {
 	if err := setup.Replicas.validate(); err != nil {
 		return fmt.Errorf("serving the mesh: %w", err)
 	}
+	setup.Times = setup.Times.withDefaults()
 	told, err := newObserver(setup.Registry, setup.Log)
 	if err != nil {
 		return err
@@ -197,9 +199,6 @@ func (s *service) tell(problems []ir.Problem) {
 	s.problems = now
 }
 
-// goodbye is how long streams have to end when the process does.
-const goodbye = 5 * time.Second
-
 func (s *service) serve(ctx context.Context) error {
 	config := &tls.Config{GetCertificate: s.Certificate, MinVersion: tls.VersionTLS13, NextProtos: []string{"h2"}}
 	server := grpc.NewServer(append(serve.Options(), grpc.Creds(credentials.NewTLS(config)))...)
@@ -221,7 +220,7 @@ func (s *service) serve(ctx context.Context) error {
 		defer close(stopped)
 		explainer{s.ground.index, s.catalogue, discovery}.run(ctx, s.Clock) // until ctx is done
 		// Proxies are told to go elsewhere; whoever has not gone then is cut off.
-		timer := s.Clock.NewTimer(goodbye)
+		timer := s.Clock.NewTimer(s.Times.Goodbye)
 		defer timer.Stop()
 		gone := make(chan struct{})
 		go func() { defer close(gone); server.GracefulStop() }()

@@ -13,9 +13,9 @@ import (
 // What is gross. Shares are not compared: visitors who stay where they are make any
 // bound on them either blind or loud.
 const (
-	// settles is how long after the confirmation requests may still end that were sent
+	// Settles is how long after the confirmation requests may still end that were sent
 	// by the former split.
-	settles = 30 * time.Second
+	Settles = 30 * time.Second
 	// strays is how many requests where none may be are none: of clients that an
 	// upgrade held for long, or of a proxy that left while it counted.
 	strays = 10
@@ -29,8 +29,9 @@ const (
 )
 
 // Contradictions lists what was seen that cannot be if a split is in force since
-// then, in words. Nothing is said while it is not confirmed.
-func Contradictions(split ir.Split, seen traffic.Observation, since, now time.Time) (wrong []string) {
+// then, in words. Nothing is said while it is not confirmed, nor of what was counted
+// before it settled.
+func Contradictions(split ir.Split, seen traffic.Observation, since, now time.Time, settles time.Duration) (wrong []string) {
 	if since.IsZero() {
 		return nil
 	}

@@ -44,7 +44,7 @@ func TestContradictions(t *testing.T) {
 			if tc.since > 0 {
 				since = noon.Add(-tc.since)
 			}
-			got := strings.Join(release.Contradictions(split, traffic.Observation{Arms: tc.arms}, since, noon), "; ")
+			got := strings.Join(release.Contradictions(split, traffic.Observation{Arms: tc.arms}, since, noon, release.Settles), "; ")
 			if tc.want == "" && got != "" || !strings.Contains(got, tc.want) {
 				t.Errorf("got %q, want %q", got, tc.want)
 			}

@@ -66,6 +66,9 @@ const (
 	asksProxies
 )
 
+// times are shorter than in production: what is tested is the order of what happens.
+var times = abrelease.Times{Confirmed: time.Second, Ledger: 500 * time.Millisecond, Counts: 2 * time.Second}
+
 // start one, which ends with the test or before. Plumbline's namespace is that of the
 // shop, so that tests do not see each other.
 func (s *shop) start(as role) *replica {
@@ -96,6 +99,7 @@ func (s *shop) startAt(address string, like *replica, as role) *replica {
 			Config: config, Listener: listener, Registry: prometheus.NewRegistry(), Log: log, Clock: clock.RealClock{}, Window: window,
 			Certificate: func(*tls.ClientHelloInfo) (*tls.Certificate, error) { return &r.certificate, nil },
 			Ready:       func() { close(ready) }, Namespace: s.namespace, Routers: proxies, Serving: func(s *serve.Server) { serving <- s },
+			Times: mesh.Times{Goodbye: 100 * time.Millisecond},
 		})
 	}()
 	led := make(chan struct{})
@@ -107,7 +111,7 @@ func (s *shop) startAt(address string, like *replica, as role) *replica {
 				if err := mgr.Add(manager.RunnableFunc(proxies.Lead)); err != nil {
 					return err
 				}
-				return abrelease.Add(mgr, abrelease.Setup{Window: window, Routers: r.routers, Namespace: s.namespace, Clock: clock.RealClock{}, Log: log})
+				return abrelease.Add(mgr, abrelease.Setup{Window: window, Routers: r.routers, Namespace: s.namespace, Clock: clock.RealClock{}, Log: log, Times: times})
 			})
 		}
 	}()

@@ -55,6 +55,7 @@ func discover(t *testing.T, changes ...func(*mesh.Setup)) *discovery {
 		Config: config, Listener: listener, Registry: d.registry, Log: inprocess.Told(t), Clock: clock.RealClock{},
 		Certificate: func(*tls.ClientHelloInfo) (*tls.Certificate, error) { return &certificate, nil },
 		Ready:       func() { close(ready) },
+		Times:       mesh.Times{Goodbye: 100 * time.Millisecond},
 	}
 	for _, change := range changes {
 		change(&setup)

@@ -7,6 +7,7 @@ package xds
 import (
 	"fmt"
 	"net/netip"
+	"path/filepath"
 	"strings"
 	"testing"
 	"time"
@@ -28,19 +29,32 @@ import (
 	"github.com/plumbline-dev/plumbline/test/harness/backend"
 	"github.com/plumbline-dev/plumbline/test/harness/freeport"
 	"github.com/plumbline-dev/plumbline/test/harness/poll"
+	"github.com/plumbline-dev/plumbline/test/harness/server"
 )
 
-// counted is longer than it takes until a minute was counted that began half a minute
-// after the confirmation.
-const counted = 4 * time.Minute
+const (
+	// shorter are the times of this test: proxies tell what they count every ten seconds,
+	// and each window has what two of them tell.
+	shorter = "PLUMBLINE_TIMES=window=20s,settles=2s,confirmed=1s,counts=1s,goodbye=100ms"
+	// counted is longer than it takes until a window was counted that began after the
+	// confirmation.
+	counted = 4 * time.Minute
+	// askedEvery is how often each Service is asked, which makes enough requests in a window.
+	askedEvery = 100 * time.Millisecond
+)
 
 // A proxy that has confirmed each split has listeners of somebody else, which go past
 // its routes: one to a variation that has no share, and one to the stable variation,
 // whose rival has half. What it counts says so; a third Service is asked as it should be.
 func TestCountsThatContradictASplitAreACondition(t *testing.T) {
 	t.Parallel() // it waits for long, and for nothing of others
-	r := shared.start(t, "one")
-	s := shared.shop(t, enabled)
+	c := ownCluster(t, manifest) // nobody else leads
+	directory := t.TempDir()
+	if err := server.BuildWithTags(t.Context(), directory, "failpoints", "xds"); err != nil {
+		t.Fatal(err)
+	}
+	r := c.launchFrom(t, filepath.Join(directory, "xds"), []string{"POD_NAME=one", shorter}, freeport.Address(t)).awaitReady(t)
+	s := c.shop(t, enabled)
 	services := []string{"none", "half", "fair"}
 	releases := map[string]*v1alpha1.ABRelease{}
 	for i, name := range services {
@@ -87,7 +101,10 @@ func TestCountsThatContradictASplitAreACondition(t *testing.T) {
 // contradicted asks until these releases are contradicted, and no others.
 func (s *shop) contradicted(releases map[string]*v1alpha1.ABRelease, want map[string]bool, ask func()) {
 	s.Helper()
+	every := time.NewTicker(askedEvery)
+	defer every.Stop()
 	poll.Until(s.T, counted, fmt.Sprintf("these are contradicted: %v", want), func() error {
+		<-every.C
 		ask()
 		for name, r := range releases {
 			if err := s.c.admin.Get(s.Context(), client.ObjectKeyFromObject(r), r); err != nil {

@@ -32,7 +32,11 @@ func (c *cluster) start(t *testing.T, name string, args ...string) *replica {
 // startAt is start at an address.
 func (c *cluster) startAt(t *testing.T, address, name string, args ...string) *replica {
 	t.Helper()
-	r := c.launch(t, address, name, args...)
+	return c.launch(t, address, name, args...).awaitReady(t)
+}
+
+func (r *replica) awaitReady(t *testing.T) *replica {
+	t.Helper()
 	ctx, cancel := context.WithTimeout(t.Context(), patience)
 	defer cancel()
 	if err := r.Ready(ctx); err != nil {
@@ -44,13 +48,19 @@ func (c *cluster) startAt(t *testing.T, address, name string, args ...string) *r
 // launch is startAt for one that need not become ready.
 func (c *cluster) launch(t *testing.T, address, name string, args ...string) *replica {
 	t.Helper()
+	return c.launchFrom(t, binary, []string{"POD_NAME=" + name}, address, args...)
+}
+
+// launchFrom is launch of another binary, with an environment.
+func (c *cluster) launchFrom(t *testing.T, binary string, environment []string, address string, args ...string) *replica {
+	t.Helper()
 	r := &replica{address: address}
 	args = append([]string{
 		"--kubeconfig=" + c.kubeconfig, "--namespace=" + rendered.Namespace, "--address=" + r.address,
 		"--server-names=127.0.0.1", "--drain-delay=0s",
 	}, args...)
 	var err error
-	if r.Process, err = server.StartWith([]string{"POD_NAME=" + name}, binary, args...); err != nil {
+	if r.Process, err = server.StartWith(environment, binary, args...); err != nil {
 		t.Fatal(err)
 	}
 	t.Cleanup(func() {
@@ -58,7 +68,7 @@ func (c *cluster) launch(t *testing.T, address, name string, args ...string) *re
 			t.Error(err)
 		}
 		if t.Failed() {
-			t.Logf("%s said:\n%s", name, r.Said())
+			t.Logf("%q said:\n%s", environment, r.Said())
 		}
 	})
 	return r

@@ -1,8 +1,6 @@
 // SPDX-License-Identifier: Apache-2.0
 
-//go:build integration
-
-package executorfaults
+package failpoint
 
 import (
 	"fmt"
@@ -22,28 +20,28 @@ func pagePath() string {
 	return filepath.Join(rendered.RepositoryDir(), "docs", "reference", "executor-faults.md")
 }
 
-// table is one of docs/reference/executor-faults.md that is held equal to what is
+// Table is one of docs/reference/executor-faults.md that is held equal to what is
 // seen. The first cell of a row says where the executor was killed, the others with
 // which write the next one goes on.
-type table struct {
-	name    string
-	columns []string
+type Table struct {
+	Name    string
+	Columns []string
 }
 
 const untried = "not tried"
 
-func (p table) begin() string {
-	return "<!-- " + p.name + ": begin, rewritten by PLUMBLINE_FAULTS=long UPDATE_GOLDEN=1 -->\n"
+func (p Table) begin() string {
+	return "<!-- " + p.Name + ": begin, rewritten by PLUMBLINE_FAULTS=long UPDATE_GOLDEN=1 -->\n"
 }
 
-func (p table) end() string { return "<!-- " + p.name + ": end -->\n" }
+func (p Table) end() string { return "<!-- " + p.Name + ": end -->\n" }
 
-func (p table) head() string {
-	return "| " + strings.Join(p.columns, " | ") + " |\n" + strings.Repeat("|---", len(p.columns)) + "|\n"
+func (p Table) head() string {
+	return "| " + strings.Join(p.Columns, " | ") + " |\n" + strings.Repeat("|---", len(p.Columns)) + "|\n"
 }
 
 // split is the page before, in and after the table.
-func (p table) split(t *testing.T) (before, table, after string) {
+func (p Table) split(t *testing.T) (before, table, after string) {
 	t.Helper()
 	raw, err := os.ReadFile(pagePath())
 	if err != nil {
@@ -52,27 +50,27 @@ func (p table) split(t *testing.T) (before, table, after string) {
 	before, rest, begins := strings.Cut(string(raw), p.begin())
 	table, after, ends := strings.Cut(rest, p.end())
 	if !begins || !ends {
-		t.Fatalf("%s has no place for %s", pagePath(), p.name)
+		t.Fatalf("%s has no place for %s", pagePath(), p.Name)
 	}
 	return before, table, after
 }
 
 // rows are those of the table.
-func (p table) rows(t *testing.T) [][]string {
+func (p Table) rows(t *testing.T) [][]string {
 	t.Helper()
 	_, table, _ := p.split(t)
 	var rows [][]string
 	for line := range strings.Lines(strings.TrimPrefix(table, p.head())) {
 		cells := strings.Split(strings.Trim(line, "| \n"), " | ")
-		if len(cells) != len(p.columns) {
-			t.Fatalf("%s, %s: no row of %d: %q", pagePath(), p.name, len(p.columns), line)
+		if len(cells) != len(p.Columns) {
+			t.Fatalf("%s, %s: no row of %d: %q", pagePath(), p.Name, len(p.Columns), line)
 		}
 		rows = append(rows, cells)
 	}
 	return rows
 }
 
-func (p table) store(t *testing.T, rows [][]string) {
+func (p Table) store(t *testing.T, rows [][]string) {
 	t.Helper()
 	before, _, after := p.split(t)
 	var table strings.Builder
@@ -85,8 +83,8 @@ func (p table) store(t *testing.T, rows [][]string) {
 	}
 }
 
-// has checks that the table has these rows in their order.
-func (p table) has(t *testing.T, want ...string) {
+// CheckRows checks that the table has these rows in their order.
+func (p Table) CheckRows(t *testing.T, want ...string) {
 	t.Helper()
 	rows := p.rows(t)
 	if golden.Updates() {
@@ -98,7 +96,7 @@ func (p table) has(t *testing.T, want ...string) {
 		for _, first := range want {
 			cells := known[first]
 			if cells == nil {
-				cells = append([]string{first}, slices.Repeat([]string{untried}, len(p.columns)-1)...)
+				cells = append([]string{first}, slices.Repeat([]string{untried}, len(p.Columns)-1)...)
 			}
 			rows = append(rows, cells)
 		}
@@ -108,17 +106,17 @@ func (p table) has(t *testing.T, want ...string) {
 	for _, cells := range rows {
 		got = append(got, cells[0])
 	}
-	is(t, "the rows of the table of "+p.name, got, want...)
+	CheckLines(t, "the rows of the table of "+p.Name, got, want...)
 }
 
-// says checks a cell.
-func (p table) says(t *testing.T, row string, column int, want string) {
+// CheckCell checks a cell.
+func (p Table) CheckCell(t *testing.T, row string, column int, want string) {
 	t.Helper()
 	rows := p.rows(t)
 	i := slices.IndexFunc(rows, func(cells []string) bool { return cells[0] == row })
 	switch {
 	case i < 0:
-		t.Errorf("the table of %s does not know %q", p.name, row)
+		t.Errorf("the table of %s does not know %q", p.Name, row)
 	case golden.Updates():
 		rows[i][column] = want
 		p.store(t, rows)
@@ -127,10 +125,10 @@ func (p table) says(t *testing.T, row string, column int, want string) {
 	}
 }
 
-// steady are the writes that are there in every run: a plan may also store what it
+// Steady are the writes that are there in every run: a plan may also store what it
 // waits for, and a claim that meets the assessor's write of the same status is tried
 // again. Any other write that is made twice stays so.
-func steady(writes []string) []string {
+func Steady(writes []string) []string {
 	writes = slices.DeleteFunc(slices.Clone(writes), func(w string) bool { return strings.Contains(w, "which waits") })
 	return slices.CompactFunc(writes, func(a, b string) bool { return a == b && ofClaim.MatchString(a) })
 }
@@ -138,49 +136,14 @@ func steady(writes []string) []string {
 // ofClaim are the writes of a Baseline's status.
 var ofClaim = regexp.MustCompile(`^(claim|let go of) `)
 
-// beginsWith is the first write of an executor after it has taken a plan over.
-func beginsWith(point crash, first, second []string) string {
+// FirstWrite is the first write of an executor after it has taken a plan over.
+func FirstWrite(point Crash, first, second []string) string {
 	begun := slices.IndexFunc(first, func(w string) bool { return strings.HasPrefix(w, "plan Created: ") })
-	if takesOver := len(second) > 0 && begun >= 0 && (begun < len(first)-1 || point.when == "after"); takesOver {
+	if takesOver := len(second) > 0 && begun >= 0 && (begun < len(first)-1 || point.When == "after"); takesOver {
 		second = second[1:]
 	}
-	if second = steady(second); len(second) == 0 {
+	if second = Steady(second); len(second) == 0 {
 		return "nothing"
 	}
 	return second[0]
-}
-
-var (
-	named    = regexp.MustCompile("`(Test[A-Za-z0-9_]+)`")
-	declared = regexp.MustCompile(`(?m)^func (Test[A-Za-z0-9_]+)\(`)
-)
-
-// The page names every test of this package, and no other.
-func TestThePageNamesWhatIsTried(t *testing.T) {
-	raw, err := os.ReadFile(pagePath())
-	if err != nil {
-		t.Fatal(err)
-	}
-	var onPage, here []string
-	for _, match := range named.FindAllStringSubmatch(string(raw), -1) {
-		onPage = append(onPage, match[1])
-	}
-	files, err := filepath.Glob("*_test.go")
-	if err != nil {
-		t.Fatal(err)
-	}
-	for _, file := range files {
-		source, err := os.ReadFile(file)
-		if err != nil {
-			t.Fatal(err)
-		}
-		for _, match := range declared.FindAllStringSubmatch(string(source), -1) {
-			if match[1] != "TestMain" && match[1] != t.Name() {
-				here = append(here, match[1])
-			}
-		}
-	}
-	slices.Sort(onPage)
-	slices.Sort(here)
-	is(t, "the tests on the page", slices.Compact(onPage), here...)
 }

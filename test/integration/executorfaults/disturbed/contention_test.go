@@ -2,7 +2,7 @@
 
 //go:build integration
 
-package executorfaults
+package disturbed
 
 import (
 	"context"
@@ -17,92 +17,90 @@ import (
 
 	"github.com/plumbline-dev/plumbline/pkg/apis/plumbline/v1alpha1"
 	"github.com/plumbline-dev/plumbline/test/harness/apiserver"
+	"github.com/plumbline-dev/plumbline/test/harness/failpoint"
 	"github.com/plumbline-dev/plumbline/test/harness/guarded"
+	"github.com/plumbline-dev/plumbline/test/harness/poll"
 	"github.com/plumbline-dev/plumbline/test/harness/remediation"
 )
 
 // TestTargetsThatChangeBetweenIntentAndEffect has somebody else be faster.
 func TestTargetsThatChangeBetweenIntentAndEffect(t *testing.T) {
-	shared.startAssessor(t)
+	shared.StartAssessor(t)
 	remediation.Rollouts(t, shared.Config)
-	worlds := shared.prepared(t, 4)
-	atIntent := func(t *testing.T, w *world, f *files) (*v1alpha1.RemediationPlan, *executor) {
+	worlds := shared.MakeWorlds(t, 4)
+	atIntent := func(t *testing.T, w *failpoint.World, f *failpoint.Files) (*v1alpha1.RemediationPlan, *failpoint.Executor) {
 		t.Helper()
-		plan := w.planned()
-		e := shared.start(t, f, "stop:before:"+effect)
-		e.stopped()
+		plan := w.MakePlan()
+		e := shared.Start(t, f, "stop:before:"+failpoint.Effect)
+		e.UntilStopped()
 		return plan, e
 	}
 	t.Run("another image stays, and nothing more is done", func(t *testing.T) {
-		w, f := worlds[0].Within(t), newFiles(t)
+		w, f := worlds[0].Within(t), failpoint.NewFiles(t)
 		defer w.Forget()
 		plan, e := atIntent(t, w, f)
 		w.SetImage(remediation.Mallory, "web", "registry.example/evil:2")
-		e.goesOn()
+		e.GoOn()
 		p := w.Ended(plan)
-		w.right(f, p)
-		w.reads(p, "Failed: Failed TargetMoved, Skipped Stopped")
-		w.runs("web", "registry.example/evil:2")
-		w.untouched("web")
+		w.UntilRight(f, p)
+		w.CheckStates(p, "Failed: Failed TargetMoved, Skipped Stopped")
+		w.CheckImage("web", "registry.example/evil:2")
+		w.CheckUntouched("web")
 	})
 	t.Run("a change of status alone is none", func(t *testing.T) {
-		w, f := worlds[1].Within(t), newFiles(t)
+		w, f := worlds[1].Within(t), failpoint.NewFiles(t)
 		defer w.Forget()
 		plan, e := atIntent(t, w, f)
-		w.Must(w.touch(t.Context(), "web", 1))
-		e.goesOn()
-		w.succeeded(plan, f)
+		w.Must(touch(t, w, t.Context(), "web", 1))
+		e.GoOn()
+		w.UntilSucceeded(plan, f)
 	})
 	t.Run("an object that was made again is left alone", func(t *testing.T) {
-		w, f := worlds[2].Within(t), newFiles(t)
+		w, f := worlds[2].Within(t), failpoint.NewFiles(t)
 		defer w.Forget()
 		plan, e := atIntent(t, w, f)
 		w.Delete(remediation.Mallory, "web")
 		made := guarded.Workload(w.Name, "web", remediation.EvilImage, 2)
 		w.Must(w.As(remediation.Mallory).Create(t.Context(), made))
-		e.goesOn()
+		e.GoOn()
 		p := w.Ended(plan)
-		w.right(f, p)
-		w.reads(p, "Failed: Failed TargetReplaced, Skipped Stopped")
+		w.UntilRight(f, p)
+		w.CheckStates(p, "Failed: Failed TargetReplaced, Skipped Stopped")
 		if d := w.Live("web"); d.UID != made.UID || d.Generation != 1 {
 			t.Errorf("it is %s at generation %d, made was %s", d.UID, d.Generation, made.UID)
 		}
-		w.untouched("web")
+		w.CheckUntouched("web")
 	})
 	t.Run("an object that is gone is not made again", func(t *testing.T) {
-		w, f := worlds[3].Within(t), newFiles(t)
+		w, f := worlds[3].Within(t), failpoint.NewFiles(t)
 		defer w.Forget()
 		plan, e := atIntent(t, w, f)
 		w.Delete(remediation.Mallory, "web")
-		e.goesOn()
+		e.GoOn()
 		p := w.Ended(plan)
-		w.right(f, p)
+		w.UntilRight(f, p)
 		if s := p.Status.Steps[0]; s.Reason != v1alpha1.ReasonTargetReplaced {
 			t.Errorf("the plan is %s", remediation.Describe(p))
 		}
-		w.untouched("web")
+		w.CheckUntouched("web")
 	})
 }
 
-func (w *world) untouched(name string) {
-	w.t.Helper()
-	if n := w.effects(name); n != 0 {
-		w.t.Errorf("the executor wrote %s %d times", name, n)
-	}
+// touch moves the version of a Deployment as a controller does that writes its status.
+func touch(t *testing.T, w *failpoint.World, ctx context.Context, name string, n int) error {
+	patch := fmt.Appendf(nil, `{"status":{"conditions":[{"type":"Touched","status":"True","reason":"Test","message":"%d"}]}}`, n)
+	return shared.Admin.Status().Patch(ctx, w.Named(name), client.RawPatch("application/strategic-merge-patch+json", patch))
 }
 
-// touch moves the version of a Deployment as a controller does that writes its status.
-func (w *world) touch(ctx context.Context, name string, n int) error {
-	patch := fmt.Appendf(nil, `{"status":{"conditions":[{"type":"Touched","status":"True","reason":"Test","message":"%d"}]}}`, n)
-	return w.c.Admin.Status().Patch(ctx, w.Named(name), client.RawPatch("application/strategic-merge-patch+json", patch))
-}
+// attempts is how often a step is tried whose target moves.
+const attempts = 8
 
 // TestAStormOfStatusWrites moves the targets' versions twenty times a second. A step
 // is carried out between two of them, or gives up after eight attempts.
 func TestAStormOfStatusWrites(t *testing.T) {
-	shared.startAssessor(t)
+	shared.StartAssessor(t)
 	remediation.Rollouts(t, shared.Config)
-	w, f := shared.prepared(t, 1)[0], newFiles(t)
+	w, f := shared.MakeWorlds(t, 1)[0], failpoint.NewFiles(t)
 	defer w.Forget()
 	ctx, cancel := context.WithCancel(t.Context())
 	written, ended := 0, make(chan struct{})
@@ -112,7 +110,7 @@ func TestAStormOfStatusWrites(t *testing.T) {
 		defer tick.Stop()
 		for n := 0; ctx.Err() == nil; n++ {
 			for _, name := range []string{"web", "api"} {
-				if w.touch(ctx, name, n) == nil {
+				if touch(t, w, ctx, name, n) == nil {
 					written++
 				}
 			}
@@ -122,25 +120,32 @@ func TestAStormOfStatusWrites(t *testing.T) {
 			}
 		}
 	}()
-	began := time.Now()
-	plan := w.planned()
-	shared.start(t, f, "")
+	plan := w.MakePlan()
+	e := shared.Start(t, f, "")
 	p := w.Ended(plan)
-	took := time.Since(began)
 	cancel()
 	<-ended
-	w.right(f, p)
-	t.Logf("%d status writes; after %s the plan is %s", written, took.Round(100*time.Millisecond), remediation.Describe(p))
-	if took > 30*time.Second || written < 10 {
-		t.Errorf("it took %s, with %d status writes", took, written)
+	w.UntilRight(f, p)
+	t.Logf("%d status writes; the plan is %s", written, remediation.Describe(p))
+	if written < 10 {
+		t.Errorf("there were %d status writes", written)
 	}
 	for i, name := range []string{"web", "api"} {
+		tried := 0
+		for _, write := range e.Writes() {
+			if write == "write "+name {
+				tried++
+			}
+		}
+		if tried < 1 || tried > attempts {
+			t.Errorf("%s was tried %d times", name, tried)
+		}
 		switch s := p.Status.Steps[i]; {
 		case s.State == v1alpha1.StepVerified:
-			w.runs(name, guarded.Image)
+			w.CheckImage(name, guarded.Image)
 		case s.State == v1alpha1.StepSkipped && s.Reason == v1alpha1.ReasonTargetContended:
-			w.runs(name, remediation.EvilImage)
-			w.untouched(name)
+			w.CheckImage(name, remediation.EvilImage)
+			w.CheckUntouched(name)
 		default:
 			t.Errorf("step %d is %s %s", i, s.State, s.Reason)
 		}
@@ -149,36 +154,36 @@ func TestAStormOfStatusWrites(t *testing.T) {
 
 // TestANamespaceThatIsDeleted ends its plans.
 func TestANamespaceThatIsDeleted(t *testing.T) {
-	shared.startAssessor(t)
+	shared.StartAssessor(t)
 	remediation.Rollouts(t, shared.Config)
-	w, f := shared.prepared(t, 1)[0], newFiles(t)
+	w, f := shared.MakeWorlds(t, 1)[0], failpoint.NewFiles(t)
 	defer w.Forget()
-	plan := w.planned()
-	e := shared.start(t, f, "stop:after:"+reserved)
-	e.stopped()
+	plan := w.MakePlan()
+	e := shared.Start(t, f, "stop:after:"+failpoint.Reserved)
+	e.UntilStopped()
 	// Without its controller a namespace goes on being deleted, with all that is in it.
 	w.Must(shared.Admin.Delete(t.Context(), &corev1.Namespace{ObjectMeta: metav1.ObjectMeta{Name: w.Name}}))
-	e.goesOn()
+	e.GoOn()
 	p := w.Ended(plan)
-	w.right(f, p)
-	w.reads(p, "Superseded: Skipped Terminating, Skipped Terminating")
-	w.untouched("web")
+	w.UntilRight(f, p)
+	w.CheckStates(p, "Superseded: Skipped Terminating, Skipped Terminating")
+	w.CheckUntouched("web")
 }
 
 // TestANamespaceThatIsGone takes plan, targets and Baselines away for good while a
 // place is held for them; it is given back within three minutes.
 func TestANamespaceThatIsGone(t *testing.T) {
-	takesLong(t)
-	shared.startAssessor(t)
+	failpoint.SkipUnlessLong(t)
+	shared.StartAssessor(t)
 	remediation.Rollouts(t, shared.Config)
-	w, f := shared.prepared(t, 1)[0], newFiles(t)
+	w, f := shared.MakeWorlds(t, 1)[0], failpoint.NewFiles(t)
 	defer w.Forget()
-	w.planned()
-	e := shared.start(t, f, "stop:after:"+intended)
-	e.stopped()
-	w.emptied()
-	e.goesOn()
-	w.patient(4*time.Minute, "the places are given back", func() error {
+	w.MakePlan()
+	e := shared.Start(t, f, "stop:after:"+failpoint.Intended)
+	e.UntilStopped()
+	emptied(t, w)
+	e.GoOn()
+	poll.Until(t, 4*time.Minute, "the places are given back", func() error {
 		for _, l := range w.Ledgers() {
 			for i := range l.Status.Entries {
 				if entry := &l.Status.Entries[i]; entry.SettledAt == nil {
@@ -188,17 +193,17 @@ func TestANamespaceThatIsGone(t *testing.T) {
 		}
 		return nil
 	})
-	w.untouched("web")
+	w.CheckUntouched("web")
 }
 
 // emptied deletes the namespace, and removes all that is in it as the one controller
 // that may remove a plan that is under way.
-func (w *world) emptied() {
-	w.t.Helper()
-	w.Must(w.c.Admin.Delete(w.t.Context(), &corev1.Namespace{ObjectMeta: metav1.ObjectMeta{Name: w.Name}}))
-	controller, err := apiserver.As(w.c.Config, "system:serviceaccount:kube-system:namespace-controller")
+func emptied(t *testing.T, w *failpoint.World) {
+	t.Helper()
+	w.Must(shared.Admin.Delete(t.Context(), &corev1.Namespace{ObjectMeta: metav1.ObjectMeta{Name: w.Name}}))
+	controller, err := apiserver.As(shared.Config, "system:serviceaccount:kube-system:namespace-controller")
 	w.Must(err)
 	for _, kind := range []client.Object{&v1alpha1.RemediationPlan{}, &v1alpha1.Baseline{}, &v1alpha1.BaselineRevision{}, &appsv1.Deployment{}, &v1alpha1.SpecGuard{}} {
-		w.Must(controller.DeleteAllOf(w.t.Context(), kind, client.InNamespace(w.Name)))
+		w.Must(controller.DeleteAllOf(t.Context(), kind, client.InNamespace(w.Name)))
 	}
 }

@@ -2,7 +2,7 @@
 
 //go:build integration
 
-package executorfaults
+package disturbed
 
 import (
 	"errors"
@@ -15,76 +15,77 @@ import (
 	"sigs.k8s.io/controller-runtime/pkg/client"
 
 	"github.com/plumbline-dev/plumbline/pkg/apis/plumbline/v1alpha1"
+	"github.com/plumbline-dev/plumbline/test/harness/failpoint"
 	"github.com/plumbline-dev/plumbline/test/harness/remediation"
 )
 
 // TestNoRecordsNoIntents takes the directory of the records away while a plan is
 // under way, and brings it back.
 func TestNoRecordsNoIntents(t *testing.T) {
-	shared.startAssessor(t)
+	shared.StartAssessor(t)
 	remediation.Rollouts(t, shared.Config)
 	tests := map[string]struct {
-		begin         func(*files)
-		breaks, mends func(*files) error
+		begin         func(t *testing.T, directory string)
+		breaks, mends func(directory string) error
 	}{
-		"the directory is gone": {func(*files) {}, (*files).hide, (*files).show},
-		"the volume is full":    {(*files).volume, (*files).fill, (*files).empty},
+		"the directory is gone": {func(*testing.T, string) {}, hide, show},
+		"the volume is full":    {volume, fill, empty},
 		// As the kernel makes it when the disk below has failed.
-		"the volume is read-only": {(*files).volume, (*files).protect, (*files).unprotect},
+		"the volume is read-only": {volume, protect, unprotect},
 	}
-	worlds := shared.prepared(t, 2*len(tests))
+	worlds := shared.MakeWorlds(t, 2*len(tests))
 	next := 0
 	for name, tc := range tests {
 		t.Run(name+" before the intent", func(t *testing.T) {
-			w, f := worlds[next].Within(t), newFiles(t)
+			w, f := worlds[next].Within(t), failpoint.NewFiles(t)
 			next++
 			defer w.Forget()
-			tc.begin(f)
-			plan := w.planned()
-			e := shared.start(t, f, "stop:after:"+reserved)
-			e.stopped()
-			w.Must(tc.breaks(f))
-			e.goesOn()
+			tc.begin(t, f.RecordsDirectory())
+			plan := w.MakePlan()
+			e := shared.Start(t, f, "stop:after:"+failpoint.Reserved)
+			e.UntilStopped()
+			w.Must(tc.breaks(f.RecordsDirectory()))
+			e.GoOn()
 			p := w.UntilPlan(plan, "it waits for the store", func(p *v1alpha1.RemediationPlan) bool {
 				return strings.Contains(p.Status.DeferralReason, "evidence cannot be written")
 			})
 			t.Logf("it waits: %s", p.Status.DeferralReason)
-			if n := w.effects("web"); n != 0 || p.Status.Steps[0].State != v1alpha1.StepReserved {
+			if n := w.CountEffects("web"); n != 0 || p.Status.Steps[0].State != v1alpha1.StepReserved {
 				t.Errorf("%d writes, step 0 is %s", n, p.Status.Steps[0].State)
 			}
-			w.Must(tc.mends(f))
-			w.succeeded(plan, f)
+			w.Must(tc.mends(f.RecordsDirectory()))
+			w.UntilSucceeded(plan, f)
 		})
 		t.Run(name+" after the effect", func(t *testing.T) {
-			w, f := worlds[next].Within(t), newFiles(t)
+			w, f := worlds[next].Within(t), failpoint.NewFiles(t)
 			next++
 			defer w.Forget()
-			tc.begin(f)
-			plan := w.planned()
-			e := shared.start(t, f, "stop:after:"+effect)
-			e.stopped()
-			w.Must(tc.breaks(f))
-			e.goesOn()
+			tc.begin(t, f.RecordsDirectory())
+			plan := w.MakePlan()
+			e := shared.Start(t, f, "stop:after:"+failpoint.Effect)
+			e.UntilStopped()
+			w.Must(tc.breaks(f.RecordsDirectory()))
+			e.GoOn()
 			w.UntilPlan(plan, "the ledgers know of the step", func(p *v1alpha1.RemediationPlan) bool {
 				return p.Status.Steps[0].Settled == v1alpha1.Enabled
 			})
-			w.Must(tc.mends(f))
-			w.succeeded(plan, f)
+			w.Must(tc.mends(f.RecordsDirectory()))
+			w.UntilSucceeded(plan, f)
 		})
 	}
 }
 
 // TestAPlanWithoutRecordsDoesNotBegin has no store from the start.
 func TestAPlanWithoutRecordsDoesNotBegin(t *testing.T) {
-	shared.startAssessor(t)
+	shared.StartAssessor(t)
 	remediation.Rollouts(t, shared.Config)
-	w, f := shared.prepared(t, 1)[0], newFiles(t)
+	w, f := shared.MakeWorlds(t, 1)[0], failpoint.NewFiles(t)
 	defer w.Forget()
-	e := shared.start(t, f, "")
-	w.ready(e)
-	w.Must(f.hide())
-	plan := w.planned()
-	e.until("record 1")
+	e := shared.Start(t, f, "")
+	w.UntilReady(e)
+	w.Must(hide(f.RecordsDirectory()))
+	plan := w.MakePlan()
+	e.UntilWrite("record 1")
 	p := &v1alpha1.RemediationPlan{}
 	w.Eventually("the plan says why it does not begin", func() error {
 		w.Must(shared.Admin.Get(t.Context(), client.ObjectKeyFromObject(plan), p))
@@ -93,42 +94,43 @@ func TestAPlanWithoutRecordsDoesNotBegin(t *testing.T) {
 		}
 		return nil
 	})
-	if p.Status.Phase != "" || w.effects("web") != 0 {
+	if p.Status.Phase != "" || w.CountEffects("web") != 0 {
 		t.Errorf("the plan is %s", remediation.Describe(p))
 	}
-	w.Must(f.show())
-	w.succeeded(plan, f)
+	w.Must(show(f.RecordsDirectory()))
+	w.UntilSucceeded(plan, f)
 }
 
 // hide takes the directory away, as a volume that is not mounted is; show brings it back.
-func (f *files) hide() error { return os.Rename(f.records(), f.records()+".away") }
-func (f *files) show() error { return os.Rename(f.records()+".away", f.records()) }
+func hide(directory string) error { return os.Rename(directory, directory+".away") }
+func show(directory string) error { return os.Rename(directory+".away", directory) }
 
 // volume puts the records on a file system of 64 KiB.
-func (f *files) volume() {
-	f.t.Helper()
-	directory := f.records()
+func volume(t *testing.T, directory string) {
+	t.Helper()
 	if err := syscall.Mount("tmpfs", directory, "tmpfs", 0, "size=64k"); err != nil {
-		f.t.Skipf("a volume that can be full needs the right to mount one: %v", err)
+		t.Skipf("a volume that can be full needs the right to mount one: %v", err)
 	}
-	f.t.Cleanup(func() {
+	t.Cleanup(func() {
 		if err := syscall.Unmount(directory, syscall.MNT_DETACH); err != nil && !errors.Is(err, syscall.EINVAL) {
-			f.t.Errorf("unmounting %s: %v", directory, err)
+			t.Errorf("unmounting %s: %v", directory, err)
 		}
 	})
 }
 
 // protect lets nobody write the volume, the superuser included; unprotect ends that.
-func (f *files) protect() error {
-	return syscall.Mount("", f.records(), "", syscall.MS_REMOUNT|syscall.MS_RDONLY, "")
+func protect(directory string) error {
+	return syscall.Mount("", directory, "", syscall.MS_REMOUNT|syscall.MS_RDONLY, "")
 }
-func (f *files) unprotect() error { return syscall.Mount("", f.records(), "", syscall.MS_REMOUNT, "") }
+func unprotect(directory string) error {
+	return syscall.Mount("", directory, "", syscall.MS_REMOUNT, "")
+}
 
-func (f *files) ballast() string { return f.records() + "/.tmp-ballast" }
+func ballast(directory string) string { return directory + "/.tmp-ballast" }
 
 // fill uses up the volume; empty makes room again.
-func (f *files) fill() error {
-	file, err := os.Create(f.ballast())
+func fill(directory string) error {
+	file, err := os.Create(ballast(directory))
 	if err != nil {
 		return err
 	}
@@ -142,4 +144,4 @@ func (f *files) fill() error {
 	return file.Close()
 }
 
-func (f *files) empty() error { return os.Remove(f.ballast()) }
+func empty(directory string) error { return os.Remove(ballast(directory)) }

@@ -2,12 +2,11 @@
 
 //go:build integration
 
-package executorfaults
+package disturbed
 
 import (
 	"fmt"
 	"maps"
-	"os"
 	"strconv"
 	"strings"
 	"testing"
@@ -15,6 +14,7 @@ import (
 
 	"github.com/plumbline-dev/plumbline/pkg/remediate/redisguard"
 	"github.com/plumbline-dev/plumbline/test/faultproxy"
+	"github.com/plumbline-dev/plumbline/test/harness/failpoint"
 	"github.com/plumbline-dev/plumbline/test/harness/freeport"
 	"github.com/plumbline-dev/plumbline/test/harness/poll"
 	"github.com/plumbline-dev/plumbline/test/harness/remediation"
@@ -59,14 +59,14 @@ var redisFaults = map[string]redisFault{
 // when the cluster's ledger has granted the place. The mirror may refuse and never
 // grants, so that the plan ends as one without Redis.
 func TestRedisBesideAnExecutor(t *testing.T) {
-	shared.startAssessor(t)
+	shared.StartAssessor(t)
 	remediation.Rollouts(t, shared.Config)
-	worlds := shared.prepared(t, 2*len(redisFaults))
+	worlds := shared.MakeWorlds(t, 2*len(redisFaults))
 	next := 0
 	for name, fault := range redisFaults {
 		for _, dies := range []bool{false, true} {
 			t.Run(name+map[bool]string{true: ", and the executor dies"}[dies], func(t *testing.T) {
-				w, f := worlds[next].Within(t), newFiles(t)
+				w, f := worlds[next].Within(t), failpoint.NewFiles(t)
 				next++
 				defer w.Forget()
 				besideRedis(t, w, f, fault, dies)
@@ -75,7 +75,7 @@ func TestRedisBesideAnExecutor(t *testing.T) {
 	}
 }
 
-func besideRedis(t *testing.T, w *world, f *files, fault redisFault, dies bool) {
+func besideRedis(t *testing.T, w *failpoint.World, f *failpoint.Files, fault redisFault, dies bool) {
 	t.Helper()
 	b := newRedisBeside(t, w)
 	patient := "--redis-timeout=10s" // what a busy machine makes slow is not the fault
@@ -86,38 +86,38 @@ func besideRedis(t *testing.T, w *world, f *files, fault redisFault, dies bool) 
 	// All that the first step tells the ledgers lies between the first point and the second.
 	second := "stop:after:let go of web"
 	if dies {
-		second = "kill:after:" + grantedNext
+		second = "kill:after:" + failpoint.GrantedNext
 	}
-	plan := w.planned()
-	e := shared.start(t, f, "stop:after:"+verified+";"+second, flags...)
-	e.stopped()
-	w.mirrored(b.primary)
+	plan := w.MakePlan()
+	e := shared.Start(t, f, "stop:after:"+failpoint.Verified+";"+second, flags...)
+	e.UntilStopped()
+	w.CheckMirrored(b.primary)
 	if fault.early != nil {
 		fault.early(b)
 	}
-	e.goesOn()
+	e.GoOn()
 	if dies {
-		e.killedAt(crash{"after", grantedNext})
+		e.UntilKilledAt(failpoint.After(failpoint.GrantedNext))
 	} else {
-		e.until("let go of web")
-		e.stopped()
+		e.UntilWrite("let go of web")
+		e.UntilStopped()
 	}
 	if fault.late != nil {
 		fault.late(b)
 	}
 	if dies {
-		e = shared.start(t, f, "", flags...)
+		e = shared.Start(t, f, "", flags...)
 	} else {
-		e.goesOn()
+		e.GoOn()
 	}
-	w.succeeded(plan, f)
+	w.UntilSucceeded(plan, f)
 	b.heard(e, fault.says, dies)
 }
 
 // redisBeside is a Redis that an executor reaches through a proxy, and that a replica
 // follows through another one.
 type redisBeside struct {
-	w                *world
+	w                *failpoint.World
 	t                *testing.T
 	directory        string
 	address          string
@@ -125,10 +125,10 @@ type redisBeside struct {
 	way, between     *faultproxy.Proxy
 }
 
-func newRedisBeside(t *testing.T, w *world) *redisBeside {
+func newRedisBeside(t *testing.T, w *failpoint.World) *redisBeside {
 	t.Helper()
-	b := &redisBeside{w: w, t: t, directory: short(t)}
-	port := freeport.For(w.t)
+	b := &redisBeside{w: w, t: t, directory: failpoint.MakeShortDirectory(t)}
+	port := freeport.For(t)
 	b.address = "127.0.0.1:" + strconv.Itoa(port)
 	b.primary = b.start(b.directory, "--port", strconv.Itoa(port), "--bind", "127.0.0.1", "--repl-diskless-sync-delay", "0")
 	b.way = b.proxy("unix", b.primary.Socket)
@@ -156,8 +156,8 @@ func (b *redisBeside) proxy(network, address string) *faultproxy.Proxy {
 // more: the place of the first step is taken in it for good.
 func (b *redisBeside) replicated() {
 	b.t.Helper()
-	b.replica = b.start(short(b.t), "--replicaof", strings.Replace(b.between.Address(), ":", " ", 1))
-	poll.Until(b.t, patience, "the replica has the places of the first step", func() error {
+	b.replica = b.start(failpoint.MakeShortDirectory(b.t), "--replicaof", strings.Replace(b.between.Address(), ":", " ", 1))
+	poll.Until(b.t, failpoint.Patience, "the replica has the places of the first step", func() error {
 		if taken := b.taken(b.replica); taken != 2 {
 			return fmt.Errorf("%d are taken", taken)
 		}
@@ -201,7 +201,7 @@ func (b *redisBeside) taken(r *server.Redis) (n int) {
 
 // heard checks what Redis said to an executor, or to the second one, when it was asked
 // for a place.
-func (b *redisBeside) heard(e *executor, says redisguard.Reason, second bool) {
+func (b *redisBeside) heard(e *failpoint.Executor, says redisguard.Reason, second bool) {
 	b.t.Helper()
 	of := func(metric string, labels ...string) float64 {
 		n, err := e.Metric(b.w.Ctx(), "plumbline_remediation_mirror_"+metric+"_total", labels...)
@@ -228,26 +228,4 @@ func (b *redisBeside) heard(e *executor, says redisguard.Reason, second bool) {
 	if n, err := e.Metric(b.w.Ctx(), "plumbline_remediation_mirror_contradictions_total"); err != nil || n > 0 {
 		b.t.Errorf("%v answers contradict the ledger, %v", n, err)
 	}
-}
-
-// short is a directory for a socket, whose path may have 107 bytes; t.TempDir is too
-// long.
-func short(t *testing.T) string {
-	t.Helper()
-	directory, err := os.MkdirTemp("", "xf") //nolint:usetesting // see above
-	if err != nil {
-		t.Fatal(err)
-	}
-	t.Cleanup(func() { _ = os.RemoveAll(directory) }) // under the system's temporary directory
-	return directory
-}
-
-func startRedis(t *testing.T) *server.Redis {
-	t.Helper()
-	r, err := server.StartRedis(t.Context(), short(t))
-	if err != nil {
-		t.Fatal(err)
-	}
-	t.Cleanup(r.Kill)
-	return r
 }

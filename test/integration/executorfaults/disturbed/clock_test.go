@@ -2,7 +2,7 @@
 
 //go:build integration
 
-package executorfaults
+package disturbed
 
 import (
 	"strings"
@@ -10,23 +10,24 @@ import (
 	"time"
 
 	"github.com/plumbline-dev/plumbline/pkg/apis/plumbline/v1alpha1"
+	"github.com/plumbline-dev/plumbline/test/harness/failpoint"
 	"github.com/plumbline-dev/plumbline/test/harness/remediation"
 )
 
 // TestAnExecutorWhoseClockIsOffByAnHour does what does not depend on the time of day,
 // by the API server's time, and begins nothing else.
 func TestAnExecutorWhoseClockIsOffByAnHour(t *testing.T) {
-	shared.startAssessor(t)
+	shared.StartAssessor(t)
 	remediation.Rollouts(t, shared.Config)
-	free, timed := shared.prepared(t, 2), shared.prepared(t, 2, open)
+	free, timed := shared.MakeWorlds(t, 2), shared.MakeWorlds(t, 2, open)
 	for i, off := range []string{"1h", "-1h"} {
 		t.Run(off+" without a schedule", func(t *testing.T) {
-			w, f := free[i].Within(t), newFiles(t)
+			w, f := free[i].Within(t), failpoint.NewFiles(t)
 			defer w.Forget()
 			began := time.Now().Add(-2 * time.Second)
-			plan := w.planned()
-			shared.start(t, f, "clock:"+off)
-			p := w.succeeded(plan, f)
+			plan := w.MakePlan()
+			shared.Start(t, f, "clock:"+off)
+			p := w.UntilSucceeded(plan, f)
 			now := time.Now().Add(2 * time.Second)
 			within := func(what string, at time.Time) {
 				if at.Before(began) || at.After(now) {
@@ -43,18 +44,18 @@ func TestAnExecutorWhoseClockIsOffByAnHour(t *testing.T) {
 			within("the end of the plan", p.Status.CompletedAt.Time)
 		})
 		t.Run(off+" with a schedule that is open by either clock", func(t *testing.T) {
-			w, f := timed[i].Within(t), newFiles(t)
+			w, f := timed[i].Within(t), failpoint.NewFiles(t)
 			defer w.Forget()
-			plan := w.planned()
-			e := shared.start(t, f, "clock:"+off)
+			plan := w.MakePlan()
+			e := shared.Start(t, f, "clock:"+off)
 			p := w.UntilPlan(plan, "it waits for the clock", func(p *v1alpha1.RemediationPlan) bool {
 				return p.Status.Phase == v1alpha1.PlanDeferred && strings.Contains(p.Status.DeferralReason, "clock")
 			})
 			t.Logf("it waits: %s", p.Status.DeferralReason)
-			w.untouched("web")
+			w.CheckUntouched("web")
 			w.Must(e.Stop())
-			shared.start(t, f, "")
-			w.well(plan, f) // with the record that it was deferred
+			shared.Start(t, f, "")
+			w.UntilWell(plan, f) // with the record that it was deferred
 		})
 	}
 }

@@ -1,0 +1,31 @@
+// SPDX-License-Identifier: Apache-2.0
+
+package abrelease
+
+import (
+	"cmp"
+	"time"
+
+	"github.com/plumbline-dev/plumbline/pkg/traffic/release"
+)
+
+// Times are how long the controller waits. One that is zero is as in production.
+type Times struct {
+	// Confirmed is how soon a release is looked at again that all proxies have confirmed.
+	Confirmed time.Duration
+	// Ledger is how long it is believed that the ConfigMap is as this process knows it.
+	Ledger time.Duration
+	// Counts is how often counts alone are stored.
+	Counts time.Duration
+	// Settles is how long after the confirmation requests may still end that were sent
+	// by the former split.
+	Settles time.Duration
+}
+
+// withDefaults has each time that is not set as in production.
+func (t Times) withDefaults() Times {
+	return Times{
+		Confirmed: cmp.Or(t.Confirmed, 10*time.Second), Ledger: cmp.Or(t.Ledger, 5*time.Second),
+		Counts: cmp.Or(t.Counts, 30*time.Second), Settles: cmp.Or(t.Settles, release.Settles),
+	}
+}

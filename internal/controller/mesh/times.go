@@ -1,0 +1,21 @@
+// SPDX-License-Identifier: Apache-2.0
+
+package mesh
+
+import (
+	"cmp"
+	"time"
+)
+
+// Times are how long the discovery server waits. One that is zero is as in production.
+type Times struct {
+	// Goodbye is how long streams have to end when the process does.
+	Goodbye time.Duration
+	// Window is of how long is told what was counted; less if the split is younger.
+	Window time.Duration
+}
+
+// withDefaults has each time that is not set as in production.
+func (t Times) withDefaults() Times {
+	return Times{Goodbye: cmp.Or(t.Goodbye, 5*time.Second), Window: cmp.Or(t.Window, time.Minute)}
+}
