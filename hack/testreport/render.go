@@ -12,8 +12,10 @@ import (
 	"github.com/plumbline-dev/plumbline/test/harness/waits"
 )
 
-// longest bounds each list.
-const longest = 20
+const (
+	longest  = 20  // bounds each list
+	shortest = 0.1 // seconds of a wait that is worth a line
+)
 
 // render writes where the time of a run went.
 func render(r *result, stage string, waited []waits.Wait, before []row) string {
@@ -62,6 +64,7 @@ func renderTests(b *strings.Builder, tests []testTime) {
 }
 
 func renderWaits(b *strings.Builder, waited []waits.Wait) {
+	waited = slices.DeleteFunc(slices.Clone(waited), func(w waits.Wait) bool { return w.Seconds < shortest })
 	if len(waited) == 0 {
 		return
 	}

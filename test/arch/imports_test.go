@@ -4,12 +4,15 @@ package arch
 
 import (
 	"bytes"
+	"context"
 	"encoding/json"
 	"errors"
+	"fmt"
 	"io"
 	"os/exec"
 	"slices"
 	"strings"
+	"sync"
 	"testing"
 
 	"github.com/plumbline-dev/plumbline/test/harness/child"
@@ -126,25 +129,32 @@ func layerOf(importPath string) int {
 
 func listPackages(t *testing.T) []listedPackage {
 	t.Helper()
-	cmd := child.Bind(exec.CommandContext(t.Context(), "go", "list", "-deps=false", "-json=ImportPath,Imports,Deps", module+"/..."))
-	var stderr bytes.Buffer
-	cmd.Stderr = &stderr
-	out, err := cmd.Output()
+	packages, err := list()
 	if err != nil {
-		t.Fatalf("listing packages: %v\n%s", err, stderr.String())
-	}
-	var packages []listedPackage
-	for dec := json.NewDecoder(bytes.NewReader(out)); ; {
-		var p listedPackage
-		if err := dec.Decode(&p); errors.Is(err, io.EOF) {
-			break
-		} else if err != nil {
-			t.Fatalf("decoding package list: %v", err)
-		}
-		packages = append(packages, p)
+		t.Fatal(err)
 	}
 	if len(packages) == 0 {
 		t.Fatal("go list found no package")
 	}
 	return packages
 }
+
+// list asks the go command once for all tests: an answer takes seconds.
+var list = sync.OnceValues(func() (packages []listedPackage, err error) {
+	cmd := child.Bind(exec.CommandContext(context.Background(), "go", "list", "-deps=false", "-json=ImportPath,Imports,Deps", module+"/..."))
+	var stderr bytes.Buffer
+	cmd.Stderr = &stderr
+	out, err := cmd.Output()
+	if err != nil {
+		return nil, fmt.Errorf("listing packages: %w\n%s", err, stderr.String())
+	}
+	for dec := json.NewDecoder(bytes.NewReader(out)); ; {
+		var p listedPackage
+		if err := dec.Decode(&p); errors.Is(err, io.EOF) {
+			return packages, nil
+		} else if err != nil {
+			return nil, fmt.Errorf("decoding the list of packages: %w", err)
+		}
+		packages = append(packages, p)
+	}
+})

@@ -6,7 +6,8 @@
 //
 // The packages below it are what the integration tests share: apiserver starts a
 // real API server and installs the chart on it, server starts our binaries and
-// Redis, guarded is a namespace whose Deployments are guarded, poll waits, golden
-// compares with committed files, and replay sends recorded admission reviews at a
-// rate.
+// Redis, child ends processes with the test that started them, guarded is a namespace
+// whose Deployments are guarded, poll waits, waits records each wait, seed makes random
+// choices that can be repeated, golden compares with committed files, and replay sends
+// recorded admission reviews at a rate.
 package harness

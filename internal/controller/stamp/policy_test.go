@@ -5,7 +5,7 @@ package stamp
 import (
 	"context"
 	"errors"
-	"runtime"
+	"fmt"
 	"strconv"
 	"sync"
 	"testing"
@@ -24,7 +24,11 @@ import (
 
 	"github.com/plumbline-dev/plumbline/internal/kube"
 	"github.com/plumbline-dev/plumbline/pkg/specguard"
+	"github.com/plumbline-dev/plumbline/test/harness/poll"
 )
+
+// patience bounds every wait.
+const patience = 20 * time.Second
 
 var (
 	start       = time.Date(2026, 3, 1, 12, 0, 0, 0, time.UTC)
@@ -237,14 +241,17 @@ func TestAListWaitsForAPolicyThatWasJustMade(t *testing.T) {
 	f.server.make("b", start)
 	listed := make(chan struct{})
 	go func() { f.Listing(t.Context(), deployments); close(listed) }()
-	for !f.clock.HasWaiters() {
+	poll.Until(t, patience, "the list waits", func() error {
 		select {
 		case <-listed:
 			t.Fatal("it did not wait")
 		default:
-			runtime.Gosched()
 		}
-	}
+		if !f.clock.HasWaiters() {
+			return errors.New("the clock has no waiter")
+		}
+		return nil
+	})
 	f.clock.Step(enforceTime)
 	<-listed
 	if s := f.stamps(t, Version{"12", "12"}); !s.Written {
@@ -329,9 +336,12 @@ func TestAReadThatBeganBeforeTheCallAnswersNobody(t *testing.T) {
 			}
 		})
 	}
-	for f.reads.calls.Load() < 21 { // all have called
-		runtime.Gosched()
-	}
+	poll.Until(t, patience, "all have called", func() error {
+		if calls := f.reads.calls.Load(); calls < 21 {
+			return fmt.Errorf("there are %d calls", calls)
+		}
+		return nil
+	})
 	close(goOn)
 	wg.Wait()
 	if f.server.gets > 3*len(objects) {

@@ -17,6 +17,7 @@ import (
 	"github.com/redis/go-redis/v9"
 
 	"github.com/plumbline-dev/plumbline/pkg/specguard"
+	"github.com/plumbline-dev/plumbline/test/harness/poll"
 )
 
 func record(n int) specguard.WriteRecord {
@@ -195,11 +196,11 @@ func TestAServerThatStopsAnsweringIsUnknown(t *testing.T) {
 		t.Fatal(err)
 	}
 	t.Cleanup(func() { _ = s.running.Signal(syscall.SIGCONT) }) // before it is killed
-	if err := <-failed; err == nil || r.Healthy() {
+	if err := poll.Receive(t, patience, "the read ends", failed); err == nil || r.Healthy() {
 		t.Errorf("a stopped server gave err %v, healthy %v; want unknown", err, r.Healthy())
 	}
-	if took := time.Since(start); took < block || took > MaxBlock {
-		t.Errorf("noticed after %v", took)
+	if took := time.Since(start); took < block {
+		t.Errorf("noticed after %v, before an answer was due", took)
 	}
 }
 
@@ -283,16 +284,18 @@ func TestAServerThatDiesMidwayLosesLittleAndBlocksNobody(t *testing.T) {
 	eventually(t, "the first record is written", func() bool { return testutil.ToFloat64(w.metrics.written) == 1 })
 
 	s.kill()
-	start := time.Now()
-	accepted := 0
-	for n := range 1000 {
-		if w.Enqueue(record(n)) {
-			accepted++
+	enqueued := make(chan int, 1)
+	go func() {
+		accepted := 0
+		for n := range 1000 {
+			if w.Enqueue(record(n)) {
+				accepted++
+			}
 		}
-	}
-	if took := time.Since(start); took > time.Second {
-		t.Errorf("1000 records to a dead server took %v", took)
-	}
+		enqueued <- accepted
+	}()
+	// 10 ms for each of them would be too long.
+	accepted := poll.Receive(t, patience, "1000 records to a dead server are taken or dropped", enqueued)
 	if accepted == 1000 {
 		t.Error("a queue of 16 took 1000 records")
 	}
@@ -344,12 +347,10 @@ func TestStoppingDoesNotWaitForADeadServer(t *testing.T) {
 	}
 	ctx, cancel := context.WithCancel(t.Context())
 	cancel()
-	start := time.Now()
-	if err := w.Run(ctx); err != nil {
+	ended := make(chan error, 1)
+	go func() { ended <- w.Run(ctx) }()
+	if err := poll.Receive(t, patience, "the writer ends", ended); err != nil {
 		t.Fatal(err)
-	}
-	if took := time.Since(start); took > time.Second {
-		t.Errorf("took %v", took)
 	}
 	if n := testutil.ToFloat64(w.metrics.dropped.WithLabelValues(dropRedis)); n != 300 {
 		t.Errorf("counted %v dropped records, want 300", n)
