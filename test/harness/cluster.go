@@ -12,6 +12,7 @@ import (
 	"os/exec"
 	"path/filepath"
 	"strings"
+	"sync"
 	"time"
 )
 
@@ -21,6 +22,9 @@ type Cluster struct {
 	Kubeconfig string
 	// Path is searched for kubectl, helm and kubectl plugins before PATH.
 	Path string
+
+	connecting sync.Mutex
+	connected  *reader
 }
 
 // Result is what a command printed.
@@ -104,18 +108,6 @@ func (c *Cluster) Apply(ctx context.Context, manifest string, args ...string) er
 	return err
 }
 
-// GetJSON decodes `kubectl get args -o json` into v.
-func (c *Cluster) GetJSON(ctx context.Context, v any, args ...string) error {
-	out, err := c.Kubectl(ctx, append(append([]string{"get"}, args...), "-o", "json")...)
-	if err != nil {
-		return err
-	}
-	if err := json.Unmarshal([]byte(out), v); err != nil {
-		return fmt.Errorf("decoding %v: %w", args, err)
-	}
-	return nil
-}
-
 // As is the cluster seen by a service account with a token of its own.
 func (c *Cluster) As(ctx context.Context, namespace, serviceAccount, dir string) (*Cluster, error) {
 	token, err := c.Kubectl(ctx, "create", "token", serviceAccount, "-n", namespace, "--duration=2h")
@@ -169,7 +161,7 @@ func Eventually(ctx context.Context, what string, limit time.Duration, check fun
 	defer cancel()
 	tick := time.NewTicker(200 * time.Millisecond)
 	defer tick.Stop()
-	last := "nothing yet"
+	last, began := "nothing yet", time.Now()
 	for {
 		ok, saw := check(deadline)
 		if ok {
@@ -180,8 +172,8 @@ func Eventually(ctx context.Context, what string, limit time.Duration, check fun
 		}
 		select {
 		case <-deadline.Done():
-			if ctx.Err() != nil {
-				return ctx.Err()
+			if err := ctx.Err(); err != nil {
+				return fmt.Errorf("waiting %s for %s: %w; last seen: %s", time.Since(began).Round(time.Second), what, err, last)
 			}
 			return &TimeoutError{What: what, Last: last, For: limit}
 		case <-tick.C:
