@@ -87,7 +87,7 @@ func (s *story) awaitTruce(ctx context.Context) error {
 	}
 	return harness.Eventually(ctx, "its plans have ended", patience, func(ctx context.Context) (bool, string) {
 		var plans v1alpha1.RemediationPlanList
-		if err := s.admin.GetJSON(ctx, &plans, "remediationplans", "-n", shopNamespace); err != nil {
+		if err := s.admin.ReadAll(ctx, &plans, shopNamespace); err != nil {
 			return false, err.Error()
 		}
 		for i := range plans.Items {

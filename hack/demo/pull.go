@@ -60,7 +60,7 @@ func tryPull(ctx context.Context, n *narrator, admin clusterAccess, images image
 	var refused *pullError
 	err := harness.Eventually(ctx, "a pod with "+images.shop(), pullPatience, func(ctx context.Context) (bool, string) {
 		var pod corev1.Pod
-		if err := admin.GetJSON(ctx, &pod, "pod", "pull", "-n", ciNamespace); err != nil {
+		if err := admin.Read(ctx, &pod, ciNamespace, "pull"); err != nil {
 			return false, err.Error()
 		}
 		done, reason, saw := pulled(&pod)

@@ -179,7 +179,7 @@ func (s *story) prove(ctx context.Context) error {
 func (s *story) awaitPolicy(ctx context.Context, name, what string, holds func(*v1alpha1.RemediationPolicyStatus) bool) error {
 	return harness.Eventually(ctx, "policy "+name+": "+what, patience, func(ctx context.Context) (bool, string) {
 		var p v1alpha1.RemediationPolicy
-		if err := s.admin.GetJSON(ctx, &p, "remediationpolicy", name); err != nil {
+		if err := s.admin.Read(ctx, &p, "", name); err != nil {
 			return false, err.Error()
 		}
 		return holds(&p.Status), fmt.Sprintf("%+v", p.Status)
@@ -191,7 +191,7 @@ func (s *story) awaitPlan(ctx context.Context, what string, holds func(*v1alpha1
 	var plans v1alpha1.RemediationPlanList
 	began := time.Now()
 	err := harness.Eventually(ctx, "plan: "+what, 2*patience, func(ctx context.Context) (bool, string) {
-		if err := s.admin.GetJSON(ctx, &plans, "remediationplans", "-n", shopNamespace); err != nil {
+		if err := s.admin.ReadAll(ctx, &plans, shopNamespace); err != nil {
 			return false, err.Error()
 		}
 		if len(plans.Items) != 1 {

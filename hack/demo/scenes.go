@@ -263,7 +263,7 @@ func (s *story) awaitFinding(ctx context.Context, deployment, path, user string)
 func (s *story) await(ctx context.Context, deployment, what string, holds func(*v1alpha1.Baseline) bool) error {
 	return harness.Eventually(ctx, fmt.Sprintf("baseline of %s: %s", deployment, what), patience, func(ctx context.Context) (bool, string) {
 		var b v1alpha1.Baseline
-		if err := s.admin.GetJSON(ctx, &b, "baseline", baselineOf(deployment), "-n", shopNamespace); err != nil {
+		if err := s.admin.Read(ctx, &b, shopNamespace, baselineOf(deployment)); err != nil {
 			return false, err.Error()
 		}
 		return holds(&b), fmt.Sprintf("state %s, findings %+v, masks %+v", b.Status.State, b.Status.Findings, b.Status.Masks)

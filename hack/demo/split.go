@@ -11,6 +11,7 @@ import (
 	"strings"
 
 	corev1 "k8s.io/api/core/v1"
+	"sigs.k8s.io/controller-runtime/pkg/client"
 
 	"github.com/plumbline-dev/plumbline/pkg/apis/plumbline/v1alpha1"
 	"github.com/plumbline-dev/plumbline/test/harness"
@@ -102,7 +103,7 @@ func (s *story) awaitSplit(ctx context.Context, percent int) error {
 	want := fmt.Sprintf("stable %d / canary %d", 100-percent, percent)
 	return harness.Eventually(ctx, "every proxy confirms "+want, patience, func(ctx context.Context) (bool, string) {
 		var r v1alpha1.ABRelease
-		if err := s.admin.GetJSON(ctx, &r, "abrelease", "pay", "-n", splitNamespace); err != nil {
+		if err := s.admin.Read(ctx, &r, splitNamespace, "pay"); err != nil {
 			return false, err.Error()
 		}
 		c := r.Status.Confirmed
@@ -139,19 +140,19 @@ type orders struct {
 // orders of a buyer until now, read through the API server.
 func (s *story) orders(ctx context.Context, mode string) (orders, error) {
 	var pods corev1.PodList
-	if err := s.admin.GetJSON(ctx, &pods, "pods", "-n", splitNamespace, "-l", "app=buyer-"+mode, "--field-selector", "status.phase=Running"); err != nil {
+	if err := s.admin.ReadAll(ctx, &pods, splitNamespace, client.MatchingLabels{"app": "buyer-" + mode}, client.MatchingFields{"status.phase": "Running"}); err != nil {
 		return orders{}, err
 	}
 	for i := range pods.Items {
 		if pods.Items[i].DeletionTimestamp != nil {
 			continue
 		}
-		out, err := s.admin.Kubectl(ctx, "get", "--raw", fmt.Sprintf("/api/v1/namespaces/%s/pods/%s:8080/proxy/visits", splitNamespace, pods.Items[i].Name))
+		out, err := s.admin.ReadRaw(ctx, fmt.Sprintf("/api/v1/namespaces/%s/pods/%s:8080/proxy/visits", splitNamespace, pods.Items[i].Name))
 		if err != nil {
 			return orders{}, err
 		}
 		var seen orders
-		if err := json.Unmarshal([]byte(out), &seen); err != nil {
+		if err := json.Unmarshal(out, &seen); err != nil {
 			return orders{}, fmt.Errorf("reading the orders of buyer-%s: %w", mode, err)
 		}
 		return seen, nil

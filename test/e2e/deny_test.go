@@ -11,6 +11,7 @@ import (
 	"testing"
 
 	appsv1 "k8s.io/api/apps/v1"
+	runtimeclient "sigs.k8s.io/controller-runtime/pkg/client"
 
 	"github.com/plumbline-dev/plumbline/pkg/apis/plumbline/v1alpha1"
 )
@@ -55,7 +56,7 @@ func TestDenyHoldsWithAllOfOurPodsDead(t *testing.T) {
 
 	t.Run("with our pods dead", func(t *testing.T) {
 		var ours appsv1.DeploymentList
-		s.must(cluster.GetJSON(t.Context(), &ours, "deployments", "-n", systemNamespace, "-l", allOfOurs))
+		s.must(cluster.ReadAll(t.Context(), &ours, systemNamespace, runtimeclient.MatchingLabels{"app.kubernetes.io/name": "plumbline"}))
 		t.Cleanup(func() {
 			for i := range ours.Items {
 				s.systemKubectl("scale", "deployment/"+ours.Items[i].Name, fmt.Sprintf("--replicas=%d", *ours.Items[i].Spec.Replicas))

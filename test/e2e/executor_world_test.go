@@ -16,6 +16,7 @@ import (
 
 	appsv1 "k8s.io/api/apps/v1"
 	corev1 "k8s.io/api/core/v1"
+	runtimeclient "sigs.k8s.io/controller-runtime/pkg/client"
 
 	"github.com/plumbline-dev/plumbline/pkg/apis/plumbline/v1alpha1"
 	"github.com/plumbline-dev/plumbline/pkg/remediate/protocol"
@@ -171,7 +172,7 @@ func (w *world) deployAll(fillers int, workloads ...string) {
 	w.must(w.ci.Apply(w.Context(), manifest, "-n", w.namespace))
 	w.eventually("everything is in sync", func(ctx context.Context) (bool, string) {
 		var all v1alpha1.BaselineList
-		if err := cluster.GetJSON(ctx, &all, "baselines", "-n", w.namespace); err != nil {
+		if err := cluster.ReadAll(ctx, &all, w.namespace); err != nil {
 			return false, err.Error()
 		}
 		n := 0
@@ -208,7 +209,7 @@ func (w *world) policy(spec ...string) *v1alpha1.RemediationPolicy {
 	manifest := strings.NewReplacer("NS", w.namespace, "SPEC", strings.Join(spec, "\n  ")).Replace(policyManifest)
 	w.must(cluster.Apply(w.Context(), manifest, "--as", "platform"))
 	var p v1alpha1.RemediationPolicy
-	w.must(cluster.GetJSON(w.Context(), &p, "remediationpolicy", w.namespace))
+	w.must(cluster.Read(w.Context(), &p, "", w.namespace))
 	if p.Spec.Action != v1alpha1.ActionNotifyOnly {
 		chains.Lock()
 		chains.of[w.namespace] = string(p.UID)
@@ -222,7 +223,7 @@ func (w *world) untilPolicy(what string, holds func(*v1alpha1.RemediationPolicyS
 	w.Helper()
 	w.eventually("the policy: "+what, func(ctx context.Context) (bool, string) {
 		var p v1alpha1.RemediationPolicy
-		if err := cluster.GetJSON(ctx, &p, "remediationpolicy", w.namespace); err != nil {
+		if err := cluster.Read(ctx, &p, "", w.namespace); err != nil {
 			return false, err.Error()
 		}
 		return p.Status.ObservedGeneration == p.Generation && holds(&p.Status), fmt.Sprintf("%+v", p.Status)
@@ -232,7 +233,10 @@ func (w *world) untilPolicy(what string, holds func(*v1alpha1.RemediationPolicyS
 // plans are those of the namespace, oldest first.
 func (w *world) plans(ctx context.Context) ([]v1alpha1.RemediationPlan, error) {
 	var all v1alpha1.RemediationPlanList
-	err := cluster.GetJSON(ctx, &all, "remediationplans", "-n", w.namespace, "--sort-by=.metadata.creationTimestamp")
+	err := cluster.ReadAll(ctx, &all, w.namespace)
+	slices.SortFunc(all.Items, func(a, b v1alpha1.RemediationPlan) int {
+		return a.CreationTimestamp.Compare(b.CreationTimestamp.Time)
+	})
 	return all.Items, err
 }
 
@@ -296,7 +300,7 @@ func isAt(want ...v1alpha1.StepState) func(*v1alpha1.RemediationPlan) bool {
 func (w *world) live(name string) *appsv1.Deployment {
 	w.Helper()
 	var d appsv1.Deployment
-	w.must(cluster.GetJSON(w.Context(), &d, "deployment", name, "-n", w.namespace))
+	w.must(cluster.Read(w.Context(), &d, w.namespace, name))
 	return &d
 }
 
@@ -305,7 +309,7 @@ func imageOf(d *appsv1.Deployment) string { return d.Spec.Template.Spec.Containe
 // pods are those of a Deployment that are not on their way out.
 func (w *world) pods(ctx context.Context, name string) ([]corev1.Pod, error) {
 	var all corev1.PodList
-	err := cluster.GetJSON(ctx, &all, "pods", "-n", w.namespace, "-l", "app="+name)
+	err := cluster.ReadAll(ctx, &all, w.namespace, runtimeclient.MatchingLabels{"app": name})
 	return slices.DeleteFunc(all.Items, func(p corev1.Pod) bool { return p.DeletionTimestamp != nil }), err
 }
 
@@ -353,7 +357,7 @@ func (w *world) open(name string) {
 			}
 		}
 		var d appsv1.Deployment
-		if err := cluster.GetJSON(ctx, &d, "deployment", name, "-n", w.namespace); err != nil {
+		if err := cluster.Read(ctx, &d, w.namespace, name); err != nil {
 			return false, err.Error()
 		}
 		s := &d.Status

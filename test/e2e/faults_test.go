@@ -14,6 +14,7 @@ import (
 	"time"
 
 	corev1 "k8s.io/api/core/v1"
+	runtimeclient "sigs.k8s.io/controller-runtime/pkg/client"
 
 	"github.com/plumbline-dev/plumbline/pkg/apis/plumbline/v1alpha1"
 )
@@ -46,6 +47,9 @@ func TestSplitsOutliveFaults(t *testing.T) {
 		{"the release of Plumbline is upgraded", (*mesh).upgraded},
 	})
 }
+
+// discoveryServers are the pods of the discovery server.
+var discoveryServers = runtimeclient.MatchingLabels{"app.kubernetes.io/component": "xds"}
 
 // others are the clients that a fault must not harm; the victim is one more.
 var others = []string{"redirected", "explicit", "outside"}
@@ -145,7 +149,7 @@ func (m *mesh) killed() {
 	m.onNode("kill -KILL " + pid)
 	m.eventually("the proxy runs again", func(ctx context.Context) (bool, string) {
 		var now corev1.Pod
-		if err := cluster.GetJSON(ctx, &now, "pod", pod.Name, "-n", m.namespace); err != nil {
+		if err := cluster.Read(ctx, &now, m.namespace, pod.Name); err != nil {
 			return false, err.Error()
 		}
 		for _, s := range now.Status.InitContainerStatuses {
@@ -202,7 +206,7 @@ func outage(t *testing.T) time.Duration {
 // replicasEnd kills and deletes each replica while the release changes.
 func (m *mesh) replicasEnd() {
 	var pods corev1.PodList
-	m.must(cluster.GetJSON(m.Context(), &pods, "pods", "-n", systemNamespace, "-l", "app.kubernetes.io/component=xds"))
+	m.must(cluster.ReadAll(m.Context(), &pods, systemNamespace, discoveryServers))
 	for i, p := range pods.Items {
 		m.onNode("kill -KILL " + m.process("--pod-name="+p.Name))
 		m.split(fmt.Sprintf("{type: Percentage, percentages: {stable: %d, canary: %d}}", 65-10*i, 35+10*i))
@@ -217,7 +221,7 @@ func (m *mesh) replicasEnd() {
 func (m *mesh) serverAway() {
 	held := m.tokens()
 	var servers corev1.PodList
-	m.must(cluster.GetJSON(m.Context(), &servers, "pods", "-n", systemNamespace, "-l", "app.kubernetes.io/component=xds"))
+	m.must(cluster.ReadAll(m.Context(), &servers, systemNamespace, discoveryServers))
 	for _, p := range servers.Items {
 		m.onNode("kill -KILL " + m.process("--pod-name="+p.Name))
 	}

@@ -177,7 +177,7 @@ func (s *scope) as(user string, args ...string) string {
 // baseline reads the workload's Baseline.
 func (s *scope) baseline(ctx context.Context) (*v1alpha1.Baseline, error) {
 	var b v1alpha1.Baseline
-	err := cluster.GetJSON(ctx, &b, "baseline", "deployments.apps.web", "-n", s.namespace)
+	err := cluster.Read(ctx, &b, s.namespace, "deployments.apps.web")
 	return &b, err
 }
 

@@ -11,6 +11,7 @@ import (
 	"time"
 
 	corev1 "k8s.io/api/core/v1"
+	runtimeclient "sigs.k8s.io/controller-runtime/pkg/client"
 
 	"github.com/plumbline-dev/plumbline/internal/proxieshttp"
 	"github.com/plumbline-dev/plumbline/pkg/traffic/inject"
@@ -62,7 +63,7 @@ func (m *mesh) tokensNow(ctx context.Context) (map[string]token, error) {
 		return nil, err
 	}
 	var pods corev1.PodList
-	if err := cluster.GetJSON(ctx, &pods, "pods", "-n", m.namespace, "-l", inject.LabelProxy); err != nil {
+	if err := cluster.ReadAll(ctx, &pods, m.namespace, runtimeclient.HasLabels{inject.LabelProxy}); err != nil {
 		return nil, err
 	}
 	tokens := map[string]token{}

@@ -45,7 +45,7 @@ spec:
   - name: app
     image: docker.io/plumbline/shop:dev
     env: [{name: SHOP_NAME, value: pay}, {name: SHOP_VERSION, value: stable}, {name: SHOP_ADDRESS, value: ":18080"}]
-    readinessProbe: {httpGet: {path: /healthz, port: 18080}, periodSeconds: 1}
+    readinessProbe: {httpGet: {path: /healthz, port: 18080}, periodSeconds: 1, timeoutSeconds: 10}
 ---
 `
 

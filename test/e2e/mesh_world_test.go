@@ -15,6 +15,7 @@ import (
 	"time"
 
 	corev1 "k8s.io/api/core/v1"
+	runtimeclient "sigs.k8s.io/controller-runtime/pkg/client"
 
 	"github.com/plumbline-dev/plumbline/pkg/apis/plumbline/v1alpha1"
 	"github.com/plumbline-dev/plumbline/test/harness"
@@ -26,7 +27,8 @@ const ordersPerSecond = 50
 // meshManifest is a Service with two versions behind it, in a namespace whose pods get
 // a proxy. The Service itself selects the stable one alone, so that a client without a
 // proxy never meets the canary. The pods wait a moment before they end, as pods
-// behind any Service have to whose endpoints are told to others.
+// behind any Service have to whose endpoints are told to others. A probe may take long,
+// since a node that is short of processors must not look like a version without pods.
 const meshManifest = `
 apiVersion: v1
 kind: Namespace
@@ -80,7 +82,7 @@ spec:
         env: [{name: SHOP_NAME, value: pay}, {name: SHOP_VERSION, value: TRACK}]
         ports: [{containerPort: 8080}]
         lifecycle: {preStop: {sleep: {seconds: 4}}}
-        readinessProbe: {httpGet: {path: /healthz, port: 8080}, periodSeconds: 1}
+        readinessProbe: {httpGet: {path: /healthz, port: 8080}, periodSeconds: 1, timeoutSeconds: 10}
 ---
 `
 
@@ -111,7 +113,7 @@ spec:
         - {name: SHOP_VISIT_COOKIES, value: "$COOKIES"}
         - {name: SHOP_VISIT_HEADER, value: "$HEADER"}
         ports: [{containerPort: 8080}]
-        readinessProbe: {httpGet: {path: /healthz, port: 8080}, periodSeconds: 1}
+        readinessProbe: {httpGet: {path: /healthz, port: 8080}, periodSeconds: 1, timeoutSeconds: 10}
 ---
 `
 
@@ -248,7 +250,7 @@ func (m *mesh) release(what string, holds func(*v1alpha1.ABRelease) bool) *v1alp
 	var last v1alpha1.ABRelease
 	m.must(harness.Eventually(m.Context(), "the release is "+what, patience, func(ctx context.Context) (bool, string) {
 		last = v1alpha1.ABRelease{}
-		if err := cluster.GetJSON(ctx, &last, "abrelease", "pay", "-n", m.namespace); err != nil {
+		if err := cluster.Read(ctx, &last, m.namespace, "pay"); err != nil {
 			return false, err.Error()
 		}
 		status, err := json.Marshal(last.Status)
@@ -295,7 +297,7 @@ func (v visits) since(before visits) visits {
 // pod of a client that runs.
 func (m *mesh) pod(ctx context.Context, client string) (*corev1.Pod, error) {
 	var pods corev1.PodList
-	if err := cluster.GetJSON(ctx, &pods, "pods", "-n", m.namespace, "-l", "app="+client); err != nil {
+	if err := cluster.ReadAll(ctx, &pods, m.namespace, runtimeclient.MatchingLabels{"app": client}); err != nil {
 		return nil, err
 	}
 	for i := range pods.Items {
@@ -315,12 +317,12 @@ func (m *mesh) look(ctx context.Context, client string) (visits, error) {
 }
 
 func (m *mesh) visitsOf(ctx context.Context, pod string) (visits, error) {
-	out, err := cluster.Kubectl(ctx, "get", "--raw", fmt.Sprintf("/api/v1/namespaces/%s/pods/%s:8080/proxy/visits", m.namespace, pod))
+	out, err := cluster.ReadRaw(ctx, fmt.Sprintf("/api/v1/namespaces/%s/pods/%s:8080/proxy/visits", m.namespace, pod))
 	if err != nil {
 		return visits{}, err
 	}
 	var v visits
-	return v, json.Unmarshal([]byte(out), &v)
+	return v, json.Unmarshal(out, &v)
 }
 
 // counted waits for so many more answers.

@@ -13,6 +13,7 @@ import (
 	"os/exec"
 	"path/filepath"
 	"strings"
+	"sync"
 	"time"
 
 	"github.com/plumbline-dev/plumbline/test/harness/child"
@@ -25,6 +26,9 @@ type Cluster struct {
 	Kubeconfig string
 	// Path is searched for kubectl, helm and kubectl plugins before PATH.
 	Path string
+
+	connecting sync.Mutex
+	connected  *reader
 }
 
 // Result is what a command printed.
@@ -108,18 +112,6 @@ func (c *Cluster) Apply(ctx context.Context, manifest string, args ...string) er
 	return err
 }
 
-// GetJSON decodes `kubectl get args -o json` into v.
-func (c *Cluster) GetJSON(ctx context.Context, v any, args ...string) error {
-	out, err := c.Kubectl(ctx, append(append([]string{"get"}, args...), "-o", "json")...)
-	if err != nil {
-		return err
-	}
-	if err := json.Unmarshal([]byte(out), v); err != nil {
-		return fmt.Errorf("decoding %v: %w", args, err)
-	}
-	return nil
-}
-
 // As is the cluster seen by a service account with a token of its own.
 func (c *Cluster) As(ctx context.Context, namespace, serviceAccount, dir string) (*Cluster, error) {
 	token, err := c.Kubectl(ctx, "create", "token", serviceAccount, "-n", namespace, "--duration=2h")
@@ -169,8 +161,11 @@ func Eventually(ctx context.Context, what string, limit time.Duration, check fun
 	began, w := time.Now(), waits.Wait{What: what, Limit: limit.Seconds()}
 	last, err := eventually(ctx, limit, check)
 	w.Seconds, w.Passed = time.Since(began).Seconds(), err == nil
-	if errors.Is(err, errLimit) {
+	switch {
+	case errors.Is(err, errLimit):
 		err = &TimeoutError{Wait: w, Last: last}
+	case err != nil:
+		err = fmt.Errorf("waiting %.0f s until %s: %w; last seen: %s", w.Seconds, what, err, last)
 	}
 	return errors.Join(err, waits.Record(&w))
 }

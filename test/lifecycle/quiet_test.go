@@ -84,7 +84,7 @@ func (q *quiet) await(what string, holds func(name string, b *v1alpha1.Baseline,
 		all, saw := true, ""
 		for _, o := range observe(ctx, q.T, quietNamespace) {
 			var b v1alpha1.Baseline
-			if err := cluster.GetJSON(ctx, &b, "baseline", "deployments.apps."+o.Name, "-n", quietNamespace); err != nil {
+			if err := cluster.Read(ctx, &b, quietNamespace, "deployments.apps."+o.Name); err != nil {
 				return false, err.Error()
 			}
 			fresh := b.Status.Observed.FullHash == o.Hash
