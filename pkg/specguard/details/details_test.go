@@ -338,9 +338,45 @@ func TestStoppingWritesWhatWaits(t *testing.T) {
 	}
 }
 
+// callsWithin counts calls, and checks that each ends within a budget.
+type callsWithin struct {
+	t      *testing.T
+	budget time.Duration
+	made   int
+}
+
+// DialHook implements redis.Hook.
+func (c *callsWithin) DialHook(next redis.DialHook) redis.DialHook { return next }
+
+// ProcessHook implements redis.Hook.
+func (c *callsWithin) ProcessHook(next redis.ProcessHook) redis.ProcessHook {
+	return func(ctx context.Context, cmd redis.Cmder) error {
+		c.count(ctx)
+		return next(ctx, cmd)
+	}
+}
+
+// ProcessPipelineHook implements redis.Hook.
+func (c *callsWithin) ProcessPipelineHook(next redis.ProcessPipelineHook) redis.ProcessPipelineHook {
+	return func(ctx context.Context, cmds []redis.Cmder) error {
+		c.count(ctx)
+		return next(ctx, cmds)
+	}
+}
+
+func (c *callsWithin) count(ctx context.Context) {
+	c.made++
+	if end, bounded := ctx.Deadline(); !bounded || time.Until(end) > c.budget {
+		c.t.Errorf("a call may last until %v", end)
+	}
+}
+
 func TestStoppingDoesNotWaitForADeadServer(t *testing.T) {
 	s := startServer(t)
-	w := NewWriter(s.newClient(t), "t", 0, discard())
+	client := s.newClient(t)
+	calls := &callsWithin{t: t, budget: time.Second}
+	client.AddHook(calls)
+	w := NewWriter(client, "t", 0, discard())
 	s.kill()
 	for n := range 300 {
 		w.Enqueue(record(n))
@@ -351,6 +387,9 @@ func TestStoppingDoesNotWaitForADeadServer(t *testing.T) {
 	go func() { ended <- w.Run(ctx) }()
 	if err := poll.Receive(t, patience, "the writer ends", ended); err != nil {
 		t.Fatal(err)
+	}
+	if calls.made > 2 { // one of Run, which may take a record first, and one for the rest
+		t.Errorf("%d calls were made of a dead server", calls.made)
 	}
 	if n := testutil.ToFloat64(w.metrics.dropped.WithLabelValues(dropRedis)); n != 300 {
 		t.Errorf("counted %v dropped records, want 300", n)

@@ -31,7 +31,7 @@ const limit = 60 * time.Second
 // Binary is the path of the Envoy that is tested with.
 func Binary(tb testing.TB) string {
 	tb.Helper()
-	path := os.Getenv("ENVOY")
+	path := os.Getenv(variable)
 	if path == "" {
 		tb.Fatal(`ENVOY is not set: run this by "make test-integration", or set it to what "bin/cluster which envoy" prints`)
 	}

@@ -23,32 +23,35 @@ import (
 	"google.golang.org/protobuf/types/known/anypb"
 
 	"github.com/plumbline-dev/plumbline/pkg/traffic/ads"
+	"github.com/plumbline-dev/plumbline/test/harness/envoy"
 	"github.com/plumbline-dev/plumbline/test/harness/freeport"
 )
 
 // Each golden set of the translation is sent to an Envoy of its own, which confirms
 // every resource of it.
 func TestEveryGoldenSetIsConfirmed(t *testing.T) {
-	files, err := filepath.Glob("../../../pkg/traffic/envoyxds/testdata/*.json")
-	if err != nil || len(files) < 10 {
-		t.Fatalf("there are %d golden files, %v", len(files), err)
-	}
-	for _, file := range files {
-		set := strings.TrimSuffix(filepath.Base(file), ".json")
-		if alone[set] {
-			continue
+	envoy.EachVersion(t, func(t *testing.T) {
+		files, err := filepath.Glob("../../../pkg/traffic/envoyxds/testdata/*.json")
+		if err != nil || len(files) < 10 {
+			t.Fatalf("there are %d golden files, %v", len(files), err)
 		}
-		t.Run(set, func(t *testing.T) {
-			resources := golden(t, file)
-			m := newMesh(t)
-			m.view = ads.NewView(resources...)
-			m.group.Publish(m.view)
-			m.proxy("pod")
-			for _, r := range resources {
-				m.confirmed("pod", r)
+		for _, file := range files {
+			set := strings.TrimSuffix(filepath.Base(file), ".json")
+			if alone[set] {
+				continue
 			}
-		})
-	}
+			t.Run(set, func(t *testing.T) {
+				resources := golden(t, file)
+				m := newMesh(t)
+				m.view = ads.NewView(resources...)
+				m.group.Publish(m.view)
+				m.proxy("pod")
+				for _, r := range resources {
+					m.confirmed("pod", r)
+				}
+			})
+		}
+	})
 }
 
 // alone are golden files of what is no set: the bootstrap's own, and what stands for

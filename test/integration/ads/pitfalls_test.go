@@ -36,28 +36,30 @@ func stat(t testing.TB, e *envoy.Envoy, name string) int {
 }
 
 func TestPitfall06AnEnvoyIsNotSentAgainWhatItRefuses(t *testing.T) {
-	w := newWorld(t)
-	front, a, b := freeport.Address(t), backend(t, "a"), backend(t, "b")
-	view := func(r *ads.Resource, backends ...string) []*ads.Resource {
-		return []*ads.Resource{listener(front, "web"), cluster("web|a"), endpoints("web|a", backends...), r}
-	}
-	good, bad := route("web", 1, share{"web|a", 10_000}), route("web", 2, share{"web|a", 0})
-	w.publish(view(good, a)...)
-	e := w.proxy("web-0")
-	w.confirmed("web-0", good)
-	answersBy(t, front, "a")
-	for i := range 50 {
-		all := view(bad, []string{a, b}[i%2])
-		w.publish(all...)
-		w.confirmed("web-0", all[2])
-	}
-	answersBy(t, front, "b")
-	if n := stat(t, e, `http\.in\.rds\.web\.update_rejected`); n != 1 {
-		t.Errorf("it has refused the route %d times, want once", n)
-	}
-	r := route("web", 3, share{"web|a", 10_000})
-	w.publish(view(r, a)...)
-	w.confirmed("web-0", r)
+	envoy.EachVersion(t, func(t *testing.T) {
+		w := newWorld(t)
+		front, a, b := freeport.Address(t), backend(t, "a"), backend(t, "b")
+		view := func(r *ads.Resource, backends ...string) []*ads.Resource {
+			return []*ads.Resource{listener(front, "web"), cluster("web|a"), endpoints("web|a", backends...), r}
+		}
+		good, bad := route("web", 1, share{"web|a", 10_000}), route("web", 2, share{"web|a", 0})
+		w.publish(view(good, a)...)
+		e := w.proxy("web-0")
+		w.confirmed("web-0", good)
+		answersBy(t, front, "a")
+		for i := range 50 {
+			all := view(bad, []string{a, b}[i%2])
+			w.publish(all...)
+			w.confirmed("web-0", all[2])
+		}
+		answersBy(t, front, "b")
+		if n := stat(t, e, `http\.in\.rds\.web\.update_rejected`); n != 1 {
+			t.Errorf("it has refused the route %d times, want once", n)
+		}
+		r := route("web", 3, share{"web|a", 10_000})
+		w.publish(view(r, a)...)
+		w.confirmed("web-0", r)
+	})
 }
 
 func TestPitfall21ThousandsOfStepsLeaveAnEnvoyAsLargeAsItWas(t *testing.T) {
@@ -121,84 +123,88 @@ func unbuildable(name string) *ads.Resource {
 
 // A proxy that is stuck with a cluster when its stream ends asks for none on the next.
 func TestPitfall22AnEnvoyThatIsStuckWhenItComesBackGetsItsClusters(t *testing.T) {
-	s := newShopWith(t, ads.Config{AckDeadline: 5 * time.Second})
-	e := s.proxy("web-1")
-	s.confirmed("web-1", s.only())
-	stuck := func(r *ads.Resource) []*ads.Resource {
-		return append(s.withBoth(r), unbuildable("broken"), endpoints("broken", s.b))
-	}
-	first := route("web", 100, share{"web|b", 10_000})
-	s.publish(stuck(first)...)
-	s.confirmed("web-1", first)
-	warming := func() int { return stat(t, e, `cluster_manager\.warming_clusters`) }
-	eventually(t, "a cluster is stuck", func() error {
-		if warming() == 0 {
-			return errors.New("none is")
+	envoy.EachVersion(t, func(t *testing.T) {
+		s := newShopWith(t, ads.Config{AckDeadline: 5 * time.Second})
+		e := s.proxy("web-1")
+		s.confirmed("web-1", s.only())
+		stuck := func(r *ads.Resource) []*ads.Resource {
+			return append(s.withBoth(r), unbuildable("broken"), endpoints("broken", s.b))
 		}
-		return nil
-	})
-	s.grpc.Stop()
-	s.serve()
-	more := cluster("more")
-	second := route("web", 101, share{"more", 10_000})
-	s.publish(append(stuck(second), more, endpoints("more", s.a))...)
-	s.confirmed("web-1", second)
-	answersBy(t, s.front, "a")
-	eventually(t, "none is stuck any more", func() error {
-		if n := warming(); n != 0 {
-			return fmt.Errorf("%d are, and of it is known %+v", n, s.stage("web-1", ads.Cluster, "broken"))
-		}
-		return nil
+		first := route("web", 100, share{"web|b", 10_000})
+		s.publish(stuck(first)...)
+		s.confirmed("web-1", first)
+		warming := func() int { return stat(t, e, `cluster_manager\.warming_clusters`) }
+		eventually(t, "a cluster is stuck", func() error {
+			if warming() == 0 {
+				return errors.New("none is")
+			}
+			return nil
+		})
+		s.grpc.Stop()
+		s.serve()
+		more := cluster("more")
+		second := route("web", 101, share{"more", 10_000})
+		s.publish(append(stuck(second), more, endpoints("more", s.a))...)
+		s.confirmed("web-1", second)
+		answersBy(t, s.front, "a")
+		eventually(t, "none is stuck any more", func() error {
+			if n := warming(); n != 0 {
+				return fmt.Errorf("%d are, and of it is known %+v", n, s.stage("web-1", ads.Cluster, "broken"))
+			}
+			return nil
+		})
 	})
 }
 
 func TestPitfall23OfTwelveAssignmentsInOneResponseTheBadOneIsLeftOut(t *testing.T) {
-	const all, bad = 12, 5
-	w := newWorld(t)
-	a, b := backend(t, "a"), backend(t, "b")
-	publish := func(to string, broken bool) (sent []*ads.Resource) {
-		var view []*ads.Resource
-		for i := range all {
-			name, address := fmt.Sprint("web|", i), to
-			if broken && i == bad {
-				address = "not-an-ip:80"
+	envoy.EachVersion(t, func(t *testing.T) {
+		const all, bad = 12, 5
+		w := newWorld(t)
+		a, b := backend(t, "a"), backend(t, "b")
+		publish := func(to string, broken bool) (sent []*ads.Resource) {
+			var view []*ads.Resource
+			for i := range all {
+				name, address := fmt.Sprint("web|", i), to
+				if broken && i == bad {
+					address = "not-an-ip:80"
+				}
+				ends := endpoints(name, address)
+				w.proofs.Prove(ends) // as if others had taken it: so they travel together
+				sent, view = append(sent, ends), append(view, cluster(name), ends)
 			}
-			ends := endpoints(name, address)
-			w.proofs.Prove(ends) // as if others had taken it: so they travel together
-			sent, view = append(sent, ends), append(view, cluster(name), ends)
+			w.publish(view...)
+			return sent
 		}
-		w.publish(view...)
-		return sent
-	}
-	for _, r := range publish(a, false) {
-		w.proofs.Prove(r)
-	}
-	e := w.proxy("web-0")
-	for _, r := range publish(a, false) {
-		w.confirmed("web-0", r)
-	}
-	sent := publish(b, true)
-	for i, r := range sent {
-		if i != bad {
+		for _, r := range publish(a, false) {
+			w.proofs.Prove(r)
+		}
+		e := w.proxy("web-0")
+		for _, r := range publish(a, false) {
 			w.confirmed("web-0", r)
 		}
-	}
-	has := dumped(t, e)
-	for i, r := range sent {
-		want := b
-		if i == bad {
-			want = a
+		sent := publish(b, true)
+		for i, r := range sent {
+			if i != bad {
+				w.confirmed("web-0", r)
+			}
 		}
-		if text := "Endpoints " + r.Name + " " + want; !slices.Contains(has, text) {
-			t.Errorf("it has not %q, but %q", text, has)
+		has := dumped(t, e)
+		for i, r := range sent {
+			want := b
+			if i == bad {
+				want = a
+			}
+			if text := "Endpoints " + r.Name + " " + want; !slices.Contains(has, text) {
+				t.Errorf("it has not %q, but %q", text, has)
+			}
 		}
-	}
-	eventually(t, "it is told which one it is, and why", func() error {
-		if !told(w, func(r ads.Rejected) bool {
-			return r.Resource.Name == sent[bad].Name && strings.Contains(r.Message, "malformed IP address")
-		}) {
-			return errors.New("it is not")
-		}
-		return nil
+		eventually(t, "it is told which one it is, and why", func() error {
+			if !told(w, func(r ads.Rejected) bool {
+				return r.Resource.Name == sent[bad].Name && strings.Contains(r.Message, "malformed IP address")
+			}) {
+				return errors.New("it is not")
+			}
+			return nil
+		})
 	})
 }

@@ -31,39 +31,43 @@ func configuration(t *testing.T, p parts) string {
 
 // TestEnvoyAcceptsEveryGoldenSet has Envoy build all of it, as it would when it is sent.
 func TestEnvoyAcceptsEveryGoldenSet(t *testing.T) {
-	binary := envoy.Binary(t)
-	files, err := filepath.Glob("../../../pkg/traffic/envoyxds/testdata/*.json")
-	must(t, err)
-	if len(files) < 10 {
-		t.Fatalf("there are %d golden files", len(files))
-	}
-	for _, file := range files {
-		t.Run(strings.TrimSuffix(filepath.Base(file), ".json"), func(t *testing.T) {
-			out, err := validate(t, binary, ofGolden(t, file))
-			if err != nil {
-				t.Errorf("%v\n%s", err, out)
-			}
-			for line := range strings.Lines(out) {
-				if strings.Contains(line, "eprecated") || strings.Contains(line, "work-in-progress") {
-					t.Errorf("Envoy says %s", line)
+	envoy.EachVersion(t, func(t *testing.T) {
+		binary := envoy.Binary(t)
+		files, err := filepath.Glob("../../../pkg/traffic/envoyxds/testdata/*.json")
+		must(t, err)
+		if len(files) < 10 {
+			t.Fatalf("there are %d golden files", len(files))
+		}
+		for _, file := range files {
+			t.Run(strings.TrimSuffix(filepath.Base(file), ".json"), func(t *testing.T) {
+				out, err := validate(t, binary, ofGolden(t, file))
+				if err != nil {
+					t.Errorf("%v\n%s", err, out)
 				}
-			}
-		})
-	}
+				for line := range strings.Lines(out) {
+					if strings.Contains(line, "eprecated") || strings.Contains(line, "work-in-progress") {
+						t.Errorf("Envoy says %s", line)
+					}
+				}
+			})
+		}
+	})
 }
 
 // Without it the test above could pass whatever it is given.
 func TestEnvoyRefusesWhatCannotBe(t *testing.T) {
-	binary := envoy.Binary(t)
-	p := ofGolden(t, "../../../pkg/traffic/envoyxds/testdata/split-by-visitor.json")
-	for _, r := range p.routes["shop/web|80"].VirtualHosts[0].Routes {
-		for _, c := range r.GetRoute().GetWeightedClusters().GetClusters() {
-			c.Weight.Value = 0
+	envoy.EachVersion(t, func(t *testing.T) {
+		binary := envoy.Binary(t)
+		p := ofGolden(t, "../../../pkg/traffic/envoyxds/testdata/split-by-visitor.json")
+		for _, r := range p.routes["shop/web|80"].VirtualHosts[0].Routes {
+			for _, c := range r.GetRoute().GetWeightedClusters().GetClusters() {
+				c.Weight.Value = 0
+			}
 		}
-	}
-	if out, err := validate(t, binary, p); err == nil {
-		t.Errorf("weights of nothing are accepted:\n%s", out)
-	}
+		if out, err := validate(t, binary, p); err == nil {
+			t.Errorf("weights of nothing are accepted:\n%s", out)
+		}
+	})
 }
 
 func validate(t *testing.T, binary string, p parts) (string, error) {

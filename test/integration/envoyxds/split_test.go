@@ -56,24 +56,26 @@ func both(a, b map[string]bool) int {
 
 // The same upstreams with shares of one release at three moments, and those of another.
 func TestAShareThatGrowsOnlyAddsUsers(t *testing.T) {
-	const n = 1000
-	at := func(salt string, w traffic.Weight) ir.Service { return split(t, byHeader, salt, w) }
-	addresses := serve(t, at("s1", 0), at("s1", 1_000), at("s1", 3_000), at("s2", 3_000), at("s1", traffic.Total))
-	none, tenth, third, other, all := users(t, addresses[0], n), users(t, addresses[1], n), users(t, addresses[2], n), users(t, addresses[3], n), users(t, addresses[4], n)
-	if len(none) != 0 || len(all) != n {
-		t.Errorf("without a share %d got the canary, with all of it %d of %d", len(none), len(all), n)
-	}
-	within(t, "with a tenth", len(tenth), n, 0.1)
-	within(t, "with three tenths", len(third), n, 0.3)
-	if stayed := both(tenth, third); stayed != len(tenth) {
-		t.Errorf("%d of %d users are moved back while the share grows", len(tenth)-stayed, len(tenth))
-	}
-	within(t, "of those who get the canary, in another release", both(third, other), len(third), 0.3)
-	for range 3 {
-		if again := users(t, addresses[1], 100); both(again, tenth) != len(again) {
-			t.Error("a user does not get the same twice")
+	envoy.EachVersion(t, func(t *testing.T) {
+		const n = 1000
+		at := func(salt string, w traffic.Weight) ir.Service { return split(t, byHeader, salt, w) }
+		addresses := serve(t, at("s1", 0), at("s1", 1_000), at("s1", 3_000), at("s2", 3_000), at("s1", traffic.Total))
+		none, tenth, third, other, all := users(t, addresses[0], n), users(t, addresses[1], n), users(t, addresses[2], n), users(t, addresses[3], n), users(t, addresses[4], n)
+		if len(none) != 0 || len(all) != n {
+			t.Errorf("without a share %d got the canary, with all of it %d of %d", len(none), len(all), n)
 		}
-	}
+		within(t, "with a tenth", len(tenth), n, 0.1)
+		within(t, "with three tenths", len(third), n, 0.3)
+		if stayed := both(tenth, third); stayed != len(tenth) {
+			t.Errorf("%d of %d users are moved back while the share grows", len(tenth)-stayed, len(tenth))
+		}
+		within(t, "of those who get the canary, in another release", both(third, other), len(third), 0.3)
+		for range 3 {
+			if again := users(t, addresses[1], 100); both(again, tenth) != len(again) {
+				t.Error("a user does not get the same twice")
+			}
+		}
+	})
 }
 
 // Nobody who comes for the first time is known, and each stays where that request went.

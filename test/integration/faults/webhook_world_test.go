@@ -8,7 +8,6 @@ import (
 	"bytes"
 	"context"
 	"fmt"
-	"slices"
 	"strconv"
 	"testing"
 	"time"
@@ -278,12 +277,6 @@ func timed(write func()) time.Duration {
 	began := time.Now()
 	write()
 	return time.Since(began)
-}
-
-// median of some durations.
-func median(all []time.Duration) time.Duration {
-	slices.Sort(all)
-	return all[len(all)/2]
 }
 
 // dryRun asks for everything but the storing.

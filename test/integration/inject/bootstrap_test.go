@@ -23,24 +23,26 @@ const source = "../../../pkg/traffic/inject"
 // TestARealEnvoyTakesEveryBootstrap has it load the golden files, with all files that
 // they name.
 func TestARealEnvoyTakesEveryBootstrap(t *testing.T) {
-	s := newSidecar(t, loopback)
-	_, authority := envoy.NewServing(t)
-	s.project(t, "a.b.c", authority)
-	for _, path := range goldenFiles(t, "bootstrap") {
-		t.Run(filepath.Base(path), func(t *testing.T) {
-			ctx, cancel := context.WithTimeout(t.Context(), patience)
-			defer cancel()
-			//nolint:gosec // a test's own binary
-			out, err := child.Bind(exec.CommandContext(ctx, envoy.Binary(t), "--mode", "validate", "--log-level", "warning",
-				"--config-yaml", strings.ReplaceAll(golden.Read(t, path), inject.Directory, s.directory),
-				"--service-node", "n", "--service-cluster", "c")).CombinedOutput()
-			if err != nil {
-				t.Errorf("%v\n%s", err, out)
-			}
-			// What is deprecated is refused by a later Envoy.
-			if strings.Contains(strings.ToLower(string(out)), "deprecated") {
-				t.Errorf("it has something deprecated:\n%s", out)
-			}
-		})
-	}
+	envoy.EachVersion(t, func(t *testing.T) {
+		s := newSidecar(t, loopback)
+		_, authority := envoy.NewServing(t)
+		s.project(t, "a.b.c", authority)
+		for _, path := range goldenFiles(t, "bootstrap") {
+			t.Run(filepath.Base(path), func(t *testing.T) {
+				ctx, cancel := context.WithTimeout(t.Context(), patience)
+				defer cancel()
+				//nolint:gosec // a test's own binary
+				out, err := child.Bind(exec.CommandContext(ctx, envoy.Binary(t), "--mode", "validate", "--log-level", "warning",
+					"--config-yaml", strings.ReplaceAll(golden.Read(t, path), inject.Directory, s.directory),
+					"--service-node", "n", "--service-cluster", "c")).CombinedOutput()
+				if err != nil {
+					t.Errorf("%v\n%s", err, out)
+				}
+				// What is deprecated is refused by a later Envoy.
+				if strings.Contains(strings.ToLower(string(out)), "deprecated") {
+					t.Errorf("it has something deprecated:\n%s", out)
+				}
+			})
+		}
+	})
 }

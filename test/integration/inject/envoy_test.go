@@ -125,50 +125,52 @@ func listenerFor(t *testing.T, port int, forced, other string) *listenerv3.Liste
 // TestARealEnvoyAsASidecar is the life of one: it shows its token, waits for its
 // configuration, says that it is ready, lets nobody end it, and tells what it counted.
 func TestARealEnvoyAsASidecar(t *testing.T) {
-	const slot, forced = "shop/cart|80|b", "shop/cart|80|b|forced"
-	s, upstream := newSidecar(t, loopback), freeport.For(t)
-	serving, authority := envoy.NewServing(t)
-	backend := httptest.NewServer(http.HandlerFunc(func(w http.ResponseWriter, r *http.Request) {
-		if r.Header.Get("Content-Type") == grpcType {
-			w.Header().Set("Content-Type", grpcType)
-			w.Header().Set("Grpc-Status", "14")
+	envoy.EachVersion(t, func(t *testing.T) {
+		const slot, forced = "shop/cart|80|b", "shop/cart|80|b|forced"
+		s, upstream := newSidecar(t, loopback), freeport.For(t)
+		serving, authority := envoy.NewServing(t)
+		backend := httptest.NewServer(http.HandlerFunc(func(w http.ResponseWriter, r *http.Request) {
+			if r.Header.Get("Content-Type") == grpcType {
+				w.Header().Set("Content-Type", grpcType)
+				w.Header().Set("Grpc-Status", "14")
+			}
+		}))
+		t.Cleanup(backend.Close)
+		backendPort := portOf(t, backend.URL)
+		plane := newControlPlane(map[string]proto.Message{
+			slot: cluster(slot, backendPort), forced: cluster(forced, backendPort),
+			"upstream": listenerFor(t, upstream, forced, slot),
+		})
+		t.Cleanup(plane.serve(t, s.plane, serving))
+		token := "TOKEN-1" // as the kubelet writes it
+		if envoy.Minor(t) >= 40 {
+			token += "\n" // as others might; an older Envoy takes no such value for a header
 		}
-	}))
-	t.Cleanup(backend.Close)
-	backendPort := portOf(t, backend.URL)
-	plane := newControlPlane(map[string]proto.Message{
-		slot: cluster(slot, backendPort), forced: cluster(forced, backendPort),
-		"upstream": listenerFor(t, upstream, forced, slot),
-	})
-	t.Cleanup(plane.serve(t, s.plane, serving))
-	token := "TOKEN-1" // as the kubelet writes it
-	if envoy.Minor(t) >= 40 {
-		token += "\n" // as others might; an older Envoy takes no such value for a header
-	}
-	s.project(t, token, authority)
-	s.start(t)
+		s.project(t, token, authority)
+		s.start(t)
 
-	poll.Until(t, patience, "the stream is there", func() error {
-		if _, streams := plane.seen(); !slices.Equal(streams, []string{"shop/web-1/u-1 Bearer TOKEN-1"}) {
-			return fmt.Errorf("streams %q", streams)
+		poll.Until(t, patience, "the stream is there", func() error {
+			if _, streams := plane.seen(); !slices.Equal(streams, []string{"shop/web-1/u-1 Bearer TOKEN-1"}) {
+				return fmt.Errorf("streams %q", streams)
+			}
+			return nil
+		})
+		if code, _ := ask(http.MethodGet, s.status, "/ready"); code != 0 {
+			t.Errorf("without a configuration it answers %d to /ready", code)
 		}
-		return nil
-	})
-	if code, _ := ask(http.MethodGet, s.status, "/ready"); code != 0 {
-		t.Errorf("without a configuration it answers %d to /ready", code)
-	}
-	close(plane.released)
-	poll.Until(t, patience, "it is ready", func() error {
-		if code, body := ask(http.MethodGet, s.status, "/ready"); code != http.StatusOK {
-			return fmt.Errorf("%d %s", code, body)
+		close(plane.released)
+		poll.Until(t, patience, "it is ready", func() error {
+			if code, body := ask(http.MethodGet, s.status, "/ready"); code != http.StatusOK {
+				return fmt.Errorf("%d %s", code, body)
+			}
+			return nil
+		})
+		if code, body := ask(http.MethodGet, upstream, "/"); code != http.StatusOK {
+			t.Errorf("ready, but a request gets %d %s", code, body)
 		}
-		return nil
+		answersOnlyWhatReads(t, s)
+		tellsWhatItCounts(t, plane, upstream, slot)
 	})
-	if code, body := ask(http.MethodGet, upstream, "/"); code != http.StatusOK {
-		t.Errorf("ready, but a request gets %d %s", code, body)
-	}
-	answersOnlyWhatReads(t, s)
-	tellsWhatItCounts(t, plane, upstream, slot)
 }
 
 func answersOnlyWhatReads(t *testing.T, s *sidecar) {

@@ -47,7 +47,7 @@ const (
 // its routes: one to a variation that has no share, and one to the stable variation,
 // whose rival has half. What it counts says so; a third Service is asked as it should be.
 func TestCountsThatContradictASplitAreACondition(t *testing.T) {
-	t.Parallel() // it waits for long, and for nothing of others
+	t.Parallel()                 // it waits for long, and for nothing of others
 	c := ownCluster(t, manifest) // nobody else leads
 	directory := t.TempDir()
 	if err := server.BuildWithTags(t.Context(), directory, "failpoints", "xds"); err != nil {

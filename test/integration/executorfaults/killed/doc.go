@@ -1,5 +1,5 @@
 // SPDX-License-Identifier: Apache-2.0
 
-// Package killed kills the executor at its writes, and has another one carry on. The oracle that
-// judges has its test here too.
+// Package killed kills or stops the executor at its writes, or loses their answers, and
+// has it or another one carry on. The oracle that judges has its test here too.
 package killed

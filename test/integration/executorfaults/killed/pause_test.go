@@ -2,7 +2,7 @@
 
 //go:build integration
 
-package disturbed
+package killed
 
 import (
 	"testing"
