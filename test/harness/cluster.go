@@ -148,49 +148,14 @@ func withToken(view []byte, token string) ([]byte, error) {
 	return json.Marshal(config)
 }
 
-// TimeoutError says what was waited for in vain, and what was last seen.
-type TimeoutError struct {
-	Wait waits.Wait
-	Last string
-}
-
-func (e *TimeoutError) Error() string { return e.Wait.Failure(e.Last) }
-
 // Eventually polls until check holds; check returns what it saw, for the error.
 func Eventually(ctx context.Context, what string, limit time.Duration, check func(context.Context) (ok bool, saw string)) error {
-	began, w := time.Now(), waits.Wait{What: what, Limit: limit.Seconds()}
-	last, err := eventually(ctx, limit, check)
-	w.Seconds, w.Passed = time.Since(began).Seconds(), err == nil
-	switch {
-	case errors.Is(err, errLimit):
-		err = &TimeoutError{Wait: w, Last: last}
-	case err != nil:
-		err = fmt.Errorf("waiting %.0f s until %s: %w; last seen: %s", w.Seconds, what, err, last)
-	}
-	return errors.Join(err, waits.Record(&w))
-}
-
-// errLimit ends a wait that lasted as long as it may.
-var errLimit = errors.New("the limit is over")
-
-func eventually(ctx context.Context, limit time.Duration, check func(context.Context) (ok bool, saw string)) (last string, err error) {
-	deadline, cancel := context.WithTimeoutCause(ctx, limit, errLimit)
-	defer cancel()
-	last = "nothing yet"
-	for attempt := 0; ; attempt++ {
-		ok, saw := check(deadline)
-		if ok {
-			return saw, nil
+	return waits.Until(ctx, limit, what, func(ctx context.Context) error {
+		if ok, saw := check(ctx); !ok {
+			return errors.New(saw)
 		}
-		if deadline.Err() == nil {
-			last = saw
-		}
-		select {
-		case <-deadline.Done():
-			return last, context.Cause(deadline)
-		case <-time.After(waits.Interval(attempt)):
-		}
-	}
+		return nil
+	})
 }
 
 func isExecutable(path string) bool {

@@ -10,8 +10,9 @@ import (
 
 	authorizationv1 "k8s.io/api/authorization/v1"
 	rbacv1 "k8s.io/api/rbac/v1"
-	"k8s.io/apimachinery/pkg/util/wait"
 	"sigs.k8s.io/controller-runtime/pkg/client"
+
+	"github.com/plumbline-dev/plumbline/test/harness/waits"
 )
 
 // boundTime bounds the wait for rights that were just given.
@@ -30,8 +31,9 @@ func AwaitBound(ctx context.Context, admin client.Client, subject rbacv1.Subject
 			continue
 		}
 		spec := question(subject, namespace, &rules[i])
-		if err := awaitAllowed(ctx, admin, spec); err != nil {
-			return fmt.Errorf("waiting until %s %s has what %s %s gives (%v): %w", subject.Kind, subject.Name, ref.Kind, ref.Name, spec.ResourceAttributes, err)
+		what := fmt.Sprintf("%s %s has what %s %s gives (%v)", subject.Kind, subject.Name, ref.Kind, ref.Name, spec.ResourceAttributes)
+		if err := awaitAllowed(ctx, admin, what, spec); err != nil {
+			return err
 		}
 	}
 	return nil
@@ -72,10 +74,13 @@ func question(subject rbacv1.Subject, namespace string, rule *rbacv1.PolicyRule)
 	return spec
 }
 
-func awaitAllowed(ctx context.Context, admin client.Client, spec authorizationv1.SubjectAccessReviewSpec) error {
-	return wait.PollUntilContextTimeout(ctx, 20*time.Millisecond, boundTime, true, func(ctx context.Context) (bool, error) {
+func awaitAllowed(ctx context.Context, admin client.Client, what string, spec authorizationv1.SubjectAccessReviewSpec) error {
+	return waits.Until(ctx, boundTime, what, func(ctx context.Context) error {
 		review := &authorizationv1.SubjectAccessReview{Spec: spec}
 		err := admin.Create(ctx, review)
-		return review.Status.Allowed, err
+		if err == nil && !review.Status.Allowed {
+			err = fmt.Errorf("it is not allowed: %q", review.Status.Reason)
+		}
+		return err
 	})
 }

@@ -4,6 +4,7 @@ package apiserver
 
 import (
 	"context"
+	"errors"
 	"fmt"
 	"slices"
 	"time"
@@ -13,11 +14,11 @@ import (
 	rbacv1 "k8s.io/api/rbac/v1"
 	metav1 "k8s.io/apimachinery/pkg/apis/meta/v1"
 	"k8s.io/apimachinery/pkg/apis/meta/v1/unstructured"
-	"k8s.io/apimachinery/pkg/util/wait"
 	"sigs.k8s.io/controller-runtime/pkg/client"
 
 	"github.com/plumbline-dev/plumbline/pkg/apis/plumbline/v1alpha1"
 	"github.com/plumbline-dev/plumbline/test/chart/rendered"
+	"github.com/plumbline-dev/plumbline/test/harness/waits"
 )
 
 // withoutPods are the kinds of the chart's objects that work without a pod. The
@@ -91,9 +92,11 @@ func Stamped(ctx context.Context, admin client.Client) (bool, error) {
 // AwaitStamp waits until the writer policy is in force, which takes about a
 // second; limit bounds the wait.
 func AwaitStamp(ctx context.Context, admin client.Client, limit time.Duration) error {
-	stamped := func(ctx context.Context) (bool, error) { return Stamped(ctx, admin) }
-	if err := wait.PollUntilContextTimeout(ctx, 50*time.Millisecond, limit, true, stamped); err != nil {
-		return fmt.Errorf("waiting for the writer policy to work: %w", err)
-	}
-	return nil
+	return waits.Until(ctx, limit, "the writer policy works", func(ctx context.Context) error {
+		stamped, err := Stamped(ctx, admin)
+		if err == nil && !stamped {
+			err = errors.New("a write is not stamped")
+		}
+		return err
+	})
 }

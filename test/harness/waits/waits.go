@@ -2,7 +2,7 @@
 
 // Package waits has what all waits of tests share: the pause between two checks
 // ([Interval]), the text of a failure ([Wait.Failure]), and a record of each wait for
-// the report of a test run ([Record], [Read]).
+// the report of a test run ([Record], [Read]). [Until] waits without a test.
 package waits
 
 import (

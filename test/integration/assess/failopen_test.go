@@ -14,12 +14,12 @@ import (
 	coordinationv1 "k8s.io/api/coordination/v1"
 	discoveryv1 "k8s.io/api/discovery/v1"
 	metav1 "k8s.io/apimachinery/pkg/apis/meta/v1"
-	"k8s.io/apimachinery/pkg/util/wait"
 	"sigs.k8s.io/controller-runtime/pkg/client"
 
 	"github.com/plumbline-dev/plumbline/internal/controller/assess"
 	"github.com/plumbline-dev/plumbline/pkg/apis/plumbline/v1alpha1"
 	"github.com/plumbline-dev/plumbline/test/chart/rendered"
+	"github.com/plumbline-dev/plumbline/test/harness/poll"
 )
 
 // withAPIServerMetrics has the API server's own count read at every look.
@@ -54,16 +54,13 @@ func removeEndpoints(t *testing.T) {
 // settle for ten seconds, and a Lease counts as late after twenty.
 func (w *world) comes(p *process, sample string, enough func(float64) bool) {
 	w.t.Helper()
-	const limit = 4 * patience
-	var got float64
-	err := wait.PollUntilContextTimeout(w.Ctx(), 50*time.Millisecond, limit, true, func(context.Context) (bool, error) {
+	poll.Until(w.t, 4*patience, sample+" is as it should be", func() error {
 		all, err := p.figures()
-		got = all[sample]
-		return err == nil && enough(got), err
+		if got := all[sample]; err == nil && !enough(got) {
+			err = fmt.Errorf("it is %v", got)
+		}
+		return err
 	})
-	if err != nil {
-		w.t.Fatalf("waited %s for %s: it is %v (%v)", limit, sample, got, err)
-	}
 }
 
 func moreThan(n float64) func(float64) bool { return func(v float64) bool { return v > n } }

@@ -18,7 +18,6 @@ import (
 	metav1 "k8s.io/apimachinery/pkg/apis/meta/v1"
 	"k8s.io/apimachinery/pkg/apis/meta/v1/unstructured"
 	"k8s.io/apimachinery/pkg/types"
-	"k8s.io/apimachinery/pkg/util/wait"
 	"k8s.io/client-go/kubernetes/scheme"
 	"sigs.k8s.io/controller-runtime/pkg/client"
 
@@ -182,12 +181,12 @@ func (w *world) installCRD(group, kind, plural string, scope apiextensions.Resou
 			w.t.Errorf("removing the kind: %v", err)
 		}
 		// The next test may make the same kind; the test's own context is over.
-		err := wait.PollUntilContextTimeout(context.Background(), 20*time.Millisecond, patience, true, func(ctx context.Context) (bool, error) {
-			return apierrors.IsNotFound(c.Get(ctx, client.ObjectKeyFromObject(crd), crd)), nil
+		poll.Until(w.t, patience, "the kind is gone", func() error {
+			if err := c.Get(context.Background(), client.ObjectKeyFromObject(crd), crd); !apierrors.IsNotFound(err) {
+				return fmt.Errorf("the answer is %v", err)
+			}
+			return nil
 		})
-		if err != nil {
-			w.t.Errorf("waiting until the kind is gone: %v", err)
-		}
 	})
 }
 

@@ -9,7 +9,6 @@ import (
 	"errors"
 	"fmt"
 	"slices"
-	"time"
 
 	corev1 "k8s.io/api/core/v1"
 	rbacv1 "k8s.io/api/rbac/v1"
@@ -17,7 +16,6 @@ import (
 	apierrors "k8s.io/apimachinery/pkg/api/errors"
 	metav1 "k8s.io/apimachinery/pkg/apis/meta/v1"
 	"k8s.io/apimachinery/pkg/apis/meta/v1/unstructured"
-	"k8s.io/apimachinery/pkg/util/wait"
 	"k8s.io/client-go/kubernetes/scheme"
 	"sigs.k8s.io/controller-runtime/pkg/client"
 
@@ -25,6 +23,7 @@ import (
 	"github.com/plumbline-dev/plumbline/test/chart/rendered"
 	"github.com/plumbline-dev/plumbline/test/harness/apiserver"
 	"github.com/plumbline-dev/plumbline/test/harness/freeport"
+	"github.com/plumbline-dev/plumbline/test/harness/waits"
 )
 
 // notInstalled are the chart's objects that nothing here would run or route.
@@ -128,23 +127,22 @@ func createKinds(ctx context.Context) error {
 
 // awaitInForce waits until the writer policy works and the roles have been filled.
 func awaitInForce(ctx context.Context) error {
-	err := wait.PollUntilContextTimeout(ctx, 100*time.Millisecond, patience, true, func(ctx context.Context) (bool, error) {
+	return waits.Until(ctx, patience, "the policies work and the roles are filled", func(ctx context.Context) error {
 		probe := deployment("default", "probe")
 		if err := admin.Create(ctx, probe, client.DryRunAll); err != nil {
-			return false, nil //nolint:nilerr // policies that are only half there may refuse
+			return err // policies that are only half there may refuse
 		}
 		var view rbacv1.ClusterRole
 		if err := admin.Get(ctx, client.ObjectKey{Name: "view"}, &view); err != nil {
-			return false, err
+			return err
 		}
 		aggregated := slices.ContainsFunc(view.Rules, func(r rbacv1.PolicyRule) bool { return slices.Contains(r.Resources, "baselines") })
 		b := &v1alpha1.Baseline{ObjectMeta: metav1.ObjectMeta{Namespace: "default", Name: "probe"}}
 		b.Spec.Target = v1alpha1.BaselineTarget{APIVersion: "apps/v1", Kind: "Deployment", Name: "x"}
-		return aggregated && probe.Annotations[v1alpha1.AnnotationWriter] != "" &&
-			apierrors.IsForbidden(admin.Create(ctx, b, client.DryRunAll)), nil
+		stamped, err := probe.Annotations[v1alpha1.AnnotationWriter] != "", admin.Create(ctx, b, client.DryRunAll)
+		if !aggregated || !stamped || !apierrors.IsForbidden(err) {
+			return fmt.Errorf("roles filled: %t, stamped: %t, a stranger's Baseline: %v", aggregated, stamped, err) //nolint:errorlint // it may be nil
+		}
+		return nil
 	})
-	if err != nil {
-		return fmt.Errorf("waiting for policies and roles: %w", err)
-	}
-	return nil
 }

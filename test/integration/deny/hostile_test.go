@@ -20,13 +20,13 @@ import (
 	metav1 "k8s.io/apimachinery/pkg/apis/meta/v1"
 	"k8s.io/apimachinery/pkg/apis/meta/v1/unstructured"
 	"k8s.io/apimachinery/pkg/types"
-	"k8s.io/apimachinery/pkg/util/wait"
 	"sigs.k8s.io/controller-runtime/pkg/client"
 	"sigs.k8s.io/controller-runtime/pkg/envtest"
 
 	"github.com/plumbline-dev/plumbline/pkg/apis/plumbline/v1alpha1"
 	"github.com/plumbline-dev/plumbline/test/chart/rendered"
 	"github.com/plumbline-dev/plumbline/test/harness/apiserver"
+	"github.com/plumbline-dev/plumbline/test/harness/waits"
 )
 
 // customKind makes a custom kind of any shape. With /scale the API server asks
@@ -203,14 +203,13 @@ func askForKinds(ctx context.Context) error {
 			return fmt.Errorf("creating a policy of somebody else: %w", err)
 		}
 	}
-	inForce := func(ctx context.Context) (bool, error) {
+	return waits.Until(ctx, patience, "the policies of somebody else are in force", func(ctx context.Context) error {
 		probe := &corev1.ConfigMap{ObjectMeta: metav1.ObjectMeta{Namespace: "default", Name: "marker"}}
-		return apierrors.IsInvalid(admin.Create(ctx, probe, client.DryRunAll)), nil
-	}
-	if err := wait.PollUntilContextTimeout(ctx, 20*time.Millisecond, patience, true, inForce); err != nil {
-		return fmt.Errorf("waiting for the policies of somebody else: %w", err)
-	}
-	return nil
+		if err := admin.Create(ctx, probe, client.DryRunAll); !apierrors.IsInvalid(err) {
+			return fmt.Errorf("a probe is not refused: %v", err) //nolint:errorlint // it may be nil
+		}
+		return nil
+	})
 }
 
 func othersPolicy(name, resource string) *admissionv1.ValidatingAdmissionPolicy {

@@ -13,7 +13,6 @@ import (
 	"testing"
 	"time"
 
-	"k8s.io/apimachinery/pkg/util/wait"
 	"k8s.io/client-go/kubernetes/scheme"
 	"k8s.io/client-go/rest"
 	"k8s.io/klog/v2"
@@ -23,6 +22,7 @@ import (
 	"github.com/plumbline-dev/plumbline/pkg/apis/plumbline/v1alpha1"
 	"github.com/plumbline-dev/plumbline/test/chart/rendered"
 	"github.com/plumbline-dev/plumbline/test/harness/apiserver"
+	"github.com/plumbline-dev/plumbline/test/harness/waits"
 )
 
 const (
@@ -112,13 +112,10 @@ func setUp(ctx context.Context, helm *rendered.Client) (err error) {
 
 // awaitEnforced waits until the API server proves that a guard is in force.
 func awaitEnforced(ctx context.Context, g *v1alpha1.ClusterSpecGuard) error {
-	last := errors.New("not asked")
-	ask := func(ctx context.Context) (bool, error) {
-		last = probe(ctx, g)
-		return isProof(last, g), nil
-	}
-	if err := wait.PollUntilContextTimeout(ctx, 20*time.Millisecond, patience, true, ask); err != nil {
-		return fmt.Errorf("waiting for guard %s to be in force: %w", g.Name, errors.Join(err, last))
-	}
-	return nil
+	return waits.Until(ctx, patience, "the guard "+g.Name+" is in force", func(ctx context.Context) error {
+		if err := probe(ctx, g); !isProof(err, g) {
+			return fmt.Errorf("the answer to a probe is no proof: %v", err) //nolint:errorlint // it may be nil
+		}
+		return nil
+	})
 }

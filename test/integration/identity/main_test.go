@@ -16,12 +16,12 @@ import (
 	corev1 "k8s.io/api/core/v1"
 	rbacv1 "k8s.io/api/rbac/v1"
 	metav1 "k8s.io/apimachinery/pkg/apis/meta/v1"
-	"k8s.io/apimachinery/pkg/util/wait"
 	"k8s.io/client-go/kubernetes"
 	"k8s.io/client-go/rest"
 
 	"github.com/plumbline-dev/plumbline/test/chart/rendered"
 	"github.com/plumbline-dev/plumbline/test/harness/apiserver"
+	"github.com/plumbline-dev/plumbline/test/harness/waits"
 )
 
 const (
@@ -85,13 +85,9 @@ func setUp(ctx context.Context) error {
 // rights of these tests are those that are needed.
 func takeDefaultRight(ctx context.Context) error {
 	const name = "system:service-account-issuer-discovery"
-	err := wait.PollUntilContextTimeout(ctx, 50*time.Millisecond, patience, true, func(ctx context.Context) (bool, error) {
-		return admin.RbacV1().ClusterRoleBindings().Delete(ctx, name, metav1.DeleteOptions{}) == nil, nil
+	return waits.Until(ctx, patience, "the binding "+name+" is deleted", func(ctx context.Context) error {
+		return admin.RbacV1().ClusterRoleBindings().Delete(ctx, name, metav1.DeleteOptions{})
 	})
-	if err != nil {
-		return fmt.Errorf("deleting the binding %s: %w", name, err)
-	}
-	return nil
 }
 
 // account makes a service account in Plumbline's namespace with some rights.

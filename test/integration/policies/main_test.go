@@ -17,7 +17,6 @@ import (
 	apierrors "k8s.io/apimachinery/pkg/api/errors"
 	metav1 "k8s.io/apimachinery/pkg/apis/meta/v1"
 	"k8s.io/apimachinery/pkg/apis/meta/v1/unstructured"
-	"k8s.io/apimachinery/pkg/util/wait"
 	"k8s.io/client-go/kubernetes/scheme"
 	"k8s.io/client-go/rest"
 	"k8s.io/klog/v2"
@@ -27,6 +26,7 @@ import (
 	"github.com/plumbline-dev/plumbline/pkg/apis/plumbline/v1alpha1"
 	"github.com/plumbline-dev/plumbline/test/chart/rendered"
 	"github.com/plumbline-dev/plumbline/test/harness/apiserver"
+	"github.com/plumbline-dev/plumbline/test/harness/waits"
 )
 
 const (
@@ -147,8 +147,15 @@ func awaitPolicies(ctx context.Context) error {
 		"plumbline-executor-marks":   executorMarksWork,
 	}
 	for name, probe := range probes {
-		if err := wait.PollUntilContextTimeout(ctx, 50*time.Millisecond, patience, true, probe); err != nil {
-			return fmt.Errorf("waiting for policy %s to work: %w", name, err)
+		err := waits.Until(ctx, patience, "the policy "+name+" works", func(ctx context.Context) error {
+			works, err := probe(ctx)
+			if err == nil && !works {
+				err = errors.New("it does not")
+			}
+			return err
+		})
+		if err != nil {
+			return err
 		}
 	}
 	return nil
