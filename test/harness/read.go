@@ -6,6 +6,7 @@ import (
 	"context"
 	"errors"
 	"fmt"
+	"reflect"
 
 	"k8s.io/apimachinery/pkg/runtime"
 	clientgoscheme "k8s.io/client-go/kubernetes/scheme"
@@ -31,6 +32,7 @@ func (c *Cluster) Read(ctx context.Context, into client.Object, namespace, name 
 	if err != nil {
 		return err
 	}
+	reflect.ValueOf(into).Elem().SetZero() // what is decoded into an older object is added to it
 	if err := r.objects.Get(ctx, client.ObjectKey{Namespace: namespace, Name: name}, into); err != nil {
 		return fmt.Errorf("reading %T %s/%s: %w", into, namespace, name, err)
 	}
@@ -43,6 +45,7 @@ func (c *Cluster) ReadAll(ctx context.Context, into client.ObjectList, namespace
 	if err != nil {
 		return err
 	}
+	reflect.ValueOf(into).Elem().SetZero()
 	if err := r.objects.List(ctx, into, append(options, client.InNamespace(namespace))...); err != nil {
 		return fmt.Errorf("listing %T in %s: %w", into, namespace, err)
 	}
