@@ -107,7 +107,7 @@ func (c *collector) of(name string) *packageRun {
 	return p
 }
 
-// said keeps an output until it is known whether somebody needs to read it.
+// said keeps an output until the end of its test decides whether the output is printed.
 func (c *collector) said(p *packageRun, e event) string {
 	p.output = append(p.output, e)
 	if c.verbose {

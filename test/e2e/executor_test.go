@@ -267,7 +267,7 @@ func canaryStops(t *testing.T) {
 
 func steeredByPlugin(t *testing.T) {
 	steered(t, "plugin", func(w *world, plan, verb string) {
-		w.as("oncall", "plumbline", "plan", verb, plan, "--reason", "a drill")
+		w.as("oncall", "plumbline", "plan", verb, plan, "--reason", "a drill", "--wait", patience.String())
 	})
 }
 
