@@ -4,8 +4,9 @@
 
 package sim_test
 
-// defaultSeeds are fewer here: the race detector makes each ten times as slow, and
-// what it looks for does not depend on the seed.
-const defaultSeeds = 100
-
-const mutantSeeds = 1500
+// Seeds are fewer here: the race detector makes each ten times as slow, and what it
+// looks for does not depend on the seed. No mutant is run.
+const (
+	defaultSeeds = 20
+	longSeeds    = 100
+)

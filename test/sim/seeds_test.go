@@ -4,7 +4,8 @@
 
 package sim_test
 
-// defaultSeeds are run when nobody says how many.
-const defaultSeeds = 2000
-
-const mutantSeeds = 1500
+// defaultSeeds are run when nobody says how many, and longSeeds in a long run.
+const (
+	defaultSeeds = 400
+	longSeeds    = 20_000
+)
