@@ -7,6 +7,7 @@
 // The packages below it are what the integration tests share: apiserver starts a
 // real API server and installs the chart on it, server starts our binaries and
 // Redis, guarded is a namespace whose Deployments are guarded, poll waits, golden
-// compares with committed files, and replay sends recorded admission reviews at a
-// rate.
+// compares with committed files, rotation chooses the part of a long test that a quick
+// run makes, failpoint kills and disturbs the executor, and replay sends recorded
+// admission reviews at a rate.
 package harness
