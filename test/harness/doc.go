@@ -8,6 +8,7 @@
 // real API server and installs the chart on it, server starts our binaries and
 // Redis, child ends processes with the test that started them, guarded is a namespace
 // whose Deployments are guarded, poll waits, waits records each wait, seed makes random
-// choices that can be repeated, golden compares with committed files, and replay sends
-// recorded admission reviews at a rate.
+// choices that can be repeated, rotation chooses the part of a long test that a quick
+// run makes, failpoint kills and disturbs the executor, golden compares with committed
+// files, and replay sends recorded admission reviews at a rate.
 package harness

@@ -13,7 +13,7 @@ import (
 type Times struct {
 	// Confirmed is how soon a release is looked at again that all proxies have confirmed.
 	Confirmed time.Duration
-	// Ledger is how long it is believed that the ConfigMap is as this process knows it.
+	// Ledger is how long this process believes its copy of the ConfigMap.
 	Ledger time.Duration
 	// Counts is how often counts alone are stored.
 	Counts time.Duration

@@ -35,7 +35,7 @@ type ground struct {
 	changed   func(Haste)
 	clock     clock.WithTicker
 	began     time.Time
-	// window is of how long is told what was counted; less if the split is younger.
+	// window is the period whose counts are told; that of a younger split is shorter.
 	window time.Duration
 	told   *peerMetrics
 

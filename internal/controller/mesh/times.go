@@ -11,7 +11,7 @@ import (
 type Times struct {
 	// Goodbye is how long streams have to end when the process does.
 	Goodbye time.Duration
-	// Window is of how long is told what was counted; less if the split is younger.
+	// Window is the period whose counts are told; that of a younger split is shorter.
 	Window time.Duration
 }
 

@@ -33,8 +33,8 @@ import (
 )
 
 const (
-	// shorter are the times of this test: proxies tell what they count every ten seconds,
-	// and each window has what two of them tell.
+	// shorter are the times of this test: a proxy sends its counts every ten seconds, and
+	// each window has two messages of it.
 	shorter = "PLUMBLINE_TIMES=window=20s,settles=2s,confirmed=1s,counts=1s,goodbye=100ms"
 	// counted is longer than it takes until a window was counted that began after the
 	// confirmation.

@@ -50,8 +50,8 @@ type attempt struct {
 
 func (a attempt) String() string { return a.Crash.String() + ", " + a.takeover.String() }
 
-// attempts are all ways at both sides of each write; or a quarter of them, in which any
-// two of write, side, who carries on and what becomes of Redis occur together.
+// attempts are a quarter of all cases for each rotation. In each quarter any two values
+// of write, side, successor and Redis occur together.
 func attempts(rotations ...int) (all []attempt) {
 	for _, r := range rotations {
 		for _, c := range rotation.Pairs(len(tenWrites), r) {
