@@ -79,9 +79,14 @@ func (s *sources) follow(ctx context.Context, name string, k kind) bool {
 		s.log.Error(err, "it is tried again", "kind", name)
 		return false
 	}
-	// The informer of a cache that has not begun yet is not waited for: the kind would
-	// be taken for missing.
-	if !s.cache.WaitForCacheSync(ctx) {
+	informer, err := s.cache.GetInformer(ctx, k.object)
+	if err != nil {
+		s.log.Error(err, "it is tried again", "kind", name)
+		return false
+	}
+	// GetInformer waits only in a cache that has begun. A kind that is not synced yet
+	// would be taken for missing.
+	if !toolscache.WaitForCacheSync(ctx.Done(), informer.HasSynced) {
 		return false
 	}
 	s.mu.Lock()

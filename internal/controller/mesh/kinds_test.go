@@ -4,9 +4,9 @@ package mesh
 
 import (
 	"context"
-	"sync"
 	"testing"
 	"testing/synctest"
+	"time"
 
 	"github.com/go-logr/logr"
 	metav1 "k8s.io/apimachinery/pkg/apis/meta/v1"
@@ -20,27 +20,15 @@ import (
 	"github.com/plumbline-dev/plumbline/pkg/apis/plumbline/v1alpha1"
 )
 
-// beginning is a cache that has not begun until began is closed. As a real one it does
-// not wait for an informer before.
+// beginning is a cache that has not begun. As a real one it does not wait for an
+// informer before it begins.
 type beginning struct {
 	cache.Cache
-	began    chan struct{}
 	informer *controllertest.FakeInformer
-	synced   sync.Once
 }
 
 func (b *beginning) GetInformer(context.Context, client.Object, ...cache.InformerGetOption) (cache.Informer, error) {
 	return b.informer, nil
-}
-
-func (b *beginning) WaitForCacheSync(ctx context.Context) bool {
-	select {
-	case <-b.began:
-		b.synced.Do(b.informer.Synced)
-		return true
-	case <-ctx.Done():
-		return false
-	}
 }
 
 // A discovery server that asked for the kinds before its cache had begun served no
@@ -51,7 +39,7 @@ func TestAKindThatIsThereAndNotSyncedIsNotTakenForMissing(t *testing.T) {
 		for _, kind := range []string{releaseKind, baselineKind} {
 			installed.APIResources = append(installed.APIResources, metav1.APIResource{Kind: kind})
 		}
-		c := &beginning{began: make(chan struct{}), informer: controllertest.NewFakeInformer()}
+		c := &beginning{informer: controllertest.NewFakeInformer()}
 		s := &sources{
 			cache: c, clock: clocktesting.NewFakeClock(begin), log: logr.Discard(),
 			api:   &fakediscovery.FakeDiscovery{Fake: &clienttesting.Fake{Resources: []*metav1.APIResourceList{installed}}},
@@ -59,11 +47,10 @@ func TestAKindThatIsThereAndNotSyncedIsNotTakenForMissing(t *testing.T) {
 		}
 		go s.watchKinds(t.Context(), func(Haste) {})
 		synctest.Wait() // it has come as far as it can without the cache
-		close(c.began)
-		synctest.Wait()
+		c.informer.Synced()
 		select {
 		case <-s.known:
-		default:
+		case <-time.After(time.Second): // of the bubble
 			t.Fatal("it is not known which kinds there are")
 		}
 		for _, kind := range []string{releaseKind, baselineKind} {
