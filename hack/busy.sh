@@ -19,8 +19,9 @@ end_loops() {
 }
 trap end_loops EXIT
 for ((i = 0; i < count; i++)); do
-  # The kernel ends a loop when this script is killed and cannot.
-  setpriv --pdeathsig KILL -- bash -c 'while :; do :; done' </dev/null &
+  # The kernel ends a loop when this script is killed and cannot. A loop whose script
+  # was killed before the kernel knew that has another parent.
+  setpriv --pdeathsig KILL -- bash -c '[[ $PPID = "$1" ]] || exit; while :; do :; done' loop $$ </dev/null &
   loops+=($!)
 done
 
