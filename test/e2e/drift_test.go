@@ -9,6 +9,7 @@ import (
 	"context"
 	"fmt"
 	"io"
+	"os"
 	"slices"
 	"strings"
 	"testing"
@@ -30,6 +31,7 @@ func driftOnRealPods(t *testing.T) {
 		"concurrent writers are each named":                         concurrentWriters,
 		"an undo names the human and not the replayed writer":       undone,
 		"a deletion counts by its actor":                            deletions,
+		"an application that CI uninstalls with Helm retires":       uninstalledByHelm,
 	} {
 		t.Run(name, func(t *testing.T) {
 			t.Parallel()
@@ -192,4 +194,18 @@ func (s *scope) watchStates(baseline string) (first string, stop func() []string
 		rest <- seen
 	}()
 	return first, func() []string { cancel(); return <-rest }
+}
+
+func uninstalledByHelm(t *testing.T) {
+	s := newScope(t, "helm")
+	chart := t.TempDir()
+	s.must(os.MkdirAll(chart+"/templates", 0o755))
+	s.must(os.WriteFile(chart+"/Chart.yaml", []byte("apiVersion: v2\nname: web\nversion: 0.1.0\n"), 0o600))
+	s.must(os.WriteFile(chart+"/templates/web.yaml", []byte(workloadManifest), 0o600))
+	_, err := s.ci.Run(t.Context(), []string{"helm", "install", "web", chart, "-n", s.namespace, "--wait", "--timeout=90s"})
+	s.must(err)
+	s.await("in sync", inSync)
+	_, err = s.ci.Run(t.Context(), []string{"helm", "uninstall", "web", "-n", s.namespace, "--wait"})
+	s.must(err)
+	s.await("retired", func(b *v1alpha1.Baseline) bool { return b.Status.RetiredAt != nil })
 }
