@@ -25,14 +25,21 @@ for ((i = 0; i < count; i++)); do
   loops+=($!)
 done
 
+# A signal that comes before the command has begun is passed on once it has.
+command='' early=''
+pass_on() {
+  passed=$1
+  if [[ -n $command ]]; then kill "-$1" "$command" 2>/dev/null || true; else early=$1; fi
+}
+trap 'pass_on INT' INT
+trap 'pass_on TERM' TERM
 "$@" <&0 &
 command=$!
-trap 'kill -INT "$command" 2>/dev/null || true' INT
-trap 'kill -TERM "$command" 2>/dev/null || true' TERM
-# A signal interrupts wait; then the command may still run.
+if [[ -n $early ]]; then pass_on "$early"; fi
+# A signal interrupts wait, which then does not return the exit code of the command.
 while :; do
-  code=0
+  passed='' code=0
   wait "$command" || code=$?
-  kill -0 "$command" 2>/dev/null || break
+  [[ -n $passed && $code -gt 128 ]] || break
 done
 exit "$code"
