@@ -99,10 +99,13 @@ func (w *Writer) Run(ctx context.Context) error {
 	}
 	pump := &pump{Writer: w, pause: pauseMin}
 	for {
-		select {
-		case <-ctx.Done():
+		if ctx.Err() != nil { // select would choose among what is ready at random
 			w.drain(context.WithoutCancel(ctx), pump)
 			return nil
+		}
+		select {
+		case <-ctx.Done():
+			continue
 		case rec := <-w.queue:
 			pump.batch = append(pump.batch[:0], rec)
 		case <-pump.retest():
