@@ -52,6 +52,9 @@ func NewAuditLog(directory string) (*AuditLog, error) {
 	return &AuditLog{path: filepath.Join(directory, "audit.log")}, nil
 }
 
+// Path returns the path of the file.
+func (a *AuditLog) Path() string { return a.path }
+
 // WithAudit has an API server write the log.
 func WithAudit(log *AuditLog) apiserver.Option {
 	return func(server *envtest.Environment) {

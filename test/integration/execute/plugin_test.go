@@ -191,7 +191,7 @@ func (w *world) published(records evidenceStore) {
 func (p plugin) evidence(store *s3, plan *v1alpha1.RemediationPlan, begin string) {
 	p.w.t.Helper()
 	verify := []string{"evidence", "verify", "--evidence", store.address}
-	audited := slices.Concat(verify, []string{"--audit-log", string(auditLog), "--since-time", begin})
+	audited := slices.Concat(verify, []string{"--audit-log", auditLog.Path(), "--since-time", begin})
 	p.answers(0, []string{"evidence", "get", plan.Name, "--evidence", store.address},
 		"Step 0 Reconcile: Verified", "acting with the rights of "+platform)
 	p.answers(0, verify, "Whole: ", "goes as far as the ledger says", "1 ended plan compared")

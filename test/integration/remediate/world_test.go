@@ -45,7 +45,7 @@ type world struct {
 
 func newWorld(t testing.TB) *world {
 	t.Helper()
-	return &world{remediation.NewWorld(t, cluster, ""), t}
+	return &world{remediation.NewWorld(t, cluster, nil), t}
 }
 
 // policy makes an active policy that puts everything back at once, with changes.
