@@ -98,11 +98,7 @@ func (w *Writer) Run(ctx context.Context) error {
 		return nil
 	}
 	pump := &pump{Writer: w, pause: pauseMin}
-	for {
-		if ctx.Err() != nil { // select would choose among what is ready at random
-			w.drain(context.WithoutCancel(ctx), pump)
-			return nil
-		}
+	for ctx.Err() == nil { // select alone chooses at random among what is ready
 		select {
 		case <-ctx.Done():
 			continue
@@ -115,6 +111,8 @@ func (w *Writer) Run(ctx context.Context) error {
 		w.fill(pump)
 		pump.deliver(ctx)
 	}
+	w.drain(context.WithoutCancel(ctx), pump)
+	return nil
 }
 
 // fill adds what waits already, without waiting for more.

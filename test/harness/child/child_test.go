@@ -138,7 +138,7 @@ func TestAChildOutlivesTheGoroutineThatStartedIt(t *testing.T) {
 		crowd.Go(func() {
 			runtime.LockOSThread()
 			defer runtime.UnlockOSThread()
-			if err := syscall.Nanosleep(&syscall.Timespec{Nsec: 1_000_000}, nil); err != nil && err != syscall.EINTR { //nolint:errorlint // it is no other
+			if err := syscall.Nanosleep(&syscall.Timespec{Nsec: 1_000_000}, nil); err != nil && err != syscall.EINTR {
 				t.Error(err)
 			}
 		})

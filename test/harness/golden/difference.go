@@ -104,8 +104,8 @@ func writeAlike(out *strings.Builder, run []edit, before, after int) {
 	show(run[:before])
 	if hidden := run[before : len(run)-after]; len(hidden) > 0 {
 		fmt.Fprintf(out, alike, len(hidden))
-		for i := len(hidden) - 1; i >= 0; i-- {
-			if name := strings.TrimLeft(hidden[i].line, " -"); strings.HasPrefix(name, "name:") || strings.HasPrefix(name, `"name":`) {
+		for _, e := range slices.Backward(hidden) {
+			if name := strings.TrimLeft(e.line, " -"); strings.HasPrefix(name, "name:") || strings.HasPrefix(name, `"name":`) {
 				fmt.Fprintf(out, ", %s", name)
 				break
 			}
@@ -202,9 +202,9 @@ func subsequences(base, got []string) [][]int32 {
 	for i := range longest {
 		longest[i] = make([]int32, len(got)+1)
 	}
-	for i := len(base) - 1; i >= 0; i-- {
-		for j := len(got) - 1; j >= 0; j-- {
-			if base[i] == got[j] {
+	for i, line := range slices.Backward(base) {
+		for j, other := range slices.Backward(got) {
+			if line == other {
 				longest[i][j] = longest[i+1][j+1] + 1
 			} else {
 				longest[i][j] = max(longest[i+1][j], longest[i][j+1])

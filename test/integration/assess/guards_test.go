@@ -6,6 +6,7 @@ package assess
 
 import (
 	"context"
+	"errors"
 	"fmt"
 	"strings"
 	"testing"
@@ -182,10 +183,15 @@ func (w *world) installCRD(group, kind, plural string, scope apiextensions.Resou
 		}
 		// The next test may make the same kind; the test's own context is over.
 		poll.Until(w.t, patience, "the kind is gone", func() error {
-			if err := c.Get(context.Background(), client.ObjectKeyFromObject(crd), crd); !apierrors.IsNotFound(err) {
-				return fmt.Errorf("the answer is %v", err)
+			err := c.Get(context.Background(), client.ObjectKeyFromObject(crd), crd)
+			switch {
+			case err == nil:
+				return errors.New("the kind is there")
+			case apierrors.IsNotFound(err):
+				return nil
+			default:
+				return err
 			}
-			return nil
 		})
 	})
 }

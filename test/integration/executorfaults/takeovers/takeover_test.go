@@ -100,7 +100,7 @@ func TestWhoeverCarriesOnEndsWhereAnUndisturbedOneDoes(t *testing.T) {
 			w, f := worlds[i%failpoint.Batch].Within(t), failpoint.NewFiles(t)
 			defer w.Forget()
 			first, second := carriedOn(t, w, f, a)
-			ofTakeovers.CheckCell(t, a.Crash.String(), a.takeover.column(), failpoint.FirstWrite(a.Crash, first.Writes(), second.Writes()))
+			ofTakeovers.CheckCell(t, a.Crash.String(), a.column(), failpoint.FirstWrite(a.Crash, first.Writes(), second.Writes()))
 		})
 	}
 }
@@ -119,7 +119,7 @@ func carriedOn(t *testing.T, w *failpoint.World, f *failpoint.Files, a attempt) 
 	first.UntilKilledAt(a.Crash)
 	if a.redisDies {
 		r.Kill()
-	} else if a.Crash.Write != tenWrites[0] { // nobody has asked for a place before the claim
+	} else if a.Write != tenWrites[0] { // nobody has asked for a place before the claim
 		w.CheckMirrored(r)
 	}
 	if a.standby {
