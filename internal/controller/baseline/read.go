@@ -179,8 +179,7 @@ func (r *Reconciler) readUnserved(ctx context.Context, s *subject) (*subject, ti
 			return s, 0, nil
 		}
 	}
-	r.memory.forget(s.key)
-	r.agenda.forget(s.key)
+	r.forget(s.key)
 	return nil, 0, nil
 }
 
@@ -189,8 +188,7 @@ func (r *Reconciler) readUnserved(ctx context.Context, s *subject) (*subject, ti
 func (r *Reconciler) readLostNamespace(s *subject) (*subject, time.Duration, error) {
 	if s.view.Current == nil {
 		r.Objects.Settle(s.key, s.view.Pending)
-		r.memory.forget(s.key)
-		r.agenda.forget(s.key)
+		r.forget(s.key)
 		return nil, 0, nil
 	}
 	return nil, unknownAgain, nil

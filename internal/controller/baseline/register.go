@@ -113,9 +113,7 @@ func (r *Reconciler) handler() handler.TypedEventHandler[*v1alpha1.Baseline, kub
 		},
 		DeleteFunc: func(_ context.Context, e event.TypedDeleteEvent[*v1alpha1.Baseline], q queue) {
 			key := KeyOf(e.Object)
-			r.memory.forget(key)
-			r.agenda.forget(key)
-			r.Metrics.forget(key)
+			r.forget(key)
 			q.Add(key)
 		},
 	}

@@ -13,6 +13,7 @@ import (
 	"sigs.k8s.io/controller-runtime/pkg/reconcile"
 
 	"github.com/plumbline-dev/plumbline/internal/controller/condition"
+	"github.com/plumbline-dev/plumbline/internal/kube"
 	"github.com/plumbline-dev/plumbline/pkg/apis/plumbline/v1alpha1"
 )
 
@@ -24,7 +25,7 @@ func (r *Reconciler) release(ctx context.Context, s *subject) (reconcile.Result,
 	r.agenda.forget(s.key)
 	if s.baseline == nil {
 		r.Objects.Settle(s.key, s.view.Pending)
-		r.memory.forget(s.key)
+		r.forget(s.key)
 		return reconcile.Result{}, nil
 	}
 	reason, message := v1alpha1.ReasonNotGuarded, "no guard selects the object any more"
@@ -39,12 +40,20 @@ func (r *Reconciler) release(ctx context.Context, s *subject) (reconcile.Result,
 		if err := r.removeBaseline(ctx, s, &decision{}); err != nil {
 			return r.failed(ctx, s, err)
 		}
-		r.Metrics.forget(s.key)
-		r.memory.forget(s.key)
+		r.forget(s.key)
 		left = 0
 	}
 	r.Objects.Settle(s.key, s.view.Pending)
 	return reconcile.Result{RequeueAfter: left}, nil
+}
+
+// forget lets go of all that this process knows of an object that has no Baseline any
+// more. A decision that was under way when its Baseline was removed may have noted some
+// of that once more.
+func (r *Reconciler) forget(key kube.Key) {
+	r.memory.forget(key)
+	r.agenda.forget(key)
+	r.Metrics.forget(key)
 }
 
 func (r *Reconciler) markReleased(ctx context.Context, s *subject, reason, message string) error {
