@@ -1,18 +1,13 @@
 #!/usr/bin/env bash
-# Runs a tenth of the long tests, as a part of `make test`: fuzzers with new inputs,
-# mutants, and benchmarks once through. PLUMBLINE_ROTATION chooses the tenth; make
-# takes the number from the commit.
+# Runs a tenth of the long tests, as a part of `make test`: fuzzers with new inputs, and
+# benchmarks once through. PLUMBLINE_ROTATION chooses the tenth; make takes the number
+# from the commit.
 set -euo pipefail
 cd "$(dirname "$0")/.."
 rotation=${PLUMBLINE_ROTATION:-0}
 printf 'the slice of the long tests: PLUMBLINE_ROTATION=%s make test-slice\n' "$rotation"
 
 hack/fuzz.sh 10s tenth
-
-mapfile -t packages < <(sed -nE 's/^([a-z][^ ]*) [0-9]+$/\1/p' hack/mutants/wanted.txt)
-package=${packages[rotation % ${#packages[@]}]}
-echo "== mutants of $package"
-go run ./hack/mutants --journal bin/slice.ndjson --count 5 "$package"
 
 mapfile -t packages < <(grep -rlE --include='*_test.go' '^func Benchmark' pkg | xargs -n1 dirname | sort -u)
 package=${packages[rotation % ${#packages[@]}]}
