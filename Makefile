@@ -79,8 +79,8 @@ unit-race: ## Unit tests of packages with goroutines, with the race detector.
 	CGO_ENABLED=1 go test -vet=off -race -tags failpoints $(GO_TEST_FLAGS) ./cmd/assessor ./cmd/xds
 	cd hack/cluster && CGO_ENABLED=1 go test -vet=off -race $(GO_TEST_FLAGS) ./...
 
-# SEPARATE are the tests whose product runs as a process of its own, which the race
-# detector of the test does not see; those with a heavy start begin first.
+# SEPARATE are the tests whose product mostly runs as a process of its own, which the
+# race detector of the test does not see: test-race has both. A heavy start comes first.
 SEPARATE := xds executorfaults/... faults policies deny injection kinds redirect
 # FLOODS are those that measure whether a flood displaces others. They run alone.
 FLOODS := admission attacks
@@ -131,9 +131,9 @@ test-oldest-envoy: $(CLUSTER_TOOL) ## All that is tried with Envoy, with the old
 	oldest="$$($(CLUSTER_TOOL) which envoy-oldest)"; KUBEBUILDER_ASSETS="$$($(CLUSTER_TOOL) assets)" HELM="$$($(CLUSTER_TOOL) which helm)" ENVOY="$$oldest" ENVOY_OLDEST="$$oldest" $(TEST_INTEGRATION) -p 2 $(GO_TEST_FLAGS) $(call integration,ads envoyxds inject xds mesh abrelease injection)
 
 .PHONY: test-race
-test-race: $(CLUSTER_TOOL) ## Tests that run the product as processes, which have the race detector.
-	PLUMBLINE_RACE=1 $(INTEGRATION) $(TEST_INTEGRATION) -p 2 $(GO_TEST_FLAGS) $(call integration,$(SEPARATE))
-	PLUMBLINE_RACE=1 $(INTEGRATION) $(TEST_INTEGRATION) -p 1 $(GO_TEST_FLAGS) $(call integration,$(FLOODS))
+test-race: $(CLUSTER_TOOL) ## Tests that run the product as processes, with the race detector in both.
+	PLUMBLINE_RACE=1 $(INTEGRATION) CGO_ENABLED=1 $(TEST_INTEGRATION) -race -p 2 $(GO_TEST_FLAGS) $(call integration,$(SEPARATE))
+	PLUMBLINE_RACE=1 $(INTEGRATION) CGO_ENABLED=1 $(TEST_INTEGRATION) -race -p 1 $(GO_TEST_FLAGS) $(call integration,$(FLOODS))
 
 .PHONY: mutants
 mutants: ## How many small faults in the code of pure packages their unit tests notice (55 minutes).
