@@ -275,7 +275,7 @@ fmt: ## Format the code.
 ##@ Artefacts
 .PHONY: binaries
 binaries: ## Static binaries into bin/.
-	go build -trimpath -ldflags '-s -w' -o bin/ ./cmd/... ./hack/images/shop
+	go build -o bin/ ./cmd/... ./hack/images/shop
 	ln -sf kubectl-plumbline bin/kubectl_complete-plumbline
 
 .PHONY: images

