@@ -17,7 +17,10 @@ git add -A
 git -c user.name=verify -c user.email=verify@localhost commit -qm before
 for part in "${parts[@]}"; do
   case $part in
-  modules) for module in . hack/cluster hack/alerts; do (cd "$module" && go mod tidy); done ;;
+  modules)
+    for module in . hack/cluster hack/alerts; do (cd "$module" && go mod tidy); done
+    hack/align.sh check
+    ;;
   generated) hack/generate.sh ;;
   *)
     echo "verify: nothing is named $part; want modules or generated" >&2

@@ -123,10 +123,10 @@ func TestBuildArgumentsStampTheVersion(t *testing.T) {
 
 func TestKubernetesStampsSplitTheVersion(t *testing.T) {
 	got := map[string]string{}
-	for _, stamp := range kubernetesStamps("v1.36.3") {
+	for _, stamp := range kubernetesStamps("v1.37.2") {
 		got[strings.TrimPrefix(stamp.Variable, "k8s.io/component-base/version.")] = stamp.Value
 	}
-	want := map[string]string{"gitVersion": "v1.36.3", "gitMajor": "1", "gitMinor": "36", "gitTreeState": "clean", "gitCommit": "unknown"}
+	want := map[string]string{"gitVersion": "v1.37.2", "gitMajor": "1", "gitMinor": "37", "gitTreeState": "clean", "gitCommit": "unknown"}
 	if diff := cmp.Diff(want, got); diff != "" {
 		t.Errorf("stamps (-want +got):\n%s", diff)
 	}

@@ -30,7 +30,7 @@ type Target struct {
 // Source is a component with the version and digest of the files that pin it.
 type Source struct {
 	Component
-	Version string // of Module or Wheel, for example "v1.36.3"
+	Version string // of Module or Wheel, for example "v1.37.2"
 	digest  string
 	pinned  map[string]bool // the machines that Wheel is pinned for
 }
