@@ -15,10 +15,21 @@ total=$SECONDS
 logs=bin/stages
 mkdir -p "$logs"
 
+# read_processor_seconds sets processor_seconds to the time of the processors, in
+# seconds, that the ended children of this shell used.
+read_processor_seconds() {
+  local used=$logs/times.$BASHPID
+  times >"$used" # not through a pipe, which is a shell with other children
+  processor_seconds=$(awk -F'[ms ]+' 'NR == 2 {printf "%d", 60 * ($1 + $3) + $2 + $4}' "$used")
+  rm "$used"
+}
+
 # run_target runs one target; with a file as the second argument it keeps the output
 # there until the target ends, and yields the processors.
 run_target() {
-  local target=$1 log=${2-} began=$SECONDS status=0
+  local target=$1 log=${2-} began=$SECONDS status=0 before processor_seconds
+  read_processor_seconds
+  before=$processor_seconds
   if [ -z "$log" ]; then
     printf '\n=== %s: start\n' "$target"
     make --no-print-directory "$target" || status=$?
@@ -31,7 +42,8 @@ run_target() {
     printf '=== %s: FAILED after %d s\n' "$target" $((SECONDS - began))
     return 1
   fi
-  printf '=== %s: ok, %d s\n' "$target" $((SECONDS - began))
+  read_processor_seconds
+  printf '=== %s: ok, %d s, processors %d s\n' "$target" $((SECONDS - began)) $((processor_seconds - before))
 }
 
 # run_lane runs the targets of a lane in order, up to the first that fails.

@@ -49,14 +49,7 @@ func (c *Cluster) StartAssessor(t *testing.T) {
 			t.Errorf("the assessor ended with %v", err)
 		}
 	})
-	select {
-	case <-ready:
-	case err := <-ended:
-		ended <- nil
-		t.Fatalf("the assessor did not start: %v", err)
-	case <-time.After(Patience):
-		t.Fatal("the assessor is never ready")
-	}
+	poll.Ready(t, Patience, "the assessor", ready, ended)
 }
 
 // Files are what the executors of one test share.

@@ -32,6 +32,7 @@ import (
 	"github.com/plumbline-dev/plumbline/test/harness/envoy"
 	"github.com/plumbline-dev/plumbline/test/harness/freeport"
 	"github.com/plumbline-dev/plumbline/test/harness/inprocess"
+	"github.com/plumbline-dev/plumbline/test/harness/poll"
 )
 
 const patience = time.Minute
@@ -128,13 +129,7 @@ func (s *shop) startAt(address string, like *replica, as role) *replica {
 		<-led
 	}
 	s.t.Cleanup(r.stop)
-	select {
-	case <-ready:
-	case err := <-done:
-		s.t.Fatalf("the server ended: %v", err)
-	case <-time.After(patience):
-		s.t.Fatal("the server is not ready")
-	}
+	poll.Ready(s.t, patience, "the discovery server", ready, done)
 	r.server = <-serving
 	return r
 }

@@ -18,13 +18,13 @@ import (
 	appsv1 "k8s.io/api/apps/v1"
 	corev1 "k8s.io/api/core/v1"
 	metav1 "k8s.io/apimachinery/pkg/apis/meta/v1"
-	"k8s.io/apimachinery/pkg/util/wait"
 	"k8s.io/apimachinery/pkg/watch"
 	"k8s.io/client-go/kubernetes/scheme"
 	"sigs.k8s.io/controller-runtime/pkg/client"
 
 	"github.com/plumbline-dev/plumbline/pkg/apis/plumbline/v1alpha1"
 	"github.com/plumbline-dev/plumbline/test/harness/guarded"
+	"github.com/plumbline-dev/plumbline/test/harness/poll"
 	"github.com/plumbline-dev/plumbline/test/harness/replay"
 	"github.com/plumbline-dev/plumbline/test/harness/server"
 )
@@ -189,15 +189,13 @@ type measured struct{ *server.Process }
 // await waits until n objects are assessed.
 func (p measured) await(b *testing.B, n int) {
 	b.Helper()
-	var got float64
-	err := wait.PollUntilContextTimeout(b.Context(), 50*time.Millisecond, 20*time.Minute, true, func(ctx context.Context) (bool, error) {
-		var err error
-		got, err = p.Metric(ctx, "plumbline_drift_objects") // an error means that it does not answer yet
-		return err == nil && got >= float64(n), nil
+	poll.Detection.Until(b, 20*time.Minute, fmt.Sprintf("%d objects are assessed", n), func() error {
+		got, err := p.Metric(b.Context(), "plumbline_drift_objects") // an error means that it does not answer yet
+		if err == nil && got < float64(n) {
+			err = fmt.Errorf("%v are", got)
+		}
+		return err
 	})
-	if err != nil {
-		b.Fatalf("%v of %d objects are assessed: %v", got, n, err)
-	}
 }
 
 // memory reads the resident set now and at most, in MiB.

@@ -6,6 +6,7 @@ package attacks
 
 import (
 	"context"
+	"errors"
 	"fmt"
 	"os"
 	"slices"
@@ -18,12 +19,12 @@ import (
 	"github.com/google/go-cmp/cmp"
 	apierrors "k8s.io/apimachinery/pkg/api/errors"
 	"k8s.io/apimachinery/pkg/apis/meta/v1/unstructured"
-	"k8s.io/apimachinery/pkg/util/wait"
 	"sigs.k8s.io/controller-runtime/pkg/client"
 	"sigs.k8s.io/yaml"
 
 	"github.com/plumbline-dev/plumbline/pkg/apis/plumbline/v1alpha1"
 	"github.com/plumbline-dev/plumbline/test/harness/guarded"
+	"github.com/plumbline-dev/plumbline/test/harness/waits"
 )
 
 // wantEdits is how many changes of meaning are tried at least.
@@ -210,9 +211,12 @@ func TestOfTwoHundredChangesOfMeaningNoneIsMissed(t *testing.T) {
 // foundSoon tells whether an object is found to have drifted, within seconds.
 func (p *place) foundSoon(name string) (b *v1alpha1.Baseline, ok bool) {
 	p.t.Helper()
-	err := wait.PollUntilContextTimeout(p.t.Context(), 100*time.Millisecond, 5*time.Second, true, func(context.Context) (_ bool, err error) {
+	err := waits.Until(p.t.Context(), 5*time.Second, name+" is found to have drifted", func(context.Context) (err error) {
 		b, err = p.baseline(name) //nolint:contextcheck // a place uses that of its test
-		return err == nil && b.Status.State == v1alpha1.StateDrifted && len(b.Status.Findings) > 0, err
+		if err == nil && (b.Status.State != v1alpha1.StateDrifted || len(b.Status.Findings) == 0) {
+			err = errors.New(guarded.Describe(b))
+		}
+		return err
 	})
 	if b == nil {
 		p.t.Fatal(err)

@@ -15,7 +15,6 @@ import (
 	"time"
 
 	apierrors "k8s.io/apimachinery/pkg/api/errors"
-	"k8s.io/apimachinery/pkg/util/wait"
 	"k8s.io/client-go/rest"
 	"sigs.k8s.io/controller-runtime/pkg/client"
 	"sigs.k8s.io/controller-runtime/pkg/envtest"
@@ -25,6 +24,7 @@ import (
 	"github.com/plumbline-dev/plumbline/test/harness/apiserver"
 	"github.com/plumbline-dev/plumbline/test/harness/guarded"
 	"github.com/plumbline-dev/plumbline/test/harness/server"
+	"github.com/plumbline-dev/plumbline/test/harness/waits"
 )
 
 // startTime is how long a part of a control plane may take to start on a busy
@@ -98,20 +98,18 @@ func TestFaultsOfTheAPIServer(t *testing.T) {
 
 // insist repeats a write until the API server has carried it out.
 func insist(ctx context.Context, write func(context.Context) error) error {
-	var last error
-	err := wait.PollUntilContextTimeout(ctx, 50*time.Millisecond, startTime, true, func(ctx context.Context) (bool, error) {
+	var refused error
+	err := waits.Until(ctx, startTime, "the API server carries out a write", func(ctx context.Context) error {
 		one, cancel := context.WithTimeout(ctx, 10*time.Second)
 		defer cancel()
-		last = write(one)
-		if apierrors.IsInvalid(last) || apierrors.IsBadRequest(last) {
-			return false, last
+		err := write(one)
+		if apierrors.IsInvalid(err) || apierrors.IsBadRequest(err) {
+			refused = err
+			return nil
 		}
-		return last == nil, nil
+		return err
 	})
-	if err != nil {
-		return errors.Join(err, last)
-	}
-	return nil
+	return errors.Join(err, refused)
 }
 
 // restarted has one write after the other made, each to another object, while

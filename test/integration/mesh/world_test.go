@@ -29,6 +29,7 @@ import (
 	"github.com/plumbline-dev/plumbline/test/harness/envoy"
 	"github.com/plumbline-dev/plumbline/test/harness/freeport"
 	"github.com/plumbline-dev/plumbline/test/harness/inprocess"
+	"github.com/plumbline-dev/plumbline/test/harness/poll"
 )
 
 const patience = time.Minute
@@ -67,13 +68,7 @@ func discover(t *testing.T, changes ...func(*mesh.Setup)) *discovery {
 			t.Error(err)
 		}
 	})
-	select {
-	case <-ready:
-	case err := <-done:
-		t.Fatalf("the server ended: %v", err)
-	case <-time.After(patience):
-		t.Fatal("the server is not ready")
-	}
+	poll.Ready(t, patience, "the discovery server", ready, done)
 	return d
 }
 

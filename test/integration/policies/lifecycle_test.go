@@ -6,6 +6,7 @@ package policies
 
 import (
 	"context"
+	"errors"
 	"fmt"
 	"os"
 	"path/filepath"
@@ -21,7 +22,6 @@ import (
 	apierrors "k8s.io/apimachinery/pkg/api/errors"
 	"k8s.io/apimachinery/pkg/apis/meta/v1/unstructured"
 	"k8s.io/apimachinery/pkg/types"
-	"k8s.io/apimachinery/pkg/util/wait"
 	"k8s.io/client-go/discovery"
 	"k8s.io/client-go/dynamic"
 	"k8s.io/client-go/kubernetes/scheme"
@@ -31,6 +31,7 @@ import (
 
 	"github.com/plumbline-dev/plumbline/test/chart/rendered"
 	"github.com/plumbline-dev/plumbline/test/harness/apiserver"
+	"github.com/plumbline-dev/plumbline/test/harness/poll"
 )
 
 // release is Helm and a client on an API server that nothing else uses.
@@ -134,27 +135,28 @@ func TestALife(t *testing.T) {
 
 	r.run(t, "uninstall", rendered.Release, "--wait")
 	// A kind goes only after its objects, so the last of it takes a moment.
-	var after []string
-	gone := func(ctx context.Context) (bool, error) {
-		after = slices.DeleteFunc(inventory(ctx, t, r.config), func(id string) bool {
+	poll.Until(t, patience, "uninstall leaves no object (-before +after)", func() error {
+		after := slices.DeleteFunc(inventory(t.Context(), t, r.config), func(id string) bool {
 			return id == "v1 Namespace "+rendered.Namespace // helm does not remove what --create-namespace made
 		})
-		return slices.Equal(before, after), nil
-	}
-	if err := wait.PollUntilContextTimeout(t.Context(), 100*time.Millisecond, patience, true, gone); err != nil {
-		t.Errorf("stray objects after uninstall (-before +after):\n%s", cmp.Diff(before, after))
-	}
+		if diff := cmp.Diff(before, after); diff != "" {
+			return errors.New(diff)
+		}
+		return nil
+	})
 	// Creating works at once; the policy's stamp ends when the API server has
 	// noticed, after about a second.
-	unstamped := func(ctx context.Context) (bool, error) {
+	poll.Until(t, patience, "no policy stamps after uninstall", func() error {
 		d := deployment("after-uninstall")
 		d.Namespace = "default"
-		err := r.kube.Create(ctx, d, client.DryRunAll)
-		return stampOf(d) == stamp{}, err
-	}
-	if err := wait.PollUntilContextTimeout(t.Context(), 50*time.Millisecond, patience, true, unstamped); err != nil {
-		t.Errorf("admission after uninstall: %v", err)
-	}
+		if err := r.kube.Create(t.Context(), d, client.DryRunAll); err != nil {
+			t.Fatalf("creating after uninstall: %v", err)
+		}
+		if got := stampOf(d); got != (stamp{}) {
+			return fmt.Errorf("the stamp is %+v", got)
+		}
+		return nil
+	})
 }
 
 func TestUninstallKeepsTheKindsUnlessToldOtherwise(t *testing.T) {
