@@ -12,6 +12,7 @@ modules='{{with .Module}}{{if not .Main}}{{.Path}} {{if .Replace}}{{.Replace.Ver
 programs=(
   ". -test -tags=integration,e2e ./..."
   "hack/cluster -test -tags=cluster ./..."
+  "hack/tools tool"
   "hack/alerts -test -tags=remove_all_sd . github.com/prometheus/prometheus/cmd/promtool"
   "hack/cluster/components/kubernetes . k8s.io/kubernetes/cmd/kubectl"
   "hack/cluster/components/containerd github.com/containerd/containerd/v2/cmd/containerd"
