@@ -8,6 +8,10 @@ export CGO_ENABLED ?= 0
 # One way to compile, so that each checkout finds what another has compiled; without
 # debug information, which no test reads and which takes a third of each link.
 export GOFLAGS ?= -trimpath -buildvcs=false -ldflags=-s
+ifndef GOTMPDIR
+GOTMPDIR := $(shell hack/gotmpdir.sh)
+endif
+export GOTMPDIR
 
 # CLUSTER=local brings up a cluster of its own; CLUSTER=current uses whatever the
 # current kubeconfig points to, and then REGISTRY= must name a registry that the
@@ -53,7 +57,7 @@ demo: preflight ## Bring up a cluster, install Plumbline, and show what it catch
 .PHONY: test
 test: preflight ## Everything CI checks: verify, lint, unit, integration, chart, alerts, e2e, a slice of the long tests.
 # Beside a stage that mostly waits go those that mostly compute.
-	@hack/stages.sh verify 'test-unit|components' test-integration 'e2e|lint,chart,alerts,test-slice'
+	@hack/stages.sh 'verify,test-unit|components' test-integration 'e2e|lint,chart,alerts,test-slice'
 
 # ALL is what proves something and what proves it for longer, in pieces of at most an hour.
 ALL := test test-seeds test-oldest-envoy test-race faults fuzz xds-long lifecycle e2e-twice e2e-mesh-long mutants bench bench-admission bench-remediation bench-xds bench-mesh

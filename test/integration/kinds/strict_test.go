@@ -95,6 +95,8 @@ func TestGuardableKinds(t *testing.T) {
 		"coordination.k8s.io Lease":          "a heartbeat",
 		"coordination.k8s.io LeaseCandidate": "a heartbeat",
 		"storage.k8s.io CSIStorageCapacity":  "a report of the storage driver",
+
+		"certificates.k8s.io PodCertificateRequest": "a request of one kubelet for one pod; its spec is immutable",
 	}
 	for _, gvk := range builtinNamespacedKinds(t) {
 		apiVersion, kind := gvk.ToAPIVersionAndKind()

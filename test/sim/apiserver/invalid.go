@@ -30,9 +30,7 @@ func (c *call) invalid(before, after Object) error {
 	var wrong field.ErrorList
 	if before != nil {
 		if uid := metaString(after, "uid"); uid != metaString(before, "uid") {
-			// The API server validates metadata twice.
-			immutable := field.Invalid(metadataPath.Child("uid"), uid, "field is immutable")
-			wrong = append(wrong, immutable, immutable)
+			wrong = append(wrong, field.Invalid(metadataPath.Child("uid"), uid, "field is immutable"))
 		}
 	}
 	var causes []metav1.StatusCause

@@ -7,8 +7,8 @@ import (
 	"net/http"
 )
 
-// immutableUID is listed twice, because metadata is validated twice.
-var immutableUID = []string{"FieldValueInvalid metadata.uid", "FieldValueInvalid metadata.uid"}
+// immutableUID is the cause of an answer to a write that sets another uid.
+var immutableUID = []string{"FieldValueInvalid metadata.uid"}
 
 const noVersion = "FieldValueInvalid metadata.resourceVersion"
 
