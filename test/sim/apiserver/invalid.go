@@ -30,7 +30,11 @@ func (c *call) invalid(before, after Object) error {
 	var wrong field.ErrorList
 	if before != nil {
 		if uid := metaString(after, "uid"); uid != metaString(before, "uid") {
-			wrong = append(wrong, field.Invalid(metadataPath.Child("uid"), uid, "field is immutable"))
+			immutable := field.Invalid(metadataPath.Child("uid"), uid, "field is immutable")
+			wrong = append(wrong, immutable)
+			if c.resource.Custom { // the API server validates the metadata of a custom resource twice
+				wrong = append(wrong, immutable)
+			}
 		}
 	}
 	var causes []metav1.StatusCause

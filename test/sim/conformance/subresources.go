@@ -24,7 +24,7 @@ func statuses() map[string]Row {
 		"put with a stale resourceVersion conflicts":          row(conflict, seven, stale),
 		"put without uid and resourceVersion is stored":       row(written, seven, without("uid"), without("resourceVersion")),
 		"a merge patch is stored":                             merging(written, map[string]any{"uid": "$UID", "resourceVersion": "$VERSION"}),
-		"a merge patch with a wrong uid is invalid":           merging(invalid(Unchanged, immutableUID...), map[string]any{"uid": otherUID}),
+		"a merge patch with a wrong uid is invalid":           merging(invalid(Unchanged, immutableUID(Deployment)...), map[string]any{"uid": otherUID}),
 		"a merge patch with a stale resourceVersion":          merging(conflict, map[string]any{"resourceVersion": "$OLD"}),
 		"a merge patch of what is not there":                  absent(merging(missing, map[string]any{})),
 	})

@@ -7,8 +7,15 @@ import (
 	"net/http"
 )
 
-// immutableUID is the cause of an answer to a write that sets another uid.
-var immutableUID = []string{"FieldValueInvalid metadata.uid"}
+// immutableUID lists the causes of an answer to a write that sets another uid. The API
+// server validates the metadata of a custom resource twice.
+func immutableUID(kind Kind) []string {
+	const cause = "FieldValueInvalid metadata.uid"
+	if kind.Kind == Widget.Kind {
+		return []string{cause, cause}
+	}
+	return []string{cause}
+}
 
 const noVersion = "FieldValueInvalid metadata.resourceVersion"
 
@@ -123,14 +130,14 @@ func patches(what string, kind Kind) map[string]Row {
 		"a JSON patch that tests an old resourceVersion is rejected":  json(rejected, op("test", "/metadata/resourceVersion", "$OLD"), three),
 		"a JSON patch that removes what is not there is rejected":     json(rejected, op("remove", "/spec/nothing", nil)),
 		"a JSON patch that sets an old resourceVersion conflicts":     json(conflict, op("replace", "/metadata/resourceVersion", "$OLD"), three),
-		"a JSON patch that sets another uid is invalid":               json(invalid(Unchanged, immutableUID...), op("replace", "/metadata/uid", otherUID), three),
+		"a JSON patch that sets another uid is invalid":               json(invalid(Unchanged, immutableUID(kind)...), op("replace", "/metadata/uid", otherUID), three),
 		"a JSON patch of what is not there":                           absent(json(missing, three)),
 		"a merge patch with uid and resourceVersion is stored":        merging(moved, map[string]any{"uid": "$UID", "resourceVersion": "$VERSION"}),
 		"a merge patch with nothing in its metadata is stored":        merging(moved, map[string]any{}),
 		"a merge patch with a stale resourceVersion conflicts":        merging(conflict, map[string]any{"resourceVersion": "$OLD"}),
 		"a merge patch with a stale resourceVersion conflicts dry":    dry(merging(conflict, map[string]any{"resourceVersion": "$OLD"})),
-		"a merge patch with a wrong uid is invalid":                   merging(invalid(Unchanged, immutableUID...), map[string]any{"uid": otherUID}),
-		"a merge patch with a wrong uid and the version is invalid":   merging(invalid(Unchanged, immutableUID...), map[string]any{"uid": otherUID, "resourceVersion": "$VERSION"}),
+		"a merge patch with a wrong uid is invalid":                   merging(invalid(Unchanged, immutableUID(kind)...), map[string]any{"uid": otherUID}),
+		"a merge patch with a wrong uid and the version is invalid":   merging(invalid(Unchanged, immutableUID(kind)...), map[string]any{"uid": otherUID, "resourceVersion": "$VERSION"}),
 		"a merge patch with a wrong uid and a stale version conflict": merging(conflict, map[string]any{"uid": otherUID, "resourceVersion": "$OLD"}),
 		"a merge patch of what is not there, with uid":                absent(merging(missing, map[string]any{"uid": "$UID"})),
 	})
