@@ -74,7 +74,7 @@ test-unit: bin/testreport ## Unit, property and scenario tests, with the race de
 # What is vetted: see lint.
 .PHONY: unit-plain
 unit-plain: ## Unit tests of packages without goroutines.
-	go test -vet=off $(GO_TEST_FLAGS) $$(hack/packages.sh plain) ./test/sim
+	go test -vet=off $(GO_TEST_FLAGS) ./test/sim $$(hack/packages.sh plain)
 	cd hack/tools/kal && go test $(GO_TEST_FLAGS) ./...
 
 .PHONY: unit-race

@@ -45,10 +45,11 @@ func newEventBudget() *eventBudget {
 func (b *eventBudget) spend(namespace string, kind specguard.EventType, now time.Time) bool {
 	b.mu.Lock()
 	defer b.mu.Unlock()
-	own := limiter(b.shares, share{namespace, kind}, namespaceEventsPerSecond, namespaceEventsAtOnce)
-	if len(b.shares) > maxShares {
+	id := share{namespace, kind}
+	if b.shares[id] == nil && len(b.shares) >= maxShares {
 		b.forgetUnspent(now)
 	}
+	own := limiter(b.shares, id, namespaceEventsPerSecond, namespaceEventsAtOnce)
 	// The share first: who has none left takes nothing from the others.
 	return own.AllowN(now, 1) && limiter(b.all, kind, eventsPerSecond, eventsAtOnce).AllowN(now, 1)
 }
@@ -61,7 +62,7 @@ func (b *eventBudget) forgetUnspent(now time.Time) {
 			delete(b.shares, id)
 		}
 	}
-	if len(b.shares) > maxShares {
+	if len(b.shares) >= maxShares {
 		clear(b.shares)
 	}
 }

@@ -53,6 +53,14 @@ func TestEventsAreBounded(t *testing.T) {
 	}
 }
 
+func TestANamespaceBeyondTheBoundHasNoMoreThanItsShare(t *testing.T) {
+	b := newEventBudget()
+	spent(b, maxShares, func(i int) string { return fmt.Sprint(i) }, specguard.EventNormal, epoch)
+	if got, want := spent(b, 2*int(namespaceEventsAtOnce), in("web"), specguard.EventWarning, epoch), int(namespaceEventsAtOnce); got != want {
+		t.Errorf("%d events are told, want %d", got, want)
+	}
+}
+
 func TestSharesOfManyNamespacesAreForgotten(t *testing.T) {
 	b := newEventBudget()
 	for i := range 5 * maxShares {
