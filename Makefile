@@ -8,10 +8,6 @@ export CGO_ENABLED ?= 0
 # One way to compile, so that each checkout finds what another has compiled; without
 # debug information, which no test reads and which takes a third of each link.
 export GOFLAGS ?= -trimpath -buildvcs=false -ldflags=-s
-ifndef GOTMPDIR
-GOTMPDIR := $(shell hack/gotmpdir.sh)
-endif
-export GOTMPDIR
 
 # CLUSTER=local brings up a cluster of its own; CLUSTER=current uses whatever the
 # current kubeconfig points to, and then REGISTRY= must name a registry that the
