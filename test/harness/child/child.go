@@ -39,11 +39,12 @@ func Wrap(folder, program string, variables ...string) (string, error) {
 	if err != nil {
 		return "", fmt.Errorf("wrapping %s (install the package util-linux): %w", filepath.Base(program), err)
 	}
-	script := "#!/bin/sh\n"
+	lines := []string{"#!/bin/sh"}
 	for _, variable := range variables {
-		script += "export " + quote(variable) + "\n"
+		lines = append(lines, "export "+quote(variable))
 	}
-	script += fmt.Sprintf("exec %s --pdeathsig KILL -- %s \"$@\"\n", quote(setpriv), quote(program))
+	lines = append(lines, fmt.Sprintf("exec %s --pdeathsig KILL -- %s \"$@\"\n", quote(setpriv), quote(program)))
+	script := strings.Join(lines, "\n")
 	path := filepath.Join(folder, filepath.Base(program))
 	if present, err := os.ReadFile(path); err == nil && string(present) == script {
 		return path, nil
