@@ -275,7 +275,7 @@ fmt: ## Format the code.
 ##@ Artefacts
 .PHONY: binaries
 binaries: ## Static binaries into bin/.
-	go build -o bin/ ./cmd/... ./hack/images/shop
+	go build -trimpath -buildvcs=false -ldflags=-s -o bin/ ./cmd/... ./hack/images/shop
 	ln -sf kubectl-plumbline bin/kubectl_complete-plumbline
 
 .PHONY: images

@@ -6,8 +6,9 @@
 #   hack/align.sh        raise versions
 #   hack/align.sh check  print the differences, and fail when there are any
 set -euo pipefail
+shopt -s inherit_errexit # a list that fails must not look like one without differences
 cd "$(dirname "$0")/.."
-export GOFLAGS=-mod=mod CGO_ENABLED=0 GOWORK=off
+export GOFLAGS='' CGO_ENABLED=0 GOWORK=off
 modules='{{with .Module}}{{if not .Main}}{{.Path}} {{if .Replace}}{{.Replace.Version}}{{else}}{{.Version}}{{end}}{{end}}{{end}}'
 # hack/alerts is not among them: promtool needs the client_golang that it was written for.
 programs=(

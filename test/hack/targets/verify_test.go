@@ -62,6 +62,23 @@ func TestVerifyFailsAndNamesWhatIsStale(t *testing.T) {
 	}
 }
 
+func TestVerifyNamesAModuleOfTwoVersions(t *testing.T) {
+	t.Parallel()
+	c := copyTree(t)
+	if r := c.run(nil, "go", "-C", "hack/cluster", "get", "golang.org/x/mod@v0.41.0"); r.status != 0 {
+		t.Fatal(r.output)
+	}
+	c.wantFailure(c.run(nil, "hack/verify.sh", "modules"), 1, "hack/cluster golang.org/x/mod v0.41.0 v0.", "run hack/align.sh")
+}
+
+// A list of modules that fails must not look like a list without differences.
+func TestVerifyFailsWhenTheModulesOfAProgramCannotBeListed(t *testing.T) {
+	t.Parallel()
+	c := copyTree(t)
+	c.edit("hack/cluster/components/kubernetes/go.mod", "\ngo 1.", "\ngo x1.")
+	c.wantFailure(c.run(nil, "hack/align.sh", "check"), 1, "errors parsing go.mod")
+}
+
 func TestVerifyRefusesAPartThatItDoesNotKnow(t *testing.T) {
 	c := copyTree(t)
 	c.wantFailure(c.run(nil, "hack/verify.sh", "everything"), 2, "want modules or generated")

@@ -99,10 +99,6 @@ func claimPorts(server *envtest.Environment) error {
 	return nil
 }
 
-// seldomGC has a server collect garbage less often: the many short-lived servers of the
-// tests have memory, and lack processors.
-const seldomGC = "GOGC=400"
-
 // bind has etcd and the API server end with this process, which may be killed. The
 // scripts stay in bin/test: a server that starts again needs them, and all tests can
 // share them.
@@ -111,7 +107,7 @@ func bind(server *envtest.Environment, assets string) error {
 	for program, path := range map[string]*string{
 		"kube-apiserver": &server.ControlPlane.APIServer.Path, "etcd": &server.ControlPlane.Etcd.Path,
 	} {
-		script, err := child.Wrap(folder, filepath.Join(assets, program), seldomGC)
+		script, err := child.Wrap(folder, filepath.Join(assets, program))
 		if err != nil {
 			return err
 		}

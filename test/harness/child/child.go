@@ -32,19 +32,13 @@ func Bind(cmd *exec.Cmd) *exec.Cmd {
 
 // Wrap writes a script into a folder that becomes the program, bound to the process
 // that started the script. It serves programs that a library starts. The script has the
-// name of the program; Wrap returns its path. The program has the environment of the
-// test, and the variables, such as "GOGC=400".
-func Wrap(folder, program string, variables ...string) (string, error) {
+// name of the program; Wrap returns its path.
+func Wrap(folder, program string) (string, error) {
 	setpriv, err := exec.LookPath("setpriv")
 	if err != nil {
 		return "", fmt.Errorf("wrapping %s (install the package util-linux): %w", filepath.Base(program), err)
 	}
-	lines := []string{"#!/bin/sh"}
-	for _, variable := range variables {
-		lines = append(lines, "export "+quote(variable))
-	}
-	lines = append(lines, fmt.Sprintf("exec %s --pdeathsig KILL -- %s \"$@\"\n", quote(setpriv), quote(program)))
-	script := strings.Join(lines, "\n")
+	script := fmt.Sprintf("#!/bin/sh\nexec %s --pdeathsig KILL -- %s \"$@\"\n", quote(setpriv), quote(program))
 	path := filepath.Join(folder, filepath.Base(program))
 	if present, err := os.ReadFile(path); err == nil && string(present) == script {
 		return path, nil

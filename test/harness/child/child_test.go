@@ -180,21 +180,6 @@ func TestAScriptPassesItsArgumentsOn(t *testing.T) {
 	}
 }
 
-func TestAScriptSetsTheVariables(t *testing.T) {
-	printenv, err := exec.LookPath("printenv")
-	if err != nil {
-		t.Fatal(err)
-	}
-	script, err := child.Wrap(t.TempDir(), printenv, "FIRST=a 'b'", "SECOND=c")
-	if err != nil {
-		t.Fatal(err)
-	}
-	out, err := child.Bind(exec.CommandContext(t.Context(), script, "FIRST", "SECOND")).Output()
-	if err != nil || string(out) != "a 'b'\nc\n" {
-		t.Errorf("%q, %v", out, err)
-	}
-}
-
 func TestWithoutSetprivTheErrorNamesThePackage(t *testing.T) {
 	t.Setenv("PATH", t.TempDir())
 	if _, err := child.Wrap(t.TempDir(), "/bin/true"); err == nil || !strings.Contains(err.Error(), "util-linux") {

@@ -189,7 +189,7 @@ type measured struct{ *server.Process }
 // await waits until n objects are assessed.
 func (p measured) await(b *testing.B, n int) {
 	b.Helper()
-	poll.Detection.Until(b, 20*time.Minute, fmt.Sprintf("%d objects are assessed", n), func() error {
+	poll.Until(b, 20*time.Minute, fmt.Sprintf("%d objects are assessed", n), func() error {
 		got, err := p.Metric(b.Context(), "plumbline_drift_objects") // an error means that it does not answer yet
 		if err == nil && got < float64(n) {
 			err = fmt.Errorf("%v are", got)

@@ -122,8 +122,8 @@ func TestWritesPassAHangingWebhookAfterItsTimeoutAndItGoesOnAfterwards(t *testin
 		}
 	}
 	n := w.called() - calls
-	if n < 2*writers {
-		t.Errorf("the API server made %v calls for %d writes", n, writers)
+	if n != 2*writers { // each takes its timeout at most, so their number bounds the delay
+		t.Errorf("the API server made %v calls for %d writes, want one in each phase", n, writers)
 	}
 	t.Logf("each of %v calls took %v s on average, by the API server's own measure", n, (w.spent()-spent)/n)
 	if n := w.failOpen() - opened; n < 2*writers {
