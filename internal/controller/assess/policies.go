@@ -45,5 +45,5 @@ func (p *parts) addPolicies(mgr manager.Manager, setup Setup) error {
 	return nil
 }
 
-// lookAtPolicies is told when other guards are in force.
+// lookAtPolicies is told when other guards are in force, and when a kind was listed.
 func (p *parts) lookAtPolicies(ctx context.Context) { p.policies.Look(ctx) }

@@ -271,5 +271,6 @@ func (p *parts) connect(ctx context.Context, reader client.Reader, log logr.Logg
 		if err := p.vigil.LookAtKind(ctx, gvk); err != nil {
 			log.Error(err, "looking for objects that were gone before their kind was listed")
 		}
+		p.lookAtPolicies(ctx) // known drift is no event, and they may have looked before the list
 	}
 }
