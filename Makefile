@@ -51,12 +51,12 @@ demo: preflight ## Bring up a cluster, install Plumbline, and show what it catch
 	@go run ./hack/demo --cluster=$(CLUSTER) --registry=$(REGISTRY)
 
 .PHONY: test
-test: preflight ## Everything CI checks: verify, lint, unit, integration, chart, alerts, e2e, a slice of the long tests.
-# Beside a stage that mostly waits go those that mostly compute.
-	@hack/stages.sh 'verify,test-unit|components' test-integration 'e2e|lint,chart,alerts,test-slice'
+test: preflight bin/testreport ## Everything CI checks: verify, lint, unit, integration, chart, alerts, e2e, a slice of the long tests.
+# End-to-end tests mostly wait, and all others mostly compute.
+	@hack/stages.sh 'verify,test-unit,test-integration|components,e2e|~lint,chart,alerts,test-slice'
 
 # ALL is what proves something and what proves it for longer, in pieces of at most an hour.
-ALL := test test-seeds test-oldest-envoy test-race faults fuzz xds-long lifecycle e2e-twice e2e-mesh-long mutants bench bench-admission bench-remediation bench-xds bench-mesh
+ALL := test test-seeds integration-long test-oldest-envoy test-race faults fuzz xds-long lifecycle e2e-twice e2e-mesh-long mutants bench bench-admission bench-remediation bench-xds bench-mesh
 
 .PHONY: test-all
 test-all: preflight ## Everything, in pieces that are kept for the commit; call it again to carry on (6 hours).
@@ -113,6 +113,10 @@ integration-separate: $(CLUSTER_TOOL) ## Those that run the product as processes
 integration-floods: $(CLUSTER_TOOL) ## Floods of requests, one package at a time.
 	$(INTEGRATION) $(TEST_INTEGRATION) -p 1 $(GO_TEST_FLAGS) $(call integration,$(FLOODS))
 
+.PHONY: integration-long
+integration-long: ## test-integration with the tests that share rotations, each of them (25 minutes).
+	PLUMBLINE_LONG=1 $(MAKE) --no-print-directory test-integration
+
 .PHONY: components
 components: $(CLUSTER_TOOL) ## The programs of a cluster, compiled where the cache lacks them.
 	@$(CLUSTER_TOOL) build
@@ -128,12 +132,12 @@ test-seeds: ## Property tests with new seeds, and 20,000 lives of the simulation
 
 .PHONY: test-oldest-envoy
 test-oldest-envoy: $(CLUSTER_TOOL) ## All that is tried with Envoy, with the oldest one that is served.
-	oldest="$$($(CLUSTER_TOOL) which envoy-oldest)"; KUBEBUILDER_ASSETS="$$($(CLUSTER_TOOL) assets)" HELM="$$($(CLUSTER_TOOL) which helm)" ENVOY="$$oldest" ENVOY_OLDEST="$$oldest" $(TEST_INTEGRATION) -p 2 $(GO_TEST_FLAGS) $(call integration,ads envoyxds inject xds mesh abrelease injection)
+	oldest="$$($(CLUSTER_TOOL) which envoy-oldest)"; KUBEBUILDER_ASSETS="$$($(CLUSTER_TOOL) assets)" HELM="$$($(CLUSTER_TOOL) which helm)" PLUMBLINE_LONG=1 ENVOY="$$oldest" ENVOY_OLDEST="$$oldest" $(TEST_INTEGRATION) -p 2 $(GO_TEST_FLAGS) $(call integration,ads envoyxds inject xds mesh abrelease injection)
 
 .PHONY: test-race
 test-race: $(CLUSTER_TOOL) ## Tests that run the product as processes, with the race detector in both.
-	PLUMBLINE_RACE=1 $(INTEGRATION) CGO_ENABLED=1 $(TEST_INTEGRATION) -race -p 2 $(GO_TEST_FLAGS) $(call integration,$(SEPARATE))
-	PLUMBLINE_RACE=1 $(INTEGRATION) CGO_ENABLED=1 $(TEST_INTEGRATION) -race -p 1 $(GO_TEST_FLAGS) $(call integration,$(FLOODS))
+	PLUMBLINE_LONG=1 PLUMBLINE_RACE=1 $(INTEGRATION) CGO_ENABLED=1 $(TEST_INTEGRATION) -race -p 2 $(GO_TEST_FLAGS) $(call integration,$(SEPARATE))
+	PLUMBLINE_LONG=1 PLUMBLINE_RACE=1 $(INTEGRATION) CGO_ENABLED=1 $(TEST_INTEGRATION) -race -p 1 $(GO_TEST_FLAGS) $(call integration,$(FLOODS))
 
 .PHONY: mutants
 mutants: ## How many small faults in the code of pure packages their unit tests notice (55 minutes).

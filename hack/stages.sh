@@ -2,12 +2,12 @@
 # Runs make targets in order, says how long each took, and stops at the first stage
 # that fails, naming the target.
 #
-#   hack/stages.sh verify 'test-unit|components' 'e2e|lint,chart'
+#   hack/stages.sh verify 'test-unit|components,e2e|~lint,chart'
 #
 # A stage is a target, or lanes that run side by side, separated by "|". A lane is one
 # target, or several in order, separated by commas. The first lane of a stage prints as
-# it goes. The other lanes yield the processors to it; the script keeps the output of
-# each of their targets in bin/stages and prints it when the target ends. When a lane
+# it goes. Of the other lanes, the script keeps the output of each target in bin/stages
+# and prints it when the target ends. A lane after "~" yields the processors. When a lane
 # fails, the script prints that at once, lets the other lanes end, and then fails: an
 # end-to-end test that is cut off leaves its cluster behind.
 set -uo pipefail
@@ -24,17 +24,17 @@ read_processor_seconds() {
   rm "$used"
 }
 
-# run_target runs one target; with a file as the second argument it keeps the output
-# there until the target ends, and yields the processors.
+# run_target runs one target with a priority, such as "nice -n 19"; with a file as the
+# third argument it keeps the output there until the target ends.
 run_target() {
-  local target=$1 log=${2-} began=$SECONDS status=0 before processor_seconds
+  local target=$1 priority=$2 log=${3-} began=$SECONDS status=0 before processor_seconds
   read_processor_seconds
   before=$processor_seconds
   if [ -z "$log" ]; then
     printf '\n=== %s: start\n' "$target"
-    make --no-print-directory "$target" || status=$?
+    $priority make --no-print-directory "$target" || status=$?
   else
-    nice -n 19 make --no-print-directory "$target" >"$log" 2>&1 || status=$?
+    $priority make --no-print-directory "$target" >"$log" 2>&1 || status=$?
     printf '\n=== %s: start, beside other targets\n' "$target"
     cat "$log"
   fi
@@ -48,9 +48,10 @@ run_target() {
 
 # run_lane runs the targets of a lane in order, up to the first that fails.
 run_lane() {
-  local lane=$1 behind=${2-} target
+  local lane=${1#"~"} behind=${2-} target priority=
+  [ "$lane" = "$1" ] || priority='nice -n 19'
   for target in ${lane//,/ }; do
-    run_target "$target" "${behind:+$logs/$target.log}" || return 1
+    run_target "$target" "$priority" "${behind:+$logs/$target.log}" || return 1
   done
 }
 

@@ -4,6 +4,7 @@ package main
 
 import (
 	"fmt"
+	"regexp"
 	"slices"
 	"strings"
 )
@@ -44,10 +45,14 @@ type testTime struct {
 	Seconds       float64
 }
 
+// skippedTest is a test, or a part of one, that did not run.
+type skippedTest struct{ Package, Name, Reason string }
+
 // result sums a run up.
 type result struct {
 	packages []packageTime
 	tests    []testTime // those that are no part of another test
+	skipped  []skippedTest
 	failed   bool
 }
 
@@ -119,6 +124,9 @@ func (c *collector) said(p *packageRun, e event) string {
 // testEnded prints what a test said that failed; with a test go its parts.
 func (c *collector) testEnded(p *packageRun, e event) (text string) {
 	p.passed[e.Test] = e.Action != actionFail
+	if e.Action == actionSkip {
+		c.result.skipped = append(c.result.skipped, skippedTest{cut(p.name), e.Test, p.skipReason(e.Test)})
+	}
 	c.result.failed = c.result.failed || e.Action == actionFail
 	if strings.Contains(e.Test, "/") {
 		return ""
@@ -137,6 +145,19 @@ func (c *collector) testEnded(p *packageRun, e event) (text string) {
 		return ""
 	}
 	return p.text(mine)
+}
+
+// sourceLine is the place with which the testing package begins what a test says.
+var sourceLine = regexp.MustCompile(`^\s*\S+\.go:\d+: `)
+
+// skipReason finds the last words of a test before it was skipped.
+func (p *packageRun) skipReason(test string) string {
+	for _, o := range slices.Backward(p.output) {
+		if place := sourceLine.FindString(o.Output); o.Test == test && place != "" {
+			return strings.TrimSpace(strings.TrimPrefix(o.Output, place))
+		}
+	}
+	return "no reason given"
 }
 
 // text joins outputs, without those of tests that passed.

@@ -22,6 +22,7 @@ func render(r *result, stage string, waited []waits.Wait, before []row) string {
 	var b strings.Builder
 	renderPackages(&b, stage, r.packages)
 	renderTests(&b, r.tests)
+	renderSkipped(&b, r.skipped)
 	renderWaits(&b, waited)
 	renderHot(&b, waited)
 	renderCapabilities(&b, stage, r.packages)
@@ -60,6 +61,26 @@ func renderTests(b *strings.Builder, tests []testTime) {
 	b.WriteString("\n== The longest tests:\n")
 	for _, t := range top(tests, func(t testTime) float64 { return t.Seconds }) {
 		fmt.Fprintf(b, "%8.1f s  %s %s\n", t.Seconds, t.Package, t.Name)
+	}
+}
+
+// renderSkipped names all tests that did not run, below their reason.
+func renderSkipped(b *strings.Builder, skipped []skippedTest) {
+	type key struct{ reason, of string }
+	names := map[key][]string{}
+	for _, s := range skipped {
+		k := key{s.Reason, s.Package}
+		names[k] = append(names[k], s.Name)
+	}
+	reason := ""
+	for _, k := range slices.SortedFunc(maps.Keys(names), func(x, y key) int {
+		return cmp.Or(cmp.Compare(x.reason, y.reason), cmp.Compare(x.of, y.of))
+	}) {
+		if k.reason != reason {
+			reason = k.reason
+			fmt.Fprintf(b, "\n== Skipped: %s\n", reason)
+		}
+		fmt.Fprintf(b, "  %s %s\n", k.of, strings.Join(slices.Sorted(slices.Values(names[k])), ", "))
 	}
 }
 

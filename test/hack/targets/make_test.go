@@ -122,6 +122,16 @@ func TestLanesOfAStageRunSideBySide(t *testing.T) {
 			t.Errorf("exit status %d:\n%s", r.status, r.output)
 		}
 	})
+	t.Run("only a lane after ~ yields the processors", func(t *testing.T) {
+		c := tree{t, t.TempDir()}
+		c.write("stages.sh", script, 0o755)
+		c.write("Makefile", []byte("first kind rude:\n\t@echo $@ has $$(nice)\n"), 0o644)
+		r := c.run(nil, "./stages.sh", "first|~kind|rude")
+		own := regexp.MustCompile("first has (\\d+)\n").FindStringSubmatch(r.output)
+		if r.status != 0 || own == nil || !strings.Contains(r.output, "rude has "+own[1]+"\n") || !strings.Contains(r.output, "kind has 19\n") {
+			t.Errorf("exit status %d:\n%s", r.status, r.output)
+		}
+	})
 	t.Run("a lane that fails is named, fails the stage, and lets the other lane end", func(t *testing.T) {
 		c := tree{t, c.dir}
 		r := c.run(nil, "./stages.sh", "front|broken,last", "last")

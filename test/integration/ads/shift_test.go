@@ -13,12 +13,12 @@ import (
 	"github.com/plumbline-dev/plumbline/test/harness/freeport"
 )
 
-// cycles is how often is shifted, and ten times that in a long run.
+// cycles is how often is shifted.
 func cycles() int {
 	if long() {
 		return 10_000
 	}
-	return 1_000
+	return 300
 }
 
 // shop is a service behind one proxy.

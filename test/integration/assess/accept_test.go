@@ -13,6 +13,7 @@ import (
 	"github.com/plumbline-dev/plumbline/pkg/apis/plumbline/v1alpha1"
 	"github.com/plumbline-dev/plumbline/pkg/specguard"
 	"github.com/plumbline-dev/plumbline/test/harness/guarded"
+	"github.com/plumbline-dev/plumbline/test/harness/rotation"
 )
 
 // accept asks to authorise a hash as a user, as the plugin does.
@@ -87,6 +88,7 @@ func TestAccept(t *testing.T) {
 }
 
 func TestAcceptInBulk(t *testing.T) {
+	rotation.Share(t, 3)
 	w := newWorld(t)
 	start(t)
 	w.UnderGuard()
@@ -108,6 +110,7 @@ func TestAcceptInBulk(t *testing.T) {
 }
 
 func TestOnlyTheLastRevisionsAreKept(t *testing.T) {
+	rotation.Share(t, 3)
 	w := newWorld(t)
 	start(t)
 	w.UnderGuard()

@@ -15,12 +15,14 @@ import (
 	"github.com/plumbline-dev/plumbline/pkg/apis/plumbline/v1alpha1"
 	"github.com/plumbline-dev/plumbline/pkg/specguard"
 	"github.com/plumbline-dev/plumbline/test/harness/guarded"
+	"github.com/plumbline-dev/plumbline/test/harness/rotation"
 )
 
 // TestAnAcceptRescuesALostBody: somebody deleted the BaselineRevision. What was
 // authorised is unknown from then on, whoever writes, until a person accepts
 // what runs; after that everything is as before.
 func TestAnAcceptRescuesALostBody(t *testing.T) {
+	rotation.Share(t, 3)
 	w := newWorld(t)
 	p := start(t)
 	w.UnderGuard()

@@ -28,6 +28,7 @@ import (
 	"github.com/plumbline-dev/plumbline/test/harness/apiserver"
 	"github.com/plumbline-dev/plumbline/test/harness/guarded"
 	"github.com/plumbline-dev/plumbline/test/harness/poll"
+	"github.com/plumbline-dev/plumbline/test/harness/rotation"
 )
 
 // checkedEvery sets the resync period of a guard.
@@ -84,6 +85,7 @@ func (w *world) untilChecked(name, want string) (b *v1alpha1.Baseline) {
 }
 
 func TestAScheduledCheckFindsWhatTheWatchWithheld(t *testing.T) {
+	rotation.Share(t, 3)
 	w := newWorld(t)
 	p := start(t)
 	w.UnderGuard(checkedEvery(2 * time.Second))
@@ -165,6 +167,7 @@ func answered(value string) func(*v1alpha1.Baseline) error {
 
 // A check costs one read of the object and one write of its Baseline's status.
 func TestACheckIsMadeWhenSomebodyAsksForIt(t *testing.T) {
+	rotation.Share(t, 3)
 	w := newWorld(t)
 	p := start(t)
 	w.UnderGuard()
@@ -192,6 +195,7 @@ func TestACheckIsMadeWhenSomebodyAsksForIt(t *testing.T) {
 
 // Who says 0s means it: the default of the installation does not count then.
 func TestAnExplicit0sIsNever(t *testing.T) {
+	rotation.Share(t, 3)
 	w, other := newWorld(t), newWorld(t)
 	start(t, withResyncPeriod(time.Second))
 	w.UnderGuard(checkedEvery(0))
@@ -232,6 +236,7 @@ func (w *world) setChecked(name string, last, next time.Duration) *v1alpha1.Base
 }
 
 func TestARestartNeitherForgetsNorPostponesAnyCheck(t *testing.T) {
+	rotation.Share(t, 3)
 	w := newWorld(t)
 	p := start(t)
 	w.UnderGuard(checkedEvery(time.Hour))
@@ -290,6 +295,7 @@ func (g *gate) held() []string {
 // Five objects are due at once. By default 10 % of them, rounded up, are checked
 // at the same time; two fifths if GuardDefaults say 40 %.
 func TestTheThresholdBoundsWhatIsCheckedAtOnce(t *testing.T) {
+	rotation.Share(t, 3)
 	w := newWorld(t)
 	p := start(t)
 	g := w.UnderGuard()

@@ -15,6 +15,7 @@ import (
 
 	"github.com/plumbline-dev/plumbline/pkg/apis/plumbline/v1alpha1"
 	"github.com/plumbline-dev/plumbline/test/harness/guarded"
+	"github.com/plumbline-dev/plumbline/test/harness/rotation"
 )
 
 // write names the writes of the assessor in the order in which they are made.
@@ -68,6 +69,7 @@ func (w *world) await(what string, ch <-chan struct{}) {
 func TestACrashAtTheFirstSightHeals(t *testing.T) {
 	for _, step := range []string{"create the baseline", "store the revision", "write the spec", "write the status"} {
 		t.Run("before it could "+step, func(t *testing.T) {
+			rotation.Share(t, 3)
 			w := newWorld(t)
 			p := start(t)
 			w.UnderGuard()
@@ -98,6 +100,7 @@ func TestAStrangerAfterACrashAuthorisesNothing(t *testing.T) {
 	}
 	for step, tc := range tests {
 		t.Run("before it could "+step, func(t *testing.T) {
+			rotation.Share(t, 3)
 			w := newWorld(t)
 			p := start(t)
 			w.UnderGuard()
@@ -130,6 +133,7 @@ func TestAStrangerAfterACrashAuthorisesNothing(t *testing.T) {
 func TestACrashAtATrustedWriteHeals(t *testing.T) {
 	for _, step := range []string{"write the spec", "write the status"} {
 		t.Run("before it could "+step, func(t *testing.T) {
+			rotation.Share(t, 3)
 			w := newWorld(t)
 			p := start(t)
 			w.UnderGuard()
@@ -195,6 +199,7 @@ func TestAWriteThatFailsIsNotDoneTwice(t *testing.T) {
 	for _, step := range []string{"store the revision", "write the spec", "write the status"} {
 		for _, lost := range []string{"the request", "the answer"} {
 			t.Run(lost+" is lost when it would "+step, func(t *testing.T) {
+				rotation.Share(t, 3)
 				w := newWorld(t)
 				p := start(t)
 				w.UnderGuard()
@@ -235,6 +240,7 @@ func TestAWriteThatFailsIsNotDoneTwice(t *testing.T) {
 // stored, so the next assessor sees two writes at once and one stamp. It may not
 // take the person's change for authorised.
 func TestACrashBeforeTheRevisionForgetsNothingForeign(t *testing.T) {
+	rotation.Share(t, 3)
 	w := newWorld(t)
 	p := start(t)
 	w.UnderGuard()
@@ -259,6 +265,7 @@ func TestACrashBeforeTheRevisionForgetsNothingForeign(t *testing.T) {
 // TestARestartInTheMiddleOfWrites stops and starts the assessor while people and
 // CI write; in the end everything foreign is drift.
 func TestARestartInTheMiddleOfWrites(t *testing.T) {
+	rotation.Share(t, 3)
 	w := newWorld(t)
 	p := start(t)
 	w.UnderGuard()

@@ -22,6 +22,7 @@ import (
 	"github.com/plumbline-dev/plumbline/pkg/apis/plumbline/v1alpha1"
 	"github.com/plumbline-dev/plumbline/pkg/specguard"
 	"github.com/plumbline-dev/plumbline/test/harness/child"
+	"github.com/plumbline-dev/plumbline/test/harness/rotation"
 )
 
 // kubectlEvents is what `kubectl events --for` prints of an object, line by line.
@@ -63,6 +64,7 @@ func (w *world) untilTold(file, object string, words ...string) {
 // TestPeopleAreToldByKubectl: drift and its end show at the object and at its
 // Baseline, and nothing about one object shows at another.
 func TestPeopleAreToldByKubectl(t *testing.T) {
+	rotation.Share(t, 3)
 	w := newWorld(t)
 	start(t)
 	w.UnderGuard()

@@ -14,6 +14,7 @@ import (
 
 	"github.com/plumbline-dev/plumbline/pkg/apis/plumbline/v1alpha1"
 	"github.com/plumbline-dev/plumbline/test/harness/freeport"
+	"github.com/plumbline-dev/plumbline/test/harness/rotation"
 )
 
 // TestAnExternalRedisWithUserAndPassword runs the assessor as it is shipped
@@ -21,6 +22,7 @@ import (
 // With a wrong password nothing is lost but the names of those who scale, and
 // the process says so; the right one needs no restart.
 func TestAnExternalRedisWithUserAndPassword(t *testing.T) {
+	rotation.Share(t, 3)
 	w := newWorld(t)
 	const password = "the-right-one"
 	port := strconv.Itoa(freeport.For(t))

@@ -20,6 +20,7 @@ import (
 	"github.com/plumbline-dev/plumbline/pkg/apis/plumbline/v1alpha1"
 	"github.com/plumbline-dev/plumbline/test/chart/rendered"
 	"github.com/plumbline-dev/plumbline/test/harness/poll"
+	"github.com/plumbline-dev/plumbline/test/harness/rotation"
 )
 
 // withAPIServerMetrics has the API server's own count read at every look.
@@ -95,6 +96,7 @@ func TestAfterAFailOpenWindowWhatWasWrittenIsLookedAtAgain(t *testing.T) {
 }
 
 func TestTheAPIServersOwnCountOpensAWindow(t *testing.T) {
+	rotation.Share(t, 3)
 	w := newWorld(t)
 	removeEndpoints(t)
 	endpoints(w, true)
@@ -133,6 +135,7 @@ func TestTheAPIServersOwnCountOpensAWindow(t *testing.T) {
 }
 
 func TestALeaseThatNobodyRenewsOpensAWindow(t *testing.T) {
+	rotation.Share(t, 3)
 	w := newWorld(t)
 	removeEndpoints(t)
 	endpoints(w, true)
@@ -159,6 +162,7 @@ func TestALeaseThatNobodyRenewsOpensAWindow(t *testing.T) {
 
 // Figures of the whole, from a drift and a fight.
 func TestFiguresOfTheFleet(t *testing.T) {
+	rotation.Share(t, 3)
 	w := newWorld(t)
 	p := start(t)
 	w.UnderGuard()

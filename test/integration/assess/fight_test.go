@@ -15,6 +15,7 @@ import (
 	"github.com/plumbline-dev/plumbline/pkg/apis/plumbline/v1alpha1"
 	"github.com/plumbline-dev/plumbline/pkg/specguard"
 	"github.com/plumbline-dev/plumbline/test/harness/poll"
+	"github.com/plumbline-dev/plumbline/test/harness/rotation"
 )
 
 const imagePath = "/spec/template/spec/containers/[name=app]/image"
@@ -56,6 +57,7 @@ func fighting(with ...string) func(*v1alpha1.Baseline) error {
 // TestARestartInTheMiddleOfAFight: the assessor that sees the third flip did not
 // see the first two; it knows them from the Baseline, with place and writer.
 func TestARestartInTheMiddleOfAFight(t *testing.T) {
+	rotation.Share(t, 3)
 	w := newWorld(t)
 	p := start(t)
 	w.UnderGuard()
@@ -94,6 +96,7 @@ func TestARestartInTheMiddleOfAFight(t *testing.T) {
 func TestAFightEndsAfterTenQuietMinutes(t *testing.T) {
 	for _, restarts := range []bool{false, true} {
 		t.Run(fmt.Sprintf("restart %t", restarts), func(t *testing.T) {
+			rotation.Share(t, 2)
 			w := newWorld(t)
 			c := &laterClock{}
 			p := start(t, withClock(c))

@@ -26,6 +26,7 @@ import (
 	"github.com/plumbline-dev/plumbline/pkg/apis/plumbline/v1alpha1"
 	"github.com/plumbline-dev/plumbline/test/harness/guarded"
 	"github.com/plumbline-dev/plumbline/test/harness/poll"
+	"github.com/plumbline-dev/plumbline/test/harness/rotation"
 )
 
 // readyReads waits until a guard's conditions contain a text, as
@@ -68,6 +69,7 @@ func TestAGuardCountsItsObjects(t *testing.T) {
 }
 
 func TestMassDriftIsTold(t *testing.T) {
+	rotation.Share(t, 3)
 	w := newWorld(t)
 	start(t)
 	g := w.UnderGuard()
@@ -124,6 +126,7 @@ func TestKindsThatCannotBeGuardedAreToldWithTheirField(t *testing.T) {
 
 // TestAKindThatAppearsIsGuardedThen also covers custom resources as such.
 func TestAKindThatAppearsIsGuardedThen(t *testing.T) {
+	rotation.Share(t, 3)
 	w := newWorld(t)
 	start(t)
 	g := w.Guard(func(g *v1alpha1.SpecGuard) {
@@ -197,6 +200,7 @@ func (w *world) installCRD(group, kind, plural string, scope apiextensions.Resou
 }
 
 func TestASuspendedGuardComparesNothingAndComesBack(t *testing.T) {
+	rotation.Share(t, 3)
 	w := newWorld(t)
 	start(t)
 	g := w.UnderGuard()
@@ -230,6 +234,7 @@ func TestASuspendedGuardComparesNothingAndComesBack(t *testing.T) {
 }
 
 func TestABaselineOutlivesItsGuardForTheRetention(t *testing.T) {
+	rotation.Share(t, 3)
 	w := newWorld(t)
 	start(t, withRetention(8*time.Second)) // for so long it is there to be seen
 	g := w.UnderGuard()
@@ -291,6 +296,7 @@ func TestUnreadableIsNotAbsent(t *testing.T) {
 }
 
 func TestTheMostCriticalEnvironmentDecides(t *testing.T) {
+	rotation.Share(t, 3)
 	w := newWorld(t)
 	start(t)
 	w.Must(admin.Patch(w.Ctx(), &corev1.Namespace{ObjectMeta: metav1.ObjectMeta{Name: w.namespace}},
@@ -334,6 +340,7 @@ func (w *world) environment(name string, c v1alpha1.Criticality) *v1alpha1.Envir
 }
 
 func TestTheOlderGuardDefaultsAreInForce(t *testing.T) {
+	rotation.Share(t, 3)
 	w := newWorld(t)
 	start(t)
 	makeDefaults := func(name string) *v1alpha1.GuardDefaults {

@@ -17,6 +17,7 @@ import (
 	"github.com/plumbline-dev/plumbline/pkg/apis/plumbline/v1alpha1"
 	"github.com/plumbline-dev/plumbline/test/harness/guarded"
 	"github.com/plumbline-dev/plumbline/test/harness/poll"
+	"github.com/plumbline-dev/plumbline/test/harness/rotation"
 )
 
 // figures are an assessor's samples, by family and labels: "name{a=b,c=d}". Of a
@@ -86,6 +87,7 @@ func (w *world) within(p *process, name string, low, high time.Duration) {
 // an hour later, another scales and is known by the webhook's record, somebody
 // unknown scales too, and an object disappears.
 func TestTheMetricsTellTheStory(t *testing.T) {
+	rotation.Share(t, 3)
 	w := newWorld(t)
 	c := &laterClock{}
 	r := startRedis(t)
@@ -175,6 +177,7 @@ func TestTheMetricsTellTheStory(t *testing.T) {
 // TestTheCountersOfFaults: each counts what it is named after, and nothing else
 // happened in a story without faults.
 func TestTheCountersOfFaults(t *testing.T) {
+	rotation.Share(t, 3)
 	w := newWorld(t)
 	p := start(t)
 	w.UnderGuard()

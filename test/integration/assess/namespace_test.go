@@ -23,6 +23,7 @@ import (
 
 	"github.com/plumbline-dev/plumbline/pkg/apis/plumbline/v1alpha1"
 	"github.com/plumbline-dev/plumbline/pkg/specguard"
+	"github.com/plumbline-dev/plumbline/test/harness/rotation"
 )
 
 const namespaceController = "system:serviceaccount:kube-system:namespace-controller"
@@ -77,6 +78,7 @@ func TestDeletingANamespaceIsNoDrift(t *testing.T) {
 	}
 	for _, order := range orders {
 		t.Run(strings.Join(order, ", then "), func(t *testing.T) {
+			rotation.Share(t, 2)
 			const objects = 5
 			w := newWorld(t)
 			p := start(t)

@@ -18,6 +18,7 @@ import (
 	"github.com/plumbline-dev/plumbline/pkg/specguard/details"
 	"github.com/plumbline-dev/plumbline/test/harness/guarded"
 	"github.com/plumbline-dev/plumbline/test/harness/poll"
+	"github.com/plumbline-dev/plumbline/test/harness/rotation"
 	"github.com/plumbline-dev/plumbline/test/harness/server"
 )
 
@@ -131,6 +132,7 @@ func (w *world) scaleWithRecord(r *redis, user, name string, replicas int32, lat
 }
 
 func TestRecordsNameWhoScaled(t *testing.T) {
+	rotation.Share(t, 3)
 	w := newWorld(t)
 	r := startRedis(t)
 	start(t, r.reader())
@@ -152,6 +154,7 @@ func TestRecordsNameWhoScaled(t *testing.T) {
 // TestAnAutoscalerThroughScale is the autoscaler as it is: fifty writes to
 // /scale, each recorded, status writes between, and a person who edits meanwhile.
 func TestAnAutoscalerThroughScale(t *testing.T) {
+	rotation.Share(t, 3)
 	w := newWorld(t)
 	r := startRedis(t)
 	start(t, r.reader())
@@ -200,6 +203,7 @@ func TestWithoutARecordTheWriterOfReplicasIsUnknown(t *testing.T) {
 }
 
 func TestRedisDyingChangesNothingButNames(t *testing.T) {
+	rotation.Share(t, 3)
 	w := newWorld(t)
 	r := startRedis(t)
 	start(t, r.reader())
@@ -266,6 +270,7 @@ func TestDeletionHasAnActor(t *testing.T) {
 }
 
 func TestARetiredBaselineIsRemovedAfterItsRetention(t *testing.T) {
+	rotation.Share(t, 3)
 	w := newWorld(t)
 	r := startRedis(t)
 	start(t, r.reader(), withRetention(2*time.Second))
@@ -282,6 +287,7 @@ func TestARetiredBaselineIsRemovedAfterItsRetention(t *testing.T) {
 
 // TestReplaceByForce is `kubectl replace --force` by CI: a DELETE and a CREATE.
 func TestReplaceByForce(t *testing.T) {
+	rotation.Share(t, 3)
 	w := newWorld(t)
 	start(t)
 	w.UnderGuard()

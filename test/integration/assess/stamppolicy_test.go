@@ -18,6 +18,7 @@ import (
 	"github.com/plumbline-dev/plumbline/internal/controller/stamp"
 	"github.com/plumbline-dev/plumbline/pkg/apis/plumbline/v1alpha1"
 	"github.com/plumbline-dev/plumbline/test/harness/guarded"
+	"github.com/plumbline-dev/plumbline/test/harness/rotation"
 )
 
 const imageByNone = "Drifted: Changed " + imagePath + " by ? (Unknown, ManagedFields)"
@@ -129,6 +130,7 @@ func TestWhatIsWrittenWhileTheStampPolicyIsAwayIsNobodysAndAuthorisesNothing(t *
 }
 
 func TestWhatWasWrittenBetweenUninstallingAndInstallingAgainIsDrift(t *testing.T) {
+	rotation.Share(t, 3)
 	w := newWorld(t)
 	p := start(t)
 	w.UnderGuard()
@@ -160,6 +162,7 @@ func TestWhatWasWrittenBetweenUninstallingAndInstallingAgainIsDrift(t *testing.T
 
 // Labels and descriptions change at every upgrade; the policy stays what it was.
 func TestAnUpgradeThatTouchesTheStampPolicyForgetsNothing(t *testing.T) {
+	rotation.Share(t, 3)
 	w := newWorld(t)
 	p := start(t)
 	w.UnderGuard()

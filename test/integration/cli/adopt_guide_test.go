@@ -31,6 +31,7 @@ import (
 	"github.com/plumbline-dev/plumbline/test/chart/rendered"
 	"github.com/plumbline-dev/plumbline/test/harness"
 	"github.com/plumbline-dev/plumbline/test/harness/poll"
+	"github.com/plumbline-dev/plumbline/test/harness/rotation"
 )
 
 // Marks in the guide that stand above a block of commands.
@@ -79,6 +80,7 @@ func readGuide(t *testing.T, file string) []block {
 // order, as a reader would. What happens around them, and what must be true
 // after them, is said by a part of the command.
 func TestAdoptingGuide_CommandsDoWhatItSays(t *testing.T) {
+	rotation.Share(t, 3)
 	g := &guide{installed: startServer(t)}
 	g.prepare()
 	steps := []struct {

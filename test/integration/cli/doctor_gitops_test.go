@@ -17,6 +17,7 @@ import (
 
 	"github.com/plumbline-dev/plumbline/test/chart/rendered"
 	"github.com/plumbline-dev/plumbline/test/harness/apiserver"
+	"github.com/plumbline-dev/plumbline/test/harness/rotation"
 )
 
 const (
@@ -45,6 +46,7 @@ const respects = "\nsyncPolicy: {syncOptions: [RespectIgnoreDifferences=true]}\n
 // TestDoctorGitOps_ArgoCD gives Applications one set of rules after another, with
 // Argo CD's own kinds on a real API server.
 func TestDoctorGitOps_ArgoCD(t *testing.T) {
+	rotation.Share(t, 3)
 	f := newFarm(t, argoCDKinds)
 	expect := func(t *testing.T, config string, says string, want ...string) {
 		t.Helper()
@@ -153,6 +155,7 @@ spec:
 
 // TestDoctorGitOps_Flux does the same with Flux.
 func TestDoctorGitOps_Flux(t *testing.T) {
+	rotation.Share(t, 3)
 	f := newFarm(t, helmKinds, kustomizeKinds)
 	if got, full := f.ignored(t, f.admin); !cmp.Equal(got, []string{"Info"}) {
 		t.Errorf("before Flux installs anything: %s", inFull(full))

@@ -31,6 +31,7 @@ import (
 	"github.com/plumbline-dev/plumbline/internal/doctor"
 	"github.com/plumbline-dev/plumbline/test/chart/rendered"
 	"github.com/plumbline-dev/plumbline/test/harness"
+	"github.com/plumbline-dev/plumbline/test/harness/rotation"
 )
 
 // patience bounds every wait: a deleted kind takes its time to come back.
@@ -88,7 +89,10 @@ func TestDoctor_FindsWhatIsBroken(t *testing.T) {
 	c.shop(t)
 	c.awaitHealthy(t)
 	for _, a := range ailments() {
-		t.Run(a.name, func(t *testing.T) { c.suffers(t, a) })
+		t.Run(a.name, func(t *testing.T) {
+			rotation.Share(t, 3)
+			c.suffers(t, a)
+		})
 	}
 	t.Run("what only some may read", func(t *testing.T) { restrictedUsers(t, c) })
 	t.Run("as a person reads it", func(t *testing.T) { drawn(t, c) })

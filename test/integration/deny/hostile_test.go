@@ -26,6 +26,7 @@ import (
 	"github.com/plumbline-dev/plumbline/pkg/apis/plumbline/v1alpha1"
 	"github.com/plumbline-dev/plumbline/test/chart/rendered"
 	"github.com/plumbline-dev/plumbline/test/harness/apiserver"
+	"github.com/plumbline-dev/plumbline/test/harness/rotation"
 	"github.com/plumbline-dev/plumbline/test/harness/waits"
 )
 
@@ -143,6 +144,7 @@ func TestMessagesStayWhole(t *testing.T) {
 // exist does not know the kind of the parameters for up to half a minute, and
 // calls that an error of the policy.
 func TestAnInstallationBlocksNothing(t *testing.T) {
+	rotation.Share(t, 3)
 	sharedConfig, sharedAdmin := config, admin
 	defer func() { config, admin = sharedConfig, sharedAdmin }()
 	server, err := apiserver.Start()

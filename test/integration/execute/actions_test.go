@@ -18,6 +18,7 @@ import (
 	"github.com/plumbline-dev/plumbline/test/harness/guarded"
 	"github.com/plumbline-dev/plumbline/test/harness/poll"
 	"github.com/plumbline-dev/plumbline/test/harness/remediation"
+	"github.com/plumbline-dev/plumbline/test/harness/rotation"
 )
 
 func imageOf(d *appsv1.Deployment) string { return d.Spec.Template.Spec.Containers[0].Image }
@@ -27,6 +28,7 @@ func action(a v1alpha1.RemediationAction) func(*v1alpha1.RemediationPolicySpec) 
 }
 
 func TestSevenReplicasOfAnAutoscalerStaySeven(t *testing.T) {
+	rotation.Share(t, 3)
 	startAssessor(t)
 	w := newWorld(t)
 	w.Rollouts()
@@ -58,6 +60,7 @@ func drifts(b *v1alpha1.Baseline) error {
 }
 
 func TestScaleTouchesTheReplicasAlone(t *testing.T) {
+	rotation.Share(t, 3)
 	startAssessor(t)
 	w := newWorld(t)
 	w.Rollouts()
@@ -75,6 +78,7 @@ func TestScaleTouchesTheReplicasAlone(t *testing.T) {
 }
 
 func TestARestartHappensOnce(t *testing.T) {
+	rotation.Share(t, 3)
 	startAssessor(t)
 	w := newWorld(t)
 	w.Rollouts()
@@ -93,6 +97,7 @@ func TestARestartHappensOnce(t *testing.T) {
 }
 
 func TestARollbackLeadsToTheLastStateThatWasReady(t *testing.T) {
+	rotation.Share(t, 3)
 	startAssessor(t)
 	w := newWorld(t)
 	w.Rollouts()
@@ -123,6 +128,7 @@ func TestARollbackLeadsToTheLastStateThatWasReady(t *testing.T) {
 }
 
 func TestWhatIsGoneIsMadeAgain(t *testing.T) {
+	rotation.Share(t, 3)
 	startAssessor(t)
 	w := newWorld(t)
 	w.Rollouts()
@@ -157,6 +163,7 @@ func TestWhatIsGoneIsMadeAgain(t *testing.T) {
 }
 
 func TestWhatDoesNotBecomeHealthyStopsThePlan(t *testing.T) {
+	rotation.Share(t, 3)
 	startAssessor(t)
 	w := newWorld(t)
 	w.UnderGuard() // and nothing rolls out
@@ -224,6 +231,7 @@ func TestAStepIsSkippedWhen(t *testing.T) {
 		},
 	} {
 		t.Run(name, func(t *testing.T) {
+			rotation.Share(t, 3)
 			startAssessor(t)
 			w := newWorld(t)
 			w.Rollouts()
@@ -334,6 +342,7 @@ func TestATargetBelongsToOnePlan(t *testing.T) {
 }
 
 func TestTheLimitOfAnHourDefersARepair(t *testing.T) {
+	rotation.Share(t, 3)
 	startAssessor(t)
 	w := newWorld(t)
 	w.Rollouts()

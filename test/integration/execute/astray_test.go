@@ -16,6 +16,7 @@ import (
 	"github.com/plumbline-dev/plumbline/pkg/apis/plumbline/v1alpha1"
 	"github.com/plumbline-dev/plumbline/test/harness/guarded"
 	"github.com/plumbline-dev/plumbline/test/harness/remediation"
+	"github.com/plumbline-dev/plumbline/test/harness/rotation"
 )
 
 // The limits of one Environment say nothing about another one's objects.
@@ -54,6 +55,7 @@ func TestAPlanOutsideOfItsPolicysEnvironmentWritesNothing(t *testing.T) {
 // A namespace that goes over to another Environment while its plan waits takes the
 // plan's reason away.
 func TestANamespaceThatChangesItsEnvironmentEndsItsPlans(t *testing.T) {
+	rotation.Share(t, 3)
 	startAssessor(t)
 	w := newWorld(t)
 	w.UnderGuard()

@@ -19,6 +19,7 @@ import (
 	"github.com/plumbline-dev/plumbline/test/harness/guarded"
 	"github.com/plumbline-dev/plumbline/test/harness/inprocess"
 	"github.com/plumbline-dev/plumbline/test/harness/remediation"
+	"github.com/plumbline-dev/plumbline/test/harness/rotation"
 )
 
 // slowly has every step wait for a rollout that never ends, so that there is time
@@ -32,6 +33,7 @@ func hasWritten(p *v1alpha1.RemediationPlan) bool {
 }
 
 func TestAPausedPlanGoesOnWhenItIsResumed(t *testing.T) {
+	rotation.Share(t, 3)
 	startAssessor(t)
 	w := newWorld(t)
 	w.UnderGuard()
@@ -114,6 +116,7 @@ func TestHalting(t *testing.T) {
 }
 
 func TestADeferredPlanCanBeExecutedByAPerson(t *testing.T) {
+	rotation.Share(t, 3)
 	startAssessor(t)
 	w := newWorld(t)
 	w.Rollouts()

@@ -21,6 +21,7 @@ import (
 	"github.com/plumbline-dev/plumbline/test/harness/guarded"
 	"github.com/plumbline-dev/plumbline/test/harness/inprocess"
 	"github.com/plumbline-dev/plumbline/test/harness/remediation"
+	"github.com/plumbline-dev/plumbline/test/harness/rotation"
 )
 
 // examplePolicy is the policy that ships as an example, active, for the world's
@@ -42,6 +43,7 @@ func (w *world) examplePolicy() *v1alpha1.RemediationPolicy {
 // quarter of an hour old is put back on a weekday between two and six, one target
 // after the other, with the cooldown between them.
 func TestTheExamplePolicyFiresInItsWindow(t *testing.T) {
+	rotation.Share(t, 3)
 	now := &inprocess.Ahead{}
 	tuesday := time.Now().UTC().Truncate(24*time.Hour).AddDate(0, 0, 1)
 	for tuesday.Weekday() != time.Tuesday {

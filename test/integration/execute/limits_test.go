@@ -20,6 +20,7 @@ import (
 	"github.com/plumbline-dev/plumbline/test/harness/guarded"
 	"github.com/plumbline-dev/plumbline/test/harness/inprocess"
 	"github.com/plumbline-dev/plumbline/test/harness/remediation"
+	"github.com/plumbline-dev/plumbline/test/harness/rotation"
 )
 
 // caps of an Environment; nil is none.
@@ -71,6 +72,7 @@ func lasting(p *v1alpha1.PlannedRemediation) {
 // itself, and says so. One step is under way, and then it has ended; what waits beside
 // it is looked at under one limit after the other, each time by another executor.
 func TestEachLimitHoldsARepairBack(t *testing.T) {
+	rotation.Share(t, 3)
 	startAssessor(t)
 	w := newWorld(t)
 	w.UnderGuard()     // nothing rolls out: the first step goes on

@@ -16,6 +16,7 @@ import (
 	"github.com/plumbline-dev/plumbline/pkg/apis/plumbline/v1alpha1"
 	"github.com/plumbline-dev/plumbline/pkg/remediate/redisguard"
 	"github.com/plumbline-dev/plumbline/test/harness/remediation"
+	"github.com/plumbline-dev/plumbline/test/harness/rotation"
 	redisserver "github.com/plumbline-dev/plumbline/test/harness/server"
 )
 
@@ -39,6 +40,7 @@ func startRedis(t *testing.T) *redisserver.Redis {
 // the copy refuses what the ledger would refuse, it is made again when it is lost, and
 // when Redis is gone the ledger alone decides.
 func TestACopyInRedisMayRefuseAndNothingElse(t *testing.T) {
+	rotation.Share(t, 3)
 	startAssessor(t)
 	w, redis, registry := newWorld(t), startRedis(t), prometheus.NewRegistry()
 	w.Rollouts()

@@ -18,6 +18,7 @@ import (
 	"github.com/plumbline-dev/plumbline/pkg/remediate/notify"
 	"github.com/plumbline-dev/plumbline/test/harness/guarded"
 	"github.com/plumbline-dev/plumbline/test/harness/remediation"
+	"github.com/plumbline-dev/plumbline/test/harness/rotation"
 )
 
 func TestPeopleAreToldOnceHowAPlanGoes(t *testing.T) {
@@ -40,6 +41,7 @@ func TestPeopleAreToldOnceHowAPlanGoes(t *testing.T) {
 }
 
 func TestAnEndThatWasNotHeardIsToldByTheNextExecutor(t *testing.T) {
+	rotation.Share(t, 3)
 	startAssessor(t)
 	w, r := newWorld(t), newReceivers(t)
 	w.Rollouts()
@@ -74,6 +76,7 @@ func busyWriters(s *v1alpha1.RemediationPolicySpec) { s.Exceptions.ActiveWriter 
 // The assessor tells that a plan was made, the executor the rest; each channel hears
 // each of it once.
 func TestPeopleAreToldOfEveryTurnOfAPlanByEveryChannel(t *testing.T) {
+	rotation.Share(t, 3)
 	w, r := newWorld(t), newReceivers(t)
 	made, carried := prometheus.NewRegistry(), prometheus.NewRegistry()
 	assessor := startAssessor(t, r.assessorTells(made))
@@ -99,6 +102,7 @@ func TestPeopleAreToldOfEveryTurnOfAPlanByEveryChannel(t *testing.T) {
 // A policy that only notifies leaves the drift to people, and tells them so; an
 // assessor that starts again tells nobody twice.
 func TestPeopleAreToldOfWhatIsLeftToThem(t *testing.T) {
+	rotation.Share(t, 3)
 	w, r := newWorld(t), newReceivers(t)
 	told := prometheus.NewRegistry()
 	assessor := startAssessor(t, r.assessorTells(told))
@@ -130,6 +134,7 @@ func TestPeopleAreToldOfWhatIsLeftToThem(t *testing.T) {
 // The receivers take what is sent and do not answer; the plan is carried out to its
 // end meanwhile, and the rest is told once they speak.
 func TestNobodyWaitsForAReceiver(t *testing.T) {
+	rotation.Share(t, 3)
 	startAssessor(t)
 	w, r := newWorld(t), newReceivers(t)
 	w.Rollouts()

@@ -29,6 +29,7 @@ import (
 	"github.com/plumbline-dev/plumbline/pkg/remediate/evidence/bucket"
 	"github.com/plumbline-dev/plumbline/test/harness/apiserver"
 	"github.com/plumbline-dev/plumbline/test/harness/remediation"
+	"github.com/plumbline-dev/plumbline/test/harness/rotation"
 )
 
 // s3 is an S3 server in this process with one bucket.
@@ -122,6 +123,7 @@ func forgetAll(t *testing.T) {
 // bucket, and the plugin shows and verifies them there, against the API server's audit
 // log.
 func TestAPersonWithThePluginAndRecordsInABucket(t *testing.T) {
+	rotation.Share(t, 3)
 	forgetAll(t)
 	startAssessor(t)
 	w, store := newWorld(t), newS3(t)

@@ -13,6 +13,7 @@ import (
 	"github.com/plumbline-dev/plumbline/pkg/remediate/protocol"
 	"github.com/plumbline-dev/plumbline/test/harness/guarded"
 	"github.com/plumbline-dev/plumbline/test/harness/remediation"
+	"github.com/plumbline-dev/plumbline/test/harness/rotation"
 )
 
 // deployed deploys, and waits until it is known to be as it should.
@@ -166,6 +167,7 @@ func TestWhatAPolicySaysIsDone(t *testing.T) {
 		"SeverityEscalation waits until it is worse than it was":                escalationSaid(),
 	} {
 		t.Run(name, func(t *testing.T) {
+			rotation.Share(t, 3)
 			t.Parallel() // each has an Environment of its own, and mostly waits
 			w := newWorld(t)
 			w.UnderGuard()

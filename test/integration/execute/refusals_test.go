@@ -20,6 +20,7 @@ import (
 	"github.com/plumbline-dev/plumbline/pkg/apis/plumbline/v1alpha1"
 	"github.com/plumbline-dev/plumbline/test/harness/guarded"
 	"github.com/plumbline-dev/plumbline/test/harness/remediation"
+	"github.com/plumbline-dev/plumbline/test/harness/rotation"
 )
 
 // What one object should be is nothing that another one may be made.
@@ -95,6 +96,7 @@ func TestARevisionThatIsNotWhatItWasIsNotApplied(t *testing.T) {
 	evil := kube.Compress([]byte(`{"apiVersion":"apps/v1","kind":"Deployment","spec":{"replicas":0}}`))
 	for name, body := range map[string][]byte{"another body": evil, "no body": []byte("nothing that could be read")} {
 		t.Run(name, func(t *testing.T) {
+			rotation.Share(t, 3)
 			assessor := startAssessor(t)
 			w := newWorld(t)
 			w.Rollouts()
@@ -190,6 +192,7 @@ func (w *world) mayUpdate(user string, want bool) {
 // Two policies want the same object put back: each makes a plan, and the first that
 // claims the object keeps the other from it.
 func TestTwoPoliciesOnOneTarget(t *testing.T) {
+	rotation.Share(t, 3)
 	startAssessor(t)
 	w := newWorld(t)
 	w.UnderGuard() // nothing rolls out: who claims the target keeps it

@@ -16,6 +16,7 @@ import (
 	"github.com/plumbline-dev/plumbline/test/harness/guarded"
 	"github.com/plumbline-dev/plumbline/test/harness/inprocess"
 	"github.com/plumbline-dev/plumbline/test/harness/remediation"
+	"github.com/plumbline-dev/plumbline/test/harness/rotation"
 )
 
 // crowd deploys so many others: what one operation may have, and what a mass drift
@@ -50,6 +51,7 @@ func inBatches(strategy v1alpha1.RemediationStrategy, sizes ...int) func(*v1alph
 // A policy with a canary puts one object back, waits until that is healthy, and as
 // long after it as the policy says, and puts the rest back at once.
 func TestACanaryGoesFirst(t *testing.T) {
+	rotation.Share(t, 3)
 	startAssessor(t)
 	w := newWorld(t)
 	var gate remediation.Gate
@@ -115,6 +117,7 @@ func TestACanaryThatFailsIsTheOnlyOne(t *testing.T) {
 }
 
 func TestAllAtOnceWaitsForNone(t *testing.T) {
+	rotation.Share(t, 3)
 	startAssessor(t)
 	w := newWorld(t)
 	w.UnderGuard() // nothing rolls out: no step ends before another begins

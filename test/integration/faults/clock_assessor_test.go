@@ -25,6 +25,7 @@ import (
 	"github.com/plumbline-dev/plumbline/test/harness/apiserver"
 	"github.com/plumbline-dev/plumbline/test/harness/guarded"
 	"github.com/plumbline-dev/plumbline/test/harness/poll"
+	"github.com/plumbline-dev/plumbline/test/harness/rotation"
 	"github.com/plumbline-dev/plumbline/test/harness/server"
 )
 
@@ -151,6 +152,7 @@ func (w *world) shown(what string, at *metav1.Time, since time.Time, off time.Du
 func TestAnAssessorWhoseClockIsOffByAnHourFindsNamesAndAuthorisesAsEver(t *testing.T) {
 	for name, off := range map[string]time.Duration{"ahead": time.Hour, "far ahead": 3 * time.Hour, "behind": -time.Hour} {
 		t.Run(name, func(t *testing.T) {
+			rotation.Share(t, 3)
 			w := shared.newWorld(t)
 			// The path of a socket may have 107 bytes, and t.TempDir is too long.
 			directory, err := os.MkdirTemp("", "fc") //nolint:usetesting // see above

@@ -14,6 +14,7 @@ import (
 	"github.com/plumbline-dev/plumbline/pkg/apis/plumbline/v1alpha1"
 	"github.com/plumbline-dev/plumbline/test/faultproxy"
 	"github.com/plumbline-dev/plumbline/test/harness/guarded"
+	"github.com/plumbline-dev/plumbline/test/harness/rotation"
 )
 
 // redisFault is one way in which Redis fails.
@@ -82,6 +83,7 @@ func TestARedisThatFailsCostsNamesAloneAndHealsWithoutARestart(t *testing.T) {
 		n++
 		object := func(what string) string { return fmt.Sprintf("%s-%d", what, n) }
 		ok := t.Run(name, func(t *testing.T) {
+			rotation.Share(t, 3)
 			s := s.in(t)
 			for _, what := range []string{"web", "scaled", "deleted", "after"} {
 				s.Deploy(ci, object(what))

@@ -21,6 +21,7 @@ import (
 	"github.com/plumbline-dev/plumbline/pkg/apis/plumbline/v1alpha1"
 	"github.com/plumbline-dev/plumbline/pkg/remediate/evidence"
 	"github.com/plumbline-dev/plumbline/test/chart/rendered"
+	"github.com/plumbline-dev/plumbline/test/harness/rotation"
 )
 
 // What the roles of the chart let the executor do, asked of the API server: its
@@ -120,6 +121,7 @@ func TestTheExecutorsWritesAreStamped(t *testing.T) {
 // The records of a release, and the key they are signed with, outlive it: another
 // installation goes on with the same chains.
 func TestEvidenceOutlivesTheRelease(t *testing.T) {
+	rotation.Share(t, 3)
 	r := newRelease(t)
 	if err := r.kube.Create(t.Context(), &corev1.Namespace{ObjectMeta: metav1.ObjectMeta{Name: tenant}}); err != nil {
 		t.Fatal(err)

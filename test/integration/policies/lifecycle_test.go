@@ -31,6 +31,7 @@ import (
 	"github.com/plumbline-dev/plumbline/test/chart/rendered"
 	"github.com/plumbline-dev/plumbline/test/harness/apiserver"
 	"github.com/plumbline-dev/plumbline/test/harness/poll"
+	"github.com/plumbline-dev/plumbline/test/harness/rotation"
 )
 
 // release is Helm and a client on an API server that nothing else uses.
@@ -83,6 +84,7 @@ func (r *release) get(t *testing.T, o client.Object, name string) {
 // TestALife installs, upgrades and uninstalls as a user would. Pods do not run
 // here; what they write is written by the test in their name.
 func TestALife(t *testing.T) {
+	rotation.Share(t, 3)
 	r := newRelease(t)
 	before := inventory(t.Context(), t, r.config)
 
@@ -159,6 +161,7 @@ func TestALife(t *testing.T) {
 }
 
 func TestUninstallKeepsTheKindsUnlessToldOtherwise(t *testing.T) {
+	rotation.Share(t, 3)
 	r := newRelease(t)
 	r.run(t, "install", rendered.Release, rendered.ChartDir(), "--create-namespace")
 	r.run(t, "uninstall", rendered.Release)

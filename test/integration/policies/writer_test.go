@@ -20,6 +20,7 @@ import (
 	"sigs.k8s.io/controller-runtime/pkg/client"
 
 	"github.com/plumbline-dev/plumbline/pkg/apis/plumbline/v1alpha1"
+	"github.com/plumbline-dev/plumbline/test/harness/rotation"
 )
 
 // stamp is what the writer policy leaves on an object; nil fields are absent.
@@ -376,6 +377,7 @@ func TestObjectsThatTheAPIServerAcceptsStayAccepted(t *testing.T) {
 // One test for writer and status policy: the API server itself takes seconds
 // for each write of such an object.
 func TestAnObjectFullOfAnnotationsIsStampedAndKeepsItsStamp(t *testing.T) {
+	rotation.Share(t, 3)
 	d := deployment("annotated")
 	d.Annotations = manyAnnotations()
 	if err := mustBe(t, "alice", "tenants").Create(t.Context(), d); err != nil {

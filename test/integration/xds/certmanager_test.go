@@ -29,6 +29,7 @@ import (
 	"github.com/plumbline-dev/plumbline/test/harness/backend"
 	"github.com/plumbline-dev/plumbline/test/harness/freeport"
 	"github.com/plumbline-dev/plumbline/test/harness/poll"
+	"github.com/plumbline-dev/plumbline/test/harness/rotation"
 )
 
 // theirManager writes the Secret, and nobody else does.
@@ -38,6 +39,7 @@ const theirManager = "cert-manager"
 // another one. Without a restart the certificate is served and its authority is brought
 // to the namespaces; no caller that has read what is published is refused.
 func TestTheCertificateOfSomebodyElse(t *testing.T) {
+	rotation.Share(t, 3)
 	t.Parallel() // it has a cluster of its own
 	objects, err := render(t.Context(), "xds.certificate.mode=CertManager", "xds.certificate.issuerRef.name=internal")
 	if err != nil {

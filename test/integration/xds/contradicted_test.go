@@ -29,6 +29,7 @@ import (
 	"github.com/plumbline-dev/plumbline/test/harness/backend"
 	"github.com/plumbline-dev/plumbline/test/harness/freeport"
 	"github.com/plumbline-dev/plumbline/test/harness/poll"
+	"github.com/plumbline-dev/plumbline/test/harness/rotation"
 	"github.com/plumbline-dev/plumbline/test/harness/server"
 )
 
@@ -48,6 +49,7 @@ const (
 // its routes: one to a variation that has no share, and one to the stable variation,
 // whose rival has half. What it counts says so; a third Service is asked as it should be.
 func TestCountsThatContradictASplitAreACondition(t *testing.T) {
+	rotation.Share(t, 3)
 	t.Parallel()                 // it waits for long, and for nothing of others
 	c := ownCluster(t, manifest) // nobody else leads
 	directory := t.TempDir()

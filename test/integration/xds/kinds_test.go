@@ -17,11 +17,13 @@ import (
 	"github.com/plumbline-dev/plumbline/pkg/traffic/inject"
 	"github.com/plumbline-dev/plumbline/test/harness/backend"
 	"github.com/plumbline-dev/plumbline/test/harness/poll"
+	"github.com/plumbline-dev/plumbline/test/harness/rotation"
 )
 
 // Services are served where none of Plumbline's kinds is installed, and each kind has
 // its effect from when it is, without a restart.
 func TestKindsThatAreInstalledLater(t *testing.T) {
+	rotation.Share(t, 3)
 	t.Parallel() // it has a cluster of its own
 	isKind := func(o *unstructured.Unstructured) bool { return o.GetKind() == "CustomResourceDefinition" }
 	c := ownCluster(t, slices.DeleteFunc(slices.Clone(manifest), isKind))

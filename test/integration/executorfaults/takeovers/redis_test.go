@@ -7,6 +7,7 @@ package takeovers
 import (
 	"fmt"
 	"maps"
+	"slices"
 	"strconv"
 	"strings"
 	"testing"
@@ -54,6 +55,28 @@ var redisFaults = map[string]redisFault{
 	},
 }
 
+// redisCase is one fault beside an executor that goes on, or beside one that dies.
+type redisCase struct {
+	fault string
+	dies  bool
+}
+
+// redisCases are all faults, each beside one of the two executors; successive rotations
+// choose the other one. A long run has both.
+func redisCases(t *testing.T) []redisCase {
+	t.Helper()
+	r := chosenRotation(t)
+	var all []redisCase
+	for i, name := range slices.Sorted(maps.Keys(redisFaults)) {
+		if dies := (i+r)%2 == 0; failpoint.Long() {
+			all = append(all, redisCase{name, false}, redisCase{name, true})
+		} else {
+			all = append(all, redisCase{name, dies})
+		}
+	}
+	return all
+}
+
 // TestRedisBesideAnExecutor breaks Redis while a plan is under way, before the second
 // step asks for a place: beside an executor that goes on, and beside one that dies
 // when the cluster's ledger has granted the place. The mirror may refuse and never
@@ -61,17 +84,14 @@ var redisFaults = map[string]redisFault{
 func TestRedisBesideAnExecutor(t *testing.T) {
 	shared.StartAssessor(t)
 	remediation.Rollouts(t, shared.Config)
-	worlds := shared.MakeWorlds(t, 2*len(redisFaults))
-	next := 0
-	for name, fault := range redisFaults {
-		for _, dies := range []bool{false, true} {
-			t.Run(name+map[bool]string{true: ", and the executor dies"}[dies], func(t *testing.T) {
-				w, f := worlds[next].Within(t), failpoint.NewFiles(t)
-				next++
-				defer w.Forget()
-				besideRedis(t, w, f, fault, dies)
-			})
-		}
+	cases := redisCases(t)
+	worlds := shared.MakeWorlds(t, len(cases))
+	for i, c := range cases {
+		t.Run(c.fault+map[bool]string{true: ", and the executor dies"}[c.dies], func(t *testing.T) {
+			w, f := worlds[i].Within(t), failpoint.NewFiles(t)
+			defer w.Forget()
+			besideRedis(t, w, f, redisFaults[c.fault], c.dies)
+		})
 	}
 }
 
