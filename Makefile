@@ -93,12 +93,12 @@ TEST_INTEGRATION = go test -vet=off -count=1 -tags integration -timeout 40m
 
 .PHONY: test-integration
 test-integration: components bin/testreport ## Tests on a real kube-apiserver, a real Redis and a real Envoy: the three below.
-# Four packages at a time, since most wait.
+# Floods first, beside end-to-end tests at most; then four packages at a time, since most wait.
 	@$(call record_waits,integration); { status=0; \
+	  $(REPORTED) integration-floods || status=1; \
 	  $(REPORTED) integration-separate >bin/stages/integration-separate.json & separate=$$!; \
 	  $(REPORTED) integration-inprocess || status=1; \
 	  wait $$separate || status=1; cat bin/stages/integration-separate.json; \
-	  $(REPORTED) integration-floods || status=1; \
 	  exit $$status; } | $(REPORT) integration
 
 .PHONY: integration-inprocess
@@ -184,9 +184,8 @@ bin/promtool: hack/alerts/go.mod
 
 .PHONY: e2e
 e2e: $(CLUSTER_TOOL) bin/testreport binaries ## Tests on a whole cluster with pods: the three below.
-# The last two mostly wait, and share neither a cluster nor a file.
-	@$(call record_waits,e2e); { $(REPORTED) e2e-plumbline; \
-	  $(REPORTED) -j2 --output-sync=target e2e-cluster e2e-demo; } | $(REPORT) e2e -verbose
+# Two of them at a time, since they mostly wait and share no cluster.
+	@$(call record_waits,e2e); $(REPORTED) -j2 --output-sync=target e2e-plumbline e2e-demo e2e-cluster | $(REPORT) e2e -verbose
 
 .PHONY: e2e-plumbline
 e2e-plumbline: $(CLUSTER_TOOL) ## Plumbline on a whole cluster.

@@ -22,7 +22,7 @@ import (
 )
 
 // ordersPerSecond of each client.
-const ordersPerSecond = 50
+const ordersPerSecond = 30
 
 // meshManifest is a Service with two versions behind it, in a namespace whose pods get
 // a proxy. The Service itself selects the stable one alone, so that a client without a

@@ -10,7 +10,6 @@ import (
 	"path/filepath"
 	"strings"
 	"testing"
-	"time"
 
 	metav1 "k8s.io/apimachinery/pkg/apis/meta/v1"
 
@@ -25,11 +24,7 @@ func TestADeadRedisCostsOnlyTheRecords(t *testing.T) {
 	w.redis.Kill()
 	opened := failOpen(t)
 	for n := range 20 {
-		start := time.Now()
 		_, stderr := p.mustKubectl(alice, "", "set", "image", "deployment/web", "app=x:"+string(rune('a'+n)))
-		if took := time.Since(start); took > 10*time.Second {
-			t.Errorf("a write took %v", took)
-		}
 		if !strings.Contains(stderr, "Warning: plumbline:") {
 			t.Errorf("stderr %q", stderr)
 		}

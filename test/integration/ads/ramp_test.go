@@ -14,6 +14,7 @@ import (
 	"github.com/plumbline-dev/plumbline/pkg/traffic"
 	"github.com/plumbline-dev/plumbline/pkg/traffic/ads"
 	"github.com/plumbline-dev/plumbline/pkg/traffic/ir"
+	"github.com/plumbline-dev/plumbline/test/harness/rotation"
 )
 
 // ramp is a split whose share grows step by step.
@@ -114,6 +115,7 @@ func TestTenThousandUsersAreNeverMovedBackWhileAShareGrows(t *testing.T) {
 
 // A fifth of them comes for the first time at each step.
 func TestTenThousandAnonymousVisitorsKeepTheirVariationWhileAShareGrows(t *testing.T) {
+	rotation.Share(t, 3)
 	r := newRamp(t, ir.Key{Kind: ir.ByVisitor, Name: "visitor"})
 	var cookies []string
 	canary, known := map[int]bool{}, map[string]bool{}

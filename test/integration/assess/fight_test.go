@@ -109,7 +109,6 @@ func TestAFightEndsAfterTenQuietMinutes(t *testing.T) {
 				w.flipImage(alice)
 				w.flipImage(ci)
 			}
-			begun := time.Now()
 			w.Until("web", "the fight is recognised", fighting(alice, ci))
 			const contended = "plumbline_drift_contended_objects{}"
 			w.shows(p, contended, map[string]float64{contended: quiet[contended] + 1})
@@ -133,9 +132,6 @@ func TestAFightEndsAfterTenQuietMinutes(t *testing.T) {
 			pass(time.Minute)
 			w.Until("web", "the fight is over", fighting())
 			w.shows(p, contended, map[string]float64{contended: quiet[contended]})
-			if took := time.Since(begun); took > 9*time.Minute {
-				t.Errorf("it ended by the real clock, after %s", took)
-			}
 			w.Eventually("its end is told", func() error {
 				told, err := w.events("Deployment", "web", specguard.ReasonContentionEnded)
 				if err == nil && len(told) != 1 {

@@ -27,6 +27,7 @@ import (
 	"github.com/plumbline-dev/plumbline/test/chart/rendered"
 	"github.com/plumbline-dev/plumbline/test/harness/apiserver"
 	"github.com/plumbline-dev/plumbline/test/harness/freeport"
+	"github.com/plumbline-dev/plumbline/test/harness/rotation"
 	"github.com/plumbline-dev/plumbline/test/harness/server"
 )
 
@@ -155,7 +156,10 @@ func TestDoctor_TheExecutor(t *testing.T) {
 	s := newSurgery(t)
 	s.awaitHealthy(t)
 	for _, a := range slices.Concat(s.processAilments(), rightsAilments(), s.evidenceAilments(), s.ledgerAilments()) {
-		t.Run(a.name, func(t *testing.T) { s.suffers(t, a) })
+		t.Run(a.name, func(t *testing.T) {
+			rotation.Share(t, 3)
+			s.suffers(t, a)
+		})
 	}
 }
 

