@@ -32,6 +32,8 @@ endif
 # REPORT_FLAGS is added to the report of a stage: -rewrite keeps its times as the table
 # that later runs are compared with.
 REPORT_FLAGS ?=
+# TIMEOUT of a package that does not set its own, on a machine that is busy.
+TIMEOUT := -timeout 30m
 # A stage of several go test calls has one report. Its make is called with REPORTED.
 REPORTED = $(MAKE) --no-print-directory GO_TEST_FLAGS="-json $(GO_TEST_FLAGS)"
 REPORT = bin/testreport $(if $(filter -v,$(GO_TEST_FLAGS)),-verbose) $(REPORT_FLAGS) -waits "$$PLUMBLINE_WAITS" -stage
@@ -70,14 +72,14 @@ test-unit: bin/testreport ## Unit, property and scenario tests, with the race de
 # What is vetted: see lint.
 .PHONY: unit-plain
 unit-plain: ## Unit tests of packages without goroutines.
-	go test -vet=off $(GO_TEST_FLAGS) ./test/sim $$(hack/packages.sh plain)
-	cd hack/tools/kal && go test $(GO_TEST_FLAGS) ./...
+	go test -vet=off $(TIMEOUT) $(GO_TEST_FLAGS) ./test/sim $$(hack/packages.sh plain)
+	cd hack/tools/kal && go test $(TIMEOUT) $(GO_TEST_FLAGS) ./...
 
 .PHONY: unit-race
 unit-race: ## Unit tests of packages with goroutines, with the race detector.
-	CGO_ENABLED=1 go test -vet=off -race $(GO_TEST_FLAGS) $$(hack/packages.sh race)
-	CGO_ENABLED=1 go test -vet=off -race -tags failpoints $(GO_TEST_FLAGS) ./cmd/assessor ./cmd/xds
-	cd hack/cluster && CGO_ENABLED=1 go test -vet=off -race $(GO_TEST_FLAGS) ./...
+	CGO_ENABLED=1 go test -vet=off -race $(TIMEOUT) $(GO_TEST_FLAGS) $$(hack/packages.sh race)
+	CGO_ENABLED=1 go test -vet=off -race -tags failpoints $(TIMEOUT) $(GO_TEST_FLAGS) ./cmd/assessor ./cmd/xds
+	cd hack/cluster && CGO_ENABLED=1 go test -vet=off -race $(TIMEOUT) $(GO_TEST_FLAGS) ./...
 
 # SEPARATE are the tests whose product mostly runs as a process of its own, which the
 # race detector of the test does not see: test-race has both. A heavy start comes first.
@@ -170,11 +172,11 @@ xds-long: $(CLUSTER_TOOL) ## The discovery server with real Envoys, ten times as
 ##@ Stages beside others
 .PHONY: chart
 chart: $(CLUSTER_TOOL) ## Render, lint and test the chart with Helm 4.
-	HELM="$$($(CLUSTER_TOOL) which helm)" go test -vet=off $(GO_TEST_FLAGS) ./test/chart/...
+	HELM="$$($(CLUSTER_TOOL) which helm)" go test -vet=off $(TIMEOUT) $(GO_TEST_FLAGS) ./test/chart/...
 
 .PHONY: alerts
 alerts: bin/promtool ## Alert rules, runbooks and dashboard, with promtool.
-	cd hack/alerts && PROMTOOL=$(CURDIR)/bin/promtool go test -count=1 $(GO_TEST_FLAGS) ./...
+	cd hack/alerts && PROMTOOL=$(CURDIR)/bin/promtool go test -count=1 $(TIMEOUT) $(GO_TEST_FLAGS) ./...
 
 bin/testreport: $(wildcard hack/testreport/*.go test/harness/waits/*.go)
 	go build -o $@ ./hack/testreport
@@ -197,11 +199,11 @@ e2e-mesh-long: $(CLUSTER_TOOL) ## Splits on real pods while all of the discovery
 
 .PHONY: e2e-cluster
 e2e-cluster: ## The clusters themselves: life, repair, end.
-	cd hack/cluster && go test -count=1 -tags cluster -timeout 15m $(GO_TEST_FLAGS) .
+	cd hack/cluster && go test -count=1 -tags cluster $(TIMEOUT) $(GO_TEST_FLAGS) .
 
 .PHONY: e2e-demo
 e2e-demo: $(CLUSTER_TOOL) ## The demo on somebody else's cluster, with a registry.
-	go test -count=1 -tags e2e -timeout 15m -v $(GO_TEST_FLAGS) ./test/hack/demo
+	go test -count=1 -tags e2e $(TIMEOUT) -v $(GO_TEST_FLAGS) ./test/hack/demo
 
 .PHONY: e2e-twice
 e2e-twice: $(CLUSTER_TOOL) binaries ## The demo tells its story twice on each kind of cluster.

@@ -24,7 +24,7 @@ read_processor_seconds() {
   rm "$used"
 }
 
-# run_target runs one target with a priority, such as "nice -n 19"; with a file as the
+# run_target runs one target with a priority, such as "nice -n 5"; with a file as the
 # third argument it keeps the output there until the target ends.
 run_target() {
   local target=$1 priority=$2 log=${3-} began=$SECONDS status=0 before processor_seconds
@@ -49,7 +49,7 @@ run_target() {
 # run_lane runs the targets of a lane in order, up to the first that fails.
 run_lane() {
   local lane=${1#"~"} behind=${2-} target priority=
-  [ "$lane" = "$1" ] || priority='nice -n 19'
+  [ "$lane" = "$1" ] || priority='nice -n 5' # more, and it would end after all others
   for target in ${lane//,/ }; do
     run_target "$target" "$priority" "${behind:+$logs/$target.log}" || return 1
   done
