@@ -150,6 +150,10 @@ mutants: ## How many small faults in the code of pure packages their unit tests 
 test-busy: ## make test beside four busy loops.
 	hack/busy.sh 4 $(MAKE) --no-print-directory test
 
+.PHONY: test-one
+test-one: $(CLUSTER_TOOL) ## Run the tests of PKG=./test/integration/assess once, those of RUN=TestX alone.
+	hack/deflake.sh $(PKG) 0 $(RUN)
+
 .PHONY: deflake
 deflake: $(CLUSTER_TOOL) ## Run the tests of PKG=./pkg/traffic N=20 times beside busy loops, up to the first failure.
 	hack/deflake.sh $(PKG) $(N) $(RUN)

@@ -1,9 +1,11 @@
 #!/usr/bin/env bash
 # Runs the tests of one package N times beside four busy loops, each time with new seeds,
-# and stops at the first run that fails, naming the run and its seed:
+# and stops at the first run that fails, naming the run and its seed. With N=0 the tests
+# run once, beside nothing, and print all they say:
 #
 #   hack/deflake.sh ./pkg/remediate/exec 50
 #   hack/deflake.sh ./test/integration/assess 10 TestAFight
+#   hack/deflake.sh ./test/integration/assess 0 TestAFight
 #
 # The third argument selects tests, as go test -run does. RAPID_SEED=SEED and
 # PLUMBLINE_SEED=SEED repeat what a run drew. Tests are compiled once.
@@ -33,6 +35,10 @@ if [[ ! -e $folder/tests ]]; then
 fi
 
 cd "$package"
+if [[ $runs == 0 ]]; then
+  "$folder/tests" -test.run "$selected" -test.timeout 30m -test.v
+  exit
+fi
 for ((run = 1; run <= runs; run++)); do
   seed=$(((RANDOM << 15 | RANDOM) + 1))
   began=$SECONDS

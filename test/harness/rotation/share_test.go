@@ -3,6 +3,7 @@
 package rotation
 
 import (
+	"flag"
 	"fmt"
 	"strconv"
 	"testing"
@@ -21,6 +22,17 @@ func (n *named) Name() string { return n.name }
 
 func (n *named) Skipf(string, ...any) { n.skipped = true }
 
+// selectTests sets go test -run, which has no effect on the tests that run already.
+func selectTests(t *testing.T, pattern string) {
+	t.Helper()
+	f := flag.Lookup(runFlag)
+	before := f.Value.String()
+	if err := f.Value.Set(pattern); err != nil {
+		t.Fatal(err)
+	}
+	t.Cleanup(func() { _ = f.Value.Set(before) }) // it was set before
+}
+
 // runs says whether a test of a name runs.
 func runs(t *testing.T, name string, of int) bool {
 	t.Helper()
@@ -31,6 +43,7 @@ func runs(t *testing.T, name string, of int) bool {
 
 func TestATestRunsInOneOfItsRotations(t *testing.T) {
 	t.Setenv(seed.Long, "")
+	selectTests(t, "")
 	for of := 1; of <= 4; of++ {
 		for i := range 8 {
 			name, times := fmt.Sprint("TestOfNumber", i), 0
@@ -49,8 +62,20 @@ func TestATestRunsInOneOfItsRotations(t *testing.T) {
 
 func TestTheLongRunRunsAllTests(t *testing.T) {
 	t.Setenv(seed.Long, "1")
+	selectTests(t, "")
+	wantAll(t)
+}
+
+func TestARunThatSelectsTestsRunsAllOfThem(t *testing.T) {
+	t.Setenv(seed.Long, "")
+	selectTests(t, "TestOf")
+	wantAll(t)
+}
+
+func wantAll(t *testing.T) {
+	t.Helper()
 	for i := range 8 {
-		if name := fmt.Sprint("test ", i); !runs(t, name, 4) {
+		if name := fmt.Sprint("TestOfNumber", i); !runs(t, name, 4) {
 			t.Errorf("%s does not run", name)
 		}
 	}
