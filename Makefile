@@ -144,7 +144,7 @@ test-race: $(CLUSTER_TOOL) ## Tests that run the product as processes, with the 
 .PHONY: mutants
 mutants: ## How many small faults in the code of pure packages their unit tests notice (55 minutes).
 	go build -o bin/mutants ./hack/mutants
-	bin/mutants $(MUTANTS_FLAGS)
+	nice -n 19 bin/mutants $(MUTANTS_FLAGS)
 
 .PHONY: test-busy
 test-busy: ## make test beside four busy loops.

@@ -6,6 +6,12 @@ set -euo pipefail
 cd "$(dirname "$0")/.."
 parts=("$@")
 if [ $# = 0 ]; then parts=(modules generated); fi
+for part in "${parts[@]}"; do
+  if [[ $part != modules && $part != generated ]]; then
+    echo "verify: nothing is named $part; want modules or generated" >&2
+    exit 2
+  fi
+done
 copy=$(mktemp -d)
 trap 'rm -rf "$copy"' EXIT
 git ls-files -z --cached --others --exclude-standard |
@@ -22,10 +28,6 @@ for part in "${parts[@]}"; do
     hack/align.sh check
     ;;
   generated) hack/generate.sh ;;
-  *)
-    echo "verify: nothing is named $part; want modules or generated" >&2
-    exit 2
-    ;;
   esac
 done
 git add -A

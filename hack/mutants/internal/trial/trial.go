@@ -28,8 +28,6 @@ const (
 	grace = 10 * time.Second
 	// dataKilobytes bounds the memory of a mutant that allocates without end.
 	dataKilobytes = 4 << 20
-	// lowest is the priority of all processes of a trial.
-	lowest = "19"
 )
 
 // Runner tries the mutants of one package.
@@ -119,11 +117,11 @@ func (r *Runner) writeOverlay(dir string, m *mutation.Mutant) (string, error) {
 
 func (r *Runner) build(ctx context.Context, dir, overlay string) (binary string, output []byte, err error) {
 	binary = filepath.Join(dir, "unit.test")
-	args := []string{"-n", lowest, "go", "test", "-c", "-o", binary}
+	args := []string{"test", "-c", "-o", binary}
 	if overlay != "" {
 		args = append(args, "-overlay", overlay)
 	}
-	cmd := exec.CommandContext(ctx, "nice", append(args, "./"+r.target.Path)...)
+	cmd := exec.CommandContext(ctx, "go", append(args, "./"+r.target.Path)...)
 	cmd.Dir = r.target.Root
 	cmd.Env = append(os.Environ(), "CGO_ENABLED=0")
 	endWithGroup(cmd)
@@ -135,7 +133,7 @@ func (r *Runner) build(ctx context.Context, dir, overlay string) (binary string,
 // file, and look for no smaller example.
 func (r *Runner) start(ctx context.Context, binary, dir string, output *bytes.Buffer) error {
 	args := []string{
-		"-c", "ulimit -d " + strconv.Itoa(dataKilobytes) + ` && exec nice -n ` + lowest + ` "$0" "$@"`,
+		"-c", "ulimit -d " + strconv.Itoa(dataKilobytes) + ` && exec "$0" "$@"`,
 		binary, "-test.paniconexit0", "-test.failfast", "-test.timeout=" + r.limit.String(),
 	}
 	if r.target.Rapid {
