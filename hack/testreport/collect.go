@@ -121,15 +121,18 @@ func (c *collector) said(p *packageRun, e event) string {
 	return ""
 }
 
-// testEnded prints what a test said that failed; with a test go its parts.
+// testEnded prints the output of a test that failed; with a test go its parts.
 func (c *collector) testEnded(p *packageRun, e event) (text string) {
 	p.passed[e.Test] = e.Action != actionFail
 	if e.Action == actionSkip {
 		c.result.skipped = append(c.result.skipped, skippedTest{cut(p.name), e.Test, p.skipReason(e.Test)})
 	}
 	c.result.failed = c.result.failed || e.Action == actionFail
+	if e.Action == actionFail && c.verbose {
+		text = p.repeat(e.Test)
+	}
 	if strings.Contains(e.Test, "/") {
-		return ""
+		return text
 	}
 	p.tests = append(p.tests, testTime{cut(p.name), e.Test, e.Elapsed})
 	var mine, others []event
@@ -142,9 +145,25 @@ func (c *collector) testEnded(p *packageRun, e event) (text string) {
 	}
 	p.output = others
 	if e.Action != actionFail || c.verbose {
-		return ""
+		return text
 	}
 	return p.text(mine)
+}
+
+// repeat joins the output of one test that failed. Tests that run in parallel have printed
+// between its lines, and long before its end.
+func (p *packageRun) repeat(test string) string {
+	var b strings.Builder
+	for _, o := range p.output {
+		line := strings.TrimSpace(o.Output)
+		if o.Test == test && !strings.HasPrefix(line, "=== ") && !strings.HasPrefix(line, "--- ") {
+			b.WriteString(o.Output)
+		}
+	}
+	if b.Len() == 0 {
+		return ""
+	}
+	return fmt.Sprintf("=== output of %s, once more:\n%s", test, b.String())
 }
 
 // sourceLine is the place with which the testing package begins what a test says.

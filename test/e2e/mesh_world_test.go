@@ -100,12 +100,12 @@ spec:
       labels: {app: NAME, plumbline.dev/inject-mode: MODE}
       annotations: {plumbline.dev/local-ports: "8001=pay"}
     spec:
-      terminationGracePeriodSeconds: 15
+      terminationGracePeriodSeconds: 20
       securityContext: {runAsNonRoot: true, runAsUser: 65532}
       containers:
       - name: app
         image: docker.io/plumbline/shop:dev
-        lifecycle: {preStop: {sleep: {seconds: 4}}}
+        lifecycle: {preStop: {sleep: {seconds: 8}}}
         env:
         - {name: SHOP_VISITS, value: "$URL"}
         - {name: SHOP_VISIT_RATE, value: "$RATE"}

@@ -16,7 +16,8 @@ import (
 )
 
 const (
-	visitTimeout = 10 * time.Second
+	// visitTimeout is long, since a node that is short of processors loses no order.
+	visitTimeout = time.Minute
 	// maxOpen bounds the orders without an answer; more count as failed.
 	maxOpen = 2000
 	// maxFailures are told in full; of more there is only the number.

@@ -9,6 +9,7 @@ import (
 	"fmt"
 	"os"
 	"path/filepath"
+	"strconv"
 	"strings"
 	"testing"
 
@@ -18,6 +19,7 @@ import (
 	"github.com/plumbline-dev/plumbline/pkg/remediate/redisguard"
 	"github.com/plumbline-dev/plumbline/pkg/specguard/details"
 	"github.com/plumbline-dev/plumbline/test/faultproxy"
+	"github.com/plumbline-dev/plumbline/test/harness/freeport"
 	"github.com/plumbline-dev/plumbline/test/harness/poll"
 )
 
@@ -104,6 +106,8 @@ func TestTwoPrimariesGrantNoMoreThanOneLedger(t *testing.T) {
 
 func TestInARedisClusterACopyLiesInOneSlot(t *testing.T) {
 	address, options := onPort(t)
+	// By default the bus has the port above by 10,000, which an outgoing connection may have.
+	options = append(options, "--cluster-port", strconv.Itoa(freeport.For(t)))
 	s := newStand(t, append(options, "--cluster-enabled", "yes", "--cluster-config-file", "nodes.conf", "--cluster-require-full-coverage", "no")...)
 	must(t, s.admin.Do(t.Context(), "CLUSTER", "ADDSLOTSRANGE", 0, 16383).Err())
 	poll.True(t, patience, "the cluster is whole", func() bool {
