@@ -181,8 +181,8 @@ func (m *mesh) replaced() {
 		left, err := cluster.Kubectl(ctx, "get", "pod", pod.Name, "-n", m.namespace, "--ignore-not-found", "-o", "name")
 		return err == nil && left == "", left
 	})
-	if last.Started == told.Started || last.Failed > 0 {
-		m.Errorf("while its pod ended it made %d orders, want some; failed are %d: %q", last.since(told).Started, last.Failed, last.Failures)
+	if end := last.since(told); end.Started == 0 || end.Failed > 0 {
+		m.Errorf("while its pod ended it made %d orders, want some; failed are %d: %q", end.Started, end.Failed, end.Failures)
 	}
 	m.rolledOut("victim")
 	m.release("confirmed by all", confirmed)
