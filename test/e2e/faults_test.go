@@ -166,6 +166,7 @@ func (m *mesh) killed() {
 // replaced deletes a client's pod. It orders on until its own container is stopped, and
 // its proxy ends after that.
 func (m *mesh) replaced() {
+	before := m.now("victim")
 	pod, err := m.pod(m.Context(), "victim")
 	m.must(err)
 	m.kubectl("delete", "pod", pod.Name, "--wait=false")
@@ -181,8 +182,11 @@ func (m *mesh) replaced() {
 		left, err := cluster.Kubectl(ctx, "get", "pod", pod.Name, "-n", m.namespace, "--ignore-not-found", "-o", "name")
 		return err == nil && left == "", left
 	})
-	if end := last.since(told); end.Started == 0 || end.Failed > 0 {
-		m.Errorf("while its pod ended it made %d orders, want some; failed are %d: %q", end.Started, end.Failed, end.Failures)
+	if n := last.Started - told.Started; n == 0 {
+		m.Errorf("while its pod ended it began no order, want some: %+v", last)
+	}
+	if end := last.since(before); end.Failed > 0 {
+		m.Errorf("since the pod was deleted %d of %d orders failed: %q", end.Failed, end.Started, end.Failures)
 	}
 	m.rolledOut("victim")
 	m.release("confirmed by all", confirmed)

@@ -264,7 +264,9 @@ func (m *mesh) release(what string, holds func(*v1alpha1.ABRelease) bool) *v1alp
 
 // visits are what a client has counted until now.
 type visits struct {
-	Started  uint64            `json:"started"`
+	Started uint64 `json:"started"`
+	// Settled orders are those before the oldest one without an answer.
+	Settled  uint64            `json:"settled"`
 	Answered map[string]uint64 `json:"answered"`
 	Moved    map[string]uint64 `json:"moved"`
 	Failed   uint64            `json:"failed"`
@@ -353,11 +355,18 @@ func (m *mesh) countedAll(answers uint64, clients ...string) map[string]visits {
 	return seen
 }
 
-// now is what a client has counted.
-func (m *mesh) now(client string) visits {
+// now is what a client has counted when all orders have ended that had begun before: an
+// order that is counted later was sent after the call.
+func (m *mesh) now(client string) (v visits) {
 	m.Helper()
-	v, err := m.look(m.Context(), client)
+	begun, err := m.look(m.Context(), client)
 	m.must(err)
+	m.eventually(fmt.Sprintf("the first %d orders of %s have ended", begun.Started, client), func(ctx context.Context) (bool, string) {
+		if v, err = m.look(ctx, client); err != nil {
+			return false, err.Error()
+		}
+		return v.Settled >= begun.Started, fmt.Sprintf("%+v", v)
+	})
 	return v
 }
 

@@ -16,8 +16,9 @@ import (
 )
 
 const (
-	// visitTimeout is long, since a node that is short of processors loses no order.
-	visitTimeout = time.Minute
+	// visitTimeout is long, since a node that is short of processors loses no order. On a
+	// machine that was busy the slowest order took 9 s.
+	visitTimeout = 30 * time.Second
 	// maxOpen bounds the orders without an answer; more count as failed.
 	maxOpen = 2000
 	// maxFailures are told in full; of more there is only the number.
@@ -27,6 +28,9 @@ const (
 // visits are what became of the orders until now.
 type visits struct {
 	Started uint64 `json:"started"`
+	// Settled is the number of the oldest order without an answer: all orders before it
+	// have ended. Orders are numbered from 0.
+	Settled uint64 `json:"settled"`
 	// Answered counts answers by the version that gave them.
 	Answered map[string]uint64 `json:"answered"`
 	// Moved counts users who were answered by another version than before: "v1>v2".
@@ -40,22 +44,31 @@ type visits struct {
 // visitor orders from another shop at a fixed rate.
 type visitor struct {
 	config visitConfig
-	open   chan struct{}
 
 	mu    sync.Mutex
 	seen  visits
+	open  map[uint64]struct{} // numbers of the orders without an answer
 	users []user
+	next  int // of the users
 }
 
-// user is one who orders.
+// user orders again when its last order has ended: two orders at a time would meet two
+// versions, and a visitor without a cookie would be given two.
 type user struct {
 	client *http.Client
+	waits  bool
 	last   string // version that answered last
+}
+
+// order is one of a user.
+type order struct {
+	number uint64
+	user   int // index of visitor.users
 }
 
 func newVisitor(c visitConfig) (*visitor, error) {
 	v := &visitor{
-		config: c, open: make(chan struct{}, maxOpen),
+		config: c, open: map[uint64]struct{}{},
 		seen: visits{Answered: map[string]uint64{}, Moved: map[string]uint64{}},
 	}
 	transport := &http.Transport{MaxIdleConnsPerHost: 64, IdleConnTimeout: 2 * time.Second}
@@ -79,33 +92,51 @@ func (v *visitor) run(ctx context.Context) {
 	defer open.Wait()
 	tick := time.NewTicker(time.Second / time.Duration(v.config.Rate))
 	defer tick.Stop()
-	for next := 0; ; next++ {
+	for {
 		select {
 		case <-ctx.Done():
 			return
 		case <-tick.C:
 		}
-		who := next % len(v.users)
-		select {
-		case v.open <- struct{}{}:
-			open.Go(func() {
-				defer func() { <-v.open }()
-				v.visit(context.WithoutCancel(ctx), who)
-			})
-		default:
-			v.note(who, "", 0, fmt.Errorf("%d orders have no answer", maxOpen))
+		if o, ok := v.begin(); ok {
+			open.Go(func() { v.visit(context.WithoutCancel(ctx), o) })
 		}
 	}
 }
 
-func (v *visitor) visit(ctx context.Context, who int) {
-	began := time.Now()
-	version, err := v.order(ctx, who)
-	v.note(who, version, time.Since(began), err)
+// begin numbers an order of the next user that may order. It returns false if all users
+// wait for an answer, or if so many orders are open that this one fails at once.
+func (v *visitor) begin() (order, bool) {
+	v.mu.Lock()
+	defer v.mu.Unlock()
+	for range v.users {
+		who := v.next
+		v.next = (v.next + 1) % len(v.users)
+		u := &v.users[who]
+		if u.waits {
+			continue
+		}
+		number := v.seen.Started
+		v.seen.Started++
+		if len(v.open) >= maxOpen {
+			v.fail(fmt.Errorf("%d orders have no answer", maxOpen))
+			return order{}, false
+		}
+		v.open[number] = struct{}{}
+		u.waits = v.config.Users > 0 // without users, each order is of another client
+		return order{number, who}, true
+	}
+	return order{}, false
 }
 
-// order is a POST, which nobody repeats who does not get an answer.
-func (v *visitor) order(ctx context.Context, who int) (string, error) {
+func (v *visitor) visit(ctx context.Context, o order) {
+	began := time.Now()
+	version, err := v.send(ctx, o.user)
+	v.end(o, version, time.Since(began), err)
+}
+
+// send orders with a POST, which no client and no proxy repeats without an answer.
+func (v *visitor) send(ctx context.Context, who int) (string, error) {
 	request, err := http.NewRequestWithContext(ctx, http.MethodPost, strings.TrimSuffix(v.config.URL, "/")+"/orders", strings.NewReader("a thing"))
 	if err != nil {
 		return "", err
@@ -133,24 +164,31 @@ func (v *visitor) order(ctx context.Context, who int) (string, error) {
 	return a.Version, nil
 }
 
-func (v *visitor) note(who int, version string, took time.Duration, err error) {
+// end notes how an order ended.
+func (v *visitor) end(o order, version string, took time.Duration, err error) {
 	v.mu.Lock()
 	defer v.mu.Unlock()
-	v.seen.Started++
+	u := &v.users[o.user]
+	u.waits = false
+	delete(v.open, o.number)
 	v.seen.Slowest = max(v.seen.Slowest, took.Milliseconds())
 	if err != nil {
-		v.seen.Failed++
-		if len(v.seen.Failures) < maxFailures {
-			v.seen.Failures = append(v.seen.Failures, time.Now().UTC().Format(time.RFC3339Nano)+" "+err.Error())
-		}
+		v.fail(err)
 		return
 	}
 	v.seen.Answered[version]++
-	u := &v.users[who]
 	if v.config.Users > 0 && u.last != "" && u.last != version {
 		v.seen.Moved[u.last+">"+version]++
 	}
 	u.last = version
+}
+
+// fail counts an order that failed. The caller holds the lock.
+func (v *visitor) fail(err error) {
+	v.seen.Failed++
+	if len(v.seen.Failures) < maxFailures {
+		v.seen.Failures = append(v.seen.Failures, time.Now().UTC().Format(time.RFC3339Nano)+" "+err.Error())
+	}
 }
 
 // report is a copy of what was seen.
@@ -158,6 +196,10 @@ func (v *visitor) report() visits {
 	v.mu.Lock()
 	defer v.mu.Unlock()
 	seen := v.seen
+	seen.Settled = seen.Started
+	for number := range v.open {
+		seen.Settled = min(seen.Settled, number)
+	}
 	seen.Answered, seen.Moved = maps.Clone(seen.Answered), maps.Clone(seen.Moved)
 	seen.Failures = append([]string{}, seen.Failures...)
 	return seen

@@ -55,6 +55,41 @@ func TestVisits(t *testing.T) {
 	}
 }
 
+// While the answer to one user is late, that user does not order again, all others do,
+// and no order after the late one counts as settled.
+func TestAnAnswerIsLate(t *testing.T) {
+	var ofLate atomic.Int64
+	answers := make(chan struct{})
+	shop := httptest.NewServer(http.HandlerFunc(func(w http.ResponseWriter, r *http.Request) {
+		if r.Header.Get("X-User") == "user-1" && ofLate.Add(1) == 1 {
+			<-answers
+			reply(w, answer{Version: "v1"})
+			return
+		}
+		reply(w, answer{Version: "v2"})
+	}))
+	defer shop.Close()
+	v, err := newVisitor(visitConfig{URL: shop.URL, Rate: 200, Users: 3})
+	if err != nil {
+		t.Fatal(err)
+	}
+	ctx, cancel := context.WithCancel(t.Context())
+	ended := make(chan struct{})
+	go func() { defer close(ended); v.run(ctx) }()
+
+	until(t, v, func(s visits) bool { return s.Answered["v2"] > 10 })
+	if s := v.report(); s.Settled != 1 || s.Started <= 11 || ofLate.Load() != 1 {
+		t.Errorf("while the second order has no answer, its user has sent %d, and %+v", ofLate.Load(), s)
+	}
+	close(answers)
+	until(t, v, func(s visits) bool { return s.Settled > 11 && s.Moved["v1>v2"] == 1 })
+	cancel()
+	<-ended
+	if s := v.report(); s.Settled != s.Started || s.Moved["v2>v1"] != 0 {
+		t.Errorf("in the end: %+v", s)
+	}
+}
+
 // A user with cookies sends what it was given.
 func TestVisitsWithCookies(t *testing.T) {
 	var known atomic.Int64
