@@ -55,10 +55,10 @@ demo: preflight ## Bring up a cluster, install Plumbline, and show what it catch
 .PHONY: test
 test: preflight bin/testreport ## Everything CI checks: verify, lint, unit, integration, chart, alerts, e2e, a slice of the long tests.
 # End-to-end tests mostly wait, and all others mostly compute.
-	@hack/stages.sh 'verify,test-unit,test-integration|components,e2e|~lint,chart,alerts,test-slice'
+	@hack/stages.sh 'verify,test-unit,test-integration|components,test-floods,e2e|~lint,chart,alerts,test-slice'
 
 # ALL is what proves something and what proves it for longer, in pieces of at most an hour.
-ALL := test test-seeds integration-long test-oldest-envoy test-race faults fuzz xds-long lifecycle e2e-twice e2e-mesh-long mutants bench bench-admission bench-remediation bench-xds bench-mesh
+ALL := test test-seeds integration-long test-oldest-envoy test-race faults fuzz xds-long lifecycle e2e-long e2e-mesh-long mutants bench bench-admission bench-remediation bench-xds bench-mesh
 
 .PHONY: test-all
 test-all: preflight ## Everything, in pieces that are kept for the commit; call it again to carry on (6 hours).
@@ -84,7 +84,7 @@ unit-race: ## Unit tests of packages with goroutines, with the race detector.
 # SEPARATE are the tests whose product mostly runs as a process of its own, which the
 # race detector of the test does not see: test-race has both. A heavy start comes first.
 SEPARATE := xds executorfaults/... faults policies deny injection kinds redirect
-# FLOODS are those that measure whether a flood displaces others. They run alone.
+# FLOODS are those that measure whether a flood displaces others, one package at a time.
 FLOODS := admission attacks
 # INPROCESS are all others.
 INPROCESS = execute assess $(filter-out execute assess $(SEPARATE:/...=) $(FLOODS),$(notdir $(patsubst %/,%,$(wildcard test/integration/*/))))
@@ -94,10 +94,9 @@ INTEGRATION = KUBEBUILDER_ASSETS="$$($(CLUSTER_TOOL) assets)" HELM="$$($(CLUSTER
 TEST_INTEGRATION = go test -vet=off -count=1 -tags integration -timeout 40m
 
 .PHONY: test-integration
-test-integration: components bin/testreport ## Tests on a real kube-apiserver, a real Redis and a real Envoy: the three below.
-# Floods first, beside end-to-end tests at most; then four packages at a time, since most wait.
+test-integration: components bin/testreport ## Tests on a real kube-apiserver, a real Redis and a real Envoy: the two below.
+# Four packages at a time, since most wait.
 	@$(call record_waits,integration); { status=0; \
-	  $(REPORTED) integration-floods || status=1; \
 	  $(REPORTED) integration-separate >bin/stages/integration-separate.json & separate=$$!; \
 	  $(REPORTED) integration-inprocess || status=1; \
 	  wait $$separate || status=1; cat bin/stages/integration-separate.json; \
@@ -111,13 +110,17 @@ integration-inprocess: $(CLUSTER_TOOL) ## Those that run the product inside the 
 integration-separate: $(CLUSTER_TOOL) ## Those that run the product as processes.
 	$(INTEGRATION) $(TEST_INTEGRATION) -p 2 $(GO_TEST_FLAGS) $(call integration,$(SEPARATE))
 
-.PHONY: integration-floods
-integration-floods: $(CLUSTER_TOOL) ## Floods of requests, one package at a time.
+.PHONY: test-floods
+test-floods: components bin/testreport ## Floods of requests on a real kube-apiserver.
+	@$(call record_waits,floods); $(REPORTED) floods | $(REPORT) floods
+
+.PHONY: floods
+floods: $(CLUSTER_TOOL)
 	$(INTEGRATION) $(TEST_INTEGRATION) -p 1 $(GO_TEST_FLAGS) $(call integration,$(FLOODS))
 
 .PHONY: integration-long
-integration-long: ## test-integration with the tests that share rotations, each of them (25 minutes).
-	PLUMBLINE_LONG=1 $(MAKE) --no-print-directory test-integration
+integration-long: ## Integration tests and floods with the tests that share rotations, each of them (25 minutes).
+	PLUMBLINE_LONG=1 $(MAKE) --no-print-directory test-floods test-integration
 
 .PHONY: components
 components: $(CLUSTER_TOOL) ## The programs of a cluster, compiled where the cache lacks them.
@@ -209,9 +212,9 @@ e2e-cluster: ## The clusters themselves: life, repair, end.
 e2e-demo: $(CLUSTER_TOOL) ## The demo on somebody else's cluster, with a registry.
 	go test -count=1 -tags e2e $(TIMEOUT) -v $(GO_TEST_FLAGS) ./test/hack/demo
 
-.PHONY: e2e-twice
-e2e-twice: $(CLUSTER_TOOL) binaries ## The demo tells its story twice on each kind of cluster.
-	PLUMBLINE_LONG=1 E2E_NAME=twice go test -count=1 -tags e2e -timeout 40m -v -run Demo $(GO_TEST_FLAGS) ./test/e2e/...
+.PHONY: e2e-long
+e2e-long: $(CLUSTER_TOOL) binaries ## All stories on whole clusters; the demo tells its own twice on each kind of cluster (25 minutes).
+	PLUMBLINE_LONG=1 E2E_NAME=long go test -count=1 -tags e2e -timeout 50m -v $(GO_TEST_FLAGS) ./test/e2e/...
 	PLUMBLINE_LONG=1 go test -count=1 -tags e2e -timeout 20m -v $(GO_TEST_FLAGS) ./test/hack/demo
 
 .PHONY: lifecycle

@@ -10,7 +10,7 @@ import (
 
 // newBudget bounds, by stage, the seconds that the tests of a new capability may take.
 // A capability over it is a hint: the tests of the next one shall not become as slow.
-var newBudget = map[string]float64{"unit": 30, "integration": 60, "e2e": 60}
+var newBudget = map[string]float64{"unit": 30, "integration": 60, "floods": 30, "e2e": 60}
 
 // capability is something that users can adopt alone, with the folders of its packages.
 type capability struct {

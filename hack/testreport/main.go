@@ -23,7 +23,7 @@ type options struct {
 
 func main() {
 	var o options
-	flag.StringVar(&o.stage, "stage", "", "what is tested: unit, integration or e2e")
+	flag.StringVar(&o.stage, "stage", "", "what is tested: unit, integration, floods or e2e")
 	flag.StringVar(&o.waits, "waits", "", "the folder of the records of waits ("+waits.Variable+")")
 	flag.StringVar(&o.times, "times", "test/times.tsv", "the table of the times that packages took before")
 	flag.BoolVar(&o.verbose, "verbose", false, "print all that tests say")
@@ -37,7 +37,7 @@ func main() {
 
 func run(o options, in io.Reader, out io.Writer) error {
 	if _, known := newBudget[o.stage]; !known {
-		return fmt.Errorf("reading -stage: %q is none of unit, integration, e2e", o.stage)
+		return fmt.Errorf("reading -stage: %q is none of unit, integration, floods, e2e", o.stage)
 	}
 	r, err := follow(in, out, o.verbose)
 	if err != nil {

@@ -15,6 +15,7 @@ import (
 
 	"github.com/plumbline-dev/plumbline/pkg/apis/plumbline/v1alpha1"
 	"github.com/plumbline-dev/plumbline/pkg/remediate/protocol"
+	"github.com/plumbline-dev/plumbline/test/harness/rotation"
 )
 
 // TestOnRealPods tells what leaves all that is shared alone. The stories run beside each
@@ -43,21 +44,28 @@ func executorOnRealPods(t *testing.T) {
 	if err := cluster.Apply(t.Context(), platformManifest); err != nil {
 		t.Fatal(err)
 	}
-	for name, test := range map[string]func(*testing.T){
+	for name, tell := range map[string]func(*testing.T){
 		"an image is put back, and its pods are replaced":                          imageIsPutBack,
 		"a rollback leads to the revision that was last ready":                     rollBack,
 		"scaling puts the replicas back, and nothing else":                         scaleBack,
 		"a restart replaces the pods once, and once only":                          restartOnce,
 		"a deleted Deployment is made again, with the labels that its guard wants": makeAgain,
 		"an autoscaler's seven replicas stay seven while the image is put back":    sevenStaySeven,
-		"Rolling stops at the first target whose pods a quota keeps away":          rollingStops,
-		"Canary stops when the canary finds no node":                               canaryStops,
-		"a plan is paused, resumed and cancelled with the plugin":                  steeredByPlugin,
 		"a plan is paused, resumed and cancelled by editing it":                    steeredByEdit,
 		"a halt ends what is under way, until it is taken back":                    halted,
-		"a policy that only notifies tells and writes nothing":                     notifyOnly,
 	} {
-		t.Run(name, test)
+		t.Run(name, tell)
+	}
+	for name, tell := range map[string]func(*testing.T){
+		"Rolling stops at the first target whose pods a quota keeps away": rollingStops,
+		"Canary stops when the canary finds no node":                      canaryStops,
+		"a plan is paused, resumed and cancelled with the plugin":         steeredByPlugin,
+		"a policy that only notifies tells and writes nothing":            notifyOnly,
+	} {
+		t.Run(name, func(t *testing.T) {
+			rotation.Share(t, 3)
+			tell(t)
+		})
 	}
 }
 

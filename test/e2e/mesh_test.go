@@ -14,6 +14,7 @@ import (
 
 	"github.com/plumbline-dev/plumbline/pkg/apis/plumbline/v1alpha1"
 	"github.com/plumbline-dev/plumbline/test/harness"
+	"github.com/plumbline-dev/plumbline/test/harness/rotation"
 )
 
 const (
@@ -39,7 +40,7 @@ func splitsByShare(t *testing.T) {
 		{"users stay where they are while a share grows", func(m *mesh) {
 			m.ramp(users, "type: Sticky, sticky: {header: x-user}")
 		}},
-		{"values of a header go where the release says", (*mesh).byHeader},
+		{"values of a header go where the release says", sometimes((*mesh).byHeader)},
 		{"a canary without pods gets nothing, and its share back", (*mesh).clamped},
 	})
 }
@@ -61,7 +62,7 @@ func splitsBesidePods(t *testing.T) {
 			m.ramp(visitors, "type: Sticky, sticky: {cookie: plb-visitor}")
 		}},
 		{"a client without a proxy meets the stable version alone", func(m *mesh) { m.untouched(bare) }},
-		{"what is not managed passes untouched", (*mesh).unmanaged},
+		{"what is not managed passes untouched", sometimes((*mesh).unmanaged)},
 		{"a Job ends when its own container has, that of a CronJob too", (*mesh).jobsEnd},
 		{"a StatefulSet's pod that is replaced has its proxy again", (*mesh).memberReplaced},
 		{"pods come and go", (*mesh).churn},
@@ -72,6 +73,14 @@ func splitsBesidePods(t *testing.T) {
 type step struct {
 	name string
 	play func(*mesh)
+}
+
+// sometimes makes a step share rotations with others.
+func sometimes(play func(*mesh)) func(*mesh) {
+	return func(m *mesh) {
+		rotation.Share(m.T, 3)
+		play(m)
+	}
 }
 
 // play takes the steps in order, until one fails. None may cost one of the clients an
