@@ -36,7 +36,7 @@ REPORT_FLAGS ?=
 TIMEOUT := -timeout 30m
 # A stage of several go test calls has one report. Its make is called with REPORTED.
 REPORTED = $(MAKE) --no-print-directory GO_TEST_FLAGS="-json $(GO_TEST_FLAGS)"
-REPORT = bin/testreport $(if $(filter -v,$(GO_TEST_FLAGS)),-verbose) $(REPORT_FLAGS) -waits "$$PLUMBLINE_WAITS" -stage
+REPORT = bin/testreport $(if $(filter -v,$(GO_TEST_FLAGS)),-verbose) $(REPORT_FLAGS) -failures bin/stages/failures -waits "$$PLUMBLINE_WAITS" -stage
 # The folder in which the tests of a stage record their waits, made anew.
 record_waits = export PLUMBLINE_WAITS=$(CURDIR)/bin/waits/$(1); rm -rf "$$PLUMBLINE_WAITS"; mkdir -p "$$PLUMBLINE_WAITS" bin/stages
 
@@ -115,7 +115,7 @@ test-floods: components bin/testreport ## Floods of requests on a real kube-apis
 	@$(call record_waits,floods); $(REPORTED) floods | $(REPORT) floods
 
 .PHONY: floods
-floods: $(CLUSTER_TOOL)
+floods: $(CLUSTER_TOOL) ## test-floods without its report.
 	$(INTEGRATION) $(TEST_INTEGRATION) -p 1 $(GO_TEST_FLAGS) $(call integration,$(FLOODS))
 
 .PHONY: integration-long

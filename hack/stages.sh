@@ -5,15 +5,18 @@
 #   hack/stages.sh verify 'test-unit|components,e2e|~lint,chart'
 #
 # A stage is a target, or lanes that run side by side, separated by "|". A lane is one
-# target, or several in order, separated by commas. The first lane of a stage prints as
-# it goes. Of the other lanes, the script keeps the output of each target in bin/stages
-# and prints it when the target ends. A lane after "~" yields the processors. When a lane
-# fails, the script prints that at once, lets the other lanes end, and then fails: an
-# end-to-end test that is cut off leaves its cluster behind.
+# target, or several in order, separated by commas. The script keeps the output of each
+# target in bin/stages. The first lane of a stage prints as it goes, each other lane when
+# a target ends. A lane after "~" yields the processors. When a lane fails, the script
+# prints that at once, lets the other lanes end, and then fails: an end-to-end test that
+# is cut off leaves its cluster behind. The last lines of a run that failed tell why:
+# bin/stages/failures, to which targets may add, or else the end of the target's output.
 set -uo pipefail
 total=$SECONDS
 logs=bin/stages
+failures=$logs/failures
 mkdir -p "$logs"
+rm -f "$failures"
 
 # read_processor_seconds sets processor_seconds to the time of the processors, in
 # seconds, that the ended children of this shell used.
@@ -24,15 +27,15 @@ read_processor_seconds() {
   rm "$used"
 }
 
-# run_target runs one target with a priority, such as "nice -n 5"; with a file as the
-# third argument it keeps the output there until the target ends.
+# run_target runs one target with a priority, such as "nice -n 5". With a third argument
+# it prints the output when the target has ended.
 run_target() {
-  local target=$1 priority=$2 log=${3-} began=$SECONDS status=0 before processor_seconds
+  local target=$1 priority=$2 behind=${3-} log=$logs/$1.log began=$SECONDS status=0 before processor_seconds
   read_processor_seconds
   before=$processor_seconds
-  if [ -z "$log" ]; then
+  if [ -z "$behind" ]; then
     printf '\n=== %s: start\n' "$target"
-    $priority make --no-print-directory "$target" || status=$?
+    $priority make --no-print-directory "$target" 2>&1 | tee "$log" || status=$?
   else
     $priority make --no-print-directory "$target" >"$log" 2>&1 || status=$?
     printf '\n=== %s: start, beside other targets\n' "$target"
@@ -40,6 +43,7 @@ run_target() {
   fi
   if [ "$status" != 0 ]; then
     printf '=== %s: FAILED after %d s\n' "$target" $((SECONDS - began))
+    grep -q '^== Failed in ' "$log" || { printf '\n== Failed in %s:\n' "$target" && tail -n 20 "$log"; } >>"$failures"
     return 1
   fi
   read_processor_seconds
@@ -51,7 +55,7 @@ run_lane() {
   local lane=${1#"~"} behind=${2-} target priority=
   [ "$lane" = "$1" ] || priority='nice -n 5' # more, and it would end after all others
   for target in ${lane//,/ }; do
-    run_target "$target" "$priority" "${behind:+$logs/$target.log}" || return 1
+    run_target "$target" "$priority" "$behind" || return 1
   done
 }
 
@@ -71,6 +75,6 @@ run_stage() {
 }
 
 for stage in "$@"; do
-  run_stage "$stage" || exit 1
+  run_stage "$stage" || { cat "$failures" && exit 1; }
 done
 printf '\n=== all stages ok: %s, %d s\n' "$*" $((SECONDS - total))

@@ -53,6 +53,7 @@ type result struct {
 	packages []packageTime
 	tests    []testTime // those that are no part of another test
 	skipped  []skippedTest
+	failures []failure
 	failed   bool
 }
 
@@ -122,17 +123,19 @@ func (c *collector) said(p *packageRun, e event) string {
 }
 
 // testEnded prints the output of a test that failed; with a test go its parts.
-func (c *collector) testEnded(p *packageRun, e event) (text string) {
+func (c *collector) testEnded(p *packageRun, e event) string {
 	p.passed[e.Test] = e.Action != actionFail
 	if e.Action == actionSkip {
 		c.result.skipped = append(c.result.skipped, skippedTest{cut(p.name), e.Test, p.skipReason(e.Test)})
 	}
-	c.result.failed = c.result.failed || e.Action == actionFail
-	if e.Action == actionFail && c.verbose {
-		text = p.repeat(e.Test)
+	if e.Action == actionFail {
+		c.result.failed = true
+		if f, ok := p.failedTest(e.Test); ok {
+			c.result.failures = append(c.result.failures, f)
+		}
 	}
 	if strings.Contains(e.Test, "/") {
-		return text
+		return ""
 	}
 	p.tests = append(p.tests, testTime{cut(p.name), e.Test, e.Elapsed})
 	var mine, others []event
@@ -145,25 +148,9 @@ func (c *collector) testEnded(p *packageRun, e event) (text string) {
 	}
 	p.output = others
 	if e.Action != actionFail || c.verbose {
-		return text
-	}
-	return p.text(mine)
-}
-
-// repeat joins the output of one test that failed. Tests that run in parallel have printed
-// between its lines, and long before its end.
-func (p *packageRun) repeat(test string) string {
-	var b strings.Builder
-	for _, o := range p.output {
-		line := strings.TrimSpace(o.Output)
-		if o.Test == test && !strings.HasPrefix(line, "=== ") && !strings.HasPrefix(line, "--- ") {
-			b.WriteString(o.Output)
-		}
-	}
-	if b.Len() == 0 {
 		return ""
 	}
-	return fmt.Sprintf("=== output of %s, once more:\n%s", test, b.String())
+	return p.text(mine)
 }
 
 // sourceLine is the place with which the testing package begins what a test says.
@@ -202,6 +189,9 @@ func (c *collector) ended(p *packageRun, e event) string {
 	if e.Action == actionFail {
 		c.result.failed = true
 		c.result.packages = append(c.result.packages, packageTime{Name: cut(p.name), Seconds: e.Elapsed})
+		if !slices.ContainsFunc(c.result.failures, func(f failure) bool { return f.Package == cut(p.name) }) {
+			c.result.failures = append(c.result.failures, failure{Package: cut(p.name), Lines: gist(p.output, "")})
+		}
 		text := ""
 		if !c.verbose {
 			text = p.text(p.output)
@@ -243,6 +233,7 @@ func (c *collector) end() (*result, string) {
 			b.WriteString(p.text(p.output))
 		}
 		fmt.Fprintf(&b, "FAIL\t%s\t[the events end before the package]\n", name)
+		c.result.failures = append(c.result.failures, failure{Package: cut(name), Lines: []string{"the events end before the package"}})
 		c.result.failed = true
 	}
 	if len(c.result.packages) == 0 {

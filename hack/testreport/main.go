@@ -17,8 +17,8 @@ import (
 var errFailed = errors.New("not everything passed")
 
 type options struct {
-	stage, waits, times string
-	verbose, rewrite    bool
+	stage, waits, times, failures string
+	verbose, rewrite              bool
 }
 
 func main() {
@@ -26,6 +26,7 @@ func main() {
 	flag.StringVar(&o.stage, "stage", "", "what is tested: unit, integration, floods or e2e")
 	flag.StringVar(&o.waits, "waits", "", "the folder of the records of waits ("+waits.Variable+")")
 	flag.StringVar(&o.times, "times", "test/times.tsv", "the table of the times that packages took before")
+	flag.StringVar(&o.failures, "failures", "", "a file to which the reasons of failures are added, too")
 	flag.BoolVar(&o.verbose, "verbose", false, "print all that tests say")
 	flag.BoolVar(&o.rewrite, "rewrite", false, "write the times of this stage into the table")
 	flag.Parse()
@@ -55,6 +56,11 @@ func run(o options, in io.Reader, out io.Writer) error {
 	}
 	if _, err := io.WriteString(out, render(r, o.stage, waited, before)); err != nil {
 		return fmt.Errorf("printing the report: %w", err)
+	}
+	if o.failures != "" && len(r.failures) > 0 {
+		if err := appendTo(o.failures, renderFailures(o.stage, r.failures)); err != nil {
+			return err
+		}
 	}
 	if r.failed {
 		return errFailed // times of a run that failed are no measure

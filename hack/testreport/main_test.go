@@ -5,8 +5,11 @@ package main
 import (
 	"bytes"
 	"errors"
+	"fmt"
+	"io"
 	"os"
 	"path/filepath"
+	"slices"
 	"strings"
 	"testing"
 
@@ -53,6 +56,57 @@ func TestReport(t *testing.T) {
 				t.Errorf("it ends with %v", err)
 			}
 			golden.Check(t, filepath.Join("testdata", name+".golden"), out.String())
+		})
+	}
+}
+
+// Stages that run side by side add to one list, and a run that passed adds nothing.
+func TestTheReasonsOfFailuresAreListed(t *testing.T) {
+	list := filepath.Join(t.TempDir(), "failures")
+	for _, events := range []string{"failed.ndjson", "passed.ndjson", "failed.ndjson"} {
+		o := options{stage: "e2e", times: filepath.Join("testdata", "times.tsv"), failures: list, verbose: true}
+		if err := run(o, strings.NewReader(read(t, events)), io.Discard); err != nil && !errors.Is(err, errFailed) {
+			t.Fatal(err)
+		}
+	}
+	content, err := os.ReadFile(list) //nolint:gosec // the test's own
+	if err != nil {
+		t.Fatal(err)
+	}
+	const reason = "== Failed in e2e: pkg/remediate TestParts/bad\n    a_test.go:6: it is bad\n"
+	if text := string(content); strings.Count(text, reason) != 2 || strings.Contains(text, "not to be seen") || strings.Contains(text, "TestOK") {
+		t.Errorf("the list, which wants twice %q:\n%s", reason, text)
+	}
+}
+
+// A failure in a long log is told with its first and its last lines.
+func TestGist(t *testing.T) {
+	said := func(lines ...string) (all []event) {
+		for _, line := range lines {
+			all = append(all, event{Test: "TestA", Output: line + "\n"})
+		}
+		return append(all, event{Test: "TestB", Output: "of another\n"})
+	}
+	numbered := func(from, to int) (lines []string) {
+		for i := from; i <= to; i++ {
+			lines = append(lines, fmt.Sprint("line ", i))
+		}
+		return lines
+	}
+	tests := map[string]struct {
+		lines, want []string
+	}{
+		"nothing":                           {nil, nil},
+		"a few lines":                       {[]string{"=== RUN   TestA", "    a_test.go:1: no", "", "--- FAIL: TestA (0.00s)"}, []string{"    a_test.go:1: no"}},
+		"as many lines as are told":         {numbered(1, 20), numbered(1, 20)},
+		"one line more":                     {numbered(1, 21), slices.Concat(numbered(1, 10), []string{"[1 lines]"}, numbered(12, 21))},
+		"a line that is cut in a character": {[]string{strings.Repeat("x", maxLine-1) + "äöü"}, []string{strings.Repeat("x", maxLine-1) + " [6 bytes]"}},
+	}
+	for name, tc := range tests {
+		t.Run(name, func(t *testing.T) {
+			if diff := cmp.Diff(tc.want, gist(said(tc.lines...), "TestA")); diff != "" {
+				t.Errorf("(-want +got):\n%s", diff)
+			}
 		})
 	}
 }

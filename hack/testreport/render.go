@@ -27,6 +27,7 @@ func render(r *result, stage string, waited []waits.Wait, before []row) string {
 	renderHot(&b, waited)
 	renderCapabilities(&b, stage, r.packages)
 	renderSlower(&b, slowerThanBefore(before, stage, r.packages))
+	b.WriteString(renderFailures(stage, r.failures)) // where a reader of a long log looks first
 	return b.String()
 }
 

@@ -135,10 +135,7 @@ func newWorld(t *testing.T, name string) *world {
 	t.Cleanup(func() {
 		ctx, cancel := context.WithTimeout(context.Background(), 2*time.Minute)
 		defer cancel()
-		if t.Failed() {
-			out, _ := cluster.Kubectl(ctx, "get", "remediationpolicies/"+w.namespace, "remediationplans", "-n", w.namespace, "-o", "yaml")
-			t.Logf("policy and plans at the failure:\n%s", out)
-		}
+		keepState(ctx, t, w.namespace+"-plans", []string{"get", "remediationpolicies/" + w.namespace, "remediationplans", "-n", w.namespace, "-o", "yaml"})
 		// The plans end with their policy, and let the namespace go.
 		for _, kind := range []string{"remediationpolicy", "environment"} {
 			if _, err := cluster.Kubectl(ctx, "delete", kind, w.namespace, "--ignore-not-found"); err != nil {

@@ -7,9 +7,11 @@ package e2e
 import (
 	"cmp"
 	"context"
+	"errors"
 	"flag"
 	"fmt"
 	"os"
+	"path/filepath"
 	"strings"
 	"testing"
 	"time"
@@ -127,15 +129,35 @@ func newScope(t *testing.T, name string) *scope {
 	t.Cleanup(func() {
 		ctx, cancel := context.WithTimeout(context.Background(), 2*time.Minute)
 		defer cancel()
-		if t.Failed() {
-			out, _ := cluster.Kubectl(ctx, "get", "baselines,deployments,pods,events", "-n", s.namespace, "-o", "wide")
-			t.Logf("state at the failure:\n%s", out)
-		}
+		keepState(ctx, t, s.namespace, []string{"get", "baselines,deployments,pods,events", "-n", s.namespace, "-o", "wide"})
 		if _, err := cluster.Kubectl(ctx, "delete", "namespace", s.namespace, "--ignore-not-found"); err != nil {
 			t.Errorf("removing the namespace: %v", err)
 		}
 	})
 	return s
+}
+
+// keepState writes what kubectl prints into a file, if the test has failed. The log of a
+// run would hide the reason of the failure among it.
+func keepState(ctx context.Context, t *testing.T, name string, commands ...[]string) {
+	t.Helper()
+	if !t.Failed() {
+		return
+	}
+	var b strings.Builder
+	for _, args := range commands {
+		out, err := cluster.Kubectl(ctx, args...)
+		fmt.Fprintf(&b, "%s:\n%s\n", strings.Join(args, " "), out)
+		if err != nil {
+			fmt.Fprintf(&b, "%v\n", err)
+		}
+	}
+	file := filepath.Join("bin", "e2e", name+".txt")
+	if err := errors.Join(os.MkdirAll(filepath.Dir(file), 0o755), os.WriteFile(file, []byte(b.String()), 0o600)); err != nil {
+		t.Errorf("keeping the state at the failure: %v", err)
+		return
+	}
+	t.Logf("the state at the failure is in %s", file)
 }
 
 // in is the scope within a test of its own, which fails alone.

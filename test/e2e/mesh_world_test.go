@@ -182,17 +182,12 @@ func newMesh(t *testing.T, name string, clients ...client) *mesh {
 func (m *mesh) remove() {
 	ctx, cancel := context.WithTimeout(context.Background(), 2*time.Minute)
 	defer cancel()
-	if m.Failed() {
-		for _, args := range [][]string{
-			{"get", "abreleases,deployments,pods,events", "-n", m.namespace, "-o", "wide"},
-			{"get", "abreleases", "-n", m.namespace, "-o", "yaml"},
-			{"logs", "-n", systemNamespace, "-l", "app.kubernetes.io/component=xds", "--tail=100", "--prefix"},
-			{"logs", "-n", m.namespace, "-l", "plumbline.dev/proxy", "-c", "plumbline-proxy", "--tail=50", "--prefix"},
-		} {
-			out, _ := cluster.Kubectl(ctx, args...)
-			m.Logf("%s:\n%s", strings.Join(args, " "), out)
-		}
-	}
+	keepState(ctx, m.T, m.namespace,
+		[]string{"get", "abreleases,deployments,pods,events", "-n", m.namespace, "-o", "wide"},
+		[]string{"get", "abreleases", "-n", m.namespace, "-o", "yaml"},
+		[]string{"logs", "-n", systemNamespace, "-l", "app.kubernetes.io/component=xds", "--tail=100", "--prefix"},
+		[]string{"logs", "-n", m.namespace, "-l", "plumbline.dev/proxy", "-c", "plumbline-proxy", "--tail=50", "--prefix"},
+	)
 	if _, err := cluster.Kubectl(ctx, "delete", "namespace", m.namespace, "--ignore-not-found"); err != nil {
 		m.Errorf("removing the namespace: %v", err)
 	}

@@ -144,6 +144,21 @@ func TestLanesOfAStageRunSideBySide(t *testing.T) {
 			t.Errorf("it went on:\n%s", r.output)
 		}
 	})
+	t.Run("the reasons of all failures come last", func(t *testing.T) {
+		c := tree{t, t.TempDir()}
+		c.write("stages.sh", script, 0o755)
+		c.write("Makefile", []byte("one:\n\t@echo one is bad; false\n"+
+			"two:\n\t@echo '== Failed in two: TestA' | tee -a bin/stages/failures; false\n"), 0o644)
+		for range 2 { // the second run tells nothing of the first
+			r := c.run(nil, "./stages.sh", "one|two")
+			_, last, _ := strings.Cut(r.output, ": FAILED after ")
+			_, last, _ = strings.Cut(last, ": FAILED after ")
+			c.wantFailure(r, 1)
+			if strings.Count(last, "one is bad") != 1 || strings.Count(last, "== Failed in one:\n") != 1 || strings.Count(last, "== Failed in two: TestA\n") != 1 {
+				t.Errorf("the last lines:\n%s", last)
+			}
+		}
+	})
 	t.Run("a first lane that fails lets the other lanes end", func(t *testing.T) {
 		c := tree{t, c.dir}
 		c.edit("Makefile", "echo front met its neighbor", "false")
