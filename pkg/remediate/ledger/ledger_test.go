@@ -99,6 +99,7 @@ func TestReserve(t *testing.T) {
 		"nothing else writes a target meanwhile":            {story: one, as: request(9, "q", "t1"), closed: GateTarget},
 		"nor right after":                                   {story: []act{{0, "reserve", 1}, {2, "succeed", 1}}, minute: 3, as: request(9, "q", "t1"), closed: GateTarget, until: minute(7)},
 		"the policy waits after each of its steps":          {story: []act{{0, "reserve", 1}, {2, "succeed", 1}}, minute: 6, as: request(9, "p", "t9"), closed: GateCooldown, until: minute(7)},
+		"another policy does not wait for it":               {story: []act{{0, "reserve", 1}, {2, "succeed", 1}}, minute: 3, as: request(9, "q", "t9")},
 		"and goes on when the wait is over":                 {story: []act{{0, "reserve", 1}, {2, "succeed", 1}}, minute: 7, as: request(9, "p", "t9")},
 		"without a cooldown it goes on within the second":   {rules: func(r *Rules) { r.Policy.Cooldown = 0 }, story: []act{{0, "reserve", 1}, {2, "succeed", 1}}, minute: 1, as: request(9, "p", "t9")},
 		"and with the same target":                          {rules: func(r *Rules) { r.Policy.Cooldown = 0 }, story: []act{{0, "reserve", 1}, {2, "succeed", 1}}, minute: 1, as: request(9, "p", "t1")},
