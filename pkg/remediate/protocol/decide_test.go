@@ -217,6 +217,35 @@ func TestWhatWasProvenNotToBeWrittenIsIntendedAgainWithoutItsFence(t *testing.T)
 	}
 }
 
+// A request of an earlier run may be under way, so an executor writes at once only
+// by the intent that it has stored itself.
+func TestOnlyAnIntentOfThisRunIsWrittenAtOnce(t *testing.T) {
+	const once, more = "protocol.WriteTarget {0}", "store Running, step Intent "
+	tests := map[string]struct {
+		change func(*State, *v1alpha1.PlanStep, *StepFacts)
+		want   string
+	}{
+		"an intent of this run is written":                  {func(*State, *v1alpha1.PlanStep, *StepFacts) {}, once},
+		"an intent of an earlier epoch is stored once more": {func(s *State, _ *v1alpha1.PlanStep, _ *StepFacts) { s.Plan.Status.Epoch = 2 }, more},
+		"so is an intent on an earlier version":             {func(_ *State, step *v1alpha1.PlanStep, _ *StepFacts) { step.Intent.ResourceVersion = "9" }, more},
+		"so is an intent that was fenced":                   {func(_ *State, step *v1alpha1.PlanStep, _ *StepFacts) { step.Fence = "10" }, more},
+		"an intent without a dry run is tried":              {func(_ *State, _ *v1alpha1.PlanStep, f *StepFacts) { f.Tried = nil }, "protocol.Try {0}"},
+		"a dry run without an answer counts as none":        {func(_ *State, _ *v1alpha1.PlanStep, f *StepFacts) { f.Tried.Result = Lost }, "wait 2s: the dry run has no answer"},
+	}
+	for name, test := range tests {
+		t.Run(name, func(t *testing.T) {
+			s := running(v1alpha1.StepIntent)
+			target := Target{Read: Yes, UID: "uid-0", ResourceVersion: "10", Generation: 1, Hash: driftedHash}
+			facts := StepFacts{Target: &target, Revision: Yes, Tried: &Write{Result: Stored, Hash: desiredHash}}
+			test.change(s, &s.Plan.Status.Steps[0], &facts)
+			s.Facts.Steps = map[int32]StepFacts{0: facts}
+			if got := text(Next(s)); got != test.want {
+				t.Errorf("next is %q, want %q", got, test.want)
+			}
+		})
+	}
+}
+
 func TestATargetIsReadAgainSoonAndWhenItsStabilisationEnds(t *testing.T) {
 	tests := map[string]struct {
 		since time.Duration
