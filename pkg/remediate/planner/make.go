@@ -89,7 +89,7 @@ func (o *Output) admit(in *Input, eligible []*Drift) [][]*Drift {
 		room--
 		key := groupKey{d.Namespace, mayActNow(in, d)}
 		i, ok := at[key]
-		if !ok || len(groups[i]) == maxTargets {
+		if !ok {
 			i = len(groups)
 			at[key] = i
 			groups = append(groups, nil)
