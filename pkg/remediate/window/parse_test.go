@@ -146,6 +146,13 @@ func TestParse_Refuses(t *testing.T) {
 			window.Spec{MaintenanceWindow: nightly("", "02:00", "UTC")},
 			[]string{"spec.maintenanceWindow.start: Required value: " + bothFix},
 		},
+		"an end without a start that no day has either": {
+			window.Spec{MaintenanceWindow: nightly("", "25:00", "UTC")},
+			[]string{
+				"spec.maintenanceWindow.start: Required value: " + bothFix,
+				`spec.maintenanceWindow.end: Invalid value: "25:00": hours are 00 to 23`,
+			},
+		},
 		"a window as long as nothing, or a day": {
 			window.Spec{MaintenanceWindow: nightly("02:00", "02:00", "UTC")},
 			[]string{`spec.maintenanceWindow.end: Invalid value: "02:00": ` + wholeDay},
