@@ -260,6 +260,10 @@ func TestKeys_PEM(t *testing.T) {
 	if err != nil {
 		t.Fatal(err)
 	}
+	published, err := evidence.PublicPEM(k.Public())
+	if diff := cmp.Diff(string(public), string(published)); err != nil || diff != "" {
+		t.Errorf("published: %v (-generated +published):\n%s", err, diff)
+	}
 	_, second, err := evidence.GenerateKey()
 	if err != nil {
 		t.Fatal(err)

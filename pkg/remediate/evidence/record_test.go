@@ -49,6 +49,7 @@ func TestValidate_NamesTheField(t *testing.T) {
 		"the chain of another policy":        {func(r *evidence.Record) { r.Policy.UID = "other" }, "policy.uid"},
 		"a policy without a digest":          {func(r *evidence.Record) { r.Policy.Digest = "" }, "policy.digest"},
 		"a plan without a name":              {func(r *evidence.Record) { r.Plan.Name = "" }, "plan.name"},
+		"a plan with a name of one letter":   {func(r *evidence.Record) { r.Plan.Name = "a" }, ""},
 		"a subject without a hash":           {func(r *evidence.Record) { r.Subject.Hash = "" }, "subject.hash"},
 		"a hash in capitals":                 {func(r *evidence.Record) { r.Subject.Hash = strings.ToUpper(pl1("a")) }, "subject.hash"},
 		"a name with a slash":                {func(r *evidence.Record) { r.Subject.Name = "a/b" }, "subject.name"},
@@ -62,6 +63,7 @@ func TestValidate_NamesTheField(t *testing.T) {
 		"an image without a digest of it":    {func(r *evidence.Record) { r.Builder.Digest = "latest" }, "builder.digest"},
 		"a ledger that runs backwards":       {func(r *evidence.Record) { r.LedgerSequence = -1 }, "ledgerSequence"},
 		"more paths than are shown":          {func(r *evidence.Record) { r.Drift.Total = 0 }, "drift.total"},
+		"paths that are too long together":   {func(r *evidence.Record) { r.Drift.Paths = []string{strings.Repeat("a", evidence.MaxPathBytes), "b"} }, "drift.paths"},
 		"paths of another digest":            {func(r *evidence.Record) { r.Drift.Digest = digest("0") }, "drift.digest"},
 		"a level of severity made up freely": {func(r *evidence.Record) { r.Severity.Level = "very high" }, "severity.level"},
 	}
