@@ -20,14 +20,15 @@ func TestWhichBodyFillsTheMasks(t *testing.T) {
 	moved := strings.Replace(earlier, `"replicas":3`, `"replicas":7`, 1)      // by an autoscaler, after the rollback
 	underNewer := strings.Replace(earlier, `"replicas":3`, `"replicas":5`, 1) // as the authorised body fills it
 	tests := map[string]struct {
-		action              v1alpha1.RemediationAction
-		authorised, desired string
-		want                string
+		action                      v1alpha1.RemediationAction
+		object, authorised, desired string
+		want                        string
 	}{
-		"a rollback that arrived is as desired":          {v1alpha1.ActionRollback, newer, earlier, earlier},
-		"for a reconciliation the authorised body fills": {v1alpha1.ActionReconcile, newer, earlier, underNewer},
-		"a rollback whose body was not read":             {v1alpha1.ActionRollback, newer, "", underNewer},
-		"without an authorised body the desired fills":   {v1alpha1.ActionReconcile, "", earlier, earlier},
+		"a rollback that arrived is as desired":                {v1alpha1.ActionRollback, moved, newer, earlier, earlier},
+		"for a reconciliation the authorised body fills":       {v1alpha1.ActionReconcile, moved, newer, earlier, underNewer},
+		"a rollback whose body was not read":                   {v1alpha1.ActionRollback, moved, newer, "", underNewer},
+		"without that body it has not arrived, wherever it is": {v1alpha1.ActionRollback, earlier, newer, "", underNewer},
+		"without an authorised body the desired fills":         {v1alpha1.ActionReconcile, moved, "", earlier, earlier},
 	}
 	for name, test := range tests {
 		t.Run(name, func(t *testing.T) {
@@ -41,7 +42,7 @@ func TestWhichBodyFillsTheMasks(t *testing.T) {
 			}
 			to := target(t, test.action)
 			to.DesiredHash = hash(t, earlier)
-			got, err := s.Hash([]byte(moved), to)
+			got, err := s.Hash([]byte(test.object), to)
 			if err != nil || got != hash(t, test.want) {
 				t.Errorf("got %s, %v; want %s", got, err, hash(t, test.want))
 			}

@@ -170,6 +170,29 @@ func TestARestartLeavesTheGuardedHashAlone(t *testing.T) {
 	}
 }
 
+// An object need not have the maps that a mark stands in.
+func TestAMarkMakesTheMapsAroundIt(t *testing.T) {
+	const annotations = `"annotations":{"kubectl.kubernetes.io/restartedAt":"p-1-2"}`
+	for name, tc := range map[string]struct{ spec, want string }{
+		"beside other annotations":   {`{"template":{"metadata":{"annotations":{"note":"a"}}}}`, `{"template":{"metadata":{"annotations":{"note":"a","kubectl.kubernetes.io/restartedAt":"p-1-2"}}}}`},
+		"without annotations":        {`{"template":{"metadata":{"labels":{"app":"web"}}}}`, `{"template":{"metadata":{"labels":{"app":"web"},` + annotations + `}}}`},
+		"without metadata":           {`{"template":{"spec":{}}}`, `{"template":{"spec":{},"metadata":{` + annotations + `}}}`},
+		"without a template":         {`{"replicas":3}`, `{"replicas":3,"template":{"metadata":{` + annotations + `}}}`},
+		"with null instead of a map": {`{"template":{"metadata":null}}`, `{"template":{"metadata":{` + annotations + `}}}`},
+	} {
+		t.Run(name, func(t *testing.T) {
+			out, err := repair.Write([]byte(`{"spec":`+tc.spec+`}`), target(t, v1alpha1.ActionRestart), standard(t), marks)
+			if err != nil {
+				t.Fatal(err)
+			}
+			want := `{"metadata":{"labels":{"plumbline.dev/plan":"p-1","plumbline.dev/step":"2"}},"spec":` + tc.want + `}`
+			if d := cmp.Diff(tree(t, []byte(want)), tree(t, out)); d != "" {
+				t.Errorf("the object (-want +got):\n%s", d)
+			}
+		})
+	}
+}
+
 func TestWriteRefuses(t *testing.T) {
 	cronJob := standard(t)
 	cronJob.GVK = canon.GVK{Group: "batch", Version: "v1", Kind: "CronJob"}
