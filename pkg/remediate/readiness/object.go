@@ -61,16 +61,13 @@ func (o object) tells() (State, string) {
 	return "", ""
 }
 
-// condition is one of status.conditions.
-type condition struct {
-	exists                  bool
-	status, reason, message string
-}
+// condition is one of status.conditions; it is empty when there is none of its type.
+type condition struct{ status, reason, message string }
 
 func (o object) condition(name string) condition {
 	for c := range o.status.Get("conditions").All() {
 		if c.Get("type").Text() == name {
-			return condition{true, c.Get("status").Text(), c.Get("reason").Text(), c.Get("message").Text()}
+			return condition{c.Get("status").Text(), c.Get("reason").Text(), c.Get("message").Text()}
 		}
 	}
 	return condition{}

@@ -76,7 +76,7 @@ func disruptionBudget(o object) (State, string) {
 	if state, message := o.tells(); state != "" {
 		return state, message
 	}
-	if c := o.condition("DisruptionAllowed"); c.exists && c.reason == "SyncFailed" {
+	if c := o.condition("DisruptionAllowed"); c.reason == "SyncFailed" {
 		return notReady("it does not count: %s", c.says("it does not say why"))
 	}
 	return ready("its controller has counted its pods")

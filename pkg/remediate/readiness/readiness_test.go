@@ -7,6 +7,8 @@ import (
 	"strings"
 	"testing"
 
+	"github.com/google/go-cmp/cmp"
+
 	"github.com/plumbline-dev/plumbline/pkg/specguard/canon"
 	"github.com/plumbline-dev/plumbline/pkg/specguard/canon/canontest"
 )
@@ -47,6 +49,51 @@ func TestEveryDifferenceFromKstatusIsExplained(t *testing.T) {
 	}
 	if differences == 0 {
 		t.Error("nothing was compared")
+	}
+}
+
+// A controller says in several places what it has done. Of has to read all of them.
+func TestTheWordsOfAControllerDecide(t *testing.T) {
+	deployment := func(spec, progressing string) string {
+		return `{"metadata":{"generation":2},"spec":{` + spec + `},"status":{"observedGeneration":2,"replicas":1,"updatedReplicas":1,"readyReplicas":1,"availableReplicas":1,"conditions":[` +
+			progressing + `,` + availableCondition + `]}}`
+	}
+	const updated = `{"type":"Progressing","status":"True","reason":"ReplicaSetUpdated"}`
+	stalled := func(says string) string {
+		return `{"metadata":{"generation":1},"status":{"conditions":[{"type":"Stalled","status":"True"` + says + `}]}}`
+	}
+	budget := func(condition string) string {
+		return `{"metadata":{"generation":1},"status":{"observedGeneration":1,"conditions":[{"type":"DisruptionAllowed",` + condition + `}]}}`
+	}
+	type told struct {
+		State   State
+		Message string
+	}
+	tests := map[string]struct {
+		gvk    canon.GVK
+		object string
+		want   told
+	}{
+		"a deployment that names no replicas has one": {deployments, deployment(`"progressDeadlineSeconds":600`, rolledOut), told{Ready, "all 1 replicas are of this spec, ready and available"}},
+		"a rollout that is over by its reason alone": {
+			deployments, deployment(`"progressDeadlineSeconds":600`, `{"type":"Progressing","status":"False","reason":"NewReplicaSetAvailable"}`), told{NotReady, "its rollout is not over: NewReplicaSetAvailable"},
+		},
+		"a deployment that is expressly not paused":       {deployments, deployment(`"paused":false,"progressDeadlineSeconds":600`, updated), told{NotReady, "its rollout is not over: ReplicaSetUpdated"}},
+		"a deployment that is paused by a text":           {deployments, deployment(`"paused":"true","progressDeadlineSeconds":600`, updated), told{NotReady, "its rollout is not over: ReplicaSetUpdated"}},
+		"an object without a generation is of no older":   {widgets, `{"metadata":{},"status":{"observedGeneration":7,"conditions":[{"type":"Ready","status":"True"}]}}`, told{Ready, "it says that it is ready"}},
+		"a budget whose controller has counted":           {budgets, budget(`"status":"True","reason":"SufficientPods"`), told{Ready, "its controller has counted its pods"}},
+		"a budget whose controller cannot count":          {budgets, budget(`"status":"False","reason":"SyncFailed","message":"no scale"`), told{NotReady, "it does not count: no scale"}},
+		"a message comes before its reason":               {widgets, stalled(`,"reason":"Quota","message":"no room"`), told{NotReady, "it is stalled: no room"}},
+		"a reason stands for a message":                   {widgets, stalled(`,"reason":"Quota","message":""`), told{NotReady, "it is stalled: Quota"}},
+		"a condition without either is told to be silent": {widgets, stalled(``), told{NotReady, "it is stalled: it does not say why"}},
+	}
+	for name, test := range tests {
+		t.Run(name, func(t *testing.T) {
+			state, message := Of([]byte(test.object), test.gvk)
+			if diff := cmp.Diff(test.want, told{state, message}); diff != "" {
+				t.Errorf("answer (-want +got):\n%s", diff)
+			}
+		})
 	}
 }
 
