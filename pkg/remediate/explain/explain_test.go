@@ -66,6 +66,14 @@ func (s *situation) done(ago time.Duration, target string) {
 	})
 }
 
+// planIn is a plan of the policy that has one target.
+func planIn(namespace, baseline string) v1alpha1.RemediationPlan {
+	return v1alpha1.RemediationPlan{
+		ObjectMeta: metav1.ObjectMeta{Namespace: namespace, Name: "earlier"},
+		Spec:       v1alpha1.RemediationPlanSpec{Plan: v1alpha1.PlannedRemediation{Targets: []v1alpha1.PlanTarget{{Baseline: baseline}}}},
+	}
+}
+
 func TestVerdicts(t *testing.T) {
 	closed := planner.Opening{Next: epoch.Add(16 * time.Hour), Why: "the window 02:00-06:00 UTC is closed"}
 	tests := map[string]struct {
@@ -106,13 +114,17 @@ func TestVerdicts(t *testing.T) {
 		"Argo CD":              {func(s *situation) { s.drift.GitOps = "Argo CD" }, NeverUnless, "exceptions.gitOps", 0},
 		"somebody works on it": {func(s *situation) { s.drift.ActiveWriter, s.drift.ActiveUntil = "ci", epoch.Add(time.Minute) }, RepairedAt, "ci", time.Minute},
 		"nothing to scale":     {func(s *situation) { s.in.Policy.Spec.Action = v1alpha1.ActionScale }, NeverUnless, "replicas did not change", 0},
-		"a plan has it":        {func(s *situation) { s.drift.Claim = "other" }, UnderWay, "other", 0},
-		"too few are healthy":  {func(s *situation) { s.in.Scope.Unhealthy = 20 }, RepairedAfter, "30 of the 50", 0},
+		"a plan of the policy has it": {func(s *situation) {
+			s.in.UnderWay = []v1alpha1.RemediationPlan{planIn("shop", "deployments.apps.web")}
+		}, UnderWay, "earlier", 0},
+		"a plan has another object of its name": {func(s *situation) {
+			s.in.UnderWay = []v1alpha1.RemediationPlan{planIn("billing", "deployments.apps.web")}
+		}, RepairedNow, "", 0},
+		"a plan has it":       {func(s *situation) { s.drift.Claim = "other" }, UnderWay, "other", 0},
+		"too few are healthy": {func(s *situation) { s.in.Scope.Unhealthy = 20 }, RepairedAfter, "30 of the 50", 0},
 		"no room": {func(s *situation) {
 			s.in.Scope.Selected = 4
-			s.in.UnderWay = []v1alpha1.RemediationPlan{{ObjectMeta: metav1.ObjectMeta{Namespace: "shop", Name: "x"}, Spec: v1alpha1.RemediationPlanSpec{
-				Plan: v1alpha1.PlannedRemediation{Targets: []v1alpha1.PlanTarget{{Baseline: "other"}}},
-			}}}
+			s.in.UnderWay = []v1alpha1.RemediationPlan{planIn("shop", "other")}
 		}, RepairedAfter, "one operation", 0},
 		"a worse drift takes the room": {func(s *situation) {
 			worse := *s.drift
@@ -128,10 +140,21 @@ func TestVerdicts(t *testing.T) {
 			at := metav1.NewTime(epoch.Add(-10 * time.Minute))
 			s.around.Environment.Status.Breakers = []v1alpha1.LedgerBreaker{{PolicyUID: "policy-uid", State: v1alpha1.BreakerOpen, Generation: 1, Failures: 3, OpenedAt: &at}}
 		}, RepairedAt, "", 20 * time.Minute},
-		"a cap of nothing":               {func(s *situation) { s.around.Environment.Rules.All.PerDay = new(int32(0)) }, NeverUnless, "0 of 0", 0},
-		"the ledger is halted":           {func(s *situation) { s.around.Cluster.Halt = &v1alpha1.LedgerHalt{RequestedBy: "bob", Reason: "night"} }, NeverUnless, "bob halted it: night", 0},
-		"a ledger nobody may read":       {func(s *situation) { s.around.Cluster.Known = false }, NotKnown, "could not be read", 0},
-		"caps nobody may read":           {func(s *situation) { s.around.Cluster.CapsUnknown = true }, RepairedNow, "", 0},
+		"a cap of nothing per hour": {func(s *situation) { s.around.Environment.Rules.All.PerHour = new(int32(0)) }, NeverUnless, "0 of 0", 0},
+		"a cap of nothing at once":  {func(s *situation) { s.around.Environment.Rules.All.Concurrent = new(int32(0)) }, NeverUnless, "0 of 0", 0},
+		"a cap of nothing":          {func(s *situation) { s.around.Environment.Rules.All.PerDay = new(int32(0)) }, NeverUnless, "0 of 0", 0},
+		"the ledger is halted":      {func(s *situation) { s.around.Cluster.Halt = &v1alpha1.LedgerHalt{RequestedBy: "bob", Reason: "night"} }, NeverUnless, "bob halted it: night", 0},
+		"a ledger nobody may read":  {func(s *situation) { s.around.Cluster.Known = false }, NotKnown, "could not be read", 0},
+		"caps nobody may read":      {func(s *situation) { s.around.Cluster.CapsUnknown = true }, RepairedNow, "", 0},
+		"caps that are not known, and a new ledger": {func(s *situation) {
+			s.around.Cluster.CapsUnknown, s.around.Cluster.PastUnknown = true, true
+		}, RepairedAt, "made anew", 24 * time.Hour},
+		"a cap that another policy takes up": {func(s *situation) {
+			s.done(time.Hour, "a")
+			entry := &s.around.Environment.Status.Entries[0]
+			entry.SettledAt, entry.PolicyUID = nil, "another"
+			s.around.Environment.Rules.All.Concurrent = new(int32(1))
+		}, RepairedAfter, "1 of 1 at once", 0},
 		"a ledger that was deleted":      {func(s *situation) { s.around.Environment.Status, s.around.Environment.PastUnknown = nil, true }, RepairedAt, "made anew", 24 * time.Hour},
 		"a ledger that is not there yet": {func(s *situation) { s.around.Environment.Status = nil }, RepairedNow, "", 0},
 	}
@@ -180,7 +203,7 @@ func TestEveryGateIsTold(t *testing.T) {
 		if (g.State == Closed) != (g.Needs != NeedsNothing) || g.State == Closed && g.Message == "" {
 			t.Errorf("%+v", g)
 		}
-		if g.Name == "Severity" && (!strings.Contains(g.Value, "High (score 65: DriftType 80 × 30 %") || g.Limit != "at least High") {
+		if g.Name == "Severity" && (g.Value != "High (score 65: DriftType 80 × 30 %, at least High for what it touches)" || g.Limit != "at least High") {
 			t.Errorf("severity is told as %q of %q", g.Value, g.Limit)
 		}
 		if g.Name == "Age" && (g.Value != "20m0s" || g.Limit != "at least 15m0s, at most 24h0m0s") {
