@@ -80,6 +80,7 @@ func TestChannel_Validate(t *testing.T) {
 		"a name of two lines":                {named("ops\nalerts"), []string{"FieldValueInvalid c.name"}},
 		"a name that is no text":             {named("ops\xff"), []string{"FieldValueInvalid c.name"}},
 		"a name with a space":                {named("policy/Ops Alerts"), nil},
+		"the longest name":                   {named(strings.Repeat("a", 317)), nil},
 		"a name that is too long":            {named(strings.Repeat("a", 318)), []string{"FieldValueInvalid c.name"}},
 		"no kind":                            {notify.Channel{Name: "ops"}, []string{"FieldValueRequired c"}},
 		"two kinds":                          {two, []string{"FieldValueForbidden c"}},
