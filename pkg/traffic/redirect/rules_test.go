@@ -60,6 +60,51 @@ func TestWhatMeansTheSameHasTheSameRules(t *testing.T) {
 	}
 }
 
+func TestARangeIsThatOfThePacketsItMeans(t *testing.T) {
+	for name, tc := range map[string]struct{ cidr, want string }{
+		"a range of IPv4":                    {"10.1.2.3/8", "ip daddr 10.0.0.0/8"},
+		"one address of IPv4":                {"10.1.2.3/32", "ip daddr 10.1.2.3"},
+		"a range of IPv6":                    {"fd00::1/8", "ip6 daddr fd00::/8"},
+		"one address of IPv6":                {"fd00::1/128", "ip6 daddr fd00::1"},
+		"a long range of IPv6":               {"fd00::1:2:3/100", "ip6 daddr fd00::1:0:0/100"},
+		"IPv4 in the form of IPv6":           {"::ffff:10.1.2.3/104", "ip daddr 10.0.0.0/8"},
+		"all of IPv4 in the form of IPv6":    {"::ffff:10.1.2.3/96", "ip daddr 0.0.0.0/0"},
+		"more than IPv4 in the form of IPv6": {"::ffff:10.1.2.3/95", "ip6 daddr ::fffe:0:0/95"},
+	} {
+		t.Run(name, func(t *testing.T) {
+			rules, err := Rules(Config{ProxyUID: 1, CapturePort: 2, IPv6: true, ExcludeCIDRs: prefixes(tc.cidr)})
+			if err != nil {
+				t.Fatal(err)
+			}
+			all := rules.Chains[0].Rules
+			if diff := cmp.Diff(tc.want, all[len(all)-2].Match.String()); diff != "" {
+				t.Errorf("the condition (-want +got):\n%s", diff)
+			}
+		})
+	}
+}
+
+// A table that is read back may have more than our rules. Its text must not show that
+// as ours.
+func TestTheTextOfATableNamesForeignParts(t *testing.T) {
+	for name, tc := range map[string]struct {
+		table Ruleset
+		want  string
+	}{
+		"an empty table":         {Ruleset{}, "table inet plumbline {\n}\n"},
+		"a table with flags":     {Ruleset{Flagged: true}, "table inet plumbline {\n\t# not ours: flags of the table\n}\n"},
+		"a chain without a hook": {Ruleset{Chains: []Chain{{Name: "more"}}}, "table inet plumbline {\n\tchain more {\n\t}\n}\n"},
+		"a foreign rule":         {Ruleset{Chains: []Chain{{Name: "output", Rules: []Rule{{Foreign: "counter"}}}}}, "table inet plumbline {\n\tchain output {\n\t\t# not ours: counter\n\t}\n}\n"},
+		"a rule without a field": {Ruleset{Chains: []Chain{{Name: "output", Rules: []Rule{{}}}}}, "table inet plumbline {\n\tchain output {\n\t\t# unknown field 0 accept\n\t}\n}\n"},
+	} {
+		t.Run(name, func(t *testing.T) {
+			if diff := cmp.Diff(tc.want, tc.table.String()); diff != "" {
+				t.Errorf("the text (-want +got):\n%s", diff)
+			}
+		})
+	}
+}
+
 // packet is the first of a connection, as the kernel shows it to the rules.
 type packet struct {
 	tcp, inside, opening bool
