@@ -127,6 +127,7 @@ func TestAGapIs(t *testing.T) {
 		"the time of many":                                     {[]told{{10, true}, {20, false}, {320, true}, {330, false}}, []Gap{{at(20), at(310)}}},
 		"known before there were two on a stream":              {[]told{{10, true}, {20, true}, {30, true}, {60, true}}, []Gap{{at(30), at(50)}}},
 		"the time of one second, if there is one every second": {[]told{{10, true}, {11, false}, {13, true}}, []Gap{{at(11), at(12)}}},
+		"by the shortest time between two":                     {[]told{{10, true}, {11, false}, {31, false}, {33, true}}, []Gap{{at(31), at(32)}}},
 		"each by itself":                                       {[]told{{10, true}, {20, false}, {50, true}, {60, false}, {100, true}}, []Gap{{at(20), at(40)}, {at(60), at(90)}}},
 	} {
 		t.Run(name, func(t *testing.T) {
@@ -165,6 +166,25 @@ func TestAClockThatGoesBackIsAGap(t *testing.T) {
 	}
 }
 
+func TestAClockThatGoesBackOnAStreamIsNoInterval(t *testing.T) {
+	w := newWorld(t, Config{})
+	w.open("a", 0)
+	now := 10.0
+	flush := func(clock float64) {
+		w.Report("a", Flush{At: at(clock), Slots: []Reported{{Slot: stable}}}, at(now))
+		now++
+	}
+	for _, clock := range []float64{10, 11, 5, 6} {
+		flush(clock)
+	}
+	w.Close("a", at(now))
+	w.open("a", now)
+	flush(8) // two seconds after the last one, and a flush comes each second
+	if got := w.Service("shop", "web", noon, at(60)); got.Gapped != 1 {
+		t.Errorf("%d proxies have gaps", got.Gapped)
+	}
+}
+
 func TestManyGapsOfAProxyBecomeOne(t *testing.T) {
 	w := newWorld(t, Config{})
 	for i := range 30 {
@@ -172,9 +192,16 @@ func TestManyGapsOfAProxyBecomeOne(t *testing.T) {
 		w.tell("a", float64(60*i+1), stable, 0, nil)
 		w.Close("a", at(float64(60*i+2)))
 	}
-	got := w.Service("shop", "web", noon, at(1790))
-	if len(got.Gaps) != maxGaps || !got.Gaps[0].From.Equal(at(1)) || !got.Gaps[0].To.After(at(1200)) {
-		t.Errorf("%d gaps, the first is %v", len(got.Gaps), got.Gaps[0])
+	want := []Gap{{at(1), at(1311)}} // of the first 22
+	for i := 23; i < 30; i++ {
+		want = append(want, Gap{at(float64(60*i - 59)), at(float64(60*i - 9))})
+	}
+	var got []Gap
+	for _, g := range w.Service("shop", "web", noon, at(1790)).Gaps {
+		got = append(got, g.Gap)
+	}
+	if d := cmp.Diff(want, got); d != "" {
+		t.Errorf("the gaps (-want +got):\n%s", d)
 	}
 }
 
@@ -282,59 +309,6 @@ func TestGapsAreToldOldestFirstThenByProxy(t *testing.T) {
 	}
 }
 
-func TestAProxyThatCountedNothingHidesNoOther(t *testing.T) {
-	w := newWorld(t, Config{})
-	w.open("idle", 0)
-	w.open("busy", 0)
-	w.tell("idle", 1, stable, 1, nil)
-	w.tell("busy", 2, stable, 0, answers(3))
-	var got []string
-	w.Cells("shop", "web", noon, at(60), func(c Cell) bool {
-		got = append(got, fmt.Sprint(c.Proxy.UID, " ", c.Counts[Completed]))
-		return true
-	})
-	if d := cmp.Diff([]string{"busy 3"}, got); d != "" {
-		t.Errorf("the cells (-want +got):\n%s", d)
-	}
-}
-
-func TestEachCellIsToldOnce(t *testing.T) {
-	w := newWorld(t, Config{})
-	w.open("a", 0)
-	w.open("b", 0)
-	got, since := map[string]uint64{}, noon
-	for i := range 50 {
-		seconds := float64(7 * i)
-		w.tell("a", seconds, stable, 0, answers(1))
-		w.tell("b", seconds+1, stable, 0, answers(2))
-		if i%3 == 0 {
-			now := at(seconds + 2)
-			w.Cells("shop", "web", since, now, func(c Cell) bool {
-				key := fmt.Sprint(c.Proxy.UID, " ", c.Start.Unix())
-				if got[key] != 0 || c.Start.Add(Width).After(now) {
-					t.Fatalf("%s is told twice, or before it ends", key)
-				}
-				got[key] = c.Counts[Completed]
-				return true
-			})
-			since = now
-		}
-	}
-	sum := map[byte]uint64{}
-	for key, n := range got {
-		sum[key[0]] += n
-	}
-	// The last that has ended by the last question began at 320 s.
-	if d := cmp.Diff(map[byte]uint64{'a': 48, 'b': 94}, sum); d != "" {
-		t.Errorf("what was told (-want +got):\n%s", d)
-	}
-	stops := 0
-	w.Cells("shop", "web", noon, at(400), func(Cell) bool { stops++; return false })
-	if stops != 1 {
-		t.Errorf("it goes on %d times", stops)
-	}
-}
-
 func TestWhatComesOnTopIsNotCounted(t *testing.T) {
 	w := newWorld(t, Config{Proxies: 2, Slots: 3, SlotsOfProxy: 2})
 	w.open("a", 0)
@@ -357,21 +331,5 @@ func TestWhatComesOnTopIsNotCounted(t *testing.T) {
 	}
 	if refused := w.Report("nobody", slots("1"), at(1)); refused != 1 {
 		t.Error("one that has no stream is listened to")
-	}
-}
-
-func TestWhatIsOldIsLetGo(t *testing.T) {
-	w := newWorld(t, Config{Proxies: 1})
-	w.open("a", 0)
-	w.tell("a", 1, stable, 0, answers(1))
-	w.Close("a", at(2))
-	if w.Open(Proxy{UID: "b"}, at(1700)) {
-		t.Error("it is let go too early")
-	}
-	if !w.Open(Proxy{UID: "b"}, at(1900)) {
-		t.Error("it is not let go")
-	}
-	if got := w.Service("shop", "web", noon, at(1901)); len(got.Variations) != 0 {
-		t.Errorf("the slot is still there: %+v", got.Variations)
 	}
 }
