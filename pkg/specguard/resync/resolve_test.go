@@ -264,19 +264,6 @@ func TestTheTrailSaysWhatBecameOfEachLevel(t *testing.T) {
 	}
 }
 
-func TestAnAnnotationThatDecidesOverrulesTheRest(t *testing.T) {
-	got := Resolve(Hierarchy{
-		GVK: deployment, Annotations: asks("9h"), Guards: []Guard{guard("web", hours(6), v1alpha1.ObjectOverrideLengthen)},
-	})
-	first, second := got.Period.Trail[0].String(), got.Period.Trail[1].String()
-	if want := "Object: decides; plumbline.dev/resync-period says 9h"; first != want {
-		t.Errorf("got %q, want %q", first, want)
-	}
-	if want := "Guard: overruled; SpecGuard/web says 6h"; second != want {
-		t.Errorf("got %q, want %q", second, want)
-	}
-}
-
 func TestResolveManagement(t *testing.T) {
 	says := func(p v1alpha1.ManagementPolicy) Guard { return Guard{Name: "SpecGuard/" + string(p), Management: p} }
 	everyKind := &v1alpha1.GuardDefaults{Spec: v1alpha1.GuardDefaultsSpec{Defaults: v1alpha1.CheckDefaults{ManagementPolicy: v1alpha1.Unmanaged}}}

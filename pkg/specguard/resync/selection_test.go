@@ -46,6 +46,7 @@ func TestPercentOf(t *testing.T) {
 		"more than all":                 {share: 200, total: 1000, want: 1000},
 		"a negative total":              {share: 10, total: -5, want: 1},
 		"as many as there can be":       {share: 100, total: math.MaxInt, want: math.MaxInt},
+		"as few as there can be":        {share: 100, total: math.MinInt, want: 1},
 	}
 	for name, tc := range tests {
 		t.Run(name, func(t *testing.T) {
@@ -147,6 +148,13 @@ func TestSelect(t *testing.T) {
 				Candidates: []Candidate{in(due("a", 3), "prod"), in(due("b", 2), "prod"), in(due("c", 1), "dev"), due("d", 0)},
 			},
 			start: []string{"a", "c", "d"}, wait: map[string]Obstacle{"b": ObstacleEnvironmentThreshold},
+		},
+		"an Environment has a slot for each of its share": {
+			pool: Pool{
+				Installation: roomFor(100), Environments: map[string]Budget{"prod": {Total: 30, Threshold: 10}},
+				Candidates: []Candidate{in(due("a", 4), "prod"), in(due("b", 3), "prod"), in(due("c", 2), "prod"), in(due("d", 1), "prod")},
+			},
+			start: []string{"a", "b", "c"}, wait: map[string]Obstacle{"d": ObstacleEnvironmentThreshold},
 		},
 		"a full Environment takes no room from the installation": {
 			pool: Pool{

@@ -38,7 +38,7 @@ func ParseThreshold(text string) (Percent, error) {
 // negative total as none. Whole numbers only: 7 % of 100 is 7, which in floating
 // point it is not.
 func (p Percent) Of(total int) int {
-	share, total := min(max(int(p), 1), 100), max(total, 0)
+	share := min(max(int(p), 1), 100)
 	// In two parts, so that no total overflows.
 	return max(total/100*share+(total%100*share+99)/100, 1)
 }
