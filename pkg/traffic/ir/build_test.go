@@ -168,6 +168,8 @@ func TestEndpointsOfAServiceWithoutASplit(t *testing.T) {
 		want string
 	}{
 		"those that are not ready are left out":                {ir.Inputs{Slices: []*discoveryv1.EndpointSlice{slice(v4, 8080, "10.1.0.2", "10.1.0.1", "10.1.0.3 unready")}}, "10.1.0.1:8080 10.1.0.2:8080"},
+		"one that is expressly ready counts":                   {ir.Inputs{Slices: []*discoveryv1.EndpointSlice{slice(v4, 8080, "10.1.0.1 ready")}}, "10.1.0.1:8080"},
+		"one that serves, not ready and not ending, does not":  {ir.Inputs{Slices: []*discoveryv1.EndpointSlice{slice(v4, 8080, "10.1.0.1 serving")}}, ""},
 		"those that end and serve drain":                       {ir.Inputs{Slices: []*discoveryv1.EndpointSlice{slice(v4, 8080, "10.1.0.1 terminating")}}, "10.1.0.1:8080-Draining"},
 		"one that is in two slices counts once, as the better": {ir.Inputs{Slices: []*discoveryv1.EndpointSlice{slice(v4, 8080, "10.1.0.1 terminating"), slice(v4, 8080, "10.1.0.1")}}, "10.1.0.1:8080"},
 		"each slice has its own number for a named port":       {ir.Inputs{Slices: []*discoveryv1.EndpointSlice{slice(v4, 8080, "10.1.0.1"), slice(v4, 9090, "10.1.0.2")}}, "10.1.0.1:8080 10.1.0.2:9090"},

@@ -31,7 +31,7 @@ func web(changes ...func(*corev1.Service)) *corev1.Service {
 }
 
 // slice of the Service web; each endpoint is an address, and what is not usual of it:
-// "10.1.0.1 terminating", "10.1.0.2 unready".
+// "10.1.0.1 terminating", "10.1.0.2 unready", "10.1.0.3 ready", "10.1.0.4 serving".
 func slice(family discoveryv1.AddressType, port int32, endpoints ...string) *discoveryv1.EndpointSlice {
 	s := &discoveryv1.EndpointSlice{
 		ObjectMeta:  metav1.ObjectMeta{Namespace: "shop", Labels: map[string]string{discoveryv1.LabelServiceName: "web"}},
@@ -42,7 +42,7 @@ func slice(family discoveryv1.AddressType, port int32, endpoints ...string) *dis
 		address, what, _ := strings.Cut(text, " ")
 		e := discoveryv1.Endpoint{Addresses: []string{address}, TargetRef: &corev1.ObjectReference{Kind: "Pod", Name: "pod-" + address}}
 		if what != "" {
-			e.Conditions.Ready, e.Conditions.Serving = new(false), new(what == "terminating")
+			e.Conditions.Ready, e.Conditions.Serving = new(what == "ready"), new(what != "unready")
 			e.Conditions.Terminating = new(what == "terminating")
 		}
 		s.Endpoints = append(s.Endpoints, e)

@@ -203,6 +203,7 @@ func TestWhatIsJustWithinTheBoundsIsTaken(t *testing.T) {
 		"but not of 65":                   {key(ir.ByHeader, 65), "InvalidKey: the header's name \"" + strings.Repeat("a", 40) + "...\" is not 1 to 64 characters of a token"},
 		"a cookie of 64 characters":       {key(ir.ByCookie, 64), ""},
 		"but not one of 65":               {key(ir.ByCookie, 65), "InvalidKey: the cookie's name \"" + strings.Repeat("a", 40) + "...\" is not 1 to 64 characters of a token"},
+		"a cookie that is kept elsewhere": {func(s *ir.Split) { s.Key = ir.Key{Kind: ir.ByCookie, Name: "__Host-session"} }, ""},
 		"64 values":                       {values(64, 2), ""},
 		"but not 65 of them":              {values(65, 2), "InvalidMatch: 65 values of header x-group are mapped, want 1 to 64"},
 		"a value of 256 characters":       {values(1, 256), ""},
