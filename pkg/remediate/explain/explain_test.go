@@ -66,7 +66,7 @@ func (s *situation) done(ago time.Duration, target string) {
 	})
 }
 
-// planIn is a plan of the policy that has one target.
+// planIn returns a plan of the policy with one target.
 func planIn(namespace, baseline string) v1alpha1.RemediationPlan {
 	return v1alpha1.RemediationPlan{
 		ObjectMeta: metav1.ObjectMeta{Namespace: namespace, Name: "earlier"},

@@ -7,8 +7,8 @@ import "testing"
 func TestAProxyIsLetGo(t *testing.T) {
 	for name, tc := range map[string]struct {
 		then  func(world)
-		early bool // half an hour after it was heard of last, less a little
-		late  bool // half an hour after that, and more
+		early bool // let go before half an hour has passed since its last sign
+		late  bool // let go after that
 	}{
 		"when its stream ended half an hour ago":   {func(w world) { w.Close("a", at(2)) }, false, true},
 		"when its pod is gone, stream or not":      {func(w world) { w.End("a", at(2)) }, false, true},
