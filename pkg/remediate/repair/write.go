@@ -144,11 +144,18 @@ func markIn(object []byte, gvk canon.GVK, place []string, values map[string]stri
 	if err != nil {
 		return nil, err
 	}
-	out, _, err := diff.Apply(object, gvk, changes) // members gives each change a place
-	if err != nil {
-		return nil, fmt.Errorf("marking the object at %v: %w", place, err)
+	out, skipped, err := diff.Apply(object, gvk, changes)
+	if err != nil || len(skipped) > 0 {
+		return nil, fmt.Errorf("marking the object at %v: %w", place, errors.Join(err, errNoPlace(skipped)))
 	}
 	return out, nil
+}
+
+func errNoPlace(skipped []diff.Change) error {
+	if len(skipped) == 0 {
+		return nil
+	}
+	return fmt.Errorf("%s has no place", skipped[0].Path)
 }
 
 // members sets members of a map that may not be there yet, nor the maps around it.
