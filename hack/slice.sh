@@ -1,7 +1,7 @@
 #!/usr/bin/env bash
-# Runs a tenth of the long tests, as a part of `make test`: fuzzers with new inputs, and
-# benchmarks once through. PLUMBLINE_ROTATION chooses the tenth; make takes the number
-# from the commit.
+# Runs a part of the long tests, as a part of `make test`: fuzzers with new inputs,
+# benchmarks once through, and mutants of a package. PLUMBLINE_ROTATION chooses the
+# part; make takes the number from the commit.
 set -euo pipefail
 cd "$(dirname "$0")/.."
 rotation=${PLUMBLINE_ROTATION:-0}
@@ -13,3 +13,6 @@ mapfile -t packages < <(grep -rlE --include='*_test.go' '^func Benchmark' pkg | 
 package=${packages[rotation % ${#packages[@]}]}
 echo "== benchmarks of $package, once"
 go test -vet=off -run '^$' -bench . -benchtime 1x "./$package"
+
+echo "== mutants"
+go run ./hack/mutants --rotation "$rotation"

@@ -6,6 +6,7 @@
 //
 //	go run ./hack/mutants                                  # all packages of wanted.txt
 //	go run ./hack/mutants --count 200 --seed 7 pkg/traffic # one of them, other mutants
+//	go run ./hack/mutants --rotation 12                    # a tenth of one of them
 //
 // The mutants are a sample that hangs on the seed. The file wanted.txt holds the score
 // that each package must have. The file explained.txt holds the mutants that may
@@ -48,6 +49,7 @@ type options struct {
 	root, wanted, explained string
 	journal, unexplained    string
 	seed                    uint64
+	rotation                int
 	count, workers          int
 	limit                   time.Duration
 	packages                []string
@@ -63,6 +65,7 @@ func run(ctx context.Context, args []string, stdout, stderr io.Writer) error {
 	fs.StringVar(&o.journal, "journal", "bin/mutants.ndjson", "file for verdicts, by which the next run carries on")
 	fs.StringVar(&o.unexplained, "unexplained", "", "file for survivors as paragraphs of --explained; empty for none")
 	fs.Uint64Var(&o.seed, "seed", 1, "chooses the mutants")
+	fs.IntVar(&o.rotation, "rotation", -1, "if not negative, chooses one package and a tenth of its mutants")
 	fs.IntVar(&o.count, "count", 40, "mutants per package")
 	fs.IntVar(&o.workers, "workers", 2, "mutants that are tried at once")
 	fs.DurationVar(&o.limit, "limit", 55*time.Minute, "for everything")

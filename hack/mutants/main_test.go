@@ -7,6 +7,7 @@ import (
 	"errors"
 	"os"
 	"path/filepath"
+	"strconv"
 	"strings"
 	"testing"
 	"time"
@@ -28,7 +29,7 @@ func newStand(t *testing.T) *stand {
 	s.write("m/go.mod", "module example.test/m\n\ngo 1.26\n")
 	s.write("m/p/p.go", "package p\n\n// IsSmall tells whether n is small.\nfunc IsSmall(n int) bool { return n < 3 }\n")
 	s.write("m/p/p_test.go", "package p\n\nimport \"testing\"\n\nfunc TestOneIsSmall(t *testing.T) {\n\tif !IsSmall(1) {\n\t\tt.Error(\"it is not\")\n\t}\n}\n")
-	s.write("wanted.txt", "p 50\n")
+	s.write("wanted.txt", "p 70\n")
 	s.write("explained.txt", "")
 	return s
 }
@@ -75,7 +76,7 @@ func TestAScoreThatIsTooLowIsAnErrorAndSurvivorsAreNamed(t *testing.T) {
 		"seed 1, 40 mutants per package",
 		"survived p/p.go:4 IsSmall: func IsSmall(n int) bool { return n < 3 } => func IsSmall(n int) bool { return n <= 3 }",
 		"survived p/p.go:4 IsSmall: func IsSmall(n int) bool { return n < 3 } => func IsSmall(n int) bool { return n < 4 }",
-		"| p       | 1      | 0         | 3  | 33 %  | 50 %   |",
+		"| p       | 1      | 0         | 3  | 33 %  | 70 %   |",
 	)
 }
 
@@ -93,7 +94,7 @@ func TestSurvivorsThatAreExplainedCount(t *testing.T) {
 	if err != nil {
 		t.Error(err)
 	}
-	s.want(out, "| p       | 1      | 2         | 3  | 100 % | 50 %   |")
+	s.want(out, "| p       | 1      | 2         | 3  | 100 % | 70 %   |")
 }
 
 func TestAnExplanationOfNoMutantIsStaleAndOneOfAKilledMutantIsTold(t *testing.T) {
@@ -139,6 +140,37 @@ func TestARunThatIsStoppedSaysWhereAndTheNextOneCarriesOn(t *testing.T) {
 	s.want(out, "| p       | 1      | 0         | 3  | 33 %  | 0 %    |")
 	if info, err := os.Stat(filepath.Join(s.dir, "journal")); err != nil || info.ModTime().After(before.Add(-time.Minute)) {
 		t.Errorf("mutants were tried again: %v, %v", info, err)
+	}
+}
+
+func TestRotationsTryEachMutantOfEachPackageOnce(t *testing.T) {
+	s := newStand(t)
+	s.write("m/q/q.go", "package q\n\n// Two is even.\nfunc Two() bool { return true }\n")
+	s.write("m/q/q_test.go", "package q\n\nimport \"testing\"\n\nfunc TestTwo(*testing.T) { Two() }\n")
+	s.write("wanted.txt", "q 0\np 0\n")
+	survived := map[string]int{}
+	for rotation := range 6 { // of two packages, the tenth of ten mutants
+		out, err := s.run("--count", "10", "--rotation", strconv.Itoa(rotation))
+		if err != nil {
+			t.Fatalf("%v:\n%s", err, out)
+		}
+		other := []string{"p", "q"}[rotation%2]
+		if strings.Contains(out, "| "+other+" ") {
+			t.Errorf("rotation %d tries %s:\n%s", rotation, other, out)
+		}
+		for _, line := range strings.Split(out, "\n") {
+			if strings.HasPrefix(line, "survived p/") {
+				survived[line]++
+			}
+		}
+	}
+	for line, times := range survived {
+		if times != 1 {
+			t.Errorf("%d times: %s", times, line)
+		}
+	}
+	if len(survived) != 2 {
+		t.Errorf("the survivors are %v, want the two of the whole run", survived)
 	}
 }
 

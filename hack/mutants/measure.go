@@ -30,6 +30,7 @@ type measurement struct {
 	journal   *journal.Journal
 	explained explanation.Set
 	scratch   string
+	skipped   int // of the mutants of each package, in their order
 	out       io.Writer
 	stale     []mutation.Key
 }
@@ -55,8 +56,23 @@ func (o *options) measure(ctx context.Context, stdout io.Writer) error {
 	}
 	defer func() { _ = os.RemoveAll(scratch) }()
 	m := measurement{options: *o, journal: kept, explained: explained, scratch: scratch, out: stdout}
+	wanted, m.skipped, m.count = o.chooseTenth(wanted)
 	packages, stopped := m.measureAll(ctx, wanted)
 	return cmp.Or(m.report(packages), stopped, m.judge(packages))
+}
+
+// tenths of the mutants of a package are what rotations try.
+const tenths = 10
+
+// chooseTenth cuts a run down to a tenth of the mutants of one package. As many
+// rotations in a row as there are packages try each package.
+func (o *options) chooseTenth(wanted []score.Wanted) (of []score.Wanted, skipped, count int) {
+	if o.rotation < 0 || len(wanted) == 0 {
+		return wanted, 0, o.count
+	}
+	i := o.rotation % len(wanted)
+	count = max(o.count/tenths, 1)
+	return wanted[i : i+1], o.rotation / len(wanted) % tenths * count, count
 }
 
 // readTables reads the wanted scores of the packages that were asked for, and the
@@ -134,7 +150,9 @@ func (m *measurement) measurePackage(ctx context.Context, wanted score.Wanted) (
 		return score.Package{}, err
 	}
 	m.findStale(wanted.Package, mutants)
-	outcomes, err := campaign.TryMutants(ctx, mutation.Shuffle(mutants, m.seed), m.count, m.workers, m.tryOnce(target))
+	chosen := mutation.Shuffle(mutants, m.seed)
+	chosen = chosen[min(m.skipped, len(chosen)):]
+	outcomes, err := campaign.TryMutants(ctx, chosen, m.count, m.workers, m.tryOnce(target))
 	p := score.CountOutcomes(wanted, outcomes, m.explained)
 	for i := range p.Survivors {
 		m.say("survived %s\n", &p.Survivors[i])

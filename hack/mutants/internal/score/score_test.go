@@ -66,6 +66,7 @@ func TestAScoreIsRoundedDown(t *testing.T) {
 		enough           bool
 	}{
 		"just below": {949, 1000, 94, false}, "just enough": {19, 20, 95, true}, "none of none": {0, 0, 100, true}, "none": {0, 3, 0, false},
+		"all but one of a few": {3, 4, 75, true}, "all but two of a few": {2, 4, 50, false},
 	} {
 		t.Run(name, func(t *testing.T) {
 			p := score.Package{Wanted: score.Wanted{Percent: 95}, Killed: tc.killed, Of: tc.of}
