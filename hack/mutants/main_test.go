@@ -158,7 +158,7 @@ func TestRotationsTryEachMutantOfEachPackageOnce(t *testing.T) {
 		if strings.Contains(out, "| "+other+" ") {
 			t.Errorf("rotation %d tries %s:\n%s", rotation, other, out)
 		}
-		for _, line := range strings.Split(out, "\n") {
+		for line := range strings.SplitSeq(out, "\n") {
 			if strings.HasPrefix(line, "survived p/") {
 				survived[line]++
 			}
