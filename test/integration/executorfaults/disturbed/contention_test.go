@@ -7,6 +7,7 @@ package disturbed
 import (
 	"context"
 	"fmt"
+	"strings"
 	"testing"
 	"time"
 
@@ -137,10 +138,14 @@ func TestAStormOfStatusWrites(t *testing.T) {
 				tried++
 			}
 		}
-		if tried < 1 || tried > attempts {
-			t.Errorf("%s was tried %d times", name, tried)
+		// On a busy machine each attempt may end before its write: the version that it
+		// read is never the newest.
+		s := p.Status.Steps[i]
+		allBefore := strings.Contains(s.Message, fmt.Sprintf("%d times somebody else had written", attempts))
+		if tried > attempts || tried < 1 && !allBefore {
+			t.Errorf("%s was written %d times: %s", name, tried, s.Message)
 		}
-		switch s := p.Status.Steps[i]; {
+		switch {
 		case s.State == v1alpha1.StepVerified:
 			w.CheckImage(name, guarded.Image)
 		case s.State == v1alpha1.StepSkipped && s.Reason == v1alpha1.ReasonTargetContended:
