@@ -17,9 +17,9 @@ import (
 	"k8s.io/client-go/kubernetes"
 	"k8s.io/client-go/rest"
 	"k8s.io/client-go/tools/clientcmd"
-	"sigs.k8s.io/controller-runtime/pkg/client/apiutil"
 
 	"github.com/plumbline-dev/plumbline/internal/certs"
+	"github.com/plumbline-dev/plumbline/internal/kube"
 	"github.com/plumbline-dev/plumbline/internal/options"
 	"github.com/plumbline-dev/plumbline/internal/telemetry"
 	"github.com/plumbline-dev/plumbline/pkg/specguard"
@@ -99,7 +99,7 @@ func (s *server) addGuards(config *rest.Config) error {
 	if err != nil {
 		return fmt.Errorf("making the guard client: %w", err)
 	}
-	mapper, err := apiutil.NewDynamicRESTMapper(config, httpClient)
+	mapper, err := kube.MapperFor(config, httpClient)
 	if err != nil {
 		return fmt.Errorf("making the REST mapper: %w", err)
 	}

@@ -21,6 +21,7 @@ import (
 	"sigs.k8s.io/controller-runtime/pkg/manager"
 	metricsserver "sigs.k8s.io/controller-runtime/pkg/metrics/server"
 
+	"github.com/plumbline-dev/plumbline/internal/kube"
 	"github.com/plumbline-dev/plumbline/internal/servertime"
 	"github.com/plumbline-dev/plumbline/pkg/apis/plumbline/v1alpha1"
 )
@@ -77,6 +78,8 @@ func (p Part) New() (manager.Manager, *rest.Config, error) {
 	mgr, err := ctrl.NewManager(work, ctrl.Options{
 		Scheme: types,
 		Logger: p.Log,
+		// Guards and policies name kinds at will.
+		MapperProvider: kube.MapperFor,
 		// The process serves its own registry and health.
 		Metrics:                       metricsserver.Options{BindAddress: "0"},
 		LeaderElection:                p.LeaderElect,

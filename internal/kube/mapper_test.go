@@ -1,0 +1,177 @@
+// SPDX-License-Identifier: Apache-2.0
+
+package kube
+
+import (
+	"context"
+	"errors"
+	"fmt"
+	"testing"
+	"time"
+
+	"k8s.io/apimachinery/pkg/api/meta"
+	metav1 "k8s.io/apimachinery/pkg/apis/meta/v1"
+	"k8s.io/apimachinery/pkg/runtime/schema"
+	"k8s.io/client-go/discovery"
+	testclock "k8s.io/utils/clock/testing"
+)
+
+// served plays the discovery of an API server.
+type served struct {
+	kinds   map[string][]string // by group/version
+	failure error
+	listed  int
+}
+
+func (s *served) ServerGroupsAndResourcesWithContext(context.Context) ([]*metav1.APIGroup, []*metav1.APIResourceList, error) {
+	s.listed++
+	var partly *discovery.ErrGroupDiscoveryFailed
+	if s.failure != nil && !errors.As(s.failure, &partly) {
+		return nil, nil, s.failure
+	}
+	var groups []*metav1.APIGroup
+	var lists []*metav1.APIResourceList
+	for text, kinds := range s.kinds {
+		gv, err := schema.ParseGroupVersion(text)
+		if err != nil {
+			return nil, nil, err
+		}
+		version := metav1.GroupVersionForDiscovery{GroupVersion: text, Version: gv.Version}
+		groups = append(groups, &metav1.APIGroup{Name: gv.Group, Versions: []metav1.GroupVersionForDiscovery{version}, PreferredVersion: version})
+		if partly != nil && partly.Groups[gv] != nil {
+			continue
+		}
+		list := &metav1.APIResourceList{GroupVersion: text}
+		for _, kind := range kinds {
+			list.APIResources = append(list.APIResources, metav1.APIResource{Name: kind + "s", SingularName: kind, Kind: kind, Namespaced: true})
+		}
+		lists = append(lists, list)
+	}
+	return groups, lists, s.failure
+}
+
+type mapperFixture struct {
+	*Mapper
+	server *served
+	clock  *testclock.FakeClock
+}
+
+func newMapperFixture() *mapperFixture {
+	f := &mapperFixture{
+		server: &served{kinds: map[string][]string{"v1": {"pod"}, "apps/v1": {"deployment"}}},
+		clock:  testclock.NewFakeClock(time.Date(2026, 3, 1, 12, 0, 0, 0, time.UTC)),
+	}
+	f.Mapper = NewMapper(f.server, f.clock)
+	return f
+}
+
+func (f *mapperFixture) mapping(apiVersion, kind string) error {
+	gv, err := schema.ParseGroupVersion(apiVersion)
+	if err != nil {
+		return err
+	}
+	_, err = f.RESTMapping(gv.WithKind(kind).GroupKind(), gv.Version)
+	return err
+}
+
+// H2 of the guard's review: each kind that nobody serves cost a call of its own, each
+// time.
+func TestThousandsOfUnknownKindsCostOneListing(t *testing.T) {
+	f := newMapperFixture()
+	for round := range 100 {
+		for i := range 32 {
+			if err := f.mapping(fmt.Sprintf("x%d.example.com/v1", round*32+i), "Nothing"); !meta.IsNoMatchError(err) {
+				t.Fatal(err)
+			}
+		}
+	}
+	if err := f.mapping("apps/v1", "deployment"); err != nil {
+		t.Error(err)
+	}
+	if f.server.listed > 2 {
+		t.Errorf("%d listings", f.server.listed)
+	}
+	f.clock.Step(time.Hour)
+	before := f.server.listed
+	for range 3600 {
+		_ = f.mapping("x.example.com/v1", "Nothing")
+		f.clock.Step(time.Second)
+	}
+	if n := f.server.listed - before; n > 3600/int(maxListInterval/time.Second)+8 {
+		t.Errorf("%d listings in an hour", n)
+	}
+}
+
+func TestAKindThatAppearsIsFound(t *testing.T) {
+	f := newMapperFixture()
+	unknown := func(want bool) {
+		t.Helper()
+		if err := f.mapping("example.org/v1", "widget"); meta.IsNoMatchError(err) != want || err != nil != want {
+			t.Fatal(err)
+		}
+	}
+	unknown(true)
+	f.server.kinds["example.org/v1"] = []string{"widget"}
+	unknown(true) // asked too soon
+	f.clock.Step(maxListInterval)
+	unknown(false)
+	delete(f.server.kinds, "example.org/v1")
+	f.server.kinds["example.com/v1"] = []string{"gadget"}
+	Reset(f.Mapper)
+	if err := f.mapping("example.com/v1", "gadget"); err != nil {
+		t.Errorf("told that a kind was installed: %v", err)
+	}
+	unknown(true)
+}
+
+func TestWhatTheServerCannotTellIsNotUnknown(t *testing.T) {
+	f := newMapperFixture()
+	f.server.failure = errors.New("connection refused")
+	if err := f.mapping("apps/v1", "deployment"); err == nil || meta.IsNoMatchError(err) {
+		t.Errorf("the server is away: %v", err)
+	}
+	f.server.failure = nil
+	f.server.kinds["metrics.example.com/v1"] = []string{"metric"}
+	if err := f.mapping("metrics.example.com/v1", "metric"); err != nil {
+		t.Fatal(err)
+	}
+	stale := schema.GroupVersion{Group: "metrics.example.com", Version: "v1"}
+	f.server.failure = &discovery.ErrGroupDiscoveryFailed{Groups: map[schema.GroupVersion]error{stale: errors.New("stale")}}
+	f.clock.Step(maxListInterval)
+	if err := f.mapping("x.example.com/v1", "Nothing"); !meta.IsNoMatchError(err) {
+		t.Errorf("an unknown kind beside a group that does not answer: %v", err)
+	}
+	if err := f.mapping("metrics.example.com/v1", "metric"); err != nil {
+		t.Errorf("a kind that was known before: %v", err)
+	}
+	other := newMapperFixture()
+	other.server.kinds["metrics.example.com/v1"] = []string{"metric"}
+	other.server.failure = f.server.failure
+	if err := other.mapping("metrics.example.com/v1", "metric"); !errors.Is(err, ErrGroupUnavailable) {
+		t.Errorf("a kind of a group that never answered: %v", err)
+	}
+}
+
+func TestMapperAnswersEachQuestionOfAMapper(t *testing.T) {
+	f := newMapperFixture()
+	gvk := schema.GroupVersionKind{Group: "apps", Version: "v1", Kind: "deployment"}
+	gvr := schema.GroupVersionResource{Group: "apps", Version: "v1", Resource: "deployments"}
+	if got, err := f.KindFor(gvr); err != nil || got != gvk {
+		t.Errorf("KindFor: %v, %v", got, err)
+	}
+	if got, err := f.KindsFor(gvr); err != nil || len(got) != 1 || got[0] != gvk {
+		t.Errorf("KindsFor: %v, %v", got, err)
+	}
+	if got, err := f.ResourceFor(gvr); err != nil || got != gvr {
+		t.Errorf("ResourceFor: %v, %v", got, err)
+	}
+	if got, err := f.ResourcesFor(gvr); err != nil || len(got) != 1 || got[0] != gvr {
+		t.Errorf("ResourcesFor: %v, %v", got, err)
+	}
+	if got, err := f.RESTMappings(gvk.GroupKind()); err != nil || len(got) != 1 || got[0].Resource != gvr {
+		t.Errorf("RESTMappings: %v, %v", got, err)
+	}
+	if got, err := f.ResourceSingularizer("deployments"); err != nil || got != "deployment" {
+		t.Errorf("ResourceSingularizer: %q, %v", got, err)
+	}
+}
