@@ -19,10 +19,9 @@ func (s *step) honourAccept(observed canon.Hash) (canon.Hash, error) {
 		return observed, nil
 	}
 	body := s.body
-	if s.st.authorises() && len(s.st.Masks) > 0 {
-		// A mask is not accepted along: its writer will move it again.
+	if s.st.authorises() && s.want != nil {
 		var err error
-		if body, err = unmaskedBody(s.body, s.st.Body, s.gvk, s.in.Rules, s.st.Masks); err != nil {
+		if body, err = acceptedBody(s.body, s.st.Body, s.gvk, s.in.Rules, s.st.Masks); err != nil {
 			return observed, err
 		}
 	}

@@ -47,6 +47,8 @@ type Guard struct {
 	checks               resync.Guard
 	authenticatedDeletes bool
 	suspendedUntil       time.Time
+	// inert: the guard did not compile, and only vetoes, see [CompileInert].
+	inert bool
 }
 
 type expectedRule struct {
@@ -91,6 +93,27 @@ func Compile(ref GuardRef, spec v1alpha1.GuardSpec, namespaceSelector *metav1.La
 	g.excluded = append(slices.Clip(slices.Clone(g.ignore)), benignPaths...)
 	return g, nil
 }
+
+// CompileInert makes what is left of a guard that does not compile: the guard selects
+// what the parts that compile select, guards nothing, and vetoes that anything there
+// is authorised or imported. A selector that does not compile selects everything.
+func CompileInert(ref GuardRef, spec v1alpha1.GuardSpec, namespaceSelector *metav1.LabelSelector, createdAt time.Time) *Guard {
+	g := &Guard{ref: ref, createdAt: createdAt, inert: true}
+	for _, r := range spec.Resources {
+		g.resources = append(g.resources, canon.ParseGVK(r.APIVersion, r.Kind))
+	}
+	path := field.NewPath("spec")
+	g.selector, _ = compileSelector(spec.Selector, path)
+	if ref.Namespace == "" {
+		g.namespaces, _ = compileSelector(namespaceSelector, path)
+	}
+	return g
+}
+
+// vetoes tells whether the guard guards nothing at a time, and yet has a say in what
+// is authorised: what the rest of the guards authorise stays authorised when this
+// guard is in force again.
+func (g *Guard) vetoes(now time.Time) bool { return g.inert || g.suspended(now) }
 
 func compileEnums(ref GuardRef, spec v1alpha1.GuardSpec, path *field.Path) field.ErrorList {
 	var errs field.ErrorList

@@ -12,6 +12,34 @@ import (
 	"github.com/plumbline-dev/plumbline/pkg/specguard/canon"
 )
 
+// MaxNamespaceGuards is how many SpecGuards of one namespace are in force: each costs
+// memory and time of everybody.
+const MaxNamespaceGuards = 64
+
+// Excess are the SpecGuards beyond [MaxNamespaceGuards] in their namespaces. Of the
+// guards of a namespace, by the times at which they were made, the oldest stay.
+func Excess(made map[GuardRef]time.Time) map[GuardRef]bool {
+	byNamespace := map[string][]GuardRef{}
+	for ref := range made {
+		if ref.Namespace != "" {
+			byNamespace[ref.Namespace] = append(byNamespace[ref.Namespace], ref)
+		}
+	}
+	excess := map[GuardRef]bool{}
+	for _, refs := range byNamespace {
+		if len(refs) <= MaxNamespaceGuards {
+			continue
+		}
+		slices.SortFunc(refs, func(a, b GuardRef) int {
+			return cmp.Or(made[a].Compare(made[b]), cmp.Compare(a.Name, b.Name))
+		})
+		for _, ref := range refs[MaxNamespaceGuards:] {
+			excess[ref] = true
+		}
+	}
+	return excess
+}
+
 // System names the writers that belong to the machinery.
 type System struct {
 	// Executor is the user name of Plumbline's own executor, empty if there is none.
@@ -71,7 +99,9 @@ func (s *GuardSet) index(g *Guard) {
 		if !slices.Contains(into[gk], g) {
 			into[gk] = append(into[gk], g)
 		}
-		s.resources = append(s.resources, gvk)
+		if !g.inert {
+			s.resources = append(s.resources, gvk)
+		}
 	}
 }
 
@@ -120,8 +150,8 @@ type Query struct {
 	Now  time.Time
 }
 
-// Rules are what all guards together say about the object. Suspended guards do
-// not count.
+// Rules are what all guards together say about the object. Suspended guards only
+// veto.
 func (s *GuardSet) Rules(q Query) Rules {
 	if s == nil || has(s.excluded, q.Namespace) {
 		return Rules{}
@@ -134,7 +164,12 @@ func (s *GuardSet) Rules(q Query) Rules {
 	r := Rules{system: s.system}
 	for _, list := range [2][]*Guard{cluster, own} {
 		for _, g := range list {
-			if selected, certain := g.selects(&q); selected {
+			selected, certain := g.selects(&q)
+			switch {
+			case !selected:
+			case g.vetoes(q.Now):
+				r.vetoing = append(r.vetoing, g)
+			default:
 				r.guards = append(r.guards, g)
 				r.certain = r.certain || certain
 			}
@@ -145,9 +180,6 @@ func (s *GuardSet) Rules(q Query) Rules {
 }
 
 func (g *Guard) selects(q *Query) (selected, certain bool) {
-	if g.suspended(q.Now) {
-		return false, false
-	}
 	if g.namespaces != nil && !g.namespaces.Matches(labels.Set(q.NamespaceLabels)) {
 		return false, false
 	}

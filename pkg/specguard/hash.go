@@ -56,6 +56,33 @@ func unmaskedBody(body, authorised []byte, gvk canon.GVK, rules Rules, masks []v
 	return out, err
 }
 
+// acceptedBody is what an accept authorises: the authorised body with the differences
+// that the accepted hash names. Masked values stay as authorised, since their writer
+// moves them again, and so does what the rules exclude, since nobody was shown it.
+func acceptedBody(body, authorised []byte, gvk canon.GVK, rules Rules, masks []v1alpha1.Mask) ([]byte, error) {
+	if len(masks) > 0 {
+		var err error
+		if body, err = unmaskedBody(body, authorised, gvk, rules, masks); err != nil {
+			return nil, err
+		}
+	}
+	observed, err := canon.Parse(body, gvk)
+	if err != nil {
+		return nil, fmt.Errorf("reading the observed body: %w", err)
+	}
+	defer observed.Release()
+	want, err := canon.Parse(authorised, gvk)
+	if err != nil {
+		return nil, fmt.Errorf("reading the authorised body: %w", err)
+	}
+	defer want.Release()
+	out, _, err := diff.Apply(authorised, gvk, diff.Compare(want, observed, rules.Excluded()...))
+	if err != nil {
+		return nil, fmt.Errorf("applying what was accepted: %w", err)
+	}
+	return out, nil
+}
+
 func isMasked(masks []v1alpha1.Mask, c diff.Change) bool {
 	path := c.Path.String()
 	return !c.Reordered() && slices.ContainsFunc(masks, func(m v1alpha1.Mask) bool { return m.Path == path })

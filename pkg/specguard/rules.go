@@ -14,7 +14,9 @@ import (
 // Rules are what the guards that select one object say together: the stricter
 // always holds. The zero Rules stand for an object that nothing guards.
 type Rules struct {
-	guards   []*Guard
+	guards []*Guard
+	// vetoing are the guards that select the object and are suspended or inert.
+	vetoing  []*Guard
 	excluded []canon.Path
 	system   System
 	certain  bool
@@ -27,14 +29,34 @@ func (r Rules) Empty() bool { return len(r.guards) == 0 }
 // the object.
 func (r Rules) Certain() bool { return r.certain }
 
-// Guards names the guards, sorted, as Baseline.status.guards shows them.
-func (r Rules) Guards() []string {
-	names := make([]string, len(r.guards))
-	for i, g := range r.guards {
-		names[i] = g.ref.String()
+// Guards names the guards in force, sorted.
+func (r Rules) Guards() []string { return sortedNames(r.guards) }
+
+// Selecting names the guards that select the object, sorted, as Baseline.status.guards
+// shows them: the suspended guards, too, so that no label that changes meanwhile
+// releases the object.
+func (r Rules) Selecting() []string { return sortedNames(r.guards, r.vetoing) }
+
+func sortedNames(lists ...[]*Guard) []string {
+	names := []string{}
+	for _, guards := range lists {
+		for _, g := range guards {
+			names = append(names, g.ref.String())
+		}
 	}
 	slices.Sort(names)
 	return names
+}
+
+// Inert names a guard that would select the object and does not compile; empty when
+// there is none. Nothing is imported then.
+func (r Rules) Inert() string {
+	for _, g := range r.vetoing {
+		if g.inert {
+			return g.ref.String()
+		}
+	}
+	return ""
 }
 
 // Mode is Warn if any guard warns or denies: what is refused, the API server
@@ -70,10 +92,11 @@ func (r Rules) AuthenticatedDeletes() bool {
 	return slices.ContainsFunc(r.guards, func(g *Guard) bool { return g.authenticatedDeletes })
 }
 
-// GuardedSince is when the oldest of the guards was created; zero without one.
+// GuardedSince is when the oldest of the guards was created, suspended ones included;
+// zero without one.
 func (r Rules) GuardedSince() time.Time {
 	var since time.Time
-	for i, g := range r.guards {
+	for i, g := range slices.Concat(r.guards, r.vetoing) {
 		if i == 0 || g.createdAt.Before(since) {
 			since = g.createdAt
 		}
@@ -116,8 +139,9 @@ func commonExclusions(guards []*Guard) []canon.Path {
 
 // ClassifyAt says how a caller stands to a write of one path: Trusted only if
 // every guard trusts it, Expected only if every guard trusts or expects it
-// there; rule names the expectation. Nobody but the API server's userInfo or a
-// stamp made from it may fill in the identity.
+// there; rule names the expectation. A suspended guard goes on deciding who is
+// trusted, and while a guard does not compile nobody is known to be. Nobody but the
+// API server's userInfo or a stamp made from it may fill in the identity.
 func (r Rules) ClassifyAt(id Identity, path canon.Path) (class v1alpha1.ActorClass, rule string) {
 	if id.User == "" || r.Empty() {
 		return v1alpha1.ActorUnknown, ""
@@ -136,7 +160,23 @@ func (r Rules) ClassifyAt(id Identity, path canon.Path) (class v1alpha1.ActorCla
 			rule = name
 		}
 	}
+	if class == v1alpha1.ActorTrusted {
+		class = r.vetoed(id)
+	}
 	return class, rule
+}
+
+// vetoed is the class of a caller whom all guards in force trust.
+func (r Rules) vetoed(id Identity) v1alpha1.ActorClass {
+	for _, g := range r.vetoing {
+		switch {
+		case g.inert:
+			return v1alpha1.ActorUnknown
+		case !g.trusted.match(id):
+			return r.untrusted(id)
+		}
+	}
+	return v1alpha1.ActorTrusted
 }
 
 func (r Rules) untrusted(id Identity) v1alpha1.ActorClass {

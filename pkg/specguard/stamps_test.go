@@ -39,20 +39,20 @@ func (p *stampPolicy) stamps(o Observation) Stamps {
 
 func TestAPathIsStampedByItsFirstSegment(t *testing.T) {
 	for name, tc := range map[string]struct {
-		roots []string
-		path  string
-		want  bool
+		path string
+		want bool
 	}{
-		"the spec, if no root is set": {nil, "/spec/replicas", true},
-		"and no other root":           {nil, "/data/key", false},
-		"a root that is set":          {[]string{"data"}, "/data/key", true},
-		"a root itself":               {[]string{"data"}, "/data", true},
-		"but no place of that name":   {[]string{"data"}, "/spec/data", false},
-		"nor the whole object":        {[]string{"data"}, "", false},
+		"a field of the spec":                 {"/spec/replicas", true},
+		"content outside of the spec":         {"/data/key", true},
+		"a top-level field itself":            {"/subjects", true},
+		"a field of a custom kind":            {"/values/image", true},
+		"metadata":                            {"/metadata/labels/a", false},
+		"the status":                          {"/status/replicas", false},
+		"a field of content of the same name": {"/spec/status", true},
+		"the whole object":                    {"", false},
 	} {
 		t.Run(name, func(t *testing.T) {
-			s := &step{in: Input{Config: Config{StampedRoots: tc.roots}}}
-			if got := s.stamped(mustPath(t, tc.path)); got != tc.want {
+			if got := stamped(mustPath(t, tc.path)); got != tc.want {
 				t.Errorf("it is %t", got)
 			}
 		})

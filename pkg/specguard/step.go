@@ -39,9 +39,6 @@ type Config struct {
 	// Key of the digests of values; secret, and the same across restarts.
 	Key   []byte
 	Stamp StampSource
-	// StampedRoots are the top-level fields at whose changes the stamp policy
-	// writes; empty means spec alone.
-	StampedRoots []string
 	// Grace is how long the record of a write is waited for, at most 500 ms;
 	// 0 waits for nothing.
 	Grace time.Duration
@@ -183,6 +180,16 @@ func (s *step) unknown(why string) {
 	s.st.Drift = v1alpha1.StateUnknown
 }
 
+// withoutDecision is for an object of which nothing is authorised, while a guard that
+// would select the object does not compile: whether the guard would import the object,
+// or trust its creator, is not known.
+func (s *step) withoutDecision(guard string) {
+	if s.st.Drift != v1alpha1.StateUnknown {
+		s.event(EventWarning, ReasonUnreadable, "nothing is imported or authorised while %s does not compile", guard)
+	}
+	s.st.Drift = v1alpha1.StateUnknown
+}
+
 func (s *step) present() error {
 	if s.in.Rules.Empty() { // suspended or no longer guarded: nothing is judged
 		return nil
@@ -209,6 +216,9 @@ func (s *step) present() error {
 	switch {
 	case s.forgotten():
 		return s.withoutBody("Baselines are kept only since after the guard was made, all earlier ones are lost")
+	case !s.st.authorises() && s.in.Rules.Inert() != "":
+		s.withoutDecision(s.in.Rules.Inert())
+		return nil
 	case !s.st.authorises():
 		err = s.withoutAuthority()
 	case s.st.Observed.UID != "" && s.st.Observed.UID != s.obs.UID:

@@ -163,12 +163,30 @@ func (s *step) authoriseWritten(old *canon.Document) error {
 	return nil
 }
 
-// tellWithheld says which changes of a trusted write stay drift, and why.
+// tellWithheld says which changes of a trusted write stay drift, and whose part
+// they hold.
 func (s *step) tellWithheld(changes []diff.Change, by string) {
-	if len(changes) > 0 {
-		s.event(EventWarning, ReasonWithheld, "%s wrote %s, which holds or lies in what somebody else changed: it stays drift until it is accepted or written without that",
-			by, listPaths(changes, nil))
+	if len(changes) == 0 {
+		return
 	}
+	s.event(EventWarning, ReasonWithheld, "%s wrote %s, which holds or lies in what %s changed: it stays drift until it is accepted or written without that",
+		by, listPaths(changes, nil), s.othersAround(changes, by))
+}
+
+// othersAround names who else changed something at, above or below the changes before.
+func (s *step) othersAround(changes []diff.Change, than string) string {
+	var names []string
+	for _, c := range changes {
+		for _, actor := range s.actorsAround(c) {
+			if name := nameOf(actor); isNamed(actor) && actor.User != than && !slices.Contains(names, name) {
+				names = append(names, name)
+			}
+		}
+	}
+	if len(names) == 0 {
+		return "somebody else"
+	}
+	return joinBounded(names)
 }
 
 // withParents gives a new entry of a map its map, where the authorised body has
@@ -208,41 +226,14 @@ func (s *step) onlyMasked(parent canon.Path, but []diff.Change) bool {
 	return true
 }
 
-// carriesUnauthorised tells whether a container that was written whole holds
-// something that this write found there and that is not authorised: an atomic
-// list to which somebody else added an element, or lacks one that somebody else
-// took out. Writing such a list whole does not vouch for that part.
+// carriesUnauthorised tells whether a list or map that was written whole holds
+// something that this write found there and that is not authorised. Writing it
+// whole does not vouch for that part.
 func (s *step) carriesUnauthorised(c diff.Change, old *canon.Document) bool {
 	if c.Op != diff.Changed || c.Reordered() || old == nil {
 		return false
 	}
-	want, before, after := s.want.Root().Follow(c.Path), old.Root().Follow(c.Path), s.doc.Root().Follow(c.Path)
-	if before.Kind() < canon.List || before.Kind() != after.Kind() || want.Equal(before) {
-		return false
-	}
-	authorised, found, left := childTexts(want), childTexts(before), childTexts(after)
-	for text := range left {
-		if found[text] && !authorised[text] { // added by somebody else, still there
-			return true
-		}
-	}
-	for text := range authorised {
-		if !found[text] && !left[text] { // taken out by somebody else, still missing
-			return true
-		}
-	}
-	return false
-}
-
-// childTexts are the canonical forms of a container's children, with their keys.
-func childTexts(v canon.Value) map[string]bool {
-	texts := make(map[string]bool, v.Len())
-	for child := range v.All() {
-		if child.Covered() {
-			texts[string(child.Key())+"="+string(child.AppendCanonical(nil))] = true
-		}
-	}
-	return texts
+	return carriesForeign(s.want.Root().Follow(c.Path), old.Root().Follow(c.Path), s.doc.Root().Follow(c.Path))
 }
 
 // reportBenign tells who made a change that is never drift.

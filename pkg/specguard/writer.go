@@ -64,7 +64,7 @@ func (s *step) judge(c diff.Change, w writer) writtenChange {
 func (s *step) throughMain(changes []diff.Change, stampBefore string, now *Version, contiguous bool) bool {
 	ambiguous := 0
 	for _, c := range changes {
-		if !s.stamped(c.Path) {
+		if !stamped(c.Path) {
 			continue
 		}
 		if !throughSubresource(s.gvk, c) {
@@ -80,16 +80,14 @@ func (s *step) throughMain(changes []diff.Change, stampBefore string, now *Versi
 	return len(changes) > 0 && ambiguous == len(changes)
 }
 
+// unstampedRoots are the top-level fields at whose changes no stamp is written: the
+// policy, like the hash, covers all others, whatever a kind calls them.
+var unstampedRoots = []string{"apiVersion", "kind", "metadata", "status"}
+
 // stamped tells whether the stamp policy writes when this path changes.
-func (s *step) stamped(p canon.Path) bool {
+func stamped(p canon.Path) bool {
 	segments := p.Segments()
-	if len(segments) == 0 {
-		return false
-	}
-	if len(s.in.Config.StampedRoots) == 0 {
-		return segments[0].Name() == "spec"
-	}
-	return slices.Contains(s.in.Config.StampedRoots, segments[0].Name())
+	return len(segments) > 0 && !slices.Contains(unstampedRoots, segments[0].Name())
 }
 
 // throughSubresource tells whether a change could have come through a

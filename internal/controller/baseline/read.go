@@ -297,7 +297,7 @@ func (r *Reconciler) nothingNew(s *subject) bool {
 		return false
 	case r.Records.has(s.state.Observed.UID):
 		return false
-	case !slices.Equal(s.rules.Guards(), s.baseline.Status.Guards), s.provenReady(&s.baseline.Status):
+	case !slices.Equal(s.rules.Selecting(), s.baseline.Status.Guards), s.provenReady(&s.baseline.Status):
 		return false
 	}
 	return (s.view.Unknown != nil) == (s.state.Drift == v1alpha1.StateUnknown)

@@ -91,7 +91,7 @@ func (r *Reconciler) writeStatus(ctx context.Context, s *subject, d *decision) e
 	next := s.baseline.DeepCopy()
 	d.state.WriteStatus(&next.Status)
 	next.Status.ObservedGeneration = next.Generation
-	next.Status.Guards = s.rules.Guards()
+	next.Status.Guards = s.rules.Selecting()
 	r.setSeverity(s, d, &next.Status)
 	s.rememberReady(&next.Status)
 	setConditions(next, d.state.BodyLost, s.now)

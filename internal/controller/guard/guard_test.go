@@ -21,6 +21,7 @@ import (
 	"github.com/plumbline-dev/plumbline/internal/kube"
 	"github.com/plumbline-dev/plumbline/pkg/apis/plumbline/v1alpha1"
 	"github.com/plumbline-dev/plumbline/pkg/specguard"
+	"github.com/plumbline-dev/plumbline/pkg/specguard/canon"
 )
 
 var (
@@ -100,6 +101,59 @@ func TestAnAPIServerThatDoesNotAnswerIsNoUnknownKind(t *testing.T) {
 	_, err := build(input{guards: []v1alpha1.SpecGuard{specGuard("g", kind("apps/v1", "Deployment"))}}, broken{}, epoch)
 	if err == nil || kube.IsHopeless(err) {
 		t.Errorf("the error is %v", err)
+	}
+}
+
+// unavailable is a mapper of an API server that cannot tell one group.
+type unavailable struct{ meta.RESTMapper }
+
+func (u unavailable) RESTMapping(gk schema.GroupKind, versions ...string) (*meta.RESTMapping, error) {
+	if gk.Group == "metrics.example.com" {
+		return nil, fmt.Errorf("%w: %s", kube.ErrGroupUnavailable, gk.Group)
+	}
+	return u.RESTMapper.RESTMapping(gk, versions...)
+}
+
+func TestAGroupThatDoesNotAnswerPutsOnlyItsOwnGuardsOutOfForce(t *testing.T) {
+	in := input{guards: []v1alpha1.SpecGuard{
+		specGuard("theirs", kind("metrics.example.com/v1", "Metric")), specGuard("ours", kind("apps/v1", "Deployment")),
+	}}
+	s, err := build(in, unavailable{mapper()}, epoch)
+	if err != nil {
+		t.Fatal(err)
+	}
+	theirs, ours := s.Problems[specguard.GuardRef{Namespace: "shop", Name: "theirs"}], s.Problems[specguard.GuardRef{Namespace: "shop", Name: "ours"}]
+	if len(theirs) != 1 || len(ours) != 0 || len(s.Resources) != 1 || !s.Again {
+		t.Errorf("problems %v and %v, %d kinds, again %t", theirs, ours, len(s.Resources), s.Again)
+	}
+}
+
+func TestAGuardThatDoesNotCompileVetoesInASnapshot(t *testing.T) {
+	broken := v1alpha1.ClusterSpecGuard{ObjectMeta: metav1.ObjectMeta{Name: "platform"}}
+	broken.Spec.Resources, broken.Spec.Mode = []v1alpha1.GuardedResource{kind("apps/v1", "Deployment")}, "Mystery"
+	in := input{guards: []v1alpha1.SpecGuard{specGuard("ours", kind("apps/v1", "Deployment"))}, clusterGuards: []v1alpha1.ClusterSpecGuard{broken}}
+	s, err := build(in, mapper(), epoch)
+	if err != nil {
+		t.Fatal(err)
+	}
+	rules := s.Set.Rules(specguard.Query{Namespace: "shop", GVK: canon.ParseGVK("apps/v1", "Deployment"), Now: epoch})
+	if got := rules.Inert(); got != "ClusterSpecGuard/platform" {
+		t.Errorf("what vetoes is %q", got)
+	}
+}
+
+func TestAGuardBeyondTheBoundOfItsNamespaceSaysSo(t *testing.T) {
+	var in input
+	for i := range specguard.MaxNamespaceGuards + 1 {
+		in.guards = append(in.guards, specGuard(fmt.Sprintf("g%03d", i), kind("apps/v1", "Deployment")))
+	}
+	s, err := build(in, mapper(), epoch)
+	if err != nil {
+		t.Fatal(err)
+	}
+	last := specguard.GuardRef{Namespace: "shop", Name: fmt.Sprintf("g%03d", specguard.MaxNamespaceGuards)}
+	if len(s.Problems) != 1 || len(s.Problems[last]) != 1 || s.Problems[last][0].Path != "metadata.namespace" {
+		t.Errorf("problems: %v", s.Problems)
 	}
 }
 

@@ -24,6 +24,9 @@ type Namespace struct {
 	Terminating bool
 }
 
+// errExcess is the problem of a guard beyond the bound of its namespace.
+var errExcess = fmt.Errorf("the namespace has %d older SpecGuards, which is the bound; merge guards, or delete some", specguard.MaxNamespaceGuards)
+
 // Problem is why a guard, or one kind of it, is not in force.
 type Problem struct {
 	// Path of the field, e.g. spec.resources[1].kind.
@@ -33,7 +36,7 @@ type Problem struct {
 
 // Snapshot is everything that the guards say at one moment; immutable.
 type Snapshot struct {
-	// Set of the guards that compiled.
+	// Set of the guards; those that did not compile only veto.
 	Set *specguard.GuardSet
 	// Resources says where each kind that can be watched is served.
 	Resources map[schema.GroupVersionKind]kube.Resource
@@ -78,10 +81,19 @@ func build(in input, mapper meta.RESTMapper, now time.Time) (*Snapshot, error) {
 		n := &in.namespaces[i]
 		s.Namespaces[n.Name] = Namespace{Labels: n.Labels, Terminating: n.DeletionTimestamp != nil}
 	}
+	for i := range in.guards {
+		g := &in.guards[i]
+		s.Refs[specguard.GuardRef{Namespace: g.Namespace, Name: g.Name}] = g.CreationTimestamp.Time
+	}
+	excess := specguard.Excess(s.Refs)
 	var compiled []*specguard.Guard
 	for i := range in.guards {
 		g := &in.guards[i]
 		ref := specguard.GuardRef{Namespace: g.Namespace, Name: g.Name}
+		if excess[ref] {
+			s.Problems[ref] = []Problem{{Path: "metadata.namespace", Err: errExcess}}
+			continue
+		}
 		compiled = append(compiled, s.compile(ref, g.Spec, nil, g.CreationTimestamp.Time))
 	}
 	for i := range in.clusterGuards {
@@ -99,6 +111,9 @@ func (s *Snapshot) compile(ref specguard.GuardRef, spec v1alpha1.GuardSpec, name
 	g, errs := specguard.Compile(ref, spec, namespaces, created)
 	for _, err := range errs {
 		s.Problems[ref] = append(s.Problems[ref], Problem{Path: err.Field, Err: err})
+	}
+	if len(errs) > 0 {
+		return specguard.CompileInert(ref, spec, namespaces, created)
 	}
 	return g
 }
@@ -130,10 +145,10 @@ func (s *Snapshot) resolveGuard(ref specguard.GuardRef, resources []v1alpha1.Gua
 		switch {
 		case err == nil:
 			s.Resources[gvk] = resource
-		case kube.IsHopeless(err):
+		case kube.IsHopeless(err), errors.Is(err, kube.ErrGroupUnavailable):
 			path := field.NewPath("spec", "resources").Index(i).Child("kind").String()
 			s.Problems[ref] = append(s.Problems[ref], Problem{Path: path, Err: err})
-			s.Again = s.Again || errors.Is(err, kube.ErrUnknownKind)
+			s.Again = s.Again || errors.Is(err, kube.ErrUnknownKind) || errors.Is(err, kube.ErrGroupUnavailable)
 		default:
 			return fmt.Errorf("guard %s: %w", ref, err)
 		}

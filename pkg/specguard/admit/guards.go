@@ -40,7 +40,8 @@ type GuardsConfig struct {
 	// ExcludedNamespaces are never guarded.
 	ExcludedNamespaces []string
 	System             specguard.System
-	// Mapper finds the resource of a guarded kind; asked outside of reviews only.
+	// Mapper finds the resource of a guarded kind; asked outside of reviews only, for
+	// kinds that anybody may name, so that an unknown kind must cost no call of its own.
 	Mapper meta.RESTMapper
 	Log    *slog.Logger
 }
@@ -58,6 +59,8 @@ type Guards struct {
 	active    atomic.Int64
 	inert     atomic.Int64
 	compiled  map[guardKey]compiledGuard
+	// unknown is how many guarded kinds the API server did not serve at last.
+	unknown int
 }
 
 // guardKey names one version of one guard.
@@ -168,6 +171,9 @@ func (g *Guards) keep(ctx context.Context) error {
 			}
 		case <-confirm.C:
 			g.confirm(ctx)
+			if g.unknown > 0 {
+				g.wake()
+			}
 		}
 	}
 }
@@ -189,10 +195,17 @@ func (g *Guards) rebuild(ctx context.Context) error {
 	if err := errors.Join(g.cache.List(ctx, &guards), g.cache.List(ctx, &clusterGuards)); err != nil {
 		return fmt.Errorf("reading guards: %w", err)
 	}
+	made := make(map[specguard.GuardRef]time.Time, len(guards.Items))
+	for i := range guards.Items {
+		made[refOf(&guards.Items[i].ObjectMeta)] = guards.Items[i].CreationTimestamp.Time
+	}
+	excess := specguard.Excess(made)
 	compiled := map[guardKey]compiledGuard{}
 	for i := range guards.Items {
 		o := &guards.Items[i]
-		g.compile(compiled, &o.ObjectMeta, o.Spec, nil)
+		if !excess[refOf(&o.ObjectMeta)] {
+			g.compile(compiled, &o.ObjectMeta, o.Spec, nil)
+		}
 	}
 	for i := range clusterGuards.Items {
 		o := &clusterGuards.Items[i]
@@ -206,10 +219,19 @@ func (g *Guards) rebuild(ctx context.Context) error {
 		}
 	}
 	set := specguard.NewGuardSet(usable, g.cfg.ExcludedNamespaces, g.cfg.System)
-	g.snapshot.Store(&Snapshot{Guards: set, Parents: g.parents(set.Resources()), NamespaceLabels: g.namespaceLabels})
+	parents, unknown := g.parents(set.Resources())
+	if unknown > 0 && unknown != g.unknown {
+		g.cfg.Log.Info("guard.kinds.unknown", "kinds", unknown)
+	}
+	g.unknown = unknown
+	g.snapshot.Store(&Snapshot{Guards: set, Parents: parents, NamespaceLabels: g.namespaceLabels})
 	g.active.Store(int64(len(usable)))
 	g.inert.Store(int64(len(compiled) - len(usable)))
 	return nil
+}
+
+func refOf(m *metav1.ObjectMeta) specguard.GuardRef {
+	return specguard.GuardRef{Namespace: m.Namespace, Name: m.Name}
 }
 
 func (g *Guards) compile(into map[guardKey]compiledGuard, m *metav1.ObjectMeta, spec v1alpha1.GuardSpec, namespaces *metav1.LabelSelector) {
@@ -218,7 +240,7 @@ func (g *Guards) compile(into map[guardKey]compiledGuard, m *metav1.ObjectMeta, 
 		into[key] = known
 		return
 	}
-	ref := specguard.GuardRef{Namespace: m.Namespace, Name: m.Name}
+	ref := refOf(m)
 	guard, errs := specguard.Compile(ref, spec, namespaces, m.CreationTimestamp.Time)
 	if len(errs) > 0 {
 		g.cfg.Log.Warn("guard.inert", "guard", ref.String(), "namespace", m.Namespace, "error", errs.ToAggregate().Error())
@@ -235,24 +257,25 @@ var builtInParents = map[GroupResource]canon.GVK{
 	{"", "replicationcontrollers"}: {Version: "v1", Kind: "ReplicationController"},
 }
 
-// parents maps the resources of all guarded kinds to these kinds. A kind that
-// the API server does not have (yet) has no writes either; the next change of a
-// guard asks again.
-func (g *Guards) parents(kinds []canon.GVK) map[GroupResource]canon.GVK {
-	out := make(map[GroupResource]canon.GVK, len(kinds)+len(builtInParents))
-	maps.Copy(out, builtInParents)
+// parents maps the resources of all guarded kinds to these kinds. A kind that the API
+// server does not serve has no writes either; unknown counts those, which are looked for
+// again.
+func (g *Guards) parents(kinds []canon.GVK) (parents map[GroupResource]canon.GVK, unknown int) {
+	parents = make(map[GroupResource]canon.GVK, len(kinds)+len(builtInParents))
+	maps.Copy(parents, builtInParents)
 	for _, kind := range kinds {
 		if isBuiltInParent(kind) {
 			continue
 		}
 		mapping, err := g.cfg.Mapper.RESTMapping(schemaGroupKind(kind), kind.Version)
 		if err != nil {
-			g.cfg.Log.Info("guard.kind.unknown", "kind", kind.Kind, "group", kind.Group, "error", err.Error())
+			unknown++
+			g.cfg.Log.Debug("guard.kind.unknown", "kind", kind.Kind, "group", kind.Group, "error", err.Error())
 			continue
 		}
-		out[GroupResource{mapping.Resource.Group, mapping.Resource.Resource}] = kind
+		parents[GroupResource{mapping.Resource.Group, mapping.Resource.Resource}] = kind
 	}
-	return out
+	return parents, unknown
 }
 
 func (g *Guards) namespaceLabels(namespace string) map[string]string {
