@@ -78,3 +78,9 @@ true
 {{- define "plumbline.stampedGroups" -}}
 {{- .Values.guard.stampedGroups | uniq | sortAlpha | toJson -}}
 {{- end }}
+
+{{/* The annotations of guarded objects that Plumbline writes or reads, as in
+pkg/apis/plumbline/v1alpha1/annotations.go. */}}
+{{- define "plumbline.annotations" -}}
+{{ list "plumbline.dev/break-glass-reason" "plumbline.dev/resync-period" "plumbline.dev/spec-hash" "plumbline.dev/writer" "plumbline.dev/writer-groups" | toJson }}
+{{- end }}

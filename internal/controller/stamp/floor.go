@@ -71,7 +71,7 @@ func (p *Policy) untilInForce(now Incarnation) time.Duration {
 // and has no floor there yet.
 func (p *Policy) raise(ctx context.Context, resource kube.Resource) error {
 	before, err := p.Now(ctx)
-	if err != nil || before.ID == "" || p.untilInForce(before) > 0 || p.floorOf(resource.GVK).id == before.ID {
+	if err != nil || !before.covers(resource) || p.untilInForce(before) > 0 || p.floorOf(resource.GVK).id == before.ID {
 		return err
 	}
 	var page metav1.PartialObjectMetadataList
@@ -86,7 +86,7 @@ func (p *Policy) raise(ctx context.Context, resource kube.Resource) error {
 	p.mu.Lock()
 	defer p.mu.Unlock()
 	if k := p.kinds[resource.GVK]; k != nil {
-		k.floor = floor{id: now.ID, version: page.ResourceVersion}
+		k.floor, k.since = floor{id: now.ID, version: page.ResourceVersion}, time.Time{}
 	}
 	return nil
 }

@@ -25,14 +25,6 @@ const (
 	certainAge = 30 * time.Second
 )
 
-// Incarnation is one life of the policy: deleted and made again, it is another.
-type Incarnation struct {
-	// ID is empty while the policy or its binding is missing.
-	ID string
-	// Made is when the younger of the two was made, by the API server's clock.
-	Made time.Time
-}
-
 // floor is a version of a kind's objects at which an incarnation was in force.
 type floor struct {
 	id      string
@@ -72,6 +64,9 @@ type Policy struct {
 type kind struct {
 	resource kube.Resource
 	floor    floor
+	// since is when the policy began to stamp the kind, where the incarnation of the
+	// floor continues another one; otherwise zero.
+	since time.Time
 	// looked is the incarnation since which all objects were looked at.
 	looked string
 }
@@ -92,17 +87,22 @@ type Version struct {
 	ResourceVersion, Progress string
 }
 
-// Stamps says what the stamp of a version proves while an incarnation is in force.
+// Stamps says what the stamp of a version proves while an incarnation is in force:
+// nothing where the policy does not cover the kind.
 func (p *Policy) Stamps(now Incarnation, gvk schema.GroupVersionKind, v Version) specguard.Stamps {
-	if now.ID == "" {
+	p.mu.Lock()
+	defer p.mu.Unlock()
+	k := p.kinds[gvk]
+	if now.ID == "" || k == nil || !now.covers(k.resource) {
 		return specguard.Stamps{}
 	}
 	s := specguard.Stamps{Policy: now.ID, Since: now.Made.Add(enforceTime)}
-	p.mu.Lock()
-	defer p.mu.Unlock()
-	if k := p.kinds[gvk]; k != nil && k.floor.id == now.ID {
+	if k.floor.id == now.ID {
 		s.Written = after(v.ResourceVersion, k.floor.version)
 		s.Confirmed = reached(v.Progress, k.floor.version)
+		if !k.since.IsZero() {
+			s.Since = k.since
+		}
 	}
 	return s
 }

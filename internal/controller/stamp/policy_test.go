@@ -17,6 +17,7 @@ import (
 	"github.com/prometheus/client_golang/prometheus/testutil"
 	apierrors "k8s.io/apimachinery/pkg/api/errors"
 	metav1 "k8s.io/apimachinery/pkg/apis/meta/v1"
+	"k8s.io/apimachinery/pkg/apis/meta/v1/unstructured"
 	"k8s.io/apimachinery/pkg/runtime/schema"
 	"k8s.io/apimachinery/pkg/types"
 	testclock "k8s.io/utils/clock/testing"
@@ -42,8 +43,14 @@ type server struct {
 	version int
 	uid     string // of both objects, empty while they are missing
 	made    time.Time
-	failure error
-	gets    int
+	// plurals are the resources of apps that the policy matches, and expression is
+	// what else its spec says. change makes another generation of them.
+	plurals    []any
+	expression string
+	generation int64
+	changed    time.Time
+	failure    error
+	gets       int
 	// onGet is called before a read, with its number.
 	onGet  func(int)
 	onList func()
@@ -56,7 +63,16 @@ func (s *server) make(uid string, at time.Time) {
 	s.mu.Lock()
 	defer s.mu.Unlock()
 	s.version++
-	s.uid, s.made = uid, at
+	s.uid, s.made, s.generation = uid, at, 1
+}
+
+// change makes another generation of the policy.
+func (s *server) change(at time.Time, expression string, plurals ...any) {
+	s.mu.Lock()
+	defer s.mu.Unlock()
+	s.version++
+	s.generation++
+	s.changed, s.expression, s.plurals = at, expression, plurals
 }
 
 func (s *server) Get(_ context.Context, key types.NamespacedName, o client.Object, _ ...client.GetOption) error {
@@ -78,6 +94,17 @@ func (s *server) Get(_ context.Context, key types.NamespacedName, o client.Objec
 	}
 	o.SetUID(types.UID(s.uid))
 	o.SetCreationTimestamp(metav1.NewTime(s.made))
+	o.SetGeneration(1)
+	if gvk.Kind == "MutatingAdmissionPolicy" {
+		o.SetGeneration(s.generation)
+		o.SetManagedFields([]metav1.ManagedFieldsEntry{{Manager: "helm", Time: new(metav1.NewTime(s.changed))}})
+		o.(*unstructured.Unstructured).Object["spec"] = map[string]any{
+			"variables": []any{map[string]any{"name": "writer", "expression": s.expression}},
+			"matchConstraints": map[string]any{"resourceRules": []any{map[string]any{
+				"apiGroups": []any{"apps"}, "apiVersions": []any{"v1"}, "resources": s.plurals, "operations": []any{"CREATE", "UPDATE"},
+			}}},
+		}
+	}
 	return nil
 }
 
@@ -122,7 +149,7 @@ func newFixture(t *testing.T) *fixture {
 		t.Fatal(err)
 	}
 	f := &fixture{
-		server: &server{version: 10, uid: "a", made: start.Add(-time.Hour), progress: "10"},
+		server: &server{version: 10, uid: "a", made: start.Add(-time.Hour), generation: 1, plurals: []any{"deployments"}, progress: "10"},
 		clock:  testclock.NewFakeClock(start),
 	}
 	f.Policy = &Policy{
@@ -151,7 +178,7 @@ func (f *fixture) tick(t *testing.T, d time.Duration) {
 
 func TestAStampCountsForWhatWasWrittenAfterTheFloor(t *testing.T) {
 	in := func(s specguard.Stamps) specguard.Stamps {
-		s.Policy, s.Since = "a/a", start.Add(-time.Hour).Add(enforceTime)
+		s.Policy, s.Since = "a.1/a.1", start.Add(-time.Hour).Add(enforceTime)
 		return s
 	}
 	for name, test := range map[string]struct {
@@ -179,9 +206,9 @@ func TestAStampCountsForWhatWasWrittenAfterTheFloor(t *testing.T) {
 	}
 }
 
-func TestAKindThatWasNeverListedHasNoFloor(t *testing.T) {
+func TestTheStampOfAKindThatWasNeverListedProvesNothing(t *testing.T) {
 	f := newFixture(t)
-	if s := f.stamps(t, Version{"11", "11"}); s.Written || s.Confirmed || s.Policy == "" {
+	if s := f.stamps(t, Version{"11", "11"}); s != (specguard.Stamps{}) {
 		t.Errorf("%+v", s)
 	}
 }
@@ -199,7 +226,7 @@ func TestAPolicyMadeAnewHasAFloorOfItsOwn(t *testing.T) {
 		t.Errorf("in force: %v", n)
 	}
 	f.server.make("b", f.clock.Now())
-	if s := f.stamps(t, Version{"13", "13"}); s.Policy != "b/b" || s.Written || s.Confirmed {
+	if s := f.stamps(t, Version{"13", "13"}); s.Policy != "b.1/b.1" || s.Written || s.Confirmed {
 		t.Errorf("just made: %+v", s)
 	}
 	f.tick(t, enforceTime-time.Millisecond)
@@ -210,16 +237,16 @@ func TestAPolicyMadeAnewHasAFloorOfItsOwn(t *testing.T) {
 	if s := f.stamps(t, Version{"13", "11"}); !s.Written || s.Confirmed {
 		t.Errorf("in force, written at 13: %+v", s)
 	}
-	if diff := cmp.Diff([]string{"Deployment under a/a"}, f.looks); diff != "" {
+	if diff := cmp.Diff([]string{"Deployment under a.1/a.1"}, f.looks); diff != "" {
 		t.Errorf("looked before the watch is there: %s", diff)
 	}
 	f.server.reach("12")
 	f.tick(t, interval)
 	f.tick(t, interval)
-	if diff := cmp.Diff([]string{"Deployment under a/a", "Deployment under b/b"}, f.looks); diff != "" {
+	if diff := cmp.Diff([]string{"Deployment under a.1/a.1", "Deployment under b.1/b.1"}, f.looks); diff != "" {
 		t.Errorf("looks (-want +got):\n%s", diff)
 	}
-	if got := f.Settled(deployments.GVK, "12"); got != "b/b" {
+	if got := f.Settled(deployments.GVK, "12"); got != "b.1/b.1" {
 		t.Errorf("settled under %q", got)
 	}
 	if n := testutil.ToFloat64(f.Metrics); n != 1 {
@@ -278,7 +305,7 @@ func TestWhatCannotBeReadIsNotInForceOrIsReadAgain(t *testing.T) {
 				t.Errorf("%+v, %v", now, err)
 			}
 			f.server.failure = nil
-			if now, err := f.Now(t.Context()); err != nil || now.ID != "a/a" {
+			if now, err := f.Now(t.Context()); err != nil || now.ID != "a.1/a.1" {
 				t.Errorf("readable again: %+v, %v", now, err)
 			}
 		})
@@ -331,7 +358,7 @@ func TestAReadThatBeganBeforeTheCallAnswersNobody(t *testing.T) {
 	f.server.make("b", start)
 	for range 20 {
 		wg.Go(func() {
-			if now, err := f.Now(t.Context()); err != nil || now.ID != "b/b" {
+			if now, err := f.Now(t.Context()); err != nil || now.ID != "b.1/b.1" {
 				t.Errorf("%+v, %v", now, err)
 			}
 		})

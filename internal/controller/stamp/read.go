@@ -10,9 +10,11 @@ import (
 	"sync/atomic"
 	"time"
 
+	admissionv1 "k8s.io/api/admissionregistration/v1"
 	apierrors "k8s.io/apimachinery/pkg/api/errors"
 	"k8s.io/apimachinery/pkg/api/meta"
-	metav1 "k8s.io/apimachinery/pkg/apis/meta/v1"
+	"k8s.io/apimachinery/pkg/apis/meta/v1/unstructured"
+	"k8s.io/apimachinery/pkg/runtime"
 	"k8s.io/apimachinery/pkg/runtime/schema"
 	"k8s.io/apimachinery/pkg/types"
 )
@@ -69,8 +71,7 @@ func (p *Policy) Now(ctx context.Context) (Incarnation, error) {
 func (p *Policy) read(ctx context.Context) (Incarnation, error) {
 	ctx, cancel := context.WithTimeout(ctx, readTime)
 	defer cancel()
-	var now Incarnation
-	var found [len(objects)]metav1.PartialObjectMetadata
+	var found [len(objects)]unstructured.Unstructured
 	var failed [len(objects)]error
 	var wg sync.WaitGroup
 	for i, gvk := range objects {
@@ -87,13 +88,12 @@ func (p *Policy) read(ctx context.Context) (Incarnation, error) {
 		default:
 			return Incarnation{}, fmt.Errorf("asking whether %s %s is in force: %w", objects[i].Kind, Name, err)
 		}
-		now.ID += "/" + string(found[i].UID)
-		if made := found[i].CreationTimestamp.Time; made.After(now.Made) {
-			now.Made = made
-		}
 	}
-	now.ID = now.ID[1:]
-	return now, nil
+	var policy admissionv1.MutatingAdmissionPolicy
+	if err := runtime.DefaultUnstructuredConverter.FromUnstructured(found[0].Object, &policy); err != nil {
+		return Incarnation{}, fmt.Errorf("reading %s %s: %w", objects[0].Kind, Name, err)
+	}
+	return incarnationOf(&policy, &found[1])
 }
 
 // refusalLasts says whether reads have been refused for long; reads come one at
@@ -110,7 +110,8 @@ func (p *Policy) refusalLasts(refused bool) bool {
 	return now.Sub(p.reads.refusedSince) >= refusalTime
 }
 
-// note remembers what was read, and tells when it is news.
+// note remembers what was read, and tells when it is news. The floor of a kind that
+// was stamped without a break goes over to the next incarnation.
 func (p *Policy) note(now Incarnation) {
 	p.mu.Lock()
 	defer p.mu.Unlock()
@@ -118,12 +119,23 @@ func (p *Policy) note(now Incarnation) {
 	if !first && p.last.ID == now.ID {
 		return
 	}
+	if !first {
+		for _, k := range p.kinds {
+			if k.floor.id == p.last.ID && now.continues(*p.last, k.resource) {
+				if k.since.IsZero() {
+					k.since = p.last.Made.Add(enforceTime)
+				}
+				k.floor.id = now.ID
+			}
+		}
+	}
 	p.last, p.seenAt = &now, p.Clock.Now()
 	p.Metrics.inForce(now.ID != "")
 	switch {
 	case now.ID == "":
 		p.Log.Info("the policy that stamps writers is not in force: no stamp authorises anything", "policy", Name)
 	case !first:
-		p.Log.Info("the policy that stamps writers is new: stamps of before authorise nothing", "policy", Name, "made", now.Made)
+		p.Log.Info("the policy that stamps writers is new or changed: stamps of before authorise nothing, but of kinds that it went on stamping",
+			"policy", Name, "made", now.Made)
 	}
 }

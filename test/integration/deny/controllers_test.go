@@ -9,6 +9,7 @@ import (
 	"fmt"
 	"testing"
 
+	"github.com/google/go-cmp/cmp"
 	appsv1 "k8s.io/api/apps/v1"
 	autoscalingv2 "k8s.io/api/autoscaling/v2"
 	batchv1 "k8s.io/api/batch/v1"
@@ -48,6 +49,51 @@ func TestProductsOfControllers(t *testing.T) {
 	mine.Spec.Selector, mine.Spec.Template = &metav1.LabelSelector{MatchLabels: mine.Labels}, deployment("", "mine").Spec.Template
 	mine.OwnerReferences = []metav1.OwnerReference{{APIVersion: "apps/v1", Kind: "Deployment", Name: "web", UID: "u", Controller: new(true)}}
 	wantRefused(t, tina.Create(t.Context(), mine), "may not create ReplicaSet")
+}
+
+// TestControllersComeToRestOnStampedObjects: the deployment controller copies the
+// annotations of a Deployment, the stamp among them, to its ReplicaSets, and the policy
+// puts the stamps of those back.
+func TestControllersComeToRestOnStampedObjects(t *testing.T) {
+	const controller = "system:serviceaccount:kube-system:deployment-controller"
+	s := newShop(t, nil)
+	d := s.rolledTwice(t, "web")
+	mustDo(t, as(t, ci).Patch(t.Context(), d, client.RawPatch(types.MergePatchType, []byte(`{"metadata":{"annotations":{"note":"copied"}}}`))))
+	versions := func(noted string) (map[string]string, error) {
+		var sets appsv1.ReplicaSetList
+		if err := admin.List(t.Context(), &sets, client.InNamespace(s.namespace), client.MatchingLabels{"app": "web"}); err != nil {
+			return nil, err
+		}
+		found := map[string]string{}
+		for i := range sets.Items {
+			set := &sets.Items[i]
+			found[set.Name] = set.ResourceVersion
+			if writer := set.Annotations[v1alpha1.AnnotationWriter]; writer != controller {
+				t.Fatalf("ReplicaSet %s carries the stamp of %q", set.Name, writer)
+			}
+			if set.Annotations["note"] == noted {
+				noted = ""
+			}
+		}
+		if noted != "" {
+			return nil, errors.New("the note was not copied to any ReplicaSet")
+		}
+		return found, nil
+	}
+	eventually(t, "the annotation to be copied", func() error {
+		_, err := versions("copied")
+		return err
+	})
+	// While another Deployment is rolled twice, the controllers have the time.
+	s.rolledTwice(t, "first")
+	before, err := versions("copied") // their statuses have followed
+	mustDo(t, err)
+	s.rolledTwice(t, "second")
+	after, err := versions("copied")
+	mustDo(t, err)
+	if diff := cmp.Diff(before, after); diff != "" || len(after) != 2 {
+		t.Errorf("the controllers did not come to rest (-before +after):\n%s", diff)
+	}
 }
 
 // TestTheGarbageCollectorCleansUp what a trusted writer removed.

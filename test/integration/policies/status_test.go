@@ -22,13 +22,13 @@ func TestAStampCannotBeForgedThroughStatus(t *testing.T) {
 		patch   string
 		refused bool
 	}{
-		"the writer replaced":                      {types.MergePatchType, forge, true},
-		"the writer removed":                       {types.MergePatchType, `{"metadata":{"annotations":{"plumbline.dev/writer":null}}}`, true},
-		"every annotation removed":                 {types.MergePatchType, `{"metadata":{"annotations":null}}`, true},
-		"all annotations replaced at once":         {types.JSONPatchType, forgeJSON, true},
-		"a hash stamp added":                       {types.MergePatchType, `{"metadata":{"annotations":{"plumbline.dev/spec-hash":"pl1:sha256:00"}}}`, true},
-		"a period of checks added":                 {types.MergePatchType, `{"metadata":{"annotations":{"plumbline.dev/resync-period":"0s"}}}`, true},
-		"an annotation of ours with an empty text": {types.MergePatchType, `{"metadata":{"annotations":{"plumbline.dev/new":""}}}`, true},
+		"the writer replaced":              {types.MergePatchType, forge, true},
+		"the writer removed":               {types.MergePatchType, `{"metadata":{"annotations":{"plumbline.dev/writer":null}}}`, true},
+		"every annotation removed":         {types.MergePatchType, `{"metadata":{"annotations":null}}`, true},
+		"all annotations replaced at once": {types.JSONPatchType, forgeJSON, true},
+		"a hash stamp added":               {types.MergePatchType, `{"metadata":{"annotations":{"plumbline.dev/spec-hash":"pl1:sha256:00"}}}`, true},
+		"a period of checks added":         {types.MergePatchType, `{"metadata":{"annotations":{"plumbline.dev/resync-period":"0s"}}}`, true},
+		"a reason with an empty text":      {types.MergePatchType, `{"metadata":{"annotations":{"plumbline.dev/break-glass-reason":""}}}`, true},
 		"an annotation of the deployment controller": {types.MergePatchType,
 			`{"metadata":{"annotations":{"deployment.kubernetes.io/revision":"7"}},"status":{"observedGeneration":1}}`, false},
 		"a status alone": {types.MergePatchType, `{"status":{"observedGeneration":1,"replicas":3,"readyReplicas":2}}`, false},

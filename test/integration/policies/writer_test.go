@@ -285,7 +285,8 @@ func TestTheStampLeavesBigNumbersOfACustomResourceAlone(t *testing.T) {
 	}
 }
 
-func TestWhatABuiltInControllerMadeIsNotStamped(t *testing.T) {
+// An owner must not decide whether a stamp is evidence: C1 of the guard's review.
+func TestAnOwnerMakesNoDifferenceToTheStamp(t *testing.T) {
 	owner := func(apiVersion, kind string) map[string]any {
 		return map[string]any{"apiVersion": apiVersion, "kind": kind, "name": "web", "uid": "0", "controller": true}
 	}
@@ -293,7 +294,7 @@ func TestWhatABuiltInControllerMadeIsNotStamped(t *testing.T) {
 		owner map[string]any // of a ReplicaSet
 		want  stamp
 	}{
-		"a ReplicaSet of a Deployment":            {owner("apps/v1", "Deployment"), stamp{}},
+		"a ReplicaSet of a Deployment":            {owner("apps/v1", "Deployment"), by("alice")},
 		"a ReplicaSet on its own":                 {nil, by("alice")},
 		"a ReplicaSet of a custom controller":     {owner("example.com/v1", "Deployment"), by("alice")},
 		"a ReplicaSet of something in core":       {owner("v1", "Deployment"), by("alice")},
@@ -309,6 +310,14 @@ func TestWhatABuiltInControllerMadeIsNotStamped(t *testing.T) {
 			}
 			if diff := cmp.Diff(test.want, stampOf(rs)); diff != "" {
 				t.Errorf("stamp (-want +got):\n%s", diff)
+			}
+			apply(t, rs, write{user: "mallory", groups: []string{"roots"}, kind: types.MergePatchType, patch: forge})
+			if diff := cmp.Diff(test.want, stampOf(rs)); diff != "" {
+				t.Errorf("after a forgery (-want +got):\n%s", diff)
+			}
+			apply(t, rs, write{user: "mallory", groups: []string{"roots"}, kind: types.MergePatchType, patch: `{"spec":{"replicas":9}}`})
+			if diff := cmp.Diff(by("mallory"), stampOf(rs)); diff != "" {
+				t.Errorf("after a change (-want +got):\n%s", diff)
 			}
 		})
 	}

@@ -10,6 +10,14 @@ Pieces of the Deny policy that its expressions repeat; CEL has no functions.
 || {{ . }}.?groups.orValue([]).exists(g, g in request.userInfo.?groups.orValue([])))
 {{- end }}
 
+{{/* Whether an object has more owners than expressions look through: whoever writes
+an object could otherwise use up the budget of an expression, which lets the write
+through. Such an object counts as guarded, and as no controller's product. Argument: a
+CEL expression. */}}
+{{- define "plumbline.deny.manyOwners" -}}
+({{ . }}.metadata.?ownerReferences.orValue([]).size() > 64)
+{{- end }}
+
 {{/* The group of an apiVersion. Argument: a CEL expression. */}}
 {{- define "plumbline.deny.group" -}}
 ({{ . }}.contains("/") ? {{ . }}.split("/")[0] : "")
