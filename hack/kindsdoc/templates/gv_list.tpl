@@ -30,7 +30,7 @@ Ready, Reconciling and Stalled follow kstatus: Ready is True when the object is 
 | Deny | Unmanaged | no | refused; drift where it was not | told by the refusal | never |
 | Audit, Warn or Deny | Managed or Unmanaged | until `suspend.until` | not looked at by this guard | not told | not for this guard |
 
-Where several guards select an object the stricter result holds: a writer is trusted only if all of them trust it, a path is ignored only if all of them ignore it, one that warns makes it a warning, one that denies refuses it, and one Unmanaged forbids repair. A suspended guard is out of that count until its time is over. Deny is for ClusterSpecGuards only: [Deny](deny.md).
+Where several guards select an object the stricter result holds: a writer is trusted only if all of them trust it, a path is ignored only if all of them ignore it, one that warns makes it a warning, one that denies refuses it, and one Unmanaged forbids repair. A suspended guard is out of that count until its time is over, with one exception: a writer whom it does not trust stays untrusted, so that nothing is authorised meanwhile that the guard would not have authorised. At most 64 SpecGuards of one namespace are in force; of more, the oldest are. Deny is for ClusterSpecGuards only: [Deny](deny.md).
 
 A guard names kinds of the built-in API groups from closed lists, so that a misspelt or cluster-scoped kind is refused when it is written. A custom kind is looked up when the guard is put in force; the conditions say so when the cluster does not have it. Never guarded are Secrets, Plumbline's own kinds, and what the cluster writes for its own bookkeeping (Event, Lease, LeaseCandidate, Endpoints, EndpointSlice, CSIStorageCapacity).
 
