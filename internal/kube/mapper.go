@@ -34,22 +34,34 @@ type Lister interface {
 	ServerGroupsAndResourcesWithContext(ctx context.Context) ([]*metav1.APIGroup, []*metav1.APIResourceList, error)
 }
 
-// Mapper is a [meta.RESTMapper] whose cost does not depend on what it is asked. It
-// lists all kinds at once, and lists them again when a kind is unknown, but not sooner
-// than the last interval allows: anybody may name kinds that nobody serves. Its methods
-// may be called from any goroutine.
+// Mapper is a [meta.RESTMapper] whose cost does not depend on the kinds that callers
+// name: every tenant may name kinds that the API server does not serve. Mapper lists all
+// kinds at once, and lists them again when a kind is unknown, but not sooner than the
+// last interval allows. A caller that asks for a known kind never waits for a listing.
+// The methods may be called from any goroutine.
 type Mapper struct {
 	lister Lister
 	clock  clock.PassiveClock
 
-	mu sync.Mutex
-	// current is nil before the first listing.
-	current meta.RESTMapper
-	groups  map[string]*restmapper.APIGroupResources
-	// failed are the groups that the last listing could not tell anything of.
-	failed   map[string]error
-	listedAt time.Time
+	// busy is held during a listing.
+	busy sync.Mutex
+
+	mu   sync.Mutex
+	last listing
+	// interval is how long after the last attempt an unknown kind lists again.
 	interval time.Duration
+}
+
+// listing is the result of the attempts to list all kinds.
+type listing struct {
+	// known is nil before the first listing that succeeded.
+	known  meta.RESTMapper
+	groups map[string]*restmapper.APIGroupResources
+	// failed are the groups that the API server could not tell.
+	failed map[string]error
+	// err is the failure of the last attempt, which was made at the time at.
+	err error
+	at  time.Time
 }
 
 var _ meta.RESTMapper = &Mapper{}
@@ -63,6 +75,9 @@ func NewMapper(lister Lister, passive clock.PassiveClock) *Mapper {
 	return &Mapper{lister: lister, clock: passive}
 }
 
+// errNotListed is the answer before the first listing.
+var errNotListed = errors.New("the kinds that the API server serves are not listed yet")
+
 // MapperFor makes the mapper of a manager; see its MapperProvider.
 func MapperFor(config *rest.Config, client *http.Client) (meta.RESTMapper, error) {
 	lister, err := discovery.NewDiscoveryClientForConfigAndClient(config, client)
@@ -72,46 +87,35 @@ func MapperFor(config *rest.Config, client *http.Client) (meta.RESTMapper, error
 	return NewMapper(lister, clock.RealClock{}), nil
 }
 
-// Reset has the next question about an unknown kind list anew, as when a kind was
-// installed. A mapper of another type is left as it is.
-func Reset(mapper meta.RESTMapper) {
-	if m, ok := mapper.(*Mapper); ok {
-		m.mu.Lock()
-		defer m.mu.Unlock()
-		m.listedAt, m.interval = time.Time{}, 0
-	}
-}
-
-// list asks the API server for everything. What it cannot tell of a group now is kept
-// from before.
-func (m *Mapper) list() error {
+// list asks the API server for all kinds. The result keeps, from the listing before, the
+// kinds of each group that the API server cannot tell now.
+func (m *Mapper) list(before listing) (listing, error) {
 	ctx, cancel := context.WithTimeout(context.Background(), listTime)
 	defer cancel()
 	groups, resources, err := m.lister.ServerGroupsAndResourcesWithContext(ctx)
 	var partly *discovery.ErrGroupDiscoveryFailed
 	if err != nil && !errors.As(err, &partly) {
-		return fmt.Errorf("listing the kinds that the API server serves: %w", err)
+		return listing{}, fmt.Errorf("listing the kinds that the API server serves: %w", err)
 	}
-	failed := map[string]error{}
+	now := listing{groups: byGroup(groups, resources), failed: map[string]error{}}
 	if partly != nil {
 		for gv, cause := range partly.Groups {
-			failed[gv.Group] = cause
+			now.failed[gv.Group] = cause
 		}
 	}
-	known := byGroup(groups, resources)
-	for group := range failed {
-		if before := m.groups[group]; before != nil {
-			known[group] = before
+	for group := range now.failed {
+		if kept := before.groups[group]; kept != nil {
+			now.groups[group] = kept
 		}
 	}
-	all := make([]*restmapper.APIGroupResources, 0, len(known))
+	all := make([]*restmapper.APIGroupResources, 0, len(now.groups))
 	for _, g := range groups { // in the server's order of preference
-		if k := known[g.Name]; k != nil {
-			all = append(all, k)
+		if known := now.groups[g.Name]; known != nil {
+			all = append(all, known)
 		}
 	}
-	m.current, m.groups, m.failed = restmapper.NewDiscoveryRESTMapper(all), known, failed
-	return nil
+	now.known = restmapper.NewDiscoveryRESTMapper(all)
+	return now, nil
 }
 
 func byGroup(groups []*metav1.APIGroup, resources []*metav1.APIResourceList) map[string]*restmapper.APIGroupResources {
@@ -132,35 +136,65 @@ func byGroup(groups []*metav1.APIGroup, resources []*metav1.APIResourceList) map
 	return known
 }
 
-// look answers a question from the last listing, and lists anew where the answer is
-// unknown and the interval is over.
+// look answers a question from the last listing, and lists anew where that listing lacks
+// the answer and the interval is over.
 func (m *Mapper) look(group string, ask func(meta.RESTMapper) error) error {
-	m.mu.Lock()
-	defer m.mu.Unlock()
-	if m.current == nil {
-		if err := m.list(); err != nil {
-			return err
-		}
-		m.listed()
-	}
-	err := ask(m.current)
-	if meta.IsNoMatchError(err) && m.clock.Since(m.listedAt) >= m.interval {
-		if err := m.list(); err != nil {
-			return err
-		}
-		m.listed()
-		err = ask(m.current)
-	}
-	if cause := m.failed[group]; cause != nil && meta.IsNoMatchError(err) {
-		return fmt.Errorf("%w: %s: %w", ErrGroupUnavailable, group, cause)
+	last, _ := m.state()
+	lacking, err := last.answer(group, ask)
+	if lacking {
+		_, err = m.refresh().answer(group, ask)
 	}
 	return err
 }
 
-// listed notes a listing, and doubles the interval up to its bound.
-func (m *Mapper) listed() {
-	m.listedAt = m.clock.Now()
-	m.interval = min(max(2*m.interval, minListInterval), maxListInterval)
+// state returns the last listing, and whether the interval after it is over.
+func (m *Mapper) state() (last listing, due bool) {
+	m.mu.Lock()
+	defer m.mu.Unlock()
+	return m.last, m.last.at.IsZero() || m.clock.Since(m.last.at) >= m.interval
+}
+
+// refresh lists all kinds if the interval is over, and returns the last listing. A
+// listing that failed leaves the known kinds, and counts for the interval.
+func (m *Mapper) refresh() listing {
+	m.busy.Lock()
+	defer m.busy.Unlock()
+	last, due := m.state()
+	if !due { // another caller has just listed them
+		return last
+	}
+	now, err := m.list(last)
+	if err != nil {
+		now, now.err = last, err
+	}
+	m.mu.Lock()
+	defer m.mu.Unlock()
+	now.at = m.clock.Now()
+	if m.interval = min(max(2*m.interval, minListInterval), maxListInterval); now.known == nil {
+		m.interval = minListInterval
+	}
+	m.last = now
+	return now
+}
+
+// answer asks a listing. A kind that the listing lacks is unknown only if the API
+// server could tell it.
+func (l listing) answer(group string, ask func(meta.RESTMapper) error) (lacking bool, err error) {
+	if l.known != nil {
+		if err = ask(l.known); !meta.IsNoMatchError(err) {
+			return false, err
+		}
+	}
+	switch cause := l.failed[group]; {
+	case l.err != nil:
+		return true, l.err
+	case cause != nil:
+		return true, fmt.Errorf("%w: %s: %w", ErrGroupUnavailable, group, cause)
+	case l.known == nil:
+		return true, errNotListed
+	default:
+		return true, err
+	}
 }
 
 // KindFor implements meta.RESTMapper.

@@ -21,10 +21,15 @@ type served struct {
 	kinds   map[string][]string // by group/version
 	failure error
 	listed  int
+	// onList is called during a listing.
+	onList func()
 }
 
 func (s *served) ServerGroupsAndResourcesWithContext(context.Context) ([]*metav1.APIGroup, []*metav1.APIResourceList, error) {
 	s.listed++
+	if s.onList != nil {
+		s.onList()
+	}
 	var partly *discovery.ErrGroupDiscoveryFailed
 	if s.failure != nil && !errors.As(s.failure, &partly) {
 		return nil, nil, s.failure
@@ -115,13 +120,48 @@ func TestAKindThatAppearsIsFound(t *testing.T) {
 	unknown(true) // asked too soon
 	f.clock.Step(maxListInterval)
 	unknown(false)
-	delete(f.server.kinds, "example.org/v1")
-	f.server.kinds["example.com/v1"] = []string{"gadget"}
-	Reset(f.Mapper)
-	if err := f.mapping("example.com/v1", "gadget"); err != nil {
-		t.Errorf("told that a kind was installed: %v", err)
+}
+
+// Discovery that hangs, and a tenant's unknown kinds: each of them would wait in turn.
+func TestAListingThatFailsCountsForTheInterval(t *testing.T) {
+	f := newMapperFixture()
+	if err := f.mapping("apps/v1", "deployment"); err != nil {
+		t.Fatal(err)
 	}
-	unknown(true)
+	f.server.failure = errors.New("timeout")
+	f.clock.Step(maxListInterval)
+	before := f.server.listed
+	for i := range 2000 {
+		if err := f.mapping(fmt.Sprintf("x%d.example.com/v1", i), "Nothing"); err == nil || meta.IsNoMatchError(err) {
+			t.Fatalf("an unknown kind while the server does not answer: %v", err)
+		}
+	}
+	if err := f.mapping("apps/v1", "deployment"); err != nil {
+		t.Errorf("a known kind: %v", err)
+	}
+	if n := f.server.listed - before; n != 1 {
+		t.Errorf("%d listings", n)
+	}
+}
+
+// An executor's write must not wait while a tenant's unknown kind is looked for.
+func TestAKnownKindDoesNotWaitForAListing(t *testing.T) {
+	f := newMapperFixture()
+	if err := f.mapping("apps/v1", "deployment"); err != nil {
+		t.Fatal(err)
+	}
+	f.clock.Step(maxListInterval)
+	listing, goOn, ended := make(chan struct{}), make(chan struct{}), make(chan error)
+	f.server.onList = func() { close(listing); <-goOn }
+	go func() { ended <- f.mapping("x.example.com/v1", "Nothing") }()
+	<-listing
+	if err := f.mapping("apps/v1", "deployment"); err != nil {
+		t.Errorf("during a listing: %v", err)
+	}
+	close(goOn)
+	if err := <-ended; !meta.IsNoMatchError(err) {
+		t.Errorf("the unknown kind: %v", err)
+	}
 }
 
 func TestWhatTheServerCannotTellIsNotUnknown(t *testing.T) {
@@ -131,6 +171,7 @@ func TestWhatTheServerCannotTellIsNotUnknown(t *testing.T) {
 		t.Errorf("the server is away: %v", err)
 	}
 	f.server.failure = nil
+	f.clock.Step(minListInterval)
 	f.server.kinds["metrics.example.com/v1"] = []string{"metric"}
 	if err := f.mapping("metrics.example.com/v1", "metric"); err != nil {
 		t.Fatal(err)

@@ -16,9 +16,9 @@ import (
 // memory and time of everybody.
 const MaxNamespaceGuards = 64
 
-// Excess are the SpecGuards beyond [MaxNamespaceGuards] in their namespaces. Of the
+// FindExcessGuards finds the SpecGuards beyond [MaxNamespaceGuards] in their namespaces. Of the
 // guards of a namespace, by the times at which they were made, the oldest stay.
-func Excess(made map[GuardRef]time.Time) map[GuardRef]bool {
+func FindExcessGuards(made map[GuardRef]time.Time) map[GuardRef]bool {
 	byNamespace := map[string][]GuardRef{}
 	for ref := range made {
 		if ref.Namespace != "" {

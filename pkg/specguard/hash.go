@@ -33,15 +33,11 @@ func ObservedHash(body, authorised []byte, gvk canon.GVK, rules Rules, masks []v
 
 // unmaskedBody is body with the masked paths as authorised.
 func unmaskedBody(body, authorised []byte, gvk canon.GVK, rules Rules, masks []v1alpha1.Mask) ([]byte, error) {
-	observed, err := canon.Parse(body, gvk)
+	observed, want, err := parseBoth(body, authorised, gvk)
 	if err != nil {
-		return nil, fmt.Errorf("reading the observed body: %w", err)
+		return nil, err
 	}
 	defer observed.Release()
-	want, err := canon.Parse(authorised, gvk)
-	if err != nil {
-		return nil, fmt.Errorf("reading the authorised body: %w", err)
-	}
 	defer want.Release()
 	var back []diff.Change
 	for _, whole := range diff.Compare(observed, want, rules.Excluded()...) {
@@ -56,6 +52,18 @@ func unmaskedBody(body, authorised []byte, gvk canon.GVK, rules Rules, masks []v
 	return out, err
 }
 
+// parseBoth reads an observed body and the authorised one. The caller releases both.
+func parseBoth(body, authorised []byte, gvk canon.GVK) (observed, want *canon.Document, err error) {
+	if observed, err = canon.Parse(body, gvk); err != nil {
+		return nil, nil, fmt.Errorf("reading the observed body: %w", err)
+	}
+	if want, err = canon.Parse(authorised, gvk); err != nil {
+		observed.Release()
+		return nil, nil, fmt.Errorf("reading the authorised body: %w", err)
+	}
+	return observed, want, nil
+}
+
 // acceptedBody is what an accept authorises: the authorised body with the differences
 // that the accepted hash names. Masked values stay as authorised, since their writer
 // moves them again, and so does what the rules exclude, since nobody was shown it.
@@ -66,15 +74,11 @@ func acceptedBody(body, authorised []byte, gvk canon.GVK, rules Rules, masks []v
 			return nil, err
 		}
 	}
-	observed, err := canon.Parse(body, gvk)
+	observed, want, err := parseBoth(body, authorised, gvk)
 	if err != nil {
-		return nil, fmt.Errorf("reading the observed body: %w", err)
+		return nil, err
 	}
 	defer observed.Release()
-	want, err := canon.Parse(authorised, gvk)
-	if err != nil {
-		return nil, fmt.Errorf("reading the authorised body: %w", err)
-	}
 	defer want.Release()
 	out, _, err := diff.Apply(authorised, gvk, diff.Compare(want, observed, rules.Excluded()...))
 	if err != nil {

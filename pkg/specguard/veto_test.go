@@ -167,7 +167,7 @@ func TestOfTheGuardsOfANamespaceTheOldestAreInForce(t *testing.T) {
 		{Namespace: "many", Name: fmt.Sprintf("g%03d", MaxNamespaceGuards)}:   true,
 		{Namespace: "many", Name: fmt.Sprintf("g%03d", MaxNamespaceGuards+1)}: true,
 	}
-	if diff := cmp.Diff(want, Excess(made)); diff != "" {
+	if diff := cmp.Diff(want, FindExcessGuards(made)); diff != "" {
 		t.Errorf("beyond the bound (-want +got):\n%s", diff)
 	}
 }

@@ -14,6 +14,11 @@ import (
 // nothing.
 const maxAlignment = 1 << 22
 
+// maxComparisons bounds how many pairs of elements are compared part by part. A write
+// that needs more authorises nothing: the elements of a list are as many and as large
+// as whoever may edit the object wants.
+const maxComparisons = 1 << 14
+
 // carriesForeign tells whether a trusted write of an atomic list or map, which
 // replaced before by after, left anything of what somebody else had changed in it.
 // want is the authorised value. The write is taken as the edits that lead from before
@@ -110,6 +115,9 @@ func listCarriesForeign(want, before, after []listElement) bool {
 	}
 	written, ok := without(after, due)
 	if !ok {
+		return true
+	}
+	if len(foreign) > 0 && len(written) > maxComparisons/(len(foreign)+len(dropped)) {
 		return true
 	}
 	for _, e := range written {

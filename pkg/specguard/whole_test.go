@@ -191,6 +191,23 @@ func TestAListThatIsTooLongToAlignAuthorisesNothing(t *testing.T) {
 	}
 }
 
+// A list of thousands of elements that strangers changed and the writer changes again
+// would hold an assessor's worker for minutes.
+func TestAListWithTooManyChangedElementsAuthorisesNothing(t *testing.T) {
+	list := func(n int, prefix string) []listElement {
+		var elements []listElement
+		for i := range n {
+			elements = append(elements, listElement{text: fmt.Sprintf("%s%d", prefix, i)})
+		}
+		return elements
+	}
+	for n, want := range map[int]bool{90: false, 200: true} {
+		if got := listCarriesForeign(nil, list(n, "foreign"), list(n, "written")); got != want {
+			t.Errorf("%d elements: %t", n, got)
+		}
+	}
+}
+
 // owned is an element of the naive twin: who put it there is known.
 type owned struct {
 	text string

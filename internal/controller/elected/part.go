@@ -78,7 +78,7 @@ func (p Part) New() (manager.Manager, *rest.Config, error) {
 	mgr, err := ctrl.NewManager(work, ctrl.Options{
 		Scheme: types,
 		Logger: p.Log,
-		// Guards and policies name kinds at will.
+		// A guard may name a kind that the API server does not serve.
 		MapperProvider: kube.MapperFor,
 		// The process serves its own registry and health.
 		Metrics:                       metricsserver.Options{BindAddress: "0"},

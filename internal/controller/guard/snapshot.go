@@ -85,7 +85,7 @@ func build(in input, mapper meta.RESTMapper, now time.Time) (*Snapshot, error) {
 		g := &in.guards[i]
 		s.Refs[specguard.GuardRef{Namespace: g.Namespace, Name: g.Name}] = g.CreationTimestamp.Time
 	}
-	excess := specguard.Excess(s.Refs)
+	excess := specguard.FindExcessGuards(s.Refs)
 	var compiled []*specguard.Guard
 	for i := range in.guards {
 		g := &in.guards[i]

@@ -199,7 +199,7 @@ func (g *Guards) rebuild(ctx context.Context) error {
 	for i := range guards.Items {
 		made[refOf(&guards.Items[i].ObjectMeta)] = guards.Items[i].CreationTimestamp.Time
 	}
-	excess := specguard.Excess(made)
+	excess := specguard.FindExcessGuards(made)
 	compiled := map[guardKey]compiledGuard{}
 	for i := range guards.Items {
 		o := &guards.Items[i]
