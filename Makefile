@@ -6,8 +6,9 @@ SHELL := /bin/bash
 .DEFAULT_GOAL := help
 export CGO_ENABLED ?= 0
 # One way to compile, so that each checkout finds what another has compiled; without
-# debug information, which no test reads and which takes a third of each link.
-export GOFLAGS ?= -trimpath -buildvcs=false -ldflags=-s
+# debug information, which no test reads, and which takes a fifth of the compiler's time
+# and a third of the linker's.
+export GOFLAGS ?= -trimpath -buildvcs=false -gcflags=all=-dwarf=false -ldflags=-s
 
 # CLUSTER=local brings up a cluster of its own; CLUSTER=current uses whatever the
 # current kubeconfig points to, and then REGISTRY= must name a registry that the
@@ -287,7 +288,7 @@ fmt: ## Format the code.
 ##@ Artefacts
 .PHONY: binaries
 binaries: ## Static binaries into bin/.
-	go build -trimpath -buildvcs=false -ldflags=-s -o bin/ ./cmd/... ./hack/images/shop
+	go build -o bin/ ./cmd/... ./hack/images/shop
 	ln -sf kubectl-plumbline bin/kubectl_complete-plumbline
 
 .PHONY: images

@@ -16,6 +16,7 @@ import (
 	"os"
 	"os/exec"
 	"path/filepath"
+	"slices"
 	"strings"
 	"syscall"
 	"testing"
@@ -269,6 +270,10 @@ func (p *program) footprintOf(name string) footprint {
 	if len(groups) == 0 {
 		p.t.Fatalf("cluster %s has no control group", name)
 	}
+	weights := slices.Concat(contentsOf(p.t, groups, "cpu.shares"), contentsOf(p.t, groups, "cpu.weight"))
+	if len(weights) != 1 || weights[0] != "4096" && weights[0] != "400" {
+		p.t.Errorf("cluster %s has the processor weights %v, want one of four times the default", name, weights)
+	}
 	return footprint{
 		name: name, root: record.Root, link: link, linkIndex: string(index), cgroup: record.Cgroup,
 		pidNamespace: namespaceOf(p.t, record.Pid, "pid"),
@@ -287,6 +292,23 @@ func cgroupsOf(t *testing.T, name string) []string {
 			t.Fatal(err)
 		}
 		found = append(found, groups...)
+	}
+	return found
+}
+
+// contentsOf reads a file in each control group that has the file.
+func contentsOf(t *testing.T, groups []string, name string) []string {
+	t.Helper()
+	var found []string
+	for _, group := range groups {
+		content, err := os.ReadFile(filepath.Join(group, name))
+		if errors.Is(err, fs.ErrNotExist) {
+			continue
+		}
+		if err != nil {
+			t.Fatal(err)
+		}
+		found = append(found, strings.TrimSpace(string(content)))
 	}
 	return found
 }

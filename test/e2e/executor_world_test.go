@@ -133,7 +133,7 @@ func newWorld(t *testing.T, name string) *world {
 	w := &world{newScope(t, name)}
 	w.must(cluster.Apply(t.Context(), strings.ReplaceAll(worldManifest, "NS", w.namespace)))
 	t.Cleanup(func() {
-		ctx, cancel := context.WithTimeout(context.Background(), 2*time.Minute)
+		ctx, cancel := context.WithTimeout(context.Background(), removal)
 		defer cancel()
 		keepState(ctx, t, w.namespace+"-plans", []string{"get", "remediationpolicies/" + w.namespace, "remediationplans", "-n", w.namespace, "-o", "yaml"})
 		// The plans end with their policy, and let the namespace go.

@@ -113,6 +113,7 @@ spec:
       containers:
       - name: app
         image: docker.io/plumbline/shop:dev
+        resources: {requests: {cpu: 10m, memory: 16Mi}}
         env: [{name: SHOP_NAME, value: web}]
         ports: [{containerPort: 8080}]
         readinessProbe: {httpGet: {path: /healthz, port: 8080}, periodSeconds: 1}
@@ -127,14 +128,25 @@ func newScope(t *testing.T, name string) *scope {
 	s.ci, err = cluster.As(t.Context(), s.namespace, "ci", t.TempDir())
 	s.must(err)
 	t.Cleanup(func() {
-		ctx, cancel := context.WithTimeout(context.Background(), 2*time.Minute)
-		defer cancel()
-		keepState(ctx, t, s.namespace, []string{"get", "baselines,deployments,pods,events", "-n", s.namespace, "-o", "wide"})
-		if _, err := cluster.Kubectl(ctx, "delete", "namespace", s.namespace, "--ignore-not-found"); err != nil {
-			t.Errorf("removing the namespace: %v", err)
-		}
+		removeNamespace(t, s.namespace, []string{"get", "baselines,deployments,pods,events", "-n", s.namespace, "-o", "wide"})
 	})
 	return s
+}
+
+// removal bounds the end of a test's objects, on a node where other tests start pods.
+const removal = 5 * time.Minute
+
+// removeNamespace keeps the state after a failure, and removes what a test has made.
+func removeNamespace(t *testing.T, namespace string, looks ...[]string) {
+	t.Helper()
+	ctx, cancel := context.WithTimeout(context.Background(), removal)
+	defer cancel()
+	keepState(ctx, t, namespace, looks...)
+	timeout := "--timeout=" + (removal - time.Minute).String()
+	if _, err := cluster.Kubectl(ctx, "delete", "namespace", namespace, "--ignore-not-found", timeout); err != nil {
+		pods, getErr := cluster.Kubectl(ctx, "get", "pods", "-n", namespace, "-o", "wide")
+		t.Errorf("removing the namespace: %v\nits pods: %s%v", err, pods, getErr)
+	}
 }
 
 // keepState writes what kubectl prints into a file, if the test has failed. The log of a

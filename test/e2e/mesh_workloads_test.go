@@ -44,6 +44,7 @@ spec:
   containers:
   - name: app
     image: docker.io/plumbline/shop:dev
+    resources: {requests: {cpu: 10m, memory: 16Mi}}
     env: [{name: SHOP_NAME, value: pay}, {name: SHOP_VERSION, value: stable}, {name: SHOP_ADDRESS, value: ":18080"}]
     readinessProbe: {httpGet: {path: /healthz, port: 18080}, periodSeconds: 1, timeoutSeconds: 10}
 ---

@@ -12,7 +12,6 @@ import (
 	"slices"
 	"strings"
 	"testing"
-	"time"
 
 	corev1 "k8s.io/api/core/v1"
 	runtimeclient "sigs.k8s.io/controller-runtime/pkg/client"
@@ -79,6 +78,7 @@ spec:
       containers:
       - name: app
         image: docker.io/plumbline/shop:dev
+        resources: {requests: {cpu: 10m, memory: 16Mi}}
         env: [{name: SHOP_NAME, value: pay}, {name: SHOP_VERSION, value: TRACK}]
         ports: [{containerPort: 8080}]
         lifecycle: {preStop: {sleep: {seconds: 4}}}
@@ -105,6 +105,7 @@ spec:
       containers:
       - name: app
         image: docker.io/plumbline/shop:dev
+        resources: {requests: {cpu: 10m, memory: 16Mi}}
         lifecycle: {preStop: {sleep: {seconds: 8}}}
         env:
         - {name: SHOP_VISITS, value: "$URL"}
@@ -180,17 +181,12 @@ func newMesh(t *testing.T, name string, clients ...client) *mesh {
 }
 
 func (m *mesh) remove() {
-	ctx, cancel := context.WithTimeout(context.Background(), 2*time.Minute)
-	defer cancel()
-	keepState(ctx, m.T, m.namespace,
+	removeNamespace(m.T, m.namespace,
 		[]string{"get", "abreleases,deployments,pods,events", "-n", m.namespace, "-o", "wide"},
 		[]string{"get", "abreleases", "-n", m.namespace, "-o", "yaml"},
 		[]string{"logs", "-n", systemNamespace, "-l", "app.kubernetes.io/component=xds", "--tail=100", "--prefix"},
 		[]string{"logs", "-n", m.namespace, "-l", "plumbline.dev/proxy", "-c", "plumbline-proxy", "--tail=50", "--prefix"},
 	)
-	if _, err := cluster.Kubectl(ctx, "delete", "namespace", m.namespace, "--ignore-not-found"); err != nil {
-		m.Errorf("removing the namespace: %v", err)
-	}
 }
 
 func (m *mesh) must(err error) {

@@ -79,7 +79,7 @@ func compileStatic(ctx context.Context, progress io.Writer, name, source string)
 	}
 	remove = func() { _ = os.RemoveAll(folder) }
 	binary = filepath.Join(folder, name)
-	command := exec.CommandContext(ctx, "go", "build", "-v", "-trimpath", "-buildvcs=false", "-ldflags=-s -w -buildid=", "-o", binary, source)
+	command := exec.CommandContext(ctx, "go", "build", "-v", "-trimpath", "-buildvcs=false", component.WithoutDebugInformation, "-ldflags=-s -w -buildid=", "-o", binary, source)
 	command.Env = append(os.Environ(), component.BuildEnvironment(builder.HostTarget())...)
 	if err := builder.RunReported(command, progress, "building "+name, builder.ReportEvery); err != nil {
 		remove()

@@ -113,7 +113,7 @@ func TestBuildArgumentsStampTheVersion(t *testing.T) {
 		t.Fatal(err)
 	}
 	want := []string{
-		"build", "-v", "-mod=readonly", "-trimpath", "-buildvcs=false", "-tags=a,b",
+		"build", "-v", "-mod=readonly", "-trimpath", "-buildvcs=false", "-gcflags=all=-dwarf=false", "-tags=a,b",
 		"-ldflags=-s -w -X example.test/v.Version=v1.2.3", "-o", "/out/thing", ".",
 	}
 	if diff := cmp.Diff(want, source.BuildArguments(c.Binaries[0], "/out/thing")); diff != "" {

@@ -124,10 +124,14 @@ func (s Source) CacheName(t Target) string {
 	return fmt.Sprintf("%s-%s-%s", s.Name, s.Version, hex.EncodeToString(hash.Sum(nil))[:keyLength])
 }
 
+// WithoutDebugInformation keeps the compiler from making debug information, which the
+// linker would drop. That takes a fifth of the compiler's time.
+const WithoutDebugInformation = "-gcflags=all=-dwarf=false"
+
 // BuildArguments is the argument list of the go command that compiles b to the
 // file out. It must run in the component's folder with [BuildEnvironment].
 func (s Source) BuildArguments(b Binary, out string) []string {
-	arguments := []string{"build", "-v", "-mod=readonly", "-trimpath", "-buildvcs=false"}
+	arguments := []string{"build", "-v", "-mod=readonly", "-trimpath", "-buildvcs=false", WithoutDebugInformation}
 	if len(s.Tags) > 0 {
 		arguments = append(arguments, "-tags="+strings.Join(s.Tags, ","))
 	}

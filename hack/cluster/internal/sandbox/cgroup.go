@@ -54,8 +54,37 @@ func CreateCgroup(name string) error {
 		return err
 	}
 	for _, root := range roots {
-		if err := os.Mkdir(filepath.Join(root, name), 0o755); err != nil && !errors.Is(err, fs.ErrExist) {
+		group := filepath.Join(root, name)
+		if err := os.Mkdir(group, 0o755); err != nil && !errors.Is(err, fs.ErrExist) {
 			return fmt.Errorf("creating a control group: %w", err)
+		}
+		if err := setWeight(group); err != nil {
+			return err
+		}
+	}
+	return nil
+}
+
+// weights are the files of the processor controller, in version 1 and 2, and four times
+// the default of each. All pods of a cluster are one group beside each single process
+// of the host. With the weight of one process, compilers take the processors from all
+// pods: names are no longer resolved, and probes fail.
+var weights = map[string]string{"cpu.shares": "4096", "cpu.weight": "400"}
+
+// setWeight gives a control group its share of the processors, where the hierarchy of
+// the group has a processor controller.
+func setWeight(group string) error {
+	for name, weight := range weights {
+		file, err := os.OpenFile(filepath.Join(group, name), os.O_WRONLY|os.O_TRUNC, 0)
+		if errors.Is(err, fs.ErrNotExist) {
+			continue
+		}
+		if err != nil {
+			return fmt.Errorf("setting the weight of a control group: %w", err)
+		}
+		_, err = file.WriteString(weight)
+		if err := errors.Join(err, file.Close()); err != nil {
+			return fmt.Errorf("setting the weight of a control group: %w", err)
 		}
 	}
 	return nil

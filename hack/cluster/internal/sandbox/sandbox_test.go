@@ -37,6 +37,42 @@ func hierarchy(t *testing.T, folders ...string) string {
 	return root
 }
 
+func TestSetWeightWritesWhereThereIsAProcessorController(t *testing.T) {
+	cases := map[string]struct{ files, want map[string]string }{
+		"version 1":               {map[string]string{"cpu.shares": "1024"}, map[string]string{"cpu.shares": "4096"}},
+		"version 2":               {map[string]string{"cpu.weight": "100"}, map[string]string{"cpu.weight": "400"}},
+		"a hierarchy without one": {map[string]string{"memory.limit": "1"}, map[string]string{"memory.limit": "1"}},
+	}
+	for name, tc := range cases {
+		t.Run(name, func(t *testing.T) {
+			group := t.TempDir()
+			for file, content := range tc.files {
+				if err := os.WriteFile(filepath.Join(group, file), []byte(content), 0o600); err != nil {
+					t.Fatal(err)
+				}
+			}
+			if err := setWeight(group); err != nil {
+				t.Fatal(err)
+			}
+			got := map[string]string{}
+			entries, err := os.ReadDir(group)
+			if err != nil {
+				t.Fatal(err)
+			}
+			for _, entry := range entries {
+				content, err := os.ReadFile(filepath.Join(group, entry.Name()))
+				if err != nil {
+					t.Fatal(err)
+				}
+				got[entry.Name()] = string(content)
+			}
+			if diff := cmp.Diff(tc.want, got); diff != "" {
+				t.Errorf("files (-want +got):\n%s", diff)
+			}
+		})
+	}
+}
+
 func TestCgroupHierarchies(t *testing.T) {
 	cases := map[string]struct{ folders, want []string }{
 		"version 2 is one":                     {[]string{"."}, []string{"."}},
