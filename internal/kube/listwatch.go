@@ -8,7 +8,9 @@ import (
 	"fmt"
 	"io"
 	"path"
+	"sync"
 
+	apierrors "k8s.io/apimachinery/pkg/api/errors"
 	metav1 "k8s.io/apimachinery/pkg/apis/meta/v1"
 	"k8s.io/apimachinery/pkg/runtime"
 	"k8s.io/apimachinery/pkg/runtime/schema"
@@ -41,11 +43,19 @@ type listWatch struct {
 	report func(error)
 	// listing is told before a list; may be nil.
 	listing func(context.Context, Resource)
+	// schemas tells which schema is served; nil where a change of schemas is not looked for.
+	schemas *schemas
+
+	mu sync.Mutex
+	// listed is the version of the schema of which the last list began.
+	listed string
+	// watching is the stream that goes on, nil when there is none.
+	watching *stream
 }
 
 // ListWithContext implements cache.ListerWatcherWithContext.
 func (lw *listWatch) ListWithContext(ctx context.Context, options metav1.ListOptions) (runtime.Object, error) {
-	lw.tell(ctx)
+	lw.begin(ctx)
 	list, err := lw.list(ctx, options)
 	lw.report(err)
 	if err != nil {
@@ -54,10 +64,41 @@ func (lw *listWatch) ListWithContext(ctx context.Context, options metav1.ListOpt
 	return list, nil
 }
 
-// tell tells that a list is about to be made.
-func (lw *listWatch) tell(ctx context.Context) {
+// begin tells that a list is about to be made, and notes the schema of before it.
+func (lw *listWatch) begin(ctx context.Context) {
 	if lw.listing != nil {
 		lw.listing(ctx, lw.resource)
+	}
+	if lw.schemas == nil {
+		return
+	}
+	version := lw.schemas.version(ctx, lw.resource.GVK)
+	lw.mu.Lock()
+	defer lw.mu.Unlock()
+	lw.listed = version
+}
+
+// outdated tells whether objects may look otherwise now than when they were listed,
+// although nothing was written.
+func (lw *listWatch) outdated(ctx context.Context) bool {
+	if lw.schemas == nil {
+		return false
+	}
+	version := lw.schemas.version(ctx, lw.resource.GVK)
+	lw.mu.Lock()
+	defer lw.mu.Unlock()
+	if lw.listed == "" { // not known at the list
+		lw.listed = version
+	}
+	return version != "" && version != lw.listed
+}
+
+// interrupt ends the stream that goes on. The reflector then asks for the next one.
+func (lw *listWatch) interrupt() {
+	lw.mu.Lock()
+	defer lw.mu.Unlock()
+	if lw.watching != nil {
+		lw.watching.Stop()
 	}
 }
 
@@ -78,7 +119,10 @@ func (lw *listWatch) list(ctx context.Context, options metav1.ListOptions) (*Obj
 func (lw *listWatch) WatchWithContext(ctx context.Context, options metav1.ListOptions) (watch.Interface, error) {
 	options.Watch = true
 	if options.SendInitialEvents != nil && *options.SendInitialEvents { // a list in the form of a watch
-		lw.tell(ctx)
+		lw.begin(ctx)
+	} else if lw.outdated(ctx) {
+		// The answer upon which the reflector lists anew.
+		return nil, apierrors.NewResourceExpired("the schema of " + lw.resource.Plural + " has changed")
 	}
 	ctx, cancel := context.WithCancel(ctx)
 	body, err := lw.request(options).Stream(ctx)
@@ -87,7 +131,11 @@ func (lw *listWatch) WatchWithContext(ctx context.Context, options metav1.ListOp
 		cancel()
 		return nil, fmt.Errorf("watching %s: %w", lw.resource.Plural, err)
 	}
-	return newStream(body, cancel, lw.resource.GVK, lw.keep, lw.report), nil
+	stream := newStream(body, cancel, lw.resource.GVK, lw.keep, lw.report)
+	lw.mu.Lock()
+	defer lw.mu.Unlock()
+	lw.watching = stream
+	return stream, nil
 }
 
 func (lw *listWatch) request(options metav1.ListOptions) *rest.Request {

@@ -187,10 +187,11 @@ func (s *store) relisted(id nsName, object *Object, first bool) (moved, full boo
 		s.objects[id] = &entry{current: object}
 		return true, false
 	}
-	if e := s.objects[id]; e != nil && e.current != nil && e.current.ResourceVersion == object.ResourceVersion {
-		return false, false
-	}
-	return s.advance(id, object, false)
+	// With an equal resourceVersion there was no write, and so nothing was missed: if the
+	// content differs, the API server has filled in another default.
+	e := s.objects[id]
+	unwritten := e != nil && e.current != nil && e.current.UID == object.UID && e.current.ResourceVersion == object.ResourceVersion
+	return s.advance(id, object, unwritten)
 }
 
 // advance moves an object to its next version.

@@ -39,11 +39,12 @@ type Hooks struct {
 // Tracker watches kinds and keeps every transition of their objects until it is
 // settled. Its methods may be called from any goroutine.
 type Tracker struct {
-	client rest.Interface
-	keep   func(namespace string) bool
-	clock  clock.PassiveClock
-	hooks  Hooks
-	log    logr.Logger
+	client  rest.Interface
+	schemas *schemas
+	keep    func(namespace string) bool
+	clock   clock.PassiveClock
+	hooks   Hooks
+	log     logr.Logger
 
 	mu         sync.Mutex
 	kinds      map[schema.GroupVersionKind]*kindWatch
@@ -52,8 +53,9 @@ type Tracker struct {
 }
 
 type kindWatch struct {
-	store *store
-	stop  context.CancelFunc
+	store     *store
+	listWatch *listWatch
+	stop      context.CancelFunc
 }
 
 // NewTracker returns a Tracker that watches nothing yet. keep says which
@@ -70,7 +72,7 @@ func NewTracker(config *rest.Config, keep func(namespace string) bool, clk clock
 		return nil, fmt.Errorf("making a client for watches: %w", err)
 	}
 	return &Tracker{
-		client: client, keep: keep, clock: clk, hooks: hooks, log: log,
+		client: client, schemas: &schemas{client: client, clock: clk}, keep: keep, clock: clk, hooks: hooks, log: log,
 		kinds: map[schema.GroupVersionKind]*kindWatch{},
 	}, nil
 }
@@ -110,7 +112,7 @@ func (t *Tracker) start(ctx context.Context, r Resource) *kindWatch {
 	ctx, cancel := context.WithCancel(ctx)
 	s := newStore(r.GVK, t.clock.Now, t.changed, t.overflow, t.synced)
 	lw := &listWatch{
-		client: t.client, resource: r, keep: t.keep, listing: t.hooks.Listing,
+		client: t.client, resource: r, keep: t.keep, listing: t.hooks.Listing, schemas: t.schemas,
 		report: func(err error) {
 			s.report(err)
 			if err != nil && ctx.Err() == nil {
@@ -122,7 +124,19 @@ func (t *Tracker) start(ctx context.Context, r Resource) *kindWatch {
 		Name: "guarded " + r.GVK.String(), TypeDescription: r.GVK.String(), Logger: &t.log,
 	})
 	t.running.Go(func() { reflector.RunWithContext(ctx) })
-	return &kindWatch{store: s, stop: cancel}
+	return &kindWatch{store: s, listWatch: lw, stop: cancel}
+}
+
+// relistOutdated lists each kind anew whose schema is another than at its last list.
+func (t *Tracker) relistOutdated(ctx context.Context) {
+	t.mu.Lock()
+	watches := slices.Collect(maps.Values(t.kinds))
+	t.mu.Unlock()
+	for _, w := range watches {
+		if w.listWatch.outdated(ctx) {
+			w.listWatch.interrupt()
+		}
+	}
 }
 
 // Wait returns when the watches of an ended context have ended.

@@ -72,6 +72,8 @@ const (
 	ReasonContentionEnded  EventReason = "ContentionEnded"
 	ReasonBenignChange     EventReason = "BenignChange"
 	ReasonUnreadable       EventReason = "Unreadable"
+	// ReasonServerDefault is told once for each kind and path.
+	ReasonServerDefault EventReason = "ServerDefault"
 )
 
 // maxMessageBytes is the longest note that events.k8s.io accepts.

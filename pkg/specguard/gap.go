@@ -192,10 +192,12 @@ func recordTouches(r *WriteRecord, path canon.Path) bool {
 	return false
 }
 
-// lastWriter is the stamp's user, who wrote last but perhaps not this.
+// lastWriter is the stamp's user, who wrote last but perhaps not this. If no write moved
+// the generation, the last writer is no better guess than the API server itself.
 func (s *step) lastWriter(path canon.Path) writer {
 	_, subresource, _ := managerOf(s.obs.Managers, path)
-	if s.obs.Writer != "" && subresource == "" && s.stampsHold() {
+	unmoved := s.obs.Generation != 0 && s.obs.Generation == s.st.Observed.Generation && s.obs.UID == s.st.Observed.UID
+	if s.obs.Writer != "" && subresource == "" && s.stampsHold() && !unmoved {
 		w := stampWriter(&s.obs.Version, false)
 		w.manager, _, _ = managerOf(s.obs.Managers, path)
 		return w

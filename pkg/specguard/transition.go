@@ -18,6 +18,9 @@ func (s *step) transition() error {
 	if s.st.Observed.FullHash == string(s.full) {
 		return nil // a write of something else, or none
 	}
+	if s.unwritten() {
+		return s.takeServerDefaults()
+	}
 	if prev := s.obs.Prev; prev != nil {
 		doc, err := canon.Parse(prev.Body, s.gvk)
 		// Only when it is the version of the last step does nothing lie between.

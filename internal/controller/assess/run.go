@@ -173,6 +173,7 @@ func register(ctx context.Context, mgr manager.Manager, setup Setup) (*parts, er
 		p.people.Register(mgr),
 		p.retention.Register(mgr),
 		mgr.Add(p.vigil),
+		mgr.Add(&kube.SchemaWatch{Tracker: p.tracker, Clock: setup.Clock}),
 		mgr.Add(p.checks),
 		mgr.Add(elected.Synced(mgr.GetCache(), setup.Ready)),
 	)

@@ -20,6 +20,8 @@ const (
 	action = "Assess"
 	// quiet is how long the same event of the same object is not told again.
 	quiet = 2 * time.Minute
+	// quietDefault is the same for a new default, which concerns all objects of a kind.
+	quietDefault = 24 * time.Hour
 	// maxTold bounds the memory of what was told.
 	maxTold = 4096
 	// maxNote is the API server's limit of an event's note, in bytes.
@@ -99,16 +101,32 @@ type announcement struct {
 	message string
 }
 
+// announcementOf tells a new default once for a kind, and all else once for an object.
+func announcementOf(key kube.Key, e specguard.Event) announcement {
+	if e.Reason == specguard.ReasonServerDefault {
+		key = kube.Key{GroupVersionKind: key.GroupVersionKind}
+	}
+	return announcement{key, e.Reason, e.Message}
+}
+
+// recent tells whether an event was told so lately that it is not told again.
+func (a announcement) recent(at, now time.Time) bool {
+	if a.reason == specguard.ReasonServerDefault {
+		return now.Sub(at) < quietDefault
+	}
+	return now.Sub(at) < quiet
+}
+
 func newAnnouncements() *announcements {
 	return &announcements{last: map[announcement]time.Time{}}
 }
 
-// first says whether an event was not told in the last minutes.
+// first says whether an event was not told lately.
 func (a *announcements) first(key kube.Key, e specguard.Event, now time.Time) bool {
 	a.mu.Lock()
 	defer a.mu.Unlock()
-	what := announcement{key, e.Reason, e.Message}
-	if at, ok := a.last[what]; ok && now.Sub(at) < quiet {
+	what := announcementOf(key, e)
+	if at, ok := a.last[what]; ok && what.recent(at, now) {
 		return false
 	}
 	if len(a.last) >= maxTold {
@@ -122,7 +140,7 @@ func (a *announcements) first(key kube.Key, e specguard.Event, now time.Time) bo
 // an event is told twice.
 func (a *announcements) forgetOld(now time.Time) {
 	for what, at := range a.last {
-		if now.Sub(at) >= quiet {
+		if !what.recent(at, now) {
 			delete(a.last, what)
 		}
 	}

@@ -1,0 +1,127 @@
+// SPDX-License-Identifier: Apache-2.0
+
+package specguard
+
+import (
+	"fmt"
+	"slices"
+
+	"github.com/plumbline-dev/plumbline/pkg/specguard/canon"
+	"github.com/plumbline-dev/plumbline/pkg/specguard/diff"
+)
+
+const (
+	// apiServer is the name by which the API server calls itself. It authorises the
+	// revisions that a new default makes.
+	apiServer = "system:apiserver"
+	// maxToldDefaults bounds the events of one object's new defaults.
+	maxToldDefaults = 8
+)
+
+// unwritten tells whether the API server serves other content than before, although no
+// request has written any. A CustomResourceDefinition or an API server that is upgraded
+// does that, because defaults are filled in, and unknown fields dropped, when an object
+// is read from etcd. The proof is an equal resourceVersion, or, for kinds that count the
+// changes of their spec, an equal generation.
+func (s *step) unwritten() bool {
+	last := &s.st.Observed
+	if last.UID != s.obs.UID || last.FullHash == "" || last.Hash == HashAbsent || last.FullHash == string(s.full) {
+		return false
+	}
+	switch prev := s.obs.Prev; {
+	case s.obs.ResourceVersion == "":
+		return false
+	case prev != nil:
+		return prev.ResourceVersion == s.obs.ResourceVersion && s.wasJudged(prev)
+	case last.ResourceVersion == s.obs.ResourceVersion:
+		return true
+	default:
+		return generationCounts(s.gvk) && last.Generation != 0 && last.Generation == s.obs.Generation
+	}
+}
+
+// wasJudged tells whether a version is the one of the last step.
+func (s *step) wasJudged(v *Version) bool {
+	doc, err := canon.Parse(v.Body, s.gvk)
+	if err != nil {
+		return false
+	}
+	defer doc.Release()
+	return string(doc.Hash()) == s.st.Observed.FullHash
+}
+
+// generationCounts tells whether each change of a spec moves the generation of a kind.
+// The API server does so for the kinds below, in the strategies of their registries. It
+// does so for custom kinds as well, but they cannot be told from kinds of aggregated API
+// servers, which may let a client choose the generation.
+func generationCounts(gvk canon.GVK) bool {
+	switch gvk.Group {
+	case "apps":
+		return slices.Contains([]string{"DaemonSet", "Deployment", "ReplicaSet", "StatefulSet"}, gvk.Kind)
+	case "batch":
+		return slices.Contains([]string{"CronJob", "Job"}, gvk.Kind)
+	case "networking.k8s.io":
+		return slices.Contains([]string{"Ingress", "NetworkPolicy"}, gvk.Kind)
+	case "policy":
+		return gvk.Kind == "PodDisruptionBudget"
+	default:
+		return false
+	}
+}
+
+// takeServerDefaults authorises what the API server fills in or drops by itself. What
+// lies in or around drift stays drift: a default inside another writer's container is not
+// a part of the authorised body.
+func (s *step) takeServerDefaults() error {
+	changed, complete := s.changedSince()
+	if !complete {
+		return nil // what is new cannot be told from what was there, and no writer is to blame
+	}
+	changed = slices.DeleteFunc(changed, s.overlapsDifference)
+	if len(changed) == 0 {
+		return nil
+	}
+	out, skipped, err := diff.Apply(s.st.Body, s.gvk, s.withParents(changed))
+	if err != nil {
+		return fmt.Errorf("taking over new defaults of %s: %w", s.st.Name, err)
+	}
+	hash, err := GuardedHash(out, s.gvk, s.in.Rules)
+	if err != nil {
+		return fmt.Errorf("taking over new defaults of %s: %w", s.st.Name, err)
+	}
+	if string(hash) == s.st.Authorised.Hash {
+		return nil
+	}
+	if err := s.authorise(out, apiServer, s.st.Authorised.Origin); err != nil {
+		return err
+	}
+	s.tellServerDefaults(changed, skipped)
+	return nil
+}
+
+// overlapsDifference tells whether a change lies at, above or below a finding or a value
+// of an expected writer that was there before.
+func (s *step) overlapsDifference(c diff.Change) bool {
+	for known := range s.knownValues() {
+		path, err := canon.ParsePath(known)
+		if err != nil || path.IsRoot() || path.Overlaps(c.Path) {
+			return true
+		}
+	}
+	return false
+}
+
+// tellServerDefaults makes one event for each path, so that those of many objects of a
+// kind are the same event.
+func (s *step) tellServerDefaults(changed, skipped []diff.Change) {
+	told := 0
+	for _, c := range changed {
+		if slices.ContainsFunc(skipped, func(o diff.Change) bool { return o.Path.Equal(c.Path) }) {
+			continue
+		}
+		if told++; told > maxToldDefaults {
+			return
+		}
+		s.event(EventNormal, ReasonServerDefault, "the API server itself, and no writer, now serves another %s: it is authorised", c.Path)
+	}
+}
