@@ -59,7 +59,7 @@ test: preflight bin/testreport ## Everything CI checks: verify, lint, unit, inte
 	@hack/stages.sh 'verify,test-unit,test-integration|components,test-floods,e2e|~lint,chart,alerts,test-slice'
 
 # ALL is what proves something and what proves it for longer, in pieces of at most an hour.
-ALL := test test-seeds integration-long test-oldest-envoy test-race faults fuzz xds-long lifecycle e2e-long e2e-mesh-long mutants bench bench-admission bench-remediation bench-xds bench-mesh
+ALL := test test-seeds integration-long guard-long test-oldest-envoy test-race faults fuzz xds-long lifecycle e2e-long e2e-mesh-long mutants bench bench-admission bench-remediation bench-xds bench-mesh
 
 .PHONY: test-all
 test-all: preflight ## Everything, in pieces that are kept for the commit; call it again to carry on (6 hours).
@@ -135,6 +135,10 @@ test-slice: ## A tenth of the long tests, which PLUMBLINE_ROTATION chooses (3 mi
 .PHONY: test-seeds
 test-seeds: ## Property tests with new seeds, and 20,000 lives of the simulation (20 minutes).
 	RAPID_SEED=0 PLUMBLINE_LONG=1 go test -vet=off -count=1 -timeout 50m $(GO_TEST_FLAGS) $$(hack/packages.sh plain) $$(hack/packages.sh race)
+
+.PHONY: guard-long
+guard-long: $(CLUSTER_TOOL) ## 2,000 random writes to ten kinds, held against a naive twin, with a new seed (7 minutes).
+	$(INTEGRATION) PLUMBLINE_LONG=1 $(TEST_INTEGRATION) $(GO_TEST_FLAGS) $(call integration,randomwrites)
 
 .PHONY: test-oldest-envoy
 test-oldest-envoy: $(CLUSTER_TOOL) ## All that is tried with Envoy, with the oldest one that is served.

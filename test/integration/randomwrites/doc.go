@@ -1,0 +1,6 @@
+// SPDX-License-Identifier: Apache-2.0
+
+// Package randomwrites has random requests of four users to ten kinds judged by an
+// assessor on a real API server, beside Kubernetes' own controllers. A naive twin, which
+// knows each author, says what must be authorised and what must be found.
+package randomwrites

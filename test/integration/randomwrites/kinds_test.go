@@ -1,0 +1,51 @@
+// SPDX-License-Identifier: Apache-2.0
+
+//go:build integration
+
+package randomwrites
+
+import (
+	"strings"
+
+	"k8s.io/apimachinery/pkg/runtime/schema"
+)
+
+// kind is a kind of objects whose authors are known by the values of some fields.
+type kind struct {
+	schema.GroupVersionKind
+	plural string
+	// body is an object but for its metadata, with VALUE where the fields are.
+	body string
+	// fields are JSON pointers to strings, each of which names its author.
+	fields []string
+	scales bool
+	// atomic: the fields lie in a list without keys. A trusted change beside a foreign
+	// one may be withheld, and so the twin does not know what is authorised.
+	atomic bool
+}
+
+const (
+	template       = `{"metadata":{"labels":{"app":"NAME"}},"spec":{RESTART"containers":[{"name":"app","image":"registry.example/VALUE:1","env":[{"name":"AUTHOR","value":"VALUE"}]}]}}`
+	templateFields = "/spec/template/spec/containers/0/image /spec/template/spec/containers/0/env/0/value"
+)
+
+var kinds = []kind{
+	{gvk("apps/v1", "Deployment"), "deployments", `{"spec":{"replicas":0,"selector":{"matchLabels":{"app":"NAME"}},"template":` + template + `}}`, strings.Fields(templateFields), true, false},
+	{gvk("apps/v1", "StatefulSet"), "statefulsets", `{"spec":{"replicas":0,"serviceName":"x","selector":{"matchLabels":{"app":"NAME"}},"template":` + template + `}}`, strings.Fields(templateFields), true, false},
+	{gvk("apps/v1", "ReplicaSet"), "replicasets", `{"spec":{"replicas":0,"selector":{"matchLabels":{"app":"NAME"}},"template":` + template + `}}`, strings.Fields(templateFields), true, false},
+	{gvk("apps/v1", "DaemonSet"), "daemonsets", `{"spec":{"selector":{"matchLabels":{"app":"NAME"}},"template":` + template + `}}`, strings.Fields(templateFields), false, false},
+	{gvk("batch/v1", "CronJob"), "cronjobs", `{"spec":{"schedule":"0 0 1 1 *","suspend":true,"jobTemplate":{"spec":{"template":` + template + `}}}}`,
+		strings.Fields("/spec/jobTemplate/spec/template/spec/containers/0/image /spec/jobTemplate/spec/template/spec/containers/0/env/0/value"), false, false},
+	{gvk("v1", "ConfigMap"), "configmaps", `{"data":{"a":"VALUE","b":"VALUE","c":"VALUE"}}`, strings.Fields("/data/a /data/b /data/c"), false, false},
+	{gvk("rbac.authorization.k8s.io/v1", "Role"), "roles", `{"rules":[{"apiGroups":[""],"resources":["pods"],"verbs":["get"],"resourceNames":["VALUE"]},{"apiGroups":[""],"resources":["services"],"verbs":["get"],"resourceNames":["VALUE"]}]}`,
+		strings.Fields("/rules/0/resourceNames/0 /rules/1/resourceNames/0"), false, true},
+	{gvk("networking.k8s.io/v1", "NetworkPolicy"), "networkpolicies", `{"spec":{"policyTypes":["Ingress"],"podSelector":{"matchLabels":{"a":"VALUE","b":"VALUE"}}}}`,
+		strings.Fields("/spec/podSelector/matchLabels/a /spec/podSelector/matchLabels/b"), false, false},
+	{gvk("autoscaling/v2", "HorizontalPodAutoscaler"), "horizontalpodautoscalers", `{"spec":{"maxReplicas":3,"scaleTargetRef":{"apiVersion":"apps/v1","kind":"Deployment","name":"VALUE"}}}`,
+		strings.Fields("/spec/scaleTargetRef/name"), false, false},
+	{gvk("example.org/v1", "Widget"), "widgets", `{"spec":{"a":"VALUE","deep":{"b":"VALUE"}},"extra":{"c":"VALUE"}}`, strings.Fields("/spec/a /spec/deep/b /extra/c"), false, false},
+}
+
+func gvk(apiVersion, name string) schema.GroupVersionKind {
+	return schema.FromAPIVersionAndKind(apiVersion, name)
+}

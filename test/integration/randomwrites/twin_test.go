@@ -1,0 +1,170 @@
+// SPDX-License-Identifier: Apache-2.0
+
+//go:build integration
+
+package randomwrites
+
+import (
+	"fmt"
+	"slices"
+	"strings"
+
+	"k8s.io/apimachinery/pkg/apis/meta/v1/unstructured"
+
+	"github.com/plumbline-dev/plumbline/pkg/apis/plumbline/v1alpha1"
+)
+
+// twin knows the truth about one object, because each value names its author.
+type twin struct {
+	kind
+	name string
+	// live are the values of the fields now; nil while there is no object.
+	live map[string]string
+	// authorised are the values that a trusted author wrote last; nil if the object was
+	// never created by one.
+	authorised map[string]string
+	// trusted are all values that a trusted author ever wrote to a field.
+	trusted map[string][]string
+	// vague: a trusted write may have been withheld, because an assessor was away, or
+	// because the write touched a list without keys that another author had changed.
+	vague bool
+}
+
+// observeWrite takes the values after a write of an author.
+func (w *twin) observeWrite(after map[string]string, trusted bool) {
+	for field, value := range after {
+		if !trusted || w.live[field] == value {
+			continue
+		}
+		w.trusted[field] = append(w.trusted[field], value)
+		if w.authorised != nil {
+			w.vague = w.vague || w.atomic && w.drifts()
+			w.authorised[field] = value
+		}
+	}
+	w.live = after
+}
+
+// observeCreation takes the values of a new object.
+func (w *twin) observeCreation(values map[string]string, trusted bool) {
+	w.live = values
+	if !trusted {
+		return
+	}
+	w.authorised, w.vague = map[string]string{}, false
+	for field, value := range values {
+		w.authorised[field] = value
+		w.trusted[field] = append(w.trusted[field], value)
+	}
+}
+
+// drifts tells whether a value that is there was not authorised.
+func (w *twin) drifts() bool {
+	for field, value := range w.live {
+		if w.authorised[field] != value {
+			return true
+		}
+	}
+	return false
+}
+
+// wants says which state the Baseline must come to.
+func (w *twin) wants() v1alpha1.DriftState {
+	switch {
+	case w.live == nil && w.authorised == nil:
+		return "" // there is no Baseline
+	case w.live == nil:
+		return v1alpha1.StateMissing
+	case w.authorised == nil, w.drifts():
+		return v1alpha1.StateDrifted
+	default:
+		return v1alpha1.StateInSync
+	}
+}
+
+// compare holds what the assessor says against the truth. body is the authorised body.
+func (w *twin) compare(b *v1alpha1.Baseline, body map[string]any) error {
+	for _, untrusted := range []string{mallory, alice, scaler} {
+		if strings.Contains(fmt.Sprint(body), short(untrusted)+"-") {
+			return &launderedError{fmt.Sprintf("a value of %s is authorised: %v", untrusted, body)}
+		}
+	}
+	if w.vague && body != nil {
+		w.settle(valuesOf(w.kind, body))
+	}
+	if b.Status.State != w.wants() {
+		return fmt.Errorf("the state is %q, want %q: live %v, authorised %v", b.Status.State, w.wants(), w.live, w.authorised)
+	}
+	for field, value := range valuesOf(w.kind, body) {
+		if value != w.authorised[field] {
+			return fmt.Errorf("%s of %q is authorised, want %q", field, value, w.authorised[field])
+		}
+	}
+	return nil
+}
+
+// settle takes what is authorised after writes that may have been withheld, if a trusted
+// author wrote each of the values.
+func (w *twin) settle(authorised map[string]string) {
+	for field, value := range authorised {
+		if !slices.Contains(w.trusted[field], value) {
+			return
+		}
+	}
+	w.authorised = authorised
+}
+
+// launderedError says that a value of an untrusted author is authorised.
+type launderedError struct{ what string }
+
+func (e *launderedError) Error() string { return e.what }
+
+// valuesOf reads the fields of an object of a kind.
+func valuesOf(k kind, object map[string]any) map[string]string {
+	values := map[string]string{}
+	for _, field := range k.fields {
+		if value, ok := follow(object, field).(string); ok {
+			values[field] = value
+		}
+	}
+	if k.scales {
+		if replicas := follow(object, replicasField); replicas != nil {
+			values[replicasField] = fmt.Sprint(replicas)
+		}
+	}
+	return values
+}
+
+const replicasField = "/spec/replicas"
+
+// follow reads the value at a JSON pointer without escapes.
+func follow(value any, pointer string) any {
+	for token := range strings.SplitSeq(strings.TrimPrefix(pointer, "/"), "/") {
+		switch v := value.(type) {
+		case map[string]any:
+			value = v[token]
+		case []any:
+			if len(v) == 0 {
+				return nil
+			}
+			value = v[len(v)-1]
+			if token == "0" {
+				value = v[0]
+			}
+		default:
+			return nil
+		}
+	}
+	return value
+}
+
+// put writes a string to a JSON pointer of an object.
+func put(u *unstructured.Unstructured, pointer, value string) {
+	at := strings.LastIndex(pointer, "/")
+	switch parent := follow(u.Object, pointer[:at]).(type) {
+	case map[string]any:
+		parent[pointer[at+1:]] = value
+	case []any:
+		parent[0] = value
+	}
+}
