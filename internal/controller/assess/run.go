@@ -243,23 +243,29 @@ func newParts(mgr manager.Manager, setup Setup) (*parts, error) {
 
 // connect makes news of one part reach the others.
 func (p *parts) connect(ctx context.Context, reader client.Reader, log logr.Logger) {
-	lookAtAll := func() {
-		p.tracker.Each(p.trigger.Look)
+	lookAt := func(concerns func(kube.Key) bool) {
+		look := func(key kube.Key) {
+			if concerns(key) {
+				p.trigger.LookLater(key)
+			}
+		}
+		p.tracker.Each(look)
 		var baselines v1alpha1.BaselineList
 		if err := reader.List(ctx, &baselines, client.UnsafeDisableDeepCopy); err != nil {
 			log.Error(err, "listing baselines to look at all of them")
 			return
 		}
 		for i := range baselines.Items {
-			p.trigger.Look(baseline.KeyOf(&baselines.Items[i]))
+			look(baseline.KeyOf(&baselines.Items[i]))
 		}
 	}
+	lookAtAll := func() { lookAt(func(kube.Key) bool { return true }) }
 	p.tracker.Subscribe(func(key kube.Key) {
 		p.figures.writes.Note(key, p.tracker.View(key).Current)
 		p.trigger.Look(key)
 	})
-	p.guards.Changed = func() {
-		lookAtAll()
+	p.guards.Changed = func(changed guard.Scopes) {
+		lookAt(changed.Contain)
 		p.status.Count()
 		p.lookAtPolicies(ctx)
 	}

@@ -54,7 +54,7 @@ type subject struct {
 
 // surrounding names what a judgement depends on besides the object.
 type surrounding struct {
-	guards            int64 // the snapshot's epoch
+	guards            int64 // the epoch of the object
 	defaults          int64 // likewise
 	environment       types.UID
 	environmentName   string
@@ -62,9 +62,9 @@ type surrounding struct {
 	stamps            string
 }
 
-func (r *Reconciler) surrounding(snapshot *guard.Snapshot, defaults *guarddefaults.InForce, namespace string) surrounding {
-	s := surrounding{guards: snapshot.Epoch, defaults: defaults.Epoch}
-	if e := r.Environments.Of(namespace); e != nil {
+func (r *Reconciler) surrounding(snapshot *guard.Snapshot, defaults *guarddefaults.InForce, key kube.Key) surrounding {
+	s := surrounding{guards: snapshot.Epoch(key), defaults: defaults.Epoch}
+	if e := r.Environments.Of(key.Namespace); e != nil {
 		s.environment, s.environmentName, s.environmentChange = e.UID, e.Name, e.Generation
 	}
 	return s
@@ -89,7 +89,7 @@ func (r *Reconciler) read(ctx context.Context, key kube.Key) (s *subject, wait t
 		return nil, unknownAgain, nil
 	}
 	s = &subject{key: key, snapshot: snapshot, now: r.Clock.Now(), check: r.agenda.answerOf(key)}
-	s.context = r.surrounding(snapshot, defaults, key.Namespace)
+	s.context = r.surrounding(snapshot, defaults, key)
 	s.view = r.Objects.View(key)
 	s.context.stamps = r.settledStamps(s)
 	resource, served := snapshot.Resources[key.GroupVersionKind]

@@ -13,6 +13,7 @@ import (
 	"k8s.io/client-go/util/workqueue"
 	ctrl "sigs.k8s.io/controller-runtime"
 	"sigs.k8s.io/controller-runtime/pkg/controller"
+	"sigs.k8s.io/controller-runtime/pkg/controller/priorityqueue"
 	"sigs.k8s.io/controller-runtime/pkg/event"
 	"sigs.k8s.io/controller-runtime/pkg/handler"
 	"sigs.k8s.io/controller-runtime/pkg/source"
@@ -48,6 +49,10 @@ type Trigger struct {
 func (t *Trigger) Look(key kube.Key) {
 	t.mu.Lock()
 	defer t.mu.Unlock()
+	t.look(key)
+}
+
+func (t *Trigger) look(key kube.Key) {
 	if t.queue != nil {
 		t.queue.Add(key)
 		return
@@ -56,6 +61,18 @@ func (t *Trigger) Look(key kube.Key) {
 		t.waiting = map[kube.Key]bool{}
 	}
 	t.waiting[key] = true
+}
+
+// LookLater asks to look at an object after all those that have news of their own: what
+// one tenant's guard makes be judged anew must not delay another tenant's drift.
+func (t *Trigger) LookLater(key kube.Key) {
+	t.mu.Lock()
+	defer t.mu.Unlock()
+	if q, ok := t.queue.(priorityqueue.PriorityQueue[kube.Key]); ok {
+		q.AddWithOpts(priorityqueue.AddOpts{Priority: new(handler.LowPriority)}, key)
+		return
+	}
+	t.look(key)
 }
 
 func (t *Trigger) attach(_ context.Context, q queue) error {

@@ -6,12 +6,10 @@ import (
 	"cmp"
 	"context"
 	"fmt"
-	"maps"
 	"slices"
 	"sync/atomic"
 	"time"
 
-	"k8s.io/apimachinery/pkg/api/equality"
 	"k8s.io/apimachinery/pkg/api/meta"
 	metav1 "k8s.io/apimachinery/pkg/apis/meta/v1"
 	"k8s.io/apimachinery/pkg/runtime/schema"
@@ -49,8 +47,9 @@ type Controller struct {
 	// Excluded namespaces are never guarded.
 	Excluded []string
 	System   specguard.System
-	// Changed is told after a new snapshot is in force; set before Register.
-	Changed func()
+	// Changed is told after a new snapshot is in force, with what the snapshot concerns;
+	// set before Register.
+	Changed func(Scopes)
 
 	current atomic.Pointer[Snapshot]
 	last    input
@@ -95,28 +94,17 @@ func (c *Controller) Reconcile(ctx context.Context, _ reconcile.Request) (reconc
 		// The last good snapshot stays in force.
 		return reconcile.Result{}, fmt.Errorf("compiling the guards: %w", err)
 	}
-	otherRules := before == nil || c.rulesDiffer(before, snapshot, in)
-	snapshot.Epoch = epochAfter(before, otherRules)
-	if otherRules || !equality.Semantic.DeepEqual(before.Namespaces, snapshot.Namespaces) {
+	changed := changedRules(before, snapshot, c.last, in, c.expired(before))
+	snapshot.follow(before, changed)
+	if changed = changedNamespaces(before, snapshot, changed); len(changed) > 0 {
 		c.last = in
 		c.current.Store(snapshot)
 		c.Watcher.Watch(c.lifetime, snapshot.Watched()) //nolint:contextcheck // watches outlive this call
 		if c.Changed != nil {
-			c.Changed()
+			c.Changed(changed)
 		}
 	}
 	return reconcile.Result{RequeueAfter: c.again(snapshot)}, nil
-}
-
-func epochAfter(before *Snapshot, otherRules bool) int64 {
-	switch {
-	case before == nil:
-		return 1
-	case otherRules:
-		return before.Epoch + 1
-	default:
-		return before.Epoch
-	}
 }
 
 // Read compiles what the guards say now, as reader has it; who decides on a write
@@ -162,23 +150,9 @@ func readInput(ctx context.Context, reader client.Reader, excluded []string, sys
 	return in, nil
 }
 
-// rulesDiffer says whether anything changed that the judgement of every object
-// may depend on. A suspension that ended changes no object, so time is asked too.
-func (c *Controller) rulesDiffer(before, after *Snapshot, in input) bool {
-	if !maps.Equal(before.Resources, after.Resources) {
-		return true
-	}
-	sameGuards := slices.EqualFunc(c.last.guards, in.guards, func(a, b v1alpha1.SpecGuard) bool {
-		return a.UID == b.UID && a.Generation == b.Generation
-	}) && slices.EqualFunc(c.last.clusterGuards, in.clusterGuards, func(a, b v1alpha1.ClusterSpecGuard) bool {
-		return a.UID == b.UID && a.Generation == b.Generation
-	})
-	return !sameGuards || c.expired(before)
-}
-
 // expired says whether a suspension ended since the snapshot was made.
 func (c *Controller) expired(before *Snapshot) bool {
-	return !before.NextExpiry.IsZero() && !c.Clock.Now().Before(before.NextExpiry)
+	return before != nil && !before.NextExpiry.IsZero() && !c.Clock.Now().Before(before.NextExpiry)
 }
 
 // again says when to compute anew without an event.

@@ -304,7 +304,8 @@ func TestReconcileActsOnChangesOnly(t *testing.T) {
 	clk := testingclock.NewFakePassiveClock(epoch)
 	w := &watches{}
 	changed := 0
-	controller := &Controller{Client: c, Clock: clk, Watcher: w, Changed: func() { changed++ }, lifetime: t.Context()}
+	controller := &Controller{Client: c, Clock: clk, Watcher: w, Changed: func(Scopes) { changed++ }, lifetime: t.Context()}
+	deployment := kube.Key{GroupVersionKind: schema.GroupVersionKind{Group: "apps", Version: "v1", Kind: "Deployment"}, Namespace: g.Namespace, Name: "web"}
 	reconcile := func() time.Duration {
 		t.Helper()
 		result, err := controller.Reconcile(t.Context(), all)
@@ -326,11 +327,11 @@ func TestReconcileActsOnChangesOnly(t *testing.T) {
 	if reconcile(); changed != 2 {
 		t.Error("the end of a suspension is told for ever")
 	}
-	before := controller.Snapshot().Epoch
+	before := controller.Snapshot().Epoch(deployment)
 	if err := c.Delete(t.Context(), &g); err != nil {
 		t.Fatal(err)
 	}
-	if reconcile(); changed != 3 || len(w.asked[len(w.asked)-1]) != 0 || controller.Snapshot().Epoch <= before {
+	if reconcile(); changed != 3 || len(w.asked[len(w.asked)-1]) != 0 || controller.Snapshot().Epoch(deployment) <= before {
 		t.Errorf("a removed guard is still in force: %d changes", changed)
 	}
 }

@@ -46,9 +46,11 @@ type Snapshot struct {
 	Refs map[specguard.GuardRef]time.Time
 	// Problems by guard; a guard without an entry is wholly in force.
 	Problems map[specguard.GuardRef][]Problem
-	// Epoch grows whenever every object must be judged anew: not with namespaces,
-	// whose labels decide only which guards select an object.
-	Epoch int64
+	// number counts snapshots; see Epoch.
+	number int64
+	epochs epochs
+	// crowded are the namespaces with more SpecGuards than can be in force.
+	crowded map[string]bool
 	// NextExpiry is when the next suspension ends, zero without one.
 	NextExpiry time.Time
 	// Again says that asking the API server anew may solve a problem.
@@ -76,6 +78,7 @@ func build(in input, mapper meta.RESTMapper, now time.Time) (*Snapshot, error) {
 		Namespaces: make(map[string]Namespace, len(in.namespaces)),
 		Refs:       map[specguard.GuardRef]time.Time{},
 		Problems:   map[specguard.GuardRef][]Problem{},
+		crowded:    map[string]bool{},
 	}
 	for i := range in.namespaces {
 		n := &in.namespaces[i]
@@ -92,6 +95,7 @@ func build(in input, mapper meta.RESTMapper, now time.Time) (*Snapshot, error) {
 		ref := specguard.GuardRef{Namespace: g.Namespace, Name: g.Name}
 		if excess[ref] {
 			s.Problems[ref] = []Problem{{Path: "metadata.namespace", Err: errExcess}}
+			s.crowded[ref.Namespace] = true
 			continue
 		}
 		compiled = append(compiled, s.compile(ref, g.Spec, nil, g.CreationTimestamp.Time))

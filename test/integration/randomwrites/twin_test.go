@@ -89,8 +89,8 @@ func (w *twin) compare(b *v1alpha1.Baseline, body map[string]any) error {
 			return &launderedError{fmt.Sprintf("a value of %s is authorised: %v", untrusted, body)}
 		}
 	}
-	if w.vague && body != nil {
-		w.settle(valuesOf(w.kind, body))
+	if w.vague {
+		w.settle(body)
 	}
 	if b.Status.State != w.wants() {
 		return fmt.Errorf("the state is %q, want %q: live %v, authorised %v", b.Status.State, w.wants(), w.live, w.authorised)
@@ -104,8 +104,14 @@ func (w *twin) compare(b *v1alpha1.Baseline, body map[string]any) error {
 }
 
 // settle takes what is authorised after writes that may have been withheld, if a trusted
-// author wrote each of the values.
-func (w *twin) settle(authorised map[string]string) {
+// author wrote each of the values. Nothing authorised is the safe side: without a
+// generation, the creator of an object that was not watched has no proof.
+func (w *twin) settle(body map[string]any) {
+	if body == nil {
+		w.authorised = nil
+		return
+	}
+	authorised := valuesOf(w.kind, body)
 	for field, value := range authorised {
 		if !slices.Contains(w.trusted[field], value) {
 			return

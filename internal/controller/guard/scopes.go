@@ -1,0 +1,171 @@
+// SPDX-License-Identifier: Apache-2.0
+
+package guard
+
+import (
+	"maps"
+
+	"k8s.io/apimachinery/pkg/api/equality"
+	"k8s.io/apimachinery/pkg/runtime/schema"
+
+	"github.com/plumbline-dev/plumbline/internal/kube"
+	"github.com/plumbline-dev/plumbline/pkg/apis/plumbline/v1alpha1"
+	"github.com/plumbline-dev/plumbline/pkg/specguard"
+	"github.com/plumbline-dev/plumbline/pkg/specguard/canon"
+)
+
+// Scope is a part of all objects: a kind in a namespace. An empty namespace stands for
+// all namespaces, and an empty kind for all kinds.
+type Scope struct {
+	Namespace string
+	Kind      schema.GroupVersionKind
+}
+
+// Scopes are the parts that a change concerns. A tenant who edits guards in a loop must
+// not make the assessor judge the objects of other namespaces.
+type Scopes map[Scope]struct{}
+
+func (s Scopes) add(namespace string, kind schema.GroupVersionKind) {
+	s[Scope{namespace, kind}] = struct{}{}
+}
+
+// Contain tells whether an object lies in one of the scopes.
+func (s Scopes) Contain(key kube.Key) bool {
+	for _, scope := range scopesOf(key) {
+		if _, ok := s[scope]; ok {
+			return true
+		}
+	}
+	return false
+}
+
+// scopesOf lists all scopes in which an object lies.
+func scopesOf(key kube.Key) [4]Scope {
+	none := schema.GroupVersionKind{}
+	return [4]Scope{{"", none}, {"", key.GroupVersionKind}, {key.Namespace, none}, {key.Namespace, key.GroupVersionKind}}
+}
+
+// epochs are the numbers of the last snapshots that changed the rules of a scope.
+type epochs map[Scope]int64
+
+// Epoch grows whenever an object must be judged anew: not with namespaces, whose labels
+// decide only which guards select an object.
+func (s *Snapshot) Epoch(key kube.Key) int64 {
+	var newest int64
+	for _, scope := range scopesOf(key) {
+		newest = max(newest, s.epochs[scope])
+	}
+	return newest
+}
+
+// follow numbers a snapshot after the one before, and notes whose rules changed. Scopes
+// of namespaces that are gone are dropped, so that they do not pile up.
+func (s *Snapshot) follow(before *Snapshot, changed Scopes) {
+	s.number, s.epochs = 1, epochs{}
+	if before != nil {
+		s.number = before.number + 1
+		maps.Copy(s.epochs, before.epochs)
+	}
+	for scope := range changed {
+		// A kind that is not served has no objects, and tenants may name any.
+		if s.serves(scope.Kind) || scope.Kind.Empty() || before != nil && before.serves(scope.Kind) {
+			s.epochs[scope] = s.number
+		}
+	}
+	maps.DeleteFunc(s.epochs, func(scope Scope, _ int64) bool {
+		_, exists := s.Namespaces[scope.Namespace]
+		return scope.Namespace != "" && !exists
+	})
+}
+
+func (s *Snapshot) serves(kind schema.GroupVersionKind) bool {
+	_, served := s.Resources[kind]
+	return served
+}
+
+// changedRules finds the scopes whose judgement may have changed. expired says that a
+// suspension has ended since the snapshot before, which changes no guard.
+func changedRules(before, after *Snapshot, was, is input, expired bool) Scopes {
+	changed := Scopes{}
+	if before == nil {
+		changed.add("", schema.GroupVersionKind{})
+		return changed
+	}
+	for kind, resource := range after.Resources {
+		if before.Resources[kind] != resource {
+			changed.add("", kind)
+		}
+	}
+	for kind := range before.Resources {
+		if !after.serves(kind) {
+			changed.add("", kind)
+		}
+	}
+	former, current := was.specs(), is.specs()
+	for ref, guard := range former {
+		if now, exists := current[ref]; !exists || now.version != guard.version || expired && guard.spec.Suspend != nil {
+			changed.addGuard(ref, guard.spec, before, after)
+		}
+	}
+	for ref, guard := range current {
+		if then, existed := former[ref]; !existed || then.version != guard.version {
+			changed.addGuard(ref, guard.spec, before, after)
+		}
+	}
+	return changed
+}
+
+// addGuard adds the kinds of a guard. In a namespace at its bound, each guard decides
+// which others are in force.
+func (s Scopes) addGuard(ref specguard.GuardRef, spec *v1alpha1.GuardSpec, before, after *Snapshot) {
+	if ref.Namespace != "" && (before.crowded[ref.Namespace] || after.crowded[ref.Namespace]) {
+		s.add(ref.Namespace, schema.GroupVersionKind{})
+		return
+	}
+	for _, r := range spec.Resources {
+		s.add(ref.Namespace, schema.GroupVersionKind(canon.ParseGVK(r.APIVersion, r.Kind)))
+	}
+}
+
+// changedNamespaces adds to the scopes the namespaces that are new, gone or changed.
+func changedNamespaces(before, after *Snapshot, changed Scopes) Scopes {
+	all := maps.Clone(changed)
+	if before == nil {
+		return all
+	}
+	for name, now := range after.Namespaces {
+		if then, existed := before.Namespaces[name]; !existed || !equality.Semantic.DeepEqual(then, now) {
+			all.add(name, schema.GroupVersionKind{})
+		}
+	}
+	for name := range before.Namespaces {
+		if _, exists := after.Namespaces[name]; !exists {
+			all.add(name, schema.GroupVersionKind{})
+		}
+	}
+	return all
+}
+
+// versioned is a guard's spec and what tells it from others of its name.
+type versioned struct {
+	spec    *v1alpha1.GuardSpec
+	version guardVersion
+}
+
+type guardVersion struct {
+	uid        string
+	generation int64
+}
+
+func (in input) specs() map[specguard.GuardRef]versioned {
+	specs := make(map[specguard.GuardRef]versioned, len(in.guards)+len(in.clusterGuards))
+	for i := range in.guards {
+		g := &in.guards[i]
+		specs[specguard.GuardRef{Namespace: g.Namespace, Name: g.Name}] = versioned{&g.Spec, guardVersion{string(g.UID), g.Generation}}
+	}
+	for i := range in.clusterGuards {
+		g := &in.clusterGuards[i]
+		specs[specguard.GuardRef{Name: g.Name}] = versioned{&g.Spec.GuardSpec, guardVersion{string(g.UID), g.Generation}}
+	}
+	return specs
+}
