@@ -95,6 +95,9 @@ func install(ctx context.Context, n *narrator, admin clusterAccess, images image
 		// Of the demo nothing need remain, and there may be no volumes; it reads its
 		// records through the executor.
 		"--set", "executor.enabled=true", "--set-json", `executor.evidence={"serve":true,"volume":{"mayBeLost":true,"source":{"emptyDir":{}}}}`,
+		// A small node has to have place for all pods.
+		"--set", "webhook.resources.requests.cpu=50m", "--set", "assessor.resources.requests.cpu=50m",
+		"--set", "xds.resources.requests.cpu=50m", "--set", "gateway.resources.requests.cpu=50m",
 		"--set", "commonLabels." + strings.ReplaceAll(demoLabel, ".", `\.`) + "=release",
 	}
 	return n.runAs(ctx, admin, "helm upgrade --install plumbline charts/plumbline -n "+systemNamespace+" --wait", args)
