@@ -154,6 +154,38 @@ func (m *Mapper) state() (last listing, due bool) {
 	return m.last, m.last.at.IsZero() || m.clock.Since(m.last.at) >= m.interval
 }
 
+// Scale tells whether any version of a resource serves the subresource /scale: a write
+// through one version changes what all versions show. The answer "no" is believed only
+// of a listing that is younger than the interval, so that a kind that gains /scale is
+// seen; for that answer Scale may wait for a listing. known is false where the API
+// server could not tell.
+func (m *Mapper) Scale(resource schema.GroupResource) (served, known bool) {
+	last, due := m.state()
+	served, known = last.scale(resource)
+	if due && !served {
+		served, known = m.refresh().scale(resource)
+	}
+	return served, known
+}
+
+func (l listing) scale(resource schema.GroupResource) (served, known bool) {
+	group := l.groups[resource.Group]
+	if group == nil {
+		return false, false
+	}
+	for _, list := range group.VersionedResources {
+		for i := range list {
+			switch list[i].Name {
+			case resource.Resource + "/scale":
+				return true, true
+			case resource.Resource:
+				known = true
+			}
+		}
+	}
+	return false, known && l.err == nil && l.failed[resource.Group] == nil
+}
+
 // refresh lists all kinds if the interval is over, and returns the last listing. A
 // listing that failed leaves the known kinds, and counts for the interval.
 func (m *Mapper) refresh() listing {

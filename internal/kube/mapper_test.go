@@ -6,6 +6,8 @@ import (
 	"context"
 	"errors"
 	"fmt"
+	"slices"
+	"strings"
 	"testing"
 	"time"
 
@@ -42,12 +44,20 @@ func (s *served) ServerGroupsAndResourcesWithContext(context.Context) ([]*metav1
 			return nil, nil, err
 		}
 		version := metav1.GroupVersionForDiscovery{GroupVersion: text, Version: gv.Version}
-		groups = append(groups, &metav1.APIGroup{Name: gv.Group, Versions: []metav1.GroupVersionForDiscovery{version}, PreferredVersion: version})
+		if i := slices.IndexFunc(groups, func(g *metav1.APIGroup) bool { return g.Name == gv.Group }); i >= 0 {
+			groups[i].Versions = append(groups[i].Versions, version)
+		} else {
+			groups = append(groups, &metav1.APIGroup{Name: gv.Group, Versions: []metav1.GroupVersionForDiscovery{version}, PreferredVersion: version})
+		}
 		if partly != nil && partly.Groups[gv] != nil {
 			continue
 		}
 		list := &metav1.APIResourceList{GroupVersion: text}
 		for _, kind := range kinds {
+			if plural, sub, ok := strings.Cut(kind, "/"); ok {
+				list.APIResources = append(list.APIResources, metav1.APIResource{Name: plural + "s/" + sub, Kind: sub, Namespaced: true})
+				continue
+			}
 			list.APIResources = append(list.APIResources, metav1.APIResource{Name: kind + "s", SingularName: kind, Kind: kind, Namespaced: true})
 		}
 		lists = append(lists, list)
@@ -191,6 +201,59 @@ func TestWhatTheServerCannotTellIsNotUnknown(t *testing.T) {
 	if err := other.mapping("metrics.example.com/v1", "metric"); !errors.Is(err, ErrGroupUnavailable) {
 		t.Errorf("a kind of a group that never answered: %v", err)
 	}
+}
+
+func (f *mapperFixture) scaleIs(t *testing.T, group, resource string, served, known bool) {
+	t.Helper()
+	gotServed, gotKnown := f.Scale(schema.GroupResource{Group: group, Resource: resource})
+	if gotServed != served || gotKnown != known {
+		t.Errorf("/scale of %s.%s: served %t, known %t", resource, group, gotServed, gotKnown)
+	}
+}
+
+func TestWhetherAKindHasScaleIsAskedOfAllItsVersions(t *testing.T) {
+	f := newMapperFixture()
+	f.server.kinds["apps/v1"] = []string{"deployment", "deployment/scale", "deployment/status", "daemonset"}
+	f.server.kinds["pools.k8s.io/v1"] = []string{"pool", "pool/status"}
+	f.server.kinds["pools.k8s.io/v1beta1"] = []string{"pool", "pool/scale"}
+	f.scaleIs(t, "apps", "deployments", true, true)
+	f.scaleIs(t, "apps", "daemonsets", false, true)
+	f.scaleIs(t, "pools.k8s.io", "pools", true, true)
+	f.scaleIs(t, "apps", "nothings", false, false)
+	f.scaleIs(t, "nobody.example.com", "nothings", false, false)
+}
+
+func TestAKindThatGainsScaleIsSeenAfterTheInterval(t *testing.T) {
+	f := newMapperFixture()
+	f.server.kinds["example.org/v1"] = []string{"pool"}
+	f.scaleIs(t, "example.org", "pools", false, true)
+	f.server.kinds["example.org/v1"] = []string{"pool", "pool/scale"}
+	f.clock.Step(maxListInterval)
+	f.scaleIs(t, "example.org", "pools", true, true)
+	before := f.server.listed
+	for range 3600 {
+		f.clock.Step(time.Second)
+		f.scaleIs(t, "example.org", "pools", true, true)
+	}
+	if n := f.server.listed - before; n > 0 {
+		t.Errorf("%d listings for an answer that is on the safe side", n)
+	}
+}
+
+func TestAnOldAnswerThatAKindHasNoScaleIsNotBelieved(t *testing.T) {
+	f := newMapperFixture()
+	f.scaleIs(t, "apps", "deployments", false, true)
+	f.clock.Step(maxListInterval)
+	f.server.failure = errors.New("timeout")
+	f.scaleIs(t, "apps", "deployments", false, false)
+	stale := schema.GroupVersion{Group: "apps", Version: "v1"}
+	f.server.failure = &discovery.ErrGroupDiscoveryFailed{Groups: map[schema.GroupVersion]error{stale: errors.New("stale")}}
+	f.clock.Step(maxListInterval)
+	f.scaleIs(t, "apps", "deployments", false, false)
+	f.scaleIs(t, "", "pods", false, true)
+	f.server.failure = nil
+	f.clock.Step(maxListInterval)
+	f.scaleIs(t, "apps", "deployments", false, true)
 }
 
 func TestMapperAnswersEachQuestionOfAMapper(t *testing.T) {

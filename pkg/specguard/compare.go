@@ -67,7 +67,7 @@ func (s *step) currentMasks() []v1alpha1.Mask {
 
 func (s *step) ruleHolds(rule string, c diff.Change) bool {
 	if rule == ruleTrustedScale {
-		return throughScale(s.gvk, c)
+		return throughScale(s.gvk, ScaleServed, c) // discovery moves no mask
 	}
 	return s.in.Rules.keepsRule(rule, c.Path)
 }

@@ -158,7 +158,7 @@ func (s *step) recordedAuthor(c diff.Change) writer {
 	conclusive := false
 	for _, i := range s.recordsWhere(s.sinceLastCheck) {
 		r := &s.in.Records[i]
-		scaled := throughScale(s.gvk, c) && r.scaledTo(string(c.After))
+		scaled := s.throughScale(c) && r.scaledTo(string(c.After))
 		if !scaled && !recordTouches(r, c.Path) {
 			continue
 		}

@@ -82,7 +82,7 @@ func (s *step) recordsOfNow(c diff.Change, f *v1alpha1.Finding) []int {
 		if r.Generation != 0 && r.Generation == s.obs.Generation && r.HashAfter == string(s.full) {
 			return recordTouches(r, c.Path)
 		}
-		return throughScale(s.gvk, c) && r.scaledTo(string(c.After)) &&
+		return s.throughScale(c) && r.scaledTo(string(c.After)) &&
 			absDuration(r.Time.Sub(f.FirstSeen.Time)) <= nearInTime
 	})
 }

@@ -41,7 +41,8 @@ func newerEntry(e, than *metav1.ManagedFieldsEntry) bool {
 // mainOwns tells whether managedFields prove that the last change of a path
 // came through the main resource: some main entry owns it and no subresource
 // does. Only the API server adds the entry of a subresource, and it adds one at
-// every write through it; who cleared the list before gets no proof.
+// every write through it, but for a /scale to zero, which leaves the field without
+// an owner; who cleared the list before gets no proof.
 func mainOwns(entries []metav1.ManagedFieldsEntry, path canon.Path) bool {
 	_, subresource, ok := managerOf(entries, path)
 	return ok && subresource == ""

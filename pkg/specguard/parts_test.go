@@ -154,22 +154,32 @@ func TestThroughSubresource(t *testing.T) {
 	kinds := map[string]canon.GVK{
 		"Deployment": {Group: "apps", Kind: "Deployment"}, "DaemonSet": {Group: "apps", Kind: "DaemonSet"},
 		"Pod": {Kind: "Pod"}, "Custom": {Group: "x.example", Kind: "Custom"}, "HPA": {Group: "autoscaling", Kind: "HorizontalPodAutoscaler"},
+		"Approved": {Group: "agents.k8s.io", Kind: "Sandbox"}, "Beside": {Group: "networking.k8s.io", Kind: "Custom"},
 	}
 	for name, tc := range map[string]struct {
 		kind, path, before, after string
 		want                      bool
+		scale                     ScaleSubresource
 	}{
-		"replicas of a Deployment":        {"Deployment", "/spec/replicas", "1", "2", true},
-		"its image":                       {"Deployment", "/spec/template/spec/containers/[name=a]/image", `"a"`, `"b"`, false},
-		"a DaemonSet has no scale":        {"DaemonSet", "/spec/replicas", "1", "2", false},
-		"an autoscaler has none either":   {"HPA", "/spec/minReplicas", "1", "2", false},
-		"any number of a custom kind":     {"Custom", "/spec/size", "1", "2", true},
-		"but no text":                     {"Custom", "/spec/size", `"1"`, `"2"`, false},
-		"an ephemeral container of a Pod": {"Pod", "/spec/ephemeralContainers/[name=x]", "", `{}`, true},
-		"a Pod resized":                   {"Pod", "/spec/containers/[name=a]/resources/limits/cpu", `"1"`, `"2"`, true},
-		"a Pod's image":                   {"Pod", "/spec/containers/[name=a]/image", `"a"`, `"b"`, false},
+		"replicas of a Deployment":        {"Deployment", "/spec/replicas", "1", "2", true, ScaleUnknown},
+		"replicas, as discovery tells":    {"Deployment", "/spec/replicas", "1", "2", true, ScaleServed},
+		"its image":                       {"Deployment", "/spec/template/spec/containers/[name=a]/image", `"a"`, `"b"`, false, ScaleServed},
+		"another number of a Deployment":  {"Deployment", "/spec/minReadySeconds", "1", "2", false, ScaleServed},
+		"a DaemonSet has no scale":        {"DaemonSet", "/spec/replicas", "1", "2", false, ScaleUnknown},
+		"an autoscaler has none either":   {"HPA", "/spec/minReplicas", "1", "2", false, ScaleUnknown},
+		"a built-in kind that gains one":  {"HPA", "/spec/minReplicas", "1", "2", true, ScaleServed},
+		"any number of a custom kind":     {"Custom", "/spec/size", "1", "2", true, ScaleUnknown},
+		"a custom kind with scale":        {"Custom", "/spec/size", "1", "2", true, ScaleServed},
+		"a custom kind without scale":     {"Custom", "/spec/size", "1", "2", false, ScaleNotServed},
+		"but no text":                     {"Custom", "/spec/size", `"1"`, `"2"`, false, ScaleServed},
+		"a custom kind of k8s.io":         {"Approved", "/spec/size", "1", "2", true, ScaleUnknown},
+		"a custom kind of a known group":  {"Beside", "/spec/size", "1", "2", true, ScaleUnknown},
+		"an ephemeral container of a Pod": {"Pod", "/spec/ephemeralContainers/[name=x]", "", `{}`, true, ScaleNotServed},
+		"a Pod resized":                   {"Pod", "/spec/containers/[name=a]/resources/limits/cpu", `"1"`, `"2"`, true, ScaleNotServed},
+		"a Pod's image":                   {"Pod", "/spec/containers/[name=a]/image", `"a"`, `"b"`, false, ScaleNotServed},
 	} {
-		if got := throughSubresource(kinds[tc.kind], change(t, tc.path, tc.before, tc.after)); got != tc.want {
+		s := &step{gvk: kinds[tc.kind], in: Input{Scale: tc.scale}}
+		if got := s.throughSubresource(change(t, tc.path, tc.before, tc.after)); got != tc.want {
 			t.Errorf("%s: %t", name, got)
 		}
 	}

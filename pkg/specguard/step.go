@@ -62,6 +62,8 @@ type Input struct {
 	BaselinesSince time.Time
 	// Stamps says what the writer stamp proves.
 	Stamps Stamps
+	// Scale says whether the kind has /scale, as far as discovery answered.
+	Scale ScaleSubresource
 	// BodyLost says why the authorised body will never be read again; empty when
 	// it can be. Then nothing can be compared, and only an accept helps.
 	BodyLost string

@@ -51,7 +51,7 @@ func (s *step) contiguous(prev *Version, old *canon.Document) error {
 
 // author names who made one write, by the strongest of what there is.
 func (s *step) author(prev *Version, raw []diff.Change) writer {
-	records := s.exactRecords(prev.ResourceVersion, s.full, scaledValue(s.gvk, raw))
+	records := s.exactRecords(prev.ResourceVersion, s.full, s.scaledValue(raw))
 	if s.obs.Writer != "" && s.stampOfWrite() && s.throughMain(raw, prev.Writer, &s.obs.Version, true) {
 		return s.stampedAuthor(records, changedPaths(raw))
 	}
@@ -112,7 +112,7 @@ func (s *step) judgeAll(changes []diff.Change, by func(diff.Change) writer) {
 func (s *step) remember(prev *Version, raw []diff.Change) {
 	p := pendingWrite{
 		before: prev.ResourceVersion, generation: s.obs.Generation, fullHash: string(s.full),
-		replicas: scaledValue(s.gvk, raw), paths: map[string]string{},
+		replicas: s.scaledValue(raw), paths: map[string]string{},
 	}
 	for _, j := range s.written {
 		p.paths[j.Path.String()] = s.digest(j.After)

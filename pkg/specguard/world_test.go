@@ -41,6 +41,7 @@ type world struct {
 	config  Config
 	healthy bool
 	policy  stampPolicy
+	scale   ScaleSubresource
 
 	uid        int
 	rv         int
@@ -257,7 +258,7 @@ func (w *world) step(o Observation, accept *v1alpha1.AcceptRequest) (retried boo
 	w.t.Helper()
 	in := Input{
 		State: w.state, Observation: o, Records: w.records, RecordsHealthy: w.healthy,
-		Rules: w.rules, Accept: accept, Now: w.now, Config: w.config, Stamps: w.policy.stamps(o),
+		Rules: w.rules, Accept: accept, Now: w.now, Config: w.config, Stamps: w.policy.stamps(o), Scale: w.scale,
 	}
 	if Imports(in.State, o, w.rules) {
 		in.BaselinesSince = w.since

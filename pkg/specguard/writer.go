@@ -4,8 +4,6 @@ package specguard
 
 import (
 	"slices"
-	"strconv"
-	"strings"
 	"time"
 
 	"github.com/plumbline-dev/plumbline/pkg/apis/plumbline/v1alpha1"
@@ -48,7 +46,7 @@ func (s *step) judge(c diff.Change, w writer) writtenChange {
 		j.actor.Class = v1alpha1.ActorUnknown
 	case class == v1alpha1.ActorTrusted && w.proven:
 		j.authorised = true
-	case class == v1alpha1.ActorTrusted && w.excuses && throughScale(s.gvk, c):
+	case class == v1alpha1.ActorTrusted && w.excuses && s.throughScale(c):
 		j.mask = ruleTrustedScale
 	case class == v1alpha1.ActorExpected && (w.proven || w.excuses):
 		j.mask = rule
@@ -67,7 +65,7 @@ func (s *step) throughMain(changes []diff.Change, stampBefore string, now *Versi
 		if !stamped(c.Path) {
 			continue
 		}
-		if !throughSubresource(s.gvk, c) {
+		if !s.throughSubresource(c) {
 			return true
 		}
 		if contiguous && mainOwns(now.Managers, c.Path) {
@@ -92,11 +90,11 @@ func stamped(p canon.Path) bool {
 
 // throughSubresource tells whether a change could have come through a
 // subresource that is not stamped: /scale, pods/resize, pods/ephemeralcontainers.
-func throughSubresource(gvk canon.GVK, c diff.Change) bool {
-	if throughScale(gvk, c) {
+func (s *step) throughSubresource(c diff.Change) bool {
+	if s.throughScale(c) {
 		return true
 	}
-	if gvk.Group != "" || gvk.Kind != "Pod" {
+	if s.gvk.Group != "" || s.gvk.Kind != "Pod" {
 		return false
 	}
 	tokens := pathTokens(c.Path)
@@ -105,28 +103,6 @@ func throughSubresource(gvk canon.GVK, c diff.Change) bool {
 	}
 	return tokens[1] == "ephemeralContainers" || tokens[1] == "resources" ||
 		len(tokens) > 3 && slices.Contains(containerLists, tokens[1]) && tokens[3] == "resources"
-}
-
-// throughScale tells whether a change could have come through /scale. A custom
-// kind names its own field for that, so there it may be any number.
-func throughScale(gvk canon.GVK, c diff.Change) bool {
-	switch {
-	case gvk.Group == "apps" && gvk.Kind != "DaemonSet", gvk.Group == "" && gvk.Kind == "ReplicationController":
-		return c.Path.String() == "/spec/replicas"
-	case !strings.Contains(gvk.Group, ".") || strings.HasSuffix(gvk.Group, ".k8s.io"):
-		return false
-	default:
-		return isCount(c.Before) && isCount(c.After)
-	}
-}
-
-// isCount tells whether a value is absent or a number that replicas could be.
-func isCount(raw []byte) bool {
-	if raw == nil {
-		return true
-	}
-	_, err := strconv.ParseInt(string(raw), 10, 32)
-	return err == nil
 }
 
 // stampWriter is the author that the stamp of a version names.
@@ -198,20 +174,6 @@ func (s *step) exactRecords(before string, fullHash canon.Hash, replicas string)
 	return s.recordsWhere(func(r *WriteRecord) bool {
 		return before != "" && r.ResourceVersionBefore == before && (r.HashAfter == string(fullHash) || r.scaledTo(replicas))
 	})
-}
-
-// scaledTo tells whether the record is of a /scale to that number.
-func (r *WriteRecord) scaledTo(replicas string) bool {
-	return r.Subresource == "scale" && r.Replicas != nil && replicas != "" && strconv.Itoa(int(*r.Replicas)) == replicas
-}
-
-// scaledValue is what a write that may be a /scale set, as text; empty when it
-// was none.
-func scaledValue(gvk canon.GVK, changes []diff.Change) string {
-	if len(changes) != 1 || !throughScale(gvk, changes[0]) {
-		return ""
-	}
-	return string(changes[0].After)
 }
 
 func sameUser(records []WriteRecord, indices []int, user string) bool {

@@ -221,9 +221,13 @@ func newParts(mgr manager.Manager, setup Setup) (*parts, error) {
 	}
 	p.environments = &environment.Controller{Client: mgr.GetClient(), Clock: setup.Clock}
 	p.defaults = &guarddefaults.Controller{Client: mgr.GetClient(), Clock: setup.Clock}
+	kinds, ok := mgr.GetRESTMapper().(*kube.Mapper)
+	if !ok {
+		return nil, fmt.Errorf("wiring the assessor: the manager's mapper is a %T, which does not tell about /scale", mgr.GetRESTMapper())
+	}
 	p.baselines = &baseline.Reconciler{
 		Client: mgr.GetClient(), Live: mgr.GetAPIReader(),
-		Objects: tracker, Guards: p.guards, Defaults: p.defaults, Environments: p.environments,
+		Objects: tracker, Guards: p.guards, Defaults: p.defaults, Environments: p.environments, Kinds: kinds,
 		Records: baseline.NewRecords(), Recorder: mgr.GetEventRecorder(lease), Metrics: metrics, Clock: setup.Clock,
 		Config: baseline.Config{Rules: setup.Rules, Retention: setup.Retention, UnreadableAfter: setup.UnreadableAfter, ResyncPeriod: setup.ResyncPeriod},
 	}

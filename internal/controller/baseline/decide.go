@@ -9,6 +9,7 @@ import (
 	"time"
 
 	apierrors "k8s.io/apimachinery/pkg/api/errors"
+	"k8s.io/apimachinery/pkg/runtime/schema"
 
 	"github.com/plumbline-dev/plumbline/pkg/apis/plumbline/v1alpha1"
 	"github.com/plumbline-dev/plumbline/pkg/specguard"
@@ -62,7 +63,7 @@ func (r *Reconciler) decide(ctx context.Context, s *subject) (*decision, error) 
 		in := specguard.Input{
 			State: d.state, Observation: look.observation, Rules: s.rules,
 			Records: records.records, RecordsHealthy: records.healthy,
-			Now: s.now, Config: r.Config.Rules,
+			Now: s.now, Config: r.Config.Rules, Scale: r.scale(s, d, look),
 		}
 		if i == len(looks)-1 && s.baseline != nil {
 			// What is accepted is what is there now, not what was there for a moment.
@@ -153,6 +154,22 @@ func (r *Reconciler) step(ctx context.Context, s *subject, in specguard.Input) (
 		return specguard.Result{}, fmt.Errorf("deciding about %s: %w", s.key, err)
 	}
 	return result, nil
+}
+
+// scale asks whether the kind has /scale, where an object's content changed: for an
+// answer of "no" the mapper may have to list all kinds.
+func (r *Reconciler) scale(s *subject, d *decision, look observed) specguard.ScaleSubresource {
+	if r.Kinds == nil || look.object == nil || string(look.object.FullHash) == d.state.Observed.FullHash {
+		return specguard.ScaleUnknown
+	}
+	switch served, known := r.Kinds.Scale(schema.GroupResource{Group: s.key.Group, Resource: s.resource.Plural}); {
+	case served:
+		return specguard.ScaleServed
+	case known:
+		return specguard.ScaleNotServed
+	default:
+		return specguard.ScaleUnknown
+	}
 }
 
 // onlyRetry recognises a result that decided nothing.

@@ -48,6 +48,11 @@ type Stamps interface {
 	Settled(gvk schema.GroupVersionKind, progress string) string
 }
 
+// Kinds tells whether the API server serves /scale of a resource; *kube.Mapper does.
+type Kinds interface {
+	Scale(resource schema.GroupResource) (served, known bool)
+}
+
 // Config is what an installation decides.
 type Config struct {
 	// Rules of pkg/specguard: digest key, stamp source, grace for late records.
@@ -73,6 +78,8 @@ type Reconciler struct {
 	Guards       Guards
 	Defaults     Defaults
 	Environments Environments
+	// Kinds is nil where discovery is not asked.
+	Kinds Kinds
 	// Stamps is nil where no policy sets them.
 	Stamps   Stamps
 	Records  *Records

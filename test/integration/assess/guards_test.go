@@ -6,7 +6,6 @@ package assess
 
 import (
 	"context"
-	"errors"
 	"fmt"
 	"strings"
 	"testing"
@@ -14,12 +13,10 @@ import (
 
 	corev1 "k8s.io/api/core/v1"
 	apiextensions "k8s.io/apiextensions-apiserver/pkg/apis/apiextensions/v1"
-	apierrors "k8s.io/apimachinery/pkg/api/errors"
 	"k8s.io/apimachinery/pkg/api/meta"
 	metav1 "k8s.io/apimachinery/pkg/apis/meta/v1"
 	"k8s.io/apimachinery/pkg/apis/meta/v1/unstructured"
 	"k8s.io/apimachinery/pkg/types"
-	"k8s.io/client-go/kubernetes/scheme"
 	"sigs.k8s.io/controller-runtime/pkg/client"
 
 	"github.com/plumbline-dev/plumbline/internal/controller/assess"
@@ -156,46 +153,6 @@ func TestAKindThatAppearsIsGuardedThen(t *testing.T) {
 			return fmt.Errorf("it is %q", guarded.Describe(&b))
 		}
 		return nil
-	})
-}
-
-func (w *world) installCRD(group, kind, plural string, scope apiextensions.ResourceScope) {
-	w.t.Helper()
-	types := scheme.Scheme
-	w.Must(apiextensions.AddToScheme(types))
-	c, err := client.New(config, client.Options{Scheme: types})
-	w.Must(err)
-	preserve := true
-	crd := &apiextensions.CustomResourceDefinition{
-		ObjectMeta: metav1.ObjectMeta{Name: plural + "." + group},
-		Spec: apiextensions.CustomResourceDefinitionSpec{
-			Group: group, Scope: scope,
-			Names: apiextensions.CustomResourceDefinitionNames{Kind: kind, Plural: plural, Singular: strings.ToLower(kind), ListKind: kind + "List"},
-			Versions: []apiextensions.CustomResourceDefinitionVersion{{
-				Name: "v1", Served: true, Storage: true,
-				Schema: &apiextensions.CustomResourceValidation{OpenAPIV3Schema: &apiextensions.JSONSchemaProps{
-					Type: "object", XPreserveUnknownFields: &preserve,
-				}},
-			}},
-		},
-	}
-	w.Must(c.Create(w.Ctx(), crd))
-	w.t.Cleanup(func() {
-		if err := c.Delete(context.Background(), crd); err != nil {
-			w.t.Errorf("removing the kind: %v", err)
-		}
-		// The next test may make the same kind; the test's own context is over.
-		poll.Until(w.t, patience, "the kind is gone", func() error {
-			err := c.Get(context.Background(), client.ObjectKeyFromObject(crd), crd)
-			switch {
-			case err == nil:
-				return errors.New("the kind is there")
-			case apierrors.IsNotFound(err):
-				return nil
-			default:
-				return err
-			}
-		})
 	})
 }
 
