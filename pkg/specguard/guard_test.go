@@ -153,8 +153,8 @@ func TestGuardSetSelects(t *testing.T) {
 			if diff := cmp.Diff(tc.want, got); diff != "" {
 				t.Errorf("guards (-want +got):\n%s", diff)
 			}
-			if rules.Empty() != (len(tc.want) == 0) || rules.Certain() != (len(tc.want) > 0 && !tc.uncertain) {
-				t.Errorf("Empty %t, Certain %t", rules.Empty(), rules.Certain())
+			if certain := rules.Certainly(); rules.Empty() != (len(tc.want) == 0) || certain.Empty() != (len(tc.want) == 0 || tc.uncertain) {
+				t.Errorf("Empty %t, certainly %t", rules.Empty(), certain.Empty())
 			}
 		})
 	}

@@ -141,8 +141,8 @@ type Query struct {
 	// or in the one before.
 	Labels []map[string]string
 	// LabelsUnknown stands for writes that do not show the object's labels
-	// (/scale). Selectors are then taken to match, and Rules.Certain says
-	// whether a guard without one is among them.
+	// (/scale). Selectors are then taken to match, and Rules.Certainly leaves
+	// the guards out that have one.
 	LabelsUnknown bool
 	// Kept names guards that selected the object before (Baseline.status.guards)
 	// and go on selecting it whatever its labels are.
@@ -167,11 +167,14 @@ func (s *GuardSet) Rules(q Query) Rules {
 			selected, certain := g.selects(&q)
 			switch {
 			case !selected:
+				continue
 			case g.vetoes(q.Now):
 				r.vetoing = append(r.vetoing, g)
 			default:
 				r.guards = append(r.guards, g)
-				r.certain = r.certain || certain
+			}
+			if !certain {
+				r.untested = append(r.untested, g)
 			}
 		}
 	}

@@ -3,9 +3,7 @@
 package specguard
 
 import (
-	"fmt"
 	"slices"
-	"strings"
 
 	"github.com/plumbline-dev/plumbline/pkg/apis/plumbline/v1alpha1"
 	"github.com/plumbline-dev/plumbline/pkg/specguard/canon"
@@ -19,21 +17,15 @@ type Outcome string
 const (
 	// OutcomeAllow: nothing of the write becomes drift.
 	OutcomeAllow Outcome = "Allow"
-	// OutcomeAudit: some of it becomes drift; the writer is not told.
+	// OutcomeAudit: some of it is drift unless it restores the Baseline; the writer is
+	// not told.
 	OutcomeAudit Outcome = "Audit"
-	// OutcomeWarn: some of it becomes drift, and the writer is told.
+	// OutcomeWarn: the same, and the writer is told.
 	OutcomeWarn Outcome = "Warn"
 )
 
-// Bounds of a Verdict.
-const (
-	// maxFields bounds the paths that are named, here and in a WriteRecord.
-	maxFields = 64
-	// maxWarningBytes is the longest text that every client shows uncut.
-	maxWarningBytes = 256
-	// maxWarnedFields are named in a warning, the others counted.
-	maxWarnedFields = 3
-)
+// maxFields bounds the paths that a Verdict or a WriteRecord names.
+const maxFields = 64
 
 // Review is one write as admission sees it.
 type Review struct {
@@ -41,6 +33,9 @@ type Review struct {
 	Subresource           string
 	Namespace, Kind, Name string
 	Identity              Identity
+	// OfWorkload says that the object is a pod that a workload made: the guards are the
+	// workload's, and the pod has no Baseline.
+	OfWorkload bool
 	// Changes from the old to the new object, unfiltered; none for CREATE and
 	// DELETE, which are about the object as a whole.
 	Changes []diff.Change
@@ -55,7 +50,8 @@ type Verdict struct {
 	// Fields are the changed guarded paths, sorted, at most 64 of FieldsTotal.
 	Fields      []string
 	FieldsTotal int
-	// Drift is how many of them become drift; 1 for a whole object.
+	// Drift is how many of them are drift unless they restore the Baseline; 1 for a
+	// whole object.
 	Drift int
 	// Benign says that only benign or ignored fields changed.
 	Benign bool
@@ -71,7 +67,7 @@ func Judge(rules Rules, r Review) Verdict {
 		v.Class = v1alpha1.ActorUnknown
 		return v
 	}
-	var drifting []string
+	var drifting []canon.Path
 	switch r.Operation {
 	case OperationUpdate:
 		drifting = v.judgeChanges(rules, r)
@@ -98,7 +94,7 @@ func (v *Verdict) judgeObject(rules Rules, r Review) {
 	}
 }
 
-func (v *Verdict) judgeChanges(rules Rules, r Review) (drifting []string) {
+func (v *Verdict) judgeChanges(rules Rules, r Review) (drifting []canon.Path) {
 	v.Benign = len(r.Changes) > 0
 	for _, whole := range r.Changes {
 		for _, c := range judgedParts(rules, r.Identity, whole) {
@@ -111,7 +107,7 @@ func (v *Verdict) judgeChanges(rules Rules, r Review) (drifting []string) {
 			}
 			if class == v1alpha1.ActorForeign || class == v1alpha1.ActorUnknown {
 				v.Drift++
-				drifting = append(drifting, c.Path.String())
+				drifting = append(drifting, c.Path)
 			}
 		}
 	}
@@ -130,25 +126,4 @@ func judgedParts(rules Rules, id Identity, c diff.Change) []diff.Change {
 		return rules.excludedBelow(p) || class != v1alpha1.ActorTrusted && rules.expectedBelow(p)
 	}, c)
 	return slices.DeleteFunc(parts, func(part diff.Change) bool { return rules.excludes(part.Path) })
-}
-
-// warnings tell the writer what is recorded, by whose rule, and what to do.
-func warnings(rules Rules, r Review, drifting []string) []string {
-	what := "this change"
-	switch {
-	case r.Operation == OperationDelete:
-		what = "this deletion"
-	case r.Operation == OperationCreate:
-		what = "this object"
-	case len(drifting) > maxWarnedFields:
-		what = fmt.Sprintf("%s and %d more fields", strings.Join(drifting[:maxWarnedFields], ", "), len(drifting)-maxWarnedFields)
-	case len(drifting) > 0:
-		what = strings.Join(drifting, ", ")
-	}
-	kind := strings.ToLower(r.Kind)
-	return []string{
-		diff.TruncateText(fmt.Sprintf("plumbline: recorded as drift: %s", what), maxWarningBytes),
-		diff.TruncateText(fmt.Sprintf("plumbline: guarded by %s, which does not trust %q; a trusted writer has to make the change, or: kubectl plumbline accept -n %s %s %s",
-			strings.Join(rules.Guards(), ", "), diff.TruncateText(r.Identity.User, 64), r.Namespace, kind, r.Name), maxWarningBytes),
-	}
 }

@@ -85,24 +85,6 @@ func TestJudge(t *testing.T) {
 	}
 }
 
-func TestWarningsSayWhatIsRecordedAndWhatToDo(t *testing.T) {
-	r := Review{Operation: OperationUpdate, Kind: "Deployment", Namespace: "shop", Name: "web", Identity: Identity{User: "alice"}}
-	r.Changes = []diff.Change{change(t, "/spec/paused", "false", "true")}
-	got := Judge(rulesOf(t, warnGuard), r)
-	want := []string{
-		"plumbline: recorded as drift: /spec/paused",
-		`plumbline: guarded by SpecGuard/a, which does not trust "alice"; a trusted writer has to make the change, or: kubectl plumbline accept -n shop deployment web`,
-	}
-	if diff := cmp.Diff(want, got.Warnings); diff != "" || got.Outcome != OutcomeWarn {
-		t.Errorf("%s, warnings (-want +got):\n%s", got.Outcome, diff)
-	}
-	for _, op := range []Operation{OperationCreate, OperationDelete} {
-		if got := Judge(rulesOf(t, warnGuard), Review{Operation: op, Identity: Identity{User: "alice"}}); len(got.Warnings) != 2 {
-			t.Errorf("%s warns %q", op, got.Warnings)
-		}
-	}
-}
-
 func TestVerdictsAreBounded(t *testing.T) {
 	r := Review{Operation: OperationUpdate, Kind: strings.Repeat("K", 300), Name: strings.Repeat("n", 253), Identity: Identity{User: strings.Repeat("é", 500)}}
 	for i := range 200 {

@@ -19,15 +19,24 @@ type Rules struct {
 	vetoing  []*Guard
 	excluded []canon.Path
 	system   System
-	certain  bool
+	// untested are those of both whose label selector could not be tested.
+	untested []*Guard
 }
 
 // Empty tells whether no guard selects the object.
 func (r Rules) Empty() bool { return len(r.guards) == 0 }
 
-// Certain is false when only label selectors that could not be tested select
-// the object.
-func (r Rules) Certain() bool { return r.certain }
+// Certainly leaves out the guards whose label selector could not be tested.
+func (r Rules) Certainly() Rules {
+	if len(r.untested) == 0 {
+		return r
+	}
+	untested := func(g *Guard) bool { return slices.Contains(r.untested, g) }
+	r.guards = slices.DeleteFunc(slices.Clone(r.guards), untested)
+	r.vetoing = slices.DeleteFunc(slices.Clone(r.vetoing), untested)
+	r.excluded, r.untested = commonExclusions(r.guards), nil
+	return r
+}
 
 // Guards names the guards in force, sorted.
 func (r Rules) Guards() []string { return sortedNames(r.guards) }
@@ -188,6 +197,23 @@ func (r Rules) untrusted(id Identity) v1alpha1.ActorClass {
 	default:
 		return v1alpha1.ActorForeign
 	}
+}
+
+// distrusting are the guards that do not let a caller write one of the paths.
+func (r Rules) distrusting(id Identity, paths []canon.Path) []*Guard {
+	distrusts := func(g *Guard) bool {
+		return !g.trusted.match(id) && slices.ContainsFunc(paths, func(p canon.Path) bool {
+			_, expected := g.expects(id, p)
+			return !expected
+		})
+	}
+	var found []*Guard
+	for _, g := range slices.Concat(r.guards, r.vetoing) {
+		if distrusts(g) {
+			found = append(found, g)
+		}
+	}
+	return found
 }
 
 func (g *Guard) expects(id Identity, path canon.Path) (rule string, ok bool) {

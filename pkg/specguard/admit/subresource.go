@@ -19,7 +19,7 @@ import (
 // validateScale judges a write of /scale. The review shows a Scale, which has
 // the parent's name, uid and resourceVersion and neither its labels nor its
 // kind; the kind follows from the resource. Where every guard in question
-// selects by label, the write may be unguarded, so it is recorded without a warning.
+// selects by label, the write may be unguarded, and the warning says so.
 func (v *Reviewer) validateScale(snapshot *Snapshot, r *Review) Answer {
 	parent, ok := snapshot.Parents[GroupResource{r.Resource.Group, r.Resource.Resource}]
 	if !ok {
@@ -48,7 +48,7 @@ func (v *Reviewer) validateScale(snapshot *Snapshot, r *Review) Answer {
 		return Answer{Verdict: VerdictAllow, Audit: map[string]string{"verdict": string(VerdictAllow), "fields": "0"}}
 	}
 	changes := []diff.Change{{Path: replicasPath, Op: diff.Changed, Before: decimal(before), After: decimal(replicas)}}
-	answer := uncertain(judge(rules, r, parent, changes), rules)
+	answer := judge(rules, r, parent, changes)
 	rec := v.record(r, parent, object, old)
 	rec.Replicas = &replicas
 	rec.Fields = fieldsOf(changes)
@@ -83,16 +83,6 @@ func replicasOf(scale object) (int32, error) {
 
 func decimal(n int32) []byte { return strconv.AppendInt(nil, int64(n), 10) }
 
-// uncertain takes the warning back where only guards with a label selector,
-// which the write does not show, may apply. The record stays.
-func uncertain(a Answer, rules specguard.Rules) Answer {
-	if a.Verdict == VerdictWarn && !rules.Certain() {
-		a.Verdict, a.Warnings = VerdictAudit, nil
-		a.Audit["verdict"] = string(VerdictAudit)
-	}
-	return a
-}
-
 // impliedOwners are the kinds that stand behind a pod's controller: a guard on
 // a Deployment covers the pods of its ReplicaSets.
 var impliedOwners = map[canon.GVK]canon.GVK{
@@ -119,7 +109,9 @@ func (v *Reviewer) validatePod(snapshot *Snapshot, r *Review) Answer {
 		return Answer{Verdict: VerdictUnguarded}
 	}
 	changes := changesOf(object, old)
-	answer := uncertain(judge(rules, r, r.Kind, changes), rules)
+	review := reviewOf(r, r.Kind, changes)
+	review.OfWorkload = owner != nil
+	answer := answerTo(rules, review)
 	if len(changes) == 0 {
 		return answer
 	}

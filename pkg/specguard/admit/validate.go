@@ -88,7 +88,12 @@ func changesOf(object, old object) []diff.Change {
 
 // judge asks the rules and turns the verdict into an answer.
 func judge(rules specguard.Rules, r *Review, guarded canon.GVK, changes []diff.Change) Answer {
-	verdict := specguard.Judge(rules, specguard.Review{
+	return answerTo(rules, reviewOf(r, guarded, changes))
+}
+
+// reviewOf is a review as the rules see it.
+func reviewOf(r *Review, guarded canon.GVK, changes []diff.Change) specguard.Review {
+	return specguard.Review{
 		Operation:   r.Operation,
 		Subresource: r.SubResource,
 		Namespace:   r.Namespace,
@@ -96,7 +101,11 @@ func judge(rules specguard.Rules, r *Review, guarded canon.GVK, changes []diff.C
 		Name:        r.Name,
 		Identity:    r.Identity,
 		Changes:     changes,
-	})
+	}
+}
+
+func answerTo(rules specguard.Rules, review specguard.Review) Answer {
+	verdict := specguard.Judge(rules, review)
 	answer := Answer{Verdict: verdictOf(verdict.Outcome), Class: verdict.Class}
 	if answer.Verdict == VerdictWarn {
 		answer.Warnings = verdict.Warnings[:min(len(verdict.Warnings), maxWarnings)]

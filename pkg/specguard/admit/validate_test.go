@@ -60,9 +60,9 @@ func TestVerdicts(t *testing.T) {
 		"a foreign scale is warned about": {review: scale(t, alice, 2, 7), want: VerdictWarn, class: v1alpha1.ActorForeign, warned: true, records: 1},
 		"an expected scale is allowed":    {review: scale(t, hpa, 2, 7), want: VerdictAllow, class: v1alpha1.ActorExpected, records: 1},
 		"a scale to the same is nothing":  {review: scale(t, alice, 2, 2), want: VerdictAllow},
-		"a scale that a labelled guard may cover is recorded without a warning": {
+		"a scale that a labelled guard may cover is warned about": {
 			guard:  func(s *v1alpha1.GuardSpec) { s.Selector = metaSelector("app", "web") },
-			review: scale(t, alice, 2, 7), want: VerdictAudit, class: v1alpha1.ActorForeign, records: 1,
+			review: scale(t, alice, 2, 7), want: VerdictWarn, class: v1alpha1.ActorForeign, warned: true, records: 1,
 		},
 		"a scale of a resource that no guard names": {
 			guard:  func(s *v1alpha1.GuardSpec) { s.Resources[0].Kind = "StatefulSet" },
@@ -222,9 +222,9 @@ func TestPodSubresources(t *testing.T) {
 		"a resize of it": {
 			review: podReview(t, "resize", "ReplicaSet"), want: VerdictWarn, fields: []string{"/metadata/ownerReferences/[uid=o-1]", debug},
 		},
-		"a pod of a labelled guard's Deployment is recorded without a warning": {
+		"a pod of a Deployment that a labelled guard may cover": {
 			guard:  func(s *v1alpha1.GuardSpec) { s.Selector = metaSelector("app", "web") },
-			review: podReview(t, "ephemeralcontainers", "ReplicaSet"), want: VerdictAudit, fields: []string{"/metadata/ownerReferences/[uid=o-1]", debug},
+			review: podReview(t, "ephemeralcontainers", "ReplicaSet"), want: VerdictWarn, fields: []string{"/metadata/ownerReferences/[uid=o-1]", debug},
 		},
 		"a pod of a workload that nobody guards": {review: podReview(t, "ephemeralcontainers", "StatefulSet"), want: VerdictUnguarded},
 		"a bare pod that is guarded itself":      {guard: onPods, review: podReview(t, "ephemeralcontainers", ""), want: VerdictWarn, fields: []string{debug}},

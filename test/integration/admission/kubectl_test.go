@@ -121,10 +121,28 @@ func TestKubectlScaleUnderALabelledGuard(t *testing.T) {
 	p := newPlace(t, func(s *v1alpha1.GuardSpec) { s.Selector = selector("app", "web") })
 	p.deploy(ci)
 	_, stderr := p.mustKubectl(alice, "", "scale", "deployment/web", "--replicas=5")
-	if strings.Contains(stderr, "Warning") {
-		t.Errorf("warned although the labels are not known: %q", stderr)
+	for _, want := range []string{
+		"Warning: plumbline: if a guard selects this object by label, this change is drift unless it restores the baseline: /spec/replicas\n",
+		`Warning: plumbline: "alice" is not trusted by SpecGuard/`,
+	} {
+		if !strings.Contains(stderr, want) {
+			t.Errorf("%q is not in %q", want, stderr)
+		}
 	}
 	p.waitRecord("the scale", func(r specguard.WriteRecord) bool { return r.Subresource == "scale" })
+}
+
+// A person who put drift back was warned that the change is drift.
+func TestTheWarningOfAChangeThatRestoresTheBaselineIsTrue(t *testing.T) {
+	p := newPlace(t, unchanged)
+	p.deploy(ci)
+	const image = "/spec/template/spec/containers/[name=app]/image"
+	for _, to := range []string{"shop/web:2", "shop/web:1"} {
+		_, stderr := p.mustKubectl(alice, "", "set", "image", "deployment/web", "app="+to)
+		if want := "Warning: plumbline: this change is drift unless it restores the baseline: " + image + "\n"; !strings.Contains(stderr, want) {
+			t.Errorf("%s: %q is not in %q", to, want, stderr)
+		}
+	}
 }
 
 func TestKubectlLabelAndAnnotate(t *testing.T) {
