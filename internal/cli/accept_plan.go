@@ -76,11 +76,11 @@ func refuse(b *v1alpha1.Baseline, named bool) (why string, quiet bool) {
 	return "its state is unknown: what was not read is not accepted", false
 }
 
-// bodyLost says that what was authorised can no longer be read. What runs can,
-// and accepting it by name is the way out.
+// bodyLost says that what was authorised can no longer be read, or was too large to
+// be kept. What runs can, and accepting it by name is the way out.
 func bodyLost(b *v1alpha1.Baseline) bool {
 	ready := meta.FindStatusCondition(b.Status.Conditions, v1alpha1.ConditionReady)
-	return ready != nil && ready.Reason == v1alpha1.ReasonBodyLost
+	return ready != nil && (ready.Reason == v1alpha1.ReasonBodyLost || ready.Reason == v1alpha1.ReasonBodyTooLarge)
 }
 
 func (f acceptFilter) refuse(b *v1alpha1.Baseline, now time.Time) string {
@@ -139,6 +139,11 @@ func settlement(b *v1alpha1.Baseline, hash string, wasMissing, deleted bool) (se
 		return settleTaken, "retired"
 	case b.Spec.Authorised != nil && b.Spec.Authorised.Hash == hash:
 		return settleTaken, fmt.Sprintf("accepted (revision %d)", b.Spec.Authorised.Number)
+	case b.Status.Oversized != nil && b.Status.Oversized.Hash == hash:
+		return settleTaken, "accepted, and too large to be kept: its state is Unknown until it is smaller"
+	case b.Status.Oversized != nil && b.Status.Observed.Hash == hash:
+		// The status that tells of the larger body follows the cleared request.
+		return settlePending, ""
 	case wasMissing && standing(b) == standingMissing:
 		// The status that tells "retired" follows the cleared request.
 		return settlePending, ""

@@ -29,6 +29,9 @@ func TestPlanAccept(t *testing.T) {
 	lost := func(b *v1alpha1.Baseline) {
 		meta.SetStatusCondition(&b.Status.Conditions, metav1.Condition{Type: v1alpha1.ConditionReady, Status: metav1.ConditionUnknown, Reason: v1alpha1.ReasonBodyLost})
 	}
+	large := func(b *v1alpha1.Baseline) {
+		meta.SetStatusCondition(&b.Status.Conditions, metav1.Condition{Type: v1alpha1.ConditionReady, Status: metav1.ConditionUnknown, Reason: v1alpha1.ReasonBodyTooLarge})
+	}
 	cases := map[string]struct {
 		baseline *v1alpha1.Baseline
 		named    bool
@@ -46,6 +49,7 @@ func TestPlanAccept(t *testing.T) {
 		"imported and in sync, in bulk":             {baseline: baselineOf("a", imported), why: "in sync", quiet: true},
 		"unknown":                                   {baseline: baselineOf("a", state(v1alpha1.StateUnknown)), named: true, why: "state is unknown"},
 		"unknown because the body is lost, named":   {baseline: baselineOf("a", state(v1alpha1.StateUnknown), lost), named: true, accepted: true},
+		"unknown because the body is too large":     {baseline: baselineOf("a", state(v1alpha1.StateUnknown), large), named: true, accepted: true},
 		"unknown because the body is lost, in bulk": {baseline: baselineOf("a", state(v1alpha1.StateUnknown), lost), why: "state is unknown"},
 		"a state of a later version":                {baseline: baselineOf("a", state("Wobbly")), why: "state is unknown"},
 		"retired":                                   {baseline: fleet()[7].(*v1alpha1.Baseline), why: "retired", quiet: true},
@@ -85,6 +89,11 @@ func TestSettlement(t *testing.T) {
 	now := func(hash string) func(*v1alpha1.Baseline) {
 		return func(b *v1alpha1.Baseline) { b.Spec.Authorised.Hash = hash }
 	}
+	kept := func(oversized, observed string) func(*v1alpha1.Baseline) {
+		return func(b *v1alpha1.Baseline) {
+			b.Status.Oversized, b.Status.Observed.Hash = &v1alpha1.OversizedBody{Hash: oversized}, observed
+		}
+	}
 	cases := map[string]struct {
 		baseline            *v1alpha1.Baseline
 		wasMissing, deleted bool
@@ -97,6 +106,9 @@ func TestSettlement(t *testing.T) {
 		"cleared without being taken":                   {baseline: baselineOf("a"), want: settleRefused, words: "changed before"},
 		"cleared, and never authorised":                 {baseline: baselineOf("a", func(b *v1alpha1.Baseline) { b.Spec.Authorised = nil }), want: settleRefused, words: "changed before"},
 		"replaced by another's request":                 {baseline: baselineOf("a", asked("pl1:sha256:other", "bob")), want: settleRefused, words: "bob has asked"},
+		"accepted, and too large to be kept":            {baseline: baselineOf("a", kept(hash, hash)), want: settleTaken, words: "too large to be kept"},
+		"accepted, and not told to be too large yet":    {baseline: baselineOf("a", kept("pl1:sha256:before", hash)), want: settlePending},
+		"too large, and changed meanwhile":              {baseline: baselineOf("a", kept("pl1:sha256:before", "pl1:sha256:after")), want: settleRefused, words: "changed before"},
 		"a missing object, retired":                     {baseline: fleet()[7].(*v1alpha1.Baseline), wasMissing: true, want: settleTaken, words: "retired"},
 		"a missing object, its Baseline removed":        {baseline: baselineOf("a"), wasMissing: true, deleted: true, want: settleTaken, words: "retired"},
 		"a missing object, not retired yet":             {baseline: baselineOf("a", state(v1alpha1.StateMissing)), wasMissing: true, want: settlePending},

@@ -19,7 +19,7 @@ func (s *step) absent(o *Absent) {
 	switch {
 	case s.in.Rules.Empty():
 		return
-	case s.st.Authorised == nil:
+	case s.st.Authorised == nil && s.st.Oversized == nil:
 		s.effects = append(s.effects, RemoveBaseline{})
 		s.st.Findings, s.st.FindingsTotal = nil, 0
 		s.gone()
@@ -145,7 +145,7 @@ func (s *step) retire(why string) {
 	s.st.RetiredAt = s.in.Now
 	s.st.Findings, s.st.FindingsTotal, s.st.Masks, s.st.pending = nil, 0, nil, nil
 	s.st.Drift, s.st.FirstSeen = v1alpha1.StateInSync, time.Time{}
-	s.st.Contention, s.st.contested = nil, nil
+	s.st.Contention, s.st.contested, s.st.Oversized = nil, nil, nil
 	s.gone()
 	s.event(EventNormal, ReasonRetired, "retired: %s", why)
 	if s.in.Accept != nil && !slices.Contains(s.effects, Effect(ClearAccept{})) {

@@ -29,6 +29,6 @@ func (s *step) honourAccept(observed canon.Hash) (canon.Hash, error) {
 		return observed, err
 	}
 	s.st.Findings, s.st.FindingsTotal, s.st.pending = nil, 0, nil
-	s.event(EventNormal, ReasonAccepted, "revision %d: accepted by %s", s.st.Authorised.Number, request.RequestedBy)
+	s.tellAuthorised(ReasonAccepted, "revision %d: accepted by %s", s.st.Authorised.Number, request.RequestedBy)
 	return canon.Hash(s.st.Authorised.Hash), nil
 }

@@ -25,7 +25,7 @@ func (s *step) withoutAuthority() error {
 		if err := s.authorise(s.body, "", v1alpha1.OriginImported); err != nil {
 			return err
 		}
-		s.event(EventNormal, ReasonImported, "it is older than its guard: what it is now is authorised")
+		s.tellAuthorised(ReasonImported, "it is older than its guard: what it is now is authorised")
 		return nil
 	}
 	w := s.creator()
@@ -51,7 +51,7 @@ func (s *step) withoutAuthority() error {
 // it is older than all of its guards. Input.BaselinesSince is needed then.
 func Imports(st State, o Observation, rules Rules) bool {
 	p, ok := o.(Present)
-	return ok && st.Authorised == nil && !rules.Empty() && rules.Inert() == "" && isOlderThanGuards(&p, rules)
+	return ok && st.Authorised == nil && st.Oversized == nil && !rules.Empty() && rules.Inert() == "" && isOlderThanGuards(&p, rules)
 }
 
 // forgotten tells that the object was imported once, and that nobody knows any
@@ -139,7 +139,7 @@ func (s *step) authoriseCreation(w writer) error {
 	if err := s.authorise(s.body, w.id.User, v1alpha1.OriginCreated); err != nil {
 		return err
 	}
-	s.event(EventNormal, ReasonAuthorised, "revision %d: created by %s", s.st.Authorised.Number, w.id.User)
+	s.tellAuthorised(ReasonAuthorised, "revision %d: created by %s", s.st.Authorised.Number, w.id.User)
 	return nil
 }
 

@@ -25,11 +25,15 @@ func (s *step) withoutBody(why string) error {
 		}
 		s.st.Masks = masks // it named another hash
 	}
-	if s.before.Drift != v1alpha1.StateUnknown || !s.before.BodyLost {
-		s.event(EventWarning, ReasonUnreadable,
-			"the authorised body is lost, so nothing can be compared until somebody accepts what runs now: %s", why)
+	// Each step finds a lost body anew; that a body was not kept is remembered.
+	s.st.BodyLost = s.st.Oversized == nil
+	if s.before.Drift != v1alpha1.StateUnknown || s.st.BodyLost && !s.before.BodyLost {
+		if s.st.BodyLost {
+			why = "the authorised body is lost, so nothing can be compared until somebody accepts what runs now: " + why
+		}
+		s.event(EventWarning, ReasonUnreadable, "%s", why)
 	}
-	s.st.BodyLost, s.st.Drift = true, v1alpha1.StateUnknown
+	s.st.Drift = v1alpha1.StateUnknown
 	// Of what was observed only the hash moves: the rest is what was judged last,
 	// from which attribution goes on should the body be put back.
 	s.st.Observed.Hash = string(observed)

@@ -56,10 +56,14 @@ func (s *step) currentMasks() []v1alpha1.Mask {
 		candidates[path] = v1alpha1.Mask{Path: path, Value: s.maskValue(j.Change), Rule: j.mask, Actor: j.actor}
 	}
 	var masks []v1alpha1.Mask
+	room := maxMaskBytes
 	for _, c := range s.parts {
 		m, ok := candidates[c.Path.String()]
-		if ok && len(masks) < maxMasks && !c.Reordered() && m.Value == s.maskValue(c) && s.ruleHolds(m.Rule, c) {
-			masks = append(masks, m)
+		if !ok || len(masks) == maxMasks || c.Reordered() || m.Value != s.maskValue(c) || !s.ruleHolds(m.Rule, c) {
+			continue
+		}
+		if size := encodedBytes(m); size <= room { // of the others, each is a finding
+			masks, room = append(masks, m), room-size
 		}
 	}
 	return masks
@@ -90,7 +94,7 @@ func (s *step) finding(c diff.Change) v1alpha1.Finding {
 	}
 	if previous != nil {
 		f.FirstSeen = previous.FirstSeen
-		if s.sameValue(previous, f.Digest) {
+		if s.sameValue(previous, f.Digest) && previous.Before != "" { // the status may have left it out
 			f.Before = previous.Before
 		}
 	} else if since := s.overlappedSince(c); !since.IsZero() {

@@ -24,6 +24,9 @@ func (s *step) conclude(hash canon.Hash) {
 	default:
 		s.st.Drift = v1alpha1.StateDrifted
 	}
+	if s.st.Oversized != nil { // the next version will have nothing to be compared with
+		s.st.Drift = v1alpha1.StateUnknown
+	}
 	s.tellDrift(wasDrifting, drifts)
 	s.countFlip(wasDrifting, drifts)
 	s.settleFight()

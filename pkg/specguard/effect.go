@@ -74,6 +74,7 @@ const (
 	ReasonUnreadable       EventReason = "Unreadable"
 	// ReasonServerDefault is told once for each kind and path.
 	ReasonServerDefault EventReason = "ServerDefault"
+	ReasonBodyTooLarge  EventReason = "BodyTooLarge"
 )
 
 // maxMessageBytes is the longest note that events.k8s.io accepts.

@@ -3,6 +3,7 @@
 package specguard
 
 import (
+	"bytes"
 	"fmt"
 	"maps"
 	"slices"
@@ -107,6 +108,14 @@ func propertyWorld(t *rapid.T, tb testing.TB) *world {
 	if w.state.Authorised == nil {
 		t.Fatal("the creation by ci was not authorised")
 	}
+	if rapid.Bool().Draw(t, "some bodies are too large") {
+		w.size = func(body []byte) int {
+			if bytes.Contains(body, []byte("web:3")) {
+				return v1alpha1.MaxBodyBytes + 1
+			}
+			return len(body)
+		}
+	}
 	return w
 }
 
@@ -150,6 +159,30 @@ func TestAuthorisedBodyMovesOnlyWhereTrustedWritesWere(t *testing.T) {
 	})
 }
 
+// A trusted write that cannot be kept is never taken back by what others write.
+func TestNoSequenceOfForeignWritesEndsWhatCannotBeKept(t *testing.T) {
+	rapid.Check(t, func(rt *rapid.T) {
+		w := propertyWorld(rt, t)
+		w.size = tooLargeWhenPadded
+		w.by("ci", padded)
+		for range rapid.IntRange(1, 8).Draw(rt, "writes") {
+			wr := randomWrite(rt, w, []string{"alice", "mallory", "hpa"})
+			if rapid.IntRange(0, 3).Draw(rt, "padding") == 0 && wr.sub == "" {
+				text := unpadded
+				if !bytes.Contains(w.live.Body, []byte("PAD")) {
+					text = padded
+				}
+				wr.changes = parseChanges(w.t, w.live.Body, w.gvk, text)
+			}
+			w.update(wr)
+			randomMoment(rt, w)
+			if w.state.Drift != v1alpha1.StateUnknown || w.state.Oversized == nil || w.state.Authorised.Number != 1 {
+				rt.Fatalf("it is %s", w.standing())
+			}
+		}
+	})
+}
+
 // valueAt tells whether the authorised body has what the trusted write left.
 func valueAt(w *world, c diff.Change) bool {
 	v := w.parse(w.state.Body).Root().Follow(c.Path)
@@ -187,6 +220,7 @@ func leavesOf(w *world, body []byte) map[string]string {
 func TestTrustedWritesAgreeWithANaiveTwin(t *testing.T) {
 	rapid.Check(t, func(rt *rapid.T) {
 		w := propertyWorld(rt, t)
+		w.size = nil // the twin keeps everything
 		want := leavesOf(w, w.state.Body)
 		for range rapid.IntRange(1, 14).Draw(rt, "writes") {
 			wr := write{user: user(rapid.SampledFrom([]string{"ci", "alice"}).Draw(rt, "user")), manager: "kubectl"}
@@ -242,7 +276,7 @@ func TestStepLeavesItsInputAlone(t *testing.T) {
 		in := Input{
 			State:       w.state,
 			Observation: Present{Version: w.live, UID: w.uidText(), CreatedAt: w.createdAt, SeenAt: w.now},
-			Records:     w.records, Rules: w.rules, Now: w.now, Config: w.config,
+			Records:     w.records, Rules: w.rules, Now: w.now, Config: w.config, EncodedSize: w.size,
 		}
 		first, err := Step(in)
 		if err != nil {

@@ -43,8 +43,11 @@ func (r Rules) Guards() []string { return sortedNames(r.guards) }
 
 // Selecting names the guards that select the object, sorted, as Baseline.status.guards
 // shows them: the suspended guards, too, so that no label that changes meanwhile
-// releases the object.
-func (r Rules) Selecting() []string { return sortedNames(r.guards, r.vetoing) }
+// releases the object. Of more than 128 the first are named.
+func (r Rules) Selecting() []string {
+	names := sortedNames(r.guards, r.vetoing)
+	return names[:min(len(names), maxGuards)]
+}
 
 func sortedNames(lists ...[]*Guard) []string {
 	names := []string{}

@@ -50,6 +50,9 @@ type State struct {
 	CheckedAt     time.Time
 	Flips         []Flip
 	Contention    *v1alpha1.Contention
+	// Oversized is the newest authorised state if its body is too large to be kept;
+	// Authorised is the one before then, and Drift is Unknown.
+	Oversized *v1alpha1.OversizedBody
 	// BodyLost: the authorised body is gone, and so Drift is Unknown.
 	// Observed.Hash is what an accept would authorise. Each Step finds it anew.
 	BodyLost bool
@@ -120,6 +123,7 @@ func FromBaseline(b *v1alpha1.Baseline, body []byte) State {
 		RetiredAt:     timeOf(b.Status.RetiredAt),
 		CheckedAt:     timeOf(b.Status.LastCheck),
 		Contention:    b.Status.Contention.DeepCopy(),
+		Oversized:     b.Status.Oversized.DeepCopy(),
 	}
 	st.readFlips(&b.Status)
 	return st
@@ -130,6 +134,7 @@ func FromBaseline(b *v1alpha1.Baseline, body []byte) State {
 func (s State) WriteStatus(status *v1alpha1.BaselineStatus) {
 	status.State = s.Drift
 	status.Observed = s.Observed
+	status.Oversized = s.Oversized.DeepCopy()
 	status.Findings = slices.Clone(s.Findings[:min(len(s.Findings), maxFindings)])
 	status.FindingsTotal = int32(min(s.FindingsTotal, 1<<31-1))
 	status.Masks = slices.Clone(s.Masks)
@@ -143,6 +148,7 @@ func (s State) WriteStatus(status *v1alpha1.BaselineStatus) {
 func (s State) clone() State {
 	s.Authorised = s.Authorised.DeepCopy()
 	s.Contention = s.Contention.DeepCopy()
+	s.Oversized = s.Oversized.DeepCopy()
 	s.Findings = slices.Clone(s.Findings)
 	s.Masks = slices.Clone(s.Masks)
 	s.Flips = slices.Clone(s.Flips)

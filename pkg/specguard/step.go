@@ -67,8 +67,11 @@ type Input struct {
 	// BodyLost says why the authorised body will never be read again; empty when
 	// it can be. Then nothing can be compared, and only an accept helps.
 	BodyLost string
-	Now      time.Time
-	Config   Config
+	// EncodedSize measures a body as a BaselineRevision holds it, in bytes; nil
+	// measures the body as it is.
+	EncodedSize func(body []byte) int
+	Now         time.Time
+	Config      Config
 }
 
 // Result is what follows from an Input.
@@ -95,6 +98,9 @@ type step struct {
 	full canon.Hash
 	// want is the authorised body; nil while none is in force.
 	want *canon.Document
+	// kept is the newest authorised state whose body is kept; st.Authorised is
+	// another one while st.Oversized is set.
+	kept *v1alpha1.AuthorisedState
 	// parts are the differences from it, taken apart for the expectations.
 	parts   []diff.Change
 	written []writtenChange
@@ -126,7 +132,7 @@ func Step(in Input) (Result, error) {
 		in: in, gvk: in.State.gvk(), before: in.State, st: in.State.clone(),
 		consumed: map[int]struct{}{},
 	}
-	s.st.BodyLost = false
+	s.st.BodyLost, s.kept = false, s.st.Authorised
 	var err error
 	switch o := in.Observation.(type) {
 	case Present:
@@ -145,6 +151,7 @@ func Step(in Input) (Result, error) {
 	case s.retry > 0:
 		return Result{State: in.State, Effects: []Effect{Retry{After: s.retry}}}, nil
 	}
+	s.leaveOversized()
 	r := Result{State: s.st, Effects: s.effects}
 	for i := range s.consumed {
 		r.Consumed = append(r.Consumed, i)
@@ -160,7 +167,7 @@ func NeedsBody(st State, o Observation, rules Rules, accept *v1alpha1.AcceptRequ
 	if !ok || !st.authorises() || st.Body != nil || rules.Empty() {
 		return false
 	}
-	if accept != nil || st.FindingsTotal > 0 || len(st.Masks) > 0 || st.Observed.UID != p.UID || st.Observed.Hash != st.Authorised.Hash {
+	if accept != nil || st.Oversized != nil || st.FindingsTotal > 0 || len(st.Masks) > 0 || st.Observed.UID != p.UID || st.Observed.Hash != st.Authorised.Hash {
 		return true
 	}
 	doc, err := canon.Parse(p.Body, st.gvk())
@@ -206,14 +213,8 @@ func (s *step) present() error {
 		s.concludeUnchanged()
 		return nil
 	}
-	if s.st.authorises() {
-		lost, err := s.loadAuthorised()
-		switch {
-		case err != nil:
-			return err
-		case lost != "":
-			return s.withoutBody(lost)
-		}
+	if judged, err := s.findAuthorised(); judged || err != nil {
+		return err
 	}
 	switch {
 	case s.forgotten():
@@ -256,6 +257,27 @@ func (s *step) finish() error {
 // unchangedInSync is the case of nearly every resync: no body is needed.
 func (s *step) unchangedInSync() bool {
 	return s.st.authorises() && s.st.Body == nil && !NeedsBody(s.st, *s.obs, s.in.Rules, s.in.Accept)
+}
+
+// findAuthorised takes up the authorised body. Where a body was authorised and is
+// not at hand, it judges the object without one.
+func (s *step) findAuthorised() (judged bool, err error) {
+	if s.st.authorises() {
+		lost, err := s.loadAuthorised()
+		switch {
+		case err != nil:
+			return false, err
+		case lost != "":
+			return true, s.withoutBody(lost)
+		}
+	}
+	if s.st.Oversized == nil {
+		return false, nil
+	}
+	if found, err := s.resumeOversized(); found || err != nil {
+		return false, err
+	}
+	return true, s.withoutOversized()
 }
 
 // loadAuthorised reads the authorised body and back-fills its hash, which
@@ -304,10 +326,16 @@ func (s *step) authorise(body []byte, by string, origin v1alpha1.Origin) error {
 	s.want, s.st.Body = want, want.AppendCanonical(nil)
 	hash := want.Hash(s.in.Rules.Excluded()...)
 	s.st.RetiredAt = time.Time{}
+	if size := s.encodedSize(s.st.Body); size > v1alpha1.MaxBodyBytes {
+		s.keepHash(hash, size, by, origin)
+		return nil
+	}
+	s.st.Oversized = nil
 	s.st.Authorised = &v1alpha1.AuthorisedState{
 		UID: s.obs.UID, Hash: string(hash), Number: number, By: by, Origin: origin,
 		Revision: RevisionName(s.st.Name, number), At: *timeTo(s.in.Now),
 	}
+	s.kept = s.st.Authorised
 	s.effects = append(s.effects, AuthoriseRevision{
 		Number: number, Hash: hash, Body: s.st.Body, By: by, At: s.in.Now, Origin: origin, UID: s.obs.UID,
 	})

@@ -161,7 +161,7 @@ func (s *step) authoriseWritten(old *canon.Document) error {
 	if err := s.authorise(out, by, s.st.Authorised.Origin); err != nil {
 		return err
 	}
-	s.event(EventNormal, ReasonAuthorised, "revision %d: %s changed %s",
+	s.tellAuthorised(ReasonAuthorised, "revision %d: %s changed %s",
 		s.st.Authorised.Number, by, listPaths(changes, skipped))
 	return nil
 }
@@ -277,7 +277,10 @@ func actorOf(w writer, class v1alpha1.ActorClass) v1alpha1.Actor {
 	if !w.known() || w.guessed {
 		class = v1alpha1.ActorUnknown
 	}
-	return v1alpha1.Actor{User: w.id.User, Class: class, Source: w.source, FieldManager: w.manager, BreakGlassReason: w.reason}
+	return v1alpha1.Actor{
+		User: diff.TruncateText(w.id.User, maxIdentityBytes), Class: class, Source: w.source,
+		FieldManager: diff.TruncateText(w.manager, maxManagerBytes), BreakGlassReason: w.reason,
+	}
 }
 
 // nameOf is an actor in words.

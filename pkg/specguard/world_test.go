@@ -61,7 +61,9 @@ type world struct {
 	steps   int
 
 	remembered *v1alpha1.BaselineStatus
-	lost       bool      // the BaselineRevision
+	lost       bool   // the BaselineRevision
+	kept       []byte // the body of the newest one
+	size       func([]byte) int
 	since      time.Time // there are Baselines
 }
 
@@ -259,6 +261,7 @@ func (w *world) step(o Observation, accept *v1alpha1.AcceptRequest) (retried boo
 	in := Input{
 		State: w.state, Observation: o, Records: w.records, RecordsHealthy: w.healthy,
 		Rules: w.rules, Accept: accept, Now: w.now, Config: w.config, Stamps: w.policy.stamps(o), Scale: w.scale,
+		EncodedSize: w.size,
 	}
 	if Imports(in.State, o, w.rules) {
 		in.BaselinesSince = w.since
@@ -275,8 +278,13 @@ func (w *world) step(o Observation, accept *v1alpha1.AcceptRequest) (retried boo
 	}
 	w.steps++
 	w.state, w.effects = r.State, append(w.effects, r.Effects...)
-	if slices.ContainsFunc(r.Effects, func(e Effect) bool { _, stores := e.(AuthoriseRevision); return stores }) {
-		w.lost = false
+	for _, e := range r.Effects {
+		if stored, is := e.(AuthoriseRevision); is {
+			w.lost, w.kept = false, stored.Body
+		}
+	}
+	if w.state.Oversized != nil && w.state.Body == nil { // as read again for the next step
+		w.state.Body = w.kept
 	}
 	for _, i := range slices.Backward(r.Consumed) {
 		w.records = slices.Delete(w.records, i, i+1)

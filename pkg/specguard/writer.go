@@ -37,13 +37,9 @@ const ruleTrustedScale = "trusted-writer-scale"
 // judge says what a change by a writer is: authorised, masked, or a finding.
 func (s *step) judge(c diff.Change, w writer) writtenChange {
 	class, rule := s.in.Rules.ClassifyAt(w.id, c.Path)
-	j := writtenChange{Change: c, actor: v1alpha1.Actor{
-		User: diff.TruncateText(w.id.User, maxIdentityBytes), Class: class, Source: w.source, FieldManager: diff.TruncateText(w.manager, 256),
-		BreakGlassReason: w.reason,
-	}}
+	j := writtenChange{Change: c, actor: actorOf(w, class)}
 	switch {
 	case !w.known(), w.guessed:
-		j.actor.Class = v1alpha1.ActorUnknown
 	case class == v1alpha1.ActorTrusted && w.proven:
 		j.authorised = true
 	case class == v1alpha1.ActorTrusted && w.excuses && s.throughScale(c):

@@ -18,6 +18,8 @@ const (
 	// maxIdentityBytes is the longest user or group name that is compared; the
 	// schema allows less, this bounds what was stored without it.
 	maxIdentityBytes = 1024
+	// maxManagerBytes is the longest name of a field manager that is shown.
+	maxManagerBytes = 256
 )
 
 // The accounts of Kubernetes that remove objects on behalf of nobody. The list

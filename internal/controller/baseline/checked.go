@@ -9,7 +9,6 @@ import (
 	"k8s.io/apimachinery/pkg/api/equality"
 	"k8s.io/apimachinery/pkg/api/meta"
 	metav1 "k8s.io/apimachinery/pkg/apis/meta/v1"
-	"sigs.k8s.io/controller-runtime/pkg/client"
 
 	"github.com/plumbline-dev/plumbline/pkg/specguard"
 )
@@ -25,7 +24,7 @@ func (r *Reconciler) writeCheck(ctx context.Context, s *subject) error {
 		return err
 	}
 	if !equality.Semantic.DeepEqual(next.Status, s.baseline.Status) {
-		if err := r.Client.Status().Update(ctx, next, client.FieldOwner(FieldManager)); err != nil {
+		if err := r.putStatus(ctx, s, next); err != nil {
 			return fmt.Errorf("writing the check: %w", err)
 		}
 		s.baseline = next

@@ -10,6 +10,7 @@ import (
 
 	"github.com/plumbline-dev/plumbline/internal/controller/condition"
 	"github.com/plumbline-dev/plumbline/pkg/apis/plumbline/v1alpha1"
+	"github.com/plumbline-dev/plumbline/pkg/specguard"
 )
 
 // Reasons of the Ready condition, beside the drift types of the worst finding
@@ -43,6 +44,10 @@ func setConditions(b *v1alpha1.Baseline, bodyLost bool, now time.Time) {
 	case v1alpha1.StateMissing:
 		c.NotReady(reasonMissing, driftMessage(&b.Status))
 	case v1alpha1.StateUnknown:
+		if b.Status.Oversized != nil {
+			c.Unknown(v1alpha1.ReasonBodyTooLarge, specguard.OversizedMessage(b.Status.Oversized))
+			return
+		}
 		if bodyLost {
 			c.Unknown(v1alpha1.ReasonBodyLost, "the authorised body is lost, nothing can be compared; the last findings stand. Accepting what runs now makes it the authorised state")
 			return

@@ -63,7 +63,7 @@ func (r *Reconciler) decide(ctx context.Context, s *subject) (*decision, error) 
 		in := specguard.Input{
 			State: d.state, Observation: look.observation, Rules: s.rules,
 			Records: records.records, RecordsHealthy: records.healthy,
-			Now: s.now, Config: r.Config.Rules, Scale: r.scale(s, d, look),
+			EncodedSize: encodedSize, Now: s.now, Config: r.Config.Rules, Scale: r.scale(s, d, look),
 		}
 		if i == len(looks)-1 && s.baseline != nil {
 			// What is accepted is what is there now, not what was there for a moment.

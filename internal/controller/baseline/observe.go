@@ -151,16 +151,25 @@ func presentOf(o *kube.Object) (specguard.Present, error) {
 	}, nil
 }
 
-// maxLabels is as many as are kept; of more, none: a part of them could be worse.
-const maxLabels = 256
+// Bounds of what is kept of an object's metadata. Of more labels, none are kept: a
+// part of them could be worse. A longer annotation names no package.
+const (
+	maxLabels          = 256
+	maxLabelBytes      = 16 << 10
+	maxAnnotationBytes = 1 << 10
+)
 
 func metadataOf(o *kube.Object) *v1alpha1.ObservedMetadata {
 	var m v1alpha1.ObservedMetadata
-	if len(o.Labels) <= maxLabels {
+	size := 0
+	for name, value := range o.Labels {
+		size += len(name) + len(value)
+	}
+	if len(o.Labels) <= maxLabels && size <= maxLabelBytes {
 		m.Labels = o.Labels
 	}
 	for _, name := range kube.PackageAnnotations {
-		if value, ok := o.Annotations[name]; ok {
+		if value, ok := o.Annotations[name]; ok && len(value) <= maxAnnotationBytes {
 			if m.Annotations == nil {
 				m.Annotations = map[string]string{}
 			}

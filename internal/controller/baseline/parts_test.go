@@ -135,6 +135,10 @@ func TestConditions(t *testing.T) {
 			status: v1alpha1.BaselineStatus{State: v1alpha1.StateUnknown}, bodyLost: true,
 			wantStatus: metav1.ConditionUnknown, wantReason: "BodyLost", wantMessage: "Accepting what runs now",
 		},
+		"with a body that is too large": {
+			status:     v1alpha1.BaselineStatus{State: v1alpha1.StateUnknown, Oversized: &v1alpha1.OversizedBody{Size: 900000}},
+			wantStatus: metav1.ConditionUnknown, wantReason: "BodyTooLarge", wantMessage: "has 900000 bytes compressed and a BaselineRevision holds 786432",
+		},
 		"a state that nobody knows is unknown": {
 			status:     v1alpha1.BaselineStatus{State: "Strange"},
 			wantStatus: metav1.ConditionUnknown, wantReason: "Unreadable", wantMessage: "Strange",

@@ -300,8 +300,21 @@ func (r *Reconciler) nothingNew(s *subject) bool {
 	case !slices.Equal(s.rules.Selecting(), s.baseline.Status.Guards), s.provenReady(&s.baseline.Status):
 		return false
 	}
-	return (s.view.Unknown != nil) == (s.state.Drift == v1alpha1.StateUnknown)
+	return (s.view.Unknown != nil) == s.toldUnreadable()
 }
+
+// toldUnreadable says that the object is told to be Unknown for a reason that ends
+// by reading the object. No second look makes a body or a status smaller.
+func (s *subject) toldUnreadable() bool {
+	if s.state.Drift != v1alpha1.StateUnknown {
+		return false
+	}
+	ready := readyOf(s.baseline)
+	return ready == nil || !slices.Contains(unwritable, ready.Reason)
+}
+
+// unwritable are the reasons of what is known and cannot be written or kept.
+var unwritable = []string{v1alpha1.ReasonBodyTooLarge, v1alpha1.ReasonStatusTooLarge, v1alpha1.ReasonStatusRefused}
 
 // KeyOf names the object of a Baseline.
 func KeyOf(b *v1alpha1.Baseline) kube.Key {

@@ -150,6 +150,15 @@ func newRevision(b *v1alpha1.Baseline, a specguard.AuthoriseRevision) *v1alpha1.
 	}
 }
 
+// encodedSize measures a body as a BaselineRevision holds it. A small body is not
+// compressed for that: compression adds a few bytes at most.
+func encodedSize(body []byte) int {
+	if len(body) <= v1alpha1.MaxBodyBytes/2 {
+		return len(body)
+	}
+	return len(kube.Compress(body))
+}
+
 // LabelValue is the value of the label plumbline.dev/baseline for a Baseline's
 // name: the name itself, or a digest of it when it is longer than a label may be.
 func LabelValue(name string) string {

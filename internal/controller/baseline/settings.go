@@ -204,6 +204,8 @@ func (s *subject) recreationMessage(reason resync.DeletionReason) string {
 		return fmt.Sprintf("scheduled checks of it are off (%s), so it is not created again: %s", s.settings.Period.From, helps)
 	case resync.ReasonUnattributed:
 		return "no record names who deleted it, so it is not created again: " + helps
+	case resync.ReasonBodyTooLarge:
+		return "its authorised body was too large to be kept, so it is not created again: " + helps
 	case resync.ReasonUnmanaged:
 		return fmt.Sprintf("%s leaves it unmanaged: nothing is done", s.settings.Management.From)
 	case resync.ReasonNamespaceTerminating:

@@ -12,6 +12,7 @@ import (
 	"sigs.k8s.io/controller-runtime/pkg/client"
 
 	"github.com/plumbline-dev/plumbline/pkg/apis/plumbline/v1alpha1"
+	"github.com/plumbline-dev/plumbline/pkg/specguard"
 )
 
 // FieldManager names the assessor in managedFields.
@@ -77,7 +78,11 @@ func (r *Reconciler) writeSpec(ctx context.Context, s *subject, d *decision) err
 		return nil
 	}
 	// An update is a PUT with the resourceVersion it was decided on.
-	if err := r.Client.Update(ctx, next, client.FieldOwner(FieldManager)); err != nil {
+	err := r.Client.Update(ctx, next, client.FieldOwner(FieldManager))
+	if refusalReason(err) == v1alpha1.ReasonStatusTooLarge {
+		err = r.updateBare(ctx, next)
+	}
+	if err != nil {
 		return fmt.Errorf("writing the authorised state: %w", err)
 	}
 	s.baseline = next
@@ -97,18 +102,19 @@ func (r *Reconciler) writeStatus(ctx context.Context, s *subject, d *decision) e
 	setConditions(next, d.state.BodyLost, s.now)
 	r.setRecreatable(s, next)
 	r.setChecks(s, &next.Status)
+	bounded := specguard.BoundStatus(&next.Status)
 	if err := asStored(&next.Status); err != nil {
 		return err
 	}
-	if sameStatus(&next.Status, &s.baseline.Status) {
+	if bounded && sameStatus(&next.Status, &s.baseline.Status) {
 		return nil
 	}
-	// Only a PUT of /status checks the uid beside the resourceVersion.
-	if err := r.Client.Status().Update(ctx, next, client.FieldOwner(FieldManager)); err != nil {
+	if err := r.putStatus(ctx, s, next); err != nil {
 		return fmt.Errorf("writing the status: %w", err)
 	}
 	before := s.baseline.Status.LastReady
 	s.baseline = next
+	d.state.Drift = next.Status.State // Unknown if that is all that could be written
 	r.dropFormerReady(ctx, s, before)
 	return nil
 }

@@ -208,7 +208,7 @@ func TestTallies(t *testing.T) {
 		retired, lost,
 	}, epoch)
 	want := map[specguard.GuardRef]Tally{
-		{Namespace: "shop", Name: "g"}:  {Objects: 4, Drifted: 2, Recent: 1},
+		{Namespace: "shop", Name: "g"}:  {Objects: 4, Drifted: 2, Unknown: 1, Recent: 1},
 		{Namespace: "other", Name: "g"}: {Objects: 1, Drifted: 1, Recent: 1},
 		{Name: "c"}:                     {Objects: 2, Drifted: 1, Recent: 1},
 	}

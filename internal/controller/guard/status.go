@@ -194,9 +194,9 @@ func (c *Status) fill(status *v1alpha1.GuardStatus, generation int64, ref specgu
 	spec *v1alpha1.GuardSpec, snapshot *Snapshot, tally Tally,
 ) {
 	status.ObservedGeneration = generation
-	status.Objects, status.Drifted = tally.Objects, tally.Drifted
+	status.Objects, status.Drifted, status.Unknown = tally.Objects, tally.Drifted, tally.Unknown
 	conditions := condition.Set{Conditions: &status.Conditions, Generation: generation, Now: c.Clock.Now()}
-	c.ready(conditions, ref, spec, snapshot)
+	c.ready(conditions, ref, spec, snapshot, tally)
 	c.suspension(conditions, spec)
 	frozen := meta.IsStatusConditionTrue(status.Conditions, v1alpha1.ConditionMassDrift)
 	if specguard.NextMassDrift(frozen, int(tally.Objects), int(tally.Recent), int(tally.Drifted)) {
@@ -221,7 +221,7 @@ func (c *Status) tellMassDrift(g runtime.Object, before, after []metav1.Conditio
 	}
 }
 
-func (c *Status) ready(conditions condition.Set, ref specguard.GuardRef, spec *v1alpha1.GuardSpec, snapshot *Snapshot) {
+func (c *Status) ready(conditions condition.Set, ref specguard.GuardRef, spec *v1alpha1.GuardSpec, snapshot *Snapshot, tally Tally) {
 	if _, known := snapshot.Refs[ref]; !known {
 		conditions.Reconciling("NotCompiled", "the guard is not in force yet")
 		return
@@ -239,6 +239,9 @@ func (c *Status) ready(conditions condition.Set, ref specguard.GuardRef, spec *v
 		return
 	}
 	message := "in force"
+	if tally.Unknown > 0 {
+		message += fmt.Sprintf("; the state of %d of %d objects is Unknown, their Baselines say why", tally.Unknown, tally.Objects)
+	}
 	if unstamped := c.unstamped(spec); len(unstamped) > 0 {
 		message += "; the installation does not stamp these trusted groups, so they count for nothing: " + strings.Join(unstamped, ", ")
 	}
@@ -310,6 +313,8 @@ type Tally struct {
 	Objects int32
 	// Drifted objects are in state Drifted or Missing.
 	Drifted int32
+	// Unknown ones are in state Unknown, or in none that is known.
+	Unknown int32
 	// Recent ones began to drift within specguard.MassDriftWindow.
 	Recent int32
 }
@@ -324,6 +329,7 @@ func Tallies(baselines []v1alpha1.Baseline, now time.Time) map[specguard.GuardRe
 			continue
 		}
 		drifted := b.Status.State == v1alpha1.StateDrifted || b.Status.State == v1alpha1.StateMissing
+		unknown := !drifted && b.Status.State != v1alpha1.StateInSync
 		recent := drifted && b.Status.FirstSeen != nil && now.Sub(b.Status.FirstSeen.Time) <= specguard.MassDriftWindow
 		for _, name := range b.Status.Guards {
 			ref := refOf(name, b.Namespace)
@@ -334,6 +340,9 @@ func Tallies(baselines []v1alpha1.Baseline, now time.Time) map[specguard.GuardRe
 			}
 			if recent {
 				t.Recent++
+			}
+			if unknown {
+				t.Unknown++
 			}
 			counts[ref] = t
 		}

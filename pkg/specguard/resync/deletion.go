@@ -21,6 +21,8 @@ type Deletion struct {
 	Resync bool
 	// Origin of what was authorised; empty when nothing was.
 	Origin v1alpha1.Origin
+	// BodyTooLarge: what was authorised is not kept, see status.oversized.
+	BodyTooLarge bool
 	// Attributed: a record names who deleted it, and that is somebody who may not.
 	Attributed bool
 }
@@ -51,6 +53,9 @@ const (
 	ReasonNotGuarded DeletionReason = "NotGuarded"
 	// ReasonUnmanaged: it is observed and never written.
 	ReasonUnmanaged DeletionReason = "Unmanaged"
+	// ReasonBodyTooLarge: its authorised body was not kept, and the plan would make an
+	// older one.
+	ReasonBodyTooLarge DeletionReason = "BodyTooLarge"
 	// ReasonNeverAuthorised: nobody who may ever created it.
 	ReasonNeverAuthorised DeletionReason = "NeverAuthorised"
 	// ReasonImported: it is older than its guard. A new object would not be the
@@ -77,6 +82,8 @@ func Deleted(d Deletion) (Consequence, DeletionReason) {
 		return Untouched, ReasonNotGuarded
 	case d.Management != v1alpha1.Managed:
 		return Untouched, ReasonUnmanaged
+	case d.BodyTooLarge:
+		return Terminal, ReasonBodyTooLarge
 	case d.Origin == "":
 		return Untouched, ReasonNeverAuthorised
 	case d.Origin != v1alpha1.OriginCreated:
@@ -90,10 +97,10 @@ func Deleted(d Deletion) (Consequence, DeletionReason) {
 	}
 }
 
-// DeletionOf reads from a Baseline what it knows of a deletion: Retired, Origin
-// and Attributed. The rest is the caller's.
+// DeletionOf reads from a Baseline what it knows of a deletion: Retired, Origin,
+// BodyTooLarge and Attributed. The rest is the caller's.
 func DeletionOf(b *v1alpha1.Baseline) Deletion {
-	d := Deletion{Retired: b.Status.RetiredAt != nil}
+	d := Deletion{Retired: b.Status.RetiredAt != nil, BodyTooLarge: b.Status.Oversized != nil}
 	if b.Spec.Authorised != nil {
 		d.Origin = b.Spec.Authorised.Origin
 	}

@@ -24,6 +24,7 @@ func TestDeletedOutOfBand(t *testing.T) {
 		"its guards are suspended":          {func(d *Deletion) { d.Guarded = false }, Untouched, ReasonNotGuarded},
 		"unmanaged":                         {func(d *Deletion) { d.Management = v1alpha1.Unmanaged }, Untouched, ReasonUnmanaged},
 		"no management policy":              {func(d *Deletion) { d.Management = "" }, Untouched, ReasonUnmanaged},
+		"its body was too large":            {func(d *Deletion) { d.BodyTooLarge = true }, Terminal, ReasonBodyTooLarge},
 		"nobody who may ever created it":    {func(d *Deletion) { d.Origin = "" }, Untouched, ReasonNeverAuthorised},
 		"imported":                          {func(d *Deletion) { d.Origin = v1alpha1.OriginImported }, Terminal, ReasonImported},
 		"an origin of tomorrow":             {func(d *Deletion) { d.Origin = "Restored" }, Terminal, ReasonImported},
@@ -44,41 +45,38 @@ func TestDeletedOutOfBand(t *testing.T) {
 	}
 }
 
-// TestOnlyOneCombinationRecreates goes through all of them: one of 480 recreates,
+// TestOnlyOneCombinationRecreates goes through all of them: one of 960 recreates,
 // and what is unmanaged, gone with its namespace or not guarded is never touched.
 func TestOnlyOneCombinationRecreates(t *testing.T) {
-	both := []bool{false, true}
 	var recreated []Deletion
 	all := 0
-	for _, retired := range both {
-		for _, terminating := range both {
-			for _, guarded := range both {
-				for _, resync := range both {
-					for _, attributed := range both {
-						for _, m := range []v1alpha1.ManagementPolicy{"", v1alpha1.Managed, v1alpha1.Unmanaged} {
-							for _, o := range []v1alpha1.Origin{"", v1alpha1.OriginCreated, v1alpha1.OriginImported, "Restored", "Found"} {
-								all++
-								d := Deletion{retired, terminating, guarded, m, resync, o, attributed}
-								got, reason := Deleted(d)
-								if got == Recreate {
-									recreated = append(recreated, d)
-								}
-								hands := retired || terminating || !guarded || m != v1alpha1.Managed || o == ""
-								if hands != (got == Untouched) {
-									t.Errorf("%+v: %s", d, got)
-								}
-								if reason == "" {
-									t.Errorf("%+v: no reason", d)
-								}
-							}
-						}
-					}
-				}
+	judge := func(d Deletion) {
+		all++
+		got, reason := Deleted(d)
+		if got == Recreate {
+			recreated = append(recreated, d)
+		}
+		hands := d.Retired || d.NamespaceTerminating || !d.Guarded || d.Management != v1alpha1.Managed || d.Origin == "" && !d.BodyTooLarge
+		if hands != (got == Untouched) {
+			t.Errorf("%+v: %s", d, got)
+		}
+		if reason == "" {
+			t.Errorf("%+v: no reason", d)
+		}
+	}
+	for _, m := range []v1alpha1.ManagementPolicy{"", v1alpha1.Managed, v1alpha1.Unmanaged} {
+		for _, o := range []v1alpha1.Origin{"", v1alpha1.OriginCreated, v1alpha1.OriginImported, "Restored", "Found"} {
+			for bits := range 1 << 6 {
+				is := func(bit int) bool { return bits>>bit&1 == 1 }
+				judge(Deletion{
+					Retired: is(0), NamespaceTerminating: is(1), Guarded: is(2), Management: m, Resync: is(3), Origin: o,
+					BodyTooLarge: is(4), Attributed: is(5),
+				})
 			}
 		}
 	}
 	want := []Deletion{{Guarded: true, Management: v1alpha1.Managed, Resync: true, Origin: v1alpha1.OriginCreated, Attributed: true}}
-	if diff := cmp.Diff(want, recreated); diff != "" || all != 480 {
+	if diff := cmp.Diff(want, recreated); diff != "" || all != 960 {
 		t.Errorf("recreated of %d (-want +got):\n%s", all, diff)
 	}
 }
@@ -110,7 +108,8 @@ func TestDeletionOfABaseline(t *testing.T) {
 			missing("alice", v1alpha1.ActorForeign)(b)
 			b.Status.Findings[0].Class = v1alpha1.ClassScale
 		}, created(false)},
-		"retired": {func(b *v1alpha1.Baseline) { b.Status.RetiredAt = &metav1.Time{Time: testNow} }, Deletion{Retired: true}},
+		"its body was too large": {func(b *v1alpha1.Baseline) { b.Status.Oversized = &v1alpha1.OversizedBody{} }, Deletion{BodyTooLarge: true}},
+		"retired":                {func(b *v1alpha1.Baseline) { b.Status.RetiredAt = &metav1.Time{Time: testNow} }, Deletion{Retired: true}},
 	}
 	for name, tc := range tests {
 		t.Run(name, func(t *testing.T) {

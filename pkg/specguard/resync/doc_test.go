@@ -56,12 +56,13 @@ func TestTheDocumentedThresholdsAreThoseThatHold(t *testing.T) {
 // TestTheDocumentedRowsOfRecreationAreThoseThatDecide begins with an object for
 // which all rows hold, and takes away one after the other.
 func TestTheDocumentedRowsOfRecreationAreThoseThatDecide(t *testing.T) {
-	d := Deletion{Retired: true, NamespaceTerminating: true, Management: v1alpha1.Unmanaged}
+	d := Deletion{Retired: true, NamespaceTerminating: true, Management: v1alpha1.Unmanaged, BodyTooLarge: true}
 	remedies := map[DeletionReason]func(){
 		ReasonRetired:              func() { d.Retired = false },
 		ReasonNamespaceTerminating: func() { d.NamespaceTerminating = false },
 		ReasonNotGuarded:           func() { d.Guarded = true },
 		ReasonUnmanaged:            func() { d.Management = v1alpha1.Managed },
+		ReasonBodyTooLarge:         func() { d.BodyTooLarge = false },
 		ReasonNeverAuthorised:      func() { d.Origin = v1alpha1.OriginImported },
 		ReasonImported:             func() { d.Origin = v1alpha1.OriginCreated },
 		ReasonResyncOff:            func() { d.Resync = true },

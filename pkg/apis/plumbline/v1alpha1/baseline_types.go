@@ -119,7 +119,8 @@ const (
 	StateDrifted DriftState = "Drifted"
 	// StateMissing: the object is gone and nobody trusted removed it.
 	StateMissing DriftState = "Missing"
-	// StateUnknown: it could not be read; the last findings stand.
+	// StateUnknown: it could not be read, or what is known of it could not be kept;
+	// the last findings stand.
 	StateUnknown DriftState = "Unknown"
 )
 
@@ -127,6 +128,18 @@ const (
 // authorised body is lost: its state is Unknown until somebody accepts what runs
 // (status.observed.hash).
 const ReasonBodyLost = "BodyLost"
+
+// ReasonBodyTooLarge is the reason of the Ready condition of a Baseline whose
+// authorised body is too large for a BaselineRevision: see status.oversized.
+const ReasonBodyTooLarge = "BodyTooLarge"
+
+// ReasonStatusTooLarge is the reason of the Ready condition of a Baseline whose
+// status the API server refuses as too large: the status names the object and its
+// first finding, and leaves the rest out.
+const ReasonStatusTooLarge = "StatusTooLarge"
+
+// ReasonStatusRefused is the same where the API server calls the status invalid.
+const ReasonStatusRefused = "StatusRefused"
 
 // ReasonNotGuarded is the reason of the Ready condition of a Baseline whose
 // object no guard selects any more.
@@ -264,12 +277,19 @@ type BaselineStatus struct {
 	// observed is what was last read.
 	// +optional
 	Observed ObservedState `json:"observed,omitzero"`
+	// oversized is the newest authorised state if its body is too large for a
+	// BaselineRevision. The state is Unknown for as long; spec.authorised names the
+	// state before, if there is one.
+	// +optional
+	Oversized *OversizedBody `json:"oversized,omitempty"`
 	// findings are the differences, worst first.
 	// +optional
 	// +listType=atomic
 	// +kubebuilder:validation:MaxItems=64
 	Findings []Finding `json:"findings,omitempty"`
-	// findingsTotal counts all findings, those that did not fit included.
+	// findingsTotal counts all findings, those that are left out included. What would
+	// make the status larger than 128 KiB as JSON is left out, beginning with the
+	// places of flips and the values of findings.
 	// +optional
 	// +kubebuilder:validation:Minimum=0
 	FindingsTotal int32 `json:"findingsTotal,omitempty"`
@@ -314,7 +334,7 @@ type BaselineStatus struct {
 	// guards that select the object, as SpecGuard/name or ClusterSpecGuard/name.
 	// +optional
 	// +listType=set
-	// +kubebuilder:validation:MaxItems=32
+	// +kubebuilder:validation:MaxItems=128
 	// +kubebuilder:validation:items:MinLength=1
 	// +kubebuilder:validation:items:MaxLength=320
 	Guards []string `json:"guards,omitempty"`

@@ -13,6 +13,10 @@ type BodyEncoding string
 // BodyEncodingZstd is Zstandard over the canonical JSON body.
 const BodyEncodingZstd BodyEncoding = "Zstd"
 
+// MaxBodyBytes is the largest encoded body that a BaselineRevision holds, in bytes:
+// as many as the bound of spec.body leaves after base64.
+const MaxBodyBytes = 1048576 / 4 * 3
+
 // BaselineRevisionSpec is one authorised body.
 type BaselineRevisionSpec struct {
 	// baseline names the Baseline, in the same namespace.
