@@ -6,30 +6,35 @@ import (
 	"strings"
 	"time"
 
-	"k8s.io/apimachinery/pkg/api/meta"
-
 	"github.com/plumbline-dev/plumbline/internal/controller/guard"
 	"github.com/plumbline-dev/plumbline/pkg/apis/plumbline/v1alpha1"
 	"github.com/plumbline-dev/plumbline/pkg/specguard"
 )
 
-// stateOf says whether a guard is suspended, and whether it sees a mass drift.
-// The guard's own condition is a moment old, and a plan may be quicker than that,
-// so its objects are counted here too.
+// guardState holds the brakes of a guard, beside its rules.
+type guardState struct {
+	suspended bool
+	// told is the mass drift of the guard's status, and counted that of its objects:
+	// the status is a moment old, and a plan may be quicker.
+	told, counted specguard.Freeze
+}
+
 func stateOf(spec *v1alpha1.GuardSpec, status *v1alpha1.GuardStatus, t guard.Tally, now time.Time) guardState {
-	frozen := meta.IsStatusConditionTrue(status.Conditions, v1alpha1.ConditionMassDrift)
 	return guardState{
 		suspended: spec.Suspend != nil && spec.Suspend.Until.After(now),
-		frozen:    frozen || specguard.MassDrift(int(t.Objects), int(t.Recent)),
+		told:      specguard.FreezeOf(status),
+		counted:   specguard.NextFreeze(specguard.Freeze{}, t.Population, now),
 	}
 }
 
 // brakes looks through the guards that a Baseline names.
 func (w *World) brakes(b *v1alpha1.Baseline) (suspended bool, frozenBy string) {
+	causes := specguard.CausesOf(b.Status.Findings)
 	for _, name := range b.Status.Guards {
 		state := w.states[refOf(name, b.Namespace)]
 		suspended = suspended || state.suspended
-		if state.frozen && frozenBy == "" {
+		frozen := state.told.Holds(b.Namespace, causes) || state.counted.Holds(b.Namespace, causes)
+		if frozen && frozenBy == "" {
 			frozenBy = name
 		}
 	}

@@ -89,6 +89,15 @@ func TestWhatIsLeftAlone(t *testing.T) {
 		"a guard that sees a mass drift": {func(c *cluster) {
 			c.Guard.Status.Conditions = []metav1.Condition{{Type: v1alpha1.ConditionMassDrift, Status: metav1.ConditionTrue}}
 		}, planner.ReasonMassDrift, "SpecGuard/workloads"},
+		"a guard that sees a mass drift in another namespace": {func(c *cluster) {
+			c.Guard.Status.MassDrift = &v1alpha1.MassDrift{Namespaces: []v1alpha1.FrozenNamespace{{Name: "bank"}}}
+		}, "", ""},
+		"a guard that sees a mass drift by another cause": {func(c *cluster) {
+			c.Guard.Status.MassDrift = &v1alpha1.MassDrift{Causes: []v1alpha1.FrozenCause{{Path: "/spec/template/spec/containers/*/image", User: "eve"}}}
+		}, "", ""},
+		"a guard that sees a mass drift by its cause": {func(c *cluster) {
+			c.Guard.Status.MassDrift = &v1alpha1.MassDrift{Causes: []v1alpha1.FrozenCause{{Path: "/spec/template/spec/containers/*/image", User: "alice"}}}
+		}, planner.ReasonMassDrift, "SpecGuard/workloads"},
 		"a mass drift that no guard has counted yet": {func(c *cluster) {
 			for _, name := range []string{"web", "db", "cache"} {
 				c.Drift(name, func(d *appsv1.Deployment) { d.Spec.Template.Spec.Containers[0].Image = "evil:1" })

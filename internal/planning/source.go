@@ -51,9 +51,6 @@ type World struct {
 	states map[specguard.GuardRef]guardState
 }
 
-// guardState is what a guard's own object says beside its rules.
-type guardState struct{ frozen, suspended bool }
-
 // complete computes what follows from what was read.
 func (w *World) complete(guards []v1alpha1.SpecGuard, clusterGuards []v1alpha1.ClusterSpecGuard, now time.Time) {
 	namespaces := make(map[string]labels.Set, len(w.Guards.Namespaces))
@@ -65,7 +62,7 @@ func (w *World) complete(guards []v1alpha1.SpecGuard, clusterGuards []v1alpha1.C
 		environments[i] = &w.Environments[i]
 	}
 	w.owners = environment.Assign(environments, namespaces)
-	tallies := guard.Tallies(w.Baselines, now)
+	tallies := guard.Tallies(w.Baselines)
 	w.states = make(map[specguard.GuardRef]guardState, len(guards)+len(clusterGuards))
 	for i := range guards {
 		g := &guards[i]

@@ -89,30 +89,6 @@ func TestBenignPaths(t *testing.T) {
 	}
 }
 
-func TestMassDrift(t *testing.T) {
-	for name, tc := range map[string]struct {
-		frozen                 bool
-		total, recent, drifted int
-		want                   bool
-	}{
-		"two of two are too few":           {total: 2, recent: 2},
-		"three of ten":                     {total: 10, recent: 3, want: true},
-		"three of eleven":                  {total: 11, recent: 3},
-		"thirty of a hundred":              {total: 100, recent: 30, want: true},
-		"old drift does not begin it":      {total: 10, recent: 0, drifted: 9},
-		"it holds while 15 % drift":        {frozen: true, total: 20, drifted: 3, want: true},
-		"it ends below 15 %":               {frozen: true, total: 21, drifted: 3},
-		"it ends with one left":            {frozen: true, total: 3, drifted: 1},
-		"it holds with two of a few":       {frozen: true, total: 3, drifted: 2, want: true},
-		"nothing is guarded":               {},
-		"nothing is guarded while frozen.": {frozen: true},
-	} {
-		if got := NextMassDrift(tc.frozen, tc.total, tc.recent, tc.drifted); got != tc.want {
-			t.Errorf("%s: %t", name, got)
-		}
-	}
-}
-
 func TestManagedFieldsAreEvidence(t *testing.T) {
 	early, late := metav1.NewTime(testNow), metav1.NewTime(testNow.Add(time.Minute))
 	entry := func(manager, sub string, at *metav1.Time, fields string) metav1.ManagedFieldsEntry {

@@ -211,9 +211,13 @@ func newParts(mgr manager.Manager, setup Setup) (*parts, error) {
 	if err != nil {
 		return nil, err
 	}
+	massDrift, err := guard.NewMassDriftMetrics(setup.Registry)
+	if err != nil {
+		return nil, err
+	}
 	p.status = &guard.Status{
 		Client: mgr.GetClient(), Clock: setup.Clock, Guards: p.guards, Kinds: tracker, StampedGroups: setup.StampedGroups,
-		Recorder: mgr.GetEventRecorder(lease),
+		Recorder: mgr.GetEventRecorder(lease), Metrics: massDrift,
 		Enforcement: &guard.Enforcement{
 			Prober: guard.DryRun{Client: mgr.GetClient(), Live: mgr.GetAPIReader()},
 			Clock:  setup.Clock, Recorder: mgr.GetEventRecorder(lease), Metrics: enforcement,

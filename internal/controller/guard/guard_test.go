@@ -185,38 +185,6 @@ func TestExists(t *testing.T) {
 	}
 }
 
-func baselineOf(namespace string, state v1alpha1.DriftState, age time.Duration, guards ...string) v1alpha1.Baseline {
-	b := v1alpha1.Baseline{ObjectMeta: metav1.ObjectMeta{Namespace: namespace}}
-	b.Status.State, b.Status.Guards = state, guards
-	if state != v1alpha1.StateInSync {
-		b.Status.FirstSeen = &metav1.Time{Time: epoch.Add(-age)}
-	}
-	return b
-}
-
-func TestTallies(t *testing.T) {
-	retired := baselineOf("shop", v1alpha1.StateMissing, 0, "SpecGuard/g")
-	retired.Status.RetiredAt = &metav1.Time{Time: epoch}
-	lost := baselineOf("shop", v1alpha1.StateDrifted, 0, "SpecGuard/g")
-	lost.Status.Conditions = []metav1.Condition{{Type: v1alpha1.ConditionReady, Status: metav1.ConditionUnknown, Reason: v1alpha1.ReasonNotGuarded}}
-	got := Tallies([]v1alpha1.Baseline{
-		baselineOf("shop", v1alpha1.StateInSync, 0, "SpecGuard/g", "ClusterSpecGuard/c"),
-		baselineOf("shop", v1alpha1.StateDrifted, time.Hour, "SpecGuard/g"),
-		baselineOf("shop", v1alpha1.StateMissing, time.Minute, "SpecGuard/g"),
-		baselineOf("shop", v1alpha1.StateUnknown, 0, "SpecGuard/g"),
-		baselineOf("other", v1alpha1.StateDrifted, 0, "SpecGuard/g", "ClusterSpecGuard/c"),
-		retired, lost,
-	}, epoch)
-	want := map[specguard.GuardRef]Tally{
-		{Namespace: "shop", Name: "g"}:  {Objects: 4, Drifted: 2, Unknown: 1, Recent: 1},
-		{Namespace: "other", Name: "g"}: {Objects: 1, Drifted: 1, Recent: 1},
-		{Name: "c"}:                     {Objects: 2, Drifted: 1, Recent: 1},
-	}
-	if diff := cmp.Diff(want, got); diff != "" {
-		t.Errorf("tallies (-want +got):\n%s", diff)
-	}
-}
-
 // kinds is the health of all kinds.
 type kinds kube.Health
 
@@ -344,29 +312,4 @@ func mapperWithOurs() meta.RESTMapper {
 	m.Add(v1alpha1.GroupVersion.WithKind("ClusterSpecGuard"), meta.RESTScopeRoot)
 	m.Add(schema.GroupVersionKind{Version: "v1", Kind: "Namespace"}, meta.RESTScopeRoot)
 	return m
-}
-
-func TestMassDriftIsToldWhenItBeginsAndWhenItEnds(t *testing.T) {
-	frozen := []metav1.Condition{{Type: v1alpha1.ConditionMassDrift, Status: metav1.ConditionTrue, Message: "8 of 20 objects drift at once"}}
-	more := []metav1.Condition{{Type: v1alpha1.ConditionMassDrift, Status: metav1.ConditionTrue, Message: "9 of 20 objects drift at once"}}
-	tests := map[string]struct {
-		before, after []metav1.Condition
-		want          []string
-	}{
-		"it begins":            {after: frozen, want: []string{"Warning MassDrift"}},
-		"it goes on":           {before: frozen, after: more},
-		"it ends":              {before: more, want: []string{"Normal MassDriftEnded"}},
-		"there never was any":  {},
-		"another condition is": {after: []metav1.Condition{{Type: v1alpha1.ConditionReady, Status: metav1.ConditionTrue}}},
-	}
-	for name, tc := range tests {
-		t.Run(name, func(t *testing.T) {
-			heard := &told{}
-			c := &Status{Recorder: heard}
-			c.tellMassDrift(&v1alpha1.SpecGuard{}, tc.before, tc.after)
-			if diff := cmp.Diff(tc.want, heard.events); diff != "" {
-				t.Errorf("events (-want +got):\n%s", diff)
-			}
-		})
-	}
 }

@@ -6,6 +6,8 @@ import (
 	"fmt"
 
 	"github.com/prometheus/client_golang/prometheus"
+
+	"github.com/plumbline-dev/plumbline/pkg/apis/plumbline/v1alpha1"
 )
 
 // EnforcementMetrics are the figures of Enforcement. A nil one counts nothing.
@@ -42,4 +44,45 @@ func (m *EnforcementMetrics) remove(guard string) {
 	if m != nil {
 		m.enforced.DeleteLabelValues(guard)
 	}
+}
+
+// MassDriftMetrics are the figures of mass drift. A nil one counts nothing.
+type MassDriftMetrics struct {
+	frozen *prometheus.GaugeVec
+}
+
+// NewMassDriftMetrics registers plumbline_mass_drift_frozen. Its labels name neither
+// guards nor namespaces, because tenants make both.
+func NewMassDriftMetrics(registry prometheus.Registerer) (*MassDriftMetrics, error) {
+	m := &MassDriftMetrics{frozen: prometheus.NewGaugeVec(prometheus.GaugeOpts{
+		Name: "plumbline_mass_drift_frozen",
+		Help: "Frozen scopes of mass drift over all guards: Namespace, Cause (in several namespaces), Everything (that a guard selects).",
+	}, []string{"scope"})}
+	if err := registry.Register(m.frozen); err != nil {
+		return nil, fmt.Errorf("registering the figures of mass drift: %w", err)
+	}
+	return m, nil
+}
+
+// frozenScopes counts the frozen scopes of all guards.
+type frozenScopes struct{ namespaces, causes, everything int }
+
+func (f *frozenScopes) add(m *v1alpha1.MassDrift) {
+	if m == nil {
+		return
+	}
+	f.namespaces += len(m.Namespaces)
+	f.causes += len(m.Causes)
+	if m.EverythingSince != nil {
+		f.everything++
+	}
+}
+
+func (m *MassDriftMetrics) set(f frozenScopes) {
+	if m == nil {
+		return
+	}
+	m.frozen.WithLabelValues("Namespace").Set(float64(f.namespaces))
+	m.frozen.WithLabelValues("Cause").Set(float64(f.causes))
+	m.frozen.WithLabelValues("Everything").Set(float64(f.everything))
 }

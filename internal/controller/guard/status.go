@@ -11,11 +11,8 @@ import (
 	"sync"
 	"time"
 
-	corev1 "k8s.io/api/core/v1"
 	"k8s.io/apimachinery/pkg/api/equality"
-	"k8s.io/apimachinery/pkg/api/meta"
 	metav1 "k8s.io/apimachinery/pkg/apis/meta/v1"
-	"k8s.io/apimachinery/pkg/runtime"
 	"k8s.io/apimachinery/pkg/runtime/schema"
 	"k8s.io/client-go/tools/events"
 	"k8s.io/client-go/util/workqueue"
@@ -61,8 +58,9 @@ type Status struct {
 	StampedGroups []string
 	// Enforcement looks after guards that deny.
 	Enforcement *Enforcement
-	// Recorder tells on the guard that a mass drift began or ended.
+	// Recorder tells on the guard which mass drift began, and that all ended.
 	Recorder events.EventRecorder
+	Metrics  *MassDriftMetrics
 
 	mu    sync.Mutex
 	queue workqueue.TypedRateLimitingInterface[reconcile.Request]
@@ -122,11 +120,13 @@ func (c *Status) Reconcile(ctx context.Context, _ reconcile.Request) (reconcile.
 	if err := c.Client.List(ctx, &baselines, client.UnsafeDisableDeepCopy); err != nil {
 		return reconcile.Result{}, fmt.Errorf("listing baselines: %w", err)
 	}
-	counts := Tallies(baselines.Items, c.Clock.Now())
+	counts := Tallies(baselines.Items)
+	var frozen frozenScopes
 	failed := errors.Join(
-		c.writeGuards(ctx, snapshot, counts),
-		c.writeClusterGuards(ctx, snapshot, counts),
+		c.writeGuards(ctx, snapshot, counts, &frozen),
+		c.writeClusterGuards(ctx, snapshot, counts, &frozen),
 	)
+	c.Metrics.set(frozen)
 	return reconcile.Result{RequeueAfter: c.again(snapshot)}, failed
 }
 
@@ -141,7 +141,7 @@ func (c *Status) again(snapshot *Snapshot) time.Duration {
 	return c.Enforcement.Again(countAgain)
 }
 
-func (c *Status) writeGuards(ctx context.Context, snapshot *Snapshot, counts map[specguard.GuardRef]Tally) error {
+func (c *Status) writeGuards(ctx context.Context, snapshot *Snapshot, counts map[specguard.GuardRef]Tally, frozen *frozenScopes) error {
 	var list v1alpha1.SpecGuardList
 	if err := c.Client.List(ctx, &list); err != nil {
 		return fmt.Errorf("listing guards: %w", err)
@@ -152,6 +152,7 @@ func (c *Status) writeGuards(ctx context.Context, snapshot *Snapshot, counts map
 		next := g.DeepCopy()
 		ref := specguard.GuardRef{Namespace: g.Namespace, Name: g.Name}
 		c.fill(&next.Status, g.Generation, ref, &g.Spec, snapshot, counts[ref])
+		frozen.add(next.Status.MassDrift)
 		if equality.Semantic.DeepEqual(g.Status, next.Status) {
 			continue
 		}
@@ -159,12 +160,12 @@ func (c *Status) writeGuards(ctx context.Context, snapshot *Snapshot, counts map
 			failed = append(failed, fmt.Errorf("writing the status of guard %s/%s: %w", g.Namespace, g.Name, err))
 			continue
 		}
-		c.tellMassDrift(next, g.Status.Conditions, next.Status.Conditions)
+		c.tellMassDrift(next, &g.Status, &next.Status)
 	}
 	return errors.Join(failed...)
 }
 
-func (c *Status) writeClusterGuards(ctx context.Context, snapshot *Snapshot, counts map[specguard.GuardRef]Tally) error {
+func (c *Status) writeClusterGuards(ctx context.Context, snapshot *Snapshot, counts map[specguard.GuardRef]Tally, frozen *frozenScopes) error {
 	var list v1alpha1.ClusterSpecGuardList
 	if err := c.Client.List(ctx, &list); err != nil {
 		return fmt.Errorf("listing cluster guards: %w", err)
@@ -176,6 +177,7 @@ func (c *Status) writeClusterGuards(ctx context.Context, snapshot *Snapshot, cou
 		next := g.DeepCopy()
 		ref := specguard.GuardRef{Name: g.Name}
 		c.fill(&next.Status, g.Generation, ref, &g.Spec.GuardSpec, snapshot, counts[ref])
+		frozen.add(next.Status.MassDrift)
 		c.Enforcement.Observe(ctx, g, next, snapshot.Registered)
 		if equality.Semantic.DeepEqual(g.Status, next.Status) {
 			continue
@@ -184,7 +186,7 @@ func (c *Status) writeClusterGuards(ctx context.Context, snapshot *Snapshot, cou
 			failed = append(failed, fmt.Errorf("writing the status of cluster guard %s: %w", g.Name, err))
 			continue
 		}
-		c.tellMassDrift(next, g.Status.Conditions, next.Status.Conditions)
+		c.tellMassDrift(next, &g.Status, &next.Status)
 	}
 	return errors.Join(failed...)
 }
@@ -198,27 +200,7 @@ func (c *Status) fill(status *v1alpha1.GuardStatus, generation int64, ref specgu
 	conditions := condition.Set{Conditions: &status.Conditions, Generation: generation, Now: c.Clock.Now()}
 	c.ready(conditions, ref, spec, snapshot, tally)
 	c.suspension(conditions, spec)
-	frozen := meta.IsStatusConditionTrue(status.Conditions, v1alpha1.ConditionMassDrift)
-	if specguard.NextMassDrift(frozen, int(tally.Objects), int(tally.Recent), int(tally.Drifted)) {
-		conditions.True(v1alpha1.ConditionMassDrift, "OneCauseAssumed",
-			fmt.Sprintf("%d of %d objects drift at once; nothing is repaired by itself", tally.Drifted, tally.Objects))
-	} else {
-		conditions.Clear(v1alpha1.ConditionMassDrift)
-	}
-}
-
-// tellMassDrift makes one event where each object makes one of its own: what they
-// have in common is told by their guard. It is made after the status is written,
-// so that a write that is tried again tells nothing twice.
-func (c *Status) tellMassDrift(g runtime.Object, before, after []metav1.Condition) {
-	was := meta.IsStatusConditionTrue(before, v1alpha1.ConditionMassDrift)
-	now := meta.FindStatusCondition(after, v1alpha1.ConditionMassDrift)
-	switch {
-	case now != nil && now.Status == metav1.ConditionTrue && !was:
-		c.Recorder.Eventf(g, nil, corev1.EventTypeWarning, v1alpha1.ConditionMassDrift, actionCount, "%s", now.Message)
-	case now == nil && was:
-		c.Recorder.Eventf(g, nil, corev1.EventTypeNormal, "MassDriftEnded", actionCount, "few enough objects drift to take each for itself again")
-	}
+	c.freeze(conditions, status, tally)
 }
 
 func (c *Status) ready(conditions condition.Set, ref specguard.GuardRef, spec *v1alpha1.GuardSpec, snapshot *Snapshot, tally Tally) {
@@ -306,55 +288,4 @@ func suspendedUntil(spec *v1alpha1.GuardSpec) time.Time {
 		return time.Time{}
 	}
 	return spec.Suspend.Until.Time
-}
-
-// Tally is what one guard covers.
-type Tally struct {
-	Objects int32
-	// Drifted objects are in state Drifted or Missing.
-	Drifted int32
-	// Unknown ones are in state Unknown, or in none that is known.
-	Unknown int32
-	// Recent ones began to drift within specguard.MassDriftWindow.
-	Recent int32
-}
-
-// Tallies adds up Baselines by the guards that select their objects. Retired ones
-// do not count.
-func Tallies(baselines []v1alpha1.Baseline, now time.Time) map[specguard.GuardRef]Tally {
-	counts := map[specguard.GuardRef]Tally{}
-	for i := range baselines {
-		b := &baselines[i]
-		if !b.Guarded() {
-			continue
-		}
-		drifted := b.Status.State == v1alpha1.StateDrifted || b.Status.State == v1alpha1.StateMissing
-		unknown := !drifted && b.Status.State != v1alpha1.StateInSync
-		recent := drifted && b.Status.FirstSeen != nil && now.Sub(b.Status.FirstSeen.Time) <= specguard.MassDriftWindow
-		for _, name := range b.Status.Guards {
-			ref := refOf(name, b.Namespace)
-			t := counts[ref]
-			t.Objects++
-			if drifted {
-				t.Drifted++
-			}
-			if recent {
-				t.Recent++
-			}
-			if unknown {
-				t.Unknown++
-			}
-			counts[ref] = t
-		}
-	}
-	return counts
-}
-
-// refOf undoes specguard.GuardRef.String.
-func refOf(name, namespace string) specguard.GuardRef {
-	kind, rest, _ := strings.Cut(name, "/")
-	if kind == "ClusterSpecGuard" {
-		return specguard.GuardRef{Name: rest}
-	}
-	return specguard.GuardRef{Namespace: namespace, Name: rest}
 }

@@ -6,7 +6,6 @@ import (
 	"context"
 	"slices"
 
-	"k8s.io/apimachinery/pkg/api/meta"
 	"k8s.io/apimachinery/pkg/labels"
 	"k8s.io/utils/clock"
 	"sigs.k8s.io/controller-runtime/pkg/client"
@@ -16,6 +15,7 @@ import (
 	"github.com/plumbline-dev/plumbline/internal/controller/guarddefaults"
 	"github.com/plumbline-dev/plumbline/pkg/apis/plumbline/v1alpha1"
 	"github.com/plumbline-dev/plumbline/pkg/remediate/exec"
+	"github.com/plumbline-dev/plumbline/pkg/remediate/planner"
 	"github.com/plumbline-dev/plumbline/pkg/specguard"
 	"github.com/plumbline-dev/plumbline/pkg/specguard/canon"
 	"github.com/plumbline-dev/plumbline/pkg/specguard/resync"
@@ -50,12 +50,13 @@ type view struct {
 	snapshot     *guard.Snapshot
 	defaults     *guarddefaults.InForce
 	environments environment.Assignment
-	// frozen and suspended guards, and the kinds of the frozen ones.
-	frozen, suspended map[specguard.GuardRef]bool
+	// frozen is the mass drift of each guard.
+	frozen    map[specguard.GuardRef]specguard.Freeze
+	suspended map[specguard.GuardRef]bool
 }
 
 func (v *view) readConditions(ctx context.Context, reader client.Reader) error {
-	v.frozen, v.suspended = map[specguard.GuardRef]bool{}, map[specguard.GuardRef]bool{}
+	v.frozen, v.suspended = map[specguard.GuardRef]specguard.Freeze{}, map[specguard.GuardRef]bool{}
 	for i := range v.snapshot.Guards {
 		g := &v.snapshot.Guards[i]
 		v.note(specguard.GuardRef{Namespace: g.Namespace, Name: g.Name}, &g.Spec, &g.Status)
@@ -85,7 +86,7 @@ func (v *view) readEnvironments(ctx context.Context, reader client.Reader) error
 }
 
 func (v *view) note(ref specguard.GuardRef, spec *v1alpha1.GuardSpec, status *v1alpha1.GuardStatus) {
-	v.frozen[ref] = meta.IsStatusConditionTrue(status.Conditions, v1alpha1.ConditionMassDrift)
+	v.frozen[ref] = specguard.FreezeOf(status)
 	v.suspended[ref] = spec.Suspend != nil && spec.Suspend.Until.After(v.clock.Now())
 }
 
@@ -103,9 +104,15 @@ func (v *view) Rules(namespace string, target *v1alpha1.PlanTarget, own map[stri
 
 // Frozen implements exec.GuardView.
 func (v *view) Frozen(namespace string, target *v1alpha1.PlanTarget) string {
+	users := target.Actors
+	if len(users) >= planner.MaxActors {
+		users = nil // some did not fit
+	}
 	for _, name := range v.Rules(namespace, target, nil, v.names(namespace)).Guards() {
-		if v.is(v.frozen, namespace, name) {
-			return name
+		for ref, freeze := range v.frozen {
+			if speaksFor(ref, namespace, name) && freeze.MayHold(namespace, target.Paths, users) {
+				return name
+			}
 		}
 	}
 	return ""
@@ -126,11 +133,16 @@ func (v *view) names(namespace string) []string {
 
 func (v *view) is(what map[specguard.GuardRef]bool, namespace, name string) bool {
 	for ref, holds := range what {
-		if holds && ref.String() == name && (ref.Namespace == "" || ref.Namespace == namespace) {
+		if holds && speaksFor(ref, namespace, name) {
 			return true
 		}
 	}
 	return false
+}
+
+// speaksFor says that a guard is the one that a Baseline of a namespace calls so.
+func speaksFor(ref specguard.GuardRef, namespace, name string) bool {
+	return ref.String() == name && (ref.Namespace == "" || ref.Namespace == namespace)
 }
 
 // Holds implements exec.GuardView.

@@ -25,8 +25,8 @@ const (
 	lasts = 24 * time.Hour
 	// waits is how long a plan waits for the person who is to execute it.
 	waits = 72 * time.Hour
-	// maxActors is how many names a target carries.
-	maxActors = 8
+	// MaxActors is how many names a target carries.
+	MaxActors = 8
 	// maxPaths is how many paths a target carries.
 	maxPaths = 64
 	// maxPolicyName is how much of the policy's name a plan's name carries.
@@ -116,7 +116,7 @@ func targetOf(in *Input, d *Drift) v1alpha1.PlanTarget {
 		if f.Path != "" && len(t.Paths) < maxPaths {
 			t.Paths = append(t.Paths, f.Path)
 		}
-		if f.Actor.User != "" && len(t.Actors) < maxActors && !slices.Contains(t.Actors, f.Actor.User) {
+		if f.Actor.User != "" && len(t.Actors) < MaxActors && !slices.Contains(t.Actors, f.Actor.User) {
 			t.Actors = append(t.Actors, f.Actor.User)
 		}
 	}

@@ -54,9 +54,13 @@ func ExpectAutoscaler(g *v1alpha1.SpecGuard) {
 // Ready is an error unless the assessor says that a guard, as it is now, is in
 // force.
 func Ready(g *v1alpha1.SpecGuard) error {
-	ready := meta.FindStatusCondition(g.Status.Conditions, v1alpha1.ConditionReady)
-	if ready == nil || ready.Status != metav1.ConditionTrue || ready.ObservedGeneration != g.Generation {
-		return fmt.Errorf("Ready is %+v", ready)
+	return ready(g.Status.Conditions, g.Generation)
+}
+
+func ready(conditions []metav1.Condition, generation int64) error {
+	c := meta.FindStatusCondition(conditions, v1alpha1.ConditionReady)
+	if c == nil || c.Status != metav1.ConditionTrue || c.ObservedGeneration != generation {
+		return fmt.Errorf("Ready is %+v", c)
 	}
 	return nil
 }

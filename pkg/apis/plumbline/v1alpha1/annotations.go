@@ -45,7 +45,8 @@ const (
 	// ConditionContended is True when two writers keep undoing each other.
 	ConditionContended = "Contended"
 	// ConditionMassDrift is True on a guard while so many of its objects drift
-	// at once that one cause must be assumed; automatic repair stays frozen.
+	// at once that one cause must be assumed; status.massDrift names those
+	// that automatic repair leaves alone.
 	ConditionMassDrift = "MassDrift"
 	// ConditionSuspended is True while a guard is suspended and False once its
 	// suspension is over, which only then lets a Deny guard refuse again; absent

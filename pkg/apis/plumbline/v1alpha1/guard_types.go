@@ -239,6 +239,11 @@ type GuardStatus struct {
 	// +optional
 	// +kubebuilder:validation:Minimum=0
 	Unknown int32 `json:"unknown"`
+	// massDrift lists the frozen namespaces and causes while the condition MassDrift
+	// is True. A guard with that condition and without massDrift freezes all of its
+	// objects.
+	// +optional
+	MassDrift *MassDrift `json:"massDrift,omitempty"`
 }
 
 // SpecGuard guards objects of its own namespace.

@@ -1,0 +1,59 @@
+// SPDX-License-Identifier: Apache-2.0
+
+package v1alpha1
+
+import (
+	metav1 "k8s.io/apimachinery/pkg/apis/meta/v1"
+)
+
+// MassDrift lists the drift that a guard leaves to people, because so much drifts at
+// once that one cause must be assumed.
+type MassDrift struct {
+	// everythingSince is the time from which all objects of the guard are frozen,
+	// because the lists do not hold all namespaces and causes; absent while they do.
+	// +optional
+	EverythingSince *metav1.Time `json:"everythingSince,omitempty"`
+	// namespaces in which much drifts.
+	// +optional
+	// +listType=map
+	// +listMapKey=name
+	// +kubebuilder:validation:MaxItems=128
+	Namespaces []FrozenNamespace `json:"namespaces,omitempty"`
+	// causes by which much drifts in several namespaces; drift with such a cause is
+	// frozen in each of them.
+	// +optional
+	// +listType=atomic
+	// +kubebuilder:validation:MaxItems=16
+	Causes []FrozenCause `json:"causes,omitempty"`
+}
+
+// FrozenNamespace is a namespace in which much drifts at once.
+type FrozenNamespace struct {
+	// name of the namespace.
+	// +required
+	// +kubebuilder:validation:MinLength=1
+	// +kubebuilder:validation:MaxLength=63
+	Name string `json:"name,omitempty"`
+	// since is the beginning of the freeze.
+	// +required
+	Since metav1.Time `json:"since,omitempty,omitzero"`
+}
+
+// FrozenCause is the path and the user that much drift in several namespaces has in
+// common.
+type FrozenCause struct {
+	// path that was changed, with "*" for the keys of list elements; absent for
+	// objects as a whole.
+	// +optional
+	// +kubebuilder:validation:MinLength=1
+	// +kubebuilder:validation:MaxLength=1024
+	Path string `json:"path,omitempty"`
+	// user that changed it; absent where nothing proves the writer.
+	// +optional
+	// +kubebuilder:validation:MinLength=1
+	// +kubebuilder:validation:MaxLength=1024
+	User string `json:"user,omitempty"`
+	// since is the beginning of the freeze.
+	// +required
+	Since metav1.Time `json:"since,omitempty,omitzero"`
+}

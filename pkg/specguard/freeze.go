@@ -1,0 +1,60 @@
+// SPDX-License-Identifier: Apache-2.0
+
+package specguard
+
+import (
+	"cmp"
+	"maps"
+	"slices"
+	"time"
+
+	"k8s.io/apimachinery/pkg/api/meta"
+	metav1 "k8s.io/apimachinery/pkg/apis/meta/v1"
+
+	"github.com/plumbline-dev/plumbline/pkg/apis/plumbline/v1alpha1"
+)
+
+// FreezeOf reads the freeze from the status of a guard. A condition without scopes
+// comes from a version that froze whole guards, or that names scopes which this
+// version does not know: everything is frozen.
+func FreezeOf(status *v1alpha1.GuardStatus) Freeze {
+	var f Freeze
+	if m := status.MassDrift; m != nil {
+		if m.EverythingSince != nil {
+			f.Everything = known(m.EverythingSince.Time)
+		}
+		for i := range m.Namespaces {
+			f.Namespaces = note(f.Namespaces, m.Namespaces[i].Name, known(m.Namespaces[i].Since.Time))
+		}
+		for i := range m.Causes {
+			c := &m.Causes[i]
+			f.Causes = note(f.Causes, Cause{Path: c.Path, User: c.User}, known(c.Since.Time))
+		}
+	}
+	condition := meta.FindStatusCondition(status.Conditions, v1alpha1.ConditionMassDrift)
+	if condition != nil && condition.Status == metav1.ConditionTrue && !f.Any() {
+		f.Everything = known(condition.LastTransitionTime.Time)
+	}
+	return f
+}
+
+// known replaces a time that is not told by one in the past: the scope is frozen.
+func known(since time.Time) time.Time { return cmp.Or(since, time.Unix(0, 0)) }
+
+// Status writes a Freeze as the status of a guard has it; nil when nothing is frozen.
+func (f Freeze) Status() *v1alpha1.MassDrift {
+	if !f.Any() {
+		return nil
+	}
+	m := &v1alpha1.MassDrift{}
+	if !f.Everything.IsZero() {
+		m.EverythingSince = new(metav1.NewTime(f.Everything))
+	}
+	for _, namespace := range slices.Sorted(maps.Keys(f.Namespaces)) {
+		m.Namespaces = append(m.Namespaces, v1alpha1.FrozenNamespace{Name: namespace, Since: metav1.NewTime(f.Namespaces[namespace])})
+	}
+	for _, cause := range slices.SortedFunc(maps.Keys(f.Causes), Cause.compare) {
+		m.Causes = append(m.Causes, v1alpha1.FrozenCause{Path: cause.Path, User: cause.User, Since: metav1.NewTime(f.Causes[cause])})
+	}
+	return m
+}
