@@ -28,9 +28,43 @@ func TestReport_ProposesWhomTheEvidenceNames(t *testing.T) {
 		objects   []*metav1.ObjectMeta
 		want      summary
 	}{
-		"a service account whose stamp is proven is trusted, whatever it writes with": {
-			question(), Exists, []*metav1.ObjectMeta{object("shop", "web", stamped(ci), written("kubectl-set", hour, image))},
+		"a service account whose stamp is proven is trusted": {
+			question(), Exists, []*metav1.ObjectMeta{object("shop", "web", stamped(ci), written("pipeline", hour, image))},
 			summary{Trusted: []string{"ci/deployer"}},
+		},
+		"a service account that writes as people do is to be decided": {
+			question(), Exists, []*metav1.ObjectMeta{
+				object("shop", "web", stamped(ci), written("pipeline", 48*hour, image)), object("shop", "db", stamped(ci), written("kubectl-set", 48*hour, image)),
+			},
+			summary{Undecided: []string{ci}},
+		},
+		"a tenant's own service account is to be decided": {
+			question(), Exists, []*metav1.ObjectMeta{object("shop", "web", stamped("system:serviceaccount:shop:debug"), written("pipeline", 48*hour, image))},
+			summary{Undecided: []string{"system:serviceaccount:shop:debug"}},
+		},
+		"one of another namespace that the guard selects is to be decided": {
+			question(selecting("shop", "ci")), Exists, []*metav1.ObjectMeta{object("shop", "web", stamped(ci), written("pipeline", 48*hour, image))},
+			summary{Undecided: []string{ci}},
+		},
+		"one of a namespace that the guard does not select is trusted": {
+			question(selecting("shop")), Exists, []*metav1.ObjectMeta{object("shop", "web", stamped(ci), written("pipeline", hour, image))},
+			summary{Trusted: []string{"ci/deployer"}},
+		},
+		"one of a namespace whose labels could not be read is to be decided": {
+			question(selecting("shop"), func(q *Question) { delete(q.NamespaceLabels, "ci") }), Exists,
+			[]*metav1.ObjectMeta{object("shop", "web", stamped(ci), written("pipeline", 48*hour, image))},
+			summary{Undecided: []string{ci}},
+		},
+		"under a guard of all namespaces each account is to be decided, but those of namespaces that are never guarded": {
+			question(func(q *Question) { q.Draft.Kind, q.Draft.Namespace = ClusterSpecGuard, "" }), Exists, []*metav1.ObjectMeta{
+				object("shop", "web", stamped(ci), written("pipeline", 48*hour, image)),
+				object("shop", "db", stamped("system:serviceaccount:plumbline-system:operator"), written("operator", hour, image)),
+			},
+			summary{Trusted: []string{"plumbline-system/operator"}, Undecided: []string{ci}},
+		},
+		"Argo CD in a namespace that the guard covers is to be decided": {
+			question(selecting("shop", "argocd")), Exists, []*metav1.ObjectMeta{object("shop", "web", written("argocd-controller", 48*hour, image))},
+			summary{Undecided: []string{"manager argocd-controller"}},
 		},
 		"a stamp from before the policy proves nothing": {
 			question(), Exists, []*metav1.ObjectMeta{object("shop", "web", stamped(ci), written("helm", 11*24*hour, image))},

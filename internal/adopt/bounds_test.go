@@ -77,9 +77,8 @@ func TestProposal_KeepsTheBoundsOfTheAPI(t *testing.T) {
 
 func TestProposal_OfAnExistingGuardKeepsItsModeAndAddsBesideItsRules(t *testing.T) {
 	until := metav1.NewTime(now.Add(time.Hour))
-	q := question(hpa("web"), func(q *Question) {
+	q := question(hpa("web"), selecting("shop"), func(q *Question) {
 		q.Draft.Existing = true
-		q.Draft.Kind, q.Draft.Namespace = ClusterSpecGuard, ""
 		q.Draft.Spec.Mode = v1alpha1.GuardModeWarn
 		q.Draft.Spec.Suspend = &v1alpha1.Suspension{Reason: "quiet", Until: until}
 		q.Draft.Spec.TrustedWriters.Users = []string{"release-bot"}

@@ -93,6 +93,19 @@ func question(changes ...func(*Question)) Question {
 	return q
 }
 
+// selecting makes the draft a cluster guard over these namespaces, of all that there
+// are.
+func selecting(guarded ...string) func(*Question) {
+	return func(q *Question) {
+		q.Draft.Kind, q.Draft.Namespace = ClusterSpecGuard, ""
+		q.Draft.Spec.NamespaceSelector = &metav1.LabelSelector{MatchLabels: map[string]string{"guarded": "yes"}}
+		q.NamespaceLabels = map[string]map[string]string{"shop": nil, "ci": nil, "argocd": nil}
+		for _, namespace := range guarded {
+			q.NamespaceLabels[namespace] = map[string]string{"guarded": "yes"}
+		}
+	}
+}
+
 func hpa(name string) func(*Question) {
 	return func(q *Question) {
 		q.Autoscalers = append(q.Autoscalers, Autoscaler{

@@ -32,7 +32,7 @@ func TestReport_Golden(t *testing.T) {
 				NamespaceSelector: &metav1.LabelSelector{MatchLabels: map[string]string{"team": "shop"}},
 			},
 		}
-		q.NamespaceLabels = map[string]map[string]string{"shop": {"team": "shop"}, "other": {"team": "other"}}
+		q.NamespaceLabels = map[string]map[string]string{"shop": {"team": "shop"}, "other": {"team": "other"}, "ci": nil, "argocd": nil}
 		q.Installation.Registered = map[GroupKind]bool{{"apps", "Deployment"}: true, {"apps", "ReplicaSet"}: true}
 		q.Autoscalers = append(q.Autoscalers,
 			Autoscaler{Kind: ScaledObject, Namespace: "shop", Name: "queue", Target: GroupKind{"apps", "Deployment"}, TargetName: "worker"},
@@ -51,6 +51,8 @@ func TestReport_Golden(t *testing.T) {
 	add(deployment, object("shop", "back", written("helm", 12*24*hour, image), stamped("forged")))
 	add(deployment, object("shop", "worker", through("scale", "keda", 0, replicas), through("scale", "kubectl", 0, replicas)))
 	add(deployment, object("shop", "fresh", createdAt(4*hour), stamped("bob"), written("kubectl-create", 4*hour, image)))
+	add(deployment, object("shop", "debugged", stamped("system:serviceaccount:shop:debug"), written("debugger", 48*hour, image)))
+	add(deployment, object("shop", "edited", stamped("system:serviceaccount:ci:other"), written("kubectl-edit", 48*hour, image)))
 	add(deployment, object("other", "web", written("helm", hour, image)))
 	add(deployment, object("kube-system", "coredns", written("kubeadm", hour, image)))
 	add(canon.GVK{Group: "apps", Version: "v1", Kind: "ReplicaSet"}, object("shop", "web-1", ownedBy("apps/v1", "Deployment", "web")))

@@ -108,6 +108,9 @@ func (s *Survey) decide(p *proposal, key writerKey, w *writer, accounts Accounts
 		return
 	}
 	account, why := s.suggest(key, accounts)
+	if why == "" {
+		why = s.doubt(account, w)
+	}
 	if why != "" {
 		why += s.sharers(key)
 		p.undecided = append(p.undecided, w.undecided(key, why))
@@ -122,6 +125,33 @@ func (s *Survey) decide(p *proposal, key writerKey, w *writer, accounts Accounts
 		return
 	}
 	p.trusted[account] = append(p.trusted[account], w.evidence(key))
+}
+
+// doubt tells why the writes of an account are not enough to trust the account: a
+// tenant may own it, or a person may use it.
+func (s *Survey) doubt(account v1alpha1.ServiceAccountReference, w *writer) string {
+	if s.mayGuard(account.Namespace) {
+		return fmt.Sprintf("the guard covers its namespace %s: people who may make accounts or pods there may write as it", account.Namespace)
+	}
+	if i := slices.IndexFunc(w.managers, LooksHuman); i >= 0 {
+		return fmt.Sprintf("it wrote with %s, a program that people write with: if only a pipeline uses this account, name it", w.managers[i])
+	}
+	return ""
+}
+
+// mayGuard tells whether the draft covers a namespace, or may do so, because
+// nothing is known of its labels.
+func (s *Survey) mayGuard(namespace string) bool {
+	d := &s.question.Draft
+	labels, known := s.question.NamespaceLabels[namespace]
+	if d.Kind == ClusterSpecGuard && d.Spec.NamespaceSelector != nil && !known {
+		return !s.excluded[namespace]
+	}
+	return slices.ContainsFunc(d.Spec.Resources, func(r v1alpha1.GuardedResource) bool {
+		return !s.draft.Rules(specguard.Query{
+			Namespace: namespace, NamespaceLabels: labels, GVK: canon.ParseGVK(r.APIVersion, r.Kind), LabelsUnknown: true, Now: s.question.Now,
+		}).Empty()
+	})
 }
 
 // sharers names the users who are known to write with the same field manager:
