@@ -77,7 +77,7 @@ func (a *app) exclusions(ctx context.Context, c *cluster, b *v1alpha1.Baseline, 
 		Namespace: b.Namespace,
 		GVK:       canon.GVK(targetKind(b)),
 		Labels:    []map[string]string{live.metadata.Labels},
-		Kept:      b.Status.Guards,
+		Kept:      &b.Status,
 		Now:       a.now(),
 	})
 	x.ignored = rules.Excluded()
@@ -89,25 +89,25 @@ func (a *app) exclusions(ctx context.Context, c *cluster, b *v1alpha1.Baseline, 
 func (c *cluster) guard(ctx context.Context, namespace, ref string) (*specguard.Guard, error) {
 	kind, name, _ := strings.Cut(ref, "/")
 	var spec v1alpha1.GuardSpec
-	var created metav1.Time
+	var meta metav1.ObjectMeta
 	if kind == "SpecGuard" {
 		guard := &v1alpha1.SpecGuard{}
 		if err := c.Get(ctx, client.ObjectKey{Namespace: namespace, Name: name}, guard); err != nil {
 			return nil, err
 		}
-		spec, created = guard.Spec, guard.CreationTimestamp
+		spec, meta = guard.Spec, guard.ObjectMeta
 	} else {
 		guard := &v1alpha1.ClusterSpecGuard{}
 		if err := c.Get(ctx, client.ObjectKey{Name: name}, guard); err != nil {
 			return nil, err
 		}
-		spec, created, namespace = guard.Spec.GuardSpec, guard.CreationTimestamp, ""
+		spec, meta, namespace = guard.Spec.GuardSpec, guard.ObjectMeta, ""
 	}
-	compiled, problems := specguard.Compile(specguard.GuardRef{Namespace: namespace, Name: name}, spec, nil, created.Time)
+	compiled, problems := specguard.Compile(specguard.GuardRef{Namespace: namespace, Name: name}, spec, nil, meta.CreationTimestamp.Time)
 	if len(problems) > 0 {
 		return nil, problems.ToAggregate()
 	}
-	return compiled, nil
+	return compiled.WithUID(meta.UID), nil
 }
 
 // isAbsent tells a missing object, which is an answer, from a missing resource

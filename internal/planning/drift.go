@@ -65,7 +65,7 @@ func (g *gatherer) drift(ctx context.Context, s *subject) (planner.Drift, error)
 func (g *gatherer) rules(s *subject) specguard.Rules {
 	q := specguard.Query{
 		Namespace: s.key.Namespace, NamespaceLabels: g.world.Guards.Namespaces[s.key.Namespace].Labels,
-		GVK: canon.GVK(s.key.GroupVersionKind), Kept: s.baseline.Status.Guards, Now: g.Now,
+		GVK: canon.GVK(s.key.GroupVersionKind), Kept: &s.baseline.Status, Now: g.Now,
 	}
 	if s.object != nil {
 		q.Labels = append(q.Labels, s.object.Labels)

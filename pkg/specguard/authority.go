@@ -32,7 +32,7 @@ func (s *step) withoutAuthority() error {
 	if s.retry > 0 {
 		return nil
 	}
-	if s.trustedCreator(w) {
+	if s.trustedAuthor(w) {
 		return s.authoriseCreation(w)
 	}
 	class, _ := s.in.Rules.ClassifyAt(w.id, canon.Path{})
@@ -126,7 +126,7 @@ func (s *step) createRecords() []int {
 	return s.recordsWhere(func(r *WriteRecord) bool { return r.Operation == OperationCreate })
 }
 
-func (s *step) trustedCreator(w writer) bool {
+func (s *step) trustedAuthor(w writer) bool {
 	class, _ := s.in.Rules.ClassifyAt(w.id, canon.Path{})
 	return w.proven && class == v1alpha1.ActorTrusted
 }
@@ -135,6 +135,9 @@ func (s *step) trustedCreator(w writer) bool {
 func (s *step) authoriseCreation(w writer) error {
 	s.st.Masks, s.st.pending = nil, nil
 	s.st.Findings, s.st.FindingsTotal = nil, 0
+	if s.obs.Created { // with the labels that its creator gave it
+		s.st.Selection = &v1alpha1.Selection{Labels: boundLabels(s.obs.Labels)}
+	}
 	s.maker = new(actorOf(w, v1alpha1.ActorTrusted))
 	if err := s.authorise(s.body, w.id.User, v1alpha1.OriginCreated); err != nil {
 		return err
@@ -150,7 +153,7 @@ func (s *step) replaced() error {
 	if s.retry > 0 {
 		return nil
 	}
-	if s.trustedCreator(w) {
+	if s.trustedAuthor(w) {
 		return s.authoriseCreation(w)
 	}
 	class, _ := s.in.Rules.ClassifyAt(w.id, canon.Path{})

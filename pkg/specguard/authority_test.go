@@ -40,7 +40,7 @@ func TestTrustDoesNotDependOnThePath(t *testing.T) {
 		if err != nil {
 			r.Fatal(err)
 		}
-		if j := s.judge(diff.Change{Path: path, Op: diff.Changed}, by); j.authorised && !s.trustedCreator(by) {
+		if j := s.judge(diff.Change{Path: path, Op: diff.Changed}, by); j.authorised && !s.trustedAuthor(by) {
 			r.Errorf("a write of %s by %s is authorised, though its creation of the object would not be", path, by.id.User)
 		}
 	})

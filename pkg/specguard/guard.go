@@ -9,6 +9,7 @@ import (
 
 	metav1 "k8s.io/apimachinery/pkg/apis/meta/v1"
 	"k8s.io/apimachinery/pkg/labels"
+	"k8s.io/apimachinery/pkg/types"
 	"k8s.io/apimachinery/pkg/util/validation/field"
 
 	"github.com/plumbline-dev/plumbline/pkg/apis/plumbline/v1alpha1"
@@ -33,6 +34,7 @@ func (r GuardRef) String() string {
 // Guard is a guard made ready for use; immutable.
 type Guard struct {
 	ref        GuardRef
+	uid        string
 	createdAt  time.Time
 	resources  []canon.GVK
 	namespaces labels.Selector // nil: all, for a cluster guard
@@ -55,6 +57,14 @@ type expectedRule struct {
 	name    string
 	writers writers
 	paths   []canon.Path
+}
+
+// WithUID is the guard as the API server knows it: one that is made anew under its
+// name is another. A guard without a uid keeps no object whose labels change.
+func (g *Guard) WithUID(uid types.UID) *Guard {
+	known := *g
+	known.uid = string(uid)
+	return &known
 }
 
 // Resources are the kinds it guards, in the versions in which they are read.

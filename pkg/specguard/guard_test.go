@@ -134,7 +134,7 @@ func TestGuardSetSelects(t *testing.T) {
 		"by the new labels":                {query: Query{Namespace: "labelled", Labels: []map[string]string{nil, gold}}, want: []string{"SpecGuard/gold"}},
 		"by the old labels, which the write takes off": {query: Query{Namespace: "labelled", Labels: []map[string]string{gold, nil}}, want: []string{"SpecGuard/gold"}},
 		"by neither":                              {query: Query{Namespace: "labelled", Labels: []map[string]string{nil, {"tier": "tin"}}}},
-		"as before, though the labels are gone":   {query: Query{Namespace: "labelled", Kept: []string{"SpecGuard/gold"}}, want: []string{"SpecGuard/gold"}},
+		"as before, though the labels are gone":   {query: Query{Namespace: "labelled", Kept: &v1alpha1.BaselineStatus{Guards: []string{"SpecGuard/gold"}}}, want: []string{"SpecGuard/gold"}},
 		"perhaps, when the labels cannot be seen": {query: Query{Namespace: "labelled", LabelsUnknown: true}, want: []string{"SpecGuard/gold"}, uncertain: true},
 		"surely, when labels do not matter":       {query: Query{Namespace: "shop", LabelsUnknown: true}, want: []string{"SpecGuard/all"}},
 		"not while it is suspended":               {query: Query{Namespace: "paused", Now: testNow.Add(time.Hour - 1)}},

@@ -9,6 +9,7 @@ import (
 
 	"k8s.io/apimachinery/pkg/labels"
 
+	"github.com/plumbline-dev/plumbline/pkg/apis/plumbline/v1alpha1"
 	"github.com/plumbline-dev/plumbline/pkg/specguard/canon"
 )
 
@@ -75,9 +76,7 @@ func NewGuardSet(guards []*Guard, excludedNamespaces []string, system System) *G
 		}
 	}
 	// Sorted, so that the rule that is named does not depend on list order.
-	slices.SortFunc(s.guards, func(a, b *Guard) int {
-		return cmp.Or(cmp.Compare(a.ref.Namespace, b.ref.Namespace), cmp.Compare(a.ref.Name, b.ref.Name))
-	})
+	slices.SortFunc(s.guards, compareGuards)
 	for _, g := range s.guards {
 		s.index(g)
 	}
@@ -103,6 +102,11 @@ func (s *GuardSet) index(g *Guard) {
 			s.resources = append(s.resources, gvk)
 		}
 	}
+}
+
+// compareGuards sorts ClusterSpecGuards first.
+func compareGuards(a, b *Guard) int {
+	return cmp.Or(cmp.Compare(a.ref.Namespace, b.ref.Namespace), cmp.Compare(a.ref.Name, b.ref.Name))
 }
 
 func compareGVK(a, b canon.GVK) int {
@@ -144,9 +148,9 @@ type Query struct {
 	// (/scale). Selectors are then taken to match, and Rules.Certainly leaves
 	// the guards out that have one.
 	LabelsUnknown bool
-	// Kept names guards that selected the object before (Baseline.status.guards)
-	// and go on selecting it whatever its labels are.
-	Kept []string
+	// Kept is what the object's Baseline remembers, nil without one: the guards that
+	// selected the object before go on selecting it, whatever its labels are now.
+	Kept *v1alpha1.BaselineStatus
 	Now  time.Time
 }
 
@@ -193,10 +197,10 @@ func (g *Guard) selects(q *Query) (selected, certain bool) {
 		return true, false
 	}
 	for _, set := range q.Labels {
-		if g.selector.Matches(labels.Set(set)) {
+		if g.matches(set) {
 			return true, true
 		}
 	}
-	kept := slices.Contains(q.Kept, g.ref.String())
+	kept := g.keeps(q.Kept)
 	return kept, kept
 }

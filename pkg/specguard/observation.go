@@ -26,7 +26,9 @@ type Version struct {
 	WriterGroups []string
 	// BreakGlassReason is the annotation found on it, of this write or an older one.
 	BreakGlassReason string
-	Managers         []metav1.ManagedFieldsEntry
+	// Labels decide which guards select the object; they are no part of its body.
+	Labels   map[string]string
+	Managers []metav1.ManagedFieldsEntry
 }
 
 // Present is an object that exists.

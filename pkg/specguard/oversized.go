@@ -104,7 +104,7 @@ func (s *step) withoutOversized() error {
 		switch {
 		case s.retry > 0:
 			return nil
-		case s.trustedCreator(w):
+		case s.trustedAuthor(w):
 			if err := s.authoriseCreation(w); err != nil {
 				return err
 			}

@@ -53,6 +53,9 @@ type State struct {
 	// Oversized is the newest authorised state if its body is too large to be kept;
 	// Authorised is the one before then, and Drift is Unknown.
 	Oversized *v1alpha1.OversizedBody
+	// Selection is nil for an object that was never seen under a guard, and for one
+	// whose Baseline only names its guards.
+	Selection *v1alpha1.Selection
 	// BodyLost: the authorised body is gone, and so Drift is Unknown.
 	// Observed.Hash is what an accept would authorise. Each Step finds it anew.
 	BodyLost bool
@@ -124,6 +127,7 @@ func FromBaseline(b *v1alpha1.Baseline, body []byte) State {
 		CheckedAt:     timeOf(b.Status.LastCheck),
 		Contention:    b.Status.Contention.DeepCopy(),
 		Oversized:     b.Status.Oversized.DeepCopy(),
+		Selection:     b.Status.Selection.DeepCopy(),
 	}
 	st.readFlips(&b.Status)
 	return st
@@ -141,6 +145,7 @@ func (s State) WriteStatus(status *v1alpha1.BaselineStatus) {
 	status.FirstSeen = timeTo(s.FirstSeen)
 	status.RetiredAt = timeTo(s.RetiredAt)
 	status.LastCheck = timeTo(s.CheckedAt)
+	status.Selection = s.Selection.DeepCopy()
 	s.writeFlips(status)
 }
 
@@ -149,6 +154,7 @@ func (s State) clone() State {
 	s.Authorised = s.Authorised.DeepCopy()
 	s.Contention = s.Contention.DeepCopy()
 	s.Oversized = s.Oversized.DeepCopy()
+	s.Selection = s.Selection.DeepCopy()
 	s.Findings = slices.Clone(s.Findings)
 	s.Masks = slices.Clone(s.Masks)
 	s.Flips = slices.Clone(s.Flips)

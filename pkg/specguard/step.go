@@ -137,9 +137,14 @@ func Step(in Input) (Result, error) {
 	switch o := in.Observation.(type) {
 	case Present:
 		s.obs = &o
-		err = s.present()
+		if err = s.present(); err == nil {
+			s.rememberSelection(o.Labels)
+		}
 	case Absent:
 		s.absent(&o)
+		if s.st.Selection == nil {
+			s.rememberSelection(lastLabels(s.before.Observed))
+		}
 	case Unknown:
 		s.unknown(o.Why)
 	default:

@@ -204,6 +204,7 @@ func versionOf(o *kube.Object) (*specguard.Version, error) {
 		Managers:        managers,
 
 		BreakGlassReason: o.Annotations[v1alpha1.AnnotationBreakGlassReason],
+		Labels:           o.Labels,
 	}, nil
 }
 

@@ -34,6 +34,8 @@ type subject struct {
 	view     kube.View
 	snapshot *guard.Snapshot
 	rules    specguard.Rules
+	// selecting names the guards that select the object, in force or not.
+	selecting []string
 	// baseline is nil when there is none. While effects are carried out it
 	// follows each write.
 	baseline *v1alpha1.Baseline
@@ -109,6 +111,7 @@ func (r *Reconciler) read(ctx context.Context, key kube.Key) (s *subject, wait t
 		return nil, 0, r.leaveToTheOther(s, err)
 	}
 	s.rules = snapshot.Set.Rules(s.query(namespace))
+	s.selecting = s.rules.Selecting()
 	s.settings = r.resolve(s, defaults)
 	if behind, err := r.behind(ctx, s); err != nil || behind {
 		r.appoint(s) // a check will tell if the watch does not
@@ -176,6 +179,7 @@ func (r *Reconciler) readUnserved(ctx context.Context, s *subject) (*subject, ti
 	for i := range list.Items {
 		if KeyOf(&list.Items[i]) == s.key {
 			s.baseline = list.Items[i].DeepCopy()
+			s.selecting = s.snapshot.Set.Rules(s.query(s.snapshot.Namespaces[s.key.Namespace])).Selecting()
 			return s, 0, nil
 		}
 	}
@@ -267,7 +271,7 @@ func (s *subject) query(namespace guard.Namespace) specguard.Query {
 		Now:             s.now,
 	}
 	if s.baseline != nil {
-		q.Kept = s.baseline.Status.Guards
+		q.Kept = &s.baseline.Status
 	}
 	if s.view.Current != nil {
 		q.Labels = append(q.Labels, s.view.Current.Labels)
@@ -297,7 +301,7 @@ func (r *Reconciler) nothingNew(s *subject) bool {
 		return false
 	case r.Records.has(s.state.Observed.UID):
 		return false
-	case !slices.Equal(s.rules.Selecting(), s.baseline.Status.Guards), s.provenReady(&s.baseline.Status):
+	case !slices.Equal(s.selecting, s.baseline.Status.Guards), s.provenReady(&s.baseline.Status):
 		return false
 	}
 	return (s.view.Unknown != nil) == s.toldUnreadable()

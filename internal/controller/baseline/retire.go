@@ -18,8 +18,7 @@ import (
 )
 
 // release is for an object that no guard in force selects. Its Baseline stays
-// as it is while a guard that selected it still exists (suspended, or out of
-// order), and for the retention time after the last one is gone: a guard that is
+// as it is while a guard that exists selects it (suspended, or out of order), and for the retention time after the last one is gone: a guard that is
 // removed and made again must not take what drifted meanwhile for authorised.
 func (r *Reconciler) release(ctx context.Context, s *subject) (reconcile.Result, error) {
 	r.agenda.forget(s.key)
@@ -29,7 +28,7 @@ func (r *Reconciler) release(ctx context.Context, s *subject) (reconcile.Result,
 		return reconcile.Result{}, nil
 	}
 	reason, message := v1alpha1.ReasonNotGuarded, "no guard selects the object any more"
-	if s.snapshot.Exists(s.key.Namespace, s.baseline.Status.Guards) {
+	if len(s.selecting) > 0 {
 		reason, message = reasonSuspended, "its guards are suspended or not in force; nothing is compared"
 	}
 	if err := r.markReleased(ctx, s, reason, message); err != nil {

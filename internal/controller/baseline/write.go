@@ -6,6 +6,7 @@ import (
 	"context"
 	"encoding/json"
 	"fmt"
+	"reflect"
 
 	"k8s.io/apimachinery/pkg/api/equality"
 	metav1 "k8s.io/apimachinery/pkg/apis/meta/v1"
@@ -96,7 +97,7 @@ func (r *Reconciler) writeStatus(ctx context.Context, s *subject, d *decision) e
 	next := s.baseline.DeepCopy()
 	d.state.WriteStatus(&next.Status)
 	next.Status.ObservedGeneration = next.Generation
-	next.Status.Guards = s.rules.Selecting()
+	next.Status.Guards = s.selecting
 	r.setSeverity(s, d, &next.Status)
 	s.rememberReady(&next.Status)
 	setConditions(next, d.state.BodyLost, s.now)
@@ -124,7 +125,8 @@ func (r *Reconciler) writeStatus(ctx context.Context, s *subject, d *decision) e
 func sameStatus(a, b *v1alpha1.BaselineStatus) bool {
 	c := a.DeepCopy()
 	c.Observed.ResourceVersion = b.Observed.ResourceVersion
-	return equality.Semantic.DeepEqual(c, b)
+	// In a selection an empty map is another thing than none.
+	return equality.Semantic.DeepEqual(c, b) && reflect.DeepEqual(a.Selection, b.Selection)
 }
 
 // asStored gives a status the form it has once stored, so that times do not

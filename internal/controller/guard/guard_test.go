@@ -157,34 +157,6 @@ func TestAGuardBeyondTheBoundOfItsNamespaceSaysSo(t *testing.T) {
 	}
 }
 
-func TestExists(t *testing.T) {
-	s, err := build(input{
-		guards:        []v1alpha1.SpecGuard{specGuard("own", kind("apps/v1", "Deployment"))},
-		clusterGuards: []v1alpha1.ClusterSpecGuard{{ObjectMeta: metav1.ObjectMeta{Name: "wide"}}}, // does not compile
-	}, mapper(), epoch)
-	if err != nil {
-		t.Fatal(err)
-	}
-	tests := map[string]struct {
-		namespace string
-		guards    []string
-		want      bool
-	}{
-		"its own guard":                       {namespace: "shop", guards: []string{"SpecGuard/own"}, want: true},
-		"a guard of that name elsewhere":      {namespace: "other", guards: []string{"SpecGuard/own"}},
-		"a cluster guard out of order exists": {namespace: "other", guards: []string{"SpecGuard/own", "ClusterSpecGuard/wide"}, want: true},
-		"a guard that is gone":                {namespace: "shop", guards: []string{"SpecGuard/gone"}},
-		"none":                                {namespace: "shop"},
-	}
-	for name, tc := range tests {
-		t.Run(name, func(t *testing.T) {
-			if got := s.Exists(tc.namespace, tc.guards); got != tc.want {
-				t.Errorf("exists is %t, want %t", got, tc.want)
-			}
-		})
-	}
-}
-
 // kinds is the health of all kinds.
 type kinds kube.Health
 

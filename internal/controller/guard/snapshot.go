@@ -98,12 +98,12 @@ func build(in input, mapper meta.RESTMapper, now time.Time) (*Snapshot, error) {
 			s.crowded[ref.Namespace] = true
 			continue
 		}
-		compiled = append(compiled, s.compile(ref, g.Spec, nil, g.CreationTimestamp.Time))
+		compiled = append(compiled, s.compile(ref, g.Spec, nil, g.CreationTimestamp.Time).WithUID(g.UID))
 	}
 	for i := range in.clusterGuards {
 		g := &in.clusterGuards[i]
 		ref := specguard.GuardRef{Name: g.Name}
-		compiled = append(compiled, s.compile(ref, g.Spec.GuardSpec, g.Spec.NamespaceSelector, g.CreationTimestamp.Time))
+		compiled = append(compiled, s.compile(ref, g.Spec.GuardSpec, g.Spec.NamespaceSelector, g.CreationTimestamp.Time).WithUID(g.UID))
 	}
 	s.Set = specguard.NewGuardSet(compiled, in.excluded, in.system)
 	s.NextExpiry, _ = s.Set.NextExpiry(now)
@@ -174,20 +174,4 @@ func (s *Snapshot) Watched() []kube.Resource {
 		out = append(out, r)
 	}
 	return out
-}
-
-// Exists says whether one of the guards that a Baseline names still exists, be
-// it suspended or out of order. namespace is that of the Baseline.
-func (s *Snapshot) Exists(namespace string, guards []string) bool {
-	for ref := range s.Refs {
-		if ref.Namespace != "" && ref.Namespace != namespace {
-			continue
-		}
-		for _, name := range guards {
-			if ref.String() == name {
-				return true
-			}
-		}
-	}
-	return false
 }

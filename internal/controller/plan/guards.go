@@ -4,7 +4,6 @@ package plan
 
 import (
 	"context"
-	"slices"
 
 	"k8s.io/apimachinery/pkg/labels"
 	"k8s.io/utils/clock"
@@ -91,24 +90,32 @@ func (v *view) note(ref specguard.GuardRef, spec *v1alpha1.GuardSpec, status *v1
 }
 
 // Rules implements exec.GuardView.
-func (v *view) Rules(namespace string, target *v1alpha1.PlanTarget, own map[string]string, kept []string) specguard.Rules {
-	query := specguard.Query{
-		Namespace: namespace, NamespaceLabels: v.snapshot.Namespaces[namespace].Labels,
-		GVK: canon.ParseGVK(target.APIVersion, target.Kind), Kept: kept, Now: v.clock.Now(),
-	}
+func (v *view) Rules(namespace string, target *v1alpha1.PlanTarget, own map[string]string, kept *v1alpha1.BaselineStatus) specguard.Rules {
+	query := v.query(namespace, target)
+	query.Kept = kept
 	if own != nil {
 		query.Labels = append(query.Labels, own)
 	}
 	return v.snapshot.Set.Rules(query)
 }
 
-// Frozen implements exec.GuardView.
+func (v *view) query(namespace string, target *v1alpha1.PlanTarget) specguard.Query {
+	return specguard.Query{
+		Namespace: namespace, NamespaceLabels: v.snapshot.Namespaces[namespace].Labels,
+		GVK: canon.ParseGVK(target.APIVersion, target.Kind), Now: v.clock.Now(),
+	}
+}
+
+// Frozen implements exec.GuardView. A freeze of a guard counts for all objects of its
+// kinds, whatever their labels are.
 func (v *view) Frozen(namespace string, target *v1alpha1.PlanTarget) string {
+	query := v.query(namespace, target)
+	query.LabelsUnknown = true
 	users := target.Actors
 	if len(users) >= planner.MaxActors {
 		users = nil // some did not fit
 	}
-	for _, name := range v.Rules(namespace, target, nil, v.names(namespace)).Guards() {
+	for _, name := range v.snapshot.Set.Rules(query).Guards() {
 		for ref, freeze := range v.frozen {
 			if speaksFor(ref, namespace, name) && freeze.MayHold(namespace, target.Paths, users) {
 				return name
@@ -116,19 +123,6 @@ func (v *view) Frozen(namespace string, target *v1alpha1.PlanTarget) string {
 		}
 	}
 	return ""
-}
-
-// names are all guards that may select something in a namespace: a freeze of one
-// of them counts for all objects of its kinds there, whatever their labels are.
-func (v *view) names(namespace string) []string {
-	var names []string
-	for ref := range v.snapshot.Refs {
-		if ref.Namespace == "" || ref.Namespace == namespace {
-			names = append(names, ref.String())
-		}
-	}
-	slices.Sort(names)
-	return names
 }
 
 func (v *view) is(what map[specguard.GuardRef]bool, namespace, name string) bool {

@@ -16,9 +16,9 @@ type Guards interface {
 
 // GuardView is what the guards said at one moment.
 type GuardView interface {
-	// Rules for an object with these labels; kept are the guards that its Baseline
-	// names. Empty rules: no guard in force selects it.
-	Rules(namespace string, target *v1alpha1.PlanTarget, labels map[string]string, kept []string) specguard.Rules
+	// Rules for an object with these labels; kept is the status of its
+	// Baseline. Empty rules: no guard in force selects it.
+	Rules(namespace string, target *v1alpha1.PlanTarget, labels map[string]string, kept *v1alpha1.BaselineStatus) specguard.Rules
 	// Frozen names the guard of a target that sees a mass drift; empty when none does.
 	Frozen(namespace string, target *v1alpha1.PlanTarget) string
 	// Holds says why a target that the rules select is not to be written all the

@@ -139,7 +139,7 @@ func (r *run) measure(ctx context.Context, step int32) (baseline *v1alpha1.Basel
 		return nil, "its Baseline is gone", nil //nolint:nilerr // absent is an answer
 	}
 	m.standard.Masks, m.standard.Metadata = baseline.Status.Masks, baseline.Status.Observed.Metadata
-	m.standard.Rules = r.guards.Rules(r.plan.Namespace, target, m.metadata.Labels, baseline.Status.Guards)
+	m.standard.Rules = r.guards.Rules(r.plan.Namespace, target, m.metadata.Labels, &baseline.Status)
 	if err := r.bodies(ctx, step, baseline); err != nil {
 		return nil, "", err
 	}

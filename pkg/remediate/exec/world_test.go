@@ -464,7 +464,7 @@ func (g *fakeGuards) Read(context.Context) (GuardView, error) {
 	return g, nil
 }
 
-func (g *fakeGuards) Rules(string, *v1alpha1.PlanTarget, map[string]string, []string) specguard.Rules {
+func (g *fakeGuards) Rules(string, *v1alpha1.PlanTarget, map[string]string, *v1alpha1.BaselineStatus) specguard.Rules {
 	return g.rules
 }
 

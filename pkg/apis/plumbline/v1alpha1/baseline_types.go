@@ -338,6 +338,9 @@ type BaselineStatus struct {
 	// +kubebuilder:validation:items:MinLength=1
 	// +kubebuilder:validation:items:MaxLength=320
 	Guards []string `json:"guards,omitempty"`
+	// selection remembers by which labels the guards select the object.
+	// +optional
+	Selection *Selection `json:"selection,omitempty"`
 	// retiredAt is when the object was removed by somebody who may; the Baseline
 	// is kept for a retention time and then removed.
 	// +optional

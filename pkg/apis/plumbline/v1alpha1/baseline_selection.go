@@ -1,0 +1,35 @@
+// SPDX-License-Identifier: Apache-2.0
+
+package v1alpha1
+
+// Selection remembers by which labels guards select an object. A label that an
+// untrusted writer takes off releases nothing; a guard that no longer selects these
+// labels releases the object.
+type Selection struct {
+	// labels of the object, as they were when a guard first selected it, moved since
+	// by the writes of trusted writers alone.
+	// +optional
+	// +kubebuilder:validation:MaxProperties=256
+	Labels map[string]string `json:"labels,omitempty"`
+	// guards that select the object. A guard that is made anew is another guard.
+	// +optional
+	// +listType=map
+	// +listMapKey=uid
+	// +kubebuilder:validation:MaxItems=128
+	Guards []SelectingGuard `json:"guards,omitempty"`
+}
+
+// SelectingGuard is a guard that selects an object.
+type SelectingGuard struct {
+	// uid of the guard.
+	// +required
+	// +kubebuilder:validation:MinLength=1
+	// +kubebuilder:validation:MaxLength=128
+	UID string `json:"uid,omitempty"`
+	// labels by which this guard selected the object, where its selector does not
+	// match the labels of the selection; of very many, those that the selector names.
+	// Empty is not absent: a selector may ask for the absence of a label.
+	// +optional
+	// +kubebuilder:validation:MaxProperties=256
+	Labels map[string]string `json:"labels,omitzero"`
+}

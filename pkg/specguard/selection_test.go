@@ -1,0 +1,466 @@
+// SPDX-License-Identifier: Apache-2.0
+
+package specguard
+
+import (
+	"encoding/json"
+	"fmt"
+	"maps"
+	"slices"
+	"strconv"
+	"strings"
+	"testing"
+	"time"
+
+	"github.com/google/go-cmp/cmp"
+	metav1 "k8s.io/apimachinery/pkg/apis/meta/v1"
+	"k8s.io/apimachinery/pkg/types"
+	"pgregory.net/rapid"
+
+	"github.com/plumbline-dev/plumbline/pkg/apis/plumbline/v1alpha1"
+	"github.com/plumbline-dev/plumbline/pkg/specguard/canon"
+)
+
+var deploymentKind = canon.ParseGVK("apps/v1", "Deployment")
+
+// labelled is an object whose labels decide which guards select it, with the
+// assessor's look at it.
+type labelled struct {
+	*world
+	status v1alpha1.BaselineStatus
+	prev   map[string]string // labels of the version before
+}
+
+// newLabelled has a guard "all" without a selector, so that the object is guarded
+// always, and an object that CI made with these labels.
+func newLabelled(t testing.TB, set string, guards ...*Guard) *labelled {
+	w := &labelled{world: newWorld(t)}
+	w.guards = append([]*Guard{selecting(t, "all", "uid-all", "")}, guards...)
+	w.now = w.now.Add(time.Minute)
+	w.create(write{user: user("ci")}, testDeployment)
+	w.live.Labels = parseSet(set)
+	w.prev = w.live.Labels
+	w.look()
+	return w
+}
+
+func parseSet(text string) map[string]string {
+	set := map[string]string{}
+	for _, pair := range strings.Fields(text) {
+		key, value, _ := strings.Cut(pair, "=")
+		set[key] = value
+	}
+	return set
+}
+
+// selecting is a guard that trusts CI; its selector is written as kubectl writes it.
+func selecting(t testing.TB, name, uid, selector string) *Guard {
+	t.Helper()
+	spec := testGuardSpec()
+	spec.Resources = deployments
+	if selector != "" {
+		s, err := metav1.ParseToLabelSelector(selector)
+		if err != nil {
+			t.Fatal(err)
+		}
+		spec.Selector = s
+	}
+	g, errs := Compile(GuardRef{Namespace: "shop", Name: name}, spec, nil, testNow)
+	if len(errs) > 0 {
+		t.Fatal(errs.ToAggregate())
+	}
+	return g.WithUID(types.UID(uid))
+}
+
+// edit puts a guard in the place of the one with its name.
+func (w *labelled) edit(g *Guard) {
+	w.guards = slices.DeleteFunc(w.guards, func(o *Guard) bool { return o.ref == g.ref })
+	w.guards = append(w.guards, g)
+}
+
+// label has somebody set the labels, and perhaps the image in the same write.
+func (w *labelled) label(by, set string, withImage bool) {
+	w.t.Helper()
+	if withImage {
+		image := fmt.Sprintf("%s = \"registry.example/shop/web:%d\"", imagePath, w.rv+100)
+		w.update(write{user: user(by), manager: "kubectl", changes: parseChanges(w.t, w.live.Body, w.gvk, image)})
+	} else {
+		w.rv++
+		w.live.ResourceVersion = strconv.Itoa(w.rv)
+	}
+	w.prev, w.live.Labels = w.live.Labels, parseSet(set)
+}
+
+// look is one reconciliation.
+func (w *labelled) look() {
+	w.t.Helper()
+	w.ask()
+	w.observe(false, false)
+	w.state.WriteStatus(&w.status)
+	w.status.Guards = w.rules.Selecting()
+	w.prev = w.live.Labels
+	w.ask() // without the labels of before
+}
+
+func (w *labelled) ask() {
+	q := Query{Namespace: "shop", GVK: w.gvk, Now: w.now, Kept: &w.status, Labels: []map[string]string{w.live.Labels, w.prev}}
+	w.rules = NewGuardSet(w.guards, nil, System{}).Rules(q)
+}
+
+// reload restarts the assessor: it knows what is stored.
+func (w *labelled) reload() {
+	w.t.Helper()
+	raw, err := json.Marshal(w.status)
+	if err != nil {
+		w.t.Fatal(err)
+	}
+	w.status = v1alpha1.BaselineStatus{}
+	if err := json.Unmarshal(raw, &w.status); err != nil {
+		w.t.Fatal(err)
+	}
+	w.restartWith(w.status)
+}
+
+// upgrade has the Baseline be one of before there were selections.
+func (w *labelled) upgrade() {
+	w.status.Selection = nil
+	w.reload()
+}
+
+// M6 of the guard's review: a guard kept by its name whatever it once selected.
+func TestASelectorThatNarrowsLetsGo(t *testing.T) {
+	frontend := func(uid string) *Guard { return selecting(t, "g", uid, "tier=frontend") }
+	backend := selecting(t, "g", "uid-1", "tier=backend")
+	tests := map[string]struct {
+		labels string
+		guards []*Guard
+		do     func(*labelled)
+		want   string
+	}{
+		"the guard selects other labels now": {labels: "tier=frontend", do: func(w *labelled) { w.edit(backend) }},
+		"the guard selects less now": {
+			labels: "tier=frontend", do: func(w *labelled) { w.edit(selecting(t, "g", "uid-1", "tier=frontend,app=web")) },
+		},
+		"an edit that selects the same": {
+			labels: "tier=frontend", do: func(w *labelled) { w.edit(selecting(t, "g", "uid-1", "tier in (frontend,backend)")) }, want: "g",
+		},
+		"a tenant takes the label off": {
+			labels: "tier=frontend", do: func(w *labelled) { w.label("alice", "", false) }, want: "g",
+		},
+		"a tenant takes the label off in a write that changes the image, too": {
+			labels: "tier=frontend", do: func(w *labelled) { w.label("alice", "", true) }, want: "g",
+		},
+		"a label that only changes has no proven author": {
+			labels: "tier=frontend", do: func(w *labelled) { w.label("ci", "", false) }, want: "g",
+		},
+		"a trusted writer changes label and image at once": {
+			labels: "tier=frontend", do: func(w *labelled) { w.label("ci", "tier=backend", true) },
+		},
+		"a trusted writer who writes over what a tenant took off frees nothing": {
+			labels: "tier=frontend", want: "g",
+			do: func(w *labelled) { w.label("alice", "", false); w.look(); w.label("ci", "app=web", true) },
+		},
+		"a tenant takes the label off, and the guard is edited elsewhere": {
+			labels: "tier=frontend", want: "g",
+			do: func(w *labelled) { w.label("alice", "", false); w.look(); w.edit(frontend("uid-1")) },
+		},
+		"a tenant takes the label off, and the guard narrows": {
+			labels: "tier=frontend",
+			do:     func(w *labelled) { w.label("alice", "", false); w.look(); w.edit(backend) },
+		},
+		"a tenant moves the object along with an edit and back": {
+			labels: "tier=frontend", want: "g",
+			do: func(w *labelled) {
+				w.label("alice", "tier=backend", false)
+				w.look()
+				w.edit(backend)
+				w.look()
+				w.edit(frontend("uid-1"))
+			},
+		},
+		"a label that was put on later counts as long as the guard asks for it": {
+			labels: "", want: "g",
+			do: func(w *labelled) { w.label("ci", "tier=frontend", false); w.look(); w.label("alice", "", false) },
+		},
+		"and releases when the guard asks for another": {
+			labels: "", do: func(w *labelled) {
+				w.label("ci", "tier=frontend", false)
+				w.look()
+				w.label("alice", "", false)
+				w.look()
+				w.edit(backend)
+			},
+		},
+		"the absence of a label is remembered, too": {
+			labels: "exempt=true", guards: []*Guard{selecting(t, "g", "uid-1", "!exempt")}, want: "g",
+			do: func(w *labelled) {
+				w.label("ci", "", false)
+				w.look()
+				w.reload()
+				w.label("alice", "exempt=true", false)
+			},
+		},
+		"a guard made anew under the name inherits nothing": {
+			labels: "tier=frontend", do: func(w *labelled) { w.label("alice", "", false); w.look(); w.edit(frontend("uid-2")) },
+		},
+		"a guard made anew selects what it selects": {
+			labels: "tier=frontend", do: func(w *labelled) { w.edit(frontend("uid-2")) }, want: "g",
+		},
+		"of two guards the one that narrows lets go": {
+			labels: "tier=frontend", guards: []*Guard{frontend("uid-1"), selecting(t, "h", "uid-h", "tier=frontend")},
+			do: func(w *labelled) { w.label("alice", "", false); w.look(); w.edit(backend) }, want: "h",
+		},
+		"a suspended guard keeps": {
+			labels: "tier=frontend", want: "g",
+			do: func(w *labelled) {
+				g := *frontend("uid-1")
+				g.suspendedUntil = w.now.Add(time.Hour)
+				w.edit(&g)
+				w.look()
+				w.label("alice", "", false)
+				w.look()
+				w.edit(frontend("uid-1"))
+			},
+		},
+		"a suspended guard that narrows lets go": {
+			labels: "tier=frontend",
+			do: func(w *labelled) {
+				g := *backend
+				g.suspendedUntil = w.now.Add(time.Hour)
+				w.edit(&g)
+			},
+		},
+		"a guard whose selector does not compile for a moment forgets nothing": {
+			labels: "", want: "g",
+			do: func(w *labelled) {
+				w.label("ci", "tier=frontend", false)
+				w.look()
+				w.label("alice", "", false)
+				w.look()
+				w.edit(CompileInert(GuardRef{Namespace: "shop", Name: "g"}, v1alpha1.GuardSpec{Resources: deployments, Selector: &metav1.LabelSelector{}}, nil, testNow).WithUID("uid-1"))
+				w.look()
+				w.edit(frontend("uid-1"))
+			},
+		},
+		"an upgrade keeps what a tenant had freed": {
+			labels: "tier=frontend", want: "g",
+			do: func(w *labelled) { w.label("alice", "", false); w.look(); w.upgrade() },
+		},
+		"an upgrade keeps what a tenant had freed, also after a later edit": {
+			labels: "tier=frontend", want: "g",
+			do: func(w *labelled) {
+				w.label("alice", "", false)
+				w.look()
+				w.upgrade()
+				w.look()
+				w.edit(selecting(t, "g", "uid-1", "tier in (backend,frontend)"))
+			},
+		},
+		"an upgrade does not keep for ever": {
+			labels: "tier=frontend",
+			do:     func(w *labelled) { w.label("alice", "", false); w.look(); w.upgrade(); w.look(); w.edit(backend) },
+		},
+		"an object that a trusted writer makes anew is another": {
+			labels: "tier=frontend",
+			do: func(w *labelled) {
+				w.remove(write{user: user("ci")})
+				w.observe(false, false)
+				w.create(write{user: user("ci")}, testDeployment)
+				w.live.Labels, w.prev = nil, nil
+			},
+		},
+		"an object that a tenant makes anew is the same": {
+			labels: "tier=frontend", want: "g",
+			do: func(w *labelled) {
+				w.remove(write{user: user("alice")})
+				w.observe(false, false)
+				w.create(write{user: user("alice")}, testDeployment)
+				w.live.Labels, w.prev = nil, nil
+			},
+		},
+	}
+	for name, tc := range tests {
+		for _, restarts := range []bool{false, true} {
+			t.Run(fmt.Sprintf("%s, restart %t", name, restarts), func(t *testing.T) {
+				guards := tc.guards
+				if guards == nil {
+					guards = []*Guard{frontend("uid-1")}
+				}
+				w := newLabelled(t, tc.labels, guards...)
+				tc.do(w)
+				w.look()
+				if restarts {
+					w.reload()
+				}
+				w.look()
+				want := []string{"SpecGuard/all"}
+				if tc.want != "" {
+					want = append(want, "SpecGuard/"+tc.want)
+				}
+				if diff := cmp.Diff(want, w.rules.Selecting()); diff != "" {
+					t.Errorf("selecting (-want +got):\n%s\nremembered %+v", diff, w.status.Selection)
+				}
+			})
+		}
+	}
+}
+
+// A Baseline whose object is gone is kept by what it remembers, too.
+func TestASelectorThatNarrowsLetsGoOfAMissingObject(t *testing.T) {
+	w := newLabelled(t, "tier=frontend", selecting(t, "g", "uid-1", "tier=frontend"))
+	w.remove(write{user: user("alice")})
+	w.state.Observed.Metadata = &v1alpha1.ObservedMetadata{Labels: w.live.Labels}
+	w.live.Labels, w.prev = nil, nil
+	w.upgrade()
+	w.look()
+	if got := w.rules.Selecting(); !slices.Contains(got, "SpecGuard/g") {
+		t.Errorf("the guard let go of what is missing: %v", got)
+	}
+	w.edit(selecting(t, "g", "uid-1", "tier=backend"))
+	w.look()
+	if got := w.rules.Selecting(); slices.Contains(got, "SpecGuard/g") {
+		t.Errorf("the narrowed guard holds what is missing: %v", got)
+	}
+}
+
+// A tenant fills labels and SpecGuards; neither may make a status too large to store.
+func TestASelectionIsBounded(t *testing.T) {
+	many := map[string]string{}
+	for i := range 3000 {
+		many[fmt.Sprintf("%0250d/%063d", i, i)] = strings.Repeat("v", 63)
+	}
+	keys := slices.Sorted(maps.Keys(many))
+	requireAll := func(uid string, ref GuardRef, keys []string) *Guard {
+		spec := v1alpha1.GuardSpec{Resources: deployments, Selector: &metav1.LabelSelector{}}
+		for _, key := range keys {
+			spec.Selector.MatchExpressions = append(spec.Selector.MatchExpressions, metav1.LabelSelectorRequirement{Key: key, Operator: metav1.LabelSelectorOpExists})
+		}
+		g, errs := Compile(ref, spec, nil, testNow)
+		if len(errs) > 0 {
+			t.Fatal(errs.ToAggregate())
+		}
+		return g.WithUID(types.UID(uid))
+	}
+	var guards []*Guard
+	for i := range MaxNamespaceGuards {
+		guards = append(guards, requireAll(fmt.Sprint("s", i), GuardRef{Namespace: "shop", Name: fmt.Sprint(i)}, keys[1000+30*i:1030+30*i]))
+	}
+	guards = append(guards, requireAll("platform", GuardRef{Name: "platform"}, keys[2999:]))
+	set := NewGuardSet(guards, nil, System{})
+	rules := set.Rules(Query{Namespace: "shop", GVK: deploymentKind, Labels: []map[string]string{many}, Now: testNow})
+	next := rules.nextSelection(nil, many)
+	raw, err := json.Marshal(next)
+	if err != nil {
+		t.Fatal(err)
+	}
+	if len(raw) > 256<<10 || len(next.Guards) != len(guards) {
+		t.Errorf("%d bytes for %d guards", len(raw), len(next.Guards))
+	}
+	kept := set.Rules(Query{Namespace: "shop", GVK: deploymentKind, Kept: &v1alpha1.BaselineStatus{Selection: next}, Now: testNow})
+	if !slices.Contains(kept.Guards(), "ClusterSpecGuard/platform") {
+		t.Errorf("a tenant's SpecGuards displaced what the platform's guard remembers: %v", kept.Guards())
+	}
+}
+
+// twin is a naive view of the selection: all label sets that the object ever had.
+type twin struct {
+	trusted map[string]string   // what trusted writers made of the first labels
+	ever    []map[string]string // likewise of all
+	// since says of a guard's uid that nothing that may release happened since it
+	// selected the object: no edit of it, no trusted change of labels.
+	since map[string]bool
+}
+
+func (n *twin) write(before, after map[string]string, byTrusted bool) {
+	if byTrusted && !maps.Equal(before, after) {
+		n.trusted = moveNaively(n.trusted, before, after)
+		for i := range n.ever {
+			n.ever[i] = moveNaively(n.ever[i], before, after)
+		}
+		clear(n.since)
+	}
+	n.ever = append(n.ever, after)
+}
+
+func moveNaively(set, before, after map[string]string) map[string]string {
+	moved := map[string]string{}
+	for _, key := range []string{"tier", "app"} {
+		from := set
+		if before[key] != after[key] {
+			from = after
+		}
+		if value, ok := from[key]; ok {
+			moved[key] = value
+		}
+	}
+	return moved
+}
+
+// check compares: a guard selects at least what it must, and at most what it may.
+func (n *twin) check(t *rapid.T, w *labelled, before []string) {
+	selected := w.rules.Selecting()
+	for _, g := range w.guards {
+		live := g.matches(w.live.Labels)
+		was := slices.Contains(before, g.uid)
+		must := live || was && (g.matches(n.trusted) || n.since[g.uid])
+		may := live || was && slices.ContainsFunc(n.ever, g.matches)
+		if got := slices.Contains(selected, g.ref.String()); got && !may || !got && must {
+			t.Fatalf("%s (%s, selector %v) selects %t, must %t, may %t: live %v, trusted %v, remembered %+v",
+				g.ref, g.uid, g.selector, got, must, may, w.live.Labels, n.trusted, w.status.Selection)
+		}
+	}
+}
+
+func TestSelectionAgreesWithANaiveTwin(t *testing.T) {
+	sets := []string{"", "tier=a", "tier=b", "app=x", "tier=a app=x", "tier=b app=y", "tier=c"}
+	selectors := []string{"", "tier=a", "tier=b", "tier in (a,b)", "tier,app=x", "!tier", "app notin (x)", "tier=a,app=x"}
+	rapid.Check(t, func(rt *rapid.T) {
+		pick := func(what string, from []string) string { return rapid.SampledFrom(from).Draw(rt, what) }
+		uids := 0
+		newGuard := func(name string) *Guard {
+			uids++
+			return selecting(t, name, fmt.Sprint("uid-", uids), pick("selector", selectors))
+		}
+		w := newLabelled(t, pick("first", sets), newGuard("g"), newGuard("h"))
+		n := &twin{trusted: w.live.Labels, ever: []map[string]string{w.live.Labels}, since: map[string]bool{}}
+		selectedUIDs := func() (uids []string) {
+			for _, g := range w.guards {
+				if slices.Contains(w.status.Guards, g.ref.String()) {
+					uids = append(uids, g.uid)
+				}
+			}
+			return uids
+		}
+		for range rapid.IntRange(1, 14).Draw(rt, "steps") {
+			before := selectedUIDs()
+			for _, uid := range before {
+				n.since[uid] = true
+			}
+			name := pick("guard", []string{"g", "h"})
+			old := w.guards[slices.IndexFunc(w.guards, func(g *Guard) bool { return g.ref.Name == name })]
+			switch pick("act", []string{"label", "label", "label", "edit", "edit", "anew", "restart", "suspend"}) {
+			case "label":
+				by, withImage := pick("by", []string{"ci", "alice"}), rapid.Bool().Draw(rt, "image")
+				from := w.live.Labels
+				w.label(by, pick("set", sets), withImage)
+				n.write(from, w.live.Labels, by == "ci" && withImage)
+			case "edit":
+				w.edit(selecting(t, name, old.uid, pick("selector", selectors)))
+				delete(n.since, old.uid)
+			case "anew":
+				w.edit(newGuard(name))
+			case "restart":
+				w.reload()
+			case "suspend":
+				g := *old
+				g.suspendedUntil = w.now.Add(time.Minute)
+				w.edit(&g)
+			}
+			w.now = w.now.Add(time.Duration(rapid.IntRange(1, 50).Draw(rt, "seconds")) * time.Second)
+			w.look()
+			n.check(rt, w, before)
+			w.look() // nothing happened: nothing changes
+			n.check(rt, w, before)
+		}
+	})
+}
