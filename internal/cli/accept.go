@@ -188,11 +188,11 @@ func (a *app) acceptAll(ctx context.Context, c *cluster, candidates []candidate,
 		}
 		return nil
 	}
-	me, err := c.whoami(ctx)
+	me, err := c.self(ctx)
 	if err != nil {
 		return err
 	}
-	request := v1alpha1.AcceptRequest{RequestedBy: me, Reason: o.reason}
+	request := v1alpha1.AcceptRequest{RequestedBy: me.Username, RequestedByGroups: namedGroups(me.Groups), Reason: o.reason}
 	var failed []error
 	var sent []pending
 	for i := range candidates {

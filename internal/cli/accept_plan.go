@@ -137,6 +137,11 @@ func settlement(b *v1alpha1.Baseline, hash string, wasMissing, deleted bool) (se
 		return settleRefused, fmt.Sprintf("%s has asked for another state since", printable(b.Spec.Accept.RequestedBy))
 	case b.Status.RetiredAt != nil:
 		return settleTaken, "retired"
+	case b.Status.ObservedGeneration < b.Generation:
+		// Why the request was cleared is told by the status that follows.
+		return settlePending, ""
+	case meta.IsStatusConditionTrue(b.Status.Conditions, v1alpha1.ConditionAcceptRefused):
+		return settleRefused, meta.FindStatusCondition(b.Status.Conditions, v1alpha1.ConditionAcceptRefused).Message
 	case b.Spec.Authorised != nil && b.Spec.Authorised.Hash == hash:
 		return settleTaken, fmt.Sprintf("accepted (revision %d)", b.Spec.Authorised.Number)
 	case b.Status.Oversized != nil && b.Status.Oversized.Hash == hash:

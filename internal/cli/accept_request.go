@@ -6,9 +6,11 @@ import (
 	"context"
 	"errors"
 	"fmt"
+	"slices"
 	"time"
 
 	"github.com/plumbline-dev/plumbline/pkg/apis/plumbline/v1alpha1"
+	"github.com/plumbline-dev/plumbline/pkg/specguard"
 )
 
 // requestAccept sets spec.accept, if the observed state is still the one that was
@@ -28,9 +30,28 @@ func (c *cluster) requestAccept(ctx context.Context, shown *candidate, request v
 }
 
 func acceptPatch(request v1alpha1.AcceptRequest) map[string]any {
-	return map[string]any{"spec": map[string]any{"accept": map[string]any{
-		"hash": request.Hash, "requestedBy": request.RequestedBy, "reason": orNull(request.Reason),
-	}}}
+	accept := map[string]any{"hash": request.Hash, "requestedBy": request.RequestedBy, "reason": orNull(request.Reason), "requestedByGroups": nil}
+	if len(request.RequestedByGroups) > 0 {
+		accept["requestedByGroups"] = request.RequestedByGroups
+	}
+	return map[string]any{"spec": map[string]any{"accept": accept}}
+}
+
+// Bounds of the API for the groups of a request.
+const (
+	maxNamedGroups     = 32
+	maxNamedGroupBytes = 256
+)
+
+// namedGroups are the groups by which a guard may let the user accept. The group of all
+// users and those of service accounts, which follow from the name, need not be named.
+func namedGroups(groups []string) []string {
+	named := slices.DeleteFunc(slices.Clone(groups), func(group string) bool {
+		return group == "" || len(group) > maxNamedGroupBytes || group == "system:authenticated" || specguard.IsServiceAccountGroup(group)
+	})
+	slices.Sort(named)
+	named = slices.Compact(named)
+	return named[:min(len(named), maxNamedGroups)]
 }
 
 // pending is a request that was sent.

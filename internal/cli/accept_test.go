@@ -94,26 +94,37 @@ func TestSettlement(t *testing.T) {
 			b.Status.Oversized, b.Status.Observed.Hash = &v1alpha1.OversizedBody{Hash: oversized}, observed
 		}
 	}
+	notLet := func(b *v1alpha1.Baseline) {
+		b.Status.Conditions = append(b.Status.Conditions, metav1.Condition{
+			Type: v1alpha1.ConditionAcceptRefused, Status: metav1.ConditionTrue, Message: "ClusterSpecGuard/platform lets only these accept: boss",
+		})
+	}
 	cases := map[string]struct {
 		baseline            *v1alpha1.Baseline
 		wasMissing, deleted bool
 		want                settled
 		words               string
 	}{
-		"still asked for":                               {baseline: baselineOf("a", asked(hash, "alice")), want: settlePending},
-		"asked for, although authorised already":        {baseline: baselineOf("a", asked(hash, "alice"), now(hash)), want: settlePending},
-		"taken":                                         {baseline: baselineOf("a", now(hash)), want: settleTaken, words: "accepted (revision 3)"},
-		"cleared without being taken":                   {baseline: baselineOf("a"), want: settleRefused, words: "changed before"},
-		"cleared, and never authorised":                 {baseline: baselineOf("a", func(b *v1alpha1.Baseline) { b.Spec.Authorised = nil }), want: settleRefused, words: "changed before"},
-		"replaced by another's request":                 {baseline: baselineOf("a", asked("pl1:sha256:other", "bob")), want: settleRefused, words: "bob has asked"},
-		"accepted, and too large to be kept":            {baseline: baselineOf("a", kept(hash, hash)), want: settleTaken, words: "too large to be kept"},
-		"accepted, and not told to be too large yet":    {baseline: baselineOf("a", kept("pl1:sha256:before", hash)), want: settlePending},
-		"too large, and changed meanwhile":              {baseline: baselineOf("a", kept("pl1:sha256:before", "pl1:sha256:after")), want: settleRefused, words: "changed before"},
-		"a missing object, retired":                     {baseline: fleet()[7].(*v1alpha1.Baseline), wasMissing: true, want: settleTaken, words: "retired"},
-		"a missing object, its Baseline removed":        {baseline: baselineOf("a"), wasMissing: true, deleted: true, want: settleTaken, words: "retired"},
-		"a missing object, not retired yet":             {baseline: baselineOf("a", state(v1alpha1.StateMissing)), wasMissing: true, want: settlePending},
-		"a missing object that came back":               {baseline: baselineOf("a", state(v1alpha1.StateDrifted)), wasMissing: true, want: settleRefused, words: "changed before"},
-		"an existing object whose Baseline was removed": {baseline: baselineOf("a"), deleted: true, want: settleRefused, words: "removed meanwhile"},
+		"still asked for":                        {baseline: baselineOf("a", asked(hash, "alice")), want: settlePending},
+		"asked for, although authorised already": {baseline: baselineOf("a", asked(hash, "alice"), now(hash)), want: settlePending},
+		"taken":                                  {baseline: baselineOf("a", now(hash)), want: settleTaken, words: "accepted (revision 3)"},
+		"cleared without being taken":            {baseline: baselineOf("a"), want: settleRefused, words: "changed before"},
+		"cleared, and never authorised":          {baseline: baselineOf("a", func(b *v1alpha1.Baseline) { b.Spec.Authorised = nil }), want: settleRefused, words: "changed before"},
+		"cleared, and the status is still to come": {
+			baseline: baselineOf("a", now(hash), func(b *v1alpha1.Baseline) { b.Generation, b.Status.ObservedGeneration = 3, 2 }), want: settlePending,
+		},
+		"refused by a guard":                              {baseline: baselineOf("a", notLet), want: settleRefused, words: "lets only these accept: boss"},
+		"refused by a guard, an object that is as it was": {baseline: baselineOf("a", now(hash), notLet), want: settleRefused, words: "lets only these accept: boss"},
+		"refused by a guard, a missing object":            {baseline: baselineOf("a", state(v1alpha1.StateMissing), notLet), wasMissing: true, want: settleRefused, words: "boss"},
+		"replaced by another's request":                   {baseline: baselineOf("a", asked("pl1:sha256:other", "bob")), want: settleRefused, words: "bob has asked"},
+		"a missing object, retired":                       {baseline: fleet()[7].(*v1alpha1.Baseline), wasMissing: true, want: settleTaken, words: "retired"},
+		"a missing object, its Baseline removed":          {baseline: baselineOf("a"), wasMissing: true, deleted: true, want: settleTaken, words: "retired"},
+		"a missing object, not retired yet":               {baseline: baselineOf("a", state(v1alpha1.StateMissing)), wasMissing: true, want: settlePending},
+		"a missing object that came back":                 {baseline: baselineOf("a", state(v1alpha1.StateDrifted)), wasMissing: true, want: settleRefused, words: "changed before"},
+		"an existing object whose Baseline was removed":   {baseline: baselineOf("a"), deleted: true, want: settleRefused, words: "removed meanwhile"},
+		"accepted, and too large to be kept":              {baseline: baselineOf("a", kept(hash, hash)), want: settleTaken, words: "too large to be kept"},
+		"accepted, and not told to be too large yet":      {baseline: baselineOf("a", kept("pl1:sha256:before", hash)), want: settlePending},
+		"too large, and changed meanwhile":                {baseline: baselineOf("a", kept("pl1:sha256:before", "pl1:sha256:after")), want: settleRefused, words: "changed before"},
 	}
 	for name, tc := range cases {
 		t.Run(name, func(t *testing.T) {
@@ -122,6 +133,13 @@ func TestSettlement(t *testing.T) {
 				t.Errorf("got %d, %q, want %d, %q", got, words, tc.want, tc.words)
 			}
 		})
+	}
+}
+
+func TestOfAUsersGroupsThoseThatAGuardMayNameGoAlong(t *testing.T) {
+	groups := []string{"system:authenticated", "platform", "oncall", "platform", "", strings.Repeat("x", 257), "system:serviceaccounts:ci"}
+	if diff := cmp.Diff([]string{"oncall", "platform"}, namedGroups(groups)); diff != "" {
+		t.Errorf("(-want +got):\n%s", diff)
 	}
 }
 
@@ -139,7 +157,7 @@ func TestAcceptPatch_CarriesPreconditionsAndClearsTheReason(t *testing.T) {
 		}
 		wanted := map[string]any{
 			"metadata": map[string]any{"uid": "uid-b", "resourceVersion": "7"},
-			"spec":     map[string]any{"accept": map[string]any{"hash": "h", "requestedBy": "alice", "reason": want}},
+			"spec":     map[string]any{"accept": map[string]any{"hash": "h", "requestedBy": "alice", "reason": want, "requestedByGroups": nil}},
 		}
 		if diff := cmp.Diff(wanted, got); diff != "" {
 			t.Errorf("(-want +got):\n%s", diff)

@@ -3,6 +3,7 @@
 package planning
 
 import (
+	"slices"
 	"strings"
 	"time"
 
@@ -29,10 +30,10 @@ func stateOf(spec *v1alpha1.GuardSpec, status *v1alpha1.GuardStatus, t guard.Tal
 
 // brakes looks through the guards that a Baseline names.
 func (w *World) brakes(b *v1alpha1.Baseline) (suspended bool, frozenBy string) {
-	causes := specguard.CausesOf(b.Status.Findings)
+	deciding, causes := specguard.DecidingOnRepair(b.Status.Guards), specguard.CausesOf(b.Status.Findings)
 	for _, name := range b.Status.Guards {
 		state := w.states[refOf(name, b.Namespace)]
-		suspended = suspended || state.suspended
+		suspended = suspended || state.suspended && slices.Contains(deciding, name)
 		frozen := state.told.Holds(b.Namespace, causes) || state.counted.Holds(b.Namespace, causes)
 		if frozen && frozenBy == "" {
 			frozenBy = name

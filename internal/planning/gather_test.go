@@ -77,6 +77,14 @@ func TestWhatIsLeftAlone(t *testing.T) {
 			c.Further = append(c.Further, second)
 			web(c).Status.Guards = append(web(c).Status.Guards, "SpecGuard/second")
 		}, planner.ReasonSuspended, ""},
+		"a tenant's guard is suspended under a ClusterSpecGuard": {func(c *cluster) {
+			c.Guard.Spec.Suspend = &v1alpha1.Suspension{Until: metav1.NewTime(epoch.Add(time.Hour)), Reason: "none of it"}
+			platform := &v1alpha1.ClusterSpecGuard{ObjectMeta: metav1.ObjectMeta{Name: "platform"}}
+			platform.Spec.GuardSpec = *c.Guard.Spec.DeepCopy()
+			platform.Spec.Suspend = nil
+			c.Further = append(c.Further, platform)
+			web(c).Status.Guards = []string{"ClusterSpecGuard/platform", "SpecGuard/workloads"}
+		}, "", ""},
 		"a suspension that is over": {func(c *cluster) {
 			c.Guard.Spec.Suspend = &v1alpha1.Suspension{Until: metav1.NewTime(epoch), Reason: "move"}
 		}, "", ""},

@@ -131,6 +131,9 @@ func (s *step) acceptAbsence() {
 		return
 	}
 	s.effects = append(s.effects, ClearAccept{})
+	if s.refuseAccept() {
+		return
+	}
 	if request.Hash != HashAbsent {
 		s.event(EventWarning, ReasonAcceptOutdated, "%s accepted %s, but the object is gone: nothing was accepted",
 			request.RequestedBy, request.Hash)

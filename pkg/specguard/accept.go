@@ -7,12 +7,15 @@ import (
 	"github.com/plumbline-dev/plumbline/pkg/specguard/canon"
 )
 
-// honourAccept authorises what is observed if, and only if, the request names
-// its hash. A request for any other state is cleared: left lying there, it
+// honourAccept authorises what is observed if, and only if, the guards let the
+// requester accept and the request names its hash. A request for any other state is cleared: left lying there, it
 // would authorise that state the day it came back.
 func (s *step) honourAccept(observed canon.Hash) (canon.Hash, error) {
 	request := s.in.Accept
 	s.effects = append(s.effects, ClearAccept{})
+	if s.refuseAccept() {
+		return observed, nil
+	}
 	if request.Hash != string(observed) {
 		s.event(EventWarning, ReasonAcceptOutdated, "%s accepted %s, but observed is %s: nothing was accepted",
 			request.RequestedBy, request.Hash, observed)

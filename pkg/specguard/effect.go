@@ -60,6 +60,7 @@ const (
 	ReasonImported         EventReason = "Imported"
 	ReasonAccepted         EventReason = "Accepted"
 	ReasonAcceptOutdated   EventReason = "AcceptOutdated"
+	ReasonAcceptRefused    EventReason = "AcceptRefused"
 	ReasonWithheld         EventReason = "Withheld"
 	ReasonDriftDetected    EventReason = "DriftDetected"
 	ReasonDriftResolved    EventReason = "DriftResolved"
@@ -80,6 +81,10 @@ const (
 // maxMessageBytes is the longest note that events.k8s.io accepts.
 const maxMessageBytes = 1024
 
+// RefuseAccept says that the request to accept was cleared and not honoured, because a
+// guard does not let the requester accept.
+type RefuseAccept struct{ Why string }
+
 // Event is told to people. Message has at most 1024 bytes, no value of a field,
 // and nothing that moves a cursor or adds a line: it names users and paths that
 // others chose.
@@ -92,6 +97,7 @@ type Event struct {
 func (AuthoriseRevision) isEffect() {}
 func (BackfillHash) isEffect()      {}
 func (ClearAccept) isEffect()       {}
+func (RefuseAccept) isEffect()      {}
 func (RemoveBaseline) isEffect()    {}
 func (Recheck) isEffect()           {}
 func (Retry) isEffect()             {}

@@ -26,9 +26,22 @@ type GuardRef struct {
 // String is the form that stands in Baseline.status.guards.
 func (r GuardRef) String() string {
 	if r.Namespace == "" {
-		return "ClusterSpecGuard/" + r.Name
+		return clusterGuardPrefix + r.Name
 	}
 	return "SpecGuard/" + r.Name
+}
+
+// clusterGuardPrefix begins the name of a ClusterSpecGuard in Baseline.status.guards.
+const clusterGuardPrefix = "ClusterSpecGuard/"
+
+// DecidingOnRepair are those of a Baseline's guards whose suspension holds repairs: the
+// ClusterSpecGuards, if there are any.
+func DecidingOnRepair(guards []string) []string {
+	platform := slices.DeleteFunc(slices.Clone(guards), func(name string) bool { return !strings.HasPrefix(name, clusterGuardPrefix) })
+	if len(platform) > 0 {
+		return platform
+	}
+	return guards
 }
 
 // Guard is a guard made ready for use; immutable.
@@ -41,6 +54,7 @@ type Guard struct {
 	selector   labels.Selector // nil: every object
 	mode       v1alpha1.GuardMode
 	trusted    writers
+	acceptBy   *acceptors // nil: whoever has the right
 	expected   []expectedRule
 	ignore     []canon.Path
 	// excluded is ignore and the benign paths, ready for hashing: with a single

@@ -254,3 +254,40 @@ func TestWhetherObjectsAreRepairedIsAskedOfAllGuards(t *testing.T) {
 		})
 	}
 }
+
+// M5 of the guard's review: a tenant kept the platform from repairing what it guards.
+func TestASpecGuardIsSilentAboutRepairsUnderAClusterSpecGuard(t *testing.T) {
+	never := func(s *v1alpha1.GuardSpec) {
+		s.ManagementPolicy, s.ResyncPeriod = v1alpha1.Unmanaged, &metav1.Duration{}
+	}
+	hourly := &metav1.Duration{Duration: time.Hour}
+	defaults := &v1alpha1.GuardDefaults{Spec: v1alpha1.GuardDefaultsSpec{Defaults: v1alpha1.CheckDefaults{ResyncPeriod: hourly}}}
+	tenant := mustGuard(t, GuardRef{Namespace: "shop", Name: "mine"}, never)
+	labelled := mustGuard(t, GuardRef{Name: "platform"}, func(s *v1alpha1.GuardSpec) {
+		s.Selector = &metav1.LabelSelector{MatchLabels: map[string]string{"tier": "gold"}}
+	})
+	suspended := *labelled
+	suspended.suspendedUntil = testNow.Add(time.Hour)
+	gold := map[string]string{"tier": "gold"}
+	for name, tc := range map[string]struct {
+		guards []*Guard
+		labels map[string]string
+		want   v1alpha1.ManagementPolicy
+		period time.Duration
+	}{
+		"under a ClusterSpecGuard that says nothing":           {guards: []*Guard{tenant, labelled}, labels: gold, want: v1alpha1.Managed, period: time.Hour},
+		"under one that forbids repairs":                       {guards: []*Guard{tenant, mustGuard(t, GuardRef{Name: "platform"}, never)}, want: v1alpha1.Unmanaged},
+		"where the ClusterSpecGuard does not select":           {guards: []*Guard{tenant, labelled}, want: v1alpha1.Unmanaged},
+		"where the ClusterSpecGuard is suspended":              {guards: []*Guard{tenant, &suspended}, labels: gold, want: v1alpha1.Unmanaged},
+		"where there is no ClusterSpecGuard":                   {guards: []*Guard{tenant}, labels: gold, want: v1alpha1.Unmanaged},
+		"a ClusterSpecGuard alone is what it was all the time": {guards: []*Guard{labelled}, labels: gold, want: v1alpha1.Managed, period: time.Hour},
+	} {
+		t.Run(name, func(t *testing.T) {
+			rules := NewGuardSet(tc.guards, nil, System{}).Rules(Query{Namespace: "shop", GVK: deploymentKind, Labels: []map[string]string{tc.labels}, Now: testNow})
+			got := resync.Resolve(resync.Hierarchy{Guards: rules.Checks(), InstallWide: defaults})
+			if got.Management.Value != tc.want || got.Period.Value != tc.period {
+				t.Errorf("%s every %s, want %s every %s", got.Management.Value, got.Period.Value, tc.want, tc.period)
+			}
+		})
+	}
+}

@@ -89,11 +89,16 @@ func (r Rules) Denies() bool {
 
 // Checks are what the guards say about checks and repairs, for [resync.Resolve].
 // Whether an object may be repaired they do not decide alone: where they are
-// silent, GuardDefaults speak.
+// silent, GuardDefaults speak. A SpecGuard is silent under a ClusterSpecGuard: a tenant
+// must not keep the platform from repairing what the platform guards.
 func (r Rules) Checks() []resync.Guard {
+	platform := slices.ContainsFunc(r.guards, func(g *Guard) bool { return g.ref.Namespace == "" })
 	checks := make([]resync.Guard, len(r.guards))
 	for i, g := range r.guards {
 		checks[i] = g.checks
+		if platform && g.ref.Namespace != "" {
+			checks[i].Period, checks[i].Management = nil, ""
+		}
 	}
 	return checks
 }

@@ -58,6 +58,18 @@ func setConditions(b *v1alpha1.Baseline, bodyLost bool, now time.Time) {
 	}
 }
 
+// setAcceptRefused keeps a refusal until the next request, or until there is nothing to
+// accept any more.
+func setAcceptRefused(b *v1alpha1.Baseline, d *decision, now time.Time) {
+	c := condition.Set{Conditions: &b.Status.Conditions, Generation: b.Generation, Now: now}
+	switch {
+	case d.refusal != "":
+		c.True(v1alpha1.ConditionAcceptRefused, "NotAllowed", d.refusal)
+	case d.clearAccept, b.Status.State == v1alpha1.StateInSync:
+		c.Clear(v1alpha1.ConditionAcceptRefused)
+	}
+}
+
 func setContended(c condition.Set, contention *v1alpha1.Contention) {
 	if contention == nil {
 		c.Clear(v1alpha1.ConditionContended)

@@ -26,7 +26,9 @@ type decision struct {
 	events    []news
 	// clearAccept: the request to accept was answered.
 	clearAccept bool
-	remove      bool
+	// refusal says why the request was not honoured, empty if a guard did not refuse it.
+	refusal string
+	remove  bool
 	// settled counts the pending transitions that were decided.
 	settled int
 	// joined are the records that explained something.
@@ -213,6 +215,8 @@ func (d *decision) add(s *subject, effect specguard.Effect) {
 		// Result.State carries the hash; the spec is written from it.
 	case specguard.ClearAccept:
 		d.clearAccept = true
+	case specguard.RefuseAccept:
+		d.refusal = e.Why
 	case specguard.RemoveBaseline:
 		d.remove = true
 	case specguard.Recheck:

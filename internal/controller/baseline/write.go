@@ -101,6 +101,7 @@ func (r *Reconciler) writeStatus(ctx context.Context, s *subject, d *decision) e
 	r.setSeverity(s, d, &next.Status)
 	s.rememberReady(&next.Status)
 	setConditions(next, d.state.BodyLost, s.now)
+	setAcceptRefused(next, d, s.now)
 	r.setRecreatable(s, next)
 	r.setChecks(s, &next.Status)
 	bounded := specguard.BoundStatus(&next.Status)

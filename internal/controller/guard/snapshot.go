@@ -98,28 +98,32 @@ func build(in input, mapper meta.RESTMapper, now time.Time) (*Snapshot, error) {
 			s.crowded[ref.Namespace] = true
 			continue
 		}
-		compiled = append(compiled, s.compile(ref, g.Spec, nil, g.CreationTimestamp.Time).WithUID(g.UID))
+		compiled = append(compiled, s.compile(ref, v1alpha1.ClusterGuardSpec{GuardSpec: g.Spec}, g.CreationTimestamp.Time).WithUID(g.UID))
 	}
 	for i := range in.clusterGuards {
 		g := &in.clusterGuards[i]
 		ref := specguard.GuardRef{Name: g.Name}
-		compiled = append(compiled, s.compile(ref, g.Spec.GuardSpec, g.Spec.NamespaceSelector, g.CreationTimestamp.Time).WithUID(g.UID))
+		compiled = append(compiled, s.compile(ref, g.Spec, g.CreationTimestamp.Time).WithUID(g.UID))
 	}
 	s.Set = specguard.NewGuardSet(compiled, in.excluded, in.system)
 	s.NextExpiry, _ = s.Set.NextExpiry(now)
 	return s, s.resolve(in, mapper)
 }
 
-func (s *Snapshot) compile(ref specguard.GuardRef, spec v1alpha1.GuardSpec, namespaces *metav1.LabelSelector, created time.Time) *specguard.Guard {
+func (s *Snapshot) compile(ref specguard.GuardRef, spec v1alpha1.ClusterGuardSpec, created time.Time) *specguard.Guard {
 	s.Refs[ref] = created
-	g, errs := specguard.Compile(ref, spec, namespaces, created)
+	g, errs := specguard.Compile(ref, spec.GuardSpec, spec.NamespaceSelector, created)
+	if len(errs) == 0 {
+		g, errs = g.WithAcceptBy(spec.AcceptBy)
+	}
+	if len(errs) == 0 {
+		return g
+	}
 	for _, err := range errs {
 		s.Problems[ref] = append(s.Problems[ref], Problem{Path: err.Field, Err: err})
 	}
-	if len(errs) > 0 {
-		return specguard.CompileInert(ref, spec, namespaces, created)
-	}
-	return g
+	inert, _ := specguard.CompileInert(ref, spec.GuardSpec, spec.NamespaceSelector, created).WithAcceptBy(spec.AcceptBy)
+	return inert
 }
 
 // resolve finds where the kinds of the guards are served.

@@ -141,7 +141,7 @@ func speaksFor(ref specguard.GuardRef, namespace, name string) bool {
 
 // Holds implements exec.GuardView.
 func (v *view) Holds(namespace string, b *v1alpha1.Baseline, rules specguard.Rules, annotations map[string]string) string {
-	for _, name := range b.Status.Guards {
+	for _, name := range specguard.DecidingOnRepair(b.Status.Guards) {
 		if v.is(v.suspended, namespace, name) {
 			return name + " is suspended"
 		}

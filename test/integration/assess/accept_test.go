@@ -5,9 +5,12 @@
 package assess
 
 import (
+	"context"
 	"fmt"
 	"testing"
 
+	"k8s.io/apimachinery/pkg/api/meta"
+	metav1 "k8s.io/apimachinery/pkg/apis/meta/v1"
 	"sigs.k8s.io/controller-runtime/pkg/client"
 
 	"github.com/plumbline-dev/plumbline/pkg/apis/plumbline/v1alpha1"
@@ -136,6 +139,54 @@ func TestOnlyTheLastRevisionsAreKept(t *testing.T) {
 		}
 		if len(numbers) != 3 || numbers[0] != 4 {
 			return fmt.Errorf("they are %v", numbers)
+		}
+		return nil
+	})
+}
+
+// M5 of the guard's review: an admin of the namespace changed an object of the
+// platform's guard and accepted the change.
+func TestOnlyThoseWhomAClusterSpecGuardNamesAccept(t *testing.T) {
+	w := newWorld(t)
+	start(t)
+	g := &v1alpha1.ClusterSpecGuard{ObjectMeta: metav1.ObjectMeta{Name: "accept-" + w.namespace}}
+	g.Spec.GuardSpec = guarded.Guard(w.namespace).Spec
+	g.Spec.NamespaceSelector = selector("kubernetes.io/metadata.name", w.namespace)
+	g.Spec.AcceptBy = &v1alpha1.Writers{Users: []string{bob}}
+	w.Must(admin.Create(w.Ctx(), g))
+	t.Cleanup(func() {
+		if err := admin.Delete(context.Background(), g); err != nil {
+			t.Errorf("removing the guard: %v", err)
+		}
+	})
+	w.guardReads(g, func() []metav1.Condition { return g.Status.Conditions }, "Ready=True InForce")
+	w.SecondOver(g.CreationTimestamp.Time)
+	w.Deploy(ci, "web")
+	w.UntilIs("web", "InSync")
+	w.SetEnv(alice, "web", "DEBUG", "1")
+	const drift = "Drifted: Added /spec/template/spec/containers/[name=app]/env by alice (Foreign, WriterStamp)"
+	b := w.UntilIs("web", drift)
+
+	w.accept(alice, b, b.Status.Observed.Hash)
+	b = w.Until("web", "the refusal is told", func(b *v1alpha1.Baseline) error {
+		c := meta.FindStatusCondition(b.Status.Conditions, v1alpha1.ConditionAcceptRefused)
+		if c == nil || c.Status != metav1.ConditionTrue || b.Spec.Accept != nil {
+			return fmt.Errorf("the condition is %+v", c)
+		}
+		want := fmt.Sprintf("alice may not accept: ClusterSpecGuard/%s lets only these accept: bob", g.Name)
+		if c.Message != want {
+			return fmt.Errorf("it says %q, not %q", c.Message, want)
+		}
+		return nil
+	})
+	if got := guarded.Describe(b); got != drift || b.Spec.Authorised.Number != 1 {
+		t.Errorf("the baseline is %q with %+v", got, b.Spec.Authorised)
+	}
+	w.accept(bob, b, b.Status.Observed.Hash)
+	w.Until("web", "bob's acceptance is authorised", accepted(bob, 2))
+	w.Until("web", "the refusal is over", func(b *v1alpha1.Baseline) error {
+		if c := meta.FindStatusCondition(b.Status.Conditions, v1alpha1.ConditionAcceptRefused); c != nil {
+			return fmt.Errorf("the condition is %+v", c)
 		}
 		return nil
 	})

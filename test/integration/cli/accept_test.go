@@ -76,7 +76,11 @@ func take(ctx context.Context, b *v1alpha1.Baseline) error {
 		b.Spec.Authorised.Hash, b.Spec.Authorised.By = accept.Hash, accept.RequestedBy
 		b.Spec.Authorised.Number++
 	}
-	return kube.Update(ctx, b)
+	if err := kube.Update(ctx, b); err != nil {
+		return err
+	}
+	b.Status.ObservedGeneration = b.Generation
+	return kube.Status().Update(ctx, b)
 }
 
 func TestAccept_AuthorisesTheHashThatWasShown(t *testing.T) {

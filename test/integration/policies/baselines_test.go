@@ -94,6 +94,7 @@ func TestWhoMayWriteWhatOfABaseline(t *testing.T) {
 		onlyStatus   = "only the assessor writes the status"
 		onlySpec     = "only the assessor writes what was authorised"
 		onlyMetadata = "only the assessor changes owners, finalizers and labels"
+		inOnesGroups = "spec.accept.requestedByGroups must be groups of the authenticated user"
 		inOnesName   = "spec.accept.requestedBy must be the authenticated user"
 	)
 	tests := map[string]struct {
@@ -112,6 +113,9 @@ func TestWhoMayWriteWhatOfABaseline(t *testing.T) {
 		"the assessor authorises beside an acceptance":         {judge, accepted("alice"), putAuthorised, ""},
 		"the assessor cannot accept in another's name":         {judge, nil, acceptBy("alice", "h"), inOnesName},
 		"alice accepts in her name":                            {alice, nil, acceptBy("alice", "h"), ""},
+		"alice accepts by a group that she is not in":          {alice, nil, patchBaseline(`{"spec":{"accept":{"hash":"h","requestedBy":"alice","requestedByGroups":["platform"]}}}`), inOnesGroups},
+		"alice adds a group to her acceptance":                 {alice, accepted("alice"), patchBaseline(`{"spec":{"accept":{"requestedByGroups":["platform"]}}}`), inOnesGroups},
+		"alice accepts by a group that she is in":              {alice, nil, patchBaseline(`{"spec":{"accept":{"hash":"h","requestedBy":"alice","requestedByGroups":["system:authenticated"]}}}`), ""},
 		"alice accepts in another's name":                      {alice, nil, acceptBy("bob", "h"), inOnesName},
 		"alice moves the hash of bob's acceptance":             {alice, accepted("bob"), patchBaseline(`{"spec":{"accept":{"hash":"other"}}}`), inOnesName},
 		"alice changes the reason of bob's acceptance":         {alice, accepted("bob"), patchBaseline(`{"spec":{"accept":{"reason":"x"}}}`), inOnesName},

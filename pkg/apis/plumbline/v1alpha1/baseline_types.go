@@ -85,6 +85,14 @@ type AcceptRequest struct {
 	// +kubebuilder:validation:MinLength=1
 	// +kubebuilder:validation:MaxLength=1024
 	RequestedBy string `json:"requestedBy,omitempty"`
+	// requestedByGroups are groups of that user by which a guard may let the user
+	// accept; each must be one of the authenticated user's.
+	// +optional
+	// +listType=set
+	// +kubebuilder:validation:MaxItems=32
+	// +kubebuilder:validation:items:MinLength=1
+	// +kubebuilder:validation:items:MaxLength=256
+	RequestedByGroups []string `json:"requestedByGroups,omitempty"`
 	// reason is for people.
 	// +optional
 	// +kubebuilder:validation:MinLength=1
@@ -261,7 +269,7 @@ type Quarantine struct {
 
 // BaselineStatus is what is observed.
 type BaselineStatus struct {
-	// conditions are Ready, Reconciling, Stalled, Contended, Recreatable.
+	// conditions are Ready, Reconciling, Stalled, Contended, Recreatable, AcceptRefused.
 	// +optional
 	// +listType=map
 	// +listMapKey=type

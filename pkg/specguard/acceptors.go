@@ -1,0 +1,85 @@
+// SPDX-License-Identifier: Apache-2.0
+
+package specguard
+
+import (
+	"fmt"
+	"slices"
+	"strings"
+
+	"k8s.io/apimachinery/pkg/util/validation/field"
+
+	"github.com/plumbline-dev/plumbline/pkg/apis/plumbline/v1alpha1"
+	"github.com/plumbline-dev/plumbline/pkg/specguard/diff"
+)
+
+// acceptors are the only ones who may accept under a guard.
+type acceptors struct {
+	writers
+	// names of them, for those who may not.
+	names string
+}
+
+// WithAcceptBy is the guard with those who may accept; nil lets the rights decide. With
+// errors the guard lets nobody accept.
+func (g *Guard) WithAcceptBy(w *v1alpha1.Writers) (*Guard, field.ErrorList) {
+	if w == nil {
+		return g, nil
+	}
+	compiled, errs := compileWriters(*w, field.NewPath("spec", "acceptBy"))
+	if len(errs) > 0 {
+		compiled = writers{}
+	}
+	limited := *g
+	limited.acceptBy = &acceptors{compiled, nameWriters(w)}
+	return &limited, errs
+}
+
+func nameWriters(w *v1alpha1.Writers) string {
+	names := slices.Clone(w.Users)
+	for _, group := range w.Groups {
+		names = append(names, "group "+group)
+	}
+	for _, account := range w.ServiceAccounts {
+		names = append(names, serviceAccountPrefix+account.Namespace+":"+account.Name)
+	}
+	for _, namespace := range w.ServiceAccountNamespaces {
+		names = append(names, "service accounts of "+namespace)
+	}
+	for i := range names {
+		names[i] = diff.TruncateText(names[i], maxAcceptorBytes)
+	}
+	if len(names) == 0 {
+		return "nobody"
+	}
+	return joinBounded(names)
+}
+
+// maxAcceptorBytes bounds a name in a message: five of them leave room for the rest.
+const maxAcceptorBytes = 100
+
+// mayAccept says which guards do not let somebody accept, and who may; empty when all
+// do. A suspended guard has its say, too: what is accepted stays authorised.
+func (r Rules) mayAccept(id Identity) (refusal string) {
+	var refusals []string
+	for _, g := range slices.Concat(r.guards, r.vetoing) {
+		if g.acceptBy != nil && !g.acceptBy.match(id) {
+			refusals = append(refusals, fmt.Sprintf("%s lets only these accept: %s", g.ref, g.acceptBy.names))
+		}
+	}
+	slices.Sort(refusals)
+	return strings.Join(refusals, "; ")
+}
+
+// refuseAccept tells whether the guards refuse the request to accept, and says so.
+func (s *step) refuseAccept() bool {
+	request := s.in.Accept
+	refusal := s.in.Rules.mayAccept(Identity{User: request.RequestedBy, Groups: request.RequestedByGroups})
+	if refusal == "" {
+		return false
+	}
+	why := fmt.Sprintf("%s may not accept: %s", request.RequestedBy, refusal)
+	s.effects = append(s.effects, RefuseAccept{Why: why})
+	s.event(EventWarning, ReasonAcceptRefused, "%s", why)
+	return true
+}
