@@ -208,7 +208,7 @@ func newSetup(opts *assess.Options, config *rest.Config, log logr.Logger) (asses
 		Retention: opts.Retention, APIServerMetrics: opts.APIServerMetrics,
 		Executor: opts.ExecutorUser, PlanRetention: opts.PlanRetention,
 		ResyncPeriod: opts.ResyncPeriod, MaxConcurrentChecks: opts.MaxConcurrentChecks,
-		StampedGroups: options.SplitList(opts.StampedGroups),
+		StampedGroups: options.SplitList(opts.StampedGroups), Registered: opts.Registered,
 		Rules:         specguard.Config{Key: key, Grace: opts.RecordGrace, Stamp: stampSource(opts)},
 		Log:           log, Clock: clock.RealClock{},
 	}

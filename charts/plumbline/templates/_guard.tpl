@@ -46,6 +46,15 @@ is not Namespaced. */}}
 {{- end }}
 {{- end }}
 
+{{/* The guarded kinds as the assessor's flag has them: group/version/resource. */}}
+{{- define "plumbline.registeredResources" -}}
+{{- $all := list -}}
+{{- range .Values.guard.resources -}}
+{{- $all = append $all (printf "%s/%s/%s" .group .version .resource) -}}
+{{- end -}}
+{{ join "," $all }}
+{{- end }}
+
 {{/* One subresource of every guarded kind. Arguments: root, subresource. */}}
 {{- define "plumbline.subresourceRules" -}}
 {{- $subresource := .subresource -}}

@@ -7,8 +7,10 @@ import (
 	"fmt"
 	"os"
 	"slices"
+	"strings"
 	"time"
 
+	"k8s.io/apimachinery/pkg/runtime/schema"
 	"k8s.io/apimachinery/pkg/util/validation/field"
 
 	"github.com/plumbline-dev/plumbline/internal/controller/baseline"
@@ -48,6 +50,9 @@ type Options struct {
 	Retention time.Duration
 	// StampedGroups are the groups that the installation stamps, comma separated.
 	StampedGroups string
+	// Registered are the resources that the installation registers (chart value
+	// guard.resources).
+	Registered []schema.GroupVersionResource
 	// StampWriter says that the webhook, not an in-process policy, sets the
 	// writer stamp. Such a stamp counts only together with a record of the write.
 	StampWriter bool
@@ -78,6 +83,7 @@ func (o *Options) AddFlags(fs *flag.FlagSet) {
 	fs.BoolVar(&o.LeaderElect, "leader-elect", true, "work only while holding the lease of the role, plumbline-assessor or plumbline-executor")
 	fs.DurationVar(&o.Retention, "retention", 7*24*time.Hour, "how long the Baseline of a removed object is kept")
 	fs.StringVar(&o.StampedGroups, "stamped-groups", "", "groups that the installation stamps, comma separated")
+	fs.Func("guarded-resources", "resources that the installation registers, as group/version/resource, comma separated; the group is empty for the core group", o.setRegistered)
 	fs.BoolVar(&o.StampWriter, "stamp-writer", false, "the webhook sets the writer stamp, no in-process policy does")
 	fs.StringVar(&o.DigestKeyFile, "digest-key-file", "", "file with the key of value digests, 16 bytes or more; empty: a new key at every start")
 	fs.StringVar(&o.ExecutorUser, "executor-user", "", "user name of Plumbline's executor, whose writes authorise nothing; empty: there is none, and for the role execute its own service account's")
@@ -90,6 +96,19 @@ func (o *Options) AddFlags(fs *flag.FlagSet) {
 
 // Roles of the process, one or several.
 func (o *Options) Roles() []string { return options.SplitList(o.Role) }
+
+// setRegistered is the flag's.
+func (o *Options) setRegistered(text string) error {
+	o.Registered = nil
+	for _, name := range options.SplitList(text) {
+		parts := strings.Split(name, "/")
+		if len(parts) != 3 || parts[1] == "" || parts[2] == "" {
+			return fmt.Errorf("%q is not group/version/resource", name)
+		}
+		o.Registered = append(o.Registered, schema.GroupVersionResource{Group: parts[0], Version: parts[1], Resource: parts[2]})
+	}
+	return nil
+}
 
 // setResyncPeriod is the flag's; that it was given at all counts.
 func (o *Options) setResyncPeriod(text string) error {

@@ -52,6 +52,8 @@ type Setup struct {
 	UnreadableAfter time.Duration
 	// StampedGroups are the groups that the installation stamps.
 	StampedGroups []string
+	// Registered are the resources that the installation registers.
+	Registered []schema.GroupVersionResource
 	// Executor is the user name of Plumbline's own executor, whose writes authorise
 	// nothing; empty when there is none.
 	Executor string
@@ -206,7 +208,7 @@ func newParts(mgr manager.Manager, setup Setup) (*parts, error) {
 		return nil, err
 	}
 	p.tracker = tracker
-	p.guards = &guard.Controller{Client: mgr.GetClient(), Clock: setup.Clock, Watcher: tracker, Excluded: excluded, System: specguard.System{Executor: setup.Executor}}
+	p.guards = &guard.Controller{Client: mgr.GetClient(), Clock: setup.Clock, Watcher: tracker, Excluded: excluded, System: specguard.System{Executor: setup.Executor}, Registered: setup.Registered}
 	enforcement, err := guard.NewEnforcementMetrics(setup.Registry)
 	if err != nil {
 		return nil, err

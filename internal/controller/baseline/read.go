@@ -108,7 +108,7 @@ func (r *Reconciler) read(ctx context.Context, key kube.Key) (s *subject, wait t
 	}
 	s.terminating = namespace.Terminating
 	if err := r.readBaseline(ctx, s); err != nil {
-		return nil, 0, r.leaveToTheOther(s, err)
+		return nil, 0, r.resolveVersion(ctx, s, err)
 	}
 	s.rules = snapshot.Set.Rules(s.query(namespace))
 	s.selecting = s.rules.Selecting()
@@ -240,20 +240,6 @@ func (s *subject) checkDecides() {
 	if s.check != nil && s.check.differs {
 		s.due = s.now
 	}
-}
-
-// errOtherVersion says that another guard names the same resource in another
-// version, and that its Baseline was there first.
-var errOtherVersion = errors.New("the object is guarded in another version")
-
-// leaveToTheOther ignores an object that is guarded in another version: two
-// Baselines of one object would contradict each other.
-func (r *Reconciler) leaveToTheOther(s *subject, err error) error {
-	if !errors.Is(err, errOtherVersion) {
-		return err
-	}
-	r.Objects.Settle(s.key, s.view.Pending)
-	return nil
 }
 
 func (s *subject) target() v1alpha1.BaselineTarget {

@@ -47,6 +47,9 @@ type Controller struct {
 	// Excluded namespaces are never guarded.
 	Excluded []string
 	System   specguard.System
+	// Registered are the resources that the installation registers; their versions are
+	// those in which objects are judged.
+	Registered []schema.GroupVersionResource
 	// Changed is told after a new snapshot is in force, with what the snapshot concerns;
 	// set before Register.
 	Changed func(Scopes)
@@ -123,7 +126,9 @@ func Read(ctx context.Context, reader client.Reader, mapper meta.RESTMapper, exc
 }
 
 func (c *Controller) read(ctx context.Context) (input, error) {
-	return readInput(ctx, c.Client, c.Excluded, c.System)
+	in, err := readInput(ctx, c.Client, c.Excluded, c.System)
+	in.registered = c.Registered
+	return in, err
 }
 
 func readInput(ctx context.Context, reader client.Reader, excluded []string, system specguard.System) (input, error) {

@@ -14,18 +14,18 @@ import (
 	"github.com/plumbline-dev/plumbline/pkg/specguard/canon"
 )
 
-// Scope is a part of all objects: a kind in a namespace. An empty namespace stands for
-// all namespaces, and an empty kind for all kinds.
+// Scope is a part of all objects: a kind, in whatever version, in a namespace. An empty
+// namespace stands for all namespaces, and an empty kind for all kinds.
 type Scope struct {
 	Namespace string
-	Kind      schema.GroupVersionKind
+	Kind      schema.GroupKind
 }
 
 // Scopes are the parts that a change concerns. A tenant who edits guards in a loop must
 // not make the assessor judge the objects of other namespaces.
 type Scopes map[Scope]struct{}
 
-func (s Scopes) add(namespace string, kind schema.GroupVersionKind) {
+func (s Scopes) add(namespace string, kind schema.GroupKind) {
 	s[Scope{namespace, kind}] = struct{}{}
 }
 
@@ -41,8 +41,8 @@ func (s Scopes) Contain(key kube.Key) bool {
 
 // scopesOf lists all scopes in which an object lies.
 func scopesOf(key kube.Key) [4]Scope {
-	none := schema.GroupVersionKind{}
-	return [4]Scope{{"", none}, {"", key.GroupVersionKind}, {key.Namespace, none}, {key.Namespace, key.GroupVersionKind}}
+	none := schema.GroupKind{}
+	return [4]Scope{{"", none}, {"", key.GroupKind()}, {key.Namespace, none}, {key.Namespace, key.GroupKind()}}
 }
 
 // epochs are the numbers of the last snapshots that changed the rules of a scope.
@@ -78,8 +78,8 @@ func (s *Snapshot) follow(before *Snapshot, changed Scopes) {
 	})
 }
 
-func (s *Snapshot) serves(kind schema.GroupVersionKind) bool {
-	_, served := s.Resources[kind]
+func (s *Snapshot) serves(kind schema.GroupKind) bool {
+	_, served := s.kinds[kind]
 	return served
 }
 
@@ -88,15 +88,15 @@ func (s *Snapshot) serves(kind schema.GroupVersionKind) bool {
 func changedRules(before, after *Snapshot, was, is input, expired bool) Scopes {
 	changed := Scopes{}
 	if before == nil {
-		changed.add("", schema.GroupVersionKind{})
+		changed.add("", schema.GroupKind{})
 		return changed
 	}
-	for kind, resource := range after.Resources {
-		if before.Resources[kind] != resource {
+	for kind, resource := range after.kinds {
+		if before.kinds[kind] != resource {
 			changed.add("", kind)
 		}
 	}
-	for kind := range before.Resources {
+	for kind := range before.kinds {
 		if !after.serves(kind) {
 			changed.add("", kind)
 		}
@@ -119,11 +119,11 @@ func changedRules(before, after *Snapshot, was, is input, expired bool) Scopes {
 // which others are in force.
 func (s Scopes) addGuard(ref specguard.GuardRef, spec *v1alpha1.GuardSpec, before, after *Snapshot) {
 	if ref.Namespace != "" && (before.crowded[ref.Namespace] || after.crowded[ref.Namespace]) {
-		s.add(ref.Namespace, schema.GroupVersionKind{})
+		s.add(ref.Namespace, schema.GroupKind{})
 		return
 	}
 	for _, r := range spec.Resources {
-		s.add(ref.Namespace, schema.GroupVersionKind(canon.ParseGVK(r.APIVersion, r.Kind)))
+		s.add(ref.Namespace, schema.GroupVersionKind(canon.ParseGVK(r.APIVersion, r.Kind)).GroupKind())
 	}
 }
 
@@ -135,12 +135,12 @@ func changedNamespaces(before, after *Snapshot, changed Scopes) Scopes {
 	}
 	for name, now := range after.Namespaces {
 		if then, existed := before.Namespaces[name]; !existed || !equality.Semantic.DeepEqual(then, now) {
-			all.add(name, schema.GroupVersionKind{})
+			all.add(name, schema.GroupKind{})
 		}
 	}
 	for name := range before.Namespaces {
 		if _, exists := after.Namespaces[name]; !exists {
-			all.add(name, schema.GroupVersionKind{})
+			all.add(name, schema.GroupKind{})
 		}
 	}
 	return all

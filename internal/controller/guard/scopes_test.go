@@ -145,8 +145,8 @@ func TestAGuardOfACrowdedNamespaceConcernsAllKindsOfTheNamespace(t *testing.T) {
 func TestEpochsOfNamespacesThatAreGoneAreDropped(t *testing.T) {
 	var before *Snapshot
 	for i := range 100 {
-		after := &Snapshot{Resources: map[schema.GroupVersionKind]kube.Resource{deployments: {}}, Namespaces: map[string]Namespace{"shop": {}}}
-		after.follow(before, Scopes{{"shop", deployments}: {}, {string(rune('a' + i)), deployments}: {}, {"shop", schema.GroupVersionKind{Kind: string(rune('a' + i))}}: {}})
+		after := &Snapshot{kinds: map[schema.GroupKind]judged{deployments.GroupKind(): {}}, Namespaces: map[string]Namespace{"shop": {}}}
+		after.follow(before, Scopes{{"shop", deployments.GroupKind()}: {}, {string(rune('a' + i)), deployments.GroupKind()}: {}, {"shop", schema.GroupKind{Kind: string(rune('a' + i))}}: {}})
 		before = after
 	}
 	if len(before.epochs) != 1 || before.Epoch(kube.Key{GroupVersionKind: deployments, Namespace: "shop"}) != 100 {

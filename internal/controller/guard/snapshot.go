@@ -3,19 +3,16 @@
 package guard
 
 import (
-	"errors"
 	"fmt"
 	"time"
 
 	"k8s.io/apimachinery/pkg/api/meta"
 	metav1 "k8s.io/apimachinery/pkg/apis/meta/v1"
 	"k8s.io/apimachinery/pkg/runtime/schema"
-	"k8s.io/apimachinery/pkg/util/validation/field"
 
 	"github.com/plumbline-dev/plumbline/internal/kube"
 	"github.com/plumbline-dev/plumbline/pkg/apis/plumbline/v1alpha1"
 	"github.com/plumbline-dev/plumbline/pkg/specguard"
-	"github.com/plumbline-dev/plumbline/pkg/specguard/canon"
 )
 
 // Namespace is what the rules ask about a namespace.
@@ -46,6 +43,9 @@ type Snapshot struct {
 	Refs map[specguard.GuardRef]time.Time
 	// Problems by guard; a guard without an entry is wholly in force.
 	Problems map[specguard.GuardRef][]Problem
+	// OtherVersions are kinds that a guard names in another version than the one in
+	// which they are judged. The guard is in force for them all the same.
+	OtherVersions map[specguard.GuardRef][]Problem
 	// number counts snapshots; see Epoch.
 	number int64
 	epochs epochs
@@ -59,6 +59,8 @@ type Snapshot struct {
 	// the controller's own snapshots do not hold them.
 	Guards        []v1alpha1.SpecGuard
 	ClusterGuards []v1alpha1.ClusterSpecGuard
+
+	kinds map[schema.GroupKind]judged
 }
 
 // input is what a snapshot is made of.
@@ -68,6 +70,8 @@ type input struct {
 	namespaces    []metav1.PartialObjectMetadata
 	excluded      []string
 	system        specguard.System
+	// registered are the resources of the installation; empty where they are not known.
+	registered []schema.GroupVersionResource
 }
 
 // build compiles all guards. It fails only when the API server could not say
@@ -79,6 +83,9 @@ func build(in input, mapper meta.RESTMapper, now time.Time) (*Snapshot, error) {
 		Refs:       map[specguard.GuardRef]time.Time{},
 		Problems:   map[specguard.GuardRef][]Problem{},
 		crowded:    map[string]bool{},
+
+		OtherVersions: map[specguard.GuardRef][]Problem{},
+		kinds:         map[schema.GroupKind]judged{},
 	}
 	for i := range in.namespaces {
 		n := &in.namespaces[i]
@@ -124,51 +131,6 @@ func (s *Snapshot) compile(ref specguard.GuardRef, spec v1alpha1.ClusterGuardSpe
 	}
 	inert, _ := specguard.CompileInert(ref, spec.GuardSpec, spec.NamespaceSelector, created).WithAcceptBy(spec.AcceptBy)
 	return inert
-}
-
-// resolve finds where the kinds of the guards are served.
-func (s *Snapshot) resolve(in input, mapper meta.RESTMapper) error {
-	var failed []error
-	for i := range in.guards {
-		ref := specguard.GuardRef{Namespace: in.guards[i].Namespace, Name: in.guards[i].Name}
-		failed = append(failed, s.resolveGuard(ref, in.guards[i].Spec.Resources, mapper))
-	}
-	for i := range in.clusterGuards {
-		ref := specguard.GuardRef{Name: in.clusterGuards[i].Name}
-		failed = append(failed, s.resolveGuard(ref, in.clusterGuards[i].Spec.Resources, mapper))
-	}
-	return errors.Join(failed...)
-}
-
-func (s *Snapshot) resolveGuard(ref specguard.GuardRef, resources []v1alpha1.GuardedResource, mapper meta.RESTMapper) error {
-	if len(s.Problems[ref]) > 0 {
-		return nil // inert as a whole
-	}
-	for i, r := range resources {
-		gvk := schema.GroupVersionKind(canon.ParseGVK(r.APIVersion, r.Kind))
-		if _, known := s.Resources[gvk]; known {
-			continue
-		}
-		resource, err := kube.Resolve(mapper, gvk)
-		switch {
-		case err == nil:
-			s.Resources[gvk] = resource
-		case kube.IsHopeless(err), errors.Is(err, kube.ErrGroupUnavailable):
-			path := field.NewPath("spec", "resources").Index(i).Child("kind").String()
-			s.Problems[ref] = append(s.Problems[ref], Problem{Path: path, Err: err})
-			s.Again = s.Again || errors.Is(err, kube.ErrUnknownKind) || errors.Is(err, kube.ErrGroupUnavailable)
-		default:
-			return fmt.Errorf("guard %s: %w", ref, err)
-		}
-	}
-	return nil
-}
-
-// Registered is how a kind is called where resources are registered, as
-// group/plural; ok is false if it is not known where the kind is served.
-func (s *Snapshot) Registered(r v1alpha1.GuardedResource) (name string, ok bool) {
-	resource, ok := s.Resources[schema.GroupVersionKind(canon.ParseGVK(r.APIVersion, r.Kind))]
-	return resource.GVK.Group + "/" + resource.Plural, ok
 }
 
 // Watched lists the kinds to watch.

@@ -28,7 +28,6 @@ import (
 	"github.com/plumbline-dev/plumbline/internal/kube"
 	"github.com/plumbline-dev/plumbline/pkg/apis/plumbline/v1alpha1"
 	"github.com/plumbline-dev/plumbline/pkg/specguard"
-	"github.com/plumbline-dev/plumbline/pkg/specguard/canon"
 )
 
 const (
@@ -212,12 +211,16 @@ func (c *Status) ready(conditions condition.Set, ref specguard.GuardRef, spec *v
 		conditions.Stalled("NotInForce", problemText(problems))
 		return
 	}
-	if failing := c.failing(spec); failing != "" {
+	if failing := c.failing(spec, snapshot); failing != "" {
 		conditions.Reconciling("NotReadable", failing)
 		return
 	}
 	if until := suspendedUntil(spec); until.After(c.Clock.Now()) {
 		conditions.NotReady("Suspended", fmt.Sprintf("until %s: %s", until.UTC().Format(time.RFC3339), spec.Suspend.Reason))
+		return
+	}
+	if others := snapshot.OtherVersions[ref]; len(others) > 0 {
+		conditions.NotReady("OtherVersion", problemText(others))
 		return
 	}
 	message := "in force"
@@ -256,9 +259,10 @@ func problemText(problems []Problem) string {
 }
 
 // failing names the first kind that is not listed yet or cannot be read.
-func (c *Status) failing(spec *v1alpha1.GuardSpec) string {
+func (c *Status) failing(spec *v1alpha1.GuardSpec, snapshot *Snapshot) string {
 	for i, r := range spec.Resources {
-		health := c.Kinds.Health(schema.GroupVersionKind(canon.ParseGVK(r.APIVersion, r.Kind)))
+		resource, _ := snapshot.Judged(r)
+		health := c.Kinds.Health(resource.GVK)
 		path := fmt.Sprintf("spec.resources[%d]", i)
 		switch {
 		case health.Failure != nil:

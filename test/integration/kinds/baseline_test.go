@@ -67,6 +67,8 @@ func TestTransitions(t *testing.T) {
 		"the authorised state may move":              {kind: "Baseline", patch: `{"spec":{"authorised":{"hash":"h2","number":2}}}`},
 		"a label may change":                         {kind: "BaselineRevision", patch: `{"metadata":{"labels":{"a":"b"}}}`},
 		"another name of the target is refused":      {"Baseline", `{"spec":{"target":{"name":"api"}}}`, []string{"spec.target"}, "target is immutable"},
+		"another group of the target is refused":     {"Baseline", `{"spec":{"target":{"apiVersion":"example.org/v1"}}}`, []string{"spec.target"}, "target is immutable"},
+		"another version of the target is accepted":  {"Baseline", `{"spec":{"target":{"apiVersion":"apps/v1beta2"}}}`, nil, ""},
 		"another kind of the target is refused":      {"Baseline", `{"spec":{"target":{"kind":"StatefulSet"}}}`, []string{"spec.target"}, "target is immutable"},
 		"removing the target is refused":             {"Baseline", `{"spec":{"target":null}}`, []string{"spec.target"}, "Required value"},
 		"removing the spec is refused":               {"Baseline", `{"spec":null}`, []string{"spec"}, "Required value"},

@@ -102,9 +102,10 @@ type AcceptRequest struct {
 
 // BaselineSpec is what was authorised, and what a person asks for.
 type BaselineSpec struct {
-	// target names the object; immutable.
+	// target names the object; immutable but for the version in which the object is
+	// judged.
 	// +required
-	// +kubebuilder:validation:XValidation:rule="self == oldSelf",message="target is immutable"
+	// +kubebuilder:validation:XValidation:rule="self.name == oldSelf.name && self.kind == oldSelf.kind && self.apiVersion.split('/')[0] == oldSelf.apiVersion.split('/')[0]",message="target is immutable, but for the version"
 	Target BaselineTarget `json:"target,omitzero"`
 	// authorised is the authorised state; written by the assessor alone. Absent
 	// for an object that nobody trusted has created.

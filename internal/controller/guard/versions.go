@@ -1,0 +1,139 @@
+// SPDX-License-Identifier: Apache-2.0
+
+package guard
+
+import (
+	"cmp"
+	"errors"
+	"fmt"
+	"slices"
+	"strings"
+	"time"
+
+	"k8s.io/apimachinery/pkg/api/meta"
+	"k8s.io/apimachinery/pkg/runtime/schema"
+	"k8s.io/apimachinery/pkg/util/validation/field"
+
+	"github.com/plumbline-dev/plumbline/internal/kube"
+	"github.com/plumbline-dev/plumbline/pkg/apis/plumbline/v1alpha1"
+	"github.com/plumbline-dev/plumbline/pkg/specguard"
+	"github.com/plumbline-dev/plumbline/pkg/specguard/canon"
+)
+
+// judged is the one version in which the objects of a kind are read and judged.
+type judged struct {
+	kube.Resource
+	// registered: the installation registers this version; otherwise a guard chose it.
+	registered bool
+}
+
+// named are the kinds that one guard names.
+type named struct {
+	ref       specguard.GuardRef
+	created   time.Time
+	resources []v1alpha1.GuardedResource
+}
+
+// byPrecedence are the guards in the order in which they choose the version of a kind
+// that the installation does not register: ClusterSpecGuards first, then the oldest.
+func (in *input) byPrecedence() []named {
+	guards := make([]named, 0, len(in.guards)+len(in.clusterGuards))
+	for i := range in.guards {
+		g := &in.guards[i]
+		guards = append(guards, named{specguard.GuardRef{Namespace: g.Namespace, Name: g.Name}, g.CreationTimestamp.Time, g.Spec.Resources})
+	}
+	for i := range in.clusterGuards {
+		g := &in.clusterGuards[i]
+		guards = append(guards, named{specguard.GuardRef{Name: g.Name}, g.CreationTimestamp.Time, g.Spec.Resources})
+	}
+	slices.SortStableFunc(guards, func(a, b named) int {
+		if platform := (a.ref.Namespace == ""); platform != (b.ref.Namespace == "") {
+			if platform {
+				return -1
+			}
+			return 1
+		}
+		return cmp.Or(a.created.Compare(b.created), strings.Compare(a.ref.Namespace, b.ref.Namespace), strings.Compare(a.ref.Name, b.ref.Name))
+	})
+	return guards
+}
+
+// resolve finds where the kinds of the guards are served, and in which version each is
+// judged.
+func (s *Snapshot) resolve(in input, mapper meta.RESTMapper) error {
+	var failed []error
+	for _, g := range in.byPrecedence() {
+		if len(s.Problems[g.ref]) == 0 { // else inert as a whole
+			failed = append(failed, s.resolveGuard(g, in.registered, mapper))
+		}
+	}
+	return errors.Join(failed...)
+}
+
+func (s *Snapshot) resolveGuard(g named, registered []schema.GroupVersionResource, mapper meta.RESTMapper) error {
+	for i, r := range g.resources {
+		gvk := schema.GroupVersionKind(canon.ParseGVK(r.APIVersion, r.Kind))
+		at := field.NewPath("spec", "resources").Index(i)
+		kind, decided := s.kinds[gvk.GroupKind()]
+		if !decided {
+			var err error
+			kind, err = findVersion(mapper, gvk, registered)
+			switch {
+			case err == nil:
+				s.kinds[gvk.GroupKind()] = kind
+				s.Resources[kind.GVK] = kind.Resource
+			case kube.IsHopeless(err), errors.Is(err, kube.ErrGroupUnavailable):
+				s.Problems[g.ref] = append(s.Problems[g.ref], Problem{Path: at.Child("kind").String(), Err: err})
+				s.Again = s.Again || errors.Is(err, kube.ErrUnknownKind) || errors.Is(err, kube.ErrGroupUnavailable)
+				continue
+			default:
+				return fmt.Errorf("guard %s: %w", g.ref, err)
+			}
+		}
+		if kind.GVK.Version != gvk.Version {
+			s.OtherVersions[g.ref] = append(s.OtherVersions[g.ref], Problem{Path: at.Child("apiVersion").String(), Err: kind.otherThan(gvk)})
+		}
+	}
+	return nil
+}
+
+// findVersion finds the version in which a kind is judged: the registered one, whatever
+// version a guard names.
+func findVersion(mapper meta.RESTMapper, gvk schema.GroupVersionKind, registered []schema.GroupVersionResource) (judged, error) {
+	for _, r := range registered {
+		if r.Group != gvk.Group {
+			continue
+		}
+		resource, err := kube.Resolve(mapper, gvk.GroupKind().WithVersion(r.Version))
+		switch {
+		case err == nil && resource.Plural == r.Resource:
+			return judged{resource, true}, nil
+		case err != nil && !kube.IsHopeless(err):
+			return judged{}, err
+		}
+	}
+	resource, err := kube.Resolve(mapper, gvk)
+	return judged{resource, false}, err
+}
+
+func (j judged) otherThan(gvk schema.GroupVersionKind) error {
+	why := "which another guard names"
+	if j.registered {
+		why = "which the installation registers (chart value guard.resources)"
+	}
+	return fmt.Errorf("%s is judged as %s, %s, and not as %s; name that version, and write paths as it has them", gvk.Kind, j.GVK.GroupVersion(), why, gvk.GroupVersion())
+}
+
+// Judged says in which version the objects of a kind that a guard names are judged, and
+// where they are served; ok is false if that is not known.
+func (s *Snapshot) Judged(r v1alpha1.GuardedResource) (resource kube.Resource, ok bool) {
+	kind, ok := s.kinds[schema.GroupVersionKind(canon.ParseGVK(r.APIVersion, r.Kind)).GroupKind()]
+	return kind.Resource, ok
+}
+
+// Registered is how a kind is called where resources are registered, as
+// group/plural; ok is false if it is not known where the kind is served.
+func (s *Snapshot) Registered(r v1alpha1.GuardedResource) (name string, ok bool) {
+	resource, ok := s.Judged(r)
+	return resource.GVK.Group + "/" + resource.Plural, ok
+}
