@@ -11,6 +11,7 @@ import (
 	"testing"
 	"time"
 
+	"github.com/google/go-cmp/cmp"
 	rbacv1 "k8s.io/api/rbac/v1"
 	apierrors "k8s.io/apimachinery/pkg/api/errors"
 	metav1 "k8s.io/apimachinery/pkg/apis/meta/v1"
@@ -112,8 +113,9 @@ func TestAccept_SendsReasonAndRequester(t *testing.T) {
 		t.Fatalf("accept gave %+v", got)
 	}
 	must(t, kube.Get(t.Context(), client.ObjectKeyFromObject(baseline), baseline))
-	if want := (v1alpha1.AcceptRequest{Hash: f.hash("web"), RequestedBy: "carol", Reason: "INC-7"}); *baseline.Spec.Accept != want {
-		t.Errorf("the request is %+v, want %+v", *baseline.Spec.Accept, want)
+	want := &v1alpha1.AcceptRequest{Hash: f.hash("web"), RequestedBy: "carol", RequestedByGroups: []string{"system:masters"}, Reason: "INC-7"}
+	if diff := cmp.Diff(want, baseline.Spec.Accept); diff != "" {
+		t.Errorf("the request (-want +got):\n%s", diff)
 	}
 	// A second request without a reason does not inherit the first one's.
 	plumbline(t.Context(), kubeconfig, f.namespace, "", "accept", "deploy/web", "--wait", "0s")
