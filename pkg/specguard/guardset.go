@@ -196,11 +196,6 @@ func (g *Guard) selects(q *Query) (selected, certain bool) {
 	if q.LabelsUnknown {
 		return true, false
 	}
-	for _, set := range q.Labels {
-		if g.matches(set) {
-			return true, true
-		}
-	}
-	kept := g.keeps(q.Kept)
-	return kept, kept
+	selected = slices.ContainsFunc(q.Labels, g.matches) || g.keeps(q.Kept)
+	return selected, selected
 }

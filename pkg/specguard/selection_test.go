@@ -46,7 +46,7 @@ func newLabelled(t testing.TB, set string, guards ...*Guard) *labelled {
 
 func parseSet(text string) map[string]string {
 	set := map[string]string{}
-	for _, pair := range strings.Fields(text) {
+	for pair := range strings.FieldsSeq(text) {
 		key, value, _ := strings.Cut(pair, "=")
 		set[key] = value
 	}
