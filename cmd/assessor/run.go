@@ -209,8 +209,8 @@ func newSetup(opts *assess.Options, config *rest.Config, log logr.Logger) (asses
 		Executor: opts.ExecutorUser, PlanRetention: opts.PlanRetention,
 		ResyncPeriod: opts.ResyncPeriod, MaxConcurrentChecks: opts.MaxConcurrentChecks,
 		StampedGroups: options.SplitList(opts.StampedGroups), Registered: opts.Registered,
-		Rules:         specguard.Config{Key: key, Grace: opts.RecordGrace, Stamp: stampSource(opts)},
-		Log:           log, Clock: clock.RealClock{},
+		Rules: specguard.Config{Key: key, Grace: opts.RecordGrace, Stamp: stampSource(opts)},
+		Log:   log, Clock: clock.RealClock{},
 	}
 	if opts.Redis.Address != "" {
 		setup.Records = details.NewReader(details.NewClient(opts.Redis.Details()), opts.Redis.KeyPrefix)

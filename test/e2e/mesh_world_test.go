@@ -74,14 +74,14 @@ spec:
   template:
     metadata: {labels: {app: pay, track: TRACK, plumbline.dev/inject: disabled}}
     spec:
-      terminationGracePeriodSeconds: 15
+      terminationGracePeriodSeconds: 20
       containers:
       - name: app
         image: docker.io/plumbline/shop:dev
         resources: {requests: {cpu: 10m, memory: 16Mi}}
         env: [{name: SHOP_NAME, value: pay}, {name: SHOP_VERSION, value: TRACK}]
         ports: [{containerPort: 8080}]
-        lifecycle: {preStop: {sleep: {seconds: 4}}}
+        lifecycle: {preStop: {sleep: {seconds: 8}}}
         readinessProbe: {httpGet: {path: /healthz, port: 8080}, periodSeconds: 1, timeoutSeconds: 10}
 ---
 `

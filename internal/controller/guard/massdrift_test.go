@@ -4,6 +4,7 @@ package guard
 
 import (
 	"fmt"
+	"slices"
 	"testing"
 	"time"
 
@@ -115,13 +116,13 @@ func junk(n int) (all []v1alpha1.Baseline) {
 }
 
 func TestTheStatusNamesWhatIsFrozenAndNothingElse(t *testing.T) {
-	var many, baselines []v1alpha1.Baseline
+	var many []v1alpha1.Baseline
 	for i := range 5 {
 		for range 3 {
 			many = append(many, baselineOf(fmt.Sprint("team-", i), v1alpha1.StateDrifted, time.Minute, "ClusterSpecGuard/platform"))
 		}
 	}
-	baselines = append(many[:3:3], baselineOf("team-1", v1alpha1.StateInSync, 0, "ClusterSpecGuard/platform"))
+	baselines := slices.Concat(many[:3], []v1alpha1.Baseline{baselineOf("team-1", v1alpha1.StateInSync, 0, "ClusterSpecGuard/platform")})
 	old := v1alpha1.GuardStatus{Conditions: []metav1.Condition{{
 		Type: v1alpha1.ConditionMassDrift, Status: metav1.ConditionTrue, LastTransitionTime: metav1.NewTime(epoch.Add(-time.Hour)),
 	}}}

@@ -132,7 +132,7 @@ func TestJSON_WritesWhatTheSchemaWants(t *testing.T) {
 		},
 		"a guard of nothing says so": {
 			v1alpha1.GuardStatus{ObservedGeneration: 1},
-			`{"observedGeneration":1,"objects":0,"drifted":0}`,
+			`{"observedGeneration":1,"objects":0,"drifted":0,"unknown":0}`,
 		},
 		"a finding about the whole object has an empty path": {
 			v1alpha1.Finding{
