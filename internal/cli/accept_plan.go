@@ -141,12 +141,12 @@ func settlement(b *v1alpha1.Baseline, hash string, wasMissing, deleted bool) (se
 		// Why the request was cleared is told by the status that follows.
 		return settlePending, ""
 	default:
-		return answer(b, hash, wasMissing)
+		return judgeCleared(b, hash, wasMissing)
 	}
 }
 
-// answer tells what became of a request that the assessor has cleared.
-func answer(b *v1alpha1.Baseline, hash string, wasMissing bool) (settled, string) {
+// judgeCleared tells what became of a request that the assessor has cleared.
+func judgeCleared(b *v1alpha1.Baseline, hash string, wasMissing bool) (settled, string) {
 	switch {
 	case meta.IsStatusConditionTrue(b.Status.Conditions, v1alpha1.ConditionAcceptRefused):
 		return settleRefused, meta.FindStatusCondition(b.Status.Conditions, v1alpha1.ConditionAcceptRefused).Message
