@@ -36,6 +36,7 @@ var exceptions = []exception{
 	{"minlength", "must have a minimum items", "an empty list means what an absent one does; charts and generators write both"},
 	{"minlength", "must have either a required field or a minimum properties", "an empty struct means what an absent one does; where it may not, a CEL rule says so with a message"},
 	{"minlength", "array element type LabelValue must have a minimum length", "the value of a label may be empty"},
+	{"minlength", "field SelectingGuard.Labels must have a minimum properties", "a selector may ask for the absence of a label, so no label is another thing than no knowledge"},
 	{"nomaps", "field TrafficSplit.Percentages should not use a map", "a percentage for each name is how people write a split, and rules can sum it"},
 	{"minlength", "field Finding.Path must have a minimum length", "the empty path is the object as a whole"},
 	{"arrayofstruct", "GuardDefaultsSpec.Kinds", "its required fields, apiVersion and kind, stand in an inlined struct, which the linter does not follow"},

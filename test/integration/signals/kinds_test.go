@@ -97,7 +97,7 @@ type kind struct {
 const (
 	ok       = "started completed 2xx sampled"
 	grpcOK   = "started completed 2xx grpc-ok sampled"
-	hurried  = time.Second // 40 at once have begun by then
+	hurried  = 3 * time.Second // 40 at once have begun by then
 	noAnswer = 0
 )
 

@@ -9,6 +9,7 @@ type Selection struct {
 	// labels of the object, as they were when a guard first selected it, moved since
 	// by the writes of trusted writers alone.
 	// +optional
+	// +kubebuilder:validation:MinProperties=1
 	// +kubebuilder:validation:MaxProperties=256
 	Labels map[string]string `json:"labels,omitempty"`
 	// guards that select the object. A guard that is made anew is another guard.
