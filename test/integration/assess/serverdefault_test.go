@@ -84,6 +84,12 @@ func TestANewDefaultOfACustomKindIsNoDrift(t *testing.T) {
 		w.takesOver(name, 3)
 	}
 	for _, path := range []string{"/spec/tls", "/spec/mode"} {
+		w.Eventually("the default is told", func() error { // events are written beside the status
+			if w.toldDefaults(path) == 0 {
+				return errors.New("it is not")
+			}
+			return nil
+		})
 		if told := w.toldDefaults(path); told != 1 {
 			t.Errorf("the default of %s was told %d times, want once for the kind", path, told)
 		}
