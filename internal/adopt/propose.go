@@ -109,7 +109,7 @@ func (s *Survey) decide(p *proposal, key writerKey, w *writer, accounts Accounts
 	}
 	account, why := s.suggest(key, accounts)
 	if why == "" {
-		why = s.doubt(account, w)
+		why = s.findDoubt(account, w)
 	}
 	if why != "" {
 		why += s.sharers(key)
@@ -127,9 +127,9 @@ func (s *Survey) decide(p *proposal, key writerKey, w *writer, accounts Accounts
 	p.trusted[account] = append(p.trusted[account], w.evidence(key))
 }
 
-// doubt tells why the writes of an account are not enough to trust the account: a
+// findDoubt tells why the writes of an account are not enough to trust the account: a
 // tenant may own it, or a person may use it.
-func (s *Survey) doubt(account v1alpha1.ServiceAccountReference, w *writer) string {
+func (s *Survey) findDoubt(account v1alpha1.ServiceAccountReference, w *writer) string {
 	if s.mayGuard(account.Namespace) {
 		return fmt.Sprintf("the guard covers its namespace %s: people who may make accounts or pods there may write as it", account.Namespace)
 	}

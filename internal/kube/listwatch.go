@@ -55,7 +55,7 @@ type listWatch struct {
 
 // ListWithContext implements cache.ListerWatcherWithContext.
 func (lw *listWatch) ListWithContext(ctx context.Context, options metav1.ListOptions) (runtime.Object, error) {
-	lw.begin(ctx)
+	lw.beginList(ctx)
 	list, err := lw.list(ctx, options)
 	lw.report(err)
 	if err != nil {
@@ -64,27 +64,27 @@ func (lw *listWatch) ListWithContext(ctx context.Context, options metav1.ListOpt
 	return list, nil
 }
 
-// begin tells that a list is about to be made, and notes the schema of before it.
-func (lw *listWatch) begin(ctx context.Context) {
+// beginList tells that a list is about to be made, and notes the schema of before it.
+func (lw *listWatch) beginList(ctx context.Context) {
 	if lw.listing != nil {
 		lw.listing(ctx, lw.resource)
 	}
 	if lw.schemas == nil {
 		return
 	}
-	version := lw.schemas.version(ctx, lw.resource.GVK)
+	version := lw.schemas.readVersion(ctx, lw.resource.GVK)
 	lw.mu.Lock()
 	defer lw.mu.Unlock()
 	lw.listed = version
 }
 
-// outdated tells whether objects may look otherwise now than when they were listed,
+// hasNewSchema tells whether objects may look otherwise now than when they were listed,
 // although nothing was written.
-func (lw *listWatch) outdated(ctx context.Context) bool {
+func (lw *listWatch) hasNewSchema(ctx context.Context) bool {
 	if lw.schemas == nil {
 		return false
 	}
-	version := lw.schemas.version(ctx, lw.resource.GVK)
+	version := lw.schemas.readVersion(ctx, lw.resource.GVK)
 	lw.mu.Lock()
 	defer lw.mu.Unlock()
 	if lw.listed == "" { // not known at the list
@@ -93,8 +93,8 @@ func (lw *listWatch) outdated(ctx context.Context) bool {
 	return version != "" && version != lw.listed
 }
 
-// interrupt ends the stream that goes on. The reflector then asks for the next one.
-func (lw *listWatch) interrupt() {
+// interruptWatch ends the stream that goes on. The reflector then asks for the next one.
+func (lw *listWatch) interruptWatch() {
 	lw.mu.Lock()
 	defer lw.mu.Unlock()
 	if lw.watching != nil {
@@ -119,8 +119,8 @@ func (lw *listWatch) list(ctx context.Context, options metav1.ListOptions) (*Obj
 func (lw *listWatch) WatchWithContext(ctx context.Context, options metav1.ListOptions) (watch.Interface, error) {
 	options.Watch = true
 	if options.SendInitialEvents != nil && *options.SendInitialEvents { // a list in the form of a watch
-		lw.begin(ctx)
-	} else if lw.outdated(ctx) {
+		lw.beginList(ctx)
+	} else if lw.hasNewSchema(ctx) {
 		// The answer upon which the reflector lists anew.
 		return nil, apierrors.NewResourceExpired("the schema of " + lw.resource.Plural + " has changed")
 	}

@@ -154,12 +154,12 @@ func (m *Mapper) state() (last listing, due bool) {
 	return m.last, m.last.at.IsZero() || m.clock.Since(m.last.at) >= m.interval
 }
 
-// Scale tells whether any version of a resource serves the subresource /scale: a write
+// ServesScale tells whether any version of a resource serves the subresource /scale: a write
 // through one version changes what all versions show. The answer "no" is believed only
 // of a listing that is younger than the interval, so that a kind that gains /scale is
-// seen; for that answer Scale may wait for a listing. known is false where the API
+// seen; for that answer ServesScale may wait for a listing. known is false where the API
 // server could not tell.
-func (m *Mapper) Scale(resource schema.GroupResource) (served, known bool) {
+func (m *Mapper) ServesScale(resource schema.GroupResource) (served, known bool) {
 	last, due := m.state()
 	served, known = last.scale(resource)
 	if due && !served {

@@ -205,7 +205,7 @@ func TestWhatTheServerCannotTellIsNotUnknown(t *testing.T) {
 
 func (f *mapperFixture) scaleIs(t *testing.T, group, resource string, served, known bool) {
 	t.Helper()
-	gotServed, gotKnown := f.Scale(schema.GroupResource{Group: group, Resource: resource})
+	gotServed, gotKnown := f.ServesScale(schema.GroupResource{Group: group, Resource: resource})
 	if gotServed != served || gotKnown != known {
 		t.Errorf("/scale of %s.%s: served %t, known %t", resource, group, gotServed, gotKnown)
 	}

@@ -40,15 +40,15 @@ type schemas struct {
 	paths map[string]string
 }
 
-// version returns a text that changes with the schema of a kind: the release of the API
+// readVersion returns a text that changes with the schema of a kind: the release of the API
 // server, whose compiled defaults are in no document, and the digest of the kind's
 // OpenAPI document. The text is empty while the API server does not answer.
-func (s *schemas) version(ctx context.Context, gvk schema.GroupVersionKind) string {
+func (s *schemas) readVersion(ctx context.Context, gvk schema.GroupVersionKind) string {
 	s.mu.Lock()
 	defer s.mu.Unlock()
 	if s.at.IsZero() || s.clock.Since(s.at) >= schemaAge {
 		// A failure serves all who wait, so that a hanging API server costs one timeout.
-		s.err = s.ask(ctx)
+		s.err = s.readSchemas(ctx)
 		s.at = s.clock.Now()
 	}
 	if s.err != nil {
@@ -61,7 +61,7 @@ func (s *schemas) version(ctx context.Context, gvk schema.GroupVersionKind) stri
 	return s.release + " " + s.paths[document]
 }
 
-func (s *schemas) ask(ctx context.Context) error {
+func (s *schemas) readSchemas(ctx context.Context) error {
 	ctx, cancel := context.WithTimeout(ctx, schemaTimeout)
 	defer cancel()
 	var index struct {

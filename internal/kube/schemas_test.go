@@ -103,12 +103,12 @@ func TestAnUnknownSchemaIsNoNewSchema(t *testing.T) {
 	tracker, err := NewTracker(&rest.Config{Host: server.URL}, func(string) bool { return true }, now, logr.Discard(), Hooks{})
 	must(t, err)
 	lw := &listWatch{resource: Resource{GVK: deployments, Plural: "deployments"}, schemas: tracker.schemas}
-	lw.begin(t.Context())
+	lw.beginList(t.Context())
 	api.failing.Store(true)
 	now.SetTime(now.Now().Add(time.Minute))
 	asked := api.asked.Load()
 	for range 3 {
-		if lw.outdated(t.Context()) {
+		if lw.hasNewSchema(t.Context()) {
 			t.Error("a schema that is not told is a new one")
 		}
 	}
@@ -117,7 +117,7 @@ func TestAnUnknownSchemaIsNoNewSchema(t *testing.T) {
 	}
 	api.failing.Store(false)
 	now.SetTime(now.Now().Add(time.Minute))
-	if lw.outdated(t.Context()) {
+	if lw.hasNewSchema(t.Context()) {
 		t.Error("the same schema is a new one after a failure")
 	}
 }

@@ -133,8 +133,8 @@ func (t *Tracker) relistOutdated(ctx context.Context) {
 	watches := slices.Collect(maps.Values(t.kinds))
 	t.mu.Unlock()
 	for _, w := range watches {
-		if w.listWatch.outdated(ctx) {
-			w.listWatch.interrupt()
+		if w.listWatch.hasNewSchema(ctx) {
+			w.listWatch.interruptWatch()
 		}
 	}
 }

@@ -4,7 +4,6 @@ package planning
 
 import (
 	"slices"
-	"strings"
 	"time"
 
 	"github.com/plumbline-dev/plumbline/internal/controller/guard"
@@ -32,21 +31,12 @@ func stateOf(spec *v1alpha1.GuardSpec, status *v1alpha1.GuardStatus, t guard.Tal
 func (w *World) brakes(b *v1alpha1.Baseline) (suspended bool, frozenBy string) {
 	deciding, causes := specguard.DecidingOnRepair(b.Status.Guards), specguard.CausesOf(b.Status.Findings)
 	for _, name := range b.Status.Guards {
-		state := w.states[refOf(name, b.Namespace)]
+		state := w.states[specguard.ParseGuardRef(name, b.Namespace)]
 		suspended = suspended || state.suspended && slices.Contains(deciding, name)
-		frozen := state.told.Holds(b.Namespace, causes) || state.counted.Holds(b.Namespace, causes)
+		frozen := state.told.HoldsObject(b.Namespace, causes) || state.counted.HoldsObject(b.Namespace, causes)
 		if frozen && frozenBy == "" {
 			frozenBy = name
 		}
 	}
 	return suspended, frozenBy
-}
-
-// refOf reads a guard's name as it stands in Baseline.status.guards.
-func refOf(name, namespace string) specguard.GuardRef {
-	kind, own, _ := strings.Cut(name, "/")
-	if kind == "SpecGuard" {
-		return specguard.GuardRef{Namespace: namespace, Name: own}
-	}
-	return specguard.GuardRef{Name: own}
 }

@@ -8,8 +8,8 @@ import (
 )
 
 // honourAccept authorises what is observed if, and only if, the guards let the
-// requester accept and the request names its hash. A request for any other state is cleared: left lying there, it
-// would authorise that state the day it came back.
+// requester accept and the request names its hash. A request for any other state is
+// cleared: left lying there, it would authorise that state the day it came back.
 func (s *step) honourAccept(observed canon.Hash) (canon.Hash, error) {
 	request := s.in.Accept
 	s.effects = append(s.effects, ClearAccept{})

@@ -51,7 +51,7 @@ func (s *step) withoutAuthority() error {
 // it is older than all of its guards. Input.BaselinesSince is needed then.
 func Imports(st State, o Observation, rules Rules) bool {
 	p, ok := o.(Present)
-	return ok && st.Authorised == nil && st.Oversized == nil && !rules.Empty() && rules.Inert() == "" && isOlderThanGuards(&p, rules)
+	return ok && st.Authorised == nil && st.Oversized == nil && !rules.Empty() && rules.FindInertGuard() == "" && isOlderThanGuards(&p, rules)
 }
 
 // forgotten tells that the object was imported once, and that nobody knows any
@@ -80,7 +80,7 @@ func isOlderThanGuards(p *Present, rules Rules) bool {
 // created has no authorised body to change, so it authorises nothing, whoever
 // makes it. A record of the creation may still name the creator.
 func (s *step) stillUnexpected() {
-	if s.st.Observed.FullHash != string(s.full) && !s.unwritten() && s.obs.Writer != "" && s.stampOfWrite() {
+	if s.st.Observed.FullHash != string(s.full) && !s.changedWithoutWrite() && s.obs.Writer != "" && s.stampOfWrite() {
 		id := Identity{User: s.obs.Writer, Groups: s.obs.WriterGroups}
 		if class, _ := s.in.Rules.ClassifyAt(id, canon.Path{}); class == v1alpha1.ActorTrusted {
 			s.event(EventWarning, ReasonObjectUnexpected,

@@ -166,7 +166,7 @@ func TestGuardsThatSelectAnObjectAreBounded(t *testing.T) {
 	for i := range maxGuards + 1 {
 		w.guard(fmt.Sprintf("g%03d", i), testGuardSpec(), testNow)
 	}
-	if n := len(w.rules.Selecting()); n != maxGuards {
+	if n := len(w.rules.ListSelectingGuards()); n != maxGuards {
 		t.Errorf("%d guards are named, want %d", n, maxGuards)
 	}
 }

@@ -21,29 +21,29 @@ func FreezeOf(status *v1alpha1.GuardStatus) Freeze {
 	var f Freeze
 	if m := status.MassDrift; m != nil {
 		if m.EverythingSince != nil {
-			f.Everything = known(m.EverythingSince.Time)
+			f.Everything = orPast(m.EverythingSince.Time)
 		}
 		for i := range m.Namespaces {
-			f.Namespaces = note(f.Namespaces, m.Namespaces[i].Name, known(m.Namespaces[i].Since.Time))
+			f.Namespaces = addScope(f.Namespaces, m.Namespaces[i].Name, orPast(m.Namespaces[i].Since.Time))
 		}
 		for i := range m.Causes {
 			c := &m.Causes[i]
-			f.Causes = note(f.Causes, Cause{Path: c.Path, User: c.User}, known(c.Since.Time))
+			f.Causes = addScope(f.Causes, Cause{Path: c.Path, User: c.User}, orPast(c.Since.Time))
 		}
 	}
 	condition := meta.FindStatusCondition(status.Conditions, v1alpha1.ConditionMassDrift)
-	if condition != nil && condition.Status == metav1.ConditionTrue && !f.Any() {
-		f.Everything = known(condition.LastTransitionTime.Time)
+	if condition != nil && condition.Status == metav1.ConditionTrue && !f.HasScopes() {
+		f.Everything = orPast(condition.LastTransitionTime.Time)
 	}
 	return f
 }
 
-// known replaces a time that is not told by one in the past: the scope is frozen.
-func known(since time.Time) time.Time { return cmp.Or(since, time.Unix(0, 0)) }
+// orPast replaces a time that is not told by one in the past: the scope is frozen.
+func orPast(since time.Time) time.Time { return cmp.Or(since, time.Unix(0, 0)) }
 
 // Status writes a Freeze as the status of a guard has it; nil when nothing is frozen.
 func (f Freeze) Status() *v1alpha1.MassDrift {
-	if !f.Any() {
+	if !f.HasScopes() {
 		return nil
 	}
 	m := &v1alpha1.MassDrift{}

@@ -196,8 +196,7 @@ func recordTouches(r *WriteRecord, path canon.Path) bool {
 // the generation, the last writer is no better guess than the API server itself.
 func (s *step) lastWriter(path canon.Path) writer {
 	_, subresource, _ := managerOf(s.obs.Managers, path)
-	unmoved := s.obs.Generation != 0 && s.obs.Generation == s.st.Observed.Generation && s.obs.UID == s.st.Observed.UID
-	if s.obs.Writer != "" && subresource == "" && s.stampsHold() && !unmoved {
+	if s.obs.Writer != "" && subresource == "" && s.stampsHold() && !s.generationStays() {
 		w := stampWriter(&s.obs.Version, false)
 		w.manager, _, _ = managerOf(s.obs.Managers, path)
 		return w

@@ -31,6 +31,16 @@ func (r GuardRef) String() string {
 	return "SpecGuard/" + r.Name
 }
 
+// ParseGuardRef reads a name in the form of [GuardRef.String], which stands in a Baseline
+// of a namespace.
+func ParseGuardRef(name, namespace string) GuardRef {
+	if own, cluster := strings.CutPrefix(name, clusterGuardPrefix); cluster {
+		return GuardRef{Name: own}
+	}
+	_, own, _ := strings.Cut(name, "/")
+	return GuardRef{Namespace: namespace, Name: own}
+}
+
 // clusterGuardPrefix begins the name of a ClusterSpecGuard in Baseline.status.guards.
 const clusterGuardPrefix = "ClusterSpecGuard/"
 

@@ -145,7 +145,7 @@ type Query struct {
 	// or in the one before.
 	Labels []map[string]string
 	// LabelsUnknown stands for writes that do not show the object's labels
-	// (/scale). Selectors are then taken to match, and Rules.Certainly leaves
+	// (/scale). Selectors are then taken to match, and Rules.WithoutUntestedGuards leaves
 	// the guards out that have one.
 	LabelsUnknown bool
 	// Kept is what the object's Baseline remembers, nil without one: the guards that
@@ -196,6 +196,6 @@ func (g *Guard) selects(q *Query) (selected, certain bool) {
 	if q.LabelsUnknown {
 		return true, false
 	}
-	selected = slices.ContainsFunc(q.Labels, g.matches) || g.keeps(q.Kept)
+	selected = slices.ContainsFunc(q.Labels, g.matchesLabels) || g.keepsObject(q.Kept)
 	return selected, selected
 }

@@ -50,13 +50,13 @@ type Freeze struct {
 	Causes map[Cause]time.Time
 }
 
-// Any tells whether anything is frozen.
-func (f Freeze) Any() bool {
+// HasScopes tells whether anything is frozen.
+func (f Freeze) HasScopes() bool {
 	return !f.Everything.IsZero() || len(f.Namespaces) > 0 || len(f.Causes) > 0
 }
 
-// Holds tells whether an object in a namespace, drifting by these causes, is frozen.
-func (f Freeze) Holds(namespace string, causes Causes) bool {
+// HoldsObject tells whether an object in a namespace, drifting by these causes, is frozen.
+func (f Freeze) HoldsObject(namespace string, causes Causes) bool {
 	_, held := f.Namespaces[namespace]
 	for cause := range causes {
 		_, common := f.Causes[cause]
@@ -65,9 +65,9 @@ func (f Freeze) Holds(namespace string, causes Causes) bool {
 	return held || !f.Everything.IsZero()
 }
 
-// MayHold is Holds for a drift of which only the paths and the users are known, and
+// MayHoldObject is HoldsObject for a drift of which only the paths and the users are known, and
 // not their pairs. Without users, each user may be one of them.
-func (f Freeze) MayHold(namespace string, paths, users []string) bool {
+func (f Freeze) MayHoldObject(namespace string, paths, users []string) bool {
 	may := Causes{}
 	for cause, since := range f.Causes {
 		by := cause.User == "" || len(users) == 0 || slices.Contains(users, cause.User)
@@ -76,7 +76,7 @@ func (f Freeze) MayHold(namespace string, paths, users []string) bool {
 			may[cause] = since
 		}
 	}
-	return f.Holds(namespace, may)
+	return f.HoldsObject(namespace, may)
 }
 
 // NextFreeze decides the freeze that follows another one. A freeze begins by drift
@@ -88,14 +88,14 @@ func NextFreeze(before Freeze, p Population, now time.Time) Freeze {
 		since := frozenSince(cmp.Or(before.Namespaces[namespace], before.Everything), now, func(s share, from time.Time) bool {
 			return s.reached(p.Objects[namespace], countFrom(seen, from))
 		})
-		next.Namespaces = note(next.Namespaces, namespace, since)
+		next.Namespaces = addScope(next.Namespaces, namespace, since)
 	}
 	all := p.total()
 	for cause, places := range p.byCause() {
 		since := frozenSince(cmp.Or(before.Causes[cause], before.Everything), now, func(s share, from time.Time) bool {
 			return p.isCommon(s, all, places, from)
 		})
-		next.Causes = note(next.Causes, cause, since)
+		next.Causes = addScope(next.Causes, cause, since)
 	}
 	if len(next.Namespaces) > maxFrozenNamespaces || len(next.Causes) > maxFrozenCauses {
 		next.Everything = cmp.Or(before.Everything, now)
@@ -120,7 +120,7 @@ func frozenSince(since, now time.Time, reached func(s share, from time.Time) boo
 	return time.Time{}
 }
 
-func note[K comparable](frozen map[K]time.Time, scope K, since time.Time) map[K]time.Time {
+func addScope[K comparable](frozen map[K]time.Time, scope K, since time.Time) map[K]time.Time {
 	if since.IsZero() {
 		return frozen
 	}
@@ -144,8 +144,8 @@ func keepOldest[K comparable](frozen map[K]time.Time, most int, compare func(a, 
 	return frozen
 }
 
-// Without lists the scopes of a Freeze that another one lacks.
-func (f Freeze) Without(other Freeze) Freeze {
+// SubtractScopes lists the scopes of a Freeze that another one lacks.
+func (f Freeze) SubtractScopes(other Freeze) Freeze {
 	rest := Freeze{Namespaces: missingFrom(f.Namespaces, other.Namespaces), Causes: missingFrom(f.Causes, other.Causes)}
 	if other.Everything.IsZero() {
 		rest.Everything = f.Everything

@@ -147,7 +147,7 @@ func TestNoNamespaceBeginsAFreezeForTheRest(t *testing.T) {
 		delete(quiet.Objects, "n0")
 		loud := NextFreeze(Freeze{}, p, testNow)
 		for namespace := range quiet.Objects {
-			if loud.Holds(namespace, attack) && !wouldFreeze(quiet, namespace, attack) {
+			if loud.HoldsObject(namespace, attack) && !wouldFreeze(quiet, namespace, attack) {
 				t.Fatalf("n0 freezes %s: %+v", namespace, loud)
 			}
 		}

@@ -128,7 +128,7 @@ func TestMassDriftOfOneNamespace(t *testing.T) {
 	} {
 		t.Run(name, func(t *testing.T) {
 			got := NextFreeze(tc.before, populationOf(tc.crowds...), testNow)
-			if got.Any() != tc.want || got.Holds("shop", nil) != tc.want || len(got.Causes) > 0 {
+			if got.HasScopes() != tc.want || got.Holds("shop", nil) != tc.want || len(got.Causes) > 0 {
 				t.Errorf("frozen: %+v, want %t", got, tc.want)
 			}
 		})
@@ -198,7 +198,7 @@ func TestMassDriftOfOneCauseOverTheCluster(t *testing.T) {
 
 func TestACommonCauseHoldsItsOwnDriftOnly(t *testing.T) {
 	f := NextFreeze(Freeze{}, populationOf(teams(2, "mallory", changedImage, time.Minute)...), testNow)
-	if f.Any() {
+	if f.HasScopes() {
 		t.Fatalf("20 %% freeze %+v", f)
 	}
 	f = Freeze{Causes: map[Cause]time.Time{imageByMallory: testNow}}
@@ -215,14 +215,14 @@ func TestACommonCauseHoldsItsOwnDriftOnly(t *testing.T) {
 		if got := f.Holds("x", CausesOf(d.findings)); got != tc.want {
 			t.Errorf("%s: %t", name, got)
 		}
-		if got := f.MayHold("x", []string{tc.path}, []string{tc.user}); got != tc.want {
+		if got := f.MayHoldObject("x", []string{tc.path}, []string{tc.user}); got != tc.want {
 			t.Errorf("%s, known by paths and users: %t", name, got)
 		}
 	}
-	if !f.MayHold("x", []string{changedImage}, nil) {
+	if !f.MayHoldObject("x", []string{changedImage}, nil) {
 		t.Error("users that are not told are nobody")
 	}
-	if f.MayHold("x", nil, nil) {
+	if f.MayHoldObject("x", nil, nil) {
 		t.Error("an object that is gone has an image")
 	}
 }
@@ -293,7 +293,7 @@ func TestAConditionThatNothingExplainsFreezesEverything(t *testing.T) {
 		}
 	}
 	junkOnly := populationOf(append(teams(0, "", "", 0), junk("mallorys", 45, "mallory"))...)
-	if f := NextFreeze(FreezeOf(&v1alpha1.GuardStatus{Conditions: told}), junkOnly, testNow); f.Any() {
+	if f := NextFreeze(FreezeOf(&v1alpha1.GuardStatus{Conditions: told}), junkOnly, testNow); f.HasScopes() {
 		t.Errorf("junk still freezes after the upgrade: %+v", f)
 	}
 }

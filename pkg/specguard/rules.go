@@ -26,8 +26,8 @@ type Rules struct {
 // Empty tells whether no guard selects the object.
 func (r Rules) Empty() bool { return len(r.guards) == 0 }
 
-// Certainly leaves out the guards whose label selector could not be tested.
-func (r Rules) Certainly() Rules {
+// WithoutUntestedGuards leaves out the guards whose label selector could not be tested.
+func (r Rules) WithoutUntestedGuards() Rules {
 	if len(r.untested) == 0 {
 		return r
 	}
@@ -41,10 +41,10 @@ func (r Rules) Certainly() Rules {
 // Guards names the guards in force, sorted.
 func (r Rules) Guards() []string { return sortedNames(r.guards) }
 
-// Selecting names the guards that select the object, sorted, as Baseline.status.guards
+// ListSelectingGuards names the guards that select the object, sorted, as Baseline.status.guards
 // shows them: the suspended guards, too, so that no label that changes meanwhile
 // releases the object. Of more than 128 the first are named.
-func (r Rules) Selecting() []string {
+func (r Rules) ListSelectingGuards() []string {
 	names := sortedNames(r.guards, r.vetoing)
 	return names[:min(len(names), maxGuards)]
 }
@@ -60,9 +60,9 @@ func sortedNames(lists ...[]*Guard) []string {
 	return names
 }
 
-// Inert names a guard that would select the object and does not compile; empty when
+// FindInertGuard names a guard that would select the object and does not compile; empty when
 // there is none. Nothing is imported then.
-func (r Rules) Inert() string {
+func (r Rules) FindInertGuard() string {
 	for _, g := range r.vetoing {
 		if g.inert {
 			return g.ref.String()

@@ -44,6 +44,14 @@ var unscaled = map[groupKind]struct{}{
 	{"scheduling.k8s.io", "PodGroup"}: {}, {"scheduling.k8s.io", "Workload"}: {},
 }
 
+// isBuiltIn tells whether a kind is one of Kubernetes itself that can be guarded.
+func isBuiltIn(gvk canon.GVK) bool {
+	kind := groupKind{gvk.Group, gvk.Kind}
+	_, has := scaled[kind]
+	_, lacks := unscaled[kind]
+	return has || lacks
+}
+
 // throughScale tells whether a change could have come through /scale.
 func (s *step) throughScale(c diff.Change) bool { return throughScale(s.gvk, s.in.Scale, c) }
 

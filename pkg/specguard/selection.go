@@ -18,34 +18,34 @@ const (
 	maxSelectionBytes  = 16 << 10
 	// maxOwnLabelBytes bounds the labels that guards remember beside the common ones,
 	// all guards together. ClusterSpecGuards come first.
-	maxOwnLabelBytes = 16 << 10
+	maxOwnLabelBytes = 32 << 10
 	// maxOwnSetBytes is up to which size a guard remembers labels that its selector
 	// does not name: an edit may ask for those.
 	maxOwnSetBytes = 1 << 10
 )
 
-// matches tells whether the guard's selector matches a set of labels.
-func (g *Guard) matches(set map[string]string) bool {
+// matchesLabels tells whether the guard's selector matches a set of labels.
+func (g *Guard) matchesLabels(set map[string]string) bool {
 	return g.selector == nil || g.selector.Matches(labels.Set(set))
 }
 
-// keeps tells whether the guard goes on selecting an object because of what the
+// keepsObject tells whether the guard goes on selecting an object because of what the
 // object's Baseline remembers. A Baseline from before there were selections knows the
 // guard by name alone.
-func (g *Guard) keeps(status *v1alpha1.BaselineStatus) bool {
+func (g *Guard) keepsObject(status *v1alpha1.BaselineStatus) bool {
 	if status == nil {
 		return false
 	}
 	if status.Selection == nil {
 		return slices.Contains(status.Guards, g.ref.String())
 	}
-	known := g.remembered(status.Selection)
-	return known != nil && (g.matches(status.Selection.Labels) || known.Labels != nil && g.matches(known.Labels))
+	known := g.findRemembered(status.Selection)
+	return known != nil && (g.matchesLabels(status.Selection.Labels) || known.Labels != nil && g.matchesLabels(known.Labels))
 }
 
-// remembered finds the guard in a selection; nil when it is not there. A guard whose
+// findRemembered finds the guard in a selection; nil when it is not there. A guard whose
 // uid is not known is in none.
-func (g *Guard) remembered(s *v1alpha1.Selection) *v1alpha1.SelectingGuard {
+func (g *Guard) findRemembered(s *v1alpha1.Selection) *v1alpha1.SelectingGuard {
 	if s == nil || g.uid == "" {
 		return nil
 	}
@@ -83,21 +83,45 @@ func (r Rules) nextSelection(before *v1alpha1.Selection, seen map[string]string)
 	} else {
 		next.Labels = before.Labels
 	}
-	size := 0
+	var own []ownLabels
 	for _, g := range r.clusterGuardsFirst() {
-		if g.uid == "" || len(next.Guards) == maxGuards {
+		if g.uid == "" || len(own) == maxGuards {
 			continue
 		}
-		own, selects := g.ownLabels(before, next.Labels, seen)
-		if !selects {
-			continue
+		if labels, selects := g.ownLabels(before, next.Labels, seen); selects {
+			own = append(own, ownLabels{g, labels})
 		}
-		if size += sizeOf(own); size > maxOwnLabelBytes {
-			own = nil
-		}
-		next.Guards = append(next.Guards, v1alpha1.SelectingGuard{UID: g.uid, Labels: own})
 	}
+	next.Guards = boundOwnLabels(own)
 	return next
+}
+
+// ownLabels are the labels that a guard remembers beside the common ones.
+type ownLabels struct {
+	guard  *Guard
+	labels map[string]string
+}
+
+// boundOwnLabels leaves out labels that no selector names, as soon as there is no room
+// for them. Each guard first gets the labels that its selector names, so that what one
+// guard remembers of a tenant's labels displaces none of these.
+func boundOwnLabels(all []ownLabels) []v1alpha1.SelectingGuard {
+	guards := make([]v1alpha1.SelectingGuard, len(all))
+	room := maxOwnLabelBytes
+	for i, own := range all {
+		guards[i].UID = own.guard.uid
+		if named := own.guard.namedLabels(own.labels); sizeOf(named) <= room {
+			guards[i].Labels = named
+			room -= sizeOf(named)
+		}
+	}
+	for i, own := range all {
+		if further := sizeOf(own.labels) - sizeOf(guards[i].Labels); guards[i].Labels != nil && further <= room {
+			guards[i].Labels = own.labels
+			room -= further
+		}
+	}
+	return guards
 }
 
 func (r Rules) clusterGuardsFirst() []*Guard {
@@ -110,17 +134,17 @@ func (r Rules) clusterGuardsFirst() []*Guard {
 // when the common ones are enough.
 func (g *Guard) ownLabels(before *v1alpha1.Selection, common, seen map[string]string) (own map[string]string, selects bool) {
 	var former map[string]string
-	if known := g.remembered(before); known != nil {
+	if known := g.findRemembered(before); known != nil {
 		former = known.Labels
 	}
 	switch {
 	case g.selector == nil: // perhaps for a moment: an edit, or a selector that does not compile
 		return former, true
-	case g.matches(common):
+	case g.matchesLabels(common):
 		return nil, true
-	case former != nil && g.matches(former):
+	case former != nil && g.matchesLabels(former):
 		return g.boundOwn(former), true
-	case g.matches(seen):
+	case g.matchesLabels(seen):
 		return g.boundOwn(seen), true
 	case before == nil: // the guard was known by name: the label was taken off before
 		return g.boundOwn(g.impliedLabels(seen)), true
@@ -131,11 +155,21 @@ func (g *Guard) ownLabels(before *v1alpha1.Selection, common, seen map[string]st
 
 // boundOwn keeps of a large set only the labels that the guard's selector names.
 func (g *Guard) boundOwn(set map[string]string) map[string]string {
-	named := map[string]string{}
-	if sizeOf(set) <= maxOwnSetBytes {
-		maps.Copy(named, set)
-		return named
+	if sizeOf(set) > maxOwnSetBytes {
+		return g.namedLabels(set)
 	}
+	own := map[string]string{}
+	maps.Copy(own, set)
+	return own
+}
+
+// namedLabels keeps the labels that the guard's selector names, which decide alone
+// whether the selector matches. A guard whose selector does not compile keeps the set.
+func (g *Guard) namedLabels(set map[string]string) map[string]string {
+	if set == nil || g.selector == nil {
+		return set
+	}
+	named := map[string]string{}
 	for _, r := range g.requirements() {
 		if value, ok := set[r.Key()]; ok {
 			named[r.Key()] = value
@@ -218,10 +252,11 @@ func boundLabels(set map[string]string) map[string]string {
 	return bounded
 }
 
+// sizeOf measures a set as JSON, which has six more bytes for each label.
 func sizeOf(set map[string]string) int {
 	size := 0
 	for key, value := range set {
-		size += len(key) + len(value)
+		size += len(key) + len(value) + len(`"":"",`)
 	}
 	return size
 }

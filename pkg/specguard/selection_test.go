@@ -97,7 +97,7 @@ func (w *labelled) look() {
 	w.ask()
 	w.observe(false, false)
 	w.state.WriteStatus(&w.status)
-	w.status.Guards = w.rules.Selecting()
+	w.status.Guards = w.rules.ListSelectingGuards()
 	w.prev = w.live.Labels
 	w.ask() // without the labels of before
 }
@@ -297,7 +297,7 @@ func TestASelectorThatNarrowsLetsGo(t *testing.T) {
 				if tc.want != "" {
 					want = append(want, "SpecGuard/"+tc.want)
 				}
-				if diff := cmp.Diff(want, w.rules.Selecting()); diff != "" {
+				if diff := cmp.Diff(want, w.rules.ListSelectingGuards()); diff != "" {
 					t.Errorf("selecting (-want +got):\n%s\nremembered %+v", diff, w.status.Selection)
 				}
 			})
@@ -313,52 +313,93 @@ func TestASelectorThatNarrowsLetsGoOfAMissingObject(t *testing.T) {
 	w.live.Labels, w.prev = nil, nil
 	w.upgrade()
 	w.look()
-	if got := w.rules.Selecting(); !slices.Contains(got, "SpecGuard/g") {
+	if got := w.rules.ListSelectingGuards(); !slices.Contains(got, "SpecGuard/g") {
 		t.Errorf("the guard let go of what is missing: %v", got)
 	}
 	w.edit(selecting(t, "g", "uid-1", "tier=backend"))
 	w.look()
-	if got := w.rules.Selecting(); slices.Contains(got, "SpecGuard/g") {
+	if got := w.rules.ListSelectingGuards(); slices.Contains(got, "SpecGuard/g") {
 		t.Errorf("the narrowed guard holds what is missing: %v", got)
 	}
 }
 
 // A tenant fills labels and SpecGuards; neither may make a status too large to store.
+// A tenant fills labels and SpecGuards. The selection leaves room for the rest of the
+// status, and what a tenant fills displaces no label that a ClusterSpecGuard needs.
 func TestASelectionIsBounded(t *testing.T) {
-	many := map[string]string{}
-	for i := range 3000 {
-		many[fmt.Sprintf("%0250d/%063d", i, i)] = strings.Repeat("v", 63)
+	const platformGuards = 40
+	for name, label := range map[string]func(i int) (key, value string){
+		"long labels":  func(i int) (string, string) { return fmt.Sprintf("%0250d/%063d", i, i), strings.Repeat("v", 63) },
+		"short labels": func(i int) (string, string) { return fmt.Sprintf("%04d", i), "" },
+	} {
+		t.Run(name, func(t *testing.T) {
+			many := map[string]string{}
+			for i := range 3000 {
+				key, value := label(i)
+				many[key] = value
+			}
+			keys := slices.Sorted(maps.Keys(many))
+			requireAll := func(uid string, ref GuardRef, keys []string) *Guard {
+				spec := v1alpha1.GuardSpec{Resources: deployments, Selector: &metav1.LabelSelector{}}
+				for _, key := range keys {
+					spec.Selector.MatchExpressions = append(spec.Selector.MatchExpressions, metav1.LabelSelectorRequirement{Key: key, Operator: metav1.LabelSelectorOpExists})
+				}
+				g, errs := Compile(ref, spec, nil, testNow)
+				if len(errs) > 0 {
+					t.Fatal(errs.ToAggregate())
+				}
+				return g.WithUID(types.UID(uid))
+			}
+			var guards []*Guard
+			for i := range MaxNamespaceGuards {
+				guards = append(guards, requireAll(fmt.Sprint("s", i), GuardRef{Namespace: "shop", Name: fmt.Sprint(i)}, keys[1000+30*i:min(1030+30*i, 2950)]))
+			}
+			for i := range platformGuards {
+				guards = append(guards, requireAll(fmt.Sprint("platform", i), GuardRef{Name: fmt.Sprint("platform", i)}, keys[2950+i:2951+i]))
+			}
+			set := NewGuardSet(guards, nil, System{})
+			rules := set.Rules(Query{Namespace: "shop", GVK: deploymentKind, Labels: []map[string]string{many}, Now: testNow})
+			next := rules.nextSelection(nil, many)
+			if size := encodedBytes(next); size > MaxStatusBytes/2 || len(next.Guards) != len(guards) {
+				t.Errorf("%d bytes for %d guards", size, len(next.Guards))
+			}
+			for i := range next.Guards {
+				if n := len(next.Guards[i].Labels); n > maxSelectionLabels {
+					t.Errorf("%d labels of a guard, which the schema refuses", n)
+				}
+			}
+			kept := set.Rules(Query{Namespace: "shop", GVK: deploymentKind, Kept: &v1alpha1.BaselineStatus{Selection: next}, Now: testNow}).Guards()
+			for i := range platformGuards {
+				if name := fmt.Sprint("ClusterSpecGuard/platform", i); !slices.Contains(kept, name) {
+					t.Errorf("a tenant displaced what %s remembers", name)
+				}
+			}
+		})
 	}
-	keys := slices.Sorted(maps.Keys(many))
-	requireAll := func(uid string, ref GuardRef, keys []string) *Guard {
-		spec := v1alpha1.GuardSpec{Resources: deployments, Selector: &metav1.LabelSelector{}}
-		for _, key := range keys {
-			spec.Selector.MatchExpressions = append(spec.Selector.MatchExpressions, metav1.LabelSelectorRequirement{Key: key, Operator: metav1.LabelSelectorOpExists})
-		}
-		g, errs := Compile(ref, spec, nil, testNow)
+}
+
+// A guard that selects an object of few labels remembers all of them, as long as there
+// is room, and those of its selector at least.
+func TestGuardsThatRememberLittleDisplaceNoOther(t *testing.T) {
+	var guards []*Guard
+	seen := map[string]string{"pad": strings.Repeat("v", 63)}
+	for i := range 100 {
+		seen[fmt.Sprint("l", i)] = ""
+	}
+	for i := range 100 {
+		spec := v1alpha1.GuardSpec{Resources: deployments, Selector: &metav1.LabelSelector{MatchLabels: map[string]string{fmt.Sprint("l", i): ""}}}
+		g, errs := Compile(GuardRef{Name: fmt.Sprint("platform", i)}, spec, nil, testNow)
 		if len(errs) > 0 {
 			t.Fatal(errs.ToAggregate())
 		}
-		return g.WithUID(types.UID(uid))
+		guards = append(guards, g.WithUID(types.UID(fmt.Sprint("u", i))))
 	}
-	var guards []*Guard
-	for i := range MaxNamespaceGuards {
-		guards = append(guards, requireAll(fmt.Sprint("s", i), GuardRef{Namespace: "shop", Name: fmt.Sprint(i)}, keys[1000+30*i:1030+30*i]))
-	}
-	guards = append(guards, requireAll("platform", GuardRef{Name: "platform"}, keys[2999:]))
 	set := NewGuardSet(guards, nil, System{})
-	rules := set.Rules(Query{Namespace: "shop", GVK: deploymentKind, Labels: []map[string]string{many}, Now: testNow})
-	next := rules.nextSelection(nil, many)
-	raw, err := json.Marshal(next)
-	if err != nil {
-		t.Fatal(err)
-	}
-	if len(raw) > 256<<10 || len(next.Guards) != len(guards) {
-		t.Errorf("%d bytes for %d guards", len(raw), len(next.Guards))
-	}
-	kept := set.Rules(Query{Namespace: "shop", GVK: deploymentKind, Kept: &v1alpha1.BaselineStatus{Selection: next}, Now: testNow})
-	if !slices.Contains(kept.Guards(), "ClusterSpecGuard/platform") {
-		t.Errorf("a tenant's SpecGuards displaced what the platform's guard remembers: %v", kept.Guards())
+	rules := set.Rules(Query{Namespace: "shop", GVK: deploymentKind, Labels: []map[string]string{seen}, Now: testNow})
+	next := rules.nextSelection(&v1alpha1.Selection{}, seen) // none of the labels were there at first
+	kept := set.Rules(Query{Namespace: "shop", GVK: deploymentKind, Kept: &v1alpha1.BaselineStatus{Selection: next}, Now: testNow}).Guards()
+	if len(kept) != len(guards) || encodedBytes(next) > MaxStatusBytes/2 {
+		t.Errorf("%d of %d guards are kept by %d bytes", len(kept), len(guards), encodedBytes(next))
 	}
 }
 
@@ -398,12 +439,12 @@ func moveNaively(set, before, after map[string]string) map[string]string {
 
 // check compares: a guard selects at least what it must, and at most what it may.
 func (n *twin) check(t *rapid.T, w *labelled, before []string) {
-	selected := w.rules.Selecting()
+	selected := w.rules.ListSelectingGuards()
 	for _, g := range w.guards {
-		live := g.matches(w.live.Labels)
+		live := g.matchesLabels(w.live.Labels)
 		was := slices.Contains(before, g.uid)
-		must := live || was && (g.matches(n.trusted) || n.since[g.uid])
-		may := live || was && slices.ContainsFunc(n.ever, g.matches)
+		must := live || was && (g.matchesLabels(n.trusted) || n.since[g.uid])
+		may := live || was && slices.ContainsFunc(n.ever, g.matchesLabels)
 		if got := slices.Contains(selected, g.ref.String()); got && !may || !got && must {
 			t.Fatalf("%s (%s, selector %v) selects %t, must %t, may %t: live %v, trusted %v, remembered %+v",
 				g.ref, g.uid, g.selector, got, must, may, w.live.Labels, n.trusted, w.status.Selection)

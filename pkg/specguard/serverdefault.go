@@ -18,12 +18,12 @@ const (
 	maxToldDefaults = 8
 )
 
-// unwritten tells whether the API server serves other content than before, although no
+// changedWithoutWrite tells whether the API server serves other content than before, although no
 // request has written any. A CustomResourceDefinition or an API server that is upgraded
 // does that, because defaults are filled in, and unknown fields dropped, when an object
 // is read from etcd. The proof is an equal resourceVersion, or, for kinds that count the
 // changes of their spec, an equal generation.
-func (s *step) unwritten() bool {
+func (s *step) changedWithoutWrite() bool {
 	last := &s.st.Observed
 	if last.UID != s.obs.UID || last.FullHash == "" || last.Hash == HashAbsent || last.FullHash == string(s.full) {
 		return false
@@ -36,8 +36,16 @@ func (s *step) unwritten() bool {
 	case last.ResourceVersion == s.obs.ResourceVersion:
 		return true
 	default:
-		return generationCounts(s.gvk) && last.Generation != 0 && last.Generation == s.obs.Generation
+		return generationCounts(s.gvk) && s.generationStays()
 	}
+}
+
+// generationStays tells whether the object has the generation with which it was last
+// seen. Of a built-in kind that does not count, a client may choose the generation.
+func (s *step) generationStays() bool {
+	last := &s.st.Observed
+	return last.Generation != 0 && last.Generation == s.obs.Generation && last.UID == s.obs.UID &&
+		(generationCounts(s.gvk) || !isBuiltIn(s.gvk))
 }
 
 // wasJudged tells whether a version is the one of the last step.

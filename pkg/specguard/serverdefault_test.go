@@ -112,6 +112,22 @@ func TestANewDefaultWithinDriftAuthorisesNothing(t *testing.T) {
 	}
 }
 
+// A resync shows the version that is there as the version before. If that version was
+// not judged, writes lie between it and the state.
+func TestAVersionThatWasNotJudgedIsNoProofOfADefault(t *testing.T) {
+	w := newWorld(t)
+	w.guard("shop", testGuardSpec(), w.now.Add(-1))
+	w.create(write{user: user("ci")}, testDeployment)
+	w.observe(false, false)
+	w.update(write{user: user("mallory"), changes: parseChanges(t, w.live.Body, w.gvk, newDefault)})
+	seen := w.live
+	w.seen = &seen
+	w.reread()
+	if w.state.Authorised.Number != 1 || w.state.Drift != v1alpha1.StateDrifted {
+		t.Error(w.report())
+	}
+}
+
 // The generation proves nothing where a client may choose the generation.
 func TestAnEqualGenerationOfAKindThatDoesNotCountIsNoProof(t *testing.T) {
 	w := newWorld(t)

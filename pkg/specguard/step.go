@@ -224,8 +224,8 @@ func (s *step) present() error {
 	switch {
 	case s.forgotten():
 		return s.withoutBody("Baselines are kept only since after the guard was made, all earlier ones are lost")
-	case !s.st.authorises() && s.in.Rules.Inert() != "":
-		s.withoutDecision(s.in.Rules.Inert())
+	case !s.st.authorises() && s.in.Rules.FindInertGuard() != "":
+		s.withoutDecision(s.in.Rules.FindInertGuard())
 		return nil
 	case !s.st.authorises():
 		err = s.withoutAuthority()

@@ -18,7 +18,7 @@ func (s *step) transition() error {
 	if s.st.Observed.FullHash == string(s.full) {
 		return nil // a write of something else, or none
 	}
-	if s.unwritten() {
+	if s.changedWithoutWrite() {
 		return s.takeServerDefaults()
 	}
 	if prev := s.obs.Prev; prev != nil {

@@ -145,7 +145,7 @@ func TestAGuardThatDoesNotCompileVetoes(t *testing.T) {
 func TestASuspendedGuardGoesOnSelectingWhatItSelected(t *testing.T) {
 	w := newTwoGuards(t)
 	w.suspend(time.Hour)
-	if got, want := w.rules.Selecting(), []string{"ClusterSpecGuard/platform", "SpecGuard/mine"}; len(got) != 2 || got[0] != want[0] || got[1] != want[1] {
+	if got, want := w.rules.ListSelectingGuards(), []string{"ClusterSpecGuard/platform", "SpecGuard/mine"}; len(got) != 2 || got[0] != want[0] || got[1] != want[1] {
 		t.Errorf("selecting: %v", got)
 	}
 	if got := w.rules.Guards(); len(got) != 1 || got[0] != "SpecGuard/mine" {

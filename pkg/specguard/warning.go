@@ -29,7 +29,7 @@ func warnings(rules Rules, r Review, drifting []canon.Path) []string {
 		object, effect = "the workload", "makes the pod differ from its workload and is recorded"
 	}
 	effect = fmt.Sprintf("this %s %s%s", nameWrite(r.Operation), effect, listWarned(drifting))
-	if len(rules.untested) > 0 && Judge(rules.Certainly(), r).Drift == 0 {
+	if len(rules.untested) > 0 && Judge(rules.WithoutUntestedGuards(), r).Drift == 0 {
 		effect = fmt.Sprintf("if a guard selects %s by label, %s", object, effect)
 	}
 	advice := fmt.Sprintf("%q is not trusted by %s; a trusted writer has to make the change",

@@ -109,8 +109,8 @@ func announcementOf(key kube.Key, e specguard.Event) announcement {
 	return announcement{key, e.Reason, e.Message}
 }
 
-// recent tells whether an event was told so lately that it is not told again.
-func (a announcement) recent(at, now time.Time) bool {
+// isRecent tells whether an event was told so lately that it is not told again.
+func (a announcement) isRecent(at, now time.Time) bool {
 	if a.reason == specguard.ReasonServerDefault {
 		return now.Sub(at) < quietDefault
 	}
@@ -126,7 +126,7 @@ func (a *announcements) first(key kube.Key, e specguard.Event, now time.Time) bo
 	a.mu.Lock()
 	defer a.mu.Unlock()
 	what := announcementOf(key, e)
-	if at, ok := a.last[what]; ok && what.recent(at, now) {
+	if at, ok := a.last[what]; ok && what.isRecent(at, now) {
 		return false
 	}
 	if len(a.last) >= maxTold {
@@ -140,7 +140,7 @@ func (a *announcements) first(key kube.Key, e specguard.Event, now time.Time) bo
 // an event is told twice.
 func (a *announcements) forgetOld(now time.Time) {
 	for what, at := range a.last {
-		if !what.recent(at, now) {
+		if !what.isRecent(at, now) {
 			delete(a.last, what)
 		}
 	}

@@ -65,7 +65,7 @@ func (r *Reconciler) decide(ctx context.Context, s *subject) (*decision, error) 
 		in := specguard.Input{
 			State: d.state, Observation: look.observation, Rules: s.rules,
 			Records: records.records, RecordsHealthy: records.healthy,
-			EncodedSize: encodedSize, Now: s.now, Config: r.Config.Rules, Scale: r.scale(s, d, look),
+			EncodedSize: encodedSize, Now: s.now, Config: r.Config.Rules, Scale: r.findScale(s, d, look),
 		}
 		if i == len(looks)-1 && s.baseline != nil {
 			// What is accepted is what is there now, not what was there for a moment.
@@ -158,13 +158,13 @@ func (r *Reconciler) step(ctx context.Context, s *subject, in specguard.Input) (
 	return result, nil
 }
 
-// scale asks whether the kind has /scale, where an object's content changed: for an
+// findScale asks whether the kind has /scale, where an object's content changed: for an
 // answer of "no" the mapper may have to list all kinds.
-func (r *Reconciler) scale(s *subject, d *decision, look observed) specguard.ScaleSubresource {
+func (r *Reconciler) findScale(s *subject, d *decision, look observed) specguard.ScaleSubresource {
 	if r.Kinds == nil || look.object == nil || string(look.object.FullHash) == d.state.Observed.FullHash {
 		return specguard.ScaleUnknown
 	}
-	switch served, known := r.Kinds.Scale(schema.GroupResource{Group: s.key.Group, Resource: s.resource.Plural}); {
+	switch served, known := r.Kinds.ServesScale(schema.GroupResource{Group: s.key.Group, Resource: s.resource.Plural}); {
 	case served:
 		return specguard.ScaleServed
 	case known:

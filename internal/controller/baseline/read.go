@@ -65,7 +65,7 @@ type surrounding struct {
 }
 
 func (r *Reconciler) surrounding(snapshot *guard.Snapshot, defaults *guarddefaults.InForce, key kube.Key) surrounding {
-	s := surrounding{guards: snapshot.Epoch(key), defaults: defaults.Epoch}
+	s := surrounding{guards: snapshot.FindEpoch(key), defaults: defaults.Epoch}
 	if e := r.Environments.Of(key.Namespace); e != nil {
 		s.environment, s.environmentName, s.environmentChange = e.UID, e.Name, e.Generation
 	}
@@ -111,7 +111,7 @@ func (r *Reconciler) read(ctx context.Context, key kube.Key) (s *subject, wait t
 		return nil, 0, r.resolveVersion(ctx, s, err)
 	}
 	s.rules = snapshot.Set.Rules(s.query(namespace))
-	s.selecting = s.rules.Selecting()
+	s.selecting = s.rules.ListSelectingGuards()
 	s.settings = r.resolve(s, defaults)
 	if behind, err := r.behind(ctx, s); err != nil || behind {
 		r.appoint(s) // a check will tell if the watch does not
@@ -179,7 +179,7 @@ func (r *Reconciler) readUnserved(ctx context.Context, s *subject) (*subject, ti
 	for i := range list.Items {
 		if KeyOf(&list.Items[i]) == s.key {
 			s.baseline = list.Items[i].DeepCopy()
-			s.selecting = s.snapshot.Set.Rules(s.query(s.snapshot.Namespaces[s.key.Namespace])).Selecting()
+			s.selecting = s.snapshot.Set.Rules(s.query(s.snapshot.Namespaces[s.key.Namespace])).ListSelectingGuards()
 			return s, 0, nil
 		}
 	}

@@ -50,7 +50,7 @@ type Stamps interface {
 
 // Kinds tells whether the API server serves /scale of a resource; *kube.Mapper does.
 type Kinds interface {
-	Scale(resource schema.GroupResource) (served, known bool)
+	ServesScale(resource schema.GroupResource) (served, known bool)
 }
 
 // Config is what an installation decides.

@@ -38,6 +38,19 @@ func (r *Reconciler) putStatus(ctx context.Context, s *subject, next *v1alpha1.B
 		why = err.Error()
 	}
 	specguard.MinimizeStatus(&next.Status)
+	err := r.putUnknown(ctx, s, next, reason, why)
+	if refusalReason(err) == "" {
+		return err
+	}
+	// What is stored was taken once.
+	s.baseline.Status.DeepCopyInto(&next.Status)
+	next.Status.State = v1alpha1.StateUnknown
+	return r.putUnknown(ctx, s, next, reason, why)
+}
+
+// putUnknown writes a status that says why the whole status is not there, unless the
+// Baseline says that already.
+func (r *Reconciler) putUnknown(ctx context.Context, s *subject, next *v1alpha1.Baseline, reason, why string) error {
 	condition.Set{Conditions: &next.Status.Conditions, Generation: next.Generation, Now: s.now}.
 		Unknown(reason, refusalMessage(why))
 	if err := asStored(&next.Status); err != nil {

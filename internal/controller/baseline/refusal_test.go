@@ -76,6 +76,10 @@ func TestARefusedStatusDoesNotLeaveABaselineInSync(t *testing.T) {
 			refuse: func(b *v1alpha1.Baseline) error { return refuseIf(len(b.Status.Findings) > 1, errInvalid) },
 			want:   "Unknown Unknown StatusRefused, 1 of 40 findings", filled: true,
 		},
+		"the schema does not let any finding": {
+			refuse: func(b *v1alpha1.Baseline) error { return refuseIf(len(b.Status.Findings) > 0, errInvalid) },
+			want:   "Unknown Unknown StatusRefused, 0 of 0 findings", filled: true,
+		},
 	}
 	for name, tc := range tests {
 		t.Run(name, func(t *testing.T) {

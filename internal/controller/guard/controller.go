@@ -98,7 +98,7 @@ func (c *Controller) Reconcile(ctx context.Context, _ reconcile.Request) (reconc
 		return reconcile.Result{}, fmt.Errorf("compiling the guards: %w", err)
 	}
 	changed := changedRules(before, snapshot, c.last, in, c.expired(before))
-	snapshot.follow(before, changed)
+	snapshot.noteChanges(before, changed)
 	if changed = changedNamespaces(before, snapshot, changed); len(changed) > 0 {
 		c.last = in
 		c.current.Store(snapshot)

@@ -137,7 +137,7 @@ func TestAGuardThatDoesNotCompileVetoesInASnapshot(t *testing.T) {
 		t.Fatal(err)
 	}
 	rules := s.Set.Rules(specguard.Query{Namespace: "shop", GVK: canon.ParseGVK("apps/v1", "Deployment"), Now: epoch})
-	if got := rules.Inert(); got != "ClusterSpecGuard/platform" {
+	if got := rules.FindInertGuard(); got != "ClusterSpecGuard/platform" {
 		t.Errorf("what vetoes is %q", got)
 	}
 }
@@ -267,11 +267,11 @@ func TestReconcileActsOnChangesOnly(t *testing.T) {
 	if reconcile(); changed != 2 {
 		t.Error("the end of a suspension is told for ever")
 	}
-	before := controller.Snapshot().Epoch(deployment)
+	before := controller.Snapshot().FindEpoch(deployment)
 	if err := c.Delete(t.Context(), &g); err != nil {
 		t.Fatal(err)
 	}
-	if reconcile(); changed != 3 || len(w.asked[len(w.asked)-1]) != 0 || controller.Snapshot().Epoch(deployment) <= before {
+	if reconcile(); changed != 3 || len(w.asked[len(w.asked)-1]) != 0 || controller.Snapshot().FindEpoch(deployment) <= before {
 		t.Errorf("a removed guard is still in force: %d changes", changed)
 	}
 }

@@ -38,7 +38,7 @@ func Tallies(baselines []v1alpha1.Baseline) map[specguard.GuardRef]Tally {
 			continue
 		}
 		for _, name := range b.Status.Guards {
-			ref := refOf(name, b.Namespace)
+			ref := specguard.ParseGuardRef(name, b.Namespace)
 			t := counts[ref]
 			t.Objects++
 			switch b.Status.State {
@@ -55,15 +55,6 @@ func Tallies(baselines []v1alpha1.Baseline) map[specguard.GuardRef]Tally {
 		}
 	}
 	return counts
-}
-
-// refOf undoes specguard.GuardRef.String.
-func refOf(name, namespace string) specguard.GuardRef {
-	kind, rest, _ := strings.Cut(name, "/")
-	if kind == "ClusterSpecGuard" {
-		return specguard.GuardRef{Name: rest}
-	}
-	return specguard.GuardRef{Namespace: namespace, Name: rest}
 }
 
 // freeze decides the mass drift of a guard.
@@ -112,11 +103,11 @@ func describe(cause *v1alpha1.FrozenCause) string {
 // write that is tried again tells nothing twice.
 func (c *Status) tellMassDrift(g runtime.Object, before, after *v1alpha1.GuardStatus) {
 	was, now := specguard.FreezeOf(before), specguard.FreezeOf(after)
-	switch begun := now.Without(was); {
-	case begun.Any():
+	switch begun := now.SubtractScopes(was); {
+	case begun.HasScopes():
 		c.Recorder.Eventf(g, nil, corev1.EventTypeWarning, v1alpha1.ConditionMassDrift, actionCount,
 			"so much drifts at once that one cause is assumed; not repaired by itself: %s", scopes(begun.Status()))
-	case was.Any() && !now.Any():
+	case was.HasScopes() && !now.HasScopes():
 		c.Recorder.Eventf(g, nil, corev1.EventTypeNormal, "MassDriftEnded", actionCount, "few enough objects drift to take each for itself again")
 	}
 }

@@ -29,8 +29,8 @@ func (s Scopes) add(namespace string, kind schema.GroupKind) {
 	s[Scope{namespace, kind}] = struct{}{}
 }
 
-// Contain tells whether an object lies in one of the scopes.
-func (s Scopes) Contain(key kube.Key) bool {
+// ContainObject tells whether an object lies in one of the scopes.
+func (s Scopes) ContainObject(key kube.Key) bool {
 	for _, scope := range scopesOf(key) {
 		if _, ok := s[scope]; ok {
 			return true
@@ -48,9 +48,9 @@ func scopesOf(key kube.Key) [4]Scope {
 // epochs are the numbers of the last snapshots that changed the rules of a scope.
 type epochs map[Scope]int64
 
-// Epoch grows whenever an object must be judged anew: not with namespaces, whose labels
+// FindEpoch finds the number that grows whenever an object must be judged anew: not with namespaces, whose labels
 // decide only which guards select an object.
-func (s *Snapshot) Epoch(key kube.Key) int64 {
+func (s *Snapshot) FindEpoch(key kube.Key) int64 {
 	var newest int64
 	for _, scope := range scopesOf(key) {
 		newest = max(newest, s.epochs[scope])
@@ -58,9 +58,9 @@ func (s *Snapshot) Epoch(key kube.Key) int64 {
 	return newest
 }
 
-// follow numbers a snapshot after the one before, and notes whose rules changed. Scopes
+// noteChanges numbers a snapshot after the one before, and notes whose rules changed. Scopes
 // of namespaces that are gone are dropped, so that they do not pile up.
-func (s *Snapshot) follow(before *Snapshot, changed Scopes) {
+func (s *Snapshot) noteChanges(before *Snapshot, changed Scopes) {
 	s.number, s.epochs = 1, epochs{}
 	if before != nil {
 		s.number = before.number + 1
@@ -68,7 +68,7 @@ func (s *Snapshot) follow(before *Snapshot, changed Scopes) {
 	}
 	for scope := range changed {
 		// A kind that is not served has no objects, and tenants may name any.
-		if s.serves(scope.Kind) || scope.Kind.Empty() || before != nil && before.serves(scope.Kind) {
+		if s.servesKind(scope.Kind) || scope.Kind.Empty() || before != nil && before.servesKind(scope.Kind) {
 			s.epochs[scope] = s.number
 		}
 	}
@@ -78,7 +78,7 @@ func (s *Snapshot) follow(before *Snapshot, changed Scopes) {
 	})
 }
 
-func (s *Snapshot) serves(kind schema.GroupKind) bool {
+func (s *Snapshot) servesKind(kind schema.GroupKind) bool {
 	_, served := s.kinds[kind]
 	return served
 }
@@ -97,11 +97,11 @@ func changedRules(before, after *Snapshot, was, is input, expired bool) Scopes {
 		}
 	}
 	for kind := range before.kinds {
-		if !after.serves(kind) {
+		if !after.servesKind(kind) {
 			changed.add("", kind)
 		}
 	}
-	former, current := was.specs(), is.specs()
+	former, current := was.indexSpecs(), is.indexSpecs()
 	for ref, guard := range former {
 		if now, exists := current[ref]; !exists || now.version != guard.version || expired && guard.spec.Suspend != nil {
 			changed.addGuard(ref, guard.spec, before, after)
@@ -157,7 +157,7 @@ type guardVersion struct {
 	generation int64
 }
 
-func (in input) specs() map[specguard.GuardRef]versioned {
+func (in input) indexSpecs() map[specguard.GuardRef]versioned {
 	specs := make(map[specguard.GuardRef]versioned, len(in.guards)+len(in.clusterGuards))
 	for i := range in.guards {
 		g := &in.guards[i]

@@ -93,7 +93,7 @@ func TestAGuardThatChangesConcernsTheObjectsOfItsScopeAlone(t *testing.T) {
 			if err != nil {
 				t.Fatal(err)
 			}
-			before.follow(nil, changedRules(nil, before, input{}, was, false))
+			before.noteChanges(nil, changedRules(nil, before, input{}, was, false))
 			is := base()
 			if tc.expired {
 				is = was
@@ -104,13 +104,13 @@ func TestAGuardThatChangesConcernsTheObjectsOfItsScopeAlone(t *testing.T) {
 				t.Fatal(err)
 			}
 			rules := changedRules(before, after, was, is, tc.expired)
-			after.follow(before, rules)
+			after.noteChanges(before, rules)
 			looks := changedNamespaces(before, after, rules)
 			for _, key := range append(everything, tc.looked...) {
-				if got, want := looks.Contain(key), slices.Contains(tc.looked, key); got != want {
+				if got, want := looks.ContainObject(key), slices.Contains(tc.looked, key); got != want {
 					t.Errorf("%v is looked at: %t", key, got)
 				}
-				if got, want := after.Epoch(key) != before.Epoch(key), slices.Contains(tc.judged, key); got != want {
+				if got, want := after.FindEpoch(key) != before.FindEpoch(key), slices.Contains(tc.judged, key); got != want {
 					t.Errorf("%v is judged anew: %t", key, got)
 				}
 			}
@@ -137,7 +137,7 @@ func TestAGuardOfACrowdedNamespaceConcernsAllKindsOfTheNamespace(t *testing.T) {
 		t.Fatal(err)
 	}
 	changed := changedRules(before, after, was, is, false)
-	if !changed.Contain(kube.Key{GroupVersionKind: pods, Namespace: "shop"}) || changed.Contain(kube.Key{GroupVersionKind: pods, Namespace: "bank"}) {
+	if !changed.ContainObject(kube.Key{GroupVersionKind: pods, Namespace: "shop"}) || changed.ContainObject(kube.Key{GroupVersionKind: pods, Namespace: "bank"}) {
 		t.Errorf("it concerns %v", changed)
 	}
 }
@@ -146,10 +146,10 @@ func TestEpochsOfNamespacesThatAreGoneAreDropped(t *testing.T) {
 	var before *Snapshot
 	for i := range 100 {
 		after := &Snapshot{kinds: map[schema.GroupKind]judged{deployments.GroupKind(): {}}, Namespaces: map[string]Namespace{"shop": {}}}
-		after.follow(before, Scopes{{"shop", deployments.GroupKind()}: {}, {string(rune('a' + i)), deployments.GroupKind()}: {}, {"shop", schema.GroupKind{Kind: string(rune('a' + i))}}: {}})
+		after.noteChanges(before, Scopes{{"shop", deployments.GroupKind()}: {}, {string(rune('a' + i)), deployments.GroupKind()}: {}, {"shop", schema.GroupKind{Kind: string(rune('a' + i))}}: {}})
 		before = after
 	}
-	if len(before.epochs) != 1 || before.Epoch(kube.Key{GroupVersionKind: deployments, Namespace: "shop"}) != 100 {
+	if len(before.epochs) != 1 || before.FindEpoch(kube.Key{GroupVersionKind: deployments, Namespace: "shop"}) != 100 {
 		t.Errorf("epochs %v", before.epochs)
 	}
 }

@@ -46,7 +46,7 @@ type Snapshot struct {
 	// OtherVersions are kinds that a guard names in another version than the one in
 	// which they are judged. The guard is in force for them all the same.
 	OtherVersions map[specguard.GuardRef][]Problem
-	// number counts snapshots; see Epoch.
+	// number counts snapshots; see FindEpoch.
 	number int64
 	epochs epochs
 	// crowded are the namespaces with more SpecGuards than can be in force.

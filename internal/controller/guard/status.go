@@ -261,7 +261,7 @@ func problemText(problems []Problem) string {
 // failing names the first kind that is not listed yet or cannot be read.
 func (c *Status) failing(spec *v1alpha1.GuardSpec, snapshot *Snapshot) string {
 	for i, r := range spec.Resources {
-		resource, _ := snapshot.Judged(r)
+		resource, _ := snapshot.FindJudgedVersion(r)
 		health := c.Kinds.Health(resource.GVK)
 		path := fmt.Sprintf("spec.resources[%d]", i)
 		switch {

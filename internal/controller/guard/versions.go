@@ -124,9 +124,9 @@ func (j judged) otherThan(gvk schema.GroupVersionKind) error {
 	return fmt.Errorf("%s is judged as %s, %s, and not as %s; name that version, and write paths as it has them", gvk.Kind, j.GVK.GroupVersion(), why, gvk.GroupVersion())
 }
 
-// Judged says in which version the objects of a kind that a guard names are judged, and
+// FindJudgedVersion says in which version the objects of a kind that a guard names are judged, and
 // where they are served; ok is false if that is not known.
-func (s *Snapshot) Judged(r v1alpha1.GuardedResource) (resource kube.Resource, ok bool) {
+func (s *Snapshot) FindJudgedVersion(r v1alpha1.GuardedResource) (resource kube.Resource, ok bool) {
 	kind, ok := s.kinds[schema.GroupVersionKind(canon.ParseGVK(r.APIVersion, r.Kind)).GroupKind()]
 	return kind.Resource, ok
 }
@@ -134,6 +134,6 @@ func (s *Snapshot) Judged(r v1alpha1.GuardedResource) (resource kube.Resource, o
 // Registered is how a kind is called where resources are registered, as
 // group/plural; ok is false if it is not known where the kind is served.
 func (s *Snapshot) Registered(r v1alpha1.GuardedResource) (name string, ok bool) {
-	resource, ok := s.Judged(r)
+	resource, ok := s.FindJudgedVersion(r)
 	return resource.GVK.Group + "/" + resource.Plural, ok
 }

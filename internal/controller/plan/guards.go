@@ -116,33 +116,17 @@ func (v *view) Frozen(namespace string, target *v1alpha1.PlanTarget) string {
 		users = nil // some did not fit
 	}
 	for _, name := range v.snapshot.Set.Rules(query).Guards() {
-		for ref, freeze := range v.frozen {
-			if speaksFor(ref, namespace, name) && freeze.MayHold(namespace, target.Paths, users) {
-				return name
-			}
+		if v.frozen[specguard.ParseGuardRef(name, namespace)].MayHoldObject(namespace, target.Paths, users) {
+			return name
 		}
 	}
 	return ""
 }
 
-func (v *view) is(what map[specguard.GuardRef]bool, namespace, name string) bool {
-	for ref, holds := range what {
-		if holds && speaksFor(ref, namespace, name) {
-			return true
-		}
-	}
-	return false
-}
-
-// speaksFor says that a guard is the one that a Baseline of a namespace calls so.
-func speaksFor(ref specguard.GuardRef, namespace, name string) bool {
-	return ref.String() == name && (ref.Namespace == "" || ref.Namespace == namespace)
-}
-
 // Holds implements exec.GuardView.
 func (v *view) Holds(namespace string, b *v1alpha1.Baseline, rules specguard.Rules, annotations map[string]string) string {
 	for _, name := range specguard.DecidingOnRepair(b.Status.Guards) {
-		if v.is(v.suspended, namespace, name) {
+		if v.suspended[specguard.ParseGuardRef(name, namespace)] {
 			return name + " is suspended"
 		}
 	}

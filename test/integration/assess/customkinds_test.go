@@ -5,67 +5,17 @@
 package assess
 
 import (
-	"context"
-	"errors"
 	"fmt"
-	"strings"
 	"testing"
 
 	apiextensions "k8s.io/apiextensions-apiserver/pkg/apis/apiextensions/v1"
-	apierrors "k8s.io/apimachinery/pkg/api/errors"
-	metav1 "k8s.io/apimachinery/pkg/apis/meta/v1"
 	"k8s.io/apimachinery/pkg/apis/meta/v1/unstructured"
 	"k8s.io/client-go/kubernetes/scheme"
 	"sigs.k8s.io/controller-runtime/pkg/client"
 
 	"github.com/plumbline-dev/plumbline/pkg/apis/plumbline/v1alpha1"
 	"github.com/plumbline-dev/plumbline/test/harness/guarded"
-	"github.com/plumbline-dev/plumbline/test/harness/poll"
 )
-
-// installCRD serves a custom kind for the time of a test.
-func (w *world) installCRD(group, kind, plural string, scope apiextensions.ResourceScope, changes ...func(*apiextensions.CustomResourceDefinition)) {
-	w.t.Helper()
-	types := scheme.Scheme
-	w.Must(apiextensions.AddToScheme(types))
-	c, err := client.New(config, client.Options{Scheme: types})
-	w.Must(err)
-	preserve := true
-	crd := &apiextensions.CustomResourceDefinition{
-		ObjectMeta: metav1.ObjectMeta{Name: plural + "." + group},
-		Spec: apiextensions.CustomResourceDefinitionSpec{
-			Group: group, Scope: scope,
-			Names: apiextensions.CustomResourceDefinitionNames{Kind: kind, Plural: plural, Singular: strings.ToLower(kind), ListKind: kind + "List"},
-			Versions: []apiextensions.CustomResourceDefinitionVersion{{
-				Name: "v1", Served: true, Storage: true,
-				Schema: &apiextensions.CustomResourceValidation{OpenAPIV3Schema: &apiextensions.JSONSchemaProps{
-					Type: "object", XPreserveUnknownFields: &preserve,
-				}},
-			}},
-		},
-	}
-	for _, change := range changes {
-		change(crd)
-	}
-	w.Must(c.Create(w.Ctx(), crd))
-	w.t.Cleanup(func() {
-		if err := c.Delete(context.Background(), crd); err != nil {
-			w.t.Errorf("removing the kind: %v", err)
-		}
-		// The next test may make the same kind; the test's own context is over.
-		poll.Until(w.t, patience, "the kind is gone", func() error {
-			err := c.Get(context.Background(), client.ObjectKeyFromObject(crd), crd)
-			switch {
-			case err == nil:
-				return errors.New("the kind is there")
-			case apierrors.IsNotFound(err):
-				return nil
-			default:
-				return err
-			}
-		})
-	})
-}
 
 // withScale gives a custom kind the subresource /scale.
 func withScale(crd *apiextensions.CustomResourceDefinition) {
@@ -108,7 +58,7 @@ const scaledByNone = "Drifted: Changed /spec/replicas by ? (Unknown, ManagedFiel
 func TestAForeignScaleOfACustomKindOfK8sIOIsNotAuthorisedAsCIs(t *testing.T) {
 	w := newWorld(t)
 	p := start(t)
-	w.installCRD("agents.k8s.io", "SandboxPool", "sandboxpools", apiextensions.NamespaceScoped, agentsKind, withScale)
+	w.InstallKind("agents.k8s.io", "SandboxPool", "sandboxpools", apiextensions.NamespaceScoped, agentsKind, withScale)
 	pool := w.sandboxPool()
 	w.scale(mallory, pool, 7)
 	w.UntilIs("web", scaledByNone)
@@ -125,7 +75,7 @@ func TestACustomKindThatGainsScaleIsNoLongerProvenByItsStamp(t *testing.T) {
 	w := newWorld(t)
 	p := start(t)
 	var crd *apiextensions.CustomResourceDefinition
-	w.installCRD("agents.k8s.io", "SandboxPool", "sandboxpools", apiextensions.NamespaceScoped, agentsKind,
+	w.InstallKind("agents.k8s.io", "SandboxPool", "sandboxpools", apiextensions.NamespaceScoped, agentsKind,
 		func(c *apiextensions.CustomResourceDefinition) { crd = c })
 	pool := w.sandboxPool()
 	// While the kind has no /scale, the stamp proves a number that nobody saw written.

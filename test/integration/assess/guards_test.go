@@ -113,7 +113,7 @@ func TestKindsThatCannotBeGuardedAreToldWithTheirField(t *testing.T) {
 			v1alpha1.GuardedResource{APIVersion: "nowhere.example.org/v1", Kind: "Nothing"},
 			v1alpha1.GuardedResource{APIVersion: "cluster.example.org/v1", Kind: "Planet"})
 	})
-	w.installCRD("cluster.example.org", "Planet", "planets", apiextensions.ClusterScoped)
+	w.InstallKind("cluster.example.org", "Planet", "planets", apiextensions.ClusterScoped)
 	w.guardReads(g, func() []metav1.Condition { return g.Status.Conditions }, "Stalled=True NotInForce: spec.resources[1].kind:")
 	w.guardReads(g, func() []metav1.Condition { return g.Status.Conditions }, "spec.resources[2].kind:")
 	// The kind that can be watched is.
@@ -130,7 +130,7 @@ func TestAKindThatAppearsIsGuardedThen(t *testing.T) {
 		g.Spec.Resources = []v1alpha1.GuardedResource{{APIVersion: "example.org/v1", Kind: "Widget"}}
 	})
 	w.guardReads(g, func() []metav1.Condition { return g.Status.Conditions }, "Stalled=True NotInForce: spec.resources[0].kind:")
-	w.installCRD("example.org", "Widget", "widgets", apiextensions.NamespaceScoped)
+	w.InstallKind("example.org", "Widget", "widgets", apiextensions.NamespaceScoped)
 	w.guardReads(g, func() []metav1.Condition { return g.Status.Conditions }, "Ready=True InForce")
 	widget := &unstructured.Unstructured{Object: map[string]any{
 		"apiVersion": "example.org/v1", "kind": "Widget",

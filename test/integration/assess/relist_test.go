@@ -60,7 +60,7 @@ func widgetWorld(t *testing.T) (*world, *process) {
 	w := newWorld(t)
 	w.Resource = schema.GroupResource{Group: widgets.Group, Resource: "widgets"}
 	p := start(t)
-	w.installCRD(widgets.Group, widgets.Kind, "widgets", apiextensions.NamespaceScoped)
+	w.InstallKind(widgets.Group, widgets.Kind, "widgets", apiextensions.NamespaceScoped)
 	// Each client discovers kinds by itself, and a new one is told late.
 	w.Eventually("a new client can write widgets", func() error {
 		return w.As(ci).Create(w.Ctx(), w.widget("probe"), client.DryRunAll)

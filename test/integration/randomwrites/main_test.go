@@ -12,9 +12,6 @@ import (
 	"time"
 
 	"github.com/prometheus/client_golang/prometheus"
-	apiextensions "k8s.io/apiextensions-apiserver/pkg/apis/apiextensions/v1"
-	metav1 "k8s.io/apimachinery/pkg/apis/meta/v1"
-	"k8s.io/client-go/kubernetes/scheme"
 	"k8s.io/client-go/rest"
 	"k8s.io/utils/clock"
 	"sigs.k8s.io/controller-runtime/pkg/client"
@@ -81,31 +78,4 @@ func startControllers(t *testing.T) {
 			t.Errorf("%v; the controllers said %s", err, controllers.Said())
 		}
 	})
-}
-
-// installWidgets makes the custom kind.
-func installWidgets(t *testing.T) {
-	t.Helper()
-	if err := apiextensions.AddToScheme(scheme.Scheme); err != nil {
-		t.Fatal(err)
-	}
-	preserve := true
-	c, err := client.New(config, client.Options{Scheme: scheme.Scheme})
-	if err != nil {
-		t.Fatal(err)
-	}
-	err = c.Create(t.Context(), &apiextensions.CustomResourceDefinition{
-		ObjectMeta: metav1.ObjectMeta{Name: "widgets.example.org"},
-		Spec: apiextensions.CustomResourceDefinitionSpec{
-			Group: "example.org", Scope: apiextensions.NamespaceScoped,
-			Names: apiextensions.CustomResourceDefinitionNames{Kind: "Widget", Plural: "widgets", Singular: "widget", ListKind: "WidgetList"},
-			Versions: []apiextensions.CustomResourceDefinitionVersion{{
-				Name: "v1", Served: true, Storage: true,
-				Schema: &apiextensions.CustomResourceValidation{OpenAPIV3Schema: &apiextensions.JSONSchemaProps{Type: "object", XPreserveUnknownFields: &preserve}},
-			}},
-		},
-	})
-	if err != nil {
-		t.Fatal(err)
-	}
 }

@@ -13,6 +13,7 @@ import (
 	"strings"
 	"testing"
 
+	apiextensions "k8s.io/apiextensions-apiserver/pkg/apis/apiextensions/v1"
 	apierrors "k8s.io/apimachinery/pkg/api/errors"
 	metav1 "k8s.io/apimachinery/pkg/apis/meta/v1"
 	"k8s.io/apimachinery/pkg/apis/meta/v1/unstructured"
@@ -62,10 +63,10 @@ func TestRandomWritesAreFoundAndNeverLaundered(t *testing.T) {
 		rounds = 80
 	}
 	const writesPerRound = 25
-	installWidgets(t)
+	g := &game{Namespace: cluster.NewNamespace(t), t: t, rng: seed.Random(t)}
+	g.InstallKind("example.org", "Widget", "widgets", apiextensions.NamespaceScoped)
 	startControllers(t)
 	assessor := startAssessor(t)
-	g := &game{Namespace: cluster.NewNamespace(t), t: t, rng: seed.Random(t)}
 	g.prepare()
 	for round := range rounds {
 		away := round%4 == 3
