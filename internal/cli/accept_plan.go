@@ -76,8 +76,8 @@ func refuse(b *v1alpha1.Baseline, named bool) (why string, quiet bool) {
 	return "its state is unknown: what was not read is not accepted", false
 }
 
-// bodyLost says that what was authorised can no longer be read, or was too large to
-// be kept. What runs can, and accepting it by name is the way out.
+// bodyLost says that the authorised body can no longer be read, or was too large to be
+// kept. The running object can be read, and accepting it by name is the way out.
 func bodyLost(b *v1alpha1.Baseline) bool {
 	ready := meta.FindStatusCondition(b.Status.Conditions, v1alpha1.ConditionReady)
 	return ready != nil && (ready.Reason == v1alpha1.ReasonBodyLost || ready.Reason == v1alpha1.ReasonBodyTooLarge)
@@ -145,7 +145,7 @@ func settlement(b *v1alpha1.Baseline, hash string, wasMissing, deleted bool) (se
 	}
 }
 
-// judgeCleared tells what became of a request that the assessor has cleared.
+// judgeCleared tells the outcome of a request that the assessor has cleared.
 func judgeCleared(b *v1alpha1.Baseline, hash string, wasMissing bool) (settled, string) {
 	switch {
 	case meta.IsStatusConditionTrue(b.Status.Conditions, v1alpha1.ConditionAcceptRefused):

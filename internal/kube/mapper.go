@@ -155,7 +155,7 @@ func (m *Mapper) state() (last listing, due bool) {
 }
 
 // ServesScale tells whether any version of a resource serves the subresource /scale: a write
-// through one version changes what all versions show. The answer "no" is believed only
+// through one version changes all versions. The answer "no" is believed only
 // of a listing that is younger than the interval, so that a kind that gains /scale is
 // seen; for that answer ServesScale may wait for a listing. known is false where the API
 // server could not tell.

@@ -32,7 +32,7 @@ type schemas struct {
 	clock  clock.PassiveClock
 
 	mu sync.Mutex
-	// at is when the API server was asked last, and err what came of it.
+	// at is the time of the last request, and err its failure.
 	at      time.Time
 	err     error
 	release string
@@ -47,7 +47,7 @@ func (s *schemas) readVersion(ctx context.Context, gvk schema.GroupVersionKind) 
 	s.mu.Lock()
 	defer s.mu.Unlock()
 	if s.at.IsZero() || s.clock.Since(s.at) >= schemaAge {
-		// A failure serves all who wait, so that a hanging API server costs one timeout.
+		// A failure serves all waiting callers, so that a hanging API server costs one timeout.
 		s.err = s.readSchemas(ctx)
 		s.at = s.clock.Now()
 	}

@@ -113,7 +113,7 @@ func TestAnUnknownSchemaIsNoNewSchema(t *testing.T) {
 		}
 	}
 	if got := api.asked.Load() - asked; got != 1 {
-		t.Errorf("a failure was asked for %d times, want once for all who wait", got)
+		t.Errorf("a failure was asked for %d times, want once for all callers", got)
 	}
 	api.failing.Store(false)
 	now.SetTime(now.Now().Add(time.Minute))

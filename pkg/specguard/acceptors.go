@@ -13,15 +13,15 @@ import (
 	"github.com/plumbline-dev/plumbline/pkg/specguard/diff"
 )
 
-// acceptors are the only ones who may accept under a guard.
+// acceptors are the only writers who may accept under a guard.
 type acceptors struct {
 	writers
-	// names of them, for those who may not.
+	// names of these writers, for the message of a refusal.
 	names string
 }
 
-// WithAcceptBy is the guard with those who may accept; nil lets the rights decide. With
-// errors the guard lets nobody accept.
+// WithAcceptBy returns the guard with the writers who may accept; with nil, the rights
+// decide. With errors the guard lets no user accept.
 func (g *Guard) WithAcceptBy(w *v1alpha1.Writers) (*Guard, field.ErrorList) {
 	if w == nil {
 		return g, nil
@@ -58,8 +58,9 @@ func nameWriters(w *v1alpha1.Writers) string {
 // maxAcceptorBytes bounds a name in a message: five of them leave room for the rest.
 const maxAcceptorBytes = 100
 
-// mayAccept says which guards do not let somebody accept, and who may; empty when all
-// do. A suspended guard has its say, too: what is accepted stays authorised.
+// mayAccept returns the refusals of the guards that do not let a user accept, with the
+// users who may; empty when there are none. A suspended guard refuses as well, because
+// an accepted state stays authorised.
 func (r Rules) mayAccept(id Identity) (refusal string) {
 	var refusals []string
 	for _, g := range slices.Concat(r.guards, r.vetoing) {

@@ -29,7 +29,7 @@ func (s *step) withoutBody(why string) error {
 	s.st.BodyLost = s.st.Oversized == nil
 	if s.before.Drift != v1alpha1.StateUnknown || s.st.BodyLost && !s.before.BodyLost {
 		if s.st.BodyLost {
-			why = "the authorised body is lost, so nothing can be compared until somebody accepts what runs now: " + why
+			why = "the authorised body is lost, so the object cannot be compared until a person accepts it: " + why
 		}
 		s.event(EventWarning, ReasonUnreadable, "%s", why)
 	}

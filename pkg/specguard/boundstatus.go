@@ -27,8 +27,8 @@ const (
 	maxConditionBytes = 1 << 10
 )
 
-// reductions make a status smaller, what is least needed first. The findings that
-// are left out stay counted. What only the status leaves out, State keeps.
+// reductions make a status smaller, the least needed parts first. Findings that are
+// left out stay counted. State keeps each part that only the status leaves out.
 var reductions = []func(*v1alpha1.BaselineStatus){
 	func(s *v1alpha1.BaselineStatus) { keepFlipPlaces(s, 4) },
 	func(s *v1alpha1.BaselineStatus) { keepFlipPlaces(s, 1) },
@@ -44,7 +44,7 @@ var reductions = []func(*v1alpha1.BaselineStatus){
 	func(s *v1alpha1.BaselineStatus) { s.Observed.Metadata = nil },
 }
 
-// BoundStatus leaves out of a status what makes it larger than MaxStatusBytes as
+// BoundStatus leaves parts out of a status until it has at most MaxStatusBytes as
 // JSON. It returns false for a status that stays too large.
 func BoundStatus(status *v1alpha1.BaselineStatus) bool {
 	for _, reduce := range reductions {
@@ -56,7 +56,7 @@ func BoundStatus(status *v1alpha1.BaselineStatus) bool {
 	return encodedBytes(status) <= MaxStatusBytes
 }
 
-// MinimizeStatus leaves of a status what a Baseline cannot do without, in state
+// MinimizeStatus leaves of a status only the fields that judgement needs, in state
 // Unknown. The caller adds the reason. For every field that is kept, there is a
 // bound that no object moves.
 func MinimizeStatus(status *v1alpha1.BaselineStatus) {
@@ -121,7 +121,7 @@ func cutMessages(s *v1alpha1.BaselineStatus) {
 func encodedBytes(v any) int {
 	raw, err := json.Marshal(v)
 	if err != nil {
-		return math.MaxInt // what cannot be encoded cannot be written
+		return math.MaxInt // a value that cannot be encoded cannot be written
 	}
 	return len(raw)
 }

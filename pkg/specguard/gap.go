@@ -192,8 +192,8 @@ func recordTouches(r *WriteRecord, path canon.Path) bool {
 	return false
 }
 
-// lastWriter is the stamp's user, who wrote last but perhaps not this. If no write moved
-// the generation, the last writer is no better guess than the API server itself.
+// lastWriter names the user of the stamp, whose last write may not be this one. If no
+// write moved the generation, the API server itself is as good a guess.
 func (s *step) lastWriter(path canon.Path) writer {
 	_, subresource, _ := managerOf(s.obs.Managers, path)
 	if s.obs.Writer != "" && subresource == "" && s.stampsHold() && !s.generationStays() {

@@ -44,8 +44,8 @@ func ParseGuardRef(name, namespace string) GuardRef {
 // clusterGuardPrefix begins the name of a ClusterSpecGuard in Baseline.status.guards.
 const clusterGuardPrefix = "ClusterSpecGuard/"
 
-// DecidingOnRepair are those of a Baseline's guards whose suspension holds repairs: the
-// ClusterSpecGuards, if there are any.
+// DecidingOnRepair selects, from the guards of a Baseline, the guards whose suspension
+// holds repairs: the ClusterSpecGuards, if there are any.
 func DecidingOnRepair(guards []string) []string {
 	platform := slices.DeleteFunc(slices.Clone(guards), func(name string) bool { return !strings.HasPrefix(name, clusterGuardPrefix) })
 	if len(platform) > 0 {
@@ -64,7 +64,7 @@ type Guard struct {
 	selector   labels.Selector // nil: every object
 	mode       v1alpha1.GuardMode
 	trusted    writers
-	acceptBy   *acceptors // nil: whoever has the right
+	acceptBy   *acceptors // nil: each user with the right
 	expected   []expectedRule
 	ignore     []canon.Path
 	// excluded is ignore and the benign paths, ready for hashing: with a single
@@ -83,8 +83,8 @@ type expectedRule struct {
 	paths   []canon.Path
 }
 
-// WithUID is the guard as the API server knows it: one that is made anew under its
-// name is another. A guard without a uid keeps no object whose labels change.
+// WithUID returns the guard with its uid, because a new guard of the same name is
+// another guard. A guard without a uid keeps no object whose labels change.
 func (g *Guard) WithUID(uid types.UID) *Guard {
 	known := *g
 	known.uid = string(uid)

@@ -148,7 +148,7 @@ type Query struct {
 	// (/scale). Selectors are then taken to match, and Rules.WithoutUntestedGuards leaves
 	// the guards out that have one.
 	LabelsUnknown bool
-	// Kept is what the object's Baseline remembers, nil without one: the guards that
+	// Kept is the status of the object's Baseline, nil without one: the guards that
 	// selected the object before go on selecting it, whatever its labels are now.
 	Kept *v1alpha1.BaselineStatus
 	Now  time.Time

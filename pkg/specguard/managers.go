@@ -42,7 +42,7 @@ func newerEntry(e, than *metav1.ManagedFieldsEntry) bool {
 // came through the main resource: some main entry owns it and no subresource
 // does. Only the API server adds the entry of a subresource, and it adds one at
 // every write through it, but for a /scale to zero, which leaves the field without
-// an owner; who cleared the list before gets no proof.
+// an owner; a writer who cleared the list before gets no proof.
 func mainOwns(entries []metav1.ManagedFieldsEntry, path canon.Path) bool {
 	_, subresource, ok := managerOf(entries, path)
 	return ok && subresource == ""

@@ -168,5 +168,5 @@ func wouldFreeze(p Population, namespace string, causes Causes) bool {
 			}
 		}
 	}
-	return beginShare.reached(objects, drifted) || NextFreeze(Freeze{}, p, testNow).Holds(namespace, nil)
+	return beginShare.reached(objects, drifted) || NextFreeze(Freeze{}, p, testNow).HoldsObject(namespace, nil)
 }

@@ -88,7 +88,7 @@ func TestOneTenantFreezesNobodyElse(t *testing.T) {
 			if diff := cmp.Diff(tc.want, got, cmpopts.EquateEmpty()); diff != "" {
 				t.Errorf("frozen (-want +got):\n%s", diff)
 			}
-			if got.Holds("team-0", Causes{imageByMallory: testNow}) {
+			if got.HoldsObject("team-0", Causes{imageByMallory: testNow}) {
 				t.Error("the attack on team-0 is frozen")
 			}
 		})
@@ -128,7 +128,7 @@ func TestMassDriftOfOneNamespace(t *testing.T) {
 	} {
 		t.Run(name, func(t *testing.T) {
 			got := NextFreeze(tc.before, populationOf(tc.crowds...), testNow)
-			if got.HasScopes() != tc.want || got.Holds("shop", nil) != tc.want || len(got.Causes) > 0 {
+			if got.HasScopes() != tc.want || got.HoldsObject("shop", nil) != tc.want || len(got.Causes) > 0 {
 				t.Errorf("frozen: %+v, want %t", got, tc.want)
 			}
 		})
@@ -212,7 +212,7 @@ func TestACommonCauseHoldsItsOwnDriftOnly(t *testing.T) {
 		"another path":      {"mallory", "/spec/replicas", false},
 	} {
 		d := drifting("x", 1, tc.user, tc.path, 0)
-		if got := f.Holds("x", CausesOf(d.findings)); got != tc.want {
+		if got := f.HoldsObject("x", CausesOf(d.findings)); got != tc.want {
 			t.Errorf("%s: %t", name, got)
 		}
 		if got := f.MayHoldObject("x", []string{tc.path}, []string{tc.user}); got != tc.want {
@@ -235,7 +235,7 @@ func TestAFreezeIsBoundedAndWhatIsCutFreezesEverything(t *testing.T) {
 	before := Freeze{Namespaces: map[string]time.Time{"n-128": someHourAgo}}
 	cut := NextFreeze(before, populationOf(many...), testNow)
 	_, kept := cut.Namespaces["n-128"]
-	if len(cut.Namespaces) != maxFrozenNamespaces || !kept || !cut.Holds("elsewhere", nil) {
+	if len(cut.Namespaces) != maxFrozenNamespaces || !kept || !cut.HoldsObject("elsewhere", nil) {
 		t.Errorf("%d namespaces, the oldest kept: %t, everything since %s", len(cut.Namespaces), kept, cut.Everything)
 	}
 	later := testNow.Add(time.Hour)
@@ -243,7 +243,7 @@ func TestAFreezeIsBoundedAndWhatIsCutFreezesEverything(t *testing.T) {
 		t.Errorf("everything is frozen since %s", again.Everything)
 	}
 	less := NextFreeze(cut, populationOf(many[1:]...), later)
-	if less.Holds("elsewhere", nil) || len(less.Namespaces) != maxFrozenNamespaces {
+	if less.HoldsObject("elsewhere", nil) || len(less.Namespaces) != maxFrozenNamespaces {
 		t.Errorf("%d namespaces and everything since %s", len(less.Namespaces), less.Everything)
 	}
 	var wide []crowd

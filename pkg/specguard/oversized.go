@@ -22,7 +22,7 @@ func (s *step) encodedSize(body []byte) int {
 	return s.in.EncodedSize(body)
 }
 
-// keepHash authorises the body of this step without keeping it. What was authorised
+// keepHash authorises the body of this step without keeping it. The authorised state of
 // before stays in the Baseline.
 func (s *step) keepHash(hash canon.Hash, size int, by string, origin v1alpha1.Origin) {
 	s.st.Oversized = &v1alpha1.OversizedBody{Hash: string(hash), Size: int64(size), By: by, Origin: origin}
@@ -68,7 +68,7 @@ func (s *step) resumeOversized() (found bool, err error) {
 		}
 		full, body := doc.Hash(), doc.AppendCanonical(nil)
 		doc.Release()
-		if s.st.Body != nil { // what is masked and excluded is as it was authorised before
+		if s.st.Body != nil { // masked and excluded paths stay as they were authorised
 			if body, err = acceptedBody(body, s.st.Body, s.gvk, s.in.Rules, s.st.Masks); err != nil {
 				return false, fmt.Errorf("looking for the authorised body of %s: %w", s.st.Name, err)
 			}
@@ -114,8 +114,8 @@ func (s *step) withoutOversized() error {
 	return s.withoutBody(OversizedMessage(s.st.Oversized))
 }
 
-// OversizedMessage says that a body is too large to be kept, and what helps.
+// OversizedMessage says that a body is too large to be kept, and names the ways out.
 func OversizedMessage(o *v1alpha1.OversizedBody) string {
 	return fmt.Sprintf("the authorised body has %d bytes compressed and a BaselineRevision holds %d, so the body is not kept and the object is neither judged nor repaired. "+
-		"A trusted writer has to make the object smaller, or the guard has to leave it out; accept what runs if another writer changed it meanwhile", o.Size, v1alpha1.MaxBodyBytes)
+		"A trusted writer has to make the object smaller, or the guard has to leave it out; accept the object if another writer changed it meanwhile", o.Size, v1alpha1.MaxBodyBytes)
 }

@@ -14,8 +14,8 @@ import (
 type ScaleSubresource uint8
 
 const (
-	// ScaleUnknown means that discovery did not answer: built-in kinds have what
-	// Kubernetes gives them, and each other kind may have /scale.
+	// ScaleUnknown means that discovery did not answer: built-in kinds follow a closed
+	// list, and each other kind may have /scale.
 	ScaleUnknown ScaleSubresource = iota
 	// ScaleServed means that some version of the kind has /scale.
 	ScaleServed

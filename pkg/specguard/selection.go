@@ -29,8 +29,8 @@ func (g *Guard) matchesLabels(set map[string]string) bool {
 	return g.selector == nil || g.selector.Matches(labels.Set(set))
 }
 
-// keepsObject tells whether the guard goes on selecting an object because of what the
-// object's Baseline remembers. A Baseline from before there were selections knows the
+// keepsObject tells whether the guard goes on selecting an object because of the
+// selection in the object's Baseline. A Baseline from before there were selections knows the
 // guard by name alone.
 func (g *Guard) keepsObject(status *v1alpha1.BaselineStatus) bool {
 	if status == nil {
@@ -72,8 +72,8 @@ func lastLabels(o v1alpha1.ObservedState) map[string]string {
 	return o.Metadata.Labels
 }
 
-// nextSelection is what the Baseline remembers after an object was seen with a set of
-// labels: of each guard that selects the object, by which labels. A nil selection
+// nextSelection returns the selection of the Baseline after an object was seen with a set
+// of labels: the guards that select the object, each with its labels. A nil selection
 // stands for an object that is seen for the first time, or was only known by the
 // names of its guards.
 func (r Rules) nextSelection(before *v1alpha1.Selection, seen map[string]string) *v1alpha1.Selection {
@@ -103,8 +103,8 @@ type ownLabels struct {
 }
 
 // boundOwnLabels leaves out labels that no selector names, as soon as there is no room
-// for them. Each guard first gets the labels that its selector names, so that what one
-// guard remembers of a tenant's labels displaces none of these.
+// for them. Each guard first gets the labels that its selector names, so that labels of
+// a tenant displace none of these.
 func boundOwnLabels(all []ownLabels) []v1alpha1.SelectingGuard {
 	guards := make([]v1alpha1.SelectingGuard, len(all))
 	room := maxOwnLabelBytes

@@ -77,13 +77,13 @@ func generationCounts(gvk canon.GVK) bool {
 	}
 }
 
-// takeServerDefaults authorises what the API server fills in or drops by itself. What
-// lies in or around drift stays drift: a default inside another writer's container is not
-// a part of the authorised body.
+// takeServerDefaults authorises the changes that the API server makes by itself. A change
+// in or around drift stays drift: a default inside another writer's container is no part
+// of the authorised body.
 func (s *step) takeServerDefaults() error {
 	changed, complete := s.changedSince()
 	if !complete {
-		return nil // what is new cannot be told from what was there, and no writer is to blame
+		return nil // new differences cannot be told from old ones, and no writer is to blame
 	}
 	changed = slices.DeleteFunc(changed, s.overlapsDifference)
 	if len(changed) == 0 {

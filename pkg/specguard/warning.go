@@ -17,9 +17,9 @@ const (
 	maxWarnedFields = 3
 )
 
-// warnings tell the writer what the write is, whose rule says so, and what to do.
+// warnings tell the writer the effect of the write, the guards behind it, and a way out.
 // Admission does not know the Baseline, which the write may restore, nor always the
-// labels by which a guard selects: the warnings say what depends on them.
+// labels by which a guard selects: the warnings name these conditions.
 func warnings(rules Rules, r Review, drifting []canon.Path) []string {
 	if len(drifting) == 0 { // the object as a whole
 		drifting = []canon.Path{{}}
@@ -43,7 +43,7 @@ func warnings(rules Rules, r Review, drifting []canon.Path) []string {
 	}
 }
 
-// nameWrite names what an operation does to an object.
+// nameWrite names the effect of an operation on an object.
 func nameWrite(op Operation) string {
 	switch op {
 	case OperationCreate:

@@ -136,7 +136,7 @@ func newScope(t *testing.T, name string) *scope {
 // removal bounds the end of a test's objects, on a node where other tests start pods.
 const removal = 5 * time.Minute
 
-// removeNamespace keeps the state after a failure, and removes what a test has made.
+// removeNamespace keeps the state after a failure, and removes the namespace of a test.
 func removeNamespace(t *testing.T, namespace string, looks ...[]string) {
 	t.Helper()
 	ctx, cancel := context.WithTimeout(context.Background(), removal)

@@ -125,14 +125,14 @@ func newAnnouncements() *announcements {
 func (a *announcements) first(key kube.Key, e specguard.Event, now time.Time) bool {
 	a.mu.Lock()
 	defer a.mu.Unlock()
-	what := announcementOf(key, e)
-	if at, ok := a.last[what]; ok && what.isRecent(at, now) {
+	told := announcementOf(key, e)
+	if at, ok := a.last[told]; ok && told.isRecent(at, now) {
 		return false
 	}
 	if len(a.last) >= maxTold {
 		a.forgetOld(now)
 	}
-	a.last[what] = now
+	a.last[told] = now
 	return true
 }
 

@@ -151,7 +151,7 @@ func presentOf(o *kube.Object) (specguard.Present, error) {
 	}, nil
 }
 
-// Bounds of what is kept of an object's metadata. Of more labels, none are kept: a
+// Bounds of the metadata that a Baseline keeps of an object. Of more labels, none are kept: a
 // part of them could be worse. A longer annotation names no package.
 const (
 	maxLabels          = 256

@@ -303,7 +303,7 @@ func (s *subject) toldUnreadable() bool {
 	return ready == nil || !slices.Contains(unwritable, ready.Reason)
 }
 
-// unwritable are the reasons of what is known and cannot be written or kept.
+// unwritable are the reasons why a known state or body is not stored.
 var unwritable = []string{v1alpha1.ReasonBodyTooLarge, v1alpha1.ReasonStatusTooLarge, v1alpha1.ReasonStatusRefused}
 
 // KeyOf names the object of a Baseline.

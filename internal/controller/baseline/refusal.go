@@ -23,7 +23,7 @@ import (
 const maxRefusalTold = 512
 
 // putStatus writes the status of a Baseline. A status that the API server refuses
-// for what the status holds would leave the Baseline as it was, perhaps in sync. So
+// for its content would leave the Baseline as it was, perhaps in sync. So
 // the least of that status is written, in state Unknown.
 func (r *Reconciler) putStatus(ctx context.Context, s *subject, next *v1alpha1.Baseline) error {
 	reason, why := v1alpha1.ReasonStatusTooLarge, fmt.Sprintf("it has more than %d bytes", specguard.MaxStatusBytes)
@@ -42,7 +42,7 @@ func (r *Reconciler) putStatus(ctx context.Context, s *subject, next *v1alpha1.B
 	if refusalReason(err) == "" {
 		return err
 	}
-	// What is stored was taken once.
+	// The API server took the stored status once.
 	s.baseline.Status.DeepCopyInto(&next.Status)
 	next.Status.State = v1alpha1.StateUnknown
 	return r.putUnknown(ctx, s, next, reason, why)
@@ -68,7 +68,7 @@ func (r *Reconciler) updateStatus(ctx context.Context, b *v1alpha1.Baseline) err
 	return r.Client.Status().Update(ctx, b, client.FieldOwner(FieldManager)) //nolint:wrapcheck // the caller names the write
 }
 
-// makeRoom takes off a Baseline what people filled, and writes the status again. A
+// makeRoom takes the annotations of people off a Baseline, and writes the status again. A
 // bounded status is too large only for such a Baseline.
 func (r *Reconciler) makeRoom(ctx context.Context, s *subject, next *v1alpha1.Baseline) error {
 	bare := s.baseline.DeepCopy()

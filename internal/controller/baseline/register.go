@@ -63,8 +63,8 @@ func (t *Trigger) look(key kube.Key) {
 	t.waiting[key] = true
 }
 
-// LookLater asks to look at an object after all those that have news of their own: what
-// one tenant's guard makes be judged anew must not delay another tenant's drift.
+// LookLater asks to look at an object after all objects that have news of their own. A
+// tenant who edits a guard must not delay the drift of another tenant.
 func (t *Trigger) LookLater(key kube.Key) {
 	t.mu.Lock()
 	defer t.mu.Unlock()

@@ -30,8 +30,8 @@ func (r *Reconciler) resolveVersion(ctx context.Context, s *subject, err error) 
 }
 
 // moveVersion has the Baseline tell of the version in which the object is judged now.
-// Nothing but a person converts what was authorised: what one version does not show may
-// have drifted unseen. So the body counts as lost, and an accept authorises what runs.
+// The authorised body is not converted, because a field that one version does not show
+// may have drifted. So the body counts as lost until a person accepts the object.
 func (r *Reconciler) moveVersion(ctx context.Context, s *subject) error {
 	former := KeyOf(s.baseline)
 	next := s.baseline.DeepCopy()

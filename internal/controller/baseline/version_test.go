@@ -42,7 +42,7 @@ func TestABaselineMovesToTheVersionThatIsJudged(t *testing.T) {
 	if KeyOf(moved) != webKey || moved.Spec.Authorised == nil || moved.Spec.Authorised.Number != 3 {
 		t.Errorf("the baseline is %+v", moved.Spec)
 	}
-	// What was authorised is in the version of before, and is not taken for one of now.
+	// The authorised body is in the former version, and does not count in the new one.
 	if moved.Spec.Authorised.Revision == "r-3" || moved.Spec.Accept != nil {
 		t.Errorf("what was authorised, or asked for, in the other version counts: %+v", moved.Spec)
 	}

@@ -50,8 +50,8 @@ type Controller struct {
 	// Registered are the resources that the installation registers; their versions are
 	// those in which objects are judged.
 	Registered []schema.GroupVersionResource
-	// Changed is told after a new snapshot is in force, with what the snapshot concerns;
-	// set before Register.
+	// Changed is called after a new snapshot is in force, with the scopes that differ from
+	// the snapshot before; set before Register.
 	Changed func(Scopes)
 
 	current atomic.Pointer[Snapshot]

@@ -146,7 +146,7 @@ func changedNamespaces(before, after *Snapshot, changed Scopes) Scopes {
 	return all
 }
 
-// versioned is a guard's spec and what tells it from others of its name.
+// versioned is the spec of a guard, and its identity among guards of one name.
 type versioned struct {
 	spec    *v1alpha1.GuardSpec
 	version guardVersion

@@ -21,7 +21,7 @@ type Deletion struct {
 	Resync bool
 	// Origin of what was authorised; empty when nothing was.
 	Origin v1alpha1.Origin
-	// BodyTooLarge: what was authorised is not kept, see status.oversized.
+	// BodyTooLarge: the authorised body is not kept, see status.oversized.
 	BodyTooLarge bool
 	// Attributed: a record names who deleted it, and that is somebody who may not.
 	Attributed bool
@@ -97,7 +97,7 @@ func Deleted(d Deletion) (Consequence, DeletionReason) {
 	}
 }
 
-// DeletionOf reads from a Baseline what it knows of a deletion: Retired, Origin,
+// DeletionOf reads the facts of a deletion from a Baseline: Retired, Origin,
 // BodyTooLarge and Attributed. The rest is the caller's.
 func DeletionOf(b *v1alpha1.Baseline) Deletion {
 	d := Deletion{Retired: b.Status.RetiredAt != nil, BodyTooLarge: b.Status.Oversized != nil}

@@ -2,5 +2,5 @@
 
 // Package randomwrites has random requests of four users to ten kinds judged by an
 // assessor on a real API server, beside Kubernetes' own controllers. A naive twin, which
-// knows each author, says what must be authorised and what must be found.
+// knows each author, predicts the authorised values and the state.
 package randomwrites

@@ -20,7 +20,7 @@ type kind struct {
 	fields []string
 	scales bool
 	// atomic: the fields lie in a list without keys. A trusted change beside a foreign
-	// one may be withheld, and so the twin does not know what is authorised.
+	// one may be withheld, so the twin does not know the authorised values.
 	atomic bool
 }
 

@@ -50,7 +50,7 @@ type game struct {
 	twins []*twin
 	// writes counts the requests, and makes each value another.
 	writes int
-	// decoy owns what mallory wants to pass for a controller's product.
+	// decoy owns objects that mallory wants to pass for products of a controller.
 	decoy metav1.OwnerReference
 	log   []string
 }
@@ -224,7 +224,7 @@ func (g *game) scale(w *twin, author string) {
 	w.observeWrite(valuesOf(w.kind, g.read(w).Object), false)
 }
 
-// metadata writes what is never compared, and tries to pass for CI or for a product.
+// metadata writes fields that are never compared, to pass for CI or for a product.
 func (g *game) metadata(w *twin, author string) {
 	g.t.Helper()
 	g.value(author)
@@ -309,7 +309,7 @@ func (g *game) request(author string, verb int, before, u *unstructured.Unstruct
 	}
 }
 
-// check waits until each Baseline says what its twin knows. Laundering ends the test at once.
+// check waits until each Baseline agrees with its twin. Laundering ends the test at once.
 func (g *game) check() {
 	g.t.Helper()
 	for _, w := range g.twins {

@@ -103,8 +103,8 @@ func (w *twin) compare(b *v1alpha1.Baseline, body map[string]any) error {
 	return nil
 }
 
-// settle takes what is authorised after writes that may have been withheld, if a trusted
-// author wrote each of the values. Nothing authorised is the safe side: without a
+// settle takes the authorised values after writes that may have been withheld, if a
+// trusted author wrote each of them. Nothing authorised is the safe side: without a
 // generation, the creator of an object that was not watched has no proof.
 func (w *twin) settle(body map[string]any) {
 	if body == nil {

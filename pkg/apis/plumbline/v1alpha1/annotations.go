@@ -45,7 +45,7 @@ const (
 	// ConditionContended is True when two writers keep undoing each other.
 	ConditionContended = "Contended"
 	// ConditionAcceptRefused is True when the last request to accept was made by
-	// somebody whom a guard does not let accept; it says who may.
+	// a user whom a guard does not let accept; the message names the users who may.
 	ConditionAcceptRefused = "AcceptRefused"
 	// ConditionMassDrift is True on a guard while so many of its objects drift
 	// at once that one cause must be assumed; status.massDrift names those

@@ -128,8 +128,8 @@ const (
 	StateDrifted DriftState = "Drifted"
 	// StateMissing: the object is gone and nobody trusted removed it.
 	StateMissing DriftState = "Missing"
-	// StateUnknown: it could not be read, or what is known of it could not be kept;
-	// the last findings stand.
+	// StateUnknown: the object could not be read, or its body or status could not be
+	// kept; the last findings stand.
 	StateUnknown DriftState = "Unknown"
 )
 
@@ -296,9 +296,9 @@ type BaselineStatus struct {
 	// +listType=atomic
 	// +kubebuilder:validation:MaxItems=64
 	Findings []Finding `json:"findings,omitempty"`
-	// findingsTotal counts all findings, those that are left out included. What would
-	// make the status larger than 128 KiB as JSON is left out, beginning with the
-	// places of flips and the values of findings.
+	// findingsTotal counts all findings, those that are left out included. A status
+	// larger than 128 KiB as JSON is cut, beginning with the places of flips and the
+	// values of findings.
 	// +optional
 	// +kubebuilder:validation:Minimum=0
 	FindingsTotal int32 `json:"findingsTotal,omitempty"`
