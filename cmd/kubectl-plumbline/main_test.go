@@ -16,7 +16,7 @@ func TestRun_AnswersByTheNameItIsCalled(t *testing.T) {
 	}{
 		"the plugin":                        {args: []string{"/usr/bin/kubectl-plumbline", "version"}, want: "Client Version: "},
 		"the plugin, mistaken":              {args: []string{"kubectl-plumbline", "nope"}, code: 1},
-		"completion, by its link":           {args: []string{"/usr/bin/kubectl_complete-plumbline", "hash", "--algorithm", "p"}, want: "pl1\n"},
+		"completion, by its link":           {args: []string{"/usr/bin/kubectl_complete-plumbline", "hash", "--algorithm", "p"}, want: "pl1\npl2\n"},
 		"completion of a command, likewise": {args: []string{"kubectl_complete-plumbline", "blam"}, want: "blame\t"},
 	}
 	for name, tc := range cases {

@@ -39,10 +39,11 @@ them. Duplicate keys, data after the document, a document that is not an object
 and input without any document are errors that name file and byte offset; then
 nothing is printed on standard output.
 
-The pl1 algorithm covers all but apiVersion, kind, metadata and status; ddem002
-covers .spec. With --bare the document is the spec itself: the hash is that of
-an object with this spec and no kind. A manifest has the hash of the live object
-only if it states every default.
+The algorithms pl1 and pl2 cover all but apiVersion, kind, metadata and status;
+ddem002 covers .spec. Kinds of Kubernetes itself are hashed by pl1, and all others
+by pl2, which also covers null. With --bare the document is the spec itself: the
+hash is that of an object with this spec and no kind. A manifest has the hash of
+the live object only if it states every default.
 
 A live object can carry a stamp older than itself: a write through /scale
 changes the object and cannot change the stamp.`,
@@ -57,10 +58,10 @@ changes the object and cannot change the stamp.`,
 		ValidArgsFunction: a.completeObject,
 	}
 	cmd.Flags().StringArrayVarP(&o.filenames, "filename", "f", nil, "File with JSON or YAML documents, or - for standard input. May be given several times.")
-	cmd.Flags().StringVar(&o.algorithm, "algorithm", string(canon.PL1), "Algorithm: pl1 or ddem002.")
+	cmd.Flags().StringVar(&o.algorithm, "algorithm", "", "Algorithm: pl1, pl2 or ddem002. The default is pl1 or pl2, by the kind.")
 	cmd.Flags().BoolVar(&o.bare, "bare", false, "The document is the spec itself. Only with -f.")
 	addOutputFlag(cmd, &o.output, "json", "yaml", "wide")
-	completeValues(cmd, "algorithm", string(canon.PL1), string(canon.DDEM002))
+	completeValues(cmd, "algorithm", string(canon.PL1), string(canon.PL2), string(canon.DDEM002))
 	mustMarkFilename(cmd, "filename", "json", "yaml", "yml")
 	return cmd
 }
@@ -89,10 +90,10 @@ func (a *app) hash(cmd *cobra.Command, args []string, o hashOptions) error {
 
 func parseAlgorithm(cmd *cobra.Command, name string) (canon.Algorithm, error) {
 	switch algorithm := canon.Algorithm(name); algorithm {
-	case canon.PL1, canon.DDEM002:
+	case "", canon.PL1, canon.PL2, canon.DDEM002:
 		return algorithm, nil
 	default:
-		return "", usageErrorf(cmd, "unknown algorithm %q, want %s or %s", name, canon.PL1, canon.DDEM002)
+		return "", usageErrorf(cmd, "unknown algorithm %q, want %s, %s or %s", name, canon.PL1, canon.PL2, canon.DDEM002)
 	}
 }
 
@@ -200,6 +201,9 @@ func hashDocument(d *document, algorithm canon.Algorithm, bare bool) (hashed, er
 		h.Hash, err = hashSpec(d, root, bare)
 	} else {
 		h.Hash, err = hashBody(d, canon.ParseGVK(h.APIVersion, h.Kind), bare)
+	}
+	if by := h.Hash.Algorithm(); err == nil && algorithm != "" && by != algorithm {
+		return h, d.fault(fmt.Errorf("kind %q is hashed by %s, not by %s", cmp.Or(h.Kind, "none"), by, algorithm), 0)
 	}
 	return h, err
 }
@@ -310,7 +314,7 @@ func readLiveHash(ctx context.Context, c *cluster, target target, algorithm cano
 	if err != nil {
 		return answer, err
 	}
-	pl1, err := canon.HashBody(body, target.gvk())
+	live, err := canon.HashBody(body, target.gvk())
 	if err != nil {
 		return answer, fmt.Errorf("hashing %s: %w", target, err)
 	}
@@ -319,9 +323,9 @@ func readLiveHash(ctx context.Context, c *cluster, target target, algorithm cano
 		return answer, fmt.Errorf("reading %s: %w", target, err)
 	}
 	answer.Stamp = object.GetAnnotations()[v1alpha1.AnnotationSpecHash]
-	answer.Verdict = judgeStamp(answer.Stamp, pl1)
-	answer.Live = pl1
-	if algorithm == canon.DDEM002 {
+	answer.Verdict = judgeStamp(answer.Stamp, live)
+	answer.Live = live
+	if algorithm != "" {
 		d := document{source: target.String(), body: body, locate: func(offset int) int { return offset }}
 		h, err := hashDocument(&d, algorithm, false)
 		if err != nil {
@@ -332,7 +336,7 @@ func readLiveHash(ctx context.Context, c *cluster, target target, algorithm cano
 	return answer, nil
 }
 
-// judgeStamp says what a stamp is worth beside the live pl1 hash.
+// judgeStamp says what a stamp is worth beside the live hash.
 func judgeStamp(stamp string, live canon.Hash) string {
 	switch {
 	case stamp == "":
@@ -340,8 +344,8 @@ func judgeStamp(stamp string, live canon.Hash) string {
 	case stamp == string(live):
 		return "as admission left it: equals the live hash"
 	}
-	if parsed, err := canon.ParseHash(stamp); err != nil || parsed.Algorithm() != canon.PL1 {
-		return "not a pl1 hash: made by another version, or forged through /status"
+	if canon.Hash(stamp).Algorithm() != live.Algorithm() {
+		return fmt.Sprintf("not a %s hash: made by another version, or forged through /status", live.Algorithm())
 	}
 	return "differs from the object: a later write could not restamp it (through /scale), or the webhook was away"
 }

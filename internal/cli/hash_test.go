@@ -40,6 +40,11 @@ func pl1Of(t *testing.T, body, kind string) string {
 	if kind != "" {
 		gvk = canon.GVK{Group: "apps", Version: "v1", Kind: kind}
 	}
+	return hashOf(t, body, gvk)
+}
+
+func hashOf(t *testing.T, body string, gvk canon.GVK) string {
+	t.Helper()
 	h, err := canon.HashBody([]byte(body), gvk)
 	if err != nil {
 		t.Fatal(err)
@@ -60,6 +65,8 @@ func TestHash_OneLinePerDocument(t *testing.T) {
 	web := pl1Of(t, deploymentJSON, "Deployment")
 	spec := `{"replicas":3,"template":{"spec":{"containers":[{"name":"app","image":"nginx","args":["a","b"]},{"name":"log","image":"log"}]}}}`
 	one := pl1Of(t, `{"spec":{"a":1}}`, "")
+	release := `{"apiVersion":"helm.example.org/v2","kind":"HelmRelease","spec":{"values":{"a":null}}}`
+	ofRelease := hashOf(t, release, canon.GVK{Group: "helm.example.org", Version: "v2", Kind: "HelmRelease"})
 	cases := map[string]struct {
 		stdin string
 		args  []string
@@ -80,6 +87,8 @@ func TestHash_OneLinePerDocument(t *testing.T) {
 		"pl1 of a bare spec":                 {stdin: `{"a":1}`, args: []string{"--bare"}, want: answer{Stdout: one + "\n"}},
 		"a bare spec may have a status":      {stdin: `{"status":1}`, args: []string{"--bare"}, want: answer{Stdout: pl1Of(t, `{"spec":{"status":1}}`, "") + "\n"}},
 		"a bare spec in YAML":                {stdin: "a: 1\n", args: []string{"--bare"}, want: answer{Stdout: one + "\n"}},
+		"pl2 of a custom kind":               {stdin: release, args: []string{"--algorithm", "pl2"}, want: answer{Stdout: ofRelease + "\n"}},
+		"a custom kind":                      {stdin: release, want: answer{Stdout: ofRelease + "\n"}},
 		"ddem002 hashes .spec":               {stdin: deploymentJSON, args: []string{"--algorithm", "ddem002"}, want: answer{Stdout: ddem002Of(t, spec) + "\n"}},
 		"ddem002 of YAML":                    {stdin: deploymentYAML, args: []string{"--algorithm=ddem002"}, want: answer{Stdout: ddem002Of(t, spec) + "\n"}},
 		"ddem002 of a bare spec":             {stdin: spec, args: []string{"--algorithm", "ddem002", "--bare"}, want: answer{Stdout: ddem002Of(t, spec) + "\n"}},
@@ -150,6 +159,8 @@ func TestHash_BadInputNamesFileAndOffset(t *testing.T) {
 		"a string":                            {`"{}"`, nil, "offset 0: the document is not an object"},
 		"a number":                            {"12\n", nil, "offset 0: the document is not an object"},
 		"a list of objects in YAML":           {"a: 1\n---\n- a: 1\n", nil, "offset 9: the document is not an object"},
+		"pl1 of a custom kind":                {`{"apiVersion":"example.org/v1","kind":"Widget"}`, []string{"--algorithm", "pl1"}, `offset 0: kind "Widget" is hashed by pl2, not by pl1`},
+		"pl2 without a kind":                  {`{}`, []string{"--algorithm", "pl2"}, `offset 0: kind "none" is hashed by pl1, not by pl2`},
 		"a bare list":                         {"- 1\n", []string{"--bare"}, "offset 0: the document is not an object"},
 		"JSON, duplicate key":                 {`{"a":1,"b":{"c":1,"c":2}}`, nil, `offset 18: duplicate key "c"`},
 		"JSON, duplicate key by escape":       {`{"a":1,"\u0061":2}`, nil, `offset 7: duplicate key "a"`},

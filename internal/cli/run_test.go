@@ -77,7 +77,7 @@ func TestRun_UsageErrorsGiveTheHint(t *testing.T) {
 			[]string{"hash", "deploy/web", "--bare"}, answer{1, "", "error: --bare needs -f\nSee 'kubectl plumbline hash -h' for help and examples\n"},
 		},
 		"unknown algorithm": {
-			[]string{"hash", "-f", "-", "--algorithm", "md5"}, answer{1, "", "error: unknown algorithm \"md5\", want pl1 or ddem002\nSee 'kubectl plumbline hash -h' for help and examples\n"},
+			[]string{"hash", "-f", "-", "--algorithm", "md5"}, answer{1, "", "error: unknown algorithm \"md5\", want pl1, pl2 or ddem002\nSee 'kubectl plumbline hash -h' for help and examples\n"},
 		},
 		"standard input twice": {
 			[]string{"hash", "-f", "-", "-f", "-"}, answer{1, "", "error: -f - can be given once\nSee 'kubectl plumbline hash -h' for help and examples\n"},

@@ -177,7 +177,7 @@ func checkReadDocuments(t interface{ Fatalf(string, ...any) }, input []byte) {
 		return
 	}
 	for i := range docs {
-		for _, algorithm := range []canon.Algorithm{canon.PL1, canon.DDEM002} {
+		for _, algorithm := range []canon.Algorithm{"", canon.DDEM002} {
 			for _, bare := range []bool{false, true} {
 				_, err := hashDocument(&docs[i], algorithm, bare)
 				fault, ok := errors.AsType[*inputError](err)

@@ -39,7 +39,7 @@ type Object struct {
 	// ObjectMeta holds the whole metadata but for annotations of others, of
 	// which only [PackageAnnotations] are kept, and managedFields, which are compressed beside the body.
 	metav1.ObjectMeta
-	// FullHash is the pl1 hash of the whole body.
+	// FullHash is the canonical hash of the whole body.
 	FullHash canon.Hash
 	// Ready says whether this version does what its spec says.
 	Ready readiness.State

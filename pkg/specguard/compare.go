@@ -36,7 +36,7 @@ func (s *step) compare() {
 }
 
 func (s *step) differences() []diff.Change {
-	return splitAll(s.in.Rules, diff.Compare(s.want, s.doc, s.in.Rules.Excluded()...))
+	return splitAll(s.gvk, s.in.Rules, diff.Compare(s.want, s.doc, s.in.Rules.Excluded()...))
 }
 
 // currentMasks are those whose value is still what the expected writer left and

@@ -42,7 +42,7 @@ func (s *step) changedSince() (changed []diff.Change, complete bool) {
 		s.st.Observed.UID == s.obs.UID && s.st.Observed.FullHash != ""
 	known := s.knownValues()
 	for _, whole := range diff.Compare(s.want, s.doc, s.in.Rules.Excluded()...) {
-		parts := splitChange(s.in.Rules, whole)
+		parts := splitChange(s.gvk, s.in.Rules, whole)
 		var moved []diff.Change
 		for _, c := range parts {
 			value, ok := known[c.Path.String()]

@@ -11,7 +11,7 @@ import (
 	"github.com/plumbline-dev/plumbline/pkg/specguard/diff"
 )
 
-// GuardedHash is the pl1 hash of a body without what the rules exclude. The
+// GuardedHash is the canonical hash of a body without what the rules exclude. The
 // error is a *canon.SyntaxError.
 func GuardedHash(body []byte, gvk canon.GVK, rules Rules) (canon.Hash, error) {
 	return canon.HashBody(body, gvk, rules.Excluded()...)
@@ -41,7 +41,7 @@ func unmaskedBody(body, authorised []byte, gvk canon.GVK, rules Rules, masks []v
 	defer want.Release()
 	var back []diff.Change
 	for _, whole := range diff.Compare(observed, want, rules.Excluded()...) {
-		parts := splitChange(rules, whole)
+		parts := splitChange(gvk, rules, whole)
 		masked := slices.DeleteFunc(slices.Clone(parts), func(c diff.Change) bool { return !isMasked(masks, c) })
 		if len(masked) == len(parts) { // taking a map out whole leaves no empty one
 			masked = []diff.Change{whole}

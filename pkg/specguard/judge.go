@@ -122,7 +122,8 @@ func (v *Verdict) judgeChanges(rules Rules, r Review) (drifting []canon.Path) {
 // an exclusion or, for writers who are not trusted, an expectation demands.
 func judgedParts(rules Rules, id Identity, c diff.Change) []diff.Change {
 	class, _ := rules.ClassifyAt(id, c.Path)
-	parts := splitWhere(func(p canon.Path) bool {
+	// A verdict shows paths and no values, so the kind does not matter.
+	parts := splitWhere(canon.GVK{}, func(p canon.Path) bool {
 		return rules.excludedBelow(p) || class != v1alpha1.ActorTrusted && rules.expectedBelow(p)
 	}, c)
 	return slices.DeleteFunc(parts, func(part diff.Change) bool { return rules.excludes(part.Path) })

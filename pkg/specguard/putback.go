@@ -28,7 +28,7 @@ func PutBack(object, authorised []byte, gvk canon.GVK, rules Rules, masks []v1al
 	defer want.Release()
 	var back []diff.Change
 	for _, whole := range diff.Compare(observed, want, rules.Excluded()...) {
-		parts := splitChange(rules, whole)
+		parts := splitChange(gvk, rules, whole)
 		kept := slices.DeleteFunc(slices.Clone(parts), func(c diff.Change) bool { return isMasked(masks, c) })
 		if len(kept) == len(parts) { // a map that comes or goes as a whole, with nothing masked in it
 			kept = []diff.Change{whole}

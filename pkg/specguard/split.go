@@ -13,14 +13,14 @@ import (
 // expectation names places inside it: the first annotation of a template is
 // reported as its annotations, and the writer of that annotation is expected
 // all the same.
-func splitChange(rules Rules, c diff.Change) []diff.Change {
-	return splitWhere(rules.expectedBelow, c)
+func splitChange(gvk canon.GVK, rules Rules, c diff.Change) []diff.Change {
+	return splitWhere(gvk, rules.expectedBelow, c)
 }
 
 // splitWhere takes apart maps that appeared or went as a whole while something
 // below them is to be judged by itself. Elements of lists stay whole, for a new
 // one is more than its fields.
-func splitWhere(below func(canon.Path) bool, c diff.Change) []diff.Change {
+func splitWhere(gvk canon.GVK, below func(canon.Path) bool, c diff.Change) []diff.Change {
 	raw := c.After
 	switch c.Op {
 	case diff.Added:
@@ -33,7 +33,7 @@ func splitWhere(below func(canon.Path) bool, c diff.Change) []diff.Change {
 	if len(raw) == 0 || raw[0] != '{' || last.Name() == "" || !below(c.Path) {
 		return []diff.Change{c}
 	}
-	document, err := canon.Parse(raw, canon.GVK{})
+	document, err := canon.Parse(raw, gvk.Fragment())
 	if err != nil {
 		return []diff.Change{c}
 	}
@@ -50,7 +50,7 @@ func splitWhere(below func(canon.Path) bool, c diff.Change) []diff.Change {
 		} else {
 			part.Before = child.AppendCanonical(nil)
 		}
-		parts = append(parts, splitWhere(below, part)...)
+		parts = append(parts, splitWhere(gvk, below, part)...)
 	}
 	if len(parts) == 0 { // an empty map
 		return []diff.Change{c}
@@ -59,10 +59,10 @@ func splitWhere(below func(canon.Path) bool, c diff.Change) []diff.Change {
 }
 
 // splitAll splits every change; the result is sorted by path.
-func splitAll(rules Rules, changes []diff.Change) []diff.Change {
+func splitAll(gvk canon.GVK, rules Rules, changes []diff.Change) []diff.Change {
 	parts := make([]diff.Change, 0, len(changes))
 	for _, c := range changes {
-		parts = append(parts, splitChange(rules, c)...)
+		parts = append(parts, splitChange(gvk, rules, c)...)
 	}
 	slices.SortStableFunc(parts, func(a, b diff.Change) int { return a.Path.Compare(b.Path) })
 	return parts

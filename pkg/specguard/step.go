@@ -300,7 +300,10 @@ func (s *step) loadAuthorised() (lost string, err error) {
 		return err.Error(), nil //nolint:nilerr // what cannot be read is lost, and trying again does not help
 	}
 	s.want = want
-	if hash := want.Hash(s.in.Rules.Excluded()...); string(hash) != s.st.Authorised.Hash {
+	if err := s.adoptNulls(); err != nil {
+		return "", err
+	}
+	if hash := s.want.Hash(s.in.Rules.Excluded()...); string(hash) != s.st.Authorised.Hash {
 		s.st.Authorised.Hash = string(hash)
 		s.effects = append(s.effects, BackfillHash{Hash: hash})
 	}

@@ -107,7 +107,7 @@ func (s *step) judgeAll(changes []diff.Change, by func(diff.Change) writer) {
 			s.written = append(s.written, j)
 			continue
 		}
-		for _, c := range splitChange(s.in.Rules, whole) {
+		for _, c := range splitChange(s.gvk, s.in.Rules, whole) {
 			s.written = append(s.written, s.judge(c, w))
 		}
 	}
@@ -268,7 +268,7 @@ func (s *step) touchesPath(c diff.Change, path canon.Path) bool {
 		if len(raw) == 0 || raw[0] != '{' {
 			return canon.Value{}
 		}
-		doc, err := canon.Parse(raw, canon.GVK{})
+		doc, err := canon.Parse(raw, s.gvk.Fragment())
 		if err != nil {
 			return canon.Value{}
 		}

@@ -100,7 +100,7 @@ func (o object) annotation(key string) (string, bool) {
 // can add a member.
 func (o object) hasAnnotations() bool { return o.metadata("annotations").Kind() == canon.Map }
 
-// hash is the pl1 hash of the whole body; empty for an absent object.
+// hash is the canonical hash of the whole body; empty for an absent object.
 func (o object) hash() canon.Hash {
 	if o.doc == nil {
 		return ""

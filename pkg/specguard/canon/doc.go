@@ -4,12 +4,14 @@
 // it: two bodies that mean the same have the same hash, two that do not, have
 // not.
 //
-// Two algorithms exist, told apart by the prefix of the [Hash]:
+// Three algorithms exist, told apart by the prefix of the [Hash]:
 //
-//   - pl1 ("pl1:sha256:<hex>"), Plumbline's own and the default. It covers the
+//   - pl1 ("pl1:sha256:<hex>"), Plumbline's own for the kinds of Kubernetes. It covers the
 //     whole body but the top-level apiVersion, kind, metadata and status, reads
 //     the JSON bytes directly (exact decimals, no float64), and reorders a list
 //     only where the Kubernetes schema says that its order means nothing.
+//   - pl2 ("pl2:sha256:<hex>"), the same for kinds that Kubernetes does not define: a null
+//     member of a map is covered, because a custom kind may give null a meaning.
 //   - ddem002 ("sha256:<hex>"), the published DD-EM-002 algorithm with its
 //     known defects, for comparison with systems that use it.
 //

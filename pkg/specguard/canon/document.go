@@ -38,12 +38,39 @@ func ParseGVK(apiVersion, kind string) GVK {
 	return GVK{Group: group, Version: version, Kind: kind}
 }
 
+// Algorithm returns the algorithm that hashes objects of a kind: [PL1] for the groups of
+// Kubernetes itself, and [PL2] for all others. The API server drops null from the objects
+// of its own kinds, but keeps it in custom ones, where null may mean something.
+func (k GVK) Algorithm() Algorithm {
+	if _, own := ownGroups[k.Group]; own {
+		return PL1
+	}
+	return PL2
+}
+
+// Fragment returns the kind by which [Parse] reads a value of an object by itself: nulls
+// are values as in the object, no list is reordered, and nothing is removed.
+func (k GVK) Fragment() GVK { return GVK{Group: k.Group} }
+
+// ownGroups are the groups of Kubernetes itself; part of pl1 and pl2. Absent are the
+// groups whose objects hold free-form JSON: apiextensions.k8s.io and resource.k8s.io.
+var ownGroups = map[string]struct{}{
+	"": {}, "apps": {}, "autoscaling": {}, "batch": {}, "extensions": {}, "policy": {},
+	"admissionregistration.k8s.io": {}, "apiregistration.k8s.io": {}, "authentication.k8s.io": {},
+	"authorization.k8s.io": {}, "certificates.k8s.io": {}, "coordination.k8s.io": {}, "discovery.k8s.io": {},
+	"events.k8s.io": {}, "flowcontrol.apiserver.k8s.io": {}, "internal.apiserver.k8s.io": {},
+	"networking.k8s.io": {}, "node.k8s.io": {}, "rbac.authorization.k8s.io": {}, "scheduling.k8s.io": {},
+	"storage.k8s.io": {}, "storagemigration.k8s.io": {},
+}
+
 // Document is a parsed object: a tree in flat arenas that is read only once
 // [Parse] has returned, so any number of goroutines may use it until Release.
 // It refers to the body given to Parse, which must not change meanwhile.
 type Document struct {
 	src []byte
 	gvk GVK
+	// algorithm is that of the kind; by pl2, null members of maps are values.
+	algorithm Algorithm
 	// nodes holds every value of the tree. The children of one container lie
 	// side by side: those of a map in key order, those of a list as written.
 	nodes []node
@@ -75,7 +102,7 @@ func (d *Document) RootWithout(exclude ...Path) Value {
 	return Value{doc: d, index: d.root, mask: newMask(d, exclude)}
 }
 
-// Hash is the pl1 hash; with excluded paths, the guarded hash: that of the
+// Hash is the hash by the algorithm of the kind; with excluded paths, the guarded hash: that of the
 // object without the values that a path covers, and without the containers
 // that become empty by it. A path that matches nothing changes nothing.
 func (d *Document) Hash(exclude ...Path) Hash {
@@ -105,6 +132,6 @@ func (d *Document) Release() {
 }
 
 func (d *Document) reset(src []byte, gvk GVK) {
-	d.src, d.gvk = src, gvk
+	d.src, d.gvk, d.algorithm = src, gvk, gvk.Algorithm()
 	d.nodes, d.text, d.order, d.stack = d.nodes[:0], d.text[:0], d.order[:0], d.stack[:0]
 }

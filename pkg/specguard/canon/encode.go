@@ -33,7 +33,7 @@ func (v Value) hash() Hash {
 	e.value(v.index)
 	e.digest.Write(e.buf) // never fails, by the contract of hash.Hash
 	sum := e.digest.Sum(e.buf[:0])
-	h := formatHash(prefixPL1, sum)
+	h := formatHash(prefixes[v.doc.algorithm], sum)
 	e.doc, e.mask = nil, nil
 	encoders.Put(e)
 	return h

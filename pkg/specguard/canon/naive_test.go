@@ -16,7 +16,7 @@ import (
 	"github.com/plumbline-dev/plumbline/pkg/specguard/canon"
 )
 
-// The naive twin is a second pl1, written from docs/reference/canonical-hash.md
+// The naive twin is a second pl1 and pl2, written from docs/reference/canonical-hash.md
 // alone: encoding/json, maps, recursion. What the API reference calls a map or
 // set list is written down here by hand and by field name, not taken from the
 // generated table.
@@ -42,8 +42,12 @@ func naiveCanonical(body []byte, gvk canon.GVK, exclude ...string) (string, erro
 		delete(root, name)
 	}
 	twin := naiveTwin{gvk: gvk}
-	ordered := twin.order("", root)
-	out := func(p string) { ordered = naiveRemove(ordered, naiveSplit(p)) }
+	ordered, stays := twin.order("", root), true
+	out := func(p string) {
+		if stays {
+			ordered, stays = naiveRemove(ordered, naiveSplit(p))
+		}
+	}
 	if gvk == service {
 		for _, p := range []string{"clusterIP", "clusterIPs", "healthCheckNodePort", "ipFamilies", "ports/*/nodePort"} {
 			out("/spec/" + p)
@@ -55,19 +59,19 @@ func naiveCanonical(body []byte, gvk canon.GVK, exclude ...string) (string, erro
 	for _, p := range exclude {
 		out(p)
 	}
-	if ordered == nil {
+	if !stays {
 		ordered = map[string]any{}
 	}
 	return naiveEncode(ordered), nil
 }
 
-// order drops null members and reorders lists, bottom-up.
+// order drops null members of built-in kinds and reorders lists, bottom-up.
 func (n naiveTwin) order(field string, value any) any {
 	switch v := value.(type) {
 	case map[string]any:
 		out := map[string]any{}
 		for key, member := range v {
-			if member != nil {
+			if member != nil || n.gvk == custom {
 				out[key] = n.order(key, member)
 			}
 		}
@@ -160,47 +164,43 @@ func naiveSplit(path string) []string {
 	return parts
 }
 
-// naiveRemove gives the value without the path; nil when nothing is left by it.
-func naiveRemove(value any, path []string) any {
+// naiveRemove gives the value without the path; false when nothing is left by it.
+func naiveRemove(value any, path []string) (any, bool) {
 	if len(path) == 0 {
-		return nil
+		return nil, false
 	}
 	taken, left := false, 0
 	switch v := value.(type) {
 	case map[string]any:
 		for key, member := range v {
-			if path[0] == "*" || path[0] == key {
-				if v[key] = naiveRemove(member, path[1:]); v[key] == nil {
-					delete(v, key)
-					taken = true
-				}
+			if path[0] != "*" && path[0] != key {
+				continue
+			}
+			if rest, stays := naiveRemove(member, path[1:]); stays {
+				v[key] = rest
+			} else {
+				delete(v, key)
+				taken = true
 			}
 		}
 		left = len(v)
 	case []any:
-		var out []any
+		out := []any{}
 		for _, element := range v {
-			if element != nil && (path[0] == "*" || naiveSelects(path[0], element)) {
-				if element = naiveRemove(element, path[1:]); element == nil {
+			if path[0] == "*" || naiveSelects(path[0], element) {
+				rest, stays := naiveRemove(element, path[1:])
+				if !stays {
 					taken = true
 					continue
 				}
-			} else if element == nil && path[0] == "*" && len(path) == 1 {
-				taken = true
-				continue
+				element = rest
 			}
 			out = append(out, element)
 		}
 		left = len(out)
 		value = out
-		if out == nil {
-			value = []any{}
-		}
 	}
-	if taken && left == 0 {
-		return nil
-	}
-	return value
+	return value, !taken || left > 0
 }
 
 // naiveSelects knows "[key=value]" of one string key.
@@ -291,7 +291,11 @@ func naiveNumber(literal string) string {
 	}
 }
 
-func naiveHash(canonical string) string {
+func naiveHash(canonical string, gvk canon.GVK) string {
 	sum := sha256.Sum256([]byte(canonical))
-	return "pl1:sha256:" + hex.EncodeToString(sum[:])
+	prefix := "pl1:sha256:"
+	if gvk == custom {
+		prefix = "pl2:sha256:"
+	}
+	return prefix + hex.EncodeToString(sum[:])
 }

@@ -294,7 +294,7 @@ func (p *parser) parseMember(typ typeID, tree *removalTree, top bool) (prefix ui
 		return 0, err
 	}
 	n := &d.stack[len(d.stack)-1]
-	if top || step != nil || n.kind == Null {
+	if top || step != nil || n.kind == Null && d.algorithm == PL1 {
 		p.ignore(n, key, step, top)
 	}
 	return prefix, nil
@@ -305,7 +305,7 @@ func (p *parser) ignore(n *node, key []byte, step *removalStep, top bool) {
 	switch {
 	case top && isUncovered(key):
 		n.flags |= uncovered
-	case n.kind == Null:
+	case n.kind == Null && p.doc.algorithm == PL1:
 		n.flags |= absentNull
 	case step.takes(p.doc, n):
 		n.flags |= removed

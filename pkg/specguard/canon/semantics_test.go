@@ -14,6 +14,7 @@ var (
 	service     = canon.GVK{Version: "v1", Kind: "Service"}
 	job         = canon.GVK{Group: "batch", Version: "v1", Kind: "Job"}
 	statefulSet = canon.GVK{Group: "apps", Version: "v1", Kind: "StatefulSet"}
+	gateway     = canon.GVK{Group: "gateway.networking.k8s.io", Version: "v1", Kind: "Gateway"}
 	custom      = canon.GVK{Group: "example.com", Version: "v1", Kind: "Widget"}
 )
 
@@ -81,27 +82,31 @@ func TestEditsThatChangeTheHash(t *testing.T) {
 			`{"spec":{"containers":[{"name":"a"},{"name":"b"}]}}`,
 			`{"spec":{"containers":[{"name":"b"},{"name":"a"}]}}`,
 		},
-		"2^53 and 2^53+1":                {custom, `{"spec":{"n":9007199254740992}}`, `{"spec":{"n":9007199254740993}}`},
-		"1 and 10":                       {custom, `{"spec":{"n":1}}`, `{"spec":{"n":10}}`},
-		"1 and -1":                       {custom, `{"spec":{"n":1}}`, `{"spec":{"n":-1}}`},
-		"a number and its text":          {custom, `{"spec":{"n":1}}`, `{"spec":{"n":"1"}}`},
-		"huge exponents that differ":     {custom, `{"spec":{"n":1e999999998}}`, `{"spec":{"n":1e999999999}}`},
-		"true and false":                 {custom, `{"spec":{"n":true}}`, `{"spec":{"n":false}}`},
-		"absent and empty list":          {custom, `{"spec":{}}`, `{"spec":{"n":[]}}`},
-		"absent and empty map":           {custom, `{"spec":{}}`, `{"spec":{"n":{}}}`},
-		"empty list and empty map":       {custom, `{"spec":{"n":[]}}`, `{"spec":{"n":{}}}`},
-		"null in a list":                 {custom, `{"spec":{"n":[null]}}`, `{"spec":{"n":[]}}`},
-		"an image":                       {deployment, container(`"image":"a:1"`), container(`"image":"a:2"`)},
-		"a nested metadata":              {deployment, `{"spec":{"template":{"metadata":{"labels":{"a":"1"}}}}}`, `{"spec":{"template":{"metadata":{"labels":{"a":"2"}}}}}`},
-		"a nested status":                {custom, `{"spec":{"status":1}}`, `{"spec":{"status":2}}`},
-		"top-level members besides":      {canon.GVK{Version: "v1", Kind: "ConfigMap"}, `{"data":{"a":"1"}}`, `{"data":{"a":"2"}}`},
-		"the protocol of a port":         {deployment, container(`"ports":[{"containerPort":53,"protocol":"TCP"}]`), container(`"ports":[{"containerPort":53,"protocol":"UDP"}]`)},
-		"nodeName of a pod template":     {deployment, podSpec(`"nodeName":"a"`), podSpec(`"nodeName":"b"`)},
-		"a Service made headless":        {service, `{"spec":{"clusterIP":"10.0.0.1"}}`, `{"spec":{"clusterIP":"None"}}`},
-		"a Service made dual-stack":      {service, `{"spec":{"ipFamilyPolicy":"SingleStack"}}`, `{"spec":{"ipFamilyPolicy":"PreferDualStack"}}`},
-		"a restart annotation":           {deployment, `{"spec":{"template":{"metadata":{}}}}`, `{"spec":{"template":{"metadata":{"annotations":{"kubectl.kubernetes.io/restartedAt":"x"}}}}}`},
-		"a set that lost an element":     {pod, podSet(`[1,2]`), podSet(`[1]`)},
-		"a set whose element came twice": {pod, podSet(`[1,2]`), podSet(`[1,2,2]`)},
+		"2^53 and 2^53+1":                  {custom, `{"spec":{"n":9007199254740992}}`, `{"spec":{"n":9007199254740993}}`},
+		"1 and 10":                         {custom, `{"spec":{"n":1}}`, `{"spec":{"n":10}}`},
+		"1 and -1":                         {custom, `{"spec":{"n":1}}`, `{"spec":{"n":-1}}`},
+		"a number and its text":            {custom, `{"spec":{"n":1}}`, `{"spec":{"n":"1"}}`},
+		"huge exponents that differ":       {custom, `{"spec":{"n":1e999999998}}`, `{"spec":{"n":1e999999999}}`},
+		"true and false":                   {custom, `{"spec":{"n":true}}`, `{"spec":{"n":false}}`},
+		"absent and empty list":            {custom, `{"spec":{}}`, `{"spec":{"n":[]}}`},
+		"absent and empty map":             {custom, `{"spec":{}}`, `{"spec":{"n":{}}}`},
+		"empty list and empty map":         {custom, `{"spec":{"n":[]}}`, `{"spec":{"n":{}}}`},
+		"null and absent in a custom kind": {custom, `{"spec":{"a":1}}`, `{"spec":{"a":1,"b":null}}`},
+		"null and an empty map":            {custom, `{"spec":{"b":{}}}`, `{"spec":{"b":null}}`},
+		"null in a map in a list":          {custom, `{"spec":{"l":[{}]}}`, `{"spec":{"l":[{"b":null}]}}`},
+		"null in a Gateway":                {gateway, `{"spec":{}}`, `{"spec":{"b":null}}`},
+		"null in a list":                   {custom, `{"spec":{"n":[null]}}`, `{"spec":{"n":[]}}`},
+		"an image":                         {deployment, container(`"image":"a:1"`), container(`"image":"a:2"`)},
+		"a nested metadata":                {deployment, `{"spec":{"template":{"metadata":{"labels":{"a":"1"}}}}}`, `{"spec":{"template":{"metadata":{"labels":{"a":"2"}}}}}`},
+		"a nested status":                  {custom, `{"spec":{"status":1}}`, `{"spec":{"status":2}}`},
+		"top-level members besides":        {canon.GVK{Version: "v1", Kind: "ConfigMap"}, `{"data":{"a":"1"}}`, `{"data":{"a":"2"}}`},
+		"the protocol of a port":           {deployment, container(`"ports":[{"containerPort":53,"protocol":"TCP"}]`), container(`"ports":[{"containerPort":53,"protocol":"UDP"}]`)},
+		"nodeName of a pod template":       {deployment, podSpec(`"nodeName":"a"`), podSpec(`"nodeName":"b"`)},
+		"a Service made headless":          {service, `{"spec":{"clusterIP":"10.0.0.1"}}`, `{"spec":{"clusterIP":"None"}}`},
+		"a Service made dual-stack":        {service, `{"spec":{"ipFamilyPolicy":"SingleStack"}}`, `{"spec":{"ipFamilyPolicy":"PreferDualStack"}}`},
+		"a restart annotation":             {deployment, `{"spec":{"template":{"metadata":{}}}}`, `{"spec":{"template":{"metadata":{"annotations":{"kubectl.kubernetes.io/restartedAt":"x"}}}}}`},
+		"a set that lost an element":       {pod, podSet(`[1,2]`), podSet(`[1]`)},
+		"a set whose element came twice":   {pod, podSet(`[1,2]`), podSet(`[1,2,2]`)},
 	} {
 		t.Run(name, func(t *testing.T) {
 			if a, b := bodyHash(t, p.a, p.gvk), bodyHash(t, p.b, p.gvk); a == b {
@@ -152,7 +157,8 @@ func TestEditsThatKeepTheHash(t *testing.T) {
 		"an integer of many digits":          {custom, `{"spec":{"n":100000000000000000000000}}`, `{"spec":{"n":1e23}}`},
 		"escapes":                            {custom, `{"spec":{"s":"</é\n\u0001","é":1}}`, `{"spec":{"\u00e9":1,"s":"\u003C\/\u00e9\u000a\u0001"}}`},
 		"surrogate pairs":                    {custom, `{"spec":{"s":"😀"}}`, `{"spec":{"s":"\ud83d\ude00"}}`},
-		"null and absent":                    {custom, `{"spec":{"a":1}}`, `{"spec":{"a":1,"b":null}}`},
+		"null and absent in a built-in kind": {service, `{"spec":{"a":1}}`, `{"spec":{"a":1,"b":null}}`},
+		"null and absent without a kind":     {canon.GVK{}, `{"spec":{"a":1}}`, `{"spec":{"a":1,"b":null}}`},
 		"a template's creationTimestamp null": {
 			deployment,
 			`{"spec":{"template":{"metadata":{}}}}`, `{"spec":{"template":{"metadata":{"creationTimestamp":null}}}}`,

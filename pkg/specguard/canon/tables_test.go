@@ -5,6 +5,8 @@ package canon
 import (
 	"bytes"
 	"encoding/json"
+	"maps"
+	"slices"
 	"strconv"
 	"strings"
 	"testing"
@@ -12,7 +14,7 @@ import (
 	"github.com/plumbline-dev/plumbline/test/harness/golden"
 )
 
-// tablesFile publishes the tables that are part of pl1, for implementations in
+// tablesFile publishes the tables that are part of pl1 and pl2, for implementations in
 // other languages. UPDATE_GOLDEN=1 writes it.
 const tablesFile = "../../../docs/reference/canonical-hash-tables.json"
 
@@ -42,16 +44,18 @@ type publishedRemoval struct {
 }
 
 type publishedTables struct {
-	Algorithm Algorithm                `json:"algorithm"`
-	Kinds     []publishedKind          `json:"kinds"`
-	Types     map[string]publishedType `json:"types"`
-	Removals  []publishedRemoval       `json:"removals"`
+	Algorithm Algorithm `json:"algorithm"`
+	// Groups are those whose kinds are hashed by the algorithm; all others are by pl2.
+	Groups   []string                 `json:"groups"`
+	Kinds    []publishedKind          `json:"kinds"`
+	Types    map[string]publishedType `json:"types"`
+	Removals []publishedRemoval       `json:"removals"`
 }
 
 var modeNames = map[ListMode]string{Atomic: "atomic", Set: "set", Keyed: "keyed", KeyedOrdered: "keyedOrdered"}
 
 func currentTables() publishedTables {
-	tables := publishedTables{Algorithm: PL1, Types: map[string]publishedType{}}
+	tables := publishedTables{Algorithm: PL1, Groups: slices.Sorted(maps.Keys(ownGroups)), Types: map[string]publishedType{}}
 	for id := range schemaTypes {
 		for gvk, root := range kindTypes {
 			if root == typeID(id) {

@@ -31,7 +31,7 @@ func (v Value) Kind() Kind {
 func (v Value) Exists() bool { return v.doc != nil }
 
 // Covered tells whether the value has a part in the hash. Not covered are: the
-// top-level apiVersion, kind, metadata and status, null members of maps, what
+// top-level apiVersion, kind, metadata and status, by pl1 null members of maps, what
 // the removal table takes out, and excluded paths. Only the value itself is
 // judged, not what contains it.
 func (v Value) Covered() bool {

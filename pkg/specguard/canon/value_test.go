@@ -120,7 +120,9 @@ func TestParseHash(t *testing.T) {
 	for text, want := range map[string]canon.Algorithm{
 		"pl1:sha256:" + digits:       canon.PL1,
 		"sha256:" + digits:           canon.DDEM002,
-		"pl2:sha256:" + digits:       "",
+		"pl2:sha256:" + digits:       canon.PL2,
+		"pl3:sha256:" + digits:       "",
+		"pl2:sha256:":                "",
 		"PL1:sha256:" + digits:       "",
 		"pl1:sha256:" + digits[1:]:   "",
 		"sha256:" + digits + "0":     "",

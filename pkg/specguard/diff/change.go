@@ -2,7 +2,12 @@
 
 package diff
 
-import "github.com/plumbline-dev/plumbline/pkg/specguard/canon"
+import (
+	"bytes"
+	"slices"
+
+	"github.com/plumbline-dev/plumbline/pkg/specguard/canon"
+)
 
 // Op says what happened at a path. The set is closed.
 type Op string
@@ -37,3 +42,24 @@ type Change struct {
 
 // Reordered tells whether the change is of a list's order alone.
 func (c Change) Reordered() bool { return c.Op == Changed && c.Order != nil }
+
+// NullsOnly tells whether the change is of nothing but null members of maps, which the
+// hash pl1 does not cover.
+func (c Change) NullsOnly() bool {
+	before, known := withoutNulls(c.Before)
+	after, same := withoutNulls(c.After)
+	return known && same && !c.Reordered() && bytes.Equal(before, after)
+}
+
+// withoutNulls returns a value within a map, without null members; absent counts as null.
+func withoutNulls(value []byte) ([]byte, bool) {
+	if value == nil {
+		value = []byte("null")
+	}
+	document, err := canon.Parse(slices.Concat([]byte(`{"v":`), value, []byte(`}`)), canon.GVK{})
+	if err != nil {
+		return nil, false
+	}
+	defer document.Release()
+	return document.AppendCanonical(nil), true
+}

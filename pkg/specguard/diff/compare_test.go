@@ -77,7 +77,7 @@ func TestCompare(t *testing.T) {
 		exclude       []string
 		want          []string
 	}{
-		"nothing changed":                   {gvk: custom, before: `{"spec":{"a":1}}`, after: `{"spec":{"a":1.0,"b":null}}`},
+		"nothing changed":                   {gvk: service, before: `{"spec":{"a":1}}`, after: `{"spec":{"a":1.0,"b":null}}`},
 		"metadata and status are no matter": {gvk: custom, before: `{"metadata":{"a":1}}`, after: `{"status":2}`},
 		"a member changed, one came, one went": {
 			gvk: custom, before: `{"spec":{"a":1,"b":2}}`, after: `{"spec":{"a":"1","c":{"d":[]}}}`,

@@ -4,7 +4,7 @@ package v1alpha1
 
 // Annotations that Plumbline writes or reads on guarded objects.
 const (
-	// AnnotationSpecHash carries the pl1 hash of the object as admission saw
+	// AnnotationSpecHash carries the canonical hash of the object as admission saw
 	// it. It informs and decides nothing: a write through /scale leaves it
 	// older than the object.
 	AnnotationSpecHash = "plumbline.dev/spec-hash"
