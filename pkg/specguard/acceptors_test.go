@@ -33,7 +33,7 @@ func acceptedBy(t *testing.T, acceptBy *v1alpha1.Writers, request v1alpha1.Accep
 	if absent {
 		w.remove(write{user: user("alice")})
 	} else {
-		w.update(write{user: user("alice"), manager: "kubectl", changes: parseChanges(t, w.live.Body, w.gvk, imagePath+` = "registry.example/other:1"`)})
+		w.update(write{user: user("alice"), manager: "pipeline", applies: true, changes: parseChanges(t, w.live.Body, w.gvk, imagePath+` = "registry.example/other:1"`)})
 	}
 	w.observe(false, false)
 	if change != nil {

@@ -110,7 +110,7 @@ type fightingWrite struct {
 // fightingUser writes to one of a few places; the autoscaler keeps to its own.
 func fightingUser(rt *rapid.T, w *world) write {
 	by := rapid.SampledFrom([]string{"ci", "alice", "bob", "hpa"}).Draw(rt, "user")
-	wr := write{user: user(by), manager: "kubectl"}
+	wr := write{user: user(by), manager: "pipeline", applies: true}
 	edit := rapid.SampledFrom([]string{
 		"/spec/paused = true", "/spec/paused = false", "/spec/replicas = 1", "/spec/replicas = 3",
 		`/spec/template/metadata/labels/app = "web"`, `/spec/template/metadata/labels/app = "shop"`,

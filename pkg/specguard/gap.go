@@ -28,6 +28,9 @@ func (s *step) gap() error {
 	if w, single := s.singleWrite(changed, complete); single {
 		s.judgeAll(changed, func(diff.Change) writer { return w })
 		s.distrustOverlaps()
+		if err := s.withholdUndo(nil, s.lastRecords()); err != nil || s.retry > 0 {
+			return err
+		}
 		return s.authoriseWritten(nil)
 	}
 	s.judgeAll(changed, s.recordedAuthor)

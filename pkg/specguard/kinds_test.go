@@ -53,7 +53,7 @@ func TestTwoWritesInARowByATrustedWriterAreInSyncForEachKind(t *testing.T) {
 			w.create(write{user: user("ci")}, tc.body)
 			uncounted()
 			w.observe(false, false)
-			w.update(write{user: user("ci"), manager: "kubectl", changes: parseChanges(t, w.live.Body, w.gvk, tc.change)})
+			w.update(write{user: user("ci"), manager: "pipeline", applies: true, changes: parseChanges(t, w.live.Body, w.gvk, tc.change)})
 			uncounted()
 			w.observe(false, false)
 			if w.state.Drift != v1alpha1.StateInSync || w.state.Authorised.Number != 2 {

@@ -49,22 +49,27 @@ func mainOwns(entries []metav1.ManagedFieldsEntry, path canon.Path) bool {
 }
 
 func ownsPath(e *metav1.ManagedFieldsEntry, path canon.Path) bool {
+	_, ok := followFields(e, path)
+	return ok
+}
+
+// followFields finds what an entry says at a path: the fields that it owns below, and
+// "." for the value itself if it owns fields below as well.
+func followFields(e *metav1.ManagedFieldsEntry, path canon.Path) (raw json.RawMessage, ok bool) {
 	if e.FieldsV1 == nil || path.IsRoot() {
-		return false
+		return nil, false
 	}
-	raw := json.RawMessage(e.FieldsV1.GetRawBytes())
+	raw = json.RawMessage(e.FieldsV1.GetRawBytes())
 	for _, s := range path.Segments() {
 		var fields map[string]json.RawMessage
 		if json.Unmarshal(raw, &fields) != nil {
-			return false
+			return nil, false
 		}
-		next, ok := fieldOf(fields, s)
-		if !ok {
-			return false
+		if raw, ok = fieldOf(fields, s); !ok {
+			return nil, false
 		}
-		raw = next
 	}
-	return true
+	return raw, true
 }
 
 // fieldOf finds a segment among the keys of FieldsV1: f:<name>, k:<keys as

@@ -47,7 +47,7 @@ func randomEdit(t *rapid.T, w *world) []diff.Change {
 // randomWrite has somebody write, perhaps through /scale, perhaps unrecorded.
 func randomWrite(t *rapid.T, w *world, users []string) write {
 	wr := write{
-		user: user(rapid.SampledFrom(users).Draw(t, "user")), manager: "kubectl",
+		user: user(rapid.SampledFrom(users).Draw(t, "user")), manager: rapid.SampledFrom([]string{"kubectl", "pipeline"}).Draw(t, "manager"),
 		record: rapid.SampledFrom([]string{"yes", "no", "late"}).Draw(t, "record"),
 		forged: user("ci"), // while no policy is there to overwrite it
 	}
@@ -223,7 +223,7 @@ func TestTrustedWritesAgreeWithANaiveTwin(t *testing.T) {
 		w.size = nil // the twin keeps everything
 		want := leavesOf(w, w.state.Body)
 		for range rapid.IntRange(1, 14).Draw(rt, "writes") {
-			wr := write{user: user(rapid.SampledFrom([]string{"ci", "alice"}).Draw(rt, "user")), manager: "kubectl"}
+			wr := write{user: user(rapid.SampledFrom([]string{"ci", "alice"}).Draw(rt, "user")), manager: "pipeline", applies: true}
 			wr.changes = randomEdit(rt, w)
 			if wr.changes[0].Path.Last().Name() == "args" { // lists written whole have rules of their own
 				continue

@@ -6,6 +6,7 @@ import (
 	"flag"
 	"fmt"
 	"path/filepath"
+	"strconv"
 	"strings"
 	"testing"
 	"time"
@@ -102,6 +103,13 @@ var scriptCommands = map[string]func(*world, *datadriven.TestData){
 		w.restartWith(status)
 		w.observe(true, false)
 	},
+	"keep-revisions": func(w *world, d *datadriven.TestData) {
+		n, err := strconv.Atoi(arg(d, "before", ""))
+		if err != nil {
+			d.Fatalf(w.t.(*testing.T), "keep-revisions: %v", err)
+		}
+		w.former = w.former[max(0, len(w.former)-n):]
+	},
 	"lose-write": func(w *world, d *datadriven.TestData) {
 		wr := scriptWrite(d)
 		wr.changes = parseChanges(w.t, w.live.Body, w.gvk, d.Input)
@@ -147,10 +155,14 @@ func arg(d *datadriven.TestData, name, fallback string) string {
 }
 
 func scriptWrite(d *datadriven.TestData) write {
+	tool := "kubectl-edit"
+	if arg(d, "through", "") != "" {
+		tool = "kubectl"
+	}
 	return write{
 		user: user(arg(d, "by", "alice")), sub: arg(d, "through", ""), record: arg(d, "record", "yes"),
-		manager: arg(d, "manager", "kubectl"), auth: arg(d, "authenticated", "") == "yes",
-		forged: user(arg(d, "forged", "")),
+		manager: arg(d, "manager", tool), auth: arg(d, "authenticated", "") == "yes",
+		forged: user(arg(d, "forged", "")), applies: arg(d, "operation", "Update") == "Apply",
 	}
 }
 

@@ -83,7 +83,7 @@ func (w *labelled) label(by, set string, withImage bool) {
 	w.t.Helper()
 	if withImage {
 		image := fmt.Sprintf("%s = \"registry.example/shop/web:%d\"", imagePath, w.rv+100)
-		w.update(write{user: user(by), manager: "kubectl", changes: parseChanges(w.t, w.live.Body, w.gvk, image)})
+		w.update(write{user: user(by), manager: "pipeline", applies: true, changes: parseChanges(w.t, w.live.Body, w.gvk, image)})
 	} else {
 		w.rv++
 		w.live.ResourceVersion = strconv.Itoa(w.rv)

@@ -67,6 +67,8 @@ type Input struct {
 	// BodyLost says why the authorised body will never be read again; empty when
 	// it can be. Then nothing can be compared, and only an accept helps.
 	BodyLost string
+	// Former are the authorised bodies of before; Step asks for them by ErrFormerNeeded.
+	Former Former
 	// EncodedSize measures a body as a BaselineRevision holds it, in bytes; nil
 	// measures the body as it is.
 	EncodedSize func(body []byte) int
@@ -125,8 +127,8 @@ type writtenChange struct {
 
 // Step judges one observation: the authorised state moves only by the paths of
 // a proven write of somebody trusted, or by an accept. Rules and reasons are in
-// docs/designs/0002-attribution.md. The error is ErrBodyNeeded, or says that a
-// body cannot be made; the state then stays as it was.
+// docs/designs/0002-attribution.md. The error is ErrBodyNeeded, ErrFormerNeeded, or
+// says that a body cannot be made; the state then stays as it was.
 func Step(in Input) (Result, error) {
 	s := &step{
 		in: in, gvk: in.State.gvk(), before: in.State, st: in.State.clone(),

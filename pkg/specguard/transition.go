@@ -51,6 +51,10 @@ func (s *step) contiguous(prev *Version, old *canon.Document) error {
 	if !w.known() || w.guessed {
 		s.remember(prev, raw)
 	}
+	records := s.exactRecords(prev.ResourceVersion, s.full, "")
+	if err := s.withholdUndo(prev, records); err != nil || s.retry > 0 {
+		return err
+	}
 	return s.authoriseWritten(old)
 }
 

@@ -24,7 +24,8 @@ const (
 // by has somebody write through the main resource, seen at once.
 func (w *world) by(who, text string) {
 	w.t.Helper()
-	w.update(write{user: user(who), manager: "kubectl", changes: parseChanges(w.t, w.live.Body, w.gvk, text)})
+	w.now = w.now.Add(time.Second) // times of entries are whole seconds
+	w.update(write{user: user(who), manager: "pipeline", applies: true, changes: parseChanges(w.t, w.live.Body, w.gvk, text)})
 	w.observe(false, false)
 }
 

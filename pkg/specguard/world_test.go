@@ -4,6 +4,7 @@ package specguard
 
 import (
 	"encoding/json"
+	"errors"
 	"fmt"
 	"maps"
 	"slices"
@@ -11,8 +12,6 @@ import (
 	"strings"
 	"testing"
 	"time"
-
-	metav1 "k8s.io/apimachinery/pkg/apis/meta/v1"
 
 	"github.com/plumbline-dev/plumbline/pkg/apis/plumbline/v1alpha1"
 	"github.com/plumbline-dev/plumbline/pkg/specguard/canon"
@@ -61,8 +60,10 @@ type world struct {
 	steps   int
 
 	remembered *v1alpha1.BaselineStatus
-	lost       bool   // the BaselineRevision
-	kept       []byte // the body of the newest one
+	lost       bool     // the BaselineRevision
+	kept       []byte   // the body of the newest one
+	former     [][]byte // the bodies of all revisions before the newest, oldest first
+	untracked  bool     // managedFields were cleared
 	size       func([]byte) int
 	since      time.Time // there are Baselines
 }
@@ -107,6 +108,7 @@ type write struct {
 	manager string
 	auth    bool
 	forged  string // the stamp that the writer sets himself
+	applies bool   // by server-side apply
 }
 
 func (w *world) create(wr write, body string) {
@@ -170,35 +172,6 @@ func (w *world) update(wr write) {
 		r.Generation, r.HashAfter = w.generation, string(after.Hash())
 	}
 	w.record(wr, r)
-}
-
-// own moves the ownership of plain fields; elements of lists are left out.
-func (w *world) own(wr write, changes []diff.Change) {
-	for _, c := range changes {
-		fields := "{}"
-		for _, segment := range slices.Backward(c.Path.Segments()) {
-			if segment.Name() == "" {
-				fields = ""
-				break
-			}
-			fields = fmt.Sprintf(`{"f:%s":%s}`, segment.Name(), fields)
-		}
-		if fields == "" {
-			continue
-		}
-		e := metav1.ManagedFieldsEntry{
-			Manager: wr.manager, Operation: metav1.ManagedFieldsOperationUpdate, APIVersion: "apps/v1",
-			Subresource: wr.sub, FieldsV1: metav1.NewFieldsV1(fields),
-		}
-		if wr.sub == "" {
-			at := metav1.NewTime(w.now)
-			e.Time = &at
-		}
-		w.live.Managers = slices.DeleteFunc(slices.Clone(w.live.Managers), func(o metav1.ManagedFieldsEntry) bool {
-			return o.FieldsV1.GetRawString() == fields
-		})
-		w.live.Managers = append(w.live.Managers, e)
-	}
 }
 
 // statusWrite changes nothing but the resourceVersion.
@@ -270,6 +243,10 @@ func (w *world) step(o Observation, accept *v1alpha1.AcceptRequest) (retried boo
 		in.BodyLost, in.State.Body = "the revision is not found", nil
 	}
 	r, err := Step(in)
+	if errors.Is(err, ErrFormerNeeded) {
+		in.Former = Former{Loaded: true, Bodies: w.former}
+		r, err = Step(in)
+	}
 	if w.lost && r.State.Body == nil {
 		r.State.Body = w.state.Body // to be put back
 	}
@@ -280,6 +257,9 @@ func (w *world) step(o Observation, accept *v1alpha1.AcceptRequest) (retried boo
 	w.state, w.effects = r.State, append(w.effects, r.Effects...)
 	for _, e := range r.Effects {
 		if stored, is := e.(AuthoriseRevision); is {
+			if w.kept != nil {
+				w.former = append(w.former, w.kept)
+			}
 			w.lost, w.kept = false, stored.Body
 		}
 	}
