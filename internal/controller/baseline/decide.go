@@ -75,7 +75,7 @@ func (r *Reconciler) decide(ctx context.Context, s *subject) (*decision, error) 
 		if in.Stamps, err = r.stamps(ctx, s, in, i == len(looks)-1, look); err != nil {
 			return nil, err
 		}
-		result, err := r.step(ctx, s, in)
+		result, err := r.step(ctx, s, in, d.revisions)
 		if err != nil {
 			return nil, err
 		}
@@ -131,8 +131,9 @@ func (s *subject) concerns(d *decision, look observed) bool {
 	return specguard.IsRoot(specguard.OperationCreate, canon.GVK(s.key.GroupVersionKind), nil, look.object.OwnerReferences)
 }
 
-// step runs the rules once, with the authorised body if they need it.
-func (r *Reconciler) step(ctx context.Context, s *subject, in specguard.Input) (specguard.Result, error) {
+// step runs the rules once, with the authorised bodies that they need. pending are the
+// revisions of this decision, which are not stored yet.
+func (r *Reconciler) step(ctx context.Context, s *subject, in specguard.Input, pending []specguard.AuthoriseRevision) (specguard.Result, error) {
 	if in.State.Body == nil && specguard.NeedsBody(in.State, in.Observation, in.Rules, in.Accept) {
 		body, err := r.body(ctx, s, in.State.Authorised)
 		switch {
@@ -152,6 +153,11 @@ func (r *Reconciler) step(ctx context.Context, s *subject, in specguard.Input) (
 		in.BaselinesSince = since
 	}
 	result, err := specguard.Step(in)
+	if errors.Is(err, specguard.ErrFormerNeeded) {
+		if in.Former, err = r.loadFormer(ctx, s, in.State, pending); err == nil {
+			result, err = specguard.Step(in)
+		}
+	}
 	if err != nil {
 		return specguard.Result{}, fmt.Errorf("deciding about %s: %w", s.key, err)
 	}

@@ -1,0 +1,91 @@
+// SPDX-License-Identifier: Apache-2.0
+
+package baseline
+
+import (
+	"context"
+	"fmt"
+	"slices"
+
+	apierrors "k8s.io/apimachinery/pkg/api/errors"
+	"k8s.io/apimachinery/pkg/types"
+
+	"github.com/plumbline-dev/plumbline/internal/kube"
+	"github.com/plumbline-dev/plumbline/pkg/apis/plumbline/v1alpha1"
+	"github.com/plumbline-dev/plumbline/pkg/specguard"
+)
+
+// maxFormerBytes bounds the former bodies that are held at once, as JSON. A body
+// that does not fit vouches for no undo.
+const maxFormerBytes = 2 * kube.MaxBodySize
+
+// loadFormer loads the authorised bodies before the present one, newest first: those of
+// this decision, those that are kept, and the one last seen ready. A revision that is
+// gone or damaged vouches for nothing. Each other failure is an error, for the revision
+// may vouch.
+func (r *Reconciler) loadFormer(ctx context.Context, s *subject, state specguard.State, pending []specguard.AuthoriseRevision) (specguard.Former, error) {
+	former := specguard.Former{Loaded: true}
+	left := maxFormerBytes
+	for _, name := range listFormer(s, state) {
+		body, err := r.findFormer(ctx, s, name, pending)
+		switch {
+		case err != nil:
+			return specguard.Former{}, err
+		case body == nil:
+		case len(body) > left:
+			return former, nil
+		default:
+			former.Bodies = append(former.Bodies, body)
+			left -= len(body)
+		}
+	}
+	return former, nil
+}
+
+// listFormer names the revisions of a Baseline that may be kept, but for the body that
+// is in force.
+func listFormer(s *subject, state specguard.State) []string {
+	var names []string
+	newest := state.Authorised
+	if newest == nil {
+		return nil
+	}
+	first := newest.Number - 1
+	if state.Oversized != nil { // a body that is not kept is in force
+		first = newest.Number
+	}
+	for number := first; number > max(0, newest.Number-maxRevisions); number-- {
+		names = append(names, specguard.RevisionName(state.Name, number))
+	}
+	if s.baseline == nil || s.baseline.Status.LastReady == nil {
+		return names
+	}
+	if ready := s.baseline.Status.LastReady.Revision; ready != newest.Revision && !slices.Contains(names, ready) {
+		names = append(names, ready)
+	}
+	return names
+}
+
+// findFormer finds the body of a revision; nil when there is none that can be read.
+func (r *Reconciler) findFormer(ctx context.Context, s *subject, name string, pending []specguard.AuthoriseRevision) ([]byte, error) {
+	for i := range pending {
+		if specguard.RevisionName(s.name(), pending[i].Number) == name {
+			return pending[i].Body, nil
+		}
+	}
+	var revision v1alpha1.BaselineRevision
+	err := r.Live.Get(ctx, types.NamespacedName{Namespace: s.key.Namespace, Name: name}, &revision)
+	switch {
+	case apierrors.IsNotFound(err):
+		return nil, nil
+	case err != nil:
+		return nil, fmt.Errorf("reading former revision %s: %w", name, err)
+	case s.baseline == nil || !owned(&revision, s.baseline):
+		return nil, nil // of an earlier Baseline of the name
+	}
+	body, err := kube.Decompress(revision.Spec.Body)
+	if err != nil {
+		return nil, nil //nolint:nilerr // a damaged body vouches for nothing, and trying again does not help
+	}
+	return body, nil
+}
