@@ -59,7 +59,7 @@ func (s *step) withholdUndo(prev *Version, records []int) error {
 		return nil
 	}
 	trace := findUndoTrace(changed, prev, &s.obs.Version)
-	if trace == traceOther || trace == traceNone && s.isOtherTool(records) {
+	if trace == traceOther || trace == traceNone && (s.isOtherTool(records) || s.onlyRemoves(changed)) {
 		return nil
 	}
 	if trace == traceNone && s.waitForRecord(s.obs.SeenAt) {
@@ -171,6 +171,13 @@ func ownsValue(e *metav1.ManagedFieldsEntry, path canon.Path) bool {
 	}
 	_, itself := below["."]
 	return itself || len(below) == 0
+}
+
+// onlyRemoves tells whether a write removed parts of a template and did nothing else. Such a
+// write leaves no entry, whatever the tool. An object without any entry is another case:
+// the API server tracks none of its writes.
+func (s *step) onlyRemoves(changed []diff.Change) bool {
+	return len(s.obs.Managers) > 0 && !slices.ContainsFunc(changed, func(c diff.Change) bool { return c.Op != diff.Removed })
 }
 
 // isOtherTool tells whether the API server itself recorded the write, with a field
