@@ -39,8 +39,14 @@ func TestAnUndoToATamperedTemplateAuthorisesNothing(t *testing.T) {
 		"an undo to a template that was tampered with": {
 			writes: kubectl(tampered), want: "Drifted 2, ci, rollout undo brings back",
 		},
-		"an undo to a template that lacks something": {
-			writes: kubectl(argsPath + ` gone`), want: "Drifted 2, ci, rollout undo may have brought back",
+		"a write that only removes, by a tool that leaves no trace": {
+			writes: kubectl(argsPath + ` gone`), want: "InSync 3",
+		},
+		"an undo that removes and changes": {
+			writes: kubectl(argsPath + " gone\n" + first), want: "Drifted 2, ci, rollout undo brings back",
+		},
+		"a write that only removes, after a stranger cleared managedFields": {
+			writes: kubectl(argsPath + ` gone`), change: clearManagers, want: "Drifted 2, ci, rollout undo may have brought back",
 		},
 		"the same by apply, which leaves a trace": {
 			writes: []undoWrite{{by: "ci", manager: "pipeline", applies: true, text: argsPath + ` gone`}}, want: "InSync 3",
@@ -201,7 +207,7 @@ func TestNoForgedFieldManagerHidesAnUndo(t *testing.T) {
 			w.claim(manager, fmt.Sprintf(containers, rapid.SampledFrom(forged).Draw(rt, "fields")))
 		}
 		change := rapid.SampledFrom([]string{
-			argsPath + ` = ["serve","--debug"]`, argsPath + ` gone`,
+			argsPath + ` = ["serve","--debug"]`,
 			imagePath + ` = "registry.example/shop/web:1"` + "\n" + argsPath + ` gone`,
 			"/spec/template/spec/securityContext = {}",
 		}).Draw(rt, "change")
