@@ -207,7 +207,7 @@ func newSetup(opts *assess.Options, config *rest.Config, log logr.Logger) (asses
 		Config: config, Namespace: opts.Namespace, LeaderElect: opts.LeaderElect,
 		Retention: opts.Retention, APIServerMetrics: opts.APIServerMetrics,
 		Executor: opts.ExecutorUser, PlanRetention: opts.PlanRetention,
-		ResyncPeriod: opts.ResyncPeriod, MaxConcurrentChecks: opts.MaxConcurrentChecks,
+		ResyncPeriod: opts.ResyncPeriod, MaxConcurrentChecks: opts.MaxConcurrentChecks, ObjectCacheBytes: opts.ObjectCacheBytes,
 		StampedGroups: options.SplitList(opts.StampedGroups), Registered: opts.Registered,
 		Rules: specguard.Config{Key: key, Grace: opts.RecordGrace, Stamp: stampSource(opts)},
 		Log:   log, Clock: clock.RealClock{},

@@ -40,7 +40,7 @@ func BenchmarkDecode(b *testing.B) {
 		if err != nil {
 			b.Fatal(err)
 		}
-		kept = len(o.body) + len(o.managed)
+		kept = int(o.body.size() + o.managed.size())
 	}
 	b.ReportMetric(float64(kept), "kept-B")
 }

@@ -105,7 +105,7 @@ func TestDecodeList(t *testing.T) {
 	list, err := decodeList(strings.NewReader(
 		`{"kind":"DeploymentList","apiVersion":"apps/v1","metadata":{"resourceVersion":"42","continue":"more","remainingItemCount":3},"items":[`+
 			deploymentJSON+`,`+strings.ReplaceAll(deploymentJSON, `"shop"`, `"kube-system"`)+`]}`),
-		deployments, func(ns string) bool { return ns != "kube-system" })
+		deployments, intake{keep: wholeBut("kube-system")})
 	must(t, err)
 	if list.ResourceVersion != "42" || list.Continue != "more" {
 		t.Errorf("list metadata is %+v", list.ListMeta)
@@ -116,10 +116,9 @@ func TestDecodeList(t *testing.T) {
 }
 
 func TestDecodeListRefusesWhatIsCutOff(t *testing.T) {
-	whole := `{"metadata":{"resourceVersion":"42"},"items":[` + deploymentJSON + `]}`
-	keep := func(string) bool { return true }
-	for cut := range len(whole) {
-		if list, err := decodeList(strings.NewReader(whole[:cut]), deployments, keep); err == nil {
+	complete := `{"metadata":{"resourceVersion":"42"},"items":[` + deploymentJSON + `]}`
+	for cut := range len(complete) {
+		if list, err := decodeList(strings.NewReader(complete[:cut]), deployments, intake{keep: whole}); err == nil {
 			t.Fatalf("a list cut off after %d bytes is taken for %d items", cut, len(list.Items))
 		}
 	}

@@ -37,8 +37,10 @@ func (r Resource) path() string {
 type listWatch struct {
 	client   rest.Interface
 	resource Resource
-	// keep says whether an object of a namespace is wanted.
-	keep func(namespace string) bool
+	intake   intake
+	// restart is told before each request: what the last one read has come to the store by
+	// now, or never does. May be nil.
+	restart func()
 	// report is told how each request went.
 	report func(error)
 	// listing is told before a list; may be nil.
@@ -55,6 +57,7 @@ type listWatch struct {
 
 // ListWithContext implements cache.ListerWatcherWithContext.
 func (lw *listWatch) ListWithContext(ctx context.Context, options metav1.ListOptions) (runtime.Object, error) {
+	lw.forgetArrivals()
 	lw.beginList(ctx)
 	list, err := lw.list(ctx, options)
 	lw.report(err)
@@ -62,6 +65,12 @@ func (lw *listWatch) ListWithContext(ctx context.Context, options metav1.ListOpt
 		return nil, err
 	}
 	return list, nil
+}
+
+func (lw *listWatch) forgetArrivals() {
+	if lw.restart != nil {
+		lw.restart()
+	}
 }
 
 // beginList tells that a list is about to be made, and notes the schema of before it.
@@ -108,7 +117,7 @@ func (lw *listWatch) list(ctx context.Context, options metav1.ListOptions) (*Obj
 		return nil, fmt.Errorf("listing %s: %w", lw.resource.Plural, err)
 	}
 	defer func() { _ = stream.Close() }() // read to its end or already failed
-	list, err := decodeList(stream, lw.resource.GVK, lw.keep)
+	list, err := decodeList(stream, lw.resource.GVK, lw.intake)
 	if err != nil {
 		return nil, fmt.Errorf("listing %s: %w", lw.resource.Plural, err)
 	}
@@ -117,6 +126,7 @@ func (lw *listWatch) list(ctx context.Context, options metav1.ListOptions) (*Obj
 
 // WatchWithContext implements cache.ListerWatcherWithContext.
 func (lw *listWatch) WatchWithContext(ctx context.Context, options metav1.ListOptions) (watch.Interface, error) {
+	lw.forgetArrivals()
 	options.Watch = true
 	if options.SendInitialEvents != nil && *options.SendInitialEvents { // a list in the form of a watch
 		lw.beginList(ctx)
@@ -131,7 +141,7 @@ func (lw *listWatch) WatchWithContext(ctx context.Context, options metav1.ListOp
 		cancel()
 		return nil, fmt.Errorf("watching %s: %w", lw.resource.Plural, err)
 	}
-	stream := newStream(body, cancel, lw.resource.GVK, lw.keep, lw.report)
+	stream := newStream(body, cancel, lw.resource.GVK, lw.intake, lw.report)
 	lw.mu.Lock()
 	defer lw.mu.Unlock()
 	lw.watching = stream
@@ -146,7 +156,7 @@ func (lw *listWatch) request(options metav1.ListOptions) *rest.Request {
 }
 
 // decodeList reads {"metadata":{…},"items":[…]} item by item.
-func decodeList(r io.Reader, gvk schema.GroupVersionKind, keep func(string) bool) (*ObjectList, error) {
+func decodeList(r io.Reader, gvk schema.GroupVersionKind, in intake) (*ObjectList, error) {
 	dec := json.NewDecoder(r)
 	list := &ObjectList{}
 	if err := expectDelim(dec, '{'); err != nil {
@@ -161,7 +171,7 @@ func decodeList(r io.Reader, gvk schema.GroupVersionKind, keep func(string) bool
 		case "metadata":
 			err = dec.Decode(&list.ListMeta)
 		case "items":
-			err = decodeItems(dec, gvk, keep, list)
+			err = decodeItems(dec, gvk, in, list)
 		default:
 			var skipped json.RawMessage
 			err = dec.Decode(&skipped)
@@ -173,7 +183,7 @@ func decodeList(r io.Reader, gvk schema.GroupVersionKind, keep func(string) bool
 	return list, expectDelim(dec, '}')
 }
 
-func decodeItems(dec *json.Decoder, gvk schema.GroupVersionKind, keep func(string) bool, list *ObjectList) error {
+func decodeItems(dec *json.Decoder, gvk schema.GroupVersionKind, in intake, list *ObjectList) error {
 	if err := expectDelim(dec, '['); err != nil {
 		return err
 	}
@@ -183,11 +193,11 @@ func decodeItems(dec *json.Decoder, gvk schema.GroupVersionKind, keep func(strin
 		if err := dec.Decode(&raw); err != nil {
 			return fmt.Errorf("reading an item: %w", err)
 		}
-		object, err := Decode(raw, gvk)
+		object, wanted, err := in.take(raw, gvk)
 		if err != nil {
 			return err
 		}
-		if keep(object.Namespace) {
+		if wanted {
 			list.Items = append(list.Items, *object)
 		}
 	}

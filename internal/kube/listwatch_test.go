@@ -28,7 +28,7 @@ func TestAListIsToldBeforeItIsMade(t *testing.T) {
 	must(t, err)
 	lw := &listWatch{
 		client: client, resource: Resource{GVK: deployments, Plural: "deployments"},
-		keep: func(string) bool { return true }, report: func(error) {},
+		intake: intake{keep: whole}, report: func(error) {},
 		listing: func(_ context.Context, r Resource) { order = append(order, "about to list "+r.Plural) },
 	}
 	yes := true

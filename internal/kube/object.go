@@ -3,6 +3,7 @@
 package kube
 
 import (
+	"crypto/sha256"
 	"slices"
 
 	metav1 "k8s.io/apimachinery/pkg/apis/meta/v1"
@@ -33,36 +34,77 @@ func (k Key) String() string {
 }
 
 // Object is what is kept of a guarded object: the metadata that decides
-// something and the compressed canonical body. It is immutable once stored.
+// something and the compressed canonical body. It is immutable once stored, but for its
+// content, which may be dropped at any time; see [Object.Partial].
 type Object struct {
 	metav1.TypeMeta
 	// ObjectMeta holds the whole metadata but for annotations of others, of
 	// which only [PackageAnnotations] are kept, and managedFields, which are compressed beside the body.
+	// In a Tracker, it holds no more than the bounds of this package.
 	metav1.ObjectMeta
+	// LabelsDropped says that the object has more labels than are kept, so Labels is empty.
+	LabelsDropped bool
 	// FullHash is the canonical hash of the whole body.
 	FullHash canon.Hash
 	// Ready says whether this version does what its spec says.
 	Ready readiness.State
-	// body is the canonical body, compressed.
-	body []byte
-	// managed is the managedFields list as JSON, compressed; nil when empty.
-	managed []byte
+	// body is the canonical body, compressed; nil when it was never kept.
+	body *blob
+	// managed is the managedFields list as JSON, compressed; nil when empty or not kept.
+	managed *blob
+	// digest is that of labels and owners beyond their bounds; zero within them.
+	digest [sha256.Size]byte
 	// Unreadable says why the body could not be parsed; body and FullHash are
 	// then empty and the object's state is unknown.
 	Unreadable error
 }
 
 // Body returns the canonical JSON body: everything but apiVersion, kind,
-// metadata and status.
-func (o *Object) Body() ([]byte, error) { return decompress(o.body) }
+// metadata and status. The error is [ErrNotKept] for a partial object.
+func (o *Object) Body() ([]byte, error) {
+	body := o.body.read()
+	if body == nil && o.Unreadable == nil {
+		return nil, ErrNotKept
+	}
+	return decompress(body)
+}
 
-// ManagedFieldsJSON returns the managedFields list, nil when there is none.
+// ManagedFieldsJSON returns the managedFields list, nil when there is none or none is kept.
 func (o *Object) ManagedFieldsJSON() ([]byte, error) {
-	if o.managed == nil {
+	managed := o.managed.read()
+	if managed == nil {
 		return nil, nil
 	}
-	return decompress(o.managed)
+	return decompress(managed)
 }
+
+// Partial tells whether the body is not kept, although it can be read: no guard covers the
+// object, or the memory for all objects does not suffice.
+func (o *Object) Partial() bool { return o.Unreadable == nil && o.body.read() == nil }
+
+// Complete returns the version with the content of a live read, nil when the live read found
+// other content. managedFields may differ between versions of equal content, so they are
+// taken only of the very version.
+func (o *Object) Complete(live *Object) *Object {
+	switch {
+	case live == nil || live.Partial() || live.UID != o.UID || live.FullHash != o.FullHash,
+		(live.Unreadable == nil) != (o.Unreadable == nil):
+		return nil
+	case live.ResourceVersion == o.ResourceVersion:
+		return live
+	case o.LabelsDropped && digestMetadata(live.Labels, live.OwnerReferences) != o.digest:
+		return nil
+	}
+	whole := *o
+	whole.body, whole.managed = live.body, nil
+	if o.LabelsDropped {
+		whole.Labels, whole.LabelsDropped = live.Labels, false
+	}
+	return &whole
+}
+
+// ContentBytes tells how much memory the content takes.
+func (o *Object) ContentBytes() int64 { return o.body.size() + o.managed.size() }
 
 // Writer is the stamp of the last writer of the guarded content.
 func (o *Object) Writer() string { return o.Annotations[v1alpha1.AnnotationWriter] }
@@ -88,9 +130,33 @@ func (o *Object) sameContent(p *Object) bool {
 		o.Generation == p.Generation &&
 		(o.Unreadable == nil) == (p.Unreadable == nil) &&
 		o.DeletionTimestamp.Equal(p.DeletionTimestamp) &&
+		o.digest == p.digest &&
 		mapsEqual(o.Annotations, p.Annotations) &&
 		mapsEqual(o.Labels, p.Labels) &&
 		slices.EqualFunc(o.OwnerReferences, p.OwnerReferences, sameOwner)
+}
+
+// isVersion tells whether two versions are one, whatever is kept of each. The content
+// counts because the API server may fill in another default without a write.
+func (o *Object) isVersion(p *Object) bool {
+	if o == nil || p == nil {
+		return o == p
+	}
+	return o.UID == p.UID && o.ResourceVersion == p.ResourceVersion && o.FullHash == p.FullHash
+}
+
+// baseBytes is about what an Object takes without texts and content.
+const baseBytes = 1 << 10
+
+// holding is what an object takes in memory.
+func (o *Object) holding() holding {
+	h := holding{fixed: int64(baseBytes + sizeOfMap(o.Labels) + sizeOfMap(o.Annotations) + sizeOfOwners(o.OwnerReferences))}
+	for _, b := range []*blob{o.body, o.managed} {
+		if b != nil {
+			h.blobs = append(h.blobs, b)
+		}
+	}
+	return h
 }
 
 func mapsEqual(a, b map[string]string) bool {

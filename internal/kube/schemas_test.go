@@ -65,7 +65,7 @@ func TestANewSchemaIsListedAnewWhileTheWatchGoesOn(t *testing.T) {
 	api := &defaultingServer{}
 	server := httptest.NewServer(api)
 	defer server.Close()
-	tracker, err := NewTracker(&rest.Config{Host: server.URL}, func(string) bool { return true }, clock.RealClock{}, logr.Discard(), Hooks{})
+	tracker, err := NewTracker(&rest.Config{Host: server.URL}, keepWhole, 0, clock.RealClock{}, logr.Discard(), Hooks{})
 	must(t, err)
 	news := make(chan struct{}, 100)
 	tracker.Subscribe(func(Key) { news <- struct{}{} })
@@ -100,7 +100,7 @@ func TestAnUnknownSchemaIsNoNewSchema(t *testing.T) {
 	server := httptest.NewServer(api)
 	defer server.Close()
 	now := clocktesting.NewFakePassiveClock(time.Now())
-	tracker, err := NewTracker(&rest.Config{Host: server.URL}, func(string) bool { return true }, now, logr.Discard(), Hooks{})
+	tracker, err := NewTracker(&rest.Config{Host: server.URL}, keepWhole, 0, now, logr.Discard(), Hooks{})
 	must(t, err)
 	lw := &listWatch{resource: Resource{GVK: deployments, Plural: "deployments"}, schemas: tracker.schemas}
 	lw.beginList(t.Context())

@@ -58,6 +58,7 @@ type store struct {
 	changed  func(Key)
 	overflow func(Key)
 	ready    func(schema.GroupVersionKind)
+	ledger   *ledger
 
 	mu      sync.Mutex
 	objects map[nsName]*entry
@@ -75,11 +76,13 @@ type nsName struct{ namespace, name string }
 
 var _ cache.ReflectorStore = (*store)(nil)
 
-func newStore(gvk schema.GroupVersionKind, now func() time.Time, changed, overflow func(Key), ready func(schema.GroupVersionKind)) *store {
-	return &store{
-		gvk: gvk, now: now, changed: changed, overflow: overflow, ready: ready,
+func newStore(gvk schema.GroupVersionKind, now func() time.Time, l *ledger, changed, overflow func(Key), ready func(schema.GroupVersionKind)) *store {
+	s := &store{
+		gvk: gvk, now: now, changed: changed, overflow: overflow, ready: ready, ledger: l,
 		objects: map[nsName]*entry{},
 	}
+	l.register(s)
+	return s
 }
 
 func (s *store) key(n nsName) Key {
@@ -100,7 +103,9 @@ func (s *store) put(obj any) error {
 	id := nsName{next.Namespace, next.Name}
 	s.mu.Lock()
 	s.contact, s.progress = s.now(), next.ResourceVersion
+	s.ledger.land(s, next)
 	moved, full := s.advance(id, next, true)
+	s.account(id)
 	s.mu.Unlock()
 	s.tell(id, moved, full)
 	return nil
@@ -115,7 +120,9 @@ func (s *store) Delete(obj any) error {
 	id := nsName{last.Namespace, last.Name}
 	s.mu.Lock()
 	s.contact, s.progress = s.now(), last.ResourceVersion
+	s.ledger.land(s, last)
 	moved, full := s.remove(id, last, true)
+	s.account(id)
 	s.mu.Unlock()
 	s.tell(id, moved, full)
 	return nil
@@ -148,11 +155,14 @@ func (s *store) Replace(list []any, version string) error {
 	for id, e := range s.objects {
 		if _, ok := fresh[id]; !ok && e.current != nil {
 			moved, full := s.remove(id, nil, false)
+			s.account(id)
 			note(id, moved, full)
 		}
 	}
 	for id, object := range fresh {
+		s.ledger.land(s, object)
 		moved, full := s.relisted(id, object, first)
+		s.account(id)
 		note(id, moved, full)
 	}
 	s.mu.Unlock()
@@ -202,7 +212,7 @@ func (s *store) advance(id nsName, next *Object, contiguous bool) (moved, full b
 		s.objects[id] = e
 	}
 	prev := e.current
-	if prev != nil && prev.FullHash == next.FullHash && prev.Unreadable == nil {
+	if prev != nil && prev.FullHash == next.FullHash && !prev.Partial() && !next.Partial() {
 		next.body = prev.body // one copy of equal bodies
 	}
 	e.current = next
@@ -287,7 +297,7 @@ func (s *store) settle(id nsName, seen []Transition) {
 		return
 	}
 	n := min(len(seen), len(e.pending))
-	if n > 0 && e.pending[n-1].Next != seen[n-1].Next {
+	if n > 0 && !e.pending[n-1].Next.isVersion(seen[n-1].Next) {
 		e.pending[n-1].Prev, e.pending[n-1].Contiguous = seen[n-1].Next, false
 		n--
 	}
@@ -298,6 +308,7 @@ func (s *store) settle(id nsName, seen []Transition) {
 			delete(s.objects, id)
 		}
 	}
+	s.account(id)
 }
 
 func (s *store) tell(id nsName, moved, full bool) {

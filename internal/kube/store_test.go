@@ -29,7 +29,7 @@ func version(uid string, rv int, content string) *Object {
 			Namespace: web.namespace, Name: web.name, UID: types.UID(uid), ResourceVersion: fmt.Sprint(rv),
 		},
 		FullHash: canon.Hash(content),
-		body:     []byte(content),
+		body:     newBlob([]byte(content)),
 	}
 }
 
@@ -37,7 +37,7 @@ type heard struct{ changed, overflown, ready int }
 
 func newTestStore() (*store, *heard) {
 	h := &heard{}
-	s := newStore(deployments, func() time.Time { return epoch },
+	s := newStore(deployments, func() time.Time { return epoch }, newLedger(0),
 		func(Key) { h.changed++ }, func(Key) { h.overflown++ }, func(schema.GroupVersionKind) { h.ready++ })
 	return s, h
 }

@@ -28,7 +28,7 @@ type stream struct {
 	body   io.ReadCloser
 	cancel context.CancelFunc
 	gvk    schema.GroupVersionKind
-	keep   func(string) bool
+	intake intake
 	report func(error)
 	events chan watch.Event
 	done   chan struct{}
@@ -38,10 +38,10 @@ type stream struct {
 var _ watch.Interface = (*stream)(nil)
 
 func newStream(body io.ReadCloser, cancel context.CancelFunc, gvk schema.GroupVersionKind,
-	keep func(string) bool, report func(error),
+	in intake, report func(error),
 ) *stream {
 	s := &stream{
-		body: body, cancel: cancel, gvk: gvk, keep: keep, report: report,
+		body: body, cancel: cancel, gvk: gvk, intake: in, report: report,
 		events: make(chan watch.Event, 64), done: make(chan struct{}),
 	}
 	go s.run()
@@ -134,11 +134,11 @@ func (s *stream) event(f frame) (event watch.Event, wanted bool, err error) {
 		object, err := decodeBodiless(f.Object)
 		return watch.Event{Type: watch.Bookmark, Object: object}, true, err
 	case watch.Added, watch.Modified, watch.Deleted:
-		object, err := Decode(f.Object, s.gvk)
+		object, wanted, err := s.intake.take(f.Object, s.gvk)
 		if err != nil {
 			return watch.Event{}, false, err
 		}
-		return watch.Event{Type: f.Type, Object: runtime.Object(object)}, s.keep(object.Namespace), nil
+		return watch.Event{Type: f.Type, Object: runtime.Object(object)}, wanted, nil
 	}
 	return watch.Event{}, false, fmt.Errorf("%w: unknown watch event %q", errMalformed, f.Type)
 }

@@ -29,6 +29,21 @@ import (
 
 func TestMain(m *testing.M) { goleak.VerifyTestMain(m) }
 
+// whole keeps everything of each namespace.
+func whole(string) Detail { return DetailWhole }
+
+func keepWhole(schema.GroupVersionKind, string) Detail { return DetailWhole }
+
+// wholeBut keeps nothing of one namespace.
+func wholeBut(namespace string) func(string) Detail {
+	return func(of string) Detail {
+		if of == namespace {
+			return DetailNone
+		}
+		return DetailWhole
+	}
+}
+
 func compactJSON(t *testing.T, raw string) string {
 	t.Helper()
 	var v any
@@ -80,7 +95,7 @@ func TestStreamEvents(t *testing.T) {
 		t.Run(name, func(t *testing.T) {
 			reports := 0
 			s := newStream(io.NopCloser(strings.NewReader(tc.input)), func() {}, deployments,
-				func(ns string) bool { return ns != "kube-system" }, func(error) { reports++ })
+				intake{keep: wholeBut("kube-system")}, func(error) { reports++ })
 			var got []string
 			for e := range s.ResultChan() {
 				what := ""
@@ -105,7 +120,7 @@ func TestStreamEvents(t *testing.T) {
 func TestStopEndsAStreamThatNobodyReads(t *testing.T) {
 	r, w := io.Pipe()
 	s := newStream(r, func() { _ = r.CloseWithError(context.Canceled) }, deployments,
-		func(string) bool { return true }, func(err error) { t.Errorf("reported %v", err) })
+		intake{keep: whole}, func(err error) { t.Errorf("reported %v", err) })
 	go func() {
 		for {
 			if _, err := io.WriteString(w, `{"type":"ADDED","object":`+deploymentJSON+`}`); err != nil {
@@ -156,7 +171,7 @@ func TestTrackerAgainstAServer(t *testing.T) {
 	seen := map[Key]int{}
 	news := make(chan struct{}, 100)
 	failed := make(chan error, 100)
-	tracker, err := NewTracker(&rest.Config{Host: server.URL}, func(string) bool { return true }, clock.RealClock{}, logr.Discard(),
+	tracker, err := NewTracker(&rest.Config{Host: server.URL}, keepWhole, 0, clock.RealClock{}, logr.Discard(),
 		Hooks{Failed: func(_ schema.GroupVersionKind, err error) {
 			select {
 			case failed <- err:

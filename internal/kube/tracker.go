@@ -41,7 +41,8 @@ type Hooks struct {
 type Tracker struct {
 	client  rest.Interface
 	schemas *schemas
-	keep    func(namespace string) bool
+	keep    func(schema.GroupVersionKind, string) Detail
+	ledger  *ledger
 	clock   clock.PassiveClock
 	hooks   Hooks
 	log     logr.Logger
@@ -58,10 +59,11 @@ type kindWatch struct {
 	stop      context.CancelFunc
 }
 
-// NewTracker returns a Tracker that watches nothing yet. keep says which
-// namespaces count; objects of others are dropped as they are read.
-func NewTracker(config *rest.Config, keep func(namespace string) bool, clk clock.PassiveClock,
-	log logr.Logger, hooks Hooks,
+// NewTracker returns a Tracker that watches nothing yet. keep tells how much is kept of the
+// objects of a kind in a namespace. budget bounds the bytes that all objects take; zero is
+// no bound.
+func NewTracker(config *rest.Config, keep func(gvk schema.GroupVersionKind, namespace string) Detail, budget int64,
+	clk clock.PassiveClock, log logr.Logger, hooks Hooks,
 ) (*Tracker, error) {
 	config = rest.CopyConfig(config)
 	config.NegotiatedSerializer = scheme.Codecs.WithoutConversion()
@@ -72,8 +74,8 @@ func NewTracker(config *rest.Config, keep func(namespace string) bool, clk clock
 		return nil, fmt.Errorf("making a client for watches: %w", err)
 	}
 	return &Tracker{
-		client: client, schemas: &schemas{client: client, clock: clk}, keep: keep, clock: clk, hooks: hooks, log: log,
-		kinds: map[schema.GroupVersionKind]*kindWatch{},
+		client: client, schemas: &schemas{client: client, clock: clk}, keep: keep, ledger: newLedger(budget),
+		clock: clk, hooks: hooks, log: log, kinds: map[schema.GroupVersionKind]*kindWatch{},
 	}, nil
 }
 
@@ -98,6 +100,7 @@ func (t *Tracker) Watch(ctx context.Context, resources []Resource) {
 	for gvk, w := range t.kinds {
 		if _, ok := wanted[gvk]; !ok {
 			w.stop()
+			t.ledger.forget(w.store)
 			delete(t.kinds, gvk)
 		}
 	}
@@ -110,9 +113,14 @@ func (t *Tracker) Watch(ctx context.Context, resources []Resource) {
 
 func (t *Tracker) start(ctx context.Context, r Resource) *kindWatch {
 	ctx, cancel := context.WithCancel(ctx)
-	s := newStore(r.GVK, t.clock.Now, t.changed, t.overflow, t.synced)
+	s := newStore(r.GVK, t.clock.Now, t.ledger, t.changed, t.overflow, t.synced)
 	lw := &listWatch{
-		client: t.client, resource: r, keep: t.keep, listing: t.hooks.Listing, schemas: t.schemas,
+		client: t.client, resource: r, listing: t.hooks.Listing, schemas: t.schemas,
+		intake: intake{
+			keep:   func(namespace string) Detail { return t.keep(r.GVK, namespace) },
+			arrive: func(o *Object) { t.ledger.arrive(s, o) },
+		},
+		restart: func() { t.ledger.resetArrivals(s) },
 		report: func(err error) {
 			s.report(err)
 			if err != nil && ctx.Err() == nil {

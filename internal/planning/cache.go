@@ -29,6 +29,8 @@ type FromCache struct {
 	// Snapshot of the guards, nil before the first.
 	Snapshot func() *guard.Snapshot
 	Objects  Views
+	// Read reads an object past all caches; nil when the object is absent.
+	Read func(ctx context.Context, key kube.Key) (*kube.Object, error)
 }
 
 // World implements Source.
@@ -46,6 +48,18 @@ func (s *FromCache) World(ctx context.Context, now time.Time) (*World, error) {
 func (s *FromCache) Object(_ context.Context, key kube.Key) (*kube.Object, error) {
 	view := s.Objects.View(key)
 	return view.Current, view.Unknown
+}
+
+// Content implements Source. The watch keeps not all of each object.
+func (s *FromCache) Content(ctx context.Context, key kube.Key, object *kube.Object) (*kube.Object, error) {
+	live, err := s.Read(ctx, key)
+	if err != nil {
+		return nil, err
+	}
+	if whole := object.Complete(live); whole != nil {
+		return whole, nil
+	}
+	return nil, fmt.Errorf("reading %s: %w", key, ErrChanged)
 }
 
 // Body implements Source.

@@ -22,6 +22,7 @@ const activeFor = 2 * time.Minute
 
 // drift fills in everything about one drifted object.
 func (g *gatherer) drift(ctx context.Context, s *subject) (planner.Drift, error) {
+	g.complete(ctx, s)
 	b, status := s.baseline, &s.baseline.Status
 	d := planner.Drift{
 		Namespace: b.Namespace, Baseline: b.Name, Target: b.Spec.Target,

@@ -70,6 +70,11 @@ func (s *Live) Object(ctx context.Context, key kube.Key) (*kube.Object, error) {
 	return l.objects[key.Name], l.err
 }
 
+// Content implements Source: each object of a list is whole.
+func (s *Live) Content(_ context.Context, _ kube.Key, object *kube.Object) (*kube.Object, error) {
+	return object, nil
+}
+
 func (s *Live) list(ctx context.Context, at place) *listing {
 	l := &listing{objects: map[string]*kube.Object{}}
 	list := &unstructured.UnstructuredList{}

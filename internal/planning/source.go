@@ -23,6 +23,9 @@ var ErrNotReady = errors.New("the guards are not read yet")
 // ErrDamaged says that what a BaselineRevision holds is no body.
 var ErrDamaged = errors.New("the stored body is damaged")
 
+// ErrChanged says that an object is another one than a moment ago.
+var ErrChanged = errors.New("the object changes at this moment")
+
 // Source reads what a plan depends on.
 type Source interface {
 	// World reads what concerns all objects. The error wraps [ErrNotReady] when it
@@ -31,6 +34,9 @@ type Source interface {
 	// Object is what is known of an object; nil when it is absent. An error means
 	// that nothing is known of it.
 	Object(ctx context.Context, key kube.Key) (*kube.Object, error)
+	// Content is an object of Object with its content and labels, where Object has them
+	// not. It is an error when the object has changed since.
+	Content(ctx context.Context, key kube.Key, object *kube.Object) (*kube.Object, error)
 	// Body is the body that a BaselineRevision holds; the error may wrap
 	// [ErrDamaged].
 	Body(ctx context.Context, namespace, revision string) ([]byte, error)

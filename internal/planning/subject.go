@@ -34,7 +34,22 @@ func (g *gatherer) look(ctx context.Context, b *v1alpha1.Baseline) *subject {
 		GroupVersionKind: schema.GroupVersionKind(gvk), Namespace: b.Namespace, Name: b.Spec.Target.Name,
 	}}
 	s.object, s.unknown = g.src.Object(ctx, s.key)
+	if g.selector != nil && s.object != nil && s.object.LabelsDropped {
+		g.complete(ctx, s)
+	}
 	return s
+}
+
+// complete reads what is not kept of an object. An object that cannot be read is unknown.
+func (g *gatherer) complete(ctx context.Context, s *subject) {
+	if s.object == nil || !s.object.Partial() && !s.object.LabelsDropped {
+		return
+	}
+	if whole, err := g.src.Content(ctx, s.key, s.object); err != nil {
+		s.object, s.unknown = nil, err
+	} else {
+		s.object = whole
+	}
 }
 
 // selects says whether the policy is about an object. Labels of an object that is

@@ -7,14 +7,9 @@ import (
 )
 
 // addChecks makes the part that checks objects past the watch.
-func (p *parts) addChecks(setup Setup) error {
-	live, err := baseline.NewLiveObjects(setup.Config, setup.Clock)
-	if err != nil {
-		return err
-	}
+func (p *parts) addChecks(setup Setup) {
 	p.checks = &baseline.Checks{
-		Reconciler: p.baselines, Trigger: p.trigger, Live: live, MaxConcurrent: setup.MaxConcurrentChecks,
+		Reconciler: p.baselines, Trigger: p.trigger, Live: p.live, MaxConcurrent: setup.MaxConcurrentChecks,
 		Clock: setup.Clock, Log: setup.Log.WithName("checks"),
 	}
-	return nil
 }

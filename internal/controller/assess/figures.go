@@ -41,6 +41,7 @@ func newFigures(baselines client.Reader, tracker *kube.Tracker, setup Setup) (*f
 	for _, c := range []prometheus.Collector{
 		f.leadership, f.writes,
 		&figures.Fleet{Baselines: baselines, Active: f.leadership.Leading, Clock: setup.Clock},
+		&figures.Retained{Objects: tracker, Active: f.leadership.Leading},
 		&figures.Freshness{Objects: tracker, Active: f.leadership.Leading, Clock: setup.Clock},
 	} {
 		if err := setup.Registry.Register(c); err != nil {

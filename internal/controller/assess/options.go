@@ -34,6 +34,7 @@ const (
 	maxRecordGrace = 500 * time.Millisecond
 	// The API server's metrics can be tens of megabytes.
 	minAPIServerMetrics = 10 * time.Second
+	minObjectCache      = 1 << 20
 	maxConcurrentChecks = 100
 	// With a plan goes the memory of what was tried.
 	minPlanRetention = time.Hour
@@ -70,6 +71,8 @@ type Options struct {
 	ResyncPeriod *time.Duration
 	// MaxConcurrentChecks bounds the checks that go on at once.
 	MaxConcurrentChecks int
+	// ObjectCacheBytes bounds the memory that the kept versions of objects take.
+	ObjectCacheBytes int64
 	// ExecutorUser is the user name of the executor; empty when there is none.
 	ExecutorUser string
 	// PlanRetention is how long a remediation plan stays after its end.
@@ -92,6 +95,7 @@ func (o *Options) AddFlags(fs *flag.FlagSet) {
 	fs.DurationVar(&o.APIServerMetrics, "api-server-metrics", time.Minute, "how often the API server's metrics are read for calls of the webhook that it went on without; 0: never")
 	fs.Func("resync-period", "time between two scheduled checks of an object where neither a guard nor GuardDefaults say one; 0s: never", o.setResyncPeriod)
 	fs.IntVar(&o.MaxConcurrentChecks, "max-concurrent-checks", baseline.DefaultMaxConcurrentChecks, "how many checks go on at once, whatever the drift threshold lets")
+	fs.Int64Var(&o.ObjectCacheBytes, "object-cache-bytes", objectCacheBytes, "memory for the content of watched objects, compressed; beyond it, the namespace that holds the most is read live when it is judged")
 }
 
 // Roles of the process, one or several.
@@ -138,6 +142,9 @@ func (o *Options) Validate() field.ErrorList {
 	}
 	if o.MaxConcurrentChecks < 1 || o.MaxConcurrentChecks > maxConcurrentChecks {
 		errs = append(errs, field.Invalid(field.NewPath("--max-concurrent-checks"), o.MaxConcurrentChecks, fmt.Sprintf("must be between 1 and %d", maxConcurrentChecks)))
+	}
+	if o.ObjectCacheBytes < minObjectCache {
+		errs = append(errs, field.Invalid(field.NewPath("--object-cache-bytes"), o.ObjectCacheBytes, fmt.Sprintf("must be at least %d", minObjectCache)))
 	}
 	return errs
 }

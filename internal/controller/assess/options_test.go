@@ -52,6 +52,7 @@ func TestValidate(t *testing.T) {
 		"a grace that would delay reporting": {args: []string{"--record-grace=2s"}, want: "--record-grace"},
 		"no check at all":                    {args: []string{"--max-concurrent-checks=0"}, want: "--max-concurrent-checks"},
 		"checks without bound":               {args: []string{"--max-concurrent-checks=101"}, want: "--max-concurrent-checks"},
+		"no memory for objects":              {args: []string{"--object-cache-bytes=1000"}, want: "--object-cache-bytes"},
 		"a bad common option":                {args: []string{"--log-format=xml"}, want: "--log-format"},
 	}
 	for name, tc := range tests {

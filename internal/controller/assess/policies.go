@@ -36,7 +36,7 @@ func (p *parts) addPolicies(mgr manager.Manager, setup Setup) error {
 	p.policies = &policy.Reconciler{
 		Client: mgr.GetClient(), Live: mgr.GetAPIReader(), Namespace: setup.Namespace,
 		Source: &planning.FromCache{
-			Cache: mgr.GetCache(), Live: mgr.GetAPIReader(), Snapshot: p.guards.Snapshot, Objects: p.tracker,
+			Cache: mgr.GetCache(), Live: mgr.GetAPIReader(), Snapshot: p.guards.Snapshot, Objects: p.tracker, Read: p.readObject,
 		},
 		Recorder: mgr.GetEventRecorder(lease), Metrics: metrics, Notifier: tells, Clock: setup.time, Skew: setup.time.Skew,
 		ResyncPeriod: setup.ResyncPeriod, Log: setup.Log.WithName("policy"),

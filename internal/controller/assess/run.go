@@ -8,7 +8,6 @@ import (
 	"crypto/rand"
 	"errors"
 	"fmt"
-	"slices"
 	"time"
 
 	"github.com/go-logr/logr"
@@ -36,6 +35,9 @@ import (
 const (
 	// lease is what replicas agree by; its name is part of the chart's RBAC.
 	lease = "plumbline-assessor"
+	// objectCacheBytes is the default of Setup.ObjectCacheBytes: less than a third of the
+	// chart's limit of 512 MiB, as requests, Baselines and garbage take memory as well.
+	objectCacheBytes = 160 << 20
 	// unreadableAfter is the default of Setup.UnreadableAfter.
 	unreadableAfter = time.Minute
 )
@@ -79,6 +81,9 @@ type Setup struct {
 	ResyncPeriod *time.Duration
 	// MaxConcurrentChecks bounds the checks that go on at once; a default if zero.
 	MaxConcurrentChecks int
+	// ObjectCacheBytes bounds the memory that the kept versions of objects take; a default
+	// if zero.
+	ObjectCacheBytes int64
 	// Ready is told once the caches are synced; may be nil.
 	Ready func()
 
@@ -120,6 +125,7 @@ func (s *Setup) complete() error {
 	s.time = servertime.New(s.Clock)
 	s.UnreadableAfter = cmp.Or(s.UnreadableAfter, unreadableAfter)
 	s.MaxConcurrentChecks = cmp.Or(s.MaxConcurrentChecks, baseline.DefaultMaxConcurrentChecks)
+	s.ObjectCacheBytes = cmp.Or(s.ObjectCacheBytes, objectCacheBytes)
 	if len(s.Rules.Key) == 0 {
 		s.Rules.Key = make([]byte, 32)
 		if _, err := rand.Read(s.Rules.Key); err != nil {
@@ -141,6 +147,9 @@ func newManager(setup Setup) (manager.Manager, error) {
 
 // parts are the controllers, made and not yet registered.
 type parts struct {
+	// excluded namespaces are never guarded.
+	excluded     []string
+	live         *baseline.LiveObjects
 	tracker      *kube.Tracker
 	guards       *guard.Controller
 	status       *guard.Status
@@ -195,11 +204,13 @@ func newParts(mgr manager.Manager, setup Setup) (*parts, error) {
 	if err != nil {
 		return nil, err
 	}
-	p := &parts{trigger: &baseline.Trigger{}}
 	excluded := specguard.ExcludedNamespaces(setup.Namespace)
-	tracker, err := kube.NewTracker(setup.Config,
-		func(namespace string) bool { return !slices.Contains(excluded, namespace) },
-		setup.Clock, setup.Log, kube.Hooks{
+	p := &parts{trigger: &baseline.Trigger{}, excluded: excluded}
+	if p.live, err = baseline.NewLiveObjects(setup.Config, setup.Clock); err != nil {
+		return nil, err
+	}
+	tracker, err := kube.NewTracker(setup.Config, p.findDetail, setup.ObjectCacheBytes, setup.Clock, setup.Log,
+		kube.Hooks{
 			Overflow: metrics.Overflow, Failed: metrics.WatchFailed,
 			Synced:  func(gvk schema.GroupVersionKind) { p.synced(gvk) },
 			Listing: func(ctx context.Context, resource kube.Resource) { p.listing(ctx, resource) },
@@ -232,7 +243,7 @@ func newParts(mgr manager.Manager, setup Setup) (*parts, error) {
 		return nil, fmt.Errorf("wiring the assessor: the manager's mapper is a %T, which does not tell about /scale", mgr.GetRESTMapper())
 	}
 	p.baselines = &baseline.Reconciler{
-		Client: mgr.GetClient(), Live: mgr.GetAPIReader(),
+		Client: mgr.GetClient(), Live: mgr.GetAPIReader(), Contents: p.live,
 		Objects: tracker, Guards: p.guards, Defaults: p.defaults, Environments: p.environments, Kinds: kinds,
 		Records: baseline.NewRecords(), Recorder: mgr.GetEventRecorder(lease), Metrics: metrics, Clock: setup.Clock,
 		Config: baseline.Config{Rules: setup.Rules, Retention: setup.Retention, UnreadableAfter: setup.UnreadableAfter, ResyncPeriod: setup.ResyncPeriod},
@@ -248,7 +259,8 @@ func newParts(mgr manager.Manager, setup Setup) (*parts, error) {
 		return nil, err
 	}
 	p.vigil = &baseline.Vigil{Reconciler: p.baselines, Trigger: p.trigger, Clock: setup.Clock}
-	return p, p.addChecks(setup)
+	p.addChecks(setup)
+	return p, nil
 }
 
 // connect makes news of one part reach the others.
@@ -275,6 +287,7 @@ func (p *parts) connect(ctx context.Context, reader client.Reader, log logr.Logg
 		p.trigger.Look(key)
 	})
 	p.guards.Changed = func(changed guard.Scopes) {
+		p.tracker.Release()
 		lookAt(changed.ContainObject)
 		p.status.Count()
 		p.lookAtPolicies(ctx)

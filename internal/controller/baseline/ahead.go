@@ -41,15 +41,28 @@ func newAhead(watch Objects) *ahead {
 	return &ahead{Objects: watch, readings: map[kube.Key]*held{}}
 }
 
-// hold takes a reading that is newer than what the watch has.
-func (a *ahead) hold(key kube.Key, reading Reading, known *kube.Object) {
+// maxHeldBytes bounds the content of all readings that are held.
+const maxHeldBytes = 16 << 20
+
+// hold takes a reading that is newer than what the watch has; false when there is no room.
+func (a *ahead) hold(key kube.Key, reading Reading, known *kube.Object) bool {
 	a.mu.Lock()
 	defer a.mu.Unlock()
+	size := reading.contentBytes()
+	for other, h := range a.readings {
+		if other != key {
+			size += h.contentBytes()
+		}
+	}
+	if size > maxHeldBytes {
+		return false
+	}
 	h := &held{Reading: reading, known: known}
 	if before := a.readings[key]; before != nil {
 		h.judged = before.judged
 	}
 	a.readings[key] = h
+	return true
 }
 
 // View implements Objects.

@@ -173,6 +173,9 @@ func (c *Checks) check(ctx context.Context, key kube.Key, observed v1alpha1.Obse
 // errUnwatched says that a check could find something that nobody could judge.
 var errUnwatched = errors.New("its kind cannot be watched")
 
+// errNoRoom says that the watch has missed more than memory is spent on.
+var errNoRoom = errors.New("too much waits for the watch to come to it")
+
 // look reads an object. missed: the watch did not come to what was read, which is
 // then told to the reconciliation beside what the watch knows.
 func (c *Checks) look(ctx context.Context, key kube.Key, observed v1alpha1.ObservedState) (reading Reading, missed bool, err error) {
@@ -193,7 +196,9 @@ func (c *Checks) look(ctx context.Context, key kube.Key, observed v1alpha1.Obser
 			if reading, err = c.read(ctx, key); err != nil || reached(view, reading) {
 				return reading, false, err
 			}
-			watch.hold(key, reading, view.Current)
+			if !watch.hold(key, reading, view.Current) {
+				return Reading{}, false, fmt.Errorf("checking %s: %w", key, errNoRoom)
+			}
 			return reading, true, nil
 		}
 		if !c.pause(ctx, catchUpAgain, nil) {

@@ -45,6 +45,8 @@ func (f *fleet) View(key kube.Key) kube.View {
 	return f.views[key]
 }
 
+func (f *fleet) Restore(kube.Key, *kube.Object) {}
+
 func (f *fleet) Settle(kube.Key, []kube.Transition) {}
 
 func (f *fleet) Health(schema.GroupVersionKind) kube.Health { return kube.Health{} }

@@ -62,6 +62,9 @@ func (r *Reconciler) decide(ctx context.Context, s *subject) (*decision, error) 
 			d.settled += look.settles
 			continue
 		}
+		if err := r.fillBefore(ctx, s, &d.state, &look); err != nil {
+			return nil, err
+		}
 		in := specguard.Input{
 			State: d.state, Observation: look.observation, Rules: s.rules,
 			Records: records.records, RecordsHealthy: records.healthy,
@@ -84,6 +87,9 @@ func (r *Reconciler) decide(ctx context.Context, s *subject) (*decision, error) 
 			return d, nil
 		}
 		records = d.take(s, result, look, records)
+		if look.dropped > 0 {
+			d.events = append(d.events, news{tellDropped(look), d.state.Observed.ResourceVersion})
+		}
 	}
 	if !d.state.RetiredAt.IsZero() && specguard.RetentionOver(d.state, r.Config.Retention, s.now) {
 		d.remove = true

@@ -29,6 +29,13 @@ type Reading struct {
 	At time.Time
 }
 
+func (r Reading) contentBytes() int64 {
+	if r.Object == nil {
+		return 0
+	}
+	return r.Object.ContentBytes()
+}
+
 // ObjectReader reads one guarded object past all caches. What it cannot read is an
 // error, never an absent object.
 type ObjectReader interface {

@@ -28,6 +28,7 @@ type Metrics struct {
 	completed    prometheus.Counter
 	trimFailures prometheus.Counter
 	recordGaps   prometheus.Counter
+	liveReads    prometheus.Counter
 	displaced    *prometheus.CounterVec
 	watchErrors  *prometheus.CounterVec
 
@@ -80,6 +81,7 @@ func NewMetrics(registry prometheus.Registerer, clk clock.PassiveClock) (*Metric
 		completed:    counter("plumbline_assessor_completed_total", "Decisions completed after a crash."),
 		trimFailures: counter("plumbline_assessor_trim_failures_total", "Old revisions that could not be removed for now."),
 		recordGaps:   counter("plumbline_assessor_record_gaps_total", "Times that records of writes may have been lost before they were read."),
+		liveReads:    counter("plumbline_assessor_content_reads_total", "Live reads of objects whose content was not kept when they were judged."),
 		displaced: prometheus.NewCounterVec(prometheus.CounterOpts{
 			Name: "plumbline_assessor_records_dropped_total",
 			Help: "Records of writes that made room for others before anything joined them, by reason: per_object (more than 64 of one object), count (more than 20000), bytes (more than 32 MiB).",
@@ -104,7 +106,7 @@ func NewMetrics(registry prometheus.Registerer, clk clock.PassiveClock) (*Metric
 	}
 	for _, c := range []prometheus.Collector{
 		m, m.findings, m.joins, m.detect, m.resolved, m.overflows, m.conflicts, m.completed,
-		m.trimFailures, m.recordGaps, m.displaced, m.watchErrors, m.eventsSuppressed, m.checks,
+		m.trimFailures, m.recordGaps, m.liveReads, m.displaced, m.watchErrors, m.eventsSuppressed, m.checks,
 	} {
 		if err := registry.Register(c); err != nil {
 			return nil, fmt.Errorf("registering the assessor's metrics: %w", err)

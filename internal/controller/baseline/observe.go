@@ -4,6 +4,7 @@ package baseline
 
 import (
 	"encoding/json"
+	"errors"
 	"fmt"
 	"strconv"
 
@@ -21,6 +22,11 @@ type observed struct {
 	// object is the version that is looked at, nil when it is absent.
 	object  *kube.Object
 	settles int
+	// before is the version right before, where its content is not kept.
+	before *kube.Object
+	// dropped counts the versions before that nobody looks at, because their content is
+	// not kept.
+	dropped int
 }
 
 // observations turns what is known of an object into observations, oldest first.
@@ -35,7 +41,10 @@ func observations(view kube.View, last v1alpha1.ObservedState, terminating bool)
 		return []observed{o}, err
 	}
 	var all []observed
-	if gap := missed(pending[0], last); gap != nil {
+	dropped, settles := 0, done
+	if gap := missed(pending[0], last); gap != nil && gap.Partial() {
+		dropped++
+	} else if gap != nil {
 		// The first transition starts from a version that was never looked at,
 		// such as the one of the first list.
 		o, err := look(gap, terminating)
@@ -44,14 +53,19 @@ func observations(view kube.View, last v1alpha1.ObservedState, terminating bool)
 		}
 		all = append(all, o)
 	}
-	for _, t := range pending {
+	for i, t := range pending {
+		if t.Next != nil && t.Next.Partial() && i < len(pending)-1 {
+			dropped, settles = dropped+1, settles+1
+			continue
+		}
 		o, err := transition(t, terminating)
 		if err != nil {
 			return nil, err
 		}
+		o.dropped, o.settles = dropped, o.settles+settles
+		dropped, settles = 0, 0
 		all = append(all, o)
 	}
-	all[0].settles += done
 	return all, nil
 }
 
@@ -122,6 +136,9 @@ func transition(t kube.Transition, terminating bool) (observed, error) {
 	if t.Contiguous {
 		present.Created = t.Prev == nil
 		present.Prev, err = versionOf(t.Prev)
+		if t.Prev != nil && t.Prev.Partial() {
+			o.before = t.Prev
+		}
 	}
 	o.observation = present
 	return o, err
@@ -131,7 +148,7 @@ func disappearance(t kube.Transition, terminating bool) (observed, error) {
 	absent := specguard.Absent{NamespaceTerminating: terminating, SeenAt: t.SeenAt}
 	var err error
 	if t.Contiguous {
-		absent.Last, err = versionOf(t.Prev)
+		absent.Last, err = lastVersion(t.Prev)
 		absent.Deleting = t.Prev != nil && t.Prev.DeletionTimestamp != nil
 	}
 	return observed{observation: absent, settles: 1}, err
@@ -142,6 +159,9 @@ func presentOf(o *kube.Object) (specguard.Present, error) {
 	if err != nil {
 		return specguard.Present{}, err
 	}
+	if version == nil {
+		return specguard.Present{}, fmt.Errorf("unpacking version %s of %s: %w", o.ResourceVersion, o.Name, kube.ErrNotKept)
+	}
 	return specguard.Present{
 		Version:   *version,
 		UID:       string(o.UID),
@@ -151,25 +171,14 @@ func presentOf(o *kube.Object) (specguard.Present, error) {
 	}, nil
 }
 
-// Bounds of the metadata that a Baseline keeps of an object. Of more labels, none are kept: a
-// part of them could be worse. A longer annotation names no package.
-const (
-	maxLabels          = 256
-	maxLabelBytes      = 16 << 10
-	maxAnnotationBytes = 1 << 10
-)
-
 func metadataOf(o *kube.Object) *v1alpha1.ObservedMetadata {
 	var m v1alpha1.ObservedMetadata
-	size := 0
-	for name, value := range o.Labels {
-		size += len(name) + len(value)
-	}
-	if len(o.Labels) <= maxLabels && size <= maxLabelBytes {
+	// Of too many labels, none are kept: a part of them could be worse.
+	if kube.FitsLabels(o.Labels) {
 		m.Labels = o.Labels
 	}
 	for _, name := range kube.PackageAnnotations {
-		if value, ok := o.Annotations[name]; ok && len(value) <= maxAnnotationBytes {
+		if value, ok := o.Annotations[name]; ok && len(value) <= kube.MaxPackageAnnotationBytes {
 			if m.Annotations == nil {
 				m.Annotations = map[string]string{}
 			}
@@ -182,30 +191,48 @@ func metadataOf(o *kube.Object) *v1alpha1.ObservedMetadata {
 	return &m
 }
 
-// versionOf unpacks a version; nil for one that is absent or has no readable body.
+// versionOf unpacks a version; nil for one that is absent, or has no readable body, or has
+// none that is kept.
 func versionOf(o *kube.Object) (*specguard.Version, error) {
-	if o == nil || o.Unreadable != nil {
+	if o == nil || o.Unreadable != nil || o.Partial() {
 		return nil, nil //nolint:nilerr // a version that cannot be read is one we do not have
 	}
 	body, err := o.Body()
-	if err != nil {
+	switch {
+	case errors.Is(err, kube.ErrNotKept): // dropped in this moment
+		return nil, nil
+	case err != nil:
 		return nil, fmt.Errorf("unpacking version %s of %s: %w", o.ResourceVersion, o.Name, err)
 	}
 	managers, err := managersOf(o)
 	if err != nil {
 		return nil, err
 	}
+	version := stampedVersion(o, body)
+	version.Managers = managers
+	return version, nil
+}
+
+// lastVersion unpacks the last version of an object that is gone. Its deletion is judged by
+// its metadata, so the content may be missing.
+func lastVersion(o *kube.Object) (*specguard.Version, error) {
+	if o != nil && o.Partial() {
+		return stampedVersion(o, nil), nil
+	}
+	return versionOf(o)
+}
+
+func stampedVersion(o *kube.Object, body []byte) *specguard.Version {
 	return &specguard.Version{
 		Body:            body,
 		ResourceVersion: o.ResourceVersion,
 		Generation:      o.Generation,
 		Writer:          o.Writer(),
 		WriterGroups:    specguard.ParseWriterGroups(o.Annotations[v1alpha1.AnnotationWriterGroups]),
-		Managers:        managers,
 
 		BreakGlassReason: o.Annotations[v1alpha1.AnnotationBreakGlassReason],
 		Labels:           o.Labels,
-	}, nil
+	}
 }
 
 func managersOf(o *kube.Object) ([]metav1.ManagedFieldsEntry, error) {

@@ -170,7 +170,7 @@ func TestObservations(t *testing.T) {
 
 func TestMetadataIsKeptForARecreation(t *testing.T) {
 	many := map[string]string{}
-	for i := range maxLabels + 1 {
+	for i := range kube.MaxLabels + 1 {
 		many[fmt.Sprint("l", i)] = "x"
 	}
 	helm := kube.PackageAnnotations[0]

@@ -110,6 +110,9 @@ func (r *Reconciler) read(ctx context.Context, key kube.Key) (s *subject, wait t
 	if err := r.readBaseline(ctx, s); err != nil {
 		return nil, 0, r.resolveVersion(ctx, s, err)
 	}
+	if wait, err := r.loadLabels(ctx, s); err != nil || wait > 0 {
+		return nil, wait, err
+	}
 	s.rules = snapshot.Set.Rules(s.query(namespace))
 	s.selecting = s.rules.ListSelectingGuards()
 	s.settings = r.resolve(s, defaults)

@@ -26,6 +26,8 @@ import (
 type Objects interface {
 	View(kube.Key) kube.View
 	Settle(kube.Key, []kube.Transition)
+	// Restore gives an object its content back, as far as there is room for it.
+	Restore(key kube.Key, live *kube.Object)
 	Health(schema.GroupVersionKind) kube.Health
 }
 
@@ -73,7 +75,9 @@ type Reconciler struct {
 	// Client writes, and reads Baselines from the cache.
 	Client client.Client
 	// Live reads past the cache: BaselineRevisions always, Baselines after a conflict.
-	Live         client.Reader
+	Live client.Reader
+	// Contents reads objects of which no content is kept, past all caches.
+	Contents     ObjectReader
 	Objects      Objects
 	Guards       Guards
 	Defaults     Defaults
@@ -123,11 +127,17 @@ func (r *Reconciler) Reconcile(ctx context.Context, key kube.Key) (reconcile.Res
 	if r.nothingNew(s) {
 		return r.rest(ctx, s)
 	}
+	if wait, err := r.loadContent(ctx, s); err != nil || wait > 0 {
+		return reconcile.Result{RequeueAfter: wait}, err
+	}
 	if err := r.complete(ctx, s); err != nil {
 		return r.failed(ctx, s, err)
 	}
 	d, err := r.decide(ctx, s)
-	if err != nil {
+	switch {
+	case errors.Is(err, kube.ErrNotKept): // dropped since it was looked at
+		return reconcile.Result{RequeueAfter: loadAgain}, nil
+	case err != nil:
 		return r.failed(ctx, s, err)
 	}
 	if err := r.carryOut(ctx, s, d); err != nil {

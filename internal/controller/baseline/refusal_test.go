@@ -216,11 +216,11 @@ func TestMetadataThatIsKeptIsBounded(t *testing.T) {
 			object: kube.Object{ObjectMeta: metav1.ObjectMeta{Labels: map[string]string{"app": "web"}, Annotations: map[string]string{"meta.helm.sh/release-name": "web"}}},
 			want:   &v1alpha1.ObservedMetadata{Labels: map[string]string{"app": "web"}, Annotations: map[string]string{"meta.helm.sh/release-name": "web"}},
 		},
-		"labels that are too large":        {object: kube.Object{ObjectMeta: metav1.ObjectMeta{Labels: map[string]string{"a": long(maxLabelBytes)}}}},
-		"an annotation that is not a name": {object: kube.Object{ObjectMeta: metav1.ObjectMeta{Annotations: map[string]string{"meta.helm.sh/release-name": long(maxAnnotationBytes + 1)}}}},
+		"labels that are too large":        {object: kube.Object{ObjectMeta: metav1.ObjectMeta{Labels: map[string]string{"a": long(kube.MaxLabelBytes)}}}},
+		"an annotation that is not a name": {object: kube.Object{ObjectMeta: metav1.ObjectMeta{Annotations: map[string]string{"meta.helm.sh/release-name": long(kube.MaxPackageAnnotationBytes + 1)}}}},
 		"an annotation beside a large one": {
 			object: kube.Object{ObjectMeta: metav1.ObjectMeta{Annotations: map[string]string{
-				"meta.helm.sh/release-name": long(maxAnnotationBytes + 1), "meta.helm.sh/release-namespace": "shop",
+				"meta.helm.sh/release-name": long(kube.MaxPackageAnnotationBytes + 1), "meta.helm.sh/release-namespace": "shop",
 			}}},
 			want: &v1alpha1.ObservedMetadata{Annotations: map[string]string{"meta.helm.sh/release-namespace": "shop"}},
 		},

@@ -27,6 +27,8 @@ const (
 	reasonRecreatable    specguard.EventReason = "Recreatable"
 	reasonNotRecreatable specguard.EventReason = "NotRecreatable"
 	reasonCheckSetting   specguard.EventReason = "CheckSettingRefused"
+	// reasonVersionsDropped says that versions were not kept until they were judged.
+	reasonVersionsDropped specguard.EventReason = "VersionsDropped"
 )
 
 // maxRequest bounds the part of a check request that counts, in bytes.

@@ -13,6 +13,7 @@ import (
 	"github.com/plumbline-dev/plumbline/internal/kube"
 	"github.com/plumbline-dev/plumbline/pkg/apis/plumbline/v1alpha1"
 	"github.com/plumbline-dev/plumbline/pkg/specguard"
+	"github.com/plumbline-dev/plumbline/pkg/specguard/canon"
 )
 
 // Namespace is what the rules ask about a namespace.
@@ -140,4 +141,10 @@ func (s *Snapshot) Watched() []kube.Resource {
 		out = append(out, r)
 	}
 	return out
+}
+
+// Covers tells whether a guard can select objects of a kind in a namespace, in force or not.
+func (s *Snapshot) Covers(gvk schema.GroupVersionKind, namespace string) bool {
+	n, known := s.Namespaces[namespace]
+	return s.Set.Covers(canon.GVK(gvk), namespace, n.Labels, known)
 }
