@@ -4,6 +4,7 @@ package kube
 
 import (
 	"fmt"
+	"runtime"
 	"strings"
 	"testing"
 )
@@ -43,4 +44,30 @@ func BenchmarkDecode(b *testing.B) {
 		kept = int(o.body.size() + o.managed.size())
 	}
 	b.ReportMetric(float64(kept), "kept-B")
+}
+
+// BenchmarkKept is what a start of the assessor keeps of each object, with its content and
+// without.
+func BenchmarkKept(b *testing.B) {
+	for name, detail := range map[string]Detail{"whole": DetailWhole, "partial": DetailMetadata} {
+		b.Run(name, func(b *testing.B) {
+			raw := largeDeployment()
+			in := intake{keep: func(string) Detail { return detail }}
+			kept := make([]*Object, 0, b.N)
+			var before, after runtime.MemStats
+			runtime.GC()
+			runtime.ReadMemStats(&before)
+			for range b.N {
+				o, _, err := in.take(raw, deployments)
+				if err != nil {
+					b.Fatal(err)
+				}
+				kept = append(kept, o)
+			}
+			runtime.GC()
+			runtime.ReadMemStats(&after)
+			b.ReportMetric(float64(after.HeapAlloc-before.HeapAlloc)/float64(b.N), "heap-B/object")
+			b.ReportMetric(float64(kept[0].holding().fixed+kept[0].ContentBytes()), "counted-B/object")
+		})
+	}
 }

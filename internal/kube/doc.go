@@ -14,6 +14,11 @@
 // object of 20 KiB costs a few KiB, because only the metadata that decides
 // something and the compressed canonical body are kept ([Object]).
 //
+// The memory for content is bounded over all kinds ([Tracker.Retained]). Where no guard
+// covers an object, and where a namespace holds more than its share, the object is
+// partial ([Object.Partial]): which version there is stays known, and a live read gives
+// the content.
+//
 // Reads have three results. A kind that has not been listed yet, or that may not
 // be read, is unknown ([View].Unknown), which is never the same as absent.
 package kube

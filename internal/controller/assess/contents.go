@@ -9,8 +9,22 @@ import (
 
 	"k8s.io/apimachinery/pkg/runtime/schema"
 
+	"github.com/plumbline-dev/plumbline/internal/controller/baseline"
 	"github.com/plumbline-dev/plumbline/internal/kube"
 )
+
+// addObjects makes what tells of guarded objects: their watches, and live reads.
+func (p *parts) addObjects(setup Setup, metrics *baseline.Metrics) (err error) {
+	if p.live, err = baseline.NewLiveObjects(setup.Config, setup.Clock); err != nil {
+		return err
+	}
+	p.tracker, err = kube.NewTracker(setup.Config, p.findDetail, setup.ObjectCacheBytes, setup.Clock, setup.Log, kube.Hooks{
+		Overflow: metrics.Overflow, Failed: metrics.WatchFailed,
+		Synced:  func(gvk schema.GroupVersionKind) { p.synced(gvk) },
+		Listing: func(ctx context.Context, resource kube.Resource) { p.listing(ctx, resource) },
+	})
+	return err
+}
 
 // findDetail tells how much of the objects of a kind in a namespace is kept. Until the guards
 // are known, everything is.

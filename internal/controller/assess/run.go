@@ -204,22 +204,12 @@ func newParts(mgr manager.Manager, setup Setup) (*parts, error) {
 	if err != nil {
 		return nil, err
 	}
-	excluded := specguard.ExcludedNamespaces(setup.Namespace)
-	p := &parts{trigger: &baseline.Trigger{}, excluded: excluded}
-	if p.live, err = baseline.NewLiveObjects(setup.Config, setup.Clock); err != nil {
+	p := &parts{trigger: &baseline.Trigger{}, excluded: specguard.ExcludedNamespaces(setup.Namespace)}
+	if err := p.addObjects(setup, metrics); err != nil {
 		return nil, err
 	}
-	tracker, err := kube.NewTracker(setup.Config, p.findDetail, setup.ObjectCacheBytes, setup.Clock, setup.Log,
-		kube.Hooks{
-			Overflow: metrics.Overflow, Failed: metrics.WatchFailed,
-			Synced:  func(gvk schema.GroupVersionKind) { p.synced(gvk) },
-			Listing: func(ctx context.Context, resource kube.Resource) { p.listing(ctx, resource) },
-		})
-	if err != nil {
-		return nil, err
-	}
-	p.tracker = tracker
-	p.guards = &guard.Controller{Client: mgr.GetClient(), Clock: setup.Clock, Watcher: tracker, Excluded: excluded, System: specguard.System{Executor: setup.Executor}, Registered: setup.Registered}
+	tracker := p.tracker
+	p.guards = &guard.Controller{Client: mgr.GetClient(), Clock: setup.Clock, Watcher: tracker, Excluded: p.excluded, System: specguard.System{Executor: setup.Executor}, Registered: setup.Registered}
 	enforcement, err := guard.NewEnforcementMetrics(setup.Registry)
 	if err != nil {
 		return nil, err
