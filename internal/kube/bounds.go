@@ -14,7 +14,7 @@ import (
 	"github.com/plumbline-dev/plumbline/pkg/specguard/resync"
 )
 
-// Bounds of the metadata that is kept of each object, whoever owns the object. A tenant can
+// Bounds of the metadata that is kept of each object. A tenant can
 // fill an object with labels, owners and finalizers up to the limit of etcd.
 const (
 	MaxLabels     = 256
@@ -29,7 +29,7 @@ const (
 	maxTextBytes = 1 << 10
 )
 
-// FitsLabels tells whether labels are within the bounds of what is kept.
+// FitsLabels tells whether labels are within their bounds.
 func FitsLabels(labels map[string]string) bool {
 	return len(labels) <= MaxLabels && sizeOfMap(labels) <= MaxLabelBytes
 }

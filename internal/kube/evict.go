@@ -7,15 +7,15 @@ import (
 	"slices"
 )
 
-// claim is what one namespace holds of a budget.
+// claim is the part of a budget that one namespace holds.
 type claim struct {
 	namespace string
-	// held is the sum of all parts and of what cannot be dropped.
+	// held is the sum of all parts, and of the rest, which cannot be dropped.
 	held  int64
 	parts []part
 }
 
-// part is what one entry can give back.
+// part is the content that one entry can give back.
 type part struct {
 	place place
 	size  int64

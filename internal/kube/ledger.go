@@ -20,7 +20,7 @@ type ledger struct {
 	stuck int64
 }
 
-// account is what one namespace holds.
+// account sums up one namespace.
 type account struct {
 	held     int64
 	holdings map[place]holding
@@ -33,7 +33,7 @@ type place struct {
 	arrival *blob
 }
 
-// holding is what lies at one place.
+// holding is the memory of one place.
 type holding struct {
 	fixed int64
 	blobs []*blob
@@ -66,27 +66,27 @@ func (l *ledger) forget(owner *store) {
 	l.removeWhere(func(p place) bool { return p.owner == owner })
 }
 
-// resetArrivals forgets what was read for a store and never came there.
+// resetArrivals forgets the objects that were read for a store and never came there.
 func (l *ledger) resetArrivals(owner *store) {
 	l.mu.Lock()
 	defer l.mu.Unlock()
 	l.removeWhere(func(p place) bool { return p.owner == owner && p.arrival != nil })
 }
 
-// arrive accounts for an object on its way to a store.
-func (l *ledger) arrive(owner *store, o *Object) {
+// admitObject accounts for an object on its way to a store.
+func (l *ledger) admitObject(owner *store, o *Object) {
 	if o.body == nil && o.managed == nil {
 		return
 	}
-	l.set(arrivalOf(owner, o), o.holding())
+	l.setHolding(arrivalOf(owner, o), o.holding())
 }
 
-// land ends the account of an object on its way: from now on the store accounts for it.
-func (l *ledger) land(owner *store, o *Object) {
+// landObject ends the account of an object on its way: from now on the store accounts for it.
+func (l *ledger) landObject(owner *store, o *Object) {
 	if o.body == nil && o.managed == nil {
 		return
 	}
-	l.set(arrivalOf(owner, o), holding{})
+	l.setHolding(arrivalOf(owner, o), holding{})
 }
 
 func arrivalOf(owner *store, o *Object) place {
@@ -97,8 +97,8 @@ func arrivalOf(owner *store, o *Object) place {
 	return p
 }
 
-// set accounts for what lies at a place now, and drops content beyond the budget.
-func (l *ledger) set(at place, h holding) {
+// setHolding accounts for a place anew, and drops content beyond the budget.
+func (l *ledger) setHolding(at place, h holding) {
 	l.mu.Lock()
 	defer l.mu.Unlock()
 	if !l.owners[at.owner] {
@@ -118,7 +118,7 @@ func (l *ledger) set(at place, h holding) {
 	a.holdings[at] = h
 	a.held += size
 	l.total += size
-	l.evict()
+	l.evictContent()
 }
 
 func (l *ledger) removeWhere(gone func(place) bool) {
@@ -149,16 +149,16 @@ func (l *ledger) remove(at place) {
 	}
 }
 
-// fits tells whether more content can be kept without a drop.
-func (l *ledger) fits(size int64) bool {
+// hasRoom tells whether more content can be kept without a drop.
+func (l *ledger) hasRoom(size int64) bool {
 	l.mu.Lock()
 	defer l.mu.Unlock()
 	return l.budget == 0 || l.total+size <= l.budget/10*9
 }
 
-// evict drops content until the budget holds. Where nothing can be dropped any more, it
+// evictContent drops content until the budget holds. Where nothing can be dropped any more, it
 // looks again only after the total has grown by a hundredth.
-func (l *ledger) evict() {
+func (l *ledger) evictContent() {
 	if l.budget == 0 || l.total <= l.budget {
 		l.stuck = 0
 		return
@@ -175,7 +175,7 @@ func (l *ledger) evict() {
 		claims = append(claims, c)
 	}
 	for _, at := range chooseEvictions(claims, l.budget) {
-		l.drop(at)
+		l.dropContent(at)
 	}
 	l.stuck = 0
 	if l.total > l.budget {
@@ -193,8 +193,8 @@ func (a *account) listParts() []part {
 	return parts
 }
 
-// drop releases the content at a place; what identifies the object stays.
-func (l *ledger) drop(at place) {
+// dropContent releases the content at a place; the metadata of the object stays.
+func (l *ledger) dropContent(at place) {
 	a := l.namespaces[at.name.namespace]
 	h := a.holdings[at]
 	size := h.droppable()
@@ -205,13 +205,13 @@ func (l *ledger) drop(at place) {
 	l.total -= size
 }
 
-// release drops the content at a place, because no guard covers it.
-func (l *ledger) release(at place) {
+// releaseContent drops the content at a place, because no guard covers it.
+func (l *ledger) releaseContent(at place) {
 	l.mu.Lock()
 	defer l.mu.Unlock()
 	if a := l.namespaces[at.name.namespace]; a != nil {
 		if _, ok := a.holdings[at]; ok {
-			l.drop(at)
+			l.dropContent(at)
 		}
 	}
 }

@@ -145,10 +145,10 @@ func (o *Object) isVersion(p *Object) bool {
 	return o.UID == p.UID && o.ResourceVersion == p.ResourceVersion && o.FullHash == p.FullHash
 }
 
-// baseBytes is about what an Object takes without texts and content.
+// baseBytes is about the size of an Object without texts and content.
 const baseBytes = 1 << 10
 
-// holding is what an object takes in memory.
+// holding sums up the memory of an object.
 func (o *Object) holding() holding {
 	h := holding{fixed: int64(baseBytes + sizeOfMap(o.Labels) + sizeOfMap(o.Annotations) + sizeOfOwners(o.OwnerReferences))}
 	for _, b := range []*blob{o.body, o.managed} {

@@ -4,9 +4,9 @@ package kube
 
 import "slices"
 
-// account tells the ledger what the entry of an object holds now; the caller holds the lock.
-func (s *store) account(id nsName) {
-	s.ledger.set(s.place(id), s.objects[id].holding())
+// accountEntry tells the ledger what the entry of an object holds now; the caller holds the lock.
+func (s *store) accountEntry(id nsName) {
+	s.ledger.setHolding(s.place(id), s.objects[id].holding())
 }
 
 func (s *store) place(id nsName) place { return place{owner: s, name: id} }
@@ -40,16 +40,16 @@ func (e *entry) holding() holding {
 	return h
 }
 
-// restore gives the present version of an object its content back, as far as there is room
+// restoreContent gives the present version of an object its content back, as far as there is room
 // for it without a drop of other content.
-func (s *store) restore(id nsName, live *Object) {
+func (s *store) restoreContent(id nsName, live *Object) {
 	s.mu.Lock()
 	defer s.mu.Unlock()
 	e := s.objects[id]
 	if e == nil || e.current == nil || !e.current.Partial() || !e.current.isVersion(live) || live.Partial() {
 		return
 	}
-	if !s.ledger.fits(live.ContentBytes()) {
+	if !s.ledger.hasRoom(live.ContentBytes()) {
 		return
 	}
 	partial, whole := e.current, *e.current
@@ -64,30 +64,31 @@ func (s *store) restore(id nsName, live *Object) {
 			t.Next = &whole
 		}
 	}
-	s.account(id)
+	s.accountEntry(id)
 }
 
-// release drops the content of objects that no guard covers any more.
-func (s *store) release(keep func(namespace string) Detail) {
+// releaseContent drops the content of objects that no guard covers any more.
+func (s *store) releaseContent(keep func(namespace string) Detail) {
+	keep = askOnce(keep)
 	s.mu.Lock()
 	defer s.mu.Unlock()
 	for id := range s.objects {
 		if keep(id.namespace) != DetailWhole {
-			s.ledger.release(s.place(id))
+			s.ledger.releaseContent(s.place(id))
 		}
 	}
 }
 
-// Retained is what is kept of all objects.
+// Retained sums up the memory of all objects.
 type Retained struct {
-	// Bytes is what the objects take, Budget what they may take; zero is no bound.
+	// Bytes are the memory of the objects, and Budget is its bound; zero is no bound.
 	Bytes, Budget int64
 	// Unguarded and Dropped count the objects without content, because no guard covers
 	// them, and because the budget did not suffice.
 	Unguarded, Dropped int
 }
 
-// Retained tells what is kept of all objects.
+// Retained sums up the memory of all objects.
 func (t *Tracker) Retained() Retained {
 	r := Retained{Bytes: t.ledger.size(), Budget: t.ledger.budget}
 	for _, gvk := range t.Kinds() {
@@ -98,7 +99,21 @@ func (t *Tracker) Retained() Retained {
 	return r
 }
 
+// askOnce asks once for each namespace, because keep asks all guards.
+func askOnce(keep func(namespace string) Detail) func(namespace string) Detail {
+	answers := map[string]Detail{}
+	return func(namespace string) Detail {
+		answer, asked := answers[namespace]
+		if !asked {
+			answer = keep(namespace)
+			answers[namespace] = answer
+		}
+		return answer
+	}
+}
+
 func (s *store) countPartial(r *Retained, keep func(namespace string) Detail) {
+	keep = askOnce(keep)
 	s.mu.Lock()
 	defer s.mu.Unlock()
 	for id, e := range s.objects {
@@ -112,18 +127,18 @@ func (s *store) countPartial(r *Retained, keep func(namespace string) Detail) {
 	}
 }
 
-// Restore gives an object its content back, which a live read has found.
-func (t *Tracker) Restore(key Key, live *Object) {
+// RestoreContent gives an object its content back, which a live read has found.
+func (t *Tracker) RestoreContent(key Key, live *Object) {
 	if s := t.store(key.GroupVersionKind); s != nil {
-		s.restore(nsName{key.Namespace, key.Name}, live)
+		s.restoreContent(nsName{key.Namespace, key.Name}, live)
 	}
 }
 
-// Release drops the content of all objects that no guard covers any more.
-func (t *Tracker) Release() {
+// ReleaseContent drops the content of all objects that no guard covers any more.
+func (t *Tracker) ReleaseContent() {
 	for _, gvk := range t.Kinds() {
 		if s := t.store(gvk); s != nil {
-			s.release(func(namespace string) Detail { return t.keep(gvk, namespace) })
+			s.releaseContent(func(namespace string) Detail { return t.keep(gvk, namespace) })
 		}
 	}
 }

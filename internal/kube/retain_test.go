@@ -38,7 +38,7 @@ func paddedJSON(namespace, name string, rv, size int) []byte {
 func boundedStore(t interface{ Helper() }, l *ledger, keep func(string) Detail) (*store, intake) {
 	t.Helper()
 	s := newStore(deployments, func() time.Time { return epoch }, l, func(Key) {}, func(Key) {}, func(schema.GroupVersionKind) {})
-	return s, intake{keep: keep, arrive: func(o *Object) { l.arrive(s, o) }}
+	return s, intake{keep: keep, arrive: func(o *Object) { l.admitObject(s, o) }}
 }
 
 func take(t *testing.T, in intake, raw []byte) *Object {
@@ -148,7 +148,7 @@ func TestNoContentIsKeptOfWhatNoGuardCovers(t *testing.T) {
 		t.Error("the content of a guarded object is not kept")
 	}
 	covered = false
-	s.release(in.keep)
+	s.releaseContent(in.keep)
 	if v := s.view(web); v.Current.ContentBytes() > 0 || len(v.Pending) != 1 {
 		t.Errorf("content stays after the guard is gone: %+v", v)
 	}
@@ -187,14 +187,14 @@ func TestSettlingIsByVersionWhateverIsKept(t *testing.T) {
 	seen := s.view(web).Pending
 	live, err := Decode(paddedJSON("shop", "web", 2, 100), deployments)
 	must(t, err)
-	l.release(s.place(web))
-	s.restore(web, live) // puts another Object in the place of the one that was handed out
+	l.releaseContent(s.place(web))
+	s.restoreContent(web, live) // puts another Object in the place of the one that was handed out
 	must(t, s.Update(take(t, in, paddedJSON("shop", "web", 3, 100))))
 	seen[0].Next = live
 	s.settle(web, seen)
 	v := s.view(web)
 	if len(v.Pending) != 1 || !v.Pending[0].Contiguous || v.Pending[0].Prev.ResourceVersion != "2" || v.Pending[0].Next.ResourceVersion != "3" {
-		t.Errorf("what is left is %v", toldAll(v))
+		t.Errorf("the transitions that are left are %v", toldAll(v))
 	}
 }
 
@@ -216,7 +216,7 @@ func TestContentIsRestoredOnlyWhereThereIsRoom(t *testing.T) {
 			must(t, s.Replace([]any{take(t, in, paddedJSON("shop", "web", 1, 1000))}, "1"))
 			live, err := Decode(tc.read, deployments)
 			must(t, err)
-			s.restore(web, live)
+			s.restoreContent(web, live)
 			if got := !s.view(web).Current.Partial(); got != tc.want {
 				t.Errorf("the content is restored: %t, want %t", got, tc.want)
 			}
@@ -258,7 +258,7 @@ func TestTheLedgerIsExact(t *testing.T) {
 			case 1:
 				pending := s.view(id).Pending
 				s.settle(id, pending[:rapid.IntRange(0, len(pending)).Draw(t, "settled")])
-				l.land(s, o)
+				l.landObject(s, o)
 			case 2:
 				_ = s.Replace([]any{o}, fmt.Sprint(rv+1))
 			default:

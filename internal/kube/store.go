@@ -103,9 +103,9 @@ func (s *store) put(obj any) error {
 	id := nsName{next.Namespace, next.Name}
 	s.mu.Lock()
 	s.contact, s.progress = s.now(), next.ResourceVersion
-	s.ledger.land(s, next)
+	s.ledger.landObject(s, next)
 	moved, full := s.advance(id, next, true)
-	s.account(id)
+	s.accountEntry(id)
 	s.mu.Unlock()
 	s.tell(id, moved, full)
 	return nil
@@ -120,9 +120,9 @@ func (s *store) Delete(obj any) error {
 	id := nsName{last.Namespace, last.Name}
 	s.mu.Lock()
 	s.contact, s.progress = s.now(), last.ResourceVersion
-	s.ledger.land(s, last)
+	s.ledger.landObject(s, last)
 	moved, full := s.remove(id, last, true)
-	s.account(id)
+	s.accountEntry(id)
 	s.mu.Unlock()
 	s.tell(id, moved, full)
 	return nil
@@ -155,14 +155,14 @@ func (s *store) Replace(list []any, version string) error {
 	for id, e := range s.objects {
 		if _, ok := fresh[id]; !ok && e.current != nil {
 			moved, full := s.remove(id, nil, false)
-			s.account(id)
+			s.accountEntry(id)
 			note(id, moved, full)
 		}
 	}
 	for id, object := range fresh {
-		s.ledger.land(s, object)
+		s.ledger.landObject(s, object)
 		moved, full := s.relisted(id, object, first)
-		s.account(id)
+		s.accountEntry(id)
 		note(id, moved, full)
 	}
 	s.mu.Unlock()
@@ -308,7 +308,7 @@ func (s *store) settle(id nsName, seen []Transition) {
 			delete(s.objects, id)
 		}
 	}
-	s.account(id)
+	s.accountEntry(id)
 }
 
 func (s *store) tell(id nsName, moved, full bool) {

@@ -118,7 +118,7 @@ func (t *Tracker) start(ctx context.Context, r Resource) *kindWatch {
 		client: t.client, resource: r, listing: t.hooks.Listing, schemas: t.schemas,
 		intake: intake{
 			keep:   func(namespace string) Detail { return t.keep(r.GVK, namespace) },
-			arrive: func(o *Object) { t.ledger.arrive(s, o) },
+			arrive: func(o *Object) { t.ledger.admitObject(s, o) },
 		},
 		restart: func() { t.ledger.resetArrivals(s) },
 		report: func(err error) {

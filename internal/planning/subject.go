@@ -40,7 +40,7 @@ func (g *gatherer) look(ctx context.Context, b *v1alpha1.Baseline) *subject {
 	return s
 }
 
-// complete reads what is not kept of an object. An object that cannot be read is unknown.
+// complete reads the content and labels that are not kept of an object. An object that cannot be read is unknown.
 func (g *gatherer) complete(ctx context.Context, s *subject) {
 	if s.object == nil || !s.object.Partial() && !s.object.LabelsDropped {
 		return

@@ -51,7 +51,7 @@ func (s *step) withoutAuthority() error {
 // it is older than all of its guards. Input.BaselinesSince is needed then.
 func Imports(st State, o Observation, rules Rules) bool {
 	p, ok := o.(Present)
-	return ok && st.Authorised == nil && st.Oversized == nil && !rules.Empty() && rules.FindInertGuard() == "" && isOlderThanGuards(&p, rules)
+	return ok && !p.EarlierDropped && st.Authorised == nil && st.Oversized == nil && !rules.Empty() && rules.FindInertGuard() == "" && isOlderThanGuards(&p, rules)
 }
 
 // forgotten tells that the object was imported once, and that nobody knows any

@@ -46,6 +46,10 @@ type Present struct {
 	Prev *Version
 	// Created says that the live watch delivered the creation itself.
 	Created bool
+	// EarlierDropped says that the watch delivered versions before this one that were not
+	// judged, and of which no content was kept. So this version is not the one that
+	// the guards met, and it is not imported.
+	EarlierDropped bool
 	// SeenAt is when the observation arrived; records get Config.Grace from then.
 	SeenAt time.Time
 }

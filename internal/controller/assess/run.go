@@ -277,7 +277,7 @@ func (p *parts) connect(ctx context.Context, reader client.Reader, log logr.Logg
 		p.trigger.Look(key)
 	})
 	p.guards.Changed = func(changed guard.Scopes) {
-		p.tracker.Release()
+		p.tracker.ReleaseContent()
 		lookAt(changed.ContainObject)
 		p.status.Count()
 		p.lookAtPolicies(ctx)

@@ -44,7 +44,7 @@ func newAhead(watch Objects) *ahead {
 // maxHeldBytes bounds the content of all readings that are held.
 const maxHeldBytes = 16 << 20
 
-// hold takes a reading that is newer than what the watch has; false when there is no room.
+// hold takes a reading that is newer than the version of the watch; false when there is no room.
 func (a *ahead) hold(key kube.Key, reading Reading, known *kube.Object) bool {
 	a.mu.Lock()
 	defer a.mu.Unlock()

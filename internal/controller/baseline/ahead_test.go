@@ -29,7 +29,7 @@ func (w *watched) View(kube.Key) kube.View {
 	return view
 }
 
-func (w *watched) Restore(kube.Key, *kube.Object) {}
+func (w *watched) RestoreContent(kube.Key, *kube.Object) {}
 
 func (w *watched) Settle(_ kube.Key, seen []kube.Transition) {
 	w.view.Pending = w.view.Pending[min(len(seen), len(w.view.Pending)):]

@@ -45,7 +45,7 @@ func (f *fleet) View(key kube.Key) kube.View {
 	return f.views[key]
 }
 
-func (f *fleet) Restore(kube.Key, *kube.Object) {}
+func (f *fleet) RestoreContent(kube.Key, *kube.Object) {}
 
 func (f *fleet) Settle(kube.Key, []kube.Transition) {}
 

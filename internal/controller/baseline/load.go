@@ -4,16 +4,11 @@ package baseline
 
 import (
 	"context"
-	"errors"
 	"fmt"
 	"slices"
 	"time"
 
-	apierrors "k8s.io/apimachinery/pkg/api/errors"
-
 	"github.com/plumbline-dev/plumbline/internal/kube"
-	"github.com/plumbline-dev/plumbline/pkg/specguard"
-	"github.com/plumbline-dev/plumbline/pkg/specguard/canon"
 )
 
 // loadAgain is how soon an object is read again of which the API server has another
@@ -52,7 +47,7 @@ func (r *Reconciler) load(ctx context.Context, s *subject) (wait time.Duration, 
 	if whole == nil {
 		return r.waitForWatch(s, reading), nil
 	}
-	r.Objects.Restore(s.key, whole)
+	r.Objects.RestoreContent(s.key, whole)
 	s.complete(whole)
 	return 0, nil
 }
@@ -76,7 +71,7 @@ func (s *subject) complete(whole *kube.Object) {
 	s.view.Current = whole
 }
 
-// waitForWatch tells how long to wait for the watch to deliver what was read. An object that
+// waitForWatch tells how long to wait for the watch to deliver a version that was read. An object that
 // is written without end always has a newer version. So after some time the reading is
 // judged as one that the watch has missed.
 func (r *Reconciler) waitForWatch(s *subject, reading Reading) time.Duration {
@@ -86,42 +81,4 @@ func (r *Reconciler) waitForWatch(s *subject, reading Reading) time.Duration {
 		return loadAgain
 	}
 	return time.Millisecond
-}
-
-// fillBefore finds the content of the version right before an observation, where it was not
-// kept: a version that did not differ from what is authorised has the authorised body.
-func (r *Reconciler) fillBefore(ctx context.Context, s *subject, state *specguard.State, look *observed) error {
-	present, ok := look.observation.(specguard.Present)
-	if !ok || look.before == nil || state.Authorised == nil || string(look.before.FullHash) != state.Observed.FullHash {
-		return nil
-	}
-	body := state.Body
-	if body == nil {
-		var err error
-		body, err = r.body(ctx, s, state.Authorised)
-		switch {
-		case apierrors.IsNotFound(err), errors.Is(err, errDamaged):
-			return nil
-		case err != nil:
-			return err
-		}
-	}
-	doc, err := canon.Parse(body, canon.GVK(s.key.GroupVersionKind))
-	if err != nil {
-		return nil //nolint:nilerr // the step finds the damaged body, and tells of it
-	}
-	defer doc.Release()
-	if doc.Hash() == look.before.FullHash {
-		present.Prev = stampedVersion(look.before, body)
-		look.observation = present
-	}
-	return nil
-}
-
-// tellDropped makes an event of versions that nobody has looked at.
-func tellDropped(look observed) specguard.Event {
-	return specguard.Event{
-		Type: specguard.EventWarning, Reason: reasonVersionsDropped,
-		Message: fmt.Sprintf("%d versions before this one were not kept for want of memory, so no write among them is proven", look.dropped),
-	}
 }

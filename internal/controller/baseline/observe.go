@@ -24,7 +24,7 @@ type observed struct {
 	settles int
 	// before is the version right before, where its content is not kept.
 	before *kube.Object
-	// dropped counts the versions before that nobody looks at, because their content is
+	// dropped counts the versions before that are not judged, because their content is
 	// not kept.
 	dropped int
 }
@@ -62,11 +62,21 @@ func observations(view kube.View, last v1alpha1.ObservedState, terminating bool)
 		if err != nil {
 			return nil, err
 		}
-		o.dropped, o.settles = dropped, o.settles+settles
+		o.settles += settles
+		o.noteDropped(dropped)
 		dropped, settles = 0, 0
 		all = append(all, o)
 	}
 	return all, nil
+}
+
+// noteDropped notes the versions before, of which no content was kept.
+func (o *observed) noteDropped(n int) {
+	o.dropped = n
+	if present, ok := o.observation.(specguard.Present); ok && n > 0 {
+		present.EarlierDropped = true
+		o.observation = present
+	}
 }
 
 // judged counts the transitions, oldest first, that lead to no newer version than

@@ -26,8 +26,8 @@ import (
 type Objects interface {
 	View(kube.Key) kube.View
 	Settle(kube.Key, []kube.Transition)
-	// Restore gives an object its content back, as far as there is room for it.
-	Restore(key kube.Key, live *kube.Object)
+	// RestoreContent gives an object its content back, as far as there is room for it.
+	RestoreContent(key kube.Key, live *kube.Object)
 	Health(schema.GroupVersionKind) kube.Health
 }
 
