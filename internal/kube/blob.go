@@ -11,7 +11,7 @@ import (
 // object gives the content, as long as the version is the present one.
 var ErrNotKept = errors.New("the content of this version is not kept")
 
-// blob is a compressed part of a version. A ledger may drop it at any time.
+// blob is a compressed part of a version. A quota may drop it at any time.
 type blob struct {
 	data atomic.Pointer[[]byte]
 }

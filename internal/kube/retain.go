@@ -4,9 +4,9 @@ package kube
 
 import "slices"
 
-// accountEntry tells the ledger what the entry of an object holds now; the caller holds the lock.
+// accountEntry tells the quota what the entry of an object holds now; the caller holds the lock.
 func (s *store) accountEntry(id nsName) {
-	s.ledger.setHolding(s.place(id), s.objects[id].holding())
+	s.quota.setHolding(s.place(id), s.objects[id].holding())
 }
 
 func (s *store) place(id nsName) place { return place{owner: s, name: id} }
@@ -49,7 +49,7 @@ func (s *store) restoreContent(id nsName, live *Object) {
 	if e == nil || e.current == nil || !e.current.Partial() || !e.current.isVersion(live) || live.Partial() {
 		return
 	}
-	if !s.ledger.hasRoom(live.ContentBytes()) {
+	if !s.quota.hasRoom(live.ContentBytes()) {
 		return
 	}
 	partial, whole := e.current, *e.current
@@ -74,7 +74,7 @@ func (s *store) releaseContent(keep func(namespace string) Detail) {
 	defer s.mu.Unlock()
 	for id := range s.objects {
 		if keep(id.namespace) != DetailWhole {
-			s.ledger.releaseContent(s.place(id))
+			s.quota.releaseContent(s.place(id))
 		}
 	}
 }
@@ -90,7 +90,7 @@ type Retained struct {
 
 // Retained sums up the memory of all objects.
 func (t *Tracker) Retained() Retained {
-	r := Retained{Bytes: t.ledger.size(), Budget: t.ledger.budget}
+	r := Retained{Bytes: t.quota.size(), Budget: t.quota.budget}
 	for _, gvk := range t.Kinds() {
 		if s := t.store(gvk); s != nil {
 			s.countPartial(&r, func(namespace string) Detail { return t.keep(gvk, namespace) })

@@ -35,7 +35,7 @@ func paddedJSON(namespace, name string, rv, size int) []byte {
 }
 
 // boundedStore is a store with a budget, and the intake that fills it.
-func boundedStore(t interface{ Helper() }, l *ledger, keep func(string) Detail) (*store, intake) {
+func boundedStore(t interface{ Helper() }, l *quota, keep func(string) Detail) (*store, intake) {
 	t.Helper()
 	s := newStore(deployments, func() time.Time { return epoch }, l, func(Key) {}, func(Key) {}, func(schema.GroupVersionKind) {})
 	return s, intake{keep: keep, arrive: func(o *Object) { l.admitObject(s, o) }}
@@ -58,7 +58,7 @@ func contentOf(objects ...*Object) (sum int64) {
 
 func TestPaddedObjectsOfOneTenantDoNotFillTheMemory(t *testing.T) {
 	const budget, size = 1 << 20, 96 << 10
-	l := newLedger(budget)
+	l := newQuota(budget)
 	s, in := boundedStore(t, l, whole)
 	var body strings.Builder
 	body.WriteString(`{"metadata":{"resourceVersion":"100"},"items":[`)
@@ -112,7 +112,7 @@ func TestPaddedObjectsOfOneTenantDoNotFillTheMemory(t *testing.T) {
 }
 
 func TestTheBudgetSpansAllKinds(t *testing.T) {
-	l := newLedger(300 << 10)
+	l := newQuota(300 << 10)
 	a, in := boundedStore(t, l, whole)
 	b, other := boundedStore(t, l, whole)
 	must(t, a.Replace([]any{take(t, in, paddedJSON("padded", "a", 1, 200<<10))}, "1"))
@@ -129,7 +129,7 @@ func TestTheBudgetSpansAllKinds(t *testing.T) {
 }
 
 func TestNoContentIsKeptOfWhatNoGuardCovers(t *testing.T) {
-	l := newLedger(0)
+	l := newQuota(0)
 	covered := true
 	s, in := boundedStore(t, l, func(string) Detail {
 		if covered {
@@ -162,7 +162,7 @@ func TestNoContentIsKeptOfWhatNoGuardCovers(t *testing.T) {
 }
 
 func TestAPartialVersionAndItsWholeAreNoTransition(t *testing.T) {
-	l := newLedger(0)
+	l := newQuota(0)
 	detail := DetailMetadata
 	s, in := boundedStore(t, l, func(string) Detail { return detail })
 	raw := paddedJSON("shop", "web", 1, 1000)
@@ -180,7 +180,7 @@ func TestAPartialVersionAndItsWholeAreNoTransition(t *testing.T) {
 }
 
 func TestSettlingIsByVersionWhateverIsKept(t *testing.T) {
-	l := newLedger(0)
+	l := newQuota(0)
 	s, in := boundedStore(t, l, whole)
 	must(t, s.Replace([]any{take(t, in, paddedJSON("shop", "web", 1, 100))}, "1"))
 	must(t, s.Update(take(t, in, paddedJSON("shop", "web", 2, 100))))
@@ -212,7 +212,7 @@ func TestContentIsRestoredOnlyWhereThereIsRoom(t *testing.T) {
 		"other content meanwhile": {read: paddedJSON("shop", "web", 1, 1001)},
 	} {
 		t.Run(name, func(t *testing.T) {
-			s, in := boundedStore(t, newLedger(tc.budget), func(string) Detail { return DetailMetadata })
+			s, in := boundedStore(t, newQuota(tc.budget), func(string) Detail { return DetailMetadata })
 			must(t, s.Replace([]any{take(t, in, paddedJSON("shop", "web", 1, 1000))}, "1"))
 			live, err := Decode(tc.read, deployments)
 			must(t, err)
@@ -225,7 +225,7 @@ func TestContentIsRestoredOnlyWhereThereIsRoom(t *testing.T) {
 }
 
 func TestWhatNeverCameToTheStoreIsForgotten(t *testing.T) {
-	l := newLedger(0)
+	l := newQuota(0)
 	s, in := boundedStore(t, l, whole)
 	take(t, in, paddedJSON("shop", "web", 1, 1000))
 	if l.size() == 0 {
@@ -237,11 +237,11 @@ func TestWhatNeverCameToTheStoreIsForgotten(t *testing.T) {
 	}
 }
 
-// TestTheLedgerIsExact runs random lives of a few objects past a store without a bound, and
+// TestTheQuotaIsExact runs random lives of a few objects past a store without a bound, and
 // sums up what the store really holds.
-func TestTheLedgerIsExact(t *testing.T) {
+func TestTheQuotaIsExact(t *testing.T) {
 	rapid.Check(t, func(t *rapid.T) {
-		l := newLedger(0)
+		l := newQuota(0)
 		s, in := boundedStore(t, l, whole)
 		_ = s.Replace(nil, "0")
 		for rv := range rapid.IntRange(1, 90).Draw(t, "steps") {

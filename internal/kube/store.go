@@ -58,7 +58,7 @@ type store struct {
 	changed  func(Key)
 	overflow func(Key)
 	ready    func(schema.GroupVersionKind)
-	ledger   *ledger
+	quota   *quota
 
 	mu      sync.Mutex
 	objects map[nsName]*entry
@@ -76,9 +76,9 @@ type nsName struct{ namespace, name string }
 
 var _ cache.ReflectorStore = (*store)(nil)
 
-func newStore(gvk schema.GroupVersionKind, now func() time.Time, l *ledger, changed, overflow func(Key), ready func(schema.GroupVersionKind)) *store {
+func newStore(gvk schema.GroupVersionKind, now func() time.Time, l *quota, changed, overflow func(Key), ready func(schema.GroupVersionKind)) *store {
 	s := &store{
-		gvk: gvk, now: now, changed: changed, overflow: overflow, ready: ready, ledger: l,
+		gvk: gvk, now: now, changed: changed, overflow: overflow, ready: ready, quota: l,
 		objects: map[nsName]*entry{},
 	}
 	l.register(s)
@@ -103,7 +103,7 @@ func (s *store) put(obj any) error {
 	id := nsName{next.Namespace, next.Name}
 	s.mu.Lock()
 	s.contact, s.progress = s.now(), next.ResourceVersion
-	s.ledger.landObject(s, next)
+	s.quota.landObject(s, next)
 	moved, full := s.advance(id, next, true)
 	s.accountEntry(id)
 	s.mu.Unlock()
@@ -120,7 +120,7 @@ func (s *store) Delete(obj any) error {
 	id := nsName{last.Namespace, last.Name}
 	s.mu.Lock()
 	s.contact, s.progress = s.now(), last.ResourceVersion
-	s.ledger.landObject(s, last)
+	s.quota.landObject(s, last)
 	moved, full := s.remove(id, last, true)
 	s.accountEntry(id)
 	s.mu.Unlock()
@@ -160,7 +160,7 @@ func (s *store) Replace(list []any, version string) error {
 		}
 	}
 	for id, object := range fresh {
-		s.ledger.landObject(s, object)
+		s.quota.landObject(s, object)
 		moved, full := s.relisted(id, object, first)
 		s.accountEntry(id)
 		note(id, moved, full)

@@ -37,7 +37,7 @@ type heard struct{ changed, overflown, ready int }
 
 func newTestStore() (*store, *heard) {
 	h := &heard{}
-	s := newStore(deployments, func() time.Time { return epoch }, newLedger(0),
+	s := newStore(deployments, func() time.Time { return epoch }, newQuota(0),
 		func(Key) { h.changed++ }, func(Key) { h.overflown++ }, func(schema.GroupVersionKind) { h.ready++ })
 	return s, h
 }

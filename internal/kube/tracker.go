@@ -42,7 +42,7 @@ type Tracker struct {
 	client  rest.Interface
 	schemas *schemas
 	keep    func(schema.GroupVersionKind, string) Detail
-	ledger  *ledger
+	quota  *quota
 	clock   clock.PassiveClock
 	hooks   Hooks
 	log     logr.Logger
@@ -74,7 +74,7 @@ func NewTracker(config *rest.Config, keep func(gvk schema.GroupVersionKind, name
 		return nil, fmt.Errorf("making a client for watches: %w", err)
 	}
 	return &Tracker{
-		client: client, schemas: &schemas{client: client, clock: clk}, keep: keep, ledger: newLedger(budget),
+		client: client, schemas: &schemas{client: client, clock: clk}, keep: keep, quota: newQuota(budget),
 		clock: clk, hooks: hooks, log: log, kinds: map[schema.GroupVersionKind]*kindWatch{},
 	}, nil
 }
@@ -100,7 +100,7 @@ func (t *Tracker) Watch(ctx context.Context, resources []Resource) {
 	for gvk, w := range t.kinds {
 		if _, ok := wanted[gvk]; !ok {
 			w.stop()
-			t.ledger.forget(w.store)
+			t.quota.forget(w.store)
 			delete(t.kinds, gvk)
 		}
 	}
@@ -113,14 +113,14 @@ func (t *Tracker) Watch(ctx context.Context, resources []Resource) {
 
 func (t *Tracker) start(ctx context.Context, r Resource) *kindWatch {
 	ctx, cancel := context.WithCancel(ctx)
-	s := newStore(r.GVK, t.clock.Now, t.ledger, t.changed, t.overflow, t.synced)
+	s := newStore(r.GVK, t.clock.Now, t.quota, t.changed, t.overflow, t.synced)
 	lw := &listWatch{
 		client: t.client, resource: r, listing: t.hooks.Listing, schemas: t.schemas,
 		intake: intake{
 			keep:   func(namespace string) Detail { return t.keep(r.GVK, namespace) },
-			arrive: func(o *Object) { t.ledger.admitObject(s, o) },
+			arrive: func(o *Object) { t.quota.admitObject(s, o) },
 		},
-		restart: func() { t.ledger.resetArrivals(s) },
+		restart: func() { t.quota.resetArrivals(s) },
 		report: func(err error) {
 			s.report(err)
 			if err != nil && ctx.Err() == nil {

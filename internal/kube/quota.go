@@ -4,10 +4,10 @@ package kube
 
 import "sync"
 
-// ledger accounts for the memory of all kept objects, over all kinds, and drops content
+// quota accounts for the memory of all kept objects, over all kinds, and drops content
 // when it grows beyond its budget. Objects count from the moment at which they are read
 // from the wire, because a list holds all its objects before the store has any.
-type ledger struct {
+type quota struct {
 	// budget in bytes; zero is no bound.
 	budget int64
 
@@ -47,46 +47,46 @@ func (h holding) droppable() int64 {
 	return sum
 }
 
-func newLedger(budget int64) *ledger {
-	return &ledger{budget: budget, owners: map[*store]bool{}, namespaces: map[string]*account{}}
+func newQuota(budget int64) *quota {
+	return &quota{budget: budget, owners: map[*store]bool{}, namespaces: map[string]*account{}}
 }
 
 // register begins to account for a store.
-func (l *ledger) register(owner *store) {
-	l.mu.Lock()
-	defer l.mu.Unlock()
-	l.owners[owner] = true
+func (q *quota) register(owner *store) {
+	q.mu.Lock()
+	defer q.mu.Unlock()
+	q.owners[owner] = true
 }
 
 // forget ends the accounts of a store.
-func (l *ledger) forget(owner *store) {
-	l.mu.Lock()
-	defer l.mu.Unlock()
-	delete(l.owners, owner)
-	l.removeWhere(func(p place) bool { return p.owner == owner })
+func (q *quota) forget(owner *store) {
+	q.mu.Lock()
+	defer q.mu.Unlock()
+	delete(q.owners, owner)
+	q.removeWhere(func(p place) bool { return p.owner == owner })
 }
 
 // resetArrivals forgets the objects that were read for a store and never came there.
-func (l *ledger) resetArrivals(owner *store) {
-	l.mu.Lock()
-	defer l.mu.Unlock()
-	l.removeWhere(func(p place) bool { return p.owner == owner && p.arrival != nil })
+func (q *quota) resetArrivals(owner *store) {
+	q.mu.Lock()
+	defer q.mu.Unlock()
+	q.removeWhere(func(p place) bool { return p.owner == owner && p.arrival != nil })
 }
 
 // admitObject accounts for an object on its way to a store.
-func (l *ledger) admitObject(owner *store, o *Object) {
+func (q *quota) admitObject(owner *store, o *Object) {
 	if o.body == nil && o.managed == nil {
 		return
 	}
-	l.setHolding(arrivalOf(owner, o), o.holding())
+	q.setHolding(arrivalOf(owner, o), o.holding())
 }
 
 // landObject ends the account of an object on its way: from now on the store accounts for it.
-func (l *ledger) landObject(owner *store, o *Object) {
+func (q *quota) landObject(owner *store, o *Object) {
 	if o.body == nil && o.managed == nil {
 		return
 	}
-	l.setHolding(arrivalOf(owner, o), holding{})
+	q.setHolding(arrivalOf(owner, o), holding{})
 }
 
 func arrivalOf(owner *store, o *Object) place {
@@ -98,41 +98,41 @@ func arrivalOf(owner *store, o *Object) place {
 }
 
 // setHolding accounts for a place anew, and drops content beyond the budget.
-func (l *ledger) setHolding(at place, h holding) {
-	l.mu.Lock()
-	defer l.mu.Unlock()
-	if !l.owners[at.owner] {
+func (q *quota) setHolding(at place, h holding) {
+	q.mu.Lock()
+	defer q.mu.Unlock()
+	if !q.owners[at.owner] {
 		return
 	}
-	l.remove(at)
+	q.remove(at)
 	if h.fixed == 0 && len(h.blobs) == 0 {
 		return
 	}
-	a := l.namespaces[at.name.namespace]
+	a := q.namespaces[at.name.namespace]
 	if a == nil {
 		a = &account{holdings: map[place]holding{}}
-		l.namespaces[at.name.namespace] = a
+		q.namespaces[at.name.namespace] = a
 	}
 	// A blob can be dropped only under this lock, so sizes do not change meanwhile.
 	size := h.fixed + h.droppable()
 	a.holdings[at] = h
 	a.held += size
-	l.total += size
-	l.evictContent()
+	q.total += size
+	q.evictContent()
 }
 
-func (l *ledger) removeWhere(gone func(place) bool) {
-	for _, a := range l.namespaces {
+func (q *quota) removeWhere(gone func(place) bool) {
+	for _, a := range q.namespaces {
 		for at := range a.holdings {
 			if gone(at) {
-				l.remove(at)
+				q.remove(at)
 			}
 		}
 	}
 }
 
-func (l *ledger) remove(at place) {
-	a := l.namespaces[at.name.namespace]
+func (q *quota) remove(at place) {
+	a := q.namespaces[at.name.namespace]
 	if a == nil {
 		return
 	}
@@ -142,44 +142,44 @@ func (l *ledger) remove(at place) {
 	}
 	size := h.fixed + h.droppable()
 	a.held -= size
-	l.total -= size
+	q.total -= size
 	delete(a.holdings, at)
 	if len(a.holdings) == 0 {
-		delete(l.namespaces, at.name.namespace)
+		delete(q.namespaces, at.name.namespace)
 	}
 }
 
 // hasRoom tells whether more content can be kept without a drop.
-func (l *ledger) hasRoom(size int64) bool {
-	l.mu.Lock()
-	defer l.mu.Unlock()
-	return l.budget == 0 || l.total+size <= l.budget/10*9
+func (q *quota) hasRoom(size int64) bool {
+	q.mu.Lock()
+	defer q.mu.Unlock()
+	return q.budget == 0 || q.total+size <= q.budget/10*9
 }
 
 // evictContent drops content until the budget holds. Where nothing can be dropped any more, it
 // looks again only after the total has grown by a hundredth.
-func (l *ledger) evictContent() {
-	if l.budget == 0 || l.total <= l.budget {
-		l.stuck = 0
+func (q *quota) evictContent() {
+	if q.budget == 0 || q.total <= q.budget {
+		q.stuck = 0
 		return
 	}
-	if l.stuck > 0 && l.total < l.stuck+l.budget/100 {
+	if q.stuck > 0 && q.total < q.stuck+q.budget/100 {
 		return
 	}
-	claims := make([]claim, 0, len(l.namespaces))
-	for name, a := range l.namespaces {
+	claims := make([]claim, 0, len(q.namespaces))
+	for name, a := range q.namespaces {
 		c := claim{namespace: name, held: a.held}
-		if a.held > l.budget/int64(len(l.namespaces)) {
+		if a.held > q.budget/int64(len(q.namespaces)) {
 			c.parts = a.listParts()
 		}
 		claims = append(claims, c)
 	}
-	for _, at := range chooseEvictions(claims, l.budget) {
-		l.dropContent(at)
+	for _, at := range chooseEvictions(claims, q.budget) {
+		q.dropContent(at)
 	}
-	l.stuck = 0
-	if l.total > l.budget {
-		l.stuck = l.total
+	q.stuck = 0
+	if q.total > q.budget {
+		q.stuck = q.total
 	}
 }
 
@@ -194,30 +194,30 @@ func (a *account) listParts() []part {
 }
 
 // dropContent releases the content at a place; the metadata of the object stays.
-func (l *ledger) dropContent(at place) {
-	a := l.namespaces[at.name.namespace]
+func (q *quota) dropContent(at place) {
+	a := q.namespaces[at.name.namespace]
 	h := a.holdings[at]
 	size := h.droppable()
 	for _, b := range h.blobs {
 		b.drop()
 	}
 	a.held -= size
-	l.total -= size
+	q.total -= size
 }
 
 // releaseContent drops the content at a place, because no guard covers it.
-func (l *ledger) releaseContent(at place) {
-	l.mu.Lock()
-	defer l.mu.Unlock()
-	if a := l.namespaces[at.name.namespace]; a != nil {
+func (q *quota) releaseContent(at place) {
+	q.mu.Lock()
+	defer q.mu.Unlock()
+	if a := q.namespaces[at.name.namespace]; a != nil {
 		if _, ok := a.holdings[at]; ok {
-			l.dropContent(at)
+			q.dropContent(at)
 		}
 	}
 }
 
-func (l *ledger) size() int64 {
-	l.mu.Lock()
-	defer l.mu.Unlock()
-	return l.total
+func (q *quota) size() int64 {
+	q.mu.Lock()
+	defer q.mu.Unlock()
+	return q.total
 }
