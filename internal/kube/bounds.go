@@ -37,7 +37,7 @@ func FitsLabels(labels map[string]string) bool {
 // boundMetadata drops the metadata beyond the bounds. A digest of all of it stays, by which
 // two versions can be told apart. Finalizers decide nothing here.
 func (o *Object) boundMetadata() {
-	o.Finalizers, o.GenerateName, o.SelfLink = nil, "", ""
+	o.Finalizers, o.GenerateName = nil, ""
 	o.Annotations = boundAnnotations(o.Annotations)
 	fits := FitsLabels(o.Labels)
 	if fits && len(o.OwnerReferences) <= MaxOwners && sizeOfOwners(o.OwnerReferences) <= maxOwnerBytes {

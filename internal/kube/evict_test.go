@@ -4,6 +4,7 @@ package kube
 
 import (
 	"fmt"
+	"slices"
 	"testing"
 
 	"github.com/google/go-cmp/cmp"
@@ -98,10 +99,5 @@ func TestNoNamespaceGivesContentForALargerOne(t *testing.T) {
 }
 
 func contains(names []string, p part) bool {
-	for _, name := range names {
-		if name == p.place.name.namespace+"/"+p.place.name.name {
-			return true
-		}
-	}
-	return false
+	return slices.Contains(names, p.place.name.namespace+"/"+p.place.name.name)
 }

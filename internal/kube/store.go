@@ -58,7 +58,7 @@ type store struct {
 	changed  func(Key)
 	overflow func(Key)
 	ready    func(schema.GroupVersionKind)
-	quota   *quota
+	quota    *quota
 
 	mu      sync.Mutex
 	objects map[nsName]*entry

@@ -42,7 +42,7 @@ type Tracker struct {
 	client  rest.Interface
 	schemas *schemas
 	keep    func(schema.GroupVersionKind, string) Detail
-	quota  *quota
+	quota   *quota
 	clock   clock.PassiveClock
 	hooks   Hooks
 	log     logr.Logger

@@ -33,7 +33,7 @@ func (r *Reconciler) fillBefore(ctx context.Context, s *subject, state *specguar
 	}
 	doc, err := canon.Parse(body, canon.GVK(s.key.GroupVersionKind))
 	if err != nil {
-		return nil //nolint:nilerr // the step finds the damaged body, and tells of it
+		return nil // the step finds the damaged body, and tells of it
 	}
 	defer doc.Release()
 	if doc.Hash() == look.before.FullHash {

@@ -28,7 +28,7 @@ func (r *Reconciler) loadLabels(ctx context.Context, s *subject) (wait time.Dura
 // loadContent reads the object past the watch if its content is not kept.
 func (r *Reconciler) loadContent(ctx context.Context, s *subject) (wait time.Duration, err error) {
 	if s.view.Unknown != nil || s.view.Current == nil || !s.view.Current.Partial() {
-		return 0, nil
+		return 0, nil //nolint:nilerr // of an unknown object there is no version to complete
 	}
 	return r.load(ctx, s)
 }
