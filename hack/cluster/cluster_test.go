@@ -14,6 +14,7 @@ import (
 	"os"
 	"os/exec"
 	"path/filepath"
+	"strconv"
 	"strings"
 	"sync"
 	"syscall"
@@ -359,6 +360,40 @@ func TestInterruptedBringUp(t *testing.T) {
 		p.run("down", "--name", "cut")
 		had.assertGone(t)
 		p.assertNoState()
+	})
+	t.Run("a cluster ends with its owner, and up starts afresh", func(t *testing.T) {
+		owner := exec.Command("cat") // until its input ends
+		input, err := owner.StdinPipe()
+		if err != nil {
+			t.Fatal(err)
+		}
+		if err := owner.Start(); err != nil {
+			t.Fatal(err)
+		}
+		p.run("up", "--name", "owned", "--nodes", "0", "--owner", strconv.Itoa(owner.Process.Pid))
+		had := p.footprintOf("owned")
+		p.mustKubectl("owned", "", "get", "namespace", "kube-system")
+		if err := errors.Join(input.Close(), owner.Wait()); err != nil {
+			t.Fatal(err)
+		}
+		eventually(t, "processes ended", func() error {
+			if left := processesIn(t, "pid", had.pidNamespace); len(left) > 0 {
+				return fmt.Errorf("left: %v", left)
+			}
+			return nil
+		})
+		p.run("up", "--name", "owned", "--nodes", "0")
+		p.mustKubectl("owned", "", "get", "namespace", "kube-system")
+		p.run("down", "--name", "owned")
+		had.assertGone(t)
+		p.assertNoState()
+	})
+	t.Run("an owner that is no process is refused", func(t *testing.T) {
+		for _, owner := range []string{"-1", "me"} {
+			if _, errOut, err := p.try("up", "--name", "owned", "--owner", owner); err == nil || !strings.Contains(errOut, "want the number of a process") {
+				t.Errorf("owner %s: %v: %s", owner, err, errOut)
+			}
+		}
 	})
 	before.assertUnchanged(t)
 }

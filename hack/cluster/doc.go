@@ -27,8 +27,9 @@
 //
 // "up" prints an export line for KUBECONFIG on standard output. Useful flags are
 // --nodes 0 for a control plane only, --audit and --audit-policy for an audit log
-// (log/audit.jsonl in the state folder), --apiserver-arg, and --host-registry for
-// a node that pulls images from a registry of this machine.
+// (log/audit.jsonl in the state folder), --apiserver-arg, --host-registry for a node
+// that pulls images from a registry of this machine, and --owner for a cluster that
+// ends with a process, such as a test.
 //
 // # How it works
 //

@@ -17,6 +17,7 @@ import (
 	"os/exec"
 	"path/filepath"
 	"slices"
+	"strconv"
 	"strings"
 	"syscall"
 	"testing"
@@ -85,7 +86,7 @@ func (p *program) command(ctx context.Context, arguments ...string) *exec.Cmd {
 		p.t.Fatal(err)
 	}
 	command := exec.CommandContext(ctx, executable, append([]string{"--state", p.state}, arguments...)...)
-	command.Env = append(os.Environ(), asProgram+"=1")
+	command.Env = append(os.Environ(), asProgram+"=1", "PLUMBLINE_OWNER="+strconv.Itoa(os.Getpid()))
 	return command
 }
 

@@ -8,6 +8,7 @@ import (
 	"os"
 	"os/exec"
 	"path/filepath"
+	"strconv"
 	"strings"
 )
 
@@ -25,6 +26,9 @@ func Call(ctx context.Context, name string, args ...string) error {
 // installs the chart; with INSTALLED set it takes the cluster as a run with KEEP
 // left it. It works from the root of the repository.
 func Install(ctx context.Context, name string) (*Cluster, error) {
+	if err := endWithTest(); err != nil {
+		return nil, err
+	}
 	if os.Getenv("INSTALLED") == "" {
 		if err := Call(ctx, "go", "run", "./hack/demo", "install", "--name", name); err != nil {
 			return nil, err
@@ -39,6 +43,18 @@ func Install(ctx context.Context, name string) (*Cluster, error) {
 		return nil, fmt.Errorf("finding the folder of kubectl and helm: %w", err)
 	}
 	return &Cluster{Kubeconfig: strings.TrimSpace(string(out)), Path: path}, nil
+}
+
+// endWithTest makes a cluster that is brought up end with this process, also when the
+// process is killed, unless KEEP is set.
+func endWithTest() error {
+	if os.Getenv("KEEP") != "" {
+		return nil
+	}
+	if err := os.Setenv("PLUMBLINE_OWNER", strconv.Itoa(os.Getpid())); err != nil {
+		return fmt.Errorf("naming the owner of the cluster: %w", err)
+	}
+	return nil
 }
 
 // Remove takes a local cluster away, unless KEEP is set.

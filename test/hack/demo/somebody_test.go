@@ -63,6 +63,7 @@ func newSomebody(t *testing.T) *somebody {
 func tool(t *testing.T, args ...string) string {
 	t.Helper()
 	command := exec.CommandContext(t.Context(), clusterTool, args...)
+	command.Env = append(os.Environ(), "PLUMBLINE_OWNER="+strconv.Itoa(os.Getpid()))
 	command.Stderr = os.Stderr
 	output, err := command.Output()
 	if err != nil {

@@ -10,6 +10,7 @@ import (
 	"os"
 	"os/exec"
 	"path/filepath"
+	"strconv"
 	"strings"
 	"syscall"
 	"text/tabwriter"
@@ -28,6 +29,7 @@ func (g *globals) upCommand() *cobra.Command {
 	var (
 		options  plan.Options
 		policy   string
+		owner    string
 		recreate bool
 	)
 	command := &cobra.Command{
@@ -46,6 +48,9 @@ func (g *globals) upCommand() *cobra.Command {
 			if err != nil {
 				return err
 			}
+			if manager.Owner, err = parseOwner(owner); err != nil {
+				return err
+			}
 			record, err := manager.Up(command.Context(), options, recreate)
 			if err != nil {
 				return err
@@ -61,8 +66,21 @@ func (g *globals) upCommand() *cobra.Command {
 	flags.StringVar(&policy, "audit-policy", "", "file with an audit policy; implies --audit")
 	flags.StringArrayVar(&options.APIServerArgs, "apiserver-arg", nil, "extra argument of kube-apiserver, such as --v=4; repeatable")
 	flags.Uint16Var(&options.HostRegistry, "host-registry", 0, "port of a registry without TLS on this machine, such as that of \"cluster registry\"; the node pulls from it as localhost:PORT")
+	flags.StringVar(&owner, "owner", os.Getenv("PLUMBLINE_OWNER"), "number of a process with which a cluster that is brought up ends (default from PLUMBLINE_OWNER)")
 	flags.BoolVar(&recreate, "recreate", false, "replace a running cluster, whatever its state")
 	return command
+}
+
+// parseOwner reads the number of a process; no text stands for no process.
+func parseOwner(text string) (int, error) {
+	if text == "" {
+		return 0, nil
+	}
+	pid, err := strconv.Atoi(text)
+	if err != nil || pid < 1 {
+		return 0, fmt.Errorf("--owner %q: want the number of a process", text)
+	}
+	return pid, nil
 }
 
 func (g *globals) downCommand() *cobra.Command {

@@ -26,6 +26,8 @@ type bringUp struct {
 	archives []string // images to load before the first pod
 	progress io.Writer
 	begin    time.Time
+	// owner is the process with which the cluster ends; 0 is none.
+	owner int
 
 	launcher *sandbox.Launcher
 	client   *kubeapi.Client
@@ -80,7 +82,7 @@ func (b *bringUp) enter(ctx context.Context) error {
 	if err := sandbox.CreateCgroup(b.record.Cgroup); err != nil {
 		return err
 	}
-	if b.launcher, err = sandbox.Launch(b.record.Layout().Log("first-process")); err != nil {
+	if b.launcher, err = sandbox.Launch(b.record.Layout().Log("first-process"), b.owner); err != nil {
 		return err
 	}
 	b.record.Pid = b.launcher.Pid

@@ -25,6 +25,8 @@ type Manager struct {
 	// Preflight is asked before anything is built or started whether this machine
 	// can run a cluster with that many nodes.
 	Preflight func(ctx context.Context, nodes int) error
+	// Owner is a process with which the clusters that are brought up end; 0 is none.
+	Owner int
 }
 
 // Record is what is known of a cluster that was started; it is stored in its

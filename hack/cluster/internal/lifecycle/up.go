@@ -139,6 +139,7 @@ func (m Manager) bringUp(ctx context.Context, wanted plan.Cluster) (Record, erro
 		archives: archives,
 		progress: m.Progress,
 		begin:    time.Now(),
+		owner:    m.Owner,
 	}
 	if err := b.run(ctx); err != nil {
 		return Record{}, b.abandon(ctx, err)

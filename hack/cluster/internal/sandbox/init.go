@@ -15,9 +15,9 @@ import (
 	"github.com/plumbline-dev/plumbline/hack/cluster/internal/plan"
 )
 
-// Init is the first process of a cluster. It never returns unless the launcher
-// goes away before it has committed; the caller must then end the process, which
-// ends the cluster.
+// Init is the first process of a cluster. It returns when the launcher goes away
+// before it has committed, and when the owner has ended; the caller must then end
+// the process, which ends the cluster.
 func Init(orders io.Reader) error {
 	if os.Getpid() != 1 {
 		return errors.New("this command is the first process of a cluster and is started by \"cluster up\"")
@@ -31,6 +31,9 @@ func Init(orders io.Reader) error {
 		}
 		if next.Commit {
 			first.report(report{Done: true})
+			if next.Owned {
+				return awaitOwner()
+			}
 			select {} // the reaper goes on
 		}
 		if err := first.carryOut(next); err != nil {

@@ -25,6 +25,7 @@ type Exit struct{ Name, Status string }
 type Launcher struct {
 	Pid int // of the first process, on the host
 
+	owned   bool // the first process has a lifeline
 	command *exec.Cmd
 	orders  io.WriteCloser
 	replies chan report // answers to orders, in order
@@ -33,8 +34,9 @@ type Launcher struct {
 }
 
 // Launch starts the first process in new namespaces, with its diagnostics going
-// to the file log. The caller must end with [Launcher.Commit] or [Launcher.Abort].
-func Launch(log string) (*Launcher, error) {
+// to the file log. owner is a process with which the cluster ends even after the
+// commit; 0 is none. The caller must end with [Launcher.Commit] or [Launcher.Abort].
+func Launch(log string, owner int) (*Launcher, error) {
 	logFile, err := os.OpenFile(log, os.O_CREATE|os.O_WRONLY|os.O_APPEND, 0o644)
 	if err != nil {
 		return nil, fmt.Errorf("opening the first process's log: %w", err)
@@ -49,6 +51,14 @@ func Launch(log string) (*Launcher, error) {
 	command := exec.Command("/proc/self/exe", InitCommand)
 	command.Stdout, command.Stderr = logFile, logFile
 	command.ExtraFiles = []*os.File{reportsInside}
+	if owner != 0 {
+		lifeline, err := openLifeline(owner)
+		if err != nil {
+			return nil, errors.Join(err, reports.Close())
+		}
+		defer func() { _ = lifeline.Close() }()
+		command.ExtraFiles = append(command.ExtraFiles, lifeline)
+	}
 	command.Env = []string{}
 	command.SysProcAttr = &syscall.SysProcAttr{
 		Cloneflags: Namespaces,
@@ -62,7 +72,7 @@ func Launch(log string) (*Launcher, error) {
 		return nil, errors.Join(fmt.Errorf("starting a process in new namespaces: %w", err), reports.Close())
 	}
 	launcher := &Launcher{
-		Pid: command.Process.Pid, command: command, orders: orders,
+		Pid: command.Process.Pid, owned: owner != 0, command: command, orders: orders,
 		replies: make(chan report, 1), exits: make(chan Exit, 16), ended: make(chan struct{}),
 	}
 	go launcher.listen(reports)
@@ -108,7 +118,7 @@ func (l *Launcher) Start(ctx context.Context, p plan.Process) error {
 
 // Commit lets the cluster live on without the launcher.
 func (l *Launcher) Commit(ctx context.Context) error {
-	if err := l.order(ctx, order{Commit: true}); err != nil {
+	if err := l.order(ctx, order{Commit: true, Owned: l.owned}); err != nil {
 		return err
 	}
 	if err := l.orders.Close(); err != nil {

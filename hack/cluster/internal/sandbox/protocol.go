@@ -4,11 +4,13 @@ package sandbox
 
 import "github.com/plumbline-dev/plumbline/hack/cluster/internal/plan"
 
-// order is what the launcher tells the first process: exactly one field is set.
+// order is what the launcher tells the first process: exactly one field is set, and
+// Owned beside Commit.
 type order struct {
 	Setup  *plan.Sandbox `json:"setup,omitempty"`
 	Start  *plan.Process `json:"start,omitempty"`
 	Commit bool          `json:"commit,omitempty"` // from now on live without the launcher
+	Owned  bool          `json:"owned,omitempty"`  // but end with the process of the lifeline
 }
 
 // report is what the first process tells the launcher.
