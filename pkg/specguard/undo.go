@@ -58,6 +58,9 @@ func (s *step) withholdUndo(prev *Version, records []int) error {
 	if len(changed) == 0 {
 		return nil
 	}
+	if prev != nil && len(prev.Managers) == 0 { // not kept, or cleared: nothing grew from them
+		prev = nil
+	}
 	trace := findUndoTrace(changed, prev, &s.obs.Version)
 	if trace == traceOther || trace == traceNone && (s.isOtherTool(records) || s.onlyRemoves(changed)) {
 		return nil

@@ -99,6 +99,14 @@ func TestAnUndoToATamperedTemplateAuthorisesNothing(t *testing.T) {
 		"an undo after a stranger claimed fields below for another tool": {writes: kubectl(tampered), change: func(w *world) {
 			w.claim("pipeline", `{"f:spec":{"f:template":{"f:spec":{"f:containers":{"k:{\"name\":\"app\"}":{"f:image":{".":{},"f:bogus":{}},"f:args":{"f:bogus":{}}}}}}}}`)
 		}, want: "Drifted 2, ci, rollout undo brings back"},
+		"a deployment beside an old entry of kubectl, where the entries of before were not kept": {
+			writes: []undoWrite{{by: "ci", manager: "kubectl-set", text: tampered}}, want: "InSync 3", change: func(w *world) {
+				w.claim("kubectl", `{"f:spec":{"f:template":{"f:spec":{"f:dnsPolicy":{}}}}}`)
+				seen := *w.seen
+				seen.Managers = nil
+				w.seen = &seen
+			},
+		},
 		"an undo whose entry the API server merged with old ones": {
 			writes: []undoWrite{{by: "ci", manager: "ancient-changes", text: tampered}}, want: "Drifted 2, ci, rollout undo may have brought back",
 		},
