@@ -349,16 +349,11 @@ func TestInterruptedBringUp(t *testing.T) {
 	}
 	t.Run("a killed launcher takes its cluster with it, and up starts afresh", func(t *testing.T) {
 		_, had := p.interruptAt("API server ready", syscall.SIGKILL, "cut")
-		eventually(t, "processes ended", func() error {
-			if left := processesIn(t, "pid", had.pidNamespace); len(left) > 0 {
-				return fmt.Errorf("left: %v", left)
-			}
-			return nil
-		})
+		eventually(t, "processes ended", func() error { return had.ended(t) })
 		p.run("up", "--name", "cut", "--nodes", "0")
 		p.mustKubectl("cut", "", "get", "namespace", "kube-system")
 		p.run("down", "--name", "cut")
-		had.assertGone(t)
+		had.assertCleaned(t)
 		p.assertNoState()
 	})
 	t.Run("a cluster ends with its owner, and up starts afresh", func(t *testing.T) {
@@ -376,16 +371,11 @@ func TestInterruptedBringUp(t *testing.T) {
 		if err := errors.Join(input.Close(), owner.Wait()); err != nil {
 			t.Fatal(err)
 		}
-		eventually(t, "processes ended", func() error {
-			if left := processesIn(t, "pid", had.pidNamespace); len(left) > 0 {
-				return fmt.Errorf("left: %v", left)
-			}
-			return nil
-		})
+		eventually(t, "processes ended", func() error { return had.ended(t) })
 		p.run("up", "--name", "owned", "--nodes", "0")
 		p.mustKubectl("owned", "", "get", "namespace", "kube-system")
 		p.run("down", "--name", "owned")
-		had.assertGone(t)
+		had.assertCleaned(t)
 		p.assertNoState()
 	})
 	t.Run("an owner that is no process is refused", func(t *testing.T) {

@@ -317,12 +317,27 @@ func contentsOf(t *testing.T, groups []string, name string) []string {
 // assertGone checks that nothing of the footprint is left.
 func (f footprint) assertGone(t *testing.T) {
 	t.Helper()
-	if left := processesIn(t, "pid", f.pidNamespace); len(left) > 0 {
-		t.Errorf("cluster %s left processes %v", f.name, left)
+	if err := f.ended(t); err != nil {
+		t.Error(err)
 	}
-	if left := processesIn(t, "net", f.netNamespace); len(left) > 0 {
-		t.Errorf("cluster %s left its network to processes %v", f.name, left)
+	f.assertCleaned(t)
+}
+
+// ended is an error while a process of the cluster lives. It must be asked before other
+// clusters come up, because the kernel gives the number of a namespace out again.
+func (f footprint) ended(t *testing.T) error {
+	t.Helper()
+	for kind, namespace := range map[string]string{"pid": f.pidNamespace, "net": f.netNamespace} {
+		if left := processesIn(t, kind, namespace); len(left) > 0 {
+			return fmt.Errorf("cluster %s left processes %v in its %s namespace", f.name, left, kind)
+		}
 	}
+	return nil
+}
+
+// assertCleaned checks that a cluster without processes left nothing else either.
+func (f footprint) assertCleaned(t *testing.T) {
+	t.Helper()
 	// Routes hang on the link and cannot outlive it.
 	if index, err := os.ReadFile(linkFile(f.link)); err == nil && string(index) == f.linkIndex {
 		t.Errorf("cluster %s left the link %s", f.name, f.link)
