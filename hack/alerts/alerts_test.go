@@ -338,7 +338,8 @@ func TestTheDashboard(t *testing.T) {
 var byHand = []string{
 	"plumbline_admission_connections", "plumbline_admission_connections_refused_total",
 	"plumbline_admission_handshakes", "plumbline_admission_handshakes_refused_total", "plumbline_admission_handshakes_total",
-	"plumbline_assessor_completed_total", "plumbline_assessor_events_suppressed_total", "plumbline_assessor_last_assessed_seconds", "plumbline_assessor_record_gaps_total",
+	"plumbline_assessor_completed_total", "plumbline_assessor_content_reads_total", "plumbline_assessor_events_suppressed_total", "plumbline_assessor_last_assessed_seconds", "plumbline_assessor_record_gaps_total",
+	"plumbline_assessor_object_cache_bytes", "plumbline_assessor_object_cache_limit_bytes", "plumbline_assessor_object_cache_partial_objects",
 	"plumbline_assessor_records_dropped_total",
 	"plumbline_assessor_trim_failures_total", "plumbline_canary_rounds_total",
 	"plumbline_certificate_clock_ahead_seconds", "plumbline_certificate_leader",
