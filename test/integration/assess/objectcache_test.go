@@ -5,10 +5,13 @@
 package assess
 
 import (
+	"context"
 	"fmt"
 	"testing"
 
+	appsv1 "k8s.io/api/apps/v1"
 	corev1 "k8s.io/api/core/v1"
+	"sigs.k8s.io/controller-runtime/pkg/client"
 
 	"github.com/plumbline-dev/plumbline/internal/controller/assess"
 	"github.com/plumbline-dev/plumbline/pkg/apis/plumbline/v1alpha1"
@@ -39,6 +42,18 @@ func (w *world) figure(p *process, name string) float64 {
 	return value
 }
 
+// removeAtEnd removes the deployments of a namespace when the test ends. The assessors of
+// other tests would list the padded ones, too.
+func (w *world) removeAtEnd() {
+	w.t.Cleanup(func() {
+		ctx, cancel := context.WithTimeout(context.Background(), patience)
+		defer cancel()
+		if err := admin.DeleteAllOf(ctx, &appsv1.Deployment{}, client.InNamespace(w.namespace)); err != nil {
+			w.t.Errorf("removing the deployments: %v", err)
+		}
+	})
+}
+
 // pad makes a deployment of 480 KiB that no compression makes much smaller.
 func (w *world) pad(name, padding string) {
 	w.t.Helper()
@@ -51,9 +66,10 @@ func (w *world) pad(name, padding string) {
 // memory limit, and the assessor was killed for the whole cluster.
 func TestPaddedObjectsOfOneTenantDoNotFillTheMemory(t *testing.T) {
 	rotation.Share(t, 3)
-	const budget, objects = 3 << 20, 20
+	const budget, objects = 2 << 20, 12
 	padded, other := newWorld(t), newWorld(t)
 	p := start(t, withObjectCache(budget))
+	padded.removeAtEnd()
 	padded.UnderGuard()
 	other.UnderGuard()
 	other.Deploy(ci, "small")
@@ -85,6 +101,7 @@ func TestPaddedObjectsOfOneTenantDoNotFillTheMemory(t *testing.T) {
 
 	p.Halt(t)
 	unwatched := newWorld(t) // no guard comes to this namespace
+	unwatched.removeAtEnd()
 	unwatched.pad("web", padding)
 	p = start(t, withObjectCache(budget))
 	other.Deploy(ci, "witness")

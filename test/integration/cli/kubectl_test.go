@@ -68,7 +68,7 @@ func TestKubectl_CompletesGuardedObjects(t *testing.T) {
 		"names after a slash":    {[]string{"blame", "-n", f.namespace, "deploy/w"}, "deploy/web\tDrifted\ndeploy/worker\tDrifted\n"},
 		"names after a type":     {[]string{"accept", "-n", f.namespace, "deploy", "wo"}, "worker\tDrifted\n"},
 		"namespaces":             {[]string{"status", "-n", f.namespace}, f.namespace + "\n"},
-		"values of enumerations": {[]string{"hash", "--algorithm", ""}, "pl1\nddem002\n"},
+		"values of enumerations": {[]string{"hash", "--algorithm", ""}, "pl1\npl2\nddem002\n"},
 	}
 	for name, tc := range cases {
 		t.Run(name, func(t *testing.T) {
