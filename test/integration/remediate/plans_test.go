@@ -155,8 +155,8 @@ func TestASecondLeaderMakesNoDuplicate(t *testing.T) {
 	start(t)
 	// The one that took over has looked when it has seen another drift.
 	w.SetImage(alice, "db", evil)
-	w.untilPolicy("two drifts are seen", counts(3, 2, 0))
-	w.untilTargets("web") // there is room for one only
+	w.untilPolicy("the second drift is seen, and there is no room for it", counts(3, 2, 1))
+	w.untilTargets("web")
 }
 
 // One operation is all unfinished plans: with three objects it has one target,
