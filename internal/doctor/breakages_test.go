@@ -157,6 +157,10 @@ func webhookBreakages() map[string]map[string]breakage {
 		"webhook.rules": {
 			"statefulsets left out of one": validatingHook(func(w *Webhook) { w.Rules = append(w.Rules[:1:1], w.Rules[2:]...) }),
 			"deletes left out":             validatingHook(func(w *Webhook) { w.Rules[0].Operations = storing }),
+			"updates left out":             mutating(func(w *Webhook) { w.Rules[0].Operations = storing[:1] }),
+			"updates left out where the webhook stamps the writer": on(func(s *Snapshot) {
+				s.Workloads.Value[0].Args = []string{"--stamp-writer=true"}
+			}),
 			"all rules gone": both(mutating(func(w *Webhook) { w.Rules = nil }), validatingHook(func(w *Webhook) { w.Rules = nil }),
 				on(func(s *Snapshot) { s.Policies.Value.Policies[0].Rules = nil })),
 			"known to the policy alone": both(mutating(func(w *Webhook) { w.Rules = w.Rules[:2] }), validatingHook(func(w *Webhook) { w.Rules = append(w.Rules[:2:2], w.Rules[3:]...) })),

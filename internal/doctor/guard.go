@@ -54,7 +54,7 @@ func coverageOf(s *Snapshot, g *Guard, r v1alpha1.GuardedResource) (Finding, boo
 	}
 	t := target{served.Group, served.Name}
 	rules := verdictRules(s)
-	if !t.request(admissionv1.Update).matchesAny(rules) {
+	if !t.request(admissionv1.Create).matchesAny(rules) {
 		f.Message = fmt.Sprintf("it guards %s, which is not registered: changes are not seen at admission, and the assessor may have no right to read them", t)
 		f.Fix = fmt.Sprintf("add to guard.resources of the chart's values, and helm upgrade:\n- {group: %q, version: %s, resource: %s%s}", served.Group, served.Version, served.Name, scaleWords(s, t))
 		return f, true

@@ -79,6 +79,7 @@ var (
 	anyWrite = []admissionv1.OperationType{admissionv1.Create, admissionv1.Update, admissionv1.Delete}
 	storing  = anyWrite[:2]
 	updates  = anyWrite[1:2]
+	lives    = []admissionv1.OperationType{admissionv1.Create, admissionv1.Delete}
 )
 
 func rule(operations []admissionv1.OperationType, group, resource string) admissionv1.RuleWithOperations {
@@ -112,13 +113,13 @@ func ourWebhook(mutating bool, bundle []byte) Webhook {
 			Service:  &admissionv1.ServiceReference{Namespace: own, Name: "plumbline-webhook"},
 			CABundle: bundle,
 		},
-		Rules:         append(objectRules(anyWrite, ""), bypassRules()...),
+		Rules:         append(objectRules(lives, ""), bypassRules()...),
 		FailurePolicy: admissionv1.Ignore, MatchPolicy: admissionv1.Equivalent, SideEffects: admissionv1.SideEffectClassNoneOnDryRun,
 		NamespaceSelector: excludedSelector(), TimeoutSeconds: 2,
 		Conditions: []admissionv1.MatchCondition{{Name: conditionName, Expression: "true"}},
 	}
 	if mutating {
-		w.Name, w.SideEffects, w.Reinvoked, w.Rules = hashWebhook, admissionv1.SideEffectClassNone, true, objectRules(storing, "")
+		w.Name, w.Reinvoked, w.Rules = hashWebhook, true, objectRules(storing, "")
 	}
 	return w
 }

@@ -106,7 +106,7 @@ func registrationOf(w *Webhook, namespace string) []Finding {
 	if w.TimeoutSeconds > maxTimeout {
 		say(Warning, "timeoutSeconds is %d: a hanging webhook holds every write up for so long", w.TimeoutSeconds)
 	}
-	if want := sideEffectsOf(w); w.SideEffects != want {
+	if want := admissionv1.SideEffectClassNoneOnDryRun; w.SideEffects != want {
 		say(Warning, "sideEffects is %s and not %s: dry runs may be refused or not be told apart", w.SideEffects, want)
 	}
 	if w.MatchPolicy != admissionv1.Equivalent {
@@ -123,13 +123,6 @@ func registrationOf(w *Webhook, namespace string) []Finding {
 	}
 	out = append(out, selectorOf(w, namespace)...)
 	return append(out, serviceOf(w, namespace)...)
-}
-
-func sideEffectsOf(w *Webhook) admissionv1.SideEffectClass {
-	if w.Mutating {
-		return admissionv1.SideEffectClassNone
-	}
-	return admissionv1.SideEffectClassNoneOnDryRun
 }
 
 func conditionNames(w *Webhook) []string {
@@ -252,19 +245,31 @@ func checkRules(s *Snapshot) []Finding {
 	}
 	var out []Finding
 	for _, w := range s.ours() {
-		operations := []admissionv1.OperationType{admissionv1.Create, admissionv1.Update, admissionv1.Delete}
-		if w.Mutating {
-			operations = operations[:2]
-		}
-		if missing := missingRules(s.registered(), operations, w.Rules); len(missing) > 0 {
+		if missing := missingRules(s.registered(), s.operationsOf(w), w.Rules); len(missing) > 0 {
 			out = append(out, Finding{Severity: Critical, Object: w.object(), Fix: reinstallFix,
 				Message: fmt.Sprintf("%s: its rules lack %s, which other parts of Plumbline are registered for", w.Name, named(missing))})
 		}
+	}
+	if s.stampedByWebhook() == ReadUnknown {
+		out = append(out, s.Workloads.unknown("whether verdict.plumbline.dev has to see updates, too"))
 	}
 	if !s.Policies.known() {
 		out = append(out, s.Policies.unknown("which kinds the policies see"))
 	}
 	return append(out, subresourceRules(s)...)
+}
+
+// operationsOf lists the operations that a webhook of Plumbline has to see. The webhook
+// that stamps judges updates, too, unless it stamps the writer.
+func (s *Snapshot) operationsOf(w *Webhook) []admissionv1.OperationType {
+	switch {
+	case w.Mutating:
+		return []admissionv1.OperationType{admissionv1.Create, admissionv1.Update}
+	case s.stampedByWebhook() == ReadValue:
+		return []admissionv1.OperationType{admissionv1.Create, admissionv1.Update, admissionv1.Delete}
+	default:
+		return []admissionv1.OperationType{admissionv1.Create, admissionv1.Delete}
+	}
 }
 
 // missingRules names what of the targets no rule matches, with the operations.

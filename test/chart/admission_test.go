@@ -46,7 +46,7 @@ func TestTheMutatingWebhook(t *testing.T) {
 		Name: "spec-hash.plumbline.dev",
 		ClientConfig: admissionv1.WebhookClientConfig{Service: &admissionv1.ServiceReference{
 			Namespace: "plumbline-system", Name: "plumbline-webhook", Path: new("/mutate"), Port: new(int32(443))}},
-		SideEffects: new(admissionv1.SideEffectClassNone), AdmissionReviewVersions: []string{"v1"},
+		SideEffects: new(admissionv1.SideEffectClassNoneOnDryRun), AdmissionReviewVersions: []string{"v1"},
 		FailurePolicy: new(admissionv1.Ignore), MatchPolicy: new(admissionv1.Equivalent),
 		ReinvocationPolicy: new(admissionv1.IfNeededReinvocationPolicy), TimeoutSeconds: new(int32(2)),
 		NamespaceSelector: allBut("kube-system", "kube-node-lease", "kube-public", "plumbline-system"),
@@ -80,7 +80,7 @@ func TestTheValidatingWebhook(t *testing.T) {
 		t.Errorf("(-want +got):\n%s", diff)
 	}
 	rules := []string{
-		"CREATE,UPDATE,DELETE apps/v1/deployments", "CREATE,UPDATE,DELETE apps/v1/statefulsets", "CREATE,UPDATE,DELETE apps/v1/daemonsets", "CREATE,UPDATE,DELETE batch/v1/cronjobs",
+		"CREATE,DELETE apps/v1/deployments", "CREATE,DELETE apps/v1/statefulsets", "CREATE,DELETE apps/v1/daemonsets", "CREATE,DELETE batch/v1/cronjobs",
 		"UPDATE apps/v1/deployments/scale", "UPDATE apps/v1/statefulsets/scale", "UPDATE /v1/pods/ephemeralcontainers", "UPDATE /v1/pods/resize",
 	}
 	if diff := cmp.Diff(rules, registered(got.Rules)); diff != "" {
@@ -283,6 +283,10 @@ func TestWhoStampsTheWriter(t *testing.T) {
 			}
 			if got := slices.Contains(args, "--stamped-groups=devs,ops"); got == test.policy {
 				t.Errorf("the webhook knows the groups: %v, want %v", got, !test.policy)
+			}
+			verdict := convert[admissionv1.ValidatingWebhookConfiguration](t, find(t, objects, "ValidatingWebhookConfiguration", "plumbline")).Webhooks[0]
+			if got := slices.Contains(verdict.Rules[0].Operations, admissionv1.Update); got == test.policy {
+				t.Errorf("an update costs a second call: %v, want %v", got, !test.policy)
 			}
 		})
 	}

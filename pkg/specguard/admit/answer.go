@@ -29,7 +29,8 @@ const (
 	VerdictUnguarded Verdict = "unguarded"
 	// VerdictNotRoot: the product of a built-in controller, judged by its owner.
 	VerdictNotRoot Verdict = "not_root"
-	// VerdictStamped: the mutating webhook changed annotations.
+	// VerdictStamped: the mutating webhook changed annotations of a write that it does
+	// not judge.
 	VerdictStamped Verdict = "stamped"
 	// VerdictUnchanged: the annotations were right already.
 	VerdictUnchanged Verdict = "unchanged"

@@ -3,10 +3,10 @@
 // Package admit answers the API server's admission reviews: it is the adapter
 // between HTTP and the rules of package specguard.
 //
-// Start with Reviewer: Mutate answers /mutate (the spec-hash stamp, and the
-// writer stamp where the API server cannot set it itself), Validate answers
-// /validate (who changed what, the verdict, the record for the assessor). Both
-// are functions of the review, the guard snapshot and the time. NewHandler puts
+// Start with Reviewer: Mutate answers /mutate (the spec-hash stamp, the verdict and
+// the record of an update, and the writer stamp where the API server cannot set it
+// itself), Validate answers /validate (the verdict and the record of other writes).
+// Both are functions of the review, the guard snapshot and the time. NewHandler puts
 // one of them behind HTTP, Guards keeps the snapshot, NewServer serves them.
 //
 // Neither ever refuses a write. A review that cannot be judged is allowed with the

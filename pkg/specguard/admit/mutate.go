@@ -8,10 +8,12 @@ import (
 
 	"github.com/plumbline-dev/plumbline/pkg/apis/plumbline/v1alpha1"
 	"github.com/plumbline-dev/plumbline/pkg/specguard"
+	"github.com/plumbline-dev/plumbline/pkg/specguard/canon"
 )
 
 // Mutate stamps the spec hash on guarded root objects. The same review always
-// gets the same patch, dry run or not, and the patched object gets none.
+// gets the same patch, dry run or not, and the patched object gets none. Mutate also
+// judges and records updates, so that an update costs one call: see judgesUpdates.
 func (v *Reviewer) Mutate(r *Review) Answer {
 	snapshot := v.Snapshot()
 	switch {
@@ -42,25 +44,50 @@ func (v *Reviewer) Mutate(r *Review) Answer {
 	if !object.exists() {
 		return Unassessed(ReasonMalformed, errMalformed)
 	}
-	if snapshot.rules(r.Namespace, r.Kind, now, object.labels(), old.labels()).Empty() {
+	rules := snapshot.rules(r.Namespace, r.Kind, now, object.labels(), old.labels())
+	if rules.Empty() {
 		return Answer{Verdict: VerdictUnguarded}
 	}
 	if !specguard.IsRoot(r.Operation, r.Kind, old.owners(), object.owners()) {
 		return Answer{Verdict: VerdictNotRoot}
 	}
-	patch, err := stampPatch(object, v.stamps(r, object, old))
-	if err != nil {
+	hash := object.hash()
+	patch, err := stampPatch(object, v.stamps(r, hash, old))
+	switch {
+	case err != nil:
 		return Unassessed(ReasonMalformed, err)
-	}
-	if patch == nil {
+	case v.judgesUpdates(r) && old.exists():
+		answer := v.judgeObject(rules, r, object, old, result{nextGeneration(old), hash})
+		answer.Patch = patch
+		return answer
+	case patch == nil:
 		return Answer{Verdict: VerdictUnchanged}
+	default:
+		return Answer{Verdict: VerdictStamped, Patch: patch}
 	}
-	return Answer{Verdict: VerdictStamped, Patch: patch}
+}
+
+// judgesUpdates tells whether Mutate judges and records a write, because the API
+// server calls no other webhook of Plumbline for that write. A creation has no uid yet
+// when Mutate sees it, so its record comes from Validate. So do all records where this
+// webhook stamps the writer: there, the record has to show the stored object to prove
+// the stamp, and the API server may allocate values (the node ports of a Service) after
+// the mutating stage.
+func (v *Reviewer) judgesUpdates(r *Review) bool {
+	return r.Operation == specguard.OperationUpdate && !v.StampWriter
+}
+
+// nextGeneration returns the generation of an object after an update that changes its
+// content: the API server counts such updates after the mutating stage.
+func nextGeneration(old object) int64 {
+	if generation := old.generation(); generation > 0 {
+		return generation + 1
+	}
+	return 0
 }
 
 // stamps are the annotations as they have to be.
-func (v *Reviewer) stamps(r *Review, object, old object) []stamp {
-	hash := object.hash()
+func (v *Reviewer) stamps(r *Review, hash canon.Hash, old object) []stamp {
 	stamps := []stamp{{key: v1alpha1.AnnotationSpecHash, value: string(hash), wanted: true}}
 	if !v.StampWriter {
 		return stamps

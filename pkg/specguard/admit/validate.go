@@ -19,7 +19,8 @@ const (
 )
 
 // Validate says who changed what and what the guards think of it, and queues
-// the record of the write unless it is a dry run.
+// the record of the write unless it is a dry run. It judges creations, deletions and
+// subresources; updates of objects, too, where Mutate does not.
 func (v *Reviewer) Validate(r *Review) Answer {
 	snapshot := v.Snapshot()
 	if snapshot == nil {
@@ -64,14 +65,25 @@ func (v *Reviewer) validateObject(snapshot *Snapshot, r *Review) Answer {
 	if !specguard.IsRoot(r.Operation, r.Kind, old.owners(), object.owners()) {
 		return Answer{Verdict: VerdictNotRoot}
 	}
+	return v.judgeObject(rules, r, object, old, result{object.generation(), object.hash()})
+}
+
+// result identifies the content of an object if its write succeeds.
+type result struct {
+	generation int64 // 0 for a kind without generations
+	hash       canon.Hash
+}
+
+// judgeObject judges a write of the whole object by the rules that select it, and
+// queues the record.
+func (v *Reviewer) judgeObject(rules specguard.Rules, r *Review, object, old object, after result) Answer {
 	changes := changesOf(object, old)
 	answer := judge(rules, r, r.Kind, changes)
 	if r.Operation == specguard.OperationUpdate && len(changes) == 0 {
 		return answer // Labels, owners or our annotations: nothing that a record explains.
 	}
 	rec := v.record(r, r.Kind, object, old)
-	rec.Generation = object.generation()
-	rec.HashAfter = string(object.hash())
+	rec.Generation, rec.HashAfter = after.generation, string(after.hash)
 	rec.Fields = fieldsOf(changes)
 	v.enqueue(r, rec)
 	return answer

@@ -131,7 +131,7 @@ type ledger struct{ recorded, written, full, lost, waiting float64 }
 func (p *place) ledger() (l ledger) {
 	p.t.Helper()
 	for _, verdict := range []string{"allow", "audit", "warn"} {
-		l.recorded += p.metric("plumbline_admission_reviews_total", `handler="validate"`, `verdict="`+verdict+`"`)
+		l.recorded += p.metric("plumbline_admission_reviews_total", `verdict="`+verdict+`"`)
 	}
 	l.written = p.metric("plumbline_details_written_total")
 	l.full = p.metric("plumbline_details_dropped_total", `reason="queue_full"`)

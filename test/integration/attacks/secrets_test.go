@@ -89,6 +89,12 @@ func (w *warnings) HandleWarningHeader(_ int, _, text string) {
 	w.said = append(w.said, text)
 }
 
+func (w *warnings) forget() {
+	w.mu.Lock()
+	defer w.mu.Unlock()
+	w.said = nil
+}
+
 func (w *warnings) text() string {
 	w.mu.Lock()
 	defer w.mu.Unlock()

@@ -151,6 +151,5 @@ func (s *stand) unharmed() {
 func (s *stand) reviews() (all, quick float64) {
 	s.t.Helper()
 	const name = "plumbline_admission_duration_seconds"
-	return s.metric(s.hook.Process, name+"_count", `handler="validate"`),
-		s.metric(s.hook.Process, name+"_bucket", `handler="validate"`, `le="0.05"`)
+	return s.metric(s.hook.Process, name+"_count"), s.metric(s.hook.Process, name+"_bucket", `le="0.05"`)
 }
