@@ -235,13 +235,13 @@ func TestSeverityAgesOverTime(t *testing.T) {
 	now := epoch
 	var levels []int32
 	for {
-		levels = append(levels, worstSeverity([]v1alpha1.Finding{finding}, nil, "web", now).Score)
+		levels = append(levels, worstSeverity([]v1alpha1.Finding{finding}, nil, []string{"web"}, now).Score)
 		edge, ok := nextAge(epoch, now)
 		if !ok {
 			break
 		}
 		// Right before the edge nothing has changed: no visit in between is needed.
-		if before := worstSeverity([]v1alpha1.Finding{finding}, nil, "web", edge.Add(-time.Nanosecond)).Score; before != levels[len(levels)-1] {
+		if before := worstSeverity([]v1alpha1.Finding{finding}, nil, []string{"web"}, edge.Add(-time.Nanosecond)).Score; before != levels[len(levels)-1] {
 			t.Errorf("the score moved from %d to %d before the edge at %s", levels[len(levels)-1], before, edge.Sub(epoch))
 		}
 		now = edge
@@ -251,7 +251,7 @@ func TestSeverityAgesOverTime(t *testing.T) {
 			t.Errorf("at edge %d the score goes from %d to %d: a visit for nothing", i, levels[i-1], levels[i])
 		}
 	}
-	if worstSeverity(nil, nil, "web", epoch) != nil {
+	if worstSeverity(nil, nil, []string{"web"}, epoch) != nil {
 		t.Error("no drift has a severity")
 	}
 }
@@ -267,6 +267,27 @@ func TestSurroundings(t *testing.T) {
 	}
 	if in := surroundings(e, "web"); in.Dependents != 0 || in.ComponentCriticality != nil {
 		t.Errorf("web is rated with %+v", in)
+	}
+}
+
+// A write may drift and set the label of a component that matters less.
+func TestALabelDoesNotLowerASeverity(t *testing.T) {
+	e := &v1alpha1.Environment{Spec: v1alpha1.EnvironmentSpec{
+		Criticality:          v1alpha1.CriticalityProduction,
+		ComponentCriticality: []v1alpha1.ComponentCriticality{{Component: "toy", Criticality: new(int32(0))}, {Component: "db", Criticality: new(int32(100))}},
+	}}
+	findings := []v1alpha1.Finding{{Type: v1alpha1.DriftOther, Class: v1alpha1.ClassOther, FirstSeen: metav1.NewTime(epoch)}}
+	score := func(label string) int32 {
+		object := &kube.Object{}
+		object.Labels = map[string]string{labelComponent: label}
+		s := &subject{key: kube.Key{Name: "db"}}
+		return worstSeverity(findings, e, s.components(&decision{last: observed{object: object}}), epoch).Score
+	}
+	if score("toy") != score("db") {
+		t.Errorf("the score is %d with the label toy, and %d with the name alone", score("toy"), score("db"))
+	}
+	if toy := worstSeverity(findings, e, []string{"toy"}, epoch).Score; toy >= score("db") {
+		t.Errorf("toy matters as much as db: %d", toy)
 	}
 }
 

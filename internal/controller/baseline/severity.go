@@ -15,7 +15,7 @@ const labelComponent = "app.kubernetes.io/name"
 // setSeverity rates the drift; an object without drift has no severity.
 func (r *Reconciler) setSeverity(s *subject, d *decision, status *v1alpha1.BaselineStatus) {
 	first := firstLevel(&d.before)
-	status.Severity = worstSeverity(status.Findings, r.Environments.Of(s.key.Namespace), s.component(d), s.now)
+	status.Severity = worstSeverity(status.Findings, r.Environments.Of(s.key.Namespace), s.components(d), s.now)
 	if status.Severity == nil {
 		return
 	}
@@ -33,14 +33,17 @@ func firstLevel(before *v1alpha1.BaselineStatus) v1alpha1.SeverityLevel {
 	return before.Severity.First
 }
 
-// worstSeverity gives the worst severity over all findings, nil without any.
-func worstSeverity(findings []v1alpha1.Finding, environment *v1alpha1.Environment, component string, now time.Time) *v1alpha1.Severity {
-	in := surroundings(environment, component)
-	all := make([]v1alpha1.Severity, 0, len(findings))
-	for i := range findings {
-		in.DriftType, in.Class = findings[i].Type, findings[i].Class
-		in.Age = now.Sub(findings[i].FirstSeen.Time)
-		all = append(all, severity.Score(in))
+// worstSeverity gives the worst severity over all findings and components, nil without
+// findings.
+func worstSeverity(findings []v1alpha1.Finding, environment *v1alpha1.Environment, components []string, now time.Time) *v1alpha1.Severity {
+	all := make([]v1alpha1.Severity, 0, len(components)*len(findings))
+	for _, component := range components {
+		in := surroundings(environment, component)
+		for i := range findings {
+			in.DriftType, in.Class = findings[i].Type, findings[i].Class
+			in.Age = now.Sub(findings[i].FirstSeen.Time)
+			all = append(all, severity.Score(in))
+		}
 	}
 	return severity.Worst(all...)
 }
@@ -62,15 +65,16 @@ func surroundings(environment *v1alpha1.Environment, component string) severity.
 	return in
 }
 
-// component is that of the newest version that is known, by label, or the
-// object's name without the label.
-func (s *subject) component(d *decision) string {
+// components lists the components that the object may belong to: the object's name,
+// and the label of the newest version that is known. The write that drifts may set the
+// label, so the label alone must not lower a severity.
+func (s *subject) components(d *decision) []string {
 	object := d.last.object
 	for i := len(s.view.Pending) - 1; object == nil && i >= 0; i-- {
 		object = s.view.Pending[i].Prev
 	}
-	if object != nil && object.Labels[labelComponent] != "" {
-		return object.Labels[labelComponent]
+	if object == nil || object.Labels[labelComponent] == "" || object.Labels[labelComponent] == s.key.Name {
+		return []string{s.key.Name}
 	}
-	return s.key.Name
+	return []string{s.key.Name, object.Labels[labelComponent]}
 }

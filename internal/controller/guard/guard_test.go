@@ -162,6 +162,29 @@ type kinds kube.Health
 
 func (k kinds) Health(schema.GroupVersionKind) kube.Health { return kube.Health(k) }
 
+// Each count lists all Baselines, so a kind that a tenant names must not cause a count
+// twice a second for as long as the kind cannot be read.
+func TestAKindThatCannotBeReadIsNoReasonToCountWithoutPause(t *testing.T) {
+	tests := map[string]struct {
+		kinds kinds
+		want  time.Duration
+	}{
+		"all kinds are read":        {kinds{Synced: true}, countAgain},
+		"a kind is being listed":    {kinds{}, settleTime},
+		"a kind may not be read":    {kinds{Failure: errors.New("forbidden")}, countUnreadable},
+		"a kind fails after a list": {kinds{Synced: true, Failure: errors.New("gone")}, countUnreadable},
+	}
+	for name, tc := range tests {
+		t.Run(name, func(t *testing.T) {
+			status := &Status{Kinds: tc.kinds, Enforcement: &Enforcement{Clock: testingclock.NewFakePassiveClock(epoch)}}
+			snapshot := &Snapshot{Resources: map[schema.GroupVersionKind]kube.Resource{{Version: "v1", Kind: "ConfigMap"}: {}}}
+			if got := status.again(snapshot); got != tc.want {
+				t.Errorf("the next count is in %s, want %s", got, tc.want)
+			}
+		})
+	}
+}
+
 func TestReadyTellsWhatIsWrong(t *testing.T) {
 	healthy := kinds{Synced: true}
 	tests := map[string]struct {

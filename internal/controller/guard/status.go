@@ -37,6 +37,9 @@ const (
 	// countAgain is how often guards are counted without an event, because mass
 	// drift and the health of watches change by time too.
 	countAgain = time.Minute
+	// countUnreadable is the same while a kind cannot be read. A count lists all
+	// Baselines, and one tenant may name a kind that nobody may read.
+	countUnreadable = 5 * time.Second
 	// actionCount is what the assessor did when it made an event of a guard.
 	actionCount = "CountDrift"
 )
@@ -129,15 +132,19 @@ func (c *Status) Reconcile(ctx context.Context, _ reconcile.Request) (reconcile.
 	return reconcile.Result{RequeueAfter: c.again(snapshot)}, failed
 }
 
-// again says when to count without an event: soon while a kind is being listed,
-// or cannot be read.
+// again says when to count without an event: soon while a kind is being listed, and
+// later while a kind cannot be read, which may last.
 func (c *Status) again(snapshot *Snapshot) time.Duration {
+	next := c.Enforcement.Again(countAgain)
 	for gvk := range snapshot.Resources {
-		if health := c.Kinds.Health(gvk); !health.Synced || health.Failure != nil {
+		switch health := c.Kinds.Health(gvk); {
+		case health.Failure != nil:
+			next = min(next, countUnreadable)
+		case !health.Synced:
 			return settleTime
 		}
 	}
-	return c.Enforcement.Again(countAgain)
+	return next
 }
 
 func (c *Status) writeGuards(ctx context.Context, snapshot *Snapshot, counts map[specguard.GuardRef]Tally, frozen *frozenScopes) error {

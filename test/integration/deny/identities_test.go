@@ -41,6 +41,7 @@ func TestWhoIsTrusted(t *testing.T) {
 		"another user":                                  {user: "dave2", refused: true},
 		"a user whose name begins alike":                {user: "dav", refused: true},
 		"a name that is no service account's":           {user: "system:serviceaccount:flux-system:a:b", refused: true},
+		"a service account without a name":              {user: "system:serviceaccount:flux-system:", refused: true},
 		"a member of a group":                           {user: "x", groups: []string{"devs", "sre"}},
 		"a member of a group whose name begins alike":   {user: "x", groups: []string{"sre2", "sr"}, refused: true},
 		"a member of a thousand groups and a right one": {user: "x", groups: append(manyGroups(1000), "sre")},

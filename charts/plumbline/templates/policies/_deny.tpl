@@ -6,7 +6,7 @@ Pieces of the Deny policy that its expressions repeat; CEL has no functions.
 {{- define "plumbline.deny.writers" -}}
 ({{ . }}.?users.orValue([]).exists(u, u == request.userInfo.username)
 || {{ . }}.?serviceAccounts.orValue([]).exists(a, request.userInfo.username == "system:serviceaccount:" + a.namespace + ":" + a.name)
-|| {{ . }}.?serviceAccountNamespaces.orValue([]).exists(n, request.userInfo.username.startsWith("system:serviceaccount:" + n + ":") && request.userInfo.username.split(":").size() == 4)
+|| {{ . }}.?serviceAccountNamespaces.orValue([]).exists(n, request.userInfo.username.startsWith("system:serviceaccount:" + n + ":") && request.userInfo.username.split(":").size() == 4 && !request.userInfo.username.endsWith(":"))
 || {{ . }}.?groups.orValue([]).exists(g, g in request.userInfo.?groups.orValue([])))
 {{- end }}
 
