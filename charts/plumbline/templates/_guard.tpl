@@ -88,6 +88,11 @@ true
 {{- .Values.guard.stampedGroups | uniq | sortAlpha | toJson -}}
 {{- end }}
 
+{{/* The groups of the writer that the stamp keeps, as CEL. */}}
+{{- define "plumbline.writerGroups" -}}
+{{ include "plumbline.stampedGroups" . }}.filter(g, g in request.userInfo.?groups.orValue([])).join(",")
+{{- end }}
+
 {{/* The annotations of guarded objects that Plumbline writes or reads, as in
 pkg/apis/plumbline/v1alpha1/annotations.go. */}}
 {{- define "plumbline.annotations" -}}
