@@ -100,8 +100,7 @@ type hostileTenant struct {
 
 func newTenant(b *testing.B) *hostileTenant {
 	b.Helper()
-	w, stop := benchWorld(b)
-	b.Cleanup(stop)
+	w, _ := benchWorld(b) // all guards are removed at once, see below
 	t := &hostileTenant{namespace: w.namespace}
 	t.config = &corev1.ConfigMap{ObjectMeta: metav1.ObjectMeta{Namespace: t.namespace, Name: "edited"}}
 	if err := admin.Create(b.Context(), t.config); err != nil {
