@@ -60,7 +60,7 @@ test: preflight bin/testreport ## Everything CI checks: verify, lint, unit, inte
 	@hack/stages.sh 'verify,test-unit|components,test-floods,e2e|~lint,chart,alerts,test-slice' test-integration
 
 # ALL is what proves something and what proves it for longer, in pieces of at most an hour.
-ALL := test test-seeds integration-long guard-long test-oldest-envoy test-race faults fuzz xds-long lifecycle e2e-long e2e-mesh-long mutants bench bench-admission bench-remediation bench-xds bench-mesh
+ALL := test test-seeds integration-long guard-long test-oldest-envoy test-race faults fuzz xds-long lifecycle e2e-long e2e-mesh-long mutants bench bench-admission bench-guard bench-remediation bench-xds bench-mesh
 
 .PHONY: test-all
 test-all: preflight ## Everything, in pieces that are kept for the commit; call it again to carry on (6 hours).
@@ -240,6 +240,19 @@ bench-admission: $(CLUSTER_TOOL) ## The webhook under load: replay, the API serv
 # BENCH_ROUNDS is how many drifts are measured for each number of others. With many
 # more no object is left that has not drifted before, and the ledger is full.
 BENCH_ROUNDS ?= 60
+
+.PHONY: bench-guard
+bench-guard: $(CLUSTER_TOOL) ## What a tenant can cost: expressions by size, calls to discovery, detection beside edits, writes of Baselines (25 minutes).
+	$(INTEGRATION) go test -tags integration -run '^$$' -bench 'WebhookConditions|Policies|Deny' -benchtime 5x -timeout 50m ./test/integration/policies
+	$(INTEGRATION) go test -tags integration -run '^$$' -bench DiscoveryCalls -benchtime 1x -timeout 15m ./test/integration/attacks
+	$(INTEGRATION) go test -tags integration -run '^$$' -bench BaselineWrites -benchtime 1x -timeout 15m -v ./test/integration/assess
+	$(INTEGRATION) go test -tags integration -run '^$$' -bench BesideATenant -benchtime 50x -timeout 15m -v ./test/integration/assess
+
+.PHONY: bench-guard-long
+bench-guard-long: $(CLUSTER_TOOL) ## Memory of the assessor with 400 padded objects, 10,000 and 50,000 objects; it needs 12 GiB.
+	$(INTEGRATION) PLUMBLINE_LONG=1 $(TEST_INTEGRATION) -v -run TestFourHundredPadded ./test/integration/assess
+	$(INTEGRATION) PLUMBLINE_BENCH_OBJECTS=10000 go test -tags integration -run '^$$' -bench ColdStart -benchtime 1x -timeout 40m ./test/integration/assess
+	$(INTEGRATION) PLUMBLINE_BENCH_OBJECTS=50000 PLUMBLINE_BENCH_MEMORY=850MiB go test -tags integration -run '^$$' -bench ColdStart -benchtime 1x -timeout 3h ./test/integration/assess
 
 .PHONY: bench-remediation
 bench-remediation: $(CLUSTER_TOOL) ## Planner, Redis scripts, and how long a drift takes to be found, planned and put back, with others queued.

@@ -32,6 +32,7 @@ var (
 func mapper() *meta.DefaultRESTMapper {
 	m := meta.NewDefaultRESTMapper(nil)
 	m.Add(deployments, meta.RESTScopeNamespace)
+	m.Add(schema.GroupVersionKind{Group: "apps", Version: "v1", Kind: "StatefulSet"}, meta.RESTScopeNamespace)
 	m.Add(schema.GroupVersionKind{Version: "v1", Kind: "Node"}, meta.RESTScopeRoot)
 	return m
 }
@@ -205,6 +206,20 @@ func TestReadyTellsWhatIsWrong(t *testing.T) {
 				g.Spec.Resources = []v1alpha1.GuardedResource{kind("example.org/v1", "Widget")}
 			},
 			kinds: healthy, want: "Stalled=True NotInForce: spec.resources[0].kind: example.org/v1, Kind=Widget: the API server does not serve this kind",
+		},
+		"each of two kinds that may not be read": {
+			change: func(g *v1alpha1.SpecGuard) {
+				g.Spec.Resources = append(g.Spec.Resources, kind("apps/v1", "StatefulSet"))
+			},
+			kinds: kinds{Failure: errors.New("forbidden")},
+			want:  "spec.resources[0]: Deployment cannot be read: forbidden; spec.resources[1]: StatefulSet cannot be read: forbidden",
+		},
+		"a kind that may not be read, beside an unknown kind": {
+			change: func(g *v1alpha1.SpecGuard) {
+				g.Spec.Resources = append(g.Spec.Resources, kind("example.org/v1", "Widget"))
+			},
+			kinds: kinds{Failure: errors.New("forbidden")},
+			want:  "the API server does not serve this kind; spec.resources[0]: Deployment cannot be read: forbidden",
 		},
 		"suspended": {
 			change: func(g *v1alpha1.SpecGuard) {

@@ -214,11 +214,16 @@ func (c *Status) ready(conditions condition.Set, ref specguard.GuardRef, spec *v
 		conditions.Reconciling("NotCompiled", "the guard is not in force yet")
 		return
 	}
+	failing := c.failing(spec, snapshot)
 	if problems := snapshot.Problems[ref]; len(problems) > 0 {
-		conditions.Stalled("NotInForce", problemText(problems))
+		text := problemText(problems)
+		if failing != "" {
+			text += "; " + failing
+		}
+		conditions.Stalled("NotInForce", text)
 		return
 	}
-	if failing := c.failing(spec, snapshot); failing != "" {
+	if failing != "" {
 		conditions.Reconciling("NotReadable", failing)
 		return
 	}
@@ -265,20 +270,28 @@ func problemText(problems []Problem) string {
 	return strings.Join(texts, "; ")
 }
 
-// failing names the first kind that is not listed yet or cannot be read.
+// failing names each kind that cannot be read, or else the first kind that is not listed
+// yet. Kinds that are served nowhere are problems of the snapshot.
 func (c *Status) failing(spec *v1alpha1.GuardSpec, snapshot *Snapshot) string {
+	var failing []string
+	listed := ""
 	for i, r := range spec.Resources {
-		resource, _ := snapshot.FindJudgedVersion(r)
+		resource, served := snapshot.FindJudgedVersion(r)
+		if !served {
+			continue
+		}
 		health := c.Kinds.Health(resource.GVK)
-		path := fmt.Sprintf("spec.resources[%d]", i)
 		switch {
 		case health.Failure != nil:
-			return fmt.Sprintf("%s: %s cannot be read: %v", path, r.Kind, health.Failure)
-		case !health.Synced:
-			return fmt.Sprintf("%s: %s is being listed", path, r.Kind)
+			failing = append(failing, fmt.Sprintf("spec.resources[%d]: %s cannot be read: %v", i, r.Kind, health.Failure))
+		case !health.Synced && listed == "":
+			listed = fmt.Sprintf("spec.resources[%d]: %s is being listed", i, r.Kind)
 		}
 	}
-	return ""
+	if len(failing) > 0 {
+		return strings.Join(failing, "; ")
+	}
+	return listed
 }
 
 // unstamped lists trusted groups that nothing will prove later. Groups of

@@ -19,6 +19,12 @@ import (
 // flags if need be; it is killed at the end of the test.
 func startBinary(tb testing.TB, flags ...string) *server.Process {
 	tb.Helper()
+	return startWithin(tb, "270MiB", flags...)
+}
+
+// startWithin is startBinary with a value of GOMEMLIMIT.
+func startWithin(tb testing.TB, goMemoryLimit string, flags ...string) *server.Process {
+	tb.Helper()
 	dir := tb.TempDir()
 	if err := server.Build(tb.Context(), dir, "assessor"); err != nil {
 		tb.Fatal(err)
@@ -28,7 +34,7 @@ func startBinary(tb testing.TB, flags ...string) *server.Process {
 		tb.Fatal(err)
 	}
 	flags = append([]string{"--kubeconfig=" + kubeconfig, "--leader-elect=false"}, flags...)
-	p, err := server.StartWith([]string{"GOMEMLIMIT=270MiB"}, filepath.Join(dir, "assessor"), flags...)
+	p, err := server.StartWith([]string{"GOMEMLIMIT=" + goMemoryLimit}, filepath.Join(dir, "assessor"), flags...)
 	if err != nil {
 		tb.Fatal(err)
 	}
