@@ -18,7 +18,8 @@ type kind struct {
 	apiVersion, name, resource string
 	// body is an object but for its metadata, with NAME for its name.
 	body string
-	// path and value are the change of a foreign writer.
+	// path and value are the change of a foreign writer; empty for a claim, of which the API
+	// server lets people change only what is no part of the canonical form.
 	path, value string
 	// unstamped kinds are never registered with the webhook: their objects are imported,
 	// and no stamp tells of their writers.
@@ -64,7 +65,7 @@ var jobSpec = `{"suspend":true,"parallelism":2,"completions":4,"podFailurePolicy
 var kinds = []kind{
 	{"v1", "ConfigMap", "configmaps", `{"data":{"level":"info"},"binaryData":{"key":"AAEC"}}`, "/data/level", `"debug"`, false},
 	{"v1", "LimitRange", "limitranges", `{"spec":{"limits":[{"type":"PersistentVolumeClaim","max":{"storage":"1Ti"}}]}}`, "/spec/limits/0/max/storage", `"2Ti"`, false},
-	{"v1", "PersistentVolumeClaim", "persistentvolumeclaims", `{"spec":` + claimSpec + `}`, "/spec/volumeName", `"evil"`, false},
+	{"v1", "PersistentVolumeClaim", "persistentvolumeclaims", `{"spec":` + claimSpec + `}`, "", "", false},
 	{"v1", "Pod", "pods", `{"spec":` + podSpec + `}`, "/spec/containers/0/image", evilImage, true},
 	{"v1", "PodTemplate", "podtemplates", `{"template":` + template + `}`, "/template/spec/containers/0/image", evilImage, false},
 	{"v1", "ReplicationController", "replicationcontrollers", `{"spec":{"replicas":0,"selector":{"app":"NAME"},"template":` + template + `}}`, "/spec/template/spec/containers/0/image", evilImage, false},

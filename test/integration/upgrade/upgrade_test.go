@@ -175,12 +175,16 @@ func (w *world) toldDefaults() map[string]int {
 	return told
 }
 
-// findsDrift has mallory change one object of each kind, and waits until each is drift.
+// findsDrift has mallory change one object of each kind that can be changed, and waits
+// until each is drift.
 func (w *world) findsDrift(name string) {
 	w.t.Helper()
 	var drifted []object
 	for i := range kinds {
 		k := &kinds[i]
+		if k.path == "" {
+			continue
+		}
 		drifted = append(drifted, object{k, name})
 		w.Must(w.As(mallory).Patch(w.Ctx(), k.named(w.Name, name), client.RawPatch(types.JSONPatchType, k.drift())))
 	}
