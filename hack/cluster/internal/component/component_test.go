@@ -208,7 +208,8 @@ func TestSets(t *testing.T) {
 		"the control plane is one component": {SetControlPlane, []string{Kubernetes}},
 		"helm is one component":              {SetHelm, []string{Helm}},
 		"envoy is that of two versions":      {SetEnvoy, []string{Envoy, EnvoyOldest}},
-		"all is everything":                  {SetAll, []string{Kubernetes, Containerd, CoreDNS, CNI, Pause, Helm, Envoy, EnvoyOldest}},
+		"the oldest API server is by itself": {SetOldest, []string{KubernetesOldest}},
+		"all is all else":                    {SetAll, []string{Kubernetes, Containerd, CoreDNS, CNI, Pause, Helm, Envoy, EnvoyOldest}},
 	}
 	for name, tc := range cases {
 		t.Run(name, func(t *testing.T) {
@@ -229,6 +230,7 @@ func TestSets(t *testing.T) {
 func TestProviding(t *testing.T) {
 	for program, want := range map[string]string{
 		"kubectl": Kubernetes, "etcd": Kubernetes, "kubelet": Kubernetes, "ctr": Containerd, "bridge": CNI, "helm": Helm, "pause": Pause, "envoy": Envoy, "envoy-oldest": EnvoyOldest,
+		"kube-apiserver": Kubernetes, "kube-apiserver-oldest": KubernetesOldest,
 	} {
 		if got, known := Providing(program); !known || got.Name != want {
 			t.Errorf("Providing(%q) = %q, %v; want %q", program, got.Name, known, want)
