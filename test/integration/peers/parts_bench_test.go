@@ -37,9 +37,11 @@ func parts() []part {
 	return []part{
 		{variant{name: "never-reinvoked", warning: plumblineSays, stamped: true}, true, true, true, reinvokeNever},
 		{variant{name: "no-conditions", warning: plumblineSays, stamped: true}, true, true, true, dropConditions},
+		{variant{name: "stamp-if-it-differs", warning: plumblineSays, stamped: true}, true, true, true, stampIfDiffers},
 		{variant{name: "writer-policy", stamped: true}, true, false, false, onlyWriterPolicy(unchanged)},
 		{variant{name: "writer-policy-no-condition", stamped: true}, true, false, false, onlyWriterPolicy(dropConditions)},
 		{variant{name: "writer-policy-empty-patch"}, true, false, false, onlyWriterPolicy(emptyPatch)},
+		{variant{name: "writer-policy-if-it-differs", stamped: true}, true, false, false, onlyWriterPolicy(stampIfDiffers)},
 		{variant{name: "deny-policy"}, true, false, false, onlyPolicy("plumbline-deny")},
 		{variant{name: "mutating"}, false, true, false, unchanged},
 		{variant{name: "mutating-no-condition"}, false, true, false, dropConditions},
@@ -97,6 +99,27 @@ func emptyPatch(object *unstructured.Unstructured) {
 		"expression": `variables.writer.hasValue() && variables.writerGroups.orValue("") == "none" ? [JSONPatch{op: "add", path: "/metadata/annotations/none", value: "none"}] : []`,
 	}
 	_ = unstructured.SetNestedSlice(object.Object, mutations, "spec", "mutations")
+}
+
+// stampIfDiffers has the writer policy end at its condition when the object has the
+// right stamp already: after a write by the same writer, and when it is invoked again.
+func stampIfDiffers(object *unstructured.Unstructured) {
+	variables, is, _ := unstructured.NestedSlice(object.Object, "spec", "variables")
+	if object.GetKind() != "MutatingAdmissionPolicy" || !is {
+		return
+	}
+	expressions := map[string]string{}
+	for _, v := range variables {
+		v := v.(map[string]any)
+		expressions[v["name"].(string)] = v["expression"].(string)
+	}
+	const writer, groups = `metadata.?annotations[?"plumbline.dev/writer"]`, `metadata.?annotations[?"plumbline.dev/writer-groups"]`
+	_ = unstructured.SetNestedSlice(object.Object, []any{map[string]any{
+		"name": "stamp-differs",
+		"expression": fmt.Sprintf(`(%s) ? object.%s != optional.of(request.userInfo.username) || object.%s != optional.ofNonZeroValue(%s)`+
+			` : object.%s != oldObject.%s || object.%s != oldObject.%s`,
+			expressions["contentChanged"], writer, groups, expressions["groups"], writer, writer, groups, groups),
+	}}, "spec", "matchConditions")
 }
 
 // onlyWriterPolicy leaves of the policies the one that stamps the writer.
