@@ -136,7 +136,8 @@ func (k *kyverno) stop(b *testing.B) {
 		b.Error(err)
 	}
 	select {
-	case <-k.exited: // It may end with the signal.
+	case how := <-k.exited:
+		b.Logf("Kyverno ended: %v", how) // It may end by the signal.
 	case <-time.After(stopTime):
 		report(b, k.cmd.Process.Kill())
 	}

@@ -6,7 +6,6 @@ package peers
 
 import (
 	"fmt"
-	"os"
 	"path/filepath"
 	"testing"
 	"time"
@@ -51,11 +50,7 @@ type world struct {
 func newWorld(b *testing.B) *world {
 	b.Helper()
 	ctrllog.SetLogger(logr.Discard())
-	dir, err := os.MkdirTemp("", "plpeer") // short: the path of Redis's socket
-	if err != nil {
-		b.Fatal(err)
-	}
-	b.Cleanup(func() { report(b, os.RemoveAll(dir)) })
+	dir := b.TempDir()
 	server, err := apiserver.Start(withRoom)
 	if err != nil {
 		b.Fatal(err)
