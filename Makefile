@@ -60,7 +60,7 @@ test: preflight bin/testreport ## Everything CI checks: verify, lint, unit, inte
 	@hack/stages.sh 'verify,test-unit|components,test-floods,e2e|~lint,chart,alerts,test-slice' test-integration
 
 # ALL is what proves something and what proves it for longer, in pieces of at most an hour.
-ALL := test test-seeds integration-long guard-long test-oldest-envoy test-race faults fuzz xds-long upgrade-long lifecycle e2e-long e2e-mesh-long mutants bench bench-admission bench-guard bench-remediation bench-xds bench-mesh
+ALL := test test-seeds integration-long guard-long test-oldest-envoy test-race faults fuzz xds-long upgrade-long lifecycle e2e-long e2e-mesh-long mutants bench bench-admission bench-admission-peers bench-guard bench-remediation bench-xds bench-mesh
 
 .PHONY: test-all
 test-all: preflight ## Everything, in pieces that are kept for the commit; call it again to carry on (6 hours).
@@ -88,10 +88,10 @@ unit-race: ## Unit tests of packages with goroutines, with the race detector.
 SEPARATE := xds executorfaults/... faults policies deny injection kinds redirect
 # FLOODS are those that measure whether a flood displaces others, one package at a time.
 FLOODS := admission attacks
-# RARE are those that only a long target of their own runs.
-RARE := upgrade
+# SELDOM are those that only a target of their own runs: they compile another program.
+SELDOM := upgrade peers
 # INPROCESS are all others.
-INPROCESS = execute assess $(filter-out execute assess $(SEPARATE:/...=) $(FLOODS) $(RARE),$(notdir $(patsubst %/,%,$(wildcard test/integration/*/))))
+INPROCESS = execute assess $(filter-out execute assess $(SEPARATE:/...=) $(FLOODS) $(SELDOM),$(notdir $(patsubst %/,%,$(wildcard test/integration/*/))))
 integration = $(addprefix ./test/integration/,$(1))
 # Not set at once: the tool builds what it names.
 INTEGRATION = KUBEBUILDER_ASSETS="$$($(CLUSTER_TOOL) assets)" HELM="$$($(CLUSTER_TOOL) which helm)" ENVOY="$$($(CLUSTER_TOOL) which envoy)" ENVOY_OLDEST="$$($(CLUSTER_TOOL) which envoy-oldest)"
@@ -242,6 +242,14 @@ bench: $(CLUSTER_TOOL) ## Benchmarks, each beside its reference.
 .PHONY: bench-admission
 bench-admission: $(CLUSTER_TOOL) ## The webhook under load: replay, the API server's own metric, what stays inside it.
 	KUBEBUILDER_ASSETS="$$($(CLUSTER_TOOL) assets)" HELM="$$($(CLUSTER_TOOL) which helm)" go test -tags integration -run '^$$' -bench 'Replay|APIServer|DeployTrace' -benchtime 1x -timeout 15m -v ./test/integration/admission
+
+.PHONY: bench-admission-peers
+bench-admission-peers: $(CLUSTER_TOOL) ## What Plumbline adds to a write, beside Kyverno's CEL policy (12 minutes; at first it builds Kyverno for 15).
+	KYVERNO="$$(hack/kyverno.sh)" KUBEBUILDER_ASSETS="$$($(CLUSTER_TOOL) assets)" HELM="$$($(CLUSTER_TOOL) which helm)" go test -tags integration -run '^$$' -bench Peers -benchtime 1x -timeout 30m -v ./test/integration/peers
+
+.PHONY: bench-admission-parts
+bench-admission-parts: $(CLUSTER_TOOL) ## What each part of Plumbline adds to a write, and profiles of the API server in bin/peers (8 minutes).
+	KUBEBUILDER_ASSETS="$$($(CLUSTER_TOOL) assets)" HELM="$$($(CLUSTER_TOOL) which helm)" go test -tags integration -run '^$$' -bench Parts -benchtime 1x -timeout 30m -v ./test/integration/peers
 
 # BENCH_ROUNDS is how many drifts are measured for each number of others. With many
 # more no object is left that has not drifted before, and the ledger is full.

@@ -1,0 +1,93 @@
+// SPDX-License-Identifier: Apache-2.0
+
+//go:build integration
+
+package peers
+
+import (
+	"bytes"
+	"errors"
+	"fmt"
+	"os"
+	"path/filepath"
+	"strconv"
+	"strings"
+	"time"
+)
+
+// clockTick is the unit of /proc/PID/stat, which Linux fixes for user space.
+const clockTick = 10 * time.Millisecond
+
+// stat is what /proc/PID/stat tells of a process.
+type stat struct {
+	name   string
+	parent int
+	cpu    time.Duration // user and system
+}
+
+func readStat(pid int) (stat, error) {
+	raw, err := os.ReadFile(fmt.Sprintf("/proc/%d/stat", pid))
+	if err != nil {
+		return stat{}, err
+	}
+	return parseStat(raw)
+}
+
+// parseStat reads a line of proc(5). The name is in parentheses, and may hold any byte.
+func parseStat(line []byte) (stat, error) {
+	begin, end := bytes.IndexByte(line, '('), bytes.LastIndexByte(line, ')')
+	if begin < 0 || end < begin {
+		return stat{}, fmt.Errorf("the name is missing in %q", line)
+	}
+	fields := strings.Fields(string(line[end+1:])) // from the third of proc(5) on
+	if len(fields) < 13 {
+		return stat{}, fmt.Errorf("only %d fields in %q", len(fields), line)
+	}
+	parent, err := strconv.Atoi(fields[1])
+	if err != nil {
+		return stat{}, err
+	}
+	user, err := strconv.ParseInt(fields[11], 10, 64)
+	if err != nil {
+		return stat{}, err
+	}
+	system, err := strconv.ParseInt(fields[12], 10, 64)
+	if err != nil {
+		return stat{}, err
+	}
+	return stat{name: string(line[begin+1 : end]), parent: parent, cpu: time.Duration(user+system) * clockTick}, nil
+}
+
+// findChild finds the only child of this process with a name, such as the API server,
+// whose process envtest does not show.
+func findChild(name string) (int, error) {
+	name = name[:min(len(name), 15)] // TASK_COMM_LEN
+	paths, err := filepath.Glob("/proc/[0-9]*/stat")
+	if err != nil {
+		return 0, err
+	}
+	found := 0
+	for _, path := range paths {
+		raw, err := os.ReadFile(path)
+		if errors.Is(err, os.ErrNotExist) || err != nil {
+			continue // the process ended
+		}
+		s, err := parseStat(raw)
+		if err != nil {
+			return 0, err
+		}
+		if s.name != name || s.parent != os.Getpid() {
+			continue
+		}
+		if found != 0 {
+			return 0, fmt.Errorf("more than one child is named %s", name)
+		}
+		if found, err = strconv.Atoi(filepath.Base(filepath.Dir(path))); err != nil {
+			return 0, err
+		}
+	}
+	if found == 0 {
+		return 0, fmt.Errorf("no child is named %s", name)
+	}
+	return found, nil
+}
