@@ -31,6 +31,11 @@ import (
 // again: a CustomResourceDefinition takes a few seconds to be served.
 const askAgain = 3 * time.Second
 
+// collectEdits is the least time between two snapshots that differ. The objects of a
+// changed guard are judged anew, so a tenant who edits guards in a loop would otherwise
+// keep the assessor busy with the objects of one namespace.
+const collectEdits = 500 * time.Millisecond
+
 // all is the one request: what is guarded is a question about all guards together.
 var all = reconcile.Request{NamespacedName: types.NamespacedName{Name: "all"}}
 
@@ -56,6 +61,8 @@ type Controller struct {
 
 	current atomic.Pointer[Snapshot]
 	last    input
+	// changedAt is when the snapshot in force was stored.
+	changedAt time.Time
 	// lifetime ends the watches; reconcile contexts end too early for that.
 	lifetime context.Context
 }
@@ -85,8 +92,12 @@ func (c *Controller) Register(lifetime context.Context, mgr ctrl.Manager) error 
 	return nil
 }
 
-// Reconcile computes a new snapshot, puts it in force and adjusts the watches.
+// Reconcile computes a new snapshot, puts it in force and adjusts the watches. The first
+// edit of a guard counts at once, and edits that follow are collected.
 func (c *Controller) Reconcile(ctx context.Context, _ reconcile.Request) (reconcile.Result, error) {
+	if age := c.Clock.Since(c.changedAt); age >= 0 && age < collectEdits {
+		return reconcile.Result{RequeueAfter: collectEdits - age}, nil
+	}
 	in, err := c.read(ctx)
 	if err != nil {
 		return reconcile.Result{}, err
@@ -100,7 +111,7 @@ func (c *Controller) Reconcile(ctx context.Context, _ reconcile.Request) (reconc
 	changed := changedRules(before, snapshot, c.last, in, c.expired(before))
 	snapshot.noteChanges(before, changed)
 	if changed = changedNamespaces(before, snapshot, changed); len(changed) > 0 {
-		c.last = in
+		c.last, c.changedAt = in, c.Clock.Now()
 		c.current.Store(snapshot)
 		c.Watcher.Watch(c.lifetime, snapshot.Watched()) //nolint:contextcheck // watches outlive this call
 		if c.Changed != nil {

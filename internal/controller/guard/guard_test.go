@@ -295,6 +295,7 @@ func TestReconcileActsOnChangesOnly(t *testing.T) {
 	if after := reconcile(); after != time.Minute {
 		t.Errorf("it looks again after %s, want the end of the suspension", after)
 	}
+	clk.SetTime(epoch.Add(collectEdits))
 	if reconcile(); changed != 1 || len(w.asked) != 1 {
 		t.Errorf("%d changes, %d watches after nothing changed", changed, len(w.asked))
 	}
@@ -302,6 +303,7 @@ func TestReconcileActsOnChangesOnly(t *testing.T) {
 	if reconcile(); changed != 2 {
 		t.Error("the end of a suspension changes nothing")
 	}
+	clk.SetTime(clk.Now().Add(collectEdits))
 	if reconcile(); changed != 2 {
 		t.Error("the end of a suspension is told for ever")
 	}
@@ -311,6 +313,17 @@ func TestReconcileActsOnChangesOnly(t *testing.T) {
 	}
 	if reconcile(); changed != 3 || len(w.asked[len(w.asked)-1]) != 0 || controller.Snapshot().FindEpoch(deployment) <= before {
 		t.Errorf("a removed guard is still in force: %d changes", changed)
+	}
+	again := specGuard("again", kind("apps/v1", "Deployment"))
+	if err := c.Create(t.Context(), &again); err != nil {
+		t.Fatal(err)
+	}
+	if after := reconcile(); changed != 3 || after != collectEdits {
+		t.Errorf("an edit right after another is not collected: %d changes, the next look after %s", changed, after)
+	}
+	clk.SetTime(clk.Now().Add(collectEdits))
+	if reconcile(); changed != 4 {
+		t.Errorf("a collected edit is lost: %d changes", changed)
 	}
 }
 
