@@ -90,7 +90,7 @@ func (w *world) populate() []object {
 	w.guardAll()
 	w.stamps()
 	w.create(created)
-	all := append(imported, created...)
+	all := slices.Concat(imported, created)
 	w.allAre("all objects are in sync on the old API server", all, authorises(1))
 	w.t.Logf("%d objects of %d kinds are in sync on %s", len(all), len(kinds), w.version())
 	return all

@@ -163,7 +163,7 @@ func (w *world) letReadPods() {
 func (w *world) startRedis() {
 	w.t.Helper()
 	// The path of a socket may have 107 bytes, and t.TempDir is too long.
-	directory, err := os.MkdirTemp("", "up") //nolint:usetesting // see above
+	directory, err := os.MkdirTemp("", "up")
 	must(w.t, err)
 	w.t.Cleanup(func() { _ = os.RemoveAll(directory) }) // under the system's temporary directory
 	w.redis, err = server.StartRedis(w.t.Context(), directory)
