@@ -91,9 +91,7 @@ webhooks:
   namespaceSelector: {matchLabels: {hooked: "yes"}}
 `
 
-// TestTwoClusters tells the whole life of two clusters on one machine. No test beside it
-// makes namespaces: the kernel gives the number of one that is gone to the next, which
-// would look like what is left of the first.
+// TestTwoClusters tells the whole life of two clusters on one machine.
 func TestTwoClusters(t *testing.T) {
 	p := newProgram(t)
 	before := machineNow(t)

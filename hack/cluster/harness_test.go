@@ -191,52 +191,11 @@ func eventually(t *testing.T, what string, condition func() error) {
 	}
 }
 
-// namespaceOf identifies a namespace of a process by its kind, for example "pid".
-func namespaceOf(t *testing.T, pid int, kind string) string {
-	t.Helper()
-	link, err := os.Readlink(fmt.Sprintf("/proc/%d/ns/%s", pid, kind))
-	if err != nil {
-		t.Fatal(err)
-	}
-	return link
-}
-
-// processesIn lists the processes whose namespace of that kind is the given one.
-// A zombie is not counted: it has ended, and waits for the machine's own process
-// 1 to take notice, which may take seconds.
-func processesIn(t *testing.T, kind, namespace string) []int {
-	t.Helper()
-	folders, err := filepath.Glob("/proc/[0-9]*")
-	if err != nil {
-		t.Fatal(err)
-	}
-	var found []int
-	for _, folder := range folders {
-		if link, err := os.Readlink(filepath.Join(folder, "ns", kind)); err == nil && link == namespace && !isZombie(folder) {
-			var pid int
-			if _, err := fmt.Sscan(filepath.Base(folder), &pid); err != nil {
-				t.Fatal(err)
-			}
-			found = append(found, pid)
-		}
-	}
-	return found
-}
-
-// isZombie looks at the state, the first field after the command in parentheses.
-func isZombie(folder string) bool {
-	stat, err := os.ReadFile(filepath.Join(folder, "stat"))
-	if err != nil {
-		return true // reaped in the meantime
-	}
-	_, after, _ := strings.Cut(string(stat[bytes.LastIndexByte(stat, ')'):]), " ")
-	return strings.HasPrefix(after, "Z")
-}
-
 // daemon finds the process of the named daemon of a cluster.
 func daemon(t *testing.T, record lifecycle.Record, name string) int {
 	t.Helper()
-	for _, pid := range processesIn(t, "pid", namespaceOf(t, record.Pid, "pid")) {
+	namespace := holdProcesses(t, record.Pid)
+	for _, pid := range processesBelow(t, namespace) {
 		line, err := os.ReadFile(fmt.Sprintf("/proc/%d/cmdline", pid))
 		if err == nil && strings.HasPrefix(string(line), record.Program(name)+"\x00") {
 			return pid
@@ -249,13 +208,12 @@ func daemon(t *testing.T, record lifecycle.Record, name string) int {
 // footprint is what one cluster has on the host while it runs. Other clusters may
 // come and go on this machine meanwhile, so each item must name its owner.
 type footprint struct {
-	name         string
-	root         string
-	pidNamespace string
-	netNamespace string
-	link         string
-	linkIndex    string // tells this link from a later one of the same name
-	cgroup       string
+	name      string
+	root      string
+	namespace *os.File // of its processes
+	link      string
+	linkIndex string // tells this link from a later one of the same name
+	cgroup    string
 }
 
 // footprintOf reads the footprint of a cluster that is running or starting.
@@ -277,8 +235,7 @@ func (p *program) footprintOf(name string) footprint {
 	}
 	return footprint{
 		name: name, root: record.Root, link: link, linkIndex: string(index), cgroup: record.Cgroup,
-		pidNamespace: namespaceOf(p.t, record.Pid, "pid"),
-		netNamespace: namespaceOf(p.t, record.Pid, "net"),
+		namespace: holdProcesses(p.t, record.Pid),
 	}
 }
 
@@ -323,14 +280,11 @@ func (f footprint) assertGone(t *testing.T) {
 	f.assertCleaned(t)
 }
 
-// ended is an error while a process of the cluster lives. It must be asked before other
-// clusters come up, because the kernel gives the number of a namespace out again.
+// ended is an error while a process of the cluster lives, in a pod or beside the pods.
 func (f footprint) ended(t *testing.T) error {
 	t.Helper()
-	for kind, namespace := range map[string]string{"pid": f.pidNamespace, "net": f.netNamespace} {
-		if left := processesIn(t, kind, namespace); len(left) > 0 {
-			return fmt.Errorf("cluster %s left processes %v in its %s namespace", f.name, left, kind)
-		}
+	if left := processesBelow(t, f.namespace); len(left) > 0 {
+		return fmt.Errorf("cluster %s left processes %v", f.name, left)
 	}
 	return nil
 }

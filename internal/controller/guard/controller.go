@@ -31,11 +31,6 @@ import (
 // again: a CustomResourceDefinition takes a few seconds to be served.
 const askAgain = 3 * time.Second
 
-// collectEdits is the least time between two snapshots that differ. The objects of a
-// changed guard are judged anew, so a tenant who edits guards in a loop would otherwise
-// keep the assessor busy with the objects of one namespace.
-const collectEdits = 500 * time.Millisecond
-
 // all is the one request: what is guarded is a question about all guards together.
 var all = reconcile.Request{NamespacedName: types.NamespacedName{Name: "all"}}
 
@@ -95,12 +90,12 @@ func (c *Controller) Register(lifetime context.Context, mgr ctrl.Manager) error 
 // Reconcile computes a new snapshot, puts it in force and adjusts the watches. The first
 // edit of a guard counts at once, and edits that follow are collected.
 func (c *Controller) Reconcile(ctx context.Context, _ reconcile.Request) (reconcile.Result, error) {
-	if age := c.Clock.Since(c.changedAt); age >= 0 && age < collectEdits {
-		return reconcile.Result{RequeueAfter: collectEdits - age}, nil
-	}
 	in, err := c.read(ctx)
 	if err != nil {
 		return reconcile.Result{}, err
+	}
+	if after := c.postpone(&in); after > 0 {
+		return reconcile.Result{RequeueAfter: after}, nil
 	}
 	before := c.current.Load()
 	snapshot, err := build(in, c.Client.RESTMapper(), c.Clock.Now())

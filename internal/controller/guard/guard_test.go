@@ -325,6 +325,25 @@ func TestReconcileActsOnChangesOnly(t *testing.T) {
 	if reconcile(); changed != 4 {
 		t.Errorf("a collected edit is lost: %d changes", changed)
 	}
+	if err := c.Delete(t.Context(), &again); err != nil {
+		t.Fatal(err)
+	}
+	if reconcile(); changed != 5 {
+		t.Errorf("the removal of a guard waits: %d changes", changed)
+	}
+	namespace := namespaceMetadata("gone")
+	if err := c.Create(t.Context(), namespace); err != nil {
+		t.Fatal(err)
+	}
+	if reconcile(); changed != 6 {
+		t.Errorf("a changed namespace waits: %d changes", changed)
+	}
+}
+
+func namespaceMetadata(name string) *metav1.PartialObjectMetadata {
+	m := &metav1.PartialObjectMetadata{ObjectMeta: metav1.ObjectMeta{Name: name}}
+	m.SetGroupVersionKind(schema.GroupVersionKind{Version: "v1", Kind: "Namespace"})
+	return m
 }
 
 func mapperWithOurs() meta.RESTMapper {

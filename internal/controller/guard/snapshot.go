@@ -75,22 +75,28 @@ type input struct {
 	registered []schema.GroupVersionResource
 }
 
+// namespacesByName lists the namespaces that exist.
+func (in *input) namespacesByName() map[string]Namespace {
+	named := make(map[string]Namespace, len(in.namespaces))
+	for i := range in.namespaces {
+		n := &in.namespaces[i]
+		named[n.Name] = Namespace{Labels: n.Labels, Terminating: n.DeletionTimestamp != nil}
+	}
+	return named
+}
+
 // build compiles all guards. It fails only when the API server could not say
 // where a kind is served: what it did not answer must not look like an unknown kind.
 func build(in input, mapper meta.RESTMapper, now time.Time) (*Snapshot, error) {
 	s := &Snapshot{
 		Resources:  map[schema.GroupVersionKind]kube.Resource{},
-		Namespaces: make(map[string]Namespace, len(in.namespaces)),
+		Namespaces: in.namespacesByName(),
 		Refs:       map[specguard.GuardRef]time.Time{},
 		Problems:   map[specguard.GuardRef][]Problem{},
 		crowded:    map[string]bool{},
 
 		OtherVersions: map[specguard.GuardRef][]Problem{},
 		kinds:         map[schema.GroupKind]judged{},
-	}
-	for i := range in.namespaces {
-		n := &in.namespaces[i]
-		s.Namespaces[n.Name] = Namespace{Labels: n.Labels, Terminating: n.DeletionTimestamp != nil}
 	}
 	for i := range in.guards {
 		g := &in.guards[i]

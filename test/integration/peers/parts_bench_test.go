@@ -37,16 +37,14 @@ func parts() []part {
 	return []part{
 		{variant{name: "never-reinvoked", warning: plumblineSays, stamped: true}, true, true, true, reinvokeNever},
 		{variant{name: "no-conditions", warning: plumblineSays, stamped: true}, true, true, true, dropConditions},
-		{variant{name: "stamp-if-it-differs", warning: plumblineSays, stamped: true}, true, true, true, stampIfDiffers},
+		{variant{name: "patch-always", warning: plumblineSays, stamped: true}, true, true, true, patchAlways},
 		{variant{name: "writer-policy", stamped: true}, true, false, false, onlyWriterPolicy(unchanged)},
 		{variant{name: "writer-policy-no-condition", stamped: true}, true, false, false, onlyWriterPolicy(dropConditions)},
 		{variant{name: "writer-policy-empty-patch"}, true, false, false, onlyWriterPolicy(emptyPatch)},
-		{variant{name: "writer-policy-if-it-differs", stamped: true}, true, false, false, onlyWriterPolicy(stampIfDiffers)},
+		{variant{name: "writer-policy-patch-always", stamped: true}, true, false, false, onlyWriterPolicy(patchAlways)},
 		{variant{name: "deny-policy"}, true, false, false, onlyPolicy("plumbline-deny")},
-		{variant{name: "mutating"}, false, true, false, unchanged},
-		{variant{name: "mutating-no-condition"}, false, true, false, dropConditions},
-		{variant{name: "validating", warning: plumblineSays}, false, false, true, unchanged},
-		{variant{name: "validating-no-condition", warning: plumblineSays}, false, false, true, dropConditions},
+		{variant{name: "mutating", warning: plumblineSays}, false, true, false, unchanged},
+		{variant{name: "mutating-no-condition", warning: plumblineSays}, false, true, false, dropConditions},
 	}
 }
 
@@ -101,9 +99,9 @@ func emptyPatch(object *unstructured.Unstructured) {
 	_ = unstructured.SetNestedSlice(object.Object, mutations, "spec", "mutations")
 }
 
-// stampIfDiffers has the writer policy end at its condition when the object has the
-// right stamp already: after a write by the same writer, and when it is invoked again.
-func stampIfDiffers(object *unstructured.Unstructured) {
+// patchAlways has the writer policy patch each write that changes content, also where
+// the object has the right stamp already.
+func patchAlways(object *unstructured.Unstructured) {
 	variables, is, _ := unstructured.NestedSlice(object.Object, "spec", "variables")
 	if object.GetKind() != "MutatingAdmissionPolicy" || !is {
 		return
@@ -113,12 +111,8 @@ func stampIfDiffers(object *unstructured.Unstructured) {
 		v := v.(map[string]any)
 		expressions[v["name"].(string)] = v["expression"].(string)
 	}
-	const writer, groups = `metadata.?annotations[?"plumbline.dev/writer"]`, `metadata.?annotations[?"plumbline.dev/writer-groups"]`
 	_ = unstructured.SetNestedSlice(object.Object, []any{map[string]any{
-		"name": "stamp-differs",
-		"expression": fmt.Sprintf(`(%s) ? object.%s != optional.of(request.userInfo.username) || object.%s != optional.ofNonZeroValue(%s)`+
-			` : object.%s != oldObject.%s || object.%s != oldObject.%s`,
-			expressions["contentChanged"], writer, groups, expressions["groups"], writer, writer, groups, groups),
+		"name": "content-changed", "expression": expressions["contentChanged"],
 	}}, "spec", "matchConditions")
 }
 

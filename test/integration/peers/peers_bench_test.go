@@ -28,7 +28,7 @@ const (
 var (
 	neither       = variant{name: "neither"}
 	onlyPolicies  = variant{name: "policies", stamped: true}
-	onlyMutating  = variant{name: "mutating"}
+	onlyMutating  = variant{name: "mutating", warning: plumblineSays}
 	withPlumbline = variant{name: "plumbline", warning: plumblineSays, stamped: true}
 	withKyverno   = variant{name: "with-kyverno", warning: kyvernoSays}
 )
