@@ -38,8 +38,8 @@ const (
 
 func TestAKilledWebhookDelaysNoWriteAndItsChangesAreFoundNamedAndSweptAfterwards(t *testing.T) {
 	w := shared.newWorld(t)
-	// The API server would wait for half a minute in each of two calls, and the writes
-	// below have no time for that.
+	// The API server would wait for half a minute in each call, and the writes below have
+	// no time for that.
 	h := w.serve(nil, longest, nil)
 	a := w.assessor("", "--api-server-metrics=10s")
 	w.UnderGuard()
@@ -67,7 +67,7 @@ func TestAKilledWebhookDelaysNoWriteAndItsChangesAreFoundNamedAndSweptAfterwards
 	}
 	w.UntilIs("web", evil)
 	w.untilAuthorised("cart", 6)
-	if n := w.failOpen() - opened; n < 2*(1+more) {
+	if n := w.failOpen() - opened; n < 1+more {
 		t.Errorf("the API server counted %v calls without an answer for %d writes", n, 1+more)
 	}
 	if w.stampOf("web") == w.hashOf("web") {
@@ -122,11 +122,11 @@ func TestWritesPassAHangingWebhookAfterItsTimeoutAndItGoesOnAfterwards(t *testin
 		}
 	}
 	n := w.called() - calls
-	if n != 2*writers { // each takes its timeout at most, so their number bounds the delay
-		t.Errorf("the API server made %v calls for %d writes, want one in each phase", n, writers)
+	if n != writers { // each takes its timeout at most, so their number bounds the delay
+		t.Errorf("the API server made %v calls for %d writes, want one for each", n, writers)
 	}
 	t.Logf("each of %v calls took %v s on average, by the API server's own measure", n, (w.spent()-spent)/n)
-	if n := w.failOpen() - opened; n < 2*writers {
+	if n := w.failOpen() - opened; n < writers {
 		t.Errorf("the API server counted %v calls without an answer", n)
 	}
 	for n := range writers {
@@ -299,7 +299,7 @@ func TestAWriteWhoseReviewIsShedPassesAndIsFoundWithItsWriter(t *testing.T) {
 		before := w.metric(h.Process, "plumbline_admission_unassessed_total", `reason="shed"`)
 		n++
 		w.SetImage(alice, "web", fmt.Sprintf("%s%d", evilImage, n))
-		if shed := w.metric(h.Process, "plumbline_admission_unassessed_total", `reason="shed"`) - before; shed < 2 {
+		if shed := w.metric(h.Process, "plumbline_admission_unassessed_total", `reason="shed"`) - before; shed < 1 {
 			return fmt.Errorf("%v of its reviews were shed", shed)
 		}
 		return nil
