@@ -10,7 +10,7 @@ import (
 	apiextensions "k8s.io/apiextensions-apiserver/pkg/apis/apiextensions/v1"
 	apierrors "k8s.io/apimachinery/pkg/api/errors"
 	metav1 "k8s.io/apimachinery/pkg/apis/meta/v1"
-	"k8s.io/client-go/kubernetes/scheme"
+	"k8s.io/apimachinery/pkg/runtime"
 	"sigs.k8s.io/controller-runtime/pkg/client"
 
 	"github.com/plumbline-dev/plumbline/test/harness/poll"
@@ -20,7 +20,7 @@ import (
 // test.
 func (n *Namespace) InstallKind(group, kind, plural string, scope apiextensions.ResourceScope, changes ...func(*apiextensions.CustomResourceDefinition)) {
 	n.t.Helper()
-	types := scheme.Scheme
+	types := runtime.NewScheme() // the scheme of all clients may be in use
 	n.Must(apiextensions.AddToScheme(types))
 	c, err := client.New(n.cluster.Config, client.Options{Scheme: types})
 	n.Must(err)

@@ -11,6 +11,7 @@ import (
 	"time"
 
 	"github.com/go-logr/logr"
+	apiextensions "k8s.io/apiextensions-apiserver/pkg/apis/apiextensions/v1"
 	"k8s.io/client-go/kubernetes/scheme"
 	"k8s.io/klog/v2"
 	ctrl "sigs.k8s.io/controller-runtime"
@@ -72,8 +73,8 @@ func run(m *testing.M, patience time.Duration, ready func(*Cluster, *envtest.Env
 
 // install puts the chart in place, and makes the people's group.
 func install(ctx context.Context, helm *rendered.Client, server *envtest.Environment) (*Cluster, error) {
-	if err := v1alpha1.AddToScheme(scheme.Scheme); err != nil {
-		return nil, fmt.Errorf("adding our kinds to the scheme: %w", err)
+	if err := errors.Join(v1alpha1.AddToScheme(scheme.Scheme), apiextensions.AddToScheme(scheme.Scheme)); err != nil {
+		return nil, fmt.Errorf("adding kinds to the scheme: %w", err)
 	}
 	server.Config.QPS = -1
 	admin, err := client.New(server.Config, client.Options{Scheme: scheme.Scheme})

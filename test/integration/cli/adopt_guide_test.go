@@ -220,7 +220,7 @@ func (g *guide) chartIsInstalled() {
 	g.takeWebhooksOut()
 	g.awaitStamps()
 	g.assess()
-	g.writeAs(deployer, "nginx:1.27.1", "kubectl-client-side-apply")
+	g.writeAs(deployer, "nginx:1.27.1", "pipeline")
 }
 
 func (g *guide) writeAs(user, image, manager string) {

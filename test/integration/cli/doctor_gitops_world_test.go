@@ -19,7 +19,6 @@ import (
 	admissionv1 "k8s.io/api/admissionregistration/v1"
 	corev1 "k8s.io/api/core/v1"
 	rbacv1 "k8s.io/api/rbac/v1"
-	apiextensionsv1 "k8s.io/apiextensions-apiserver/pkg/apis/apiextensions/v1"
 	apierrors "k8s.io/apimachinery/pkg/api/errors"
 	metav1 "k8s.io/apimachinery/pkg/apis/meta/v1"
 	"k8s.io/apimachinery/pkg/apis/meta/v1/unstructured"
@@ -73,7 +72,6 @@ type farm struct {
 
 func newFarm(t *testing.T, kinds ...published) *farm {
 	t.Helper()
-	must(t, apiextensionsv1.AddToScheme(scheme.Scheme))
 	var paths []string
 	for _, k := range kinds {
 		paths = append(paths, k.path(t))

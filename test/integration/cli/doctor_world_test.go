@@ -16,7 +16,6 @@ import (
 	appsv1 "k8s.io/api/apps/v1"
 	corev1 "k8s.io/api/core/v1"
 	rbacv1 "k8s.io/api/rbac/v1"
-	apiextensionsv1 "k8s.io/apiextensions-apiserver/pkg/apis/apiextensions/v1"
 	metav1 "k8s.io/apimachinery/pkg/apis/meta/v1"
 	"k8s.io/client-go/kubernetes/scheme"
 	"sigs.k8s.io/controller-runtime/pkg/client"
@@ -80,7 +79,6 @@ func hostAddress(t *testing.T) string {
 func newClinic(t *testing.T, args ...string) *clinic {
 	t.Helper()
 	c := &clinic{t: t, dir: t.TempDir(), port: freeport.For(t), metrics: freeport.For(t)}
-	must(t, apiextensionsv1.AddToScheme(scheme.Scheme))
 	var err error
 	c.server, err = apiserver.Start()
 	must(t, err)

@@ -16,6 +16,7 @@ import (
 
 	"github.com/go-logr/logr"
 	corev1 "k8s.io/api/core/v1"
+	apiextensionsv1 "k8s.io/apiextensions-apiserver/pkg/apis/apiextensions/v1"
 	metav1 "k8s.io/apimachinery/pkg/apis/meta/v1"
 	"k8s.io/client-go/kubernetes/scheme"
 	"k8s.io/klog/v2"
@@ -70,7 +71,7 @@ func runTests(m *testing.M) (code int, err error) {
 }
 
 func setUp(env *envtest.Environment, dir, assets string) error {
-	if err := v1alpha1.AddToScheme(scheme.Scheme); err != nil {
+	if err := errors.Join(v1alpha1.AddToScheme(scheme.Scheme), apiextensionsv1.AddToScheme(scheme.Scheme)); err != nil {
 		return err
 	}
 	var err error
