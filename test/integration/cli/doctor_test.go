@@ -156,7 +156,7 @@ func admissionAilments() []ailment {
 			w.MatchConditions = append(w.MatchConditions, admissionv1.MatchCondition{Name: "never", Expression: "false"})
 		}), "webhook.registration", doctor.Critical, "never"},
 		{"a rule is gone", change(func(w *admissionv1.ValidatingWebhook) { w.Rules = w.Rules[1:] }),
-			"webhook.rules", doctor.Critical, "deployments.apps (CREATE, UPDATE, DELETE)"},
+			"webhook.rules", doctor.Critical, "deployments.apps (CREATE, DELETE)"},
 		{"scale is not seen", change(func(w *admissionv1.ValidatingWebhook) {
 			w.Rules = slices.DeleteFunc(w.Rules, func(r admissionv1.RuleWithOperations) bool { return slices.Contains(r.Resources, "deployments/scale") })
 		}), "webhook.rules", doctor.Warning, "deployments.apps/scale"},
