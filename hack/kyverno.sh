@@ -1,7 +1,7 @@
 #!/usr/bin/env bash
 # Builds Kyverno's admission controller, which `make bench-admission-peers` measures
 # beside Plumbline's webhook, and prints the folder with the binary `kyverno` and its
-# kinds (`crds`). The folder is bin/kyverno/VERSION; a second call compiles nothing.
+# kinds (`crds`). The folder is bin/kyverno/VERSION; a second call only prints the folder.
 #
 # Kyverno is compiled from its own module, with the versions of its own go.sum. No
 # go.mod of this repository requires the module.

@@ -105,10 +105,11 @@ func (s *step) singleWrite(changed []diff.Change, complete bool) (writer, bool) 
 }
 
 // lastRecords are those of the write that led to the present state.
-func (s *step) lastRecords() []int {
-	return s.recordsWhere(func(r *WriteRecord) bool {
-		return r.Generation == s.obs.Generation && r.Generation != 0 && r.HashAfter == string(s.full)
-	})
+func (s *step) lastRecords() []int { return s.recordsWhere(s.isLast) }
+
+// isLast tells whether a record is of the write that led to the present state.
+func (s *step) isLast(r *WriteRecord) bool {
+	return r.Generation == s.obs.Generation && r.Generation != 0 && r.HashAfter == string(s.full) && !s.contradicts(r, s.stampsHold())
 }
 
 // distrustOverlaps takes back the authorisation where the version before already
@@ -178,9 +179,12 @@ func (s *step) recordedAuthor(c diff.Change) writer {
 	return w
 }
 
-// sinceLastCheck leaves out records of before the object was last looked at.
+// sinceLastCheck leaves out records of before the object was last looked at, by time and
+// by generation, and of an update that the API server refused.
 func (s *step) sinceLastCheck(r *WriteRecord) bool {
-	return !r.Time.Before(s.st.CheckedAt.Add(-recordsClockSkew))
+	last := &s.st.Observed
+	seen := r.Generation != 0 && r.Generation <= last.Generation && last.UID == s.obs.UID
+	return !seen && !r.Time.Before(s.st.CheckedAt.Add(-recordsClockSkew)) && !s.contradicts(r, s.stampsHold())
 }
 
 func recordTouches(r *WriteRecord, path canon.Path) bool {

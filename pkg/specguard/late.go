@@ -79,7 +79,7 @@ func (s *step) pendingPaths(p pendingWrite) []canon.Path {
 // the time of the finding.
 func (s *step) recordsOfNow(c diff.Change, f *v1alpha1.Finding) []int {
 	return s.recordsWhere(func(r *WriteRecord) bool {
-		if r.Generation != 0 && r.Generation == s.obs.Generation && r.HashAfter == string(s.full) {
+		if s.isLast(r) {
 			return recordTouches(r, c.Path)
 		}
 		return s.throughScale(c) && r.scaledTo(string(c.After)) &&

@@ -117,6 +117,14 @@ var scriptCommands = map[string]func(*world, *datadriven.TestData){
 		live := w.live
 		w.seen = &live
 	},
+	// The webhook records a write that the API server then refuses.
+	"refused-write": func(w *world, d *datadriven.TestData) {
+		stored, generation, version := w.live, w.generation, w.rv
+		wr := scriptWrite(d)
+		wr.changes = parseChanges(w.t, w.live.Body, w.gvk, d.Input)
+		w.update(wr)
+		w.live, w.generation, w.rv = stored, generation, version
+	},
 	"remember-status": func(w *world, _ *datadriven.TestData) {
 		w.remembered = &v1alpha1.BaselineStatus{}
 		w.state.WriteStatus(w.remembered)

@@ -10,38 +10,36 @@ import (
 	"github.com/plumbline-dev/plumbline/pkg/specguard"
 )
 
-// collectEdits is the least time between a snapshot and the next that only edits of
-// guards cause. The objects of a changed guard are judged anew, so a tenant who edits
-// guards in a loop would otherwise keep the assessor busy with one namespace.
+// collectEdits is the least time between a snapshot and the next that changes of guards
+// alone cause. The objects of a changed guard are judged anew, so a tenant who edits
+// guards in a loop, or removes and makes them, would otherwise keep the assessor busy.
 const collectEdits = 500 * time.Millisecond
 
-// postpone returns how long the edits of an input are collected; zero when the input
-// counts at once. A removed guard and a changed namespace never wait, because the
-// assessor would go on to write in a namespace that is being deleted.
+// postpone returns how long the changes of an input are collected; zero when the input
+// counts at once.
 func (c *Controller) postpone(in *input) time.Duration {
 	age := c.Clock.Since(c.changedAt)
-	if age < 0 || age >= collectEdits || !hasOnlyEdits(c.current.Load(), in) {
+	if age < 0 || age >= collectEdits || concernsNamespaces(c.current.Load(), in) {
 		return 0
 	}
 	return collectEdits - age
 }
 
-// hasOnlyEdits tells whether an input has the namespaces of a snapshot and all of its guards.
-func hasOnlyEdits(s *Snapshot, in *input) bool {
+// concernsNamespaces tells whether an input has other namespaces than a snapshot, or
+// lacks a guard of a namespace that is being deleted: the assessor must not go on to
+// write there. A tenant can do neither over and over.
+func concernsNamespaces(s *Snapshot, in *input) bool {
 	if s == nil || !equality.Semantic.DeepEqual(s.Namespaces, in.namespacesByName()) {
-		return false
+		return true
 	}
-	exist := make(map[specguard.GuardRef]bool, len(in.guards)+len(in.clusterGuards))
+	exist := make(map[specguard.GuardRef]bool, len(in.guards))
 	for i := range in.guards {
-		exist[specguard.GuardRef{Namespace: in.guards[i].Namespace, Name: in.guards[i].Name}] = true
-	}
-	for i := range in.clusterGuards {
-		exist[specguard.GuardRef{Name: in.clusterGuards[i].Name}] = true
+		exist[refOf(&in.guards[i])] = true
 	}
 	for ref := range s.Refs {
-		if !exist[ref] {
-			return false
+		if s.Namespaces[ref.Namespace].Terminating && !exist[ref] {
+			return true
 		}
 	}
-	return true
+	return false
 }

@@ -328,15 +328,38 @@ func TestReconcileActsOnChangesOnly(t *testing.T) {
 	if err := c.Delete(t.Context(), &again); err != nil {
 		t.Fatal(err)
 	}
-	if reconcile(); changed != 5 {
-		t.Errorf("the removal of a guard waits: %d changes", changed)
+	if reconcile(); changed != 4 {
+		t.Errorf("the removal of a guard right after an edit is not collected: %d changes", changed)
 	}
-	namespace := namespaceMetadata("gone")
-	if err := c.Create(t.Context(), namespace); err != nil {
+	clk.SetTime(clk.Now().Add(collectEdits))
+	if reconcile(); changed != 5 {
+		t.Errorf("the collected removal is lost: %d changes", changed)
+	}
+	if err := c.Create(t.Context(), namespaceMetadata("new")); err != nil {
 		t.Fatal(err)
 	}
 	if reconcile(); changed != 6 {
-		t.Errorf("a changed namespace waits: %d changes", changed)
+		t.Errorf("a new namespace waits: %d changes", changed)
+	}
+}
+
+// The assessor must not go on to write where everything is being deleted.
+func TestAGuardThatGoesWithItsNamespaceNeverWaits(t *testing.T) {
+	leaving := namespaceMetadata("shop")
+	leaving.DeletionTimestamp = &metav1.Time{Time: epoch}
+	in := input{namespaces: []metav1.PartialObjectMetadata{*leaving}, guards: []v1alpha1.SpecGuard{specGuard("g", kind("apps/v1", "Deployment"))}}
+	s, err := build(in, mapper(), epoch)
+	if err != nil {
+		t.Fatal(err)
+	}
+	c := &Controller{Clock: testingclock.NewFakePassiveClock(epoch), changedAt: epoch}
+	c.current.Store(s)
+	if wait := c.postpone(&in); wait != collectEdits {
+		t.Errorf("an input without a change of namespaces waits %s, want %s", wait, collectEdits)
+	}
+	in.guards = nil
+	if wait := c.postpone(&in); wait != 0 {
+		t.Errorf("the removal of the guard waits %s", wait)
 	}
 }
 

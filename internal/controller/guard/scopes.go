@@ -161,7 +161,7 @@ func (in input) indexSpecs() map[specguard.GuardRef]versioned {
 	specs := make(map[specguard.GuardRef]versioned, len(in.guards)+len(in.clusterGuards))
 	for i := range in.guards {
 		g := &in.guards[i]
-		specs[specguard.GuardRef{Namespace: g.Namespace, Name: g.Name}] = versioned{&g.Spec, guardVersion{string(g.UID), g.Generation}}
+		specs[refOf(g)] = versioned{&g.Spec, guardVersion{string(g.UID), g.Generation}}
 	}
 	for i := range in.clusterGuards {
 		g := &in.clusterGuards[i]

@@ -85,6 +85,11 @@ func (in *input) namespacesByName() map[string]Namespace {
 	return named
 }
 
+// refOf names a SpecGuard.
+func refOf(g *v1alpha1.SpecGuard) specguard.GuardRef {
+	return specguard.GuardRef{Namespace: g.Namespace, Name: g.Name}
+}
+
 // build compiles all guards. It fails only when the API server could not say
 // where a kind is served: what it did not answer must not look like an unknown kind.
 func build(in input, mapper meta.RESTMapper, now time.Time) (*Snapshot, error) {
@@ -100,13 +105,13 @@ func build(in input, mapper meta.RESTMapper, now time.Time) (*Snapshot, error) {
 	}
 	for i := range in.guards {
 		g := &in.guards[i]
-		s.Refs[specguard.GuardRef{Namespace: g.Namespace, Name: g.Name}] = g.CreationTimestamp.Time
+		s.Refs[refOf(g)] = g.CreationTimestamp.Time
 	}
 	excess := specguard.FindExcessGuards(s.Refs)
 	var compiled []*specguard.Guard
 	for i := range in.guards {
 		g := &in.guards[i]
-		ref := specguard.GuardRef{Namespace: g.Namespace, Name: g.Name}
+		ref := refOf(g)
 		if excess[ref] {
 			s.Problems[ref] = []Problem{{Path: "metadata.namespace", Err: errExcess}}
 			s.crowded[ref.Namespace] = true

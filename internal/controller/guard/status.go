@@ -38,7 +38,7 @@ const (
 	// drift and the health of watches change by time too.
 	countAgain = time.Minute
 	// countUnreadable is the same while a kind cannot be read. A count lists all
-	// Baselines, and one tenant may name a kind that nobody may read.
+	// Baselines, and a tenant may name a kind that the assessor may not read.
 	countUnreadable = 5 * time.Second
 	// actionCount is what the assessor did when it made an event of a guard.
 	actionCount = "CountDrift"
@@ -156,7 +156,7 @@ func (c *Status) writeGuards(ctx context.Context, snapshot *Snapshot, counts map
 	for i := range list.Items {
 		g := &list.Items[i]
 		next := g.DeepCopy()
-		ref := specguard.GuardRef{Namespace: g.Namespace, Name: g.Name}
+		ref := refOf(g)
 		c.fill(&next.Status, g.Generation, ref, &g.Spec, snapshot, counts[ref])
 		frozen.add(next.Status.MassDrift)
 		if equality.Semantic.DeepEqual(g.Status, next.Status) {

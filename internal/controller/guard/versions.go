@@ -40,7 +40,7 @@ func (in *input) byPrecedence() []named {
 	guards := make([]named, 0, len(in.guards)+len(in.clusterGuards))
 	for i := range in.guards {
 		g := &in.guards[i]
-		guards = append(guards, named{specguard.GuardRef{Namespace: g.Namespace, Name: g.Name}, g.CreationTimestamp.Time, g.Spec.Resources})
+		guards = append(guards, named{refOf(g), g.CreationTimestamp.Time, g.Spec.Resources})
 	}
 	for i := range in.clusterGuards {
 		g := &in.clusterGuards[i]

@@ -56,8 +56,8 @@ func (v *Reviewer) Mutate(r *Review) Answer {
 	switch {
 	case err != nil:
 		return Unassessed(ReasonMalformed, err)
-	case v.judgesUpdates(r) && old.exists():
-		answer := v.judgeObject(rules, r, object, old, result{nextGeneration(old), hash})
+	case v.judgesUpdates(r):
+		answer := v.judgeObject(rules, r, object, old, stored{nextGeneration(old), hash})
 		answer.Patch = patch
 		return answer
 	case patch == nil:

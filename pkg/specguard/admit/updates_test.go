@@ -11,8 +11,8 @@ import (
 	"github.com/plumbline-dev/plumbline/pkg/specguard"
 )
 
-// An update costs one call, so the call that stamps must say and record what the
-// validating webhook would.
+// An update costs one call, so the call that stamps must give the answer and the record
+// of the validating webhook.
 func TestAnUpdateIsJudgedByTheCallThatStamps(t *testing.T) {
 	changed := deployment(t, image("evil/web:9"))
 	tests := map[string]*Review{
@@ -24,6 +24,7 @@ func TestAnUpdateIsJudgedByTheCallThatStamps(t *testing.T) {
 		"a forged uid and writer":          update(alice, deployment(t, image("x:2"), set("metadata.uid", "forged"), annotations(writerKey, ci)), deployment(t)),
 		"an object of another namespace":   func() *Review { r := update(alice, changed, deployment(t)); r.Namespace = "other"; return r }(),
 		"an object that cannot be hashed":  update(alice, []byte(`{"metadata":{"name":"web"},"spec":{"a":1,"a":2}}`), deployment(t)),
+		"no object of before":              update(alice, changed, nil),
 		"a change of a kind that has none": update(alice, deployment(t, image("x:2"), set("metadata.generation", nil)), deployment(t, set("metadata.generation", nil))),
 	}
 	for name, r := range tests {

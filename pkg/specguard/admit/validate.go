@@ -65,18 +65,18 @@ func (v *Reviewer) validateObject(snapshot *Snapshot, r *Review) Answer {
 	if !specguard.IsRoot(r.Operation, r.Kind, old.owners(), object.owners()) {
 		return Answer{Verdict: VerdictNotRoot}
 	}
-	return v.judgeObject(rules, r, object, old, result{object.generation(), object.hash()})
+	return v.judgeObject(rules, r, object, old, stored{object.generation(), object.hash()})
 }
 
-// result identifies the content of an object if its write succeeds.
-type result struct {
+// stored identifies the object that the API server stores if it accepts the write.
+type stored struct {
 	generation int64 // 0 for a kind without generations
 	hash       canon.Hash
 }
 
 // judgeObject judges a write of the whole object by the rules that select it, and
 // queues the record.
-func (v *Reviewer) judgeObject(rules specguard.Rules, r *Review, object, old object, after result) Answer {
+func (v *Reviewer) judgeObject(rules specguard.Rules, r *Review, object, old object, after stored) Answer {
 	changes := changesOf(object, old)
 	answer := judge(rules, r, r.Kind, changes)
 	if r.Operation == specguard.OperationUpdate && len(changes) == 0 {

@@ -28,7 +28,7 @@ const changedObjects = 20
 // counted are the resources that the assessor writes because an object changed.
 var counted = []string{"baselines", "baselines/status", "baselinerevisions", "events"}
 
-// BenchmarkBaselineWrites counts what the assessor writes for one change of an object, by
+// BenchmarkBaselineWrites counts the assessor's writes for one change of an object, by
 // the API server's own metric. The reference is the change itself, which is one write.
 func BenchmarkBaselineWrites(b *testing.B) {
 	w, stop := benchWorld(b)

@@ -16,38 +16,15 @@ import (
 	apierrors "k8s.io/apimachinery/pkg/api/errors"
 	"k8s.io/apimachinery/pkg/api/meta"
 	metav1 "k8s.io/apimachinery/pkg/apis/meta/v1"
-	"k8s.io/client-go/discovery"
+	"k8s.io/apimachinery/pkg/runtime/schema"
 	"sigs.k8s.io/controller-runtime/pkg/client"
 
 	"github.com/plumbline-dev/plumbline/pkg/apis/plumbline/v1alpha1"
+	"github.com/plumbline-dev/plumbline/test/harness/apiserver"
 )
 
 // kindsOfAGuard is how many kinds a guard may name.
 const kindsOfAGuard = 32
-
-// servedKinds are all kinds that the API server serves, reviews and other kinds without
-// objects included, each once.
-func servedKinds(t *testing.T) []v1alpha1.GuardedResource {
-	t.Helper()
-	dc, err := discovery.NewDiscoveryClientForConfig(config)
-	if err != nil {
-		t.Fatal(err)
-	}
-	_, lists, err := dc.ServerGroupsAndResources()
-	if err != nil {
-		t.Fatal(err)
-	}
-	var out []v1alpha1.GuardedResource
-	for _, list := range lists {
-		for i := range list.APIResources {
-			r := v1alpha1.GuardedResource{APIVersion: list.GroupVersion, Kind: list.APIResources[i].Kind}
-			if !strings.Contains(list.APIResources[i].Name, "/") && !slices.Contains(out, r) {
-				out = append(out, r)
-			}
-		}
-	}
-	return out
-}
 
 // clusterGuardOver selects kinds in the namespace of the world.
 func (w *world) clusterGuardOver(name string, kinds []v1alpha1.GuardedResource) *v1alpha1.ClusterSpecGuard {
@@ -60,10 +37,11 @@ func (w *world) clusterGuardOver(name string, kinds []v1alpha1.GuardedResource) 
 
 // guardable are the kinds that a guard may name. The API server refuses each other kind
 // by its field.
-func (w *world) guardable(kinds []v1alpha1.GuardedResource) []v1alpha1.GuardedResource {
+func (w *world) guardable(kinds []schema.GroupVersionKind) []v1alpha1.GuardedResource {
 	w.t.Helper()
 	var out []v1alpha1.GuardedResource
-	for _, r := range kinds {
+	for _, gvk := range kinds {
+		r := v1alpha1.GuardedResource{APIVersion: gvk.GroupVersion().String(), Kind: gvk.Kind}
 		err := admin.Create(w.Ctx(), w.clusterGuardOver("dry", []v1alpha1.GuardedResource{r}), client.DryRunAll)
 		switch {
 		case err == nil:
@@ -82,7 +60,9 @@ func TestClusterSpecGuardsOverEveryKindGuardWhatCanBeGuarded(t *testing.T) {
 	w.InstallKind("cluster.example.org", "Planet", "planets", apiextensions.ClusterScoped)
 	w.InstallKind("metrics.example.org", "Reading", "readings", apiextensions.NamespaceScoped)
 	start(t)
-	kinds := w.guardable(servedKinds(t))
+	served, err := apiserver.Kinds(config, apiserver.AnyKind)
+	w.Must(err)
+	kinds := w.guardable(served)
 	if len(kinds) < 20 {
 		t.Fatalf("only %d kinds may be named, so this test would prove nothing: %v", len(kinds), kinds)
 	}

@@ -91,7 +91,7 @@ func TestFourHundredPaddedDeploymentsStayWithinTheMemoryLimit(t *testing.T) {
 	judged()
 }
 
-// each does something for so many numbers, four at a time.
+// each calls a function with the numbers below n, four at a time.
 func each(t *testing.T, n int, do func(i int) error) {
 	t.Helper()
 	group, _ := errgroup.WithContext(t.Context())

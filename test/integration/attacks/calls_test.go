@@ -30,7 +30,7 @@ func (p *place) calls() map[string]float64 {
 	}
 }
 
-// told is a client of a user who may do everything, and the warnings that the user reads.
+// told returns a client of a cluster administrator, and the warnings that the user reads.
 func told(t testing.TB, user string) (client.Client, *warnings) {
 	t.Helper()
 	heard := &warnings{}
@@ -39,8 +39,8 @@ func told(t testing.TB, user string) (client.Client, *warnings) {
 	return clientOf(t, c), heard
 }
 
-// An update is stamped, judged and recorded by one call of the webhook; what else
-// happens to an object takes the call that knows the uid, or no patch at all.
+// An update is stamped, judged and recorded by one call of the webhook; each other
+// write takes the call that knows the uid, or whose answer needs no patch.
 func TestAnUpdateCostsOneCallAndIsRecordedAsItIsStored(t *testing.T) {
 	p := newPlace(t)
 	p.guard()

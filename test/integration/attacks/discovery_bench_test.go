@@ -104,7 +104,7 @@ func makeGuards(b *testing.B, kinds func(guard int) []v1alpha1.GuardedResource) 
 	return guards
 }
 
-// minute does something at each second of one minute.
+// minute calls a function at each second of one minute.
 func (p *place) minute(do func(i int) error) {
 	p.t.Helper()
 	tick := time.NewTicker(time.Second)

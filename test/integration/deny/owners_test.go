@@ -21,7 +21,7 @@ import (
 // manyOwners is about as many owners as etcd has room for.
 const manyOwners = 12_000
 
-// strangeOwners are of a kind that nothing serves, which the garbage collector leaves alone.
+// strangeOwners are of a kind that no API server serves, which the garbage collector leaves alone.
 func strangeOwners(n int) []metav1.OwnerReference {
 	owners := make([]metav1.OwnerReference, n)
 	for i := range owners {
@@ -30,7 +30,7 @@ func strangeOwners(n int) []metav1.OwnerReference {
 	return owners
 }
 
-// TestTwelveThousandOwnersChangeNoAnswer: owners are what a tenant fills, and an
+// TestTwelveThousandOwnersChangeNoAnswer: a tenant fills the owners, and an
 // expression that fails would let the write through.
 func TestTwelveThousandOwnersChangeNoAnswer(t *testing.T) {
 	s := newShop(t, nil)

@@ -14,8 +14,9 @@ import (
 	apierrors "k8s.io/apimachinery/pkg/api/errors"
 	metav1 "k8s.io/apimachinery/pkg/apis/meta/v1"
 	"k8s.io/apimachinery/pkg/runtime/schema"
-	"k8s.io/client-go/discovery"
 	"sigs.k8s.io/controller-runtime/pkg/client"
+
+	"github.com/plumbline-dev/plumbline/test/harness/apiserver"
 )
 
 // smallest valid spec of each kind.
@@ -113,25 +114,11 @@ func TestGuardableKinds(t *testing.T) {
 // builtinNamespacedKinds lists what the API server serves without CRDs.
 func builtinNamespacedKinds(t *testing.T) []schema.GroupVersionKind {
 	t.Helper()
-	dc, err := discovery.NewDiscoveryClientForConfig(config)
+	out, err := apiserver.Kinds(config, apiserver.NamespacedObjects)
 	if err != nil {
 		t.Fatal(err)
 	}
-	_, lists, err := dc.ServerGroupsAndResources()
-	if err != nil {
-		t.Fatal(err)
-	}
-	var out []schema.GroupVersionKind
-	for _, list := range lists {
-		if strings.HasPrefix(list.GroupVersion, "plumbline.dev/") {
-			continue
-		}
-		for _, r := range list.APIResources {
-			if r.Namespaced && !strings.Contains(r.Name, "/") && slices.Contains(r.Verbs, "watch") && slices.Contains(r.Verbs, "update") {
-				out = append(out, schema.FromAPIVersionAndKind(list.GroupVersion, r.Kind))
-			}
-		}
-	}
+	out = slices.DeleteFunc(out, func(gvk schema.GroupVersionKind) bool { return gvk.Group == "plumbline.dev" })
 	if len(out) < 25 {
 		t.Fatalf("discovery shows only %d namespaced kinds, so this test would prove nothing: %v", len(out), out)
 	}

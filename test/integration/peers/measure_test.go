@@ -17,9 +17,11 @@ import (
 	metav1 "k8s.io/apimachinery/pkg/apis/meta/v1"
 
 	"github.com/plumbline-dev/plumbline/pkg/apis/plumbline/v1alpha1"
+	"github.com/plumbline-dev/plumbline/test/harness/procfs"
+	"github.com/plumbline-dev/plumbline/test/harness/quantile"
 )
 
-// variant is a namespace, by its name, with what judges the writes in it.
+// variant is a namespace, by its name, with the policies and webhooks that select it.
 type variant struct {
 	name string
 	// warning is a part of the warning that an untrusted writer of a Deployment reads;
@@ -61,7 +63,7 @@ func (c cell) wantedWarning(v variant) string {
 	return ""
 }
 
-// measured is what was measured of a variant in a cell.
+// measured are the measurements of a variant in a cell.
 type measured struct {
 	took   []time.Duration
 	blocks []time.Duration // the median of each block
@@ -70,7 +72,7 @@ type measured struct {
 	series map[string]float64       // of the API server's own metrics, see scrape
 }
 
-// bench is what all cells share.
+// bench is common to all cells.
 type bench struct {
 	*testing.B
 	world     *world
@@ -82,7 +84,7 @@ type bench struct {
 }
 
 const (
-	// pause lets what a block leaves behind, such as Events, come to its end in the
+	// pause lets the rest of a block, such as Events, come to its end in the
 	// account of its variant.
 	pause = 150 * time.Millisecond
 	// defaultDuration of all cells.
@@ -127,7 +129,7 @@ func (b *bench) run(c cell, d time.Duration) map[string]*measured {
 	return result
 }
 
-// runBlock makes one block, with the pause after it, and adds what it cost.
+// runBlock makes one block, with the pause after it, and adds its cost.
 func (b *bench) runBlock(c cell, v variant, into *measured) {
 	b.Helper()
 	var page map[string]float64
@@ -146,7 +148,7 @@ func (b *bench) runBlock(c cell, v variant, into *measured) {
 		}
 	}
 	into.took = append(into.took, took...)
-	into.blocks = append(into.blocks, quantile(took, .5))
+	into.blocks = append(into.blocks, quantile.Of(took, 50))
 	into.warned += warned
 }
 
@@ -154,11 +156,11 @@ func (b *bench) cpu() map[string]time.Duration {
 	b.Helper()
 	used := map[string]time.Duration{}
 	for name, pid := range b.processes {
-		s, err := readStat(pid)
+		s, err := procfs.ReadStat(pid)
 		if err != nil {
 			b.Fatalf("%s ended: %v", name, err)
 		}
-		used[name] = s.cpu
+		used[name] = s.Processor
 	}
 	return used
 }

@@ -50,7 +50,7 @@ var scraped = []string{
 }
 
 // scrape reads the sums and counts of these histograms for updates. The key is the
-// series without the labels that say nothing here.
+// series without the labels that do not matter here.
 func scrape(b *testing.B, w *world) map[string]float64 {
 	b.Helper()
 	found := map[string]float64{}

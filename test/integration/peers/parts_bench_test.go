@@ -122,7 +122,7 @@ func onlyWriterPolicy(change func(*unstructured.Unstructured)) func(*unstructure
 	return func(object *unstructured.Unstructured) { only(object); change(object) }
 }
 
-// onlyPolicy unnames each policy but one; what has no name is not created.
+// onlyPolicy unnames each policy but one; an object without a name is not created.
 func onlyPolicy(name string) func(*unstructured.Unstructured) {
 	return func(object *unstructured.Unstructured) {
 		if object.GetName() != name {
@@ -131,7 +131,7 @@ func onlyPolicy(name string) func(*unstructured.Unstructured) {
 	}
 }
 
-// BenchmarkParts measures what each part of Plumbline adds to one write, each in a
+// BenchmarkParts measures the addition of each part of Plumbline to one write, each in a
 // namespace of its own: by the clock of the client, and by the API server's own
 // histograms. It takes profiles of the API server, while writes are judged and while
 // they are not, into bin/peers. Each iteration is one run; use -benchtime 1x.

@@ -15,6 +15,7 @@ import (
 	metav1 "k8s.io/apimachinery/pkg/apis/meta/v1"
 	"k8s.io/apimachinery/pkg/apis/meta/v1/unstructured"
 
+	"github.com/plumbline-dev/plumbline/test/harness/quantile"
 	"github.com/plumbline-dev/plumbline/test/harness/replay"
 )
 
@@ -131,9 +132,9 @@ func (b *bench) checkFailures(c cell, before, after string) {
 	for _, metric := range []string{
 		"apiserver_admission_webhook_fail_open_count", "apiserver_admission_webhook_rejection_count", "apiserver_admission_match_condition_evaluation_errors_total",
 	} {
-		for _, whose := range []string{"plumbline", "kyverno"} {
-			if n := sumOf(b.B, after, metric, whose) - sumOf(b.B, before, metric, whose); n != 0 {
-				b.Errorf("%s: %s of %s grew by %v", c, metric, whose, n)
+		for _, owner := range []string{"plumbline", "kyverno"} {
+			if n := sumOf(b.B, after, metric, owner) - sumOf(b.B, before, metric, owner); n != 0 {
+				b.Errorf("%s: %s of %s grew by %v", c, metric, owner, n)
 			}
 		}
 	}
@@ -151,13 +152,13 @@ func latencies(cells []cell, variants []variant, results []map[string]*measured)
 				more = []string{fmt.Sprintf("%s (%s to %s)", ms(a.p50), ms(a.low), ms(a.high)), ms(a.p99)}
 			}
 			t.row(c.kind.name, c.trust(), fmt.Sprint(c.writers), v.name, fmt.Sprint(len(m.took)),
-				ms(quantile(m.took, .5)), ms(quantile(m.took, .99)), ms(mean(m.took)), more[0], more[1], fmt.Sprint(m.warned))
+				ms(quantile.Of(m.took, 50)), ms(quantile.Of(m.took, 99)), ms(mean(m.took)), more[0], more[1], fmt.Sprint(m.warned))
 		}
 	}
 	return t
 }
 
-// ratios compares what Plumbline adds with what Kyverno adds.
+// ratios compares the additions of Plumbline and of Kyverno.
 func ratios(cells []cell, results []map[string]*measured) *table {
 	t := &table{}
 	t.head("Write", "Writer", "Writers", "p50 added: Plumbline / Kyverno", "ratio", "p99 added: Plumbline / Kyverno", "ratio", "mean added: Plumbline / Kyverno", "ratio")

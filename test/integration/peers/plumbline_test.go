@@ -22,6 +22,7 @@ import (
 	"github.com/plumbline-dev/plumbline/test/chart/rendered"
 	"github.com/plumbline-dev/plumbline/test/harness/apiserver"
 	"github.com/plumbline-dev/plumbline/test/harness/freeport"
+	"github.com/plumbline-dev/plumbline/test/harness/procfs"
 	"github.com/plumbline-dev/plumbline/test/harness/server"
 )
 
@@ -152,7 +153,7 @@ func (p *plumbline) start(b *testing.B, w *world) {
 		b.Fatal(err)
 	}
 	b.Cleanup(redis.Kill)
-	if p.redis, err = findChild("redis-server"); err != nil {
+	if p.redis, err = procfs.FindChild("redis-server"); err != nil {
 		b.Fatal(err)
 	}
 	if err := server.Build(b.Context(), w.dir, "webhook"); err != nil {
@@ -172,7 +173,7 @@ func (p *plumbline) start(b *testing.B, w *world) {
 	b.Cleanup(func() { report(b, p.Stop()) })
 }
 
-// elsewhere are the arguments of the chart for what is in another place here.
+// elsewhere are the arguments of the chart for parts that have another place here.
 var elsewhere = []string{"--namespace=", "--port=", "--metrics-address=", "--health-address=", "--redis-address=", "--redis-username=", "--redis-password-file="}
 
 // command reads the arguments and the limit of memory of the webhook from the chart.

@@ -21,6 +21,7 @@ import (
 	"github.com/plumbline-dev/plumbline/pkg/apis/plumbline/v1alpha1"
 	"github.com/plumbline-dev/plumbline/test/harness/apiserver"
 	"github.com/plumbline-dev/plumbline/test/harness/poll"
+	"github.com/plumbline-dev/plumbline/test/harness/procfs"
 )
 
 // The writers. Each may do everything that RBAC can allow.
@@ -68,7 +69,7 @@ func newWorld(b *testing.B) *world {
 	if err := apiserver.Enrol(server, w.kubeconfig, "admin", "system:masters"); err != nil {
 		b.Fatal(err)
 	}
-	if w.apiserver, err = findChild("kube-apiserver"); err != nil {
+	if w.apiserver, err = procfs.FindChild("kube-apiserver"); err != nil {
 		b.Fatal(err)
 	}
 	w.bindWriters(b)

@@ -141,18 +141,18 @@ func podCase(writer string, refusedFrom int) *expressionCase {
 // run measures each filling at each size: one write in the guarded namespace and the
 // same one beside it, in turn.
 func (c *expressionCase) run(b *testing.B) {
-	for _, what := range c.fill {
-		for _, size := range fillings[what] {
-			b.Run(fmt.Sprintf("%s=%d", what, size), func(b *testing.B) { c.measure(b, what, size) })
+	for _, filling := range c.fill {
+		for _, size := range fillings[filling] {
+			b.Run(fmt.Sprintf("%s=%d", filling, size), func(b *testing.B) { c.measure(b, filling, size) })
 		}
 	}
 }
 
-func (c *expressionCase) measure(b *testing.B, what string, size int) {
+func (c *expressionCase) measure(b *testing.B, filling string, size int) {
 	refused := c.refusedFrom < 0 || c.refusedFrom > 0 && size >= c.refusedFrom
 	here, beside := c.place(b, false, refused), c.place(b, true, false)
-	here.create(what, size)
-	beside.create(what, size)
+	here.create(filling, size)
+	beside.create(filling, size)
 	var tookHere, tookBeside []time.Duration
 	for i := 0; b.Loop(); i++ {
 		tookBeside = append(tookBeside, beside.write(i))

@@ -83,7 +83,7 @@ func (c *expressionCase) place(b *testing.B, beside, refused bool) *expressionPl
 	}
 }
 
-// restClient acts as a user who may do everything.
+// restClient acts as a cluster administrator.
 func restClient(b *testing.B, user string) rest.Interface {
 	b.Helper()
 	kube, err := kubernetes.NewForConfig(apiserver.Impersonate(config, cmp.Or(user, "root"), "roots"))
@@ -94,10 +94,10 @@ func restClient(b *testing.B, user string) rest.Interface {
 }
 
 // create makes the object with so many entries of a part of its metadata.
-func (p *expressionPlace) create(what string, size int) {
+func (p *expressionPlace) create(filling string, size int) {
 	p.b.Helper()
 	u := &unstructured.Unstructured{Object: p.object}
-	fillMetadata(u, what, size)
+	fillMetadata(u, filling, size)
 	body, err := json.Marshal(u)
 	if err != nil {
 		p.b.Fatal(err)
@@ -142,7 +142,7 @@ func (p *expressionPlace) write(i int) time.Duration {
 }
 
 // fillMetadata gives an object so many annotations, labels or owners.
-func fillMetadata(u *unstructured.Unstructured, what string, size int) {
+func fillMetadata(u *unstructured.Unstructured, filling string, size int) {
 	const alphabet = "abcdefghijklmnopqrstuvwxyzABCDEFGHIJKLMNOPQRSTUVWXYZ0123456789"
 	entries := map[string]string{}
 	var owners []metav1.OwnerReference
@@ -151,7 +151,7 @@ func fillMetadata(u *unstructured.Unstructured, what string, size int) {
 		entries[string(key)] = ""
 		owners = append(owners, metav1.OwnerReference{APIVersion: "v1", Kind: "ConfigMap", Name: "o", UID: types.UID(key)})
 	}
-	switch what {
+	switch filling {
 	case "annotations":
 		u.SetAnnotations(entries)
 	case "labels":

@@ -19,7 +19,7 @@ type kind struct {
 	// body is an object but for its metadata, with NAME for its name.
 	body string
 	// path and value are the change of a foreign writer; empty for a claim, of which the API
-	// server lets people change only what is no part of the canonical form.
+	// server lets people change only fields outside of the canonical form.
 	path, value string
 	// unstamped kinds are never registered with the webhook: their objects are imported,
 	// and no stamp tells of their writers.

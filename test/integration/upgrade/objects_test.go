@@ -18,6 +18,7 @@ import (
 
 	"github.com/plumbline-dev/plumbline/pkg/apis/plumbline/v1alpha1"
 	"github.com/plumbline-dev/plumbline/pkg/specguard"
+	"github.com/plumbline-dev/plumbline/test/harness/apiserver"
 	"github.com/plumbline-dev/plumbline/test/harness/guarded"
 )
 
@@ -174,7 +175,7 @@ func union(maps ...map[string]any) map[string]bool {
 
 func (w *world) discovery() *discovery.DiscoveryClient {
 	w.t.Helper()
-	d, err := discovery.NewDiscoveryClientForConfig(w.unlimited())
+	d, err := discovery.NewDiscoveryClientForConfig(w.server.Config)
 	must(w.t, err)
 	return d
 }
@@ -182,22 +183,15 @@ func (w *world) discovery() *discovery.DiscoveryClient {
 // guardable lists the built-in kinds of the API server that a guard may name.
 func (w *world) guardable() []schema.GroupKind {
 	w.t.Helper()
-	_, lists, err := w.discovery().ServerGroupsAndResources()
+	kinds, err := apiserver.Kinds(w.server.Config, apiserver.NamespacedObjects)
 	must(w.t, err)
 	var all []schema.GroupKind
-	for _, list := range lists {
-		for i := range list.APIResources {
-			r := &list.APIResources[i]
-			if !r.Namespaced || strings.Contains(r.Name, "/") || !slices.Contains(r.Verbs, "watch") || !slices.Contains(r.Verbs, "update") {
-				continue
-			}
-			gvk := schema.FromAPIVersionAndKind(list.GroupVersion, r.Kind)
-			g := guarded.Guard(w.Name, func(g *v1alpha1.SpecGuard) {
-				g.Name, g.Spec.Resources[0] = "probe", v1alpha1.GuardedResource{APIVersion: list.GroupVersion, Kind: r.Kind}
-			})
-			if gvk.Group != v1alpha1.GroupVersion.Group && !slices.Contains(all, gvk.GroupKind()) && w.cluster.Admin.Create(w.Ctx(), g, client.DryRunAll) == nil {
-				all = append(all, gvk.GroupKind())
-			}
+	for _, gvk := range kinds {
+		g := guarded.Guard(w.Name, func(g *v1alpha1.SpecGuard) {
+			g.Name, g.Spec.Resources[0] = "probe", v1alpha1.GuardedResource{APIVersion: gvk.GroupVersion().String(), Kind: gvk.Kind}
+		})
+		if gvk.Group != v1alpha1.GroupVersion.Group && !slices.Contains(all, gvk.GroupKind()) && w.cluster.Admin.Create(w.Ctx(), g, client.DryRunAll) == nil {
+			all = append(all, gvk.GroupKind())
 		}
 	}
 	return all

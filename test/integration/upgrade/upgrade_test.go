@@ -188,7 +188,7 @@ func (w *world) findsDrift(name string) {
 		drifted = append(drifted, object{k, name})
 		w.Must(w.As(mallory).Patch(w.Ctx(), k.named(w.Name, name), client.RawPatch(types.JSONPatchType, k.drift())))
 	}
-	w.allAre("what mallory changed is drift", drifted, func(o object, b *v1alpha1.Baseline) error {
+	w.allAre("each change by mallory is drift", drifted, func(o object, b *v1alpha1.Baseline) error {
 		switch text := guarded.Describe(b); {
 		case len(b.Status.Findings) != 1:
 			return fmt.Errorf("it has %d findings", len(b.Status.Findings))

@@ -21,7 +21,6 @@ import (
 	metav1 "k8s.io/apimachinery/pkg/apis/meta/v1"
 	"k8s.io/apimachinery/pkg/apis/meta/v1/unstructured"
 	"k8s.io/client-go/kubernetes/scheme"
-	"k8s.io/client-go/rest"
 	"k8s.io/klog/v2"
 	ctrl "sigs.k8s.io/controller-runtime"
 	"sigs.k8s.io/controller-runtime/pkg/client"
@@ -195,7 +194,7 @@ func (w *world) startWebhook(manifest []*unstructured.Unstructured) {
 	w.start("webhook", webhookUser, "--port="+strconv.Itoa(port), "--server-names=127.0.0.1", "--drain-delay=0s", "--certificate-settle=1s")
 }
 
-// stamps waits until the webhook stamps what CI writes under the guard.
+// stamps waits until the webhook stamps the writes of CI under the guard.
 func (w *world) stamps() {
 	w.t.Helper()
 	c := w.As(ci)
@@ -257,13 +256,6 @@ func (w *world) start(name, user string, args ...string) *server.Process {
 func lastLines(text string, n int) string {
 	lines := strings.Split(text, "\n")
 	return strings.Join(lines[max(0, len(lines)-n):], "\n")
-}
-
-// unlimited is the way to the API server without a limit of the client.
-func (w *world) unlimited() *rest.Config {
-	config := rest.CopyConfig(w.server.Config)
-	config.QPS = -1
-	return config
 }
 
 func must(t *testing.T, err error) {

@@ -6,17 +6,11 @@ package peers
 
 import (
 	"fmt"
-	"math"
-	"slices"
 	"strings"
 	"time"
-)
 
-// quantile is the smallest of these durations that a share q of them does not exceed.
-func quantile(took []time.Duration, q float64) time.Duration {
-	sorted := slices.Sorted(slices.Values(took))
-	return sorted[max(0, int(math.Ceil(q*float64(len(sorted))))-1)]
-}
+	"github.com/plumbline-dev/plumbline/test/harness/quantile"
+)
 
 func mean(took []time.Duration) time.Duration {
 	var sum time.Duration
@@ -26,7 +20,7 @@ func mean(took []time.Duration) time.Duration {
 	return sum / time.Duration(len(took))
 }
 
-// added is what a variant adds to the latency of the reference, and how far its median
+// added is the addition of a variant to the latency of the reference, and how far its median
 // differs from one round to another.
 type added struct {
 	p50, p99  time.Duration
@@ -39,8 +33,8 @@ func addedTo(reference, m *measured) added {
 		rounds = append(rounds, median-reference.blocks[n])
 	}
 	return added{
-		p50: quantile(m.took, .5) - quantile(reference.took, .5), p99: quantile(m.took, .99) - quantile(reference.took, .99),
-		low: quantile(rounds, .25), high: quantile(rounds, .75),
+		p50: quantile.Of(m.took, 50) - quantile.Of(reference.took, 50), p99: quantile.Of(m.took, 99) - quantile.Of(reference.took, 99),
+		low: quantile.Of(rounds, 25), high: quantile.Of(rounds, 75),
 	}
 }
 

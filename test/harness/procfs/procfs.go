@@ -1,8 +1,7 @@
 // SPDX-License-Identifier: Apache-2.0
 
-//go:build integration
-
-package peers
+// Package procfs reads about other processes from /proc.
+package procfs
 
 import (
 	"bytes"
@@ -18,49 +17,53 @@ import (
 // clockTick is the unit of /proc/PID/stat, which Linux fixes for user space.
 const clockTick = 10 * time.Millisecond
 
-// stat is what /proc/PID/stat tells of a process.
-type stat struct {
-	name   string
-	parent int
-	cpu    time.Duration // user and system
+// Stat is the part of /proc/PID/stat that tests look at.
+type Stat struct {
+	// Name of the program, at most 15 bytes of it.
+	Name string
+	// Parent is the pid of the parent.
+	Parent int
+	// Processor is the time of the processors that the process used, user and system.
+	Processor time.Duration
 }
 
-func readStat(pid int) (stat, error) {
+// ReadStat reads the line of a process; an error says that the process has ended.
+func ReadStat(pid int) (Stat, error) {
 	raw, err := os.ReadFile(fmt.Sprintf("/proc/%d/stat", pid))
 	if err != nil {
-		return stat{}, err
+		return Stat{}, fmt.Errorf("reading about process %d: %w", pid, err)
 	}
 	return parseStat(raw)
 }
 
 // parseStat reads a line of proc(5). The name is in parentheses, and may hold any byte.
-func parseStat(line []byte) (stat, error) {
+func parseStat(line []byte) (Stat, error) {
 	begin, end := bytes.IndexByte(line, '('), bytes.LastIndexByte(line, ')')
 	if begin < 0 || end < begin {
-		return stat{}, fmt.Errorf("the name is missing in %q", line)
+		return Stat{}, fmt.Errorf("the name is missing in %q", line)
 	}
 	fields := strings.Fields(string(line[end+1:])) // from the third of proc(5) on
 	if len(fields) < 13 {
-		return stat{}, fmt.Errorf("only %d fields in %q", len(fields), line)
+		return Stat{}, fmt.Errorf("only %d fields in %q", len(fields), line)
 	}
 	parent, err := strconv.Atoi(fields[1])
 	if err != nil {
-		return stat{}, err
+		return Stat{}, err
 	}
 	user, err := strconv.ParseInt(fields[11], 10, 64)
 	if err != nil {
-		return stat{}, err
+		return Stat{}, err
 	}
 	system, err := strconv.ParseInt(fields[12], 10, 64)
 	if err != nil {
-		return stat{}, err
+		return Stat{}, err
 	}
-	return stat{name: string(line[begin+1 : end]), parent: parent, cpu: time.Duration(user+system) * clockTick}, nil
+	return Stat{Name: string(line[begin+1 : end]), Parent: parent, Processor: time.Duration(user+system) * clockTick}, nil
 }
 
-// findChild finds the only child of this process with a name, such as the API server,
+// FindChild finds the only child of this process with a name, such as the API server,
 // whose process envtest does not show.
-func findChild(name string) (int, error) {
+func FindChild(name string) (int, error) {
 	name = name[:min(len(name), 15)] // TASK_COMM_LEN
 	paths, err := filepath.Glob("/proc/[0-9]*/stat")
 	if err != nil {
@@ -76,7 +79,7 @@ func findChild(name string) (int, error) {
 		if err != nil {
 			return 0, err
 		}
-		if s.name != name || s.parent != os.Getpid() {
+		if s.Name != name || s.Parent != os.Getpid() {
 			continue
 		}
 		if found != 0 {

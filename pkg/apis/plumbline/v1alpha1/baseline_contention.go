@@ -1,0 +1,85 @@
+// SPDX-License-Identifier: Apache-2.0
+
+package v1alpha1
+
+import metav1 "k8s.io/apimachinery/pkg/apis/meta/v1"
+
+// PlaceAspect says what of a place changes.
+// +kubebuilder:validation:Enum=Value;Order
+type PlaceAspect string
+
+// The aspects of a place.
+const (
+	// AspectValue: the value at the path, or anything inside of it.
+	AspectValue PlaceAspect = "Value"
+	// AspectOrder: the order of the list at the path alone.
+	AspectOrder PlaceAspect = "Order"
+)
+
+// Place is where an object changes to and fro.
+type Place struct {
+	// path of the place, as in findings; absent for the object as a whole, which
+	// comes and goes.
+	// +optional
+	// +kubebuilder:validation:MinLength=1
+	// +kubebuilder:validation:MaxLength=1024
+	Path string `json:"path,omitempty"`
+	// aspect of the place that changes.
+	// +required
+	Aspect PlaceAspect `json:"aspect,omitempty"`
+}
+
+// FlipPlace is one place of a flip, and who changed it.
+type FlipPlace struct {
+	// path of the place, as in findings; absent for the object as a whole, which
+	// was deleted or created.
+	// +optional
+	// +kubebuilder:validation:MinLength=1
+	// +kubebuilder:validation:MaxLength=1024
+	Path string `json:"path,omitempty"`
+	// aspect of the place that changed.
+	// +required
+	Aspect PlaceAspect `json:"aspect,omitempty"`
+	// by names who changed it; absent for an expected writer, whose rule allows
+	// it, and where nobody is known.
+	// +optional
+	// +kubebuilder:validation:MinLength=1
+	// +kubebuilder:validation:MaxLength=1024
+	By string `json:"by,omitempty"`
+	// class of that writer under the guards in force.
+	// +optional
+	Class ActorClass `json:"class,omitempty"`
+}
+
+// Flip is one write that made the object drift, put it back, or took a path back
+// to the value that it had before somebody else changed it.
+type Flip struct {
+	// at is when it was seen.
+	// +required
+	At metav1.Time `json:"at,omitempty,omitzero"`
+	// places at which the write did so, the worst findings first; no more are
+	// remembered.
+	// +optional
+	// +listType=atomic
+	// +kubebuilder:validation:MaxItems=16
+	Places []FlipPlace `json:"places,omitempty"`
+}
+
+// Contention is a fight between two writers.
+type Contention struct {
+	// since is when it was recognised.
+	// +required
+	Since metav1.Time `json:"since,omitempty,omitzero"`
+	// with names the writers that keep changing the object, least trusted first.
+	// +optional
+	// +listType=atomic
+	// +kubebuilder:validation:MaxItems=8
+	// +kubebuilder:validation:items:MinLength=1
+	// +kubebuilder:validation:items:MaxLength=1024
+	With []string `json:"with,omitempty"`
+	// places that they fight over.
+	// +optional
+	// +listType=atomic
+	// +kubebuilder:validation:MaxItems=16
+	Places []Place `json:"places,omitempty"`
+}
