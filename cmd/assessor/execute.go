@@ -20,7 +20,7 @@ import (
 
 func (p *process) execute(ctx context.Context, opts *assess.Options, roles *roleOptions, gate *elected.Gate) (func(context.Context) error, error) {
 	mine := &roles.execute
-	key, ring, public, err := mine.Keys()
+	keys, err := mine.Keys()
 	if err != nil {
 		return nil, err
 	}
@@ -35,7 +35,11 @@ func (p *process) execute(ctx context.Context, opts *assess.Options, roles *role
 	if err != nil {
 		return nil, err
 	}
-	tell, err := notifications(opts, &roles.notify)
+	marks, err := keys.Signer.DeriveKey(purposeOfMarks)
+	if err != nil {
+		return nil, err
+	}
+	tell, err := notifications(opts, &roles.notify, marks)
 	if err != nil {
 		return nil, err
 	}
@@ -45,8 +49,8 @@ func (p *process) execute(ctx context.Context, opts *assess.Options, roles *role
 	}
 	setup := execute.Setup{
 		Config: config, Namespace: opts.Namespace, LeaderElect: opts.LeaderElect, User: opts.ExecutorUser, Caps: mine.Caps(),
-		Evidence: evidence.Writer{Store: store, Signer: key, Keys: ring},
-		Builder:  evidence.Builder{Version: version()}, PublicKeys: public,
+		Evidence: evidence.Writer{Store: store, Signer: keys.Signer, Old: keys.Old, Keys: keys.Ring},
+		Builder:  evidence.Builder{Version: version()}, PublicKeys: keys.Public,
 		Notifications: tell, Mirror: mirror,
 		Registry: p.registry, Log: p.log, Clock: clock.RealClock{}, Ready: gate.Open,
 	}

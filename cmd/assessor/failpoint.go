@@ -32,6 +32,7 @@ import (
 //	mute                store no record, and say that it is stored
 //	clock:1h            be an hour ahead; clock:-1h is behind
 //	lease:3s            lead by a lease of three seconds instead of fifteen
+//	probe:1ms           believe no answer of the evidence store that is older than 1 ms
 //
 // WRITE is the name of a write as the journal has it, and the first one of that name
 // is meant. Writes are requests that change a plan, a ledger, a claim, an Environment
@@ -64,6 +65,7 @@ type failpoints struct {
 	mute    bool
 	clock   time.Duration
 	lease   time.Duration
+	probe   time.Duration
 	release string
 
 	mu      sync.Mutex
@@ -90,11 +92,11 @@ func underFaults(setup *execute.Setup) error {
 	if f.clock != 0 {
 		setup.Clock = clockOff{by: f.clock}
 	}
-	setup.LeaseDuration = f.lease
+	setup.LeaseDuration, setup.ProbeInterval = f.lease, f.probe
 	return nil
 }
 
-var errFailpoint = errors.New("is none of kill:before:WRITE, kill:after:WRITE, stop:before:WRITE, stop:after:WRITE, lose:after:WRITE, late:before:WRITE, mute, clock:1h, lease:3s")
+var errFailpoint = errors.New("is none of kill:before:WRITE, kill:after:WRITE, stop:before:WRITE, stop:after:WRITE, lose:after:WRITE, late:before:WRITE, mute, clock:1h, lease:3s, probe:1ms")
 
 // moments at which each act can happen.
 var moments = map[string][]string{
@@ -112,6 +114,8 @@ func (f *failpoints) parse(text string) (err error) {
 		f.clock, err = time.ParseDuration(rest)
 	case act == "lease":
 		f.lease, err = time.ParseDuration(rest)
+	case act == "probe":
+		f.probe, err = time.ParseDuration(rest)
 	case slices.Contains(moments[act], when) && write != "":
 		f.points = append(f.points, failpoint{act, when, write})
 	default:

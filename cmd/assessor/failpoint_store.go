@@ -12,7 +12,7 @@ import (
 	"github.com/plumbline-dev/plumbline/pkg/remediate/evidence"
 )
 
-// failingStore counts the records that are created among the writes.
+// failingStore counts the records and bodies that are created among the writes.
 type failingStore struct {
 	evidence.Store
 	points *failpoints
@@ -23,7 +23,7 @@ var errNoAnswer = errors.New("a failpoint took the answer away")
 
 // Create implements evidence.Store.
 func (s *failingStore) Create(ctx context.Context, name string, data []byte) error {
-	point := s.points.reached("record " + ordinal(name))
+	point := s.points.reached(s.write(ctx, name))
 	if s.points.mute {
 		return nil
 	}
@@ -36,11 +36,21 @@ func (s *failingStore) Create(ctx context.Context, name string, data []byte) err
 	return err
 }
 
-// ordinal is the number of a record in its chain.
-func ordinal(name string) string {
-	_, sequence, ok := evidence.ParseName(name)
+// write names what is created: a record by its number in the chain, a body by how many the
+// chain has, whichever process stored these.
+func (s *failingStore) write(ctx context.Context, name string) string {
+	if _, sequence, ok := evidence.ParseName(name); ok {
+		return "record " + strconv.FormatInt(sequence, 10)
+	}
+	chain, _, ok := evidence.ParseBodyName(name)
 	if !ok {
 		return name
 	}
-	return strconv.FormatInt(sequence, 10)
+	bodies := 1
+	for there, err := range s.List(ctx, chain) {
+		if _, _, isBody := evidence.ParseBodyName(there); err == nil && isBody {
+			bodies++
+		}
+	}
+	return "body " + strconv.Itoa(bodies)
 }

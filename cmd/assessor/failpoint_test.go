@@ -48,7 +48,7 @@ func TestFailpointsAreRead(t *testing.T) {
 
 func TestAFailpointHappensOnce(t *testing.T) {
 	var f failpoints
-	for _, text := range []string{"lose:after:record 2", "mute", "clock:-1h", "lease:3s"} {
+	for _, text := range []string{"lose:after:record 2", "mute", "clock:-1h", "lease:3s", "probe:1ms"} {
 		if err := f.parse(text); err != nil {
 			t.Fatal(err)
 		}
@@ -92,7 +92,7 @@ func TestAWriteThatMeetsAConflictIsNotTheOneThatIsMeant(t *testing.T) {
 	points := &failpoints{points: []failpoint{{actLose, whenAfter, "write web"}}}
 	client := &http.Client{Transport: &failingTransport{http.DefaultTransport, points}}
 	put := func() (*http.Response, error) {
-		r, err := http.NewRequestWithContext(t.Context(), http.MethodPatch, server.URL+"/apis/apps/v1/namespaces/shop/deployments/web", strings.NewReader("{}"))
+		r, err := http.NewRequestWithContext(t.Context(), http.MethodPut, server.URL+"/apis/apps/v1/namespaces/shop/deployments/web", strings.NewReader("{}"))
 		if err != nil {
 			t.Fatal(err)
 		}

@@ -17,6 +17,8 @@ import (
 	"strings"
 	"time"
 
+	"k8s.io/apimachinery/pkg/api/meta"
+
 	"github.com/plumbline-dev/plumbline/pkg/apis/plumbline/v1alpha1"
 	"github.com/plumbline-dev/plumbline/pkg/remediate/evidence"
 	"github.com/plumbline-dev/plumbline/pkg/remediate/exec"
@@ -42,6 +44,11 @@ func (t *failingTransport) RoundTrip(r *http.Request) (*http.Response, error) {
 	// one does that was in the network already.
 	again := r.Clone(context.WithoutCancel(r.Context()))
 	again.Body = io.NopCloser(bytes.NewReader(body))
+	if point.act != "" {
+		// The client's timer closes it. A process that stands still directly before the call
+		// of its client has no timer yet, and sends the request whenever it goes on.
+		again.Cancel = nil //nolint:staticcheck // clients still use it
+	}
 	if point.act == actLate {
 		go t.later(again)
 		return nil, errNoAnswer
@@ -121,6 +128,9 @@ func planName(body []byte) string {
 		return "plan: " + err.Error()
 	}
 	phase := "plan " + string(plan.Status.Phase)
+	if meta.IsStatusConditionTrue(plan.Status.Conditions, v1alpha1.ConditionAnnounced) {
+		phase += ", announced"
+	}
 	if plan.Status.DeferralReason != "" {
 		phase += ", which waits"
 	}
@@ -189,6 +199,8 @@ func targetName(r *http.Request, body []byte) string {
 		return "write " + name + ": " + err.Error()
 	}
 	switch {
+	case r.Method == http.MethodPatch: // it changes managedFields alone
+		return "return the fields of " + name
 	case r.Method == http.MethodPost: // the path names no object
 		return "make " + object.Metadata.Name
 	case object.Metadata.Labels[evidence.LabelFence] != "":

@@ -14,18 +14,21 @@ import (
 // for it, and a call that was cut short tells somebody twice.
 const seenBudget = time.Second
 
-// notifications say how the process tells people. Without Redis it remembers what
-// it told only as long as it lives.
-func notifications(opts *assess.Options, mine *notifier.Options) (notifier.Settings, error) {
+// purposeOfMarks is that of the key which authenticates in Redis what was told.
+const purposeOfMarks = "plumbline.dev notifications told"
+
+// notifications say how the process tells people. Without Redis, or without a key that
+// users of Redis do not have, it remembers what it told only as long as it lives.
+func notifications(opts *assess.Options, mine *notifier.Options, key []byte) (notifier.Settings, error) {
 	egress, err := mine.Egress()
 	if err != nil {
 		return notifier.Settings{}, err
 	}
 	settings := notifier.Settings{Egress: egress}
-	if opts.Redis.Address != "" {
+	if opts.Redis.Address != "" && len(key) > 0 {
 		redis := opts.Redis.Details()
 		redis.CallBudget = max(seenBudget, opts.Redis.Timeout)
-		settings.Seen = notifier.NewRedisSeen(details.NewClient(redis), opts.Redis.KeyPrefix)
+		settings.Seen = notifier.NewRedisSeen(details.NewClient(redis), opts.Redis.KeyPrefix, key)
 	}
 	return settings, nil
 }

@@ -171,7 +171,8 @@ func (p *process) assess(opts *assess.Options, tell *notifier.Options, gate *ele
 		return nil, err
 	}
 	setup.Registry, setup.Ready = p.registry, gate.Open
-	if setup.Notifications, err = notifications(opts, tell); err != nil {
+	// What the assessor tells again after a restart is urgent, and so never suppressed.
+	if setup.Notifications, err = notifications(opts, tell, nil); err != nil {
 		return nil, err
 	}
 	return func(ctx context.Context) error { return assess.Run(ctx, setup) }, nil

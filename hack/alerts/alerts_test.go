@@ -347,7 +347,7 @@ var byHand = []string{
 	"plumbline_drift_check_age_seconds", "plumbline_drift_checks_due", "plumbline_drift_checks_overdue_seconds",
 	"plumbline_drift_checks_running", "plumbline_drift_checks_total",
 	"plumbline_drift_age_seconds", "plumbline_drift_oldest_seconds",
-	"plumbline_fail_open", "plumbline_fail_open_calls_total", "plumbline_injection_pods_total", "plumbline_remediation_mirror_puts_total", "plumbline_sweep_objects_total", "plumbline_sweeps_total",
+	"plumbline_fail_open", "plumbline_fail_open_calls_total", "plumbline_injection_pods_total", "plumbline_notifications_doubted_total", "plumbline_remediation_evidence_keys_restored_total", "plumbline_remediation_mirror_puts_total", "plumbline_sweep_objects_total", "plumbline_sweeps_total",
 }
 
 // A metric that neither an alert nor the dashboard names is either superfluous

@@ -40,7 +40,7 @@ func (a *app) doctorCommandOn(snapshot func(context.Context, *doctorOptions) (*d
 block the cluster, and say how to put each finding right.
 
 It reads as your user: what you may not read is Unknown, never OK, and the
-missing right is named. Up to seven writes are tried as dry runs, since only
+missing right is named. Up to eight writes are tried as dry runs, since only
 admission can show that admission works; nothing is stored. --probe=false leaves
 them out. The installation is found by itself, or named with --namespace.
 

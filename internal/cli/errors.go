@@ -24,6 +24,8 @@ const (
 	exitFailure   = 1
 	exitDifferent = 1
 	exitTrouble   = 2
+	// exitOpenEnd: evidence verify found no fault, and does not know the end of a chain.
+	exitOpenEnd = 3
 )
 
 // troubleAnnotation marks commands whose exit code 1 is an answer.

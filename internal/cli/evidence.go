@@ -22,8 +22,12 @@ import (
 	"github.com/plumbline-dev/plumbline/pkg/remediate/evidence/bucket"
 )
 
-// evidenceConfigMap holds the public keys of the executor, in Plumbline's namespace.
-const evidenceConfigMap = "plumbline-evidence"
+// evidenceConfigMap holds the public keys of the executor, in Plumbline's namespace, and
+// evidenceKeyEnds in it says where keys end.
+const (
+	evidenceConfigMap = "plumbline-evidence"
+	evidenceKeyEnds   = "key-ends.json"
+)
 
 func (a *app) evidenceCommand() *cobra.Command {
 	return group("evidence", "Show and verify the signed records of remediation",
@@ -37,6 +41,7 @@ every decision. Records are read from their store, or from a copy of it, with
 type evidenceSource struct {
 	store   string
 	keys    []string
+	keyEnds string
 	system  string
 	offline bool
 	// served is read where no store is named.
@@ -47,9 +52,11 @@ func (s *evidenceSource) addFlags(cmd *cobra.Command) {
 	flags := cmd.Flags()
 	flags.StringVar(&s.store, "evidence", "", "Where the records are: a directory, file:///path, or s3://bucket?region=…. Left out: the executor, if it serves them.")
 	flags.StringArrayVar(&s.keys, "key", nil, "File with public keys in PEM, repeatable. Left out: those of the ConfigMap "+evidenceConfigMap+" in Plumbline's namespace.")
+	flags.StringVar(&s.keyEnds, "key-ends", "", "File that says where keys end, as "+evidenceKeyEnds+" of that ConfigMap. Left out: that of the ConfigMap, unless --key is given.")
 	flags.BoolVar(&s.offline, "offline", false, "Ask no cluster; needs --key.")
 	addSystemFlag(cmd, &s.system)
 	mustMarkFilename(cmd, "key", "pem", "pub")
+	mustMarkFilename(cmd, "key-ends", "json")
 }
 
 func (s *evidenceSource) check(cmd *cobra.Command) error {
@@ -98,11 +105,32 @@ func (s *evidenceSource) find(ctx context.Context, c *cluster, system string) (e
 	return err
 }
 
-// keyring reads the public keys from files, else from the cluster.
-func (s *evidenceSource) keyring(ctx context.Context, c *cluster, system string) (*evidence.Keyring, error) {
+// believed are the keys by which records are believed, and where they end.
+type believed struct {
+	ring *evidence.Keyring
+	ends []evidence.KeyEnd
+}
+
+// believed reads the public keys and their ends from files, else from the cluster.
+func (s *evidenceSource) believed(ctx context.Context, c *cluster, system string) (k believed, err error) {
 	if len(s.keys) == 0 {
-		return c.evidenceKeys(ctx, system)
+		k, err = c.evidenceKeys(ctx, system)
+	} else {
+		k.ring, err = s.keyring()
 	}
+	if err != nil || s.keyEnds == "" {
+		return k, err
+	}
+	content, err := os.ReadFile(s.keyEnds)
+	if err != nil {
+		return k, fmt.Errorf("reading the ends of keys: %w", err)
+	}
+	k.ends, err = evidence.ParseKeyEnds(content)
+	return k, err
+}
+
+// keyring reads the public keys from files.
+func (s *evidenceSource) keyring() (*evidence.Keyring, error) {
 	var files [][]byte
 	for _, name := range s.keys {
 		content, err := os.ReadFile(name)
@@ -116,10 +144,10 @@ func (s *evidenceSource) keyring(ctx context.Context, c *cluster, system string)
 
 // evidenceKeys are the keys that the executor publishes, with those before a
 // rotation.
-func (c *cluster) evidenceKeys(ctx context.Context, system string) (*evidence.Keyring, error) {
+func (c *cluster) evidenceKeys(ctx context.Context, system string) (k believed, err error) {
 	found := &corev1.ConfigMap{}
 	if err := c.Get(ctx, client.ObjectKey{Namespace: system, Name: evidenceConfigMap}, found); err != nil {
-		return nil, fmt.Errorf("reading the public keys (--key reads them from a file): %w", err)
+		return k, fmt.Errorf("reading the public keys (--key reads them from a file): %w", err)
 	}
 	var files [][]byte
 	for _, name := range slices.Sorted(maps.Keys(found.Data)) {
@@ -128,9 +156,13 @@ func (c *cluster) evidenceKeys(ctx context.Context, system string) (*evidence.Ke
 		}
 	}
 	if len(files) == 0 {
-		return nil, fmt.Errorf("the ConfigMap %s/%s has no public key: has the executor ever run? --key reads keys from a file", system, evidenceConfigMap)
+		return k, fmt.Errorf("the ConfigMap %s/%s has no public key: has the executor ever run? --key reads keys from a file", system, evidenceConfigMap)
 	}
-	return evidence.ParseKeyring(files...)
+	if k.ring, err = evidence.ParseKeyring(files...); err != nil {
+		return k, err
+	}
+	k.ends, err = evidence.ParseKeyEnds([]byte(found.Data[evidenceKeyEnds]))
+	return k, err
 }
 
 // systemNamespace is where Plumbline runs: named by the user, else where its

@@ -24,14 +24,19 @@ func (a *app) evidenceGetCommand() *cobra.Command {
 	var o evidenceGetOptions
 	cmd := &cobra.Command{
 		Use:   "get [NAMESPACE/]PLAN --evidence URL",
-		Short: "Print the records of a plan",
-		Long: `Print the records of a plan: what was decided about it, and how each of its steps
-ended. Only records with a good signature are shown; that the chain is whole is
-for verify to say. The plan may be gone by now.
+		Short: "Print the evidence packet of a plan",
+		Long: `Print the evidence packet of a plan: what drifted and how severe that was, by which
+policy and plan it was put back, how each step ended and how long it took, who
+asked for it, what was written, and the signed records. Only records with a good
+signature count, and only contents with the digest that a record names; verify
+says whether the chain is whole. The plan may be gone by now.
 
--o json and -o yaml print the signed statements.`,
+-o json and -o yaml print the packet with all contents and signed statements.
+Values that look like secrets are replaced in the contents. --step prints only the
+records of one step.`,
 		Example: examples(
-			"# What was recorded about a plan", "%s evidence get production-3f9c2a -n shop --evidence s3://evidence?region=eu-central-1",
+			"# What an auditor wants to know about a plan", "%s evidence get production-3f9c2a -n shop --evidence s3://evidence?region=eu-central-1",
+			"# The policy as it was then", "%s evidence get production-3f9c2a -n shop --evidence ./copy -o json | jq .policy.body",
 			"# One step, as it was signed, from a copy and without a cluster", "%s evidence get shop/production-3f9c2a --step 0 --evidence ./copy --key public.pem --offline -o json"),
 		RunE:              func(cmd *cobra.Command, args []string) error { return a.evidenceGet(cmd, args, &o) },
 		ValidArgsFunction: a.completePlan,
@@ -55,75 +60,102 @@ func (a *app) evidenceGet(cmd *cobra.Command, args []string, o *evidenceGetOptio
 	if err != nil {
 		return err
 	}
-	namespace, name, found := strings.Cut(plan, "/")
-	if !found {
+	namespace, name, qualified := strings.Cut(plan, "/")
+	if !qualified {
 		namespace, name = working, plan
 	}
-	records, problems, err := o.recordsOf(ctx, keys, func(r *evidence.Record) bool {
+	found, err := o.recordsOf(ctx, keys, func(r *evidence.Record) bool {
 		ofStep := !cmd.Flags().Changed("step") || (r.Step != nil && r.Step.Index == o.step)
 		return r.Plan != nil && r.Plan.Namespace == namespace && r.Plan.Name == name && ofStep
 	})
 	if err != nil {
 		return err
 	}
-	if problems > 0 {
-		a.warn("the store has %s; %s evidence verify tells which", plural(problems, "problem"), displayName)
+	if found.problems > 0 {
+		a.warn("the store has %s; %s evidence verify tells which", plural(found.problems, "problem"), displayName)
 	}
-	if len(records) == 0 {
+	if len(found.records) == 0 {
 		return fmt.Errorf("there is no good record of plan %s/%s in %s", namespace, name, o.store)
 	}
-	if o.output == "json" || o.output == "yaml" {
-		return a.printStructured(o.output, map[string]any{"records": reportRecords(records)})
+	switch oneStep := cmd.Flags().Changed("step"); {
+	case !oneStep:
+		return a.printPacket(ctx, &o.evidenceSource, found, o.output)
+	case o.output == "json" || o.output == "yaml":
+		return a.printStructured(o.output, map[string]any{"records": reportRecords(found)})
 	}
-	return a.print(a.describeRecords(records, o.output == "wide"))
+	return a.print(a.describeRecords(found, o.output == "wide"))
 }
 
 // evidenceWorld gives the namespace in which the user works, and the public keys,
 // which are the only thing that a cluster is asked for.
-func (a *app) evidenceWorld(ctx context.Context, s *evidenceSource) (string, *evidence.Keyring, error) {
+func (a *app) evidenceWorld(ctx context.Context, s *evidenceSource) (string, believed, error) {
 	if s.offline {
 		namespace, _, err := a.config.ToRawKubeConfigLoader().Namespace()
 		if err != nil {
-			return "", nil, err
+			return "", believed{}, err
 		}
-		keys, err := s.keyring(ctx, nil, "")
+		keys, err := s.believed(ctx, nil, "")
 		return namespace, keys, err
 	}
 	c, err := a.connect()
 	if err != nil {
-		return "", nil, err
+		return "", believed{}, err
 	}
 	system := s.system
 	if len(s.keys) == 0 || s.store == "" {
 		if system, err = c.systemNamespace(ctx, system); err != nil {
-			return "", nil, err
+			return "", believed{}, err
 		}
 	}
 	if err := s.find(ctx, c, system); err != nil {
-		return "", nil, err
+		return "", believed{}, err
 	}
-	keys, err := s.keyring(ctx, c, system)
+	keys, err := s.believed(ctx, c, system)
 	return c.namespace, keys, err
+}
+
+// recordsFound are good records, which of them are withdrawn, and by which record; and how
+// many problems the store has.
+type recordsFound struct {
+	records   []evidence.Sealed
+	withdrawn map[place]int64
+	problems  int
+}
+
+// place is where a record stands.
+type place struct {
+	chain    string
+	sequence int64
+}
+
+func (f *recordsFound) withdrawnBy(r *evidence.Record) int64 {
+	return f.withdrawn[place{r.Chain.UID, r.Chain.Sequence}]
 }
 
 // recordsOf reads all chains and keeps the good records that are wanted, in the
 // order of their chains; and counts what is wrong with any.
-func (s *evidenceSource) recordsOf(ctx context.Context, keys *evidence.Keyring, wanted func(*evidence.Record) bool) ([]evidence.Sealed, int, error) {
+func (s *evidenceSource) recordsOf(ctx context.Context, keys believed, wanted func(*evidence.Record) bool) (*recordsFound, error) {
 	store, closeStore, err := s.open(ctx)
 	if err != nil {
-		return nil, 0, err
+		return nil, err
 	}
 	defer closeStore()
-	var records []evidence.Sealed
-	report, err := evidence.Verify(ctx, store, keys, evidence.Options{Each: func(r evidence.Sealed) {
+	found := &recordsFound{withdrawn: map[place]int64{}}
+	report, err := evidence.Verify(ctx, store, keys.ring, evidence.Options{Ends: keys.ends, Each: func(r evidence.Sealed) {
 		if wanted(&r.Record) {
-			records = append(records, r)
+			found.records = append(found.records, r)
 		}
 	}})
 	if err != nil {
-		return nil, 0, err
+		return nil, err
 	}
-	return records, len(report.Problems), nil
+	for i := range report.Chains {
+		for _, w := range report.Chains[i].Withdrawn {
+			found.withdrawn[place{report.Chains[i].UID, w.Sequence}] = w.By
+		}
+	}
+	found.problems = len(report.Problems)
+	return found, nil
 }
 
 // recordReport is one record as it was signed.
@@ -132,24 +164,31 @@ type recordReport struct {
 	Digest    string          `json:"digest"`
 	KeyID     string          `json:"keyID"`
 	Statement json.RawMessage `json:"statement"`
+	// WithdrawnBy is the sequence of the record that withdraws this one.
+	WithdrawnBy int64 `json:"withdrawnBy,omitempty"`
 }
 
-func reportRecords(records []evidence.Sealed) []recordReport {
-	reports := make([]recordReport, 0, len(records))
-	for i := range records {
-		r := &records[i]
-		reports = append(reports, recordReport{Name: r.Name, Digest: r.Digest, KeyID: r.KeyID, Statement: r.Payload})
+func reportRecords(found *recordsFound) []recordReport {
+	reports := make([]recordReport, 0, len(found.records))
+	for i := range found.records {
+		r := &found.records[i]
+		reports = append(reports, recordReport{
+			Name: r.Name, Digest: r.Digest, KeyID: r.KeyID, Statement: r.Payload, WithdrawnBy: found.withdrawnBy(&r.Record),
+		})
 	}
 	return reports
 }
 
-func (a *app) describeRecords(records []evidence.Sealed, wide bool) string {
+func (a *app) describeRecords(found *recordsFound, wide bool) string {
 	d := &description{}
-	for i := range records {
+	for i := range found.records {
 		if i > 0 {
 			d.line(0, "")
 		}
-		a.describeRecord(d, &records[i], wide)
+		a.describeRecord(d, &found.records[i], wide)
+		if by := found.withdrawnBy(&found.records[i].Record); by > 0 {
+			d.field("  Withdrawn", fmt.Sprintf("by #%d: this was decided and never stored", by))
+		}
 	}
 	return d.String()
 }
@@ -158,6 +197,9 @@ func (a *app) describeRecord(d *description, s *evidence.Sealed, wide bool) {
 	r := &s.Record
 	d.line(0, "#%d  %s  %s (%s)", r.Chain.Sequence, recordWords(r), r.At.Format("2006-01-02T15:04:05Z"), a.ago(metav1.NewTime(r.At)))
 	d.field("  Object", r.Subject.String())
+	if r.Withdraws != nil {
+		d.field("  Withdraws", fmt.Sprintf("#%d, which was decided and never stored", r.Withdraws.Sequence))
+	}
 	if r.Drift != nil {
 		d.field("  Drift", fmt.Sprintf("%s: %s", plural(r.Drift.Total, "path"), strings.Join(r.Drift.Paths, ", ")))
 	}

@@ -21,6 +21,8 @@ type evidenceReport struct {
 	Plans    *plansReport       `json:"plans,omitempty"`
 	Audit    *auditReport       `json:"audit,omitempty"`
 	Problems []evidence.Problem `json:"problems"`
+	// OpenEnds are the chains whose end is not known.
+	OpenEnds []string `json:"openEnds,omitempty"`
 }
 
 // chainReport is one chain, and whether its end is known.
@@ -29,6 +31,9 @@ type chainReport struct {
 	Policy string `json:"policy,omitempty"`
 	// Head is how far the chain must go; absent where nobody says so.
 	Head *evidence.Head `json:"head,omitempty"`
+	// Anchor is the last of the checkpoints, and Checkpoints how many there are.
+	Anchor      *evidence.Checkpoint `json:"anchor,omitempty"`
+	Checkpoints int                  `json:"checkpoints,omitempty"`
 }
 
 // plansReport counts the plans whose statuses were compared, and those that have
@@ -56,11 +61,14 @@ type auditReport struct {
 
 // newEvidenceReport sums up; policies are their names by the uid of the chain.
 func newEvidenceReport(store string, known *evidenceKnown, found *evidence.Report, policies map[string]string) *evidenceReport {
-	r := &evidenceReport{Store: store, Keys: known.keys.IDs(), Chains: []chainReport{}, Problems: found.Problems}
+	r := &evidenceReport{Store: store, Keys: known.keys.ring.IDs(), Chains: []chainReport{}, Problems: found.Problems}
 	for _, chain := range found.Chains {
-		report := chainReport{ChainReport: chain, Policy: policies[chain.UID]}
+		points := known.anchors[chain.UID]
+		report := chainReport{ChainReport: chain, Policy: policies[chain.UID], Anchor: noted(points), Checkpoints: len(points)}
 		if head, ok := known.heads[chain.UID]; ok {
 			report.Head = &head
+		} else if report.Anchor == nil {
+			r.OpenEnds = append(r.OpenEnds, chain.UID)
 		}
 		r.Chains = append(r.Chains, report)
 		r.Records += chain.Records
@@ -138,10 +146,20 @@ func describeChain(d *description, c *chainReport, offline bool) {
 		end = "goes as far as the ledger says"
 	case c.Head != nil:
 		end = fmt.Sprintf("should go to %d", c.Head.Sequence)
+	case c.Anchor != nil && c.Last.Sequence >= c.Anchor.Sequence:
+		end = "goes as far as the anchor says"
+	case c.Anchor != nil:
+		end = fmt.Sprintf("should go to %d", c.Anchor.Sequence)
 	case offline:
 		end = "its end was not compared"
 	}
 	d.line(1, "%s  %s, last #%d; %s", name, plural(c.Records, "good record"), c.Last.Sequence, end)
+	if c.Anchor != nil {
+		d.line(2, "compared with %s, the last one at #%d of %s", plural(c.Checkpoints, "checkpoint"), c.Anchor.Sequence, c.Anchor.At.Format(time.RFC3339))
+	}
+	for _, w := range c.Withdrawn {
+		d.line(2, "#%d is withdrawn by #%d: it was decided and never stored", w.Sequence, w.By)
+	}
 	if len(c.Keys) > 1 {
 		for _, span := range c.Keys {
 			d.line(2, "#%d to #%d signed by key %s", span.From, span.To, shortKey(span.KeyID, false))
@@ -166,8 +184,9 @@ func evidenceVerdict(r *evidenceReport) string {
 		return "Nothing was found to verify."
 	}
 	words := fmt.Sprintf("Whole: %s in %s", plural(r.Records, "record"), plural(len(r.Chains), "chain"))
-	if r.Plans == nil {
-		words += ", as far as the store alone can tell"
+	if n := len(r.OpenEnds); n > 0 {
+		words = fmt.Sprintf("NOT KNOWN: nothing is wrong with %s in %s, but the end of %s is not known",
+			plural(r.Records, "record"), plural(len(r.Chains), "chain"), plural(n, "chain"))
 	}
 	if r.Audit != nil {
 		words += ", and the writes in the audit log are those of the records"

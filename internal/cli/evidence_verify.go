@@ -10,6 +10,7 @@ import (
 	"time"
 
 	"github.com/spf13/cobra"
+	apierrors "k8s.io/apimachinery/pkg/api/errors"
 	"sigs.k8s.io/controller-runtime/pkg/client"
 
 	"github.com/plumbline-dev/plumbline/pkg/apis/plumbline/v1alpha1"
@@ -19,6 +20,7 @@ import (
 type evidenceVerifyOptions struct {
 	evidenceSource
 	output    string
+	anchor    string
 	auditLogs []string
 	writers   []string
 	since     time.Duration
@@ -34,9 +36,10 @@ func (a *app) evidenceVerifyCommand() *cobra.Command {
 		Short: "Prove that the records are whole",
 		Long: `Verify all records of a store: each signature, and that each chain has no gap, no
 record twice and none from elsewhere. The cluster tells how far each chain must
-go (RemediationLedgers) and which records the plans that have ended name; with
---offline that is left out, and records missing at the end of a chain are not
-seen.
+go (RemediationLedgers), which records stood where at earlier times (the anchor,
+which the executor cannot write) and which records the plans that have ended
+name; with --offline that is left out, and records missing at the end of a chain
+are not seen: the end of the chain is not known, unless --anchor tells it.
 
 --audit-log compares the records with the API server's audit log: writes of the
 executor without a record, records without a write. The log must hold bodies of
@@ -44,7 +47,9 @@ what the executor writes. Where it does not cover all of the time of the
 records, --since, --since-time and --until-time say which time is compared.
 
 Exit status: 0 the records are whole. 1 something is wrong with them.
-2 that cannot be said: nothing was found, or something could not be read.`,
+2 that cannot be said: nothing was found, or something could not be read.
+3 nothing is wrong with the records that are there, and the end of a chain is
+not known: records could be missing there.`,
 		Example: examples(
 			"# Are the records whole", "%s evidence verify --evidence s3://evidence?region=eu-central-1",
 			"# A copy of the volume, together with the audit log of the last day", "%s evidence verify --evidence ./copy --audit-log audit.log --audit-log audit-2026-03-01.log.gz --since 24h",
@@ -56,12 +61,14 @@ Exit status: 0 the records are whole. 1 something is wrong with them.
 	o.addFlags(cmd)
 	addOutputFlag(cmd, &o.output, "json", "yaml")
 	flags := cmd.Flags()
+	flags.StringVar(&o.anchor, "anchor", "", "File with the ConfigMap "+anchorConfigMap+", as JSON or YAML. Left out: that of Plumbline's namespace.")
 	flags.StringArrayVar(&o.auditLogs, "audit-log", nil, "File of the API server's audit log, plain or .gz, repeatable.")
 	flags.StringSliceVar(&o.writers, "writer", nil, "Users whose writes must have records. Left out: the executor's service account in Plumbline's namespace.")
 	flags.DurationVar(&o.since, "since", 0, "Compare with the audit log what is newer than this, e.g. 24h.")
 	flags.StringVar(&o.sinceTime, "since-time", "", "The same as a time, e.g. 2026-03-01T00:00:00Z.")
 	flags.StringVar(&o.untilTime, "until-time", "", "Compare with the audit log what is older than this time.")
 	mustMarkFilename(cmd, "audit-log", "log", "gz")
+	mustMarkFilename(cmd, "anchor", "json", "yaml")
 	return cmd
 }
 
@@ -118,7 +125,7 @@ func (a *app) evidenceVerify(cmd *cobra.Command, o *evidenceVerifyOptions) error
 		}
 		report.Problems = append(report.Problems, report.Audit.problems...)
 	}
-	report.OK = len(report.Problems) == 0 && report.Records > 0
+	report.OK = len(report.Problems) == 0 && report.Records > 0 && len(report.OpenEnds) == 0
 	if o.output != "" {
 		err = a.printStructured(o.output, report)
 	} else {
@@ -131,14 +138,17 @@ func (a *app) evidenceVerify(cmd *cobra.Command, o *evidenceVerifyOptions) error
 		return &exitError{code: exitDifferent}
 	case report.Records == 0:
 		return fmt.Errorf("there is no record in %s: nothing was verified", o.store)
+	case len(report.OpenEnds) > 0:
+		return &exitError{code: exitOpenEnd}
 	}
 	return nil
 }
 
 // evidenceKnown is what is known about records besides the records.
 type evidenceKnown struct {
-	keys    *evidence.Keyring
+	keys    believed
 	heads   map[string]evidence.Head
+	anchors map[string][]evidence.Checkpoint
 	plans   []evidence.PlanStatus
 	running int // plans that have not ended, and are not compared
 	writers []string
@@ -169,9 +179,13 @@ func (a *app) evidenceKnown(ctx context.Context, o *evidenceVerifyOptions) (*evi
 	if len(known.writers) == 0 {
 		known.writers = []string{"system:serviceaccount:" + system + ":plumbline-executor"}
 	}
-	var err error
-	known.keys, err = o.keyring(ctx, c, system)
-	return known, err
+	var failed, err error
+	if known.anchors, failed = o.anchored(ctx, c, system); apierrors.IsForbidden(failed) {
+		a.warn("%v; the ledgers alone tell where the chains end", failed)
+		failed = nil
+	}
+	known.keys, err = o.believed(ctx, c, system)
+	return known, errors.Join(err, failed)
 }
 
 func (k *evidenceKnown) ask(ctx context.Context, c *cluster, system string) error {
@@ -226,8 +240,8 @@ func (o *evidenceVerifyOptions) verify(ctx context.Context, known *evidenceKnown
 	defer closeStore()
 	var records []evidence.Record
 	policies := map[string]string{}
-	found, err := evidence.Verify(ctx, store, known.keys, evidence.Options{
-		Heads: known.heads, Plans: known.plans,
+	found, err := evidence.Verify(ctx, store, known.keys.ring, evidence.Options{
+		Ends: known.keys.ends, Heads: known.heads, Anchors: known.anchors, Plans: known.plans,
 		Each: func(s evidence.Sealed) {
 			records = append(records, s.Record)
 			if s.Record.Policy != nil {

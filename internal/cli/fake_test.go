@@ -51,7 +51,7 @@ func (f fakeCluster) connect(t *testing.T) *cluster {
 		hooks.Create = answerWhoami
 	}
 	api := fake.NewClientBuilder().WithScheme(scheme).WithRESTMapper(mapper).WithObjects(f.objects...).
-		WithStatusSubresource(&v1alpha1.Baseline{}, &v1alpha1.RemediationPlan{}, &v1alpha1.RemediationPolicy{}, &v1alpha1.RemediationLedger{}).WithInterceptorFuncs(hooks).Build()
+		WithStatusSubresource(&v1alpha1.Baseline{}, &v1alpha1.RemediationPlan{}, &v1alpha1.RemediationRequest{}, &v1alpha1.RemediationPolicy{}, &v1alpha1.RemediationLedger{}).WithInterceptorFuncs(hooks).Build()
 	return &cluster{
 		WithWatch: api, mapper: mapper, namespace: "shop", targets: f.targets, time: f.time,
 		live: func(_ context.Context, mapping *meta.RESTMapping, _, name string) ([]byte, error) {
@@ -64,9 +64,13 @@ func (f fakeCluster) connect(t *testing.T) *cluster {
 	}
 }
 
-// answerWhoami is the one thing the plugin creates.
-func answerWhoami(_ context.Context, _ client.WithWatch, object client.Object, _ ...client.CreateOption) error {
-	object.(*authenticationv1.SelfSubjectReview).Status.UserInfo = authenticationv1.UserInfo{
+// answerWhoami answers the question that the plugin creates, and stores all else.
+func answerWhoami(ctx context.Context, api client.WithWatch, object client.Object, options ...client.CreateOption) error {
+	review, asks := object.(*authenticationv1.SelfSubjectReview)
+	if !asks {
+		return api.Create(ctx, object, options...)
+	}
+	review.Status.UserInfo = authenticationv1.UserInfo{
 		Username: "alice", Groups: []string{"sre", "system:authenticated"},
 	}
 	return nil

@@ -64,7 +64,7 @@ newest first: whose they are, how far they are, and what they wait for.`,
 // comes first.
 var phases = []v1alpha1.PlanPhase{
 	v1alpha1.PlanRunning, v1alpha1.PlanSealing, v1alpha1.PlanPaused, v1alpha1.PlanDeferred, v1alpha1.PlanScheduled, v1alpha1.PlanCreated,
-	v1alpha1.PlanFailed, v1alpha1.PlanPartialSuccess, v1alpha1.PlanSucceeded, v1alpha1.PlanCancelled, v1alpha1.PlanSuperseded,
+	v1alpha1.PlanFailed, v1alpha1.PlanSkipped, v1alpha1.PlanPartialSuccess, v1alpha1.PlanSucceeded, v1alpha1.PlanCancelled, v1alpha1.PlanSuperseded,
 }
 
 func phaseNames() []string {

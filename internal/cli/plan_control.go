@@ -121,7 +121,7 @@ func (a *app) askPlan(ctx context.Context, c *cluster, name string, v planVerb, 
 	if why := a.refuses(v, plan); why != "" {
 		return nil, fmt.Errorf("%s was not %s: %s", planName(plan), v.done, why)
 	}
-	if v.verb == "" && plan.Spec.Plan.Trigger == v1alpha1.TriggerManual {
+	if v.verb == "" && plan.Spec.Plan.Trigger == v1alpha1.TriggerManual && plan.Spec.Plan.Request == nil {
 		a.warn("%s begins by hand alone: to go on with it, use %s plan execute %s", planName(plan), displayName, plan.Name)
 	}
 	if dryRun == "client" {
@@ -156,6 +156,18 @@ func (a *app) planResult(p *v1alpha1.RemediationPlan, words string) error {
 	return a.print(printable(planName(p)), " ", printable(words), "\n")
 }
 
+// awaitSettlement waits until it is settled what became of the verb, and returns the plan as it
+// was last. The outcome is settlePending when the deadline comes first.
+func (v planVerb) awaitSettlement(deadline context.Context, c *cluster, p *v1alpha1.RemediationPlan) (outcome settled, words string, last *v1alpha1.RemediationPlan, err error) {
+	outcome, last = settlePending, p
+	err = until(deadline, c, p, &v1alpha1.RemediationPlanList{}, func(current *v1alpha1.RemediationPlan, deleted bool) bool {
+		last = current
+		outcome, words = v.settlement(current, p, deleted)
+		return outcome != settlePending
+	})
+	return outcome, words, last, err
+}
+
 // awaitPlans waits for all requests under one deadline, in the order in which they
 // were sent.
 func (a *app) awaitPlans(ctx context.Context, c *cluster, sent []*v1alpha1.RemediationPlan, v planVerb, patience time.Duration) error {
@@ -163,12 +175,7 @@ func (a *app) awaitPlans(ctx context.Context, c *cluster, sent []*v1alpha1.Remed
 	defer cancel()
 	var failed []error
 	for _, p := range sent {
-		outcome, words, last := settlePending, "", p
-		err := until(deadline, c, p, &v1alpha1.RemediationPlanList{}, func(current *v1alpha1.RemediationPlan, deleted bool) bool {
-			last = current
-			outcome, words = v.settlement(current, p, deleted)
-			return outcome != settlePending
-		})
+		outcome, words, last, err := v.awaitSettlement(deadline, c, p)
 		switch {
 		case ctx.Err() != nil:
 			return errors.Join(append(failed, ctx.Err())...)

@@ -46,6 +46,10 @@ func TestPlanControl_Asks(t *testing.T) {
 			plan: append(paused, manual), args: []string{"resume"}, stdout: "shop/p asked to resume\n", want: &v1alpha1.PlanControl{RequestedBy: "alice"},
 			stderr: "Warning: shop/p begins by hand alone: to go on with it, use kubectl plumbline plan execute p\n",
 		},
+		"one that a person asked for begins without execute": {
+			plan: append(paused, manual, func(p *v1alpha1.RemediationPlan) { p.Spec.Plan.Request = &v1alpha1.PlanRequest{Name: "ask", UID: "u"} }),
+			args: []string{"resume"}, stdout: "shop/p asked to resume\n", want: &v1alpha1.PlanControl{RequestedBy: "alice"},
+		},
 		"a plan that waits for its window is executed": {
 			plan: []func(*v1alpha1.RemediationPlan){deferred("the window is closed", nil)}, args: []string{"execute"},
 			stdout: "shop/p asked to execute\n", want: &v1alpha1.PlanControl{Verb: v1alpha1.PlanExecute, RequestedBy: "alice"},

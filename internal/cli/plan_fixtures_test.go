@@ -91,18 +91,19 @@ func eventful(p *v1alpha1.RemediationPlan) {
 	p.Spec.Plan.Targets[2].Paths, p.Spec.Plan.Targets[2].Actors = nil, nil
 	p.Spec.Plan.ScheduledFor = new(before(8 * time.Minute))
 	p.Spec.Plan.LeftOut = []v1alpha1.LeftOut{{Baseline: "deployments.apps.db", Reason: "BlastRadius", Message: "one operation has at most 3 targets, and they are taken"}}
-	p.Spec.Plan.LeftOutTotal = 7
+	p.Spec.Plan.LeftOutTotal, p.Spec.Plan.DriftReportID = 7, "4b1d0f5e9c2a7d3386f0a1c5e2b49d70"
 	p.Status.EndingAs, p.Status.EndedBy, p.Status.EndedReason = v1alpha1.PlanCancelled, "carol", "INC-9 goes first"
 	p.Status.StartedAt = new(before(5 * time.Minute))
 	p.Status.Counts = v1alpha1.PlanCounts{Total: 3, Succeeded: 1, Failed: 1}
 	p.Status.Steps = []v1alpha1.PlanStep{
 		{
 			Index: 0, State: v1alpha1.StepVerified, Settled: v1alpha1.Enabled,
+			StartedAt: new(before(5 * time.Minute)), FinishedAt: new(before(4 * time.Minute)),
 			Result:   &v1alpha1.StepResult{ResourceVersion: "1001", Hash: pl1("a"), Origin: v1alpha1.ResultResponse, At: before(4 * time.Minute)},
 			Evidence: &v1alpha1.StepEvidence{Sequence: 12, Digest: "sha256:" + strings.Repeat("e", 64)},
 			Logs:     []string{"2026-03-01T11:55:00Z granted", "2026-03-01T11:56:00Z Verified : as it should be"},
 		},
-		{Index: 1, State: v1alpha1.StepFailed, Reason: v1alpha1.ReasonUnhealthy, Message: "it did not become ready in 10m0s"},
+		{Index: 1, State: v1alpha1.StepFailed, Reason: v1alpha1.ReasonUnhealthy, Message: "it did not become ready in 10m0s", StartedAt: new(before(4 * time.Minute)), FinishedAt: new(before(3*time.Minute + 30*time.Second))},
 	}
 }
 

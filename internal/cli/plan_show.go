@@ -20,8 +20,9 @@ func (a *app) planShowCommand() *cobra.Command {
 		Use:   "show NAME",
 		Short: "Show what a plan does, how far it is, and why",
 		Long: `Show a plan: whose it is and with whose right it acts, what it waits for, each
-step with its target, state, reason, evidence and what happened to it, its
-batches, and the drift that it leaves out, with the reason for each.
+step with its target, state, reason, duration, evidence and what happened to it,
+its batches, and the drift that it leaves out, with the reason for each. Durations
+of targets are from the grant of the step to its end.
 
 -o wide shows hashes in full. -o json and -o yaml print the RemediationPlan.`,
 		Example: examples(
@@ -86,7 +87,7 @@ func (a *app) describeHead(d *description, p *v1alpha1.RemediationPlan, wide boo
 	d.field("Policy", fmt.Sprintf("%s (generation %d, %s)", plan.Policy.Name, plan.Policy.Generation, hashWords(plan.Policy.Digest, wide)))
 	d.field("Environment", plan.Environment)
 	d.field("Trigger", fmt.Sprintf("%s, strategy %s", plan.Trigger, plan.Strategy))
-	d.field("Initiated by", fmt.Sprintf("%s, acting with the rights of %s", plan.InitiatedBy, plan.Requester))
+	d.field("Initiated by", initiatorWords(plan))
 	if control := p.Spec.Control; control.Verb != "" {
 		d.field("Asked", withReason(fmt.Sprintf("%s, by %s", control.Verb, control.RequestedBy), control.Reason))
 	}
@@ -94,6 +95,16 @@ func (a *app) describeHead(d *description, p *v1alpha1.RemediationPlan, wide boo
 		d.field("Executor", fmt.Sprintf("%s (epoch %d)", p.Status.Holder, p.Status.Epoch))
 	}
 	d.field("Correlation", plan.CorrelationID)
+	d.field("Drift report", plan.DriftReportID)
+}
+
+// initiatorWords names who asked for a plan, and whose rights it needs.
+func initiatorWords(plan *v1alpha1.PlannedRemediation) string {
+	words := fmt.Sprintf("%s, acting with the rights of %s", plan.InitiatedBy, plan.Requester)
+	if plan.Request != nil {
+		words += " and of the author of the policy, by request " + plan.Request.Name
+	}
+	return words
 }
 
 func hashWords(hash string, wide bool) string {
@@ -116,6 +127,7 @@ func (a *app) describeTimes(d *description, p *v1alpha1.RemediationPlan) {
 	} else {
 		d.field("Deadline", a.timeAndAge(&p.Spec.Plan.Deadline))
 	}
+	d.field("Targets took", durationsWords(planDurations(p)))
 }
 
 // timeAndAge is a time with how far from now it is; nothing for no time.
@@ -145,7 +157,7 @@ func (a *app) describeStep(d *description, p *v1alpha1.RemediationPlan, index in
 	if step.Reason != "" {
 		state += " (" + string(step.Reason) + ")"
 	}
-	d.line(1, "%d  %s  %s  %s", index, targetObject(&target.BaselineTarget), target.Action, state)
+	d.line(1, "%d  %s  %s  %s%s", index, targetObject(&target.BaselineTarget), target.Action, state, tookWords(stepDuration(&step)))
 	if step.Message != "" {
 		d.line(3, "%s", step.Message)
 	}
@@ -190,7 +202,7 @@ func describeBatch(d *description, b *v1alpha1.PlanBatch, last bool) {
 		noun = "step"
 	}
 	text := fmt.Sprintf("%d  %s %s", b.Order, noun, strings.Join(steps, ", "))
-	if !last && b.RequiresHealthCheck == v1alpha1.Enabled {
+	if !last {
 		text += "; the next one only when all of it is healthy"
 	}
 	if b.DelayAfter != nil && b.DelayAfter.Duration > 0 {

@@ -68,6 +68,17 @@ func TestPlan_Golden(t *testing.T) {
 	}
 }
 
+func TestPlanShow_NamesThePersonWhoAskedForThePlan(t *testing.T) {
+	plan := planOf("p", inPhase(v1alpha1.PlanRunning), func(p *v1alpha1.RemediationPlan) {
+		p.Spec.Plan.InitiatedBy, p.Spec.Plan.Requester = "oscar", "oscar"
+		p.Spec.Plan.Request = &v1alpha1.PlanRequest{Name: "remediate-x", UID: "u"}
+	})
+	got := fakeCluster{objects: objectsOf(plan)}.run(t, "", "plan", "show", "p")
+	if want := "oscar, acting with the rights of oscar and of the author of the policy, by request remediate-x\n"; !strings.Contains(got.Stdout, want) {
+		t.Errorf("got %+v, want %q", got, want)
+	}
+}
+
 func TestPlan_Mistakes(t *testing.T) {
 	cases := map[string]struct {
 		args []string

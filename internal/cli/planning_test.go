@@ -7,10 +7,12 @@ import (
 	"encoding/json"
 	"errors"
 	"path/filepath"
+	"slices"
 	"strings"
 	"testing"
 	"time"
 
+	"github.com/google/go-cmp/cmp"
 	corev1 "k8s.io/api/core/v1"
 	apierrors "k8s.io/apimachinery/pkg/api/errors"
 	metav1 "k8s.io/apimachinery/pkg/apis/meta/v1"
@@ -20,6 +22,7 @@ import (
 
 	"github.com/plumbline-dev/plumbline/pkg/apis/plumbline/v1alpha1"
 	"github.com/plumbline-dev/plumbline/pkg/remediate/exec"
+	"github.com/plumbline-dev/plumbline/pkg/specguard"
 	"github.com/plumbline-dev/plumbline/pkg/specguard/canon"
 	"github.com/plumbline-dev/plumbline/test/harness/golden"
 )
@@ -34,7 +37,16 @@ type targets struct {
 	put  func(body []byte) ([]byte, error)
 }
 
-func (t targets) Get(context.Context, exec.Reference) ([]byte, error) { return []byte(t.live), nil }
+func (t targets) Get(_ context.Context, ref exec.Reference) ([]byte, error) {
+	if t.live == "" {
+		return nil, apierrors.NewNotFound(schema.GroupResource{Group: ref.Group, Resource: "deployments"}, ref.Name)
+	}
+	return []byte(t.live), nil
+}
+
+func (targets) Patch(context.Context, exec.Reference, []byte) ([]byte, error) {
+	return nil, errors.New("a preview patches no object")
+}
 
 func (t targets) Put(_ context.Context, _ exec.Reference, body []byte, dryRun bool) ([]byte, error) {
 	if !dryRun {
@@ -83,6 +95,69 @@ func shop(t *testing.T, change ...func(*v1alpha1.RemediationPolicy)) fakeCluster
 		},
 	}
 	return fakeCluster{objects: objects, live: map[string]string{"web": live}, targets: targets{live: live}}
+}
+
+// vanished is the shop after bob deleted the Deployment, which had two owners.
+func vanished(t *testing.T, change ...func(*v1alpha1.RemediationPolicy)) fakeCluster {
+	t.Helper()
+	f := shop(t, append(change, func(p *v1alpha1.RemediationPolicy) { p.Spec.Exceptions.Recreate = v1alpha1.Allowed })...)
+	f.objects = slices.DeleteFunc(f.objects, func(o client.Object) bool {
+		_, live := o.(*unstructured.Unstructured)
+		return live
+	})
+	for _, o := range f.objects {
+		switch o := o.(type) {
+		case *v1alpha1.Baseline:
+			if o.Spec.Target.Name != "web" {
+				continue
+			}
+			o.Status.State = v1alpha1.StateMissing
+			o.Status.Observed = v1alpha1.ObservedState{UID: "u", Hash: specguard.HashAbsent, Metadata: &v1alpha1.ObservedMetadata{
+				OwnerReferences: []v1alpha1.ObservedOwner{
+					{APIVersion: "apps/v1", Kind: "Deployment", Name: "parent", UID: "uid-parent", Controller: v1alpha1.Enabled},
+					{APIVersion: "apps/v1", Kind: "Deployment", Name: "gone", UID: "uid-gone"},
+				},
+			}}
+			gone := found("", "", "", "bob", time.Hour)
+			gone.Class, gone.Type = v1alpha1.ClassObjectMissing, v1alpha1.DriftMissing
+			o.Status.Findings, o.Status.FindingsTotal = []v1alpha1.Finding{gone}, 1
+		case *v1alpha1.SpecGuard:
+			o.Spec.ResyncPeriod = &metav1.Duration{Duration: time.Hour}
+		}
+	}
+	parent := &unstructured.Unstructured{}
+	parent.SetGroupVersionKind(schema.GroupVersionKind(deploymentGVK))
+	parent.SetNamespace("shop")
+	parent.SetName("parent")
+	parent.SetUID("uid-parent")
+	f.objects = append(f.objects, parent)
+	f.targets.live = ""
+	return f
+}
+
+func TestWhatIsMadeAgainIsToldBeforeItIs(t *testing.T) {
+	for name, args := range map[string][]string{
+		"preview/recreates": {"plan", "preview", "production"},
+		"explain/recreates": {"policy", "explain", "production"},
+	} {
+		t.Run(name, func(t *testing.T) {
+			f := vanished(t, activeBy("alice"))
+			f.targets.put = func(body []byte) ([]byte, error) {
+				var made metav1.PartialObjectMetadata
+				must(t, json.Unmarshal(body, &made))
+				want := []metav1.OwnerReference{{APIVersion: "apps/v1", Kind: "Deployment", Name: "parent", UID: "uid-parent", Controller: new(true)}}
+				if diff := cmp.Diff(want, made.OwnerReferences); diff != "" {
+					t.Errorf("its owners (-want +got):\n%s", diff)
+				}
+				return body, nil
+			}
+			got := f.run(t, "", args...)
+			if got.Code != 0 || got.Stderr != "" {
+				t.Errorf("got %d, %s", got.Code, got.Stderr)
+			}
+			golden.Check(t, filepath.Join("testdata", name+".txt"), got.Stdout)
+		})
+	}
 }
 
 func TestPreview_Golden(t *testing.T) {

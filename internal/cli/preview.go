@@ -227,6 +227,9 @@ func (a *app) describePreviewedPlan(d *description, p *previewedPlan, wide bool)
 		if s.Message != "" {
 			d.line(3, "%s", s.Message)
 		}
+		if len(s.FieldManagers) > 0 {
+			d.line(3, "its fields go back to %s", strings.Join(s.FieldManagers, ", "))
+		}
 		d.line(3, "severity %s (%d), since %s, by %s", s.Severity, s.Score, a.age(metav1Time(s.FirstSeen)), actorList(s.Actors))
 		for _, change := range s.Changes {
 			describeChange(d, change, wide)

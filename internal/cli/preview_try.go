@@ -13,6 +13,7 @@ import (
 	metav1 "k8s.io/apimachinery/pkg/apis/meta/v1"
 	"sigs.k8s.io/controller-runtime/pkg/client"
 
+	"github.com/plumbline-dev/plumbline/internal/kube"
 	"github.com/plumbline-dev/plumbline/pkg/apis/plumbline/v1alpha1"
 	"github.com/plumbline-dev/plumbline/pkg/remediate/exec"
 	"github.com/plumbline-dev/plumbline/pkg/remediate/planner"
@@ -81,8 +82,11 @@ type previewedStep struct {
 	Actors    []string                   `json:"actors,omitempty"`
 	Paths     []string                   `json:"paths,omitempty"`
 	Outcome   tryOutcome                 `json:"outcome"`
-	// Message says who refused, and why, in the API server's words.
+	// Message says who refused, and why, in the API server's words; or what an object
+	// that is made again lacks.
 	Message string `json:"message,omitempty"`
+	// FieldManagers own the fields after the write that the write changes.
+	FieldManagers []string `json:"fieldManagers,omitempty"`
 	// Changes that the API server would store; values that look secret are redacted.
 	Changes []changeReport `json:"changes,omitempty"`
 }
@@ -164,17 +168,45 @@ func (t *tryer) try(ctx context.Context, plan *v1alpha1.RemediationPlan, step in
 		return err
 	}
 	s.Outcome = outcomeConverges
+	if raw == nil {
+		s.Message = repair.Lacks(standard)
+	}
 	if hash != target.DesiredHash {
 		s.Outcome, s.Message = outcomeDiverges, fmt.Sprintf("it would be %s, and should be %s", shortHash(hash), shortHash(target.DesiredHash))
+	}
+	if s.FieldManagers, err = t.managersAfter(ctx, plan.Namespace, target, stored); err != nil {
+		return err
 	}
 	s.Changes, err = changesBetween(raw, stored, ref.GVK)
 	return err
 }
 
+// managersAfter names the field managers that the executor gives the fields of a write back
+// to. It is empty when the revision knows of none.
+func (t *tryer) managersAfter(ctx context.Context, namespace string, target *v1alpha1.PlanTarget, stored []byte) ([]string, error) {
+	var object metav1.PartialObjectMetadata
+	if err := json.Unmarshal(stored, &object); err != nil {
+		return nil, fmt.Errorf("reading %s: %w", target.Name, err)
+	}
+	var revision v1alpha1.BaselineRevision
+	if err := t.Get(ctx, client.ObjectKey{Namespace: namespace, Name: target.Revision}, &revision); err != nil {
+		return nil, err
+	}
+	owners, err := kube.DecodeFieldManagers(&revision)
+	if err != nil {
+		return nil, err
+	}
+	back, err := repair.ReturnFields(&object.ObjectMeta, owners)
+	if err != nil || back == nil {
+		return nil, err
+	}
+	return back.To, nil
+}
+
 // send makes the request and sends it as a dry run.
 func (t *tryer) send(ctx context.Context, ref exec.Reference, raw []byte, target *v1alpha1.PlanTarget, standard *repair.Standard, marks repair.Marks, s *previewedStep) ([]byte, error) {
 	if raw == nil {
-		body, err := repair.Creation(ref.Namespace, target, standard, marks)
+		body, err := repair.Creation(ref.Namespace, target, standard, marks, protocol.NotAfter(t.now))
 		if err != nil {
 			return nil, err
 		}
@@ -217,6 +249,12 @@ func (t *tryer) standard(ctx context.Context, namespace string, target *v1alpha1
 		query.Labels = append(query.Labels, metadata.Labels)
 	}
 	s := &repair.Standard{GVK: gvk, Rules: world.Guards.Set.Rules(query), Masks: baseline.Status.Masks, Metadata: baseline.Status.Observed.Metadata}
+	if raw == nil {
+		reader := exec.OwnerReader{Client: t, Mapper: t.mapper, Reader: "you"}
+		if s.Owners, err = reader.Read(ctx, namespace, s.Metadata); err != nil {
+			return nil, err
+		}
+	}
 	if s.Desired, err = t.world.Body(ctx, namespace, target.Revision); err != nil {
 		return nil, err
 	}

@@ -114,7 +114,7 @@ what runs now as the new authorised state. "hash -f" works without a cluster.`,
 	root.CompletionOptions.DisableDefaultCmd = true
 	a.config.AddFlags(root.PersistentFlags())
 	root.AddCommand(
-		a.statusCommand(), a.diffCommand(), a.blameCommand(), a.historyCommand(), a.acceptCommand(), a.checkCommand(),
+		a.statusCommand(), a.diffCommand(), a.blameCommand(), a.historyCommand(), a.acceptCommand(), a.remediateCommand(), a.checkCommand(),
 		a.planCommand(), a.policyCommand(), a.haltCommand(), a.unhaltCommand(), a.evidenceCommand(),
 		a.proxiesCommand(), a.adoptCommand(), a.doctorCommand(),
 		a.hashCommand(), a.completionCommand(), a.optionsCommand(), a.versionCommand(),

@@ -42,7 +42,7 @@ func hostileFleet(t *testing.T) []client.Object {
 func hostileRemediation() []client.Object {
 	plan := planOf("p", eventful, asked(v1alpha1.PlanPause, hostile, hostile), func(p *v1alpha1.RemediationPlan) {
 		plan := &p.Spec.Plan
-		plan.Requester, plan.InitiatedBy, plan.CorrelationID, plan.Policy.Digest = hostile, hostile, hostile, hostile
+		plan.Requester, plan.InitiatedBy, plan.CorrelationID, plan.DriftReportID, plan.Policy.Digest = hostile, hostile, hostile, hostile, hostile
 		plan.LeftOut[0].Message, plan.Targets[0].Actors, plan.Targets[0].Paths = hostile, []string{hostile}, []string{hostile}
 		p.Status.Steps[0].Message, p.Status.Steps[0].Logs = hostile, []string{hostile}
 		p.Status.Holder, p.Status.EndedBy = hostile, hostile

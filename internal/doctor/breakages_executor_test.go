@@ -18,7 +18,8 @@ func forgeryBreakages() map[string]map[string]breakage {
 	out := map[string]map[string]breakage{}
 	for id, name := range map[string]string{
 		"policy.policy-writers": policyWritersPolicy, "policy.plan-writers": planWritersPolicy,
-		"policy.ledger-writers": ledgerWritersPolicy, "policy.executor-marks": executorMarksPolicy,
+		"policy.request-writers": requestWritersPolicy,
+		"policy.ledger-writers":  ledgerWritersPolicy, "policy.executor-marks": executorMarksPolicy,
 	} {
 		cases := validatingCases(name)
 		cases["a matchCondition"] = policyIn(name, func(p *Policy) { p.Conditions = []string{"never"} })
@@ -113,6 +114,8 @@ func executorBreakages() map[string]map[string]breakage {
 		"executor.rights":     whileOff(rightsCases()),
 		"executor.namespaces": whileOff(namespacesCases()),
 		"executor.evidence":   whileOff(evidenceCases()),
+
+		"policy.executor-creations": whileOff(validatingCases(executorCreationsPolicy)),
 	}
 }
 
@@ -249,7 +252,10 @@ func ledgerCases() map[string]breakage {
 		l.Status.GrantsFrom = &metav1.Time{Time: testNow.Add(20 * time.Hour)}
 	})
 	breaker := func(b v1alpha1.LedgerBreaker) breakage {
-		return first(func(l *v1alpha1.RemediationLedger) { l.Status.Breakers = []v1alpha1.LedgerBreaker{b} })
+		return first(func(l *v1alpha1.RemediationLedger) {
+			l.Status.Breakers = []v1alpha1.LedgerBreaker{b}
+			l.Status.Entries = []v1alpha1.LedgerEntry{{StepReference: v1alpha1.StepReference{Namespace: "shop", Plan: "images-1"}, PolicyUID: b.PolicyUID}}
+		})
 	}
 	open := v1alpha1.LedgerBreaker{PolicyUID: "uid-of-images", State: v1alpha1.BreakerOpen, Failures: 3, OpenedAt: &metav1.Time{Time: testNow.Add(-time.Minute)}}
 	half := open
@@ -304,7 +310,7 @@ func planCases() map[string]breakage {
 		"for that, since yesterday":     waits(WaitingPlan{Since: ago(20 * time.Hour), Why: window, Until: testNow.Add(time.Hour)}),
 		"nobody has taken it":           waits(WaitingPlan{Since: ago(20 * time.Minute)}),
 		"it was made a moment ago":      waits(WaitingPlan{Since: ago(time.Minute)}, WaitingPlan{Since: ago(time.Minute), Why: window}),
-		"for a person, since yesterday": waits(WaitingPlan{Since: ago(20 * time.Hour), Why: "it waits for somebody to execute it", Person: true}),
+		"for a person, since yesterday": waits(WaitingPlan{Since: ago(20 * time.Hour), Why: "it waits for a person to execute it", Person: true}),
 		"for a person, for two hours":   waits(WaitingPlan{Since: ago(2 * time.Hour), Why: "paused by alice", Person: true}),
 		"two of them":                   waits(WaitingPlan{Since: ago(3 * time.Hour), Why: "evidence cannot be written: full"}, WaitingPlan{Since: ago(2 * time.Hour), Why: window}),
 		"plans cannot be read":          hide("plans"),

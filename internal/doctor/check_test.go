@@ -171,6 +171,7 @@ var exempt = map[string]string{
 	"rbac.baselines/baseline":          "the objects are read; the write only adds proof",
 	"policy.policy-writers/forgeries":  "the objects are read; the write only adds proof",
 	"policy.plan-writers/forgeries":    "the objects are read; the write only adds proof",
+	"policy.request-writers/forgeries": "the objects are read; the write only adds proof",
 	"policy.ledger-writers/forgeries":  "the objects are read; the write only adds proof",
 	"policy.executor-marks/forgeries":  "the objects are read; the write only adds proof",
 	// A write that came back stamped proves the trust that the Secret would.

@@ -141,6 +141,11 @@ func TestPlans_Add(t *testing.T) {
 			status: v1alpha1.RemediationPlanStatus{Phase: v1alpha1.PlanDeferred, DeferralReason: "for somebody"},
 			want:   Plans{Unfinished: 1, Waiting: []WaitingPlan{{Since: testNow, Why: "for somebody", Person: true}}},
 		},
+		"a person has asked for it": {
+			spec:   v1alpha1.RemediationPlanSpec{Plan: v1alpha1.PlannedRemediation{Trigger: v1alpha1.TriggerManual, Request: &v1alpha1.PlanRequest{Name: "ask", UID: "u"}}},
+			status: v1alpha1.RemediationPlanStatus{Phase: v1alpha1.PlanDeferred, DeferralReason: "MaxPerHour"},
+			want:   Plans{Unfinished: 1, Waiting: []WaitingPlan{{Since: testNow, Why: "MaxPerHour"}}},
+		},
 	}
 	for name, tc := range cases {
 		t.Run(name, func(t *testing.T) {

@@ -23,7 +23,7 @@ func healthyRemediation() Remediation {
 	return Remediation{
 		Policies:     Got([]v1alpha1.RemediationPolicy{remediationPolicy("images", "production")}),
 		Environments: Got([]Environment{{Name: "production", Namespaces: []string{"shop"}, Ledger: "uid-of-production"}}),
-		Ledgers:      Got([]v1alpha1.RemediationLedger{ledger("production"), ledger(ClusterLedger)}),
+		Ledgers:      Got([]v1alpha1.RemediationLedger{newLedger("production"), newLedger(ClusterLedger)}),
 		Plans:        Got(Plans{Unfinished: 2}),
 		Lease:        Got(Lease{Holder: "executor-a", Renewed: testNow.Add(-2 * time.Second), Duration: 15 * time.Second}),
 		PublicKeys:   Got(publicKey),
@@ -43,7 +43,7 @@ func remediationPolicy(name, environment string) v1alpha1.RemediationPolicy {
 	}
 }
 
-func ledger(name string) v1alpha1.RemediationLedger {
+func newLedger(name string) v1alpha1.RemediationLedger {
 	return v1alpha1.RemediationLedger{
 		ObjectMeta: metav1.ObjectMeta{Namespace: own, Name: name, UID: types.UID("uid-of-" + name)},
 		Status:     v1alpha1.RemediationLedgerStatus{Sequence: 1},

@@ -39,7 +39,7 @@ func checkInstalled(s *Snapshot) []Finding {
 // ownKinds are the resources that the chart installs.
 var ownKinds = []string{
 	"baselines", "baselinerevisions", "clusterspecguards", "environments", "guarddefaults",
-	"remediationledgers", "remediationplans", "remediationpolicies", "specguards",
+	"remediationledgers", "remediationplans", "remediationpolicies", "remediationrequests", "specguards",
 }
 
 // checkKinds asks discovery, which everybody may read, and which tells a kind

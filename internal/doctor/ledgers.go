@@ -7,6 +7,7 @@ import (
 	"time"
 
 	"github.com/plumbline-dev/plumbline/pkg/apis/plumbline/v1alpha1"
+	"github.com/plumbline-dev/plumbline/pkg/remediate/ledger"
 )
 
 // checkLedgers looks for ledgers that grant nothing, and for ones that are gone.
@@ -46,7 +47,7 @@ func (s *Snapshot) refusals(l *v1alpha1.RemediationLedger) []Finding {
 		b := &l.Status.Breakers[i]
 		name, limits, there := s.policyOf(b.PolicyUID)
 		if there && b.State != v1alpha1.BreakerClosed {
-			say(Warning, breakerFix(name), "%s", breakerWords(b, name, limits))
+			say(Warning, breakerFix(name), "%s", breakerWords(l, b, name, limits))
 		}
 	}
 	return out
@@ -66,10 +67,10 @@ func (s *Snapshot) policyOf(uid string) (name string, settings v1alpha1.CircuitB
 	return "", v1alpha1.CircuitBreakerSettings{}, false
 }
 
-func breakerWords(b *v1alpha1.LedgerBreaker, policy string, settings v1alpha1.CircuitBreakerSettings) string {
+func breakerWords(l *v1alpha1.RemediationLedger, b *v1alpha1.LedgerBreaker, policy string, settings v1alpha1.CircuitBreakerSettings) string {
 	words := fmt.Sprintf("the circuit breaker of policy %s is open after %d failures in a row", policy, b.Failures)
 	switch {
-	case b.State == v1alpha1.BreakerHalfOpen && b.Probe != nil:
+	case ledger.StateOf(&l.Status, b) == v1alpha1.BreakerHalfOpen:
 		return fmt.Sprintf("%s; plan %s/%s shows whether it closes", words, b.Probe.Namespace, b.Probe.Plan)
 	case b.OpenedAt != nil && settings.OpenDuration != nil:
 		return fmt.Sprintf("%s; one step is tried from %s on", words, b.OpenedAt.Add(settings.OpenDuration.Duration).UTC().Format(time.RFC3339))

@@ -26,7 +26,7 @@ const (
 // policyNames are all policies of the chart.
 var policyNames = []string{
 	writerPolicy, stampStatusPolicy, requestedByPolicy, baselineWritersPolicy, denyPolicy,
-	policyWritersPolicy, planWritersPolicy, ledgerWritersPolicy, executorMarksPolicy,
+	policyWritersPolicy, planWritersPolicy, requestWritersPolicy, ledgerWritersPolicy, executorMarksPolicy, executorCreationsPolicy,
 }
 
 // expected is what the chart installs under one name.

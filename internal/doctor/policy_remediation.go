@@ -9,11 +9,15 @@ import (
 // The policies on the kinds of remediation. They hold whether an executor runs or
 // not: what is forged today is carried out by the one that is enabled tomorrow.
 const (
-	policyWritersPolicy = "plumbline-policy-writers"
-	planWritersPolicy   = "plumbline-plan-writers"
-	ledgerWritersPolicy = "plumbline-ledger-writers"
-	executorMarksPolicy = "plumbline-executor-marks"
+	policyWritersPolicy  = "plumbline-policy-writers"
+	planWritersPolicy    = "plumbline-plan-writers"
+	requestWritersPolicy = "plumbline-request-writers"
+	ledgerWritersPolicy  = "plumbline-ledger-writers"
+	executorMarksPolicy  = "plumbline-executor-marks"
 )
+
+// executorCreationsPolicy is installed with the executor alone.
+const executorCreationsPolicy = "plumbline-executor-creations"
 
 // clusterWide are requests on resources that have no namespace.
 func clusterWide(requests []request) []request {
@@ -43,6 +47,16 @@ func expectPlanWriters() expected {
 	}
 }
 
+func expectRequestWriters() expected {
+	return expected{
+		kind: validatingPolicy, name: requestWritersPolicy, unconditional: true,
+		requests: append(
+			requestsOn([]target{ownKind("remediationrequests")}, admissionv1.Create, admissionv1.Update),
+			ownKind("remediationrequests/status").request(admissionv1.Update)),
+		harm: "a user who may ask for a remediation can ask with the right of another user",
+	}
+}
+
 func expectLedgerWriters() expected {
 	return expected{
 		kind: validatingPolicy, name: ledgerWritersPolicy, unconditional: true,
@@ -61,6 +75,16 @@ func expectExecutorMarks() expected {
 			ownKind("baselines/status").request(admissionv1.Update)),
 		harm: "others move the executor's marks, and the executor writes more than its own",
 	}
+}
+
+// checkExecutorCreations compares the policy on objects that the executor makes again. Its
+// matchCondition lets the creations of all other users pass.
+func checkExecutorCreations(s *Snapshot) []Finding {
+	return policyFindings(s, expected{
+		kind: validatingPolicy, name: executorCreationsPolicy, selector: true, derived: true,
+		requests: requestsOn(s.registered(), admissionv1.Create),
+		harm:     "an object may be made again after its plan was cancelled",
+	})
 }
 
 // Forgery is a write that nobody but Plumbline's own parts may do, and the policy

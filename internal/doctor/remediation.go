@@ -201,7 +201,8 @@ type WaitingPlan struct {
 // Add takes a plan in.
 func (p *Plans) Add(plan *v1alpha1.RemediationPlan) {
 	switch plan.Status.Phase {
-	case v1alpha1.PlanSucceeded, v1alpha1.PlanPartialSuccess, v1alpha1.PlanFailed, v1alpha1.PlanCancelled, v1alpha1.PlanSuperseded:
+	case v1alpha1.PlanSucceeded, v1alpha1.PlanPartialSuccess, v1alpha1.PlanFailed, v1alpha1.PlanCancelled,
+		v1alpha1.PlanSuperseded, v1alpha1.PlanSkipped:
 		return
 	case "", v1alpha1.PlanCreated, v1alpha1.PlanScheduled, v1alpha1.PlanDeferred, v1alpha1.PlanRunning, v1alpha1.PlanPaused, v1alpha1.PlanSealing:
 	}
@@ -216,7 +217,7 @@ func waiting(plan *v1alpha1.RemediationPlan) WaitingPlan {
 	spec, status := &plan.Spec.Plan, &plan.Status
 	w := WaitingPlan{
 		Namespace: plan.Namespace, Name: plan.Name, Policy: spec.Policy.Name, Since: plan.CreationTimestamp.Time, Why: status.DeferralReason,
-		Person: status.Phase == v1alpha1.PlanPaused || spec.Trigger == v1alpha1.TriggerManual && status.StartedAt == nil,
+		Person: status.Phase == v1alpha1.PlanPaused || spec.Trigger == v1alpha1.TriggerManual && spec.Request == nil && status.StartedAt == nil,
 	}
 	if at := spec.ScheduledFor; at != nil { // never before it was made
 		w.Since = at.Time

@@ -41,8 +41,8 @@ func (c Client) Read(ctx context.Context, name string) ([]byte, error) {
 		return nil, fmt.Errorf("reading evidence %s: %w", name, evidence.ErrNotFound)
 	case err != nil:
 		return nil, failed("read", name, err)
-	case len(data) > evidence.MaxEnvelope+1:
-		return data[:evidence.MaxEnvelope+1], nil
+	case len(data) > evidence.MaxSize(name)+1:
+		return data[:evidence.MaxSize(name)+1], nil
 	}
 	return data, nil
 }

@@ -10,4 +10,5 @@
 //
 //	GET /evidence/                  the names, one in a line; ?chain= those of one chain
 //	GET /evidence/<chain>/<n>.json  one record
+//	GET /evidence/<chain>/sha256-<digest>.json  one body that records name
 package evidencehttp

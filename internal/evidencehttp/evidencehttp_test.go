@@ -3,6 +3,7 @@
 package evidencehttp_test
 
 import (
+	"bytes"
 	"context"
 	"errors"
 	"io"
@@ -113,13 +114,29 @@ func TestRecordsAreVerifiedThroughTheServer(t *testing.T) {
 	}
 }
 
-func TestNothingButRecordsIsServed(t *testing.T) {
+func TestABodyIsReadThroughTheServer(t *testing.T) {
+	w := written(t)
+	body := bytes.Repeat([]byte("0123456789abcdef"), evidence.MaxEnvelope)
+	digest, err := w.Keep(t.Context(), chain, body)
+	if err != nil {
+		t.Fatal(err)
+	}
+	server := httptest.NewServer(evidencehttp.Handler(w.Store))
+	defer server.Close()
+	got, err := evidence.ReadBody(t.Context(), client(server), chain, digest)
+	if err != nil || !bytes.Equal(got, body) {
+		t.Errorf("got %d bytes, %v, want %d", len(got), err, len(body))
+	}
+}
+
+func TestNothingButRecordsAndBodiesIsServed(t *testing.T) {
 	server := httptest.NewServer(evidencehttp.Handler(written(t).Store))
 	defer server.Close()
 	for name, path := range map[string]string{
 		"a record that is not there":    "/evidence/" + evidence.Name(chain, 3),
 		"a path out of the store":       "/evidence/..%2f..%2fetc/passwd",
 		"a name that no record has":     "/evidence/" + chain + "/secret.txt",
+		"a body that is not there":      "/evidence/" + evidence.BodyName(chain, digest),
 		"a file outside of the records": "/etc/passwd",
 	} {
 		t.Run(name, func(t *testing.T) {

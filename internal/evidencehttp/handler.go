@@ -14,7 +14,7 @@ import (
 // Prefix of all paths.
 const Prefix = "/evidence/"
 
-// Handler serves the records of a store, and nothing else that may be in it.
+// Handler serves the records and bodies of a store, and nothing else that may be in it.
 func Handler(store evidence.Store) http.Handler {
 	mux := http.NewServeMux()
 	mux.HandleFunc("GET "+Prefix+"{$}", func(w http.ResponseWriter, r *http.Request) { list(w, r, store) })
@@ -37,8 +37,10 @@ func list(w http.ResponseWriter, r *http.Request, store evidence.Store) {
 
 func read(w http.ResponseWriter, r *http.Request, store evidence.Store) {
 	name := r.PathValue("chain") + "/" + r.PathValue("record")
-	if _, _, ok := evidence.ParseName(name); !ok {
-		http.NotFound(w, r) // only names of records are ever looked up
+	_, _, isRecord := evidence.ParseName(name)
+	_, _, isBody := evidence.ParseBodyName(name)
+	if !isRecord && !isBody {
+		http.NotFound(w, r) // only names of records and bodies are ever looked up
 		return
 	}
 	data, err := store.Read(r.Context(), name)
@@ -49,6 +51,6 @@ func read(w http.ResponseWriter, r *http.Request, store evidence.Store) {
 		http.Error(w, "the record cannot be read", http.StatusServiceUnavailable)
 	default:
 		w.Header().Set("Content-Type", "application/json")
-		_, _ = w.Write(data) //nolint:gosec // a signed record as it is stored, told to be JSON
+		_, _ = w.Write(data) //nolint:gosec // a record or body as it is stored, told to be JSON
 	}
 }

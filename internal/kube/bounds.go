@@ -53,6 +53,7 @@ func (o *Object) boundMetadata() {
 // keptStamps name the annotations of ours that are read on guarded objects.
 var keptStamps = []string{
 	v1alpha1.AnnotationWriter, v1alpha1.AnnotationWriterGroups, v1alpha1.AnnotationBreakGlassReason,
+	v1alpha1.AnnotationApplied, v1alpha1.AnnotationApplier, v1alpha1.AnnotationApplierGroups,
 	v1alpha1.AnnotationResyncPeriod, resync.AnnotationDriftDetection,
 }
 

@@ -67,6 +67,11 @@ func (s *FromCache) Body(ctx context.Context, namespace, revision string) ([]byt
 	return body(ctx, s.Live, namespace, revision)
 }
 
+// Revision implements Source.
+func (s *FromCache) Revision(ctx context.Context, namespace, name string) (*v1alpha1.BaselineRevisionSpec, error) {
+	return revision(ctx, s.Live, namespace, name)
+}
+
 // Plan implements Source.
 func (s *FromCache) Plan(ctx context.Context, namespace, name string) (*v1alpha1.RemediationPlan, error) {
 	return plan(ctx, s.Live, namespace, name)

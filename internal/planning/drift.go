@@ -32,6 +32,9 @@ func (g *gatherer) drift(ctx context.Context, s *subject) (planner.Drift, error)
 		Contended: status.Contention != nil, Attributed: attributed(status),
 		Terminating: g.world.Guards.Namespaces[b.Namespace].Terminating || s.object != nil && s.object.DeletionTimestamp != nil,
 	}
+	if exec.AcceptWaits(b, d.DriftedHash) {
+		d.AcceptedBy = b.Spec.Accept.RequestedBy
+	}
 	if status.Severity != nil {
 		d.Severity = *status.Severity
 	}
@@ -46,6 +49,9 @@ func (g *gatherer) drift(ctx context.Context, s *subject) (planner.Drift, error)
 	g.past(s, &d)
 	var err error
 	if d.Claim, err = g.claim(ctx, b); err != nil {
+		return d, err
+	}
+	if d.To, err = g.chosenState(ctx, b); err != nil {
 		return d, err
 	}
 	if s.object == nil {
@@ -121,8 +127,14 @@ func (g *gatherer) past(s *subject, d *planner.Drift) {
 	if s.baseline.Status.State == v1alpha1.StateMissing {
 		uid = "" // as in a plan: what is to be made has none
 	}
-	h := g.history[drifted{d.Namespace, d.Baseline, uid, d.DriftedHash, d.FirstSeen.Unix()}]
+	h := g.history.drifts[drifted{d.Namespace, d.Baseline, uid, d.DriftedHash, d.FirstSeen.Unix()}]
 	d.Attempts, d.Earlier, d.CancelledBy, d.DoneBy = h.attempts, h.earlier, h.cancelledBy, h.doneBy
+	if c := g.history.choices[object{d.Namespace, d.Baseline}]; c.hash == d.DriftedHash {
+		d.ChosenBy = c.by
+	}
+	if r := g.history.rows[object{d.Namespace, d.Baseline}]; r.plans > 0 {
+		d.RetryAt = r.ended.Add(planner.RetryDelay(r.plans))
+	}
 }
 
 // claim is the plan that holds the object. One that ended, or is gone, holds

@@ -5,6 +5,7 @@ package planning
 import (
 	"context"
 	"fmt"
+	"slices"
 	"time"
 
 	metav1 "k8s.io/apimachinery/pkg/apis/meta/v1"
@@ -24,7 +25,9 @@ type Question struct {
 	// with that user's groups.
 	InitiatedBy       string
 	InitiatedByGroups []string
-	Now               time.Time
+	// Request of that user; nil without one.
+	Request *v1alpha1.RemediationRequest
+	Now     time.Time
 	// Skew is how far the own clock is ahead of the API server's.
 	Skew time.Duration
 	// Zones finds time zones; nil is time.LoadLocation.
@@ -77,7 +80,7 @@ type gatherer struct {
 	src      Source
 	world    *World
 	selector labels.Selector
-	history  map[drifted]past
+	history  records
 	// byName are all plans, by namespace/name.
 	byName map[string]*v1alpha1.RemediationPlan
 	out    *Gathered
@@ -91,6 +94,7 @@ func (g *gatherer) compile() {
 		Name: g.Policy.Name, UID: string(g.Policy.UID), Generation: g.Policy.Generation, Digest: planner.Digest(spec),
 	}}
 	in.InitiatedBy, in.InitiatedByGroups, in.Now = g.InitiatedBy, g.InitiatedByGroups, g.Now
+	in.Request = g.request()
 	if g.out.Environment = g.world.Environment(spec.Environment); g.out.Environment == nil {
 		g.problem(field.NotFound(field.NewPath("spec", "environment"), spec.Environment))
 	} else {
@@ -130,6 +134,7 @@ func (g *gatherer) plans() {
 			continue
 		}
 		own = append(own, *p)
+		in.PlansMade = append(in.PlansMade, p.CreationTimestamp.Time)
 		if !protocol.Final(p.Status.Phase) {
 			in.UnderWay = append(in.UnderWay, *p)
 		}
@@ -148,16 +153,22 @@ func (g *gatherer) plans() {
 func (g *gatherer) objects(ctx context.Context) error {
 	for i := range g.world.Baselines {
 		b := &g.world.Baselines[i]
-		if !b.Guarded() || !g.inEnvironment(b.Namespace) {
+		if !b.Guarded() {
+			continue
+		}
+		if !g.inEnvironment(b.Namespace) {
+			g.stands(b, planner.StandingOtherEnvironment)
 			continue
 		}
 		g.out.InEnvironment++
 		s := g.look(ctx, b)
 		if !g.selects(s) {
+			g.stands(b, planner.StandingNotSelected)
 			continue
 		}
 		g.out.Input.Scope.Selected++
 		if !hasDrifted(b) {
+			g.stands(b, planner.StandingNotDrifted)
 			g.count(s)
 			continue
 		}
@@ -165,9 +176,23 @@ func (g *gatherer) objects(ctx context.Context) error {
 		if err != nil {
 			return err
 		}
+		g.stands(b, planner.StandingDrifted)
 		g.out.Input.Drifts = append(g.out.Input.Drifts, d)
 	}
 	return nil
+}
+
+// putBack says that a plan under way has an object as its target: such an object may be ill
+// because of its drift, as one that still drifts.
+func (g *gatherer) putBack(b *v1alpha1.Baseline) bool {
+	for i := range g.out.Input.UnderWay {
+		plan := &g.out.Input.UnderWay[i]
+		holds := func(t v1alpha1.PlanTarget) bool { return t.Baseline == b.Name }
+		if plan.Namespace == b.Namespace && slices.ContainsFunc(plan.Spec.Plan.Targets, holds) {
+			return true
+		}
+	}
+	return false
 }
 
 func (g *gatherer) inEnvironment(namespace string) bool {

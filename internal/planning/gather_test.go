@@ -5,6 +5,7 @@ package planning
 import (
 	"context"
 	"errors"
+	"fmt"
 	"strings"
 	"testing"
 	"time"
@@ -167,7 +168,55 @@ func TestWhatIsLeftAlone(t *testing.T) {
 			p := c.Ended("a", v1alpha1.PlanCancelled, v1alpha1.StepSkipped, v1alpha1.ReasonStopped)
 			p.Spec.Control = v1alpha1.PlanControl{Verb: v1alpha1.PlanCancel, RequestedBy: "bob"}
 		}, planner.ReasonCancelled, "bob"},
-		"a plan was superseded":            {func(c *cluster) { c.Ended("a", v1alpha1.PlanSuperseded, v1alpha1.StepSkipped, v1alpha1.ReasonStopped) }, "", ""},
+		"the policy was changed while a plan went on": {func(c *cluster) {
+			c.Ended("a", v1alpha1.PlanSuperseded, v1alpha1.StepSkipped, v1alpha1.ReasonPolicyChanged)
+		}, "", ""},
+		"a plan was superseded": {func(c *cluster) { c.Ended("a", v1alpha1.PlanSuperseded, v1alpha1.StepSkipped, v1alpha1.ReasonStopped) }, "", ""},
+		// D1 of the review of remediation: a plan whose steps were skipped counted as not
+		// tried, and the next one was made within the second, for ever.
+		"three plans were skipped for a reason of their own": {func(c *cluster) {
+			for _, name := range []string{"a", "b", "c"} {
+				c.Ended(name, v1alpha1.PlanSkipped, v1alpha1.StepSkipped, v1alpha1.ReasonNotAllowed)
+			}
+		}, planner.ReasonAttempts, "3 plans"},
+		"three plans found the target moved, as the next one would": {func(c *cluster) {
+			for _, name := range []string{"a", "b", "c"} {
+				c.Ended(name, v1alpha1.PlanSuperseded, v1alpha1.StepSkipped, v1alpha1.ReasonTargetMoved)
+			}
+		}, planner.ReasonAttempts, "3 plans"},
+		"one plan was skipped a moment ago": {func(c *cluster) {
+			p := c.Ended("a", v1alpha1.PlanSkipped, v1alpha1.StepSkipped, v1alpha1.ReasonRefused)
+			p.Status.CompletedAt = &metav1.Time{Time: epoch}
+		}, planner.ReasonBackoff, "10:00:01Z"},
+		"one plan was skipped long ago": {func(c *cluster) {
+			p := c.Ended("a", v1alpha1.PlanSkipped, v1alpha1.StepSkipped, v1alpha1.ReasonRefused)
+			p.Status.CompletedAt = &metav1.Time{Time: epoch.Add(-time.Second)}
+		}, "", ""},
+		"many plans of other drifts of the object ended a while ago": {func(c *cluster) {
+			for i := range 20 {
+				p := c.Ended(fmt.Sprint("p", i), v1alpha1.PlanSuperseded, v1alpha1.StepSkipped, v1alpha1.ReasonTargetMoved)
+				p.Spec.Plan.Targets[0].DriftedHash = fmt.Sprint("pl1:", i)
+				p.Status.CompletedAt = &metav1.Time{Time: epoch.Add(-9 * time.Minute)}
+			}
+		}, planner.ReasonBackoff, "10:01:00Z"},
+		"a success between them": {func(c *cluster) {
+			for i := range 20 {
+				p := c.Ended(fmt.Sprint("p", i), v1alpha1.PlanSuperseded, v1alpha1.StepSkipped, v1alpha1.ReasonTargetMoved)
+				p.Spec.Plan.Targets[0].DriftedHash = fmt.Sprint("pl1:", i)
+				p.Status.CompletedAt = &metav1.Time{Time: epoch.Add(-9 * time.Minute)}
+			}
+			p := c.Ended("good", v1alpha1.PlanSucceeded, v1alpha1.StepVerified, "")
+			p.Spec.Plan.Targets[0].DriftedHash = "pl1:good"
+			p.Status.CompletedAt = &metav1.Time{Time: epoch.Add(-8 * time.Minute)}
+		}, "", ""},
+		// D5 of the review of remediation.
+		"a person has accepted it": {func(c *cluster) {
+			b := web(c)
+			b.Spec.Accept = &v1alpha1.AcceptRequest{Hash: b.Status.Observed.Hash, RequestedBy: "alice"}
+		}, planner.ReasonAccepted, "alice"},
+		"a person has accepted another state of it, in vain": {func(c *cluster) {
+			web(c).Spec.Accept = &v1alpha1.AcceptRequest{Hash: "pl1:other", RequestedBy: "alice"}
+		}, "", ""},
 		"a plan succeeded, and it is back": {func(c *cluster) { c.Ended("a", v1alpha1.PlanSucceeded, v1alpha1.StepVerified, "") }, planner.ReasonDone, "plan a"},
 		"an older drift of the same hash": {func(c *cluster) {
 			p := c.Ended("a", v1alpha1.PlanSucceeded, v1alpha1.StepVerified, "")
@@ -290,6 +339,16 @@ func TestWhatAPolicyIsAbout(t *testing.T) {
 				t.Errorf("%d selected of %d, %d drifts", g.Input.Scope.Selected, g.InEnvironment, len(g.Input.Drifts))
 			}
 		})
+	}
+}
+
+func TestAnObjectThatAPlanPutsBackIsNoneOfTheOthers(t *testing.T) {
+	c := newCluster(t)
+	plan := c.Ended("a", v1alpha1.PlanRunning, v1alpha1.StepApplied, "")
+	plan.Spec.Plan.Targets[0].Baseline = c.Baselines["db"].Name
+	c.Objects["db"].Status = appsv1.DeploymentStatus{}
+	if diff := cmp.Diff(planner.Scope{Selected: 3, Healthy: 1}, c.gather().Input.Scope); diff != "" {
+		t.Errorf("scope (-want +got):\n%s", diff)
 	}
 }
 

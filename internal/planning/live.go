@@ -104,6 +104,11 @@ func (s *Live) Body(ctx context.Context, namespace, revision string) ([]byte, er
 	return body(ctx, s.Reader, namespace, revision)
 }
 
+// Revision implements Source.
+func (s *Live) Revision(ctx context.Context, namespace, name string) (*v1alpha1.BaselineRevisionSpec, error) {
+	return revision(ctx, s.Reader, namespace, name)
+}
+
 // Plan implements Source.
 func (s *Live) Plan(ctx context.Context, namespace, name string) (*v1alpha1.RemediationPlan, error) {
 	return plan(ctx, s.Reader, namespace, name)
@@ -119,6 +124,19 @@ func body(ctx context.Context, reader client.Reader, namespace, name string) ([]
 		return nil, fmt.Errorf("reading revision %s: %w: %w", name, ErrDamaged, err)
 	}
 	return out, nil
+}
+
+func revision(ctx context.Context, reader client.Reader, namespace, name string) (*v1alpha1.BaselineRevisionSpec, error) {
+	r := &v1alpha1.BaselineRevision{}
+	err := reader.Get(ctx, types.NamespacedName{Namespace: namespace, Name: name}, r)
+	switch {
+	case apierrors.IsNotFound(err):
+		return nil, nil //nolint:nilnil // absent is an answer
+	case err != nil:
+		return nil, fmt.Errorf("reading revision %s/%s: %w", namespace, name, err)
+	}
+	r.Spec.Body = nil
+	return &r.Spec, nil
 }
 
 func plan(ctx context.Context, reader client.Reader, namespace, name string) (*v1alpha1.RemediationPlan, error) {

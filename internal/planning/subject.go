@@ -71,7 +71,7 @@ func (g *gatherer) selects(s *subject) bool {
 
 // count adds an object that did not drift to the scope's health.
 func (g *gatherer) count(s *subject) {
-	if s.baseline.Status.State != v1alpha1.StateInSync || s.object == nil {
+	if s.baseline.Status.State != v1alpha1.StateInSync || s.object == nil || g.putBack(s.baseline) {
 		return
 	}
 	switch s.object.Ready {

@@ -71,6 +71,24 @@ func (w *world) put(who, image string, padding map[string]any) {
 	w.observe(false, false)
 }
 
+// The metadata goes last: without it an object that is gone is not made again as it was.
+func TestAStatusThatItsMetadataMakesTooLargeLosesTheMetadata(t *testing.T) {
+	labels := map[string]string{}
+	for i := range 256 {
+		labels[fmt.Sprint("l", i)] = strings.Repeat("v", MaxStatusBytes/256)
+	}
+	status := v1alpha1.BaselineStatus{
+		State: v1alpha1.StateDrifted, FindingsTotal: 1, Findings: []v1alpha1.Finding{{Path: "spec"}},
+		Observed: v1alpha1.ObservedState{UID: "uid", Metadata: &v1alpha1.ObservedMetadata{Labels: labels}},
+	}
+	if !BoundStatus(&status) {
+		t.Errorf("the status has %d bytes", encodedBytes(status))
+	}
+	if status.Observed.Metadata != nil || status.Observed.UID != "uid" || len(status.Findings) != 1 {
+		t.Errorf("what is left is %+v, with %d findings", status.Observed, len(status.Findings))
+	}
+}
+
 // FuzzEachStatusHasABoundedForm fills each field that names what others chose, up to
 // the bounds that the rest of the package keeps.
 func FuzzEachStatusHasABoundedForm(f *testing.F) {

@@ -38,7 +38,7 @@ func (s *step) observe(hash canon.Hash) {
 	s.st.Observed = v1alpha1.ObservedState{
 		UID: s.obs.UID, Hash: string(hash), FullHash: string(s.full), Generation: s.obs.Generation,
 		ResourceVersion: s.obs.ResourceVersion, Writer: diff.TruncateText(s.obs.Writer, maxIdentityBytes),
-		StampPolicy: s.stampPolicy(), Metadata: s.obs.Metadata,
+		StampPolicy: s.stampPolicy(), Applied: s.obs.Applied.Stamp, Metadata: s.obs.Metadata,
 	}
 }
 

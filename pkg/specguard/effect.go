@@ -5,6 +5,8 @@ package specguard
 import (
 	"time"
 
+	metav1 "k8s.io/apimachinery/pkg/apis/meta/v1"
+
 	"github.com/plumbline-dev/plumbline/pkg/apis/plumbline/v1alpha1"
 	"github.com/plumbline-dev/plumbline/pkg/specguard/canon"
 )
@@ -23,6 +25,9 @@ type AuthoriseRevision struct {
 	At     time.Time
 	Origin v1alpha1.Origin
 	UID    string
+	// Managers are the managedFields of the object when the body was authorized; nil when the
+	// object differs from the body, because the fields of a drift have other owners.
+	Managers []metav1.ManagedFieldsEntry
 }
 
 // BackfillHash replaces spec.authorised.hash of the same body and number, after

@@ -24,6 +24,8 @@ type Version struct {
 	// Writer and WriterGroups are the stamps found on it.
 	Writer       string
 	WriterGroups []string
+	// Applied is the stamp of applies found on it.
+	Applied Applied
 	// BreakGlassReason is the annotation found on it, of this write or an older one.
 	BreakGlassReason string
 	// Labels decide which guards select the object; they are no part of its body.

@@ -78,6 +78,7 @@ var scriptCommands = map[string]func(*world, *datadriven.TestData){
 	"guard":   playGuard,
 	"create":  playCreate,
 	"write":   playWrite,
+	"apply":   playApply,
 	"delete":  playDelete,
 	"relist":  func(w *world, _ *datadriven.TestData) { w.observe(true, false) },
 	"resync":  func(w *world, _ *datadriven.TestData) { w.observe(false, false) },

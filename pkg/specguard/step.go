@@ -69,6 +69,9 @@ type Input struct {
 	BodyLost string
 	// Former are the authorised bodies of before; Step asks for them by ErrFormerNeeded.
 	Former Former
+	// Applied is the configuration that kubectl apply kept; Step asks for it by
+	// ErrAppliedNeeded.
+	Applied AppliedConfig
 	// EncodedSize measures a body as a BaselineRevision holds it, in bytes; nil
 	// measures the body as it is.
 	EncodedSize func(body []byte) int
@@ -127,8 +130,8 @@ type writtenChange struct {
 
 // Step judges one observation: the authorised state moves only by the paths of
 // a proven write of somebody trusted, or by an accept. Rules and reasons are in
-// docs/designs/0002-attribution.md. The error is ErrBodyNeeded, ErrFormerNeeded, or
-// says that a body cannot be made; the state then stays as it was.
+// docs/designs/0002-attribution.md. The error is ErrBodyNeeded, ErrFormerNeeded or
+// ErrAppliedNeeded, or says that a body cannot be made; the state then stays as it was.
 func Step(in Input) (Result, error) {
 	s := &step{
 		in: in, gvk: in.State.gvk(), before: in.State, st: in.State.clone(),
@@ -247,6 +250,9 @@ func (s *step) finish() error {
 	if s.st.authorises() {
 		s.explainLate()
 		s.compare()
+		if err := s.adoptApplied(); err != nil {
+			return err
+		}
 	}
 	hash, err := s.observedHash()
 	if err != nil {
@@ -346,10 +352,28 @@ func (s *step) authorise(body []byte, by string, origin v1alpha1.Origin) error {
 		Revision: RevisionName(s.st.Name, number), At: *timeTo(s.in.Now),
 	}
 	s.kept = s.st.Authorised
-	s.effects = append(s.effects, AuthoriseRevision{
+	authorised := AuthoriseRevision{
 		Number: number, Hash: hash, Body: s.st.Body, By: by, At: s.in.Now, Origin: origin, UID: s.obs.UID,
-	})
+	}
+	if s.observes(hash) {
+		authorised.Managers = s.obs.Managers
+	}
+	s.effects = append(s.effects, authorised)
 	return nil
+}
+
+// observes says that the observed object is as the authorised body says, but for masks.
+func (s *step) observes(hash canon.Hash) bool {
+	switch {
+	case s.doc == nil:
+		return false
+	case s.doc.Hash(s.in.Rules.Excluded()...) == hash:
+		return true
+	case len(s.st.Masks) == 0:
+		return false
+	}
+	observed, err := ObservedHash(s.body, s.st.Body, s.gvk, s.in.Rules, s.st.Masks)
+	return err == nil && observed == hash
 }
 
 func (s *step) event(t EventType, reason EventReason, format string, args ...any) {

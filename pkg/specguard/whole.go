@@ -196,7 +196,7 @@ func remains(before, after canon.Value) float64 {
 		all = len(of)
 	case before.Kind() == canon.String:
 		all = max(len(before.Bytes()), len(after.Bytes())-len(before.Bytes()))
-		if len(before.Bytes()) > 0 && bytes.Contains(after.Bytes(), before.Bytes()) {
+		if bytes.Contains(after.Bytes(), before.Bytes()) {
 			same = len(before.Bytes())
 		}
 	}

@@ -66,6 +66,7 @@ type world struct {
 	untracked  bool     // managedFields were cleared
 	size       func([]byte) int
 	since      time.Time // there are Baselines
+	applied    []byte    // the configuration that kubectl apply kept
 }
 
 func newWorld(t testing.TB) *world {
@@ -134,7 +135,7 @@ func (w *world) parse(body []byte) *canon.Document {
 func (w *world) stamp(wr write) {
 	switch {
 	case w.policy.inForce && wr.sub == "":
-		w.live.Writer, w.live.WriterGroups = wr.user, nil
+		w.live.Writer, w.live.WriterGroups, w.live.Applied = wr.user, nil, Applied{}
 	case !w.policy.inForce && wr.forged != "":
 		w.live.Writer = wr.forged
 	}
@@ -245,6 +246,10 @@ func (w *world) step(o Observation, accept *v1alpha1.AcceptRequest) (retried boo
 	r, err := Step(in)
 	if errors.Is(err, ErrFormerNeeded) {
 		in.Former = Former{Loaded: true, Bodies: w.former}
+		r, err = Step(in)
+	}
+	if errors.Is(err, ErrAppliedNeeded) {
+		in.Applied = AppliedConfig{Loaded: true, Config: w.applied}
 		r, err = Step(in)
 	}
 	if w.lost && r.State.Body == nil {

@@ -159,6 +159,10 @@ func TestEvidenceItsKeysAndItsVolumeOutliveTheRelease(t *testing.T) {
 			t.Errorf("%s: resource policy %q, want keep", kind, got)
 		}
 	}
+	anchor := convert[corev1.ConfigMap](t, find(t, objects, "ConfigMap", "plumbline-evidence-anchor"))
+	if anchor.Annotations["helm.sh/resource-policy"] != "keep" || anchor.Data != nil {
+		t.Errorf("an uninstall takes the anchor away, or an upgrade what is in it: %v", anchor)
+	}
 	claim := convert[corev1.PersistentVolumeClaim](t, find(t, objects, "PersistentVolumeClaim", "plumbline-evidence"))
 	want := corev1.PersistentVolumeClaimSpec{
 		AccessModes: []corev1.PersistentVolumeAccessMode{corev1.ReadWriteOnce}, StorageClassName: new("fast"),

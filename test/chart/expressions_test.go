@@ -48,7 +48,7 @@ var (
 	// filled finds the parts of an object that its writer fills as he likes.
 	filled = regexp.MustCompile(`\b(annotations|labels|ownerReferences|finalizers|managedFields)\b`)
 	// bounded finds the test of a size that makes a loop safe.
-	bounded = regexp.MustCompile(`\b(annotations|labels|ownerReferences)\b[^&|]*\.size\(\) (?:<=|>) \d+`)
+	bounded = regexp.MustCompile(`\b(annotations|labels|ownerReferences|managedFields)\b[^&|]*\.size\(\) (?:<=|>) \d+`)
 )
 
 // H1 of the guard's review: an expression that went through the annotations of an
@@ -100,6 +100,7 @@ func TestTheChartKnowsEachAnnotationOfGuardedObjects(t *testing.T) {
 	want := []string{
 		v1alpha1.AnnotationBreakGlassReason, v1alpha1.AnnotationResyncPeriod, v1alpha1.AnnotationSpecHash,
 		v1alpha1.AnnotationWriter, v1alpha1.AnnotationWriterGroups,
+		v1alpha1.AnnotationApplied, v1alpha1.AnnotationApplier, v1alpha1.AnnotationApplierGroups,
 	}
 	slices.Sort(want)
 	policy := find(t, template(t), "ValidatingAdmissionPolicy", "plumbline-stamp-status")
@@ -112,5 +113,21 @@ func TestTheChartKnowsEachAnnotationOfGuardedObjects(t *testing.T) {
 	}
 	if got := slices.Sorted(maps.Keys(keys)); !slices.Equal(got, want) {
 		t.Errorf("the chart protects %v, want %v", got, want)
+	}
+}
+
+// An apply of the live value moves its stamp alone, and costs no call.
+func TestNoWebhookIsCalledForAStampOfAnApply(t *testing.T) {
+	objects := template(t)
+	for _, kind := range []string{"MutatingWebhookConfiguration", "ValidatingWebhookConfiguration"} {
+		conditions := expressionsOf(find(t, objects, kind, "plumbline"))
+		if len(conditions) == 0 {
+			t.Errorf("%s has no condition", kind)
+		}
+		for at, text := range conditions {
+			if strings.Contains(text, "plumbline.dev/appli") || strings.Contains(text, "last-applied") {
+				t.Errorf("%s looks at the stamp: %s", at, text)
+			}
+		}
 	}
 }

@@ -62,9 +62,11 @@ func TestHelmTestUpgradeUninstallReinstall(t *testing.T) {
 	})
 }
 
-// outlive are what outlives the release: the key of the records and its public half,
+// outlive are what outlives the release: the key of the records, its public half, and the anchor,
 // and how far proxies were, which may run on.
-var outlive = []string{"secret/plumbline-evidence", "configmap/plumbline-evidence", "configmap/plumbline-xds-sequences"}
+var outlive = []string{
+	"secret/plumbline-evidence", "configmap/plumbline-evidence", "configmap/plumbline-evidence-anchor", "configmap/plumbline-xds-sequences",
+}
 
 // strays lists every object of ours that is left, the kept CRDs aside.
 func strays(ctx context.Context, t *testing.T) []string {

@@ -13,6 +13,7 @@ import (
 	"os"
 	"path/filepath"
 	"strings"
+	"sync"
 	"testing"
 	"time"
 
@@ -22,7 +23,8 @@ import (
 
 const (
 	systemNamespace = "plumbline-system"
-	patience        = 90 * time.Second
+	// patience bounds a wait for pods: nine that start beside other tests took over 90 s on two cores.
+	patience = 3 * time.Minute
 )
 
 var (
@@ -55,7 +57,12 @@ func run(m *testing.M) int {
 		fmt.Fprintln(os.Stderr, err)
 		return 1
 	}
-	return m.Run()
+	code := m.Run()
+	if err := awaitRemovals(ctx); err != nil {
+		fmt.Fprintln(os.Stderr, err)
+		return max(code, 1)
+	}
+	return code
 }
 
 // scope is one test's namespace with a guard, a CI that it trusts and two
@@ -136,17 +143,42 @@ func newScope(t *testing.T, name string) *scope {
 // removal bounds the end of a test's objects, on a node where other tests start pods.
 const removal = 5 * time.Minute
 
-// removeNamespace keeps the state after a failure, and removes the namespace of a test.
+// removed are the namespaces that are being removed.
+var removed struct {
+	sync.Mutex
+	names []string
+}
+
+// removeNamespace keeps the state after a failure, and begins to remove the namespace of
+// a test. The test does not wait for the end, which takes minutes on a busy machine; see
+// [awaitRemovals].
 func removeNamespace(t *testing.T, namespace string, looks ...[]string) {
 	t.Helper()
 	ctx, cancel := context.WithTimeout(context.Background(), removal)
 	defer cancel()
 	keepState(ctx, t, namespace, looks...)
-	timeout := "--timeout=" + (removal - time.Minute).String()
-	if _, err := cluster.Kubectl(ctx, "delete", "namespace", namespace, "--ignore-not-found", timeout); err != nil {
-		pods, getErr := cluster.Kubectl(ctx, "get", "pods", "-n", namespace, "-o", "wide")
-		t.Errorf("removing the namespace: %v\nits pods: %s%v", err, pods, getErr)
+	if _, err := cluster.Kubectl(ctx, "delete", "namespace", namespace, "--ignore-not-found", "--wait=false"); err != nil {
+		t.Errorf("removing the namespace: %v", err)
+		return
 	}
+	removed.Lock()
+	defer removed.Unlock()
+	removed.names = append(removed.names, namespace)
+}
+
+// awaitRemovals waits until each namespace that a test removed is gone: nothing of
+// Plumbline may keep a namespace from its end.
+func awaitRemovals(ctx context.Context) error {
+	if len(removed.names) == 0 {
+		return nil
+	}
+	_, err := cluster.Kubectl(ctx, append([]string{"wait", "namespace", "--for=delete", "--timeout=" + removal.String()}, removed.names...)...)
+	if err == nil {
+		return nil
+	}
+	conditions, getErr := cluster.Kubectl(ctx, "get", "namespaces", "-o", `jsonpath={range .items[?(@.metadata.deletionTimestamp)]}{.metadata.name}{"\n"}{range .status.conditions[*]}  {.type} {.status}: {.message}{"\n"}{end}{end}`)
+	pods, podsErr := cluster.Kubectl(ctx, "get", "pods", "-A", "-o", "wide")
+	return errors.Join(fmt.Errorf("waiting for the end of the tests' namespaces: %w\n%s\n%s", err, conditions, pods), getErr, podsErr)
 }
 
 // keepState writes what kubectl prints into a file, if the test has failed. The log of a

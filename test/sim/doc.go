@@ -11,6 +11,7 @@
 //	go test ./test/sim -sim.seeds 100000
 //	go test ./test/sim -run TestPromises -sim.hours      // every policy has hours
 //	go test ./test/sim -run TestPromises -sim.refused    // what was refused arrives once more
+//	go test ./test/sim -run TestPromises -sim.creations  // every target is made again
 //
 // PLUMBLINE_LONG=1 runs seeds that were not run before.
 //
@@ -28,7 +29,12 @@
 //	cached reads                               I5   takes an old version for a fence
 //	no resourceVersion                         I3
 //	neither uid nor resourceVersion            I5
+//	creations are admitted at any time         I5   makes an object after the end
 //	the time of the own clock                  I16  writes outside of the hours
+//
+// The API server of these worlds has the chart's policy on creations of the executor
+// (plumbline-executor-creations). For the mutants that drop the uid the policy had to be
+// taken away as well: an update that makes an object carries no time, and is refused.
 //
 // Of the first: a PUT makes what is not there only for some kinds, such as
 // Services, and a resourceVersion alone does not keep it from that. Deployments

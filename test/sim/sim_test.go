@@ -26,6 +26,7 @@ var (
 	all   = flag.Bool("sim.all", false, "go on after a promise is broken, and tell only which ones are")
 	rough = flag.Bool("sim.rough", false, "have everybody interfere who may be needed for a protection to matter")
 	hours = flag.Bool("sim.hours", false, "have every policy act at some hours alone")
+	makes = flag.Bool("sim.creations", false, "have every target be gone, and be made again")
 	again = flag.Bool("sim.refused", false, "let requests that were refused arrive once more")
 )
 
@@ -65,7 +66,7 @@ const fencesAfterRefusal = true
 
 // options of a run that has no mutant.
 func options(seed uint64) world.Options {
-	return world.Options{Rough: *rough, Hours: *hours, Refused: *again || fencesAfterRefusal && seed%8 == 7}
+	return world.Options{Rough: *rough, Hours: *hours, Creations: *makes, Refused: *again || fencesAfterRefusal && seed%8 == 7}
 }
 
 // each runs seeds on all processors, until one of them says that it is enough.
@@ -149,7 +150,7 @@ func happened(t *testing.T, seeds uint64, seen map[string]int) {
 			"step Verified ", "step Failed TargetMoved",
 			"step Skipped Stopped", "step Skipped NotAllowed", "step Skipped Claimed", "step Skipped TargetReplaced",
 		},
-		400: {"step Failed TargetReplaced", "step Failed Stopped", "step Skipped TargetMoved", "effect Rollback Service", "effect that makes a Service", "fence", "probe", "step Fenced Stopped", "step Skipped AlreadyDesired", "step Skipped Terminating", "step Skipped RevisionDamaged", "step Skipped DeadlineExceeded"},
+		400: {"step Failed TargetReplaced", "step Failed Stopped", "step Skipped TargetMoved", "effect Rollback Service", "effect that makes a Service", "fence", "probe", "step Fenced Stopped", "step Skipped AlreadyDesired", "step Skipped Terminating", "step Skipped RevisionDamaged", "step Skipped DeadlineExceeded", "doze before a creation"},
 	}
 	for enough, all := range want {
 		for _, what := range all {
@@ -158,6 +159,35 @@ func happened(t *testing.T, seeds uint64, seen map[string]int) {
 			}
 		}
 	}
+}
+
+// creationSeeds are run of worlds in which every target is made again.
+const creationSeeds = defaultSeeds / 8
+
+// D4 of the review of remediation: a process that stood still between its decision and its
+// request made an object after its plan was cancelled. In most worlds nothing is made.
+func TestAProcessThatDozesMakesNothingTooLate(t *testing.T) {
+	world.Prepare()
+	var mu sync.Mutex
+	seen := map[string]int{}
+	each(t, 2_000_000, creationSeeds, func(t *testing.T, seed uint64) bool {
+		report := run(t, seed, world.Options{Creations: true})
+		mu.Lock()
+		defer mu.Unlock()
+		for what, times := range report.Seen {
+			seen[what] += times
+		}
+		if len(report.Broken) > 0 {
+			t.Errorf("%s\nreplay it with -run TestPromisesHoldWhateverHappens -sim.creations -sim.seed %d", report, seed)
+		}
+		return len(report.Broken) == 0
+	})
+	for _, what := range []string{"doze before a creation", "creation that is too late", "effect that makes a Deployment", "plan Cancelled"} {
+		if seen[what] == 0 && creationSeeds >= 50 {
+			t.Errorf("in %d seeds there was never: %s", creationSeeds, what)
+		}
+	}
+	t.Logf("%d seeds: %v", creationSeeds, seen)
 }
 
 // A report of a broken promise is worth nothing if its seed does not break it

@@ -93,8 +93,15 @@ true
 {{ include "plumbline.stampedGroups" . }}.filter(g, g in request.userInfo.?groups.orValue([])).join(",")
 {{- end }}
 
-{{/* The annotations of guarded objects that Plumbline writes or reads, as in
-pkg/apis/plumbline/v1alpha1/annotations.go. */}}
+{{/* The annotations of guarded objects whose changes the webhook looks at. The stamps of
+applies are not among them: the assessor alone reads those. */}}
 {{- define "plumbline.annotations" -}}
 {{ list "plumbline.dev/break-glass-reason" "plumbline.dev/resync-period" "plumbline.dev/spec-hash" "plumbline.dev/writer" "plumbline.dev/writer-groups" | toJson }}
+{{- end }}
+
+{{/* The annotations of guarded objects that no write of /status changes: all that Plumbline
+writes or reads, as in pkg/apis/plumbline/v1alpha1/annotations.go, and the one in which
+kubectl keeps what was applied. */}}
+{{- define "plumbline.protectedAnnotations" -}}
+{{ concat (include "plumbline.annotations" . | fromJsonArray) (list "plumbline.dev/applied" "plumbline.dev/applier" "plumbline.dev/applier-groups" "kubectl.kubernetes.io/last-applied-configuration") | sortAlpha | toJson }}
 {{- end }}

@@ -17,7 +17,7 @@ import (
 // planRetention is the default of Setup.PlanRetention.
 const planRetention = 7 * 24 * time.Hour
 
-// addPolicies adds what makes plans, and what removes old ones.
+// addPolicies adds what makes plans, what removes old ones, and what looks after requests.
 func (p *parts) addPolicies(mgr manager.Manager, setup Setup) error {
 	metrics, err := policy.NewMetrics(setup.Registry)
 	if err != nil {
@@ -39,9 +39,13 @@ func (p *parts) addPolicies(mgr manager.Manager, setup Setup) error {
 			Cache: mgr.GetCache(), Live: mgr.GetAPIReader(), Snapshot: p.guards.Snapshot, Objects: p.tracker, Read: p.readObject,
 		},
 		Recorder: mgr.GetEventRecorder(lease), Metrics: metrics, Notifier: tells, Clock: setup.time, Skew: setup.time.Skew,
-		ResyncPeriod: setup.ResyncPeriod, Log: setup.Log.WithName("policy"),
+		ResyncPeriod: setup.ResyncPeriod, Executor: setup.Executor, Log: setup.Log.WithName("policy"),
+	}
+	p.anchor = &policy.Anchor{
+		Client: mgr.GetClient(), Live: mgr.GetAPIReader(), Namespace: setup.Namespace, Clock: setup.Clock, Log: setup.Log.WithName("anchor"),
 	}
 	p.retention = &policy.Retention{Client: mgr.GetClient(), Clock: setup.Clock, Keep: cmp.Or(setup.PlanRetention, planRetention)}
+	p.requests = &policy.Requests{Client: mgr.GetClient(), Live: mgr.GetAPIReader(), Clock: setup.time, Keep: cmp.Or(setup.PlanRetention, planRetention)}
 	return nil
 }
 

@@ -164,6 +164,8 @@ type parts struct {
 	policies     *policy.Reconciler
 	people       *notifier.Notifier
 	retention    *policy.Retention
+	requests     *policy.Requests
+	anchor       *policy.Anchor
 	synced       func(schema.GroupVersionKind)
 }
 
@@ -183,11 +185,15 @@ func register(ctx context.Context, mgr manager.Manager, setup Setup) (*parts, er
 		p.policies.Register(mgr),
 		p.people.Register(mgr),
 		p.retention.Register(mgr),
+		p.requests.Register(mgr),
 		mgr.Add(p.vigil),
 		mgr.Add(&kube.SchemaWatch{Tracker: p.tracker, Clock: setup.Clock}),
 		mgr.Add(p.checks),
 		mgr.Add(elected.Synced(mgr.GetCache(), setup.Ready)),
 	)
+	if setup.Executor != "" { // without an executor there is no evidence
+		err = errors.Join(err, p.anchor.Register(mgr))
+	}
 	if setup.Records != nil {
 		err = errors.Join(err, mgr.Add(&baseline.Ingest{
 			Reader: setup.Records, Reconciler: p.baselines, Trigger: p.trigger, Clock: setup.Clock, Log: setup.Log,

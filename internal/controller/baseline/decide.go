@@ -164,6 +164,11 @@ func (r *Reconciler) step(ctx context.Context, s *subject, in specguard.Input, p
 			result, err = specguard.Step(in)
 		}
 	}
+	if errors.Is(err, specguard.ErrAppliedNeeded) {
+		if in.Applied, err = r.loadApplied(ctx, s, in.Observation); err == nil {
+			result, err = specguard.Step(in)
+		}
+	}
 	if err != nil {
 		return specguard.Result{}, fmt.Errorf("deciding about %s: %w", s.key, err)
 	}

@@ -195,10 +195,42 @@ func metadataOf(o *kube.Object) *v1alpha1.ObservedMetadata {
 			m.Annotations[name] = value
 		}
 	}
-	if len(m.Labels) == 0 && len(m.Annotations) == 0 {
+	m.OwnerReferences = ownersOf(o)
+	if len(m.Labels) == 0 && len(m.Annotations) == 0 && len(m.OwnerReferences) == 0 {
 		return nil
 	}
 	return &m
+}
+
+// The schema's bounds on what is kept of owners.
+const (
+	maxOwners       = 16
+	maxOwnerVersion = 317
+	maxOwnerKind    = 63
+	maxOwnerName    = 253
+	maxOwnerUID     = 128
+)
+
+// ownersOf returns the owners of an object. Of owners beyond the bounds, none are kept: an
+// object with a part of its owners would be collected with those.
+func ownersOf(o *kube.Object) []v1alpha1.ObservedOwner {
+	if len(o.OwnerReferences) > maxOwners {
+		return nil
+	}
+	var owners []v1alpha1.ObservedOwner
+	for i := range o.OwnerReferences {
+		r := &o.OwnerReferences[i]
+		// One without a uid was cut already.
+		if r.UID == "" || len(r.UID) > maxOwnerUID || len(r.APIVersion) > maxOwnerVersion || len(r.Kind) > maxOwnerKind || len(r.Name) > maxOwnerName {
+			return nil
+		}
+		owner := v1alpha1.ObservedOwner{APIVersion: r.APIVersion, Kind: r.Kind, Name: r.Name, UID: string(r.UID)}
+		if r.Controller != nil && *r.Controller {
+			owner.Controller = v1alpha1.Enabled
+		}
+		owners = append(owners, owner)
+	}
+	return owners
 }
 
 // versionOf unpacks a version; nil for one that is absent, or has no readable body, or has
@@ -240,6 +272,11 @@ func stampedVersion(o *kube.Object, body []byte) *specguard.Version {
 		Writer:          o.Writer(),
 		WriterGroups:    specguard.ParseWriterGroups(o.Annotations[v1alpha1.AnnotationWriterGroups]),
 
+		Applied: specguard.Applied{
+			Stamp:  specguard.AppliedStamp(o.Annotations),
+			By:     o.Annotations[v1alpha1.AnnotationApplier],
+			Groups: specguard.ParseWriterGroups(o.Annotations[v1alpha1.AnnotationApplierGroups]),
+		},
 		BreakGlassReason: o.Annotations[v1alpha1.AnnotationBreakGlassReason],
 		Labels:           o.Labels,
 	}

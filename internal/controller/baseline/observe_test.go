@@ -5,12 +5,15 @@ package baseline
 import (
 	"errors"
 	"fmt"
+	"slices"
+	"strings"
 	"testing"
 	"time"
 
 	"github.com/google/go-cmp/cmp"
 	metav1 "k8s.io/apimachinery/pkg/apis/meta/v1"
 	"k8s.io/apimachinery/pkg/runtime/schema"
+	"k8s.io/apimachinery/pkg/types"
 
 	"github.com/plumbline-dev/plumbline/internal/kube"
 	"github.com/plumbline-dev/plumbline/pkg/apis/plumbline/v1alpha1"
@@ -195,6 +198,45 @@ func TestMetadataIsKeptForARecreation(t *testing.T) {
 			got := metadataOf(&kube.Object{ObjectMeta: metav1.ObjectMeta{Labels: tc.labels, Annotations: tc.annotations}})
 			if d := cmp.Diff(tc.want, got); d != "" {
 				t.Errorf("what is kept (-want +got):\n%s", d)
+			}
+		})
+	}
+}
+
+func TestOwnersAreKeptForARecreation(t *testing.T) {
+	reference := func(change func(*metav1.OwnerReference)) metav1.OwnerReference {
+		r := metav1.OwnerReference{APIVersion: "shop.example/v1", Kind: "Basket", Name: "a", UID: "uid-a", BlockOwnerDeletion: new(true)}
+		change(&r)
+		return r
+	}
+	plain := func(*metav1.OwnerReference) {}
+	kept := v1alpha1.ObservedOwner{APIVersion: "shop.example/v1", Kind: "Basket", Name: "a", UID: "uid-a"}
+	controller := kept
+	controller.Controller = v1alpha1.Enabled
+	many := slices.Repeat([]metav1.OwnerReference{reference(plain)}, maxOwners)
+	tests := map[string]struct {
+		owners []metav1.OwnerReference
+		want   []v1alpha1.ObservedOwner
+	}{
+		"an owner":                 {[]metav1.OwnerReference{reference(plain)}, []v1alpha1.ObservedOwner{kept}},
+		"an owner that controls":   {[]metav1.OwnerReference{reference(func(r *metav1.OwnerReference) { r.Controller = new(true) })}, []v1alpha1.ObservedOwner{controller}},
+		"an owner that does not":   {[]metav1.OwnerReference{reference(func(r *metav1.OwnerReference) { r.Controller = new(false) })}, []v1alpha1.ObservedOwner{kept}},
+		"as many as there may be":  {many, slices.Repeat([]v1alpha1.ObservedOwner{kept}, maxOwners)},
+		"of too many none is kept": {append(slices.Clone(many), reference(plain)), nil},
+		"one that was cut before":  {[]metav1.OwnerReference{reference(plain), reference(func(r *metav1.OwnerReference) { r.UID = "" })}, nil},
+		"a name that is none":      {[]metav1.OwnerReference{reference(func(r *metav1.OwnerReference) { r.Name = strings.Repeat("x", maxOwnerName+1) })}, nil},
+		"a kind that is none":      {[]metav1.OwnerReference{reference(func(r *metav1.OwnerReference) { r.Kind = strings.Repeat("x", maxOwnerKind+1) })}, nil},
+		"a uid that is none":       {[]metav1.OwnerReference{reference(func(r *metav1.OwnerReference) { r.UID = types.UID(strings.Repeat("x", maxOwnerUID+1)) })}, nil},
+		"a version that is none":   {[]metav1.OwnerReference{reference(func(r *metav1.OwnerReference) { r.APIVersion = strings.Repeat("x", maxOwnerVersion+1) })}, nil},
+	}
+	for name, test := range tests {
+		t.Run(name, func(t *testing.T) {
+			var got []v1alpha1.ObservedOwner
+			if m := metadataOf(&kube.Object{ObjectMeta: metav1.ObjectMeta{OwnerReferences: test.owners}}); m != nil {
+				got = m.OwnerReferences
+			}
+			if diff := cmp.Diff(test.want, got); diff != "" {
+				t.Errorf("what is kept (-want +got):\n%s", diff)
 			}
 		})
 	}

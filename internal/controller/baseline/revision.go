@@ -146,6 +146,7 @@ func newRevision(b *v1alpha1.Baseline, a specguard.AuthoriseRevision) *v1alpha1.
 		Spec: v1alpha1.BaselineRevisionSpec{
 			Baseline: b.Name, Number: a.Number, Hash: string(a.Hash), By: a.By, At: metav1.NewTime(a.At),
 			Encoding: v1alpha1.BodyEncodingZstd, Body: kube.Compress(a.Body), Size: int64(len(a.Body)),
+			FieldManagers: kube.EncodeFieldManagers(a.Managers),
 		},
 	}
 }

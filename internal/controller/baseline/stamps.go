@@ -20,7 +20,9 @@ func (r *Reconciler) stamps(ctx context.Context, s *subject, in specguard.Input,
 	now := r.Stamps.Last()
 	last := in.State.Observed
 	written := string(look.object.FullHash) != last.FullHash || string(look.object.UID) != last.UID
-	if written && look.object.Writer() != "" && !specguard.Imports(in.State, in.Observation, in.Rules) {
+	applied := specguard.AppliedStamp(look.object.Annotations)
+	stamped := written && look.object.Writer() != "" || applied != "" && applied != last.Applied
+	if stamped && !specguard.Imports(in.State, in.Observation, in.Rules) {
 		var err error
 		if now, err = r.Stamps.Now(ctx); err != nil {
 			return specguard.Stamps{}, err

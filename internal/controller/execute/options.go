@@ -3,6 +3,8 @@
 package execute
 
 import (
+	"bytes"
+	"crypto/ed25519"
 	"flag"
 	"fmt"
 	"net/url"
@@ -27,8 +29,8 @@ type Options struct {
 	Evidence string
 	// EvidenceKeyFile holds the Ed25519 key that signs them, in PKCS#8 as PEM.
 	EvidenceKeyFile string
-	// EvidenceOldKeysFile holds public keys of before a change of keys, as PEM;
-	// empty: there are none.
+	// EvidenceOldKeysFile holds keys of before a change of keys, as PEM, the public half of
+	// each, or the private half, with which it signs who succeeds it; empty: there are none.
 	EvidenceOldKeysFile string
 	// ServeEvidence lets the records be read at the health address.
 	ServeEvidence bool
@@ -40,7 +42,7 @@ type Options struct {
 func (o *Options) AddFlags(fs *flag.FlagSet) {
 	fs.StringVar(&o.Evidence, "evidence", "", "role execute: where signed records are kept, file:///path or s3://bucket?region=...")
 	fs.StringVar(&o.EvidenceKeyFile, "evidence-key-file", "", "role execute: file with the Ed25519 key that signs records, PKCS#8 as PEM")
-	fs.StringVar(&o.EvidenceOldKeysFile, "evidence-old-keys-file", "", "role execute: file with the public keys of before, as PEM")
+	fs.StringVar(&o.EvidenceOldKeysFile, "evidence-old-keys-file", "", "role execute: file with the keys of before, as PEM: the public half of each, or the private half, which then signs who succeeds it")
 	fs.BoolVar(&o.ServeEvidence, "serve-evidence", false, "role execute: let the signed records be read under /evidence/ of the health address")
 	fs.IntVar(&o.MaxConcurrent, "max-concurrent", 10, "role execute: remediations at once in the whole cluster; -1: no cap")
 	fs.IntVar(&o.MaxPerHour, "max-per-hour", 100, "role execute: remediations in any hour in the whole cluster; -1: no cap")
@@ -82,31 +84,58 @@ func (o *Options) Caps() ledger.Caps {
 	return ledger.Caps{Concurrent: bound(o.MaxConcurrent), PerHour: bound(o.MaxPerHour), PerDay: bound(o.MaxPerDay)}
 }
 
+// Keys are those of the records.
+type Keys struct {
+	// Signer signs; Old sign who succeeds them.
+	Signer *evidence.PrivateKey
+	Old    []evidence.Signer
+	// Ring has all that records may be signed with, and Public the same as PEM.
+	Ring   *evidence.Keyring
+	Public []byte
+}
+
 // Keys reads the key that signs, and all that records may be signed with.
-func (o *Options) Keys() (*evidence.PrivateKey, *evidence.Keyring, []byte, error) {
+func (o *Options) Keys() (Keys, error) {
 	raw, err := os.ReadFile(o.EvidenceKeyFile)
 	if err != nil {
-		return nil, nil, nil, fmt.Errorf("reading the evidence key: %w", err)
+		return Keys{}, fmt.Errorf("reading the evidence key: %w", err)
 	}
-	key, err := evidence.ParsePrivateKey(raw)
-	if err != nil {
-		return nil, nil, nil, fmt.Errorf("reading the evidence key: %w", err)
+	var k Keys
+	if k.Signer, err = evidence.ParsePrivateKey(raw); err != nil {
+		return Keys{}, fmt.Errorf("reading the evidence key: %w", err)
 	}
-	public, err := evidence.PublicPEM(key.Public())
-	if err != nil {
-		return nil, nil, nil, fmt.Errorf("writing the public half of the evidence key: %w", err)
-	}
-	files := [][]byte{public}
+	public := []ed25519.PublicKey{k.Signer.Public()}
 	if o.EvidenceOldKeysFile != "" {
-		old, err := os.ReadFile(o.EvidenceOldKeysFile)
+		raw, err := os.ReadFile(o.EvidenceOldKeysFile)
 		if err != nil {
-			return nil, nil, nil, fmt.Errorf("reading the evidence keys of before: %w", err)
+			return Keys{}, fmt.Errorf("reading the evidence keys of before: %w", err)
 		}
-		files = append(files, old)
+		old, private, err := evidence.ParseOldKeys(raw)
+		if err != nil {
+			return Keys{}, fmt.Errorf("reading the evidence keys of before: %w", err)
+		}
+		public = append(public, old...)
+		for _, key := range private {
+			k.Old = append(k.Old, key)
+		}
 	}
-	ring, err := evidence.ParseKeyring(files...)
-	if err != nil {
-		return nil, nil, nil, fmt.Errorf("reading the evidence keys: %w", err)
+	err = k.publish(public)
+	return k, err
+}
+
+// publish writes the public halves.
+func (k *Keys) publish(public []ed25519.PublicKey) (err error) {
+	for _, key := range public {
+		text, err := evidence.PublicPEM(key)
+		if err != nil {
+			return fmt.Errorf("writing the public half of an evidence key: %w", err)
+		}
+		if !bytes.Contains(k.Public, text) {
+			k.Public = append(k.Public, text...)
+		}
 	}
-	return key, ring, slices.Concat(files...), nil
+	if k.Ring, err = evidence.NewKeyring(public...); err != nil {
+		return fmt.Errorf("reading the evidence keys: %w", err)
+	}
+	return nil
 }

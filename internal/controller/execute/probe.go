@@ -11,7 +11,8 @@ import (
 )
 
 // probeEvery is how often the evidence store is tried while no plan does. A probe
-// writes, which a bucket that keeps all versions remembers.
+// writes, which a bucket that keeps all versions remembers. The gauge of the store counts
+// on it.
 const probeEvery = 5 * time.Minute
 
 // prober finds out that no record could be written before there is one to write.

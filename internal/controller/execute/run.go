@@ -57,6 +57,9 @@ type Setup struct {
 	// Evidence is where records go, and with which keys.
 	Evidence evidence.Writer
 	Builder  evidence.Builder
+	// ProbeInterval is how old the answer of the evidence store may be that another
+	// probe is not made for; zero is [evidence.ProbeInterval].
+	ProbeInterval time.Duration
 	// PublicKeys as PEM are published in the ConfigMap plumbline-evidence.
 	PublicKeys []byte
 	// Mirror is nil without Redis.
@@ -105,7 +108,7 @@ func wire(setup Setup) (manager.Manager, *notifier.Notifier, error) {
 	if err != nil {
 		return nil, nil, err
 	}
-	setup.Evidence.Store = metrics.Counted(setup.Evidence.Store, setup.Clock)
+	setup.Evidence.Store = metrics.Monitored(setup.Evidence.Store, cmp.Or(setup.ProbeInterval, evidence.ProbeInterval), setup.Clock)
 	executor, err := NewExecutor(work, mgr.GetRESTMapper(), keeper, setup)
 	if err != nil {
 		return nil, nil, err
@@ -138,13 +141,17 @@ func NewExecutor(work *rest.Config, mapper meta.RESTMapper, time exec.Time, setu
 	if err != nil {
 		return nil, err
 	}
+	kinds, err := exec.NewRESTKinds(work, setup.Clock)
+	if err != nil {
+		return nil, err
+	}
 	e := &exec.Executor{
-		Client: live, Targets: targets, Bodies: plan.Bodies{Client: live},
+		Client: live, Targets: targets, Kinds: kinds, Bodies: plan.Bodies{Client: live},
 		Guards: &plan.Guards{
 			Client: live, Excluded: specguard.ExcludedNamespaces(setup.Namespace),
 			System: specguard.System{Executor: cmp.Or(setup.User, User(setup.Namespace))}, Clock: setup.Clock,
 		},
-		Evidence: &exec.Recorder{Writer: setup.Evidence, Builder: setup.Builder},
+		Evidence: &exec.Recorder{Writer: setup.Evidence, Builder: setup.Builder, Now: time.Now},
 		Time:     time, Namespace: setup.Namespace, Caps: setup.Caps,
 		// A name of its own for every start: what the one before stored is not
 		// trusted to be all that it did.
@@ -176,9 +183,22 @@ func register(mgr manager.Manager, executor *exec.Executor, metrics *plan.Metric
 		mgr.Add(leadership),
 		mgr.Add(&prober{ready: executor.Evidence.Ready, clock: setup.Clock, log: setup.Log}),
 		mgr.Add(&sweeper{executor: executor, clock: setup.Clock, log: setup.Log}),
-		mgr.Add(&publisher{client: executor.Client, namespace: setup.Namespace, keys: setup.PublicKeys, clock: setup.Clock, log: setup.Log}),
+		keepKeys(mgr, executor, setup),
 		mgr.Add(elected.Synced(mgr.GetCache(), setup.Ready)),
 	)
+}
+
+// keepKeys publishes the keys, and ends the ranges of those of before.
+func keepKeys(mgr manager.Manager, executor *exec.Executor, setup Setup) error {
+	p := &publisher{
+		client: executor.Client, namespace: setup.Namespace, keys: setup.PublicKeys, clock: setup.Clock, log: setup.Log, restored: newRestored(),
+	}
+	executor.Evidence.Ends = p
+	failed := errors.Join(setup.Registry.Register(p.restored), mgr.Add(p))
+	if len(setup.Evidence.Keys.IDs()) > 1 {
+		failed = errors.Join(failed, mgr.Add(&rotator{executor: executor, clock: setup.Clock, log: setup.Log}))
+	}
+	return failed
 }
 
 // recall has what was perhaps not told told, where it is known what was.

@@ -8,6 +8,7 @@ import (
 	"errors"
 	"fmt"
 	"slices"
+	"strings"
 	"sync/atomic"
 
 	"k8s.io/apimachinery/pkg/api/equality"
@@ -23,6 +24,7 @@ import (
 
 	"github.com/plumbline-dev/plumbline/internal/controller/condition"
 	"github.com/plumbline-dev/plumbline/pkg/apis/plumbline/v1alpha1"
+	"github.com/plumbline-dev/plumbline/pkg/remediate/readiness/expression"
 )
 
 var all = reconcile.Request{NamespacedName: types.NamespacedName{Name: "all"}}
@@ -34,6 +36,7 @@ type Controller struct {
 	// Changed is told after others came in force; may be nil.
 	Changed func()
 
+	rules    expression.Cache
 	current  atomic.Pointer[InForce]
 	assigned atomic.Bool
 }
@@ -91,7 +94,8 @@ func (c *Controller) Reconcile(ctx context.Context, _ reconcile.Request) (reconc
 	verdicts := Rank(defaults.Items, known)
 	var failed []error
 	for i := range defaults.Items {
-		failed = append(failed, c.write(ctx, &defaults.Items[i], verdicts[defaults.Items[i].Name]))
+		d := &defaults.Items[i]
+		failed = append(failed, c.write(ctx, d, c.withRules(d, verdicts[d.Name])))
 	}
 	return reconcile.Result{}, errors.Join(failed...)
 }
@@ -116,7 +120,7 @@ func (c *Controller) write(ctx context.Context, d *v1alpha1.GuardDefaults, v Ver
 	next := d.DeepCopy()
 	next.Status.ObservedGeneration = d.Generation
 	conditions := condition.Set{Conditions: &next.Status.Conditions, Generation: d.Generation, Now: c.Clock.Now()}
-	if v.InForce {
+	if v.InForce && !v.Broken {
 		conditions.Ready(v.Reason, v.Message)
 	} else {
 		conditions.Stalled(v.Reason, v.Message)
@@ -132,8 +136,30 @@ func (c *Controller) write(ctx context.Context, d *v1alpha1.GuardDefaults, v Ver
 
 // Verdict says whether a GuardDefaults is in force, and why not.
 type Verdict struct {
-	InForce         bool
+	InForce bool
+	// Broken says that a part of what is in force has no effect.
+	Broken          bool
 	Reason, Message string
+}
+
+// withRules adds to the verdict on defaults that are in force which of their readiness
+// rules cannot be compiled.
+func (c *Controller) withRules(d *v1alpha1.GuardDefaults, v Verdict) Verdict {
+	if !v.InForce {
+		return v
+	}
+	var broken []string
+	for i := range d.Spec.Readiness {
+		if _, err := c.rules.Compile(d.Spec.Readiness[i].Expression); err != nil {
+			broken = append(broken, fmt.Sprintf("spec.readiness[%d].expression: %s", i, err))
+		}
+	}
+	if len(broken) == 0 {
+		return v
+	}
+	v.Broken, v.Reason = true, v1alpha1.ReasonInvalidExpression
+	v.Message += ", but no object of these kinds is ready: " + strings.Join(broken, "; ")
+	return v
 }
 
 // Rank decides for each GuardDefaults, by name, whether it is in force.

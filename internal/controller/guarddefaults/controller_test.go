@@ -58,3 +58,39 @@ func TestRank(t *testing.T) {
 		})
 	}
 }
+
+func TestARuleThatCannotBeCompiledIsTold(t *testing.T) {
+	const inForce, where = "InForce", "in force for the whole installation"
+	rule := func(expression string) func(*v1alpha1.GuardDefaultsSpec) {
+		return func(s *v1alpha1.GuardDefaultsSpec) {
+			s.Readiness = append(s.Readiness, v1alpha1.ReadinessRule{APIGroup: "shop.example", Kind: "Basket", Expression: expression})
+		}
+	}
+	const broken = `spec.readiness[1].expression: 1:1: undeclared reference to 'self' (in container '')`
+	tests := map[string]struct {
+		change []func(*v1alpha1.GuardDefaultsSpec)
+		given  Verdict
+		want   Verdict
+	}{
+		"no rules":   {nil, Verdict{InForce: true, Reason: inForce, Message: where}, Verdict{InForce: true, Reason: inForce, Message: where}},
+		"good rules": {[]func(*v1alpha1.GuardDefaultsSpec){rule("true")}, Verdict{InForce: true, Reason: inForce, Message: where}, Verdict{InForce: true, Reason: inForce, Message: where}},
+		"a rule that is none": {
+			[]func(*v1alpha1.GuardDefaultsSpec){rule("true"), rule("self.phase")}, Verdict{InForce: true, Reason: inForce, Message: where},
+			Verdict{InForce: true, Broken: true, Reason: v1alpha1.ReasonInvalidExpression, Message: where + ", but no object of these kinds is ready: " + broken},
+		},
+		"a rule that is none, of defaults that are not in force": {
+			[]func(*v1alpha1.GuardDefaultsSpec){rule("self.phase")}, Verdict{Reason: "OlderInForce", Message: "older"}, Verdict{Reason: "OlderInForce", Message: "older"},
+		},
+	}
+	for name, test := range tests {
+		t.Run(name, func(t *testing.T) {
+			d := defaults("platform", "", 0)
+			for _, change := range test.change {
+				change(&d.Spec)
+			}
+			if diff := cmp.Diff(test.want, (&Controller{}).withRules(&d, test.given)); diff != "" {
+				t.Errorf("verdict (-want +got):\n%s", diff)
+			}
+		})
+	}
+}

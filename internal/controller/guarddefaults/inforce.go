@@ -12,6 +12,7 @@ import (
 	"sigs.k8s.io/controller-runtime/pkg/client"
 
 	"github.com/plumbline-dev/plumbline/pkg/apis/plumbline/v1alpha1"
+	"github.com/plumbline-dev/plumbline/pkg/specguard/canon"
 	"github.com/plumbline-dev/plumbline/pkg/specguard/resync"
 )
 
@@ -94,6 +95,23 @@ func (f *InForce) Environments() []string {
 func (f *InForce) Resolve(environment string, h resync.Hierarchy) resync.Settings {
 	h.Environment, h.InstallWide = f.Environment(environment), f.InstallWide()
 	return resync.Resolve(h)
+}
+
+// Readiness finds the readiness rule for a kind: of the Environment, which is empty for an
+// object without one, else of the installation. The rule is nil when there is none; source
+// names the GuardDefaults that have it.
+func (f *InForce) Readiness(environment string, gvk canon.GVK) (rule *v1alpha1.ReadinessRule, source string) {
+	for _, d := range []*v1alpha1.GuardDefaults{f.Environment(environment), f.InstallWide()} {
+		if d == nil {
+			continue
+		}
+		for i := range d.Spec.Readiness {
+			if r := &d.Spec.Readiness[i]; r.APIGroup == gvk.Group && r.Kind == gvk.Kind {
+				return r, "GuardDefaults/" + d.Name
+			}
+		}
+	}
+	return nil, ""
 }
 
 // Threshold is the share of all objects that may be checked or repaired at once:

@@ -132,3 +132,45 @@ func TestTheControllerTellsWhatChanges(t *testing.T) {
 		t.Errorf("read live it is %+v (%v)", live, err)
 	}
 }
+
+func TestTheRuleOfAnEnvironmentComesBeforeThatOfTheInstallation(t *testing.T) {
+	rules := func(of ...string) func(*v1alpha1.GuardDefaultsSpec) {
+		return func(s *v1alpha1.GuardDefaultsSpec) {
+			for i := 0; i < len(of); i += 2 {
+				s.Readiness = append(s.Readiness, v1alpha1.ReadinessRule{APIGroup: "shop.example", Kind: of[i], Expression: of[i+1]})
+			}
+		}
+	}
+	f := NewInForce([]v1alpha1.GuardDefaults{
+		with(defaults("wide", "", time.Hour), rules("Basket", "wide", "Shelf", "wide")),
+		with(defaults("late", "", 0), rules("Door", "late")),
+		with(defaults("prod", "prod", 0), rules("Basket", "prod")),
+	}, sets.New("prod", "dev"))
+	type answer struct{ Expression, Source string }
+	tests := map[string]struct {
+		environment, group, kind string
+		want                     answer
+	}{
+		"a rule of the Environment":                    {"prod", "shop.example", "Basket", answer{"prod", "GuardDefaults/prod"}},
+		"a kind of which the Environment says nothing": {"prod", "shop.example", "Shelf", answer{"wide", "GuardDefaults/wide"}},
+		"an Environment without defaults":              {"dev", "shop.example", "Basket", answer{"wide", "GuardDefaults/wide"}},
+		"no Environment":                               {"", "shop.example", "Basket", answer{"wide", "GuardDefaults/wide"}},
+		"defaults that are not in force":               {"", "shop.example", "Door", answer{}},
+		"the same kind of another group":               {"", "other.example", "Basket", answer{}},
+	}
+	for name, test := range tests {
+		t.Run(name, func(t *testing.T) {
+			var got answer
+			rule, source := f.Readiness(test.environment, canon.GVK{Group: test.group, Version: "v9", Kind: test.kind})
+			if rule != nil {
+				got = answer{rule.Expression, source}
+			}
+			if diff := cmp.Diff(test.want, got); diff != "" {
+				t.Errorf("the rule (-want +got):\n%s", diff)
+			}
+		})
+	}
+	if rule, _ := (*InForce)(nil).Readiness("prod", canon.GVK{}); rule != nil {
+		t.Errorf("nil has the rule %v", rule)
+	}
+}

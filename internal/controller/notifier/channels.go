@@ -50,7 +50,11 @@ func channelOf(policy string, c *v1alpha1.NotificationChannel) notify.Channel {
 			out.Webhook.SigningKey = reference(c.SigningKey)
 		}
 	case v1alpha1.ChannelCloudEvents:
-		out.CloudEvents = &notify.CloudEventsChannel{URL: to}
+		out.CloudEvents = &notify.CloudEventsChannel{URL: to, Source: c.Source}
+		if c.Token != nil {
+			token := reference(c.Token)
+			out.CloudEvents.Token = &token
+		}
 	}
 	return out
 }

@@ -14,7 +14,8 @@
 // pkg/remediate/notify, and how it travels that of its subpackage deliver. Here is
 // what joins them with a cluster: the channels follow the policies, Secrets are
 // read past any cache, outcomes are counted, and what was told is noted in Redis,
-// where there is one, so that a restart does not tell it twice.
+// where there is one, so that a restart does not tell it twice. Redis keeps nobody from
+// being told: see [RedisSeen].
 //
 // Nothing here waits for a receiver, and nothing fails because of one.
 package notifier

@@ -18,6 +18,7 @@ import (
 type metrics struct {
 	told     *prometheus.CounterVec
 	retries  *prometheus.CounterVec
+	doubts   *prometheus.CounterVec
 	channels *prometheus.GaugeVec
 }
 
@@ -37,6 +38,10 @@ func newMetrics(registry prometheus.Registerer) (*metrics, error) {
 			Name: "plumbline_notification_retries_total",
 			Help: "Attempts to tell somebody that failed and are made again, by type of channel.",
 		}, []string{"channel_type"}),
+		doubts: prometheus.NewCounterVec(prometheus.CounterOpts{
+			Name: "plumbline_notifications_doubted_total",
+			Help: "Notifications that were sent although Redis says that they were told before, by type of channel and reason: unproven (the mark in Redis is not one of Plumbline), urgent (a second alarm is better than none).",
+		}, []string{"channel_type", "reason"}),
 		channels: prometheus.NewGaugeVec(prometheus.GaugeOpts{
 			Name: "plumbline_notification_channels",
 			Help: "Channels of all policies by state: active, or invalid, which is told nothing.",
@@ -44,10 +49,11 @@ func newMetrics(registry prometheus.Registerer) (*metrics, error) {
 	}
 	// Where one process makes plans and carries them out, it tells people twice over,
 	// and counts once.
-	var errs [3]error
+	var errs [4]error
 	m.told, errs[0] = telemetry.Shared(registry, m.told)
 	m.channels, errs[1] = telemetry.Shared(registry, m.channels)
 	m.retries, errs[2] = telemetry.Shared(registry, m.retries)
+	m.doubts, errs[3] = telemetry.Shared(registry, m.doubts)
 	if err := errors.Join(errs[:]...); err != nil {
 		return nil, fmt.Errorf("registering the figures of notifications: %w", err)
 	}
@@ -59,6 +65,9 @@ func newMetrics(registry prometheus.Registerer) (*metrics, error) {
 func (m *metrics) begin() {
 	for _, t := range []notify.ChannelType{notify.ChannelSlack, notify.ChannelEmail, notify.ChannelWebhook, notify.ChannelCloudEvents} {
 		m.retries.WithLabelValues(label(t))
+		for _, d := range deliver.Doubts {
+			m.doubts.WithLabelValues(label(t), label(d))
+		}
 		for _, o := range []deliver.Outcome{deliver.Sent, deliver.Failed, deliver.Dropped, deliver.Deduplicated} {
 			m.told.WithLabelValues(label(t), label(o))
 		}
@@ -73,6 +82,11 @@ func (m *metrics) Record(t notify.ChannelType, o deliver.Outcome) {
 
 // Retry implements deliver.Recorder.
 func (m *metrics) Retry(t notify.ChannelType) { m.retries.WithLabelValues(label(t)).Inc() }
+
+// Doubt implements deliver.Recorder.
+func (m *metrics) Doubt(t notify.ChannelType, d deliver.Doubt) {
+	m.doubts.WithLabelValues(label(t), label(d)).Inc()
+}
 
 func (m *metrics) configured(active, invalid int) {
 	m.channels.WithLabelValues(stateActive).Set(float64(active))

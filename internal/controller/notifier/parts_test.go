@@ -70,6 +70,10 @@ func TestChannels(t *testing.T) {
 			v1alpha1.NotificationChannel{Name: "c", Type: v1alpha1.ChannelCloudEvents, Destination: url},
 			notify.Channel{CloudEvents: &notify.CloudEventsChannel{URL: to}},
 		},
+		"CloudEvents with a token and a source": {
+			v1alpha1.NotificationChannel{Name: "c", Type: v1alpha1.ChannelCloudEvents, Destination: url, Token: &v1alpha1.SecretKeyReference{Name: "k", Key: "token"}, Source: "urn:a"},
+			notify.Channel{CloudEvents: &notify.CloudEventsChannel{URL: to, Token: &notify.SecretRef{Name: "k", Key: "token"}, Source: "urn:a"}},
+		},
 		"a type of later": {v1alpha1.NotificationChannel{Name: "c", Type: "Pager", Destination: url}, notify.Channel{}},
 	}
 	for name, tc := range tests {
@@ -162,15 +166,15 @@ func TestRedisSeen(t *testing.T) {
 	t.Cleanup(func() { _ = client.Close() })
 	admin := server.Client()
 	t.Cleanup(func() { _ = admin.Close() })
-	seen := NewRedisSeen(client, "plumbline")
+	seen := NewRedisSeen(client, "plumbline", markKey)
 	ctx := t.Context()
 	ask := func(channel, id string) bool {
 		t.Helper()
-		told, err := seen.Seen(ctx, channel, id)
+		claim, err := seen.Seen(ctx, channel, id)
 		if err != nil {
 			t.Fatal(err)
 		}
-		return told
+		return claim == deliver.Proven
 	}
 	if ask("a/b", "evt_1") {
 		t.Error("it was told before anything was")
@@ -194,8 +198,8 @@ func TestRedisSeen(t *testing.T) {
 		t.Error("a flushed Redis remembers")
 	}
 	server.Kill()
-	if told, err := seen.Seen(ctx, "a/b", "evt_1"); err == nil || told {
-		t.Errorf("a dead Redis says %t, %v", told, err)
+	if claim, err := seen.Seen(ctx, "a/b", "evt_1"); err == nil || claim != deliver.NotTold {
+		t.Errorf("a dead Redis says %v, %v", claim, err)
 	}
 	if err := seen.Mark(context.WithoutCancel(ctx), "a/b", "evt_1"); err == nil {
 		t.Error("a dead Redis noted it")
@@ -204,12 +208,12 @@ func TestRedisSeen(t *testing.T) {
 
 func TestWhatWasToldBeforeARestartIsNotToldAgain(t *testing.T) {
 	server, r := startRedis(t), receive(t)
-	e := event(notify.PlanFailed, "1")
+	e := event(notify.PlanCompleted, "1")
 	for range 2 {
 		client := server.Client()
 		w := newWorld(t, func(c *Config) {
 			trusting(r)(c)
-			c.Seen = NewRedisSeen(client, "plumbline")
+			c.Seen = NewRedisSeen(client, "plumbline", markKey)
 		}, secret(r.URL), policyWith(hook("hook")))
 		w.Notify(e)
 		w.Close(t.Context()) // waits until it is told

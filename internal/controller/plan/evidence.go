@@ -5,7 +5,8 @@ package plan
 import (
 	"context"
 	"errors"
-	"sync/atomic"
+	"sync"
+	"time"
 
 	"github.com/prometheus/client_golang/prometheus"
 	"k8s.io/utils/clock"
@@ -43,7 +44,7 @@ func newEvidenceMetrics() evidenceMetrics {
 		}, []string{"operation", "result"}),
 		took: prometheus.NewHistogram(prometheus.HistogramOpts{
 			Name:    "plumbline_remediation_evidence_write_seconds",
-			Help:    "Time to write one record durably.",
+			Help:    "Time to write one record, or one body, durably.",
 			Buckets: []float64{.001, .002, .005, .01, .02, .05, .1, .2, .5, 1, 2, 5, 10},
 		}),
 		ready: &readyGauge{},
@@ -64,9 +65,17 @@ func (m *evidenceMetrics) collectors() []prometheus.Collector {
 	return []prometheus.Collector{m.calls, m.took, m.ready}
 }
 
-// Counted is a store whose calls are counted.
-func (m *Metrics) Counted(store evidence.Store, own clock.PassiveClock) evidence.Store {
-	return &countedStore{Store: store, metrics: &m.evidence, clock: own}
+// storeDeadline bounds each call of the evidence store. Pause, Cancel and Halt of every
+// plan wait for such a call.
+const storeDeadline = 5 * time.Second
+
+// Monitored is a store whose calls are bounded in time, and counted. It is probed once in
+// an interval at most, and the gauge tells of its last answer.
+func (m *Metrics) Monitored(store evidence.Store, interval time.Duration, own clock.PassiveClock) evidence.Store {
+	counted := &countedStore{Store: evidence.WithDeadline(store, storeDeadline), metrics: &m.evidence, clock: own}
+	monitor := evidence.NewMonitor(counted, interval, own.Now)
+	m.evidence.ready.follow(monitor, own)
+	return monitor
 }
 
 type countedStore struct {
@@ -96,16 +105,12 @@ func (s *countedStore) Read(ctx context.Context, name string) ([]byte, error) {
 // Ready implements evidence.Store.
 func (s *countedStore) Ready(ctx context.Context) error {
 	err := s.Store.Ready(ctx)
-	if result := s.count(ctx, callProbe, err); result != resultStopped {
-		s.metrics.ready.set(err == nil)
-	}
+	s.count(ctx, callProbe, err)
 	return err
 }
 
-func (s *countedStore) count(ctx context.Context, operation string, err error) string {
-	result := resultOf(ctx, err)
-	s.metrics.calls.WithLabelValues(operation, result).Inc()
-	return result
+func (s *countedStore) count(ctx context.Context, operation string, err error) {
+	s.metrics.calls.WithLabelValues(operation, resultOf(ctx, err)).Inc()
 }
 
 // resultOf is the result of a call, as a label.
@@ -126,25 +131,29 @@ func resultOf(ctx context.Context, err error) string {
 	return spelt(string(evidence.StoreFailed))
 }
 
-// readyGauge says nothing before the first probe: a standby has not asked.
-type readyGauge struct{ state atomic.Int32 }
+// answerStale is how old the last answer of a store may be that still counts. The executor
+// asks every five minutes, so an older one means that a call has not come back.
+const answerStale = 7 * time.Minute
 
-// The states of a readyGauge.
-const (
-	notProbed int32 = iota
-	probedReady
-	probedUnready
-)
+// storeIsReady says by the last answer whether a record could be written now.
+func storeIsReady(last evidence.Answer, now time.Time) bool {
+	return last.Err == nil && now.Sub(last.At) <= answerStale
+}
+
+// readyGauge says nothing before the first answer: a standby has not asked.
+type readyGauge struct {
+	mu      sync.Mutex
+	monitor *evidence.Monitor
+	clock   clock.PassiveClock
+}
 
 var readyDesc = prometheus.NewDesc("plumbline_remediation_evidence_store_ready",
-	"1 when a record could be written at the last probe, 0 when not: nothing is remediated then. Absent on a replica that waits.", nil, nil)
+	"1 when the evidence store last answered that a record can be written, 0 when not, or when that answer is older than seven minutes: nothing is remediated then. Absent on a replica that waits.", nil, nil)
 
-func (g *readyGauge) set(ready bool) {
-	if ready {
-		g.state.Store(probedReady)
-		return
-	}
-	g.state.Store(probedUnready)
+func (g *readyGauge) follow(monitor *evidence.Monitor, own clock.PassiveClock) {
+	g.mu.Lock()
+	defer g.mu.Unlock()
+	g.monitor, g.clock = monitor, own
 }
 
 // Describe implements prometheus.Collector.
@@ -152,10 +161,12 @@ func (g *readyGauge) Describe(ch chan<- *prometheus.Desc) { ch <- readyDesc }
 
 // Collect implements prometheus.Collector.
 func (g *readyGauge) Collect(ch chan<- prometheus.Metric) {
-	switch g.state.Load() {
-	case probedReady:
-		ch <- prometheus.MustNewConstMetric(readyDesc, prometheus.GaugeValue, 1)
-	case probedUnready:
-		ch <- prometheus.MustNewConstMetric(readyDesc, prometheus.GaugeValue, 0)
+	g.mu.Lock()
+	defer g.mu.Unlock()
+	if g.monitor == nil {
+		return
+	}
+	if last, known := g.monitor.Last(); known {
+		ch <- prometheus.MustNewConstMetric(readyDesc, prometheus.GaugeValue, truth(storeIsReady(last, g.clock.Now())))
 	}
 }

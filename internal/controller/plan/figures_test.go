@@ -164,7 +164,7 @@ func TestCallsOfTheEvidenceStoreAreCounted(t *testing.T) {
 			if got := samples(t, m.evidence.ready); got != "" {
 				t.Errorf("before the first probe: %s", got)
 			}
-			store := m.Counted(failing{err: tc.err}, clocktesting.NewFakePassiveClock(noon))
+			store := m.Monitored(failing{err: tc.err}, 0, clocktesting.NewFakePassiveClock(noon)) // each look is a probe
 			_, errRead := store.Read(tc.ctx, "n")
 			for operation, got := range map[string]error{"create": store.Create(tc.ctx, "n", nil), "read": errRead, "probe": store.Ready(tc.ctx)} {
 				if !errors.Is(got, tc.err) {
@@ -181,12 +181,45 @@ func TestCallsOfTheEvidenceStoreAreCounted(t *testing.T) {
 	}
 }
 
-func TestACountedStoreIsAStore(t *testing.T) {
+func TestAMonitoredStoreIsAStore(t *testing.T) {
 	storetest.Contract(t, func(t *testing.T) evidence.Store {
 		m, err := NewMetrics(prometheus.NewPedanticRegistry())
 		if err != nil {
 			t.Fatal(err)
 		}
-		return m.Counted(&storetest.Memory{}, clocktesting.NewFakePassiveClock(noon))
+		return m.Monitored(&storetest.Memory{}, evidence.ProbeInterval, clocktesting.NewFakePassiveClock(noon))
 	})
+}
+
+// D10 of the review of remediation: the gauge said 1 while a store hung.
+func TestAnAnswerOfTheEvidenceStoreAges(t *testing.T) {
+	full := &evidence.StoreError{Op: "create", Reason: evidence.StoreFull, Err: errors.New("no space left")}
+	tests := map[string]struct {
+		err  error
+		age  time.Duration
+		want string
+	}{
+		"an answer of now":                   {nil, 0, "evidence_store_ready 1"},
+		"an answer of some minutes ago":      {nil, answerStale, "evidence_store_ready 1"},
+		"an answer that is too old":          {nil, answerStale + time.Second, "evidence_store_ready 0"},
+		"a failure of now":                   {full, 0, "evidence_store_ready 0"},
+		"a failure that is old is no better": {full, answerStale + time.Second, "evidence_store_ready 0"},
+	}
+	for name, tc := range tests {
+		t.Run(name, func(t *testing.T) {
+			m, err := NewMetrics(prometheus.NewPedanticRegistry())
+			if err != nil {
+				t.Fatal(err)
+			}
+			own := clocktesting.NewFakePassiveClock(noon)
+			store := m.Monitored(failing{err: tc.err}, evidence.ProbeInterval, own)
+			if err := store.Create(t.Context(), "n", nil); !errors.Is(err, tc.err) {
+				t.Fatal(err)
+			}
+			own.SetTime(noon.Add(tc.age))
+			if got := samples(t, m.evidence.ready); got != tc.want {
+				t.Errorf("ready: %q, want %q", got, tc.want)
+			}
+		})
+	}
 }

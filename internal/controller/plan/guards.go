@@ -15,6 +15,8 @@ import (
 	"github.com/plumbline-dev/plumbline/pkg/apis/plumbline/v1alpha1"
 	"github.com/plumbline-dev/plumbline/pkg/remediate/exec"
 	"github.com/plumbline-dev/plumbline/pkg/remediate/planner"
+	"github.com/plumbline-dev/plumbline/pkg/remediate/readiness"
+	"github.com/plumbline-dev/plumbline/pkg/remediate/readiness/expression"
 	"github.com/plumbline-dev/plumbline/pkg/specguard"
 	"github.com/plumbline-dev/plumbline/pkg/specguard/canon"
 	"github.com/plumbline-dev/plumbline/pkg/specguard/resync"
@@ -27,6 +29,8 @@ type Guards struct {
 	Excluded []string
 	System   specguard.System
 	Clock    clock.PassiveClock
+
+	rules expression.Cache
 }
 
 // Read implements exec.Guards.
@@ -39,7 +43,7 @@ func (g *Guards) Read(ctx context.Context) (exec.GuardView, error) {
 	if err != nil {
 		return nil, err
 	}
-	v := &view{clock: g.Clock, snapshot: snapshot, defaults: defaults}
+	v := &view{clock: g.Clock, snapshot: snapshot, defaults: defaults, rules: &g.rules}
 	return v, v.readConditions(ctx, g.Client)
 }
 
@@ -48,6 +52,7 @@ type view struct {
 	clock        clock.PassiveClock
 	snapshot     *guard.Snapshot
 	defaults     *guarddefaults.InForce
+	rules        *expression.Cache
 	environments environment.Assignment
 	// frozen is the mass drift of each guard.
 	frozen    map[specguard.GuardRef]specguard.Freeze
@@ -137,6 +142,21 @@ func (v *view) Holds(namespace string, b *v1alpha1.Baseline, rules specguard.Rul
 		return "managementPolicy is Unmanaged"
 	}
 	return ""
+}
+
+// Readiness implements exec.GuardView. A rule that cannot be compiled fails for every object.
+func (v *view) Readiness(namespace string, target *v1alpha1.PlanTarget) *readiness.Rule {
+	rule, source := v.defaults.Readiness(v.Environment(namespace), canon.ParseGVK(target.APIVersion, target.Kind))
+	if rule == nil {
+		return nil
+	}
+	return &readiness.Rule{Source: source, Holds: func(object []byte) (bool, error) {
+		program, err := v.rules.Compile(rule.Expression)
+		if err != nil {
+			return false, err
+		}
+		return program.Holds(object)
+	}}
 }
 
 // Environment implements exec.GuardView.

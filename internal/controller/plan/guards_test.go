@@ -13,6 +13,7 @@ import (
 	"k8s.io/apimachinery/pkg/runtime"
 	"k8s.io/apimachinery/pkg/runtime/schema"
 	testingclock "k8s.io/utils/clock/testing"
+	"sigs.k8s.io/controller-runtime/pkg/client"
 	"sigs.k8s.io/controller-runtime/pkg/client/fake"
 
 	"github.com/plumbline-dev/plumbline/pkg/apis/plumbline/v1alpha1"
@@ -20,7 +21,7 @@ import (
 )
 
 // viewOf reads one cluster guard that says so of its mass drift.
-func viewOf(t *testing.T, status v1alpha1.GuardStatus) *view {
+func viewOf(t *testing.T, status v1alpha1.GuardStatus, more ...client.Object) *view {
 	t.Helper()
 	scheme := runtime.NewScheme()
 	for _, add := range []func(*runtime.Scheme) error{v1alpha1.AddToScheme, corev1.AddToScheme, metav1.AddMetaToScheme} {
@@ -35,7 +36,7 @@ func viewOf(t *testing.T, status v1alpha1.GuardStatus) *view {
 	g.Spec.Resources = []v1alpha1.GuardedResource{{APIVersion: "apps/v1", Kind: "Deployment"}}
 	reader := fake.NewClientBuilder().WithScheme(scheme).WithRESTMapper(mapper).WithObjects(
 		g, &corev1.Namespace{ObjectMeta: metav1.ObjectMeta{Name: "shop"}}, &corev1.Namespace{ObjectMeta: metav1.ObjectMeta{Name: "bank"}},
-	).Build()
+	).WithObjects(more...).Build()
 	v, err := (&Guards{Client: reader, Clock: testingclock.NewFakePassiveClock(now)}).Read(t.Context())
 	if err != nil {
 		t.Fatal(err)
@@ -80,5 +81,41 @@ func TestAMassDriftHoldsTheTargetsThatHaveAPartInIt(t *testing.T) {
 				t.Errorf("frozen by %q, want %q", got, want)
 			}
 		})
+	}
+}
+
+func TestAReadinessRuleIsEvaluatedForTheExecutor(t *testing.T) {
+	defaults := &v1alpha1.GuardDefaults{ObjectMeta: metav1.ObjectMeta{Name: "platform"}, Spec: v1alpha1.GuardDefaultsSpec{Readiness: []v1alpha1.ReadinessRule{
+		{APIGroup: "shop.example", Kind: "Basket", Expression: "object.status.phase == 'Bound'"},
+		{APIGroup: "shop.example", Kind: "Shelf", Expression: "self.phase"},
+	}}}
+	v := viewOf(t, v1alpha1.GuardStatus{}, defaults)
+	target := func(kind string) *v1alpha1.PlanTarget {
+		return &v1alpha1.PlanTarget{BaselineTarget: v1alpha1.BaselineTarget{APIVersion: "shop.example/v1", Kind: kind}}
+	}
+	tests := map[string]struct {
+		kind, object string
+		want         bool
+		fails        string
+	}{
+		"it holds":               {"Basket", `{"status":{"phase":"Bound"}}`, true, ""},
+		"it does not hold":       {"Basket", `{"status":{"phase":"Pending"}}`, false, ""},
+		"it cannot be evaluated": {"Basket", `{}`, false, "no such key: status"},
+		"it cannot be compiled":  {"Shelf", `{}`, false, "1:1: undeclared reference to 'self' (in container '')"},
+	}
+	for name, test := range tests {
+		t.Run(name, func(t *testing.T) {
+			rule := v.Readiness("shop", target(test.kind))
+			if rule == nil || rule.Source != "GuardDefaults/platform" {
+				t.Fatalf("the rule is %+v", rule)
+			}
+			got, err := rule.Holds([]byte(test.object))
+			if got != test.want || (err == nil) != (test.fails == "") || err != nil && err.Error() != test.fails {
+				t.Errorf("holds: %t, %v", got, err)
+			}
+		})
+	}
+	if rule := v.Readiness("shop", target("Door")); rule != nil {
+		t.Errorf("a kind without a rule has %+v", rule)
 	}
 }

@@ -44,6 +44,8 @@ type Observer struct {
 	mu sync.Mutex
 	// breakers are the states that were told last, by ledger and policy.
 	breakers map[[2]string]v1alpha1.BreakerState
+	// ends are the plans whose end was told and whose status does not say so yet.
+	ends map[types.UID]bool
 }
 
 // Stored implements exec.Observer.
@@ -57,9 +59,57 @@ func (o *Observer) Stored(plan *v1alpha1.RemediationPlan, before *v1alpha1.Remed
 			o.step(plan, step)
 		}
 	}
-	if plan.Status.Phase != before.Phase {
+	if beginsToWait(&plan.Status, before) {
+		o.Metrics.limited.WithLabelValues(plan.Spec.Plan.Policy.Name).Inc()
+	}
+	switch {
+	case protocol.Final(before.Phase):
+		o.forget(plan.UID) // the status says that the end is told
+	case plan.Status.Phase != before.Phase && !protocol.Final(plan.Status.Phase):
 		o.phase(plan, before)
 	}
+}
+
+// beginsToWait says that something holds a plan back that did not before. A plan that is
+// scheduled waits for its time alone.
+func beginsToWait(now, before *v1alpha1.RemediationPlanStatus) bool {
+	return now.DeferralReason != "" && now.Phase != v1alpha1.PlanScheduled && (before.DeferralReason == "" || before.Phase == v1alpha1.PlanScheduled)
+}
+
+// Ended implements exec.Observer. One process tells an end once, however often it cannot
+// note that in the status.
+func (o *Observer) Ended(plan *v1alpha1.RemediationPlan) {
+	if !o.first(plan.UID) {
+		return
+	}
+	planned, status := &plan.Spec.Plan, &plan.Status
+	o.Metrics.plans.WithLabelValues(planned.Environment, planned.Policy.Name, spelt(string(status.Phase))).Inc()
+	if status.StartedAt != nil {
+		o.Metrics.planDuration.WithLabelValues(planned.Environment, spelt(string(planned.Strategy))).Observe(between(status.StartedAt, status.CompletedAt).Seconds())
+	}
+	if kind, tells := endOf(status.Phase); tells {
+		o.told(context.Background(), plan, kind, "")
+	}
+	o.logPlan("remediation.plan."+spelt(string(status.Phase)), plan)
+	o.eventOnPlan(plan)
+}
+
+// first says whether the end of a plan is to be told for the first time.
+func (o *Observer) first(plan types.UID) bool {
+	o.mu.Lock()
+	defer o.mu.Unlock()
+	if o.ends == nil {
+		o.ends = map[types.UID]bool{}
+	}
+	was := o.ends[plan]
+	o.ends[plan] = true
+	return !was
+}
+
+func (o *Observer) forget(plan types.UID) {
+	o.mu.Lock()
+	defer o.mu.Unlock()
+	delete(o.ends, plan)
 }
 
 func (o *Observer) step(plan *v1alpha1.RemediationPlan, step *v1alpha1.PlanStep) {
@@ -75,6 +125,9 @@ func (o *Observer) step(plan *v1alpha1.RemediationPlan, step *v1alpha1.PlanStep)
 			o.Metrics.targetDuration.WithLabelValues(planned.Environment, spelt(string(target.Action))).Observe(between(step.StartedAt, step.FinishedAt).Seconds())
 		}
 		o.logStep("remediation.target.completed", plan, step)
+		if step.State == v1alpha1.StepFailed {
+			o.logStep("remediation.target.failed", plan, step)
+		}
 		o.eventOnTarget(plan, step, target)
 	case v1alpha1.StepPlanned, v1alpha1.StepReserved, v1alpha1.StepApplied:
 	}
@@ -94,7 +147,7 @@ func (o *Observer) logStep(event string, plan *v1alpha1.RemediationPlan, step *v
 		"environment", planned.Environment, "action", spelt(string(target.Action)), "drift_type", spelt(string(target.DriftType)),
 		"severity", spelt(string(target.Severity.Level)), "duration_ms", between(step.StartedAt, step.FinishedAt).Milliseconds(),
 		"status", statusOf(step), "reason", string(step.Reason), "previous_digest", target.DriftedHash, "current_digest", current,
-		"initiated_by", planned.InitiatedBy, "correlation_id", planned.CorrelationID)
+		"initiated_by", planned.InitiatedBy, "correlation_id", planned.CorrelationID, "drift_report_id", planned.DriftReportID)
 }
 
 // statusOf is a step's state as the seed calls it.
@@ -124,11 +177,9 @@ func (o *Observer) eventOnTarget(plan *v1alpha1.RemediationPlan, step *v1alpha1.
 func noted(text string) string { return diff.TruncateText(diff.Printable(text), maxNote) }
 
 func (o *Observer) phase(plan *v1alpha1.RemediationPlan, before *v1alpha1.RemediationPlanStatus) {
-	planned, status := &plan.Spec.Plan, &plan.Status
+	status := &plan.Status
 	name := "remediation.plan." + spelt(string(status.Phase))
 	switch {
-	case status.Phase == v1alpha1.PlanDeferred:
-		o.Metrics.limited.WithLabelValues(planned.Policy.Name).Inc()
 	case status.Phase == v1alpha1.PlanRunning && before.StartedAt == nil:
 		name = "remediation.plan.started"
 		o.told(context.Background(), plan, notify.PlanStarted, "")
@@ -136,34 +187,29 @@ func (o *Observer) phase(plan *v1alpha1.RemediationPlan, before *v1alpha1.Remedi
 		name = "remediation.plan.resumed"
 		// A pause and its end are changes of the spec, which tell one from another.
 		o.told(context.Background(), plan, notify.PlanStarted, "resumed-"+strconv.FormatInt(plan.Generation, 10))
-	case protocol.Final(status.Phase):
-		o.ended(plan)
 	}
+	o.logPlan(name, plan)
+	o.eventOnPlan(plan)
+}
+
+func (o *Observer) logPlan(name string, plan *v1alpha1.RemediationPlan) {
+	planned, status := &plan.Spec.Plan, &plan.Status
 	o.Log.Info(name, "event", name, "plan_id", string(plan.UID), "plan", plan.Namespace+"/"+plan.Name,
 		"policy", planned.Policy.Name, "environment", planned.Environment, "strategy", spelt(string(planned.Strategy)),
 		"status", spelt(string(status.Phase)), "reason", cmp.Or(status.DeferralReason, status.EndedReason),
 		"duration_ms", between(status.StartedAt, status.CompletedAt).Milliseconds(),
 		"initiated_by", planned.InitiatedBy, "ended_by", status.EndedBy,
 		"targets", len(planned.Targets), "succeeded", status.Counts.Succeeded, "failed", status.Counts.Failed, "skipped", status.Counts.Skipped,
-		"correlation_id", planned.CorrelationID)
-	o.eventOnPlan(plan)
-}
-
-func (o *Observer) ended(plan *v1alpha1.RemediationPlan) {
-	planned, status := &plan.Spec.Plan, &plan.Status
-	o.Metrics.plans.WithLabelValues(planned.Environment, planned.Policy.Name, spelt(string(status.Phase))).Inc()
-	if status.StartedAt != nil {
-		o.Metrics.planDuration.WithLabelValues(planned.Environment, spelt(string(planned.Strategy))).Observe(between(status.StartedAt, status.CompletedAt).Seconds())
-	}
-	if kind, tells := endOf(status.Phase); tells {
-		o.told(context.Background(), plan, kind, "")
-	}
+		"correlation_id", planned.CorrelationID, "drift_report_id", planned.DriftReportID)
 }
 
 func (o *Observer) eventOnPlan(plan *v1alpha1.RemediationPlan) {
 	kind, status := corev1.EventTypeNormal, &plan.Status
-	if status.Phase == v1alpha1.PlanFailed || status.Phase == v1alpha1.PlanPartialSuccess {
+	switch status.Phase {
+	case v1alpha1.PlanFailed, v1alpha1.PlanPartialSuccess, v1alpha1.PlanSkipped:
 		kind = corev1.EventTypeWarning
+	case v1alpha1.PlanCreated, v1alpha1.PlanScheduled, v1alpha1.PlanDeferred, v1alpha1.PlanRunning, v1alpha1.PlanPaused,
+		v1alpha1.PlanSealing, v1alpha1.PlanSucceeded, v1alpha1.PlanCancelled, v1alpha1.PlanSuperseded:
 	}
 	note := "the plan is " + string(status.Phase)
 	if why := cmp.Or(status.DeferralReason, status.EndedReason); why != "" {
@@ -212,13 +258,20 @@ func NotificationOf(plan *v1alpha1.RemediationPlan, kind notify.EventType, now t
 		t := notify.Target{Kind: planned.Targets[i].Kind, Namespace: plan.Namespace, Name: planned.Targets[i].Name}
 		if i < len(plan.Status.Steps) {
 			t.Reason = strings.TrimSpace(string(plan.Status.Steps[i].State) + " " + string(plan.Status.Steps[i].Reason))
-			if plan.Status.Steps[i].State == v1alpha1.StepFailed && e.Reason == "" {
-				e.Reason = plan.Status.Steps[i].Message
-			}
+			e.Reason = cmp.Or(e.Reason, reasonOf(plan, &plan.Status.Steps[i]))
 		}
 		e.Targets = append(e.Targets, t)
 	}
 	return e
+}
+
+// reasonOf is what people read of a step that did not do what the plan was for; empty
+// for any other step.
+func reasonOf(plan *v1alpha1.RemediationPlan, step *v1alpha1.PlanStep) string {
+	if step.State == v1alpha1.StepFailed || plan.Status.Phase == v1alpha1.PlanSkipped && protocol.Hindered(step) {
+		return step.Message
+	}
+	return ""
 }
 
 // LedgerStored implements exec.Observer. How full a ledger is, Backlog tells.

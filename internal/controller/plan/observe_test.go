@@ -26,6 +26,7 @@ import (
 
 	"github.com/plumbline-dev/plumbline/pkg/apis/plumbline/v1alpha1"
 	"github.com/plumbline-dev/plumbline/pkg/remediate/notify"
+	"github.com/plumbline-dev/plumbline/pkg/remediate/protocol"
 	"github.com/plumbline-dev/plumbline/test/harness/golden"
 )
 
@@ -100,7 +101,7 @@ func planOf(targets int) *v1alpha1.RemediationPlan {
 	p := &v1alpha1.RemediationPlan{ObjectMeta: metav1.ObjectMeta{Namespace: "shop", Name: "plan-1", UID: "plan-uid", Generation: 1}}
 	p.Spec.Plan = v1alpha1.PlannedRemediation{
 		Policy: v1alpha1.PlanPolicy{Name: "nightly", UID: "policy-uid"}, Environment: "production",
-		Strategy: v1alpha1.StrategyAllAtOnce, InitiatedBy: "system:auto", CorrelationID: "xyz-789",
+		Strategy: v1alpha1.StrategyAllAtOnce, InitiatedBy: "system:auto", CorrelationID: "xyz-789", DriftReportID: "abc-123",
 	}
 	for i := range targets {
 		name := []string{"web", "cart"}[i]
@@ -120,6 +121,9 @@ func (w *watcher) store(d time.Duration, change func(*v1alpha1.RemediationPlanSt
 	change(&w.plan.Status)
 	w.clock.now = noon.Add(d)
 	w.Stored(w.plan, before)
+	if protocol.Final(w.plan.Status.Phase) {
+		w.Ended(w.plan)
+	}
 }
 
 // run is a plan of which one target is put back and the other fails.
@@ -131,6 +135,9 @@ func (w *watcher) run() {
 		s.Phase, s.DeferralReason, s.StartedAt = v1alpha1.PlanRunning, "", at(time.Second)
 		s.Steps = []v1alpha1.PlanStep{{Index: 0, State: v1alpha1.StepReserved, StartedAt: at(time.Second)}, {Index: 1, State: v1alpha1.StepPlanned}}
 	})
+	// D25 of the review of remediation: the waits of a plan that runs were not counted.
+	w.store(time.Second, func(s *v1alpha1.RemediationPlanStatus) { s.DeferralReason = "the window is closed" })
+	w.store(time.Second, func(s *v1alpha1.RemediationPlanStatus) { s.DeferralReason = "" })
 	w.store(2*time.Second, func(s *v1alpha1.RemediationPlanStatus) { s.Steps[0].State = v1alpha1.StepIntent })
 	w.store(3*time.Second, func(s *v1alpha1.RemediationPlanStatus) {
 		s.Steps[0].State, s.Steps[0].Result = v1alpha1.StepApplied, &v1alpha1.StepResult{Hash: "pl1:desired"}
@@ -189,7 +196,7 @@ func (w *watcher) hasSeedKeys() {
 	w.t.Helper()
 	keys := []string{
 		"event", "plan_id", "target_id", "environment", "action", "drift_type", "severity",
-		"duration_ms", "status", "previous_digest", "current_digest", "correlation_id",
+		"duration_ms", "status", "previous_digest", "current_digest", "correlation_id", "drift_report_id",
 	}
 	lines := 0
 	for line := range strings.Lines(w.log.String()) {
@@ -221,7 +228,7 @@ func TestTheMetricsOfAPlan(t *testing.T) {
 plumbline_remediation_plans_total{environment="production",policy="nightly",status="partial_success"} 1
 # HELP plumbline_remediation_rate_limit_hits_total Times that a plan began to wait for a limit, a window or a brake.
 # TYPE plumbline_remediation_rate_limit_hits_total counter
-plumbline_remediation_rate_limit_hits_total{policy="nightly"} 1
+plumbline_remediation_rate_limit_hits_total{policy="nightly"} 2
 # HELP plumbline_remediation_targets_total Targets that a plan is done with, by how: succeeded, skipped, failed, fenced.
 # TYPE plumbline_remediation_targets_total counter
 plumbline_remediation_targets_total{action="reconcile",environment="production",status="failed"} 1
@@ -416,5 +423,25 @@ func TestRecall(t *testing.T) {
 	w.store(0, func(s *v1alpha1.RemediationPlanStatus) { s.Phase = v1alpha1.PlanSucceeded })
 	if len(w.told) != 1 || w.told[0].ID() != first {
 		t.Error("what is told again is not what was told")
+	}
+}
+
+// The status could not be stored, and the executor tries again: one process tells the end
+// once.
+func TestAnEndIsToldOnceHoweverOftenItsAnnouncementIsTried(t *testing.T) {
+	w := watch(t)
+	w.run()
+	want, log := len(w.told), w.log.String()
+	w.noted()
+	for range 3 {
+		w.Ended(w.plan)
+	}
+	if len(w.told) != want || w.log.String() != log || len(w.noted()) > 0 {
+		t.Errorf("%d notifications, want %d; the log goes on with %q", len(w.told), want, strings.TrimPrefix(w.log.String(), log))
+	}
+	// The mark is stored: no memory of the plan is left.
+	w.Stored(w.plan, &w.plan.Status)
+	if len(w.ends) > 0 {
+		t.Errorf("the observer remembers %v", w.ends)
 	}
 }

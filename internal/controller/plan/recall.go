@@ -14,8 +14,9 @@ import (
 )
 
 // Recall tells again, when an executor begins to lead, how the plans ended that
-// ended lately: the one before it may have died before it told. Who tells must
-// know what was told, or everybody hears it twice.
+// ended lately: the process before it may have died before its channels sent that. Who
+// tells must know what was told, or everybody hears it twice. An end that no process has
+// announced is told by Observer.Ended.
 type Recall struct {
 	Plans    client.Reader
 	Observer *Observer
@@ -49,7 +50,7 @@ func endOf(phase v1alpha1.PlanPhase) (notify.EventType, bool) {
 	switch phase {
 	case v1alpha1.PlanSucceeded:
 		return notify.PlanCompleted, true
-	case v1alpha1.PlanFailed, v1alpha1.PlanPartialSuccess:
+	case v1alpha1.PlanFailed, v1alpha1.PlanPartialSuccess, v1alpha1.PlanSkipped:
 		return notify.PlanFailed, true
 	case v1alpha1.PlanCreated, v1alpha1.PlanScheduled, v1alpha1.PlanDeferred, v1alpha1.PlanRunning,
 		v1alpha1.PlanPaused, v1alpha1.PlanSealing, v1alpha1.PlanCancelled, v1alpha1.PlanSuperseded:

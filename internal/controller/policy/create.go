@@ -22,14 +22,26 @@ func (r *Reconciler) create(ctx context.Context, s *subject) error {
 	if !s.acts() || len(s.out.Plans) == 0 {
 		return nil
 	}
-	var live v1alpha1.RemediationPlanList
-	label := client.MatchingLabels{planner.LabelPolicy: planner.PolicyLabel(s.policy.Name)}
-	if err := r.Live.List(ctx, &live, label); err != nil {
-		return fmt.Errorf("listing the plans of policy %s: %w", s.policy.Name, err)
-	}
-	if err := r.decide(ctx, s, live.Items); err != nil {
+	live, err := r.livePlans(ctx, s.policy.Name)
+	if err != nil {
 		return err
 	}
+	if err := r.decide(ctx, s, live); err != nil {
+		return err
+	}
+	return r.createPlans(ctx, s)
+}
+
+// livePlans reads the plans of a policy past the cache.
+func (r *Reconciler) livePlans(ctx context.Context, policy string) ([]v1alpha1.RemediationPlan, error) {
+	var live v1alpha1.RemediationPlanList
+	if err := r.Live.List(ctx, &live, client.MatchingLabels{planner.LabelPolicy: planner.PolicyLabel(policy)}); err != nil {
+		return nil, fmt.Errorf("listing the plans of policy %s: %w", policy, err)
+	}
+	return live.Items, nil
+}
+
+func (r *Reconciler) createPlans(ctx context.Context, s *subject) error {
 	var failed []error
 	for i := range s.out.Plans {
 		failed = append(failed, r.createPlan(ctx, s, &s.out.Plans[i]))

@@ -145,7 +145,7 @@ func TestAPlanIsMadeAndTold(t *testing.T) {
 		t.Fatalf("plans are %+v", plans)
 	}
 	status := b.status()
-	want := v1alpha1.PolicyTargets{Selected: 3, Drifted: 1, Eligible: 1}
+	want := v1alpha1.PolicyTargets{Selected: 3, Drifted: 1, Eligible: 1, Healthy: 2}
 	if status.Targets != want || status.LastPlan != "shop/"+plans[0].Name || status.Digest != planner.Digest(&b.Policy.Spec) || status.ObservedGeneration != 2 {
 		t.Errorf("status is %+v", status)
 	}
@@ -175,8 +175,11 @@ func TestAPlanIsMadeAndTold(t *testing.T) {
 	if err := testutil.GatherAndCompare(b.registry, strings.NewReader(metrics)); err != nil {
 		t.Error(err)
 	}
-	// A second look makes and tells nothing, and says why.
-	b.look()
+	// A second look makes and tells nothing, and says why. It is not the last one: the
+	// executor asks how many of the others are healthy.
+	if result := b.look(); result.RequeueAfter != underWayAgain {
+		t.Errorf("the next look is in %s", result.RequeueAfter)
+	}
 	if len(b.plans()) != 1 || len(b.events()) != 0 || len(b.told) != 1 {
 		t.Errorf("a second look: %d plans, told %+v", len(b.plans()), b.told)
 	}
@@ -324,9 +327,13 @@ func TestAPolicyThatOnlyNotifiesNotifies(t *testing.T) {
 
 func TestConditions(t *testing.T) {
 	ledgerWith := func(state v1alpha1.BreakerState) *v1alpha1.RemediationLedger {
+		probe := v1alpha1.StepReference{PlanUID: "plan-uid"}
 		return &v1alpha1.RemediationLedger{
 			ObjectMeta: metav1.ObjectMeta{Namespace: "plumbline-system", Name: "production"},
-			Status:     v1alpha1.RemediationLedgerStatus{Sequence: 1, Breakers: []v1alpha1.LedgerBreaker{{PolicyUID: "policy-uid", State: state, Failures: 3}}},
+			Status: v1alpha1.RemediationLedgerStatus{
+				Sequence: 1, Breakers: []v1alpha1.LedgerBreaker{{PolicyUID: "policy-uid", State: state, Failures: 3, Probe: &probe}},
+				Entries: []v1alpha1.LedgerEntry{{StepReference: probe, PolicyUID: "policy-uid"}},
+			},
 		}
 	}
 	tests := map[string]struct {

@@ -29,9 +29,12 @@ const (
 	// notReadyAgain is how soon a policy is looked at again when the guards were
 	// not read yet.
 	notReadyAgain = 200 * time.Millisecond
-	// healthAgain is how soon one is that waits for objects to become healthy, of
-	// which no event tells.
+	// healthAgain is how soon one is that waits for objects to become healthy, or for a
+	// permission, of which no event tells.
 	healthAgain = 15 * time.Second
+	// underWayAgain is how soon one is whose plan is under way: the executor asks how many
+	// of the other objects are healthy, and no event tells that.
+	underWayAgain = 5 * time.Second
 	// clockAgain is how soon one is that waits for the clocks to agree.
 	clockAgain = 15 * time.Second
 )
@@ -60,22 +63,32 @@ type Reconciler struct {
 	// window.SkewUnknown; nil is not at all. What depends on the time of day waits
 	// while they differ, here as in the executor.
 	Skew func() time.Duration
+	// Executor is the user name of the executor, whose permissions are asked for before a
+	// plan is made; empty when there is no executor.
+	Executor string
 	// ResyncPeriod is that of the command line; nil when none was given.
 	ResyncPeriod *time.Duration
 	Log          logr.Logger
 
 	trigger trigger
 	told    memory
+	denials denials
 }
 
 // subject is one policy, and what is known and decided about it.
 type subject struct {
-	policy   *v1alpha1.RemediationPolicy
-	gathered *planning.Gathered
-	out      planner.Output
-	created  []*v1alpha1.RemediationPlan
-	now      time.Time
-	skew     time.Duration
+	policy *v1alpha1.RemediationPolicy
+	// request of a person that is answered; nil for what the policy does by itself.
+	request *v1alpha1.RemediationRequest
+	// unanswered says that more requests wait than one look answers.
+	unanswered bool
+	gathered   *planning.Gathered
+	out        planner.Output
+	created    []*v1alpha1.RemediationPlan
+	// access holds the answers of this look: the missing permission, or empty.
+	access map[named]string
+	now    time.Time
+	skew   time.Duration
 }
 
 // Reconcile looks at one policy.
@@ -97,7 +110,7 @@ func (r *Reconciler) Reconcile(ctx context.Context, request reconcile.Request) (
 		}
 		return reconcile.Result{}, err
 	}
-	failed := r.create(ctx, s)
+	failed := errors.Join(r.answerRequests(ctx, s), r.create(ctx, s))
 	r.tell(s)
 	r.Metrics.looked(s)
 	if err := r.writeStatus(ctx, s); err != nil {
@@ -114,13 +127,16 @@ func (r *Reconciler) decide(ctx context.Context, s *subject, live []v1alpha1.Rem
 		ResyncPeriod: r.ResyncPeriod, Plans: live,
 	}
 	q.Skew = s.skew
+	if s.request != nil {
+		q.Request, q.InitiatedBy, q.InitiatedByGroups = s.request, s.request.Spec.RequestedBy, s.request.Spec.RequestedByGroups
+	}
 	gathered, err := planning.Gather(ctx, r.Source, q)
 	if err != nil {
 		return err
 	}
 	s.gathered, s.out = gathered, planner.Output{}
 	if len(gathered.Problems) == 0 {
-		s.out = planner.Make(&gathered.Input)
+		r.plan(ctx, s)
 	}
 	return nil
 }
@@ -148,6 +164,12 @@ func (s *subject) acts() bool {
 // again is when to look without an event.
 func (s *subject) again() time.Duration {
 	next := s.nextLook()
+	if len(s.gathered.Input.UnderWay) > 0 { // not in the status, which would be written each time
+		next = earlier(next, s.now.Add(underWayAgain))
+	}
+	if s.unanswered {
+		next = earlier(next, s.now.Add(moreAnswers))
+	}
 	if next.IsZero() {
 		return 0
 	}
@@ -164,7 +186,8 @@ func (s *subject) nextLook() time.Time {
 		next = earlier(next, s.now.Add(clockAgain))
 	}
 	for i := range s.out.LeftOut {
-		if s.out.LeftOut[i].Reason == planner.ReasonUnhealthy {
+		// No event tells that either of these is over.
+		if reason := s.out.LeftOut[i].Reason; reason == planner.ReasonUnhealthy || reason == planner.ReasonNotAllowed {
 			return earlier(next, s.now.Add(healthAgain))
 		}
 	}
@@ -197,5 +220,6 @@ func earlier(a, b time.Time) time.Time {
 
 func (r *Reconciler) forget(policy string) {
 	r.told.forget(policy)
+	r.denials.forget(policy)
 	r.Metrics.forget(policy)
 }

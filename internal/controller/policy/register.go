@@ -89,6 +89,7 @@ func (r *Reconciler) Register(mgr ctrl.Manager) error {
 		For(&v1alpha1.RemediationPolicy{}, builder.WithPredicates(predicate.GenerationChangedPredicate{})).
 		Watches(&v1alpha1.Baseline{}, r.on(urgencyOfBaseline)).
 		Watches(&v1alpha1.RemediationPlan{}, r.on(urgencyOfPlan)).
+		Watches(&v1alpha1.RemediationRequest{}, handler.EnqueueRequestsFromMapFunc(policyOf)).
 		Watches(&v1alpha1.Environment{}, r.on(always(settleTime)), builder.WithPredicates(predicate.GenerationChangedPredicate{})).
 		Watches(&v1alpha1.GuardDefaults{}, r.on(always(settleTime)), builder.WithPredicates(predicate.GenerationChangedPredicate{})).
 		Watches(&v1alpha1.SpecGuard{}, r.on(always(lazily))).

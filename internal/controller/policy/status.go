@@ -59,6 +59,7 @@ func (s *subject) fill(status *v1alpha1.RemediationPolicyStatus) {
 	status.Digest = in.Policy.Digest
 	status.Targets = v1alpha1.PolicyTargets{
 		Selected: int32(in.Scope.Selected), Drifted: int32(len(in.Drifts)), Eligible: int32(s.out.Eligible), //nolint:gosec // counts of objects
+		Healthy: int32(in.Scope.Healthy), Unhealthy: int32(in.Scope.Unhealthy), //nolint:gosec // counts of objects
 	}
 	status.LastPlan = s.gathered.LastPlan
 	status.WaitingFor = s.waitingFor()

@@ -46,7 +46,7 @@ func (r *Reconciler) tellCreated(s *subject, plan *v1alpha1.RemediationPlan) {
 		"plan_id", string(plan.UID), "plan", plan.Namespace+"/"+plan.Name, "policy", s.policy.Name,
 		"environment", p.Environment, "trigger", string(p.Trigger), "strategy", string(p.Strategy),
 		"targets", len(p.Targets), "left_out", p.LeftOutTotal, "severity", strings.ToLower(string(p.Targets[0].Severity.Level)),
-		"drift_type", snake(string(p.Targets[0].DriftType)), "initiated_by", p.InitiatedBy, "correlation_id", p.CorrelationID,
+		"drift_type", snake(string(p.Targets[0].DriftType)), "initiated_by", p.InitiatedBy, "correlation_id", p.CorrelationID, "drift_report_id", p.DriftReportID,
 		"detection_to_plan_ms", s.now.Sub(p.Targets[0].FirstSeen.Time).Milliseconds())
 	r.Metrics.created(plan)
 	note := fmt.Sprintf("%s/%s: %s", plan.Namespace, plan.Name, names(plan))

@@ -125,6 +125,7 @@ func (r *reader) forgeries(ctx context.Context, namespace string) []doctor.Forge
 	out := []doctor.Forgery{
 		try("plumbline-policy-writers", "an active RemediationPolicy that your user made in somebody else's name", "/remediationpolicies", forgedPolicy()),
 		try("plumbline-plan-writers", "a RemediationPlan that your user made in somebody else's name", "/namespaces/"+namespace+"/remediationplans", forgedPlan(namespace, s.Now)),
+		try("plumbline-request-writers", "a RemediationRequest that your user made in the name of another user", "/namespaces/"+namespace+"/remediationrequests", forgedRequest(namespace)),
 	}
 	if s.Namespace != "" {
 		out = append(out, try("plumbline-ledger-writers", "a RemediationLedger that your user made", "/namespaces/"+s.Namespace+"/remediationledgers", ours("RemediationLedger", s.Namespace, map[string]any{"scope": "Environment"})))
@@ -148,6 +149,13 @@ func ours(kind, namespace string, spec map[string]any) map[string]any {
 func forgedPolicy() map[string]any {
 	return ours("RemediationPolicy", "", map[string]any{
 		"environment": doctor.ProbeName, "mode": "Active", "requestedBy": forger, "trigger": "Manual", "action": "NotifyOnly",
+	})
+}
+
+func forgedRequest(namespace string) map[string]any {
+	return ours("RemediationRequest", namespace, map[string]any{
+		"policy": doctor.ProbeName, "requestedBy": forger,
+		"targets": []any{map[string]any{"baseline": doctor.ProbeName, "driftedHash": "none"}},
 	})
 }
 

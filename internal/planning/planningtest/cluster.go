@@ -189,7 +189,9 @@ func (c *Cluster) revision(name string) *v1alpha1.BaselineRevision {
 	body := doc.AppendCanonical(nil)
 	return &v1alpha1.BaselineRevision{
 		ObjectMeta: metav1.ObjectMeta{Namespace: "shop", Name: specguard.RevisionName(c.BaselineName(name), 1)},
-		Spec:       v1alpha1.BaselineRevisionSpec{Baseline: c.BaselineName(name), Number: 1, Body: kube.Compress(body), Size: int64(len(body))},
+		Spec: v1alpha1.BaselineRevisionSpec{
+			Baseline: c.BaselineName(name), Number: 1, Hash: string(c.Decode(c.Authorised[name]).FullHash), Body: kube.Compress(body), Size: int64(len(body)),
+		},
 	}
 }
 
@@ -217,7 +219,7 @@ func (c *Cluster) Reader() client.Client {
 	}
 	return fake.NewClientBuilder().WithScheme(kinds).WithRESTMapper(Mapper()).WithObjects(objects...).
 		WithReturnManagedFields().
-		WithStatusSubresource(&v1alpha1.RemediationPolicy{}, &v1alpha1.RemediationPlan{}, &v1alpha1.Baseline{}).Build()
+		WithStatusSubresource(&v1alpha1.RemediationPolicy{}, &v1alpha1.RemediationPlan{}, &v1alpha1.RemediationRequest{}, &v1alpha1.Baseline{}).Build()
 }
 
 // Mapper knows where the kinds are served.

@@ -220,7 +220,7 @@ func (e auditEvent) write(f AuditFilter) (Write, bool) {
 		return Write{}, false
 	case !slices.Contains(f.Users, user), !f.counts(*e.ObjectRef):
 		return Write{}, false
-	case !slices.Contains([]string{"create", "update", "patch", "delete", "deletecollection"}, e.Verb):
+	case !slices.Contains([]string{"create", "update", "patch", "delete", "deletecollection"}, e.Verb), e.returnsFields():
 		return Write{}, false
 	}
 	code := 0
@@ -249,6 +249,21 @@ const publicKeys = "plumbline-evidence"
 
 func bookkeepingOfCore(ref auditReference) bool {
 	return ref.Resource == "events" || ref.Resource == "configmaps" && ref.Name == publicKeys
+}
+
+// returnsFields says that a request is a merge patch of managedFields alone, bound to a
+// version: it changes no field of the object, and no record tells of it.
+func (e auditEvent) returnsFields() bool {
+	var patch map[string]map[string]json.RawMessage
+	if e.Verb != "patch" || json.Unmarshal(e.RequestObject, &patch) != nil || len(patch) != 1 {
+		return false
+	}
+	for member := range patch["metadata"] {
+		if member != "uid" && member != "resourceVersion" && member != "managedFields" {
+			return false
+		}
+	}
+	return patch["metadata"]["managedFields"] != nil && patch["metadata"]["resourceVersion"] != nil
 }
 
 // dryRun is asked for in the query, or in the options that a deletion carries.

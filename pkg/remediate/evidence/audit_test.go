@@ -164,6 +164,16 @@ func TestReadAudit_WhatCounts(t *testing.T) {
 		"a step on an object that was fenced": {func(_, request, _ object) {
 			metadata(request)["labels"].(object)[evidence.LabelFence] = planUID + ".4"
 		}, "certain plan 0"},
+		"a return of fields": {set("requestObject", object{
+			"metadata": object{"uid": targetUID, "resourceVersion": "1000", "managedFields": []object{}},
+		}), "-"},
+		"a return of fields to whatever version": {set("requestObject", object{"metadata": object{"managedFields": []object{}}}), "certain"},
+		"a return of fields that changes a label": {set("requestObject", object{
+			"metadata": object{"resourceVersion": "1000", "managedFields": []object{}, "labels": object{"app": "x"}},
+		}), "certain"},
+		"a return of fields that changes the spec": {set("requestObject", object{
+			"metadata": object{"resourceVersion": "1000", "managedFields": []object{}}, "spec": object{},
+		}), "certain"},
 		"a JSON patch": {set("requestObject", []object{
 			{"op": "test", "path": "/metadata/resourceVersion", "value": "1000"},
 			{"op": "add", "path": "/metadata/labels/plumbline.dev~1plan", "value": planUID},

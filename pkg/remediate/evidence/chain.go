@@ -21,7 +21,9 @@ type Head struct {
 type Writer struct {
 	Store  Store
 	Signer Signer
-	Keys   *Keyring
+	// Old are keys of before, which sign that Signer succeeds them, and no other record.
+	Old  []Signer
+	Keys *Keyring
 }
 
 // TakenError says that another event already stands where the record was to go,
@@ -62,8 +64,12 @@ func (e *DamagedError) Unwrap() error { return e.Err }
 // gives the same result. Errors that a caller decides on are *TakenError,
 // *ConflictError, *DamagedError, *StoreError and *InvalidError.
 func (w Writer) Append(ctx context.Context, head Head, r Record) (Sealed, error) {
+	return w.append(ctx, w.Signer, head, r)
+}
+
+func (w Writer) append(ctx context.Context, signer Signer, head Head, r Record) (Sealed, error) {
 	r.Chain = Chain{UID: r.Chain.UID, Sequence: head.Sequence + 1, Previous: head.Digest}
-	sealed, err := Seal(w.Signer, r)
+	sealed, err := Seal(signer, r)
 	if err != nil {
 		return Sealed{}, fmt.Errorf("appending evidence: %w", err)
 	}
@@ -81,8 +87,8 @@ func (w Writer) Append(ctx context.Context, head Head, r Record) (Sealed, error)
 func (s Sealed) Head() Head { return Head{Sequence: s.Record.Chain.Sequence, Digest: s.Digest} }
 
 // compare what was to be written with what is there. Records are compared, not
-// bytes: the one there may have been signed before a rotation, or written by a
-// version of this program that orders its fields otherwise.
+// bytes: the one there may be written by a version of this program that orders its fields
+// otherwise. Whether another key may sign there is for CatchUp to say.
 func (w Writer) compare(ctx context.Context, meant Sealed) (Sealed, error) {
 	there, err := w.open(ctx, meant.Name)
 	if err != nil {
@@ -90,8 +96,10 @@ func (w Writer) compare(ctx context.Context, meant Sealed) (Sealed, error) {
 	}
 	conflict := &ConflictError{Name: meant.Name, Want: meant.Digest, Have: there.Digest}
 	switch {
-	case sameRecord(there.Record, meant):
+	case sameRecord(there.Record, meant) && there.KeyID == meant.KeyID:
 		return there, nil
+	case sameRecord(there.Record, meant):
+		return Sealed{}, &TakenError{There: there}
 	case there.Record.Chain != meant.Record.Chain:
 		conflict.Problem = "the record there goes on from another one"
 		return Sealed{}, conflict
@@ -123,30 +131,4 @@ func (w Writer) open(ctx context.Context, name string) (Sealed, error) {
 			fmt.Errorf("it belongs at %s", sealed.Name))}
 	}
 	return sealed, nil
-}
-
-// CatchUp reads on from head and gives the records that stand after it, in
-// order, with the head that they lead to: those whose writer died, or lost its
-// leadership, before it kept the head. A record that cannot be believed or does
-// not link is an error; those before it are given all the same.
-func (w Writer) CatchUp(ctx context.Context, chain string, head Head) (Head, []Sealed, error) {
-	var found []Sealed
-	for {
-		name := Name(chain, head.Sequence+1)
-		sealed, err := w.open(ctx, name)
-		if errors.Is(err, ErrNotFound) {
-			return head, found, nil
-		}
-		if err == nil && sealed.Record.Chain.Previous != head.Digest {
-			err = &ConflictError{
-				Name: name, Want: head.Digest, Have: sealed.Record.Chain.Previous,
-				Problem: "the record there goes on from another one",
-			}
-		}
-		if err != nil {
-			return head, found, fmt.Errorf("catching up with evidence: %w", err)
-		}
-		head = sealed.Head()
-		found = append(found, sealed)
-	}
 }

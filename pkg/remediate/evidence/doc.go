@@ -17,6 +17,10 @@
 // [Writer.CatchUp] finds what is there, and appending the same record again
 // succeeds.
 //
+// A record holds digests and no contents. The contents, such as the policy and the plan, are
+// each stored once beside the chain, under their digest ([Writer.Keep]), before the record that
+// names them. [ReadBody] believes a body only if it has the digest that was asked for.
+//
 // [Verify] reads chains again and names what is wrong with them, record by
 // record: damaged, altered, signed by an unknown key, missing, in the wrong
 // place, told twice, unknown to the plans or unknown to the store. [Join]

@@ -7,6 +7,7 @@ import (
 	"context"
 	"crypto"
 	"crypto/ed25519"
+	"crypto/sha256"
 	"encoding/json"
 	"errors"
 	"fmt"
@@ -292,6 +293,29 @@ func TestKeys_PEM(t *testing.T) {
 		if _, err := evidence.ParseKeyring(public, data); err == nil {
 			t.Errorf("keyring from %s: no error", name)
 		}
+	}
+}
+
+// A derived key is the same after each start, and another one for each key and purpose.
+func TestKeys_DeriveOneForEachPurpose(t *testing.T) {
+	owner := map[string]string{}
+	for range 2 {
+		for _, signer := range []byte{1, 2} {
+			for _, purpose := range []string{"marks", "others"} {
+				secret, err := key(t, signer).DeriveKey(purpose)
+				if err != nil || len(secret) != sha256.Size {
+					t.Fatalf("%d bytes, %v", len(secret), err)
+				}
+				of := fmt.Sprint(signer, " ", purpose)
+				if other, known := owner[string(secret)]; known && other != of {
+					t.Errorf("%s and %s have one key", of, other)
+				}
+				owner[string(secret)] = of
+			}
+		}
+	}
+	if len(owner) != 4 {
+		t.Errorf("%d keys for 4 purposes", len(owner))
 	}
 }
 

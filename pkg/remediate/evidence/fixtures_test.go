@@ -50,7 +50,7 @@ func step(index int32) evidence.Record {
 		},
 		Requester: "system:serviceaccount:plumbline-system:plumbline-assessor", Approver: "alice",
 		InitiatedBy: evidence.InitiatedBySystem, CorrelationID: "c-1",
-		Builder: evidence.Builder{Version: "v0.3.0", Digest: digest("e")}, LedgerSequence: 12,
+		Builder: evidence.Builder{Version: "v0.3.0", Digest: digest("e")},
 	}
 }
 

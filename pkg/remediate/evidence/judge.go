@@ -5,11 +5,13 @@ package evidence
 import (
 	"errors"
 	"fmt"
+	"time"
 )
 
 // chainWalk is what is known of a chain up to where it has been read.
 type chainWalk struct {
 	report ChainReport
+	bodies bodyWalk
 	// next is the sequence that should come, previous the digest that it should
 	// name. linked is false when the record before could not be read, and so
 	// nothing can be said about the link.
@@ -18,6 +20,15 @@ type chainWalk struct {
 	linked   bool
 	atHead   string           // digest of the record at the head that was given
 	events   map[string]int64 // sequence of each event told
+	keys     *signing
+	// good are the records that may be withdrawn, as far as that, by their sequence.
+	good map[int64]told
+}
+
+// told is what a withdrawal has to name.
+type told struct {
+	digest, id string
+	plan       string // uid; empty for what is no decision about a plan
 }
 
 // judge one record. A bad one is reported once: the record after it is compared
@@ -31,15 +42,32 @@ func (v *verifier) judge(name string, sequence int64, data []byte) {
 			Text: gapText(c.next, sequence),
 		})
 		c.linked = false
+		c.keys.lose()
 	}
 	digest, readable := payloadDigest(data)
 	if readable && v.options.Heads[c.report.UID].Sequence == sequence {
 		c.atHead = digest
 	}
+	v.compareCheckpoint(name, sequence, digest, readable)
 	if sealed, ok := v.open(name, sequence, data); ok {
 		v.place(sealed)
+	} else {
+		c.keys.lose()
 	}
 	c.next, c.previous, c.linked = sequence+1, digest, readable
+}
+
+// compareCheckpoint compares a record with the one that stood there when its sequence was
+// noted.
+func (v *verifier) compareCheckpoint(name string, sequence int64, digest string, readable bool) {
+	for _, p := range v.options.Anchors[v.chain.report.UID] {
+		if readable && p.Sequence == sequence && p.Digest != digest {
+			v.report.add(Problem{
+				Kind: ProblemRewritten, Chain: v.chain.report.UID, Sequence: sequence, Name: name,
+				Text: fmt.Sprintf("is %s, and was %s at %s, by the anchor", digest, p.Digest, p.At.Format(time.RFC3339)),
+			})
+		}
+	}
 }
 
 func gapText(from, next int64) string {
@@ -99,16 +127,42 @@ func (v *verifier) place(s Sealed) {
 		v.problem(ProblemBrokenLink, s, fmt.Sprintf("goes on from %s, and the record before it is %s",
 			orNothing(s.Record.Chain.Previous), orNothing(c.previous)))
 	}
+	if wrong := c.keys.follow(s); wrong != "" {
+		v.problem(ProblemKeyOutOfRange, s, wrong)
+	}
 	id := s.Record.ID()
 	if before, ok := c.events[id]; ok {
 		v.problem(ProblemRepeated, s, fmt.Sprintf("tells of %s, as record %d does", id, before))
 	} else {
 		c.events[id] = s.Record.Chain.Sequence
 	}
+	v.withdraw(s)
 	v.comparePlan(s)
 	c.count(s)
 	if v.options.Each != nil {
 		v.options.Each(s)
+	}
+}
+
+// withdraw notes which decision a record withdraws. The event may then be told again. A
+// record that is missing or damaged is reported as such, and not once more here.
+func (v *verifier) withdraw(s Sealed) {
+	c, r := v.chain, &s.Record
+	own := told{digest: s.Digest, id: r.ID()}
+	if r.Decides() {
+		own.plan = r.Plan.UID
+	}
+	c.good[r.Chain.Sequence] = own
+	if r.Withdraws == nil {
+		return
+	}
+	earlier, read := c.good[r.Withdraws.Sequence]
+	switch {
+	case r.Withdraws.Sequence >= r.Chain.Sequence, read && (earlier.digest != r.Withdraws.Digest || earlier.plan != r.Plan.UID):
+		v.problem(ProblemUnfounded, s, fmt.Sprintf("withdraws record %d, which is no decision about plan %s, or another one", r.Withdraws.Sequence, r.Plan.Name))
+	case read:
+		delete(c.events, earlier.id)
+		c.report.Withdrawn = append(c.report.Withdrawn, Withdrawal{Sequence: r.Withdraws.Sequence, By: r.Chain.Sequence})
 	}
 }
 
@@ -143,6 +197,7 @@ func (v *verifier) problem(kind ProblemKind, s Sealed, text string) {
 }
 
 func (c *chainWalk) count(s Sealed) {
+	c.bodies.name(s)
 	c.report.Records++
 	c.report.Last = s.Head()
 	sequence := s.Record.Chain.Sequence

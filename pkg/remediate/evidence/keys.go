@@ -4,6 +4,7 @@ package evidence
 
 import (
 	"crypto/ed25519"
+	"crypto/hkdf"
 	"crypto/rand"
 	"crypto/sha256"
 	"crypto/x509"
@@ -99,6 +100,16 @@ func (k *PrivateKey) Sign(message []byte) ([]byte, error) {
 // Public half, to be added to a keyring.
 func (k *PrivateKey) Public() ed25519.PublicKey { return k.key.Public().(ed25519.PublicKey) }
 
+// DeriveKey returns a secret of 32 bytes for one purpose, by HKDF. The secret tells neither
+// the key nor the secret of another purpose.
+func (k *PrivateKey) DeriveKey(purpose string) ([]byte, error) {
+	secret, err := hkdf.Key(sha256.New, k.key.Seed(), nil, purpose, sha256.Size)
+	if err != nil {
+		return nil, fmt.Errorf("deriving a key from the evidence key: %w", err)
+	}
+	return secret, nil
+}
+
 // String is the id; the key is never printed.
 func (k *PrivateKey) String() string { return "evidence key " + k.id }
 
@@ -154,6 +165,30 @@ func ParseKeyring(files ...[]byte) (*Keyring, error) {
 		}
 	}
 	return NewKeyring(keys...)
+}
+
+// ParseOldKeys reads keys of before from PEM, any number of public and of private ones. The
+// public half of a private key is among the public ones.
+func ParseOldKeys(data []byte) (public []ed25519.PublicKey, private []*PrivateKey, err error) {
+	for block, rest := pem.Decode(data); block != nil; block, rest = pem.Decode(rest) {
+		if block.Type == pemPrivate {
+			key, err := ParsePrivateKey(pem.EncodeToMemory(block))
+			if err != nil {
+				return nil, nil, err
+			}
+			public, private = append(public, key.Public()), append(private, key)
+			continue
+		}
+		key, err := parsePublic(block)
+		if err != nil {
+			return nil, nil, fmt.Errorf("parsing evidence keys: %w", err)
+		}
+		public = append(public, key)
+	}
+	if len(public) == 0 {
+		return nil, nil, fmt.Errorf("parsing evidence keys: no PEM block %q or %q", pemPublic, pemPrivate)
+	}
+	return public, private, nil
 }
 
 func parsePublic(block *pem.Block) (ed25519.PublicKey, error) {

@@ -21,8 +21,6 @@ const (
 	KindPlanCreated Kind = "PlanCreated"
 	// KindPlanDeferred: a plan has to wait; the reason says for what.
 	KindPlanDeferred Kind = "PlanDeferred"
-	// KindPlanRefused: nothing will be done; the reason says why.
-	KindPlanRefused Kind = "PlanRefused"
 	// KindPlanApproved: somebody allowed it.
 	KindPlanApproved Kind = "PlanApproved"
 	// KindPlanPaused: no further step begins for now.
@@ -33,10 +31,12 @@ const (
 	KindPlanCancelled Kind = "PlanCancelled"
 	// KindPlanHalted: it was stopped by a rule, such as an open breaker.
 	KindPlanHalted Kind = "PlanHalted"
-	// KindPlanEscalated: it was handed over to people.
-	KindPlanEscalated Kind = "PlanEscalated"
 	// KindPlanFinished: it reached its end; the result holds its last state.
 	KindPlanFinished Kind = "PlanFinished"
+	// KindDecisionWithdrawn: what an earlier record tells was decided and never stored.
+	KindDecisionWithdrawn Kind = "DecisionWithdrawn"
+	// KindKeySucceeded: another key signs from the next record on.
+	KindKeySucceeded Kind = "KeySucceeded"
 )
 
 // Origin says how it is known that an effect took place. It is empty when there
@@ -56,7 +56,8 @@ const (
 const InitiatedBySystem = "system:auto"
 
 // Record is what happened to one target in one step, or one decision. It holds
-// no value of any field and no free text, so that nothing secret can get into it.
+// no value of any field and no free text, so that nothing secret can get into it. The
+// contents that it speaks of stand beside the chain, see [Body].
 type Record struct {
 	// Subject stands in the statement, not in its predicate.
 	Subject Subject `json:"-"`
@@ -77,6 +78,10 @@ type Record struct {
 	Step     *Step     `json:"step,omitempty"`
 	Intent   *Intent   `json:"intent,omitempty"`
 	Result   Result    `json:"result"`
+	// Withdraws is what a KindDecisionWithdrawn withdraws.
+	Withdraws *Head `json:"withdraws,omitempty"`
+	// Succession is that of a KindKeySucceeded.
+	Succession *Succession `json:"succession,omitempty"`
 
 	// Requester is the user who asked for the plan, Approver the one who had it
 	// executed, paused, resumed or ended; InitiatedBy is a user or InitiatedBySystem.
@@ -84,10 +89,12 @@ type Record struct {
 	Approver      string `json:"approver,omitempty"`
 	InitiatedBy   string `json:"initiatedBy"`
 	CorrelationID string `json:"correlationID,omitempty"`
+	// DriftReportID names the drift that the plan is about.
+	DriftReportID string `json:"driftReportID,omitempty"`
+	// Bodies are the contents that the record speaks of, as far as the writer stored them.
+	Bodies []Body `json:"bodies,omitempty"`
 
 	Builder Builder `json:"builder"`
-	// LedgerSequence is that of the ledger's entry that allowed the step.
-	LedgerSequence int64 `json:"ledgerSequence,omitempty"`
 }
 
 // Chain is a record's place. UID is that of the policy whose chain it is.
@@ -146,6 +153,8 @@ type Plan struct {
 type Step struct {
 	Index  int32  `json:"index"`
 	Action string `json:"action"`
+	// StartedAt is when the ledgers granted it; zero when they never did.
+	StartedAt time.Time `json:"startedAt,omitzero"`
 }
 
 // Intent is what the executor promised to do before it did it.
@@ -181,7 +190,12 @@ type Builder struct {
 // cluster, so that the API server's audit log must have it too.
 func (r Record) Wrote() bool { return r.Result.Origin != "" }
 
-// ID names the event. A chain tells no event twice.
+// Decides says whether the record is of a decision about a plan.
+func (r Record) Decides() bool {
+	return r.Plan != nil && r.Step == nil && r.Kind != KindDecisionWithdrawn
+}
+
+// ID names the event. A chain tells no event twice, unless it was withdrawn in between.
 func (r Record) ID() string {
 	plan, step := "", "plan"
 	if r.Plan != nil {
@@ -198,6 +212,11 @@ func (r Record) ID() string {
 func (r Record) Normalised() Record {
 	r.At = normalTime(r.At)
 	r.Result.At = normalTime(r.Result.At)
+	if r.Step != nil {
+		step := *r.Step
+		step.StartedAt = normalTime(step.StartedAt)
+		r.Step = &step
+	}
 	if r.Intent != nil {
 		intent := *r.Intent
 		intent.At = normalTime(intent.At)

@@ -27,44 +27,57 @@ func TestValidate_NamesTheField(t *testing.T) {
 		"a skipped step, which wrote nothing": {func(r *evidence.Record) {
 			r.Intent, r.Result = nil, evidence.Result{State: "Skipped", Reason: "TargetMoved"}
 		}, ""},
-		"an unknown kind":                    {func(r *evidence.Record) { r.Kind = "Leap" }, "kind"},
-		"a step without its plan":            {func(r *evidence.Record) { r.Plan = nil }, "kind"},
-		"a step without its number":          {func(r *evidence.Record) { r.Step = nil }, "kind"},
-		"a step before the first":            {func(r *evidence.Record) { r.Step.Index = -1 }, "step.index"},
-		"an action of two words":             {func(r *evidence.Record) { r.Step.Action = "Roll back" }, "step.action"},
-		"a step without an end":              {func(r *evidence.Record) { r.Result.State = "" }, "result.state"},
-		"a write without an intent":          {func(r *evidence.Record) { r.Intent = nil }, "intent"},
-		"an intent without a time":           {func(r *evidence.Record) { r.Intent.At = time.Time{} }, "intent.at"},
-		"an unknown origin":                  {func(r *evidence.Record) { r.Result.Origin = "Hearsay" }, "result.origin"},
-		"a result that nobody vouches for":   {func(r *evidence.Record) { r.Result.Origin = "" }, "result.origin"},
-		"a write that left no version":       {func(r *evidence.Record) { r.Result.ResourceVersion = "" }, "result.resourceVersion"},
-		"a write that left no hash":          {func(r *evidence.Record) { r.Result.Hash = "" }, "result.hash"},
-		"a reason that is a sentence":        {func(r *evidence.Record) { r.Result.Reason = "password=hunter2" }, "result.reason"},
-		"a decision that writes":             {func(r *evidence.Record) { r.Kind = evidence.KindPlanFinished }, "result.origin"},
-		"a refusal without a reason":         {func(r *evidence.Record) { *r = decision(evidence.KindPlanRefused, 0); r.Result.Reason = "" }, "result.reason"},
-		"no time":                            {func(r *evidence.Record) { r.At = time.Time{} }, "at"},
-		"no chain":                           {func(r *evidence.Record) { r.Chain.UID = "" }, "policy.uid"},
-		"no chain, and no policy":            {func(r *evidence.Record) { r.Chain.UID, r.Policy = "", nil }, "chain.uid"},
-		"a chain that is a path":             {func(r *evidence.Record) { r.Chain.UID, r.Policy = "../x", nil }, "chain.uid"},
-		"the chain of another policy":        {func(r *evidence.Record) { r.Policy.UID = "other" }, "policy.uid"},
-		"a policy without a digest":          {func(r *evidence.Record) { r.Policy.Digest = "" }, "policy.digest"},
-		"a plan without a name":              {func(r *evidence.Record) { r.Plan.Name = "" }, "plan.name"},
-		"a plan with a name of one letter":   {func(r *evidence.Record) { r.Plan.Name = "a" }, ""},
-		"a subject without a hash":           {func(r *evidence.Record) { r.Subject.Hash = "" }, "subject.hash"},
-		"a hash in capitals":                 {func(r *evidence.Record) { r.Subject.Hash = strings.ToUpper(pl1("a")) }, "subject.hash"},
-		"a name with a slash":                {func(r *evidence.Record) { r.Subject.Name = "a/b" }, "subject.name"},
-		"a version with two slashes":         {func(r *evidence.Record) { r.Subject.APIVersion = "a/b/c" }, "subject.apiVersion"},
-		"a uid with a number sign":           {func(r *evidence.Record) { r.Subject.UID = "a#b" }, "subject.uid"},
-		"nobody who began it":                {func(r *evidence.Record) { r.InitiatedBy = "" }, "initiatedBy"},
-		"an overlong user":                   {func(r *evidence.Record) { r.Requester = strings.Repeat("u", 257) }, "requester"},
-		"a user with a line break":           {func(r *evidence.Record) { r.Approver = "a\nb" }, "approver"},
-		"a user who is no text":              {func(r *evidence.Record) { r.Approver = "\xff" }, "approver"},
-		"no version of the program":          {func(r *evidence.Record) { r.Builder.Version = "" }, "builder.version"},
-		"an image without a digest of it":    {func(r *evidence.Record) { r.Builder.Digest = "latest" }, "builder.digest"},
-		"a ledger that runs backwards":       {func(r *evidence.Record) { r.LedgerSequence = -1 }, "ledgerSequence"},
-		"more paths than are shown":          {func(r *evidence.Record) { r.Drift.Total = 0 }, "drift.total"},
-		"paths that are too long together":   {func(r *evidence.Record) { r.Drift.Paths = []string{strings.Repeat("a", evidence.MaxPathBytes), "b"} }, "drift.paths"},
-		"paths of another digest":            {func(r *evidence.Record) { r.Drift.Digest = digest("0") }, "drift.digest"},
+		"an unknown kind":                  {func(r *evidence.Record) { r.Kind = "Leap" }, "kind"},
+		"a step without its plan":          {func(r *evidence.Record) { r.Plan = nil }, "kind"},
+		"a step without its number":        {func(r *evidence.Record) { r.Step = nil }, "kind"},
+		"a step before the first":          {func(r *evidence.Record) { r.Step.Index = -1 }, "step.index"},
+		"an action of two words":           {func(r *evidence.Record) { r.Step.Action = "Roll back" }, "step.action"},
+		"a step without an end":            {func(r *evidence.Record) { r.Result.State = "" }, "result.state"},
+		"a write without an intent":        {func(r *evidence.Record) { r.Intent = nil }, "intent"},
+		"an intent without a time":         {func(r *evidence.Record) { r.Intent.At = time.Time{} }, "intent.at"},
+		"an unknown origin":                {func(r *evidence.Record) { r.Result.Origin = "Hearsay" }, "result.origin"},
+		"a result that nobody vouches for": {func(r *evidence.Record) { r.Result.Origin = "" }, "result.origin"},
+		"a write that left no version":     {func(r *evidence.Record) { r.Result.ResourceVersion = "" }, "result.resourceVersion"},
+		"a write that left no hash":        {func(r *evidence.Record) { r.Result.Hash = "" }, "result.hash"},
+		"a reason that is a sentence":      {func(r *evidence.Record) { r.Result.Reason = "password=hunter2" }, "result.reason"},
+		"a decision that writes":           {func(r *evidence.Record) { r.Kind = evidence.KindPlanFinished }, "result.origin"},
+		"a halt without a reason":          {func(r *evidence.Record) { *r = decision(evidence.KindPlanHalted, 0); r.Result.Reason = "" }, "result.reason"},
+		"no time":                          {func(r *evidence.Record) { r.At = time.Time{} }, "at"},
+		"no chain":                         {func(r *evidence.Record) { r.Chain.UID = "" }, "policy.uid"},
+		"no chain, and no policy":          {func(r *evidence.Record) { r.Chain.UID, r.Policy = "", nil }, "chain.uid"},
+		"a chain that is a path":           {func(r *evidence.Record) { r.Chain.UID, r.Policy = "../x", nil }, "chain.uid"},
+		"the chain of another policy":      {func(r *evidence.Record) { r.Policy.UID = "other" }, "policy.uid"},
+		"a policy without a digest":        {func(r *evidence.Record) { r.Policy.Digest = "" }, "policy.digest"},
+		"a plan without a name":            {func(r *evidence.Record) { r.Plan.Name = "" }, "plan.name"},
+		"a plan with a name of one letter": {func(r *evidence.Record) { r.Plan.Name = "a" }, ""},
+		"a subject without a hash":         {func(r *evidence.Record) { r.Subject.Hash = "" }, "subject.hash"},
+		"a hash in capitals":               {func(r *evidence.Record) { r.Subject.Hash = strings.ToUpper(pl1("a")) }, "subject.hash"},
+		"a name with a slash":              {func(r *evidence.Record) { r.Subject.Name = "a/b" }, "subject.name"},
+		"a version with two slashes":       {func(r *evidence.Record) { r.Subject.APIVersion = "a/b/c" }, "subject.apiVersion"},
+		"a uid with a number sign":         {func(r *evidence.Record) { r.Subject.UID = "a#b" }, "subject.uid"},
+		"nobody who began it":              {func(r *evidence.Record) { r.InitiatedBy = "" }, "initiatedBy"},
+		"an overlong user":                 {func(r *evidence.Record) { r.Requester = strings.Repeat("u", 257) }, "requester"},
+		"a user with a line break":         {func(r *evidence.Record) { r.Approver = "a\nb" }, "approver"},
+		"a user who is no text":            {func(r *evidence.Record) { r.Approver = "\xff" }, "approver"},
+		"no version of the program":        {func(r *evidence.Record) { r.Builder.Version = "" }, "builder.version"},
+		"an image without a digest of it":  {func(r *evidence.Record) { r.Builder.Digest = "latest" }, "builder.digest"},
+		"more paths than are shown":        {func(r *evidence.Record) { r.Drift.Total = 0 }, "drift.total"},
+		"paths that are too long together": {func(r *evidence.Record) { r.Drift.Paths = []string{strings.Repeat("a", evidence.MaxPathBytes), "b"} }, "drift.paths"},
+		"paths of another digest":          {func(r *evidence.Record) { r.Drift.Digest = digest("0") }, "drift.digest"},
+		"a withdrawal in another kind":     {func(r *evidence.Record) { r.Withdraws = &evidence.Head{Sequence: 1, Digest: digest("a")} }, "withdraws"},
+		"a withdrawal of no record":        {func(r *evidence.Record) { *r = withdrawal(evidence.Head{}); r.Withdraws = nil }, "withdraws"},
+		"a withdrawal before the first":    {func(r *evidence.Record) { *r = withdrawal(evidence.Head{Digest: digest("a")}) }, "withdraws.sequence"},
+		"a withdrawal without a digest":    {func(r *evidence.Record) { *r = withdrawal(evidence.Head{Sequence: 1}) }, "withdraws.digest"},
+		"a withdrawal without a plan": {func(r *evidence.Record) {
+			*r = withdrawal(evidence.Head{Sequence: 1, Digest: digest("a")})
+			r.Plan = nil
+		}, "kind"},
+		"a withdrawal":                       {func(r *evidence.Record) { *r = withdrawal(evidence.Head{Sequence: 1, Digest: digest("a")}) }, ""},
+		"a successor in another kind":        {func(r *evidence.Record) { r.Succession = succeeded("1", "2") }, "succession"},
+		"a successor that is missing":        {func(r *evidence.Record) { *r = succession() }, "succession"},
+		"a successor of itself":              {func(r *evidence.Record) { *r = succession(); r.Succession = succeeded("1", "1") }, "succession.successor"},
+		"a successor that is no key":         {func(r *evidence.Record) { *r = succession(); r.Succession = succeeded("1", "key") }, "succession.successor"},
+		"a predecessor that is no key":       {func(r *evidence.Record) { *r = succession(); r.Succession = succeeded("", "1") }, "succession.predecessor"},
 		"a level of severity made up freely": {func(r *evidence.Record) { r.Severity.Level = "very high" }, "severity.level"},
 	}
 	for name, tc := range cases {
@@ -108,7 +121,7 @@ func TestSeal_LargestRecord(t *testing.T) {
 		path[i] = string(rune('a' + i%26))
 	}
 	r := placed(step(math.MaxInt32), math.MaxInt64, digest("f"))
-	r.Occurrence, r.LedgerSequence, r.CorrelationID = math.MaxInt32, math.MaxInt64, long(253)
+	r.Occurrence, r.CorrelationID = math.MaxInt32, long(253)
 	r.Subject = evidence.Subject{
 		APIVersion: long(253), Kind: long(253), Namespace: long(253), Name: long(253), UID: uid, Hash: pl1("a"),
 	}
@@ -119,7 +132,12 @@ func TestSeal_LargestRecord(t *testing.T) {
 	r.Intent.ResourceVersion, r.Result.ResourceVersion = long(64), long(64)
 	r.Step.Action, r.Result.State, r.Result.Reason = word, word, word
 	r.Requester, r.Approver, r.InitiatedBy = strings.Repeat(`"`, 256), strings.Repeat(`\`, 256), strings.Repeat("\u2028", 85)
-	r.Builder.Version = long(64)
+	r.Builder.Version, r.DriftReportID = long(64), long(64)
+	r.Step.StartedAt = noon.Add(time.Microsecond)
+	r.Bodies = []evidence.Body{{Of: evidence.BodyPolicy, Digest: digest("b")}}
+	for _, of := range []evidence.BodyOf{evidence.BodyPlan, evidence.BodyBefore, evidence.BodyAuthorized, evidence.BodyWritten} {
+		r.Bodies = append(r.Bodies, evidence.Body{Of: of, Digest: digest("c")})
+	}
 	s, err := evidence.Seal(key(t, 1), r)
 	if err != nil {
 		t.Fatal(err)
@@ -194,12 +212,12 @@ func TestName_ReversesAndOrders(t *testing.T) {
 }
 
 func TestID_TellsEventsApart(t *testing.T) {
-	noPlan := decision(evidence.KindPlanRefused, 0)
+	noPlan := decision(evidence.KindPlanHalted, 0)
 	noPlan.Plan = nil
 	other := step(0)
 	other.Kind = evidence.KindFence
 	records := []evidence.Record{
-		step(0), step(1), other, noPlan, decision(evidence.KindPlanRefused, 0),
+		step(0), step(1), other, noPlan, decision(evidence.KindPlanHalted, 0),
 		decision(evidence.KindPlanDeferred, 0), decision(evidence.KindPlanDeferred, 1),
 	}
 	seen := map[string]bool{}

@@ -12,6 +12,7 @@ import (
 	"path/filepath"
 	"strings"
 	"testing"
+	"time"
 
 	"github.com/plumbline-dev/plumbline/pkg/remediate/evidence"
 	"github.com/plumbline-dev/plumbline/test/harness/child"
@@ -32,13 +33,25 @@ func between(t *testing.T, text, name string) (before, middle, after string) {
 	return before + begin, middle, end + after
 }
 
+// exampleStep is a step with the fields that an executor fills in.
+func exampleStep() evidence.Record {
+	r := step(0)
+	r.Step.StartedAt = noon.Add(-time.Second)
+	r.DriftReportID = "4b1d0f5e9c2a7d3386f0a1c5e2b49d70"
+	r.Bodies = []evidence.Body{
+		{Of: evidence.BodyPolicy, Digest: r.Policy.Digest}, {Of: evidence.BodyPlan, Digest: r.Plan.Digest},
+		{Of: evidence.BodyBefore, Digest: digest("1")}, {Of: evidence.BodyAuthorized, Digest: digest("2")}, {Of: evidence.BodyWritten, Digest: digest("2")},
+	}
+	return r
+}
+
 // TestReferencePage_Example: the example is the record of the golden file.
 func TestReferencePage_Example(t *testing.T) {
 	text, err := os.ReadFile(page)
 	if err != nil {
 		t.Fatal(err)
 	}
-	sealed := seal(t, key(t, 1), placed(step(0), 2, digest("f")))
+	sealed := seal(t, key(t, 1), placed(exampleStep(), 2, digest("f")))
 	var example bytes.Buffer
 	if err := json.Indent(&example, sealed.Payload, "", "  "); err != nil {
 		t.Fatal(err)

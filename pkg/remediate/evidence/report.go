@@ -22,22 +22,32 @@ const (
 	ProblemWrongType ProblemKind = "WrongType"
 	// ProblemMisplaced: a good record under another one's name.
 	ProblemMisplaced ProblemKind = "Misplaced"
-	// ProblemForeign: something in the store that is not named as a record.
+	// ProblemForeign: something in the store that is not named as a record or a body.
 	ProblemForeign ProblemKind = "Foreign"
 	// ProblemGap: records are missing before this one.
 	ProblemGap ProblemKind = "Gap"
 	// ProblemBrokenLink: it does not go on from the record before it.
 	ProblemBrokenLink ProblemKind = "BrokenLink"
+	// ProblemKeyOutOfRange: a good signature of a key that may not sign there.
+	ProblemKeyOutOfRange ProblemKind = "KeyOutOfRange"
 	// ProblemRepeated: the event has been told before in the chain.
 	ProblemRepeated ProblemKind = "Repeated"
+	// ProblemUnfounded: it withdraws a record that is not the decision that it names.
+	ProblemUnfounded ProblemKind = "Unfounded"
 	// ProblemCutOff: the chain ends before the head that was given.
 	ProblemCutOff ProblemKind = "CutOff"
 	// ProblemOtherHead: the record at the head that was given is another one.
 	ProblemOtherHead ProblemKind = "OtherHead"
+	// ProblemRewritten: another record stood there when a checkpoint was noted.
+	ProblemRewritten ProblemKind = "Rewritten"
 	// ProblemNotStored: a plan's status names a record that the store lacks.
 	ProblemNotStored ProblemKind = "NotStored"
 	// ProblemNotInStatus: the store has a record that its plan's status lacks.
 	ProblemNotInStatus ProblemKind = "NotInStatus"
+	// ProblemBodyMissing: a record names a body that the store lacks.
+	ProblemBodyMissing ProblemKind = "BodyMissing"
+	// ProblemBodyMismatch: a body has another digest than its name says.
+	ProblemBodyMismatch ProblemKind = "BodyMismatch"
 )
 
 // What [Join] finds.
@@ -85,15 +95,26 @@ type KeySpan struct {
 	To    int64  `json:"to"`
 }
 
+// Withdrawal says which record tells that another one is of a decision that was never
+// stored.
+type Withdrawal struct {
+	Sequence int64 `json:"sequence"`
+	By       int64 `json:"by"`
+}
+
 // ChainReport is what one chain holds. Its records are counted if they are good.
 type ChainReport struct {
 	UID     string    `json:"uid"`
 	Records int       `json:"records"`
 	Last    Head      `json:"last"`
 	Keys    []KeySpan `json:"keys,omitempty"`
+	// Withdrawn are records of decisions that were never stored.
+	Withdrawn []Withdrawal `json:"withdrawn,omitempty"`
 	// Ahead counts the records after the head that was given: one is left by a
 	// writer that died before it kept the head, and is caught up with.
 	Ahead int64 `json:"ahead,omitempty"`
+	// Bodies counts the bodies beside the chain whose content has the digest of their name.
+	Bodies int `json:"bodies,omitempty"`
 }
 
 // Report is what verifying found.

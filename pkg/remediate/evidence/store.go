@@ -12,15 +12,15 @@ import (
 	"strings"
 )
 
-// Store keeps envelopes by name. What is in it is not trusted: everything that
+// Store keeps envelopes, and the bodies that they name, by name. What is in it is not trusted: everything that
 // is read is verified, and how far a chain goes is kept elsewhere.
 type Store interface {
 	// Create writes the whole of data durably, or nothing. It is an error that
 	// is [ErrExists] if the name is taken, by whatever content. After any other
 	// error the data may or may not be there.
 	Create(ctx context.Context, name string, data []byte) error
-	// Read gives at most MaxEnvelope+1 bytes, so that an overlong object is seen
-	// as such. It is an error that is [ErrNotFound] if there is no such name.
+	// Read gives at most one byte more than [MaxSize] of the name, so that an overlong
+	// object is seen as such. It is an error that is [ErrNotFound] if there is no such name.
 	Read(ctx context.Context, name string) ([]byte, error)
 	// List yields the names in a chain in byte order, or with an empty chain
 	// all names, those of one chain together. It ends at the first error.

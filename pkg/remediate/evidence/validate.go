@@ -36,6 +36,7 @@ var (
 	uidPattern    = regexp.MustCompile(`^[A-Za-z0-9]([A-Za-z0-9.-]*[A-Za-z0-9])?$`)
 	wordPattern   = regexp.MustCompile(`^[A-Z][A-Za-z0-9]{0,62}$`)
 	hashPattern   = regexp.MustCompile(`^([a-z][a-z0-9]{0,15}:)?sha256:[0-9a-f]{64}$`)
+	keyPattern    = regexp.MustCompile(`^[0-9a-f]{64}$`)
 	digestPattern = regexp.MustCompile(`^sha256:[0-9a-f]{64}$`)
 )
 
@@ -51,9 +52,10 @@ func (r Record) Validate() error {
 		text("approver", r.Approver, 0, maxUser),
 		text("initiatedBy", r.InitiatedBy, 1, maxUser),
 		text("correlationID", r.CorrelationID, 0, maxName),
+		text("driftReportID", r.DriftReportID, 0, maxUID),
+		r.validateBodies(),
 		text("builder.version", r.Builder.Version, 1, maxVersion),
 		optional(digestPattern, "builder.digest", r.Builder.Digest),
-		notNegative("ledgerSequence", r.LedgerSequence),
 		notNegative("occurrence", int64(r.Occurrence)),
 	)
 }
@@ -65,6 +67,8 @@ type rules struct {
 	state    bool
 	intent   bool // if something was written
 	mayWrite bool
+	key      bool // its succession, which no other kind has
+	earlier  bool // the record that it withdraws, as no other kind does, and its plan
 }
 
 func rulesOf(k Kind) (rules, error) {
@@ -73,10 +77,14 @@ func rulesOf(k Kind) (rules, error) {
 		return rules{step: true, state: true, intent: true, mayWrite: true}, nil
 	case KindFence:
 		return rules{step: true, mayWrite: true}, nil
-	case KindPlanDeferred, KindPlanRefused, KindPlanCancelled, KindPlanHalted, KindPlanEscalated:
+	case KindPlanDeferred, KindPlanCancelled, KindPlanHalted:
 		return rules{reason: true}, nil
 	case KindPlanCreated, KindPlanApproved, KindPlanPaused, KindPlanResumed, KindPlanFinished:
 		return rules{}, nil
+	case KindDecisionWithdrawn:
+		return rules{earlier: true}, nil
+	case KindKeySucceeded:
+		return rules{key: true}, nil
 	default:
 		return rules{}, invalid("kind", "%q is unknown", k)
 	}
@@ -84,11 +92,33 @@ func rulesOf(k Kind) (rules, error) {
 
 func (r Record) validateKind() error {
 	must, err := rulesOf(r.Kind)
-	switch {
-	case err != nil:
+	if err != nil {
 		return err
+	}
+	return cmp.Or(r.validateParticulars(must), r.validateEffect(must))
+}
+
+// validateParticulars checks what records of one kind alone have.
+func (r Record) validateParticulars(must rules) error {
+	switch {
 	case must.step && (r.Plan == nil || r.Step == nil):
 		return invalid("kind", "a %s needs its plan and its step", r.Kind)
+	case must.key != (r.Succession != nil):
+		return invalid("succession", "is that of a %s, and of no other kind", KindKeySucceeded)
+	case must.earlier != (r.Withdraws != nil):
+		return invalid("withdraws", "is that of a %s, and of no other kind", KindDecisionWithdrawn)
+	case must.earlier && r.Plan == nil:
+		return invalid("kind", "a %s needs its plan", r.Kind)
+	case must.earlier && r.Withdraws.Sequence < 1:
+		return invalid("withdraws.sequence", "%d is below 1", r.Withdraws.Sequence)
+	case must.earlier:
+		return required(digestPattern, "withdraws.digest", r.Withdraws.Digest, maxName)
+	}
+	return nil
+}
+
+func (r Record) validateEffect(must rules) error {
+	switch {
 	case r.At.IsZero():
 		return invalid("at", "is missing")
 	case must.reason && r.Result.Reason == "":
@@ -107,7 +137,7 @@ func (r Record) validateKind() error {
 func (r Record) validateParts() error {
 	return cmp.Or(
 		r.Drift.validate(), r.Severity.validate(), r.Policy.validate(r.Chain.UID),
-		r.Plan.validate(), r.Step.validate(), r.Intent.validate(), r.Result.validate(),
+		r.Plan.validate(), r.Step.validate(), r.Intent.validate(), r.Result.validate(), r.Succession.validate(),
 		required(uidPattern, "chain.uid", r.Chain.UID, maxUID),
 	)
 }

@@ -8,6 +8,7 @@ import (
 	"fmt"
 	"maps"
 	"slices"
+	"time"
 )
 
 // Options of Verify. With none, every chain is verified by itself from its
@@ -20,6 +21,10 @@ type Options struct {
 	Starts map[string]Head
 	// Heads are the ends of chains as kept in etcd.
 	Heads map[string]Head
+	// Anchors are checkpoints of chains, noted where the writer of the chains cannot write.
+	Anchors map[string][]Checkpoint
+	// Ends of keys, for chains in which no key signed who succeeds it.
+	Ends []KeyEnd
 	// Plans whose statuses are to agree with the store. Records of other plans
 	// are not judged: plans are removed some time after their end, records stay.
 	Plans []PlanStatus
@@ -97,9 +102,12 @@ func (v *verifier) walk(ctx context.Context, chain string) error {
 }
 
 func (v *verifier) visit(ctx context.Context, name string) error {
+	if isBody, err := v.visitBody(ctx, name); isBody {
+		return err
+	}
 	chain, sequence, ok := ParseName(name)
 	if !ok {
-		v.report.add(Problem{Kind: ProblemForeign, Chain: chainOf(name), Name: name, Text: "is not named as a record"})
+		v.report.add(Problem{Kind: ProblemForeign, Chain: chainOf(name), Name: name, Text: "is not named as a record or a body"})
 		return nil
 	}
 	if v.chain == nil || v.chain.report.UID != chain {
@@ -126,6 +134,7 @@ func (v *verifier) begin(chain string) {
 	v.chain = &chainWalk{
 		report: ChainReport{UID: chain, Last: start},
 		next:   start.Sequence + 1, previous: start.Digest, linked: true, events: map[string]int64{},
+		keys: newSigning(chain, v.options.Ends), good: map[int64]told{},
 	}
 }
 
@@ -133,9 +142,11 @@ func (v *verifier) finish() {
 	if v.chain == nil {
 		return
 	}
+	v.missingBodies()
 	if head, ok := v.options.Heads[v.chain.report.UID]; ok {
 		v.compareHead(head)
 	}
+	v.compareAnchor(v.options.Anchors[v.chain.report.UID])
 	v.report.Chains = append(v.report.Chains, v.chain.report)
 	v.chain = nil
 }
@@ -157,11 +168,36 @@ func (v *verifier) compareHead(head Head) {
 	}
 }
 
+// compareAnchor tells of a chain that ends before the last checkpoint, unless the head told
+// it already.
+func (v *verifier) compareAnchor(points []Checkpoint) {
+	c := v.chain
+	if len(points) == 0 {
+		return
+	}
+	furthest, last := points[len(points)-1], c.next-1
+	if last < furthest.Sequence && last >= v.options.Heads[c.report.UID].Sequence {
+		v.report.add(Problem{
+			Kind: ProblemCutOff, Chain: c.report.UID, Sequence: furthest.Sequence,
+			Text: fmt.Sprintf("the chain ends at %d, and went to %d at %s, by the anchor", last, furthest.Sequence, furthest.At.Format(time.RFC3339)),
+		})
+	}
+}
+
 // missingChains reports chains of which there must be records, and are none.
 func (v *verifier) missingChains() {
-	for _, chain := range slices.Sorted(maps.Keys(v.options.Heads)) {
+	known := map[string]int64{}
+	for chain, head := range v.options.Heads {
+		known[chain] = head.Sequence
+	}
+	for chain, points := range v.options.Anchors {
+		for _, p := range points {
+			known[chain] = max(known[chain], p.Sequence)
+		}
+	}
+	for _, chain := range slices.Sorted(maps.Keys(known)) {
 		wanted := len(v.options.Chains) == 0 || slices.Contains(v.options.Chains, chain)
-		if wanted && !v.seen[chain] && v.options.Heads[chain].Sequence > v.options.Starts[chain].Sequence {
+		if wanted && !v.seen[chain] && known[chain] > v.options.Starts[chain].Sequence {
 			v.begin(chain)
 			v.finish()
 		}

@@ -33,6 +33,12 @@ func chain(t *testing.T, n, rotatedFrom int) (*storetest.Memory, []evidence.Seal
 	return store, sealed
 }
 
+// rotated says that the second key signs from a record on, counted from 0.
+func rotated(t *testing.T, from int) []evidence.KeyEnd {
+	t.Helper()
+	return []evidence.KeyEnd{{Chain: policyUID, Key: key(t, 1).KeyID(), Last: int64(from), Successor: key(t, 2).KeyID()}}
+}
+
 // finding is the part of a problem that a case states.
 type finding struct {
 	Kind     evidence.ProblemKind
@@ -159,7 +165,7 @@ func TestVerify_FindsWhatIsWrong(t *testing.T) {
 				keys = keyring(t, key(t, tc.keys[0]))
 			}
 			report, err := evidence.Verify(t.Context(), store, keys,
-				evidence.Options{Heads: map[string]evidence.Head{policyUID: sealed[5].Head()}})
+				evidence.Options{Heads: map[string]evidence.Head{policyUID: sealed[5].Head()}, Ends: rotated(t, 4)})
 			if err != nil {
 				t.Fatal(err)
 			}
@@ -193,7 +199,7 @@ func flipped(data []byte, after string) []byte {
 
 func TestVerify_TellsWhichKeySignedWhat(t *testing.T) {
 	store, sealed := chain(t, 5, 3)
-	report, err := evidence.Verify(t.Context(), store, keyring(t, key(t, 1), key(t, 2)), evidence.Options{})
+	report, err := evidence.Verify(t.Context(), store, keyring(t, key(t, 1), key(t, 2)), evidence.Options{Ends: rotated(t, 3)})
 	if err != nil {
 		t.Fatal(err)
 	}
@@ -284,7 +290,8 @@ func (unreadable) Read(_ context.Context, name string) ([]byte, error) {
 func TestVerify_NoTamperingGoesUnseen(t *testing.T) {
 	const n = 5
 	rapid.Check(t, func(rt *rapid.T) {
-		store, sealed := chain(t, n, rapid.IntRange(0, n).Draw(rt, "rotated from"))
+		from := rapid.IntRange(0, n).Draw(rt, "rotated from")
+		store, sealed := chain(t, n, from)
 		i := rapid.IntRange(0, n-1).Draw(rt, "record")
 		data := bytes.Clone(sealed[i].Envelope)
 		at := rapid.IntRange(0, len(data)-1).Draw(rt, "byte")
@@ -305,7 +312,7 @@ func TestVerify_NoTamperingGoesUnseen(t *testing.T) {
 			i = min(i, other)
 		}
 		report, err := evidence.Verify(t.Context(), store, keyring(t, key(t, 1), key(t, 2)),
-			evidence.Options{Heads: map[string]evidence.Head{policyUID: sealed[n-1].Head()}})
+			evidence.Options{Heads: map[string]evidence.Head{policyUID: sealed[n-1].Head()}, Ends: rotated(t, from)})
 		if err != nil {
 			rt.Fatal(err)
 		}

@@ -4,6 +4,7 @@ package exec
 
 import (
 	"context"
+	"errors"
 	"fmt"
 	"slices"
 	"strings"
@@ -34,60 +35,144 @@ func Writable(gvk canon.GVK) bool {
 	return !slices.Contains(forbiddenGroups, gvk.Group) && (gvk.Group != "" || !slices.Contains(forbiddenKinds, gvk.Kind))
 }
 
-// authorise asks whether the requester, and the executor itself, may do to the
-// target what the step does. denied says who may not.
-func (r *run) authorise(ctx context.Context, step int32) (answer protocol.Answer, denied string) {
-	target := r.target(step)
+// Access names the permissions that a plan needs for the write of one target.
+type Access struct {
+	// Resource of the target, and Namespace and Name of the object.
+	Resource        schema.GroupVersionResource
+	Namespace, Name string
+	// Write is the verb of the write: update, or create for an object that is gone.
+	Write string
+}
+
+// NotWritableError says that no permission lets a plan write a target.
+type NotWritableError string
+
+func (e NotWritableError) Error() string { return string(e) }
+
+// AccessTo returns the permissions that a plan needs for the write of a target. The error
+// is a [NotWritableError] where no permission would do; any other error says that the
+// resource of the kind is not known.
+func AccessTo(mapper meta.RESTMapper, namespace string, target *v1alpha1.PlanTarget) (Access, error) {
 	gvk := gvkOf(target)
 	if !Writable(gvk) {
-		return protocol.No, "a " + gvk.Kind + " is never written"
+		return Access{}, NotWritableError("a " + gvk.Kind + " is never written")
 	}
-	mapping, err := r.Client.RESTMapper().RESTMapping(schema.GroupKind{Group: gvk.Group, Kind: gvk.Kind}, gvk.Version)
+	mapping, err := mapper.RESTMapping(schema.GroupKind{Group: gvk.Group, Kind: gvk.Kind}, gvk.Version)
 	switch {
 	case meta.IsNoMatchError(err):
-		return protocol.No, "the API server does not serve its kind"
+		return Access{}, NotWritableError("the API server does not serve its kind")
 	case err != nil:
-		return protocol.Unknown, ""
+		return Access{}, fmt.Errorf("finding the resource of %s: %w", gvk.Kind, err)
 	case mapping.Scope.Name() != meta.RESTScopeNameNamespace:
-		return protocol.No, "its kind is not namespaced"
+		return Access{}, NotWritableError("its kind is not namespaced")
 	}
-	write := "update"
+	access := Access{Resource: mapping.Resource, Namespace: namespace, Name: target.Name, Write: "update"}
 	if target.UID == "" {
-		write = "create"
+		access.Write = "create"
 	}
-	attributes := func(verb string) *authorizationv1.ResourceAttributes {
-		return &authorizationv1.ResourceAttributes{
-			Namespace: r.plan.Namespace, Verb: verb, Name: target.Name,
-			Group: mapping.Resource.Group, Version: mapping.Resource.Version, Resource: mapping.Resource.Resource,
-		}
+	return access, nil
+}
+
+// Attributes returns the access by one verb, as a review names it.
+func (a Access) Attributes(verb string) *authorizationv1.ResourceAttributes {
+	return &authorizationv1.ResourceAttributes{
+		Namespace: a.Namespace, Verb: verb, Name: a.Name,
+		Group: a.Resource.Group, Version: a.Resource.Version, Resource: a.Resource.Resource,
 	}
-	for _, verb := range []string{"get", write} {
-		review := &authorizationv1.SelfSubjectAccessReview{Spec: authorizationv1.SelfSubjectAccessReviewSpec{ResourceAttributes: attributes(verb)}}
+}
+
+// ExecutorVerbs returns the verbs that the executor needs, in the order in which they are
+// asked.
+func (a Access) ExecutorVerbs() []string { return []string{"get", a.Write} }
+
+// ExecutorMayNot names a verb that the executor lacks, and the binding that gives it.
+func (a Access) ExecutorMayNot(verb string) string {
+	return fmt.Sprintf("the executor may not %s %s in namespace %s: bind the ClusterRole plumbline-executor-targets there", verb, a.Resource.Resource, a.Namespace)
+}
+
+// RequesterReview returns the review of the user in whose name a plan acts.
+func (a Access) RequesterReview(user string, groups []string) *authorizationv1.SubjectAccessReview {
+	return a.review(user, groups, a.Write)
+}
+
+// ExecutorReview returns the review of the executor by another process.
+func (a Access) ExecutorReview(user, verb string) *authorizationv1.SubjectAccessReview {
+	return a.review(user, nil, verb)
+}
+
+func (a Access) review(user string, groups []string, verb string) *authorizationv1.SubjectAccessReview {
+	return &authorizationv1.SubjectAccessReview{Spec: authorizationv1.SubjectAccessReviewSpec{
+		User: user, Groups: groupsOf(user, groups), ResourceAttributes: a.Attributes(verb),
+	}}
+}
+
+// RequesterMayNot names the permission that the user lacks in whose name a plan acts.
+func (a Access) RequesterMayNot(user string) string {
+	return fmt.Sprintf("%s, in whose name the plan acts, may not %s it", user, a.Write)
+}
+
+// authorise asks whether the requester, and the executor itself, may write the target of
+// the step. denied names the missing permission.
+func (r *run) authorise(ctx context.Context, step int32) (answer protocol.Answer, denied string) {
+	access, err := AccessTo(r.Client.RESTMapper(), r.plan.Namespace, r.target(step))
+	if never := NotWritableError(""); errors.As(err, &never) {
+		return protocol.No, never.Error()
+	}
+	if err != nil {
+		return protocol.Unknown, ""
+	}
+	for _, verb := range access.ExecutorVerbs() {
+		review := &authorizationv1.SelfSubjectAccessReview{Spec: authorizationv1.SelfSubjectAccessReviewSpec{ResourceAttributes: access.Attributes(verb)}}
 		if err := r.Client.Create(ctx, review); err != nil {
 			return protocol.Unknown, ""
 		}
-		if !allowed(review.Status) {
-			return protocol.No, fmt.Sprintf("the executor may not %s %s in this namespace: bind the ClusterRole plumbline-executor-targets", verb, mapping.Resource.Resource)
+		if !Allowed(&review.Status) {
+			return protocol.No, access.ExecutorMayNot(verb)
 		}
 	}
-	return r.authoriseRequester(ctx, attributes(write))
+	return r.authorisePeople(ctx, access)
 }
 
-func (r *run) authoriseRequester(ctx context.Context, attributes *authorizationv1.ResourceAttributes) (answer protocol.Answer, denied string) {
+// authorisePeople asks whether the people may write the target in whose name the plan acts.
+func (r *run) authorisePeople(ctx context.Context, access Access) (answer protocol.Answer, denied string) {
 	plan := &r.plan.Spec.Plan
-	review := &authorizationv1.SubjectAccessReview{Spec: authorizationv1.SubjectAccessReviewSpec{
-		User: plan.Requester, Groups: groupsOf(plan.Requester, plan.RequesterGroups), ResourceAttributes: attributes,
-	}}
-	if err := r.Client.Create(ctx, review); err != nil {
+	if plan.Request != nil && r.policy == nil {
 		return protocol.Unknown, ""
 	}
-	if !allowed(review.Status) {
-		return protocol.No, fmt.Sprintf("%s, in whose name the plan acts, may not %s it", plan.Requester, attributes.Verb)
+	var policy *v1alpha1.RemediationPolicySpec
+	if r.policy != nil {
+		policy = &r.policy.Spec
+	}
+	for _, who := range Principals(plan, policy) {
+		review := access.RequesterReview(who.User, who.Groups)
+		if err := r.Client.Create(ctx, review); err != nil {
+			return protocol.Unknown, ""
+		}
+		if !Allowed(&review.Status) {
+			return protocol.No, access.RequesterMayNot(who.User)
+		}
 	}
 	return protocol.Yes, ""
 }
 
-func allowed(s authorizationv1.SubjectAccessReviewStatus) bool { return s.Allowed && !s.Denied }
+// Principal is a user in whose name a plan acts, with the groups that count.
+type Principal struct {
+	User   string
+	Groups []string
+}
+
+// Principals returns the users whose right a plan needs: its requester, and for a plan that
+// answers a request the author of the policy as well. policy counts for the latter alone.
+func Principals(plan *v1alpha1.PlannedRemediation, policy *v1alpha1.RemediationPolicySpec) []Principal {
+	out := []Principal{{plan.Requester, plan.RequesterGroups}}
+	if plan.Request != nil && policy != nil {
+		out = append(out, Principal{policy.RequestedBy, policy.RequestedByGroups})
+	}
+	return out
+}
+
+// Allowed says whether a review allows the request that it names.
+func Allowed(s *authorizationv1.SubjectAccessReviewStatus) bool { return s.Allowed && !s.Denied }
 
 // groupsOf are the groups of a user: those that were confirmed when the request
 // was made, and those that every such user has.

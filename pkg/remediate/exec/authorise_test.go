@@ -3,6 +3,7 @@
 package exec
 
 import (
+	"strings"
 	"testing"
 
 	"github.com/google/go-cmp/cmp"
@@ -48,6 +49,53 @@ func TestKindsThatGiveRightsOrHoldSecretsAreNeverWritten(t *testing.T) {
 	}
 }
 
+func TestAPlanThatAnswersARequestNeedsTheRightOfThePolicysAuthorToo(t *testing.T) {
+	const bob, author = "bob update deployments apps/web in shop", "platform update deployments apps/web in shop"
+	tests := map[string]struct {
+		world   func(*world, *run)
+		want    protocol.Answer
+		denied  string
+		reviews []string
+	}{
+		"both have it": {func(*world, *run) {}, protocol.Yes, "", []string{bob, author}},
+		"who asked lacks it": {
+			func(w *world, _ *run) { w.deny["bob update deployments"] = true }, protocol.No, "bob, in whose name the plan acts, may not update it", []string{bob},
+		},
+		"the author lacks it": {
+			func(w *world, _ *run) { w.deny["platform update deployments"] = true }, protocol.No, "platform, in whose name the plan acts, may not update it", []string{bob, author},
+		},
+		"the author's right cannot be asked": {
+			func(w *world, _ *run) { w.failing("review platform update deployments", errNetwork) }, protocol.Unknown, "", []string{bob, author},
+		},
+		"the author is not known": {func(_ *world, r *run) { r.policy = nil }, protocol.Unknown, "", nil},
+		"nobody asked for the plan": {
+			func(w *world, _ *run) { w.plan.Spec.Plan.Request = nil }, protocol.Yes, "", []string{bob},
+		},
+	}
+	for name, test := range tests {
+		t.Run(name, func(t *testing.T) {
+			w := newWorld(t)
+			w.plan.Spec.Plan.Request = &v1alpha1.PlanRequest{Name: "ask", UID: "uid-ask"}
+			w.plan.Spec.Plan.InitiatedBy, w.plan.Spec.Plan.Requester = "bob", "bob"
+			r := &run{Executor: w.Executor, plan: w.plan, policy: w.policy}
+			test.world(w, r)
+			got, denied := r.authorise(t.Context(), 0)
+			if got != test.want || denied != test.denied {
+				t.Errorf("got %v %q, want %v %q", got, denied, test.want, test.denied)
+			}
+			var people []string
+			for _, review := range w.reviews {
+				if !strings.HasPrefix(review, "self ") {
+					people = append(people, review)
+				}
+			}
+			if diff := cmp.Diff(test.reviews, people); diff != "" {
+				t.Errorf("reviews (-want +got):\n%s", diff)
+			}
+		})
+	}
+}
+
 // failingMapper cannot say where a kind is served.
 type failingMapper struct{ meta.RESTMapper }
 
@@ -84,11 +132,11 @@ func TestAStepNeedsTheRightOfItsExecutorAndOfItsRequester(t *testing.T) {
 		},
 		"the executor may not read it": {
 			refused("self get deployments"), protocol.No,
-			"the executor may not get deployments in this namespace: bind the ClusterRole plumbline-executor-targets", []string{get},
+			"the executor may not get deployments in namespace shop: bind the ClusterRole plumbline-executor-targets there", []string{get},
 		},
 		"the executor may not write it": {
 			refused("self update deployments"), protocol.No,
-			"the executor may not update deployments in this namespace: bind the ClusterRole plumbline-executor-targets", []string{get, update},
+			"the executor may not update deployments in namespace shop: bind the ClusterRole plumbline-executor-targets there", []string{get, update},
 		},
 		"the requester may not write it": {
 			refused("platform update deployments"), protocol.No,
@@ -123,7 +171,7 @@ func TestAReviewThatBothAllowsAndDeniesDenies(t *testing.T) {
 	for status, want := range map[authorizationv1.SubjectAccessReviewStatus]bool{
 		{Allowed: true}: true, {Allowed: true, Denied: true}: false, {Denied: true}: false, {}: false,
 	} {
-		if got := allowed(status); got != want {
+		if got := Allowed(&status); got != want {
 			t.Errorf("%+v allows: %t, want %t", status, got, want)
 		}
 	}

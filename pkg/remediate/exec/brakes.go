@@ -17,8 +17,8 @@ import (
 	"github.com/plumbline-dev/plumbline/pkg/remediate/window"
 )
 
-// look reads what may hold the plan back. What could not be read makes all of it
-// unknown, and then nothing begins.
+// look reads what may hold the plan back, from the API server alone. What could not be
+// read makes all of it unknown, and then nothing begins.
 func (r *run) look(ctx context.Context) protocol.Brakes {
 	unknown := protocol.Brakes{}
 	policy, err := r.readPolicy(ctx)
@@ -48,14 +48,24 @@ func (r *run) look(ctx context.Context) protocol.Brakes {
 	if astray := r.astray(); astray != "" {
 		return protocol.Brakes{Known: true, Halted: astray}
 	}
-	brakes := protocol.Brakes{Known: true}
+	brakes := protocol.Brakes{Known: true, MaximumDriftAge: r.maximumDriftAge()}
 	if digest := planner.Digest(&policy.Spec); digest != r.plan.Spec.Plan.Policy.Digest {
 		brakes.Superseded = "its policy has changed"
 	}
-	if !r.closedByGuards(&brakes) && !r.closedByEnvironment(ctx, &brakes) && !r.closedByEvidence(ctx, &brakes) {
+	if !r.closedByGuards(&brakes) && !r.closedByEnvironment(ctx, &brakes) && !r.closedByHealth(&brakes) {
 		r.closedByTime(&brakes)
 	}
 	return brakes
+}
+
+// maximumDriftAge returns the bound of the policy for a plan that no person asked for, and
+// that waits for no person; zero without a bound.
+func (r *run) maximumDriftAge() time.Duration {
+	plan, oldest := &r.plan.Spec.Plan, r.policy.Spec.MaximumDriftAge
+	if oldest == nil || plan.InitiatedBy != planner.InitiatedByItself || plan.Trigger == v1alpha1.TriggerManual {
+		return 0
+	}
+	return oldest.Duration
 }
 
 // astray says that the plan is none of its policy's Environment: the policy, or the
@@ -104,7 +114,7 @@ func haltedBy(policy *v1alpha1.RemediationPolicy) (why, by string) {
 
 // ownRight says that a plan which nobody asked for acts with the right of its policy
 // as it was when it was made: of plans the API server cannot know that. A policy
-// that has changed since supersedes the plan, or holds it to its present limits.
+// that has changed since supersedes the plan, and ends the steps that have not begun.
 func ownRight(plan *v1alpha1.PlannedRemediation, policy *v1alpha1.RemediationPolicySpec) bool {
 	return plan.InitiatedBy != planner.InitiatedByItself || plan.Policy.Digest != planner.Digest(policy) ||
 		plan.Requester == policy.RequestedBy && slices.Equal(plan.RequesterGroups, policy.RequestedByGroups)
@@ -142,14 +152,30 @@ func (r *run) closedByEnvironment(ctx context.Context, b *protocol.Brakes) bool 
 	return err != nil
 }
 
-// closedByEvidence: nothing is done that could not be recorded.
-func (r *run) closedByEvidence(ctx context.Context, b *protocol.Brakes) bool {
-	if err := r.Evidence.Ready(ctx); err != nil {
-		b.Closed = "evidence cannot be written: " + err.Error()
-		b.Until = r.Time.Now().Add(10 * time.Second)
-		return true
+// closedByHealth closes while too few of the other objects of the policy are healthy. The
+// assessor counts them; a status of an earlier policy is no answer.
+func (r *run) closedByHealth(b *protocol.Brakes) bool {
+	status := &r.policy.Status
+	if status.Digest != planner.Digest(&r.policy.Spec) {
+		return false
 	}
-	return false
+	ill := planner.Health(&r.policy.Spec.Safety, int(status.Targets.Healthy), int(status.Targets.Unhealthy))
+	if ill.Reason == "" {
+		return false
+	}
+	b.Closed, b.Until = ill.Message, r.Time.Now().Add(10*time.Second)
+	return true
+}
+
+// askStoreAgain is when a store that is not ready is asked again.
+const askStoreAgain = 10 * time.Second
+
+// askStore says whether what is about to begin could be recorded.
+func (r *run) askStore(ctx context.Context) protocol.Store {
+	if err := r.Evidence.Ready(ctx); err != nil {
+		return protocol.Store{Why: "evidence cannot be written: " + err.Error(), Until: r.Time.Now().Add(askStoreAgain)}
+	}
+	return protocol.Store{Ready: true}
 }
 
 func (r *run) closedByTime(b *protocol.Brakes) {
@@ -159,21 +185,13 @@ func (r *run) closedByTime(b *protocol.Brakes) {
 		return
 	}
 	state := schedule.Decide(r.Time.Now(), r.Time.Skew())
-	if r.urgent() {
-		return
-	}
+	b.UrgentPasses = r.policy.Spec.Schedule.Urgent == v1alpha1.Allowed
 	if state.Open {
 		b.ClosesAt = state.Until
 		return
 	}
 	b.Closed, b.Until = state.Why, state.Next
 	b.OutsideSchedule = len(state.Blocks) > 0 && state.Blocks[0].Reason != window.ReasonClockSkew
-}
-
-// urgent says that the policy lets the worst drift of the plan pass the schedule.
-func (r *run) urgent() bool {
-	return r.policy.Spec.Schedule.Urgent == v1alpha1.Allowed &&
-		r.plan.Spec.Plan.Targets[0].Severity.Urgency == v1alpha1.UrgencyImmediate
 }
 
 // defaults of RemediationHealth, for a policy that was stored before the schema
@@ -183,11 +201,13 @@ const (
 	defaultTimeout       = 10 * time.Minute
 )
 
-func (r *run) health() protocol.Health {
-	h := protocol.Health{Stabilisation: defaultStabilisation, Timeout: defaultTimeout}
+// health returns the settings of the policy for health, or nil when the policy could not
+// be read.
+func (r *run) health() *protocol.Health {
 	if r.policy == nil {
-		return h
+		return nil
 	}
+	h := &protocol.Health{Stabilisation: defaultStabilisation, Timeout: defaultTimeout}
 	if d := r.policy.Spec.Health.Stabilisation; d != nil {
 		h.Stabilisation = d.Duration
 	}

@@ -11,6 +11,7 @@ import (
 	"time"
 
 	"github.com/google/go-cmp/cmp"
+	metav1 "k8s.io/apimachinery/pkg/apis/meta/v1"
 	"k8s.io/apimachinery/pkg/types"
 
 	"github.com/plumbline-dev/plumbline/pkg/apis/plumbline/v1alpha1"
@@ -40,6 +41,64 @@ func TestAPlanPutsItsTargetBack(t *testing.T) {
 	}
 	if len(plan.Status.Conditions) == 0 || plan.Status.Conditions[0].Reason != "Succeeded" {
 		t.Errorf("the conditions are %+v", plan.Status.Conditions)
+	}
+}
+
+// D19 of the review of remediation.
+func TestAPlanGivesTheFieldsOfItsWriteBack(t *testing.T) {
+	image := func(manager string, operation metav1.ManagedFieldsOperationType) metav1.ManagedFieldsEntry {
+		return metav1.ManagedFieldsEntry{
+			Manager: manager, Operation: operation, APIVersion: "apps/v1", FieldsType: "FieldsV1",
+			FieldsV1: metav1.NewFieldsV1(`{"f:spec":{"f:template":{"f:spec":{"f:containers":{"k:{\"name\":\"app\"}":{"f:image":{}}}}}}}`),
+		}
+	}
+	const verified = "as it should be, and healthy"
+	tests := map[string]struct {
+		world   func(*world)
+		stored  []string
+		owner   string
+		message string
+	}{
+		"to the field manager of the revision": {func(*world) {}, []string{"put web", "fields of web"}, "helm", verified},
+		"to none when the revision knows none": {func(w *world) { w.managers = nil }, []string{"put web", "fields of web"}, "", verified},
+		"a patch without an answer fails no step": {
+			func(w *world) {
+				w.targets.fails = func(call string) error {
+					if call == "patch" {
+						return errNetwork
+					}
+					return nil
+				}
+			}, []string{"put web"}, FieldManager, verified + "; its fields could not be given back to their field managers: connection reset",
+		},
+	}
+	for name, test := range tests {
+		t.Run(name, func(t *testing.T) {
+			w := newWorld(t)
+			w.managers = []metav1.ManagedFieldsEntry{image("helm", metav1.ManagedFieldsOperationApply)}
+			w.targets.metadata("web")["managedFields"] = []any{w.targets.parse(w.targets.encode(image(FieldManager, metav1.ManagedFieldsOperationUpdate)))}
+			test.world(w)
+			if out := w.finish(); !out.Done {
+				t.Fatalf("the plan waits: %s", out.Why)
+			}
+			if step := w.now().Status.Steps[0]; step.State != v1alpha1.StepVerified || step.Message != test.message {
+				t.Errorf("the step is %s: %s", step.State, step.Message)
+			}
+			if diff := cmp.Diff(test.stored, w.targets.stored); diff != "" {
+				t.Errorf("writes (-want +got):\n%s", diff)
+			}
+			metadata, err := metadataOf([]byte(w.targets.body("web")))
+			if err != nil {
+				t.Fatal(err)
+			}
+			owner := ""
+			for _, e := range metadata.ManagedFields {
+				owner += e.Manager
+			}
+			if owner != test.owner {
+				t.Errorf("the image belongs to %q, want %q", owner, test.owner)
+			}
+		})
 	}
 }
 
@@ -202,7 +261,7 @@ func TestWhatHoldsAPlanBackIsSaidUntilItGoesOn(t *testing.T) {
 		w.carry()
 		w.clock.now = epoch.Add(2 * explained)
 		w.carry()
-		if got := w.now().Status.DeferralReason; got != "waiting: it is not ready yet" {
+		if got := w.now().Status.DeferralReason; got != "waiting: it is not ready yet: 0 of 3 replicas are available" {
 			t.Errorf("it says %q: %+v", got, w.now().Status.Steps)
 		}
 		w.targets.ill = false
@@ -242,6 +301,11 @@ func TestWhatAPlanWaitsForIsExplainedOnlyWhenAWriteHangs(t *testing.T) {
 	}
 	verified := applied(old)
 	verified.State = v1alpha1.StepVerified
+	unrecorded := func(at time.Time) v1alpha1.PlanStep {
+		return v1alpha1.PlanStep{State: v1alpha1.StepSkipped, FinishedAt: &metav1.Time{Time: at}}
+	}
+	recorded := unrecorded(old)
+	recorded.Evidence = &v1alpha1.StepEvidence{Sequence: 1}
 	const why = "it hangs"
 	tests := map[string]struct {
 		phase  v1alpha1.PlanPhase
@@ -255,6 +319,9 @@ func TestWhatAPlanWaitsForIsExplainedOnlyWhenAWriteHangs(t *testing.T) {
 		"a target that is not healthy for long": {v1alpha1.PlanRunning, "", why, applied(old), "waiting: it hangs"},
 		"a write of a minute ago":               {v1alpha1.PlanRunning, "", why, intent(young), ""},
 		"a target of a minute ago":              {v1alpha1.PlanRunning, "", why, applied(young), ""},
+		"a step without a record":               {v1alpha1.PlanSealing, "", why, unrecorded(old), "waiting: it hangs"},
+		"a step that ended a minute ago":        {v1alpha1.PlanSealing, "", why, unrecorded(young), ""},
+		"a step that has its record":            {v1alpha1.PlanSealing, "", why, recorded, ""},
 		"a step that has ended":                 {v1alpha1.PlanRunning, "", why, verified, ""},
 		"a step whose intent is lost":           {v1alpha1.PlanRunning, "", why, v1alpha1.PlanStep{State: v1alpha1.StepIntent}, ""},
 		"a step whose result is lost":           {v1alpha1.PlanRunning, "", why, v1alpha1.PlanStep{State: v1alpha1.StepApplied}, ""},

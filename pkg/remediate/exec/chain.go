@@ -6,7 +6,9 @@ import (
 	"context"
 	"errors"
 	"fmt"
+	"maps"
 	"sync"
+	"time"
 
 	"github.com/plumbline-dev/plumbline/pkg/remediate/evidence"
 )
@@ -25,14 +27,26 @@ type Heads interface {
 	Keep(ctx context.Context, environment, chain string, head evidence.Head) error
 }
 
+// KeyEnds keep where the ranges of keys end whose private halves are gone.
+type KeyEnds interface {
+	// Ends of all keys in all chains.
+	Ends(ctx context.Context) ([]evidence.KeyEnd, error)
+	// Declare adds one. The end of a key in a chain is declared once.
+	Declare(ctx context.Context, end evidence.KeyEnd) error
+}
+
 // Recorder writes the records of all policies, one after the other.
 type Recorder struct {
 	Writer  evidence.Writer
 	Heads   Heads
 	Builder evidence.Builder
+	// Ends are asked where there is more than one key; Now dates the change to another.
+	Ends KeyEnds
+	Now  func() time.Time
 
 	mu     sync.Mutex
 	chains map[string]*chain
+	kept   keptBodies
 }
 
 // chain is what is known of a policy's records.
@@ -41,7 +55,17 @@ type chain struct {
 	// told are the last records, by the event that they tell; order has the events
 	// from old to new.
 	told  map[string]evidence.Head
-	order []string
+	order []event
+	// decided are the decisions among them, with the uid of their plan.
+	decided map[evidence.Head]string
+	// signed are the keys of the last records.
+	signed map[string]bool
+}
+
+// event is what a record tells, and where.
+type event struct {
+	id string
+	at evidence.Head
 }
 
 // Ready says whether a record could be written now.
@@ -78,12 +102,23 @@ func (c *chain) add(s evidence.Sealed) {
 }
 
 func (c *chain) note(s evidence.Sealed) {
-	id := s.Record.ID()
-	c.told[id] = s.Head()
-	c.order = append(c.order, id)
+	if earlier := s.Record.Withdraws; earlier != nil { // the event may be told again
+		maps.DeleteFunc(c.told, func(_ string, at evidence.Head) bool { return at == *earlier })
+		delete(c.decided, *earlier)
+	}
+	now := event{s.Record.ID(), s.Head()}
+	if s.Record.Decides() {
+		c.decided[now.at] = s.Record.Plan.UID
+	}
+	c.told[now.id] = now.at
+	c.order = append(c.order, now)
+	c.signed[s.KeyID] = true
 	if len(c.order) > lookBack {
-		delete(c.told, c.order[0])
-		c.order = c.order[1:]
+		oldest := c.order[0]
+		if c.order = c.order[1:]; c.told[oldest.id] == oldest.at {
+			delete(c.told, oldest.id)
+		}
+		delete(c.decided, oldest.at)
 	}
 }
 
@@ -106,7 +141,7 @@ func (r *Recorder) chain(ctx context.Context, environment, uid string) (*chain, 
 	if err != nil {
 		return nil, err
 	}
-	c := &chain{head: head, told: map[string]evidence.Head{}}
+	c := &chain{head: head, told: map[string]evidence.Head{}, signed: map[string]bool{}, decided: map[evidence.Head]string{}}
 	for sequence := max(1, head.Sequence-lookBack+1); sequence <= head.Sequence; sequence++ {
 		sealed, err := r.read(ctx, evidence.Name(uid, sequence))
 		if errors.Is(err, evidence.ErrNotFound) {
@@ -117,11 +152,11 @@ func (r *Recorder) chain(ctx context.Context, environment, uid string) (*chain, 
 		}
 		c.note(sealed)
 	}
-	_, found, err := r.Writer.CatchUp(ctx, uid, head)
-	for _, sealed := range found {
-		c.add(sealed)
-	}
+	tail, err := r.catchUp(ctx, uid, c)
 	if err != nil {
+		return nil, err
+	}
+	if err := r.succeed(ctx, environment, uid, c, tail); err != nil {
 		return nil, err
 	}
 	if r.chains == nil {

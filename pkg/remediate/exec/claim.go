@@ -80,6 +80,9 @@ func (r *run) unclaim(ctx context.Context, step int32) protocol.Answer {
 		if baseline.Status.Claim != r.plan.Name {
 			return protocol.Yes
 		}
+		if r.superseded(ctx, step) {
+			return protocol.Unknown
+		}
 		err = r.writeClaim(ctx, baseline, "")
 		if err == nil || apierrors.IsNotFound(err) {
 			return protocol.Yes
@@ -89,6 +92,18 @@ func (r *run) unclaim(ctx context.Context, step int32) protocol.Answer {
 		}
 	}
 	return protocol.Unknown
+}
+
+// superseded says that another executor may have taken the plan over, and the target of a
+// deferred step again. It reads the plan after the claim and before the write: another
+// executor lets go of that claim before it takes the target, and so the write conflicts.
+func (r *run) superseded(ctx context.Context, step int32) bool {
+	if r.plan.Status.Steps[step].State != v1alpha1.StepPlanned {
+		return false // no executor takes the target of a step that has ended
+	}
+	var now v1alpha1.RemediationPlan
+	err := r.Client.Get(ctx, client.ObjectKeyFromObject(r.plan), &now)
+	return err != nil || now.Status.Epoch != r.plan.Status.Epoch
 }
 
 func (r *run) readBaseline(ctx context.Context, step int32) (*v1alpha1.Baseline, error) {

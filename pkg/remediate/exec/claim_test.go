@@ -138,6 +138,41 @@ func TestAPlanLetsGoOnlyOfItsOwnClaim(t *testing.T) {
 	for name, test := range tests {
 		t.Run(name, func(t *testing.T) {
 			w := claimed(t, test.by, "")
+			w.plan.Status.Steps = []v1alpha1.PlanStep{{State: v1alpha1.StepSkipped}}
+			test.world(w)
+			answer := (&run{Executor: w.Executor, plan: w.plan}).unclaim(t.Context(), 0)
+			if got := answerText(answer) + ", claim " + w.claimNow(); got != test.want {
+				t.Errorf("got %s, want %s", got, test.want)
+			}
+			if writes := len(w.writes("update Baseline")); writes != test.writes {
+				t.Errorf("%d writes of the claim, want %d", writes, test.writes)
+			}
+		})
+	}
+}
+
+// An executor that is slow to let go of the target of a step that it deferred would take the
+// target from the executor after it.
+func TestOnlyTheExecutorThatHasAPlanLetsGoOfTheTargetOfADeferredStep(t *testing.T) {
+	tests := map[string]struct {
+		world  func(*world)
+		want   string
+		writes int
+	}{
+		"it has the plan": {func(*world) {}, "Yes, claim ", 1},
+		"another one has taken the plan over": {func(w *world) {
+			stored := w.plan.DeepCopy()
+			stored.Status.Epoch++
+			if err := w.Client.Status().Update(w.Context(), stored); err != nil {
+				w.Fatal(err)
+			}
+		}, "Unknown, claim production-1", 0},
+		"who has the plan cannot be read": {func(w *world) { w.times(1, "get RemediationPlan", errNetwork) }, "Unknown, claim production-1", 0},
+	}
+	for name, test := range tests {
+		t.Run(name, func(t *testing.T) {
+			w := claimed(t, "production-1", "")
+			w.plan.Status.Steps = []v1alpha1.PlanStep{{State: v1alpha1.StepPlanned}}
 			test.world(w)
 			answer := (&run{Executor: w.Executor, plan: w.plan}).unclaim(t.Context(), 0)
 			if got := answerText(answer) + ", claim " + w.claimNow(); got != test.want {

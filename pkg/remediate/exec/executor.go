@@ -16,12 +16,13 @@ import (
 	"github.com/plumbline-dev/plumbline/pkg/apis/plumbline/v1alpha1"
 	"github.com/plumbline-dev/plumbline/pkg/remediate/ledger"
 	"github.com/plumbline-dev/plumbline/pkg/remediate/protocol"
+	"github.com/plumbline-dev/plumbline/pkg/remediate/repair"
 	"github.com/plumbline-dev/plumbline/pkg/remediate/window"
 	"github.com/plumbline-dev/plumbline/pkg/specguard/diff"
 )
 
 // FieldManager names the executor in managedFields.
-const FieldManager = "plumbline-executor"
+const FieldManager = repair.FieldManager
 
 // maxEffects bounds one run, so that a mistake cannot turn it into a storm of
 // requests; a plan of ten targets needs fewer than two hundred.
@@ -39,6 +40,9 @@ type Time interface {
 type Observer interface {
 	// Stored is told of every status that was stored, with the one before it.
 	Stored(plan *v1alpha1.RemediationPlan, before *v1alpha1.RemediationPlanStatus)
+	// Ended is told of every plan that has ended, at least once: again until the status says
+	// that the end is announced.
+	Ended(plan *v1alpha1.RemediationPlan)
 	// LedgerStored is told of every state of a ledger that was stored.
 	LedgerStored(l *v1alpha1.RemediationLedger)
 }
@@ -49,6 +53,7 @@ type Executor struct {
 	Client client.Client
 	// Targets sends and reads guarded objects, byte for byte.
 	Targets Targets
+	Kinds   Kinds
 	Guards  Guards
 	Bodies  Bodies
 	// Mirror may refuse; nil when there is no Redis.
@@ -99,7 +104,7 @@ func (e *Executor) Carry(ctx context.Context, key types.NamespacedName) (Outcome
 		effect := protocol.Next(r.state())
 		switch x := effect.(type) {
 		case protocol.Done:
-			return Outcome{Done: true}, nil
+			return Outcome{Done: true}, r.withdraw(ctx)
 		case protocol.Wait:
 			return Outcome{Until: x.Until, Why: x.Why}, r.explainWaiting(ctx, x.Why)
 		case protocol.WriteStatus:
@@ -133,7 +138,10 @@ func (e *Executor) begin(ctx context.Context, key types.NamespacedName) (*run, e
 }
 
 func (r *run) state() *protocol.State {
-	return &protocol.State{Plan: r.plan, Holder: r.Holder, Facts: r.facts, Health: r.health(), Now: r.Time.Now()}
+	return &protocol.State{
+		Plan: r.plan, Holder: r.Holder, Facts: r.facts, Health: r.health(),
+		Now: r.Time.Now(), TimeUnknown: r.Time.Skew() == window.SkewUnknown,
+	}
 }
 
 // writeStatus stores a status; again says that somebody else wrote the plan
@@ -192,8 +200,8 @@ const (
 	explained = time.Minute
 )
 
-// explainWaiting says in the status what a step waits for that has written, or was
-// about to, and has not come any further for a while.
+// explainWaiting says in the status what a step waits for that has written, was about
+// to, or has no record, and has not come any further for a while.
 func (r *run) explainWaiting(ctx context.Context, why string) error {
 	status := &r.plan.Status
 	if status.DeferralReason != "" || why == "" || status.Phase != v1alpha1.PlanRunning && status.Phase != v1alpha1.PlanSealing {
@@ -204,7 +212,8 @@ func (r *run) explainWaiting(ctx context.Context, why string) error {
 		step := &status.Steps[i]
 		intended := step.State == v1alpha1.StepIntent && step.Intent != nil && step.Intent.At.Time.Before(since)
 		applied := step.State == v1alpha1.StepApplied && step.Result != nil && step.Result.At.Time.Before(since)
-		if intended || applied {
+		unrecorded := step.FinishedAt != nil && step.Evidence == nil && step.FinishedAt.Time.Before(since)
+		if intended || applied || unrecorded {
 			return r.explain(ctx, waiting+why)
 		}
 	}
@@ -225,6 +234,12 @@ func (r *run) carry(ctx context.Context, effect protocol.Effect) error {
 	case protocol.Look:
 		brakes := r.look(ctx)
 		r.facts.Brakes = &brakes
+	case protocol.AskStore:
+		store := r.askStore(ctx)
+		r.facts.Store = &store
+	case protocol.Announce:
+		r.Observer.Ended(r.plan)
+		r.facts.Announced = true
 	case protocol.Authorise:
 		answer, denied := r.authorise(ctx, x.Step)
 		r.learn(x.Step, func(f *protocol.StepFacts) { f.Authorised, f.Denied = answer, denied })
@@ -236,7 +251,7 @@ func (r *run) carry(ctx context.Context, effect protocol.Effect) error {
 		r.learn(x.Step, func(f *protocol.StepFacts) { f.Let = answer })
 	case protocol.AskMirror, protocol.Reserve, protocol.Settle, protocol.Release:
 		r.carryLedgers(ctx, effect)
-	case protocol.ReadTarget, protocol.LoadRevision, protocol.Try, protocol.WriteTarget, protocol.FenceTarget:
+	case protocol.ReadTarget, protocol.LoadRevision, protocol.Try, protocol.WriteTarget, protocol.FenceTarget, protocol.ReturnFields:
 		r.carryTarget(ctx, effect)
 	case protocol.Record:
 		answer, stored := r.record(ctx, x.Step)

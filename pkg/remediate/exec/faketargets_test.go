@@ -31,6 +31,8 @@ type fakeTargets struct {
 	// fails is asked before a call, "get", "put", "post" or "dry run"; lost after a
 	// call that was stored. An error is the answer.
 	fails, lost func(call string) error
+	// posts is asked before a creation is tried or stored; an error is the answer.
+	posts func(call string, made map[string]any) error
 	// stored are the writes that were stored.
 	stored []string
 	uids   int
@@ -116,6 +118,22 @@ func (t *fakeTargets) Get(_ context.Context, ref Reference) ([]byte, error) {
 	return []byte(t.body(ref.Name)), nil
 }
 
+// Patch implements Targets. The one patch that is sent replaces managedFields.
+func (t *fakeTargets) Patch(_ context.Context, ref Reference, patch []byte) ([]byte, error) {
+	if err := ask(t.fails, "patch"); err != nil {
+		return nil, err
+	}
+	now, sent := t.metadata(ref.Name), t.parse(string(patch))
+	bound, _ := sent["metadata"].(map[string]any)
+	if bound["uid"] != now["uid"] || bound["resourceVersion"] != now["resourceVersion"] {
+		return nil, apierrors.NewConflict(deploymentsGR, ref.Name, errNetwork)
+	}
+	now["managedFields"] = bound["managedFields"]
+	t.moves(ref.Name)
+	t.stored = append(t.stored, "fields of "+ref.Name)
+	return []byte(t.body(ref.Name)), nil
+}
+
 // Put implements Targets.
 func (t *fakeTargets) Put(_ context.Context, ref Reference, body []byte, dryRun bool) ([]byte, error) {
 	call := "put"
@@ -166,6 +184,11 @@ func (t *fakeTargets) Post(_ context.Context, ref Reference, body []byte, dryRun
 		return nil, apierrors.NewAlreadyExists(deploymentsGR, ref.Name)
 	}
 	made := t.parse(string(body))
+	if t.posts != nil {
+		if err := t.posts(call, made); err != nil {
+			return nil, err
+		}
+	}
 	metadata, _ := made["metadata"].(map[string]any)
 	t.uids++
 	metadata["uid"], metadata["generation"] = fmt.Sprint("made-", t.uids), 1

@@ -5,7 +5,10 @@ package exec
 import (
 	"context"
 
+	metav1 "k8s.io/apimachinery/pkg/apis/meta/v1"
+
 	"github.com/plumbline-dev/plumbline/pkg/apis/plumbline/v1alpha1"
+	"github.com/plumbline-dev/plumbline/pkg/remediate/readiness"
 	"github.com/plumbline-dev/plumbline/pkg/specguard"
 )
 
@@ -25,6 +28,9 @@ type GuardView interface {
 	// same: a guard is suspended, or says that Plumbline writes nothing. Empty when
 	// nothing does.
 	Holds(namespace string, b *v1alpha1.Baseline, rules specguard.Rules, annotations map[string]string) string
+	// Readiness returns the rule of people that says when a target is ready; nil when
+	// there is none for its kind.
+	Readiness(namespace string, target *v1alpha1.PlanTarget) *readiness.Rule
 	// Environment names the one that a namespace belongs to; empty when none.
 	Environment(namespace string) string
 	// Terminating says that a namespace is being deleted, or is gone.
@@ -35,4 +41,7 @@ type GuardView interface {
 // apierrors.IsNotFound says that there is none; [ErrDamaged], that it is not one.
 type Bodies interface {
 	Body(ctx context.Context, namespace, revision string) ([]byte, error)
+	// FieldManagers returns the managedFields of the object when the body was authorized;
+	// none when they are not known.
+	FieldManagers(ctx context.Context, namespace, revision string) ([]metav1.ManagedFieldsEntry, error)
 }

@@ -168,7 +168,7 @@ func (w *world) record(n int32) evidence.Record {
 
 // another is a recorder that knows nothing of what the world's own one did.
 func (w *world) another() *Recorder {
-	return &Recorder{Writer: w.Evidence.Writer, Heads: w.Evidence.Heads, Builder: w.Evidence.Builder}
+	return &Recorder{Writer: w.Evidence.Writer, Heads: w.Evidence.Heads, Builder: w.Evidence.Builder, Now: w.clock.Now}
 }
 
 func (w *world) tell(r *Recorder, n int32) evidence.Head {

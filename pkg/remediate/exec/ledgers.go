@@ -54,6 +54,7 @@ func (r *run) request(step int32) ledger.Request {
 	}
 	return ledger.Request{
 		Step: r.reference(step), PolicyUID: r.plan.Spec.Plan.Policy.UID, TargetUID: uid[:min(len(uid), 128)],
+		Epoch: r.plan.Status.Epoch,
 	}
 }
 
@@ -113,7 +114,7 @@ func (r *run) askMirror(ctx context.Context, step int32) protocol.Place {
 			continue // it was granted before
 		}
 		if gate, refused := r.Mirror.Ask(ctx, l, r.request(step), p.rules); refused {
-			return protocol.Place{Granted: protocol.No, Refusal: refusal(p.name, gate), Until: gate.Until}
+			return r.refused(ctx, step, p.name, gate)
 		}
 	}
 	return open
@@ -123,17 +124,28 @@ func refusal(ledgerName string, gate ledger.Gate) string {
 	return fmt.Sprintf("%s: %s (ledger %s)", gate.Name, gate.Message, ledgerName)
 }
 
-// reserve asks both ledgers for a place, the cluster's first. Of a step that the
-// second one refuses the first one forgets again, so that a plan that waits keeps
-// nobody else from acting.
+// refused gives the place in the cluster's ledger back, which a run before this one may
+// have taken: a plan that waits keeps no other plan from acting. It returns the refusal.
+func (r *run) refused(ctx context.Context, step int32, by string, gate ledger.Gate) protocol.Place {
+	if err := r.releaseIn(ctx, ClusterLedger, step); err != nil {
+		return protocol.Place{Granted: protocol.Unknown, Refusal: err.Error()}
+	}
+	return protocol.Place{Granted: protocol.No, Refusal: refusal(by, gate), Until: gate.Until}
+}
+
+// reserve asks both ledgers for a place, the cluster's first.
 func (r *run) reserve(ctx context.Context, step int32) protocol.Place {
 	places := r.places()
 	// What the Environment refuses needs no place in the cluster: a plan that waits
 	// for an hour asks again and again, and should write nothing.
-	if refused, err := r.refusedBy(ctx, places[1], step); err != nil || refused.Granted == protocol.No {
-		return refused
+	gate, err := r.refusedBy(ctx, places[1], step)
+	switch {
+	case err != nil:
+		return protocol.Place{Granted: protocol.Unknown, Refusal: err.Error()}
+	case gate != nil:
+		return r.refused(ctx, step, places[1].name, *gate)
 	}
-	for i, p := range places {
+	for _, p := range places {
 		verdict, err := r.reserveIn(ctx, p, step)
 		switch {
 		case err != nil:
@@ -143,29 +155,21 @@ func (r *run) reserve(ctx context.Context, step int32) protocol.Place {
 		case verdict.Entry != nil:
 			return protocol.Place{Granted: protocol.No, Ended: true}
 		}
-		if i > 0 {
-			if err := r.change(ctx, places[0].name, func(s *ledger.Status) *ledger.Status {
-				next, _ := ledger.Release(s, r.reference(step))
-				return next
-			}); err != nil {
-				return protocol.Place{Granted: protocol.Unknown, Refusal: err.Error()}
-			}
-		}
-		return protocol.Place{Granted: protocol.No, Refusal: refusal(p.name, verdict.Refused), Until: verdict.Refused.Until}
+		return r.refused(ctx, step, p.name, verdict.Refused)
 	}
 	return protocol.Place{Granted: protocol.Yes}
 }
 
-// refusedBy reads whether a ledger would refuse a step; nothing is written.
-func (r *run) refusedBy(ctx context.Context, p place, step int32) (protocol.Place, error) {
+// refusedBy reads which gate of a ledger would refuse a step, or nil; it writes nothing.
+func (r *run) refusedBy(ctx context.Context, p place, step int32) (*ledger.Gate, error) {
 	l, err := r.readLedger(ctx, p.name)
 	if err != nil {
-		return protocol.Place{Granted: protocol.Unknown, Refusal: err.Error()}, err
+		return nil, err
 	}
 	if _, verdict := ledger.Reserve(&l.Status, r.request(step), p.rules, r.Time.Now()); !verdict.Granted && verdict.Entry == nil {
-		return protocol.Place{Granted: protocol.No, Refusal: refusal(p.name, verdict.Refused), Until: verdict.Refused.Until}, nil
+		return &verdict.Refused, nil
 	}
-	return protocol.Place{}, nil
+	return nil, nil //nolint:nilnil // no gate refuses
 }
 
 func (r *run) reserveIn(ctx context.Context, p place, step int32) (verdict ledger.Verdict, err error) {
@@ -180,9 +184,8 @@ func (r *run) reserveIn(ctx context.Context, p place, step int32) (verdict ledge
 // settle tells both ledgers how a step ended, the cluster's last.
 func (r *run) settle(ctx context.Context, step int32, outcome v1alpha1.LedgerOutcome) error {
 	for _, p := range slices.Backward(r.places()) {
-		limits := p.rules.Policy
 		err := r.change(ctx, p.name, func(s *ledger.Status) *ledger.Status {
-			next, _ := ledger.Settle(s, r.reference(step), outcome, limits, r.Time.Now())
+			next, _ := ledger.Settle(s, r.reference(step), outcome, r.Time.Now())
 			return next
 		})
 		if err != nil {
@@ -195,15 +198,18 @@ func (r *run) settle(ctx context.Context, step int32, outcome v1alpha1.LedgerOut
 // release gives the place of a step that wrote nothing back, the cluster's last.
 func (r *run) release(ctx context.Context, step int32) error {
 	for _, p := range slices.Backward(r.places()) {
-		err := r.change(ctx, p.name, func(s *ledger.Status) *ledger.Status {
-			next, _ := ledger.Release(s, r.reference(step))
-			return next
-		})
-		if err != nil {
+		if err := r.releaseIn(ctx, p.name, step); err != nil {
 			return err
 		}
 	}
 	return nil
+}
+
+func (r *run) releaseIn(ctx context.Context, ledgerName string, step int32) error {
+	return r.change(ctx, ledgerName, func(s *ledger.Status) *ledger.Status {
+		next, _ := ledger.Release(s, r.reference(step), r.plan.Status.Epoch)
+		return next
+	})
 }
 
 // change writes a ledger's status as one compare-and-swap, and tries again when

@@ -8,6 +8,7 @@ import (
 	"time"
 
 	"github.com/google/go-cmp/cmp"
+	metav1 "k8s.io/apimachinery/pkg/apis/meta/v1"
 
 	"github.com/plumbline-dev/plumbline/pkg/apis/plumbline/v1alpha1"
 	"github.com/plumbline-dev/plumbline/pkg/remediate/ledger"
@@ -74,8 +75,8 @@ func TestAStepTakesAPlaceInBothLedgersOrInNone(t *testing.T) {
 		writes  int
 	}{
 		"both grant it": {func(*world, *run) {}, protocol.Place{Granted: protocol.Yes}, own, own, 2},
-		"granted before, it is granted again without a write": {
-			func(w *world, r *run) { r.reserve(w.Context(), 0); w.calls = nil }, protocol.Place{Granted: protocol.Yes}, own, own, 0,
+		"granted before, it is granted again, so that a release of before is not stored": {
+			func(w *world, r *run) { r.reserve(w.Context(), 0); w.calls = nil }, protocol.Place{Granted: protocol.Yes}, own, own, 2,
 		},
 		"granted by the cluster before, the Environment is asked": {
 			func(w *world, r *run) {
@@ -83,13 +84,24 @@ func TestAStepTakesAPlaceInBothLedgersOrInNone(t *testing.T) {
 					w.Fatal(err)
 				}
 				w.calls = nil
-			}, protocol.Place{Granted: protocol.Yes}, own, own, 1,
+			}, protocol.Place{Granted: protocol.Yes}, own, own, 2,
 		},
 		"the cluster refuses": {
 			func(w *world, _ *run) { w.Caps = ledger.Caps{PerHour: new(int32(0))} },
 			protocol.Place{Granted: protocol.No, Refusal: "CapPerHour: 0 of 0 in the last hour (ledger plumbline-cluster)"}, "", "", 0,
 		},
 		"the Environment refuses, and the cluster is not asked": {shut, protocol.Place{Granted: protocol.No, Refusal: full}, "", "", 0},
+		// D9 of the review of remediation: the place leaked when the answer of the run
+		// before was lost.
+		"the Environment refuses, and the cluster gives back what a run before was granted": {
+			func(w *world, r *run) {
+				if _, err := r.reserveIn(w.Context(), r.places()[0], 0); err != nil {
+					w.Fatal(err)
+				}
+				shut(w, r)
+				w.calls = nil
+			}, protocol.Place{Granted: protocol.No, Refusal: full}, "", "", 1,
+		},
 		"the Environment refuses when the cluster has granted, which forgets it": {
 			func(w *world, r *run) { w.ledgerStored = func() { shut(w, r) } }, protocol.Place{Granted: protocol.No, Refusal: full}, "", "", 2,
 		},
@@ -233,6 +245,46 @@ func TestAFailureCountsForTheBreakerOfItsPolicy(t *testing.T) {
 	}
 }
 
+// D3 of the review of remediation: a failure that was settled by a run that could not
+// read the policy was not counted.
+func TestAFailureCountsAlthoughThePolicyCannotBeRead(t *testing.T) {
+	w := newWorld(t)
+	w.changePolicy(func(p *v1alpha1.RemediationPolicy) { p.Spec.Safety.CircuitBreaker.FailureThreshold = 1 })
+	looked(w).reserve(t.Context(), 0)
+	if err := w.open().settle(t.Context(), 0, v1alpha1.LedgerFailed); err != nil {
+		t.Fatal(err)
+	}
+	if own := w.readLedgerNow("production").Status; ledger.Breaker(&own, policyUID) != v1alpha1.BreakerOpen {
+		t.Errorf("breakers are %+v", own.Breakers)
+	}
+}
+
+// D2 of the review of remediation: one deleted namespace left the breaker half open.
+func TestAProbeWhosePlanIsGoneTurnsTheBreaker(t *testing.T) {
+	w := newWorld(t)
+	r := looked(w)
+	if err := w.change(t.Context(), "production", func(s *ledger.Status) *ledger.Status {
+		next := s.DeepCopy()
+		opened := metav1.NewTime(epoch.Add(-time.Hour))
+		next.Breakers = []v1alpha1.LedgerBreaker{{PolicyUID: policyUID, State: v1alpha1.BreakerOpen, Failures: 3, OpenedAt: &opened}}
+		return next
+	}); err != nil {
+		t.Fatal(err)
+	}
+	if place := r.reserve(t.Context(), 0); place.Granted != protocol.Yes {
+		t.Fatalf("no probe: %+v", place)
+	}
+	w.remove(w.plan)
+	w.clock.now = epoch.Add(time.Hour)
+	if err := w.ClearLeftovers(t.Context()); err != nil {
+		t.Fatal(err)
+	}
+	own := w.readLedgerNow("production").Status
+	if b := own.Breakers[0]; b.State != v1alpha1.BreakerOpen || !b.OpenedAt.Time.Equal(w.clock.now) {
+		t.Errorf("the breaker is %+v", b)
+	}
+}
+
 func TestAMirrorMayRefuseAndNeverGrants(t *testing.T) {
 	open := protocol.Place{Granted: protocol.Yes}
 	refused := func(name string) protocol.Place {
@@ -265,6 +317,20 @@ func TestAMirrorMayRefuseAndNeverGrants(t *testing.T) {
 			}
 		})
 	}
+	t.Run("where it refuses, the cluster gives back what a run before was granted", func(t *testing.T) {
+		w := newWorld(t)
+		w.Mirror = &fakeMirror{refuses: "production"}
+		r := looked(w)
+		if _, err := r.reserveIn(t.Context(), r.places()[0], 0); err != nil {
+			t.Fatal(err)
+		}
+		if diff := cmp.Diff(refused("production"), r.askMirror(t.Context(), 0)); diff != "" {
+			t.Errorf("the place (-want +got):\n%s", diff)
+		}
+		if diff := cmp.Diff(map[string]string{ClusterLedger: "", "production": ""}, w.entries()); diff != "" {
+			t.Errorf("entries (-want +got):\n%s", diff)
+		}
+	})
 	t.Run("without a mirror nothing refuses", func(t *testing.T) {
 		w := newWorld(t)
 		if diff := cmp.Diff(open, looked(w).askMirror(t.Context(), 0)); diff != "" {
@@ -295,12 +361,15 @@ func TestEntriesThatNoOtherExecutorEndsAreCleared(t *testing.T) {
 		want  string
 		fails bool
 	}{
-		"of a plan that is gone":            {nil, gone, older, "Failed", false},
-		"of a plan that is just gone":       {nil, gone, leftoverAge, "Failed", false},
-		"but not at once":                   {nil, gone, leftoverAge - time.Second, open, false},
-		"of a step that wrote nothing":      {step(v1alpha1.StepSkipped, v1alpha1.Enabled), nil, older, "", false},
-		"of a step that succeeded":          {step(v1alpha1.StepVerified, v1alpha1.Enabled), nil, older, "Succeeded", false},
-		"of a step that failed":             {step(v1alpha1.StepFailed, v1alpha1.Enabled), nil, older, "Failed", false},
+		"of a plan that is gone":       {nil, gone, older, "Failed", false},
+		"of a plan that is just gone":  {nil, gone, leftoverAge, "Failed", false},
+		"but not at once":              {nil, gone, leftoverAge - time.Second, open, false},
+		"of a step that wrote nothing": {step(v1alpha1.StepSkipped, v1alpha1.Enabled), nil, older, "", false},
+		"of a step that succeeded":     {step(v1alpha1.StepVerified, v1alpha1.Enabled), nil, older, "Succeeded", false},
+		"of a step that failed":        {step(v1alpha1.StepFailed, v1alpha1.Enabled), nil, older, "Failed", false},
+		"of a step that was ended": {
+			&v1alpha1.PlanStep{State: v1alpha1.StepFailed, Reason: v1alpha1.ReasonStopped, Settled: v1alpha1.Enabled}, nil, older, "Stopped", false,
+		},
 		"not of a step that is under way":   {step(v1alpha1.StepIntent, ""), nil, older, open, false},
 		"not of a step that is to settle":   {step(v1alpha1.StepVerified, ""), nil, older, open, false},
 		"not of a plan that cannot be read": {nil, func(w *world) { w.failing("get RemediationPlan", errNetwork) }, older, open, true},

@@ -51,27 +51,17 @@ func (e *Executor) clear(ctx context.Context, ledgerName string, entry *v1alpha1
 	case err != nil:
 		return fmt.Errorf("reading plan %s/%s: %w", entry.Namespace, entry.Plan, err)
 	}
-	step := entry.StepReference
-	switch protocol.LeftoverOf(plan, entry) {
-	case protocol.Keep:
+	step, epoch := entry.StepReference, entry.Epoch
+	action, outcome := protocol.LeftoverOf(plan, entry)
+	if action == protocol.Keep {
 		return nil
-	case protocol.GiveBack:
-		return e.change(ctx, ledgerName, func(s *ledger.Status) *ledger.Status {
-			next, _ := ledger.Release(s, step)
+	}
+	return e.change(ctx, ledgerName, func(s *ledger.Status) *ledger.Status {
+		if action == protocol.GiveBack {
+			next, _ := ledger.Release(s, step, epoch)
 			return next
-		})
-	case protocol.CountSucceeded:
-		return e.change(ctx, ledgerName, e.counted(step, v1alpha1.LedgerSucceeded))
-	case protocol.CountFailed:
-	}
-	return e.change(ctx, ledgerName, e.counted(step, v1alpha1.LedgerFailed))
-}
-
-// counted ends an entry. Without its policy's limits the breaker of it counts a
-// failure, and opens at none.
-func (e *Executor) counted(step ledger.Step, outcome v1alpha1.LedgerOutcome) func(*ledger.Status) *ledger.Status {
-	return func(s *ledger.Status) *ledger.Status {
-		next, _ := ledger.Settle(s, step, outcome, ledger.Limits{}, e.Time.Now())
+		}
+		next, _ := ledger.Settle(s, step, outcome, e.Time.Now())
 		return next
-	}
+	})
 }

@@ -5,8 +5,6 @@ package exec
 import (
 	"cmp"
 	"context"
-	"crypto/sha256"
-	"encoding/hex"
 	"encoding/json"
 	"math"
 	"strconv"
@@ -23,7 +21,7 @@ import (
 
 // record writes the signed record of a step that has ended.
 func (r *run) record(ctx context.Context, step int32) (protocol.Answer, *v1alpha1.StepEvidence) {
-	at, err := r.Evidence.Tell(ctx, r.plan.Spec.Plan.Environment, r.stepRecord(ctx, step))
+	at, err := r.tell(ctx, r.stepRecord(ctx, step))
 	if err != nil {
 		return protocol.Unknown, nil
 	}
@@ -40,13 +38,14 @@ func (r *run) stepRecord(ctx context.Context, index int32) evidence.Record {
 		UID: cmp.Or(target.UID, r.uidOf(ctx, index)), Hash: target.DriftedHash,
 	}
 	record.Drift, record.Severity = evidence.NewDrift(target.Paths), severityOf(&target.Severity)
-	record.Step = &evidence.Step{Index: index, Action: string(target.Action)}
+	record.Step = &evidence.Step{Index: index, Action: string(target.Action), StartedAt: timeOf(step.StartedAt)}
 	record.Result = evidence.Result{State: string(step.State), Reason: string(step.Reason)}
 	if i := step.Intent; i != nil {
 		record.Intent = &evidence.Intent{
 			Epoch: i.Epoch, UID: cmp.Or(i.UID, record.Subject.UID), ResourceVersion: i.ResourceVersion,
 			PreHash: cmp.Or(i.PreHash, specguard.HashAbsent), DesiredHash: target.DesiredHash, At: i.At.Time,
 		}
+		record.Bodies = artifactsOf(i)
 	}
 	if result := step.Result; result != nil {
 		record.Subject.Hash = result.Hash
@@ -77,7 +76,7 @@ func (r *run) common(kind evidence.Kind, at time.Time) evidence.Record {
 		Plan: &evidence.Plan{
 			Namespace: r.plan.Namespace, Name: r.plan.Name, UID: string(r.plan.UID), Digest: PlanDigest(plan),
 		},
-		Requester: plan.Requester, InitiatedBy: plan.InitiatedBy, CorrelationID: plan.CorrelationID,
+		Requester: plan.Requester, InitiatedBy: plan.InitiatedBy, CorrelationID: plan.CorrelationID, DriftReportID: plan.DriftReportID,
 	}
 	if r.plan.Spec.Control.Verb == v1alpha1.PlanExecute {
 		record.Approver = r.plan.Spec.Control.RequestedBy
@@ -86,13 +85,15 @@ func (r *run) common(kind evidence.Kind, at time.Time) evidence.Record {
 }
 
 // PlanDigest is the SHA-256 of the JSON of a plan's immutable part.
-func PlanDigest(plan *v1alpha1.PlannedRemediation) string {
+func PlanDigest(plan *v1alpha1.PlannedRemediation) string { return evidence.Digest(encodePlan(plan)) }
+
+// encodePlan returns the JSON of a plan's immutable part.
+func encodePlan(plan *v1alpha1.PlannedRemediation) []byte {
 	raw, err := json.Marshal(plan)
 	if err != nil {
 		panic("a plan cannot be encoded: " + err.Error()) // strings, numbers and times always can
 	}
-	sum := sha256.Sum256(raw)
-	return "sha256:" + hex.EncodeToString(sum[:])
+	return raw
 }
 
 func severityOf(s *v1alpha1.Severity) *evidence.Severity {
@@ -131,7 +132,7 @@ func (r *run) recordFence(ctx context.Context, index int32, write protocol.Write
 	}
 	record.Step = &evidence.Step{Index: index, Action: string(target.Action)}
 	record.Result = evidence.Result{ResourceVersion: write.ResourceVersion, Hash: write.Hash, Origin: origin, At: step.Intent.At.Time}
-	_, err := r.Evidence.Tell(ctx, r.plan.Spec.Plan.Environment, record)
+	_, err := r.tell(ctx, record)
 	return err
 }
 
@@ -163,18 +164,29 @@ func (r *run) decided(ctx context.Context, next *v1alpha1.RemediationPlanStatus)
 		return nil
 	}
 	record := r.common(kind, r.Time.Now().Truncate(time.Second))
-	record.Subject = evidence.Subject{
-		APIVersion: v1alpha1.GroupVersion.String(), Kind: "RemediationPlan",
-		Namespace: r.plan.Namespace, Name: r.plan.Name, UID: string(r.plan.UID), Hash: PlanDigest(&r.plan.Spec.Plan),
-	}
+	record.Subject = r.subject()
 	record.Result = evidence.Result{State: string(next.Phase), Reason: reason}
 	record.Approver = cmp.Or(record.Approver, decidedBy(kind, next, &r.plan.Spec.Control))
 	if kind == evidence.KindPlanPaused || kind == evidence.KindPlanResumed {
 		// Each needs a change of the spec, so the generation tells them apart.
 		record.Occurrence = int32(min(r.plan.Generation, math.MaxInt32)) //nolint:gosec // bounded
 	}
-	_, err := r.Evidence.Tell(ctx, r.plan.Spec.Plan.Environment, record)
+	if err := r.withdraw(ctx); err != nil { // before the next decision takes the place of the last one
+		return err
+	}
+	at, err := r.tell(ctx, record)
+	if err == nil {
+		next.Decision = r.decision(at)
+	}
 	return err
+}
+
+// subject is the plan, for a record of a decision about it.
+func (r *run) subject() evidence.Subject {
+	return evidence.Subject{
+		APIVersion: v1alpha1.GroupVersion.String(), Kind: "RemediationPlan",
+		Namespace: r.plan.Namespace, Name: r.plan.Name, UID: string(r.plan.UID), Hash: PlanDigest(&r.plan.Spec.Plan),
+	}
 }
 
 // decidedBy names the person who decided; empty when none did.
@@ -213,7 +225,7 @@ func decisionOf(asked v1alpha1.PlanVerb, before, next *v1alpha1.RemediationPlanS
 			return evidence.KindPlanCancelled, "Stopped", true
 		}
 		return evidence.KindPlanHalted, "Stopped", true
-	case v1alpha1.PlanSucceeded, v1alpha1.PlanPartialSuccess, v1alpha1.PlanFailed, v1alpha1.PlanSuperseded:
+	case v1alpha1.PlanSucceeded, v1alpha1.PlanPartialSuccess, v1alpha1.PlanFailed, v1alpha1.PlanSuperseded, v1alpha1.PlanSkipped:
 		return evidence.KindPlanFinished, string(next.Phase), true
 	case v1alpha1.PlanSealing:
 	}

@@ -60,12 +60,13 @@ func TestTheRecordsOfAPlanTellItsWholeStory(t *testing.T) {
 		Severity: &evidence.Severity{Level: "High", Score: 65, Factors: []evidence.Factor{{Name: "DriftType", Score: 80, Weight: 30}}},
 		Policy:   &evidence.Policy{Name: "production", UID: policyUID, Generation: 3, Digest: planner.Digest(&w.policy.Spec)},
 		Plan:     &evidence.Plan{Namespace: "shop", Name: "production-1", UID: planUID, Digest: PlanDigest(&plan.Spec.Plan)},
-		Step:     &evidence.Step{Index: 0, Action: "Reconcile"},
+		Step:     &evidence.Step{Index: 0, Action: "Reconcile", StartedAt: epoch},
 		Intent:   &evidence.Intent{Epoch: 1, UID: "uid-web", ResourceVersion: "41", PreHash: target.DriftedHash, DesiredHash: target.DesiredHash, At: epoch},
 		Result: evidence.Result{
 			State: "Verified", ResourceVersion: "42", Hash: target.DesiredHash, Origin: evidence.OriginAPIResponse, At: epoch,
 		},
-		Requester: "platform", Approver: "alice", InitiatedBy: "system:auto", CorrelationID: "c-1", Builder: evidence.Builder{Version: "test"},
+		Requester: "platform", Approver: "alice", InitiatedBy: "system:auto", CorrelationID: "c-1", DriftReportID: "d-1", Builder: evidence.Builder{Version: "test"},
+		Bodies: step.Bodies, // see TestAnAuditorReadsPolicyPlanAndArtifactsOfARecord
 	}
 	if diff := cmp.Diff(want, step); diff != "" {
 		t.Errorf("the record of the step (-want +got):\n%s", diff)

@@ -7,6 +7,7 @@ import (
 	"encoding/json"
 	"errors"
 	"fmt"
+	"time"
 
 	apierrors "k8s.io/apimachinery/pkg/api/errors"
 	metav1 "k8s.io/apimachinery/pkg/apis/meta/v1"
@@ -14,8 +15,8 @@ import (
 	"github.com/plumbline-dev/plumbline/pkg/apis/plumbline/v1alpha1"
 	"github.com/plumbline-dev/plumbline/pkg/remediate/evidence"
 	"github.com/plumbline-dev/plumbline/pkg/remediate/protocol"
-	"github.com/plumbline-dev/plumbline/pkg/remediate/readiness"
 	"github.com/plumbline-dev/plumbline/pkg/remediate/repair"
+	"github.com/plumbline-dev/plumbline/pkg/specguard"
 )
 
 // ErrDamaged says that what a revision holds is no body.
@@ -55,6 +56,9 @@ func (r *run) carryTarget(ctx context.Context, effect protocol.Effect) {
 	case protocol.FenceTarget:
 		write := r.fence(ctx, x.Step)
 		r.learn(x.Step, func(f *protocol.StepFacts) { f.FencedBy(write) })
+	case protocol.ReturnFields:
+		write := r.returnFields(ctx, x.Step)
+		r.learn(x.Step, func(f *protocol.StepFacts) { f.ReturnedBy(write) })
 	}
 }
 
@@ -110,14 +114,8 @@ func (r *run) describe(ctx context.Context, step int32, t protocol.Target) proto
 	if target.Action == v1alpha1.ActionRestart {
 		t.RestartedFor = repair.RestartedFor(m.raw, m.standard.GVK)
 	}
-	switch state, _ := readiness.Of(m.raw, m.standard.GVK); state {
-	case readiness.Ready:
-		t.Ready = protocol.Yes
-	case readiness.NotReady:
-		t.Ready = protocol.No
-	case readiness.Unknown:
-		t.Ready = protocol.Unknown
-	}
+	t.KeepsFields = repair.KeepsFields(&m.metadata)
+	t.Ready, t.NotReady = r.ready(ctx, step)
 	r.recordFoundFence(ctx, step)
 	return t
 }
@@ -188,14 +186,31 @@ func (r *run) unwanted(b *v1alpha1.Baseline, target *v1alpha1.PlanTarget, m *mat
 		return held
 	}
 	switch {
+	case AcceptWaits(b, target.DriftedHash):
+		return b.Spec.Accept.RequestedBy + " has accepted what is there"
+	case applyWaits(b, m.metadata.Annotations):
+		return "an apply of the live state is not judged yet"
 	case authorised == nil:
 		return "nothing is authorised any more"
-	case target.Action == v1alpha1.ActionRollback && (b.Status.LastReady == nil || b.Status.LastReady.Hash != target.RevisionHash):
+	case target.Action == v1alpha1.ActionRollback && r.plan.Spec.Plan.Request == nil && (b.Status.LastReady == nil || b.Status.LastReady.Hash != target.RevisionHash):
 		return "another authorised state was ready since the plan was made"
 	case target.Action != v1alpha1.ActionRollback && authorised.Hash != target.RevisionHash:
 		return "another state was authorised since the plan was made"
 	}
 	return ""
+}
+
+// applyWaits says that a user applied the live state since the assessor last looked. If guards
+// trust that user, the apply authorizes the state.
+func applyWaits(b *v1alpha1.Baseline, annotations map[string]string) bool {
+	stamp := specguard.AppliedStamp(annotations)
+	return stamp != "" && stamp != b.Status.Observed.Applied
+}
+
+// AcceptWaits says that a person asked to authorize the state with a hash, or a state that
+// the assessor has not looked at yet.
+func AcceptWaits(b *v1alpha1.Baseline, hash string) bool {
+	return b.Spec.Accept != nil && (b.Spec.Accept.Hash == hash || b.Status.ObservedGeneration < b.Generation)
 }
 
 // load reads the body that the target is to have.
@@ -215,25 +230,67 @@ func (r *run) load(ctx context.Context, step int32) protocol.Answer {
 	return protocol.Yes
 }
 
-// try has the API server carry the very request out without storing it.
+// try has the API server carry the very request out without storing it. Only the time of
+// a creation differs: that of the intent is not known yet.
 func (r *run) try(ctx context.Context, step int32) protocol.Write {
-	m, target := r.material(step), r.target(step)
-	var err error
+	m := r.material(step)
 	if m.raw == nil {
-		m.request, err = repair.Creation(r.plan.Namespace, target, &m.standard, r.marks(step))
-	} else {
-		m.request, err = repair.Write(m.raw, target, &m.standard, r.marks(step))
+		return r.tryCreation(ctx, step)
 	}
-	if err != nil {
+	var err error
+	if m.request, err = repair.Write(m.raw, r.target(step), &m.standard, r.marks(step)); err != nil {
 		return protocol.Write{Result: protocol.Refused, Message: err.Error()}
 	}
-	return r.send(ctx, step, true)
+	return r.sendTrial(ctx, step)
+}
+
+// sendTrial sends a dry run. What would be written is stored beside the records before the
+// intent to write it is, so that each write leaves what it wrote and what it wrote over.
+func (r *run) sendTrial(ctx context.Context, step int32) protocol.Write {
+	write := r.send(ctx, step, true)
+	if write.Result != protocol.Stored || write.Hash != r.target(step).DesiredHash {
+		return write
+	}
+	kept, err := r.keepArtifacts(ctx, step)
+	if err != nil {
+		return protocol.Write{Result: protocol.Lost, Message: "evidence cannot be written: " + err.Error()}
+	}
+	write.Artifacts = kept
+	return write
+}
+
+// tryCreation tries a creation with the owners that live now.
+func (r *run) tryCreation(ctx context.Context, step int32) protocol.Write {
+	m := r.material(step)
+	if err := r.readOwners(ctx, m); err != nil {
+		return protocol.Write{Result: protocol.Lost, Message: err.Error()}
+	}
+	if err := r.makeCreation(step, protocol.NotAfter(r.Time.Now())); err != nil {
+		return protocol.Write{Result: protocol.Refused, Message: err.Error()}
+	}
+	write := r.sendTrial(ctx, step)
+	write.Lacks = repair.Lacks(&m.standard)
+	return write
 }
 
 // write sends what was tried. It carries uid and resourceVersion of the intent,
-// because it was made from the very version that the intent names.
+// because it was made from the very version that the intent names. An executor that takes
+// the plan over derives the time of a creation from the stored intent, so the creation
+// carries that time, or an earlier one.
 func (r *run) write(ctx context.Context, step int32) protocol.Write {
+	if m := r.material(step); m.raw == nil && m.request != nil {
+		if err := r.makeCreation(step, r.state().LastSecond(step)); err != nil {
+			return protocol.Write{Result: protocol.Refused, Message: err.Error()}
+		}
+	}
 	return r.send(ctx, step, false)
+}
+
+// makeCreation makes the request for a target that is not there.
+func (r *run) makeCreation(step int32, notAfter time.Time) (err error) {
+	m := r.material(step)
+	m.request, err = repair.Creation(r.plan.Namespace, r.target(step), &m.standard, r.marks(step), notAfter)
+	return err
 }
 
 func (r *run) send(ctx context.Context, step int32, dryRun bool) protocol.Write {

@@ -47,6 +47,12 @@ func (w *world) started(state v1alpha1.StepState) *run {
 	return r
 }
 
+// applied stamps the target as applied, and notes the stamp that the assessor has seen.
+func applied(w *world, live, seen string) {
+	w.targets.metadata("web")["annotations"] = map[string]any{v1alpha1.AnnotationApplied: live}
+	w.changeBaseline(func(b *v1alpha1.Baseline) { b.Status.Observed.Applied = seen })
+}
+
 func TestWhatIsReadOfATarget(t *testing.T) {
 	unknown := protocol.Target{Read: protocol.Unknown}
 	// as is what is read of the drifted Deployment, changed.
@@ -73,29 +79,27 @@ func TestWhatIsReadOfATarget(t *testing.T) {
 			w.changeBaseline(func(b *v1alpha1.Baseline) { b.Status.LastReady = last })
 		}
 	}
-	// basket is a kind of which only its controller knows what ready means.
-	basket := func(w *world) {
-		of := v1alpha1.BaselineTarget{APIVersion: "shop.example/v1", Kind: "Basket", Name: "web"}
-		w.targets.objects["web"]["apiVersion"], w.targets.objects["web"]["kind"] = of.APIVersion, of.Kind
-		w.plan.Spec.Plan.Targets[0].BaselineTarget = of
-		w.changeBaseline(func(b *v1alpha1.Baseline) { b.Spec.Target = of })
-	}
+	basket := (*world).basket
 	gone := func(w *world) { delete(w.targets.objects, "web") }
 	tests := map[string]struct {
 		world func(*world)
 		want  func(*world) protocol.Target
 	}{
 		"it is as the plan says": {func(*world) {}, plain},
-		"it is not ready":        {func(w *world) { w.targets.ill = true }, as(func(is *protocol.Target) { is.Ready = protocol.No })},
-		"its health is unclear":  {basket, nil},
-		"it cannot be read":      {func(w *world) { w.targets.fails = always(errNetwork) }, exactly(unknown)},
+		"it is not ready": {func(w *world) { w.targets.ill = true }, as(func(is *protocol.Target) {
+			is.Ready, is.NotReady = protocol.No, "0 of 7 replicas are available"
+		})},
+		"its health is unclear": {basket, nil},
+		"it cannot be read":     {func(w *world) { w.targets.fails = always(errNetwork) }, exactly(unknown)},
 		"its path is not served": {func(w *world) {
 			w.targets.fails = always(apierrors.NewGenericServerResponse(404, "get", deploymentsGR, "", "", 0, true))
 		}, exactly(unknown)},
-		"it has no uid":       {func(w *world) { delete(w.targets.metadata("web"), "uid") }, exactly(unknown)},
-		"it is gone":          {gone, exactly(protocol.Target{Read: protocol.No})},
-		"it is being deleted": {func(w *world) { w.targets.metadata("web")["deletionTimestamp"] = "2026-03-02T10:00:00Z" }, as(func(is *protocol.Target) { is.Ending, is.Ready = true, protocol.No })},
-		"its namespace is":    {func(w *world) { w.guards.terminating = true }, as(func(is *protocol.Target) { is.Ending = true })},
+		"it has no uid": {func(w *world) { delete(w.targets.metadata("web"), "uid") }, exactly(unknown)},
+		"it is gone":    {gone, exactly(protocol.Target{Read: protocol.No})},
+		"it is being deleted": {func(w *world) { w.targets.metadata("web")["deletionTimestamp"] = "2026-03-02T10:00:00Z" }, as(func(is *protocol.Target) {
+			is.Ending, is.Ready, is.NotReady = true, protocol.No, "it is being deleted"
+		})},
+		"its namespace is": {func(w *world) { w.guards.terminating = true }, as(func(is *protocol.Target) { is.Ending = true })},
 		"writers fight over it": {func(w *world) {
 			w.changeBaseline(func(b *v1alpha1.Baseline) { b.Status.Contention = &v1alpha1.Contention{} })
 		}, as(func(is *protocol.Target) { is.Contended = true })},
@@ -109,8 +113,32 @@ func TestWhatIsReadOfATarget(t *testing.T) {
 			func(w *world) { w.changeBaseline(func(b *v1alpha1.Baseline) { b.Spec.Target.Name = "db" }) },
 			unwanted("its Baseline is that of another object"),
 		},
-		"a guard that is suspended":  {func(w *world) { w.guards.held = "a guard is suspended" }, unwanted("a guard is suspended")},
-		"a state that is authorised": {func(w *world) { w.changeBaseline(func(b *v1alpha1.Baseline) { b.Spec.Authorised = nil }) }, unwanted("nothing is authorised any more")},
+		"a person accepted what is there": {
+			func(w *world) {
+				w.changeBaseline(func(b *v1alpha1.Baseline) {
+					b.Spec.Accept = &v1alpha1.AcceptRequest{Hash: w.plan.Spec.Plan.Targets[0].DriftedHash, RequestedBy: "alice"}
+				})
+			}, unwanted("alice has accepted what is there"),
+		},
+		"a person accepted another state, which was answered": {
+			func(w *world) {
+				w.changeBaseline(func(b *v1alpha1.Baseline) {
+					b.Spec.Accept = &v1alpha1.AcceptRequest{Hash: "pl1:other", RequestedBy: "alice"}
+					b.Status.ObservedGeneration = b.Generation
+				})
+			}, as(func(*protocol.Target) {}),
+		},
+		"an apply of the live state, not judged yet": {
+			func(w *world) { applied(w, "40 manager=ci", "") }, unwanted("an apply of the live state is not judged yet"),
+		},
+		"a second apply of the live state": {
+			func(w *world) { applied(w, "40 manager=ci", "30 manager=ci") }, unwanted("an apply of the live state is not judged yet"),
+		},
+		"an apply that the assessor has judged":        {func(w *world) { applied(w, "40 manager=ci", "40 manager=ci") }, plain},
+		"an apply before another write of content":     {func(w *world) { applied(w, "", "40 manager=ci") }, plain},
+		"an annotation that is too long to be a stamp": {func(w *world) { applied(w, strings.Repeat("4", 1025), "") }, plain},
+		"a guard that is suspended":                    {func(w *world) { w.guards.held = "a guard is suspended" }, unwanted("a guard is suspended")},
+		"a state that is authorised":                   {func(w *world) { w.changeBaseline(func(b *v1alpha1.Baseline) { b.Spec.Authorised = nil }) }, unwanted("nothing is authorised any more")},
 		"a state that is authorised, beside a writer's mask": {func(w *world) {
 			w.changeBaseline(func(b *v1alpha1.Baseline) {
 				b.Spec.Authorised, b.Status.Masks = nil, []v1alpha1.Mask{{Path: "/spec/paused"}}
@@ -124,6 +152,10 @@ func TestWhatIsReadOfATarget(t *testing.T) {
 			rollback(&v1alpha1.ReadyRevision{Hash: "pl1:desired", Revision: "web-2"}),
 			unwanted("another authorised state was ready since the plan was made"),
 		},
+		"a rollback that a person chose": {func(w *world) {
+			rollback(nil)(w)
+			w.plan.Spec.Plan.Request = &v1alpha1.PlanRequest{Name: "ask", UID: "uid-ask"}
+		}, plain},
 		"a rollback without what was ready": {rollback(nil), unwanted("another authorised state was ready since the plan was made")},
 	}
 	for name, test := range tests {
@@ -380,14 +412,10 @@ func TestAWriteIsStoredOnlyWithAUsableAnswer(t *testing.T) {
 }
 
 func TestAnObjectThatIsGoneIsMadeAgain(t *testing.T) {
-	w := newWorld(t)
-	w.plan.Spec.Plan.Targets[0].UID = ""
-	w.plan.Spec.Plan.Targets[0].DriftedHash = specguard.HashAbsent
-	change(w, w.key(), &v1alpha1.RemediationPlan{}, func(p *v1alpha1.RemediationPlan) { p.Spec = w.plan.Spec })
+	w := toBeMade(t)
 	w.changeBaseline(func(b *v1alpha1.Baseline) {
 		b.Status.Observed.Metadata = &v1alpha1.ObservedMetadata{Labels: map[string]string{"team": "shop"}}
 	})
-	delete(w.targets.objects, "web")
 	w.finish()
 	status := w.now().Status
 	if diff := cmp.Diff([]string{"post web"}, w.targets.stored); diff != "" || status.Phase != v1alpha1.PlanSucceeded {

@@ -9,6 +9,7 @@ import (
 
 	"k8s.io/apimachinery/pkg/api/meta"
 	"k8s.io/apimachinery/pkg/runtime/schema"
+	"k8s.io/apimachinery/pkg/types"
 	"k8s.io/client-go/kubernetes/scheme"
 	"k8s.io/client-go/rest"
 
@@ -29,6 +30,8 @@ type Targets interface {
 	Get(ctx context.Context, ref Reference) ([]byte, error)
 	// Put is bound to the uid and resourceVersion in the body.
 	Put(ctx context.Context, ref Reference, body []byte, dryRun bool) ([]byte, error)
+	// Patch sends a merge patch, which is bound in the same way.
+	Patch(ctx context.Context, ref Reference, patch []byte) ([]byte, error)
 	// Post fails if there is an object of that name.
 	Post(ctx context.Context, ref Reference, body []byte, dryRun bool) ([]byte, error)
 }
@@ -39,14 +42,24 @@ type RESTTargets struct {
 	mapper meta.RESTMapper
 }
 
-// NewRESTTargets makes Targets. No request is sent twice by the client itself:
-// whether to try again is for the protocol to decide.
-func NewRESTTargets(config *rest.Config, mapper meta.RESTMapper) (*RESTTargets, error) {
+// newJSONClient returns a client of the API server's own paths that reads and writes JSON,
+// and gives each request [protocol.RequestTimeout].
+func newJSONClient(config *rest.Config) (*rest.RESTClient, error) {
 	c := rest.CopyConfig(config)
 	c.Timeout = protocol.RequestTimeout
 	c.NegotiatedSerializer = scheme.Codecs.WithoutConversion()
 	c.ContentType, c.AcceptContentTypes = "application/json", "application/json"
 	client, err := rest.UnversionedRESTClientFor(c)
+	if err != nil {
+		return nil, fmt.Errorf("making a client of JSON: %w", err)
+	}
+	return client, nil
+}
+
+// NewRESTTargets makes Targets. No request is sent twice by the client itself:
+// whether to try again is for the protocol to decide.
+func NewRESTTargets(config *rest.Config, mapper meta.RESTMapper) (*RESTTargets, error) {
+	client, err := newJSONClient(config)
 	if err != nil {
 		return nil, fmt.Errorf("making a client of guarded objects: %w", err)
 	}
@@ -84,7 +97,7 @@ func (t *RESTTargets) Put(ctx context.Context, ref Reference, body []byte, dryRu
 	if err != nil {
 		return nil, err
 	}
-	return send(ctx, t.client.Put().AbsPath(path...), body, dryRun)
+	return send(ctx, t.client.Put().AbsPath(path...), "application/json", body, dryRun)
 }
 
 // Post implements Targets.
@@ -93,12 +106,21 @@ func (t *RESTTargets) Post(ctx context.Context, ref Reference, body []byte, dryR
 	if err != nil {
 		return nil, err
 	}
-	return send(ctx, t.client.Post().AbsPath(path...), body, dryRun)
+	return send(ctx, t.client.Post().AbsPath(path...), "application/json", body, dryRun)
 }
 
-func send(ctx context.Context, request *rest.Request, body []byte, dryRun bool) ([]byte, error) {
+// Patch implements Targets.
+func (t *RESTTargets) Patch(ctx context.Context, ref Reference, patch []byte) ([]byte, error) {
+	path, err := t.path(ref, true)
+	if err != nil {
+		return nil, err
+	}
+	return send(ctx, t.client.Patch(types.MergePatchType).AbsPath(path...), string(types.MergePatchType), patch, false)
+}
+
+func send(ctx context.Context, request *rest.Request, contentType string, body []byte, dryRun bool) ([]byte, error) {
 	request = request.MaxRetries(0).Param("fieldManager", FieldManager).
-		Param("timeout", protocol.RequestTimeout.String()).SetHeader("Content-Type", "application/json").Body(body)
+		Param("timeout", protocol.RequestTimeout.String()).SetHeader("Content-Type", contentType).Body(body)
 	if dryRun {
 		request = request.Param("dryRun", "All")
 	}

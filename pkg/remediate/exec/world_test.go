@@ -10,6 +10,7 @@ import (
 	"encoding/pem"
 	"errors"
 	"fmt"
+	"slices"
 	"strings"
 	"testing"
 	"time"
@@ -30,6 +31,7 @@ import (
 	"github.com/plumbline-dev/plumbline/pkg/remediate/evidence/storetest"
 	"github.com/plumbline-dev/plumbline/pkg/remediate/ledger"
 	"github.com/plumbline-dev/plumbline/pkg/remediate/planner"
+	"github.com/plumbline-dev/plumbline/pkg/remediate/readiness"
 	"github.com/plumbline-dev/plumbline/pkg/specguard"
 )
 
@@ -51,11 +53,14 @@ type world struct {
 	*Executor
 	targets *fakeTargets
 	guards  *fakeGuards
+	kinds   fakeKinds
 	bodies  map[string]string
-	records *fakeStore
-	clock   *fakeTime
-	policy  *v1alpha1.RemediationPolicy
-	plan    *v1alpha1.RemediationPlan
+	// managers are those of each revision.
+	managers []metav1.ManagedFieldsEntry
+	records  *fakeStore
+	clock    *fakeTime
+	policy   *v1alpha1.RemediationPolicy
+	plan     *v1alpha1.RemediationPlan
 	// fails is asked before each call of the client, e.g. "get RemediationPolicy";
 	// an error is the answer.
 	fails func(call, name string) error
@@ -72,6 +77,8 @@ type world struct {
 	stored  []string
 	reasons []string
 	ledgers []string
+	// ends are the phases of the ends that the observer was told of.
+	ends []string
 	// granted happens once, when the plan's place in both ledgers is stored.
 	granted func()
 	// ledgerStored happens once, when a ledger is stored next.
@@ -81,31 +88,32 @@ type world struct {
 func newWorld(t *testing.T) *world {
 	t.Helper()
 	w := &world{
-		T: t, guards: newGuards(t), clock: &fakeTime{now: epoch}, deny: map[string]bool{},
+		T: t, guards: newGuards(t), kinds: fakeKinds{}, clock: &fakeTime{now: epoch}, deny: map[string]bool{},
 		records: &fakeStore{Memory: &storetest.Memory{}}, bodies: map[string]string{"web-4": authorised},
 	}
 	w.targets = newTargets(w)
 	w.policy, w.plan = w.newPolicy(), w.newPlan()
 	w.plan.Spec.Plan.Policy.Digest = planner.Digest(&w.policy.Spec)
 	w.Executor = &Executor{
-		Client: w.newClient(), Targets: w.targets, Guards: w.guards, Bodies: fakeBodies{w}, Observer: w,
+		Client: w.newClient(), Targets: w.targets, Kinds: w.kinds, Guards: w.guards, Bodies: fakeBodies{w}, Observer: w,
 		Time: w.clock, Namespace: "plumbline-system", Holder: "executor-1",
 	}
-	key := newKey(t)
+	key := newKey(t, 1)
 	ring, err := evidence.NewKeyring(key.Public())
 	if err != nil {
 		t.Fatal(err)
 	}
 	w.Evidence = &Recorder{
 		Writer: evidence.Writer{Store: w.records, Signer: key, Keys: ring}, Heads: LedgerHeads{w.Executor},
-		Builder: evidence.Builder{Version: "test"},
+		Builder: evidence.Builder{Version: "test"}, Now: w.clock.Now,
 	}
 	return w
 }
 
-func newKey(t *testing.T) *evidence.PrivateKey {
+// newKey is key number n, the same in every run.
+func newKey(t *testing.T, n byte) *evidence.PrivateKey {
 	t.Helper()
-	der, err := x509.MarshalPKCS8PrivateKey(ed25519.NewKeyFromSeed(bytes.Repeat([]byte{1}, ed25519.SeedSize)))
+	der, err := x509.MarshalPKCS8PrivateKey(ed25519.NewKeyFromSeed(bytes.Repeat([]byte{n}, ed25519.SeedSize)))
 	if err != nil {
 		t.Fatal(err)
 	}
@@ -134,7 +142,7 @@ func (w *world) newPlan() *v1alpha1.RemediationPlan {
 		Spec: v1alpha1.RemediationPlanSpec{Plan: v1alpha1.PlannedRemediation{
 			Policy:      v1alpha1.PlanPolicy{Name: "production", UID: policyUID, Generation: 3},
 			Environment: "production", InitiatedBy: planner.InitiatedByItself, Requester: "platform", RequesterGroups: []string{"sre"},
-			CorrelationID: "c-1", Deadline: metav1.NewTime(epoch.Add(24 * time.Hour)),
+			CorrelationID: "c-1", DriftReportID: "d-1", Deadline: metav1.NewTime(epoch.Add(24 * time.Hour)),
 			Targets: []v1alpha1.PlanTarget{{
 				BaselineTarget: v1alpha1.BaselineTarget{APIVersion: "apps/v1", Kind: "Deployment", Name: "web"},
 				Baseline:       "deployments.apps.web", UID: "uid-web", Action: v1alpha1.ActionReconcile,
@@ -258,6 +266,11 @@ func (w *world) updateStatus(ctx context.Context, c client.Client, sub string, o
 func (w *world) Stored(plan *v1alpha1.RemediationPlan, _ *v1alpha1.RemediationPlanStatus) {
 	w.stored = append(w.stored, string(plan.Status.Phase))
 	w.reasons = append(w.reasons, plan.Status.DeferralReason)
+}
+
+// Ended implements Observer.
+func (w *world) Ended(plan *v1alpha1.RemediationPlan) {
+	w.ends = append(w.ends, string(plan.Status.Phase))
 }
 
 // LedgerStored implements Observer.
@@ -388,13 +401,40 @@ func (b fakeBodies) Body(_ context.Context, _, revision string) ([]byte, error) 
 	return []byte(body), nil
 }
 
+func (b fakeBodies) FieldManagers(_ context.Context, _, revision string) ([]metav1.ManagedFieldsEntry, error) {
+	if b.w.bodies[revision] == "lost" {
+		return nil, errNetwork
+	}
+	return b.w.managers, nil
+}
+
 // fakeStore is a store of records that may not be ready, or not answer.
 type fakeStore struct {
 	*storetest.Memory
 	notReady, unread error
+	// hangs happens at each call while it is set, and its error is the answer: what a
+	// deadline makes of a server that does not answer.
+	hangs func(call string) error
+}
+
+func (s *fakeStore) hang(call string) error {
+	if s.hangs == nil {
+		return nil
+	}
+	return s.hangs(call)
+}
+
+func (s *fakeStore) Create(ctx context.Context, name string, data []byte) error {
+	if err := s.hang("create"); err != nil {
+		return err
+	}
+	return s.Memory.Create(ctx, name, data)
 }
 
 func (s *fakeStore) Read(ctx context.Context, name string) ([]byte, error) {
+	if err := s.hang("read"); err != nil {
+		return nil, err
+	}
 	if s.unread != nil {
 		return nil, s.unread
 	}
@@ -402,10 +442,18 @@ func (s *fakeStore) Read(ctx context.Context, name string) ([]byte, error) {
 }
 
 func (s *fakeStore) Ready(ctx context.Context) error {
+	if err := s.hang("probe"); err != nil {
+		return err
+	}
 	if s.notReady != nil {
 		return s.notReady
 	}
 	return s.Memory.Ready(ctx)
+}
+
+// Names are those of the records alone.
+func (s *fakeStore) Names() []string {
+	return slices.DeleteFunc(s.Memory.Names(), func(name string) bool { _, _, ok := evidence.ParseName(name); return !ok })
 }
 
 // fakeMirror refuses what the test says.
@@ -432,6 +480,7 @@ type fakeGuards struct {
 	held        string
 	environment string
 	terminating bool
+	rule        *readiness.Rule
 	reads       int
 }
 

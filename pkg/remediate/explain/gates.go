@@ -9,6 +9,7 @@ import (
 
 	"github.com/plumbline-dev/plumbline/pkg/apis/plumbline/v1alpha1"
 	"github.com/plumbline-dev/plumbline/pkg/remediate/planner"
+	"github.com/plumbline-dev/plumbline/pkg/remediate/repair"
 )
 
 // Names of gates that are neither the planner's nor a ledger's.
@@ -72,6 +73,9 @@ func gateOf(in *planner.Input, d *planner.Drift, c planner.Check) Gate {
 	g := Gate{Name: string(c.Name), State: Open, Message: c.Message, Until: c.Until}
 	g.Value, g.Limit = valueOf(in, d, c.Name)
 	if c.Reason == "" {
+		if c.Name == planner.CheckPresence && d.State == v1alpha1.StateMissing {
+			g.Message = "it is made again with its owners that still live, " + repair.NotRestored
+		}
 		return g
 	}
 	g.State, g.Needs = Closed, needs(c.Reason)
@@ -87,13 +91,15 @@ func gateOf(in *planner.Input, d *planner.Drift, c planner.Check) Gate {
 // needs says what ends an obstacle that no time ends.
 func needs(r planner.Reason) Needs {
 	switch r {
-	case planner.ReasonUnderWay, planner.ReasonUnhealthy, planner.ReasonBlastRadius, planner.ReasonContended:
+	case planner.ReasonUnderWay, planner.ReasonUnhealthy, planner.ReasonBlastRadius, planner.ReasonPlanRate, planner.ReasonContended,
+		planner.ReasonAccepted:
 		return NeedsEvent
 	case planner.ReasonUnmanaged, planner.ReasonSuspended, planner.ReasonTerminating, planner.ReasonForbiddenKind,
 		planner.ReasonUnknown, planner.ReasonNothingAuthorised, planner.ReasonMassDrift, planner.ReasonBelowSeverity,
-		planner.ReasonNotEscalated, planner.ReasonTooYoung, planner.ReasonTooOld, planner.ReasonAttempts, planner.ReasonDone,
-		planner.ReasonCancelled, planner.ReasonUnattributed, planner.ReasonGitOps, planner.ReasonActiveWriter,
-		planner.ReasonRecreation, planner.ReasonNotApplicable, planner.ReasonNeverReady:
+		planner.ReasonNotEscalated, planner.ReasonTooYoung, planner.ReasonTooOld, planner.ReasonAttempts, planner.ReasonBackoff, planner.ReasonDone,
+		planner.ReasonCancelled, planner.ReasonNotAllowed, planner.ReasonUnattributed, planner.ReasonGitOps, planner.ReasonActiveWriter,
+		planner.ReasonRecreation, planner.ReasonNotApplicable, planner.ReasonNeverReady, planner.ReasonNotGuarded,
+		planner.ReasonNotSelected, planner.ReasonNotDrifted, planner.ReasonChanged, planner.ReasonNoRevision:
 		return NeedsChange
 	}
 	return NeedsChange
@@ -114,7 +120,7 @@ func valueOf(in *planner.Input, d *planner.Drift, name planner.CheckName) (value
 		return string(d.State), ""
 	case planner.CheckApplicability:
 		return string(spec.Action), ""
-	case planner.CheckBrakes, planner.CheckUnderWay, planner.CheckExceptions:
+	case planner.CheckBrakes, planner.CheckUnderWay, planner.CheckExceptions, planner.CheckPermission:
 	}
 	return "", ""
 }
@@ -161,7 +167,7 @@ func operation(in *planner.Input, d *planner.Drift) []Gate {
 		Name: gateHealth, State: Open, Value: fmt.Sprintf("%d of %d healthy", in.Scope.Healthy, known),
 		Limit: fmt.Sprintf("at least %d %%", max(75, in.Policy.Spec.Safety.MinHealthyPercent)),
 	}
-	if o := planner.Health(in); o.Reason != "" {
+	if o := planner.Health(&in.Policy.Spec.Safety, in.Scope.Healthy, in.Scope.Unhealthy); o.Reason != "" {
 		health.State, health.Needs, health.Message = Closed, NeedsEvent, o.Message
 	}
 	allowed := planner.Allowed(in)

@@ -23,12 +23,26 @@ func breakerOf(s *Status, policyUID string) *v1alpha1.LedgerBreaker {
 	return nil
 }
 
-// Breaker is the state of a policy's breaker.
+// Breaker returns the state of a policy's breaker.
 func Breaker(s *Status, policyUID string) v1alpha1.BreakerState {
 	if b := breakerOf(s, policyUID); b != nil {
-		return b.State
+		return StateOf(s, b)
 	}
 	return v1alpha1.BreakerClosed
+}
+
+// StateOf returns the state of a breaker. A half-open breaker whose probe holds no open
+// entry is open: no step could turn that breaker any more.
+func StateOf(s *Status, b *v1alpha1.LedgerBreaker) v1alpha1.BreakerState {
+	if b.State != v1alpha1.BreakerHalfOpen {
+		return b.State
+	}
+	if b.Probe != nil {
+		if e := Find(s, *b.Probe); e != nil && e.SettledAt == nil {
+			return v1alpha1.BreakerHalfOpen
+		}
+	}
+	return v1alpha1.BreakerOpen
 }
 
 func breakerGate(s *Status, r Request, limits Limits, now time.Time) Gate {
@@ -36,17 +50,16 @@ func breakerGate(s *Status, r Request, limits Limits, now time.Time) Gate {
 	if b == nil {
 		return Gate{Name: GateBreaker, Open: true, Message: "closed, no failure since the last success"}
 	}
-	switch b.State {
+	switch state := StateOf(s, b); state {
 	case v1alpha1.BreakerClosed:
 		return Gate{Name: GateBreaker, Open: true, Message: fmt.Sprintf("closed, %d of %d failures in a row", b.Failures, limits.FailureThreshold)}
 	case v1alpha1.BreakerOpen:
 		return openGate(b, limits, now)
 	case v1alpha1.BreakerHalfOpen:
-		if b.Probe != nil {
-			return Gate{Name: GateBreaker, Message: fmt.Sprintf("half open: step %d of plan %s/%s shows whether it closes", b.Probe.Step, b.Probe.Namespace, b.Probe.Plan)}
-		}
+		return Gate{Name: GateBreaker, Message: fmt.Sprintf("half open: step %d of plan %s/%s shows whether it closes", b.Probe.Step, b.Probe.Namespace, b.Probe.Plan)}
+	default:
+		return Gate{Name: GateBreaker, Message: fmt.Sprintf("in a state that this version does not know: %q", state)}
 	}
-	return Gate{Name: GateBreaker, Message: fmt.Sprintf("in a state that nobody knows: %q", b.State)}
 }
 
 func openGate(b *v1alpha1.LedgerBreaker, limits Limits, now time.Time) Gate {
@@ -65,7 +78,7 @@ func openGate(b *v1alpha1.LedgerBreaker, limits Limits, now time.Time) Gate {
 
 // probe makes the step that passed an open breaker the one that decides.
 func probe(s *Status, r Request) {
-	if b := breakerOf(s, r.PolicyUID); b != nil && b.State == v1alpha1.BreakerOpen {
+	if b := breakerOf(s, r.PolicyUID); b != nil && StateOf(s, b) == v1alpha1.BreakerOpen {
 		b.State, b.Probe = v1alpha1.BreakerHalfOpen, r.Step.DeepCopy()
 	}
 }
@@ -84,26 +97,39 @@ func succeeded(s *Status, e *v1alpha1.LedgerEntry) {
 	b.State, b.Failures, b.OpenedAt, b.Probe = v1alpha1.BreakerClosed, 0, nil, nil
 }
 
-// failed counts a failure, and opens the breaker when it is one too many or the
-// breaker was only half closed.
-func failed(s *Status, e *v1alpha1.LedgerEntry, limits Limits, at metav1.Time) {
-	if limits.FailureThreshold <= 0 {
-		return
-	}
+// failed counts a failure. The failure opens a closed breaker at the threshold under
+// which the step was granted, and a half-open breaker whatever the threshold: nothing
+// else would ever turn it.
+func failed(s *Status, e *v1alpha1.LedgerEntry, at metav1.Time) {
 	b := breakerOf(s, e.PolicyUID)
 	if b == nil {
+		if e.FailureThreshold <= 0 {
+			return // a ledger without breakers
+		}
 		s.Breakers = append(s.Breakers, v1alpha1.LedgerBreaker{PolicyUID: e.PolicyUID, State: v1alpha1.BreakerClosed})
 		b = &s.Breakers[len(s.Breakers)-1]
 	}
 	b.Failures = min(b.Failures+1, maxFailures)
-	if b.State == v1alpha1.BreakerOpen || b.State == v1alpha1.BreakerClosed && b.Failures < limits.FailureThreshold {
+	if !isProbe(b, e) && !opens(s, b, e.FailureThreshold) {
 		return
 	}
 	b.State, b.OpenedAt, b.Probe = v1alpha1.BreakerOpen, &at, nil
 	b.Generation++
 }
 
-// unprobe gives the place of a probe that wrote nothing to the next step.
+// opens says whether the failure of a step that is no probe opens a breaker.
+func opens(s *Status, b *v1alpha1.LedgerBreaker, threshold int32) bool {
+	switch StateOf(s, b) {
+	case v1alpha1.BreakerOpen:
+		return false
+	case v1alpha1.BreakerClosed:
+		return threshold > 0 && b.Failures >= threshold
+	case v1alpha1.BreakerHalfOpen:
+	}
+	return true
+}
+
+// unprobe gives the place of a probe without a result to the next step.
 func unprobe(s *Status, e *v1alpha1.LedgerEntry) {
 	if b := breakerOf(s, e.PolicyUID); b != nil && isProbe(b, e) {
 		b.State, b.Probe = v1alpha1.BreakerOpen, nil

@@ -150,7 +150,7 @@ func within(name GateName, s *Status, limit *int32, period time.Duration, now ti
 	}
 	gate := Gate{Name: name, Open: n < *limit, Message: fmt.Sprintf("%d of %d in the last %s", n, *limit, text(period))}
 	if !gate.Open {
-		gate.Until = opens(s, *limit, period, now, of)
+		gate.Until = reopensAt(s, *limit, period, now, of)
 	}
 	return gate
 }

@@ -8,6 +8,7 @@ import (
 	"time"
 
 	"github.com/google/go-cmp/cmp"
+	metav1 "k8s.io/apimachinery/pkg/apis/meta/v1"
 
 	"github.com/plumbline-dev/plumbline/pkg/apis/plumbline/v1alpha1"
 )
@@ -55,13 +56,13 @@ func play(t *testing.T, r Rules, story []act) *Status {
 			}
 			s = next
 		case "succeed":
-			s, _ = Settle(s, step(a.n), v1alpha1.LedgerSucceeded, r.Policy, now)
+			s, _ = Settle(s, step(a.n), v1alpha1.LedgerSucceeded, now)
 		case "fail":
-			s, _ = Settle(s, step(a.n), v1alpha1.LedgerFailed, r.Policy, now)
+			s, _ = Settle(s, step(a.n), v1alpha1.LedgerFailed, now)
 		case "end oddly":
-			s, _ = Settle(s, step(a.n), "Odd", r.Policy, now)
+			s, _ = Settle(s, step(a.n), "Odd", now)
 		case "release":
-			s, _ = Release(s, step(a.n))
+			s, _ = Release(s, step(a.n), 0)
 		default:
 			t.Fatalf("nobody can %q", a.do)
 		}
@@ -186,26 +187,56 @@ func TestWhatIsRepeatedAfterACrashChangesNothing(t *testing.T) {
 	r := rules(nil)
 	s := play(t, r, []act{{0, "reserve", 1}})
 	again, verdict := Reserve(s, request(1, "p", "t1"), r, minute(1))
-	if !verdict.Granted || verdict.Entry == nil || again != s {
-		t.Errorf("reserving again: %+v", verdict)
+	again.Sequence = s.Sequence // a write, so that what was sent before it is not stored any more
+	if diff := cmp.Diff(s, again); !verdict.Granted || verdict.Entry == nil || diff != "" {
+		t.Errorf("reserving again: %+v (-before +after):\n%s", verdict, diff)
 	}
-	settled, changed := Settle(s, step(1), v1alpha1.LedgerFailed, r.Policy, minute(2))
-	if _, twice := Settle(settled, step(1), v1alpha1.LedgerFailed, r.Policy, minute(3)); !changed || twice {
+	settled, changed := Settle(s, step(1), v1alpha1.LedgerFailed, minute(2))
+	if _, twice := Settle(settled, step(1), v1alpha1.LedgerFailed, minute(3)); !changed || twice {
 		t.Errorf("settling changes %t, and again %t", changed, twice)
 	}
-	if _, released := Release(settled, step(1)); released {
+	if _, released := Release(settled, step(1), 0); released {
 		t.Error("what has ended is taken back")
 	}
 	if _, verdict := Reserve(settled, request(1, "p", "t1"), r, minute(3)); verdict.Granted || verdict.Entry == nil || verdict.Entry.Outcome != v1alpha1.LedgerFailed {
 		t.Errorf("a step that has ended: %+v", verdict)
 	}
 	for name, forget := range map[string]func() bool{
-		"settling an unknown step":  func() bool { _, c := Settle(s, step(7), v1alpha1.LedgerFailed, r.Policy, epoch); return c },
-		"releasing an unknown step": func() bool { _, c := Release(s, step(7)); return c },
+		"settling an unknown step":  func() bool { _, c := Settle(s, step(7), v1alpha1.LedgerFailed, epoch); return c },
+		"releasing an unknown step": func() bool { _, c := Release(s, step(7), 0); return c },
 	} {
 		if forget() {
 			t.Errorf("%s changes something", name)
 		}
+	}
+}
+
+// The executor before may have decided to take a place back, and be slow to say so.
+func TestAnEarlierExecutorCannotTakeBackWhatWasGrantedAgain(t *testing.T) {
+	in := func(epoch int64) Request { r := request(1, "p", "t1"); r.Epoch = epoch; return r }
+	first := Begin(epoch, true)
+	granted, _ := Reserve(&first, in(1), rules(nil), epoch)
+	again, verdict := Reserve(granted, in(2), rules(nil), epoch)
+	if !verdict.Granted || again.Sequence != granted.Sequence+1 || Find(again, step(1)).Epoch != 2 {
+		t.Fatalf("granted again: %+v, %+v", verdict, again)
+	}
+	if _, verdict := Reserve(again, in(1), rules(nil), epoch); !verdict.Granted {
+		t.Errorf("asked once more by the executor before: %+v", verdict)
+	}
+	tests := map[string]struct {
+		epoch int64
+		taken bool
+	}{
+		"by the executor before":       {1, false},
+		"by the one that has the plan": {2, true},
+		"by one that came later":       {3, true},
+	}
+	for name, test := range tests {
+		t.Run(name, func(t *testing.T) {
+			if next, taken := Release(again, step(1), test.epoch); taken != test.taken || (Find(next, step(1)) == nil) != test.taken {
+				t.Errorf("taken back: %t, want %t", taken, test.taken)
+			}
+		})
 	}
 }
 
@@ -278,6 +309,73 @@ func TestOnlyIdleBreakersAreForgotten(t *testing.T) {
 	}
 }
 
+// D2 of the review of remediation: the entry of a probe that ended without the limits of
+// its policy, or that was gone, left the breaker half open for ever.
+func TestABreakerIsNeverHalfOpenForGood(t *testing.T) {
+	r := rules(noHourlyLimit)
+	probing := []act{{0, "reserve", 1}, {1, "fail", 1}, {6, "reserve", 2}, {7, "fail", 2}, {37, "reserve", 3}}
+	tests := map[string]struct {
+		then   func(*Status) *Status
+		state  v1alpha1.BreakerState
+		opens  time.Time
+		probes bool
+	}{
+		"a probe that failed under an older version opens it": {
+			then: func(s *Status) *Status {
+				Find(s, step(3)).FailureThreshold = 0
+				s, _ = Settle(s, step(3), v1alpha1.LedgerFailed, minute(38))
+				return s
+			},
+			state: v1alpha1.BreakerOpen, opens: minute(68),
+		},
+		"a probe without an entry leaves it open since it opened": {
+			then:  func(s *Status) *Status { s.Entries = nil; return s },
+			state: v1alpha1.BreakerOpen, probes: true,
+		},
+		"a probe that has ended unseen leaves it open since it opened": {
+			then:  func(s *Status) *Status { Find(s, step(3)).SettledAt = &metav1.Time{Time: minute(38)}; return s },
+			state: v1alpha1.BreakerOpen, probes: true,
+		},
+		"a half-open breaker without a probe is open": {
+			then:  func(s *Status) *Status { s.Breakers[0].Probe = nil; return s },
+			state: v1alpha1.BreakerOpen, probes: true,
+		},
+		"a late failure beside a probe without an entry does not open it later": {
+			then: func(s *Status) *Status {
+				s.Entries = []v1alpha1.LedgerEntry{{StepReference: step(5), PolicyUID: "p", TargetUID: "t5"}}
+				s, _ = Settle(s, step(5), v1alpha1.LedgerFailed, minute(38))
+				return s
+			},
+			state: v1alpha1.BreakerOpen, probes: true,
+		},
+	}
+	for name, test := range tests {
+		t.Run(name, func(t *testing.T) {
+			s := test.then(play(t, r, probing))
+			if got := Breaker(s, "p"); got != test.state {
+				t.Errorf("the breaker is %s, want %s", got, test.state)
+			}
+			next, verdict := Reserve(s, request(9, "p", "t9"), r, minute(45))
+			if verdict.Granted != test.probes || !verdict.Refused.Until.Equal(test.opens) {
+				t.Fatalf("granted %t, refused by %+v; want granted %t, open until %s", verdict.Granted, verdict.Refused, test.probes, test.opens)
+			}
+			if got := Breaker(next, "p"); test.probes && (got != v1alpha1.BreakerHalfOpen || !same(*next.Breakers[0].Probe, step(9))) {
+				t.Errorf("then the breaker is %s, and its probe %+v", got, next.Breakers[0].Probe)
+			}
+		})
+	}
+}
+
+// D3 of the review of remediation: a failure that was settled while the policy could not
+// be read was not counted. The entry holds the threshold under which it was granted.
+func TestAFailureCountsByTheThresholdUnderWhichItsStepWasGranted(t *testing.T) {
+	granted := rules(func(r *Rules) { r.Policy.FailureThreshold = 1 })
+	s := play(t, granted, []act{{0, "reserve", 1}, {1, "fail", 1}})
+	if got := Breaker(s, "p"); got != v1alpha1.BreakerOpen {
+		t.Errorf("after one failure the breaker is %s", got)
+	}
+}
+
 // A generation tells two openings of one breaker apart.
 func TestEachOpeningOfABreakerHasItsGeneration(t *testing.T) {
 	r := rules(noHourlyLimit)
@@ -336,8 +434,8 @@ func TestAStateOfABreakerThatNobodyKnowsRefuses(t *testing.T) {
 				t.Errorf("got %+v", verdict)
 			}
 			s.Entries = []v1alpha1.LedgerEntry{{StepReference: step(2), PolicyUID: "p", TargetUID: "t2"}}
-			settled, _ := Settle(&s, step(2), v1alpha1.LedgerSucceeded, rules(nil).Policy, epoch)
-			released, _ := Release(&s, step(2))
+			settled, _ := Settle(&s, step(2), v1alpha1.LedgerSucceeded, epoch)
+			released, _ := Release(&s, step(2), 0)
 			for what, after := range map[string]*Status{"a success": settled, "a release": released} {
 				if diff := cmp.Diff(s.Breakers, after.Breakers); diff != "" {
 					t.Errorf("%s changes the breaker (-before +after):\n%s", what, diff)

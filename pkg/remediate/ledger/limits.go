@@ -33,6 +33,8 @@ type Request struct {
 	// TargetUID is the uid of the object the step writes, or what stands for it
 	// when it is to be made.
 	TargetUID string
+	// Epoch of the plan, which counts the executors that took the plan over.
+	Epoch int64
 }
 
 // Rules are the limits that one request is held against.

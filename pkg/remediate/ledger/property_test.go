@@ -133,14 +133,14 @@ func (w *world) end() {
 	var changed bool
 	switch {
 	case o.at.IsZero():
-		w.s, changed = Release(w.s, step(o.n))
+		w.s, changed = Release(w.s, step(o.n), 0)
 	default:
 		o.failed = rapid.Bool().Draw(w.T, "fails")
 		outcome := v1alpha1.LedgerSucceeded
 		if o.failed {
 			outcome = v1alpha1.LedgerFailed
 		}
-		w.s, changed = Settle(w.s, step(o.n), outcome, w.rules.Policy, w.now)
+		w.s, changed = Settle(w.s, step(o.n), outcome, w.now)
 	}
 	if !changed {
 		w.Fatalf("step %d cannot end", o.n)
@@ -316,13 +316,13 @@ func TestTheBreakerIsTheNaiveOneWithStepsThatOverlap(t *testing.T) {
 			how := rapid.SampledFrom([]string{"well", "badly", "not at all"}).Draw(t, "ends")
 			switch how {
 			case "well":
-				s, _ = Settle(s, step(ends), v1alpha1.LedgerSucceeded, limits, now)
+				s, _ = Settle(s, step(ends), v1alpha1.LedgerSucceeded, now)
 				naive.succeeds(ends)
 			case "badly":
-				s, _ = Settle(s, step(ends), v1alpha1.LedgerFailed, limits, now)
+				s, _ = Settle(s, step(ends), v1alpha1.LedgerFailed, now)
 				naive.fails(now)
 			default:
-				s, _ = Release(s, step(ends))
+				s, _ = Release(s, step(ends), 0)
 				naive.writesNothing(ends)
 			}
 			if older {

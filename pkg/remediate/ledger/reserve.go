@@ -44,11 +44,13 @@ func Trust(s *Status) (*Status, bool) {
 }
 
 // Reserve grants a request or refuses it. The state that is returned is to be
-// stored before the step goes on; it is the one given when nothing changed, as
-// for a step that has an entry already.
+// stored before the step goes on; it is the one given when nothing changed.
+//
+// A step that has an entry is granted again, which is a change: a release that an earlier
+// decision has sent may still be under way, and is bound to the state before.
 func Reserve(s *Status, r Request, rules Rules, now time.Time) (*Status, Verdict) {
 	if e := Find(s, r.Step); e != nil {
-		return s, Verdict{Granted: e.SettledAt == nil, Entry: e}
+		return grantAgain(s, e, r)
 	}
 	for _, gate := range Gates(s, r, rules, now) {
 		if !gate.Open {
@@ -59,16 +61,27 @@ func Reserve(s *Status, r Request, rules Rules, now time.Time) (*Status, Verdict
 	next.Entries = pruned(next.Entries, now)
 	forgetIdle(next)
 	next.Entries = append(next.Entries, v1alpha1.LedgerEntry{
-		StepReference: r.Step, PolicyUID: r.PolicyUID, TargetUID: r.TargetUID,
-		ReservedAt: metav1.NewTime(now.Truncate(time.Second)),
+		StepReference: r.Step, PolicyUID: r.PolicyUID, TargetUID: r.TargetUID, Epoch: r.Epoch,
+		FailureThreshold: rules.Policy.FailureThreshold, ReservedAt: metav1.NewTime(now.Truncate(time.Second)),
 	})
 	probe(next, r)
 	return next, Verdict{Granted: true}
 }
 
+// grantAgain grants a step that has an entry, unless that has ended. An executor of an
+// earlier epoch changes nothing: what it decides is not stored any more.
+func grantAgain(s *Status, e *v1alpha1.LedgerEntry, r Request) (*Status, Verdict) {
+	if e.SettledAt != nil || e.Epoch > r.Epoch {
+		return s, Verdict{Granted: e.SettledAt == nil, Entry: e}
+	}
+	next := changed(s)
+	Find(next, r.Step).Epoch = r.Epoch
+	return next, Verdict{Granted: true, Entry: e}
+}
+
 // Settle says how a granted step ended that may have written. It changes nothing
 // the second time, nor for a step the ledger does not know.
-func Settle(s *Status, step Step, outcome v1alpha1.LedgerOutcome, limits Limits, now time.Time) (*Status, bool) {
+func Settle(s *Status, step Step, outcome v1alpha1.LedgerOutcome, now time.Time) (*Status, bool) {
 	e := Find(s, step)
 	if e == nil || e.SettledAt != nil {
 		return s, false
@@ -80,19 +93,22 @@ func Settle(s *Status, step Step, outcome v1alpha1.LedgerOutcome, limits Limits,
 	switch outcome {
 	case v1alpha1.LedgerSucceeded:
 		succeeded(next, e)
+	case v1alpha1.LedgerStopped:
+		unprobe(next, e)
 	case v1alpha1.LedgerFailed:
-		failed(next, e, limits, at)
+		failed(next, e, at)
 	default:
 		e.Outcome = v1alpha1.LedgerFailed // an outcome that nobody knows is none to build on
-		failed(next, e, limits, at)
+		failed(next, e, at)
 	}
 	return next, true
 }
 
-// Release takes back the entry of a step that wrote nothing, and never will.
-func Release(s *Status, step Step) (*Status, bool) {
+// Release takes back the entry of a step that has written nothing under it. It changes
+// nothing when the step was granted again in a later epoch than the one of the decision.
+func Release(s *Status, step Step, epoch int64) (*Status, bool) {
 	e := Find(s, step)
-	if e == nil || e.SettledAt != nil {
+	if e == nil || e.SettledAt != nil || e.Epoch > epoch {
 		return s, false
 	}
 	next := changed(s)
@@ -101,9 +117,9 @@ func Release(s *Status, step Step) (*Status, bool) {
 	return next, true
 }
 
-// opens is when so many of the entries that have ended count no more that a
+// reopensAt is when so many of the entries that have ended count no more that a
 // limit has room; zero when that needs one to end first.
-func opens(s *Status, limit int32, period time.Duration, now time.Time, of func(*v1alpha1.LedgerEntry) bool) time.Time {
+func reopensAt(s *Status, limit int32, period time.Duration, now time.Time, of func(*v1alpha1.LedgerEntry) bool) time.Time {
 	var ends []time.Time
 	unended := int32(0)
 	for i := range s.Entries {

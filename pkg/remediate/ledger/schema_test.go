@@ -61,7 +61,7 @@ func TestFailuresAreCountedUpToTheBoundOfTheSchema(t *testing.T) {
 			s := Begin(epoch, true)
 			s.Entries = []v1alpha1.LedgerEntry{{StepReference: step(1), PolicyUID: "p", TargetUID: "t1"}}
 			s.Breakers = []v1alpha1.LedgerBreaker{{PolicyUID: "p", State: v1alpha1.BreakerOpen, Failures: test.before}}
-			next, _ := Settle(&s, step(1), v1alpha1.LedgerFailed, rules(nil).Policy, epoch)
+			next, _ := Settle(&s, step(1), v1alpha1.LedgerFailed, epoch)
 			if got := next.Breakers[0].Failures; got != test.after {
 				t.Errorf("after %d failures and one more the ledger counts %d", test.before, got)
 			}

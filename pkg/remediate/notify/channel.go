@@ -63,7 +63,7 @@ type SlackChannel struct {
 type EmailChannel struct {
 	// Endpoint resolves to what ParseMailEndpoint reads.
 	Endpoint SecretRef
-	// To are the recipients, at most 50.
+	// To are the recipients, at most 32.
 	To []string
 }
 

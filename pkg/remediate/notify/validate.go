@@ -17,7 +17,7 @@ import (
 const (
 	maxChannels    = 512
 	maxChannelName = 317 // a policy's name, a slash, and 63
-	maxRecipients  = 50
+	maxRecipients  = 32
 	maxSource      = 256
 	maxChatChannel = 80
 )

@@ -68,7 +68,7 @@ func named(name string) notify.Channel {
 func TestChannel_Validate(t *testing.T) {
 	two := good()[notify.ChannelSlack]
 	two.Email = good()[notify.ChannelEmail].Email
-	many := make([]string, 51)
+	many := make([]string, 33)
 	for i := range many {
 		many[i] = fmt.Sprintf("a%d@example.com", i)
 	}
@@ -100,7 +100,7 @@ func TestChannel_Validate(t *testing.T) {
 		"a mail server instead of a Secret":  {mailWith(func(m *notify.EmailChannel) { m.Endpoint.Name = "smtp://mail.example.com" }), []string{"FieldValueInvalid c.email.endpoint.name"}},
 		"a recipient with a second line":     {mailWith(func(m *notify.EmailChannel) { m.To[0] = "a@example.com\r\nBcc: b@example.com" }), []string{"FieldValueInvalid c.email.to[0]"}},
 		"no recipient":                       {mailWith(func(m *notify.EmailChannel) { m.To = nil }), []string{"FieldValueRequired c.email.to"}},
-		"more than 50 recipients":            {mailWith(func(m *notify.EmailChannel) { m.To = many }), []string{"FieldValueTooMany c.email.to"}},
+		"more than 32 recipients":            {mailWith(func(m *notify.EmailChannel) { m.To = many }), []string{"FieldValueTooMany c.email.to"}},
 		"one recipient of two is none":       {mailWith(func(m *notify.EmailChannel) { m.To[1] = "ops-team" }), []string{"FieldValueInvalid c.email.to[1]"}},
 		"a recipient that needs SMTPUTF8":    {mailWith(func(m *notify.EmailChannel) { m.To = []string{"jörg@example.com"} }), []string{"FieldValueInvalid c.email.to[0]"}},
 		"a recipient with a quoted part":     {mailWith(func(m *notify.EmailChannel) { m.To = []string{`"a b"@example.com`} }), []string{"FieldValueInvalid c.email.to[0]"}},

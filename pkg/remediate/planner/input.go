@@ -45,6 +45,9 @@ type Drift struct {
 	Authorised *Repair
 	// Ready is the newest authorised state that was ready; nil when none is known.
 	Ready *Repair
+	// To is the authorised state that a request chose for a rollback; nil when it chose
+	// none, or the state is not known.
+	To *Repair
 	// Scaled is what it is now with the authorised number of replicas; nil when
 	// that did not change.
 	Scaled *Repair
@@ -54,6 +57,12 @@ type Drift struct {
 	Forbidden bool
 	// Managed says that every guard lets Plumbline write it.
 	Managed bool
+	// AcceptedBy names the person who asked to authorize the object as it is, and waits for
+	// the answer; empty without such a person.
+	AcceptedBy string
+	// Denied says which permission a plan for it lacks, and how to give it; empty when it
+	// lacks none, or that was not asked.
+	Denied string
 	// Suspended says that a guard is, Contended that writers fight over it.
 	Suspended, Contended bool
 	// Frozen names the guard that sees a mass drift; empty when none does.
@@ -79,9 +88,15 @@ type Drift struct {
 	// Earlier counts the plans for this very drift that ended and were no attempts:
 	// they were ended before anything was tried.
 	Earlier int
+	// RetryAt is before when no further plan for the object is made, after plans that
+	// ended without success; zero when there were none.
+	RetryAt time.Time
 	// CancelledBy is who cancelled a plan of this policy for this very drift; empty
 	// when nobody did.
 	CancelledBy string
+	// ChosenBy is the user whose request put the object into its present state by a
+	// rollback to a chosen revision; empty when no request did.
+	ChosenBy string
 	// DoneBy is the plan of this policy that has done all it can about this very
 	// drift; empty when none has. A restart, say, leaves the drift as it is.
 	DoneBy string
@@ -91,7 +106,8 @@ type Drift struct {
 type Scope struct {
 	// Selected are all of them, drifted or not.
 	Selected int
-	// Healthy and Unhealthy count those that did not drift and whose health is known.
+	// Healthy and Unhealthy count those that did not drift, that no plan under way puts back,
+	// and whose health is known.
 	Healthy, Unhealthy int
 }
 
@@ -111,12 +127,18 @@ type Input struct {
 	Scope  Scope
 	// UnderWay are the policy's plans that have not ended.
 	UnderWay []v1alpha1.RemediationPlan
+	// PlansMade are the times at which the policy's plans were made, in any order.
+	PlansMade []time.Time
 	// Dependencies is the component graph of the Environment.
 	Dependencies []v1alpha1.ComponentDependencies
 	Opening      Opening
+	// AccessAsked says that Denied of each drift holds the answer of the API server.
+	AccessAsked bool
 	// InitiatedBy is system:auto, or the user who asked for it.
 	InitiatedBy string
 	// InitiatedByGroups are the groups of that user.
 	InitiatedByGroups []string
-	Now               time.Time
+	// Request of InitiatedBy; nil for the plans that the policy makes by itself.
+	Request *Request
+	Now     time.Time
 }

@@ -40,10 +40,7 @@ type Output struct {
 func Make(in *Input) Output {
 	var out Output
 	var eligible []*Drift
-	all := make([]*Drift, len(in.Drifts))
-	for i := range in.Drifts {
-		all[i] = &in.Drifts[i]
-	}
+	all := out.considered(in)
 	order(all, in.Dependencies)
 	for _, d := range all {
 		if o := ObstacleTo(in, d); o.Reason != "" {
@@ -63,6 +60,18 @@ func Make(in *Input) Output {
 	return out
 }
 
+// considered returns the drifts that a plan may have: all, or those that a person asks for.
+func (o *Output) considered(in *Input) []*Drift {
+	if in.Request != nil {
+		return o.asked(in)
+	}
+	all := make([]*Drift, len(in.Drifts))
+	for i := range in.Drifts {
+		all[i] = &in.Drifts[i]
+	}
+	return all
+}
+
 func (o *Output) leaveOut(d *Drift, why Obstacle) {
 	o.LeftOut = append(o.LeftOut, LeftOut{d, why})
 	if !why.Until.IsZero() && (o.NextLook.IsZero() || why.Until.Before(o.NextLook)) {
@@ -74,7 +83,8 @@ func (o *Output) leaveOut(d *Drift, why Obstacle) {
 // and what may act now apart from what waits for the schedule.
 func (o *Output) admit(in *Input, eligible []*Drift) [][]*Drift {
 	room := Room(in)
-	health := Health(in)
+	health := Health(&in.Policy.Spec.Safety, in.Scope.Healthy, in.Scope.Unhealthy)
+	plans, nextPlan := planRate(in)
 	var groups [][]*Drift
 	at := map[groupKey]int{}
 	for _, d := range eligible {
@@ -86,9 +96,13 @@ func (o *Output) admit(in *Input, eligible []*Drift) [][]*Drift {
 			o.leaveOut(d, obstacle(ReasonBlastRadius, "one operation has at most %d targets, and they are taken", Allowed(in)))
 			continue
 		}
-		room--
 		key := groupKey{d.Namespace, mayActNow(in, d)}
 		i, ok := at[key]
+		if !ok && len(groups) >= plans {
+			o.leaveOut(d, tooManyPlans(in.Now, nextPlan))
+			continue
+		}
+		room--
 		if !ok {
 			i = len(groups)
 			at[key] = i
@@ -106,8 +120,16 @@ type groupKey struct {
 
 // mayActNow says whether a drift may be put back without waiting for the schedule.
 func mayActNow(in *Input, d *Drift) bool {
-	return in.Opening.Open ||
+	return in.Opening.Open || in.Request != nil ||
 		in.Policy.Spec.Schedule.Urgent == v1alpha1.Allowed && d.Severity.Urgency == v1alpha1.UrgencyImmediate
+}
+
+// beginning returns when a plan for a drift may begin: now, or when the schedule opens.
+func beginning(in *Input, d *Drift) time.Time {
+	if mayActNow(in, d) || in.Opening.Next.IsZero() {
+		return in.Now
+	}
+	return in.Opening.Next
 }
 
 // maxTargets is the most that one operation may ever have.
@@ -139,15 +161,16 @@ func Room(in *Input) int {
 	return room
 }
 
-// Health asks whether enough of the objects that did not drift are healthy. The
-// drifted ones do not count: they may be ill because of the drift.
-func Health(in *Input) Obstacle {
-	known := in.Scope.Healthy + in.Scope.Unhealthy
-	least := max(75, int(in.Policy.Spec.Safety.MinHealthyPercent))
-	if known == 0 || in.Scope.Healthy*100 >= known*least {
+// Health returns the obstacle when too few of the objects that did not drift are healthy.
+// The drifted ones do not count: they may be ill because of the drift. Planner and executor
+// ask the same.
+func Health(safety *v1alpha1.RemediationSafety, healthy, unhealthy int) Obstacle {
+	known := healthy + unhealthy
+	least := max(75, int(safety.MinHealthyPercent))
+	if known == 0 || healthy*100 >= known*least {
 		return Obstacle{}
 	}
-	return obstacle(ReasonUnhealthy, "%d of the %d objects that did not drift are healthy, %d %% must be", in.Scope.Healthy, known, least)
+	return obstacle(ReasonUnhealthy, "%d of the %d objects that did not drift are healthy, %d %% must be", healthy, known, least)
 }
 
 // maxLeftOut is how many reasons a plan itself carries, and maxLeftOutMessage how

@@ -63,6 +63,7 @@ func TestWhatIsLeftAlone(t *testing.T) {
 		drift  func(*Drift)
 		policy func(*v1alpha1.RemediationPolicySpec)
 		scope  *Scope
+		opens  time.Duration // until the schedule opens; zero while it is open
 		under  []v1alpha1.RemediationPlan
 		want   Reason
 		until  time.Time
@@ -87,19 +88,27 @@ func TestWhatIsLeftAlone(t *testing.T) {
 			policy: func(p *v1alpha1.RemediationPolicySpec) { p.Trigger = v1alpha1.TriggerSeverityEscalation },
 			drift:  func(d *Drift) { d.Severity.First = v1alpha1.SeverityMedium },
 		},
-		"what is too young":                      {drift: func(d *Drift) { d.FirstSeen = epoch.Add(-14 * time.Minute) }, want: ReasonTooYoung, until: epoch.Add(time.Minute)},
-		"what is just old enough is put back":    {drift: func(d *Drift) { d.FirstSeen = epoch.Add(-15 * time.Minute) }},
-		"what is just not too old is put back":   {drift: func(d *Drift) { d.FirstSeen = epoch.Add(-24 * time.Hour) }},
-		"what is too old":                        {drift: func(d *Drift) { d.FirstSeen = epoch.Add(-24*time.Hour - time.Second) }, want: ReasonTooOld},
-		"what is from the future is young":       {drift: func(d *Drift) { d.FirstSeen = epoch.Add(time.Hour) }, want: ReasonTooYoung, until: epoch.Add(75 * time.Minute)},
-		"what a plan has done already":           {drift: func(d *Drift) { d.DoneBy = "earlier" }, want: ReasonDone},
-		"what a person would not have put back":  {drift: func(d *Drift) { d.CancelledBy = "bob" }, want: ReasonCancelled},
-		"what three plans did not put back":      {drift: func(d *Drift) { d.Attempts = 3 }, want: ReasonAttempts},
-		"what two did not is tried again":        {drift: func(d *Drift) { d.Attempts = 2 }},
-		"what nobody knows the writer of":        {drift: func(d *Drift) { d.Attributed = false }, want: ReasonUnattributed},
-		"unless the policy says so":              {drift: func(d *Drift) { d.Attributed = false }, policy: func(p *v1alpha1.RemediationPolicySpec) { p.Exceptions.Unattributed = v1alpha1.Allowed }},
-		"what a GitOps tool owns":                {drift: func(d *Drift) { d.GitOps = "Argo CD" }, want: ReasonGitOps},
-		"unless the policy says so about GitOps": {drift: func(d *Drift) { d.GitOps = "Flux" }, policy: func(p *v1alpha1.RemediationPolicySpec) { p.Exceptions.GitOps = v1alpha1.Allowed }},
+		"what is too young":                    {drift: func(d *Drift) { d.FirstSeen = epoch.Add(-14 * time.Minute) }, want: ReasonTooYoung, until: epoch.Add(time.Minute)},
+		"what is just old enough is put back":  {drift: func(d *Drift) { d.FirstSeen = epoch.Add(-15 * time.Minute) }},
+		"what is just not too old is put back": {drift: func(d *Drift) { d.FirstSeen = epoch.Add(-24 * time.Hour) }},
+		"what is too old":                      {drift: func(d *Drift) { d.FirstSeen = epoch.Add(-24*time.Hour - time.Second) }, want: ReasonTooOld},
+		// D7 of the review of remediation: a plan was made on Friday for Monday's window, in
+		// which its drift was older than the policy's maximum.
+		"what will be too old when the schedule opens": {opens: 24 * time.Hour, want: ReasonTooOld},
+		"what will be just not too old then":           {opens: 23*time.Hour + 30*time.Minute},
+		"what is urgent waits for no schedule": {opens: 24 * time.Hour, drift: func(d *Drift) { d.Severity.Urgency = v1alpha1.UrgencyImmediate }, policy: func(p *v1alpha1.RemediationPolicySpec) {
+			p.Schedule.Urgent = v1alpha1.Allowed
+		}},
+		"what waits for a person waits for no schedule": {opens: 24 * time.Hour, policy: func(p *v1alpha1.RemediationPolicySpec) { p.Trigger = v1alpha1.TriggerManual }},
+		"what is from the future is young":              {drift: func(d *Drift) { d.FirstSeen = epoch.Add(time.Hour) }, want: ReasonTooYoung, until: epoch.Add(75 * time.Minute)},
+		"what a plan has done already":                  {drift: func(d *Drift) { d.DoneBy = "earlier" }, want: ReasonDone},
+		"what a person would not have put back":         {drift: func(d *Drift) { d.CancelledBy = "bob" }, want: ReasonCancelled},
+		"what three plans did not put back":             {drift: func(d *Drift) { d.Attempts = 3 }, want: ReasonAttempts},
+		"what two did not is tried again":               {drift: func(d *Drift) { d.Attempts = 2 }},
+		"what nobody knows the writer of":               {drift: func(d *Drift) { d.Attributed = false }, want: ReasonUnattributed},
+		"unless the policy says so":                     {drift: func(d *Drift) { d.Attributed = false }, policy: func(p *v1alpha1.RemediationPolicySpec) { p.Exceptions.Unattributed = v1alpha1.Allowed }},
+		"what a GitOps tool owns":                       {drift: func(d *Drift) { d.GitOps = "Argo CD" }, want: ReasonGitOps},
+		"unless the policy says so about GitOps":        {drift: func(d *Drift) { d.GitOps = "Flux" }, policy: func(p *v1alpha1.RemediationPolicySpec) { p.Exceptions.GitOps = v1alpha1.Allowed }},
 		"what a trusted writer is busy with": {
 			drift: func(d *Drift) { d.ActiveWriter, d.ActiveUntil = "ci", epoch.Add(time.Minute) }, want: ReasonActiveWriter, until: epoch.Add(time.Minute),
 		},
@@ -138,6 +147,9 @@ func TestWhatIsLeftAlone(t *testing.T) {
 			}
 			if test.scope != nil {
 				in.Scope = *test.scope
+			}
+			if test.opens > 0 {
+				in.Opening = Opening{Next: in.Now.Add(test.opens)}
 			}
 			in.UnderWay = test.under
 			out := Make(in)
@@ -356,4 +368,14 @@ func TestGoldenPlans(t *testing.T) {
 		}
 	}
 	golden.Check(t, "testdata/plans.json", got.Bytes())
+}
+
+// A policy that only notifies waits for no schedule, and so its drift does not grow too old
+// before the schedule opens.
+func TestAPolicyThatOnlyNotifiesTellsOutsideOfItsSchedule(t *testing.T) {
+	in := input(drift("web"))
+	in.Policy.Spec.Action, in.Opening = v1alpha1.ActionNotifyOnly, Opening{Next: in.Now.Add(48 * time.Hour)}
+	if out := Make(in); len(out.Notify) != 1 || len(out.LeftOut) != 0 {
+		t.Errorf("it tells of %d drifts and leaves out %v", len(out.Notify), out.LeftOut)
+	}
 }

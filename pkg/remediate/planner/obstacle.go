@@ -3,6 +3,7 @@
 package planner
 
 import (
+	"cmp"
 	"fmt"
 	"slices"
 	"time"
@@ -41,6 +42,7 @@ const (
 	CheckExceptions    CheckName = "Exceptions"
 	CheckPresence      CheckName = "Presence"
 	CheckApplicability CheckName = "Applicability"
+	CheckPermission    CheckName = "Permission"
 )
 
 // Check is one question about one drift, and what it found.
@@ -56,10 +58,16 @@ var checks = []struct {
 }{
 	{CheckGuard, state}, {CheckBrakes, brakes}, {CheckUnderWay, underWay}, {CheckSeverity, severity}, {CheckAge, age},
 	{CheckAttempts, attempts}, {CheckExceptions, exceptions}, {CheckPresence, presence}, {CheckApplicability, applicable},
+	{CheckPermission, permission},
 }
 
 // ObstacleTo returns the first reason to leave a drift alone.
 func ObstacleTo(in *Input, d *Drift) Obstacle {
+	if in.Request != nil {
+		if o := requested(in, d); o.Reason != "" {
+			return o
+		}
+	}
 	for _, c := range checks {
 		if o := c.ask(in, d); o.Reason != "" {
 			return o
@@ -68,11 +76,14 @@ func ObstacleTo(in *Input, d *Drift) Obstacle {
 	return Obstacle{}
 }
 
-// Checks asks every question about a drift, also those after the first obstacle.
+// Checks asks every question about a drift, also those after the first obstacle, but for
+// permissions that the API server was not asked for.
 func Checks(in *Input, d *Drift) []Check {
 	out := make([]Check, 0, len(checks))
 	for _, c := range checks {
-		out = append(out, Check{c.name, c.ask(in, d)})
+		if c.name != CheckPermission || in.AccessAsked {
+			out = append(out, Check{c.name, c.ask(in, d)})
+		}
 	}
 	return out
 }
@@ -97,6 +108,8 @@ func state(_ *Input, d *Drift) Obstacle {
 
 func brakes(_ *Input, d *Drift) Obstacle {
 	switch {
+	case d.AcceptedBy != "":
+		return obstacle(ReasonAccepted, "%s has accepted what is there, and the assessor has not answered yet", d.AcceptedBy)
 	case d.Contended:
 		return obstacle(ReasonContended, "writers keep undoing each other's changes")
 	case d.Frozen != "":
@@ -120,6 +133,9 @@ func underWay(in *Input, d *Drift) Obstacle {
 }
 
 func severity(in *Input, d *Drift) Obstacle {
+	if in.Request != nil {
+		return Obstacle{}
+	}
 	if rank(d.Severity.Level) < rank(in.Policy.Spec.MinimumSeverity) {
 		return obstacle(ReasonBelowSeverity, "severity %s is below %s", d.Severity.Level, in.Policy.Spec.MinimumSeverity)
 	}
@@ -138,6 +154,9 @@ var levels = []v1alpha1.SeverityLevel{
 func rank(l v1alpha1.SeverityLevel) int { return slices.Index(levels, l) }
 
 func age(in *Input, d *Drift) Obstacle {
+	if in.Request != nil {
+		return Obstacle{}
+	}
 	spec := &in.Policy.Spec
 	old := max(0, in.Now.Sub(d.FirstSeen))
 	if spec.MinimumDriftAge != nil && old < spec.MinimumDriftAge.Duration {
@@ -145,20 +164,42 @@ func age(in *Input, d *Drift) Obstacle {
 		o.Until = d.FirstSeen.Add(spec.MinimumDriftAge.Duration)
 		return o
 	}
-	if spec.MaximumDriftAge != nil && old > spec.MaximumDriftAge.Duration {
+	if spec.MaximumDriftAge == nil {
+		return Obstacle{}
+	}
+	switch begins := beginning(in, d); {
+	case old > spec.MaximumDriftAge.Duration:
 		return obstacle(ReasonTooOld, "it is older than %s: a person has to decide", spec.MaximumDriftAge.Duration)
+	case spec.Action != v1alpha1.ActionNotifyOnly && spec.Trigger != v1alpha1.TriggerManual && begins.Sub(d.FirstSeen) > spec.MaximumDriftAge.Duration:
+		return obstacle(ReasonTooOld, "it will be older than %s when the schedule opens at %s: a person has to decide",
+			spec.MaximumDriftAge.Duration, begins.UTC().Format(time.RFC3339))
 	}
 	return Obstacle{}
 }
 
-func attempts(_ *Input, d *Drift) Obstacle {
+func attempts(in *Input, d *Drift) Obstacle {
 	if d.DoneBy != "" {
 		return obstacle(ReasonDone, "plan %s has done it; what is left is not for this policy", d.DoneBy)
 	}
-	if d.CancelledBy != "" {
-		return obstacle(ReasonCancelled, "%s cancelled a plan of this policy for this drift", d.CancelledBy)
+	if o := undecided(d); o.Reason != "" && in.Request == nil {
+		return o
 	}
-	if d.Attempts >= MaxAttempts {
+	if d.RetryAt.After(in.Now) {
+		o := obstacle(ReasonBackoff, "the last plan for it ended without success: the next one is made at %s", d.RetryAt.UTC().Format(time.RFC3339))
+		o.Until = d.RetryAt
+		return o
+	}
+	return Obstacle{}
+}
+
+// undecided says why a person has to decide about a drift, or already has.
+func undecided(d *Drift) Obstacle {
+	switch {
+	case d.ChosenBy != "":
+		return obstacle(ReasonDone, "%s asked for this state", d.ChosenBy)
+	case d.CancelledBy != "":
+		return obstacle(ReasonCancelled, "%s cancelled a plan of this policy for this drift", d.CancelledBy)
+	case d.Attempts >= MaxAttempts:
 		return obstacle(ReasonAttempts, "%d plans did not put it back: a person has to decide", d.Attempts)
 	}
 	return Obstacle{}
@@ -198,13 +239,7 @@ func applicable(in *Input, d *Drift) Obstacle {
 	case v1alpha1.ActionNotifyOnly, v1alpha1.ActionReconcile:
 		return Obstacle{}
 	case v1alpha1.ActionRollback:
-		if d.Ready == nil {
-			return obstacle(ReasonNeverReady, "no authorised state of it is known to have been ready")
-		}
-		if d.Ready.DesiredHash == d.DriftedHash {
-			return obstacle(ReasonNotApplicable, "it is as it was when it was last ready")
-		}
-		return Obstacle{}
+		return rollback(d)
 	case v1alpha1.ActionScale:
 		if gone || d.Scaled == nil {
 			return obstacle(ReasonNotApplicable, "its number of replicas did not change")
@@ -219,4 +254,25 @@ func applicable(in *Input, d *Drift) Obstacle {
 		return obstacle(ReasonNotApplicable, "Quarantine needs Plumbline's traffic")
 	}
 	return obstacle(ReasonNotApplicable, "nobody knows the action %q", in.Policy.Spec.Action)
+}
+
+// rollback says why a rollback does nothing about a drift.
+func rollback(d *Drift) Obstacle {
+	switch to := cmp.Or(d.To, d.Ready); {
+	case to == nil:
+		return obstacle(ReasonNeverReady, "no authorised state of it is known to have been ready")
+	case to.DesiredHash == d.DriftedHash && d.To != nil:
+		return obstacle(ReasonNotApplicable, "it is as revision %s says", to.Revision)
+	case to.DesiredHash == d.DriftedHash:
+		return obstacle(ReasonNotApplicable, "it is as it was when it was last ready")
+	}
+	return Obstacle{}
+}
+
+// permission says what may not be written. A policy that only notifies writes nothing.
+func permission(in *Input, d *Drift) Obstacle {
+	if d.Denied == "" || in.Policy.Spec.Action == v1alpha1.ActionNotifyOnly {
+		return Obstacle{}
+	}
+	return obstacle(ReasonNotAllowed, "%s", d.Denied)
 }

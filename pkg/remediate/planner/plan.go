@@ -38,6 +38,7 @@ func plan(in *Input, group []*Drift, left []LeftOut) Plan {
 	p := Plan{Namespace: group[0].Namespace, PlannedRemediation: v1alpha1.PlannedRemediation{
 		Policy: in.Policy.PlanPolicy, Environment: spec.Environment,
 		Trigger: spec.Trigger, Strategy: cmp.Or(spec.Strategy, v1alpha1.StrategyRolling),
+		Request:     in.Request.reference(),
 		InitiatedBy: in.InitiatedBy, Requester: cmp.Or(spec.RequestedBy, in.InitiatedBy),
 		RequesterGroups: spec.RequestedByGroups,
 		Batches:         batches(spec, len(group)),
@@ -49,18 +50,17 @@ func plan(in *Input, group []*Drift, left []LeftOut) Plan {
 		p.Targets = append(p.Targets, targetOf(in, d))
 	}
 	p.LeftOut, p.LeftOutTotal = leftOut(p.Namespace, left)
-	begins := in.Now
-	if !mayActNow(in, group[0]) && !in.Opening.Next.IsZero() {
-		begins = in.Opening.Next
+	begins := beginning(in, group[0])
+	if begins.After(in.Now) {
 		at := metav1.NewTime(begins)
 		p.ScheduledFor = &at
 	}
 	p.Deadline = metav1.NewTime(begins.Add(lasts).Truncate(time.Second))
-	if spec.Trigger == v1alpha1.TriggerManual {
+	if spec.Trigger == v1alpha1.TriggerManual && in.Request == nil {
 		p.Deadline = metav1.NewTime(begins.Add(waits).Truncate(time.Second))
 	}
 	id := identity(in, group)
-	p.CorrelationID = id[:32]
+	p.CorrelationID, p.DriftReportID = id[:32], driftReportID(spec.Environment, group)
 	p.Name = nameOf(in.Policy.Name, id)
 	return p
 }
@@ -76,8 +76,9 @@ func identity(in *Input, group []*Drift) string {
 	}
 	what := struct {
 		Policy, Digest, InitiatedBy string
+		Request                     string `json:",omitempty"`
 		Drifts                      []drift
-	}{in.Policy.UID, in.Policy.Digest, in.InitiatedBy, nil}
+	}{in.Policy.UID, in.Policy.Digest, in.InitiatedBy, in.Request.uid(), nil}
 	for _, d := range group {
 		what.Drifts = append(what.Drifts, drift{
 			d.Namespace, d.Baseline, d.UID, d.DriftedHash, repair(in, d).DesiredHash, d.FirstSeen.Unix(), d.Attempts + d.Earlier,
@@ -135,7 +136,7 @@ func actionOn(in *Input, d *Drift) v1alpha1.RemediationAction {
 func repair(in *Input, d *Drift) Repair {
 	switch actionOn(in, d) {
 	case v1alpha1.ActionRollback:
-		return *d.Ready
+		return *cmp.Or(d.To, d.Ready)
 	case v1alpha1.ActionScale:
 		return *d.Scaled
 	case v1alpha1.ActionRestart:

@@ -7,6 +7,16 @@ type Reason string
 
 // The reasons, in the order in which they are looked for.
 const (
+	// ReasonNotGuarded: a request names what no guard selects.
+	ReasonNotGuarded Reason = "NotGuarded"
+	// ReasonNotSelected: a request names what the policy is not about.
+	ReasonNotSelected Reason = "NotSelected"
+	// ReasonNotDrifted: a request names what is as authorised.
+	ReasonNotDrifted Reason = "NotDrifted"
+	// ReasonChanged: it is no longer what the person saw who asked.
+	ReasonChanged Reason = "Changed"
+	// ReasonNoRevision: a request names a state that was never authorised, or is not kept.
+	ReasonNoRevision Reason = "NoSuchRevision"
 	// ReasonUnmanaged: a guard says that Plumbline never writes it.
 	ReasonUnmanaged Reason = "Unmanaged"
 	// ReasonSuspended: a guard is suspended.
@@ -21,6 +31,8 @@ const (
 	ReasonNothingAuthorised Reason = "NothingAuthorised"
 	// ReasonContended: writers fight over it.
 	ReasonContended Reason = "Contended"
+	// ReasonAccepted: a person asked to authorise its present state.
+	ReasonAccepted Reason = "AcceptPending"
 	// ReasonMassDrift: so much drifts at once that one cause must be assumed.
 	ReasonMassDrift Reason = "MassDrift"
 	// ReasonUnderWay: a plan has it already.
@@ -35,10 +47,16 @@ const (
 	ReasonTooOld Reason = "AboveMaximumAge"
 	// ReasonAttempts: it was tried often enough; a person has to decide.
 	ReasonAttempts Reason = "TooManyAttempts"
+	// ReasonBackoff: the last plan for it ended without success a moment ago.
+	ReasonBackoff Reason = "BackingOff"
+	// ReasonPlanRate: the policy has made as many plans as a minute may have.
+	ReasonPlanRate Reason = "TooManyPlans"
 	// ReasonDone: a plan of the policy has succeeded for it.
 	ReasonDone Reason = "AlreadyDone"
 	// ReasonCancelled: a person ended a plan for it.
 	ReasonCancelled Reason = "Cancelled"
+	// ReasonNotAllowed: the executor, or the author of the policy, may not write it.
+	ReasonNotAllowed Reason = "NotAllowed"
 	// ReasonUnattributed: nobody knows who did it.
 	ReasonUnattributed Reason = "Unattributed"
 	// ReasonGitOps: a GitOps tool puts it back itself.
@@ -58,4 +76,6 @@ const (
 )
 
 // Escalates says of a reason that a person has to be told.
-func (r Reason) Escalates() bool { return r == ReasonTooOld || r == ReasonAttempts }
+func (r Reason) Escalates() bool {
+	return r == ReasonTooOld || r == ReasonAttempts || r == ReasonNotAllowed
+}

@@ -35,14 +35,29 @@ func (s *State) settle(step *v1alpha1.PlanStep, f StepFacts) Effect {
 	case Yes, No:
 		return s.write(func(n *v1alpha1.RemediationPlanStatus) { n.Steps[step.Index].Settled = v1alpha1.Enabled })
 	}
+	outcome, wrote := outcomeOf(step)
+	if !wrote {
+		return Release{step.Index}
+	}
+	return Settle{step.Index, outcome}
+}
+
+// outcomeOf returns how the ledgers count a step that has ended; wrote is false for a
+// step without a write, for certain. A step that was written, and whose plan
+// was ended before its target could be healthy, did not fail.
+func outcomeOf(step *v1alpha1.PlanStep) (outcome v1alpha1.LedgerOutcome, wrote bool) {
 	switch step.State {
 	case v1alpha1.StepVerified:
-		return Settle{step.Index, v1alpha1.LedgerSucceeded}
+		return v1alpha1.LedgerSucceeded, true
 	case v1alpha1.StepSkipped, v1alpha1.StepFenced:
-		return Release{step.Index}
-	case v1alpha1.StepFailed, v1alpha1.StepPlanned, v1alpha1.StepReserved, v1alpha1.StepIntent, v1alpha1.StepApplied:
+		return "", false
+	case v1alpha1.StepFailed:
+		if step.Reason == v1alpha1.ReasonStopped {
+			return v1alpha1.LedgerStopped, true
+		}
+	case v1alpha1.StepPlanned, v1alpha1.StepReserved, v1alpha1.StepIntent, v1alpha1.StepApplied:
 	}
-	return Settle{step.Index, v1alpha1.LedgerFailed}
+	return v1alpha1.LedgerFailed, true
 }
 
 func (s *State) record(step *v1alpha1.PlanStep, f StepFacts) Effect {

@@ -15,29 +15,42 @@ func (s *State) applied(step *v1alpha1.PlanStep) Effect {
 	if f.Target == nil {
 		return ReadTarget{step.Index}
 	}
+	if s.Health == nil {
+		return s.wait(again, "its policy, which says what healthy is, could not be read")
+	}
 	t := f.Target
 	late := step.Result != nil && !s.Now.Before(step.Result.At.Add(s.Health.Timeout))
 	switch {
 	case t.Read == Unknown || t.Ready == Unknown:
 		if late {
-			return s.fail(step, v1alpha1.ReasonUnhealthy, "nobody could say in %s whether it is healthy", s.Health.Timeout)
+			return s.fail(step, v1alpha1.ReasonUnhealthy, "nobody could say in %s whether it is healthy%s", s.Health.Timeout, t.because())
 		}
-		return s.wait(poll, "whether it is healthy could not be read")
+		return s.wait(poll, "whether it is healthy could not be read"+t.because())
 	case t.Read == No, s.target(step).UID != "" && t.UID != s.target(step).UID:
 		return s.fail(step, v1alpha1.ReasonTargetReplaced, "it is gone")
 	case !s.arrived(step, t):
-		return s.fail(step, v1alpha1.ReasonTargetMoved, "somebody changed it after it was put back")
+		return s.fail(step, v1alpha1.ReasonTargetMoved, "a writer changed it after it was put back")
+	case t.KeepsFields && f.Returned == nil:
+		return ReturnFields{step.Index} // once in a run: a conflict or a refusal fails no step
 	case t.Ready == Yes:
 		return s.healthy(step)
 	case late:
-		return s.fail(step, v1alpha1.ReasonUnhealthy, "it was not ready %s after it was put back", s.Health.Timeout)
+		return s.fail(step, v1alpha1.ReasonUnhealthy, "it was not ready %s after it was put back%s", s.Health.Timeout, t.because())
 	case step.HealthySince != nil:
 		return s.change(step, func(n *v1alpha1.PlanStep, at *metav1.Time) {
 			n.HealthySince = nil
 			note(n, "no longer ready", at)
 		})
 	}
-	return s.wait(poll, "it is not ready yet")
+	return s.wait(poll, "it is not ready yet"+t.because())
+}
+
+// because returns why a target is not ready, as the end of a sentence.
+func (t *Target) because() string {
+	if t.NotReady == "" {
+		return ""
+	}
+	return ": " + t.NotReady
 }
 
 func (s *State) healthy(step *v1alpha1.PlanStep) Effect {
@@ -57,6 +70,23 @@ func (s *State) healthy(step *v1alpha1.PlanStep) Effect {
 		}
 	}
 	return s.change(step, func(n *v1alpha1.PlanStep, at *metav1.Time) {
-		end(n, v1alpha1.StepVerified, "", "as it should be, and healthy", at)
+		verified(n, "as it should be, and healthy"+s.describeKeptFields(step), at)
 	})
+}
+
+// describeKeptFields says, as the end of a sentence, that fields of a target stay with the executor.
+func (s *State) describeKeptFields(step *v1alpha1.PlanStep) string {
+	f := s.Facts.Of(step.Index)
+	if f.Target == nil || !f.Target.KeepsFields || f.Returned == nil {
+		return ""
+	}
+	return "; its fields could not be given back to their field managers: " + f.Returned.Message
+}
+
+// verified ends a step well. What its target lacks stays in the message.
+func verified(n *v1alpha1.PlanStep, message string, at *metav1.Time) {
+	if n.Message != "" {
+		message += "; " + n.Message
+	}
+	end(n, v1alpha1.StepVerified, "", message, at)
 }

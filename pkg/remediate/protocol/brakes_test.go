@@ -16,11 +16,11 @@ func TestBrakesAreReadAgainBetweenAPlaceInTheLedgersAndTheWrite(t *testing.T) {
 		brake func(*world)
 		want  string
 	}{
-		"no brake, and the step writes":               {func(*world) {}, "plan Succeeded, step Verified , 1 writes"},
-		"halted, the plan is cancelled":               {func(w *world) { w.halted = "its policy is halted" }, "plan Cancelled, step Skipped Stopped, 0 writes"},
-		"closed, the plan waits":                      {func(w *world) { w.closed = "the window is closed" }, "plan Running, step Reserved , 0 writes"},
-		"unreadable, the plan waits":                  {func(w *world) { w.unread = true }, "plan Running, step Reserved , 0 writes"},
-		"superseded after its start, the step writes": {func(w *world) { w.superseded = "its policy has changed" }, "plan Succeeded, step Verified , 1 writes"},
+		"no brake, and the step writes": {func(*world) {}, "plan Succeeded, step Verified , 1 writes"},
+		"halted, the plan is cancelled": {func(w *world) { w.halted = "its policy is halted" }, "plan Cancelled, step Skipped Stopped, 0 writes"},
+		"closed, the plan waits":        {func(w *world) { w.closed = "the window is closed" }, "plan Running, step Planned , 0 writes"},
+		"unreadable, the plan waits":    {func(w *world) { w.unread = true }, "plan Running, step Reserved , 0 writes"},
+		"superseded, the step ends":     {func(w *world) { w.superseded = "its policy has changed" }, "plan Superseded, step Skipped PolicyChanged, 0 writes"},
 	}
 	for name, test := range tests {
 		t.Run(name, func(t *testing.T) {

@@ -34,7 +34,7 @@ func running(states ...v1alpha1.StepState) *State {
 		}
 		status.Steps = append(status.Steps, step)
 	}
-	return &State{Plan: w.plan, Holder: "a", Now: epoch, Health: w.health, Facts: Facts{Brakes: &Brakes{Known: true}}}
+	return &State{Plan: w.plan, Holder: "a", Now: epoch, Health: w.health, Facts: Facts{Brakes: &Brakes{Known: true}, Store: &Store{Ready: true}}}
 }
 
 // stored is the step of index 0 in a status that is to be stored; it ends the test
@@ -111,18 +111,20 @@ func TestWhatFollowsTheEndOfAStep(t *testing.T) {
 func TestAPlanEndsByHowItsStepsEnded(t *testing.T) {
 	const verified, skipped, failed, fenced = v1alpha1.StepVerified, v1alpha1.StepSkipped, v1alpha1.StepFailed, v1alpha1.StepFenced
 	tests := map[string]struct {
-		states  []v1alpha1.StepState
-		already bool // what was skipped was as desired
-		phase   v1alpha1.PlanPhase
-		counts  v1alpha1.PlanCounts
+		states []v1alpha1.StepState
+		reason v1alpha1.StepReason // of what was skipped
+		phase  v1alpha1.PlanPhase
+		counts v1alpha1.PlanCounts
 	}{
-		"all succeeded":                     {[]v1alpha1.StepState{verified, verified}, false, v1alpha1.PlanSucceeded, v1alpha1.PlanCounts{Total: 2, Succeeded: 2}},
-		"as desired already is a success":   {[]v1alpha1.StepState{verified, skipped}, true, v1alpha1.PlanSucceeded, v1alpha1.PlanCounts{Total: 2, Succeeded: 2}},
-		"one succeeded, one was skipped":    {[]v1alpha1.StepState{verified, skipped}, false, v1alpha1.PlanPartialSuccess, v1alpha1.PlanCounts{Total: 2, Succeeded: 1, Skipped: 1}},
-		"one succeeded, one failed":         {[]v1alpha1.StepState{verified, failed}, false, v1alpha1.PlanPartialSuccess, v1alpha1.PlanCounts{Total: 2, Succeeded: 1, Failed: 1}},
-		"one failed, the rest was skipped":  {[]v1alpha1.StepState{failed, skipped}, false, v1alpha1.PlanFailed, v1alpha1.PlanCounts{Total: 2, Failed: 1, Skipped: 1}},
-		"all were skipped, or fenced":       {[]v1alpha1.StepState{skipped, fenced}, false, v1alpha1.PlanSuperseded, v1alpha1.PlanCounts{Total: 2, Skipped: 2}},
-		"one was fenced, another succeeded": {[]v1alpha1.StepState{fenced, verified}, false, v1alpha1.PlanPartialSuccess, v1alpha1.PlanCounts{Total: 2, Succeeded: 1, Skipped: 1}},
+		"all succeeded":                      {[]v1alpha1.StepState{verified, verified}, "", v1alpha1.PlanSucceeded, v1alpha1.PlanCounts{Total: 2, Succeeded: 2}},
+		"as desired already is a success":    {[]v1alpha1.StepState{verified, skipped}, v1alpha1.ReasonAlreadyDesired, v1alpha1.PlanSucceeded, v1alpha1.PlanCounts{Total: 2, Succeeded: 2}},
+		"one succeeded, one was skipped":     {[]v1alpha1.StepState{verified, skipped}, "", v1alpha1.PlanPartialSuccess, v1alpha1.PlanCounts{Total: 2, Succeeded: 1, Skipped: 1}},
+		"one succeeded, one failed":          {[]v1alpha1.StepState{verified, failed}, "", v1alpha1.PlanPartialSuccess, v1alpha1.PlanCounts{Total: 2, Succeeded: 1, Failed: 1}},
+		"one failed, the rest was skipped":   {[]v1alpha1.StepState{failed, skipped}, "", v1alpha1.PlanFailed, v1alpha1.PlanCounts{Total: 2, Failed: 1, Skipped: 1}},
+		"all were skipped, or fenced":        {[]v1alpha1.StepState{skipped, fenced}, v1alpha1.ReasonTargetMoved, v1alpha1.PlanSuperseded, v1alpha1.PlanCounts{Total: 2, Skipped: 2}},
+		"something kept it from each target": {[]v1alpha1.StepState{skipped, skipped}, v1alpha1.ReasonNotAllowed, v1alpha1.PlanSkipped, v1alpha1.PlanCounts{Total: 2, Skipped: 2}},
+		"skipped for an unknown reason":      {[]v1alpha1.StepState{skipped, skipped}, "Odd", v1alpha1.PlanSkipped, v1alpha1.PlanCounts{Total: 2, Skipped: 2}},
+		"one was fenced, another succeeded":  {[]v1alpha1.StepState{fenced, verified}, "", v1alpha1.PlanPartialSuccess, v1alpha1.PlanCounts{Total: 2, Succeeded: 1, Skipped: 1}},
 	}
 	for name, test := range tests {
 		t.Run(name, func(t *testing.T) {
@@ -133,8 +135,11 @@ func TestAPlanEndsByHowItsStepsEnded(t *testing.T) {
 			for i := range status.Steps {
 				step := &status.Steps[i]
 				step.Settled, step.Evidence = v1alpha1.Enabled, &v1alpha1.StepEvidence{Sequence: 1}
-				if test.already && step.State == skipped {
-					step.Reason = v1alpha1.ReasonAlreadyDesired
+				if step.State == skipped {
+					step.Reason = test.reason
+				}
+				if step.State == fenced {
+					step.Reason = v1alpha1.ReasonStopped
 				}
 				s.Facts.Steps[step.Index] = StepFacts{Let: Yes}
 			}
@@ -209,7 +214,7 @@ func TestWhatWasProvenNotToBeWrittenIsIntendedAgainWithoutItsFence(t *testing.T)
 	s.Plan.Status.Steps[0].Fence = "12"
 	s.Plan.Status.Epoch = 3
 	target := Target{Read: Yes, UID: "uid-0", ResourceVersion: "12", Generation: 1, Hash: driftedHash}
-	s.Facts.Steps = map[int32]StepFacts{0: {Target: &target, Revision: Yes, Tried: &Write{Result: Stored, Hash: desiredHash}}}
+	s.Facts.Steps = map[int32]StepFacts{0: {Authorised: Yes, Target: &target, Revision: Yes, Tried: &Write{Result: Stored, Hash: desiredHash}}}
 	step := stored(t, Next(s))
 	want := &v1alpha1.StepIntentRecord{Epoch: 3, UID: "uid-0", ResourceVersion: "12", Generation: 1, PreHash: driftedHash, At: *at(0)}
 	if diff := cmp.Diff(want, step.Intent); diff != "" || step.Fence != "" || step.Attempts != 1 || step.State != v1alpha1.StepIntent || len(step.Logs) != 1 {
@@ -236,7 +241,7 @@ func TestOnlyAnIntentOfThisRunIsWrittenAtOnce(t *testing.T) {
 		t.Run(name, func(t *testing.T) {
 			s := running(v1alpha1.StepIntent)
 			target := Target{Read: Yes, UID: "uid-0", ResourceVersion: "10", Generation: 1, Hash: driftedHash}
-			facts := StepFacts{Target: &target, Revision: Yes, Tried: &Write{Result: Stored, Hash: desiredHash}}
+			facts := StepFacts{Authorised: Yes, Target: &target, Revision: Yes, Tried: &Write{Result: Stored, Hash: desiredHash}}
 			test.change(s, &s.Plan.Status.Steps[0], &facts)
 			s.Facts.Steps = map[int32]StepFacts{0: facts}
 			if got := text(Next(s)); got != test.want {
@@ -285,27 +290,28 @@ func TestAnEntryOfALedgerEndsWithItsStep(t *testing.T) {
 		settled v1alpha1.Toggle
 		entry   v1alpha1.StepReference
 		want    Leftover
+		outcome v1alpha1.LedgerOutcome
 	}{
-		"a step that is under way":           {v1alpha1.StepIntent, "", v1alpha1.StepReference{PlanUID: "plan-uid"}, Keep},
-		"a step that has applied":            {v1alpha1.StepApplied, v1alpha1.Enabled, v1alpha1.StepReference{PlanUID: "plan-uid"}, Keep},
-		"a step that has ended, untold":      {v1alpha1.StepVerified, "", v1alpha1.StepReference{PlanUID: "plan-uid"}, Keep},
-		"a success that was told":            {v1alpha1.StepVerified, v1alpha1.Enabled, v1alpha1.StepReference{PlanUID: "plan-uid"}, CountSucceeded},
-		"a failure that was told":            {v1alpha1.StepFailed, v1alpha1.Enabled, v1alpha1.StepReference{PlanUID: "plan-uid"}, CountFailed},
-		"a step that was skipped":            {v1alpha1.StepSkipped, v1alpha1.Enabled, v1alpha1.StepReference{PlanUID: "plan-uid"}, GiveBack},
-		"a step that was fenced":             {v1alpha1.StepFenced, v1alpha1.Enabled, v1alpha1.StepReference{PlanUID: "plan-uid"}, GiveBack},
-		"a step of another plan of the name": {v1alpha1.StepIntent, "", v1alpha1.StepReference{PlanUID: "other"}, CountFailed},
-		"a step that the plan does not have": {v1alpha1.StepIntent, "", v1alpha1.StepReference{PlanUID: "plan-uid", Step: 1}, CountFailed},
+		"a step that is under way":           {v1alpha1.StepIntent, "", v1alpha1.StepReference{PlanUID: "plan-uid"}, Keep, ""},
+		"a step that has applied":            {v1alpha1.StepApplied, v1alpha1.Enabled, v1alpha1.StepReference{PlanUID: "plan-uid"}, Keep, ""},
+		"a step that has ended, untold":      {v1alpha1.StepVerified, "", v1alpha1.StepReference{PlanUID: "plan-uid"}, Keep, ""},
+		"a success that was told":            {v1alpha1.StepVerified, v1alpha1.Enabled, v1alpha1.StepReference{PlanUID: "plan-uid"}, Count, v1alpha1.LedgerSucceeded},
+		"a failure that was told":            {v1alpha1.StepFailed, v1alpha1.Enabled, v1alpha1.StepReference{PlanUID: "plan-uid"}, Count, v1alpha1.LedgerFailed},
+		"a step that was skipped":            {v1alpha1.StepSkipped, v1alpha1.Enabled, v1alpha1.StepReference{PlanUID: "plan-uid"}, GiveBack, ""},
+		"a step that was fenced":             {v1alpha1.StepFenced, v1alpha1.Enabled, v1alpha1.StepReference{PlanUID: "plan-uid"}, GiveBack, ""},
+		"a step of another plan of the name": {v1alpha1.StepIntent, "", v1alpha1.StepReference{PlanUID: "other"}, Count, v1alpha1.LedgerFailed},
+		"a step that the plan does not have": {v1alpha1.StepIntent, "", v1alpha1.StepReference{PlanUID: "plan-uid", Step: 1}, Count, v1alpha1.LedgerFailed},
 	}
 	for name, test := range tests {
 		t.Run(name, func(t *testing.T) {
 			plan := running(test.state).Plan
 			plan.Status.Steps[0].Settled = test.settled
-			if got := LeftoverOf(plan, &v1alpha1.LedgerEntry{StepReference: test.entry}); got != test.want {
-				t.Errorf("got %d, want %d", got, test.want)
+			if got, outcome := LeftoverOf(plan, &v1alpha1.LedgerEntry{StepReference: test.entry}); got != test.want || outcome != test.outcome {
+				t.Errorf("got %d %q, want %d %q", got, outcome, test.want, test.outcome)
 			}
 		})
 	}
-	if got := LeftoverOf(nil, &v1alpha1.LedgerEntry{}); got != CountFailed {
-		t.Errorf("of a plan that is gone: got %d", got)
+	if got, outcome := LeftoverOf(nil, &v1alpha1.LedgerEntry{}); got != Count || outcome != v1alpha1.LedgerFailed {
+		t.Errorf("of a plan that is gone: got %d %q", got, outcome)
 	}
 }

@@ -22,6 +22,8 @@ type (
 	}
 	// Look reads what may hold a plan back: policy, guards, schedule, health, halts.
 	Look struct{}
+	// AskStore asks whether a record could be written now.
+	AskStore struct{}
 	// Authorise asks whether the requester may write the target.
 	Authorise struct{ Step int32 }
 	// ClaimTarget takes the target for this plan. A claim of a plan that has ended,
@@ -41,6 +43,8 @@ type (
 	WriteTarget struct{ Step int32 }
 	// FenceTarget moves the target's resourceVersion.
 	FenceTarget struct{ Step int32 }
+	// ReturnFields gives the fields that the write took over back to their field managers.
+	ReturnFields struct{ Step int32 }
 	// Settle tells both ledgers how the step ended, the cluster's last.
 	Settle struct {
 		Step    int32
@@ -52,6 +56,8 @@ type (
 	Record struct{ Step int32 }
 	// ReleaseTarget lets go of the target.
 	ReleaseTarget struct{ Step int32 }
+	// Announce tells people, logs and metrics that the plan has ended, and how.
+	Announce struct{}
 	// Wait does nothing until a time, or until something changes.
 	Wait struct {
 		Until time.Time
@@ -61,7 +67,8 @@ type (
 	Done struct{}
 )
 
-// Forget names facts to be learned anew.
+// Forget names facts to be learned anew. What the store of the records said is one of the
+// brakes here.
 type Forget struct {
 	Brakes bool
 	Steps  []int32
@@ -69,6 +76,7 @@ type Forget struct {
 
 func (WriteStatus) effect()   {}
 func (Look) effect()          {}
+func (AskStore) effect()      {}
 func (Authorise) effect()     {}
 func (ClaimTarget) effect()   {}
 func (AskMirror) effect()     {}
@@ -78,9 +86,11 @@ func (LoadRevision) effect()  {}
 func (Try) effect()           {}
 func (WriteTarget) effect()   {}
 func (FenceTarget) effect()   {}
+func (ReturnFields) effect()  {}
 func (Settle) effect()        {}
 func (Release) effect()       {}
 func (Record) effect()        {}
 func (ReleaseTarget) effect() {}
+func (Announce) effect()      {}
 func (Wait) effect()          {}
 func (Done) effect()          {}

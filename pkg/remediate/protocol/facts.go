@@ -29,7 +29,7 @@ type Brakes struct {
 	Halted string
 	// HaltedBy is who did it.
 	HaltedBy string
-	// Superseded says why the plan is no longer wanted; empty when it is.
+	// Superseded says why no step of the plan may begin any more; empty when steps may.
 	Superseded string
 	// Closed says why no further step may begin now; empty when it may.
 	Closed string
@@ -40,6 +40,20 @@ type Brakes struct {
 	// OutsideSchedule says that it is the schedule alone that is closed, which a
 	// person may pass.
 	OutsideSchedule bool
+	// UrgentPasses says that the policy lets an urgent target pass the schedule.
+	UrgentPasses bool
+	// MaximumDriftAge is how old a drift may be that the plan still puts back; zero without
+	// a bound. A person who executes the plan passes it.
+	MaximumDriftAge time.Duration
+}
+
+// Store is what the store of the records says about the next record.
+type Store struct {
+	// Ready says that a record could be written.
+	Ready bool
+	// Why not, for people, and Until when the store is asked again.
+	Why   string
+	Until time.Time
 }
 
 // Target is what was read of a target.
@@ -59,8 +73,12 @@ type Target struct {
 	// Unwanted says why what the plan leads to is no longer what was authorised, or
 	// is not to be written at all; empty when it is.
 	Unwanted string
-	// Ready says whether it does what its spec says.
-	Ready Answer
+	// KeepsFields says that the executor owns fields of it beside its marks.
+	KeepsFields bool
+	// Ready says whether it does what its spec says, and NotReady why it does not, or why
+	// that is not known.
+	Ready    Answer
+	NotReady string
 }
 
 // WriteResult is what came of a write, or of its dry run.
@@ -88,6 +106,10 @@ type Write struct {
 	// ResourceVersion and Hash of what is stored, or would be.
 	ResourceVersion, Hash string
 	Message               string
+	// Lacks says what an object that is made again lacks, for people.
+	Lacks string
+	// Artifacts names the contents that a dry run stored beside the records.
+	Artifacts v1alpha1.StepArtifacts
 }
 
 // Place is what the ledgers, or their copy, say about a step.
@@ -117,6 +139,8 @@ type StepFacts struct {
 	Tried    *Write
 	Written  *Write
 	Fenced   *Write
+	// Returned is what came of the return of its fields.
+	Returned *Write
 	// Settled, Recorded and Let: Yes, or Unknown to ask again.
 	Settled  Answer
 	Recorded Answer
@@ -128,7 +152,10 @@ type StepFacts struct {
 // and a wait ends them: who comes back reads everything anew.
 type Facts struct {
 	Brakes *Brakes
+	Store  *Store
 	Steps  map[int32]StepFacts
+	// Announced says that the end of the plan is announced.
+	Announced bool
 }
 
 // Of returns what was learned about a step.
@@ -137,7 +164,8 @@ func (f Facts) Of(step int32) StepFacts { return f.Steps[step] }
 // Learn returns the facts with more about one step. What a write may have
 // changed is forgotten by whoever tells its result: see [StepFacts.Wrote].
 func (f Facts) Learn(step int32, more func(*StepFacts)) Facts {
-	next := Facts{Brakes: f.Brakes, Steps: make(map[int32]StepFacts, len(f.Steps)+1)}
+	next := f
+	next.Steps = make(map[int32]StepFacts, len(f.Steps)+1)
 	maps.Copy(next.Steps, f.Steps)
 	about := next.Steps[step]
 	more(&about)
@@ -145,14 +173,18 @@ func (f Facts) Learn(step int32, more func(*StepFacts)) Facts {
 	return next
 }
 
-// Without returns the facts without those that a stored status outdates.
+// Without returns the facts without those that a stored status outdates. A right to write
+// is not one of them: the time between the read of a target and its write stays short.
 func (f Facts) Without(what Forget) Facts {
-	next := Facts{Brakes: f.Brakes, Steps: maps.Clone(f.Steps)}
+	next := f
+	next.Steps = maps.Clone(f.Steps)
 	if what.Brakes {
-		next.Brakes = nil
+		next.Brakes, next.Store = nil, nil
 	}
 	for _, step := range what.Steps {
-		delete(next.Steps, step)
+		if of, ok := next.Steps[step]; ok {
+			next.Steps[step] = StepFacts{Authorised: of.Authorised, Denied: of.Denied}
+		}
 	}
 	return next
 }
@@ -163,17 +195,24 @@ func (f *StepFacts) Wrote(w Write) { f.Written, f.Target, f.Tried = &w, nil, nil
 // FencedBy learns what came of the fence; what was read of the target is outdated.
 func (f *StepFacts) FencedBy(w Write) { f.Fenced, f.Target, f.Tried = &w, nil, nil }
 
+// ReturnedBy learns what came of the return of the fields, which moves the version.
+func (f *StepFacts) ReturnedBy(w Write) { f.Returned, f.Target, f.Tried = &w, nil, nil }
+
 // State is everything a decision depends on. Next changes nothing of it.
 type State struct {
 	// Plan as it is stored.
 	Plan *v1alpha1.RemediationPlan
 	// Holder is the executor that decides.
 	Holder string
-	// Policy holds what the plan's policy says about health.
-	Health Health
+	// Health has the settings of the plan's policy for health; nil when the policy could not be
+	// read, and then no step that has written ends.
+	Health *Health
 	Facts  Facts
 	// Now is the API server's time.
 	Now time.Time
+	// TimeUnknown says that Now is the time of the process instead, because no answer of
+	// the API server has told its time lately.
+	TimeUnknown bool
 }
 
 // Health says when a target that was written counts as healthy.

@@ -7,6 +7,8 @@ import (
 	"testing"
 	"time"
 
+	metav1 "k8s.io/apimachinery/pkg/apis/meta/v1"
+
 	"github.com/plumbline-dev/plumbline/pkg/apis/plumbline/v1alpha1"
 )
 
@@ -27,7 +29,7 @@ func observe(t *testing.T, e *executor, health func(second int) Target) int {
 		if _, reads := e.pending.(ReadTarget); reads {
 			is := health(second)
 			t := e.w.reading(0, fine)
-			t.Read, t.Ready = is.Read, is.Ready
+			t.Read, t.Ready, t.NotReady = is.Read, is.Ready, is.NotReady
 			e.learn(0, func(f *StepFacts) { f.Target = t })
 			e.pending = nil
 			continue
@@ -87,12 +89,58 @@ func TestAStepIsVerifiedWhenItsTargetWasHealthyForLongEnough(t *testing.T) {
 	for name, test := range tests {
 		t.Run(name, func(t *testing.T) {
 			w := newWorld(v1alpha1.ActionReconcile, [][]int32{{0}}, false)
-			w.health = Health{Stabilisation: test.stabilisation, Timeout: 2 * time.Minute}
+			w.health = &Health{Stabilisation: test.stabilisation, Timeout: 2 * time.Minute}
 			e := &executor{w: w, holder: "a"}
 			second := observe(t, e, test.health)
 			step := &w.plan.Status.Steps[0]
 			if got := fmt.Sprintf("%s %s in second %d", step.State, step.Reason, second); got != test.want {
 				t.Errorf("got %s, want %s; what happened: %q", got, test.want, step.Logs)
+			}
+		})
+	}
+}
+
+func TestAStepThatIsNotHealthyInTimeSaysWhy(t *testing.T) {
+	tests := map[string]struct {
+		target Target
+		want   string
+	}{
+		"its target is not ready":                 {Target{Read: Yes, Ready: No, NotReady: "0 of 3 replicas are ready"}, "it was not ready 2m0s after it was put back: 0 of 3 replicas are ready"},
+		"it is not known whether it is ready":     {Target{Read: Yes, Ready: Unknown, NotReady: "it does not say"}, "nobody could say in 2m0s whether it is healthy: it does not say"},
+		"its target could not be read to the end": {Target{Read: Unknown}, "nobody could say in 2m0s whether it is healthy"},
+	}
+	for name, test := range tests {
+		t.Run(name, func(t *testing.T) {
+			w := newWorld(v1alpha1.ActionReconcile, [][]int32{{0}}, false)
+			w.health = &Health{Timeout: 2 * time.Minute}
+			observe(t, &executor{w: w, holder: "a"}, func(int) Target { return test.target })
+			if got := w.plan.Status.Steps[0].Message; got != test.want {
+				t.Errorf("the step says %q", got)
+			}
+		})
+	}
+}
+
+// D3 of the review of remediation: a step was verified after the built-in time, because
+// its policy could not be read.
+func TestWithoutItsPolicyNoStepThatHasWrittenEnds(t *testing.T) {
+	now := epoch.Add(time.Hour)
+	tests := map[string]Target{
+		"its target is healthy":          {Read: Yes, Ready: Yes},
+		"its target is not ready":        {Read: Yes, Ready: No},
+		"its target cannot be read":      {Read: Unknown},
+		"its target is gone":             {Read: No},
+		"its target was changed by then": {Read: Yes, Ready: Yes, UID: "uid", Hash: "other"},
+	}
+	for name, target := range tests {
+		t.Run(name, func(t *testing.T) {
+			s := running(v1alpha1.StepApplied)
+			s.Health, s.Now = nil, now
+			s.Plan.Status.Steps[0].Result = &v1alpha1.StepResult{At: metav1.NewTime(epoch)}
+			s.Plan.Status.Steps[0].HealthySince = &metav1.Time{Time: epoch}
+			s.Facts.Steps = map[int32]StepFacts{0: {Target: &target}}
+			if e, ok := Next(s).(Wait); !ok || !e.Until.Equal(now.Add(again)) {
+				t.Errorf("it goes on with %+v", Next(s))
 			}
 		})
 	}

@@ -3,6 +3,8 @@
 package protocol
 
 import (
+	"time"
+
 	metav1 "k8s.io/apimachinery/pkg/apis/meta/v1"
 
 	"github.com/plumbline-dev/plumbline/pkg/apis/plumbline/v1alpha1"
@@ -18,7 +20,10 @@ func (s *State) intended(step *v1alpha1.PlanStep) Effect {
 	if !s.fresh(step, f) {
 		return s.recover(step, f)
 	}
-	if e := s.held(); e != nil {
+	if s.tooLate(step) {
+		return s.skip(step, v1alpha1.ReasonDeadlineExceeded, "its creation was not sent in time: the API server admits it until %s", s.lastSecond(step))
+	}
+	if e := s.awaitBrakes(step); e != nil {
 		return e
 	}
 	return WriteTarget{step.Index}
@@ -38,6 +43,11 @@ func (s *State) written(step *v1alpha1.PlanStep, f StepFacts) Effect {
 	case Stored:
 		return s.apply(step, w.ResourceVersion, w.Hash, v1alpha1.ResultResponse)
 	case Conflicted:
+		if step.Attempts+1 >= maxAttempts {
+			// The network may have repeated the request, and the conflict may be one with
+			// the first copy: only the target tells.
+			return s.recover(step, f)
+		}
 		return s.lookAgain(step)
 	case Gone:
 		return s.skip(step, v1alpha1.ReasonTargetReplaced, "it is gone")
@@ -76,7 +86,7 @@ func (s *State) recover(step *v1alpha1.PlanStep, f StepFacts) Effect {
 	case !s.Now.Before(s.Plan.Spec.Plan.Deadline.Time):
 		return s.fenceThenSkip(step, f, v1alpha1.ReasonDeadlineExceeded, "the plan's time is over")
 	}
-	if e := s.held(); e != nil {
+	if e := s.awaitBrakes(step); e != nil {
 		return e
 	}
 	return s.rearm(step, f)
@@ -103,10 +113,14 @@ func (s *State) unlessNothingCame(step *v1alpha1.PlanStep, t *Target) Effect {
 
 // notThere ends a step that was to make its target, and finds nothing: it may have
 // been made and removed again, so it is not made a second time. A request that is
-// under way has to be over first.
+// under way has to be over first. A step has one request to make its target, so that
+// a refusal proves that the step wrote nothing.
 func (s *State) notThere(step *v1alpha1.PlanStep) Effect {
 	if e := s.outwait(step); e != nil {
 		return e
+	}
+	if w := s.Facts.Of(step.Index).Written; w != nil && (w.Result == Forbidden || w.Result == Refused) {
+		return s.skip(step, v1alpha1.ReasonDeadlineExceeded, "the API server admits its creation until %s, and refused it: %s", s.lastSecond(step), w.Message)
 	}
 	return s.fail(step, v1alpha1.ReasonTargetReplaced, "it is not there, and nobody knows whether it was made and removed since")
 }
@@ -115,6 +129,11 @@ func (s *State) notThere(step *v1alpha1.PlanStep) Effect {
 // that is still under way is bound to the old version: if that is the present
 // one, the API server stores one of the two.
 func (s *State) rearm(step *v1alpha1.PlanStep, f StepFacts) Effect {
+	if e, denied := s.authorised(step, f); denied {
+		return s.fenceThenSkip(step, f, v1alpha1.ReasonNotAllowed, f.Denied)
+	} else if e != nil {
+		return e
+	}
 	switch f.Revision {
 	case NotAsked:
 		return LoadRevision{step.Index}
@@ -130,7 +149,7 @@ func (s *State) rearm(step *v1alpha1.PlanStep, f StepFacts) Effect {
 	switch f.Tried.Result {
 	case Stored:
 		if f.Tried.Hash == s.target(step).DesiredHash {
-			return s.intendAgain(step, f.Target)
+			return s.intendAgain(step, f)
 		}
 		return s.fenceThenSkip(step, f, v1alpha1.ReasonWouldNotConverge, "a dry run leads elsewhere now")
 	case Forbidden:
@@ -139,21 +158,29 @@ func (s *State) rearm(step *v1alpha1.PlanStep, f StepFacts) Effect {
 		return s.fenceThenSkip(step, f, v1alpha1.ReasonRefused, f.Tried.Message)
 	case Conflicted, Gone, Lost:
 	}
-	return s.wait(poll, "the dry run has no answer")
+	return s.wait(poll, noAnswer(f))
 }
 
-func (s *State) intendAgain(step *v1alpha1.PlanStep, t *Target) Effect {
+func (s *State) intendAgain(step *v1alpha1.PlanStep, f StepFacts) Effect {
 	return s.change(step, func(n *v1alpha1.PlanStep, at *metav1.Time) {
 		n.Attempts++
 		n.Fence = ""
-		n.Intent = s.intentOn(t, at)
-		note(n, "nothing was written; once more, over version "+t.ResourceVersion, at)
+		n.Intent = s.intentOn(f, at)
+		note(n, "nothing was written; once more, over version "+f.Target.ResourceVersion, at)
 	})
 }
 
-func (s *State) intentOn(t *Target, at *metav1.Time) *v1alpha1.StepIntentRecord {
+// lastSecond is [State.LastSecond] for people.
+func (s *State) lastSecond(step *v1alpha1.PlanStep) string {
+	return s.LastSecond(step.Index).UTC().Format(time.RFC3339)
+}
+
+// intentOn returns the intent to write what was tried over the target as it was read.
+func (s *State) intentOn(f StepFacts, at *metav1.Time) *v1alpha1.StepIntentRecord {
+	t := f.Target
 	return &v1alpha1.StepIntentRecord{
-		Epoch: s.Plan.Status.Epoch, UID: t.UID, ResourceVersion: t.ResourceVersion, Generation: t.Generation, PreHash: t.Hash, At: *at,
+		Epoch: s.Plan.Status.Epoch, UID: t.UID, ResourceVersion: t.ResourceVersion, Generation: t.Generation, PreHash: t.Hash,
+		Artifacts: f.Tried.Artifacts, At: *at,
 	}
 }
 

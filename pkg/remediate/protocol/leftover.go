@@ -15,9 +15,8 @@ const (
 	Keep Leftover = iota
 	// GiveBack its place: its step wrote nothing and never will.
 	GiveBack
-	// CountSucceeded and CountFailed end it.
-	CountSucceeded
-	CountFailed
+	// Count it, with the outcome that [LeftoverOf] returns beside this.
+	Count
 )
 
 // LeftoverOf says what to do about an entry, given its plan as it is stored now;
@@ -25,20 +24,17 @@ const (
 // step that another one has ended meanwhile, and a plan may be deleted with its
 // namespace: nobody else would ever give such a place back. Whoever asks looks
 // at all entries from time to time.
-func LeftoverOf(plan *v1alpha1.RemediationPlan, entry *v1alpha1.LedgerEntry) Leftover {
+func LeftoverOf(plan *v1alpha1.RemediationPlan, entry *v1alpha1.LedgerEntry) (Leftover, v1alpha1.LedgerOutcome) {
 	if plan == nil || string(plan.UID) != entry.PlanUID || int(entry.Step) >= len(plan.Status.Steps) {
-		return CountFailed // nobody knows what it did
+		return Count, v1alpha1.LedgerFailed // its effect is not known
 	}
 	step := &plan.Status.Steps[entry.Step]
 	if !ended(step) || step.Settled != v1alpha1.Enabled {
-		return Keep
+		return Keep, ""
 	}
-	switch step.State {
-	case v1alpha1.StepVerified:
-		return CountSucceeded
-	case v1alpha1.StepSkipped, v1alpha1.StepFenced:
-		return GiveBack
-	case v1alpha1.StepFailed, v1alpha1.StepPlanned, v1alpha1.StepReserved, v1alpha1.StepIntent, v1alpha1.StepApplied:
+	outcome, wrote := outcomeOf(step)
+	if !wrote {
+		return GiveBack, ""
 	}
-	return CountFailed
+	return Count, outcome
 }

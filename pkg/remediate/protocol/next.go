@@ -3,6 +3,7 @@
 package protocol
 
 import (
+	"fmt"
 	"time"
 
 	metav1 "k8s.io/apimachinery/pkg/apis/meta/v1"
@@ -24,7 +25,7 @@ func Next(s *State) Effect {
 	status := &s.Plan.Status
 	switch {
 	case Final(status.Phase):
-		return Done{} // a plan ends only when everything is told and let go of
+		return s.announce() // a plan ends only when all is recorded and let go of
 	case status.Phase == "":
 		return s.begin()
 	case status.Holder != s.Holder:
@@ -39,7 +40,7 @@ func Next(s *State) Effect {
 		return s.paused()
 	case v1alpha1.PlanCreated, v1alpha1.PlanScheduled, v1alpha1.PlanDeferred, v1alpha1.PlanRunning:
 		return s.run()
-	case v1alpha1.PlanSucceeded, v1alpha1.PlanPartialSuccess, v1alpha1.PlanFailed, v1alpha1.PlanCancelled, v1alpha1.PlanSuperseded:
+	case v1alpha1.PlanSucceeded, v1alpha1.PlanPartialSuccess, v1alpha1.PlanFailed, v1alpha1.PlanCancelled, v1alpha1.PlanSuperseded, v1alpha1.PlanSkipped:
 	}
 	return Wait{Why: "phase " + string(status.Phase) + " is one that this version does not know"}
 }
@@ -47,7 +48,7 @@ func Next(s *State) Effect {
 // Final says that a phase is the end of a plan.
 func Final(p v1alpha1.PlanPhase) bool {
 	switch p {
-	case v1alpha1.PlanSucceeded, v1alpha1.PlanPartialSuccess, v1alpha1.PlanFailed, v1alpha1.PlanCancelled, v1alpha1.PlanSuperseded:
+	case v1alpha1.PlanSucceeded, v1alpha1.PlanPartialSuccess, v1alpha1.PlanFailed, v1alpha1.PlanCancelled, v1alpha1.PlanSuperseded, v1alpha1.PlanSkipped:
 		return true
 	case v1alpha1.PlanCreated, v1alpha1.PlanScheduled, v1alpha1.PlanDeferred, v1alpha1.PlanRunning, v1alpha1.PlanPaused, v1alpha1.PlanSealing:
 	}
@@ -65,6 +66,12 @@ func (s *State) write(change func(*v1alpha1.RemediationPlanStatus)) WriteStatus 
 
 // begin writes the first status: all steps, and who has the plan.
 func (s *State) begin() Effect {
+	if why := malformed(&s.Plan.Spec.Plan); why != "" {
+		return s.write(func(n *v1alpha1.RemediationPlanStatus) {
+			n.Epoch, n.Holder, n.EndedReason = n.Epoch+1, s.Holder, why
+			s.ends(n, v1alpha1.PlanFailed)
+		})
+	}
 	return s.write(func(n *v1alpha1.RemediationPlanStatus) {
 		n.Phase, n.Epoch, n.Holder = v1alpha1.PlanCreated, n.Epoch+1, s.Holder
 		n.Steps = make([]v1alpha1.PlanStep, len(s.Plan.Spec.Plan.Targets))
@@ -72,6 +79,29 @@ func (s *State) begin() Effect {
 			n.Steps[i] = v1alpha1.PlanStep{Index: int32(i), State: v1alpha1.StepPlanned} //nolint:gosec // at most ten
 		}
 	})
+}
+
+// malformed says why a plan cannot be carried out that the API server has stored all the
+// same, as before its schema had a rule about that; empty when it can.
+func malformed(plan *v1alpha1.PlannedRemediation) string {
+	named := make([]int, len(plan.Targets))
+	for i := range plan.Batches {
+		if int(plan.Batches[i].Order) != i {
+			return fmt.Sprintf("spec.plan.batches[%d].order is %d: the order of a batch must be its index", i, plan.Batches[i].Order)
+		}
+		for _, step := range plan.Batches[i].Steps {
+			if step < 0 || int(step) >= len(named) {
+				return fmt.Sprintf("spec.plan.batches[%d].steps names target %d, which is not there", i, step)
+			}
+			named[step]++
+		}
+	}
+	for i, times := range named {
+		if times != 1 {
+			return fmt.Sprintf("spec.plan.batches name target %d %d times: once is needed", i, times)
+		}
+	}
+	return ""
 }
 
 // takeOver makes the plan ours. What the one before us decided and has not

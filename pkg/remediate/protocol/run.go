@@ -146,10 +146,13 @@ func (s *State) begins(batch v1alpha1.PlanBatch) Effect {
 	if !s.Now.Before(s.Plan.Spec.Plan.Deadline.Time) {
 		return s.stop(v1alpha1.ReasonDeadlineExceeded, "the plan's time is over")
 	}
+	if b := s.Facts.Brakes; b.Known && b.Superseded != "" {
+		return s.stop(v1alpha1.ReasonPolicyChanged, b.Superseded)
+	}
 	if until, ok := s.delay(batch); ok {
 		return Wait{Until: until, Why: "delayAfter the batch before"}
 	}
-	return s.held()
+	return nil
 }
 
 // failed says that a step failed: nothing more begins.
@@ -218,64 +221,29 @@ func (s *State) delay(batch v1alpha1.PlanBatch) (time.Time, bool) {
 	return until, until.After(s.Now)
 }
 
-// held says what else keeps a step from beginning: the time, a person who is to
-// say so, a brake.
-func (s *State) held() Effect {
-	plan, brakes, control := &s.Plan.Spec.Plan, s.Facts.Brakes, s.Plan.Spec.Control
-	asked := control.Verb == v1alpha1.PlanExecute
-	switch {
-	case !brakes.Known:
-		return s.wait(again, "what may hold it back could not be read")
-	case asked:
-	case !brakes.ClosesAt.IsZero() && !s.Now.Before(brakes.ClosesAt):
-		return Look{} // it was open when they were read, and answers took their time
-	case plan.Trigger == v1alpha1.TriggerManual && s.Plan.Status.StartedAt == nil:
-		return s.waits(v1alpha1.PlanDeferred, "it waits for somebody to execute it", time.Time{})
-	case plan.ScheduledFor != nil && s.Now.Before(plan.ScheduledFor.Time):
-		return s.waits(v1alpha1.PlanScheduled, "it is scheduled", plan.ScheduledFor.Time)
-	}
-	if brakes.Closed != "" && (!asked || !brakes.OutsideSchedule) {
-		return s.waits(v1alpha1.PlanDeferred, brakes.Closed, brakes.Until)
-	}
-	return nil
-}
-
-// waits says in the status what the plan waits for, and waits. One that has
-// begun stays Running.
-func (s *State) waits(phase v1alpha1.PlanPhase, why string, until time.Time) Effect {
-	status, why := &s.Plan.Status, diff.TruncateText(why, MaxMessage)
-	if status.StartedAt != nil {
-		phase = v1alpha1.PlanRunning
-	}
-	told := status.ObservedGeneration == s.Plan.Generation && status.Phase == phase && status.DeferralReason == why && sameTime(status.DeferredUntil, until)
-	if !told {
-		return s.write(func(n *v1alpha1.RemediationPlanStatus) {
-			n.Phase, n.DeferralReason, n.DeferredUntil = phase, why, nil
-			if !until.IsZero() {
-				at := metav1.NewTime(until.Truncate(time.Second))
-				n.DeferredUntil = &at
-			}
-		})
-	}
-	return Wait{Until: until, Why: why}
-}
-
-func sameTime(stored *metav1.Time, t time.Time) bool {
-	if stored == nil {
-		return t.IsZero()
-	}
-	return stored.Time.Equal(t.Truncate(time.Second))
-}
-
-// first is what the first step of a batch does that has something to do.
+// first is what the first step of a batch does that has something to do, and that nothing
+// holds back. What holds the others back is said when all others have ended or wait.
 func (s *State) first(batch v1alpha1.PlanBatch) Effect {
 	var waits *Wait
+	var deferred *deferral
 	for _, i := range batch.Steps {
 		step := &s.Plan.Status.Steps[i]
 		if ended(step) {
 			continue
 		}
-		e := s.step(step)
+		e, d := s.proceed(step)
+		if d != nil && deferred == nil {
+			deferred = d
+		}
+		switch wait, ok := e.(Wait); {
+		case ok:
+			waits = soonest(waits, wait)
+		case e != nil:
+			return e
+		}
+	}
+	if deferred != nil {
+		e := s.waits(*deferred)
 		wait, ok := e.(Wait)
 		if !ok {
 			return e
@@ -288,19 +256,36 @@ func (s *State) first(batch v1alpha1.PlanBatch) Effect {
 	return *waits
 }
 
+// proceed is what a step does that has not ended, or what it waits for. A step that is
+// deferred before it has written holds neither a place nor its target.
+func (s *State) proceed(step *v1alpha1.PlanStep) (Effect, *deferral) {
+	if step.State != v1alpha1.StepPlanned && step.State != v1alpha1.StepReserved {
+		return s.step(step), nil
+	}
+	e, deferred := s.checkBrakes(step)
+	switch {
+	case deferred != nil:
+		return s.yield(step, s.Facts.Of(step.Index)), deferred
+	case e != nil:
+		return e, nil
+	}
+	return s.step(step), nil
+}
+
 // finish says how a plan ended of which every step has.
 func (s *State) finish() Effect {
 	return s.write(func(n *v1alpha1.RemediationPlanStatus) {
 		count(n)
-		n.Phase, n.CompletedAt = outcome(n.Counts), s.at()
+		s.ends(n, outcome(n))
 		n.DeferralReason, n.DeferredUntil = "", nil
 	})
 }
 
-// outcome of a plan that was not ended by anybody. One whose targets all moved
-// away failed nothing: what it was made for is no longer so.
-func outcome(c v1alpha1.PlanCounts) v1alpha1.PlanPhase {
-	switch {
+// outcome returns the phase of a plan of which every step has ended, and which no person
+// and no brake has ended. A plan whose targets all moved away failed nothing: what it was
+// made for is no longer so. A plan that something kept from its targets tells that.
+func outcome(n *v1alpha1.RemediationPlanStatus) v1alpha1.PlanPhase {
+	switch c := n.Counts; {
 	case c.Succeeded == c.Total:
 		return v1alpha1.PlanSucceeded
 	case c.Succeeded > 0:
@@ -308,5 +293,26 @@ func outcome(c v1alpha1.PlanCounts) v1alpha1.PlanPhase {
 	case c.Failed > 0:
 		return v1alpha1.PlanFailed
 	}
+	for i := range n.Steps {
+		if Hindered(&n.Steps[i]) {
+			return v1alpha1.PlanSkipped
+		}
+	}
 	return v1alpha1.PlanSuperseded
+}
+
+// Hindered says that a step wrote nothing although its target was still to be put back:
+// a person has to remove what kept the step from its target.
+func Hindered(step *v1alpha1.PlanStep) bool {
+	if step.State != v1alpha1.StepSkipped && step.State != v1alpha1.StepFenced {
+		return false
+	}
+	switch step.Reason {
+	case v1alpha1.ReasonTargetMoved, v1alpha1.ReasonTargetReplaced, v1alpha1.ReasonAlreadyDesired, v1alpha1.ReasonTerminating,
+		v1alpha1.ReasonClaimed, v1alpha1.ReasonStopped, v1alpha1.ReasonPolicyChanged:
+		return false
+	case v1alpha1.ReasonTargetContended, v1alpha1.ReasonWouldNotConverge, v1alpha1.ReasonNotAllowed, v1alpha1.ReasonRevisionDamaged,
+		v1alpha1.ReasonUnhealthy, v1alpha1.ReasonRefused, v1alpha1.ReasonDeadlineExceeded, v1alpha1.ReasonAboveMaximumAge:
+	}
+	return true
 }

@@ -36,7 +36,8 @@ func (s *State) seal() Effect {
 		return e
 	}
 	return s.write(func(n *v1alpha1.RemediationPlanStatus) {
-		n.Phase, n.EndingAs, n.CompletedAt = n.EndingAs, "", s.at()
+		s.ends(n, n.EndingAs)
+		n.EndingAs = ""
 	})
 }
 
@@ -123,7 +124,7 @@ func (s *State) sealApplied(step *v1alpha1.PlanStep) Effect {
 		return s.wait(again, "the target could not be read")
 	case t.Read == Yes && s.arrived(step, t) && t.Ready == Yes:
 		return s.change(step, func(n *v1alpha1.PlanStep, at *metav1.Time) {
-			end(n, v1alpha1.StepVerified, "", "as it should be, and healthy when the plan was ended", at)
+			verified(n, "as it should be, and healthy when the plan was ended", at)
 		})
 	}
 	return s.fail(step, v1alpha1.ReasonStopped, "the plan was ended before it was healthy")
@@ -138,6 +139,9 @@ func (s *State) paused() Effect {
 		return s.sealing(v1alpha1.PlanCancelled, s.Facts.Brakes.HaltedBy, s.Facts.Brakes.Halted)
 	case control.Verb == v1alpha1.PlanPause:
 		if e := s.tidy(); e != nil {
+			return e
+		}
+		if e := s.yieldAll(); e != nil {
 			return e
 		}
 		return Wait{Why: "it is paused"}

@@ -156,7 +156,7 @@ func TestWhatIsReadBeforeAWriteDecidesWhetherItComes(t *testing.T) {
 			if test.plan != nil {
 				test.plan(&s.Plan.Spec.Plan.Targets[0])
 			}
-			s.Facts.Steps = map[int32]StepFacts{0: {Target: &test.target}}
+			s.Facts.Steps = map[int32]StepFacts{0: {Authorised: Yes, Target: &test.target}}
 			got := Next(s)
 			if w, ok := got.(WriteStatus); ok {
 				if step := w.Status.Steps[0]; fmt.Sprint(step.State, " ", step.Reason) != test.want {
@@ -174,7 +174,7 @@ func TestWhatIsReadBeforeAWriteDecidesWhetherItComes(t *testing.T) {
 func TestAConflictIsCountedAndTheTargetForgotten(t *testing.T) {
 	target := Target{Read: Yes, UID: "uid-0", ResourceVersion: "10", Generation: 1, Hash: driftedHash}
 	s := running(v1alpha1.StepReserved)
-	s.Facts.Steps = map[int32]StepFacts{0: {Target: &target, Revision: Yes, Tried: &Write{Result: Conflicted}}}
+	s.Facts.Steps = map[int32]StepFacts{0: {Authorised: Yes, Target: &target, Revision: Yes, Tried: &Write{Result: Conflicted}}}
 	w, ok := Next(s).(WriteStatus)
 	if !ok || w.Status.Steps[0].Attempts != 1 || w.Status.Steps[0].State != v1alpha1.StepReserved {
 		t.Fatalf("stored is %+v", w.Status.Steps)

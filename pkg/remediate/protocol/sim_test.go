@@ -59,7 +59,7 @@ func TestNothingIsWrittenTwiceWhateverDies(t *testing.T) {
 	for _, end := range []string{
 		"Verified ", "Skipped NotAllowed", "Skipped TargetMoved", "Skipped AlreadyDesired", "Skipped TargetReplaced", "Skipped Stopped", "Skipped RevisionDamaged",
 		"Failed TargetMoved", "result Response", "result Recovered", "attempts",
-		"Succeeded", "Failed", "Cancelled", "Superseded",
+		"Succeeded", "Failed", "Cancelled", "Superseded", "Skipped",
 	} {
 		if seen[end] == 0 {
 			t.Errorf("it never ended as %q: %v", end, seen)
@@ -87,7 +87,7 @@ func newSimulation(t *rapid.T) *simulation {
 	s := &simulation{T: t, w: w, executors: []*executor{{w: w, holder: "a"}, {w: w, holder: "b"}}}
 	all := []func(){
 		s.dies, s.changes, s.puts, s.churns, func() { w.replace(s.some()) }, s.asks, s.closes,
-		func() { w.damaged = !w.damaged }, func() { w.forbidden = !w.forbidden }, w.sweep,
+		func() { w.damaged = !w.damaged }, func() { w.forbidden = !w.forbidden }, func() { w.mute = !w.mute }, w.sweep,
 		s.inBetween(s.dies), s.inBetween(s.asks), s.inBetween(s.asks), s.inBetween(s.changes), s.inBetween(s.puts), s.inBetween(s.churns),
 	}
 	for i, d := range all {
@@ -215,7 +215,7 @@ func (w *world) settle(t *rapid.T, executors []*executor) {
 	if w.plan.Spec.Control.Verb == v1alpha1.PlanPause {
 		w.ask("")
 	}
-	w.closed, w.damaged, w.forbidden = "", false, false
+	w.closed, w.damaged, w.forbidden, w.mute = "", false, false, false
 	survivor := executors[0]
 	survivor.restart("survivor")
 	for range 2000 {
@@ -254,14 +254,12 @@ func (w *world) sweep() {
 		if entry.SettledAt != nil {
 			continue
 		}
-		switch LeftoverOf(w.plan, &entry) {
+		switch action, outcome := LeftoverOf(w.plan, &entry); action {
 		case Keep:
 		case GiveBack:
-			w.ledger, _ = ledger.Release(w.ledger, entry.StepReference)
-		case CountSucceeded:
-			w.ledger, _ = ledger.Settle(w.ledger, entry.StepReference, v1alpha1.LedgerSucceeded, w.rules.Policy, w.now)
-		case CountFailed:
-			w.ledger, _ = ledger.Settle(w.ledger, entry.StepReference, v1alpha1.LedgerFailed, w.rules.Policy, w.now)
+			w.ledger, _ = ledger.Release(w.ledger, entry.StepReference, entry.Epoch)
+		case Count:
+			w.ledger, _ = ledger.Settle(w.ledger, entry.StepReference, outcome, w.now)
 		}
 	}
 }
@@ -269,6 +267,9 @@ func (w *world) sweep() {
 func (w *world) ended(t *rapid.T, survivor *executor) {
 	if !Final(w.plan.Status.Phase) {
 		t.Fatalf("the plan is %s, and %q: %+v", w.plan.Status.Phase, survivor.waits, w.plan.Status.Steps)
+	}
+	if w.announced == 0 {
+		t.Fatalf("the plan is %s, and people were not told", w.plan.Status.Phase)
 	}
 	for i := range w.plan.Status.Steps {
 		step := &w.plan.Status.Steps[i]

@@ -8,6 +8,7 @@ import (
 	metav1 "k8s.io/apimachinery/pkg/apis/meta/v1"
 
 	"github.com/plumbline-dev/plumbline/pkg/apis/plumbline/v1alpha1"
+	"github.com/plumbline-dev/plumbline/pkg/specguard/diff"
 )
 
 // step says what a step does that has not ended.
@@ -49,19 +50,24 @@ func (s *State) fail(step *v1alpha1.PlanStep, why v1alpha1.StepReason, format st
 	})
 }
 
-// planned asks for everything that a step needs before it may look at its target:
-// the right, the target for itself, and a place in the ledgers.
+// planned asks for everything that a step needs before it may look at its target: the
+// right, a place in the ledgers, and the target for itself. The claim comes last, because a
+// step may wait a day for its place, and other plans may have the target meanwhile.
 func (s *State) planned(step *v1alpha1.PlanStep) Effect {
 	f := s.Facts.Of(step.Index)
-	switch f.Authorised {
-	case NotAsked:
-		return Authorise{step.Index}
-	case Unknown:
-		return s.wait(again, "whether the requester may write the target could not be asked")
-	case No:
-		return s.skip(step, v1alpha1.ReasonNotAllowed, "%s", f.Denied)
-	case Yes:
+	if e := s.yield(step, f); e != nil {
+		return e
 	}
+	if e, denied := s.authorised(step, f); denied {
+		return s.skip(step, v1alpha1.ReasonNotAllowed, "%s", f.Denied)
+	} else if e != nil {
+		return e
+	}
+	return s.place(step, f)
+}
+
+// claimed takes the target of a step that has its place, and begins the step.
+func (s *State) claimed(step *v1alpha1.PlanStep, f StepFacts) Effect {
 	switch f.Claimed {
 	case NotAsked:
 		return ClaimTarget{step.Index}
@@ -71,7 +77,23 @@ func (s *State) planned(step *v1alpha1.PlanStep) Effect {
 		return s.skip(step, v1alpha1.ReasonClaimed, "plan %s holds it", f.ClaimedBy)
 	case Yes:
 	}
-	return s.place(step, f)
+	return s.granted(step)
+}
+
+// authorised asks whether the step may write. The effect asks, or waits, and is nil when
+// that is known. The answer counts until the plan waits: a right may be taken away while
+// a plan is paused.
+func (s *State) authorised(step *v1alpha1.PlanStep, f StepFacts) (e Effect, denied bool) {
+	switch f.Authorised {
+	case NotAsked:
+		return Authorise{step.Index}, false
+	case Unknown:
+		return s.wait(again, "whether the requester may write the target could not be asked"), false
+	case No:
+		return nil, true
+	case Yes:
+	}
+	return nil, false
 }
 
 // place asks the mirror, which may refuse, and then the ledgers, which alone grant.
@@ -80,7 +102,7 @@ func (s *State) place(step *v1alpha1.PlanStep, f StepFacts) Effect {
 		return AskMirror{step.Index}
 	}
 	if f.Mirror.Granted == No {
-		return s.waits(v1alpha1.PlanDeferred, f.Mirror.Refusal, f.Mirror.Until)
+		return s.waits(deferral{v1alpha1.PlanDeferred, f.Mirror.Refusal, f.Mirror.Until})
 	}
 	if f.Place == nil {
 		return Reserve{step.Index}
@@ -91,9 +113,9 @@ func (s *State) place(step *v1alpha1.PlanStep, f StepFacts) Effect {
 		// not known here, and it is not done again.
 		return s.fail(step, v1alpha1.ReasonStopped, "the ledger says that this step has ended")
 	case f.Place.Granted == Yes:
-		return s.granted(step)
+		return s.claimed(step, f)
 	case f.Place.Granted == No:
-		return s.waits(v1alpha1.PlanDeferred, f.Place.Refusal, f.Place.Until)
+		return s.waits(deferral{v1alpha1.PlanDeferred, f.Place.Refusal, f.Place.Until})
 	}
 	return s.wait(again, "the ledgers could not be asked")
 }
@@ -118,6 +140,11 @@ func (s *State) granted(step *v1alpha1.PlanStep) Effect {
 // shown that it leads where it should.
 func (s *State) reserved(step *v1alpha1.PlanStep) Effect {
 	f := s.Facts.Of(step.Index)
+	if e, denied := s.authorised(step, f); denied {
+		return s.skip(step, v1alpha1.ReasonNotAllowed, "%s", f.Denied)
+	} else if e != nil {
+		return e
+	}
 	if e := s.look(step, f); e != nil {
 		return e
 	}
@@ -183,6 +210,9 @@ func Token(plan *v1alpha1.RemediationPlan, step int32) string {
 
 // tried has a dry run show where the write leads, and stores the intent.
 func (s *State) tried(step *v1alpha1.PlanStep, f StepFacts) Effect {
+	if s.makes(step) && s.TimeUnknown {
+		return s.untold() // a creation says until when it may be stored
+	}
 	if f.Tried == nil {
 		return Try{step.Index}
 	}
@@ -192,7 +222,7 @@ func (s *State) tried(step *v1alpha1.PlanStep, f StepFacts) Effect {
 		if f.Tried.Hash != want.DesiredHash {
 			return s.skip(step, v1alpha1.ReasonWouldNotConverge, "a dry run leads to %s, not to %s", f.Tried.Hash, want.DesiredHash)
 		}
-		return s.intend(step, f.Target)
+		return s.intend(step, f)
 	case Conflicted:
 		return s.lookAgain(step)
 	case Gone:
@@ -203,7 +233,15 @@ func (s *State) tried(step *v1alpha1.PlanStep, f StepFacts) Effect {
 		return s.skip(step, v1alpha1.ReasonRefused, "%s", f.Tried.Message)
 	case Lost:
 	}
-	return s.wait(again, "the dry run has no answer")
+	return s.wait(again, noAnswer(f))
+}
+
+// noAnswer says why a dry run does not count.
+func noAnswer(f StepFacts) string {
+	if f.Tried.Message == "" {
+		return "the dry run has no answer"
+	}
+	return "the dry run has no answer: " + f.Tried.Message
 }
 
 // lookAgain counts a conflict, and reads the target again; who always meets
@@ -218,11 +256,17 @@ func (s *State) lookAgain(step *v1alpha1.PlanStep) Effect {
 	return e
 }
 
-// intend stores what is about to be written, bound to what was read.
-func (s *State) intend(step *v1alpha1.PlanStep, t *Target) Effect {
+// intend stores what is about to be written, bound to what was read. The message says from
+// now on what an object that is made again lacks.
+func (s *State) intend(step *v1alpha1.PlanStep, f StepFacts) Effect {
 	return s.change(step, func(n *v1alpha1.PlanStep, at *metav1.Time) {
 		n.State, n.Fence = v1alpha1.StepIntent, ""
-		n.Intent = s.intentOn(t, at)
-		note(n, "about to write over version "+t.ResourceVersion, at)
+		n.Intent = s.intentOn(f, at)
+		if f.Target.Read == No {
+			n.Message = diff.TruncateText(f.Tried.Lacks, MaxMessage)
+			note(n, "about to make it", at)
+			return
+		}
+		note(n, "about to write over version "+f.Target.ResourceVersion, at)
 	})
 }

@@ -52,7 +52,7 @@ func TestEndsThatNeedATimedBlow(t *testing.T) {
 		"a creation whose answer was lost is found":                                        {gone: true, fate: unanswered, after: func(*world) {}, state: v1alpha1.StepVerified, phase: v1alpha1.PlanSucceeded, wrote: 1},
 		"the executor dies with its write on the way, and another finds it was stored":     {fate: unanswered, after: func(*world) {}, state: v1alpha1.StepVerified, phase: v1alpha1.PlanSucceeded, wrote: 1},
 		"halted while its write is late, it is fenced as when somebody cancels":            {fate: late, after: func(w *world) { w.halted = "halted" }, state: v1alpha1.StepFenced, reason: v1alpha1.ReasonStopped, phase: v1alpha1.PlanCancelled},
-		"its revision damaged while its write is late, it is fenced before it is given up": {fate: late, after: func(w *world) { w.damaged = true }, state: v1alpha1.StepSkipped, reason: v1alpha1.ReasonRevisionDamaged, phase: v1alpha1.PlanSuperseded},
+		"its revision damaged while its write is late, it is fenced before it is given up": {fate: late, after: func(w *world) { w.damaged = true }, state: v1alpha1.StepSkipped, reason: v1alpha1.ReasonRevisionDamaged, phase: v1alpha1.PlanSkipped},
 	}
 	for name, test := range tests {
 		t.Run(name, func(t *testing.T) {

@@ -46,7 +46,7 @@ func TestAStepThatWaitsHoldsBackNoOther(t *testing.T) {
 		"the second one of two that begin":     {[]v1alpha1.StepState{v1alpha1.StepPlanned, v1alpha1.StepPlanned}, map[int32]StepFacts{0: {Authorised: Unknown}}, Authorise{1}},
 		"the second one when the first ended":  {[]v1alpha1.StepState{v1alpha1.StepSkipped, v1alpha1.StepPlanned}, map[int32]StepFacts{0: {Let: Yes}}, Authorise{1}},
 		"two that wait, for the first of them": {[]v1alpha1.StepState{v1alpha1.StepApplied, v1alpha1.StepPlanned}, map[int32]StepFacts{0: {Target: &healthy}, 1: {Authorised: Unknown}}, Wait{Until: epoch.Add(poll), Why: "it is not ready yet"}},
-		"whichever of them that is":            {[]v1alpha1.StepState{v1alpha1.StepReserved, v1alpha1.StepApplied}, map[int32]StepFacts{0: {Target: &unread}, 1: {Target: &Target{Read: Yes, UID: "uid-1", Hash: desiredHash, Ready: No}}}, Wait{Until: epoch.Add(poll), Why: "it is not ready yet"}},
+		"whichever of them that is":            {[]v1alpha1.StepState{v1alpha1.StepReserved, v1alpha1.StepApplied}, map[int32]StepFacts{0: {Authorised: Yes, Target: &unread}, 1: {Target: &Target{Read: Yes, UID: "uid-1", Hash: desiredHash, Ready: No}}}, Wait{Until: epoch.Add(poll), Why: "it is not ready yet"}},
 		"the end of a step beside one":         {[]v1alpha1.StepState{v1alpha1.StepApplied, v1alpha1.StepVerified}, map[int32]StepFacts{0: {Target: &healthy}}, Settle{1, v1alpha1.LedgerSucceeded}},
 	}
 	for name, test := range tests {
@@ -102,6 +102,7 @@ func TestABatchWaitsForTheOneBefore(t *testing.T) {
 func TestWhatHoldsAPlanBack(t *testing.T) {
 	manual := func(s *State) { s.Plan.Spec.Plan.Trigger = v1alpha1.TriggerManual }
 	execute := func(s *State) { s.Plan.Spec.Control.Verb = v1alpha1.PlanExecute }
+	requested := func(s *State) { s.Plan.Spec.Plan.Request = &v1alpha1.PlanRequest{Name: "ask", UID: "uid-ask"} }
 	closed := func(outside bool) func(*State) {
 		return func(s *State) { s.Facts.Brakes = &Brakes{Known: true, Closed: "closed", OutsideSchedule: outside} }
 	}
@@ -114,13 +115,16 @@ func TestWhatHoldsAPlanBack(t *testing.T) {
 		want  string
 	}{
 		"nothing":                                {nil, begins},
-		"a person, for a manual plan":            {[]func(*State){manual}, "Deferred: it waits for somebody to execute it"},
+		"a person, for a manual plan":            {[]func(*State){manual}, "Deferred: it waits for a person to execute it"},
 		"no person, once it is asked to execute": {[]func(*State){manual, execute}, begins},
+		"no person, if one asked for the plan":   {[]func(*State){manual, requested}, begins},
 		"its time":                               {[]func(*State){scheduled(time.Hour)}, "Scheduled: it is scheduled until 11:00:00"},
 		"its time, though not after it":          {[]func(*State){scheduled(0)}, begins},
 		"its time, though not against a person":  {[]func(*State){scheduled(time.Hour), execute}, begins},
 		"a schedule that is closed":              {[]func(*State){closed(true)}, "Deferred: closed"},
 		"a schedule that a person passes":        {[]func(*State){closed(true), execute}, begins},
+		"a schedule that a request passes":       {[]func(*State){closed(true), requested}, begins},
+		"a brake that no request passes":         {[]func(*State){closed(false), requested}, "Deferred: closed"},
 		"a brake that is put on":                 {[]func(*State){closed(false)}, "Deferred: closed"},
 		"a brake that no person passes":          {[]func(*State){closed(false), execute}, "Deferred: closed"},
 		"a brake with an end": {[]func(*State){func(s *State) {
@@ -260,5 +264,84 @@ func TestTheLogOfAStepTellsItsStory(t *testing.T) {
 	}
 	if len(step.Logs) != maxLogs || !strings.HasSuffix(step.Logs[maxLogs-1], "line 19") || !strings.HasSuffix(step.Logs[0], "line 4") {
 		t.Errorf("of a long log is left %q", step.Logs)
+	}
+}
+
+// D16 of the review of remediation: a plan that waited a day for its place kept its claim,
+// and no other plan could have the target.
+func TestAPlanThatWaitsForItsPlaceClaimsNoTarget(t *testing.T) {
+	granted, refused := &Place{Granted: Yes}, &Place{Granted: No, Refusal: "20 of 20 writes a day"}
+	tests := map[string]struct {
+		facts StepFacts
+		want  string
+	}{
+		"it asks for a place first":           {StepFacts{Authorised: Yes, Mirror: granted}, "protocol.Reserve {0}"},
+		"without a place it waits":            {StepFacts{Authorised: Yes, Mirror: granted, Place: refused}, "Planned"},
+		"with a place it claims the target":   {StepFacts{Authorised: Yes, Mirror: granted, Place: granted}, "protocol.ClaimTarget {0}"},
+		"with both it begins":                 {StepFacts{Authorised: Yes, Mirror: granted, Place: granted, Claimed: Yes}, "Reserved"},
+		"a target of another plan ends it":    {StepFacts{Authorised: Yes, Mirror: granted, Place: granted, Claimed: No}, "Skipped Claimed"},
+		"a claim without an answer is a wait": {StepFacts{Authorised: Yes, Mirror: granted, Place: granted, Claimed: Unknown}, "wait 5s: the target could not be claimed"},
+	}
+	for name, test := range tests {
+		t.Run(name, func(t *testing.T) {
+			s := running(v1alpha1.StepPlanned)
+			s.Facts.Steps = map[int32]StepFacts{0: test.facts}
+			if got := ends(Next(s)); got != test.want {
+				t.Errorf("got %q, want %q", got, test.want)
+			}
+		})
+	}
+}
+
+// D16 of the review of remediation: a plan that was paused, or whose window had closed, kept
+// the place and the claim of a step that had written nothing.
+func TestAPlanThatWaitsGivesBackThePlaceAndTheTarget(t *testing.T) {
+	closed, open := Brakes{Known: true, Closed: "the window is closed"}, Brakes{Known: true}
+	paused := func(s *State) {
+		s.Plan.Status.Phase, s.Plan.Spec.Control.Verb = v1alpha1.PlanPaused, v1alpha1.PlanPause
+	}
+	returned := func(s *State) { s.Plan.Status.Steps[0].StartedAt = nil }
+	tests := map[string]struct {
+		state  v1alpha1.StepState
+		change func(*State)
+		brakes Brakes
+		facts  StepFacts
+		want   string
+	}{
+		"the window has closed":                      {v1alpha1.StepReserved, nil, closed, StepFacts{}, "Planned"},
+		"the plan is paused":                         {v1alpha1.StepReserved, paused, open, StepFacts{}, "Planned"},
+		"nothing is known of the brakes":             {v1alpha1.StepReserved, nil, Brakes{}, StepFacts{}, "wait 5s: what may hold it back could not be read"},
+		"the place is given back first":              {v1alpha1.StepPlanned, nil, closed, StepFacts{}, "protocol.Release {0}"},
+		"the ledgers cannot be told":                 {v1alpha1.StepPlanned, paused, open, StepFacts{Settled: Unknown}, "wait 5s: its place could not be given back"},
+		"then the target":                            {v1alpha1.StepPlanned, nil, closed, StepFacts{Settled: Yes}, "protocol.ReleaseTarget {0}"},
+		"then the target of a plan that is paused":   {v1alpha1.StepPlanned, paused, open, StepFacts{Settled: Yes}, "protocol.ReleaseTarget {0}"},
+		"the claim cannot be written":                {v1alpha1.StepPlanned, paused, open, StepFacts{Settled: Yes, Let: Unknown}, "wait 5s: the target could not be let go of"},
+		"both are given back, which is stored":       {v1alpha1.StepPlanned, nil, closed, StepFacts{Settled: Yes, Let: Yes}, "Planned"},
+		"a pause goes on":                            {v1alpha1.StepPlanned, func(s *State) { paused(s); returned(s) }, open, StepFacts{}, "wait: it is paused"},
+		"what is open again is given back before":    {v1alpha1.StepPlanned, nil, open, StepFacts{}, "protocol.Release {0}"},
+		"what is given back is asked for once more":  {v1alpha1.StepPlanned, returned, open, StepFacts{Authorised: Yes, Mirror: &Place{Granted: Yes}}, "protocol.Reserve {0}"},
+		"what is about to write keeps its place":     {v1alpha1.StepIntent, paused, open, StepFacts{}, "wait: it is paused"},
+		"what has written keeps its place, and ends": {v1alpha1.StepApplied, paused, open, StepFacts{}, "wait: it is paused"},
+	}
+	for name, test := range tests {
+		t.Run(name, func(t *testing.T) {
+			s := running(test.state)
+			at := metav1.NewTime(epoch)
+			s.Plan.Status.Steps[0].StartedAt = &at
+			if test.change != nil {
+				test.change(s)
+			}
+			s.Facts.Brakes, s.Facts.Steps = &test.brakes, map[int32]StepFacts{0: test.facts}
+			if s.Facts.Store == nil {
+				s.Facts.Store = &Store{Ready: true}
+			}
+			got := Next(s)
+			if ends(got) != test.want {
+				t.Errorf("got %q, want %q", ends(got), test.want)
+			}
+			if w, ok := got.(WriteStatus); ok && test.facts.Let == Yes && w.Status.Steps[0].StartedAt != nil {
+				t.Error("the time of the grant remains although all is given back")
+			}
+		})
 	}
 }

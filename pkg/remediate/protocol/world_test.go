@@ -42,6 +42,8 @@ type request struct {
 	action  v1alpha1.RemediationAction
 	token   string
 	sent    time.Time
+	// notAfter is the last second in which a creation is admitted.
+	notAfter time.Time
 }
 
 // world is an API server, with everything that writes to it.
@@ -71,8 +73,12 @@ type world struct {
 	// forbidden says that the executor may not write targets just now.
 	forbidden bool
 	uids      int
+	// mute says that the store of the records takes none.
+	mute bool
+	// announced is how often people were told of the end.
+	announced int
 	// health is what the plan's policy says about it.
-	health Health
+	health *Health
 }
 
 // newWorld has a target that drifted in every step; with gone they are not there,
@@ -81,7 +87,7 @@ func newWorld(action v1alpha1.RemediationAction, batches [][]int32, gone bool) *
 	first := ledger.Begin(epoch, true)
 	w := &world{
 		ledger: &first, records: map[int32]bool{}, now: epoch, effects: map[int32]int{}, uids: 100,
-		health: Health{Stabilisation: 10 * time.Second, Timeout: 10 * time.Minute},
+		health: &Health{Stabilisation: 10 * time.Second, Timeout: 10 * time.Minute},
 		plan:   &v1alpha1.RemediationPlan{ObjectMeta: metav1.ObjectMeta{Namespace: "shop", Name: "plan", UID: "plan-uid", Generation: 1}},
 	}
 	planned := &w.plan.Spec.Plan
@@ -136,7 +142,8 @@ func (w *world) checkLattice(old, next *v1alpha1.RemediationPlanStatus) {
 	}
 	for i := range old.Steps {
 		a, b := &old.Steps[i], &next.Steps[i]
-		if slices.Index(stepOrder, b.State) < slices.Index(stepOrder, a.State) || ended(a) && a.State != b.State {
+		deferred := a.State == v1alpha1.StepReserved && b.State == v1alpha1.StepPlanned
+		if !deferred && slices.Index(stepOrder, b.State) < slices.Index(stepOrder, a.State) || ended(a) && a.State != b.State {
 			w.breaks("step %d goes from %s to %s", i, a.State, b.State)
 		}
 		if ended(b) && !ended(a) {
@@ -183,6 +190,8 @@ func (w *world) arriveCreation(r request, o *object) Write {
 	switch {
 	case w.now.Sub(r.sent) > RequestTimeout:
 		return Write{Result: Lost}
+	case w.now.Truncate(time.Second).After(r.notAfter):
+		return Write{Result: Forbidden, Message: "too late"}
 	case w.forbidden:
 		return Write{Result: Forbidden, Message: "no"}
 	case o.exists:
@@ -304,6 +313,11 @@ func (e *executor) carry(f fate) {
 		} else if !e.w.closesAt.IsZero() {
 			e.facts.Brakes.Closed = "the window is closed"
 		}
+	case Announce:
+		e.w.announced++
+		e.facts.Announced = true
+	case AskStore:
+		e.facts.Store = &Store{Ready: f == fine && !e.w.mute, Why: "evidence cannot be written"}
 	case Reserve:
 		e.reserve(x.Step, f)
 	case WriteTarget:
@@ -312,10 +326,10 @@ func (e *executor) carry(f fate) {
 		e.send(x.Step, f, true)
 	case Settle:
 		e.tell(x.Step, f, func() {
-			e.w.ledger, _ = ledger.Settle(e.w.ledger, e.entry(x.Step), x.Outcome, e.w.rules.Policy, e.w.now)
+			e.w.ledger, _ = ledger.Settle(e.w.ledger, e.entry(x.Step), x.Outcome, e.w.now)
 		})
 	case Release:
-		e.tell(x.Step, f, func() { e.w.ledger, _ = ledger.Release(e.w.ledger, e.entry(x.Step)) })
+		e.tell(x.Step, f, func() { e.w.ledger, _ = ledger.Release(e.w.ledger, e.entry(x.Step), e.plan.Status.Epoch) })
 	default:
 		e.ask(effect, f)
 	}
@@ -347,7 +361,7 @@ func answer(f fate) Answer {
 func (e *executor) reserve(step int32, f fate) {
 	place := Place{Granted: Unknown}
 	if f != unsent {
-		next, verdict := ledger.Reserve(e.w.ledger, ledger.Request{Step: e.entry(step), PolicyUID: "policy", TargetUID: fmt.Sprint("target-", step)}, e.w.rules, e.w.now)
+		next, verdict := ledger.Reserve(e.w.ledger, ledger.Request{Step: e.entry(step), PolicyUID: "policy", TargetUID: fmt.Sprint("target-", step), Epoch: e.plan.Status.Epoch}, e.w.rules, e.w.now)
 		e.w.ledger = next
 		if f == fine {
 			place = Place{Granted: No, Ended: verdict.Entry != nil && !verdict.Granted, Refusal: verdict.Refused.Message, Until: verdict.Refused.Until}
@@ -373,6 +387,7 @@ func (e *executor) send(step int32, f fate, fence bool) {
 	r := request{
 		step: step, uid: status.Intent.UID, version: status.Intent.ResourceVersion, fence: fence,
 		action: e.plan.Spec.Plan.Targets[step].Action, token: Token(e.plan, step), sent: e.w.now,
+		notAfter: NotAfter(status.Intent.At.Time),
 	}
 	if fence {
 		r.uid, r.version = e.facts.Of(step).Target.UID, e.facts.Of(step).Target.ResourceVersion

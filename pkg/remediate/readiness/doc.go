@@ -14,7 +14,8 @@
 // current. Here the question is whether it works, so silence is never Ready:
 //
 //   - a workload whose controller has not looked at it is NotReady;
-//   - a custom object that says nothing about itself is Unknown;
+//   - a custom object that says nothing about itself is Unknown, unless it is known
+//     ([Knowledge]) that its kind has no place for such words: then it is ready as stored;
 //   - a pod that failed, and a Job that did, are NotReady.
 //
 // All differences are listed in the test, object by object.

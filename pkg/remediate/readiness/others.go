@@ -102,6 +102,30 @@ func autoscaler(o object) (State, string) {
 	return ready("it scales")
 }
 
+// silent says that a status holds neither conditions nor observedGeneration.
+func (o object) silent() bool {
+	conditions := o.status.Get("conditions")
+	none := conditions.Kind() <= canon.Null || conditions.Kind() == canon.List && conditions.Len() == 0
+	return none && o.status.Get("observedGeneration").Kind() != canon.Number
+}
+
+// asStored judges a custom object that is silent.
+//
+// The rule is that of kstatus (sigs.k8s.io/cli-utils, pkg/kstatus/status, Compute): "the
+// absence of any known conditions means the resource is current". kstatus applies it to
+// every object. Here it holds for kinds whose schema has no place for such words: a kind
+// that has one is silent until its controller has written the first status.
+func asStored(kind string, status Status) (State, string) {
+	switch status {
+	case StatusNone:
+		return ready("a %s is ready as it is stored: its kind reports no conditions", kind)
+	case StatusReported:
+		return notReady("its controller has not reported yet")
+	case StatusUnknown:
+	}
+	return unknown("it does not say whether it is ready")
+}
+
 // custom is any kind that Kubernetes does not know: the condition Ready, and
 // where there is none, that its controller has seen this generation and has
 // nothing against it.

@@ -22,21 +22,52 @@ const (
 	Unknown State = "Unknown"
 )
 
-// Of judges one object by its JSON, status included, of at most
+// Knowledge is what is known beside the object itself. The zero Knowledge is valid.
+type Knowledge struct {
+	// Status says whether objects of the kind can tell that they are ready.
+	Status Status
+	// Rule is what people say of the kind; nil when they say nothing.
+	Rule *Rule
+}
+
+// Of judges one object by its JSON alone.
+func Of(object []byte, gvk canon.GVK) (State, string) { return Judge(object, gvk, Knowledge{}) }
+
+// Judge judges one object by its JSON, status included, of at most
 // [canon.MaxBodyBytes]. The message is a sentence for people without a full
 // stop; it is never empty.
-func Of(object []byte, gvk canon.GVK) (State, string) {
+func Judge(object []byte, gvk canon.GVK, known Knowledge) (State, string) {
 	doc, err := canon.Parse(object, gvk)
 	if err != nil {
 		return Unknown, "it cannot be read: " + err.Error()
 	}
 	defer doc.Release()
-	return OfDocument(doc)
+	return judge(doc, known)
 }
 
 // OfDocument is [Of] for an object that was parsed already.
-func OfDocument(doc *canon.Document) (State, string) {
-	o := object{doc.Root(), doc.Root().Get("spec"), doc.Root().Get("status")}
+func OfDocument(doc *canon.Document) (State, string) { return judge(doc, Knowledge{}) }
+
+// Silent says of an object that it is one of a custom kind, and that its status holds no
+// word by which readiness is told: then [Knowledge.Status] decides.
+func Silent(object []byte, gvk canon.GVK) bool {
+	if _, has := builtIn[kind{gvk.Group, gvk.Kind}]; has || native(gvk.Group) {
+		return false
+	}
+	doc, err := canon.Parse(object, gvk)
+	if err != nil {
+		return false
+	}
+	defer doc.Release()
+	return read(doc).silent()
+}
+
+func read(doc *canon.Document) object {
+	return object{doc.Root(), doc.Root().Get("spec"), doc.Root().Get("status")}
+}
+
+func judge(doc *canon.Document, known Knowledge) (State, string) {
+	o := read(doc)
 	if at := o.root.Get("metadata").Get("deletionTimestamp"); at.Kind() == canon.String && at.Text() != "" {
 		return notReady("it is being deleted")
 	}
@@ -46,12 +77,18 @@ func OfDocument(doc *canon.Document) (State, string) {
 	if s, message := o.abnormal(); s != "" {
 		return s, message
 	}
+	if known.Rule != nil {
+		return known.Rule.judge(doc)
+	}
 	gvk := doc.GVK()
 	if judge, ok := builtIn[kind{gvk.Group, gvk.Kind}]; ok {
 		return judge(o)
 	}
 	if native(gvk.Group) {
 		return ready("a %s is ready as it is stored", gvk.Kind)
+	}
+	if o.silent() {
+		return asStored(gvk.Kind, known.Status)
 	}
 	return custom(o)
 }

@@ -106,7 +106,7 @@ func fields(s *ledger.Status) []any {
 	set("breakers", strconv.Itoa(len(s.Breakers)))
 	// The ledger goes by the first of a policy, should there be two.
 	for i := range slices.Backward(s.Breakers) {
-		set("breaker/"+s.Breakers[i].PolicyUID, breaker(&s.Breakers[i]))
+		set("breaker/"+s.Breakers[i].PolicyUID, breaker(s, &s.Breakers[i]))
 	}
 	set("sequence", strconv.FormatInt(s.Sequence, 10))
 	return f
@@ -120,8 +120,8 @@ func later(known string, ended *metav1.Time) string {
 	return max(known, fmt.Sprintf("%0*d", timeWidth, seconds(*ended)))
 }
 
-func breaker(b *v1alpha1.LedgerBreaker) string {
-	switch b.State {
+func breaker(s *ledger.Status, b *v1alpha1.LedgerBreaker) string {
+	switch ledger.StateOf(s, b) {
 	case v1alpha1.BreakerClosed:
 		return breakerClosed
 	case v1alpha1.BreakerHalfOpen:

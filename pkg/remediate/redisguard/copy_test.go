@@ -39,7 +39,7 @@ func copied(t *testing.T, s *ledger.Status) map[string]string {
 }
 
 func TestFieldsOfACopy(t *testing.T) {
-	probe := ledger.Step{PlanUID: "uid-9"}
+	probe, gone := ledger.Step{PlanUID: "uid-3", Step: 1}, ledger.Step{PlanUID: "uid-9"}
 	got := copied(t, &ledger.Status{
 		Sequence: 42, GrantsFrom: at(time.Hour),
 		Entries: []v1alpha1.LedgerEntry{
@@ -52,6 +52,7 @@ func TestFieldsOfACopy(t *testing.T) {
 		Breakers: []v1alpha1.LedgerBreaker{
 			{PolicyUID: "p", State: v1alpha1.BreakerOpen, OpenedAt: at(0)},
 			{PolicyUID: "q", State: v1alpha1.BreakerHalfOpen, Probe: &probe},
+			{PolicyUID: "u", State: v1alpha1.BreakerHalfOpen, OpenedAt: at(0), Probe: &gone},
 			{PolicyUID: "r", State: v1alpha1.BreakerClosed},
 			{PolicyUID: "s", State: v1alpha1.BreakerOpen},
 			{PolicyUID: "t", State: "Ajar"},
@@ -59,12 +60,12 @@ func TestFieldsOfACopy(t *testing.T) {
 		},
 	})
 	want := map[string]string{
-		"sequence": "42", "grants-from": "1772449200", "breakers": "6",
+		"sequence": "42", "grants-from": "1772449200", "breakers": "7",
 		"open": "1", "ended": "000000000000" + "001772442000" + "001772445480" + "001772445540",
 		"open/p": "1", "ended/p": "001772445480" + "001772445540",
 		"open/q": "0", "ended/q": "000000000000" + "001772442000",
 		"target/a": "001772445540", "target/b": "written", "target/c": "000000000000",
-		"breaker/p": "1772445600", "breaker/q": "probing", "breaker/r": "closed", "breaker/s": "stuck", "breaker/t": "stuck",
+		"breaker/p": "1772445600", "breaker/q": "probing", "breaker/r": "closed", "breaker/s": "stuck", "breaker/t": "stuck", "breaker/u": "1772445600",
 		"step/uid-1/1": "1", "step/uid-2/1": "1", "step/uid-3/1": "1", "step/uid-4/1": "1", "step/uid-5/1": "1",
 	}
 	if diff := cmp.Diff(want, got); diff != "" {

@@ -74,9 +74,9 @@ func (a act) play(s *ledger.Status, rules ledger.Rules) (next *ledger.Status, do
 		next, verdict := ledger.Reserve(s, a.request, rules, a.at)
 		return next, verdict.Granted
 	case "released":
-		return ledger.Release(s, a.request.Step)
+		return ledger.Release(s, a.request.Step, a.request.Epoch)
 	}
-	return ledger.Settle(s, a.request.Step, v1alpha1.LedgerOutcome(a.end), rules.Policy, a.at)
+	return ledger.Settle(s, a.request.Step, v1alpha1.LedgerOutcome(a.end), a.at)
 }
 
 // A run with any Redis at all is a run of the ledger alone, in which the steps

@@ -24,6 +24,8 @@ type Standard struct {
 	// Metadata is what others found the object by when it was seen last; nil when
 	// that is not known. Needed to make it again.
 	Metadata *v1alpha1.ObservedMetadata
+	// Owners are those of Metadata, as they were read live.
+	Owners []Owner
 }
 
 // Hash is the guarded hash of an object for a step on target: the desired one if

@@ -9,6 +9,7 @@ import (
 	"maps"
 	"slices"
 	"strconv"
+	"time"
 
 	"github.com/plumbline-dev/plumbline/pkg/apis/plumbline/v1alpha1"
 	"github.com/plumbline-dev/plumbline/pkg/remediate/evidence"
@@ -21,6 +22,11 @@ import (
 // label of a fence is the same for every fence of a step, and a write that
 // changes nothing moves no resourceVersion; this always differs.
 const AnnotationFenced = "plumbline.dev/fenced"
+
+// AnnotationNotAfter holds the last second in which the API server admits a creation, as
+// RFC 3339. A policy of the chart holds the executor to that time; afterwards the
+// annotation says nothing.
+const AnnotationNotAfter = "plumbline.dev/not-after"
 
 // annotationRestarted is the mark of `kubectl rollout restart`, which is never
 // drift.
@@ -103,21 +109,25 @@ func Fence(object []byte, gvk canon.GVK, m Marks, version string) ([]byte, error
 	return markIn(out, gvk, []string{"metadata", "annotations"}, map[string]string{AnnotationFenced: version})
 }
 
-// Creation is the body of a POST that makes a target again.
-func Creation(namespace string, target *v1alpha1.PlanTarget, s *Standard, m Marks) ([]byte, error) {
+// Creation is the body of a POST that makes a target again, and that the API server
+// admits until a time.
+func Creation(namespace string, target *v1alpha1.PlanTarget, s *Standard, m Marks, notAfter time.Time) ([]byte, error) {
 	var object map[string]json.RawMessage
 	if err := json.Unmarshal(s.Desired, &object); err != nil {
 		return nil, fmt.Errorf("reading the authorised body: %w", err)
 	}
-	metadata := map[string]any{"namespace": namespace, "name": target.Name}
-	all := map[string]string{}
+	all, annotations := map[string]string{}, map[string]string{}
 	if last := s.Metadata; last != nil {
 		maps.Copy(all, last.Labels)
 		delete(all, evidence.LabelFence) // of a step that is over
-		metadata["annotations"] = last.Annotations
+		maps.Copy(annotations, last.Annotations)
 	}
 	maps.Copy(all, labels(m))
-	metadata["labels"] = all
+	annotations[AnnotationNotAfter] = notAfter.UTC().Format(time.RFC3339)
+	metadata := map[string]any{"namespace": namespace, "name": target.Name, "labels": all, "annotations": annotations}
+	if owners := references(s.Owners); len(owners) > 0 {
+		metadata["ownerReferences"] = owners
+	}
 	for member, value := range map[string]any{
 		"apiVersion": target.APIVersion, "kind": target.Kind,
 		"metadata": metadata,

@@ -264,7 +264,8 @@ func TestCreationMakesWhatWasAuthorised(t *testing.T) {
 		Labels:      map[string]string{"team": "web", "plumbline.dev/plan": "of-before", "plumbline.dev/fence": "p-0.1"},
 		Annotations: map[string]string{"meta.helm.sh/release-name": "shop"},
 	}
-	out, err := repair.Creation("shop", plan, s, marks)
+	notAfter := time.Date(2026, 3, 2, 11, 0, 44, 500_000_000, time.FixedZone("CET", 3600))
+	out, err := repair.Creation("shop", plan, s, marks, notAfter)
 	if err != nil {
 		t.Fatal(err)
 	}
@@ -276,8 +277,15 @@ func TestCreationMakesWhatWasAuthorised(t *testing.T) {
 		t.Fatal(err)
 	}
 	want := map[string]string{"team": "web", "plumbline.dev/plan": "p-1", "plumbline.dev/step": "2"}
-	if object.Kind != "Deployment" || object.Name != "web" || object.Namespace != "shop" || !cmp.Equal(want, object.Labels) || object.Annotations["meta.helm.sh/release-name"] != "shop" {
+	if object.Kind != "Deployment" || object.Name != "web" || object.Namespace != "shop" || !cmp.Equal(want, object.Labels) {
 		t.Errorf("made %s", out)
+	}
+	annotations := map[string]string{"meta.helm.sh/release-name": "shop", "plumbline.dev/not-after": "2026-03-02T10:00:44Z"}
+	if diff := cmp.Diff(annotations, object.Annotations); diff != "" {
+		t.Errorf("annotations (-want +got):\n%s", diff)
+	}
+	if len(s.Metadata.Annotations) != 1 {
+		t.Errorf("what the object was last seen with became %v", s.Metadata.Annotations)
 	}
 	if h := hash(t, string(out)); h != plan.DesiredHash {
 		t.Errorf("its hash is %s", h)

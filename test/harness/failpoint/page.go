@@ -136,10 +136,12 @@ func Steady(writes []string) []string {
 // ofClaim are the writes of a Baseline's status.
 var ofClaim = regexp.MustCompile(`^(claim|let go of) `)
 
-// FirstWrite is the first write of an executor after it has taken a plan over.
+// FirstWrite is the first write of an executor after it has taken a plan over. A plan that
+// has ended is taken over by the write that says that people were told.
 func FirstWrite(point Crash, first, second []string) string {
 	begun := slices.IndexFunc(first, func(w string) bool { return strings.HasPrefix(w, "plan Created: ") })
-	if takesOver := len(second) > 0 && begun >= 0 && (begun < len(first)-1 || point.When == "after"); takesOver {
+	takesOver := len(second) > 0 && begun >= 0 && (begun < len(first)-1 || point.When == "after")
+	if takesOver && !strings.Contains(second[0], ", announced: ") {
 		second = second[1:]
 	}
 	if second = Steady(second); len(second) == 0 {

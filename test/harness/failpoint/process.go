@@ -198,8 +198,20 @@ func (e *Executor) GoOn() {
 // UntilRefused waits until the API server has refused a write of the executor as outdated.
 func (e *Executor) UntilRefused() {
 	e.t.Helper()
-	poll.Until(e.t, Patience, "a write is refused", func() error {
-		n, err := e.Metric(e.t.Context(), "plumbline_api_requests_total", `code="409"`)
+	e.untilAnswered("a write is refused", `code="409"`)
+}
+
+// UntilForbidden waits until a policy of the API server has refused a creation of the
+// executor.
+func (e *Executor) UntilForbidden() {
+	e.t.Helper()
+	e.untilAnswered("a creation is forbidden", `code="403"`, `method="POST"`)
+}
+
+func (e *Executor) untilAnswered(what string, labels ...string) {
+	e.t.Helper()
+	poll.Until(e.t, Patience, what, func() error {
+		n, err := e.Metric(e.t.Context(), "plumbline_api_requests_total", labels...)
 		if err == nil && n < 1 {
 			err = fmt.Errorf("%v were", n)
 		}

@@ -11,6 +11,7 @@ import (
 	"testing"
 
 	"github.com/google/go-cmp/cmp"
+	"k8s.io/apimachinery/pkg/api/meta"
 
 	"github.com/plumbline-dev/plumbline/pkg/apis/plumbline/v1alpha1"
 	"github.com/plumbline-dev/plumbline/test/harness/poll"
@@ -109,10 +110,18 @@ func (w *World) CheckLeft(p *v1alpha1.RemediationPlan, f *Files, want string) {
 // UndisturbedPath is the path of the file that has what an undisturbed run leaves.
 func UndisturbedPath() string { return testdata("undisturbed.txt") }
 
+// UntilAnnounced waits until a plan has ended and says that people were told.
+func (w *World) UntilAnnounced(plan *v1alpha1.RemediationPlan) *v1alpha1.RemediationPlan {
+	w.t.Helper()
+	return w.UntilPlan(plan, "its end is announced", func(p *v1alpha1.RemediationPlan) bool {
+		return meta.IsStatusConditionTrue(p.Status.Conditions, v1alpha1.ConditionAnnounced)
+	})
+}
+
 // UntilWell waits until a plan has ended well, and checks that nothing is wrong then.
 func (w *World) UntilWell(plan *v1alpha1.RemediationPlan, f *Files) *v1alpha1.RemediationPlan {
 	w.t.Helper()
-	p := w.Ended(plan)
+	p := w.UntilAnnounced(plan)
 	if p.Status.Phase != v1alpha1.PlanSucceeded {
 		w.t.Fatalf("the plan is %s", remediation.Describe(p))
 	}

@@ -87,6 +87,12 @@ func (w *World) Ledgers() []v1alpha1.RemediationLedger {
 	return all
 }
 
+// Held says which places the plans of the namespace hold, and which targets this one has.
+func (w *World) Held(p *v1alpha1.RemediationPlan) []string {
+	w.t.Helper()
+	return append(w.leftPlaces(), w.leftClaims(p)...)
+}
+
 func (w *World) leftPlaces() []string {
 	var wrong []string
 	for _, l := range w.Ledgers() {
@@ -175,7 +181,8 @@ func (w *World) Account(plan *v1alpha1.RemediationPlan, records Records) string 
 	}
 	for _, l := range w.Ledgers() {
 		name := strings.ReplaceAll(l.Name, w.Name, "environment")
-		fmt.Fprintf(&out, "ledger %s at %d, grants from %v\n", name, l.Status.Sequence, l.Status.GrantsFrom != nil)
+		// The number of writes is left out: an executor that takes over grants once more.
+		fmt.Fprintf(&out, "ledger %s, grants from %v\n", name, l.Status.GrantsFrom != nil)
 		for i := range l.Status.Entries {
 			e := &l.Status.Entries[i]
 			fmt.Fprintf(&out, "  step %d %s\n", e.Step, e.Outcome)

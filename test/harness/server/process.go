@@ -14,6 +14,7 @@ import (
 	"path/filepath"
 	"slices"
 	"strconv"
+	"strings"
 	"sync"
 	"syscall"
 	"time"
@@ -52,13 +53,19 @@ func StartWith(environment []string, binary string, args ...string) (*Process, e
 	}
 	args = append([]string{"--metrics-address=" + p.Metrics, "--health-address=" + p.Health}, args...)
 	p.cmd = child.Bind(exec.Command(binary, args...)) //nolint:gosec,noctx // a test's own binary; Stop ends it, not a context
-	p.cmd.Env = slices.Concat(os.Environ(), []string{"POD_NAME=" + filepath.Base(binary)}, environment)
+	p.cmd.Env = slices.Concat(withoutCollector(os.Environ()), []string{"POD_NAME=" + filepath.Base(binary)}, environment)
 	p.cmd.Stdout, p.cmd.Stderr = p.log, p.log
 	if err := p.cmd.Start(); err != nil {
 		return nil, fmt.Errorf("starting %s: %w", binary, err)
 	}
 	go func() { p.exited <- p.cmd.Wait() }()
 	return p, nil
+}
+
+// withoutCollector removes the setting of Go's garbage collector, which the Makefile
+// makes for tests and API servers: our servers run as they do in a pod.
+func withoutCollector(environment []string) []string {
+	return slices.DeleteFunc(environment, func(variable string) bool { return strings.HasPrefix(variable, "GOGC=") })
 }
 
 // Ready waits until the process says that it is ready.

@@ -110,7 +110,7 @@ func TestRedisThatCannotStartSaysWhy(t *testing.T) {
 
 func TestAProcessHasTheEnvironmentThatItWasGiven(t *testing.T) {
 	program := filepath.Join(t.TempDir(), "program")
-	script := "#!/bin/sh\necho \"$POD_NAME $GOMEMLIMIT $#\"\n"
+	script := "#!/bin/sh\necho \"$POD_NAME $GOMEMLIMIT $GOGC $#\"\n"
 	if err := os.WriteFile(program, []byte(script), 0o755); err != nil { //nolint:gosec // it is run
 		t.Fatal(err)
 	}
@@ -118,10 +118,12 @@ func TestAProcessHasTheEnvironmentThatItWasGiven(t *testing.T) {
 		environment []string
 		want        string
 	}{
-		"its own name by default": {nil, "program  3"},
-		"a name and a limit":      {[]string{"POD_NAME=replica-b", "GOMEMLIMIT=1MiB"}, "replica-b 1MiB 3"},
+		"its own name by default": {nil, "program   3"},
+		"a name and a limit":      {[]string{"POD_NAME=replica-b", "GOMEMLIMIT=1MiB"}, "replica-b 1MiB  3"},
+		"the collector as a test wants it, not as the tests have it": {[]string{"GOGC=50"}, "program  50 3"},
 	}
 	t.Setenv("GOMEMLIMIT", "")
+	t.Setenv("GOGC", "400")
 	for name, tc := range tests {
 		t.Run(name, func(t *testing.T) {
 			p, err := server.StartWith(tc.environment, program, "--flag")

@@ -134,10 +134,7 @@ func benchWorld(b *testing.B) (*benchEnv, func()) {
 	if err := admin.Create(b.Context(), ns); err != nil {
 		b.Fatal(err)
 	}
-	guard := &v1alpha1.SpecGuard{
-		ObjectMeta: metav1.ObjectMeta{Namespace: ns.Name, Name: "workloads"},
-		Spec:       v1alpha1.GuardSpec{Resources: []v1alpha1.GuardedResource{{APIVersion: "apps/v1", Kind: "Deployment"}}},
-	}
+	guard := guarded.Guard(ns.Name)
 	if err := admin.Create(b.Context(), guard); err != nil {
 		b.Fatal(err)
 	}

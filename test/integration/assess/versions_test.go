@@ -9,10 +9,12 @@ import (
 	"strings"
 	"testing"
 
+	apiextensions "k8s.io/apiextensions-apiserver/pkg/apis/apiextensions/v1"
 	metav1 "k8s.io/apimachinery/pkg/apis/meta/v1"
 	"k8s.io/apimachinery/pkg/apis/meta/v1/unstructured"
 	"k8s.io/apimachinery/pkg/runtime/schema"
 	"k8s.io/apimachinery/pkg/types"
+	"k8s.io/client-go/kubernetes/scheme"
 	"sigs.k8s.io/controller-runtime/pkg/client"
 
 	"github.com/plumbline-dev/plumbline/internal/controller/assess"
@@ -72,4 +74,56 @@ func TestAKindIsJudgedInTheRegisteredVersion(t *testing.T) {
 		}
 		return nil
 	})
+}
+
+// withBeta serves a custom kind in v1beta1 as well.
+func withBeta(crd *apiextensions.CustomResourceDefinition) {
+	beta := *crd.Spec.Versions[0].DeepCopy()
+	beta.Name, beta.Storage = "v1beta1", false
+	crd.Spec.Versions = append(crd.Spec.Versions, beta)
+}
+
+// TestAVersionThatIsNoLongerServedHidesNoDrift has a guard of v1beta1, which the kind then
+// no longer serves, and a change through v1 before anyone corrects the guard.
+func TestAVersionThatIsNoLongerServedHidesNoDrift(t *testing.T) {
+	w := newWorld(t)
+	start(t)
+	var crd *apiextensions.CustomResourceDefinition
+	w.InstallKind("example.org", "Widget", "widgets", apiextensions.NamespaceScoped, withBeta,
+		func(c *apiextensions.CustomResourceDefinition) { crd = c })
+	w.Resource = schema.GroupResource{Group: "example.org", Resource: "widgets"}
+	g := w.UnderGuard(func(g *v1alpha1.SpecGuard) {
+		g.Spec.Resources = []v1alpha1.GuardedResource{{APIVersion: "example.org/v1beta1", Kind: "Widget"}}
+	})
+	widget := w.object(`{"apiVersion":"example.org/v1","kind":"Widget","spec":{"size":1}}`, "web")
+	w.Eventually("the API server takes a widget", func() error { return w.As(ci).Create(w.Ctx(), widget) })
+	w.UntilIs("web", "InSync")
+
+	before := crd.DeepCopy()
+	crd.Spec.Versions[1].Served = false
+	c, err := client.New(config, client.Options{Scheme: scheme.Scheme})
+	w.Must(err)
+	w.Must(c.Patch(w.Ctx(), crd, client.MergeFrom(before)))
+	// The API server keeps the watches of the version for about a minute, and then the
+	// guard reads nothing: in neither case is the object in sync.
+	w.merge(mallory, widget, `{"spec":{"size":2}}`)
+	w.Until("web", "the object is not called in sync", func(b *v1alpha1.Baseline) error {
+		if b.Status.State == v1alpha1.StateInSync {
+			return fmt.Errorf("it is: %+v", b.Status.Conditions)
+		}
+		return nil
+	})
+
+	w.Must(admin.Patch(w.Ctx(), g.DeepCopy(), client.RawPatch(types.MergePatchType,
+		[]byte(`{"spec":{"resources":[{"apiVersion":"example.org/v1","kind":"Widget"}]}}`))))
+	b := w.Until("web", "what was authorised in v1beta1 proves no object of v1", func(b *v1alpha1.Baseline) error {
+		if b.Spec.Target.APIVersion != "example.org/v1" || b.Status.State != v1alpha1.StateUnknown || b.Status.Observed.Hash == "" {
+			return fmt.Errorf("the target is %+v, the state is %s", b.Spec.Target, b.Status.State)
+		}
+		return nil
+	})
+	w.accept(bob, b, b.Status.Observed.Hash)
+	w.Until("web", "bob's acceptance is authorised", accepted(bob, 2))
+	w.merge(mallory, widget, `{"spec":{"size":3}}`)
+	w.UntilIs("web", "Drifted: Changed /spec/size by mallory (Foreign, WriterStamp)")
 }

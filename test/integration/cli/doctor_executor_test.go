@@ -130,6 +130,7 @@ func withoutExecutorAilments() []ailment {
 	return []ailment{
 		{"forged remediation policies pass", warnOnly("plumbline-policy-writers"), "policy.policy-writers", doctor.Critical, "was not refused"},
 		{"forged plans pass", warnOnly("plumbline-plan-writers"), "policy.plan-writers", doctor.Critical, "was not refused"},
+		{"forged requests pass", warnOnly("plumbline-request-writers"), "policy.request-writers", doctor.Critical, "was not refused"},
 		{"forged ledgers pass", warnOnly("plumbline-ledger-writers"), "policy.ledger-writers", doctor.Critical, "was not refused"},
 		{"the policy on the executor's marks is not bound", func(t *testing.T, c *clinic) func() {
 			return c.remove(t, &admissionv1.ValidatingAdmissionPolicyBinding{}, "", "plumbline-executor-marks")

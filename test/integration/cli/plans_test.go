@@ -75,7 +75,7 @@ func executor(t *testing.T, namespace string) {
 			p.Status.Phase, p.Status.Holder, p.Status.Epoch, p.Status.ObservedGeneration = phase, "executor-0", 1, p.Generation
 			p.Status.DeferralReason = ""
 			if phase == v1alpha1.PlanDeferred {
-				p.Status.DeferralReason = "it waits for somebody to execute it"
+				p.Status.DeferralReason = "it waits for a person to execute it"
 			}
 			if err := kube.Status().Update(ctx, p); err != nil && ctx.Err() == nil && !apierrors.IsConflict(err) {
 				t.Errorf("answering a plan: %v", err)
@@ -106,7 +106,7 @@ func TestPlan_AUserSteersItAndIsNamed(t *testing.T) {
 	}{
 		{[]string{"execute", "p", "--reason", "agreed"}, alice, "p executed: Running\n", v1alpha1.PlanControl{Verb: v1alpha1.PlanExecute, RequestedBy: "alice", Reason: "agreed"}},
 		{[]string{"pause", "p"}, kubeconfig, "p paused\n", v1alpha1.PlanControl{Verb: v1alpha1.PlanPause, RequestedBy: "admin"}},
-		{[]string{"resume", "p"}, alice, "p resumed; it waits: it waits for somebody to execute it\n", v1alpha1.PlanControl{RequestedBy: "alice"}},
+		{[]string{"resume", "p"}, alice, "p resumed; it waits: it waits for a person to execute it\n", v1alpha1.PlanControl{RequestedBy: "alice"}},
 		{[]string{"cancel", "p", "--as", "carol", "--as-group", "system:masters"}, kubeconfig, "p cancelled\n", v1alpha1.PlanControl{Verb: v1alpha1.PlanCancel, RequestedBy: "carol"}},
 		{[]string{"cancel", "p"}, alice, "p is cancelled already\n", v1alpha1.PlanControl{Verb: v1alpha1.PlanCancel, RequestedBy: "carol"}},
 	}

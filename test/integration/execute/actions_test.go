@@ -9,7 +9,9 @@ import (
 	"strings"
 	"testing"
 
+	"github.com/google/go-cmp/cmp"
 	appsv1 "k8s.io/api/apps/v1"
+	corev1 "k8s.io/api/core/v1"
 	metav1 "k8s.io/apimachinery/pkg/apis/meta/v1"
 	"sigs.k8s.io/controller-runtime/pkg/client"
 
@@ -158,6 +160,50 @@ func TestWhatIsGoneIsMadeAgain(t *testing.T) {
 	}
 	if live.Labels["team"] != "shop" || live.Annotations["meta.helm.sh/release-name"] != "shop" || live.Annotations["note"] != "" {
 		t.Errorf("it has the labels %v and the annotations %v", live.Labels, live.Annotations)
+	}
+	w.proven(records, plan)
+}
+
+// What is made again belongs to its owners as before, or the garbage collector loses it.
+func TestWhatIsMadeAgainBelongsToItsOwnersThatStillLive(t *testing.T) {
+	startAssessor(t)
+	w := newWorld(t)
+	w.Rollouts()
+	w.UnderGuard()
+	parent, gone := w.Deploy(ci, "parent"), w.Deploy(ci, "gone")
+	secret := &corev1.ConfigMap{ObjectMeta: metav1.ObjectMeta{Namespace: w.Name, Name: "secret"}}
+	w.Must(admin.Create(t.Context(), secret))
+	d := guarded.Deployment(w.Name, "web")
+	d.OwnerReferences = []metav1.OwnerReference{
+		{APIVersion: "apps/v1", Kind: "Deployment", Name: "parent", UID: parent.UID, Controller: new(true), BlockOwnerDeletion: new(true)},
+		{APIVersion: "apps/v1", Kind: "Deployment", Name: "gone", UID: gone.UID},
+		{APIVersion: "apps/v1", Kind: "Deployment", Name: "parent", UID: "another-life"},
+		{APIVersion: "v1", Kind: "ConfigMap", Name: "secret", UID: secret.UID},
+	}
+	w.Must(w.As(ci).Create(t.Context(), d))
+	w.UntilIs("web", "InSync")
+	w.Delete(ci, "gone")
+	w.Delete(mallory, "web")
+	w.Until("web", "it is missed", func(b *v1alpha1.Baseline) error {
+		if b.Status.State != v1alpha1.StateMissing {
+			return fmt.Errorf("it is %s", b.Status.State)
+		}
+		return nil
+	})
+	records := newEvidence(t)
+	startExecutor(t, records)
+	plan := w.Ended(w.plan(w.policy(), "web", func(p *v1alpha1.PlanTarget) { p.UID, p.DriftType = "", v1alpha1.DriftMissing }))
+	if plan.Status.Phase != v1alpha1.PlanSucceeded {
+		t.Fatalf("the plan is %s", remediation.Describe(plan))
+	}
+	want := []metav1.OwnerReference{{APIVersion: "apps/v1", Kind: "Deployment", Name: "parent", UID: parent.UID, Controller: new(true)}}
+	if diff := cmp.Diff(want, w.Live("web").OwnerReferences); diff != "" {
+		t.Errorf("its owners (-want +got):\n%s", diff)
+	}
+	const told = "as it should be, and healthy; made again without its owners Deployment/gone (it is gone), Deployment/parent (another object has its name), " +
+		"ConfigMap/secret (the executor may not get it), without finalizers, and without annotations other than those of Helm"
+	if got := plan.Status.Steps[0].Message; got != told {
+		t.Errorf("the step says %q", got)
 	}
 	w.proven(records, plan)
 }
@@ -323,7 +369,7 @@ func TestATargetBelongsToOnePlan(t *testing.T) {
 	w.Drifted("web")
 	w.Deploy(ci, "api")
 	w.UntilIs("api", "InSync")
-	policy := w.policy(func(s *v1alpha1.RemediationPolicySpec) { s.Safety.MaxConcurrent = 5 })
+	policy := w.policy(selectsNothing, func(s *v1alpha1.RemediationPolicySpec) { s.Safety.MaxConcurrent = 5 })
 	first := w.plan(policy, "web")
 	startExecutor(t, newEvidence(t))
 	w.UntilPlan(first, "the first has written", func(p *v1alpha1.RemediationPlan) bool {

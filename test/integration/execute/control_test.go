@@ -171,7 +171,7 @@ func TestTheBreakerOpensAfterThreeFailuresAndClosesAfterASuccess(t *testing.T) {
 		w.Deploy(ci, fmt.Sprint("other-", i))
 	}
 	w.Drifted("a", "b", "c", "d")
-	policy := w.policy(func(s *v1alpha1.RemediationPolicySpec) {
+	policy := w.policy(selectsNothing, func(s *v1alpha1.RemediationPolicySpec) {
 		s.Health.Timeout = &metav1.Duration{Duration: 5 * time.Second}
 		s.Safety.MaxConcurrent = 4
 	})

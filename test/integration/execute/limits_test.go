@@ -80,10 +80,10 @@ func TestEachLimitHoldsARepairBack(t *testing.T) {
 		w.Deploy(ci, fmt.Sprint("other-", i))
 	}
 	w.Drifted("web", "api", "db")
-	tight := w.policy(slowly, func(s *v1alpha1.RemediationPolicySpec) {
+	tight := w.policy(slowly, selectsNothing, func(s *v1alpha1.RemediationPolicySpec) {
 		s.Safety.MaxConcurrent, s.Safety.MaxPerHour, s.Safety.MaxPerDay = 1, 1, 1
 	})
-	wide := w.policyBy(platform, w.Name+"-wide", slowly, func(s *v1alpha1.RemediationPolicySpec) { s.Safety.MaxConcurrent = 10 })
+	wide := w.policyBy(platform, w.Name+"-wide", slowly, selectsNothing, func(s *v1alpha1.RemediationPolicySpec) { s.Safety.MaxConcurrent = 10 })
 	records, now := newEvidence(t), &inprocess.Ahead{}
 	w.setCaps(caps{concurrent: new(int32(1))})
 	running := startExecutor(t, records)

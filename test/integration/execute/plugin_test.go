@@ -27,6 +27,7 @@ import (
 	"github.com/plumbline-dev/plumbline/pkg/apis/plumbline/v1alpha1"
 	"github.com/plumbline-dev/plumbline/pkg/remediate/evidence"
 	"github.com/plumbline-dev/plumbline/pkg/remediate/evidence/bucket"
+	"github.com/plumbline-dev/plumbline/pkg/remediate/exec"
 	"github.com/plumbline-dev/plumbline/test/harness/apiserver"
 	"github.com/plumbline-dev/plumbline/test/harness/remediation"
 	"github.com/plumbline-dev/plumbline/test/harness/rotation"
@@ -195,7 +196,9 @@ func (p plugin) evidence(store *s3, plan *v1alpha1.RemediationPlan, begin string
 	verify := []string{"evidence", "verify", "--evidence", store.address}
 	audited := slices.Concat(verify, []string{"--audit-log", auditLog.Path(), "--since-time", begin})
 	p.answers(0, []string{"evidence", "get", plan.Name, "--evidence", store.address},
-		"Step 0 Reconcile: Verified", "acting with the rights of "+platform)
+		"Step 0 Reconcile: Verified", "acting with the rights of "+platform, "Packet: ", "Targets:        1: 1 succeeded")
+	p.answers(0, []string{"evidence", "get", plan.Name, "--evidence", store.address, "-o", "json"},
+		`"averageTargetDuration": `, `"minimumSeverity": `, `"image": "registry.example/shop:1"`, `"image": "`+remediation.EvilImage+`"`)
 	p.answers(0, verify, "Whole: ", "goes as far as the ledger says", "1 ended plan compared")
 	p.answers(0, audited, "1 with their record", "and the writes in the audit log are those of the records.")
 	removed := evidence.Name(plan.Spec.Plan.Policy.UID, plan.Status.Steps[0].Evidence.Sequence)
@@ -203,4 +206,10 @@ func (p plugin) evidence(store *s3, plan *v1alpha1.RemediationPlan, begin string
 		p.w.t.Fatal(err)
 	}
 	p.answers(1, audited, "NOT WHOLE", "Gap ", "NotStored ", "WriteWithoutEvidence ")
+	body := evidence.BodyName(plan.Spec.Plan.Policy.UID, exec.PlanDigest(&plan.Spec.Plan))
+	if _, err := store.backend.DeleteObject(bucketName, body); err != nil {
+		p.w.t.Fatal(err)
+	}
+	p.answers(1, verify, "BodyMissing ")
+	p.answers(0, []string{"evidence", "get", plan.Name, "--evidence", store.address}, "the store lacks the body that the records name")
 }

@@ -120,7 +120,7 @@ func manualSaid() said {
 		then: func(w *world, _ *v1alpha1.RemediationPolicy) {
 			plan := w.onlyPlan()
 			w.UntilPlan(plan, "it waits for a person", func(p *v1alpha1.RemediationPlan) bool {
-				return p.Status.Phase == v1alpha1.PlanDeferred && p.Status.DeferralReason == "it waits for somebody to execute it"
+				return p.Status.Phase == v1alpha1.PlanDeferred && p.Status.DeferralReason == "it waits for a person to execute it"
 			})
 			if imageOf(w.Live("web")) == guarded.Image {
 				w.t.Error("it did not wait")

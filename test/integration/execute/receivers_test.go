@@ -280,7 +280,7 @@ func (r *receivers) settings() notifier.Settings {
 	return notifier.Settings{
 		Egress: deliver.Egress{Allowed: []netip.Prefix{netip.MustParsePrefix("127.0.0.0/8")}},
 		Roots:  roots, Retry: notify.Retry{BackoffBase: 50 * time.Millisecond, BackoffMax: 100 * time.Millisecond},
-		Seen: notifier.NewRedisSeen(client, "plumbline"),
+		Seen: notifier.NewRedisSeen(client, "plumbline", []byte("users of Redis do not have this")),
 	}
 }
 
@@ -290,9 +290,11 @@ func (r *receivers) tells(registry *prometheus.Registry) option {
 	return func(s *execute.Setup) { s.Registry, s.Notifications = registry, settings }
 }
 
-// assessorTells is the same for an assessor.
+// assessorTells is the same for an assessor, which has no key that authenticates what
+// Redis says.
 func (r *receivers) assessorTells(registry *prometheus.Registry) func(*assess.Setup) {
 	settings := r.settings()
+	settings.Seen = nil
 	return func(s *assess.Setup) { s.Registry, s.Notifications = registry, settings }
 }
 

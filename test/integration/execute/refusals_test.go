@@ -189,13 +189,13 @@ func (w *world) mayUpdate(user string, want bool) {
 	})
 }
 
-// Two policies want the same object put back: each makes a plan, and the first that
-// claims the object keeps the other from it.
+// Two policies want the same object put back: each makes a plan, and the first that has a
+// place in the ledgers keeps the other from the object.
 func TestTwoPoliciesOnOneTarget(t *testing.T) {
 	rotation.Share(t, 3)
 	startAssessor(t)
 	w := newWorld(t)
-	w.UnderGuard() // nothing rolls out: who claims the target keeps it
+	w.UnderGuard() // nothing rolls out: the first plan keeps its place
 	w.Drifted("web")
 	w.policy(slowly, busyWriters)
 	w.policyBy(platform, w.Name+"-too", slowly, busyWriters)
@@ -208,19 +208,19 @@ func TestTwoPoliciesOnOneTarget(t *testing.T) {
 	})
 	records := newEvidence(t)
 	startExecutor(t, records)
-	var loser *v1alpha1.RemediationPlan
-	w.Eventually("one has written, and the other was refused the target", func() error {
-		wrote := 0
+	w.Eventually("one has written, and the other waits for the target", func() error {
+		wrote, waits, seen := 0, 0, ""
 		for _, p := range w.plans() {
 			switch {
 			case hasWritten(&p):
 				wrote++
-			case len(p.Status.Steps) > 0 && p.Status.Steps[0].Reason == v1alpha1.ReasonClaimed && p.Status.CompletedAt != nil:
-				loser = &p
+			case strings.Contains(p.Status.DeferralReason, "writes this target"):
+				waits++
 			}
+			seen += "; " + remediation.Describe(&p)
 		}
-		if wrote != 1 || loser == nil {
-			return fmt.Errorf("%d have written; %v", wrote, loser)
+		if wrote != 1 || waits != 1 {
+			return fmt.Errorf("%d have written, %d wait%s", wrote, waits, seen)
 		}
 		return nil
 	})

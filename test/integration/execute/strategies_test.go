@@ -98,7 +98,7 @@ func TestACanaryThatFailsIsTheOnlyOne(t *testing.T) {
 	w.crowd(8)     // three of eleven are no mass drift
 	w.Drifted("web", "api", "db")
 	startExecutor(t, newEvidence(t))
-	plan := w.Ended(w.plan(w.policy(func(s *v1alpha1.RemediationPolicySpec) {
+	plan := w.Ended(w.plan(w.policy(selectsNothing, func(s *v1alpha1.RemediationPolicySpec) {
 		s.Safety.MaxConcurrent = 3
 		s.Health.Timeout = &metav1.Duration{Duration: 5 * time.Second}
 	}), "web", "api", "db", inBatches(v1alpha1.StrategyCanary, 1, 2)))
@@ -124,7 +124,7 @@ func TestAllAtOnceWaitsForNone(t *testing.T) {
 	w.crowd(8)
 	w.Drifted("web", "api", "db")
 	startExecutor(t, newEvidence(t))
-	policy := w.policy(slowly, func(s *v1alpha1.RemediationPolicySpec) { s.Safety.MaxConcurrent = 3 })
+	policy := w.policy(slowly, selectsNothing, func(s *v1alpha1.RemediationPolicySpec) { s.Safety.MaxConcurrent = 3 })
 	w.UntilPlan(w.plan(policy, "web", "api", "db", inBatches(v1alpha1.StrategyAllAtOnce, 3)), "all three are written", func(p *v1alpha1.RemediationPlan) bool {
 		for i := range p.Status.Steps {
 			if p.Status.Steps[i].State != v1alpha1.StepApplied {

@@ -47,6 +47,12 @@ func everything(s *v1alpha1.RemediationPolicySpec) {
 	}
 }
 
+// selectsNothing has a policy select no object by itself, for tests in which no other
+// object ever becomes healthy.
+func selectsNothing(s *v1alpha1.RemediationPolicySpec) {
+	s.Selector = &metav1.LabelSelector{MatchLabels: map[string]string{"planned-by": "hand"}}
+}
+
 // policy makes an active policy of the world's Environment.
 func (w *world) policy(changes ...func(*v1alpha1.RemediationPolicySpec)) *v1alpha1.RemediationPolicy {
 	w.t.Helper()

@@ -35,6 +35,7 @@ func TestKubectlOutput(t *testing.T) {
 		"get baselinerevisions", "get blr -o wide",
 		"get remediationpolicies", "get rpol -o wide",
 		"get remediationplans", "get rplan -o wide",
+		"get remediationrequests", "get rreq -o wide",
 		"get remediationledgers", "get rled -o wide",
 		"get plumbline",
 		"wait --for=condition=Ready specguard/columns",
@@ -56,6 +57,7 @@ func TestExplain(t *testing.T) {
 		"environment.spec.caps":                "caps bounds all remediation policies",
 		"remediationpolicy.spec.safety":        "safety bounds what the policy may do",
 		"remediationplan.spec.control.verb":    "verb that is asked for",
+		"remediationrequest.spec.targets":      "targets that are to be put back",
 		"remediationledger.spec.halt":          "halt stops everything that this ledger grants",
 	} {
 		if got := kubectl(t, "explain", field); !strings.Contains(got, want) {
@@ -105,6 +107,9 @@ func fillRemediation(t *testing.T, ready []metav1.Condition) {
 			ObservedGeneration: 1, Phase: v1alpha1.PlanDeferred, DeferralReason: "10 of 10 remediations in the last hour",
 			Counts: v1alpha1.PlanCounts{Total: 3, Succeeded: 1, Failed: 1, Skipped: 1},
 		}
+	})
+	store(t, "RemediationRequest", "ask-1", smallestRequest, func(q *v1alpha1.RemediationRequest) {
+		q.Status = v1alpha1.RemediationRequestStatus{Outcome: v1alpha1.RequestPlanned, Plan: "production-7"}
 	})
 	// One that nobody has looked at yet, and a ledger that grants at once.
 	create(t, object(t, "RemediationPlan", "production-8", smallestPlan))

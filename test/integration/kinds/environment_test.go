@@ -55,6 +55,7 @@ func environmentCases() map[string]specCase {
 func TestGuardDefaults_Fields(t *testing.T) {
 	defaults := func(s string) string { return "defaults: {" + s + "}" }
 	kinds := func(s string) string { return "kinds: [" + s + "]" }
+	readiness := func(s string) string { return "readiness: [" + s + "]" }
 	cases := map[string]specCase{
 		"empty defaults are accepted":                   {},
 		"defaults of an Environment are accepted":       {spec: "environment: production"},
@@ -73,6 +74,19 @@ func TestGuardDefaults_Fields(t *testing.T) {
 		"an override without a kind is refused":         {kinds("{apiVersion: apps/v1}"), []string{"spec.kinds[0].kind"}, "Required value"},
 		"two overrides of one kind are refused":         {kinds("{apiVersion: apps/v1, kind: Deployment}, {apiVersion: apps/v1, kind: Deployment}"), []string{"spec.kinds[1]"}, "Duplicate value"},
 		"too many overrides are refused":                {kinds(repeat(33, "{apiVersion: example.com/v1, kind: K%d}")), []string{"spec.kinds"}, "must have at most 32 items"},
+		"a readiness rule is accepted":                  {spec: readiness("{apiGroup: shop.example, kind: Basket, expression: object.status.phase == 'Bound'}")},
+		"a readiness rule of the core group, accepted":  {spec: readiness("{apiGroup: '', kind: PersistentVolumeClaim, expression: 'true'}")},
+		"a readiness rule without a group is refused":   {readiness("{kind: Basket, expression: 'true'}"), []string{"spec.readiness[0].apiGroup"}, "Required value"},
+		"a readiness rule for a version is refused":     {readiness("{apiGroup: shop.example/v1, kind: Basket, expression: 'true'}"), []string{"spec.readiness[0].apiGroup"}, "should match"},
+		"a readiness rule without a kind is refused":    {readiness("{apiGroup: shop.example, expression: 'true'}"), []string{"spec.readiness[0].kind"}, "Required value"},
+		"a readiness rule that says nothing is refused": {readiness("{apiGroup: shop.example, kind: Basket, expression: ''}"), []string{"spec.readiness[0].expression"}, "at least 1 chars"},
+		"an expression beyond its bound is refused": {
+			readiness("{apiGroup: shop.example, kind: Basket, expression: '" + strings.Repeat("x", 1025) + "'}"), []string{"spec.readiness[0].expression"}, "may not be more than 1024",
+		},
+		"two readiness rules for one kind are refused": {
+			readiness("{apiGroup: a.b, kind: K, expression: 'true'}, {apiGroup: a.b, kind: K, expression: 'false'}"), []string{"spec.readiness[1]"}, "Duplicate value",
+		},
+		"too many readiness rules are refused": {readiness(repeat(33, "{apiGroup: a.b, kind: K%d, expression: 'true'}")), []string{"spec.readiness"}, "must have at most 32 items"},
 	}
 	for _, threshold := range []string{"1%", "9%", "10%", "99%", "100%"} {
 		cases["driftThreshold "+threshold+" is accepted"] = specCase{spec: fmt.Sprintf("driftThreshold: %q", threshold)}

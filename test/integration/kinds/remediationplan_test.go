@@ -44,7 +44,7 @@ func planCases() map[string]specCase {
 	return map[string]specCase{
 		"a target that is made again has no uid":       {spec: target("uid: u, ", "")},
 		"a target as a whole names no paths":           {spec: target("paths: [/spec/replicas], ", "")},
-		"ten targets are accepted":                     {spec: fmt.Sprintf(planOf, strings.Repeat(aTarget+", ", 9)+aTarget, aBatch)},
+		"ten targets are accepted":                     {spec: fmt.Sprintf(planOf, strings.Repeat(aTarget+", ", 9)+aTarget, strings.Replace(aBatch, "[0]", "[0, 1, 2, 3, 4, 5, 6, 7, 8, 9]", 1))},
 		"eleven targets are refused":                   {fmt.Sprintf(planOf, strings.Repeat(aTarget+", ", 10)+aTarget, aBatch), []string{"spec.plan.targets"}, "must have at most 10 items"},
 		"no targets are refused":                       {fmt.Sprintf(planOf, "", aBatch), []string{"spec.plan.targets"}, "should have at least 1 items"},
 		"a target without a name is refused":           {target("name: web, ", ""), []string{"spec.plan.targets[0].name"}, "Required value"},
@@ -61,7 +61,14 @@ func planCases() map[string]specCase {
 		"no batches are refused":                       {batch(""), []string{"spec.plan.batches"}, "should have at least 1 items"},
 		"a batch that says nothing of health":          {batch("{order: 0, steps: [0]}"), []string{"spec.plan.batches[0].requiresHealthCheck"}, "Required value"},
 		"a batch out of all order is refused":          {batch("{order: 10, steps: [0], requiresHealthCheck: Enabled}"), []string{"spec.plan.batches[0].order"}, "should be less than or equal to 9"},
-		"a delay after a batch is accepted":            {spec: batch("{order: 0, steps: [0], requiresHealthCheck: Disabled, delayAfter: 1m}")},
+		// D22 of the review of remediation.
+		"a step that no target has is refused": {batch("{order: 0, steps: [0, 1], requiresHealthCheck: Enabled}"), []string{"spec.plan.batches"}, "batches must name each target once"},
+		"a target in no batch is refused":      {batch("{order: 0, steps: [1], requiresHealthCheck: Enabled}"), []string{"spec.plan.batches"}, "batches must name each target once"},
+		"a target in two batches is refused":   {batch("{order: 0, steps: [0], requiresHealthCheck: Enabled}, {order: 1, steps: [0], requiresHealthCheck: Enabled}"), []string{"spec.plan.batches"}, "batches must name each target once"},
+		"a batch of another order is refused":  {batch("{order: 1, steps: [0], requiresHealthCheck: Enabled}"), []string{"spec.plan.batches"}, "the order of a batch must be its index"},
+		"a delay after a batch is accepted":    {spec: batch("{order: 0, steps: [0], requiresHealthCheck: Enabled, delayAfter: 1m}")},
+		// D25 of the review of remediation: the executor took no notice of it.
+		"a batch that waits for no health is refused":  {batch("{order: 0, steps: [0], requiresHealthCheck: Disabled}"), []string{"spec.plan.batches[0].requiresHealthCheck"}, "must be Enabled"},
 		"a negative delay is refused":                  {batch("{order: 0, steps: [0], requiresHealthCheck: Enabled, delayAfter: -1m}"), []string{"spec.plan.batches[0].delayAfter"}, "a duration such as 1m, from 0s to 24h"},
 		"a delay of more than a day is refused":        {batch("{order: 0, steps: [0], requiresHealthCheck: Enabled, delayAfter: 24h1s}"), []string{"spec.plan.batches[0].delayAfter"}, "from 0s to 24h"},
 		"a plan without a policy is refused":           {plan("policy: {name: production, uid: p, generation: 1, digest: d}, ", ""), []string{"spec.plan.policy"}, "Required value"},
@@ -114,7 +121,7 @@ func TestRemediationPlan_Transitions(t *testing.T) {
 const (
 	executorOfBefore = "an executor of before may not write"
 	endedStaysSo     = "a plan that has ended stays so"
-	neverGoesBack    = "a step never goes back, and one that has ended stays so"
+	neverGoesBack    = "a step that is about to write never goes back, and one that has ended stays so"
 )
 
 // TestRemediationPlan_Epoch: an executor that another one replaced may not write,
@@ -166,7 +173,7 @@ func TestRemediationPlan_Steps(t *testing.T) {
 	states := []string{"Planned", "Reserved", "Intent", "Applied", "Verified", "Skipped", "Failed", "Fenced"}
 	after := map[string]string{
 		"Planned":  "Planned Reserved Intent Applied Verified Skipped Failed Fenced",
-		"Reserved": "Reserved Intent Applied Verified Skipped Failed Fenced",
+		"Reserved": "Planned Reserved Intent Applied Verified Skipped Failed Fenced",
 		"Intent":   "Intent Applied Verified Skipped Failed Fenced",
 		"Applied":  "Applied Verified Failed",
 		"Verified": "Verified", "Skipped": "Skipped", "Failed": "Failed", "Fenced": "Fenced",

@@ -31,6 +31,8 @@ var smallest = map[string]string{
 	"RemediationPolicy": smallestPolicy,
 	"RemediationPlan":   smallestPlan,
 	"RemediationLedger": smallestLedger,
+
+	"RemediationRequest": smallestRequest,
 }
 
 // TestUnknownFields: kubectl asks for strict decoding and is told of a misspelt
@@ -67,6 +69,8 @@ func TestDefaults(t *testing.T) {
 		"RemediationPolicy": policyDefaults,
 		"RemediationPlan":   {},
 		"RemediationLedger": {},
+
+		"RemediationRequest": {},
 	}
 	for kind, added := range cases {
 		t.Run(kind, func(t *testing.T) {

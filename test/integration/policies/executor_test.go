@@ -69,8 +69,9 @@ func TestTheExecutorMayDoItsWorkAndNothingBesideIt(t *testing.T) {
 		"lead, and publish its key": {true, []authorizationv1.ResourceAttributes{
 			named(on("update", "coordination.k8s.io", "leases", rendered.Namespace), "plumbline-executor"),
 			named(on("update", "", "configmaps", rendered.Namespace), "plumbline-evidence")}},
-		"take somebody else's lease, or read a Secret": {false, []authorizationv1.ResourceAttributes{
+		"take somebody else's lease, move the anchor of its records, or read a Secret": {false, []authorizationv1.ResourceAttributes{
 			named(on("update", "coordination.k8s.io", "leases", rendered.Namespace), "plumbline-assessor"), on("update", "", "configmaps", rendered.Namespace),
+			named(on("update", "", "configmaps", rendered.Namespace), "plumbline-evidence-anchor"), named(on("patch", "", "configmaps", rendered.Namespace), "plumbline-evidence-anchor"),
 			named(on("get", "", "secrets", rendered.Namespace), "plumbline-evidence"), named(on("get", "", "secrets", rendered.Namespace), "plumbline-redis")}},
 	}
 	for name, test := range tests {

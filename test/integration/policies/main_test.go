@@ -129,6 +129,7 @@ func createRoles(ctx context.Context) error {
 		bind("roots-everything", "cluster-admin", "roots"),
 		bind("authors-policies", "plumbline-policy-author", "authors"),
 		bind("operators-plans", "plumbline-plan-operator", "operators"),
+		bind("remediators-requests", "plumbline-remediator", "remediators"),
 		bind("operators-view", "plumbline-view", "operators"),
 		bind("halters-ledgers", "plumbline-ledger-operator", "halters"),
 	)
@@ -137,14 +138,16 @@ func createRoles(ctx context.Context) error {
 // awaitPolicies waits until each policy is seen to work.
 func awaitPolicies(ctx context.Context) error {
 	probes := map[string]func(context.Context) (bool, error){
-		"plumbline-writer":           writerWorks,
-		"plumbline-stamp-status":     stampStatusWorks,
-		"plumbline-requested-by":     requestedByWorks,
-		"plumbline-baseline-writers": baselineWritersWork,
-		"plumbline-policy-writers":   policyWritersWork,
-		"plumbline-plan-writers":     planWritersWork,
-		"plumbline-ledger-writers":   ledgerWritersWork,
-		"plumbline-executor-marks":   executorMarksWork,
+		"plumbline-writer":             writerWorks,
+		"plumbline-stamp-status":       stampStatusWorks,
+		"plumbline-requested-by":       requestedByWorks,
+		"plumbline-baseline-writers":   baselineWritersWork,
+		"plumbline-policy-writers":     policyWritersWork,
+		"plumbline-plan-writers":       planWritersWork,
+		"plumbline-request-writers":    requestWritersWork,
+		"plumbline-ledger-writers":     ledgerWritersWork,
+		"plumbline-executor-marks":     executorMarksWork,
+		"plumbline-executor-creations": creationsWork,
 	}
 	for name, probe := range probes {
 		err := waits.Until(ctx, patience, "the policy "+name+" works", func(ctx context.Context) error {
@@ -196,6 +199,10 @@ func policyWritersWork(ctx context.Context) (bool, error) {
 
 func planWritersWork(ctx context.Context) (bool, error) {
 	return apierrors.IsForbidden(admin.Create(ctx, remediationPlan("probe-plan-writers", "somebody"), client.DryRunAll)), nil
+}
+
+func requestWritersWork(ctx context.Context) (bool, error) {
+	return apierrors.IsForbidden(admin.Create(ctx, remediationRequest("probe-request-writers", "somebody"), client.DryRunAll)), nil
 }
 
 func ledgerWritersWork(ctx context.Context) (bool, error) {

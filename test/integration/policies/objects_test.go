@@ -74,6 +74,16 @@ func remediationPlan(name, requester string) *v1alpha1.RemediationPlan {
 	}
 }
 
+func remediationRequest(name, by string) *v1alpha1.RemediationRequest {
+	return &v1alpha1.RemediationRequest{
+		ObjectMeta: metav1.ObjectMeta{Name: name, Namespace: tenant},
+		Spec: v1alpha1.RemediationRequestSpec{
+			Policy: "production", RequestedBy: by,
+			Targets: []v1alpha1.RequestedTarget{{Baseline: "deployments.apps." + name, DriftedHash: "pl1:sha256:bb"}},
+		},
+	}
+}
+
 func remediationLedger(name string) *v1alpha1.RemediationLedger {
 	return &v1alpha1.RemediationLedger{
 		ObjectMeta: metav1.ObjectMeta{Name: name, Namespace: rendered.Namespace},

@@ -107,6 +107,7 @@ func TestWhatIsNeverATarget(t *testing.T) {
 		// The same behind an innocent one.
 		second := remediationPlan(fmt.Sprintf("target-%d", number), "ann")
 		second.Spec.Plan.Targets = append(second.Spec.Plan.Targets, first.Spec.Plan.Targets[0])
+		second.Spec.Plan.Batches[0].Steps = []int32{0, 1}
 		t.Run(name, func(t *testing.T) {
 			for _, p := range []*v1alpha1.RemediationPlan{first, second} {
 				assertAnswer(t, mustBe(t, assessor).Create(t.Context(), p, client.DryRunAll), test.refused)

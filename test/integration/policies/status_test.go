@@ -47,7 +47,7 @@ func TestAStampCannotBeForgedThroughStatus(t *testing.T) {
 			if got := apierrors.IsForbidden(err); got != test.refused || (err != nil && !got) {
 				t.Fatalf("refused = %v (%v), want %v", got, err, test.refused)
 			}
-			if err != nil && !strings.Contains(err.Error(), "annotations of plumbline.dev cannot be changed through the status subresource") {
+			if err != nil && !strings.Contains(err.Error(), "annotations of plumbline.dev and of kubectl apply cannot be changed through the status subresource") {
 				t.Errorf("the message does not say why: %v", err)
 			}
 			if err := admin.Get(t.Context(), client.ObjectKeyFromObject(d), d); err != nil {

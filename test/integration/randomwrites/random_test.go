@@ -274,8 +274,15 @@ func (g *game) change(w *twin, author string) {
 		}
 		return g.request(author, verb, before, u)
 	}))
-	w.observeWrite(valuesOf(w.kind, g.read(w).Object), author == guarded.CI)
+	after := valuesOf(w.kind, g.read(w).Object)
+	w.observeWrite(after, author == guarded.CI)
+	if verb == verbApply && author == guarded.CI {
+		w.observeApply(after)
+	}
 }
+
+// verbApply applies the object as it was read, with the changes of the author.
+const verbApply = 2
 
 // fieldValue is a value in the form that a field has.
 func fieldValue(field, value string) string {
@@ -293,7 +300,7 @@ func (g *game) request(author string, verb int, before, u *unstructured.Unstruct
 		return c.Update(g.Ctx(), u)
 	case 1:
 		return c.Patch(g.Ctx(), u, client.MergeFrom(before))
-	case 2:
+	case verbApply:
 		u.SetManagedFields(nil)
 		u.SetResourceVersion("")
 		raw, err := json.Marshal(u)

@@ -25,6 +25,8 @@ type twin struct {
 	authorised map[string]string
 	// trusted are all values that a trusted author ever wrote to a field.
 	trusted map[string][]string
+	// applied are the values of others that an apply of a trusted author stated.
+	applied []string
 	// vague: a trusted write may have been withheld, because an assessor was away, or
 	// because the write touched a list without keys that another author had changed.
 	vague bool
@@ -43,6 +45,20 @@ func (w *twin) observeWrite(after map[string]string, trusted bool) {
 		}
 	}
 	w.live = after
+}
+
+// observeApply takes the values of a trusted author's apply, which states the whole object.
+// The apply may authorize the values of others, and need not: the next write of content takes
+// its stamp off, perhaps before the assessor has looked.
+func (w *twin) observeApply(stated map[string]string) {
+	for field, value := range stated {
+		if w.authorised == nil || w.authorised[field] == value {
+			continue
+		}
+		w.trusted[field] = append(w.trusted[field], value)
+		w.applied = append(w.applied, value)
+		w.vague = true
+	}
 }
 
 // observeCreation takes the values of a new object.
@@ -84,8 +100,12 @@ func (w *twin) wants() v1alpha1.DriftState {
 
 // compare holds what the assessor says against the truth. body is the authorised body.
 func (w *twin) compare(b *v1alpha1.Baseline, body map[string]any) error {
+	unstated := fmt.Sprint(body)
+	for _, value := range w.applied {
+		unstated = strings.ReplaceAll(unstated, value, "")
+	}
 	for _, untrusted := range []string{mallory, alice, scaler} {
-		if strings.Contains(fmt.Sprint(body), short(untrusted)+"-") {
+		if strings.Contains(unstated, short(untrusted)+"-") {
 			return &launderedError{fmt.Sprintf("a value of %s is authorised: %v", untrusted, body)}
 		}
 	}

@@ -216,11 +216,11 @@ func (l *life) end() {
 	l.open = l.open[1:]
 	switch rapid.SampledFrom([]string{"well", "badly", "not at all"}).Draw(l.T, "ends") {
 	case "well":
-		l.s, _ = ledger.Settle(l.s, r.Step, v1alpha1.LedgerSucceeded, l.rules.Policy, l.now)
+		l.s, _ = ledger.Settle(l.s, r.Step, v1alpha1.LedgerSucceeded, l.now)
 	case "badly":
-		l.s, _ = ledger.Settle(l.s, r.Step, v1alpha1.LedgerFailed, l.rules.Policy, l.now)
+		l.s, _ = ledger.Settle(l.s, r.Step, v1alpha1.LedgerFailed, l.now)
 	default:
-		l.s, _ = ledger.Release(l.s, r.Step)
+		l.s, _ = ledger.Release(l.s, r.Step, r.Epoch)
 	}
 	l.store()
 }

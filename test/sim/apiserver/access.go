@@ -37,6 +37,28 @@ func (s *Server) Review(may func(Attributes) bool) {
 	s.review = may
 }
 
+// Admit sets what a validating admission policy says about an object that is to be made,
+// with all that the server itself gives it; an error refuses the object. Nothing is
+// refused until then.
+func (s *Server) Admit(admit func(Attributes, Object) error) {
+	s.mu.Lock()
+	defer s.mu.Unlock()
+	s.admit = admit
+}
+
+// mayBeMade says why a new object is not stored: it is not valid, or a policy refuses it.
+func (s *Server) mayBeMade(c *call, made Object) error {
+	if err := c.invalid(nil, made); err != nil {
+		return err
+	}
+	a := c.attributes()
+	a.Verb = "create" // also when an update makes the object
+	if err := s.admit(a, made); err != nil {
+		return apierrors.NewForbidden(c.resource.groupResource(), c.name, err)
+	}
+	return nil
+}
+
 var verbs = map[string]string{
 	http.MethodGet: "get", http.MethodPost: "create", http.MethodPut: "update",
 	http.MethodPatch: "patch", http.MethodDelete: "delete",

@@ -58,7 +58,7 @@ func (s *Server) create(c *call) (any, error) {
 	if c.resource.Mutate != nil {
 		c.resource.Mutate(c.User, nil, o)
 	}
-	if err := c.invalid(nil, o); err != nil {
+	if err := s.mayBeMade(c, o); err != nil {
 		return nil, err
 	}
 	switch {

@@ -48,6 +48,7 @@ type Server struct {
 
 	authorise func(Attributes) bool
 	review    func(Attributes) bool
+	admit     func(Attributes, Object) error
 	replica   func(client string, revision int64) int64
 }
 
@@ -71,6 +72,7 @@ func New(now func() time.Time, resources ...Resource) *Server {
 		now: now, resources: map[resourceKey]*Resource{}, objects: map[objectKey][]version{},
 		authorise: func(Attributes) bool { return true },
 		review:    func(Attributes) bool { return true },
+		admit:     func(Attributes, Object) error { return nil },
 		replica:   func(string, int64) int64 { return 0 },
 	}
 	for i := range resources {

@@ -3,8 +3,11 @@
 package apiserver_test
 
 import (
+	"errors"
+	"fmt"
 	"net/http"
 	"net/url"
+	"slices"
 	"strings"
 	"testing"
 	"time"
@@ -298,5 +301,40 @@ func TestAMutationOfAdmissionIsStored(t *testing.T) {
 	got := server.Look("", "configmaps", "shop", "a")["metadata"].(map[string]any)["annotations"]
 	if diff := cmp.Diff(map[string]any{"writer": "bob"}, got); diff != "" {
 		t.Errorf("(-want +got):\n%s", diff)
+	}
+}
+
+// A policy sees a new object as it would be stored, however it is made, and nothing else.
+func TestAPolicyRefusesNewObjectsAlone(t *testing.T) {
+	server, c := newServer(t)
+	var seen []string
+	server.Admit(func(a apiserver.Attributes, made apiserver.Object) error {
+		metadata, _ := made["metadata"].(map[string]any)
+		seen = append(seen, fmt.Sprintf("%s %s %s made %v", a.User, a.Verb, a.Name, metadata["creationTimestamp"]))
+		if strings.HasPrefix(a.Name, "bad") {
+			return errors.New("it is bad")
+		}
+		return nil
+	})
+	service := func(name string) *corev1.Service {
+		return &corev1.Service{ObjectMeta: metav1.ObjectMeta{Namespace: "shop", Name: name}}
+	}
+	good := settings("good", "1")
+	for name, answer := range map[string]error{
+		"a creation": c.Create(t.Context(), settings("bad", "1")), "a dry run": c.Create(t.Context(), settings("bad-dry", "1"), client.DryRunAll),
+		"an update that makes an object": c.Update(t.Context(), service("bad-put")),
+	} {
+		if !apierrors.IsForbidden(answer) || !strings.Contains(answer.Error(), "it is bad") {
+			t.Errorf("%s = %v, want forbidden", name, answer)
+		}
+	}
+	if err := errors.Join(c.Create(t.Context(), good), c.Update(t.Context(), good), c.Delete(t.Context(), good)); err != nil {
+		t.Error(err)
+	}
+	slices.Sort(seen)
+	stamp := " made " + epoch.Format(time.RFC3339)
+	want := []string{"alice create bad" + stamp, "alice create bad-dry" + stamp, "alice create bad-put" + stamp, "alice create good" + stamp}
+	if diff := cmp.Diff(want, seen); diff != "" {
+		t.Errorf("the policy saw (-want +got):\n%s", diff)
 	}
 }

@@ -43,7 +43,7 @@ func (s *Server) putNew(c *call, sent Object) (any, error) {
 	if c.resource.Mutate != nil {
 		c.resource.Mutate(c.User, nil, o)
 	}
-	if err := c.invalid(nil, o); err != nil || c.DryRun() {
+	if err := s.mayBeMade(c, o); err != nil || c.DryRun() {
 		return o, err
 	}
 	return s.commit(c, nil, o).object, nil

@@ -129,6 +129,12 @@ func (l *Life) Context() context.Context { return l.ctx }
 // Rand is what the life draws from.
 func (l *Life) Rand() *rand.Rand { return l.rng }
 
+// Aside is another source for one purpose of the life: what draws from it moves no other
+// draw.
+func (l *Life) Aside(purpose string) *rand.Rand {
+	return rand.New(rand.NewPCG(l.actor.s.seed, digest(l.Name+" "+purpose))) //nolint:gosec // to be had again
+}
+
 // Sleep waits; a process that is dead by then does not come back from it.
 func (l *Life) Sleep(d time.Duration) {
 	select {

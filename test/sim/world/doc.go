@@ -18,8 +18,12 @@
 //	report := world.Run(seed, world.Options{}) // within a bubble of testing/synctest
 //
 // [judge] holds what was written against the promises: I1 to I13 about everything
-// that was ever stored, I16 about when, L1 to L3 about how it ends. A [Mutant] is an
+// that was ever stored, I16 about when, L1 to L4 about how it ends. A [Mutant] is an
 // executor with one of its protections taken out; the promises must catch each.
+//
+// An executor may stand still for minutes between its decision to make an object and its
+// request ([dozing]), when no timer of the request runs yet. Draws of its own decide that,
+// so that the seeds of other worlds stay as they are.
 //
 // I16 goes by the API server's time and lets five seconds pass. A write that the
 // network held for longer than its sender waited counts by when it was sent: nobody

@@ -173,12 +173,16 @@ func (w *World) newProcess(l *schedule.Life, ahead time.Duration) (*process, err
 	keeper.Watch(config)
 	e, err := execute.NewExecutor(config, w.Server.Mapper(), keeper, execute.Setup{
 		Namespace: namespaceOfPlumbline, Clock: own, Log: logr.Discard(), Builder: evidence.Builder{Version: "sim"},
-		Evidence: evidence.Writer{Store: &store{w.evidence, l}, Signer: w.keys.signer, Keys: w.keys.ring},
+		Evidence: evidence.Writer{
+			Store:  evidence.NewMonitor(&store{w.evidence, l}, evidence.ProbeInterval, own.Now),
+			Signer: w.keys.signer, Keys: w.keys.ring,
+		},
 	})
 	if err != nil {
 		return nil, fmt.Errorf("making the executor: %w", err)
 	}
-	e.Mirror, e.Observer, e.Holder = w.mirror(l), silent{}, l.Name
+	e.Mirror, e.Observer, e.Holder = w.mirror(l), witness{w}, l.Name
+	e.Targets = dozing{e.Targets, w, l, l.Aside("doze")}
 	p := &process{w: w, l: l, executor: e, informers: w.informers(l, watched), due: map[types.NamespacedName]time.Time{}}
 	w.mutant.apply(p, own)
 	p.reconciler = &plan.Reconciler{Executor: e, Cached: p.informers, Time: e.Time}
@@ -239,10 +243,15 @@ type aheadOf struct {
 func (c aheadOf) Now() time.Time                  { return c.WithTicker.Now().Add(c.by) }
 func (c aheadOf) Since(t time.Time) time.Duration { return c.Now().Sub(t) }
 
-type silent struct{}
+// witness is told what executors tell people, and remembers the ends.
+type witness struct{ w *World }
 
-func (silent) Stored(*v1alpha1.RemediationPlan, *v1alpha1.RemediationPlanStatus) {}
-func (silent) LedgerStored(*v1alpha1.RemediationLedger)                          {}
+func (witness) Stored(*v1alpha1.RemediationPlan, *v1alpha1.RemediationPlanStatus) {}
+func (witness) LedgerStored(*v1alpha1.RemediationLedger)                          {}
+
+func (o witness) Ended(p *v1alpha1.RemediationPlan) {
+	o.w.announced.Store(p.Name, p.Status.Phase)
+}
 
 // store is the store of records behind a network.
 type store struct {

@@ -13,7 +13,7 @@ import (
 
 // Breach is a promise that was broken.
 type Breach struct {
-	// Promise by its name: I1 to I13, I16, L1 to L3.
+	// Promise by its name: I1 to I13, I16, L1 to L4.
 	Promise string
 	// Revision of the write that broke it; zero when it is about the end.
 	Revision int64
@@ -43,6 +43,7 @@ var promises = map[string]string{
 	"L1":  "once nothing disturbs it any more a plan ends, and what it says is so",
 	"L2":  "nothing is left in the open: intents, seals, places in the ledgers",
 	"L3":  "a target is not written again and again",
+	"L4":  "people are told of each end of a plan",
 }
 
 // effect is a write of a step that changed what its target does.
@@ -63,6 +64,8 @@ type judge struct {
 	ledgers map[string]*v1alpha1.RemediationLedger
 	effects []effect
 	fences  []effect
+	// phases are those that each plan has had, by its uid.
+	phases map[string]map[string]bool
 	// asked plans were to be executed by a person, which passes the hours.
 	asked map[string]bool
 	// deleted plans by their name, and ledgers as "ledger name".
@@ -73,7 +76,7 @@ type judge struct {
 func newJudge(w *World, history []apiserver.Commit, ended bool) *judge {
 	j := &judge{
 		w: w, history: history, seen: map[string]int{}, plans: map[string]*v1alpha1.RemediationPlan{},
-		ledgers: map[string]*v1alpha1.RemediationLedger{}, deleted: map[string]bool{}, asked: map[string]bool{},
+		ledgers: map[string]*v1alpha1.RemediationLedger{}, deleted: map[string]bool{}, asked: map[string]bool{}, phases: map[string]map[string]bool{},
 	}
 	for _, c := range history {
 		j.commit(c)

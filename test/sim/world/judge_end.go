@@ -18,7 +18,7 @@ import (
 // second is the precision of stored times.
 const second = time.Second
 
-// live: L1 to L3.
+// live: L1 to L4.
 func (j *judge) live(ended bool) {
 	for _, name := range planNames(j.plans) {
 		p := j.plans[name]
@@ -31,6 +31,9 @@ func (j *judge) live(ended bool) {
 		}
 		for i := range p.Status.Steps {
 			j.resolved(p, &p.Status.Steps[i])
+		}
+		if told, _ := j.w.announced.Load(name); told != p.Status.Phase {
+			j.breaks("L4", 0, "plan %s ended as %s, and people were told of %v", name, p.Status.Phase, told)
 		}
 	}
 	for _, name := range ledgerNames {
@@ -118,11 +121,53 @@ func (j *judge) recorded() {
 		}
 	}
 	j.stepRecords(steps)
+	j.decisionRecords(records)
 	for _, f := range j.fences {
 		if !slices.ContainsFunc(fences, f.toldBy) && !j.deleted[f.plan.Name] {
 			j.seen["fence without its record"]++
 		}
 	}
+}
+
+// decisionRecords: a record tells of a phase that the plan has had, or is withdrawn.
+func (j *judge) decisionRecords(records []evidence.Record) {
+	withdrawn := map[int64]bool{}
+	for i := range records {
+		if earlier := records[i].Withdraws; earlier != nil {
+			withdrawn[earlier.Sequence] = true
+			j.seen["decision that is withdrawn"]++
+		}
+	}
+	for i := range records {
+		r := &records[i]
+		if r.Decides() && !withdrawn[r.Chain.Sequence] && !j.deleted[r.Plan.Name] && !j.phases[r.Plan.UID][r.Result.State] {
+			j.breaks("I13", 0, "record %d tells that plan %s was %s, and it never was", r.Chain.Sequence, r.Plan.Name, r.Result.State)
+		}
+	}
+}
+
+// withdrawn says whether there is a record for each one that a plan withdraws.
+func (w *World) withdrawn() bool {
+	var wanted []int64
+	for _, p := range w.plans {
+		if now := w.Server.Look(group, "remediationplans", namespace, p.Name); now != nil {
+			if d := typedOf[v1alpha1.RemediationPlan](w, now).Status.Decision; d != nil {
+				for _, r := range d.Withdraws {
+					wanted = append(wanted, r.Sequence)
+				}
+			}
+		}
+	}
+	if len(wanted) == 0 {
+		return true
+	}
+	found := 0
+	_, err := evidence.Verify(context.Background(), w.evidence, w.keys.ring, evidence.Options{Each: func(s evidence.Sealed) {
+		if earlier := s.Record.Withdraws; earlier != nil && slices.Contains(wanted, earlier.Sequence) {
+			found++
+		}
+	}})
+	return err == nil && found == len(wanted)
 }
 
 func stepID(planUID string, step int32) string { return fmt.Sprintf("%s.%d", planUID, step) }

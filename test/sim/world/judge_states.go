@@ -19,6 +19,7 @@ func (j *judge) plan(c apiserver.Commit) {
 	next, before := typedOf[v1alpha1.RemediationPlan](j.w, c.After), j.plans[c.Name]
 	j.plans[c.Name] = next
 	j.asked[c.Name] = j.asked[c.Name] || next.Spec.Control.Verb == v1alpha1.PlanExecute
+	j.had(next)
 	if before == nil || c.Subresource != "status" {
 		return
 	}
@@ -26,6 +27,13 @@ func (j *judge) plan(c apiserver.Commit) {
 	j.forward(c, &before.Status, &next.Status)
 	j.alone(c, next)
 	j.concurrent(c)
+}
+
+func (j *judge) had(p *v1alpha1.RemediationPlan) {
+	if j.phases[string(p.UID)] == nil {
+		j.phases[string(p.UID)] = map[string]bool{}
+	}
+	j.phases[string(p.UID)][string(p.Status.Phase)] = true
 }
 
 // epochs: I6.
@@ -49,7 +57,7 @@ func (j *judge) epochs(c apiserver.Commit, before, next *v1alpha1.RemediationPla
 // lattice has the states that a step may go to.
 var lattice = map[v1alpha1.StepState][]v1alpha1.StepState{
 	v1alpha1.StepPlanned:  {v1alpha1.StepReserved, v1alpha1.StepSkipped, v1alpha1.StepFailed},
-	v1alpha1.StepReserved: {v1alpha1.StepIntent, v1alpha1.StepSkipped, v1alpha1.StepFailed},
+	v1alpha1.StepReserved: {v1alpha1.StepPlanned, v1alpha1.StepIntent, v1alpha1.StepSkipped, v1alpha1.StepFailed},
 	v1alpha1.StepIntent:   {v1alpha1.StepApplied, v1alpha1.StepSkipped, v1alpha1.StepFailed, v1alpha1.StepFenced},
 	v1alpha1.StepApplied:  {v1alpha1.StepVerified, v1alpha1.StepFailed},
 }

@@ -204,6 +204,17 @@ func TestTheJudgeNamesTheBrokenPromise(t *testing.T) {
 			i := p.effectOf(t, "web")
 			p.commits = slices.Delete(p.commits, i, i+1)
 		}},
+		"a record of a decision that never was": {"I13", func(_ *testing.T, p *past) {
+			for i := range p.commits {
+				if after := p.commits[i].After; after != nil && p.commits[i].Resource.Resource == "remediationplans" {
+					p.commits[i].After = changed(after, func(o apiserver.Object) {
+						if status, ok := o["status"].(map[string]any); ok && status["phase"] == "Created" {
+							status["phase"] = "Scheduled"
+						}
+					})
+				}
+			}
+		}},
 		"a record of another version": {"I13", func(t *testing.T, p *past) { p.commits[p.effectOf(t, "web")].Revision++ }},
 		"a step that wrote and says that it did not": {"I13", func(_ *testing.T, p *past) {
 			p.forge(p.last(), func(plan *v1alpha1.RemediationPlan) { plan.Status.Steps[0].State = v1alpha1.StepSkipped })
@@ -225,6 +236,7 @@ func TestTheJudgeNamesTheBrokenPromise(t *testing.T) {
 			all := p.ledgers()
 			p.forgeLedger(all[len(all)-1], func(l *v1alpha1.RemediationLedger) { l.Status.Entries[0].SettledAt = nil })
 		}},
+		"an end that was told to nobody": {"L4", func(_ *testing.T, p *past) { p.w.announced.Clear() }},
 		"a target that is written again and again": {"L3", func(t *testing.T, p *past) {
 			i := p.effectOf(t, "web")
 			p.commits = slices.Insert(p.commits, i+1, p.commits[i], p.commits[i])

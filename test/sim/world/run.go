@@ -20,6 +20,8 @@ type Options struct {
 	Rough bool
 	// Hours has every policy act at some hours alone.
 	Hours bool
+	// Creations has every target be made again.
+	Creations bool
 	// Refused has requests repeated that were refused, too.
 	Refused bool
 }
@@ -63,6 +65,9 @@ func Run(seed uint64, o Options) *Report {
 		if o.Mutant.in != nil {
 			o.Mutant.in(&c)
 		}
+	}
+	if o.Creations {
+		c.makeAgain()
 	}
 	if o.Refused {
 		c.repeatRefused()
@@ -114,6 +119,7 @@ func (w *World) report(seed uint64, ended bool) *Report {
 	w.s.Stop()
 	j := newJudge(w, w.Server.History(), ended)
 	j.seen["watch that stands still"], j.seen["wake"] = int(w.stalls.Load()), int(w.wakes.Load())
+	j.seen["doze before a creation"], j.seen["creation that is too late"] = int(w.dozes.Load()), int(w.tooLate.Load())
 	trace := w.s.Trace()
 	return &Report{
 		Seed: seed, Broken: j.broken, Digest: w.s.Digest(), Seen: j.seen, Messages: len(trace),

@@ -9,6 +9,7 @@ import (
 	_ "time/tzdata" // policies have time zones
 
 	"github.com/go-logr/logr"
+	"k8s.io/apimachinery/pkg/api/meta"
 	metav1 "k8s.io/apimachinery/pkg/apis/meta/v1"
 	"k8s.io/apimachinery/pkg/types"
 	"sigs.k8s.io/controller-runtime/pkg/log"
@@ -50,12 +51,21 @@ type World struct {
 	// denied says that the requester may not write targets, forbidden that the
 	// executor may not.
 	denied, forbidden atomic.Bool
+	// timeless says that the API server admits creations at any time, asleep how many
+	// processes doze before one.
+	timeless atomic.Bool
+	asleep   atomic.Int64
 
 	// read are the objects that were read as typed ones.
 	readMu sync.Mutex
 	read   map[uintptr]read
 	// stalls and wakes count what came of watches.
 	stalls, wakes atomic.Int64
+	// announced has the phases of the ends that an executor told people of, by plan.
+	announced sync.Map
+	// dozes counts how often a process stood still before a creation, tooLate how often a
+	// creation was refused for its time.
+	dozes, tooLate atomic.Int64
 }
 
 // watcher is told of the writes that it wants to know of.
@@ -108,6 +118,7 @@ func newWorld(s *schedule.Scheduler, c scenario, mutant Mutant) *World {
 	}
 	w.Server.Watch(w.wake)
 	w.Server.Authorise(w.may)
+	w.Server.Admit(w.admits)
 	w.Server.Review(func(apiserver.Attributes) bool { return !w.denied.Load() })
 	w.Server.Stale(w.replica)
 	for _, name := range []string{namespace, namespaceOfPlumbline} {
@@ -195,11 +206,15 @@ func (w *World) watch(wants func(apiserver.Commit) bool) <-chan struct{} {
 	return told
 }
 
-// ended says that every plan has, and that nothing is left in the ledgers.
+// ended says that every plan has, that nothing is left in the ledgers, and that nobody is
+// about to send a creation.
 func (w *World) ended() bool {
+	if w.asleep.Load() > 0 {
+		return false
+	}
 	for _, p := range w.plans {
 		now := w.Server.Look(group, "remediationplans", namespace, p.Name)
-		if now != nil && !final(now) {
+		if now != nil && (!final(now) || !announced(now)) {
 			return false
 		}
 	}
@@ -213,14 +228,19 @@ func (w *World) ended() bool {
 			}
 		}
 	}
-	return w.s.Quiet()
+	return w.s.Quiet() && w.withdrawn()
 }
 
 func final(plan apiserver.Object) bool {
 	status, _ := plan["status"].(map[string]any)
 	switch status["phase"] {
-	case "Succeeded", "PartialSuccess", "Failed", "Cancelled", "Superseded":
+	case "Succeeded", "PartialSuccess", "Failed", "Cancelled", "Superseded", "Skipped":
 		return true
 	}
 	return false
+}
+
+// announced says whether a plan says that people were told of its end.
+func announced(plan apiserver.Object) bool {
+	return meta.IsStatusConditionTrue(typed[v1alpha1.RemediationPlan](plan).Status.Conditions, v1alpha1.ConditionAnnounced)
 }

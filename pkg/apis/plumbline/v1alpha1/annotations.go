@@ -15,6 +15,15 @@ const (
 	// AnnotationWriterGroups carries, comma separated and sorted, those of the
 	// last writer's groups that the installation lists for stamping.
 	AnnotationWriterGroups = "plumbline.dev/writer-groups"
+	// AnnotationApplied carries the last apply, unless another write changed the content
+	// later: the resourceVersion before the apply, and "last-applied", "manager=" with the
+	// field manager, or both. The policy that stamps writers sets it.
+	AnnotationApplied = "plumbline.dev/applied"
+	// AnnotationApplier carries the authenticated name of the user who applied.
+	AnnotationApplier = "plumbline.dev/applier"
+	// AnnotationApplierGroups carries those of the user's groups that the installation
+	// lists for stamping, as AnnotationWriterGroups does.
+	AnnotationApplierGroups = "plumbline.dev/applier-groups"
 	// AnnotationResyncPeriod lets an object lengthen or stop its own checks as
 	// far as the guard's objectOverride allows.
 	AnnotationResyncPeriod = "plumbline.dev/resync-period"
@@ -51,6 +60,9 @@ const (
 	// at once that one cause must be assumed; status.massDrift names those
 	// that automatic repair leaves alone.
 	ConditionMassDrift = "MassDrift"
+	// ConditionAnnounced is False on a plan that has ended until the end is in the log, the
+	// metrics and an Event, and is handed to the channels of the policy; True after that.
+	ConditionAnnounced = "Announced"
 	// ConditionSuspended is True while a guard is suspended and False once its
 	// suspension is over, which only then lets a Deny guard refuse again; absent
 	// on guards without a suspension.

@@ -39,6 +39,12 @@ type ObservedState struct {
 	// +kubebuilder:validation:MinLength=1
 	// +kubebuilder:validation:MaxLength=128
 	StampPolicy string `json:"stampPolicy,omitempty"`
+	// applied is the stamp of the last apply found on it: the resourceVersion before
+	// the apply, and by which means the apply states the desired state.
+	// +optional
+	// +kubebuilder:validation:MinLength=1
+	// +kubebuilder:validation:MaxLength=1024
+	Applied string `json:"applied,omitempty"`
 	// metadata is what the object gets again if it has to be made again.
 	// +optional
 	Metadata *ObservedMetadata `json:"metadata,omitempty"`
@@ -57,4 +63,37 @@ type ObservedMetadata struct {
 	// +kubebuilder:validation:MinProperties=1
 	// +kubebuilder:validation:MaxProperties=8
 	Annotations map[string]string `json:"annotations,omitempty"`
+	// ownerReferences of the object. Of more than 16, or of one beyond the bounds of its
+	// fields, none are kept.
+	// +optional
+	// +listType=atomic
+	// +kubebuilder:validation:MaxItems=16
+	OwnerReferences []ObservedOwner `json:"ownerReferences,omitempty"`
+}
+
+// ObservedOwner is an owner of an object, in the object's namespace or cluster-scoped.
+type ObservedOwner struct {
+	// apiVersion of the owner.
+	// +required
+	// +kubebuilder:validation:MinLength=1
+	// +kubebuilder:validation:MaxLength=317
+	APIVersion string `json:"apiVersion,omitempty"`
+	// kind of the owner.
+	// +required
+	// +kubebuilder:validation:MinLength=1
+	// +kubebuilder:validation:MaxLength=63
+	Kind string `json:"kind,omitempty"`
+	// name of the owner.
+	// +required
+	// +kubebuilder:validation:MinLength=1
+	// +kubebuilder:validation:MaxLength=253
+	Name string `json:"name,omitempty"`
+	// uid of the owner.
+	// +required
+	// +kubebuilder:validation:MinLength=1
+	// +kubebuilder:validation:MaxLength=128
+	UID string `json:"uid,omitempty"`
+	// controller says whether the owner controls the object.
+	// +optional
+	Controller Toggle `json:"controller,omitempty"`
 }

@@ -17,6 +17,10 @@ const BodyEncodingZstd BodyEncoding = "Zstd"
 // as many as the bound of spec.body leaves after base64.
 const MaxBodyBytes = 1048576 / 4 * 3
 
+// MaxFieldManagersBytes is the largest encoded list of field managers that a BaselineRevision
+// holds, in bytes: as many as the bound of spec.fieldManagers leaves after base64.
+const MaxFieldManagersBytes = 65536 / 4 * 3
+
 // BaselineRevisionSpec is one authorised body.
 type BaselineRevisionSpec struct {
 	// baseline names the Baseline, in the same namespace.
@@ -51,6 +55,14 @@ type BaselineRevisionSpec struct {
 	// +kubebuilder:validation:MinLength=1
 	// +kubebuilder:validation:MaxLength=1048576
 	Body []byte `json:"body,omitempty"`
+	// fieldManagers are the managedFields of the object when the body was authorized: a JSON
+	// array, encoded as the body is. The executor gives the fields of a repair back to these
+	// field managers. They are absent where the object differed from the body, or the array is
+	// too large.
+	// +optional
+	// +kubebuilder:validation:MinLength=1
+	// +kubebuilder:validation:MaxLength=65536
+	FieldManagers []byte `json:"fieldManagers,omitempty"`
 	// size of the body before encoding, in bytes.
 	// +required
 	// +kubebuilder:validation:Minimum=2

@@ -33,6 +33,29 @@ type KindDefaults struct {
 	CheckDefaults   `json:",inline"`
 }
 
+// ReadinessRule says when an object of a kind is ready.
+type ReadinessRule struct {
+	// apiGroup of the kind, which is meant in all its versions; empty for the core group.
+	// +required
+	// +kubebuilder:validation:MinLength=0
+	// +kubebuilder:validation:MaxLength=253
+	// +kubebuilder:validation:Pattern=`^([a-z0-9]([-a-z0-9]*[a-z0-9])?(\.[a-z0-9]([-a-z0-9]*[a-z0-9])?)*)?$`
+	APIGroup string `json:"apiGroup"`
+	// kind of the objects.
+	// +required
+	// +kubebuilder:validation:MinLength=1
+	// +kubebuilder:validation:MaxLength=63
+	// +kubebuilder:validation:Pattern=`^[A-Za-z]([-A-Za-z0-9]*[A-Za-z0-9])?$`
+	Kind string `json:"kind,omitempty"`
+	// expression in CEL about the variable object, which is true for an object that is
+	// ready. An object is not ready while the expression is false, cannot be evaluated,
+	// or costs more than 1000000.
+	// +required
+	// +kubebuilder:validation:MinLength=1
+	// +kubebuilder:validation:MaxLength=1024
+	Expression string `json:"expression,omitempty"`
+}
+
 // GuardDefaultsSpec holds the defaults of an installation or of one Environment.
 type GuardDefaultsSpec struct {
 	// environment names the Environment these defaults are for; left out, they
@@ -60,7 +83,20 @@ type GuardDefaultsSpec struct {
 	// +listMapKey=kind
 	// +kubebuilder:validation:MaxItems=32
 	Kinds []KindDefaults `json:"kinds,omitempty"`
+	// readiness are rules of your own: when an object of a kind that was put back is
+	// ready. An Environment's rule for a kind comes before that of the installation, and
+	// each rule before the built-in one.
+	// +optional
+	// +listType=map
+	// +listMapKey=apiGroup
+	// +listMapKey=kind
+	// +kubebuilder:validation:MaxItems=32
+	Readiness []ReadinessRule `json:"readiness,omitempty"`
 }
+
+// ReasonInvalidExpression is the reason of the Ready condition of GuardDefaults that are in
+// force and have a readiness rule which cannot be compiled. No object of its kind is ready.
+const ReasonInvalidExpression = "InvalidExpression"
 
 // GuardDefaultsStatus says whether the defaults are in force.
 type GuardDefaultsStatus struct {

@@ -23,6 +23,7 @@ func AddToScheme(s *runtime.Scheme) error {
 		&RemediationPolicy{}, &RemediationPolicyList{},
 		&RemediationLedger{}, &RemediationLedgerList{},
 		&RemediationPlan{}, &RemediationPlanList{},
+		&RemediationRequest{}, &RemediationRequestList{},
 		&ABRelease{}, &ABReleaseList{},
 	)
 	metav1.AddToGroupVersion(s, GroupVersion)

@@ -31,7 +31,7 @@ type StepReference struct {
 }
 
 // LedgerOutcome says how a granted step ended.
-// +kubebuilder:validation:Enum=Succeeded;Failed
+// +kubebuilder:validation:Enum=Succeeded;Failed;Stopped
 type LedgerOutcome string
 
 // The outcomes. A step that wrote nothing has none: its entry is taken back.
@@ -40,6 +40,9 @@ const (
 	LedgerSucceeded LedgerOutcome = "Succeeded"
 	// LedgerFailed: it is not, or nobody knows.
 	LedgerFailed LedgerOutcome = "Failed"
+	// LedgerStopped: it was written, and its plan was ended before anybody could know. The
+	// limits count it, and the circuit breaker does not.
+	LedgerStopped LedgerOutcome = "Stopped"
 )
 
 // LedgerEntry is one granted step.
@@ -55,6 +58,18 @@ type LedgerEntry struct {
 	// +kubebuilder:validation:MinLength=1
 	// +kubebuilder:validation:MaxLength=128
 	TargetUID string `json:"targetUID,omitempty"`
+	// epoch of the plan when the step was granted last. An executor of an earlier epoch
+	// cannot take the entry back.
+	// +optional
+	// +kubebuilder:validation:Minimum=1
+	Epoch int64 `json:"epoch,omitempty"`
+	// failureThreshold is how many failures in a row open the circuit breaker, as the
+	// policy said when the step was granted. It is absent in the ledger of the whole
+	// cluster, which has no circuit breakers.
+	// +optional
+	// +kubebuilder:validation:Minimum=1
+	// +kubebuilder:validation:Maximum=100
+	FailureThreshold int32 `json:"failureThreshold,omitempty"`
 	// reservedAt is when it was granted.
 	// +required
 	ReservedAt metav1.Time `json:"reservedAt,omitempty,omitzero"`

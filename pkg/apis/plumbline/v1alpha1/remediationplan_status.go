@@ -7,11 +7,11 @@ import (
 )
 
 // PlanPhase is how far a plan is.
-// +kubebuilder:validation:Enum=Created;Scheduled;Deferred;Running;Paused;Sealing;Succeeded;PartialSuccess;Failed;Cancelled;Superseded
+// +kubebuilder:validation:Enum=Created;Scheduled;Deferred;Running;Paused;Sealing;Succeeded;PartialSuccess;Failed;Cancelled;Superseded;Skipped
 // +kubebuilder:validation:MaxLength=16
 type PlanPhase string
 
-// The phases of a plan. The last five are final.
+// The phases of a plan. The last six are final.
 const (
 	// PlanCreated: nothing was looked at yet.
 	PlanCreated PlanPhase = "Created"
@@ -35,6 +35,9 @@ const (
 	PlanCancelled PlanPhase = "Cancelled"
 	// PlanSuperseded: what it was made for is no longer so.
 	PlanSuperseded PlanPhase = "Superseded"
+	// PlanSkipped: it wrote nothing, because something kept it from every target; the
+	// reasons of its steps say what.
+	PlanSkipped PlanPhase = "Skipped"
 )
 
 // StepState is how far a step is.
@@ -63,7 +66,7 @@ const (
 )
 
 // StepReason says why a step was skipped or failed.
-// +kubebuilder:validation:Enum=TargetMoved;TargetReplaced;Contended;AlreadyDesired;WouldNotConverge;Terminating;NotAllowed;RevisionDamaged;Claimed;Unhealthy;Refused;DeadlineExceeded;Stopped
+// +kubebuilder:validation:Enum=TargetMoved;TargetReplaced;Contended;AlreadyDesired;WouldNotConverge;Terminating;NotAllowed;RevisionDamaged;Claimed;Unhealthy;Refused;DeadlineExceeded;Stopped;PolicyChanged;AboveMaximumAge
 type StepReason string
 
 // The reasons of a step's end.
@@ -90,11 +93,35 @@ const (
 	ReasonUnhealthy StepReason = "Unhealthy"
 	// ReasonRefused: the API server refused the write for good.
 	ReasonRefused StepReason = "Refused"
-	// ReasonDeadlineExceeded: the plan's time was over.
+	// ReasonDeadlineExceeded: the plan's time was over, or that of a creation.
 	ReasonDeadlineExceeded StepReason = "DeadlineExceeded"
 	// ReasonStopped: an earlier step failed, or the plan was ended.
 	ReasonStopped StepReason = "Stopped"
+	// ReasonPolicyChanged: the policy of the plan has changed since the plan was made.
+	ReasonPolicyChanged StepReason = "PolicyChanged"
+	// ReasonAboveMaximumAge: the drift became older than the policy puts back by itself.
+	ReasonAboveMaximumAge StepReason = "AboveMaximumAge"
 )
+
+// StepArtifacts names the contents of a write that are kept beside the records, by their
+// digests. Values that look like secrets are replaced in each of them.
+type StepArtifacts struct {
+	// before is the target as it was; absent for one that is to be made.
+	// +optional
+	// +kubebuilder:validation:MinLength=1
+	// +kubebuilder:validation:MaxLength=128
+	Before string `json:"before,omitempty"`
+	// authorized is the authorized state that the values come from.
+	// +optional
+	// +kubebuilder:validation:MinLength=1
+	// +kubebuilder:validation:MaxLength=128
+	Authorized string `json:"authorized,omitempty"`
+	// written is the target as the write leaves it.
+	// +optional
+	// +kubebuilder:validation:MinLength=1
+	// +kubebuilder:validation:MaxLength=128
+	Written string `json:"written,omitempty"`
+}
 
 // StepIntentRecord is what a step is about to do, stored before it does it.
 type StepIntentRecord struct {
@@ -122,6 +149,9 @@ type StepIntentRecord struct {
 	// +kubebuilder:validation:MinLength=1
 	// +kubebuilder:validation:MaxLength=128
 	PreHash string `json:"preHash,omitempty"`
+	// artifacts of the write.
+	// +optional
+	Artifacts StepArtifacts `json:"artifacts,omitzero"`
 	// at is when it was stored.
 	// +required
 	At metav1.Time `json:"at,omitempty,omitzero"`
@@ -172,16 +202,28 @@ type StepEvidence struct {
 	Digest string `json:"digest,omitempty"`
 }
 
+// PlanDecision names the signed record of the last decision about a plan.
+type PlanDecision struct {
+	StepEvidence `json:",inline"`
+	// withdraws are records of decisions that were never stored: another decision came
+	// first. A further record withdraws each of them.
+	// +optional
+	// +listType=atomic
+	// +kubebuilder:validation:MaxItems=16
+	Withdraws []StepEvidence `json:"withdraws,omitempty"`
+}
+
 // PlanStep is how far one target is.
 //
-// +kubebuilder:validation:XValidation:rule="self.state == oldSelf.state || oldSelf.state == 'Planned' || (oldSelf.state == 'Reserved' && self.state != 'Planned') || (oldSelf.state == 'Intent' && self.state != 'Planned' && self.state != 'Reserved') || (oldSelf.state == 'Applied' && (self.state == 'Verified' || self.state == 'Failed'))",message="a step never goes back, and one that has ended stays so",fieldPath=".state"
+// +kubebuilder:validation:XValidation:rule="self.state == oldSelf.state || oldSelf.state == 'Planned' || oldSelf.state == 'Reserved' || (oldSelf.state == 'Intent' && self.state != 'Planned' && self.state != 'Reserved') || (oldSelf.state == 'Applied' && (self.state == 'Verified' || self.state == 'Failed'))",message="a step that is about to write never goes back, and one that has ended stays so",fieldPath=".state"
 type PlanStep struct {
 	// index of the target.
 	// +required
 	// +kubebuilder:validation:Minimum=0
 	// +kubebuilder:validation:Maximum=9
 	Index int32 `json:"index"`
-	// state of the step; it never goes back.
+	// state of the step. It never goes back, but from Reserved to Planned: a step that is
+	// deferred gives its place back.
 	// +required
 	State StepState `json:"state,omitempty"`
 	// reason of its end.
@@ -218,7 +260,8 @@ type PlanStep struct {
 	// evidence of it.
 	// +optional
 	Evidence *StepEvidence `json:"evidence,omitempty"`
-	// startedAt is when it was granted.
+	// startedAt is when it was granted; absent again once a step that was deferred has given
+	// its place back.
 	// +optional
 	StartedAt *metav1.Time `json:"startedAt,omitempty"`
 	// finishedAt is when it ended.
@@ -256,9 +299,9 @@ type PlanCounts struct {
 // RemediationPlanStatus is how far a plan is.
 //
 // +kubebuilder:validation:XValidation:rule="!has(oldSelf.epoch) || (has(self.epoch) && self.epoch >= oldSelf.epoch)",message="an executor of before may not write"
-// +kubebuilder:validation:XValidation:rule="!has(oldSelf.phase) || !(oldSelf.phase in ['Succeeded', 'PartialSuccess', 'Failed', 'Cancelled', 'Superseded']) || (has(self.phase) && self.phase == oldSelf.phase)",message="a plan that has ended stays so"
+// +kubebuilder:validation:XValidation:rule="!has(oldSelf.phase) || !(oldSelf.phase in ['Succeeded', 'PartialSuccess', 'Failed', 'Cancelled', 'Superseded', 'Skipped']) || (has(self.phase) && self.phase == oldSelf.phase)",message="a plan that has ended stays so"
 type RemediationPlanStatus struct {
-	// conditions are Ready, Reconciling, Stalled.
+	// conditions are Ready, Reconciling, Stalled, and Announced once the plan has ended.
 	// +optional
 	// +listType=map
 	// +listMapKey=type
@@ -301,6 +344,9 @@ type RemediationPlanStatus struct {
 	// +kubebuilder:validation:MinLength=1
 	// +kubebuilder:validation:MaxLength=512
 	EndedReason string `json:"endedReason,omitempty"`
+	// decision is the last one that was recorded and stored.
+	// +optional
+	Decision *PlanDecision `json:"decision,omitempty"`
 	// steps by the index of their target.
 	// +optional
 	// +listType=map

@@ -110,9 +110,10 @@ type PlanBatch struct {
 	// +kubebuilder:validation:MaxLength=32
 	// +kubebuilder:validation:XValidation:rule="self.matches('^([0-9]{1,6}([.][0-9]{1,9})?h)?([0-9]{1,6}([.][0-9]{1,9})?m)?([0-9]{1,9}([.][0-9]{1,9})?s)?$') && duration(self) >= duration('0s') && duration(self) <= duration('24h')",message="a duration such as 1m, from 0s to 24h"
 	DelayAfter *metav1.Duration `json:"delayAfter,omitempty"`
-	// requiresHealthCheck says that the next batch begins only when all of this one
-	// are healthy.
+	// requiresHealthCheck is Enabled: the next batch begins only when all of this one are
+	// healthy.
 	// +required
+	// +kubebuilder:validation:XValidation:rule="self == 'Enabled'",message="must be Enabled: each batch waits for the health of the one before"
 	RequiresHealthCheck Toggle `json:"requiresHealthCheck,omitempty"`
 }
 
@@ -135,7 +136,23 @@ type LeftOut struct {
 	Message string `json:"message,omitempty"`
 }
 
+// PlanRequest is the RemediationRequest that a plan answers.
+type PlanRequest struct {
+	// name of the request, in the namespace of the plan.
+	// +required
+	// +kubebuilder:validation:MinLength=1
+	// +kubebuilder:validation:MaxLength=253
+	Name string `json:"name,omitempty"`
+	// uid of the request.
+	// +required
+	// +kubebuilder:validation:MinLength=1
+	// +kubebuilder:validation:MaxLength=128
+	UID string `json:"uid,omitempty"`
+}
+
 // PlannedRemediation is what a plan does; it never changes.
+// +kubebuilder:validation:XValidation:rule="size(self.targets) == 0 || self.batches.exists(b, size(b.steps) == 0) || self.batches.all(b, b.steps.all(s, s >= 0 && s < size(self.targets))) && [0, 1, 2, 3, 4, 5, 6, 7, 8, 9].all(i, i >= size(self.targets) || self.batches.exists_one(b, i in b.steps))",message="batches must name each target once, by its index",fieldPath=".batches"
+// +kubebuilder:validation:XValidation:rule="self.batches.exists(b, b.order > 9) || [0, 1, 2, 3, 4, 5, 6, 7, 8, 9].all(i, i >= size(self.batches) || self.batches[i].order == i)",message="the order of a batch must be its index",fieldPath=".batches"
 type PlannedRemediation struct {
 	// policy that the plan was made by.
 	// +required
@@ -156,6 +173,10 @@ type PlannedRemediation struct {
 	// +kubebuilder:validation:MinLength=1
 	// +kubebuilder:validation:MaxLength=1024
 	InitiatedBy string `json:"initiatedBy,omitempty"`
+	// request that the plan answers, set by the assessor alone. Such a plan waits for
+	// no trigger and no schedule, and needs the right of the policy's author as well.
+	// +optional
+	Request *PlanRequest `json:"request,omitempty"`
 	// requester is with whose right it acts.
 	// +required
 	// +kubebuilder:validation:MinLength=1
@@ -173,6 +194,12 @@ type PlannedRemediation struct {
 	// +kubebuilder:validation:MinLength=1
 	// +kubebuilder:validation:MaxLength=64
 	CorrelationID string `json:"correlationID,omitempty"`
+	// driftReportID names the drift that it is about. Every plan about the same drift of the
+	// same objects has the same one, whichever policy made it, and at whichever attempt.
+	// +optional
+	// +kubebuilder:validation:MinLength=1
+	// +kubebuilder:validation:MaxLength=64
+	DriftReportID string `json:"driftReportID,omitempty"`
 	// scheduledFor is when it is to begin; absent for at once.
 	// +optional
 	ScheduledFor *metav1.Time `json:"scheduledFor,omitempty"`

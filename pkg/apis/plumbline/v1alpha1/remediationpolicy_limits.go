@@ -80,18 +80,20 @@ type RemediationSafety struct {
 }
 
 // MaintenanceWindow is a time of the day. A window whose start is after its end
-// crosses midnight and belongs to the day on which it begins.
+// crosses midnight and belongs to the day on which it begins. A window without both is
+// the whole day, and names the time zone of the allowed days and times.
 //
-// +kubebuilder:validation:XValidation:rule="self.start != self.end",message="a window that begins when it ends is never open; leave it out to allow the whole day",fieldPath=".end"
+// +kubebuilder:validation:XValidation:rule="has(self.start) == has(self.end)",message="start and end come together",fieldPath=".start"
+// +kubebuilder:validation:XValidation:rule="!has(self.start) || !has(self.end) || self.start != self.end",message="a window that begins when it ends is never open; leave it out to allow the whole day",fieldPath=".end"
 type MaintenanceWindow struct {
 	// start as HH:MM, 00:00 to 23:59.
-	// +required
+	// +optional
 	// +kubebuilder:validation:MinLength=5
 	// +kubebuilder:validation:MaxLength=5
 	// +kubebuilder:validation:Pattern=`^([01][0-9]|2[0-3]):[0-5][0-9]$`
 	Start string `json:"start,omitempty"`
 	// end as HH:MM; the window is closed from this minute on.
-	// +required
+	// +optional
 	// +kubebuilder:validation:MinLength=5
 	// +kubebuilder:validation:MaxLength=5
 	// +kubebuilder:validation:Pattern=`^([01][0-9]|2[0-3]):[0-5][0-9]$`
@@ -113,6 +115,7 @@ type Weekday string
 //
 // +kubebuilder:validation:XValidation:rule="has(self.allowedStart) == has(self.allowedEnd)",message="allowedStart and allowedEnd come together",fieldPath=".allowedStart"
 // +kubebuilder:validation:XValidation:rule="!has(self.allowedStart) || !has(self.allowedEnd) || self.allowedStart != self.allowedEnd",message="a time that begins when it ends is never open; leave both out to allow the whole day",fieldPath=".allowedEnd"
+// +kubebuilder:validation:XValidation:rule="!has(self.maintenanceWindow) || has(self.maintenanceWindow.start) || has(self.maintenanceWindow.end) || has(self.allowedDays) || has(self.allowedStart)",message="a window without start and end is only for the time zone of allowedDays, allowedStart and allowedEnd; give one of them",fieldPath=".maintenanceWindow.start"
 type RemediationSchedule struct {
 	// maintenanceWindow in which the policy acts.
 	// +optional

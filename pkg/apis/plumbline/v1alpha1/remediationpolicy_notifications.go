@@ -38,6 +38,8 @@ const (
 //
 // +kubebuilder:validation:XValidation:rule="self.type == 'Email' ? has(self.recipients) && size(self.recipients) > 0 : !has(self.recipients)",message="recipients are for type Email, and needed there",fieldPath=".recipients"
 // +kubebuilder:validation:XValidation:rule="(self.type == 'Webhook') == has(self.signingKey)",message="signingKey is for type Webhook, and needed there",fieldPath=".signingKey"
+// +kubebuilder:validation:XValidation:rule="self.type == 'CloudEvents' || !has(self.token)",message="token is for type CloudEvents",fieldPath=".token"
+// +kubebuilder:validation:XValidation:rule="self.type == 'CloudEvents' || !has(self.source)",message="source is for type CloudEvents",fieldPath=".source"
 // +kubebuilder:validation:XValidation:rule="self.type == 'Slack' || !has(self.channel)",message="channel is for type Slack",fieldPath=".channel"
 type NotificationChannel struct {
 	// name of the channel, unique in the policy.
@@ -56,6 +58,17 @@ type NotificationChannel struct {
 	// signingKey names the Secret key that signs requests of type Webhook.
 	// +optional
 	SigningKey *SecretKeyReference `json:"signingKey,omitempty"`
+	// token names the Secret key whose value requests of type CloudEvents carry, as
+	// Authorization: Bearer.
+	// +optional
+	Token *SecretKeyReference `json:"token,omitempty"`
+	// source of CloudEvents, a URI-reference; left out, urn:plumbline:remediation. Name
+	// the cluster in it where several send to one receiver.
+	// +optional
+	// +kubebuilder:validation:MinLength=1
+	// +kubebuilder:validation:MaxLength=256
+	// +kubebuilder:validation:Pattern=`^[-A-Za-z0-9._~:/?#@!$&'()*+,;=%]+$`
+	Source string `json:"source,omitempty"`
 	// channel at Slack, e.g. #ops-alerts; left out, the one of the webhook.
 	// +optional
 	// +kubebuilder:validation:MinLength=1

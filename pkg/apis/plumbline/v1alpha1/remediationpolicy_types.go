@@ -29,7 +29,7 @@ type RemediationExceptions struct {
 // RemediationPolicySpec says when and how drift is put back.
 //
 // +kubebuilder:validation:XValidation:rule="!has(self.maximumDriftAge) || !has(self.minimumDriftAge) || duration(self.minimumDriftAge) < duration(self.maximumDriftAge)",message="a drift would be too old before it is old enough",fieldPath=".maximumDriftAge"
-// +kubebuilder:validation:XValidation:rule="self.trigger != 'Scheduled' || (has(self.schedule) && has(self.schedule.maintenanceWindow))",message="trigger Scheduled needs a maintenance window",fieldPath=".schedule.maintenanceWindow"
+// +kubebuilder:validation:XValidation:rule="self.trigger != 'Scheduled' || (has(self.schedule) && has(self.schedule.maintenanceWindow) && (has(self.schedule.maintenanceWindow.start) || has(self.schedule.maintenanceWindow.end)))",message="trigger Scheduled needs a maintenance window",fieldPath=".schedule.maintenanceWindow"
 // +kubebuilder:validation:XValidation:rule="self.trigger != 'AgeThreshold' || has(self.minimumDriftAge)",message="trigger AgeThreshold needs minimumDriftAge",fieldPath=".minimumDriftAge"
 // +kubebuilder:validation:XValidation:rule="self.action != 'Quarantine'",message="Quarantine needs Plumbline's traffic, which this version does not have; use NotifyOnly",fieldPath=".action"
 // +kubebuilder:validation:XValidation:rule="!has(self.strategy) || self.strategy != 'BlueGreen'",message="BlueGreen needs Plumbline's traffic, which this version does not have; use Rolling or Canary",fieldPath=".strategy"
@@ -141,6 +141,15 @@ type PolicyTargets struct {
 	// +optional
 	// +kubebuilder:validation:Minimum=0
 	Eligible int32 `json:"eligible"`
+	// healthy counts the selected objects that are in sync, are no targets of a plan under
+	// way, and are ready.
+	// +optional
+	// +kubebuilder:validation:Minimum=0
+	Healthy int32 `json:"healthy"`
+	// unhealthy counts those of them that are not ready.
+	// +optional
+	// +kubebuilder:validation:Minimum=0
+	Unhealthy int32 `json:"unhealthy"`
 }
 
 // RemediationPolicyStatus is what a policy does.

@@ -31,8 +31,11 @@ var _ evidence.Store = (*Store)(nil)
 // probe is an object that Ready writes. It is no record and is not listed.
 const probe = "probe"
 
-// contentType of DSSE envelopes in JSON.
-const contentType = "application/vnd.dsse.envelope.v1+json"
+// Content types of DSSE envelopes in JSON, and of bodies.
+const (
+	contentType     = "application/vnd.dsse.envelope.v1+json"
+	contentTypeBody = "application/json"
+)
 
 // Open the store of a URL: file or s3; see the package's manual. It does not
 // connect; Ready does.
@@ -93,7 +96,11 @@ func (s *Store) Create(ctx context.Context, name string, data []byte) error {
 }
 
 func (s *Store) write(ctx context.Context, name string, data []byte, ifFree bool) error {
-	return s.bucket.WriteAll(ctx, name, data, &blob.WriterOptions{ContentType: contentType, IfNotExist: ifFree})
+	options := &blob.WriterOptions{ContentType: contentType, IfNotExist: ifFree}
+	if _, _, isBody := evidence.ParseBodyName(name); isBody {
+		options.ContentType = contentTypeBody
+	}
+	return s.bucket.WriteAll(ctx, name, data, options)
 }
 
 // Read a record; see [evidence.Store].
@@ -105,7 +112,7 @@ func (s *Store) Read(ctx context.Context, name string) ([]byte, error) {
 	if err != nil {
 		return nil, failure("read", name, err)
 	}
-	data, err := io.ReadAll(io.LimitReader(r, evidence.MaxEnvelope+1))
+	data, err := io.ReadAll(io.LimitReader(r, int64(evidence.MaxSize(name))+1))
 	if err = errors.Join(err, r.Close()); err != nil {
 		return nil, failure("read", name, err)
 	}
@@ -136,10 +143,10 @@ func (s *Store) List(ctx context.Context, chain string) iter.Seq2[string, error]
 	}
 }
 
-// Ready writes the probe, and, until that has been seen once, asks for it to be
-// created anew, which must be refused.
+// Ready writes a probe of one byte, since a bucket may keep all versions. Until that has
+// been seen once, Ready then asks for the probe to be created anew, which must be refused.
 func (s *Store) Ready(ctx context.Context) error {
-	if err := s.write(ctx, probe, make([]byte, evidence.MaxEnvelope), false); err != nil {
+	if err := s.write(ctx, probe, []byte{0}, false); err != nil {
 		return failure("probe", probe, err)
 	}
 	if s.conditional.Load() {

@@ -136,6 +136,20 @@ func unconditional(next http.Handler) http.Handler {
 	})
 }
 
+// D24 of the review of remediation: a bucket that keeps versions kept 32 KiB for each look
+// at a plan that waited.
+func TestReady_WritesOneByte(t *testing.T) {
+	s := open(t, address(server(t, nil), "evidence", ""))
+	for range 2 {
+		if err := s.Ready(t.Context()); err != nil {
+			t.Fatal(err)
+		}
+	}
+	if data, err := s.Read(t.Context(), "probe"); err != nil || len(data) != 1 {
+		t.Errorf("a probe is %d bytes, %v", len(data), err)
+	}
+}
+
 func TestReady_RefusesAServerThatIgnoresTheCondition(t *testing.T) {
 	s := open(t, address(server(t, unconditional), "evidence", ""))
 	if err := s.Ready(t.Context()); reasonOf(err) != evidence.StoreUnsupported {

@@ -6,6 +6,7 @@ import (
 	"bytes"
 	"context"
 	"errors"
+	"math"
 	"slices"
 	"sync"
 	"testing"
@@ -24,6 +25,7 @@ func Contract(t *testing.T, open func(*testing.T) evidence.Store) {
 		"an absent record is told from a failure":   testAbsent,
 		"names come in the order of the chain":      testOrder,
 		"an overlong object is seen as such":        testOverlong,
+		"a body may be longer than a record":        testBody,
 		"a store that is ready lists nothing new":   testReady,
 		"nothing is done for a context that ended":  testEnded,
 	} {
@@ -111,6 +113,25 @@ func testOverlong(t *testing.T, s evidence.Store) {
 	create(t, s, name, make([]byte, evidence.MaxEnvelope+100))
 	if got := read(t, s, name); len(got) != evidence.MaxEnvelope+1 {
 		t.Errorf("read %d bytes, want %d", len(got), evidence.MaxEnvelope+1)
+	}
+}
+
+// testBody also shows that bodies are listed after all records of their chain.
+func testBody(t *testing.T, s evidence.Store) {
+	body := bytes.Repeat([]byte("0123456789abcdef"), evidence.MaxEnvelope)
+	name := evidence.BodyName("chain", evidence.Digest(body))
+	create(t, s, name, body)
+	create(t, s, evidence.Name("chain", math.MaxInt64), []byte("x"))
+	if got := read(t, s, name); !bytes.Equal(got, body) {
+		t.Errorf("read %d bytes, want the %d of the body", len(got), len(body))
+	}
+	if diff := cmp.Diff([]string{evidence.Name("chain", math.MaxInt64), name}, list(t, s, "chain")); diff != "" {
+		t.Errorf("the chain (-want +got):\n%s", diff)
+	}
+	long := evidence.BodyName("chain", evidence.Digest(nil))
+	create(t, s, long, make([]byte, evidence.MaxBody+100))
+	if got := read(t, s, long); len(got) != evidence.MaxBody+1 {
+		t.Errorf("read %d bytes of a body that is too long, want %d", len(got), evidence.MaxBody+1)
 	}
 }
 

@@ -79,7 +79,7 @@ func (m *Memory) Read(ctx context.Context, name string) ([]byte, error) {
 	if !ok {
 		return nil, fmt.Errorf("%s: %w", name, evidence.ErrNotFound)
 	}
-	return slices.Clone(data[:min(len(data), evidence.MaxEnvelope+1)]), nil
+	return slices.Clone(data[:min(len(data), evidence.MaxSize(name)+1)]), nil
 }
 
 // List names.

@@ -8,6 +8,9 @@
 // processes cannot both create it. The volume must have hard links: ext4, XFS,
 // NFS and tmpfs do, FAT and some FUSE mounts do not. Ready finds out.
 //
+// The kernel knows no deadline for a file. A call whose context ends is left alone, and may
+// still take effect; of such calls there are a few at most.
+//
 // The file driver of gocloud.dev is not used: it syncs nothing, and looks
 // whether a name is free before it renames, so the second of two writers
 // replaces the record of the first.

@@ -27,7 +27,10 @@ const (
 const temporary = ".tmp-"
 
 // Store is a directory with one directory for each chain.
-type Store struct{ dir string }
+type Store struct {
+	dir   string
+	calls calls
+}
 
 var _ evidence.Store = (*Store)(nil)
 
@@ -41,14 +44,16 @@ func Open(dir string) (*Store, error) {
 	if !info.IsDir() {
 		return nil, failure("open", dir, errors.New("is not a directory"))
 	}
-	return &Store{dir: dir}, nil
+	return &Store{dir: dir, calls: make(calls, maxCalls)}, nil
 }
 
 // Create a record; see [evidence.Store].
 func (s *Store) Create(ctx context.Context, name string, data []byte) error {
-	if err := ctx.Err(); err != nil {
-		return failure("create", name, err)
-	}
+	_, err := within(ctx, s, "create", name, func() (struct{}, error) { return struct{}{}, s.create(name, data) })
+	return err
+}
+
+func (s *Store) create(name string, data []byte) error {
 	path, err := s.path(name)
 	if err != nil {
 		return failure("create", name, err)
@@ -115,9 +120,10 @@ func syncDir(dir string) error {
 
 // Read a record; see [evidence.Store].
 func (s *Store) Read(ctx context.Context, name string) ([]byte, error) {
-	if err := ctx.Err(); err != nil {
-		return nil, failure("read", name, err)
-	}
+	return within(ctx, s, "read", name, func() ([]byte, error) { return s.read(name) })
+}
+
+func (s *Store) read(name string) ([]byte, error) {
 	path, err := s.path(name)
 	if err != nil {
 		return nil, failure("read", name, err)
@@ -129,7 +135,7 @@ func (s *Store) Read(ctx context.Context, name string) ([]byte, error) {
 	if err != nil {
 		return nil, failure("read", name, err)
 	}
-	data, err := io.ReadAll(io.LimitReader(f, evidence.MaxEnvelope+1))
+	data, err := io.ReadAll(io.LimitReader(f, int64(evidence.MaxSize(name))+1))
 	if err = errors.Join(err, f.Close()); err != nil {
 		return nil, failure("read", name, err)
 	}
@@ -193,12 +199,18 @@ func skipped(name string) bool {
 	return strings.HasPrefix(name, temporary) || name == "lost+found"
 }
 
-// Ready writes, links and removes a file of the largest size.
+// Ready writes, links and removes a file of one byte, and asks the file system whether it
+// has room for the largest record.
 func (s *Store) Ready(ctx context.Context) error {
-	if err := ctx.Err(); err != nil {
+	_, err := within(ctx, s, "probe", s.dir, func() (struct{}, error) { return struct{}{}, s.ready() })
+	return err
+}
+
+func (s *Store) ready() error {
+	if err := hasRoom(s.dir); err != nil {
 		return failure("probe", s.dir, err)
 	}
-	temp, err := writeTemp(s.dir, make([]byte, evidence.MaxEnvelope))
+	temp, err := writeTemp(s.dir, []byte{0})
 	if err != nil {
 		return failure("probe", s.dir, err)
 	}

@@ -199,19 +199,28 @@ func (c *channel) pause(ctx context.Context, j *job, attempt int, failure *Failu
 	}
 }
 
-// wasTold asks Seen; what is not known counts as no.
+// wasTold asks Seen; what is not known counts as no. A claim that is not believed is
+// logged and counted.
 func (c *channel) wasTold(ctx context.Context, j *job) bool {
 	if c.seen == nil || ctx.Err() != nil {
 		return false
 	}
 	ctx, cancel := context.WithTimeout(ctx, seenBudget)
 	defer cancel()
-	told, err := c.seen.Seen(ctx, c.settings().Name, j.id)
+	claim, err := c.seen.Seen(ctx, c.settings().Name, j.id)
 	if err != nil {
 		c.warn("notification.seen.unknown", j, slog.String("error", err.Error()))
 		return false
 	}
-	return told
+	suppressed, doubt := judge(j.event.Type, claim)
+	if doubt == "" {
+		return suppressed
+	}
+	if c.recorder != nil {
+		c.recorder.Doubt(c.settings().Type(), doubt)
+	}
+	c.warn("notification.seen.doubted", j, slog.String("reason", string(doubt)))
+	return suppressed
 }
 
 // mark notes what was told, even while the channel ends: it was told.
@@ -226,7 +235,8 @@ func (c *channel) mark(j *job) {
 	}
 }
 
-// warn says what a person may have to know about an event that was not told.
+// warn says what a person may have to know about an event that was not told, or that is
+// told twice.
 func (c *channel) warn(message string, j *job, more slog.Attr) {
 	config := c.settings()
 	c.log.LogAttrs(c.ctx, slog.LevelWarn, message,

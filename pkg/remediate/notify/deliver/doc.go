@@ -12,7 +12,8 @@
 // deadline. An event is told twice only where it cannot be known whether the first
 // time worked: the connection broke before the answer, or the process died before
 // it wrote that down. Its id is the same each time. [Seen] is what survives a
-// restart; without it only the memory of the process keeps from telling twice.
+// restart; without it only the memory of the process keeps from telling twice. What
+// Seen says keeps no urgent event from being told: others may write to Seen.
 //
 // Where to send is partly said by tenants, so [Egress] holds for all channels:
 // https alone, certificates checked, no redirects, no proxy, only public addresses

@@ -39,19 +39,20 @@ const (
 	Deduplicated Outcome = "Deduplicated"
 )
 
-// Recorder counts outcomes, and attempts that failed and are made again. It is
+// Recorder counts outcomes, attempts that failed and are made again, and doubts. It is
 // called from several goroutines and must not wait.
 type Recorder interface {
 	Record(notify.ChannelType, Outcome)
 	Retry(notify.ChannelType)
+	Doubt(notify.ChannelType, Doubt)
 }
 
 // Seen remembers what was told across restarts. Calls are made by the workers,
 // within 5 s each. An error means that it is not known: the event is then told,
 // perhaps for the second time, rather than not at all.
 type Seen interface {
-	// Seen says whether Mark was called for the pair.
-	Seen(ctx context.Context, channel, id string) (bool, error)
+	// Seen says what the memory claims about the pair, and whether Mark proves it.
+	Seen(ctx context.Context, channel, id string) (Claim, error)
 	// Mark notes that the event was told on the channel.
 	Mark(ctx context.Context, channel, id string) error
 }

@@ -34,6 +34,16 @@ type counted struct {
 	mu      sync.Mutex
 	n       map[Outcome]int
 	retries int
+	doubts  map[Doubt]int
+}
+
+func (c *counted) Doubt(_ notify.ChannelType, d Doubt) {
+	c.mu.Lock()
+	defer c.mu.Unlock()
+	if c.doubts == nil {
+		c.doubts = map[Doubt]int{}
+	}
+	c.doubts[d]++
 }
 
 func (c *counted) Retry(notify.ChannelType) {

@@ -262,15 +262,15 @@ func TestDelivery_WhatFailedMayBeToldAgain(t *testing.T) {
 
 // book is a Seen in memory that may be broken.
 type book struct {
-	told   map[string]bool
+	told   map[string]Claim
 	broken error
 	hangs  bool
 }
 
-func (b *book) Seen(ctx context.Context, channel, id string) (bool, error) {
+func (b *book) Seen(ctx context.Context, channel, id string) (Claim, error) {
 	if b.hangs {
 		<-ctx.Done()
-		return false, ctx.Err()
+		return NotTold, ctx.Err()
 	}
 	return b.told[channel+" "+id], b.broken
 }
@@ -281,13 +281,13 @@ func (b *book) Mark(ctx context.Context, channel, id string) error {
 		return ctx.Err()
 	}
 	if b.broken == nil {
-		b.told[channel+" "+id] = true
+		b.told[channel+" "+id] = Proven
 	}
 	return b.broken
 }
 
 func TestDelivery_WhatWasToldBeforeARestart(t *testing.T) {
-	e := plan("1", notify.PlanFailed)
+	e := plan("1", notify.PlanCompleted)
 	cases := map[string]struct {
 		book     book
 		answer   *Failure
@@ -296,12 +296,12 @@ func TestDelivery_WhatWasToldBeforeARestart(t *testing.T) {
 		attempts int
 		logs     string
 	}{
-		"was told: it is not told again":                           {book{told: map[string]bool{"a " + e.ID(): true}}, nil, map[Outcome]int{Deduplicated: 1}, true, 0, ""},
-		"was told on another channel: it is told":                  {book{told: map[string]bool{"b " + e.ID(): true}}, nil, map[Outcome]int{Sent: 1}, true, 1, ""},
-		"what is told is marked":                                   {book{told: map[string]bool{}}, nil, map[Outcome]int{Sent: 1}, true, 1, ""},
-		"what failed is not marked":                                {book{told: map[string]bool{}}, remains, map[Outcome]int{Failed: 1}, false, 1, ""},
-		"not known: rather twice than not at all":                  {book{told: map[string]bool{}, broken: errors.New("redis is away")}, nil, map[Outcome]int{Sent: 1}, false, 1, "redis is away"},
-		"a memory that hangs costs seconds and not a notification": {book{told: map[string]bool{}, hangs: true}, nil, map[Outcome]int{Sent: 1}, false, 1, "deadline exceeded"},
+		"was told: it is not told again":                           {book{told: map[string]Claim{"a " + e.ID(): Proven}}, nil, map[Outcome]int{Deduplicated: 1}, true, 0, ""},
+		"was told on another channel: it is told":                  {book{told: map[string]Claim{"b " + e.ID(): Proven}}, nil, map[Outcome]int{Sent: 1}, true, 1, ""},
+		"what is told is marked":                                   {book{told: map[string]Claim{}}, nil, map[Outcome]int{Sent: 1}, true, 1, ""},
+		"what failed is not marked":                                {book{told: map[string]Claim{}}, remains, map[Outcome]int{Failed: 1}, false, 1, ""},
+		"not known: rather twice than not at all":                  {book{told: map[string]Claim{}, broken: errors.New("redis is away")}, nil, map[Outcome]int{Sent: 1}, false, 1, "redis is away"},
+		"a memory that hangs costs seconds and not a notification": {book{told: map[string]Claim{}, hangs: true}, nil, map[Outcome]int{Sent: 1}, false, 1, "deadline exceeded"},
 	}
 	for name, tc := range cases {
 		t.Run(name, func(t *testing.T) {
@@ -311,7 +311,7 @@ func TestDelivery_WhatWasToldBeforeARestart(t *testing.T) {
 				if diff := cmp.Diff(tc.want, b.outcomes()); diff != "" {
 					t.Errorf("(-want +got):\n%s", diff)
 				}
-				if tc.book.told["a "+e.ID()] != tc.marked || len(b.attempts) != tc.attempts {
+				if (tc.book.told["a "+e.ID()] == Proven) != tc.marked || len(b.attempts) != tc.attempts {
 					t.Errorf("marked %v, attempts %v", tc.book.told, b.attempts)
 				}
 				if !strings.Contains(b.log.String(), tc.logs) {

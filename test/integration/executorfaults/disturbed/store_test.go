@@ -42,7 +42,8 @@ func TestNoRecordsNoIntents(t *testing.T) {
 			defer w.Forget()
 			tc.begin(t, f.RecordsDirectory())
 			plan := w.MakePlan()
-			e := shared.Start(t, f, "stop:after:"+failpoint.Reserved)
+			// An answer of the store counts for a minute, which this test does not wait.
+			e := shared.Start(t, f, "stop:after:"+failpoint.Reserved+";probe:1ms")
 			e.UntilStopped()
 			w.Must(tc.breaks(f.RecordsDirectory()))
 			e.GoOn()
@@ -50,8 +51,12 @@ func TestNoRecordsNoIntents(t *testing.T) {
 				return strings.Contains(p.Status.DeferralReason, "evidence cannot be written")
 			})
 			t.Logf("it waits: %s", p.Status.DeferralReason)
-			if n := w.CountEffects("web"); n != 0 || p.Status.Steps[0].State != v1alpha1.StepReserved {
+			if n := w.CountEffects("web"); n != 0 || p.Status.Steps[0].State != v1alpha1.StepPlanned {
 				t.Errorf("%d writes, step 0 is %s", n, p.Status.Steps[0].State)
+			}
+			// D16 of the review of remediation: a plan that waits keeps others from nothing.
+			if held := w.Held(p); len(held) > 0 {
+				t.Errorf("while it waits, %s", strings.Join(held, ", "))
 			}
 			w.Must(tc.mends(f.RecordsDirectory()))
 			w.UntilSucceeded(plan, f)
@@ -85,7 +90,7 @@ func TestAPlanWithoutRecordsDoesNotBegin(t *testing.T) {
 	w.UntilReady(e)
 	w.Must(hide(f.RecordsDirectory()))
 	plan := w.MakePlan()
-	e.UntilWrite("record 1")
+	e.UntilWrite("body 1") // the first content that goes before record 1
 	p := &v1alpha1.RemediationPlan{}
 	w.Eventually("the plan says why it does not begin", func() error {
 		w.Must(shared.Admin.Get(t.Context(), client.ObjectKeyFromObject(plan), p))

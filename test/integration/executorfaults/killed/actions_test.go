@@ -110,7 +110,7 @@ func acted(t *testing.T, outer *failpoint.World, a action, point *failpoint.Cras
 		first.UntilKilledAt(*point)
 	}
 	last = shared.Start(t, f, "")
-	p := w.Ended(plan)
+	p := w.UntilAnnounced(plan)
 	w.CheckStates(p, "Succeeded: Verified")
 	w.Until("web", "its Baseline is told", func(b *v1alpha1.Baseline) error {
 		if b.Status.State != a.state || b.Status.Claim != "" {

@@ -17,6 +17,7 @@ import (
 	"github.com/plumbline-dev/plumbline/test/harness/guarded"
 	"github.com/plumbline-dev/plumbline/test/harness/poll"
 	"github.com/plumbline-dev/plumbline/test/harness/remediation"
+	"github.com/plumbline-dev/plumbline/test/harness/rotation"
 )
 
 // Writes of a plan that makes one Deployment again.
@@ -72,6 +73,30 @@ func TestAnExecutorKilledWhileItMakesAnObjectAgain(t *testing.T) {
 	}
 }
 
+// TestAnExecutorThatSleptMakesNothingOnceThePlanIsCancelled stops one directly before it
+// sends a creation, which no version binds, and cancels the plan. Another one says that
+// the plan is cancelled, once nothing of it can be made any more; then the first one goes
+// on and sends. Without leases nothing but the API server's policy keeps the object away.
+func TestAnExecutorThatSleptMakesNothingOnceThePlanIsCancelled(t *testing.T) {
+	rotation.Share(t, 3) // it takes a minute
+	shared.StartAssessor(t)
+	remediation.Rollouts(t, shared.Config)
+	w, f := missing(t, 1)[0], failpoint.NewFiles(t)
+	defer w.Forget()
+	plan := toBeMade(t, w)
+	first := shared.Start(t, f, "stop:before:"+makeEffect)
+	first.UntilStopped()
+	w.Control(plan, v1alpha1.PlanCancel)
+	second := shared.Start(t, f, "")
+	p := notMadeBy(t, w, plan, v1alpha1.PlanCancelled)
+	first.GoOn()
+	first.UntilForbidden()
+	w.UntilRight(f, p)
+	w.CheckQuiet(p)
+	checkNotThere(t, w)
+	w.Must(second.Stop())
+}
+
 // missing makes worlds in which somebody has deleted a Deployment.
 func missing(t *testing.T, n int) []*failpoint.World {
 	t.Helper()
@@ -97,27 +122,40 @@ func toBeMade(t *testing.T, w *failpoint.World) *v1alpha1.RemediationPlan {
 // made waits until a plan has made its object.
 func made(t *testing.T, w *failpoint.World, plan *v1alpha1.RemediationPlan, f *failpoint.Files) *v1alpha1.RemediationPlan {
 	t.Helper()
-	p := w.Ended(plan)
+	p := w.UntilAnnounced(plan)
 	w.CheckStates(p, "Succeeded: Verified")
 	w.UntilIs("web", "InSync")
 	w.UntilRight(f, p)
 	return p
 }
 
-// notMade waits until a plan has ended without its object: a creation that may be
-// under way has to be over first.
+// notMade waits until a plan has failed without its object.
 func notMade(t *testing.T, w *failpoint.World, plan *v1alpha1.RemediationPlan, f *failpoint.Files) {
 	t.Helper()
+	p := notMadeBy(t, w, plan, v1alpha1.PlanFailed)
+	w.UntilRight(f, p)
+	checkNotThere(t, w)
+}
+
+// notMadeBy waits until a plan has ended in a phase without its object: a creation that may
+// be under way has to be over first.
+func notMadeBy(t *testing.T, w *failpoint.World, plan *v1alpha1.RemediationPlan, phase v1alpha1.PlanPhase) *v1alpha1.RemediationPlan {
+	t.Helper()
 	p := &v1alpha1.RemediationPlan{}
-	poll.Until(t, 2*time.Minute, "the plan has failed", func() error {
+	poll.Until(t, 2*time.Minute, "the plan is "+string(phase), func() error {
 		w.Must(shared.Admin.Get(w.Ctx(), client.ObjectKeyFromObject(plan), p))
-		if p.Status.Phase != v1alpha1.PlanFailed {
+		if p.Status.Phase != phase {
 			return fmt.Errorf("it is %s", remediation.Describe(p))
 		}
 		return nil
 	})
-	w.CheckStates(p, "Failed: Failed TargetReplaced")
-	w.UntilRight(f, p)
+	w.CheckStates(p, string(phase)+": Failed TargetReplaced")
+	return p
+}
+
+// checkNotThere checks that the object was not made, and is not there.
+func checkNotThere(t *testing.T, w *failpoint.World) {
+	t.Helper()
 	w.CheckUntouched("web")
 	if err := shared.Admin.Get(w.Ctx(), client.ObjectKeyFromObject(w.Named("web")), w.Named("web")); !apierrors.IsNotFound(err) {
 		t.Errorf("reading web says %v", err)

@@ -1,0 +1,127 @@
+// SPDX-License-Identifier: Apache-2.0
+
+package cli
+
+import (
+	"context"
+	"errors"
+	"fmt"
+	"time"
+
+	"sigs.k8s.io/controller-runtime/pkg/client"
+
+	"github.com/plumbline-dev/plumbline/pkg/apis/plumbline/v1alpha1"
+	"github.com/plumbline-dev/plumbline/pkg/remediate/planner"
+)
+
+// beginVerb judges the plan that a request came to: it begins without a further word.
+var beginVerb = planVerb{name: "begin", done: "begun"}
+
+// requestRemediation sends a request, and waits for what comes of it.
+func (a *app) requestRemediation(ctx context.Context, c *cluster, baselines []v1alpha1.Baseline, request *v1alpha1.RemediationRequest, o remediateOptions) error {
+	var options []client.CreateOption
+	if o.dryRun == "server" {
+		options = append(options, client.DryRunAll)
+	}
+	if err := c.Create(ctx, request, options...); err != nil {
+		return fmt.Errorf("nothing was requested: %w", err)
+	}
+	switch {
+	case o.dryRun == "server":
+		return a.tellRequested(baselines, "remediation requested (server dry run)")
+	case o.wait == 0:
+		return a.tellRequested(baselines, "remediation requested as "+request.Name)
+	}
+	deadline, cancel := context.WithTimeout(ctx, o.wait)
+	defer cancel()
+	answer, err := awaitAnswer(ctx, deadline, c, request, o.wait)
+	if err != nil {
+		return err
+	}
+	failed := a.tellAnswer(baselines, request, answer)
+	if answer.Plan == "" {
+		return failed
+	}
+	return errors.Join(failed, a.awaitBegin(ctx, deadline, c, client.ObjectKey{Namespace: request.Namespace, Name: answer.Plan}, o.wait))
+}
+
+func (a *app) tellRequested(baselines []v1alpha1.Baseline, words string) error {
+	for i := range baselines {
+		if err := a.result(&baselines[i], words); err != nil {
+			return err
+		}
+	}
+	return nil
+}
+
+// awaitAnswer waits until the assessor has answered a request.
+func awaitAnswer(ctx, deadline context.Context, c *cluster, request *v1alpha1.RemediationRequest, patience time.Duration) (v1alpha1.RemediationRequestStatus, error) {
+	var answer v1alpha1.RemediationRequestStatus
+	gone := false
+	err := until(deadline, c, request, &v1alpha1.RemediationRequestList{}, func(current *v1alpha1.RemediationRequest, deleted bool) bool {
+		answer, gone = current.Status, deleted
+		return deleted || answer.Outcome != ""
+	})
+	switch {
+	case ctx.Err() != nil:
+		return answer, ctx.Err()
+	case gone:
+		return answer, fmt.Errorf("request %s/%s was deleted meanwhile", request.Namespace, request.Name)
+	case deadline.Err() != nil && answer.Outcome == "":
+		return answer, fmt.Errorf("request %s/%s stands, and the assessor has not answered it within %s; is one running?", request.Namespace, request.Name, patience)
+	case err != nil:
+		return answer, fmt.Errorf("request %s/%s stands; waiting for the answer: %w", request.Namespace, request.Name, err)
+	}
+	return answer, nil
+}
+
+// tellAnswer tells of each object whether a plan has it, and else why not.
+func (a *app) tellAnswer(baselines []v1alpha1.Baseline, request *v1alpha1.RemediationRequest, answer v1alpha1.RemediationRequestStatus) error {
+	if answer.Message != "" {
+		return fmt.Errorf("request %s/%s was refused: %s", request.Namespace, request.Name, printable(answer.Message))
+	}
+	left := map[string]v1alpha1.LeftOut{}
+	for _, l := range answer.LeftOut {
+		left[l.Baseline] = l
+	}
+	var failed []error
+	for i := range baselines {
+		b := &baselines[i]
+		if l, out := left[b.Name]; out || answer.Plan == "" {
+			failed = append(failed, fmt.Errorf("%s is not put back: %s", inNamespace(b), printable(leftOutWords(l))))
+			continue
+		}
+		if err := a.result(b, "is in plan "+answer.Plan); err != nil {
+			return err
+		}
+	}
+	return errors.Join(failed...)
+}
+
+func leftOutWords(l v1alpha1.LeftOut) string {
+	words := withReason(l.Reason, l.Message)
+	if l.Reason == string(planner.ReasonUnderWay) {
+		words += fmt.Sprintf("; to begin that plan now, use \"%s plan execute\"", displayName)
+	}
+	return words
+}
+
+// awaitBegin waits until a plan is under way, or says what holds it back.
+func (a *app) awaitBegin(ctx, deadline context.Context, c *cluster, key client.ObjectKey, patience time.Duration) error {
+	plan := &v1alpha1.RemediationPlan{}
+	if err := c.Get(deadline, key, plan); err != nil {
+		return fmt.Errorf("plan %s is made; waiting for it: %w", key, err)
+	}
+	outcome, words, last, err := beginVerb.awaitSettlement(deadline, c, plan)
+	switch {
+	case ctx.Err() != nil:
+		return ctx.Err()
+	case deadline.Err() != nil && outcome == settlePending:
+		return fmt.Errorf("%s is made, and not begun within %s: %s", planName(plan), patience, a.standingWords(last))
+	case err != nil:
+		return fmt.Errorf("%s is made; waiting for it: %w", planName(plan), err)
+	case outcome == settleRefused, planEnded(last) && last.Status.Phase != v1alpha1.PlanSucceeded:
+		return fmt.Errorf("%s: %s", planName(plan), printable(words))
+	}
+	return a.planResult(last, words)
+}

@@ -1,0 +1,129 @@
+// SPDX-License-Identifier: Apache-2.0
+
+package protocol
+
+import (
+	"time"
+
+	metav1 "k8s.io/apimachinery/pkg/apis/meta/v1"
+
+	"github.com/plumbline-dev/plumbline/pkg/apis/plumbline/v1alpha1"
+	"github.com/plumbline-dev/plumbline/pkg/specguard/diff"
+)
+
+// deferral is what a plan waits for that may last: other plans may have the place and the
+// target meanwhile.
+type deferral struct {
+	phase v1alpha1.PlanPhase
+	why   string
+	until time.Time
+}
+
+// awaitBrakes waits for all that keeps a step from writing; nil when all lets the step through.
+func (s *State) awaitBrakes(step *v1alpha1.PlanStep) Effect {
+	e, deferred := s.checkBrakes(step)
+	if deferred != nil {
+		return s.waits(*deferred)
+	}
+	return e
+}
+
+// checkBrakes asks for the time, for a person who is to execute the plan, and for the brakes. An
+// effect is to be carried out first, or is a short wait.
+func (s *State) checkBrakes(step *v1alpha1.PlanStep) (Effect, *deferral) {
+	plan, brakes, passes := &s.Plan.Spec.Plan, s.Facts.Brakes, s.passes(step)
+	if !brakes.Known {
+		return s.wait(again, "what may hold it back could not be read"), nil
+	}
+	if e := s.tooOld(step); e != nil {
+		return e, nil
+	}
+	if e := s.closing(); e != nil && !passes {
+		return e, nil
+	}
+	switch {
+	case s.asked():
+	case plan.Trigger == v1alpha1.TriggerManual && s.Plan.Status.StartedAt == nil:
+		return nil, &deferral{v1alpha1.PlanDeferred, "it waits for a person to execute it", time.Time{}}
+	case plan.ScheduledFor != nil && s.Now.Before(plan.ScheduledFor.Time):
+		return nil, &deferral{v1alpha1.PlanScheduled, "it is scheduled", plan.ScheduledFor.Time}
+	}
+	if brakes.Closed != "" && (!passes || !brakes.OutsideSchedule) {
+		return nil, &deferral{v1alpha1.PlanDeferred, brakes.Closed, brakes.Until}
+	}
+	return s.unrecordable()
+}
+
+// unrecordable says that what is about to begin could not be recorded. The store is asked
+// last, and for nothing else: a store that hangs holds up no brake.
+func (s *State) unrecordable() (Effect, *deferral) {
+	switch store := s.Facts.Store; {
+	case store == nil:
+		return AskStore{}, nil
+	case !store.Ready:
+		return nil, &deferral{v1alpha1.PlanDeferred, store.Why, store.Until}
+	}
+	return nil, nil
+}
+
+// asked says that a person asked to execute the plan now, or asked for the plan itself.
+func (s *State) asked() bool {
+	return s.Plan.Spec.Control.Verb == v1alpha1.PlanExecute || s.Plan.Spec.Plan.Request != nil
+}
+
+// passes says that the schedule does not hold a step back: a person asked, or the step is
+// urgent.
+func (s *State) passes(step *v1alpha1.PlanStep) bool {
+	return s.asked() || s.Facts.Brakes.UrgentPasses && s.target(step).Severity.Urgency == v1alpha1.UrgencyImmediate
+}
+
+// closing says that the window closes too soon, or has closed since it was read; nil when
+// it does neither.
+func (s *State) closing() Effect {
+	switch at := s.Facts.Brakes.ClosesAt; {
+	case at.IsZero():
+		return nil
+	case !s.Now.Before(at):
+		return Look{} // it was open when they were read, and answers took their time
+	case !s.Now.Add(sendMargin).Before(at):
+		return Wait{Until: at, Why: "the window closes before a write would surely be stored"}
+	}
+	return nil
+}
+
+// waits says in the status what the plan waits for, and waits. One that has
+// begun stays Running.
+func (s *State) waits(d deferral) Effect {
+	status, phase, why, until := &s.Plan.Status, d.phase, diff.TruncateText(d.why, MaxMessage), d.until
+	if status.StartedAt != nil {
+		phase = v1alpha1.PlanRunning
+	}
+	told := status.ObservedGeneration == s.Plan.Generation && status.Phase == phase && status.DeferralReason == why && sameTime(status.DeferredUntil, until)
+	if !told {
+		return s.write(func(n *v1alpha1.RemediationPlanStatus) {
+			n.Phase, n.DeferralReason, n.DeferredUntil = phase, why, nil
+			if !until.IsZero() {
+				at := metav1.NewTime(until.Truncate(time.Second))
+				n.DeferredUntil = &at
+			}
+		})
+	}
+	return Wait{Until: until, Why: why}
+}
+
+func sameTime(stored *metav1.Time, t time.Time) bool {
+	if stored == nil {
+		return t.IsZero()
+	}
+	return stored.Time.Equal(t.Truncate(time.Second))
+}
+
+// tooOld ends a step whose drift has become older than the policy puts back by itself; nil
+// when the drift has not, or a person has asked for the plan.
+func (s *State) tooOld(step *v1alpha1.PlanStep) Effect {
+	oldest := s.Facts.Brakes.MaximumDriftAge
+	if oldest == 0 || s.asked() || s.Now.Sub(s.target(step).FirstSeen.Time) <= oldest {
+		return nil
+	}
+	return s.skip(step, v1alpha1.ReasonAboveMaximumAge, "the drift is older than %s: a person has to decide", oldest)
+}

@@ -1,0 +1,93 @@
+// SPDX-License-Identifier: Apache-2.0
+
+package protocol
+
+import (
+	"testing"
+	"time"
+
+	"github.com/plumbline-dev/plumbline/pkg/apis/plumbline/v1alpha1"
+)
+
+// D13 of the review of remediation: a person changed the policy in a hurry, and the plan
+// went on to its next target.
+func TestNoStepBeginsAfterItsPolicyHasChanged(t *testing.T) {
+	changed := Brakes{Known: true, Superseded: "its policy has changed"}
+	tests := map[string]struct {
+		states []v1alpha1.StepState
+		want   string
+	}{
+		"steps that have written nothing end": {
+			[]v1alpha1.StepState{v1alpha1.StepVerified, v1alpha1.StepReserved, v1alpha1.StepPlanned},
+			"Verified, Skipped PolicyChanged, Skipped PolicyChanged",
+		},
+		"a step that may have written is settled first": {
+			[]v1alpha1.StepState{v1alpha1.StepIntent, v1alpha1.StepPlanned}, "protocol.ReadTarget {0}",
+		},
+	}
+	for name, test := range tests {
+		t.Run(name, func(t *testing.T) {
+			s := running(test.states...)
+			s.Facts.Brakes = &changed
+			for i := range s.Plan.Status.Steps {
+				if step := &s.Plan.Status.Steps[i]; step.State == v1alpha1.StepVerified {
+					step.Settled, step.Evidence = v1alpha1.Enabled, &v1alpha1.StepEvidence{}
+					s.Facts = s.Facts.Learn(step.Index, func(f *StepFacts) { f.Let = Yes })
+				}
+			}
+			if got := ends(Next(s)); got != test.want {
+				t.Errorf("got %q, want %q", got, test.want)
+			}
+		})
+	}
+}
+
+// ends describes the steps of a status that is to be stored, and another effect as it is.
+func ends(e Effect) string {
+	w, ok := e.(WriteStatus)
+	if !ok {
+		return text(e)
+	}
+	var out string
+	for i := range w.Status.Steps {
+		if i > 0 {
+			out += ", "
+		}
+		step := &w.Status.Steps[i]
+		out += string(step.State)
+		if step.Reason != "" {
+			out += " " + string(step.Reason)
+		}
+	}
+	return out
+}
+
+// D7 of the review of remediation: a plan that had waited for its window wrote what was
+// older than the policy's maximum.
+func TestADriftThatBecameTooOldIsNotPutBack(t *testing.T) {
+	const oldest = 24 * time.Hour
+	tests := map[string]struct {
+		age, oldest time.Duration
+		asked       v1alpha1.PlanVerb
+		state       v1alpha1.StepState
+		want        string
+	}{
+		"just not too old":                   {oldest, oldest, "", v1alpha1.StepPlanned, "protocol.Authorise {0}"},
+		"too old":                            {oldest + time.Second, oldest, "", v1alpha1.StepPlanned, "Skipped AboveMaximumAge"},
+		"too old since its place was taken":  {oldest + time.Second, oldest, "", v1alpha1.StepReserved, "Skipped AboveMaximumAge"},
+		"a person executes the plan":         {oldest + time.Second, oldest, v1alpha1.PlanExecute, v1alpha1.StepPlanned, "protocol.Authorise {0}"},
+		"the policy has no maximum":          {oldest + time.Second, 0, "", v1alpha1.StepPlanned, "protocol.Authorise {0}"},
+		"a step that may have written it is": {oldest + time.Second, oldest, "", v1alpha1.StepIntent, "protocol.ReadTarget {0}"},
+	}
+	for name, test := range tests {
+		t.Run(name, func(t *testing.T) {
+			s := running(test.state)
+			s.Plan.Spec.Control.Verb = test.asked
+			s.Plan.Spec.Plan.Targets[0].FirstSeen.Time = epoch.Add(-test.age)
+			s.Facts.Brakes = &Brakes{Known: true, MaximumDriftAge: test.oldest}
+			if got := ends(Next(s)); got != test.want {
+				t.Errorf("got %q, want %q", got, test.want)
+			}
+		})
+	}
+}

@@ -1,0 +1,86 @@
+// SPDX-License-Identifier: Apache-2.0
+
+//go:build integration
+
+package execute
+
+import (
+	"fmt"
+	"strings"
+	"testing"
+
+	"sigs.k8s.io/controller-runtime/pkg/client"
+
+	"github.com/plumbline-dev/plumbline/pkg/apis/plumbline/v1alpha1"
+	"github.com/plumbline-dev/plumbline/test/harness/guarded"
+	"github.com/plumbline-dev/plumbline/test/harness/poll"
+	"github.com/plumbline-dev/plumbline/test/harness/remediation"
+)
+
+// D8 of the review of remediation: a plan that had waited wrote while none of the other
+// objects was healthy.
+func TestAPlanWaitsUntilEnoughOfTheOthersAreHealthy(t *testing.T) {
+	startAssessor(t)
+	w := newWorld(t)
+	w.UnderGuard() // and no Deployment becomes ready
+	w.crowd(4)
+	w.Drifted("web")
+	policy := w.policy()
+	w.untilCounted(policy, 4)
+	plan := w.plan(policy, "web")
+	startExecutor(t, newEvidence(t))
+	w.UntilPlan(plan, "it waits for the others", func(p *v1alpha1.RemediationPlan) bool {
+		return strings.HasPrefix(p.Status.DeferralReason, "0 of the 4 objects that did not drift are healthy")
+	})
+	if imageOf(w.Live("web")) == guarded.Image {
+		t.Error("the target was written")
+	}
+	w.Rollouts()
+	if plan = w.Ended(plan); plan.Status.Phase != v1alpha1.PlanSucceeded {
+		t.Errorf("with healthy others the plan is %s", remediation.Describe(plan))
+	}
+}
+
+// untilCounted waits until the assessor has counted so many unhealthy objects of a policy.
+func (w *world) untilCounted(policy *v1alpha1.RemediationPolicy, unhealthy int32) {
+	w.t.Helper()
+	poll.Until(w.t, patience, "the assessor has counted the others", func() error {
+		p := &v1alpha1.RemediationPolicy{}
+		if err := admin.Get(w.t.Context(), client.ObjectKeyFromObject(policy), p); err != nil {
+			return err
+		}
+		if p.Status.Targets.Unhealthy != unhealthy {
+			return fmt.Errorf("the counts are %+v", p.Status.Targets)
+		}
+		return nil
+	})
+}
+
+// D13 of the review of remediation: a person changed the policy in a hurry, and the plan
+// went on to its next target.
+func TestAChangedPolicyEndsTheStepsThatHaveNotBegun(t *testing.T) {
+	startAssessor(t)
+	w := newWorld(t)
+	var gate remediation.Gate
+	w.RolloutsThrough(&gate)
+	w.UnderGuard()
+	w.Drifted("web", "api")
+	policy := w.policy(selectsNothing)
+	plan := w.plan(policy, "web", "api")
+	gate.Shut()
+	defer gate.Open()
+	startExecutor(t, newEvidence(t))
+	w.UntilPlan(plan, "the first is written", hasWritten)
+	w.Must(admin.Get(t.Context(), client.ObjectKeyFromObject(policy), policy))
+	policy.Spec.Action = v1alpha1.ActionNotifyOnly
+	w.Must(w.As(platform).Update(t.Context(), policy))
+	gate.Open()
+	plan = w.Ended(plan)
+	first, second := plan.Status.Steps[0], plan.Status.Steps[1]
+	if plan.Status.Phase != v1alpha1.PlanPartialSuccess || first.State != v1alpha1.StepVerified || second.Reason != v1alpha1.ReasonPolicyChanged {
+		t.Errorf("the plan is %s", remediation.Describe(plan))
+	}
+	if imageOf(w.Live("api")) == guarded.Image {
+		t.Error("the second target was written under a policy that only notifies")
+	}
+}
