@@ -26,6 +26,7 @@ var (
 		{group: v1alpha1.GroupVersion.Group, verbs: []string{"get"}, resources: []string{"baselinerevisions"}},
 		{group: v1alpha1.GroupVersion.Group, verbs: markVerbs, resources: []string{"remediationplans/status", "baselines/status", "environments/status"}},
 		{verbs: readVerbs, resources: []string{"namespaces"}},
+		{group: "policy", verbs: []string{"list"}, resources: []string{"poddisruptionbudgets"}},
 		{group: "authorization.k8s.io", verbs: []string{"create"}, resources: []string{"subjectaccessreviews"}},
 		{group: "events.k8s.io", verbs: eventVerbs, resources: []string{"events"}},
 	}

@@ -5,6 +5,7 @@ package exec
 import (
 	"context"
 	"fmt"
+	"math"
 	"slices"
 	"time"
 
@@ -48,10 +49,14 @@ func (r *run) look(ctx context.Context) protocol.Brakes {
 	if astray := r.astray(); astray != "" {
 		return protocol.Brakes{Known: true, Halted: astray}
 	}
-	brakes := protocol.Brakes{Known: true, MaximumDriftAge: r.maximumDriftAge()}
+	brakes := protocol.Brakes{Known: true, MaximumDriftAge: r.maximumDriftAge(), MaximumTargets: r.maximumTargets()}
 	if digest := planner.Digest(&policy.Spec); digest != r.plan.Spec.Plan.Policy.Digest {
 		brakes.Superseded = "its policy has changed"
 	}
+	if err := r.readBudgets(ctx); err != nil {
+		return unknown
+	}
+	brakes.NoDisruptions = len(r.budgets) > 0
 	if !r.closedByGuards(&brakes) && !r.closedByEnvironment(ctx, &brakes) && !r.closedByHealth(&brakes) {
 		r.closedByTime(&brakes)
 	}
@@ -66,6 +71,17 @@ func (r *run) maximumDriftAge() time.Duration {
 		return 0
 	}
 	return oldest.Duration
+}
+
+// maximumTargets returns how many targets one operation may have. Without a count of the
+// objects that the policy selects, the share of the policy is not known, and the number alone
+// counts.
+func (r *run) maximumTargets() int {
+	safety, status := &r.policy.Spec.Safety, &r.policy.Status
+	if status.Targets.Selected == 0 || status.Digest != planner.Digest(&r.policy.Spec) {
+		return planner.Allowed(safety, math.MaxInt32)
+	}
+	return planner.Allowed(safety, int(status.Targets.Selected))
 }
 
 // astray says that the plan is none of its policy's Environment: the policy, or the

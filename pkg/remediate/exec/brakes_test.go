@@ -126,40 +126,41 @@ var brakes = map[string]struct {
 	},
 	"a guard sees a mass drift": {
 		put:   func(w *world) { w.guards.frozen["web"] = "ClusterSpecGuard/shop" },
-		reads: protocol.Brakes{Known: true, Closed: "ClusterSpecGuard/shop sees a mass drift: one cause is assumed, and a person has to look"},
+		reads: protocol.Brakes{Known: true, MaximumTargets: 10, Closed: "ClusterSpecGuard/shop sees a mass drift: one cause is assumed, and a person has to look"},
 		then:  "Running: ClusterSpecGuard/shop sees a mass drift: one cause is assumed, and a person has to look",
 	},
 	"the Environment is gone": {
 		put: func(w *world) {
 			w.remove(&v1alpha1.Environment{ObjectMeta: metav1.ObjectMeta{Name: "production"}})
 		},
-		reads: protocol.Brakes{Known: true, Closed: "its Environment production is gone"},
+		reads: protocol.Brakes{Known: true, MaximumTargets: 10, Closed: "its Environment production is gone"},
 		then:  "Running: its Environment production is gone",
 	},
 	"the Environment cannot be read": {
-		put:  func(w *world) { w.failing("get Environment", errNetwork) },
-		then: "Running: what may hold it back could not be read",
+		put:   func(w *world) { w.failing("get Environment", errNetwork) },
+		reads: protocol.Brakes{MaximumTargets: 10},
+		then:  "Running: what may hold it back could not be read",
 	},
 	"evidence cannot be written": {
 		put:   func(w *world) { w.records.notReady = errors.New("disk full") },
-		reads: protocol.Brakes{Known: true, ClosesAt: epoch.Add(time.Hour)}, // the store is asked later
+		reads: protocol.Brakes{Known: true, MaximumTargets: 10, ClosesAt: epoch.Add(time.Hour)}, // the store is asked later
 		then:  "Running: evidence cannot be written: disk full",
 	},
 	"the window closed": {
 		put:   func(w *world) { w.clock.now = epoch.Add(2 * time.Hour) },
-		reads: protocol.Brakes{Known: true, Closed: "outside the allowed times 09:00-11:00 Etc/UTC; opens Tue 2026-03-03 09:00 UTC (in 21h)", Until: epoch.Add(23 * time.Hour), OutsideSchedule: true},
+		reads: protocol.Brakes{Known: true, MaximumTargets: 10, Closed: "outside the allowed times 09:00-11:00 Etc/UTC; opens Tue 2026-03-03 09:00 UTC (in 21h)", Until: epoch.Add(23 * time.Hour), OutsideSchedule: true},
 		then:  "Deferred: outside the allowed times 09:00-11:00 Etc/UTC; opens Tue 2026-03-03 09:00 UTC (in 21h)",
 	},
 	"the own clock cannot be trusted": {
 		put:   func(w *world) { w.clock.skew = time.Hour },
-		reads: protocol.Brakes{Known: true, Closed: "the own clock is 1h0m0s ahead of the API server's, more than 5s"},
+		reads: protocol.Brakes{Known: true, MaximumTargets: 10, Closed: "the own clock is 1h0m0s ahead of the API server's, more than 5s"},
 		then:  "Running: the own clock is 1h0m0s ahead of the API server's, more than 5s",
 	},
 	"the zones of the schedule are gone": {
 		put: func(w *world) {
 			w.Zones = func(string) (*time.Location, error) { return nil, errors.New("no zones") }
 		},
-		reads: protocol.Brakes{Known: true, Closed: `spec.schedule.maintenanceWindow.timeZone: Invalid value: "Etc/UTC": write an IANA time zone such as Europe/Berlin, or UTC (no zones)`},
+		reads: protocol.Brakes{Known: true, MaximumTargets: 10, Closed: `spec.schedule.maintenanceWindow.timeZone: Invalid value: "Etc/UTC": write an IANA time zone such as Europe/Berlin, or UTC (no zones)`},
 		then:  `Running: spec.schedule.maintenanceWindow.timeZone: Invalid value: "Etc/UTC": write an IANA time zone such as Europe/Berlin, or UTC (no zones)`,
 	},
 	// D8 of the review of remediation: a plan that had waited for its window wrote while none
@@ -167,13 +168,13 @@ var brakes = map[string]struct {
 	"too few of the other objects are healthy": {
 		put: func(w *world) { w.counts(5, 3) },
 		reads: protocol.Brakes{
-			Known: true, Closed: "5 of the 8 objects that did not drift are healthy, 75 % must be", Until: epoch.Add(10 * time.Second),
+			Known: true, MaximumTargets: 10, Closed: "5 of the 8 objects that did not drift are healthy, 75 % must be", Until: epoch.Add(10 * time.Second),
 		},
 		then: "Running: 5 of the 8 objects that did not drift are healthy, 75 % must be",
 	},
 	"enough of the other objects are healthy": {
 		put:   func(w *world) { w.counts(6, 2) },
-		reads: protocol.Brakes{Known: true, ClosesAt: epoch.Add(time.Hour)},
+		reads: protocol.Brakes{Known: true, MaximumTargets: 10, ClosesAt: epoch.Add(time.Hour)},
 		then:  "Succeeded: ", write: true,
 	},
 	"the objects of an earlier policy were counted": {
@@ -181,16 +182,44 @@ var brakes = map[string]struct {
 			w.counts(0, 8)
 			w.changePolicy(func(p *v1alpha1.RemediationPolicy) { p.Status.Digest = "sha256:earlier" })
 		},
-		reads: protocol.Brakes{Known: true, ClosesAt: epoch.Add(time.Hour)},
+		reads: protocol.Brakes{Known: true, MaximumTargets: 10, ClosesAt: epoch.Add(time.Hour)},
 		then:  "Succeeded: ", write: true,
 	},
 	"the policy has changed": {
 		put: func(w *world) {
 			w.changePolicy(func(p *v1alpha1.RemediationPolicy) { p.Spec.Safety.MaxTargets = 1 })
 		},
-		reads: protocol.Brakes{Known: true, Superseded: "its policy has changed", ClosesAt: epoch.Add(time.Hour)},
+		reads: protocol.Brakes{Known: true, MaximumTargets: 1, Superseded: "its policy has changed", ClosesAt: epoch.Add(time.Hour)},
 		then:  "Superseded: ",
 	},
+}
+
+// D8 of the review of remediation: a plan by hand passed the share of the policy's objects
+// that one operation may have.
+func TestOneOperationHasTheShareOfTheObjectsThatWereCountedLast(t *testing.T) {
+	counted := func(selected int32) func(*v1alpha1.RemediationPolicy) {
+		return func(p *v1alpha1.RemediationPolicy) {
+			p.Status.Digest, p.Status.Targets.Selected = planner.Digest(&p.Spec), selected
+		}
+	}
+	for name, test := range map[string]struct {
+		change func(*v1alpha1.RemediationPolicy)
+		want   int
+	}{
+		"a quarter of eleven":                       {counted(11), 2},
+		"one of two":                                {counted(2), 1},
+		"ten of a hundred":                          {counted(100), 10},
+		"ten, while the objects are not counted":    {func(*v1alpha1.RemediationPolicy) {}, 10},
+		"ten, when an earlier policy's are counted": {func(p *v1alpha1.RemediationPolicy) { counted(2)(p); p.Status.Digest = "sha256:earlier" }, 10},
+	} {
+		t.Run(name, func(t *testing.T) {
+			w := newScheduledWorld(t)
+			w.changePolicy(test.change)
+			if got := w.open().look(t.Context()).MaximumTargets; got != test.want {
+				t.Errorf("got %d, want %d", got, test.want)
+			}
+		})
+	}
 }
 
 // counts has the assessor count the other objects of the policy.
@@ -233,7 +262,7 @@ func TestEachBrakeIsRead(t *testing.T) {
 
 func TestWithoutABrakeAPlanMayBegin(t *testing.T) {
 	w := newScheduledWorld(t)
-	want := protocol.Brakes{Known: true, ClosesAt: epoch.Add(time.Hour)}
+	want := protocol.Brakes{Known: true, MaximumTargets: 10, ClosesAt: epoch.Add(time.Hour)}
 	if diff := gocmp.Diff(want, w.open().look(t.Context())); diff != "" {
 		t.Errorf("brakes (-want +got):\n%s", diff)
 	}

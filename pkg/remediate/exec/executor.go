@@ -9,6 +9,7 @@ import (
 	"strings"
 	"time"
 
+	policyv1 "k8s.io/api/policy/v1"
 	apierrors "k8s.io/apimachinery/pkg/api/errors"
 	"k8s.io/apimachinery/pkg/types"
 	"sigs.k8s.io/controller-runtime/pkg/client"
@@ -90,7 +91,9 @@ type run struct {
 	policy      *v1alpha1.RemediationPolicy
 	environment *v1alpha1.Environment
 	guards      GuardView
-	steps       map[int32]*material
+	// budgets are the PodDisruptionBudgets that allow no disruption.
+	budgets []policyv1.PodDisruptionBudget
+	steps   map[int32]*material
 }
 
 // Carry carries one plan on as far as it goes now. An error means that nothing is

@@ -116,6 +116,7 @@ func (r *run) describe(ctx context.Context, step int32, t protocol.Target) proto
 	}
 	t.KeepsFields = repair.KeepsFields(&m.metadata)
 	t.Ready, t.NotReady = r.ready(ctx, step)
+	t.Protected = r.protected(step, t.Ready)
 	r.recordFoundFence(ctx, step)
 	return t
 }

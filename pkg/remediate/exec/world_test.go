@@ -16,6 +16,7 @@ import (
 	"time"
 
 	authorizationv1 "k8s.io/api/authorization/v1"
+	policyv1 "k8s.io/api/policy/v1"
 	apierrors "k8s.io/apimachinery/pkg/api/errors"
 	"k8s.io/apimachinery/pkg/api/meta"
 	metav1 "k8s.io/apimachinery/pkg/apis/meta/v1"
@@ -171,7 +172,7 @@ func (w *world) newClient() client.Client {
 	if err := v1alpha1.AddToScheme(kinds); err != nil {
 		w.Fatal(err)
 	}
-	if err := authorizationv1.AddToScheme(kinds); err != nil {
+	if err := errors.Join(authorizationv1.AddToScheme(kinds), policyv1.AddToScheme(kinds)); err != nil {
 		w.Fatal(err)
 	}
 	mapper := meta.NewDefaultRESTMapper(nil)

@@ -170,7 +170,7 @@ func operation(in *planner.Input, d *planner.Drift) []Gate {
 	if o := planner.Health(&in.Policy.Spec.Safety, in.Scope.Healthy, in.Scope.Unhealthy); o.Reason != "" {
 		health.State, health.Needs, health.Message = Closed, NeedsEvent, o.Message
 	}
-	allowed := planner.Allowed(in)
+	allowed := planner.Allowed(&in.Policy.Spec.Safety, in.Scope.Selected)
 	blast := Gate{
 		Name: gateBlastRadius, State: Open, Value: fmt.Sprintf("%d taken", allowed-planner.Room(in)), Limit: fmt.Sprintf("at most %d targets", allowed),
 	}

@@ -93,7 +93,7 @@ func (o *Output) admit(in *Input, eligible []*Drift) [][]*Drift {
 			o.leaveOut(d, health)
 			continue
 		case room <= 0:
-			o.leaveOut(d, obstacle(ReasonBlastRadius, "one operation has at most %d targets, and they are taken", Allowed(in)))
+			o.leaveOut(d, obstacle(ReasonBlastRadius, "one operation has at most %d targets, and they are taken", Allowed(&in.Policy.Spec.Safety, in.Scope.Selected)))
 			continue
 		}
 		key := groupKey{d.Namespace, mayActNow(in, d)}
@@ -135,12 +135,11 @@ func beginning(in *Input, d *Drift) time.Time {
 // maxTargets is the most that one operation may ever have.
 const maxTargets = 10
 
-// Allowed is how many targets one operation may have: a share of the policy's
-// objects, rounded down, at least one, at most ten.
-func Allowed(in *Input) int {
-	safety := &in.Policy.Spec.Safety
+// Allowed returns how many targets one operation may have: a share of the objects that the
+// policy selects, rounded down, at least one, at most ten. Planner and executor ask the same.
+func Allowed(safety *v1alpha1.RemediationSafety, selected int) int {
 	percent, most := bounded(safety.MaxTargetPercent, 25), bounded(safety.MaxTargets, maxTargets)
-	return min(most, max(1, in.Scope.Selected*percent/100))
+	return min(most, max(1, selected*percent/100))
 }
 
 // bounded gives a limit that was not set, or is beyond what may ever be, its
@@ -154,7 +153,7 @@ func bounded(n int32, most int) int {
 
 // Room is how much of that is left beside what is under way.
 func Room(in *Input) int {
-	room := Allowed(in)
+	room := Allowed(&in.Policy.Spec.Safety, in.Scope.Selected)
 	for i := range in.UnderWay {
 		room -= len(in.UnderWay[i].Spec.Plan.Targets)
 	}

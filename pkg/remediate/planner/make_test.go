@@ -200,10 +200,8 @@ func TestHowManyOneOperationMayHave(t *testing.T) {
 		"what makes no sense is the default": {selected: 100, percent: -5, most: -1, want: 10},
 	} {
 		t.Run(name, func(t *testing.T) {
-			in := input()
-			in.Scope.Selected = test.selected
-			in.Policy.Spec.Safety.MaxTargetPercent, in.Policy.Spec.Safety.MaxTargets = test.percent, test.most
-			if got := Allowed(in); got != test.want {
+			safety := &v1alpha1.RemediationSafety{MaxTargetPercent: test.percent, MaxTargets: test.most}
+			if got := Allowed(safety, test.selected); got != test.want {
 				t.Errorf("got %d, want %d", got, test.want)
 			}
 		})

@@ -45,6 +45,10 @@ type Brakes struct {
 	// MaximumDriftAge is how old a drift may be that the plan still puts back; zero without
 	// a bound. A person who executes the plan passes it.
 	MaximumDriftAge time.Duration
+	// NoDisruptions says that a PodDisruptionBudget of the namespace allows no disruption now.
+	NoDisruptions bool
+	// MaximumTargets is how many targets of the plan may be written; zero without a bound.
+	MaximumTargets int
 }
 
 // Store is what the store of the records says about the next record.
@@ -73,6 +77,9 @@ type Target struct {
 	// Unwanted says why what the plan leads to is no longer what was authorised, or
 	// is not to be written at all; empty when it is.
 	Unwanted string
+	// Protected says why the write would remove ready pods that a PodDisruptionBudget protects;
+	// empty when it would not.
+	Protected string
 	// KeepsFields says that the executor owns fields of it beside its marks.
 	KeepsFields bool
 	// Ready says whether it does what its spec says, and NotReady why it does not, or why
@@ -180,6 +187,10 @@ func (f Facts) Without(what Forget) Facts {
 	next.Steps = maps.Clone(f.Steps)
 	if what.Brakes {
 		next.Brakes, next.Store = nil, nil
+		for step, of := range next.Steps {
+			of.Target = nil // it was read beside those brakes
+			next.Steps[step] = of
+		}
 	}
 	for _, step := range what.Steps {
 		if of, ok := next.Steps[step]; ok {

@@ -38,6 +38,9 @@ func (s *State) checkBrakes(step *v1alpha1.PlanStep) (Effect, *deferral) {
 	if e := s.tooOld(step); e != nil {
 		return e, nil
 	}
+	if e := s.tooMany(step); e != nil {
+		return e, nil
+	}
 	if e := s.closing(); e != nil && !passes {
 		return e, nil
 	}
@@ -51,7 +54,27 @@ func (s *State) checkBrakes(step *v1alpha1.PlanStep) (Effect, *deferral) {
 	if brakes.Closed != "" && (!passes || !brakes.OutsideSchedule) {
 		return nil, &deferral{v1alpha1.PlanDeferred, brakes.Closed, brakes.Until}
 	}
+	if e, deferred := s.protected(step); e != nil || deferred != nil {
+		return e, deferred
+	}
 	return s.unrecordable()
+}
+
+// protected says that the write of a step would remove ready pods while a PodDisruptionBudget
+// allows no disruption. The target is read for that question only when there is such a budget.
+// A person who executes the plan passes the budget.
+func (s *State) protected(step *v1alpha1.PlanStep) (Effect, *deferral) {
+	if !s.Facts.Brakes.NoDisruptions || s.asked() {
+		return nil, nil
+	}
+	target := s.Facts.Of(step.Index).Target
+	switch {
+	case target == nil:
+		return ReadTarget{step.Index}, nil
+	case target.Protected != "":
+		return nil, &deferral{v1alpha1.PlanDeferred, target.Protected, time.Time{}}
+	}
+	return nil, nil
 }
 
 // unrecordable says that what is about to begin could not be recorded. The store is asked
@@ -126,4 +149,34 @@ func (s *State) tooOld(step *v1alpha1.PlanStep) Effect {
 		return nil
 	}
 	return s.skip(step, v1alpha1.ReasonAboveMaximumAge, "the drift is older than %s: a person has to decide", oldest)
+}
+
+// tooMany ends a step when the other steps take as many targets as one operation may have;
+// nil while there is room.
+func (s *State) tooMany(step *v1alpha1.PlanStep) Effect {
+	most := s.Facts.Brakes.MaximumTargets
+	if most == 0 {
+		return nil
+	}
+	taken := 0
+	for i := range s.Plan.Status.Steps {
+		if other := &s.Plan.Status.Steps[i]; other.Index != step.Index && takesRoom(other) {
+			taken++
+		}
+	}
+	if taken < most {
+		return nil
+	}
+	return s.skip(step, v1alpha1.ReasonBlastRadius, "one operation has at most %d targets, and %d steps of this plan have begun", most, taken)
+}
+
+// takesRoom says that a step counts for the limit of targets: the step has begun, and is not
+// known to have written nothing.
+func takesRoom(step *v1alpha1.PlanStep) bool {
+	switch step.State {
+	case v1alpha1.StepPlanned, v1alpha1.StepSkipped, v1alpha1.StepFenced:
+		return false
+	case v1alpha1.StepReserved, v1alpha1.StepIntent, v1alpha1.StepApplied, v1alpha1.StepVerified, v1alpha1.StepFailed:
+	}
+	return true
 }

@@ -91,3 +91,76 @@ func TestADriftThatBecameTooOldIsNotPutBack(t *testing.T) {
 		})
 	}
 }
+
+// D8 of the review of remediation: a plan by hand wrote ten of eleven objects at once.
+func TestAStepBeyondTheLimitOfTargetsIsSkipped(t *testing.T) {
+	const beyond = "Skipped BlastRadius"
+	tests := map[string]struct {
+		states []v1alpha1.StepState
+		most   int
+		want   string
+	}{
+		"no limit is known":                {[]v1alpha1.StepState{v1alpha1.StepReserved, v1alpha1.StepPlanned}, 0, "protocol.Authorise {0}"},
+		"there is room for one more":       {[]v1alpha1.StepState{v1alpha1.StepVerified, v1alpha1.StepPlanned}, 2, "protocol.Authorise {1}"},
+		"one was written":                  {[]v1alpha1.StepState{v1alpha1.StepVerified, v1alpha1.StepPlanned}, 1, "Verified, " + beyond},
+		"a later one was written":          {[]v1alpha1.StepState{v1alpha1.StepPlanned, v1alpha1.StepVerified}, 1, beyond + ", Verified"},
+		"one was skipped":                  {[]v1alpha1.StepState{v1alpha1.StepSkipped, v1alpha1.StepPlanned}, 1, "protocol.Authorise {1}"},
+		"one was fenced":                   {[]v1alpha1.StepState{v1alpha1.StepFenced, v1alpha1.StepPlanned}, 1, "protocol.Authorise {1}"},
+		"two are granted, and one may be":  {[]v1alpha1.StepState{v1alpha1.StepReserved, v1alpha1.StepReserved}, 1, beyond + ", Reserved"},
+		"the one that is granted goes on":  {[]v1alpha1.StepState{v1alpha1.StepSkipped, v1alpha1.StepReserved}, 1, "protocol.Authorise {1}"},
+		"a step that is under way goes on": {[]v1alpha1.StepState{v1alpha1.StepIntent, v1alpha1.StepPlanned}, 1, "protocol.ReadTarget {0}"},
+	}
+	for name, test := range tests {
+		t.Run(name, func(t *testing.T) {
+			s := running(test.states...)
+			s.Facts.Brakes = &Brakes{Known: true, MaximumTargets: test.most}
+			for i := range s.Plan.Status.Steps {
+				if step := &s.Plan.Status.Steps[i]; ended(step) {
+					step.Settled, step.Evidence = v1alpha1.Enabled, &v1alpha1.StepEvidence{}
+					s.Facts = s.Facts.Learn(step.Index, func(f *StepFacts) { f.Let = Yes })
+				}
+			}
+			if got := ends(Next(s)); got != test.want {
+				t.Errorf("got %q, want %q", got, test.want)
+			}
+		})
+	}
+}
+
+func TestAStepWaitsWhileAPodDisruptionBudgetAllowsNoDisruption(t *testing.T) {
+	const message = "PodDisruptionBudget web allows no disruption now"
+	of := func(protected string) *Target {
+		return &Target{Read: Yes, UID: "uid-web-0", Hash: driftedHash, ResourceVersion: "7", Protected: protected}
+	}
+	tests := map[string]struct {
+		none   bool
+		asked  v1alpha1.PlanVerb
+		state  v1alpha1.StepState
+		target *Target
+		want   string
+	}{
+		"no budget is exhausted":                {false, "", v1alpha1.StepPlanned, nil, "protocol.Authorise {0}"},
+		"a budget is, so the target is read":    {true, "", v1alpha1.StepPlanned, nil, "protocol.ReadTarget {0}"},
+		"the target is not protected":           {true, "", v1alpha1.StepPlanned, of(""), "protocol.Authorise {0}"},
+		"the target is":                         {true, "", v1alpha1.StepPlanned, of(message), "waits: " + message},
+		"a step that has a place gives it back": {true, "", v1alpha1.StepReserved, of(message), "Planned"},
+		"a person passes":                       {true, v1alpha1.PlanExecute, v1alpha1.StepPlanned, of(message), "protocol.Authorise {0}"},
+		"a step that may have written goes on":  {true, "", v1alpha1.StepIntent, nil, "protocol.ReadTarget {0}"},
+	}
+	for name, test := range tests {
+		t.Run(name, func(t *testing.T) {
+			s := running(test.state)
+			s.Plan.Spec.Control.Verb = test.asked
+			s.Facts.Brakes = &Brakes{Known: true, NoDisruptions: test.none}
+			s.Facts = s.Facts.Learn(0, func(f *StepFacts) { f.Target = test.target })
+			e := Next(s)
+			got := ends(e)
+			if w, ok := e.(WriteStatus); ok && w.Status.DeferralReason != "" {
+				got = "waits: " + w.Status.DeferralReason
+			}
+			if got != test.want {
+				t.Errorf("got %q, want %q", got, test.want)
+			}
+		})
+	}
+}

@@ -8,7 +8,11 @@ import (
 	"fmt"
 	"strings"
 	"testing"
+	"time"
 
+	appsv1 "k8s.io/api/apps/v1"
+	policyv1 "k8s.io/api/policy/v1"
+	metav1 "k8s.io/apimachinery/pkg/apis/meta/v1"
 	"sigs.k8s.io/controller-runtime/pkg/client"
 
 	"github.com/plumbline-dev/plumbline/pkg/apis/plumbline/v1alpha1"
@@ -26,7 +30,7 @@ func TestAPlanWaitsUntilEnoughOfTheOthersAreHealthy(t *testing.T) {
 	w.crowd(4)
 	w.Drifted("web")
 	policy := w.policy()
-	w.untilCounted(policy, 4)
+	w.untilCounted(policy, func(n v1alpha1.PolicyTargets) bool { return n.Unhealthy == 4 })
 	plan := w.plan(policy, "web")
 	startExecutor(t, newEvidence(t))
 	w.UntilPlan(plan, "it waits for the others", func(p *v1alpha1.RemediationPlan) bool {
@@ -41,15 +45,83 @@ func TestAPlanWaitsUntilEnoughOfTheOthersAreHealthy(t *testing.T) {
 	}
 }
 
-// untilCounted waits until the assessor has counted so many unhealthy objects of a policy.
-func (w *world) untilCounted(policy *v1alpha1.RemediationPolicy, unhealthy int32) {
+// D8 of the review of remediation: a plan by hand wrote ten of eleven objects at once.
+func TestAPlanByHandWritesNoMoreThanOneOperationMayHave(t *testing.T) {
+	startAssessor(t)
+	w := newWorld(t)
+	w.Rollouts()
+	w.UnderGuard()
+	w.crowd(5)
+	w.Drifted("web", "api", "db")
+	policy := w.policy(func(s *v1alpha1.RemediationPolicySpec) {
+		s.MinimumDriftAge = &metav1.Duration{Duration: 24 * time.Hour} // the policy makes no plan by itself
+	})
+	w.untilCounted(policy, func(n v1alpha1.PolicyTargets) bool { return n.Selected == 8 && n.Unhealthy == 0 })
+	plan := w.plan(policy, "web", "api", "db", inBatches(v1alpha1.StrategyAllAtOnce, 3))
+	startExecutor(t, newEvidence(t))
+	plan = w.Ended(plan)
+	if third := plan.Status.Steps[2]; plan.Status.Phase != v1alpha1.PlanPartialSuccess || third.Reason != v1alpha1.ReasonBlastRadius {
+		t.Errorf("of eight objects two may be written; the plan is %s", remediation.Describe(plan))
+	}
+	if imageOf(w.Live("db")) == guarded.Image {
+		t.Error("the third target was written")
+	}
+}
+
+// A budget that allows no disruption holds back a repair that would remove ready pods.
+func TestARepairWaitsForAPodDisruptionBudget(t *testing.T) {
+	startAssessor(t)
+	w := newWorld(t)
+	w.Rollouts()
+	w.UnderGuard()
+	d := guarded.Deployment(w.Name, "web")
+	d.Spec.Strategy.Type = appsv1.RecreateDeploymentStrategyType // each rollout removes its pods first
+	w.Must(w.As(ci).Create(t.Context(), d))
+	w.UntilIs("web", "InSync")
+	w.SetImage(remediation.Mallory, "web", remediation.EvilImage)
+	w.Until("web", "the drift is told", func(b *v1alpha1.Baseline) error {
+		if b.Status.State != v1alpha1.StateDrifted || b.Status.Severity == nil {
+			return fmt.Errorf("it is %s", b.Status.State)
+		}
+		return nil
+	})
+	budget := &policyv1.PodDisruptionBudget{
+		ObjectMeta: metav1.ObjectMeta{Namespace: w.Name, Name: "all"},
+		Spec:       policyv1.PodDisruptionBudgetSpec{Selector: &metav1.LabelSelector{}},
+	}
+	w.Must(admin.Create(t.Context(), budget))
+	w.allows(budget, 0)
+	plan := w.plan(w.policy(selectsNothing), "web")
+	startExecutor(t, newEvidence(t))
+	w.UntilPlan(plan, "it waits for the budget", func(p *v1alpha1.RemediationPlan) bool {
+		return strings.HasPrefix(p.Status.DeferralReason, "PodDisruptionBudget all allows no disruption now")
+	})
+	if imageOf(w.Live("web")) == guarded.Image {
+		t.Error("the target was written")
+	}
+	w.allows(budget, 1)
+	w.wake(plan)
+	if plan = w.Ended(plan); plan.Status.Phase != v1alpha1.PlanSucceeded {
+		t.Errorf("when a disruption is allowed the plan is %s", remediation.Describe(plan))
+	}
+}
+
+// allows is what the controller of budgets writes about four ready pods.
+func (w *world) allows(budget *policyv1.PodDisruptionBudget, disruptions int32) {
 	w.t.Helper()
-	poll.Until(w.t, patience, "the assessor has counted the others", func() error {
+	budget.Status.ObservedGeneration, budget.Status.ExpectedPods, budget.Status.DisruptionsAllowed = budget.Generation, 4, disruptions
+	w.Must(admin.Status().Update(w.t.Context(), budget))
+}
+
+// untilCounted waits until the assessor has counted the objects of a policy so.
+func (w *world) untilCounted(policy *v1alpha1.RemediationPolicy, counted func(v1alpha1.PolicyTargets) bool) {
+	w.t.Helper()
+	poll.Until(w.t, patience, "the assessor has counted the objects", func() error {
 		p := &v1alpha1.RemediationPolicy{}
 		if err := admin.Get(w.t.Context(), client.ObjectKeyFromObject(policy), p); err != nil {
 			return err
 		}
-		if p.Status.Targets.Unhealthy != unhealthy {
+		if !counted(p.Status.Targets) {
 			return fmt.Errorf("the counts are %+v", p.Status.Targets)
 		}
 		return nil

@@ -151,7 +151,7 @@ func TestARightThatIsLostIsMissedAtTheNextStep(t *testing.T) {
 	w.Must(admin.Create(t.Context(), role))
 	w.Must(admin.Create(t.Context(), binding))
 	w.mayUpdate(author, true)
-	policy := w.policyBy(author, w.Name, slowly, func(s *v1alpha1.RemediationPolicySpec) { s.RequestedBy, s.RequestedByGroups = author, nil })
+	policy := w.policyBy(author, w.Name, slowly, selectsNothing, func(s *v1alpha1.RemediationPolicySpec) { s.RequestedBy, s.RequestedByGroups = author, nil })
 	plan := w.plan(policy, "web", "api")
 	records := newEvidence(t)
 	startExecutor(t, records)

@@ -20,7 +20,7 @@ func TestADriftIsPutBack(t *testing.T) {
 	w.Rollouts()
 	w.UnderGuard()
 	w.Drifted("web", "api")
-	policy := w.policy()
+	policy := w.policy(selectsNothing)
 	records := newEvidence(t)
 	startExecutor(t, records)
 	plan := w.Ended(w.plan(policy, "web", "api"))

@@ -55,7 +55,7 @@ func TestTheExecutorMayDoItsWorkAndNothingBesideIt(t *testing.T) {
 		"read what it acts by": {true, []authorizationv1.ResourceAttributes{
 			on("watch", "plumbline.dev", "remediationpolicies", ""), on("list", "plumbline.dev", "remediationplans", ""), on("list", "plumbline.dev", "environments", ""),
 			on("list", "plumbline.dev", "specguards", ""), on("list", "plumbline.dev", "clusterspecguards", ""), on("get", "plumbline.dev", "baselines", tenant),
-			on("get", "plumbline.dev", "baselinerevisions", tenant), on("get", "", "namespaces", "")}},
+			on("get", "plumbline.dev", "baselinerevisions", tenant), on("get", "", "namespaces", ""), on("list", "policy", "poddisruptionbudgets", tenant)}},
 		"write how far it is": {true, []authorizationv1.ResourceAttributes{
 			on("update", "plumbline.dev", "remediationplans/status", tenant), on("update", "plumbline.dev", "baselines/status", tenant),
 			on("update", "plumbline.dev", "environments/status", ""), on("create", "plumbline.dev", "remediationledgers", rendered.Namespace),

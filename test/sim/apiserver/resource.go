@@ -76,6 +76,7 @@ func Custom(group, version, resource, kind string, namespaced bool) Resource {
 func Builtin() []Resource {
 	return []Resource{
 		{Version: "v1", Resource: "namespaces", Kind: "Namespace", Status: true},
+		{Group: "policy", Version: "v1", Resource: "poddisruptionbudgets", Kind: "PodDisruptionBudget", Namespaced: true, Status: true, Generation: OnSpec},
 		{Version: "v1", Resource: "configmaps", Kind: "ConfigMap", Namespaced: true},
 		{Version: "v1", Resource: "services", Kind: "Service", Namespaced: true, Status: true, CreateOnUpdate: true},
 		{Version: "v1", Resource: "events", Kind: "Event", Namespaced: true, Dropped: true},

@@ -66,7 +66,7 @@ const (
 )
 
 // StepReason says why a step was skipped or failed.
-// +kubebuilder:validation:Enum=TargetMoved;TargetReplaced;Contended;AlreadyDesired;WouldNotConverge;Terminating;NotAllowed;RevisionDamaged;Claimed;Unhealthy;Refused;DeadlineExceeded;Stopped;PolicyChanged;AboveMaximumAge
+// +kubebuilder:validation:Enum=TargetMoved;TargetReplaced;Contended;AlreadyDesired;WouldNotConverge;Terminating;NotAllowed;RevisionDamaged;Claimed;Unhealthy;Refused;DeadlineExceeded;Stopped;PolicyChanged;AboveMaximumAge;BlastRadius
 type StepReason string
 
 // The reasons of a step's end.
@@ -101,6 +101,8 @@ const (
 	ReasonPolicyChanged StepReason = "PolicyChanged"
 	// ReasonAboveMaximumAge: the drift became older than the policy puts back by itself.
 	ReasonAboveMaximumAge StepReason = "AboveMaximumAge"
+	// ReasonBlastRadius: the plan has written as many targets as one operation may have.
+	ReasonBlastRadius StepReason = "BlastRadius"
 )
 
 // StepArtifacts names the contents of a write that are kept beside the records, by their

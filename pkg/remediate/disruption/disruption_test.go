@@ -1,0 +1,146 @@
+// SPDX-License-Identifier: Apache-2.0
+
+package disruption
+
+import (
+	"testing"
+	"time"
+
+	"github.com/google/go-cmp/cmp"
+	policyv1 "k8s.io/api/policy/v1"
+	metav1 "k8s.io/apimachinery/pkg/apis/meta/v1"
+	"k8s.io/apimachinery/pkg/labels"
+	"k8s.io/apimachinery/pkg/runtime/schema"
+
+	"github.com/plumbline-dev/plumbline/pkg/apis/plumbline/v1alpha1"
+)
+
+func TestReplaced(t *testing.T) {
+	const template = `"template":{"metadata":{"labels":{"app":"web"}}}`
+	for name, test := range map[string]struct {
+		kind, spec string
+		want       bool
+	}{
+		"a Deployment of four removes one first":                {"Deployment", `"replicas":4`, true},
+		"a Deployment of three surges: a quarter of it is none": {"Deployment", `"replicas":3`, false},
+		"a Deployment without replicas has one, which surges":   {"Deployment", `"paused":false`, false},
+		"a Deployment that says that one may be unavailable": {
+			"Deployment", `"replicas":3,"strategy":{"rollingUpdate":{"maxUnavailable":1}}`, true,
+		},
+		"a Deployment that only surges": {
+			"Deployment", `"replicas":40,"strategy":{"rollingUpdate":{"maxUnavailable":0,"maxSurge":1}}`, false,
+		},
+		"a Deployment whose bounds are both none removes one": {
+			"Deployment", `"replicas":4,"strategy":{"rollingUpdate":{"maxUnavailable":"1%","maxSurge":"0%"}}`, true,
+		},
+		"a Deployment that recreates":                    {"Deployment", `"replicas":1,"strategy":{"type":"Recreate"}`, true},
+		"a Deployment that is paused rolls nothing out":  {"Deployment", `"replicas":4,"paused":true`, false},
+		"a Deployment of none":                           {"Deployment", `"replicas":0`, false},
+		"a StatefulSet removes each pod first":           {"StatefulSet", `"replicas":1`, true},
+		"a StatefulSet whose pods are deleted by people": {"StatefulSet", `"replicas":3,"updateStrategy":{"type":"OnDelete"}`, false},
+		"a StatefulSet that is partitioned":              {"StatefulSet", `"replicas":3,"updateStrategy":{"rollingUpdate":{"partition":2}}`, true},
+		"a StatefulSet that is partitioned as a whole":   {"StatefulSet", `"replicas":3,"updateStrategy":{"rollingUpdate":{"partition":3}}`, false},
+		"a StatefulSet of none":                          {"StatefulSet", `"replicas":0`, false},
+		"a DaemonSet removes each pod first":             {"DaemonSet", `"minReadySeconds":0`, true},
+		"a DaemonSet that surges":                        {"DaemonSet", `"updateStrategy":{"rollingUpdate":{"maxSurge":"10%"}}`, false},
+		"a DaemonSet that surges by none":                {"DaemonSet", `"updateStrategy":{"rollingUpdate":{"maxSurge":0}}`, true},
+		"a DaemonSet whose pods are deleted by people":   {"DaemonSet", `"updateStrategy":{"type":"OnDelete"}`, false},
+		"a ReplicaSet replaces no pods by itself":        {"ReplicaSet", `"replicas":3`, false},
+	} {
+		t.Run(name, func(t *testing.T) {
+			pods, got, err := Replaced(schema.GroupKind{Group: "apps", Kind: test.kind}, []byte(`{"spec":{`+test.spec+`,`+template+`}}`))
+			if err != nil {
+				t.Fatal(err)
+			}
+			var want labels.Set
+			if test.want {
+				want = labels.Set{"app": "web"}
+			}
+			if diff := cmp.Diff(want, pods); diff != "" || got != test.want {
+				t.Errorf("got %t, want %t; labels (-want +got):\n%s", got, test.want, diff)
+			}
+		})
+	}
+}
+
+func TestReplacedOfAnotherGroupIsNotAsked(t *testing.T) {
+	if _, got, err := Replaced(schema.GroupKind{Group: "example.com", Kind: "Deployment"}, []byte(`{`)); got || err != nil {
+		t.Errorf("got %t, %v", got, err)
+	}
+}
+
+func TestReplacedRefusesWhatCannotBeRead(t *testing.T) {
+	for name, test := range map[string]struct{ kind, object string }{
+		"a Deployment that is no JSON":      {"Deployment", `{`},
+		"a StatefulSet with odd replicas":   {"StatefulSet", `{"spec":{"replicas":"three"}}`},
+		"a DaemonSet that is a list":        {"DaemonSet", `[]`},
+		"a percentage that is none":         {"Deployment", `{"spec":{"strategy":{"rollingUpdate":{"maxUnavailable":"some"}}}}`},
+		"a surge percentage that is none":   {"Deployment", `{"spec":{"strategy":{"rollingUpdate":{"maxSurge":"some"}}}}`},
+		"a Deployment whose spec is a word": {"Deployment", `{"spec":"x"}`},
+	} {
+		t.Run(name, func(t *testing.T) {
+			if _, got, err := Replaced(schema.GroupKind{Group: "apps", Kind: test.kind}, []byte(test.object)); err == nil || got {
+				t.Errorf("got %t, %v; want an error", got, err)
+			}
+		})
+	}
+}
+
+func TestChangesTemplate(t *testing.T) {
+	many := make([]string, maxPaths)
+	for name, test := range map[string]struct {
+		target v1alpha1.PlanTarget
+		want   bool
+	}{
+		"an image":                  {v1alpha1.PlanTarget{UID: "u", Paths: []string{"/spec/template/spec/containers/[name=app]/image"}}, true},
+		"replicas alone":            {v1alpha1.PlanTarget{UID: "u", Paths: []string{"/spec/replicas"}}, false},
+		"replicas, and a label":     {v1alpha1.PlanTarget{UID: "u", Paths: []string{"/spec/replicas", "/spec/template/metadata/labels/app"}}, true},
+		"the whole spec":            {v1alpha1.PlanTarget{UID: "u", Paths: []string{"/spec"}}, true},
+		"a restart":                 {v1alpha1.PlanTarget{UID: "u", Action: v1alpha1.ActionRestart}, true},
+		"more paths than are named": {v1alpha1.PlanTarget{UID: "u", Paths: many}, true},
+		"an object that is gone":    {v1alpha1.PlanTarget{Action: v1alpha1.ActionReconcile}, false},
+	} {
+		t.Run(name, func(t *testing.T) {
+			if got := ChangesTemplate(&test.target); got != test.want {
+				t.Errorf("got %t, want %t", got, test.want)
+			}
+		})
+	}
+}
+
+// budget returns a budget of the pods of web.
+func budget(change func(*policyv1.PodDisruptionBudget)) policyv1.PodDisruptionBudget {
+	b := policyv1.PodDisruptionBudget{
+		ObjectMeta: metav1.ObjectMeta{Name: "web", Generation: 2},
+		Spec:       policyv1.PodDisruptionBudgetSpec{Selector: &metav1.LabelSelector{MatchLabels: map[string]string{"app": "web"}}},
+		Status:     policyv1.PodDisruptionBudgetStatus{ObservedGeneration: 2, ExpectedPods: 3, DisruptionsAllowed: 0},
+	}
+	change(&b)
+	return b
+}
+
+func TestABudgetThatAllowsNoDisruptionProtectsItsPods(t *testing.T) {
+	for name, test := range map[string]struct {
+		change func(*policyv1.PodDisruptionBudget)
+		want   string
+	}{
+		"none is allowed":                 {func(*policyv1.PodDisruptionBudget) {}, "web"},
+		"one is allowed":                  {func(b *policyv1.PodDisruptionBudget) { b.Status.DisruptionsAllowed = 1 }, ""},
+		"its controller has not looked":   {func(b *policyv1.PodDisruptionBudget) { b.Status.ObservedGeneration, b.Status.DisruptionsAllowed = 1, 5 }, "web"},
+		"it has no pods":                  {func(b *policyv1.PodDisruptionBudget) { b.Status.ExpectedPods = 0 }, ""},
+		"it is being deleted":             {func(b *policyv1.PodDisruptionBudget) { b.DeletionTimestamp = &metav1.Time{Time: time.Unix(0, 0)} }, ""},
+		"it is for other pods":            {func(b *policyv1.PodDisruptionBudget) { b.Spec.Selector.MatchLabels["app"] = "api" }, ""},
+		"it selects none":                 {func(b *policyv1.PodDisruptionBudget) { b.Spec.Selector = nil }, ""},
+		"it selects all of the namespace": {func(b *policyv1.PodDisruptionBudget) { b.Spec.Selector = &metav1.LabelSelector{} }, "web"},
+		"its selector cannot be read": {func(b *policyv1.PodDisruptionBudget) {
+			b.Spec.Selector = &metav1.LabelSelector{MatchExpressions: []metav1.LabelSelectorRequirement{{Key: "app", Operator: "Near"}}}
+		}, "web"},
+	} {
+		t.Run(name, func(t *testing.T) {
+			budgets := Exhausted([]policyv1.PodDisruptionBudget{budget(test.change)})
+			if got := Protecting(budgets, labels.Set{"app": "web"}); got != test.want {
+				t.Errorf("got %q, want %q", got, test.want)
+			}
+		})
+	}
+}
