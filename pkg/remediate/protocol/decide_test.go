@@ -284,6 +284,33 @@ func TestATargetIsReadAgainSoonAndWhenItsStabilisationEnds(t *testing.T) {
 	})
 }
 
+// An executor died between the grant of a place and the status that tells of it, and the plan
+// waits: nothing gave that place back as long as the plan waited.
+func TestAPlaceOfAnExecutorThatDiedIsGivenBackWhileItsPlanWaits(t *testing.T) {
+	tests := map[string]struct {
+		state v1alpha1.StepState
+		epoch int64
+		want  Leftover
+	}{
+		"a place of an earlier executor":              {v1alpha1.StepPlanned, 1, GiveBack},
+		"a place of the executor that has the plan":   {v1alpha1.StepPlanned, 2, Keep},
+		"a place that the status tells of":            {v1alpha1.StepReserved, 1, Keep},
+		"a place of a step that is about to write":    {v1alpha1.StepIntent, 1, Keep},
+		"a place of a step that has written":          {v1alpha1.StepApplied, 1, Keep},
+		"a place of a step that has ended, unsettled": {v1alpha1.StepSkipped, 1, Keep},
+	}
+	for name, test := range tests {
+		t.Run(name, func(t *testing.T) {
+			plan := running(test.state).Plan
+			plan.Status.Epoch = 2
+			entry := &v1alpha1.LedgerEntry{StepReference: v1alpha1.StepReference{PlanUID: string(plan.UID)}, Epoch: test.epoch}
+			if got, _ := LeftoverOf(plan, entry); got != test.want {
+				t.Errorf("got %d, want %d", got, test.want)
+			}
+		})
+	}
+}
+
 func TestAnEntryOfALedgerEndsWithItsStep(t *testing.T) {
 	tests := map[string]struct {
 		state   v1alpha1.StepState
@@ -306,7 +333,8 @@ func TestAnEntryOfALedgerEndsWithItsStep(t *testing.T) {
 		t.Run(name, func(t *testing.T) {
 			plan := running(test.state).Plan
 			plan.Status.Steps[0].Settled = test.settled
-			if got, outcome := LeftoverOf(plan, &v1alpha1.LedgerEntry{StepReference: test.entry}); got != test.want || outcome != test.outcome {
+			entry := &v1alpha1.LedgerEntry{StepReference: test.entry, Epoch: plan.Status.Epoch}
+			if got, outcome := LeftoverOf(plan, entry); got != test.want || outcome != test.outcome {
 				t.Errorf("got %d %q, want %d %q", got, outcome, test.want, test.outcome)
 			}
 		})

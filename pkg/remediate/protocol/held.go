@@ -117,12 +117,8 @@ func (s *State) closing() Effect {
 // waits says in the status what the plan waits for, and waits. One that has
 // begun stays Running.
 func (s *State) waits(d deferral) Effect {
-	status, phase, why, until := &s.Plan.Status, d.phase, diff.TruncateText(d.why, MaxMessage), d.until
-	if status.StartedAt != nil {
-		phase = v1alpha1.PlanRunning
-	}
-	told := status.ObservedGeneration == s.Plan.Generation && status.Phase == phase && status.DeferralReason == why && sameTime(status.DeferredUntil, until)
-	if !told {
+	phase, why, until := s.deferred(d)
+	if !s.told(d) {
 		return s.write(func(n *v1alpha1.RemediationPlanStatus) {
 			n.Phase, n.DeferralReason, n.DeferredUntil = phase, why, nil
 			if !until.IsZero() {
@@ -132,6 +128,21 @@ func (s *State) waits(d deferral) Effect {
 		})
 	}
 	return Wait{Until: until, Why: why}
+}
+
+// deferred is a deferral as the status tells of it.
+func (s *State) deferred(d deferral) (phase v1alpha1.PlanPhase, why string, until time.Time) {
+	if s.Plan.Status.StartedAt != nil {
+		d.phase = v1alpha1.PlanRunning
+	}
+	return d.phase, diff.TruncateText(d.why, MaxMessage), d.until
+}
+
+// told says that the status tells of a deferral already.
+func (s *State) told(d deferral) bool {
+	status := &s.Plan.Status
+	phase, why, until := s.deferred(d)
+	return status.ObservedGeneration == s.Plan.Generation && status.Phase == phase && status.DeferralReason == why && sameTime(status.DeferredUntil, until)
 }
 
 func sameTime(stored *metav1.Time, t time.Time) bool {

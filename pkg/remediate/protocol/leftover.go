@@ -29,6 +29,9 @@ func LeftoverOf(plan *v1alpha1.RemediationPlan, entry *v1alpha1.LedgerEntry) (Le
 		return Count, v1alpha1.LedgerFailed // its effect is not known
 	}
 	step := &plan.Status.Steps[entry.Step]
+	if step.State == v1alpha1.StepPlanned && entry.Epoch < plan.Status.Epoch {
+		return GiveBack, "" // its executor died; the one that has the plan asks for a place of its own
+	}
 	if !ended(step) || step.Settled != v1alpha1.Enabled {
 		return Keep, ""
 	}

@@ -265,7 +265,7 @@ func (s *State) proceed(step *v1alpha1.PlanStep) (Effect, *deferral) {
 	e, deferred := s.checkBrakes(step)
 	switch {
 	case deferred != nil:
-		return s.yield(step, s.Facts.Of(step.Index)), deferred
+		return s.yieldFor(step, deferred)
 	case e != nil:
 		return e, nil
 	}

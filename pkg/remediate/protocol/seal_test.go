@@ -39,6 +39,7 @@ func TestPausingResumingAndEndingAPlan(t *testing.T) {
 	ill.Ready, moved.Hash = No, "pl1:other"
 	fenced := func(s *State) { s.Plan.Status.Steps[0].Fence = "12" }
 	none := func(*State) {}
+	nothing := StepFacts{Settled: Yes, Let: Yes} // held, as the ledgers and the Baseline say
 	halted := func(known bool) func(*State) {
 		return func(s *State) { s.Facts.Brakes = &Brakes{Known: known, Halted: "halted", HaltedBy: "root"} }
 	}
@@ -60,13 +61,13 @@ func TestPausingResumingAndEndingAPlan(t *testing.T) {
 		"and fenced":                                {sealing, paused, v1alpha1.PlanPause, v1alpha1.StepIntent, StepFacts{Target: &before}, none, "protocol.FenceTarget {0}"},
 		"when it is fenced the plan is paused":      {sealing, paused, v1alpha1.PlanPause, v1alpha1.StepIntent, StepFacts{}, fenced, "store Paused by alice, step Intent "},
 		"though it can be cancelled meanwhile":      {sealing, paused, v1alpha1.PlanCancel, v1alpha1.StepIntent, StepFacts{}, none, "store Sealing Cancelled by alice, step Intent "},
-		"it stays paused":                           {paused, "", v1alpha1.PlanPause, planned, StepFacts{}, none, "wait: it is paused"},
+		"it stays paused":                           {paused, "", v1alpha1.PlanPause, planned, nothing, none, "wait: it is paused"},
 		"what has ended is told while it is paused": {paused, "", v1alpha1.PlanPause, verified, StepFacts{}, none, "protocol.Settle {0 Succeeded}"},
 		"it goes on when no pause is asked for":     {paused, "", "", planned, StepFacts{}, none, "store Running, step Planned "},
 		"it goes on when it is to execute":          {paused, "", v1alpha1.PlanExecute, planned, StepFacts{}, none, "store Running, step Planned "},
 		"it is cancelled while it is paused":        {paused, "", v1alpha1.PlanCancel, planned, StepFacts{}, none, "store Sealing Cancelled by alice, step Planned "},
 		"it is halted while it is paused":           {paused, "", v1alpha1.PlanPause, planned, StepFacts{}, halted(true), "store Sealing Cancelled by root, step Planned "},
-		"though not by a brake that was not read":   {paused, "", v1alpha1.PlanPause, planned, StepFacts{}, halted(false), "wait: it is paused"},
+		"though not by a brake that was not read":   {paused, "", v1alpha1.PlanPause, planned, nothing, halted(false), "wait: it is paused"},
 		"at its end what has not begun is skipped":  {sealing, v1alpha1.PlanCancelled, v1alpha1.PlanCancel, planned, StepFacts{}, none, "store Sealing Cancelled by alice, step Skipped Stopped"},
 		"what was granted is skipped too":           {sealing, v1alpha1.PlanCancelled, v1alpha1.PlanCancel, v1alpha1.StepReserved, StepFacts{}, none, "store Sealing Cancelled by alice, step Skipped Stopped"},
 		"what is fenced is told to be so":           {sealing, v1alpha1.PlanCancelled, v1alpha1.PlanCancel, v1alpha1.StepIntent, StepFacts{}, fenced, "store Sealing Cancelled by alice, step Fenced Stopped"},

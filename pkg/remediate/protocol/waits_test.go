@@ -133,7 +133,7 @@ func TestWhatHoldsAPlanBack(t *testing.T) {
 	}
 	for name, test := range tests {
 		t.Run(name, func(t *testing.T) {
-			s := running(v1alpha1.StepPlanned)
+			s := holdsNothing(running(v1alpha1.StepPlanned))
 			s.Plan.Status.StartedAt, s.Plan.Status.Phase = nil, v1alpha1.PlanCreated
 			s.Plan.Status.DeferredUntil = at(time.Minute) // of an earlier wait
 			for _, change := range test.state {
@@ -237,6 +237,35 @@ func TestARefusalOfThePlaceIsWhatAPlanWaitsFor(t *testing.T) {
 	})
 }
 
+// An executor took a place, got no answer about the target, and then found the window closed:
+// the plan waited for the window and kept the place, which no status told of.
+func TestAPlanThatWaitsKeepsNoPlaceThatItsStatusDoesNotTellOf(t *testing.T) {
+	closed := Brakes{Known: true, Closed: "the window is closed"}
+	tests := map[string]struct {
+		facts StepFacts
+		told  string
+		want  string
+	}{
+		"it asks for its place first":                 {StepFacts{}, "", "protocol.Release {0}"},
+		"the ledgers cannot be told":                  {StepFacts{Settled: Unknown}, "", "wait 5s: its place could not be given back"},
+		"then it lets go of its target":               {StepFacts{Settled: Yes}, "", "protocol.ReleaseTarget {0}"},
+		"then it tells that it waits":                 {StepFacts{Settled: Yes, Let: Yes}, "", "Planned"},
+		"it asks once for each reason":                {StepFacts{}, closed.Closed, "wait: the window is closed"},
+		"another reason is another wait, and it asks": {StepFacts{}, "1 of 1 in the last hour", "protocol.Release {0}"},
+	}
+	for name, test := range tests {
+		t.Run(name, func(t *testing.T) {
+			s := running(v1alpha1.StepPlanned)
+			s.Plan.Status.Phase, s.Plan.Status.StartedAt, s.Plan.Status.DeferralReason = v1alpha1.PlanDeferred, nil, test.told
+			s.Plan.Status.ObservedGeneration = s.Plan.Generation
+			s.Facts.Brakes, s.Facts.Steps = &closed, map[int32]StepFacts{0: test.facts}
+			if got := ends(Next(s)); got != test.want {
+				t.Errorf("got %q, want %q", got, test.want)
+			}
+		})
+	}
+}
+
 // The log of a step tells people its whole story, the newest lines if it is long.
 func TestTheLogOfAStepTellsItsStory(t *testing.T) {
 	w := newWorld(v1alpha1.ActionReconcile, [][]int32{{0}}, false)
@@ -317,7 +346,7 @@ func TestAPlanThatWaitsGivesBackThePlaceAndTheTarget(t *testing.T) {
 		"then the target of a plan that is paused":   {v1alpha1.StepPlanned, paused, open, StepFacts{Settled: Yes}, "protocol.ReleaseTarget {0}"},
 		"the claim cannot be written":                {v1alpha1.StepPlanned, paused, open, StepFacts{Settled: Yes, Let: Unknown}, "wait 5s: the target could not be let go of"},
 		"both are given back, which is stored":       {v1alpha1.StepPlanned, nil, closed, StepFacts{Settled: Yes, Let: Yes}, "Planned"},
-		"a pause goes on":                            {v1alpha1.StepPlanned, func(s *State) { paused(s); returned(s) }, open, StepFacts{}, "wait: it is paused"},
+		"a pause goes on":                            {v1alpha1.StepPlanned, func(s *State) { paused(s); returned(s) }, open, StepFacts{Settled: Yes, Let: Yes}, "wait: it is paused"},
 		"what is open again is given back before":    {v1alpha1.StepPlanned, nil, open, StepFacts{}, "protocol.Release {0}"},
 		"what is given back is asked for once more":  {v1alpha1.StepPlanned, returned, open, StepFacts{Authorised: Yes, Mirror: &Place{Granted: Yes}}, "protocol.Reserve {0}"},
 		"what is about to write keeps its place":     {v1alpha1.StepIntent, paused, open, StepFacts{}, "wait: it is paused"},

@@ -24,6 +24,18 @@ func (s *State) yield(step *v1alpha1.PlanStep, f StepFacts) Effect {
 	case step.State != v1alpha1.StepPlanned || step.StartedAt == nil:
 		return nil
 	}
+	if e := s.letGo(step, f); e != nil {
+		return e
+	}
+	e := s.change(step, func(n *v1alpha1.PlanStep, _ *metav1.Time) { n.StartedAt = nil })
+	e.Forget.Steps = []int32{step.Index}
+	return e
+}
+
+// letGo gives back the place and the target of a step that has written nothing; nil when both
+// are given back. It also asks for a step that holds neither as far as the status tells: an
+// earlier run may have taken them, and not come to the status that says so.
+func (s *State) letGo(step *v1alpha1.PlanStep, f StepFacts) Effect {
 	switch f.Settled {
 	case NotAsked:
 		return Release{step.Index}
@@ -38,9 +50,23 @@ func (s *State) yield(step *v1alpha1.PlanStep, f StepFacts) Effect {
 		return s.wait(again, "the target could not be let go of")
 	case Yes, No:
 	}
-	e := s.change(step, func(n *v1alpha1.PlanStep, _ *metav1.Time) { n.StartedAt = nil })
-	e.Forget.Steps = []int32{step.Index}
-	return e
+	return nil
+}
+
+// yieldFor gives back what a step holds that is deferred, and returns the deferral to tell of.
+// What no status tells of is given back once for each deferral, and before the status tells of
+// that deferral: afterwards nothing would ask again.
+func (s *State) yieldFor(step *v1alpha1.PlanStep, d *deferral) (Effect, *deferral) {
+	f := s.Facts.Of(step.Index)
+	if e := s.yield(step, f); e != nil {
+		return e, d
+	}
+	if step.State == v1alpha1.StepPlanned && !s.told(*d) {
+		if e := s.letGo(step, f); e != nil {
+			return e, nil
+		}
+	}
+	return nil, d
 }
 
 // yieldAll gives back what the steps hold of a plan that is paused.
@@ -48,7 +74,11 @@ func (s *State) yieldAll() Effect {
 	var waits *Wait
 	for i := range s.Plan.Status.Steps {
 		step := &s.Plan.Status.Steps[i]
-		switch e := s.yield(step, s.Facts.Of(step.Index)).(type) {
+		e := s.yield(step, s.Facts.Of(step.Index))
+		if e == nil && step.State == v1alpha1.StepPlanned {
+			e = s.letGo(step, s.Facts.Of(step.Index))
+		}
+		switch e := e.(type) {
 		case nil:
 		case Wait:
 			waits = soonest(waits, e)

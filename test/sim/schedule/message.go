@@ -45,11 +45,14 @@ const (
 	deadBetween
 	// The sender does nothing for a while.
 	asleep
+	// The network repeats it at once, and the sender hears the answer to the second copy.
+	repeated
 )
 
 var fates = map[fate]string{
 	fine: "", lost: "is lost", unanswered: "its answer is lost", late: "is late", doubled: "is doubled", busy: "is refused as too much",
 	deadBefore: "dies before it", deadAfter: "dies after it", deadBetween: "dies, and it is late", asleep: "is slept over",
+	repeated: "is repeated, and answered the second time",
 }
 
 // await is a message that somebody waits for, or that is under way.
@@ -96,7 +99,7 @@ func call[T any](ctx context.Context, l *Life, m Message, do func(refused bool) 
 	l.actor.s.post(w)
 	select {
 	case f := <-w.told:
-		if f == fine || f == doubled || f == busy {
+		if f == fine || f == doubled || f == busy || f == repeated {
 			return answer, failed
 		}
 		return none, l.suffer(ctx, f)
@@ -118,7 +121,7 @@ func (l *Life) suffer(ctx context.Context, f fate) error {
 		runtime.Goexit()
 	case unanswered:
 		return &net.OpError{Op: "read", Net: "tcp", Err: os.NewSyscallError("read", syscall.ETIMEDOUT)}
-	case lost, late, fine, doubled, busy, asleep:
+	case lost, late, fine, doubled, busy, asleep, repeated:
 	}
 	select {
 	case <-time.After(timeout):
@@ -177,6 +180,9 @@ func (s *Scheduler) settle(w *await) {
 		}
 	case late, deadBetween:
 		s.leaveUnderWay(w)
+	case repeated:
+		w.carry(false)
+		code = w.carry(false)
 	case busy:
 		code = w.carry(true)
 	case lost, deadBefore, asleep:
@@ -233,7 +239,7 @@ func (s *Scheduler) fate(w *await) fate {
 		fate   fate
 	}{
 		{c.Lost, lost}, {c.Unanswered, unanswered}, {c.Late, late}, {c.Doubled, doubled}, {c.Busy, busy},
-		{c.Crash, deadBefore + fate(s.rng.IntN(3))}, {c.Sleep, asleep},
+		{c.Crash, deadBefore + fate(s.rng.IntN(3))}, {c.Sleep, asleep}, {c.Repeated, repeated},
 	} {
 		if n -= factor * drawn.chance; n >= 0 {
 			continue

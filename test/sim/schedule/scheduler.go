@@ -31,6 +31,8 @@ type Chances struct {
 	Crash int
 	// Sleep: the sender does nothing for up to two minutes.
 	Sleep int
+	// Repeated: the network delivers it twice, and the sender hears the second answer.
+	Repeated int
 	// Critical is how many times as often critical messages are disturbed; 0 is once.
 	Critical int
 }

@@ -60,15 +60,24 @@ type dozing struct {
 // Post implements exec.Targets.
 func (d dozing) Post(ctx context.Context, ref exec.Reference, body []byte, dryRun bool) ([]byte, error) {
 	if !dryRun && !d.w.calm.Load() && d.rng.IntN(2) == 0 {
+		d.w.dozes.Add(1)
 		d.doze(time.Duration(d.rng.Int64N(int64(longestDoze))))
 	}
 	return d.Targets.Post(ctx, ref, body, dryRun)
 }
 
+// Put implements exec.Targets.
+func (d dozing) Put(ctx context.Context, ref exec.Reference, body []byte, dryRun bool) ([]byte, error) {
+	if d.w.doze && !dryRun && !d.w.calm.Load() && d.rng.IntN(2) == 0 {
+		d.w.count("doze before an update")
+		d.doze(time.Duration(d.rng.Int64N(int64(longestDoze))))
+	}
+	return d.Targets.Put(ctx, ref, body, dryRun)
+}
+
 func (d dozing) doze(long time.Duration) {
-	d.w.dozes.Add(1)
 	d.w.asleep.Add(1)
 	defer d.w.asleep.Add(-1) // it may die meanwhile
-	d.w.s.Note("%s dozes for %s before it sends a creation", d.l.Name, long)
+	d.w.s.Note("%s dozes for %s before it sends a write", d.l.Name, long)
 	d.l.Sleep(long)
 }

@@ -4,9 +4,7 @@ package world
 
 import (
 	"context"
-	"errors"
 	"fmt"
-	"iter"
 	"slices"
 	"strings"
 	"time"
@@ -172,9 +170,9 @@ func (w *World) newProcess(l *schedule.Life, ahead time.Duration) (*process, err
 	config.ContentType = "application/json"
 	keeper.Watch(config)
 	e, err := execute.NewExecutor(config, w.Server.Mapper(), keeper, execute.Setup{
-		Namespace: namespaceOfPlumbline, Clock: own, Log: logr.Discard(), Builder: evidence.Builder{Version: "sim"},
+		Namespace: namespaceOfPlumbline, Clock: own, Log: logr.Discard(), Builder: evidence.Builder{Version: "sim"}, Caps: w.clusterCaps,
 		Evidence: evidence.Writer{
-			Store:  evidence.NewMonitor(&store{w.evidence, l}, evidence.ProbeInterval, own.Now),
+			Store:  evidence.NewMonitor(w.mutant.bound(&store{w.evidence, w, l}), evidence.ProbeInterval, own.Now),
 			Signer: w.keys.signer, Keys: w.keys.ring,
 		},
 	})
@@ -251,43 +249,4 @@ func (witness) LedgerStored(*v1alpha1.RemediationLedger)                        
 
 func (o witness) Ended(p *v1alpha1.RemediationPlan) {
 	o.w.announced.Store(p.Name, p.Status.Phase)
-}
-
-// store is the store of records behind a network.
-type store struct {
-	evidence.Store
-	l *schedule.Life
-}
-
-func (s *store) Create(ctx context.Context, name string, data []byte) error {
-	_, err := schedule.Call(ctx, s.l, schedule.Message{What: "evidence create " + name, Writes: true}, func() (any, error) {
-		return nil, s.Store.Create(context.WithoutCancel(ctx), name, data)
-	})
-	return storeError("create", name, err)
-}
-
-func (s *store) Read(ctx context.Context, name string) ([]byte, error) {
-	data, err := schedule.Call(ctx, s.l, schedule.Message{What: "evidence read " + name}, func() ([]byte, error) {
-		return s.Store.Read(context.WithoutCancel(ctx), name)
-	})
-	return data, storeError("read", name, err)
-}
-
-// List is never asked by an executor.
-func (s *store) List(ctx context.Context, chain string) iter.Seq2[string, error] {
-	return s.Store.List(ctx, chain)
-}
-
-func (s *store) Ready(ctx context.Context) error {
-	_, err := schedule.Call(ctx, s.l, schedule.Message{What: "evidence ready"}, func() (any, error) {
-		return nil, s.Store.Ready(context.WithoutCancel(ctx))
-	})
-	return storeError("probe", "", err)
-}
-
-func storeError(op, name string, err error) error {
-	if err == nil || errors.Is(err, evidence.ErrExists) || errors.Is(err, evidence.ErrNotFound) {
-		return err
-	}
-	return &evidence.StoreError{Op: op, Name: name, Reason: evidence.StoreUnreachable, Err: err}
 }

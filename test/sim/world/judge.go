@@ -5,6 +5,7 @@ package world
 import (
 	"fmt"
 	"slices"
+	"time"
 
 	"github.com/plumbline-dev/plumbline/pkg/apis/plumbline/v1alpha1"
 	"github.com/plumbline-dev/plumbline/pkg/remediate/evidence"
@@ -13,7 +14,7 @@ import (
 
 // Breach is a promise that was broken.
 type Breach struct {
-	// Promise by its name: I1 to I13, I16, L1 to L4.
+	// Promise by its name: I1 to I22, L1 to L5.
 	Promise string
 	// Revision of the write that broke it; zero when it is about the end.
 	Revision int64
@@ -39,11 +40,20 @@ var promises = map[string]string{
 	"I11": "only the ledgers grant, whatever Redis says",
 	"I12": "a target belongs to one plan at a time",
 	"I13": "records are whole, and are exactly the writes",
+	"I14": "a step begins only while its policy is as it was planned, and nothing is halted",
+	"I15": "nothing is put back that a person has accepted, or over which another state was authorized",
+	"I17": "a step begins only while enough of the others are healthy",
+	"I18": "batches keep their order and their pauses, and nothing begins after a failure",
+	"I19": "a write leads where its dry run led",
+	"I20": "the ledgers count what the steps did, and the breakers each failure",
+	"I21": "what waits holds no place and no target",
+	"I22": "what is verified was healthy for as long as its policy says",
 	"I16": "nothing is written outside of the hours of a policy",
 	"L1":  "once nothing disturbs it any more a plan ends, and what it says is so",
 	"L2":  "nothing is left in the open: intents, seals, places in the ledgers",
 	"L3":  "a target is not written again and again",
 	"L4":  "people are told of each end of a plan",
+	"L5":  "a brake holds within minutes",
 }
 
 // effect is a write of a step that changed what its target does.
@@ -67,7 +77,14 @@ type judge struct {
 	// phases are those that each plan has had, by its uid.
 	phases map[string]map[string]bool
 	// asked plans were to be executed by a person, which passes the hours.
-	asked map[string]bool
+	asked   map[string]bool
+	permits permits
+	// entries and claims say by which process places and targets were taken.
+	entries map[string]taken
+	claims  map[string]claimed
+	// waitsSince and brakedSince are since when a plan waits, and is braked.
+	waitsSince, brakedSince map[string]time.Time
+	judgedWait              map[string]bool
 	// deleted plans by their name, and ledgers as "ledger name".
 	deleted map[string]bool
 }
@@ -76,6 +93,8 @@ type judge struct {
 func newJudge(w *World, history []apiserver.Commit, ended bool) *judge {
 	j := &judge{
 		w: w, history: history, seen: map[string]int{}, plans: map[string]*v1alpha1.RemediationPlan{},
+		permits: permits{baselines: map[string]*v1alpha1.Baseline{}, granted: map[string]*permit{}},
+		entries: map[string]taken{}, claims: map[string]claimed{}, waitsSince: map[string]time.Time{}, brakedSince: map[string]time.Time{}, judgedWait: map[string]bool{},
 		ledgers: map[string]*v1alpha1.RemediationLedger{}, deleted: map[string]bool{}, asked: map[string]bool{}, phases: map[string]map[string]bool{},
 	}
 	for _, c := range history {
@@ -91,12 +110,16 @@ func (j *judge) breaks(promise string, revision int64, format string, args ...an
 
 // commit looks at one write.
 func (j *judge) commit(c apiserver.Commit) {
+	j.yielded(c) // as all was until now
 	switch c.Resource.Resource {
 	case "remediationplans":
 		j.plan(c)
 	case "remediationledgers":
 		j.ledger(c)
 	}
+	j.others(c)
+	j.holder(c)
+	j.brakes(c)
 	if c.User != Executor || c.Resource.Group == group {
 		return
 	}
@@ -130,6 +153,7 @@ func (j *judge) write(c apiserver.Commit) {
 	j.overwrites(e)
 	j.within(e)
 	j.inHours(e)
+	j.leads(e)
 	j.notEnded(e)
 	j.granted(e)
 	j.effects = append(j.effects, e)

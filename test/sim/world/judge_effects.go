@@ -82,7 +82,11 @@ func (j *judge) inHours(e effect) {
 
 // within: I4 for what is counted by effects.
 func (j *judge) within(e effect) {
-	limits := exec.PolicyLimits(&j.w.policy.Spec.Safety)
+	safety := j.loosest()
+	limits := exec.PolicyLimits(&safety)
+	if most := j.w.caps.PerHour; most != nil {
+		limits.PerHour = new(min(*limits.PerHour, *most))
+	}
 	hour, day := 1, 1
 	for _, before := range j.effects {
 		if e.At.Sub(before.At) < time.Hour {

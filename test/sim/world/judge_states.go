@@ -27,6 +27,10 @@ func (j *judge) plan(c apiserver.Commit) {
 	j.forward(c, &before.Status, &next.Status)
 	j.alone(c, next)
 	j.concurrent(c)
+	j.permitted(c, before, next)
+	j.inOrder(c, before, next)
+	j.healthyLongEnough(c, before, next)
+	j.yields(c, before, next)
 }
 
 func (j *judge) had(p *v1alpha1.RemediationPlan) {
@@ -114,7 +118,12 @@ func (j *judge) alone(c apiserver.Commit, p *v1alpha1.RemediationPlan) {
 
 // concurrent: I4 for steps that may be writing.
 func (j *judge) concurrent(c apiserver.Commit) {
-	limit, n := int(j.w.policy.Spec.Safety.MaxConcurrent), 0
+	limit, n := int(j.loosest().MaxConcurrent), 0
+	for _, most := range []*int32{j.w.caps.Concurrent, j.w.clusterCaps.Concurrent} {
+		if most != nil {
+			limit = min(limit, int(*most))
+		}
+	}
 	for name, p := range j.plans {
 		for i := range p.Status.Steps {
 			if busy(&p.Status.Steps[i]) && !j.deleted[name] {
@@ -148,6 +157,7 @@ func (j *judge) ledger(c apiserver.Commit) {
 			j.breaks("I4", c.Revision, "the entry of %s step %d is forgotten too soon", entry.Plan, entry.Step)
 		}
 	}
+	j.counted(c, before, next)
 	for i := range next.Status.Entries {
 		if entry := &next.Status.Entries[i]; find(before, entry) == nil {
 			j.seen["grant"]++
@@ -179,7 +189,7 @@ func (j *judge) grants(c apiserver.Commit, before *v1alpha1.RemediationLedger, e
 			j.breaks("I8", c.Revision, "half open, and %s step %d is granted beside its probe", entry.Plan, entry.Step)
 		case v1alpha1.BreakerOpen:
 			j.seen["probe"]++
-			open := j.w.policy.Spec.Safety.CircuitBreaker.OpenDuration.Duration
+			open := j.loosest().CircuitBreaker.OpenDuration.Duration
 			if c.Name == environment && b.OpenedAt != nil && c.At.Before(b.OpenedAt.Add(open-second)) {
 				j.breaks("I8", c.Revision, "open since %s, and %s step %d is granted", b.OpenedAt, entry.Plan, entry.Step)
 			}

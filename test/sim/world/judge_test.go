@@ -126,12 +126,12 @@ func TestTheJudgeNamesTheBrokenPromise(t *testing.T) {
 			i := p.effectOf(t, "web")
 			p.commits[i].Before = changed(p.commits[i].Before, func(o apiserver.Object) { o["spec"] = deploymentSpec(imageElsewise, 7) })
 		}},
-		"more effects in an hour than the policy allows": {"I4", func(_ *testing.T, p *past) { p.w.policy.Spec.Safety.MaxPerHour = 1 }},
-		"more effects in a day than the policy allows":   {"I4", func(_ *testing.T, p *past) { p.w.policy.Spec.Safety.MaxPerDay = 1 }},
+		"more effects in an hour than the policy allows": {"I4", func(_ *testing.T, p *past) { p.tighten(func(s *v1alpha1.RemediationSafety) { s.MaxPerHour = 1 }) }},
+		"more effects in a day than the policy allows":   {"I4", func(_ *testing.T, p *past) { p.tighten(func(s *v1alpha1.RemediationSafety) { s.MaxPerDay = 1 }) }},
 		"an effect within the cooldown": {"I4", func(_ *testing.T, p *past) {
-			p.w.policy.Spec.Safety.Cooldown = &metav1.Duration{Duration: time.Hour}
+			p.tighten(func(s *v1alpha1.RemediationSafety) { s.Cooldown = &metav1.Duration{Duration: time.Hour} })
 		}},
-		"more steps at once than the policy allows": {"I4", func(_ *testing.T, p *past) { p.w.policy.Spec.Safety.MaxConcurrent = 0 }},
+		"more steps at once than the policy allows": {"I4", func(_ *testing.T, p *past) { p.tighten(func(s *v1alpha1.RemediationSafety) { s.MaxConcurrent = 0 }) }},
 		"a ledger that was written over": {"I4", func(_ *testing.T, p *past) {
 			p.forgeLedger(p.ledgers()[3], func(l *v1alpha1.RemediationLedger) { l.Status.Sequence = 1 })
 		}},

@@ -30,6 +30,16 @@ type Mutant struct {
 	take func(p *process, own clock.PassiveClock)
 	// in is a world in which it matters, beyond one that is rough.
 	in func(*scenario)
+	// unbounded says that the calls of the store never end.
+	unbounded bool
+}
+
+// bound is the store as an executor gets it: each call ends after a time.
+func (m Mutant) bound(s evidence.Store) evidence.Store {
+	if m.unbounded {
+		return s
+	}
+	return evidence.WithDeadline(s, storeDeadline)
 }
 
 // Without is the real executor in the worlds of the mutant.

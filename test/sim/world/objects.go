@@ -53,12 +53,18 @@ func kinds() []apiserver.Resource {
 	return all
 }
 
-// object turns a typed object into JSON.
-func object(o any) apiserver.Object {
+// encode turns anything into JSON.
+func encode(o any) []byte {
 	raw, err := json.Marshal(o)
 	if err != nil {
 		panic(err)
 	}
+	return raw
+}
+
+// object turns a typed object into JSON.
+func object(o any) apiserver.Object {
+	raw := encode(o)
 	var out apiserver.Object
 	if err := utiljson.Unmarshal(raw, &out); err != nil {
 		panic(err)
@@ -130,7 +136,9 @@ type target struct {
 	*kind
 	shape
 	name, baseline, revision string
-	uid                      types.UID
+	// later is the revision of a state that may be authorized while a plan is under way.
+	later string
+	uid   types.UID
 	// The guarded hashes of what it should be and of what it is.
 	desiredHash, driftedHash string
 }
@@ -155,6 +163,7 @@ func (w *World) addTarget(name string, k *kind, s shape) *target {
 		status.LastReady = &v1alpha1.ReadyRevision{Revision: t.revision, Hash: t.desiredHash, At: authorised.At}
 		authorised = w.authorise(t, s.newer, 2)
 	}
+	t.later = w.authorise(t, s.other, laterNumber).Revision
 	w.storeOwn("baselines", namespace, &v1alpha1.Baseline{
 		TypeMeta: typeMeta("Baseline"), ObjectMeta: metav1.ObjectMeta{Name: t.baseline, Namespace: namespace},
 		Spec: v1alpha1.BaselineSpec{
@@ -165,6 +174,9 @@ func (w *World) addTarget(name string, k *kind, s shape) *target {
 	})
 	return t
 }
+
+// laterNumber is the number of the revision that may be authorized while a plan is under way.
+const laterNumber = 3
 
 // authorise stores a revision of a target.
 func (w *World) authorise(t *target, spec apiserver.Object, number int64) *v1alpha1.AuthorisedState {
@@ -203,7 +215,7 @@ func (w *World) hashOf(t *target, spec apiserver.Object) string {
 }
 
 // plan is one of the world.
-func (w *World) addPlan(name string, action v1alpha1.RemediationAction, batches [][]int32, targets []*target) *v1alpha1.RemediationPlan {
+func (w *World) addPlan(name string, action v1alpha1.RemediationAction, batches [][]int32, targets []*target, begins beginning) *v1alpha1.RemediationPlan {
 	p := &v1alpha1.RemediationPlan{TypeMeta: typeMeta("RemediationPlan"), ObjectMeta: metav1.ObjectMeta{Name: name, Namespace: namespace}}
 	planned := &p.Spec.Plan
 	*planned = v1alpha1.PlannedRemediation{
@@ -213,8 +225,13 @@ func (w *World) addPlan(name string, action v1alpha1.RemediationAction, batches 
 		Deadline: metav1.NewTime(w.epoch.Add(w.deadline)),
 	}
 	for order, steps := range batches {
-		planned.Batches = append(planned.Batches, v1alpha1.PlanBatch{Order: int32(order), Steps: steps, RequiresHealthCheck: v1alpha1.Enabled}) //nolint:gosec // few
+		batch := v1alpha1.PlanBatch{Order: int32(order), Steps: steps, RequiresHealthCheck: v1alpha1.Enabled} //nolint:gosec // few
+		if w.delay > 0 {
+			batch.DelayAfter = &metav1.Duration{Duration: w.delay}
+		}
+		planned.Batches = append(planned.Batches, batch)
 	}
+	planned.Trigger, planned.ScheduledFor = begins.trigger, begins.at
 	for _, t := range targets {
 		desired := t.desiredHash
 		if action == v1alpha1.ActionRestart {

@@ -4,11 +4,11 @@ package world
 
 import (
 	"fmt"
-	"net/http"
+	"maps"
+	"math/rand/v2"
 	"strings"
 	"time"
 
-	"github.com/plumbline-dev/plumbline/test/sim/apiserver"
 	"github.com/plumbline-dev/plumbline/test/sim/schedule"
 )
 
@@ -60,7 +60,9 @@ func Run(seed uint64, o Options) *Report {
 	if o.Hours && c.hours == nil {
 		c.keepHours(s.Rand())
 	}
-	if o.Rough {
+	if !o.Rough {
+		c.try(rand.New(rand.NewPCG(seed, 2))) //nolint:gosec // to be had again
+	} else {
 		c.roughen()
 		if o.Mutant.in != nil {
 			o.Mutant.in(&c)
@@ -93,26 +95,9 @@ func (w *World) settle() bool {
 	w.s.Retire("executor-b")
 	w.s.Note("everything is calm")
 	return w.s.Run(calmMessages, func() bool {
-		w.denied.Store(false)
-		w.forbidden.Store(false)
-		w.resume()
+		w.relent()
 		return w.ended()
 	})
-}
-
-// resume takes back what pauses a plan; somebody may have asked for it at the last
-// moment.
-func (w *World) resume() {
-	for _, p := range w.plans {
-		now := w.Server.Look(group, "remediationplans", namespace, p.Name)
-		spec, _ := now["spec"].(map[string]any)
-		if control, _ := spec["control"].(map[string]any); control["verb"] == "Pause" {
-			w.Server.Do(apiserver.Request{
-				User: "alice", Client: "alice", Method: http.MethodPatch, Path: plansPath + "/" + p.Name, ContentType: mergePatch,
-				Body: []byte(`{"spec":{"control":{"verb":null}}}`),
-			})
-		}
-	}
 }
 
 func (w *World) report(seed uint64, ended bool) *Report {
@@ -120,6 +105,7 @@ func (w *World) report(seed uint64, ended bool) *Report {
 	j := newJudge(w, w.Server.History(), ended)
 	j.seen["watch that stands still"], j.seen["wake"] = int(w.stalls.Load()), int(w.wakes.Load())
 	j.seen["doze before a creation"], j.seen["creation that is too late"] = int(w.dozes.Load()), int(w.tooLate.Load())
+	maps.Copy(j.seen, w.counts)
 	trace := w.s.Trace()
 	return &Report{
 		Seed: seed, Broken: j.broken, Digest: w.s.Digest(), Seen: j.seen, Messages: len(trace),

@@ -39,6 +39,9 @@ type scenario struct {
 	messages int
 	// still is how often a watch stands still: once in so many writes.
 	still int
+	trials
+	// aims name the cases that the world is about.
+	aims []string
 }
 
 // pick draws one of some.

@@ -3,6 +3,7 @@
 package world
 
 import (
+	"cmp"
 	"sync"
 	"sync/atomic"
 	"time"
@@ -18,6 +19,7 @@ import (
 	"github.com/plumbline-dev/plumbline/pkg/apis/plumbline/v1alpha1"
 	"github.com/plumbline-dev/plumbline/pkg/remediate/evidence"
 	"github.com/plumbline-dev/plumbline/pkg/remediate/evidence/storetest"
+	"github.com/plumbline-dev/plumbline/pkg/remediate/ledger"
 	"github.com/plumbline-dev/plumbline/pkg/specguard"
 	"github.com/plumbline-dev/plumbline/test/sim/apiserver"
 	"github.com/plumbline-dev/plumbline/test/sim/schedule"
@@ -51,6 +53,21 @@ type World struct {
 	// denied says that the requester may not write targets, forbidden that the
 	// executor may not.
 	denied, forbidden atomic.Bool
+	// blind is the kind that the executors cannot read; nil is none. broken says that the store
+	// of the records is, and webhook that the webhook is at work.
+	blind             atomic.Pointer[string]
+	broken, webhook   atomic.Bool
+	admission         admission
+	storeFault        storeFault
+	caps, clusterCaps ledger.Caps
+	delay             time.Duration
+	doze              bool
+	// turns of the webhook.
+	turnsMu sync.Mutex
+	turns   []time.Time
+	// counts what people and disturbances did.
+	countsMu sync.Mutex
+	counts   map[string]int
 	// timeless says that the API server admits creations at any time, asleep how many
 	// processes doze before one.
 	timeless atomic.Bool
@@ -112,9 +129,14 @@ func newWorld(s *schedule.Scheduler, c scenario, mutant Mutant) *World {
 	<-time.After(c.late)
 	w := &World{
 		deadline: c.deadline, redis: c.redis, hours: c.hours, still: c.still,
-		Server: apiserver.New(time.Now, kinds()...), midnight: midnight, epoch: time.Now(), s: s, mutant: mutant,
+		midnight: midnight, epoch: time.Now(), s: s, mutant: mutant,
 		evidence: &storetest.Memory{}, keys: signing(), read: map[uintptr]read{},
-		rules: c.kind.rules(midnight),
+		rules:     c.kind.rules(midnight),
+		admission: c.admission, storeFault: c.store, caps: c.caps, clusterCaps: c.clusterCaps, delay: c.delay, doze: c.dozes, counts: map[string]int{},
+	}
+	w.Server = apiserver.New(time.Now, w.watchedByWebhook(kinds())...)
+	for _, aim := range c.aims {
+		w.count("world of " + aim)
 	}
 	w.Server.Watch(w.wake)
 	w.Server.Authorise(w.may)
@@ -127,14 +149,16 @@ func newWorld(s *schedule.Scheduler, c scenario, mutant Mutant) *World {
 	w.storeOwn("clusterspecguards", "", guard())
 	w.storeOwn("environments", "", &v1alpha1.Environment{
 		TypeMeta: typeMeta("Environment"), ObjectMeta: metav1.ObjectMeta{Name: environment},
-		Spec: v1alpha1.EnvironmentSpec{Criticality: v1alpha1.CriticalityProduction, NamespaceSelector: metav1.LabelSelector{MatchLabels: map[string]string{"environment": environment}}},
+		Spec: v1alpha1.EnvironmentSpec{Criticality: v1alpha1.CriticalityProduction, NamespaceSelector: metav1.LabelSelector{MatchLabels: map[string]string{"environment": environment}}, Caps: v1alpha1.EnvironmentCaps{
+			MaxConcurrent: c.caps.Concurrent, MaxPerHour: c.caps.PerHour,
+		}},
 	})
 	w.policy = &v1alpha1.RemediationPolicy{
 		TypeMeta: typeMeta("RemediationPolicy"), ObjectMeta: metav1.ObjectMeta{Name: policyName},
 		Spec: v1alpha1.RemediationPolicySpec{
 			Environment: environment, Mode: v1alpha1.PolicyModeActive, RequestedBy: requester,
 			Trigger: v1alpha1.TriggerImmediate, MinimumSeverity: v1alpha1.SeverityHigh, Action: c.action, Strategy: v1alpha1.StrategyRolling, Safety: c.limits,
-			Health: v1alpha1.RemediationHealth{Stabilisation: &metav1.Duration{Duration: 10 * time.Second}, Timeout: &metav1.Duration{Duration: 10 * time.Minute}},
+			Health: v1alpha1.RemediationHealth{Stabilisation: &metav1.Duration{Duration: cmp.Or(c.stabilisation, 10*time.Second)}, Timeout: &metav1.Duration{Duration: 10 * time.Minute}},
 		},
 	}
 	if c.hours != nil {
@@ -155,14 +179,14 @@ func (w *World) addPlans(c scenario) {
 	for i := range steps {
 		w.targets = append(w.targets, w.addTarget([]string{"web", "api"}[i], c.kind, shape))
 	}
-	w.plans = append(w.plans, w.addPlan("first", c.action, c.batches, w.targets))
+	w.plans = append(w.plans, w.addPlan("first", c.action, c.batches, w.targets, c.trials.beginning(w.epoch)))
 	switch c.second {
 	case "other":
 		other := w.addTarget("worker", c.kind, shape)
 		w.targets = append(w.targets, other)
-		w.plans = append(w.plans, w.addPlan("second", c.action, [][]int32{{0}}, []*target{other}))
+		w.plans = append(w.plans, w.addPlan("second", c.action, [][]int32{{0}}, []*target{other}, atOnce))
 	case "same":
-		w.plans = append(w.plans, w.addPlan("second", c.action, [][]int32{{0}}, w.targets[:1]))
+		w.plans = append(w.plans, w.addPlan("second", c.action, [][]int32{{0}}, w.targets[:1], atOnce))
 	}
 }
 
@@ -179,7 +203,17 @@ func (w *World) target(name string) *target {
 // may is what the API server allows: everything, but to the executors at times
 // no write of a target.
 func (w *World) may(a apiserver.Attributes) bool {
+	if kind := w.blind.Load(); kind != nil && a.User == Executor && a.Verb == "get" && a.Resource == *kind && a.Subresource == "" {
+		return false
+	}
 	return !w.forbidden.Load() || a.User != Executor || a.Verb == "get" || kindOf(a.Group, a.Resource) == nil
+}
+
+// count notes that something happened.
+func (w *World) count(what string) {
+	w.countsMu.Lock()
+	defer w.countsMu.Unlock()
+	w.counts[what]++
 }
 
 // wake tells everybody who waits that something was stored.

@@ -1,0 +1,134 @@
+// SPDX-License-Identifier: Apache-2.0
+
+package world
+
+import (
+	"time"
+
+	"github.com/plumbline-dev/plumbline/pkg/apis/plumbline/v1alpha1"
+	"github.com/plumbline-dev/plumbline/test/sim/apiserver"
+)
+
+// longWait is after how long a plan that waits must have given all back, whatever happened to
+// its executors.
+const longWait = 15 * time.Minute
+
+// waiting says that a plan waits: it has written nothing that it still watches, and says what it
+// waits for.
+func waiting(p *v1alpha1.RemediationPlan) bool {
+	for i := range p.Status.Steps {
+		if s := p.Status.Steps[i].State; s == v1alpha1.StepIntent || s == v1alpha1.StepApplied {
+			return false
+		}
+	}
+	switch p.Status.Phase {
+	case v1alpha1.PlanDeferred, v1alpha1.PlanScheduled, v1alpha1.PlanPaused:
+		return true
+	case v1alpha1.PlanRunning:
+		return p.Status.DeferralReason != "" && p.Status.DeferredUntil != nil
+	case v1alpha1.PlanCreated, v1alpha1.PlanSealing, v1alpha1.PlanCancelled, v1alpha1.PlanSucceeded, v1alpha1.PlanPartialSuccess,
+		v1alpha1.PlanFailed, v1alpha1.PlanSuperseded, v1alpha1.PlanSkipped, "":
+	}
+	return false
+}
+
+// holder remembers by which process a place or a target was taken last.
+func (j *judge) holder(c apiserver.Commit) {
+	switch c.Resource.Resource {
+	case "remediationledgers":
+		if l := j.ledgers[c.Name]; l != nil {
+			for i := range l.Status.Entries {
+				e := &l.Status.Entries[i]
+				key := c.Name + " " + stepID(e.PlanUID, e.Step)
+				if was := j.entries[key]; was.epoch != e.Epoch || !was.open {
+					j.entries[key] = taken{c.Client, e.Epoch, true}
+				}
+			}
+		}
+	case "baselines":
+		if b := j.permits.baselines[c.Name]; b != nil && b.Status.Claim != j.claims[c.Name].plan {
+			j.claims[c.Name] = claimed{b.Status.Claim, c.Client}
+		}
+	}
+}
+
+// taken says which process took a place, and in which epoch of the plan.
+type taken struct {
+	client string
+	epoch  int64
+	open   bool
+}
+
+// claimed says which plan has a target, and which process took it.
+type claimed struct{ plan, client string }
+
+// yields: I21 at the moment at which an executor says that a plan waits: of the steps that have
+// not begun, that executor has given back all that it took.
+func (j *judge) yields(c apiserver.Commit, before, next *v1alpha1.RemediationPlan) {
+	if !waiting(next) || next.Status.Phase == v1alpha1.PlanPaused || waiting(before) {
+		return
+	}
+	j.seen["plan that begins to wait"]++
+	j.holdsNothing(c, next, func(step *v1alpha1.PlanStep, client string) bool { return step.StartedAt == nil && client == c.Client })
+}
+
+// yielded: I21 for a plan that has waited for long.
+func (j *judge) yielded(c apiserver.Commit) {
+	for _, name := range planNames(j.plans) {
+		p := j.plans[name]
+		if j.deleted[name] || !waiting(p) {
+			delete(j.waitsSince, name)
+			continue
+		}
+		since, known := j.waitsSince[name]
+		switch {
+		case !known:
+			j.waitsSince[name] = c.At
+		case c.At.Sub(since) > longWait && !j.judgedWait[name+since.String()]:
+			j.judgedWait[name+since.String()] = true
+			j.seen["plan that waits for long"]++
+			j.holdsNothing(c, p, func(*v1alpha1.PlanStep, string) bool { return true })
+		}
+	}
+}
+
+// judgedHold says whether a step may hold nothing that a process took.
+type judgedHold func(step *v1alpha1.PlanStep, client string) bool
+
+// holdsNothing: the steps of a plan that have not begun hold no place and no target that one of
+// some processes took. What a process took that died before it said so, goes with the sweep of
+// the ledgers; its claim remains.
+func (j *judge) holdsNothing(c apiserver.Commit, p *v1alpha1.RemediationPlan, judged judgedHold) {
+	for i := range p.Status.Steps {
+		step := &p.Status.Steps[i]
+		if step.State != v1alpha1.StepPlanned && step.State != v1alpha1.StepReserved {
+			continue
+		}
+		for _, name := range ledgerNames {
+			l := j.ledgers[name]
+			if l == nil {
+				continue
+			}
+			e := entryOf(l, p, step.Index)
+			if e == nil || e.SettledAt != nil {
+				continue
+			}
+			if by := j.entries[name+" "+stepID(e.PlanUID, e.Step)].client; judged(step, by) {
+				j.breaks("I21", c.Revision, "%s is %s, waits for %q, and its step %d holds a place of ledger %s, which %s took in epoch %d of %d", p.Name, p.Status.Phase, p.Status.DeferralReason, i, name, by, e.Epoch, p.Status.Epoch)
+			}
+		}
+		j.hasNoClaim(c, p, i, judged)
+	}
+}
+
+func (j *judge) hasNoClaim(c apiserver.Commit, p *v1alpha1.RemediationPlan, step int, judged judgedHold) {
+	claim := j.claims[p.Spec.Plan.Targets[step].Baseline]
+	switch {
+	case claim.plan != p.Name:
+	case !judged(&p.Status.Steps[step], claim.client):
+	case claim.client != p.Status.Holder:
+		j.seen["claim that an executor left when it died"]++
+	default:
+		j.breaks("I21", c.Revision, "%s is %s, waits for %q, and its step %d holds its target", p.Name, p.Status.Phase, p.Status.DeferralReason, step)
+	}
+}

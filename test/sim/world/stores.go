@@ -1,0 +1,113 @@
+// SPDX-License-Identifier: Apache-2.0
+
+package world
+
+import (
+	"context"
+	"errors"
+	"fmt"
+	"iter"
+	"time"
+
+	"github.com/plumbline-dev/plumbline/pkg/remediate/evidence"
+	"github.com/plumbline-dev/plumbline/test/sim/schedule"
+)
+
+// storeFault is what is wrong with the store of the records while it is broken.
+type storeFault int
+
+const (
+	// storeFails answers each call with an error.
+	storeFails storeFault = iota + 1
+	// storeHangs answers no call.
+	storeHangs
+	// storeClaimsReady says that it is ready, and takes no record.
+	storeClaimsReady
+)
+
+var storeFaults = map[storeFault]string{storeFails: "fails", storeHangs: "hangs", storeClaimsReady: "claims to be ready"}
+
+// storeDeadline bounds each call of the store, as in the executor's process.
+const storeDeadline = 5 * time.Second
+
+// breaksStore for a while.
+func (p *person) breaksStore() {
+	p.w.count("store that " + storeFaults[p.w.storeFault])
+	p.forAWhile(3*time.Minute, func() { p.w.broken.Store(true) }, func() { p.w.broken.Store(false) })
+}
+
+var errBroken = errors.New("the store is broken")
+
+// fault is what the store does instead of a call; nil when it carries the call out.
+func (s *store) fault(ctx context.Context, ready bool) error {
+	if !s.w.broken.Load() {
+		return nil
+	}
+	switch s.w.storeFault {
+	case storeFails:
+		return errBroken
+	case storeHangs:
+		select {
+		case <-ctx.Done():
+		case <-s.l.Context().Done():
+		}
+		return fmt.Errorf("waiting for the store: %w", errBroken)
+	case storeClaimsReady:
+		if !ready {
+			return errBroken
+		}
+	}
+	return nil
+}
+
+// store is the store of records behind a network.
+type store struct {
+	evidence.Store
+	w *World
+	l *schedule.Life
+}
+
+// Create implements evidence.Store.
+func (s *store) Create(ctx context.Context, name string, data []byte) error {
+	if err := s.fault(ctx, false); err != nil {
+		return storeError("create", name, err)
+	}
+	_, err := schedule.Call(ctx, s.l, schedule.Message{What: "evidence create " + name, Writes: true}, func() (any, error) {
+		return nil, s.Store.Create(context.WithoutCancel(ctx), name, data)
+	})
+	return storeError("create", name, err)
+}
+
+// Read implements evidence.Store.
+func (s *store) Read(ctx context.Context, name string) ([]byte, error) {
+	if err := s.fault(ctx, false); err != nil {
+		return nil, storeError("read", name, err)
+	}
+	data, err := schedule.Call(ctx, s.l, schedule.Message{What: "evidence read " + name}, func() ([]byte, error) {
+		return s.Store.Read(context.WithoutCancel(ctx), name)
+	})
+	return data, storeError("read", name, err)
+}
+
+// List is never asked by an executor.
+func (s *store) List(ctx context.Context, chain string) iter.Seq2[string, error] {
+	return s.Store.List(ctx, chain)
+}
+
+// Ready implements evidence.Store.
+func (s *store) Ready(ctx context.Context) error {
+	if err := s.fault(ctx, true); err != nil {
+		return storeError("probe", "", err)
+	}
+	_, err := schedule.Call(ctx, s.l, schedule.Message{What: "evidence ready"}, func() (any, error) {
+		return nil, s.Store.Ready(context.WithoutCancel(ctx))
+	})
+	return storeError("probe", "", err)
+}
+
+func storeError(op, name string, err error) error {
+	if err == nil || errors.Is(err, evidence.ErrExists) || errors.Is(err, evidence.ErrNotFound) {
+		return err
+	}
+	return &evidence.StoreError{Op: op, Name: name, Reason: evidence.StoreUnreachable, Err: err}
+}
