@@ -227,8 +227,7 @@ func (p *person) halts() {
 	case 0:
 		p.ask(http.MethodPatch, policyPath, mergePatch, apiserver.Object{"spec": map[string]any{"mode": "Halted"}})
 	case 1:
-		halt := map[string]any{"requestedBy": "alice", "reason": "stop"}
-		p.ask(http.MethodPatch, ledgersPath+"/"+pick(p.Rand(), ledgerNames...), mergePatch, apiserver.Object{"spec": map[string]any{"halt": halt}})
+		p.haltsLedger()
 	}
 }
 

@@ -82,6 +82,8 @@ type judge struct {
 	// entries and claims say by which process places and targets were taken.
 	entries map[string]taken
 	claims  map[string]claimed
+	// finalAt is the revision with which a plan ended.
+	finalAt map[string]int64
 	// waitsSince and brakedSince are since when a plan waits, and is braked.
 	waitsSince, brakedSince map[string]time.Time
 	judgedWait              map[string]bool
@@ -94,7 +96,7 @@ func newJudge(w *World, history []apiserver.Commit, ended bool) *judge {
 	j := &judge{
 		w: w, history: history, seen: map[string]int{}, plans: map[string]*v1alpha1.RemediationPlan{},
 		permits: permits{baselines: map[string]*v1alpha1.Baseline{}, granted: map[string]*permit{}},
-		entries: map[string]taken{}, claims: map[string]claimed{}, waitsSince: map[string]time.Time{}, brakedSince: map[string]time.Time{}, judgedWait: map[string]bool{},
+		entries: map[string]taken{}, claims: map[string]claimed{}, finalAt: map[string]int64{}, waitsSince: map[string]time.Time{}, brakedSince: map[string]time.Time{}, judgedWait: map[string]bool{},
 		ledgers: map[string]*v1alpha1.RemediationLedger{}, deleted: map[string]bool{}, asked: map[string]bool{}, phases: map[string]map[string]bool{},
 	}
 	for _, c := range history {
@@ -205,6 +207,7 @@ func sameContent(a, b apiserver.Object) bool {
 func (j *judge) end(ended bool) {
 	j.live(ended)
 	j.recorded()
+	j.letGo()
 	for _, p := range j.plans {
 		j.seen["plan "+string(p.Status.Phase)]++
 		for i := range p.Status.Steps {

@@ -109,6 +109,11 @@ func TestTheJudgeNamesTheBrokenPromiseOfAStep(t *testing.T) {
 				s.Steps[0].State, s.Steps[0].StartedAt = v1alpha1.StepPlanned, nil
 			})
 		}},
+		"a target that a plan holds that has ended": {"I21", func(t *testing.T, p *past) {
+			p.commits = slices.DeleteFunc(p.commits, func(c apiserver.Commit) bool {
+				return c.Resource.Resource == "baselines" && c.User == Executor && typed[v1alpha1.Baseline](c.After).Status.Claim == ""
+			})
+		}},
 		"a target that is verified and not healthy": {"I22", func(t *testing.T, p *past) {
 			p.forge(p.planBefore(p.inState(t, 0, v1alpha1.StepVerified)-1), func(plan *v1alpha1.RemediationPlan) { plan.Status.Steps[0].HealthySince = nil })
 		}},

@@ -20,6 +20,9 @@ func (j *judge) plan(c apiserver.Commit) {
 	j.plans[c.Name] = next
 	j.asked[c.Name] = j.asked[c.Name] || next.Spec.Control.Verb == v1alpha1.PlanExecute
 	j.had(next)
+	if j.finalAt[c.Name] == 0 && protocol.Final(next.Status.Phase) {
+		j.finalAt[c.Name] = c.Revision
+	}
 	if before == nil || c.Subresource != "status" {
 		return
 	}

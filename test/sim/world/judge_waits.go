@@ -3,6 +3,7 @@
 package world
 
 import (
+	"strings"
 	"time"
 
 	"github.com/plumbline-dev/plumbline/pkg/apis/plumbline/v1alpha1"
@@ -47,7 +48,7 @@ func (j *judge) holder(c apiserver.Commit) {
 		}
 	case "baselines":
 		if b := j.permits.baselines[c.Name]; b != nil && b.Status.Claim != j.claims[c.Name].plan {
-			j.claims[c.Name] = claimed{b.Status.Claim, c.Client}
+			j.claims[c.Name] = claimed{b.Status.Claim, c.Client, c.Revision}
 		}
 	}
 }
@@ -60,7 +61,25 @@ type taken struct {
 }
 
 // claimed says which plan has a target, and which process took it.
-type claimed struct{ plan, client string }
+type claimed struct {
+	plan, client string
+	revision     int64
+}
+
+// letGo: I21 for plans that have ended. A claim that was stored later is one that the network
+// held, or of an executor that slept; it holds nothing.
+func (j *judge) letGo() {
+	for baseline, claim := range j.claims {
+		p := j.plans[claim.plan]
+		switch {
+		case p == nil || j.deleted[claim.plan] || j.finalAt[claim.plan] == 0:
+		case claim.client != p.Status.Holder || claim.revision > j.finalAt[claim.plan]:
+			j.seen["claim that holds nothing any more"]++
+		default:
+			j.breaks("I21", claim.revision, "%s has ended as %s, and holds %s", p.Name, p.Status.Phase, baseline)
+		}
+	}
+}
 
 // yields: I21 at the moment at which an executor says that a plan waits: of the steps that have
 // not begun, that executor has given back all that it took.
@@ -69,7 +88,21 @@ func (j *judge) yields(c apiserver.Commit, before, next *v1alpha1.RemediationPla
 		return
 	}
 	j.seen["plan that begins to wait"]++
+	if strings.Contains(next.Status.DeferralReason, "(ledger ") && unbegun(next) > 1 {
+		return // another step of the plan may have that place, and is about to go on with it
+	}
 	j.holdsNothing(c, next, func(step *v1alpha1.PlanStep, client string) bool { return step.StartedAt == nil && client == c.Client })
+}
+
+// unbegun counts the steps that have not begun.
+func unbegun(p *v1alpha1.RemediationPlan) int {
+	n := 0
+	for i := range p.Status.Steps {
+		if p.Status.Steps[i].State == v1alpha1.StepPlanned {
+			n++
+		}
+	}
+	return n
 }
 
 // yielded: I21 for a plan that has waited for long.

@@ -37,7 +37,7 @@ type Mutant struct {
 // bound is the store as an executor gets it: each call ends after a time.
 func (m Mutant) bound(s evidence.Store) evidence.Store {
 	if m.unbounded {
-		return s
+		return patient{s}
 	}
 	return evidence.WithDeadline(s, storeDeadline)
 }
@@ -55,19 +55,19 @@ func (m Mutant) apply(p *process, own clock.PassiveClock) {
 // five are those that every model of this protocol has to catch; what is said
 // about the fourth is in the documentation of the package above.
 func Mutants() []Mutant {
-	return []Mutant{
+	return append([]Mutant{
 		{Name: "writes carry no uid", Breaks: "I10", take: both(timeless, without("uid")), in: withServices},
 		{Name: "nothing is fenced before a plan ends", Breaks: "I5", take: func(p *process, _ clock.PassiveClock) { p.executor.Targets = unfenced{p.executor.Targets} }},
 		{Name: "ledgers are written over whatever is there", Breaks: "I4", take: storesLedgers(overwrite)},
 		{Name: "targets are read from a cache, and writes carry no resourceVersion", Breaks: "I3", take: both(cached, without("resourceVersion")), in: withWriters},
 		{Name: "a copy that knows nothing grants", Breaks: "I11", take: storesLedgers(granted)},
 
-		{Name: "targets are read from a cache", Breaks: "I13", take: cached, in: withTakeovers},
+		{Name: "targets are read from a cache", Breaks: "I5", take: cached, in: withTakeovers},
 		{Name: "writes carry no resourceVersion", Breaks: "I3", take: without("resourceVersion"), in: withWriters},
 		{Name: "writes carry no uid and no resourceVersion", Breaks: "I5", take: both(timeless, without("uid", "resourceVersion"))},
 		{Name: "creations are admitted at any time", Breaks: "I5", take: timeless, in: (*scenario).makeAgain},
 		{Name: "the time is that of the own clock", Breaks: "I16", in: withHours, take: func(p *process, own clock.PassiveClock) { p.executor.Time = ownTime{own} }},
-	}
+	}, blindMutants()...)
 }
 
 func both(first, second func(*process, clock.PassiveClock)) func(*process, clock.PassiveClock) {

@@ -33,7 +33,11 @@ const storeDeadline = 5 * time.Second
 // breaksStore for a while.
 func (p *person) breaksStore() {
 	p.w.count("store that " + storeFaults[p.w.storeFault])
-	p.forAWhile(3*time.Minute, func() { p.w.broken.Store(true) }, func() { p.w.broken.Store(false) })
+	atMost := 3 * time.Minute
+	if p.w.storeFault == storeHangs && p.Rand().IntN(2) == 0 {
+		atMost = time.Hour
+	}
+	p.forAWhile(atMost, func() { p.w.broken.Store(true) }, func() { p.w.broken.Store(false) })
 }
 
 var errBroken = errors.New("the store is broken")
@@ -47,10 +51,7 @@ func (s *store) fault(ctx context.Context, ready bool) error {
 	case storeFails:
 		return errBroken
 	case storeHangs:
-		select {
-		case <-ctx.Done():
-		case <-s.l.Context().Done():
-		}
+		s.hang(ctx)
 		return fmt.Errorf("waiting for the store: %w", errBroken)
 	case storeClaimsReady:
 		if !ready {
@@ -58,6 +59,37 @@ func (s *store) fault(ctx context.Context, ready bool) error {
 		}
 	}
 	return nil
+}
+
+// hang until the caller, or its process, has ended, or the store answers again.
+func (s *store) hang(ctx context.Context) {
+	for s.w.broken.Load() {
+		select {
+		case <-ctx.Done():
+			return
+		case <-s.l.Context().Done():
+			return
+		case <-time.After(time.Second):
+		}
+	}
+}
+
+// patient waits for an answer for as long as that takes.
+type patient struct{ evidence.Store }
+
+// Create implements evidence.Store.
+func (p patient) Create(ctx context.Context, name string, data []byte) error {
+	return p.Store.Create(context.WithoutCancel(ctx), name, data) //nolint:wrapcheck // it stands for the store
+}
+
+// Read implements evidence.Store.
+func (p patient) Read(ctx context.Context, name string) ([]byte, error) {
+	return p.Store.Read(context.WithoutCancel(ctx), name) //nolint:wrapcheck // it stands for the store
+}
+
+// Ready implements evidence.Store.
+func (p patient) Ready(ctx context.Context) error {
+	return p.Store.Ready(context.WithoutCancel(ctx)) //nolint:wrapcheck // it stands for the store
 }
 
 // store is the store of records behind a network.

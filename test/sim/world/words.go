@@ -50,6 +50,19 @@ func (w *World) another(t *target) *v1alpha1.AuthorisedState {
 	}
 }
 
+// cancels a plan.
+func (p *person) cancels() {
+	control := map[string]any{"verb": "Cancel", "requestedBy": "alice"}
+	plan := p.w.plans[p.Rand().IntN(len(p.w.plans))]
+	p.ask(http.MethodPatch, plansPath+"/"+plan.Name, mergePatch, apiserver.Object{"spec": map[string]any{"control": control}})
+}
+
+// haltsLedger halts everything in one of the ledgers.
+func (p *person) haltsLedger() {
+	halt := map[string]any{"requestedBy": "alice", "reason": "stop"}
+	p.ask(http.MethodPatch, ledgersPath+"/"+pick(p.Rand(), ledgerNames...), mergePatch, apiserver.Object{"spec": map[string]any{"halt": halt}})
+}
+
 // pausesLong pauses a plan for up to half an hour.
 func (p *person) pausesLong() {
 	plan := p.w.plans[p.Rand().IntN(len(p.w.plans))]
