@@ -40,7 +40,7 @@ var (
 		{verbs: eventVerbs, resources: []string{"events"}},
 	}
 	// targetVerbs are what it may do to guarded objects where it is bound.
-	targetVerbs = []string{"get", "create", "update", "patch"}
+	targetVerbs = []string{"get", "watch", "create", "update", "patch"}
 
 	// ownSecrets are the chart's, which no channel may be told of.
 	ownSecrets = []string{SecretName, RedisName, AssessorName, EvidenceName}

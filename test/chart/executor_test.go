@@ -240,7 +240,7 @@ func TestTheExecutorWritesGuardedKindsWhereItIsBound(t *testing.T) {
 			var rules, namespaces []string
 			for _, rule := range convert[rbacv1.ClusterRole](t, find(t, objects, "ClusterRole", "plumbline-executor-targets")).Rules {
 				rules = append(rules, strings.Join(rule.APIGroups, ",")+": "+strings.Join(rule.Resources, ","))
-				if diff := cmp.Diff([]string{"get", "create", "update", "patch"}, rule.Verbs); diff != "" {
+				if diff := cmp.Diff([]string{"get", "watch", "create", "update", "patch"}, rule.Verbs); diff != "" {
 					t.Errorf("verbs (-want +got):\n%s", diff)
 				}
 			}

@@ -154,7 +154,7 @@ var rightsOfAuthorities = []string{
 // is nobody's right yet.
 func putsBack(right string) bool {
 	_, verbs, _ := strings.Cut(right, ": ")
-	return strings.HasPrefix(verbs, "get,create,update,patch ") && !strings.Contains(right, "secrets") &&
+	return strings.HasPrefix(verbs, "get,watch,create,update,patch ") && !strings.Contains(right, "secrets") &&
 		(strings.HasPrefix(right, "role plumbline-executor-targets: ") && strings.HasSuffix(right, ", where bound") ||
 			strings.HasPrefix(right, "plumbline-executor: ") && (strings.HasSuffix(right, ", in shop") || strings.HasSuffix(right, ", in web")))
 }

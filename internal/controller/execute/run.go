@@ -13,11 +13,13 @@ import (
 	"github.com/prometheus/client_golang/prometheus"
 	"k8s.io/apimachinery/pkg/api/meta"
 	"k8s.io/apimachinery/pkg/util/uuid"
+	"k8s.io/client-go/metadata"
 	"k8s.io/client-go/rest"
 	"k8s.io/utils/clock"
 	"sigs.k8s.io/controller-runtime/pkg/cache"
 	"sigs.k8s.io/controller-runtime/pkg/client"
 	"sigs.k8s.io/controller-runtime/pkg/manager"
+	"sigs.k8s.io/controller-runtime/pkg/source"
 
 	"github.com/plumbline-dev/plumbline/internal/controller/elected"
 	"github.com/plumbline-dev/plumbline/internal/controller/figures"
@@ -148,7 +150,7 @@ func NewExecutor(work *rest.Config, mapper meta.RESTMapper, time exec.Time, setu
 	e := &exec.Executor{
 		Client: live, Targets: targets, Kinds: kinds, Bodies: plan.Bodies{Client: live},
 		Guards: &plan.Guards{
-			Client: live, Excluded: specguard.ExcludedNamespaces(setup.Namespace),
+			Mapper: mapper, Excluded: specguard.ExcludedNamespaces(setup.Namespace),
 			System: specguard.System{Executor: cmp.Or(setup.User, User(setup.Namespace))}, Clock: setup.Clock,
 		},
 		Evidence: &exec.Recorder{Writer: setup.Evidence, Builder: setup.Builder, Now: time.Now},
@@ -175,9 +177,15 @@ func register(mgr manager.Manager, executor *exec.Executor, metrics *plan.Metric
 	if err := errors.Join(setup.Registry.Register(leadership), setup.Registry.Register(backlog)); err != nil {
 		return fmt.Errorf("registering the executor's figures: %w", err)
 	}
-	reconciler := &plan.Reconciler{Executor: executor, Cached: mgr.GetClient(), Time: executor.Time}
+	executor.Cached = mgr.GetCache()
+	targets, err := watchTargets(mgr, setup)
+	if err != nil {
+		return err
+	}
+	reconciler := &plan.Reconciler{Executor: executor, Targets: targets, Cached: mgr.GetClient(), Time: executor.Time}
 	return errors.Join(
-		reconciler.Register(mgr),
+		reconciler.Register(mgr, source.Func(targets.Attach)),
+		mgr.Add(targets),
 		people.Register(mgr),
 		recall(mgr, observer, setup),
 		mgr.Add(leadership),
@@ -186,6 +194,15 @@ func register(mgr manager.Manager, executor *exec.Executor, metrics *plan.Metric
 		keepKeys(mgr, executor, setup),
 		mgr.Add(elected.Synced(mgr.GetCache(), setup.Ready)),
 	)
+}
+
+// watchTargets makes the watches of targets that plans wait for.
+func watchTargets(mgr manager.Manager, setup Setup) (*plan.Targets, error) {
+	client, err := metadata.NewForConfig(mgr.GetConfig())
+	if err != nil {
+		return nil, fmt.Errorf("making the client that watches targets: %w", err)
+	}
+	return &plan.Targets{Open: plan.OpenMetadata(client, mgr.GetRESTMapper()), Clock: setup.Clock}, nil
 }
 
 // keepKeys publishes the keys, and ends the ranges of those of before.

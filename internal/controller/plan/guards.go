@@ -5,6 +5,7 @@ package plan
 import (
 	"context"
 
+	"k8s.io/apimachinery/pkg/api/meta"
 	"k8s.io/apimachinery/pkg/labels"
 	"k8s.io/utils/clock"
 	"sigs.k8s.io/controller-runtime/pkg/client"
@@ -22,9 +23,9 @@ import (
 	"github.com/plumbline-dev/plumbline/pkg/specguard/resync"
 )
 
-// Guards reads what the guards say, with a client that reads live.
+// Guards reads what the guards say.
 type Guards struct {
-	Client client.Client
+	Mapper meta.RESTMapper
 	// Excluded namespaces are never guarded.
 	Excluded []string
 	System   specguard.System
@@ -34,17 +35,17 @@ type Guards struct {
 }
 
 // Read implements exec.Guards.
-func (g *Guards) Read(ctx context.Context) (exec.GuardView, error) {
-	snapshot, err := guard.Read(ctx, g.Client, g.Client.RESTMapper(), g.Excluded, g.System, g.Clock.Now())
+func (g *Guards) Read(ctx context.Context, from client.Reader) (exec.GuardView, error) {
+	snapshot, err := guard.Read(ctx, from, g.Mapper, g.Excluded, g.System, g.Clock.Now())
 	if err != nil {
 		return nil, err
 	}
-	defaults, err := guarddefaults.Read(ctx, g.Client)
+	defaults, err := guarddefaults.Read(ctx, from)
 	if err != nil {
 		return nil, err
 	}
 	v := &view{clock: g.Clock, snapshot: snapshot, defaults: defaults, rules: &g.rules}
-	return v, v.readConditions(ctx, g.Client)
+	return v, v.readConditions(ctx, from)
 }
 
 // view is what the guards said at one moment.

@@ -37,7 +37,7 @@ func viewOf(t *testing.T, status v1alpha1.GuardStatus, more ...client.Object) *v
 	reader := fake.NewClientBuilder().WithScheme(scheme).WithRESTMapper(mapper).WithObjects(
 		g, &corev1.Namespace{ObjectMeta: metav1.ObjectMeta{Name: "shop"}}, &corev1.Namespace{ObjectMeta: metav1.ObjectMeta{Name: "bank"}},
 	).WithObjects(more...).Build()
-	v, err := (&Guards{Client: reader, Clock: testingclock.NewFakePassiveClock(now)}).Read(t.Context())
+	v, err := (&Guards{Mapper: mapper, Clock: testingclock.NewFakePassiveClock(now)}).Read(t.Context(), reader)
 	if err != nil {
 		t.Fatal(err)
 	}

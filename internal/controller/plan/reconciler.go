@@ -16,6 +16,7 @@ import (
 	"sigs.k8s.io/controller-runtime/pkg/log"
 	"sigs.k8s.io/controller-runtime/pkg/predicate"
 	"sigs.k8s.io/controller-runtime/pkg/reconcile"
+	"sigs.k8s.io/controller-runtime/pkg/source"
 
 	"github.com/plumbline-dev/plumbline/pkg/apis/plumbline/v1alpha1"
 	"github.com/plumbline-dev/plumbline/pkg/remediate/exec"
@@ -30,6 +31,8 @@ const (
 	// left alone: what it waits for may have happened unseen.
 	atLeast = 10 * time.Millisecond
 	atMost  = 30 * time.Second
+	// unwatched is how soon a target is looked at again of which no watch tells.
+	unwatched = 5 * time.Second
 )
 
 // Carrier carries one plan on; *exec.Executor is one.
@@ -37,9 +40,17 @@ type Carrier interface {
 	Carry(ctx context.Context, key types.NamespacedName) (exec.Outcome, error)
 }
 
+// TargetWatcher watches targets.
+type TargetWatcher interface {
+	// Watch has these targets of a plan watched from now on, and no others of that plan: a
+	// change wakes the plan. It says whether a watch of each of them is under way.
+	Watch(plan types.NamespacedName, targets []exec.Sighting) (watched bool)
+}
+
 // Reconciler has plans carried on.
 type Reconciler struct {
 	Executor Carrier
+	Targets  TargetWatcher
 	// Cached reads plans from the cache, to wake them; nothing is decided by it.
 	Cached client.Reader
 	Time   exec.Time
@@ -51,18 +62,23 @@ func (r *Reconciler) Reconcile(ctx context.Context, request reconcile.Request) (
 	if err != nil {
 		return reconcile.Result{}, fmt.Errorf("carrying plan %s out: %w", request.NamespacedName, err)
 	}
+	watched := r.Targets.Watch(request.NamespacedName, outcome.Watch)
 	if outcome.Done {
 		return reconcile.Result{}, nil
 	}
 	log.FromContext(ctx).V(1).Info("the plan waits", "why", outcome.Why, "until", outcome.Until)
-	return reconcile.Result{RequeueAfter: r.after(outcome.Until)}, nil
+	return reconcile.Result{RequeueAfter: r.after(outcome.Until, watched)}, nil
 }
 
-func (r *Reconciler) after(until time.Time) time.Duration {
-	if until.IsZero() {
-		return atMost
+func (r *Reconciler) after(until time.Time, watched bool) time.Duration {
+	latest := atMost
+	if !watched {
+		latest = unwatched
 	}
-	return min(max(until.Sub(r.Time.Now()), atLeast), atMost)
+	if until.IsZero() {
+		return latest
+	}
+	return min(max(until.Sub(r.Time.Now()), atLeast), latest)
 }
 
 // Source is a kind, and which plans a change of it wakes.
@@ -89,13 +105,13 @@ func (r *Reconciler) Sources() []Source {
 // Specs are changes of a spec. Its own status writes are no news to the executor.
 func Specs() predicate.Predicate { return predicate.GenerationChangedPredicate{} }
 
-// Register adds the controller to a manager.
-func (r *Reconciler) Register(mgr ctrl.Manager) error {
+// Register adds the controller to a manager; more wakes plans too.
+func (r *Reconciler) Register(mgr ctrl.Manager, more source.Source) error {
 	b := ctrl.NewControllerManagedBy(mgr).Named("plan").For(&v1alpha1.RemediationPlan{}, builder.WithPredicates(Specs()))
 	for _, s := range r.Sources() {
 		b = b.Watches(s.Kind, handler.EnqueueRequestsFromMapFunc(s.Wake), builder.WithPredicates(s.When...))
 	}
-	if err := b.WithOptions(controller.Options{MaxConcurrentReconciles: workers}).Complete(r); err != nil {
+	if err := b.WatchesRawSource(more).WithOptions(controller.Options{MaxConcurrentReconciles: workers}).Complete(r); err != nil {
 		return fmt.Errorf("registering the plan controller: %w", err)
 	}
 	return nil

@@ -113,7 +113,7 @@ func (r *run) policyAsPlanned(ctx context.Context) []byte {
 	policy := r.policy
 	if policy == nil {
 		var err error
-		if policy, err = r.readPolicy(ctx); err != nil || policy == nil {
+		if policy, err = r.readPolicy(ctx, r.Client); err != nil || policy == nil {
 			return nil
 		}
 	}

@@ -11,6 +11,7 @@ import (
 
 	apierrors "k8s.io/apimachinery/pkg/api/errors"
 	"k8s.io/apimachinery/pkg/types"
+	"sigs.k8s.io/controller-runtime/pkg/client"
 
 	"github.com/plumbline-dev/plumbline/pkg/apis/plumbline/v1alpha1"
 	"github.com/plumbline-dev/plumbline/pkg/remediate/planner"
@@ -22,7 +23,7 @@ import (
 // read makes all of it unknown, and then nothing begins.
 func (r *run) look(ctx context.Context) protocol.Brakes {
 	unknown := protocol.Brakes{}
-	policy, err := r.readPolicy(ctx)
+	policy, err := r.readPolicy(ctx, r.Client)
 	if err != nil {
 		return unknown
 	}
@@ -36,14 +37,14 @@ func (r *run) look(ctx context.Context) protocol.Brakes {
 	if !ownRight(&r.plan.Spec.Plan, &policy.Spec) {
 		return protocol.Brakes{Known: true, Halted: "it acts with another right than its policy has"}
 	}
-	halt, err := r.ledgerHalt(ctx)
+	halt, err := r.ledgerHalt(ctx, r.Client)
 	if err != nil {
 		return unknown
 	}
 	if halt != nil {
 		return protocol.Brakes{Known: true, Halted: halt.Reason, HaltedBy: halt.RequestedBy}
 	}
-	if r.guards, err = r.Guards.Read(ctx); err != nil {
+	if r.guards, err = r.Guards.Read(ctx, r.Client); err != nil {
 		return unknown
 	}
 	if astray := r.astray(); astray != "" {
@@ -99,10 +100,10 @@ func (r *run) astray() string {
 }
 
 // readPolicy reads the plan's policy; nil when it is gone, or is another one.
-func (r *run) readPolicy(ctx context.Context) (*v1alpha1.RemediationPolicy, error) {
+func (r *run) readPolicy(ctx context.Context, from client.Reader) (*v1alpha1.RemediationPolicy, error) {
 	of := r.plan.Spec.Plan.Policy
 	policy := &v1alpha1.RemediationPolicy{}
-	err := r.Client.Get(ctx, types.NamespacedName{Name: of.Name}, policy)
+	err := from.Get(ctx, types.NamespacedName{Name: of.Name}, policy)
 	switch {
 	case apierrors.IsNotFound(err):
 		return nil, nil //nolint:nilnil // absent is an answer

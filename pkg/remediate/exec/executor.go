@@ -48,10 +48,13 @@ type Observer interface {
 	LedgerStored(l *v1alpha1.RemediationLedger)
 }
 
-// Executor carries plans out. All fields but Mirror are needed.
+// Executor carries plans out. All fields but Cached and Mirror are needed.
 type Executor struct {
 	// Client must read live: no cache.
 	Client client.Client
+	// Cached answers a plan that only waits; nil when there is no cache, and then each look
+	// is live. No step begins and no step writes by what a cache says.
+	Cached client.Reader
 	// Targets sends and reads guarded objects, byte for byte.
 	Targets Targets
 	Kinds   Kinds
@@ -80,6 +83,14 @@ type Outcome struct {
 	Until time.Time
 	// Why it waits, for people.
 	Why string
+	// Watch are the targets of which a change ends the wait.
+	Watch []Sighting
+}
+
+// Sighting is a target in the version in which it was read last.
+type Sighting struct {
+	Reference
+	ResourceVersion string
 }
 
 // run is what is known during one run, and forgotten after it.
@@ -109,7 +120,7 @@ func (e *Executor) Carry(ctx context.Context, key types.NamespacedName) (Outcome
 		case protocol.Done:
 			return Outcome{Done: true}, r.withdraw(ctx)
 		case protocol.Wait:
-			return Outcome{Until: x.Until, Why: x.Why}, r.explainWaiting(ctx, x.Why)
+			return Outcome{Until: x.Until, Why: x.Why, Watch: r.awaited()}, r.explainWaiting(ctx, x.Why)
 		case protocol.WriteStatus:
 			again, err := r.writeStatus(ctx, x)
 			if err != nil || again {
@@ -138,6 +149,18 @@ func (e *Executor) begin(ctx context.Context, key types.NamespacedName) (*run, e
 		return nil, fmt.Errorf("reading plan %s: %w", key, err)
 	}
 	return r, nil
+}
+
+// awaited returns the targets that were written, and are not healthy yet.
+func (r *run) awaited() []Sighting {
+	var targets []Sighting
+	for i := range r.plan.Status.Steps {
+		step := &r.plan.Status.Steps[i]
+		if m := r.steps[step.Index]; step.State == v1alpha1.StepApplied && m != nil && m.raw != nil {
+			targets = append(targets, Sighting{r.ref(step.Index), m.metadata.ResourceVersion})
+		}
+	}
+	return targets
 }
 
 func (r *run) state() *protocol.State {
@@ -235,7 +258,7 @@ func (r *run) explain(ctx context.Context, why string) error {
 func (r *run) carry(ctx context.Context, effect protocol.Effect) error {
 	switch x := effect.(type) {
 	case protocol.Look:
-		brakes := r.look(ctx)
+		brakes := r.lookAt(ctx, x.Idle)
 		r.facts.Brakes = &brakes
 	case protocol.AskStore:
 		store := r.askStore(ctx)

@@ -6,15 +6,16 @@ import (
 	"context"
 
 	metav1 "k8s.io/apimachinery/pkg/apis/meta/v1"
+	"sigs.k8s.io/controller-runtime/pkg/client"
 
 	"github.com/plumbline-dev/plumbline/pkg/apis/plumbline/v1alpha1"
 	"github.com/plumbline-dev/plumbline/pkg/remediate/readiness"
 	"github.com/plumbline-dev/plumbline/pkg/specguard"
 )
 
-// Guards reads what the guards say now, live.
+// Guards reads what the guards say, as a reader has it.
 type Guards interface {
-	Read(ctx context.Context) (GuardView, error)
+	Read(ctx context.Context, from client.Reader) (GuardView, error)
 }
 
 // GuardView is what the guards said at one moment.

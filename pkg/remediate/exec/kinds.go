@@ -26,7 +26,7 @@ type Kinds interface {
 
 const (
 	// schemaAge is how long an answer about a schema counts, and schemaAgain how long a
-	// failure does: a step looks at its target every two seconds.
+	// failure does: a target that changes is looked at every second.
 	schemaAge   = time.Minute
 	schemaAgain = 5 * time.Second
 )

@@ -254,10 +254,10 @@ func (e *Executor) readLedger(ctx context.Context, name string) (*v1alpha1.Remed
 }
 
 // ledgerHalt is a person's word in one of the ledgers that everything stops.
-func (r *run) ledgerHalt(ctx context.Context) (*v1alpha1.LedgerHalt, error) {
+func (r *run) ledgerHalt(ctx context.Context, from client.Reader) (*v1alpha1.LedgerHalt, error) {
 	for _, p := range r.places() {
 		l := &v1alpha1.RemediationLedger{}
-		err := r.Client.Get(ctx, types.NamespacedName{Namespace: r.Namespace, Name: p.name}, l)
+		err := from.Get(ctx, types.NamespacedName{Namespace: r.Namespace, Name: p.name}, l)
 		switch {
 		case apierrors.IsNotFound(err):
 		case err != nil:

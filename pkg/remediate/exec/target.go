@@ -127,7 +127,7 @@ func (r *run) measure(ctx context.Context, step int32) (baseline *v1alpha1.Basel
 	m, target := r.material(step), r.target(step)
 	m.standard.GVK = gvkOf(target)
 	if r.guards == nil {
-		if r.guards, err = r.Guards.Read(ctx); err != nil {
+		if r.guards, err = r.Guards.Read(ctx, r.Client); err != nil {
 			return nil, "", err
 		}
 	}

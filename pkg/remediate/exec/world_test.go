@@ -506,7 +506,7 @@ func (g *fakeGuards) hash(t *testing.T, body string) string {
 	return string(h)
 }
 
-func (g *fakeGuards) Read(context.Context) (GuardView, error) {
+func (g *fakeGuards) Read(context.Context, client.Reader) (GuardView, error) {
 	g.reads++
 	if g.err != nil {
 		return nil, g.err

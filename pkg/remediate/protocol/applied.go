@@ -8,8 +8,9 @@ import (
 	"github.com/plumbline-dev/plumbline/pkg/apis/plumbline/v1alpha1"
 )
 
-// applied watches a target that was written until it is healthy for long enough,
-// or is not in time, or somebody changes it.
+// applied looks at a target that was written until it is healthy for long enough,
+// or is not in time, or somebody changes it. A change of the target, or the end of the time,
+// has the executor look again.
 func (s *State) applied(step *v1alpha1.PlanStep) Effect {
 	f := s.Facts.Of(step.Index)
 	if f.Target == nil {
@@ -19,13 +20,20 @@ func (s *State) applied(step *v1alpha1.PlanStep) Effect {
 		return s.wait(again, "its policy, which says what healthy is, could not be read")
 	}
 	t := f.Target
-	late := step.Result != nil && !s.Now.Before(step.Result.At.Add(s.Health.Timeout))
+	until := s.Now.Add(again)
+	if step.Result != nil {
+		until = step.Result.At.Add(s.Health.Timeout)
+	}
+	late := !s.Now.Before(until)
 	switch {
 	case t.Read == Unknown || t.Ready == Unknown:
 		if late {
 			return s.fail(step, v1alpha1.ReasonUnhealthy, "nobody could say in %s whether it is healthy%s", s.Health.Timeout, t.because())
 		}
-		return s.wait(poll, "whether it is healthy could not be read"+t.because())
+		if soon := s.Now.Add(again); t.Read == Unknown && soon.Before(until) {
+			until = soon
+		}
+		return Wait{Until: until, Why: "whether it is healthy could not be read" + t.because()}
 	case t.Read == No, s.target(step).UID != "" && t.UID != s.target(step).UID:
 		return s.fail(step, v1alpha1.ReasonTargetReplaced, "it is gone")
 	case !s.arrived(step, t):
@@ -42,7 +50,7 @@ func (s *State) applied(step *v1alpha1.PlanStep) Effect {
 			note(n, "no longer ready", at)
 		})
 	}
-	return s.wait(poll, "it is not ready yet"+t.because())
+	return Wait{Until: until, Why: "it is not ready yet" + t.because()}
 }
 
 // because returns why a target is not ready, as the end of a sentence.
@@ -62,11 +70,7 @@ func (s *State) healthy(step *v1alpha1.PlanStep) Effect {
 	}
 	if step.HealthySince != nil {
 		if until := step.HealthySince.Add(s.Health.Stabilisation); until.After(s.Now) {
-			next := s.Now.Add(poll)
-			if until.Before(next) {
-				next = until
-			}
-			return Wait{Until: next, Why: "it has to stay healthy for a while"}
+			return Wait{Until: until, Why: "it has to stay healthy for a while"}
 		}
 	}
 	return s.change(step, func(n *v1alpha1.PlanStep, at *metav1.Time) {

@@ -251,15 +251,15 @@ func TestOnlyAnIntentOfThisRunIsWrittenAtOnce(t *testing.T) {
 	}
 }
 
-func TestATargetIsReadAgainSoonAndWhenItsStabilisationEnds(t *testing.T) {
+// A change of the target has the executor look again before that.
+func TestATargetIsReadAgainWhenItsStabilisationEnds(t *testing.T) {
 	tests := map[string]struct {
 		since time.Duration
 		want  time.Duration
 	}{
-		"it is read every two seconds":     {0, poll},
-		"and when the stabilisation ends":  {-9 * time.Second, time.Second},
-		"which may be at the same moment":  {-8 * time.Second, poll},
-		"though not after the time it has": {-8500 * time.Millisecond, 1500 * time.Millisecond},
+		"it has all of the stabilisation before it": {0, 10 * time.Second},
+		"it has a second of it":                     {-9 * time.Second, time.Second},
+		"it has less than a second":                 {-9500 * time.Millisecond, 500 * time.Millisecond},
 	}
 	for name, test := range tests {
 		t.Run(name, func(t *testing.T) {

@@ -20,8 +20,9 @@ type (
 		Status v1alpha1.RemediationPlanStatus
 		Forget Forget
 	}
-	// Look reads what may hold a plan back: policy, guards, schedule, health, halts.
-	Look struct{}
+	// Look reads what may hold a plan back: policy, guards, schedule, health, halts. Idle says
+	// that the plan only waits, so that an answer from caches does, see [Brakes].
+	Look struct{ Idle bool }
 	// AskStore asks whether a record could be written now.
 	AskStore struct{}
 	// Authorise asks whether the requester may write the target.

@@ -25,6 +25,9 @@ const (
 type Brakes struct {
 	// Known says that all of it could be read; what follows counts only then.
 	Known bool
+	// Cached says that caches answered, and show nothing that holds the plan back. The answer
+	// lets a plan go on to wait. Before a step begins or writes, the executor looks again.
+	Cached bool
 	// Halted says why everything stops at once; empty when nothing is halted.
 	Halted string
 	// HaltedBy is who did it.

@@ -27,7 +27,7 @@ func TestAStepGivesTheFieldsOfItsWriteBackAndFailsForNoneOfThem(t *testing.T) {
 		"one that was changed since":                 {StepFacts{Target: &moved}, "Failed TargetMoved", "a writer changed it after it was put back"},
 		"what was given back":                        {StepFacts{Target: &gone, Returned: &Write{Result: Stored}}, "Verified", "as it should be, and healthy"},
 		"what could not be given back fails no step": {StepFacts{Target: &keeps, Returned: &Write{Result: Forbidden, Message: "no patch"}}, "Verified", "as it should be, and healthy; its fields could not be given back to their field managers: no patch"},
-		"a conflict is tried in the next run":        {StepFacts{Target: &ill, Returned: &Write{Result: Conflicted}}, "wait 2s: it is not ready yet", ""},
+		"a conflict is tried in the next run":        {StepFacts{Target: &ill, Returned: &Write{Result: Conflicted}}, "wait 1m0s: it is not ready yet", ""},
 	}
 	for name, test := range tests {
 		t.Run(name, func(t *testing.T) {

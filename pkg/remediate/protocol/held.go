@@ -32,6 +32,9 @@ func (s *State) awaitBrakes(step *v1alpha1.PlanStep) Effect {
 // effect is to be carried out first, or is a short wait.
 func (s *State) checkBrakes(step *v1alpha1.PlanStep) (Effect, *deferral) {
 	plan, brakes, passes := &s.Plan.Spec.Plan, s.Facts.Brakes, s.passes(step)
+	if brakes.Cached {
+		return Look{}, nil
+	}
 	if !brakes.Known {
 		return s.wait(again, "what may hold it back could not be read"), nil
 	}

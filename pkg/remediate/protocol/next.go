@@ -4,6 +4,7 @@ package protocol
 
 import (
 	"fmt"
+	"slices"
 	"time"
 
 	metav1 "k8s.io/apimachinery/pkg/apis/meta/v1"
@@ -14,7 +15,7 @@ import (
 const (
 	// again is when what could not be learned is asked again.
 	again = 5 * time.Second
-	// poll is how often a target is read that is not ready yet.
+	// poll is how soon a target is read again of which a request had no answer.
 	poll = 2 * time.Second
 	// maxAttempts to write a target that others write all the time.
 	maxAttempts = 8
@@ -31,7 +32,7 @@ func Next(s *State) Effect {
 	case status.Holder != s.Holder:
 		return s.takeOver()
 	case s.Facts.Brakes == nil:
-		return Look{}
+		return Look{Idle: s.idle()}
 	}
 	switch status.Phase {
 	case v1alpha1.PlanSealing:
@@ -43,6 +44,27 @@ func Next(s *State) Effect {
 	case v1alpha1.PlanSucceeded, v1alpha1.PlanPartialSuccess, v1alpha1.PlanFailed, v1alpha1.PlanCancelled, v1alpha1.PlanSuperseded, v1alpha1.PlanSkipped:
 	}
 	return Wait{Why: "phase " + string(status.Phase) + " is one that this version does not know"}
+}
+
+// idle says that the plan only waits for a person to resume it, or for targets that it has
+// written to be healthy: no step is about to begin or to write.
+func (s *State) idle() bool {
+	if s.Plan.Status.Phase != v1alpha1.PlanRunning {
+		return s.Plan.Status.Phase == v1alpha1.PlanPaused
+	}
+	batch, done := s.batch()
+	waits := false
+	for i := range s.Plan.Status.Steps {
+		step := &s.Plan.Status.Steps[i]
+		switch {
+		case ended(step):
+		case step.State == v1alpha1.StepApplied:
+			waits = true
+		case step.State != v1alpha1.StepPlanned || slices.Contains(batch.Steps, step.Index):
+			return false
+		}
+	}
+	return waits && !done
 }
 
 // Final says that a phase is the end of a plan.

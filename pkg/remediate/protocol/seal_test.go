@@ -219,7 +219,7 @@ func TestBrakesDoNotHoldBackWhatHasWritten(t *testing.T) {
 	}
 	ill := Target{Read: Yes, UID: "uid-0", ResourceVersion: "11", Generation: 2, Hash: desiredHash, Ready: No}
 	s.Facts.Steps = map[int32]StepFacts{0: {Target: &ill}}
-	if got := text(Next(s)); got != "wait 2s: it is not ready yet" {
+	if got := text(Next(s)); got != "wait 10m0s: it is not ready yet" {
 		t.Errorf("then it is to %s", got)
 	}
 }

@@ -70,7 +70,7 @@ func TestNothingIsSentShortlyBeforeTheWindowCloses(t *testing.T) {
 	}{
 		"with time enough it is begun":            {two(), closes(sendMargin + time.Second), "", "protocol.Authorise {0}"},
 		"with too little it waits":                {two(), closes(sendMargin), "", "wait 15s: the window closes before a write would surely be stored"},
-		"with none the brakes are read again":     {two(), closes(0), "", "protocol.Look {}"},
+		"with none the brakes are read again":     {two(), closes(0), "", "protocol.Look {false}"},
 		"a person who executes the plan may":      {two(), closes(sendMargin), v1alpha1.PlanExecute, "protocol.Authorise {0}"},
 		"a target that is urgent does not wait":   {two(0), urgent, "", "protocol.Authorise {0}"},
 		"and a window that never closes does not": {two(), Brakes{Known: true}, "", "protocol.Authorise {0}"},

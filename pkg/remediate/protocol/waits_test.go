@@ -41,13 +41,13 @@ func TestAStepThatWaitsHoldsBackNoOther(t *testing.T) {
 		facts  map[int32]StepFacts
 		want   Effect
 	}{
-		"the second one that has written":      {[]v1alpha1.StepState{v1alpha1.StepApplied, v1alpha1.StepApplied}, map[int32]StepFacts{0: {Target: &healthy}}, ReadTarget{1}},
-		"the second one that begins":           {[]v1alpha1.StepState{v1alpha1.StepApplied, v1alpha1.StepPlanned}, map[int32]StepFacts{0: {Target: &healthy}}, Authorise{1}},
-		"the second one of two that begin":     {[]v1alpha1.StepState{v1alpha1.StepPlanned, v1alpha1.StepPlanned}, map[int32]StepFacts{0: {Authorised: Unknown}}, Authorise{1}},
-		"the second one when the first ended":  {[]v1alpha1.StepState{v1alpha1.StepSkipped, v1alpha1.StepPlanned}, map[int32]StepFacts{0: {Let: Yes}}, Authorise{1}},
-		"two that wait, for the first of them": {[]v1alpha1.StepState{v1alpha1.StepApplied, v1alpha1.StepPlanned}, map[int32]StepFacts{0: {Target: &healthy}, 1: {Authorised: Unknown}}, Wait{Until: epoch.Add(poll), Why: "it is not ready yet"}},
-		"whichever of them that is":            {[]v1alpha1.StepState{v1alpha1.StepReserved, v1alpha1.StepApplied}, map[int32]StepFacts{0: {Authorised: Yes, Target: &unread}, 1: {Target: &Target{Read: Yes, UID: "uid-1", Hash: desiredHash, Ready: No}}}, Wait{Until: epoch.Add(poll), Why: "it is not ready yet"}},
-		"the end of a step beside one":         {[]v1alpha1.StepState{v1alpha1.StepApplied, v1alpha1.StepVerified}, map[int32]StepFacts{0: {Target: &healthy}}, Settle{1, v1alpha1.LedgerSucceeded}},
+		"the second one that has written":       {[]v1alpha1.StepState{v1alpha1.StepApplied, v1alpha1.StepApplied}, map[int32]StepFacts{0: {Target: &healthy}}, ReadTarget{1}},
+		"the second one that begins":            {[]v1alpha1.StepState{v1alpha1.StepApplied, v1alpha1.StepPlanned}, map[int32]StepFacts{0: {Target: &healthy}}, Authorise{1}},
+		"the second one of two that begin":      {[]v1alpha1.StepState{v1alpha1.StepPlanned, v1alpha1.StepPlanned}, map[int32]StepFacts{0: {Authorised: Unknown}}, Authorise{1}},
+		"the second one when the first ended":   {[]v1alpha1.StepState{v1alpha1.StepSkipped, v1alpha1.StepPlanned}, map[int32]StepFacts{0: {Let: Yes}}, Authorise{1}},
+		"two that wait, for the sooner of them": {[]v1alpha1.StepState{v1alpha1.StepApplied, v1alpha1.StepPlanned}, map[int32]StepFacts{0: {Target: &healthy}, 1: {Authorised: Unknown}}, Wait{Until: epoch.Add(again), Why: "whether the requester may write the target could not be asked"}},
+		"whichever of them that is":             {[]v1alpha1.StepState{v1alpha1.StepReserved, v1alpha1.StepApplied}, map[int32]StepFacts{0: {Authorised: Yes, Target: &unread}, 1: {Target: &Target{Read: Yes, UID: "uid-1", Hash: desiredHash, Ready: No}}}, Wait{Until: epoch.Add(again), Why: "the target could not be read"}},
+		"the end of a step beside one":          {[]v1alpha1.StepState{v1alpha1.StepApplied, v1alpha1.StepVerified}, map[int32]StepFacts{0: {Target: &healthy}}, Settle{1, v1alpha1.LedgerSucceeded}},
 	}
 	for name, test := range tests {
 		t.Run(name, func(t *testing.T) {

@@ -234,7 +234,7 @@ func rightsAilments() []ailment {
 					role.Rules[i].Verbs = []string{"get"}
 				}
 			})
-		}, "executor.rights", doctor.Critical, "does not let the executor create,update,patch"},
+		}, "executor.rights", doctor.Critical, "does not let the executor watch,create,update,patch"},
 		{"the executor may read Secrets", func(t *testing.T, c *clinic) func() {
 			return c.allow(t, "curious", executor, rbacv1.PolicyRule{APIGroups: []string{""}, Resources: []string{"secrets"}, Verbs: []string{"get", "list"}})
 		}, "executor.rights", doctor.Critical, "ClusterRole/curious by it the executor may get,list secrets everywhere"},

@@ -39,6 +39,7 @@ type process struct {
 	reconciler *plan.Reconciler
 	informers  *informers
 	due        map[types.NamespacedName]time.Time
+	vigil      plan.Vigil
 }
 
 // sweepEvery is how often the assessor has the ledgers looked through.
@@ -98,9 +99,37 @@ func (p *process) wake(key types.NamespacedName, at time.Time) {
 // listen wakes the plans that what was seen wakes.
 func (p *process) listen() {
 	for _, c := range p.informers.changes() {
+		p.wakeThatWait(c)
 		for _, key := range p.wakes(c) {
 			p.w.wakes.Add(1)
 			p.wake(key, time.Now())
+		}
+	}
+}
+
+// Watch implements plan.TargetWatcher.
+func (p *process) Watch(of types.NamespacedName, targets []exec.Sighting) (watched bool) {
+	p.vigil.Saw(of, targets, time.Now())
+	return true
+}
+
+// wakeThatWait wakes the plans that wait for a target.
+func (p *process) wakeThatWait(c change) {
+	for _, k := range []*kind{&deployments, &services} {
+		if k.resource != c.resource {
+			continue
+		}
+		o := c.now
+		if o == nil {
+			o = c.old
+		}
+		version, _ := metadata(o)["resourceVersion"].(string)
+		now := exec.Sighting{Reference: exec.Reference{GVK: k.gvk, Namespace: c.namespace, Name: c.name}, ResourceVersion: version}
+		for _, key := range p.w.planKeys() {
+			if p.vigil.Wakes(key, now) {
+				p.w.wakes.Add(1)
+				p.wake(key, p.vigil.Due(key))
+			}
 		}
 	}
 }
@@ -182,15 +211,17 @@ func (w *World) newProcess(l *schedule.Life, ahead time.Duration) (*process, err
 	e.Mirror, e.Observer, e.Holder = w.mirror(l), witness{w}, l.Name
 	e.Targets = dozing{e.Targets, w, l, l.Aside("doze")}
 	p := &process{w: w, l: l, executor: e, informers: w.informers(l, watched), due: map[types.NamespacedName]time.Time{}}
+	e.Cached = p.informers
 	w.mutant.apply(p, own)
-	p.reconciler = &plan.Reconciler{Executor: e, Cached: p.informers, Time: e.Time}
+	p.reconciler = &plan.Reconciler{Executor: e, Targets: p, Cached: p.informers, Time: e.Time}
 	return p, nil
 }
 
-// watched are the kinds that an executor watches, and those of targets, which a
-// mutant reads from there.
+// watched are the kinds that an executor watches, and those of targets: plans wait for
+// these, and a mutant reads them from there.
 var watched = []string{
 	"remediationplans", "remediationpolicies", "remediationledgers", "specguards", "clusterspecguards", deployments.resource, services.resource,
+	"environments", "guarddefaults", "namespaces",
 }
 
 // resourceOf is where a kind is served.
@@ -225,6 +256,8 @@ func typedLike(w *World, kind client.Object, o apiserver.Object) client.Object {
 		return typedOf[v1alpha1.SpecGuard](w, o)
 	case *v1alpha1.ClusterSpecGuard:
 		return typedOf[v1alpha1.ClusterSpecGuard](w, o)
+	case *v1alpha1.Environment:
+		return typedOf[v1alpha1.Environment](w, o)
 	}
 	panic(fmt.Sprintf("nobody watches %T here", kind))
 }

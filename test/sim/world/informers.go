@@ -14,6 +14,7 @@ import (
 	"time"
 
 	apierrors "k8s.io/apimachinery/pkg/api/errors"
+	metav1 "k8s.io/apimachinery/pkg/apis/meta/v1"
 	"k8s.io/apimachinery/pkg/runtime/schema"
 	"sigs.k8s.io/controller-runtime/pkg/client"
 
@@ -191,25 +192,58 @@ func (in *informers) next() time.Time {
 	return next
 }
 
-// List implements client.Reader for plans.
+// List implements client.Reader.
 func (in *informers) List(_ context.Context, list client.ObjectList, _ ...client.ListOption) error {
-	plans, ok := list.(*v1alpha1.RemediationPlanList)
-	if !ok {
-		return fmt.Errorf("listing %T from a cache: nobody watches it", list)
-	}
 	in.mu.Lock()
 	defer in.mu.Unlock()
 	in.catchUp()
-	objects := in.streams["remediationplans"].objects
-	for _, key := range slices.Sorted(maps.Keys(objects)) {
-		plans.Items = append(plans.Items, *typedOf[v1alpha1.RemediationPlan](in.w, objects[key]))
+	switch list := list.(type) {
+	case *v1alpha1.RemediationPlanList:
+		list.Items = listOf[v1alpha1.RemediationPlan](in, "remediationplans")
+	case *v1alpha1.SpecGuardList:
+		list.Items = listOf[v1alpha1.SpecGuard](in, "specguards")
+	case *v1alpha1.ClusterSpecGuardList:
+		list.Items = listOf[v1alpha1.ClusterSpecGuard](in, "clusterspecguards")
+	case *v1alpha1.GuardDefaultsList:
+		list.Items = listOf[v1alpha1.GuardDefaults](in, "guarddefaults")
+	case *v1alpha1.EnvironmentList:
+		list.Items = listOf[v1alpha1.Environment](in, "environments")
+	case *metav1.PartialObjectMetadataList:
+		list.Items = listOf[metav1.PartialObjectMetadata](in, "namespaces")
+	default:
+		return fmt.Errorf("listing %T from a cache: nobody watches it", list)
 	}
 	return nil
 }
 
-// Get implements client.Reader: nobody needs it.
-func (in *informers) Get(_ context.Context, _ client.ObjectKey, o client.Object, _ ...client.GetOption) error {
-	return fmt.Errorf("reading %T from a cache: nobody watches it", o)
+func listOf[T any](in *informers, resource string) []T {
+	var items []T
+	objects := in.streams[resource].objects
+	for _, key := range slices.Sorted(maps.Keys(objects)) {
+		items = append(items, *typedOf[T](in.w, objects[key]))
+	}
+	return items
+}
+
+// Get implements client.Reader.
+func (in *informers) Get(_ context.Context, key client.ObjectKey, o client.Object, _ ...client.GetOption) error {
+	in.mu.Lock()
+	defer in.mu.Unlock()
+	in.catchUp()
+	resource := resourceOf(o)
+	found := in.streams[resource].objects[key.Namespace+"/"+key.Name]
+	if found == nil {
+		return apierrors.NewNotFound(schema.GroupResource{Group: group, Resource: resource}, key.Name)
+	}
+	switch o := o.(type) {
+	case *v1alpha1.RemediationPolicy:
+		typedOf[v1alpha1.RemediationPolicy](in.w, found).DeepCopyInto(o)
+	case *v1alpha1.RemediationLedger:
+		typedOf[v1alpha1.RemediationLedger](in.w, found).DeepCopyInto(o)
+	default:
+		return fmt.Errorf("reading %T from a cache: nobody does", o)
+	}
+	return nil
 }
 
 // cachedTargets reads targets from informers, as every controller does that was
