@@ -229,6 +229,9 @@ func (a *app) describeExplanation(d *description, e *explain.Explanation, wide b
 	}
 	describeUnbound(d, unbound)
 	d.line(0, "=> %s.", explanationVerdict(a, e))
+	if e.Command != "" {
+		d.line(0, "   To have it put back now: %s", e.Command)
+	}
 }
 
 // gatePlace tells whether a gate is one of a ledger, and which.

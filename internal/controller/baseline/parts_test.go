@@ -256,6 +256,37 @@ func TestSeverityAgesOverTime(t *testing.T) {
 	}
 }
 
+// The first level alone did not show a worsening that a floor hides.
+func TestADriftKeepsItsFirstLevelAndScore(t *testing.T) {
+	seen := metav1.NewTime(epoch)
+	now := v1alpha1.Severity{Level: v1alpha1.SeverityHigh, Score: 73}
+	for name, test := range map[string]struct {
+		before v1alpha1.BaselineStatus
+		level  v1alpha1.SeverityLevel
+		score  int32
+	}{
+		"a new drift has those of now": {v1alpha1.BaselineStatus{}, v1alpha1.SeverityHigh, 73},
+		"a drift that comes after another one has ended has those of now": {
+			v1alpha1.BaselineStatus{Severity: &v1alpha1.Severity{First: v1alpha1.SeverityLow, FirstScore: new(int32(20))}}, v1alpha1.SeverityHigh, 73,
+		},
+		"a drift that goes on keeps them": {
+			v1alpha1.BaselineStatus{FirstSeen: &seen, Severity: &v1alpha1.Severity{Score: 60, First: v1alpha1.SeverityMedium, FirstScore: new(int32(0))}},
+			v1alpha1.SeverityMedium, 0,
+		},
+		"a drift of an earlier release takes the last score": {
+			v1alpha1.BaselineStatus{FirstSeen: &seen, Severity: &v1alpha1.Severity{Score: 60, First: v1alpha1.SeverityMedium}}, v1alpha1.SeverityMedium, 60,
+		},
+	} {
+		t.Run(name, func(t *testing.T) {
+			rated := now
+			keepFirst(&rated, &test.before)
+			if rated.First != test.level || *rated.FirstScore != test.score {
+				t.Errorf("first are %s and %d, want %s and %d", rated.First, *rated.FirstScore, test.level, test.score)
+			}
+		})
+	}
+}
+
 func TestSurroundings(t *testing.T) {
 	e := &v1alpha1.Environment{Spec: v1alpha1.EnvironmentSpec{
 		Criticality:          v1alpha1.CriticalityStaging,

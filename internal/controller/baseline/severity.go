@@ -3,6 +3,7 @@
 package baseline
 
 import (
+	"cmp"
 	"time"
 
 	"github.com/plumbline-dev/plumbline/pkg/apis/plumbline/v1alpha1"
@@ -14,23 +15,23 @@ const labelComponent = "app.kubernetes.io/name"
 
 // setSeverity rates the drift; an object without drift has no severity.
 func (r *Reconciler) setSeverity(s *subject, d *decision, status *v1alpha1.BaselineStatus) {
-	first := firstLevel(&d.before)
 	status.Severity = worstSeverity(status.Findings, r.Environments.Of(s.key.Namespace), s.components(d), s.now)
 	if status.Severity == nil {
 		return
 	}
-	status.Severity.First = status.Severity.Level
-	if first != "" {
-		status.Severity.First = first
-	}
+	keepFirst(status.Severity, &d.before)
 }
 
-// firstLevel is the level at the first detection of the drift that goes on.
-func firstLevel(before *v1alpha1.BaselineStatus) v1alpha1.SeverityLevel {
+// keepFirst sets the level and the score at the first detection of the drift. A drift that
+// goes on keeps those that it has; where no first score was stored, the last score is the
+// earliest one that is known.
+func keepFirst(rated *v1alpha1.Severity, before *v1alpha1.BaselineStatus) {
+	rated.First, rated.FirstScore = rated.Level, new(rated.Score)
 	if before.Severity == nil || before.FirstSeen == nil {
-		return ""
+		return
 	}
-	return before.Severity.First
+	rated.First = cmp.Or(before.Severity.First, rated.First)
+	rated.FirstScore = cmp.Or(before.Severity.FirstScore, new(before.Severity.Score))
 }
 
 // worstSeverity gives the worst severity over all findings and components, nil without

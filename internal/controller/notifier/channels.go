@@ -7,11 +7,11 @@ import (
 	"github.com/plumbline-dev/plumbline/pkg/remediate/notify"
 )
 
-// Wants says whether a policy asks for events of this type to be told.
-func Wants(n *v1alpha1.RemediationNotifications, t notify.EventType) bool {
-	switch t {
+// Wants says whether a policy asks for an event to be told.
+func Wants(n *v1alpha1.RemediationNotifications, e *notify.Event) bool {
+	switch e.Type {
 	case notify.PlanCreated:
-		return n.OnPlanCreated == v1alpha1.Enabled
+		return wantsCreated(n.OnPlanCreated, e.Waiting)
 	case notify.PlanStarted:
 		return n.OnStarted == v1alpha1.Enabled
 	case notify.PlanCompleted:
@@ -22,6 +22,20 @@ func Wants(n *v1alpha1.RemediationNotifications, t notify.EventType) bool {
 		return n.OnEscalated == v1alpha1.Enabled
 	}
 	return false
+}
+
+// wantsCreated says whether a new plan is told; waiting says that it waits for a person. A
+// policy that says nothing tells of a plan that would otherwise stand there unseen.
+func wantsCreated(n v1alpha1.PlanCreatedNotification, waiting bool) bool {
+	switch n {
+	case v1alpha1.PlanCreatedEnabled:
+		return true
+	case v1alpha1.PlanCreatedDisabled:
+		return false
+	case v1alpha1.PlanCreatedIfWaiting:
+		return waiting
+	}
+	return waiting
 }
 
 // Channels are those of a policy, as the notifier knows them: named

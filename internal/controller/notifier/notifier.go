@@ -96,7 +96,7 @@ func (n *Notifier) Notify(e notify.Event) {
 // Tell tells an event by the channels of a policy, if it asks for such events. It
 // does not wait.
 func (n *Notifier) Tell(policy *v1alpha1.RemediationPolicy, e notify.Event) {
-	if !Wants(&policy.Spec.Notifications, e.Type) {
+	if !Wants(&policy.Spec.Notifications, &e) {
 		return
 	}
 	// The policy may have come here before the news of its channels did.

@@ -173,7 +173,7 @@ func policyWith(channels ...v1alpha1.NotificationChannel) *v1alpha1.RemediationP
 	return &v1alpha1.RemediationPolicy{
 		ObjectMeta: metav1.ObjectMeta{Name: "nightly", UID: "p"},
 		Spec: v1alpha1.RemediationPolicySpec{Notifications: v1alpha1.RemediationNotifications{
-			OnPlanCreated: v1alpha1.Disabled, OnStarted: v1alpha1.Disabled, OnCompleted: v1alpha1.Enabled,
+			OnPlanCreated: v1alpha1.PlanCreatedDisabled, OnStarted: v1alpha1.Disabled, OnCompleted: v1alpha1.Enabled,
 			OnFailed: v1alpha1.Enabled, OnEscalated: v1alpha1.Enabled, Channels: channels,
 		}},
 	}

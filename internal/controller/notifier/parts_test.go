@@ -25,21 +25,48 @@ import (
 func TestWants(t *testing.T) {
 	on := v1alpha1.Enabled
 	tests := map[notify.EventType]v1alpha1.RemediationNotifications{
-		notify.PlanCreated: {OnPlanCreated: on}, notify.PlanStarted: {OnStarted: on}, notify.PlanCompleted: {OnCompleted: on},
+		notify.PlanCreated: {OnPlanCreated: v1alpha1.PlanCreatedEnabled}, notify.PlanStarted: {OnStarted: on}, notify.PlanCompleted: {OnCompleted: on},
 		notify.PlanFailed: {OnFailed: on}, notify.PlanEscalated: {OnEscalated: on},
 	}
 	for kind, only := range tests {
 		for other := range tests {
-			if got := Wants(&only, other); got != (kind == other) {
+			if got := Wants(&only, &notify.Event{Type: other}); got != (kind == other) {
 				t.Errorf("with %s alone %s is told: %t", kind, other, got)
 			}
 		}
-		if Wants(&v1alpha1.RemediationNotifications{}, kind) {
+		if Wants(&v1alpha1.RemediationNotifications{}, &notify.Event{Type: kind}) {
 			t.Errorf("%s is told though nobody asked", kind)
 		}
 	}
-	if Wants(&v1alpha1.RemediationNotifications{OnPlanCreated: on, OnStarted: on, OnCompleted: on, OnFailed: on, OnEscalated: on}, "PlanBlessed") {
+	all := &v1alpha1.RemediationNotifications{OnPlanCreated: v1alpha1.PlanCreatedEnabled, OnStarted: on, OnCompleted: on, OnFailed: on, OnEscalated: on}
+	if Wants(all, &notify.Event{Type: "PlanBlessed"}) {
 		t.Error("an event that nobody knows is told")
+	}
+}
+
+// A plan that waits for a person waited unseen, because no plan was told by default.
+func TestOfWhichNewPlansPeopleAreTold(t *testing.T) {
+	for name, test := range map[string]struct {
+		says        v1alpha1.PlanCreatedNotification
+		waits, want bool
+	}{
+		"every plan, of one that waits":          {v1alpha1.PlanCreatedEnabled, true, true},
+		"every plan, of one that begins":         {v1alpha1.PlanCreatedEnabled, false, true},
+		"by default, of one that waits":          {v1alpha1.PlanCreatedIfWaiting, true, true},
+		"by default, of one that begins":         {v1alpha1.PlanCreatedIfWaiting, false, false},
+		"no plan, of one that waits":             {v1alpha1.PlanCreatedDisabled, true, false},
+		"no plan, of one that begins":            {v1alpha1.PlanCreatedDisabled, false, false},
+		"a word of tomorrow, of one that waits":  {"Sometimes", true, true},
+		"a word of tomorrow, of one that begins": {"Sometimes", false, false},
+		"a policy of before, of one that waits":  {"", true, true},
+		"a policy of before, of one that begins": {"", false, false},
+	} {
+		t.Run(name, func(t *testing.T) {
+			n := &v1alpha1.RemediationNotifications{OnPlanCreated: test.says}
+			if got := Wants(n, &notify.Event{Type: notify.PlanCreated, Waiting: test.waits}); got != test.want {
+				t.Errorf("it is told: %t, want %t", got, test.want)
+			}
+		})
 	}
 }
 

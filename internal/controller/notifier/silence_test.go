@@ -67,7 +67,7 @@ func silence(t *testing.T, key []byte) *silenced {
 	t.Cleanup(func() { _ = client.Close() })
 	s := &silenced{r: r, seen: NewRedisSeen(client, "plumbline", key)}
 	policy := policyWith(hook("hook"))
-	policy.Spec.Notifications.OnPlanCreated, policy.Spec.Notifications.OnStarted = v1alpha1.Enabled, v1alpha1.Enabled
+	policy.Spec.Notifications.OnPlanCreated, policy.Spec.Notifications.OnStarted = v1alpha1.PlanCreatedEnabled, v1alpha1.Enabled
 	s.world = newWorld(t, func(c *Config) {
 		trusting(r)(c)
 		c.Seen = s.seen

@@ -5,6 +5,7 @@ package plan
 import (
 	"cmp"
 	"context"
+	"log/slog"
 	"slices"
 	"strconv"
 	"strings"
@@ -308,11 +309,13 @@ func (o *Observer) breaker(l *v1alpha1.RemediationLedger, b *v1alpha1.LedgerBrea
 		return
 	}
 	policy, name := &policies.Items[i], "remediation.breaker."+spelt(string(b.State))
-	o.Log.Info(name, "event", name, "policy", policy.Name, "ledger", l.Name, "status", spelt(string(b.State)), "failures", b.Failures)
-	kind := corev1.EventTypeNormal
+	kind, level := corev1.EventTypeNormal, slog.LevelInfo
 	if b.State == v1alpha1.BreakerOpen {
-		kind = corev1.EventTypeWarning
+		kind, level = corev1.EventTypeWarning, slog.LevelWarn
 	}
+	// logr has no level for warnings.
+	slog.New(logr.ToSlogHandler(o.Log)).Log(context.Background(), level, name,
+		"event", name, "policy", policy.Name, "ledger", l.Name, "status", spelt(string(b.State)), "failures", b.Failures)
 	o.Recorder.Eventf(policy, nil, kind, "Breaker"+string(b.State), "Remediate", "%s",
 		noted("the circuit breaker is "+string(b.State)+" after "+strconv.Itoa(int(b.Failures))+" failures in a row"))
 }

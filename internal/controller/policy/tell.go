@@ -53,6 +53,11 @@ func (r *Reconciler) tellCreated(s *subject, plan *v1alpha1.RemediationPlan) {
 	if p.ScheduledFor != nil {
 		note += ", scheduled for " + p.ScheduledFor.UTC().Format("2006-01-02T15:04:05Z")
 	}
+	waits := ""
+	if planner.WaitsForPerson(p) {
+		waits = "it waits for a person: " + planner.ExecuteCommand(plan.Namespace, plan.Name)
+		note += "; " + waits
+	}
 	r.Recorder.Eventf(s.policy, plan, corev1.EventTypeNormal, reasonPlanCreated, action, "%s", diff.TruncateText(note, maxNote))
 	if r.Notifier == nil {
 		return
@@ -60,7 +65,8 @@ func (r *Reconciler) tellCreated(s *subject, plan *v1alpha1.RemediationPlan) {
 	e := notify.Event{
 		Type: notify.PlanCreated, Plan: notify.PlanRef{Namespace: plan.Namespace, Name: plan.Name, UID: string(plan.UID)},
 		Policy: s.policy.Name, Environment: p.Environment, Severity: p.Targets[0].Severity.Level,
-		Counts: notify.Counts{Total: len(p.Targets)}, InitiatedBy: p.InitiatedBy, CorrelationID: p.CorrelationID, Time: s.now,
+		Counts: notify.Counts{Total: len(p.Targets)}, Reason: waits, Waiting: waits != "",
+		InitiatedBy: p.InitiatedBy, CorrelationID: p.CorrelationID, Time: s.now,
 	}
 	for i := range p.Targets {
 		t := &p.Targets[i]
@@ -77,9 +83,10 @@ func names(plan *v1alpha1.RemediationPlan) string {
 	return strings.Join(out, ", ")
 }
 
-// escalation is a drift that a person has to decide about, and why.
+// escalation is a drift that a person is told of, and why.
 type escalation struct {
 	drift   *planner.Drift
+	reason  planner.Reason // empty under a policy that only notifies
 	message string
 }
 
@@ -87,22 +94,22 @@ func (e escalation) key() string {
 	return fmt.Sprintf("%s/%s %s %d %s", e.drift.Namespace, e.drift.Baseline, e.drift.DriftedHash, e.drift.FirstSeen.Unix(), e.message)
 }
 
-// escalations are all of them: what is too old or was tried too often, and all
-// that is eligible under a policy that only notifies.
+// escalations are all of them: what is left to people, what people are told of before it is
+// put back, and all that is eligible under a policy that only notifies.
 func (s *subject) escalations() []escalation {
 	var out []escalation
 	for i := range s.out.LeftOut {
 		if l := &s.out.LeftOut[i]; l.Reason.Escalates() {
-			out = append(out, escalation{l.Drift, l.Message})
+			out = append(out, escalation{l.Drift, l.Reason, l.Message})
 		}
 	}
 	for _, d := range s.out.Notify {
-		out = append(out, escalation{d, "the policy only notifies"})
+		out = append(out, escalation{d, "", "the policy only notifies"})
 	}
 	return out
 }
 
-// escalate tells people once of each drift that they have to decide about; those
+// escalate tells people once of each drift that is left to them, or is put back later; those
 // that came up together are told together.
 func (r *Reconciler) escalate(s *subject) {
 	news := r.told.news(s.policy.Name, s.escalations())
@@ -117,11 +124,41 @@ func (r *Reconciler) escalate(s *subject) {
 	for _, e := range news[:min(len(news), maxNamed)] {
 		named = append(named, fmt.Sprintf("%s %s/%s (%s)", e.drift.Target.Kind, e.drift.Namespace, e.drift.Target.Name, e.message))
 	}
-	note := fmt.Sprintf("%d drifted objects need a person: %s", len(news), strings.Join(named, "; "))
+	note := fmt.Sprintf("%d drifted objects %s: %s", len(news), purpose(news), strings.Join(named, "; "))
+	if command := s.requestCommand(news); command != "" {
+		note += "; to have them put back now: " + command
+	}
 	r.Recorder.Eventf(s.policy, nil, corev1.EventTypeWarning, reasonEscalated, action, "%s", diff.TruncateText(diff.Printable(note), maxNote))
 	if r.Notifier != nil {
 		r.Notifier.Notify(escalated(s, news))
 	}
+}
+
+// purpose says why people are told of drift.
+func purpose(news []escalation) string {
+	if slices.ContainsFunc(news, func(e escalation) bool { return e.reason != planner.ReasonNotifyStage }) {
+		return "need a person"
+	}
+	return "are put back later"
+}
+
+// requestCommand returns the command by which a person has drift put back now that the
+// policy does not: the first of it that a request passes for, and what is beside that in the
+// namespace. It is empty without such drift.
+func (s *subject) requestCommand(news []escalation) string {
+	var drifts []*planner.Drift
+	for _, e := range news {
+		if len(drifts) == maxNamed || len(drifts) > 0 && drifts[0].Namespace != e.drift.Namespace {
+			continue
+		}
+		if planner.RequestPasses(&s.gathered.Input, e.drift) {
+			drifts = append(drifts, e.drift)
+		}
+	}
+	if len(drifts) == 0 {
+		return ""
+	}
+	return planner.RemediateCommand(s.policy.Name, drifts...)
 }
 
 // escalated is the notification. It stands for no plan, so the policy is named in
@@ -132,6 +169,9 @@ func escalated(s *subject, news []escalation) notify.Event {
 		Type: notify.PlanEscalated, Plan: notify.PlanRef{Name: s.policy.Name, UID: string(s.policy.UID)},
 		Policy: s.policy.Name, Environment: s.policy.Spec.Environment, Severity: news[0].drift.Severity.Level,
 		Counts: notify.Counts{Total: len(news)}, Reason: news[0].message, InitiatedBy: planner.InitiatedByItself, Time: s.now,
+	}
+	if command := s.requestCommand(news); command != "" {
+		e.Reason += "; to have it put back now: " + command
 	}
 	for _, n := range news {
 		keys = append(keys, n.key())

@@ -87,7 +87,7 @@ func TestVerdicts(t *testing.T) {
 		"a policy that is halted":     {func(s *situation) { s.in.Policy.Spec.Mode = v1alpha1.PolicyModeHalted }, NeverUnless, "halted", 0},
 		"a mode of tomorrow":          {func(s *situation) { s.in.Policy.Spec.Mode = "Dry" }, NeverUnless, "nobody knows", 0},
 		"a policy that notifies":      {func(s *situation) { s.in.Policy.Spec.Action = v1alpha1.ActionNotifyOnly }, NeverUnless, "writes nothing", 0},
-		"a policy for people":         {func(s *situation) { s.in.Policy.Spec.Trigger = v1alpha1.TriggerManual }, Executable, "waits for somebody", 0},
+		"a policy for people":         {func(s *situation) { s.in.Policy.Spec.Trigger = v1alpha1.TriggerManual }, Executable, "kubectl plumbline plan execute", 0},
 		"an unmanaged object":         {func(s *situation) { s.drift.Managed = false }, NeverUnless, "Unmanaged", 0},
 		"a mass drift":                {func(s *situation) { s.drift.Frozen = "SpecGuard/web" }, NeverUnless, "SpecGuard/web", 0},
 		"a fight":                     {func(s *situation) { s.drift.Contended = true }, RepairedAfter, "undoing", 0},
@@ -106,6 +106,18 @@ func TestVerdicts(t *testing.T) {
 		"too young, and outside the window": {func(s *situation) {
 			s.drift.FirstSeen, s.in.Opening = epoch.Add(-5*time.Minute), closed
 		}, RepairedAt, "02:00-06:00", 16 * time.Hour},
+		"people are told first": {func(s *situation) {
+			s.in.Policy.Spec.Escalation = escalation(&metav1.Duration{Duration: 2 * time.Hour}, v1alpha1.SeverityCritical)
+		}, RepairedAt, "stage Notify", 100 * time.Minute},
+		"people are told first, and no age ends that": {func(s *situation) {
+			s.in.Policy.Spec.Escalation = escalation(nil, v1alpha1.SeverityCritical)
+		}, NeverUnless, "stage Notify", 0},
+		"the second stage": {func(s *situation) {
+			s.in.Policy.Spec.Escalation = escalation(&metav1.Duration{Duration: 20 * time.Minute}, "")
+		}, RepairedNow, "", 0},
+		"no worse than at first": {func(s *situation) {
+			s.in.Policy.Spec.Trigger, s.drift.Severity.First = v1alpha1.TriggerSeverityEscalation, v1alpha1.SeverityHigh
+		}, NeverUnless, "no more than at first", 0},
 		"too mild":             {func(s *situation) { s.drift.Severity.Level = v1alpha1.SeverityLow }, NeverUnless, "below High", 0},
 		"too old":              {func(s *situation) { s.drift.FirstSeen = epoch.Add(-25 * time.Hour) }, NeverUnless, "a person", 0},
 		"tried three times":    {func(s *situation) { s.drift.Attempts = 3 }, NeverUnless, "a person", 0},
@@ -171,6 +183,62 @@ func TestVerdicts(t *testing.T) {
 			}
 			if e.String() == "" || strings.Contains(e.String(), "nobody knows the verdict") {
 				t.Errorf("it says %q", e.String())
+			}
+		})
+	}
+}
+
+func escalation(age *metav1.Duration, severity v1alpha1.SeverityLevel) *v1alpha1.RemediationEscalation {
+	return &v1alpha1.RemediationEscalation{RemediateWhenAny: v1alpha1.RemediationConditions{MinimumDriftAge: age, MinimumSeverity: severity}}
+}
+
+// waiting returns a plan of a policy with trigger Manual.
+func waiting() v1alpha1.RemediationPlan {
+	p := planIn("shop", "deployments.apps.web")
+	p.Spec.Plan.Trigger = v1alpha1.TriggerManual
+	return p
+}
+
+// A person reads what to run where nothing is put back without a person, and reads nothing
+// where the command would be refused.
+func TestTheCommandOfAPerson(t *testing.T) {
+	const remediate = "kubectl plumbline remediate deployment.apps/web -n shop --policy p"
+	tooOld := func(s *situation) { s.drift.FirstSeen = epoch.Add(-25 * time.Hour) }
+	for name, tc := range map[string]struct {
+		change func(*situation)
+		want   string
+	}{
+		"what is put back by itself needs none":      {func(*situation) {}, ""},
+		"what is put back later needs none":          {func(s *situation) { s.drift.FirstSeen = epoch }, ""},
+		"a drift that is too old":                    {tooOld, remediate},
+		"three plans in vain":                        {func(s *situation) { s.drift.Attempts = 3 }, remediate},
+		"a plan that was cancelled":                  {func(s *situation) { s.drift.CancelledBy = "bob" }, remediate},
+		"a drift that is too mild":                   {func(s *situation) { s.drift.Severity.Level = v1alpha1.SeverityLow }, remediate},
+		"a stage that no time ends":                  {func(s *situation) { s.in.Policy.Spec.Escalation = escalation(nil, v1alpha1.SeverityCritical) }, remediate},
+		"a drift that is too old in a mass drift":    {func(s *situation) { tooOld(s); s.drift.Frozen = "SpecGuard/web" }, ""},
+		"a drift that is too old and unmanaged":      {func(s *situation) { tooOld(s); s.drift.Managed = false }, ""},
+		"a drift that is too old, a policy observes": {func(s *situation) { tooOld(s); s.in.Policy.Spec.Mode = v1alpha1.PolicyModeObserveOnly }, ""},
+		"a policy that only notifies":                {func(s *situation) { s.in.Policy.Spec.Action = v1alpha1.ActionNotifyOnly }, ""},
+		"a plan that waits for a person": {
+			func(s *situation) { s.in.UnderWay = []v1alpha1.RemediationPlan{waiting()} }, "kubectl plumbline plan execute earlier -n shop",
+		},
+		"a plan that a person has executed": {func(s *situation) {
+			s.in.UnderWay = []v1alpha1.RemediationPlan{waiting()}
+			s.in.UnderWay[0].Spec.Control.Verb = v1alpha1.PlanExecute
+		}, ""},
+		"a plan that has begun": {func(s *situation) {
+			s.in.UnderWay = []v1alpha1.RemediationPlan{waiting()}
+			s.in.UnderWay[0].Status.StartedAt = new(metav1.NewTime(epoch))
+		}, ""},
+		"a plan that begins by itself": {func(s *situation) {
+			s.in.UnderWay = []v1alpha1.RemediationPlan{planIn("shop", "deployments.apps.web")}
+		}, ""},
+	} {
+		t.Run(name, func(t *testing.T) {
+			s := fine()
+			tc.change(s)
+			if e := Of(&s.in, s.drift, s.around); e.Command != tc.want {
+				t.Errorf("the command is %q, want %q", e.Command, tc.want)
 			}
 		})
 	}
@@ -250,6 +318,9 @@ func TestExplanationsAgreeWithPlans(t *testing.T) {
 			d.Attempts = rapid.IntRange(0, 3).Draw(t, "attempts")
 			d.FirstSeen = epoch.Add(-time.Duration(rapid.IntRange(0, 1600).Draw(t, "minutes")) * time.Minute)
 			s.in.Drifts = append(s.in.Drifts, d)
+		}
+		if rapid.Bool().Draw(t, "escalation") {
+			s.in.Policy.Spec.Escalation = escalation(&metav1.Duration{Duration: time.Duration(rapid.IntRange(1, 1500).Draw(t, "age")) * time.Minute}, "")
 		}
 		s.in.Scope = planner.Scope{Selected: rapid.IntRange(8, 40).Draw(t, "selected"), Healthy: rapid.IntRange(0, 9).Draw(t, "healthy"), Unhealthy: rapid.IntRange(0, 3).Draw(t, "unhealthy")}
 		out := planner.Make(&s.in)

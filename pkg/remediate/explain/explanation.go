@@ -89,7 +89,10 @@ type Explanation struct {
 	// Because is the first reason for the verdict, for people; empty for RepairedNow.
 	Because string `json:"because,omitempty"`
 	// Plan that has it; empty when none does.
-	Plan     string            `json:"plan,omitempty"`
+	Plan string `json:"plan,omitempty"`
+	// Command that a person runs where nothing is put back without one; empty where that
+	// is not so, or another change has to come first.
+	Command  string            `json:"command,omitempty"`
 	Severity v1alpha1.Severity `json:"severity"`
 	Gates    []Gate            `json:"gates"`
 }
@@ -129,5 +132,6 @@ func Of(in *planner.Input, d *planner.Drift, around Surroundings) Explanation {
 	e.Gates = append(e.Gates, granted(in, d, around.Environment, ofPolicyAndAll)...)
 	e.Plan = planOf(in, d)
 	e.judge()
+	e.Command = command(in, d, &e)
 	return e
 }

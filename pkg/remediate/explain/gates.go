@@ -44,7 +44,7 @@ func trigger(in *planner.Input) Gate {
 	if in.Policy.Spec.Trigger != v1alpha1.TriggerManual {
 		return open(gateTrigger, value, "plans begin by themselves")
 	}
-	return Gate{Name: gateTrigger, State: Closed, Value: value, Needs: NeedsChange, Message: "a plan is made, and waits for somebody to execute it"}
+	return Gate{Name: gateTrigger, State: Closed, Value: value, Needs: NeedsChange, Message: `a plan is made, and waits for a person, who runs "kubectl plumbline plan execute"`}
 }
 
 func action(in *planner.Input) Gate {
@@ -96,7 +96,7 @@ func needs(r planner.Reason) Needs {
 		return NeedsEvent
 	case planner.ReasonUnmanaged, planner.ReasonSuspended, planner.ReasonTerminating, planner.ReasonForbiddenKind,
 		planner.ReasonUnknown, planner.ReasonNothingAuthorised, planner.ReasonMassDrift, planner.ReasonBelowSeverity,
-		planner.ReasonNotEscalated, planner.ReasonTooYoung, planner.ReasonTooOld, planner.ReasonAttempts, planner.ReasonBackoff, planner.ReasonDone,
+		planner.ReasonNotEscalated, planner.ReasonNotifyStage, planner.ReasonTooYoung, planner.ReasonTooOld, planner.ReasonAttempts, planner.ReasonBackoff, planner.ReasonDone,
 		planner.ReasonCancelled, planner.ReasonNotAllowed, planner.ReasonUnattributed, planner.ReasonGitOps, planner.ReasonActiveWriter,
 		planner.ReasonRecreation, planner.ReasonNotApplicable, planner.ReasonNeverReady, planner.ReasonNotGuarded,
 		planner.ReasonNotSelected, planner.ReasonNotDrifted, planner.ReasonChanged, planner.ReasonNoRevision:
@@ -111,18 +111,33 @@ func valueOf(in *planner.Input, d *planner.Drift, name planner.CheckName) (value
 	switch name {
 	case planner.CheckSeverity:
 		value = fmt.Sprintf("%s (score %d: %s)", d.Severity.Level, d.Severity.Score, factors(&d.Severity))
-		return value, "at least " + string(spec.MinimumSeverity)
+		return value, severities(in, d)
 	case planner.CheckAge:
 		return max(0, in.Now.Sub(d.FirstSeen)).Truncate(time.Second).String(), ages(spec)
 	case planner.CheckAttempts:
 		return fmt.Sprint(d.Attempts), fmt.Sprintf("less than %d", planner.MaxAttempts)
 	case planner.CheckPresence, planner.CheckGuard:
 		return string(d.State), ""
+	case planner.CheckEscalation:
+		return "stage " + string(planner.StageOf(in, d)), ""
 	case planner.CheckApplicability:
 		return string(spec.Action), ""
 	case planner.CheckBrakes, planner.CheckUnderWay, planner.CheckExceptions, planner.CheckPermission:
 	}
 	return "", ""
+}
+
+// severities says what the severity must be.
+func severities(in *planner.Input, d *planner.Drift) string {
+	limit := "at least " + string(in.Policy.Spec.MinimumSeverity)
+	if in.Policy.Spec.Trigger != v1alpha1.TriggerSeverityEscalation {
+		return limit
+	}
+	limit += ", above the first level " + string(d.Severity.First)
+	if first := d.Severity.FirstScore; first != nil {
+		limit += fmt.Sprintf(" or a score above the band of the first score %d", *first)
+	}
+	return limit
 }
 
 func factors(s *v1alpha1.Severity) string {
@@ -180,20 +195,4 @@ func operation(in *planner.Input, d *planner.Drift) []Gate {
 		}
 	}
 	return []Gate{health, blast}
-}
-
-// planOf names the plan that has a drift.
-func planOf(in *planner.Input, d *planner.Drift) string {
-	if d.Claim != "" {
-		return d.Claim
-	}
-	for i := range in.UnderWay {
-		p := &in.UnderWay[i]
-		for j := range p.Spec.Plan.Targets {
-			if p.Namespace == d.Namespace && p.Spec.Plan.Targets[j].Baseline == d.Baseline {
-				return p.Name
-			}
-		}
-	}
-	return ""
 }

@@ -89,8 +89,10 @@ type Event struct {
 	Counts   Counts
 	// Targets are the first ones; Counts.Total says how many there are.
 	Targets []Target
-	// Reason says why, for a plan that failed or was escalated.
-	Reason        string
+	// Reason says why a plan failed, was escalated, or waits.
+	Reason string
+	// Waiting says that the plan does not begin before a person executes it.
+	Waiting       bool
 	InitiatedBy   string
 	CorrelationID string
 	// Time is when it happened, not when it is told.

@@ -25,6 +25,9 @@ func headline(e Event, q quote) string {
 	case PlanFailed:
 		return fmt.Sprintf("Remediation plan %s failed: %s", plan, result(e.Counts))
 	case PlanEscalated:
+		if e.Plan.Namespace == "" { // it stands for no plan, and names the policy
+			return fmt.Sprintf("Remediation policy %s tells people of drift: %s", plan, targets(e.Counts.Total))
+		}
 		return fmt.Sprintf("Remediation plan %s needs a person: %s", plan, targets(e.Counts.Total))
 	default:
 		return ""

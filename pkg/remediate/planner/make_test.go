@@ -88,6 +88,16 @@ func TestWhatIsLeftAlone(t *testing.T) {
 			policy: func(p *v1alpha1.RemediationPolicySpec) { p.Trigger = v1alpha1.TriggerSeverityEscalation },
 			drift:  func(d *Drift) { d.Severity.First = v1alpha1.SeverityMedium },
 		},
+		// A floor of production has the level at High from the first minute.
+		"what got worse under a floor is put back": {
+			policy: func(p *v1alpha1.RemediationPolicySpec) { p.Trigger = v1alpha1.TriggerSeverityEscalation },
+			drift:  func(d *Drift) { d.Severity.Score, d.Severity.FirstScore = 70, new(int32(69)) },
+		},
+		"what got older in its band": {
+			policy: func(p *v1alpha1.RemediationPolicySpec) { p.Trigger = v1alpha1.TriggerSeverityEscalation },
+			drift:  func(d *Drift) { d.Severity.Score, d.Severity.FirstScore = 69, new(int32(45)) },
+			want:   ReasonNotEscalated,
+		},
 		"what is too young":                    {drift: func(d *Drift) { d.FirstSeen = epoch.Add(-14 * time.Minute) }, want: ReasonTooYoung, until: epoch.Add(time.Minute)},
 		"what is just old enough is put back":  {drift: func(d *Drift) { d.FirstSeen = epoch.Add(-15 * time.Minute) }},
 		"what is just not too old is put back": {drift: func(d *Drift) { d.FirstSeen = epoch.Add(-24 * time.Hour) }},

@@ -9,6 +9,7 @@ import (
 	"time"
 
 	"github.com/plumbline-dev/plumbline/pkg/apis/plumbline/v1alpha1"
+	scoring "github.com/plumbline-dev/plumbline/pkg/remediate/severity"
 )
 
 // MaxAttempts on one drift, after which a person has to look: what three plans
@@ -41,6 +42,7 @@ const (
 	CheckAttempts      CheckName = "Attempts"
 	CheckExceptions    CheckName = "Exceptions"
 	CheckPresence      CheckName = "Presence"
+	CheckEscalation    CheckName = "Escalation"
 	CheckApplicability CheckName = "Applicability"
 	CheckPermission    CheckName = "Permission"
 )
@@ -57,8 +59,8 @@ var checks = []struct {
 	ask  func(*Input, *Drift) Obstacle
 }{
 	{CheckGuard, state}, {CheckBrakes, brakes}, {CheckUnderWay, underWay}, {CheckSeverity, severity}, {CheckAge, age},
-	{CheckAttempts, attempts}, {CheckExceptions, exceptions}, {CheckPresence, presence}, {CheckApplicability, applicable},
-	{CheckPermission, permission},
+	{CheckAttempts, attempts}, {CheckExceptions, exceptions}, {CheckPresence, presence}, {CheckEscalation, notifiedFirst},
+	{CheckApplicability, applicable}, {CheckPermission, permission},
 }
 
 // ObstacleTo returns the first reason to leave a drift alone.
@@ -77,13 +79,15 @@ func ObstacleTo(in *Input, d *Drift) Obstacle {
 }
 
 // Checks asks every question about a drift, also those after the first obstacle, but for
-// permissions that the API server was not asked for.
+// permissions that the API server was not asked for, and an escalation that the policy does
+// not have.
 func Checks(in *Input, d *Drift) []Check {
 	out := make([]Check, 0, len(checks))
 	for _, c := range checks {
-		if c.name != CheckPermission || in.AccessAsked {
-			out = append(out, Check{c.name, c.ask(in, d)})
+		if c.name == CheckPermission && !in.AccessAsked || c.name == CheckEscalation && in.Policy.Spec.Escalation == nil {
+			continue
 		}
+		out = append(out, Check{c.name, c.ask(in, d)})
 	}
 	return out
 }
@@ -139,8 +143,8 @@ func severity(in *Input, d *Drift) Obstacle {
 	if rank(d.Severity.Level) < rank(in.Policy.Spec.MinimumSeverity) {
 		return obstacle(ReasonBelowSeverity, "severity %s is below %s", d.Severity.Level, in.Policy.Spec.MinimumSeverity)
 	}
-	if in.Policy.Spec.Trigger == v1alpha1.TriggerSeverityEscalation && rank(d.Severity.Level) <= rank(d.Severity.First) {
-		return obstacle(ReasonNotEscalated, "severity %s is what it was at first", d.Severity.Level)
+	if in.Policy.Spec.Trigger == v1alpha1.TriggerSeverityEscalation && !scoring.Escalated(&d.Severity) {
+		return obstacle(ReasonNotEscalated, "severity %s, with a score in band %s, is no more than at first", d.Severity.Level, scoring.Band(d.Severity.Score))
 	}
 	return Obstacle{}
 }

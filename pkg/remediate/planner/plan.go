@@ -56,7 +56,7 @@ func plan(in *Input, group []*Drift, left []LeftOut) Plan {
 		p.ScheduledFor = &at
 	}
 	p.Deadline = metav1.NewTime(begins.Add(lasts).Truncate(time.Second))
-	if spec.Trigger == v1alpha1.TriggerManual && in.Request == nil {
+	if WaitsForPerson(&p.PlannedRemediation) {
 		p.Deadline = metav1.NewTime(begins.Add(waits).Truncate(time.Second))
 	}
 	id := identity(in, group)

@@ -39,6 +39,8 @@ const (
 	ReasonUnderWay Reason = "UnderWay"
 	// ReasonBelowSeverity: it matters less than the policy asks for.
 	ReasonBelowSeverity Reason = "BelowMinimumSeverity"
+	// ReasonNotifyStage: people are told first, and it is put back when it is older or worse.
+	ReasonNotifyStage Reason = "NotifyStage"
 	// ReasonNotEscalated: it matters no more than when it was first seen.
 	ReasonNotEscalated Reason = "NotEscalated"
 	// ReasonTooYoung: it may still be put back by whoever did it.
@@ -77,5 +79,5 @@ const (
 
 // Escalates says of a reason that a person has to be told.
 func (r Reason) Escalates() bool {
-	return r == ReasonTooOld || r == ReasonAttempts || r == ReasonNotAllowed
+	return r == ReasonTooOld || r == ReasonAttempts || r == ReasonNotAllowed || r == ReasonNotifyStage
 }

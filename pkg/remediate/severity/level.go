@@ -109,3 +109,13 @@ func Worst(severities ...v1alpha1.Severity) *v1alpha1.Severity {
 func Compare(a, b v1alpha1.Severity) int {
 	return cmp.Or(CompareLevels(a.Level, b.Level), cmp.Compare(a.Score, b.Score))
 }
+
+// Escalated says whether a drift is worse than when it was first seen: its level is
+// higher, or the band of its score is. The level alone does not show that: a floor holds
+// it where the score comes only later. Without a first score the level decides.
+func Escalated(s *v1alpha1.Severity) bool {
+	if CompareLevels(s.Level, s.First) > 0 {
+		return true
+	}
+	return s.FirstScore != nil && CompareLevels(Band(s.Score), Band(*s.FirstScore)) > 0
+}

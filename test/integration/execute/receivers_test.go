@@ -259,7 +259,7 @@ func (r *receivers) channels(s *v1alpha1.RemediationPolicySpec) {
 // allChannels are one of each type, told of everything.
 func (r *receivers) allChannels(s *v1alpha1.RemediationPolicySpec) {
 	r.channels(s)
-	s.Notifications.OnPlanCreated = v1alpha1.Enabled
+	s.Notifications.OnPlanCreated = v1alpha1.PlanCreatedEnabled
 	s.Notifications.Channels = append(s.Notifications.Channels,
 		v1alpha1.NotificationChannel{Name: "chat", Type: v1alpha1.ChannelSlack, Destination: at("chat"), Channel: "#ops-alerts"},
 		v1alpha1.NotificationChannel{Name: "events", Type: v1alpha1.ChannelCloudEvents, Destination: at("events")},

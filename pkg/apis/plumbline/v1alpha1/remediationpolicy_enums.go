@@ -28,7 +28,8 @@ const (
 	TriggerScheduled RemediationTrigger = "Scheduled"
 	// TriggerAgeThreshold: when it is as old as minimumDriftAge.
 	TriggerAgeThreshold RemediationTrigger = "AgeThreshold"
-	// TriggerSeverityEscalation: when it is more severe than when it was first seen.
+	// TriggerSeverityEscalation: when its level, or the band of its score, is above that of
+	// when it was first seen.
 	TriggerSeverityEscalation RemediationTrigger = "SeverityEscalation"
 	// TriggerManual: a plan is made and waits for somebody to execute it.
 	TriggerManual RemediationTrigger = "Manual"

@@ -85,12 +85,27 @@ type NotificationChannel struct {
 	Recipients []string `json:"recipients,omitempty"`
 }
 
+// PlanCreatedNotification says of which new plans people are told.
+// +kubebuilder:validation:Enum=Enabled;IfWaiting;Disabled
+type PlanCreatedNotification string
+
+// Of which plans people are told.
+const (
+	// PlanCreatedEnabled: of every plan.
+	PlanCreatedEnabled PlanCreatedNotification = "Enabled"
+	// PlanCreatedIfWaiting: of a plan that waits for a person to execute it.
+	PlanCreatedIfWaiting PlanCreatedNotification = "IfWaiting"
+	// PlanCreatedDisabled: of none.
+	PlanCreatedDisabled PlanCreatedNotification = "Disabled"
+)
+
 // RemediationNotifications say who is told about what.
 type RemediationNotifications struct {
-	// onPlanCreated tells that a plan was made.
+	// onPlanCreated tells that a plan was made: every plan, or a plan that waits for a
+	// person to execute it.
 	// +optional
-	// +default="Disabled"
-	OnPlanCreated Toggle `json:"onPlanCreated,omitempty"`
+	// +default="IfWaiting"
+	OnPlanCreated PlanCreatedNotification `json:"onPlanCreated,omitempty"`
 	// onStarted tells that one began.
 	// +optional
 	// +default="Disabled"
@@ -103,7 +118,8 @@ type RemediationNotifications struct {
 	// +optional
 	// +default="Enabled"
 	OnFailed Toggle `json:"onFailed,omitempty"`
-	// onEscalated tells that a drift is too old to be remediated without a person.
+	// onEscalated tells of drift that is left to people, such as one that is too old, and of
+	// drift in the first stage of spec.escalation.
 	// +optional
 	// +default="Enabled"
 	OnEscalated Toggle `json:"onEscalated,omitempty"`

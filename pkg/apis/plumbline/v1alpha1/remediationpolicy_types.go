@@ -26,8 +26,48 @@ type RemediationExceptions struct {
 	Recreate Permission `json:"recreate,omitempty"`
 }
 
+// RemediationConditions are what a drift must reach, any of them.
+//
+// +kubebuilder:validation:XValidation:rule="has(self.minimumDriftAge) || has(self.minimumSeverity)",message="name minimumDriftAge, minimumSeverity, or both"
+type RemediationConditions struct {
+	// minimumDriftAge of a drift.
+	// +optional
+	// +kubebuilder:validation:Type=string
+	// +kubebuilder:validation:MinLength=2
+	// +kubebuilder:validation:MaxLength=32
+	// +kubebuilder:validation:XValidation:rule="self.matches('^([0-9]{1,6}([.][0-9]{1,9})?h)?([0-9]{1,6}([.][0-9]{1,9})?m)?([0-9]{1,9}([.][0-9]{1,9})?s)?$') && duration(self) > duration('0s') && duration(self) <= duration('8760h')",message="a duration such as 2h, from more than 0s to 8760h"
+	MinimumDriftAge *metav1.Duration `json:"minimumDriftAge,omitempty"`
+	// minimumSeverity of a drift.
+	// +optional
+	MinimumSeverity SeverityLevel `json:"minimumSeverity,omitempty"`
+}
+
+// InitialAction is what a policy does about a drift before its action.
+// +kubebuilder:validation:Enum=NotifyOnly
+type InitialAction string
+
+// InitialNotifyOnly tells people, and writes nothing.
+const InitialNotifyOnly InitialAction = "NotifyOnly"
+
+// RemediationEscalation has two stages: people are told first, and the action of the
+// policy is taken when the drift is older or worse.
+type RemediationEscalation struct {
+	// initialAction is taken until remediateWhenAny holds.
+	// +optional
+	// +default="NotifyOnly"
+	InitialAction InitialAction `json:"initialAction,omitempty"`
+	// remediateWhenAny says when the action of the policy is taken: when any of these
+	// conditions holds.
+	// +required
+	RemediateWhenAny RemediationConditions `json:"remediateWhenAny,omitzero"`
+}
+
 // RemediationPolicySpec says when and how drift is put back.
 //
+// +kubebuilder:validation:XValidation:rule="!has(self.escalation) || self.action != 'NotifyOnly'",message="escalation leads from NotifyOnly to another action: set action to Reconcile, Rollback, Scale, or Restart, or leave escalation out",fieldPath=".escalation"
+// +kubebuilder:validation:XValidation:rule="!has(self.escalation) || !has(self.escalation.remediateWhenAny.minimumDriftAge) || !has(self.minimumDriftAge) || duration(self.minimumDriftAge) < duration(self.escalation.remediateWhenAny.minimumDriftAge)",message="people would never be told first: set an age above spec.minimumDriftAge",fieldPath=".escalation.remediateWhenAny.minimumDriftAge"
+// +kubebuilder:validation:XValidation:rule="!has(self.escalation) || !has(self.escalation.remediateWhenAny.minimumDriftAge) || !has(self.maximumDriftAge) || duration(self.escalation.remediateWhenAny.minimumDriftAge) < duration(self.maximumDriftAge)",message="a drift would be too old before it is put back: set an age below spec.maximumDriftAge",fieldPath=".escalation.remediateWhenAny.minimumDriftAge"
+// +kubebuilder:validation:XValidation:rule="!has(self.escalation) || !has(self.escalation.remediateWhenAny.minimumSeverity) || !has(self.minimumSeverity) || ['Info', 'Low', 'Medium', 'High', 'Critical'].indexOf(self.minimumSeverity) < ['Info', 'Low', 'Medium', 'High', 'Critical'].indexOf(self.escalation.remediateWhenAny.minimumSeverity)",message="people would never be told first: set a severity above spec.minimumSeverity, which is High by default",fieldPath=".escalation.remediateWhenAny.minimumSeverity"
 // +kubebuilder:validation:XValidation:rule="!has(self.maximumDriftAge) || !has(self.minimumDriftAge) || duration(self.minimumDriftAge) < duration(self.maximumDriftAge)",message="a drift would be too old before it is old enough",fieldPath=".maximumDriftAge"
 // +kubebuilder:validation:XValidation:rule="self.trigger != 'Scheduled' || (has(self.schedule) && has(self.schedule.maintenanceWindow) && (has(self.schedule.maintenanceWindow.start) || has(self.schedule.maintenanceWindow.end)))",message="trigger Scheduled needs a maintenance window",fieldPath=".schedule.maintenanceWindow"
 // +kubebuilder:validation:XValidation:rule="self.trigger != 'AgeThreshold' || has(self.minimumDriftAge)",message="trigger AgeThreshold needs minimumDriftAge",fieldPath=".minimumDriftAge"
@@ -102,6 +142,10 @@ type RemediationPolicySpec struct {
 	// action that is taken.
 	// +required
 	Action RemediationAction `json:"action,omitempty"`
+	// escalation tells people first, and takes the action when a drift is older or worse;
+	// left out, the action is taken at once.
+	// +optional
+	Escalation *RemediationEscalation `json:"escalation,omitempty"`
 	// strategy over several targets.
 	// +optional
 	// +default="Rolling"

@@ -77,6 +77,11 @@ type Severity struct {
 	// first is the level at first detection.
 	// +optional
 	First SeverityLevel `json:"first,omitempty"`
+	// firstScore is the score at first detection; absent when it is not known.
+	// +optional
+	// +kubebuilder:validation:Minimum=0
+	// +kubebuilder:validation:Maximum=100
+	FirstScore *int32 `json:"firstScore,omitempty"`
 	// urgency is Immediate when the score is 90 or more.
 	// +optional
 	// +kubebuilder:validation:Enum=Immediate;Normal
