@@ -102,6 +102,10 @@ func (a *app) planPreview(cmd *cobra.Command, args []string, output, system stri
 	if err != nil {
 		return err
 	}
+	return a.printPreview(report, output)
+}
+
+func (a *app) printPreview(report *previewReport, output string) error {
 	if output == "json" || output == "yaml" {
 		return a.printStructured(output, report)
 	}

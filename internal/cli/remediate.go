@@ -26,6 +26,7 @@ type remediateOptions struct {
 	to     int64
 	reason string
 	dryRun string
+	output string
 	system string
 	wait   time.Duration
 }
@@ -48,7 +49,10 @@ code is then 1.
 
 --to chooses the authorized state that a rollback leads to, by its number in "history";
 the action of the policy must be Rollback. --dry-run shows the plan and tries each write
-as "plan preview" does; --dry-run=server sends the request without storing it.`,
+as "plan preview" does; --dry-run=server sends the request without storing it.
+
+-o prints the RemediationRequest with its answer: status.plan names the plan. With
+--dry-run it prints what "plan preview" prints.`,
 		Example: examples(
 			"# Put back what is too old for the policy", "%s remediate deploy/web --policy production --reason 'INC-9, agreed with ops'",
 			"# See what that would do", "%s remediate deploy/web deploy/cart --policy production --dry-run",
@@ -63,6 +67,7 @@ as "plan preview" does; --dry-run=server sends the request without storing it.`,
 	flags.Int64Var(&o.to, "to", 0, "The revision that a rollback of one object leads to; the last one that was ready, when left out.")
 	addReasonFlag(cmd, &o.reason)
 	addDryRunFlag(cmd, &o.dryRun, "If client, show the plan and try its writes. If server, submit the request without persisting it.")
+	addOutputFlag(cmd, &o.output, "json", "yaml")
 	addSystemFlag(cmd, &o.system)
 	flags.DurationVar(&o.wait, "wait", defaultWait, "How long to wait, in all, until the assessor has answered and the plan is under way; 0s: do not wait.")
 	mustComplete(cmd, "policy", a.completePolicy)
@@ -85,7 +90,7 @@ func (o *remediateOptions) validate(cmd *cobra.Command, args []string) error {
 	case o.to > 0 && len(parsed) != 1:
 		return usageErrorf(cmd, "--to is about one object, and %d are named", len(parsed))
 	}
-	return firstOf(checkReason(cmd, o.reason), checkDryRun(cmd, o.dryRun), checkWait(cmd, o.wait))
+	return firstOf(checkReason(cmd, o.reason), checkDryRun(cmd, o.dryRun), checkWait(cmd, o.wait), checkOutput(cmd, o.output, "json", "yaml"))
 }
 
 func (a *app) remediate(cmd *cobra.Command, args []string, o remediateOptions) error {
@@ -217,7 +222,7 @@ func (a *app) previewRequest(ctx context.Context, c *cluster, policy *v1alpha1.R
 	for i := range report.Plans { // the name of a plan follows from the request that is stored
 		report.Plans[i].Name = "(named when it is made)"
 	}
-	if err := a.print(a.describePreview(report, false)); err != nil {
+	if err := a.printPreview(report, o.output); err != nil {
 		return err
 	}
 	switch {

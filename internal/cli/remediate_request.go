@@ -28,9 +28,9 @@ func (a *app) requestRemediation(ctx context.Context, c *cluster, baselines []v1
 	}
 	switch {
 	case o.dryRun == "server":
-		return a.tellRequested(baselines, "remediation requested (server dry run)")
+		return a.tellRequested(baselines, request, "remediation requested (server dry run)", o)
 	case o.wait == 0:
-		return a.tellRequested(baselines, "remediation requested as "+request.Name)
+		return a.tellRequested(baselines, request, "remediation requested as "+request.Name, o)
 	}
 	deadline, cancel := context.WithTimeout(ctx, o.wait)
 	defer cancel()
@@ -38,14 +38,26 @@ func (a *app) requestRemediation(ctx context.Context, c *cluster, baselines []v1
 	if err != nil {
 		return err
 	}
-	failed := a.tellAnswer(baselines, request, answer)
+	request.Status = answer
+	failed := a.tellAnswer(baselines, request, o)
 	if answer.Plan == "" {
 		return failed
 	}
-	return errors.Join(failed, a.awaitBegin(ctx, deadline, c, client.ObjectKey{Namespace: request.Namespace, Name: answer.Plan}, o.wait))
+	return errors.Join(failed, a.awaitBegin(ctx, deadline, c, client.ObjectKey{Namespace: request.Namespace, Name: answer.Plan}, o))
 }
 
-func (a *app) tellRequested(baselines []v1alpha1.Baseline, words string) error {
+// printRequest prints a request as the cluster has it.
+func (a *app) printRequest(request *v1alpha1.RemediationRequest, output string) error {
+	printed := request.DeepCopy()
+	printed.SetGroupVersionKind(v1alpha1.GroupVersion.WithKind("RemediationRequest"))
+	printed.ManagedFields = nil
+	return a.printStructured(output, printed)
+}
+
+func (a *app) tellRequested(baselines []v1alpha1.Baseline, request *v1alpha1.RemediationRequest, words string, o remediateOptions) error {
+	if o.output != "" {
+		return a.printRequest(request, o.output)
+	}
 	for i := range baselines {
 		if err := a.result(&baselines[i], words); err != nil {
 			return err
@@ -76,7 +88,13 @@ func awaitAnswer(ctx, deadline context.Context, c *cluster, request *v1alpha1.Re
 }
 
 // tellAnswer tells of each object whether a plan has it, and else why not.
-func (a *app) tellAnswer(baselines []v1alpha1.Baseline, request *v1alpha1.RemediationRequest, answer v1alpha1.RemediationRequestStatus) error {
+func (a *app) tellAnswer(baselines []v1alpha1.Baseline, request *v1alpha1.RemediationRequest, o remediateOptions) error {
+	answer := &request.Status
+	if o.output != "" {
+		if err := a.printRequest(request, o.output); err != nil {
+			return err
+		}
+	}
 	if answer.Message != "" {
 		return fmt.Errorf("request %s/%s was refused: %s", request.Namespace, request.Name, printable(answer.Message))
 	}
@@ -89,6 +107,9 @@ func (a *app) tellAnswer(baselines []v1alpha1.Baseline, request *v1alpha1.Remedi
 		b := &baselines[i]
 		if l, out := left[b.Name]; out || answer.Plan == "" {
 			failed = append(failed, fmt.Errorf("%s is not put back: %s", inNamespace(b), printable(leftOutWords(l))))
+			continue
+		}
+		if o.output != "" {
 			continue
 		}
 		if err := a.result(b, "is in plan "+answer.Plan); err != nil {
@@ -107,7 +128,7 @@ func leftOutWords(l v1alpha1.LeftOut) string {
 }
 
 // awaitBegin waits until a plan is under way, or says what holds it back.
-func (a *app) awaitBegin(ctx, deadline context.Context, c *cluster, key client.ObjectKey, patience time.Duration) error {
+func (a *app) awaitBegin(ctx, deadline context.Context, c *cluster, key client.ObjectKey, o remediateOptions) error {
 	plan := &v1alpha1.RemediationPlan{}
 	if err := c.Get(deadline, key, plan); err != nil {
 		return fmt.Errorf("plan %s is made; waiting for it: %w", key, err)
@@ -117,11 +138,13 @@ func (a *app) awaitBegin(ctx, deadline context.Context, c *cluster, key client.O
 	case ctx.Err() != nil:
 		return ctx.Err()
 	case deadline.Err() != nil && outcome == settlePending:
-		return fmt.Errorf("%s is made, and not begun within %s: %s", planName(plan), patience, a.standingWords(last))
+		return fmt.Errorf("%s is made, and not begun within %s: %s", planName(plan), o.wait, a.standingWords(last))
 	case err != nil:
 		return fmt.Errorf("%s is made; waiting for it: %w", planName(plan), err)
 	case outcome == settleRefused, planEnded(last) && last.Status.Phase != v1alpha1.PlanSucceeded:
 		return fmt.Errorf("%s: %s", planName(plan), printable(words))
+	case o.output != "":
+		return nil
 	}
 	return a.planResult(last, words)
 }

@@ -202,6 +202,7 @@ func TestRemediate_Usage(t *testing.T) {
 		"a revision of two":    {[]string{"deployment", "web", "db", "--policy", "p", "--to", "3"}, "--to is about one object, and 2 are named"},
 		"a negative wait":      {[]string{"deployment/web", "--policy", "p", "--wait", "-1s"}, "--wait must not be negative, not -1s"},
 		"a reason too long":    {[]string{"deployment/web", "--policy", "p", "--reason", strings.Repeat("x", maxReason+1)}, "--reason has 257 characters, more than 256"},
+		"an output of no kind": {[]string{"deployment/web", "--policy", "p", "-o", "wide"}, `output format "wide", allowed formats are: json,yaml`},
 		"a dry run of no kind": {[]string{"deployment/web", "--policy", "p", "--dry-run=maybe"}, `invalid dry-run value (maybe)`},
 	}
 	for name, tc := range cases {

@@ -316,67 +316,6 @@ func TestPeopleAreToldOnceOfWhatTheyHaveToDecide(t *testing.T) {
 	}
 }
 
-// The message of an escalation names the command by which a person goes on.
-func TestAnEscalationNamesTheCommandOfAPerson(t *testing.T) {
-	b := newBench(t, func(c *planningtest.Cluster) {
-		c.Policy.Spec.MaximumDriftAge = &metav1.Duration{Duration: time.Minute}
-		c.Drift("db", evil)
-	})
-	b.look()
-	const command = "kubectl plumbline remediate deployment.apps/db deployment.apps/web -n shop --policy "
-	if events := b.events(); len(events) != 1 || !strings.HasSuffix(events[0], "; to have them put back now: "+command+b.Policy.Name) {
-		t.Errorf("events are %q", events)
-	}
-	if len(b.told) != 1 || !strings.HasSuffix(b.told[0].Reason, "a person has to decide; to have it put back now: "+command+b.Policy.Name) {
-		t.Errorf("told %+v", b.told)
-	}
-}
-
-// One policy says both: people are told first, and the plan follows.
-func TestPeopleAreToldOnceAndThePlanFollowsWhenTheDriftIsOlder(t *testing.T) {
-	b := newBench(t, func(c *planningtest.Cluster) {
-		c.Policy.Spec.Escalation = &v1alpha1.RemediationEscalation{
-			InitialAction:    v1alpha1.InitialNotifyOnly,
-			RemediateWhenAny: v1alpha1.RemediationConditions{MinimumDriftAge: &metav1.Duration{Duration: time.Hour}},
-		}
-	})
-	if result := b.look(); result.RequeueAfter != 40*time.Minute {
-		t.Errorf("it looks again in %s, want when the drift is an hour old", result.RequeueAfter)
-	}
-	b.look()
-	if len(b.plans()) != 0 || len(b.told) != 1 || b.told[0].Type != notify.PlanEscalated || !strings.HasPrefix(b.told[0].Reason, "stage Notify: ") {
-		t.Fatalf("in the first stage there are %d plans, and told is %+v", len(b.plans()), b.told)
-	}
-	events := b.events()
-	if len(events) != 1 || !strings.HasPrefix(events[0], "Warning Escalated 1 drifted objects are put back later: Deployment shop/web (stage Notify: ") {
-		t.Errorf("events are %q", events)
-	}
-	if waits := b.status().WaitingFor; !strings.HasPrefix(waits, "1 NotifyStage (stage Notify: ") {
-		t.Errorf("it waits for %q", waits)
-	}
-	b.clock.SetTime(epoch.Add(40 * time.Minute))
-	b.look()
-	if len(b.plans()) != 1 {
-		t.Errorf("in the second stage there are %d plans; it waits for %q", len(b.plans()), b.status().WaitingFor)
-	}
-	if last := b.told[len(b.told)-1]; last.Type != notify.PlanCreated || last.Waiting || last.Reason != "" {
-		t.Errorf("told %+v", last)
-	}
-}
-
-func TestAPlanThatWaitsForAPersonSaysWhatToRun(t *testing.T) {
-	b := newBench(t, func(c *planningtest.Cluster) { c.Policy.Spec.Trigger = v1alpha1.TriggerManual })
-	b.look()
-	plan := b.plans()[0]
-	want := "it waits for a person: kubectl plumbline plan execute " + plan.Name + " -n shop"
-	if len(b.told) != 1 || !b.told[0].Waiting || b.told[0].Reason != want {
-		t.Errorf("told %+v, want %q", b.told, want)
-	}
-	if events := b.events(); len(events) != 1 || !strings.HasSuffix(events[0], "; "+want) {
-		t.Errorf("events are %q", events)
-	}
-}
-
 func TestAPolicyThatOnlyNotifiesNotifies(t *testing.T) {
 	b := newBench(t, func(c *planningtest.Cluster) { c.Policy.Spec.Action = v1alpha1.ActionNotifyOnly })
 	b.look()

@@ -25,7 +25,7 @@ var policyDefaults = map[string]any{
 	"health":     map[string]any{"stabilisation": "10s", "timeout": "10m"},
 	"exceptions": map[string]any{"unattributed": "Forbidden", "gitOps": "Forbidden", "activeWriter": "Forbidden", "recreate": "Forbidden"},
 	"notifications": map[string]any{
-		"onPlanCreated": "Disabled", "onStarted": "Disabled", "onCompleted": "Enabled", "onFailed": "Enabled", "onEscalated": "Enabled",
+		"onPlanCreated": "IfWaiting", "onStarted": "Disabled", "onCompleted": "Enabled", "onFailed": "Enabled", "onEscalated": "Enabled",
 	},
 }
 
@@ -37,7 +37,7 @@ func TestRemediationPolicy_Fields(t *testing.T) {
 	}
 	for _, more := range []map[string]specCase{
 		resourceCases(16), selectorCases("selector", "leave it out to select every guarded object of the environment"),
-		modeCases(), actionCases(), safetyCases(), scheduleCases(), healthCases(), channelCases(), exceptionCases(),
+		modeCases(), actionCases(), safetyCases(), scheduleCases(), healthCases(), channelCases(), exceptionCases(), escalationCases(),
 	} {
 		maps.Copy(cases, more)
 	}
@@ -236,6 +236,8 @@ func channelCases() map[string]specCase {
 		"a channel without a destination is refused":        {"notifications: {channels: [{name: c, type: Slack}]}", []string{in + "destination"}, "Required value"},
 		"two channels of one name are refused":              {"notifications: {channels: [{name: c, type: Slack, destination: {name: s, key: k}}, {name: c, type: CloudEvents, destination: {name: s, key: k}}]}", []string{"spec.notifications.channels[1]"}, "Duplicate value"},
 		"more channels than anybody reads are refused":      {"notifications: {channels: [" + repeat(9, "{name: c%d, type: Slack, destination: {name: s, key: k}}") + "]}", []string{"spec.notifications.channels"}, "must have at most 8 items"},
+		"a new plan is told if it waits":                    {spec: "notifications: {onPlanCreated: IfWaiting}"},
+		"a new plan told by another word is refused":        {"notifications: {onPlanCreated: Sometimes}", []string{"spec.notifications.onPlanCreated"}, `supported values: "Enabled", "IfWaiting", "Disabled"`},
 		"a toggle is switched":                              {spec: "notifications: {onPlanCreated: Enabled, onFailed: Disabled}"},
 		"a toggle as a bool is refused":                     {"notifications: {onStarted: true}", []string{"spec.notifications.onStarted"}, "must be of type string"},
 		"a toggle in the seed's spelling is no known value": {"notifications: {onStarted: 'yes'}", []string{"spec.notifications.onStarted"}, "Unsupported value"},

@@ -113,7 +113,7 @@ func clients(server *envtest.Environment) (err error) {
 // bindRoles makes a group for each role of people; all of them may look.
 func bindRoles(ctx context.Context) error {
 	var failed []error
-	for group, role := range map[string]string{"operators": "plumbline-plan-operator", "authors": "plumbline-policy-author"} {
+	for group, role := range map[string]string{"operators": "plumbline-plan-operator", "authors": "plumbline-policy-author", "remediators": "plumbline-remediator"} {
 		failed = append(failed, apiserver.Bind(ctx, admin, group, role, group))
 	}
 	for _, group := range []string{"viewers", "operators", "authors"} {

@@ -1,0 +1,114 @@
+// SPDX-License-Identifier: Apache-2.0
+
+package cli
+
+import (
+	"encoding/json"
+	"strings"
+	"testing"
+
+	"github.com/google/go-cmp/cmp"
+	metav1 "k8s.io/apimachinery/pkg/apis/meta/v1"
+	"sigs.k8s.io/yaml"
+
+	"github.com/plumbline-dev/plumbline/pkg/apis/plumbline/v1alpha1"
+)
+
+// A program reads the request and its answer, and nothing else on standard output.
+func TestRemediate_PrintsTheRequestForAProgram(t *testing.T) {
+	planned := v1alpha1.RemediationRequestStatus{Outcome: v1alpha1.RequestPlanned, Plan: "p"}
+	refused := v1alpha1.RemediationRequestStatus{
+		Outcome: v1alpha1.RequestRefused, LeftOut: []v1alpha1.LeftOut{{Baseline: "deployments.apps.web", Reason: "MassDrift", Message: "too many"}},
+	}
+	for name, test := range map[string]struct {
+		plan   func(*v1alpha1.RemediationPlan)
+		answer v1alpha1.RemediationRequestStatus
+		args   []string
+		code   int
+		named  string
+		stderr string
+	}{
+		"a plan that runs":             {plan: inPhase(v1alpha1.PlanRunning), answer: planned, args: []string{"-o", "yaml"}, named: "remediate-x"},
+		"a plan that runs, in JSON":    {plan: inPhase(v1alpha1.PlanRunning), answer: planned, args: []string{"-o", "json"}, named: "remediate-x"},
+		"a plan that fails":            {plan: inPhase(v1alpha1.PlanFailed), answer: planned, args: []string{"-o", "yaml"}, code: 1, named: "remediate-x", stderr: "error: shop/p: begun, and ended as Failed\n"},
+		"a request that is refused":    {answer: refused, args: []string{"-o", "yaml"}, code: 1, named: "remediate-x", stderr: "error: shop/deployment.apps/web is not put back: MassDrift: too many\n"},
+		"a request without its answer": {args: []string{"-o", "yaml", "--wait", "0s"}, named: "remediate-x"},
+		"a server dry run":             {args: []string{"-o", "yaml", "--dry-run=server"}},
+	} {
+		t.Run(name, func(t *testing.T) {
+			f := shop(t, activeBy("bob"), tooOld)
+			plan := planOf("p")
+			if test.plan != nil {
+				test.plan(plan)
+			}
+			f.objects = append(f.objects, plan)
+			var stored v1alpha1.RemediationRequest
+			got := f.answering(test.answer, &stored).run(t, "", append([]string{"remediate", "deployment/web", "--policy", "production"}, test.args...)...)
+			if got.Code != test.code || got.Stderr != test.stderr {
+				t.Errorf("got %+v, want code %d and %q", got, test.code, test.stderr)
+			}
+			var printed v1alpha1.RemediationRequest
+			if err := yaml.UnmarshalStrict([]byte(got.Stdout), &printed); err != nil {
+				t.Fatalf("%v: %s", err, got.Stdout)
+			}
+			if printed.Kind != "RemediationRequest" || printed.APIVersion != "plumbline.dev/v1alpha1" || printed.Name != test.named || printed.Spec.RequestedBy != "alice" {
+				t.Errorf("printed is %+v", printed)
+			}
+			if diff := cmp.Diff(test.answer, printed.Status); diff != "" {
+				t.Errorf("the answer (-want +got):\n%s", diff)
+			}
+		})
+	}
+}
+
+func TestRemediate_PrintsThePreviewForAProgram(t *testing.T) {
+	got := shop(t, activeBy("bob"), tooOld).run(t, "", "remediate", "deployment/web", "--policy", "production", "--dry-run", "-o", "json")
+	var report previewReport
+	if err := json.Unmarshal([]byte(got.Stdout), &report); err != nil || got.Code != 0 {
+		t.Fatalf("got %+v: %v", got, err)
+	}
+	if len(report.Plans) != 1 || len(report.Plans[0].Steps) != 1 || len(report.LeftOut) != 0 {
+		t.Errorf("the report is %+v", report)
+	}
+}
+
+func TestRemediate_PrintsInNoOtherForm(t *testing.T) {
+	got := shop(t).run(t, "", "remediate", "deployment/web", "--policy", "p", "-o", "wide")
+	if got.Code != 1 || got.Stdout != "" {
+		t.Errorf("got %+v", got)
+	}
+}
+
+// A person reads what to run about a drift that the policy leaves to people.
+func TestPolicyExplain_NamesTheCommandOfAPerson(t *testing.T) {
+	got := shop(t, activeBy("bob"), tooOld).run(t, "", "policy", "explain", "production", "deployment/web")
+	const want = "\n   To have it put back now: kubectl plumbline remediate deployment.apps/web -n shop --policy production\n"
+	if !strings.Contains(got.Stdout, want) {
+		t.Errorf("got %+v, want %q", got, want)
+	}
+}
+
+// People read in which stage a drift is.
+func TestTheStageOfADriftIsNamed(t *testing.T) {
+	first := func(p *v1alpha1.RemediationPolicy) {
+		p.Spec.Escalation = &v1alpha1.RemediationEscalation{RemediateWhenAny: v1alpha1.RemediationConditions{MinimumDriftAge: &metav1.Duration{Duration: 1000 * 3600e9}}}
+	}
+	second := func(p *v1alpha1.RemediationPolicy) {
+		p.Spec.Escalation = &v1alpha1.RemediationEscalation{RemediateWhenAny: v1alpha1.RemediationConditions{MinimumDriftAge: &metav1.Duration{Duration: 1e9}}}
+	}
+	for name, test := range map[string]struct {
+		policy func(*v1alpha1.RemediationPolicy)
+		args   []string
+		want   string
+	}{
+		"explain, first":  {first, []string{"policy", "explain", "production", "deployment/web"}, "stage Notify: people are told, and it is put back when it is 1000h0m0s old"},
+		"explain, second": {second, []string{"policy", "explain", "production", "deployment/web"}, "✓ Escalation      stage Remediate"},
+		"preview, first":  {first, []string{"plan", "preview", "production"}, "shop/deployment.apps/web  NotifyStage: stage Notify: people are told"},
+	} {
+		t.Run(name, func(t *testing.T) {
+			if got := shop(t, activeBy("bob"), test.policy).run(t, "", test.args...); !strings.Contains(got.Stdout, test.want) {
+				t.Errorf("got %+v, want %q", got, test.want)
+			}
+		})
+	}
+}
