@@ -33,6 +33,11 @@ func drifted(t *testing.T, name string) *v1alpha1.Baseline {
 // A remediator asks in the own name, and has no other right: to read no policy, to steer no
 // plan, and to accept nothing. A viewer does not ask.
 func TestARemediatorRequestsInTheirOwnNameAndNothingElse(t *testing.T) {
+	must(t, admin.Create(t.Context(), &v1alpha1.RemediationPolicy{
+		ObjectMeta: metav1.ObjectMeta{Name: "nightly"},
+		Spec:       v1alpha1.RemediationPolicySpec{Environment: "production", Trigger: v1alpha1.TriggerImmediate, Action: v1alpha1.ActionReconcile},
+	}))
+	eventually(t, "ann", "authors", "policy", "activate", "nightly", "--yes", "--wait", "0s")
 	b := drifted(t, "cart")
 	asks := []string{"remediate", "deployment/cart", "--policy", "nightly", "--reason", "INC-9", "--wait", "0s", "-o", "yaml"}
 	got := eventually(t, "rita", "remediators", asks...)
