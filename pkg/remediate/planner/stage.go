@@ -27,7 +27,7 @@ func StageOf(in *Input, d *Drift) Stage {
 		return StageRemediate
 	}
 	when := &escalation.RemediateWhenAny
-	older := when.MinimumDriftAge != nil && !in.Now.Before(d.FirstSeen.Add(when.MinimumDriftAge.Duration))
+	older := when.MinimumDriftAge != nil && !d.FirstSeen.IsZero() && !in.Now.Before(d.FirstSeen.Add(when.MinimumDriftAge.Duration))
 	worse := rank(when.MinimumSeverity) >= 0 && rank(d.Severity.Level) >= rank(when.MinimumSeverity)
 	if older || worse {
 		return StageRemediate
@@ -42,7 +42,7 @@ func notifiedFirst(in *Input, d *Drift) Obstacle {
 	}
 	when := &in.Policy.Spec.Escalation.RemediateWhenAny
 	o := obstacle(ReasonNotifyStage, "stage %s: people are told, and it is put back when %s", StageNotify, RemediateWhen(when))
-	if when.MinimumDriftAge != nil {
+	if when.MinimumDriftAge != nil && !d.FirstSeen.IsZero() {
 		o.Until = d.FirstSeen.Add(when.MinimumDriftAge.Duration)
 	}
 	return o

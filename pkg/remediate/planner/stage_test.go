@@ -40,6 +40,9 @@ func TestPeopleAreToldFirstAndTheDriftIsPutBackWhenItIsOlderOrWorse(t *testing.T
 			age: duration(time.Hour), change: func(in *Input, d *Drift) { in.Policy.Spec.MinimumDriftAge, d.FirstSeen = nil, epoch.Add(time.Minute) },
 			want: ReasonNotifyStage, until: epoch.Add(61 * time.Minute),
 		},
+		"a drift of unknown age is told": {
+			age: duration(time.Hour), change: func(in *Input, d *Drift) { in.Policy.Spec.MaximumDriftAge, d.FirstSeen = nil, time.Time{} }, want: ReasonNotifyStage,
+		},
 		"a drift that is too young for the policy is not told": {
 			age: duration(time.Hour), change: func(_ *Input, d *Drift) { d.FirstSeen = epoch }, want: ReasonTooYoung, until: epoch.Add(15 * time.Minute),
 		},
