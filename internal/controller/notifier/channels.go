@@ -51,7 +51,7 @@ func Channels(policy *v1alpha1.RemediationPolicy) []notify.Channel {
 // channelOf is one channel; of a type that is not known nothing is set, which
 // validation refuses.
 func channelOf(policy string, c *v1alpha1.NotificationChannel) notify.Channel {
-	out := notify.Channel{Name: policy + "/" + c.Name}
+	out := notify.Channel{Name: policy + "/" + c.Name, MinimumSeverity: c.MinimumSeverity}
 	to := reference(&c.Destination)
 	switch c.Type {
 	case v1alpha1.ChannelSlack:

@@ -10,7 +10,8 @@
 //	                        ▲
 //	Secrets, at each attempt┘
 //
-// What is told is a matter of the policy's toggles, how it is written that of
+// What is told is a matter of the policy's toggles, by which channels that of
+// pkg/remediate/notify and its Route, how it is written that of
 // pkg/remediate/notify, and how it travels that of its subpackage deliver. Here is
 // what joins them with a cluster: the channels follow the policies, Secrets are
 // read past any cache, outcomes are counted, and what was told is noted in Redis,

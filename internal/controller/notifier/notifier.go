@@ -93,15 +93,15 @@ func (n *Notifier) Notify(e notify.Event) {
 	n.Tell(policy, e)
 }
 
-// Tell tells an event by the channels of a policy, if it asks for such events. It
-// does not wait.
+// Tell tells an event by the channels of a policy that [notify.Route] names, if the
+// policy asks for such events. It does not wait.
 func (n *Notifier) Tell(policy *v1alpha1.RemediationPolicy, e notify.Event) {
 	if !Wants(&policy.Spec.Notifications, &e) {
 		return
 	}
 	// The policy may have come here before the news of its channels did.
-	names := n.learn(policy)
-	if err := n.deliverer.Notify(e, names...); err != nil {
+	channels := n.learn(policy)
+	if err := n.deliverer.Notify(e, notify.Route(e, channels)...); err != nil {
 		n.untold(e, err)
 	}
 }
@@ -113,9 +113,8 @@ func (n *Notifier) untold(e notify.Event, err error) {
 		"plan", e.Plan.Namespace+"/"+e.Plan.Name, "correlation_id", e.CorrelationID)
 }
 
-// learn takes over the channels of a policy and gives the names of those that can
-// be told.
-func (n *Notifier) learn(policy *v1alpha1.RemediationPolicy) []string {
+// learn takes over the channels of a policy and gives those that can be told.
+func (n *Notifier) learn(policy *v1alpha1.RemediationPolicy) []notify.Channel {
 	n.mu.Lock()
 	defer n.mu.Unlock()
 	channels := Channels(policy)
@@ -123,13 +122,7 @@ func (n *Notifier) learn(policy *v1alpha1.RemediationPolicy) []string {
 		n.byPolicy[policy.Name] = channels
 		n.configure(policy.Name)
 	}
-	var names []string
-	for _, c := range channels {
-		if fault(c, 0) == nil {
-			names = append(names, c.Name)
-		}
-	}
-	return names
+	return slices.DeleteFunc(slices.Clone(channels), func(c notify.Channel) bool { return fault(c, 0) != nil })
 }
 
 // forget drops the channels of a policy that is gone, and what waits for them.

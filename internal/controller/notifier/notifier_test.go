@@ -211,6 +211,21 @@ func TestAPolicyIsTold_WhatItAsksFor(t *testing.T) {
 	}
 }
 
+// A channel that cannot be told must not stand for those that can: an urgent event would
+// then reach no person.
+func TestAnInvalidChannelKeepsNoUrgentEventFromTheOthers(t *testing.T) {
+	r := receive(t)
+	broken, pager := hook("broken"), hook("pager")
+	broken.Destination.Name, broken.MinimumSeverity = "No_Name", v1alpha1.SeverityInfo
+	pager.MinimumSeverity = v1alpha1.SeverityCritical
+	w := newWorld(t, trusting(r), secret(r.URL), policyWith(broken, pager))
+	calm, urgent := event(notify.PlanCompleted, "1"), event(notify.PlanFailed, "1")
+	calm.Severity, urgent.Severity = v1alpha1.SeverityLow, v1alpha1.SeverityLow
+	w.Notify(calm)
+	w.Notify(urgent)
+	r.until(t, urgent.ID())
+}
+
 func TestAChannelThatIsInvalidSilencesNoOther(t *testing.T) {
 	r := receive(t)
 	broken := hook("broken")

@@ -101,6 +101,10 @@ func TestChannels(t *testing.T) {
 			v1alpha1.NotificationChannel{Name: "c", Type: v1alpha1.ChannelCloudEvents, Destination: url, Token: &v1alpha1.SecretKeyReference{Name: "k", Key: "token"}, Source: "urn:a"},
 			notify.Channel{CloudEvents: &notify.CloudEventsChannel{URL: to, Token: &notify.SecretRef{Name: "k", Key: "token"}, Source: "urn:a"}},
 		},
+		"a channel with a minimum severity": {
+			v1alpha1.NotificationChannel{Name: "c", Type: v1alpha1.ChannelSlack, Destination: url, MinimumSeverity: v1alpha1.SeverityHigh},
+			notify.Channel{Slack: &notify.SlackChannel{URL: to}, MinimumSeverity: v1alpha1.SeverityHigh},
+		},
 		"a type of later": {v1alpha1.NotificationChannel{Name: "c", Type: "Pager", Destination: url}, notify.Channel{}},
 	}
 	for name, tc := range tests {

@@ -24,6 +24,7 @@ import (
 	"github.com/plumbline-dev/plumbline/pkg/remediate/exec"
 	"github.com/plumbline-dev/plumbline/pkg/remediate/notify"
 	"github.com/plumbline-dev/plumbline/pkg/remediate/protocol"
+	"github.com/plumbline-dev/plumbline/pkg/remediate/severity"
 	"github.com/plumbline-dev/plumbline/pkg/specguard/diff"
 )
 
@@ -252,10 +253,11 @@ func NotificationOf(plan *v1alpha1.RemediationPlan, kind notify.EventType, now t
 		},
 		InitiatedBy: planned.InitiatedBy, CorrelationID: planned.CorrelationID, Time: now,
 	}
-	if len(planned.Targets) > 0 {
-		e.Severity = planned.Targets[0].Severity.Level // the worst comes first
-	}
 	for i := range planned.Targets {
+		// The worst comes first, unless a person made the plan.
+		if level := planned.Targets[i].Severity.Level; severity.CompareLevels(level, e.Severity) > 0 {
+			e.Severity = level
+		}
 		t := notify.Target{Kind: planned.Targets[i].Kind, Namespace: plan.Namespace, Name: planned.Targets[i].Name}
 		if i < len(plan.Status.Steps) {
 			t.Reason = strings.TrimSpace(string(plan.Status.Steps[i].State) + " " + string(plan.Status.Steps[i].Reason))

@@ -15,6 +15,7 @@ import (
 	"github.com/plumbline-dev/plumbline/pkg/apis/plumbline/v1alpha1"
 	"github.com/plumbline-dev/plumbline/pkg/remediate/notify"
 	"github.com/plumbline-dev/plumbline/pkg/remediate/planner"
+	"github.com/plumbline-dev/plumbline/pkg/remediate/severity"
 	"github.com/plumbline-dev/plumbline/pkg/specguard/diff"
 )
 
@@ -94,8 +95,11 @@ func (e escalation) key() string {
 	return fmt.Sprintf("%s/%s %s %d %s", e.drift.Namespace, e.drift.Baseline, e.drift.DriftedHash, e.drift.FirstSeen.Unix(), e.message)
 }
 
-// escalations are all of them: what is left to people, what people are told of before it is
-// put back, and all that is eligible under a policy that only notifies.
+// level of the drift, by which the escalation is routed.
+func (e escalation) level() v1alpha1.SeverityLevel { return e.drift.Severity.Level }
+
+// escalations are all of them, the worst first: what is left to people, what people are told
+// of before it is put back, and all that is eligible under a policy that only notifies.
 func (s *subject) escalations() []escalation {
 	var out []escalation
 	for i := range s.out.LeftOut {
@@ -106,11 +110,12 @@ func (s *subject) escalations() []escalation {
 	for _, d := range s.out.Notify {
 		out = append(out, escalation{d, "", "the policy only notifies"})
 	}
+	slices.SortStableFunc(out, func(a, b escalation) int { return severity.Compare(b.drift.Severity, a.drift.Severity) })
 	return out
 }
 
-// escalate tells people once of each drift that is left to them, or is put back later; those
-// that came up together are told together.
+// escalate tells people of each drift that is left to them, or is put back later, and again
+// when the drift has become more severe; those that came up together are told together.
 func (r *Reconciler) escalate(s *subject) {
 	news := r.told.news(s.policy.Name, s.escalations())
 	if len(news) == 0 {
@@ -174,7 +179,7 @@ func escalated(s *subject, news []escalation) notify.Event {
 		e.Reason += "; to have it put back now: " + command
 	}
 	for _, n := range news {
-		keys = append(keys, n.key())
+		keys = append(keys, n.key()+" "+string(n.level()))
 		if len(e.Targets) < notify.MaxTargets {
 			e.Targets = append(e.Targets, notify.Target{
 				Kind: n.drift.Target.Kind, Namespace: n.drift.Namespace, Name: n.drift.Target.Name, Reason: n.message,
@@ -191,27 +196,32 @@ func escalated(s *subject, news []escalation) notify.Event {
 // after a restart things are told once more, and a notification has the id that it
 // had.
 type memory struct {
-	mu   sync.Mutex
-	told map[string]map[string]bool
+	mu sync.Mutex
+	// told has the level at which each escalation of a policy was told.
+	told map[string]map[string]v1alpha1.SeverityLevel
 }
 
-// news are those that were not told yet. What is no more is forgotten, and would
-// be news again.
+// news are those that were not told yet, or at a milder level: a channel may have been
+// left out for that level. What is no more is forgotten, and would be news again.
 func (m *memory) news(policy string, all []escalation) []escalation {
 	m.mu.Lock()
 	defer m.mu.Unlock()
 	before := m.told[policy]
-	now := make(map[string]bool, len(all))
+	now := make(map[string]v1alpha1.SeverityLevel, len(all))
 	var news []escalation
 	for _, e := range all {
-		key := e.key()
-		if !before[key] && !now[key] {
-			news = append(news, e)
+		key, level := e.key(), e.level()
+		told, known := now[key]
+		if !known {
+			told, known = before[key]
 		}
-		now[key] = true
+		if !known || severity.CompareLevels(level, told) > 0 {
+			news, told = append(news, e), level
+		}
+		now[key] = told
 	}
 	if m.told == nil {
-		m.told = map[string]map[string]bool{}
+		m.told = map[string]map[string]v1alpha1.SeverityLevel{}
 	}
 	m.told[policy] = now
 	return news

@@ -7,11 +7,13 @@ import (
 	"testing"
 	"time"
 
+	"github.com/google/go-cmp/cmp"
 	metav1 "k8s.io/apimachinery/pkg/apis/meta/v1"
 
 	"github.com/plumbline-dev/plumbline/internal/planning/planningtest"
 	"github.com/plumbline-dev/plumbline/pkg/apis/plumbline/v1alpha1"
 	"github.com/plumbline-dev/plumbline/pkg/remediate/notify"
+	"github.com/plumbline-dev/plumbline/pkg/remediate/planner"
 )
 
 // The message of an escalation names the command by which a person goes on.
@@ -72,5 +74,66 @@ func TestAPlanThatWaitsForAPersonSaysWhatToRun(t *testing.T) {
 	}
 	if events := b.events(); len(events) != 1 || !strings.HasSuffix(events[0], "; "+want) {
 		t.Errorf("events are %q", events)
+	}
+}
+
+func driftOf(name string, level v1alpha1.SeverityLevel) *planner.Drift {
+	return &planner.Drift{
+		Namespace: "shop", Baseline: "deployments.apps." + name, DriftedHash: "h", FirstSeen: time.Unix(1, 0),
+		Severity: v1alpha1.Severity{Level: level},
+	}
+}
+
+// An escalation is routed by its severity, so a mild drift that stands first must not
+// stand for a severe one.
+func TestAnEscalationHasTheWorstSeverityOfItsDrifts(t *testing.T) {
+	s := &subject{policy: &v1alpha1.RemediationPolicy{}}
+	s.out.LeftOut = []planner.LeftOut{{Drift: driftOf("mild", v1alpha1.SeverityLow)}}
+	s.out.LeftOut[0].Reason = planner.ReasonAttempts
+	s.out.Notify = []*planner.Drift{driftOf("severe", v1alpha1.SeverityCritical)}
+	e := escalated(s, s.escalations())
+	if e.Severity != v1alpha1.SeverityCritical {
+		t.Errorf("the severity is %s, want Critical", e.Severity)
+	}
+}
+
+// A channel with a minimum severity was left out at the milder level.
+func TestAnEscalationIsToldAgainWhenItsDriftBecomesMoreSevere(t *testing.T) {
+	const critical, high, low = v1alpha1.SeverityCritical, v1alpha1.SeverityHigh, v1alpha1.SeverityLow
+	tests := map[string]struct {
+		levels []v1alpha1.SeverityLevel // at one look after the other; empty: no drift
+		want   []int                    // how many are news
+	}{
+		"the same level is told once":           {[]v1alpha1.SeverityLevel{low, low, low}, []int{1, 0, 0}},
+		"a higher level is told again":          {[]v1alpha1.SeverityLevel{low, high, high, critical}, []int{1, 1, 0, 1}},
+		"a lower level is no news":              {[]v1alpha1.SeverityLevel{high, low, high}, []int{1, 0, 0}},
+		"a drift that was gone is told anew":    {[]v1alpha1.SeverityLevel{high, "", low}, []int{1, 0, 1}},
+		"a level after an unknown one is news":  {[]v1alpha1.SeverityLevel{"Fatal", low}, []int{1, 1}},
+		"an unknown level after a known is not": {[]v1alpha1.SeverityLevel{low, "Fatal"}, []int{1, 0}},
+	}
+	for name, tc := range tests {
+		t.Run(name, func(t *testing.T) {
+			var m memory
+			s := &subject{policy: &v1alpha1.RemediationPolicy{}}
+			ids := map[string]bool{}
+			var got []int
+			for _, level := range tc.levels {
+				var all []escalation
+				if level != "" {
+					all = []escalation{{driftOf("web", level), "", "why"}, {driftOf("web", level), "", "why"}}
+				}
+				news := m.news("nightly", all)
+				got = append(got, len(news))
+				if len(news) > 0 {
+					ids[escalated(s, news).ID()] = true
+				}
+			}
+			if diff := cmp.Diff(tc.want, got); diff != "" {
+				t.Errorf("news (-want +got):\n%s", diff)
+			}
+			if tc.want[1] == 1 && len(ids) < 2 {
+				t.Errorf("the ids of two events are the same, and the second would not be sent: %v", ids)
+			}
+		})
 	}
 }

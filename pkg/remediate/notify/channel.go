@@ -2,6 +2,8 @@
 
 package notify
 
+import "github.com/plumbline-dev/plumbline/pkg/apis/plumbline/v1alpha1"
+
 // ChannelType is a kind of channel; metrics are told apart by it.
 type ChannelType string
 
@@ -26,11 +28,14 @@ type Channel struct {
 	// Name is unique among all channels, such as "<policy>/<channel>"; it is how
 	// events are addressed, and what logs and errors say. 1 to 317 visible
 	// characters.
-	Name        string
-	Slack       *SlackChannel
-	Email       *EmailChannel
-	Webhook     *WebhookChannel
-	CloudEvents *CloudEventsChannel
+	Name string
+	// MinimumSeverity of the events that the channel is told of; see [Route]. Empty: of
+	// all events.
+	MinimumSeverity v1alpha1.SeverityLevel
+	Slack           *SlackChannel
+	Email           *EmailChannel
+	Webhook         *WebhookChannel
+	CloudEvents     *CloudEventsChannel
 }
 
 // Type is the kind that is set, "" when there is none.

@@ -5,10 +5,10 @@
 //
 // An [Event] is one thing that happened to a plan. [SlackMessage],
 // [EmailMessage], [WebhookPayload] and [CloudEvent] render it; [Sign] signs a
-// webhook and [ParseMailEndpoint] reads what a mail server's Secret holds. A
-// [Channel] is where to: it holds no secret, only references to them,
-// and [Channel.Validate] tells what is wrong with it by field. [Retry] says when
-// a delivery that failed is tried again.
+// webhook and [ParseMailEndpoint] reads what a mail server's Secret holds. [Route]
+// names the channels that are told of an event. A [Channel] is where to: it holds no
+// secret, only references to them, and [Channel.Validate] tells what is wrong with it
+// by field. [Retry] says when a delivery that failed is tried again.
 //
 // Names of objects, users and reasons come from whoever may write to the
 // cluster. In a chat they can mention nobody, link nowhere and format nothing; in

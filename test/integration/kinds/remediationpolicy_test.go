@@ -231,6 +231,8 @@ func channelCases() map[string]specCase {
 		"a chat with a key is refused":                      {channel("type: Slack, signingKey: {name: s, key: k}"), []string{in + "signingKey"}, "signingKey is for type Webhook"},
 		"mail with a channel is refused":                    {channel("type: Email, recipients: [a@example.com], channel: '#ops'"), []string{in + "channel"}, "channel is for type Slack"},
 		"a channel without a type is refused":               {channel("type: null"), []string{in + "type"}, "Required value"},
+		"a channel for what is critical is accepted":        {spec: channel("type: Slack, minimumSeverity: Critical")},
+		"a minimum severity that is none is refused":        {channel("type: Slack, minimumSeverity: Fatal"), []string{in + "minimumSeverity"}, "Unsupported value"},
 		"an unknown type is refused":                        {channel("type: Pager"), []string{in + "type"}, "Unsupported value"},
 		"a Secret of another namespace cannot be named":     {"notifications: {channels: [{name: c, type: Slack, destination: {name: other/s, key: k}}]}", []string{in + "destination.name"}, "should match"},
 		"a channel without a destination is refused":        {"notifications: {channels: [{name: c, type: Slack}]}", []string{in + "destination"}, "Required value"},

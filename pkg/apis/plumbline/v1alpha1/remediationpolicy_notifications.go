@@ -50,6 +50,12 @@ type NotificationChannel struct {
 	// type of the channel.
 	// +required
 	Type ChannelType `json:"type,omitempty"`
+	// minimumSeverity of the events that this channel is told of. An event has the worst
+	// severity of its targets. An event without a severity goes to all channels, and so
+	// does a failed or escalated plan that is below the minimum of every channel.
+	// +optional
+	// +default="Info"
+	MinimumSeverity SeverityLevel `json:"minimumSeverity,omitempty"`
 	// destination names the Secret key that holds where it goes: an https:// URL for
 	// Slack, Webhook and CloudEvents, smtp:// or smtps:// with user, password and
 	// ?from=address for Email, all of it percent-encoded as URLs are.
