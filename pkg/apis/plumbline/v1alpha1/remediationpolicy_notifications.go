@@ -50,11 +50,11 @@ type NotificationChannel struct {
 	// type of the channel.
 	// +required
 	Type ChannelType `json:"type,omitempty"`
-	// minimumSeverity of the events that this channel is told of. An event has the worst
-	// severity of its targets. An event without a severity goes to all channels, and so
-	// does a failed or escalated plan that is below the minimum of every channel.
+	// minimumSeverity of the events that this channel is told of; left out, Info. An event
+	// has the worst severity of its targets. An event without a severity goes to all
+	// channels, and so does a failed or escalated plan that is below the minimum of every
+	// channel.
 	// +optional
-	// +default="Info"
 	MinimumSeverity SeverityLevel `json:"minimumSeverity,omitempty"`
 	// destination names the Secret key that holds where it goes: an https:// URL for
 	// Slack, Webhook and CloudEvents, smtp:// or smtps:// with user, password and
