@@ -69,6 +69,12 @@ type Options struct {
 	// ResyncPeriod is the time between two scheduled checks of an object where no
 	// guard and no GuardDefaults say one; nil says nothing either, 0 says never.
 	ResyncPeriod *time.Duration
+	// DriftInterval is the time between two scheduled checks of an object that asks for
+	// them by annotation, where nothing else says one.
+	DriftInterval time.Duration
+	// DriftThreshold is the share of all guarded objects that may be checked or repaired
+	// at once where no GuardDefaults say one; zero when it was not given.
+	DriftThreshold resync.Percent
 	// MaxConcurrentChecks bounds the checks that go on at once.
 	MaxConcurrentChecks int
 	// ObjectCacheBytes bounds the memory that the kept versions of objects take.
@@ -93,7 +99,10 @@ func (o *Options) AddFlags(fs *flag.FlagSet) {
 	fs.DurationVar(&o.PlanRetention, "plan-retention", planRetention, "how long a remediation plan stays after its end")
 	fs.DurationVar(&o.RecordGrace, "record-grace", 300*time.Millisecond, "how long to wait for the record of a change that nothing else explains")
 	fs.DurationVar(&o.APIServerMetrics, "api-server-metrics", time.Minute, "how often the API server's metrics are read for calls of the webhook that it went on without; 0: never")
-	fs.Func("resync-period", "time between two scheduled checks of an object where neither a guard nor GuardDefaults say one; 0s: never", o.setResyncPeriod)
+	options.AddAliased(fs, &o.ResyncPeriod, resync.ParsePeriod, "resync-period", "time between two scheduled checks of an object where neither a guard nor GuardDefaults say one; 0s: never",
+		options.Alias{Flag: "default-resync-period", Variable: "DEFAULT_RESYNC_PERIOD"})
+	fs.DurationVar(&o.DriftInterval, "drift-interval", resync.DriftDetectionPeriod, "time between two scheduled checks of an object that asks for them by annotation, where nothing else says one")
+	fs.Func("drift-threshold", "share of all guarded objects that may be checked or repaired at once where no GuardDefaults say one, such as 10% or 0.1", o.setDriftThreshold)
 	fs.IntVar(&o.MaxConcurrentChecks, "max-concurrent-checks", baseline.DefaultMaxConcurrentChecks, "how many checks go on at once, whatever the drift threshold lets")
 	fs.Int64Var(&o.ObjectCacheBytes, "object-cache-bytes", objectCacheBytes, "memory for the content of watched objects, compressed; beyond it, the namespace that holds the most is read live when it is judged")
 }
@@ -114,14 +123,10 @@ func (o *Options) setRegistered(text string) error {
 	return nil
 }
 
-// setResyncPeriod is the flag's; that it was given at all counts.
-func (o *Options) setResyncPeriod(text string) error {
-	period, err := resync.ParsePeriod(text)
-	if err != nil {
-		return err
-	}
-	o.ResyncPeriod = &period
-	return nil
+// setDriftThreshold is the flag's.
+func (o *Options) setDriftThreshold(text string) (err error) {
+	o.DriftThreshold, err = resync.ParseThreshold(text)
+	return err
 }
 
 // Validate lists what cannot work, each with the flag as its path.
@@ -139,6 +144,9 @@ func (o *Options) Validate() field.ErrorList {
 	}
 	if o.APIServerMetrics != 0 && o.APIServerMetrics < minAPIServerMetrics {
 		errs = append(errs, field.Invalid(field.NewPath("--api-server-metrics"), o.APIServerMetrics.String(), "must be 0s or at least "+minAPIServerMetrics.String()))
+	}
+	if o.DriftInterval < resync.MinPeriod || o.DriftInterval > resync.MaxPeriod {
+		errs = append(errs, field.Invalid(field.NewPath("--drift-interval"), o.DriftInterval.String(), "must be between "+resync.MinPeriod.String()+" and "+resync.MaxPeriod.String()))
 	}
 	if o.MaxConcurrentChecks < 1 || o.MaxConcurrentChecks > maxConcurrentChecks {
 		errs = append(errs, field.Invalid(field.NewPath("--max-concurrent-checks"), o.MaxConcurrentChecks, fmt.Sprintf("must be between 1 and %d", maxConcurrentChecks)))

@@ -5,14 +5,11 @@ package assess
 import (
 	"bytes"
 	"flag"
-	"io"
 	"os"
 	"path/filepath"
 	"strings"
 	"testing"
 	"time"
-
-	"github.com/google/go-cmp/cmp"
 
 	"github.com/plumbline-dev/plumbline/internal/options"
 )
@@ -63,44 +60,6 @@ func TestValidate(t *testing.T) {
 				t.Errorf("refused: %v", err)
 			case tc.want != "" && (err == nil || !strings.Contains(err.Error(), tc.want)):
 				t.Errorf("the error is %v, want %q in it", err, tc.want)
-			}
-		})
-	}
-}
-
-// A period that nobody gave is not the same as never.
-func TestTheResyncPeriodIsGivenOrNot(t *testing.T) {
-	given := func(d time.Duration) *time.Duration { return &d }
-	none := func(string) (string, bool) { return "", false }
-	variable := func(value string) func(string) (string, bool) {
-		return func(name string) (string, bool) { return value, name == "PLUMBLINE_RESYNC_PERIOD" }
-	}
-	for name, tc := range map[string]struct {
-		args     []string
-		variable func(string) (string, bool)
-		want     *time.Duration
-		refused  bool
-	}{
-		"neither":                     {variable: none},
-		"the flag":                    {args: []string{"--resync-period=3h"}, variable: none, want: given(3 * time.Hour)},
-		"never":                       {args: []string{"--resync-period=0s"}, variable: none, want: given(0)},
-		"the variable":                {variable: variable("90m"), want: given(90 * time.Minute)},
-		"the flag over the variable":  {args: []string{"--resync-period=3h"}, variable: variable("90m"), want: given(3 * time.Hour)},
-		"never over the variable":     {args: []string{"--resync-period=0s"}, variable: variable("90m"), want: given(0)},
-		"what is no period":           {args: []string{"--resync-period=soon"}, variable: none, refused: true},
-		"a period of no time":         {args: []string{"--resync-period=10ms"}, variable: none, refused: true},
-		"a negative one, by variable": {variable: variable("-1h"), refused: true},
-	} {
-		t.Run(name, func(t *testing.T) {
-			var o Options
-			fs := flag.NewFlagSet("assessor", flag.ContinueOnError)
-			fs.SetOutput(io.Discard)
-			o.AddFlags(fs)
-			if err := options.Parse(fs, tc.args, tc.variable); (err != nil) != tc.refused {
-				t.Fatalf("the error is %v", err)
-			}
-			if diff := cmp.Diff(tc.want, o.ResyncPeriod); diff != "" {
-				t.Errorf("the period (-want +got):\n%s", diff)
 			}
 		})
 	}

@@ -30,6 +30,7 @@ import (
 	"github.com/plumbline-dev/plumbline/internal/servertime"
 	"github.com/plumbline-dev/plumbline/pkg/apis/plumbline/v1alpha1"
 	"github.com/plumbline-dev/plumbline/pkg/specguard"
+	"github.com/plumbline-dev/plumbline/pkg/specguard/resync"
 )
 
 const (
@@ -79,6 +80,12 @@ type Setup struct {
 	// ResyncPeriod is the time between two scheduled checks of an object where
 	// nothing else says one; nil says nothing either, 0 says never.
 	ResyncPeriod *time.Duration
+	// DriftInterval is the time between two scheduled checks of an object that asks for
+	// them by annotation, where nothing else says one; a default if zero.
+	DriftInterval time.Duration
+	// DriftThreshold is the share of all guarded objects that may be checked or repaired
+	// at once where no GuardDefaults say one; a default if zero.
+	DriftThreshold resync.Percent
 	// MaxConcurrentChecks bounds the checks that go on at once; a default if zero.
 	MaxConcurrentChecks int
 	// ObjectCacheBytes bounds the memory that the kept versions of objects take; a default
@@ -124,6 +131,7 @@ func (s *Setup) complete() error {
 	}
 	s.time = servertime.New(s.Clock)
 	s.UnreadableAfter = cmp.Or(s.UnreadableAfter, unreadableAfter)
+	s.DriftThreshold = cmp.Or(s.DriftThreshold, resync.DefaultThreshold)
 	s.MaxConcurrentChecks = cmp.Or(s.MaxConcurrentChecks, baseline.DefaultMaxConcurrentChecks)
 	s.ObjectCacheBytes = cmp.Or(s.ObjectCacheBytes, objectCacheBytes)
 	if len(s.Rules.Key) == 0 {
@@ -242,7 +250,7 @@ func newParts(mgr manager.Manager, setup Setup) (*parts, error) {
 		Client: mgr.GetClient(), Live: mgr.GetAPIReader(), Contents: p.live,
 		Objects: tracker, Guards: p.guards, Defaults: p.defaults, Environments: p.environments, Kinds: kinds,
 		Records: baseline.NewRecords(), Recorder: mgr.GetEventRecorder(lease), Metrics: metrics, Clock: setup.Clock,
-		Config: baseline.Config{Rules: setup.Rules, Retention: setup.Retention, UnreadableAfter: setup.UnreadableAfter, ResyncPeriod: setup.ResyncPeriod},
+		Config: baseline.Config{Rules: setup.Rules, Retention: setup.Retention, UnreadableAfter: setup.UnreadableAfter, ResyncPeriod: setup.ResyncPeriod, DriftInterval: setup.DriftInterval},
 	}
 	p.baselines.Prepare()
 	if err := p.addStamps(mgr, setup); err != nil {

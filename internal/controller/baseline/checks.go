@@ -51,6 +51,9 @@ type Checks struct {
 	Reconciler *Reconciler
 	Trigger    *Trigger
 	Live       ObjectReader
+	// Threshold is the share of all objects that may be checked or repaired at once where
+	// no GuardDefaults say one.
+	Threshold resync.Percent
 	// MaxConcurrent bounds what goes on at once.
 	MaxConcurrent int
 	Clock         clock.WithTicker
@@ -98,7 +101,7 @@ func (c *Checks) round(ctx context.Context) time.Duration {
 		r.Metrics.checked(key, checkFailed)
 		c.Log.Info("check.unanswered", "kind", key.Kind, "namespace", key.Namespace, "name", key.Name)
 	}
-	for _, key := range agenda.choose(now, c.held(ctx, agenda.claims()), limitsOf(r.Defaults.InForce(), c.MaxConcurrent)) {
+	for _, key := range agenda.choose(now, c.held(ctx, agenda.claims()), limitsOf(r.Defaults.InForce(), c.Threshold, c.MaxConcurrent)) {
 		if !c.pace.AllowN(now, 1) {
 			return roundSpacing
 		}
@@ -114,12 +117,12 @@ func (c *Checks) round(ctx context.Context) time.Duration {
 	return min(max(next.Sub(now), roundSpacing), idle)
 }
 
-// limitsOf are the thresholds in force.
-func limitsOf(f *guarddefaults.InForce, maxConcurrent int) limits {
+// limitsOf are the thresholds in force; fallback holds where no GuardDefaults say one.
+func limitsOf(f *guarddefaults.InForce, fallback resync.Percent, maxConcurrent int) limits {
 	l := limits{maxConcurrent: maxConcurrent, environments: map[string]resync.Percent{}}
-	l.installation, _ = f.Threshold("")
+	l.installation = f.Threshold("", fallback)
 	for _, name := range f.Environments() {
-		l.environments[name], _ = f.Threshold(name)
+		l.environments[name] = f.Threshold(name, fallback)
 	}
 	return l
 }

@@ -16,6 +16,7 @@ import (
 	"github.com/prometheus/client_golang/prometheus"
 	"github.com/prometheus/client_golang/prometheus/testutil"
 	"k8s.io/apimachinery/pkg/runtime/schema"
+	"k8s.io/apimachinery/pkg/util/sets"
 	"k8s.io/utils/clock"
 	"sigs.k8s.io/controller-runtime/pkg/client"
 
@@ -299,6 +300,23 @@ func (c *Checks) answerAll() {
 }
 
 // A claim holds as long as its plan goes on.
+// Where no GuardDefaults say a threshold, that of the option holds.
+func TestTheThresholdOfTheOptionBoundsTheChecks(t *testing.T) {
+	want := limits{maxConcurrent: 3, installation: 40, environments: map[string]resync.Percent{}}
+	if diff := cmp.Diff(want, limitsOf(nil, 40, 3), cmp.AllowUnexported(limits{})); diff != "" {
+		t.Errorf("without GuardDefaults (-want +got):\n%s", diff)
+	}
+	silent := v1alpha1.GuardDefaults{Spec: v1alpha1.GuardDefaultsSpec{Environment: "prod"}}
+	want.environments["prod"] = 40
+	if diff := cmp.Diff(want, limitsOf(guarddefaults.NewInForce([]v1alpha1.GuardDefaults{silent}, sets.New("prod")), 40, 3), cmp.AllowUnexported(limits{})); diff != "" {
+		t.Errorf("with GuardDefaults that say none (-want +got):\n%s", diff)
+	}
+	want.environments, want.installation = map[string]resync.Percent{}, 100
+	if diff := cmp.Diff(want, limitsOf((&fleet{}).InForce(), 40, 3), cmp.AllowUnexported(limits{})); diff != "" {
+		t.Errorf("with GuardDefaults that say one (-want +got):\n%s", diff)
+	}
+}
+
 func TestAClaimHoldsAsLongAsItsPlan(t *testing.T) {
 	plan := func(name string, phase v1alpha1.PlanPhase) *v1alpha1.RemediationPlan {
 		p := &v1alpha1.RemediationPlan{}

@@ -68,6 +68,9 @@ type Config struct {
 	// ResyncPeriod is the time between two scheduled checks of an object where no
 	// guard and no GuardDefaults say one; nil says nothing either, 0 says never.
 	ResyncPeriod *time.Duration
+	// DriftInterval is the period of an object that asks for checks without saying how
+	// often; a default if zero.
+	DriftInterval time.Duration
 }
 
 // Reconciler keeps the Baseline of each guarded object.

@@ -42,10 +42,11 @@ type Defaults interface {
 // resolve finds what holds for the checks and repairs of the object.
 func (r *Reconciler) resolve(s *subject, defaults *guarddefaults.InForce) resync.Settings {
 	return defaults.Resolve(s.context.environmentName, resync.Hierarchy{
-		Annotations: s.annotations(),
-		GVK:         canon.GVK(s.key.GroupVersionKind),
-		Guards:      s.rules.Checks(),
-		Option:      r.Config.ResyncPeriod,
+		Annotations:   s.annotations(),
+		GVK:           canon.GVK(s.key.GroupVersionKind),
+		Guards:        s.rules.Checks(),
+		Option:        r.Config.ResyncPeriod,
+		DriftInterval: r.Config.DriftInterval,
 	})
 }
 

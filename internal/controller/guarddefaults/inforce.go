@@ -114,20 +114,20 @@ func (f *InForce) Readiness(environment string, gvk canon.GVK) (rule *v1alpha1.R
 	return nil, ""
 }
 
-// Threshold is the share of all objects that may be checked or repaired at once:
-// of the installation for an empty name, else of the Environment, if it says one.
-func (f *InForce) Threshold(environment string) (threshold resync.Percent, said bool) {
-	d := f.InstallWide()
-	if environment != "" {
-		d = f.Environment(environment)
+// Threshold is the share of all objects that may be checked or repaired at once: of the
+// Environment, if its GuardDefaults say one; else of the installation, whose name is empty;
+// else the fallback.
+func (f *InForce) Threshold(environment string, fallback resync.Percent) resync.Percent {
+	for _, d := range []*v1alpha1.GuardDefaults{f.Environment(environment), f.InstallWide()} {
+		if d == nil || d.Spec.DriftThreshold == "" {
+			continue
+		}
+		// The API refuses what is no percentage; what is stored anyway does not count.
+		if threshold, err := resync.ParseThreshold(d.Spec.DriftThreshold); err == nil {
+			return threshold
+		}
 	}
-	if d == nil {
-		return resync.DefaultThreshold, false
-	}
-	// The API refuses what is no percentage; with what is stored anyway comes the
-	// default.
-	threshold, err := resync.ParseThreshold(d.Spec.DriftThreshold)
-	return threshold, err == nil
+	return fallback
 }
 
 // same tells whether two say the same.

@@ -45,18 +45,16 @@ func TestWhatIsInForceDecides(t *testing.T) {
 		Period     time.Duration
 		Management v1alpha1.ManagementPolicy
 		Threshold  resync.Percent
-		Said       bool
 	}
 	h := resync.Hierarchy{GVK: canon.GVK{Group: "apps", Version: "v1", Kind: "Deployment"}, Guards: []resync.Guard{{Name: "SpecGuard/web"}}}
 	for environment, want := range map[string]answer{
-		"":     {6 * time.Hour, v1alpha1.Managed, resync.DefaultThreshold, true},
-		"prod": {2 * time.Hour, v1alpha1.Unmanaged, 25, true},
-		"dev":  {6 * time.Hour, v1alpha1.Managed, resync.DefaultThreshold, false},
-		"gone": {6 * time.Hour, v1alpha1.Managed, resync.DefaultThreshold, false},
+		"":     {6 * time.Hour, v1alpha1.Managed, 33},
+		"prod": {2 * time.Hour, v1alpha1.Unmanaged, 25},
+		"dev":  {6 * time.Hour, v1alpha1.Managed, 33},
+		"gone": {6 * time.Hour, v1alpha1.Managed, 33},
 	} {
 		s := f.Resolve(environment, h)
-		threshold, said := f.Threshold(environment)
-		got := answer{s.Period.Value, s.Management.Value, threshold, said}
+		got := answer{s.Period.Value, s.Management.Value, f.Threshold(environment, 33)}
 		if diff := cmp.Diff(want, got); diff != "" {
 			t.Errorf("environment %q (-want +got):\n%s", environment, diff)
 		}
@@ -68,9 +66,9 @@ func TestWhatIsInForceDecides(t *testing.T) {
 
 func TestNothingInForceSaysNothing(t *testing.T) {
 	var f *InForce
-	threshold, said := f.Threshold("prod")
-	if f.InstallWide() != nil || f.Environment("prod") != nil || len(f.Environments()) != 0 || said || threshold != resync.DefaultThreshold {
-		t.Errorf("nothing says %d %t", threshold, said)
+	threshold := f.Threshold("prod", 33)
+	if f.InstallWide() != nil || f.Environment("prod") != nil || len(f.Environments()) != 0 || threshold != 33 {
+		t.Errorf("nothing says %d", threshold)
 	}
 	s := f.Resolve("", resync.Hierarchy{Guards: []resync.Guard{{Name: "SpecGuard/web"}}})
 	if s.On() || s.Management.Value != v1alpha1.Managed {
@@ -78,10 +76,29 @@ func TestNothingInForceSaysNothing(t *testing.T) {
 	}
 }
 
-func TestAThresholdThatIsNoneIsTheDefault(t *testing.T) {
-	f := NewInForce([]v1alpha1.GuardDefaults{with(defaults("wide", "", 0), func(s *v1alpha1.GuardDefaultsSpec) { s.DriftThreshold = "lots" })}, nil)
-	if threshold, said := f.Threshold(""); threshold != resync.DefaultThreshold || said {
-		t.Errorf("threshold %d, said %t", threshold, said)
+func TestWhoseThresholdHolds(t *testing.T) {
+	said := func(name, environment, threshold string) v1alpha1.GuardDefaults {
+		return with(defaults(name, environment, 0), func(s *v1alpha1.GuardDefaultsSpec) { s.DriftThreshold = threshold })
+	}
+	for name, tc := range map[string]struct {
+		defaults    []v1alpha1.GuardDefaults
+		environment string
+		want        resync.Percent
+	}{
+		"the installation says a percentage":                          {[]v1alpha1.GuardDefaults{said("wide", "", "20%")}, "", 20},
+		"the installation says a fraction":                            {[]v1alpha1.GuardDefaults{said("wide", "", "0.2")}, "", 20},
+		"the installation is silent":                                  {[]v1alpha1.GuardDefaults{said("wide", "", "")}, "", 33},
+		"the installation says what is none":                          {[]v1alpha1.GuardDefaults{said("wide", "", "lots")}, "", 33},
+		"the Environment comes before the installation":               {[]v1alpha1.GuardDefaults{said("wide", "", "20%"), said("prod", "prod", "5%")}, "prod", 5},
+		"a silent Environment has the threshold of the installation":  {[]v1alpha1.GuardDefaults{said("wide", "", "20%"), said("prod", "prod", "")}, "prod", 20},
+		"the Environment says nothing about the installation":         {[]v1alpha1.GuardDefaults{said("prod", "prod", "5%")}, "", 33},
+		"a silent Environment without an installation has the option": {[]v1alpha1.GuardDefaults{said("prod", "prod", "")}, "prod", 33},
+	} {
+		t.Run(name, func(t *testing.T) {
+			if got := NewInForce(tc.defaults, sets.New("prod")).Threshold(tc.environment, 33); got != tc.want {
+				t.Errorf("the threshold is %d, want %d", got, tc.want)
+			}
+		})
 	}
 }
 

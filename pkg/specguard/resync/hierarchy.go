@@ -51,6 +51,9 @@ type Hierarchy struct {
 	// Option is the period given on the command line or by an environment
 	// variable; nil when neither was given.
 	Option *time.Duration
+	// DriftInterval is the period of an object that asks for checks without saying how
+	// often; [DriftDetectionPeriod] if zero.
+	DriftInterval time.Duration
 }
 
 // Settings are what holds for one object.

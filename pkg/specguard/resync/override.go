@@ -3,6 +3,7 @@
 package resync
 
 import (
+	"cmp"
 	"fmt"
 	"time"
 
@@ -11,7 +12,7 @@ import (
 
 // AnnotationDriftDetection with the value true asks for checks of the object
 // without saying how often. It counts when nobody says a period at any level, and
-// then means [DriftDetectionPeriod].
+// then means the drift interval of the installation.
 const AnnotationDriftDetection = "plumbline.dev/enable-drift-detection"
 
 // driftDetection is the wish for checks. It weakens no guard, for it counts only
@@ -22,7 +23,7 @@ func (r *resolver) driftDetection() []Voice[time.Duration] {
 	case !ok || text == "false":
 		return nil
 	case text == "true":
-		return []Voice[time.Duration]{{AnnotationDriftDetection, DriftDetectionPeriod}}
+		return []Voice[time.Duration]{{AnnotationDriftDetection, cmp.Or(r.h.DriftInterval, DriftDetectionPeriod)}}
 	default:
 		p := &InputError{Kind: ProblemNotABoolean, Text: quoted(text), Detail: "neither true nor false"}
 		r.problem(p.at(LevelDriftDetection, AnnotationDriftDetection))

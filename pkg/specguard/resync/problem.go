@@ -15,7 +15,8 @@ const (
 	ProblemOutOfBounds ProblemKind = "OutOfBounds"
 	// ProblemNotABoolean: the text is neither true nor false.
 	ProblemNotABoolean ProblemKind = "NotABoolean"
-	// ProblemNotAPercentage: the text is none of 1% to 100%.
+	// ProblemNotAPercentage: the text is neither a percentage from 1% to 100% nor a fraction
+	// from 0.01 to 1.
 	ProblemNotAPercentage ProblemKind = "NotAPercentage"
 	// ProblemUnknownValue: the value is not one of the closed list.
 	ProblemUnknownValue ProblemKind = "UnknownValue"

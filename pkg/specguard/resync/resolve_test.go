@@ -64,6 +64,15 @@ func TestResolvePeriod(t *testing.T) {
 			h:    Hierarchy{Annotations: asks("3h"), InstallWide: defaults("all", hours(1), nil), Option: hours(1)},
 			from: LevelBuiltIn,
 		},
+		"a wish for checks has the interval of the installation": {
+			h:    Hierarchy{Guards: []Guard{silent}, DriftInterval: 10 * time.Minute, Annotations: map[string]string{AnnotationDriftDetection: "true"}},
+			want: 10 * time.Minute, from: LevelDriftDetection,
+		},
+		"an interval without a wish switches no check on": {h: Hierarchy{Guards: []Guard{silent}, DriftInterval: 10 * time.Minute}, from: LevelBuiltIn},
+		"a period of a guard comes before the interval": {
+			h:    Hierarchy{Guards: []Guard{guard("web", hours(4), "")}, DriftInterval: 10 * time.Minute, Annotations: map[string]string{AnnotationDriftDetection: "true"}},
+			want: 4 * time.Hour, from: LevelGuard,
+		},
 		"the option": {
 			h: Hierarchy{Guards: []Guard{silent}, Option: hours(10)}, want: 10 * time.Hour, from: LevelOption,
 		},

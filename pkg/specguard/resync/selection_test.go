@@ -15,12 +15,15 @@ import (
 )
 
 func TestParseThreshold(t *testing.T) {
-	for text, want := range map[string]Percent{"1%": 1, "10%": 10, "99%": 99, "100%": 100, "": 10} {
+	for text, want := range map[string]Percent{
+		"1%": 1, "10%": 10, "99%": 99, "100%": 100, "": 10,
+		"0.01": 1, "0.07": 7, "0.1": 10, "0.10": 10, "0.2": 20, "0.29": 29, "0.58": 58, "0.99": 99, "1": 100, "1.0": 100, "1.00": 100,
+	} {
 		if got, err := ParseThreshold(text); err != nil || got != want {
 			t.Errorf("ParseThreshold(%q) = %d, %v; want %d", text, got, err, want)
 		}
 	}
-	for _, text := range []string{"0%", "101%", "10", "0.1", "-1%", "10 %", "010%", "%", "1e1%", "10%\n", "999999999999999999999%"} {
+	for _, text := range []string{"0%", "101%", "10", "0", "0.0", "0.00", "0.005", "0.125", "0.", ".5", "1.", "1.01", "1.000", "2", "-0.1", "0,1", "1e-1", "00.1", "0.1%", "1.5%", "-1%", "10 %", "010%", "%", "1e1%", "10%\n", "999999999999999999999%"} {
 		got, err := ParseThreshold(text)
 		problem, ok := err.(*InputError) //nolint:errorlint // it is documented to be one
 		if !ok || problem.Kind != ProblemNotAPercentage || got != DefaultThreshold {

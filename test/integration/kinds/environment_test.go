@@ -88,11 +88,11 @@ func TestGuardDefaults_Fields(t *testing.T) {
 		},
 		"too many readiness rules are refused": {readiness(repeat(33, "{apiGroup: a.b, kind: K%d, expression: 'true'}")), []string{"spec.readiness"}, "must have at most 32 items"},
 	}
-	for _, threshold := range []string{"1%", "9%", "10%", "99%", "100%"} {
+	for _, threshold := range []string{"1%", "9%", "10%", "99%", "100%", "0.01", "0.2", "0.99", "1", "1.0"} {
 		cases["driftThreshold "+threshold+" is accepted"] = specCase{spec: fmt.Sprintf("driftThreshold: %q", threshold)}
 	}
-	for _, threshold := range []string{"0%", "10", "101%", "05%", "-1%", "1.5%", "%%"} {
-		cases["driftThreshold "+threshold+" is refused"] = specCase{fmt.Sprintf("driftThreshold: %q", threshold), []string{"spec.driftThreshold"}, "should match"}
+	for _, threshold := range []string{"0%", "10", "101%", "05%", "-1%", "1.5%", "%%", "0", "0.0", "1.5", "2", ".5"} {
+		cases["driftThreshold "+threshold+" is refused"] = specCase{fmt.Sprintf("driftThreshold: %q", threshold), []string{"spec.driftThreshold"}, "a percentage from 1% to 100%, or a fraction from 0.01 to 1"}
 	}
 	runSpecCases(t, "GuardDefaults", "{}", cases)
 }

@@ -61,7 +61,7 @@ func TestDefaults(t *testing.T) {
 	cases := map[string]map[string]any{
 		"SpecGuard":        {"mode": "Audit", "objectOverride": "Forbidden", "authenticatedDeletes": "NotRequired"},
 		"ClusterSpecGuard": {"mode": "Audit", "objectOverride": "Forbidden", "authenticatedDeletes": "NotRequired"},
-		"GuardDefaults":    {"driftThreshold": "10%"},
+		"GuardDefaults":    {},
 		"Environment":      {},
 		"Baseline":         {},
 		"BaselineRevision": {},

@@ -69,12 +69,13 @@ type GuardDefaultsSpec struct {
 	// +optional
 	Defaults CheckDefaults `json:"defaults,omitzero"`
 	// driftThreshold is the share of all guarded objects that may be checked or
-	// repaired at once, rounded up, at least one; e.g. "10%".
+	// repaired at once, rounded up, at least one: a percentage such as "10%", or the same
+	// as a fraction such as "0.1". Left out, an Environment has that of the installation,
+	// and the installation that of the assessor's option, which is 10% by default.
 	// +optional
-	// +default="10%"
-	// +kubebuilder:validation:MinLength=2
+	// +kubebuilder:validation:MinLength=1
 	// +kubebuilder:validation:MaxLength=4
-	// +kubebuilder:validation:Pattern=`^([1-9][0-9]?|100)%$`
+	// +kubebuilder:validation:XValidation:rule="self.matches('^(([1-9][0-9]?|100)%|0[.](0[1-9]|[1-9][0-9]?)|1([.]00?)?)$')",message="a percentage from 1% to 100%, or a fraction from 0.01 to 1 with at most two decimals, such as 20% or 0.2"
 	DriftThreshold string `json:"driftThreshold,omitempty"`
 	// kinds override the defaults.
 	// +optional
