@@ -220,6 +220,36 @@ func TestAnExplicit0sIsNever(t *testing.T) {
 	}
 }
 
+// An object that asks for checks without saying how often has the interval of the
+// installation. The interval switches on the checks of no other object.
+func TestAnObjectThatAsksForChecksHasTheDriftInterval(t *testing.T) {
+	rotation.Share(t, 3)
+	w := newWorld(t)
+	start(t, func(s *assess.Setup) { s.DriftInterval = time.Second })
+	w.UnderGuard()
+	asking := w.Deploy(ci, "web")
+	w.Deploy(ci, "api")
+	silent := w.UntilIs("api", "InSync")
+	w.UntilIs("web", "InSync")
+	w.Must(admin.Patch(w.Ctx(), asking, client.RawPatch(types.MergePatchType,
+		fmt.Appendf(nil, `{"metadata":{"annotations":{%q:"true"}}}`, resync.AnnotationDriftDetection))))
+	last := metav1.Time{}
+	for range 2 {
+		b := w.Until("web", "it is checked", func(b *v1alpha1.Baseline) error {
+			if b.Status.NextCheck == nil || b.Status.LastCheck == nil || !b.Status.LastCheck.After(last.Time) {
+				return fmt.Errorf("checked at %s, next at %v", b.Status.LastCheck, b.Status.NextCheck)
+			}
+			return nil
+		})
+		last = *b.Status.LastCheck
+	}
+	now, err := w.Baseline("api")
+	w.Must(err)
+	if now.Status.NextCheck != nil || now.ResourceVersion != silent.ResourceVersion {
+		t.Errorf("the other is checked at %s, and its baseline went from version %s to %s", now.Status.NextCheck, silent.ResourceVersion, now.ResourceVersion)
+	}
+}
+
 // setChecked backdates the checks that a Baseline tells of.
 func (w *world) setChecked(name string, last, next time.Duration) *v1alpha1.Baseline {
 	w.t.Helper()
@@ -292,12 +322,13 @@ func (g *gate) held() []string {
 	return slices.Clone(g.waiting)
 }
 
-// Five objects are due at once. By default 10 % of them, rounded up, are checked
-// at the same time; two fifths if GuardDefaults say 40 %.
+// Five objects are due at once. Two fifths of them are checked at the same time, because
+// the option says 40 %; three fifths once GuardDefaults say so. GuardDefaults that say no
+// threshold leave the option in force.
 func TestTheThresholdBoundsWhatIsCheckedAtOnce(t *testing.T) {
 	rotation.Share(t, 3)
 	w := newWorld(t)
-	p := start(t)
+	p := start(t, func(s *assess.Setup) { s.DriftThreshold = 40 })
 	g := w.UnderGuard()
 	for i := range 5 {
 		name := fmt.Sprintf("web-%d", i)
@@ -313,13 +344,25 @@ func TestTheThresholdBoundsWhatIsCheckedAtOnce(t *testing.T) {
 		w.shows(p, atWork, map[string]float64{atWork: running})
 		w.shows(p, held, map[string]float64{held: waiting})
 	}
-	due(1, 4)
-	defaults := &v1alpha1.GuardDefaults{ObjectMeta: metav1.ObjectMeta{Name: "t-threshold"}, Spec: v1alpha1.GuardDefaultsSpec{DriftThreshold: "40%"}}
+	due(2, 3)
+	defaults := &v1alpha1.GuardDefaults{
+		ObjectMeta: metav1.ObjectMeta{Name: "t-threshold"},
+		Spec:       v1alpha1.GuardDefaultsSpec{Defaults: v1alpha1.CheckDefaults{ManagementPolicy: v1alpha1.Managed}},
+	}
 	w.Must(admin.Create(w.Ctx(), defaults))
 	t.Cleanup(func() { w.Must(admin.Delete(context.WithoutCancel(t.Context()), defaults)) })
+	w.Eventually("the defaults are in force", func() error {
+		w.Must(admin.Get(w.Ctx(), client.ObjectKeyFromObject(defaults), defaults))
+		if !meta.IsStatusConditionTrue(defaults.Status.Conditions, v1alpha1.ConditionReady) {
+			return fmt.Errorf("the conditions are %v", defaults.Status.Conditions)
+		}
+		return nil
+	})
 	due(2, 3)
-	if n := len(hold.held()); n != 2 {
-		t.Errorf("%d reads were sent, want 2: %v", n, hold.held())
+	w.Must(admin.Patch(w.Ctx(), defaults, client.RawPatch(types.MergePatchType, []byte(`{"spec":{"driftThreshold":"0.6"}}`))))
+	due(3, 2)
+	if n := len(hold.held()); n != 3 {
+		t.Errorf("%d reads were sent, want 3: %v", n, hold.held())
 	}
 	close(hold.open)
 	for i := range 5 {
