@@ -31,6 +31,7 @@
 //	neither uid nor resourceVersion            I5
 //	creations are admitted at any time         I5   makes an object after the end
 //	the time of the own clock                  I16  writes outside of the hours
+//	heads of records are not kept              I13  names records that could be cut off
 //
 // The API server of these worlds has the chart's policy on creations of the executor
 // (plumbline-executor-creations). For the mutants that drop the uid the policy had to be

@@ -191,7 +191,9 @@ func (o *Observer) phase(plan *v1alpha1.RemediationPlan, before *v1alpha1.Remedi
 		o.told(context.Background(), plan, notify.PlanStarted, "resumed-"+strconv.FormatInt(plan.Generation, 10))
 	}
 	o.logPlan(name, plan)
-	o.eventOnPlan(plan)
+	if status.Phase != v1alpha1.PlanCreated { // the assessor has told that, with the targets
+		o.eventOnPlan(plan)
+	}
 }
 
 func (o *Observer) logPlan(name string, plan *v1alpha1.RemediationPlan) {

@@ -293,6 +293,19 @@ func TestTheEventsOfAPlan(t *testing.T) {
 	}
 }
 
+// The assessor makes an Event about each plan that it creates.
+func TestAPlanThatIsCreatedIsLoggedWithoutAnEvent(t *testing.T) {
+	w := watch(t)
+	w.plan.Status = v1alpha1.RemediationPlanStatus{Phase: v1alpha1.PlanCreated}
+	w.Stored(w.plan, &v1alpha1.RemediationPlanStatus{})
+	if got := w.noted(); len(got) > 0 {
+		t.Errorf("Events were made: %q", got)
+	}
+	if !strings.Contains(w.log.String(), "remediation.plan.created") {
+		t.Errorf("the log says %s", w.log.String())
+	}
+}
+
 func TestWhatIsToldOfAPlan(t *testing.T) {
 	w := watch(t)
 	w.run()

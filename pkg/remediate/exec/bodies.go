@@ -134,6 +134,31 @@ func (r *run) tell(ctx context.Context, record evidence.Record) (evidence.Head, 
 	return r.Evidence.Tell(ctx, r.plan.Spec.Plan.Environment, record)
 }
 
+// note writes a record as tell does. Its head is kept with the next write of the ledger, and
+// before the next status is stored.
+func (r *run) note(ctx context.Context, record evidence.Record) (evidence.Head, error) {
+	bodies, err := r.keepOrigins(ctx)
+	if err != nil {
+		return evidence.Head{}, err
+	}
+	record.Bodies = append(bodies, record.Bodies...)
+	at, err := r.Evidence.Note(ctx, r.plan.Spec.Plan.Environment, record)
+	r.noted = r.noted || err == nil
+	return at, err
+}
+
+// keepNoted keeps the head of what was noted.
+func (r *run) keepNoted(ctx context.Context) error {
+	if !r.noted {
+		return nil
+	}
+	if err := r.Evidence.KeepHead(ctx, r.plan.Spec.Plan.Environment, r.plan.Spec.Plan.Policy.UID); err != nil {
+		return err
+	}
+	r.noted = false
+	return nil
+}
+
 // keepArtifacts stores what a step is about to write and what it writes over. The policy and
 // the plan are stored with them, so that each write has both.
 func (r *run) keepArtifacts(ctx context.Context, step int32) (v1alpha1.StepArtifacts, error) {

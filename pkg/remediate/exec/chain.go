@@ -52,6 +52,8 @@ type Recorder struct {
 // chain is what is known of a policy's records.
 type chain struct {
 	head evidence.Head
+	// kept is the last head that this process has kept, or found.
+	kept evidence.Head
 	// told are the last records, by the event that they tell; order has the events
 	// from old to new.
 	told  map[string]evidence.Head
@@ -77,22 +79,70 @@ func (r *Recorder) Ready(ctx context.Context) error { return r.Writer.Store.Read
 func (r *Recorder) Tell(ctx context.Context, environment string, record evidence.Record) (evidence.Head, error) {
 	r.mu.Lock()
 	defer r.mu.Unlock()
-	record.Builder = r.Builder
-	c, err := r.chain(ctx, environment, record.Chain.UID)
+	c, at, err := r.write(ctx, environment, record)
 	if err != nil {
 		return evidence.Head{}, err
 	}
+	return at, r.keep(ctx, environment, record.Chain.UID, c)
+}
+
+// Note writes a record as Tell does, and leaves its head to be kept with that of a later
+// record. Before anything names the record, [Recorder.KeepHead] has to succeed.
+func (r *Recorder) Note(ctx context.Context, environment string, record evidence.Record) (evidence.Head, error) {
+	r.mu.Lock()
+	defer r.mu.Unlock()
+	_, at, err := r.write(ctx, environment, record)
+	return at, err
+}
+
+// KeepHead keeps the head of a chain, unless this process has kept it already.
+func (r *Recorder) KeepHead(ctx context.Context, environment, uid string) error {
+	r.mu.Lock()
+	defer r.mu.Unlock()
+	c, err := r.chain(ctx, environment, uid)
+	if err != nil || c.kept == c.head {
+		return err
+	}
+	return r.keep(ctx, environment, uid, c)
+}
+
+// unkept returns the head of a chain that is still to be kept, if there is one.
+func (r *Recorder) unkept(uid string) (head evidence.Head, found bool) {
+	r.mu.Lock()
+	defer r.mu.Unlock()
+	if c := r.chains[uid]; c != nil && c.kept != c.head {
+		return c.head, true
+	}
+	return evidence.Head{}, false
+}
+
+// noteKept notes that a head is kept.
+func (r *Recorder) noteKept(uid string, head evidence.Head) {
+	r.mu.Lock()
+	defer r.mu.Unlock()
+	if c := r.chains[uid]; c != nil && c.kept.Sequence < head.Sequence {
+		c.kept = head
+	}
+}
+
+// write writes a record, unless the chain has one of the same event.
+func (r *Recorder) write(ctx context.Context, environment string, record evidence.Record) (*chain, evidence.Head, error) {
+	record.Builder = r.Builder
+	c, err := r.chain(ctx, environment, record.Chain.UID)
+	if err != nil {
+		return nil, evidence.Head{}, err
+	}
 	if at, told := c.told[record.ID()]; told {
-		return at, r.keep(ctx, environment, record.Chain.UID, c)
+		return c, at, nil
 	}
 	sealed, err := r.Writer.Append(ctx, c.head, record)
 	if err != nil {
 		// What stands there now is not known; it is read again before the next one.
 		delete(r.chains, record.Chain.UID)
-		return evidence.Head{}, fmt.Errorf("recording %s: %w", record.ID(), err)
+		return nil, evidence.Head{}, fmt.Errorf("recording %s: %w", record.ID(), err)
 	}
 	c.add(sealed)
-	return sealed.Head(), r.keep(ctx, environment, record.Chain.UID, c)
+	return c, sealed.Head(), nil
 }
 
 // add moves the head on, and forgets what is older than anybody would look for.
@@ -122,12 +172,13 @@ func (c *chain) note(s evidence.Sealed) {
 	}
 }
 
-// keep stores the head. A record whose head is not kept is not told yet: it could
+// keep stores the head. A record whose head is not kept is named nowhere yet: it could
 // be cut off unseen.
 func (r *Recorder) keep(ctx context.Context, environment, uid string, c *chain) error {
 	if err := r.Heads.Keep(ctx, environment, uid, c.head); err != nil {
 		return fmt.Errorf("keeping the head of evidence %s: %w", uid, err)
 	}
+	c.kept = c.head
 	return nil
 }
 
@@ -141,7 +192,7 @@ func (r *Recorder) chain(ctx context.Context, environment, uid string) (*chain, 
 	if err != nil {
 		return nil, err
 	}
-	c := &chain{head: head, told: map[string]evidence.Head{}, signed: map[string]bool{}, decided: map[evidence.Head]string{}}
+	c := &chain{head: head, kept: head, told: map[string]evidence.Head{}, signed: map[string]bool{}, decided: map[evidence.Head]string{}}
 	for sequence := max(1, head.Sequence-lookBack+1); sequence <= head.Sequence; sequence++ {
 		sealed, err := r.read(ctx, evidence.Name(uid, sequence))
 		if errors.Is(err, evidence.ErrNotFound) {

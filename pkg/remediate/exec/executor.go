@@ -105,6 +105,8 @@ type run struct {
 	// budgets are the PodDisruptionBudgets that allow no disruption.
 	budgets []policyv1.PodDisruptionBudget
 	steps   map[int32]*material
+	// noted says that there is a record whose head may not be kept yet.
+	noted bool
 }
 
 // Carry carries one plan on as far as it goes now. An error means that nothing is
@@ -189,7 +191,11 @@ func (r *run) writeStatus(ctx context.Context, x protocol.WriteStatus) (again bo
 	return false, nil
 }
 
+// store stores a status, once the heads of all records are kept that it may name.
 func (r *run) store(ctx context.Context, status *v1alpha1.RemediationPlanStatus) (again bool, err error) {
+	if err := r.keepNoted(ctx); err != nil {
+		return false, err
+	}
 	next := r.plan.DeepCopy()
 	before := next.Status.DeepCopy()
 	next.Status = *status

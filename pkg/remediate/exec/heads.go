@@ -63,21 +63,28 @@ func (h LedgerHeads) keep(ctx context.Context, environment, chain string, head e
 		if there != nil {
 			next.Chains = slices.DeleteFunc(next.Chains, func(c v1alpha1.EvidenceChain) bool { return c.PolicyUID != chain && !there[c.PolicyUID] })
 		}
-		entry := v1alpha1.EvidenceChain{PolicyUID: chain, Sequence: head.Sequence, Digest: head.Digest}
-		i := slices.IndexFunc(next.Chains, func(c v1alpha1.EvidenceChain) bool { return c.PolicyUID == chain })
-		switch {
-		case i >= 0 && next.Chains[i].Sequence >= head.Sequence:
+		if !putHead(next, chain, head) {
+			full = len(next.Chains) >= maxChains && !slices.ContainsFunc(next.Chains, func(c v1alpha1.EvidenceChain) bool { return c.PolicyUID == chain })
 			return s
-		case i >= 0:
-			next.Chains[i] = entry
-		case len(next.Chains) >= maxChains:
-			full = true
-			return s
-		default:
-			next.Chains = append(next.Chains, entry)
 		}
 		next.Sequence++
 		return next
 	})
 	return full, err
+}
+
+// putHead puts the head of a chain into a status. A head that is behind, and one for which
+// there is no room, changes nothing.
+func putHead(s *ledger.Status, chain string, head evidence.Head) (changed bool) {
+	entry := v1alpha1.EvidenceChain{PolicyUID: chain, Sequence: head.Sequence, Digest: head.Digest}
+	i := slices.IndexFunc(s.Chains, func(c v1alpha1.EvidenceChain) bool { return c.PolicyUID == chain })
+	switch {
+	case i >= 0 && s.Chains[i].Sequence >= head.Sequence, i < 0 && len(s.Chains) >= maxChains:
+		return false
+	case i >= 0:
+		s.Chains[i] = entry
+	default:
+		s.Chains = append(s.Chains, entry)
+	}
+	return true
 }

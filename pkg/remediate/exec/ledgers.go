@@ -12,6 +12,7 @@ import (
 	"sigs.k8s.io/controller-runtime/pkg/client"
 
 	"github.com/plumbline-dev/plumbline/pkg/apis/plumbline/v1alpha1"
+	"github.com/plumbline-dev/plumbline/pkg/remediate/evidence"
 	"github.com/plumbline-dev/plumbline/pkg/remediate/ledger"
 	"github.com/plumbline-dev/plumbline/pkg/remediate/protocol"
 )
@@ -173,7 +174,7 @@ func (r *run) refusedBy(ctx context.Context, p place, step int32) (*ledger.Gate,
 }
 
 func (r *run) reserveIn(ctx context.Context, p place, step int32) (verdict ledger.Verdict, err error) {
-	err = r.change(ctx, p.name, func(s *ledger.Status) *ledger.Status {
+	err = r.changePlaces(ctx, p.name, func(s *ledger.Status) *ledger.Status {
 		var next *ledger.Status
 		next, verdict = ledger.Reserve(s, r.request(step), p.rules, r.Time.Now())
 		return next
@@ -184,7 +185,7 @@ func (r *run) reserveIn(ctx context.Context, p place, step int32) (verdict ledge
 // settle tells both ledgers how a step ended, the cluster's last.
 func (r *run) settle(ctx context.Context, step int32, outcome v1alpha1.LedgerOutcome) error {
 	for _, p := range slices.Backward(r.places()) {
-		err := r.change(ctx, p.name, func(s *ledger.Status) *ledger.Status {
+		err := r.changePlaces(ctx, p.name, func(s *ledger.Status) *ledger.Status {
 			next, _ := ledger.Settle(s, r.reference(step), outcome, r.Time.Now())
 			return next
 		})
@@ -210,6 +211,24 @@ func (r *run) releaseIn(ctx context.Context, ledgerName string, step int32) erro
 		next, _ := ledger.Release(s, r.reference(step), r.plan.Status.Epoch)
 		return next
 	})
+}
+
+// changePlaces changes the places of a ledger. A head that is still to be kept is kept by the
+// same write.
+func (r *run) changePlaces(ctx context.Context, name string, how func(*ledger.Status) *ledger.Status) error {
+	chain, kept := r.plan.Spec.Plan.Policy.UID, evidence.Head{}
+	err := r.change(ctx, name, func(s *ledger.Status) *ledger.Status {
+		next := how(s)
+		kept = evidence.Head{}
+		if head, found := r.Evidence.unkept(chain); found && next != s && name == r.plan.Spec.Plan.Environment && putHead(next, chain, head) {
+			kept = head
+		}
+		return next
+	})
+	if err == nil && kept != (evidence.Head{}) {
+		r.Evidence.noteKept(chain, kept)
+	}
+	return err
 }
 
 // change writes a ledger's status as one compare-and-swap, and tries again when

@@ -21,7 +21,7 @@ import (
 
 // record writes the signed record of a step that has ended.
 func (r *run) record(ctx context.Context, step int32) (protocol.Answer, *v1alpha1.StepEvidence) {
-	at, err := r.tell(ctx, r.stepRecord(ctx, step))
+	at, err := r.note(ctx, r.stepRecord(ctx, step))
 	if err != nil {
 		return protocol.Unknown, nil
 	}

@@ -6,13 +6,15 @@ import (
 	"github.com/plumbline-dev/plumbline/pkg/apis/plumbline/v1alpha1"
 )
 
-// after says what is left to do for a step that has ended, or nil.
+// after says what is left to do for a step that has ended, or nil. What the ledgers and the
+// records have answered goes into the next status that is stored, see [State.write]: who dies
+// before that asks again, and both answer the same.
 func (s *State) after(step *v1alpha1.PlanStep) Effect {
 	f := s.Facts.Of(step.Index)
-	if step.Settled != v1alpha1.Enabled {
+	if step.Settled != v1alpha1.Enabled && f.Settled != Yes {
 		return s.settle(step, f)
 	}
-	if step.Evidence == nil {
+	if step.Evidence == nil && f.Recorded != Yes {
 		return s.record(step, f)
 	}
 	switch f.Let {
@@ -28,12 +30,8 @@ func (s *State) after(step *v1alpha1.PlanStep) Effect {
 // settle tells the ledgers. What was skipped or fenced is proven to have written
 // nothing, and gives its place back.
 func (s *State) settle(step *v1alpha1.PlanStep, f StepFacts) Effect {
-	switch f.Settled {
-	case NotAsked:
-	case Unknown:
+	if f.Settled == Unknown {
 		return s.wait(again, "the ledgers could not be told")
-	case Yes, No:
-		return s.write(func(n *v1alpha1.RemediationPlanStatus) { n.Steps[step.Index].Settled = v1alpha1.Enabled })
 	}
 	outcome, wrote := outcomeOf(step)
 	if !wrote {
@@ -61,12 +59,25 @@ func outcomeOf(step *v1alpha1.PlanStep) (outcome v1alpha1.LedgerOutcome, wrote b
 }
 
 func (s *State) record(step *v1alpha1.PlanStep, f StepFacts) Effect {
-	switch f.Recorded {
-	case NotAsked, No:
-		return Record{step.Index}
-	case Unknown:
+	if f.Recorded == Unknown {
 		return s.wait(again, "the record could not be written")
-	case Yes:
 	}
-	return s.write(func(n *v1alpha1.RemediationPlanStatus) { n.Steps[step.Index].Evidence = f.Evidence.DeepCopy() })
+	return Record{step.Index}
+}
+
+// noteEnds adds to a status what is known of the steps that have ended.
+func (s *State) noteEnds(n *v1alpha1.RemediationPlanStatus) (changed bool) {
+	for i := range s.Plan.Status.Steps {
+		step, f := &s.Plan.Status.Steps[i], s.Facts.Of(s.Plan.Status.Steps[i].Index)
+		if !ended(step) {
+			continue
+		}
+		if step.Settled != v1alpha1.Enabled && f.Settled == Yes {
+			n.Steps[i].Settled, changed = v1alpha1.Enabled, true
+		}
+		if step.Evidence == nil && f.Recorded == Yes {
+			n.Steps[i].Evidence, changed = f.Evidence.DeepCopy(), true
+		}
+	}
+	return changed
 }

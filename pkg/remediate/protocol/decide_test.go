@@ -3,6 +3,7 @@
 package protocol
 
 import (
+	"strings"
 	"testing"
 	"time"
 
@@ -94,18 +95,67 @@ func TestWhatFollowsTheEndOfAStep(t *testing.T) {
 			}
 		})
 	}
-	t.Run("each of them is stored", func(t *testing.T) {
-		s := running(v1alpha1.StepVerified)
-		s.Facts.Steps = map[int32]StepFacts{0: {Settled: Yes}}
-		if got := stored(t, Next(s)).Settled; got != v1alpha1.Enabled {
-			t.Errorf("settled is %q", got)
-		}
-		s.Plan.Status.Steps[0].Settled = v1alpha1.Enabled
-		s.Facts.Steps = map[int32]StepFacts{0: {Recorded: Yes, Evidence: evidence}}
-		if diff := cmp.Diff(evidence, stored(t, Next(s)).Evidence); diff != "" {
-			t.Errorf("evidence (-want +got):\n%s", diff)
-		}
-	})
+}
+
+// D24 of the review of remediation: each answer of the ledgers and of the records was a
+// status of its own.
+func TestTheAnswersAfterTheEndOfAStepAreStoredWithTheNextStatus(t *testing.T) {
+	evidence := &v1alpha1.StepEvidence{Sequence: 7, Digest: "sha256:record"}
+	settled, recorded := StepFacts{Settled: Yes}, StepFacts{Settled: Yes, Recorded: Yes, Evidence: evidence}
+	released := recorded
+	released.Let = Yes
+	const verified, planned = v1alpha1.StepVerified, v1alpha1.StepPlanned
+	tests := map[string]struct {
+		states []v1alpha1.StepState
+		facts  map[int32]StepFacts
+		want   string // the next effect, or the phase and the states of a status
+	}{
+		"the record comes before any status": {[]v1alpha1.StepState{verified}, map[int32]StepFacts{0: settled}, "protocol.Record {0}"},
+		"so does the target":                 {[]v1alpha1.StepState{verified}, map[int32]StepFacts{0: recorded}, "protocol.ReleaseTarget {0}"},
+		"the end of the plan has them":       {[]v1alpha1.StepState{verified}, map[int32]StepFacts{0: released}, "Succeeded: Verified settled recorded"},
+		"the next step is asked for first":   {[]v1alpha1.StepState{verified, planned}, map[int32]StepFacts{0: released}, "protocol.Authorise {1}"},
+		"the grant of the next step has them": {[]v1alpha1.StepState{verified, planned}, map[int32]StepFacts{
+			0: released, 1: {Authorised: Yes, Mirror: &Place{Granted: Yes}, Place: &Place{Granted: Yes}, Claimed: Yes},
+		}, "Running: Verified settled recorded, Reserved"},
+		"a wait stores them first": {[]v1alpha1.StepState{verified, planned}, map[int32]StepFacts{0: released, 1: {Authorised: Unknown}},
+			"Running: Verified settled recorded, Planned"},
+		"records that do not answer hold back no settlement": {[]v1alpha1.StepState{verified}, map[int32]StepFacts{0: {Settled: Yes, Recorded: Unknown}},
+			"Running: Verified settled"},
+		"nor does a target that is not let go of": {[]v1alpha1.StepState{verified}, map[int32]StepFacts{0: {Settled: Yes, Recorded: Yes, Evidence: evidence, Let: Unknown}},
+			"Running: Verified settled recorded"},
+	}
+	for name, test := range tests {
+		t.Run(name, func(t *testing.T) {
+			s := running(test.states...)
+			s.Facts.Steps = test.facts
+			next := Next(s)
+			got := text(next)
+			if w, ok := next.(WriteStatus); ok {
+				var steps []string
+				for i := range w.Status.Steps {
+					step := &w.Status.Steps[i]
+					line := string(step.State)
+					if step.Settled == v1alpha1.Enabled {
+						line += " settled"
+					}
+					if step.Evidence != nil {
+						line += " recorded"
+					}
+					steps = append(steps, line)
+				}
+				got = string(w.Status.Phase) + ": " + strings.Join(steps, ", ")
+			}
+			if got != test.want {
+				t.Errorf("next is %q, want %q", got, test.want)
+			}
+			if w, ok := next.(WriteStatus); ok && w.Status.Phase == v1alpha1.PlanRunning && test.facts[1].Place == nil {
+				s.Plan.Status = w.Status
+				if wait, ok := Next(s).(Wait); !ok {
+					t.Errorf("then it is to %T, and not to wait", wait)
+				}
+			}
+		})
+	}
 }
 
 func TestAPlanEndsByHowItsStepsEnded(t *testing.T) {

@@ -21,8 +21,16 @@ const (
 	maxAttempts = 8
 )
 
-// Next says what is to be done.
+// Next says what is to be done. Before the plan waits, all is stored that is known.
 func Next(s *State) Effect {
+	e := s.next()
+	if _, waits := e.(Wait); waits && s.noteEnds(s.Plan.Status.DeepCopy()) {
+		return s.write(func(*v1alpha1.RemediationPlanStatus) {})
+	}
+	return e
+}
+
+func (s *State) next() Effect {
 	status := &s.Plan.Status
 	switch {
 	case Final(status.Phase):
@@ -77,9 +85,11 @@ func Final(p v1alpha1.PlanPhase) bool {
 	return false
 }
 
-// write is a status to store, made from the present one.
+// write is a status to store, made from the present one and from what is known of the steps
+// that have ended.
 func (s *State) write(change func(*v1alpha1.RemediationPlanStatus)) WriteStatus {
 	next := s.Plan.Status.DeepCopy()
+	s.noteEnds(next)
 	change(next)
 	next.ObservedGeneration = s.Plan.Generation
 	count(next)

@@ -27,7 +27,6 @@ const (
 	Effect     = "write web"
 	Applied    = "plan Running: Applied, Planned"
 	Verified   = "plan Running: Verified, Planned"
-	Settled    = "plan Running: Verified settled, Planned"
 	StepRecord = "record 2"
 
 	GrantedToo    = "the Environment's ledger: 1 granted, 0 ended, 1 records"

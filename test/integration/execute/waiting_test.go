@@ -96,7 +96,7 @@ func TestAPlanWatchesTheTargetThatItWaitsFor(t *testing.T) {
 	const changes = 20
 	for i := range changes {
 		d := w.Live("web")
-		d.Status.Replicas, d.Status.UnavailableReplicas = int32(i), 1 //nolint:gosec // few
+		d.Status.UnavailableReplicas = int32(i + 1) //nolint:gosec // few
 		w.Must(admin.Status().Update(w.Ctx(), d))
 	}
 	gate.Open()

@@ -89,7 +89,28 @@ func (j *judge) forward(c apiserver.Commit, before, next *v1alpha1.RemediationPl
 		if was.Evidence != nil && (is.Evidence == nil || *is.Evidence != *was.Evidence) {
 			j.breaks("I13", c.Revision, "step %d had the record %s, and has another", i, was.Evidence.Digest)
 		}
+		if is.Evidence != nil && was.Evidence == nil {
+			j.named(c, is.Evidence.Sequence)
+		}
 	}
+	if is := next.Decision; is != nil && (before.Decision == nil || before.Decision.StepEvidence != is.StepEvidence) {
+		j.named(c, is.Sequence)
+	}
+}
+
+// named: I13. A status names a record only once the ledger has its head, or a later one: the
+// record could else be cut off unseen.
+func (j *judge) named(c apiserver.Commit, sequence int64) {
+	l := j.ledgers[environment]
+	if l == nil || j.deleted["ledger "+environment] {
+		return
+	}
+	for i := range l.Status.Chains {
+		if l.Status.Chains[i].PolicyUID == string(j.w.policyUID) && l.Status.Chains[i].Sequence >= sequence {
+			return
+		}
+	}
+	j.breaks("I13", c.Revision, "%s names record %d, and no head of it is kept", c.Name, sequence)
 }
 
 // busy says that a step may be writing.

@@ -66,6 +66,9 @@ func Mutants() []Mutant {
 		{Name: "writes carry no resourceVersion", Breaks: "I3", take: without("resourceVersion"), in: withWriters},
 		{Name: "writes carry no uid and no resourceVersion", Breaks: "I5", take: both(timeless, without("uid", "resourceVersion"))},
 		{Name: "creations are admitted at any time", Breaks: "I5", take: timeless, in: (*scenario).makeAgain},
+		{Name: "a status names records whose heads are not kept", Breaks: "I13", take: func(p *process, _ clock.PassiveClock) {
+			p.executor.Evidence.Heads = headless{p.executor.Evidence.Heads}
+		}},
 		{Name: "the time is that of the own clock", Breaks: "I16", in: withHours, take: func(p *process, own clock.PassiveClock) { p.executor.Time = ownTime{own} }},
 	}, blindMutants()...)
 }
@@ -110,6 +113,12 @@ func withHours(c *scenario) {
 	c.deadline = 20 * time.Minute
 	c.ahead = [2]time.Duration{2 * time.Minute, 0}
 }
+
+// headless keeps no heads.
+type headless struct{ exec.Heads }
+
+// Keep implements exec.Heads.
+func (headless) Keep(context.Context, string, string, evidence.Head) error { return nil }
 
 // ownTime takes a clock for the API server's.
 type ownTime struct{ clock.PassiveClock }
