@@ -10,6 +10,7 @@ import (
 	"github.com/google/go-cmp/cmp"
 	metav1 "k8s.io/apimachinery/pkg/apis/meta/v1"
 
+	"github.com/plumbline-dev/plumbline/internal/planning"
 	"github.com/plumbline-dev/plumbline/internal/planning/planningtest"
 	"github.com/plumbline-dev/plumbline/pkg/apis/plumbline/v1alpha1"
 	"github.com/plumbline-dev/plumbline/pkg/remediate/notify"
@@ -84,10 +85,16 @@ func driftOf(name string, level v1alpha1.SeverityLevel) *planner.Drift {
 	}
 }
 
+// newSubject has a policy, and knows of no drift.
+func newSubject() *subject {
+	p := &v1alpha1.RemediationPolicy{}
+	return &subject{policy: p, gathered: &planning.Gathered{}}
+}
+
 // An escalation is routed by its severity, so a mild drift that stands first must not
 // stand for a severe one.
 func TestAnEscalationHasTheWorstSeverityOfItsDrifts(t *testing.T) {
-	s := &subject{policy: &v1alpha1.RemediationPolicy{}}
+	s := newSubject()
 	s.out.LeftOut = []planner.LeftOut{{Drift: driftOf("mild", v1alpha1.SeverityLow)}}
 	s.out.LeftOut[0].Reason = planner.ReasonAttempts
 	s.out.Notify = []*planner.Drift{driftOf("severe", v1alpha1.SeverityCritical)}
@@ -114,7 +121,7 @@ func TestAnEscalationIsToldAgainWhenItsDriftBecomesMoreSevere(t *testing.T) {
 	for name, tc := range tests {
 		t.Run(name, func(t *testing.T) {
 			var m memory
-			s := &subject{policy: &v1alpha1.RemediationPolicy{}}
+			s := newSubject()
 			ids := map[string]bool{}
 			var got []int
 			for _, level := range tc.levels {

@@ -152,7 +152,7 @@ func TestAStepWaitsWhileAPodDisruptionBudgetAllowsNoDisruption(t *testing.T) {
 			s := running(test.state)
 			s.Plan.Spec.Control.Verb = test.asked
 			s.Facts.Brakes = &Brakes{Known: true, NoDisruptions: test.none}
-			s.Facts = s.Facts.Learn(0, func(f *StepFacts) { f.Target = test.target })
+			s.Facts = s.Facts.Learn(0, func(f *StepFacts) { f.Target, f.Settled, f.Let = test.target, Yes, Yes })
 			e := Next(s)
 			got := ends(e)
 			if w, ok := e.(WriteStatus); ok && w.Status.DeferralReason != "" {
