@@ -59,7 +59,7 @@ func naiveRoute(e Event, channels []Channel) []string {
 		for _, c := range channels {
 			list, limits := passes[c.MinimumSeverity]
 			through := !known || !limits
-			for _, level := range strings.Fields(list) {
+			for level := range strings.FieldsSeq(list) {
 				through = through || level == string(e.Severity)
 			}
 			if through || pass == 1 {
