@@ -202,7 +202,7 @@ func watchTargets(mgr manager.Manager, setup Setup) (*plan.Targets, error) {
 	if err != nil {
 		return nil, fmt.Errorf("making the client that watches targets: %w", err)
 	}
-	return &plan.Targets{Open: plan.OpenMetadata(client, mgr.GetRESTMapper()), Clock: setup.Clock}, nil
+	return &plan.Targets{Open: plan.OpenMetadata(client, mgr.GetRESTMapper()), Clock: setup.Clock, Log: setup.Log.WithName("targets")}, nil
 }
 
 // keepKeys publishes the keys, and ends the ranges of those of before.

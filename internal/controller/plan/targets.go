@@ -8,6 +8,7 @@ import (
 	"sync"
 	"time"
 
+	"github.com/go-logr/logr"
 	"k8s.io/apimachinery/pkg/api/meta"
 	metav1 "k8s.io/apimachinery/pkg/apis/meta/v1"
 	"k8s.io/apimachinery/pkg/fields"
@@ -35,6 +36,7 @@ type Targets struct {
 	// Open begins a watch of one target from a version, or from now if that is empty.
 	Open  func(ctx context.Context, target exec.Sighting) (kubewatch.Interface, error)
 	Clock clock.WithTicker
+	Log   logr.Logger
 
 	vigil Vigil
 	mu    sync.Mutex
@@ -87,7 +89,7 @@ func (t *Targets) Start(ctx context.Context) error {
 	t.mu.Lock()
 	t.ended = true
 	for plan := range t.watches {
-		t.keep(plan, nil)
+		t.keep(plan, nil) //nolint:contextcheck // it ends watches, and begins none
 	}
 	t.mu.Unlock()
 	t.running.Wait()
@@ -149,11 +151,14 @@ func (t *Targets) begin(plan types.NamespacedName, target exec.Sighting) *target
 func (t *Targets) follow(ctx context.Context, w *targetWatch, target exec.Sighting) {
 	pause := firstPause
 	for ctx.Err() == nil {
-		if stream, err := t.Open(ctx, target); err == nil {
+		stream, err := t.Open(ctx, target)
+		if err == nil {
 			pause = firstPause
 			t.setOpen(w, true)
 			t.drain(ctx, w, target.Reference, stream)
 			t.setOpen(w, false)
+		} else {
+			t.Log.V(1).Info("a target is not watched; its plan looks at it by itself", "plan", w.plan, "error", err.Error())
 		}
 		target.ResourceVersion = "" // that version may be gone: the next watch begins with what is there
 		timer := t.Clock.NewTimer(pause)

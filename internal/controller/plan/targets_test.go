@@ -9,6 +9,7 @@ import (
 	"testing/synctest"
 	"time"
 
+	"github.com/go-logr/logr"
 	metav1 "k8s.io/apimachinery/pkg/apis/meta/v1"
 	"k8s.io/apimachinery/pkg/types"
 	kubewatch "k8s.io/apimachinery/pkg/watch"
@@ -45,7 +46,7 @@ func watching(t *testing.T, s *streams, test func(*testing.T, *Targets, func() t
 	synctest.Test(t, func(t *testing.T) {
 		s.opened = make(chan opened, 10)
 		queue := workqueue.NewTypedRateLimitingQueue(workqueue.DefaultTypedControllerRateLimiter[reconcile.Request]())
-		targets := &Targets{Open: s.open, Clock: clock.RealClock{}}
+		targets := &Targets{Open: s.open, Clock: clock.RealClock{}, Log: logr.Discard()}
 		if err := targets.Attach(t.Context(), queue); err != nil {
 			t.Fatal(err)
 		}

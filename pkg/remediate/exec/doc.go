@@ -13,10 +13,10 @@
 //	                               └──────── facts ──────────┘
 //
 // Reading guide: executor.go is that loop. One file has the calls for each sort of
-// effect: brakes.go (what may hold the plan back), authorise.go, claim.go,
-// ledgers.go, target.go and targets.go (the object itself), record.go and
-// chain.go (evidence). Whatever decides on a write is read live, so the client
-// must have no cache.
+// effect: brakes.go (what may hold the plan back), idle.go (what a plan that only waits
+// reads of that), authorise.go, claim.go, ledgers.go, target.go and targets.go (the object
+// itself), record.go and chain.go (evidence). Whatever decides on a write is read live, so
+// the client must have no cache.
 //
 // What is unknown stays unknown: a call that failed, or whose answer was lost, is
 // told as such, and the protocol finds out.

@@ -23,7 +23,7 @@ type fakeCache struct {
 }
 
 func (c *fakeCache) Get(_ context.Context, key client.ObjectKey, o client.Object, _ ...client.GetOption) error {
-	read(c.w, key, o)
+	read(c.w, key, o) //nolint:contextcheck // a world has a context of its own
 	return c.shows(o)
 }
 

@@ -3,6 +3,8 @@
 package protocol
 
 import (
+	"time"
+
 	metav1 "k8s.io/apimachinery/pkg/apis/meta/v1"
 
 	"github.com/plumbline-dev/plumbline/pkg/apis/plumbline/v1alpha1"
@@ -20,20 +22,11 @@ func (s *State) applied(step *v1alpha1.PlanStep) Effect {
 		return s.wait(again, "its policy, which says what healthy is, could not be read")
 	}
 	t := f.Target
-	until := s.Now.Add(again)
-	if step.Result != nil {
-		until = step.Result.At.Add(s.Health.Timeout)
-	}
+	until := s.deadline(step)
 	late := !s.Now.Before(until)
 	switch {
 	case t.Read == Unknown || t.Ready == Unknown:
-		if late {
-			return s.fail(step, v1alpha1.ReasonUnhealthy, "nobody could say in %s whether it is healthy%s", s.Health.Timeout, t.because())
-		}
-		if soon := s.Now.Add(again); t.Read == Unknown && soon.Before(until) {
-			until = soon
-		}
-		return Wait{Until: until, Why: "whether it is healthy could not be read" + t.because()}
+		return s.unclear(step, t)
 	case t.Read == No, s.target(step).UID != "" && t.UID != s.target(step).UID:
 		return s.fail(step, v1alpha1.ReasonTargetReplaced, "it is gone")
 	case !s.arrived(step, t):
@@ -51,6 +44,27 @@ func (s *State) applied(step *v1alpha1.PlanStep) Effect {
 		})
 	}
 	return Wait{Until: until, Why: "it is not ready yet" + t.because()}
+}
+
+// deadline returns when a target that was written has to be ready at the latest.
+func (s *State) deadline(step *v1alpha1.PlanStep) time.Time {
+	if step.Result == nil {
+		return s.Now.Add(again) // stored by no version of the protocol
+	}
+	return step.Result.At.Add(s.Health.Timeout)
+}
+
+// unclear waits for a target of which it is not known whether it is healthy. A read that
+// failed is repeated soon; a target whose kind cannot report changes first.
+func (s *State) unclear(step *v1alpha1.PlanStep, t *Target) Effect {
+	until := s.deadline(step)
+	if !s.Now.Before(until) {
+		return s.fail(step, v1alpha1.ReasonUnhealthy, "nobody could say in %s whether it is healthy%s", s.Health.Timeout, t.because())
+	}
+	if soon := s.Now.Add(again); t.Read == Unknown && soon.Before(until) {
+		until = soon
+	}
+	return Wait{Until: until, Why: "whether it is healthy could not be read" + t.because()}
 }
 
 // because returns why a target is not ready, as the end of a sentence.

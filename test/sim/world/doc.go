@@ -11,9 +11,10 @@
 // The executors are the real ones, made by the constructor that the assessor uses
 // (internal/controller/execute), over the simulated API server and scheduler beside
 // this package. They are woken as the real controller of plans says
-// (internal/controller/plan), by [informers]: each kind comes by a stream of its own
-// that is behind, stands still at times, and never goes back for any one object.
-// Everything that is decided is read live.
+// (internal/controller/plan), also by changes of the targets that they wait for. They are
+// told by [informers]: each kind comes by a stream of its own that is behind, stands still
+// at times, and never goes back for any one object. A plan that only waits reads from there,
+// too. Everything that decides on a write is read live.
 //
 //	report := world.Run(seed, world.Options{}) // within a bubble of testing/synctest
 //

@@ -28,6 +28,7 @@ func (j *judge) plan(c apiserver.Commit) {
 	}
 	j.epochs(c, &before.Status, &next.Status)
 	j.forward(c, &before.Status, &next.Status)
+	j.names(c, &before.Status, &next.Status)
 	j.alone(c, next)
 	j.concurrent(c)
 	j.permitted(c, before, next)
@@ -89,8 +90,14 @@ func (j *judge) forward(c apiserver.Commit, before, next *v1alpha1.RemediationPl
 		if was.Evidence != nil && (is.Evidence == nil || *is.Evidence != *was.Evidence) {
 			j.breaks("I13", c.Revision, "step %d had the record %s, and has another", i, was.Evidence.Digest)
 		}
-		if is.Evidence != nil && was.Evidence == nil {
-			j.named(c, is.Evidence.Sequence)
+	}
+}
+
+// names: I13, for the records that a status names for the first time.
+func (j *judge) names(c apiserver.Commit, before, next *v1alpha1.RemediationPlanStatus) {
+	for i := range before.Steps[:min(len(before.Steps), len(next.Steps))] {
+		if is := next.Steps[i].Evidence; is != nil && before.Steps[i].Evidence == nil {
+			j.named(c, is.Sequence)
 		}
 	}
 	if is := next.Decision; is != nil && (before.Decision == nil || before.Decision.StepEvidence != is.StepEvidence) {
