@@ -29,7 +29,7 @@ func (s *State) applied(step *v1alpha1.PlanStep) Effect {
 		return s.unclear(step, t)
 	case t.Read == No, s.target(step).UID != "" && t.UID != s.target(step).UID:
 		return s.fail(step, v1alpha1.ReasonTargetReplaced, "it is gone")
-	case !s.arrived(step, t):
+	case !s.stays(step, t):
 		return s.fail(step, v1alpha1.ReasonTargetMoved, "a writer changed it after it was put back")
 	case t.KeepsFields && f.Returned == nil:
 		return ReturnFields{step.Index} // once in a run: a conflict or a refusal fails no step
@@ -65,6 +65,13 @@ func (s *State) unclear(step *v1alpha1.PlanStep, t *Target) Effect {
 		until = soon
 	}
 	return Wait{Until: until, Why: "whether it is healthy could not be read" + t.because()}
+}
+
+// stays says that a target that was written is as the step left it. A restart also leaves its
+// token: the token alone says nothing about the content, which a webhook or a writer may have
+// changed.
+func (s *State) stays(step *v1alpha1.PlanStep, t *Target) bool {
+	return s.arrived(step, t) && t.Hash == s.target(step).DesiredHash
 }
 
 // because returns why a target is not ready, as the end of a sentence.

@@ -334,6 +334,34 @@ func TestATargetIsReadAgainWhenItsStabilisationEnds(t *testing.T) {
 	})
 }
 
+// A webhook, or a writer, changed the content beside the token of a restart: the step was
+// verified, although its target was not as it should be.
+func TestARestartIsNotVerifiedOverOtherContent(t *testing.T) {
+	tests := map[string]struct {
+		phase v1alpha1.PlanPhase
+		hash  string
+		want  string
+	}{
+		"with its content it is verified":                      {v1alpha1.PlanRunning, driftedHash, "Verified"},
+		"with other content it fails":                          {v1alpha1.PlanRunning, desiredHash, "Failed TargetMoved"},
+		"with its content it is verified at the end of a plan": {v1alpha1.PlanSealing, driftedHash, "Verified"},
+		"with other content it fails at the end of a plan":     {v1alpha1.PlanSealing, desiredHash, "Failed Stopped"},
+	}
+	for name, test := range tests {
+		t.Run(name, func(t *testing.T) {
+			s := running(v1alpha1.StepApplied)
+			s.Plan.Status.Phase, s.Plan.Status.EndingAs = test.phase, v1alpha1.PlanCancelled
+			s.Plan.Spec.Plan.Targets[0].Action, s.Plan.Spec.Plan.Targets[0].DesiredHash = v1alpha1.ActionRestart, driftedHash
+			s.Plan.Status.Steps[0].HealthySince = at(-time.Hour)
+			target := Target{Read: Yes, UID: "uid-0", ResourceVersion: "11", Generation: 2, Hash: test.hash, RestartedFor: Token(s.Plan, 0), Ready: Yes}
+			s.Facts.Steps = map[int32]StepFacts{0: {Target: &target}}
+			if got := ends(Next(s)); got != test.want {
+				t.Errorf("got %q, want %q", got, test.want)
+			}
+		})
+	}
+}
+
 // An executor died between the grant of a place and the status that tells of it, and the plan
 // waits: nothing gave that place back as long as the plan waited.
 func TestAPlaceOfAnExecutorThatDiedIsGivenBackWhileItsPlanWaits(t *testing.T) {

@@ -122,7 +122,7 @@ func (s *State) sealApplied(step *v1alpha1.PlanStep) Effect {
 	switch t := f.Target; {
 	case t.Read == Unknown:
 		return s.wait(again, "the target could not be read")
-	case t.Read == Yes && s.arrived(step, t) && t.Ready == Yes:
+	case t.Read == Yes && s.stays(step, t) && t.Ready == Yes:
 		return s.change(step, func(n *v1alpha1.PlanStep, at *metav1.Time) {
 			verified(n, "as it should be, and healthy when the plan was ended", at)
 		})

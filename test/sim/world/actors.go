@@ -119,16 +119,25 @@ func ready(o apiserver.Object) {
 
 // meddler does something a few times, each after some writes of anybody, or as
 // soon as a step is about to write: so it comes between any two of them.
-func (w *World) meddler(user string, do func(*person)) func(*schedule.Life) {
+//
+// One who is eager acts earlier, and also as soon as a step has a place.
+func (w *World) meddler(d disturbance) func(*schedule.Life) {
 	return func(l *schedule.Life) {
-		p := w.person(l, user)
+		p, do := w.person(l, d.user), d.do
 		anything := w.watch(func(apiserver.Commit) bool { return true })
-		intents := w.watch(intent)
+		intents, grants := w.watch(inState("Intent")), w.watch(inState("Reserved"))
 		for range 1 + l.Rand().IntN(3) {
-			if l.Rand().IntN(2) == 0 {
+			switch {
+			case l.Rand().IntN(2) == 0:
 				l.Await(intents, time.Hour)
-			} else {
-				for range l.Rand().IntN(40) {
+			case d.eager && l.Rand().IntN(2) == 0:
+				l.Await(grants, time.Hour)
+			default:
+				most := 40
+				if d.eager {
+					most = 10
+				}
+				for range l.Rand().IntN(most) {
 					l.Await(anything, time.Minute)
 				}
 			}
@@ -140,41 +149,54 @@ func (w *World) meddler(user string, do func(*person)) func(*schedule.Life) {
 	}
 }
 
-// intent says that with a write a step has an intent.
-func intent(c apiserver.Commit) bool {
-	if c.Resource.Resource != "remediationplans" || c.After == nil {
+// inState says of a write whether a step of a plan has a state with it.
+func inState(state string) func(apiserver.Commit) bool {
+	return func(c apiserver.Commit) bool {
+		if c.Resource.Resource != "remediationplans" || c.After == nil {
+			return false
+		}
+		status, _ := c.After["status"].(map[string]any)
+		steps, _ := status["steps"].([]any)
+		for _, step := range steps {
+			if step.(map[string]any)["state"] == state {
+				return true
+			}
+		}
 		return false
 	}
-	status, _ := c.After["status"].(map[string]any)
-	steps, _ := status["steps"].([]any)
-	for _, step := range steps {
-		if step.(map[string]any)["state"] == "Intent" {
-			return true
-		}
-	}
-	return false
 }
 
 // disturbances are all that can happen beside messages, by name.
 func disturbances() []disturbance {
 	return []disturbance{
-		{"foreign", "mallory", (*person).changes}, {"bot", "bot", (*person).putsBack}, {"churn", "mallory", (*person).churns},
-		{"replacer", "mallory", (*person).replaces}, {"canceller", "alice", (*person).controls}, {"second-canceller", "alice", (*person).controls},
-		{"halter", "alice", (*person).halts}, {"assessor", "assessor", (*person).assesses}, {"rights", "root", (*person).revokes},
+		disturber("foreign", "mallory", (*person).changes), disturber("bot", "bot", (*person).putsBack), disturber("churn", "mallory", (*person).churns),
+		disturber("replacer", "mallory", (*person).replaces), disturber("canceller", "alice", (*person).controls), disturber("second-canceller", "alice", (*person).controls),
+		disturber("halter", "alice", (*person).halts), disturber("assessor", "assessor", (*person).assesses), disturber("rights", "root", (*person).revokes),
 	}
 }
 
 // rare are those that end most of a run, or make it long.
 func rare() []disturbance {
 	return []disturbance{
-		{"damager", "root", (*person).damages}, {"eraser", "root", (*person).erasesLedger}, {"plan-eraser", "root", (*person).erasesPlan},
-		{"namespace-eraser", "root", (*person).erasesNamespace},
+		disturber("damager", "root", (*person).damages), disturber("eraser", "root", (*person).erasesLedger), disturber("plan-eraser", "root", (*person).erasesPlan),
+		disturber("namespace-eraser", "root", (*person).erasesNamespace),
 	}
 }
 
 type disturbance struct {
 	name, user string
 	do         func(*person)
+	eager      bool
+}
+
+// disturber is one who acts a few times.
+func disturber(name, user string, do func(*person)) disturbance {
+	return disturbance{name: name, user: user, do: do}
+}
+
+// eager is one who acts early.
+func eager(name, user string, do func(*person)) disturbance {
+	return disturbance{name: name, user: user, do: do, eager: true}
 }
 
 func (p *person) some() *target { return p.w.targets[p.Rand().IntN(len(p.w.targets))] }
@@ -193,6 +215,12 @@ func (p *person) changes() {
 func (p *person) putsBack() {
 	t := p.some()
 	p.ask(http.MethodPatch, t.at(), mergePatch, apiserver.Object{"spec": t.drifted})
+}
+
+// restores what is authorized, before an executor does.
+func (p *person) restores() {
+	t := p.some()
+	p.ask(http.MethodPatch, t.at(), mergePatch, apiserver.Object{"spec": t.desired})
 }
 
 // churns about what moves no spec.

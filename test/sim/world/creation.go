@@ -40,7 +40,7 @@ func (w *World) admits(a apiserver.Attributes, made apiserver.Object) error {
 // makeAgain has every target be gone, and plans that are cancelled while it is made again.
 func (c *scenario) makeAgain() {
 	c.action, c.gone = v1alpha1.ActionReconcile, true
-	c.meddlers = append(c.meddlers, disturbance{"canceller-of-creations", "alice", (*person).controls}, disturbance{"second-canceller-of-creations", "alice", (*person).controls})
+	c.meddlers = append(c.meddlers, disturber("canceller-of-creations", "alice", (*person).controls), disturber("second-canceller-of-creations", "alice", (*person).controls))
 	c.messages += 300 // nobody dozes once everything is calm
 }
 

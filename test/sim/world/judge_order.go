@@ -72,7 +72,7 @@ func (j *judge) healthyLongEnough(c apiserver.Commit, before, next *v1alpha1.Rem
 // so the write leads where its dry run led.
 func (j *judge) leads(e effect) {
 	planned := &e.plan.Spec.Plan.Targets[e.step]
-	if e.After == nil || planned.Action == v1alpha1.ActionRestart {
+	if e.After == nil {
 		return
 	}
 	if j.w.hashOf(j.w.target(e.Name), specOf(e.After)) == planned.DesiredHash {

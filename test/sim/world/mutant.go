@@ -85,14 +85,14 @@ func both(first, second func(*process, clock.PassiveClock)) func(*process, clock
 func withServices(c *scenario) {
 	c.kind, c.action = &services, v1alpha1.ActionReconcile
 	c.meddlers = []disturbance{
-		{"replacer", "mallory", (*person).replaces}, {"second-replacer", "mallory", (*person).replaces}, {"third-replacer", "mallory", (*person).replaces},
+		disturber("replacer", "mallory", (*person).replaces), disturber("second-replacer", "mallory", (*person).replaces), disturber("third-replacer", "mallory", (*person).replaces),
 	}
 }
 
 // withWriters has nobody interfere but those who write targets.
 func withWriters(c *scenario) {
 	c.meddlers = []disturbance{
-		{"foreign", "mallory", (*person).changes}, {"second-foreign", "mallory", (*person).changes}, {"third-foreign", "mallory", (*person).changes},
+		disturber("foreign", "mallory", (*person).changes), disturber("second-foreign", "mallory", (*person).changes), disturber("third-foreign", "mallory", (*person).changes),
 	}
 }
 
@@ -101,8 +101,8 @@ func withWriters(c *scenario) {
 func withTakeovers(c *scenario) {
 	c.still = 4
 	c.meddlers = []disturbance{
-		{"churn", "mallory", (*person).churns}, {"second-churn", "mallory", (*person).churns}, {"third-churn", "mallory", (*person).churns},
-		{"canceller", "alice", (*person).controls}, {"second-canceller", "alice", (*person).controls}, {"third-canceller", "alice", (*person).controls},
+		disturber("churn", "mallory", (*person).churns), disturber("second-churn", "mallory", (*person).churns), disturber("third-churn", "mallory", (*person).churns),
+		disturber("canceller", "alice", (*person).controls), disturber("second-canceller", "alice", (*person).controls), disturber("third-canceller", "alice", (*person).controls),
 	}
 	c.chances = schedule.Chances{Late: 10, Crash: 15, Critical: 30}
 }

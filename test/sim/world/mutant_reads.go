@@ -17,10 +17,10 @@ import (
 // ledgers. Each has a world of its own, in which others do what it does not see.
 func blindMutants() []Mutant {
 	return []Mutant{
-		{Name: "the policy is read once", Breaks: "I14", take: reads(once(frozenPolicy)), in: beside(disturbance{"policy-editor", requester, (*person).editsPolicy})},
-		{Name: "a halt of a ledger is not seen", Breaks: "I14", take: reads(func() func(client.Object) { return unhalted }), in: beside(disturbance{"halter", "alice", (*person).haltsLedger})},
-		{Name: "the health of others is read once", Breaks: "I17", take: reads(once(frozenHealth)), in: beside(disturbance{"counter", "assessor", (*person).countsHealth})},
-		{Name: "Baselines are read once", Breaks: "I15", take: reads(once(frozenBaseline)), in: beside(disturbance{"acceptor", "alice", (*person).accepts}, disturbance{"authorizer", "assessor", (*person).authorizes})},
+		{Name: "the policy is read once", Breaks: "I14", take: reads(once(frozenPolicy)), in: beside(disturber("policy-editor", requester, (*person).editsPolicy))},
+		{Name: "a halt of a ledger is not seen", Breaks: "I14", take: reads(func() func(client.Object) { return unhalted }), in: beside(disturber("halter", "alice", (*person).haltsLedger))},
+		{Name: "the health of others is read once", Breaks: "I17", take: reads(once(frozenHealth)), in: beside(disturber("counter", "assessor", (*person).countsHealth))},
+		{Name: "Baselines are read once", Breaks: "I15", take: reads(once(frozenBaseline)), in: beside(disturber("acceptor", "alice", (*person).accepts), disturber("authorizer", "assessor", (*person).authorizes))},
 		{Name: "no dry run is sent", Breaks: "I19", take: func(p *process, _ clock.PassiveClock) { p.executor.Targets = untried{p.executor.Targets} }, in: withWebhook},
 		{Name: "all batches are one", Breaks: "I18", take: reads(func() func(client.Object) { return oneBatch }), in: func(c *scenario) {
 			c.batches, c.limits.MaxConcurrent, c.second = [][]int32{{0}, {1}}, 2, ""
@@ -39,7 +39,7 @@ func beside(people ...disturbance) func(*scenario) {
 		c.meddlers = nil
 		for _, number := range []string{"", "second-", "third-"} {
 			for _, d := range people {
-				c.hire(disturbance{number + d.name, d.user, d.do})
+				c.hire(eager(number+d.name, d.user, d.do))
 			}
 		}
 		c.batches = [][]int32{{0}, {1}}
@@ -47,18 +47,18 @@ func beside(people ...disturbance) func(*scenario) {
 }
 
 func withWebhook(c *scenario) {
-	beside(disturbance{"webhook-owner", "root", (*person).turnsAdmission})(c)
+	beside(disturber("webhook-owner", "root", (*person).turnsAdmission))(c)
 	c.action, c.trials.admission = v1alpha1.ActionReconcile, changing
 }
 
 func withCaps(c *scenario) {
-	beside(disturbance{"pauser", "alice", (*person).pausesLong}, disturbance{"counter", "assessor", (*person).countsHealth})(c)
+	beside(disturber("pauser", "alice", (*person).pausesLong), disturber("counter", "assessor", (*person).countsHealth))(c)
 	c.trials.caps = ledger.Caps{Concurrent: new(int32(1))}
 	c.limits.MaxConcurrent = 2
 }
 
 func withWaits(c *scenario) {
-	beside(disturbance{"pauser", "alice", (*person).pausesLong}, disturbance{"counter", "assessor", (*person).countsHealth})(c)
+	beside(disturber("pauser", "alice", (*person).pausesLong), disturber("counter", "assessor", (*person).countsHealth))(c)
 }
 
 func withFailures(c *scenario) {
@@ -67,7 +67,7 @@ func withFailures(c *scenario) {
 }
 
 func withHangingStore(c *scenario) {
-	beside(disturbance{"store-breaker", "root", (*person).breaksStore}, disturbance{"canceller", "alice", (*person).cancels})(c)
+	beside(disturber("store-breaker", "root", (*person).breaksStore), disturber("canceller", "alice", (*person).cancels))(c)
 	c.trials.store = storeHangs
 }
 

@@ -9,6 +9,7 @@ import (
 	metav1 "k8s.io/apimachinery/pkg/apis/meta/v1"
 
 	"github.com/plumbline-dev/plumbline/pkg/apis/plumbline/v1alpha1"
+	"github.com/plumbline-dev/plumbline/test/sim/apiserver"
 )
 
 // edit of one field of a policy.
@@ -59,20 +60,18 @@ func edits() []edit {
 
 // editsPolicy changes one field of the policy, or takes all changes back.
 func (p *person) editsPolicy() {
-	o := p.ask(http.MethodGet, policyPath, "", nil)
-	if o == nil {
-		return
-	}
+	policy := p.w.policy.DeepCopy()
 	if p.Rand().IntN(4) == 0 {
-		o["spec"] = object(p.w.policy)["spec"]
-		p.ask(http.MethodPut, policyPath, plain, o)
+		if o := p.ask(http.MethodGet, policyPath, "", nil); o != nil {
+			o["spec"] = object(policy)["spec"]
+			p.ask(http.MethodPut, policyPath, plain, o)
+		}
 		return
 	}
 	all := edits()
 	edit := all[p.Rand().IntN(len(all))]
-	policy := typed[v1alpha1.RemediationPolicy](o)
 	edit.do(&policy.Spec)
-	if p.ask(http.MethodPut, policyPath, plain, object(policy)) != nil {
+	if p.ask(http.MethodPatch, policyPath, mergePatch, apiserver.Object{"spec": object(policy)["spec"]}) != nil {
 		p.w.count("edit of " + edit.field)
 		p.w.count("edit of a policy")
 	}

@@ -22,6 +22,8 @@ type Options struct {
 	Hours bool
 	// Creations has every target be made again.
 	Creations bool
+	// Aim is the rare case that the world is about; nil has two of them beside all else.
+	Aim *Aim
 	// Refused has requests repeated that were refused, too.
 	Refused bool
 }
@@ -60,9 +62,13 @@ func Run(seed uint64, o Options) *Report {
 	if o.Hours && c.hours == nil {
 		c.keepHours(s.Rand())
 	}
-	if !o.Rough {
+	switch {
+	case o.Aim != nil:
+		c.shorten()
+		o.Aim.at(&c, rand.New(rand.NewPCG(seed, 2))) //nolint:gosec // to be had again
+	case !o.Rough:
 		c.try(rand.New(rand.NewPCG(seed, 2))) //nolint:gosec // to be had again
-	} else {
+	default:
 		c.roughen()
 		if o.Mutant.in != nil {
 			o.Mutant.in(&c)
@@ -79,7 +85,7 @@ func Run(seed uint64, o Options) *Report {
 	s.Spawn("executor-b", w.executor(c.ahead[1]))
 	s.Spawn("deployment-controller", w.controller)
 	for _, d := range c.meddlers {
-		s.Spawn(d.name, w.meddler(d.user, d.do))
+		s.Spawn(d.name, w.meddler(d))
 	}
 	s.Disturb(c.chances)
 	s.Run(c.messages, w.ended)

@@ -113,7 +113,7 @@ func (c *scenario) disturb(rng *rand.Rand) {
 // repeatRefused has requests arrive once more that were refused, and writes
 // refused.
 func (c *scenario) repeatRefused() {
-	c.meddlers = append(c.meddlers, disturbance{"forbidder", "root", (*person).forbids}, disturbance{"second-forbidder", "root", (*person).forbids})
+	c.meddlers = append(c.meddlers, disturber("forbidder", "root", (*person).forbids), disturber("second-forbidder", "root", (*person).forbids))
 	c.chances.Refused, c.chances.Doubled, c.chances.Critical = true, 20, 20
 }
 

@@ -32,67 +32,14 @@ type trials struct {
 	scheduled time.Duration
 }
 
-// aim is one case that a world is about.
-type aim struct {
-	name string
-	// at changes a scenario so that the case is met.
-	at func(c *scenario, rng *rand.Rand)
-}
-
-// aims are all of them; each world has two, so that each is tried in many beside others.
-func aims() []aim {
-	return []aim{
-		{"policy edits", func(c *scenario, _ *rand.Rand) {
-			c.hire(disturbance{"policy-editor", requester, (*person).editsPolicy})
-		}},
-		{"unreadable kinds", func(c *scenario, _ *rand.Rand) { c.hire(disturbance{"blinder", "root", (*person).blinds}) }},
-		{"accepts", func(c *scenario, _ *rand.Rand) {
-			c.hire(disturbance{"acceptor", "alice", (*person).accepts}, disturbance{"authorizer", "assessor", (*person).authorizes})
-		}},
-		{"admission", func(c *scenario, rng *rand.Rand) {
-			c.trials.admission = pick(rng, defaulting, changing, refusing)
-			c.hire(disturbance{"webhook-owner", "root", (*person).turnsAdmission})
-		}},
-		{"health of others", func(c *scenario, _ *rand.Rand) { c.hire(disturbance{"counter", "assessor", (*person).countsHealth}) }},
-		{"batches", func(c *scenario, rng *rand.Rand) {
-			c.batches, c.second = [][]int32{{0}, {1}}, ""
-			c.trials.delay = pick(rng, 30*time.Second, 2*time.Minute)
-		}},
-		{"stores", func(c *scenario, rng *rand.Rand) {
-			c.trials.store = pick(rng, storeFails, storeHangs, storeClaimsReady)
-			c.hire(disturbance{"store-breaker", "root", (*person).breaksStore}, disturbance{"canceller-beside-a-store", "alice", (*person).controls})
-		}},
-		{"caps", func(c *scenario, rng *rand.Rand) {
-			c.limits.MaxConcurrent = 2
-			c.trials.caps = ledger.Caps{Concurrent: new(pick[int32](rng, 1, 1, 2)), PerHour: new(pick[int32](rng, 2, 3, 10))}
-			c.trials.clusterCaps = ledger.Caps{Concurrent: new(pick[int32](rng, 1, 2))}
-		}},
-		{"waits", func(c *scenario, rng *rand.Rand) {
-			if c.trials.manual = rng.IntN(2) == 0; !c.trials.manual {
-				c.trials.scheduled = pick(rng, 10*time.Minute, 20*time.Minute)
-			}
-			c.hire(disturbance{"pauser", "alice", (*person).pausesLong}, disturbance{"second-pauser", "alice", (*person).pausesLong})
-		}},
-		{"stabilisation", func(c *scenario, rng *rand.Rand) {
-			c.trials.stabilisation = pick(rng, 30*time.Second, 2*time.Minute)
-		}},
-		{"dozes", func(c *scenario, _ *rand.Rand) {
-			// An update has no time until which the API server admits it, as a creation has: a
-			// process that stands still before it sends one may write when the hours are over.
-			c.trials.dozes = c.hours == nil
-		}},
-		{"repeated answers", func(c *scenario, rng *rand.Rand) { c.chances.Repeated = pick(rng, 10, 20) }},
-	}
-}
-
-// try gives a scenario two aims. c.hours and deadlines stay: an aim bends nothing else.
+// try gives a scenario two aims.
 func (c *scenario) try(rng *rand.Rand) {
-	all := aims()
+	all := Aims()
 	first := rng.IntN(len(all))
 	second := (first + 1 + rng.IntN(len(all)-1)) % len(all)
 	for _, i := range []int{first, second} {
 		all[i].at(c, rng)
-		c.aims = append(c.aims, all[i].name)
+		c.aims = append(c.aims, all[i].Name)
 	}
 }
 

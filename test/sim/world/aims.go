@@ -1,0 +1,105 @@
+// SPDX-License-Identifier: Apache-2.0
+
+package world
+
+import (
+	"math/rand/v2"
+	"time"
+
+	metav1 "k8s.io/apimachinery/pkg/apis/meta/v1"
+
+	"github.com/plumbline-dev/plumbline/pkg/apis/plumbline/v1alpha1"
+	"github.com/plumbline-dev/plumbline/pkg/remediate/ledger"
+	"github.com/plumbline-dev/plumbline/test/sim/schedule"
+)
+
+// Aim is a rare case that a world is about.
+type Aim struct {
+	Name string
+	// Meets are what is counted when the case is met.
+	Meets []string
+	// at changes a scenario so that the case is met.
+	at func(c *scenario, rng *rand.Rand)
+}
+
+// Aims are all rare cases. Most worlds have two of them beside all else that is drawn; short
+// worlds have one and little else, so that each case is met often.
+func Aims() []Aim { return append(aimsAtOthers(), aimsAtSteps()...) }
+
+// aimsAtOthers are about people, webhooks and stores.
+func aimsAtOthers() []Aim {
+	return []Aim{
+		{"policy edits", []string{"edit of a policy", "step Skipped PolicyChanged"}, func(c *scenario, _ *rand.Rand) {
+			c.hire(eager("policy-editor", requester, (*person).editsPolicy), eager("second-policy-editor", requester, (*person).editsPolicy))
+			c.batches = [][]int32{{0}, {1}}
+		}},
+		{"unreadable kinds", []string{"kind that cannot be read"}, func(c *scenario, _ *rand.Rand) { c.hire(eager("blinder", "root", (*person).blinds)) }},
+		{"accepts", []string{"accept", "authorization while a plan runs", "step Skipped TargetMoved"}, func(c *scenario, _ *rand.Rand) {
+			c.hire(eager("acceptor", "alice", (*person).accepts), eager("authorizer", "assessor", (*person).authorizes))
+		}},
+		{"admission", []string{"webhook that defaults", "webhook that changes", "webhook that refuses", "step Skipped WouldNotConverge", "step Skipped Refused"}, func(c *scenario, rng *rand.Rand) {
+			c.trials.admission = pick(rng, defaulting, changing, refusing)
+			c.hire(eager("webhook-owner", "root", (*person).turnsAdmission), eager("second-webhook-owner", "root", (*person).turnsAdmission))
+		}},
+		{"health of others", []string{"count of the healthy"}, func(c *scenario, _ *rand.Rand) {
+			c.hire(eager("counter", "assessor", (*person).countsHealth), eager("second-counter", "assessor", (*person).countsHealth))
+		}},
+		{"stores", []string{"store that fails", "store that hangs", "store that claims to be ready"}, func(c *scenario, rng *rand.Rand) {
+			c.trials.store = pick(rng, storeFails, storeHangs, storeClaimsReady)
+			c.hire(eager("store-breaker", "root", (*person).breaksStore), eager("canceller-beside-a-store", "alice", (*person).controls))
+		}},
+		{"waits", []string{"long pause", "plan that waits for long"}, func(c *scenario, rng *rand.Rand) {
+			if c.trials.manual = rng.IntN(2) == 0; !c.trials.manual {
+				c.trials.scheduled = pick(rng, 10*time.Minute, 20*time.Minute)
+			}
+			c.hire(eager("pauser", "alice", (*person).pausesLong), eager("second-pauser", "alice", (*person).pausesLong))
+		}},
+	}
+}
+
+// aimsAtSteps are about what becomes of steps.
+func aimsAtSteps() []Aim {
+	return []Aim{
+		{"batches", []string{"step after a pause between batches"}, func(c *scenario, rng *rand.Rand) {
+			c.batches, c.second = [][]int32{{0}, {1}}, ""
+			c.trials.delay = pick(rng, 30*time.Second, 2*time.Minute)
+		}},
+		{"caps", []string{"place that was given back"}, func(c *scenario, rng *rand.Rand) {
+			c.limits.MaxConcurrent = 2
+			c.trials.caps = ledger.Caps{Concurrent: new(pick[int32](rng, 1, 1, 2)), PerHour: new(pick[int32](rng, 3, 10))}
+			c.trials.clusterCaps = ledger.Caps{Concurrent: new(pick[int32](rng, 1, 2))}
+		}},
+		{"stabilisation", []string{"verified after a long stabilisation"}, func(c *scenario, rng *rand.Rand) {
+			c.trials.stabilisation = pick(rng, 30*time.Second, 2*time.Minute)
+		}},
+		{"dozes", []string{"doze before an update"}, func(c *scenario, _ *rand.Rand) {
+			// An update has no time until which the API server admits it, as a creation has: a
+			// process that stands still before it sends one may write when the hours are over.
+			c.trials.dozes = c.hours == nil
+		}},
+		{"repeated answers", []string{"attempts", "result Recovered"}, func(c *scenario, rng *rand.Rand) {
+			c.chances.Repeated, c.chances.Unanswered, c.chances.Critical = pick(rng, 5, 10), 5, 40
+		}},
+		{"breakers", []string{"probe", "breaker that opens"}, func(c *scenario, _ *rand.Rand) {
+			c.limits.CircuitBreaker = v1alpha1.CircuitBreakerSettings{FailureThreshold: 1, OpenDuration: &metav1.Duration{Duration: time.Minute}}
+			c.second, c.batches, c.limits.MaxConcurrent = "other", [][]int32{{0}}, 1
+			c.hire(eager("breaker-of-targets", "mallory", (*person).changes), eager("second-breaker-of-targets", "mallory", (*person).replaces))
+		}},
+		{"fences", []string{"fence", "step Fenced Stopped"}, func(c *scenario, _ *rand.Rand) {
+			c.chances.Lost, c.chances.Late, c.chances.Critical = 5, 10, 40
+			c.hire(eager("canceller-of-intents", "alice", (*person).cancels), eager("second-canceller-of-intents", "alice", (*person).cancels))
+		}},
+		{"neighbors", []string{"step Skipped AlreadyDesired", "step Skipped Claimed"}, func(c *scenario, _ *rand.Rand) {
+			c.second, c.limits.MaxConcurrent = "same", 2
+			c.hire(eager("restorer", "bot", (*person).restores))
+		}},
+	}
+}
+
+// shorten leaves little of a scenario but what it is about.
+func (c *scenario) shorten() {
+	c.hours, c.late, c.deadline, c.gone, c.redis = nil, 0, 4*time.Hour, false, absent
+	c.ahead, c.meddlers, c.still, c.second = [2]time.Duration{}, nil, 100, ""
+	c.limits.MaxPerHour, c.limits.Cooldown, c.messages = 10, nil, 150
+	c.chances = schedule.Chances{Lost: 1, Late: 1, Crash: 1, Critical: 10}
+}
