@@ -395,7 +395,7 @@ func TestTheLimitOfAnHourDefersARepair(t *testing.T) {
 	w.UnderGuard()
 	w.Drifted("web", "api")
 	startExecutor(t, newEvidence(t))
-	plan := w.plan(w.policy(func(s *v1alpha1.RemediationPolicySpec) { s.Safety.MaxPerHour = 1 }), "web", "api")
+	plan := w.plan(w.policy(selectsNothing, func(s *v1alpha1.RemediationPolicySpec) { s.Safety.MaxPerHour = 1 }), "web", "api")
 	plan = w.UntilPlan(plan, "the second step waits for the limit", func(p *v1alpha1.RemediationPlan) bool {
 		return p.Status.Counts.Succeeded == 1 && strings.Contains(p.Status.DeferralReason, "MaxPerHour") && p.Status.DeferredUntil != nil
 	})

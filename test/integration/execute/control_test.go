@@ -58,7 +58,7 @@ func TestACancelledPlanWritesNothingMore(t *testing.T) {
 	w := newWorld(t)
 	w.UnderGuard()
 	w.Drifted("web", "api")
-	plan := w.plan(w.policy(slowly), "web", "api")
+	plan := w.plan(w.policy(slowly, selectsNothing), "web", "api")
 	records := newEvidence(t)
 	startExecutor(t, records)
 	w.UntilPlan(plan, "the first has written", hasWritten)

@@ -132,7 +132,7 @@ func TestACustomObjectWithARuleOfPeopleWaitsUntilTheRuleHolds(t *testing.T) {
 	w.drifted("web")
 	w.drifted("api")
 	startExecutor(t, newEvidence(t))
-	plan := w.plan(w.policy(func(s *v1alpha1.RemediationPolicySpec) {
+	plan := w.plan(w.policy(selectsNothing, func(s *v1alpha1.RemediationPolicySpec) {
 		s.Health = v1alpha1.RemediationHealth{Stabilisation: &metav1.Duration{}, Timeout: &metav1.Duration{Duration: 8 * time.Second}}
 	}), "web", "api")
 	// phase has the basket's controller report a phase once a step has written.

@@ -146,7 +146,7 @@ func TestNobodyWaitsForAReceiver(t *testing.T) {
 		s.Notifications.Retry.AttemptTimeout = 10 * time.Minute // nobody gives up while the test runs
 	})
 	defer speak()
-	plan := w.Ended(w.plan(w.policy(r.allChannels), "web", "api"))
+	plan := w.Ended(w.plan(w.policy(r.allChannels, selectsNothing), "web", "api"))
 	if plan.Status.Phase != v1alpha1.PlanSucceeded {
 		t.Errorf("the plan is %s", remediation.Describe(plan))
 	}

@@ -51,17 +51,18 @@ func TestAPlanByHandWritesNoMoreThanOneOperationMayHave(t *testing.T) {
 	w := newWorld(t)
 	w.Rollouts()
 	w.UnderGuard()
-	w.crowd(5)
+	w.crowd(9) // three of twelve are no mass drift
 	w.Drifted("web", "api", "db")
 	policy := w.policy(func(s *v1alpha1.RemediationPolicySpec) {
+		s.Safety.MaxTargetPercent = 17 // of twelve two
 		s.MinimumDriftAge = &metav1.Duration{Duration: 24 * time.Hour} // the policy makes no plan by itself
 	})
-	w.untilCounted(policy, func(n v1alpha1.PolicyTargets) bool { return n.Selected == 8 && n.Unhealthy == 0 })
+	w.untilCounted(policy, func(n v1alpha1.PolicyTargets) bool { return n.Selected == 12 && n.Unhealthy == 0 })
 	plan := w.plan(policy, "web", "api", "db", inBatches(v1alpha1.StrategyAllAtOnce, 3))
 	startExecutor(t, newEvidence(t))
 	plan = w.Ended(plan)
 	if third := plan.Status.Steps[2]; plan.Status.Phase != v1alpha1.PlanPartialSuccess || third.Reason != v1alpha1.ReasonBlastRadius {
-		t.Errorf("of eight objects two may be written; the plan is %s", remediation.Describe(plan))
+		t.Errorf("of twelve objects two may be written; the plan is %s", remediation.Describe(plan))
 	}
 	if imageOf(w.Live("db")) == guarded.Image {
 		t.Error("the third target was written")
