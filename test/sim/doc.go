@@ -13,7 +13,13 @@
 //	go test ./test/sim -run TestPromises -sim.refused    // what was refused arrives once more
 //	go test ./test/sim -run TestPromises -sim.creations  // every target is made again
 //
-// PLUMBLINE_LONG=1 runs seeds that were not run before.
+// PLUMBLINE_LONG=1 runs seeds that were not run before, and says with which one they begin.
+//
+// # Rare cases
+//
+// Each world has two of the rare cases of [world.Aims] beside all else: policies that are
+// edited, kinds that cannot be read, accepts, webhooks, ill neighbors, broken stores, long
+// waits, and more. TestRareCasesAreMetOften has short worlds of one case each.
 //
 // # Mutants
 //
@@ -32,6 +38,17 @@
 //	creations are admitted at any time         I5   makes an object after the end
 //	the time of the own clock                  I16  writes outside of the hours
 //	heads of records are not kept              I13  names records that could be cut off
+//	the policy is read once                    I14  begins steps of a policy that has changed
+//	a halt of a ledger is not seen             I14
+//	the health of others is not asked          I17  begins steps while too many others are ill
+//	Baselines are read once                    I15  puts back what a person has accepted
+//	no dry run is sent                         I19  writes what a webhook changes
+//	all batches are one                        I18  begins a batch before the one before has ended
+//	no place is given back                     I21  keeps places while a plan waits
+//	no target is let go of                     I21  keeps targets of plans that have ended
+//	a failure counts as a success              I20
+//	the breaker counts nothing                 I20
+//	calls of the store have no deadline        L5   obeys no brake while the store hangs
 //
 // The API server of these worlds has the chart's policy on creations of the executor
 // (plumbline-executor-creations). For the mutants that drop the uid the policy had to be

@@ -4,6 +4,7 @@ package sim_test
 
 import (
 	"maps"
+	"os"
 	"slices"
 	"sync"
 	"testing"
@@ -12,16 +13,20 @@ import (
 	"github.com/plumbline-dev/plumbline/test/sim/world"
 )
 
-const (
-	// metOften is how often each rare case has to be met.
-	metOften = 100
-	// aimedSeeds bound the short worlds of one case, and aimedFrom is the first of them.
-	aimedSeeds = defaultSeeds
-	aimedFrom  = 3_000_000
-)
+// aimedFrom is the first seed of the short worlds.
+const aimedFrom = 3_000_000
+
+// often says how many short worlds a rare case has at most, and how often it has to be met. The
+// quick run has few of them; the long run goes on until each case was met 100 times.
+func often() (worlds uint64, times int) {
+	if os.Getenv(seed.Long) != "" {
+		return 4000, 100
+	}
+	return defaultSeeds / 12, 1
+}
 
 // A promise about what is rare is tried only if what is rare happens. Each case has short
-// worlds of its own, until it was met often enough.
+// worlds of its own.
 func TestRareCasesAreMetOften(t *testing.T) {
 	world.Prepare()
 	met := map[string]int{}
@@ -38,8 +43,9 @@ func TestRareCasesAreMetOften(t *testing.T) {
 func meets(t *testing.T, aim world.Aim, from uint64) map[string]int {
 	t.Helper()
 	var mu sync.Mutex
+	worlds, enough := often()
 	seen, ran := map[string]int{}, 0
-	each(t, from, aimedSeeds, func(t *testing.T, seed uint64) bool {
+	each(t, from, worlds, func(t *testing.T, seed uint64) bool {
 		report := run(t, seed, world.Options{Aim: &aim})
 		mu.Lock()
 		defer mu.Unlock()
@@ -48,17 +54,17 @@ func meets(t *testing.T, aim world.Aim, from uint64) map[string]int {
 			t.Errorf("%s\nreplay it with -run 'TestRareCasesAreMetOften/%s' and PLUMBLINE_SEED=%d", report, aim.Name, seed)
 			return false
 		}
-		often := true
+		met := true
 		for _, what := range aim.Meets {
 			seen[what] += report.Seen[what]
-			often = often && seen[what] >= metOften
+			met = met && seen[what] >= enough
 		}
-		return !often
+		return !met || enough == 1
 	})
 	t.Logf("%d worlds: %v", ran, seen)
 	for what, times := range seen {
-		if times < metOften && aimedSeeds >= 400 {
-			t.Errorf("in %d worlds there was %d times: %s; want %d", ran, times, what, metOften)
+		if times < enough && worlds > 20 {
+			t.Errorf("in %d worlds there was %d times: %s; want %d", ran, times, what, enough)
 		}
 	}
 	return seen

@@ -5,4 +5,4 @@
 package sim_test
 
 // defaultSeeds are run in the quick run.
-const defaultSeeds = 400
+const defaultSeeds = 300

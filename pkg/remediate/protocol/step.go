@@ -102,7 +102,7 @@ func (s *State) place(step *v1alpha1.PlanStep, f StepFacts) Effect {
 		return AskMirror{step.Index}
 	}
 	if f.Mirror.Granted == No {
-		return s.waits(deferral{v1alpha1.PlanDeferred, f.Mirror.Refusal, f.Mirror.Until})
+		return s.refused(step, f.Mirror)
 	}
 	if f.Place == nil {
 		return Reserve{step.Index}
@@ -115,9 +115,18 @@ func (s *State) place(step *v1alpha1.PlanStep, f StepFacts) Effect {
 	case f.Place.Granted == Yes:
 		return s.claimed(step, f)
 	case f.Place.Granted == No:
-		return s.waits(deferral{v1alpha1.PlanDeferred, f.Place.Refusal, f.Place.Until})
+		return s.refused(step, f.Place)
 	}
 	return s.wait(again, "the ledgers could not be asked")
+}
+
+// refused waits for a place. An earlier run may have taken the target when it had a place.
+func (s *State) refused(step *v1alpha1.PlanStep, p *Place) Effect {
+	d := deferral{v1alpha1.PlanDeferred, p.Refusal, p.Until}
+	if e, _ := s.yieldFor(step, &d); e != nil {
+		return e
+	}
+	return s.waits(d)
 }
 
 // granted begins the step. What may hold the plan back is looked at again before

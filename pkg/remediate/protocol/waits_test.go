@@ -216,8 +216,8 @@ func TestARefusalOfThePlaceIsWhatAPlanWaitsFor(t *testing.T) {
 	until := epoch.Add(time.Hour)
 	refused := &Place{Granted: No, Refusal: "10 of 10 in the last hour", Until: until}
 	for name, facts := range map[string]StepFacts{
-		"of the mirror":  {Authorised: Yes, Claimed: Yes, Mirror: refused},
-		"of the ledgers": {Authorised: Yes, Claimed: Yes, Mirror: &Place{Granted: Yes}, Place: refused},
+		"of the mirror":  {Authorised: Yes, Settled: Yes, Let: Yes, Mirror: refused},
+		"of the ledgers": {Authorised: Yes, Settled: Yes, Let: Yes, Mirror: &Place{Granted: Yes}, Place: refused},
 	} {
 		t.Run(name, func(t *testing.T) {
 			s := running(v1alpha1.StepPlanned)
@@ -305,7 +305,9 @@ func TestAPlanThatWaitsForItsPlaceClaimsNoTarget(t *testing.T) {
 		want  string
 	}{
 		"it asks for a place first":           {StepFacts{Authorised: Yes, Mirror: granted}, "protocol.Reserve {0}"},
-		"without a place it waits":            {StepFacts{Authorised: Yes, Mirror: granted, Place: refused}, "Planned"},
+		"without a place it gives back first": {StepFacts{Authorised: Yes, Mirror: granted, Place: refused}, "protocol.Release {0}"},
+		"and lets go of a target it took":     {StepFacts{Authorised: Yes, Mirror: granted, Place: refused, Settled: Yes}, "protocol.ReleaseTarget {0}"},
+		"without a place it waits":            {StepFacts{Authorised: Yes, Mirror: granted, Place: refused, Settled: Yes, Let: Yes}, "Planned"},
 		"with a place it claims the target":   {StepFacts{Authorised: Yes, Mirror: granted, Place: granted}, "protocol.ClaimTarget {0}"},
 		"with both it begins":                 {StepFacts{Authorised: Yes, Mirror: granted, Place: granted, Claimed: Yes}, "Reserved"},
 		"a target of another plan ends it":    {StepFacts{Authorised: Yes, Mirror: granted, Place: granted, Claimed: No}, "Skipped Claimed"},

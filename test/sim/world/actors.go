@@ -128,7 +128,7 @@ func (w *World) meddler(d disturbance) func(*schedule.Life) {
 		intents, grants := w.watch(inState("Intent")), w.watch(inState("Reserved"))
 		for range 1 + l.Rand().IntN(3) {
 			switch {
-			case l.Rand().IntN(2) == 0:
+			case d.atIntents || l.Rand().IntN(2) == 0:
 				l.Await(intents, time.Hour)
 			case d.eager && l.Rand().IntN(2) == 0:
 				l.Await(grants, time.Hour)
@@ -186,7 +186,8 @@ func rare() []disturbance {
 type disturbance struct {
 	name, user string
 	do         func(*person)
-	eager      bool
+	// eager is one who acts early, atIntents one who acts only when a step is about to write.
+	eager, atIntents bool
 }
 
 // disturber is one who acts a few times.

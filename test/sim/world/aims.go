@@ -64,8 +64,8 @@ func aimsAtSteps() []Aim {
 			c.batches, c.second = [][]int32{{0}, {1}}, ""
 			c.trials.delay = pick(rng, 30*time.Second, 2*time.Minute)
 		}},
-		{"caps", []string{"place that was given back"}, func(c *scenario, rng *rand.Rand) {
-			c.limits.MaxConcurrent = 2
+		{"caps", []string{"wait for a cap"}, func(c *scenario, rng *rand.Rand) {
+			c.limits.MaxConcurrent, c.second, c.batches = 3, "other", [][]int32{{0, 1}}
 			c.trials.caps = ledger.Caps{Concurrent: new(pick[int32](rng, 1, 1, 2)), PerHour: new(pick[int32](rng, 3, 10))}
 			c.trials.clusterCaps = ledger.Caps{Concurrent: new(pick[int32](rng, 1, 2))}
 		}},
@@ -86,8 +86,9 @@ func aimsAtSteps() []Aim {
 			c.hire(eager("breaker-of-targets", "mallory", (*person).changes), eager("second-breaker-of-targets", "mallory", (*person).replaces))
 		}},
 		{"fences", []string{"fence", "step Fenced Stopped"}, func(c *scenario, _ *rand.Rand) {
-			c.chances.Lost, c.chances.Late, c.chances.Critical = 5, 10, 40
-			c.hire(eager("canceller-of-intents", "alice", (*person).cancels), eager("second-canceller-of-intents", "alice", (*person).cancels))
+			c.chances.Lost, c.chances.Late, c.chances.Critical = 14, 6, 40
+			c.batches, c.limits.MaxConcurrent = [][]int32{{0, 1}}, 2
+			c.hire(disturbance{name: "canceller-of-intents", user: "alice", do: (*person).cancels, atIntents: true})
 		}},
 		{"neighbors", []string{"step Skipped AlreadyDesired", "step Skipped Claimed"}, func(c *scenario, _ *rand.Rand) {
 			c.second, c.limits.MaxConcurrent = "same", 2

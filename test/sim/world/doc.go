@@ -18,13 +18,20 @@
 //
 //	report := world.Run(seed, world.Options{}) // within a bubble of testing/synctest
 //
-// [judge] holds what was written against the promises: I1 to I13 about everything
-// that was ever stored, I16 about when, L1 to L4 about how it ends. A [Mutant] is an
+// [judge] holds what was written against the promises: I1 to I22 about everything
+// that was ever stored, L1 to L5 about how it ends, and how soon. A [Mutant] is an
 // executor with one of its protections taken out; the promises must catch each.
 //
 // An executor may stand still for minutes between its decision to make an object and its
 // request ([dozing]), when no timer of the request runs yet. Draws of its own decide that,
 // so that the seeds of other worlds stay as they are.
+//
+// What an executor reads of others, it reads between the grant of a step and its intent. So
+// the judge asks whether there was a moment in between at which the policy, the halts, the
+// health of the others and the Baseline let the step through (I14, I15, I17): no race with a
+// person can break that, and an executor that reads too early does.
+//
+// A rare case is an [Aim]: it changes a scenario, and names what is counted when it is met.
 //
 // I16 goes by the API server's time and lets five seconds pass. A write that the
 // network held for longer than its sender waited counts by when it was sent: nobody
@@ -32,6 +39,8 @@
 //
 // One executor carries out one plan after the other, where the real one has four
 // workers: within a process there is nothing to interleave but what the API server
-// sees, and of that the other executor does as much. Clocks are wrong by the same
+// sees, and of that the other executor does as much. Two workers would share the lock of the
+// records, for which the bubble cannot wait. The planner takes no part; plans are there from
+// the beginning. Clocks are wrong by the same
 // from the beginning to the end.
 package world

@@ -88,6 +88,9 @@ func (j *judge) yields(c apiserver.Commit, before, next *v1alpha1.RemediationPla
 		return
 	}
 	j.seen["plan that begins to wait"]++
+	if strings.HasPrefix(next.Status.DeferralReason, "Cap") {
+		j.seen["wait for a cap"]++
+	}
 	if strings.Contains(next.Status.DeferralReason, "(ledger ") && unbegun(next) > 1 {
 		return // another step of the plan may have that place, and is about to go on with it
 	}
