@@ -38,19 +38,19 @@ func aimsAtOthers() []Aim {
 			c.hire(eager("acceptor", "alice", (*person).accepts), eager("authorizer", "assessor", (*person).authorizes))
 		}},
 		{"admission", []string{"webhook that defaults", "webhook that changes", "webhook that refuses", "step Skipped WouldNotConverge", "step Skipped Refused"}, func(c *scenario, rng *rand.Rand) {
-			c.trials.admission = pick(rng, defaulting, changing, refusing)
+			c.admission = pick(rng, defaulting, changing, refusing)
 			c.hire(eager("webhook-owner", "root", (*person).turnsAdmission), eager("second-webhook-owner", "root", (*person).turnsAdmission))
 		}},
 		{"health of others", []string{"count of the healthy"}, func(c *scenario, _ *rand.Rand) {
 			c.hire(eager("counter", "assessor", (*person).countsHealth), eager("second-counter", "assessor", (*person).countsHealth))
 		}},
 		{"stores", []string{"store that fails", "store that hangs", "store that claims to be ready"}, func(c *scenario, rng *rand.Rand) {
-			c.trials.store = pick(rng, storeFails, storeHangs, storeClaimsReady)
+			c.store = pick(rng, storeFails, storeHangs, storeClaimsReady)
 			c.hire(eager("store-breaker", "root", (*person).breaksStore), eager("canceller-beside-a-store", "alice", (*person).controls))
 		}},
 		{"waits", []string{"long pause", "plan that waits for long"}, func(c *scenario, rng *rand.Rand) {
-			if c.trials.manual = rng.IntN(2) == 0; !c.trials.manual {
-				c.trials.scheduled = pick(rng, 10*time.Minute, 20*time.Minute)
+			if c.manual = rng.IntN(2) == 0; !c.manual {
+				c.scheduled = pick(rng, 10*time.Minute, 20*time.Minute)
 			}
 			c.hire(eager("pauser", "alice", (*person).pausesLong), eager("second-pauser", "alice", (*person).pausesLong))
 		}},
@@ -62,20 +62,20 @@ func aimsAtSteps() []Aim {
 	return []Aim{
 		{"batches", []string{"step after a pause between batches"}, func(c *scenario, rng *rand.Rand) {
 			c.batches, c.second = [][]int32{{0}, {1}}, ""
-			c.trials.delay = pick(rng, 30*time.Second, 2*time.Minute)
+			c.delay = pick(rng, 30*time.Second, 2*time.Minute)
 		}},
 		{"caps", []string{"wait for a cap"}, func(c *scenario, rng *rand.Rand) {
 			c.limits.MaxConcurrent, c.second, c.batches = 3, "other", [][]int32{{0, 1}}
-			c.trials.caps = ledger.Caps{Concurrent: new(pick[int32](rng, 1, 1, 2)), PerHour: new(pick[int32](rng, 3, 10))}
-			c.trials.clusterCaps = ledger.Caps{Concurrent: new(pick[int32](rng, 1, 2))}
+			c.caps = ledger.Caps{Concurrent: new(pick[int32](rng, 1, 1, 2)), PerHour: new(pick[int32](rng, 3, 10))}
+			c.clusterCaps = ledger.Caps{Concurrent: new(pick[int32](rng, 1, 2))}
 		}},
 		{"stabilisation", []string{"verified after a long stabilisation"}, func(c *scenario, rng *rand.Rand) {
-			c.trials.stabilisation = pick(rng, 30*time.Second, 2*time.Minute)
+			c.stabilisation = pick(rng, 30*time.Second, 2*time.Minute)
 		}},
 		{"dozes", []string{"doze before an update"}, func(c *scenario, _ *rand.Rand) {
 			// An update has no time until which the API server admits it, as a creation has: a
 			// process that stands still before it sends one may write when the hours are over.
-			c.trials.dozes = c.hours == nil
+			c.dozes = c.hours == nil
 		}},
 		{"repeated answers", []string{"attempts", "result Recovered"}, func(c *scenario, rng *rand.Rand) {
 			c.chances.Repeated, c.chances.Unanswered, c.chances.Critical = pick(rng, 5, 10), 5, 40

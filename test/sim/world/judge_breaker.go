@@ -86,16 +86,23 @@ func (j *judge) breaker(c apiserver.Commit, before, next *v1alpha1.RemediationLe
 			wrong("what a person stopped is no failure")
 		}
 	case v1alpha1.LedgerFailed:
-		opens := probe || e.FailureThreshold > 0 && is.Failures >= e.FailureThreshold
-		switch {
-		case is.Failures != was.Failures+1:
-			wrong("a failure counts")
-		case opens && is.State != v1alpha1.BreakerOpen:
-			wrong("that failure opens the breaker")
-		case is.State == v1alpha1.BreakerOpen && was.State == v1alpha1.BreakerClosed:
+		if why := miscounted(was, is, probe, e.FailureThreshold); why != "" {
+			wrong(why)
+		} else if is.State == v1alpha1.BreakerOpen && was.State == v1alpha1.BreakerClosed {
 			j.seen["breaker that opens"]++
 		}
 	}
+}
+
+// miscounted says what is wrong with a breaker after a failure; empty when nothing is.
+func miscounted(was, is v1alpha1.LedgerBreaker, probe bool, threshold int32) string {
+	switch opens := probe || threshold > 0 && is.Failures >= threshold; {
+	case is.Failures != was.Failures+1:
+		return "a failure counts"
+	case opens && is.State != v1alpha1.BreakerOpen:
+		return "that failure opens the breaker"
+	}
+	return ""
 }
 
 // breakerOf is the breaker of a policy; one that nothing was told of is closed.

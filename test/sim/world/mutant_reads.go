@@ -48,12 +48,12 @@ func beside(people ...disturbance) func(*scenario) {
 
 func withWebhook(c *scenario) {
 	beside(disturber("webhook-owner", "root", (*person).turnsAdmission))(c)
-	c.action, c.trials.admission = v1alpha1.ActionReconcile, changing
+	c.action, c.admission = v1alpha1.ActionReconcile, changing
 }
 
 func withCaps(c *scenario) {
 	beside(disturber("pauser", "alice", (*person).pausesLong), disturber("counter", "assessor", (*person).countsHealth))(c)
-	c.trials.caps = ledger.Caps{Concurrent: new(int32(1))}
+	c.caps = ledger.Caps{Concurrent: new(int32(1))}
 	c.limits.MaxConcurrent = 2
 }
 
@@ -68,7 +68,7 @@ func withFailures(c *scenario) {
 
 func withHangingStore(c *scenario) {
 	beside(disturber("store-breaker", "root", (*person).breaksStore), disturber("canceller", "alice", (*person).cancels))(c)
-	c.trials.store = storeHangs
+	c.store = storeHangs
 }
 
 // reader changes what was read.

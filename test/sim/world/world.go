@@ -179,7 +179,7 @@ func (w *World) addPlans(c scenario) {
 	for i := range steps {
 		w.targets = append(w.targets, w.addTarget([]string{"web", "api"}[i], c.kind, shape))
 	}
-	w.plans = append(w.plans, w.addPlan("first", c.action, c.batches, w.targets, c.trials.beginning(w.epoch)))
+	w.plans = append(w.plans, w.addPlan("first", c.action, c.batches, w.targets, c.beginning(w.epoch)))
 	switch c.second {
 	case "other":
 		other := w.addTarget("worker", c.kind, shape)
