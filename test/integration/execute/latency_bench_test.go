@@ -190,6 +190,7 @@ func (p *pile) selected(policy *v1alpha1.RemediationPolicy, eligible int) {
 // measure has one object after the other drift by much, beside the others.
 func (p *pile) measure(b *testing.B, queued bool) {
 	var rounds []round
+	var begun []time.Time
 	least := p.others
 	p.executor.clear()
 	p.assessor.clear()
@@ -197,7 +198,10 @@ func (p *pile) measure(b *testing.B, queued bool) {
 		b.StopTimer()
 		if queued {
 			p.refill()
+		} else {
+			p.pace(begun)
 		}
+		begun = append(begun, time.Now())
 		name := p.take(1)[0]
 		floor := p.plainWrite(name)
 		least = min(least, p.seen.waiting())
@@ -215,6 +219,21 @@ func (p *pile) measure(b *testing.B, queued bool) {
 	b.ReportMetric(float64(least), "others-min")
 	b.ReportMetric(p.executor.perObject(b, p.executor, "executor"), "executor-writes/object")
 	b.ReportMetric(p.assessor.perObject(b, p.executor, "assessor"), "assessor-writes/object")
+}
+
+// plansPerMinute is what the planner makes for one policy in a minute.
+const plansPerMinute = 20
+
+// pace waits while the planner would make no further plan, which is no part of a repair.
+func (p *pile) pace(begun []time.Time) {
+	p.t.Helper()
+	if len(begun) < plansPerMinute {
+		return
+	}
+	select {
+	case <-p.t.Context().Done():
+	case <-time.After(time.Until(begun[len(begun)-plansPerMinute].Add(time.Minute + time.Second))):
+	}
 }
 
 // refill has as many drift as were put back, and lets the turn that is under way be
@@ -498,6 +517,9 @@ func (t *countingTransport) RoundTrip(request *http.Request) (*http.Response, er
 		return response, err
 	}
 	if resource := resourceOf(request.URL); !strings.HasSuffix(resource, "accessreviews") { // they are answered, and stored nowhere
+		if request.Method == http.MethodPatch && resource == "deployments" {
+			resource = "field managers of deployments" // beside the write that puts one back
+		}
 		t.writes.mu.Lock()
 		t.writes.byResource[resource]++
 		t.writes.mu.Unlock()
