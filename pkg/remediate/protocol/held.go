@@ -38,10 +38,7 @@ func (s *State) checkBrakes(step *v1alpha1.PlanStep) (Effect, *deferral) {
 	if !brakes.Known {
 		return s.wait(again, "what may hold it back could not be read"), nil
 	}
-	if e := s.tooOld(step); e != nil {
-		return e, nil
-	}
-	if e := s.tooMany(step); e != nil {
+	if e := s.unfit(step); e != nil {
 		return e, nil
 	}
 	if e := s.closing(); e != nil && !passes {
@@ -153,6 +150,14 @@ func sameTime(stored *metav1.Time, t time.Time) bool {
 		return t.IsZero()
 	}
 	return stored.Time.Equal(t.Truncate(time.Second))
+}
+
+// unfit ends a step that the plan may not write any more; nil when the plan may.
+func (s *State) unfit(step *v1alpha1.PlanStep) Effect {
+	if e := s.tooOld(step); e != nil {
+		return e
+	}
+	return s.tooMany(step)
 }
 
 // tooOld ends a step whose drift has become older than the policy puts back by itself; nil

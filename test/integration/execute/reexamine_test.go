@@ -54,7 +54,7 @@ func TestAPlanByHandWritesNoMoreThanOneOperationMayHave(t *testing.T) {
 	w.crowd(9) // three of twelve are no mass drift
 	w.Drifted("web", "api", "db")
 	policy := w.policy(func(s *v1alpha1.RemediationPolicySpec) {
-		s.Safety.MaxTargetPercent = 17 // of twelve two
+		s.Safety.MaxTargetPercent = 17                                 // of twelve two
 		s.MinimumDriftAge = &metav1.Duration{Duration: 24 * time.Hour} // the policy makes no plan by itself
 	})
 	w.untilCounted(policy, func(n v1alpha1.PolicyTargets) bool { return n.Selected == 12 && n.Unhealthy == 0 })

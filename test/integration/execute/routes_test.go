@@ -64,7 +64,9 @@ func TestAFailureBelowEveryMinimumIsToldByAllChannels(t *testing.T) {
 	executor := startExecutor(t, newEvidence(t), r.tells(registry))
 	const critical = v1alpha1.SeverityCritical
 	policy := w.policy(r.allChannels, from(map[string]v1alpha1.SeverityLevel{"chat": critical, "hook": critical, "mail": critical, "events": critical}),
-		func(s *v1alpha1.RemediationPolicySpec) { s.Health.Timeout = &metav1.Duration{Duration: 5 * time.Second} })
+		func(s *v1alpha1.RemediationPolicySpec) {
+			s.Health.Timeout = &metav1.Duration{Duration: 5 * time.Second}
+		})
 	plan := w.Ended(w.plan(policy, "web", ofSeverity(v1alpha1.SeverityLow)))
 	if plan.Status.Phase != v1alpha1.PlanFailed {
 		t.Errorf("the plan is %s", remediation.Describe(plan))
