@@ -56,8 +56,10 @@ func (w *twin) observeApply(stated map[string]string) {
 			continue
 		}
 		w.trusted[field] = append(w.trusted[field], value)
-		w.applied = append(w.applied, value)
 		w.vague = true
+		if field != replicasField { // a number names no author, and is a part of other values
+			w.applied = append(w.applied, value)
+		}
 	}
 }
 
