@@ -99,7 +99,9 @@ func (r *run) read(ctx context.Context, step int32) protocol.Target {
 		t.Read = protocol.No
 		return t
 	}
-	return r.describe(ctx, step, t)
+	t = r.describe(ctx, step, t)
+	t.Unassessed = baseline != nil && baseline.Status.Observed.Hash != t.Hash
+	return t
 }
 
 // describe fills in what is read off an object that is there.

@@ -86,6 +86,12 @@ func TestWhatIsReadOfATarget(t *testing.T) {
 		want  func(*world) protocol.Target
 	}{
 		"it is as the plan says": {func(*world) {}, plain},
+		"the assessor saw another state last": {
+			func(w *world) {
+				w.changeBaseline(func(b *v1alpha1.Baseline) { b.Status.Observed.Hash = "pl1:other" })
+			},
+			as(func(is *protocol.Target) { is.Unassessed = true }),
+		},
 		"it is not ready": {func(w *world) { w.targets.ill = true }, as(func(is *protocol.Target) {
 			is.Ready, is.NotReady = protocol.No, "0 of 7 replicas are available"
 		})},

@@ -164,6 +164,7 @@ func (w *world) newBaseline() *v1alpha1.Baseline {
 			Target:     target.BaselineTarget,
 			Authorised: &v1alpha1.AuthorisedState{UID: "uid-web", Hash: target.RevisionHash, Revision: "web-4"},
 		},
+		Status: v1alpha1.BaselineStatus{Observed: v1alpha1.ObservedState{Hash: target.DriftedHash}},
 	}
 }
 

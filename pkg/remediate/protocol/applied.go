@@ -30,6 +30,9 @@ func (s *State) applied(step *v1alpha1.PlanStep) Effect {
 	case t.Read == No, s.target(step).UID != "" && t.UID != s.target(step).UID:
 		return s.fail(step, v1alpha1.ReasonTargetReplaced, "it is gone")
 	case !s.stays(step, t):
+		if e := s.awaitAssessment(t, until); e != nil {
+			return e
+		}
 		return s.fail(step, v1alpha1.ReasonTargetMoved, "a writer changed it after it was put back")
 	case t.KeepsFields && f.Returned == nil:
 		return ReturnFields{step.Index} // once in a run: a conflict or a refusal fails no step

@@ -71,6 +71,9 @@ type Target struct {
 	Generation           int64
 	// Hash is its guarded hash.
 	Hash string
+	// Unassessed says that Hash is not the hash that the assessor saw last. Until the assessor
+	// has looked, a change of an expected writer has no mask, and looks like one of a stranger.
+	Unassessed bool
 	// RestartedFor is the token of the plan's step that restarted it last.
 	RestartedFor string
 	// Ending says that it, or its namespace, is being deleted.

@@ -101,6 +101,9 @@ func (s *State) unlessNothingCame(step *v1alpha1.PlanStep, t *Target) Effect {
 	case cameGone:
 		return s.fail(step, v1alpha1.ReasonTargetReplaced, "it is gone, and nobody knows whether it was written before")
 	case cameMoved:
+		if e := s.awaitAssessment(t, step.Intent.At.Add(assessmentTimeout)); e != nil {
+			return e
+		}
 		return s.fail(step, v1alpha1.ReasonTargetMoved, "it changed, and nobody knows whether it was written before")
 	case cameNothing:
 		return nil

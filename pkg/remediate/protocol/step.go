@@ -196,9 +196,19 @@ func (s *State) look(step *v1alpha1.PlanStep, f StepFacts) Effect {
 	case s.arrived(step, t):
 		return s.skip(step, v1alpha1.ReasonAlreadyDesired, "it is as it should be")
 	case t.Hash != want.DriftedHash:
-		return s.skip(step, v1alpha1.ReasonTargetMoved, "it changed since the plan was made")
+		return s.movedBefore(step, t)
 	}
 	return nil
+}
+
+// movedBefore ends a step whose target was changed before the step wrote it.
+func (s *State) movedBefore(step *v1alpha1.PlanStep, t *Target) Effect {
+	if step.StartedAt != nil {
+		if e := s.awaitAssessment(t, step.StartedAt.Add(assessmentTimeout)); e != nil {
+			return e
+		}
+	}
+	return s.skip(step, v1alpha1.ReasonTargetMoved, "it changed since the plan was made")
 }
 
 // arrived says that a target is as the step leaves it. A restart leaves the

@@ -15,6 +15,7 @@ import (
 
 	"github.com/plumbline-dev/plumbline/internal/controller/execute"
 	"github.com/plumbline-dev/plumbline/pkg/apis/plumbline/v1alpha1"
+	"github.com/plumbline-dev/plumbline/test/harness/guarded"
 	"github.com/plumbline-dev/plumbline/test/harness/remediation"
 )
 
@@ -112,5 +113,38 @@ func TestAPlanWatchesTheTargetThatItWaitsFor(t *testing.T) {
 		if n := asked.count("list " + kind); n > 0 {
 			t.Errorf("it made %d lists of %s while it waited", n, kind)
 		}
+	}
+}
+
+// An autoscaler scales a target whose pods roll, while the assessor is away. The plan waits for
+// the assessor, which masks the replicas, and does not take the change for one of a stranger.
+func TestAPlanWaitsUntilTheAssessorHasSeenAChangeOfItsTarget(t *testing.T) {
+	assessor := startAssessor(t)
+	w := newWorld(t)
+	gate := &remediation.Gate{}
+	w.RolloutsThrough(gate)
+	w.UnderGuard(guarded.ExpectAutoscaler)
+	w.Drifted("web")
+	gate.Shut()
+	plan := w.plan(w.policy(selectsNothing), "web")
+	asked := &requests{counts: map[string]int{}}
+	startExecutor(t, newEvidence(t), func(s *execute.Setup) { s.Config = asked.of(s.Config) })
+	w.UntilPlan(plan, "its target is written", func(p *v1alpha1.RemediationPlan) bool {
+		return len(p.Status.Steps) > 0 && p.Status.Steps[0].State == v1alpha1.StepApplied
+	})
+	assessor.Halt(t)
+	w.Patch("system:serviceaccount:kube-system:horizontal-pod-autoscaler", "web", `{"spec":{"replicas":7}}`)
+	asked.clear()
+	w.Eventually("the executor has looked at the change twice", func() error {
+		if n := asked.count("get deployments"); n < 2 {
+			return fmt.Errorf("the target was read %d times", n)
+		}
+		return nil
+	})
+	startAssessor(t)
+	gate.Open()
+	ended, live := w.Ended(plan), w.Live("web")
+	if ended.Status.Phase != v1alpha1.PlanSucceeded || *live.Spec.Replicas != 7 || imageOf(live) != guarded.Image {
+		t.Errorf("%s; %d replicas of %s", remediation.Describe(ended), *live.Spec.Replicas, imageOf(live))
 	}
 }

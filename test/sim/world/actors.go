@@ -7,10 +7,12 @@ import (
 	"encoding/json"
 	"io"
 	"net/http"
+	"slices"
 	"time"
 
 	utiljson "k8s.io/apimachinery/pkg/util/json"
 
+	"github.com/plumbline-dev/plumbline/pkg/specguard"
 	"github.com/plumbline-dev/plumbline/test/sim/apiserver"
 	"github.com/plumbline-dev/plumbline/test/sim/schedule"
 )
@@ -115,6 +117,57 @@ func ready(o apiserver.Object) {
 			map[string]any{"type": "Progressing", "status": "True", "reason": "NewReplicaSetAvailable"},
 		},
 	}
+}
+
+// observer tells in the Baselines which state of each target it has seen, as the assessor does:
+// mostly at once, and late one time in ten.
+func (w *World) observer(l *schedule.Life) {
+	p := w.person(l, "assessor")
+	changed := w.watch(func(c apiserver.Commit) bool { return c.Subresource == "" && w.isTarget(c) })
+	seen := map[string]string{}
+	for {
+		behind := false
+		for _, t := range w.targets {
+			if w.observedHash(t) == seen[t.baseline] {
+				continue
+			}
+			late := 2 * time.Second
+			if !w.calm.Load() && l.Rand().IntN(10) == 0 {
+				late = 30 * time.Second
+			}
+			l.Sleep(time.Duration(l.Rand().Int64N(int64(late))))
+			hash := w.observedHash(t)
+			path := "/apis/plumbline.dev/v1alpha1/namespaces/" + namespace + "/baselines/" + t.baseline + "/status"
+			status := apiserver.Object{"status": map[string]any{"observed": map[string]any{"hash": hash}}}
+			if p.ask(http.MethodPatch, path, mergePatch, status) == nil {
+				behind = true
+				continue
+			}
+			seen[t.baseline] = hash
+		}
+		patience := time.Hour
+		if behind {
+			patience = 10 * time.Second
+		}
+		l.Await(changed, patience)
+	}
+}
+
+// observedHash is the guarded hash of a target as it is.
+func (w *World) observedHash(t *target) string {
+	o := w.Server.Look(t.gvk.Group, t.resource, namespace, t.name)
+	if o == nil {
+		return specguard.HashAbsent
+	}
+	spec, _ := o["spec"].(map[string]any)
+	return w.hashOf(t, spec)
+}
+
+// isTarget says of a write whether it is one of a target.
+func (w *World) isTarget(c apiserver.Commit) bool {
+	return slices.ContainsFunc(w.targets, func(t *target) bool {
+		return c.Resource.Resource == t.resource && c.Name == t.name
+	})
 }
 
 // meddler does something a few times, each after some writes of anybody, or as

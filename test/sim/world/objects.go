@@ -158,7 +158,7 @@ func (w *World) addTarget(name string, k *kind, s shape) *target {
 		t.uid = w.store(k.gvk.Group, k.gvk.Version, k.resource, namespace, k.object(name, s.drifted))
 	}
 	authorised := w.authorise(t, s.desired, 1)
-	status := v1alpha1.BaselineStatus{State: v1alpha1.StateDrifted, Guards: []string{"ClusterSpecGuard/" + guardName}, FirstSeen: &authorised.At}
+	status := v1alpha1.BaselineStatus{Observed: v1alpha1.ObservedState{UID: string(t.uid), Hash: t.driftedHash}, State: v1alpha1.StateDrifted, Guards: []string{"ClusterSpecGuard/" + guardName}, FirstSeen: &authorised.At}
 	if s.newer != nil {
 		status.LastReady = &v1alpha1.ReadyRevision{Revision: t.revision, Hash: t.desiredHash, At: authorised.At}
 		authorised = w.authorise(t, s.newer, 2)

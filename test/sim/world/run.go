@@ -84,6 +84,7 @@ func Run(seed uint64, o Options) *Report {
 	s.Spawn("executor-a", w.executor(c.ahead[0]))
 	s.Spawn("executor-b", w.executor(c.ahead[1]))
 	s.Spawn("deployment-controller", w.controller)
+	s.Spawn("observer", w.observer)
 	for _, d := range c.meddlers {
 		s.Spawn(d.name, w.meddler(d))
 	}
