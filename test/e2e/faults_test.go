@@ -234,6 +234,7 @@ func (m *mesh) serverAway() {
 	m.kubectl("scale", "deployment/plumbline-xds", "-n", systemNamespace, "--replicas=0")
 	m.kubectl("wait", "--for=delete", "pod", "-n", systemNamespace, "-l", "app.kubernetes.io/component=xds", "--timeout=90s")
 	before := m.now("explicit")
+	m.canaryMoves()
 	seconds := outage(m.T).Seconds()
 	m.Logf("away for the time of %.0f orders", ordersPerSecond*seconds)
 	m.over("explicit", before, uint64(ordersPerSecond*seconds))
@@ -242,6 +243,26 @@ func (m *mesh) serverAway() {
 	m.split("{type: Percentage, percentages: {stable: 70, canary: 30}}")
 	m.renewed(held)
 	m.shares("redirected", m.counted("redirected", m.now("redirected"), 470), 30)
+}
+
+// canaryMoves while no discovery server is there: one of its pods is replaced, then both are, and
+// proxies know the new address of none. No order is lost, and the stable version has the share.
+func (m *mesh) canaryMoves() {
+	m.Helper()
+	pods := strings.Fields(m.kubectl("get", "pods", "-l", "app=pay,track=canary", "-o", "jsonpath={.items[*].metadata.name}"))
+	if len(pods) != 2 {
+		m.Fatalf("the canary has the pods %q", pods)
+	}
+	m.kubectl("delete", "pod", pods[0], "--wait=true")
+	m.shares("explicit", m.counted("explicit", m.now("explicit"), 200), 50)
+	m.kubectl("scale", "deployment/pay-canary", "--replicas=0")
+	m.kubectl("wait", "--for=delete", "pod", "-l", "app=pay,track=canary", "--timeout=90s")
+	if seen := m.counted("redirected", m.now("redirected"), 200); seen.Answered["canary"] > 0 {
+		m.Errorf("a version without pods answers: %v", seen.Answered)
+	}
+	m.kubectl("scale", "deployment/pay-canary", "--replicas=2")
+	m.rolledOut("pay-canary")
+	m.unharmed("redirected", "explicit")
 }
 
 // over waits for so many answers, however long that takes.

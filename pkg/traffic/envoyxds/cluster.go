@@ -18,7 +18,9 @@ import (
 
 // What is fixed for every cluster.
 const (
-	connectTimeout = 5 * time.Second
+	// connectTimeout bounds the time that a request loses to an endpoint that swallows
+	// packets: the request is then sent to another one, see [retries].
+	connectTimeout = time.Second
 	// endpointsTimeout lets a cluster live without endpoints if nobody answers for
 	// them: until then Envoy confirms no other cluster either.
 	endpointsTimeout = 5 * time.Second
@@ -41,10 +43,12 @@ func cluster(name string) *clusterv3.Cluster {
 		ConnectTimeout:       durationpb.New(connectTimeout),
 		LbPolicy:             clusterv3.Cluster_LEAST_REQUEST,
 		CircuitBreakers:      wideOpen(),
+		OutlierDetection:     ejection(),
 		CommonLbConfig: &clusterv3.Cluster_CommonLbConfig{
-			// Who is to get requests for want of others is marked healthy already. Without
-			// this Envoy gives them to quarantined pods when there are no others.
-			HealthyPanicThreshold: &typev3.Percent{Value: 0},
+			// When every endpoint is ejected, Envoy asks them all: a version that comes back
+			// at its former addresses has requests at once. With an endpoint that is not
+			// ejected there is no panic, see [oneIsEnough].
+			HealthyPanicThreshold: &typev3.Percent{Value: 1},
 			// A pod that begins to end gets no requests from now on, not from a second later.
 			UpdateMergeWindow: durationpb.New(0),
 		},

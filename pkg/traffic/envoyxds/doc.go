@@ -24,8 +24,8 @@
 //     drains its connections.
 //   - Weights, key, salt and forced requests are the route's alone.
 //
-// What is fixed for all: no time limit for a request, none for an idle stream, no
-// retries, no limits of connections or requests, upgrades to WebSocket, to the
+// What is fixed for all: no time limit for a request, none for an idle stream, retries of
+// requests that were never sent alone, no limits of connections or requests, upgrades to WebSocket, to the
 // upstream the protocol of the client, headers and paths as they are. What Envoy does
 // all the same: it adds x-forwarded-proto if there is none, a date if the upstream
 // sends none, a content-length of 0 to a request that could have a body and has

@@ -145,7 +145,7 @@ func (s site) hash() string {
 }
 
 func (s site) virtualHost() *routev3.VirtualHost {
-	return &routev3.VirtualHost{
-		Name: s.router.name, Domains: s.hosts, Routes: s.router.routes(), RequestHeadersToRemove: s.strip,
-	}
+	host := s.router.virtualHost(edgeRetryBody, s.hosts...)
+	host.RequestHeadersToRemove = s.strip
+	return host
 }

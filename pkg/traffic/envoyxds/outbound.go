@@ -4,6 +4,7 @@ package envoyxds
 
 import (
 	"net/netip"
+	"time"
 
 	clusterv3 "github.com/envoyproxy/go-control-plane/envoy/config/cluster/v3"
 	corev3 "github.com/envoyproxy/go-control-plane/envoy/config/core/v3"
@@ -18,6 +19,9 @@ const (
 	passThrough = "passthrough"
 	nowhere     = "nowhere"
 )
+
+// untouchedConnectTimeout is Envoy's default. There is one address alone to try.
+const untouchedConnectTimeout = 5 * time.Second
 
 // Outbound is where redirected connections arrive: it hands each to the listener that
 // has its destination as address, and what has none passes untouched to where it was
@@ -44,13 +48,13 @@ func OutboundClusters() []*clusterv3.Cluster {
 			Name:                 passThrough,
 			ClusterDiscoveryType: &clusterv3.Cluster_Type{Type: clusterv3.Cluster_ORIGINAL_DST},
 			LbPolicy:             clusterv3.Cluster_CLUSTER_PROVIDED,
-			ConnectTimeout:       durationpb.New(connectTimeout),
+			ConnectTimeout:       durationpb.New(untouchedConnectTimeout),
 			CircuitBreakers:      wideOpen(),
 		},
 		{
 			Name:                 nowhere,
 			ClusterDiscoveryType: &clusterv3.Cluster_Type{Type: clusterv3.Cluster_STATIC},
-			ConnectTimeout:       durationpb.New(connectTimeout),
+			ConnectTimeout:       durationpb.New(untouchedConnectTimeout),
 		},
 	}
 }

@@ -76,7 +76,15 @@ func (r router) clusters() []string {
 }
 
 func (r router) configuration() *routev3.RouteConfiguration {
-	return configuration(r.name, r.routes()...)
+	return configuration(r.virtualHost(retryBody, "*"))
+}
+
+// virtualHost of some domains keeps at most so many bytes of a request's body for a retry.
+func (r router) virtualHost(body uint64, domains ...string) *routev3.VirtualHost {
+	return &routev3.VirtualHost{
+		Name: r.name, Domains: domains, Routes: r.routes(),
+		RetryPolicy: retries(), RequestBodyBufferLimit: wrapperspb.UInt64(body),
+	}
 }
 
 // routes are in the order in which Envoy tries them.
@@ -89,19 +97,16 @@ func (r router) routes() []*routev3.Route {
 
 // configuration of one virtual host: which service it is, the address has said
 // already, and what clients call it does not matter.
-func configuration(name string, routes ...*routev3.Route) *routev3.RouteConfiguration {
-	return &routev3.RouteConfiguration{
-		Name:         name,
-		VirtualHosts: []*routev3.VirtualHost{{Name: name, Domains: []string{"*"}, Routes: routes}},
-	}
+func configuration(host *routev3.VirtualHost) *routev3.RouteConfiguration {
+	return &routev3.RouteConfiguration{Name: host.Name, VirtualHosts: []*routev3.VirtualHost{host}}
 }
 
 // unavailable answers 503 for a service of which nothing is known.
 func unavailable(name string) *routev3.RouteConfiguration {
-	return configuration(name, &routev3.Route{
+	return configuration(&routev3.VirtualHost{Name: name, Domains: []string{"*"}, Routes: []*routev3.Route{{
 		Match:  everything(),
 		Action: &routev3.Route_DirectResponse{DirectResponse: &routev3.DirectResponseAction{Status: 503}},
-	})
+	}}})
 }
 
 func everything() *routev3.RouteMatch {

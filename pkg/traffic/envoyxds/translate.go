@@ -45,10 +45,9 @@ func (t *translation) port(s ir.Service, p ir.Port) {
 			names = append(names, forced)
 		}
 		for _, n := range names {
-			name := n.String()
+			name, to := n.String(), destinationsOf(s, p, slot, n.Forced)
 			t.add(ads.Cluster, name, nil, func() message { return cluster(name) })
-			t.add(ads.Endpoints, name, func(d *digest) { digestEndpoints(d, slot.Endpoints) },
-				func() message { return assignment(name, slot.Endpoints) })
+			t.add(ads.Endpoints, name, to.digest, func() message { return to.assignment(name) })
 		}
 	}
 	t.route(s, p)
@@ -110,7 +109,7 @@ func Missing(key ads.Key) *ads.Resource {
 	var m message
 	switch key.Type {
 	case ads.Endpoints:
-		m = assignment(key.Name, nil)
+		m = destinations{}.assignment(key.Name)
 	case ads.Route:
 		m = unavailable(key.Name)
 	default:

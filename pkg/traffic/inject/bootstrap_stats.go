@@ -26,6 +26,8 @@ var slotStats = []string{
 	`upstream_rq_[1-5]xx`,
 	`upstream_cx_(none_healthy|connect_fail)`,
 	`grpc\.[a-z0-9_]+`,
+	// What the stable variation served for another one, see envoyxds.
+	`canary\.upstream_rq_(time|completed|[1-5]xx)`,
 }
 
 // ownStats are about the proxy itself. Each is sent with every flush, by every proxy.

@@ -60,7 +60,7 @@ func dynamicResources() *bootstrapv3.Bootstrap_DynamicResources {
 		AdsConfig: &corev3.ApiConfigSource{
 			ApiType: corev3.ApiConfigSource_DELTA_GRPC, TransportApiVersion: corev3.ApiVersion_V3,
 			SetNodeOnFirstMessageOnly: true,
-			GrpcServices:              []*corev3.GrpcService{patient(xdsService())},
+			GrpcServices:              []*corev3.GrpcService{returning(xdsService())},
 		},
 	}
 }
@@ -71,11 +71,12 @@ func xdsService() *corev3.GrpcService {
 	}}
 }
 
-// patient has Envoy come back after 10 seconds at most, a random part of them; by
-// default it is 30, in which a new pod would wait for a control plane that is there.
-func patient(s *corev3.GrpcService) *corev3.GrpcService {
+// returning has Envoy come back within two seconds, a random part of them, however long the
+// server was away. By default it is 30. The server bounds its work in progress, so it
+// takes proxies that return at once.
+func returning(s *corev3.GrpcService) *corev3.GrpcService {
 	s.GetEnvoyGrpc().RetryPolicy = &corev3.RetryPolicy{RetryBackOff: &corev3.BackoffStrategy{
-		BaseInterval: durationpb.New(500 * time.Millisecond), MaxInterval: seconds(10),
+		BaseInterval: seconds(1), MaxInterval: seconds(2),
 	}}
 	return s
 }

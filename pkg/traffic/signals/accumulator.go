@@ -49,7 +49,9 @@ type Flush struct {
 type Reported struct {
 	Slot   Slot
 	Counts Counts
-	Active uint64
+	// FailedOver are those of Counts that the stable variation served: statuses and latencies.
+	FailedOver Counts
+	Active     uint64
 }
 
 // Accumulator keeps what proxies told; [New] makes one.
@@ -148,10 +150,11 @@ func (a *Accumulator) Report(uid string, f Flush, now time.Time) (refused int) {
 			r.cancels.begin(0)
 		}
 		r.flush = p.flushes
-		told.Counts.derive(&r.torn)
 		if !fresh {
 			r.cancels.flush(&told.Counts, told.Active)
 		}
+		told.Counts.exclude(&told.FailedOver, &r.failover)
+		told.Counts.derive(&r.torn)
 		a.keep(r, &told.Counts, now)
 	}
 	p.drop()

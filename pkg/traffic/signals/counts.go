@@ -33,7 +33,8 @@ const (
 	TimedOut
 	// Reset were broken off by the upstream, which only HTTP/2 can say.
 	Reset
-	// Retried were sent once more, and RetryLimit failed although they were.
+	// Retried are the attempts after the first: no server has seen the one before. RetryLimit
+	// are the requests whose last attempt failed as well.
 	Retried
 	RetryLimit
 	// NoneHealthy found no endpoint, NotConnected none that takes a connection,
@@ -51,6 +52,9 @@ const (
 	GRPCRefused
 	GRPCUnavailable
 	GRPCFailed
+	// FailedOver were served by the stable variation, since no endpoint of this one could be
+	// reached. None of them is in the other numbers. Derived.
+	FailedOver
 	// Cancelled were given up by the client before there was a status. Derived.
 	Cancelled
 	// Failed are those of Completed that count against the variation. Derived.

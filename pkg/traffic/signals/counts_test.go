@@ -31,15 +31,19 @@ func TestWhatFails(t *testing.T) {
 		"is what gets no connection, likewise":                    {map[Counter]uint64{Completed: 4, Class5: 4, NotConnected: 4, GRPCUnavailable: 4}, 4},
 		"is what finds nobody and is no call":                     {map[Counter]uint64{Completed: 4, Class5: 4, NoneHealthy: 4}, 4},
 		"is both a call that finds nobody and one that is told":   {map[Counter]uint64{Completed: 6, Class5: 2, Class2: 4, NotConnected: 2, GRPCUnavailable: 6}, 6},
-		"is the first attempt, if the second succeeds":            {map[Counter]uint64{Started: 6, Completed: 3, Class2: 3, Retried: 3}, 3},
-		"is the first attempt, once, if the second fails too":     {map[Counter]uint64{Started: 6, Completed: 3, Class5: 3, Retried: 3, RetryLimit: 3}, 3},
+		"is no attempt that no server saw, if the next succeeds":  {map[Counter]uint64{Started: 3, NotConnected: 3, Completed: 3, Class2: 3, Retried: 3}, 0},
+		"is a request, once, if all attempts fail":                {map[Counter]uint64{NotConnected: 12, Completed: 3, Class5: 3, Retried: 9, RetryLimit: 3}, 3},
+		"is a call, once, if all attempts fail":                   {map[Counter]uint64{NotConnected: 12, Completed: 3, Class5: 3, Retried: 9, RetryLimit: 3, GRPCUnavailable: 3}, 3},
+		"is no call that succeeds after an attempt":               {map[Counter]uint64{Started: 3, NotConnected: 3, Completed: 3, Class2: 3, Retried: 3, GRPCOK: 3}, 0},
 	}
 	for name, tc := range tests {
 		t.Run(name, func(t *testing.T) {
-			c := of(tc.told)
-			c.derive(&torn{})
-			if c[Failed] != tc.want {
-				t.Errorf("%d failed, want %d", c[Failed], tc.want)
+			var between torn
+			c, next := of(tc.told), Counts{}
+			c.derive(&between)
+			next.derive(&between)
+			if got := c[Failed] + next[Failed]; got != tc.want {
+				t.Errorf("%d failed, want %d", got, tc.want)
 			}
 		})
 	}
@@ -52,13 +56,16 @@ func TestARequestThatIsTornFailsOnce(t *testing.T) {
 		"between a time-out and its status":        {{TimedOut: 1}, {Completed: 1, Class5: 1}},
 		"between having nobody and saying so":      {{NoneHealthy: 1, Completed: 1, Class5: 1}, {GRPCUnavailable: 1}},
 		"between having no connection and its 5xx": {{NotConnected: 1}, {Completed: 1, Class5: 1, GRPCUnavailable: 1}},
+		"between being Unavailable and its reason": {{Completed: 1, Class5: 1, GRPCUnavailable: 1}, {NotConnected: 1}},
+		"between a retry and its reason":           {{Retried: 1, Completed: 1, Class5: 1, GRPCUnavailable: 1}, {NotConnected: 2}},
 	} {
 		t.Run(name, func(t *testing.T) {
 			var between torn
-			a, b := of(flushes[0]), of(flushes[1])
+			a, b, last := of(flushes[0]), of(flushes[1]), Counts{}
 			a.derive(&between)
 			b.derive(&between)
-			if failed := a[Failed] + b[Failed]; failed != 1 {
+			last.derive(&between)
+			if failed := a[Failed] + b[Failed] + last[Failed]; failed != 1 {
 				t.Errorf("it fails %d times", failed)
 			}
 		})

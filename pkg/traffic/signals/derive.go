@@ -5,27 +5,53 @@ package signals
 // torn is what was counted in the flush before of requests whose other numbers may be in
 // this one: a proxy reads its counters while requests go on. Of each thread that can be
 // one request.
-type torn struct{ timeouts, unsent uint64 }
+type torn struct {
+	timeouts uint64
+	// unsent are the requests that reached no endpoint, less those that were told as calls
+	// that are Unavailable. Below zero a retry was told before the attempt that failed.
+	unsent int64
+	// unavailable are the calls of the flush before that are Unavailable, and had not been told
+	// to have reached no endpoint.
+	unavailable uint64
+}
 
-// threads of a proxy, by default.
-const threads = 2
+const (
+	// threads of a proxy, by default.
+	threads = 2
+	// maxBefore bounds the retries that are told before the attempts that failed.
+	maxBefore = 1_000
+)
 
 // derive what one flush of one proxy does not say plainly. Envoy 1.40 was asked for
 // each kind of request, see the package's integration test.
 func (c *Counts) derive(t *torn) {
-	// What is answered for want of an endpoint is among the 5xx, and a call of gRPC is
-	// counted as one that is Unavailable besides, in this order.
-	unsent := c.unsent() + t.unsent
-	twice := min(c[GRPCUnavailable], unsent)
 	// A time-out is a 504 right after, unless the answer had begun.
 	class5 := c[Class5] - min(c[Class5], t.timeouts)
 	http := max(class5, c[TimedOut])
-	*t = torn{timeouts: min(threads, c[TimedOut]-min(class5, c[TimedOut])), unsent: min(threads, unsent-twice)}
-	c[Failed] = http - min(http, c[RetryLimit]) + c[Retried] + c[GRPCFailed] + c[GRPCUnavailable] - twice
+	t.timeouts = min(threads, c[TimedOut]-min(class5, c[TimedOut]))
+	c[Failed] = http + c[GRPCFailed] + c.deriveUnavailable(t)
 	c.Latency()[Buckets-1] += c[TimedOut]
 }
 
-// unsent are the requests that the proxy answered without having asked anybody.
+// deriveUnavailable returns the calls that the application answered as Unavailable. The call
+// that the proxy answers for want of an endpoint is Unavailable too, and among the 5xx
+// already. Many of these may end while the proxy reads its counters, so a call counts one
+// flush later, when no attempt was told that explains it.
+func (c *Counts) deriveUnavailable(t *torn) (answered uint64) {
+	// Only attempts that reached no endpoint are retried: the others are requests that ended so.
+	unsent := t.unsent + int64(c.unsent()) - int64(c[Retried]) //nolint:gosec // bounded when it is read
+	match := func(calls uint64) (left uint64) {
+		n := min(calls, uint64(max(0, unsent)))
+		unsent -= int64(n) //nolint:gosec // at most unsent
+		return calls - n
+	}
+	answered = match(t.unavailable)
+	t.unavailable = match(c[GRPCUnavailable])
+	t.unsent = min(threads, max(-maxBefore, unsent))
+	return answered
+}
+
+// unsent are the attempts that reached no endpoint.
 func (c *Counts) unsent() uint64 { return c[NoneHealthy] + c[NotConnected] + c[Overflowed] }
 
 // unanswered are the requests that have begun less those that have a status.

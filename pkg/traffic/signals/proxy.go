@@ -39,7 +39,9 @@ type reporter struct {
 	flush   uint32 // the last one that told of it
 	cancels cancels
 	torn    torn
-	past    records
+	// failover are the requests that are still to be excluded.
+	failover failover
+	past     records
 }
 
 // leave the slot.

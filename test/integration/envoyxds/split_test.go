@@ -187,14 +187,17 @@ func TestForcedRequests(t *testing.T) {
 	}
 }
 
-// A variation without endpoints answers nobody who is not clamped, and no cookie
-// pins him there: with the next share he may go elsewhere.
-func TestAVariationWithoutEndpointsAnswers503(t *testing.T) {
+// The stable variation serves the share of one without endpoints, by the proxy itself. A request
+// that is forced to it finds no endpoint, and gets no cookie.
+func TestAVariationWithoutEndpointsIsServedByTheStableOne(t *testing.T) {
 	s := split(t, byHeader, "s1", traffic.Total)
 	s.Ports[0].Slots[1].Endpoints = nil
 	address := serve(t, s)[0]
-	resp := ask(t, client(t, false), address, "X-User", "a")
-	if resp.status != http.StatusServiceUnavailable || len(resp.header.Values("Set-Cookie")) > 0 {
-		t.Errorf("the status is %d, with the cookies %q", resp.status, resp.header.Values("Set-Cookie"))
+	if got := ask(t, client(t, false), address, "X-User", "a"); got.status != http.StatusOK || got.header.Get("Variation") != "stable" {
+		t.Errorf("the status is %d, of %q", got.status, got.header.Get("Variation"))
+	}
+	got := ask(t, client(t, false), address, "X-User", "a", "X-Variation", "canary")
+	if got.status != http.StatusServiceUnavailable || len(got.header.Values("Set-Cookie")) > 0 {
+		t.Errorf("of a request that is forced the status is %d, with the cookies %q", got.status, got.header.Values("Set-Cookie"))
 	}
 }

@@ -11,7 +11,6 @@ import (
 	"io"
 	"net"
 	"net/http"
-	"syscall"
 	"testing"
 	"time"
 )
@@ -88,28 +87,4 @@ func (c *client) upgrade(address, user string) net.Conn {
 		c.t.Fatalf("the answer is %q", line)
 	}
 	return conn
-}
-
-// hole is an address at which nobody answers, not even that there is nobody.
-func hole(t *testing.T) string {
-	t.Helper()
-	fd, err := syscall.Socket(syscall.AF_INET, syscall.SOCK_STREAM, 0)
-	must(t, err)
-	t.Cleanup(func() { must(t, syscall.Close(fd)) })
-	must(t, syscall.Bind(fd, &syscall.SockaddrInet4{Addr: [4]byte{127, 0, 0, 1}}))
-	must(t, syscall.Listen(fd, 0))
-	name, err := syscall.Getsockname(fd)
-	must(t, err)
-	at, is := name.(*syscall.SockaddrInet4)
-	if !is {
-		t.Fatalf("the address is a %T", name)
-	}
-	address := fmt.Sprintf("127.0.0.1:%d", at.Port)
-	for { // until no more connections are kept for somebody who never takes them
-		c, err := net.DialTimeout("tcp", address, 300*time.Millisecond)
-		if err != nil {
-			return address
-		}
-		t.Cleanup(func() { _ = c.Close() }) // nothing is said on it
-	}
 }

@@ -9,6 +9,7 @@ import (
 	"net"
 	"net/http"
 	"net/netip"
+	"slices"
 	"strings"
 	"testing"
 	"time"
@@ -19,6 +20,7 @@ import (
 	"github.com/plumbline-dev/plumbline/pkg/traffic"
 	"github.com/plumbline-dev/plumbline/pkg/traffic/ir"
 	"github.com/plumbline-dev/plumbline/pkg/traffic/signals"
+	"github.com/plumbline-dev/plumbline/test/harness/backend"
 	"github.com/plumbline-dev/plumbline/test/harness/freeport"
 	"github.com/plumbline-dev/plumbline/test/harness/poll"
 )
@@ -26,6 +28,7 @@ import (
 // names of services.
 const (
 	web, limits, refuses, empties, hangs = "web", "web-" + timed, "refused", "empty", "hole"
+	deserted, unanswered                 = "deserted", "web-" + slow
 )
 
 // split sends a tenth of the users to a canary.
@@ -61,15 +64,19 @@ var names = map[signals.Counter]string{
 	signals.NoneHealthy: "none-healthy", signals.NotConnected: "not-connected", signals.Overflowed: "overflowed",
 	signals.Abandoned: "abandoned", signals.GRPCOK: "grpc-ok", signals.GRPCRefused: "grpc-refused",
 	signals.GRPCUnavailable: "grpc-unavailable", signals.GRPCFailed: "grpc-failed",
-	signals.Cancelled: "cancelled", signals.Failed: "failed",
+	signals.Cancelled: "cancelled", signals.Failed: "failed", signals.FailedOver: failedOver,
 }
+
+// attempts are counters of attempts. How many a request makes of them hangs on how soon an
+// endpoint is ejected.
+var attempts = []signals.Counter{signals.Retried, signals.RetryLimit, signals.NoneHealthy, signals.NotConnected, signals.Abandoned}
 
 // since is what was counted after before. How often Envoy tries to connect is its own
 // affair, so that is not in it.
-func since(before, after signals.Counts) counted {
+func since(before, after signals.Counts, without []signals.Counter) counted {
 	out := counted{Counters: map[string]uint64{}}
 	for c, name := range names {
-		if n := after[c] - before[c]; n != 0 {
+		if n := after[c] - before[c]; n != 0 && !slices.Contains(without, c) {
 			out.Counters[name] = n
 		}
 	}
@@ -89,9 +96,12 @@ type kind struct {
 	request
 	status int
 	counts string
-	// canary is what one counts as at the canary, if that differs.
+	// canary is what one counts as at the canary, if that differs. The stable variation
+	// answers a request that fails over.
 	canary       string
 	canaryStatus int
+	// without are counters that are not compared.
+	without []signals.Counter
 }
 
 const (
@@ -99,30 +109,36 @@ const (
 	grpcOK   = "started completed 2xx grpc-ok sampled"
 	hurried  = 3 * time.Second // 40 at once have begun by then
 	noAnswer = 0
+	// failedOver is a request to the canary that the stable variation serves.
+	failedOver = "failed-over"
 )
 
 var kinds = map[string]kind{
-	"an answer":                      {web, request{path: pathOK}, 200, ok, "", 0},
-	"an answer of 404":               {web, request{path: pathMissing}, 404, "started completed 4xx sampled", "", 0},
-	"an answer of 500":               {web, request{path: pathBroken}, 500, "started completed 5xx failed sampled", "", 0},
-	"a time-out":                     {limits, request{path: pathHangs}, 504, "started completed 5xx timed-out failed top", "", 0},
-	"a time-out in an answer":        {limits, request{path: pathStreams}, 200, "started completed 2xx timed-out failed top", "", 0},
-	"a time-out of gRPC":             {limits, request{path: pathHangs, grpc: true}, 200, "started completed 5xx timed-out failed top", "", 0},
-	"a client that gives up":         {web, request{path: pathHangs, patience: hurried}, noAnswer, "started cancelled", "", 0},
-	"one that gives up over HTTP/2":  {web, request{path: pathHangs, second: true, patience: hurried}, noAnswer, "started cancelled", "", 0},
-	"one that gives up in an answer": {web, request{path: pathStreams, patience: hurried}, 200, "started completed 2xx", "", 0},
-	"one that gives up a call":       {web, request{path: pathHangs, grpc: true, patience: hurried}, noAnswer, "started cancelled", "", 0},
-	"an upstream that breaks off":    {web, request{path: pathResets}, 503, "started completed 5xx failed", "", 0},
-	"a call that is broken off":      {web, request{path: pathResets, grpc: true}, 200, "started completed 5xx reset failed", "", 0},
-	"a call":                         {web, request{path: pathGet, grpc: true}, 200, grpcOK, "", 0},
-	"a call that fails":              {web, request{path: pathFails, grpc: true}, 200, "started completed 2xx grpc-failed failed sampled", "", 0},
-	"a call that finds nothing":      {web, request{path: pathNotFound, grpc: true}, 200, "started completed 2xx grpc-refused sampled", "", 0},
-	"a call without trailers":        {web, request{path: pathUnavailable, grpc: true}, 200, "started completed 2xx grpc-unavailable failed sampled", "", 0},
-	"nobody takes a connection":      {refuses, request{path: pathOK}, 200, ok, "completed 5xx not-connected failed", 503},
-	"nobody takes that of a call":    {refuses, request{path: pathGet, grpc: true}, 200, grpcOK, "completed 5xx not-connected grpc-unavailable failed", 200},
-	"there is nobody":                {empties, request{path: pathOK}, 200, ok, "completed 5xx none-healthy failed", 503},
-	"there is nobody for a call":     {empties, request{path: pathGet, grpc: true}, 200, grpcOK, "completed 5xx none-healthy grpc-unavailable failed", 200},
-	"a connection that hangs":        {hangs, request{path: pathOK, patience: 3 * time.Second}, 200, ok, "abandoned cancelled", noAnswer},
+	"an answer":                                  {web, request{path: pathOK}, 200, ok, "", 0, nil},
+	"an answer of 404":                           {web, request{path: pathMissing}, 404, "started completed 4xx sampled", "", 0, nil},
+	"an answer of 500":                           {web, request{path: pathBroken}, 500, "started completed 5xx failed sampled", "", 0, nil},
+	"a time-out":                                 {limits, request{path: pathHangs}, 504, "started completed 5xx timed-out failed top", "", 0, nil},
+	"a time-out in an answer":                    {limits, request{path: pathStreams}, 200, "started completed 2xx timed-out failed top", "", 0, nil},
+	"a time-out of gRPC":                         {limits, request{path: pathHangs, grpc: true}, 200, "started completed 5xx timed-out failed top", "", 0, nil},
+	"a client that gives up":                     {web, request{path: pathHangs, patience: hurried}, noAnswer, "started cancelled", "", 0, nil},
+	"one that gives up over HTTP/2":              {web, request{path: pathHangs, second: true, patience: hurried}, noAnswer, "started cancelled", "", 0, nil},
+	"one that gives up in an answer":             {web, request{path: pathStreams, patience: hurried}, 200, "started completed 2xx", "", 0, nil},
+	"one that gives up a call":                   {web, request{path: pathHangs, grpc: true, patience: hurried}, noAnswer, "started cancelled", "", 0, nil},
+	"an upstream that breaks off":                {web, request{path: pathResets}, 503, "started completed 5xx failed", "", 0, nil},
+	"a call that is broken off":                  {web, request{path: pathResets, grpc: true}, 200, "started completed 5xx reset failed", "", 0, nil},
+	"a call":                                     {web, request{path: pathGet, grpc: true}, 200, grpcOK, "", 0, nil},
+	"a call that fails":                          {web, request{path: pathFails, grpc: true}, 200, "started completed 2xx grpc-failed failed sampled", "", 0, nil},
+	"a call that finds nothing":                  {web, request{path: pathNotFound, grpc: true}, 200, "started completed 2xx grpc-refused sampled", "", 0, nil},
+	"a call without trailers":                    {web, request{path: pathUnavailable, grpc: true}, 200, "started completed 2xx grpc-unavailable failed sampled", "", 0, nil},
+	"no endpoint of a canary takes a connection": {refuses, request{path: pathOK}, 200, ok, failedOver, 200, attempts},
+	"none takes that of a call":                  {refuses, request{path: pathGet, grpc: true}, 200, grpcOK, failedOver, 200, attempts},
+	"a canary has no endpoint":                   {empties, request{path: pathOK}, 200, ok, failedOver, 200, attempts},
+	"a canary has none for a call":               {empties, request{path: pathGet, grpc: true}, 200, grpcOK, failedOver, 200, attempts},
+	"connections to a canary hang":               {hangs, request{path: pathOK}, 200, ok, failedOver, 200, attempts},
+	"what a canary had failed of at the other":   {refuses, request{path: pathBroken}, 500, "started completed 5xx failed sampled", failedOver, 500, attempts},
+	"no endpoint takes a connection":             {deserted, request{path: pathOK}, 503, "completed 5xx failed", ok, 200, attempts},
+	"none at all takes that of a call":           {deserted, request{path: pathGet, grpc: true}, 200, "completed 5xx grpc-unavailable failed", grpcOK, 200, attempts},
+	"a connection that hangs":                    {unanswered, request{path: pathOK, patience: hurried}, noAnswer, "cancelled", "", 0, attempts},
 }
 
 // ask as all users at once.
@@ -131,11 +147,14 @@ func (k kind) ask(t *testing.T, c *client, address string, of map[string]string)
 	var users errgroup.Group
 	for user, variation := range of {
 		users.Go(func() error {
-			want := k.status
+			want, of := k.status, variation
 			if variation == "canary" && k.canary != "" {
 				want = k.canaryStatus
+				if k.canary == failedOver {
+					of = "stable"
+				}
 			}
-			if got, by := c.ask(address, user, k.request); got != want || by != "" && by != variation {
+			if got, by := c.ask(address, user, k.request); got != want || by != "" && by != of {
 				return fmt.Errorf("%s of %s gets %d by %q, want %d", user, variation, got, by, want)
 			}
 			return nil
@@ -172,7 +191,7 @@ func TestEachKindOfRequestIsCounted(t *testing.T) {
 	nobody := net.JoinHostPort("127.0.0.1", fmt.Sprint(freeport.For(t)))
 	services := []ir.Service{
 		split(web, stable, canary), split(limits, stable, canary), split(refuses, stable, nobody),
-		split(empties, stable), split(hangs, stable, hole(t)),
+		split(empties, stable), split(hangs, stable, backend.Hole(t)), split(deserted, nobody, canary), split(unanswered, backend.Hole(t), backend.Hole(t)),
 	}
 	published, listeners := p.publish(services...)
 	addresses := map[string]string{}
@@ -208,9 +227,9 @@ func TestEachKindOfRequestIsCounted(t *testing.T) {
 			if k.canary != "" {
 				wanted["canary"] = times(k.canary, sent["canary"])
 			}
-			p.counted(t, k.service, before, wanted)
+			p.counted(t, k.service, before, wanted, k.without...)
 			p.flushes(2)
-			p.counted(t, k.service, before, wanted) // and no more
+			p.counted(t, k.service, before, wanted, k.without...) // and no more
 		})
 	}
 	t.Run("a WebSocket", func(t *testing.T) { webSocket(t, p, c, addresses[web], of) })
@@ -260,12 +279,12 @@ func (p *plane) totals(service string) map[string]signals.Counts {
 }
 
 // counted waits until just that was counted.
-func (p *plane) counted(t *testing.T, service string, before map[string]signals.Counts, want map[string]counted) {
+func (p *plane) counted(t *testing.T, service string, before map[string]signals.Counts, want map[string]counted, without ...signals.Counter) {
 	t.Helper()
 	poll.Until(t, patience, "what was sent is counted", func() error {
 		got, after := map[string]counted{}, p.totals(service)
 		for variation := range want {
-			got[variation] = since(before[variation], after[variation])
+			got[variation] = since(before[variation], after[variation], without)
 		}
 		if d := cmp.Diff(want, got); d != "" {
 			return fmt.Errorf("in flight are %v; (-want +got):\n%s", p.inFlight(service), d)

@@ -22,6 +22,7 @@ import (
 	"testing"
 	"time"
 
+	clusterv3 "github.com/envoyproxy/go-control-plane/envoy/config/cluster/v3"
 	listenerv3 "github.com/envoyproxy/go-control-plane/envoy/config/listener/v3"
 	routev3 "github.com/envoyproxy/go-control-plane/envoy/config/route/v3"
 	"google.golang.org/grpc"
@@ -173,6 +174,9 @@ func (p *plane) publish(services ...ir.Service) ([]string, []*listenerv3.Listene
 		if r.Type == ads.Route && strings.Contains(r.Name, timed) {
 			resources[i] = limited(p.t, r)
 		}
+		if r.Type == ads.Cluster && strings.Contains(r.Name, slow) {
+			resources[i] = connectsSlowly(p.t, r)
+		}
 	}
 	p.group.Publish(ads.NewView(resources...))
 	return addresses, listeners
@@ -205,25 +209,42 @@ func (p *plane) proxy(token string, listeners ...*listenerv3.Listener) {
 // timed is in the name of services whose routes have a limit. No route of ours has one.
 const timed = "timed"
 
-// limited is a route with a limit.
-func limited(t *testing.T, r *ads.Resource) *ads.Resource {
+// slow is in the name of services that a proxy waits for longer than a client does.
+const slow = "slow"
+
+// connectsSlowly is a cluster whose connections may take a minute.
+func connectsSlowly(t *testing.T, r *ads.Resource) *ads.Resource {
 	t.Helper()
-	packed, routes := &anypb.Any{}, &routev3.RouteConfiguration{}
+	return changed(t, r, &clusterv3.Cluster{}, func(c *clusterv3.Cluster) { c.ConnectTimeout = durationpb.New(time.Minute) })
+}
+
+// changed is a resource after a change.
+func changed[M proto.Message](t *testing.T, r *ads.Resource, of M, change func(M)) *ads.Resource {
+	t.Helper()
+	packed := &anypb.Any{}
 	must(t, proto.Unmarshal(r.Body, packed))
-	must(t, packed.UnmarshalTo(routes))
-	for _, host := range routes.GetVirtualHosts() {
-		for _, route := range host.GetRoutes() {
-			if action := route.GetRoute(); action != nil {
-				action.Timeout = durationpb.New(time.Second)
-			}
-		}
-	}
-	packed, err := anypb.New(routes)
+	must(t, packed.UnmarshalTo(of))
+	change(of)
+	packed, err := anypb.New(of)
 	must(t, err)
 	out := *r
 	out.Body, err = proto.Marshal(packed)
 	must(t, err)
 	return &out
+}
+
+// limited is a route with a limit.
+func limited(t *testing.T, r *ads.Resource) *ads.Resource {
+	t.Helper()
+	return changed(t, r, &routev3.RouteConfiguration{}, func(routes *routev3.RouteConfiguration) {
+		for _, host := range routes.GetVirtualHosts() {
+			for _, route := range host.GetRoutes() {
+				if action := route.GetRoute(); action != nil {
+					action.Timeout = durationpb.New(time.Second)
+				}
+			}
+		}
+	})
 }
 
 // with has a bootstrap send every so often what is counted, and serve listeners.

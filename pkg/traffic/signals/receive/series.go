@@ -16,6 +16,8 @@ import (
 type series struct {
 	kind    kind
 	counter signals.Counter
+	// failover says that it is about the endpoints of the stable variation alone.
+	failover bool
 }
 
 type kind int
@@ -47,7 +49,10 @@ var families = map[string]series{
 
 var (
 	familyPrefix = []byte("cluster.")
-	grpcPrefix   = []byte("grpc.")
+	// Envoy counts endpoints with the metadata "canary" apart. In our clusters these are the
+	// endpoints of the stable variation, behind those of another one.
+	failoverPrefix = []byte("canary.")
+	grpcPrefix     = []byte("grpc.")
 )
 
 // seriesOf a family; false for one that is not counted.
@@ -67,14 +72,20 @@ func seriesOf(name []byte) (series, bool) {
 		c, known := signals.GRPCStatus(code)
 		return series{counter: c}, known
 	}
+	rest, failover := bytes.CutPrefix(rest, failoverPrefix)
 	s, known := families[string(rest)]
+	s.failover = failover
 	return s, known
 }
 
 // count what was read.
-func (m *metric) count(s series, into *signals.Reported) error {
+func (m *metric) count(s series, told *signals.Reported) error {
+	into := &told.Counts
+	if s.failover {
+		into = &told.FailedOver
+	}
 	if s.kind == histogram {
-		return m.countSamples(into.Counts.Latency())
+		return m.countSamples(into.Latency())
 	}
 	n, err := whole(m.value)
 	if err != nil {
@@ -82,13 +93,13 @@ func (m *metric) count(s series, into *signals.Reported) error {
 	}
 	switch s.kind {
 	case counter:
-		into.Counts[s.counter] += n
+		into[s.counter] += n
 	case byClass:
 		if len(m.class) == 1 && m.class[0] >= '1' && m.class[0] <= '5' {
-			into.Counts[signals.Class1+signals.Counter(m.class[0]-'1')] += n
+			into[signals.Class1+signals.Counter(m.class[0]-'1')] += n
 		}
 	case gauge:
-		into.Active = n
+		told.Active = n
 	case histogram: // above
 	}
 	return nil
