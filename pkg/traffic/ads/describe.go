@@ -76,7 +76,7 @@ func (s *Stream) Count(of func(Key) bool) map[Stage]int {
 // want is what a proxy should have; nil when it is that there is nothing.
 func (s *Stream) want(k Key, h *held) *Resource {
 	want := s.view.Get(k.Type, k.Name)
-	if want == nil && h.named {
+	if want == nil && h.named && !s.keeps(k, h) {
 		return s.missing(k)
 	}
 	return want
@@ -86,7 +86,7 @@ func (s *Stream) state(k Key) State {
 	h := s.types[k.Type].held[k.Name]
 	want := s.want(k, h)
 	state := State{Type: k.Type, Name: k.Name, Stage: s.stage(k, h, want)}
-	if h.known {
+	if h.known && h.version() != unknown {
 		state.Has = h.version()
 	}
 	if h.sent != nil {
@@ -95,7 +95,7 @@ func (s *Stream) state(k Key) State {
 	if want != nil {
 		state.Wants = want.Version
 	}
-	state.Why, state.Since = s.why(state.Stage, h, want)
+	state.Why, state.Since = s.why(k, state.Stage, h, want)
 	return state
 }
 
@@ -120,7 +120,7 @@ func (s *Stream) stage(k Key, h *held, want *Resource) Stage {
 }
 
 // why a resource is in a stage, and since when.
-func (s *Stream) why(stage Stage, h *held, want *Resource) (string, time.Time) {
+func (s *Stream) why(k Key, stage Stage, h *held, want *Resource) (string, time.Time) {
 	switch stage {
 	case OnTheWay:
 		return s.unanswered(h)
@@ -131,6 +131,9 @@ func (s *Stream) why(stage Stage, h *held, want *Resource) (string, time.Time) {
 		}
 		if h.expelled {
 			return "its removal is about to be sent", h.since.time()
+		}
+		if k.Type == Route {
+			return "the proxy still wants it: connections of before may be open", h.confirmed.time()
 		}
 		return "a route may still name it", h.since.time()
 	case Refused:

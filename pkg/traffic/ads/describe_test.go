@@ -128,9 +128,21 @@ func TestAStreamSaysHowFarEachResourceIs(t *testing.T) {
 				s.Has, s.Since, s.Why = version("c1"), began, "a route may still name it"
 			}),
 		},
+		"gone, and still wanted by the proxy": {
+			full, func(d *described) {
+				d.receive(ads.Request{Type: ads.Cluster, Initial: map[string]string{"a": "0.c1"}})
+				d.receive(ads.Request{Type: ads.Route, Subscribe: []string{"web"}, Initial: map[string]string{"web": "0.r2"}})
+				d.publish(full, ads.NewView())
+			},
+			ads.Key{Type: ads.Route, Name: "web"},
+			with(base(ads.Route, "web", ads.Going), func(s *ads.State) {
+				s.Has, s.Why = version("r2"), "the proxy still wants it: connections of before may be open"
+			}),
+		},
 		"gone, without an answer": {
 			ads.NewView(cluster), func(d *described) {
-				d.receive(ads.Request{Type: ads.Cluster, Initial: map[string]string{"a": "0.c1"}})
+				d.receive(ads.Request{Type: ads.Cluster})
+				d.confirm(ads.Cluster)
 				d.receive(ads.Request{Type: ads.Route, Subscribe: []string{"none"}})
 				d.confirm(ads.Route)
 				d.publish(ads.NewView(cluster), ads.NewView())

@@ -24,6 +24,9 @@
 //   - Every subscription to endpoints is answered at once.
 //   - A cluster that goes away waits until no confirmed route names it, or thirty
 //     seconds.
+//   - A proxy keeps a route that is gone until it no longer wants the route, and its clusters
+//     with it.
+//   - Of one type, no more is on the way than a window of bytes and of responses.
 //   - What no Envoy has confirmed yet travels alone: an Envoy that refuses one
 //     resource of a response has applied an arbitrary part of it.
 //   - What was refused is not sent again until its content changes; the version

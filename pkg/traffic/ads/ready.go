@@ -41,19 +41,49 @@ func (s *Stream) populated(cluster string) bool {
 	return stand == nil || h.version() != stand.Version
 }
 
-// routed says that a route which the proxy has, or is about to have, may name a
-// cluster.
-func (s *Stream) routed(cluster string) bool {
+// claim of the proxy's routes to a cluster.
+type claim int
+
+const (
+	unclaimed claim = iota
+	// claimed: a route that the proxy has, or is about to have, may name the cluster.
+	claimed
+	// kept: a route names it that is gone, and that the proxy keeps.
+	kept
+)
+
+func (s *Stream) claimOf(cluster string) claim {
 	if !s.types[Route].open { // it has not said yet which routes it has
+		return claimed
+	}
+	c := unclaimed
+	for name, h := range s.types[Route].held {
+		if !s.names(name, h, cluster) {
+			continue
+		}
+		if h.named && s.view.Get(Route, name) == nil {
+			return kept
+		}
+		c = claimed
+	}
+	return c
+}
+
+// names says that a route which the proxy has, or is about to have, may name a cluster.
+func (s *Stream) names(route string, h *held, cluster string) bool {
+	if h.has == nil && s.keeps(Key{Route, route}, h) { // it is not known what it says
 		return true
 	}
-	for _, h := range s.types[Route].held {
-		switch {
-		case h.known && h.has == nil && h.version() != gone: // who knows what it says
-			return true
-		case h.has != nil && slices.Contains(h.has.Clusters, cluster), h.sent != nil && slices.Contains(h.sent.Clusters, cluster):
-			return true
-		}
+	return h.has != nil && slices.Contains(h.has.Clusters, cluster) || h.sent != nil && slices.Contains(h.sent.Clusters, cluster)
+}
+
+// keeps says that a proxy keeps a route which is gone, for as long as it wants the route: the
+// listener is drained meanwhile, and connections that are open have requests. Without the
+// route they would be answered with 503.
+func (s *Stream) keeps(k Key, h *held) bool {
+	if k.Type != Route || !h.known || h.version() == gone {
+		return false
 	}
-	return false
+	stand := s.missing(k)
+	return stand == nil || h.version() != stand.Version
 }

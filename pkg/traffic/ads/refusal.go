@@ -37,16 +37,17 @@ func (h *held) park(r *Resource, message string, now time.Time) {
 	h.parked.of = h.parked.of[max(0, len(h.parked.of)-maxParked):]
 }
 
-// refusal of a version; nil when there is none.
+// refusal of a version, the last one; nil when there is none.
 func (h *held) refusal(r *Resource) *refusal {
 	if h.parked == nil {
 		return nil
 	}
-	i := slices.IndexFunc(h.parked.of, func(p refusal) bool { return p.resource.Version == r.Version })
-	if i < 0 {
-		return nil
+	for i := range slices.Backward(h.parked.of) {
+		if h.parked.of[i].resource.Version == r.Version {
+			return &h.parked.of[i]
+		}
 	}
-	return &h.parked.of[i]
+	return nil
 }
 
 // parks says that the proxy has refused a version.

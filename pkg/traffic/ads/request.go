@@ -78,6 +78,9 @@ func (s *Stream) subscribe(r Request, first bool) {
 			*h = held{parked: h.parked, has: cmp.Or(h.has, h.sent)}
 		}
 		h.named = true
+		if first && r.Type == Route && s.resumed && !h.known {
+			h.known, h.told = true, &unknown
+		}
 		if c := s.types[Cluster].held[name]; r.Type == Endpoints && c != nil && c.sent != nil {
 			h.again = true // the cluster went ahead, and waits for them
 		}
@@ -187,6 +190,13 @@ func (s *Stream) confirmed(now time.Time, r *response) []Effect {
 // gone is the version of what a proxy knows not to be there.
 var gone = Version{}
 
+// unknown is the version of a route of which a proxy that comes back reports nothing: it may
+// have a part of a response that it refused.
+var unknown = Version{Hash: "unknown"}
+
+// removal stands for a removal that a proxy refuses.
+var removal = &Resource{Version: gone}
+
 // touchRemoved forgets a name that is gone, unless it came back meanwhile.
 func (s *Stream) touchRemoved(t Type, name string) {
 	own := &s.types[t]
@@ -224,6 +234,7 @@ func (s *Stream) refused(now time.Time, r *response, message string) []Effect {
 	for _, name := range r.removed {
 		if h := own.held[name]; h != nil && h.nonce == r.nonce {
 			h.removing = false
+			h.park(removal, message, now)
 			own.unsettle(name)
 		}
 	}

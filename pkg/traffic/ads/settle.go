@@ -57,6 +57,7 @@ func (s *Stream) awaits(t Type) bool {
 
 func (s *Stream) settleType(t Type, now time.Time, effects []Effect) []Effect {
 	own := &s.types[t]
+	own.full = false
 	if len(own.unsettled) == 0 || !own.open {
 		return effects
 	}
@@ -82,7 +83,8 @@ func (s *Stream) settleType(t Type, now time.Time, effects []Effect) []Effect {
 			size = len(resource.Body)
 		}
 		if s.full(t, batch.bytes+size) {
-			break // the rest goes when something was answered
+			own.full = true // the rest goes when something was answered
+			break
 		}
 		if late {
 			effects = append(effects, Late{resource})
@@ -112,17 +114,18 @@ func (r *response) add(name string, resource *Resource) {
 	r.bytes += len(resource.Body)
 }
 
-// full says that so many more bytes of a type are too many as long as nothing is
-// answered. Each type counts alone, since clusters are answered when endpoints have
+// full says that so many more bytes of a type, or one more response, are too many as long as
+// nothing is answered. Each type counts alone, since clusters are answered when endpoints have
 // come; and what is overdue does not count, since it may never be answered.
 func (s *Stream) full(t Type, more int) bool {
-	total, waiting := more, false
+	total, waiting := more, 0
 	for _, r := range s.flight {
 		if r.kind == t && !r.told {
-			total, waiting = total+r.bytes, true
+			total += r.bytes
+			waiting++
 		}
 	}
-	return waiting && total > s.config.Window
+	return waiting > 0 && total > s.config.Window || waiting >= s.config.Unanswered
 }
 
 // alone says that a resource shares its response with no other.
@@ -174,7 +177,13 @@ func (s *Stream) cool(cluster string) {
 // needs says what a name needs now, and whether that is late.
 func (s *Stream) needs(k Key, h *held, now time.Time) (r *Resource, v verdict, late bool) {
 	want := s.view.Get(k.Type, k.Name)
-	if want == nil && h.named {
+	switch {
+	case want != nil || !h.named:
+	case s.keeps(k, h):
+		return nil, nothing, false
+	case k.Type == Route && !h.known && h.has != nil && h.sent == nil && !h.parks(h.has): // it asks anew
+		return h.has, sends, false
+	default:
 		if want, v = s.stand(k, h, now); v != sends {
 			return nil, v, false
 		}
@@ -205,16 +214,11 @@ func (s *Stream) needs(k Key, h *held, now time.Time) (r *Resource, v verdict, l
 // the cluster itself stays; if it asks, it gets those that there were.
 func (s *Stream) stand(k Key, h *held, now time.Time) (*Resource, verdict) {
 	stand := s.missing(k)
-	if k.Type != Endpoints || stand == nil || h.known && h.version() == stand.Version || !s.routed(k.Name) {
+	if k.Type != Endpoints || stand == nil || h.known && h.version() == stand.Version || !s.awaitsRoutes(k.Name, h, now) {
 		return stand, sends
-	}
-	if h.since == 0 {
-		h.since = at(now)
 	}
 	former := s.former(k, h)
 	switch {
-	case !now.Before(h.since.Add(s.config.RemovalDeadline)):
-		return stand, sends
 	case h.known && (!h.again || former == nil):
 		return nil, waits
 	}
@@ -279,16 +283,40 @@ func (s *Stream) goes(k Key, h *held, now time.Time) (*Resource, verdict, bool) 
 	case !h.known && !h.named:
 		delete(s.types[k.Type].held, k.Name) // it never had it
 		return nil, nothing, false
-	case k.Type != Cluster || !s.routed(k.Name):
-		return nil, removes, false
+	case s.refusesToGo(h, now):
+		return nil, waits, false
+	case k.Type == Cluster && s.awaitsRoutes(k.Name, h, now):
+		return nil, waits, false
+	}
+	return nil, removes, false
+}
+
+// refusesToGo says that the proxy has refused the removal a moment ago. It is asked again later:
+// at once it would refuse again.
+func (s *Stream) refusesToGo(h *held, now time.Time) bool {
+	r := h.refusal(removal)
+	if r == nil || !now.Before(r.at.Add(s.config.RemovalDeadline)) {
+		return false
+	}
+	h.since = r.at
+	return true
+}
+
+// awaitsRoutes says that a cluster, or its endpoints, stays because a route of the proxy may
+// name it: for [Config.RemovalDeadline], or until the proxy leaves a route that is gone.
+func (s *Stream) awaitsRoutes(cluster string, h *held, now time.Time) bool {
+	switch s.claimOf(cluster) {
+	case unclaimed:
+		return false
+	case kept:
+		h.since = 0 // no time ends it
+		return true
+	case claimed:
 	}
 	if h.since == 0 {
 		h.since = at(now)
 	}
-	if now.Before(h.since.Add(s.config.RemovalDeadline)) {
-		return nil, waits, false
-	}
-	return nil, removes, false
+	return now.Before(h.since.Add(s.config.RemovalDeadline))
 }
 
 // instead is what a proxy gets that refuses what there is: if it has nothing, what

@@ -25,6 +25,8 @@ type Config struct {
 	// Window is how many bytes of one type are on the way at most, unless one resource
 	// alone has more: 256 KiB.
 	Window int
+	// Unanswered is how many responses of one type are on the way at most: 64.
+	Unanswered int
 }
 
 func (c Config) withDefaults() Config {
@@ -35,6 +37,7 @@ func (c Config) withDefaults() Config {
 		ClustersUnasked: cmp.Or(c.ClustersUnasked, time.Second),
 		Batch:           cmp.Or(c.Batch, 100),
 		Window:          cmp.Or(c.Window, 256<<10),
+		Unanswered:      cmp.Or(c.Unanswered, 64),
 	}
 }
 
@@ -86,6 +89,8 @@ type subscriptions struct {
 	// nothing in it if there is nothing: before that it opens no listener.
 	awaited bool
 	held    map[string]*held
+	// full says that what is to be sent now waits for answers, and for no time.
+	full bool
 	// unsettled are the names that may need something; nil when there are none, since an
 	// empty map keeps the room for all that it once had.
 	unsettled map[string]struct{}
@@ -275,6 +280,9 @@ func (s *Stream) Next() time.Time {
 		next = earlier(next, s.suspectedAt.Add(suspicion))
 	}
 	for t := range s.types {
+		if s.types[t].full {
+			continue
+		}
 		for name := range s.types[t].unsettled {
 			h := s.types[t].held[name]
 			if h == nil || h.since == 0 || h.sent != nil || h.removing {

@@ -30,7 +30,7 @@ func (s *Stream) suspect(now time.Time) {
 		if c == nil && h.known { // by an earlier stream
 			c = s.view.Get(Cluster, name)
 		}
-		if c == nil || h.removing || h.acquitted || s.proofs.Proven(c) || ends != nil && (!ends.known || ends.again) || s.routed(name) {
+		if c == nil || h.removing || h.acquitted || s.proofs.Proven(c) || ends != nil && (!ends.known || ends.again) || s.claimOf(name) != unclaimed {
 			continue
 		}
 		if ends != nil && now.Before(ends.confirmed.Add(suspicion)) { // the answer may be right behind

@@ -79,6 +79,9 @@ func proxyContainer(c Config, o options, bootstrap []byte) corev1.Container {
 			"--concurrency", strconv.Itoa(o.concurrency),
 			// It needs shared memory, and a sidecar has no successor in its pod.
 			"--disable-hot-restart",
+			// Connections to a Service that is not managed any more close with their next answer.
+			// What has no answer, as a WebSocket, may go on for Envoy's ten minutes.
+			"--drain-strategy", "immediate",
 			"--log-level", "warning",
 		},
 		Env: []corev1.EnvVar{

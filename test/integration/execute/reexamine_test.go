@@ -144,9 +144,9 @@ func TestAChangedPolicyEndsTheStepsThatHaveNotBegun(t *testing.T) {
 	defer gate.Open()
 	startExecutor(t, newEvidence(t))
 	w.UntilPlan(plan, "the first is written", hasWritten)
-	w.Must(admin.Get(t.Context(), client.ObjectKeyFromObject(policy), policy))
+	onlyNotifies := client.MergeFrom(policy.DeepCopy()) // a patch: the assessor writes the status meanwhile
 	policy.Spec.Action = v1alpha1.ActionNotifyOnly
-	w.Must(w.As(platform).Update(t.Context(), policy))
+	w.Must(w.As(platform).Patch(t.Context(), policy, onlyNotifies))
 	gate.Open()
 	plan = w.Ended(plan)
 	first, second := plan.Status.Steps[0], plan.Status.Steps[1]

@@ -5,6 +5,7 @@
 package mesh
 
 import (
+	"fmt"
 	"strings"
 	"testing"
 
@@ -12,6 +13,7 @@ import (
 
 	"github.com/plumbline-dev/plumbline/pkg/traffic/ir"
 	"github.com/plumbline-dev/plumbline/test/harness/backend"
+	"github.com/plumbline-dev/plumbline/test/harness/poll"
 )
 
 // A Service that stands for a name outside has no endpoints that a proxy could be told
@@ -36,9 +38,18 @@ func TestAServiceThatStandsForANameIsLeftAlone(t *testing.T) {
 	outside.Spec.Type, outside.Spec.ExternalName = corev1.ServiceTypeClusterIP, ""
 	s.must(admin.Update(t.Context(), outside))
 	backend.Answers(t, patience, fronts["outside"], "200 inside")
+	at := outside.Spec.ClusterIP + ":80"
 
 	outside.Spec = corev1.ServiceSpec{Type: corev1.ServiceTypeExternalName, ExternalName: "example.com", Ports: outside.Spec.Ports}
 	s.must(admin.Update(t.Context(), outside))
-	backend.Answers(t, patience, fronts["outside"], "503 ")
+	// The proxy drains the listener, and connections that are open are served on.
+	poll.Until(t, patience, "the proxy is no longer told of it", func() error {
+		text, err := e.Get(t.Context(), "/listeners")
+		if err == nil && strings.Contains(text, at) {
+			err = fmt.Errorf("the listener %s is there", at)
+		}
+		return err
+	})
+	backend.Answers(t, patience, fronts["outside"], "200 inside")
 	backend.Answers(t, patience, fronts["web"], "200 one")
 }

@@ -162,6 +162,8 @@ func (s *shop) proxy(d *discovery, pod *corev1.Pod, services ...string) (*envoy.
 	s.t.Helper()
 	fronts, options := map[string]string{}, envoy.Options{
 		Address: d.address, Authority: d.authority, Node: pod.Namespace + "/" + pod.Name, Token: s.token(pod, identity.Audience),
+		// As a sidecar's, but for the time: a listener that is gone lets its route go when it ends.
+		Arguments: []string{"--drain-strategy", "immediate", "--drain-time-s", "2"},
 	}
 	for _, name := range services {
 		at := freeport.Address(s.t)

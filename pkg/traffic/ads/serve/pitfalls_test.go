@@ -86,8 +86,8 @@ func TestPitfall19AServerThatStartsAnewSendsNothingThatIsThereAlready(t *testing
 	w.group.Publish(ads.NewView(there...))
 	p := w.connect("web-0")
 	p.send(&discovery.DeltaDiscoveryRequest{Node: envoy(40), TypeUrl: ads.Cluster.URL(), InitialResourceVersions: has})
-	p.send(&discovery.DeltaDiscoveryRequest{TypeUrl: ads.Route.URL(), ResourceNamesSubscribe: []string{"none"}})
-	if got := p.gets(); got != "Route -none" { // it answers in the order of requests
+	p.send(&discovery.DeltaDiscoveryRequest{TypeUrl: ads.Endpoints.URL(), ResourceNamesSubscribe: []string{"none"}})
+	if got := p.gets(); got != "Endpoints -none" { // it answers in the order of requests
 		t.Fatalf("what it has is sent again: %q", got)
 	}
 	w.group.Publish(ads.NewView(there[0], resource(ads.Cluster, "b", "2")))
