@@ -57,7 +57,7 @@ func (r *run) look(ctx context.Context) protocol.Brakes {
 	if err := r.readBudgets(ctx); err != nil {
 		return unknown
 	}
-	brakes.NoDisruptions = len(r.budgets) > 0
+	brakes.NoDisruptions = r.budgets.cut || len(r.budgets.exhausted) > 0
 	if !r.closedByGuards(&brakes) && !r.closedByEnvironment(ctx, &brakes) && !r.closedByHealth(&brakes) {
 		r.closedByTime(&brakes)
 	}

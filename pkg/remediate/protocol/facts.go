@@ -43,12 +43,13 @@ type Brakes struct {
 	// OutsideSchedule says that it is the schedule alone that is closed, which a
 	// person may pass.
 	OutsideSchedule bool
-	// UrgentPasses says that the policy lets an urgent target pass the schedule.
+	// UrgentPasses says that the policy lets an urgent target pass the schedule, and budgets.
 	UrgentPasses bool
 	// MaximumDriftAge is how old a drift may be that the plan still puts back; zero without
 	// a bound. A person who executes the plan passes it.
 	MaximumDriftAge time.Duration
-	// NoDisruptions says that a PodDisruptionBudget of the namespace allows no disruption now.
+	// NoDisruptions says that a PodDisruptionBudget of the namespace allows no disruption now,
+	// or that the namespace has more budgets than a look reads.
 	NoDisruptions bool
 	// MaximumTargets is how many targets of the plan may be written; zero without a bound.
 	MaximumTargets int

@@ -54,27 +54,10 @@ func (s *State) checkBrakes(step *v1alpha1.PlanStep) (Effect, *deferral) {
 	if brakes.Closed != "" && (!passes || !brakes.OutsideSchedule) {
 		return nil, &deferral{v1alpha1.PlanDeferred, brakes.Closed, brakes.Until}
 	}
-	if e, deferred := s.protected(step); e != nil || deferred != nil {
+	if e, deferred := s.protected(step, passes); e != nil || deferred != nil {
 		return e, deferred
 	}
 	return s.unrecordable()
-}
-
-// protected says that the write of a step would remove ready pods while a PodDisruptionBudget
-// allows no disruption. The target is read for that question only when there is such a budget.
-// A person who executes the plan passes the budget.
-func (s *State) protected(step *v1alpha1.PlanStep) (Effect, *deferral) {
-	if !s.Facts.Brakes.NoDisruptions || s.asked() {
-		return nil, nil
-	}
-	target := s.Facts.Of(step.Index).Target
-	switch {
-	case target == nil:
-		return ReadTarget{step.Index}, nil
-	case target.Protected != "":
-		return nil, &deferral{v1alpha1.PlanDeferred, target.Protected, time.Time{}}
-	}
-	return nil, nil
 }
 
 // unrecordable says that what is about to begin could not be recorded. The store is asked
