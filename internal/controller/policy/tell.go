@@ -13,6 +13,7 @@ import (
 	corev1 "k8s.io/api/core/v1"
 
 	"github.com/plumbline-dev/plumbline/pkg/apis/plumbline/v1alpha1"
+	"github.com/plumbline-dev/plumbline/pkg/plural"
 	"github.com/plumbline-dev/plumbline/pkg/remediate/notify"
 	"github.com/plumbline-dev/plumbline/pkg/remediate/planner"
 	"github.com/plumbline-dev/plumbline/pkg/remediate/severity"
@@ -129,7 +130,7 @@ func (r *Reconciler) escalate(s *subject) {
 	for _, e := range news[:min(len(news), maxNamed)] {
 		named = append(named, fmt.Sprintf("%s %s/%s (%s)", e.drift.Target.Kind, e.drift.Namespace, e.drift.Target.Name, e.message))
 	}
-	note := fmt.Sprintf("%d drifted objects %s: %s", len(news), purpose(news), strings.Join(named, "; "))
+	note := fmt.Sprintf("%s %s: %s", plural.Of(len(news), "drifted object"), purpose(news), strings.Join(named, "; "))
 	if command := s.requestCommand(news); command != "" {
 		note += "; to have them put back now: " + command
 	}
@@ -142,9 +143,9 @@ func (r *Reconciler) escalate(s *subject) {
 // purpose says why people are told of drift.
 func purpose(news []escalation) string {
 	if slices.ContainsFunc(news, func(e escalation) bool { return e.reason != planner.ReasonNotifyStage }) {
-		return "need a person"
+		return plural.Verb(len(news), "needs", "need") + " a person"
 	}
-	return "are put back later"
+	return plural.Verb(len(news), "is", "are") + " put back later"
 }
 
 // requestCommand returns the command by which a person has drift put back now that the

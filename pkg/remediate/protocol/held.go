@@ -8,6 +8,7 @@ import (
 	metav1 "k8s.io/apimachinery/pkg/apis/meta/v1"
 
 	"github.com/plumbline-dev/plumbline/pkg/apis/plumbline/v1alpha1"
+	"github.com/plumbline-dev/plumbline/pkg/plural"
 	"github.com/plumbline-dev/plumbline/pkg/specguard/diff"
 )
 
@@ -169,7 +170,8 @@ func (s *State) tooMany(step *v1alpha1.PlanStep) Effect {
 	if taken < most {
 		return nil
 	}
-	return s.skip(step, v1alpha1.ReasonBlastRadius, "one operation has at most %d targets, and %d steps of this plan have begun", most, taken)
+	return s.skip(step, v1alpha1.ReasonBlastRadius, "one operation has at most %s, and %s of this plan %s begun",
+		plural.Of(most, "target"), plural.Of(taken, "step"), plural.Verb(taken, "has", "have"))
 }
 
 // takesRoom says that a step counts for the limit of targets: the step has begun, and is not
