@@ -38,6 +38,7 @@ const (
 func (r *Reconciler) writeStatus(ctx context.Context, s *subject) error {
 	next := s.policy.DeepCopy()
 	s.fill(&next.Status)
+	next.Status.Told, s.nextKept = r.told.kept(s.policy, s.now)
 	conditions := condition.Set{Conditions: &next.Status.Conditions, Generation: next.Generation, Now: s.now}
 	s.setReady(conditions)
 	s.setScope(conditions)

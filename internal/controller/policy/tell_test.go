@@ -129,7 +129,7 @@ func TestAnEscalationIsToldAgainWhenItsDriftBecomesMoreSevere(t *testing.T) {
 				if level != "" {
 					all = []escalation{{driftOf("web", level), "", "why"}, {driftOf("web", level), "", "why"}}
 				}
-				news := m.news("nightly", all)
+				news := m.news(s.policy, all, epoch)
 				got = append(got, len(news))
 				if len(news) > 0 {
 					ids[escalated(s, news).ID()] = true

@@ -84,6 +84,9 @@ type Target struct {
 	// Unwanted says why what the plan leads to is no longer what was authorised, or
 	// is not to be written at all; empty when it is.
 	Unwanted string
+	// Mild says why the policy does not put the drift back by itself any more, by the severity
+	// that the drift has now; empty when the policy does.
+	Mild string
 	// Protected says why the write would remove ready pods that a PodDisruptionBudget protects;
 	// empty when it would not.
 	Protected string

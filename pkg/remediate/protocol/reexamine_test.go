@@ -126,3 +126,35 @@ func TestAStepBeyondTheLimitOfTargetsIsSkipped(t *testing.T) {
 		})
 	}
 }
+
+// The stage of an escalation was asked when the plan was made, and not before its steps.
+func TestADriftThatBecameMilderIsNotPutBack(t *testing.T) {
+	const mild = "severity Low is below High"
+	tests := map[string]struct {
+		mild  string
+		asked v1alpha1.PlanVerb
+		hash  string
+		gone  bool
+		want  string
+	}{
+		"it is as severe as before":     {"", "", driftedHash, false, "protocol.LoadRevision {0}"},
+		"it is milder":                  {mild, "", driftedHash, false, "Skipped BelowSeverity"},
+		"an object that is gone is too": {mild, "", "", true, "Skipped BelowSeverity"},
+		"it is milder, and has moved":   {mild, "", "pl1:other", false, "Skipped TargetMoved"},
+		"a person executes the plan":    {mild, v1alpha1.PlanExecute, driftedHash, false, "protocol.LoadRevision {0}"},
+	}
+	for name, test := range tests {
+		t.Run(name, func(t *testing.T) {
+			s := running(v1alpha1.StepReserved)
+			s.Plan.Spec.Control.Verb = test.asked
+			target := &Target{Read: Yes, UID: s.Plan.Spec.Plan.Targets[0].UID, Hash: test.hash, ResourceVersion: "7", Mild: test.mild}
+			if test.gone {
+				s.Plan.Spec.Plan.Targets[0].UID, target.Read = "", No
+			}
+			s.Facts = s.Facts.Learn(0, func(f *StepFacts) { f.Target, f.Authorised = target, Yes })
+			if got := ends(Next(s)); got != test.want {
+				t.Errorf("got %q, want %q", got, test.want)
+			}
+		})
+	}
+}
