@@ -14,6 +14,7 @@ import (
 	"k8s.io/apimachinery/pkg/runtime"
 
 	"github.com/plumbline-dev/plumbline/pkg/apis/plumbline/v1alpha1"
+	"github.com/plumbline-dev/plumbline/pkg/plural"
 	"github.com/plumbline-dev/plumbline/pkg/specguard"
 	"github.com/plumbline-dev/plumbline/pkg/specguard/canon"
 )
@@ -248,14 +249,7 @@ func (w *writer) evidence(key writerKey) string {
 	if key.user == "" {
 		source = deployers[key.manager].tool + "'s field manager; a manager is evidence, not proof"
 	}
-	return fmt.Sprintf("wrote %s%s (%s)", objectCount(w.objects), lastTime(w.last), source)
-}
-
-func objectCount(n int) string {
-	if n == 1 {
-		return "1 object"
-	}
-	return fmt.Sprintf("%d objects", n)
+	return fmt.Sprintf("wrote %s%s (%s)", plural.Of(w.objects, "object"), lastTime(w.last), source)
 }
 
 func lastTime(t time.Time) string {
@@ -312,7 +306,7 @@ func (s *Survey) proposeScaler(p *proposal, kind AutoscalerKind, rule string, ac
 	})
 	p.reasons = append(p.reasons, Reason{
 		Field: fieldExpected, Value: p.draft.Spec.ExpectedWriters[len(p.draft.Spec.ExpectedWriters)-1].Name,
-		Why: fmt.Sprintf("%ss name %s as their targets; the rule leaves this one field to them", kind, objectCount(targets)),
+		Why: fmt.Sprintf("%ss name %s as their targets; the rule leaves this one field to them", kind, plural.Of(targets, "object")),
 	})
 }
 

@@ -13,6 +13,7 @@ import (
 
 	"go.yaml.in/yaml/v3"
 
+	"github.com/plumbline-dev/plumbline/pkg/plural"
 	"github.com/plumbline-dev/plumbline/pkg/specguard/diff"
 )
 
@@ -57,7 +58,7 @@ const maxCommented = 20
 
 func (r Report) heading() string {
 	lines := []string{
-		fmt.Sprintf("Proposed by kubectl plumbline adopt for %s,", objectCount(r.Objects)),
+		fmt.Sprintf("Proposed by kubectl plumbline adopt for %s,", plural.Of(r.Objects, "object")),
 		fmt.Sprintf("from what was written until %s. Read each line before you apply it.", r.To.UTC().Format(time.RFC3339)),
 	}
 	if len(r.Undecided) > 0 {
@@ -68,7 +69,7 @@ func (r Report) heading() string {
 			lines = append(lines, fmt.Sprintf("- and %d more", len(r.Undecided)-i))
 			break
 		}
-		lines = append(lines, fmt.Sprintf("- %s, %s%s: %s", u.Name(), objectCount(u.Objects), lastTime(timeAt(u.Last)), u.Why))
+		lines = append(lines, fmt.Sprintf("- %s, %s%s: %s", u.Name(), plural.Of(u.Objects, "object"), lastTime(timeAt(u.Last)), u.Why))
 	}
 	return comment(lines...)
 }

@@ -14,6 +14,7 @@ import (
 	"k8s.io/apimachinery/pkg/runtime/schema"
 
 	"github.com/plumbline-dev/plumbline/internal/adopt"
+	"github.com/plumbline-dev/plumbline/pkg/plural"
 )
 
 // maxListed bounds each table of a report for people; -o json has all.
@@ -65,7 +66,7 @@ func (a *app) section(o tableOptions, heading string, columns []column, rows [][
 }
 
 func (a *app) printCoverage(r *adoption, o tableOptions) error {
-	if err := a.print(printable(fmt.Sprintf("%s would cover %s.", r.Guard, plural(r.Objects, "object"))), "\n"); err != nil {
+	if err := a.print(printable(fmt.Sprintf("%s would cover %s.", r.Guard, plural.Of(r.Objects, "object"))), "\n"); err != nil {
 		return err
 	}
 	rows := make([][]any, 0, len(r.Coverage))
@@ -143,7 +144,7 @@ func (a *app) printAutoscaled(r *adoption, o tableOptions) error {
 
 func (a *app) printPastDrift(r *adoption, o tableOptions) error {
 	heading := fmt.Sprintf("Would have been drift since %s: %d of %s; %d authorised, %d expected, %d benign",
-		timestamp(r.From), r.Writes.Drift, plural(r.Writes.Total, "write"), r.Writes.Authorised, r.Writes.Expected, r.Writes.Benign)
+		timestamp(r.From), r.Writes.Drift, plural.Of(r.Writes.Total, "write"), r.Writes.Authorised, r.Writes.Expected, r.Writes.Benign)
 	if r.Writes.NotJudged > 0 {
 		heading += fmt.Sprintf(", %d too many to be judged one by one", r.Writes.NotJudged)
 	}
@@ -161,7 +162,7 @@ func (a *app) printPastDrift(r *adoption, o tableOptions) error {
 		return a.print("\n", heading, "\n")
 	}
 	if len(r.Undated) > 0 {
-		heading += fmt.Sprintf("\n(and %s through /scale, which leaves no time)", plural(len(r.Undated), "write"))
+		heading += fmt.Sprintf("\n(and %s through /scale, which leaves no time)", plural.Of(len(r.Undated), "write"))
 	}
 	if err := a.print("\n", heading, "\n"); err != nil {
 		return err
@@ -241,11 +242,4 @@ func (a *app) ageOf(at *metav1.Time) string {
 		return "<unknown>"
 	}
 	return a.age(*at)
-}
-
-func plural(n int, noun string) string {
-	if n == 1 {
-		return "1 " + noun
-	}
-	return fmt.Sprintf("%d %ss", n, noun)
 }

@@ -11,6 +11,7 @@ import (
 	"github.com/spf13/cobra"
 	metav1 "k8s.io/apimachinery/pkg/apis/meta/v1"
 
+	"github.com/plumbline-dev/plumbline/pkg/plural"
 	"github.com/plumbline-dev/plumbline/pkg/remediate/evidence"
 )
 
@@ -72,7 +73,7 @@ func (a *app) evidenceGet(cmd *cobra.Command, args []string, o *evidenceGetOptio
 		return err
 	}
 	if found.problems > 0 {
-		a.warn("the store has %s; %s evidence verify tells which", plural(found.problems, "problem"), displayName)
+		a.warn("the store has %s; %s evidence verify tells which", plural.Of(found.problems, "problem"), displayName)
 	}
 	if len(found.records) == 0 {
 		return fmt.Errorf("there is no good record of plan %s/%s in %s", namespace, name, o.store)
@@ -201,7 +202,7 @@ func (a *app) describeRecord(d *description, s *evidence.Sealed, wide bool) {
 		d.field("  Withdraws", fmt.Sprintf("#%d, which was decided and never stored", r.Withdraws.Sequence))
 	}
 	if r.Drift != nil {
-		d.field("  Drift", fmt.Sprintf("%s: %s", plural(r.Drift.Total, "path"), strings.Join(r.Drift.Paths, ", ")))
+		d.field("  Drift", fmt.Sprintf("%s: %s", plural.Of(r.Drift.Total, "path"), strings.Join(r.Drift.Paths, ", ")))
 	}
 	if r.Severity != nil {
 		d.field("  Severity", fmt.Sprintf("%s (%d)", r.Severity.Level, r.Severity.Score))

@@ -12,6 +12,7 @@ import (
 
 	metav1 "k8s.io/apimachinery/pkg/apis/meta/v1"
 
+	"github.com/plumbline-dev/plumbline/pkg/plural"
 	"github.com/plumbline-dev/plumbline/pkg/remediate/evidence"
 	"github.com/plumbline-dev/plumbline/pkg/remediate/evidence/packet"
 )
@@ -151,7 +152,7 @@ func describeContent(d *description, what, digest string, c packet.Content, wide
 		d.line(1, "%s  %s  %s", what, hashWords(digest, wide), c.Problem)
 		return
 	}
-	d.line(1, "%s  %s  %s", what, hashWords(digest, wide), plural(len(c.Body), "byte"))
+	d.line(1, "%s  %s  %s", what, hashWords(digest, wide), plural.Of(len(c.Body), "byte"))
 }
 
 func stepsWords(steps []int32) string {

@@ -8,6 +8,7 @@ import (
 	"strings"
 	"time"
 
+	"github.com/plumbline-dev/plumbline/pkg/plural"
 	"github.com/plumbline-dev/plumbline/pkg/remediate/evidence"
 )
 
@@ -105,7 +106,7 @@ func (a *app) describeEvidence(r *evidenceReport) string {
 	d.field("Store", r.Store)
 	d.field("Keys", strings.Join(shortKeys(r.Keys), ", "))
 	if r.Plans != nil {
-		d.field("Plans", fmt.Sprintf("%s compared, %d that have not ended left out", plural(r.Plans.Compared, "ended plan"), r.Plans.Running))
+		d.field("Plans", fmt.Sprintf("%s compared, %d that have not ended left out", plural.Of(r.Plans.Compared, "ended plan"), r.Plans.Running))
 	}
 	d.section("Chains")
 	for i := range r.Chains {
@@ -153,9 +154,9 @@ func describeChain(d *description, c *chainReport, offline bool) {
 	case offline:
 		end = "its end was not compared"
 	}
-	d.line(1, "%s  %s, last #%d; %s", name, plural(c.Records, "good record"), c.Last.Sequence, end)
+	d.line(1, "%s  %s, last #%d; %s", name, plural.Of(c.Records, "good record"), c.Last.Sequence, end)
 	if c.Anchor != nil {
-		d.line(2, "compared with %s, the last one at #%d of %s", plural(c.Checkpoints, "checkpoint"), c.Anchor.Sequence, c.Anchor.At.Format(time.RFC3339))
+		d.line(2, "compared with %s, the last one at #%d of %s", plural.Of(c.Checkpoints, "checkpoint"), c.Anchor.Sequence, c.Anchor.At.Format(time.RFC3339))
 	}
 	for _, w := range c.Withdrawn {
 		d.line(2, "#%d is withdrawn by #%d: it was decided and never stored", w.Sequence, w.By)
@@ -169,7 +170,7 @@ func describeChain(d *description, c *chainReport, offline bool) {
 
 func describeAudit(d *description, r *auditReport) {
 	d.section("Audit log")
-	d.line(1, "%s, from %s to %s", plural(r.Events, "event"), r.First.UTC().Format(time.RFC3339), r.Last.UTC().Format(time.RFC3339))
+	d.line(1, "%s, from %s to %s", plural.Of(r.Events, "event"), r.First.UTC().Format(time.RFC3339), r.Last.UTC().Format(time.RFC3339))
 	d.line(1, "writes of %s: %d with their record, %d that changed nothing, %d whose answer is not known, %d outside of the time", strings.Join(r.Writers, ", "), r.Matched, r.Unchanged, r.Uncertain, r.Outside)
 	if r.Hint != "" {
 		d.line(1, "hint: %s", r.Hint)
@@ -178,15 +179,15 @@ func describeAudit(d *description, r *auditReport) {
 
 func evidenceVerdict(r *evidenceReport) string {
 	if n := len(r.Problems); n > 0 {
-		return fmt.Sprintf("NOT WHOLE: %s; the first is where to look.", plural(n, "problem"))
+		return fmt.Sprintf("NOT WHOLE: %s; the first is where to look.", plural.Of(n, "problem"))
 	}
 	if r.Records == 0 {
 		return "Nothing was found to verify."
 	}
-	words := fmt.Sprintf("Whole: %s in %s", plural(r.Records, "record"), plural(len(r.Chains), "chain"))
+	words := fmt.Sprintf("Whole: %s in %s", plural.Of(r.Records, "record"), plural.Of(len(r.Chains), "chain"))
 	if n := len(r.OpenEnds); n > 0 {
 		words = fmt.Sprintf("NOT KNOWN: nothing is wrong with %s in %s, but the end of %s is not known",
-			plural(r.Records, "record"), plural(len(r.Chains), "chain"), plural(n, "chain"))
+			plural.Of(r.Records, "record"), plural.Of(len(r.Chains), "chain"), plural.Of(n, "chain"))
 	}
 	if r.Audit != nil {
 		words += ", and the writes in the audit log are those of the records"

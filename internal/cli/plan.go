@@ -14,6 +14,8 @@ import (
 	"sigs.k8s.io/controller-runtime/pkg/client"
 
 	"github.com/plumbline-dev/plumbline/pkg/apis/plumbline/v1alpha1"
+	"github.com/plumbline-dev/plumbline/pkg/plural"
+	"github.com/plumbline-dev/plumbline/pkg/remediate/severity"
 )
 
 func (a *app) planCommand() *cobra.Command {
@@ -189,7 +191,7 @@ func (a *app) planRow(p *v1alpha1.RemediationPlan, wide bool) []any {
 func worstLevel(targets []v1alpha1.PlanTarget) v1alpha1.SeverityLevel {
 	var worst v1alpha1.SeverityLevel
 	for i := range targets {
-		if level := targets[i].Severity.Level; severityRank[level] > severityRank[worst] {
+		if level := targets[i].Severity.Level; severity.CompareLevels(level, worst) > 0 {
 			worst = level
 		}
 	}
@@ -207,7 +209,7 @@ func summarisePlans(plans []v1alpha1.RemediationPlan) string {
 			parts = append(parts, fmt.Sprintf("%d %s", n, phase))
 		}
 	}
-	return fmt.Sprintf("%s: %s", plural(len(plans), "plan"), strings.Join(parts, ", "))
+	return fmt.Sprintf("%s: %s", plural.Of(len(plans), "plan"), strings.Join(parts, ", "))
 }
 
 // completePlan completes the names of plans in the namespace.

@@ -17,6 +17,7 @@ import (
 	metav1 "k8s.io/apimachinery/pkg/apis/meta/v1"
 
 	"github.com/plumbline-dev/plumbline/pkg/apis/plumbline/v1alpha1"
+	"github.com/plumbline-dev/plumbline/pkg/plural"
 )
 
 // policyMode is a verb that sets the mode of a policy.
@@ -149,9 +150,9 @@ func activationText(p *v1alpha1.RemediationPolicy, me string, groups []string) s
 	case !lookedAt(p):
 		d.field("Now", "the assessor has not looked at this policy yet: what it would do is not known")
 	case t.Eligible == 0:
-		d.field("Now", withReason(fmt.Sprintf("nothing: %d of %d objects drifted, none of them to be put back now", t.Drifted, t.Selected), p.Status.WaitingFor))
+		d.field("Now", withReason(fmt.Sprintf("nothing: %d of %s drifted, none of them to be put back now", t.Drifted, plural.Of(int(t.Selected), "object")), p.Status.WaitingFor))
 	default:
-		d.field("Now", withReason(fmt.Sprintf("%d of %d objects drifted, %d of them to be put back", t.Drifted, t.Selected, t.Eligible), p.Status.WaitingFor))
+		d.field("Now", withReason(fmt.Sprintf("%d of %s drifted, %d of them to be put back", t.Drifted, plural.Of(int(t.Selected), "object"), t.Eligible), p.Status.WaitingFor))
 	}
 	return d.String()
 }

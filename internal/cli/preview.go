@@ -14,6 +14,7 @@ import (
 
 	"github.com/plumbline-dev/plumbline/internal/planning"
 	"github.com/plumbline-dev/plumbline/pkg/apis/plumbline/v1alpha1"
+	"github.com/plumbline-dev/plumbline/pkg/plural"
 	"github.com/plumbline-dev/plumbline/pkg/remediate/planner"
 	"github.com/plumbline-dev/plumbline/pkg/specguard"
 )
@@ -188,7 +189,7 @@ func (a *app) describePreview(r *previewReport, wide bool) string {
 	for i := range r.Plans {
 		steps += len(r.Plans[i].Steps)
 	}
-	d.line(0, "Policy %s (%s): %s for %s; %d drifted, of %d selected.", r.Policy, r.Mode, plural(len(r.Plans), "plan"), plural(steps, "object"), r.Drifted, r.Selected)
+	d.line(0, "Policy %s (%s): %s for %s; %d drifted, of %d selected.", r.Policy, r.Mode, plural.Of(len(r.Plans), "plan"), plural.Of(steps, "object"), r.Drifted, r.Selected)
 	for _, problem := range r.Problems {
 		d.line(1, "it makes no plans: %s", problem)
 	}

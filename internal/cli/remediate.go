@@ -14,6 +14,7 @@ import (
 
 	"github.com/plumbline-dev/plumbline/internal/planning"
 	"github.com/plumbline-dev/plumbline/pkg/apis/plumbline/v1alpha1"
+	"github.com/plumbline-dev/plumbline/pkg/plural"
 	"github.com/plumbline-dev/plumbline/pkg/remediate/planner"
 	"github.com/plumbline-dev/plumbline/pkg/specguard"
 )
@@ -229,7 +230,7 @@ func (a *app) previewRequest(ctx context.Context, c *cluster, policy *v1alpha1.R
 	case len(report.Problems) > 0:
 		return fmt.Errorf("nothing would be put back: policy %s makes no plans before it is put right", policy.Name)
 	case len(report.LeftOut) > 0:
-		return fmt.Errorf("%d of %d objects would not be put back", len(report.LeftOut), len(request.Spec.Targets))
+		return fmt.Errorf("%d of %s would not be put back", len(report.LeftOut), plural.Of(len(request.Spec.Targets), "object"))
 	}
 	return nil
 }

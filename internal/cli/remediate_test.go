@@ -97,8 +97,8 @@ func TestRemediate_Asks(t *testing.T) {
 			stdout: "shop/deployment.apps/web is in plan p\n", stderr: "error: shop/p is made, and not begun within 50ms: no executor has taken it; is one running?\n",
 		},
 		"a limit that holds is told": {
-			answer: refused("BlastRadius", "one operation has at most 1 targets, and they are taken"), args: []string{"deployment/web"}, code: 1,
-			stderr: "error: shop/deployment.apps/web is not put back: BlastRadius: one operation has at most 1 targets, and they are taken\n",
+			answer: refused("BlastRadius", "one operation has at most 1 target, and it is taken"), args: []string{"deployment/web"}, code: 1,
+			stderr: "error: shop/deployment.apps/web is not put back: BlastRadius: one operation has at most 1 target, and it is taken\n",
 		},
 		"a plan that has it is named, and how to begin it": {
 			answer: refused("UnderWay", "plan q has it"), args: []string{"deployment/web"}, code: 1,

@@ -13,6 +13,7 @@ import (
 	"sigs.k8s.io/controller-runtime/pkg/client"
 
 	"github.com/plumbline-dev/plumbline/pkg/apis/plumbline/v1alpha1"
+	"github.com/plumbline-dev/plumbline/pkg/remediate/severity"
 )
 
 type statusOptions struct {
@@ -229,16 +230,12 @@ func stateWords(b *v1alpha1.Baseline) string {
 	return words
 }
 
-var severityRank = map[v1alpha1.SeverityLevel]int{
-	v1alpha1.SeverityCritical: 5, v1alpha1.SeverityHigh: 4, v1alpha1.SeverityMedium: 3, v1alpha1.SeverityLow: 2, v1alpha1.SeverityInfo: 1,
-}
-
 func sortWorstFirst(baselines []v1alpha1.Baseline) {
-	rank := func(b *v1alpha1.Baseline) (level, score int) {
+	severityOf := func(b *v1alpha1.Baseline) v1alpha1.Severity {
 		if b.Status.Severity == nil {
-			return 0, 0
+			return v1alpha1.Severity{}
 		}
-		return severityRank[b.Status.Severity.Level], int(b.Status.Severity.Score)
+		return *b.Status.Severity
 	}
 	bad := func(b *v1alpha1.Baseline) int {
 		if s := standing(b); s > standingDrifted {
@@ -247,10 +244,8 @@ func sortWorstFirst(baselines []v1alpha1.Baseline) {
 		return 0 // missing and drifted rank by severity
 	}
 	slices.SortFunc(baselines, func(x, y v1alpha1.Baseline) int {
-		xLevel, xScore := rank(&x)
-		yLevel, yScore := rank(&y)
 		return cmp.Or(
-			cmp.Compare(bad(&x), bad(&y)), cmp.Compare(yLevel, xLevel), cmp.Compare(yScore, xScore),
+			cmp.Compare(bad(&x), bad(&y)), severity.Compare(severityOf(&y), severityOf(&x)),
 			cmp.Compare(x.Namespace, y.Namespace), cmp.Compare(x.Name, y.Name))
 	})
 }

@@ -93,7 +93,7 @@ func checkStaleness(s *Snapshot) []Finding {
 	}
 	if b.Overdue > 0 {
 		out = append(out, Finding{Severity: Warning, Message: fmt.Sprintf("%d of %d scheduled checks are overdue by more than %s: %s", b.Overdue, b.Total, overdueAfter, counted(b.Overdue, b.OverdueNames)),
-			Fix: "look at assessor.leader and at the assessor's log; many at once may wait for the driftThreshold of GuardDefaults"})
+			Fix: "look at assessor.leader and at the assessor's log; many at once may wait for the driftThreshold of GuardDefaults or, where no GuardDefaults have one, for assessor.driftThreshold of the chart (--drift-threshold)"})
 	}
 	if b.Unchecked > 0 {
 		out = append(out, Finding{Severity: Warning, Message: fmt.Sprintf("%d of %d Baselines were never compared", b.Unchecked, b.Total), Fix: "look at assessor.leader and at the assessor's log"})

@@ -159,7 +159,7 @@ func outcomeOf(p *v1alpha1.RemediationPlan, step int) outcome {
 func ownReason(reason v1alpha1.StepReason) bool {
 	switch reason {
 	case v1alpha1.ReasonStopped, v1alpha1.ReasonClaimed, v1alpha1.ReasonDeadlineExceeded, v1alpha1.ReasonPolicyChanged, v1alpha1.ReasonAboveMaximumAge,
-		v1alpha1.ReasonBlastRadius:
+		v1alpha1.ReasonBlastRadius, v1alpha1.ReasonBelowSeverity:
 		return false
 	case v1alpha1.ReasonTargetMoved, v1alpha1.ReasonTargetReplaced, v1alpha1.ReasonTargetContended, v1alpha1.ReasonAlreadyDesired,
 		v1alpha1.ReasonWouldNotConverge, v1alpha1.ReasonTerminating, v1alpha1.ReasonNotAllowed, v1alpha1.ReasonRevisionDamaged,

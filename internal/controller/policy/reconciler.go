@@ -87,8 +87,10 @@ type subject struct {
 	created    []*v1alpha1.RemediationPlan
 	// access holds the answers of this look: the missing permission, or empty.
 	access map[named]string
-	now    time.Time
-	skew   time.Duration
+	// nextKept is when the status keeps more of what people were told; zero when it has all.
+	nextKept time.Time
+	now      time.Time
+	skew     time.Duration
 }
 
 // Reconcile looks at one policy.
@@ -163,7 +165,7 @@ func (s *subject) acts() bool {
 
 // again is when to look without an event.
 func (s *subject) again() time.Duration {
-	next := s.nextLook()
+	next := earlier(s.nextLook(), s.nextKept)
 	if len(s.gathered.Input.UnderWay) > 0 { // not in the status, which would be written each time
 		next = earlier(next, s.now.Add(underWayAgain))
 	}

@@ -16,6 +16,7 @@ import (
 
 	"github.com/plumbline-dev/plumbline/internal/controller/condition"
 	"github.com/plumbline-dev/plumbline/pkg/apis/plumbline/v1alpha1"
+	"github.com/plumbline-dev/plumbline/pkg/plural"
 	"github.com/plumbline-dev/plumbline/pkg/remediate/ledger"
 	"github.com/plumbline-dev/plumbline/pkg/remediate/planner"
 )
@@ -37,6 +38,7 @@ const (
 func (r *Reconciler) writeStatus(ctx context.Context, s *subject) error {
 	next := s.policy.DeepCopy()
 	s.fill(&next.Status)
+	next.Status.Told, s.nextKept = r.told.kept(s.policy, s.now)
 	conditions := condition.Set{Conditions: &next.Status.Conditions, Generation: next.Generation, Now: s.now}
 	s.setReady(conditions)
 	s.setScope(conditions)
@@ -76,14 +78,14 @@ func (s *subject) setReady(c condition.Set) {
 		return
 	}
 	in := &s.gathered.Input
-	counts := fmt.Sprintf("%d of %d selected objects drifted, %d of them eligible", len(in.Drifts), in.Scope.Selected, s.out.Eligible)
+	counts := fmt.Sprintf("%d of %s drifted, %d of them eligible", len(in.Drifts), plural.Of(in.Scope.Selected, "selected object"), s.out.Eligible)
 	switch s.policy.Spec.Mode {
 	case v1alpha1.PolicyModeActive:
 		c.Ready("Active", counts)
 	case v1alpha1.PolicyModeHalted:
 		c.NotReady("Halted", "everything stops: "+counts)
 	case v1alpha1.PolicyModeObserveOnly:
-		c.Ready("ObserveOnly", fmt.Sprintf("%s; it would make %d plans now, and does nothing", counts, len(s.out.Plans)))
+		c.Ready("ObserveOnly", fmt.Sprintf("%s; it would make %s now, and does nothing", counts, plural.Of(len(s.out.Plans), "plan")))
 	default:
 		c.Stalled("UnknownMode", fmt.Sprintf("spec.mode: this version does not know %q", s.policy.Spec.Mode))
 	}
@@ -112,13 +114,13 @@ func (s *subject) setScope(c condition.Set) {
 	}
 	switch all := s.gathered.InEnvironment; {
 	case in.Scope.Selected == 0:
-		c.True(ConditionSelectsNothing, "NoObjects", fmt.Sprintf("it selects none of the %d guarded objects of environment %s", all, in.Policy.Spec.Environment))
+		c.True(ConditionSelectsNothing, "NoObjects", fmt.Sprintf("it selects none of the %s of environment %s", plural.Of(all, "guarded object"), in.Policy.Spec.Environment))
 	case narrows && in.Scope.Selected == all:
-		c.True(ConditionSelectsEverything, "AllObjects", fmt.Sprintf("it selects all %d guarded objects of environment %s", all, in.Policy.Spec.Environment))
+		c.True(ConditionSelectsEverything, "AllObjects", fmt.Sprintf("it selects all %s of environment %s", plural.Of(all, "guarded object"), in.Policy.Spec.Environment))
 	}
 	frozen, example := s.count(planner.ReasonMassDrift)
 	if frozen > 0 {
-		c.True(ConditionFrozen, "MassDrift", fmt.Sprintf("%d drifted objects are left alone: %s", frozen, example))
+		c.True(ConditionFrozen, "MassDrift", fmt.Sprintf("%s %s left alone: %s", plural.Of(frozen, "drifted object"), plural.Verb(frozen, "is", "are"), example))
 	}
 }
 

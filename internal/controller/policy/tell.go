@@ -8,11 +8,11 @@ import (
 	"fmt"
 	"slices"
 	"strings"
-	"sync"
 
 	corev1 "k8s.io/api/core/v1"
 
 	"github.com/plumbline-dev/plumbline/pkg/apis/plumbline/v1alpha1"
+	"github.com/plumbline-dev/plumbline/pkg/plural"
 	"github.com/plumbline-dev/plumbline/pkg/remediate/notify"
 	"github.com/plumbline-dev/plumbline/pkg/remediate/planner"
 	"github.com/plumbline-dev/plumbline/pkg/remediate/severity"
@@ -91,9 +91,16 @@ type escalation struct {
 	message string
 }
 
-func (e escalation) key() string {
-	return fmt.Sprintf("%s/%s %s %d %s", e.drift.Namespace, e.drift.Baseline, e.drift.DriftedHash, e.drift.FirstSeen.Unix(), e.message)
+// id of an escalation, by which it is told once. It is a digest, because the status of the
+// policy keeps it.
+func (e escalation) id() string {
+	what := fmt.Sprintf("%s/%s %s %d %s", e.drift.Namespace, e.drift.Baseline, e.drift.DriftedHash, e.drift.FirstSeen.Unix(), e.message)
+	sum := sha256.Sum256([]byte(what))
+	return hex.EncodeToString(sum[:maxID/2])
 }
+
+// maxID is how many characters an id has.
+const maxID = 32
 
 // level of the drift, by which the escalation is routed.
 func (e escalation) level() v1alpha1.SeverityLevel { return e.drift.Severity.Level }
@@ -117,7 +124,7 @@ func (s *subject) escalations() []escalation {
 // escalate tells people of each drift that is left to them, or is put back later, and again
 // when the drift has become more severe; those that came up together are told together.
 func (r *Reconciler) escalate(s *subject) {
-	news := r.told.news(s.policy.Name, s.escalations())
+	news := r.told.news(s.policy, s.escalations(), s.now)
 	if len(news) == 0 {
 		return
 	}
@@ -129,7 +136,7 @@ func (r *Reconciler) escalate(s *subject) {
 	for _, e := range news[:min(len(news), maxNamed)] {
 		named = append(named, fmt.Sprintf("%s %s/%s (%s)", e.drift.Target.Kind, e.drift.Namespace, e.drift.Target.Name, e.message))
 	}
-	note := fmt.Sprintf("%d drifted objects %s: %s", len(news), purpose(news), strings.Join(named, "; "))
+	note := fmt.Sprintf("%s %s: %s", plural.Of(len(news), "drifted object"), purpose(news), strings.Join(named, "; "))
 	if command := s.requestCommand(news); command != "" {
 		note += "; to have them put back now: " + command
 	}
@@ -142,9 +149,9 @@ func (r *Reconciler) escalate(s *subject) {
 // purpose says why people are told of drift.
 func purpose(news []escalation) string {
 	if slices.ContainsFunc(news, func(e escalation) bool { return e.reason != planner.ReasonNotifyStage }) {
-		return "need a person"
+		return plural.Verb(len(news), "needs", "need") + " a person"
 	}
-	return "are put back later"
+	return plural.Verb(len(news), "is", "are") + " put back later"
 }
 
 // requestCommand returns the command by which a person has drift put back now that the
@@ -179,7 +186,7 @@ func escalated(s *subject, news []escalation) notify.Event {
 		e.Reason += "; to have it put back now: " + command
 	}
 	for _, n := range news {
-		keys = append(keys, n.key()+" "+string(n.level()))
+		keys = append(keys, n.id()+" "+string(n.level()))
 		if len(e.Targets) < notify.MaxTargets {
 			e.Targets = append(e.Targets, notify.Target{
 				Kind: n.drift.Target.Kind, Namespace: n.drift.Namespace, Name: n.drift.Target.Name, Reason: n.message,
@@ -190,47 +197,6 @@ func escalated(s *subject, news []escalation) notify.Event {
 	sum := sha256.Sum256([]byte(strings.Join(keys, "\n")))
 	e.Transition = hex.EncodeToString(sum[:16])
 	return e
-}
-
-// memory remembers what was told of each policy. It does not outlive the process:
-// after a restart things are told once more, and a notification has the id that it
-// had.
-type memory struct {
-	mu sync.Mutex
-	// told has the level at which each escalation of a policy was told.
-	told map[string]map[string]v1alpha1.SeverityLevel
-}
-
-// news are those that were not told yet, or at a milder level: a channel may have been
-// left out for that level. What is no more is forgotten, and would be news again.
-func (m *memory) news(policy string, all []escalation) []escalation {
-	m.mu.Lock()
-	defer m.mu.Unlock()
-	before := m.told[policy]
-	now := make(map[string]v1alpha1.SeverityLevel, len(all))
-	var news []escalation
-	for _, e := range all {
-		key, level := e.key(), e.level()
-		told, known := now[key]
-		if !known {
-			told, known = before[key]
-		}
-		if !known || severity.CompareLevels(level, told) > 0 {
-			news, told = append(news, e), level
-		}
-		now[key] = told
-	}
-	if m.told == nil {
-		m.told = map[string]map[string]v1alpha1.SeverityLevel{}
-	}
-	m.told[policy] = now
-	return news
-}
-
-func (m *memory) forget(policy string) {
-	m.mu.Lock()
-	defer m.mu.Unlock()
-	delete(m.told, policy)
 }
 
 // snake spells a CamelCase word as logs do, digest_mismatch.

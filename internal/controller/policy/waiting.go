@@ -10,6 +10,7 @@ import (
 	"strings"
 
 	"github.com/plumbline-dev/plumbline/pkg/apis/plumbline/v1alpha1"
+	"github.com/plumbline-dev/plumbline/pkg/plural"
 	"github.com/plumbline-dev/plumbline/pkg/remediate/planner"
 	"github.com/plumbline-dev/plumbline/pkg/specguard/diff"
 )
@@ -52,7 +53,7 @@ func (s *subject) reasons() []string {
 		out = append(out, fmt.Sprintf("%d %s (%s)", counts[reason], reason, example))
 	}
 	if more := len(ordered) - maxReasonsTold; more > 0 {
-		out = append(out, fmt.Sprintf("and %d other reasons", more))
+		out = append(out, "and "+plural.Of(more, "other reason"))
 	}
 	return out
 }

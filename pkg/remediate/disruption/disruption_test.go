@@ -138,8 +138,49 @@ func TestABudgetThatAllowsNoDisruptionProtectsItsPods(t *testing.T) {
 	} {
 		t.Run(name, func(t *testing.T) {
 			budgets := Exhausted([]policyv1.PodDisruptionBudget{budget(test.change)})
-			if got := Protecting(budgets, labels.Set{"app": "web"}); got != test.want {
+			if got := Protecting(budgets, labels.Set{"app": "web"}, time.Time{}); got != test.want {
 				t.Errorf("got %q, want %q", got, test.want)
+			}
+		})
+	}
+}
+
+// A tenant who may write budgets held back the repair of a drift with a budget that the tenant
+// made, or changed, after the drift.
+func TestABudgetThatCameAfterTheDriftProtectsNothing(t *testing.T) {
+	firstSeen := time.Date(2026, 3, 2, 10, 0, 0, 0, time.UTC)
+	before, after := metav1.NewTime(firstSeen.Add(-time.Hour)), metav1.NewTime(firstSeen.Add(time.Second))
+	entry := func(at *metav1.Time, subresource, fields string) metav1.ManagedFieldsEntry {
+		return metav1.ManagedFieldsEntry{Manager: "kubectl", Time: at, Subresource: subresource, FieldsV1: &metav1.FieldsV1{Raw: []byte(fields)}}
+	}
+	const spec, status, labelled = `{"f:spec":{}}`, `{"f:status":{}}`, `{"f:metadata":{}}`
+	for name, test := range map[string]struct {
+		created    metav1.Time
+		generation int64
+		managers   []metav1.ManagedFieldsEntry
+		firstSeen  time.Time
+		counts     bool
+	}{
+		"it was there before, as it is":          {before, 1, nil, firstSeen, true},
+		"it was made in the second of the drift": {metav1.NewTime(firstSeen), 1, nil, firstSeen, true},
+		"it was made after the drift":            {after, 1, nil, firstSeen, false},
+		"its spec was changed before the drift":  {before, 2, []metav1.ManagedFieldsEntry{entry(&before, "", spec)}, firstSeen, true},
+		"its spec was changed after the drift":   {before, 2, []metav1.ManagedFieldsEntry{entry(&before, "", spec), entry(&after, "", spec)}, firstSeen, false},
+		"its status was written after the drift": {before, 2, []metav1.ManagedFieldsEntry{entry(&before, "", spec), entry(&after, "status", status)}, firstSeen, true},
+		"its labels were written after it":       {before, 2, []metav1.ManagedFieldsEntry{entry(&before, "", spec), entry(&after, "", labelled)}, firstSeen, true},
+		"its field managers were removed":        {before, 2, nil, firstSeen, false},
+		"its spec was written at no time":        {before, 2, []metav1.ManagedFieldsEntry{entry(nil, "", spec)}, firstSeen, false},
+		"its fields cannot be read":              {before, 2, []metav1.ManagedFieldsEntry{entry(&after, "", "{")}, firstSeen, false},
+		"it is not known when the drift was":     {after, 2, nil, time.Time{}, true},
+		"it has no field managers of the spec":   {before, 2, []metav1.ManagedFieldsEntry{entry(&before, "", labelled)}, firstSeen, false},
+	} {
+		t.Run(name, func(t *testing.T) {
+			b := budget(func(b *policyv1.PodDisruptionBudget) {
+				b.CreationTimestamp, b.Generation, b.ManagedFields = test.created, test.generation, test.managers
+			})
+			got := Protecting([]policyv1.PodDisruptionBudget{b}, labels.Set{"app": "web"}, test.firstSeen)
+			if counts := got == "web"; counts != test.counts {
+				t.Errorf("it counts: %t, want %t", counts, test.counts)
 			}
 		})
 	}

@@ -29,10 +29,16 @@ type Monitor struct {
 	probing chan struct{} // full while one caller probes; others wait for its answer
 	mu      sync.Mutex
 	last    *Answer
+	// failures counts the failures since the last success, and doubted is when a first failure
+	// was last followed by a probe before its time. A network may lose one answer, and a store
+	// that is down fails again.
+	failures int
+	doubted  time.Time
 }
 
 // NewMonitor makes a monitor of a store that is probed once in an interval at most, by a
-// clock. The store must bound its calls in time, see [WithDeadline].
+// clock, and once more when it has failed for the first time. The store must bound its calls in
+// time, see [WithDeadline].
 func NewMonitor(store Store, interval time.Duration, now func() time.Time) *Monitor {
 	return &Monitor{Store: store, interval: interval, now: now, probing: make(chan struct{}, 1)}
 }
@@ -68,12 +74,27 @@ func (m *Monitor) Ready(ctx context.Context) error {
 		}
 	}
 	defer func() { <-m.probing }()
-	if answer, ok := m.Last(); ok && ctx.Err() == nil && m.now().Sub(answer.At) < m.interval {
+	if answer, counts := m.standing(); counts && ctx.Err() == nil {
 		return answer.Err
 	}
 	err := m.Store.Ready(ctx)
 	m.answered(ctx, err)
 	return err
+}
+
+// standing returns the last answer; false when another one is due.
+func (m *Monitor) standing() (Answer, bool) {
+	m.mu.Lock()
+	defer m.mu.Unlock()
+	now := m.now()
+	switch {
+	case m.last == nil || now.Sub(m.last.At) >= m.interval:
+		return Answer{}, false
+	case m.failures == 1 && now.Sub(m.doubted) >= m.interval:
+		m.doubted = now
+		return Answer{}, false
+	}
+	return *m.last, true
 }
 
 // answered remembers an answer. What the end of the process cut short is none.
@@ -84,4 +105,8 @@ func (m *Monitor) answered(ctx context.Context, err error) {
 	m.mu.Lock()
 	defer m.mu.Unlock()
 	m.last = &Answer{At: m.now(), Err: err}
+	m.failures++
+	if err == nil {
+		m.failures = 0
+	}
 }

@@ -34,19 +34,71 @@ var errFull = errors.New("no space left")
 // D24 of the review of remediation: a plan that waited for ten minutes had the store
 // probed 302 times.
 func TestAStoreIsProbedOnceAMinuteAtMost(t *testing.T) {
-	for name, err := range map[string]error{"a store that is ready": nil, "a store that is full": errFull} {
+	for name, test := range map[string]struct {
+		err  error
+		want int
+	}{
+		"a store that is ready": {nil, 10},
+		"a store that is full, and once more after its first failure": {errFull, 11},
+	} {
 		t.Run(name, func(t *testing.T) {
 			synctest.Test(t, func(t *testing.T) {
-				store := &probed{err: err}
+				store := &probed{err: test.err}
 				m := evidence.NewMonitor(store, evidence.ProbeInterval, time.Now)
 				for range 300 {
-					if got := m.Ready(t.Context()); !errors.Is(got, err) {
+					if got := m.Ready(t.Context()); !errors.Is(got, test.err) {
 						t.Errorf("it answers %v", got)
 					}
 					pass(2 * time.Second)
 				}
-				if store.probes != 10 {
-					t.Errorf("%d probes in ten minutes, want 10", store.probes)
+				if store.probes != test.want {
+					t.Errorf("%d probes in ten minutes, want %d", store.probes, test.want)
+				}
+			})
+		})
+	}
+}
+
+// One lost answer about a record kept all plans from writing for a minute.
+func TestOneLostAnswerIsDoubted(t *testing.T) {
+	lost := func(t *testing.T, m *evidence.Monitor, store *probed) {
+		t.Helper()
+		store.err = errFull
+		if err := m.Create(t.Context(), "a/1", nil); !errors.Is(err, errFull) {
+			t.Errorf("the lost answer is %v", err)
+		}
+		store.err = nil
+	}
+	tests := map[string]struct {
+		happens func(*testing.T, *evidence.Monitor, *probed)
+		want    error
+		probes  int
+	}{
+		"one answer": {lost, nil, 2},
+		"two answers, as of a store that is down": {func(t *testing.T, m *evidence.Monitor, s *probed) {
+			lost(t, m, s)
+			lost(t, m, s)
+			pass(30 * time.Second)
+		}, errFull, 1},
+		// The store takes probes and no records: each record would be followed by a probe.
+		"another answer, after the probe that doubted the first": {func(t *testing.T, m *evidence.Monitor, s *probed) {
+			lost(t, m, s)
+			_ = m.Ready(t.Context()) // the probe
+			lost(t, m, s)
+			pass(30 * time.Second)
+		}, errFull, 2},
+	}
+	for name, test := range tests {
+		t.Run(name, func(t *testing.T) {
+			synctest.Test(t, func(t *testing.T) {
+				store := &probed{}
+				m := evidence.NewMonitor(store, evidence.ProbeInterval, time.Now)
+				if err := m.Ready(t.Context()); err != nil {
+					t.Fatal(err)
+				}
+				test.happens(t, m, store)
+				if err := m.Ready(t.Context()); !errors.Is(err, test.want) || store.probes != test.probes {
+					t.Errorf("ready answers %v after %d probes, want %v after %d", err, store.probes, test.want, test.probes)
 				}
 			})
 		})
@@ -69,9 +121,12 @@ func TestWhatAnswersAboutTheNextRecord(t *testing.T) {
 		want    error
 		known   bool
 	}{
-		"nothing, at first":                     {func(*evidence.Monitor, *probed) {}, nil, false},
-		"a record that is written":              {create(t.Context(), nil), nil, true},
-		"a record that is not":                  {create(t.Context(), errFull), errFull, true},
+		"nothing, at first":        {func(*evidence.Monitor, *probed) {}, nil, false},
+		"a record that is written": {create(t.Context(), nil), nil, true},
+		"two records that are not": {func(m *evidence.Monitor, p *probed) {
+			create(t.Context(), errFull)(m, p)
+			create(t.Context(), errFull)(m, p)
+		}, errFull, true},
 		"not a name that is taken":              {create(t.Context(), fmt.Errorf("a/1: %w", evidence.ErrExists)), nil, false},
 		"not a call that the end of it cut off": {create(canceled, context.Canceled), nil, false},
 		"though a record that was written then": {create(canceled, nil), nil, true},

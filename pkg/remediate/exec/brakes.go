@@ -57,7 +57,7 @@ func (r *run) look(ctx context.Context) protocol.Brakes {
 	if err := r.readBudgets(ctx); err != nil {
 		return unknown
 	}
-	brakes.NoDisruptions = len(r.budgets) > 0
+	brakes.NoDisruptions = r.budgets.cut || len(r.budgets.exhausted) > 0
 	if !r.closedByGuards(&brakes) && !r.closedByEnvironment(ctx, &brakes) && !r.closedByHealth(&brakes) {
 		r.closedByTime(&brakes)
 	}
@@ -67,8 +67,8 @@ func (r *run) look(ctx context.Context) protocol.Brakes {
 // maximumDriftAge returns the bound of the policy for a plan that no person asked for, and
 // that waits for no person; zero without a bound.
 func (r *run) maximumDriftAge() time.Duration {
-	plan, oldest := &r.plan.Spec.Plan, r.policy.Spec.MaximumDriftAge
-	if oldest == nil || plan.InitiatedBy != planner.InitiatedByItself || plan.Trigger == v1alpha1.TriggerManual {
+	oldest := r.policy.Spec.MaximumDriftAge
+	if oldest == nil || !r.byItself() {
 		return 0
 	}
 	return oldest.Duration

@@ -9,7 +9,6 @@ import (
 	"strings"
 	"time"
 
-	policyv1 "k8s.io/api/policy/v1"
 	apierrors "k8s.io/apimachinery/pkg/api/errors"
 	"k8s.io/apimachinery/pkg/types"
 	"sigs.k8s.io/controller-runtime/pkg/client"
@@ -102,9 +101,8 @@ type run struct {
 	policy      *v1alpha1.RemediationPolicy
 	environment *v1alpha1.Environment
 	guards      GuardView
-	// budgets are the PodDisruptionBudgets that allow no disruption.
-	budgets []policyv1.PodDisruptionBudget
-	steps   map[int32]*material
+	budgets     budgets
+	steps       map[int32]*material
 	// noted says that there is a record whose head may not be kept yet.
 	noted bool
 }

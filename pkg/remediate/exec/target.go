@@ -91,7 +91,7 @@ func (r *run) read(ctx context.Context, step int32) protocol.Target {
 		return protocol.Target{Read: protocol.Unknown}
 	}
 	t := protocol.Target{
-		Read: protocol.Yes, Unwanted: unwanted,
+		Read: protocol.Yes, Unwanted: unwanted, Mild: r.mild(step, baseline),
 		Contended: baseline != nil && baseline.Status.Contention != nil,
 		Ending:    r.guards.Terminating(r.plan.Namespace) || m.metadata.DeletionTimestamp != nil,
 	}

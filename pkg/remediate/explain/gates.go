@@ -8,6 +8,7 @@ import (
 	"time"
 
 	"github.com/plumbline-dev/plumbline/pkg/apis/plumbline/v1alpha1"
+	"github.com/plumbline-dev/plumbline/pkg/plural"
 	"github.com/plumbline-dev/plumbline/pkg/remediate/planner"
 	"github.com/plumbline-dev/plumbline/pkg/remediate/repair"
 )
@@ -187,7 +188,7 @@ func operation(in *planner.Input, d *planner.Drift) []Gate {
 	}
 	allowed := planner.Allowed(&in.Policy.Spec.Safety, in.Scope.Selected)
 	blast := Gate{
-		Name: gateBlastRadius, State: Open, Value: fmt.Sprintf("%d taken", allowed-planner.Room(in)), Limit: fmt.Sprintf("at most %d targets", allowed),
+		Name: gateBlastRadius, State: Open, Value: fmt.Sprintf("%d taken", allowed-planner.Room(in)), Limit: "at most " + plural.Of(allowed, "target"),
 	}
 	for _, left := range planner.Make(in).LeftOut {
 		if left.Reason == planner.ReasonBlastRadius && left.Drift.Namespace == d.Namespace && left.Drift.Baseline == d.Baseline {

@@ -7,6 +7,8 @@ import (
 	"fmt"
 	"strings"
 	"time"
+
+	"github.com/plumbline-dev/plumbline/pkg/plural"
 )
 
 // quote writes text that comes from the cluster, not from us.
@@ -17,18 +19,18 @@ func headline(e Event, q quote) string {
 	plan := q(planName(e))
 	switch e.Type {
 	case PlanCreated:
-		return fmt.Sprintf("Remediation plan %s was created: %s", plan, targets(e.Counts.Total))
+		return fmt.Sprintf("Remediation plan %s was created: %s", plan, plural.Of(e.Counts.Total, "target"))
 	case PlanStarted:
-		return fmt.Sprintf("Remediation plan %s has started: %s", plan, targets(e.Counts.Total))
+		return fmt.Sprintf("Remediation plan %s has started: %s", plan, plural.Of(e.Counts.Total, "target"))
 	case PlanCompleted:
 		return fmt.Sprintf("Remediation plan %s is done: %s", plan, result(e.Counts))
 	case PlanFailed:
 		return fmt.Sprintf("Remediation plan %s failed: %s", plan, result(e.Counts))
 	case PlanEscalated:
 		if e.Plan.Namespace == "" { // it stands for no plan, and names the policy
-			return fmt.Sprintf("Remediation policy %s tells people of drift: %s", plan, targets(e.Counts.Total))
+			return fmt.Sprintf("Remediation policy %s tells people of drift: %s", plan, plural.Of(e.Counts.Total, "target"))
 		}
-		return fmt.Sprintf("Remediation plan %s needs a person: %s", plan, targets(e.Counts.Total))
+		return fmt.Sprintf("Remediation plan %s needs a person: %s", plan, plural.Of(e.Counts.Total, "target"))
 	default:
 		return ""
 	}
@@ -41,16 +43,9 @@ func planName(e Event) string {
 	return e.Plan.Namespace + "/" + e.Plan.Name
 }
 
-func targets(n int) string {
-	if n == 1 {
-		return "1 target"
-	}
-	return fmt.Sprintf("%d targets", n)
-}
-
 // result says what became of the targets, without the counts that are zero.
 func result(c Counts) string {
-	s := fmt.Sprintf("%d of %s succeeded", c.Succeeded, targets(c.Total))
+	s := fmt.Sprintf("%d of %s succeeded", c.Succeeded, plural.Of(c.Total, "target"))
 	if c.Failed != 0 {
 		s += fmt.Sprintf(", %d failed", c.Failed)
 	}

@@ -3,10 +3,12 @@
 package planner
 
 import (
+	"fmt"
 	"slices"
 	"time"
 
 	"github.com/plumbline-dev/plumbline/pkg/apis/plumbline/v1alpha1"
+	"github.com/plumbline-dev/plumbline/pkg/plural"
 	"github.com/plumbline-dev/plumbline/pkg/specguard/diff"
 )
 
@@ -93,7 +95,7 @@ func (o *Output) admit(in *Input, eligible []*Drift) [][]*Drift {
 			o.leaveOut(d, health)
 			continue
 		case room <= 0:
-			o.leaveOut(d, obstacle(ReasonBlastRadius, "one operation has at most %d targets, and they are taken", Allowed(&in.Policy.Spec.Safety, in.Scope.Selected)))
+			o.leaveOut(d, obstacle(ReasonBlastRadius, "%s", noRoom(in)))
 			continue
 		}
 		key := groupKey{d.Namespace, mayActNow(in, d)}
@@ -130,6 +132,12 @@ func beginning(in *Input, d *Drift) time.Time {
 		return in.Now
 	}
 	return in.Opening.Next
+}
+
+// noRoom says for people that other targets take the places of one operation.
+func noRoom(in *Input) string {
+	most := Allowed(&in.Policy.Spec.Safety, in.Scope.Selected)
+	return fmt.Sprintf("one operation has at most %s, and %s taken", plural.Of(most, "target"), plural.Verb(most, "it is", "they are"))
 }
 
 // maxTargets is the most that one operation may ever have.
@@ -169,7 +177,8 @@ func Health(safety *v1alpha1.RemediationSafety, healthy, unhealthy int) Obstacle
 	if known == 0 || healthy*100 >= known*least {
 		return Obstacle{}
 	}
-	return obstacle(ReasonUnhealthy, "%d of the %d objects that did not drift are healthy, %d %% must be", healthy, known, least)
+	return obstacle(ReasonUnhealthy, "%d of the %s that did not drift %s healthy, %d %% must be",
+		healthy, plural.Of(known, "object"), plural.Verb(healthy, "is", "are"), least)
 }
 
 // maxLeftOut is how many reasons a plan itself carries, and maxLeftOutMessage how

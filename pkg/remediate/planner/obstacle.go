@@ -140,7 +140,7 @@ func severity(in *Input, d *Drift) Obstacle {
 	if in.Request != nil {
 		return Obstacle{}
 	}
-	if rank(d.Severity.Level) < rank(in.Policy.Spec.MinimumSeverity) {
+	if scoring.CompareLevels(d.Severity.Level, in.Policy.Spec.MinimumSeverity) < 0 {
 		return obstacle(ReasonBelowSeverity, "severity %s is below %s", d.Severity.Level, in.Policy.Spec.MinimumSeverity)
 	}
 	if in.Policy.Spec.Trigger == v1alpha1.TriggerSeverityEscalation && !scoring.Escalated(&d.Severity) {
@@ -148,14 +148,6 @@ func severity(in *Input, d *Drift) Obstacle {
 	}
 	return Obstacle{}
 }
-
-// levels from mild to severe.
-var levels = []v1alpha1.SeverityLevel{
-	v1alpha1.SeverityInfo, v1alpha1.SeverityLow, v1alpha1.SeverityMedium, v1alpha1.SeverityHigh, v1alpha1.SeverityCritical,
-}
-
-// rank orders levels; one that nobody knows matters least.
-func rank(l v1alpha1.SeverityLevel) int { return slices.Index(levels, l) }
 
 func age(in *Input, d *Drift) Obstacle {
 	if in.Request != nil {

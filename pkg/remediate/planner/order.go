@@ -8,6 +8,7 @@ import (
 	"strings"
 
 	"github.com/plumbline-dev/plumbline/pkg/apis/plumbline/v1alpha1"
+	scoring "github.com/plumbline-dev/plumbline/pkg/remediate/severity"
 )
 
 // order sorts drift: the most severe first, then the oldest, then what others
@@ -16,8 +17,7 @@ func order(drifts []*Drift, graph []v1alpha1.ComponentDependencies) {
 	depth := depths(graph)
 	slices.SortFunc(drifts, func(a, b *Drift) int {
 		return cmp.Or(
-			-cmp.Compare(rank(a.Severity.Level), rank(b.Severity.Level)),
-			-cmp.Compare(a.Severity.Score, b.Severity.Score),
+			scoring.Compare(b.Severity, a.Severity),
 			a.FirstSeen.Compare(b.FirstSeen),
 			cmp.Compare(depth[a.Component], depth[b.Component]),
 			strings.Compare(a.Namespace, b.Namespace),

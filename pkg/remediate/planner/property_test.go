@@ -13,7 +13,13 @@ import (
 	"pgregory.net/rapid"
 
 	"github.com/plumbline-dev/plumbline/pkg/apis/plumbline/v1alpha1"
+	scoring "github.com/plumbline-dev/plumbline/pkg/remediate/severity"
 )
+
+// levels from mild to severe.
+var levels = []v1alpha1.SeverityLevel{
+	v1alpha1.SeverityInfo, v1alpha1.SeverityLow, v1alpha1.SeverityMedium, v1alpha1.SeverityHigh, v1alpha1.SeverityCritical,
+}
 
 func drawDrift(t *rapid.T, i int) Drift {
 	d := drift(fmt.Sprint("o", i))
@@ -69,7 +75,7 @@ func TestPlansWhateverTheInput(t *testing.T) {
 				places[p.Namespace+"/"+target.Baseline]++
 				targets++
 			}
-			if !slices.IsSortedFunc(p.Targets, func(a, b v1alpha1.PlanTarget) int { return rank(b.Severity.Level) - rank(a.Severity.Level) }) {
+			if !slices.IsSortedFunc(p.Targets, func(a, b v1alpha1.PlanTarget) int { return scoring.CompareLevels(b.Severity.Level, a.Severity.Level) }) {
 				t.Fatalf("not the worst first: %v", p.Targets)
 			}
 		}

@@ -6,6 +6,7 @@ import (
 	"strings"
 
 	"github.com/plumbline-dev/plumbline/pkg/apis/plumbline/v1alpha1"
+	scoring "github.com/plumbline-dev/plumbline/pkg/remediate/severity"
 )
 
 // Stage is how far the escalation of a drift has come.
@@ -28,7 +29,7 @@ func StageOf(in *Input, d *Drift) Stage {
 	}
 	when := &escalation.RemediateWhenAny
 	older := when.MinimumDriftAge != nil && !d.FirstSeen.IsZero() && !in.Now.Before(d.FirstSeen.Add(when.MinimumDriftAge.Duration))
-	worse := rank(when.MinimumSeverity) >= 0 && rank(d.Severity.Level) >= rank(when.MinimumSeverity)
+	worse := scoring.CompareLevels(when.MinimumSeverity, "") > 0 && scoring.CompareLevels(d.Severity.Level, when.MinimumSeverity) >= 0
 	if older || worse {
 		return StageRemediate
 	}

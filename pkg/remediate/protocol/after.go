@@ -17,14 +17,7 @@ func (s *State) after(step *v1alpha1.PlanStep) Effect {
 	if step.Evidence == nil && f.Recorded != Yes {
 		return s.record(step, f)
 	}
-	switch f.Let {
-	case NotAsked:
-		return ReleaseTarget{step.Index}
-	case Unknown:
-		return s.wait(again, "the target could not be let go of")
-	case Yes, No:
-	}
-	return nil
+	return s.letGoOfTarget(step, f)
 }
 
 // settle tells the ledgers. What was skipped or fenced is proven to have written

@@ -43,12 +43,13 @@ type Brakes struct {
 	// OutsideSchedule says that it is the schedule alone that is closed, which a
 	// person may pass.
 	OutsideSchedule bool
-	// UrgentPasses says that the policy lets an urgent target pass the schedule.
+	// UrgentPasses says that the policy lets an urgent target pass the schedule, and budgets.
 	UrgentPasses bool
 	// MaximumDriftAge is how old a drift may be that the plan still puts back; zero without
 	// a bound. A person who executes the plan passes it.
 	MaximumDriftAge time.Duration
-	// NoDisruptions says that a PodDisruptionBudget of the namespace allows no disruption now.
+	// NoDisruptions says that a PodDisruptionBudget of the namespace allows no disruption now,
+	// or that the namespace has more budgets than a look reads.
 	NoDisruptions bool
 	// MaximumTargets is how many targets of the plan may be written; zero without a bound.
 	MaximumTargets int
@@ -83,6 +84,9 @@ type Target struct {
 	// Unwanted says why what the plan leads to is no longer what was authorised, or
 	// is not to be written at all; empty when it is.
 	Unwanted string
+	// Mild says why the policy does not put the drift back by itself any more, by the severity
+	// that the drift has now; empty when the policy does.
+	Mild string
 	// Protected says why the write would remove ready pods that a PodDisruptionBudget protects;
 	// empty when it would not.
 	Protected string

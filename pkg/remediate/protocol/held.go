@@ -8,6 +8,7 @@ import (
 	metav1 "k8s.io/apimachinery/pkg/apis/meta/v1"
 
 	"github.com/plumbline-dev/plumbline/pkg/apis/plumbline/v1alpha1"
+	"github.com/plumbline-dev/plumbline/pkg/plural"
 	"github.com/plumbline-dev/plumbline/pkg/specguard/diff"
 )
 
@@ -54,27 +55,10 @@ func (s *State) checkBrakes(step *v1alpha1.PlanStep) (Effect, *deferral) {
 	if brakes.Closed != "" && (!passes || !brakes.OutsideSchedule) {
 		return nil, &deferral{v1alpha1.PlanDeferred, brakes.Closed, brakes.Until}
 	}
-	if e, deferred := s.protected(step); e != nil || deferred != nil {
+	if e, deferred := s.protected(step, passes); e != nil || deferred != nil {
 		return e, deferred
 	}
 	return s.unrecordable()
-}
-
-// protected says that the write of a step would remove ready pods while a PodDisruptionBudget
-// allows no disruption. The target is read for that question only when there is such a budget.
-// A person who executes the plan passes the budget.
-func (s *State) protected(step *v1alpha1.PlanStep) (Effect, *deferral) {
-	if !s.Facts.Brakes.NoDisruptions || s.asked() {
-		return nil, nil
-	}
-	target := s.Facts.Of(step.Index).Target
-	switch {
-	case target == nil:
-		return ReadTarget{step.Index}, nil
-	case target.Protected != "":
-		return nil, &deferral{v1alpha1.PlanDeferred, target.Protected, time.Time{}}
-	}
-	return nil, nil
 }
 
 // unrecordable says that what is about to begin could not be recorded. The store is asked
@@ -186,7 +170,8 @@ func (s *State) tooMany(step *v1alpha1.PlanStep) Effect {
 	if taken < most {
 		return nil
 	}
-	return s.skip(step, v1alpha1.ReasonBlastRadius, "one operation has at most %d targets, and %d steps of this plan have begun", most, taken)
+	return s.skip(step, v1alpha1.ReasonBlastRadius, "one operation has at most %s, and %s of this plan %s begun",
+		plural.Of(most, "target"), plural.Of(taken, "step"), plural.Verb(taken, "has", "have"))
 }
 
 // takesRoom says that a step counts for the limit of targets: the step has begun, and is not

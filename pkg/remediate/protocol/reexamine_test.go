@@ -127,38 +127,32 @@ func TestAStepBeyondTheLimitOfTargetsIsSkipped(t *testing.T) {
 	}
 }
 
-func TestAStepWaitsWhileAPodDisruptionBudgetAllowsNoDisruption(t *testing.T) {
-	const message = "PodDisruptionBudget web allows no disruption now"
-	of := func(protected string) *Target {
-		return &Target{Read: Yes, UID: "uid-web-0", Hash: driftedHash, ResourceVersion: "7", Protected: protected}
-	}
+// The stage of an escalation was asked when the plan was made, and not before its steps.
+func TestADriftThatBecameMilderIsNotPutBack(t *testing.T) {
+	const mild = "severity Low is below High"
 	tests := map[string]struct {
-		none   bool
-		asked  v1alpha1.PlanVerb
-		state  v1alpha1.StepState
-		target *Target
-		want   string
+		mild  string
+		asked v1alpha1.PlanVerb
+		hash  string
+		gone  bool
+		want  string
 	}{
-		"no budget is exhausted":                {false, "", v1alpha1.StepPlanned, nil, "protocol.Authorise {0}"},
-		"a budget is, so the target is read":    {true, "", v1alpha1.StepPlanned, nil, "protocol.ReadTarget {0}"},
-		"the target is not protected":           {true, "", v1alpha1.StepPlanned, of(""), "protocol.Authorise {0}"},
-		"the target is":                         {true, "", v1alpha1.StepPlanned, of(message), "waits: " + message},
-		"a step that has a place gives it back": {true, "", v1alpha1.StepReserved, of(message), "Planned"},
-		"a person passes":                       {true, v1alpha1.PlanExecute, v1alpha1.StepPlanned, of(message), "protocol.Authorise {0}"},
-		"a step that may have written goes on":  {true, "", v1alpha1.StepIntent, nil, "protocol.ReadTarget {0}"},
+		"it is as severe as before":     {"", "", driftedHash, false, "protocol.LoadRevision {0}"},
+		"it is milder":                  {mild, "", driftedHash, false, "Skipped BelowSeverity"},
+		"an object that is gone is too": {mild, "", "", true, "Skipped BelowSeverity"},
+		"it is milder, and has moved":   {mild, "", "pl1:other", false, "Skipped TargetMoved"},
+		"a person executes the plan":    {mild, v1alpha1.PlanExecute, driftedHash, false, "protocol.LoadRevision {0}"},
 	}
 	for name, test := range tests {
 		t.Run(name, func(t *testing.T) {
-			s := running(test.state)
+			s := running(v1alpha1.StepReserved)
 			s.Plan.Spec.Control.Verb = test.asked
-			s.Facts.Brakes = &Brakes{Known: true, NoDisruptions: test.none}
-			s.Facts = s.Facts.Learn(0, func(f *StepFacts) { f.Target, f.Settled, f.Let = test.target, Yes, Yes })
-			e := Next(s)
-			got := ends(e)
-			if w, ok := e.(WriteStatus); ok && w.Status.DeferralReason != "" {
-				got = "waits: " + w.Status.DeferralReason
+			target := &Target{Read: Yes, UID: s.Plan.Spec.Plan.Targets[0].UID, Hash: test.hash, ResourceVersion: "7", Mild: test.mild}
+			if test.gone {
+				s.Plan.Spec.Plan.Targets[0].UID, target.Read = "", No
 			}
-			if got != test.want {
+			s.Facts = s.Facts.Learn(0, func(f *StepFacts) { f.Target, f.Authorised = target, Yes })
+			if got := ends(Next(s)); got != test.want {
 				t.Errorf("got %q, want %q", got, test.want)
 			}
 		})

@@ -184,7 +184,7 @@ func (s *State) look(step *v1alpha1.PlanStep, f StepFacts) Effect {
 	case t.Unwanted != "":
 		return s.skip(step, v1alpha1.ReasonTargetMoved, "%s", t.Unwanted)
 	case t.Read == No && made:
-		return nil
+		return s.mild(step, t)
 	case t.Read == No:
 		return s.skip(step, v1alpha1.ReasonTargetReplaced, "it is gone")
 	case made && t.Hash == want.DesiredHash:
@@ -198,7 +198,16 @@ func (s *State) look(step *v1alpha1.PlanStep, f StepFacts) Effect {
 	case t.Hash != want.DriftedHash:
 		return s.movedBefore(step, t)
 	}
-	return nil
+	return s.mild(step, t)
+}
+
+// mild ends a step whose drift has become milder than the policy puts back by itself; nil when
+// the drift has not, or a person has asked for the plan.
+func (s *State) mild(step *v1alpha1.PlanStep, t *Target) Effect {
+	if t.Mild == "" || s.asked() {
+		return nil
+	}
+	return s.skip(step, v1alpha1.ReasonBelowSeverity, "%s", t.Mild)
 }
 
 // movedBefore ends a step whose target was changed before the step wrote it.

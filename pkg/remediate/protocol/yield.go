@@ -43,6 +43,11 @@ func (s *State) letGo(step *v1alpha1.PlanStep, f StepFacts) Effect {
 		return s.wait(again, "its place could not be given back")
 	case Yes, No:
 	}
+	return s.letGoOfTarget(step, f)
+}
+
+// letGoOfTarget gives back the target of a step; nil when it is given back.
+func (s *State) letGoOfTarget(step *v1alpha1.PlanStep, f StepFacts) Effect {
 	switch f.Let {
 	case NotAsked:
 		return ReleaseTarget{step.Index}

@@ -10,8 +10,6 @@ import (
 	"testing"
 	"time"
 
-	appsv1 "k8s.io/api/apps/v1"
-	policyv1 "k8s.io/api/policy/v1"
 	metav1 "k8s.io/apimachinery/pkg/apis/meta/v1"
 	"sigs.k8s.io/controller-runtime/pkg/client"
 
@@ -67,51 +65,6 @@ func TestAPlanByHandWritesNoMoreThanOneOperationMayHave(t *testing.T) {
 	if imageOf(w.Live("db")) == guarded.Image {
 		t.Error("the third target was written")
 	}
-}
-
-// A budget that allows no disruption holds back a repair that would remove ready pods.
-func TestARepairWaitsForAPodDisruptionBudget(t *testing.T) {
-	startAssessor(t)
-	w := newWorld(t)
-	w.Rollouts()
-	w.UnderGuard()
-	d := guarded.Deployment(w.Name, "web")
-	d.Spec.Strategy.Type = appsv1.RecreateDeploymentStrategyType // each rollout removes its pods first
-	w.Must(w.As(ci).Create(t.Context(), d))
-	w.UntilIs("web", "InSync")
-	w.SetImage(remediation.Mallory, "web", remediation.EvilImage)
-	w.Until("web", "the drift is told", func(b *v1alpha1.Baseline) error {
-		if b.Status.State != v1alpha1.StateDrifted || b.Status.Severity == nil {
-			return fmt.Errorf("it is %s", b.Status.State)
-		}
-		return nil
-	})
-	budget := &policyv1.PodDisruptionBudget{
-		ObjectMeta: metav1.ObjectMeta{Namespace: w.Name, Name: "all"},
-		Spec:       policyv1.PodDisruptionBudgetSpec{Selector: &metav1.LabelSelector{}},
-	}
-	w.Must(admin.Create(t.Context(), budget))
-	w.allows(budget, 0)
-	plan := w.plan(w.policy(selectsNothing), "web")
-	startExecutor(t, newEvidence(t))
-	w.UntilPlan(plan, "it waits for the budget", func(p *v1alpha1.RemediationPlan) bool {
-		return strings.HasPrefix(p.Status.DeferralReason, "PodDisruptionBudget all allows no disruption now")
-	})
-	if imageOf(w.Live("web")) == guarded.Image {
-		t.Error("the target was written")
-	}
-	w.allows(budget, 1)
-	w.wake(plan)
-	if plan = w.Ended(plan); plan.Status.Phase != v1alpha1.PlanSucceeded {
-		t.Errorf("when a disruption is allowed the plan is %s", remediation.Describe(plan))
-	}
-}
-
-// allows is what the controller of budgets writes about four ready pods.
-func (w *world) allows(budget *policyv1.PodDisruptionBudget, disruptions int32) {
-	w.t.Helper()
-	budget.Status.ObservedGeneration, budget.Status.ExpectedPods, budget.Status.DisruptionsAllowed = budget.Generation, 4, disruptions
-	w.Must(admin.Status().Update(w.t.Context(), budget))
 }
 
 // untilCounted waits until the assessor has counted the objects of a policy so.

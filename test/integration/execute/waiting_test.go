@@ -11,10 +11,12 @@ import (
 	"sync"
 	"testing"
 
+	"github.com/prometheus/client_golang/prometheus"
 	"k8s.io/client-go/rest"
 
 	"github.com/plumbline-dev/plumbline/internal/controller/execute"
 	"github.com/plumbline-dev/plumbline/pkg/apis/plumbline/v1alpha1"
+	"github.com/plumbline-dev/plumbline/pkg/remediate/redisguard"
 	"github.com/plumbline-dev/plumbline/test/harness/guarded"
 	"github.com/plumbline-dev/plumbline/test/harness/remediation"
 )
@@ -146,5 +148,42 @@ func TestAPlanWaitsUntilTheAssessorHasSeenAChangeOfItsTarget(t *testing.T) {
 	ended, live := w.Ended(plan), w.Live("web")
 	if ended.Status.Phase != v1alpha1.PlanSucceeded || *live.Spec.Replicas != 7 || imageOf(live) != guarded.Image {
 		t.Errorf("%s; %d replicas of %s", remediation.Describe(ended), *live.Spec.Replicas, imageOf(live))
+	}
+}
+
+// Redis goes away while a plan waits for its target. The watch wakes the plan as before, and the
+// ledgers alone let the next target follow.
+func TestAPlanGoesOnWhenItsTargetIsReadyAndRedisIsAway(t *testing.T) {
+	startAssessor(t)
+	w, redis, registry := newWorld(t), startRedis(t), prometheus.NewRegistry()
+	gate := &remediation.Gate{}
+	w.RolloutsThrough(gate)
+	w.UnderGuard()
+	w.Drifted("web", "api")
+	gate.Shut()
+	metrics, err := redisguard.NewMetrics(registry)
+	w.Must(err)
+	client := redis.Client()
+	t.Cleanup(func() { _ = client.Close() })
+	asked := &requests{counts: map[string]int{}}
+	plan := w.plan(w.policy(selectsNothing), "web", "api")
+	startExecutor(t, newEvidence(t), func(s *execute.Setup) {
+		s.Config, s.Registry = asked.of(s.Config), registry
+		s.Mirror = redisguard.New(client, redisguard.Config{Prefix: "plumbline", Metrics: metrics, Budget: patience})
+	})
+	w.UntilPlan(plan, "its target is written", hasWritten)
+	w.Eventually("the target is watched", func() error {
+		if n := asked.count("watch deployments of web"); n != 1 {
+			return fmt.Errorf("%d watches of it were begun", n)
+		}
+		return nil
+	})
+	redis.Kill()
+	gate.Open()
+	if ended := w.Ended(plan); ended.Status.Phase != v1alpha1.PlanSucceeded {
+		t.Errorf("the plan ended as %s", remediation.Describe(ended))
+	}
+	if n := figure(t, registry, "plumbline_remediation_mirror_answers_total", "verdict=Unknown", "reason=Unreachable"); n < 1 {
+		t.Errorf("Redis was missed %g times", n)
 	}
 }

@@ -66,7 +66,7 @@ const (
 )
 
 // StepReason says why a step was skipped or failed.
-// +kubebuilder:validation:Enum=TargetMoved;TargetReplaced;Contended;AlreadyDesired;WouldNotConverge;Terminating;NotAllowed;RevisionDamaged;Claimed;Unhealthy;Refused;DeadlineExceeded;Stopped;PolicyChanged;AboveMaximumAge;BlastRadius
+// +kubebuilder:validation:Enum=TargetMoved;TargetReplaced;Contended;AlreadyDesired;WouldNotConverge;Terminating;NotAllowed;RevisionDamaged;Claimed;Unhealthy;Refused;DeadlineExceeded;Stopped;PolicyChanged;AboveMaximumAge;BlastRadius;BelowSeverity
 type StepReason string
 
 // The reasons of a step's end.
@@ -103,6 +103,8 @@ const (
 	ReasonAboveMaximumAge StepReason = "AboveMaximumAge"
 	// ReasonBlastRadius: the plan has written as many targets as one operation may have.
 	ReasonBlastRadius StepReason = "BlastRadius"
+	// ReasonBelowSeverity: the drift became milder than the policy puts back by itself.
+	ReasonBelowSeverity StepReason = "BelowSeverity"
 )
 
 // StepArtifacts names the contents of a write that are kept beside the records, by their

@@ -139,7 +139,7 @@ type RemediationSchedule struct {
 	// +kubebuilder:validation:Pattern=`^([01][0-9]|2[0-3]):[0-5][0-9]$`
 	AllowedEnd string `json:"allowedEnd,omitempty"`
 	// urgent says whether a drift whose urgency is Immediate may be remediated
-	// outside of all this.
+	// outside of all this, and past a PodDisruptionBudget.
 	// +optional
 	// +default="Forbidden"
 	Urgent Permission `json:"urgent,omitempty"`

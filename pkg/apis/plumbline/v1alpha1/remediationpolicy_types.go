@@ -196,6 +196,18 @@ type PolicyTargets struct {
 	Unhealthy int32 `json:"unhealthy"`
 }
 
+// ToldEscalation is a drift that people were told of.
+type ToldEscalation struct {
+	// id of the drift and of the reason to tell people of it.
+	// +required
+	// +kubebuilder:validation:MinLength=1
+	// +kubebuilder:validation:MaxLength=32
+	ID string `json:"id,omitempty"`
+	// severity of the drift when people were told.
+	// +optional
+	Severity SeverityLevel `json:"severity,omitempty"`
+}
+
 // RemediationPolicyStatus is what a policy does.
 type RemediationPolicyStatus struct {
 	// conditions are Ready, Reconciling, Stalled, and BreakerOpen and Frozen while
@@ -230,6 +242,13 @@ type RemediationPolicyStatus struct {
 	// +kubebuilder:validation:MinLength=1
 	// +kubebuilder:validation:MaxLength=128
 	Digest string `json:"digest,omitempty"`
+	// told are the drifts that people were told of, the most severe first, so that another
+	// assessor does not tell of them again.
+	// +optional
+	// +listType=map
+	// +listMapKey=id
+	// +kubebuilder:validation:MaxItems=256
+	Told []ToldEscalation `json:"told,omitempty"`
 }
 
 // RemediationPolicy says when and how the drift of an Environment is put back.
