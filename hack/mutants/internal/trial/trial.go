@@ -139,6 +139,7 @@ func (r *Runner) start(ctx context.Context, binary, dir string, output *bytes.Bu
 	if r.target.Rapid {
 		args = append(args, "-rapid.nofailfile", "-rapid.seed=1", "-rapid.shrinktime=1ms")
 	}
+	args = append(args, r.target.Arguments...)
 	ctx, cancel := context.WithTimeout(ctx, r.limit+grace)
 	defer cancel()
 	cmd := exec.CommandContext(ctx, "sh", args...)
