@@ -117,7 +117,7 @@ func (r *Runner) writeOverlay(dir string, m *mutation.Mutant) (string, error) {
 
 func (r *Runner) build(ctx context.Context, dir, overlay string) (binary string, output []byte, err error) {
 	binary = filepath.Join(dir, "unit.test")
-	args := []string{"test", "-c", "-o", binary}
+	args := []string{"test", "-c", "-vet=off", "-o", binary}
 	if overlay != "" {
 		args = append(args, "-overlay", overlay)
 	}
