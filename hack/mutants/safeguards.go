@@ -28,14 +28,15 @@ const wantedSafeguards = 95
 type safeguards struct {
 	options
 	*workplace
+	// mutants lack one safeguard each; numbers count them from 1.
+	mutants []mutation.Mutant
 	entries map[mutation.Key]safeguard.Entry
+	numbers map[mutation.Key]int
 
-	mu      sync.Mutex
-	runners map[string]*onceRunner
+	mu       sync.Mutex
+	packages map[string]*testedPackage
 	// simulated are the mutants that the simulator alone noticed.
 	simulated map[mutation.Key]bool
-	// broken are the mutants that do not compile.
-	broken []string
 }
 
 // measureSafeguards removes one safeguard at a time. The unit tests have to notice, and
@@ -49,14 +50,13 @@ func (o *options) measureSafeguards(ctx context.Context, w *workplace) error {
 		return err
 	}
 	s := &safeguards{
-		options: *o, workplace: w, entries: map[mutation.Key]safeguard.Entry{},
-		runners: map[string]*onceRunner{}, simulated: map[mutation.Key]bool{},
+		options: *o, workplace: w, entries: map[mutation.Key]safeguard.Entry{}, numbers: map[mutation.Key]int{},
+		packages: map[string]*testedPackage{}, simulated: map[mutation.Key]bool{},
 	}
-	mutants, err := s.mutate(list)
-	if err != nil {
+	if err := s.mutate(list); err != nil {
 		return err
 	}
-	outcomes, err := campaign.TryMutants(ctx, mutants, len(mutants), o.workers, s.try)
+	outcomes, err := campaign.TryMutants(ctx, s.mutants, len(s.mutants), o.workers, s.try)
 	stopped := ctx.Err() != nil
 	if err != nil && !stopped {
 		return err
@@ -64,10 +64,8 @@ func (o *options) measureSafeguards(ctx context.Context, w *workplace) error {
 	low := s.report(outcomes)
 	switch {
 	case stopped:
-		s.say("stopped after %d of %d safeguards: %v\n", len(outcomes), len(mutants), context.Cause(ctx))
+		s.say("stopped after %d of %d safeguards: %v\n", len(outcomes), len(s.mutants), context.Cause(ctx))
 		return errStopped
-	case len(s.broken) > 0:
-		return fmt.Errorf("%d entries do not compile: %s", len(s.broken), strings.Join(s.broken, " "))
 	case low:
 		return errors.New("the loss of too many safeguards is not noticed")
 	}
@@ -88,8 +86,7 @@ func (o *options) chooseEntries(list []safeguard.Entry) ([]safeguard.Entry, erro
 
 // mutate makes the mutants of the list. An entry that does not fit its file is an error: the
 // safeguard has moved, and so must the entry.
-func (s *safeguards) mutate(list []safeguard.Entry) ([]mutation.Mutant, error) {
-	var out []mutation.Mutant
+func (s *safeguards) mutate(list []safeguard.Entry) error {
 	var stale []error
 	for i := range list {
 		source, err := os.ReadFile(filepath.Join(s.root, list[i].File))
@@ -102,9 +99,10 @@ func (s *safeguards) mutate(list []safeguard.Entry) ([]mutation.Mutant, error) {
 			stale = append(stale, err)
 			continue
 		}
-		out, s.entries[m.Key] = append(out, m), list[i]
+		s.mutants, s.entries[m.Key] = append(s.mutants, m), list[i]
+		s.numbers[m.Key] = len(s.mutants)
 	}
-	return out, errors.Join(stale...)
+	return errors.Join(stale...)
 }
 
 // try tries the unit tests, and then the simulator.
@@ -129,43 +127,45 @@ func (s *safeguards) try(ctx context.Context, m *mutation.Mutant) (campaign.Verd
 
 // tryPackage tries the tests of one package, unless the journal has their verdict.
 func (s *safeguards) tryPackage(ctx context.Context, m *mutation.Mutant, path string, arguments ...string) (campaign.Verdict, error) {
-	runner, err := s.runnerOf(ctx, path, arguments)
+	p, err := s.packageOf(ctx, path, arguments)
 	if err != nil {
 		return "", err
 	}
-	verdict, known := s.verdicts.Find(runner.target.Digest, m.Key)
-	if !known {
-		r, err := runner.get(ctx)
-		if err != nil {
-			return "", err
-		}
-		if verdict, err = r.TryMutant(ctx, m); err != nil {
-			return "", err
-		}
-		if err := s.verdicts.Write(runner.target.Digest, m.Key, verdict); err != nil {
-			return "", err
-		}
+	if verdict, known := s.verdicts.Find(p.target.Digest, m.Key); known {
+		return verdict, nil
 	}
-	if verdict == campaign.NotCompiled {
-		s.mu.Lock()
-		defer s.mu.Unlock()
-		s.broken = append(s.broken, fmt.Sprintf("%q", m.Function))
+	p.once.Do(func() { p.schemata, p.err = trial.NewSchemata(ctx, p.target, s.scratch, s.mutants) })
+	if p.err != nil {
+		return "", p.err
 	}
-	return verdict, nil
+	verdict, err := p.schemata.TryMutant(ctx, s.numbers[m.Key])
+	if err != nil {
+		return "", err
+	}
+	return verdict, s.verdicts.Write(p.target.Digest, m.Key, verdict)
 }
 
-func (s *safeguards) runnerOf(ctx context.Context, path string, arguments []string) (*onceRunner, error) {
+// testedPackage is a package whose tests try the mutants. They are built when the first
+// mutant has no verdict yet.
+type testedPackage struct {
+	target   trial.Target
+	once     sync.Once
+	schemata *trial.Schemata
+	err      error
+}
+
+func (s *safeguards) packageOf(ctx context.Context, path string, arguments []string) (*testedPackage, error) {
 	s.mu.Lock()
 	defer s.mu.Unlock()
-	if r := s.runners[path]; r != nil {
-		return r, nil
+	if p := s.packages[path]; p != nil {
+		return p, nil
 	}
 	target, err := trial.LoadTarget(ctx, s.root, path, arguments...)
 	if err != nil {
 		return nil, err
 	}
-	s.runners[path] = &onceRunner{target: target, scratch: s.scratch}
-	return s.runners[path], nil
+	s.packages[path] = &testedPackage{target: target}
+	return s.packages[path], nil
 }
 
 // report writes what was noticed, by package, and says whether that is too little.
