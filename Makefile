@@ -64,7 +64,7 @@ test: preflight bin/testreport ## Everything CI checks: verify, lint, unit, inte
 	@hack/stages.sh 'verify,test-unit|components,test-floods,e2e|~lint,chart,alerts,test-slice' test-integration
 
 # ALL is what proves something and what proves it for longer, in pieces of at most an hour.
-ALL := test test-seeds test-sim test-sim-rare integration-long guard-long test-oldest-envoy test-race faults fuzz xds-long upgrade-long lifecycle e2e-long e2e-mesh-long mutants bench bench-admission bench-admission-peers bench-guard bench-remediation bench-xds bench-mesh
+ALL := test test-seeds test-sim test-sim-rare integration-long guard-long test-oldest-envoy test-race faults fuzz xds-long upgrade-long lifecycle e2e-long e2e-mesh-long mutants mutants-safeguards bench bench-admission bench-admission-peers bench-guard bench-remediation bench-xds bench-mesh
 
 .PHONY: test-all
 test-all: preflight ## Everything, in pieces that are kept for the commit; call it again to carry on (6 hours).
@@ -173,6 +173,11 @@ test-race: $(CLUSTER_TOOL) ## Tests that run the product as processes, with the 
 mutants: ## How many small faults in the code of pure packages their unit tests notice (55 minutes).
 	go build -o bin/mutants ./hack/mutants
 	nice -n 19 bin/mutants $(MUTANTS_FLAGS)
+
+.PHONY: mutants-safeguards
+mutants-safeguards: ## Whether tests notice the loss of each safeguard of remediation (7 minutes on a busy machine).
+	go build -o bin/mutants ./hack/mutants
+	nice -n 19 bin/mutants --safeguards hack/mutants/safeguards.txt $(MUTANTS_FLAGS)
 
 .PHONY: test-busy
 test-busy: ## make test beside four busy loops.

@@ -16,7 +16,6 @@ import (
 
 	"github.com/plumbline-dev/plumbline/hack/mutants/internal/campaign"
 	"github.com/plumbline-dev/plumbline/hack/mutants/internal/explanation"
-	"github.com/plumbline-dev/plumbline/hack/mutants/internal/journal"
 	"github.com/plumbline-dev/plumbline/hack/mutants/internal/mutation"
 	"github.com/plumbline-dev/plumbline/hack/mutants/internal/score"
 	"github.com/plumbline-dev/plumbline/hack/mutants/internal/trial"
@@ -27,35 +26,18 @@ var errStopped = errors.New("stopped before the end; the same command carries on
 // measurement holds the inputs of a run, which are the same for each package.
 type measurement struct {
 	options
-	journal   *journal.Journal
+	*workplace
 	explained explanation.Set
-	scratch   string
 	skipped   int // of the mutants of each package, in their order
-	out       io.Writer
 	stale     []mutation.Key
 }
 
-func (o *options) measure(ctx context.Context, stdout io.Writer) error {
+func (o *options) measure(ctx context.Context, w *workplace) error {
 	wanted, explained, err := o.readTables()
 	if err != nil {
 		return err
 	}
-	root, err := filepath.Abs(o.root)
-	if err != nil {
-		return fmt.Errorf("finding the module: %w", err)
-	}
-	o.root = root
-	kept, err := journal.Open(o.journal)
-	if err != nil {
-		return err
-	}
-	defer func() { _ = kept.Close() }()
-	scratch, err := os.MkdirTemp("", "mutants-")
-	if err != nil {
-		return fmt.Errorf("making a directory: %w", err)
-	}
-	defer func() { _ = os.RemoveAll(scratch) }()
-	m := measurement{options: *o, journal: kept, explained: explained, scratch: scratch, out: stdout}
+	m := measurement{options: *o, workplace: w, explained: explained}
 	wanted, m.skipped, m.count = o.chooseTenth(wanted)
 	packages, stopped := m.measureAll(ctx, wanted)
 	return cmp.Or(m.report(packages), stopped, m.judge(packages))
@@ -96,7 +78,6 @@ func (o *options) readTables() ([]score.Wanted, explanation.Set, error) {
 	}
 	var asked []score.Wanted
 	for _, name := range o.packages {
-		name = strings.TrimPrefix(filepath.Clean(name), "./")
 		i := slices.IndexFunc(wanted, func(w score.Wanted) bool { return w.Package == name })
 		if i < 0 {
 			return nil, nil, fmt.Errorf("reading %s: %s has no wanted score", o.wanted, name)
@@ -169,7 +150,7 @@ func (m *measurement) measurePackage(ctx context.Context, wanted score.Wanted) (
 func (m *measurement) tryOnce(target trial.Target) campaign.Try {
 	runner := onceRunner{target: target, scratch: m.scratch}
 	return func(ctx context.Context, mutant *mutation.Mutant) (campaign.Verdict, error) {
-		if verdict, ok := m.journal.Find(target.Digest, mutant.Key); ok {
+		if verdict, ok := m.verdicts.Find(target.Digest, mutant.Key); ok {
 			return verdict, nil
 		}
 		r, err := runner.get(ctx)
@@ -180,7 +161,7 @@ func (m *measurement) tryOnce(target trial.Target) campaign.Try {
 		if err != nil {
 			return "", err
 		}
-		return verdict, m.journal.Write(target.Digest, mutant.Key, verdict)
+		return verdict, m.verdicts.Write(target.Digest, mutant.Key, verdict)
 	}
 }
 
@@ -261,8 +242,4 @@ func listNames(packages []score.Wanted) string {
 		names = append(names, p.Package)
 	}
 	return strings.Join(names, " ")
-}
-
-func (m *measurement) say(format string, args ...any) {
-	_, _ = fmt.Fprintf(m.out, format, args...)
 }

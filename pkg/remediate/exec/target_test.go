@@ -134,6 +134,14 @@ func TestWhatIsReadOfATarget(t *testing.T) {
 				})
 			}, as(func(*protocol.Target) {}),
 		},
+		"a person accepted another state, which the assessor has not looked at": {
+			func(w *world) {
+				w.changeBaseline(func(b *v1alpha1.Baseline) {
+					b.Spec.Accept = &v1alpha1.AcceptRequest{Hash: "pl1:other", RequestedBy: "alice"}
+					b.Generation, b.Status.ObservedGeneration = 2, 1
+				})
+			}, unwanted("alice has accepted what is there"),
+		},
 		"an apply of the live state, not judged yet": {
 			func(w *world) { applied(w, "40 manager=ci", "") }, unwanted("an apply of the live state is not judged yet"),
 		},

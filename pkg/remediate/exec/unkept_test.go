@@ -42,6 +42,28 @@ func TestNoStatusNamesARecordBeforeItsHeadIsKept(t *testing.T) {
 	}
 }
 
+// The status that ends a plan stands for a decision, whose record has the head kept. A status
+// between two steps stands for none.
+func TestAStatusThatStandsForNoDecisionNamesNoRecordBeforeItsHeadIsKept(t *testing.T) {
+	w := newWorld(t)
+	w.fails = func(call, name string) error {
+		recorded := len(w.records.Names()) > 1
+		switch {
+		case call == "update RemediationLedger" && name == "production" && recorded:
+			return errNetwork // the head of the record of the step
+		case call == "update Baseline" && recorded:
+			return errNetwork // the target is not let go of, so the plan goes on
+		}
+		return nil
+	}
+	if _, err := w.Carry(w.Context(), w.key()); err == nil || !strings.Contains(err.Error(), "keeping the head") {
+		t.Errorf("carrying the plan on ends with %v", err)
+	}
+	if step := w.now().Status.Steps[0]; step.State != v1alpha1.StepVerified || step.Evidence != nil {
+		t.Errorf("the step is %s, and names record %+v", step.State, step.Evidence)
+	}
+}
+
 func TestAHeadThatIsStillToBeKeptIsKeptWithTheNextPlace(t *testing.T) {
 	tests := map[string]struct {
 		ledger string

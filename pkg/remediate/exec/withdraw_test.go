@@ -177,6 +177,33 @@ func TestADecisionNamesTheRecordsThatNeverWere(t *testing.T) {
 	}
 }
 
+// An executor decided the end of a plan, and another one had stored another end before. No
+// further decision is stored, so the record is withdrawn when the executor finds the end.
+func TestADecisionAfterTheStoredEndIsWithdrawn(t *testing.T) {
+	w := newWorld(t)
+	decide := func(r *run, phase v1alpha1.PlanPhase) *v1alpha1.PlanDecision {
+		next := r.plan.Status.DeepCopy()
+		next.Phase = phase
+		if err := r.decided(t.Context(), next); err != nil {
+			t.Fatal(err)
+		}
+		return next.Decision
+	}
+	created := decide(w.paused(1, &v1alpha1.RemediationPlanStatus{}), v1alpha1.PlanCreated)
+	running := &v1alpha1.RemediationPlanStatus{Phase: v1alpha1.PlanRunning, Decision: created}
+	cancelled := decide(w.paused(2, running), v1alpha1.PlanCancelled)
+	decide(w.paused(3, running), v1alpha1.PlanSucceeded) // is not stored
+	ended := w.paused(3, &v1alpha1.RemediationPlanStatus{Phase: v1alpha1.PlanCancelled, Decision: cancelled})
+	if err := ended.withdraw(t.Context()); err != nil {
+		t.Fatal(err)
+	}
+	got, problems := w.decisions()
+	want := []string{"1 PlanCreated Created", "2 PlanHalted Cancelled", "3 PlanFinished Succeeded", "4 DecisionWithdrawn 3"}
+	if diff := cmp.Diff(want, got); diff != "" || len(problems) > 0 {
+		t.Errorf("%v; records (-want +got):\n%s", problems, diff)
+	}
+}
+
 func TestADecisionThatIsOlderThanTheStoredOneDoesNotTakeItsPlace(t *testing.T) {
 	w := newWorld(t)
 	stored := &v1alpha1.PlanDecision{StepEvidence: v1alpha1.StepEvidence{Sequence: 9, Digest: digestOf("9")}}

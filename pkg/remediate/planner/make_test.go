@@ -102,6 +102,10 @@ func TestWhatIsLeftAlone(t *testing.T) {
 		"what is just old enough is put back":  {drift: func(d *Drift) { d.FirstSeen = epoch.Add(-15 * time.Minute) }},
 		"what is just not too old is put back": {drift: func(d *Drift) { d.FirstSeen = epoch.Add(-24 * time.Hour) }},
 		"what is too old":                      {drift: func(d *Drift) { d.FirstSeen = epoch.Add(-24*time.Hour - time.Second) }, want: ReasonTooOld},
+		"what became too old while a person was awaited": {
+			drift:  func(d *Drift) { d.FirstSeen = epoch.Add(-24*time.Hour - time.Second) },
+			policy: func(p *v1alpha1.RemediationPolicySpec) { p.Trigger = v1alpha1.TriggerManual }, want: ReasonTooOld,
+		},
 		// D7 of the review of remediation: a plan was made on Friday for Monday's window, in
 		// which its drift was older than the policy's maximum.
 		"what will be too old when the schedule opens": {opens: 24 * time.Hour, want: ReasonTooOld},

@@ -89,4 +89,26 @@ func TestTheTableIsOneForAPageOfTheDocumentation(t *testing.T) {
 	}
 }
 
+func TestSafeguardsAreCountedByWhatNoticed(t *testing.T) {
+	row := score.Safeguards{Package: "pkg/a"}
+	row.Count(true, false, false)
+	row.Count(true, true, false)
+	row.Count(true, false, true)
+	row.Count(false, false, true)
+	row.Count(false, false, false)
+	if diff := cmp.Diff(score.Safeguards{Package: "pkg/a", Unit: 2, Simulated: 1, Explained: 1, Survived: 1}, row); diff != "" {
+		t.Errorf("(-want +got):\n%s", diff)
+	}
+	var out bytes.Buffer
+	err := score.WriteSafeguards(&out, []score.Safeguards{row, {Package: "none"}})
+	want := `| package | unit tests | simulator | explained | not noticed | score |
+|---      |---         |---        |---        |---          |---    |
+| pkg/a   | 2          | 1         | 1         | 1           | 75 %  |
+| none    | 0          | 0         | 0         | 0           | 100 % |
+`
+	if diff := cmp.Diff(want, out.String()); diff != "" || err != nil {
+		t.Errorf("%v (-want +got):\n%s", err, diff)
+	}
+}
+
 func mutant(old string) mutation.Mutant { return mutation.Mutant{Key: mutation.Key{Old: old}} }

@@ -29,6 +29,8 @@ type Target struct {
 	Files []string
 	// Rapid tells whether the tests take the flags of pgregory.net/rapid.
 	Rapid bool
+	// Arguments of the test binary, beside those that each run has.
+	Arguments []string
 	// Digest is a hash of all inputs of a verdict: the package, its tests with their
 	// data, and the imports.
 	Digest string
@@ -41,8 +43,9 @@ type listed struct {
 	Error                    *struct{ Err string }
 }
 
-// LoadTarget loads the package of a directory below the root of a module.
-func LoadTarget(ctx context.Context, root, path string) (Target, error) {
+// LoadTarget loads the package of a directory below the root of a module, whose test binary
+// is run with arguments.
+func LoadTarget(ctx context.Context, root, path string, arguments ...string) (Target, error) {
 	cmd := exec.CommandContext(ctx, "go", "list", "-deps", "-test", "-json=ImportPath,Dir,ForTest,GoFiles,Module,Error", "./"+path)
 	cmd.Dir = root
 	cmd.Stderr = new(bytes.Buffer)
@@ -50,7 +53,7 @@ func LoadTarget(ctx context.Context, root, path string) (Target, error) {
 	if err != nil {
 		return Target{}, fmt.Errorf("listing package %s: %w: %s", path, err, cmd.Stderr)
 	}
-	t := Target{Root: root, Path: path}
+	t := Target{Root: root, Path: path, Arguments: arguments}
 	dir := filepath.Join(root, path)
 	var dirs []string
 	for decoder := json.NewDecoder(bytes.NewReader(out)); ; {
@@ -78,14 +81,17 @@ func LoadTarget(ctx context.Context, root, path string) (Target, error) {
 		return Target{}, fmt.Errorf("listing package %s: it has no source files", path)
 	}
 	slices.Sort(dirs)
-	t.Digest, err = digestFiles(root, dir, slices.Compact(dirs))
+	t.Digest, err = t.digestFiles(dir, slices.Compact(dirs))
 	return t, err
 }
 
-// digestFiles hashes the files of the directories, and all that is below the
-// directory of the package: its tests may read them.
-func digestFiles(root, dir string, dirs []string) (string, error) {
-	sum := sha256.New()
+// digestFiles hashes the arguments, the files of the directories, and all that is below the
+// directory of the package: its tests may read them. The tests of imports do not count.
+func (t *Target) digestFiles(dir string, dirs []string) (string, error) {
+	root, sum := t.Root, sha256.New()
+	for _, argument := range t.Arguments {
+		_, _ = fmt.Fprintf(sum, "%q\n", argument)
+	}
 	for _, name := range []string{"go.mod", "go.sum"} {
 		if err := hashFile(sum, filepath.Join(root, name)); err != nil && !errors.Is(err, fs.ErrNotExist) {
 			return "", err
@@ -97,10 +103,11 @@ func digestFiles(root, dir string, dirs []string) (string, error) {
 			return "", fmt.Errorf("reading a directory: %w", err)
 		}
 		for _, e := range entries {
-			if e.Type().IsRegular() {
-				if err := hashFile(sum, filepath.Join(d, e.Name())); err != nil {
-					return "", err
-				}
+			if !e.Type().IsRegular() || d != dir && strings.HasSuffix(e.Name(), "_test.go") {
+				continue
+			}
+			if err := hashFile(sum, filepath.Join(d, e.Name())); err != nil {
+				return "", err
 			}
 		}
 	}

@@ -12,6 +12,7 @@ import (
 	"os/exec"
 	"path/filepath"
 	"regexp"
+	"slices"
 	"strconv"
 	"syscall"
 	"time"
@@ -79,7 +80,15 @@ func (r *Runner) TryMutant(ctx context.Context, m *mutation.Mutant) (campaign.Ve
 	case err != nil:
 		return "", fmt.Errorf("building %s: %w: %s", m, err, output)
 	}
-	err = r.start(ctx, binary, dir, nil)
+	verdict, err := judge(ctx, r.start(ctx, binary, dir, nil))
+	if err != nil {
+		return "", fmt.Errorf("running %s: %w", m, err)
+	}
+	return verdict, nil
+}
+
+// judge says what the end of the tests of a mutant means. An error is no verdict.
+func judge(ctx context.Context, err error) (campaign.Verdict, error) {
 	var failed *exec.ExitError
 	switch {
 	case err == nil:
@@ -88,9 +97,8 @@ func (r *Runner) TryMutant(ctx context.Context, m *mutation.Mutant) (campaign.Ve
 		return "", ctx.Err()
 	case errors.As(err, &failed):
 		return campaign.Killed, nil
-	default:
-		return "", fmt.Errorf("running %s: %w", m, err)
 	}
+	return "", err
 }
 
 // compileError matches a place that the compiler names.
@@ -117,7 +125,7 @@ func (r *Runner) writeOverlay(dir string, m *mutation.Mutant) (string, error) {
 
 func (r *Runner) build(ctx context.Context, dir, overlay string) (binary string, output []byte, err error) {
 	binary = filepath.Join(dir, "unit.test")
-	args := []string{"test", "-c", "-o", binary}
+	args := []string{"test", "-c", "-vet=off", "-o", binary}
 	if overlay != "" {
 		args = append(args, "-overlay", overlay)
 	}
@@ -131,7 +139,7 @@ func (r *Runner) build(ctx context.Context, dir, overlay string) (binary string,
 
 // start runs a test binary as go test does. Property tests begin from one seed, write no
 // file, and look for no smaller example.
-func (r *Runner) start(ctx context.Context, binary, dir string, output *bytes.Buffer) error {
+func (r *Runner) start(ctx context.Context, binary, dir string, output *bytes.Buffer, environment ...string) error {
 	args := []string{
 		"-c", "ulimit -d " + strconv.Itoa(dataKilobytes) + ` && exec "$0" "$@"`,
 		binary, "-test.paniconexit0", "-test.failfast", "-test.timeout=" + r.limit.String(),
@@ -139,11 +147,12 @@ func (r *Runner) start(ctx context.Context, binary, dir string, output *bytes.Bu
 	if r.target.Rapid {
 		args = append(args, "-rapid.nofailfile", "-rapid.seed=1", "-rapid.shrinktime=1ms")
 	}
+	args = append(args, r.target.Arguments...)
 	ctx, cancel := context.WithTimeout(ctx, r.limit+grace)
 	defer cancel()
 	cmd := exec.CommandContext(ctx, "sh", args...)
 	cmd.Dir = filepath.Join(r.target.Root, r.target.Path)
-	cmd.Env = append(os.Environ(), "TMPDIR="+dir, "UPDATE_GOLDEN=")
+	cmd.Env = slices.Concat(os.Environ(), []string{"TMPDIR=" + dir, "UPDATE_GOLDEN="}, environment)
 	if output != nil { // else its output goes nowhere, since it may be endless
 		cmd.Stdout, cmd.Stderr = output, output
 	}

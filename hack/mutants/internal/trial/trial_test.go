@@ -216,6 +216,48 @@ func TestADigestChangesWithAllThatAVerdictDependsOn(t *testing.T) {
 	}
 }
 
+func TestADigestChangesWithTheArgumentsAndNotWithTheTestsOfImports(t *testing.T) {
+	root := t.TempDir()
+	write(t, root, module)
+	write(t, root, map[string]string{
+		"q/q.go":      "package q\n\nimport _ \"example.test/m/p\"\n",
+		"q/q_test.go": "package q\n",
+	})
+	digest := func(arguments ...string) string {
+		target, err := LoadTarget(t.Context(), root, "q", arguments...)
+		if err != nil {
+			t.Fatal(err)
+		}
+		return target.Digest
+	}
+	before := digest()
+	if digest("-test.short") == before {
+		t.Error("the digest does not change with the arguments")
+	}
+	write(t, root, map[string]string{"p/p_test.go": module["p/p_test.go"] + "\n// A comment.\n"})
+	if digest() != before {
+		t.Error("the digest changes with the tests of an import")
+	}
+	write(t, root, map[string]string{"p/p.go": module["p/p.go"] + "\n// A comment.\n"})
+	if digest() == before {
+		t.Error("the digest does not change with an import")
+	}
+}
+
+// The arguments choose the test: the other one would kill the mutant.
+func TestATestBinaryIsRunWithTheArguments(t *testing.T) {
+	root := t.TempDir()
+	write(t, root, module)
+	target, err := LoadTarget(t.Context(), root, "p", "-test.run=TestNone")
+	if err != nil {
+		t.Fatal(err)
+	}
+	r := &Runner{target: target, scratch: t.TempDir(), limit: time.Minute}
+	if got, err := r.TryMutant(t.Context(), find(t, root, "for n < limit { => for n <= limit {")); err != nil || got != campaign.Survived {
+		t.Errorf("it is %q; the error is %v", got, err)
+	}
+}
+
 func TestAPackageWithoutSourceIsAnError(t *testing.T) {
 	root := t.TempDir()
 	write(t, root, module)
