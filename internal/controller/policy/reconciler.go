@@ -70,10 +70,11 @@ type Reconciler struct {
 	ResyncPeriod *time.Duration
 	Log          logr.Logger
 
-	trigger trigger
-	told    memory
-	denials denials
-	lags    lags
+	trigger  trigger
+	settling settling
+	told     memory
+	denials  denials
+	lags     lags
 }
 
 // subject is one policy, and what is known and decided about it.
