@@ -18,18 +18,16 @@ import (
 
 // readBudgets reads the PodDisruptionBudgets of the namespace that allow no disruption now, if a
 // target of the plan asks for them.
-func (r *run) readBudgets(ctx context.Context) error {
-	r.budgets = nil
+func (r *run) readBudgets(ctx context.Context) ([]policyv1.PodDisruptionBudget, error) {
 	targets := r.plan.Spec.Plan.Targets
 	if !slices.ContainsFunc(targets, func(t v1alpha1.PlanTarget) bool { return disruption.ChangesTemplate(&t) }) {
-		return nil
+		return nil, nil
 	}
 	budgets := &policyv1.PodDisruptionBudgetList{}
 	if err := r.Client.List(ctx, budgets, client.InNamespace(r.plan.Namespace)); err != nil {
-		return fmt.Errorf("listing the PodDisruptionBudgets of %s: %w", r.plan.Namespace, err)
+		return nil, fmt.Errorf("listing the PodDisruptionBudgets of %s: %w", r.plan.Namespace, err)
 	}
-	r.budgets = disruption.Exhausted(budgets.Items)
-	return nil
+	return disruption.Exhausted(budgets.Items), nil
 }
 
 // protected says why the write of a step would remove ready pods that a budget protects; empty
