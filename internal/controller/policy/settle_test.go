@@ -39,10 +39,10 @@ func TestChangesThatComeTogetherAreLookedAtTogether(t *testing.T) {
 					s.note(func() { looks <- time.Since(begun) })
 				}
 				<-time.After(time.Second)
-				close(looks)
+				synctest.Wait()
 				var got []time.Duration
-				for at := range looks {
-					got = append(got, at)
+				for len(looks) > 0 {
+					got = append(got, <-looks)
 				}
 				if diff := cmp.Diff(tc.looks, got); diff != "" {
 					t.Errorf("looks (-want +got):\n%s", diff)
