@@ -46,8 +46,9 @@ type news struct {
 	version string
 }
 
-// announce tells an event twice, about the object and about its Baseline,
-// because people look at either.
+// announce tells an event about the object, with its Baseline as the related one. The Baseline
+// itself says as much in its conditions and findings. Of an object that is not there no person can ask,
+// so an event about such an object is told about the Baseline as well.
 //
 // Both references carry a resourceVersion: the recorder takes events that differ
 // in nothing but their text for one that repeats, and shows only the first text
@@ -67,7 +68,9 @@ func (r *Reconciler) announce(s *subject, d *decision, n news) {
 	object.ResourceVersion = n.version
 	note := diff.TruncateText(e.Message, maxNote)
 	r.Recorder.Eventf(object, baseline, kind, reason, action, "%s", note)
-	r.Recorder.Eventf(baseline, object, kind, reason, action, "%s", note)
+	if d.state.Drift == v1alpha1.StateMissing || !d.state.RetiredAt.IsZero() {
+		r.Recorder.Eventf(baseline, object, kind, reason, action, "%s", note)
+	}
 }
 
 func reference(s *subject, d *decision) *corev1.ObjectReference {

@@ -12,7 +12,7 @@ import (
 )
 
 // Bounds of events. What ten thousand objects do at once is told by their
-// Baselines, by the guard's MassDrift and by the figures; twenty thousand events
+// Baselines, by the guard's MassDrift and by the figures; ten thousand events
 // would take the API server from exactly those writes, and the recorder keeps
 // each of them in memory for six minutes (client-go, tools/events, finishTime).
 // A namespace has a share of its own, so that a noisy one does not silence the

@@ -385,10 +385,10 @@ func TestAnnouncementsAreNotRepeated(t *testing.T) {
 func TestNotesAreCutAtTheEdgeOfACharacter(t *testing.T) {
 	rapid.Check(t, func(t *rapid.T) {
 		note := strings.Repeat(rapid.SampledFrom([]string{"a", "é", "漢"}).Draw(t, "unit"), rapid.IntRange(300, 1100).Draw(t, "count"))
-		recorder := events.NewFakeRecorder(2) // about the object, and about its Baseline
+		recorder := events.NewFakeRecorder(2) // about the object that is gone, and about its Baseline
 		r := &Reconciler{Recorder: recorder, told: newAnnouncements(), budget: newEventBudget()}
 		event := specguard.Event{Type: specguard.EventWarning, Reason: specguard.ReasonDriftDetected, Message: note}
-		r.announce(&subject{key: webKey, now: epoch, baseline: &v1alpha1.Baseline{}}, &decision{}, news{Event: event})
+		r.announce(&subject{key: webKey, now: epoch, baseline: &v1alpha1.Baseline{}}, &decision{state: specguard.State{Drift: v1alpha1.StateMissing}}, news{Event: event})
 		if len(recorder.Events) != 2 {
 			t.Fatalf("%d events, want 2", len(recorder.Events))
 		}
@@ -399,6 +399,30 @@ func TestNotesAreCutAtTheEdgeOfACharacter(t *testing.T) {
 			}
 		}
 	})
+}
+
+func TestAnEventIsToldOnceWhereThereIsAnObject(t *testing.T) {
+	tests := map[string]struct {
+		state specguard.State
+		want  int
+	}{
+		"an object that drifts":         {specguard.State{Drift: v1alpha1.StateDrifted}, 1},
+		"an object that is in sync":     {specguard.State{Drift: v1alpha1.StateInSync}, 1},
+		"an object that is gone":        {specguard.State{Drift: v1alpha1.StateMissing}, 2},
+		"an object that was removed":    {specguard.State{Drift: v1alpha1.StateInSync, RetiredAt: epoch}, 2},
+		"an object that cannot be read": {specguard.State{Drift: v1alpha1.StateUnknown}, 1},
+	}
+	for name, tc := range tests {
+		t.Run(name, func(t *testing.T) {
+			recorder := events.NewFakeRecorder(2)
+			r := &Reconciler{Recorder: recorder, told: newAnnouncements(), budget: newEventBudget()}
+			e := specguard.Event{Type: specguard.EventWarning, Reason: specguard.ReasonDriftDetected, Message: "m"}
+			r.announce(&subject{key: webKey, now: epoch, baseline: &v1alpha1.Baseline{}}, &decision{state: tc.state}, news{Event: e})
+			if len(recorder.Events) != tc.want {
+				t.Errorf("%d Events, want %d", len(recorder.Events), tc.want)
+			}
+		})
+	}
 }
 
 func TestStatusWithoutNewsIsNotWritten(t *testing.T) {

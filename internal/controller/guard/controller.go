@@ -5,11 +5,13 @@ package guard
 import (
 	"cmp"
 	"context"
+	"errors"
 	"fmt"
 	"slices"
 	"sync/atomic"
 	"time"
 
+	"golang.org/x/sync/errgroup"
 	"k8s.io/apimachinery/pkg/api/meta"
 	metav1 "k8s.io/apimachinery/pkg/apis/meta/v1"
 	"k8s.io/apimachinery/pkg/runtime/schema"
@@ -140,17 +142,20 @@ func (c *Controller) read(ctx context.Context) (input, error) {
 func readInput(ctx context.Context, reader client.Reader, excluded []string, system specguard.System) (input, error) {
 	in := input{excluded: excluded, system: system}
 	var guards v1alpha1.SpecGuardList
-	if err := reader.List(ctx, &guards); err != nil {
-		return input{}, fmt.Errorf("listing guards: %w", err)
-	}
 	var clusterGuards v1alpha1.ClusterSpecGuardList
-	if err := reader.List(ctx, &clusterGuards); err != nil {
-		return input{}, fmt.Errorf("listing cluster guards: %w", err)
-	}
 	var namespaces metav1.PartialObjectMetadataList
 	namespaces.SetGroupVersionKind(schema.GroupVersionKind{Version: "v1", Kind: "NamespaceList"})
-	if err := reader.List(ctx, &namespaces); err != nil {
-		return input{}, fmt.Errorf("listing namespaces: %w", err)
+	var group errgroup.Group // beside each other: a reader may ask the API server
+	for what, list := range map[string]client.ObjectList{"guards": &guards, "cluster guards": &clusterGuards, "namespaces": &namespaces} {
+		group.Go(func() error {
+			if err := reader.List(ctx, list); err != nil {
+				return fmt.Errorf("listing %s: %w", what, err)
+			}
+			return nil
+		})
+	}
+	if err := errors.Join(group.Wait(), ctx.Err()); err != nil {
+		return input{}, err
 	}
 	in.guards, in.clusterGuards, in.namespaces = guards.Items, clusterGuards.Items, namespaces.Items
 	// The cache lists in no order; equal snapshots must look equal.

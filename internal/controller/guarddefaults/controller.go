@@ -89,7 +89,7 @@ func (c *Controller) Reconcile(ctx context.Context, _ reconcile.Request) (reconc
 	if err := c.Client.List(ctx, &environments); err != nil {
 		return reconcile.Result{}, fmt.Errorf("listing environments: %w", err)
 	}
-	known := namesOf(environments.Items)
+	known := NamesOf(environments.Items)
 	c.publish(NewInForce(defaults.Items, known))
 	verdicts := Rank(defaults.Items, known)
 	var failed []error

@@ -54,10 +54,11 @@ func Read(ctx context.Context, reader client.Reader) (*InForce, error) {
 	if err := reader.List(ctx, &environments); err != nil {
 		return nil, fmt.Errorf("listing environments: %w", err)
 	}
-	return NewInForce(defaults.Items, namesOf(environments.Items)), nil
+	return NewInForce(defaults.Items, NamesOf(environments.Items)), nil
 }
 
-func namesOf(environments []v1alpha1.Environment) sets.Set[string] {
+// NamesOf returns the names of Environments.
+func NamesOf(environments []v1alpha1.Environment) sets.Set[string] {
 	names := sets.New[string]()
 	for i := range environments {
 		names.Insert(environments[i].Name)

@@ -4,7 +4,10 @@ package plan
 
 import (
 	"context"
+	"errors"
+	"fmt"
 
+	"golang.org/x/sync/errgroup"
 	"k8s.io/apimachinery/pkg/api/meta"
 	"k8s.io/apimachinery/pkg/labels"
 	"k8s.io/utils/clock"
@@ -34,18 +37,25 @@ type Guards struct {
 	rules expression.Cache
 }
 
-// Read implements exec.Guards.
+// Read implements exec.Guards. The lists are read beside each other.
 func (g *Guards) Read(ctx context.Context, from client.Reader) (exec.GuardView, error) {
-	snapshot, err := guard.Read(ctx, from, g.Mapper, g.Excluded, g.System, g.Clock.Now())
-	if err != nil {
-		return nil, err
+	v := &view{clock: g.Clock, rules: &g.rules}
+	var defaults v1alpha1.GuardDefaultsList
+	var environments v1alpha1.EnvironmentList
+	var group errgroup.Group
+	group.Go(func() (err error) {
+		v.snapshot, err = guard.Read(ctx, from, g.Mapper, g.Excluded, g.System, g.Clock.Now())
+		return err
+	})
+	group.Go(func() error { return from.List(ctx, &defaults) })
+	group.Go(func() error { return from.List(ctx, &environments) })
+	if err := errors.Join(group.Wait(), ctx.Err()); err != nil {
+		return nil, fmt.Errorf("reading the guards: %w", err)
 	}
-	defaults, err := guarddefaults.Read(ctx, from)
-	if err != nil {
-		return nil, err
-	}
-	v := &view{clock: g.Clock, snapshot: snapshot, defaults: defaults, rules: &g.rules}
-	return v, v.readConditions(ctx, from)
+	v.defaults = guarddefaults.NewInForce(defaults.Items, guarddefaults.NamesOf(environments.Items))
+	v.noteConditions()
+	v.assign(environments.Items)
+	return v, nil
 }
 
 // view is what the guards said at one moment.
@@ -60,7 +70,7 @@ type view struct {
 	suspended map[specguard.GuardRef]bool
 }
 
-func (v *view) readConditions(ctx context.Context, reader client.Reader) error {
+func (v *view) noteConditions() {
 	v.frozen, v.suspended = map[specguard.GuardRef]specguard.Freeze{}, map[specguard.GuardRef]bool{}
 	for i := range v.snapshot.Guards {
 		g := &v.snapshot.Guards[i]
@@ -70,24 +80,19 @@ func (v *view) readConditions(ctx context.Context, reader client.Reader) error {
 		g := &v.snapshot.ClusterGuards[i]
 		v.note(specguard.GuardRef{Name: g.Name}, &g.Spec.GuardSpec, &g.Status)
 	}
-	return v.readEnvironments(ctx, reader)
 }
 
-func (v *view) readEnvironments(ctx context.Context, reader client.Reader) error {
-	var list v1alpha1.EnvironmentList
-	if err := reader.List(ctx, &list); err != nil {
-		return err
-	}
+// assign finds which Environment each namespace belongs to.
+func (v *view) assign(environments []v1alpha1.Environment) {
 	var all []*v1alpha1.Environment
-	for i := range list.Items {
-		all = append(all, &list.Items[i])
+	for i := range environments {
+		all = append(all, &environments[i])
 	}
 	namespaces := map[string]labels.Set{}
 	for name, namespace := range v.snapshot.Namespaces {
 		namespaces[name] = namespace.Labels
 	}
 	v.environments = environment.Assign(all, namespaces)
-	return nil
 }
 
 func (v *view) note(ref specguard.GuardRef, spec *v1alpha1.GuardSpec, status *v1alpha1.GuardStatus) {

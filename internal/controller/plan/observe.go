@@ -191,9 +191,15 @@ func (o *Observer) phase(plan *v1alpha1.RemediationPlan, before *v1alpha1.Remedi
 		o.told(context.Background(), plan, notify.PlanStarted, "resumed-"+strconv.FormatInt(plan.Generation, 10))
 	}
 	o.logPlan(name, plan)
-	if status.Phase != v1alpha1.PlanCreated { // the assessor has told that, with the targets
+	if !toldElsewhere(before.Phase, status.Phase) {
 		o.eventOnPlan(plan)
 	}
+}
+
+// toldElsewhere says that another Event tells of a phase: the assessor has told that the plan
+// was made, and a plan that begins at once is told of by its targets and its end.
+func toldElsewhere(before, now v1alpha1.PlanPhase) bool {
+	return now == v1alpha1.PlanCreated || now == v1alpha1.PlanRunning && before == v1alpha1.PlanCreated
 }
 
 func (o *Observer) logPlan(name string, plan *v1alpha1.RemediationPlan) {

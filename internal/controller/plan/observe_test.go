@@ -306,6 +306,19 @@ func TestAPlanThatIsCreatedIsLoggedWithoutAnEvent(t *testing.T) {
 	}
 }
 
+// The Event about its target, and the one about its end, tell that it has begun.
+func TestAPlanThatBeginsAtOnceIsLoggedWithoutAnEvent(t *testing.T) {
+	w := watch(t)
+	w.plan.Status = v1alpha1.RemediationPlanStatus{Phase: v1alpha1.PlanCreated}
+	w.store(time.Second, func(s *v1alpha1.RemediationPlanStatus) { s.Phase, s.StartedAt = v1alpha1.PlanRunning, at(time.Second) })
+	if got := w.noted(); len(got) > 0 {
+		t.Errorf("Events were made: %q", got)
+	}
+	if !strings.Contains(w.log.String(), "remediation.plan.started") {
+		t.Errorf("the log says %s", w.log.String())
+	}
+}
+
 func TestWhatIsToldOfAPlan(t *testing.T) {
 	w := watch(t)
 	w.run()

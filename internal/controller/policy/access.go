@@ -5,6 +5,7 @@ package policy
 import (
 	"context"
 	"errors"
+	"slices"
 	"sync"
 	"time"
 
@@ -135,17 +136,30 @@ func (r *Reconciler) denied(ctx context.Context, policy *v1alpha1.RemediationPol
 		r.Log.V(1).Info("permissions could not be asked for", "namespace", p.Namespace, "error", err.Error())
 		return ""
 	}
+	var reviews []*authorizationv1.SubjectAccessReview
+	var missing []string
 	for _, verb := range access.ExecutorVerbs() {
-		if r.refused(ctx, access.ExecutorReview(r.Executor, verb)) {
-			return access.ExecutorMayNot(verb)
-		}
+		reviews, missing = append(reviews, access.ExecutorReview(r.Executor, verb)), append(missing, access.ExecutorMayNot(verb))
 	}
 	for _, who := range exec.Principals(&p.PlannedRemediation, &policy.Spec) {
-		if r.refused(ctx, access.RequesterReview(who.User, who.Groups)) {
-			return access.RequesterMayNot(who.User)
-		}
+		reviews, missing = append(reviews, access.RequesterReview(who.User, who.Groups)), append(missing, access.RequesterMayNot(who.User))
+	}
+	if i := r.firstRefused(ctx, reviews); i >= 0 {
+		return missing[i]
 	}
 	return ""
+}
+
+// firstRefused asks all reviews beside each other, and returns the index of the first that
+// answers no; -1 when none does.
+func (r *Reconciler) firstRefused(ctx context.Context, reviews []*authorizationv1.SubjectAccessReview) int {
+	refused := make([]bool, len(reviews))
+	var group sync.WaitGroup
+	for i, review := range reviews {
+		group.Go(func() { refused[i] = r.refused(ctx, review) })
+	}
+	group.Wait()
+	return slices.Index(refused, true)
 }
 
 // refused says that a review answers no.

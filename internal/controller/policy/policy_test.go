@@ -177,6 +177,8 @@ func TestAPlanIsMadeAndTold(t *testing.T) {
 	}
 	// A second look makes and tells nothing, and says why. It is not the last one: the
 	// executor asks how many of the others are healthy.
+	b.look()
+	b.clock.SetTime(epoch.Add(coalesceFor))
 	if result := b.look(); result.RequeueAfter != underWayAgain {
 		t.Errorf("the next look is in %s", result.RequeueAfter)
 	}

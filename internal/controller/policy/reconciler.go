@@ -70,9 +70,11 @@ type Reconciler struct {
 	ResyncPeriod *time.Duration
 	Log          logr.Logger
 
-	trigger trigger
-	told    memory
-	denials denials
+	trigger  trigger
+	settling settling
+	told     memory
+	denials  denials
+	lags     lags
 }
 
 // subject is one policy, and what is known and decided about it.
@@ -91,6 +93,8 @@ type subject struct {
 	nextKept time.Time
 	now      time.Time
 	skew     time.Duration
+	// lag is how long the stored status may still lag behind; zero when it does not.
+	lag time.Duration
 }
 
 // Reconcile looks at one policy.
@@ -172,6 +176,9 @@ func (s *subject) again() time.Duration {
 	if s.unanswered {
 		next = earlier(next, s.now.Add(moreAnswers))
 	}
+	if s.lag > 0 {
+		next = earlier(next, s.now.Add(s.lag))
+	}
 	if next.IsZero() {
 		return 0
 	}
@@ -223,5 +230,6 @@ func earlier(a, b time.Time) time.Time {
 func (r *Reconciler) forget(policy string) {
 	r.told.forget(policy)
 	r.denials.forget(policy)
+	r.lags.forget(policy)
 	r.Metrics.forget(policy)
 }

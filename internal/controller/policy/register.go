@@ -26,11 +26,7 @@ import (
 )
 
 const (
-	// settleTime is how long changes of drift are collected before a policy is
-	// looked at: what drifts together is to be in one plan, worst first, and a mass
-	// drift is to be seen as one. It is a part of what a correction takes.
-	settleTime = 100 * time.Millisecond
-	// lazily is the same for what only moves counts.
+	// lazily is how long what only moves counts is collected before a policy is looked at.
 	lazily = 2 * time.Second
 	// After a failure a policy is looked at again soon, and then ever later.
 	triedSoon, triedAgain = 50 * time.Millisecond, 30 * time.Second
@@ -59,8 +55,13 @@ func (r *Reconciler) Look(ctx context.Context) {
 	q := r.trigger.queue
 	r.trigger.mu.Unlock()
 	if q != nil {
-		r.all(ctx, q, settleTime)
+		r.settled(ctx, q)
 	}
+}
+
+// settled looks at every policy once changes have settled.
+func (r *Reconciler) settled(ctx context.Context, q queue) {
+	r.settling.note(func() { r.all(ctx, q, 0) })
 }
 
 // all looks at every policy. Which of them a change concerns depends on labels of
@@ -115,7 +116,11 @@ func always(d time.Duration) urgency {
 // on looks at all policies as soon as an urgency says.
 func (r *Reconciler) on(how urgency) handler.EventHandler {
 	look := func(ctx context.Context, before, after client.Object, q queue) {
-		if in, news := how(before, after); news {
+		switch in, news := how(before, after); {
+		case !news:
+		case in == settleTime:
+			r.settled(ctx, q)
+		default:
 			r.all(ctx, q, in)
 		}
 	}

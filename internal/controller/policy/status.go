@@ -34,7 +34,8 @@ const (
 	ConditionSelectsEverything = "SelectsEverything"
 )
 
-// writeStatus tells what the policy does, unless that is told already.
+// writeStatus tells what the policy does, unless that is told already. What only moves counts
+// is told after a while, with the counts of then.
 func (r *Reconciler) writeStatus(ctx context.Context, s *subject) error {
 	next := s.policy.DeepCopy()
 	s.fill(&next.Status)
@@ -46,12 +47,20 @@ func (r *Reconciler) writeStatus(ctx context.Context, s *subject) error {
 		return err
 	}
 	if equality.Semantic.DeepEqual(next.Status, s.policy.Status) {
+		r.lags.forget(s.policy.Name)
 		return nil
+	}
+	if sameButCounts(&s.policy.Spec.Safety, &next.Status, &s.policy.Status) {
+		if s.lag = r.lags.left(s.policy.Name, s.now); s.lag > 0 {
+			return nil
+		}
 	}
 	// Only a PUT of /status checks the uid beside the resourceVersion.
 	if err := r.Client.Status().Update(ctx, next, client.FieldOwner(FieldManager)); err != nil {
 		return fmt.Errorf("writing the status of policy %s: %w", s.policy.Name, err)
 	}
+	s.lag = 0
+	r.lags.forget(s.policy.Name)
 	return nil
 }
 

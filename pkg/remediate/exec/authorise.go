@@ -8,6 +8,7 @@ import (
 	"fmt"
 	"slices"
 	"strings"
+	"sync"
 
 	authorizationv1 "k8s.io/api/authorization/v1"
 	"k8s.io/apimachinery/pkg/api/meta"
@@ -121,36 +122,76 @@ func (r *run) authorise(ctx context.Context, step int32) (answer protocol.Answer
 	if err != nil {
 		return protocol.Unknown, ""
 	}
-	for _, verb := range access.ExecutorVerbs() {
-		review := &authorizationv1.SelfSubjectAccessReview{Spec: authorizationv1.SelfSubjectAccessReviewSpec{ResourceAttributes: access.Attributes(verb)}}
-		if err := r.Client.Create(ctx, review); err != nil {
+	var group sync.WaitGroup
+	var own []*reading[bool]
+	verbs := access.ExecutorVerbs()
+	for _, verb := range verbs {
+		own = append(own, begin(&group, func() (bool, error) { return r.mayItself(ctx, access, verb) }))
+	}
+	people := r.askForPeople(ctx, &group, access)
+	group.Wait()
+	for i, may := range own {
+		switch {
+		case may.err != nil:
 			return protocol.Unknown, ""
-		}
-		if !Allowed(&review.Status) {
-			return protocol.No, access.ExecutorMayNot(verb)
+		case !may.value:
+			return protocol.No, access.ExecutorMayNot(verbs[i])
 		}
 	}
-	return r.authorisePeople(ctx, access)
+	return judgePeople(access, people)
 }
 
-// authorisePeople asks whether the people may write the target in whose name the plan acts.
-func (r *run) authorisePeople(ctx context.Context, access Access) (answer protocol.Answer, denied string) {
+// mayItself asks whether the executor may do something with the target.
+func (r *run) mayItself(ctx context.Context, access Access, verb string) (bool, error) {
+	review := &authorizationv1.SelfSubjectAccessReview{Spec: authorizationv1.SelfSubjectAccessReviewSpec{ResourceAttributes: access.Attributes(verb)}}
+	if err := r.Client.Create(ctx, review); err != nil {
+		return false, fmt.Errorf("asking whether the executor may %s it: %w", verb, err)
+	}
+	return Allowed(&review.Status), nil
+}
+
+// asked is a person in whose name a plan acts, and whether that person may write the target.
+type asked struct {
+	user string
+	may  *reading[bool]
+}
+
+// askForPeople asks whether the people may write the target in whose name the plan acts. It
+// returns nil when it is not known who they are.
+func (r *run) askForPeople(ctx context.Context, group *sync.WaitGroup, access Access) []asked {
 	plan := &r.plan.Spec.Plan
 	if plan.Request != nil && r.policy == nil {
-		return protocol.Unknown, ""
+		return nil
 	}
 	var policy *v1alpha1.RemediationPolicySpec
 	if r.policy != nil {
 		policy = &r.policy.Spec
 	}
+	var people []asked
 	for _, who := range Principals(plan, policy) {
-		review := access.RequesterReview(who.User, who.Groups)
-		if err := r.Client.Create(ctx, review); err != nil {
+		people = append(people, asked{who.User, begin(group, func() (bool, error) {
+			review := access.RequesterReview(who.User, who.Groups)
+			if err := r.Client.Create(ctx, review); err != nil {
+				return false, fmt.Errorf("asking whether %s may write it: %w", who.User, err)
+			}
+			return Allowed(&review.Status), nil
+		})})
+	}
+	return people
+}
+
+// judgePeople says what the answers about people mean.
+func judgePeople(access Access, people []asked) (answer protocol.Answer, denied string) {
+	for _, person := range people {
+		switch {
+		case person.may.err != nil:
 			return protocol.Unknown, ""
+		case !person.may.value:
+			return protocol.No, access.RequesterMayNot(person.user)
 		}
-		if !Allowed(&review.Status) {
-			return protocol.No, access.RequesterMayNot(who.User)
-		}
+	}
+	if len(people) == 0 {
+		return protocol.Unknown, ""
 	}
 	return protocol.Yes, ""
 }

@@ -7,6 +7,7 @@ import (
 	"fmt"
 	"math"
 	"slices"
+	"sync"
 	"time"
 
 	apierrors "k8s.io/apimachinery/pkg/api/errors"
@@ -19,14 +20,42 @@ import (
 	"github.com/plumbline-dev/plumbline/pkg/remediate/window"
 )
 
-// look reads what may hold the plan back, from the API server alone. What could not be
-// read makes all of it unknown, and then nothing begins.
+// brakesRead are the answers of all that may hold the plan back, read beside each other.
+type brakesRead struct {
+	policy      *reading[*v1alpha1.RemediationPolicy]
+	halt        *reading[*v1alpha1.LedgerHalt]
+	ledgers     map[string]*v1alpha1.RemediationLedger
+	guards      *reading[GuardView]
+	budgets     *reading[budgets]
+	environment *reading[*v1alpha1.Environment]
+}
+
+// readBrakes reads all that may hold the plan back, from the API server alone. The reads do
+// not depend on each other, and a step has to wait for the slowest of them alone.
+func (r *run) readBrakes(ctx context.Context) brakesRead {
+	var group sync.WaitGroup
+	var read brakesRead
+	read.policy = begin(&group, func() (*v1alpha1.RemediationPolicy, error) { return r.readPolicy(ctx, r.Client) })
+	read.halt = begin(&group, func() (halt *v1alpha1.LedgerHalt, err error) {
+		halt, read.ledgers, err = r.readHalts(ctx, r.Client)
+		return halt, err
+	})
+	read.guards = begin(&group, func() (GuardView, error) { return r.Guards.Read(ctx, r.Client) })
+	read.budgets = begin(&group, func() (budgets, error) { return r.readBudgets(ctx) })
+	read.environment = begin(&group, func() (*v1alpha1.Environment, error) { return r.readEnvironment(ctx) })
+	group.Wait()
+	return read
+}
+
+// look reads what may hold the plan back. What could not be read makes all of it unknown, and
+// then nothing begins.
 func (r *run) look(ctx context.Context) protocol.Brakes {
 	unknown := protocol.Brakes{}
-	policy, err := r.readPolicy(ctx, r.Client)
-	if err != nil {
+	read := r.readBrakes(ctx)
+	if read.policy.err != nil {
 		return unknown
 	}
+	policy := read.policy.value
 	if policy == nil {
 		return protocol.Brakes{Known: true, Halted: "its policy is gone"}
 	}
@@ -37,16 +66,17 @@ func (r *run) look(ctx context.Context) protocol.Brakes {
 	if !ownRight(&r.plan.Spec.Plan, &policy.Spec) {
 		return protocol.Brakes{Known: true, Halted: "it acts with another right than its policy has"}
 	}
-	halt, err := r.ledgerHalt(ctx, r.Client)
-	if err != nil {
+	if read.halt.err != nil {
 		return unknown
 	}
-	if halt != nil {
+	if halt := read.halt.value; halt != nil {
 		return protocol.Brakes{Known: true, Halted: halt.Reason, HaltedBy: halt.RequestedBy}
 	}
-	if r.guards, err = r.Guards.Read(ctx, r.Client); err != nil {
+	r.ledgers = read.ledgers
+	if read.guards.err != nil {
 		return unknown
 	}
+	r.guards = read.guards.value
 	if astray := r.astray(); astray != "" {
 		return protocol.Brakes{Known: true, Halted: astray}
 	}
@@ -54,11 +84,12 @@ func (r *run) look(ctx context.Context) protocol.Brakes {
 	if digest := planner.Digest(&policy.Spec); digest != r.plan.Spec.Plan.Policy.Digest {
 		brakes.Superseded = "its policy has changed"
 	}
-	if err := r.readBudgets(ctx); err != nil {
+	if read.budgets.err != nil {
 		return unknown
 	}
+	r.budgets = read.budgets.value
 	brakes.NoDisruptions = r.budgets.cut || len(r.budgets.exhausted) > 0
-	if !r.closedByGuards(&brakes) && !r.closedByEnvironment(ctx, &brakes) && !r.closedByHealth(&brakes) {
+	if !r.closedByGuards(&brakes) && !r.closedByEnvironment(read.environment, &brakes) && !r.closedByHealth(&brakes) {
 		r.closedByTime(&brakes)
 	}
 	return brakes
@@ -153,20 +184,26 @@ func (r *run) closedByGuards(b *protocol.Brakes) bool {
 // settled says that a step needs nothing more.
 func settled(step *v1alpha1.PlanStep) bool { return step.Settled == v1alpha1.Enabled }
 
-// closedByEnvironment reads the Environment, whose caps count.
-func (r *run) closedByEnvironment(ctx context.Context, b *protocol.Brakes) bool {
-	name := r.plan.Spec.Plan.Environment
-	environment := &v1alpha1.Environment{}
-	err := r.Client.Get(ctx, types.NamespacedName{Name: name}, environment)
+// closedByEnvironment closes while the plan has no Environment, whose caps count.
+func (r *run) closedByEnvironment(read *reading[*v1alpha1.Environment], b *protocol.Brakes) bool {
 	switch {
-	case apierrors.IsNotFound(err):
-		b.Closed = fmt.Sprintf("its Environment %s is gone", name)
-	case err != nil:
+	case apierrors.IsNotFound(read.err):
+		b.Closed = fmt.Sprintf("its Environment %s is gone", r.plan.Spec.Plan.Environment)
+	case read.err != nil:
 		b.Known = false
 	default:
-		r.environment = environment
+		r.environment = read.value
 	}
-	return err != nil
+	return read.err != nil
+}
+
+// readEnvironment reads the Environment of the plan.
+func (r *run) readEnvironment(ctx context.Context) (*v1alpha1.Environment, error) {
+	environment := &v1alpha1.Environment{}
+	if err := r.Client.Get(ctx, types.NamespacedName{Name: r.plan.Spec.Plan.Environment}, environment); err != nil {
+		return nil, fmt.Errorf("reading Environment %s: %w", r.plan.Spec.Plan.Environment, err)
+	}
+	return environment, nil
 }
 
 // closedByHealth closes while too few of the other objects of the policy are healthy. The

@@ -33,26 +33,25 @@ type budgets struct {
 
 // readBudgets reads the PodDisruptionBudgets of the namespace that allow no disruption now, if a
 // target of the plan asks for them.
-func (r *run) readBudgets(ctx context.Context) error {
-	r.budgets = budgets{}
+func (r *run) readBudgets(ctx context.Context) (found budgets, err error) {
 	targets := r.plan.Spec.Plan.Targets
 	if !slices.ContainsFunc(targets, func(t v1alpha1.PlanTarget) bool { return disruption.ChangesTemplate(&t) }) {
-		return nil
+		return budgets{}, nil
 	}
 	next := ""
 	for range maxBudgetPages {
 		page := &policyv1.PodDisruptionBudgetList{}
 		err := r.Client.List(ctx, page, client.InNamespace(r.plan.Namespace), client.Limit(budgetsPerPage), client.Continue(next))
 		if err != nil {
-			return fmt.Errorf("listing the PodDisruptionBudgets of %s: %w", r.plan.Namespace, err)
+			return budgets{}, fmt.Errorf("listing the PodDisruptionBudgets of %s: %w", r.plan.Namespace, err)
 		}
-		r.budgets.exhausted = append(r.budgets.exhausted, disruption.Exhausted(page.Items)...)
+		found.exhausted = append(found.exhausted, disruption.Exhausted(page.Items)...)
 		if next = page.Continue; next == "" {
-			return nil
+			return found, nil
 		}
 	}
-	r.budgets.cut = true
-	return nil
+	found.cut = true
+	return found, nil
 }
 
 // protected says why the write of a step would remove ready pods that a budget protects; empty

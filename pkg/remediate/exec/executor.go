@@ -103,6 +103,8 @@ type run struct {
 	guards      GuardView
 	budgets     budgets
 	steps       map[int32]*material
+	// ledgers are those of the last look, or as this run has stored them since.
+	ledgers map[string]*v1alpha1.RemediationLedger
 	// noted says that there is a record whose head may not be kept yet.
 	noted bool
 }
@@ -140,7 +142,7 @@ func (e *Executor) Carry(ctx context.Context, key types.NamespacedName) (Outcome
 
 // begin reads a plan; nil when it is gone.
 func (e *Executor) begin(ctx context.Context, key types.NamespacedName) (*run, error) {
-	r := &run{Executor: e, plan: &v1alpha1.RemediationPlan{}, steps: map[int32]*material{}}
+	r := &run{Executor: e, plan: &v1alpha1.RemediationPlan{}, steps: map[int32]*material{}, ledgers: map[string]*v1alpha1.RemediationLedger{}}
 	err := e.Client.Get(ctx, key, r.plan)
 	if apierrors.IsNotFound(err) {
 		return nil, nil //nolint:nilnil // nothing to do is no error

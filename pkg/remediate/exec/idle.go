@@ -29,7 +29,7 @@ func (r *run) nothingChanged(ctx context.Context) bool {
 	if err != nil || policy == nil || policy.Spec.Mode != v1alpha1.PolicyModeActive || planner.Digest(&policy.Spec) != r.plan.Spec.Plan.Policy.Digest {
 		return false
 	}
-	if halt, err := r.ledgerHalt(ctx, r.Cached); err != nil || halt != nil {
+	if halt, _, err := r.readHalts(ctx, r.Cached); err != nil || halt != nil {
 		return false
 	}
 	guards, err := r.Guards.Read(ctx, r.Cached)

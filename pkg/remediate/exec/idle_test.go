@@ -5,6 +5,7 @@ package exec
 import (
 	"context"
 	"slices"
+	"sync"
 	"testing"
 
 	"github.com/google/go-cmp/cmp"
@@ -43,7 +44,10 @@ func newIdleWorld(t *testing.T, shows func(client.Object) error) *world {
 // live carries the plan on once, and returns what of it was read live.
 func live(w *world) (reads []string, out Outcome) {
 	w.Helper()
+	var mu sync.Mutex // reads go on beside each other
 	w.fails = func(call, _ string) error {
+		mu.Lock()
+		defer mu.Unlock()
 		if !slices.Contains(reads, call) {
 			reads = append(reads, call)
 		}

@@ -6,6 +6,7 @@ import (
 	"context"
 	"fmt"
 	"slices"
+	"sync"
 
 	apierrors "k8s.io/apimachinery/pkg/api/errors"
 	"k8s.io/apimachinery/pkg/types"
@@ -161,8 +162,14 @@ func (r *run) reserve(ctx context.Context, step int32) protocol.Place {
 	return protocol.Place{Granted: protocol.Yes}
 }
 
-// refusedBy reads which gate of a ledger would refuse a step, or nil; it writes nothing.
+// refusedBy reads which gate of a ledger would refuse a step, or nil; it writes nothing. That a
+// ledger refuses only a ledger shows that is read now.
 func (r *run) refusedBy(ctx context.Context, p place, step int32) (*ledger.Gate, error) {
+	if l := r.looked(p.name); l != nil {
+		if _, verdict := ledger.Reserve(&l.Status, r.request(step), p.rules, r.Time.Now()); verdict.Granted {
+			return nil, nil //nolint:nilnil // no gate refuses
+		}
+	}
 	l, err := r.readLedger(ctx, p.name)
 	if err != nil {
 		return nil, err
@@ -207,7 +214,7 @@ func (r *run) release(ctx context.Context, step int32) error {
 }
 
 func (r *run) releaseIn(ctx context.Context, ledgerName string, step int32) error {
-	return r.change(ctx, ledgerName, func(s *ledger.Status) *ledger.Status {
+	return r.changePlaces(ctx, ledgerName, func(s *ledger.Status) *ledger.Status {
 		next, _ := ledger.Release(s, r.reference(step), r.plan.Status.Epoch)
 		return next
 	})
@@ -217,7 +224,7 @@ func (r *run) releaseIn(ctx context.Context, ledgerName string, step int32) erro
 // same write.
 func (r *run) changePlaces(ctx context.Context, name string, how func(*ledger.Status) *ledger.Status) error {
 	chain, kept := r.plan.Spec.Plan.Policy.UID, evidence.Head{}
-	err := r.change(ctx, name, func(s *ledger.Status) *ledger.Status {
+	stored, err := r.changeFrom(ctx, r.looked(name), name, func(s *ledger.Status) *ledger.Status {
 		next := how(s)
 		kept = evidence.Head{}
 		if head, found := r.Evidence.unkept(chain); found && next != s && name == r.plan.Spec.Plan.Environment && putHead(next, chain, head) {
@@ -225,38 +232,71 @@ func (r *run) changePlaces(ctx context.Context, name string, how func(*ledger.St
 		}
 		return next
 	})
-	if err == nil && kept != (evidence.Head{}) {
+	if err != nil {
+		return err
+	}
+	r.ledgers[name] = stored
+	if kept != (evidence.Head{}) {
 		r.Evidence.noteKept(chain, kept)
 	}
-	return err
+	return nil
+}
+
+// looked returns a ledger as this run has seen it last, where that is enough to write it; else
+// nil. The write is bound to that version.
+func (r *run) looked(name string) *v1alpha1.RemediationLedger {
+	l := r.ledgers[name]
+	if l == nil || l.Status.Sequence == 0 || l.Spec.Scope != scopeOf(name) || l.Spec.Grant != nil {
+		return nil
+	}
+	if name != ClusterLedger && (r.environment == nil || r.environment.Name != name || r.environment.Status.Ledger != string(l.UID)) {
+		return nil
+	}
+	return l
 }
 
 // change writes a ledger's status as one compare-and-swap, and tries again when
 // somebody else was faster.
 func (e *Executor) change(ctx context.Context, name string, how func(*ledger.Status) *ledger.Status) error {
+	_, err := e.changeFrom(ctx, nil, name, how)
+	return err
+}
+
+// changeFrom is change that begins with a ledger as it was read before, or reads it where there
+// is none. It returns the ledger as it is stored now. That nothing is to be changed only a
+// ledger shows that is read now: one that was read before may be behind.
+func (e *Executor) changeFrom(ctx context.Context, before *v1alpha1.RemediationLedger, name string, how func(*ledger.Status) *ledger.Status) (*v1alpha1.RemediationLedger, error) {
 	for range conflictTries {
-		l, err := e.readLedger(ctx, name)
-		if err != nil {
-			return err
+		l := before.DeepCopy()
+		if before == nil {
+			var err error
+			if l, err = e.readLedger(ctx, name); err != nil {
+				return nil, err
+			}
 		}
 		next := how(&l.Status)
 		if next == &l.Status {
-			return nil
+			if before == nil {
+				return l, nil
+			}
+			before = nil
+			continue
 		}
+		before = nil
 		l.Status = *next
-		err = e.Client.Status().Update(ctx, l, client.FieldOwner(FieldManager))
+		err := e.Client.Status().Update(ctx, l, client.FieldOwner(FieldManager))
 		switch {
 		case err == nil:
 			if e.Mirror != nil {
 				e.Mirror.Put(ctx, l)
 			}
 			e.Observer.LedgerStored(l)
-			return nil
+			return l, nil
 		case !apierrors.IsConflict(err):
-			return fmt.Errorf("writing ledger %s: %w", name, err)
+			return nil, fmt.Errorf("writing ledger %s: %w", name, err)
 		}
 	}
-	return fmt.Errorf("writing ledger %s: somebody else was faster %d times", name, conflictTries)
+	return nil, fmt.Errorf("writing ledger %s: somebody else was faster %d times", name, conflictTries)
 }
 
 // readLedger reads a ledger, and makes and begins it if need be.
@@ -272,18 +312,39 @@ func (e *Executor) readLedger(ctx context.Context, name string) (*v1alpha1.Remed
 	return e.begun(ctx, l)
 }
 
-// ledgerHalt is a person's word in one of the ledgers that everything stops.
-func (r *run) ledgerHalt(ctx context.Context, from client.Reader) (*v1alpha1.LedgerHalt, error) {
+// readHalts reads both ledgers beside each other. It returns a person's word in one of them that
+// everything stops, or nil, and the ledgers as they were read.
+func (r *run) readHalts(ctx context.Context, from client.Reader) (*v1alpha1.LedgerHalt, map[string]*v1alpha1.RemediationLedger, error) {
+	var group sync.WaitGroup
+	var reads []*reading[*v1alpha1.RemediationLedger]
 	for _, p := range r.places() {
-		l := &v1alpha1.RemediationLedger{}
-		err := from.Get(ctx, types.NamespacedName{Namespace: r.Namespace, Name: p.name}, l)
-		switch {
-		case apierrors.IsNotFound(err):
-		case err != nil:
-			return nil, fmt.Errorf("reading ledger %s: %w", p.name, err)
-		case l.Spec.Halt != nil:
-			return l.Spec.Halt, nil
-		}
+		reads = append(reads, begin(&group, func() (*v1alpha1.RemediationLedger, error) { return r.peek(ctx, from, p.name) }))
 	}
-	return nil, nil //nolint:nilnil // nobody halts
+	group.Wait()
+	ledgers := map[string]*v1alpha1.RemediationLedger{}
+	for _, read := range reads {
+		l := read.value
+		if read.err != nil || l.Spec.Halt != nil {
+			return haltIn(l), nil, read.err
+		}
+		ledgers[l.Name] = l
+	}
+	return nil, ledgers, nil
+}
+
+func haltIn(l *v1alpha1.RemediationLedger) *v1alpha1.LedgerHalt {
+	if l == nil {
+		return nil
+	}
+	return l.Spec.Halt
+}
+
+// peek reads a ledger, and makes none: what is not there is empty.
+func (r *run) peek(ctx context.Context, from client.Reader, name string) (*v1alpha1.RemediationLedger, error) {
+	l := &v1alpha1.RemediationLedger{}
+	err := from.Get(ctx, types.NamespacedName{Namespace: r.Namespace, Name: name}, l)
+	if client.IgnoreNotFound(err) != nil {
+		return nil, fmt.Errorf("reading ledger %s: %w", name, err)
+	}
+	return l, nil
 }

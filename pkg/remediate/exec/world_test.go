@@ -12,6 +12,7 @@ import (
 	"fmt"
 	"slices"
 	"strings"
+	"sync"
 	"testing"
 	"time"
 
@@ -65,6 +66,8 @@ type world struct {
 	// fails is asked before each call of the client, e.g. "get RemediationPolicy";
 	// an error is the answer.
 	fails func(call, name string) error
+	// mu guards what the reviews note, which the executor asks for beside each other.
+	mu sync.Mutex
 	// reviews are the access reviews that were asked for; deny says of one, e.g.
 	// "self update deployments", that it is answered with No.
 	reviews []string
@@ -216,8 +219,10 @@ func (w *world) failing(call string, err error) {
 }
 
 func (w *world) get(ctx context.Context, c client.WithWatch, key client.ObjectKey, o client.Object, opts ...client.GetOption) error {
-	if err := w.fault("get", o, key.Name); err != nil {
-		return err
+	if ctx.Value(pastFaults{}) == nil {
+		if err := w.fault("get", o, key.Name); err != nil {
+			return err
+		}
 	}
 	return c.Get(ctx, key, o, opts...)
 }
@@ -234,7 +239,9 @@ func (w *world) create(ctx context.Context, c client.WithWatch, o client.Object,
 	case *authorizationv1.SelfSubjectAccessReview:
 		return w.review("self", review.Spec.ResourceAttributes, &review.Status)
 	case *authorizationv1.SubjectAccessReview:
+		w.mu.Lock()
 		w.groups = review.Spec.Groups
+		w.mu.Unlock()
 		return w.review(review.Spec.User, review.Spec.ResourceAttributes, &review.Status)
 	}
 	if err := w.fault("create", o, o.GetName()); err != nil {
@@ -247,7 +254,9 @@ func (w *world) create(ctx context.Context, c client.WithWatch, o client.Object,
 
 func (w *world) review(who string, of *authorizationv1.ResourceAttributes, status *authorizationv1.SubjectAccessReviewStatus) error {
 	asked := fmt.Sprintf("%s %s %s", who, of.Verb, of.Resource)
+	w.mu.Lock()
 	w.reviews = append(w.reviews, fmt.Sprintf("%s %s/%s in %s", asked, of.Group, of.Name, of.Namespace))
+	w.mu.Unlock()
 	if w.fails != nil {
 		if err := w.fails("review "+asked, of.Name); err != nil {
 			return err
@@ -331,13 +340,13 @@ func (w *world) now() *v1alpha1.RemediationPlan {
 	return plan
 }
 
+// pastFaults marks the context of a read that no fault meets.
+type pastFaults struct{}
+
 // read and change work past all faults.
 func read(w *world, key types.NamespacedName, o client.Object) {
 	w.Helper()
-	fails := w.fails
-	w.fails = nil
-	defer func() { w.fails = fails }()
-	if err := w.Client.Get(w.Context(), key, o); err != nil {
+	if err := w.Client.Get(context.WithValue(w.Context(), pastFaults{}, true), key, o); err != nil {
 		w.Fatalf("reading %T: %v", o, err)
 	}
 }

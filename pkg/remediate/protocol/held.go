@@ -122,18 +122,25 @@ func (s *State) deferred(d deferral) (phase v1alpha1.PlanPhase, why string, unti
 	return d.phase, diff.TruncateText(d.why, MaxMessage), d.until
 }
 
+// retell is how far the time of a deferral may move on before the status tells the later time:
+// a deferral that ends as soon as others are healthy has a new time at each look.
+const retell = time.Minute
+
 // told says that the status tells of a deferral already.
 func (s *State) told(d deferral) bool {
 	status := &s.Plan.Status
 	phase, why, until := s.deferred(d)
-	return status.ObservedGeneration == s.Plan.Generation && status.Phase == phase && status.DeferralReason == why && sameTime(status.DeferredUntil, until)
+	return status.ObservedGeneration == s.Plan.Generation && status.Phase == phase && status.DeferralReason == why && toldTime(status.DeferredUntil, until)
 }
 
-func sameTime(stored *metav1.Time, t time.Time) bool {
-	if stored == nil {
-		return t.IsZero()
+// toldTime says that a stored time tells of a time well enough: the time has not moved, or a
+// little later.
+func toldTime(stored *metav1.Time, t time.Time) bool {
+	if stored == nil || t.IsZero() {
+		return stored == nil && t.IsZero()
 	}
-	return stored.Time.Equal(t.Truncate(time.Second))
+	later := t.Truncate(time.Second).Sub(stored.Time)
+	return later >= 0 && later < retell
 }
 
 // unfit ends a step that the plan may not write any more; nil when the plan may.

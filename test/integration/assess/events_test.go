@@ -61,8 +61,8 @@ func (w *world) untilTold(file, object string, words ...string) {
 	})
 }
 
-// TestPeopleAreToldByKubectl: drift and its end show at the object and at its
-// Baseline, and nothing about one object shows at another.
+// TestPeopleAreToldByKubectl: drift and its end show at the object, and nothing about one
+// object shows at another.
 func TestPeopleAreToldByKubectl(t *testing.T) {
 	rotation.Share(t, 3)
 	w := newWorld(t)
@@ -79,12 +79,10 @@ func TestPeopleAreToldByKubectl(t *testing.T) {
 	w.SetEnv(bob, "web", "DEBUG", "1")
 	w.Until("web", "it drifts again", isState(v1alpha1.StateDrifted))
 	file := w.kubeconfigFile()
-	for _, object := range []string{"deployment/web", "baseline/" + specguard.BaselineName("deployments", "apps", "web")} {
-		w.untilTold(file, object, "Warning", string(specguard.ReasonDriftDetected), "[name=app]/image", alice)
-		w.untilTold(file, object, "Normal", string(specguard.ReasonDriftResolved))
-		// The second drift is told as such, not counted under the first one's text.
-		w.untilTold(file, object, "Warning", string(specguard.ReasonDriftDetected), "[name=app]/env", bob)
-	}
+	w.untilTold(file, "deployment/web", "Warning", string(specguard.ReasonDriftDetected), "[name=app]/image", alice)
+	w.untilTold(file, "deployment/web", "Normal", string(specguard.ReasonDriftResolved))
+	// The second drift is told as such, not counted under the first one's text.
+	w.untilTold(file, "deployment/web", "Warning", string(specguard.ReasonDriftDetected), "[name=app]/env", bob)
 	lines, err := w.kubectlEvents(file, "deployment/other")
 	w.Must(err)
 	if slices.ContainsFunc(lines, func(line string) bool { return strings.Contains(line, "Drift") }) {

@@ -96,7 +96,7 @@ func TestANewDefaultOfACustomKindIsNoDrift(t *testing.T) {
 	}
 }
 
-// toldDefaults counts the events of Baselines about a new default at a path.
+// toldDefaults counts the events of objects about a new default at a path.
 func (w *world) toldDefaults(path string) int {
 	w.t.Helper()
 	var events eventsv1.EventList
@@ -104,7 +104,7 @@ func (w *world) toldDefaults(path string) int {
 	told := 0
 	for i := range events.Items {
 		e := &events.Items[i]
-		if e.Reason == string(specguard.ReasonServerDefault) && e.Regarding.Kind == "Baseline" && strings.Contains(e.Note, path) {
+		if e.Reason == string(specguard.ReasonServerDefault) && e.Regarding.Kind != "Baseline" && strings.Contains(e.Note, path) {
 			told++
 		}
 	}

@@ -47,8 +47,8 @@ import (
 //   - queued: they are put back one after the other all the time. A policy has one
 //     operation under way, so a worse drift waits for its end, and is next.
 //
-// In the same run floor is a client's plain GET and PUT of the same object, and
-// writes are what the two processes had the API server store.
+// In the same run floor is a client's plain GET and PUT of such an object, which no guard
+// selects, and writes are what the two processes had the API server store.
 func BenchmarkDriftToPutBack(b *testing.B) {
 	for _, others := range []int{0, 100, 1000} {
 		b.Run(fmt.Sprint(others), func(b *testing.B) {
@@ -103,6 +103,7 @@ func newPile(b *testing.B, others int) *pile {
 		return p.As(ci).Create(ctx, guarded.Deployment(p.Name, name))
 	})
 	p.until("all are rolled out", func(s *sightings) int { return len(s.ready) }, total)
+	p.Must(admin.Create(b.Context(), guarded.Deployment(metav1.NamespaceDefault, p.Name)))
 	p.SecondOver(time.Now())
 	startAssessor(b, func(s *assess.Setup) { s.Config = p.assessor.of(s.Config) })
 	p.UnderGuard()
@@ -203,7 +204,7 @@ func (p *pile) measure(b *testing.B, queued bool) {
 		}
 		begun = append(begun, time.Now())
 		name := p.take(1)[0]
-		floor := p.plainWrite(name)
+		floor := p.plainWrite()
 		least = min(least, p.seen.waiting())
 		b.StartTimer()
 		r := p.putBack(name)
@@ -247,13 +248,15 @@ func (p *pile) refill() {
 	}
 }
 
-// plainWrite is what a client does that changes an object and asks nobody.
-func (p *pile) plainWrite(name string) time.Duration {
+// plainWrite is what a client does that changes an object and asks nobody. No guard selects the
+// object, so that the assessor writes nothing because of it.
+func (p *pile) plainWrite() time.Duration {
 	p.t.Helper()
 	at := time.Now()
-	d := p.Live(name)
-	metav1.SetMetaDataLabel(&d.ObjectMeta, "bench", "floor")
-	p.Must(p.As(mallory).Update(p.t.Context(), d))
+	d := guarded.Deployment(metav1.NamespaceDefault, p.Name)
+	p.Must(admin.Get(p.t.Context(), client.ObjectKeyFromObject(d), d))
+	metav1.SetMetaDataLabel(&d.ObjectMeta, "bench", fmt.Sprint(at.UnixNano()))
+	p.Must(admin.Update(p.t.Context(), d))
 	return time.Since(at)
 }
 

@@ -146,18 +146,18 @@ func (w *world) staysInSync(objects []object) {
 		names[o.baseline()] = true
 	}
 	for _, e := range w.events() {
-		if e.Type == "Warning" && names[e.Regarding.Name] {
-			w.t.Errorf("%s of %s: %s", e.Reason, e.Regarding.Name, e.Note)
+		if e.Type == "Warning" && names[e.Related.Name] {
+			w.t.Errorf("%s of %s: %s", e.Reason, e.Related.Name, e.Note)
 		}
 	}
 }
 
-// events are those about Baselines.
+// events are those about objects that have Baselines.
 func (w *world) events() []eventsv1.Event {
 	w.t.Helper()
 	var list eventsv1.EventList
 	w.Must(w.cluster.Admin.List(w.Ctx(), &list, client.InNamespace(w.Name)))
-	return slices.DeleteFunc(list.Items, func(e eventsv1.Event) bool { return e.Regarding.Kind != "Baseline" })
+	return slices.DeleteFunc(list.Items, func(e eventsv1.Event) bool { return e.Related == nil || e.Related.Kind != "Baseline" })
 }
 
 // toldDefaults counts the events about new defaults, by kind and path.
@@ -170,7 +170,7 @@ func (w *world) toldDefaults() map[string]int {
 		}
 		_, path, _ := strings.Cut(e.Note, "now serves another ")
 		path, _, _ = strings.Cut(path, ": it is authorised")
-		told[e.Related.Kind+" "+path]++
+		told[e.Regarding.Kind+" "+path]++
 	}
 	return told
 }

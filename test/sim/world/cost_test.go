@@ -243,6 +243,24 @@ func TestTheWritesOfOneRepairedObject(t *testing.T) {
 	}
 }
 
+// What the executor asks before the write of its target is most of what a repair takes. Some of
+// it is for the first plan of an Environment alone: to make and begin its ledgers.
+func TestTheRequestsBeforeTheWriteOfOneObject(t *testing.T) {
+	c := costOf(t, [][]int32{{0}}, map[string]func(*World) func(*schedule.Life){
+		"deployment-controller": func(w *World) func(*schedule.Life) { return w.controller },
+	})
+	want := map[string]int{
+		"GET baselinerevisions": 1, "GET baselines": 2, "GET deployments": 1, "GET environments": 4, "GET remediationledgers": 7,
+		"GET remediationplans": 1, "GET remediationpolicies": 3,
+		"LIST clusterspecguards": 2, "LIST environments": 3, "LIST guarddefaults": 2, "LIST namespaces": 2, "LIST poddisruptionbudgets": 2, "LIST specguards": 2,
+		"POST remediationledgers": 2, "POST selfsubjectaccessreviews": 2, "POST subjectaccessreviews": 1,
+		"PUT baselines": 1, "PUT deployments": 2, "PUT environments": 1, "PUT remediationledgers": 5, "PUT remediationplans": 3,
+	}
+	if diff := cmp.Diff(want, c.before); diff != "" {
+		t.Errorf("requests (-want +got):\n%s", diff)
+	}
+}
+
 // The second object of a plan costs less: its grant keeps the head of the record before it.
 func TestTheWritesOfTheSecondObjectOfAPlan(t *testing.T) {
 	c := costOf(t, [][]int32{{0}, {1}}, map[string]func(*World) func(*schedule.Life){
