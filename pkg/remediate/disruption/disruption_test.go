@@ -151,7 +151,7 @@ func TestABudgetThatCameAfterTheDriftProtectsNothing(t *testing.T) {
 	firstSeen := time.Date(2026, 3, 2, 10, 0, 0, 0, time.UTC)
 	before, after := metav1.NewTime(firstSeen.Add(-time.Hour)), metav1.NewTime(firstSeen.Add(time.Second))
 	entry := func(at *metav1.Time, subresource, fields string) metav1.ManagedFieldsEntry {
-		return metav1.ManagedFieldsEntry{Manager: "kubectl", Time: at, Subresource: subresource, FieldsV1: &metav1.FieldsV1{Raw: []byte(fields)}}
+		return metav1.ManagedFieldsEntry{Manager: "kubectl", Time: at, Subresource: subresource, FieldsV1: metav1.NewFieldsV1(fields)}
 	}
 	const spec, status, labelled = `{"f:spec":{}}`, `{"f:status":{}}`, `{"f:metadata":{}}`
 	for name, test := range map[string]struct {

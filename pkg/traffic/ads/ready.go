@@ -87,3 +87,8 @@ func (s *Stream) keeps(k Key, h *held) bool {
 	stand := s.missing(k)
 	return stand == nil || h.version() != stand.Version
 }
+
+// forgot says that the proxy had something, and asks for it anew.
+func (h *held) forgot() bool {
+	return !h.known && h.has != nil && h.sent == nil && !h.parks(h.has)
+}

@@ -68,23 +68,7 @@ func (s *Stream) subscribe(r Request, first bool) {
 		if name == all {
 			continue
 		}
-		name = s.view.shared(r.Type, name)
-		h := own.held[name]
-		if h == nil {
-			h = &held{}
-			own.held[name] = h
-		}
-		if !first { // who asks again has forgotten what it had
-			*h = held{parked: h.parked, has: cmp.Or(h.has, h.sent)}
-		}
-		h.named = true
-		if first && r.Type == Route && s.resumed && !h.known {
-			h.known, h.told = true, &unknown
-		}
-		if c := s.types[Cluster].held[name]; r.Type == Endpoints && c != nil && c.sent != nil {
-			h.again = true // the cluster went ahead, and waits for them
-		}
-		own.unsettle(name)
+		s.noteName(r.Type, s.view.shared(r.Type, name), first)
 	}
 	if !first || own.wildcard {
 		return
@@ -95,6 +79,28 @@ func (s *Stream) subscribe(r Request, first bool) {
 			own.settle(name)
 		}
 	}
+}
+
+// noteName notes that the proxy asks for a name; first says that it does so when it begins with the
+// type.
+func (s *Stream) noteName(t Type, name string, first bool) {
+	own := &s.types[t]
+	h := own.held[name]
+	if h == nil {
+		h = &held{}
+		own.held[name] = h
+	}
+	if !first { // who asks again has forgotten what it had
+		*h = held{parked: h.parked, has: cmp.Or(h.has, h.sent)}
+	}
+	h.named = true
+	if first && t == Route && s.resumed && !h.known {
+		h.known, h.told = true, &unknown
+	}
+	if c := s.types[Cluster].held[name]; t == Endpoints && c != nil && c.sent != nil {
+		h.again = true // the cluster went ahead, and waits for them
+	}
+	own.unsettle(name)
 }
 
 func (s *Stream) unsubscribe(r Request) {

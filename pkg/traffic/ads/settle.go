@@ -177,17 +177,22 @@ func (s *Stream) cool(cluster string) {
 // needs says what a name needs now, and whether that is late.
 func (s *Stream) needs(k Key, h *held, now time.Time) (r *Resource, v verdict, late bool) {
 	want := s.view.Get(k.Type, k.Name)
-	switch {
-	case want != nil || !h.named:
-	case s.keeps(k, h):
-		return nil, nothing, false
-	case k.Type == Route && !h.known && h.has != nil && h.sent == nil && !h.parks(h.has): // it asks anew
-		return h.has, sends, false
-	default:
+	if want == nil && h.named {
+		if s.keeps(k, h) {
+			return nil, nothing, false
+		}
+		if k.Type == Route && h.forgot() {
+			return h.has, sends, false
+		}
 		if want, v = s.stand(k, h, now); v != sends {
 			return nil, v, false
 		}
 	}
+	return s.differs(k, h, want, now)
+}
+
+// differs says what a name needs that should be at the proxy as it is wanted, or not at all.
+func (s *Stream) differs(k Key, h *held, want *Resource, now time.Time) (r *Resource, v verdict, late bool) {
 	if h.expelled {
 		return nil, removes, false
 	}
@@ -218,8 +223,7 @@ func (s *Stream) stand(k Key, h *held, now time.Time) (*Resource, verdict) {
 		return stand, sends
 	}
 	former := s.former(k, h)
-	switch {
-	case h.known && (!h.again || former == nil):
+	if h.known && (!h.again || former == nil) {
 		return nil, waits
 	}
 	return cmp.Or(former, stand), sends
