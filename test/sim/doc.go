@@ -38,6 +38,7 @@
 //	creations are admitted at any time         I5   makes an object after the end
 //	the time of the own clock                  I16  writes outside of the hours
 //	heads of records are not kept              I13  names records that could be cut off
+//	the end of a plan is not recorded          I23
 //	the policy is read once                    I14  begins steps of a policy that has changed
 //	a halt of a ledger is not seen             I14
 //	the health of others is not asked          I17  begins steps while too many others are ill

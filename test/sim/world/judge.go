@@ -14,7 +14,7 @@ import (
 
 // Breach is a promise that was broken.
 type Breach struct {
-	// Promise by its name: I1 to I22, L1 to L5.
+	// Promise by its name: I1 to I23, L1 to L5.
 	Promise string
 	// Revision of the write that broke it; zero when it is about the end.
 	Revision int64
@@ -48,6 +48,7 @@ var promises = map[string]string{
 	"I20": "the ledgers count what the steps did, and the breakers each failure",
 	"I21": "what waits holds no place and no target",
 	"I22": "what is verified was healthy for as long as its policy says",
+	"I23": "each end of a plan has its record",
 	"I16": "nothing is written outside of the hours of a policy",
 	"L1":  "once nothing disturbs it any more a plan ends, and what it says is so",
 	"L2":  "nothing is left in the open: intents, seals, places in the ledgers",

@@ -117,6 +117,15 @@ func TestTheJudgeNamesTheBrokenPromiseOfAStep(t *testing.T) {
 		"a target that is verified and not healthy": {"I22", func(t *testing.T, p *past) {
 			p.forge(p.planBefore(p.inState(t, 0, v1alpha1.StepVerified)-1), func(plan *v1alpha1.RemediationPlan) { plan.Status.Steps[0].HealthySince = nil })
 		}},
+		"an end that no record tells": {"I23", func(_ *testing.T, p *past) {
+			other := p.commits[p.last()]
+			other.Name, other.Subresource = "other", ""
+			other.After = changed(other.After, func(o apiserver.Object) { metadata(o)["name"], metadata(o)["uid"] = "other", "other" })
+			p.commits = append(p.commits, other)
+		}},
+		"an end that its record tells otherwise": {"I23", func(_ *testing.T, p *past) {
+			p.forge(p.last(), func(plan *v1alpha1.RemediationPlan) { plan.Status.Phase = v1alpha1.PlanFailed })
+		}},
 		"a cancellation that nothing follows": {"L5", func(t *testing.T, p *past) {
 			i := p.inState(t, 0, v1alpha1.StepReserved)
 			cancelled := p.commits[i]

@@ -69,6 +69,9 @@ func Mutants() []Mutant {
 		{Name: "a status names records whose heads are not kept", Breaks: "I13", take: func(p *process, _ clock.PassiveClock) {
 			p.executor.Evidence.Heads = headless{p.executor.Evidence.Heads}
 		}},
+		{Name: "the end of a plan is not recorded", Breaks: "I23", take: func(p *process, _ clock.PassiveClock) {
+			p.executor.Evidence.Writer.Store = endless{p.executor.Evidence.Writer.Store, p.w}
+		}},
 		{Name: "the time is that of the own clock", Breaks: "I16", in: withHours, take: func(p *process, own clock.PassiveClock) { p.executor.Time = ownTime{own} }},
 	}, blindMutants()...)
 }
