@@ -65,14 +65,8 @@ func (s *store) fault(ctx context.Context, ready bool) error {
 
 // hang until the caller, or its process, has ended, or the store answers again.
 func (s *store) hang(ctx context.Context) {
-	for s.w.broken.Load() {
-		select {
-		case <-ctx.Done():
-			return
-		case <-s.l.Context().Done():
-			return
-		case <-time.After(time.Second):
-		}
+	for s.w.broken.Load() && ctx.Err() == nil && s.l.Context().Err() == nil {
+		s.l.Linger(ctx, time.Second)
 	}
 }
 
@@ -116,8 +110,18 @@ type store struct {
 	l *schedule.Life
 }
 
+// whileLocked marks what is asked while the records are locked: all about records, and not about
+// their bodies.
+func whileLocked(ctx context.Context, name string) context.Context {
+	if _, _, isRecord := evidence.ParseName(name); isRecord {
+		return schedule.Alone(ctx)
+	}
+	return ctx
+}
+
 // Create implements evidence.Store.
 func (s *store) Create(ctx context.Context, name string, data []byte) error {
+	ctx = whileLocked(ctx, name)
 	if err := s.fault(ctx, false); err != nil {
 		return storeError("create", name, err)
 	}
@@ -129,6 +133,7 @@ func (s *store) Create(ctx context.Context, name string, data []byte) error {
 
 // Read implements evidence.Store.
 func (s *store) Read(ctx context.Context, name string) ([]byte, error) {
+	ctx = whileLocked(ctx, name)
 	if err := s.fault(ctx, false); err != nil {
 		return nil, storeError("read", name, err)
 	}

@@ -62,6 +62,8 @@ type World struct {
 	caps, clusterCaps ledger.Caps
 	delay             time.Duration
 	doze              bool
+	// workers says that an executor carries two plans on at the same time.
+	workers bool
 	// turns of the webhook.
 	turnsMu sync.Mutex
 	turns   []time.Time
@@ -132,7 +134,7 @@ func newWorld(s *schedule.Scheduler, c scenario, mutant Mutant) *World {
 		midnight: midnight, epoch: time.Now(), s: s, mutant: mutant,
 		evidence: &storetest.Memory{}, keys: signing(), read: map[uintptr]read{},
 		rules:     c.kind.rules(midnight),
-		admission: c.admission, storeFault: c.store, caps: c.caps, clusterCaps: c.clusterCaps, delay: c.delay, doze: c.dozes, counts: map[string]int{},
+		admission: c.admission, storeFault: c.store, caps: c.caps, clusterCaps: c.clusterCaps, delay: c.delay, doze: c.dozes, workers: c.workers, counts: map[string]int{},
 	}
 	w.Server = apiserver.New(time.Now, w.watchedByWebhook(kinds())...)
 	for _, aim := range c.aims {
