@@ -43,6 +43,8 @@
 //	a halt of a ledger is not seen             I14
 //	the health of others is not asked          I17  begins steps while too many others are ill
 //	Baselines are read once                    I15  puts back what a person has accepted
+//	fights are not seen                        I24  begins a step over a target that writers fight over
+//	mass drifts are not seen                   I25  begins a step in a mass drift
 //	no dry run is sent                         I19  writes what a webhook changes
 //	all batches are one                        I18  begins a batch before the one before has ended
 //	no place is given back                     I21  keeps places while a plan waits

@@ -44,6 +44,12 @@ func aimsAtOthers() []Aim {
 		{"health of others", []string{"count of the healthy"}, func(c *scenario, _ *rand.Rand) {
 			c.hire(eager("counter", "assessor", (*person).countsHealth), eager("second-counter", "assessor", (*person).countsHealth))
 		}},
+		{"fights", []string{"fight over a target", "step Skipped Contended"}, func(c *scenario, _ *rand.Rand) {
+			c.hire(eager("fight-observer", "assessor", (*person).seesFight), eager("second-fight-observer", "assessor", (*person).seesFight))
+		}},
+		{"mass drifts", []string{"mass drift", "plan that waits for the end of a mass drift"}, func(c *scenario, _ *rand.Rand) {
+			c.hire(eager("drift-observer", "assessor", (*person).seesMassDrift), eager("second-drift-observer", "assessor", (*person).seesMassDrift))
+		}},
 		{"stores", []string{"store that fails", "store that hangs", "store that claims to be ready"}, func(c *scenario, rng *rand.Rand) {
 			c.store = pick(rng, storeFails, storeHangs, storeClaimsReady)
 			c.hire(eager("store-breaker", "root", (*person).breaksStore), eager("canceller-beside-a-store", "alice", (*person).controls))

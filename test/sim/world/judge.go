@@ -14,7 +14,7 @@ import (
 
 // Breach is a promise that was broken.
 type Breach struct {
-	// Promise by its name: I1 to I23, L1 to L5.
+	// Promise by its name: I1 to I25, L1 to L5.
 	Promise string
 	// Revision of the write that broke it; zero when it is about the end.
 	Revision int64
@@ -49,6 +49,8 @@ var promises = map[string]string{
 	"I21": "what waits holds no place and no target",
 	"I22": "what is verified was healthy for as long as its policy says",
 	"I23": "each end of a plan has its record",
+	"I24": "a step begins only over a target that no writers fight over",
+	"I25": "a step begins only while its guard sees no mass drift",
 	"I16": "nothing is written outside of the hours of a policy",
 	"L1":  "once nothing disturbs it any more a plan ends, and what it says is so",
 	"L2":  "nothing is left in the open: intents, seals, places in the ledgers",

@@ -66,6 +66,16 @@ func TestTheJudgeNamesTheBrokenPromiseOfAStep(t *testing.T) {
 				specOf(o)["authorised"] = object(p.w.another(p.w.targets[0]))
 			})
 		}},
+		"a fight before the grant": {"I24", func(t *testing.T, p *past) {
+			p.insert(t, p.inState(t, 0, v1alpha1.StepReserved), "baselines", func(o apiserver.Object) {
+				o["status"].(map[string]any)["contention"] = map[string]any{"since": "2026-01-01T00:00:00Z", "with": []any{"bot"}}
+			})
+		}},
+		"a mass drift before the grant": {"I25", func(t *testing.T, p *past) {
+			p.insert(t, p.inState(t, 1, v1alpha1.StepReserved), "clusterspecguards", func(o apiserver.Object) {
+				o["status"] = map[string]any{"massDrift": map[string]any{"namespaces": []any{map[string]any{"name": namespace, "since": "2026-01-01T00:00:00Z"}}}}
+			})
+		}},
 		"too few healthy others before the grant": {"I17", func(t *testing.T, p *past) {
 			p.insert(t, p.inState(t, 1, v1alpha1.StepReserved), "remediationpolicies", func(o apiserver.Object) { o["status"] = healthOf(o, 1, 3)["status"] })
 		}},
