@@ -176,6 +176,9 @@ func (c *chain) note(s evidence.Sealed) {
 // be cut off unseen.
 func (r *Recorder) keep(ctx context.Context, environment, uid string, c *chain) error {
 	if err := r.Heads.Keep(ctx, environment, uid, c.head); err != nil {
+		if conflict := (*evidence.ConflictError)(nil); errors.As(err, &conflict) {
+			delete(r.chains, uid) // no record goes on from this one: the chain is read again
+		}
 		return fmt.Errorf("keeping the head of evidence %s: %w", uid, err)
 	}
 	c.kept = c.head

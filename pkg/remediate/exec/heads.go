@@ -3,6 +3,7 @@
 package exec
 
 import (
+	"cmp"
 	"context"
 	"fmt"
 	"slices"
@@ -57,8 +58,12 @@ func (h LedgerHeads) Keep(ctx context.Context, environment, chain string, head e
 // keep stores a head; of the policies of the others only those in there count, if
 // it is given.
 func (h LedgerHeads) keep(ctx context.Context, environment, chain string, head evidence.Head, there map[string]bool) (full bool, err error) {
+	var conflict error
 	err = h.change(ctx, environment, func(s *ledger.Status) *ledger.Status {
 		full = false
+		if conflict = contradicts(s, chain, head); conflict != nil {
+			return s
+		}
 		next := s.DeepCopy()
 		if there != nil {
 			next.Chains = slices.DeleteFunc(next.Chains, func(c v1alpha1.EvidenceChain) bool { return c.PolicyUID != chain && !there[c.PolicyUID] })
@@ -70,7 +75,21 @@ func (h LedgerHeads) keep(ctx context.Context, environment, chain string, head e
 		next.Sequence++
 		return next
 	})
-	return full, err
+	return full, cmp.Or(err, conflict)
+}
+
+// contradicts says that another record was kept as the head of a chain: the store has lost that
+// record, and another one has its place. An earlier head contradicts nothing.
+func contradicts(s *ledger.Status, chain string, head evidence.Head) error {
+	for _, c := range s.Chains {
+		if c.PolicyUID == chain && c.Sequence == head.Sequence && c.Digest != head.Digest {
+			return &evidence.ConflictError{
+				Name: evidence.Name(chain, head.Sequence), Want: c.Digest, Have: head.Digest,
+				Problem: "another record was kept as the head of the chain",
+			}
+		}
+	}
+	return nil
 }
 
 // putHead puts the head of a chain into a status. A head that is behind, and one for which
