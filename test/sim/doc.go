@@ -39,6 +39,7 @@
 //	the time of the own clock                  I16  writes outside of the hours
 //	heads of records are not kept              I13  names records that could be cut off
 //	the end of a plan is not recorded          I23
+//	a chain goes as far as the store has it    I26  hides what the store forgot
 //	the policy is read once                    I14  begins steps of a policy that has changed
 //	a halt of a ledger is not seen             I14
 //	the health of others is not asked          I17  begins steps while too many others are ill

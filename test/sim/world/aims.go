@@ -54,6 +54,9 @@ func aimsAtOthers() []Aim {
 			c.store = pick(rng, storeFails, storeHangs, storeClaimsReady)
 			c.hire(eager("store-breaker", "root", (*person).breaksStore), eager("canceller-beside-a-store", "alice", (*person).controls))
 		}},
+		{"forgetful stores", []string{"record that the store forgot", "forgotten record that is missed"}, func(c *scenario, _ *rand.Rand) {
+			c.hire(eager("forgetter", "root", (*person).forgets))
+		}},
 		{"waits", []string{"long pause", "plan that waits for long"}, func(c *scenario, rng *rand.Rand) {
 			if c.manual = rng.IntN(2) == 0; !c.manual {
 				c.scheduled = pick(rng, 10*time.Minute, 20*time.Minute)

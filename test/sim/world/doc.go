@@ -18,7 +18,7 @@
 //
 //	report := world.Run(seed, world.Options{}) // within a bubble of testing/synctest
 //
-// [judge] holds what was written against the promises: I1 to I25 about everything
+// [judge] holds what was written against the promises: I1 to I26 about everything
 // that was ever stored, L1 to L5 about how it ends, and how soon. A [Mutant] is an
 // executor with one of its protections taken out; the promises must catch each.
 //

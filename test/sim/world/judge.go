@@ -14,7 +14,7 @@ import (
 
 // Breach is a promise that was broken.
 type Breach struct {
-	// Promise by its name: I1 to I25, L1 to L5.
+	// Promise by its name: I1 to I26, L1 to L5.
 	Promise string
 	// Revision of the write that broke it; zero when it is about the end.
 	Revision int64
@@ -51,6 +51,7 @@ var promises = map[string]string{
 	"I23": "each end of a plan has its record",
 	"I24": "a step begins only over a target that no writers fight over",
 	"I25": "a step begins only while its guard sees no mass drift",
+	"I26": "verifying misses each record that the store forgot",
 	"I16": "nothing is written outside of the hours of a policy",
 	"L1":  "once nothing disturbs it any more a plan ends, and what it says is so",
 	"L2":  "nothing is left in the open: intents, seals, places in the ledgers",
@@ -90,6 +91,8 @@ type judge struct {
 	// waitsSince and brakedSince are since when a plan waits, and is braked.
 	waitsSince, brakedSince map[string]time.Time
 	judgedWait              map[string]bool
+	// kept is the furthest head of the chain that the ledger has had.
+	kept int64
 	// deleted plans by their name, and ledgers as "ledger name".
 	deleted map[string]bool
 }

@@ -20,6 +20,10 @@ const second = time.Second
 
 // live: L1 to L4.
 func (j *judge) live(ended bool) {
+	if len(j.w.forgotten) > 0 && slices.ContainsFunc(planNames(j.plans), func(name string) bool { return !j.deleted[name] && stopped(j.plans[name]) }) {
+		j.seen["chain that stops until a person has looked"]++
+		return // plans wait for its places and targets, too
+	}
 	for _, name := range planNames(j.plans) {
 		p := j.plans[name]
 		if j.deleted[name] {
@@ -109,13 +113,17 @@ func (j *judge) recorded() {
 	if report == nil {
 		return
 	}
-	j.endRecords(records)
+	told := j.told(records)
+	j.endRecords(told)
 	for _, p := range report.Problems {
-		j.breaks("I13", 0, "%s", p)
+		if len(j.w.forgotten) == 0 || !followsFromForgetting(p.Kind) {
+			j.breaks("I13", 0, "%s", p)
+		}
 	}
+	j.forgot(report)
 	steps := map[string]evidence.Record{}
 	var fences []evidence.Record
-	for _, r := range records {
+	for _, r := range told {
 		switch r.Kind {
 		case evidence.KindStep:
 			steps[stepID(r.Plan.UID, r.Step.Index)] = r
@@ -124,8 +132,10 @@ func (j *judge) recorded() {
 		default:
 		}
 	}
-	j.stepRecords(steps)
-	j.decisionRecords(records)
+	if j.seen["chain that stops until a person has looked"] == 0 {
+		j.stepRecords(steps)
+		j.decisionRecords(records)
+	}
 	for _, f := range j.fences {
 		if !slices.ContainsFunc(fences, f.toldBy) && !j.deleted[f.plan.Name] {
 			j.seen["fence without its record"]++

@@ -11,6 +11,7 @@ import (
 	metav1 "k8s.io/apimachinery/pkg/apis/meta/v1"
 
 	"github.com/plumbline-dev/plumbline/pkg/apis/plumbline/v1alpha1"
+	"github.com/plumbline-dev/plumbline/pkg/remediate/evidence"
 	"github.com/plumbline-dev/plumbline/test/sim/apiserver"
 )
 
@@ -126,6 +127,20 @@ func TestTheJudgeNamesTheBrokenPromiseOfAStep(t *testing.T) {
 		}},
 		"a target that is verified and not healthy": {"I22", func(t *testing.T, p *past) {
 			p.forge(p.planBefore(p.inState(t, 0, v1alpha1.StepVerified)-1), func(plan *v1alpha1.RemediationPlan) { plan.Status.Steps[0].HealthySince = nil })
+		}},
+		"a record that the store forgot, and no head tells of": {"I26", func(t *testing.T, p *past) {
+			names := slices.DeleteFunc(p.w.evidence.Names(), func(name string) bool { _, _, isRecord := evidence.ParseName(name); return !isRecord })
+			p.w.forget(names[len(names)-1])
+			if len(p.w.forgotten) != 1 {
+				t.Fatalf("the store forgot %d records, want 1", len(p.w.forgotten))
+			}
+			all := p.ledgers()
+			p.commits = append(p.commits, p.commits[all[len(all)-1]])
+			p.forgeLedger(len(p.commits)-1, func(l *v1alpha1.RemediationLedger) {
+				l.Status.Sequence++
+				l.Status.Chains[0].Sequence--
+				l.Status.Chains[0].Digest = ""
+			})
 		}},
 		"an end that no record tells": {"I23", func(_ *testing.T, p *past) {
 			other := p.commits[p.last()]

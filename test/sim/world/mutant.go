@@ -72,6 +72,7 @@ func Mutants() []Mutant {
 		{Name: "the end of a plan is not recorded", Breaks: "I23", take: func(p *process, _ clock.PassiveClock) {
 			p.executor.Evidence.Writer.Store = endless{p.executor.Evidence.Writer.Store, p.w}
 		}},
+		{Name: "a chain goes as far as the store has it", Breaks: "I26", take: adopts, in: withForgetting},
 		{Name: "the time is that of the own clock", Breaks: "I16", in: withHours, take: func(p *process, own clock.PassiveClock) { p.executor.Time = ownTime{own} }},
 	}, blindMutants()...)
 }

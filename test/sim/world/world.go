@@ -46,6 +46,11 @@ type World struct {
 	deadline time.Duration
 	still    int
 
+	// calmSince is since when nothing disturbs.
+	calmSince time.Time
+	// forgotten are the records that the store has lost.
+	forgotten []evidence.Sealed
+
 	// calm says that nothing disturbs any more.
 	calm     atomic.Bool
 	mu       sync.Mutex
@@ -247,6 +252,9 @@ func (w *World) watch(wants func(apiserver.Commit) bool) <-chan struct{} {
 func (w *World) ended() bool {
 	if w.asleep.Load() > 0 {
 		return false
+	}
+	if w.stands() {
+		return true
 	}
 	for _, p := range w.plans {
 		now := w.Server.Look(group, "remediationplans", namespace, p.Name)
