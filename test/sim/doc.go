@@ -18,8 +18,8 @@
 // # Rare cases
 //
 // Each world has two of the rare cases of [world.Aims] beside all else: policies that are
-// edited, kinds that cannot be read, accepts, webhooks, ill neighbors, broken stores, long
-// waits, and more. TestRareCasesAreMetOften has short worlds of one case each.
+// edited, kinds that cannot be read, accepts, webhooks, ill neighbors, fights, mass drifts,
+// stores that break or forget, two workers in a process, long waits, and more. TestRareCasesAreMetOften has short worlds of one case each.
 //
 // # Mutants
 //

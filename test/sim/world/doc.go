@@ -31,6 +31,11 @@
 // health of the others, the guard and the Baseline let the step through (I14, I15, I17, I24, I25): no race with a
 // person can break that, and an executor that reads too early does.
 //
+// A store may forget a record. The judge then asks for all that is said of targets, ledgers and
+// brakes, takes what the store has lost for told, and demands that verifying misses it (I26).
+// Where another record has the place of a lost one, the chain stops, and a plan has to say so.
+// No executor lists a store, so a list that lacks a record is no case of these worlds.
+//
 // A rare case is an [Aim]: it changes a scenario, and names what is counted when it is met.
 //
 // I16 goes by the API server's time and lets five seconds pass. A write that the
