@@ -19,7 +19,8 @@
 //
 // Each world has two of the rare cases of [world.Aims] beside all else: policies that are
 // edited, kinds that cannot be read, accepts, webhooks, ill neighbors, fights, mass drifts,
-// stores that break or forget, two workers in a process, long waits, and more. TestRareCasesAreMetOften has short worlds of one case each.
+// stores that break or forget, two workers in a process, long waits, and more.
+// TestRareCasesAreMetOften has short worlds of one case each.
 //
 // # Mutants
 //
