@@ -80,7 +80,10 @@ type thawed struct{ exec.Guards }
 // Read implements exec.Guards.
 func (g thawed) Read(ctx context.Context, from client.Reader) (exec.GuardView, error) {
 	view, err := g.Guards.Read(ctx, from)
-	return thawedView{view}, err //nolint:wrapcheck // it stands for them
+	if err != nil {
+		return nil, err //nolint:wrapcheck // it stands for them
+	}
+	return thawedView{view}, nil
 }
 
 type thawedView struct{ exec.GuardView }
