@@ -129,7 +129,7 @@ func stopped(p *v1alpha1.RemediationPlan) bool {
 
 // longStop is for how long a plan stands still at least that nothing disturbs, and that a person
 // has to look at.
-const longStop = 10 * time.Minute
+const longStop = 3 * time.Minute
 
 // stands says that a plan has stood still for long because of its records.
 func (w *World) stands() bool {

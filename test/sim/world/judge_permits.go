@@ -85,10 +85,11 @@ func (j *judge) permit(granted *permit, p *v1alpha1.RemediationPlan, step int) {
 	granted.alone = granted.alone || !j.contended(&p.Spec.Plan.Targets[step])
 }
 
-// contended says that writers fight over a target.
+// contended says that writers fight over a target. No writers fight over what is gone: there the
+// assessor takes the contention back.
 func (j *judge) contended(t *v1alpha1.PlanTarget) bool {
 	b := j.permits.baselines[t.Baseline]
-	return b != nil && b.Status.Contention != nil
+	return t.UID != "" && b != nil && b.Status.Contention != nil
 }
 
 // frozen says that the guard sees a mass drift that the drift of a target belongs to.
