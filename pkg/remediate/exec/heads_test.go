@@ -72,13 +72,37 @@ func TestAHeadIsKeptInTheLedgerAndNeverGoesBack(t *testing.T) {
 // record writes another one in its place, and the chain is in order again: only the ledger knows.
 func TestARecordInThePlaceOfALostOneIsNoticed(t *testing.T) {
 	first := v1alpha1.EvidenceChain{PolicyUID: "first", Sequence: 7, Digest: digestOf("7")}
-	w := chained(t, first)
-	err := (LedgerHeads{w.Executor}).Keep(t.Context(), "production", "first", evidence.Head{Sequence: 7, Digest: digestOf("a")})
-	var conflict *evidence.ConflictError
-	if !errors.As(err, &conflict) || conflict.Want != digestOf("7") || conflict.Have != digestOf("a") {
-		t.Errorf("keeping another record as the head ends with %v", err)
+	another, next := evidence.Head{Sequence: 7, Digest: digestOf("a")}, evidence.Head{Sequence: 8, Digest: digestOf("b")}
+	for name, left := range map[string][]evidence.Head{"it is the last one": {another}, "further records follow it": {another, next}} {
+		t.Run(name, func(t *testing.T) {
+			w := chained(t, first)
+			err := (LedgerHeads{w.Executor}).Keep(t.Context(), "production", "first", left...)
+			var conflict *evidence.ConflictError
+			if !errors.As(err, &conflict) || conflict.Want != digestOf("7") || conflict.Have != digestOf("a") {
+				t.Errorf("keeping another record as the head ends with %v", err)
+			}
+			if diff := cmp.Diff([]v1alpha1.EvidenceChain{first}, w.readLedgerNow("production").Status.Chains); diff != "" {
+				t.Errorf("chains (-want +got):\n%s", diff)
+			}
+		})
 	}
-	if diff := cmp.Diff([]v1alpha1.EvidenceChain{first}, w.readLedgerNow("production").Status.Chains); diff != "" {
+}
+
+// The write of a place would keep a head in passing.
+func TestNoPlaceKeepsAHeadThatContradictsTheLedger(t *testing.T) {
+	kept := v1alpha1.EvidenceChain{PolicyUID: policyUID, Sequence: 7, Digest: digestOf("7")}
+	w := chained(t, kept)
+	w.Evidence.chains = map[string]*chain{policyUID: {
+		head: evidence.Head{Sequence: 8, Digest: digestOf("8")}, order: []event{{at: evidence.Head{Sequence: 7, Digest: digestOf("a")}}},
+	}}
+	r := w.open()
+	r.policy = w.policy
+	for _, p := range r.places() {
+		if verdict, err := r.reserveIn(t.Context(), p, 0); err != nil || !verdict.Granted {
+			t.Fatalf("the ledger answers %+v, %v", verdict, err)
+		}
+	}
+	if diff := cmp.Diff([]v1alpha1.EvidenceChain{kept}, w.readLedgerNow("production").Status.Chains); diff != "" {
 		t.Errorf("chains (-want +got):\n%s", diff)
 	}
 }

@@ -297,8 +297,8 @@ func (h lockedHeads) Head(ctx context.Context, environment, chain string) (evide
 }
 
 // Keep implements exec.Heads.
-func (h lockedHeads) Keep(ctx context.Context, environment, chain string, head evidence.Head) error {
-	return h.Heads.Keep(schedule.Alone(ctx), environment, chain, head) //nolint:wrapcheck // it stands for them
+func (h lockedHeads) Keep(ctx context.Context, environment, chain string, left ...evidence.Head) error {
+	return h.Heads.Keep(schedule.Alone(ctx), environment, chain, left...) //nolint:wrapcheck // it stands for them
 }
 
 // writesTarget says that a request is the one that everything is about.

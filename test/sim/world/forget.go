@@ -97,12 +97,10 @@ func missed(report *evidence.Report, lost evidence.Sealed) bool {
 		switch p.Kind {
 		case evidence.ProblemGap:
 			return p.Sequence <= sequence
-		case evidence.ProblemCutOff:
+		case evidence.ProblemCutOff, evidence.ProblemOtherHead: // a digest is one of all records before
 			return p.Sequence >= sequence
-		case evidence.ProblemOtherHead:
-			return p.Sequence == sequence
 		case evidence.ProblemBrokenLink:
-			return p.Sequence == sequence+1
+			return p.Sequence > sequence
 		case evidence.ProblemNotStored:
 			return strings.Contains(p.Text, lost.Digest)
 		default:

@@ -122,7 +122,7 @@ func withHours(c *scenario) {
 type headless struct{ exec.Heads }
 
 // Keep implements exec.Heads.
-func (headless) Keep(context.Context, string, string, evidence.Head) error { return nil }
+func (headless) Keep(context.Context, string, string, ...evidence.Head) error { return nil }
 
 // ownTime takes a clock for the API server's.
 type ownTime struct{ clock.PassiveClock }
