@@ -56,22 +56,22 @@ func (w *World) forget(name string) {
 // forgot: the executor neither writes the record again nor stops because of it.
 func followsFromForgetting(kind evidence.ProblemKind) bool {
 	switch kind {
-	case evidence.ProblemGap, evidence.ProblemCutOff, evidence.ProblemNotStored, evidence.ProblemOtherHead, evidence.ProblemBrokenLink, evidence.ProblemRepeated:
+	case evidence.ProblemGap, evidence.ProblemCutOff, evidence.ProblemNotStored, evidence.ProblemOtherHead, evidence.ProblemBrokenLink, evidence.ProblemRepeated, evidence.ProblemNotInStatus:
 		return true
 	default:
 		return false
 	}
 }
 
-// forgot: I26. Each record that the store forgot, and whose head was kept, is missed when the
-// chain is verified, also where another record has its place.
+// forgot: I26. Each record that the store forgot is missed when the chain is verified, if its
+// head or a later one was kept. Where another record has its place, its own head counts alone.
 func (j *judge) forgot(report *evidence.Report) {
 	for _, lost := range j.w.forgotten {
 		stored, err := j.w.evidence.Read(context.Background(), lost.Name)
 		switch {
 		case err == nil && string(stored) == string(lost.Envelope):
 			j.seen["forgotten record that was written again"]++
-		case lost.Record.Chain.Sequence > j.kept || j.deleted["ledger "+environment]:
+		case lost.Record.Chain.Sequence > j.kept, err == nil && !j.keptHeads[lost.Digest], j.deleted["ledger "+environment]:
 			j.seen["forgotten record whose head was not kept"]++
 		case missed(report, lost):
 			j.seen["forgotten record that is missed"]++
@@ -86,6 +86,7 @@ func (j *judge) keeps(l *v1alpha1.RemediationLedger) {
 	for _, c := range l.Status.Chains {
 		if l.Name == environment && c.PolicyUID == string(j.w.policyUID) {
 			j.kept = max(j.kept, c.Sequence)
+			j.keptHeads[c.Digest] = true
 		}
 	}
 }

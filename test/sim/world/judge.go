@@ -91,8 +91,9 @@ type judge struct {
 	// waitsSince and brakedSince are since when a plan waits, and is braked.
 	waitsSince, brakedSince map[string]time.Time
 	judgedWait              map[string]bool
-	// kept is the furthest head of the chain that the ledger has had.
-	kept int64
+	// kept is how far the chain ever went by its ledger, and keptHeads are the digests of its heads.
+	kept      int64
+	keptHeads map[string]bool
 	// deleted plans by their name, and ledgers as "ledger name".
 	deleted map[string]bool
 }
@@ -103,7 +104,7 @@ func newJudge(w *World, history []apiserver.Commit, ended bool) *judge {
 		w: w, history: history, seen: map[string]int{}, plans: map[string]*v1alpha1.RemediationPlan{},
 		permits: permits{baselines: map[string]*v1alpha1.Baseline{}, granted: map[string]*permit{}},
 		entries: map[string]taken{}, claims: map[string]claimed{}, finalAt: map[string]int64{}, waitsSince: map[string]time.Time{}, brakedSince: map[string]time.Time{}, judgedWait: map[string]bool{},
-		ledgers: map[string]*v1alpha1.RemediationLedger{}, deleted: map[string]bool{}, asked: map[string]bool{}, phases: map[string]map[string]bool{},
+		ledgers: map[string]*v1alpha1.RemediationLedger{}, keptHeads: map[string]bool{}, deleted: map[string]bool{}, asked: map[string]bool{}, phases: map[string]map[string]bool{},
 	}
 	for _, c := range history {
 		j.commit(c)
