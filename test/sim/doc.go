@@ -18,8 +18,9 @@
 // # Rare cases
 //
 // Each world has two of the rare cases of [world.Aims] beside all else: policies that are
-// edited, kinds that cannot be read, accepts, webhooks, ill neighbors, broken stores, long
-// waits, and more. TestRareCasesAreMetOften has short worlds of one case each.
+// edited, kinds that cannot be read, accepts, webhooks, ill neighbors, fights, mass drifts,
+// stores that break or forget, two workers in a process, long waits, and more.
+// TestRareCasesAreMetOften has short worlds of one case each.
 //
 // # Mutants
 //
@@ -38,10 +39,14 @@
 //	creations are admitted at any time         I5   makes an object after the end
 //	the time of the own clock                  I16  writes outside of the hours
 //	heads of records are not kept              I13  names records that could be cut off
+//	the end of a plan is not recorded          I23
+//	a chain goes as far as the store has it    I26  hides what the store forgot
 //	the policy is read once                    I14  begins steps of a policy that has changed
 //	a halt of a ledger is not seen             I14
 //	the health of others is not asked          I17  begins steps while too many others are ill
 //	Baselines are read once                    I15  puts back what a person has accepted
+//	fights are not seen                        I24  begins a step over a target that writers fight over
+//	mass drifts are not seen                   I25  begins a step in a mass drift
 //	no dry run is sent                         I19  writes what a webhook changes
 //	all batches are one                        I18  begins a batch before the one before has ended
 //	no place is given back                     I21  keeps places while a plan waits

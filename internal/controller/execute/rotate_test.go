@@ -28,8 +28,8 @@ type heads map[string]evidence.Head
 
 func (h heads) Head(_ context.Context, _, chain string) (evidence.Head, error) { return h[chain], nil }
 
-func (h heads) Keep(_ context.Context, _, chain string, head evidence.Head) error {
-	h[chain] = head
+func (h heads) Keep(_ context.Context, _, chain string, left ...evidence.Head) error {
+	h[chain] = left[len(left)-1]
 	return nil
 }
 

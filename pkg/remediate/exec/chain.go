@@ -23,8 +23,10 @@ const lookBack = 128
 type Heads interface {
 	// Head of a chain; the zero Head when it has no records.
 	Head(ctx context.Context, environment, chain string) (evidence.Head, error)
-	// Keep stores a head. One that is behind what is stored changes nothing.
-	Keep(ctx context.Context, environment, chain string, head evidence.Head) error
+	// Keep stores the last of the heads that records have left since a head was kept. One that
+	// is behind what is stored changes nothing. An error wraps an *evidence.ConflictError when
+	// the head that is stored is another one than that of the same sequence.
+	Keep(ctx context.Context, environment, chain string, left ...evidence.Head) error
 }
 
 // KeyEnds keep where the ranges of keys end whose private halves are gone.
@@ -106,14 +108,25 @@ func (r *Recorder) KeepHead(ctx context.Context, environment, uid string) error 
 	return r.keep(ctx, environment, uid, c)
 }
 
-// unkept returns the head of a chain that is still to be kept, if there is one.
-func (r *Recorder) unkept(uid string) (head evidence.Head, found bool) {
+// unkept returns the heads of a chain of which the last one is still to be kept, if there is one.
+func (r *Recorder) unkept(uid string) []evidence.Head {
 	r.mu.Lock()
 	defer r.mu.Unlock()
 	if c := r.chains[uid]; c != nil && c.kept != c.head {
-		return c.head, true
+		return c.left()
 	}
-	return evidence.Head{}, false
+	return nil
+}
+
+// left returns the heads that records have left since a head was kept, in their order.
+func (c *chain) left() []evidence.Head {
+	var left []evidence.Head
+	for _, e := range c.order {
+		if e.at.Sequence > c.kept.Sequence && e.at.Sequence < c.head.Sequence {
+			left = append(left, e.at)
+		}
+	}
+	return append(left, c.head)
 }
 
 // noteKept notes that a head is kept.
@@ -175,7 +188,10 @@ func (c *chain) note(s evidence.Sealed) {
 // keep stores the head. A record whose head is not kept is named nowhere yet: it could
 // be cut off unseen.
 func (r *Recorder) keep(ctx context.Context, environment, uid string, c *chain) error {
-	if err := r.Heads.Keep(ctx, environment, uid, c.head); err != nil {
+	if err := r.Heads.Keep(ctx, environment, uid, c.left()...); err != nil {
+		if conflict := (*evidence.ConflictError)(nil); errors.As(err, &conflict) {
+			delete(r.chains, uid) // no record goes on from this one: the chain is read again
+		}
 		return fmt.Errorf("keeping the head of evidence %s: %w", uid, err)
 	}
 	c.kept = c.head

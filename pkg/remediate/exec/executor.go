@@ -175,13 +175,16 @@ func (r *run) state() *protocol.State {
 // writeStatus stores a status; again says that somebody else wrote the plan
 // meanwhile, and everything has to be read anew.
 func (r *run) writeStatus(ctx context.Context, x protocol.WriteStatus) (again bool, err error) {
-	if err := r.decided(ctx, &x.Status); err != nil {
+	if err = r.decided(ctx, &x.Status); err == nil {
+		err = r.keepNoted(ctx)
+	}
+	if err != nil {
 		return false, errors.Join(err, r.explainUnrecorded(ctx, err))
 	}
 	if reason := x.Status.DeferralReason; strings.HasPrefix(reason, unrecorded) || strings.HasPrefix(reason, waiting) {
 		x.Status.DeferralReason = "" // it goes on
 	}
-	if again, err = r.store(ctx, &x.Status); again || err != nil {
+	if again, err = r.put(ctx, &x.Status); again || err != nil {
 		return again, err
 	}
 	r.facts = r.facts.Without(x.Forget)
@@ -191,11 +194,8 @@ func (r *run) writeStatus(ctx context.Context, x protocol.WriteStatus) (again bo
 	return false, nil
 }
 
-// store stores a status, once the heads of all records are kept that it may name.
-func (r *run) store(ctx context.Context, status *v1alpha1.RemediationPlanStatus) (again bool, err error) {
-	if err := r.keepNoted(ctx); err != nil {
-		return false, err
-	}
+// put stores a status. The heads of all records that the status names are kept by then.
+func (r *run) put(ctx context.Context, status *v1alpha1.RemediationPlanStatus) (again bool, err error) {
 	next := r.plan.DeepCopy()
 	before := next.Status.DeepCopy()
 	next.Status = *status
@@ -252,10 +252,11 @@ func (r *run) explainWaiting(ctx context.Context, why string) error {
 	return nil
 }
 
+// explain stores a reason, and names no record that the stored status does not name.
 func (r *run) explain(ctx context.Context, why string) error {
 	next := r.plan.Status.DeepCopy()
 	next.DeferralReason = diff.TruncateText(why, protocol.MaxMessage)
-	_, err := r.store(ctx, next)
+	_, err := r.put(ctx, next)
 	return err
 }
 

@@ -3,6 +3,7 @@
 package exec
 
 import (
+	"cmp"
 	"context"
 	"fmt"
 	"slices"
@@ -35,8 +36,8 @@ func (h LedgerHeads) Head(ctx context.Context, environment, chain string) (evide
 // Keep implements Heads. Where there is no more room, those of policies that are
 // gone make some: their records stay, and only that their end is not cut off can no
 // longer be proven from the ledger.
-func (h LedgerHeads) Keep(ctx context.Context, environment, chain string, head evidence.Head) error {
-	full, err := h.keep(ctx, environment, chain, head, nil)
+func (h LedgerHeads) Keep(ctx context.Context, environment, chain string, left ...evidence.Head) error {
+	full, err := h.keep(ctx, environment, chain, left, nil)
 	if err != nil || !full {
 		return err
 	}
@@ -48,29 +49,52 @@ func (h LedgerHeads) Keep(ctx context.Context, environment, chain string, head e
 	for i := range policies.Items {
 		there[string(policies.Items[i].UID)] = true
 	}
-	if full, err = h.keep(ctx, environment, chain, head, there); full {
+	if full, err = h.keep(ctx, environment, chain, left, there); full {
 		return fmt.Errorf("ledger %s has no room for the evidence of another policy: it has those of %d", environment, maxChains)
 	}
 	return err
 }
 
-// keep stores a head; of the policies of the others only those in there count, if
+// keep stores the last head; of the policies of the others only those in there count, if
 // it is given.
-func (h LedgerHeads) keep(ctx context.Context, environment, chain string, head evidence.Head, there map[string]bool) (full bool, err error) {
+func (h LedgerHeads) keep(ctx context.Context, environment, chain string, left []evidence.Head, there map[string]bool) (full bool, err error) {
+	var conflict error
 	err = h.change(ctx, environment, func(s *ledger.Status) *ledger.Status {
 		full = false
+		if conflict = contradicts(s, chain, left); conflict != nil {
+			return s
+		}
 		next := s.DeepCopy()
 		if there != nil {
 			next.Chains = slices.DeleteFunc(next.Chains, func(c v1alpha1.EvidenceChain) bool { return c.PolicyUID != chain && !there[c.PolicyUID] })
 		}
-		if !putHead(next, chain, head) {
+		if !putHead(next, chain, left[len(left)-1]) {
 			full = len(next.Chains) >= maxChains && !slices.ContainsFunc(next.Chains, func(c v1alpha1.EvidenceChain) bool { return c.PolicyUID == chain })
 			return s
 		}
 		next.Sequence++
 		return next
 	})
-	return full, err
+	return full, cmp.Or(err, conflict)
+}
+
+// contradicts says that another record was kept as the head of a chain: the store has lost that
+// record, and another one has its place. An earlier head contradicts nothing.
+func contradicts(s *ledger.Status, chain string, left []evidence.Head) error {
+	i := slices.IndexFunc(s.Chains, func(c v1alpha1.EvidenceChain) bool { return c.PolicyUID == chain })
+	if i < 0 {
+		return nil
+	}
+	kept := &s.Chains[i]
+	for _, head := range left {
+		if head.Sequence == kept.Sequence && head.Digest != kept.Digest {
+			return &evidence.ConflictError{
+				Name: evidence.Name(chain, head.Sequence), Want: kept.Digest, Have: head.Digest,
+				Problem: "another record was kept as the head of the chain",
+			}
+		}
+	}
+	return nil
 }
 
 // putHead puts the head of a chain into a status. A head that is behind, and one for which

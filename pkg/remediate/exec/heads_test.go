@@ -3,7 +3,9 @@
 package exec
 
 import (
+	"errors"
 	"fmt"
+	"slices"
 	"strings"
 	"testing"
 
@@ -44,7 +46,7 @@ func TestAHeadIsKeptInTheLedgerAndNeverGoesBack(t *testing.T) {
 		"the first head of a chain":             {[]v1alpha1.EvidenceChain{other}, evidence.Head{Sequence: 1, Digest: digestOf("1")}, []v1alpha1.EvidenceChain{other, {PolicyUID: "first", Sequence: 1, Digest: digestOf("1")}}, 1},
 		"a later head":                          {[]v1alpha1.EvidenceChain{first, other}, evidence.Head{Sequence: 8, Digest: digestOf("8")}, []v1alpha1.EvidenceChain{{PolicyUID: "first", Sequence: 8, Digest: digestOf("8")}, other}, 1},
 		"a later head of the second chain":      {[]v1alpha1.EvidenceChain{other, first}, evidence.Head{Sequence: 8, Digest: digestOf("8")}, []v1alpha1.EvidenceChain{other, {PolicyUID: "first", Sequence: 8, Digest: digestOf("8")}}, 1},
-		"the same head again writes nothing":    {[]v1alpha1.EvidenceChain{first}, evidence.Head{Sequence: 7, Digest: digestOf("a")}, []v1alpha1.EvidenceChain{first}, 0},
+		"the same head again writes nothing":    {[]v1alpha1.EvidenceChain{first}, evidence.Head{Sequence: 7, Digest: digestOf("7")}, []v1alpha1.EvidenceChain{first}, 0},
 		"a head that is behind changes nothing": {[]v1alpha1.EvidenceChain{first}, evidence.Head{Sequence: 6, Digest: digestOf("6")}, []v1alpha1.EvidenceChain{first}, 0},
 	}
 	for name, test := range tests {
@@ -63,6 +65,65 @@ func TestAHeadIsKeptInTheLedgerAndNeverGoesBack(t *testing.T) {
 				t.Errorf("%d writes, want %d; the sequence goes from %d to %d", writes, test.writes, before, status.Sequence)
 			}
 		})
+	}
+}
+
+// The store of records may lose a record whose head is kept. An executor that has not read that
+// record writes another one in its place, and the chain is in order again: only the ledger knows.
+func TestARecordInThePlaceOfALostOneIsNoticed(t *testing.T) {
+	first := v1alpha1.EvidenceChain{PolicyUID: "first", Sequence: 7, Digest: digestOf("7")}
+	another, next := evidence.Head{Sequence: 7, Digest: digestOf("a")}, evidence.Head{Sequence: 8, Digest: digestOf("b")}
+	for name, left := range map[string][]evidence.Head{"it is the last one": {another}, "further records follow it": {another, next}} {
+		t.Run(name, func(t *testing.T) {
+			w := chained(t, first)
+			err := (LedgerHeads{w.Executor}).Keep(t.Context(), "production", "first", left...)
+			var conflict *evidence.ConflictError
+			if !errors.As(err, &conflict) || conflict.Want != digestOf("7") || conflict.Have != digestOf("a") {
+				t.Errorf("keeping another record as the head ends with %v", err)
+			}
+			if diff := cmp.Diff([]v1alpha1.EvidenceChain{first}, w.readLedgerNow("production").Status.Chains); diff != "" {
+				t.Errorf("chains (-want +got):\n%s", diff)
+			}
+		})
+	}
+}
+
+// The write of a place would keep a head in passing.
+func TestNoPlaceKeepsAHeadThatContradictsTheLedger(t *testing.T) {
+	kept := v1alpha1.EvidenceChain{PolicyUID: policyUID, Sequence: 7, Digest: digestOf("7")}
+	w := chained(t, kept)
+	w.Evidence.chains = map[string]*chain{policyUID: {
+		head: evidence.Head{Sequence: 8, Digest: digestOf("8")}, order: []event{{at: evidence.Head{Sequence: 7, Digest: digestOf("a")}}},
+	}}
+	r := w.open()
+	r.policy = w.policy
+	for _, p := range r.places() {
+		if verdict, err := r.reserveIn(t.Context(), p, 0); err != nil || !verdict.Granted {
+			t.Fatalf("the ledger answers %+v, %v", verdict, err)
+		}
+	}
+	if diff := cmp.Diff([]v1alpha1.EvidenceChain{kept}, w.readLedgerNow("production").Status.Chains); diff != "" {
+		t.Errorf("chains (-want +got):\n%s", diff)
+	}
+}
+
+// After such a conflict the process forgets its own record, so that no further record goes on
+// from it: the chain stands still until a person has looked.
+func TestNoRecordGoesOnFromOneThatTookALostPlace(t *testing.T) {
+	w := chained(t, v1alpha1.EvidenceChain{PolicyUID: policyUID, Sequence: 1, Digest: digestOf("1")})
+	w.Evidence.chains = map[string]*chain{policyUID: {told: map[string]evidence.Head{}, signed: map[string]bool{}, decided: map[evidence.Head]string{}}}
+	r := w.open()
+	for _, kind := range []evidence.Kind{evidence.KindPlanCreated, evidence.KindPlanPaused, evidence.KindPlanResumed} {
+		record := r.common(kind, w.clock.Now())
+		record.Subject, record.Result.State = r.subject(), "Running"
+		_, err := r.tell(t.Context(), record)
+		if conflict := (*evidence.ConflictError)(nil); !errors.As(err, &conflict) {
+			t.Errorf("telling %s ends with %v", kind, err)
+		}
+	}
+	records := slices.DeleteFunc(w.records.Names(), func(name string) bool { _, _, isRecord := evidence.ParseName(name); return !isRecord })
+	if len(records) != 1 {
+		t.Errorf("there are the records %v, want the first one alone", records)
 	}
 }
 

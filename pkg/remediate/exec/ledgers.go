@@ -221,13 +221,17 @@ func (r *run) releaseIn(ctx context.Context, ledgerName string, step int32) erro
 }
 
 // changePlaces changes the places of a ledger. A head that is still to be kept is kept by the
-// same write.
+// same write, unless it contradicts the ledger: then the next status is not stored.
 func (r *run) changePlaces(ctx context.Context, name string, how func(*ledger.Status) *ledger.Status) error {
 	chain, kept := r.plan.Spec.Plan.Policy.UID, evidence.Head{}
 	stored, err := r.changeFrom(ctx, r.looked(name), name, func(s *ledger.Status) *ledger.Status {
 		next := how(s)
 		kept = evidence.Head{}
-		if head, found := r.Evidence.unkept(chain); found && next != s && name == r.plan.Spec.Plan.Environment && putHead(next, chain, head) {
+		left := r.Evidence.unkept(chain)
+		if len(left) == 0 || next == s || name != r.plan.Spec.Plan.Environment || contradicts(s, chain, left) != nil {
+			return next
+		}
+		if head := left[len(left)-1]; putHead(next, chain, head) {
 			kept = head
 		}
 		return next

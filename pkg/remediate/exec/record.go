@@ -167,9 +167,12 @@ func (r *run) decided(ctx context.Context, next *v1alpha1.RemediationPlanStatus)
 	record.Subject = r.subject()
 	record.Result = evidence.Result{State: string(next.Phase), Reason: reason}
 	record.Approver = cmp.Or(record.Approver, decidedBy(kind, next, &r.plan.Spec.Control))
-	if kind == evidence.KindPlanPaused || kind == evidence.KindPlanResumed {
+	switch {
+	case kind == evidence.KindPlanPaused, kind == evidence.KindPlanResumed:
 		// Each needs a change of the spec, so the generation tells them apart.
 		record.Occurrence = int32(min(r.plan.Generation, math.MaxInt32)) //nolint:gosec // bounded
+	case next.Phase == v1alpha1.PlanScheduled:
+		record.Occurrence = 1 // the other way to wait is told by a record of the same kind
 	}
 	if err := r.withdraw(ctx); err != nil { // before the next decision takes the place of the last one
 		return err

@@ -212,6 +212,26 @@ func TestTheRecordOfADecisionNamesWhoMadeIt(t *testing.T) {
 	})
 }
 
+// Another executor decided that the plan is scheduled, told that, and could not store it. Its
+// record tells nothing about a plan that is deferred instead.
+func TestARecordOfAScheduledPlanIsNoneOfADeferredOne(t *testing.T) {
+	w := newWorld(t)
+	r := w.open()
+	r.plan.Status.Phase = v1alpha1.PlanCreated
+	for _, phase := range []v1alpha1.PlanPhase{v1alpha1.PlanScheduled, v1alpha1.PlanDeferred, v1alpha1.PlanDeferred, v1alpha1.PlanScheduled} {
+		if err := r.decided(t.Context(), &v1alpha1.RemediationPlanStatus{Phase: phase}); err != nil {
+			t.Fatal(err)
+		}
+	}
+	var told []string
+	for _, record := range w.recorded() {
+		told = append(told, record.Result.State)
+	}
+	if diff := cmp.Diff([]string{"Scheduled", "Deferred"}, told); diff != "" {
+		t.Errorf("records (-want +got):\n%s", diff)
+	}
+}
+
 func TestADigestOfAPlanTellsTwoApart(t *testing.T) {
 	w := newWorld(t)
 	one, other := w.newPlan().Spec.Plan, w.newPlan().Spec.Plan

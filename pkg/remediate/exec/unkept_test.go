@@ -31,6 +31,9 @@ func TestNoStatusNamesARecordBeforeItsHeadIsKept(t *testing.T) {
 	if _, err := w.Carry(w.Context(), w.key()); err == nil || !strings.Contains(err.Error(), "keeping the head") {
 		t.Errorf("carrying the plan on ends with %v", err)
 	}
+	if why := w.now().Status.DeferralReason; !strings.Contains(why, "keeping the head") {
+		t.Errorf("the plan stands still, and says %q", why)
+	}
 	if step := w.now().Status.Steps[0]; step.Evidence != nil || w.now().Status.Phase != v1alpha1.PlanRunning {
 		t.Errorf("the plan is %s, and its step names record %+v", w.now().Status.Phase, step.Evidence)
 	}

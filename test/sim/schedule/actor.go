@@ -44,6 +44,8 @@ type Life struct {
 	cancel context.CancelFunc
 	rng    *rand.Rand
 	dead   bool
+	// strands are its workers, if it has any.
+	strands []*Strand
 }
 
 // Spawn starts an actor. Its body is run once for each of its lives; when it

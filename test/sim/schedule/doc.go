@@ -10,6 +10,9 @@
 // more; it arrives twice; or the process dies over it, and begins anew with an
 // empty memory.
 //
+// A process may have several workers ([Life.Fork]) that share its memory. One of them goes on at
+// a time, and all of them die at once.
+//
 // A run is in a bubble of testing/synctest, so the clock is a virtual one: it
 // moves when every process waits. Code under test may use time, timers and
 // contexts as it does elsewhere.

@@ -59,6 +59,7 @@ var fates = map[fate]string{
 type await struct {
 	Message
 	life      *Life
+	strand    *Strand // the worker of the life that sent it; nil in a life without workers
 	sent      time.Time
 	heldUntil time.Time
 	arrivesAt time.Time // of one under way
@@ -91,7 +92,8 @@ func call[T any](ctx context.Context, l *Life, m Message, do func(refused bool) 
 		answer, none T
 		failed       error
 	)
-	w := &await{Message: m, life: l, sent: time.Now(), told: make(chan fate, 1)}
+	strand := enter(ctx)
+	w := &await{Message: m, life: l, strand: strand, sent: time.Now(), told: make(chan fate, 1)}
 	w.carry = func(refused bool) string {
 		answer, failed = do(refused)
 		return said(answer, failed)
@@ -106,6 +108,7 @@ func call[T any](ctx context.Context, l *Life, m Message, do func(refused bool) 
 	case <-ctx.Done():
 		l.actor.s.withdraw(w)
 		l.mustLive()
+		strand.turn()
 		return none, ctx.Err()
 	case <-l.ctx.Done():
 		l.actor.s.withdraw(w)
@@ -129,6 +132,7 @@ func (l *Life) suffer(ctx context.Context, f fate) error {
 	case <-l.ctx.Done():
 	}
 	l.mustLive()
+	enter(ctx).turn()
 	return &net.OpError{Op: "read", Net: "tcp", Err: os.ErrDeadlineExceeded}
 }
 
@@ -146,10 +150,7 @@ func (s *Scheduler) post(w *await) {
 	s.mu.Lock()
 	defer s.mu.Unlock()
 	s.pending = append(s.pending, w)
-	select {
-	case s.wake <- struct{}{}:
-	default:
-	}
+	s.signal()
 }
 
 // withdraw takes a message back that its sender no longer waits for.
@@ -189,7 +190,7 @@ func (s *Scheduler) settle(w *await) {
 	}
 	s.mu.Lock()
 	defer s.mu.Unlock()
-	s.note("%s: %s %s %s", w.life.Name, w.What, code, fates[f])
+	s.note("%s: %s %s %s", w.sender(), w.What, code, fates[f])
 	if f == deadBefore || f == deadAfter || f == deadBetween {
 		w.life.kill()
 	}
@@ -207,7 +208,7 @@ func (s *Scheduler) arrives(w *await) bool {
 	if i < 0 {
 		return false
 	}
-	s.Note("%s: %s %s, arriving late", w.life.Name, w.What, w.carry(false))
+	s.Note("%s: %s %s, arriving late", w.sender(), w.What, w.carry(false))
 	return true
 }
 
@@ -258,6 +259,6 @@ func (s *Scheduler) sleeps(w *await) fate {
 		return fine
 	}
 	w.heldUntil = time.Now().Add(time.Duration(s.rng.Int64N(int64(2 * time.Minute))))
-	s.Note("%s sleeps over %s", w.life.Name, w.What)
+	s.Note("%s sleeps over %s", w.sender(), w.What)
 	return asleep
 }

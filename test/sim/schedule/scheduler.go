@@ -55,6 +55,7 @@ type Scheduler struct {
 	actors   []*Actor
 	pending  []*await
 	underWay []*await // messages that were sent, and have not arrived
+	turns    []*await // workers that wait for their turn
 	trace    []string
 	stopped  bool
 }
@@ -85,6 +86,9 @@ func (s *Scheduler) Run(messages int, until func() bool) bool {
 		}
 		if s.over() {
 			return false
+		}
+		if s.yields() {
+			continue
 		}
 		next := s.choose()
 		if next == nil {
@@ -122,6 +126,9 @@ func (s *Scheduler) patience() time.Duration {
 		patience = min(patience, max(time.Until(w.arrivesAt), time.Millisecond))
 	}
 	for _, w := range s.pending {
+		if locked(w) {
+			continue
+		}
 		patience = min(patience, max(time.Until(w.heldUntil), time.Millisecond))
 	}
 	return patience
@@ -132,9 +139,9 @@ func (s *Scheduler) choose() *await {
 	s.mu.Lock()
 	defer s.mu.Unlock()
 	s.forgetPerished()
-	ready := slices.DeleteFunc(slices.Clone(s.pending), func(w *await) bool { return w.heldUntil.After(time.Now()) })
+	ready := slices.DeleteFunc(slices.Clone(s.pending), func(w *await) bool { return w.heldUntil.After(time.Now()) || locked(w) })
 	slices.SortFunc(ready, func(a, b *await) int {
-		return cmp.Or(cmp.Compare(a.life.actor.index, b.life.actor.index), cmp.Compare(a.What, b.What))
+		return cmp.Or(cmp.Compare(a.life.actor.index, b.life.actor.index), cmp.Compare(a.index(), b.index()), cmp.Compare(a.What, b.What))
 	})
 	late := slices.DeleteFunc(slices.Clone(s.underWay), func(w *await) bool { return w.arrivesAt.After(time.Now()) })
 	switch {

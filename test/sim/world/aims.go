@@ -44,9 +44,18 @@ func aimsAtOthers() []Aim {
 		{"health of others", []string{"count of the healthy"}, func(c *scenario, _ *rand.Rand) {
 			c.hire(eager("counter", "assessor", (*person).countsHealth), eager("second-counter", "assessor", (*person).countsHealth))
 		}},
+		{"fights", []string{"fight over a target", "step Skipped Contended"}, func(c *scenario, _ *rand.Rand) {
+			c.hire(eager("fight-observer", "assessor", (*person).seesFight), eager("second-fight-observer", "assessor", (*person).seesFight))
+		}},
+		{"mass drifts", []string{"mass drift", "plan that waits for the end of a mass drift"}, func(c *scenario, _ *rand.Rand) {
+			c.hire(eager("drift-observer", "assessor", (*person).seesMassDrift), eager("second-drift-observer", "assessor", (*person).seesMassDrift))
+		}},
 		{"stores", []string{"store that fails", "store that hangs", "store that claims to be ready"}, func(c *scenario, rng *rand.Rand) {
 			c.store = pick(rng, storeFails, storeHangs, storeClaimsReady)
 			c.hire(eager("store-breaker", "root", (*person).breaksStore), eager("canceller-beside-a-store", "alice", (*person).controls))
+		}},
+		{"forgetful stores", []string{"record that the store forgot", "forgotten record that is missed"}, func(c *scenario, _ *rand.Rand) {
+			c.hire(eager("forgetter", "root", (*person).forgets))
 		}},
 		{"waits", []string{"long pause", "plan that waits for long"}, func(c *scenario, rng *rand.Rand) {
 			if c.manual = rng.IntN(2) == 0; !c.manual {
@@ -89,6 +98,9 @@ func aimsAtSteps() []Aim {
 			c.chances.Lost, c.chances.Late, c.chances.Critical = 14, 6, 40
 			c.batches, c.limits.MaxConcurrent = [][]int32{{0, 1}}, 2
 			c.hire(disturbance{name: "canceller-of-intents", user: "alice", do: (*person).cancels, atIntents: true})
+		}},
+		{"workers", []string{"plan beside a plan of the same process"}, func(c *scenario, rng *rand.Rand) {
+			c.workers, c.second, c.limits.MaxConcurrent = true, pick(rng, "other", "other", "same"), 2
 		}},
 		{"neighbors", []string{"step Skipped AlreadyDesired", "step Skipped Claimed"}, func(c *scenario, _ *rand.Rand) {
 			c.second, c.limits.MaxConcurrent = "same", 2

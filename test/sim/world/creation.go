@@ -61,7 +61,7 @@ type dozing struct {
 func (d dozing) Post(ctx context.Context, ref exec.Reference, body []byte, dryRun bool) ([]byte, error) {
 	if !dryRun && !d.w.calm.Load() && d.rng.IntN(2) == 0 {
 		d.w.dozes.Add(1)
-		d.doze(time.Duration(d.rng.Int64N(int64(longestDoze))))
+		d.doze(ctx, time.Duration(d.rng.Int64N(int64(longestDoze))))
 	}
 	return d.Targets.Post(ctx, ref, body, dryRun)
 }
@@ -70,14 +70,14 @@ func (d dozing) Post(ctx context.Context, ref exec.Reference, body []byte, dryRu
 func (d dozing) Put(ctx context.Context, ref exec.Reference, body []byte, dryRun bool) ([]byte, error) {
 	if d.w.doze && !dryRun && !d.w.calm.Load() && d.rng.IntN(2) == 0 {
 		d.w.count("doze before an update")
-		d.doze(time.Duration(d.rng.Int64N(int64(longestDoze))))
+		d.doze(ctx, time.Duration(d.rng.Int64N(int64(longestDoze))))
 	}
 	return d.Targets.Put(ctx, ref, body, dryRun)
 }
 
-func (d dozing) doze(long time.Duration) {
+func (d dozing) doze(ctx context.Context, long time.Duration) {
 	d.w.asleep.Add(1)
 	defer d.w.asleep.Add(-1) // it may die meanwhile
 	d.w.s.Note("%s dozes for %s before it sends a write", d.l.Name, long)
-	d.l.Sleep(long)
+	d.l.Pause(ctx, long)
 }

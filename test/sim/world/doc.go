@@ -18,7 +18,7 @@
 //
 //	report := world.Run(seed, world.Options{}) // within a bubble of testing/synctest
 //
-// [judge] holds what was written against the promises: I1 to I22 about everything
+// [judge] holds what was written against the promises: I1 to I26 about everything
 // that was ever stored, L1 to L5 about how it ends, and how soon. A [Mutant] is an
 // executor with one of its protections taken out; the promises must catch each.
 //
@@ -28,8 +28,13 @@
 //
 // What an executor reads of others, it reads between the grant of a step and its intent. So
 // the judge asks whether there was a moment in between at which the policy, the halts, the
-// health of the others and the Baseline let the step through (I14, I15, I17): no race with a
+// health of the others, the guard and the Baseline let the step through (I14, I15, I17, I24, I25): no race with a
 // person can break that, and an executor that reads too early does.
+//
+// A store may forget a record. The judge then asks for all that is said of targets, ledgers and
+// brakes, takes what the store has lost for told, and demands that verifying misses it (I26).
+// Where another record has the place of a lost one, the chain stops, and a plan has to say so.
+// No executor lists a store, so a list that lacks a record is no case of these worlds.
 //
 // A rare case is an [Aim]: it changes a scenario, and names what is counted when it is met.
 //
@@ -37,10 +42,11 @@
 // network held for longer than its sender waited counts by when it was sent: nobody
 // can call it back, and stopping it would itself be a write outside of the hours.
 //
-// One executor carries out one plan after the other, where the real one has four
-// workers: within a process there is nothing to interleave but what the API server
-// sees, and of that the other executor does as much. Two workers would share the lock of the
-// records, for which the bubble cannot wait. The planner takes no part; plans are there from
-// the beginning. Clocks are wrong by the same
+// In a share of the worlds an executor has two workers, of which each carries out another plan
+// at the same time, as the queue of controller-runtime guarantees; the real one has four. The
+// workers share the lock of the records, for which the bubble cannot wait. So while one worker
+// writes a record or keeps its head, the other worker of that process goes on no further.
+//
+// The planner takes no part; plans are there from the beginning. Clocks are wrong by the same
 // from the beginning to the end.
 package world

@@ -39,7 +39,15 @@ type process struct {
 	reconciler *plan.Reconciler
 	informers  *informers
 	due        map[types.NamespacedName]time.Time
-	vigil      plan.Vigil
+	// busy are the plans that a worker carries on.
+	busy  map[types.NamespacedName]bool
+	vigil plan.Vigil
+}
+
+// worker is what goes on in a process: the life itself, or one of its workers.
+type worker interface {
+	Context() context.Context
+	Await(told <-chan struct{}, atMost time.Duration) bool
 }
 
 // sweepEvery is how often the assessor has the ledgers looked through.
@@ -52,20 +60,29 @@ func (w *World) executor(ahead time.Duration) func(*schedule.Life) {
 		if err != nil {
 			panic(err)
 		}
-		sweep := time.Now().Add(sweepEvery)
-		for {
-			p.listen()
-			for _, key := range w.planKeys() {
-				if at, waits := p.due[key]; waits && !time.Now().Before(at) {
-					p.carry(key)
-				}
-			}
-			if !time.Now().Before(sweep) {
-				_ = p.executor.ClearLeftovers(l.Context()) // it is called again
-				sweep = time.Now().Add(sweepEvery)
-			}
-			p.linger(sweep)
+		if !w.workers {
+			p.work(l)
+			return
 		}
+		l.Fork(func(s *schedule.Strand) { p.work(s) }, func(s *schedule.Strand) { p.work(s) })
+	}
+}
+
+// work carries plans on, and has the ledgers looked through.
+func (p *process) work(by worker) {
+	sweep := time.Now().Add(sweepEvery)
+	for {
+		p.listen()
+		for _, key := range p.w.planKeys() {
+			if at, waits := p.due[key]; waits && !p.busy[key] && !time.Now().Before(at) {
+				p.carry(by, key)
+			}
+		}
+		if !time.Now().Before(sweep) {
+			_ = p.executor.ClearLeftovers(by.Context()) // it is called again
+			sweep = time.Now().Add(sweepEvery)
+		}
+		p.linger(by, sweep)
 	}
 }
 
@@ -78,9 +95,17 @@ func (w *World) planKeys() []types.NamespacedName {
 }
 
 // carry reconciles one plan, and knows when to do so again.
-func (p *process) carry(key types.NamespacedName) {
+func (p *process) carry(by worker, key types.NamespacedName) {
 	delete(p.due, key)
-	result, err := p.reconciler.Reconcile(p.l.Context(), reconcile.Request{NamespacedName: key})
+	if len(p.busy) > 0 {
+		p.w.count("plan beside a plan of the same process")
+	}
+	p.busy[key] = true
+	if p.w.workers {
+		p.informers.tell() // the other one may have something to do
+	}
+	result, err := p.reconciler.Reconcile(by.Context(), reconcile.Request{NamespacedName: key})
+	delete(p.busy, key)
 	switch {
 	case err != nil:
 		p.wake(key, time.Now().Add(time.Duration(p.l.Rand().Int64N(int64(3*time.Second)))))
@@ -180,16 +205,16 @@ func passes(w *World, c change, kind client.Object, all []predicate.Predicate) b
 }
 
 // linger waits until something is due, or something was seen.
-func (p *process) linger(until time.Time) {
-	for _, at := range p.due {
-		if at.Before(until) {
+func (p *process) linger(by worker, until time.Time) {
+	for key, at := range p.due {
+		if !p.busy[key] && at.Before(until) {
 			until = at
 		}
 	}
 	if next := p.informers.next(); !next.IsZero() && next.Before(until) {
 		until = next
 	}
-	p.l.Await(p.informers.told, max(time.Until(until), time.Millisecond))
+	by.Await(p.informers.told, max(time.Until(until), time.Millisecond))
 }
 
 func (w *World) newProcess(l *schedule.Life, ahead time.Duration) (*process, error) {
@@ -210,8 +235,9 @@ func (w *World) newProcess(l *schedule.Life, ahead time.Duration) (*process, err
 	}
 	e.Mirror, e.Observer, e.Holder = w.mirror(l), witness{w}, l.Name
 	e.Targets = dozing{e.Targets, w, l, l.Aside("doze")}
-	p := &process{w: w, l: l, executor: e, informers: w.informers(l, watched), due: map[types.NamespacedName]time.Time{}}
+	p := &process{w: w, l: l, executor: e, informers: w.informers(l, watched), due: map[types.NamespacedName]time.Time{}, busy: map[types.NamespacedName]bool{}}
 	e.Cached = p.informers
+	e.Evidence.Heads = lockedHeads{e.Evidence.Heads}
 	w.mutant.apply(p, own)
 	p.reconciler = &plan.Reconciler{Executor: e, Targets: p, Cached: p.informers, Time: e.Time}
 	return p, nil
@@ -260,6 +286,19 @@ func typedLike(w *World, kind client.Object, o apiserver.Object) client.Object {
 		return typedOf[v1alpha1.Environment](w, o)
 	}
 	panic(fmt.Sprintf("nobody watches %T here", kind))
+}
+
+// lockedHeads are asked while the records are locked.
+type lockedHeads struct{ exec.Heads }
+
+// Head implements exec.Heads.
+func (h lockedHeads) Head(ctx context.Context, environment, chain string) (evidence.Head, error) {
+	return h.Heads.Head(schedule.Alone(ctx), environment, chain) //nolint:wrapcheck // it stands for them
+}
+
+// Keep implements exec.Heads.
+func (h lockedHeads) Keep(ctx context.Context, environment, chain string, left ...evidence.Head) error {
+	return h.Heads.Keep(schedule.Alone(ctx), environment, chain, left...) //nolint:wrapcheck // it stands for them
 }
 
 // writesTarget says that a request is the one that everything is about.

@@ -114,6 +114,11 @@ func (in *informers) stored(c apiserver.Commit) {
 		return
 	}
 	in.late(s, c)
+	in.tell()
+}
+
+// tell wakes the process.
+func (in *informers) tell() {
 	select {
 	case in.told <- struct{}{}:
 	default:

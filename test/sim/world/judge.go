@@ -14,7 +14,7 @@ import (
 
 // Breach is a promise that was broken.
 type Breach struct {
-	// Promise by its name: I1 to I22, L1 to L5.
+	// Promise by its name: I1 to I26, L1 to L5.
 	Promise string
 	// Revision of the write that broke it; zero when it is about the end.
 	Revision int64
@@ -48,6 +48,10 @@ var promises = map[string]string{
 	"I20": "the ledgers count what the steps did, and the breakers each failure",
 	"I21": "what waits holds no place and no target",
 	"I22": "what is verified was healthy for as long as its policy says",
+	"I23": "each end of a plan has its record",
+	"I24": "a step begins only over a target that no writers fight over",
+	"I25": "a step begins only while its guard sees no mass drift",
+	"I26": "verifying misses each record that the store forgot",
 	"I16": "nothing is written outside of the hours of a policy",
 	"L1":  "once nothing disturbs it any more a plan ends, and what it says is so",
 	"L2":  "nothing is left in the open: intents, seals, places in the ledgers",
@@ -87,6 +91,9 @@ type judge struct {
 	// waitsSince and brakedSince are since when a plan waits, and is braked.
 	waitsSince, brakedSince map[string]time.Time
 	judgedWait              map[string]bool
+	// kept is how far the chain ever went by its ledger, and keptHeads are the digests of its heads.
+	kept      int64
+	keptHeads map[string]bool
 	// deleted plans by their name, and ledgers as "ledger name".
 	deleted map[string]bool
 }
@@ -97,7 +104,7 @@ func newJudge(w *World, history []apiserver.Commit, ended bool) *judge {
 		w: w, history: history, seen: map[string]int{}, plans: map[string]*v1alpha1.RemediationPlan{},
 		permits: permits{baselines: map[string]*v1alpha1.Baseline{}, granted: map[string]*permit{}},
 		entries: map[string]taken{}, claims: map[string]claimed{}, finalAt: map[string]int64{}, waitsSince: map[string]time.Time{}, brakedSince: map[string]time.Time{}, judgedWait: map[string]bool{},
-		ledgers: map[string]*v1alpha1.RemediationLedger{}, deleted: map[string]bool{}, asked: map[string]bool{}, phases: map[string]map[string]bool{},
+		ledgers: map[string]*v1alpha1.RemediationLedger{}, keptHeads: map[string]bool{}, deleted: map[string]bool{}, asked: map[string]bool{}, phases: map[string]map[string]bool{},
 	}
 	for _, c := range history {
 		j.commit(c)

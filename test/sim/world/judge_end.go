@@ -20,6 +20,10 @@ const second = time.Second
 
 // live: L1 to L4.
 func (j *judge) live(ended bool) {
+	if len(j.w.forgotten) > 0 && slices.ContainsFunc(planNames(j.plans), func(name string) bool { return !j.deleted[name] && stopped(j.plans[name]) }) {
+		j.seen["chain that stops until a person has looked"]++
+		return // plans wait for its places and targets, too
+	}
 	for _, name := range planNames(j.plans) {
 		p := j.plans[name]
 		if j.deleted[name] {
@@ -105,13 +109,21 @@ func specOf(o apiserver.Object) apiserver.Object {
 // recorded: I13. The chain verifies against the heads and the plans, and has one
 // record for each write, and none for a write that was not.
 func (j *judge) recorded() {
-	records, ok := j.verified()
-	if !ok {
+	report, records := j.verified()
+	if report == nil {
 		return
 	}
+	told := j.told(records)
+	j.endRecords(told)
+	for _, p := range report.Problems {
+		if len(j.w.forgotten) == 0 || !followsFromForgetting(p.Kind) {
+			j.breaks("I13", 0, "%s", p)
+		}
+	}
+	j.forgot(report)
 	steps := map[string]evidence.Record{}
 	var fences []evidence.Record
-	for _, r := range records {
+	for _, r := range told {
 		switch r.Kind {
 		case evidence.KindStep:
 			steps[stepID(r.Plan.UID, r.Step.Index)] = r
@@ -120,8 +132,10 @@ func (j *judge) recorded() {
 		default:
 		}
 	}
-	j.stepRecords(steps)
-	j.decisionRecords(records)
+	if j.seen["chain that stops until a person has looked"] == 0 {
+		j.stepRecords(steps)
+		j.decisionRecords(records)
+	}
 	for _, f := range j.fences {
 		if !slices.ContainsFunc(fences, f.toldBy) && !j.deleted[f.plan.Name] {
 			j.seen["fence without its record"]++
@@ -131,19 +145,45 @@ func (j *judge) recorded() {
 
 // decisionRecords: a record tells of a phase that the plan has had, or is withdrawn.
 func (j *judge) decisionRecords(records []evidence.Record) {
-	withdrawn := map[int64]bool{}
-	for i := range records {
-		if earlier := records[i].Withdraws; earlier != nil {
-			withdrawn[earlier.Sequence] = true
-			j.seen["decision that is withdrawn"]++
-		}
-	}
+	withdrawn := withdrawnBy(records)
+	j.seen["decision that is withdrawn"] += len(withdrawn)
 	for i := range records {
 		r := &records[i]
 		if r.Decides() && !withdrawn[r.Chain.Sequence] && !j.deleted[r.Plan.Name] && !j.phases[r.Plan.UID][r.Result.State] {
 			j.breaks("I13", 0, "record %d tells that plan %s was %s, and it never was", r.Chain.Sequence, r.Plan.Name, r.Result.State)
 		}
 	}
+}
+
+// endRecords: I23. Each plan that has ended has a record that tells how, and that stands.
+func (j *judge) endRecords(records []evidence.Record) {
+	ends, withdrawn := map[string]bool{}, withdrawnBy(records)
+	for i := range records {
+		if r := &records[i]; r.Decides() && !withdrawn[r.Chain.Sequence] {
+			ends[r.Plan.UID+" "+r.Result.State] = true
+		}
+	}
+	for _, name := range planNames(j.plans) {
+		p := j.plans[name]
+		if !protocol.Final(p.Status.Phase) || j.deleted[name] {
+			continue
+		}
+		j.seen["end that is to have a record"]++
+		if !ends[string(p.UID)+" "+string(p.Status.Phase)] {
+			j.breaks("I23", j.finalAt[name], "plan %s ended as %s, and no record tells of that", name, p.Status.Phase)
+		}
+	}
+}
+
+// withdrawnBy gives the sequences of the records that others withdraw.
+func withdrawnBy(records []evidence.Record) map[int64]bool {
+	withdrawn := map[int64]bool{}
+	for i := range records {
+		if earlier := records[i].Withdraws; earlier != nil {
+			withdrawn[earlier.Sequence] = true
+		}
+	}
+	return withdrawn
 }
 
 // withdrawn says whether there is a record for each one that a plan withdraws.
@@ -203,7 +243,8 @@ func (j *judge) stepRecords(steps map[string]evidence.Record) {
 	}
 }
 
-func (j *judge) verified() ([]evidence.Record, bool) {
+// verified gives what is wrong with the chains, and all good records; nil when they cannot be read.
+func (j *judge) verified() (*evidence.Report, []evidence.Record) {
 	o := evidence.Options{Heads: map[string]evidence.Head{}}
 	var records []evidence.Record
 	o.Each = func(s evidence.Sealed) { records = append(records, s.Record) }
@@ -228,10 +269,7 @@ func (j *judge) verified() ([]evidence.Record, bool) {
 	report, err := evidence.Verify(context.Background(), j.w.evidence, j.w.keys.ring, o)
 	if err != nil {
 		j.breaks("I13", 0, "the records cannot be read: %v", err)
-		return nil, false
+		return nil, nil
 	}
-	for _, p := range report.Problems {
-		j.breaks("I13", 0, "%s", p)
-	}
-	return records, true
+	return report, records
 }

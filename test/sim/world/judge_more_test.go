@@ -11,6 +11,7 @@ import (
 	metav1 "k8s.io/apimachinery/pkg/apis/meta/v1"
 
 	"github.com/plumbline-dev/plumbline/pkg/apis/plumbline/v1alpha1"
+	"github.com/plumbline-dev/plumbline/pkg/remediate/evidence"
 	"github.com/plumbline-dev/plumbline/test/sim/apiserver"
 )
 
@@ -66,6 +67,16 @@ func TestTheJudgeNamesTheBrokenPromiseOfAStep(t *testing.T) {
 				specOf(o)["authorised"] = object(p.w.another(p.w.targets[0]))
 			})
 		}},
+		"a fight before the grant": {"I24", func(t *testing.T, p *past) {
+			p.insert(t, p.inState(t, 0, v1alpha1.StepReserved), "baselines", func(o apiserver.Object) {
+				o["status"].(map[string]any)["contention"] = map[string]any{"since": "2026-01-01T00:00:00Z", "with": []any{"bot"}}
+			})
+		}},
+		"a mass drift before the grant": {"I25", func(t *testing.T, p *past) {
+			p.insert(t, p.inState(t, 1, v1alpha1.StepReserved), "clusterspecguards", func(o apiserver.Object) {
+				o["status"] = map[string]any{"massDrift": map[string]any{"namespaces": []any{map[string]any{"name": namespace, "since": "2026-01-01T00:00:00Z"}}}}
+			})
+		}},
 		"too few healthy others before the grant": {"I17", func(t *testing.T, p *past) {
 			p.insert(t, p.inState(t, 1, v1alpha1.StepReserved), "remediationpolicies", func(o apiserver.Object) { o["status"] = healthOf(o, 1, 3)["status"] })
 		}},
@@ -116,6 +127,29 @@ func TestTheJudgeNamesTheBrokenPromiseOfAStep(t *testing.T) {
 		}},
 		"a target that is verified and not healthy": {"I22", func(t *testing.T, p *past) {
 			p.forge(p.planBefore(p.inState(t, 0, v1alpha1.StepVerified)-1), func(plan *v1alpha1.RemediationPlan) { plan.Status.Steps[0].HealthySince = nil })
+		}},
+		"a record that the store forgot, and no head tells of": {"I26", func(t *testing.T, p *past) {
+			names := slices.DeleteFunc(p.w.evidence.Names(), func(name string) bool { _, _, isRecord := evidence.ParseName(name); return !isRecord })
+			p.w.forget(names[len(names)-1])
+			if len(p.w.forgotten) != 1 {
+				t.Fatalf("the store forgot %d records, want 1", len(p.w.forgotten))
+			}
+			all := p.ledgers()
+			p.commits = append(p.commits, p.commits[all[len(all)-1]])
+			p.forgeLedger(len(p.commits)-1, func(l *v1alpha1.RemediationLedger) {
+				l.Status.Sequence++
+				l.Status.Chains[0].Sequence--
+				l.Status.Chains[0].Digest = ""
+			})
+		}},
+		"an end that no record tells": {"I23", func(_ *testing.T, p *past) {
+			other := p.commits[p.last()]
+			other.Name, other.Subresource = "other", ""
+			other.After = changed(other.After, func(o apiserver.Object) { metadata(o)["name"], metadata(o)["uid"] = "other", "other" })
+			p.commits = append(p.commits, other)
+		}},
+		"an end that its record tells otherwise": {"I23", func(_ *testing.T, p *past) {
+			p.forge(p.last(), func(plan *v1alpha1.RemediationPlan) { plan.Status.Phase = v1alpha1.PlanFailed })
 		}},
 		"a cancellation that nothing follows": {"L5", func(t *testing.T, p *past) {
 			i := p.inState(t, 0, v1alpha1.StepReserved)

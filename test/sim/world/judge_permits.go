@@ -3,7 +3,10 @@
 package world
 
 import (
+	"slices"
 	"time"
+
+	"k8s.io/apimachinery/pkg/api/meta"
 
 	"github.com/plumbline-dev/plumbline/pkg/apis/plumbline/v1alpha1"
 	"github.com/plumbline-dev/plumbline/pkg/remediate/planner"
@@ -14,13 +17,15 @@ import (
 // granted. The executor reads each of them live between the grant and the intent. So for each
 // there must have been a moment at which it let the step through.
 type permit struct {
-	policy, health, wish bool
+	policy, health, wish, calm, alone bool
 }
 
 // permits are judged by the states of others at each moment.
 type permits struct {
 	policy    *v1alpha1.RemediationPolicy
 	baselines map[string]*v1alpha1.Baseline
+	// guard is nil before it is stored.
+	guard *v1alpha1.ClusterSpecGuard
 	// granted steps that have no intent yet, by their identity.
 	granted map[string]*permit
 	// safety and health are all settings that the policy has had.
@@ -41,6 +46,11 @@ func (j *judge) others(c apiserver.Commit) {
 		delete(j.permits.baselines, c.Name)
 		if c.After != nil {
 			j.permits.baselines[c.Name] = typedOf[v1alpha1.Baseline](j.w, c.After)
+		}
+	case "clusterspecguards":
+		j.permits.guard = nil
+		if c.After != nil {
+			j.permits.guard = typedOf[v1alpha1.ClusterSpecGuard](j.w, c.After)
 		}
 	case "remediationledgers":
 	default:
@@ -71,6 +81,27 @@ func (j *judge) permit(granted *permit, p *v1alpha1.RemediationPlan, step int) {
 	granted.policy = granted.policy || same && !j.halted()
 	granted.health = granted.health || policy != nil && enoughHealthy(policy)
 	granted.wish = granted.wish || j.wished(p, step)
+	granted.calm = granted.calm || !j.frozen(&p.Spec.Plan.Targets[step])
+	granted.alone = granted.alone || !j.contended(&p.Spec.Plan.Targets[step])
+}
+
+// contended says that writers fight over a target. No writers fight over what is gone: there the
+// assessor takes the contention back.
+func (j *judge) contended(t *v1alpha1.PlanTarget) bool {
+	b := j.permits.baselines[t.Baseline]
+	return t.UID != "" && b != nil && b.Status.Contention != nil
+}
+
+// frozen says that the guard sees a mass drift that the drift of a target belongs to.
+func (j *judge) frozen(t *v1alpha1.PlanTarget) bool {
+	guard := j.permits.guard
+	if guard == nil || guard.Status.MassDrift == nil {
+		return guard != nil && meta.IsStatusConditionTrue(guard.Status.Conditions, v1alpha1.ConditionMassDrift)
+	}
+	mass := guard.Status.MassDrift
+	return mass.EverythingSince != nil ||
+		slices.ContainsFunc(mass.Namespaces, func(n v1alpha1.FrozenNamespace) bool { return n.Name == namespace }) ||
+		slices.ContainsFunc(mass.Causes, func(c v1alpha1.FrozenCause) bool { return slices.Contains(t.Paths, c.Path) })
 }
 
 // halted says that a person has halted everything in one of the ledgers.
@@ -108,7 +139,7 @@ func (j *judge) wished(p *v1alpha1.RemediationPlan, step int) bool {
 	return b.Spec.Authorised.Hash == t.RevisionHash
 }
 
-// permitted: I14, I15 and I17, for the steps that a status grants, or gives an intent.
+// permitted: I14, I15, I17, I24 and I25, for the steps that a status grants, or gives an intent.
 func (j *judge) permitted(c apiserver.Commit, before, next *v1alpha1.RemediationPlan) {
 	for i := range next.Status.Steps {
 		was, is := stateOf(before, i), next.Status.Steps[i].State
@@ -134,7 +165,7 @@ func (j *judge) unpermitted(id string) {
 	if granted == nil {
 		return
 	}
-	for what, had := range map[string]bool{"policy": granted.policy, "health": granted.health, "wish": granted.wish} {
+	for what, had := range map[string]bool{"policy": granted.policy, "health": granted.health, "wish": granted.wish, "mass drift": granted.calm, "fight": granted.alone} {
 		if !had {
 			j.seen["granted step that its "+what+" stopped"]++
 		}
@@ -156,6 +187,10 @@ func (j *judge) hadPermits(c apiserver.Commit, p *v1alpha1.RemediationPlan, step
 		j.breaks("I14", c.Revision, "step %d of %s has an intent, and its policy was changed, halted or gone since the step was granted", step, p.Name)
 	case !had.health:
 		j.breaks("I17", c.Revision, "step %d of %s has an intent, and too few others were healthy since the step was granted", step, p.Name)
+	case !had.alone:
+		j.breaks("I24", c.Revision, "step %d of %s has an intent, and writers fought over its target since the step was granted", step, p.Name)
+	case !had.calm:
+		j.breaks("I25", c.Revision, "step %d of %s has an intent, and its guard saw a mass drift since the step was granted", step, p.Name)
 	case !had.wish:
 		j.breaks("I15", c.Revision, "step %d of %s has an intent, and a person accepted the drift, or another state was authorized, before the step was granted", step, p.Name)
 	}

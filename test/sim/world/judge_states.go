@@ -176,6 +176,7 @@ func (j *judge) ledger(c apiserver.Commit) {
 	}
 	next, before := typedOf[v1alpha1.RemediationLedger](j.w, c.After), j.ledgers[c.Name]
 	j.ledgers[c.Name] = next
+	j.keeps(next)
 	if before == nil || c.Subresource != "status" {
 		return
 	}

@@ -69,6 +69,10 @@ func Mutants() []Mutant {
 		{Name: "a status names records whose heads are not kept", Breaks: "I13", take: func(p *process, _ clock.PassiveClock) {
 			p.executor.Evidence.Heads = headless{p.executor.Evidence.Heads}
 		}},
+		{Name: "the end of a plan is not recorded", Breaks: "I23", take: func(p *process, _ clock.PassiveClock) {
+			p.executor.Evidence.Writer.Store = endless{p.executor.Evidence.Writer.Store, p.w}
+		}},
+		{Name: "a chain goes as far as the store has it", Breaks: "I26", take: adopts, in: withForgetting},
 		{Name: "the time is that of the own clock", Breaks: "I16", in: withHours, take: func(p *process, own clock.PassiveClock) { p.executor.Time = ownTime{own} }},
 	}, blindMutants()...)
 }
@@ -118,7 +122,7 @@ func withHours(c *scenario) {
 type headless struct{ exec.Heads }
 
 // Keep implements exec.Heads.
-func (headless) Keep(context.Context, string, string, evidence.Head) error { return nil }
+func (headless) Keep(context.Context, string, string, ...evidence.Head) error { return nil }
 
 // ownTime takes a clock for the API server's.
 type ownTime struct{ clock.PassiveClock }

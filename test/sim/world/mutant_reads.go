@@ -21,6 +21,8 @@ func blindMutants() []Mutant {
 		{Name: "a halt of a ledger is not seen", Breaks: "I14", take: reads(func() func(client.Object) { return unhalted }), in: beside(disturber("halter", "alice", (*person).haltsLedger))},
 		{Name: "the health of others is not asked", Breaks: "I17", take: reads(func() func(client.Object) { return healthy }), in: beside(disturber("counter", "assessor", (*person).countsHealth))},
 		{Name: "Baselines are read once", Breaks: "I15", take: reads(once(frozenBaseline)), in: beside(disturber("acceptor", "alice", (*person).accepts), disturber("authorizer", "assessor", (*person).authorizes))},
+		{Name: "fights are not seen", Breaks: "I24", take: reads(func() func(client.Object) { return peaceful }), in: beside(disturber("fight-observer", "assessor", (*person).seesFight))},
+		{Name: "mass drifts are not seen", Breaks: "I25", take: func(p *process, _ clock.PassiveClock) { p.executor.Guards = thawed{p.executor.Guards} }, in: beside(disturber("drift-observer", "assessor", (*person).seesMassDrift))},
 		{Name: "no dry run is sent", Breaks: "I19", take: func(p *process, _ clock.PassiveClock) { p.executor.Targets = untried{p.executor.Targets} }, in: withWebhook},
 		{Name: "all batches are one", Breaks: "I18", take: reads(func() func(client.Object) { return oneBatch }), in: func(c *scenario) {
 			c.batches, c.limits.MaxConcurrent, c.second = [][]int32{{0}, {1}}, 2, ""

@@ -98,6 +98,7 @@ func Run(seed uint64, o Options) *Report {
 // lease, and nobody keeps anything from going on. It says whether all came to an end.
 func (w *World) settle() bool {
 	w.calm.Store(true)
+	w.calmSince = time.Now()
 	w.s.Disturb(schedule.Chances{})
 	w.s.Retire("executor-b")
 	w.s.Note("everything is calm")

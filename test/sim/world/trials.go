@@ -27,6 +27,8 @@ type trials struct {
 	store     storeFault
 	// dozes says that an executor may stand still before it sends an update.
 	dozes bool
+	// workers says that each executor has two workers.
+	workers bool
 	// manual plans wait for a person, and scheduled ones for a time after the beginning.
 	manual    bool
 	scheduled time.Duration

@@ -90,6 +90,7 @@ func (w *World) relent() {
 	w.broken.Store(false)
 	w.resume()
 	w.heal()
+	w.thaw()
 }
 
 // heal says that all other objects are healthy, where the last count says otherwise.

@@ -46,6 +46,11 @@ type World struct {
 	deadline time.Duration
 	still    int
 
+	// calmSince is since when nothing disturbs.
+	calmSince time.Time
+	// forgotten are the records that the store has lost.
+	forgotten []evidence.Sealed
+
 	// calm says that nothing disturbs any more.
 	calm     atomic.Bool
 	mu       sync.Mutex
@@ -62,6 +67,8 @@ type World struct {
 	caps, clusterCaps ledger.Caps
 	delay             time.Duration
 	doze              bool
+	// workers says that an executor carries two plans on at the same time.
+	workers bool
 	// turns of the webhook.
 	turnsMu sync.Mutex
 	turns   []time.Time
@@ -132,7 +139,7 @@ func newWorld(s *schedule.Scheduler, c scenario, mutant Mutant) *World {
 		midnight: midnight, epoch: time.Now(), s: s, mutant: mutant,
 		evidence: &storetest.Memory{}, keys: signing(), read: map[uintptr]read{},
 		rules:     c.kind.rules(midnight),
-		admission: c.admission, storeFault: c.store, caps: c.caps, clusterCaps: c.clusterCaps, delay: c.delay, doze: c.dozes, counts: map[string]int{},
+		admission: c.admission, storeFault: c.store, caps: c.caps, clusterCaps: c.clusterCaps, delay: c.delay, doze: c.dozes, workers: c.workers, counts: map[string]int{},
 	}
 	w.Server = apiserver.New(time.Now, w.watchedByWebhook(kinds())...)
 	for _, aim := range c.aims {
@@ -245,6 +252,9 @@ func (w *World) watch(wants func(apiserver.Commit) bool) <-chan struct{} {
 func (w *World) ended() bool {
 	if w.asleep.Load() > 0 {
 		return false
+	}
+	if w.stands() {
+		return true
 	}
 	for _, p := range w.plans {
 		now := w.Server.Look(group, "remediationplans", namespace, p.Name)
