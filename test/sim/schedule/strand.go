@@ -30,7 +30,7 @@ func (l *Life) Fork(bodies ...func(*Strand)) {
 	ended := make(chan struct{}, len(bodies))
 	for i := range bodies {
 		s := &Strand{life: l, index: i}
-		s.ctx = context.WithValue(l.ctx, strandKey{}, s)
+		s.ctx = context.WithValue(l.ctx, strandKey{}, s) //nolint:fatcontext // each worker has one of its own
 		l.strands = append(l.strands, s)
 	}
 	for i, body := range bodies {

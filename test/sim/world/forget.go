@@ -163,7 +163,7 @@ type adoptedHeads struct {
 // Head implements exec.Heads.
 func (h adoptedHeads) Head(ctx context.Context, environment, chain string) (evidence.Head, error) {
 	head, err := h.Heads.Head(ctx, environment, chain)
-	return h.w.adopted(chain, head), err //nolint:wrapcheck // it stands for them
+	return h.w.adopted(chain, head), err //nolint:wrapcheck,contextcheck // it stands for them, and looks beside all disturbances
 }
 
 // adopted is the last record that the store has up to a head.

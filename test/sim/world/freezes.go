@@ -56,12 +56,12 @@ func massDrift(scope any) apiserver.Object {
 func (w *World) thaw() {
 	guard := w.Server.Look(group, "clusterspecguards", "", guardName)
 	if guard != nil && typedOf[v1alpha1.ClusterSpecGuard](w, guard).Status.MassDrift != nil {
-		w.direct(http.MethodPatch, guardPath+"/status", massDrift(nil))
+		w.direct(guardPath+"/status", massDrift(nil))
 	}
 	for _, t := range w.targets {
 		b := w.Server.Look(group, "baselines", namespace, t.baseline)
 		if b != nil && typedOf[v1alpha1.Baseline](w, b).Status.Contention != nil {
-			w.direct(http.MethodPatch, baselinesPath+t.baseline+"/status", contention(nil))
+			w.direct(baselinesPath+t.baseline+"/status", contention(nil))
 		}
 	}
 }

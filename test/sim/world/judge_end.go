@@ -40,15 +40,7 @@ func (j *judge) live(ended bool) {
 			j.breaks("L4", 0, "plan %s ended as %s, and people were told of %v", name, p.Status.Phase, told)
 		}
 	}
-	for _, name := range ledgerNames {
-		if l := j.ledgers[name]; l != nil {
-			for i := range l.Status.Entries {
-				if entry := &l.Status.Entries[i]; entry.SettledAt == nil {
-					j.breaks("L2", 0, "ledger %s keeps a place for %s step %d", name, entry.Plan, entry.Step)
-				}
-			}
-		}
-	}
+	j.placesAtTheEnd()
 	if !ended && len(j.broken) == 0 {
 		j.breaks("L2", 0, "it does not come to rest")
 	}
@@ -57,6 +49,19 @@ func (j *judge) live(ended bool) {
 		written[e.Name]++
 		if written[e.Name] > len(j.w.plans) {
 			j.breaks("L3", e.Revision, "%s was written %d times by %d plans", e.Name, written[e.Name], len(j.w.plans))
+		}
+	}
+}
+
+// placesAtTheEnd: L2 for the places of ledgers.
+func (j *judge) placesAtTheEnd() {
+	for _, name := range ledgerNames {
+		if l := j.ledgers[name]; l != nil {
+			for i := range l.Status.Entries {
+				if entry := &l.Status.Entries[i]; entry.SettledAt == nil {
+					j.breaks("L2", 0, "ledger %s keeps a place for %s step %d", name, entry.Plan, entry.Step)
+				}
+			}
 		}
 	}
 }

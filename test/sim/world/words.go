@@ -99,7 +99,7 @@ func (w *World) heal() {
 	if o == nil || typedOf[v1alpha1.RemediationPolicy](w, o).Status.Targets.Unhealthy == 0 {
 		return
 	}
-	w.direct(http.MethodPatch, policyPath+"/status", healthOf(o, 4, 0))
+	w.direct(policyPath+"/status", healthOf(o, 4, 0))
 }
 
 // resume takes back what pauses a plan, and executes one that waits for a person; somebody
@@ -113,14 +113,14 @@ func (w *World) resume() {
 		plan := typedOf[v1alpha1.RemediationPlan](w, now)
 		switch verb := plan.Spec.Control.Verb; {
 		case verb == v1alpha1.PlanPause:
-			w.direct(http.MethodPatch, plansPath+"/"+p.Name, apiserver.Object{"spec": map[string]any{"control": map[string]any{"verb": nil}}})
+			w.direct(plansPath+"/"+p.Name, apiserver.Object{"spec": map[string]any{"control": map[string]any{"verb": nil}}})
 		case verb == "" && plan.Spec.Plan.Trigger == v1alpha1.TriggerManual && !final(now):
-			w.direct(http.MethodPatch, plansPath+"/"+p.Name, apiserver.Object{"spec": map[string]any{"control": map[string]any{"verb": "Execute", "requestedBy": "alice"}}})
+			w.direct(plansPath+"/"+p.Name, apiserver.Object{"spec": map[string]any{"control": map[string]any{"verb": "Execute", "requestedBy": "alice"}}})
 		}
 	}
 }
 
 // direct sends a merge patch that nothing disturbs.
-func (w *World) direct(method, path string, body apiserver.Object) {
-	w.Server.Do(apiserver.Request{User: "alice", Client: "alice", Method: method, Path: path, ContentType: mergePatch, Body: encode(body)})
+func (w *World) direct(path string, body apiserver.Object) {
+	w.Server.Do(apiserver.Request{User: "alice", Client: "alice", Method: http.MethodPatch, Path: path, ContentType: mergePatch, Body: encode(body)})
 }
