@@ -14,6 +14,7 @@ import (
 	"github.com/google/go-cmp/cmp"
 
 	"github.com/plumbline-dev/plumbline/hack/mutants/internal/mutation"
+	"github.com/plumbline-dev/plumbline/test/harness/child"
 )
 
 const program = `package main
@@ -76,14 +77,14 @@ func TestEachMutantRunsInOneProgramWhenItIsChosen(t *testing.T) {
 		t.Fatal(err)
 	}
 	binary := filepath.Join(dir, "program")
-	build := exec.Command("go", "build", "-overlay", overlay, "-o", binary, ".")
+	build := child.Bind(exec.Command("go", "build", "-overlay", overlay, "-o", binary, "."))
 	build.Dir = root
 	if out, err := build.CombinedOutput(); err != nil {
 		t.Fatalf("building: %v: %s", err, out)
 	}
 	var got []string
 	for chosen := range 6 {
-		run := exec.Command(binary)
+		run := child.Bind(exec.Command(binary))
 		run.Env = append(os.Environ(), Variable+"="+strconv.Itoa(chosen))
 		out, err := run.Output()
 		if err != nil {

@@ -209,7 +209,7 @@ type Step string
 const (
 	// Weight changes the weights of the route, and nothing else.
 	Weight Step = "weight"
-	// Endpoint replaces an endpoint of one variation.
+	// Endpoint replaces an endpoint of the canary.
 	Endpoint Step = "endpoint"
 )
 
@@ -220,7 +220,7 @@ func (w *World) Change(t Target, step Step) (*ads.Resource, error) {
 	kind := ads.Route
 	if step == Endpoint {
 		kind = ads.Endpoints
-		endpoints := own.Ports[0].Slots[0].Endpoints
+		endpoints := own.Ports[0].Slots[1].Endpoints // those of the stable one are in both assignments
 		a := endpoints[0].Address
 		endpoints[0].Address = netip.AddrPortFrom(a.Addr(), a.Port()^1)
 	} else {
