@@ -42,6 +42,8 @@ TIMEOUT := -timeout 30m
 # A stage of several go test calls has one report. Its make is called with REPORTED.
 REPORTED = $(MAKE) --no-print-directory GO_TEST_FLAGS="-json $(GO_TEST_FLAGS)"
 REPORT = bin/testreport $(if $(filter -v,$(GO_TEST_FLAGS)),-verbose) $(REPORT_FLAGS) -failures bin/stages/failures -waits "$$PLUMBLINE_WAITS" -stage
+# AGAIN runs the tests of real parts that failed once more, if they are few.
+AGAIN = -again bin/stages || hack/again.sh
 # The folder in which the tests of a stage record their waits, made anew.
 record_waits = export PLUMBLINE_WAITS=$(CURDIR)/bin/waits/$(1); rm -rf "$$PLUMBLINE_WAITS"; mkdir -p "$$PLUMBLINE_WAITS" bin/stages
 
@@ -68,7 +70,7 @@ ALL := test test-seeds test-sim test-sim-rare integration-long guard-long test-o
 
 .PHONY: test-all
 test-all: preflight ## Everything, in pieces that are kept for the commit; call it again to carry on (6 hours).
-	@PIECES="$(ALL)" hack/test-all.sh
+	@PLUMBLINE_STRICT=1 PIECES="$(ALL)" hack/test-all.sh
 
 ##@ Parts of the test
 .PHONY: test-unit
@@ -108,7 +110,7 @@ test-integration: components bin/testreport ## Tests on a real kube-apiserver, a
 	  $(REPORTED) integration-separate >bin/stages/integration-separate.json & separate=$$!; \
 	  $(REPORTED) integration-inprocess || status=1; \
 	  wait $$separate || status=1; cat bin/stages/integration-separate.json; \
-	  exit $$status; } | $(REPORT) integration
+	  exit $$status; } | $(REPORT) integration $(AGAIN) integration
 
 .PHONY: integration-inprocess
 integration-inprocess: $(CLUSTER_TOOL) ## Those that run the product inside the test, with the race detector.
@@ -120,7 +122,7 @@ integration-separate: $(CLUSTER_TOOL) ## Those that run the product as processes
 
 .PHONY: test-floods
 test-floods: components bin/testreport ## Floods of requests on a real kube-apiserver.
-	@$(call record_waits,floods); $(REPORTED) floods | $(REPORT) floods
+	@$(call record_waits,floods); $(REPORTED) floods | $(REPORT) floods $(AGAIN) floods
 
 .PHONY: floods
 floods: $(CLUSTER_TOOL) ## test-floods without its report.
@@ -180,8 +182,8 @@ mutants-safeguards: ## Whether tests notice the loss of each safeguard of remedi
 	nice -n 19 bin/mutants --safeguards hack/mutants/safeguards.txt $(MUTANTS_FLAGS)
 
 .PHONY: test-busy
-test-busy: ## make test beside four busy loops.
-	hack/busy.sh 4 $(MAKE) --no-print-directory test
+test-busy: ## make test beside four busy loops, in which no test runs again.
+	PLUMBLINE_STRICT=1 hack/busy.sh 4 $(MAKE) --no-print-directory test
 
 .PHONY: test-one
 test-one: $(CLUSTER_TOOL) ## Run the tests of PKG=./test/integration/assess once, those of RUN=TestX alone.
@@ -224,7 +226,7 @@ bin/promtool: hack/alerts/go.mod
 .PHONY: e2e
 e2e: $(CLUSTER_TOOL) bin/testreport binaries ## Tests on a whole cluster with pods: the three below.
 # Two of them at a time, since they mostly wait and share no cluster.
-	@$(call record_waits,e2e); $(REPORTED) -j2 --output-sync=target e2e-plumbline e2e-demo e2e-cluster | $(REPORT) e2e -verbose
+	@$(call record_waits,e2e); $(REPORTED) -j2 --output-sync=target e2e-plumbline e2e-demo e2e-cluster | $(REPORT) e2e -verbose $(AGAIN) e2e
 
 .PHONY: e2e-plumbline
 e2e-plumbline: $(CLUSTER_TOOL) ## Plumbline on a whole cluster.

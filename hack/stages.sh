@@ -1,6 +1,7 @@
 #!/usr/bin/env bash
 # Runs make targets in order, says how long each took, and stops at the first stage
-# that fails, naming the target.
+# that fails, naming the target. What failed once and passed when it ran again is told at
+# the end, see hack/again.sh.
 #
 #   hack/stages.sh verify 'test-unit|components,e2e|~lint,chart'
 #
@@ -14,9 +15,9 @@
 set -uo pipefail
 total=$SECONDS
 logs=bin/stages
-failures=$logs/failures
+failures=$logs/failures rare=$logs/rare
 mkdir -p "$logs"
-rm -f "$failures"
+rm -f "$failures" "$rare"
 
 # read_processor_seconds sets processor_seconds to the time of the processors, in
 # seconds, that the ended children of this shell used.
@@ -77,4 +78,5 @@ run_stage() {
 for stage in "$@"; do
   run_stage "$stage" || { cat "$failures" && exit 1; }
 done
+if [ -e "$rare" ]; then cat "$rare"; fi
 printf '\n=== all stages ok: %s, %d s\n' "$*" $((SECONDS - total))

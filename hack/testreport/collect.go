@@ -55,6 +55,7 @@ type result struct {
 	skipped  []skippedTest
 	failures []failure
 	failed   bool
+	crashed  bool // in part: a second run excuses no failure
 }
 
 // collector makes a result of events.
@@ -85,7 +86,7 @@ func (c *collector) take(e event) string {
 	case e.Action == actionBuild:
 		return e.Output // the go command tells only of builds that have something to say
 	case e.Action == actionBroken:
-		c.result.failed = true
+		c.result.failed, c.result.crashed = true, true
 		return ""
 	case e.Package == "":
 		return ""
@@ -116,6 +117,7 @@ func (c *collector) of(name string) *packageRun {
 // said keeps an output until the end of its test decides whether the output is printed.
 func (c *collector) said(p *packageRun, e event) string {
 	p.output = append(p.output, e)
+	c.result.crashed = c.result.crashed || crash.MatchString(strings.TrimSpace(e.Output))
 	if c.verbose {
 		return e.Output
 	}

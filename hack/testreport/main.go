@@ -17,8 +17,8 @@ import (
 var errFailed = errors.New("not everything passed")
 
 type options struct {
-	stage, waits, times, failures string
-	verbose, rewrite              bool
+	stage, waits, times, failures, again string
+	verbose, rewrite                     bool
 }
 
 func main() {
@@ -27,6 +27,7 @@ func main() {
 	flag.StringVar(&o.waits, "waits", "", "the folder of the records of waits ("+waits.Variable+")")
 	flag.StringVar(&o.times, "times", "test/times.tsv", "the table of the times that packages took before")
 	flag.StringVar(&o.failures, "failures", "", "a file to which the reasons of failures are added, too")
+	flag.StringVar(&o.again, "again", "", "a folder for the tests that may run again, see hack/again.sh; their failures are not added to -failures")
 	flag.BoolVar(&o.verbose, "verbose", false, "print all that tests say")
 	flag.BoolVar(&o.rewrite, "rewrite", false, "write the times of this stage into the table")
 	flag.Parse()
@@ -57,10 +58,8 @@ func run(o options, in io.Reader, out io.Writer) error {
 	if _, err := io.WriteString(out, render(r, o.stage, waited, before)); err != nil {
 		return fmt.Errorf("printing the report: %w", err)
 	}
-	if o.failures != "" && len(r.failures) > 0 {
-		if err := appendTo(o.failures, renderFailures(o.stage, r.failures)); err != nil {
-			return err
-		}
+	if err := tellFailures(o, r); err != nil {
+		return err
 	}
 	if r.failed {
 		return errFailed // times of a run that failed are no measure
@@ -69,6 +68,22 @@ func run(o options, in io.Reader, out io.Writer) error {
 		return writeTimes(o.times, rewritten(before, o.stage, r.packages))
 	}
 	return nil
+}
+
+// tellFailures leaves the reasons of failures to the run of the tests that may run again,
+// or adds them to the list of the run.
+func tellFailures(o options, r *result) error {
+	reasons := renderFailures(o.stage, r.failures)
+	if o.again != "" {
+		tests := r.testsToRunAgain()
+		if err := writeAgain(o.again, o.stage, tests, reasons); err != nil || len(tests) > 0 {
+			return err
+		}
+	}
+	if o.failures == "" || reasons == "" {
+		return nil
+	}
+	return appendTo(o.failures, reasons)
 }
 
 // follow prints what is to be seen of the events as they come, and sums them up.
