@@ -148,7 +148,7 @@ func webhook(t *testing.T, hold func(n int)) (target string, roots *x509.CertPoo
 func config(target string, roots *x509.CertPool) Config {
 	return Config{
 		Target: target, Roots: roots, Records: []Record{{"x", "/validate", json.RawMessage(review)}},
-		Rate: 100, Duration: time.Second, Timeout: 10 * time.Second, Names: 3,
+		Rate: 100, Duration: time.Second, Timeout: time.Minute, Names: 3,
 	}
 }
 
