@@ -112,9 +112,13 @@ test-integration: components bin/testreport ## Tests on a real kube-apiserver, a
 	  wait $$separate || status=1; cat bin/stages/integration-separate.json; \
 	  exit $$status; } | $(REPORT) integration $(AGAIN) integration
 
+# The race detector takes half as much of the processors again. One rotation in four has it,
+# and so has each long run.
+INPROCESS_RACE = $(if $(PLUMBLINE_LONG),yes,$(filter 0,$(shell echo $$(($(PLUMBLINE_ROTATION) % 4)))))
+
 .PHONY: integration-inprocess
-integration-inprocess: $(CLUSTER_TOOL) ## Those that run the product inside the test, with the race detector.
-	$(INTEGRATION) CGO_ENABLED=1 $(TEST_INTEGRATION) -race -p 2 $(GO_TEST_FLAGS) $(call integration,$(INPROCESS)) ./test/sim/conformance
+integration-inprocess: $(CLUSTER_TOOL) ## Those that run the product inside the test; one rotation in four, and each long run, has the race detector.
+	$(INTEGRATION) $(if $(INPROCESS_RACE),CGO_ENABLED=1) $(TEST_INTEGRATION) $(if $(INPROCESS_RACE),-race) -p 2 $(GO_TEST_FLAGS) $(call integration,$(INPROCESS)) ./test/sim/conformance
 
 .PHONY: integration-separate
 integration-separate: $(CLUSTER_TOOL) ## Those that run the product as processes.
