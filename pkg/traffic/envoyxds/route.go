@@ -5,6 +5,7 @@ package envoyxds
 import (
 	"maps"
 	"slices"
+	"strconv"
 	"strings"
 
 	corev3 "github.com/envoyproxy/go-control-plane/envoy/config/core/v3"
@@ -22,13 +23,14 @@ const visitorAge = "2592000"
 
 // router is what the route of a port is made of.
 type router struct {
-	name    string
-	slot    Slot
-	routing *ir.Routing
+	name     string
+	slot     Slot
+	routing  *ir.Routing
+	settings ir.Settings
 }
 
 func routeOf(s ir.Service, p ir.Port) router {
-	return router{RouteName(s.Namespace, s.Name, p.Number), slotOf(s, p, ""), s.Routing}
+	return router{RouteName(s.Namespace, s.Name, p.Number), slotOf(s, p, ""), s.Routing, s.Settings}
 }
 
 func (r router) cluster(variation string, forced bool) string {
@@ -38,6 +40,7 @@ func (r router) cluster(variation string, forced bool) string {
 }
 
 func (r router) digest(d *digest) {
+	d.add(r.settings.RequestTimeout.String(), strconv.FormatBool(r.settings.RetriesOff))
 	if r.routing == nil {
 		return
 	}
@@ -81,10 +84,11 @@ func (r router) configuration() *routev3.RouteConfiguration {
 
 // virtualHost of some domains keeps at most so many bytes of a request's body for a retry.
 func (r router) virtualHost(body uint64, domains ...string) *routev3.VirtualHost {
-	return &routev3.VirtualHost{
-		Name: r.name, Domains: domains, Routes: r.routes(),
-		RetryPolicy: retries(), RequestBodyBufferLimit: wrapperspb.UInt64(body),
+	host := &routev3.VirtualHost{Name: r.name, Domains: domains, Routes: r.routes()}
+	if !r.settings.RetriesOff {
+		host.RetryPolicy, host.RequestBodyBufferLimit = retries(), wrapperspb.UInt64(body)
 	}
+	return host
 }
 
 // routes are in the order in which Envoy tries them.
@@ -115,13 +119,13 @@ func everything() *routev3.RouteMatch {
 
 // to sends everything to one cluster.
 func (r router) to(cluster string) *routev3.Route {
-	return route(everything(), &routev3.RouteAction{ClusterSpecifier: &routev3.RouteAction_Cluster{Cluster: cluster}})
+	return r.route(everything(), &routev3.RouteAction{ClusterSpecifier: &routev3.RouteAction_Cluster{Cluster: cluster}})
 }
 
-// route has no time limit; Envoy's default is 15 seconds. The upstream does not see
-// the id that the proxy made.
-func route(match *routev3.RouteMatch, action *routev3.RouteAction) *routev3.Route {
-	action.Timeout = durationpb.New(0)
+// route has no time limit unless the Service sets one; Envoy's default is 15 seconds. The
+// upstream does not see the id that the proxy made.
+func (r router) route(match *routev3.RouteMatch, action *routev3.RouteAction) *routev3.Route {
+	action.Timeout = durationpb.New(r.settings.RequestTimeout)
 	return &routev3.Route{
 		Match:                  match,
 		Action:                 &routev3.Route_Route{Route: action},
@@ -214,7 +218,7 @@ func (r router) divide(match *routev3.RouteMatch, policy *routev3.RouteAction_Ha
 		weighted.RandomValueSpecifier = &routev3.WeightedCluster_UseHashPolicy{UseHashPolicy: wrapperspb.Bool(true)}
 		action.HashPolicy = []*routev3.RouteAction_HashPolicy{policy}
 	}
-	return route(match, action)
+	return r.route(match, action)
 }
 
 func (r router) weight(s traffic.Segment) *routev3.WeightedCluster_ClusterWeight {

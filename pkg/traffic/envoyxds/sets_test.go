@@ -4,6 +4,7 @@ package envoyxds_test
 
 import (
 	"net/netip"
+	"time"
 
 	"github.com/plumbline-dev/plumbline/pkg/traffic"
 	"github.com/plumbline-dev/plumbline/pkg/traffic/ir"
@@ -64,7 +65,10 @@ func sets() map[string]ir.Mesh {
 	three.Ports[0].Slots = []ir.Slot{slot("stable", at("10.1.0.1:8080", ir.Ready)), slot("b"), slot("c")}
 	notReady := split(ir.PerRequest, "", 1_000)
 	notReady.Ports[0].Slots = []ir.Slot{slot("stable", at("10.1.0.1:8080", ir.Ready)), slot("canary", at("10.1.0.2:8080", ir.Unready))}
+	set := split(ir.PerRequest, "", 1_000)
+	set.Settings = ir.Settings{RequestTimeout: 30 * time.Second, IdleTimeout: 500 * time.Millisecond, ConnectTimeout: 2 * time.Second, RetriesOff: true}
 	return map[string]ir.Mesh{
+		"settings":                        one(set),
 		"a service":                       one(web(nil, slot("", at("10.1.0.1:8080", ir.Ready), at("10.1.0.2:9090", ir.Ready)))),
 		"two families and gRPC":           one(both),
 		"no endpoints":                    one(web(nil, slot(""))),

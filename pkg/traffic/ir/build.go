@@ -44,7 +44,7 @@ func Build(in Inputs) Mesh {
 			ok = b.settle(svc, split, &s, ok)
 		}
 		if ok {
-			s.Hosts = b.hosts(svc, s)
+			s.Hosts, s.Settings = b.hosts(svc, s), b.settings(svc)
 			b.fill(svc, split, &s)
 			mesh.Services = append(mesh.Services, s)
 		}

@@ -27,6 +27,8 @@ type Service struct {
 	Ports     []Port
 	// Routing is nil without a split.
 	Routing *Routing
+	// Settings are those of all its ports.
+	Settings Settings
 	// Sequence of the last decision about it, 0 when there has been none.
 	Sequence uint64
 }
@@ -143,6 +145,7 @@ const (
 	TLSOnHTTPPort         Reason = "TLSOnHTTPPort"
 	InvalidHost           Reason = "InvalidHost"
 	HostTaken             Reason = "HostTaken"
+	InvalidSetting        Reason = "InvalidSetting"
 	ServiceNotFound       Reason = "ServiceNotFound"
 	ServiceRefused        Reason = "ServiceRefused"
 	AnotherSplit          Reason = "AnotherSplit"
