@@ -141,6 +141,7 @@ const (
 	NoHTTPPort            Reason = "NoHTTPPort"
 	SessionAffinity       Reason = "SessionAffinity"
 	InternalTrafficPolicy Reason = "InternalTrafficPolicyLocal"
+	TrafficDistribution   Reason = "TrafficDistribution"
 	AddressTaken          Reason = "AddressTaken"
 	TLSOnHTTPPort         Reason = "TLSOnHTTPPort"
 	InvalidHost           Reason = "InvalidHost"
@@ -158,4 +159,5 @@ const (
 	PodInTwoVariations    Reason = "PodInTwoVariations"
 	PodInNoVariation      Reason = "PodInNoVariation"
 	ShareNotExclusive     Reason = "ShareNotExclusive"
+	IPv6NotSplit          Reason = "IPv6NotSplit"
 )
