@@ -52,7 +52,8 @@ func (r router) digest(d *digest) {
 		d.add("segment", s.Variation)
 		d.number(int(s.Weight))
 	}
-	d.add(r.routing.Key.Kind.String(), r.routing.Key.Name, r.routing.Salt, r.routing.Override, r.routing.Match.Header)
+	key := r.routing.Key
+	d.add(key.Kind.String(), key.Name, key.Domain, strconv.FormatBool(key.Secure), r.routing.Salt, r.routing.Override, r.routing.Match.Header)
 	for _, v := range slices.Sorted(maps.Keys(r.routing.Match.Values)) {
 		d.add(v, r.routing.Match.Values[v])
 	}
@@ -194,15 +195,23 @@ func (r router) byVisitor() *routev3.Route {
 	fresh := r.divide(everything(), r.hash(ir.VisitorHeader, "^", ""))
 	// Removed from the request it would be gone when the answer is written.
 	fresh.RequestHeadersToRemove = nil
-	name := strings.ReplaceAll(r.routing.Key.Name, "%", "%%")
 	fresh.ResponseHeadersToAdd = []*corev3.HeaderValueOption{{
-		Header: &corev3.HeaderValue{
-			Key:   "set-cookie",
-			Value: name + "=%REQ(" + ir.VisitorHeader + ")%; Path=/; Max-Age=" + visitorAge + "; HttpOnly; SameSite=Lax",
-		},
+		Header:       &corev3.HeaderValue{Key: "set-cookie", Value: visitorCookie(r.routing.Key)},
 		AppendAction: corev3.HeaderValueOption_APPEND_IF_EXISTS_OR_ADD,
 	}}
 	return fresh
+}
+
+// visitorCookie is a format of Envoy's, in which a percent sign stands for a command.
+func visitorCookie(k ir.Key) string {
+	cookie := strings.ReplaceAll(k.Name, "%", "%%") + "=%REQ(" + ir.VisitorHeader + ")%; Path=/; Max-Age=" + visitorAge + "; HttpOnly; SameSite=Lax"
+	if k.Domain != "" {
+		cookie += "; Domain=" + k.Domain
+	}
+	if k.Secure {
+		cookie += "; Secure"
+	}
+	return cookie
 }
 
 // divide lays the shares out over the keys. Without a policy each request is drawn by

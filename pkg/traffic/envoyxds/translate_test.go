@@ -229,6 +229,8 @@ func drawnRouting(t *rapid.T) *ir.Routing {
 	}
 	r.Key.Kind = ir.KeyKind(rapid.IntRange(0, 3).Draw(t, "kind"))
 	r.Key.Name = rapid.StringMatching("[!#$%&'*+.^_`|~0-9A-Za-z-]{1,64}").Draw(t, "key")
+	r.Key.Domain = rapid.SampledFrom([]string{"", "example.com"}).Draw(t, "domain")
+	r.Key.Secure = rapid.Bool().Draw(t, "secure")
 	if rapid.Bool().Draw(t, "overrides") {
 		r.Override = rapid.StringMatching("[a-z%-]{1,64}").Draw(t, "override")
 	}

@@ -126,4 +126,7 @@ type Key struct {
 	Kind KeyKind
 	// Name of the header or the cookie.
 	Name string
+	// Domain and Secure are attributes of the cookie that the proxy gives; "" is none.
+	Domain string
+	Secure bool
 }

@@ -105,6 +105,10 @@ func TestASplitIsRefusedWhen(t *testing.T) {
 	key := func(kind ir.KeyKind, name string) func(*ir.Split) {
 		return func(s *ir.Split) { s.Key = ir.Key{Kind: kind, Name: name} }
 	}
+	// cookie with a domain and the attribute Secure.
+	cookie := func(name, domain string) func(*ir.Split) {
+		return func(s *ir.Split) { s.Key = ir.Key{Kind: ir.ByVisitor, Name: name, Domain: domain, Secure: true} }
+	}
 	tests := map[string]struct {
 		change func(*ir.Split)
 		want   string
@@ -119,7 +123,10 @@ func TestASplitIsRefusedWhen(t *testing.T) {
 		"a variation selects everything":                      {func(s *ir.Split) { s.Variations[0].Selector = &metav1.LabelSelector{} }, "InvalidVariation: variation stable needs a valid selector"},
 		"the cookie's name is too long":                       {key(ir.ByVisitor, long), "InvalidKey: the cookie's name \"" + long[:40] + "...\" is not"},
 		"the cookie's name adds to a header":                  {key(ir.ByVisitor, "a=b; Domain=example.com;"), "InvalidKey: the cookie's name"},
-		"browsers would not keep the cookie":                  {key(ir.ByVisitor, "__Host-v"), "InvalidKey: browsers take cookie __Host-v over TLS alone"},
+		"the cookie's domain adds to a header (L4)":           {cookie("v", "example.com; Path=/a"), "InvalidKey: the cookie's domain \"example.com; Path=/a\" is not named as example.com"},
+		"the cookie's domain has one label (L4)":              {cookie("v", "localhost"), "InvalidKey: the cookie's domain \"localhost\" is not named"},
+		"browsers would not keep the domain (L4)":             {cookie("__Host-v", "example.com"), "InvalidKey: browsers take cookie __Host-v without a domain alone"},
+		"browsers would not keep the cookie":                  {key(ir.ByVisitor, "__Host-v"), "InvalidKey: browsers take cookie __Host-v with the attribute Secure alone: set secure to Always"},
 		"the header's name ends a line":                       {key(ir.ByHeader, "x-user\r\nx-evil"), "InvalidKey: the header's name"},
 		"the header is the proxy's own":                       {key(ir.ByHeader, "X-Plb-Visitor"), "InvalidKey: header x-plb-visitor belongs"},
 		"the kind is unknown":                                 {key(9, "x"), "InvalidKey: visitors cannot be known by kind 9"},
@@ -210,6 +217,8 @@ func TestWhatIsJustWithinTheBoundsIsTaken(t *testing.T) {
 		"but not of 65":                   {key(ir.ByHeader, 65), "InvalidKey: the header's name \"" + strings.Repeat("a", 40) + "...\" is not 1 to 64 characters of a token"},
 		"a cookie of 64 characters":       {key(ir.ByCookie, 64), ""},
 		"but not one of 65":               {key(ir.ByCookie, 65), "InvalidKey: the cookie's name \"" + strings.Repeat("a", 40) + "...\" is not 1 to 64 characters of a token"},
+		"a cookie over TLS alone (L4)":    {func(s *ir.Split) { s.Key = ir.Key{Kind: ir.ByVisitor, Name: "__Host-visitor", Secure: true} }, ""},
+		"a cookie of a domain (L4)":       {func(s *ir.Split) { s.Key = ir.Key{Kind: ir.ByVisitor, Name: "visitor", Domain: "shop.example.com"} }, ""},
 		"a cookie that is kept elsewhere": {func(s *ir.Split) { s.Key = ir.Key{Kind: ir.ByCookie, Name: "__Host-session"} }, ""},
 		"64 values":                       {values(64, 2), ""},
 		"but not 65 of them":              {values(65, 2), "InvalidMatch: 65 values of header x-group are mapped, want 1 to 64"},

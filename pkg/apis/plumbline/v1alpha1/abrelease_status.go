@@ -49,6 +49,12 @@ type SplitKey struct {
 	// +kubebuilder:validation:MinLength=1
 	// +kubebuilder:validation:MaxLength=64
 	Name string `json:"name,omitempty"`
+	// domain of the cookie that proxies give.
+	// +optional
+	Domain CookieDomain `json:"domain,omitempty"`
+	// secure says whether that cookie has the attribute Secure.
+	// +optional
+	Secure CookieSecurity `json:"secure,omitempty"`
 }
 
 // VariationInForce is a variation and its share, as proxies are told.
