@@ -80,7 +80,9 @@ func (r router) clusters() []string {
 }
 
 func (r router) configuration() *routev3.RouteConfiguration {
-	return configuration(r.virtualHost(retryBody, "*"))
+	host := r.virtualHost(retryBody, "*")
+	host.Routes = append(host.Routes, r.connect())
+	return configuration(host)
 }
 
 // virtualHost of some domains keeps at most so many bytes of a request's body for a retry.

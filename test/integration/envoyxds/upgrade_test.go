@@ -12,6 +12,7 @@ import (
 	"testing"
 
 	"github.com/plumbline-dev/plumbline/pkg/traffic/ir"
+	"github.com/plumbline-dev/plumbline/test/harness/backend"
 	"github.com/plumbline-dev/plumbline/test/harness/envoy"
 )
 
@@ -48,24 +49,40 @@ func tunnel(t *testing.T) string {
 	})
 }
 
-func TestX(t *testing.T) {
+// L2: an upgrade and a tunnel pass a proxy as they pass without one.
+func TestUpgradesPass(t *testing.T) {
+	const upgraded = "HTTP/1.1 101 Switching Protocols"
+	tests := map[string]struct{ request, want string }{
+		"WebSocket":                         {"GET / HTTP/1.1\r\nHost: a\r\nUpgrade: websocket\r\nConnection: Upgrade\r\n\r\n", upgraded},
+		"SPDY, of kubectl exec":             {"POST /exec HTTP/1.1\r\nHost: a\r\nUpgrade: SPDY/3.1\r\nConnection: Upgrade\r\n\r\n", upgraded},
+		"tcp, of the Docker API":            {"POST /attach HTTP/1.1\r\nHost: a\r\nUpgrade: tcp\r\nConnection: Upgrade\r\n\r\n", upgraded},
+		"a tunnel":                          {"CONNECT db:5432 HTTP/1.1\r\nHost: db:5432\r\n\r\n", "HTTP/1.1 200 Connection Established"},
+		"TLS, which is served without":      {"POST / HTTP/1.1\r\nHost: a\r\nUpgrade: TLS/1.2\r\nConnection: Upgrade\r\nContent-Length: 4\r\n\r\n", "HTTP/1.1 200 OK"},
+		"another one, which is answered so": {"GET / HTTP/1.1\r\nHost: a\r\nUpgrade: other\r\nConnection: Upgrade\r\n\r\n", "HTTP/1.1 403 Forbidden"},
+	}
 	envoy.EachVersion(t, func(t *testing.T) {
-		address := serve(t, web(nil, slot("", endpoint(tunnel(t), ir.Ready))))[0]
-		for _, req := range []string{
-			"GET / HTTP/1.1\r\nHost: a\r\nUpgrade: SPDY/3.1\r\nConnection: Upgrade\r\n\r\nbody",
-			"POST / HTTP/1.1\r\nHost: a\r\nUpgrade: tcp\r\nConnection: Upgrade\r\n\r\nbody",
-			"POST / HTTP/1.1\r\nHost: a\r\nUpgrade: TLS/1.2\r\nConnection: Upgrade\r\nContent-Length: 4\r\n\r\nbody",
-			"POST / HTTP/1.1\r\nHost: a\r\nUpgrade: foo\r\nConnection: Upgrade\r\nContent-Length: 4\r\n\r\nbody",
-			"CONNECT db:5432 HTTP/1.1\r\nHost: db:5432\r\n\r\nbody",
-		} {
-			c := dial(t, address)
-			_, err := io.WriteString(c, req)
-			must(t, err)
-			r := bufio.NewReader(c)
-			lines, err := head(r)
-			back := make([]byte, 4)
-			n, err2 := io.ReadFull(r, back)
-			t.Log(req[:20], lines, err, string(back[:n]), err2)
+		plain := web(nil, slot("", endpoint(tunnel(t), ir.Ready)))
+		divided := halves([]*backend.Mortal{}, []*backend.Mortal{})
+		for i := range divided.Ports[0].Slots {
+			divided.Ports[0].Slots[i].Endpoints = []ir.Endpoint{endpoint(tunnel(t), ir.Ready)}
+		}
+		for _, address := range serve(t, plain, divided) {
+			for name, tc := range tests {
+				c := dial(t, address)
+				_, err := io.WriteString(c, tc.request+"body")
+				must(t, err)
+				r := bufio.NewReader(c)
+				lines, err := head(r)
+				must(t, err)
+				if lines[0] != tc.want {
+					t.Errorf("%s: the answer is %q, want %s", name, lines, tc.want)
+					continue
+				}
+				back := make([]byte, len("body"))
+				if _, err := io.ReadFull(r, back); !strings.Contains(tc.want, "403") && (err != nil || string(back) != "body") {
+					t.Errorf("%s: after it comes %q: %v", name, back, err)
+				}
+			}
 		}
 	})
 }
