@@ -310,8 +310,10 @@ bench-xds-long: ## The same with 100, 1,000 and 10,000 proxies (up to 75 minutes
 	for n in 100 1000 10000; do go run ./hack/xdsload --counting --proxies $$n --services 5000 --rounds 20 --phase-limit 3m --limit 25m --servers plumbline,snapshot,linear; done
 
 .PHONY: bench-mesh
-bench-mesh: $(CLUSTER_TOOL) ## Real Envoys: from a step, or a canary that loses its endpoints, to the first response that shows it (8 minutes).
+bench-mesh: $(CLUSTER_TOOL) ## Real Envoys: from a step, or a canary that loses its endpoints, to the first response that shows it; what retries, ejection and failover cost (10 minutes).
 	ENVOY="$$($(CLUSTER_TOOL) which envoy)" go test -tags integration -run '^$$' -bench FirstChangedResponse -benchtime 2000x -count 3 ./test/integration/ads
+	ENVOY="$$($(CLUSTER_TOOL) which envoy)" go test -tags integration -run '^$$' -bench SelfHelp -benchtime 10000x -count 3 ./test/integration/envoyxds
+	ENVOY="$$($(CLUSTER_TOOL) which envoy)" go test -tags integration -run '^$$' -bench Ejection -benchtime 30x ./test/integration/envoyxds
 	KUBEBUILDER_ASSETS="$$($(CLUSTER_TOOL) assets)" ENVOY="$$($(CLUSTER_TOOL) which envoy)" go test -tags integration -run '^$$' -bench Clamp -benchtime 15x -timeout 15m ./test/integration/abrelease
 
 ##@ Code

@@ -50,6 +50,11 @@ func meshBreakages() map[string]map[string]breakage {
 		"mesh.services": {
 			"a Service that is left alone": meshed(func(s *Snapshot) { s.Mesh.Problems = Got([]ir.Problem{problem("web", 0)}) }),
 			"one port of it is":            meshed(func(s *Snapshot) { s.Mesh.Problems = Got([]ir.Problem{problem("web", 80)}) }),
+			"a setting of it is refused": meshed(func(s *Snapshot) {
+				p := problem("web", 0)
+				p.Reason, p.Message, p.Refused = ir.InvalidSetting, "the annotation is wrong", false
+				s.Mesh.Problems = Got([]ir.Problem{p})
+			}),
 			"many are": meshed(func(s *Snapshot) {
 				for i := range maxProblems + 3 {
 					s.Mesh.Problems.Value = append(s.Mesh.Problems.Value, problem(fmt.Sprint("web-", i), 0))

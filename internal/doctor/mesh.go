@@ -16,7 +16,8 @@ const DiscoveryName = "plumbline-xds"
 
 // Mesh is what proxies depend on. It is read only where there is a discovery server.
 type Mesh struct {
-	// Problems of managed Services because of which proxies leave them, or a port, alone.
+	// Problems of managed Services: proxies leave them, or a port, or a part of what they ask
+	// for, alone.
 	Problems Read[[]ir.Problem]
 	// Authorities are the namespaces with a copy of the discovery server's authority.
 	Authorities Read[map[string]bool]
@@ -56,7 +57,8 @@ func withMesh(what string, run func(*Snapshot) []Finding) func(*Snapshot) []Find
 // maxProblems is how many findings one check has about Services.
 const maxProblems = 20
 
-// checkMeshServices finds Services that somebody wants managed and that are not.
+// checkMeshServices finds Services that somebody wants managed and that are not, and Services of
+// which proxies do not follow all.
 func checkMeshServices(s *Snapshot) []Finding {
 	if !s.Mesh.Problems.known() {
 		return []Finding{s.Mesh.Problems.unknown("whether proxies have routes for all managed Services")}
@@ -70,9 +72,13 @@ func checkMeshServices(s *Snapshot) []Finding {
 		if p.Port != 0 {
 			where = fmt.Sprintf("port %d: ", p.Port)
 		}
+		fix := "kubectl edit service " + p.Object.Name + " -n " + p.Object.Namespace
+		if p.Refused {
+			fix = "or take it out of the mesh:\nkubectl label service " + p.Object.Name + " -n " + p.Object.Namespace + " " + ir.Managed + "-"
+		}
 		out = append(out, Finding{
 			Severity: Warning, Object: p.Object.Kind + "/" + p.Object.Namespace + "/" + p.Object.Name,
-			Message: where + string(p.Reason) + ": " + p.Message, Fix: "or take it out of the mesh:\nkubectl label service " + p.Object.Name + " -n " + p.Object.Namespace + " " + ir.Managed + "-",
+			Message: where + string(p.Reason) + ": " + p.Message, Fix: fix,
 		})
 	}
 	return out

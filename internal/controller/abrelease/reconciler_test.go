@@ -38,8 +38,10 @@ type world struct {
 	clock  *clocktesting.FakeClock
 	router routertest.Recorder
 	ready  map[string]int
-	events *events.FakeRecorder
-	writes int
+	// problems are those of the mesh.
+	problems []ir.Problem
+	events   *events.FakeRecorder
+	writes   int
 }
 
 // Router implements Routers.
@@ -55,7 +57,7 @@ func (w *world) Prospect(_ context.Context, split ir.Split) (ir.Mesh, error) {
 		}
 		port.Slots = append(port.Slots, slot)
 	}
-	return ir.Mesh{Services: []ir.Service{{Namespace: split.Namespace, Name: split.Service, Ports: []ir.Port{port}, Routing: &split.Routing}}}, nil
+	return ir.Mesh{Problems: w.problems, Services: []ir.Service{{Namespace: split.Namespace, Name: split.Service, Ports: []ir.Port{port}, Routing: &split.Routing}}}, nil
 }
 
 func newWorld(t *testing.T) *world {

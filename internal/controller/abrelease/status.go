@@ -93,8 +93,8 @@ func (s *subject) writeConditions(status *v1alpha1.ABReleaseStatus) {
 	} else {
 		set.Clear(v1alpha1.ConditionClamped)
 	}
-	if p := s.problem(ir.ShareNotExclusive); p != nil {
-		set.True(v1alpha1.ConditionShareNotExclusive, string(p.Reason), p.Message)
+	if past := s.pastTheSplit(); len(past) > 0 {
+		set.True(v1alpha1.ConditionShareNotExclusive, string(past[0].Reason), messages(past))
 	} else {
 		set.Clear(v1alpha1.ConditionShareNotExclusive)
 	}
@@ -132,11 +132,26 @@ func (s *subject) clampedText(withheld []string) string {
 func (s *subject) inForceText() string {
 	parts := []string{release.Text(s.decision.After.Split.Shares)}
 	for _, p := range s.mesh.Problems {
-		if !p.Refused && p.Reason != ir.ShareNotExclusive && p.Object.Kind == "ABRelease" {
+		if !p.Refused && !passesTheSplit(p.Reason) {
 			parts = append(parts, p.Message)
 		}
 	}
 	return strings.Join(parts, "; ")
+}
+
+// passesTheSplit says that requests go where the split does not send them.
+func passesTheSplit(r ir.Reason) bool { return r == ir.ShareNotExclusive || r == ir.IPv6NotSplit }
+
+func (s *subject) pastTheSplit() []ir.Problem {
+	return slices.DeleteFunc(slices.Clone(s.mesh.Problems), func(p ir.Problem) bool { return !passesTheSplit(p.Reason) })
+}
+
+func messages(problems []ir.Problem) string {
+	var all []string
+	for _, p := range problems {
+		all = append(all, p.Message)
+	}
+	return strings.Join(all, "; ")
 }
 
 // refused is a problem that keeps the Service from being divided.
@@ -147,14 +162,6 @@ func (s *subject) refused() *ir.Problem {
 		}
 	}
 	return nil
-}
-
-func (s *subject) problem(reason ir.Reason) *ir.Problem {
-	i := slices.IndexFunc(s.mesh.Problems, func(p ir.Problem) bool { return p.Reason == reason })
-	if i < 0 {
-		return nil
-	}
-	return &s.mesh.Problems[i]
 }
 
 // since is when a condition became what it is; zero if it is not True.

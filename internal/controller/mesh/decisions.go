@@ -86,7 +86,7 @@ func (s *sources) concerns(namespace string) bool {
 
 // prospect is the mesh of one Service as it would be with a certain split.
 func (s *sources) prospect(ctx context.Context, split ir.Split) (ir.Mesh, error) {
-	in := ir.Inputs{Splits: []ir.Split{split}}
+	in := ir.Inputs{Splits: []ir.Split{split}, IPv6: s.ipv6}
 	var svc corev1.Service
 	err := s.cache.Get(ctx, client.ObjectKey{Namespace: split.Namespace, Name: split.Service}, &svc)
 	if client.IgnoreNotFound(err) != nil {

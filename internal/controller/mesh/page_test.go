@@ -32,7 +32,10 @@ func TestTheGuideSaysWhichServicesProxiesKnow(t *testing.T) {
 			t.Errorf("it does not speak of %s", name)
 		}
 	}
-	for _, name := range []string{ir.HostsAnnotation, inject.AnnotationLocalPorts} {
+	for _, name := range []string{
+		ir.HostsAnnotation, inject.AnnotationLocalPorts, ir.RequestTimeoutAnnotation, ir.IdleTimeoutAnnotation, ir.ConnectTimeoutAnnotation, ir.RetriesAnnotation,
+		string(ir.TrafficDistribution), string(ir.IPv6NotSplit), string(ir.InvalidSetting),
+	} {
 		if !strings.Contains(page, name) {
 			t.Errorf("the guide does not speak of %s", name)
 		}

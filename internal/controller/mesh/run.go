@@ -75,7 +75,7 @@ func Run(ctx context.Context, setup Setup) error {
 	if setup.Window == nil {
 		setup.Window = NewWindow()
 	}
-	from, err := newSources(setup.Config, setup.Namespace, setup.Clock, setup.Log)
+	from, err := newSources(setup.Config, setup.Namespace, setup.Faces.IPv6, setup.Clock, setup.Log)
 	if err != nil {
 		return err
 	}

@@ -34,8 +34,10 @@ type sources struct {
 	live client.Reader
 	// namespace is Plumbline's own; empty if no sequences are kept.
 	namespace string
-	clock     clock.WithTicker
-	log       logr.Logger
+	// ipv6 is whether proxies take connections to addresses of IPv6.
+	ipv6  bool
+	clock clock.WithTicker
+	log   logr.Logger
 
 	mu sync.Mutex
 	// kinds of Plumbline, and whether each is cached; known is closed when it is known
@@ -50,7 +52,7 @@ type sources struct {
 	numbers numbers
 }
 
-func newSources(config *rest.Config, namespace string, clock clock.WithTicker, log logr.Logger) (*sources, error) {
+func newSources(config *rest.Config, namespace string, ipv6 bool, clock clock.WithTicker, log logr.Logger) (*sources, error) {
 	types, err := elected.Kinds()
 	if err != nil {
 		return nil, err
@@ -82,7 +84,7 @@ func newSources(config *rest.Config, namespace string, clock clock.WithTicker, l
 		return nil, fmt.Errorf("making the client: %w", err)
 	}
 	return &sources{
-		cache: c, api: api, live: live, namespace: namespace, clock: clock, log: log,
+		cache: c, api: api, live: live, namespace: namespace, ipv6: ipv6, clock: clock, log: log,
 		kinds: map[string]bool{}, known: make(chan struct{}),
 		numbers: numbers{highest: map[apitypes.NamespacedName]uint64{}, gone: map[string]bool{}},
 	}, nil
@@ -121,7 +123,7 @@ func (s *sources) inputs(ctx context.Context) (in ir.Inputs, err error) {
 	for i := range slices.Items {
 		in.Slices = append(in.Slices, &slices.Items[i])
 	}
-	in.Localities = map[string]ir.Locality{}
+	in.IPv6, in.Localities = s.ipv6, map[string]ir.Locality{}
 	for i := range nodes.Items {
 		n := &nodes.Items[i]
 		in.Localities[n.Name] = ir.Locality{Region: n.Labels[corev1.LabelTopologyRegion], Zone: n.Labels[corev1.LabelTopologyZone]}

@@ -43,13 +43,7 @@ func (r *reader) meshProblems(ctx context.Context) doctor.Read[[]ir.Problem] {
 			in.Services = append(in.Services, list.Items[i].DeepCopy())
 		}
 	}, client.MatchingLabels{ir.Managed: "true"})
-	var refused []ir.Problem
-	for _, p := range ir.Build(in).Problems {
-		if p.Refused {
-			refused = append(refused, p)
-		}
-	}
-	return result(refused, "list services", err)
+	return result(ir.Build(in).Problems, "list services", err)
 }
 
 func (r *reader) authorities(ctx context.Context) doctor.Read[map[string]bool] {

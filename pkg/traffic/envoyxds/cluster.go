@@ -3,6 +3,7 @@
 package envoyxds
 
 import (
+	"cmp"
 	"math"
 	"time"
 
@@ -14,33 +15,36 @@ import (
 	"google.golang.org/protobuf/types/known/anypb"
 	"google.golang.org/protobuf/types/known/durationpb"
 	"google.golang.org/protobuf/types/known/wrapperspb"
+
+	"github.com/plumbline-dev/plumbline/pkg/traffic/ir"
 )
 
 // What is fixed for every cluster.
 const (
 	// connectTimeout bounds the time that a request loses to an endpoint that swallows
-	// packets: the request is then sent to another one, see [retries].
+	// packets: the request is then sent to another one, see [retries]. A Service may set
+	// another.
 	connectTimeout = time.Second
 	// endpointsTimeout lets a cluster live without endpoints if nobody answers for
 	// them: until then Envoy confirms no other cluster either.
 	endpointsTimeout = 5 * time.Second
-	// upstreamIdle is shorter than the five seconds after which Node.js, uvicorn and
-	// Apache close a connection by default: a request that meets the end of one fails,
-	// and none is sent twice.
-	upstreamIdle = 4 * time.Second
+	// upstreamIdle is half of the shortest keep-alive that a common server has by default,
+	// which is gunicorn's: a request that was sent while the server ends its connection
+	// fails, because the server may have seen the request. A Service may set another.
+	upstreamIdle = time.Second
 	// maxHeaders and maxHeadersKiB leave it to the applications what is too much.
 	maxHeaders    = 1000
 	maxHeadersKiB = 1024
 )
 
-// cluster depends on its name alone, so that nothing ever changes one: Envoy warms
-// one that changes anew.
-func cluster(name string) *clusterv3.Cluster {
+// cluster depends on its name and on the connections that its Service asks for: no split and
+// no endpoint changes one. Envoy warms a cluster that changes anew, and opens new connections.
+func cluster(name string, to connections) *clusterv3.Cluster {
 	return &clusterv3.Cluster{
 		Name:                 name,
 		ClusterDiscoveryType: &clusterv3.Cluster_Type{Type: clusterv3.Cluster_EDS},
 		EdsClusterConfig:     &clusterv3.Cluster_EdsClusterConfig{EdsConfig: overADS(endpointsTimeout)},
-		ConnectTimeout:       durationpb.New(connectTimeout),
+		ConnectTimeout:       durationpb.New(to.connect),
 		LbPolicy:             clusterv3.Cluster_LEAST_REQUEST,
 		CircuitBreakers:      wideOpen(),
 		OutlierDetection:     ejection(),
@@ -53,10 +57,19 @@ func cluster(name string) *clusterv3.Cluster {
 			UpdateMergeWindow: durationpb.New(0),
 		},
 		TypedExtensionProtocolOptions: map[string]*anypb.Any{
-			"envoy.extensions.upstreams.http.v3.HttpProtocolOptions": packed(upstreamHTTP()),
+			"envoy.extensions.upstreams.http.v3.HttpProtocolOptions": packed(upstreamHTTP(to.idle)),
 		},
 	}
 }
+
+// connections to the endpoints of a Service.
+type connections struct{ connect, idle time.Duration }
+
+func connectionsOf(s ir.Settings) connections {
+	return connections{cmp.Or(s.ConnectTimeout, connectTimeout), cmp.Or(s.IdleTimeout, upstreamIdle)}
+}
+
+func (c connections) digest(d *digest) { d.add(c.connect.String(), c.idle.String()) }
 
 // overADS gets a resource over the stream that everything comes over.
 func overADS(timeout time.Duration) *corev3.ConfigSource {
@@ -77,10 +90,10 @@ func wideOpen() *clusterv3.CircuitBreakers {
 }
 
 // upstreamHTTP speaks to the upstream what the client speaks.
-func upstreamHTTP() *httpv3.HttpProtocolOptions {
+func upstreamHTTP(idle time.Duration) *httpv3.HttpProtocolOptions {
 	return &httpv3.HttpProtocolOptions{
 		CommonHttpProtocolOptions: &corev3.HttpProtocolOptions{
-			IdleTimeout:          durationpb.New(upstreamIdle),
+			IdleTimeout:          durationpb.New(idle),
 			MaxHeadersCount:      wrapperspb.UInt32(maxHeaders),
 			MaxResponseHeadersKb: wrapperspb.UInt32(maxHeadersKiB),
 		},

@@ -100,7 +100,7 @@ func (g Gateway) http(trusted bool) *hcmv3.HttpConnectionManager {
 		RouteSpecifier: &hcmv3.HttpConnectionManager_Rds{Rds: &hcmv3.Rds{
 			RouteConfigName: g.name(trusted), ConfigSource: overADS(0),
 		}},
-		HttpProtocolOptions:  http1(),
+		HttpProtocolOptions:  withoutTLSUpgrade(http1()),
 		Http2ProtocolOptions: two,
 		CommonHttpProtocolOptions: &corev3.HttpProtocolOptions{
 			IdleTimeout:     durationpb.New(downstreamIdle),

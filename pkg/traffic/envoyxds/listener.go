@@ -70,7 +70,7 @@ func local(s ir.Service, p ir.Port, at netip.AddrPort) address {
 // counts as internal, which is Envoy's default: so it takes no orders from headers
 // of clients, such as to repeat a request, and does not pass them on.
 func (a address) http() *hcmv3.HttpConnectionManager {
-	downstream := http1()
+	downstream := withoutTLSUpgrade(http1())
 	downstream.AcceptHttp_10 = true
 	downstream.DefaultHostForHttp_10 = a.host
 	return &hcmv3.HttpConnectionManager{
@@ -90,7 +90,7 @@ func (a address) http() *hcmv3.HttpConnectionManager {
 		},
 		MaxRequestHeadersKb: wrapperspb.UInt32(maxHeadersKiB),
 		StreamIdleTimeout:   durationpb.New(0),
-		UpgradeConfigs:      []*hcmv3.HttpConnectionManager_UpgradeConfig{{UpgradeType: "websocket"}},
+		UpgradeConfigs:      upgrades(),
 		Proxy_100Continue:   true,
 
 		EarlyHeaderMutationExtensions: []*corev3.TypedExtensionConfig{early()},

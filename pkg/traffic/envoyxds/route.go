@@ -5,6 +5,7 @@ package envoyxds
 import (
 	"maps"
 	"slices"
+	"strconv"
 	"strings"
 
 	corev3 "github.com/envoyproxy/go-control-plane/envoy/config/core/v3"
@@ -22,13 +23,14 @@ const visitorAge = "2592000"
 
 // router is what the route of a port is made of.
 type router struct {
-	name    string
-	slot    Slot
-	routing *ir.Routing
+	name     string
+	slot     Slot
+	routing  *ir.Routing
+	settings ir.Settings
 }
 
 func routeOf(s ir.Service, p ir.Port) router {
-	return router{RouteName(s.Namespace, s.Name, p.Number), slotOf(s, p, ""), s.Routing}
+	return router{RouteName(s.Namespace, s.Name, p.Number), slotOf(s, p, ""), s.Routing, s.Settings}
 }
 
 func (r router) cluster(variation string, forced bool) string {
@@ -38,6 +40,7 @@ func (r router) cluster(variation string, forced bool) string {
 }
 
 func (r router) digest(d *digest) {
+	d.add(r.settings.RequestTimeout.String(), strconv.FormatBool(r.settings.RetriesOff))
 	if r.routing == nil {
 		return
 	}
@@ -49,7 +52,8 @@ func (r router) digest(d *digest) {
 		d.add("segment", s.Variation)
 		d.number(int(s.Weight))
 	}
-	d.add(r.routing.Key.Kind.String(), r.routing.Key.Name, r.routing.Salt, r.routing.Override, r.routing.Match.Header)
+	key := r.routing.Key
+	d.add(key.Kind.String(), key.Name, key.Domain, strconv.FormatBool(key.Secure), r.routing.Salt, r.routing.Override, r.routing.Match.Header)
 	for _, v := range slices.Sorted(maps.Keys(r.routing.Match.Values)) {
 		d.add(v, r.routing.Match.Values[v])
 	}
@@ -76,15 +80,18 @@ func (r router) clusters() []string {
 }
 
 func (r router) configuration() *routev3.RouteConfiguration {
-	return configuration(r.virtualHost(retryBody, "*"))
+	host := r.virtualHost(retryBody, "*")
+	host.Routes = append(host.Routes, r.connect())
+	return configuration(host)
 }
 
 // virtualHost of some domains keeps at most so many bytes of a request's body for a retry.
 func (r router) virtualHost(body uint64, domains ...string) *routev3.VirtualHost {
-	return &routev3.VirtualHost{
-		Name: r.name, Domains: domains, Routes: r.routes(),
-		RetryPolicy: retries(), RequestBodyBufferLimit: wrapperspb.UInt64(body),
+	host := &routev3.VirtualHost{Name: r.name, Domains: domains, Routes: r.routes()}
+	if !r.settings.RetriesOff {
+		host.RetryPolicy, host.RequestBodyBufferLimit = retries(), wrapperspb.UInt64(body)
 	}
+	return host
 }
 
 // routes are in the order in which Envoy tries them.
@@ -115,13 +122,13 @@ func everything() *routev3.RouteMatch {
 
 // to sends everything to one cluster.
 func (r router) to(cluster string) *routev3.Route {
-	return route(everything(), &routev3.RouteAction{ClusterSpecifier: &routev3.RouteAction_Cluster{Cluster: cluster}})
+	return r.route(everything(), &routev3.RouteAction{ClusterSpecifier: &routev3.RouteAction_Cluster{Cluster: cluster}})
 }
 
-// route has no time limit; Envoy's default is 15 seconds. The upstream does not see
-// the id that the proxy made.
-func route(match *routev3.RouteMatch, action *routev3.RouteAction) *routev3.Route {
-	action.Timeout = durationpb.New(0)
+// route has no time limit unless the Service sets one; Envoy's default is 15 seconds. The
+// upstream does not see the id that the proxy made.
+func (r router) route(match *routev3.RouteMatch, action *routev3.RouteAction) *routev3.Route {
+	action.Timeout = durationpb.New(r.settings.RequestTimeout)
 	return &routev3.Route{
 		Match:                  match,
 		Action:                 &routev3.Route_Route{Route: action},
@@ -190,15 +197,23 @@ func (r router) byVisitor() *routev3.Route {
 	fresh := r.divide(everything(), r.hash(ir.VisitorHeader, "^", ""))
 	// Removed from the request it would be gone when the answer is written.
 	fresh.RequestHeadersToRemove = nil
-	name := strings.ReplaceAll(r.routing.Key.Name, "%", "%%")
 	fresh.ResponseHeadersToAdd = []*corev3.HeaderValueOption{{
-		Header: &corev3.HeaderValue{
-			Key:   "set-cookie",
-			Value: name + "=%REQ(" + ir.VisitorHeader + ")%; Path=/; Max-Age=" + visitorAge + "; HttpOnly; SameSite=Lax",
-		},
+		Header:       &corev3.HeaderValue{Key: "set-cookie", Value: visitorCookie(r.routing.Key)},
 		AppendAction: corev3.HeaderValueOption_APPEND_IF_EXISTS_OR_ADD,
 	}}
 	return fresh
+}
+
+// visitorCookie is a format of Envoy's, in which a percent sign stands for a command.
+func visitorCookie(k ir.Key) string {
+	cookie := strings.ReplaceAll(k.Name, "%", "%%") + "=%REQ(" + ir.VisitorHeader + ")%; Path=/; Max-Age=" + visitorAge + "; HttpOnly; SameSite=Lax"
+	if k.Domain != "" {
+		cookie += "; Domain=" + k.Domain
+	}
+	if k.Secure {
+		cookie += "; Secure"
+	}
+	return cookie
 }
 
 // divide lays the shares out over the keys. Without a policy each request is drawn by
@@ -214,7 +229,7 @@ func (r router) divide(match *routev3.RouteMatch, policy *routev3.RouteAction_Ha
 		weighted.RandomValueSpecifier = &routev3.WeightedCluster_UseHashPolicy{UseHashPolicy: wrapperspb.Bool(true)}
 		action.HashPolicy = []*routev3.RouteAction_HashPolicy{policy}
 	}
-	return route(match, action)
+	return r.route(match, action)
 }
 
 func (r router) weight(s traffic.Segment) *routev3.WeightedCluster_ClusterWeight {

@@ -4,6 +4,7 @@ package envoyxds_test
 
 import (
 	"net/netip"
+	"time"
 
 	"github.com/plumbline-dev/plumbline/pkg/traffic"
 	"github.com/plumbline-dev/plumbline/pkg/traffic/ir"
@@ -64,22 +65,26 @@ func sets() map[string]ir.Mesh {
 	three.Ports[0].Slots = []ir.Slot{slot("stable", at("10.1.0.1:8080", ir.Ready)), slot("b"), slot("c")}
 	notReady := split(ir.PerRequest, "", 1_000)
 	notReady.Ports[0].Slots = []ir.Slot{slot("stable", at("10.1.0.1:8080", ir.Ready)), slot("canary", at("10.1.0.2:8080", ir.Unready))}
+	set := split(ir.PerRequest, "", 1_000)
+	set.Settings = ir.Settings{RequestTimeout: 30 * time.Second, IdleTimeout: 500 * time.Millisecond, ConnectTimeout: 2 * time.Second, RetriesOff: true}
 	return map[string]ir.Mesh{
-		"a service":                       one(web(nil, slot("", at("10.1.0.1:8080", ir.Ready), at("10.1.0.2:9090", ir.Ready)))),
-		"two families and gRPC":           one(both),
-		"no endpoints":                    one(web(nil, slot(""))),
-		"localities":                      one(web(nil, slot("", at("10.1.0.1:8080", ir.Ready, "r", "z1"), at("10.1.0.2:8080", ir.Ready, "r", "z2"), at("10.1.0.3:8080", ir.Ready, "r", "z1"), at("10.1.0.4:8080", ir.Ready)))),
-		"draining and quarantined":        one(web(nil, slot("", at("10.1.0.1:8080", ir.Ready), at("10.1.0.2:8080", ir.Draining), at("10.1.0.3:8080", ir.Quarantined)))),
-		"only draining and quarantined":   one(web(nil, slot("", at("10.1.0.2:8080", ir.Draining), at("10.1.0.3:8080", ir.Quarantined)))),
-		"split per request":               one(split(ir.PerRequest, "", 1_000)),
-		"split by header":                 one(split(ir.ByHeader, "x-user", 1_000)),
-		"split by cookie":                 one(split(ir.ByCookie, "connect.sid", 1_000)),
-		"split by visitor":                one(split(ir.ByVisitor, "visitor", 1_000)),
-		"split with a cookie to escape":   one(split(ir.ByVisitor, "a%$.*+^|b", 1_000)),
-		"split with nothing for a canary": one(split(ir.ByVisitor, "visitor", 0)),
-		"split with all for a canary":     one(split(ir.ByVisitor, "visitor", traffic.Total)),
-		"split in three ranges":           one(three),
-		"split with a canary not ready":   one(notReady),
-		"split with forced requests":      one(split(ir.ByVisitor, "visitor", 1_000, forced)),
+		"settings":                          one(set),
+		"a service":                         one(web(nil, slot("", at("10.1.0.1:8080", ir.Ready), at("10.1.0.2:9090", ir.Ready)))),
+		"two families and gRPC":             one(both),
+		"no endpoints":                      one(web(nil, slot(""))),
+		"localities":                        one(web(nil, slot("", at("10.1.0.1:8080", ir.Ready, "r", "z1"), at("10.1.0.2:8080", ir.Ready, "r", "z2"), at("10.1.0.3:8080", ir.Ready, "r", "z1"), at("10.1.0.4:8080", ir.Ready)))),
+		"draining and quarantined":          one(web(nil, slot("", at("10.1.0.1:8080", ir.Ready), at("10.1.0.2:8080", ir.Draining), at("10.1.0.3:8080", ir.Quarantined)))),
+		"only draining and quarantined":     one(web(nil, slot("", at("10.1.0.2:8080", ir.Draining), at("10.1.0.3:8080", ir.Quarantined)))),
+		"split per request":                 one(split(ir.PerRequest, "", 1_000)),
+		"split by header":                   one(split(ir.ByHeader, "x-user", 1_000)),
+		"split by cookie":                   one(split(ir.ByCookie, "connect.sid", 1_000)),
+		"split by visitor":                  one(split(ir.ByVisitor, "visitor", 1_000)),
+		"split with attributes of a cookie": one(split(ir.ByVisitor, "__Secure-visitor", 1_000, func(r *ir.Routing) { r.Key.Domain, r.Key.Secure = "example.com", true })),
+		"split with a cookie to escape":     one(split(ir.ByVisitor, "a%$.*+^|b", 1_000)),
+		"split with nothing for a canary":   one(split(ir.ByVisitor, "visitor", 0)),
+		"split with all for a canary":       one(split(ir.ByVisitor, "visitor", traffic.Total)),
+		"split in three ranges":             one(three),
+		"split with a canary not ready":     one(notReady),
+		"split with forced requests":        one(split(ir.ByVisitor, "visitor", 1_000, forced)),
 	}
 }

@@ -37,6 +37,7 @@ type translation struct {
 }
 
 func (t *translation) port(s ir.Service, p ir.Port) {
+	to := connectionsOf(s.Settings)
 	for _, slot := range p.Slots {
 		names := []Slot{slotOf(s, p, slot.Variation)}
 		if forces(s.Routing) {
@@ -45,9 +46,9 @@ func (t *translation) port(s ir.Service, p ir.Port) {
 			names = append(names, forced)
 		}
 		for _, n := range names {
-			name, to := n.String(), destinationsOf(s, p, slot, n.Forced)
-			t.add(ads.Cluster, name, nil, func() message { return cluster(name) })
-			t.add(ads.Endpoints, name, to.digest, func() message { return to.assignment(name) })
+			name, of := n.String(), destinationsOf(s, p, slot, n.Forced)
+			t.add(ads.Cluster, name, to.digest, func() message { return cluster(name, to) })
+			t.add(ads.Endpoints, name, of.digest, func() message { return of.assignment(name) })
 		}
 	}
 	t.route(s, p)
@@ -71,9 +72,7 @@ func (t *translation) route(s ir.Service, p ir.Port) {
 // add makes a resource that no release decides about.
 func (t *translation) add(kind ads.Type, name string, parts func(*digest), build func() message) {
 	d := digestOf(kind, name)
-	if parts != nil {
-		parts(d)
-	}
+	parts(d)
 	t.keep(&ads.Resource{Type: kind, Name: name, Version: d.version(0)}, build)
 }
 

@@ -10,6 +10,7 @@ import (
 	"slices"
 	"strings"
 	"testing"
+	"time"
 
 	routev3 "github.com/envoyproxy/go-control-plane/envoy/config/route/v3"
 	"github.com/google/go-cmp/cmp"
@@ -33,6 +34,12 @@ func view(t testing.TB, mesh ir.Mesh, before *ads.View) *ads.View {
 // What changes when something changes; nothing else is sent to anybody.
 func TestOnlyWhatDependsOnItChanges(t *testing.T) {
 	was := split(ir.ByVisitor, "visitor", 1_000, forced)
+	with := func(settings ir.Settings) ir.Service {
+		s := split(ir.ByVisitor, "visitor", 1_000, forced)
+		s.Settings = settings
+		return s
+	}
+	clusters := []string{"Cluster shop/web|80|canary", "Cluster shop/web|80|canary|forced", "Cluster shop/web|80|stable", "Cluster shop/web|80|stable|forced"}
 	tests := map[string]struct {
 		is   ir.Service
 		want []string
@@ -53,6 +60,18 @@ func TestOnlyWhatDependsOnItChanges(t *testing.T) {
 			s.Addresses = append(s.Addresses, netip.MustParseAddr("fd00::1"))
 			return s
 		}(), []string{"Listener [fd00::1]:80"}},
+		"a time-out of connections, in all clusters": {with(ir.Settings{IdleTimeout: time.Minute}), clusters},
+		"a time-out to connect, in all clusters":     {with(ir.Settings{ConnectTimeout: time.Minute}), clusters},
+		"a time-out of requests":                     {with(ir.Settings{RequestTimeout: time.Minute}), []string{"Route shop/web|80"}},
+		"retries":                                    {with(ir.Settings{RetriesOff: true}), []string{"Route shop/web|80"}},
+		"one more variation, and no other cluster": {func() ir.Service {
+			s := split(ir.ByVisitor, "visitor", 1_000, forced)
+			s.Routing.Shares = append(s.Routing.Shares, traffic.Share{Variation: "next"})
+			s.Ports[0].Slots = append(s.Ports[0].Slots, slot("next"))
+			return s
+		}(), []string{
+			"Cluster shop/web|80|next", "Cluster shop/web|80|next|forced", "Endpoints shop/web|80|next", "Endpoints shop/web|80|next|forced", "Route shop/web|80",
+		}},
 		"the whole split, and no listener": {web(nil, slot("", at("10.1.0.1:8080", ir.Ready))), []string{
 			"Cluster shop/web|80|", "Cluster shop/web|80|canary", "Cluster shop/web|80|canary|forced", "Cluster shop/web|80|stable", "Cluster shop/web|80|stable|forced",
 			"Endpoints shop/web|80|", "Endpoints shop/web|80|canary", "Endpoints shop/web|80|canary|forced", "Endpoints shop/web|80|stable", "Endpoints shop/web|80|stable|forced",
@@ -156,6 +175,7 @@ func drawn(t *rapid.T) ir.Mesh {
 	for i := range rapid.IntRange(0, 3).Draw(t, "services") {
 		s := ir.Service{Namespace: "shop", Name: fmt.Sprint("web", i), Sequence: rapid.Uint64Range(0, 3).Draw(t, "sequence")}
 		s.Addresses = []netip.Addr{netip.MustParseAddr(rapid.SampledFrom([]string{"10.0.0.1", "fd00::1"}).Draw(t, "address"))}
+		s.Settings = drawnSettings(t)
 		variations := []string{""}
 		if rapid.Bool().Draw(t, "split") {
 			s.Routing = drawnRouting(t)
@@ -172,6 +192,16 @@ func drawn(t *rapid.T) ir.Mesh {
 		mesh.Services = append(mesh.Services, s)
 	}
 	return mesh
+}
+
+// drawnSettings draws what ir.Build lets through.
+func drawnSettings(t *rapid.T) ir.Settings {
+	timeout := func(name string) time.Duration {
+		return rapid.SampledFrom([]time.Duration{0, 100 * time.Millisecond, time.Second, 30 * time.Second}).Draw(t, name)
+	}
+	return ir.Settings{
+		RequestTimeout: timeout("request"), IdleTimeout: timeout("idle"), ConnectTimeout: timeout("connect"), RetriesOff: rapid.Bool().Draw(t, "retries off"),
+	}
 }
 
 func drawnEndpoints(t *rapid.T) []ir.Endpoint {
@@ -199,6 +229,8 @@ func drawnRouting(t *rapid.T) *ir.Routing {
 	}
 	r.Key.Kind = ir.KeyKind(rapid.IntRange(0, 3).Draw(t, "kind"))
 	r.Key.Name = rapid.StringMatching("[!#$%&'*+.^_`|~0-9A-Za-z-]{1,64}").Draw(t, "key")
+	r.Key.Domain = rapid.SampledFrom([]string{"", "example.com"}).Draw(t, "domain")
+	r.Key.Secure = rapid.Bool().Draw(t, "secure")
 	if rapid.Bool().Draw(t, "overrides") {
 		r.Override = rapid.StringMatching("[a-z%-]{1,64}").Draw(t, "override")
 	}

@@ -44,7 +44,8 @@ func Build(in Inputs) Mesh {
 			ok = b.settle(svc, split, &s, ok)
 		}
 		if ok {
-			s.Hosts = b.hosts(svc, s)
+			s.Hosts, s.Settings = b.hosts(svc, s), b.settings(svc)
+			b.warnOfZones(svc)
 			b.fill(svc, split, &s)
 			mesh.Services = append(mesh.Services, s)
 		}
@@ -168,6 +169,7 @@ func (b *builder) take(svc *corev1.Service, s Service, taken map[netip.AddrPort]
 func (b *builder) fill(svc *corev1.Service, split Split, s *Service) {
 	var members map[string][]Pod
 	if s.Routing != nil {
+		b.warnOfIPv6(*s, split)
 		members = b.members(svc, split)
 	}
 	for i := range s.Ports {

@@ -140,8 +140,12 @@ func (k Key) check() error {
 		switch {
 		case len(k.Name) > MaxName || !token.MatchString(k.Name):
 			return fmt.Errorf("the cookie's name %q is not 1 to %d characters of a token", short(k.Name), MaxName)
-		case k.Kind == ByVisitor && (strings.HasPrefix(lower, "__host-") || strings.HasPrefix(lower, "__secure-")):
-			return fmt.Errorf("browsers take cookie %s over TLS alone, and proxies give it without: name it otherwise", k.Name)
+		case k.Kind == ByVisitor && !k.Secure && (strings.HasPrefix(lower, "__host-") || strings.HasPrefix(lower, "__secure-")):
+			return fmt.Errorf("browsers take cookie %s with the attribute Secure alone: set secure to Always, or name it otherwise", k.Name)
+		case k.Domain != "" && strings.HasPrefix(lower, "__host-"):
+			return fmt.Errorf("browsers take cookie %s without a domain alone: take the domain out, or name it otherwise", k.Name)
+		case k.Domain != "" && (!strings.Contains(k.Domain, ".") || len(validation.IsDNS1123Subdomain(k.Domain)) > 0):
+			return fmt.Errorf("the cookie's domain %q is not named as example.com", short(k.Domain))
 		}
 		return nil
 	default:

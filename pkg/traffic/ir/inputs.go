@@ -29,6 +29,8 @@ type Inputs struct {
 	// Pods are those of workloads that a split names or that are quarantined; more
 	// do no harm.
 	Pods []Pod
+	// IPv6 is whether proxies take connections to addresses of IPv6.
+	IPv6 bool
 	// Localities of nodes, by name.
 	Localities map[string]Locality
 	Splits     []Split
@@ -124,4 +126,7 @@ type Key struct {
 	Kind KeyKind
 	// Name of the header or the cookie.
 	Name string
+	// Domain and Secure are attributes of the cookie that the proxy gives; "" is none.
+	Domain string
+	Secure bool
 }

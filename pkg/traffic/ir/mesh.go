@@ -27,6 +27,8 @@ type Service struct {
 	Ports     []Port
 	// Routing is nil without a split.
 	Routing *Routing
+	// Settings are those of all its ports.
+	Settings Settings
 	// Sequence of the last decision about it, 0 when there has been none.
 	Sequence uint64
 }
@@ -139,10 +141,12 @@ const (
 	NoHTTPPort            Reason = "NoHTTPPort"
 	SessionAffinity       Reason = "SessionAffinity"
 	InternalTrafficPolicy Reason = "InternalTrafficPolicyLocal"
+	TrafficDistribution   Reason = "TrafficDistribution"
 	AddressTaken          Reason = "AddressTaken"
 	TLSOnHTTPPort         Reason = "TLSOnHTTPPort"
 	InvalidHost           Reason = "InvalidHost"
 	HostTaken             Reason = "HostTaken"
+	InvalidSetting        Reason = "InvalidSetting"
 	ServiceNotFound       Reason = "ServiceNotFound"
 	ServiceRefused        Reason = "ServiceRefused"
 	AnotherSplit          Reason = "AnotherSplit"
@@ -155,4 +159,5 @@ const (
 	PodInTwoVariations    Reason = "PodInTwoVariations"
 	PodInNoVariation      Reason = "PodInNoVariation"
 	ShareNotExclusive     Reason = "ShareNotExclusive"
+	IPv6NotSplit          Reason = "IPv6NotSplit"
 )

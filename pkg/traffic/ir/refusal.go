@@ -4,7 +4,9 @@ package ir
 
 import (
 	"fmt"
+	"net/netip"
 	"slices"
+	"strings"
 
 	corev1 "k8s.io/api/core/v1"
 )
@@ -30,6 +32,32 @@ func (b *builder) refusedKind(svc *corev1.Service) bool {
 		}
 	}
 	return found
+}
+
+// warnOfZones names a wish for endpoints nearby that proxies do not follow. It is a preference,
+// so that the Service stays in the mesh.
+func (b *builder) warnOfZones(svc *corev1.Service) {
+	var wish, mend string
+	mode := svc.Annotations[corev1.AnnotationTopologyMode]
+	switch {
+	case svc.Spec.TrafficDistribution != nil:
+		wish, mend = "trafficDistribution "+short(*svc.Spec.TrafficDistribution), "take the field out"
+	case mode != "" && !strings.EqualFold(mode, "Disabled"):
+		wish, mend = corev1.AnnotationTopologyMode+" "+short(mode), "take the annotation out"
+	default:
+		return
+	}
+	b.warn(serviceObject(svc), TrafficDistribution, fmt.Sprintf("proxies do not follow its %s, and send requests to endpoints of all zones: %s, or take the Service out of the mesh", wish, mend))
+}
+
+// warnOfIPv6 names an address of a Service at which its split is not followed.
+func (b *builder) warnOfIPv6(s Service, split Split) {
+	i := slices.IndexFunc(s.Addresses, netip.Addr.Is6)
+	if b.in.IPv6 || i < 0 {
+		return
+	}
+	b.warn(split.object(), IPv6NotSplit, fmt.Sprintf(
+		"proxies take no connections to IPv6, so clients that connect to %s of Service %s pass the split: set mesh.inject.ipv6 and restart the clients, or give the Service IPv4 alone", s.Addresses[i], s.Name))
 }
 
 // protocol of a port; one that contradicts itself is left alone.

@@ -29,32 +29,35 @@ func TestVariationsHavePods(t *testing.T) {
 	dual := func(p *ir.Pod) { p.Addresses = []netip.Addr{netip.MustParseAddr("fd01::2"), p.Addresses[0]} }
 	byName := web(func(s *corev1.Service) { s.Spec.Ports[0].TargetPort = intstr.FromString("serve") })
 	impatient := web(func(s *corev1.Service) { s.Spec.PublishNotReadyAddresses = true })
+	dualStack := web(func(s *corev1.Service) { s.Spec.ClusterIPs = append(s.Spec.ClusterIPs, "fd00::1") })
 	tests := map[string]struct {
 		in       ir.Inputs
 		svc      *corev1.Service
 		want     string
 		problems string
 	}{
-		"by label and by workload":                      {in: in(pod("stable", "10.1.0.1"), pod("canary", "10.1.0.2")), want: "stable=[10.1.0.1:8080] canary=[10.1.0.2:8080]"},
-		"and slots without any":                         {in: in(), want: "stable=[] canary=[]"},
-		"with a port that has a name in the pod":        {svc: byName, in: in(pod("stable", "10.1.0.1", named), pod("canary", "10.1.0.2")), want: "stable=[10.1.0.1:9090] canary=[]"},
-		"that drain when they end":                      {in: in(pod("canary", "10.1.0.2", func(p *ir.Pod) { p.Terminating = true })), want: "stable=[] canary=[10.1.0.2:8080-Draining]"},
-		"that are ready":                                {in: in(pod("canary", "10.1.0.2", func(p *ir.Pod) { p.Ready = false })), want: "stable=[] canary=[]"},
-		"or not, until the stable one has the share":    {in: in(pod("stable", "10.1.0.1"), pod("canary", "10.1.0.2", unready)), want: "stable=[10.1.0.1:8080] canary=[10.1.0.2:8080-Unready]"},
-		"of which another one is ready":                 {in: in(pod("stable", "10.1.0.1"), pod("canary", "10.1.0.2", unready), pod("canary", "10.1.0.3")), want: "stable=[10.1.0.1:8080] canary=[10.1.0.3:8080]"},
-		"of which another one still answers":            {in: in(pod("stable", "10.1.0.1"), pod("canary", "10.1.0.2", unready), pod("canary", "10.1.0.3", ends)), want: "stable=[10.1.0.1:8080] canary=[10.1.0.3:8080-Draining]"},
-		"besides one that neither is ready nor goes on": {in: in(pod("canary", "10.1.0.2", unready, ends), pod("canary", "10.1.0.3"), pod("canary", "10.1.0.4", unready, ends)), want: "stable=[] canary=[10.1.0.3:8080]"},
-		"in the family that is first":                   {in: in(pod("canary", "10.1.0.2", dual)), want: "stable=[] canary=[10.1.0.2:8080]"},
-		"that neither are ready nor go on":              {in: in(pod("stable", "10.1.0.1"), pod("canary", "10.1.0.2", unready, ends)), want: "stable=[10.1.0.1:8080] canary=[]"},
-		"when the stable one is not ready, as without":  {in: in(pod("stable", "10.1.0.1", unready), pod("canary", "10.1.0.2")), want: "stable=[] canary=[10.1.0.2:8080]"},
-		"or not, when the Service wants those too":      {svc: impatient, in: in(pod("canary", "10.1.0.2", func(p *ir.Pod) { p.Ready = false })), want: "stable=[] canary=[10.1.0.2:8080]"},
-		"of their own namespace":                        {in: in(pod("canary", "10.1.0.2", other), pod("stable", "10.1.0.1", other)), want: "stable=[] canary=[]"},
-		"of which one in two is the first's":            {in: in(pod("canary", "10.1.0.2", stable)), want: "stable=[10.1.0.2:8080] canary=[]", problems: "ABRelease shop/release: PodInTwoVariations: 1 pod (pod-10.1.0.2) in stable and canary, counted as the first's: select them apart"},
-		"and those in none are told":                    {in: in(pod("old", "10.1.0.3", selected)), want: "stable=[] canary=[]", problems: "ABRelease shop/release: PodInNoVariation: 1 pod (pod-10.1.0.3) of Service web in no variation, which get no requests from proxies: let a variation select them"},
-		"and those that others get to as well":          {in: in(pod("canary", "10.1.0.2", selected), pod("canary", "10.1.0.3", selected)), want: "stable=[] canary=[10.1.0.2:8080 10.1.0.3:8080]", problems: "ABRelease shop/release: ShareNotExclusive: 2 pods (pod-10.1.0.2) of canary selected by Service web, which gives them requests of clients without a proxy whatever the share: let its selector not match them"},
-		"and nothing of the stable one, as it may be":   {in: in(pod("stable", "10.1.0.1", selected)), want: "stable=[10.1.0.1:8080] canary=[]"},
-		"and none that is quarantined":                  {in: ir.Inputs{Pods: []ir.Pod{pod("canary", "10.1.0.2")}, Quarantined: []ir.Workload{{Namespace: "shop", Kind: "Deployment", Name: "canary"}}}, want: "stable=[] canary=[10.1.0.2:8080-Quarantined]"},
-		"also of a Service without the label":           {svc: web(func(s *corev1.Service) { s.Labels = nil }), in: in(pod("stable", "10.1.0.1")), want: "stable=[10.1.0.1:8080] canary=[]"},
+		"by label and by workload":                            {in: in(pod("stable", "10.1.0.1"), pod("canary", "10.1.0.2")), want: "stable=[10.1.0.1:8080] canary=[10.1.0.2:8080]"},
+		"and slots without any":                               {in: in(), want: "stable=[] canary=[]"},
+		"with a port that has a name in the pod":              {svc: byName, in: in(pod("stable", "10.1.0.1", named), pod("canary", "10.1.0.2")), want: "stable=[10.1.0.1:9090] canary=[]"},
+		"that drain when they end":                            {in: in(pod("canary", "10.1.0.2", func(p *ir.Pod) { p.Terminating = true })), want: "stable=[] canary=[10.1.0.2:8080-Draining]"},
+		"that are ready":                                      {in: in(pod("canary", "10.1.0.2", func(p *ir.Pod) { p.Ready = false })), want: "stable=[] canary=[]"},
+		"or not, until the stable one has the share":          {in: in(pod("stable", "10.1.0.1"), pod("canary", "10.1.0.2", unready)), want: "stable=[10.1.0.1:8080] canary=[10.1.0.2:8080-Unready]"},
+		"of which another one is ready":                       {in: in(pod("stable", "10.1.0.1"), pod("canary", "10.1.0.2", unready), pod("canary", "10.1.0.3")), want: "stable=[10.1.0.1:8080] canary=[10.1.0.3:8080]"},
+		"of which another one still answers":                  {in: in(pod("stable", "10.1.0.1"), pod("canary", "10.1.0.2", unready), pod("canary", "10.1.0.3", ends)), want: "stable=[10.1.0.1:8080] canary=[10.1.0.3:8080-Draining]"},
+		"besides one that neither is ready nor goes on":       {in: in(pod("canary", "10.1.0.2", unready, ends), pod("canary", "10.1.0.3"), pod("canary", "10.1.0.4", unready, ends)), want: "stable=[] canary=[10.1.0.3:8080]"},
+		"in the family that is first":                         {in: in(pod("canary", "10.1.0.2", dual)), want: "stable=[] canary=[10.1.0.2:8080]"},
+		"that neither are ready nor go on":                    {in: in(pod("stable", "10.1.0.1"), pod("canary", "10.1.0.2", unready, ends)), want: "stable=[10.1.0.1:8080] canary=[]"},
+		"when the stable one is not ready, as without":        {in: in(pod("stable", "10.1.0.1", unready), pod("canary", "10.1.0.2")), want: "stable=[] canary=[10.1.0.2:8080]"},
+		"or not, when the Service wants those too":            {svc: impatient, in: in(pod("canary", "10.1.0.2", func(p *ir.Pod) { p.Ready = false })), want: "stable=[] canary=[10.1.0.2:8080]"},
+		"of their own namespace":                              {in: in(pod("canary", "10.1.0.2", other), pod("stable", "10.1.0.1", other)), want: "stable=[] canary=[]"},
+		"of which one in two is the first's":                  {in: in(pod("canary", "10.1.0.2", stable)), want: "stable=[10.1.0.2:8080] canary=[]", problems: "ABRelease shop/release: PodInTwoVariations: 1 pod (pod-10.1.0.2) in stable and canary, counted as the first's: select them apart"},
+		"and those in none are told":                          {in: in(pod("old", "10.1.0.3", selected)), want: "stable=[] canary=[]", problems: "ABRelease shop/release: PodInNoVariation: 1 pod (pod-10.1.0.3) of Service web in no variation, which get no requests from proxies: let a variation select them"},
+		"and those that others get to as well":                {in: in(pod("canary", "10.1.0.2", selected), pod("canary", "10.1.0.3", selected)), want: "stable=[] canary=[10.1.0.2:8080 10.1.0.3:8080]", problems: "ABRelease shop/release: ShareNotExclusive: 2 pods (pod-10.1.0.2) of canary selected by Service web, which gives them requests of clients without a proxy whatever the share: let its selector not match them"},
+		"and nothing of the stable one, as it may be":         {in: in(pod("stable", "10.1.0.1", selected)), want: "stable=[10.1.0.1:8080] canary=[]"},
+		"and none that is quarantined":                        {in: ir.Inputs{Pods: []ir.Pod{pod("canary", "10.1.0.2")}, Quarantined: []ir.Workload{{Namespace: "shop", Kind: "Deployment", Name: "canary"}}}, want: "stable=[] canary=[10.1.0.2:8080-Quarantined]"},
+		"at addresses of IPv6 that proxies do not take (M10)": {svc: dualStack, in: in(pod("stable", "10.1.0.1")), want: "stable=[10.1.0.1:8080] canary=[]", problems: "ABRelease shop/release: IPv6NotSplit: proxies take no connections to IPv6, so clients that connect to fd00::1 of Service web pass the split: set mesh.inject.ipv6 and restart the clients, or give the Service IPv4 alone"},
+		"at addresses of IPv6 that proxies take (M10)":        {svc: dualStack, in: ir.Inputs{IPv6: true, Pods: []ir.Pod{pod("stable", "10.1.0.1")}}, want: "stable=[10.1.0.1:8080] canary=[]"},
+		"also of a Service without the label":                 {svc: web(func(s *corev1.Service) { s.Labels = nil }), in: in(pod("stable", "10.1.0.1")), want: "stable=[10.1.0.1:8080] canary=[]"},
 	}
 	for name, tc := range tests {
 		t.Run(name, func(t *testing.T) {
@@ -63,7 +66,11 @@ func TestVariationsHavePods(t *testing.T) {
 			}
 			tc.in.Services, tc.in.Splits = []*corev1.Service{tc.svc}, []ir.Split{tenth()}
 			m := ir.Build(tc.in)
-			if d := cmp.Diff("shop/web 10.0.0.1:80 HTTP "+tc.want, written(m)); d != "" {
+			addresses := "10.0.0.1:80"
+			if tc.svc == dualStack {
+				addresses += " [fd00::1]:80"
+			}
+			if d := cmp.Diff("shop/web "+addresses+" HTTP "+tc.want, written(m)); d != "" {
 				t.Errorf("the mesh (-want +got):\n%s", d)
 			}
 			if d := cmp.Diff(tc.problems, problems(m)); d != "" {
@@ -98,6 +105,10 @@ func TestASplitIsRefusedWhen(t *testing.T) {
 	key := func(kind ir.KeyKind, name string) func(*ir.Split) {
 		return func(s *ir.Split) { s.Key = ir.Key{Kind: kind, Name: name} }
 	}
+	// cookie with a domain and the attribute Secure.
+	cookie := func(name, domain string) func(*ir.Split) {
+		return func(s *ir.Split) { s.Key = ir.Key{Kind: ir.ByVisitor, Name: name, Domain: domain, Secure: true} }
+	}
 	tests := map[string]struct {
 		change func(*ir.Split)
 		want   string
@@ -112,7 +123,10 @@ func TestASplitIsRefusedWhen(t *testing.T) {
 		"a variation selects everything":                      {func(s *ir.Split) { s.Variations[0].Selector = &metav1.LabelSelector{} }, "InvalidVariation: variation stable needs a valid selector"},
 		"the cookie's name is too long":                       {key(ir.ByVisitor, long), "InvalidKey: the cookie's name \"" + long[:40] + "...\" is not"},
 		"the cookie's name adds to a header":                  {key(ir.ByVisitor, "a=b; Domain=example.com;"), "InvalidKey: the cookie's name"},
-		"browsers would not keep the cookie":                  {key(ir.ByVisitor, "__Host-v"), "InvalidKey: browsers take cookie __Host-v over TLS alone"},
+		"the cookie's domain adds to a header (L4)":           {cookie("v", "example.com; Path=/a"), "InvalidKey: the cookie's domain \"example.com; Path=/a\" is not named as example.com"},
+		"the cookie's domain has one label (L4)":              {cookie("v", "localhost"), "InvalidKey: the cookie's domain \"localhost\" is not named"},
+		"browsers would not keep the domain (L4)":             {cookie("__Host-v", "example.com"), "InvalidKey: browsers take cookie __Host-v without a domain alone"},
+		"browsers would not keep the cookie":                  {key(ir.ByVisitor, "__Host-v"), "InvalidKey: browsers take cookie __Host-v with the attribute Secure alone: set secure to Always"},
 		"the header's name ends a line":                       {key(ir.ByHeader, "x-user\r\nx-evil"), "InvalidKey: the header's name"},
 		"the header is the proxy's own":                       {key(ir.ByHeader, "X-Plb-Visitor"), "InvalidKey: header x-plb-visitor belongs"},
 		"the kind is unknown":                                 {key(9, "x"), "InvalidKey: visitors cannot be known by kind 9"},
@@ -203,6 +217,8 @@ func TestWhatIsJustWithinTheBoundsIsTaken(t *testing.T) {
 		"but not of 65":                   {key(ir.ByHeader, 65), "InvalidKey: the header's name \"" + strings.Repeat("a", 40) + "...\" is not 1 to 64 characters of a token"},
 		"a cookie of 64 characters":       {key(ir.ByCookie, 64), ""},
 		"but not one of 65":               {key(ir.ByCookie, 65), "InvalidKey: the cookie's name \"" + strings.Repeat("a", 40) + "...\" is not 1 to 64 characters of a token"},
+		"a cookie over TLS alone (L4)":    {func(s *ir.Split) { s.Key = ir.Key{Kind: ir.ByVisitor, Name: "__Host-visitor", Secure: true} }, ""},
+		"a cookie of a domain (L4)":       {func(s *ir.Split) { s.Key = ir.Key{Kind: ir.ByVisitor, Name: "visitor", Domain: "shop.example.com"} }, ""},
 		"a cookie that is kept elsewhere": {func(s *ir.Split) { s.Key = ir.Key{Kind: ir.ByCookie, Name: "__Host-session"} }, ""},
 		"64 values":                       {values(64, 2), ""},
 		"but not 65 of them":              {values(65, 2), "InvalidMatch: 65 values of header x-group are mapped, want 1 to 64"},

@@ -59,7 +59,9 @@ func SplitOf(r *v1alpha1.ABRelease) (ir.Split, bool) {
 	s := ir.Split{
 		Namespace: r.Namespace, Name: r.Name, Created: r.CreationTimestamp.Time, Service: f.Service,
 		Sequence: uint64(max(f.Sequence, 0)), //nolint:gosec // it is not negative
-		Routing:  ir.Routing{Salt: f.Salt, Override: string(f.Override), Key: ir.Key{Kind: kinds[f.Key.Kind], Name: f.Key.Name}},
+		Routing: ir.Routing{Salt: f.Salt, Override: string(f.Override), Key: ir.Key{
+			Kind: kinds[f.Key.Kind], Name: f.Key.Name, Domain: string(f.Key.Domain), Secure: f.Key.Secure == v1alpha1.CookieSecureAlways,
+		}},
 	}
 	if f.Match != nil {
 		s.Match = matchOf(f.Match)
@@ -120,7 +122,10 @@ func (s *State) inForce() *v1alpha1.SplitInForce {
 	f := &v1alpha1.SplitInForce{
 		Sequence: int64(s.Split.Sequence), Generation: s.Generation, //nolint:gosec // it does not reach the sign in a lifetime
 		Service: s.Split.Service, Salt: s.Split.Salt,
-		Key: v1alpha1.SplitKey{Name: s.Split.Key.Name}, Override: v1alpha1.HeaderName(s.Split.Override),
+		Key: v1alpha1.SplitKey{Name: s.Split.Key.Name, Domain: v1alpha1.CookieDomain(s.Split.Key.Domain)}, Override: v1alpha1.HeaderName(s.Split.Override),
+	}
+	if s.Split.Key.Secure {
+		f.Key.Secure = v1alpha1.CookieSecureAlways
 	}
 	for stored, kind := range kinds {
 		if kind == s.Split.Key.Kind {

@@ -99,7 +99,9 @@ func keyOf(s *v1alpha1.TrafficSplit) (ir.Key, error) {
 	case s.Sticky.Visitors == v1alpha1.VisitorsIgnore:
 		return ir.Key{Kind: ir.ByCookie, Name: s.Sticky.Cookie}, nil
 	default:
-		return ir.Key{Kind: ir.ByVisitor, Name: s.Sticky.Cookie}, nil
+		return ir.Key{
+			Kind: ir.ByVisitor, Name: s.Sticky.Cookie, Domain: string(s.Sticky.Domain), Secure: s.Sticky.Secure == v1alpha1.CookieSecureAlways,
+		}, nil
 	}
 }
 

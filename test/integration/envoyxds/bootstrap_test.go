@@ -35,7 +35,7 @@ func newParts() parts {
 	return parts{endpoints: map[string]*endpointv3.ClusterLoadAssignment{}, routes: map[string]*routev3.RouteConfiguration{}}
 }
 
-func (p *parts) add(t *testing.T, m proto.Message) {
+func (p *parts) add(t testing.TB, m proto.Message) {
 	t.Helper()
 	switch m := m.(type) {
 	case *clusterv3.Cluster:
@@ -74,7 +74,7 @@ func ofGolden(t *testing.T, path string) parts {
 }
 
 // ofResources reads what would be sent.
-func ofResources(t *testing.T, resources []*ads.Resource) parts {
+func ofResources(t testing.TB, resources []*ads.Resource) parts {
 	t.Helper()
 	p := newParts()
 	for _, r := range resources {
@@ -88,7 +88,7 @@ func ofResources(t *testing.T, resources []*ads.Resource) parts {
 }
 
 // bootstrap has everything inline that would come over the discovery service.
-func (p *parts) bootstrap(t *testing.T) []byte {
+func (p *parts) bootstrap(t testing.TB) []byte {
 	t.Helper()
 	static := &bootstrapv3.Bootstrap_StaticResources{}
 	for _, c := range p.clusters {
@@ -113,7 +113,7 @@ func (p *parts) bootstrap(t *testing.T) []byte {
 }
 
 // inline puts a route where it is asked for.
-func (p *parts) inline(t *testing.T, filter *listenerv3.Filter) {
+func (p *parts) inline(t testing.TB, filter *listenerv3.Filter) {
 	t.Helper()
 	manager := &hcmv3.HttpConnectionManager{}
 	if !filter.GetTypedConfig().MessageIs(manager) {

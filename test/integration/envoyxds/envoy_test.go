@@ -22,7 +22,7 @@ import (
 // patience bounds every wait.
 const patience = 20 * time.Second
 
-func configuration(t *testing.T, p parts) string {
+func configuration(t testing.TB, p parts) string {
 	t.Helper()
 	path := filepath.Join(t.TempDir(), "envoy.json")
 	must(t, os.WriteFile(path, p.bootstrap(t), 0o600))
@@ -78,7 +78,7 @@ func validate(t *testing.T, binary string, p parts) (string, error) {
 }
 
 // run starts an Envoy that ends with the test, and waits until it listens there.
-func run(t *testing.T, p parts, listens ...string) {
+func run(t testing.TB, p parts, listens ...string) {
 	t.Helper()
 	log := &bytes.Buffer{}
 	cmd := child.Bind(exec.Command(envoy.Binary(t), "--disable-hot-restart", "--concurrency", "2", "-l", "warning", "-c", configuration(t, p))) //nolint:gosec,noctx // ended below

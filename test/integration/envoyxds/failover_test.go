@@ -34,7 +34,7 @@ func halves(stable, canary []*backend.Mortal) ir.Service {
 }
 
 // mortal is an upstream that answers with its name.
-func mortal(t *testing.T, name string) *backend.Mortal {
+func mortal(t testing.TB, name string) *backend.Mortal {
 	t.Helper()
 	return backend.NewMortal(t, func(w http.ResponseWriter, r *http.Request) {
 		w.Header().Set("Variation", name)

@@ -24,9 +24,16 @@ import (
 )
 
 // serve has an Envoy serve each service on an address of its own, which is its result.
-func serve(t *testing.T, services ...ir.Service) []string {
+func serve(t testing.TB, services ...ir.Service) []string {
 	t.Helper()
-	var addresses []string
+	p, addresses := arranged(t, services...)
+	run(t, p, addresses...)
+	return addresses
+}
+
+// arranged is what an Envoy needs that serves each service on an address of its own.
+func arranged(t testing.TB, services ...ir.Service) (p parts, addresses []string) {
+	t.Helper()
 	var listeners []*listenerv3.Listener
 	for i := range services {
 		services[i].Namespace, services[i].Name = "shop", fmt.Sprint("web", i)
@@ -36,10 +43,9 @@ func serve(t *testing.T, services ...ir.Service) []string {
 	}
 	resources, err := envoyxds.Resources(ir.Mesh{Services: services}, nil)
 	must(t, err)
-	p := ofResources(t, resources)
+	p = ofResources(t, resources)
 	p.listeners = listeners
-	run(t, p, addresses...)
-	return addresses
+	return p, addresses
 }
 
 // web has one port and these slots.
@@ -151,7 +157,7 @@ func ask(t *testing.T, client *http.Client, address string, headers ...string) a
 }
 
 // client keeps connections, and knows HTTP/1.1 or only HTTP/2.
-func client(t *testing.T, http2 bool) *http.Client {
+func client(t testing.TB, http2 bool) *http.Client {
 	transport := &http.Transport{Protocols: &http.Protocols{}}
 	transport.Protocols.SetHTTP1(!http2)
 	transport.Protocols.SetUnencryptedHTTP2(http2)

@@ -85,6 +85,9 @@ func TestTheDoctorExaminesTheMesh(t *testing.T) {
 	meta = s.named("outside")
 	meta.Labels = map[string]string{ir.Managed: "true"}
 	s.create(&corev1.Service{ObjectMeta: meta, Spec: corev1.ServiceSpec{Type: corev1.ServiceTypeExternalName, ExternalName: "example.com"}})
+	meta = s.named("set")
+	meta.Labels, meta.Annotations = map[string]string{ir.Managed: "true"}, map[string]string{ir.IdleTimeoutAnnotation: "5"}
+	s.create(&corev1.Service{ObjectMeta: meta, Spec: corev1.ServiceSpec{Ports: []corev1.ServicePort{{Name: "http", Port: 80}}}})
 	pod := s.pod("lost-0", nil)
 	pod.Labels = map[string]string{inject.LabelProxy: string(inject.Explicit)}
 	s.must(admin.Update(t.Context(), pod))
@@ -104,11 +107,13 @@ func TestTheDoctorExaminesTheMesh(t *testing.T) {
 			t.Errorf("%s finds %q, want %q", id, got, want)
 		}
 	}
-	external := "Service/" + s.namespace + "/outside"
-	if !slices.ContainsFunc(r.findings()["mesh.services"], func(f doctor.Finding) bool {
-		return f.Severity == doctor.Warning && f.Object == external && strings.HasPrefix(f.Message, "ExternalName")
-	}) {
-		t.Errorf("of %s it finds nothing", external)
+	for name, reason := range map[string]ir.Reason{"outside": ir.ExternalName, "set": ir.InvalidSetting} {
+		object := "Service/" + s.namespace + "/" + name
+		if !slices.ContainsFunc(r.findings()["mesh.services"], func(f doctor.Finding) bool {
+			return f.Severity == doctor.Warning && f.Object == object && strings.HasPrefix(f.Message, string(reason))
+		}) {
+			t.Errorf("of %s it finds no %s", object, reason)
+		}
 	}
 	s.create(&corev1.ConfigMap{ObjectMeta: s.named(inject.CAConfigMap), Data: map[string]string{inject.CAKey: "x"}})
 	if got := mine("mesh.authority"); got != "" {

@@ -46,6 +46,24 @@ const (
 	VisitorsIgnore VisitorPolicy = "Ignore"
 )
 
+// CookieSecurity says over which connections browsers send a cookie.
+// +kubebuilder:validation:Enum=Always;Never
+type CookieSecurity string
+
+// The kinds of security.
+const (
+	// CookieSecureAlways has browsers send the cookie over TLS alone.
+	CookieSecureAlways CookieSecurity = "Always"
+	// CookieSecureNever has browsers send the cookie over any connection.
+	CookieSecureNever CookieSecurity = "Never"
+)
+
+// CookieDomain is a domain of at least two labels.
+// +kubebuilder:validation:MinLength=3
+// +kubebuilder:validation:MaxLength=253
+// +kubebuilder:validation:Pattern="^[a-z0-9]([a-z0-9-]*[a-z0-9])?(\\.[a-z0-9]([a-z0-9-]*[a-z0-9])?)+$"
+type CookieDomain string
+
 // Percentage of all requests.
 // +kubebuilder:validation:Minimum=0
 // +kubebuilder:validation:Maximum=100
@@ -62,7 +80,9 @@ type HeaderName string
 //
 // +kubebuilder:validation:XValidation:rule="has(self.header) != has(self.cookie)",message="visitors are known by a header or by a cookie: give one of them"
 // +kubebuilder:validation:XValidation:rule="has(self.cookie) || !has(self.visitors)",message="visitors is about a cookie; proxies give nobody a header",fieldPath=".visitors"
-// +kubebuilder:validation:XValidation:rule="!has(self.cookie) || (has(self.visitors) && self.visitors == 'Ignore') || !self.cookie.lowerAscii().matches('^__(host|secure)-')",message="browsers take such a cookie over TLS alone, and proxies give it without: name it otherwise, or let the application give it (visitors: Ignore)",fieldPath=".cookie"
+// +kubebuilder:validation:XValidation:rule="(!has(self.domain) && !has(self.secure)) || (has(self.cookie) && !(has(self.visitors) && self.visitors == 'Ignore'))",message="domain and secure are about the cookie that proxies give: name a cookie, and leave visitors out or set it to Assign"
+// +kubebuilder:validation:XValidation:rule="!has(self.cookie) || (has(self.visitors) && self.visitors == 'Ignore') || (has(self.secure) && self.secure == 'Always') || !self.cookie.lowerAscii().matches('^__(host|secure)-')",message="browsers take such a cookie with the attribute Secure alone: set secure to Always, name it otherwise, or let the application give it (visitors: Ignore)",fieldPath=".cookie"
+// +kubebuilder:validation:XValidation:rule="!has(self.cookie) || !has(self.domain) || !self.cookie.lowerAscii().startsWith('__host-')",message="browsers take a cookie whose name begins with __Host- without a domain alone: take the domain out, or name it otherwise",fieldPath=".domain"
 type Sticky struct {
 	// header whose value is the visitor. Requests without it are drawn by themselves.
 	// +optional
@@ -77,6 +97,14 @@ type Sticky struct {
 	// is drawn by itself (Ignore), because the application gives it. Left out, Assign.
 	// +optional
 	Visitors VisitorPolicy `json:"visitors,omitempty"`
+	// domain of the cookie that proxies give: its hosts and all below send it. Left out,
+	// only the host does that gave it.
+	// +optional
+	Domain CookieDomain `json:"domain,omitempty"`
+	// secure says whether browsers send the cookie that proxies give over TLS alone
+	// (Always), or over any connection (Never). Left out, Never.
+	// +optional
+	Secure CookieSecurity `json:"secure,omitempty"`
 }
 
 // HeaderMatch sends requests with certain values of a header to certain variations.

@@ -14,8 +14,9 @@ const (
 	// ConditionClamped is True while a variation has no share because it has no ready
 	// endpoints.
 	ConditionClamped = "Clamped"
-	// ConditionShareNotExclusive is True while the Service sends clients without a
-	// proxy to a variation, whatever its share.
+	// ConditionShareNotExclusive is True while requests pass the split: the Service sends
+	// clients without a proxy to a variation, or clients connect over IPv6, which proxies do
+	// not take.
 	ConditionShareNotExclusive = "ShareNotExclusive"
 	// ConditionContradicted is True when requests are seen where none may be, or none
 	// where many must be.
@@ -48,6 +49,12 @@ type SplitKey struct {
 	// +kubebuilder:validation:MinLength=1
 	// +kubebuilder:validation:MaxLength=64
 	Name string `json:"name,omitempty"`
+	// domain of the cookie that proxies give.
+	// +optional
+	Domain CookieDomain `json:"domain,omitempty"`
+	// secure says whether that cookie has the attribute Secure.
+	// +optional
+	Secure CookieSecurity `json:"secure,omitempty"`
 }
 
 // VariationInForce is a variation and its share, as proxies are told.
