@@ -6,6 +6,7 @@ import (
 	"context"
 	"errors"
 	"sync"
+	"time"
 
 	"google.golang.org/grpc/codes"
 	"google.golang.org/grpc/status"
@@ -40,6 +41,10 @@ type Directory struct {
 	// Gateways says whose pods are gateways. A label alone does not: anybody may set
 	// one, and a gateway sees Services of all namespaces.
 	Gateways Account
+	// AnyAddress admits a token from any address, and not from its pod's alone.
+	AnyAddress bool
+	// AddressWait is how long a proxy waits whose pod has no address yet.
+	AddressWait time.Duration
 	// Misread is told what of a pod's annotations could not be had; may be nil.
 	Misread func(pod *corev1.Pod, wrong []string)
 
@@ -80,11 +85,10 @@ func (d *Directory) admit(ctx context.Context, authorization []string, misread f
 		return serve.Admission{}, d.refuse(err)
 	}
 	s := d.sit(proxy.PodUID) // before the pod is looked up, so that its end is not missed
-	pod := d.cluster.Pod(proxy.Namespace, proxy.Pod)
-	if pod == nil || string(pod.UID) != proxy.PodUID || over(pod) {
+	pod, err := d.find(ctx, proxy)
+	if err != nil {
 		d.stand(proxy.PodUID, s)
-		// A new pod may come into the cache a moment later.
-		return serve.Admission{}, status.Error(codes.Unavailable, "the pod of this proxy is not known here: try again")
+		return serve.Admission{}, err
 	}
 	scope, wrong := d.scope(pod)
 	group := d.catalogue.Join(scope)
@@ -115,7 +119,7 @@ func statusOf(err error) error {
 // or that of its namespace. It is read when a stream begins.
 func (d *Directory) scope(pod *corev1.Pod) (s Scope, wrong []string) {
 	switch {
-	case d.Gateways != Account{} && d.Gateways == Account{pod.Namespace, pod.Spec.ServiceAccountName}:
+	case d.isGateway(pod):
 		return GatewayScope(pod.DeletionTimestamp != nil), nil
 	case pod.Labels[inject.LabelProxy] == string(inject.Explicit):
 		return ExplicitScope(pod.Namespace, d.annotation(pod, inject.AnnotationLocalPorts))

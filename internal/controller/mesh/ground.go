@@ -133,12 +133,15 @@ func (g *ground) uidOf(ctx context.Context, release types.NamespacedName) types.
 	return r.UID
 }
 
-// scopes gives each pod its scope. A namespace is looked up once.
-func (g *ground) scopes() func(*corev1.Pod) Scope {
-	d := &Directory{cluster: &remembering{Cluster: g.from, known: map[[2]string]string{}}, Gateways: g.directory.Gateways}
-	return func(pod *corev1.Pod) Scope {
-		s, _ := d.scope(pod)
-		return s
+// scopes gives each pod with a proxy its scope. A namespace is looked up once.
+func (d *Directory) scopes() func(*corev1.Pod) (Scope, bool) {
+	once := &Directory{cluster: &remembering{Cluster: d.cluster, known: map[[2]string]string{}}, Gateways: d.Gateways}
+	return func(pod *corev1.Pod) (Scope, bool) {
+		if !once.isProxy(pod) {
+			return Scope{}, false
+		}
+		s, _ := once.scope(pod)
+		return s, true
 	}
 }
 

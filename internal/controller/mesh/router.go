@@ -182,7 +182,7 @@ func (e *Envoy) Observe(ctx context.Context) (traffic.Observation, error) {
 	if err != nil {
 		return traffic.Observation{}, fmt.Errorf("observing release %s: %w", e.release, err)
 	}
-	wanted := voters{service, on.scopes(), routes}.wanted(pods)
+	wanted := voters{service, on.directory.scopes(), routes}.wanted(pods)
 	replicas, err := on.replicas(routesOf(wanted))
 	if err != nil {
 		return traffic.Observation{}, fmt.Errorf("observing release %s: %w", e.release, err)

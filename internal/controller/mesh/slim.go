@@ -48,16 +48,20 @@ func controller(pod *corev1.Pod) []metav1.OwnerReference {
 	return nil
 }
 
-// ports are the containers that have some with a name, and of these no more than that.
+// ports are the containers that have some with a name, and of these no more than that. The
+// sidecar keeps its name, by which a pod is known to have a proxy.
 func ports(containers []corev1.Container) (slim []corev1.Container) {
 	for i := range containers {
 		c := corev1.Container{RestartPolicy: containers[i].RestartPolicy}
+		if containers[i].Name == inject.ProxyContainer {
+			c.Name = inject.ProxyContainer
+		}
 		for _, p := range containers[i].Ports {
 			if p.Name != "" {
 				c.Ports = append(c.Ports, corev1.ContainerPort{Name: p.Name, ContainerPort: p.ContainerPort, Protocol: p.Protocol})
 			}
 		}
-		if len(c.Ports) > 0 {
+		if len(c.Ports) > 0 || c.Name != "" {
 			slim = append(slim, c)
 		}
 	}
@@ -86,7 +90,7 @@ func (s *portsShared) of(containers []corev1.Container) []corev1.Container {
 		if p := containers[i].RestartPolicy; p != nil {
 			restart = *p
 		}
-		fmt.Fprintln(&key, restart, containers[i].Ports)
+		fmt.Fprintln(&key, containers[i].Name, restart, containers[i].Ports)
 	}
 	s.mu.Lock()
 	defer s.mu.Unlock()
