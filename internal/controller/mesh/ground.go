@@ -101,21 +101,20 @@ func countOf(service types.NamespacedName, v signals.Variation) peers.Count {
 	return c
 }
 
-// serviceOf a release, as this replica publishes it.
-func (g *ground) serviceOf(ctx context.Context, release types.NamespacedName) (ir.Service, error) {
+// serviceOf a release, as this replica publishes it, and the release.
+func (g *ground) serviceOf(ctx context.Context, release types.NamespacedName) (s ir.Service, r v1alpha1.ABRelease, err error) {
 	if !g.from.has(releaseKind) {
-		return ir.Service{}, ErrUnsynced
+		return s, r, ErrUnsynced
 	}
-	var r v1alpha1.ABRelease
 	if err := g.from.cache.Get(ctx, release, &r); err != nil {
-		return ir.Service{}, fmt.Errorf("reading it: %w", err)
+		return s, r, fmt.Errorf("reading it: %w", err)
 	}
 	name := types.NamespacedName{Namespace: release.Namespace, Name: r.Spec.Service}
 	s, managed := g.catalogue.Service(name)
 	if !managed || s.Routing == nil {
-		return s, fmt.Errorf("service %s is not divided here yet", name)
+		return s, r, fmt.Errorf("service %s is not divided here yet", name)
 	}
-	return s, nil
+	return s, r, nil
 }
 
 // gone says that a release is not there.

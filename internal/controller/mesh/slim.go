@@ -109,7 +109,13 @@ func slimNode(object any) (any, error) {
 	if !is {
 		return object, nil
 	}
-	return &corev1.Node{ObjectMeta: metav1.ObjectMeta{Name: node.Name, UID: node.UID, ResourceVersion: node.ResourceVersion, Labels: node.Labels}}, nil
+	slim := &corev1.Node{ObjectMeta: metav1.ObjectMeta{Name: node.Name, UID: node.UID, ResourceVersion: node.ResourceVersion, Labels: node.Labels}}
+	for _, c := range node.Status.Conditions {
+		if c.Type == corev1.NodeReady {
+			slim.Status.Conditions = []corev1.NodeCondition{{Type: c.Type, Status: c.Status}}
+		}
+	}
+	return slim, nil
 }
 
 // slimBaseline keeps of a Baseline whether its object is in quarantine.
@@ -126,7 +132,7 @@ func slimBaseline(object any) (any, error) {
 	return slim, nil
 }
 
-// slimRelease keeps of an ABRelease what is in force of it.
+// slimRelease keeps of an ABRelease what is in force of it, and who has to confirm that.
 func slimRelease(object any) (any, error) {
 	r, is := object.(*v1alpha1.ABRelease)
 	if !is {
@@ -135,6 +141,6 @@ func slimRelease(object any) (any, error) {
 	slim := &v1alpha1.ABRelease{ObjectMeta: metav1.ObjectMeta{
 		Namespace: r.Namespace, Name: r.Name, UID: r.UID, ResourceVersion: r.ResourceVersion, CreationTimestamp: r.CreationTimestamp,
 	}}
-	slim.Spec.Service, slim.Status.InForce = r.Spec.Service, r.Status.InForce
+	slim.Spec.Service, slim.Spec.Confirmation, slim.Status.InForce = r.Spec.Service, r.Spec.Confirmation, r.Status.InForce
 	return slim, nil
 }

@@ -20,6 +20,10 @@ type voters struct {
 	scope func(*corev1.Pod) (Scope, bool)
 	// edge are the routes of gateways.
 	edge []string
+	// unfit says why a pod is not expected to answer; empty if nothing is known against it.
+	unfit func(*corev1.Pod) string
+	// same leaves out proxies of other namespaces, gateways excepted.
+	same bool
 }
 
 // wanted of pods. One that is about to end, or has ended,
@@ -44,19 +48,25 @@ func (v voters) wanted(pods []corev1.Pod) (wanted []confirmed.Wanted) {
 				w.Routes, w.Shared = v.edge, true
 			}
 		case explicit:
-			if v.service.KnownTo(pod.Namespace) {
+			if v.hears(pod) {
 				w.Routes, w.By = v.routes(&s), v.written(pod, inject.AnnotationLocalPorts)
 			}
 		case redirected:
-			if v.service.KnownTo(pod.Namespace) && s.needs(types.NamespacedName{Namespace: v.service.Namespace, Name: v.service.Name}) {
+			if v.hears(pod) && s.needs(types.NamespacedName{Namespace: v.service.Namespace, Name: v.service.Name}) {
 				w.Routes, w.By = own, v.written(pod, UpstreamsAnnotation)
 			}
 		}
 		if len(w.Routes) > 0 {
+			w.Unfit = v.unfit(pod)
 			wanted = append(wanted, w)
 		}
 	}
 	return wanted
+}
+
+// hears says whether the sidecar of a pod has a vote.
+func (v voters) hears(pod *corev1.Pod) bool {
+	return pod.Namespace == v.service.Namespace || !v.same && v.service.KnownTo(pod.Namespace)
 }
 
 // written is what has a pod of another namespace depend on the service.

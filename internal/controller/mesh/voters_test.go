@@ -80,12 +80,37 @@ func TestWhoHasToConfirm(t *testing.T) {
 			hosted, pod("other", func(p *corev1.Pod) { p.Labels[inject.LabelProxy] = inject.Gateway }), nil,
 		},
 	}
+	fine := func(*corev1.Pod) string { return "" }
 	for name, tc := range tests {
 		t.Run(name, func(t *testing.T) {
 			d := &Directory{cluster: &cluster{}, Gateways: Account{"plumbline", "gateway"}}
-			if diff := cmp.Diff(tc.want, voters{tc.service, d.scopes(), edge}.wanted([]corev1.Pod{tc.pod})); diff != "" {
+			if diff := cmp.Diff(tc.want, voters{tc.service, d.scopes(), edge, fine, false}.wanted([]corev1.Pod{tc.pod})); diff != "" {
 				t.Error(diff)
 			}
 		})
+	}
+}
+
+// Finding H4: proxies of other namespaces can be left out of the vote.
+func TestWhoHasToConfirmWithoutOtherNamespaces(t *testing.T) {
+	web := ir.Service{Namespace: "shop", Name: "web", Ports: []ir.Port{{Number: 80, Protocol: ir.HTTP}}, Export: ir.Export{All: true}, Hosts: []ir.Host{{Name: "shop.example", Port: 80}}}
+	pod := func(namespace, account string) corev1.Pod {
+		p := corev1.Pod{ObjectMeta: metav1.ObjectMeta{Namespace: namespace, Name: "p", Annotations: map[string]string{UpstreamsAnnotation: "shop/web"}}}
+		p.Spec.ServiceAccountName = account
+		return *proxied(&p)
+	}
+	d := &Directory{cluster: &cluster{}, Gateways: Account{"plumbline", "gateway"}}
+	unfit := func(*corev1.Pod) string { return "its pod is not Ready" }
+	pods := []corev1.Pod{pod("shop", "a"), pod("other", "a"), pod("plumbline", "gateway")}
+	for same, want := range map[bool][]string{false: {"shop", "other", "plumbline"}, true: {"shop", "plumbline"}} {
+		var got []string
+		for _, w := range (voters{web, d.scopes(), []string{"gateway|8080"}, unfit, same}).wanted(pods) {
+			if got = append(got, w.Namespace); w.Unfit == "" {
+				t.Errorf("of %s it is not known that its pod is not Ready", w.Namespace)
+			}
+		}
+		if diff := cmp.Diff(want, got); diff != "" {
+			t.Errorf("without others: %t (-want +got):\n%s", same, diff)
+		}
 	}
 }
