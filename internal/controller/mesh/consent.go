@@ -7,8 +7,12 @@ import (
 	"slices"
 	"strings"
 
+	corev1 "k8s.io/api/core/v1"
 	"k8s.io/apimachinery/pkg/types"
+	"k8s.io/client-go/tools/events"
+	"sigs.k8s.io/controller-runtime/pkg/client"
 
+	"github.com/plumbline-dev/plumbline/pkg/specguard/diff"
 	"github.com/plumbline-dev/plumbline/pkg/traffic/ir"
 )
 
@@ -53,4 +57,19 @@ func notExported(s Scope, hidden []types.NamespacedName) (problems []ir.Problem)
 // consentText says how the owner of a Service exports it.
 func consentText(to, from string) string {
 	return fmt.Sprintf("the owner exports a Service with %s in the annotation %s of the Service or of namespace %s", to, ir.ExportToAnnotation, from)
+}
+
+// consentEvents make an Event on a pod that asks for Services without consent.
+type consentEvents struct {
+	recorder events.EventRecorder
+	told     telling
+}
+
+// tell the owner of a pod.
+func (e *consentEvents) tell(pod *corev1.Pod, problems []ir.Problem) {
+	if !e.told.due(client.ObjectKeyFromObject(pod)) {
+		return
+	}
+	note := strings.Join(textsOf(problems), "; ")
+	e.recorder.Eventf(pod, nil, corev1.EventTypeWarning, string(NotExported), "Serve", "%s", diff.TruncateText(diff.Printable(note), maxNote))
 }

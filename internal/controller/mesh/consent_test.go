@@ -186,7 +186,7 @@ func TestTheOwnerOfAPodIsToldWhatIsNotExported(t *testing.T) {
 	for name, tc := range tests {
 		t.Run(name, func(t *testing.T) {
 			c.Join(tc.scope)
-			if d := cmp.Diff(tc.want, c.Unserved(tc.scope)); d != "" {
+			if d := cmp.Diff(tc.want, textsOf(c.Unserved(tc.scope))); d != "" {
 				t.Errorf("(-want +got):\n%s", d)
 			}
 			if got := strings.Join(names(c.groups[tc.scope].view), " "); strings.Contains(got, "shop/") {

@@ -91,11 +91,13 @@ func Run(ctx context.Context, setup Setup) error {
 	}
 	s.catalogue = NewCatalogue(s.proofs).WithFaces(setup.Faces)
 	s.directory = NewDirectory(s.verifier, from, s.catalogue, told.token)
-	late, err := newLateEvents(ctx, setup.Config, from)
+	recorder, err := newRecorder(ctx, setup.Config, setup.Log)
 	if err != nil {
 		return err
 	}
+	late := &lateEvents{recorder: recorder, service: from.service, told: telling{now: setup.Clock.Now}}
 	told.latest = late.late
+	s.directory.Unexported = (&consentEvents{recorder: recorder, told: telling{now: setup.Clock.Now}}).tell
 	if err := registerCensus(setup.Registry, from, s.directory); err != nil {
 		return err
 	}

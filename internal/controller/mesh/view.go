@@ -123,15 +123,13 @@ func without(resources []*ads.Resource, kinds ...ads.Type) (left []*ads.Resource
 }
 
 // Unserved says what of a scope that somebody is in cannot be had.
-func (c *Catalogue) Unserved(s Scope) (wrong []string) {
+func (c *Catalogue) Unserved(s Scope) []ir.Problem {
 	c.mu.Lock()
 	defer c.mu.Unlock()
 	if m := c.groups[s]; m != nil {
-		for _, p := range m.problems {
-			wrong = append(wrong, p.String())
-		}
+		return slices.Clone(m.problems)
 	}
-	return wrong
+	return nil
 }
 
 // Problems of all scopes that somebody is in, sorted.

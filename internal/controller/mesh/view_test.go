@@ -63,7 +63,7 @@ func TestAnExplicitProxySees(t *testing.T) {
 			if d := cmp.Diff(tc.want, names(c.groups[s].view)); d != "" {
 				t.Errorf("(-want +got):\n%s", d)
 			}
-			got := strings.Join(c.Unserved(s), "\n")
+			got := strings.Join(textsOf(c.Unserved(s)), "\n")
 			if !strings.Contains(got, tc.wrong) || (got == "") != (tc.wrong == "") || len(c.Problems()) != len(c.Unserved(s)) {
 				t.Errorf("what cannot be had: %q, want %q", got, tc.wrong)
 			}
