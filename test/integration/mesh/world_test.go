@@ -193,7 +193,7 @@ func (s *shop) token(pod *corev1.Pod, audience string) string {
 		Audiences: []string{audience}, ExpirationSeconds: new(int64(600)),
 		BoundObjectRef: &authenticationv1.BoundObjectReference{Kind: "Pod", APIVersion: "v1", Name: pod.Name, UID: pod.UID},
 	}}
-	s.must(admin.SubResource("token").Create(s.t.Context(), &corev1.ServiceAccount{ObjectMeta: s.named("front")}, request))
+	s.must(admin.SubResource("token").Create(s.t.Context(), &corev1.ServiceAccount{ObjectMeta: metav1.ObjectMeta{Namespace: pod.Namespace, Name: "front"}}, request))
 	return request.Status.Token
 }
 
