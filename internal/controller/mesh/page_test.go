@@ -32,7 +32,7 @@ func TestTheGuideSaysWhichServicesProxiesKnow(t *testing.T) {
 			t.Errorf("it does not speak of %s", name)
 		}
 	}
-	for _, name := range []string{ir.HostsAnnotation, inject.AnnotationLocalPorts} {
+	for _, name := range []string{ir.HostsAnnotation, ir.ExportToAnnotation, inject.AnnotationLocalPorts, string(NotExported)} {
 		if !strings.Contains(page, name) {
 			t.Errorf("the guide does not speak of %s", name)
 		}
