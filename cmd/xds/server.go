@@ -146,7 +146,7 @@ func (s *server) run(ctx context.Context) error {
 	group.Go(func() error { s.leader.run(working); return nil })
 	group.Go(func() error {
 		return mesh.Run(serving, mesh.Setup{
-			Faces: faces, Gateways: gateways, Namespace: s.opts.Namespace, Window: s.window, Routers: s.routers, Replicas: replicas,
+			Faces: faces, Gateways: gateways, AnyAddress: !s.opts.VerifyProxyAddress, Namespace: s.opts.Namespace, Window: s.window, Routers: s.routers, Replicas: replicas,
 			Config: s.config, Listener: listener, Certificate: s.keeper.GetCertificate,
 			Registry: s.registry, Log: s.logger(), Clock: clock.RealClock{}, Ready: s.synced.Open,
 			Serving: func(d *serve.Server) { s.proxies.Show(d) }, Times: s.times.mesh,

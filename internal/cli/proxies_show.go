@@ -174,6 +174,9 @@ func (a *app) describeProxy(p *proxyReport, o *proxiesOptions) error {
 	if p.Waiting {
 		d.field("Waiting", "it has asked for nothing yet, or waits for its turn to start")
 	}
+	for _, what := range p.Unserved {
+		d.field("Unserved", what)
+	}
 	if err := a.print(d.String()); err != nil || len(p.Resources) == 0 {
 		return err
 	}

@@ -21,6 +21,7 @@ func withProxies(s *Snapshot) {
 	s.Mesh = Mesh{
 		Problems: Got([]ir.Problem{}), Authorities: Got(map[string]bool{"mesh": true}), Mode: Got(inject.Explicit),
 		Injected: Got([]string{"mesh/web-0"}), Connected: Got(map[string]bool{"mesh/web-0": true}),
+		Unserved: Got(map[string][]string{}),
 	}
 }
 
@@ -85,6 +86,22 @@ func meshBreakages() map[string]map[string]breakage {
 			"none is injected":            meshed(func(s *Snapshot) { s.Mesh.Injected = Got([]string{}) }),
 			"pods cannot be read":         meshed(func(s *Snapshot) { s.Mesh.Injected = forbidden[[]string]("list pods") }),
 			"a replica does not answer":   meshed(func(s *Snapshot) { s.Mesh.Connected = Read[map[string]bool]{Reason: "asking xds-a: no route to host"} }),
+		},
+		"mesh.upstreams": {
+			"a Service is not exported to two pods": meshed(func(s *Snapshot) {
+				text := []string{"Service pay/api: NotExported: the owner exports a Service with mesh in the annotation plumbline.dev/export-to of the Service or of namespace pay"}
+				s.Mesh.Unserved = Got(map[string][]string{"mesh/web-0": text, "mesh/web-1": text})
+			}),
+			"of more pods than are shown": meshed(func(s *Snapshot) {
+				all := map[string][]string{}
+				for i := range maxProblems + 3 {
+					all[fmt.Sprintf("mesh/web-%02d", i)] = []string{fmt.Sprint("Service pay/", i, ": NotExported: ...")}
+				}
+				s.Mesh.Unserved = Got(all)
+			}),
+			"a replica does not answer": meshed(func(s *Snapshot) {
+				s.Mesh.Unserved = Read[map[string][]string]{Reason: "asking xds-a: no route to host"}
+			}),
 		},
 	}
 }

@@ -6,6 +6,7 @@ import (
 	"fmt"
 	"maps"
 	"slices"
+	"strings"
 
 	"github.com/plumbline-dev/plumbline/pkg/traffic/inject"
 	"github.com/plumbline-dev/plumbline/pkg/traffic/ir"
@@ -27,6 +28,8 @@ type Mesh struct {
 	// as namespace/name.
 	Injected  Read[[]string]
 	Connected Read[map[string]bool]
+	// Unserved are what connected proxies ask for and cannot have, by namespace/name.
+	Unserved Read[map[string][]string]
 }
 
 // HasMesh says whether there is a discovery server.
@@ -173,4 +176,35 @@ func checkMeshProxies(s *Snapshot) []Finding {
 		Message: fmt.Sprintf("%d of %d proxies are not connected to the discovery server, and learn of no change: %s", len(lost), len(s.Mesh.Injected.Value), named(lost)),
 		Fix:     "kubectl plumbline proxies -A --stage NotConnected\nand the log of the container " + inject.ProxyContainer + " of such a pod",
 	}}
+}
+
+// checkMeshUpstreams finds proxies that do not get what their pods ask for.
+func checkMeshUpstreams(s *Snapshot) []Finding {
+	if !s.Mesh.Unserved.known() {
+		return []Finding{s.Mesh.Unserved.unknown("whether proxies get all Services that their pods ask for")}
+	}
+	var out []Finding
+	told := map[string]bool{} // pods of one Deployment miss the same
+	pods := slices.Sorted(maps.Keys(s.Mesh.Unserved.Value))
+	for i, pod := range pods {
+		if len(out) == maxProblems {
+			return append(out, Finding{Severity: Warning, Message: fmt.Sprintf("there are %d more pods whose proxies do not get all that they ask for", len(pods)-i)})
+		}
+		for _, what := range s.Mesh.Unserved.Value[pod] {
+			if !told[what] {
+				told[what] = true
+				out = append(out, Finding{
+					Severity: Warning, Object: "Pod/" + pod, Message: "its proxy does not get all that the pod asks for: " + what,
+					Fix: "do what the message says, or take the Service out of the annotation of the pod or its namespace\n" + fmt.Sprintf("kubectl plumbline proxies %s", inNamespace(pod)),
+				})
+			}
+		}
+	}
+	return out
+}
+
+// inNamespace are the arguments of kubectl for a pod.
+func inNamespace(pod string) string {
+	namespace, name, _ := strings.Cut(pod, "/")
+	return name + " -n " + namespace
 }

@@ -41,6 +41,8 @@ type XDS struct {
 	// DrainDelay is how long proxies may still connect after the server was told to
 	// stop, while endpoints and load balancers forget it.
 	DrainDelay time.Duration
+	// VerifyProxyAddress admits a proxy's token from an address of its pod alone.
+	VerifyProxyAddress bool
 	// Faces say where proxies listen.
 	Faces Faces
 }
@@ -57,6 +59,7 @@ func (x *XDS) AddFlags(fs *flag.FlagSet) {
 	fs.StringVar(&x.CertificateMode, "certificate-mode", "SelfManaged", "who writes the certificates: SelfManaged or CertManager")
 	fs.DurationVar(&x.CertificateSettle, "certificate-settle", 5*time.Minute, "how long a new authority is published before the serving certificate relies on it; a changed ConfigMap takes up to two minutes to reach pods")
 	fs.StringVar(&x.DeploymentName, "deployment-name", "plumbline-xds", "the discovery server's own Deployment; owns a Secret that had to be made again")
+	fs.BoolVar(&x.VerifyProxyAddress, "verify-proxy-address", true, "take a proxy's token from an address of its pod alone; false where the network translates the addresses of pods")
 	x.Faces.AddFlags(fs)
 	fs.StringVar(&x.PodName, "pod-name", "", "name of the own pod; needed with --peer-token-file")
 	fs.StringVar(&x.PeerTokenFile, "peer-token-file", "", "file with the token of audience plumbline-xds-peers that is shown to other replicas; empty: this one is alone")

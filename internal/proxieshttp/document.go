@@ -40,6 +40,9 @@ type Proxy struct {
 	Waiting bool `json:"waiting,omitempty"`
 	// Stages are how many of its resources are in each one.
 	Stages map[ads.Stage]int `json:"stages"`
+	// Unserved is what the annotations of its pod or namespace ask for and it cannot have,
+	// and why.
+	Unserved []string `json:"unserved,omitempty"`
 	// Resources are there when one pod is asked for.
 	Resources []Resource `json:"resources,omitempty"`
 }
@@ -64,6 +67,7 @@ func proxyOf(c *serve.Connected) Proxy {
 	p := Proxy{
 		Namespace: c.Namespace, Pod: c.Pod, PodUID: c.PodUID, ServiceAccount: c.ServiceAccount, Node: c.Node,
 		ConnectedSince: c.Since.UTC(), TokenExpires: c.Expires.UTC(), Blocked: c.Blocked, Waiting: c.Waiting, Stages: c.Counts,
+		Unserved: c.Unserved,
 	}
 	if c.Version != [3]uint64{} {
 		p.Envoy = fmt.Sprintf("%d.%d.%d", c.Version[0], c.Version[1], c.Version[2])

@@ -103,7 +103,7 @@ func (f Filter) check() error {
 
 // query of a page.
 func (f Filter) query() serve.Query {
-	q := serve.Query{Limit: f.Limit, Of: f.counts}
+	q := serve.Query{Limit: f.Limit, Of: f.counts, Unserved: true}
 	q.After = place(f.Continue)
 	q.Keep = func(p identity.Proxy) bool {
 		return (f.Namespace == "" || p.Namespace == f.Namespace) && (f.Pod == "" || p.Pod == f.Pod)

@@ -22,7 +22,7 @@ type Router interface {
 // Knowledge is how it is known that a split is in force.
 type Knowledge string
 
-// The kinds of knowledge. Unknown never counts as in force.
+// The kinds of knowledge. Unknown and NobodyRoutes never count as in force.
 const (
 	// Proven: everything that carries the split out has confirmed it.
 	Proven Knowledge = "Proven"
@@ -30,6 +30,8 @@ const (
 	Accepted Knowledge = "Accepted"
 	// Unknown: somebody who has to confirm it has not, or was not heard of.
 	Unknown Knowledge = "Unknown"
+	// NobodyRoutes: no proxy is there that could carry it out.
+	NobodyRoutes Knowledge = "NobodyRoutes"
 )
 
 // Observation is what a router knows of a split.
@@ -42,10 +44,22 @@ type Observation struct {
 	Wanted, Confirmed int
 	// Laggards are those that have not, those that wait longest first.
 	Laggards []Laggard
+	// Gone are those that need not confirm it: each is silent, and its pod or node is not
+	// Ready. They are not among Wanted.
+	Gone []Laggard
+	// Around are the pods of the service's namespace.
+	Around Population
 	// Arms are the variations, in the order of the split.
 	Arms []Arm
 	// Unheard are parts of the router that did not answer; what they know is missing.
 	Unheard []string
+}
+
+// Population counts the pods of a namespace that run.
+type Population struct {
+	// Pods are all of them, Proxied those that have a proxy, and Routing those whose proxy
+	// routes requests to the service.
+	Pods, Proxied, Routing int
 }
 
 // Laggard has not confirmed what it should.

@@ -6,7 +6,7 @@ import (
 	"context"
 	"time"
 
-	"github.com/plumbline-dev/plumbline/pkg/traffic"
+	"github.com/plumbline-dev/plumbline/pkg/traffic/release"
 )
 
 // patience is how long a router may take to say what it knows, and the API server what
@@ -36,16 +36,22 @@ func (r *Reconciler) observe(ctx context.Context, s *subject) error {
 	return nil
 }
 
-// confirmed says that all that carries out what is in force has said so.
-func (s *subject) confirmed() bool {
-	if s.seen == nil || s.decision.After == nil || s.seen.Sequence < s.decision.After.Split.Sequence {
-		return false
+// standing of what is in force. What is only told now is being confirmed.
+func (s *subject) standing() release.Standing {
+	if s.decision.After == nil {
+		return release.Unobserved
 	}
-	switch s.seen.Knowledge {
-	case traffic.Proven, traffic.Accepted:
-		return true
-	case traffic.Unknown:
-		return false
+	if s.seen == nil && s.decision.Grew {
+		return release.Confirming
 	}
-	return false
+	decided := s.now
+	if at := s.release.Status.InForceSince; at != nil {
+		decided = at.Time
+	}
+	return release.StandingOf(s.seen, s.decision.After.Split.Sequence, s.policy(), decided, s.now)
 }
+
+func (s *subject) policy() release.Policy { return release.PolicyOf(s.release.Spec.Confirmation) }
+
+// confirmed says that all that carries out what is in force has said so.
+func (s *subject) confirmed() bool { return s.standing() == release.Confirmed }

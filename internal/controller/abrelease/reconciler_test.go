@@ -132,7 +132,7 @@ func TestWhatIsNotObservedIsNeverReady(t *testing.T) {
 		}
 	}
 	w.router.Deafen(nil)
-	if r := w.look(); state(r, v1alpha1.ConditionReady) != metav1.ConditionTrue || r.Status.Confirmed.Count != "0/0" {
+	if r := w.look(); state(r, v1alpha1.ConditionReady) != metav1.ConditionTrue || r.Status.Confirmed.Count != "1/1" {
 		t.Errorf("the status is %+v", r.Status)
 	}
 	if all := w.said(); !slices.ContainsFunc(all, func(e string) bool { return strings.Contains(e, "Confirmed") }) {

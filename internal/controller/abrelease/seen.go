@@ -33,7 +33,7 @@ func (s *subject) writeSeen(status *v1alpha1.ABReleaseStatus) {
 	}
 	if s.seen == nil {
 		if c := status.Confirmed; c != nil {
-			c.Knowledge, c.ConfirmedProxies, c.Laggards, c.Count = v1alpha1.ConfirmedUnknown, 0, nil, fmt.Sprintf("?/%d", c.Proxies)
+			c.Knowledge, c.ConfirmedProxies, c.Laggards, c.Gone, c.Count = v1alpha1.ConfirmedUnknown, 0, nil, nil, fmt.Sprintf("?/%d", c.Proxies)
 		}
 	} else {
 		status.Confirmed = confirmation(s.seen)
@@ -47,9 +47,16 @@ func confirmation(seen *traffic.Observation) *v1alpha1.SplitConfirmation {
 		Sequence: int64(min(seen.Sequence, math.MaxInt64)), //nolint:gosec // it is bounded
 		Proxies:  count(seen.Wanted), ConfirmedProxies: count(seen.Confirmed),
 	}
+	c.Laggards, c.Gone = laggards(seen.Laggards), laggards(seen.Gone)
+	c.Pods, c.ProxiedPods, c.RoutingPods = count(seen.Around.Pods), count(seen.Around.Proxied), count(seen.Around.Routing)
+	return c
+}
+
+// laggards are the first of them, each once.
+func laggards(all []traffic.Laggard) (first []v1alpha1.ProxyLaggard) {
 	named := map[string]bool{}
-	for _, l := range seen.Laggards {
-		if len(c.Laggards) == maxLaggards {
+	for _, l := range all {
+		if len(first) == maxLaggards {
 			break
 		}
 		if l.Name == "" || named[l.Name] {
@@ -61,9 +68,9 @@ func confirmation(seen *traffic.Observation) *v1alpha1.SplitConfirmation {
 			at := metav1.NewTime(l.Since).Rfc3339Copy()
 			laggard.Since = &at
 		}
-		c.Laggards = append(c.Laggards, laggard)
+		first = append(first, laggard)
 	}
-	return c
+	return first
 }
 
 // observed is what is known of each variation: its endpoints, of which this process
@@ -138,21 +145,24 @@ func (s *subject) endpoints(variation string) (ready, targets int32) {
 	return ready, targets
 }
 
-// unobserved says that nobody says which proxies have it.
-func (s *subject) unobserved() bool {
-	return s.seen == nil && !s.decision.Grew || s.seen != nil && len(s.seen.Unheard) > 0 && len(s.seen.Laggards) == 0
-}
-
 func (s *subject) writeConfirmed(set condition.Set) {
 	const kind = v1alpha1.ConditionConfirmed
-	switch {
-	case s.confirmed():
+	switch s.standing() {
+	case release.Confirmed:
 		set.Put(kind, metav1.ConditionTrue, reasonConfirmed, s.confirmingText())
-	case s.seen == nil && s.decision.Grew:
-		set.Put(kind, metav1.ConditionUnknown, reasonConfirming, "proxies are being told")
-	case s.unobserved():
+	case release.Unrouted:
+		set.Put(kind, metav1.ConditionFalse, reasonNobody, s.nobodyText())
+	case release.Overdue:
+		set.Put(kind, metav1.ConditionFalse, reasonOverdue, s.overdueText())
+	case release.Proceeded:
+		set.Put(kind, metav1.ConditionFalse, reasonProceeded, s.overdueText())
+	case release.Unobserved:
 		set.Put(kind, metav1.ConditionUnknown, reasonUnobserved, s.confirmingText())
-	default:
+	case release.Confirming:
+		if s.seen == nil {
+			set.Put(kind, metav1.ConditionUnknown, reasonConfirming, "proxies are being told")
+			return
+		}
 		set.Put(kind, metav1.ConditionFalse, reasonLaggards, s.confirmingText())
 	}
 }
@@ -164,21 +174,56 @@ func (s *subject) confirmingText() string {
 		return fmt.Sprintf("which proxies have sequence %d is not known", sequence)
 	}
 	text := fmt.Sprintf("%d of %d proxies have confirmed sequence %d", s.seen.Confirmed, s.seen.Wanted, sequence)
-	var laggards []string
-	for i, l := range s.seen.Laggards {
-		if i == 3 {
-			laggards = append(laggards, "...")
-			break
-		}
-		laggards = append(laggards, l.Name+" ("+l.Why+")")
+	if len(s.seen.Laggards) > 0 {
+		text += "; not " + listed(s.seen.Laggards)
 	}
-	if len(laggards) > 0 {
-		text += "; not " + strings.Join(laggards, ", ")
+	if len(s.seen.Gone) > 0 {
+		text += "; not counted: " + listed(s.seen.Gone)
 	}
 	if len(s.seen.Unheard) > 0 {
 		text += "; not heard of: " + strings.Join(s.seen.Unheard, ", ")
 	}
 	return text
+}
+
+// listed names the first three proxies.
+func listed(proxies []traffic.Laggard) string {
+	var names []string
+	for i, l := range proxies {
+		if i == 3 {
+			names = append(names, "...")
+			break
+		}
+		names = append(names, l.Name+" ("+l.Why+")")
+	}
+	return strings.Join(names, ", ")
+}
+
+// overdueText says which proxies are late.
+func (s *subject) overdueText() string {
+	return fmt.Sprintf("%s; the deadline of %s is over", s.confirmingText(), s.policy().Deadline)
+}
+
+// holdText says what helps a release that holds.
+func (s *subject) holdText() string {
+	if s.policy().Proceed {
+		return "; the release does not proceed before one proxy has confirmed"
+	}
+	return "; mend these proxies, delete their pods, or set spec.confirmation.onLaggard to Proceed"
+}
+
+// nobodyText says how many pods could send requests to the Service by a proxy.
+func (s *subject) nobodyText() string {
+	around, service := s.seen.Around, s.release.Spec.Service
+	text := fmt.Sprintf("no proxy routes requests to Service %s: of %d running pods in namespace %s %d have a proxy, and the proxies of %d route to the Service",
+		service, around.Pods, s.release.Namespace, around.Proxied, around.Routing)
+	if len(s.seen.Gone) > 0 {
+		text += "; not counted: " + listed(s.seen.Gone)
+	}
+	if around.Proxied == 0 {
+		return text + "; give the clients a proxy with the label plumbline.dev/inject=enabled"
+	}
+	return text + "; in mode explicit name the Service in the annotation plumbline.dev/local-ports of the clients"
 }
 
 func (s *subject) writeContradicted(set condition.Set) {

@@ -31,6 +31,9 @@ const (
 	reasonConfirmed  = "Confirmed"
 	reasonContradict = "Contradicted"
 	reasonExclusive  = "Exclusive"
+	reasonNobody     = "NobodyRoutes"
+	reasonOverdue    = "DeadlineExceeded"
+	reasonProceeded  = "Proceeded"
 )
 
 // write stores what was decided and seen, if people see anything new in it, and tells
@@ -41,6 +44,7 @@ func (r *Reconciler) write(ctx context.Context, s *subject) error {
 	status := &s.release.Status
 	status.ObservedGeneration = s.release.Generation
 	s.decision.After.Write(status)
+	s.writeSince(status)
 	s.writeSeen(status)
 	s.writeConditions(status)
 	if !r.worth(s, was) {
@@ -52,6 +56,16 @@ func (r *Reconciler) write(ctx context.Context, s *subject) error {
 	r.written.note(client.ObjectKeyFromObject(s.release), s.now)
 	r.tell(s, was)
 	return nil
+}
+
+// writeSince says since when it is in force.
+func (s *subject) writeSince(status *v1alpha1.ABReleaseStatus) {
+	switch {
+	case s.decision.After == nil:
+		status.InForceSince = nil
+	case s.decision.Grew || status.InForceSince == nil:
+		status.InForceSince = new(metav1.NewTime(s.now).Rfc3339Copy())
+	}
 }
 
 // worth says whether people see anything new. What was counted changes always, and is
@@ -72,6 +86,9 @@ func uncounted(status *v1alpha1.ABReleaseStatus) {
 	for i := range status.Observed {
 		o := &status.Observed[i]
 		o.Requests, o.Failed, o.InFlight, o.SharePercent, o.WindowSeconds = nil, nil, nil, nil, 0
+	}
+	if c := status.Confirmed; c != nil { // pods come and go
+		c.Pods, c.ProxiedPods, c.RoutingPods = 0, 0, 0
 	}
 	if c := meta.FindStatusCondition(status.Conditions, v1alpha1.ConditionContradicted); c != nil {
 		c.Message = ""
@@ -114,11 +131,25 @@ func (s *subject) writeReady(set condition.Set) {
 		set.Stalled(string(s.refused().Reason), s.refused().Message)
 	case len(s.decision.After.Withheld()) > 0:
 		set.NotReady(reasonClamped, s.clampedText(s.decision.After.Withheld()))
-	case s.confirmed():
-		set.Ready(reasonInForce, s.inForceText())
-	case s.unobserved():
-		set.Unknown(reasonUnobserved, "it is in force, and nobody says which proxies have it")
 	default:
+		s.writeStanding(set)
+	}
+}
+
+// writeStanding says whether proxies have what is in force.
+func (s *subject) writeStanding(set condition.Set) {
+	switch s.standing() {
+	case release.Confirmed:
+		set.Ready(reasonInForce, s.inForceText())
+	case release.Proceeded:
+		set.Ready(reasonProceeded, s.inForceText()+"; "+s.overdueText()+", and the release goes on without them")
+	case release.Unrouted:
+		set.NotReady(reasonNobody, s.nobodyText())
+	case release.Overdue:
+		set.Stalled(reasonOverdue, s.overdueText()+s.holdText())
+	case release.Unobserved:
+		set.Unknown(reasonUnobserved, "it is in force, and nobody says which proxies have it")
+	case release.Confirming:
 		set.Reconciling(reasonConfirming, s.confirmingText())
 	}
 }

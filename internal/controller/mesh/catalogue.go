@@ -178,10 +178,11 @@ func (s services) digest() (sum uint64) {
 	return sum
 }
 
-// differing are the services whose resources are not the same ones.
+// differing are the services whose resources are not the same ones, or which other
+// namespaces know.
 func differing(before, after services) (names []types.NamespacedName) {
 	for name, e := range after {
-		if was := before[name]; was == nil || was != e && !slices.Equal(was.resources, e.resources) {
+		if was := before[name]; was == nil || was != e && !(slices.Equal(was.resources, e.resources) && reflect.DeepEqual(was.service.Export, e.service.Export)) {
 			names = append(names, name)
 		}
 	}

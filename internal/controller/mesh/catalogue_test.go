@@ -32,6 +32,12 @@ func serviceOf(namespace, name, endpoint string, n byte) ir.Service {
 	}
 }
 
+// exported to all namespaces.
+func exported(s ir.Service) ir.Service {
+	s.Export.All = true
+	return s
+}
+
 // sees is what a scope has.
 func sees(c *Catalogue, s Scope) *ads.View {
 	v, _ := c.view(s, nil)
@@ -53,7 +59,7 @@ func TestAChangeReachesThoseWhoNeedItAlone(t *testing.T) {
 	if sees(c, shop) != nil {
 		t.Fatal("there is a view before the first look")
 	}
-	web, pay := serviceOf("shop", "web", "10.1.0.1:8080", 1), serviceOf("bank", "pay", "10.1.0.2:8080", 2)
+	web, pay := serviceOf("shop", "web", "10.1.0.1:8080", 1), exported(serviceOf("bank", "pay", "10.1.0.2:8080", 2))
 	publish(t, c, begin, web, pay)
 	for scope, want := range map[Scope]int{shop: 1, both: 2} {
 		if n := len(sees(c, scope).Names(ads.Route)); n != want {
@@ -61,7 +67,7 @@ func TestAChangeReachesThoseWhoNeedItAlone(t *testing.T) {
 		}
 	}
 	before := maps.Clone(c.services)
-	publish(t, c, begin, web, serviceOf("bank", "pay", "10.1.0.3:8080", 2))
+	publish(t, c, begin, web, exported(serviceOf("bank", "pay", "10.1.0.3:8080", 2)))
 	if got := differing(before, c.services); len(got) != 1 || got[0].Name != "pay" {
 		t.Errorf("%v differ", got)
 	}
@@ -151,7 +157,7 @@ func (b believer) Verify(_ context.Context, token string) (identity.Proxy, error
 }
 
 func web(uid types.UID, phase corev1.PodPhase) *cluster {
-	return &cluster{pods: map[string]*corev1.Pod{"shop/web": {ObjectMeta: metav1.ObjectMeta{Namespace: "shop", Name: "web", UID: uid}, Status: corev1.PodStatus{Phase: phase}}}}
+	return &cluster{pods: map[string]*corev1.Pod{"shop/web": proxied(&corev1.Pod{ObjectMeta: metav1.ObjectMeta{Namespace: "shop", Name: "web", UID: uid}, Status: corev1.PodStatus{Phase: phase}})}}
 }
 
 func TestAProxyIsRefusedWhen(t *testing.T) {
@@ -174,7 +180,7 @@ func TestAProxyIsRefusedWhen(t *testing.T) {
 		t.Run(name, func(t *testing.T) {
 			c := NewCatalogue(serve.NewProofs())
 			d := NewDirectory(tc.verifier, tc.cluster, c, nil)
-			if _, err := d.Admit(t.Context(), tc.authorization); status.Code(err) != tc.want {
+			if _, err := d.Admit(fromPod(t), tc.authorization); status.Code(err) != tc.want {
 				t.Errorf("got %v, want %v", err, tc.want)
 			}
 			if len(d.seats) != 0 || len(c.groups) != 0 {
@@ -189,7 +195,7 @@ func TestAPodEndsAllOfItsStreamsAndLeavesNothing(t *testing.T) {
 	d := NewDirectory(believer{}, web("1", corev1.PodRunning), c, nil)
 	var in []serve.Admission
 	for range 2 {
-		a, err := d.Admit(t.Context(), []string{"Bearer 1"})
+		a, err := d.Admit(fromPod(t), []string{"Bearer 1"})
 		if err != nil {
 			t.Fatal(err)
 		}
@@ -218,7 +224,7 @@ func TestAStreamThatBeginsAfterTheOthersHadToEndStays(t *testing.T) {
 	c := NewCatalogue(serve.NewProofs())
 	d := NewDirectory(believer{}, web("1", corev1.PodRunning), c, nil)
 	admit := func() serve.Admission {
-		a, err := d.Admit(t.Context(), []string{"Bearer 1"})
+		a, err := d.Admit(fromPod(t), []string{"Bearer 1"})
 		if err != nil {
 			t.Fatal(err)
 		}

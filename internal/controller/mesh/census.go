@@ -72,9 +72,11 @@ func (c *census) Collect(out chan<- prometheus.Metric) {
 // injected pods once a second, and most pods of a cluster may be others.
 const injectedField = "injected"
 
-// injected is the value of injectedField.
+// injected is the value of injectedField. Gateways have no sidecar, and are known by their
+// account where that matters.
 func injected(object client.Object) []string {
-	if _, is := object.GetLabels()[inject.LabelProxy]; is {
+	pod, is := object.(*corev1.Pod)
+	if is && (inject.Injected(pod) || pod.Labels[inject.LabelProxy] == inject.Gateway) {
 		return []string{"true"}
 	}
 	return nil

@@ -20,7 +20,7 @@ type counting struct{ directory *Directory }
 // Admit implements receive.Directory: a proxy is believed what it counts of clusters
 // that it was given. What its pod cannot have is told of its other stream.
 func (c counting) Admit(ctx context.Context, authorization []string) (receive.Admission, error) {
-	in, err := c.directory.admit(ctx, authorization, nil)
+	in, err := c.directory.admit(ctx, authorization, false)
 	if err != nil {
 		return receive.Admission{}, err
 	}

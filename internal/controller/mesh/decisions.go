@@ -67,14 +67,18 @@ func (s *sources) quarantined(ctx context.Context, options ...client.ListOption)
 }
 
 func (s *sources) pods(ctx context.Context, namespace string, pods []ir.Pod) ([]ir.Pod, error) {
+	list, err := s.podsOf(ctx, namespace)
+	for i := range list {
+		pods = append(pods, ir.PodOf(&list[i]))
+	}
+	return pods, err
+}
+
+// podsOf a namespace. Nobody changes them.
+func (s *sources) podsOf(ctx context.Context, namespace string) ([]corev1.Pod, error) {
 	var list corev1.PodList
-	if err := s.list(ctx, &list, client.InNamespace(namespace)); err != nil {
-		return nil, err
-	}
-	for i := range list.Items {
-		pods = append(pods, ir.PodOf(&list.Items[i]))
-	}
-	return pods, nil
+	err := s.list(ctx, &list, client.InNamespace(namespace))
+	return list.Items, err
 }
 
 // concerns says whether the pods of a namespace are part of a decision.

@@ -5,7 +5,9 @@ package mesh
 import (
 	"context"
 	"errors"
+	"slices"
 	"sync"
+	"time"
 
 	"google.golang.org/grpc/codes"
 	"google.golang.org/grpc/status"
@@ -14,6 +16,7 @@ import (
 	"github.com/plumbline-dev/plumbline/pkg/traffic/ads/serve"
 	"github.com/plumbline-dev/plumbline/pkg/traffic/identity"
 	"github.com/plumbline-dev/plumbline/pkg/traffic/inject"
+	"github.com/plumbline-dev/plumbline/pkg/traffic/ir"
 )
 
 // Verifier says whose a token is.
@@ -40,8 +43,14 @@ type Directory struct {
 	// Gateways says whose pods are gateways. A label alone does not: anybody may set
 	// one, and a gateway sees Services of all namespaces.
 	Gateways Account
+	// AnyAddress admits a token from any address, and not from its pod's alone.
+	AnyAddress bool
+	// AddressWait is how long a proxy waits whose pod has no address yet.
+	AddressWait time.Duration
 	// Misread is told what of a pod's annotations could not be had; may be nil.
 	Misread func(pod *corev1.Pod, wrong []string)
+	// Unexported is told which Services a pod asks for without consent; may be nil.
+	Unexported func(pod *corev1.Pod, problems []ir.Problem)
 
 	mu    sync.Mutex
 	seats map[string]*seat // by the pod's uid
@@ -66,11 +75,11 @@ func NewDirectory(verifier Verifier, cluster Cluster, catalogue *Catalogue, refu
 
 // Admit implements serve.Directory.
 func (d *Directory) Admit(ctx context.Context, authorization []string) (serve.Admission, error) {
-	return d.admit(ctx, authorization, d.Misread)
+	return d.admit(ctx, authorization, true)
 }
 
-// admit tells misread, which may be nil, what of a pod's annotations could not be had.
-func (d *Directory) admit(ctx context.Context, authorization []string, misread func(*corev1.Pod, []string)) (serve.Admission, error) {
+// admit tells what a pod cannot have of a stream of routes alone.
+func (d *Directory) admit(ctx context.Context, authorization []string, routes bool) (serve.Admission, error) {
 	token, err := identity.Bearer(authorization)
 	if err != nil {
 		return serve.Admission{}, d.refuse(err)
@@ -80,21 +89,39 @@ func (d *Directory) admit(ctx context.Context, authorization []string, misread f
 		return serve.Admission{}, d.refuse(err)
 	}
 	s := d.sit(proxy.PodUID) // before the pod is looked up, so that its end is not missed
-	pod := d.cluster.Pod(proxy.Namespace, proxy.Pod)
-	if pod == nil || string(pod.UID) != proxy.PodUID || over(pod) {
+	pod, err := d.find(ctx, proxy)
+	if err != nil {
 		d.stand(proxy.PodUID, s)
-		// A new pod may come into the cache a moment later.
-		return serve.Admission{}, status.Error(codes.Unavailable, "the pod of this proxy is not known here: try again")
+		return serve.Admission{}, err
 	}
 	scope, wrong := d.scope(pod)
 	group := d.catalogue.Join(scope)
-	if wrong = append(wrong, d.catalogue.Unserved(scope)...); len(wrong) > 0 && misread != nil {
-		misread(pod, wrong)
+	if routes {
+		d.tell(pod, wrong, d.catalogue.Unserved(scope))
 	}
 	return serve.Admission{
 		Proxy: proxy, Group: group, Ended: s.ended,
-		Leave: func() { d.catalogue.Leave(scope); d.stand(proxy.PodUID, s) },
+		Leave:    func() { d.catalogue.Leave(scope); d.stand(proxy.PodUID, s) },
+		Unserved: func() []string { return append(slices.Clone(wrong), textsOf(d.catalogue.Unserved(scope))...) },
 	}, nil
+}
+
+// tell what a pod asks for and cannot have.
+func (d *Directory) tell(pod *corev1.Pod, wrong []string, problems []ir.Problem) {
+	if all := append(slices.Clone(wrong), textsOf(problems)...); len(all) > 0 && d.Misread != nil {
+		d.Misread(pod, all)
+	}
+	problems = slices.DeleteFunc(problems, func(p ir.Problem) bool { return p.Reason != NotExported })
+	if len(problems) > 0 && d.Unexported != nil {
+		d.Unexported(pod, problems)
+	}
+}
+
+func textsOf(problems []ir.Problem) (texts []string) {
+	for _, p := range problems {
+		texts = append(texts, p.String())
+	}
+	return texts
 }
 
 func (d *Directory) refuse(err error) error {
@@ -115,7 +142,7 @@ func statusOf(err error) error {
 // or that of its namespace. It is read when a stream begins.
 func (d *Directory) scope(pod *corev1.Pod) (s Scope, wrong []string) {
 	switch {
-	case d.Gateways != Account{} && d.Gateways == Account{pod.Namespace, pod.Spec.ServiceAccountName}:
+	case d.isGateway(pod):
 		return GatewayScope(pod.DeletionTimestamp != nil), nil
 	case pod.Labels[inject.LabelProxy] == string(inject.Explicit):
 		return ExplicitScope(pod.Namespace, d.annotation(pod, inject.AnnotationLocalPorts))

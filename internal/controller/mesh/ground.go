@@ -101,21 +101,20 @@ func countOf(service types.NamespacedName, v signals.Variation) peers.Count {
 	return c
 }
 
-// serviceOf a release, as this replica publishes it.
-func (g *ground) serviceOf(ctx context.Context, release types.NamespacedName) (ir.Service, error) {
+// serviceOf a release, as this replica publishes it, and the release.
+func (g *ground) serviceOf(ctx context.Context, release types.NamespacedName) (s ir.Service, r v1alpha1.ABRelease, err error) {
 	if !g.from.has(releaseKind) {
-		return ir.Service{}, ErrUnsynced
+		return s, r, ErrUnsynced
 	}
-	var r v1alpha1.ABRelease
 	if err := g.from.cache.Get(ctx, release, &r); err != nil {
-		return ir.Service{}, fmt.Errorf("reading it: %w", err)
+		return s, r, fmt.Errorf("reading it: %w", err)
 	}
 	name := types.NamespacedName{Namespace: release.Namespace, Name: r.Spec.Service}
 	s, managed := g.catalogue.Service(name)
 	if !managed || s.Routing == nil {
-		return s, fmt.Errorf("service %s is not divided here yet", name)
+		return s, r, fmt.Errorf("service %s is not divided here yet", name)
 	}
-	return s, nil
+	return s, r, nil
 }
 
 // gone says that a release is not there.
@@ -133,12 +132,15 @@ func (g *ground) uidOf(ctx context.Context, release types.NamespacedName) types.
 	return r.UID
 }
 
-// scopes gives each pod its scope. A namespace is looked up once.
-func (g *ground) scopes() func(*corev1.Pod) Scope {
-	d := &Directory{cluster: &remembering{Cluster: g.from, known: map[[2]string]string{}}, Gateways: g.directory.Gateways}
-	return func(pod *corev1.Pod) Scope {
-		s, _ := d.scope(pod)
-		return s
+// scopes gives each pod with a proxy its scope. A namespace is looked up once.
+func (d *Directory) scopes() func(*corev1.Pod) (Scope, bool) {
+	once := &Directory{cluster: &remembering{Cluster: d.cluster, known: map[[2]string]string{}}, Gateways: d.Gateways}
+	return func(pod *corev1.Pod) (Scope, bool) {
+		if !once.isProxy(pod) {
+			return Scope{}, false
+		}
+		s, _ := once.scope(pod)
+		return s, true
 	}
 }
 

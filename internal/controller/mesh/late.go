@@ -28,11 +28,11 @@ const (
 	eventReporter = "plumbline-xds"
 	// maxNote is the API server's limit of an Event's note, in bytes.
 	maxNote = 1024
-	// lateEvery is how often an Event says of one Service that its routes are late, of so
-	// many Services at most: ten thousand proxies may be late at one moment, and all
-	// Services when the API server's watches are.
-	lateEvery    = 10 * time.Minute
-	lateServices = 100
+	// toldEvery is how often Events are made of one object, of so many objects at most: ten
+	// thousand proxies may be late at one moment, and all Services when the API server's
+	// watches are.
+	toldEvery   = 10 * time.Minute
+	toldObjects = 100
 )
 
 // lateEvents make an Event on a Service of which a route was sent before its endpoints
@@ -41,18 +41,23 @@ type lateEvents struct {
 	recorder events.EventRecorder
 	// service finds one; nil when it is not there.
 	service func(namespace, name string) *corev1.Service
-	now     func() time.Time
+	told    telling
+}
+
+// telling bounds how many Events there are of one kind.
+type telling struct {
+	now func() time.Time
 
 	mu sync.Mutex
-	// told are the Services of which it was said, and when.
-	told map[types.NamespacedName]time.Time
+	// at is when an Event was made of an object.
+	at map[types.NamespacedName]time.Time
 }
 
 // late tells of a route that a proxy was sent. The route of a gateway is that of no
 // Service, and is counted and logged alone.
 func (l *lateEvents) late(p identity.Proxy, route string) {
 	namespace, name, found := envoyxds.ServiceOf(ads.Key{Type: ads.Route, Name: route})
-	if !found || !l.due(types.NamespacedName{Namespace: namespace, Name: name}) {
+	if !found || !l.told.due(types.NamespacedName{Namespace: namespace, Name: name}) {
 		return
 	}
 	if service := l.service(namespace, name); service != nil {
@@ -62,26 +67,29 @@ func (l *lateEvents) late(p identity.Proxy, route string) {
 	}
 }
 
-// due says that a Service was not told of for long, and notes that it is.
-func (l *lateEvents) due(name types.NamespacedName) bool {
-	l.mu.Lock()
-	defer l.mu.Unlock()
-	now := l.now()
-	for other, at := range l.told {
-		if now.Sub(at) >= lateEvery {
-			delete(l.told, other)
+// due says that no Event was made of an object for long, and notes that one is.
+func (t *telling) due(name types.NamespacedName) bool {
+	t.mu.Lock()
+	defer t.mu.Unlock()
+	now := t.now()
+	for other, at := range t.at {
+		if now.Sub(at) >= toldEvery {
+			delete(t.at, other)
 		}
 	}
-	if _, is := l.told[name]; is || len(l.told) >= lateServices {
+	if _, is := t.at[name]; is || len(t.at) >= toldObjects {
 		return false
 	}
-	l.told[name] = now
+	if t.at == nil {
+		t.at = map[types.NamespacedName]time.Time{}
+	}
+	t.at[name] = now
 	return true
 }
 
-// newLateEvents records until ctx ends. Every replica does: the streams of a proxy are
-// with one, which need not lead.
-func newLateEvents(ctx context.Context, config *rest.Config, from *sources) (*lateEvents, error) {
+// newRecorder records Events until ctx ends. Every replica does: the streams of a proxy
+// are with one, which need not lead.
+func newRecorder(ctx context.Context, config *rest.Config, log logr.Logger) (events.EventRecorder, error) {
 	kinds, err := elected.Kinds()
 	if err != nil {
 		return nil, err
@@ -91,14 +99,11 @@ func newLateEvents(ctx context.Context, config *rest.Config, from *sources) (*la
 		return nil, fmt.Errorf("making the client of Events: %w", err)
 	}
 	broadcaster := events.NewBroadcaster(&events.EventSinkImpl{Interface: api})
-	if err := broadcaster.StartRecordingToSinkWithContext(logr.NewContext(ctx, from.log)); err != nil {
+	if err := broadcaster.StartRecordingToSinkWithContext(logr.NewContext(ctx, log)); err != nil {
 		return nil, fmt.Errorf("recording Events: %w", err)
 	}
 	context.AfterFunc(ctx, broadcaster.Shutdown)
-	return &lateEvents{
-		recorder: broadcaster.NewRecorder(kinds, eventReporter), service: from.service, now: from.clock.Now,
-		told: map[types.NamespacedName]time.Time{},
-	}, nil
+	return broadcaster.NewRecorder(kinds, eventReporter), nil
 }
 
 // service as it is cached; nil when it is not there.

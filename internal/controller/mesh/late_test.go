@@ -6,12 +6,10 @@ import (
 	"fmt"
 	"strings"
 	"testing"
-	"time"
 
 	"github.com/go-logr/logr"
 	"github.com/prometheus/client_golang/prometheus"
 	"github.com/prometheus/client_golang/prometheus/testutil"
-	"k8s.io/apimachinery/pkg/types"
 	"k8s.io/client-go/tools/events"
 	clocktesting "k8s.io/utils/clock/testing"
 	"sigs.k8s.io/controller-runtime/pkg/client"
@@ -29,7 +27,7 @@ func teller(t *testing.T, services ...client.Object) (*observer, *clocktesting.F
 		t.Fatal(err)
 	}
 	recorder, clock := events.NewFakeRecorder(1_000), clocktesting.NewFakeClock(begin)
-	l := &lateEvents{recorder: recorder, service: sourcesOf(t, services...).service, now: clock.Now, told: map[types.NamespacedName]time.Time{}}
+	l := &lateEvents{recorder: recorder, service: sourcesOf(t, services...).service, told: telling{now: clock.Now}}
 	o.latest = l.late
 	return o, clock, recorder.Events
 }
@@ -53,7 +51,7 @@ func TestALateRouteIsCountedAndToldOnItsService(t *testing.T) {
 	if text := <-made; !strings.HasPrefix(text, "Warning RouteLate the proxy of pod shop/cart-0 was sent route shop/web|80 before") {
 		t.Errorf("the Event says %q", text)
 	}
-	clock.Step(lateEvery)
+	clock.Step(toldEvery)
 	o.Happened(identity.Proxy{Namespace: "shop", Pod: "cart-7"}, web)
 	if len(made) != 1 {
 		t.Errorf("%d Events ten minutes later, want one", len(made))
@@ -78,7 +76,7 @@ func TestALateRouteIsOnlyCountedWhen(t *testing.T) {
 }
 
 func TestFewServicesAreToldOfAtOnce(t *testing.T) {
-	const services = 3 * lateServices
+	const services = 3 * toldObjects
 	var all []client.Object
 	for i := range services {
 		all = append(all, clusterService(at("shop", fmt.Sprint("s", i), 0), "10.0.0.1"))
@@ -88,13 +86,13 @@ func TestFewServicesAreToldOfAtOnce(t *testing.T) {
 		for i := range services {
 			o.Happened(identity.Proxy{}, lateRoute(envoyxds.RouteName("shop", fmt.Sprint("s", i), 80)))
 		}
-		if len(made) != lateServices {
-			t.Errorf("%d Events, want %d", len(made), lateServices)
+		if len(made) != toldObjects {
+			t.Errorf("%d Events, want %d", len(made), toldObjects)
 		}
 		for range len(made) {
 			<-made
 		}
-		clock.Step(lateEvery)
+		clock.Step(toldEvery)
 	}
 	if n := testutil.ToFloat64(o.late); n != 2*services {
 		t.Errorf("%v are counted", n)

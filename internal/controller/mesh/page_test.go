@@ -33,8 +33,8 @@ func TestTheGuideSaysWhichServicesProxiesKnow(t *testing.T) {
 		}
 	}
 	for _, name := range []string{
-		ir.HostsAnnotation, inject.AnnotationLocalPorts, ir.RequestTimeoutAnnotation, ir.IdleTimeoutAnnotation, ir.ConnectTimeoutAnnotation, ir.RetriesAnnotation,
-		string(ir.TrafficDistribution), string(ir.IPv6NotSplit), string(ir.InvalidSetting),
+		ir.HostsAnnotation, ir.ExportToAnnotation, inject.AnnotationLocalPorts, ir.RequestTimeoutAnnotation, ir.IdleTimeoutAnnotation, ir.ConnectTimeoutAnnotation, ir.RetriesAnnotation,
+		string(ir.TrafficDistribution), string(ir.IPv6NotSplit), string(ir.InvalidSetting), string(NotExported),
 	} {
 		if !strings.Contains(page, name) {
 			t.Errorf("the guide does not speak of %s", name)

@@ -10,6 +10,7 @@ import (
 	"sigs.k8s.io/controller-runtime/pkg/client"
 
 	"github.com/plumbline-dev/plumbline/pkg/traffic/inject"
+	"github.com/plumbline-dev/plumbline/pkg/traffic/ir"
 )
 
 // scopeAnnotations say what a proxy depends on. A pod that has none has its namespace's.
@@ -19,6 +20,9 @@ var scopeAnnotations = []string{UpstreamsAnnotation, inject.AnnotationLocalPorts
 // stream begins, so its streams end: the next ones have what it depends on now. A split
 // would wait for it until then, as for one that does not answer.
 func rescoped(was, is *corev1.Pod) bool {
+	if was.Labels[inject.LabelProxy] != is.Labels[inject.LabelProxy] {
+		return true
+	}
 	for _, name := range scopeAnnotations {
 		before, had := was.Annotations[name]
 		after, has := is.Annotations[name]
@@ -29,17 +33,51 @@ func rescoped(was, is *corev1.Pod) bool {
 	return false
 }
 
-// onNamespaces ends the streams of all pods to which an annotation of their namespace
-// counts that has changed.
-func (s *sources) onNamespaces(ctx context.Context, ended func(uid string)) toolscache.ResourceEventHandler {
-	return toolscache.ResourceEventHandlerFuncs{UpdateFunc: func(before, after any) {
-		was, is := before.(*corev1.Namespace), after.(*corev1.Namespace) //nolint:forcetypeassert // informers keep one type
-		for _, name := range scopeAnnotations {
-			if was.Annotations[name] != is.Annotations[name] {
-				s.rescope(ctx, is.Name, name, ended)
-			}
+// onNamespaces tells of changed exports, and ends the streams of all pods to which an
+// annotation of their namespace counts that has changed.
+func (s *sources) onNamespaces(ctx context.Context, changed func(Haste), ended func(uid string)) toolscache.ResourceEventHandler {
+	exports := func(object any) (string, bool) {
+		n, is := object.(*corev1.Namespace)
+		if !is {
+			return "", false
 		}
-	}}
+		export, has := n.Annotations[ir.ExportToAnnotation]
+		return export, has
+	}
+	return toolscache.ResourceEventHandlerFuncs{
+		AddFunc: func(object any) {
+			if _, has := exports(object); has {
+				changed(Later)
+			}
+		},
+		UpdateFunc: func(before, after any) {
+			was, is := before.(*corev1.Namespace), after.(*corev1.Namespace) //nolint:forcetypeassert // informers keep one type
+			for _, name := range scopeAnnotations {
+				if was.Annotations[name] != is.Annotations[name] {
+					s.rescope(ctx, is.Name, name, ended)
+				}
+			}
+			former, had := exports(was)
+			if export, has := exports(is); had != has || former != export {
+				changed(Later)
+			}
+		},
+	}
+}
+
+// exports are the annotations by which namespaces export their Services.
+func (s *sources) exports(ctx context.Context) (map[string]string, error) {
+	var namespaces corev1.NamespaceList
+	if err := s.list(ctx, &namespaces); err != nil {
+		return nil, err
+	}
+	exports := map[string]string{}
+	for i := range namespaces.Items {
+		if export, has := namespaces.Items[i].Annotations[ir.ExportToAnnotation]; has {
+			exports[namespaces.Items[i].Name] = export
+		}
+	}
+	return exports, nil
 }
 
 func (s *sources) rescope(ctx context.Context, namespace, annotation string, ended func(uid string)) {

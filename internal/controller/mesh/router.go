@@ -13,6 +13,7 @@ import (
 
 	"github.com/plumbline-dev/plumbline/pkg/traffic"
 	"github.com/plumbline-dev/plumbline/pkg/traffic/ads/confirmed"
+	"github.com/plumbline-dev/plumbline/pkg/traffic/release"
 )
 
 // Routers carry splits out by proxies. They outlive those who use them, and may be
@@ -169,7 +170,7 @@ func (e *Envoy) Observe(ctx context.Context) (traffic.Observation, error) {
 	if err != nil {
 		return traffic.Observation{}, err
 	}
-	service, err := on.serviceOf(ctx, e.release)
+	service, r, err := on.serviceOf(ctx, e.release)
 	if err != nil {
 		return traffic.Observation{}, fmt.Errorf("observing release %s: %w", e.release, err)
 	}
@@ -182,12 +183,18 @@ func (e *Envoy) Observe(ctx context.Context) (traffic.Observation, error) {
 	if err != nil {
 		return traffic.Observation{}, fmt.Errorf("observing release %s: %w", e.release, err)
 	}
-	wanted := voters{service, on.scopes(), routes}.wanted(pods)
+	neighbors, err := on.from.podsOf(ctx, e.release.Namespace)
+	if err != nil {
+		return traffic.Observation{}, fmt.Errorf("observing release %s: %w", e.release, err)
+	}
+	scopes := on.directory.scopes()
+	wanted := voters{service, scopes, routes, on.from.fitness(ctx), release.PolicyOf(r.Spec.Confirmation).Same}.wanted(pods)
 	replicas, err := on.replicas(routesOf(wanted))
 	if err != nil {
 		return traffic.Observation{}, fmt.Errorf("observing release %s: %w", e.release, err)
 	}
-	seen := confirmed.Judge(confirmed.Question{Now: on.clock.Now(), Applied: applied, Wanted: wanted, Replicas: replicas})
+	seen := confirmed.Judge(confirmed.Question{Now: on.clock.Now(), Applied: applied, Wanted: wanted, Replicas: replicas, Since: on.began})
+	seen.Around = around(neighbors, scopes, wanted)
 	seen.Arms = on.arms(service, split, applied[len(applied)-1].At)
 	on.told.unconfirmedProxies(e.release, seen)
 	return seen, nil

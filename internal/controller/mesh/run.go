@@ -37,9 +37,11 @@ type Setup struct {
 	// whose pods are gateways.
 	Faces    Faces
 	Gateways Account
-	Registry prometheus.Registerer
-	Log      logr.Logger
-	Clock    clock.WithTicker
+	// AnyAddress admits a token from any address, for clusters that translate those of pods.
+	AnyAddress bool
+	Registry   prometheus.Registerer
+	Log        logr.Logger
+	Clock      clock.WithTicker
 	// Ready is told when proxies get what there is; may be nil.
 	Ready func()
 	// Namespace is Plumbline's own, where sequences are kept.
@@ -89,11 +91,13 @@ func Run(ctx context.Context, setup Setup) error {
 	}
 	s.catalogue = NewCatalogue(s.proofs).WithFaces(setup.Faces)
 	s.directory = NewDirectory(s.verifier, from, s.catalogue, told.token)
-	late, err := newLateEvents(ctx, setup.Config, from)
+	recorder, err := newRecorder(ctx, setup.Config, setup.Log)
 	if err != nil {
 		return err
 	}
+	late := &lateEvents{recorder: recorder, service: from.service, told: telling{now: setup.Clock.Now}}
 	told.latest = late.late
+	s.directory.Unexported = (&consentEvents{recorder: recorder, told: telling{now: setup.Clock.Now}}).tell
 	if err := registerCensus(setup.Registry, from, s.directory); err != nil {
 		return err
 	}
@@ -103,6 +107,7 @@ func Run(ctx context.Context, setup Setup) error {
 	}
 	s.counts = receive.New(receive.Config{}, counting{s.directory}, counted, setup.Clock.Now)
 	s.directory.Gateways, s.directory.Misread = setup.Gateways, told.misread
+	s.directory.AnyAddress, s.directory.AddressWait = setup.AnyAddress, addressWait
 	if s.ground, err = newGround(s); err != nil {
 		return err
 	}

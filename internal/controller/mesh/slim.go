@@ -48,16 +48,20 @@ func controller(pod *corev1.Pod) []metav1.OwnerReference {
 	return nil
 }
 
-// ports are the containers that have some with a name, and of these no more than that.
+// ports are the containers that have some with a name, and of these no more than that. The
+// sidecar keeps its name, by which a pod is known to have a proxy.
 func ports(containers []corev1.Container) (slim []corev1.Container) {
 	for i := range containers {
 		c := corev1.Container{RestartPolicy: containers[i].RestartPolicy}
+		if containers[i].Name == inject.ProxyContainer {
+			c.Name = inject.ProxyContainer
+		}
 		for _, p := range containers[i].Ports {
 			if p.Name != "" {
 				c.Ports = append(c.Ports, corev1.ContainerPort{Name: p.Name, ContainerPort: p.ContainerPort, Protocol: p.Protocol})
 			}
 		}
-		if len(c.Ports) > 0 {
+		if len(c.Ports) > 0 || c.Name != "" {
 			slim = append(slim, c)
 		}
 	}
@@ -86,7 +90,7 @@ func (s *portsShared) of(containers []corev1.Container) []corev1.Container {
 		if p := containers[i].RestartPolicy; p != nil {
 			restart = *p
 		}
-		fmt.Fprintln(&key, restart, containers[i].Ports)
+		fmt.Fprintln(&key, containers[i].Name, restart, containers[i].Ports)
 	}
 	s.mu.Lock()
 	defer s.mu.Unlock()
@@ -105,7 +109,13 @@ func slimNode(object any) (any, error) {
 	if !is {
 		return object, nil
 	}
-	return &corev1.Node{ObjectMeta: metav1.ObjectMeta{Name: node.Name, UID: node.UID, ResourceVersion: node.ResourceVersion, Labels: node.Labels}}, nil
+	slim := &corev1.Node{ObjectMeta: metav1.ObjectMeta{Name: node.Name, UID: node.UID, ResourceVersion: node.ResourceVersion, Labels: node.Labels}}
+	for _, c := range node.Status.Conditions {
+		if c.Type == corev1.NodeReady {
+			slim.Status.Conditions = []corev1.NodeCondition{{Type: c.Type, Status: c.Status}}
+		}
+	}
+	return slim, nil
 }
 
 // slimBaseline keeps of a Baseline whether its object is in quarantine.
@@ -122,7 +132,7 @@ func slimBaseline(object any) (any, error) {
 	return slim, nil
 }
 
-// slimRelease keeps of an ABRelease what is in force of it.
+// slimRelease keeps of an ABRelease what is in force of it, and who has to confirm that.
 func slimRelease(object any) (any, error) {
 	r, is := object.(*v1alpha1.ABRelease)
 	if !is {
@@ -131,6 +141,6 @@ func slimRelease(object any) (any, error) {
 	slim := &v1alpha1.ABRelease{ObjectMeta: metav1.ObjectMeta{
 		Namespace: r.Namespace, Name: r.Name, UID: r.UID, ResourceVersion: r.ResourceVersion, CreationTimestamp: r.CreationTimestamp,
 	}}
-	slim.Spec.Service, slim.Status.InForce = r.Spec.Service, r.Status.InForce
+	slim.Spec.Service, slim.Spec.Confirmation, slim.Status.InForce = r.Spec.Service, r.Spec.Confirmation, r.Status.InForce
 	return slim, nil
 }

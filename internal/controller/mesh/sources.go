@@ -128,6 +128,9 @@ func (s *sources) inputs(ctx context.Context) (in ir.Inputs, err error) {
 		n := &nodes.Items[i]
 		in.Localities[n.Name] = ir.Locality{Region: n.Labels[corev1.LabelTopologyRegion], Zone: n.Labels[corev1.LabelTopologyZone]}
 	}
+	if in.Exports, err = s.exports(ctx); err != nil {
+		return in, err
+	}
 	if err := s.decisions(ctx, &in); err != nil {
 		return in, err
 	}

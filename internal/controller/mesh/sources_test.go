@@ -149,12 +149,17 @@ func TestANodeSaysWhereItsEndpointsAre(t *testing.T) {
 	}
 }
 
-func TestInjectedPodsAreFoundByTheirLabel(t *testing.T) {
+// Finding H4: a pod with the label alone was taken for one with a proxy.
+func TestInjectedPodsAreFoundByTheirLabelAndSidecar(t *testing.T) {
 	with, without := &corev1.Pod{ObjectMeta: at("shop", "with", 0)}, &corev1.Pod{ObjectMeta: at("shop", "without", 0)}
-	with.Labels = map[string]string{inject.LabelProxy: string(inject.Redirect)}
-	s := sourcesOf(t, with, without)
+	proxied(with)
+	labelled := &corev1.Pod{ObjectMeta: at("shop", "labelled", 0)}
+	labelled.Labels = map[string]string{inject.LabelProxy: string(inject.Redirect)}
+	front := &corev1.Pod{ObjectMeta: at("plumbline", "gateway", 0)}
+	front.Labels = map[string]string{inject.LabelProxy: inject.Gateway}
+	s := sourcesOf(t, with, without, labelled, front)
 	pods, err := s.injectedPods(t.Context())
-	if err != nil || len(pods) != 1 || pods[0].Name != "with" {
+	if err != nil || len(pods) != 2 || pods[0].Name != "gateway" || pods[1].Name != "with" {
 		t.Errorf("got %v, %v", pods, err)
 	}
 }
@@ -178,15 +183,18 @@ func TestTheStreamsOfAPodEndWhenAnotherHasItsName(t *testing.T) {
 func TestTheStreamsOfAPodEndWhenItDependsOnSomethingElse(t *testing.T) {
 	pod := func(name string, annotations ...string) *corev1.Pod {
 		p := &corev1.Pod{ObjectMeta: at("shop", name, 0)}
-		p.Labels = map[string]string{inject.LabelProxy: string(inject.Redirect)}
 		p.Annotations = map[string]string{}
 		for i := 0; i < len(annotations); i += 2 {
 			p.Annotations[annotations[i]] = annotations[i+1]
 		}
-		return p
+		return proxied(p)
 	}
 	bare := pod("bare")
 	bare.Labels = nil
+	explicit := pod("a")
+	explicit.Labels = map[string]string{inject.LabelProxy: string(inject.Explicit)}
+	unlabelled := pod("a")
+	unlabelled.Labels = nil
 	elsewhere := pod("elsewhere")
 	elsewhere.Namespace = "bank"
 	namespace := func(annotations map[string]string) *corev1.Namespace {
@@ -202,6 +210,8 @@ func TestTheStreamsOfAPodEndWhenItDependsOnSomethingElse(t *testing.T) {
 		"another Service":                        {pod("a", UpstreamsAnnotation, "bank/pay"), pod("a", UpstreamsAnnotation, "bank/api"), []string{"a"}},
 		"none instead of those of its namespace": {pod("a"), pod("a", UpstreamsAnnotation, ""), []string{"a"}},
 		"another port":                           {pod("a", inject.AnnotationLocalPorts, "8001=web"), pod("a"), []string{"a"}},
+		"another mode":                           {pod("a"), explicit, []string{"a"}},
+		"no label that says it has a proxy":      {pod("a"), unlabelled, []string{"a"}},
 		"not with any other annotation":          {pod("a", "x", "1"), pod("a", "x", "2"), nil},
 		"its namespace says other Services":      {namespace(nil), namespace(map[string]string{UpstreamsAnnotation: "bank/pay"}), []string{"a", "c"}},
 		"its namespace says other ports":         {namespace(map[string]string{inject.AnnotationLocalPorts: "1=a"}), namespace(nil), []string{"a", "b"}},
@@ -214,7 +224,7 @@ func TestTheStreamsOfAPodEndWhenItDependsOnSomethingElse(t *testing.T) {
 			if _, is := tc.is.(*corev1.Pod); is {
 				s.onPods(func(Haste) {}, ended).OnUpdate(tc.was, tc.is)
 			} else {
-				s.onNamespaces(t.Context(), ended).OnUpdate(tc.was, tc.is)
+				s.onNamespaces(t.Context(), func(Haste) {}, ended).OnUpdate(tc.was, tc.is)
 			}
 			if slices.Sort(over); !slices.Equal(over, tc.want) {
 				t.Errorf("the streams of %q end, want those of %q", over, tc.want)

@@ -30,14 +30,20 @@ func (c *Catalogue) view(s Scope, before *ads.View) (*ads.View, []ir.Problem) {
 	switch s.face {
 	case redirected:
 		reach := s.reach()
+		var hidden []types.NamespacedName
 		for name, e := range c.services {
-			if reach.has(name) {
+			switch {
+			case !reach.has(name):
+			case e.service.KnownTo(s.Namespace):
 				resources = append(resources, e.resources...)
+			default:
+				hidden = append(hidden, name)
 			}
 		}
+		problems = notExported(s, hidden)
 	case explicit:
 		for _, p := range s.ports() {
-			of, problem := c.local(p, before)
+			of, problem := c.local(s.Namespace, p, before)
 			resources = append(resources, of...)
 			if problem != nil {
 				problem.Message = fmt.Sprintf("pods of namespace %s have no proxy at their local port %d, which the annotation %s has lead here: %s",
@@ -70,11 +76,15 @@ func (c *Catalogue) front(leaving bool, before *ads.View) []*ads.Resource {
 
 // local is what a local port needs. Without a Service there is no listener: that
 // nobody listens is what a client understands at once.
-func (c *Catalogue) local(p inject.LocalPort, before *ads.View) ([]*ads.Resource, *ir.Problem) {
+func (c *Catalogue) local(namespace string, p inject.LocalPort, before *ads.View) ([]*ads.Resource, *ir.Problem) {
 	problem := &ir.Problem{Object: ir.Object{Kind: "Service", Namespace: p.Namespace, Name: p.Service}, Port: p.Port, Reason: LocalPortLeadsNowhere}
 	e := c.services[types.NamespacedName{Namespace: p.Namespace, Name: p.Service}]
 	if e == nil {
 		problem.Message = fmt.Sprintf("there is no managed Service of that name: create it, or give it the label %s=true", ir.Managed)
+		return nil, problem
+	}
+	if !e.service.KnownTo(namespace) {
+		problem.Reason, problem.Message = NotExported, consentText(namespace, p.Namespace)
 		return nil, problem
 	}
 	port, err := e.service.HTTPPort(p.Port)
@@ -113,15 +123,13 @@ func without(resources []*ads.Resource, kinds ...ads.Type) (left []*ads.Resource
 }
 
 // Unserved says what of a scope that somebody is in cannot be had.
-func (c *Catalogue) Unserved(s Scope) (wrong []string) {
+func (c *Catalogue) Unserved(s Scope) []ir.Problem {
 	c.mu.Lock()
 	defer c.mu.Unlock()
 	if m := c.groups[s]; m != nil {
-		for _, p := range m.problems {
-			wrong = append(wrong, p.String())
-		}
+		return slices.Clone(m.problems)
 	}
-	return wrong
+	return nil
 }
 
 // Problems of all scopes that somebody is in, sorted.

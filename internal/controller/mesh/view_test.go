@@ -59,11 +59,11 @@ func TestAnExplicitProxySees(t *testing.T) {
 				t.Fatal(wrong)
 			}
 			c.Join(s)
-			publish(t, c, begin, serviceOf("shop", "web", "10.1.0.1:8080", 1), serviceOf("bank", "pay", "10.1.0.2:8080", 2), two)
+			publish(t, c, begin, serviceOf("shop", "web", "10.1.0.1:8080", 1), exported(serviceOf("bank", "pay", "10.1.0.2:8080", 2)), two)
 			if d := cmp.Diff(tc.want, names(c.groups[s].view)); d != "" {
 				t.Errorf("(-want +got):\n%s", d)
 			}
-			got := strings.Join(c.Unserved(s), "\n")
+			got := strings.Join(textsOf(c.Unserved(s)), "\n")
 			if !strings.Contains(got, tc.wrong) || (got == "") != (tc.wrong == "") || len(c.Problems()) != len(c.Unserved(s)) {
 				t.Errorf("what cannot be had: %q, want %q", got, tc.wrong)
 			}
@@ -215,7 +215,7 @@ func TestWhatAPodCannotHaveIsTold(t *testing.T) {
 	d := NewDirectory(believer{}, known, c, func(identity.Reason) {})
 	var told []string
 	d.Misread = func(_ *corev1.Pod, wrong []string) { told = append(told, wrong...) }
-	in, err := d.Admit(t.Context(), []string{"Bearer 1"})
+	in, err := d.Admit(fromPod(t), []string{"Bearer 1"})
 	if err != nil {
 		t.Fatal(err)
 	}
@@ -235,11 +235,11 @@ func TestWhatAPodCannotHaveIsToldOncePerProxy(t *testing.T) {
 	d := NewDirectory(believer{}, known, c, nil)
 	told := 0
 	d.Misread = func(_ *corev1.Pod, wrong []string) { told += len(wrong) }
-	routes, err := d.Admit(t.Context(), []string{"Bearer 1"})
+	routes, err := d.Admit(fromPod(t), []string{"Bearer 1"})
 	if err != nil {
 		t.Fatal(err)
 	}
-	counts, err := counting{d}.Admit(t.Context(), []string{"Bearer 1"})
+	counts, err := counting{d}.Admit(fromPod(t), []string{"Bearer 1"})
 	if err != nil {
 		t.Fatal(err)
 	}

@@ -16,13 +16,17 @@ import (
 // of injected pods that depend on it, and of gateways if it has hosts.
 type voters struct {
 	service ir.Service
-	// scope of a pod.
-	scope func(*corev1.Pod) Scope
+	// scope of a pod; false if it has no proxy.
+	scope func(*corev1.Pod) (Scope, bool)
 	// edge are the routes of gateways.
 	edge []string
+	// unfit says why a pod is not expected to answer; empty if nothing is known against it.
+	unfit func(*corev1.Pod) string
+	// same leaves out proxies of other namespaces, gateways excepted.
+	same bool
 }
 
-// wanted of pods, each of which has a proxy. One that is about to end, or has ended,
+// wanted of pods. One that is about to end, or has ended,
 // need not confirm anything: it gets no requests any more that it would pass on. One
 // that does not run yet is starting; its proxy may be connected already, since
 // sidecars are started first.
@@ -30,30 +34,39 @@ func (v voters) wanted(pods []corev1.Pod) (wanted []confirmed.Wanted) {
 	own := v.routes(nil)
 	for i := range pods {
 		pod := &pods[i]
-		if over(pod) || pod.DeletionTimestamp != nil {
+		s, is := v.scope(pod)
+		if !is || over(pod) || pod.DeletionTimestamp != nil {
 			continue
 		}
 		w := confirmed.Wanted{
 			Proxy: confirmed.Proxy{UID: string(pod.UID), Namespace: pod.Namespace, Pod: pod.Name},
 			Since: pod.CreationTimestamp.Time, Starting: pod.Status.Phase == corev1.PodPending,
 		}
-		switch s := v.scope(pod); s.face {
+		switch s.face {
 		case gateway:
 			if len(v.service.Hosts) > 0 {
 				w.Routes, w.Shared = v.edge, true
 			}
 		case explicit:
-			w.Routes, w.By = v.routes(&s), v.written(pod, inject.AnnotationLocalPorts)
+			if v.hears(pod) {
+				w.Routes, w.By = v.routes(&s), v.written(pod, inject.AnnotationLocalPorts)
+			}
 		case redirected:
-			if s.needs(types.NamespacedName{Namespace: v.service.Namespace, Name: v.service.Name}) {
+			if v.hears(pod) && s.needs(types.NamespacedName{Namespace: v.service.Namespace, Name: v.service.Name}) {
 				w.Routes, w.By = own, v.written(pod, UpstreamsAnnotation)
 			}
 		}
 		if len(w.Routes) > 0 {
+			w.Unfit = v.unfit(pod)
 			wanted = append(wanted, w)
 		}
 	}
 	return wanted
+}
+
+// hears says whether the sidecar of a pod has a vote.
+func (v voters) hears(pod *corev1.Pod) bool {
+	return pod.Namespace == v.service.Namespace || !v.same && v.service.KnownTo(pod.Namespace)
 }
 
 // written is what has a pod of another namespace depend on the service.

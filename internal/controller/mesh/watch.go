@@ -23,7 +23,7 @@ import (
 func (s *sources) watch(ctx context.Context, changed func(Haste), ended func(uid string)) error {
 	handlers := map[client.Object]toolscache.ResourceEventHandler{
 		&corev1.Service{}:   simple(changed),
-		&corev1.Namespace{}: s.onNamespaces(ctx, ended),
+		&corev1.Namespace{}: s.onNamespaces(ctx, changed, ended),
 		&corev1.Node{}: toolscache.ResourceEventHandlerFuncs{
 			AddFunc: func(any) { changed(Later) },
 			UpdateFunc: func(before, after any) {

@@ -30,8 +30,9 @@ func (r *reader) mesh(ctx context.Context) {
 	}
 	s.Mesh = doctor.Mesh{
 		Problems: r.meshProblems(ctx), Authorities: r.authorities(ctx), Mode: r.injectionMode(ctx),
-		Injected: r.injected(ctx), Connected: r.connected(ctx),
+		Injected: r.injected(ctx),
 	}
+	s.Mesh.Connected, s.Mesh.Unserved = r.connected(ctx)
 }
 
 // meshProblems are what the discovery server says of the managed Services.
@@ -86,13 +87,13 @@ func (r *reader) injected(ctx context.Context) doctor.Read[[]string] {
 	return result(names, "list pods", err)
 }
 
-// connected asks each replica of the discovery server. If one does not answer, it is
-// not known which proxies are not connected.
-func (r *reader) connected(ctx context.Context) doctor.Read[map[string]bool] {
-	namespace, known := r.snapshot.Namespace, map[string]bool{}
+// connected asks each replica of the discovery server for its proxies, and for what these
+// cannot have. If one does not answer, it is not known which proxies are not connected.
+func (r *reader) connected(ctx context.Context) (doctor.Read[map[string]bool], doctor.Read[map[string][]string]) {
+	namespace, known, unserved := r.snapshot.Namespace, map[string]bool{}, map[string][]string{}
 	list := &corev1.PodList{}
 	if err := r.client.List(ctx, list, client.InNamespace(namespace), client.MatchingLabels{labelName: plumbline, labelComponent: "xds"}); err != nil {
-		return result(known, "list pods in namespace "+namespace, err)
+		return result(known, "list pods in namespace "+namespace, err), result(unserved, "list pods in namespace "+namespace, err)
 	}
 	for i := range list.Items {
 		p := &list.Items[i]
@@ -101,13 +102,18 @@ func (r *reader) connected(ctx context.Context) doctor.Read[map[string]bool] {
 		}
 		proxies, err := r.proxiesOf(p).List(ctx, proxieshttp.Filter{})
 		if err != nil {
-			return result(known, "get pods/proxy in namespace "+namespace, fmt.Errorf("asking %s: %w", p.Name, err))
+			err = fmt.Errorf("asking %s: %w", p.Name, err)
+			return result(known, "get pods/proxy in namespace "+namespace, err), result(unserved, "get pods/proxy in namespace "+namespace, err)
 		}
 		for _, proxy := range proxies.Proxies {
-			known[proxy.Namespace+"/"+proxy.Pod] = true
+			name := proxy.Namespace + "/" + proxy.Pod
+			known[name] = true
+			if len(proxy.Unserved) > 0 {
+				unserved[name] = proxy.Unserved
+			}
 		}
 	}
-	return doctor.Got(known)
+	return doctor.Got(known), doctor.Got(unserved)
 }
 
 // proxiesOf reaches a replica through the API server.

@@ -28,6 +28,12 @@ const (
 	ReasonPodGone Reason = "PodGone"
 	// ReasonWrongPod: well signed, but another pod has its pod's name now.
 	ReasonWrongPod Reason = "WrongPod"
+	// ReasonNoProxy: a good one, of a pod that has no proxy.
+	ReasonNoProxy Reason = "NoProxy"
+	// ReasonNoAddress: of a pod whose address is not known yet; it may be a good one.
+	ReasonNoAddress Reason = "NoAddress"
+	// ReasonAddress: a good one, shown from an address that is none of its pod's.
+	ReasonAddress Reason = "Address"
 	// ReasonRefused: its key is unknown, and the API server does not accept it.
 	ReasonRefused Reason = "Refused"
 	// ReasonBusy: too many tokens have to be reviewed; it may be a good one.
@@ -40,7 +46,7 @@ const (
 func Reasons() []Reason {
 	return []Reason{
 		ReasonMissing, ReasonMalformed, ReasonSignature, ReasonAudience, ReasonAccount, ReasonExpired, ReasonNotBound,
-		ReasonPodGone, ReasonWrongPod, ReasonRefused, ReasonBusy, ReasonUnavailable,
+		ReasonPodGone, ReasonWrongPod, ReasonNoProxy, ReasonNoAddress, ReasonAddress, ReasonRefused, ReasonBusy, ReasonUnavailable,
 	}
 }
 
@@ -55,6 +61,9 @@ var texts = map[Reason]string{
 	ReasonNotBound:    "it is not bound to a pod",
 	ReasonPodGone:     "its pod or service account is gone",
 	ReasonWrongPod:    "another pod has the name of its pod now",
+	ReasonNoProxy:     "its pod has no proxy of ours: the label plumbline.dev/proxy and the init container plumbline-proxy are needed",
+	ReasonNoAddress:   "the address of its pod is not known yet",
+	ReasonAddress:     "it was shown from an address that is none of its pod's",
 	ReasonRefused:     "the API server does not accept it",
 	ReasonBusy:        "too many tokens have to be reviewed",
 	ReasonUnavailable: "the API server did not review it",
@@ -75,13 +84,19 @@ func (e *Error) Error() string {
 	return text
 }
 
-// Unwrap gives what the API server's client said, if it was asked.
+// Unwrap gives the cause: what the API server's client or the caller of [Refuse] said.
 func (e *Error) Unwrap() error { return e.cause }
 
 // Temporary says that the same token may be good later.
-func (e *Error) Temporary() bool { return e.Reason == ReasonBusy || e.Reason == ReasonUnavailable }
+func (e *Error) Temporary() bool {
+	return e.Reason == ReasonBusy || e.Reason == ReasonUnavailable || e.Reason == ReasonNoAddress
+}
 
-func refuse(why Reason) *Error { return &Error{Reason: why} }
+// Refuse makes an Error of a caller that knows more about the pod of a token. The cause,
+// which may be nil, is told to the proxy.
+func Refuse(why Reason, cause error) *Error { return &Error{Reason: why, cause: cause} }
+
+func refuse(why Reason) *Error { return Refuse(why, nil) }
 
 // ReasonOf is the reason of an error of this package; empty for any other.
 func ReasonOf(err error) Reason {

@@ -248,7 +248,7 @@ func TestEachReasonHasAText(t *testing.T) {
 			t.Errorf("%s: %q", reason, text)
 		}
 		seen[err.Error()] = true
-		if want := reason == identity.ReasonBusy || reason == identity.ReasonUnavailable; err.Temporary() != want {
+		if want := reason == identity.ReasonBusy || reason == identity.ReasonUnavailable || reason == identity.ReasonNoAddress; err.Temporary() != want {
 			t.Errorf("%s: Temporary() = %t", reason, err.Temporary())
 		}
 	}

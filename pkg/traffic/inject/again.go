@@ -17,7 +17,7 @@ import (
 // there is nothing to do. A proxy with other limits than this configuration gives it
 // is somebody's copy of an older pod, and stays as it is.
 func PatchAgain(pod *corev1.Pod, c Config) ([]byte, error) {
-	if !injected(pod) {
+	if !Injected(pod) {
 		return nil, nil
 	}
 	rest := pod.DeepCopy()

@@ -68,7 +68,7 @@ func Decide(pod *corev1.Pod, namespaceLabels map[string]string, c Config) Decisi
 		return Decision{Outcome: Leave, Reason: OptedOut}
 	case value != Enabled:
 		return refuse(WrongValue, "the label %s is %q, not %s or %s", LabelInject, value, Enabled, Disabled)
-	case injected(pod):
+	case Injected(pod):
 		return Decision{Outcome: Leave, Reason: AlreadyInjected, Mode: Mode(pod.Labels[LabelProxy])}
 	case !mode.valid():
 		return refuse(WrongValue, "the label %s is %q, not %s or %s", LabelMode, mode, Explicit, Redirect)
@@ -94,8 +94,8 @@ func label(pod *corev1.Pod, namespaceLabels map[string]string, name string) stri
 	return namespaceLabels[name]
 }
 
-// injected: the proxy is there, and it is ours.
-func injected(pod *corev1.Pod) bool {
+// Injected says whether a pod has a proxy of ours: the label and the sidecar.
+func Injected(pod *corev1.Pod) bool {
 	return Mode(pod.Labels[LabelProxy]).valid() && slices.ContainsFunc(pod.Spec.InitContainers, func(c corev1.Container) bool {
 		return c.Name == ProxyContainer && c.RestartPolicy != nil && *c.RestartPolicy == corev1.ContainerRestartPolicyAlways
 	})

@@ -17,7 +17,7 @@ import (
 // refuses.
 func Pod(pod *corev1.Pod, c Config, mode Mode) (*corev1.Pod, error) {
 	out := pod.DeepCopy()
-	if injected(pod) {
+	if Injected(pod) {
 		return out, nil
 	}
 	a, err := additionTo(pod, c, mode)
@@ -43,7 +43,7 @@ func merged(into, from map[string]string) map[string]string {
 // adds, so fields that this version does not know stay. It is nil for a pod that has
 // a proxy.
 func Patch(pod *corev1.Pod, c Config, mode Mode) ([]byte, error) {
-	if injected(pod) {
+	if Injected(pod) {
 		return nil, nil
 	}
 	a, err := additionTo(pod, c, mode)

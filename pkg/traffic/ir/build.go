@@ -24,6 +24,7 @@ type builder struct {
 	quarantined map[Workload]bool
 	splits      map[types.NamespacedName]Split // by Service; the first one
 	served      map[string]Object              // by host of gateways
+	exports     map[string]Export              // by namespace
 	problems    []Problem
 }
 
@@ -44,7 +45,7 @@ func Build(in Inputs) Mesh {
 			ok = b.settle(svc, split, &s, ok)
 		}
 		if ok {
-			s.Hosts, s.Settings = b.hosts(svc, s), b.settings(svc)
+			s.Hosts, s.Export, s.Settings = b.hosts(svc, s), b.export(svc), b.settings(svc)
 			b.warnOfZones(svc)
 			b.fill(svc, split, &s)
 			mesh.Services = append(mesh.Services, s)
@@ -65,8 +66,9 @@ func newBuilder(in Inputs) *builder {
 		in: in, quarantined: map[Workload]bool{},
 		slices: map[types.NamespacedName][]*discoveryv1.EndpointSlice{},
 		pods:   map[string][]Pod{}, workloads: map[[2]string]Workload{},
-		splits: map[types.NamespacedName]Split{}, served: map[string]Object{},
+		splits: map[types.NamespacedName]Split{}, served: map[string]Object{}, exports: map[string]Export{},
 	}
+	b.readExports()
 	for _, s := range in.Slices {
 		name := types.NamespacedName{Namespace: s.Namespace, Name: s.Labels[discoveryv1.LabelServiceName]}
 		b.slices[name] = append(b.slices[name], s)

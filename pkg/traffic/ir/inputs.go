@@ -36,6 +36,9 @@ type Inputs struct {
 	Splits     []Split
 	// Quarantined workloads get no new requests.
 	Quarantined []Workload
+	// Exports are the annotations [ExportToAnnotation] of namespaces, by name, of those
+	// that have it.
+	Exports map[string]string
 	// Sequences are the last ones of Services whose split is gone. A proxy refuses to
 	// go back to a lower one, so they must outlive it.
 	Sequences map[types.NamespacedName]uint64

@@ -22,6 +22,8 @@ type Service struct {
 	Namespace, Name string
 	// Hosts under which gateways serve it, sorted.
 	Hosts []Host
+	// Export says which other namespaces know it.
+	Export Export
 	// Addresses are its cluster IPs.
 	Addresses []netip.Addr
 	Ports     []Port
@@ -120,7 +122,12 @@ type Problem struct {
 // Object names what a problem is about.
 type Object struct{ Kind, Namespace, Name string }
 
-func (o Object) String() string { return o.Kind + " " + o.Namespace + "/" + o.Name }
+func (o Object) String() string {
+	if o.Namespace == "" {
+		return o.Kind + " " + o.Name
+	}
+	return o.Kind + " " + o.Namespace + "/" + o.Name
+}
 
 func (p Problem) String() string {
 	where := p.Object.String()
@@ -144,6 +151,7 @@ const (
 	TrafficDistribution   Reason = "TrafficDistribution"
 	AddressTaken          Reason = "AddressTaken"
 	TLSOnHTTPPort         Reason = "TLSOnHTTPPort"
+	InvalidExport         Reason = "InvalidExport"
 	InvalidHost           Reason = "InvalidHost"
 	HostTaken             Reason = "HostTaken"
 	InvalidSetting        Reason = "InvalidSetting"

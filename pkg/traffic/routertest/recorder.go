@@ -72,7 +72,7 @@ func (r *Recorder) Observe(context.Context) (traffic.Observation, error) {
 		return traffic.Observation{Knowledge: traffic.Unknown}, nil
 	}
 	last := r.applied[len(r.applied)-1]
-	seen := traffic.Observation{Sequence: last.Sequence, Knowledge: traffic.Proven}
+	seen := traffic.Observation{Sequence: last.Sequence, Knowledge: traffic.Proven, Wanted: 1, Confirmed: 1}
 	for _, share := range last.Split {
 		seen.Arms = append(seen.Arms, traffic.Arm{Variation: share.Variation})
 	}

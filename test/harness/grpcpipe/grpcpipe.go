@@ -6,6 +6,7 @@ package grpcpipe
 import (
 	"context"
 	"net"
+	"net/netip"
 	"testing"
 
 	"google.golang.org/grpc"
@@ -19,11 +20,43 @@ const buffered = 64 << 10
 // Dial serves what is registered until the test ends, and connects a client to it.
 func Dial(t testing.TB, register func(grpc.ServiceRegistrar), options ...grpc.ServerOption) *grpc.ClientConn {
 	t.Helper()
+	return dial(t, func(l net.Listener) net.Listener { return l }, register, options...)
+}
+
+// DialFrom is Dial for a server that sees an address at the client's end.
+func DialFrom(t testing.TB, from netip.Addr, register func(grpc.ServiceRegistrar), options ...grpc.ServerOption) *grpc.ClientConn {
+	t.Helper()
+	end := net.TCPAddrFromAddrPort(netip.AddrPortFrom(from, 40_000))
+	return dial(t, func(l net.Listener) net.Listener { return addressed{l, end} }, register, options...)
+}
+
+// addressed accepts connections from an address.
+type addressed struct {
+	net.Listener
+	from net.Addr
+}
+
+type connection struct {
+	net.Conn
+	from net.Addr
+}
+
+// Accept implements net.Listener.
+func (a addressed) Accept() (net.Conn, error) {
+	c, err := a.Listener.Accept()
+	return connection{c, a.from}, err
+}
+
+// RemoteAddr implements net.Conn.
+func (c connection) RemoteAddr() net.Addr { return c.from }
+
+func dial(t testing.TB, seen func(net.Listener) net.Listener, register func(grpc.ServiceRegistrar), options ...grpc.ServerOption) *grpc.ClientConn {
+	t.Helper()
 	listener := bufconn.Listen(buffered)
 	server := grpc.NewServer(options...)
 	register(server)
 	done := make(chan error)
-	go func() { done <- server.Serve(listener) }()
+	go func() { done <- server.Serve(seen(listener)) }()
 	conn, err := grpc.NewClient("passthrough:///bufconn", grpc.WithTransportCredentials(insecure.NewCredentials()),
 		grpc.WithContextDialer(func(ctx context.Context, _ string) (net.Conn, error) { return listener.DialContext(ctx) }))
 	if err != nil {

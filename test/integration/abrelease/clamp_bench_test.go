@@ -19,7 +19,6 @@ import (
 	"github.com/plumbline-dev/plumbline/pkg/traffic/ads"
 	"github.com/plumbline-dev/plumbline/pkg/traffic/envoyxds"
 	"github.com/plumbline-dev/plumbline/pkg/traffic/identity"
-	"github.com/plumbline-dev/plumbline/pkg/traffic/inject"
 	"github.com/plumbline-dev/plumbline/test/harness/asker"
 	"github.com/plumbline-dev/plumbline/test/harness/poll"
 	"github.com/plumbline-dev/plumbline/test/harness/quantile"
@@ -133,7 +132,7 @@ func newClamping(b testing.TB) *clamping {
 	b.Helper()
 	s, canary := shopWithTwo(b)
 	r := s.start(asksProxies)
-	_, front := s.labelled(r, "front-0", map[string]string{inject.LabelProxy: string(inject.Redirect)})
+	_, front := s.proxy(r, "front-0")
 	release := s.release("web", "{type: Percentage, percentages: {stable: 50, canary: 50}}")
 	s.confirmed(release, "stable 50 / canary 50", 0)
 	reaches(b, front, "200 canary")

@@ -16,7 +16,6 @@ import (
 	"sigs.k8s.io/controller-runtime/pkg/client"
 
 	"github.com/plumbline-dev/plumbline/pkg/apis/plumbline/v1alpha1"
-	"github.com/plumbline-dev/plumbline/pkg/traffic/inject"
 )
 
 // What an Envoy says of a route that it refuses is read on the release, and it goes on
@@ -24,7 +23,7 @@ import (
 func TestWhatAnEnvoyRefusesIsReadOnTheRelease(t *testing.T) {
 	s, _ := shopWithTwo(t)
 	r := s.start(asksProxies)
-	proxy, front := s.labelled(r, "front-0", map[string]string{inject.LabelProxy: string(inject.Redirect)})
+	proxy, front := s.proxy(r, "front-0")
 	s.runs("front-0")
 	release := s.release("web", "{type: Sticky, sticky: {header: x-user}, percentages: {stable: 90, canary: 10}}")
 	s.says(release, v1alpha1.ConditionConfirmed, metav1.ConditionTrue, "1 of 1 proxies have confirmed sequence 1")

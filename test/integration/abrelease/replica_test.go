@@ -29,6 +29,7 @@ import (
 	"github.com/plumbline-dev/plumbline/pkg/traffic"
 	"github.com/plumbline-dev/plumbline/pkg/traffic/ads/serve"
 	"github.com/plumbline-dev/plumbline/pkg/traffic/routertest"
+	"github.com/plumbline-dev/plumbline/pkg/traffic/signals/receive"
 	"github.com/plumbline-dev/plumbline/test/harness/envoy"
 	"github.com/plumbline-dev/plumbline/test/harness/freeport"
 	"github.com/plumbline-dev/plumbline/test/harness/inprocess"
@@ -44,6 +45,7 @@ type replica struct {
 	authority   []byte
 	routers     abrelease.Routers
 	server      *serve.Server
+	counts      *receive.Server
 	stop        func()
 }
 
@@ -91,6 +93,7 @@ func (s *shop) startAt(address string, like *replica, as role) *replica {
 	}
 	ctx, cancel := context.WithCancel(context.Background())
 	ready, done, serving := make(chan struct{}), make(chan error, 1), make(chan *serve.Server, 1)
+	counting := make(chan *receive.Server, 1)
 	log := logr.Discard() // a benchmark shows ten lines
 	if t, tests := s.t.(*testing.T); tests {
 		log = inprocess.Told(t)
@@ -100,7 +103,8 @@ func (s *shop) startAt(address string, like *replica, as role) *replica {
 			Config: config, Listener: listener, Registry: prometheus.NewRegistry(), Log: log, Clock: clock.RealClock{}, Window: window,
 			Certificate: func(*tls.ClientHelloInfo) (*tls.Certificate, error) { return &r.certificate, nil },
 			Ready:       func() { close(ready) }, Namespace: s.namespace, Routers: proxies, Serving: func(s *serve.Server) { serving <- s },
-			Times: mesh.Times{Goodbye: 100 * time.Millisecond},
+			Counting: func(s *receive.Server) { counting <- s },
+			Times:    mesh.Times{Goodbye: 100 * time.Millisecond},
 		})
 	}()
 	led := make(chan struct{})
@@ -130,7 +134,7 @@ func (s *shop) startAt(address string, like *replica, as role) *replica {
 	}
 	s.t.Cleanup(r.stop)
 	poll.Ready(s.t, patience, "the discovery server", ready, done)
-	r.server = <-serving
+	r.server, r.counts = <-serving, <-counting
 	return r
 }
 

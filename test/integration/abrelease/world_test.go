@@ -23,11 +23,13 @@ import (
 	"github.com/plumbline-dev/plumbline/pkg/apis/plumbline/v1alpha1"
 	"github.com/plumbline-dev/plumbline/pkg/traffic/envoyxds"
 	"github.com/plumbline-dev/plumbline/pkg/traffic/identity"
+	"github.com/plumbline-dev/plumbline/pkg/traffic/inject"
 	"github.com/plumbline-dev/plumbline/pkg/traffic/ir"
 	"github.com/plumbline-dev/plumbline/test/harness/backend"
 	"github.com/plumbline-dev/plumbline/test/harness/envoy"
 	"github.com/plumbline-dev/plumbline/test/harness/freeport"
 	"github.com/plumbline-dev/plumbline/test/harness/poll"
+	"github.com/plumbline-dev/plumbline/test/harness/proxypod"
 )
 
 func (s *shop) named(name string) metav1.ObjectMeta {
@@ -212,18 +214,27 @@ func (s *shop) token(pod *corev1.Pod) string {
 	return request.Status.Token
 }
 
+// client is a pod with a proxy, which nobody runs.
+func (s *shop) client(name string, annotations map[string]string) *corev1.Pod {
+	s.t.Helper()
+	pod := &corev1.Pod{ObjectMeta: s.named(name), Spec: corev1.PodSpec{ServiceAccountName: "front", Containers: []corev1.Container{{Name: "app", Image: "app"}}}}
+	pod.Annotations = annotations
+	proxypod.Inject(pod, inject.Redirect)
+	s.create(pod)
+	proxypod.Place(pod)
+	s.must(admin.Status().Update(s.t.Context(), pod))
+	return pod
+}
+
 // proxy is a sidecar of a new pod, with a local port for the service web.
 func (s *shop) proxy(r *replica, name string) (e *envoy.Envoy, front string) {
 	s.t.Helper()
-	return s.labelled(r, name, nil)
+	return s.sidecar(r, s.client(name, nil))
 }
 
-// labelled is one whose pod has labels.
-func (s *shop) labelled(r *replica, name string, labels map[string]string) (e *envoy.Envoy, front string) {
+// sidecar of a pod, with a local port for the service web.
+func (s *shop) sidecar(r *replica, pod *corev1.Pod) (e *envoy.Envoy, front string) {
 	s.t.Helper()
-	pod := &corev1.Pod{ObjectMeta: s.named(name), Spec: corev1.PodSpec{ServiceAccountName: "front", Containers: []corev1.Container{{Name: "app", Image: "app"}}}}
-	pod.Labels = labels
-	s.create(pod)
 	front = freeport.Address(s.t)
 	options := envoy.Options{Address: r.address, Authority: r.authority, Node: pod.Namespace + "/" + pod.Name, Token: s.token(pod)}
 	port := ir.Port{Name: "http", Number: 80, Protocol: ir.HTTP}

@@ -33,11 +33,10 @@ import (
 func (s *shop) explicitPod(name, ports string) *corev1.Pod {
 	s.t.Helper()
 	pod := &corev1.Pod{ObjectMeta: s.named(name), Spec: corev1.PodSpec{ServiceAccountName: "front", Containers: []corev1.Container{{Name: "app", Image: "app"}}}}
-	pod.Labels = map[string]string{inject.LabelProxy: string(inject.Explicit)}
 	if ports != "" {
 		pod.Annotations = map[string]string{inject.AnnotationLocalPorts: ports}
 	}
-	s.create(pod)
+	s.inject(pod, inject.Explicit)
 	return pod
 }
 
@@ -59,6 +58,7 @@ func local(port int) string { return "127.0.0.1:" + strconv.Itoa(port) }
 func TestAnExplicitPodHasItsLocalPorts(t *testing.T) {
 	theirs, s := newShop(t), newShop(t)
 	theirs.service("pay", backend.Start(t, "paid"))
+	theirs.exports("pay", s.namespace)
 	slice := s.service("web", backend.Start(t, "one"))
 	web, pay, none := freeport.For(t), freeport.For(t), freeport.For(t)
 	d := discover(t)
@@ -183,17 +183,12 @@ func TestNobodyElseIsAGateway(t *testing.T) {
 	pod := &corev1.Pod{ObjectMeta: shop.named("gateway-0"), Spec: corev1.PodSpec{ServiceAccountName: "front", Containers: []corev1.Container{{Name: "app", Image: "app"}}}}
 	pod.Labels = map[string]string{inject.LabelProxy: inject.Gateway}
 	shop.create(pod)
+	shop.place(pod)
 	e := envoy.Start(t, envoy.Options{Address: d.address, Authority: d.authority, Node: "x", Token: shop.token(pod, identity.Audience)})
-	poll.Until(t, patience, "it has the listeners of its namespace", func() error {
-		text, err := e.Get(t.Context(), "/listeners")
-		if err == nil && text == "" {
-			err = fmt.Errorf("it has none yet")
-		}
-		if strings.Contains(text, "gateway") {
-			t.Fatalf("it has %s", text)
-		}
-		return err
-	})
+	d.refuses(t, "NoProxy")
+	if text, err := e.Get(t.Context(), "/listeners"); err != nil || strings.Contains(text, "gateway") {
+		t.Errorf("it has %s; %v", text, err)
+	}
 }
 
 // A gateway whose pod begins to end answers as before, and closes each connection with
@@ -209,6 +204,7 @@ func TestAGatewayThatEndsSendsItsClientsAway(t *testing.T) {
 	pod.Labels = map[string]string{inject.LabelProxy: inject.Gateway}
 	pod.Spec.NodeName = "somewhere" // or it would be gone at once
 	ours.create(pod)
+	ours.place(pod)
 	envoy.Start(t, envoy.Options{
 		Address: d.address, Authority: d.authority, Node: "x", Token: ours.token(pod, identity.Audience),
 		// As the chart has it.

@@ -12,6 +12,8 @@ import (
 	corev1 "k8s.io/api/core/v1"
 	"sigs.k8s.io/controller-runtime/pkg/client"
 
+	"github.com/plumbline-dev/plumbline/internal/controller/mesh"
+	"github.com/plumbline-dev/plumbline/pkg/traffic/ir"
 	"github.com/plumbline-dev/plumbline/test/harness/backend"
 )
 
@@ -24,12 +26,14 @@ func TestAServiceThatLeavesTheMeshIsServedOnConnectionsThatAreOpen(t *testing.T)
 		"it gets a session affinity":        func(s *corev1.Service) { s.Spec.SessionAffinity = corev1.ServiceAffinityClientIP },
 		"its port is no longer one of HTTP": func(s *corev1.Service) { s.Spec.Ports[0].Name = "tcp" },
 		"it is deleted":                     nil,
+		"its consent is withdrawn (H2)":     func(s *corev1.Service) { s.Annotations[ir.ExportToAnnotation] = "elsewhere" },
 	}
 	for name, leave := range tests {
 		t.Run(name, func(t *testing.T) {
-			s := newShop(t)
+			s, asks := newShop(t), newShop(t)
 			s.service("web", backend.Start(t, "one"))
-			proxy, fronts := s.proxy(d, s.pod("front-0", nil), "web")
+			s.exports("web", asks.namespace)
+			proxy, fronts := s.proxy(d, asks.pod("front-0", map[string]string{mesh.UpstreamsAnnotation: s.namespace + "/web"}), "web")
 			backend.Answers(t, patience, fronts["web"], "200 one")
 			service := &corev1.Service{}
 			s.must(admin.Get(t.Context(), client.ObjectKey{Namespace: s.namespace, Name: "web"}, service))

@@ -16,7 +16,7 @@ import (
 	"sigs.k8s.io/controller-runtime/pkg/client"
 
 	"github.com/plumbline-dev/plumbline/internal/controller/mesh"
-	"github.com/plumbline-dev/plumbline/pkg/traffic/inject"
+	"github.com/plumbline-dev/plumbline/pkg/traffic/ir"
 	"github.com/plumbline-dev/plumbline/test/harness/backend"
 	"github.com/plumbline-dev/plumbline/test/harness/envoy"
 	"github.com/plumbline-dev/plumbline/test/harness/poll"
@@ -73,6 +73,7 @@ func TestASidecarGoesOnWhileTheServerIsAway(t *testing.T) {
 func TestASidecarSeesAnotherNamespaceOnlyIfItsPodSaysSo(t *testing.T) {
 	theirs, ours := newShop(t), newShop(t)
 	theirs.service("pay", backend.Start(t, "paid"))
+	theirs.exports("pay", ours.namespace)
 	ours.service("own", backend.Start(t, "own"))
 	d := discover(t)
 	asks, _ := ours.proxy(d, ours.pod("asks", map[string]string{mesh.UpstreamsAnnotation: theirs.namespace + "/pay"}))
@@ -82,6 +83,13 @@ func TestASidecarSeesAnotherNamespaceOnlyIfItsPodSaysSo(t *testing.T) {
 	if ours.knows(quiet, theirs.namespace+"/pay") {
 		t.Error("a pod that does not ask for it sees the service of another namespace")
 	}
+}
+
+// exports a Service to namespaces.
+func (s *shop) exports(service, namespaces string) {
+	s.t.Helper()
+	body := fmt.Sprintf(`{"metadata": {"annotations": {%q: %q}}}`, ir.ExportToAnnotation, namespaces)
+	s.must(admin.Patch(s.t.Context(), &corev1.Service{ObjectMeta: s.named(service)}, client.RawPatch(types.MergePatchType, []byte(body))))
 }
 
 // uses tells whether a proxy has a cluster of a service that is ready for requests.
@@ -105,6 +113,7 @@ func (s *shop) knows(e *envoy.Envoy, service string) bool {
 func TestASidecarSeesAnotherNamespaceAsSoonAsThatIsSaid(t *testing.T) {
 	theirs, ours := newShop(t), newShop(t)
 	theirs.service("pay", backend.Start(t, "paid"))
+	theirs.exports("pay", ours.namespace)
 	ours.service("own", backend.Start(t, "own"))
 	d := discover(t)
 	pod := ours.pod("front-0", nil)
@@ -112,7 +121,6 @@ func TestASidecarSeesAnotherNamespaceAsSoonAsThatIsSaid(t *testing.T) {
 		t.Helper()
 		ours.must(admin.Patch(t.Context(), object, client.RawPatch(types.MergePatchType, []byte(patch))))
 	}
-	says(pod, fmt.Sprintf(`{"metadata": {"labels": {%q: %q}}}`, inject.LabelProxy, inject.Redirect))
 	front, _ := ours.proxy(d, pod)
 	sees := func() bool { return ours.uses(front, theirs.namespace+"/pay") }
 	poll.True(t, patience, "it has the service of its own namespace", func() bool { return ours.uses(front, ours.namespace+"/own") })

@@ -25,11 +25,13 @@ import (
 	"github.com/plumbline-dev/plumbline/internal/controller/mesh"
 	"github.com/plumbline-dev/plumbline/pkg/traffic/envoyxds"
 	"github.com/plumbline-dev/plumbline/pkg/traffic/identity"
+	"github.com/plumbline-dev/plumbline/pkg/traffic/inject"
 	"github.com/plumbline-dev/plumbline/pkg/traffic/ir"
 	"github.com/plumbline-dev/plumbline/test/harness/envoy"
 	"github.com/plumbline-dev/plumbline/test/harness/freeport"
 	"github.com/plumbline-dev/plumbline/test/harness/inprocess"
 	"github.com/plumbline-dev/plumbline/test/harness/poll"
+	"github.com/plumbline-dev/plumbline/test/harness/proxypod"
 )
 
 const patience = time.Minute
@@ -80,6 +82,29 @@ func (d *discovery) figure(t *testing.T, name string) int {
 		t.Fatal(err)
 	}
 	return n
+}
+
+// refuses waits until a token was refused for a reason.
+func (d *discovery) refuses(t *testing.T, reason string) {
+	t.Helper()
+	poll.Until(t, patience, "a token is refused: "+reason, func() error {
+		families, err := d.registry.Gather()
+		if err != nil {
+			return err
+		}
+		seen := []string{}
+		for _, f := range families {
+			for _, m := range f.GetMetric() {
+				if f.GetName() != "plumbline_xds_tokens_refused_total" {
+					continue
+				}
+				if seen = append(seen, m.GetLabel()[0].GetValue()); seen[len(seen)-1] == reason {
+					return nil
+				}
+			}
+		}
+		return fmt.Errorf("it was refused for %q", seen)
+	})
 }
 
 // shop is a namespace with a service account.
@@ -138,13 +163,28 @@ func (s *shop) slice(service string, n int, backends ...string) *discoveryv1.End
 	return slice
 }
 
-// pod is one that nobody runs.
+// pod is one with a proxy, which nobody runs.
 func (s *shop) pod(name string, annotations map[string]string) *corev1.Pod {
 	s.t.Helper()
 	pod := &corev1.Pod{ObjectMeta: s.named(name), Spec: corev1.PodSpec{ServiceAccountName: "front", Containers: []corev1.Container{{Name: "app", Image: "app"}}}}
 	pod.Annotations = annotations
-	s.create(pod)
+	s.inject(pod, inject.Redirect)
 	return pod
+}
+
+// inject creates a pod with a proxy, which connects from this machine.
+func (s *shop) inject(pod *corev1.Pod, mode inject.Mode) {
+	s.t.Helper()
+	proxypod.Inject(pod, mode)
+	s.create(pod)
+	s.place(pod)
+}
+
+// place says that a pod connects from this machine.
+func (s *shop) place(pod *corev1.Pod) {
+	s.t.Helper()
+	proxypod.Place(pod)
+	s.must(admin.Status().Update(s.t.Context(), pod))
 }
 
 func (s *shop) token(pod *corev1.Pod, audience string) string {
@@ -153,7 +193,7 @@ func (s *shop) token(pod *corev1.Pod, audience string) string {
 		Audiences: []string{audience}, ExpirationSeconds: new(int64(600)),
 		BoundObjectRef: &authenticationv1.BoundObjectReference{Kind: "Pod", APIVersion: "v1", Name: pod.Name, UID: pod.UID},
 	}}
-	s.must(admin.SubResource("token").Create(s.t.Context(), &corev1.ServiceAccount{ObjectMeta: s.named("front")}, request))
+	s.must(admin.SubResource("token").Create(s.t.Context(), &corev1.ServiceAccount{ObjectMeta: metav1.ObjectMeta{Namespace: pod.Namespace, Name: "front"}}, request))
 	return request.Status.Token
 }
 

@@ -27,6 +27,7 @@ import (
 	"github.com/plumbline-dev/plumbline/pkg/traffic/ir"
 	"github.com/plumbline-dev/plumbline/test/harness/envoy"
 	"github.com/plumbline-dev/plumbline/test/harness/freeport"
+	"github.com/plumbline-dev/plumbline/test/harness/proxypod"
 )
 
 // The only proxy is that of another replica, which the leader has its counts from.
@@ -108,7 +109,7 @@ func (w *world) counting(name string, r *replica) (front string) {
 	w.t.Helper()
 	meta := named(w.shop, name)
 	meta.Labels = map[string]string{inject.LabelProxy: string(inject.Redirect)}
-	pod, directory := w.pod(meta, "front", "10.0.0.1"), w.t.TempDir()
+	pod, directory := w.pod(meta, "front", proxypod.Address), w.t.TempDir()
 	files, err := inject.SecretFiles(directory)
 	w.must(err)
 	files["token"], files["ca.crt"] = w.token(pod, identity.Audience), string(w.authority)

@@ -42,6 +42,7 @@ import (
 	"github.com/plumbline-dev/plumbline/test/harness/freeport"
 	"github.com/plumbline-dev/plumbline/test/harness/inprocess"
 	"github.com/plumbline-dev/plumbline/test/harness/poll"
+	"github.com/plumbline-dev/plumbline/test/harness/proxypod"
 )
 
 const patience = time.Minute
@@ -115,6 +116,9 @@ func (w *world) namespace(prefix string) string {
 func (w *world) pod(meta metav1.ObjectMeta, account, ip string, ports ...corev1.ContainerPort) *corev1.Pod {
 	w.t.Helper()
 	pod := &corev1.Pod{ObjectMeta: meta, Spec: corev1.PodSpec{ServiceAccountName: account, Containers: []corev1.Container{{Name: "app", Image: "app", Ports: ports}}}}
+	if mode := meta.Labels[inject.LabelProxy]; mode != "" {
+		proxypod.Inject(pod, inject.Mode(mode))
+	}
 	w.create(pod)
 	pod.Status.Phase, pod.Status.PodIP, pod.Status.PodIPs = corev1.PodRunning, ip, []corev1.PodIP{{IP: ip}}
 	pod.Status.Conditions = []corev1.PodCondition{{Type: corev1.PodReady, Status: corev1.ConditionTrue}}
@@ -258,7 +262,7 @@ func (w *world) sidecar(name string, r *replica) *sidecar {
 	w.t.Helper()
 	meta := named(w.shop, name)
 	meta.Labels = map[string]string{inject.LabelProxy: string(inject.Redirect)}
-	pod := w.pod(meta, "front", "10.0.0.1")
+	pod := w.pod(meta, "front", proxypod.Address)
 	s := &sidecar{name: w.shop + "/" + name, way: newWay(w.t, r.address)}
 	at := netip.MustParseAddrPort(freeport.Address(w.t))
 	options := envoy.Options{Address: s.way.address, Authority: w.authority, Node: s.name, Token: w.token(pod, identity.Audience)}

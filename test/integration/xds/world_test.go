@@ -24,6 +24,7 @@ import (
 	"github.com/plumbline-dev/plumbline/test/harness/envoy"
 	"github.com/plumbline-dev/plumbline/test/harness/freeport"
 	"github.com/plumbline-dev/plumbline/test/harness/poll"
+	"github.com/plumbline-dev/plumbline/test/harness/proxypod"
 )
 
 // shop is a namespace with a service account.
@@ -79,7 +80,12 @@ func (s *shop) pod(name string, labels map[string]string) *corev1.Pod {
 	s.Helper()
 	pod := &corev1.Pod{ObjectMeta: s.named(name), Spec: corev1.PodSpec{ServiceAccountName: "front", Containers: []corev1.Container{{Name: "app", Image: "app"}}}}
 	pod.Labels = labels
+	if mode := labels[inject.LabelProxy]; mode != "" {
+		proxypod.Inject(pod, inject.Mode(mode))
+	}
 	s.create(pod)
+	proxypod.Place(pod)
+	s.must(s.c.admin.Status().Update(s.Context(), pod))
 	return pod
 }
 

@@ -146,7 +146,7 @@ type ClampedVariation struct {
 }
 
 // ConfirmedKnowledge is how it is known that a split is in force.
-// +kubebuilder:validation:Enum=Proven;Accepted;Unknown
+// +kubebuilder:validation:Enum=Proven;Accepted;Unknown;NobodyRoutes
 type ConfirmedKnowledge string
 
 // The kinds of knowledge.
@@ -157,6 +157,8 @@ const (
 	ConfirmedAccepted ConfirmedKnowledge = "Accepted"
 	// ConfirmedUnknown: some have not confirmed it, or were not heard of.
 	ConfirmedUnknown ConfirmedKnowledge = "Unknown"
+	// ConfirmedByNobody: no proxy is there that could confirm it.
+	ConfirmedByNobody ConfirmedKnowledge = "NobodyRoutes"
 )
 
 // ProxyLaggard is a proxy that has not confirmed what is in force.
@@ -205,6 +207,25 @@ type SplitConfirmation struct {
 	// +listMapKey=name
 	// +kubebuilder:validation:MaxItems=10
 	Laggards []ProxyLaggard `json:"laggards,omitempty"`
+	// gone are proxies that need not confirm it: each is silent, and its pod or node is not
+	// Ready.
+	// +optional
+	// +listType=map
+	// +listMapKey=name
+	// +kubebuilder:validation:MaxItems=10
+	Gone []ProxyLaggard `json:"gone,omitempty"`
+	// pods of the namespace that run.
+	// +optional
+	// +kubebuilder:validation:Minimum=0
+	Pods int32 `json:"pods"`
+	// proxiedPods among them have a proxy, and could send requests to the Service by it.
+	// +optional
+	// +kubebuilder:validation:Minimum=0
+	ProxiedPods int32 `json:"proxiedPods"`
+	// routingPods among those have a proxy that routes requests to the Service.
+	// +optional
+	// +kubebuilder:validation:Minimum=0
+	RoutingPods int32 `json:"routingPods"`
 }
 
 // ObservedVariation is what was seen of a variation.
@@ -265,6 +286,9 @@ type ABReleaseStatus struct {
 	// inForce is what proxies are told; it stays when the spec is made invalid.
 	// +optional
 	InForce *SplitInForce `json:"inForce,omitempty"`
+	// inForceSince is when it was decided. The deadline of the confirmation begins then.
+	// +optional
+	InForceSince *metav1.Time `json:"inForceSince,omitempty"`
 	// wanted are the weights of the spec; those in force differ while a variation is
 	// clamped.
 	// +optional

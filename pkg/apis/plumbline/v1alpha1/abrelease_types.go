@@ -79,6 +79,10 @@ type ABReleaseSpec struct {
 	// trafficSplit says which requests go to which variation.
 	// +required
 	TrafficSplit TrafficSplit `json:"trafficSplit,omitzero"`
+	// confirmation says which proxies have to confirm what is in force, and how long the
+	// release waits for them. Left out, proxies of all namespaces for ten minutes, and on.
+	// +optional
+	Confirmation *Confirmation `json:"confirmation,omitempty"`
 }
 
 // ABRelease divides the requests of a Service between variations of it.

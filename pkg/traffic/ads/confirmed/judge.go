@@ -15,6 +15,10 @@ import (
 // little later.
 const Absence = 15 * time.Second
 
+// Silence is how long a proxy whose pod or node is not Ready has to be unheard until it
+// counts as gone.
+const Silence = 2 * time.Minute
+
 // Question is whether a decision about routes is in force.
 type Question struct {
 	Now time.Time
@@ -25,6 +29,8 @@ type Question struct {
 	Wanted []Wanted
 	// Replicas are all of them, whether they were heard or not.
 	Replicas []Replica
+	// Since is from when on it is known which proxies are connected.
+	Since time.Time
 }
 
 // Applied is a decision.
@@ -48,6 +54,9 @@ type Wanted struct {
 	// Starting says that its pod does not run yet. It need not confirm anything as long
 	// as it has never been connected.
 	Starting bool
+	// Unfit says why its pod is not expected to answer; empty if the pod and its node are
+	// Ready.
+	Unfit string
 	// By is what has it depend on the service, if that was written by whoever owns the
 	// proxy; empty if it was not.
 	By string
@@ -78,6 +87,12 @@ func Judge(q Question) traffic.Observation {
 		if w.Starting && !known.ever {
 			continue
 		}
+		if since, gone := q.gone(w, known, seen.Unheard); gone {
+			seen.Gone = append(seen.Gone, traffic.Laggard{
+				Name: w.Namespace + "/" + w.Pod, Has: q.has(w, known), Why: "counts as gone: " + w.Unfit, Since: since,
+			})
+			continue
+		}
 		seen.Wanted++
 		has := q.has(w, known)
 		if !some || has < lowest {
@@ -93,10 +108,32 @@ func Judge(q Question) traffic.Observation {
 		})
 	}
 	seen.Sequence = lowest
-	slices.SortFunc(seen.Laggards, func(a, b traffic.Laggard) int {
-		return cmp.Or(a.Since.Compare(b.Since), cmp.Compare(a.Name, b.Name))
-	})
+	if seen.Wanted == 0 {
+		seen.Knowledge, seen.Sequence = traffic.NobodyRoutes, 0
+	}
+	slices.SortFunc(seen.Laggards, byAge)
+	slices.SortFunc(seen.Gone, byAge)
 	return seen
+}
+
+// byAge has those first that wait longest.
+func byAge(a, b traffic.Laggard) int {
+	return cmp.Or(a.Since.Compare(b.Since), cmp.Compare(a.Name, b.Name))
+}
+
+// gone says since when a proxy is silent that counts as gone. While a replica is not
+// heard the proxy may be connected there.
+func (q Question) gone(w Wanted, k known, unheard []string) (since time.Time, gone bool) {
+	if w.Unfit == "" || len(k.connected) > 0 || len(unheard) > 0 {
+		return time.Time{}, false
+	}
+	if since = k.left; since.IsZero() {
+		since = w.Since
+		if q.Since.After(since) {
+			since = q.Since
+		}
+	}
+	return since, q.Now.Sub(since) >= Silence
 }
 
 // known is what is known about a proxy: where it is connected, or was last.

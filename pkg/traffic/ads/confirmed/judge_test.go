@@ -64,6 +64,13 @@ func wanted(n int) (all []confirmed.Wanted) {
 	return all
 }
 
+// lost are so many proxies, of which the pod of one is not Ready.
+func lost(n, which int) []confirmed.Wanted {
+	all := wanted(n)
+	all[which].Unfit = "its pod is not Ready"
+	return all
+}
+
 var none confirmed.Record
 
 // never is said of a proxy that may have had no stream at all, with what helps.
@@ -89,9 +96,39 @@ func TestWhetherADecisionIsInForce(t *testing.T) {
 			wanted: wanted(2), replicas: []confirmed.Replica{replica("a", true, connected(time.Hour, has(7))), replica("b", true, none, connected(time.Hour, has(7)))},
 			want: traffic.Observation{Sequence: 7, Knowledge: traffic.Proven, Wanted: 2, Confirmed: 2},
 		},
-		"nobody has to confirm it": {
+		"no proxy that could confirm it is no confirmation (H6)": {
 			replicas: []confirmed.Replica{replica("a", true)},
-			want:     traffic.Observation{Sequence: 7, Knowledge: traffic.Proven},
+			want:     traffic.Observation{Knowledge: traffic.NobodyRoutes},
+		},
+		"one that is silent while its pod is not Ready counts as gone (H4)": {
+			wanted: lost(2, 1), replicas: []confirmed.Replica{replica("a", true, connected(time.Hour, has(7)))},
+			want: traffic.Observation{Sequence: 7, Knowledge: traffic.Proven, Wanted: 1, Confirmed: 1,
+				Gone: []traffic.Laggard{laggard("web-1", 0, "counts as gone: its pod is not Ready", started)}},
+		},
+		"one that left while its pod is not Ready counts as gone (H4)": {
+			wanted: lost(2, 1), replicas: []confirmed.Replica{replica("a", true, connected(time.Hour, has(7)), left(3*time.Minute, former(6, 3*time.Minute)))},
+			want: traffic.Observation{Sequence: 7, Knowledge: traffic.Proven, Wanted: 1, Confirmed: 1,
+				Gone: []traffic.Laggard{laggard("web-1", 0, "counts as gone: its pod is not Ready", ago(3*time.Minute))}},
+		},
+		"one that left a minute ago holds it, whatever its pod is": {
+			wanted: lost(1, 0), replicas: []confirmed.Replica{replica("a", true, left(time.Minute, former(7, time.Minute)))},
+			want: traffic.Observation{Knowledge: traffic.Unknown, Wanted: 1,
+				Laggards: []traffic.Laggard{laggard("web-0", 0, "is not connected since 2026-03-01T11:59:00Z", applied[0].At)}},
+		},
+		"one that is connected holds it, whatever its pod is": {
+			wanted: lost(1, 0), replicas: []confirmed.Replica{replica("a", true, connected(time.Hour, has(6)))},
+			want: traffic.Observation{Sequence: 6, Knowledge: traffic.Unknown, Wanted: 1,
+				Laggards: []traffic.Laggard{laggard("web-0", 6, "has not confirmed it yet", applied[1].At)}},
+		},
+		"one that may be connected to a replica that is not heard holds it": {
+			wanted: lost(1, 0), replicas: []confirmed.Replica{replica("a", true), replica("b", false)},
+			want: traffic.Observation{Knowledge: traffic.Unknown, Wanted: 1, Unheard: []string{"b"},
+				Laggards: []traffic.Laggard{laggard("web-0", 0, "is not seen; not heard: b", applied[0].At)}},
+		},
+		"with all proxies gone no proxy routes (H6)": {
+			wanted: lost(1, 0), replicas: []confirmed.Replica{replica("a", true)},
+			want: traffic.Observation{Knowledge: traffic.NobodyRoutes,
+				Gone: []traffic.Laggard{laggard("web-0", 0, "counts as gone: its pod is not Ready", started)}},
 		},
 		"one has the decision before": {
 			wanted: wanted(2), replicas: []confirmed.Replica{replica("a", true, connected(time.Hour, has(7)), connected(time.Hour, has(6)))},
@@ -119,8 +156,8 @@ func TestWhetherADecisionIsInForce(t *testing.T) {
 				Laggards: []traffic.Laggard{laggard("web-0", 0, never, ago(time.Second))}},
 		},
 		"one that does not run yet need not confirm it": {
-			wanted: starting, replicas: []confirmed.Replica{replica("a", true)},
-			want: traffic.Observation{Sequence: 7, Knowledge: traffic.Proven},
+			wanted: append(starting, wanted(2)[1]), replicas: []confirmed.Replica{replica("a", true, none, connected(time.Hour, has(7)))},
+			want: traffic.Observation{Sequence: 7, Knowledge: traffic.Proven, Wanted: 1, Confirmed: 1},
 		},
 		"one that does not run yet and has been connected has to": {
 			wanted: starting, replicas: []confirmed.Replica{replica("a", true, connected(time.Second))},
@@ -265,7 +302,7 @@ func naive(q confirmed.Question) (seen traffic.Observation) {
 				}
 			}
 		}
-		if w.Starting && !ever {
+		if w.Starting && !ever || naivelyGone(q, w) {
 			continue
 		}
 		if len(open) == 0 {
@@ -288,11 +325,32 @@ func naive(q confirmed.Question) (seen traffic.Observation) {
 			seen.Sequence, first = lowest, false
 		}
 	}
+	if seen.Wanted == 0 {
+		seen.Knowledge, seen.Sequence = traffic.NobodyRoutes, 0
+	}
 	return seen
 }
 
+// naivelyGone looks at each replica for a sign of life.
+func naivelyGone(q confirmed.Question, w confirmed.Wanted) bool {
+	last, left := w.Since, false
+	for _, r := range q.Replicas {
+		record, is := r.Records[w.UID]
+		switch {
+		case !r.Heard, is && record.Left.IsZero():
+			return false
+		case is && (!left || record.Left.After(last)):
+			last, left = record.Left, true
+		}
+	}
+	if !left && q.Since.After(last) {
+		last = q.Since
+	}
+	return w.Unfit != "" && !q.Now.Before(last.Add(confirmed.Silence))
+}
+
 func drawRecord(t *rapid.T) confirmed.Record {
-	seconds := rapid.IntRange(0, 40)
+	seconds := rapid.OneOf(rapid.IntRange(0, 40), rapid.IntRange(118, 122))
 	r := confirmed.Record{Connected: ago(time.Duration(seconds.Draw(t, "connected")) * time.Second)}
 	if rapid.Bool().Draw(t, "left") {
 		r.Left = ago(time.Duration(seconds.Draw(t, "gone")) * time.Second)
@@ -313,8 +371,10 @@ func drawRecord(t *rapid.T) confirmed.Record {
 func TestWhatIsSaidIsWhatTheNaiveSay(t *testing.T) {
 	rapid.Check(t, func(t *rapid.T) {
 		q := confirmed.Question{Now: now, Applied: applied, Wanted: wanted(rapid.IntRange(0, 4).Draw(t, "wanted"))}
+		q.Since = ago(time.Duration(rapid.IntRange(118, 122).Draw(t, "known since")) * time.Second)
 		for i := range q.Wanted {
 			q.Wanted[i].Starting = rapid.Bool().Draw(t, "starting")
+			q.Wanted[i].Unfit = rapid.SampledFrom([]string{"", "its pod is not Ready"}).Draw(t, "unfit")
 		}
 		for i := range rapid.IntRange(0, 3).Draw(t, "replicas") {
 			r := confirmed.Replica{Name: fmt.Sprint(i), Heard: rapid.Bool().Draw(t, "heard"), Records: map[string]confirmed.Record{}}
@@ -327,16 +387,16 @@ func TestWhatIsSaidIsWhatTheNaiveSay(t *testing.T) {
 		}
 		got := confirmed.Judge(q)
 		opts := []cmp.Option{
-			cmpopts.IgnoreFields(traffic.Laggard{}, "Why", "Since"),
+			cmpopts.IgnoreFields(traffic.Laggard{}, "Why", "Since"), cmpopts.IgnoreFields(traffic.Observation{}, "Gone"),
 			cmpopts.SortSlices(func(a, b traffic.Laggard) bool { return a.Name < b.Name }),
 		}
 		if diff := cmp.Diff(naive(q), got, opts...); diff != "" {
 			t.Fatal(diff)
 		}
-		if got.Wanted != got.Confirmed+len(got.Laggards) || (got.Knowledge == traffic.Proven) != (len(got.Laggards) == 0) {
+		if got.Wanted != got.Confirmed+len(got.Laggards) || (got.Knowledge == traffic.Unknown) != (len(got.Laggards) > 0) || (got.Knowledge == traffic.NobodyRoutes) != (got.Wanted == 0) {
 			t.Fatalf("%+v", got)
 		}
-		for _, l := range got.Laggards {
+		for _, l := range append(got.Laggards, got.Gone...) {
 			if l.Why == "" || l.Since.IsZero() {
 				t.Fatalf("nothing is said about %+v", l)
 			}

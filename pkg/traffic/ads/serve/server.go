@@ -28,6 +28,8 @@ type Admission struct {
 	Ended <-chan struct{}
 	// Leave is called when its stream has ended; may be nil.
 	Leave func()
+	// Unserved says what the proxy asks for and cannot have; may be nil.
+	Unserved func() []string
 }
 
 // Directory knows the proxies.
@@ -166,7 +168,7 @@ func (s *Server) delta(_ any, stream grpc.ServerStream) error {
 		defer in.Leave()
 	}
 	own := &session{
-		server: s, proxy: in.Proxy, group: in.Group, ended: in.Ended, stream: stream, since: time.Now(),
+		server: s, proxy: in.Proxy, group: in.Group, ended: in.Ended, unserved: in.Unserved, stream: stream, since: time.Now(),
 		requests: make(chan *request), failed: make(chan error, 1), asked: make(chan question),
 	}
 	own.node.Store(&node{})

@@ -27,7 +27,9 @@ type session struct {
 	proxy  identity.Proxy
 	group  *Group
 	ended  <-chan struct{}
-	stream grpc.ServerStream
+	// unserved is asked by whoever asks for proxies, and not by the session.
+	unserved func() []string
+	stream   grpc.ServerStream
 
 	requests chan *request
 	failed   chan error // why no more requests come

@@ -28,6 +28,8 @@ type Connected struct {
 	Counts map[ads.Stage]int
 	// Resources are there if the query asks for them.
 	Resources []ads.State
+	// Unserved is what the proxy asks for and cannot have, if the query asks for that.
+	Unserved []string
 }
 
 // Query says which proxies are asked about themselves, and for what.
@@ -37,6 +39,8 @@ type Query struct {
 	Of   func(ads.Key) bool
 	// Details are the resources themselves, and not only how many there are.
 	Details bool
+	// Unserved is what proxies ask for and cannot have.
+	Unserved bool
 	// After is where the page before ended: only proxies behind that pod are wanted.
 	After Place
 	// Limit is how many proxies are asked; 0 is all. There may be a few more, since the
@@ -75,7 +79,12 @@ func (s *Server) Page(ctx context.Context, q Query) (page []Connected, more bool
 	page = make([]Connected, len(sessions))
 	var asked sync.WaitGroup
 	for i, own := range sessions {
-		asked.Go(func() { page[i] = own.ask(ctx, q) })
+		asked.Go(func() {
+			page[i] = own.ask(ctx, q)
+			if q.Unserved && own.unserved != nil {
+				page[i].Unserved = own.unserved()
+			}
+		})
 	}
 	asked.Wait()
 	return page, more

@@ -1,0 +1,107 @@
+// SPDX-License-Identifier: Apache-2.0
+
+package abrelease
+
+import (
+	"slices"
+	"strings"
+	"testing"
+	"time"
+
+	"k8s.io/apimachinery/pkg/api/meta"
+	metav1 "k8s.io/apimachinery/pkg/apis/meta/v1"
+	"k8s.io/apimachinery/pkg/types"
+
+	"github.com/plumbline-dev/plumbline/pkg/apis/plumbline/v1alpha1"
+	"github.com/plumbline-dev/plumbline/pkg/traffic"
+)
+
+// says demands a condition with a reason and a part of its message.
+func says(t *testing.T, r *v1alpha1.ABRelease, kind string, is metav1.ConditionStatus, reason, text string) {
+	t.Helper()
+	c := meta.FindStatusCondition(r.Status.Conditions, kind)
+	if c == nil || c.Status != is || c.Reason != reason || !strings.Contains(c.Message, text) {
+		t.Errorf("%s is %+v, want %s %s %q", kind, c, is, reason, text)
+	}
+}
+
+// Finding H6: with no proxy at all a release was Ready, "0 of 0 proxies".
+func TestAReleaseThatNoProxyCarriesOutIsNeverReady(t *testing.T) {
+	w := newWorld(t)
+	w.router.Say(traffic.Observation{Knowledge: traffic.NobodyRoutes, Around: traffic.Population{Pods: 5, Proxied: 3}})
+	w.look()
+	r := w.look()
+	text := "no proxy routes requests to Service web: of 5 running pods in namespace shop 3 have a proxy, and the proxies of 0 route to the Service; in mode explicit name the Service in the annotation plumbline.dev/local-ports of the clients"
+	says(t, r, v1alpha1.ConditionReady, metav1.ConditionFalse, "NobodyRoutes", text)
+	says(t, r, v1alpha1.ConditionConfirmed, metav1.ConditionFalse, "NobodyRoutes", text)
+	if c := r.Status.Confirmed; c.Knowledge != "NobodyRoutes" || c.Count != "0/0" || c.Pods != 5 || c.ProxiedPods != 3 || c.RoutingPods != 0 {
+		t.Errorf("it is %+v", c)
+	}
+	w.router.Say(traffic.Observation{Knowledge: traffic.NobodyRoutes, Around: traffic.Population{Pods: 5}})
+	says(t, w.look(), v1alpha1.ConditionReady, metav1.ConditionFalse, "NobodyRoutes", "0 have a proxy, and the proxies of 0 route to the Service; give the clients a proxy")
+}
+
+// laggard is one proxy that has not confirmed, beside one that has.
+var oneLaggard = traffic.Observation{
+	Knowledge: traffic.Unknown, Wanted: 2, Confirmed: 1,
+	Laggards: []traffic.Laggard{{Name: "shop/front-1", Why: "does not answer", Since: noon}},
+	Gone:     []traffic.Laggard{{Name: "shop/front-2", Why: "counts as gone: its node n1 is gone", Since: noon}},
+}
+
+// Finding H4: a release waited for ever, and nothing could be set.
+func TestAReleaseDoesNotWaitForEver(t *testing.T) {
+	tests := map[string]struct {
+		confirmation *v1alpha1.Confirmation
+		after        time.Duration
+		ready        metav1.ConditionStatus
+		reason, text string
+	}{
+		"before its deadline it is being confirmed": {nil, 9 * time.Minute, metav1.ConditionFalse, "Confirming", "not shop/front-1 (does not answer); not counted: shop/front-2 (counts as gone: its node n1 is gone)"},
+		"after its deadline it holds":               {nil, 10 * time.Minute, metav1.ConditionFalse, "DeadlineExceeded", "the deadline of 10m0s is over; mend these proxies, delete their pods, or set spec.confirmation.onLaggard to Proceed"},
+		"or proceeds, with the laggards named": {&v1alpha1.Confirmation{Deadline: &metav1.Duration{Duration: time.Minute}, OnLaggard: v1alpha1.LaggardsProceed}, time.Minute,
+			metav1.ConditionTrue, "Proceeded", "not shop/front-1 (does not answer)"},
+	}
+	for name, tc := range tests {
+		t.Run(name, func(t *testing.T) {
+			w := newWorld(t)
+			var r v1alpha1.ABRelease
+			if err := w.Client.Get(t.Context(), types.NamespacedName{Namespace: "shop", Name: "web"}, &r); err != nil {
+				t.Fatal(err)
+			}
+			r.Spec.Confirmation = tc.confirmation
+			if err := w.Client.Update(t.Context(), &r); err != nil {
+				t.Fatal(err)
+			}
+			w.router.Say(oneLaggard)
+			w.look()
+			w.clock.SetTime(noon.Add(tc.after))
+			is := w.look()
+			says(t, is, v1alpha1.ConditionReady, tc.ready, tc.reason, tc.text)
+			if state(is, v1alpha1.ConditionConfirmed) != metav1.ConditionFalse || len(is.Status.Confirmed.Gone) != 1 {
+				t.Errorf("it is %+v, Confirmed %s", is.Status.Confirmed, state(is, v1alpha1.ConditionConfirmed))
+			}
+			overdue := slices.ContainsFunc(w.said(), func(e string) bool { return strings.Contains(e, "DeadlineExceeded") })
+			if overdue != (tc.reason == "DeadlineExceeded") {
+				t.Errorf("an Event says that it is overdue: %t", overdue)
+			}
+		})
+	}
+}
+
+// A process that begins to lead must not give a release its whole deadline anew.
+func TestTheDeadlineBeginsWithTheDecisionAndNotWithItsReader(t *testing.T) {
+	w := newWorld(t)
+	w.router.Say(oneLaggard)
+	w.look()
+	w.clock.SetTime(noon.Add(6 * time.Minute))
+	w.look()
+	next := newWorld(t)
+	next.Client, next.Sequences = w.Client, w.Sequences
+	next.router.Say(oneLaggard)
+	next.clock.SetTime(noon.Add(11 * time.Minute))
+	if r := next.look(); r.Status.InForceSince == nil || !r.Status.InForceSince.Time.Equal(noon) {
+		t.Errorf("it is in force since %v, want noon", r.Status.InForceSince)
+	} else {
+		says(t, r, v1alpha1.ConditionReady, metav1.ConditionFalse, "DeadlineExceeded", "")
+	}
+}
