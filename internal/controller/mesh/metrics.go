@@ -13,6 +13,7 @@ import (
 
 	"github.com/plumbline-dev/plumbline/pkg/traffic/ads"
 	"github.com/plumbline-dev/plumbline/pkg/traffic/ads/confirmed"
+	"github.com/plumbline-dev/plumbline/pkg/traffic/ads/serve"
 	"github.com/plumbline-dev/plumbline/pkg/traffic/identity"
 )
 
@@ -22,7 +23,7 @@ type observer struct {
 	index                               *confirmed.Index
 	log                                 logr.Logger
 	streams                             prometheus.Gauge
-	refused, tokens                     *prometheus.CounterVec
+	refused, limited, tokens            *prometheus.CounterVec
 	responses, bytes, rejected, stalled *prometheus.CounterVec
 	confirmed                           *prometheus.CounterVec
 	late, withheld, misreads            prometheus.Counter
@@ -38,6 +39,7 @@ func newObserver(registry prometheus.Registerer, log logr.Logger) (*observer, er
 		index: confirmed.NewIndex(), log: log,
 		streams:   prometheus.NewGauge(prometheus.GaugeOpts{Name: "plumbline_xds_streams", Help: "Streams that are open."}),
 		refused:   counter("streams_refused_total", "Streams that were not admitted, or ended for what the proxy sent, by the gRPC code that it got.", "code"),
+		limited:   counter("streams_limited_total", "Streams that ended at a bound of one pod: streams at once, requests per second, names of one stream that are not there (names), or those of all streams of the pod (pod_names).", "bound"),
 		tokens:    counter("tokens_refused_total", "Tokens that did not prove a proxy, by reason.", "reason"),
 		responses: counter("responses_total", "Responses sent, by type of resource.", "type"),
 		bytes:     counter("response_bytes_total", "Bytes of the resources sent, by type.", "type"),
@@ -48,7 +50,7 @@ func newObserver(registry prometheus.Registerer, log logr.Logger) (*observer, er
 		withheld:  prometheus.NewCounter(prometheus.CounterOpts{Name: "plumbline_xds_withheld_clusters_total", Help: "Clusters taken away from a proxy that confirmed none any more because of them."}),
 		misreads:  prometheus.NewCounter(prometheus.CounterOpts{Name: "plumbline_xds_scope_problems_total", Help: "What the annotations of a proxy's pod ask for and it cannot have, counted when a stream begins."}),
 	}
-	for _, c := range []prometheus.Collector{o.misreads, o.streams, o.refused, o.tokens, o.responses, o.bytes, o.confirmed, o.rejected, o.stalled, o.late, o.withheld} {
+	for _, c := range []prometheus.Collector{o.misreads, o.streams, o.refused, o.limited, o.tokens, o.responses, o.bytes, o.confirmed, o.rejected, o.stalled, o.late, o.withheld} {
 		if err := registry.Register(c); err != nil {
 			return nil, fmt.Errorf("registering the metrics of the discovery server: %w", err)
 		}
@@ -76,7 +78,12 @@ func (o *observer) Closed(p identity.Proxy, why error) {
 }
 
 // Refused implements serve.Observer.
-func (o *observer) Refused(code codes.Code) { o.refused.WithLabelValues(code.String()).Inc() }
+func (o *observer) Refused(code codes.Code, at serve.Bound) {
+	o.refused.WithLabelValues(code.String()).Inc()
+	if at != "" {
+		o.limited.WithLabelValues(string(at)).Inc()
+	}
+}
 
 func (o *observer) token(why identity.Reason) { o.tokens.WithLabelValues(string(why)).Inc() }
 

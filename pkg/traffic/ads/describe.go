@@ -179,10 +179,29 @@ func (s *Stream) Settled() bool {
 	return s.types[Listener].open && len(s.flight) == 0
 }
 
-// Unknown is how many names the proxy asks for that are not there, at most.
+// Unknown is how many names the stream keeps on top of as many as there are. It costs the same
+// whatever the stream keeps.
 func (s *Stream) Unknown() (n int) {
 	for t := range s.types {
 		n += max(0, len(s.types[t].held)-len(s.view.Names(Type(t))))
 	}
 	return n
+}
+
+// Strange counts the names that the proxy asks for, was never given, and that are not there. A
+// proxy that loses thousands of Services at once has none of these.
+func (s *Stream) Strange() (n int) {
+	for t := range s.types {
+		for name, h := range s.types[t].held {
+			if h.origin == strange && s.view.Get(Type(t), name) == nil {
+				n++
+			}
+		}
+	}
+	return n
+}
+
+// Answers says that a request is the answer to a response that is on the way, and nothing else.
+func (s *Stream) Answers(r Request) bool {
+	return len(r.Subscribe)+len(r.Unsubscribe) == 0 && s.onTheWay(r) >= 0
 }

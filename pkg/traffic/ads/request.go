@@ -54,7 +54,7 @@ func (s *Stream) remember(r Request) {
 	for name, text := range r.Initial {
 		told, _ := ParseVersion(text) // the zero version equals no version
 		name = s.view.shared(r.Type, name)
-		own.held[name] = &held{known: true, reported: true, told: &told}
+		own.held[name] = &held{known: true, origin: reported, told: &told}
 		own.unsettle(name)
 	}
 }
@@ -88,10 +88,13 @@ func (s *Stream) noteName(t Type, name string, first bool) {
 	h := own.held[name]
 	if h == nil {
 		h = &held{}
+		if s.view != nil && s.view.Get(t, name) == nil {
+			h.origin = strange
+		}
 		own.held[name] = h
 	}
 	if !first { // who asks again has forgotten what it had
-		*h = held{parked: h.parked, has: cmp.Or(h.has, h.sent)}
+		*h = held{parked: h.parked, has: cmp.Or(h.has, h.sent), origin: h.origin.asked()}
 	}
 	h.named = true
 	if first && t == Route && s.resumed && !h.known {
@@ -122,7 +125,7 @@ func (s *Stream) unsubscribe(r Request) {
 		case own.wildcard && h.named:
 			// Whether everything has it in it the proxy cannot know: it is sent it anew, or
 			// that it is not there.
-			*h = held{known: s.view.Get(r.Type, name) == nil, parked: h.parked}
+			*h = held{known: s.view.Get(r.Type, name) == nil, parked: h.parked, origin: h.origin.asked()}
 			own.unsettle(name)
 		case own.wildcard && s.view.Get(r.Type, name) != nil:
 		default:
@@ -134,9 +137,7 @@ func (s *Stream) unsubscribe(r Request) {
 
 // answer takes the answer to a response.
 func (s *Stream) answer(now time.Time, r Request) []Effect {
-	i := slices.IndexFunc(s.flight, func(f *response) bool {
-		return f.kind == r.Type && strconv.FormatUint(f.nonce, 10) == r.Nonce
-	})
+	i := s.onTheWay(r)
 	if i < 0 {
 		return []Effect{Stale{r.Type, r.Nonce}}
 	}
@@ -151,6 +152,13 @@ func (s *Stream) answer(now time.Time, r Request) []Effect {
 		return append(effects, s.refused(now, answered, r.Message)...)
 	}
 	return append(effects, s.confirmed(now, answered)...)
+}
+
+// onTheWay finds the response that a request answers; -1 when there is none.
+func (s *Stream) onTheWay(r Request) int {
+	return slices.IndexFunc(s.flight, func(f *response) bool {
+		return f.kind == r.Type && strconv.FormatUint(f.nonce, 10) == r.Nonce
+	})
 }
 
 // confirmed notes that the proxy has what a response brought.
@@ -179,7 +187,7 @@ func (s *Stream) confirmed(now time.Time, r *response) []Effect {
 		if h == nil || h.nonce != r.nonce || !h.removing {
 			continue
 		}
-		*h = held{named: h.named, parked: h.parked}
+		*h = held{named: h.named, parked: h.parked, origin: h.origin.asked()}
 		if h.named {
 			own.unsettle(name)
 			h.known = true

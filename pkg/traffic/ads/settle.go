@@ -249,11 +249,11 @@ func (s *Stream) former(k Key, h *held) *Resource {
 // been lost with it.
 func (s *Stream) upToDate(h *held, want *Resource) bool {
 	if h.version() == want.Version {
-		if h.reported && !s.stands(want) {
+		if h.origin == reported && !s.stands(want) {
 			s.proofs.Prove(want)
 			s.had = append(s.had, want)
 		}
-		h.told, h.has, h.reported = &want.Version, want, false
+		h.told, h.has, h.origin = &want.Version, want, given
 	}
 	return h.current(want)
 }
@@ -272,7 +272,7 @@ func (h *held) pending(t Type, want *Resource) bool {
 	case t != Cluster, want == nil && h.removing, want != nil && h.sent != nil && want.Version == h.sent.Version:
 		return true
 	case h.sent != nil:
-		h.known, h.told, h.has, h.sent, h.reported = true, &h.sent.Version, nil, nil, false
+		h.known, h.told, h.has, h.sent, h.origin = true, &h.sent.Version, nil, nil, given
 	default:
 		h.known, h.removing = false, false
 	}

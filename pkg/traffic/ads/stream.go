@@ -141,14 +141,30 @@ type held struct {
 
 	// named says that the proxy asked for the name itself; known, that it has it.
 	named, known bool
-	// reported says that the version is what the proxy had when the stream began.
-	reported bool
+	origin       origin
 	// removing says that a removal is on the way.
 	removing bool
 	// again says that it is sent although the version is the same; alone, that it
 	// shares its response with no other; expelled, that it is taken away; acquitted,
 	// that this has changed nothing.
 	again, alone, expelled, acquitted bool
+}
+
+// origin says how a name came to the stream.
+type origin uint8
+
+const (
+	given    origin = iota // it was there, or the proxy has confirmed it since
+	reported               // the version is what the proxy had when the stream began
+	strange                // the proxy asked for it when it was not there
+)
+
+// asked anew a name is no longer reported.
+func (o origin) asked() origin {
+	if o == reported {
+		return given
+	}
+	return o
 }
 
 // version that it has, if it is known.

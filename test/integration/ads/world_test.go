@@ -108,9 +108,9 @@ func (w *world) Admit(_ context.Context, authorization []string) (serve.Admissio
 }
 
 // Opened, Closed, Refused, Sent and Happened implement serve.Observer.
-func (*world) Opened(identity.Proxy)        {}
-func (*world) Closed(identity.Proxy, error) {}
-func (*world) Refused(codes.Code)           {}
+func (*world) Opened(identity.Proxy)           {}
+func (*world) Closed(identity.Proxy, error)    {}
+func (*world) Refused(codes.Code, serve.Bound) {}
 func (w *world) Sent(_ identity.Proxy, send *ads.Send, _ int) {
 	w.mu.Lock()
 	defer w.mu.Unlock()

@@ -149,7 +149,7 @@ func (p *plane) flushes(n int64) {
 // Opened, Closed, Refused, Sent and Happened implement serve.Observer.
 func (*plane) Opened(identity.Proxy)               {}
 func (*plane) Closed(identity.Proxy, error)        {}
-func (*plane) Refused(codes.Code)                  {}
+func (*plane) Refused(codes.Code, serve.Bound)     {}
 func (*plane) Sent(identity.Proxy, *ads.Send, int) {}
 func (p *plane) Happened(_ identity.Proxy, e ads.Effect) {
 	if r, is := e.(ads.Rejected); is {

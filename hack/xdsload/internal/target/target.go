@@ -159,7 +159,7 @@ func (o *ours) Closed(_ identity.Proxy, why error) {
 }
 
 // Refused implements serve.Observer.
-func (o *ours) Refused(codes.Code) { o.refused.Add(1) }
+func (o *ours) Refused(codes.Code, serve.Bound) { o.refused.Add(1) }
 
 // Sent implements serve.Observer.
 func (*ours) Sent(identity.Proxy, *ads.Send, int) {}

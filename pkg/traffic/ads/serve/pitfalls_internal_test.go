@@ -11,6 +11,7 @@ import (
 	"strconv"
 	"strings"
 	"testing"
+	"time"
 
 	"github.com/plumbline-dev/plumbline/pkg/traffic/ads"
 	"github.com/plumbline-dev/plumbline/pkg/traffic/identity"
@@ -83,16 +84,17 @@ func TestPitfall17OfProxiesThatHaveGoneNothingIsLeft(t *testing.T) {
 	var sessions []*session
 	for i := range 1_000 {
 		own := &session{proxy: identity.Proxy{Pod: fmt.Sprint(i), PodUID: fmt.Sprint(i / 2)}}
-		if !s.add(own) {
-			t.Fatal("it is not served")
+		if err := s.add(own); err != nil {
+			t.Fatal(err)
 		}
 		sessions = append(sessions, own)
 	}
 	for _, own := range sessions {
 		s.remove(own)
 	}
-	if len(s.sessions) != 0 {
-		t.Errorf("%d pods are left", len(s.sessions))
+	s.sweep(time.Now().Add(time.Minute))
+	if len(s.pods) != 0 {
+		t.Errorf("%d pods are left", len(s.pods))
 	}
 }
 

@@ -5,7 +5,6 @@ package serve
 import (
 	"cmp"
 	"context"
-	"slices"
 	"sync"
 	"time"
 
@@ -45,8 +44,9 @@ type Observer interface {
 	// Opened and Closed tell of a stream; why is nil when the proxy ended it.
 	Opened(identity.Proxy)
 	Closed(p identity.Proxy, why error)
-	// Refused tells of a stream that was not admitted, or ended for what the proxy sent.
-	Refused(code codes.Code)
+	// Refused tells of a stream that was not admitted, or ended for what the proxy sent, and of
+	// the bound that it ended at; empty for any other reason.
+	Refused(code codes.Code, at Bound)
 	// Happened tells of an effect other than a response, Sent of a response and its
 	// size in bytes.
 	Happened(identity.Proxy, ads.Effect)
@@ -61,8 +61,14 @@ type Config struct {
 	// come back with what they have cost next to nothing, and are not counted.
 	Starting  int
 	StartTime time.Duration
-	// Names is how many names a proxy may ask for that are not there: 10,000.
-	Names int
+	// Names is how many names a proxy may ask for that it was never given and that are not
+	// there: 1,000. PodNames is how many the streams of one pod keep on top of those that
+	// there are: 10,000.
+	Names, PodNames int
+	// Rate is how many requests per second a pod may send, on all of its streams, and Burst how
+	// many at once: 20 and 1,000. An answer to a response is none of these; each 4 KiB of a
+	// longer request are one more, and so is each stream.
+	Rate, Burst float64
 	// Streams is how many one pod may have at once: 4. The last one may be dead and not
 	// yet known to be.
 	Streams int
@@ -73,7 +79,10 @@ type Config struct {
 func (c Config) withDefaults() Config {
 	c.Starting = cmp.Or(c.Starting, 100)
 	c.StartTime = cmp.Or(c.StartTime, 10*time.Second)
-	c.Names = cmp.Or(c.Names, 10_000)
+	c.Names = cmp.Or(c.Names, 1_000)
+	c.PodNames = cmp.Or(c.PodNames, 10_000)
+	c.Rate = cmp.Or(c.Rate, 20)
+	c.Burst = cmp.Or(c.Burst, 1_000)
 	c.Streams = cmp.Or(c.Streams, 4)
 	c.Oldest = cmp.Or(c.Oldest, Oldest())
 	return c
@@ -93,8 +102,9 @@ type Server struct {
 	observer  Observer
 	starting  chan struct{} // has one for each that starts
 
-	mu       sync.Mutex
-	sessions map[string][]*session // by the pod's uid
+	mu    sync.Mutex
+	pods  map[string]*pod // by uid
+	swept time.Time
 }
 
 // New makes a server. missing makes what stands for a resource that is not there.
@@ -102,7 +112,7 @@ func New(config Config, directory Directory, proofs ads.Proofs, missing ads.Miss
 	config = config.withDefaults()
 	return &Server{
 		config: config, directory: directory, proofs: proofs, missing: missing, observer: observer,
-		starting: make(chan struct{}, config.Starting), sessions: map[string][]*session{},
+		starting: make(chan struct{}, config.Starting), pods: map[string]*pod{},
 	}
 }
 
@@ -152,7 +162,7 @@ func (s *Server) Register(r grpc.ServiceRegistrar) {
 
 // stateOfTheWorld says what to ask for instead.
 func (s *Server) stateOfTheWorld(any, grpc.ServerStream) error {
-	s.observer.Refused(codes.Unimplemented)
+	s.observer.Refused(codes.Unimplemented, "")
 	return status.Error(codes.Unimplemented, "state of the world is not served: set api_type: DELTA_GRPC")
 }
 
@@ -161,7 +171,7 @@ func (s *Server) delta(_ any, stream grpc.ServerStream) error {
 	ctx := stream.Context()
 	in, err := s.directory.Admit(ctx, metadata.ValueFromIncomingContext(ctx, "authorization"))
 	if err != nil {
-		s.observer.Refused(status.Code(err))
+		s.refuse(err)
 		return err
 	}
 	if in.Leave != nil {
@@ -172,39 +182,16 @@ func (s *Server) delta(_ any, stream grpc.ServerStream) error {
 		requests: make(chan *request), failed: make(chan error, 1), asked: make(chan question),
 	}
 	own.node.Store(&node{})
-	if !s.add(own) {
-		s.observer.Refused(codes.ResourceExhausted)
-		return status.Errorf(codes.ResourceExhausted, "the pod has %d streams already", s.config.Streams)
+	if err := s.add(own); err != nil {
+		s.refuse(err)
+		return err
 	}
 	defer s.remove(own)
 	s.observer.Opened(in.Proxy)
 	err = own.run(ctx)
 	if refuses(err) {
-		s.observer.Refused(status.Code(err))
+		s.refuse(err)
 	}
 	s.observer.Closed(in.Proxy, err)
 	return err
-}
-
-// add notes a stream; false when its pod has too many.
-func (s *Server) add(own *session) bool {
-	s.mu.Lock()
-	defer s.mu.Unlock()
-	others := s.sessions[own.proxy.PodUID]
-	if len(others) >= s.config.Streams {
-		return false
-	}
-	s.sessions[own.proxy.PodUID] = append(others, own)
-	return true
-}
-
-func (s *Server) remove(own *session) {
-	s.mu.Lock()
-	defer s.mu.Unlock()
-	left := slices.DeleteFunc(s.sessions[own.proxy.PodUID], func(o *session) bool { return o == own })
-	if len(left) == 0 {
-		delete(s.sessions, own.proxy.PodUID)
-		return
-	}
-	s.sessions[own.proxy.PodUID] = left
 }

@@ -62,7 +62,7 @@ func TestAStreamIsRefusedWhen(t *testing.T) {
 		"a request is too long": {pod: "d", request: &discovery.DeltaDiscoveryRequest{Node: envoy(40), TypeUrl: ads.Cluster.URL(), ErrorDetail: nil,
 			ResourceNamesSubscribe: []string{strings.Repeat("x", 5<<20)}}, code: codes.ResourceExhausted, says: "larger than max"},
 		"a name is too long": {pod: "e", request: &discovery.DeltaDiscoveryRequest{Node: envoy(40), TypeUrl: ads.Cluster.URL(),
-			ResourceNamesSubscribe: []string{strings.Repeat("x", 5<<10)}}, code: codes.Internal, says: "5120 bytes, want at most 1024"},
+			ResourceNamesSubscribe: []string{strings.Repeat("x", 5<<10)}}, code: codes.Internal, says: "5120 bytes, want at most 317"},
 		"it asks for too many that are not there": {pod: "f", request: &discovery.DeltaDiscoveryRequest{Node: envoy(40), TypeUrl: ads.Endpoints.URL(),
 			ResourceNamesSubscribe: many(11)}, code: codes.ResourceExhausted, says: "11 names that are not there, want at most 10"},
 	}
@@ -147,8 +147,8 @@ func TestAPodHasAFewStreamsAtOnce(t *testing.T) {
 		p.ask(ads.Cluster)
 		p.gets()
 	}
-	if end := w.connect("web-0").ends(); end.Code() != codes.ResourceExhausted {
-		t.Errorf("the third ends with %v", end)
+	if end := w.connect("web-0").ends(); end.Code() != codes.ResourceExhausted || w.atBounds()[serve.BoundStreams] != 1 {
+		t.Errorf("the third ends with %v, at bounds: %v", end, w.atBounds())
 	}
 	p := w.connect("web-1")
 	p.ask(ads.Cluster)

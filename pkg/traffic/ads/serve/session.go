@@ -25,6 +25,8 @@ import (
 type session struct {
 	server *Server
 	proxy  identity.Proxy
+	pod    *pod
+	names  int // that the pod keeps for this stream
 	group  *Group
 	ended  <-chan struct{}
 	// unserved is asked by whoever asks for proxies, and not by the session.
@@ -202,11 +204,30 @@ func (s *session) receive(r *request) error {
 		return status.Errorf(codes.InvalidArgument, "%q is not served", r.url)
 	}
 	r.Type = kind
-	effects := s.decide.Receive(time.Now(), r.Request)
-	if n := s.decide.Unknown(); n > s.server.config.Names {
-		return status.Errorf(codes.ResourceExhausted, "the proxy asks for %d names that are not there, want at most %d", n, s.server.config.Names)
+	now := time.Now()
+	if !s.decide.Answers(r.Request) {
+		if err := s.pod.spend(&s.server.config, r.bytes, now); err != nil {
+			return err
+		}
+	}
+	effects := s.decide.Receive(now, r.Request)
+	if err := s.boundNames(); err != nil {
+		return err
 	}
 	return s.carry(effects)
+}
+
+// boundNames says that the stream, or its pod, keeps too many names.
+func (s *session) boundNames() error {
+	n, most := s.decide.Unknown(), s.server.config.Names
+	if n > most {
+		if strange := s.decide.Strange(); strange > most {
+			return exceeds(BoundNames, "the proxy asks for %d names that are not there, want at most %d", strange, most)
+		}
+	}
+	change := n - s.names
+	s.names = n
+	return s.pod.keep(&s.server.config, change)
 }
 
 // carry out what was decided. A response that cannot be sent ends the stream; until

@@ -93,8 +93,8 @@ func (s *Server) Page(ctx context.Context, q Query) (page []Connected, more bool
 // chosen are the sessions of a page.
 func (s *Server) chosen(q Query) (page []*session, more bool) {
 	s.mu.Lock()
-	for _, of := range s.sessions {
-		for _, own := range of {
+	for _, of := range s.pods {
+		for _, own := range of.sessions {
 			behind := q.After == Place{} || place(own.proxy).Compare(q.After) > 0
 			if behind && (q.Keep == nil || q.Keep(own.proxy)) {
 				page = append(page, own)

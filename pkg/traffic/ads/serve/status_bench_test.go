@@ -58,7 +58,7 @@ func (c *crowd) Admit(context.Context, []string) (Admission, error) {
 
 func (*crowd) Opened(identity.Proxy)               {}
 func (*crowd) Closed(identity.Proxy, error)        {}
-func (*crowd) Refused(codes.Code)                  {}
+func (*crowd) Refused(codes.Code, Bound)           {}
 func (*crowd) Happened(identity.Proxy, ads.Effect) {}
 func (*crowd) Sent(identity.Proxy, *ads.Send, int) {}
 

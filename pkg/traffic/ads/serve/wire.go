@@ -15,8 +15,11 @@ import (
 
 // The bounds of what a proxy may say.
 const (
-	// maxName is the length of a resource's name, in bytes.
-	maxName = 1024
+	// maxName is the length of a resource's name or version, in bytes: namespace, Service, port
+	// and variation of ours have 204 at most.
+	maxName = 253 + 64
+	// maxNames is how many names and versions one request has: all of 10,000 Services.
+	maxNames = 50_000
 	// maxText is what is kept of what a proxy says about itself or about a resource
 	// that it refuses; Envoy repeats the whole resource.
 	maxText = 2048
@@ -36,6 +39,8 @@ type request struct {
 	ads.Request
 	url  string
 	node node
+	// bytes is the length of the message.
+	bytes int
 }
 
 // The numbers of the fields, of envoy/service/discovery/v3/discovery.proto and
@@ -71,14 +76,21 @@ func (r *request) Decode(data []byte) error {
 		return err
 	}
 	*r = *read
+	r.bytes = len(data)
 	return nil
 }
 
 // decode reads a request. It keeps nothing of data.
 func decode(data []byte) (*request, error) {
 	r := &request{}
+	names := 0
 	err := fields(data, func(number int, value []byte) error {
 		var err error
+		if number == requestSubscribe || number == requestUnsubscribe || number == requestInitial {
+			if names++; names > maxNames {
+				return fmt.Errorf("more than %d names: want fewer in one request", maxNames)
+			}
+		}
 		switch number {
 		case requestNode:
 			err = r.node.decode(value)

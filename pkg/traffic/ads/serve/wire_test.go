@@ -101,7 +101,7 @@ func TestARequestIsRefusedWhen(t *testing.T) {
 			if err != nil {
 				t.Fatal(err)
 			}
-			if _, err := decode(data); err == nil || !strings.Contains(err.Error(), "1025 bytes, want at most 1024") {
+			if _, err := decode(data); err == nil || !strings.Contains(err.Error(), "318 bytes, want at most 317") {
 				t.Errorf("got %v", err)
 			}
 		})

@@ -40,7 +40,7 @@ func nothing(ads.Key) *ads.Resource { return nil }
 
 // world is a server, and the directory and the observer of it.
 type world struct {
-	t      *testing.T
+	t      testing.TB
 	server *serve.Server
 	group  *serve.Group
 	client discovery.AggregatedDiscoveryServiceClient
@@ -49,17 +49,18 @@ type world struct {
 	ended   map[string]chan struct{} // by token
 	opened  int
 	refused map[codes.Code]int
+	bounds  map[serve.Bound]int
 	effects []ads.Effect
 	closed  []error
 }
 
-func newWorld(t *testing.T, config serve.Config) *world {
+func newWorld(t testing.TB, config serve.Config) *world {
 	return newWorldOf(t, config, func(w *world) serve.Directory { return w })
 }
 
 // newWorldOf is one whose directory is another.
-func newWorldOf(t *testing.T, config serve.Config, directory func(*world) serve.Directory) *world {
-	w := &world{t: t, group: serve.NewGroup(nil), ended: map[string]chan struct{}{}, refused: map[codes.Code]int{}}
+func newWorldOf(t testing.TB, config serve.Config, directory func(*world) serve.Directory) *world {
+	w := &world{t: t, group: serve.NewGroup(nil), ended: map[string]chan struct{}{}, refused: map[codes.Code]int{}, bounds: map[serve.Bound]int{}}
 	w.server = serve.New(config, directory(w), serve.NewProofs(), nothing, w)
 	w.client = discovery.NewAggregatedDiscoveryServiceClient(grpcpipe.Dial(t, w.server.Register, serve.Options()...))
 	return w
@@ -91,10 +92,13 @@ func (w *world) Closed(_ identity.Proxy, why error) {
 	w.closed = append(w.closed, why)
 }
 
-func (w *world) Refused(code codes.Code) {
+func (w *world) Refused(code codes.Code, at serve.Bound) {
 	w.mu.Lock()
 	defer w.mu.Unlock()
 	w.refused[code]++
+	if at != "" {
+		w.bounds[at]++
+	}
 }
 
 // refusals by code, so far.
@@ -102,6 +106,13 @@ func (w *world) refusals() map[codes.Code]int {
 	w.mu.Lock()
 	defer w.mu.Unlock()
 	return maps.Clone(w.refused)
+}
+
+// ended at bounds, so far.
+func (w *world) atBounds() map[serve.Bound]int {
+	w.mu.Lock()
+	defer w.mu.Unlock()
+	return maps.Clone(w.bounds)
 }
 
 func (w *world) Happened(_ identity.Proxy, e ads.Effect) {
@@ -114,7 +125,7 @@ func (w *world) Sent(identity.Proxy, *ads.Send, int) {}
 
 // proxy is a client that does what it is told.
 type proxy struct {
-	t      *testing.T
+	t      testing.TB
 	stream grpc.BidiStreamingClient[discovery.DeltaDiscoveryRequest, discovery.DeltaDiscoveryResponse]
 }
 
