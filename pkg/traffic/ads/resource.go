@@ -62,11 +62,14 @@ type Version struct {
 // String is the form that goes to Envoy and comes back.
 func (v Version) String() string { return strconv.FormatUint(v.Sequence, 10) + "." + v.Hash }
 
+// maxHash is longer than any of ours, in bytes.
+const maxHash = 64
+
 // ParseVersion reads what an Envoy reports. What is none of ours is an error.
 func ParseVersion(text string) (Version, error) {
 	sequence, hash, found := strings.Cut(text, ".")
 	n, err := strconv.ParseUint(sequence, 10, 64)
-	if !found || err != nil || hash == "" || n > 0 && sequence[0] == '0' {
+	if !found || err != nil || hash == "" || len(hash) > maxHash || n > 0 && sequence[0] == '0' {
 		return Version{}, fmt.Errorf("reading version %q: want <sequence>.<hash>", text)
 	}
 	return Version{Sequence: n, Hash: hash}, nil
