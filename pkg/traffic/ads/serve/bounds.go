@@ -11,6 +11,8 @@ import (
 
 	"google.golang.org/grpc/codes"
 	"google.golang.org/grpc/status"
+
+	"github.com/plumbline-dev/plumbline/pkg/traffic/tokens"
 )
 
 // Bound is what a stream ended at.
@@ -60,34 +62,17 @@ type pod struct {
 	sessions []*session // guarded by the server
 
 	mu     sync.Mutex
-	bucket bucket
+	bucket tokens.Bucket
 	// names are those that the streams keep on top of those that there are.
 	names int
 }
 
-// bucket has tokens, which come back at a rate up to a most. It may be in debt.
-type bucket struct {
-	tokens float64
-	at     time.Time
-}
-
-// fill gives back the tokens of the time that has passed.
-func (b *bucket) fill(now time.Time, rate, most float64) {
-	b.tokens = min(most, b.tokens+rate*max(0, now.Sub(b.at).Seconds()))
-	b.at = now
-}
-
-// requestBytes is how much of a request costs one token.
-const requestBytes = 4 << 10
-
 // spend takes the tokens of a request or a stream, and says whether there were enough.
-func (p *pod) spend(c *Config, bytes int, now time.Time) error {
+func (p *pod) spend(r tokens.Rate, bytes int, now time.Time) error {
 	p.mu.Lock()
 	defer p.mu.Unlock()
-	p.bucket.fill(now, c.Rate, c.Burst)
-	p.bucket.tokens -= 1 + float64(bytes/requestBytes)
-	if p.bucket.tokens < 0 {
-		return exceeds(BoundRequests, "the pod sends more than %g requests a second, after %g at once: want fewer", c.Rate, c.Burst)
+	if !p.bucket.Spend(r, tokens.Of(bytes), now) {
+		return exceeds(BoundRequests, "the pod sends more than %g requests a second, after %g at once: want fewer", r.PerSecond, r.Burst)
 	}
 	return nil
 }
@@ -104,11 +89,10 @@ func (p *pod) keep(c *Config, change int) error {
 }
 
 // rested says that the pod has no stream, and its bucket is full.
-func (p *pod) rested(c *Config, now time.Time) bool {
+func (p *pod) rested(r tokens.Rate, now time.Time) bool {
 	p.mu.Lock()
 	defer p.mu.Unlock()
-	p.bucket.fill(now, c.Rate, c.Burst)
-	return len(p.sessions) == 0 && p.bucket.tokens >= c.Burst
+	return len(p.sessions) == 0 && p.bucket.Full(r, now)
 }
 
 // add notes a stream, unless its pod has too many.
@@ -119,13 +103,13 @@ func (s *Server) add(own *session) error {
 	s.sweep(now)
 	p := s.pods[own.proxy.PodUID]
 	if p == nil {
-		p = &pod{bucket: bucket{s.config.Burst, now}}
+		p = &pod{bucket: tokens.NewBucket(s.config.Requests, now)}
 		s.pods[own.proxy.PodUID] = p
 	}
 	if len(p.sessions) >= s.config.Streams {
 		return exceeds(BoundStreams, "the pod has %d streams already", s.config.Streams)
 	}
-	if err := p.spend(&s.config, 0, now); err != nil {
+	if err := p.spend(s.config.Requests, 0, now); err != nil {
 		return err
 	}
 	own.pod = p
@@ -151,7 +135,7 @@ func (s *Server) sweep(now time.Time) {
 	}
 	s.swept = now
 	for uid, p := range s.pods {
-		if p.rested(&s.config, now) {
+		if p.rested(s.config.Requests, now) {
 			delete(s.pods, uid)
 		}
 	}

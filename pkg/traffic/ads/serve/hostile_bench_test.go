@@ -14,6 +14,7 @@ import (
 
 	"github.com/plumbline-dev/plumbline/pkg/traffic/ads"
 	"github.com/plumbline-dev/plumbline/pkg/traffic/ads/serve"
+	"github.com/plumbline-dev/plumbline/pkg/traffic/tokens"
 )
 
 // services that a proxy sees, with a cluster and endpoints each.
@@ -68,7 +69,7 @@ func BenchmarkTheProcessorThatAHostilePodTakes(b *testing.B) {
 		}},
 	} {
 		b.Run(attack.name, func(b *testing.B) {
-			w := newWorld(b, serve.Config{Rate: 1e9, Burst: 1e9})
+			w := newWorld(b, serve.Config{Requests: tokens.Rate{PerSecond: 1e9, Burst: 1e9}})
 			w.group.Publish(services(300))
 			p := w.connect("evil")
 			p.ask(ads.Cluster)
@@ -98,7 +99,7 @@ func BenchmarkTheProcessorThatAHostilePodTakes(b *testing.B) {
 // long as it may be, and say that they have as many more.
 func BenchmarkTheMemoryThatAHostilePodTakes(b *testing.B) {
 	for range b.N {
-		w := newWorld(b, serve.Config{Burst: 1e6}) // as for a pod that takes its time
+		w := newWorld(b, serve.Config{Requests: tokens.Rate{PerSecond: 20, Burst: 1e6}}) // as for a pod that takes its time
 		w.group.Publish(services(300))
 		before := heap()
 		for i := range 4 {

@@ -13,6 +13,7 @@ import (
 
 	"github.com/plumbline-dev/plumbline/pkg/traffic/ads"
 	"github.com/plumbline-dev/plumbline/pkg/traffic/ads/serve"
+	"github.com/plumbline-dev/plumbline/pkg/traffic/tokens"
 	"github.com/plumbline-dev/plumbline/test/harness/poll"
 )
 
@@ -47,26 +48,26 @@ func TestAHostilePodEndsAtTheBoundOf(t *testing.T) {
 			p.send(&discovery.DeltaDiscoveryRequest{Node: envoy(40), TypeUrl: ads.Cluster.URL(), InitialResourceVersions: had})
 			return p
 		}, "ask for 16 names that are not there, want at most 15", serve.BoundPodNames},
-		"requests": {serve.Config{Rate: 1e-9, Burst: 10}, func(w *world) proxy {
+		"requests": {serve.Config{Requests: tokens.Rate{PerSecond: 1e-9, Burst: 10}}, func(w *world) proxy {
 			p := w.connect("evil")
 			for range 10 {
 				p.ask(ads.Endpoints, "a")
 			}
 			return p
 		}, "more than 1e-09 requests a second, after 10 at once", serve.BoundRequests},
-		"answers to no response": {serve.Config{Rate: 1e-9, Burst: 10}, func(w *world) proxy {
+		"answers to no response": {serve.Config{Requests: tokens.Rate{PerSecond: 1e-9, Burst: 10}}, func(w *world) proxy {
 			p := w.connect("evil")
 			for i := range 10 {
 				p.send(&discovery.DeltaDiscoveryRequest{Node: envoy(40), TypeUrl: ads.Cluster.URL(), ResponseNonce: fmt.Sprint(100 + i)})
 			}
 			return p
 		}, "requests a second", serve.BoundRequests},
-		"bytes of requests": {serve.Config{Rate: 1e-9, Burst: 10}, func(w *world) proxy {
+		"bytes of requests": {serve.Config{Requests: tokens.Rate{PerSecond: 1e-9, Burst: 10}}, func(w *world) proxy {
 			p := w.connect("evil")
 			p.send(&discovery.DeltaDiscoveryRequest{Node: envoy(40), TypeUrl: ads.Cluster.URL(), ResourceNamesSubscribe: strings.Split(strings.Repeat("ab ", 20_000), " ")})
 			return p
 		}, "requests a second", serve.BoundRequests},
-		"requests, with a stream for each": {serve.Config{Rate: 1e-9, Burst: 10}, func(w *world) proxy {
+		"requests, with a stream for each": {serve.Config{Requests: tokens.Rate{PerSecond: 1e-9, Burst: 10}}, func(w *world) proxy {
 			for range 5 {
 				p := w.connect("evil")
 				p.ask(ads.Endpoints, "a")
@@ -101,7 +102,7 @@ func TestAHostilePodEndsAtTheBoundOf(t *testing.T) {
 }
 
 func TestAnswersToResponsesAreNoRequests(t *testing.T) {
-	w := newWorld(t, serve.Config{Rate: 1e-9, Burst: 4})
+	w := newWorld(t, serve.Config{Requests: tokens.Rate{PerSecond: 1e-9, Burst: 4}})
 	w.group.Publish(ads.NewView(resource(ads.Cluster, "a", "0")))
 	p := w.connect("web-0")
 	p.ask(ads.Cluster)
@@ -140,4 +141,23 @@ func TestAProxyThatLosesAllServicesAtOnceIsServed(t *testing.T) {
 	for got := ""; got != "Endpoints a=1"; {
 		got = back.gets()
 	}
+}
+
+// L5 of the review of the mesh: the proxy reads nothing, so that the response blocks.
+func TestAStreamThatIsBlockedEndsWithItsPod(t *testing.T) {
+	w := newWorld(t, serve.Config{Stream: ads.Config{Window: 1 << 30}})
+	w.connect("web-0").ask(ads.Cluster)
+	for i, proxies := 0, []serve.Connected(nil); len(proxies) == 0 || !proxies[0].Blocked; i++ {
+		w.group.Publish(ads.NewView(resource(ads.Cluster, "a", fmt.Sprint(i, strings.Repeat("x", 1<<20)))))
+		proxies = w.server.Proxies(t.Context(), nil)
+	}
+	w.mu.Lock()
+	close(w.ended["web-0"])
+	w.mu.Unlock()
+	poll.Until(t, time.Minute, "the stream is gone", func() error {
+		if all := w.server.Proxies(t.Context(), nil); len(all) != 0 {
+			return fmt.Errorf("%+v", all)
+		}
+		return nil
+	})
 }

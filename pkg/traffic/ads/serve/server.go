@@ -16,6 +16,7 @@ import (
 
 	"github.com/plumbline-dev/plumbline/pkg/traffic/ads"
 	"github.com/plumbline-dev/plumbline/pkg/traffic/identity"
+	"github.com/plumbline-dev/plumbline/pkg/traffic/tokens"
 )
 
 // Admission is a proxy that may be served.
@@ -65,10 +66,10 @@ type Config struct {
 	// there: 1,000. PodNames is how many the streams of one pod keep on top of those that
 	// there are: 10,000.
 	Names, PodNames int
-	// Rate is how many requests per second a pod may send, on all of its streams, and Burst how
-	// many at once: 20 and 1,000. An answer to a response is none of these; each 4 KiB of a
-	// longer request are one more, and so is each stream.
-	Rate, Burst float64
+	// Requests bounds what a pod may send on all of its streams: 20 a second, and 1,000 at once.
+	// An answer to a response is none of these; each 4 KiB of a longer request are one more, and
+	// so is each stream.
+	Requests tokens.Rate
 	// Streams is how many one pod may have at once: 4. The last one may be dead and not
 	// yet known to be.
 	Streams int
@@ -81,8 +82,7 @@ func (c Config) withDefaults() Config {
 	c.StartTime = cmp.Or(c.StartTime, 10*time.Second)
 	c.Names = cmp.Or(c.Names, 1_000)
 	c.PodNames = cmp.Or(c.PodNames, 10_000)
-	c.Rate = cmp.Or(c.Rate, 20)
-	c.Burst = cmp.Or(c.Burst, 1_000)
+	c.Requests = cmp.Or(c.Requests, tokens.Rate{PerSecond: 20, Burst: 1_000})
 	c.Streams = cmp.Or(c.Streams, 4)
 	c.Oldest = cmp.Or(c.Oldest, Oldest())
 	return c
@@ -174,24 +174,36 @@ func (s *Server) delta(_ any, stream grpc.ServerStream) error {
 		s.refuse(err)
 		return err
 	}
-	if in.Leave != nil {
-		defer in.Leave()
-	}
 	own := &session{
 		server: s, proxy: in.Proxy, group: in.Group, ended: in.Ended, unserved: in.Unserved, stream: stream, since: time.Now(),
 		requests: make(chan *request), failed: make(chan error, 1), asked: make(chan question),
 	}
 	own.node.Store(&node{})
+	own.leave = in.Leave
 	if err := s.add(own); err != nil {
+		own.left()
 		s.refuse(err)
 		return err
 	}
+	done := make(chan error, 1)
+	go func() { done <- s.serve(ctx, own) }() // ends when the stream does
+	select {
+	case err := <-done:
+		return err
+	case <-in.Ended: // which ends a response that the proxy does not read, too
+		return errGone
+	}
+}
+
+// serve a stream until it ends.
+func (s *Server) serve(ctx context.Context, own *session) error {
+	defer own.left()
 	defer s.remove(own)
-	s.observer.Opened(in.Proxy)
-	err = own.run(ctx)
+	s.observer.Opened(own.proxy)
+	err := own.run(ctx)
 	if refuses(err) {
 		s.refuse(err)
 	}
-	s.observer.Closed(in.Proxy, err)
+	s.observer.Closed(own.proxy, err)
 	return err
 }

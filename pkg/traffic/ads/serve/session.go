@@ -31,6 +31,7 @@ type session struct {
 	ended  <-chan struct{}
 	// unserved is asked by whoever asks for proxies, and not by the session.
 	unserved func() []string
+	leave    func()
 	stream   grpc.ServerStream
 
 	requests chan *request
@@ -82,6 +83,13 @@ func (s *session) run(ctx context.Context) error {
 		if more, err := s.step(ctx, timer.C); !more {
 			return err
 		}
+	}
+}
+
+// left tells the directory that the stream has ended.
+func (s *session) left() {
+	if s.leave != nil {
+		s.leave()
 	}
 }
 
@@ -206,7 +214,7 @@ func (s *session) receive(r *request) error {
 	r.Type = kind
 	now := time.Now()
 	if !s.decide.Answers(r.Request) {
-		if err := s.pod.spend(&s.server.config, r.bytes, now); err != nil {
+		if err := s.pod.spend(s.server.config.Requests, r.bytes, now); err != nil {
 			return err
 		}
 	}
