@@ -32,7 +32,7 @@ func (c counting) Admit(ctx context.Context, authorization []string) (receive.Ad
 		return receive.Admission{}, status.Error(codes.Unavailable, "it is not known yet which services there are: try again")
 	}
 	return receive.Admission{
-		Proxy: in.Proxy, Ended: in.Ended, Leave: in.Leave,
+		Proxy: in.Proxy, Gateway: in.Gateway, Ended: in.Ended, Leave: in.Leave,
 		Has: func(cluster string) bool { return in.Group.View().Get(ads.Cluster, cluster) != nil },
 	}, nil
 }
@@ -57,7 +57,7 @@ func newCountsObserver(registry prometheus.Registerer) (*countsObserver, error) 
 		}),
 		rejected: prometheus.NewCounterVec(prometheus.CounterOpts{
 			Name: "plumbline_xds_metrics_rejected_total",
-			Help: "What was not taken from proxies that send counts, by reason: a stream (token, unavailable, streams, proxies, message), " +
+			Help: "What was not taken from proxies that send counts, by reason: a stream (token, unavailable, streams, proxies, message, rate), " +
 				"a number of a cluster that the proxy was not given (cluster), or a slot for which there is no room (slots).",
 		}, []string{"reason"}),
 	}

@@ -100,7 +100,7 @@ func (d *Directory) admit(ctx context.Context, authorization []string, routes bo
 		d.tell(pod, wrong, d.catalogue.Unserved(scope))
 	}
 	return serve.Admission{
-		Proxy: proxy, Group: group, Ended: s.ended,
+		Proxy: proxy, Gateway: scope.face == gateway, Group: group, Ended: s.ended,
 		Leave:    func() { d.catalogue.Leave(scope); d.stand(proxy.PodUID, s) },
 		Unserved: func() []string { return append(slices.Clone(wrong), textsOf(d.catalogue.Unserved(scope))...) },
 	}, nil

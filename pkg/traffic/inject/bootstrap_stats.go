@@ -13,6 +13,7 @@ import (
 	"google.golang.org/protobuf/types/known/wrapperspb"
 
 	"github.com/plumbline-dev/plumbline/pkg/traffic/envoyxds"
+	"github.com/plumbline-dev/plumbline/pkg/traffic/signals/receive"
 )
 
 // slotStats of the clusters whose requests count for a split; another cluster costs
@@ -83,6 +84,7 @@ func statsSinks(p *packer) []*metricsv3.StatsSink {
 			ReportCountersAsDeltas: wrapperspb.Bool(true),
 			EmitTagsAsLabels:       true,
 			HistogramEmitMode:      metricsv3.HistogramEmitMode_HISTOGRAM,
+			BatchSize:              receive.Batch,
 		})},
 	}}
 }

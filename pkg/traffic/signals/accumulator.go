@@ -4,6 +4,7 @@ package signals
 
 import (
 	"cmp"
+	"slices"
 	"time"
 )
 
@@ -13,9 +14,9 @@ type Config struct {
 	Interval time.Duration
 	// Retention is how long cells are kept, and proxies that are gone: 30 minutes.
 	Retention time.Duration
-	// Proxies, Slots, and Slots that one proxy may tell of: 20,000, 1,024 and 64. What
-	// comes on top is not counted.
-	Proxies, Slots, SlotsOfProxy int
+	// Proxies, Slots, and Slots that one proxy and one gateway may tell of: 20,000, 2,048, 64
+	// and 2,048. What comes on top is not counted, and is a gap of that slot.
+	Proxies, Slots, SlotsOfProxy, SlotsOfGateway int
 	// ProxyBytes and SlotBytes bound the cells of a slot, at one proxy and of all
 	// together: 4 KiB and 128 KiB. The oldest are let go first. 4 KiB are more than
 	// twenty minutes of a proxy whose latencies differ a little, and ten of one whose
@@ -27,15 +28,29 @@ func (c Config) withDefaults() Config {
 	c.Interval = cmp.Or(c.Interval, 10*time.Second)
 	c.Retention = cmp.Or(c.Retention, 30*time.Minute)
 	c.Proxies = cmp.Or(c.Proxies, 20_000)
-	c.Slots = cmp.Or(c.Slots, 1_024)
+	c.Slots = cmp.Or(c.Slots, 2_048)
 	c.SlotsOfProxy = cmp.Or(c.SlotsOfProxy, 64)
+	c.SlotsOfGateway = cmp.Or(c.SlotsOfGateway, 2_048)
 	c.ProxyBytes = cmp.Or(c.ProxyBytes, 4<<10)
 	c.SlotBytes = cmp.Or(c.SlotBytes, 128<<10)
 	return c
 }
 
+// SlotsOf a proxy are how many it may tell of.
+func (c Config) SlotsOf(p Proxy) int {
+	c = c.withDefaults()
+	if p.Gateway {
+		return c.SlotsOfGateway
+	}
+	return c.SlotsOfProxy
+}
+
 // Proxy is one that counts.
-type Proxy struct{ UID, Namespace, Name string }
+type Proxy struct {
+	UID, Namespace, Name string
+	// Gateway says that it serves all namespaces.
+	Gateway bool
+}
 
 // Flush is what a proxy sends at once.
 type Flush struct {
@@ -59,6 +74,7 @@ type Accumulator struct {
 	config  Config
 	proxies map[string]*proxy // by uid
 	slots   map[Slot]*slot
+	refused refusals
 	swept   time.Time
 	look    uint32 // how many variations were read
 }
@@ -136,6 +152,7 @@ func (a *Accumulator) Report(uid string, f Flush, now time.Time) (refused int) {
 	if p == nil || p.ended {
 		return len(f.Slots)
 	}
+	since := p.reported
 	fresh := p.arrive(f.At, now, a.config.Interval)
 	for i := range f.Slots {
 		told := &f.Slots[i]
@@ -143,6 +160,7 @@ func (a *Accumulator) Report(uid string, f Flush, now time.Time) (refused int) {
 		switch {
 		case r == nil:
 			refused++
+			a.refused.note(p.Proxy, told.Slot, since, now)
 			continue
 		case fresh:
 			r.cancels.begin(told.Active)
@@ -174,13 +192,12 @@ func (a *Accumulator) keep(r *reporter, counts *Counts, now time.Time) {
 // reporter of a slot at a proxy, and whether it was there; nil when there is room for
 // none.
 func (a *Accumulator) reporter(p *proxy, of Slot, now time.Time) (r *reporter, known bool) {
-	for _, r := range p.reports {
-		if r.of.Slot == of {
-			return r, true
-		}
+	place, known := p.find(of)
+	if known {
+		return p.reports[place], true
 	}
 	s := a.slots[of]
-	if len(p.reports) >= a.config.SlotsOfProxy || s == nil && len(a.slots) >= a.config.Slots {
+	if len(p.reports) >= a.config.SlotsOf(p.Proxy) || s == nil && len(a.slots) >= a.config.Slots {
 		return nil, false
 	}
 	if s == nil {
@@ -189,7 +206,7 @@ func (a *Accumulator) reporter(p *proxy, of Slot, now time.Time) (r *reporter, k
 	}
 	r = &reporter{proxy: p, of: s, place: len(s.reporters)}
 	s.reporters = append(s.reporters, r)
-	p.reports = append(p.reports, r)
+	p.reports = slices.Insert(p.reports, place, r)
 	return r, false
 }
 
@@ -205,6 +222,7 @@ func (a *Accumulator) sweep(now time.Time) {
 	old := now.Add(-a.config.Retention)
 	for uid, p := range a.proxies {
 		if p.streams > 0 && !p.ended || !p.heard.Before(old) {
+			p.forget(uint32(a.config.Retention / a.config.Interval)) //nolint:gosec // far below
 			continue
 		}
 		for _, r := range p.reports {
@@ -212,6 +230,7 @@ func (a *Accumulator) sweep(now time.Time) {
 		}
 		delete(a.proxies, uid)
 	}
+	a.refused.forget(old)
 	for of, s := range a.slots {
 		if len(s.reporters) == 0 && s.cell.start().Before(old) {
 			delete(a.slots, of)

@@ -3,8 +3,10 @@
 package signals
 
 import (
+	"cmp"
 	"math"
 	"slices"
+	"strings"
 )
 
 // Slot is what is counted apart: a variation on one port of a service.
@@ -12,6 +14,20 @@ type Slot struct {
 	Namespace, Service string
 	Port               uint16
 	Variation          string
+}
+
+// compare is negative when a slot comes before another.
+func (s Slot) compare(other Slot) int {
+	if c := strings.Compare(s.Namespace, other.Namespace); c != 0 {
+		return c
+	}
+	if c := strings.Compare(s.Service, other.Service); c != 0 {
+		return c
+	}
+	if c := cmp.Compare(s.Port, other.Port); c != 0 {
+		return c
+	}
+	return strings.Compare(s.Variation, other.Variation)
 }
 
 // Counter is one number of [Counts].

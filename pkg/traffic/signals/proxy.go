@@ -22,7 +22,7 @@ type proxy struct {
 	flushes  uint32 // how many there were
 	look     uint32 // the last one that saw it, see [Accumulator.Service]
 	gaps     []Gap
-	reports  []*reporter
+	reports  []*reporter // by slot
 }
 
 // Gap is a time of which it is not known what a proxy counted.
@@ -75,6 +75,23 @@ func (p *proxy) arrive(at, now time.Time, usual time.Duration) (fresh bool) {
 	p.flushes++
 	p.heard, p.reported, p.flushed = now, now, at
 	return fresh
+}
+
+// find the place of a slot among those that the proxy tells of, and whether it is there. A
+// gateway may tell of thousands.
+func (p *proxy) find(of Slot) (int, bool) {
+	return slices.BinarySearchFunc(p.reports, of, func(r *reporter, of Slot) int { return r.of.compare(of) })
+}
+
+// forget slots of which so many flushes have told nothing, so that there is room for others.
+func (p *proxy) forget(flushes uint32) {
+	p.reports = slices.DeleteFunc(p.reports, func(r *reporter) bool {
+		old := p.flushes-r.flush > flushes
+		if old {
+			r.leave()
+		}
+		return old
+	})
 }
 
 func (p *proxy) miss(g Gap) {

@@ -35,6 +35,8 @@ type Variation struct {
 	// oldest of their last reports.
 	Proxies, Silent int
 	Oldest          time.Time
+	// Uncounted are proxies that have told of it, and for whose counts there was no room.
+	Uncounted int
 }
 
 // ProxyGap is a gap of a proxy.
@@ -57,7 +59,7 @@ func (a *Accumulator) Service(namespace, service string, since, now time.Time) S
 			by[of.Variation] = append(by[of.Variation], s)
 		}
 	}
-	gapped := map[*proxy]bool{}
+	gapped := map[string][]ProxyGap{} // by uid
 	for name, slots := range by {
 		v := Variation{Name: name, First: slots[0].first}
 		a.look++
@@ -68,14 +70,17 @@ func (a *Accumulator) Service(namespace, service string, since, now time.Time) S
 				if p := r.proxy; p.look != a.look && !p.ended {
 					p.look = a.look // a proxy may tell of it on several ports
 					v.heard(p, now.Add(-3*a.config.Interval))
-					if p.gapsSince(out.From) > 0 {
-						gapped[p] = true
+					if n := p.gapsSince(out.From); n > 0 && gapped[p.UID] == nil {
+						for _, g := range p.gaps[len(p.gaps)-n:] {
+							gapped[p.UID] = append(gapped[p.UID], ProxyGap{p.Proxy, g})
+						}
 					}
 				}
 			}
 		}
 		out.Variations = append(out.Variations, v)
 	}
+	a.refused.tell(namespace, service, &out, gapped)
 	slices.SortFunc(out.Variations, func(a, b Variation) int { return cmp.Compare(a.Name, b.Name) })
 	out.divide()
 	out.tell(gapped)
@@ -133,12 +138,10 @@ func (s *Service) divide() {
 }
 
 // tell of the gaps of proxies.
-func (s *Service) tell(gapped map[*proxy]bool) {
+func (s *Service) tell(gapped map[string][]ProxyGap) {
 	s.Gapped = len(gapped)
-	for p := range gapped {
-		for _, g := range p.gaps[len(p.gaps)-p.gapsSince(s.From):] {
-			s.Gaps = append(s.Gaps, ProxyGap{p.Proxy, g})
-		}
+	for _, gaps := range gapped {
+		s.Gaps = append(s.Gaps, gaps...)
 	}
 	slices.SortFunc(s.Gaps, func(a, b ProxyGap) int {
 		return cmp.Or(a.From.Compare(b.From), cmp.Compare(a.Proxy.UID, b.Proxy.UID))

@@ -22,6 +22,8 @@ import (
 // Admission is a proxy that may be served.
 type Admission struct {
 	Proxy identity.Proxy
+	// Gateway says that it serves all namespaces.
+	Gateway bool
 	// Group is what it may see.
 	Group *Group
 	// Ended closes when it may no longer be served; nil if that never happens.

@@ -69,7 +69,7 @@ func BenchmarkProxies(b *testing.B) {
 				before := memory()
 				for i := range proxies {
 					uid := fmt.Sprintf("0b7e4a6c-0000-0000-0000-%012d", i)
-					if _, err := s.open(identity.Proxy{Namespace: "shop", Pod: uid[:20], PodUID: uid}); err != nil {
+					if _, err := s.open(Admission{Proxy: identity.Proxy{Namespace: "shop", Pod: uid[:20], PodUID: uid}}); err != nil {
 						b.Fatal(err)
 					}
 				}

@@ -23,6 +23,8 @@ import (
 // Admission is a proxy whose counts are taken.
 type Admission struct {
 	Proxy identity.Proxy
+	// Gateway says that the proxy serves all namespaces.
+	Gateway bool
 	// Has says whether the proxy was given a cluster.
 	Has func(cluster string) bool
 	// Ended closes when its pod is gone; nil if that never happens.
@@ -51,7 +53,7 @@ type Observer interface {
 // Reason why something was not taken.
 type Reason string
 
-// The reasons. The first five end a stream.
+// The reasons. Cluster and slots end no stream.
 const (
 	// ReasonToken: it does not prove a proxy.
 	ReasonToken Reason = "token"
@@ -64,6 +66,8 @@ const (
 	ReasonMessage Reason = "message"
 	// ReasonCluster: a number of a cluster that the proxy does not have.
 	ReasonCluster Reason = "cluster"
+	// ReasonRate: the pod sends too much.
+	ReasonRate Reason = "rate"
 	// ReasonSlots: a slot for which there is no room.
 	ReasonSlots Reason = "slots"
 )
@@ -85,9 +89,10 @@ type Server struct {
 	names     names
 	flushes   sync.Pool
 
-	mu      sync.Mutex
-	counts  *signals.Accumulator
-	streams map[string]int // by the pod's uid
+	mu     sync.Mutex
+	counts *signals.Accumulator
+	pods   map[string]*pod // by uid
+	swept  time.Time
 }
 
 // New makes a server; now is its clock.
@@ -96,7 +101,7 @@ func New(config Config, directory Directory, observer Observer, now func() time.
 	return &Server{
 		config: config, directory: directory, observer: observer, now: now,
 		flushes: sync.Pool{New: func() any { return &flush{} }},
-		counts:  signals.New(config.Signals), streams: map[string]int{},
+		counts:  signals.New(config.Signals), pods: map[string]*pod{},
 	}
 }
 
@@ -125,7 +130,7 @@ func (s *Server) stream(_ any, stream grpc.ServerStream) error {
 	if in.Leave != nil {
 		defer in.Leave()
 	}
-	if why, err := s.open(in.Proxy); err != nil {
+	if why, err := s.open(in); err != nil {
 		s.observer.Rejected(why, 1)
 		return err
 	}
@@ -148,17 +153,41 @@ func refusal(err error) Reason {
 	return ReasonUnavailable
 }
 
-// receive one message after the other.
+// receive one message after the other, and take each flush when it is whole: with its last
+// message, or with the first one of the next flush.
 func (s *Server) receive(stream grpc.ServerStream, in Admission) error {
 	m := &message{server: s, has: in.Has}
+	var begun *flush // whose other messages are to come
 	for {
 		if err := stream.RecvMsg(m); err != nil {
+			s.finish(in, begun)
 			return s.over(stream, err)
 		}
-		s.take(in.Proxy.PodUID, m.flush)
-		m.flush.find = nil
-		s.flushes.Put(m.flush)
-		m.flush = nil
+		next := m.flush
+		m.flush, next.find = nil, nil
+		s.received(next)
+		if err := s.spend(in, next.bytes); err != nil {
+			return err
+		}
+		if begun != nil && begun.continues(next) {
+			begun.join(next)
+			s.flushes.Put(next)
+		} else {
+			s.finish(in, begun)
+			begun = next
+		}
+		if begun.whole() {
+			s.finish(in, begun)
+			begun = nil
+		}
+	}
+}
+
+// finish takes a flush; nil is none.
+func (s *Server) finish(in Admission, f *flush) {
+	if f != nil {
+		s.take(in.Proxy.PodUID, f)
+		s.flushes.Put(f)
 	}
 }
 
@@ -201,38 +230,17 @@ func (s *Server) take(uid string, f *flush) {
 	s.mu.Lock()
 	refused := s.counts.Report(uid, f.Flush, now)
 	s.mu.Unlock()
-	s.observer.Received(f.bytes)
-	if f.ignored > 0 {
-		s.observer.Rejected(ReasonCluster, f.ignored)
-	}
 	if refused > 0 {
 		s.observer.Rejected(ReasonSlots, refused)
 	}
 }
 
-// open a stream, unless there are too many.
-func (s *Server) open(p identity.Proxy) (Reason, error) {
-	s.mu.Lock()
-	defer s.mu.Unlock()
-	if s.streams[p.PodUID] >= s.config.Streams {
-		return ReasonStreams, status.Errorf(codes.ResourceExhausted, "the pod has %d streams already", s.config.Streams)
+// received tells of a message.
+func (s *Server) received(f *flush) {
+	s.observer.Received(f.bytes)
+	if f.ignored > 0 {
+		s.observer.Rejected(ReasonCluster, f.ignored)
 	}
-	if !s.counts.Open(signals.Proxy{UID: p.PodUID, Namespace: p.Namespace, Name: p.Pod}, s.now()) {
-		return ReasonProxies, status.Error(codes.ResourceExhausted, "there are too many proxies")
-	}
-	s.streams[p.PodUID]++
-	s.observer.Streams(1)
-	return "", nil
-}
-
-func (s *Server) close(uid string) {
-	s.mu.Lock()
-	defer s.mu.Unlock()
-	s.counts.Close(uid, s.now())
-	if s.streams[uid]--; s.streams[uid] == 0 {
-		delete(s.streams, uid)
-	}
-	s.observer.Streams(-1)
 }
 
 // Ended tells that a pod is gone: nothing of it is in flight any more.

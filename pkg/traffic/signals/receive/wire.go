@@ -13,8 +13,12 @@ import (
 	"github.com/plumbline-dev/plumbline/pkg/traffic/signals"
 )
 
-// The bounds of what a proxy may send at once. One that tells of 64 slots sends some
-// 400 KB, its node included.
+// Batch is how many metrics an Envoy puts into one message, as its bootstrap tells it: some
+// 600 KB. A message with as many is followed by another one of the same flush.
+const Batch = 1_000
+
+// The bounds of what a proxy may send at once. One that tells of 64 slots at once, as one
+// whose bootstrap has no batches, sends some 400 KB, its node included.
 const (
 	maxMessage  = 1 << 20
 	maxFamilies = 8192
@@ -64,10 +68,13 @@ type flush struct {
 	// ignored are the families of clusters that the proxy does not have.
 	ignored int
 	bytes   int
+	// families are those of the message.
+	families int
 
 	find     func(cluster []byte) (name string, slot signals.Slot, found bool)
 	clusters []string // of Slots
-	last     int      // the slot that the family before was of
+	places   map[string]int
+	last     int // the slot that the family before was of
 	metric   metric
 }
 
@@ -89,7 +96,8 @@ type bucket struct {
 func (f *flush) reset() {
 	clear(f.Slots)
 	f.Slots, f.clusters = f.Slots[:0], f.clusters[:0]
-	f.At, f.ignored, f.bytes, f.last = time.Time{}, 0, 0, 0
+	clear(f.places)
+	f.At, f.ignored, f.bytes, f.families, f.last = time.Time{}, 0, 0, 0, 0
 }
 
 // decode reads a message. It keeps nothing of data.
@@ -99,12 +107,11 @@ func (f *flush) decode(data []byte) error {
 	if len(data) > maxMessage {
 		return fmt.Errorf("reading counts: a message of %d bytes, want at most %d", len(data), maxMessage)
 	}
-	families := 0
 	err := fields(data, func(number protowire.Number, value field) error {
 		if number != messageFamilies || value.kind != protowire.BytesType {
 			return nil
 		}
-		if families++; families > maxFamilies {
+		if f.families++; f.families > maxFamilies {
 			return fmt.Errorf("more than %d metrics", maxFamilies)
 		}
 		return f.family(value.bytes)
@@ -176,22 +183,60 @@ func (f *flush) slot() *signals.Reported {
 	if f.last < len(f.clusters) && f.clusters[f.last] == string(cluster) {
 		return &f.Slots[f.last]
 	}
-	for i, name := range f.clusters {
-		if name == string(cluster) {
-			f.last = i
-			return &f.Slots[i]
-		}
+	if i, known := f.places[string(cluster)]; known {
+		f.last = i
+		return &f.Slots[i]
 	}
 	name, of, found := f.find(cluster)
 	if !found {
 		f.ignored++
 		return nil
 	}
+	return f.add(name, of)
+}
+
+// add a slot.
+func (f *flush) add(cluster string, of signals.Slot) *signals.Reported {
+	if f.places == nil {
+		f.places = map[string]int{}
+	}
 	f.last = len(f.clusters)
-	f.clusters = append(f.clusters, name)
+	f.places[cluster] = f.last
+	f.clusters = append(f.clusters, cluster)
 	f.Slots = append(f.Slots, signals.Reported{Slot: of})
 	return &f.Slots[f.last]
 }
+
+// join the next message of the same flush. An Envoy puts counters, gauges and histograms of one
+// slot into several.
+func (f *flush) join(next *flush) {
+	for i := range next.Slots {
+		told := &next.Slots[i]
+		place, known := f.places[next.clusters[i]]
+		var into *signals.Reported
+		if known {
+			into = &f.Slots[place]
+		} else {
+			into = f.add(next.clusters[i], told.Slot)
+		}
+		into.Counts.Add(&told.Counts)
+		into.FailedOver.Add(&told.FailedOver)
+		into.Active += told.Active
+	}
+	f.families = next.families
+	if f.At.IsZero() {
+		f.At = next.At
+	}
+}
+
+// continues says that a message is one of the same flush as those before. One that has no number
+// that counts has no time either.
+func (f *flush) continues(next *flush) bool {
+	return f.At.IsZero() || next.At.IsZero() || f.At.Equal(next.At)
+}
+
+// whole says that no message of the same flush follows.
+func (f *flush) whole() bool { return f.families != Batch }
 
 func (m *metric) label(data []byte) error {
 	var name, value []byte
