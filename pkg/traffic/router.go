@@ -93,4 +93,7 @@ type Outcomes struct {
 	Completed, Failed uint64
 	// InFlight have none yet.
 	InFlight int64
+	// Uncounted are proxies that send requests to the variation, and whose counts are missing
+	// here: there was no room for these.
+	Uncounted uint64
 }

@@ -80,6 +80,11 @@ func (l *Ledger) hold(ctx context.Context, service types.NamespacedName, r *v1al
 			return fmt.Errorf("%w; put the entry right, or take it out and restart the proxies of its Service", unread[key])
 		}
 		settle(entries, client.ObjectKeyFromObject(r), string(r.UID))
+		if before == 0 { // one that has something in force goes on
+			if err := release.Admit(entries, service); err != nil {
+				return err
+			}
+		}
 		entries[key], floor = entries[key].Hold(r.Name, string(r.UID), before)
 		return nil
 	})

@@ -34,6 +34,9 @@ const (
 	toldAgain = 200 * time.Millisecond
 	// unconfirmedAgain is for one that some proxies have not confirmed.
 	unconfirmedAgain = time.Second
+	// undecidedAgain is for one whose Service is not there, or for which there is no room: the
+	// release is not told when that changes.
+	undecidedAgain = 5 * time.Second
 )
 
 // Mesh shows what would become of a Service if it were divided so.
@@ -174,11 +177,19 @@ func (r *Reconciler) decide(ctx context.Context, s *subject) error {
 		before = s.facts.Before.Split.Sequence
 	}
 	service := types.NamespacedName{Namespace: s.release.Namespace, Name: s.release.Spec.Service}
+	if s.facts.Before == nil && s.problem(ir.ServiceNotFound) != nil {
+		s.decision = release.Decision{} // no proxy can have a sequence of what is not there
+		return nil
+	}
 	if !s.decision.Grew {
 		r.keep(ctx, s, service, before)
 		return nil
 	}
 	floor, err := r.Sequences.Hold(ctx, service, s.release, before)
+	if full := (*release.FullError)(nil); errors.As(err, &full) && s.facts.Before == nil {
+		s.invalid, s.decision = full, release.Decision{}
+		return nil
+	}
 	if err != nil {
 		return err
 	}
@@ -204,6 +215,8 @@ func (r *Reconciler) keep(ctx context.Context, s *subject, service types.Namespa
 func (s *subject) again() time.Duration {
 	var wait time.Duration
 	switch {
+	case s.decision.After == nil && (s.problem(ir.ServiceNotFound) != nil || errors.As(s.invalid, new(*release.FullError))):
+		return undecidedAgain
 	case s.decision.After == nil:
 		return 0 // something else has to change
 	case s.decision.Grew:

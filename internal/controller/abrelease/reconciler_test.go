@@ -38,6 +38,7 @@ type world struct {
 	clock  *clocktesting.FakeClock
 	router routertest.Recorder
 	ready  map[string]int
+	absent bool // the Service
 	// problems are those of the mesh.
 	problems []ir.Problem
 	events   *events.FakeRecorder
@@ -49,6 +50,11 @@ func (w *world) Router(types.NamespacedName) traffic.Router { return &w.router }
 
 // Prospect implements Mesh.
 func (w *world) Prospect(_ context.Context, split ir.Split) (ir.Mesh, error) {
+	if w.absent {
+		return ir.Mesh{Problems: []ir.Problem{{
+			Object: ir.Object{Kind: "ABRelease", Namespace: split.Namespace, Name: split.Name}, Reason: ir.ServiceNotFound, Refused: true, Message: "there is no Service web",
+		}}}, nil
+	}
 	port := ir.Port{Number: 80, Protocol: ir.HTTP}
 	for _, share := range split.Shares {
 		slot := ir.Slot{Variation: share.Variation}

@@ -98,6 +98,9 @@ func (s *subject) observed() (observed []v1alpha1.ObservedVariation) {
 func counted(o *v1alpha1.ObservedVariation, of *traffic.Outcomes, total float64) {
 	o.Requests, o.Failed = new(whole(of.Completed)), new(whole(of.Failed))
 	o.InFlight, o.WindowSeconds = new(max(of.InFlight, 0)), count(int(of.Window.Seconds()))
+	if of.Uncounted > 0 {
+		o.UncountedProxies = new(whole(of.Uncounted))
+	}
 	if total > 0 {
 		o.SharePercent = new(int32(math.Round(100 * float64(of.Completed) / total)))
 	}

@@ -85,7 +85,7 @@ func (r *Reconciler) worth(s *subject, was *v1alpha1.ABReleaseStatus) bool {
 func uncounted(status *v1alpha1.ABReleaseStatus) {
 	for i := range status.Observed {
 		o := &status.Observed[i]
-		o.Requests, o.Failed, o.InFlight, o.SharePercent, o.WindowSeconds = nil, nil, nil, nil, 0
+		o.Requests, o.Failed, o.InFlight, o.SharePercent, o.UncountedProxies, o.WindowSeconds = nil, nil, nil, nil, nil, 0
 	}
 	if c := status.Confirmed; c != nil { // pods come and go
 		c.Pods, c.ProxiedPods, c.RoutingPods = 0, 0, 0

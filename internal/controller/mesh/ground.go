@@ -84,11 +84,15 @@ func (g *ground) note() {
 	}
 }
 
+// uncountedFor so long it is told that there was no room for what a proxy counted: it tells it every
+// ten seconds.
+const uncountedFor = time.Minute
+
 // counted is what the proxies of this replica have counted of all variations.
 func (g *ground) counted() (counts []peers.Count) {
-	now := g.clock.Now()
+	since := g.clock.Now().Add(-uncountedFor)
 	for _, name := range g.catalogue.Divided() {
-		for _, v := range g.counts.Service(name.Namespace, name.Name, now).Variations {
+		for _, v := range g.counts.Service(name.Namespace, name.Name, since).Variations {
 			counts = append(counts, countOf(name, v))
 		}
 	}
@@ -96,7 +100,7 @@ func (g *ground) counted() (counts []peers.Count) {
 }
 
 func countOf(service types.NamespacedName, v signals.Variation) peers.Count {
-	c := peers.Count{Namespace: service.Namespace, Service: service.Name, Variation: v.Name, InFlight: v.InFlight}
+	c := peers.Count{Namespace: service.Namespace, Service: service.Name, Variation: v.Name, InFlight: v.InFlight, Uncounted: uint64(v.Uncounted)} //nolint:gosec // a number of proxies
 	c.Completed, c.Failed = v.Total.Outcomes()
 	return c
 }
@@ -194,7 +198,7 @@ func (g *ground) arms(service ir.Service, split traffic.Split, applied time.Time
 		if !from.IsZero() {
 			c := counts[share.Variation]
 			arm.Outcomes = &traffic.Outcomes{
-				Window: max(0, now.Sub(from)), Completed: c.Completed, Failed: min(c.Failed, c.Completed), InFlight: int64(c.InFlight), //nolint:gosec // requests at once
+				Window: max(0, now.Sub(from)), Completed: c.Completed, Failed: min(c.Failed, c.Completed), InFlight: int64(c.InFlight), Uncounted: c.Uncounted, //nolint:gosec // requests at once
 			}
 		}
 		arms = append(arms, arm)
@@ -219,6 +223,7 @@ func (g *ground) sum(service ir.Service, since time.Time) (sum map[string]peers.
 		for name, c := range counts {
 			s := sum[name]
 			s.Completed, s.Failed, s.InFlight = s.Completed+c.Completed, s.Failed+c.Failed, s.InFlight+c.InFlight
+			s.Uncounted += c.Uncounted
 			sum[name] = s
 		}
 		if at.After(from) {

@@ -6,6 +6,7 @@ import (
 	"encoding/json"
 	"errors"
 	"fmt"
+	"strings"
 
 	"k8s.io/apimachinery/pkg/types"
 )
@@ -87,6 +88,48 @@ func (e Entry) Restore(known Entry) Entry {
 
 // top is what nothing of the entry has passed.
 func (e Entry) top() uint64 { return max(e.Plain, e.Ceiling) }
+
+// The bounds of the ledger, which has room for 1 MiB: no namespace takes more than a part of it,
+// and what releases have that are in force already always finds room.
+const (
+	// MaxOfNamespace is how many Services of one namespace have entries.
+	MaxOfNamespace = 1_000
+	// maxLedger is how many bytes the entries take before no other Service gets one.
+	maxLedger = 900 << 10
+)
+
+// FullError says that the ledger has no room for another Service.
+type FullError struct {
+	Service types.NamespacedName
+	// OfNamespace is whether it is the namespace that has too many.
+	OfNamespace bool
+}
+
+func (e *FullError) Error() string {
+	const mend = "take the entries of Services that are gone out of ConfigMap " + LedgerName + ", and restart the discovery server and proxies that have served them"
+	if e.OfNamespace {
+		return fmt.Sprintf("the sequences of %d Services of namespace %s are kept, and there is no room for that of %s: %s", MaxOfNamespace, e.Service.Namespace, e.Service.Name, mend)
+	}
+	return fmt.Sprintf("there is no room for the sequence of Service %s: %s", e.Service, mend)
+}
+
+// Admit says whether there is room for the entry of a Service; the error is a [FullError].
+func Admit(entries map[string]Entry, service types.NamespacedName) error {
+	if _, has := entries[EntryKey(service)]; has {
+		return nil
+	}
+	of, size := 0, 0
+	for key, e := range entries {
+		if strings.HasPrefix(key, service.Namespace+".") {
+			of++
+		}
+		size += len(key) + len(e.String())
+	}
+	if of >= MaxOfNamespace || size >= maxLedger {
+		return &FullError{service, of >= MaxOfNamespace}
+	}
+	return nil
+}
 
 // LedgerName is the ConfigMap, in Plumbline's namespace, that has the entries.
 const LedgerName = "plumbline-xds-sequences"

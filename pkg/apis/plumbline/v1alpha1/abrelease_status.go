@@ -258,6 +258,11 @@ type ObservedVariation struct {
 	// +kubebuilder:validation:Minimum=0
 	// +kubebuilder:validation:Maximum=100
 	SharePercent *int32 `json:"sharePercent,omitempty"`
+	// uncountedProxies send requests to the variation, and have no part in the numbers above: the
+	// discovery server has no room for their counts.
+	// +optional
+	// +kubebuilder:validation:Minimum=0
+	UncountedProxies *int64 `json:"uncountedProxies,omitempty"`
 	// windowSeconds is how long was counted.
 	// +optional
 	// +kubebuilder:validation:Minimum=1

@@ -36,6 +36,8 @@ type Count struct {
 	// Completed are the requests that are over, Failed those of them that count against
 	// the variation, InFlight those that are not.
 	Completed, Failed, InFlight uint64
+	// Uncounted are proxies whose counts of it had no room.
+	Uncounted uint64
 }
 
 // The fields are those of
@@ -54,7 +56,7 @@ type Count struct {
 //	}
 //	message Count {
 //	  string namespace = 1; string service = 2; string variation = 3;
-//	  uint64 completed = 4; uint64 failed = 5; uint64 in_flight = 6;
+//	  uint64 completed = 4; uint64 failed = 5; uint64 in_flight = 6; uint64 uncounted = 7;
 //	}
 //
 // A moment is in nanoseconds since 1970, 0 for none.
@@ -87,6 +89,7 @@ const (
 	countCompleted = 4
 	countFailed    = 5
 	countInFlight  = 6
+	countUncounted = 7
 )
 
 // maxText is the length of any text in an update, in bytes.
@@ -121,7 +124,8 @@ func (c *Count) append(b []byte) []byte {
 	b = appendText(b, countVariation, c.Variation)
 	b = appendNumber(b, countCompleted, c.Completed)
 	b = appendNumber(b, countFailed, c.Failed)
-	return appendNumber(b, countInFlight, c.InFlight)
+	b = appendNumber(b, countInFlight, c.InFlight)
+	return appendNumber(b, countUncounted, c.Uncounted)
 }
 
 func appendChange(b, scratch []byte, c *confirmed.Change) (encoded, used []byte) {
@@ -254,6 +258,8 @@ func (c *Count) decode(data []byte) error {
 			c.Failed = f.integer
 		case countInFlight:
 			c.InFlight = f.integer
+		case countUncounted:
+			c.Uncounted = f.integer
 		}
 		return err
 	})
