@@ -116,7 +116,7 @@ func (s *server) listen(by *issuer.Issuer) (control.Ready, func(), error) {
 			return ready, nil, fmt.Errorf("listening: %w", err)
 		}
 		ready.Addresses = append(ready.Addresses, l.Addr().String())
-		go func() { _ = g.Serve(serve.Records(&counted{l, s})) }() // ends with g
+		go func() { _ = g.Serve(&counted{l, s}) }() // ends with g
 	}
 	return ready, g.Stop, nil
 }
@@ -224,7 +224,7 @@ func (c *counted) Accept() (net.Conn, error) {
 	if err != nil {
 		return nil, err
 	}
-	return &countedConn{conn, c.server}, nil
+	return serve.Records(&countedConn{conn, c.server}), nil
 }
 
 type countedConn struct {

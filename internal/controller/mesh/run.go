@@ -13,10 +13,10 @@ import (
 	"github.com/prometheus/client_golang/prometheus"
 	"golang.org/x/sync/errgroup"
 	"google.golang.org/grpc"
-	"google.golang.org/grpc/credentials"
 	"k8s.io/client-go/rest"
 	"k8s.io/utils/clock"
 
+	"github.com/plumbline-dev/plumbline/pkg/tlsport"
 	"github.com/plumbline-dev/plumbline/pkg/traffic/ads/peers"
 	"github.com/plumbline-dev/plumbline/pkg/traffic/ads/serve"
 	"github.com/plumbline-dev/plumbline/pkg/traffic/envoyxds"
@@ -106,6 +106,10 @@ func Run(ctx context.Context, setup Setup) error {
 		return err
 	}
 	s.counts = receive.New(receive.Config{}, counting{s.directory}, counted, setup.Clock.Now)
+	s.port = tlsport.NewMetrics("plumbline_xds")
+	if err := setup.Registry.Register(s.port); err != nil {
+		return fmt.Errorf("registering the metrics of the port: %w", err)
+	}
 	s.directory.Gateways, s.directory.Misread = setup.Gateways, told.misread
 	s.directory.AnyAddress, s.directory.AddressWait = setup.AnyAddress, addressWait
 	if s.ground, err = newGround(s); err != nil {
@@ -125,6 +129,7 @@ type service struct {
 	verifier  *identity.Verifier
 	lookout   *lookout
 	told      *observer
+	port      *tlsport.Metrics
 	ground    *ground
 	problems  map[string]bool
 }
@@ -205,8 +210,7 @@ func (s *service) tell(problems []ir.Problem) {
 }
 
 func (s *service) serve(ctx context.Context) error {
-	config := &tls.Config{GetCertificate: s.Certificate, MinVersion: tls.VersionTLS13, NextProtos: []string{"h2"}}
-	server := grpc.NewServer(append(serve.Options(), grpc.Creds(credentials.NewTLS(config)))...)
+	server := grpc.NewServer(serve.Options()...)
 	discovery := serve.New(s.Server, s.directory, s.proofs, envoyxds.Missing, s.told)
 	discovery.Register(server)
 	if s.Serving != nil {
@@ -236,7 +240,7 @@ func (s *service) serve(ctx context.Context) error {
 			<-gone
 		}
 	}()
-	err := server.Serve(serve.Records(s.Listener))
+	err := server.Serve(listenTLS(s.Listener, portLimits, s.Certificate, s.port, s.Log))
 	<-stopped
 	return err
 }

@@ -3,8 +3,9 @@
 package admit
 
 import (
-	"net"
 	"sync"
+
+	"github.com/plumbline-dev/plumbline/pkg/tlsport"
 )
 
 const (
@@ -50,7 +51,7 @@ type place struct {
 
 // enter takes a place; nil when its caller has none left.
 func (l *Limits) enter(remoteAddress string) *place {
-	from := hostOf(remoteAddress)
+	from := tlsport.HostOf(remoteAddress)
 	l.mu.Lock()
 	defer l.mu.Unlock()
 	who := l.callers[from]
@@ -87,13 +88,4 @@ func (p *place) leave() {
 	if p.who.reviews--; p.who.reviews == 0 {
 		delete(p.limits.callers, p.from)
 	}
-}
-
-// hostOf is the address without its port.
-func hostOf(remoteAddress string) string {
-	host, _, err := net.SplitHostPort(remoteAddress)
-	if err != nil {
-		return remoteAddress
-	}
-	return host
 }

@@ -9,6 +9,7 @@ import (
 	"github.com/prometheus/client_golang/prometheus"
 
 	"github.com/plumbline-dev/plumbline/pkg/specguard"
+	"github.com/plumbline-dev/plumbline/pkg/tlsport"
 )
 
 // Metrics counts reviews. It is a prometheus.Collector, shared by all handlers.
@@ -20,13 +21,8 @@ type Metrics struct {
 	denied     *prometheus.CounterVec
 	inFlight   *prometheus.GaugeVec
 
-	connections        prometheus.Gauge
-	connectionsRefused *prometheus.CounterVec
-	handshakesNow      *prometheus.GaugeVec
-	handshakes         [3]prometheus.Gauge // of handshakesNow, by handshakeState
-	handshakesDone     prometheus.Counter
-	handshakesRefused  *prometheus.CounterVec
-	handshakeErrors    *prometheus.CounterVec
+	// Port is that of the connections and handshakes.
+	Port *tlsport.Metrics
 }
 
 // NewMetrics returns metrics without a sample.
@@ -53,35 +49,7 @@ func NewMetrics() *Metrics {
 			Name: "plumbline_admission_in_flight",
 			Help: "Reviews that are being worked on.",
 		}, []string{"handler"}),
-		connections: prometheus.NewGauge(prometheus.GaugeOpts{
-			Name: "plumbline_admission_connections",
-			Help: "Open connections to the admission port whose TLS handshake is done.",
-		}),
-		connectionsRefused: prometheus.NewCounterVec(prometheus.CounterOpts{
-			Name: "plumbline_admission_connections_refused_total",
-			Help: "Connections that were closed because there were too many, by reason: caller (one address had too many), evicted (it had most when all were taken).",
-		}, []string{"reason"}),
-		handshakesNow: prometheus.NewGaugeVec(prometheus.GaugeOpts{
-			Name: "plumbline_admission_handshakes",
-			Help: "TLS handshakes that are under way, by state: computing, waiting (for its turn to be computed), peer (the caller is to send something).",
-		}, []string{"state"}),
-		handshakesDone: prometheus.NewCounter(prometheus.CounterOpts{
-			Name: "plumbline_admission_handshakes_total",
-			Help: "TLS handshakes that succeeded.",
-		}),
-		handshakesRefused: prometheus.NewCounterVec(prometheus.CounterOpts{
-			Name: "plumbline_admission_handshakes_refused_total",
-			Help: "Connections that were closed before their TLS handshake was done, by reason: caller (its address had most when all places were taken), evicted (the same, for another address's sake), turn (its turn did not come within a second).",
-		}, []string{"reason"}),
-		handshakeErrors: prometheus.NewCounterVec(prometheus.CounterOpts{
-			Name: "plumbline_admission_handshake_errors_total",
-			Help: "TLS handshakes that failed, by reason: certificate_rejected (the caller does not trust the serving certificate), other.",
-		}, []string{"reason"}),
-	}
-	m.handshakes = [...]prometheus.Gauge{
-		handshakePeer:      m.handshakesNow.WithLabelValues("peer"),
-		handshakeWaiting:   m.handshakesNow.WithLabelValues("waiting"),
-		handshakeComputing: m.handshakesNow.WithLabelValues("computing"),
+		Port: tlsport.NewMetrics("plumbline_admission"),
 	}
 	return m
 }
@@ -89,8 +57,7 @@ func NewMetrics() *Metrics {
 func (m *Metrics) collectors() []prometheus.Collector {
 	return []prometheus.Collector{
 		m.reviews, m.duration, m.unassessed, m.denied, m.inFlight,
-		m.connections, m.connectionsRefused,
-		m.handshakesNow, m.handshakesDone, m.handshakesRefused, m.handshakeErrors,
+		m.Port,
 	}
 }
 

@@ -15,6 +15,8 @@ import (
 	"strconv"
 	"strings"
 	"time"
+
+	"github.com/plumbline-dev/plumbline/pkg/tlsport"
 )
 
 // The paths that are served.
@@ -41,6 +43,15 @@ const (
 	stopGrace = 5 * time.Second
 )
 
+// limits of the port. An API server opens as many connections as it has calls under way; an idle one
+// holds about 30 KiB. It gives up a call after two seconds, and its other calls wait too: who has
+// waited a second for a turn is turned away before the handshake costs anything.
+var limits = tlsport.Limits{Connections: 1536, UnderWay: MaxHandshakes, OfCaller: 512, Handshake: 5 * time.Second, Turn: time.Second}
+
+// MaxHandshakes is how many handshakes may be under way. With so many computed at once nobody ever
+// waits. A handshake costs about twice what a review does.
+const MaxHandshakes = 1024
+
 // ServerConfig says how to listen.
 type ServerConfig struct {
 	// Host is empty for all addresses.
@@ -54,8 +65,8 @@ type ServerConfig struct {
 	ClientCAs *x509.CertPool
 	// ConnectionAge is the shortest life of a connection that is in use.
 	ConnectionAge time.Duration
-	// Handshakes is how many TLS handshakes are computed at once; 0 means
-	// DefaultHandshakes, and from MaxHandshakes on none ever waits.
+	// Handshakes is how many TLS handshakes are computed at once; 0 means half of
+	// the processors, and from MaxHandshakes on none ever waits.
 	Handshakes int
 	Metrics    *Metrics
 	Log        *slog.Logger
@@ -137,12 +148,10 @@ func (s *Server) Run(ctx context.Context) error {
 	return nil
 }
 
-func (s *Server) listenTLS(tcp net.Listener) *tlsListener {
-	places := s.cfg.Handshakes
-	if places == 0 {
-		places = DefaultHandshakes()
-	}
-	return listenTLS(newGate(tcp, newTurns(places), s.cfg.Metrics, s.cfg.Log), s.tlsConfig())
+func (s *Server) listenTLS(tcp net.Listener) net.Listener {
+	limits := limits
+	limits.Computed = s.cfg.Handshakes
+	return tlsport.Listen(tcp, tlsport.Config{Limits: limits, TLS: s.tlsConfig(), Metrics: s.cfg.Metrics.Port, Log: s.cfg.Log})
 }
 
 // serverErrors takes what net/http would print.

@@ -4,55 +4,26 @@ package admit
 
 import (
 	"context"
-	"crypto/ecdsa"
-	"crypto/elliptic"
-	"crypto/rand"
 	"crypto/tls"
 	"crypto/x509"
-	"crypto/x509/pkix"
 	"encoding/pem"
 	"fmt"
 	"io"
-	"math/big"
 	"net"
 	"net/http"
 	"strconv"
 	"testing"
 	"time"
 
-	"github.com/prometheus/client_golang/prometheus/testutil"
+	"github.com/prometheus/client_golang/prometheus"
 
 	"github.com/plumbline-dev/plumbline/test/harness/freeport"
 	"github.com/plumbline-dev/plumbline/test/harness/poll"
+	"github.com/plumbline-dev/plumbline/test/harness/selfsigned"
 )
 
 // patience bounds every wait.
 const patience = 20 * time.Second
-
-// selfSigned is a certificate that is its own authority.
-func selfSigned(t testing.TB, name string) tls.Certificate {
-	t.Helper()
-	key, err := ecdsa.GenerateKey(elliptic.P256(), rand.Reader)
-	if err != nil {
-		t.Fatal(err)
-	}
-	template := &x509.Certificate{
-		SerialNumber: big.NewInt(1), Subject: pkix.Name{CommonName: name}, DNSNames: []string{"localhost"},
-		NotBefore: time.Now().Add(-time.Hour), NotAfter: time.Now().Add(time.Hour),
-		IsCA: true, BasicConstraintsValid: true,
-		KeyUsage:    x509.KeyUsageDigitalSignature | x509.KeyUsageCertSign,
-		ExtKeyUsage: []x509.ExtKeyUsage{x509.ExtKeyUsageServerAuth, x509.ExtKeyUsageClientAuth},
-	}
-	der, err := x509.CreateCertificate(rand.Reader, template, template, key.Public(), key)
-	if err != nil {
-		t.Fatal(err)
-	}
-	leaf, err := x509.ParseCertificate(der)
-	if err != nil {
-		t.Fatal(err)
-	}
-	return tls.Certificate{Certificate: [][]byte{der}, PrivateKey: key, Leaf: leaf}
-}
 
 func poolOf(c tls.Certificate) *x509.CertPool {
 	pool := x509.NewCertPool()
@@ -100,14 +71,32 @@ func startConfigured(t testing.TB, cfg ServerConfig) (address string) {
 	})
 	// What the last connection leaves behind must not be counted later.
 	poll.True(t, patience, "the server forgets that", func() bool {
-		return testutil.ToFloat64(cfg.Metrics.handshakeErrors.WithLabelValues("other")) > 0 && testutil.ToFloat64(cfg.Metrics.handshakes[handshakePeer]) == 0
+		return sample(t, cfg.Metrics, "plumbline_admission_handshake_errors_total", "other") > 0 && sample(t, cfg.Metrics, "plumbline_admission_handshakes", "peer") == 0
 	})
-	cfg.Metrics.handshakeErrors.Reset()
 	return address
 }
 
+// sample of a metric that has one label; 0 when there is none.
+func sample(t testing.TB, metrics *Metrics, name, value string) float64 {
+	t.Helper()
+	registry := prometheus.NewPedanticRegistry()
+	registry.MustRegister(metrics)
+	families, err := registry.Gather()
+	if err != nil {
+		t.Fatal(err)
+	}
+	for _, family := range families {
+		for _, m := range family.GetMetric() {
+			if family.GetName() == name && m.GetLabel()[0].GetValue() == value {
+				return m.GetGauge().GetValue() + m.GetCounter().GetValue()
+			}
+		}
+	}
+	return 0
+}
+
 func TestServer(t *testing.T) {
-	serving, apiServer, other, stranger := selfSigned(t, "serving"), selfSigned(t, "kube-apiserver"), selfSigned(t, "someone"), selfSigned(t, "kube-apiserver")
+	serving, apiServer, other, stranger := selfsigned.New(t, "serving"), selfsigned.New(t, "kube-apiserver"), selfsigned.New(t, "someone"), selfsigned.New(t, "kube-apiserver")
 	trusted := poolOf(apiServer)
 	trusted.AddCert(other.Leaf)
 	metrics := NewMetrics()
@@ -153,18 +142,19 @@ func TestServer(t *testing.T) {
 }
 
 func TestACallerThatDoesNotTrustOurCertificateIsCounted(t *testing.T) {
-	serving, other, metrics := selfSigned(t, "serving"), selfSigned(t, "other"), NewMetrics()
+	serving, other, metrics := selfsigned.New(t, "serving"), selfsigned.New(t, "other"), NewMetrics()
 	address := startServer(t, serving, nil, metrics)
 	for name, config := range map[string]*tls.Config{
 		"certificate_rejected": {RootCAs: poolOf(other), ServerName: "localhost"},
 		"other":                {RootCAs: poolOf(serving), ServerName: "localhost", MinVersion: tls.VersionTLS10, MaxVersion: tls.VersionTLS11},
 	} {
+		before := sample(t, metrics, "plumbline_admission_handshake_errors_total", name)
 		if conn, err := tls.Dial("tcp", address, config); err == nil {
 			_ = conn.Close()
 			t.Errorf("%s: the handshake worked", name)
 		}
 		poll.True(t, patience, name+" is counted", func() bool {
-			return testutil.ToFloat64(metrics.handshakeErrors.WithLabelValues(name)) == 1
+			return sample(t, metrics, "plumbline_admission_handshake_errors_total", name) == before+1
 		})
 	}
 }
@@ -173,7 +163,7 @@ func TestParseClientCAs(t *testing.T) {
 	if _, err := ParseClientCAs([]byte("rubbish")); err == nil {
 		t.Error("rubbish was taken")
 	}
-	c := selfSigned(t, "ca")
+	c := selfsigned.New(t, "ca")
 	if _, err := ParseClientCAs(pem.EncodeToMemory(&pem.Block{Type: "CERTIFICATE", Bytes: c.Certificate[0]})); err != nil {
 		t.Error(err)
 	}
@@ -183,12 +173,12 @@ func TestACallerThatSaysNothingDoesNotMakeTheEndAFailure(t *testing.T) {
 	var mute net.Conn
 	t.Cleanup(func() { _ = mute.Close() }) // after the server has ended
 	metrics := NewMetrics()
-	address := startServer(t, selfSigned(t, "serving"), nil, metrics)
+	address := startServer(t, selfsigned.New(t, "serving"), nil, metrics)
 	var err error
 	if mute, err = net.Dial("tcp", address); err != nil {
 		t.Fatal(err)
 	}
 	poll.True(t, patience, "the server takes the connection", func() bool {
-		return testutil.ToFloat64(metrics.handshakes[handshakePeer]) == 1
+		return sample(t, metrics, "plumbline_admission_handshakes", "peer") == 1
 	})
 }

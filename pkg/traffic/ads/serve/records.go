@@ -7,24 +7,13 @@ import (
 	"net"
 )
 
-// Records has the connections of a listener read one TLS record at a time, for TLS
+// Records has a connection read one TLS record at a time, for TLS
 // above it. What crypto/tls has read ahead it keeps in a buffer that grows and never
 // shrinks: the first message of an Envoy, which says who it is in 61 KB, leaves 40 KiB
 // of it on each connection for as long as that lives. Without anything ahead it is 18,
 // enough for one record. No byte is changed; a reader may always get fewer than it
 // asked for.
-func Records(l net.Listener) net.Listener { return recordListener{l} }
-
-type recordListener struct{ net.Listener }
-
-// Accept implements net.Listener.
-func (l recordListener) Accept() (net.Conn, error) {
-	c, err := l.Listener.Accept()
-	if err != nil {
-		return nil, err
-	}
-	return &recordConn{Conn: c}, nil
-}
+func Records(c net.Conn) net.Conn { return &recordConn{Conn: c} }
 
 // recordConn knows where records end (RFC 8446, 5.1): each has a header whose last two
 // bytes are the length of what follows.

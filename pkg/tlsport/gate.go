@@ -1,6 +1,6 @@
 // SPDX-License-Identifier: Apache-2.0
 
-package admit
+package tlsport
 
 import (
 	"log/slog"
@@ -8,20 +8,6 @@ import (
 	"sync"
 
 	"github.com/prometheus/client_golang/prometheus"
-)
-
-// Bounds of the connections. An API server opens as many as it has calls under
-// way. Those whose TLS handshake is done, and those whose handshake is under
-// way, have places of their own: however many handshakes somebody begins, none
-// takes the place of a connection that is in use.
-const (
-	// maxConnections are those whose handshake is done; an idle one holds about
-	// 30 KiB.
-	maxConnections = 1536
-	// maxHandshakes are those whose handshake is under way.
-	maxHandshakes = 1024
-	// maxConnectionsOfCaller are of one address, of both sorts together.
-	maxConnectionsOfCaller = 512
 )
 
 // gate accepts connections and bounds them, in all and of one address. Who
@@ -33,6 +19,7 @@ type gate struct {
 	metrics  *Metrics
 	log      *slog.Logger
 	turns    *turns
+	limits   Limits
 
 	mu          sync.Mutex
 	closed      bool
@@ -54,10 +41,10 @@ type gated struct {
 	early     []byte     // what was received and not read yet
 }
 
-func newGate(listener net.Listener, turns *turns, metrics *Metrics, log *slog.Logger) *gate {
+func newGate(listener net.Listener, turns *turns, limits Limits, metrics *Metrics, log *slog.Logger) *gate {
 	return &gate{
-		listener: listener, metrics: metrics, log: log, turns: turns,
-		handshakes: newPool(maxHandshakes), established: newPool(maxConnections),
+		listener: listener, metrics: metrics, log: log, turns: turns, limits: limits,
+		handshakes: newPool(limits.UnderWay), established: newPool(limits.Connections),
 	}
 }
 
@@ -68,7 +55,7 @@ func (g *gate) accept() (*gated, error) {
 		if err != nil {
 			return nil, err
 		}
-		c := &gated{Conn: conn, gate: g, from: hostOf(conn.RemoteAddr().String()), gone: make(chan struct{})}
+		c := &gated{Conn: conn, gate: g, from: HostOf(conn.RemoteAddr().String()), gone: make(chan struct{})}
 		if g.begin(c) {
 			return c, nil
 		}
@@ -83,7 +70,7 @@ func (g *gate) begin(c *gated) bool {
 		g.mu.Unlock()
 		return false
 	}
-	if g.handshakes.count(c.from)+g.established.count(c.from) >= maxConnectionsOfCaller {
+	if g.handshakes.count(c.from)+g.established.count(c.from) >= g.limits.OfCaller {
 		g.mu.Unlock()
 		g.refused(c, g.metrics.connectionsRefused, "caller")
 		return false
@@ -124,7 +111,7 @@ func (g *gate) outcome(c, victim *gated, ok bool, counter *prometheus.CounterVec
 func (g *gate) refused(c *gated, counter *prometheus.CounterVec, reason string) {
 	counter.WithLabelValues(reason).Inc()
 	// Anybody can cause any number of these.
-	g.log.Debug("admission.connection.refused", "from", c.from, "reason", reason)
+	g.log.Debug("tls.connection.refused", "from", c.from, "reason", reason)
 }
 
 // forget takes a connection out of its pool; false: it had no place any more.

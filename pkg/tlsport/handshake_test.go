@@ -1,16 +1,14 @@
 // SPDX-License-Identifier: Apache-2.0
 
-package admit
+package tlsport
 
 import (
 	"bytes"
-	"context"
 	"crypto/tls"
 	"errors"
 	"fmt"
 	"io"
 	"net"
-	"net/http"
 	"strings"
 	"sync"
 	"sync/atomic"
@@ -21,6 +19,7 @@ import (
 	"github.com/prometheus/client_golang/prometheus/testutil"
 
 	"github.com/plumbline-dev/plumbline/test/harness/poll"
+	"github.com/plumbline-dev/plumbline/test/harness/selfsigned"
 )
 
 // turnstile is a GetCertificate that shows and holds up the computation of
@@ -34,12 +33,12 @@ type turnstile struct {
 
 func newTurnstile(t *testing.T) *turnstile {
 	t.Helper()
-	return &turnstile{serving: selfSigned(t, "serving"), entered: make(chan string, 1000), proceed: make(chan struct{})}
+	return &turnstile{serving: selfsigned.New(t, "serving"), entered: make(chan string, 1000), proceed: make(chan struct{})}
 }
 
 func (s *turnstile) get(hello *tls.ClientHelloInfo) (*tls.Certificate, error) {
 	s.inside.Add(1)
-	s.entered <- hostOf(hello.Conn.RemoteAddr().String())
+	s.entered <- HostOf(hello.Conn.RemoteAddr().String())
 	<-s.proceed
 	s.inside.Add(-1)
 	return &s.serving, nil
@@ -48,8 +47,8 @@ func (s *turnstile) get(hello *tls.ClientHelloInfo) (*tls.Certificate, error) {
 // listenOnPipes is a listener with connections in memory, and with nobody to
 // call Accept.
 func listenOnPipes(places int, config *tls.Config) (*pipes, *tlsListener, *Metrics) {
-	inner, metrics := newPipes(), NewMetrics()
-	return inner, listenTLS(newGate(inner, newTurns(places), metrics, quiet()), config), metrics
+	inner, metrics := newPipes(), NewMetrics("test")
+	return inner, listenTLS(newGate(inner, newTurns(places), limits, metrics, quiet()), config, as), metrics
 }
 
 // shakeHands begins handshakes from an address.
@@ -157,11 +156,8 @@ func dialFrom(t testing.TB, from, to string) net.Conn {
 }
 
 func TestSlowCallersHoldNoTurn(t *testing.T) {
-	serving, metrics := selfSigned(t, "serving"), NewMetrics()
-	address := startConfigured(t, ServerConfig{
-		Handshakes: 1, Metrics: metrics,
-		GetCertificate: func(*tls.ClientHelloInfo) (*tls.Certificate, error) { return &serving, nil },
-	})
+	serving, metrics := selfsigned.New(t, "serving"), NewMetrics("test")
+	address := listen(t, 1, metrics, func(*tls.ClientHelloInfo) (*tls.Certificate, error) { return &serving, nil })
 	const each = 20
 	stop := make(chan struct{})
 	var wg sync.WaitGroup
@@ -228,7 +224,7 @@ func (p *pipes) dial(from string) net.Conn {
 }
 
 func TestHandshakesHaveTheirTime(t *testing.T) {
-	serving := selfSigned(t, "serving")
+	serving := selfsigned.New(t, "serving")
 	client := &tls.Config{InsecureSkipVerify: true}
 	tests := map[string]struct {
 		busy    bool // the only place is taken
@@ -238,10 +234,10 @@ func TestHandshakesHaveTheirTime(t *testing.T) {
 		failed  float64
 	}{
 		"a handshake takes none":                            {call: func(c net.Conn) error { return tls.Client(c, client).Handshake() }},
-		"who waits a second for a turn is turned away":      {busy: true, call: func(c net.Conn) error { return tls.Client(c, client).Handshake() }, took: turnTimeout, refused: 1},
-		"who says nothing is cut off":                       {call: waitForEnd, took: handshakeTimeout, failed: 1},
-		"who sends a byte now and then is cut off":          {call: dribble, took: handshakeTimeout, failed: 1},
-		"who sends a byte now and then is not kept waiting": {busy: true, call: dribble, took: turnTimeout + dribbleEvery, refused: 1},
+		"who waits a second for a turn is turned away":      {busy: true, call: func(c net.Conn) error { return tls.Client(c, client).Handshake() }, took: limits.Turn, refused: 1},
+		"who says nothing is cut off":                       {call: waitForEnd, took: limits.Handshake, failed: 1},
+		"who sends a byte now and then is cut off":          {call: dribble, took: limits.Handshake, failed: 1},
+		"who sends a byte now and then is not kept waiting": {busy: true, call: dribble, took: limits.Turn + dribbleEvery, refused: 1},
 	}
 	for name, tc := range tests {
 		t.Run(name, func(t *testing.T) {
@@ -334,7 +330,7 @@ func TestWhatComesTogetherWithTheEndOfTheHandshakeIsRead(t *testing.T) {
 	// More than crypto/tls reads ahead, which is as much as the hello needed.
 	first, later := strings.Repeat("the first request", 80), "one that comes when a handshake would be too late"
 	synctest.Test(t, func(t *testing.T) {
-		inner, l, _ := listenOnPipes(1, &tls.Config{Certificates: []tls.Certificate{selfSigned(t, "serving")}})
+		inner, l, _ := listenOnPipes(1, &tls.Config{Certificates: []tls.Certificate{selfsigned.New(t, "serving")}})
 		conn := &hasty{Conn: inner.dial("a")}
 		go func() {
 			client := tls.Client(conn, &tls.Config{InsecureSkipVerify: true, CurvePreferences: []tls.CurveID{tls.X25519}})
@@ -342,7 +338,7 @@ func TestWhatComesTogetherWithTheEndOfTheHandshakeIsRead(t *testing.T) {
 			if conn.writes < 3 {
 				t.Errorf("the client wrote %d times: this does not test what it says", conn.writes)
 			}
-			<-time.After(2 * handshakeTimeout) // takes none: the bubble has its own time
+			<-time.After(2 * limits.Handshake) // takes none: the bubble has its own time
 			_, err2 := io.WriteString(client, later)
 			if err := errors.Join(err, err2); err != nil {
 				t.Error(err)
@@ -386,7 +382,7 @@ func TestAnEvictedHandshakeIsCountedOnce(t *testing.T) {
 
 func TestAnErrorOfTheListenerIsPassedOnAndEndsNothing(t *testing.T) {
 	synctest.Test(t, func(t *testing.T) {
-		inner, l, _ := listenOnPipes(1, &tls.Config{Certificates: []tls.Certificate{selfSigned(t, "serving")}})
+		inner, l, _ := listenOnPipes(1, &tls.Config{Certificates: []tls.Certificate{selfsigned.New(t, "serving")}})
 		tooMany := errors.New("too many open files")
 		inner.errs <- tooMany
 		if _, err := l.Accept(); !errors.Is(err, tooMany) {
@@ -413,16 +409,16 @@ func TestAnErrorOfTheListenerIsPassedOnAndEndsNothing(t *testing.T) {
 
 // Each connection is counted once, whatever becomes of it.
 func TestEachConnectionIsCountedOnce(t *testing.T) {
-	serving, other, metrics := selfSigned(t, "serving"), selfSigned(t, "other"), NewMetrics()
+	serving, other, metrics := selfsigned.New(t, "serving"), selfsigned.New(t, "other"), NewMetrics("test")
 	var panics atomic.Bool
 	// There is a place for each, so that none is refused for want of a turn.
-	address := startConfigured(t, ServerConfig{Handshakes: MaxHandshakes, Metrics: metrics, GetCertificate: func(hello *tls.ClientHelloInfo) (*tls.Certificate, error) {
+	address := listen(t, limits.UnderWay, metrics, func(hello *tls.ClientHelloInfo) (*tls.Certificate, error) {
 		if hello.ServerName == "panic.localhost" {
 			panics.Store(true)
 			panic("as asked")
 		}
 		return &serving, nil
-	}})
+	})
 	kinds := []func(net.Conn) error{
 		func(c net.Conn) error {
 			return tls.Client(c, &tls.Config{RootCAs: poolOf(serving), ServerName: "localhost"}).Handshake()
@@ -473,57 +469,4 @@ func TestEachConnectionIsCountedOnce(t *testing.T) {
 		t.Error("nothing panicked")
 	}
 	poll.True(t, patience, "nothing is left", func() bool { return testutil.ToFloat64(metrics.connections) == 0 })
-}
-
-func TestWhoForgetsTLSIsTold(t *testing.T) {
-	metrics := NewMetrics()
-	address := startServer(t, selfSigned(t, "serving"), nil, metrics)
-	for method, want := range map[string]bool{"GET": true, "POST": true, "BREW": false} {
-		c := dialFrom(t, "127.0.0.1", address)
-		if _, err := fmt.Fprintf(c, "%s / HTTP/1.1\r\nHost: h\r\n\r\n", method); err != nil {
-			t.Fatal(err)
-		}
-		answer, _ := io.ReadAll(c)
-		if got := strings.HasPrefix(string(answer), "HTTP/1.0 400 "); got != want {
-			t.Errorf("%s: %q", method, answer)
-		}
-	}
-}
-
-// BenchmarkHandshake is a whole handshake over loopback with its connection,
-// of both sides together.
-func BenchmarkHandshake(b *testing.B) {
-	serving := selfSigned(b, "serving")
-	address := startServer(b, serving, nil, NewMetrics())
-	config := &tls.Config{RootCAs: poolOf(serving), ServerName: "localhost"}
-	b.ReportAllocs()
-	for b.Loop() {
-		c, err := (&tls.Dialer{Config: config}).DialContext(context.Background(), "tcp", address)
-		if err != nil {
-			b.Fatal(err)
-		}
-		if err := c.Close(); err != nil {
-			b.Fatal(err)
-		}
-	}
-}
-
-// BenchmarkCall is a call on a connection that stays.
-func BenchmarkCall(b *testing.B) {
-	serving := selfSigned(b, "serving")
-	address := startServer(b, serving, nil, NewMetrics())
-	transport := &http.Transport{TLSClientConfig: &tls.Config{RootCAs: poolOf(serving), ServerName: "localhost"}}
-	defer transport.CloseIdleConnections()
-	client := &http.Client{Transport: transport}
-	b.ReportAllocs()
-	for b.Loop() {
-		response, err := client.Get("https://" + address + ValidatePath)
-		if err != nil {
-			b.Fatal(err)
-		}
-		if _, err := io.Copy(io.Discard, response.Body); err != nil {
-			b.Fatal(err)
-		}
-		_ = response.Body.Close()
-	}
 }

@@ -1,6 +1,6 @@
 // SPDX-License-Identifier: Apache-2.0
 
-package admit
+package tlsport
 
 import (
 	"crypto/tls"
@@ -8,36 +8,15 @@ import (
 	"fmt"
 	"io"
 	"net"
-	"runtime"
 	"runtime/debug"
 	"strings"
 	"sync"
 	"time"
 )
 
-const (
-	// handshakeTimeout is how long a handshake may take. The API server gives up
-	// a call after two seconds; the connection that it opened for the call may
-	// still serve the next one.
-	handshakeTimeout = 5 * time.Second
-	// turnTimeout is how long a handshake may wait for its turn. Who waited
-	// longer is turned away before it costs anything: half of the API server's
-	// two seconds are gone, and its other calls wait too.
-	turnTimeout = time.Second
-	// helloSize is what a message of the caller usually needs at most, so that
-	// it takes one turn; crypto/tls alone would read in smaller pieces.
-	helloSize = 2 << 10
-)
-
-// DefaultHandshakes is how many handshakes are computed at once unless
-// ServerConfig says otherwise: half of the processors, at least one. The other
-// half is left to reviews. A handshake costs about twice what a review does,
-// and whoever begins one and ends none spends next to nothing on it.
-func DefaultHandshakes() int { return max(1, runtime.GOMAXPROCS(0)/2) }
-
-// MaxHandshakes is how many handshakes may be under way. With so many computed
-// at once nobody ever waits.
-const MaxHandshakes = maxHandshakes
+// helloSize is what a message of the caller usually needs at most, so that it takes one turn;
+// crypto/tls alone would read in smaller pieces.
+const helloSize = 2 << 10
 
 // handshakeState says what a handshake that is under way is doing.
 type handshakeState int
@@ -77,7 +56,7 @@ func (h *handshake) become(next handshakeState) {
 func (h *handshake) enter() error {
 	c := h.conn
 	h.become(handshakeWaiting)
-	if err := c.gate.turns.enter(c.from, min(turnTimeout, time.Until(h.deadline)), c.gone); err != nil {
+	if err := c.gate.turns.enter(c.from, min(c.gate.limits.Turn, time.Until(h.deadline)), c.gone); err != nil {
 		h.become(handshakePeer)
 		return err
 	}
@@ -143,6 +122,7 @@ func (c *gated) Write(p []byte) (int, error) {
 type tlsListener struct {
 	gate   *gate
 	config *tls.Config
+	wrap   func(net.Conn) net.Conn // below TLS
 
 	ready   chan accepted
 	closing chan struct{}
@@ -160,10 +140,10 @@ type accepted struct {
 }
 
 // listenTLS begins to accept. Close ends it.
-func listenTLS(g *gate, config *tls.Config) *tlsListener {
+func listenTLS(g *gate, config *tls.Config, wrap func(net.Conn) net.Conn) *tlsListener {
 	l := &tlsListener{
-		gate: g, config: config,
-		ready: make(chan accepted), closing: make(chan struct{}), running: make(chan struct{}, 2*maxHandshakes),
+		gate: g, config: config, wrap: wrap,
+		ready: make(chan accepted), closing: make(chan struct{}), running: make(chan struct{}, 2*g.limits.UnderWay),
 	}
 	l.work.Go(l.acceptAll)
 	return l
@@ -228,7 +208,7 @@ func (l *tlsListener) hand(a accepted) bool {
 
 // serve does a connection's handshake and gives the connection to Accept.
 func (l *tlsListener) serve(c *gated) {
-	conn := tls.Server(c, l.config)
+	conn := tls.Server(l.wrap(c), l.config)
 	err := l.handshake(c, conn)
 	switch {
 	case err != nil:
@@ -245,11 +225,11 @@ func (l *tlsListener) serve(c *gated) {
 
 // handshake never panics: net/http would catch what panics in its handshakes.
 func (l *tlsListener) handshake(c *gated, conn *tls.Conn) (err error) {
-	deadline := time.Now().Add(handshakeTimeout)
+	deadline := time.Now().Add(l.gate.limits.Handshake)
 	c.begin(deadline)
 	defer func() {
 		if p := recover(); p != nil {
-			l.gate.log.Error("admission.handshake.panic", "panic", fmt.Sprint(p), "stack", string(debug.Stack()))
+			l.gate.log.Error("tls.handshake.panic", "panic", fmt.Sprint(p), "stack", string(debug.Stack()))
 			err = fmt.Errorf("panic: %v", p)
 		}
 		c.handshake.end()
@@ -278,7 +258,7 @@ func (l *tlsListener) failed(c *gated, err error) {
 	if errors.As(err, &record) && record.Conn != nil && looksLikeHTTP(record.RecordHeader) {
 		_, _ = io.WriteString(record.Conn, "HTTP/1.0 400 Bad Request\r\n\r\nClient sent an HTTP request to an HTTPS server.\n")
 	}
-	l.gate.log.Debug("admission.handshake.failed", "from", c.from, "error", err.Error())
+	l.gate.log.Debug("tls.handshake.failed", "from", c.from, "error", err.Error())
 }
 
 // looksLikeHTTP recognises a request without TLS, whose sender is told.

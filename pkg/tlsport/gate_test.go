@@ -1,6 +1,6 @@
 // SPDX-License-Identifier: Apache-2.0
 
-package admit
+package tlsport
 
 import (
 	"fmt"
@@ -42,7 +42,9 @@ func (f *fakeListener) Accept() (net.Conn, error) {
 	return c, nil
 }
 
-func newFakeGate() *gate { return newGate(&fakeListener{}, newTurns(1), NewMetrics(), quiet()) }
+func newFakeGate() *gate {
+	return newGate(&fakeListener{}, newTurns(1), limits, NewMetrics("test"), quiet())
+}
 
 // connect lets n connections of an address begin their handshakes.
 func connect(g *gate, from string, n int) (begun []*gated) {
@@ -88,12 +90,12 @@ func wantCount(t *testing.T, counter *prometheus.CounterVec, reason string, n fl
 
 func TestHoweverManyConnectionsSomebodyHoldsAnotherGetsIn(t *testing.T) {
 	g := newFakeGate()
-	if n := len(finish(g, connect(g, "10.0.0.1:1", maxConnectionsOfCaller+10))); n != maxConnectionsOfCaller {
+	if n := len(finish(g, connect(g, "10.0.0.1:1", limits.OfCaller+10))); n != limits.OfCaller {
 		t.Errorf("one address has %d connections", n)
 	}
-	finish(g, connect(g, "10.0.0.2:1", maxConnectionsOfCaller))
-	finish(g, connect(g, "10.0.0.3:1", maxConnections-2*maxConnectionsOfCaller))
-	if g.established.total != maxConnections {
+	finish(g, connect(g, "10.0.0.2:1", limits.OfCaller))
+	finish(g, connect(g, "10.0.0.3:1", limits.Connections-2*limits.OfCaller))
+	if g.established.total != limits.Connections {
 		t.Fatalf("%d connections", g.established.total)
 	}
 	api := finish(g, connect(g, "10.0.0.9:1", 5))
@@ -101,7 +103,7 @@ func TestHoweverManyConnectionsSomebodyHoldsAnotherGetsIn(t *testing.T) {
 		t.Fatal("the fourth address does not get in")
 	}
 	wantOpen(t, api, 5)
-	if g.established.total != maxConnections || g.established.count("10.0.0.9") != 5 {
+	if g.established.total != limits.Connections || g.established.count("10.0.0.9") != 5 {
 		t.Errorf("%d connections, %d of the newcomer", g.established.total, g.established.count("10.0.0.9"))
 	}
 	wantCount(t, g.metrics.connectionsRefused, "caller", 10)
@@ -113,13 +115,13 @@ func TestHoweverManyHandshakesSomebodyBeginsAnotherGetsInAndNoConnectionIsDispla
 	used := finish(g, connect(g, "10.0.0.9:1", 20))
 	var flood []*gated
 	for n := range 8 {
-		flood = append(flood, connect(g, fmt.Sprintf("10.0.1.%d:1", n), maxConnectionsOfCaller)...)
+		flood = append(flood, connect(g, fmt.Sprintf("10.0.1.%d:1", n), limits.OfCaller)...)
 	}
-	if g.handshakes.total != maxHandshakes {
+	if g.handshakes.total != limits.UnderWay {
 		t.Fatalf("%d handshakes", g.handshakes.total)
 	}
 	api := connect(g, "10.0.0.9:1", 20)
-	connect(g, "10.0.2.1:1", maxConnectionsOfCaller)
+	connect(g, "10.0.2.1:1", limits.OfCaller)
 	wantOpen(t, used, 20)
 	wantOpen(t, api, 20)
 	wantOpen(t, finish(g, api), 20)
@@ -129,19 +131,19 @@ func TestHoweverManyHandshakesSomebodyBeginsAnotherGetsInAndNoConnectionIsDispla
 			open++
 		}
 	}
-	if all := open + len(api) + g.handshakes.count("10.0.2.1"); all != maxHandshakes {
+	if all := open + len(api) + g.handshakes.count("10.0.2.1"); all != limits.UnderWay {
 		t.Errorf("%d handshakes", all)
 	}
 	// Of the newcomers' shares: eight addresses have them all, the ninth as many as any.
-	if n := g.handshakes.count("10.0.2.1"); n < (maxHandshakes-20)/9 {
+	if n := g.handshakes.count("10.0.2.1"); n < (limits.UnderWay-20)/9 {
 		t.Errorf("the last address has %d handshakes", n)
 	}
 }
 
 func TestAnEvictedHandshakeIsNotEstablished(t *testing.T) {
 	g := newFakeGate()
-	first := connect(g, "10.0.0.1:1", maxConnectionsOfCaller)
-	connect(g, "10.0.0.2:1", maxConnectionsOfCaller)
+	first := connect(g, "10.0.0.1:1", limits.OfCaller)
+	connect(g, "10.0.0.2:1", limits.OfCaller)
 	connect(g, "10.0.0.3:1", 1)
 	g.close()
 	for _, c := range first {
