@@ -21,6 +21,9 @@ func facesOf(opts *options.XDS) (mesh.Faces, mesh.Account, error) {
 	if err != nil {
 		return faces, mesh.Account{}, fmt.Errorf("reading whom gateways trust: %w", err)
 	}
+	if faces.Grants, err = opts.Faces.Grants(); err != nil {
+		return faces, mesh.Account{}, fmt.Errorf("reading whose hosts gateways serve: %w", err)
+	}
 	faces.Gateway = &envoyxds.Gateway{
 		Port: uint16(opts.Faces.GatewayPort), IPv6: opts.Faces.IPv6, //nolint:gosec // validated
 		Trusted: trusted, Hops: uint32(opts.Faces.GatewayHops), //nolint:gosec // validated

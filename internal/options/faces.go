@@ -3,15 +3,19 @@
 package options
 
 import (
+	"encoding/json"
 	"flag"
 	"fmt"
 	"net/netip"
 	"slices"
+	"strings"
 
+	metav1 "k8s.io/apimachinery/pkg/apis/meta/v1"
 	"k8s.io/apimachinery/pkg/util/validation"
 	"k8s.io/apimachinery/pkg/util/validation/field"
 
 	"github.com/plumbline-dev/plumbline/pkg/traffic/inject"
+	"github.com/plumbline-dev/plumbline/pkg/traffic/ir"
 )
 
 // Faces say where proxies listen, besides the addresses of Services.
@@ -28,6 +32,9 @@ type Faces struct {
 	GatewayTrustedCIDRs string
 	// GatewayHops is how many proxies before the gateway are believed.
 	GatewayHops int
+	// GatewayHosts give hosts to namespaces: a JSON list of objects with a namespaceSelector
+	// and domains. Empty: any namespace may have any host.
+	GatewayHosts string
 }
 
 // maxHops is more proxies than anybody puts in a row.
@@ -39,7 +46,41 @@ func (f *Faces) AddFlags(fs *flag.FlagSet) {
 	fs.IntVar(&f.GatewayPort, "gateway-port", 0, "port that gateways listen on, 1024 or more; 0 without gateways")
 	fs.StringVar(&f.GatewayAccount, "gateway-account", "plumbline-gateway", "service account, in --namespace, whose pods are gateways")
 	fs.StringVar(&f.GatewayTrustedCIDRs, "gateway-trusted-cidrs", "", "clients of gateways that may choose a variation by its override header, as ranges of the addresses that connect, comma separated")
+	fs.StringVar(&f.GatewayHosts, "gateway-hosts", "", "hosts that namespaces may have at gateways, as a JSON list of objects with namespaceSelector and domains; empty: any namespace any host")
 	fs.IntVar(&f.GatewayHops, "gateway-hops", 0, "how many proxies before the gateways are believed in x-forwarded-for and x-forwarded-proto")
+}
+
+// Grants are those of GatewayHosts.
+func (f *Faces) Grants() ([]ir.Grant, error) {
+	if f.GatewayHosts == "" {
+		return nil, nil
+	}
+	var all []struct {
+		NamespaceSelector *metav1.LabelSelector `json:"namespaceSelector"`
+		Domains           []string              `json:"domains"`
+	}
+	decoder := json.NewDecoder(strings.NewReader(f.GatewayHosts))
+	decoder.DisallowUnknownFields()
+	if err := decoder.Decode(&all); err != nil {
+		return nil, fmt.Errorf(`reading the hosts of namespaces, as in [{"namespaceSelector":{"matchLabels":{"team":"shop"}},"domains":["*.example.com"]}]: %w`, err)
+	}
+	var grants []ir.Grant
+	for i, g := range all {
+		if g.NamespaceSelector == nil {
+			return nil, fmt.Errorf("entry %d has no namespaceSelector: give it one, {} for all namespaces", i)
+		}
+		selector, err := metav1.LabelSelectorAsSelector(g.NamespaceSelector)
+		if err != nil {
+			return nil, fmt.Errorf("namespaceSelector of entry %d: %w", i, err)
+		}
+		for _, domain := range g.Domains {
+			if len(validation.IsDNS1123Subdomain(domain)) > 0 && len(validation.IsWildcardDNS1123Subdomain(domain)) > 0 {
+				return nil, fmt.Errorf("domain %q of entry %d: want a name as shop.example.com or *.example.com, in small letters", domain, i)
+			}
+		}
+		grants = append(grants, ir.Grant{Namespaces: selector, Domains: g.Domains})
+	}
+	return grants, nil
 }
 
 // Trusted are the ranges of GatewayTrustedCIDRs, masked, each once: an Envoy refuses a
@@ -71,6 +112,9 @@ func (f *Faces) validate() field.ErrorList {
 	}
 	if _, err := f.Trusted(); err != nil {
 		errs = append(errs, field.Invalid(flagPath("gateway-trusted-cidrs"), f.GatewayTrustedCIDRs, err.Error()))
+	}
+	if _, err := f.Grants(); err != nil {
+		errs = append(errs, field.Invalid(flagPath("gateway-hosts"), f.GatewayHosts, err.Error()))
 	}
 	if f.GatewayHops < 0 || f.GatewayHops > maxHops {
 		errs = append(errs, field.Invalid(flagPath("gateway-hops"), f.GatewayHops, fmt.Sprintf("must be 0 to %d", maxHops)))

@@ -9,6 +9,7 @@ import (
 	"io"
 	"net"
 	"runtime/debug"
+	"slices"
 	"strings"
 	"sync"
 	"time"
@@ -240,8 +241,17 @@ func (l *tlsListener) handshake(c *gated, conn *tls.Conn) (err error) {
 	if err := conn.Handshake(); err != nil {
 		return err
 	}
+	if conn.ConnectionState().NegotiatedProtocol == "" && !l.http1() {
+		return errNoProtocol
+	}
 	return c.SetDeadline(time.Time{})
 }
+
+// errNoProtocol is said of callers that speak none of the protocols, and of those that do not say.
+var errNoProtocol = errors.New("no protocol was agreed on")
+
+// http1 says that HTTP/1.1 is served, which callers need not name.
+func (l *tlsListener) http1() bool { return slices.Contains(l.config.NextProtos, "http/1.1") }
 
 // failed counts a handshake that came to nothing. Anybody can cause any number
 // of them, so they are visible only at level debug.
@@ -255,7 +265,7 @@ func (l *tlsListener) failed(c *gated, err error) {
 	}
 	l.gate.metrics.handshakeErrors.WithLabelValues(handshakeReason(err.Error())).Inc()
 	var record tls.RecordHeaderError
-	if errors.As(err, &record) && record.Conn != nil && looksLikeHTTP(record.RecordHeader) {
+	if l.http1() && errors.As(err, &record) && record.Conn != nil && looksLikeHTTP(record.RecordHeader) {
 		_, _ = io.WriteString(record.Conn, "HTTP/1.0 400 Bad Request\r\n\r\nClient sent an HTTP request to an HTTPS server.\n")
 	}
 	l.gate.log.Debug("tls.handshake.failed", "from", c.from, "error", err.Error())

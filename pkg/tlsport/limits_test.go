@@ -40,7 +40,7 @@ func listen(t *testing.T, computed int, metrics *Metrics, certificate func(*tls.
 	}
 	of := limits
 	of.Computed = computed
-	l := Listen(tcp, Config{Limits: of, TLS: &tls.Config{GetCertificate: certificate, MinVersion: tls.VersionTLS12}, Metrics: metrics, Log: quiet()})
+	l := Listen(tcp, Config{Limits: of, TLS: &tls.Config{GetCertificate: certificate, MinVersion: tls.VersionTLS12, NextProtos: []string{"http/1.1"}}, Metrics: metrics, Log: quiet()})
 	var served sync.WaitGroup
 	served.Go(func() {
 		for {

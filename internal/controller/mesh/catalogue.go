@@ -41,6 +41,8 @@ type Catalogue struct {
 type Faces struct {
 	// Gateway is nil without gateways.
 	Gateway *envoyxds.Gateway
+	// Grants give hosts of the gateways to namespaces; none gives any host to any.
+	Grants []ir.Grant
 	// IPv6 is whether pods have it: local ports are then on both loopback addresses,
 	// and otherwise on that of IPv4 alone, since an Envoy refuses a listener on an
 	// address that is not there.

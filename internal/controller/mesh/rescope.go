@@ -4,6 +4,7 @@ package mesh
 
 import (
 	"context"
+	"maps"
 
 	corev1 "k8s.io/api/core/v1"
 	toolscache "k8s.io/client-go/tools/cache"
@@ -33,7 +34,7 @@ func rescoped(was, is *corev1.Pod) bool {
 	return false
 }
 
-// onNamespaces tells of changed exports, and ends the streams of all pods to which an
+// onNamespaces tells of changed exports, and of labels that give hosts, and ends the streams of all pods to which an
 // annotation of their namespace counts that has changed.
 func (s *sources) onNamespaces(ctx context.Context, changed func(Haste), ended func(uid string)) toolscache.ResourceEventHandler {
 	exports := func(object any) (string, bool) {
@@ -58,7 +59,7 @@ func (s *sources) onNamespaces(ctx context.Context, changed func(Haste), ended f
 				}
 			}
 			former, had := exports(was)
-			if export, has := exports(is); had != has || former != export {
+			if export, has := exports(is); had != has || former != export || len(s.grants) > 0 && !maps.Equal(was.Labels, is.Labels) {
 				changed(Later)
 			}
 		},

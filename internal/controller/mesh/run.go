@@ -89,6 +89,7 @@ func Run(ctx context.Context, setup Setup) error {
 		Setup: setup, from: from, proofs: serve.NewProofs(), told: told, lookout: newLookout(setup.Clock),
 		verifier: identity.New(identity.Config{API: api, Pods: podsOf{from}, Now: setup.Clock.Now}),
 	}
+	from.grants = setup.Faces.Grants
 	s.catalogue = NewCatalogue(s.proofs).WithFaces(setup.Faces)
 	s.directory = NewDirectory(s.verifier, from, s.catalogue, told.token)
 	recorder, err := newRecorder(ctx, setup.Config, setup.Log)

@@ -50,6 +50,8 @@ type sources struct {
 	concerned map[string]bool
 
 	numbers numbers
+	// grants give hosts of the gateways to namespaces.
+	grants []ir.Grant
 }
 
 func newSources(config *rest.Config, namespace string, ipv6 bool, clock clock.WithTicker, log logr.Logger) (*sources, error) {
@@ -132,6 +134,9 @@ func (s *sources) inputs(ctx context.Context) (in ir.Inputs, err error) {
 		return in, err
 	}
 	if err := s.decisions(ctx, &in); err != nil {
+		return in, err
+	}
+	if err := s.hosts(ctx, &in); err != nil {
 		return in, err
 	}
 	return in, s.sequences(ctx, &in)

@@ -54,7 +54,7 @@ func sourcesOf(t *testing.T, objects ...client.Object) *sources {
 		t.Fatal(err)
 	}
 	c := fake.NewClientBuilder().WithScheme(scheme).WithObjects(objects...).
-		WithIndex(&corev1.Pod{}, injectedField, injected).WithIndex(&corev1.Service{}, addressField, addresses).Build()
+		WithIndex(&corev1.Pod{}, injectedField, injected).WithIndex(&corev1.Pod{}, podAddressField, podAddresses).WithIndex(&corev1.Service{}, addressField, addresses).Build()
 	return &sources{
 		cache: cached{Client: c}, live: c, clock: clocktesting.NewFakeClock(begin), log: logr.Discard(),
 		kinds:   map[string]bool{releaseKind: true, baselineKind: true},

@@ -50,6 +50,9 @@ func (s *sources) watch(ctx context.Context, changed func(Haste), ended func(uid
 	if err := s.cache.IndexField(ctx, &corev1.Pod{}, injectedField, injected); err != nil {
 		return fmt.Errorf("indexing pods: %w", err)
 	}
+	if err := s.cache.IndexField(ctx, &corev1.Pod{}, podAddressField, podAddresses); err != nil {
+		return fmt.Errorf("indexing the addresses of pods: %w", err)
+	}
 	if err := s.cache.IndexField(ctx, &corev1.Service{}, addressField, addresses); err != nil {
 		return fmt.Errorf("indexing Services: %w", err)
 	}

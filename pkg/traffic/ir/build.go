@@ -48,6 +48,7 @@ func Build(in Inputs) Mesh {
 			s.Hosts, s.Export, s.Settings = b.hosts(svc, s), b.export(svc), b.settings(svc)
 			b.warnOfZones(svc)
 			b.fill(svc, split, &s)
+			b.withoutForeign(svc, &s)
 			mesh.Services = append(mesh.Services, s)
 		}
 	}

@@ -36,6 +36,10 @@ func (b *builder) hosts(svc *corev1.Service, s Service) []Host {
 			b.warn(serviceObject(svc), InvalidHost, fmt.Sprintf("gateways do not serve it as %q: %v", short(text), err))
 			continue
 		}
+		if !b.granted(svc.Namespace, host.Name) {
+			b.warn(serviceObject(svc), HostNotGranted, fmt.Sprintf("gateways do not serve it as %s, which does not belong to its namespace: take it out of the annotation %s, or have the platform add it to gateway.hosts of the chart", host.Name, HostsAnnotation))
+			continue
+		}
 		switch by, is := b.served[host.Name]; {
 		case is && by == serviceObject(svc):
 			b.warn(by, InvalidHost, fmt.Sprintf("gateways do not serve it as %q: %s is named before already", short(text), host.Name))

@@ -42,6 +42,12 @@ type Inputs struct {
 	// Sequences are the last ones of Services whose split is gone. A proxy refuses to
 	// go back to a lower one, so they must outlive it.
 	Sequences map[types.NamespacedName]uint64
+	// Grants give hosts of the gateways to namespaces, which have NamespaceLabels; without any
+	// the older Service has a host.
+	Grants          []Grant
+	NamespaceLabels map[string]map[string]string
+	// Owners are the pods that have an address, of those that Services with hosts name.
+	Owners map[netip.Addr][]types.NamespacedName
 }
 
 // Workload is what pods belong to.

@@ -155,6 +155,8 @@ const (
 	InvalidHost           Reason = "InvalidHost"
 	HostTaken             Reason = "HostTaken"
 	InvalidSetting        Reason = "InvalidSetting"
+	HostNotGranted        Reason = "HostNotGranted"
+	ForeignEndpoint       Reason = "ForeignEndpoint"
 	ServiceNotFound       Reason = "ServiceNotFound"
 	ServiceRefused        Reason = "ServiceRefused"
 	AnotherSplit          Reason = "AnotherSplit"

@@ -6,6 +6,9 @@
 - --gateway-account=plumbline-gateway
 - --gateway-hops={{ .Values.gateway.trustedHops | int64 }}
 - {{ printf "--gateway-trusted-cidrs=%s" (join "," .Values.gateway.trustedCIDRs) | quote }}
+{{- with .Values.gateway.hosts }}
+- {{ printf "--gateway-hosts=%s" (toJson .) | quote }}
+{{- end }}
 {{- end }}
 {{- end }}
 
