@@ -130,7 +130,7 @@ type service struct {
 }
 
 func (s *service) run(ctx context.Context) error {
-	if err := s.from.watch(ctx, s.lookout.changed, s.ended); err != nil {
+	if err := s.from.watch(ctx, s.lookout.changed, s.endings()); err != nil {
 		return fmt.Errorf("serving the mesh: %w", err)
 	}
 	group, ctx := errgroup.WithContext(ctx)
@@ -144,10 +144,15 @@ func (s *service) run(ctx context.Context) error {
 	return nil
 }
 
-// ended is told of a pod whose streams end: it is gone, or depends on something else.
-func (s *service) ended(uid string) {
-	s.directory.Ended(uid)
-	s.counts.Ended(uid)
+// endings ends the streams of pods. A proxy that comes back goes on with its counts.
+func (s *service) endings() endings {
+	return endings{
+		gone: func(uid string) {
+			s.directory.Ended(uid)
+			s.counts.Ended(uid)
+		},
+		rescoped: s.directory.Ended,
+	}
 }
 
 // look publishes what there is, from when the caches are synced.

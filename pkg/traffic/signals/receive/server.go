@@ -25,7 +25,7 @@ type Admission struct {
 	Proxy identity.Proxy
 	// Has says whether the proxy was given a cluster.
 	Has func(cluster string) bool
-	// Ended closes when its pod is gone; nil if that never happens.
+	// Ended closes when its pod is gone or is to come back; nil if that never happens.
 	Ended <-chan struct{}
 	// Leave is called when its stream has ended; may be nil.
 	Leave func()
@@ -136,8 +136,7 @@ func (s *Server) stream(_ any, stream grpc.ServerStream) error {
 	case err := <-done:
 		return err
 	case <-in.Ended:
-		s.Ended(in.Proxy.PodUID)
-		return errGone
+		return errGone // the next stream of the proxy goes on, unless [Server.Ended] says otherwise
 	}
 }
 

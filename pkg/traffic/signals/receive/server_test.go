@@ -238,6 +238,10 @@ func TestAStreamEndsWithItsPod(t *testing.T) {
 		t.Errorf("it ends with %v", end)
 	}
 	w.seen(0, map[receive.Reason]int{})
+	if got := w.server.Service("shop", "web", time.Now()); got.Variations[0].Proxies != 1 {
+		t.Errorf("%d proxies tell of it: who is to come back still does", got.Variations[0].Proxies)
+	}
+	w.server.Ended("a")
 	if got := w.server.Service("shop", "web", time.Now()); got.Variations[0].Proxies != 0 {
 		t.Errorf("%d proxies tell of it", got.Variations[0].Proxies)
 	}
