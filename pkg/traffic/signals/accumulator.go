@@ -40,7 +40,10 @@ type Proxy struct{ UID, Namespace, Name string }
 // Flush is what a proxy sends at once.
 type Flush struct {
 	// At is the time of the proxy's clock.
-	At    time.Time
+	At time.Time
+	// Began is when the proxy's process did, by that clock and to the second; zero if the
+	// flush does not tell.
+	Began time.Time
 	Slots []Reported
 }
 
@@ -136,7 +139,7 @@ func (a *Accumulator) Report(uid string, f Flush, now time.Time) (refused int) {
 	if p == nil || p.ended {
 		return len(f.Slots)
 	}
-	fresh := p.arrive(f.At, now, a.config.Interval)
+	came := p.arrive(&f, now, a.config.Interval)
 	for i := range f.Slots {
 		told := &f.Slots[i]
 		r, known := a.reporter(p, told.Slot, now)
@@ -144,13 +147,13 @@ func (a *Accumulator) Report(uid string, f Flush, now time.Time) (refused int) {
 		case r == nil:
 			refused++
 			continue
-		case fresh:
-			r.cancels.begin(told.Active)
-		case !known:
-			r.cancels.begin(0)
+		case came == unknown:
+			r.begin(told.Active)
+		case came == first, !known:
+			r.begin(0)
 		}
 		r.flush = p.flushes
-		if !fresh {
+		if came != unknown {
 			r.cancels.flush(&told.Counts, told.Active)
 		}
 		told.Counts.exclude(&told.FailedOver, &r.failover)

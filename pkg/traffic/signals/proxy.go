@@ -3,6 +3,7 @@
 package signals
 
 import (
+	"cmp"
 	"slices"
 	"time"
 )
@@ -16,6 +17,8 @@ type proxy struct {
 	// heard is when something was heard of it last, reported when that was a flush, and
 	// flushed when that was by its own clock. Both are zero before the first.
 	heard, reported, flushed time.Time
+	// process is when its process began, zero if it does not tell.
+	process time.Time
 	// interval is the shortest time between two flushes of one stream, 0 when there
 	// were none: a proxy is late at times, and never early.
 	interval time.Duration
@@ -53,28 +56,59 @@ func (r *reporter) leave() {
 	r.of.reporters = others[:len(others)-1]
 }
 
-// arrive notes a flush. It is true when nothing is known of the time before it.
-func (p *proxy) arrive(at, now time.Time, usual time.Duration) (fresh bool) {
-	interval := usual
-	if p.interval > 0 {
-		interval = p.interval
-	}
-	passed := at.Sub(p.flushed)
+// arrival says what is known of the time before a flush.
+type arrival int
+
+const (
+	// follows: all since the flush before.
+	follows arrival = iota
+	// first: all since the process of the proxy began.
+	first
+	// unknown: nothing.
+	unknown
+)
+
+// sameProcess is how far apart one process may seem to have begun: Envoy counts in seconds.
+const sameProcess = 2 * time.Second
+
+// arrive notes a flush, and returns what is known of the time before it.
+func (p *proxy) arrive(f *Flush, now time.Time, usual time.Duration) arrival {
+	came, passed := follows, f.At.Sub(p.flushed)
+	interval := cmp.Or(p.interval, usual)
+	covered := interval // is the time that the flush tells of
+	restarted := !f.Began.IsZero() && !p.process.IsZero() && f.Began.Sub(p.process).Abs() >= sameProcess
 	switch {
-	case p.flushed.IsZero():
-		fresh = true
+	case p.flushed.IsZero(), restarted:
+		came = unknown
+		if up := f.At.Sub(f.Began); !f.Began.IsZero() && up <= late(interval) {
+			came, covered = first, up
+		}
 	case !p.began: // on one stream nothing is lost
 		if passed > 0 && (p.interval == 0 || passed < p.interval) {
 			p.interval = passed
 		}
-	case passed <= 0, passed > interval+interval/2:
-		fresh = true
-		p.miss(Gap{From: p.reported, To: latest(p.reported, now.Add(-interval))})
+	case passed <= 0, passed > late(interval):
+		came = unknown
+	}
+	if came != follows && !p.flushed.IsZero() {
+		p.miss(Gap{From: p.reported, To: latest(p.reported, now.Add(-covered))})
+	}
+	if !f.Began.IsZero() {
+		p.process = f.Began
 	}
 	p.began = false
 	p.flushes++
-	p.heard, p.reported, p.flushed = now, now, at
-	return fresh
+	p.heard, p.reported, p.flushed = now, now, f.At
+	return came
+}
+
+// late is how much time may pass between two flushes of which none was lost.
+func late(interval time.Duration) time.Duration { return interval + interval/2 }
+
+// begin has the slot know nothing of the flushes before, with so many requests in flight.
+func (r *reporter) begin(active uint64) {
+	r.cancels.begin(active)
+	r.torn, r.failover = torn{}, failover{}
 }
 
 func (p *proxy) miss(g Gap) {
