@@ -102,7 +102,7 @@ func (r *Reconciler) Reconcile(ctx context.Context, request reconcile.Request) (
 		r.written.forget(request.NamespacedName)
 		return reconcile.Result{}, r.Sequences.Settle(ctx, request.NamespacedName)
 	}
-	for _, step := range []func(context.Context, *subject) error{r.findRival, r.readSpec, r.look, r.decide, r.observe, r.write} {
+	for _, step := range []func(context.Context, *subject) error{r.findRival, r.readSpec, r.look, r.decide, r.observe, r.raise, r.write} {
 		if err := step(ctx, s); err != nil {
 			return later(err)
 		}
@@ -178,7 +178,8 @@ func (r *Reconciler) decide(ctx context.Context, s *subject) error {
 		r.keep(ctx, s, service, before)
 		return nil
 	}
-	floor, err := r.Sequences.Hold(ctx, service, s.release, before)
+	// What proxies have is held as if the release had decided it.
+	floor, err := r.Sequences.Hold(ctx, service, s.release, max(before, s.facts.Ahead))
 	if err != nil {
 		return err
 	}

@@ -47,6 +47,10 @@ func (s *Stream) settle(now time.Time, effects []Effect) []Effect {
 		effects = append(effects, Acked{s.had})
 		s.had = nil
 	}
+	for _, a := range s.ahead {
+		effects = append(effects, a)
+	}
+	s.ahead = nil
 	return effects
 }
 
@@ -254,6 +258,9 @@ func (s *Stream) upToDate(h *held, want *Resource) bool {
 			s.had = append(s.had, want)
 		}
 		h.told, h.has, h.reported = &want.Version, want, false
+	}
+	if h.reported && want.Type == Route && h.version().Sequence > want.Version.Sequence {
+		s.ahead = append(s.ahead, Ahead{want.Name, h.version()})
 	}
 	return h.current(want)
 }

@@ -70,6 +70,8 @@ type Stream struct {
 	resumed bool
 	// had are versions that the proxy reported to have, and that are still to be told.
 	had []*Resource
+	// ahead are routes that the proxy reported of later decisions, and that are still to be told.
+	ahead []Ahead
 	// answered is the highest nonce that was answered.
 	answered uint64
 	// suspects are clusters that were taken away, one after the other, to see whether

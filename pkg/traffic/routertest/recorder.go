@@ -52,7 +52,7 @@ func (r *Recorder) Apply(_ context.Context, split traffic.Split, sequence uint64
 	case split.Validate() != nil:
 		return fmt.Errorf("applying sequence %d: %w", sequence, split.Validate())
 	case sequence < r.highest:
-		return fmt.Errorf("applying sequence %d: it follows %d", sequence, r.highest)
+		return fmt.Errorf("applying sequence %d: %w", sequence, &traffic.LaterError{Sequence: r.highest})
 	}
 	r.highest = sequence
 	r.applied = append(r.applied, Applied{slices.Clone(split), sequence})
