@@ -18,6 +18,8 @@ type Router interface {
 	Apply(ctx context.Context, split Split, sequence uint64) error
 	// Observe says what has become of it. An error means that nothing is known.
 	Observe(ctx context.Context) (Observation, error)
+	// Measure says what was counted after a cursor. An error means that nothing is known.
+	Measure(ctx context.Context, since Cursor) (Measurement, error)
 }
 
 // LaterError says that a split of a later sequence was applied already.

@@ -8,6 +8,7 @@ import (
 	"errors"
 	"fmt"
 	"net"
+	"time"
 
 	"github.com/go-logr/logr"
 	"github.com/prometheus/client_golang/prometheus"
@@ -57,6 +58,11 @@ type Setup struct {
 	Routers  *Routers
 	// Times are those of production unless a test sets them.
 	Times Times
+	// Lease is the name of the lease whose renewals show that watches go on; empty if there is
+	// none, and then other changes do.
+	Lease string
+	// Watches are told of what the watches hear; may be nil.
+	Watches *Watches
 	// Counting is told, likewise, of what takes the proxies' counts; may be nil.
 	Counting func(*receive.Server)
 }
@@ -74,10 +80,13 @@ func Run(ctx context.Context, setup Setup) error {
 	if err != nil {
 		return err
 	}
+	if setup.Watches == nil {
+		setup.Watches = NewWatches(setup.Clock)
+	}
 	if setup.Window == nil {
 		setup.Window = NewWindow()
 	}
-	from, err := newSources(setup.Config, setup.Namespace, setup.Faces.IPv6, setup.Clock, setup.Log)
+	from, err := newSources(setup.Config, setup.Namespace, setup.Lease, setup.Faces.IPv6, setup.Clock, setup.Log)
 	if err != nil {
 		return err
 	}
@@ -105,7 +114,7 @@ func Run(ctx context.Context, setup Setup) error {
 	if err != nil {
 		return err
 	}
-	s.counts = receive.New(receive.Config{}, counting{s.directory}, counted, setup.Clock.Now)
+	s.counts = receive.New(receive.Config{Confirmed: s.stratumOf}, counting{s.directory}, counted, setup.Clock.Now)
 	s.directory.Gateways, s.directory.Misread = setup.Gateways, told.misread
 	s.directory.AnyAddress, s.directory.AddressWait = setup.AnyAddress, addressWait
 	if s.ground, err = newGround(s); err != nil {
@@ -130,7 +139,8 @@ type service struct {
 }
 
 func (s *service) run(ctx context.Context) error {
-	if err := s.from.watch(ctx, s.lookout.changed, s.endings()); err != nil {
+	heard := func(h Haste) { s.Watches.hear(); s.lookout.changed(h) }
+	if err := errors.Join(s.from.watch(ctx, heard, s.endings()), s.from.watchLease(ctx, s.Watches.hear)); err != nil {
 		return fmt.Errorf("serving the mesh: %w", err)
 	}
 	group, ctx := errgroup.WithContext(ctx)
@@ -209,6 +219,23 @@ func (s *service) tell(problems []ir.Problem) {
 	s.problems = now
 }
 
+// ageEvery is how often it is looked how old the watches are.
+const ageEvery = time.Second
+
+// age tells the sessions how old the watches are, until ctx ends.
+func (s *service) age(ctx context.Context, discovery *serve.Server) {
+	ticker := s.Clock.NewTicker(ageEvery)
+	defer ticker.Stop()
+	for {
+		select {
+		case <-ctx.Done():
+			return
+		case <-ticker.C():
+			discovery.Age(s.Watches.old())
+		}
+	}
+}
+
 func (s *service) serve(ctx context.Context) error {
 	config := &tls.Config{GetCertificate: s.Certificate, MinVersion: tls.VersionTLS13, NextProtos: []string{"h2"}}
 	server := grpc.NewServer(append(serve.Options(), grpc.Creds(credentials.NewTLS(config)))...)
@@ -217,13 +244,14 @@ func (s *service) serve(ctx context.Context) error {
 	if s.Serving != nil {
 		s.Serving(discovery)
 	}
+	go s.age(ctx, discovery) // until ctx is done
 	s.counts.Register(server)
 	if s.Counting != nil {
 		s.Counting(s.counts)
 	}
 	if !s.Replicas.alone() {
 		guard := newPeerGuard(s.verifier, s.Replicas, s.from, s.ground.told.refuse)
-		peers.NewServer(s.ground.index, s.ground.counted, guard, ctx.Done()).Register(server)
+		peers.NewServer(s.ground.index, s.ground.counted, guard, ctx.Done()).Tells(s.Watches.tell).Counts(s.counts).Register(server)
 	}
 	stopped := make(chan struct{})
 	go func() {

@@ -8,6 +8,7 @@ import (
 	"maps"
 	"reflect"
 
+	coordinationv1 "k8s.io/api/coordination/v1"
 	corev1 "k8s.io/api/core/v1"
 	discoveryv1 "k8s.io/api/discovery/v1"
 	"k8s.io/apimachinery/pkg/api/meta"
@@ -61,6 +62,14 @@ func (s *sources) watch(ctx context.Context, changed func(Haste), ended endings)
 		return fmt.Errorf("indexing Services: %w", err)
 	}
 	return nil
+}
+
+// watchLease has each renewal of the lease told.
+func (s *sources) watchLease(ctx context.Context, heard func()) error {
+	if s.lease == "" || s.namespace == "" {
+		return nil
+	}
+	return s.handle(ctx, &coordinationv1.Lease{}, simple(func(Haste) { heard() }))
 }
 
 func (s *sources) handle(ctx context.Context, object client.Object, handler toolscache.ResourceEventHandler) error {

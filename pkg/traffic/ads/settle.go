@@ -181,6 +181,9 @@ func (s *Stream) cool(cluster string) {
 // needs says what a name needs now, and whether that is late.
 func (s *Stream) needs(k Key, h *held, now time.Time) (r *Resource, v verdict, late bool) {
 	want := s.view.Get(k.Type, k.Name)
+	if s.holds(h, want) {
+		return nil, waits, false
+	}
 	if want == nil && h.named {
 		if s.keeps(k, h) {
 			return nil, nothing, false

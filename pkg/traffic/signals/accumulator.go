@@ -4,6 +4,7 @@ package signals
 
 import (
 	"cmp"
+	"slices"
 	"time"
 )
 
@@ -16,11 +17,10 @@ type Config struct {
 	// Proxies, Slots, and Slots that one proxy may tell of: 20,000, 1,024 and 64. What
 	// comes on top is not counted.
 	Proxies, Slots, SlotsOfProxy int
-	// ProxyBytes and SlotBytes bound the cells of a slot, at one proxy and of all
-	// together: 4 KiB and 128 KiB. The oldest are let go first. 4 KiB are more than
-	// twenty minutes of a proxy whose latencies differ a little, and ten of one whose
-	// latencies are in every bucket.
-	ProxyBytes, SlotBytes int
+	// SlotBytes bounds the sums of a slot: 128 KiB. The oldest are let go first.
+	SlotBytes int
+	// Epoch is when counting began.
+	Epoch time.Time
 }
 
 func (c Config) withDefaults() Config {
@@ -29,7 +29,6 @@ func (c Config) withDefaults() Config {
 	c.Proxies = cmp.Or(c.Proxies, 20_000)
 	c.Slots = cmp.Or(c.Slots, 1_024)
 	c.SlotsOfProxy = cmp.Or(c.SlotsOfProxy, 64)
-	c.ProxyBytes = cmp.Or(c.ProxyBytes, 4<<10)
 	c.SlotBytes = cmp.Or(c.SlotBytes, 128<<10)
 	return c
 }
@@ -52,6 +51,8 @@ type Flush struct {
 type Reported struct {
 	Slot   Slot
 	Counts Counts
+	// Stratum is what the proxy has confirmed of the slot's route.
+	Stratum Stratum
 	// FailedOver are those of Counts that the stable variation served: statuses and latencies.
 	FailedOver Counts
 	Active     uint64
@@ -62,14 +63,29 @@ type Accumulator struct {
 	config  Config
 	proxies map[string]*proxy // by uid
 	slots   map[Slot]*slot
-	swept   time.Time
-	look    uint32 // how many variations were read
+	// services are the slots by service.
+	services map[service][]*slot
+	// cell is the one that has not ended, and log has those that have, the last of which has number.
+	cell   cell
+	log    Log
+	epoch  int64
+	number uint64
+	swept  time.Time
+	look   uint32 // how many variations were read
 }
 
 // New has been told nothing.
 func New(config Config) *Accumulator {
-	return &Accumulator{config: config.withDefaults(), proxies: map[string]*proxy{}, slots: map[Slot]*slot{}}
+	return &Accumulator{
+		config: config.withDefaults(), proxies: map[string]*proxy{}, slots: map[Slot]*slot{}, services: map[service][]*slot{},
+		epoch: config.Epoch.UnixNano(),
+	}
 }
+
+// service has slots.
+type service struct{ namespace, name string }
+
+func serviceOf(s Slot) service { return service{s.Namespace, s.Service} }
 
 // slot is the sum over all proxies.
 type slot struct {
@@ -81,6 +97,9 @@ type slot struct {
 	now       Counts
 	past      records
 	reporters []*reporter
+	// open are the strata of the cell that has not ended, in which so many flushes were refused.
+	open    []stratum
+	refused uint64
 }
 
 // add what was told.
@@ -135,17 +154,21 @@ func (a *Accumulator) End(uid string, now time.Time) {
 // keeps nothing of it.
 func (a *Accumulator) Report(uid string, f Flush, now time.Time) (refused int) {
 	a.sweep(now)
+	a.turn(now)
 	p := a.proxies[uid]
 	if p == nil || p.ended {
 		return len(f.Slots)
 	}
-	came := p.arrive(&f, now, a.config.Interval)
+	came, from := p.arrive(&f, now, a.config.Interval)
 	for i := range f.Slots {
 		told := &f.Slots[i]
 		r, known := a.reporter(p, told.Slot, now)
 		switch {
 		case r == nil:
 			refused++
+			if s := a.slots[told.Slot]; s != nil {
+				s.refused++
+			}
 			continue
 		case came == unknown:
 			r.begin(told.Active)
@@ -158,6 +181,7 @@ func (a *Accumulator) Report(uid string, f Flush, now time.Time) (refused int) {
 		}
 		told.Counts.exclude(&told.FailedOver, &r.failover)
 		told.Counts.derive(&r.torn)
+		r.tell(told.Stratum, &told.Counts, from, now)
 		a.keep(r, &told.Counts, now)
 	}
 	p.drop()
@@ -170,7 +194,6 @@ func (a *Accumulator) keep(r *reporter, counts *Counts, now time.Time) {
 		return
 	}
 	at, oldest := cellOf(now), cellOf(now.Add(-a.config.Retention))
-	r.past.add(at, counts, oldest, a.config.ProxyBytes)
 	r.of.add(at, counts, oldest, a.config.SlotBytes)
 }
 
@@ -189,6 +212,7 @@ func (a *Accumulator) reporter(p *proxy, of Slot, now time.Time) (r *reporter, k
 	if s == nil {
 		s = &slot{Slot: of, first: now}
 		a.slots[of] = s
+		a.services[serviceOf(of)] = append(a.services[serviceOf(of)], s)
 	}
 	r = &reporter{proxy: p, of: s, place: len(s.reporters)}
 	s.reporters = append(s.reporters, r)
@@ -218,6 +242,10 @@ func (a *Accumulator) sweep(now time.Time) {
 	for of, s := range a.slots {
 		if len(s.reporters) == 0 && s.cell.start().Before(old) {
 			delete(a.slots, of)
+			key := serviceOf(of)
+			if a.services[key] = slices.DeleteFunc(a.services[key], func(o *slot) bool { return o == s }); len(a.services[key]) == 0 {
+				delete(a.services, key)
+			}
 		}
 	}
 }

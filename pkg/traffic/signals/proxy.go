@@ -44,7 +44,11 @@ type reporter struct {
 	torn    torn
 	// failover are the requests that are still to be excluded.
 	failover failover
-	past     records
+	// stratum is what the flush before told, once there was one; told says that there was one in
+	// the cell that has not ended, in which it told these shares.
+	stratum          Stratum
+	stratified, told bool
+	shares           []share
 }
 
 // leave the slot.
@@ -71,9 +75,9 @@ const (
 // sameProcess is how far apart one process may seem to have begun: Envoy counts in seconds.
 const sameProcess = 2 * time.Second
 
-// arrive notes a flush, and returns what is known of the time before it.
-func (p *proxy) arrive(f *Flush, now time.Time, usual time.Duration) arrival {
-	came, passed := follows, f.At.Sub(p.flushed)
+// arrive notes a flush, and returns what is known of the time before it, and since when it tells.
+func (p *proxy) arrive(f *Flush, now time.Time, usual time.Duration) (came arrival, from time.Time) {
+	passed := f.At.Sub(p.flushed)
 	interval := cmp.Or(p.interval, usual)
 	covered := interval // is the time that the flush tells of
 	restarted := !f.Began.IsZero() && !p.process.IsZero() && f.Began.Sub(p.process).Abs() >= sameProcess
@@ -90,8 +94,12 @@ func (p *proxy) arrive(f *Flush, now time.Time, usual time.Duration) arrival {
 	case passed <= 0, passed > late(interval):
 		came = unknown
 	}
+	from = p.reported
+	if came != follows {
+		from = latest(p.reported, now.Add(-covered))
+	}
 	if came != follows && !p.flushed.IsZero() {
-		p.miss(Gap{From: p.reported, To: latest(p.reported, now.Add(-covered))})
+		p.miss(Gap{From: p.reported, To: from})
 	}
 	if !f.Began.IsZero() {
 		p.process = f.Began
@@ -99,7 +107,7 @@ func (p *proxy) arrive(f *Flush, now time.Time, usual time.Duration) arrival {
 	p.began = false
 	p.flushes++
 	p.heard, p.reported, p.flushed = now, now, f.At
-	return came
+	return came, from
 }
 
 // late is how much time may pass between two flushes of which none was lost.
@@ -108,7 +116,7 @@ func late(interval time.Duration) time.Duration { return interval + interval/2 }
 // begin has the slot know nothing of the flushes before, with so many requests in flight.
 func (r *reporter) begin(active uint64) {
 	r.cancels.begin(active)
-	r.torn, r.failover = torn{}, failover{}
+	r.torn, r.failover, r.stratified = torn{}, failover{}, false
 }
 
 func (p *proxy) miss(g Gap) {

@@ -12,6 +12,7 @@ import (
 	"k8s.io/client-go/util/retry"
 
 	"github.com/plumbline-dev/plumbline/pkg/apis/plumbline/v1alpha1"
+	"github.com/plumbline-dev/plumbline/pkg/traffic/inject"
 	"github.com/plumbline-dev/plumbline/test/harness/envoy"
 	"github.com/plumbline-dev/plumbline/test/harness/poll"
 )
@@ -22,8 +23,8 @@ func TestAProxyFollowsAReleaseThatWasPutBack(t *testing.T) {
 	for name, restart := range map[string]bool{"while the leader goes on": false, "while nobody leads": true} {
 		t.Run(name, func(t *testing.T) {
 			s, _ := shopWithTwo(t)
-			r := s.start(leads)
-			proxy, front := s.proxy(r, "front-0")
+			r := s.start(asksProxies)
+			proxy, front := s.labelled(r, "front-0", map[string]string{inject.LabelProxy: string(inject.Redirect)})
 			current := s.release("web", "{type: Percentage, percentages: {stable: 100, canary: 0}}")
 			s.split(current, "stable 100 / canary 0")
 			s.must(admin.Get(t.Context(), types.NamespacedName{Namespace: s.namespace, Name: current.Name}, current))
@@ -46,7 +47,7 @@ func TestAProxyFollowsAReleaseThatWasPutBack(t *testing.T) {
 				return admin.Update(t.Context(), m)
 			}))
 			if restart {
-				s.startAt(r.address, r, leads)
+				s.startAt(r.address, r, asksProxies)
 				s.connected(proxy)
 			}
 			above(t, proxy, last)

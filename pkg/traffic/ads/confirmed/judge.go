@@ -194,14 +194,15 @@ func (q Question) has(w Wanted, k known) uint64 {
 		}
 	}
 	if w.Shared {
-		return q.within(lowest)
+		return Within(q.Applied, lowest)
 	}
 	return lowest
 }
 
-// within is the last decision that is in a route about many services.
-func (q Question) within(sequence uint64) uint64 {
-	for _, a := range slices.Backward(q.Applied) {
+// Within is the last decision that is in a route about many services with a sequence; 0 if it is
+// not known.
+func Within(applied []Applied, sequence uint64) uint64 {
+	for _, a := range slices.Backward(applied) {
 		if a.Shared > 0 && sequence >= a.Shared {
 			return a.Sequence
 		}

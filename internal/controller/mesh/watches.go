@@ -1,0 +1,77 @@
+// SPDX-License-Identifier: Apache-2.0
+
+package mesh
+
+import (
+	"fmt"
+	"sync"
+	"time"
+
+	"k8s.io/utils/clock"
+)
+
+const (
+	// oldWatches is how long the watches of a replica may hear nothing. Whoever leads renews a
+	// lease every two seconds, which all replicas watch; another leader takes over within 17 s.
+	oldWatches = 30 * time.Second
+	// youngWatches is how old the watches of the leader are at most, for another replica to be
+	// taken for one that is behind.
+	youngWatches = 10 * time.Second
+	// believed is how long that counts which the leader has said.
+	believed = 6 * time.Second
+)
+
+// Watches know how long ago this replica heard from the API server, and how long ago the leader
+// did. They may be used by many at once.
+type Watches struct {
+	clock clock.PassiveClock
+
+	mu sync.Mutex
+	// heard is when something came by a watch, zero before the first time.
+	heard time.Time
+	// leader is how old the watches of the leader were at the time told.
+	leader time.Duration
+	told   time.Time
+}
+
+// NewWatches have heard nothing.
+func NewWatches(c clock.PassiveClock) *Watches { return &Watches{clock: c} }
+
+// hear notes that something came by a watch.
+func (w *Watches) hear() {
+	w.mu.Lock()
+	defer w.mu.Unlock()
+	w.heard = w.clock.Now()
+}
+
+// age is how long ago something came by a watch; 0 before the first time.
+func (w *Watches) age() time.Duration {
+	w.mu.Lock()
+	defer w.mu.Unlock()
+	if w.heard.IsZero() {
+		return 0
+	}
+	return w.clock.Since(w.heard)
+}
+
+// tell notes what the leader says of its own watches.
+func (w *Watches) tell(age time.Duration) {
+	w.mu.Lock()
+	defer w.mu.Unlock()
+	w.leader, w.told = age, w.clock.Now()
+}
+
+// old says that newer state than this replica has may be at proxies.
+func (w *Watches) old() bool { return w.age() > oldWatches }
+
+// Check says why this replica must not get proxies: its watches are old, and those of the leader
+// are not. While the API server is away all replicas are as old as each other, and serve.
+func (w *Watches) Check() error {
+	age := w.age()
+	w.mu.Lock()
+	defer w.mu.Unlock()
+	if age <= oldWatches || w.told.IsZero() || w.clock.Since(w.told) > believed || w.leader > youngWatches {
+		return nil
+	}
+	return fmt.Errorf("the watches have heard nothing for %s, and those of the leader have %s ago", age.Round(time.Second), w.leader.Round(time.Second))
+}
