@@ -69,8 +69,8 @@ type Spread struct {
 }
 
 // Coverage counts those who tell of a variation: Expected have told before, Telling told in this
-// cell, Silent were not heard for long, Gapped lost some of what they counted, and Refused were
-// not taken.
+// cell, Silent were not heard for long, of Gapped it became known that some was lost before, and
+// Refused were not taken.
 type Coverage struct{ Expected, Telling, Silent, Gapped, Refused uint64 }
 
 // Advance returns the cursor after a cell.

@@ -78,7 +78,7 @@ type Accumulator struct {
 func New(config Config) *Accumulator {
 	return &Accumulator{
 		config: config.withDefaults(), proxies: map[string]*proxy{}, slots: map[Slot]*slot{}, services: map[service][]*slot{},
-		epoch: config.Epoch.UnixNano(),
+		epoch: EpochOf(config.Epoch),
 	}
 }
 

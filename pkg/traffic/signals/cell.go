@@ -45,8 +45,8 @@ func (s *Spread) add(n, x uint64) {
 // Coverage counts the proxies of a slot when the cell closed; it is the same in all strata.
 type Coverage struct {
 	// Expected have told of the slot before, Telling told of it in the cell, Silent were not heard
-	// for three intervals, and Gapped have a gap in the cell. Refused were not counted, since
-	// there was no room.
+	// for three intervals, and of Gapped a gap before the cell became known in it. Refused were
+	// not counted, since there was no room.
 	Expected, Telling, Silent, Gapped, Refused uint64
 }
 
@@ -164,7 +164,7 @@ func (a *Accumulator) coverage(s *slot, ended cell) Coverage {
 		if r.proxy.reported.Before(end.Add(-3 * a.config.Interval)) {
 			c.Silent++
 		}
-		if r.proxy.gapsSince(ended.start()) > 0 {
+		if r.proxy.gapped == ended {
 			c.Gapped++
 		}
 	}

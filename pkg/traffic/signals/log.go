@@ -15,6 +15,14 @@ type Position struct {
 	Number uint64
 }
 
+// EpochOf a time; that of the zero time is 0.
+func EpochOf(t time.Time) int64 {
+	if t.IsZero() {
+		return 0
+	}
+	return t.UnixNano()
+}
+
 // Told is a cell as replicas tell it.
 type Told struct {
 	Position

@@ -25,6 +25,7 @@ type proxy struct {
 	flushes  uint32 // how many there were
 	look     uint32 // the last one that saw it, see [Accumulator.Service]
 	gaps     []Gap
+	gapped   cell // in which the last gap became known
 	reports  []*reporter
 }
 
@@ -100,6 +101,7 @@ func (p *proxy) arrive(f *Flush, now time.Time, usual time.Duration) (came arriv
 	}
 	if came != follows && !p.flushed.IsZero() {
 		p.miss(Gap{From: p.reported, To: from})
+		p.gapped = cellOf(now)
 	}
 	if !f.Began.IsZero() {
 		p.process = f.Began

@@ -82,7 +82,7 @@ func (m *Mirror) Take(u *Update, now time.Time) error {
 
 // keep the cells of an update.
 func (m *Mirror) keep(u *Update) error {
-	epoch := u.Epoch.UnixNano()
+	epoch := signals.EpochOf(u.Epoch)
 	for _, c := range u.Cells {
 		last := m.cells.Last()
 		if epoch < last.Epoch || epoch == last.Epoch && c.Number <= last.Number {

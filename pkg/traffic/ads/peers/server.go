@@ -104,7 +104,7 @@ func (s *Server) watch(_ any, stream grpc.ServerStream) error {
 		return err
 	}
 	go s.listen(stream, asked) // ends when the stream does
-	return s.tell(ctx, stream, signals.Position{Epoch: asked.Epoch.UnixNano(), Number: asked.Cell})
+	return s.tell(ctx, stream, signals.Position{Epoch: signals.EpochOf(asked.Epoch), Number: asked.Cell})
 }
 
 // listen to what whoever asks tells of itself, from the first question on.
