@@ -83,6 +83,9 @@ func Run(ctx context.Context, setup Setup) error {
 	if setup.Watches == nil {
 		setup.Watches = NewWatches(setup.Clock)
 	}
+	if err := setup.Watches.register(setup.Registry); err != nil {
+		return err
+	}
 	if setup.Window == nil {
 		setup.Window = NewWindow()
 	}

@@ -7,6 +7,7 @@ import (
 	"sync"
 	"time"
 
+	"github.com/prometheus/client_golang/prometheus"
 	"k8s.io/utils/clock"
 )
 
@@ -63,6 +64,18 @@ func (w *Watches) tell(age time.Duration) {
 
 // old says that newer state than this replica has may be at proxies.
 func (w *Watches) old() bool { return w.age() > oldWatches }
+
+// register the metric of these.
+func (w *Watches) register(registry prometheus.Registerer) error {
+	err := registry.Register(prometheus.NewGaugeFunc(prometheus.GaugeOpts{
+		Name: "plumbline_xds_watches_age_seconds",
+		Help: "How long ago this replica heard something by a watch. A replica above 30 takes nothing back that proxies report, and is not ready while the leader hears.",
+	}, func() float64 { return w.age().Seconds() }))
+	if err != nil {
+		return fmt.Errorf("registering the metric of watches: %w", err)
+	}
+	return nil
+}
 
 // Check says why this replica must not get proxies: its watches are old, and those of the leader
 // are not. While the API server is away all replicas are as old as each other, and serve.
