@@ -65,7 +65,7 @@ func newServer(opts *options.XDS, log *slog.Logger) (*server, error) {
 	if s.times, err = timesOf(os.Getenv); err != nil {
 		return nil, err
 	}
-	s.watches = mesh.NewWatches(clock.RealClock{})
+	s.watches = mesh.NewWatches(clock.RealClock{}, 0)
 	s.health.Add("started", s.synced.Check)
 	s.health.Add("watches", s.watches.Check)
 	s.window, s.routers = mesh.NewWindow(), mesh.NewRouters()

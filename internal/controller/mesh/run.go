@@ -81,7 +81,7 @@ func Run(ctx context.Context, setup Setup) error {
 		return err
 	}
 	if setup.Watches == nil {
-		setup.Watches = NewWatches(setup.Clock)
+		setup.Watches = NewWatches(setup.Clock, 0)
 	}
 	if err := setup.Watches.register(setup.Registry); err != nil {
 		return err

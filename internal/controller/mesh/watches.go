@@ -3,6 +3,7 @@
 package mesh
 
 import (
+	"cmp"
 	"fmt"
 	"sync"
 	"time"
@@ -11,21 +12,18 @@ import (
 	"k8s.io/utils/clock"
 )
 
-const (
-	// oldWatches is how long the watches of a replica may hear nothing. Whoever leads renews a
-	// lease every two seconds, which all replicas watch; another leader takes over within 17 s.
-	oldWatches = 30 * time.Second
-	// youngWatches is how old the watches of the leader are at most, for another replica to be
-	// taken for one that is behind.
-	youngWatches = 10 * time.Second
-	// believed is how long that counts which the leader has said.
-	believed = 6 * time.Second
-)
+// oldWatches is how long the watches of a replica may hear nothing. Whoever leads renews a lease
+// every two seconds, which all replicas watch; another leader takes over within 17 s.
+const oldWatches = 30 * time.Second
+
+// trusted is how long that counts which the leader has said.
+const trusted = 6 * time.Second
 
 // Watches know how long ago this replica heard from the API server, and how long ago the leader
 // did. They may be used by many at once.
 type Watches struct {
 	clock clock.PassiveClock
+	limit time.Duration // for how old they may be
 
 	mu sync.Mutex
 	// heard is when something came by a watch, zero before the first time.
@@ -35,8 +33,10 @@ type Watches struct {
 	told   time.Time
 }
 
-// NewWatches have heard nothing.
-func NewWatches(c clock.PassiveClock) *Watches { return &Watches{clock: c} }
+// NewWatches have heard nothing. They are old after a time; 0 is that of production.
+func NewWatches(c clock.PassiveClock, old time.Duration) *Watches {
+	return &Watches{clock: c, limit: cmp.Or(old, oldWatches)}
+}
 
 // hear notes that something came by a watch.
 func (w *Watches) hear() {
@@ -63,7 +63,7 @@ func (w *Watches) tell(age time.Duration) {
 }
 
 // old says that newer state than this replica has may be at proxies.
-func (w *Watches) old() bool { return w.age() > oldWatches }
+func (w *Watches) old() bool { return w.age() > w.limit }
 
 // register the metric of these.
 func (w *Watches) register(registry prometheus.Registerer) error {
@@ -83,7 +83,7 @@ func (w *Watches) Check() error {
 	age := w.age()
 	w.mu.Lock()
 	defer w.mu.Unlock()
-	if age <= oldWatches || w.told.IsZero() || w.clock.Since(w.told) > believed || w.leader > youngWatches {
+	if age <= w.limit || w.told.IsZero() || w.clock.Since(w.told) > trusted || w.leader > w.limit/3 {
 		return nil
 	}
 	return fmt.Errorf("the watches have heard nothing for %s, and those of the leader have %s ago", age.Round(time.Second), w.leader.Round(time.Second))

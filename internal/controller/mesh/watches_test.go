@@ -27,7 +27,7 @@ func TestAReplicaTakesItselfOutWhen(t *testing.T) {
 	} {
 		t.Run(name, func(t *testing.T) {
 			c := clocktesting.NewFakeClock(begin)
-			w := NewWatches(c)
+			w := NewWatches(c, 0)
 			steps := map[time.Duration]func(){tc.own: w.hear}
 			c.SetTime(begin.Add(-tc.own))
 			steps[tc.own]()
@@ -47,7 +47,7 @@ func TestAReplicaTakesItselfOutWhen(t *testing.T) {
 }
 
 func TestAReplicaThatHasJustBegunIsNotOld(t *testing.T) {
-	w := NewWatches(clocktesting.NewFakeClock(begin))
+	w := NewWatches(clocktesting.NewFakeClock(begin), 0)
 	w.tell(0)
 	if w.old() || w.Check() != nil {
 		t.Errorf("it is old: %v", w.Check())
