@@ -62,14 +62,15 @@ func (w *Watches) tell(age time.Duration) {
 	w.leader, w.told = age, w.clock.Now()
 }
 
-// old says that newer state than this replica has may be at proxies.
-func (w *Watches) old() bool { return w.age() > w.limit }
+// old says that newer state than this replica has may be at proxies. That is said soon, since it
+// costs little: three renewals of the lease have not come.
+func (w *Watches) old() bool { return w.age() > w.limit/5 }
 
 // register the metric of these.
 func (w *Watches) register(registry prometheus.Registerer) error {
 	err := registry.Register(prometheus.NewGaugeFunc(prometheus.GaugeOpts{
 		Name: "plumbline_xds_watches_age_seconds",
-		Help: "How long ago this replica heard something by a watch. A replica above 30 takes nothing back that proxies report, and is not ready while the leader hears.",
+		Help: "How long ago this replica heard something by a watch. A replica above 6 takes nothing back that proxies report; one above 30 is not ready while the leader hears.",
 	}, func() float64 { return w.age().Seconds() }))
 	if err != nil {
 		return fmt.Errorf("registering the metric of watches: %w", err)

@@ -20,7 +20,8 @@ func TestAReplicaTakesItselfOutWhen(t *testing.T) {
 		old    bool
 	}{
 		"its watches are old and those of the leader are not": {time.Minute, time.Second, time.Second, true, true},
-		"but not while its watches go on":                     {20 * time.Second, time.Second, time.Second, false, false},
+		"but not while its watches go on":                     {5 * time.Second, time.Second, time.Second, false, false},
+		"but not while they are silent for a moment only":     {20 * time.Second, time.Second, time.Second, false, true},
 		"but not while those of the leader are as old":        {time.Minute, time.Minute, time.Second, false, true},
 		"but not when the leader has said so long ago":        {time.Minute, time.Second, time.Minute, false, true},
 		"but not while nobody leads":                          {time.Hour, silent, 0, false, true},

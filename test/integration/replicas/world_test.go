@@ -173,7 +173,7 @@ func (w *world) replica(name string, listener net.Listener) *replica {
 	meta := named(w.system, name)
 	meta.Labels = map[string]string{"app.kubernetes.io/component": mesh.Component}
 	r := &replica{pod: w.pod(meta, "plumbline-xds", host), address: listener.Addr().String(), registry: prometheus.NewRegistry(), routers: mesh.NewRouters()}
-	r.watches, r.api = mesh.NewWatches(clock.RealClock{}, 2*time.Second), newWay(w.t, apiServer(w.t))
+	r.watches, r.api = mesh.NewWatches(clock.RealClock{}, 5*time.Second), newWay(w.t, apiServer(w.t))
 	through := rest.CopyConfig(config)
 	through.Host = "https://" + r.api.address
 	token := filepath.Join(w.t.TempDir(), "token")

@@ -7,6 +7,7 @@ import (
 	"crypto/tls"
 	"errors"
 	"fmt"
+	"io"
 	"math/rand/v2"
 	"time"
 
@@ -109,7 +110,10 @@ func (f *Follower) open(ctx context.Context, conn *grpc.ClientConn, known signal
 	if known != (signals.Position{}) {
 		q.Epoch, q.Cell = time.Unix(0, known.Epoch), known.Number
 	}
-	return stream, stream.SendMsg(&q)
+	if err := stream.SendMsg(&q); !errors.Is(err, io.EOF) { // why it has ended is received
+		return stream, err
+	}
+	return stream, nil
 }
 
 // question with how old the watches of this replica are.
