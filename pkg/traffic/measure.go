@@ -49,9 +49,9 @@ type Cell struct {
 	// known.
 	Sequence uint64
 	// Over have an answer or were given up, and Failed are those of them that count against the
-	// variation. Refused are answers 4xx, which do not count against it. FailedOver were served
+	// variation. ClientErrors are answers 4xx, which do not count against it. FailedOver were served
 	// by the stable variation, and are in no other number.
-	Over, Failed, Refused, FailedOver uint64
+	Over, Failed, ClientErrors, FailedOver uint64
 	// Latency counts by bucket; the bounds are those of the router.
 	Latency []uint64
 	// Spread are sums over those who told, such as proxies, of n requests that are over and x

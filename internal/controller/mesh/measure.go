@@ -104,7 +104,7 @@ func cellOf(part string, at traffic.Position, c *signals.Cell, applied []confirm
 	}
 	return traffic.Cell{
 		Part: part, Position: at, Variation: c.Variation, Port: c.Port, Start: c.Start, From: c.From, To: c.To, Sequence: sequence,
-		Over: over, Failed: failed, Refused: c.Counts[signals.Class4], FailedOver: c.Counts[signals.FailedOver],
+		Over: over, Failed: failed, ClientErrors: c.Counts[signals.Class4], FailedOver: c.Counts[signals.FailedOver],
 		Latency: slices.Clone(c.Counts.Latency()), Spread: traffic.Spread(c.Spread), Coverage: traffic.Coverage(c.Coverage),
 	}
 }

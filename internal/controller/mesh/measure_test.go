@@ -52,7 +52,7 @@ func TestAServiceIsMeasuredFromWhereSomebodyHasRead(t *testing.T) {
 		t.Errorf("lost are %v, and the cursor (-want +got):\n%s", first.Lost, d)
 	}
 	want := traffic.Cell{
-		Part: "b", Position: traffic.Position{Epoch: 5, Cell: 1}, Variation: "canary", Port: 80, Start: time.Unix(0, begin.UnixNano()), Over: 30, Failed: 1, Refused: 2,
+		Part: "b", Position: traffic.Position{Epoch: 5, Cell: 1}, Variation: "canary", Port: 80, Start: time.Unix(0, begin.UnixNano()), Over: 30, Failed: 1, ClientErrors: 2,
 		Latency: make([]uint64, signals.Buckets), Spread: traffic.Spread{Proxies: 1, N: 30, X: 1}, Coverage: traffic.Coverage{Telling: 3},
 	}
 	if d := cmp.Diff(want, first.Cells[2]); d != "" {
