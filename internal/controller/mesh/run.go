@@ -80,10 +80,7 @@ func Run(ctx context.Context, setup Setup) error {
 	if err != nil {
 		return err
 	}
-	if setup.Watches == nil {
-		setup.Watches = NewWatches(setup.Clock, 0)
-	}
-	if err := setup.Watches.register(setup.Registry); err != nil {
+	if setup.Watches, err = setup.watches(); err != nil {
 		return err
 	}
 	if setup.Window == nil {
@@ -124,6 +121,15 @@ func Run(ctx context.Context, setup Setup) error {
 		return err
 	}
 	return s.run(ctx)
+}
+
+// watches that are told of, with their metric.
+func (s Setup) watches() (*Watches, error) {
+	w := s.Watches
+	if w == nil {
+		w = NewWatches(s.Clock, 0)
+	}
+	return w, w.register(s.Registry)
 }
 
 // service is all of it.

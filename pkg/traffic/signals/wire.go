@@ -151,7 +151,6 @@ func DecodeCell(data []byte) (c Cell, err error) {
 
 // set a field, which is a text or a number.
 func (c *Cell) set(field protowire.Number, number uint64, text []byte) (err error) {
-	s := &c.Spread
 	switch field {
 	case cellNamespace:
 		c.Namespace, err = nameOf(text)
@@ -175,18 +174,29 @@ func (c *Cell) set(field protowire.Number, number uint64, text []byte) (err erro
 		c.Stratum.Shared = number != 0
 	case cellCounts:
 		c.Counts, err = countsOf(text)
-	case cellNN:
-		s.NN, err = sumOf(number)
-	case cellXN:
-		s.XN, err = sumOf(number)
-	case cellXX:
-		s.XX, err = sumOf(number)
 	default:
+		if into := c.sum(field); into != nil {
+			*into, err = sumOf(number)
+		}
 		if into := c.whole(field); into != nil {
 			*into = number
 		}
 	}
 	return err
+}
+
+// sum is the sum of squares of a field; nil of one that is none.
+func (c *Cell) sum(field protowire.Number) *float64 {
+	switch field {
+	case cellNN:
+		return &c.Spread.NN
+	case cellXN:
+		return &c.Spread.XN
+	case cellXX:
+		return &c.Spread.XX
+	default:
+		return nil
+	}
 }
 
 // whole is the number of a field; nil of one that is not known.
@@ -208,8 +218,9 @@ func (c *Cell) whole(field protowire.Number) *uint64 {
 		return &c.Coverage.Gapped
 	case cellRefused:
 		return &c.Coverage.Refused
+	default:
+		return nil
 	}
-	return nil
 }
 
 // check says what cannot be.

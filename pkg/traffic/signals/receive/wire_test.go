@@ -110,6 +110,7 @@ func one(f *signals.Flush, family string, metric *dto.Metric, known *names, at m
 		into.Active = uint64(value)
 	case histogram:
 		return samples(into, metric.GetHistogram())
+	case uptime: // above
 	}
 	return nil
 }
