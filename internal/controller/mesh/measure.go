@@ -31,7 +31,7 @@ func (e *Envoy) Measure(ctx context.Context, since traffic.Cursor) (traffic.Meas
 	if err != nil {
 		return traffic.Measurement{}, err
 	}
-	service, err := on.serviceOf(ctx, e.release)
+	service, r, err := on.serviceOf(ctx, e.release)
 	if err != nil {
 		return traffic.Measurement{}, fmt.Errorf("measuring release %s: %w", e.release, err)
 	}
@@ -39,14 +39,14 @@ func (e *Envoy) Measure(ctx context.Context, since traffic.Cursor) (traffic.Meas
 	if !known {
 		return traffic.Measurement{}, fmt.Errorf("measuring release %s: %w", e.release, errNotLeading)
 	}
-	pods, err := on.from.injectedPods(ctx)
+	wanted, err := on.wanted(ctx, service, &r)
 	if err != nil {
 		return traffic.Measurement{}, fmt.Errorf("measuring release %s: %w", e.release, err)
 	}
-	routes, shared := on.catalogue.Edge()
+	_, shared := on.catalogue.Edge()
 	_, applied := e.since(service.Sequence, shared)
 	m := read(types.NamespacedName{Namespace: service.Namespace, Name: service.Name}, applied, parts, since)
-	m.Unheard, m.Wanted = unheard, len(voters{service, on.scopes(), routes}.wanted(pods))
+	m.Unheard, m.Wanted = unheard, len(wanted)
 	return m, nil
 }
 

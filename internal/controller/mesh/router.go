@@ -12,8 +12,10 @@ import (
 	"k8s.io/apimachinery/pkg/types"
 	"k8s.io/apimachinery/pkg/util/validation"
 
+	"github.com/plumbline-dev/plumbline/pkg/apis/plumbline/v1alpha1"
 	"github.com/plumbline-dev/plumbline/pkg/traffic"
 	"github.com/plumbline-dev/plumbline/pkg/traffic/ads/confirmed"
+	"github.com/plumbline-dev/plumbline/pkg/traffic/ir"
 	"github.com/plumbline-dev/plumbline/pkg/traffic/release"
 )
 
@@ -177,12 +179,12 @@ func (e *Envoy) Observe(ctx context.Context) (traffic.Observation, error) {
 	if err != nil {
 		return traffic.Observation{}, fmt.Errorf("observing release %s: %w", e.release, err)
 	}
-	routes, shared := on.catalogue.Edge()
+	_, shared := on.catalogue.Edge()
 	split, applied := e.since(service.Sequence, shared)
 	if len(applied) == 0 {
 		return traffic.Observation{}, fmt.Errorf("observing release %s: nothing was applied yet", e.release)
 	}
-	pods, err := on.from.injectedPods(ctx)
+	wanted, err := on.wanted(ctx, service, &r)
 	if err != nil {
 		return traffic.Observation{}, fmt.Errorf("observing release %s: %w", e.release, err)
 	}
@@ -190,8 +192,6 @@ func (e *Envoy) Observe(ctx context.Context) (traffic.Observation, error) {
 	if err != nil {
 		return traffic.Observation{}, fmt.Errorf("observing release %s: %w", e.release, err)
 	}
-	scopes := on.directory.scopes()
-	wanted := voters{service, scopes, routes, on.from.fitness(ctx), release.PolicyOf(r.Spec.Confirmation).Same}.wanted(pods)
 	replicas, err := on.replicas(routesOf(wanted))
 	if err != nil {
 		return traffic.Observation{}, fmt.Errorf("observing release %s: %w", e.release, err)
@@ -200,11 +200,22 @@ func (e *Envoy) Observe(ctx context.Context) (traffic.Observation, error) {
 		Now: on.clock.Now(), Applied: applied, Wanted: wanted, Replicas: replicas, Since: on.began,
 		Newest: on.catalogue.Versions(types.NamespacedName{Namespace: service.Namespace, Name: service.Name}),
 	})
-	seen.Around = around(neighbors, scopes, wanted)
+	seen.Around = around(neighbors, on.directory.scopes(), wanted)
 	seen.Ahead = e.lastingly(seen.Ahead, on.clock.Now())
 	seen.Arms = on.arms(service, split, applied[len(applied)-1].At)
 	on.told.unconfirmedProxies(e.release, seen)
 	return seen, nil
+}
+
+// wanted are the proxies that have to confirm a release of a service.
+func (g *ground) wanted(ctx context.Context, service ir.Service, r *v1alpha1.ABRelease) ([]confirmed.Wanted, error) {
+	pods, err := g.from.injectedPods(ctx)
+	if err != nil {
+		return nil, err
+	}
+	routes, _ := g.catalogue.Edge()
+	v := voters{service, g.directory.scopes(), routes, g.from.fitness(ctx), release.PolicyOf(r.Spec.Confirmation).Same}
+	return v.wanted(pods), nil
 }
 
 // aheadLasts is how long proxies have to be ahead until the release is: replicas see a decision
