@@ -45,6 +45,7 @@ type server struct {
 	window   *mesh.Window
 	routers  *mesh.Routers
 	times    times
+	watches  *mesh.Watches
 }
 
 func newServer(opts *options.XDS, log *slog.Logger) (*server, error) {
@@ -64,7 +65,9 @@ func newServer(opts *options.XDS, log *slog.Logger) (*server, error) {
 	if s.times, err = timesOf(os.Getenv); err != nil {
 		return nil, err
 	}
+	s.watches = mesh.NewWatches(clock.RealClock{}, 0)
 	s.health.Add("started", s.synced.Check)
+	s.health.Add("watches", s.watches.Check)
 	s.window, s.routers = mesh.NewWindow(), mesh.NewRouters()
 	s.leader, err = newLeader(s.config, opts, s.registry, s.logger())
 	if err != nil {
@@ -150,6 +153,7 @@ func (s *server) run(ctx context.Context) error {
 			Config: s.config, Listener: listener, Certificate: s.keeper.GetCertificate,
 			Registry: s.registry, Log: s.logger(), Clock: clock.RealClock{}, Ready: s.synced.Open,
 			Serving: func(d *serve.Server) { s.proxies.Show(d) }, Times: s.times.mesh,
+			Lease: s.opts.LeaseName, Watches: s.watches,
 		})
 	})
 	group.Go(func() error {

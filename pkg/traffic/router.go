@@ -4,6 +4,7 @@ package traffic
 
 import (
 	"context"
+	"fmt"
 	"time"
 )
 
@@ -13,10 +14,19 @@ type Router interface {
 	// Validate says what of a split it cannot carry out.
 	Validate(Split) error
 	// Apply has requests divided so from now on. A sequence is never followed by a
-	// lower one.
+	// lower one; that is a [LaterError].
 	Apply(ctx context.Context, split Split, sequence uint64) error
 	// Observe says what has become of it. An error means that nothing is known.
 	Observe(ctx context.Context) (Observation, error)
+	// Measure says what was counted after a cursor. An error means that nothing is known.
+	Measure(ctx context.Context, since Cursor) (Measurement, error)
+}
+
+// LaterError says that a split of a later sequence was applied already.
+type LaterError struct{ Sequence uint64 }
+
+func (e *LaterError) Error() string {
+	return fmt.Sprintf("%d was applied already, and no proxy goes back", e.Sequence)
 }
 
 // Knowledge is how it is known that a split is in force.
@@ -32,6 +42,9 @@ const (
 	Unknown Knowledge = "Unknown"
 	// NobodyRoutes: no proxy is there that could carry it out.
 	NobodyRoutes Knowledge = "NobodyRoutes"
+	// Contradicted: somebody who carries it out has another split under its sequence, or one of
+	// a later sequence.
+	Contradicted Knowledge = "Contradicted"
 )
 
 // Observation is what a router knows of a split.
@@ -49,6 +62,10 @@ type Observation struct {
 	Gone []Laggard
 	// Around are the pods of the service's namespace.
 	Around Population
+	// Ahead is the sequence that the next decision has to be above for all to take it. It is 0
+	// unless somebody has a split of a later sequence than the newest that was applied, as
+	// after a restore of the store.
+	Ahead uint64
 	// Arms are the variations, in the order of the split.
 	Arms []Arm
 	// Unheard are parts of the router that did not answer; what they know is missing.

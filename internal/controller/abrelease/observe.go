@@ -4,8 +4,10 @@ package abrelease
 
 import (
 	"context"
+	"errors"
 	"time"
 
+	"github.com/plumbline-dev/plumbline/pkg/traffic"
 	"github.com/plumbline-dev/plumbline/pkg/traffic/release"
 )
 
@@ -24,6 +26,9 @@ func (r *Reconciler) observe(ctx context.Context, s *subject) error {
 	// A process that has begun to lead tells the router what is in force already.
 	split := s.decision.After.Split
 	if err := s.router.Apply(ctx, split.Shares, split.Sequence); err != nil {
+		if later := (*traffic.LaterError)(nil); errors.As(err, &later) {
+			s.facts.Ahead = later.Sequence
+		}
 		r.Log.Info("the router was not told what is in force; it is told again", "release", s.release.Namespace+"/"+s.release.Name, "error", err.Error())
 		return nil
 	}
@@ -32,8 +37,20 @@ func (r *Reconciler) observe(ctx context.Context, s *subject) error {
 		r.Log.V(1).Info("what became of a split is not known", "release", s.release.Namespace+"/"+s.release.Name, "error", err.Error())
 		return nil
 	}
-	s.seen = &seen
+	s.seen, s.facts.Ahead = &seen, seen.Ahead
 	return nil
+}
+
+// raise decides once more, above what proxies have, if that is ahead of what is in force: the
+// store was put back. Whether it was, or only the cache is behind, the write of the status tells.
+func (r *Reconciler) raise(ctx context.Context, s *subject) error {
+	if s.facts.Ahead == 0 || s.decision.After == nil || s.facts.Ahead < s.decision.After.Split.Sequence {
+		return nil
+	}
+	r.Log.Info("the sequence in force is raised above that of proxies: was the store put back?", "release", s.release.Namespace+"/"+s.release.Name,
+		"inForce", s.decision.After.Split.Sequence, "ahead", s.facts.Ahead)
+	s.seen = nil
+	return r.decide(ctx, s)
 }
 
 // standing of what is in force. What is only told now is being confirmed.

@@ -90,6 +90,48 @@ func newWorld(t *testing.T) *world {
 	return w
 }
 
+// M6: after a restore of etcd proxies had a later sequence than the release, whose decisions they
+// ignored, each of which was told as proven.
+func TestTheSequenceIsRaisedAboveThatOfProxies(t *testing.T) {
+	for name, ahead := range map[string]func(*world){
+		"that say so": func(w *world) {
+			w.router.Say(traffic.Observation{Knowledge: traffic.Contradicted, Ahead: 2_500, Wanted: 1, Laggards: []traffic.Laggard{{Name: "shop/front-0", Why: "has 2500.x"}}})
+		},
+		"that this process has told": func(w *world) { w.router.Break(&traffic.LaterError{Sequence: 2_500}) },
+	} {
+		t.Run(name, func(t *testing.T) {
+			w := newWorld(t)
+			if first := w.look().Status.InForce.Sequence; first != 1 {
+				t.Fatalf("the first sequence is %d", first)
+			}
+			ahead(w)
+			if is := w.look().Status.InForce.Sequence; is != 2_501 {
+				t.Errorf("in force is %d, want 2501", is)
+			}
+			w.router.Break(nil)
+			w.router.Say(traffic.Observation{Sequence: 2_501, Knowledge: traffic.Proven, Wanted: 1, Confirmed: 1})
+			r := w.look()
+			if is := r.Status.InForce.Sequence; is != 2_501 || !meta.IsStatusConditionTrue(r.Status.Conditions, v1alpha1.ConditionConfirmed) {
+				t.Errorf("in force is %d, and the conditions are %v", is, r.Status.Conditions)
+			}
+		})
+	}
+}
+
+func TestAProxyWithAnotherSplitIsNamedAndContradicts(t *testing.T) {
+	w := newWorld(t)
+	w.look()
+	w.router.Say(traffic.Observation{Knowledge: traffic.Contradicted, Wanted: 1, Laggards: []traffic.Laggard{{Name: "shop/front-0", Why: "has 1.x, and that sequence is 1.y"}}})
+	r := w.look()
+	c := meta.FindStatusCondition(r.Status.Conditions, v1alpha1.ConditionContradicted)
+	if c == nil || c.Status != metav1.ConditionTrue || !strings.Contains(c.Message, "shop/front-0 (has 1.x") {
+		t.Errorf("the condition is %+v", c)
+	}
+	if r.Status.Confirmed.Knowledge != v1alpha1.ConfirmedContradicted || meta.IsStatusConditionTrue(r.Status.Conditions, v1alpha1.ConditionConfirmed) {
+		t.Errorf("it is confirmed: %+v", r.Status.Confirmed)
+	}
+}
+
 // look once, and return the release.
 func (w *world) look() *v1alpha1.ABRelease {
 	w.Helper()

@@ -229,8 +229,16 @@ func (s *subject) nobodyText() string {
 	return text + "; in mode explicit name the Service in the annotation plumbline.dev/local-ports of the clients"
 }
 
+// contradicting are proxies that have another split than the one in force, in words.
+func (s *subject) contradicting() []string {
+	if s.seen == nil || s.seen.Knowledge != traffic.Contradicted {
+		return nil
+	}
+	return []string{s.confirmingText()}
+}
+
 func (s *subject) writeContradicted(set condition.Set) {
-	var wrong []string
+	wrong := s.contradicting()
 	if s.seen != nil && s.confirmed() {
 		wrong = release.Contradictions(s.decision.After.Split, *s.seen, since(&s.release.Status, v1alpha1.ConditionConfirmed), s.now, s.times.Settles)
 	}

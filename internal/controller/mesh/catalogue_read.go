@@ -3,6 +3,8 @@
 package mesh
 
 import (
+	"slices"
+
 	"k8s.io/apimachinery/pkg/types"
 
 	"github.com/plumbline-dev/plumbline/pkg/traffic/ads"
@@ -61,4 +63,21 @@ func (c *Catalogue) Divided() (names []types.NamespacedName) {
 		}
 	}
 	return names
+}
+
+// Versions are those of the routes of a service, and of gateways, as they are published now.
+func (c *Catalogue) Versions(name types.NamespacedName) map[string]ads.Version {
+	c.mu.Lock()
+	defer c.mu.Unlock()
+	versions := map[string]ads.Version{}
+	resources := c.edge
+	if e := c.services[name]; e != nil {
+		resources = slices.Concat(resources, e.resources)
+	}
+	for _, r := range resources {
+		if r.Type == ads.Route {
+			versions[r.Name] = r.Version
+		}
+	}
+	return versions
 }

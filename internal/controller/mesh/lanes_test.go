@@ -114,7 +114,8 @@ func TestAChangeIsAsHastyAsWhatItIs(t *testing.T) {
 			s.cache, s.concerned = informers, map[string]bool{"shop": true}
 			var got []Haste
 			changed := func(h Haste) { got = append(got, h) }
-			if err := s.watch(t.Context(), changed, func(string) {}); err != nil {
+			quiet := func(string) {}
+			if err := s.watch(t.Context(), changed, endings{gone: quiet, rescoped: quiet}); err != nil {
 				t.Fatal(err)
 			}
 			for _, k := range kindsThat(changed) {

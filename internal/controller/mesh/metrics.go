@@ -125,6 +125,8 @@ func (o *observer) Happened(p identity.Proxy, e ads.Effect) {
 		if o.latest != nil {
 			o.latest(p, x.Route.Name)
 		}
+	case ads.Ahead:
+		log.V(1).Info("a proxy has a route of a later decision than there is", "route", x.Route, "has", x.Version.String())
 	case ads.Withheld:
 		o.withheld.Inc()
 		log.Info("a cluster kept a proxy from confirming any other", "name", x.Cluster.Name)

@@ -74,7 +74,9 @@ func (r Replicas) token() (string, error) {
 // following follows all other replicas, from their pods.
 type following struct {
 	Replicas
-	pods  func(ctx context.Context) ([]corev1.Pod, error)
+	pods func(ctx context.Context) ([]corev1.Pod, error)
+	// age is how old the watches of this replica are.
+	age   func() time.Duration
 	clock clock.WithTicker
 	log   logr.Logger
 
@@ -141,7 +143,7 @@ func (f *following) look(ctx context.Context, streams *sync.WaitGroup, pods []co
 		own, stop := context.WithCancel(ctx)
 		o := &other{address: address, mirror: peers.NewMirror(), stop: stop}
 		f.others[name] = o
-		follower := peers.Follower{TLS: f.tls, Token: f.token, Failed: func(_ string, err error) { f.fails(name, o, err) }}
+		follower := peers.Follower{TLS: f.tls, Token: f.token, Age: f.age, Failed: func(_ string, err error) { f.fails(name, o, err) }}
 		streams.Go(func() { follower.Follow(own, address, o.mirror) })
 	}
 }

@@ -36,7 +36,7 @@ func rescoped(was, is *corev1.Pod) bool {
 
 // onNamespaces tells of changed exports, and of labels that give hosts, and ends the streams of all pods to which an
 // annotation of their namespace counts that has changed.
-func (s *sources) onNamespaces(ctx context.Context, changed func(Haste), ended func(uid string)) toolscache.ResourceEventHandler {
+func (s *sources) onNamespaces(ctx context.Context, changed func(Haste), rescoped func(uid string)) toolscache.ResourceEventHandler {
 	exports := func(object any) (string, bool) {
 		n, is := object.(*corev1.Namespace)
 		if !is {
@@ -55,7 +55,7 @@ func (s *sources) onNamespaces(ctx context.Context, changed func(Haste), ended f
 			was, is := before.(*corev1.Namespace), after.(*corev1.Namespace) //nolint:forcetypeassert // informers keep one type
 			for _, name := range scopeAnnotations {
 				if was.Annotations[name] != is.Annotations[name] {
-					s.rescope(ctx, is.Name, name, ended)
+					s.rescope(ctx, is.Name, name, rescoped)
 				}
 			}
 			former, had := exports(was)
@@ -81,7 +81,7 @@ func (s *sources) exports(ctx context.Context) (map[string]string, error) {
 	return exports, nil
 }
 
-func (s *sources) rescope(ctx context.Context, namespace, annotation string, ended func(uid string)) {
+func (s *sources) rescope(ctx context.Context, namespace, annotation string, rescoped func(uid string)) {
 	var pods corev1.PodList
 	if err := s.cache.List(ctx, &pods, client.InNamespace(namespace), client.MatchingFields{injectedField: "true"}, client.UnsafeDisableDeepCopy); err != nil {
 		s.log.Error(err, "listing the pods of a namespace whose proxies depend on something else now", "namespace", namespace)
@@ -89,7 +89,7 @@ func (s *sources) rescope(ctx context.Context, namespace, annotation string, end
 	}
 	for i := range pods.Items {
 		if _, own := pods.Items[i].Annotations[annotation]; !own {
-			ended(string(pods.Items[i].UID))
+			rescoped(string(pods.Items[i].UID))
 		}
 	}
 }

@@ -7,12 +7,15 @@ import (
 	"fmt"
 	"slices"
 	"sync"
+	"time"
 
 	"k8s.io/apimachinery/pkg/types"
 	"k8s.io/apimachinery/pkg/util/validation"
 
+	"github.com/plumbline-dev/plumbline/pkg/apis/plumbline/v1alpha1"
 	"github.com/plumbline-dev/plumbline/pkg/traffic"
 	"github.com/plumbline-dev/plumbline/pkg/traffic/ads/confirmed"
+	"github.com/plumbline-dev/plumbline/pkg/traffic/ir"
 	"github.com/plumbline-dev/plumbline/pkg/traffic/release"
 )
 
@@ -116,6 +119,8 @@ type Envoy struct {
 	// Service.
 	applied []confirmed.Applied
 	uid     types.UID
+	// ahead is since when proxies have a later decision than there is; zero while none has.
+	ahead time.Time
 }
 
 var _ traffic.Router = (*Envoy)(nil)
@@ -153,7 +158,7 @@ func (e *Envoy) Apply(ctx context.Context, split traffic.Split, sequence uint64)
 	}
 	switch {
 	case sequence == 0 || sequence < last:
-		return fmt.Errorf("applying sequence %d of release %s: %d was applied already, and no proxy goes back", sequence, e.release, last)
+		return fmt.Errorf("applying sequence %d of release %s: %w", sequence, e.release, &traffic.LaterError{Sequence: last})
 	case sequence == last:
 		return nil
 	}
@@ -174,12 +179,12 @@ func (e *Envoy) Observe(ctx context.Context) (traffic.Observation, error) {
 	if err != nil {
 		return traffic.Observation{}, fmt.Errorf("observing release %s: %w", e.release, err)
 	}
-	routes, shared := on.catalogue.Edge()
+	_, shared := on.catalogue.Edge()
 	split, applied := e.since(service.Sequence, shared)
 	if len(applied) == 0 {
 		return traffic.Observation{}, fmt.Errorf("observing release %s: nothing was applied yet", e.release)
 	}
-	pods, err := on.from.injectedPods(ctx)
+	wanted, err := on.wanted(ctx, service, &r)
 	if err != nil {
 		return traffic.Observation{}, fmt.Errorf("observing release %s: %w", e.release, err)
 	}
@@ -187,17 +192,51 @@ func (e *Envoy) Observe(ctx context.Context) (traffic.Observation, error) {
 	if err != nil {
 		return traffic.Observation{}, fmt.Errorf("observing release %s: %w", e.release, err)
 	}
-	scopes := on.directory.scopes()
-	wanted := voters{service, scopes, routes, on.from.fitness(ctx), release.PolicyOf(r.Spec.Confirmation).Same}.wanted(pods)
 	replicas, err := on.replicas(routesOf(wanted))
 	if err != nil {
 		return traffic.Observation{}, fmt.Errorf("observing release %s: %w", e.release, err)
 	}
-	seen := confirmed.Judge(confirmed.Question{Now: on.clock.Now(), Applied: applied, Wanted: wanted, Replicas: replicas, Since: on.began})
-	seen.Around = around(neighbors, scopes, wanted)
+	seen := confirmed.Judge(confirmed.Question{
+		Now: on.clock.Now(), Applied: applied, Wanted: wanted, Replicas: replicas, Since: on.began,
+		Newest: on.catalogue.Versions(types.NamespacedName{Namespace: service.Namespace, Name: service.Name}),
+	})
+	seen.Around = around(neighbors, on.directory.scopes(), wanted)
+	seen.Ahead = e.lastingly(seen.Ahead, on.clock.Now())
 	seen.Arms = on.arms(service, split, applied[len(applied)-1].At)
 	on.told.unconfirmedProxies(e.release, seen)
 	return seen, nil
+}
+
+// wanted are the proxies that have to confirm a release of a service.
+func (g *ground) wanted(ctx context.Context, service ir.Service, r *v1alpha1.ABRelease) ([]confirmed.Wanted, error) {
+	pods, err := g.from.injectedPods(ctx)
+	if err != nil {
+		return nil, err
+	}
+	routes, _ := g.catalogue.Edge()
+	v := voters{service, g.directory.scopes(), routes, g.from.fitness(ctx), release.PolicyOf(r.Spec.Confirmation).Same}
+	return v.wanted(pods), nil
+}
+
+// aheadLasts is how long proxies have to be ahead until the release is: replicas see a decision
+// within milliseconds of each other.
+const aheadLasts = 3 * time.Second
+
+// lastingly is how far proxies are ahead, once they have been so for a while: another replica may
+// have published a decision that this one has not seen yet.
+func (e *Envoy) lastingly(ahead uint64, now time.Time) uint64 {
+	e.mu.Lock()
+	defer e.mu.Unlock()
+	switch {
+	case ahead == 0:
+		e.ahead = time.Time{}
+	case e.ahead.IsZero():
+		e.ahead = now
+	case now.Sub(e.ahead) >= aheadLasts:
+		e.ahead = time.Time{} // what follows is another decision
+		return ahead
+	}
+	return 0
 }
 
 // since is what was applied. Once a decision is among what this replica publishes, so

@@ -8,6 +8,7 @@ import (
 	"errors"
 	"fmt"
 	"net"
+	"time"
 
 	"github.com/go-logr/logr"
 	"github.com/prometheus/client_golang/prometheus"
@@ -57,6 +58,11 @@ type Setup struct {
 	Routers  *Routers
 	// Times are those of production unless a test sets them.
 	Times Times
+	// Lease is the name of the lease whose renewals show that watches go on; empty if there is
+	// none, and then other changes do.
+	Lease string
+	// Watches are told of what the watches hear; may be nil.
+	Watches *Watches
 	// Counting is told, likewise, of what takes the proxies' counts; may be nil.
 	Counting func(*receive.Server)
 }
@@ -74,10 +80,13 @@ func Run(ctx context.Context, setup Setup) error {
 	if err != nil {
 		return err
 	}
+	if setup.Watches, err = setup.watches(); err != nil {
+		return err
+	}
 	if setup.Window == nil {
 		setup.Window = NewWindow()
 	}
-	from, err := newSources(setup.Config, setup.Namespace, setup.Faces.IPv6, setup.Clock, setup.Log)
+	from, err := newSources(setup.Config, setup.Namespace, setup.Lease, setup.Faces.IPv6, setup.Clock, setup.Log)
 	if err != nil {
 		return err
 	}
@@ -106,7 +115,7 @@ func Run(ctx context.Context, setup Setup) error {
 	if err != nil {
 		return err
 	}
-	s.counts = receive.New(receive.Config{}, counting{s.directory}, counted, setup.Clock.Now)
+	s.counts = receive.New(receive.Config{Confirmed: s.stratumOf}, counting{s.directory}, counted, setup.Clock.Now)
 	s.port = tlsport.NewMetrics("plumbline_xds")
 	if err := setup.Registry.Register(s.port); err != nil {
 		return fmt.Errorf("registering the metrics of the port: %w", err)
@@ -117,6 +126,15 @@ func Run(ctx context.Context, setup Setup) error {
 		return err
 	}
 	return s.run(ctx)
+}
+
+// watches that are told of, with their metric.
+func (s Setup) watches() (*Watches, error) {
+	w := s.Watches
+	if w == nil {
+		w = NewWatches(s.Clock, 0)
+	}
+	return w, w.register(s.Registry)
 }
 
 // service is all of it.
@@ -136,7 +154,8 @@ type service struct {
 }
 
 func (s *service) run(ctx context.Context) error {
-	if err := s.from.watch(ctx, s.lookout.changed, s.ended); err != nil {
+	heard := func(h Haste) { s.Watches.hear(); s.lookout.changed(h) }
+	if err := errors.Join(s.from.watch(ctx, heard, s.endings()), s.from.watchLease(ctx, s.Watches.hear)); err != nil {
 		return fmt.Errorf("serving the mesh: %w", err)
 	}
 	group, ctx := errgroup.WithContext(ctx)
@@ -150,10 +169,15 @@ func (s *service) run(ctx context.Context) error {
 	return nil
 }
 
-// ended is told of a pod whose streams end: it is gone, or depends on something else.
-func (s *service) ended(uid string) {
-	s.directory.Ended(uid)
-	s.counts.Ended(uid)
+// endings ends the streams of pods. A proxy that comes back goes on with its counts.
+func (s *service) endings() endings {
+	return endings{
+		gone: func(uid string) {
+			s.directory.Ended(uid)
+			s.counts.Ended(uid)
+		},
+		rescoped: s.directory.Ended,
+	}
 }
 
 // look publishes what there is, from when the caches are synced.
@@ -210,6 +234,23 @@ func (s *service) tell(problems []ir.Problem) {
 	s.problems = now
 }
 
+// ageEvery is how often it is looked how old the watches are.
+const ageEvery = time.Second
+
+// age tells the sessions how old the watches are, until ctx ends.
+func (s *service) age(ctx context.Context, discovery *serve.Server) {
+	ticker := s.Clock.NewTicker(ageEvery)
+	defer ticker.Stop()
+	for {
+		select {
+		case <-ctx.Done():
+			return
+		case <-ticker.C():
+			discovery.Age(s.Watches.old())
+		}
+	}
+}
+
 func (s *service) serve(ctx context.Context) error {
 	server := grpc.NewServer(serve.Options()...)
 	discovery := serve.New(s.Server, s.directory, s.proofs, envoyxds.Missing, s.told)
@@ -217,13 +258,14 @@ func (s *service) serve(ctx context.Context) error {
 	if s.Serving != nil {
 		s.Serving(discovery)
 	}
+	go s.age(ctx, discovery) // until ctx is done
 	s.counts.Register(server)
 	if s.Counting != nil {
 		s.Counting(s.counts)
 	}
 	if !s.Replicas.alone() {
 		guard := newPeerGuard(s.verifier, s.Replicas, s.from, s.ground.told.refuse)
-		peers.NewServer(s.ground.index, s.ground.counted, guard, ctx.Done()).Register(server)
+		peers.NewServer(s.ground.index, s.ground.counted, guard, ctx.Done()).Tells(s.Watches.tell).Counts(s.counts).Register(server)
 	}
 	stopped := make(chan struct{})
 	go func() {

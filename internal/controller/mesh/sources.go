@@ -8,6 +8,7 @@ import (
 	"sync"
 
 	"github.com/go-logr/logr"
+	coordinationv1 "k8s.io/api/coordination/v1"
 	corev1 "k8s.io/api/core/v1"
 	discoveryv1 "k8s.io/api/discovery/v1"
 	"k8s.io/apimachinery/pkg/api/meta"
@@ -35,7 +36,9 @@ type sources struct {
 	// namespace is Plumbline's own; empty if no sequences are kept.
 	namespace string
 	// ipv6 is whether proxies take connections to addresses of IPv6.
-	ipv6  bool
+	ipv6 bool
+	// lease is the name of the one that whoever leads renews; empty if none is watched.
+	lease string
 	clock clock.WithTicker
 	log   logr.Logger
 
@@ -54,7 +57,7 @@ type sources struct {
 	grants []ir.Grant
 }
 
-func newSources(config *rest.Config, namespace string, ipv6 bool, clock clock.WithTicker, log logr.Logger) (*sources, error) {
+func newSources(config *rest.Config, namespace, lease string, ipv6 bool, clock clock.WithTicker, log logr.Logger) (*sources, error) {
 	types, err := elected.Kinds()
 	if err != nil {
 		return nil, err
@@ -72,6 +75,7 @@ func newSources(config *rest.Config, namespace string, ipv6 bool, clock clock.Wi
 				Namespaces: map[string]cache.Config{namespace: {}},
 				Field:      fields.OneTermEqualSelector("metadata.name", release.LedgerName),
 			},
+			&coordinationv1.Lease{}: {Namespaces: map[string]cache.Config{namespace: {}}, Field: fields.OneTermEqualSelector("metadata.name", lease)},
 		},
 	})
 	if err != nil {
@@ -86,7 +90,7 @@ func newSources(config *rest.Config, namespace string, ipv6 bool, clock clock.Wi
 		return nil, fmt.Errorf("making the client: %w", err)
 	}
 	return &sources{
-		cache: c, api: api, live: live, namespace: namespace, ipv6: ipv6, clock: clock, log: log,
+		cache: c, api: api, live: live, namespace: namespace, lease: lease, ipv6: ipv6, clock: clock, log: log,
 		kinds: map[string]bool{}, known: make(chan struct{}),
 		numbers: numbers{highest: map[apitypes.NamespacedName]uint64{}, gone: map[string]bool{}},
 	}, nil
@@ -102,6 +106,7 @@ func mapper() meta.RESTMapper {
 	for _, kind := range []string{"Node", "Namespace"} {
 		m.Add(corev1.SchemeGroupVersion.WithKind(kind), meta.RESTScopeRoot)
 	}
+	m.Add(coordinationv1.SchemeGroupVersion.WithKind("Lease"), meta.RESTScopeNamespace)
 	m.Add(discoveryv1.SchemeGroupVersion.WithKind("EndpointSlice"), meta.RESTScopeNamespace)
 	for _, kind := range []string{"ABRelease", "Baseline"} {
 		m.Add(v1alpha1.GroupVersion.WithKind(kind), meta.RESTScopeNamespace)

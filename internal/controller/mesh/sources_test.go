@@ -168,7 +168,7 @@ func TestInjectedPodsAreFoundByTheirLabelAndSidecar(t *testing.T) {
 // its name has another pod, and nobody says that the former is gone.
 func TestTheStreamsOfAPodEndWhenAnotherHasItsName(t *testing.T) {
 	var over []string
-	handler := sourcesOf(t).onPods(func(Haste) {}, func(uid string) { over = append(over, uid) })
+	handler := sourcesOf(t).onPods(func(Haste) {}, endings{gone: func(uid string) { over = append(over, uid) }})
 	was, is := &corev1.Pod{ObjectMeta: at("shop", "web-0", 0)}, &corev1.Pod{ObjectMeta: at("shop", "web-0", 5)}
 	was.UID, is.UID = "first", "second"
 	handler.OnUpdate(was, is)
@@ -222,7 +222,7 @@ func TestTheStreamsOfAPodEndWhenItDependsOnSomethingElse(t *testing.T) {
 			var over []string
 			ended := func(uid string) { over = append(over, uid) }
 			if _, is := tc.is.(*corev1.Pod); is {
-				s.onPods(func(Haste) {}, ended).OnUpdate(tc.was, tc.is)
+				s.onPods(func(Haste) {}, endings{rescoped: ended}).OnUpdate(tc.was, tc.is)
 			} else {
 				s.onNamespaces(t.Context(), func(Haste) {}, ended).OnUpdate(tc.was, tc.is)
 			}

@@ -8,6 +8,7 @@ import (
 	"maps"
 	"reflect"
 
+	coordinationv1 "k8s.io/api/coordination/v1"
 	corev1 "k8s.io/api/core/v1"
 	discoveryv1 "k8s.io/api/discovery/v1"
 	"k8s.io/apimachinery/pkg/api/meta"
@@ -19,11 +20,18 @@ import (
 	"github.com/plumbline-dev/plumbline/pkg/traffic/ir"
 )
 
+// endings are told whose streams have to end, by the pod's uid.
+type endings struct {
+	// gone is called for a pod that is over, and rescoped for one that depends on something
+	// else now: its proxy comes back.
+	gone, rescoped func(uid string)
+}
+
 // watch has changes told, with how soon they matter, and whose streams have to end.
-func (s *sources) watch(ctx context.Context, changed func(Haste), ended func(uid string)) error {
+func (s *sources) watch(ctx context.Context, changed func(Haste), ended endings) error {
 	handlers := map[client.Object]toolscache.ResourceEventHandler{
 		&corev1.Service{}:   simple(changed),
-		&corev1.Namespace{}: s.onNamespaces(ctx, changed, ended),
+		&corev1.Namespace{}: s.onNamespaces(ctx, changed, ended.rescoped),
 		&corev1.Node{}: toolscache.ResourceEventHandlerFuncs{
 			AddFunc: func(any) { changed(Later) },
 			UpdateFunc: func(before, after any) {
@@ -59,6 +67,14 @@ func (s *sources) watch(ctx context.Context, changed func(Haste), ended func(uid
 	return nil
 }
 
+// watchLease has each renewal of the lease told.
+func (s *sources) watchLease(ctx context.Context, heard func()) error {
+	if s.lease == "" || s.namespace == "" {
+		return nil
+	}
+	return s.handle(ctx, &coordinationv1.Lease{}, simple(func(Haste) { heard() }))
+}
+
 func (s *sources) handle(ctx context.Context, object client.Object, handler toolscache.ResourceEventHandler) error {
 	informer, err := s.cache.GetInformer(ctx, object, cache.BlockUntilSynced(false))
 	if err != nil {
@@ -87,7 +103,7 @@ func soonIf(soon bool) Haste {
 }
 
 // onPods tells of pods that are part of a decision, and of each whose streams end.
-func (s *sources) onPods(changed func(Haste), ended func(uid string)) toolscache.ResourceEventHandler {
+func (s *sources) onPods(changed func(Haste), ended endings) toolscache.ResourceEventHandler {
 	tell := func(object any, soon bool) {
 		if pod := podOf(object); pod != nil && s.concerns(pod.Namespace) {
 			changed(soonIf(soon))
@@ -101,17 +117,20 @@ func (s *sources) onPods(changed func(Haste), ended func(uid string)) toolscache
 				return
 			}
 			if was.UID != is.UID { // the end of the former was not seen
-				ended(string(was.UID))
+				ended.gone(string(was.UID))
 			}
-			if over(is) || leaves(was, is) || rescoped(was, is) {
-				ended(string(is.UID))
+			switch {
+			case over(is):
+				ended.gone(string(is.UID))
+			case leaves(was, is), rescoped(was, is):
+				ended.rescoped(string(is.UID))
 			}
 			if old, now := ir.PodOf(was), ir.PodOf(is); !reflect.DeepEqual(old, now) {
 				tell(after, serves(old) && !serves(now))
 			}
 		},
 		DeleteFunc: func(last any) {
-			ended(uidOf(last))
+			ended.gone(uidOf(last))
 			tell(last, true)
 		},
 	}

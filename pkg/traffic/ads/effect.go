@@ -18,6 +18,13 @@ type Send struct {
 // when the stream began.
 type Acked struct{ Resources []*Resource }
 
+// Ahead tells that the proxy reported to have a route of a later decision than there is; it is
+// not sent the earlier one.
+type Ahead struct {
+	Route   string
+	Version Version
+}
+
 // Rejected tells that the proxy refuses a resource; it keeps what it had.
 type Rejected struct {
 	Resource *Resource
@@ -48,6 +55,7 @@ type Stale struct {
 
 func (Send) isEffect()     {}
 func (Acked) isEffect()    {}
+func (Ahead) isEffect()    {}
 func (Rejected) isEffect() {}
 func (Late) isEffect()     {}
 func (Withheld) isEffect() {}

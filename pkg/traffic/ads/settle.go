@@ -47,6 +47,10 @@ func (s *Stream) settle(now time.Time, effects []Effect) []Effect {
 		effects = append(effects, Acked{s.had})
 		s.had = nil
 	}
+	for _, a := range s.ahead {
+		effects = append(effects, a)
+	}
+	s.ahead = nil
 	return effects
 }
 
@@ -177,6 +181,9 @@ func (s *Stream) cool(cluster string) {
 // needs says what a name needs now, and whether that is late.
 func (s *Stream) needs(k Key, h *held, now time.Time) (r *Resource, v verdict, late bool) {
 	want := s.view.Get(k.Type, k.Name)
+	if s.holds(h, want) {
+		return nil, waits, false
+	}
 	if want == nil && h.named {
 		if s.keeps(k, h) {
 			return nil, nothing, false
@@ -254,6 +261,9 @@ func (s *Stream) upToDate(h *held, want *Resource) bool {
 			s.had = append(s.had, want)
 		}
 		h.told, h.has, h.origin = &want.Version, want, given
+	}
+	if h.origin == reported && want.Type == Route && h.version().Sequence > want.Version.Sequence {
+		s.ahead = append(s.ahead, Ahead{want.Name, h.version()})
 	}
 	return h.current(want)
 }

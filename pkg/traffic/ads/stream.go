@@ -62,7 +62,9 @@ type Stream struct {
 	proofs  Proofs
 	missing Missing
 
-	view   *View
+	view *View
+	// old says that newer versions than those of the view may be at the proxy.
+	old    bool
 	types  [types]subscriptions
 	flight []*response
 	nonce  uint64
@@ -70,6 +72,8 @@ type Stream struct {
 	resumed bool
 	// had are versions that the proxy reported to have, and that are still to be told.
 	had []*Resource
+	// ahead are routes that the proxy reported of later decisions, and that are still to be told.
+	ahead []Ahead
 	// answered is the highest nonce that was answered.
 	answered uint64
 	// suspects are clusters that were taken away, one after the other, to see whether
@@ -218,6 +222,22 @@ func (s *Stream) Publish(now time.Time, view *View, changed []Key) []Effect {
 		s.touch(k.Type, k.Name)
 	}
 	return s.settle(now, nil)
+}
+
+// Age says whether the view is old, because the watches of its replica have heard nothing for long.
+// As long as it is, what the proxy reported when its stream began is not taken back: it may have
+// come from another replica, whose watches go on.
+func (s *Stream) Age(now time.Time, old bool) []Effect {
+	s.old = old
+	return s.settle(now, nil)
+}
+
+// holds says that the proxy keeps what it reported, since the view is old.
+func (s *Stream) holds(h *held, want *Resource) bool {
+	if !s.old || h.origin != reported || !h.known {
+		return false
+	}
+	return want == nil || want.Version != h.version() && want.Version.Sequence <= h.version().Sequence
 }
 
 // touch looks at a name again, if the proxy wants it.

@@ -181,7 +181,7 @@ func (c *caprice) take(effects []ads.Effect) {
 			c.late[id(x.Route)] = true
 		case ads.Send:
 			c.sends(x)
-		case ads.Acked, ads.Rejected, ads.Withheld, ads.Stalled, ads.Stale:
+		case ads.Acked, ads.Ahead, ads.Rejected, ads.Withheld, ads.Stalled, ads.Stale:
 		}
 	}
 }

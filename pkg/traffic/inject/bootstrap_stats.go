@@ -31,9 +31,10 @@ var slotStats = []string{
 	`canary\.upstream_rq_(time|completed|[1-5]xx)`,
 }
 
-// ownStats are about the proxy itself. Each is sent with every flush, by every proxy.
+// ownStats are about the proxy itself. Each is sent with every flush, by every proxy. The uptime
+// says whether the process was started again since the flush before.
 var ownStats = []string{
-	"server.live", "server.memory_allocated", "control_plane.connected_state",
+	"server.live", "server.uptime", "server.memory_allocated", "control_plane.connected_state",
 	"cluster_manager.warming_clusters", "listener_manager.total_listeners_active",
 }
 

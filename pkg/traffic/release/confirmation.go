@@ -67,7 +67,7 @@ func StandingOf(seen *traffic.Observation, sequence uint64, p Policy, decided, n
 		}
 	case traffic.NobodyRoutes:
 		return Unrouted
-	case traffic.Unknown:
+	case traffic.Unknown, traffic.Contradicted:
 	}
 	switch {
 	case len(seen.Unheard) > 0 && len(seen.Laggards) == 0:

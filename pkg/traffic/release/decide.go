@@ -22,6 +22,9 @@ type Facts struct {
 	Ready map[string]int
 	// Floor is the last sequence of the Service before this release.
 	Floor uint64
+	// Ahead is the highest sequence that proxies have, if it is not below the one in force: the
+	// store was put back, and no proxy goes back. 0 if none is.
+	Ahead uint64
 	Now   time.Time
 }
 
@@ -44,7 +47,7 @@ func Decide(f Facts) Decision {
 		return Decision{}
 	}
 	f.clamp(next)
-	d := Decision{After: next, Grew: f.Before == nil || differs(f.Before.Split, next.Split)}
+	d := Decision{After: next, Grew: f.Before == nil || f.Ahead > 0 || differs(f.Before.Split, next.Split)}
 	if d.Grew {
 		next.Split.Sequence = f.sequence() + 1
 	}
@@ -90,9 +93,9 @@ func (f Facts) clamp(next *State) {
 
 func (f Facts) sequence() uint64 {
 	if f.Before == nil {
-		return f.Floor
+		return max(f.Floor, f.Ahead)
 	}
-	return max(f.Floor, f.Before.Split.Sequence)
+	return max(f.Floor, f.Ahead, f.Before.Split.Sequence)
 }
 
 // differs says whether requests go elsewhere, or may.

@@ -28,6 +28,7 @@ type Recorder struct {
 	breaks   error
 	deaf     error
 	observed *traffic.Observation
+	cells    []traffic.Cell
 }
 
 var _ traffic.Router = (*Recorder)(nil)
@@ -52,7 +53,7 @@ func (r *Recorder) Apply(_ context.Context, split traffic.Split, sequence uint64
 	case split.Validate() != nil:
 		return fmt.Errorf("applying sequence %d: %w", sequence, split.Validate())
 	case sequence < r.highest:
-		return fmt.Errorf("applying sequence %d: it follows %d", sequence, r.highest)
+		return fmt.Errorf("applying sequence %d: %w", sequence, &traffic.LaterError{Sequence: r.highest})
 	}
 	r.highest = sequence
 	r.applied = append(r.applied, Applied{slices.Clone(split), sequence})
@@ -77,6 +78,28 @@ func (r *Recorder) Observe(context.Context) (traffic.Observation, error) {
 		seen.Arms = append(seen.Arms, traffic.Arm{Variation: share.Variation})
 	}
 	return seen, nil
+}
+
+// Count has cells counted, at the part that each names, in ascending order of its positions.
+func (r *Recorder) Count(cells ...traffic.Cell) {
+	r.set(func() { r.cells = append(r.cells, cells...) })
+}
+
+// Measure implements traffic.Router.
+func (r *Recorder) Measure(_ context.Context, since traffic.Cursor) (traffic.Measurement, error) {
+	r.mu.Lock()
+	defer r.mu.Unlock()
+	if r.deaf != nil {
+		return traffic.Measurement{}, r.deaf
+	}
+	m := traffic.Measurement{Next: since}
+	for _, c := range r.cells {
+		read := since[c.Part]
+		if c.Position.Epoch > read.Epoch || c.Position.Epoch == read.Epoch && c.Position.Cell > read.Cell {
+			m.Cells, m.Next = append(m.Cells, c), m.Next.Advance(c.Part, c.Position)
+		}
+	}
+	return m, nil
 }
 
 // Applied is all that was applied, in this order.

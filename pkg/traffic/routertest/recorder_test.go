@@ -83,3 +83,23 @@ func TestItSaysWhatTheTestHasItSay(t *testing.T) {
 		t.Errorf("Observe: %v", err)
 	}
 }
+
+func TestItTellsEachCellOnce(t *testing.T) {
+	r := &routertest.Recorder{}
+	cell := func(part string, epoch int64, number uint64) traffic.Cell {
+		return traffic.Cell{Part: part, Position: traffic.Position{Epoch: epoch, Cell: number}, Variation: "canary", Over: number}
+	}
+	r.Count(cell("a", 1, 1), cell("b", 5, 1))
+	first, err := r.Measure(t.Context(), nil)
+	if err != nil || len(first.Cells) != 2 {
+		t.Fatalf("%+v, %v", first, err)
+	}
+	r.Count(cell("a", 1, 2), cell("b", 6, 1)) // b was started again
+	next, err := r.Measure(t.Context(), first.Next)
+	if err != nil || len(next.Cells) != 2 || next.Cells[0].Over != 2 || next.Cells[1].Position.Epoch != 6 {
+		t.Errorf("%+v, %v", next, err)
+	}
+	if last, err := r.Measure(t.Context(), next.Next); err != nil || len(last.Cells) != 0 || !cmp.Equal(last.Next, next.Next) {
+		t.Errorf("%+v, %v", last, err)
+	}
+}

@@ -17,11 +17,10 @@ type Config struct {
 	// Proxies, Slots, and Slots that one proxy and one gateway may tell of: 20,000, 2,048, 64
 	// and 2,048. What comes on top is not counted, and is a gap of that slot.
 	Proxies, Slots, SlotsOfProxy, SlotsOfGateway int
-	// ProxyBytes and SlotBytes bound the cells of a slot, at one proxy and of all
-	// together: 4 KiB and 128 KiB. The oldest are let go first. 4 KiB are more than
-	// twenty minutes of a proxy whose latencies differ a little, and ten of one whose
-	// latencies are in every bucket.
-	ProxyBytes, SlotBytes int
+	// SlotBytes bounds the sums of a slot: 128 KiB. The oldest are let go first.
+	SlotBytes int
+	// Epoch is when counting began.
+	Epoch time.Time
 }
 
 func (c Config) withDefaults() Config {
@@ -31,7 +30,6 @@ func (c Config) withDefaults() Config {
 	c.Slots = cmp.Or(c.Slots, 2_048)
 	c.SlotsOfProxy = cmp.Or(c.SlotsOfProxy, 64)
 	c.SlotsOfGateway = cmp.Or(c.SlotsOfGateway, 2_048)
-	c.ProxyBytes = cmp.Or(c.ProxyBytes, 4<<10)
 	c.SlotBytes = cmp.Or(c.SlotBytes, 128<<10)
 	return c
 }
@@ -55,7 +53,10 @@ type Proxy struct {
 // Flush is what a proxy sends at once.
 type Flush struct {
 	// At is the time of the proxy's clock.
-	At    time.Time
+	At time.Time
+	// Began is when the proxy's process did, by that clock and to the second; zero if the
+	// flush does not tell.
+	Began time.Time
 	Slots []Reported
 }
 
@@ -64,6 +65,8 @@ type Flush struct {
 type Reported struct {
 	Slot   Slot
 	Counts Counts
+	// Stratum is what the proxy has confirmed of the slot's route.
+	Stratum Stratum
 	// FailedOver are those of Counts that the stable variation served: statuses and latencies.
 	FailedOver Counts
 	Active     uint64
@@ -74,6 +77,13 @@ type Accumulator struct {
 	config  Config
 	proxies map[string]*proxy // by uid
 	slots   map[Slot]*slot
+	// services are the slots by service.
+	services map[service][]*slot
+	// cell is the one that has not ended, and log has those that have, the last of which has number.
+	cell    cell
+	log     Log
+	epoch   int64
+	number  uint64
 	refused refusals
 	swept   time.Time
 	look    uint32 // how many variations were read
@@ -81,8 +91,16 @@ type Accumulator struct {
 
 // New has been told nothing.
 func New(config Config) *Accumulator {
-	return &Accumulator{config: config.withDefaults(), proxies: map[string]*proxy{}, slots: map[Slot]*slot{}}
+	return &Accumulator{
+		config: config.withDefaults(), proxies: map[string]*proxy{}, slots: map[Slot]*slot{}, services: map[service][]*slot{},
+		epoch: EpochOf(config.Epoch),
+	}
 }
+
+// service has slots.
+type service struct{ namespace, name string }
+
+func serviceOf(s Slot) service { return service{s.Namespace, s.Service} }
 
 // slot is the sum over all proxies.
 type slot struct {
@@ -94,6 +112,9 @@ type slot struct {
 	now       Counts
 	past      records
 	reporters []*reporter
+	// open are the strata of the cell that has not ended, in which so many flushes were refused.
+	open    []stratum
+	refused uint64
 }
 
 // add what was told.
@@ -148,12 +169,13 @@ func (a *Accumulator) End(uid string, now time.Time) {
 // keeps nothing of it.
 func (a *Accumulator) Report(uid string, f Flush, now time.Time) (refused int) {
 	a.sweep(now)
+	a.turn(now)
 	p := a.proxies[uid]
 	if p == nil || p.ended {
 		return len(f.Slots)
 	}
 	since := p.reported
-	fresh := p.arrive(f.At, now, a.config.Interval)
+	came, from := p.arrive(&f, now, a.config.Interval)
 	for i := range f.Slots {
 		told := &f.Slots[i]
 		r, known := a.reporter(p, told.Slot, now)
@@ -161,18 +183,22 @@ func (a *Accumulator) Report(uid string, f Flush, now time.Time) (refused int) {
 		case r == nil:
 			refused++
 			a.refused.note(p.Proxy, told.Slot, since, now)
+			if s := a.slots[told.Slot]; s != nil {
+				s.refused++
+			}
 			continue
-		case fresh:
-			r.cancels.begin(told.Active)
-		case !known:
-			r.cancels.begin(0)
+		case came == unknown:
+			r.begin(told.Active)
+		case came == first, !known:
+			r.begin(0)
 		}
 		r.flush = p.flushes
-		if !fresh {
+		if came != unknown {
 			r.cancels.flush(&told.Counts, told.Active)
 		}
 		told.Counts.exclude(&told.FailedOver, &r.failover)
 		told.Counts.derive(&r.torn)
+		r.tell(told.Stratum, &told.Counts, from, now)
 		a.keep(r, &told.Counts, now)
 	}
 	p.drop()
@@ -185,7 +211,6 @@ func (a *Accumulator) keep(r *reporter, counts *Counts, now time.Time) {
 		return
 	}
 	at, oldest := cellOf(now), cellOf(now.Add(-a.config.Retention))
-	r.past.add(at, counts, oldest, a.config.ProxyBytes)
 	r.of.add(at, counts, oldest, a.config.SlotBytes)
 }
 
@@ -203,6 +228,7 @@ func (a *Accumulator) reporter(p *proxy, of Slot, now time.Time) (r *reporter, k
 	if s == nil {
 		s = &slot{Slot: of, first: now}
 		a.slots[of] = s
+		a.services[serviceOf(of)] = append(a.services[serviceOf(of)], s)
 	}
 	r = &reporter{proxy: p, of: s, place: len(s.reporters)}
 	s.reporters = append(s.reporters, r)
@@ -234,6 +260,10 @@ func (a *Accumulator) sweep(now time.Time) {
 	for of, s := range a.slots {
 		if len(s.reporters) == 0 && s.cell.start().Before(old) {
 			delete(a.slots, of)
+			key := serviceOf(of)
+			if a.services[key] = slices.DeleteFunc(a.services[key], func(o *slot) bool { return o == s }); len(a.services[key]) == 0 {
+				delete(a.services, key)
+			}
 		}
 	}
 }

@@ -2,9 +2,9 @@
 
 // Package signals adds up what proxies count of the requests to each variation.
 //
-//	proxy ──flush──▶ Report ──▶ of the proxy: records per cell of 10 s ──▶ Cells
+//	proxy ──flush──▶ Report ──▶ of the slot: sums per 10 s, and a total ─▶ Service
 //	                    │       gaps, requests in flight
-//	                    └─────▶ of the slot: sums per cell, and a total ─▶ Service
+//	                    └─────▶ of the slot, by what proxies had confirmed ─▶ Cell ─▶ Log
 //
 // A proxy sends every ten seconds what has happened since the last time, a [Flush]:
 // counters as differences, histograms as buckets, and how many requests are in flight.
@@ -38,7 +38,7 @@
 //
 // # Bounds
 //
-// See [Config]. What a proxy tells in a cell is kept in some thirty bytes for each slot,
-// in 4 KiB at most; one that has nothing to tell costs nothing, but for being known.
+// See [Config]. Of a single proxy its last flush is known, and what it told in the ten seconds
+// that have not ended. The cells that have are kept for [Config.Retention], see [Log].
 // `go test -bench Proxies ./pkg/traffic/signals/receive` measures both.
 package signals

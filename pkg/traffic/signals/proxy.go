@@ -3,6 +3,7 @@
 package signals
 
 import (
+	"cmp"
 	"slices"
 	"time"
 )
@@ -16,12 +17,15 @@ type proxy struct {
 	// heard is when something was heard of it last, reported when that was a flush, and
 	// flushed when that was by its own clock. Both are zero before the first.
 	heard, reported, flushed time.Time
+	// process is when its process began, zero if it does not tell.
+	process time.Time
 	// interval is the shortest time between two flushes of one stream, 0 when there
 	// were none: a proxy is late at times, and never early.
 	interval time.Duration
 	flushes  uint32 // how many there were
 	look     uint32 // the last one that saw it, see [Accumulator.Service]
 	gaps     []Gap
+	gapped   cell        // in which the last gap became known
 	reports  []*reporter // by slot
 }
 
@@ -41,7 +45,11 @@ type reporter struct {
 	torn    torn
 	// failover are the requests that are still to be excluded.
 	failover failover
-	past     records
+	// stratum is what the flush before told, once there was one; told says that there was one in
+	// the cell that has not ended, in which it told these shares.
+	stratum          Stratum
+	stratified, told bool
+	shares           []share
 }
 
 // leave the slot.
@@ -53,28 +61,64 @@ func (r *reporter) leave() {
 	r.of.reporters = others[:len(others)-1]
 }
 
-// arrive notes a flush. It is true when nothing is known of the time before it.
-func (p *proxy) arrive(at, now time.Time, usual time.Duration) (fresh bool) {
-	interval := usual
-	if p.interval > 0 {
-		interval = p.interval
-	}
-	passed := at.Sub(p.flushed)
+// arrival says what is known of the time before a flush.
+type arrival int
+
+const (
+	// follows: all since the flush before.
+	follows arrival = iota
+	// first: all since the process of the proxy began.
+	first
+	// unknown: nothing.
+	unknown
+)
+
+// sameProcess is how far apart one process may seem to have begun: Envoy counts in seconds.
+const sameProcess = 2 * time.Second
+
+// arrive notes a flush, and returns what is known of the time before it, and since when it tells.
+func (p *proxy) arrive(f *Flush, now time.Time, usual time.Duration) (came arrival, from time.Time) {
+	passed := f.At.Sub(p.flushed)
+	interval := cmp.Or(p.interval, usual)
+	covered := interval // is the time that the flush tells of
+	restarted := !f.Began.IsZero() && !p.process.IsZero() && f.Began.Sub(p.process).Abs() >= sameProcess
 	switch {
-	case p.flushed.IsZero():
-		fresh = true
+	case p.flushed.IsZero(), restarted:
+		came = unknown
+		if up := f.At.Sub(f.Began); !f.Began.IsZero() && up <= late(interval) {
+			came, covered = first, up
+		}
 	case !p.began: // on one stream nothing is lost
 		if passed > 0 && (p.interval == 0 || passed < p.interval) {
 			p.interval = passed
 		}
-	case passed <= 0, passed > interval+interval/2:
-		fresh = true
-		p.miss(Gap{From: p.reported, To: latest(p.reported, now.Add(-interval))})
+	case passed <= 0, passed > late(interval):
+		came = unknown
+	}
+	from = p.reported
+	if came != follows {
+		from = latest(p.reported, now.Add(-covered))
+	}
+	if came != follows && !p.flushed.IsZero() {
+		p.miss(Gap{From: p.reported, To: from})
+		p.gapped = cellOf(now)
+	}
+	if !f.Began.IsZero() {
+		p.process = f.Began
 	}
 	p.began = false
 	p.flushes++
-	p.heard, p.reported, p.flushed = now, now, at
-	return fresh
+	p.heard, p.reported, p.flushed = now, now, f.At
+	return came, from
+}
+
+// late is how much time may pass between two flushes of which none was lost.
+func late(interval time.Duration) time.Duration { return interval + interval/2 }
+
+// begin has the slot know nothing of the flushes before, with so many requests in flight.
+func (r *reporter) begin(active uint64) {
+	r.cancels.begin(active)
+	r.torn, r.failover, r.stratified = torn{}, failover{}, false
 }
 
 // find the place of a slot among those that the proxy tells of, and whether it is there. A

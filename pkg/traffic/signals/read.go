@@ -51,17 +51,15 @@ const maxTold = 100
 // Service says what was counted of a service since a time. What was counted before it
 // is not in it: a cell that began earlier is left out. If cells are no longer kept, From
 // says since when they are.
-func (a *Accumulator) Service(namespace, service string, since, now time.Time) Service {
+func (a *Accumulator) Service(namespace, name string, since, now time.Time) Service {
 	out := Service{From: a.kept(since, now), To: now}
 	by := map[string][]*slot{}
-	for of, s := range a.slots {
-		if of.Namespace == namespace && of.Service == service {
-			by[of.Variation] = append(by[of.Variation], s)
-		}
+	for _, s := range a.services[serviceOf(Slot{Namespace: namespace, Service: name})] {
+		by[s.Variation] = append(by[s.Variation], s)
 	}
 	gapped := map[string][]ProxyGap{} // by uid
-	for name, slots := range by {
-		v := Variation{Name: name, First: slots[0].first}
+	for variation, slots := range by {
+		v := Variation{Name: variation, First: slots[0].first}
 		a.look++
 		for _, s := range slots {
 			v.add(s, cellOf(out.From))
@@ -80,7 +78,7 @@ func (a *Accumulator) Service(namespace, service string, since, now time.Time) S
 		}
 		out.Variations = append(out.Variations, v)
 	}
-	a.refused.tell(namespace, service, &out, gapped)
+	a.refused.tell(namespace, name, &out, gapped)
 	slices.SortFunc(out.Variations, func(a, b Variation) int { return cmp.Compare(a.Name, b.Name) })
 	out.divide()
 	out.tell(gapped)
@@ -156,34 +154,4 @@ func (p *proxy) gapsSince(t time.Time) int {
 		n++
 	}
 	return n
-}
-
-// Cell is what one proxy counted of one slot in ten seconds.
-type Cell struct {
-	Proxy  Proxy
-	Slot   Slot
-	Start  time.Time
-	Counts *Counts // of this call only
-}
-
-// Cells tells of those that have ended by now and not before a time, until it is told to
-// stop. Who asks next since the now of this call misses none and gets none twice. A cell
-// in which nothing happened is not there.
-func (a *Accumulator) Cells(namespace, service string, since, now time.Time, tell func(Cell) bool) {
-	from, open := cellOf(latest(since, now.Add(-a.config.Retention))), cellOf(now)
-	for _, s := range a.slots {
-		if s.Namespace != namespace || s.Service != service {
-			continue
-		}
-		for _, r := range s.reporters {
-			more := true
-			r.past.back(from, func(at cell, counts *Counts) bool {
-				more = at == open || tell(Cell{Proxy: r.proxy.Proxy, Slot: s.Slot, Start: at.start(), Counts: counts})
-				return more
-			})
-			if !more {
-				return
-			}
-		}
-	}
 }

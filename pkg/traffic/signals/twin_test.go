@@ -133,7 +133,7 @@ func (w *twin) tick(a *Accumulator, all []*sidecar, serving bool) {
 			w.gaps[s.uid]++
 		}
 		s.lost, s.sent = false, true
-		w.came = append(w.came, arrived{w.now, s.uid, Flush{f.At, slices.Clone(f.Slots)}})
+		w.came = append(w.came, arrived{w.now, s.uid, Flush{At: f.At, Slots: slices.Clone(f.Slots)}})
 		if refused := a.Report(s.uid, f, w.now); refused > 0 {
 			panic("there is no room")
 		}

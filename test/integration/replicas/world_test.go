@@ -5,6 +5,7 @@
 package replicas
 
 import (
+	"cmp"
 	"context"
 	"crypto/tls"
 	"crypto/x509"
@@ -13,6 +14,7 @@ import (
 	"io"
 	"net"
 	"net/netip"
+	"net/url"
 	"os"
 	"path/filepath"
 	"strconv"
@@ -26,6 +28,7 @@ import (
 	metav1 "k8s.io/apimachinery/pkg/apis/meta/v1"
 	"k8s.io/apimachinery/pkg/types"
 	"k8s.io/apimachinery/pkg/util/intstr"
+	"k8s.io/client-go/rest"
 	"k8s.io/utils/clock"
 	"sigs.k8s.io/controller-runtime/pkg/client"
 
@@ -65,7 +68,10 @@ type replica struct {
 	address  string
 	registry *prometheus.Registry
 	routers  *mesh.Routers
-	stop     func()
+	watches  *mesh.Watches
+	// api is the way to the API server.
+	api  *way
+	stop func()
 }
 
 func newWorld(t *testing.T) *world {
@@ -167,13 +173,16 @@ func (w *world) replica(name string, listener net.Listener) *replica {
 	meta := named(w.system, name)
 	meta.Labels = map[string]string{"app.kubernetes.io/component": mesh.Component}
 	r := &replica{pod: w.pod(meta, "plumbline-xds", host), address: listener.Addr().String(), registry: prometheus.NewRegistry(), routers: mesh.NewRouters()}
+	r.watches, r.api = mesh.NewWatches(clock.RealClock{}, 5*time.Second), newWay(w.t, apiServer(w.t))
+	through := rest.CopyConfig(config)
+	through.Host = "https://" + r.api.address
 	token := filepath.Join(w.t.TempDir(), "token")
 	w.must(os.WriteFile(token, []byte(w.token(r.pod, mesh.PeerAudience)+"\n"), 0o600))
 	ctx, stop := context.WithCancel(context.Background())
 	ready, done := make(chan struct{}), make(chan error, 1)
 	go func() {
 		done <- mesh.Run(ctx, mesh.Setup{
-			Config: config, Listener: listener, Registry: r.registry, Log: inprocess.Told(w.t).WithName(name), Clock: clock.RealClock{}, Routers: r.routers,
+			Config: through, Watches: r.watches, Listener: listener, Registry: r.registry, Log: inprocess.Told(w.t).WithName(name), Clock: clock.RealClock{}, Routers: r.routers,
 			Certificate: func(*tls.ClientHelloInfo) (*tls.Certificate, error) { return &w.serving, nil },
 			Ready:       func() { close(ready) },
 			Replicas:    mesh.Replicas{Namespace: w.system, Name: name, Port: port, ServerName: "127.0.0.1", Roots: w.roots, TokenFile: token},
@@ -186,6 +195,16 @@ func (w *world) replica(name string, listener net.Listener) *replica {
 	w.t.Cleanup(r.stop)
 	poll.Ready(w.t, patience, "the server "+name, ready, done)
 	return r
+}
+
+// apiServer is the address of it.
+func apiServer(t *testing.T) string {
+	t.Helper()
+	at, err := url.Parse(config.Host)
+	if err != nil {
+		t.Fatal(err)
+	}
+	return cmp.Or(at.Host, config.Host)
 }
 
 // divide the service web between two versions.
@@ -253,8 +272,8 @@ func proven(sequence uint64, proxies int) func(traffic.Observation) bool {
 // sidecar is a proxy, its pod, and the way to its replica, which can be changed.
 type sidecar struct {
 	*envoy.Envoy
-	name string
-	way  *way
+	name, front string
+	way         *way
 }
 
 // sidecar of a new pod, which is connected to a replica.
@@ -267,7 +286,7 @@ func (w *world) sidecar(name string, r *replica) *sidecar {
 	at := netip.MustParseAddrPort(freeport.Address(w.t))
 	options := envoy.Options{Address: s.way.address, Authority: w.authority, Node: s.name, Token: w.token(pod, identity.Audience)}
 	options.Listeners = append(options.Listeners, envoyxds.Local(ir.Service{Namespace: w.shop, Name: "web"}, ir.Port{Name: "http", Number: 80, Protocol: ir.HTTP}, at))
-	s.Envoy = envoy.Start(w.t, options)
+	s.Envoy, s.front = envoy.Start(w.t, options), at.String()
 	return s
 }
 

@@ -182,8 +182,8 @@ func (p *plane) publish(services ...ir.Service) ([]string, []*listenerv3.Listene
 	return addresses, listeners
 }
 
-// proxy starts an Envoy with the bootstrap of a sidecar, and listeners.
-func (p *plane) proxy(token string, listeners ...*listenerv3.Listener) {
+// proxy starts an Envoy with the bootstrap of a sidecar, and listeners; kill ends the Envoy hard.
+func (p *plane) proxy(token string, listeners ...*listenerv3.Listener) (kill func()) {
 	p.t.Helper()
 	directory := p.t.TempDir()
 	write := func(name, content string) string {
@@ -203,7 +203,7 @@ func (p *plane) proxy(token string, listeners ...*listenerv3.Listener) {
 		AdminPort: uint32(freeport.For(p.t)), StatusPort: uint32(freeport.For(p.t)), //nolint:gosec // ports
 	})
 	must(p.t, err)
-	run(p.t, write("bootstrap.json", string(with(p.t, raw, p.interval, listeners))))
+	return run(p.t, write("bootstrap.json", string(with(p.t, raw, p.interval, listeners))))
 }
 
 // timed is in the name of services whose routes have a limit. No route of ours has one.
@@ -267,22 +267,26 @@ func with(t *testing.T, bootstrap []byte, interval time.Duration, listeners []*l
 	return out
 }
 
-func run(t *testing.T, config string) {
+func run(t *testing.T, config string) (kill func()) {
 	t.Helper()
 	var output bytes.Buffer
 	process := child.Bind(exec.Command(envoy.Binary(t), "--config-path", config, "--concurrency", "2", "--disable-hot-restart",
 		"--log-level", "warning", "--service-node", "n", "--service-cluster", "c")) //nolint:gosec,noctx // a test's own binary, which the cleanup ends
 	process.Stdout, process.Stderr = &output, &output
 	must(t, process.Start())
-	t.Cleanup(func() {
+	kill = sync.OnceFunc(func() {
 		if err := process.Process.Kill(); err != nil {
 			t.Error(err)
 		}
 		_ = process.Wait() // that it was killed
+	})
+	t.Cleanup(func() {
+		kill()
 		if t.Failed() {
 			t.Logf("the Envoy said:\n%s", output.String())
 		}
 	})
+	return kill
 }
 
 func must(t testing.TB, err error) {

@@ -180,6 +180,7 @@ func (o *ours) Happened(p identity.Proxy, e ads.Effect) {
 		o.stalled.Add(1)
 	case ads.Stale:
 		o.stale.Add(1)
+	case ads.Ahead: // no store is put back here
 	case ads.Rejected:
 		o.rejected.Add(1)
 	case ads.Withheld:

@@ -146,7 +146,7 @@ type ClampedVariation struct {
 }
 
 // ConfirmedKnowledge is how it is known that a split is in force.
-// +kubebuilder:validation:Enum=Proven;Accepted;Unknown;NobodyRoutes
+// +kubebuilder:validation:Enum=Proven;Accepted;Unknown;NobodyRoutes;Contradicted
 type ConfirmedKnowledge string
 
 // The kinds of knowledge.
@@ -159,6 +159,9 @@ const (
 	ConfirmedUnknown ConfirmedKnowledge = "Unknown"
 	// ConfirmedByNobody: no proxy is there that could confirm it.
 	ConfirmedByNobody ConfirmedKnowledge = "NobodyRoutes"
+	// ConfirmedContradicted: some have another split under the same sequence, or one of a later
+	// sequence.
+	ConfirmedContradicted ConfirmedKnowledge = "Contradicted"
 )
 
 // ProxyLaggard is a proxy that has not confirmed what is in force.

@@ -146,6 +146,8 @@ func (x *Index) Happened(p Proxy, effect ads.Effect) {
 				has.About, has.Why = r.Version, "was sent "+r.Version.String()+", and has not answered"
 			})
 		}
+	case ads.Ahead:
+		x.note(p, &ads.Resource{Type: ads.Route, Name: f.Route, Version: f.Version}, func(has *Route) { *has = Route{Name: has.Name, Has: f.Version} })
 	case ads.Withheld, ads.Stalled, ads.Stale:
 	}
 }

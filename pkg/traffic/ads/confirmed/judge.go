@@ -8,6 +8,7 @@ import (
 	"time"
 
 	"github.com/plumbline-dev/plumbline/pkg/traffic"
+	"github.com/plumbline-dev/plumbline/pkg/traffic/ads"
 )
 
 // Absence is how long a proxy that is between two streams counts with what it had
@@ -31,6 +32,9 @@ type Question struct {
 	Replicas []Replica
 	// Since is from when on it is known which proxies are connected.
 	Since time.Time
+	// Newest are the versions of the routes as they are published now; one that is not there is
+	// compared with no content.
+	Newest map[string]ads.Version
 }
 
 // Applied is a decision.
@@ -95,6 +99,12 @@ func Judge(q Question) traffic.Observation {
 		}
 		seen.Wanted++
 		has := q.has(w, known)
+		if c := q.contradiction(w, known); c.why != "" {
+			lowest, some = 0, true
+			seen.Knowledge, seen.Ahead = traffic.Contradicted, max(seen.Ahead, c.ahead)
+			seen.Laggards = append(seen.Laggards, traffic.Laggard{Name: w.Namespace + "/" + w.Pod, Has: has, Why: c.why, Since: q.since(w, has)})
+			continue
+		}
 		if !some || has < lowest {
 			lowest, some = has, true
 		}
@@ -102,7 +112,9 @@ func Judge(q Question) traffic.Observation {
 			seen.Confirmed++
 			continue
 		}
-		seen.Knowledge = traffic.Unknown
+		if seen.Knowledge == traffic.Proven {
+			seen.Knowledge = traffic.Unknown
+		}
 		seen.Laggards = append(seen.Laggards, traffic.Laggard{
 			Name: w.Namespace + "/" + w.Pod, Has: has, Why: q.why(w, known, seen.Unheard), Since: q.since(w, has),
 		})
@@ -182,14 +194,15 @@ func (q Question) has(w Wanted, k known) uint64 {
 		}
 	}
 	if w.Shared {
-		return q.within(lowest)
+		return Within(q.Applied, lowest)
 	}
 	return lowest
 }
 
-// within is the last decision that is in a route about many services.
-func (q Question) within(sequence uint64) uint64 {
-	for _, a := range slices.Backward(q.Applied) {
+// Within is the last decision that is in a route about many services with a sequence; 0 if it is
+// not known.
+func Within(applied []Applied, sequence uint64) uint64 {
+	for _, a := range slices.Backward(applied) {
 		if a.Shared > 0 && sequence >= a.Shared {
 			return a.Sequence
 		}
@@ -197,27 +210,34 @@ func (q Question) within(sequence uint64) uint64 {
 	return 0
 }
 
-// hasOf is what it has confirmed of one route: on its stream, or else a moment ago on
-// one that has ended. Of two that seem to be open the lower counts.
+// hasOf is what it has confirmed of one route. Of two streams that seem to be open the lower
+// counts.
 func (q Question) hasOf(k known, route string) uint64 {
-	var now, before []uint64
+	held := q.held(k, route)
+	if len(held) == 0 {
+		return 0
+	}
+	return slices.MinFunc(held, func(a, b ads.Version) int { return cmp.Compare(a.Sequence, b.Sequence) }).Sequence
+}
+
+// held are the versions of one route that it has confirmed: on its stream, or else a moment ago
+// on one that has ended.
+func (q Question) held(k known, route string) []ads.Version {
+	var now, before []ads.Version
 	for _, record := range k.seen {
 		r, found := record.route(route)
 		switch {
 		case !found || r.Has.Hash == "":
 		case r.Former.IsZero():
-			now = append(now, r.Has.Sequence)
+			now = append(now, r.Has)
 		case q.recent(r.Former):
-			before = append(before, r.Has.Sequence)
+			before = append(before, r.Has)
 		}
 	}
-	switch {
-	case len(now) > 0:
-		return slices.Min(now)
-	case len(before) > 0:
-		return slices.Min(before)
+	if len(now) > 0 {
+		return now
 	}
-	return 0
+	return before
 }
 
 func (q Question) recent(at time.Time) bool { return q.Now.Sub(at) < Absence }
@@ -225,7 +245,10 @@ func (q Question) recent(at time.Time) bool { return q.Now.Sub(at) < Absence }
 // since is when a proxy was told what it has not confirmed, or should have been.
 func (q Question) since(w Wanted, has uint64) time.Time {
 	i := slices.IndexFunc(q.Applied, func(a Applied) bool { return a.Sequence > has })
-	if at := q.Applied[max(0, i)].At; at.After(w.Since) {
+	if i < 0 { // it contradicts the newest
+		i = len(q.Applied) - 1
+	}
+	if at := q.Applied[i].At; at.After(w.Since) {
 		return at
 	}
 	return w.Since

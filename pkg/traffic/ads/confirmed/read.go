@@ -65,6 +65,22 @@ func (e *entry) since(revision uint64) Change {
 	return c
 }
 
+// Confirmed is what a proxy has confirmed of a route on its stream; false if it has nothing that
+// somebody decided about.
+func (x *Index) Confirmed(uid, route string) (ads.Version, bool) {
+	x.mu.Lock()
+	defer x.mu.Unlock()
+	e := x.records[uid]
+	if e == nil {
+		return ads.Version{}, false
+	}
+	i, found := e.find(route)
+	if !found || e.slots[i].former != 0 || e.slots[i].has.Hash == "" {
+		return ads.Version{}, false
+	}
+	return e.slots[i].has, true
+}
+
 // Changed is closed at the next change.
 func (x *Index) Changed() <-chan struct{} {
 	x.mu.Lock()

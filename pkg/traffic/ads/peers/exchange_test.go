@@ -96,12 +96,18 @@ func (f *failures) says(text string) func() error {
 // follow a replica until the test ends.
 func follow(t *testing.T, address, word, name string, roots *x509.CertPool) (*peers.Mirror, *failures) {
 	t.Helper()
+	return followAged(t, address, word, name, roots, nil)
+}
+
+// followAged follows with watches that are so old.
+func followAged(t *testing.T, address, word, name string, roots *x509.CertPool, age func() time.Duration) (*peers.Mirror, *failures) {
+	t.Helper()
 	m, f := peers.NewMirror(), &failures{}
 	follower := peers.Follower{
 		TLS: func() (*tls.Config, error) {
 			return &tls.Config{RootCAs: roots, ServerName: name, MinVersion: tls.VersionTLS13, NextProtos: []string{"h2"}}, nil
 		},
-		Token: func() (string, error) { return word, nil }, Failed: f.told,
+		Token: func() (string, error) { return word, nil }, Failed: f.told, Age: age,
 	}
 	ctx, stop := context.WithCancel(t.Context())
 	done := make(chan struct{})

@@ -7,6 +7,7 @@ import (
 	"crypto/tls"
 	"errors"
 	"fmt"
+	"io"
 	"math/rand/v2"
 	"time"
 
@@ -15,6 +16,7 @@ import (
 	"google.golang.org/grpc/metadata"
 
 	"github.com/plumbline-dev/plumbline/pkg/traffic/ads/serve"
+	"github.com/plumbline-dev/plumbline/pkg/traffic/signals"
 )
 
 const (
@@ -32,6 +34,8 @@ type Follower struct {
 	TLS func() (*tls.Config, error)
 	// Token is what is shown to them; it is asked for each stream.
 	Token func() (string, error)
+	// Age is how old the watches of this replica are, which the others are told; may be nil.
+	Age func() time.Duration
 	// Failed is told why a stream has ended.
 	Failed func(address string, err error)
 }
@@ -76,10 +80,11 @@ func (f *Follower) once(ctx context.Context, address string, mirror *Mirror) err
 	defer stop(nil)
 	silent := time.AfterFunc(Silence, func() { stop(errSilent) })
 	defer silent.Stop()
-	stream, err := open(metadata.AppendToOutgoingContext(ctx, "authorization", "Bearer "+token), conn)
+	stream, err := f.open(metadata.AppendToOutgoingContext(ctx, "authorization", "Bearer "+token), conn, mirror.Last())
 	if err != nil {
 		return told(ctx, err)
 	}
+	go f.age(ctx, stream) // ends when ctx does, which is when this has returned
 	return listen(ctx, stream, mirror, silent)
 }
 
@@ -96,15 +101,44 @@ func told(ctx context.Context, err error) error {
 	return fmt.Errorf("asking: %w", err)
 }
 
-func open(ctx context.Context, conn *grpc.ClientConn) (grpc.ClientStream, error) {
-	stream, err := conn.NewStream(ctx, &grpc.StreamDesc{StreamName: method, ServerStreams: true}, "/"+service+"/"+method)
+func (f *Follower) open(ctx context.Context, conn *grpc.ClientConn, known signals.Position) (grpc.ClientStream, error) {
+	stream, err := conn.NewStream(ctx, &grpc.StreamDesc{StreamName: method, ServerStreams: true, ClientStreams: true}, "/"+service+"/"+method)
 	if err != nil {
 		return nil, err
 	}
-	if err := stream.SendMsg(&question{}); err != nil {
-		return nil, err
+	q := f.question()
+	if known != (signals.Position{}) {
+		q.Epoch, q.Cell = time.Unix(0, known.Epoch), known.Number
 	}
-	return stream, stream.CloseSend()
+	if err := stream.SendMsg(&q); !errors.Is(err, io.EOF) { // why it has ended is received
+		return stream, err
+	}
+	return stream, nil
+}
+
+// question with how old the watches of this replica are.
+func (f *Follower) question() (q Question) {
+	if f.Age != nil {
+		q.Age, q.Aged = f.Age(), true
+	}
+	return q
+}
+
+// age tells every second how old the watches are, until ctx ends.
+func (f *Follower) age(ctx context.Context, stream grpc.ClientStream) {
+	ticker := time.NewTicker(Beat)
+	defer ticker.Stop()
+	for {
+		select {
+		case <-ctx.Done():
+			return
+		case <-ticker.C:
+			q := f.question()
+			if stream.SendMsg(&q) != nil {
+				return // whoever listens is told why
+			}
+		}
+	}
 }
 
 // listen takes what is told; silent ends it when nothing is.

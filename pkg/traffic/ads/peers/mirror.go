@@ -9,6 +9,7 @@ import (
 	"time"
 
 	"github.com/plumbline-dev/plumbline/pkg/traffic/ads/confirmed"
+	"github.com/plumbline-dev/plumbline/pkg/traffic/signals"
 )
 
 // Silence is after which time a replica is not heard. Each tells something every
@@ -33,6 +34,7 @@ type Mirror struct {
 	number         uint64
 	heard          time.Time
 	tally          Tally
+	cells          signals.Log
 }
 
 // NewMirror knows nothing.
@@ -72,7 +74,41 @@ func (m *Mirror) Take(u *Update, now time.Time) error {
 	if m.loading == nil {
 		m.heard = now
 	}
+	if err := m.keep(u); err != nil {
+		return err
+	}
 	return m.tally.Add(u.Epoch, u.Counts, now)
+}
+
+// keep the cells of an update.
+func (m *Mirror) keep(u *Update) error {
+	epoch := signals.EpochOf(u.Epoch)
+	for _, c := range u.Cells {
+		last := m.cells.Last()
+		if epoch < last.Epoch || epoch == last.Epoch && c.Number <= last.Number {
+			return fmt.Errorf("cell %d of epoch %d follows %d of %d", c.Number, epoch, last.Number, last.Epoch)
+		}
+		cell, err := signals.DecodeCell(c.Data)
+		if err != nil {
+			return err
+		}
+		m.cells.Add(signals.Position{Epoch: epoch, Number: c.Number}, cell.Slot, cell.Start, c.Data)
+	}
+	return nil
+}
+
+// Last is the position of the last cell that it has told.
+func (m *Mirror) Last() signals.Position {
+	m.mu.Lock()
+	defer m.mu.Unlock()
+	return m.cells.Last()
+}
+
+// Cells are those that it has told, see [signals.Log.After].
+func (m *Mirror) Cells(after signals.Position, limit int) (cells []signals.Told, lost bool) {
+	m.mu.Lock()
+	defer m.mu.Unlock()
+	return m.cells.After(after, limit)
 }
 
 // Heard says that it is known what it knows.

@@ -12,6 +12,7 @@ import (
 	"google.golang.org/grpc/status"
 
 	"github.com/plumbline-dev/plumbline/pkg/traffic/ads/confirmed"
+	"github.com/plumbline-dev/plumbline/pkg/traffic/signals"
 )
 
 const (
@@ -49,6 +50,17 @@ type Server struct {
 	slots chan struct{}
 	// ending closes when this replica ends: others need not wait for it.
 	ending <-chan struct{}
+	// aged is told how old the watches of whoever asks are; may be nil.
+	aged  func(time.Duration)
+	cells Cells
+}
+
+// Cells are those of this replica.
+type Cells interface {
+	// Epoch is when it began to count.
+	Epoch() time.Time
+	// Cells are those after a position, so many at most.
+	Cells(after signals.Position, limit int) (cells []signals.Told, lost bool)
 }
 
 // NewServer tells what is in an index, and what is counted, until ending closes.
@@ -56,22 +68,25 @@ func NewServer(index *confirmed.Index, count Counter, guard Guard, ending <-chan
 	return &Server{index: index, count: count, guard: guard, epoch: time.Now(), slots: make(chan struct{}, watchers), ending: ending}
 }
 
+// Counts has cells be told as well.
+func (s *Server) Counts(cells Cells) *Server {
+	s.cells, s.epoch = cells, cells.Epoch()
+	return s
+}
+
+// Tells has a function be told how old the watches of whoever asks are.
+func (s *Server) Tells(aged func(time.Duration)) *Server {
+	s.aged = aged
+	return s
+}
+
 // Register the service with a gRPC server that was made with serve.Options.
 func (s *Server) Register(r grpc.ServiceRegistrar) {
 	r.RegisterService(&grpc.ServiceDesc{
 		ServiceName: service, HandlerType: (*any)(nil),
-		Streams: []grpc.StreamDesc{{StreamName: method, ServerStreams: true, Handler: s.watch}},
+		Streams: []grpc.StreamDesc{{StreamName: method, ServerStreams: true, ClientStreams: true, Handler: s.watch}},
 	}, s)
 }
-
-// question is an empty message: there is nothing to choose.
-type question struct{}
-
-// Encode implements serve.Encoder.
-func (question) Encode() []byte { return nil }
-
-// Decode implements serve.Decoder. What a later version may ask for is not known here.
-func (*question) Decode([]byte) error { return nil }
 
 func (s *Server) watch(_ any, stream grpc.ServerStream) error {
 	ctx := stream.Context()
@@ -84,14 +99,28 @@ func (s *Server) watch(_ any, stream grpc.ServerStream) error {
 	default:
 		return status.Errorf(codes.ResourceExhausted, "%d replicas ask already", watchers)
 	}
-	if err := stream.RecvMsg(&question{}); err != nil {
+	var asked Question
+	if err := stream.RecvMsg(&asked); err != nil {
 		return err
 	}
-	return s.tell(ctx, stream)
+	go s.listen(stream, asked) // ends when the stream does
+	return s.tell(ctx, stream, signals.Position{Epoch: signals.EpochOf(asked.Epoch), Number: asked.Cell})
+}
+
+// listen to what whoever asks tells of itself, from the first question on.
+func (s *Server) listen(stream grpc.ServerStream, q Question) {
+	for {
+		if q.Aged && s.aged != nil {
+			s.aged(q.Age)
+		}
+		if stream.RecvMsg(&q) != nil {
+			return
+		}
+	}
 }
 
 // tell everything, and then what changes.
-func (s *Server) tell(ctx context.Context, stream grpc.ServerStream) error {
+func (s *Server) tell(ctx context.Context, stream grpc.ServerStream, told signals.Position) error {
 	timer := time.NewTimer(pace)
 	defer timer.Stop()
 	update := Update{Epoch: s.epoch}
@@ -105,6 +134,9 @@ func (s *Server) tell(ctx context.Context, stream grpc.ServerStream) error {
 		if update.Counts = nil; update.Now.Sub(counted) >= Beat {
 			update.Counts, counted = s.count(), update.Now
 		}
+		if update.Cells = s.closed(&told); len(update.Cells) == batch {
+			more = true
+		}
 		if err := stream.SendMsg(&update); err != nil {
 			return err
 		}
@@ -115,6 +147,18 @@ func (s *Server) tell(ctx context.Context, stream grpc.ServerStream) error {
 			return status.Error(codes.Unavailable, "this replica ends")
 		}
 	}
+}
+
+// closed are the cells after those that were told.
+func (s *Server) closed(told *signals.Position) (cells []Cell) {
+	if s.cells == nil {
+		return nil
+	}
+	after, _ := s.cells.Cells(*told, batch) // of those that are lost the numbers tell
+	for _, c := range after {
+		cells, *told = append(cells, Cell{c.Number, c.Data}), c.Position
+	}
+	return cells
 }
 
 // await returns when there is something to tell; false when there is nobody any more

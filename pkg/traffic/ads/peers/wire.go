@@ -5,6 +5,7 @@ package peers
 import (
 	"errors"
 	"fmt"
+	"slices"
 	"time"
 	"unicode/utf8"
 	"unique"
@@ -26,6 +27,14 @@ type Update struct {
 	Complete bool
 	Changes  []confirmed.Change
 	Counts   []Count
+	// Cells are those that have closed since the update before, in ascending order.
+	Cells []Cell
+}
+
+// Cell is a cell of [signals.Cell], encoded.
+type Cell struct {
+	Number uint64
+	Data   []byte
 }
 
 // Count is what the proxies of one replica have counted of a variation since its
@@ -44,8 +53,9 @@ type Count struct {
 //
 //	message Update {
 //	  uint64 number = 1; fixed64 now = 2; bool complete = 3; repeated Change changes = 4;
-//	  fixed64 epoch = 5; repeated Count counts = 6;
+//	  fixed64 epoch = 5; repeated Count counts = 6; repeated Cell cells = 7;
 //	}
+//	message Cell { uint64 number = 1; bytes data = 2; }
 //	message Change {
 //	  string uid = 1; string namespace = 2; string pod = 3;
 //	  fixed64 connected = 4; fixed64 left = 5; repeated Route routes = 6;
@@ -67,6 +77,10 @@ const (
 	updateChanges  = 4
 	updateEpoch    = 5
 	updateCounts   = 6
+	updateCells    = 7
+
+	cellNumber = 1
+	cellData   = 2
 
 	changeUID       = 1
 	changeNamespace = 2
@@ -114,6 +128,11 @@ func (u *Update) Encode() []byte {
 	for i := range u.Counts {
 		scratch = u.Counts[i].append(scratch[:0])
 		b = protowire.AppendBytes(protowire.AppendTag(b, updateCounts, protowire.BytesType), scratch)
+	}
+	for _, c := range u.Cells {
+		scratch = appendNumber(scratch[:0], cellNumber, c.Number)
+		scratch = protowire.AppendBytes(protowire.AppendTag(scratch, cellData, protowire.BytesType), c.Data)
+		b = protowire.AppendBytes(protowire.AppendTag(b, updateCells, protowire.BytesType), scratch)
 	}
 	return b
 }
@@ -191,6 +210,9 @@ func (u *Update) Decode(data []byte) error {
 		case updateCounts:
 			u.Counts = append(u.Counts, Count{})
 			return u.Counts[len(u.Counts)-1].decode(f.bytes)
+		case updateCells:
+			u.Cells = append(u.Cells, Cell{})
+			return u.Cells[len(u.Cells)-1].decode(f.bytes)
 		}
 		return nil
 	})
@@ -198,6 +220,18 @@ func (u *Update) Decode(data []byte) error {
 		return fmt.Errorf("reading an update of a replica: %w", err)
 	}
 	return nil
+}
+
+func (c *Cell) decode(data []byte) error {
+	return each(data, func(f field) error {
+		switch f.number {
+		case cellNumber:
+			c.Number = f.integer
+		case cellData:
+			c.Data = slices.Clone(f.bytes)
+		}
+		return nil
+	})
 }
 
 func decodeChange(c *confirmed.Change, data []byte) error {

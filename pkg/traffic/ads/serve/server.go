@@ -6,6 +6,7 @@ import (
 	"cmp"
 	"context"
 	"sync"
+	"sync/atomic"
 	"time"
 
 	"google.golang.org/grpc"
@@ -103,6 +104,7 @@ type Server struct {
 	missing   ads.Missing
 	observer  Observer
 	starting  chan struct{} // has one for each that starts
+	aged      atomic.Pointer[ageing]
 
 	mu    sync.Mutex
 	pods  map[string]*pod // by uid
@@ -112,10 +114,28 @@ type Server struct {
 // New makes a server. missing makes what stands for a resource that is not there.
 func New(config Config, directory Directory, proofs ads.Proofs, missing ads.Missing, observer Observer) *Server {
 	config = config.withDefaults()
-	return &Server{
+	s := &Server{
 		config: config, directory: directory, proofs: proofs, missing: missing, observer: observer,
 		starting: make(chan struct{}, config.Starting), pods: map[string]*pod{},
 	}
+	s.aged.Store(&ageing{changed: make(chan struct{})})
+	return s
+}
+
+// ageing is whether the views are old; changed closes when that is otherwise.
+type ageing struct {
+	old     bool
+	changed chan struct{}
+}
+
+// Age tells all sessions whether their views are old, see [ads.Stream.Age]. One at a time calls it.
+func (s *Server) Age(old bool) {
+	before := s.aged.Load()
+	if before.old == old {
+		return
+	}
+	s.aged.Store(&ageing{old: old, changed: make(chan struct{})})
+	close(before.changed)
 }
 
 // maxRequest is what a proxy may send at once: a request that names all of 10,000

@@ -49,6 +49,7 @@ type session struct {
 	node   atomic.Pointer[node]
 	decide *ads.Stream
 	at     *revision
+	aged   *ageing
 }
 
 // errGone is why a stream ends with its pod.
@@ -70,6 +71,8 @@ func (s *session) run(ctx context.Context) error {
 	}
 	s.at = s.group.now()
 	s.decide = ads.NewStream(s.server.config.Stream, s.server.proofs, s.server.missing, s.at.view)
+	s.aged = s.server.aged.Load()
+	s.decide.Age(time.Now(), s.aged.old) // nothing is known of the proxy yet
 	if err := s.receive(first); err != nil {
 		return err
 	}
@@ -103,6 +106,10 @@ func (s *session) step(ctx context.Context, tick <-chan time.Time) (bool, error)
 		now, changed := s.group.since(s.at)
 		s.at = now
 		err := s.carry(s.decide.Publish(time.Now(), now.view, changed))
+		return err == nil, err
+	case <-s.aged.changed:
+		s.aged = s.server.aged.Load()
+		err := s.carry(s.decide.Age(time.Now(), s.aged.old))
 		return err == nil, err
 	case <-tick:
 		err := s.carry(s.decide.Tick(time.Now()))

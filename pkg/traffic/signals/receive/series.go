@@ -27,7 +27,15 @@ const (
 	byClass        // a counter whose label says which class of status
 	gauge          // the requests in flight
 	histogram      // the latencies
+	uptime         // the seconds since the process began
 )
+
+// uptimeFamily is the gauge that tells when a process of Envoy began.
+const uptimeFamily = "server.uptime"
+
+// gauges says that the metrics are gauges, and counts that they are counters.
+func (k kind) gauges() bool { return k == gauge || k == uptime }
+func (k kind) counts() bool { return k == counter || k == byClass }
 
 // families by their names, without what they all begin with.
 var families = map[string]series{
@@ -100,7 +108,7 @@ func (m *metric) count(s series, told *signals.Reported) error {
 		}
 	case gauge:
 		told.Active = n
-	case histogram: // above
+	case histogram, uptime: // above, and elsewhere
 	}
 	return nil
 }

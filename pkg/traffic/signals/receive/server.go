@@ -27,7 +27,7 @@ type Admission struct {
 	Gateway bool
 	// Has says whether the proxy was given a cluster.
 	Has func(cluster string) bool
-	// Ended closes when its pod is gone; nil if that never happens.
+	// Ended closes when its pod is gone or is to come back; nil if that never happens.
 	Ended <-chan struct{}
 	// Leave is called when its stream has ended; may be nil.
 	Leave func()
@@ -78,6 +78,8 @@ type Config struct {
 	// Streams is how many one pod may have at once: 4. The last one may be dead and not
 	// yet known to be.
 	Streams int
+	// Confirmed says what a proxy has confirmed of the route of a slot; may be nil.
+	Confirmed func(podUID string, of signals.Slot) signals.Stratum
 }
 
 // Server takes what proxies count.
@@ -98,6 +100,7 @@ type Server struct {
 // New makes a server; now is its clock.
 func New(config Config, directory Directory, observer Observer, now func() time.Time) *Server {
 	config.Streams = cmp.Or(config.Streams, 4)
+	config.Signals.Epoch = cmp.Or(config.Signals.Epoch, now())
 	return &Server{
 		config: config, directory: directory, observer: observer, now: now,
 		flushes: sync.Pool{New: func() any { return &flush{} }},
@@ -141,8 +144,7 @@ func (s *Server) stream(_ any, stream grpc.ServerStream) error {
 	case err := <-done:
 		return err
 	case <-in.Ended:
-		s.Ended(in.Proxy.PodUID)
-		return errGone
+		return errGone // the next stream of the proxy goes on, unless [Server.Ended] says otherwise
 	}
 }
 
@@ -227,6 +229,11 @@ func (s *Server) take(uid string, f *flush) {
 	if f.At.IsZero() {
 		f.At = now
 	}
+	if s.config.Confirmed != nil {
+		for i := range f.Slots {
+			f.Slots[i].Stratum = s.config.Confirmed(uid, f.Slots[i].Slot)
+		}
+	}
 	s.mu.Lock()
 	refused := s.counts.Report(uid, f.Flush, now)
 	s.mu.Unlock()
@@ -257,12 +264,12 @@ func (s *Server) Service(namespace, service string, since time.Time) signals.Ser
 	return s.counts.Service(namespace, service, since, s.now())
 }
 
-// Cells tells what proxies counted in cells that have ended, and returns the time to ask
-// from next, see [signals.Accumulator.Cells]. No proxy is listened to while tell runs.
-func (s *Server) Cells(namespace, service string, since time.Time, tell func(signals.Cell) bool) (next time.Time) {
+// Epoch is when this server began to count.
+func (s *Server) Epoch() time.Time { return s.config.Signals.Epoch }
+
+// Cells are those that have closed, after a position and so many at most, see [signals.Log.After].
+func (s *Server) Cells(after signals.Position, limit int) (cells []signals.Told, lost bool) {
 	s.mu.Lock()
 	defer s.mu.Unlock()
-	now := s.now()
-	s.counts.Cells(namespace, service, since, now, tell)
-	return now
+	return s.counts.Cells(after, limit, s.now())
 }

@@ -25,6 +25,8 @@ const (
 	maxLabel    = 1024
 	// maxNumber is the largest that a counter of Envoy has exactly.
 	maxNumber = 1 << 53
+	// maxUptime is how many seconds a process may be old.
+	maxUptime = 1 << 32
 )
 
 // The numbers of the fields, of envoy/service/metrics/v3/metrics_service.proto and
@@ -97,7 +99,7 @@ func (f *flush) reset() {
 	clear(f.Slots)
 	f.Slots, f.clusters = f.Slots[:0], f.clusters[:0]
 	clear(f.places)
-	f.At, f.ignored, f.bytes, f.families, f.last = time.Time{}, 0, 0, 0, 0
+	f.At, f.Began, f.ignored, f.bytes, f.families, f.last = time.Time{}, time.Time{}, 0, 0, 0, 0
 }
 
 // decode reads a message. It keeps nothing of data.
@@ -134,6 +136,9 @@ func (f *flush) family(data []byte) error {
 		return err
 	}
 	s, ours := seriesOf(name)
+	if string(name) == uptimeFamily {
+		s, ours = series{kind: uptime}, true
+	}
 	if !ours {
 		return nil
 	}
@@ -156,7 +161,7 @@ func (f *flush) read(s series, data []byte) error {
 		case value.kind != protowire.BytesType:
 		case number == metricLabel:
 			return m.label(value.bytes)
-		case number == metricGauge && s.kind == gauge, number == metricCounter && s.kind != gauge && s.kind != histogram:
+		case number == metricGauge && s.kind.gauges(), number == metricCounter && s.kind.counts():
 			m.valued = true
 			return m.number(value.bytes)
 		case number == metricHistogram && s.kind == histogram:
@@ -170,11 +175,24 @@ func (f *flush) read(s series, data []byte) error {
 	if !m.valued && !m.sampled {
 		return nil
 	}
+	if s.kind == uptime {
+		return f.began()
+	}
 	told := f.slot()
 	if told == nil {
 		return nil
 	}
 	return m.count(s, told)
+}
+
+// began reads how many seconds ago the proxy's process began.
+func (f *flush) began() error {
+	up, err := whole(f.metric.value)
+	if err != nil || f.At.IsZero() {
+		return err
+	}
+	f.Began = f.At.Add(-time.Duration(min(up, maxUptime)) * time.Second)
+	return nil
 }
 
 // slot that the metric is of; nil when it is of none that the proxy has.
@@ -226,6 +244,9 @@ func (f *flush) join(next *flush) {
 	f.families = next.families
 	if f.At.IsZero() {
 		f.At = next.At
+	}
+	if f.Began.IsZero() {
+		f.Began = next.Began
 	}
 }
 

@@ -55,6 +55,9 @@ func asLibrary(data []byte) (f signals.Flush, err error) {
 }
 
 func one(f *signals.Flush, family string, metric *dto.Metric, known *names, at map[signals.Slot]int) error {
+	if family == uptimeFamily {
+		return uptimeOf(f, metric)
+	}
 	name, ours := strings.CutPrefix(family, "cluster.")
 	s, counted := families[name]
 	if code, grpc := strings.CutPrefix(name, "grpc."); grpc && len(code) <= 2 && code != "" && code[0] >= '0' && code[0] <= '9' {
@@ -107,6 +110,21 @@ func one(f *signals.Flush, family string, metric *dto.Metric, known *names, at m
 		into.Active = uint64(value)
 	case histogram:
 		return samples(into, metric.GetHistogram())
+	case uptime: // above
+	}
+	return nil
+}
+
+func uptimeOf(f *signals.Flush, metric *dto.Metric) error {
+	if metric.TimestampMs != nil {
+		f.At = time.UnixMilli(metric.GetTimestampMs())
+	}
+	switch up := metric.GetGauge().GetValue(); {
+	case metric.Gauge == nil:
+	case math.IsNaN(up) || up < 0 || up > maxNumber:
+		return errors.New("no uptime")
+	case !f.At.IsZero():
+		f.Began = f.At.Add(-time.Duration(min(up, maxUptime)) * time.Second)
 	}
 	return nil
 }
@@ -134,6 +152,13 @@ func family(name, cluster string, set func(*dto.Metric), labels ...*dto.LabelPai
 	m := &dto.Metric{Label: append(labels, label(clusterLabel, cluster)), TimestampMs: proto.Int64(1_800_000_000_123)}
 	set(m)
 	return &dto.MetricFamily{Name: new("cluster." + name), Type: dto.MetricType_COUNTER.Enum(), Metric: []*dto.Metric{m}}
+}
+
+// own is a family about the proxy itself.
+func own(name string, set func(*dto.Metric)) *dto.MetricFamily {
+	f := family("", "", set)
+	f.Name, f.Metric[0].Label = &name, nil
+	return f
 }
 
 func label(name, value string) *dto.LabelPair {
@@ -173,6 +198,7 @@ func telling(clusters ...string) *metricsv3.StreamMetricsMessage {
 		}
 		m.EnvoyMetrics = append(m.EnvoyMetrics, family("upstream_rq_active", cluster, gauges(3)), family("upstream_rq_time", cluster, latencies))
 	}
+	m.EnvoyMetrics = append(m.EnvoyMetrics, own(uptimeFamily, gauges(77)))
 	return m
 }
 
@@ -211,7 +237,8 @@ func TestAMessageIsReadAsTheLibraryReadsIt(t *testing.T) {
 	if d := cmp.Diff(want, got, flushes); d != "" {
 		t.Errorf("the flush (-want +got):\n%s", d)
 	}
-	if len(got.Slots) != 2 || got.Slots[1].Counts[signals.Class5] != 2 || got.Slots[0].Active != 3 || got.Slots[0].Counts.Latency()[31] != 1 {
+	if len(got.Slots) != 2 || got.Slots[1].Counts[signals.Class5] != 2 || got.Slots[0].Active != 3 || got.Slots[0].Counts.Latency()[31] != 1 ||
+		!got.Began.Equal(got.At.Add(-77*time.Second)) {
 		t.Errorf("the flush is %+v", got)
 	}
 }
@@ -225,6 +252,9 @@ func TestAnyMessageIsReadAsTheLibraryReadsIt(t *testing.T) {
 		}
 		for range rapid.IntRange(0, 20).Draw(t, "families") {
 			set := rapid.SampledFrom([]func(*dto.Metric){counts(3), gauges(2), latencies, func(*dto.Metric) {}, counts(0.5)}).Draw(t, "value")
+			if rapid.IntRange(0, 9).Draw(t, "own") == 0 {
+				m.EnvoyMetrics = append(m.EnvoyMetrics, own(uptimeFamily, set))
+			}
 			m.EnvoyMetrics = append(m.EnvoyMetrics, family(
 				rapid.SampledFrom(known).Draw(t, "name"),
 				rapid.SampledFrom([]string{"shop/web|80|a", "shop/web|80|b", "shop/web|80|", "shop/web|80|a|forced", "xds", ""}).Draw(t, "cluster"),
@@ -267,6 +297,7 @@ func TestAMessageIsRefusedWhen(t *testing.T) {
 		"a counter is no number":          {of("upstream_rq_total", counts(math.NaN())), "NaN counts nothing"},
 		"a counter is too large":          {of("upstream_rq_total", counts(1e300)), "1e+300 counts nothing"},
 		"a gauge is negative":             {of("upstream_rq_active", gauges(-2)), "-2 counts nothing"},
+		"an uptime is negative":           {&metricsv3.StreamMetricsMessage{EnvoyMetrics: []*dto.MetricFamily{own(uptimeFamily, gauges(-1))}}, "-1 counts nothing"},
 		"a bucket has less than the last": {of("upstream_rq_time", histogram(9, bucket(1, 5), bucket(2, 4))), "less than those below"},
 		"a bucket has no bound":           {of("upstream_rq_time", histogram(9, bucket(math.NaN(), 5))), "up to NaN"},
 		"there are fewer than in buckets": {of("upstream_rq_time", histogram(4, bucket(1, 5))), "5 in its buckets and 4 in all"},
@@ -336,6 +367,7 @@ func FuzzDecode(f *testing.F) {
 	}})
 	f.Add(data)
 	f.Add(data[:len(data)/2])
+	f.Add(encoded(f, &metricsv3.StreamMetricsMessage{EnvoyMetrics: []*dto.MetricFamily{own(uptimeFamily, gauges(77))}}))
 	f.Add(encoded(f, &metricsv3.StreamMetricsMessage{EnvoyMetrics: []*dto.MetricFamily{family("grpc.14", "shop/web|80|a", counts(2))}}))
 	f.Fuzz(func(t *testing.T, data []byte) {
 		got, err := read(data)
