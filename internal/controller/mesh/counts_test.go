@@ -53,6 +53,7 @@ func newCounted(t *testing.T) *counted {
 	if err != nil {
 		t.Fatal(err)
 	}
+	d.AnyAddress = true // a pipe has none
 	server := receive.New(receive.Config{}, counting{d}, observer, time.Now)
 	return &counted{
 		t: t, directory: d, server: server, pods: &service{directory: d, counts: server},

@@ -12,7 +12,6 @@ import (
 	"k8s.io/client-go/util/retry"
 
 	"github.com/plumbline-dev/plumbline/pkg/apis/plumbline/v1alpha1"
-	"github.com/plumbline-dev/plumbline/pkg/traffic/inject"
 	"github.com/plumbline-dev/plumbline/test/harness/envoy"
 	"github.com/plumbline-dev/plumbline/test/harness/poll"
 )
@@ -24,7 +23,7 @@ func TestAProxyFollowsAReleaseThatWasPutBack(t *testing.T) {
 		t.Run(name, func(t *testing.T) {
 			s, _ := shopWithTwo(t)
 			r := s.start(asksProxies)
-			proxy, front := s.labelled(r, "front-0", map[string]string{inject.LabelProxy: string(inject.Redirect)})
+			proxy, front := s.proxy(r, "front-0")
 			current := s.release("web", "{type: Percentage, percentages: {stable: 100, canary: 0}}")
 			s.split(current, "stable 100 / canary 0")
 			s.must(admin.Get(t.Context(), types.NamespacedName{Namespace: s.namespace, Name: current.Name}, current))
