@@ -6,6 +6,7 @@ import (
 	"context"
 	"errors"
 	"fmt"
+	"slices"
 	"time"
 
 	"github.com/go-logr/logr"
@@ -156,6 +157,11 @@ func (r *Reconciler) look(ctx context.Context, s *subject) (err error) {
 	return nil
 }
 
+// serviceless says that the Service is not there.
+func (s *subject) serviceless() bool {
+	return slices.ContainsFunc(s.mesh.Problems, func(p ir.Problem) bool { return p.Reason == ir.ServiceNotFound })
+}
+
 // service is nil when it is not divided.
 func (s *subject) service() *ir.Service {
 	for i := range s.mesh.Services {
@@ -177,7 +183,7 @@ func (r *Reconciler) decide(ctx context.Context, s *subject) error {
 		before = s.facts.Before.Split.Sequence
 	}
 	service := types.NamespacedName{Namespace: s.release.Namespace, Name: s.release.Spec.Service}
-	if s.facts.Before == nil && s.problem(ir.ServiceNotFound) != nil {
+	if s.facts.Before == nil && s.serviceless() {
 		s.decision = release.Decision{} // no proxy can have a sequence of what is not there
 		return nil
 	}
@@ -215,7 +221,7 @@ func (r *Reconciler) keep(ctx context.Context, s *subject, service types.Namespa
 func (s *subject) again() time.Duration {
 	var wait time.Duration
 	switch {
-	case s.decision.After == nil && (s.problem(ir.ServiceNotFound) != nil || errors.As(s.invalid, new(*release.FullError))):
+	case s.decision.After == nil && (s.serviceless() || errors.As(s.invalid, new(*release.FullError))):
 		return undecidedAgain
 	case s.decision.After == nil:
 		return 0 // something else has to change
