@@ -250,8 +250,10 @@ func (l *tlsListener) handshake(c *gated, conn *tls.Conn) (err error) {
 // errNoProtocol is said of callers that speak none of the protocols, and of those that do not say.
 var errNoProtocol = errors.New("no protocol was agreed on")
 
-// http1 says that HTTP/1.1 is served, which callers need not name.
-func (l *tlsListener) http1() bool { return slices.Contains(l.config.NextProtos, "http/1.1") }
+// http1 says that HTTP/1.1 is served, which callers need not name, or that any protocol is.
+func (l *tlsListener) http1() bool {
+	return len(l.config.NextProtos) == 0 || slices.Contains(l.config.NextProtos, "http/1.1")
+}
 
 // failed counts a handshake that came to nothing. Anybody can cause any number
 // of them, so they are visible only at level debug.

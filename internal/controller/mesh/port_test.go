@@ -74,3 +74,29 @@ func TestConnectionsOfOneAddressKeepNoOtherOut(t *testing.T) {
 		}
 	}
 }
+
+func TestCallersThatDoNotSpeakHTTP2AreNotAnswered(t *testing.T) {
+	serving := selfsigned.New(t, "xds")
+	tcp, err := (&net.ListenConfig{}).Listen(t.Context(), "tcp", "127.0.0.1:0")
+	if err != nil {
+		t.Fatal(err)
+	}
+	listener := listenTLS(tcp, portLimits, func(*tls.ClientHelloInfo) (*tls.Certificate, error) { return &serving, nil }, tlsport.NewMetrics("plumbline_xds"), logr.Discard())
+	t.Cleanup(func() { _ = listener.Close() }) // it is closed
+	for name, protocols := range map[string][]string{"no protocol": nil, "HTTP/1.1": {"http/1.1"}} {
+		raw, err := (&net.Dialer{}).DialContext(t.Context(), "tcp", tcp.Addr().String())
+		if err != nil {
+			t.Fatal(err)
+		}
+		conn := tls.Client(raw, &tls.Config{InsecureSkipVerify: true, NextProtos: protocols})
+		if err := conn.HandshakeContext(t.Context()); err == nil { // the server has refused it after that
+			if err := conn.SetDeadline(time.Now().Add(time.Minute)); err != nil {
+				t.Fatal(err)
+			}
+			if n, err := conn.Read(make([]byte, 1)); n > 0 || err == nil {
+				t.Errorf("%s: the caller is answered", name)
+			}
+		}
+		_ = conn.Close()
+	}
+}
