@@ -189,11 +189,15 @@ func (e *Envoy) Observe(ctx context.Context) (traffic.Observation, error) {
 	}
 	scopes := on.directory.scopes()
 	wanted := voters{service, scopes, routes, on.from.fitness(ctx), release.PolicyOf(r.Spec.Confirmation).Same}.wanted(pods)
-	replicas, err := on.replicas(routesOf(wanted))
+	replicas, err := on.replicas(wanted)
 	if err != nil {
 		return traffic.Observation{}, fmt.Errorf("observing release %s: %w", e.release, err)
 	}
-	seen := confirmed.Judge(confirmed.Question{Now: on.clock.Now(), Applied: applied, Wanted: wanted, Replicas: replicas, Since: on.began})
+	question := confirmed.Question{Now: on.clock.Now(), Applied: applied, Wanted: wanted, Replicas: replicas, Since: on.began, OldConnections: on.times.OldConnections}
+	if r.Status.ManagedSince != nil {
+		question.ManagedSince = r.Status.ManagedSince.Time
+	}
+	seen := confirmed.Judge(question)
 	seen.Around = around(neighbors, scopes, wanted)
 	seen.Arms = on.arms(service, split, applied[len(applied)-1].At)
 	on.told.unconfirmedProxies(e.release, seen)
