@@ -87,6 +87,16 @@ func meshBreakages() map[string]map[string]breakage {
 			"pods cannot be read":         meshed(func(s *Snapshot) { s.Mesh.Injected = forbidden[[]string]("list pods") }),
 			"a replica does not answer":   meshed(func(s *Snapshot) { s.Mesh.Connected = Read[map[string]bool]{Reason: "asking xds-a: no route to host"} }),
 		},
+		"mesh.orphans": {
+			"a discovery server and two pods with proxies": meshed(func(s *Snapshot) { s.Mesh.Injected = Got([]string{"mesh/web-1", "mesh/web-0"}) }),
+			"the mesh is gone, and they are left":          on(func(s *Snapshot) { s.Mesh.Injected = Got([]string{"mesh/web-1", "mesh/web-0"}) }),
+			"all of Plumbline is gone": on(func(s *Snapshot) {
+				s.Namespace, s.Mesh.Injected = "", Got([]string{"mesh/web-0"})
+			}),
+			"none is left":           on(func(*Snapshot) {}),
+			"pods cannot be read":    on(func(s *Snapshot) { s.Mesh.Injected = forbidden[[]string]("list pods") }),
+			"Deployments are hidden": hide("workloads"),
+		},
 		"mesh.upstreams": {
 			"a Service is not exported to two pods": meshed(func(s *Snapshot) {
 				text := []string{"Service pay/api: NotExported: the owner exports a Service with mesh in the annotation plumbline.dev/export-to of the Service or of namespace pay"}

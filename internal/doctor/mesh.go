@@ -15,7 +15,8 @@ import (
 // DiscoveryName is that of the discovery server's Deployment.
 const DiscoveryName = "plumbline-xds"
 
-// Mesh is what proxies depend on. It is read only where there is a discovery server.
+// Mesh is the state that proxies depend on. But for the pods with proxies, it is read only
+// where there is a discovery server.
 type Mesh struct {
 	// Problems of managed Services: proxies leave them, or a port, or a part of what they ask
 	// for, alone.
@@ -175,6 +176,31 @@ func checkMeshProxies(s *Snapshot) []Finding {
 		Severity: Warning, Object: "Pod/" + lost[0],
 		Message: fmt.Sprintf("%d of %d proxies are not connected to the discovery server, and learn of no change: %s", len(lost), len(s.Mesh.Injected.Value), named(lost)),
 		Fix:     "kubectl plumbline proxies -A --stage NotConnected\nand the log of the container " + inject.ProxyContainer + " of such a pod",
+	}}
+}
+
+// checkMeshOrphans finds pods whose proxies the discovery server has left: an uninstallation
+// keeps them with the endpoints of that moment. Before it, the pods are counted.
+func checkMeshOrphans(s *Snapshot) []Finding {
+	const what = "whether proxies run without a discovery server"
+	mesh := s.HasMesh()
+	switch {
+	case s.Namespace != "" && mesh == ReadUnknown:
+		return []Finding{s.Workloads.unknown(what)}
+	case !s.Mesh.Injected.known():
+		return []Finding{s.Mesh.Injected.unknown(what)}
+	}
+	pods := slices.Sorted(slices.Values(s.Mesh.Injected.Value))
+	switch {
+	case len(pods) == 0:
+		return []Finding{{Severity: OK, Message: "no pod with a proxy runs"}}
+	case mesh == ReadValue:
+		return []Finding{{Severity: OK, Message: fmt.Sprintf("pods with proxies run: %d; take the labels off and restart these pods before you uninstall Plumbline or its mesh", len(pods))}}
+	}
+	return []Finding{{
+		Severity: Warning, Object: "Pod/" + pods[0],
+		Message: fmt.Sprintf("there is no discovery server, so proxies keep the endpoints of the moment at which it went; pods with one: %d: %s", len(pods), named(pods)),
+		Fix:     "install the mesh again, or take the label " + inject.LabelInject + " off the namespaces and pods, and then\nkubectl rollout restart deployment,statefulset,daemonset -n NAMESPACE",
 	}}
 }
 

@@ -68,6 +68,11 @@ type Observation struct {
 	Ahead uint64
 	// Arms are the variations, in the order of the split.
 	Arms []Arm
+	// NotYetRedirected are proxies, as namespace/pod in order, whose pods may have kept
+	// connections from before proxies knew the Service: these go past the split. While
+	// there are any, Knowledge is Unknown. RedirectedAt is when time alone ends that.
+	NotYetRedirected []string
+	RedirectedAt     time.Time
 	// Unheard are parts of the router that did not answer; what they know is missing.
 	Unheard []string
 }

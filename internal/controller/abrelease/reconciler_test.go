@@ -43,6 +43,8 @@ type world struct {
 	problems []ir.Problem
 	events   *events.FakeRecorder
 	writes   int
+	// labelled is when the Service was given its label; zero if it has none.
+	labelled time.Time
 }
 
 // Router implements Routers.
@@ -63,7 +65,7 @@ func (w *world) Prospect(_ context.Context, split ir.Split) (ir.Mesh, error) {
 		}
 		port.Slots = append(port.Slots, slot)
 	}
-	return ir.Mesh{Problems: w.problems, Services: []ir.Service{{Namespace: split.Namespace, Name: split.Service, Ports: []ir.Port{port}, Routing: &split.Routing}}}, nil
+	return ir.Mesh{Problems: w.problems, Services: []ir.Service{{Namespace: split.Namespace, Name: split.Service, Ports: []ir.Port{port}, Routing: &split.Routing, LabelledSince: w.labelled}}}, nil
 }
 
 func newWorld(t *testing.T) *world {
@@ -202,6 +204,45 @@ func TestLaggardsAreNamed(t *testing.T) {
 	}
 	if c := meta.FindStatusCondition(r.Status.Conditions, v1alpha1.ConditionReconciling); c == nil || !strings.Contains(c.Message, "shop/front-a (it does not answer)") {
 		t.Errorf("Reconciling is %+v", c)
+	}
+}
+
+// M4 of the review of the mesh: all proxies confirm, and connections that are older go past the
+// split. What is stored of it outlives the process that leads.
+func TestAReleaseIsNotReadyOverConnectionsThatAreOlderThanTheManagement(t *testing.T) {
+	w := newWorld(t)
+	first := w.look()
+	if s := first.Status.ManagedSince; s == nil || !s.Time.Equal(noon) {
+		t.Fatalf("the Service is managed since %v, want %s", s, noon)
+	}
+	all := traffic.Observation{Knowledge: traffic.Unknown, Wanted: 5, Confirmed: 5, Sequence: uint64(first.Status.InForce.Sequence), RedirectedAt: noon.Add(10 * time.Minute)} //nolint:gosec // it is 1
+	for _, pod := range []string{"a", "b", "c", "d"} {
+		all.NotYetRedirected = append(all.NotYetRedirected, "shop/"+pod)
+	}
+	w.router.Say(all)
+	r := w.look()
+	const text = "connections that pods have kept since before Service web was managed (2026-03-02T12:00:00Z) go past the split; pods that old: 4: restart shop/a, shop/b, shop/c, ..., or wait until 2026-03-02T12:10:00Z"
+	for kind, want := range map[string]metav1.ConditionStatus{
+		v1alpha1.ConditionNotYetRedirected: metav1.ConditionTrue, v1alpha1.ConditionConfirmed: metav1.ConditionFalse, v1alpha1.ConditionReady: metav1.ConditionFalse,
+	} {
+		if c := meta.FindStatusCondition(r.Status.Conditions, kind); c == nil || c.Status != want || c.Message != text {
+			t.Errorf("%s is %+v, want %s: %s", kind, c, want, text)
+		}
+	}
+	all.Knowledge, all.NotYetRedirected = traffic.Proven, nil
+	w.router.Say(all)
+	w.clock.Step(11 * time.Minute)
+	r = w.look()
+	if state(r, v1alpha1.ConditionNotYetRedirected) != "" || state(r, v1alpha1.ConditionReady) != metav1.ConditionTrue || !r.Status.ManagedSince.Time.Equal(noon) {
+		t.Errorf("afterwards the status is %+v", r.Status)
+	}
+}
+
+func TestAServiceThatHadItsLabelIsManagedSinceThen(t *testing.T) {
+	w := newWorld(t)
+	w.labelled = noon.Add(-time.Hour)
+	if s := w.look().Status.ManagedSince; s == nil || !s.Time.Equal(w.labelled) {
+		t.Errorf("the Service is managed since %v, want %s", s, w.labelled)
 	}
 }
 

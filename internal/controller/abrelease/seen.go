@@ -6,6 +6,7 @@ import (
 	"fmt"
 	"math"
 	"strings"
+	"time"
 
 	metav1 "k8s.io/apimachinery/pkg/apis/meta/v1"
 
@@ -148,11 +149,26 @@ func (s *subject) endpoints(variation string) (ready, targets int32) {
 	return ready, targets
 }
 
+// olderText names pods that may have connections which are older than the management of the
+// Service, and the end of the wait.
+func (s *subject) olderText() string {
+	named := s.seen.NotYetRedirected
+	rest := ""
+	if len(named) > 3 {
+		named, rest = named[:3], ", ..."
+	}
+	return fmt.Sprintf("connections that pods have kept since before Service %s was managed (%s) go past the split; pods that old: %d: restart %s%s, or wait until %s",
+		s.release.Spec.Service, s.decision.After.ManagedSince.UTC().Format(time.RFC3339), len(s.seen.NotYetRedirected),
+		strings.Join(named, ", "), rest, s.seen.RedirectedAt.UTC().Format(time.RFC3339))
+}
+
 func (s *subject) writeConfirmed(set condition.Set) {
 	const kind = v1alpha1.ConditionConfirmed
 	switch s.standing() {
 	case release.Confirmed:
 		set.Put(kind, metav1.ConditionTrue, reasonConfirmed, s.confirmingText())
+	case release.NotYetRedirected:
+		set.Put(kind, metav1.ConditionFalse, v1alpha1.ConditionNotYetRedirected, s.olderText())
 	case release.Unrouted:
 		set.Put(kind, metav1.ConditionFalse, reasonNobody, s.nobodyText())
 	case release.Overdue:

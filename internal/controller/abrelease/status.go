@@ -30,6 +30,7 @@ const (
 	reasonUnobserved = "Unobserved"
 	reasonConfirmed  = "Confirmed"
 	reasonContradict = "Contradicted"
+	reasonOlder      = "OlderConnections"
 	reasonExclusive  = "Exclusive"
 	reasonNobody     = "NobodyRoutes"
 	reasonOverdue    = "DeadlineExceeded"
@@ -99,7 +100,7 @@ func (s *subject) writeConditions(status *v1alpha1.ABReleaseStatus) {
 	set := condition.Set{Conditions: &status.Conditions, Generation: s.release.Generation, Now: s.now}
 	s.writeReady(set)
 	if s.decision.After == nil {
-		for _, kind := range []string{v1alpha1.ConditionConfirmed, v1alpha1.ConditionClamped, v1alpha1.ConditionShareNotExclusive, v1alpha1.ConditionContradicted} {
+		for _, kind := range []string{v1alpha1.ConditionConfirmed, v1alpha1.ConditionClamped, v1alpha1.ConditionShareNotExclusive, v1alpha1.ConditionNotYetRedirected, v1alpha1.ConditionContradicted} {
 			set.Clear(kind)
 		}
 		return
@@ -114,6 +115,11 @@ func (s *subject) writeConditions(status *v1alpha1.ABReleaseStatus) {
 		set.True(v1alpha1.ConditionShareNotExclusive, string(past[0].Reason), messages(past))
 	} else {
 		set.Clear(v1alpha1.ConditionShareNotExclusive)
+	}
+	if s.seen != nil && len(s.seen.NotYetRedirected) > 0 {
+		set.True(v1alpha1.ConditionNotYetRedirected, reasonOlder, s.olderText())
+	} else if s.seen != nil {
+		set.Clear(v1alpha1.ConditionNotYetRedirected)
 	}
 	s.writeContradicted(set)
 }
@@ -145,6 +151,8 @@ func (s *subject) writeStanding(set condition.Set) {
 		set.Ready(reasonProceeded, s.inForceText()+"; "+s.overdueText()+", and the release goes on without them")
 	case release.Unrouted:
 		set.NotReady(reasonNobody, s.nobodyText())
+	case release.NotYetRedirected:
+		set.NotReady(v1alpha1.ConditionNotYetRedirected, s.olderText())
 	case release.Overdue:
 		set.Stalled(reasonOverdue, s.overdueText()+s.holdText())
 	case release.Unobserved:

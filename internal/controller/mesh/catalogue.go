@@ -25,16 +25,24 @@ type Catalogue struct {
 	seed   maphash.Seed
 	faces  Faces
 
-	mu sync.Mutex
-	// services are nil before the first look.
-	services services
-	// edge are the gateways' own resources.
-	edge   []*ads.Resource
-	doubt  Doubt
-	groups map[Scope]*member
+	// looking is held by the look that is being published, so that a stream which begins
+	// meanwhile does not wait for the translation.
+	looking sync.Mutex
+	doubt   Doubt
 	// gone are names that are no longer there, and since when: what was confirmed of
 	// them is forgotten when no proxy can ask for it any more.
 	gone map[ads.Key]time.Time
+
+	// mu is held for as long as the swap takes. The holder of looking may read the fields
+	// below without it.
+	mu sync.Mutex
+	// services are nil before the first look; those of a namespace are in namespaces too.
+	services   services
+	namespaces map[string]services
+	// edge are the gateways' own resources.
+	edge   []*ads.Resource
+	groups map[Scope]*member
+	needs  needs
 }
 
 // Faces are where proxies listen, besides the addresses of Services.
@@ -62,18 +70,12 @@ type entry struct {
 	digest uint64
 }
 
-// member is a group and how many streams are in it.
-type member struct {
-	reach    reach
-	group    *serve.Group
-	streams  int
-	view     *ads.View
-	problems []ir.Problem
-}
-
 // NewCatalogue has nothing yet.
 func NewCatalogue(proofs *serve.Proofs) *Catalogue {
-	return &Catalogue{proofs: proofs, seed: maphash.MakeSeed(), groups: map[Scope]*member{}, gone: map[ads.Key]time.Time{}}
+	return &Catalogue{
+		proofs: proofs, seed: maphash.MakeSeed(), groups: map[Scope]*member{}, gone: map[ads.Key]time.Time{},
+		namespaces: map[string]services{}, needs: newNeeds(),
+	}
 }
 
 // WithFaces has it make listeners of gateways and local ports as they say.
@@ -82,57 +84,63 @@ func (c *Catalogue) WithFaces(f Faces) *Catalogue {
 	return c
 }
 
-// Join is the group of a scope, with one stream more.
-func (c *Catalogue) Join(s Scope) *serve.Group {
-	c.mu.Lock()
-	defer c.mu.Unlock()
-	m := c.groups[s]
-	if m == nil {
-		m = &member{reach: s.reach()}
-		m.view, m.problems = c.view(s, nil)
-		m.group = serve.NewGroup(m.view)
-		c.groups[s] = m
-	}
-	m.streams++
-	return m.group
-}
-
-// Leave is the end of a stream.
-func (c *Catalogue) Leave(s Scope) {
-	c.mu.Lock()
-	defer c.mu.Unlock()
-	if m := c.groups[s]; m != nil {
-		if m.streams--; m.streams == 0 {
-			delete(c.groups, s)
-		}
-	}
-}
-
 // Publish goes over to a mesh. It is false when that is not believed yet, and to be
 // looked at again. The error is about resources that no proxy would take, which are
 // left out.
 func (c *Catalogue) Publish(mesh ir.Mesh, now time.Time) (bool, error) {
-	c.mu.Lock()
-	defer c.mu.Unlock()
+	c.looking.Lock()
+	defer c.looking.Unlock()
 	next, count, err := c.translate(mesh)
 	var believed bool
 	if c.doubt, believed = c.doubt.Believes(count, next.digest(), now); !believed {
 		return false, err
 	}
-	first := c.services == nil
-	changed := differing(c.services, next)
 	edge, wrong := c.gateways(mesh)
-	edged := !slices.Equal(c.edge, edge)
-	c.note(changed, next, edge, now)
-	c.services, c.edge = next, edge
+	l := look{before: c.services, after: next, edged: !slices.Equal(c.edge, edge), changed: differing(c.services, next)}
+	c.note(l.changed, next, edge, now)
 	c.forget(now)
-	for scope, m := range c.groups {
-		if first || scope.face == gateway && edged || slices.ContainsFunc(changed, m.reach.has) {
-			m.view, m.problems = c.view(scope, m.view)
-			m.group.Publish(m.view)
-		}
+	for m, names := range c.goOver(&l, edge) {
+		problems := c.renew(m, &l, names)
+		c.mu.Lock()
+		m.problems = problems
+		c.mu.Unlock()
 	}
 	return true, errors.Join(err, wrong)
+}
+
+// goOver swaps the services and the gateways' resources, and finds the groups that need one
+// that has changed.
+func (c *Catalogue) goOver(l *look, edge []*ads.Resource) map[*member][]types.NamespacedName {
+	c.mu.Lock()
+	defer c.mu.Unlock()
+	first := c.services == nil
+	c.services, c.edge = l.after, edge
+	for _, name := range l.changed {
+		c.place(name, l.after[name])
+	}
+	if !first {
+		return c.needs.of(l.changed, l.edged)
+	}
+	all := make(map[*member][]types.NamespacedName, len(c.groups))
+	for _, m := range c.groups {
+		all[m] = nil
+	}
+	return all
+}
+
+// place a service among those of its namespace, or take it out if there is none.
+func (c *Catalogue) place(name types.NamespacedName, e *entry) {
+	of := c.namespaces[name.Namespace]
+	switch {
+	case e == nil:
+		if delete(of, name); len(of) == 0 {
+			delete(c.namespaces, name.Namespace)
+		}
+	case of == nil:
+		c.namespaces[name.Namespace] = services{name: e}
+	default:
+		of[name] = e
+	}
 }
 
 // translate each service by itself, and only if it is not what it was: of many at most
@@ -180,11 +188,11 @@ func (s services) digest() (sum uint64) {
 	return sum
 }
 
-// differing are the services whose resources are not the same ones, or which other
-// namespaces know.
+// differing are the services whose resources are not the same ones, or that other views
+// have than before.
 func differing(before, after services) (names []types.NamespacedName) {
 	for name, e := range after {
-		if was := before[name]; was == nil || was != e && !(slices.Equal(was.resources, e.resources) && reflect.DeepEqual(was.service.Export, e.service.Export)) {
+		if was := before[name]; was == nil || was != e && !e.looksLike(was) {
 			names = append(names, name)
 		}
 	}
@@ -194,6 +202,12 @@ func differing(before, after services) (names []types.NamespacedName) {
 		}
 	}
 	return names
+}
+
+// looksLike says that all views have the same of it.
+func (e *entry) looksLike(was *entry) bool {
+	return slices.Equal(was.resources, e.resources) && reflect.DeepEqual(was.service.Export, e.service.Export) &&
+		(len(was.service.Hosts) > 0) == (len(e.service.Hosts) > 0)
 }
 
 // remembered is how long it is known what was confirmed of a name that is gone: longer

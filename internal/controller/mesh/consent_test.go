@@ -147,7 +147,7 @@ func TestConsentThatChangesReachesThoseWhoAsk(t *testing.T) {
 	c := NewCatalogue(serve.NewProofs())
 	asks, _ := ScopeOf("evil", "shop/web")
 	c.Join(asks)
-	knows := func() bool { return c.groups[asks].view.Get(ads.Route, "shop/web|80") != nil }
+	knows := func() bool { return c.groups[asks].group.View().Get(ads.Route, "shop/web|80") != nil }
 	for i, step := range []struct {
 		export ir.Export
 		want   bool
@@ -189,7 +189,7 @@ func TestTheOwnerOfAPodIsToldWhatIsNotExported(t *testing.T) {
 			if d := cmp.Diff(tc.want, textsOf(c.Unserved(tc.scope))); d != "" {
 				t.Errorf("(-want +got):\n%s", d)
 			}
-			if got := strings.Join(names(c.groups[tc.scope].view), " "); strings.Contains(got, "shop/") {
+			if got := strings.Join(names(c.groups[tc.scope].group.View()), " "); strings.Contains(got, "shop/") {
 				t.Errorf("it sees %s", got)
 			}
 		})

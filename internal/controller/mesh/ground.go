@@ -35,9 +35,8 @@ type ground struct {
 	changed   func(Haste)
 	clock     clock.WithTicker
 	began     time.Time
-	// window is the period whose counts are told; that of a younger split is shorter.
-	window time.Duration
-	told   *peerMetrics
+	times     Times
+	told      *peerMetrics
 
 	mu    sync.Mutex
 	tally peers.Tally // of this replica
@@ -48,7 +47,7 @@ func newGround(s *service) (*ground, error) {
 	told, err := newPeerMetrics(s.Registry, others)
 	return &ground{
 		from: s.from, directory: s.directory, catalogue: s.catalogue, index: s.told.index, counts: s.counts,
-		others: others, changed: s.lookout.changed, clock: s.Clock, began: s.Clock.Now(), window: s.Times.Window, told: told,
+		others: others, changed: s.lookout.changed, clock: s.Clock, began: s.Clock.Now(), times: s.Times, told: told,
 	}, err
 }
 
@@ -165,16 +164,20 @@ func (r *remembering) NamespaceAnnotation(namespace, annotation string) string {
 	return value
 }
 
-// replicas are all of them, with what they know of routes.
-func (g *ground) replicas(routes []string) ([]confirmed.Replica, error) {
+// replicas are all of them, with what they know of those who have to confirm something.
+func (g *ground) replicas(wanted []confirmed.Wanted) ([]confirmed.Replica, error) {
 	mirrors, known := g.others.all()
 	if !known {
 		return nil, errNotLeading
 	}
-	all := []confirmed.Replica{{Name: g.others.Name, Heard: true, Records: g.index.Records(routes)}}
+	routes, uids := routesOf(wanted), make([]string, 0, len(wanted))
+	for _, w := range wanted {
+		uids = append(uids, w.UID)
+	}
+	all := []confirmed.Replica{{Name: g.others.Name, Heard: true, Records: g.index.Records(uids, routes)}}
 	now := g.clock.Now()
 	for name, mirror := range mirrors {
-		all = append(all, confirmed.Replica{Name: name, Heard: mirror.Heard(now), Records: mirror.Records(routes)})
+		all = append(all, confirmed.Replica{Name: name, Heard: mirror.Heard(now), Records: mirror.Records(uids, routes)})
 	}
 	return all, nil
 }
@@ -186,7 +189,7 @@ var errNotLeading = errors.New("the other replicas are not followed yet: only th
 // split was applied.
 func (g *ground) arms(service ir.Service, split traffic.Split, applied time.Time) []traffic.Arm {
 	now := g.clock.Now()
-	since := now.Add(-g.window)
+	since := now.Add(-g.times.Window)
 	if applied.After(since) {
 		since = applied
 	}

@@ -192,14 +192,18 @@ func (e *Envoy) Observe(ctx context.Context) (traffic.Observation, error) {
 	if err != nil {
 		return traffic.Observation{}, fmt.Errorf("observing release %s: %w", e.release, err)
 	}
-	replicas, err := on.replicas(routesOf(wanted))
+	replicas, err := on.replicas(wanted)
 	if err != nil {
 		return traffic.Observation{}, fmt.Errorf("observing release %s: %w", e.release, err)
 	}
-	seen := confirmed.Judge(confirmed.Question{
-		Now: on.clock.Now(), Applied: applied, Wanted: wanted, Replicas: replicas, Since: on.began,
+	question := confirmed.Question{
+		Now: on.clock.Now(), Applied: applied, Wanted: wanted, Replicas: replicas, Since: on.began, OldConnections: on.times.OldConnections,
 		Newest: on.catalogue.Versions(types.NamespacedName{Namespace: service.Namespace, Name: service.Name}),
-	})
+	}
+	if r.Status.ManagedSince != nil {
+		question.ManagedSince = r.Status.ManagedSince.Time
+	}
+	seen := confirmed.Judge(question)
 	seen.Around = around(neighbors, on.directory.scopes(), wanted)
 	seen.Ahead = e.lastingly(seen.Ahead, on.clock.Now())
 	seen.Arms = on.arms(service, split, applied[len(applied)-1].At)

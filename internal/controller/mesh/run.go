@@ -150,6 +150,7 @@ type service struct {
 	told      *observer
 	port      *tlsport.Metrics
 	ground    *ground
+	memory    ir.Memory
 	problems  map[string]bool
 }
 
@@ -212,7 +213,7 @@ func (s *service) publish(ctx context.Context) bool {
 		s.Log.Error(err, "looking at the cluster")
 		return false
 	}
-	mesh := ir.Build(in)
+	mesh := s.memory.Build(in)
 	s.Window.see(in.Splits, mesh) // first: an endpoint that is gone costs its variation the share
 	believed, err := s.catalogue.Publish(mesh, s.Clock.Now())
 	s.tell(append(mesh.Problems, s.catalogue.Problems()...))

@@ -12,6 +12,7 @@ import (
 
 	"github.com/plumbline-dev/plumbline/pkg/apis/plumbline/v1alpha1"
 	"github.com/plumbline-dev/plumbline/pkg/traffic/inject"
+	"github.com/plumbline-dev/plumbline/pkg/traffic/ir"
 )
 
 // slimPod keeps of a pod what is asked of it: of all objects there are most of these.
@@ -141,6 +142,18 @@ func slimRelease(object any) (any, error) {
 	slim := &v1alpha1.ABRelease{ObjectMeta: metav1.ObjectMeta{
 		Namespace: r.Namespace, Name: r.Name, UID: r.UID, ResourceVersion: r.ResourceVersion, CreationTimestamp: r.CreationTimestamp,
 	}}
-	slim.Spec.Service, slim.Spec.Confirmation, slim.Status.InForce = r.Spec.Service, r.Spec.Confirmation, r.Status.InForce
+	slim.Spec.Service, slim.Spec.Confirmation = r.Spec.Service, r.Spec.Confirmation
+	slim.Status.InForce, slim.Status.ManagedSince = r.Status.InForce, r.Status.ManagedSince
 	return slim, nil
+}
+
+// slimService keeps of the records of fields those of the managers that gave the Service
+// its label: these have the time.
+func slimService(object any) (any, error) {
+	svc, is := object.(*corev1.Service)
+	if !is {
+		return object, nil
+	}
+	svc.ManagedFields = ir.LabelOwners(svc)
+	return svc, nil
 }

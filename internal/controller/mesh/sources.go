@@ -68,7 +68,7 @@ func newSources(config *rest.Config, namespace, lease string, ipv6 bool, clock c
 		Scheme: types, Mapper: mapper(), DefaultTransform: cache.TransformStripManagedFields(),
 		ReaderFailOnMissingInformer: true, // a kind that is not there would be waited for
 		ByObject: map[client.Object]cache.ByObject{
-			&corev1.Pod{}: {Transform: slimPod}, &corev1.Node{}: {Transform: slimNode},
+			&corev1.Pod{}: {Transform: slimPod}, &corev1.Service{}: {Transform: slimService}, &corev1.Node{}: {Transform: slimNode},
 			&v1alpha1.Baseline{}: {Transform: slimBaseline}, &v1alpha1.ABRelease{}: {Transform: slimRelease},
 			// Of all ConfigMaps this one.
 			&corev1.ConfigMap{}: {

@@ -243,7 +243,7 @@ func grounded(t *testing.T, releases ...client.Object) (*Routers, *ground) {
 		t.Fatal(err)
 	}
 	on := &ground{
-		from: from, others: others, window: Times{}.withDefaults().Window, told: told, clock: from.clock, changed: func(Haste) {}, catalogue: NewCatalogue(serve.NewProofs()),
+		from: from, others: others, times: Times{}.withDefaults(), told: told, clock: from.clock, changed: func(Haste) {}, catalogue: NewCatalogue(serve.NewProofs()),
 		counts: receive.New(receive.Config{}, nil, nil, from.clock.Now), directory: NewDirectory(nil, from, nil, nil), index: confirmed.NewIndex(),
 	}
 	routers := NewRouters()

@@ -13,9 +13,15 @@ type Times struct {
 	Goodbye time.Duration
 	// Window is the period whose counts are told; that of a younger split is shorter.
 	Window time.Duration
+	// OldConnections is how long after proxies were told of a Service pods are taken to
+	// have kept connections from before, which go past a split.
+	OldConnections time.Duration
 }
 
 // withDefaults has each time that is not set as in production.
 func (t Times) withDefaults() Times {
-	return Times{Goodbye: cmp.Or(t.Goodbye, 5*time.Second), Window: cmp.Or(t.Window, time.Minute)}
+	return Times{
+		Goodbye: cmp.Or(t.Goodbye, 5*time.Second), Window: cmp.Or(t.Window, time.Minute),
+		OldConnections: cmp.Or(t.OldConnections, 10*time.Minute),
+	}
 }

@@ -29,18 +29,8 @@ func (c *Catalogue) view(s Scope, before *ads.View) (*ads.View, []ir.Problem) {
 	var problems []ir.Problem
 	switch s.face {
 	case redirected:
-		reach := s.reach()
-		var hidden []types.NamespacedName
-		for name, e := range c.services {
-			switch {
-			case !reach.has(name):
-			case e.service.KnownTo(s.Namespace):
-				resources = append(resources, e.resources...)
-			default:
-				hidden = append(hidden, name)
-			}
-		}
-		problems = notExported(s, hidden)
+		c.each(s.reach(), func(_ types.NamespacedName, e *entry) { resources = append(resources, e.seenBy(s)...) })
+		problems = notExported(s, c.hidden(s))
 	case explicit:
 		for _, p := range s.ports() {
 			of, problem := c.local(s.Namespace, p, before)
@@ -54,9 +44,7 @@ func (c *Catalogue) view(s Scope, before *ads.View) (*ads.View, []ir.Problem) {
 	case gateway:
 		resources = c.front(s.leaving, before)
 		for _, e := range c.services {
-			if len(e.service.Hosts) > 0 {
-				resources = append(resources, without(e.resources, ads.Listener, ads.Route)...)
-			}
+			resources = append(resources, e.seenBy(s)...)
 		}
 	}
 	return ads.NewView(resources...), problems

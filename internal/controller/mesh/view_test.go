@@ -60,7 +60,7 @@ func TestAnExplicitProxySees(t *testing.T) {
 			}
 			c.Join(s)
 			publish(t, c, begin, serviceOf("shop", "web", "10.1.0.1:8080", 1), exported(serviceOf("bank", "pay", "10.1.0.2:8080", 2)), two)
-			if d := cmp.Diff(tc.want, names(c.groups[s].view)); d != "" {
+			if d := cmp.Diff(tc.want, names(c.groups[s].group.View())); d != "" {
 				t.Errorf("(-want +got):\n%s", d)
 			}
 			got := strings.Join(textsOf(c.Unserved(s)), "\n")
@@ -84,13 +84,13 @@ func TestALocalPortFollowsItsService(t *testing.T) {
 	}
 	web := serviceOf("shop", "web", "10.1.0.1:8080", 1)
 	publish(t, c, begin, web)
-	first := c.groups[s].view.Get(ads.Listener, "127.0.0.1:8001")
+	first := c.groups[s].group.View().Get(ads.Listener, "127.0.0.1:8001")
 	publish(t, c, begin, serviceOf("shop", "web", "10.1.0.2:8080", 1))
-	if second := c.groups[s].view.Get(ads.Listener, "127.0.0.1:8001"); first == nil || first != second || len(c.Problems()) > 0 {
+	if second := c.groups[s].group.View().Get(ads.Listener, "127.0.0.1:8001"); first == nil || first != second || len(c.Problems()) > 0 {
 		t.Errorf("with other endpoints the listener is %v, and was %v", second, first)
 	}
 	publish(t, c, begin)
-	if c.groups[s].view.Get(ads.Listener, "127.0.0.1:8001") != nil {
+	if c.groups[s].group.View().Get(ads.Listener, "127.0.0.1:8001") != nil {
 		t.Error("it outlives its Service")
 	}
 }
@@ -117,7 +117,7 @@ func TestAGatewaySeesServicesWithHostsOfAllNamespaces(t *testing.T) {
 	var last *ads.Resource
 	for _, step := range steps {
 		publish(t, c, begin, step.services...)
-		v := c.groups[GatewayScope(false)].view
+		v := c.groups[GatewayScope(false)].group.View()
 		if d := cmp.Diff(step.want, names(v)); d != "" {
 			t.Errorf("%s (-want +got):\n%s", step.what, d)
 		}

@@ -53,7 +53,7 @@ func (v voters) wanted(pods []corev1.Pod) (wanted []confirmed.Wanted) {
 			}
 		case redirected:
 			if v.hears(pod) && s.needs(types.NamespacedName{Namespace: v.service.Namespace, Name: v.service.Name}) {
-				w.Routes, w.By = own, v.written(pod, UpstreamsAnnotation)
+				w.Routes, w.By, w.Redirected = own, v.written(pod, UpstreamsAnnotation), true
 			}
 		}
 		if len(w.Routes) > 0 {

@@ -46,7 +46,7 @@ func TestWhoHasToConfirm(t *testing.T) {
 	hosted.Hosts = []ir.Host{{Name: "shop.example", Port: 80}}
 	both, edge := []string{"shop/web|80", "shop/web|81"}, []string{"gateway|8080"}
 	want := func(namespace string, routes []string, change func(*confirmed.Wanted)) []confirmed.Wanted {
-		w := confirmed.Wanted{Proxy: confirmed.Proxy{UID: "u", Namespace: namespace, Pod: "p"}, Routes: routes, Since: made.Time}
+		w := confirmed.Wanted{Proxy: confirmed.Proxy{UID: "u", Namespace: namespace, Pod: "p"}, Routes: routes, Since: made.Time, Redirected: true}
 		if change != nil {
 			change(&w)
 		}
@@ -66,14 +66,15 @@ func TestWhoHasToConfirm(t *testing.T) {
 		})},
 		"one of another with a local port that leads there": {exported, pod("other", explicitly("9000=shop/web:81")), want("other", []string{"shop/web|81"}, func(w *confirmed.Wanted) {
 			w.By = "the annotation plumbline.dev/local-ports of it or its namespace"
+			w.Redirected = false
 		})},
 		"not one that has ended":               {web, pod("shop", phase(corev1.PodSucceeded)), nil},
 		"one that starts, as such":             {web, pod("shop", phase(corev1.PodPending)), want("shop", both, func(w *confirmed.Wanted) { w.Starting = true })},
 		"one of which nothing is heard":        {web, pod("shop", phase(corev1.PodUnknown)), want("shop", both, nil)},
 		"not one that is about to end":         {web, pod("shop", func(p *corev1.Pod) { p.DeletionTimestamp = &made }), nil},
-		"with local ports, those":              {web, pod("shop", explicitly("9000=web:81")), want("shop", []string{"shop/web|81"}, nil)},
+		"with local ports, those":              {web, pod("shop", explicitly("9000=web:81")), want("shop", []string{"shop/web|81"}, func(w *confirmed.Wanted) { w.Redirected = false })},
 		"not one whose local ports go past it": {web, pod("shop", explicitly("9000=pay:80")), nil},
-		"a gateway, if there are hosts":        {hosted, pod("plumbline", gateways), want("plumbline", edge, func(w *confirmed.Wanted) { w.Shared = true })},
+		"a gateway, if there are hosts":        {hosted, pod("plumbline", gateways), want("plumbline", edge, func(w *confirmed.Wanted) { w.Shared, w.Redirected = true, false })},
 		"not a gateway, if there are none":     {web, pod("plumbline", gateways), nil},
 		"not one without the sidecar":          {web, pod("shop", func(p *corev1.Pod) { p.Spec.InitContainers = nil }), nil},
 		"not who only has the gateway's label": {

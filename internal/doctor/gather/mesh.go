@@ -30,7 +30,7 @@ func (r *reader) mesh(ctx context.Context) {
 	}
 	s.Mesh = doctor.Mesh{
 		Problems: r.meshProblems(ctx), Authorities: r.authorities(ctx), Mode: r.injectionMode(ctx),
-		Injected: r.injected(ctx),
+		Injected: s.Mesh.Injected,
 	}
 	s.Mesh.Connected, s.Mesh.Unserved = r.connected(ctx)
 }

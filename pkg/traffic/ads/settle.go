@@ -358,13 +358,14 @@ func (s *Stream) instead(k Key, h *held) (*Resource, verdict, bool) {
 
 // delayed holds a route until its clusters have endpoints. A proxy that starts gets
 // the last one that works, or one that answers 503: as long as one is missing, it
-// opens no listener. One that comes back may have a version of which it says nothing
+// opens no listener. In one that runs, a new listener warms, and connections pass as
+// before. One that comes back may have a version of which it says nothing
 // (of a response that it refused it has applied a part), and keeps that.
 func (s *Stream) delayed(k Key, h *held, want *Resource, now time.Time) (*Resource, verdict, bool) {
 	if h.since == 0 {
 		h.since = at(now)
 	}
-	if !h.known && !s.resumed {
+	if !h.known && !s.resumed && !s.runs {
 		if last := s.proofs.Last(k); last != nil && s.ready(last) && last.Version.Sequence <= want.Version.Sequence && !h.parks(last) {
 			return last, sends, false
 		}

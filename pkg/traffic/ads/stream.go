@@ -70,6 +70,9 @@ type Stream struct {
 	nonce  uint64
 	// resumed says that the proxy had something when the stream began.
 	resumed bool
+	// runs says that the proxy had its whole view when another view came. Its start does not
+	// wait for the names that it asks for since then.
+	runs bool
 	// had are versions that the proxy reported to have, and that are still to be told.
 	had []*Resource
 	// ahead are routes that the proxy reported of later decisions, and that are still to be told.
@@ -217,6 +220,7 @@ func NewStream(config Config, proofs Proofs, missing Missing, view *View) *Strea
 // Publish goes over to another view. changed are the keys that differ, as [Diff]
 // tells them.
 func (s *Stream) Publish(now time.Time, view *View, changed []Key) []Effect {
+	s.runs = s.runs || s.Settled()
 	s.view = view
 	for _, k := range changed {
 		s.touch(k.Type, k.Name)

@@ -3,6 +3,7 @@
 package ads
 
 import (
+	"cmp"
 	"maps"
 	"slices"
 )
@@ -26,6 +27,64 @@ func NewView(resources ...*Resource) *View {
 		v.names[t] = slices.Sorted(maps.Keys(v.resources[t]))
 	}
 	return v
+}
+
+// With makes the view with other resources and without those of some names, and lists the
+// differences. A resource that goes and is set stays. It costs a copy of each type that changes,
+// and an order of its names only if names come or go.
+func (v *View) With(gone []Key, set []*Resource) (*View, []Key) {
+	next := &View{resources: v.resources, names: v.names}
+	var copied, renamed [types]bool
+	touch := func(t Type) map[string]*Resource {
+		if !copied[t] {
+			next.resources[t], copied[t] = maps.Clone(v.resources[t]), true
+		}
+		return next.resources[t]
+	}
+	for _, k := range gone {
+		if v.Get(k.Type, k.Name) != nil {
+			delete(touch(k.Type), k.Name)
+		}
+	}
+	for _, r := range set {
+		if next.resources[r.Type][r.Name] != r {
+			touch(r.Type)[r.Name] = r
+		}
+	}
+	keys := slices.Clone(gone)
+	for _, r := range set {
+		keys = append(keys, Key{r.Type, r.Name})
+	}
+	var changed []Key
+	for _, k := range distinct(keys) {
+		was, is := v.Get(k.Type, k.Name), next.Get(k.Type, k.Name)
+		if differ(was, is) {
+			changed = append(changed, k)
+		}
+		renamed[k.Type] = renamed[k.Type] || (was == nil) != (is == nil)
+	}
+	for t := range renamed {
+		if renamed[t] {
+			next.names[t] = slices.Sorted(maps.Keys(next.resources[t]))
+		}
+	}
+	return next, changed
+}
+
+// distinct sorts keys and has each once.
+func distinct(keys []Key) []Key {
+	sorted := slices.SortedFunc(slices.Values(keys), func(a, b Key) int {
+		return cmp.Or(cmp.Compare(a.Type, b.Type), cmp.Compare(a.Name, b.Name))
+	})
+	return slices.Compact(sorted)
+}
+
+// differ says that a resource is another one for proxies; either may be nil.
+func differ(was, is *Resource) bool {
+	if was == nil || is == nil {
+		return was != is
+	}
+	return was != is && was.Version != is.Version
 }
 
 // Get finds a resource; nil when there is none.
@@ -58,7 +117,7 @@ func Diff(before, after *View) []Key {
 	var keys []Key
 	for t := range Type(types) {
 		for _, name := range after.Names(t) {
-			if was, is := before.Get(t, name), after.Get(t, name); was == nil || was != is && was.Version != is.Version {
+			if differ(before.Get(t, name), after.Get(t, name)) {
 				keys = append(keys, Key{t, name})
 			}
 		}

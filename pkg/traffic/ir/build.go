@@ -18,10 +18,12 @@ import (
 // builder is what Build looks up while it works.
 type builder struct {
 	in          Inputs
+	memory      *Memory
 	slices      map[types.NamespacedName][]*discoveryv1.EndpointSlice
 	pods        map[string][]Pod       // by namespace, sorted
 	workloads   map[[2]string]Workload // by namespace and name of a pod
 	quarantined map[Workload]bool
+	quarantines map[string]bool                // by namespace
 	splits      map[types.NamespacedName]Split // by Service; the first one
 	served      map[string]Object              // by host of gateways
 	exports     map[string]Export              // by namespace
@@ -29,8 +31,10 @@ type builder struct {
 }
 
 // Build makes the mesh. The order of what it is given does not matter.
-func Build(in Inputs) Mesh {
-	b := newBuilder(in)
+func Build(in Inputs) Mesh { return (&Memory{}).Build(in) }
+
+func (b *builder) build() Mesh {
+	in := b.in
 	b.chooseSplits()
 	mesh := Mesh{Sequence: b.total()}
 	taken := map[netip.AddrPort]Object{}
@@ -40,6 +44,14 @@ func Build(in Inputs) Mesh {
 		if !named && svc.Labels[Managed] != "true" {
 			continue
 		}
+		if s, known := b.known(svc, named); known {
+			if b.take(svc, s, taken) {
+				s.Hosts, s.Export = b.hosts(svc, s), b.export(svc)
+				mesh.Services = append(mesh.Services, s)
+			}
+			continue
+		}
+		problems := len(b.problems)
 		s, ok := b.service(svc, taken)
 		if named {
 			ok = b.settle(svc, split, &s, ok)
@@ -50,6 +62,9 @@ func Build(in Inputs) Mesh {
 			b.fill(svc, split, &s)
 			b.withoutForeign(svc, &s)
 			mesh.Services = append(mesh.Services, s)
+			if !named && len(b.problems) == problems {
+				b.remember(svc, s)
+			}
 		}
 	}
 	for _, split := range b.splits {
@@ -64,7 +79,7 @@ func Build(in Inputs) Mesh {
 
 func newBuilder(in Inputs) *builder {
 	b := &builder{
-		in: in, quarantined: map[Workload]bool{},
+		in: in, quarantined: map[Workload]bool{}, quarantines: map[string]bool{},
 		slices: map[types.NamespacedName][]*discoveryv1.EndpointSlice{},
 		pods:   map[string][]Pod{}, workloads: map[[2]string]Workload{},
 		splits: map[types.NamespacedName]Split{}, served: map[string]Object{}, exports: map[string]Export{},
@@ -83,6 +98,7 @@ func newBuilder(in Inputs) *builder {
 	}
 	for _, w := range in.Quarantined {
 		b.quarantined[w] = true
+		b.quarantines[w.Namespace] = true
 	}
 	return b
 }
@@ -112,7 +128,7 @@ func inOrder(services []*corev1.Service) []*corev1.Service {
 // service is one without its routing and endpoints; false if it cannot be managed.
 func (b *builder) service(svc *corev1.Service, taken map[netip.AddrPort]Object) (Service, bool) {
 	name := types.NamespacedName{Namespace: svc.Namespace, Name: svc.Name}
-	s := Service{Namespace: svc.Namespace, Name: svc.Name, Sequence: b.in.Sequences[name]}
+	s := Service{Namespace: svc.Namespace, Name: svc.Name, Sequence: b.in.Sequences[name], LabelledSince: labelledSince(svc)}
 	if b.refusedKind(svc) {
 		return s, false
 	}

@@ -5,6 +5,7 @@ package ir
 import (
 	"net/netip"
 	"strconv"
+	"time"
 )
 
 // Mesh is all services that are managed, and what is wrong. Both are sorted.
@@ -27,6 +28,9 @@ type Service struct {
 	// Addresses are its cluster IPs.
 	Addresses []netip.Addr
 	Ports     []Port
+	// LabelledSince is the latest moment at which the label [Managed] can have been given;
+	// zero without the label, or if that is not known.
+	LabelledSince time.Time
 	// Routing is nil without a split.
 	Routing *Routing
 	// Settings are those of all its ports.

@@ -50,6 +50,9 @@ const (
 	Overdue Standing = "Overdue"
 	// Unrouted: no proxy is there that could confirm it.
 	Unrouted Standing = "Unrouted"
+	// NotYetRedirected: all proxies have confirmed it, and pods may have connections that
+	// are older than the management of the Service.
+	NotYetRedirected Standing = "NotYetRedirected"
 	// Unobserved: which proxies have confirmed it is not known.
 	Unobserved Standing = "Unobserved"
 )
@@ -72,6 +75,8 @@ func StandingOf(seen *traffic.Observation, sequence uint64, p Policy, decided, n
 	switch {
 	case len(seen.Unheard) > 0 && len(seen.Laggards) == 0:
 		return Unobserved
+	case len(seen.NotYetRedirected) > 0 && len(seen.Laggards) == 0:
+		return NotYetRedirected
 	case len(seen.Laggards) == 0 || now.Sub(decided) < p.Deadline:
 		return Confirming
 	case p.Proceed && seen.Confirmed > 0:

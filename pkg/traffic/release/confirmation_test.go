@@ -30,6 +30,7 @@ func TestHowItStandsWithADecision(t *testing.T) {
 		"that was taken where it cannot be asked":                    {&traffic.Observation{Knowledge: traffic.Accepted, Sequence: 7}, hold, 0, release.Confirmed},
 		"of which only the one before is confirmed":                  {&traffic.Observation{Knowledge: traffic.Proven, Sequence: 6, Wanted: 1, Confirmed: 1}, hold, time.Hour, release.Confirming},
 		"that no proxy could confirm":                                {&traffic.Observation{Knowledge: traffic.NobodyRoutes}, proceed, time.Hour, release.Unrouted},
+		"past which older connections may go":                        {&traffic.Observation{Knowledge: traffic.Unknown, Sequence: 7, Wanted: 1, Confirmed: 1, NotYetRedirected: []string{"shop/a"}}, proceed, time.Hour, release.NotYetRedirected},
 		"before the deadline":                                        {one, hold, 59 * time.Second, release.Confirming},
 		"after the deadline":                                         {one, hold, time.Minute, release.Overdue},
 		"before the deadline of a release that proceeds":             {one, proceed, 59 * time.Second, release.Confirming},

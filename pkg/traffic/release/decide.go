@@ -20,6 +20,11 @@ type Facts struct {
 	// Ready counts the ready endpoints of each variation; nil if nothing is known, and
 	// then nothing is clamped that was not.
 	Ready map[string]int
+	// LabelledSince is when the Service was given the label by which proxies know it; zero
+	// if it has none.
+	LabelledSince time.Time
+	// Refused says that proxies leave the Service alone, although it is to be divided.
+	Refused bool
 	// Floor is the last sequence of the Service before this release.
 	Floor uint64
 	// Ahead is the highest sequence that proxies have, if it is not below the one in force: the
@@ -47,6 +52,7 @@ func Decide(f Facts) Decision {
 		return Decision{}
 	}
 	f.clamp(next)
+	next.ManagedSince = f.managedSince()
 	d := Decision{After: next, Grew: f.Before == nil || f.Ahead > 0 || differs(f.Before.Split, next.Split)}
 	if d.Grew {
 		next.Split.Sequence = f.sequence() + 1
@@ -75,6 +81,25 @@ func (f Facts) wanted() (next *State, moved bool) {
 		next.Split.Sequence = f.Before.Split.Sequence
 	}
 	return next, moved
+}
+
+// refusedAgain is how often it is stored that a Service is still refused.
+const refusedAgain = time.Minute
+
+// managedSince is when proxies were first told of the Service: by the label, or by the
+// first decision. It stays, unless proxies leave the Service alone: then it follows the
+// time, a minute behind at most.
+func (f Facts) managedSince() time.Time {
+	now := f.Now.Truncate(time.Second)
+	switch {
+	case f.Before != nil && f.Refused && now.Sub(f.Before.ManagedSince) >= refusedAgain:
+		return now
+	case f.Before != nil:
+		return f.Before.ManagedSince
+	case !f.LabelledSince.IsZero() && f.LabelledSince.Before(now):
+		return f.LabelledSince.Truncate(time.Second)
+	}
+	return now
 }
 
 // ranges are those in force, with the weights that visitors see.

@@ -22,6 +22,9 @@ type State struct {
 	Wanted traffic.Split
 	// Clamped variations have no share, because they have no ready endpoints.
 	Clamped []traffic.Clamped
+	// ManagedSince is when proxies were first told of the Service; zero if that was not
+	// stored.
+	ManagedSince time.Time
 }
 
 // StateOf reads what the status of a release says; nil if nothing is in force.
@@ -31,6 +34,9 @@ func StateOf(r *v1alpha1.ABRelease) *State {
 		return nil
 	}
 	s := &State{Generation: r.Status.InForce.Generation, Split: split}
+	if m := r.Status.ManagedSince; m != nil {
+		s.ManagedSince = m.Time
+	}
 	for _, share := range split.Shares {
 		for _, w := range r.Status.Wanted {
 			if string(w.Variation) == share.Variation {
@@ -98,11 +104,14 @@ func weight(w *int32) traffic.Weight {
 // Write puts a state into a status; nil takes out what is there. What people see of it
 // is written as well.
 func (s *State) Write(status *v1alpha1.ABReleaseStatus) {
-	status.InForce, status.Wanted, status.Clamped, status.Split = nil, nil, nil, ""
+	status.InForce, status.Wanted, status.Clamped, status.Split, status.ManagedSince = nil, nil, nil, "", nil
 	if s == nil {
 		return
 	}
 	status.InForce, status.Split = s.inForce(), Text(s.Split.Shares)
+	if !s.ManagedSince.IsZero() {
+		status.ManagedSince = new(stored(s.ManagedSince))
+	}
 	for _, share := range s.Wanted {
 		status.Wanted = append(status.Wanted, v1alpha1.WantedWeight{Variation: v1alpha1.VariationName(share.Variation), Weight: new(int32(share.Weight))}) //nolint:gosec // at most 10000
 	}

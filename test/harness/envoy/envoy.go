@@ -18,6 +18,7 @@ import (
 	"testing"
 	"time"
 
+	clusterv3 "github.com/envoyproxy/go-control-plane/envoy/config/cluster/v3"
 	listenerv3 "github.com/envoyproxy/go-control-plane/envoy/config/listener/v3"
 	"google.golang.org/protobuf/encoding/protojson"
 
@@ -74,6 +75,8 @@ type Options struct {
 	Node, Token string
 	// Listeners that it has from the beginning; all others are discovered.
 	Listeners []*listenerv3.Listener
+	// Clusters that it has from the beginning, likewise.
+	Clusters []*clusterv3.Cluster
 	// Bootstrap is its configuration, in place of one that is made of all of the above.
 	Bootstrap []byte
 	// Arguments are added to its command line.
@@ -220,13 +223,20 @@ type object = map[string]any
 // bootstrap of an Envoy that has nothing of its own but where to ask.
 func bootstrap(options Options, authority string) ([]byte, error) {
 	host, port, _ := strings.Cut(options.Address, ":")
-	listeners := []json.RawMessage{}
+	listeners, clusters := []any{}, []any{}
 	for _, l := range options.Listeners {
 		text, err := protojson.Marshal(l)
 		if err != nil {
 			return nil, err
 		}
-		listeners = append(listeners, text)
+		listeners = append(listeners, json.RawMessage(text))
+	}
+	for _, c := range options.Clusters {
+		text, err := protojson.Marshal(c)
+		if err != nil {
+			return nil, err
+		}
+		clusters = append(clusters, json.RawMessage(text))
 	}
 	ads := object{"ads": object{}, "resource_api_version": "V3", "initial_fetch_timeout": "0s"}
 	return json.Marshal(object{
@@ -244,7 +254,7 @@ func bootstrap(options Options, authority string) ([]byte, error) {
 			},
 			"cds_config": ads, "lds_config": ads,
 		},
-		"static_resources": object{"listeners": listeners, "clusters": []any{object{
+		"static_resources": object{"listeners": listeners, "clusters": append(clusters, object{
 			"name": "plumbline-xds", "type": "STATIC", "connect_timeout": "5s",
 			"typed_extension_protocol_options": object{"envoy.extensions.upstreams.http.v3.HttpProtocolOptions": object{
 				"@type":                "type.googleapis.com/envoy.extensions.upstreams.http.v3.HttpProtocolOptions",
@@ -260,7 +270,7 @@ func bootstrap(options Options, authority string) ([]byte, error) {
 					"tls_params":         object{"tls_maximum_protocol_version": "TLSv1_3"}, // a client's default is 1.2
 				},
 			}},
-		}}},
+		})},
 	})
 }
 

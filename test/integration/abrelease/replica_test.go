@@ -104,7 +104,7 @@ func (s *shop) startAt(address string, like *replica, as role) *replica {
 			Certificate: func(*tls.ClientHelloInfo) (*tls.Certificate, error) { return &r.certificate, nil },
 			Ready:       func() { close(ready) }, Namespace: s.namespace, Routers: proxies, Serving: func(s *serve.Server) { serving <- s },
 			Counting: func(s *receive.Server) { counting <- s },
-			Times:    mesh.Times{Goodbye: 100 * time.Millisecond},
+			Times:    mesh.Times{Goodbye: 100 * time.Millisecond, OldConnections: s.oldConnections},
 		})
 	}()
 	led := make(chan struct{})
@@ -142,12 +142,15 @@ func (s *shop) startAt(address string, like *replica, as role) *replica {
 type shop struct {
 	t         testing.TB
 	namespace string
+	// oldConnections is how long pods are taken to have kept connections from before their
+	// Service was managed.
+	oldConnections time.Duration
 }
 
 func newShop(t testing.TB) *shop {
 	t.Helper()
 	n := &corev1.Namespace{ObjectMeta: metav1.ObjectMeta{GenerateName: "shop-"}}
-	s := &shop{t: t}
+	s := &shop{t: t, oldConnections: time.Nanosecond}
 	s.create(n)
 	s.namespace = n.Name
 	s.create(&corev1.ServiceAccount{ObjectMeta: s.named("front")})

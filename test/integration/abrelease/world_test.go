@@ -60,7 +60,13 @@ func (s *shop) service(name string) {
 // backend is a pod of a version, which answers with its version.
 func (s *shop) backend(name, app, version string) *corev1.Pod {
 	s.t.Helper()
-	at := netip.MustParseAddrPort(backend.Start(s.t, version))
+	return s.backendAt(name, app, version, backend.Start(s.t, version))
+}
+
+// backendAt is a pod whose application listens there.
+func (s *shop) backendAt(name, app, version, address string) *corev1.Pod {
+	s.t.Helper()
+	at := netip.MustParseAddrPort(address)
 	pod := &corev1.Pod{ObjectMeta: s.named(name), Spec: corev1.PodSpec{Containers: []corev1.Container{{
 		Name: "app", Image: "app", Ports: []corev1.ContainerPort{{Name: "web", ContainerPort: int32(at.Port())}},
 	}}}}

@@ -18,6 +18,9 @@ const (
 	// clients without a proxy to a variation, or clients connect over IPv6, which proxies do
 	// not take.
 	ConditionShareNotExclusive = "ShareNotExclusive"
+	// ConditionNotYetRedirected is True while pods may have connections that are older than
+	// the management of the Service: these go past the split.
+	ConditionNotYetRedirected = "NotYetRedirected"
 	// ConditionContradicted is True when requests are seen where none may be, or none
 	// where many must be.
 	ConditionContradicted = "Contradicted"
@@ -276,7 +279,7 @@ type ObservedVariation struct {
 // ABReleaseStatus is what is in force, and what has become of it.
 type ABReleaseStatus struct {
 	// conditions are Ready, Reconciling, Stalled, Confirmed, Clamped,
-	// ShareNotExclusive and Contradicted.
+	// ShareNotExclusive, NotYetRedirected and Contradicted.
 	// +optional
 	// +listType=map
 	// +listMapKey=type
@@ -294,6 +297,10 @@ type ABReleaseStatus struct {
 	// inForce is what proxies are told; it stays when the spec is made invalid.
 	// +optional
 	InForce *SplitInForce `json:"inForce,omitempty"`
+	// managedSince is when proxies were first told of the Service, by its label or by this
+	// release. Connections that pods have kept since before go past the split.
+	// +optional
+	ManagedSince *metav1.Time `json:"managedSince,omitempty"`
 	// inForceSince is when it was decided. The deadline of the confirmation begins then.
 	// +optional
 	InForceSince *metav1.Time `json:"inForceSince,omitempty"`

@@ -111,6 +111,10 @@ func (in *ABReleaseStatus) DeepCopyInto(out *ABReleaseStatus) {
 		*out = new(SplitInForce)
 		(*in).DeepCopyInto(*out)
 	}
+	if in.ManagedSince != nil {
+		in, out := &in.ManagedSince, &out.ManagedSince
+		*out = (*in).DeepCopy()
+	}
 	if in.InForceSince != nil {
 		in, out := &in.InForceSince, &out.InForceSince
 		*out = (*in).DeepCopy()

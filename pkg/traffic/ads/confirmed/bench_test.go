@@ -53,9 +53,23 @@ func BenchmarkJudge(b *testing.B) {
 	b.ReportAllocs()
 	for b.Loop() {
 		confirmed.Judge(confirmed.Question{Now: now, Applied: applied, Wanted: wanted, Replicas: []confirmed.Replica{
-			{Name: "a", Heard: true, Records: x.Records(routes)}, {Name: "b", Heard: true, Records: map[string]confirmed.Record{}},
+			{Name: "a", Heard: true, Records: x.Records(nil, routes)}, {Name: "b", Heard: true, Records: map[string]confirmed.Record{}},
 		}})
 	}
+}
+
+// BenchmarkRecords reads the records for a step that 10,000 proxies have to confirm. It tells for how
+// long the lock is held, which is for 256 of them at a time: an answer of a proxy waits for that.
+func BenchmarkRecords(b *testing.B) {
+	x, all := populated(many, 5)
+	uids := make([]string, len(all))
+	for i, p := range all {
+		uids[i] = p.UID
+	}
+	for b.Loop() {
+		x.Records(uids, []string{"shop/service-00|8080"})
+	}
+	b.ReportMetric(b.Elapsed().Seconds()*1000/float64(b.N)*256/many, "ms-locked")
 }
 
 // BenchmarkMemory says what 10,000 proxies take.

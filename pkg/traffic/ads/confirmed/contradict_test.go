@@ -62,7 +62,7 @@ func TestARouteThatAProxyReportsToHaveIsKnown(t *testing.T) {
 	x.Opened(p, now)
 	x.Happened(p, ads.Ahead{Route: route, Version: version(50)})
 	want := []confirmed.Route{{Name: route, Has: version(50)}}
-	if d := cmp.Diff(want, x.Records([]string{route})["u"].Routes); d != "" {
+	if d := cmp.Diff(want, x.Records(nil, []string{route})["u"].Routes); d != "" {
 		t.Errorf("its routes (-want +got):\n%s", d)
 	}
 }

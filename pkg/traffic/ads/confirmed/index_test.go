@@ -110,7 +110,7 @@ func TestWhatAProxyHas(t *testing.T) {
 			tc.happens(x)
 			tc.want.Proxy = web
 			want := map[string]confirmed.Record{web.UID: tc.want}
-			if diff := cmp.Diff(want, x.Records([]string{"b", "a"})); diff != "" {
+			if diff := cmp.Diff(want, x.Records(nil, []string{"b", "a"})); diff != "" {
 				t.Error(diff)
 			}
 		})
@@ -156,5 +156,40 @@ func TestNotEverybodyWhoLeftIsRemembered(t *testing.T) {
 	}
 	if proxies, _ := x.Size(); proxies != 10_000 {
 		t.Errorf("%d proxies are known", proxies)
+	}
+}
+
+// M5 of the review of the mesh: the lock was held for all proxies, and no answer was noted meanwhile.
+// Records that are read in pieces are complete, and no others.
+func TestRecordsOfMoreProxiesThanAreReadAtOnce(t *testing.T) {
+	const all = 1000
+	x := confirmed.NewIndex()
+	var asked []string
+	for i := range all {
+		p := confirmed.Proxy{UID: fmt.Sprint(i)}
+		x.Opened(p, now)
+		x.Happened(p, acked(routeOf("a", 7)))
+		if i%2 == 0 {
+			asked = append(asked, p.UID)
+		}
+	}
+	records := x.Records(append(asked, "none"), []string{"a"})
+	if len(records) != len(asked) || len(x.Records(nil, nil)) != all || len(x.Records([]string{}, nil)) != 0 {
+		t.Errorf("of %d proxies there are %d records", len(asked), len(records))
+	}
+	for _, uid := range asked {
+		if r := records[uid]; r.UID != uid || len(r.Routes) != 1 || r.Routes[0].Has != version(7) {
+			t.Errorf("the record of %s is %+v", uid, r)
+		}
+	}
+	newest := map[string]ads.Version{"a": version(8)}
+	if n := len(x.Behind(newest, all+1)); n != all {
+		t.Errorf("%d proxies are behind, want %d", n, all)
+	}
+	behind := x.Behind(newest, 300)
+	for i := range 300 {
+		if behind[fmt.Sprint(i)] == nil {
+			t.Fatalf("of the %d that are behind and have not changed for the longest time, %d is missing", len(behind), i)
+		}
 	}
 }

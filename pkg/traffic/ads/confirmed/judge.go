@@ -30,6 +30,11 @@ type Question struct {
 	Wanted []Wanted
 	// Replicas are all of them, whether they were heard or not.
 	Replicas []Replica
+	// ManagedSince is when proxies were first told of the service; zero if that was before
+	// all connections that count. A connection that is older goes past the split.
+	ManagedSince time.Time
+	// OldConnections is how long after that pods are taken to have kept such connections.
+	OldConnections time.Duration
 	// Since is from when on it is known which proxies are connected.
 	Since time.Time
 	// Newest are the versions of the routes as they are published now; one that is not there is
@@ -58,6 +63,9 @@ type Wanted struct {
 	// Starting says that its pod does not run yet. It need not confirm anything as long
 	// as it has never been connected.
 	Starting bool
+	// Redirected says that its pod's connections come to it by their destination, so that
+	// one which was opened before the proxy knew the service passes untouched.
+	Redirected bool
 	// Unfit says why its pod is not expected to answer; empty if the pod and its node are
 	// Ready.
 	Unfit string
@@ -120,6 +128,9 @@ func Judge(q Question) traffic.Observation {
 		})
 	}
 	seen.Sequence = lowest
+	if seen.NotYetRedirected = q.notYetRedirected(); len(seen.NotYetRedirected) > 0 {
+		seen.Knowledge, seen.RedirectedAt = traffic.Unknown, q.redirectedAt()
+	}
 	if seen.Wanted == 0 {
 		seen.Knowledge, seen.Sequence = traffic.NobodyRoutes, 0
 	}
@@ -127,6 +138,24 @@ func Judge(q Question) traffic.Observation {
 	slices.SortFunc(seen.Gone, byAge)
 	return seen
 }
+
+// notYetRedirected names the proxies whose pods may have kept connections from before the
+// service was managed. Only the pod's age tells: Envoy passes such a connection on as
+// bytes, and counts it among those to all other destinations.
+func (q Question) notYetRedirected() (names []string) {
+	if q.ManagedSince.IsZero() || !q.Now.Before(q.redirectedAt()) {
+		return nil
+	}
+	for _, w := range q.Wanted {
+		if w.Redirected && w.Since.Before(q.ManagedSince) {
+			names = append(names, w.Namespace+"/"+w.Pod)
+		}
+	}
+	slices.Sort(names)
+	return names
+}
+
+func (q Question) redirectedAt() time.Time { return q.ManagedSince.Add(q.OldConnections) }
 
 // byAge has those first that wait longest.
 func byAge(a, b traffic.Laggard) int {

@@ -113,41 +113,76 @@ func (x *Index) Size() (proxies, routes int) {
 	return len(x.records), x.routes
 }
 
-// Records of all proxies, by UID, each with those of the routes that it has. The
-// caller may keep them.
-func (x *Index) Records(routes []string) map[string]Record {
+// atOnce is how many records are read before a session that notes an answer has its turn.
+const atOnce = 256
+
+// Records of these proxies, by UID, each with those of the routes that it has; nil asks for
+// all proxies. The caller may keep them. Each record is of one moment, and two of them may
+// be of two.
+func (x *Index) Records(uids, routes []string) map[string]Record {
+	if uids == nil {
+		uids = x.uids()
+	}
+	routes = slices.Sorted(slices.Values(routes))
+	records := make(map[string]Record, len(uids))
+	for some := range slices.Chunk(uids, atOnce) {
+		x.read(some, routes, records)
+	}
+	return records
+}
+
+// uids of all proxies, those first that have not changed for the longest time.
+func (x *Index) uids() []string {
 	x.mu.Lock()
 	defer x.mu.Unlock()
-	routes = slices.Sorted(slices.Values(routes))
-	records := make(map[string]Record, len(x.records))
-	for uid, e := range x.records {
+	uids := make([]string, 0, len(x.records))
+	for e := x.first; e != nil; e = e.next {
+		uids = append(uids, e.UID)
+	}
+	return uids
+}
+
+func (x *Index) read(uids, routes []string, into map[string]Record) {
+	x.mu.Lock()
+	defer x.mu.Unlock()
+	for _, uid := range uids {
+		e := x.records[uid]
+		if e == nil {
+			continue
+		}
 		r := Record{Proxy: e.Proxy, Connected: e.connected, Left: e.left}
 		for _, name := range routes {
 			if i, found := e.find(name); found {
 				r.Routes = append(r.Routes, e.slots[i].route())
 			}
 		}
-		records[uid] = r
+		into[uid] = r
 	}
-	return records
 }
 
 // Behind are connected proxies that have a route in a lower sequence than the newest,
 // at most so many, by UID, with the names of these routes.
 func (x *Index) Behind(newest map[string]ads.Version, limit int) map[string][]string {
-	x.mu.Lock()
-	defer x.mu.Unlock()
 	behind := map[string][]string{}
 	// What has not changed for the longest time waits for the longest time.
-	for e := x.first; e != nil && len(behind) < limit; e = e.next {
-		if !e.left.IsZero() {
+	for some := range slices.Chunk(x.uids(), atOnce) {
+		x.behind(some, newest, limit, behind)
+	}
+	return behind
+}
+
+func (x *Index) behind(uids []string, newest map[string]ads.Version, limit int, into map[string][]string) {
+	x.mu.Lock()
+	defer x.mu.Unlock()
+	for _, uid := range uids {
+		e := x.records[uid]
+		if e == nil || !e.left.IsZero() || len(into) >= limit {
 			continue
 		}
 		for i := range e.slots {
 			if s := &e.slots[i]; s.has.Sequence < newest[s.name].Sequence {
-				behind[e.UID] = append(behind[e.UID], s.name)
+				into[uid] = append(into[uid], s.name)
 			}
 		}
 	}
-	return behind
 }

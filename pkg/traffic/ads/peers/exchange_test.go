@@ -130,7 +130,7 @@ func TestAReplicaHearsWhatAnotherKnows(t *testing.T) {
 	m, _ := follow(t, address, "friend", "127.0.0.1", roots)
 	sequence := func(uid string, want uint64) func() error {
 		return func() error {
-			r := m.Records([]string{"a"})[uid]
+			r := m.Records(nil, []string{"a"})[uid]
 			if len(r.Routes) != 1 || r.Routes[0].Has.Sequence != want {
 				return fmt.Errorf("it knows %+v", r)
 			}
@@ -138,13 +138,13 @@ func TestAReplicaHearsWhatAnotherKnows(t *testing.T) {
 		}
 	}
 	poll.Until(t, patience, "all is known", sequence("uid-4999", 6))
-	if n := len(m.Records(nil)); n != 5000 || !m.Heard(time.Now()) {
+	if n := len(m.Records(nil, nil)); n != 5000 || !m.Heard(time.Now()) {
 		t.Errorf("%d proxies are known", n)
 	}
 	x.Happened(confirmed.Proxy{UID: "uid-17"}, acked(routeOf("a", 7)))
 	poll.Until(t, patience, "what is new is known", sequence("uid-17", 7))
 	x.Closed(confirmed.Proxy{UID: "uid-18"}, time.Now())
-	poll.True(t, patience, "who left is known", func() bool { return !m.Records(nil)["uid-18"].Left.IsZero() })
+	poll.True(t, patience, "who left is known", func() bool { return !m.Records(nil, nil)["uid-18"].Left.IsZero() })
 	poll.True(t, patience, "what is counted is known", func() bool {
 		counted, from := m.Counted("shop", "web", time.Now())
 		return counted["a"].InFlight == 0 && len(counted) == 1 && !from.IsZero()

@@ -87,7 +87,7 @@ func TestAMirrorFollowsItsIndex(t *testing.T) {
 		for tell() {
 		}
 		routes := []string{"a", "b", "c"}
-		want := d.x.Records(routes)
+		want := d.x.Records(nil, routes)
 		for uid, r := range want {
 			for _, at := range []*time.Time{&r.Connected, &r.Left} {
 				if !at.IsZero() {
@@ -101,7 +101,7 @@ func TestAMirrorFollowsItsIndex(t *testing.T) {
 			}
 			want[uid] = r
 		}
-		if diff := cmp.Diff(want, m.Records(routes), cmpopts.EquateEmpty()); diff != "" {
+		if diff := cmp.Diff(want, m.Records(nil, routes), cmpopts.EquateEmpty()); diff != "" {
 			t.Fatal(diff)
 		}
 		if !m.Heard(d.at.Add(offset)) || m.Heard(d.at.Add(offset+peers.Silence)) {
@@ -134,10 +134,10 @@ func TestWhoComesBackBetweenTwoLooksHasConfirmedNothingYet(t *testing.T) {
 	x.Opened(proxy, left.Add(time.Second))
 	tell(left.Add(2 * time.Second))
 	routes := []string{"a"}
-	if d := cmp.Diff(x.Records(routes), m.Records(routes)); d != "" {
+	if d := cmp.Diff(x.Records(nil, routes), m.Records(nil, routes)); d != "" {
 		t.Errorf("what it knows (-index +mirror):\n%s", d)
 	}
-	if former := m.Records(routes)["0"].Routes[0].Former; !former.Equal(left) {
+	if former := m.Records(nil, routes)["0"].Routes[0].Former; !former.Equal(left) {
 		t.Errorf("it was confirmed on a stream that ended at %v, want %v", former, left)
 	}
 }

@@ -118,12 +118,12 @@ func (m *Mirror) Heard(now time.Time) bool {
 	return !m.heard.IsZero() && now.Sub(m.heard) < Silence
 }
 
-// Records are what it has told of routes.
-func (m *Mirror) Records(routes []string) map[string]confirmed.Record {
+// Records are what it has told of routes of these proxies; see [confirmed.Index.Records].
+func (m *Mirror) Records(uids, routes []string) map[string]confirmed.Record {
 	m.mu.Lock()
 	known := m.known
 	m.mu.Unlock()
-	return known.Records(routes)
+	return known.Records(uids, routes)
 }
 
 // Counted is what its proxies have counted of the variations of a service since a

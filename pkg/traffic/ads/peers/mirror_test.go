@@ -71,7 +71,7 @@ func TestWhatWasKnownCountsUntilAllIsToldAnew(t *testing.T) {
 	m := peers.NewMirror()
 	known := func() string {
 		var uids []string
-		for uid := range m.Records(nil) {
+		for uid := range m.Records(nil, nil) {
 			uids = append(uids, uid)
 		}
 		return strings.Join(uids, " ")
@@ -142,7 +142,7 @@ func FuzzUpdate(f *testing.F) {
 		}
 		m := peers.NewMirror()
 		if m.Take(&first, now) == nil {
-			m.Records([]string{"r0"})
+			m.Records(nil, []string{"r0"})
 		}
 	})
 }

@@ -34,12 +34,25 @@ func NewGroup(view *ads.View) *Group {
 	return &Group{current: &revision{view: view, next: make(chan struct{})}}
 }
 
-// Publish goes over to another view. It waits for nobody.
+// Publish goes over to another view. It waits for nobody. One goroutine publishes at a time.
 func (g *Group) Publish(view *ads.View) {
 	g.mu.Lock()
 	defer g.mu.Unlock()
+	g.become(view, ads.Diff(g.current.view, view))
+}
+
+// PublishChanges goes over to the view that differs from the current one by the keys that are
+// gone and the resources that are set; see [ads.View.With]. There has to be one.
+func (g *Group) PublishChanges(gone []ads.Key, set []*ads.Resource) {
+	view, changed := g.View().With(gone, set)
+	g.mu.Lock()
+	defer g.mu.Unlock()
+	g.become(view, changed)
+}
+
+// become makes a view the current one, if it differs. The lock is held.
+func (g *Group) become(view *ads.View, changed []ads.Key) {
 	before := g.current
-	changed := ads.Diff(before.view, view)
 	if len(changed) == 0 && before.view != nil {
 		return
 	}

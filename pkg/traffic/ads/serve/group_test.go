@@ -32,7 +32,17 @@ func TestAGroupTellsAllThatHasChangedSince(t *testing.T) {
 					resources = append(resources, version(name, 0, fmt.Sprint(n)))
 				}
 			}
-			g.Publish(ads.NewView(resources...))
+			switch n := content[name]; {
+			case g.View() == nil || rapid.Bool().Draw(t, "whole"):
+				g.Publish(ads.NewView(resources...))
+			case n == 0:
+				g.PublishChanges([]ads.Key{{Type: ads.Route, Name: name}}, nil)
+			default:
+				g.PublishChanges(nil, []*ads.Resource{version(name, 0, fmt.Sprint(n))})
+			}
+			if d := ads.Diff(ads.NewView(resources...), g.View()); len(d) > 0 {
+				t.Fatalf("%v differ from what was published", d)
+			}
 			begun = append(begun, g.now())
 		}
 		before := rapid.SampledFrom(begun).Draw(t, "since")
