@@ -24,7 +24,10 @@ type Aim struct {
 
 // Aims are all rare cases. Most worlds have two of them beside all else that is drawn; short
 // worlds have one and little else, so that each case is met often.
-func Aims() []Aim { return append(aimsAtOthers(), aimsAtSteps()...) }
+func Aims() []Aim { return append(triedAims(), plannerAims()...) }
+
+// triedAims are those of which most worlds have two.
+func triedAims() []Aim { return append(aimsAtOthers(), aimsAtSteps()...) }
 
 // aimsAtOthers are about people, webhooks and stores.
 func aimsAtOthers() []Aim {

@@ -28,6 +28,8 @@ type Mutant struct {
 	Breaks string
 	// take the protection out of an executor, and what goes by the clock.
 	take func(p *process, own clock.PassiveClock)
+	// think takes a protection out of a planner.
+	think func(p *leader)
 	// in is a world in which it matters, beyond one that is rough.
 	in func(*scenario)
 	// unbounded says that the calls of the store never end.
@@ -44,6 +46,12 @@ func (m Mutant) bound(s evidence.Store) evidence.Store {
 
 // Without is the real executor in the worlds of the mutant.
 func (m Mutant) Without() Mutant { return Mutant{in: m.in} }
+
+func (m Mutant) plan(p *leader) {
+	if m.think != nil {
+		m.think(p)
+	}
+}
 
 func (m Mutant) apply(p *process, own clock.PassiveClock) {
 	if m.take != nil {

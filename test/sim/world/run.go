@@ -52,7 +52,7 @@ func (r *Report) String() string {
 }
 
 // calmMessages bound how long a run may take to end once nothing disturbs it.
-const calmMessages = 60_000
+const calmMessages = 6_000
 
 // Run carries one world out, from its first message to its end. It must be called
 // in a bubble of testing/synctest of its own, after [Prepare].
@@ -68,6 +68,9 @@ func Run(seed uint64, o Options) *Report {
 		o.Aim.at(&c, rand.New(rand.NewPCG(seed, 2))) //nolint:gosec // to be had again
 	case !o.Rough:
 		c.try(rand.New(rand.NewPCG(seed, 2))) //nolint:gosec // to be had again
+		if aside := rand.New(rand.NewPCG(seed, 3)); aside.IntN(25) == 0 { //nolint:gosec // to be had again
+			c.planFrom(aside)
+		}
 	default:
 		c.roughen()
 		if o.Mutant.in != nil {
@@ -84,7 +87,12 @@ func Run(seed uint64, o Options) *Report {
 	s.Spawn("executor-a", w.executor(c.ahead[0]))
 	s.Spawn("executor-b", w.executor(c.ahead[1]))
 	s.Spawn("deployment-controller", w.controller)
-	s.Spawn("observer", w.observer)
+	if c.planner {
+		s.Spawn("planner", w.planner(c.ahead))
+		s.Spawn("assessor-that-judges", w.assess)
+	} else {
+		s.Spawn("observer", w.observer)
+	}
 	for _, d := range c.meddlers {
 		s.Spawn(d.name, w.meddler(d))
 	}
