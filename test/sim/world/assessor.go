@@ -59,16 +59,9 @@ func (w *World) assess(l *schedule.Life) {
 			a.judge(t)
 		}
 		a.freeze()
-		w.assessed.Store(!a.failed && !a.waits())
+		w.assessed.Store(!a.failed && len(a.rechecks) == 0)
 		l.Await(changed, a.patience())
 	}
-}
-
-// waits says that a Baseline is to be judged again although nothing happens. A mass drift lasts
-// until a person has looked.
-func (a *assessor) waits() bool {
-	_, frozen := a.rechecks[guardName]
-	return frozen && len(a.rechecks) > 1 || !frozen && len(a.rechecks) > 0
 }
 
 // patience is until when no target is judged unless one changes.
@@ -262,7 +255,11 @@ func (a *assessor) freeze() {
 	}
 	g := typedOf[v1alpha1.ClusterSpecGuard](a.w, o)
 	tally := guards.Tallies(baselines)[specguard.GuardRef{Name: guardName}]
-	next := specguard.NextFreeze(specguard.FreezeOf(&g.Status), tally.Population, time.Now()).Status()
+	before := specguard.FreezeOf(&g.Status)
+	if a.w.calm.Load() { // a person has looked: what lasts is what is new
+		before = specguard.Freeze{}
+	}
+	next := specguard.NextFreeze(before, tally.Population, time.Now()).Status()
 	delete(a.rechecks, guardName)
 	if next != nil {
 		a.rechecks[guardName] = time.Now().Add(time.Minute)

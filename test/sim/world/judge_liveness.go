@@ -93,7 +93,6 @@ func (j *judge) policyLeaves(t *target, b *v1alpha1.Baseline) string {
 
 // othersLeave is why a drift is left to people.
 func (j *judge) othersLeave(b *v1alpha1.Baseline) string {
-	guard := j.permits.guard
 	switch {
 	case j.w.terminating():
 		return "the namespace is being deleted"
@@ -101,8 +100,6 @@ func (j *judge) othersLeave(b *v1alpha1.Baseline) string {
 		return "nothing is authorized"
 	case b.Status.State == v1alpha1.StateUnknown:
 		return "the body that was authorized is lost"
-	case guard != nil && guard.Status.MassDrift != nil:
-		return "the guard sees a mass drift"
 	}
 	return ""
 }

@@ -29,6 +29,7 @@ func (c *scenario) planFrom(rng *rand.Rand) {
 		c.peers = 9
 	}
 	c.authorisedFor = pick(rng, 0, time.Hour, time.Hour)
+	c.limits.MaxPerHour = 10 // a plan for each of many targets would wait for hours
 	c.limits.MaxTargets = pick[int32](rng, 10, 10, 1)
 	// A plan waits for a day for a ledger that is made anew.
 	c.meddlers = slices.DeleteFunc(c.meddlers, func(d disturbance) bool { return d.name == "eraser" })

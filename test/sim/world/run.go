@@ -22,6 +22,8 @@ type Options struct {
 	Hours bool
 	// Creations has every target be made again.
 	Creations bool
+	// Planner has no plan be there at first, and a planner make them.
+	Planner bool
 	// Aim is the rare case that the world is about; nil has two of them beside all else.
 	Aim *Aim
 	// Refused has requests repeated that were refused, too.
@@ -52,7 +54,7 @@ func (r *Report) String() string {
 }
 
 // calmMessages bound how long a run may take to end once nothing disturbs it.
-const calmMessages = 6_000
+const calmMessages = 60_000
 
 // Run carries one world out, from its first message to its end. It must be called
 // in a bubble of testing/synctest of its own, after [Prepare].
@@ -68,7 +70,7 @@ func Run(seed uint64, o Options) *Report {
 		o.Aim.at(&c, rand.New(rand.NewPCG(seed, 2))) //nolint:gosec // to be had again
 	case !o.Rough:
 		c.try(rand.New(rand.NewPCG(seed, 2))) //nolint:gosec // to be had again
-		if aside := rand.New(rand.NewPCG(seed, 3)); aside.IntN(25) == 0 { //nolint:gosec // to be had again
+		if aside := rand.New(rand.NewPCG(seed, 3)); aside.IntN(25) == 0 || o.Planner { //nolint:gosec // to be had again
 			c.planFrom(aside)
 		}
 	default:

@@ -92,7 +92,6 @@ func (w *World) relent() {
 	w.resume()
 	if w.plansItself {
 		w.restart()
-		w.putRight()
 	} else {
 		w.heal()
 	}
@@ -106,29 +105,6 @@ func (w *World) restart() {
 		l := w.Server.Look(group, "remediationledgers", namespaceOfPlumbline, name)
 		if spec, _ := l["spec"].(map[string]any); spec["halt"] != nil {
 			w.direct(ledgersPath+"/"+name, apiserver.Object{"spec": map[string]any{"halt": nil}})
-		}
-	}
-}
-
-// putRight has a person end a mass drift: each target that drifts is put back, once.
-func (w *World) putRight() {
-	o := w.Server.Look(group, "clusterspecguards", "", guardName)
-	if o == nil || typedOf[v1alpha1.ClusterSpecGuard](w, o).Status.MassDrift == nil {
-		return
-	}
-	for _, t := range w.targets {
-		stored := w.Server.Look(group, "baselines", namespace, t.baseline)
-		is := w.Server.Look(t.gvk.Group, t.resource, namespace, t.name)
-		if stored == nil || is == nil || w.putBack[t.name] {
-			continue
-		}
-		authorised := typedOf[v1alpha1.Baseline](w, stored).Spec.Authorised
-		for _, spec := range []apiserver.Object{t.desired, t.newer, t.other, t.drifted} {
-			if spec != nil && authorised != nil && w.hashOf(t, spec) == authorised.Hash && !sameContent(is, apiserver.Object{"spec": spec}) {
-				w.putBack[t.name] = true
-				w.direct(t.at(), apiserver.Object{"spec": spec})
-				break
-			}
 		}
 	}
 }

@@ -51,8 +51,6 @@ type World struct {
 	leader      *leader
 	begun       []beginningOf
 	assessed    atomic.Bool
-	// putBack are the targets that a person has put back once everything was calm.
-	putBack map[string]bool
 
 	evidence *storetest.Memory
 	keys     keys
@@ -153,7 +151,7 @@ func newWorld(s *schedule.Scheduler, c scenario, mutant Mutant) *World {
 	w := &World{
 		deadline: c.deadline, redis: c.redis, hours: c.hours, still: c.still,
 		midnight: midnight, epoch: time.Now(), s: s, mutant: mutant,
-		evidence: &storetest.Memory{}, keys: signing(), read: map[uintptr]read{}, decodedOnce: map[uintptr]decodedObject{}, putBack: map[string]bool{},
+		evidence: &storetest.Memory{}, keys: signing(), read: map[uintptr]read{}, decodedOnce: map[uintptr]decodedObject{},
 		plansItself: c.planner, authorisedFor: c.authorisedFor,
 		rules:     c.kind.rules(midnight),
 		admission: c.admission, storeFault: c.store, caps: c.caps, clusterCaps: c.clusterCaps, delay: c.delay, doze: c.dozes, workers: c.workers, counts: map[string]int{},
