@@ -82,7 +82,7 @@ func Mutants() []Mutant {
 		}},
 		{Name: "a chain goes as far as the store has it", Breaks: "I26", take: adopts, in: withForgetting},
 		{Name: "the time is that of the own clock", Breaks: "I16", in: withHours, take: func(p *process, own clock.PassiveClock) { p.executor.Time = ownTime{own} }},
-	}, blindMutants()...)
+	}, append(blindMutants(), plannerMutants()...)...)
 }
 
 func both(first, second func(*process, clock.PassiveClock)) func(*process, clock.PassiveClock) {

@@ -48,6 +48,8 @@ type leader struct {
 	informers  *informers
 	own        clock.PassiveClock
 	failures   int
+	// deaf is one who does not know when to look again.
+	deaf bool
 
 	mu sync.Mutex
 	// due is when the policy is looked at; zero when nothing says so.
@@ -187,7 +189,7 @@ func (p *leader) look() {
 		return
 	}
 	p.failures = 0
-	if result.RequeueAfter > 0 {
+	if result.RequeueAfter > 0 && !p.deaf {
 		p.wake(result.RequeueAfter)
 	}
 }

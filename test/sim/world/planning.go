@@ -44,6 +44,9 @@ func (c *scenario) meddle(rng *rand.Rand) {
 		disturber("acceptor", "alice", (*person).accepts), disturber("authorizer", "assessor", (*person).authorizes), disturber("halter", "alice", (*person).halts),
 		disturber("plan-eraser", "root", (*person).erasesPlan), disturber("damager", "root", (*person).damages), disturber("rights", "root", (*person).revokes),
 	}
+	if rng.IntN(20) == 0 {
+		c.hire(eager("frantic-editor", requester, (*person).editsOften))
+	}
 	for _, d := range all {
 		if rng.IntN(3) == 0 {
 			c.hire(d)
