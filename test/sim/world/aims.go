@@ -103,7 +103,7 @@ func aimsAtSteps() []Aim {
 			c.hire(disturbance{name: "canceller-of-intents", user: "alice", do: (*person).cancels, atIntents: true})
 		}},
 		{"workers", []string{"plan beside a plan of the same process"}, func(c *scenario, rng *rand.Rand) {
-			c.workers, c.second, c.limits.MaxConcurrent = true, pick(rng, "other", "other", "same"), 2
+			c.workers, c.second, c.limits.MaxConcurrent = 2, pick(rng, "other", "other", "same"), 2
 		}},
 		{"neighbors", []string{"step Skipped AlreadyDesired", "step Skipped Claimed"}, func(c *scenario, _ *rand.Rand) {
 			c.second, c.limits.MaxConcurrent = "same", 2

@@ -61,11 +61,11 @@ func (w *World) executor(ahead time.Duration) func(*schedule.Life) {
 		if err != nil {
 			panic(err)
 		}
-		if !w.workers {
+		if w.workers == 0 {
 			p.work(l)
 			return
 		}
-		l.Fork(func(s *schedule.Strand) { p.work(s) }, func(s *schedule.Strand) { p.work(s) })
+		l.Fork(slices.Repeat([]func(*schedule.Strand){func(s *schedule.Strand) { p.work(s) }}, w.workers)...)
 	}
 }
 
@@ -102,7 +102,7 @@ func (p *process) carry(by worker, key types.NamespacedName) {
 		p.w.count("plan beside a plan of the same process")
 	}
 	p.busy[key] = true
-	if p.w.workers {
+	if p.w.workers > 0 {
 		p.informers.tell() // the other one may have something to do
 	}
 	result, err := p.reconciler.Reconcile(by.Context(), reconcile.Request{NamespacedName: key})

@@ -63,7 +63,9 @@ func TestTheJudgeNamesTheBrokenPromiseOfAPlanner(t *testing.T) {
 		"a plan for a drift that was seen accepted": {"I30", func(t *testing.T, p *past) {
 			first := p.made(t)
 			drifted := typed[v1alpha1.RemediationPlan](p.commits[first].After).Spec.Plan.Targets[0].DriftedHash
-			p.forgeBaselines(first, func(b *v1alpha1.Baseline) { b.Spec.Accept = &v1alpha1.AcceptRequest{Hash: drifted, RequestedBy: "alice"} })
+			p.forgeBaselines(first, func(b *v1alpha1.Baseline) {
+				b.Spec.Accept = &v1alpha1.AcceptRequest{Hash: drifted, RequestedBy: "alice"}
+			})
 		}},
 		"a plan to a state that was seen authorized no more": {"I30", func(t *testing.T, p *past) {
 			p.forgeBaselines(p.made(t), func(b *v1alpha1.Baseline) { b.Spec.Authorised.Hash = "another" })

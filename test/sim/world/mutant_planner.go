@@ -24,7 +24,9 @@ func plannerMutants() []Mutant {
 			c.hire(eager("foreign", "mallory", (*person).changes), eager("second-foreign", "mallory", (*person).changes), eager("third-foreign", "mallory", (*person).changes))
 		})},
 		{Name: "plans are made at any rate", Breaks: "I28", think: sees(func(list client.ObjectList) {
-			eachPlan(list, func(p *v1alpha1.RemediationPlan) { p.CreationTimestamp = metav1.NewTime(p.CreationTimestamp.Add(-time.Hour)) })
+			eachPlan(list, func(p *v1alpha1.RemediationPlan) {
+				p.CreationTimestamp = metav1.NewTime(p.CreationTimestamp.Add(-time.Hour))
+			})
 		}), in: plannedWorld(func(c *scenario) { c.hire(eager("frantic-editor", requester, (*person).editsOften)) })},
 		{Name: "plans without success are forgotten", Breaks: "I29", think: sees(func(list client.ObjectList) {
 			eachPlan(list, func(p *v1alpha1.RemediationPlan) {

@@ -36,6 +36,13 @@ func (c *scenario) planFrom(rng *rand.Rand) {
 	c.hours = nil
 }
 
+// addWorkers gives the executors of some worlds with workers as many as the real one has.
+func (c *scenario) addWorkers(rng *rand.Rand) {
+	if four := rng.IntN(2) == 0; four && c.workers > 0 || four && c.planner && rng.IntN(4) == 0 {
+		c.workers = 4
+	}
+}
+
 // meddle has some people interfere with what a planner does.
 func (c *scenario) meddle(rng *rand.Rand) {
 	all := []disturbance{

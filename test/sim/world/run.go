@@ -68,8 +68,10 @@ func Run(seed uint64, o Options) *Report {
 	case o.Aim != nil:
 		c.shorten()
 		o.Aim.at(&c, rand.New(rand.NewPCG(seed, 2))) //nolint:gosec // to be had again
+		c.addWorkers(rand.New(rand.NewPCG(seed, 4))) //nolint:gosec // to be had again
 	case !o.Rough:
-		c.try(rand.New(rand.NewPCG(seed, 2))) //nolint:gosec // to be had again
+		c.try(rand.New(rand.NewPCG(seed, 2)))                                          //nolint:gosec // to be had again
+		c.addWorkers(rand.New(rand.NewPCG(seed, 4)))                                   //nolint:gosec // to be had again
 		if aside := rand.New(rand.NewPCG(seed, 3)); aside.IntN(25) == 0 || o.Planner { //nolint:gosec // to be had again
 			c.planFrom(aside)
 		}

@@ -27,8 +27,8 @@ type trials struct {
 	store     storeFault
 	// dozes says that an executor may stand still before it sends an update.
 	dozes bool
-	// workers says that each executor has two workers.
-	workers bool
+	// workers are how many plans each executor carries on at the same time; zero is one.
+	workers int
 	// planner says that no plan is there at first, and a planner makes them: of so many drifted
 	// targets, beside so many others, that were authorized so long before the beginning.
 	planner        bool

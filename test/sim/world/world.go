@@ -79,8 +79,8 @@ type World struct {
 	caps, clusterCaps ledger.Caps
 	delay             time.Duration
 	doze              bool
-	// workers says that an executor carries two plans on at the same time.
-	workers bool
+	// workers are how many plans an executor carries on at the same time; zero is one.
+	workers int
 	// turns of the webhook.
 	turnsMu sync.Mutex
 	turns   []time.Time
