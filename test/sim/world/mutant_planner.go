@@ -14,6 +14,7 @@ import (
 	"github.com/plumbline-dev/plumbline/internal/planning"
 	"github.com/plumbline-dev/plumbline/pkg/apis/plumbline/v1alpha1"
 	"github.com/plumbline-dev/plumbline/test/sim/apiserver"
+	"github.com/plumbline-dev/plumbline/test/sim/schedule"
 )
 
 // plannerMutants take out what keeps a planner from making plans.
@@ -27,7 +28,10 @@ func plannerMutants() []Mutant {
 			eachPlan(list, func(p *v1alpha1.RemediationPlan) {
 				p.CreationTimestamp = metav1.NewTime(p.CreationTimestamp.Add(-time.Hour))
 			})
-		}), in: plannedWorld(func(c *scenario) { c.hire(eager("frantic-editor", requester, (*person).editsOften)) })},
+		}), in: plannedWorld(func(c *scenario) {
+			c.hire(eager("frantic-editor", requester, (*person).editsOften), eager("second-frantic-editor", requester, (*person).editsOften))
+			c.chances, c.messages, c.peers, c.drifted, c.still = schedule.Chances{}, 2500, 0, 1, 100
+		})},
 		{Name: "plans without success are forgotten", Breaks: "I29", think: sees(func(list client.ObjectList) {
 			eachPlan(list, func(p *v1alpha1.RemediationPlan) {
 				if p.Status.CompletedAt != nil {
@@ -108,12 +112,12 @@ func frozenBaselines() func(p *leader) {
 
 // editsOften changes the policy again and again; each change ends the plans of before.
 func (p *person) editsOften() {
-	for i := range 60 {
+	for i := range 120 {
 		safety := map[string]any{"maxPerDay": 20 + i}
 		if p.ask(http.MethodPatch, policyPath, mergePatch, apiserver.Object{"spec": map[string]any{"safety": safety}}) != nil {
 			p.w.count("edit of a policy")
 		}
-		p.Sleep(time.Duration(p.Rand().Int64N(int64(2 * time.Second))))
+		p.Sleep(time.Duration(p.Rand().Int64N(int64(time.Second))))
 		if p.w.calm.Load() {
 			return
 		}
