@@ -1,10 +1,10 @@
 // SPDX-License-Identifier: Apache-2.0
 
-// Package sim is the simulator of remediations: the real executor, and the rules by
-// which the real controller wakes plans, over an API server in memory, with lost,
-// late and doubled messages, watches that are behind, stale reads, crashes
-// anywhere, two executors at once whose clocks are wrong, people and bots who
-// interfere, hours at which nothing may be written, and a Redis that answers
+// Package sim is the simulator of remediations: the real executor, the rules by which
+// the real controller wakes plans, and in some worlds the real planner, over an API
+// server in memory, with lost, late and doubled messages, watches that are behind,
+// stale reads, crashes anywhere, two executors at once whose clocks are wrong, people
+// and bots who interfere, hours at which nothing may be written, and a Redis that answers
 // anything. A seed decides everything, so every run can be had again:
 //
 //	go test ./test/sim -run TestPromisesHoldWhateverHappens -sim.seed 17 -v
@@ -12,6 +12,7 @@
 //	go test ./test/sim -run TestPromises -sim.hours      // every policy has hours
 //	go test ./test/sim -run TestPromises -sim.refused    // what was refused arrives once more
 //	go test ./test/sim -run TestPromises -sim.creations  // every target is made again
+//	go test ./test/sim -run TestPromises -sim.planner    // no plan is there at first
 //
 // PLUMBLINE_LONG=1 runs seeds that were not run before, and says with which one they begin.
 //
@@ -19,7 +20,8 @@
 //
 // Each world has two of the rare cases of [world.Aims] beside all else: policies that are
 // edited, kinds that cannot be read, accepts, webhooks, ill neighbors, fights, mass drifts,
-// stores that break or forget, two workers in a process, long waits, and more.
+// stores that break or forget, two or four workers in a process, long waits, and more. One
+// world in 25 has a planner, which makes all plans.
 // TestRareCasesAreMetOften has short worlds of one case each.
 //
 // # Mutants
@@ -54,6 +56,11 @@
 //	a failure counts as a success              I20
 //	the breaker counts nothing                 I20
 //	calls of the store have no deadline        L5   obeys no brake while the store hangs
+//	plans under way are read from a cache      I27  makes a second plan for a target
+//	plans are made at any rate                 I28
+//	plans without success are forgotten        I29  backs off from nothing
+//	a planner reads Baselines once             I30  plans what a person has accepted
+//	what changes by time alone is not looked at L6  leaves a drift alone for good
 //
 // The API server of these worlds has the chart's policy on creations of the executor
 // (plumbline-executor-creations). For the mutants that drop the uid the policy had to be

@@ -27,6 +27,7 @@ var (
 	rough = flag.Bool("sim.rough", false, "have everybody interfere who may be needed for a protection to matter")
 	hours = flag.Bool("sim.hours", false, "have every policy act at some hours alone")
 	makes = flag.Bool("sim.creations", false, "have every target be gone, and be made again")
+	plans = flag.Bool("sim.planner", false, "have no plan be there at first, and a planner make them")
 	again = flag.Bool("sim.refused", false, "let requests that were refused arrive once more")
 )
 
@@ -66,7 +67,7 @@ const fencesAfterRefusal = true
 
 // options of a run that has no mutant.
 func options(seed uint64) world.Options {
-	return world.Options{Rough: *rough, Hours: *hours, Creations: *makes, Refused: *again || fencesAfterRefusal && seed%8 == 7}
+	return world.Options{Rough: *rough, Hours: *hours, Creations: *makes, Planner: *plans, Refused: *again || fencesAfterRefusal && seed%8 == 7}
 }
 
 // each runs seeds on all processors, until one of them says that it is enough.

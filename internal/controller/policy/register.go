@@ -79,42 +79,66 @@ func (r *Reconciler) all(ctx context.Context, q queue, after time.Duration) {
 
 // Register adds the controller to a manager.
 func (r *Reconciler) Register(mgr ctrl.Manager) error {
-	namespaces := &metav1.PartialObjectMetadata{}
-	namespaces.SetGroupVersionKind(schema.GroupVersionKind{Version: "v1", Kind: "Namespace"})
-	err := ctrl.NewControllerManagedBy(mgr).
+	b := ctrl.NewControllerManagedBy(mgr).
 		Named("policy").
 		WithOptions(controller.Options{
 			MaxConcurrentReconciles: workers,
 			RateLimiter:             workqueue.NewTypedItemExponentialFailureRateLimiter[reconcile.Request](triedSoon, triedAgain),
 		}).
-		For(&v1alpha1.RemediationPolicy{}, builder.WithPredicates(predicate.GenerationChangedPredicate{})).
-		Watches(&v1alpha1.Baseline{}, r.on(urgencyOfBaseline)).
-		Watches(&v1alpha1.RemediationPlan{}, r.on(urgencyOfPlan)).
+		For(&v1alpha1.RemediationPolicy{}, builder.WithPredicates(Specs())).
 		Watches(&v1alpha1.RemediationRequest{}, handler.EnqueueRequestsFromMapFunc(policyOf)).
-		Watches(&v1alpha1.Environment{}, r.on(always(settleTime)), builder.WithPredicates(predicate.GenerationChangedPredicate{})).
-		Watches(&v1alpha1.GuardDefaults{}, r.on(always(settleTime)), builder.WithPredicates(predicate.GenerationChangedPredicate{})).
-		Watches(&v1alpha1.SpecGuard{}, r.on(always(lazily))).
-		Watches(&v1alpha1.ClusterSpecGuard{}, r.on(always(lazily))).
-		Watches(&v1alpha1.RemediationLedger{}, r.on(always(lazily))).
-		WatchesMetadata(namespaces, r.on(always(lazily))).
-		WatchesRawSource(source.Func(r.trigger.attach)).
-		Complete(r)
-	if err != nil {
+		WatchesRawSource(source.Func(r.trigger.attach))
+	for _, s := range Sources() {
+		watches := b.Watches
+		if _, bare := s.Kind.(*metav1.PartialObjectMetadata); bare {
+			watches = b.WatchesMetadata
+		}
+		b = watches(s.Kind, r.on(s.Urgency), builder.WithPredicates(s.When...))
+	}
+	if err := b.Complete(r); err != nil {
 		return fmt.Errorf("registering the policy controller: %w", err)
 	}
 	return nil
 }
 
-// urgency says how soon all policies are to be looked at after a change; before is
-// nil for what is new, after for what is gone. Without news it says no.
-type urgency func(before, after client.Object) (time.Duration, bool)
+// Source is a kind whose changes have all policies looked at.
+type Source struct {
+	Kind    client.Object
+	Urgency Urgency
+	// When are the changes that count.
+	When []predicate.Predicate
+}
 
-func always(d time.Duration) urgency {
+// Sources are the kinds that have all policies looked at, beside policies and requests.
+func Sources() []Source {
+	namespaces := &metav1.PartialObjectMetadata{}
+	namespaces.SetGroupVersionKind(schema.GroupVersionKind{Version: "v1", Kind: "Namespace"})
+	specs := []predicate.Predicate{Specs()}
+	return []Source{
+		{&v1alpha1.Baseline{}, urgencyOfBaseline, nil},
+		{&v1alpha1.RemediationPlan{}, urgencyOfPlan, nil},
+		{&v1alpha1.Environment{}, always(settleTime), specs},
+		{&v1alpha1.GuardDefaults{}, always(settleTime), specs},
+		{&v1alpha1.SpecGuard{}, always(lazily), nil},
+		{&v1alpha1.ClusterSpecGuard{}, always(lazily), nil},
+		{&v1alpha1.RemediationLedger{}, always(lazily), nil},
+		{namespaces, always(lazily), nil},
+	}
+}
+
+// Specs are changes of a spec.
+func Specs() predicate.Predicate { return predicate.GenerationChangedPredicate{} }
+
+// Urgency says how soon all policies are to be looked at after a change; before is
+// nil for what is new, after for what is gone. Without news it says no.
+type Urgency func(before, after client.Object) (time.Duration, bool)
+
+func always(d time.Duration) Urgency {
 	return func(client.Object, client.Object) (time.Duration, bool) { return d, true }
 }
 
 // on looks at all policies as soon as an urgency says.
-func (r *Reconciler) on(how urgency) handler.EventHandler {
+func (r *Reconciler) on(how Urgency) handler.EventHandler {
 	look := func(ctx context.Context, before, after client.Object, q queue) {
 		switch in, news := how(before, after); {
 		case !news:

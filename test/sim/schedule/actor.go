@@ -174,19 +174,21 @@ type Wire struct {
 	Change func(*apiserver.Request)
 	// Critical says which requests are disturbed more often than others.
 	Critical func(apiserver.Request) bool
+	// Name says of a request what its line does not, so that two requests of one process at
+	// one time have an order.
+	Name func(apiserver.Request) string
 }
 
 // Transport sends an actor's requests to a server, as a user.
 func (l *Life) Transport(server *apiserver.Server, user string, wire Wire) http.RoundTripper {
-	return &transport{l, server, user, wire.Change, wire.Critical}
+	return &transport{l, server, user, wire}
 }
 
 type transport struct {
-	life     *Life
-	server   *apiserver.Server
-	user     string
-	change   func(*apiserver.Request)
-	critical func(apiserver.Request) bool
+	life   *Life
+	server *apiserver.Server
+	user   string
+	wire   Wire
 }
 
 // creations is how long a request for a new object may be under way: an API
@@ -199,10 +201,13 @@ func (t *transport) RoundTrip(r *http.Request) (*http.Response, error) {
 		return nil, err
 	}
 	request.Sent = time.Now()
-	if t.change != nil {
-		t.change(&request)
+	if t.wire.Change != nil {
+		t.wire.Change(&request)
 	}
-	message := Message{What: request.String(), Writes: request.Writes(), Critical: t.critical != nil && t.critical(request)}
+	message := Message{What: request.String(), Writes: request.Writes(), Critical: t.wire.Critical != nil && t.wire.Critical(request)}
+	if t.wire.Name != nil {
+		message.What += t.wire.Name(request)
+	}
 	if request.Method == http.MethodPost {
 		message.Perishes = creations
 	}

@@ -253,6 +253,22 @@ func eager(name, user string, do func(*person)) disturbance {
 	return disturbance{name: name, user: user, do: do, eager: true}
 }
 
+// somePlan is the name of a plan; empty while there is none.
+func (p *person) somePlan() string {
+	names := p.w.plans.names()
+	if len(names) == 0 {
+		return ""
+	}
+	return names[p.Rand().IntN(len(names))]
+}
+
+// controlsPlan sets what a person wants of a plan.
+func (p *person) controlsPlan(plan string, control map[string]any) {
+	if plan != "" {
+		p.ask(http.MethodPatch, plansPath+"/"+plan, mergePatch, apiserver.Object{"spec": map[string]any{"control": control}})
+	}
+}
+
 func (p *person) some() *target { return p.w.targets[p.Rand().IntN(len(p.w.targets))] }
 
 // changes a spec.
@@ -299,8 +315,7 @@ func (p *person) replaces() {
 // controls a plan.
 func (p *person) controls() {
 	control := map[string]any{"verb": pick[any](p.Rand(), "Pause", "Pause", "Cancel", "Execute", nil), "requestedBy": "alice"}
-	plan := p.w.plans[p.Rand().IntN(len(p.w.plans))]
-	p.ask(http.MethodPatch, plansPath+"/"+plan.Name, mergePatch, apiserver.Object{"spec": map[string]any{"control": control}})
+	p.controlsPlan(p.somePlan(), control)
 }
 
 // halts the policy, or everything.
@@ -350,7 +365,9 @@ func (p *person) erasesLedger() {
 }
 
 func (p *person) erasesPlan() {
-	p.ask(http.MethodDelete, plansPath+"/"+p.w.plans[p.Rand().IntN(len(p.w.plans))].Name, plain, nil)
+	if plan := p.somePlan(); plan != "" {
+		p.ask(http.MethodDelete, plansPath+"/"+plan, plain, nil)
+	}
 }
 
 func (p *person) erasesNamespace() {

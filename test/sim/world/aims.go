@@ -24,7 +24,10 @@ type Aim struct {
 
 // Aims are all rare cases. Most worlds have two of them beside all else that is drawn; short
 // worlds have one and little else, so that each case is met often.
-func Aims() []Aim { return append(aimsAtOthers(), aimsAtSteps()...) }
+func Aims() []Aim { return append(triedAims(), plannerAims()...) }
+
+// triedAims are those of which most worlds have two.
+func triedAims() []Aim { return append(aimsAtOthers(), aimsAtSteps()...) }
 
 // aimsAtOthers are about people, webhooks and stores.
 func aimsAtOthers() []Aim {
@@ -100,7 +103,7 @@ func aimsAtSteps() []Aim {
 			c.hire(disturbance{name: "canceller-of-intents", user: "alice", do: (*person).cancels, atIntents: true})
 		}},
 		{"workers", []string{"plan beside a plan of the same process"}, func(c *scenario, rng *rand.Rand) {
-			c.workers, c.second, c.limits.MaxConcurrent = true, pick(rng, "other", "other", "same"), 2
+			c.workers, c.second, c.limits.MaxConcurrent = 2, pick(rng, "other", "other", "same"), 2
 		}},
 		{"neighbors", []string{"step Skipped AlreadyDesired", "step Skipped Claimed"}, func(c *scenario, _ *rand.Rand) {
 			c.second, c.limits.MaxConcurrent = "same", 2

@@ -18,8 +18,8 @@
 //
 //	report := world.Run(seed, world.Options{}) // within a bubble of testing/synctest
 //
-// [judge] holds what was written against the promises: I1 to I26 about everything
-// that was ever stored, L1 to L5 about how it ends, and how soon. A [Mutant] is an
+// [judge] holds what was written against the promises: I1 to I30 about everything
+// that was ever stored, L1 to L6 about how it ends, and how soon. A [Mutant] is an
 // executor with one of its protections taken out; the promises must catch each.
 //
 // An executor may stand still for minutes between its decision to make an object and its
@@ -42,11 +42,20 @@
 // network held for longer than its sender waited counts by when it was sent: nobody
 // can call it back, and stopping it would itself be a write outside of the hours.
 //
-// In a share of the worlds an executor has two workers, of which each carries out another plan
-// at the same time, as the queue of controller-runtime guarantees; the real one has four. The
+// In a share of the worlds an executor has two workers, or four as the real one has, of which
+// each carries out another plan at the same time, as the queue of controller-runtime guarantees. The
 // workers share the lock of the records, for which the bubble cannot wait. So while one worker
 // writes a record or keeps its head, the other worker of that process goes on no further.
 //
-// The planner takes no part; plans are there from the beginning. Clocks are wrong by the same
-// from the beginning to the end.
+// In some worlds no plan is there at first, and a planner makes them: the real reconciler of
+// policies ([leader]). What the real one reads from its cache comes from informers, and all else
+// is a message. Each of its lives is that of one of two processes, whose clocks are wrong, and
+// begins with an empty memory. A life begins only after the one before has ended, as by a lease.
+// So a request that the network held may make a plan beside that of the next life; I27, I28 and
+// I29 let such plans pass, because the claims (I12) hold for them, too.
+// The [assessor] of these worlds judges targets by the rules of the real one, and tells of mass
+// drifts. Once everything is calm, the world ends when no plan is live, and the planner and the
+// assessor have nothing to do, now or later. The judge then finds by itself why a drift is left (L6).
+//
+// Clocks are wrong by the same from the beginning to the end.
 package world

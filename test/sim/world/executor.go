@@ -10,6 +10,7 @@ import (
 	"time"
 
 	"github.com/go-logr/logr"
+	metav1 "k8s.io/apimachinery/pkg/apis/meta/v1"
 	"k8s.io/apimachinery/pkg/types"
 	"k8s.io/client-go/rest"
 	"k8s.io/utils/clock"
@@ -60,11 +61,11 @@ func (w *World) executor(ahead time.Duration) func(*schedule.Life) {
 		if err != nil {
 			panic(err)
 		}
-		if !w.workers {
+		if w.workers == 0 {
 			p.work(l)
 			return
 		}
-		l.Fork(func(s *schedule.Strand) { p.work(s) }, func(s *schedule.Strand) { p.work(s) })
+		l.Fork(slices.Repeat([]func(*schedule.Strand){func(s *schedule.Strand) { p.work(s) }}, w.workers)...)
 	}
 }
 
@@ -88,8 +89,8 @@ func (p *process) work(by worker) {
 
 func (w *World) planKeys() []types.NamespacedName {
 	var keys []types.NamespacedName
-	for _, p := range w.plans {
-		keys = append(keys, types.NamespacedName{Namespace: namespace, Name: p.Name})
+	for _, name := range w.plans.names() {
+		keys = append(keys, types.NamespacedName{Namespace: namespace, Name: name})
 	}
 	return keys
 }
@@ -101,7 +102,7 @@ func (p *process) carry(by worker, key types.NamespacedName) {
 		p.w.count("plan beside a plan of the same process")
 	}
 	p.busy[key] = true
-	if p.w.workers {
+	if p.w.workers > 0 {
 		p.informers.tell() // the other one may have something to do
 	}
 	result, err := p.reconciler.Reconcile(by.Context(), reconcile.Request{NamespacedName: key})
@@ -163,14 +164,14 @@ func (p *process) wakeThatWait(c change) {
 func (p *process) wakes(c change) []types.NamespacedName {
 	if c.resource == "remediationplans" {
 		o := new(v1alpha1.RemediationPlan)
-		if !passes(p.w, c, o, []predicate.Predicate{plan.Specs()}) {
+		if !passes(p.w, c, o, plan.Specs()) {
 			return nil
 		}
 		return []types.NamespacedName{{Namespace: c.namespace, Name: c.name}}
 	}
 	var keys []types.NamespacedName
 	for _, s := range p.reconciler.Sources() {
-		if resourceOf(s.Kind) == c.resource && passes(p.w, c, s.Kind, s.When) {
+		if resourceOf(s.Kind) == c.resource && passes(p.w, c, s.Kind, s.When...) {
 			keys = append(keys, wokenBy(p.l.Context(), p.w, s.Wake, s.Kind, c)...)
 		}
 	}
@@ -192,7 +193,7 @@ func wokenBy(ctx context.Context, w *World, wake handler.MapFunc, kind client.Ob
 	return slices.Compact(keys)
 }
 
-func passes(w *World, c change, kind client.Object, all []predicate.Predicate) bool {
+func passes(w *World, c change, kind client.Object, all ...predicate.Predicate) bool {
 	return !slices.ContainsFunc(all, func(p predicate.Predicate) bool {
 		switch {
 		case c.old == nil:
@@ -265,6 +266,12 @@ func resourceOf(kind client.Object) string {
 		return "clusterspecguards"
 	case *v1alpha1.Environment:
 		return "environments"
+	case *v1alpha1.Baseline:
+		return "baselines"
+	case *v1alpha1.GuardDefaults:
+		return "guarddefaults"
+	case *metav1.PartialObjectMetadata:
+		return "namespaces"
 	}
 	panic(fmt.Sprintf("nobody watches %T here", kind))
 }
@@ -284,6 +291,12 @@ func typedLike(w *World, kind client.Object, o apiserver.Object) client.Object {
 		return typedOf[v1alpha1.ClusterSpecGuard](w, o)
 	case *v1alpha1.Environment:
 		return typedOf[v1alpha1.Environment](w, o)
+	case *v1alpha1.Baseline:
+		return typedOf[v1alpha1.Baseline](w, o)
+	case *v1alpha1.GuardDefaults:
+		return typedOf[v1alpha1.GuardDefaults](w, o)
+	case *metav1.PartialObjectMetadata:
+		return typedOf[metav1.PartialObjectMetadata](w, o)
 	}
 	panic(fmt.Sprintf("nobody watches %T here", kind))
 }

@@ -135,8 +135,8 @@ func (w *World) stands() bool {
 	if len(w.forgotten) == 0 || w.calmSince.IsZero() || time.Since(w.calmSince) < longStop {
 		return false
 	}
-	return slices.ContainsFunc(w.plans, func(p *v1alpha1.RemediationPlan) bool {
-		now := w.Server.Look(group, "remediationplans", namespace, p.Name)
+	return slices.ContainsFunc(w.plans.names(), func(name string) bool {
+		now := w.Server.Look(group, "remediationplans", namespace, name)
 		return now != nil && stopped(typedOf[v1alpha1.RemediationPlan](w, now))
 	})
 }

@@ -55,8 +55,11 @@ func massDrift(scope any) apiserver.Object {
 // thaw ends what the assessor has seen, where an answer of its last request was lost.
 func (w *World) thaw() {
 	guard := w.Server.Look(group, "clusterspecguards", "", guardName)
-	if guard != nil && typedOf[v1alpha1.ClusterSpecGuard](w, guard).Status.MassDrift != nil {
+	if guard != nil && !w.plansItself && typedOf[v1alpha1.ClusterSpecGuard](w, guard).Status.MassDrift != nil {
 		w.direct(guardPath+"/status", massDrift(nil))
+	}
+	if w.plansItself {
+		return // the assessor ends fights
 	}
 	for _, t := range w.targets {
 		b := w.Server.Look(group, "baselines", namespace, t.baseline)

@@ -44,6 +44,8 @@ type informers struct {
 type stream struct {
 	objects map[string]apiserver.Object
 	coming  []coming
+	// seen is the revision of the last write that was seen.
+	seen int64
 }
 
 type coming struct {
@@ -139,6 +141,7 @@ func (in *informers) late(s *stream, c apiserver.Commit) {
 }
 
 func (s *stream) apply(c apiserver.Commit) {
+	s.seen = c.Revision
 	key := c.Namespace + "/" + c.Name
 	if c.After == nil {
 		delete(s.objects, key)
@@ -197,6 +200,13 @@ func (in *informers) next() time.Time {
 	return next
 }
 
+// seen is the revision of the last write of a kind that was seen.
+func (in *informers) seen(resource string) int64 {
+	in.mu.Lock()
+	defer in.mu.Unlock()
+	return in.streams[resource].seen
+}
+
 // List implements client.Reader.
 func (in *informers) List(_ context.Context, list client.ObjectList, _ ...client.ListOption) error {
 	in.mu.Lock()
@@ -213,6 +223,12 @@ func (in *informers) List(_ context.Context, list client.ObjectList, _ ...client
 		list.Items = listOf[v1alpha1.GuardDefaults](in, "guarddefaults")
 	case *v1alpha1.EnvironmentList:
 		list.Items = listOf[v1alpha1.Environment](in, "environments")
+	case *v1alpha1.BaselineList:
+		list.Items = listOf[v1alpha1.Baseline](in, "baselines")
+	case *v1alpha1.RemediationPolicyList:
+		list.Items = listOf[v1alpha1.RemediationPolicy](in, "remediationpolicies")
+	case *v1alpha1.RemediationRequestList: // nobody asks for anything here
+		list.Items = nil
 	case *metav1.PartialObjectMetadataList:
 		list.Items = listOf[metav1.PartialObjectMetadata](in, "namespaces")
 	default:

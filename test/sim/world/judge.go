@@ -14,7 +14,7 @@ import (
 
 // Breach is a promise that was broken.
 type Breach struct {
-	// Promise by its name: I1 to I26, L1 to L5.
+	// Promise by its name: I1 to I30, L1 to L6.
 	Promise string
 	// Revision of the write that broke it; zero when it is about the end.
 	Revision int64
@@ -57,7 +57,12 @@ var promises = map[string]string{
 	"L2":  "nothing is left in the open: intents, seals, places in the ledgers",
 	"L3":  "a target is not written again and again",
 	"L4":  "people are told of each end of a plan",
+	"I27": "a planner makes no plan with a target that another live plan has",
+	"I28": "a policy makes at most twenty plans a minute",
+	"I29": "after a plan without success the next one for its object waits",
+	"I30": "nothing is planned of which the planner saw that it is accepted or authorized",
 	"L5":  "a brake holds within minutes",
+	"L6":  "once nothing disturbs it any more a drift that may be put back is put back",
 }
 
 // effect is a write of a step that changed what its target does.
@@ -96,6 +101,10 @@ type judge struct {
 	keptHeads map[string]bool
 	// deleted plans by their name, and ledgers as "ledger name".
 	deleted map[string]bool
+	// made are the plans that planners made.
+	made []making
+	// erased are the uids of deleted plans.
+	erased map[string]bool
 }
 
 // newJudge judges a history of a world.
@@ -104,7 +113,7 @@ func newJudge(w *World, history []apiserver.Commit, ended bool) *judge {
 		w: w, history: history, seen: map[string]int{}, plans: map[string]*v1alpha1.RemediationPlan{},
 		permits: permits{baselines: map[string]*v1alpha1.Baseline{}, granted: map[string]*permit{}},
 		entries: map[string]taken{}, claims: map[string]claimed{}, finalAt: map[string]int64{}, waitsSince: map[string]time.Time{}, brakedSince: map[string]time.Time{}, judgedWait: map[string]bool{},
-		ledgers: map[string]*v1alpha1.RemediationLedger{}, keptHeads: map[string]bool{}, deleted: map[string]bool{}, asked: map[string]bool{}, phases: map[string]map[string]bool{},
+		ledgers: map[string]*v1alpha1.RemediationLedger{}, keptHeads: map[string]bool{}, deleted: map[string]bool{}, erased: map[string]bool{}, asked: map[string]bool{}, phases: map[string]map[string]bool{},
 	}
 	for _, c := range history {
 		j.commit(c)
@@ -212,7 +221,8 @@ func sameContent(a, b apiserver.Object) bool {
 }
 
 func (j *judge) end(ended bool) {
-	j.live(ended)
+	j.ends(ended)
+	j.putsBack(ended)
 	j.recorded()
 	j.letGo()
 	for _, p := range j.plans {

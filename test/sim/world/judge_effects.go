@@ -113,7 +113,7 @@ func (j *judge) notEnded(e effect) {
 	switch {
 	case protocol.Final(phase) || phase == v1alpha1.PlanPaused:
 		j.breaks("I5", e.Revision, "plan %s is %s", e.plan.Name, phase)
-	case j.deleted[e.plan.Name]:
+	case j.erased[string(e.plan.UID)]:
 		j.seen["effect of a plan that is gone"]++
 	}
 }
@@ -132,7 +132,7 @@ func (j *judge) granted(e effect) {
 				j.seen["effect without a ledger"]++
 				continue
 			}
-			if entry != nil && entry.Outcome == v1alpha1.LedgerFailed && j.deleted[e.plan.Name] {
+			if entry != nil && entry.Outcome == v1alpha1.LedgerFailed && j.erased[string(e.plan.UID)] {
 				j.seen["effect that was counted when its plan was gone"]++
 				continue
 			}

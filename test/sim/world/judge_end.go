@@ -18,8 +18,8 @@ import (
 // second is the precision of stored times.
 const second = time.Second
 
-// live: L1 to L4.
-func (j *judge) live(ended bool) {
+// ends: L1 to L4.
+func (j *judge) ends(ended bool) {
 	if len(j.w.forgotten) > 0 && slices.ContainsFunc(planNames(j.plans), func(name string) bool { return !j.deleted[name] && stopped(j.plans[name]) }) {
 		j.seen["chain that stops until a person has looked"]++
 		return // plans wait for its places and targets, too
@@ -42,13 +42,13 @@ func (j *judge) live(ended bool) {
 	}
 	j.placesAtTheEnd()
 	if !ended && len(j.broken) == 0 {
-		j.breaks("L2", 0, "it does not come to rest")
+		j.breaks("L2", 0, "it does not come to rest: %s", j.w.unrest())
 	}
 	written := map[string]int{}
 	for _, e := range j.effects {
 		written[e.Name]++
-		if written[e.Name] > len(j.w.plans) {
-			j.breaks("L3", e.Revision, "%s was written %d times by %d plans", e.Name, written[e.Name], len(j.w.plans))
+		if written[e.Name] > len(j.plans) {
+			j.breaks("L3", e.Revision, "%s was written %d times by %d plans", e.Name, written[e.Name], len(j.plans))
 		}
 	}
 }
@@ -101,6 +101,9 @@ func (j *judge) stays(p *v1alpha1.RemediationPlan, step *v1alpha1.PlanStep) {
 	if last == nil || last.User != Executor || last.After == nil {
 		return
 	}
+	if another := func(e effect) bool { return e.Revision == last.Revision && e.plan.UID != p.UID }; slices.ContainsFunc(j.effects, another) {
+		return // a later plan may lead to a state that was authorized since
+	}
 	if hash := j.w.hashOf(j.w.target(planned.Name), specOf(last.After)); hash != planned.DesiredHash {
 		j.breaks("L1", last.Revision, "%s is verified, and %s is not as desired", p.Name, planned.Name)
 	}
@@ -142,7 +145,7 @@ func (j *judge) recorded() {
 		j.decisionRecords(records)
 	}
 	for _, f := range j.fences {
-		if !slices.ContainsFunc(fences, f.toldBy) && !j.deleted[f.plan.Name] {
+		if !slices.ContainsFunc(fences, f.toldBy) && !j.erased[string(f.plan.UID)] {
 			j.seen["fence without its record"]++
 		}
 	}
@@ -154,7 +157,7 @@ func (j *judge) decisionRecords(records []evidence.Record) {
 	j.seen["decision that is withdrawn"] += len(withdrawn)
 	for i := range records {
 		r := &records[i]
-		if r.Decides() && !withdrawn[r.Chain.Sequence] && !j.deleted[r.Plan.Name] && !j.phases[r.Plan.UID][r.Result.State] {
+		if r.Decides() && !withdrawn[r.Chain.Sequence] && !j.erased[r.Plan.UID] && !j.phases[r.Plan.UID][r.Result.State] {
 			j.breaks("I13", 0, "record %d tells that plan %s was %s, and it never was", r.Chain.Sequence, r.Plan.Name, r.Result.State)
 		}
 	}
@@ -194,8 +197,8 @@ func withdrawnBy(records []evidence.Record) map[int64]bool {
 // withdrawn says whether there is a record for each one that a plan withdraws.
 func (w *World) withdrawn() bool {
 	var wanted []int64
-	for _, p := range w.plans {
-		if now := w.Server.Look(group, "remediationplans", namespace, p.Name); now != nil {
+	for _, name := range w.plans.names() {
+		if now := w.Server.Look(group, "remediationplans", namespace, name); now != nil {
 			if d := typedOf[v1alpha1.RemediationPlan](w, now).Status.Decision; d != nil {
 				for _, r := range d.Withdraws {
 					wanted = append(wanted, r.Sequence)
@@ -233,7 +236,7 @@ func (j *judge) stepRecords(steps map[string]evidence.Record) {
 		wrote[id] = true
 		r, told := steps[id]
 		switch {
-		case !told && !j.deleted[e.plan.Name]:
+		case !told && !j.erased[string(e.plan.UID)]:
 			j.breaks("I13", e.Revision, "no record tells of step %d of %s", e.step, e.plan.Name)
 		case told && r.Result.Origin == evidence.OriginAPIResponse && r.Result.ResourceVersion != strconv.FormatInt(e.Revision, 10):
 			j.breaks("I13", e.Revision, "the record of step %d of %s tells of version %s", e.step, e.plan.Name, r.Result.ResourceVersion)

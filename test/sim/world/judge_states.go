@@ -3,6 +3,7 @@
 package world
 
 import (
+	"fmt"
 	"slices"
 
 	"github.com/plumbline-dev/plumbline/pkg/apis/plumbline/v1alpha1"
@@ -14,14 +15,24 @@ import (
 func (j *judge) plan(c apiserver.Commit) {
 	if c.After == nil {
 		j.deleted[c.Name] = true
+		j.erased[fmt.Sprint(metadata(c.Before)["uid"])] = true
 		return
 	}
 	next, before := typedOf[v1alpha1.RemediationPlan](j.w, c.After), j.plans[c.Name]
+	if c.Before == nil && before != nil { // it was deleted, and is made again
+		before = nil
+		delete(j.deleted, c.Name)
+		delete(j.finalAt, c.Name)
+		delete(j.asked, c.Name)
+	}
 	j.plans[c.Name] = next
 	j.asked[c.Name] = j.asked[c.Name] || next.Spec.Control.Verb == v1alpha1.PlanExecute
 	j.had(next)
 	if j.finalAt[c.Name] == 0 && protocol.Final(next.Status.Phase) {
 		j.finalAt[c.Name] = c.Revision
+	}
+	if before == nil {
+		j.planned(c, next)
 	}
 	if before == nil || c.Subresource != "status" {
 		return

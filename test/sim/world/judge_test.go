@@ -35,6 +35,10 @@ func quiet(c scenario) *past {
 	w := newWorld(s, c, Mutant{})
 	s.Spawn("executor-a", w.executor(0))
 	s.Spawn("deployment-controller", w.controller)
+	if c.planner {
+		s.Spawn("planner", w.planner(c.ahead))
+		s.Spawn("assessor-that-judges", w.assess)
+	}
 	s.Run(5000, w.ended)
 	s.Stop()
 	return &past{w, slices.Clone(w.Server.History())}

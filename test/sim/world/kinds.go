@@ -66,6 +66,8 @@ type shape struct {
 	// newer is what was authorised after what is desired; nil unless it is a rollback.
 	newer apiserver.Object
 	gone  bool
+	// inSync says that it is as it should be at first.
+	inSync bool
 }
 
 // shape of the targets of an action.

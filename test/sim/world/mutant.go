@@ -28,6 +28,8 @@ type Mutant struct {
 	Breaks string
 	// take the protection out of an executor, and what goes by the clock.
 	take func(p *process, own clock.PassiveClock)
+	// think takes a protection out of a planner.
+	think func(p *leader)
 	// in is a world in which it matters, beyond one that is rough.
 	in func(*scenario)
 	// unbounded says that the calls of the store never end.
@@ -44,6 +46,12 @@ func (m Mutant) bound(s evidence.Store) evidence.Store {
 
 // Without is the real executor in the worlds of the mutant.
 func (m Mutant) Without() Mutant { return Mutant{in: m.in} }
+
+func (m Mutant) plan(p *leader) {
+	if m.think != nil {
+		m.think(p)
+	}
+}
 
 func (m Mutant) apply(p *process, own clock.PassiveClock) {
 	if m.take != nil {
@@ -74,7 +82,7 @@ func Mutants() []Mutant {
 		}},
 		{Name: "a chain goes as far as the store has it", Breaks: "I26", take: adopts, in: withForgetting},
 		{Name: "the time is that of the own clock", Breaks: "I16", in: withHours, take: func(p *process, own clock.PassiveClock) { p.executor.Time = ownTime{own} }},
-	}, blindMutants()...)
+	}, append(blindMutants(), plannerMutants()...)...)
 }
 
 func both(first, second func(*process, clock.PassiveClock)) func(*process, clock.PassiveClock) {

@@ -152,13 +152,29 @@ func (w *World) addTarget(name string, k *kind, s shape) *target {
 	t := &target{kind: k, shape: s, name: name, baseline: specguard.BaselineName(k.resource, k.gvk.Group, name)}
 	t.revision = specguard.RevisionName(t.baseline, 1)
 	t.desiredHash, t.driftedHash = w.hashOf(t, s.desired), w.hashOf(t, s.drifted)
-	if s.gone {
+	observed := v1alpha1.ObservedState{Hash: t.driftedHash}
+	is := v1alpha1.StateDrifted
+	switch {
+	case s.inSync:
+		o := k.object(name, s.desired)
+		if k == &deployments {
+			metadata(o)["generation"] = int64(1)
+			ready(o)
+		}
+		t.uid = w.store(k.gvk.Group, k.gvk.Version, k.resource, namespace, o)
+		observed.Hash, is = t.desiredHash, v1alpha1.StateInSync
+	case s.gone:
 		t.driftedHash = specguard.HashAbsent
-	} else {
+		observed.Hash = t.driftedHash
+	default:
 		t.uid = w.store(k.gvk.Group, k.gvk.Version, k.resource, namespace, k.object(name, s.drifted))
 	}
+	observed.UID = string(t.uid)
 	authorised := w.authorise(t, s.desired, 1)
-	status := v1alpha1.BaselineStatus{Observed: v1alpha1.ObservedState{UID: string(t.uid), Hash: t.driftedHash}, State: v1alpha1.StateDrifted, Guards: []string{"ClusterSpecGuard/" + guardName}, FirstSeen: &authorised.At}
+	status := v1alpha1.BaselineStatus{Observed: observed, State: is, Guards: []string{"ClusterSpecGuard/" + guardName}, FirstSeen: &metav1.Time{Time: w.epoch}}
+	if s.inSync {
+		status.FirstSeen = nil
+	}
 	if s.newer != nil {
 		status.LastReady = &v1alpha1.ReadyRevision{Revision: t.revision, Hash: t.desiredHash, At: authorised.At}
 		authorised = w.authorise(t, s.newer, 2)
@@ -186,16 +202,21 @@ func (w *World) authorise(t *target, spec apiserver.Object, number int64) *v1alp
 	}
 	state := &v1alpha1.AuthorisedState{
 		UID: string(t.uid), Hash: w.hashOf(t, spec), Revision: specguard.RevisionName(t.baseline, number), Number: number,
-		By: "ci", At: metav1.NewTime(w.epoch), Origin: v1alpha1.OriginCreated,
+		By: "ci", At: metav1.NewTime(w.epoch.Add(-w.authorisedFor)), Origin: v1alpha1.OriginCreated,
 	}
-	w.storeOwn("baselinerevisions", namespace, &v1alpha1.BaselineRevision{
-		TypeMeta: typeMeta("BaselineRevision"), ObjectMeta: metav1.ObjectMeta{Name: state.Revision, Namespace: namespace},
+	w.storeOwn("baselinerevisions", namespace, storedRevision(t, number, state.Hash, state.By, state.At, body))
+	return state
+}
+
+// storedRevision keeps what was authorized of a target.
+func storedRevision(t *target, number int64, hash, by string, at metav1.Time, body []byte) *v1alpha1.BaselineRevision {
+	return &v1alpha1.BaselineRevision{
+		TypeMeta: typeMeta("BaselineRevision"), ObjectMeta: metav1.ObjectMeta{Name: specguard.RevisionName(t.baseline, number), Namespace: namespace},
 		Spec: v1alpha1.BaselineRevisionSpec{
-			Baseline: t.baseline, Number: number, Hash: state.Hash, By: state.By, At: state.At,
+			Baseline: t.baseline, Number: number, Hash: hash, By: by, At: at,
 			Encoding: v1alpha1.BodyEncodingZstd, Body: kube.Compress(body), Size: int64(len(body)),
 		},
-	})
-	return state
+	}
 }
 
 // hashOf is the guarded hash of a spec of a target.
@@ -215,7 +236,7 @@ func (w *World) hashOf(t *target, spec apiserver.Object) string {
 }
 
 // plan is one of the world.
-func (w *World) addPlan(name string, action v1alpha1.RemediationAction, batches [][]int32, targets []*target, begins beginning) *v1alpha1.RemediationPlan {
+func (w *World) addPlan(name string, action v1alpha1.RemediationAction, batches [][]int32, targets []*target, begins beginning) {
 	p := &v1alpha1.RemediationPlan{TypeMeta: typeMeta("RemediationPlan"), ObjectMeta: metav1.ObjectMeta{Name: name, Namespace: namespace}}
 	planned := &p.Spec.Plan
 	*planned = v1alpha1.PlannedRemediation{
@@ -245,6 +266,5 @@ func (w *World) addPlan(name string, action v1alpha1.RemediationAction, batches 
 			FirstSeen: metav1.NewTime(w.epoch),
 		})
 	}
-	p.UID = w.storeOwn("remediationplans", namespace, p)
-	return p
+	w.storeOwn("remediationplans", namespace, p)
 }

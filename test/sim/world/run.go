@@ -22,6 +22,8 @@ type Options struct {
 	Hours bool
 	// Creations has every target be made again.
 	Creations bool
+	// Planner has no plan be there at first, and a planner make them.
+	Planner bool
 	// Aim is the rare case that the world is about; nil has two of them beside all else.
 	Aim *Aim
 	// Refused has requests repeated that were refused, too.
@@ -66,8 +68,13 @@ func Run(seed uint64, o Options) *Report {
 	case o.Aim != nil:
 		c.shorten()
 		o.Aim.at(&c, rand.New(rand.NewPCG(seed, 2))) //nolint:gosec // to be had again
+		c.addWorkers(rand.New(rand.NewPCG(seed, 4))) //nolint:gosec // to be had again
 	case !o.Rough:
-		c.try(rand.New(rand.NewPCG(seed, 2))) //nolint:gosec // to be had again
+		c.try(rand.New(rand.NewPCG(seed, 2)))                                          //nolint:gosec // to be had again
+		c.addWorkers(rand.New(rand.NewPCG(seed, 4)))                                   //nolint:gosec // to be had again
+		if aside := rand.New(rand.NewPCG(seed, 3)); aside.IntN(25) == 0 || o.Planner { //nolint:gosec // to be had again
+			c.planFrom(aside)
+		}
 	default:
 		c.roughen()
 		if o.Mutant.in != nil {
@@ -84,7 +91,12 @@ func Run(seed uint64, o Options) *Report {
 	s.Spawn("executor-a", w.executor(c.ahead[0]))
 	s.Spawn("executor-b", w.executor(c.ahead[1]))
 	s.Spawn("deployment-controller", w.controller)
-	s.Spawn("observer", w.observer)
+	if c.planner {
+		s.Spawn("planner", w.planner(c.ahead))
+		s.Spawn("assessor-that-judges", w.assess)
+	} else {
+		s.Spawn("observer", w.observer)
+	}
 	for _, d := range c.meddlers {
 		s.Spawn(d.name, w.meddler(d))
 	}

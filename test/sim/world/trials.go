@@ -27,8 +27,13 @@ type trials struct {
 	store     storeFault
 	// dozes says that an executor may stand still before it sends an update.
 	dozes bool
-	// workers says that each executor has two workers.
-	workers bool
+	// workers are how many plans each executor carries on at the same time; zero is one.
+	workers int
+	// planner says that no plan is there at first, and a planner makes them: of so many drifted
+	// targets, beside so many others, that were authorized so long before the beginning.
+	planner        bool
+	drifted, peers int
+	authorisedFor  time.Duration
 	// manual plans wait for a person, and scheduled ones for a time after the beginning.
 	manual    bool
 	scheduled time.Duration
@@ -36,7 +41,7 @@ type trials struct {
 
 // try gives a scenario two aims.
 func (c *scenario) try(rng *rand.Rand) {
-	all := Aims()
+	all := triedAims()
 	first := rng.IntN(len(all))
 	second := (first + 1 + rng.IntN(len(all)-1)) % len(all)
 	for _, i := range []int{first, second} {

@@ -13,7 +13,10 @@ import (
 	"github.com/plumbline-dev/plumbline/test/sim/apiserver"
 )
 
-const baselinesPath = "/apis/plumbline.dev/v1alpha1/namespaces/" + namespace + "/baselines/"
+const (
+	baselinesPath = "/apis/plumbline.dev/v1alpha1/namespaces/" + namespace + "/baselines/"
+	revisionsPath = "/apis/plumbline.dev/v1alpha1/namespaces/" + namespace + "/baselinerevisions"
+)
 
 // accepts what drifted.
 func (p *person) accepts() {
@@ -53,8 +56,7 @@ func (w *World) another(t *target) *v1alpha1.AuthorisedState {
 // cancels a plan.
 func (p *person) cancels() {
 	control := map[string]any{"verb": "Cancel", "requestedBy": "alice"}
-	plan := p.w.plans[p.Rand().IntN(len(p.w.plans))]
-	p.ask(http.MethodPatch, plansPath+"/"+plan.Name, mergePatch, apiserver.Object{"spec": map[string]any{"control": control}})
+	p.controlsPlan(p.somePlan(), control)
 }
 
 // haltsLedger halts everything in one of the ledgers.
@@ -65,10 +67,9 @@ func (p *person) haltsLedger() {
 
 // pausesLong pauses a plan for up to half an hour.
 func (p *person) pausesLong() {
-	plan := p.w.plans[p.Rand().IntN(len(p.w.plans))]
+	plan := p.somePlan()
 	control := func(verb any) {
-		body := apiserver.Object{"spec": map[string]any{"control": map[string]any{"verb": verb, "requestedBy": "alice"}}}
-		p.ask(http.MethodPatch, plansPath+"/"+plan.Name, mergePatch, body)
+		p.controlsPlan(plan, map[string]any{"verb": verb, "requestedBy": "alice"})
 	}
 	p.w.count("long pause")
 	control("Pause")
@@ -89,8 +90,23 @@ func (w *World) relent() {
 	w.blind.Store(nil)
 	w.broken.Store(false)
 	w.resume()
-	w.heal()
+	if w.plansItself {
+		w.restart()
+	} else {
+		w.heal()
+	}
 	w.thaw()
+}
+
+// restart takes back the halts of the ledgers: a policy makes plans while they last, each of
+// which ends at once.
+func (w *World) restart() {
+	for _, name := range ledgerNames {
+		l := w.Server.Look(group, "remediationledgers", namespaceOfPlumbline, name)
+		if spec, _ := l["spec"].(map[string]any); spec["halt"] != nil {
+			w.direct(ledgersPath+"/"+name, apiserver.Object{"spec": map[string]any{"halt": nil}})
+		}
+	}
 }
 
 // heal says that all other objects are healthy, where the last count says otherwise.
@@ -105,17 +121,17 @@ func (w *World) heal() {
 // resume takes back what pauses a plan, and executes one that waits for a person; somebody
 // may have asked for a pause at the last moment.
 func (w *World) resume() {
-	for _, p := range w.plans {
-		now := w.Server.Look(group, "remediationplans", namespace, p.Name)
+	for _, name := range w.plans.names() {
+		now := w.Server.Look(group, "remediationplans", namespace, name)
 		if now == nil {
 			continue
 		}
 		plan := typedOf[v1alpha1.RemediationPlan](w, now)
 		switch verb := plan.Spec.Control.Verb; {
 		case verb == v1alpha1.PlanPause:
-			w.direct(plansPath+"/"+p.Name, apiserver.Object{"spec": map[string]any{"control": map[string]any{"verb": nil}}})
+			w.direct(plansPath+"/"+name, apiserver.Object{"spec": map[string]any{"control": map[string]any{"verb": nil}}})
 		case verb == "" && plan.Spec.Plan.Trigger == v1alpha1.TriggerManual && !final(now):
-			w.direct(plansPath+"/"+p.Name, apiserver.Object{"spec": map[string]any{"control": map[string]any{"verb": "Execute", "requestedBy": "alice"}}})
+			w.direct(plansPath+"/"+name, apiserver.Object{"spec": map[string]any{"control": map[string]any{"verb": "Execute", "requestedBy": "alice"}}})
 		}
 	}
 }

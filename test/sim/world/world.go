@@ -4,6 +4,7 @@ package world
 
 import (
 	"cmp"
+	"fmt"
 	"sync"
 	"sync/atomic"
 	"time"
@@ -38,7 +39,18 @@ type World struct {
 	policy    *v1alpha1.RemediationPolicy
 	policyUID types.UID
 	targets   []*target
-	plans     []*v1alpha1.RemediationPlan
+	plans     known
+	writers   writers
+	sights    sights
+	// authorisedFor is since how long before the beginning targets are authorized.
+	authorisedFor time.Duration
+	// plansItself says that the plans are made by a planner. Its lives are begun, the last of
+	// which is the leader; assessed says that all targets are judged as they are.
+	plansItself bool
+	leaderMu    sync.Mutex
+	leader      *leader
+	begun       []beginningOf
+	assessed    atomic.Bool
 
 	evidence *storetest.Memory
 	keys     keys
@@ -67,8 +79,8 @@ type World struct {
 	caps, clusterCaps ledger.Caps
 	delay             time.Duration
 	doze              bool
-	// workers says that an executor carries two plans on at the same time.
-	workers bool
+	// workers are how many plans an executor carries on at the same time; zero is one.
+	workers int
 	// turns of the webhook.
 	turnsMu sync.Mutex
 	turns   []time.Time
@@ -83,6 +95,8 @@ type World struct {
 	// read are the objects that were read as typed ones.
 	readMu sync.Mutex
 	read   map[uintptr]read
+	// decodedOnce are those that were decoded as the assessor keeps them.
+	decodedOnce map[uintptr]decodedObject
 	// stalls and wakes count what came of watches.
 	stalls, wakes atomic.Int64
 	// announced has the phases of the ends that an executor told people of, by plan.
@@ -137,7 +151,8 @@ func newWorld(s *schedule.Scheduler, c scenario, mutant Mutant) *World {
 	w := &World{
 		deadline: c.deadline, redis: c.redis, hours: c.hours, still: c.still,
 		midnight: midnight, epoch: time.Now(), s: s, mutant: mutant,
-		evidence: &storetest.Memory{}, keys: signing(), read: map[uintptr]read{},
+		evidence: &storetest.Memory{}, keys: signing(), read: map[uintptr]read{}, decodedOnce: map[uintptr]decodedObject{},
+		plansItself: c.planner, authorisedFor: c.authorisedFor,
 		rules:     c.kind.rules(midnight),
 		admission: c.admission, storeFault: c.store, caps: c.caps, clusterCaps: c.clusterCaps, delay: c.delay, doze: c.dozes, workers: c.workers, counts: map[string]int{},
 	}
@@ -145,6 +160,8 @@ func newWorld(s *schedule.Scheduler, c scenario, mutant Mutant) *World {
 	for _, aim := range c.aims {
 		w.count("world of " + aim)
 	}
+	w.Server.Watch(w.plans.note)
+	w.Server.Watch(w.writers.note)
 	w.Server.Watch(w.wake)
 	w.Server.Authorise(w.may)
 	w.Server.Admit(w.admits)
@@ -171,9 +188,33 @@ func newWorld(s *schedule.Scheduler, c scenario, mutant Mutant) *World {
 	if c.hours != nil {
 		w.policy.Spec.Schedule = c.hours.schedule(midnight)
 	}
+	if c.planner {
+		w.policy.Spec.MinimumSeverity = v1alpha1.SeverityLow
+		w.policy.Spec.Exceptions.Recreate = v1alpha1.Allowed
+	}
 	w.policyUID = w.storeOwn("remediationpolicies", "", w.policy)
-	w.addPlans(c)
+	if c.planner {
+		w.addTargets(c)
+	} else {
+		w.addPlans(c)
+	}
 	return w
+}
+
+// addTargets stores the targets of a world with a planner: some have drifted, and others have not.
+func (w *World) addTargets(c scenario) {
+	shape := c.kind.shape(c.action)
+	shape.gone = c.gone
+	if c.action == v1alpha1.ActionRestart {
+		shape.drifted = c.kind.bad()
+	}
+	for _, name := range []string{"web", "api", "worker"}[:c.drifted] {
+		w.targets = append(w.targets, w.addTarget(name, c.kind, shape))
+	}
+	shape.gone, shape.inSync = false, true
+	for i := range c.peers {
+		w.targets = append(w.targets, w.addTarget(fmt.Sprintf("peer-%d", i), c.kind, shape))
+	}
 }
 
 func (w *World) addPlans(c scenario) {
@@ -186,14 +227,14 @@ func (w *World) addPlans(c scenario) {
 	for i := range steps {
 		w.targets = append(w.targets, w.addTarget([]string{"web", "api"}[i], c.kind, shape))
 	}
-	w.plans = append(w.plans, w.addPlan("first", c.action, c.batches, w.targets, c.beginning(w.epoch)))
+	w.addPlan("first", c.action, c.batches, w.targets, c.beginning(w.epoch))
 	switch c.second {
 	case "other":
 		other := w.addTarget("worker", c.kind, shape)
 		w.targets = append(w.targets, other)
-		w.plans = append(w.plans, w.addPlan("second", c.action, [][]int32{{0}}, []*target{other}, atOnce))
+		w.addPlan("second", c.action, [][]int32{{0}}, []*target{other}, atOnce)
 	case "same":
-		w.plans = append(w.plans, w.addPlan("second", c.action, [][]int32{{0}}, w.targets[:1], atOnce))
+		w.addPlan("second", c.action, [][]int32{{0}}, w.targets[:1], atOnce)
 	}
 }
 
@@ -256,8 +297,8 @@ func (w *World) ended() bool {
 	if w.stands() {
 		return true
 	}
-	for _, p := range w.plans {
-		now := w.Server.Look(group, "remediationplans", namespace, p.Name)
+	for _, name := range w.plans.names() {
+		now := w.Server.Look(group, "remediationplans", namespace, name)
 		if now != nil && (!final(now) || !announced(now)) {
 			return false
 		}
@@ -272,7 +313,7 @@ func (w *World) ended() bool {
 			}
 		}
 	}
-	return w.s.Quiet() && w.withdrawn()
+	return w.s.Quiet() && w.withdrawn() && (!w.plansItself || w.rests() && w.assessed.Load())
 }
 
 func final(plan apiserver.Object) bool {
