@@ -111,14 +111,8 @@ func Run(ctx context.Context, setup Setup) error {
 	if err := registerCensus(setup.Registry, from, s.directory); err != nil {
 		return err
 	}
-	counted, err := newCountsObserver(setup.Registry)
-	if err != nil {
+	if err := s.openCounts(); err != nil {
 		return err
-	}
-	s.counts = receive.New(receive.Config{Confirmed: s.stratumOf}, counting{s.directory}, counted, setup.Clock.Now)
-	s.port = tlsport.NewMetrics("plumbline_xds")
-	if err := setup.Registry.Register(s.port); err != nil {
-		return fmt.Errorf("registering the metrics of the port: %w", err)
 	}
 	s.directory.Gateways, s.directory.Misread = setup.Gateways, told.misread
 	s.directory.AnyAddress, s.directory.AddressWait = setup.AnyAddress, addressWait
@@ -126,6 +120,20 @@ func Run(ctx context.Context, setup Setup) error {
 		return err
 	}
 	return s.run(ctx)
+}
+
+// openCounts makes what takes the counts of proxies, and the metrics of the port.
+func (s *service) openCounts() error {
+	counted, err := newCountsObserver(s.Registry)
+	if err != nil {
+		return err
+	}
+	s.counts = receive.New(receive.Config{Confirmed: s.stratumOf}, counting{s.directory}, counted, s.Clock.Now)
+	s.port = tlsport.NewMetrics("plumbline_xds")
+	if err := s.Registry.Register(s.port); err != nil {
+		return fmt.Errorf("registering the metrics of the port: %w", err)
+	}
+	return nil
 }
 
 // watches that are told of, with their metric.

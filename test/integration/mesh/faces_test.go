@@ -16,6 +16,7 @@ import (
 	"time"
 
 	corev1 "k8s.io/api/core/v1"
+	apierrors "k8s.io/apimachinery/pkg/api/errors"
 	"sigs.k8s.io/controller-runtime/pkg/client"
 
 	"github.com/plumbline-dev/plumbline/internal/controller/mesh"
@@ -135,6 +136,22 @@ func (s *shop) under(service, hosts string) {
 	s.must(admin.Get(s.t.Context(), client.ObjectKey{Namespace: s.namespace, Name: service}, &svc))
 	svc.Annotations = map[string]string{ir.HostsAnnotation: hosts}
 	s.must(admin.Update(s.t.Context(), &svc))
+	s.ownsBackends()
+}
+
+// ownsBackends gives the address of the backends to a pod of the namespace. Pods of other tests
+// have this address as well, and gateways serve no pod of another namespace alone.
+func (s *shop) ownsBackends() {
+	s.t.Helper()
+	pod := &corev1.Pod{ObjectMeta: s.named("backend-0"), Spec: corev1.PodSpec{Containers: []corev1.Container{{Name: "app", Image: "app"}}}}
+	if err := admin.Create(s.t.Context(), pod); apierrors.IsAlreadyExists(err) {
+		return
+	} else if err != nil {
+		s.t.Fatal(err)
+	}
+	pod.Status.Phase, pod.Status.PodIP = corev1.PodRunning, backend.Own(s.t)
+	pod.Status.PodIPs = []corev1.PodIP{{IP: pod.Status.PodIP}}
+	s.must(admin.Status().Update(s.t.Context(), pod))
 }
 
 // gateways are pods of a namespace of their own, here with the account "front".

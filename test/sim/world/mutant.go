@@ -32,6 +32,9 @@ type Mutant struct {
 	think func(p *leader)
 	// in is a world in which it matters, beyond one that is rough.
 	in func(*scenario)
+	// patience is how many messages a run may take to end once nothing disturbs it; 0 is as many
+	// as any run may. A mutant may go on for ever.
+	patience int
 	// unbounded says that the calls of the store never end.
 	unbounded bool
 }

@@ -39,7 +39,7 @@ func plannerMutants() []Mutant {
 				}
 			})
 		}), in: plannedWorld(func(c *scenario) { c.hire(eager("halter", "alice", (*person).haltsLedger)) })},
-		{Name: "a planner reads Baselines once", Breaks: "I30", think: frozenBaselines(), in: plannedWorld(func(c *scenario) {
+		{Name: "a planner reads Baselines once", Breaks: "I30", think: frozenBaselines(), patience: 3000, in: plannedWorld(func(c *scenario) {
 			c.hire(eager("acceptor", "alice", (*person).accepts), eager("authorizer", "assessor", (*person).authorizes), eager("second-authorizer", "assessor", (*person).authorizes))
 		})},
 		{Name: "what changes by time alone is not looked at", Breaks: "L6", think: func(p *leader) { p.deaf = true }, in: plannedWorld(func(c *scenario) { c.authorisedFor = 0 })},

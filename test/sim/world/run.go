@@ -3,6 +3,7 @@
 package world
 
 import (
+	"cmp"
 	"fmt"
 	"maps"
 	"math/rand/v2"
@@ -114,7 +115,7 @@ func (w *World) settle() bool {
 	w.s.Disturb(schedule.Chances{})
 	w.s.Retire("executor-b")
 	w.s.Note("everything is calm")
-	return w.s.Run(calmMessages, func() bool {
+	return w.s.Run(cmp.Or(w.mutant.patience, calmMessages), func() bool {
 		w.relent()
 		return w.ended()
 	})

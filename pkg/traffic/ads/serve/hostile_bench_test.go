@@ -74,7 +74,7 @@ func BenchmarkTheProcessorThatAHostilePodTakes(b *testing.B) {
 			p := w.connect("evil")
 			p.ask(ads.Cluster)
 			p.ask(ads.Endpoints, longNames(1<<20, 900)...)
-			for n := 0; n < 3+9; n++ { // both, a hundred at once
+			for range 3 + 9 { // both, a hundred at once
 				p.gets()
 			}
 			before := processor(b)

@@ -128,7 +128,7 @@ func TestAProxyThatLosesAllServicesAtOnceIsServed(t *testing.T) {
 	w.group.Publish(ads.NewView(all...))
 	p := w.connect("gateway-0")
 	p.ask(ads.Endpoints, many(100)...)
-	for n := 0; n < 100; n++ { // each alone, since none is proven
+	for range 100 { // each alone, since none is proven
 		p.gets()
 	}
 	w.group.Publish(ads.NewView(resource(ads.Endpoints, "a", "1")))
