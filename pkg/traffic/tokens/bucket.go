@@ -25,6 +25,12 @@ func (b *Bucket) Spend(r Rate, tokens float64, now time.Time) bool {
 	return b.tokens >= 0
 }
 
+// Earn gives tokens, up to as many as the bucket holds.
+func (b *Bucket) Earn(r Rate, tokens float64, now time.Time) {
+	b.fill(r, now)
+	b.tokens = min(r.Burst, b.tokens+tokens)
+}
+
 // Full says that a new bucket would hold no more.
 func (b *Bucket) Full(r Rate, now time.Time) bool {
 	b.fill(r, now)

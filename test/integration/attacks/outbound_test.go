@@ -93,6 +93,7 @@ func TestTheValuesThatNameAPlaceAreKnown(t *testing.T) {
 	slices.Sort(found)
 	want := []string{
 		"executor.evidence.url", // where the executor keeps its records
+		"gateway.hosts",         // domains that clients outside ask for, and no place that we connect to
 		"gateway.port",          // where the gateway listens, and its Service
 		"gateway.service.port",
 		"image.registry",            // where the kubelet pulls from
@@ -104,6 +105,7 @@ func TestTheValuesThatNameAPlaceAreKnown(t *testing.T) {
 		"webhook",
 		"webhook.port", // where we listen
 		"webhookConfiguration",
+		"xds.verifyProxyAddress", // whether the address of a connection is compared, and none that we connect to
 	}
 	if diff := cmp.Diff(want, found); diff != "" {
 		t.Errorf("values (-known +found):\n%s", diff)

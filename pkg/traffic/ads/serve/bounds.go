@@ -12,6 +12,7 @@ import (
 	"google.golang.org/grpc/codes"
 	"google.golang.org/grpc/status"
 
+	"github.com/plumbline-dev/plumbline/pkg/traffic/ads"
 	"github.com/plumbline-dev/plumbline/pkg/traffic/tokens"
 )
 
@@ -75,6 +76,26 @@ func (p *pod) spend(r tokens.Rate, bytes int, now time.Time) error {
 		return exceeds(BoundRequests, "the pod sends more than %g requests a second, after %g at once: want fewer", r.PerSecond, r.Burst)
 	}
 	return nil
+}
+
+// perChange is how many tokens a pod gets for a cluster or a listener that changes. An Envoy then
+// asks for the endpoints, or for the route, or leaves these.
+const perChange = 4
+
+// earn gives back tokens for names whose changes have an Envoy send requests.
+func (p *pod) earn(r tokens.Rate, changed []ads.Key, now time.Time) {
+	n := 0
+	for _, k := range changed {
+		if k.Type == ads.Cluster || k.Type == ads.Listener {
+			n++
+		}
+	}
+	if n == 0 {
+		return
+	}
+	p.mu.Lock()
+	defer p.mu.Unlock()
+	p.bucket.Earn(r, perChange*float64(n), now)
 }
 
 // keep notes that a stream keeps so many more names, or fewer.

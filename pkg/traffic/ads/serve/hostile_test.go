@@ -115,6 +115,34 @@ func TestAnswersToResponsesAreNoRequests(t *testing.T) {
 	}
 }
 
+// Canaries came and went at a high rate, and the proxies that followed were refused for their
+// requests.
+func TestRequestsThatFollowFromChangesDoNotCount(t *testing.T) {
+	w := newWorld(t, serve.Config{Requests: tokens.Rate{PerSecond: 1e-9, Burst: 10}})
+	always := []*ads.Resource{resource(ads.Cluster, "a", "1")}
+	w.group.Publish(ads.NewView(always...))
+	p := w.connect("web-0")
+	p.ask(ads.Cluster)
+	p.gets()
+	for i := range 20 {
+		name := fmt.Sprint("canary-", i)
+		w.group.Publish(ads.NewView(append(always, resource(ads.Cluster, name, "1"), resource(ads.Endpoints, name, "1"))...))
+		if got, want := p.gets(), "Cluster "+name+"=1"; got != want {
+			t.Fatalf("got %s, want %s", got, want)
+		}
+		p.ask(ads.Endpoints, name)
+		if got, want := p.gets(), "Endpoints "+name+"=1"; got != want {
+			t.Fatalf("got %s, want %s", got, want)
+		}
+		w.group.Publish(ads.NewView(always...))
+		p.gets() // the removal
+		p.send(&discovery.DeltaDiscoveryRequest{TypeUrl: ads.Endpoints.URL(), ResourceNamesUnsubscribe: []string{name}})
+	}
+	if n := w.atBounds(); len(n) > 0 {
+		t.Errorf("the proxy met the bounds %v", n)
+	}
+}
+
 // The names are not there any more, but the proxy was given them: it is served until it leaves them,
 // and when it comes back as well.
 func TestAProxyThatLosesAllServicesAtOnceIsServed(t *testing.T) {

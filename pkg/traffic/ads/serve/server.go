@@ -71,7 +71,7 @@ type Config struct {
 	Names, PodNames int
 	// Requests bounds what a pod may send on all of its streams: 20 a second, and 1,000 at once.
 	// An answer to a response is none of these; each 4 KiB of a longer request are one more, and
-	// so is each stream.
+	// so is each stream. A cluster or a listener that changes gives four back.
 	Requests tokens.Rate
 	// Streams is how many one pod may have at once: 4. The last one may be dead and not
 	// yet known to be.

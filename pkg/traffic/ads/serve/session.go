@@ -105,6 +105,7 @@ func (s *session) step(ctx context.Context, tick <-chan time.Time) (bool, error)
 	case <-s.at.next:
 		now, changed := s.group.since(s.at)
 		s.at = now
+		s.pod.earn(s.server.config.Requests, changed, time.Now())
 		err := s.carry(s.decide.Publish(time.Now(), now.view, changed))
 		return err == nil, err
 	case <-s.aged.changed:
