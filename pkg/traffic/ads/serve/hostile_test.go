@@ -8,6 +8,7 @@ import (
 	"testing"
 	"time"
 
+	core "github.com/envoyproxy/go-control-plane/envoy/config/core/v3"
 	discovery "github.com/envoyproxy/go-control-plane/envoy/service/discovery/v3"
 	"google.golang.org/grpc/codes"
 
@@ -112,6 +113,24 @@ func TestAnswersToResponsesAreNoRequests(t *testing.T) {
 		if got, want := p.gets(), fmt.Sprint("Cluster a=", i+1); got != want {
 			t.Fatalf("got %s, want %s", got, want)
 		}
+	}
+}
+
+// An Envoy repeats its node in each request, and a start used half of the tokens up.
+func TestTheNodeOfAnEnvoyCostsNoTokens(t *testing.T) {
+	w := newWorld(t, serve.Config{Requests: tokens.Rate{PerSecond: 1e-9, Burst: 30}})
+	w.group.Publish(ads.NewView(resource(ads.Endpoints, "a", "1"), resource(ads.Endpoints, "b", "1")))
+	p := w.connect("web-0")
+	node := envoy(40)
+	node.Extensions = append(node.Extensions, &core.Extension{Name: strings.Repeat("x", 61_000)})
+	for range 10 {
+		p.send(&discovery.DeltaDiscoveryRequest{Node: node, TypeUrl: ads.Endpoints.URL(), ResourceNamesSubscribe: []string{"a"}})
+	}
+	for range 10 {
+		p.gets()
+	}
+	if n := w.atBounds(); len(n) > 0 {
+		t.Errorf("the proxy met the bounds %v", n)
 	}
 }
 
