@@ -7,6 +7,7 @@ import (
 	"context"
 	"fmt"
 	"slices"
+	"sync/atomic"
 	"time"
 )
 
@@ -17,8 +18,9 @@ type Strand struct {
 	life  *Life
 	index int
 	ctx   context.Context //nolint:containedctx // it is the process that the context stands for
-	// alone says that no other worker of the life goes on, because this one has a lock.
-	alone bool
+	// alone says that no other worker of the life goes on, because this one has a lock. A worker
+	// may ask several things at once.
+	alone atomic.Bool
 }
 
 type strandKey struct{}
@@ -52,7 +54,7 @@ func (s *Strand) Context() context.Context { return s.ctx }
 
 // Await waits as [Life.Await] does, and then for the turn of the worker.
 func (s *Strand) Await(told <-chan struct{}, atMost time.Duration) bool {
-	s.alone = false
+	s.alone.Store(false)
 	was := s.life.Await(told, atMost)
 	s.turn()
 	return was
@@ -85,7 +87,7 @@ func (l *Life) Linger(ctx context.Context, d time.Duration) {
 func enter(ctx context.Context) *Strand {
 	s, _ := ctx.Value(strandKey{}).(*Strand)
 	if s != nil {
-		s.alone = ctx.Value(aloneKey{}) != nil
+		s.alone.Store(ctx.Value(aloneKey{}) != nil)
 	}
 	return s
 }
@@ -139,7 +141,7 @@ func (s *Scheduler) yields() bool {
 
 // locked says that another worker of the process has a lock.
 func locked(w *await) bool {
-	return slices.ContainsFunc(w.life.strands, func(other *Strand) bool { return other != w.strand && other.alone })
+	return slices.ContainsFunc(w.life.strands, func(other *Strand) bool { return other != w.strand && other.alone.Load() })
 }
 
 // index of the worker in its life.
