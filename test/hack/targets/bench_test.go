@@ -44,35 +44,45 @@ func benchmarks(t *testing.T) map[string][]string {
 	return found
 }
 
-// A benchmark that no target runs breaks, and the figures that rest on it age, unseen.
-func TestEachBenchmarkIsRunByATarget(t *testing.T) {
+// benchmarkRun is a line of the Makefile with -bench.
+type benchmarkRun struct {
+	pattern  *regexp.Regexp
+	packages []string // such as ./pkg/traffic or ./pkg/traffic/...
+}
+
+// covers tells whether the line runs a benchmark of a package.
+func (r benchmarkRun) covers(path, name string) bool {
+	return r.pattern.MatchString("Benchmark"+name) && slices.ContainsFunc(r.packages, func(of string) bool {
+		top, below := strings.CutSuffix(of, "/...")
+		return "./"+path == top || below && strings.HasPrefix("./"+path, top+"/")
+	})
+}
+
+// benchmarkRuns lists the lines of the Makefile with -bench.
+func benchmarkRuns(t *testing.T) (runs []benchmarkRun) {
+	t.Helper()
 	makefile, err := os.ReadFile(filepath.Join(root, "Makefile"))
 	if err != nil {
 		t.Fatal(err)
 	}
-	type run struct {
-		pattern *regexp.Regexp
-		of      []string
-	}
-	var runs []run
 	for line := range strings.Lines(string(makefile)) {
 		if match := benchmarked.FindStringSubmatch(line); match != nil {
-			pattern, _, _ := strings.Cut(match[1], "/")
-			runs = append(runs, run{regexp.MustCompile(pattern), packageOf.FindAllString(line, -1)})
+			pattern, _, _ := strings.Cut(match[1], "/") // the rest chooses parts of the benchmark
+			runs = append(runs, benchmarkRun{regexp.MustCompile(pattern), packageOf.FindAllString(line, -1)})
 		}
 	}
-	found := benchmarks(t)
+	return runs
+}
+
+// A benchmark that no target runs breaks, and the figures that rest on it age, unseen.
+func TestEachBenchmarkIsRunByATarget(t *testing.T) {
+	runs, found := benchmarkRuns(t), benchmarks(t)
 	if len(runs) == 0 || len(found) == 0 {
 		t.Fatalf("the Makefile has %d lines with -bench, and %d packages have benchmarks", len(runs), len(found))
 	}
 	for path, names := range found {
 		for _, name := range names {
-			if !slices.ContainsFunc(runs, func(r run) bool {
-				return r.pattern.MatchString("Benchmark"+name) && slices.ContainsFunc(r.of, func(of string) bool {
-					below, all := strings.CutSuffix(of, "/...")
-					return "./"+path == of || all && strings.HasPrefix("./"+path+"/", below+"/")
-				})
-			}) {
+			if !slices.ContainsFunc(runs, func(r benchmarkRun) bool { return r.covers(path, name) }) {
 				t.Errorf("no line of the Makefile with -bench runs Benchmark%s of %s", name, path)
 			}
 		}
