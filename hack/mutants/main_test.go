@@ -7,12 +7,15 @@ import (
 	"errors"
 	"os"
 	"path/filepath"
+	"slices"
 	"strconv"
 	"strings"
 	"testing"
 	"time"
 
 	"go.uber.org/goleak"
+
+	"github.com/plumbline-dev/plumbline/hack/mutants/internal/trial"
 )
 
 func TestMain(m *testing.M) { goleak.VerifyTestMain(m) }
@@ -195,5 +198,32 @@ func TestTheTablesOfTheProjectAreRead(t *testing.T) {
 		if found, err := filepath.Glob(filepath.Join("../..", w.Package, "*.go")); err != nil || len(found) == 0 {
 			t.Errorf("%s has no source: %v", w.Package, err)
 		}
+	}
+}
+
+// A stale explanation would otherwise be seen only by the rotation that tries its package.
+func TestEachExplanationOfTheProjectFitsAMutant(t *testing.T) {
+	o := options{wanted: "wanted.txt", explained: "explained.txt"}
+	_, explained, err := o.readTables()
+	if err != nil {
+		t.Fatal(err)
+	}
+	m := measurement{explained: explained}
+	files := map[string][]string{}
+	for key := range explained {
+		if name, path := key.File, filepath.Dir(key.File); !slices.Contains(files[path], name) {
+			files[path] = append(files[path], name)
+		}
+	}
+	for path, names := range files {
+		mutants, err := listMutants(trial.Target{Root: "../..", Files: names})
+		if err != nil {
+			t.Error(err)
+			continue
+		}
+		m.findStale(path, mutants)
+	}
+	for _, key := range m.stale {
+		t.Errorf("explained.txt: no mutant is %s: mend the paragraph or take it out", key)
 	}
 }
