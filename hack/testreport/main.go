@@ -65,7 +65,7 @@ func run(o options, in io.Reader, out io.Writer) error {
 		return errFailed // times of a run that failed are no measure
 	}
 	if o.rewrite {
-		return writeTimes(o.times, rewritten(before, o.stage, r.packages))
+		return writeTimes(o.times, rewritten(before, o.stage, r.packages, measureHotPaths(waited)))
 	}
 	return nil
 }

@@ -24,9 +24,10 @@ func render(r *result, stage string, waited []waits.Wait, before []row) string {
 	renderTests(&b, r.tests)
 	renderSkipped(&b, r.skipped)
 	renderWaits(&b, waited)
-	renderHot(&b, waited)
+	hot := measureHotPaths(waited)
+	renderHot(&b, hot)
 	renderCapabilities(&b, stage, r.packages)
-	renderSlower(&b, slowerThanBefore(before, stage, r.packages))
+	renderSlower(&b, slowerThanBefore(before, stage, r.packages, hot))
 	b.WriteString(renderFailures(stage, r.failures)) // where a reader of a long log looks first
 	return b.String()
 }
@@ -100,28 +101,13 @@ func renderWaits(b *strings.Builder, waited []waits.Wait) {
 	}
 }
 
-func renderHot(b *strings.Builder, waited []waits.Wait) {
-	type key struct {
-		path waits.Hot
-		of   string
-	}
-	seconds := map[key][]float64{}
-	for _, w := range waited {
-		if w.Hot != "" {
-			k := key{w.Hot, w.Package}
-			seconds[k] = append(seconds[k], w.Seconds)
-		}
-	}
-	if len(seconds) == 0 {
+func renderHot(b *strings.Builder, measured []hotTime) {
+	if len(measured) == 0 {
 		return
 	}
 	b.WriteString("\n== The hot paths:\n")
-	byName := func(x, y key) int {
-		return cmp.Or(cmp.Compare(slices.Index(waits.Paths(), x.path), slices.Index(waits.Paths(), y.path)), cmp.Compare(x.of, y.of))
-	}
-	for _, k := range slices.SortedFunc(maps.Keys(seconds), byName) {
-		all := slices.Sorted(slices.Values(seconds[k]))
-		fmt.Fprintf(b, "  %-12s  %-12s  %5d times, p50 %.3f s, max %.3f s\n", k.path, k.of, len(all), all[(len(all)-1)/2], all[len(all)-1])
+	for _, h := range measured {
+		fmt.Fprintf(b, "  %-12s  %-12s  %5d times, p50 %.3f s, max %.3f s\n", h.Path, h.Package, h.Times, h.Median, h.Max)
 	}
 }
 
@@ -144,8 +130,8 @@ func renderSlower(b *strings.Builder, found []difference) {
 	if len(found) == 0 {
 		return
 	}
-	b.WriteString("\n== Hint: slower than before by more than half and 10 s:\n")
+	b.WriteString("\n== Hint: slower than before by more than half and 10 s (the p50 of a hot path: 1 s):\n")
 	for _, d := range found {
-		fmt.Fprintf(b, "%8.1f s, before %.1f s  %s\n", d.Now, d.Before, d.Package)
+		fmt.Fprintf(b, "%8.1f s, before %.1f s  %s\n", d.Now, d.Before, d.Name)
 	}
 }

@@ -12,18 +12,21 @@ import (
 	"strings"
 )
 
-// row is a line of the table of times: how long a package took before.
+// row is a line of the table of times: how long a package took before, or the median of a
+// hot path in a package.
 type row struct {
-	Stage, Package string
-	Seconds        float64
+	Stage, Name string
+	Seconds     float64
 }
 
 const header = "stage\tpackage\tseconds\n"
 
-// A package is slower when it takes more than half as long again, and slack more.
+// A package is slower when it takes more than half as long again, and slack more. So is a
+// hot path, with a slack of its own.
 const (
-	slower = 1.5
-	slack  = 10 // seconds
+	slower   = 1.5
+	slack    = 10 // seconds
+	hotSlack = 1  // seconds
 )
 
 // readTimes reads the table; one that does not exist is empty.
@@ -65,7 +68,7 @@ func writeTimes(path string, rows []row) error {
 	var b strings.Builder
 	b.WriteString(header)
 	for _, r := range rows {
-		fmt.Fprintf(&b, "%s\t%s\t%.1f\n", r.Stage, r.Package, r.Seconds)
+		fmt.Fprintf(&b, "%s\t%s\t%s\n", r.Stage, r.Name, formatSeconds(r))
 	}
 	if err := os.WriteFile(path, []byte(b.String()), 0o644); err != nil { //nolint:gosec // a file of the repository
 		return fmt.Errorf("writing the times: %w", err)
@@ -73,21 +76,37 @@ func writeTimes(path string, rows []row) error {
 	return nil
 }
 
-// rewritten is the table with the rows of a stage made anew. A package whose result
-// came from the cache keeps its row.
-func rewritten(before []row, stage string, packages []packageTime) []row {
-	kept := map[string]bool{}
-	for _, p := range packages {
-		kept[p.Name] = kept[p.Name] || p.Cached
+// formatSeconds writes hot paths with milliseconds, since some take a few.
+func formatSeconds(r row) string {
+	digits := 1
+	if isHot(r.Name) {
+		digits = 3
 	}
-	rows := slices.DeleteFunc(slices.Clone(before), func(r row) bool { return r.Stage == stage && !kept[r.Package] })
-	for name, seconds := range sums(packages) {
-		if !kept[name] {
-			rows = append(rows, row{stage, name, seconds})
+	return strconv.FormatFloat(r.Seconds, 'f', digits, 64)
+}
+
+// rewritten is the table with the rows of a stage made anew. A package whose result
+// came from the cache keeps its row, and so does a hot path on which no test waited.
+func rewritten(before []row, stage string, packages []packageTime, hot []hotTime) []row {
+	now, tested := sums(packages), map[string]bool{}
+	for _, p := range packages {
+		tested[p.Name] = true
+		if p.Cached {
+			delete(now, p.Name)
 		}
 	}
+	for i := range hot {
+		now[hot[i].name()] = hot[i].Median
+	}
+	rows := slices.DeleteFunc(slices.Clone(before), func(r row) bool {
+		_, measured := now[r.Name]
+		return r.Stage == stage && (measured || !tested[r.Name] && !isHot(r.Name))
+	})
+	for name, seconds := range now {
+		rows = append(rows, row{stage, name, seconds})
+	}
 	slices.SortFunc(rows, func(a, b row) int {
-		return cmp.Or(cmp.Compare(a.Stage, b.Stage), cmp.Compare(a.Package, b.Package))
+		return cmp.Or(cmp.Compare(a.Stage, b.Stage), cmp.Compare(a.Name, b.Name))
 	})
 	return rows
 }
@@ -104,18 +123,24 @@ func sums(packages []packageTime) map[string]float64 {
 	return total
 }
 
-// difference is a package that takes longer than before.
+// difference is a package, or a hot path, that takes longer than before.
 type difference struct {
-	Package     string
+	Name        string
 	Before, Now float64
 }
 
-func slowerThanBefore(before []row, stage string, packages []packageTime) (found []difference) {
+func slowerThanBefore(before []row, stage string, packages []packageTime, hot []hotTime) (found []difference) {
 	now := sums(packages)
+	for i := range hot {
+		now[hot[i].name()] = hot[i].Median
+	}
 	for _, r := range before {
-		seconds := now[r.Package]
-		if r.Stage == stage && seconds > slower*r.Seconds && seconds > r.Seconds+slack {
-			found = append(found, difference{r.Package, r.Seconds, seconds})
+		seconds, more := now[r.Name], float64(slack)
+		if isHot(r.Name) {
+			more = hotSlack
+		}
+		if r.Stage == stage && seconds > slower*r.Seconds && seconds > r.Seconds+more {
+			found = append(found, difference{r.Name, r.Seconds, seconds})
 		}
 	}
 	return found
