@@ -83,13 +83,14 @@ func (w basketWorld) drifted(name string) {
 // unhealthy after ten minutes, and counted for the breaker.
 func TestACustomObjectWithoutStatusIsPutBackAndThePlanSucceedsAtOnce(t *testing.T) {
 	tests := map[string]struct {
-		status []string
-		phase  v1alpha1.PlanPhase
-		says   string
+		status  []string
+		timeout time.Duration // an hour is longer than the test waits for the end of the plan
+		phase   v1alpha1.PlanPhase
+		says    string
 	}{
-		"its kind has no status":                      {nil, v1alpha1.PlanSucceeded, "healthy"},
-		"its kind has a status without conditions":    {[]string{"phase"}, v1alpha1.PlanSucceeded, "healthy"},
-		"its controller has yet to report conditions": {[]string{"conditions"}, v1alpha1.PlanFailed, "its controller has not reported yet"},
+		"its kind has no status":                      {nil, time.Hour, v1alpha1.PlanSucceeded, "healthy"},
+		"its kind has a status without conditions":    {[]string{"phase"}, time.Hour, v1alpha1.PlanSucceeded, "healthy"},
+		"its controller has yet to report conditions": {[]string{"conditions"}, 5 * time.Second, v1alpha1.PlanFailed, "its controller has not reported yet"},
 	}
 	for name, test := range tests {
 		t.Run(name, func(t *testing.T) {
@@ -97,14 +98,11 @@ func TestACustomObjectWithoutStatusIsPutBackAndThePlanSucceedsAtOnce(t *testing.
 			w.drifted("web")
 			startExecutor(t, newEvidence(t))
 			plan := w.Ended(w.plan(w.policy(func(s *v1alpha1.RemediationPolicySpec) {
-				s.Health.Timeout = &metav1.Duration{Duration: 5 * time.Second}
+				s.Health.Timeout = &metav1.Duration{Duration: test.timeout}
 			}), "web"))
 			step := plan.Status.Steps[0]
 			if plan.Status.Phase != test.phase || !strings.Contains(step.Message, test.says) {
 				t.Errorf("the plan is %s", remediation.Describe(plan))
-			}
-			if took := step.FinishedAt.Sub(step.Result.At.Time); test.phase == v1alpha1.PlanSucceeded && took > 4*time.Second {
-				t.Errorf("it was ready %s after it was written", took)
 			}
 		})
 	}
