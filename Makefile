@@ -66,7 +66,7 @@ test: preflight bin/testreport ## Everything CI checks: verify, lint, unit, inte
 	@hack/stages.sh 'verify,test-unit,test-floods|components,e2e|~lint,chart,alerts,test-slice' test-integration
 
 # ALL is what proves something and what proves it for longer, in pieces of at most an hour.
-ALL := test test-seeds test-sim test-sim-rare integration-long guard-long test-oldest-envoy test-race faults fuzz xds-long upgrade-long lifecycle e2e-long e2e-mesh-long mutants mutants-safeguards bench bench-admission bench-admission-peers bench-guard bench-remediation bench-xds bench-mesh
+ALL := test test-seeds test-sim test-sim-rare integration-long guard-long test-oldest-envoy test-race faults fuzz xds-long upgrade-long lifecycle e2e-long e2e-mesh-long mutants mutants-safeguards bench bench-units bench-admission bench-admission-peers bench-guard bench-remediation bench-xds bench-mesh
 
 .PHONY: test-all
 test-all: preflight ## Everything, in pieces that are kept for the commit; call it again to carry on (6 hours).
@@ -262,6 +262,12 @@ bench: $(CLUSTER_TOOL) ## Benchmarks, each beside its reference.
 	go test -run '^$$' -bench . -benchmem -count 3 ./pkg/specguard/...
 	KUBEBUILDER_ASSETS="$$($(CLUSTER_TOOL) assets)" HELM="$$($(CLUSTER_TOOL) which helm)" go test -tags integration -run '^$$' -bench WatchToStatus -benchtime 500x -count 3 -timeout 30m ./test/integration/assess
 	PLUMBLINE_BENCH_OBJECTS=10000 KUBEBUILDER_ASSETS="$$($(CLUSTER_TOOL) assets)" HELM="$$($(CLUSTER_TOOL) which helm)" go test -tags integration -run '^$$' -bench ColdStart -benchtime 1x -timeout 30m ./test/integration/assess
+
+.PHONY: bench-units
+bench-units: $(CLUSTER_TOOL) ## Benchmarks of single packages that no other target runs, and of tokens and Deny on an API server (15 minutes).
+	go test -run '^$$' -bench . -benchmem -timeout 40m ./internal/... ./pkg/tlsport/... ./pkg/traffic/...
+	$(INTEGRATION) go test -tags integration -run '^$$' -bench Tokens -timeout 15m ./test/integration/identity
+	$(INTEGRATION) go test -tags integration -run '^$$' -bench Writes -benchtime 300x -timeout 15m ./test/integration/deny
 
 .PHONY: bench-admission
 bench-admission: $(CLUSTER_TOOL) ## The webhook under load: replay, the API server's own metric, what stays inside it.
