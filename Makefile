@@ -228,13 +228,21 @@ bin/promtool: hack/alerts/go.mod
 	cd hack/alerts && go build -tags remove_all_sd -o ../../bin/promtool github.com/prometheus/prometheus/cmd/promtool
 
 .PHONY: e2e
-e2e: $(CLUSTER_TOOL) bin/testreport binaries ## Tests on a whole cluster with pods: the three below.
-# Two of them at a time, since they mostly wait and share no cluster.
-	@$(call record_waits,e2e); $(REPORTED) -j2 --output-sync=target e2e-plumbline e2e-demo e2e-cluster | $(REPORT) e2e -verbose $(AGAIN) e2e
+e2e: $(CLUSTER_TOOL) bin/testreport binaries ## Tests on a whole cluster with pods: the four below.
+# Three of them at a time, since they mostly wait and share no cluster.
+	@$(call record_waits,e2e); $(REPORTED) -j3 --output-sync=target e2e-plumbline e2e-outages e2e-demo e2e-cluster | $(REPORT) e2e -verbose $(AGAIN) e2e
 
 .PHONY: e2e-plumbline
 e2e-plumbline: $(CLUSTER_TOOL) ## Plumbline on a whole cluster.
-	go test -count=1 -tags e2e -timeout 40m -v $(GO_TEST_FLAGS) ./test/e2e/...
+	go test -count=1 -tags e2e -timeout 40m -v -skip '$(OUTAGES)' $(GO_TEST_FLAGS) ./test/e2e/...
+
+# OUTAGES are the tests that stop, upgrade or remove all of Plumbline, so no other test can
+# run beside them on the same cluster.
+OUTAGES = ^Test(SplitsOutliveFaults|HelmTestUpgradeUninstallReinstall)$$
+
+.PHONY: e2e-outages
+e2e-outages: $(CLUSTER_TOOL) ## Faults, upgrades and the removal of Plumbline, on a whole cluster of their own.
+	E2E_NAME=outages go test -count=1 -tags e2e -timeout 40m -v -run '$(OUTAGES)' $(GO_TEST_FLAGS) ./test/e2e/...
 
 .PHONY: e2e-mesh-long
 e2e-mesh-long: $(CLUSTER_TOOL) ## Splits on real pods while all of the discovery server is away for ten minutes, longer than tokens live.
