@@ -159,7 +159,7 @@ test-sim-rare: ## Short lives of the simulation, until each rare case was met 10
 	PLUMBLINE_LONG=1 go test -vet=off -count=1 -timeout 58m -v -run TestRareCases $(GO_TEST_FLAGS) ./test/sim
 
 .PHONY: guard-long
-guard-long: $(CLUSTER_TOOL) ## 2,000 random writes to ten kinds, held against a naive twin, with a new seed (7 minutes).
+guard-long: $(CLUSTER_TOOL) ## 2,000 random writes to eleven kinds, held against a naive twin, with a new seed (7 minutes).
 	$(INTEGRATION) PLUMBLINE_LONG=1 $(TEST_INTEGRATION) $(GO_TEST_FLAGS) $(call integration,randomwrites)
 
 .PHONY: upgrade-long
