@@ -286,8 +286,8 @@ bench-admission-peers: $(CLUSTER_TOOL) ## What Plumbline adds to a write, beside
 	KYVERNO="$$(hack/kyverno.sh)" KUBEBUILDER_ASSETS="$$($(CLUSTER_TOOL) assets)" HELM="$$($(CLUSTER_TOOL) which helm)" go test -tags integration -run '^$$' -bench Peers -benchtime 1x -timeout 30m -v ./test/integration/peers
 
 .PHONY: bench-admission-parts
-bench-admission-parts: $(CLUSTER_TOOL) ## What each part of Plumbline adds to a write, and profiles of the API server in bin/peers (8 minutes).
-	KUBEBUILDER_ASSETS="$$($(CLUSTER_TOOL) assets)" HELM="$$($(CLUSTER_TOOL) which helm)" go test -tags integration -run '^$$' -bench Parts -benchtime 1x -timeout 30m -v ./test/integration/peers
+bench-admission-parts: $(CLUSTER_TOOL) ## What each part of Plumbline adds to a write, profiles of the API server in bin/peers, and the ReplicaSets of real controllers (12 minutes).
+	KUBEBUILDER_ASSETS="$$($(CLUSTER_TOOL) assets)" HELM="$$($(CLUSTER_TOOL) which helm)" go test -tags integration -run '^$$' -bench 'Parts|Controllers' -benchtime 1x -timeout 30m -v ./test/integration/peers
 
 # BENCH_ROUNDS is how many drifts are measured for each number of others. With many
 # more no object is left that has not drifted before, and the ledger is full.
