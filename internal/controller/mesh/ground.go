@@ -6,6 +6,7 @@ import (
 	"context"
 	"errors"
 	"fmt"
+	"maps"
 	"sync"
 	"time"
 
@@ -16,8 +17,10 @@ import (
 
 	"github.com/plumbline-dev/plumbline/pkg/apis/plumbline/v1alpha1"
 	"github.com/plumbline-dev/plumbline/pkg/traffic"
+	"github.com/plumbline-dev/plumbline/pkg/traffic/ads"
 	"github.com/plumbline-dev/plumbline/pkg/traffic/ads/confirmed"
 	"github.com/plumbline-dev/plumbline/pkg/traffic/ads/peers"
+	"github.com/plumbline-dev/plumbline/pkg/traffic/envoyxds"
 	"github.com/plumbline-dev/plumbline/pkg/traffic/ir"
 	"github.com/plumbline-dev/plumbline/pkg/traffic/signals"
 	"github.com/plumbline-dev/plumbline/pkg/traffic/signals/receive"
@@ -180,6 +183,28 @@ func (g *ground) replicas(wanted []confirmed.Wanted) ([]confirmed.Replica, error
 		all = append(all, confirmed.Replica{Name: name, Heard: mirror.Heard(now), Records: mirror.Records(uids, routes)})
 	}
 	return all, nil
+}
+
+// reported are the Services of the routes that proxies have on their streams, at all replicas.
+func (g *ground) reported() (map[types.NamespacedName]bool, error) {
+	mirrors, known := g.others.all()
+	if !known {
+		return nil, errNotLeading
+	}
+	routes, now := g.index.Held(), g.clock.Now()
+	for name, mirror := range mirrors {
+		if !mirror.Heard(now) {
+			return nil, fmt.Errorf("replica %s is not heard", name)
+		}
+		maps.Copy(routes, mirror.Held())
+	}
+	services := map[types.NamespacedName]bool{}
+	for route := range routes {
+		if namespace, service, is := envoyxds.ServiceOf(ads.Key{Type: ads.Route, Name: route}); is {
+			services[types.NamespacedName{Namespace: namespace, Name: service}] = true
+		}
+	}
+	return services, nil
 }
 
 // errNotLeading says that this replica does not follow the others.

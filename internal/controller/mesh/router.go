@@ -79,6 +79,15 @@ func (r *Routers) Lead(ctx context.Context) error {
 	return nil
 }
 
+// Reported are the Services of which a proxy has a route on its stream, at any replica.
+func (r *Routers) Reported() (map[types.NamespacedName]bool, error) {
+	on, err := r.ground()
+	if err != nil {
+		return nil, err
+	}
+	return on.reported()
+}
+
 // open has them know what there is.
 func (r *Routers) open(on *ground) {
 	r.mu.Lock()

@@ -28,8 +28,9 @@ type numbers struct {
 	highest map[types.NamespacedName]uint64
 	// gone are uids of holders that are not there; they never come back.
 	gone map[string]bool
-	// entries as they were last when they could be read.
+	// entries as they were last when they could be read, in the ConfigMap of this version.
 	entries map[string]release.Entry
+	version string
 }
 
 // sequences reads those that outlive releases.
@@ -65,9 +66,12 @@ func (s *sources) readEntries(ctx context.Context) error {
 		return nil
 	}
 	var stored corev1.ConfigMap
-	err := s.cache.Get(ctx, client.ObjectKey{Namespace: s.namespace, Name: release.LedgerName}, &stored)
+	err := s.cache.Get(ctx, client.ObjectKey{Namespace: s.namespace, Name: release.LedgerName}, &stored, client.UnsafeDisableDeepCopy)
 	if client.IgnoreNotFound(err) != nil {
 		return err
+	}
+	if stored.ResourceVersion != "" && stored.ResourceVersion == s.numbers.version {
+		return nil
 	}
 	entries, err := release.ParseEntries(stored.Data)
 	if err != nil {
@@ -78,7 +82,11 @@ func (s *sources) readEntries(ctx context.Context) error {
 			}
 		}
 	}
-	s.numbers.entries = entries
+	believed, dropped := release.Follow(s.numbers.entries, entries)
+	for _, service := range dropped {
+		delete(s.numbers.highest, service) // it is part of what was dropped
+	}
+	s.numbers.entries, s.numbers.version = believed, stored.ResourceVersion
 	return nil
 }
 

@@ -8,6 +8,7 @@ import (
 	"fmt"
 	"sync"
 
+	corev1 "k8s.io/api/core/v1"
 	"k8s.io/apimachinery/pkg/types"
 
 	"github.com/plumbline-dev/plumbline/pkg/traffic/ir"
@@ -43,6 +44,25 @@ func (w *Window) Prospect(ctx context.Context, split ir.Split) (ir.Mesh, error) 
 		return ir.Mesh{}, ErrUnsynced
 	}
 	return from.prospect(ctx, split)
+}
+
+// Services are those that there are. It is [ErrUnsynced] before anything is known.
+func (w *Window) Services(ctx context.Context) (map[types.NamespacedName]bool, error) {
+	w.mu.Lock()
+	from := w.from
+	w.mu.Unlock()
+	if from == nil {
+		return nil, ErrUnsynced
+	}
+	var list corev1.ServiceList
+	if err := from.list(ctx, &list); err != nil {
+		return nil, err
+	}
+	there := make(map[types.NamespacedName]bool, len(list.Items))
+	for i := range list.Items {
+		there[types.NamespacedName{Namespace: list.Items[i].Namespace, Name: list.Items[i].Name}] = true
+	}
+	return there, nil
 }
 
 // Watch has changed called when other endpoints or problems are seen of a split that
