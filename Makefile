@@ -66,7 +66,7 @@ test: preflight bin/testreport ## Everything CI checks: verify, lint, unit, inte
 	@hack/stages.sh 'verify,test-unit,test-floods|components,e2e|~lint,chart,alerts,test-slice' test-integration
 
 # ALL is what proves something and what proves it for longer, in pieces of at most an hour.
-ALL := test test-seeds test-sim test-sim-rare integration-long guard-long test-oldest-envoy test-race faults fuzz xds-long upgrade-long lifecycle e2e-long e2e-mesh-long mutants mutants-safeguards bench bench-units bench-admission bench-admission-peers bench-guard bench-remediation bench-xds bench-mesh
+ALL := test test-seeds test-sim test-sim-rare integration-long guard-long test-oldest-envoy test-race faults fuzz xds-long upgrade-long lifecycle e2e-long mesh-chaos e2e-mesh-long mutants mutants-safeguards bench bench-units bench-admission bench-admission-peers bench-guard bench-remediation bench-xds bench-mesh
 
 .PHONY: test-all
 test-all: preflight ## Everything, in pieces that are kept for the commit; call it again to carry on (6 hours).
@@ -212,6 +212,14 @@ fuzz: ## Each fuzzer of the repository for FUZZTIME=30s, with new inputs (20 min
 xds-long: $(CLUSTER_TOOL) ## The discovery server with real Envoys, ten times as much of it (15 minutes).
 	PLUMBLINE_XDS=long $(INTEGRATION) CGO_ENABLED=1 $(TEST_INTEGRATION) -race -p 1 -v $(GO_TEST_FLAGS) $(call integration,ads envoyxds)
 
+.PHONY: mesh-chaos
+mesh-chaos: $(CLUSTER_TOOL) ## Half an hour of random events around proxies under load, and 200 returns of proxies to the discovery server (45 minutes).
+	PLUMBLINE_LONG=1 PLUMBLINE_CHAOS=30m $(INTEGRATION) $(TEST_INTEGRATION) -v -run TestNoRequestIsLostInChaos $(GO_TEST_FLAGS) $(call integration,xds)
+	PLUMBLINE_RETURNS=200 $(INTEGRATION) $(TEST_INTEGRATION) -v -run TestAProxyIsBackSoon $(GO_TEST_FLAGS) $(call integration,xds)
+
+.PHONY: mesh-long
+mesh-long: mesh-chaos e2e-mesh-long ## What the mesh loses on the worst day, for long: two pieces of test-all (75 minutes).
+
 ##@ Stages beside others
 .PHONY: chart
 chart: $(CLUSTER_TOOL) ## Render, lint and test the chart with Helm 4.
@@ -245,7 +253,7 @@ e2e-outages: $(CLUSTER_TOOL) ## Faults, upgrades and the removal of Plumbline, o
 	E2E_NAME=outages go test -count=1 -tags e2e -timeout 40m -v -run '$(OUTAGES)' $(GO_TEST_FLAGS) ./test/e2e/...
 
 .PHONY: e2e-mesh-long
-e2e-mesh-long: $(CLUSTER_TOOL) ## Splits on real pods while all of the discovery server is away for ten minutes, longer than tokens live.
+e2e-mesh-long: $(CLUSTER_TOOL) ## Splits on real pods: ten rounds of steps, kills and restarts at once, and a discovery server that is away for ten minutes, longer than tokens live.
 	PLUMBLINE_OUTAGE=10m E2E_NAME=mesh go test -count=1 -tags e2e -timeout 60m -v -run 'TestSplitsOutliveFaults' $(GO_TEST_FLAGS) ./test/e2e/...
 
 .PHONY: e2e-cluster

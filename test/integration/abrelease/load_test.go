@@ -19,6 +19,7 @@ import (
 	"time"
 
 	"github.com/plumbline-dev/plumbline/test/harness/backend"
+	"github.com/plumbline-dev/plumbline/test/harness/envoy"
 	"github.com/plumbline-dev/plumbline/test/harness/poll"
 )
 
@@ -103,17 +104,12 @@ func (l *load) repeat(ctx context.Context, transport *http.Transport) {
 	}
 }
 
-// dial says the destination of a connection as a kernel would that has redirected it.
+// dial names the service as destination, if there is one.
 func (l *load) dial(ctx context.Context, _, _ string) (net.Conn, error) {
-	c, err := (&net.Dialer{}).DialContext(ctx, "tcp", l.proxy)
-	if err != nil || l.service == "" {
-		return c, err
+	if l.service == "" {
+		return (&net.Dialer{}).DialContext(ctx, "tcp", l.proxy)
 	}
-	host, port, err := net.SplitHostPort(l.service)
-	if err == nil {
-		_, err = fmt.Fprintf(c, "PROXY TCP4 127.0.0.1 %s 40000 %s\r\n", host, port)
-	}
-	return c, err
+	return envoy.DialCaptured(ctx, l.proxy, l.service)
 }
 
 func (l *load) ask(c *http.Client) error {
