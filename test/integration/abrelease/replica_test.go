@@ -104,7 +104,7 @@ func (s *shop) startAt(address string, like *replica, as role) *replica {
 			Certificate: func(*tls.ClientHelloInfo) (*tls.Certificate, error) { return &r.certificate, nil },
 			Ready:       func() { close(ready) }, Namespace: s.namespace, Routers: proxies, Serving: func(s *serve.Server) { serving <- s },
 			Counting: func(s *receive.Server) { counting <- s },
-			Times:    mesh.Times{Goodbye: 100 * time.Millisecond, OldConnections: s.oldConnections},
+			Times:    mesh.Times{Goodbye: 100 * time.Millisecond, OldConnections: s.oldConnections, Silence: s.silence},
 		})
 	}()
 	led := make(chan struct{})
@@ -145,6 +145,8 @@ type shop struct {
 	// oldConnections is how long pods are taken to have kept connections from before their
 	// Service was managed.
 	oldConnections time.Duration
+	// silence is how long a proxy is unheard when it counts as gone; 0 for that of production.
+	silence time.Duration
 }
 
 func newShop(t testing.TB) *shop {
