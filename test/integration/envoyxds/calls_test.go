@@ -23,6 +23,8 @@ func (l *load) call(c *http.Client) { l.send(c, http.MethodPost, emptyMessage, g
 
 // upgrade opens a WebSocket, sends a word, waits for it to come back, and ends.
 func (l *load) upgrade() {
+	l.upgrades.Lock()
+	defer l.upgrades.Unlock()
 	begin := time.Now()
 	by, err := l.converse()
 	if err != nil {

@@ -92,11 +92,11 @@ func TestAProxyWithoutAServerLosesNoRequest(t *testing.T) {
 	all := loads{"sidecar": startLoad(t, local, ""), "gateway": startLoad(t, edge, "a.example.com")}
 	all.served(t, "all are there", []string{"a", "b"}, []string{"c", "d"})
 
-	c.End()
+	all.end(c)
 	all.eventuallyServed(t, "a", "b", "d")
 	all.served(t, "one of the canary's endpoints is gone", []string{"a", "b"}, []string{"d"})
 
-	d.End()
+	all.end(d)
 	all.eventuallyServed(t, "a", "b")
 	for _, l := range all {
 		for _, forced := range [][]string{{"X-Variation", "canary"}, {"X-Group", "beta"}} {
@@ -106,7 +106,7 @@ func TestAProxyWithoutAServerLosesNoRequest(t *testing.T) {
 		}
 	}
 
-	a.End()
+	all.end(a)
 	all.eventuallyServed(t, "b")
 
 	c.Start()
@@ -117,6 +117,16 @@ func TestAProxyWithoutAServerLosesNoRequest(t *testing.T) {
 
 // loads of several proxies, by their names.
 type loads map[string]*load
+
+// end an upstream while no WebSocket is opened: each takes a connection of its own, and the kernel
+// resets those that an application has not accepted when it ends, with what was written on them.
+func (all loads) end(m *backend.Mortal) {
+	for _, l := range all {
+		l.upgrades.Lock()
+		defer l.upgrades.Unlock()
+	}
+	m.End()
+}
 
 // served is as that of each load, and fails the test if a request has failed.
 func (all loads) served(t *testing.T, when string, halves ...[]string) {

@@ -23,6 +23,9 @@ type load struct {
 	// address of a proxy, and the host that is asked for; empty for the address.
 	address, host string
 
+	// upgrades is held while a WebSocket is opened.
+	upgrades sync.Mutex
+
 	mu sync.Mutex
 	// by is how many answers came from whom, since the last look; slowest is how long the
 	// slowest answer of all took.
