@@ -206,7 +206,7 @@ func (e *Envoy) Observe(ctx context.Context) (traffic.Observation, error) {
 		return traffic.Observation{}, fmt.Errorf("observing release %s: %w", e.release, err)
 	}
 	question := confirmed.Question{
-		Now: on.clock.Now(), Applied: applied, Wanted: wanted, Replicas: replicas, Since: on.began, OldConnections: on.times.OldConnections,
+		Now: on.clock.Now(), Applied: applied, Wanted: wanted, Replicas: replicas, Since: on.began, OldConnections: on.times.OldConnections, Silence: on.times.Silence,
 		Newest: on.catalogue.Versions(types.NamespacedName{Namespace: service.Namespace, Name: service.Name}),
 	}
 	if r.Status.ManagedSince != nil {

@@ -15,6 +15,7 @@ import (
 	"net/http/httptest"
 	"strings"
 	"sync"
+	"sync/atomic"
 	"testing"
 	"time"
 
@@ -128,6 +129,38 @@ func (l *load) ask(c *http.Client) error {
 		err = fmt.Errorf("%s %s %q", response.Proto, response.Status, body)
 	}
 	return err
+}
+
+// kept is a connection that is idle between two requests.
+type kept struct {
+	load   *load
+	client *http.Client
+	opened atomic.Int64
+}
+
+// keepConnection opens a connection as those of a load, and asks over it.
+func keepConnection(t *testing.T, l *load) *kept {
+	t.Helper()
+	k := &kept{load: l}
+	transport := &http.Transport{DialContext: func(ctx context.Context, network, address string) (net.Conn, error) {
+		k.opened.Add(1)
+		return l.dial(ctx, network, address)
+	}}
+	t.Cleanup(transport.CloseIdleConnections)
+	k.client = &http.Client{Transport: transport, Timeout: patience}
+	k.answers()
+	return k
+}
+
+// answers fails the test unless the next request over the connection is answered.
+func (k *kept) answers() {
+	k.load.t.Helper()
+	if err := k.load.ask(k.client); err != nil {
+		k.load.t.Errorf("a request on a connection that was idle: %v", err)
+	}
+	if n := k.opened.Load(); n != 1 {
+		k.load.t.Errorf("%d connections were opened, want one", n)
+	}
 }
 
 // webSocket sends one word after the other, and waits for each to come back.

@@ -108,7 +108,7 @@ func (s *shop) startAt(address string, like *replica, as role) *replica {
 			Certificate: func(*tls.ClientHelloInfo) (*tls.Certificate, error) { return &r.certificate, nil },
 			Ready:       func() { close(ready) }, Namespace: s.namespace, Routers: proxies, Serving: func(s *serve.Server) { serving <- s },
 			Counting: func(s *receive.Server) { counting <- s },
-			Times:    mesh.Times{Goodbye: 100 * time.Millisecond, OldConnections: s.oldConnections},
+			Times:    mesh.Times{Goodbye: 100 * time.Millisecond, OldConnections: s.oldConnections, Silence: s.silence},
 		})
 	}()
 	led, begin := make(chan struct{}), make(chan struct{})
@@ -162,6 +162,8 @@ type shop struct {
 	oldConnections time.Duration
 	// keptFor is how long the sequence of a Service is kept that is gone.
 	keptFor time.Duration
+	// silence is how long a proxy is unheard when it counts as gone; 0 for that of production.
+	silence time.Duration
 }
 
 func newShop(t testing.TB) *shop {
