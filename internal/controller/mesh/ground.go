@@ -35,7 +35,7 @@ type ground struct {
 	index     *confirmed.Index
 	counts    *receive.Server
 	others    *following
-	changed   func(Haste)
+	changed   changed
 	clock     clock.WithTicker
 	began     time.Time
 	times     Times
@@ -129,13 +129,12 @@ func (g *ground) gone(release types.NamespacedName) bool {
 	return g.from.has(releaseKind) && apierrors.IsNotFound(g.from.cache.Get(context.Background(), release, &r))
 }
 
-// uidOf a release; empty when it is not there.
-func (g *ground) uidOf(ctx context.Context, release types.NamespacedName) types.UID {
-	var r v1alpha1.ABRelease
+// released is a release, without a uid when it is not there.
+func (g *ground) released(ctx context.Context, release types.NamespacedName) (r v1alpha1.ABRelease) {
 	if !g.from.has(releaseKind) || g.from.cache.Get(ctx, release, &r) != nil {
-		return ""
+		return v1alpha1.ABRelease{}
 	}
-	return r.UID
+	return r
 }
 
 // scopes gives each pod with a proxy its scope. A namespace is looked up once.

@@ -158,8 +158,9 @@ func (e *Envoy) Apply(ctx context.Context, split traffic.Split, sequence uint64)
 	}
 	e.mu.Lock()
 	defer e.mu.Unlock()
-	if uid := on.uidOf(ctx, e.release); uid != "" && uid != e.uid {
-		e.uid, e.applied = uid, nil
+	r := on.released(ctx, e.release)
+	if r.UID != "" && r.UID != e.uid {
+		e.uid, e.applied = r.UID, nil
 	}
 	var last uint64
 	if n := len(e.applied); n > 0 {
@@ -174,7 +175,7 @@ func (e *Envoy) Apply(ctx context.Context, split traffic.Split, sequence uint64)
 	e.split = slices.Clone(split)
 	e.applied = append(e.applied, confirmed.Applied{Sequence: sequence, At: on.clock.Now()})
 	e.applied = e.applied[max(0, len(e.applied)-history):]
-	on.changed(AtOnce)
+	on.changed(AtOnce, dirty{services: servicesOf(&r)})
 	return nil
 }
 

@@ -20,6 +20,7 @@ import (
 // member is one proxy. What is not guarded is its own goroutine's.
 type member struct {
 	fleet                  *Fleet
+	index                  int
 	address, authorization string
 	expects                [4]int
 	node                   wire.Node
@@ -124,6 +125,7 @@ func (m *member) stream(ctx context.Context, conn *grpc.ClientConn) (answered bo
 		if !send(s, m.proxy.Receive(r)) {
 			return answered
 		}
+		m.fleet.watched.Load().note(m.index, &r)
 		m.count()
 	}
 }
@@ -178,9 +180,10 @@ func (m *member) cut(forget bool) {
 	}
 }
 
-// backoff is Envoy's: by chance, up to half a second, and twice as long each time.
+// backoff is Envoy's with the bootstrap of sidecars and gateways: by chance, up to one second, and
+// then up to two.
 func backoff(attempt int) time.Duration {
-	return rand.N(min(30*time.Second, 500*time.Millisecond<<min(attempt, 6)))
+	return rand.N(min(2*time.Second, time.Second<<min(attempt, 1)))
 }
 
 func wait(ctx context.Context, d time.Duration) {
