@@ -31,6 +31,8 @@ type numbers struct {
 	gone map[string]bool
 	// entries as they were last when they could be read.
 	entries map[string]release.Entry
+	// version of the ledger that the entries were read from.
+	version string
 	// unsure are Services of which it could not be asked whether their holder is there.
 	unsure ir.Names
 }
@@ -69,10 +71,14 @@ func (s *sources) readEntries(ctx context.Context, changed ir.Names) error {
 		return nil
 	}
 	var stored corev1.ConfigMap
-	err := s.cache.Get(ctx, client.ObjectKey{Namespace: s.namespace, Name: release.LedgerName}, &stored)
+	err := s.cache.Get(ctx, client.ObjectKey{Namespace: s.namespace, Name: release.LedgerName}, &stored, client.UnsafeDisableDeepCopy)
 	if client.IgnoreNotFound(err) != nil {
 		return err
 	}
+	if stored.ResourceVersion != "" && stored.ResourceVersion == s.numbers.version {
+		return nil
+	}
+	s.numbers.version = stored.ResourceVersion
 	entries, err := release.ParseEntries(stored.Data)
 	if err != nil {
 		s.log.Error(err, "sequences that cannot be read are those of before; put the entry right, or take it out and restart the proxies of its Service", "configMap", release.LedgerName)
