@@ -325,11 +325,13 @@ bench-remediation: $(CLUSTER_TOOL) ## Planner, Redis scripts, and how long a dri
 	done
 
 .PHONY: bench-xds bench-xds-long
-bench-xds: ## The discovery server beside go-control-plane's two, under 1,000 proxies (3 minutes).
+bench-xds: $(CLUSTER_TOOL) ## The discovery server beside go-control-plane's two, and behind a real API server, under 1,000 proxies (6 minutes).
 	go run ./hack/xdsload --counting --proxies 1000 --services 5000 --rounds 20 --phase-limit 25s --limit 5m --servers plumbline,snapshot,linear
+	KUBEBUILDER_ASSETS="$$($(CLUSTER_TOOL) assets)" go run ./hack/xdsload path --proxies 1000 --services 5000 --endpoints 10 --scopes 1000 --limit 5m
 
-bench-xds-long: ## The same with 100, 1,000 and 10,000 proxies (up to 75 minutes; it needs 15,100 open files).
+bench-xds-long: $(CLUSTER_TOOL) ## The same with 100, 1,000 and 10,000 proxies (up to 85 minutes; it needs 15,100 open files).
 	for n in 100 1000 10000; do go run ./hack/xdsload --counting --proxies $$n --services 5000 --rounds 20 --phase-limit 3m --limit 25m --servers plumbline,snapshot,linear; done
+	KUBEBUILDER_ASSETS="$$($(CLUSTER_TOOL) assets)" go run ./hack/xdsload path --proxies 10000 --services 5000 --endpoints 10 --scopes 1000 --rounds 100 --phase-limit 3m --limit 15m
 
 .PHONY: bench-mesh
 bench-mesh: $(CLUSTER_TOOL) ## Real Envoys: from a step, or a canary that loses its endpoints, to the first response that shows it; what retries, ejection and failover cost (10 minutes).

@@ -14,6 +14,9 @@ import (
 	"text/tabwriter"
 	"time"
 
+	"github.com/go-logr/logr"
+	ctrl "sigs.k8s.io/controller-runtime"
+
 	"github.com/plumbline-dev/plumbline/hack/xdsload/internal/cluster"
 	"github.com/plumbline-dev/plumbline/hack/xdsload/internal/fleet"
 	"github.com/plumbline-dev/plumbline/hack/xdsload/internal/quantile"
@@ -52,6 +55,7 @@ func pathMain(ctx context.Context, args []string, stdout, stderr io.Writer) erro
 	}
 	ctx, cancel := context.WithTimeout(ctx, *total)
 	defer cancel()
+	ctrl.SetLogger(logr.Discard()) // which the API server's installation would ask for
 	directory, err := os.MkdirTemp("", "xdsload")
 	if err != nil {
 		return fmt.Errorf("making a directory: %w", err)

@@ -22,9 +22,9 @@ type changed func(Haste, dirty)
 
 // dirty says what of the mesh has to be built anew. The zero dirty is none of it.
 type dirty struct {
-	// everything is for what all Services depend on, and ledger for the sequences that outlive releases.
-	everything, ledger bool
-	services           ir.Names
+	// everything is for what all Services depend on.
+	everything bool
+	services   ir.Names
 	// holders are releases that have ended, whose sequences outlive them.
 	holders ir.Names
 	// namespaces are those of which all Services are dirty, pods those of which pods have changed.
@@ -40,7 +40,7 @@ func dirtyService(namespace, name string) dirty {
 
 // with has what is dirty by either.
 func (d dirty) with(other dirty) dirty {
-	d.everything, d.ledger = d.everything || other.everything, d.ledger || other.ledger
+	d.everything = d.everything || other.everything
 	d.services, d.holders = united(d.services, other.services), united(d.holders, other.holders)
 	d.addresses = united(d.addresses, other.addresses)
 	d.namespaces, d.pods = united(d.namespaces, other.namespaces), united(d.pods, other.pods)
@@ -59,13 +59,12 @@ func united[K comparable, S ~map[K]bool](set, other S) S {
 	return set
 }
 
-// names of the Services, and namespaces, that have to be built anew.
+// names of the Services, and namespaces, that have to be built anew. The ledger is read at each look: a
+// release that ends has the sequence that the ledger has for it at that moment.
 func (s *sources) names(ctx context.Context, d dirty, memory *ir.Memory) (ir.Names, error) {
 	names := united(ir.Names{}, d.services)
-	if d.ledger || d.everything {
-		if err := s.readEntries(ctx, names); err != nil {
-			return nil, err
-		}
+	if err := s.readEntries(ctx, names); err != nil {
+		return nil, err
 	}
 	maps.Copy(names, s.numbers.unsure)
 	maps.Copy(names, s.heldBy(d.holders))

@@ -296,7 +296,6 @@ func TestFewServicesAreDirty(t *testing.T) {
 		"a pod, those that are split": {dirty{pods: map[string]bool{"shop": true}}, ir.Names{name("shop", "web"): true}},
 		"a namespace, all of its own": {dirty{namespaces: map[string]bool{"bank": true}}, ir.Names{name("bank", "web"): true, name("bank", ""): true}},
 		"an address without a host":   {dirty{addresses: map[netip.Addr]bool{netip.MustParseAddr("10.1.0.1"): true}}, ir.Names{}},
-		"the ledger as it was":        {dirty{ledger: true}, ir.Names{}},
 	} {
 		t.Run(text, func(t *testing.T) {
 			got, err := s.names(t.Context(), tc.dirty, &memory)
@@ -304,5 +303,34 @@ func TestFewServicesAreDirty(t *testing.T) {
 				t.Errorf("%v are dirty, want %v; %v", got, tc.want, err)
 			}
 		})
+	}
+}
+
+// A release that ended within the time for which changes of the ledger are collected had the sequence
+// of the ledger before, and its routes went back to another content under the same sequence.
+func TestADecisionIsLookedAtWithTheLedgerOfThatMoment(t *testing.T) {
+	ledger := &corev1.ConfigMap{ObjectMeta: at("plumbline", release.LedgerName, 0)}
+	s := sourcesOf(t, ledger)
+	s.namespace = "plumbline"
+	sequence := func() uint64 {
+		names, err := s.names(t.Context(), dirtyService("shop", "web"), &ir.Memory{})
+		if err != nil {
+			t.Fatal(err)
+		}
+		in, err := s.about(t.Context(), names)
+		if err != nil {
+			t.Fatal(err)
+		}
+		return in.Sequences[types.NamespacedName{Namespace: "shop", Name: "web"}]
+	}
+	if n := sequence(); n != 0 {
+		t.Errorf("without an entry it has sequence %d", n)
+	}
+	ledger.Data = release.FormatEntries(map[string]release.Entry{"shop.web": {Plain: 5, Ceiling: 1005, Release: "web", Holder: "gone"}})
+	if err := s.live.(client.Client).Update(t.Context(), ledger); err != nil { //nolint:forcetypeassert // it is the fake one
+		t.Fatal(err)
+	}
+	if n := sequence(); n != 1005 {
+		t.Errorf("it has sequence %d, want the ceiling of the ledger", n)
 	}
 }

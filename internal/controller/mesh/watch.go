@@ -42,7 +42,7 @@ func (s *sources) handlers(ctx context.Context, changed changed, ended endings) 
 		&corev1.Pod{}:                s.onPods(changed, ended),
 	}
 	if s.namespace != "" {
-		handlers[&corev1.ConfigMap{}] = simple(func(any) { changed(Later, dirty{ledger: true}) })
+		handlers[&corev1.ConfigMap{}] = simple(func(any) { changed(Later, dirty{}) }) // each look reads it
 	}
 	return handlers
 }

@@ -5,11 +5,13 @@ package fleet
 import (
 	"context"
 	"math/rand/v2"
+	"net"
 	"sync"
 	"sync/atomic"
 	"time"
 
 	"google.golang.org/grpc"
+	backoffgrpc "google.golang.org/grpc/backoff"
 	"google.golang.org/grpc/credentials"
 	"google.golang.org/grpc/metadata"
 
@@ -76,12 +78,21 @@ func (m *member) connect(ctx context.Context) bool {
 	return true
 }
 
+// source is the address of the proxy's pod, on this machine: the server bounds the connections of
+// each address.
+func (m *member) source() *net.TCPAddr {
+	return &net.TCPAddr{IP: net.IPv4(127, 1+byte(m.index>>16), byte(m.index>>8), byte(m.index))} //nolint:gosec // some thousands
+}
+
 func (m *member) dial() (*grpc.ClientConn, error) {
+	from := net.Dialer{LocalAddr: m.source()}
 	return grpc.NewClient("passthrough:///"+m.address,
 		grpc.WithTransportCredentials(credentials.NewTLS(m.fleet.tls)),
 		grpc.WithDefaultCallOptions(grpc.ForceCodecV2(m.fleet.codec), grpc.MaxCallRecvMsgSize(16<<20)),
 		grpc.WithReadBufferSize(4<<10), grpc.WithWriteBufferSize(16<<10),
 		grpc.WithInitialWindowSize(1<<20), grpc.WithInitialConnWindowSize(1<<20), // and none that is adapted
+		grpc.WithContextDialer(func(ctx context.Context, to string) (net.Conn, error) { return from.DialContext(ctx, "tcp", to) }),
+		grpc.WithConnectParams(grpc.ConnectParams{Backoff: backoffgrpc.Config{BaseDelay: time.Second, Multiplier: 2, Jitter: 0.5, MaxDelay: 2 * time.Second}, MinConnectTimeout: 20 * time.Second}),
 		grpc.WithNoProxy(), grpc.WithDisableServiceConfig(), grpc.WithDisableRetry())
 }
 
