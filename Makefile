@@ -63,7 +63,7 @@ demo: preflight ## Bring up a cluster, install Plumbline, and show what it catch
 test: preflight bin/testreport ## Everything CI checks: verify, lint, unit, integration, chart, alerts, e2e, a slice of the long tests.
 # End-to-end tests mostly wait, and unit tests mostly compute. Integration tests do both, and
 # run by themselves: beside end-to-end tests, waits of both took three times as long.
-	@hack/stages.sh 'verify,test-unit,test-floods|components,e2e|~lint,chart,alerts,test-slice' test-integration
+	@hack/stages.sh 'verify,test-unit|components,test-floods,e2e|~lint,chart,alerts,test-slice' test-integration
 
 # ALL is what proves something and what proves it for longer, in pieces of at most an hour.
 ALL := test test-seeds test-sim test-sim-rare integration-long guard-long test-oldest-envoy test-race faults fuzz xds-long upgrade-long lifecycle e2e-long mesh-chaos e2e-mesh-long mutants mutants-safeguards bench bench-units bench-admission bench-admission-peers bench-guard bench-remediation bench-xds bench-mesh
@@ -236,21 +236,13 @@ bin/promtool: hack/alerts/go.mod
 	cd hack/alerts && go build -tags remove_all_sd -o ../../bin/promtool github.com/prometheus/prometheus/cmd/promtool
 
 .PHONY: e2e
-e2e: $(CLUSTER_TOOL) bin/testreport binaries ## Tests on a whole cluster with pods: the four below.
-# Three of them at a time, since they mostly wait and share no cluster.
-	@$(call record_waits,e2e); $(REPORTED) -j3 --output-sync=target e2e-plumbline e2e-outages e2e-demo e2e-cluster | $(REPORT) e2e -verbose $(AGAIN) e2e
+e2e: $(CLUSTER_TOOL) bin/testreport binaries ## Tests on a whole cluster with pods: the three below.
+# Two of them at a time, since they mostly wait and share no cluster.
+	@$(call record_waits,e2e); $(REPORTED) -j2 --output-sync=target e2e-plumbline e2e-demo e2e-cluster | $(REPORT) e2e -verbose $(AGAIN) e2e
 
 .PHONY: e2e-plumbline
 e2e-plumbline: $(CLUSTER_TOOL) ## Plumbline on a whole cluster.
-	go test -count=1 -tags e2e -timeout 40m -v -skip '$(OUTAGES)' $(GO_TEST_FLAGS) ./test/e2e/...
-
-# OUTAGES are the tests that stop, upgrade or remove all of Plumbline, so no other test can
-# run beside them on the same cluster.
-OUTAGES = ^Test(SplitsOutliveFaults|HelmTestUpgradeUninstallReinstall)$$
-
-.PHONY: e2e-outages
-e2e-outages: $(CLUSTER_TOOL) ## Faults, upgrades and the removal of Plumbline, on a whole cluster of their own.
-	E2E_NAME=outages go test -count=1 -tags e2e -timeout 40m -v -run '$(OUTAGES)' $(GO_TEST_FLAGS) ./test/e2e/...
+	go test -count=1 -tags e2e -timeout 40m -v $(GO_TEST_FLAGS) ./test/e2e/...
 
 .PHONY: e2e-mesh-long
 e2e-mesh-long: $(CLUSTER_TOOL) ## Splits on real pods: ten rounds of steps, kills and restarts at once, and a discovery server that is away for ten minutes, longer than tokens live.
