@@ -76,11 +76,10 @@ func (p *path) run(ctx context.Context, directory string) (err error) {
 		return err
 	}
 	defer func() { err = errors.Join(err, p.process.Stop()) }()
-	if err := p.muster(ctx); err != nil {
-		return err
-	}
 	running, stop := context.WithCancel(ctx)
-	err = p.phases(running)
+	if err = p.muster(running); err == nil {
+		err = p.phases(running)
+	}
 	stop()
 	p.fleet.Wait()
 	return err
