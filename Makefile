@@ -66,7 +66,7 @@ test: preflight bin/testreport ## Everything CI checks: verify, lint, unit, inte
 	@hack/stages.sh 'verify,test-unit|components,test-floods,e2e|~lint,chart,alerts,test-slice' test-integration
 
 # ALL is what proves something and what proves it for longer, in pieces of at most an hour.
-ALL := test test-seeds test-sim test-sim-rare integration-long guard-long test-oldest-envoy test-race faults fuzz xds-long upgrade-long lifecycle e2e-long e2e-mesh-long mutants mutants-safeguards bench bench-units bench-admission bench-admission-peers bench-guard bench-remediation bench-xds bench-mesh
+ALL := test test-seeds test-sim test-sim-rare integration-long guard-long test-oldest-envoy test-race faults fuzz xds-long upgrade-long lifecycle e2e-long mesh-chaos e2e-mesh-long mutants mutants-safeguards bench bench-units bench-admission bench-admission-peers bench-guard bench-remediation bench-xds bench-mesh
 
 .PHONY: test-all
 test-all: preflight ## Everything, in pieces that are kept for the commit; call it again to carry on (6 hours).
@@ -159,7 +159,7 @@ test-sim-rare: ## Short lives of the simulation, until each rare case was met 10
 	PLUMBLINE_LONG=1 go test -vet=off -count=1 -timeout 58m -v -run TestRareCases $(GO_TEST_FLAGS) ./test/sim
 
 .PHONY: guard-long
-guard-long: $(CLUSTER_TOOL) ## 2,000 random writes to ten kinds, held against a naive twin, with a new seed (7 minutes).
+guard-long: $(CLUSTER_TOOL) ## 2,000 random writes to eleven kinds, held against a naive twin, with a new seed (7 minutes).
 	$(INTEGRATION) PLUMBLINE_LONG=1 $(TEST_INTEGRATION) $(GO_TEST_FLAGS) $(call integration,randomwrites)
 
 .PHONY: upgrade-long
@@ -212,6 +212,14 @@ fuzz: ## Each fuzzer of the repository for FUZZTIME=30s, with new inputs (20 min
 xds-long: $(CLUSTER_TOOL) ## The discovery server with real Envoys, ten times as much of it (15 minutes).
 	PLUMBLINE_XDS=long $(INTEGRATION) CGO_ENABLED=1 $(TEST_INTEGRATION) -race -p 1 -v $(GO_TEST_FLAGS) $(call integration,ads envoyxds)
 
+.PHONY: mesh-chaos
+mesh-chaos: $(CLUSTER_TOOL) ## Half an hour of random events around proxies under load, and 200 returns of proxies to the discovery server (45 minutes).
+	PLUMBLINE_LONG=1 PLUMBLINE_CHAOS=30m $(INTEGRATION) $(TEST_INTEGRATION) -v -run TestNoRequestIsLostInChaos $(GO_TEST_FLAGS) $(call integration,xds)
+	PLUMBLINE_RETURNS=200 $(INTEGRATION) $(TEST_INTEGRATION) -v -run TestAProxyIsBackSoon $(GO_TEST_FLAGS) $(call integration,xds)
+
+.PHONY: mesh-long
+mesh-long: mesh-chaos e2e-mesh-long ## What the mesh loses on the worst day, for long: two pieces of test-all (75 minutes).
+
 ##@ Stages beside others
 .PHONY: chart
 chart: $(CLUSTER_TOOL) ## Render, lint and test the chart with Helm 4.
@@ -237,7 +245,7 @@ e2e-plumbline: $(CLUSTER_TOOL) ## Plumbline on a whole cluster.
 	go test -count=1 -tags e2e -timeout 40m -v $(GO_TEST_FLAGS) ./test/e2e/...
 
 .PHONY: e2e-mesh-long
-e2e-mesh-long: $(CLUSTER_TOOL) ## Splits on real pods while all of the discovery server is away for ten minutes, longer than tokens live.
+e2e-mesh-long: $(CLUSTER_TOOL) ## Splits on real pods: ten rounds of steps, kills and restarts at once, and a discovery server that is away for ten minutes, longer than tokens live.
 	PLUMBLINE_OUTAGE=10m E2E_NAME=mesh go test -count=1 -tags e2e -timeout 60m -v -run 'TestSplitsOutliveFaults' $(GO_TEST_FLAGS) ./test/e2e/...
 
 .PHONY: e2e-cluster
@@ -278,8 +286,8 @@ bench-admission-peers: $(CLUSTER_TOOL) ## What Plumbline adds to a write, beside
 	KYVERNO="$$(hack/kyverno.sh)" KUBEBUILDER_ASSETS="$$($(CLUSTER_TOOL) assets)" HELM="$$($(CLUSTER_TOOL) which helm)" go test -tags integration -run '^$$' -bench Peers -benchtime 1x -timeout 30m -v ./test/integration/peers
 
 .PHONY: bench-admission-parts
-bench-admission-parts: $(CLUSTER_TOOL) ## What each part of Plumbline adds to a write, and profiles of the API server in bin/peers (8 minutes).
-	KUBEBUILDER_ASSETS="$$($(CLUSTER_TOOL) assets)" HELM="$$($(CLUSTER_TOOL) which helm)" go test -tags integration -run '^$$' -bench Parts -benchtime 1x -timeout 30m -v ./test/integration/peers
+bench-admission-parts: $(CLUSTER_TOOL) ## What each part of Plumbline adds to a write, profiles of the API server in bin/peers, and the ReplicaSets of real controllers (12 minutes).
+	KUBEBUILDER_ASSETS="$$($(CLUSTER_TOOL) assets)" HELM="$$($(CLUSTER_TOOL) which helm)" go test -tags integration -run '^$$' -bench 'Parts|Controllers' -benchtime 1x -timeout 30m -v ./test/integration/peers
 
 # BENCH_ROUNDS is how many drifts are measured for each number of others. With many
 # more no object is left that has not drifted before, and the ledger is full.
@@ -309,11 +317,13 @@ bench-remediation: $(CLUSTER_TOOL) ## Planner, Redis scripts, and how long a dri
 	done
 
 .PHONY: bench-xds bench-xds-long
-bench-xds: ## The discovery server beside go-control-plane's two, under 1,000 proxies (3 minutes).
+bench-xds: $(CLUSTER_TOOL) ## The discovery server beside go-control-plane's two, and behind a real API server, under 1,000 proxies (6 minutes).
 	go run ./hack/xdsload --counting --proxies 1000 --services 5000 --rounds 20 --phase-limit 25s --limit 5m --servers plumbline,snapshot,linear
+	KUBEBUILDER_ASSETS="$$($(CLUSTER_TOOL) assets)" go run ./hack/xdsload path --proxies 1000 --services 5000 --endpoints 10 --scopes 1000 --limit 5m
 
-bench-xds-long: ## The same with 100, 1,000 and 10,000 proxies (up to 75 minutes; it needs 15,100 open files).
+bench-xds-long: $(CLUSTER_TOOL) ## The same with 100, 1,000 and 10,000 proxies (up to 85 minutes; it needs 15,100 open files).
 	for n in 100 1000 10000; do go run ./hack/xdsload --counting --proxies $$n --services 5000 --rounds 20 --phase-limit 3m --limit 25m --servers plumbline,snapshot,linear; done
+	KUBEBUILDER_ASSETS="$$($(CLUSTER_TOOL) assets)" go run ./hack/xdsload path --proxies 10000 --services 5000 --endpoints 10 --scopes 1000 --rounds 100 --phase-limit 3m --limit 15m
 
 .PHONY: bench-mesh
 bench-mesh: $(CLUSTER_TOOL) ## Real Envoys: from a step, or a canary that loses its endpoints, to the first response that shows it; what retries, ejection and failover cost (10 minutes).

@@ -9,7 +9,7 @@ printf 'the slice of the long tests: PLUMBLINE_ROTATION=%s make test-slice\n' "$
 
 hack/fuzz.sh 10s tenth
 
-mapfile -t packages < <(grep -rlE --include='*_test.go' '^func Benchmark' pkg | xargs -n1 dirname | sort -u)
+mapfile -t packages < <(grep -rlE --include='*_test.go' '^func Benchmark' internal pkg | xargs -n1 dirname | sort -u)
 package=${packages[rotation % ${#packages[@]}]}
 echo "== benchmarks of $package, once"
 go test -vet=off -run '^$' -bench . -benchtime 1x "./$package"

@@ -99,7 +99,7 @@ func (s *server) addGuards(config *rest.Config) error {
 	if err != nil {
 		return fmt.Errorf("making the guard client: %w", err)
 	}
-	mapper, err := kube.MapperFor(config, httpClient)
+	mapper, err := kube.NewMapperFor(config, httpClient)
 	if err != nil {
 		return fmt.Errorf("making the REST mapper: %w", err)
 	}

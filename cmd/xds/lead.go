@@ -26,6 +26,7 @@ import (
 type leader struct {
 	part        elected.Part
 	authorities *authority.Metrics
+	sequences   *abrelease.Metrics
 	window      *mesh.Window
 	routers     *mesh.Routers
 	times       abrelease.Times
@@ -36,12 +37,16 @@ func newLeader(config *rest.Config, opts *options.XDS, registry prometheus.Regis
 	if err != nil {
 		return nil, err
 	}
+	sequences, err := abrelease.NewMetrics(registry)
+	if err != nil {
+		return nil, err
+	}
 	return &leader{
 		part: elected.Part{
 			Config: config, Lease: opts.LeaseName, Namespace: opts.Namespace, LeaderElect: true,
 			Time: servertime.New(clock.RealClock{}), Log: log,
 		},
-		authorities: authorities,
+		authorities: authorities, sequences: sequences,
 	}, nil
 }
 
@@ -57,7 +62,7 @@ func (l *leader) lead(mgr manager.Manager, _ *rest.Config) error {
 		return fmt.Errorf("following the other replicas: %w", err)
 	}
 	err := abrelease.Add(mgr, abrelease.Setup{
-		Window: l.window, Routers: l.routers, Namespace: l.part.Namespace, Clock: l.part.Time, Log: l.part.Log, Times: l.times,
+		Window: l.window, Routers: l.routers, Reporters: l.routers, Metrics: l.sequences, Namespace: l.part.Namespace, Clock: l.part.Time, Log: l.part.Log, Times: l.times,
 	})
 	return errors.Join(err, authority.Add(mgr, l.part.Namespace, l.authorities))
 }

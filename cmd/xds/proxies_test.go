@@ -4,6 +4,7 @@ package main
 
 import (
 	"context"
+	"flag"
 	"fmt"
 	"io"
 	"net/http"
@@ -11,21 +12,36 @@ import (
 	"testing"
 	"time"
 
+	"github.com/plumbline-dev/plumbline/internal/options"
+	"github.com/plumbline-dev/plumbline/internal/proxieshttp"
 	"github.com/plumbline-dev/plumbline/test/harness/freeport"
 	"github.com/plumbline-dev/plumbline/test/harness/poll"
 )
 
-func TestProxiesAreShownBesideHealth(t *testing.T) {
-	at := freeport.Address(t)
+// M13 of the review of the mesh: each pod of the cluster could read them at the port of the
+// health checks.
+func TestProxiesAreShownAtALoopbackAddressAndNotBesideHealth(t *testing.T) {
+	health, admin := freeport.Address(t), freeport.Address(t)
 	t.Setenv("POD_NAME", "xds-0")
 	ctx, stop := context.WithCancel(t.Context())
 	ended := make(chan error, 1)
 	go func() {
-		ended <- run(ctx, []string{"--kubeconfig=" + unreachable(t), "--address=127.0.0.1:0", "--metrics-address=", "--health-address=" + at}, io.Discard, io.Discard)
+		ended <- run(ctx, []string{"--kubeconfig=" + unreachable(t), "--address=127.0.0.1:0", "--metrics-address=", "--health-address=" + health, "--admin-address=" + admin}, io.Discard, io.Discard)
 	}()
-	for path, want := range map[string]string{"/proxies": `{"replica":"xds-0","proxies":[]}`, "/proxies.html": "xds-0", "/healthz": "ok"} {
-		poll.Until(t, time.Minute, path+" answers", func() error {
-			request, err := http.NewRequestWithContext(t.Context(), http.MethodGet, "http://"+at+path, http.NoBody)
+	for at, want := range map[string]struct {
+		code int
+		text string
+	}{
+		admin + "/proxies":       {http.StatusOK, `{"replica":"xds-0","proxies":[]}`},
+		admin + "/proxies.html":  {http.StatusOK, "xds-0"},
+		admin + "/healthz":       {http.StatusNotFound, ""},
+		health + "/healthz":      {http.StatusOK, "ok"},
+		health + "/proxies":      {http.StatusNotFound, ""},
+		health + "/proxies/a/b":  {http.StatusNotFound, ""},
+		health + "/proxies.html": {http.StatusNotFound, ""},
+	} {
+		poll.Until(t, time.Minute, at+" answers", func() error {
+			request, err := http.NewRequestWithContext(t.Context(), http.MethodGet, "http://"+at, http.NoBody)
 			if err != nil {
 				return err
 			}
@@ -35,7 +51,7 @@ func TestProxiesAreShownBesideHealth(t *testing.T) {
 			}
 			defer func() { _ = response.Body.Close() }() // it was read
 			body, err := io.ReadAll(response.Body)
-			if err == nil && (response.StatusCode != http.StatusOK || !strings.Contains(string(body), want)) {
+			if err == nil && (response.StatusCode != want.code || !strings.Contains(string(body), want.text)) {
 				err = fmt.Errorf("%s: %s", response.Status, body)
 			}
 			return err
@@ -44,5 +60,13 @@ func TestProxiesAreShownBesideHealth(t *testing.T) {
 	stop()
 	if err := <-ended; err != nil {
 		t.Error(err)
+	}
+}
+
+func TestTheAddressOfProxiesIsTheOneThatThePluginAsks(t *testing.T) {
+	var opts options.XDS
+	opts.AddFlags(flag.NewFlagSet("", flag.ContinueOnError))
+	if want := fmt.Sprintf("127.0.0.1:%d", proxieshttp.Port); opts.AdminAddress != want {
+		t.Errorf("it is %s, want %s", opts.AdminAddress, want)
 	}
 }

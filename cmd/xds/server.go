@@ -143,8 +143,9 @@ func (s *server) run(ctx context.Context) error {
 		return telemetry.Serve(serving, s.opts.MetricsAddress, telemetry.MetricsHandler(s.registry))
 	})
 	group.Go(func() error {
-		return telemetry.Serve(serving, s.opts.HealthAddress, s.proxies.Beside(s.health.Handler()))
+		return telemetry.Serve(serving, s.opts.HealthAddress, s.health.Handler())
 	})
+	group.Go(func() error { return telemetry.Serve(serving, s.opts.AdminAddress, s.proxies.Routes()) })
 	group.Go(func() error { return s.keeper.Run(working) })
 	group.Go(func() error { s.leader.run(working); return nil })
 	group.Go(func() error {

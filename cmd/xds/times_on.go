@@ -11,13 +11,14 @@ import (
 )
 
 // timesOf reads a list of NAME=DURATION, separated by commas. The names are goodbye,
-// window, confirmed, ledger, counts and settles.
+// window, confirmed, ledger, counts, settles, sweep and keptfor.
 func timesOf(environment func(string) string) (times, error) {
 	var t times
 	fields := map[string]*time.Duration{
 		"goodbye": &t.mesh.Goodbye, "window": &t.mesh.Window,
 		"confirmed": &t.abrelease.Confirmed, "ledger": &t.abrelease.Ledger,
 		"counts": &t.abrelease.Counts, "settles": &t.abrelease.Settles,
+		"sweep": &t.abrelease.Sweep, "keptfor": &t.abrelease.KeptFor,
 	}
 	text := environment(timesVariable)
 	if text == "" {

@@ -10,6 +10,10 @@
 // Each server is given the same resources and the same work, one after the other: a
 // start of all proxies, steps of weights and endpoints, reconnects, and proxies that
 // misbehave. Each phase has a time limit, and so has the whole.
+//
+//	xdsload path --proxies 1000 --services 5000 --scopes 1000
+//
+// loads the discovery server as it is installed, with a real API server before it.
 package main
 
 import (
@@ -52,6 +56,9 @@ type options struct {
 func run(ctx context.Context, args []string, in io.Reader, stdout, stderr io.Writer) error {
 	if len(args) > 0 && args[0] == "serve" {
 		return serveMain(ctx, args[1:], in, stdout)
+	}
+	if len(args) > 0 && args[0] == "path" {
+		return pathMain(ctx, args[1:], stdout, stderr)
 	}
 	var o options
 	fs := flag.NewFlagSet("xdsload", flag.ContinueOnError)

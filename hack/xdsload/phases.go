@@ -4,6 +4,7 @@ package main
 
 import (
 	"context"
+	"crypto/x509"
 	"fmt"
 	"io"
 	"os"
@@ -12,6 +13,7 @@ import (
 
 	"github.com/plumbline-dev/plumbline/hack/xdsload/internal/control"
 	"github.com/plumbline-dev/plumbline/hack/xdsload/internal/fleet"
+	"github.com/plumbline-dev/plumbline/hack/xdsload/internal/issuer"
 	"github.com/plumbline-dev/plumbline/hack/xdsload/internal/proxy"
 	"github.com/plumbline-dev/plumbline/hack/xdsload/internal/quantile"
 	"github.com/plumbline-dev/plumbline/hack/xdsload/internal/world"
@@ -43,7 +45,17 @@ func (o *options) one(ctx context.Context, name string, stderr io.Writer) (resul
 			err = stopped
 		}
 	}()
-	f, err := fleet.New(fleet.Config{Shape: o.shape, Addresses: server.Addresses, Certificate: server.Certificate, Key: server.Key, Counting: o.counting})
+	certificate, err := x509.ParseCertificate(server.Certificate)
+	if err != nil {
+		return nil, fmt.Errorf("reading the certificate of the server: %w", err)
+	}
+	by, err := issuer.Parse(server.Key)
+	if err != nil {
+		return nil, err
+	}
+	roots := x509.NewCertPool()
+	roots.AddCert(certificate)
+	f, err := fleet.New(fleet.Config{Shape: o.shape, Addresses: server.Addresses, Roots: roots, Token: by.Token, Counting: o.counting})
 	if err != nil {
 		return nil, err
 	}
@@ -271,7 +283,7 @@ const churnPace = 200 * time.Millisecond
 func (t *trial) churning(ctx context.Context, p *Phase) error {
 	ctx, cancel := context.WithCancel(ctx)
 	replaced := make(chan int)
-	go func() { replaced <- t.fleet.Churn(ctx, t.churn) }()
+	go func() { replaced <- t.fleet.Churn(ctx, t.churn, func(int) bool { return false }) }()
 	pace := time.NewTicker(churnPace)
 	defer pace.Stop()
 	err := t.steps(p, world.All, world.Weight, func(int) bool { return true }, pace.C)

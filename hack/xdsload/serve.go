@@ -29,8 +29,8 @@ import (
 // ports for each, and a port is kept for a minute after its connection was cut.
 const addresses = 8
 
-// server is the process that serves.
-type server struct {
+// serving is the process that serves.
+type serving struct {
 	world *world.World
 	acks  *target.Acks
 	of    target.Server
@@ -71,7 +71,7 @@ func serveMain(ctx context.Context, args []string, in io.Reader, out io.Writer) 
 	if err != nil {
 		return err
 	}
-	s := &server{world: w, acks: &target.Acks{}}
+	s := &serving{world: w, acks: &target.Acks{}}
 	if s.of, err = target.New(ctx, target.Kind(*kind), w, by, s.acks); err != nil {
 		return err
 	}
@@ -79,7 +79,7 @@ func serveMain(ctx context.Context, args []string, in io.Reader, out io.Writer) 
 }
 
 // serve says where, and obeys.
-func (s *server) serve(ctx context.Context, by *issuer.Issuer, in io.Reader, out io.Writer, heap string) error {
+func (s *serving) serve(ctx context.Context, by *issuer.Issuer, in io.Reader, out io.Writer, heap string) error {
 	ready, stop, err := s.listen(by)
 	if err != nil {
 		return err
@@ -93,7 +93,7 @@ func (s *server) serve(ctx context.Context, by *issuer.Issuer, in io.Reader, out
 }
 
 // listen on all addresses.
-func (s *server) listen(by *issuer.Issuer) (control.Ready, func(), error) {
+func (s *serving) listen(by *issuer.Issuer) (control.Ready, func(), error) {
 	key, err := by.Bytes()
 	if err != nil {
 		return control.Ready{}, nil, fmt.Errorf("encoding the key of the issuer: %w", err)
@@ -122,7 +122,7 @@ func (s *server) listen(by *issuer.Issuer) (control.Ready, func(), error) {
 }
 
 // obey commands until there are no more.
-func (s *server) obey(ctx context.Context, in *json.Decoder, out *json.Encoder, heap string) error {
+func (s *serving) obey(ctx context.Context, in *json.Decoder, out *json.Encoder, heap string) error {
 	for {
 		var c control.Command
 		if err := in.Decode(&c); errors.Is(err, io.EOF) {
@@ -140,7 +140,7 @@ func (s *server) obey(ctx context.Context, in *json.Decoder, out *json.Encoder, 
 	}
 }
 
-func (s *server) do(ctx context.Context, c control.Command, heap string) (a control.Answer, err error) {
+func (s *serving) do(ctx context.Context, c control.Command, heap string) (a control.Answer, err error) {
 	switch c.Op {
 	case control.Publish:
 		return a, s.publish(c)
@@ -161,7 +161,7 @@ func (s *server) do(ctx context.Context, c control.Command, heap string) (a cont
 	}
 }
 
-func (s *server) usage(collect bool) (a control.Answer, err error) {
+func (s *serving) usage(collect bool) (a control.Answer, err error) {
 	a.Usage, err = control.Own(collect)
 	a.Usage.Sent, a.Usage.Received = s.sent.Load(), s.received.Load()
 	a.Usage.Streams, a.Usage.Troubles = s.of.Streams(), s.of.Troubles()
@@ -193,7 +193,7 @@ func profile(path string) error {
 }
 
 // publish takes a step. What it takes to translate it is not measured here.
-func (s *server) publish(c control.Command) error {
+func (s *serving) publish(c control.Command) error {
 	changed, err := s.world.Change(c.Target, c.Step)
 	if err != nil {
 		return err
@@ -215,7 +215,7 @@ func (s *server) publish(c control.Command) error {
 // counted counts what goes over its connections.
 type counted struct {
 	net.Listener
-	server *server
+	server *serving
 }
 
 // Accept implements net.Listener.
@@ -229,7 +229,7 @@ func (c *counted) Accept() (net.Conn, error) {
 
 type countedConn struct {
 	net.Conn
-	server *server
+	server *serving
 }
 
 // Read implements net.Conn.

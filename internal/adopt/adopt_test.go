@@ -32,6 +32,7 @@ func TestReport_ProposesWhomTheEvidenceNames(t *testing.T) {
 			question(), Exists, []*metav1.ObjectMeta{object("shop", "web", stamped(ci), written("pipeline", hour, image))},
 			summary{Trusted: []string{"ci/deployer"}},
 		},
+		// M7 of the guard's review: these two, and those of the guarded namespace below.
 		"a service account that writes as people do is to be decided": {
 			question(), Exists, []*metav1.ObjectMeta{
 				object("shop", "web", stamped(ci), written("pipeline", 48*hour, image)), object("shop", "db", stamped(ci), written("kubectl-set", 48*hour, image)),

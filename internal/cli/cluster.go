@@ -5,6 +5,7 @@ package cli
 import (
 	"context"
 	"fmt"
+	"net/http"
 	"slices"
 	"time"
 
@@ -17,6 +18,7 @@ import (
 	"k8s.io/utils/clock"
 	"sigs.k8s.io/controller-runtime/pkg/client"
 
+	"github.com/plumbline-dev/plumbline/internal/portforward"
 	"github.com/plumbline-dev/plumbline/internal/servertime"
 	"github.com/plumbline-dev/plumbline/pkg/apis/plumbline/v1alpha1"
 	"github.com/plumbline-dev/plumbline/pkg/remediate/exec"
@@ -35,6 +37,8 @@ type cluster struct {
 	targets exec.Targets
 	// proxy reads what an executor serves.
 	proxy proxy
+	// forward makes a client of a port of a pod.
+	forward func(portforward.Target) *http.Client
 	// time is the API server's, where what is asked depends on it; nil is one's own.
 	time func() time.Time
 }
@@ -96,6 +100,7 @@ func (a *app) connectByFlags() (*cluster, error) {
 	return &cluster{
 		WithWatch: api, mapper: mapper, namespace: namespace, live: liveReader(discovery.RESTClient()), targets: targets,
 		proxy: newProxy(discovery.RESTClient()), time: times.Now,
+		forward: func(target portforward.Target) *http.Client { return portforward.NewClient(config, target) },
 	}, nil
 }
 

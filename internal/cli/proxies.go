@@ -45,8 +45,9 @@ func (a *app) proxiesCommand() *cobra.Command {
 confirmed, which it refuses, and which are held back or on the way. With the name
 of a pod, all its resources: what it has, what it should have, and why it differs.
 
-Every replica of the discovery server is asked, by way of the API server. One that
-does not answer is named, and the exit code is 1: proxies that no other replica
+Every replica of the discovery server is asked, as ` + "`kubectl port-forward`" + ` would
+reach it: that takes the right to create pods/portforward. One that does not answer is
+named, and the exit code is 1: proxies that no other replica
 knows are Unknown then. Otherwise an injected pod that runs and that no replica
 knows is NotConnected; it goes on with what it had.`,
 		Example: examples(

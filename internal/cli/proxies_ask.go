@@ -14,6 +14,7 @@ import (
 	corev1 "k8s.io/api/core/v1"
 	"sigs.k8s.io/controller-runtime/pkg/client"
 
+	"github.com/plumbline-dev/plumbline/internal/portforward"
 	"github.com/plumbline-dev/plumbline/internal/proxieshttp"
 	"github.com/plumbline-dev/plumbline/pkg/traffic/ads"
 	"github.com/plumbline-dev/plumbline/pkg/traffic/inject"
@@ -41,9 +42,9 @@ func (c *cluster) discoveryServers(ctx context.Context, system string) ([]discov
 		if pod.Status.Phase != corev1.PodRunning || pod.DeletionTimestamp != nil {
 			continue
 		}
-		servers = append(servers, discoveryServer{pod.Name, proxieshttp.Client{Get: func(ctx context.Context, path string, query map[string]string) ([]byte, error) {
-			return c.proxy(ctx, system, pod.Name, path, query)
-		}}})
+		servers = append(servers, discoveryServer{pod.Name, proxieshttp.Client{
+			HTTP: c.forward(portforward.Target{Namespace: system, Pod: pod.Name, Port: proxieshttp.Port}),
+		}})
 	}
 	if len(servers) == 0 {
 		return nil, fmt.Errorf("no discovery server runs in %s that could be asked: is the mesh turned on (mesh.enabled of the chart)? --system-namespace names another place", system)

@@ -8,7 +8,6 @@ import (
 	"errors"
 	"net/http"
 	"net/http/httptest"
-	"net/url"
 	"strings"
 	"testing"
 	"time"
@@ -22,6 +21,7 @@ import (
 	"sigs.k8s.io/controller-runtime/pkg/client"
 	"sigs.k8s.io/controller-runtime/pkg/client/interceptor"
 
+	"github.com/plumbline-dev/plumbline/internal/portforward"
 	"github.com/plumbline-dev/plumbline/internal/proxieshttp"
 	"github.com/plumbline-dev/plumbline/pkg/traffic/ads"
 	"github.com/plumbline-dev/plumbline/pkg/traffic/ads/serve"
@@ -29,10 +29,10 @@ import (
 	"github.com/plumbline-dev/plumbline/pkg/traffic/inject"
 )
 
-// replica is what one has; it answers nothing when it is away.
+// replica is what one has; away is why it does not answer.
 type replica struct {
 	proxies []serve.Connected
-	away    bool
+	away    error
 }
 
 // Page implements proxieshttp.Proxies; all is one page.
@@ -71,40 +71,36 @@ func (d discovery) run(t *testing.T, args ...string) answer {
 		f.objects = append(f.objects, meshPod("plumbline-system", name, map[string]string{"app.kubernetes.io/name": "plumbline", "app.kubernetes.io/component": "xds"}))
 	}
 	c := f.connect(t)
-	c.proxy = d.proxy(t)
+	c.forward = d.forward(t)
 	a, finish := testApp(t, "")
 	a.connect = func() (*cluster, error) { return c, nil }
 	return finish(a.run(t.Context(), args))
 }
 
-// proxy answers with the real handler, as the API server's proxy to a pod would.
-func (d discovery) proxy(t *testing.T) proxy {
-	return func(ctx context.Context, namespace, pod, path string, query map[string]string) ([]byte, error) {
-		r := d.replicas[pod]
-		if namespace != "plumbline-system" || r == nil {
-			t.Errorf("pod %s/%s was asked", namespace, pod)
-			return nil, errors.New("there is no such pod")
-		}
-		if r.away {
-			return nil, apierrors.NewServiceUnavailable("no route to host")
-		}
-		h := proxieshttp.New(pod, func() time.Time { return testNow })
-		h.Show(r)
-		values := url.Values{}
-		for name, value := range query {
-			values.Set(name, value)
-		}
-		request, err := http.NewRequestWithContext(ctx, http.MethodGet, path+"?"+values.Encode(), http.NoBody)
-		must(t, err)
-		w := httptest.NewRecorder()
-		h.Beside(http.NotFoundHandler()).ServeHTTP(w, request)
-		switch w.Code {
-		case http.StatusOK:
-			return w.Body.Bytes(), nil
-		case http.StatusNotFound:
-			return nil, apierrors.NewNotFound(schema.GroupResource{Resource: "pods"}, pod)
-		}
-		return nil, errors.New(w.Body.String())
+// answers is a transport.
+type answers func(*http.Request) (*http.Response, error)
+
+// RoundTrip implements http.RoundTripper.
+func (a answers) RoundTrip(r *http.Request) (*http.Response, error) { return a(r) }
+
+// forward answers with the real handler.
+func (d discovery) forward(t *testing.T) func(portforward.Target) *http.Client {
+	return func(target portforward.Target) *http.Client {
+		return &http.Client{Transport: answers(func(r *http.Request) (*http.Response, error) {
+			of := d.replicas[target.Pod]
+			if target.Namespace != "plumbline-system" || target.Port != proxieshttp.Port || of == nil {
+				t.Errorf("%+v was asked", target)
+				return nil, errors.New("there is no such pod")
+			}
+			if of.away != nil {
+				return nil, of.away
+			}
+			h := proxieshttp.New(target.Pod, func() time.Time { return testNow })
+			h.Show(of)
+			w := httptest.NewRecorder()
+			h.Routes().ServeHTTP(w, r)
+			return w.Result(), nil
+		})}
 	}
 }
 
@@ -246,7 +242,7 @@ func TestProxies_SaysWhyAPodIsNotConnected(t *testing.T) {
 
 func TestProxies_NamesTheReplicaThatDoesNotAnswer(t *testing.T) {
 	d := meshOf()
-	d.replicas["xds-b"].away = true
+	d.replicas["xds-b"].away = errors.New("no route to host")
 	const silent = "error: 1 of 2 replicas of the discovery server did not answer, and what their proxies have is not known: xds-b (reading proxies: no route to host)\n"
 	got := d.run(t, "proxies", "--no-headers")
 	want := "front-0 Held 1/2 0 1 0 60m\nfront-1 Unknown <unknown>\nlost-0 Unknown <unknown>\nslow-0 Unknown <unknown>"
@@ -317,7 +313,7 @@ func TestProxies_NothingThatAProxySaysMovesTheTerminal(t *testing.T) {
 	d := meshOf()
 	c := &d.replicas["xds-a"].proxies[1]
 	c.Node, c.Resources[1].Why, c.Resources[1].Name = hostile, hostile, hostile
-	d.replicas["xds-b"].away = true
+	d.replicas["xds-b"].away = errors.New("no route to host")
 	for _, args := range [][]string{{"proxies", "-o", "wide"}, {"proxies", "front-0", "-o", "wide"}, {"proxies", "front-0", "-o", "json"}, {"proxies", hostile}} {
 		got := d.run(t, args...)
 		for line := range strings.SplitSeq(got.Stdout+got.Stderr, "\n") {

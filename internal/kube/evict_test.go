@@ -46,6 +46,7 @@ func naiveEvictions(claims []claim, budget int64) (chosen []string, held map[str
 	return chosen, held
 }
 
+// M4 of the guard's review: a tenant's objects must not displace those of other tenants.
 func TestNoNamespaceGivesContentForALargerOne(t *testing.T) {
 	rapid.Check(t, func(t *rapid.T) {
 		budget := rapid.Int64Range(1, 2000).Draw(t, "budget")

@@ -70,6 +70,10 @@ var _ meta.RESTMapper = &Mapper{}
 // group serves, as when an aggregated API server is away.
 var ErrGroupUnavailable = errors.New("the API server does not tell the kinds of this group")
 
+// ErrKindsNotListed says that the last listing that succeeded lacks a kind, and that the
+// API server did not answer when it was asked for a newer one.
+var ErrKindsNotListed = errors.New("the API server does not tell its kinds")
+
 // NewMapper makes a mapper that has listed nothing yet.
 func NewMapper(lister Lister, passive clock.PassiveClock) *Mapper {
 	return &Mapper{lister: lister, clock: passive}
@@ -78,13 +82,22 @@ func NewMapper(lister Lister, passive clock.PassiveClock) *Mapper {
 // errNotListed is the answer before the first listing.
 var errNotListed = errors.New("the kinds that the API server serves are not listed yet")
 
-// MapperFor makes the mapper of a manager; see its MapperProvider.
-func MapperFor(config *rest.Config, client *http.Client) (meta.RESTMapper, error) {
+// NewMapperFor makes a mapper that asks the API server of a configuration.
+func NewMapperFor(config *rest.Config, client *http.Client) (*Mapper, error) {
 	lister, err := discovery.NewDiscoveryClientForConfigAndClient(config, client)
 	if err != nil {
 		return nil, fmt.Errorf("making the discovery client: %w", err)
 	}
 	return NewMapper(lister, clock.RealClock{}), nil
+}
+
+// MapperFor makes the mapper of a manager; see its MapperProvider.
+func MapperFor(config *rest.Config, client *http.Client) (meta.RESTMapper, error) {
+	m, err := NewMapperFor(config, client)
+	if err != nil {
+		return nil, err
+	}
+	return m, nil
 }
 
 // list asks the API server for all kinds. The result keeps, from the listing before, the
@@ -209,6 +222,24 @@ func (m *Mapper) refresh() listing {
 	return now
 }
 
+// FindListed answers like RESTMapping, from the last listing alone: FindListed never
+// waits and never makes a call.
+func (m *Mapper) FindListed(kind schema.GroupKind, versions ...string) (mapping *meta.RESTMapping, err error) {
+	last, _ := m.state()
+	_, err = last.answer(kind.Group, func(known meta.RESTMapper) (err error) {
+		mapping, err = known.RESTMapping(kind, versions...)
+		return err
+	})
+	return mapping, err
+}
+
+// Refresh lists all kinds if the interval is over, and tells whether there is a newer
+// listing than before the call. It may wait for the API server.
+func (m *Mapper) Refresh() bool {
+	before, _ := m.state()
+	return m.refresh().at.After(before.at)
+}
+
 // answer asks a listing. A kind that the listing lacks is unknown only if the API
 // server could tell it.
 func (l listing) answer(group string, ask func(meta.RESTMapper) error) (lacking bool, err error) {
@@ -218,6 +249,8 @@ func (l listing) answer(group string, ask func(meta.RESTMapper) error) (lacking 
 		}
 	}
 	switch cause := l.failed[group]; {
+	case l.err != nil && l.known != nil:
+		return true, fmt.Errorf("%w: %w", ErrKindsNotListed, l.err)
 	case l.err != nil:
 		return true, l.err
 	case cause != nil:

@@ -142,7 +142,7 @@ func TestAListingThatFailsCountsForTheInterval(t *testing.T) {
 	f.clock.Step(maxListInterval)
 	before := f.server.listed
 	for i := range 2000 {
-		if err := f.mapping(fmt.Sprintf("x%d.example.com/v1", i), "Nothing"); err == nil || meta.IsNoMatchError(err) {
+		if err := f.mapping(fmt.Sprintf("x%d.example.com/v1", i), "Nothing"); !errors.Is(err, ErrKindsNotListed) || meta.IsNoMatchError(err) {
 			t.Fatalf("an unknown kind while the server does not answer: %v", err)
 		}
 	}
@@ -174,10 +174,39 @@ func TestAKnownKindDoesNotWaitForAListing(t *testing.T) {
 	}
 }
 
+func TestWhatIsListedIsAnsweredWithoutACall(t *testing.T) {
+	f := newMapperFixture()
+	find := func(apiVersion, kind string) error {
+		gvk := schema.FromAPIVersionAndKind(apiVersion, kind)
+		_, err := f.FindListed(gvk.GroupKind(), gvk.Version)
+		return err
+	}
+	if err := find("apps/v1", "deployment"); !errors.Is(err, errNotListed) {
+		t.Errorf("before the first listing: %v", err)
+	}
+	if !f.Refresh() {
+		t.Error("the first listing is not told")
+	}
+	f.server.kinds["example.org/v1"] = []string{"widget"}
+	f.clock.Step(maxListInterval)
+	if err := find("apps/v1", "deployment"); err != nil {
+		t.Errorf("a kind that is listed: %v", err)
+	}
+	if err := find("example.org/v1", "widget"); !meta.IsNoMatchError(err) || f.server.listed != 1 {
+		t.Errorf("a kind that is not listed: %v after %d listings", err, f.server.listed)
+	}
+	if !f.Refresh() || f.Refresh() {
+		t.Error("a second listing is not told, or a third one is told")
+	}
+	if err := find("example.org/v1", "widget"); err != nil || f.server.listed != 2 {
+		t.Errorf("a kind that is listed by now: %v after %d listings", err, f.server.listed)
+	}
+}
+
 func TestWhatTheServerCannotTellIsNotUnknown(t *testing.T) {
 	f := newMapperFixture()
 	f.server.failure = errors.New("connection refused")
-	if err := f.mapping("apps/v1", "deployment"); err == nil || meta.IsNoMatchError(err) {
+	if err := f.mapping("apps/v1", "deployment"); err == nil || meta.IsNoMatchError(err) || errors.Is(err, ErrKindsNotListed) {
 		t.Errorf("the server is away: %v", err)
 	}
 	f.server.failure = nil

@@ -56,6 +56,7 @@ func contentOf(objects ...*Object) (sum int64) {
 	return sum
 }
 
+// M4 of the guard's review: one tenant's padded objects filled the assessor's memory.
 func TestPaddedObjectsOfOneTenantDoNotFillTheMemory(t *testing.T) {
 	const budget, size = 1 << 20, 96 << 10
 	l := newQuota(budget)

@@ -5,6 +5,7 @@ package options
 import (
 	"flag"
 	"net"
+	"net/netip"
 	"os"
 	"regexp"
 	"slices"
@@ -151,6 +152,18 @@ func validateAddress(name, value string) field.ErrorList {
 	}
 	if n, err := strconv.Atoi(port); err != nil || n < 0 || n > 65535 {
 		return field.ErrorList{field.Invalid(flagPath(name), value, "the port must be a number from 0 to 65535")}
+	}
+	return nil
+}
+
+// validateLoopback takes an address that only the own pod reaches.
+func validateLoopback(name, value string) field.ErrorList {
+	errs := validateAddress(name, value)
+	if value == "" || len(errs) > 0 {
+		return errs
+	}
+	if at, err := netip.ParseAddrPort(value); err != nil || !at.Addr().IsLoopback() {
+		return field.ErrorList{field.Invalid(flagPath(name), value, "must be a loopback address, such as 127.0.0.1:8083: the port asks for no password")}
 	}
 	return nil
 }

@@ -43,6 +43,9 @@ type XDS struct {
 	DrainDelay time.Duration
 	// VerifyProxyAddress admits a proxy's token from an address of its pod alone.
 	VerifyProxyAddress bool
+	// AdminAddress is where proxies are shown, host:port with a loopback address; empty
+	// switches it off. The port asks for no password.
+	AdminAddress string
 	// Faces say where proxies listen.
 	Faces Faces
 }
@@ -51,6 +54,7 @@ type XDS struct {
 func (x *XDS) AddFlags(fs *flag.FlagSet) {
 	x.Server.AddFlags(fs)
 	fs.StringVar(&x.Address, "address", ":15010", "address that proxies connect to, with TLS")
+	fs.StringVar(&x.AdminAddress, "admin-address", "127.0.0.1:8083", "loopback address at which proxies are shown, for kubectl port-forward; empty switches it off")
 	fs.StringVar(&x.ServiceName, "service-name", "plumbline-xds", "Service that proxies call")
 	fs.StringVar(&x.ServerNames, "server-names", "", "further DNS names or IP addresses for the certificate, comma separated")
 	fs.StringVar(&x.TLSSecret, "tls-secret", "plumbline-xds", "Secret that holds the certificates")
@@ -72,6 +76,7 @@ func (x *XDS) Validate() field.ErrorList {
 	if _, port, err := net.SplitHostPort(x.Address); err != nil || port == "" {
 		errs = append(errs, field.Invalid(flagPath("address"), x.Address, "must be host:port"))
 	}
+	errs = append(errs, validateLoopback("admin-address", x.AdminAddress)...)
 	for name, value := range map[string]string{
 		"service-name":           x.ServiceName,
 		"tls-secret":             x.TLSSecret,

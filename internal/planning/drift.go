@@ -128,7 +128,7 @@ func (g *gatherer) past(s *subject, d *planner.Drift) {
 		uid = "" // as in a plan: what is to be made has none
 	}
 	h := g.history.drifts[drifted{d.Namespace, d.Baseline, uid, d.DriftedHash, d.FirstSeen.Unix()}]
-	d.Attempts, d.Earlier, d.CancelledBy, d.DoneBy = h.attempts, h.earlier, h.cancelledBy, h.doneBy
+	d.Attempts, d.LastFailure, d.Earlier, d.CancelledBy, d.DoneBy = h.attempts, h.failure, h.earlier, h.cancelledBy, h.doneBy
 	if c := g.history.choices[object{d.Namespace, d.Baseline}]; c.hash == d.DriftedHash {
 		d.ChosenBy = c.by
 	}

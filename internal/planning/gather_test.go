@@ -179,6 +179,13 @@ func TestWhatIsLeftAlone(t *testing.T) {
 				c.Ended(name, v1alpha1.PlanSkipped, v1alpha1.StepSkipped, v1alpha1.ReasonNotAllowed)
 			}
 		}, planner.ReasonAttempts, "3 plans"},
+		"three plans were refused, in the words of the last refusal": {func(c *cluster) {
+			for i, name := range []string{"a", "b", "c"} {
+				p := c.Ended(name, v1alpha1.PlanSkipped, v1alpha1.StepSkipped, v1alpha1.ReasonRefused)
+				p.Status.CompletedAt = &metav1.Time{Time: epoch.Add(time.Duration(i) * time.Second)}
+				p.Status.Steps[0].Message = "spec.selector: field is immutable, says " + name
+			}
+		}, planner.ReasonAttempts, "the last one: Refused: spec.selector: field is immutable, says c"},
 		"three plans found the target moved, as the next one would": {func(c *cluster) {
 			for _, name := range []string{"a", "b", "c"} {
 				c.Ended(name, v1alpha1.PlanSuperseded, v1alpha1.StepSkipped, v1alpha1.ReasonTargetMoved)

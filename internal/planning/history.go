@@ -5,6 +5,7 @@ package planning
 import (
 	"cmp"
 	"slices"
+	"strings"
 	"time"
 
 	"github.com/plumbline-dev/plumbline/pkg/apis/plumbline/v1alpha1"
@@ -21,6 +22,7 @@ type drifted struct {
 // past is what the plans of a policy did about one drift.
 type past struct {
 	attempts, earlier   int
+	failure             string // of the last attempt, in words
 	cancelledBy, doneBy string
 }
 
@@ -62,7 +64,7 @@ func history(policy *planner.Policy, plans []v1alpha1.RemediationPlan) records {
 			key := drifted{p.Namespace, t.Baseline, t.UID, t.DriftedHash, t.FirstSeen.Unix()}
 			h := all.drifts[key]
 			outcome := outcomeOf(p, step)
-			h.add(p, outcome)
+			h.add(p, step, outcome)
 			all.drifts[key] = h
 			of := object{p.Namespace, t.Baseline}
 			all.rows[of] = all.rows[of].after(p, outcome)
@@ -107,7 +109,7 @@ func (r row) after(p *v1alpha1.RemediationPlan, o outcome) row {
 }
 
 // add counts one step of an ended plan.
-func (h *past) add(p *v1alpha1.RemediationPlan, o outcome) {
+func (h *past) add(p *v1alpha1.RemediationPlan, step int, o outcome) {
 	switch o {
 	case succeeded:
 		h.doneBy = cmp.Or(h.doneBy, p.Name)
@@ -118,6 +120,8 @@ func (h *past) add(p *v1alpha1.RemediationPlan, o outcome) {
 		h.earlier++
 	case failed:
 		h.attempts++
+		s := stepOf(p, step)
+		h.failure = strings.TrimPrefix(string(s.Reason)+": "+s.Message, ": ")
 	}
 }
 
@@ -132,13 +136,18 @@ const (
 	notTried
 )
 
-func outcomeOf(p *v1alpha1.RemediationPlan, step int) outcome {
-	var s v1alpha1.PlanStep
+// stepOf is a step of a plan; the zero one when the status does not tell of it.
+func stepOf(p *v1alpha1.RemediationPlan, step int) v1alpha1.PlanStep {
 	for i := range p.Status.Steps {
 		if int(p.Status.Steps[i].Index) == step {
-			s = p.Status.Steps[i]
+			return p.Status.Steps[i]
 		}
 	}
+	return v1alpha1.PlanStep{}
+}
+
+func outcomeOf(p *v1alpha1.RemediationPlan, step int) outcome {
+	s := stepOf(p, step)
 	switch {
 	case s.State == v1alpha1.StepVerified, s.State == v1alpha1.StepSkipped && s.Reason == v1alpha1.ReasonAlreadyDesired:
 		return succeeded

@@ -8,12 +8,12 @@
 //	GET /proxies.html                both, for a browser
 //
 // The query narrows it down: namespace, pod, service ([namespace/]name), stage, limit,
-// continue. [Handler] answers, [Client] asks by way of the API server's proxy to the
-// pod, so that the rights of who asks decide.
+// continue. [Handler] answers, [Client] asks.
 //
-// It is served without TLS and without a password, on the port of the health checks,
-// as metrics are on theirs: it names pods, Services and versions, and has nothing out
-// of a Secret and no request of anybody. A NetworkPolicy says who reaches the port.
-// Nothing can be changed by it. It keeps the work bounded: a page is short, the
-// resources of one pod only are listed, and few requests are answered at once.
+// The port is at loopback addresses of the pod, without TLS and without a password. The
+// way to it is the API server's forwarding of ports, which asks for a token and for the
+// right to create pods/portforward in Plumbline's namespace. What is told names pods,
+// Services and versions, and has nothing out of a Secret and nothing of any request.
+// Nothing can be changed. The work is bounded: a page is short, the resources of one pod
+// only are listed, and few requests are answered at once.
 package proxieshttp

@@ -46,17 +46,17 @@ type Filter struct {
 }
 
 // Values are the query of a filter.
-func (f Filter) Values() map[string]string {
-	values := map[string]string{}
+func (f Filter) Values() url.Values {
+	values := url.Values{}
 	for name, value := range map[string]string{
 		"namespace": f.Namespace, "pod": f.Pod, "service": f.Service, "stage": string(f.Stage), "continue": f.Continue,
 	} {
 		if value != "" {
-			values[name] = value
+			values.Set(name, value)
 		}
 	}
 	if f.Limit > 0 {
-		values["limit"] = strconv.Itoa(f.Limit)
+		values.Set("limit", strconv.Itoa(f.Limit))
 	}
 	return values
 }
@@ -72,7 +72,6 @@ func parse(query url.Values) (Filter, error) {
 		case text != nil:
 			*text = value
 		case value == "": // a field of a form that was left empty
-		case name == "timeout": // clients of Kubernetes say it of every request, and the API server passes it on
 		case name == "stage":
 			f.Stage = ads.Stage(value)
 		case name == "limit":

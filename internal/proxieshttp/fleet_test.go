@@ -6,15 +6,12 @@ import (
 	"context"
 	"fmt"
 	"io"
+	"net"
 	"net/http"
 	"net/http/httptest"
-	"net/url"
 	"sync/atomic"
 	"testing"
 	"time"
-
-	apierrors "k8s.io/apimachinery/pkg/api/errors"
-	"k8s.io/apimachinery/pkg/runtime/schema"
 
 	"github.com/plumbline-dev/plumbline/internal/proxieshttp"
 	"github.com/plumbline-dev/plumbline/pkg/traffic/ads"
@@ -116,7 +113,7 @@ func served(t *testing.T, f *fleet) *httptest.Server {
 	if f != nil {
 		h.Show(f)
 	}
-	server := httptest.NewServer(h.Beside(http.NotFoundHandler()))
+	server := httptest.NewServer(h.Routes())
 	t.Cleanup(server.Close)
 	return server
 }
@@ -144,20 +141,9 @@ func fetch(ctx context.Context, t *testing.T, address string) (code int, body st
 	return response.StatusCode, string(text), response.Header
 }
 
-// client as the API server's proxy would answer it.
-func client(t *testing.T, server *httptest.Server) proxieshttp.Client {
-	return proxieshttp.Client{Get: func(ctx context.Context, path string, query map[string]string) ([]byte, error) {
-		values := url.Values{}
-		for name, value := range query {
-			values.Set(name, value)
-		}
-		code, body, _ := fetch(ctx, t, server.URL+path+"?"+values.Encode())
-		switch code {
-		case http.StatusOK:
-			return []byte(body), nil
-		case http.StatusNotFound:
-			return nil, apierrors.NewNotFound(schema.GroupResource{Resource: "pods"}, path)
-		}
-		return nil, apierrors.NewBadRequest(body)
-	}}
+// client whose requests all go to a replica.
+func client(server *httptest.Server) proxieshttp.Client {
+	return proxieshttp.Client{HTTP: &http.Client{Transport: &http.Transport{DialContext: func(ctx context.Context, network, _ string) (net.Conn, error) {
+		return (&net.Dialer{}).DialContext(ctx, network, server.Listener.Addr().String())
+	}}}}
 }

@@ -6,15 +6,20 @@ import (
 	"context"
 	"encoding/json"
 	"errors"
+	"fmt"
 	"net/http"
+	"net/netip"
+	"net/url"
 	"sync/atomic"
 	"time"
 
 	"github.com/plumbline-dev/plumbline/pkg/traffic/ads/serve"
 )
 
-// Prefix of the paths that programs ask for, and Page, which is for people.
+// Port is where a replica serves them by default, at loopback addresses of its pod. Prefix is
+// that of the paths that programs ask for, and Page is for people.
 const (
+	Port   = 8083
 	Prefix = "/proxies"
 	Page   = "/proxies.html"
 )
@@ -46,14 +51,27 @@ func New(replica string, now func() time.Time) *Handler {
 // Show the proxies of a server from now on.
 func (h *Handler) Show(proxies Proxies) { h.proxies.Store(&proxies) }
 
-// Beside answers what is asked about proxies, and leaves the rest to another handler.
-func (h *Handler) Beside(others http.Handler) http.Handler {
+// Routes answers what is asked about proxies, by whoever reaches the port.
+func (h *Handler) Routes() http.Handler {
 	mux := http.NewServeMux()
-	mux.Handle("/", others)
 	mux.HandleFunc("GET "+Prefix, h.bounded(h.list))
 	mux.HandleFunc("GET "+Prefix+"/{namespace}/{pod}", h.bounded(h.one))
 	mux.HandleFunc("GET "+Page, h.bounded(h.page))
-	return mux
+	return localOnly(mux)
+}
+
+// localOnly refuses a request for another host than this one. A browser that a forwarded port
+// leads here sends such a request when a page elsewhere has its own name lead to the port (DNS
+// rebinding), and would let that page read the answer.
+func localOnly(next http.Handler) http.Handler {
+	return http.HandlerFunc(func(w http.ResponseWriter, r *http.Request) {
+		host := (&url.URL{Host: r.Host}).Hostname()
+		if address, err := netip.ParseAddr(host); host != "localhost" && (err != nil || !address.IsLoopback()) {
+			http.Error(w, fmt.Sprintf("the host %q is not served: ask for localhost", host), http.StatusMisdirectedRequest)
+			return
+		}
+		next.ServeHTTP(w, r)
+	})
 }
 
 // answer to one who may have his turn.

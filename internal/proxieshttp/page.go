@@ -9,7 +9,6 @@ import (
 	"encoding/base64"
 	"html/template"
 	"net/http"
-	"net/url"
 	"time"
 
 	"github.com/plumbline-dev/plumbline/pkg/traffic/ads"
@@ -83,11 +82,7 @@ func next(f Filter, from string) string {
 		return ""
 	}
 	f.Continue = from
-	query := url.Values{}
-	for name, value := range f.Values() {
-		query.Set(name, value)
-	}
-	return "?" + query.Encode()
+	return "?" + f.Values().Encode()
 }
 
 func stamp(at time.Time) string { return at.UTC().Format(time.DateTime + " UTC") }

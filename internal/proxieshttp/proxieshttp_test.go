@@ -6,6 +6,7 @@ import (
 	"context"
 	"fmt"
 	"net/http"
+	"net/http/httptest"
 	"strings"
 	"testing"
 
@@ -46,7 +47,7 @@ func TestAFilterNarrowsTheListDown(t *testing.T) {
 		"one on a page, of a stage, and all": {proxieshttp.Filter{Limit: 1, Stage: proxieshttp.Waiting}, "shop/starts-0"},
 	} {
 		t.Run(name, func(t *testing.T) {
-			list, err := client(t, served(t, shop())).List(t.Context(), tc.filter)
+			list, err := client(served(t, shop())).List(t.Context(), tc.filter)
 			if err != nil {
 				t.Fatal(err)
 			}
@@ -58,7 +59,7 @@ func TestAFilterNarrowsTheListDown(t *testing.T) {
 }
 
 func TestAProxyIsShownWithItsResources(t *testing.T) {
-	list, found, err := client(t, served(t, shop())).Proxy(t.Context(), "shop", "front-0", proxieshttp.Filter{Service: "shop/web"})
+	list, found, err := client(served(t, shop())).Proxy(t.Context(), "shop", "front-0", proxieshttp.Filter{Service: "shop/web"})
 	if err != nil || !found {
 		t.Fatal(found, err)
 	}
@@ -74,10 +75,10 @@ func TestAProxyIsShownWithItsResources(t *testing.T) {
 	if diff := cmp.Diff(want, list.Proxies); diff != "" {
 		t.Errorf("it is (-want +got):\n%s", diff)
 	}
-	if _, found, err := client(t, served(t, shop())).Proxy(t.Context(), "shop", "none", proxieshttp.Filter{}); found || err != nil {
+	if _, found, err := client(served(t, shop())).Proxy(t.Context(), "shop", "none", proxieshttp.Filter{}); found || err != nil {
 		t.Errorf("a pod that is not connected: %v %v", found, err)
 	}
-	list, _, err = client(t, served(t, shop())).Proxy(t.Context(), "shop", "front-0", proxieshttp.Filter{Stage: ads.Refused})
+	list, _, err = client(served(t, shop())).Proxy(t.Context(), "shop", "front-0", proxieshttp.Filter{Stage: ads.Refused})
 	if err != nil || len(list.Proxies[0].Resources) != 1 || list.Proxies[0].Resources[0].Stage != ads.Refused {
 		t.Errorf("of one stage: %v %+v", err, list.Proxies)
 	}
@@ -103,16 +104,30 @@ func TestWhatCannotBeAskedIsSaid(t *testing.T) {
 	}
 }
 
-// As client-go sends it with every request, and the API server passes it on.
-func TestATimeoutInTheQueryIsNoError(t *testing.T) {
-	for _, path := range []string{proxieshttp.Prefix, proxieshttp.Page, proxieshttp.Prefix + "/shop/front-0"} {
-		if code, body, _ := get(t, served(t, shop()).URL+path+"?timeout=32s"); code != http.StatusOK {
-			t.Errorf("%s: %d %s", path, code, body)
+// A page elsewhere whose name leads to a forwarded port would read what is told.
+func TestAnotherHostIsNotServed(t *testing.T) {
+	server := served(t, shop())
+	for host, want := range map[string]int{
+		"localhost:8083": http.StatusOK, "127.0.0.1:8083": http.StatusOK, "[::1]:9000": http.StatusOK, "localhost": http.StatusOK,
+		"rebound.example:8083": http.StatusMisdirectedRequest, "10.0.0.1:8083": http.StatusMisdirectedRequest, "localhost.rebound.example": http.StatusMisdirectedRequest,
+	} {
+		request, err := http.NewRequestWithContext(t.Context(), http.MethodGet, server.URL+proxieshttp.Prefix, http.NoBody)
+		if err != nil {
+			t.Fatal(err)
+		}
+		request.Host = host
+		response, err := server.Client().Do(request)
+		if err != nil {
+			t.Fatal(err)
+		}
+		response.Body.Close()
+		if response.StatusCode != want {
+			t.Errorf("asked for %s it answers %s, want %d", host, response.Status, want)
 		}
 	}
 }
 
-func TestOnlyReadingIsServedAndTheRestIsLeftToOthers(t *testing.T) {
+func TestOnlyReadingIsServed(t *testing.T) {
 	server := served(t, shop())
 	for _, method := range []string{http.MethodPost, http.MethodPut, http.MethodDelete} {
 		request, err := http.NewRequestWithContext(t.Context(), method, server.URL+proxieshttp.Prefix, http.NoBody)
@@ -128,7 +143,7 @@ func TestOnlyReadingIsServedAndTheRestIsLeftToOthers(t *testing.T) {
 			t.Errorf("%s answers %s", method, response.Status)
 		}
 	}
-	if code, _, _ := get(t, server.URL+"/healthz"); code != http.StatusNotFound { // as the other one says here
+	if code, _, _ := get(t, server.URL+"/healthz"); code != http.StatusNotFound { // it has a port of its own
 		t.Errorf("/healthz answers %d", code)
 	}
 	if code, body, _ := get(t, served(t, nil).URL+proxieshttp.Prefix); code != http.StatusServiceUnavailable {
@@ -140,7 +155,7 @@ func TestOnlyReadingIsServedAndTheRestIsLeftToOthers(t *testing.T) {
 // them without all being on one page; nobody gets the resources of more than one pod.
 func TestTenThousandProxies(t *testing.T) {
 	f := many(10_000)
-	c := client(t, served(t, f))
+	c := client(served(t, f))
 	list, err := c.List(t.Context(), proxieshttp.Filter{})
 	if err != nil || len(list.Proxies) != 10_000 || list.Proxies[9_999].Pod != "web-09999" {
 		t.Fatalf("%d proxies, %v", len(list.Proxies), err)
@@ -173,10 +188,10 @@ func TestFewAreAnsweredAtOnce(t *testing.T) {
 	s := slow{make(chan struct{}), make(chan struct{})}
 	h := proxieshttp.New("xds-0", nil)
 	h.Show(s)
-	handler := h.Beside(http.NotFoundHandler())
+	handler := h.Routes()
 	ask := func(ctx context.Context, code chan<- int) {
 		w := newRecorder()
-		request, err := http.NewRequestWithContext(ctx, http.MethodGet, proxieshttp.Prefix, http.NoBody)
+		request, err := http.NewRequestWithContext(ctx, http.MethodGet, "http://localhost"+proxieshttp.Prefix, http.NoBody)
 		if err != nil {
 			panic(err)
 		}
@@ -211,18 +226,36 @@ func TestAReplicaWhosePagesDoNotEndIsNotBelieved(t *testing.T) {
 	} {
 		t.Run(name, func(t *testing.T) {
 			pages := 0
-			c := proxieshttp.Client{Get: func(context.Context, string, map[string]string) ([]byte, error) {
-				body := fmt.Sprintf(`{"replica":"x","proxies":[],"continue":%q}`, ends[pages%len(ends)])
+			c := client(serving(t, func(w http.ResponseWriter, _ *http.Request) {
+				fmt.Fprintf(w, `{"replica":"x","proxies":[],"continue":%q}`, ends[pages%len(ends)])
 				pages++
-				return []byte(body), nil
-			}}
+			}))
 			if _, err := c.List(t.Context(), proxieshttp.Filter{}); err == nil || pages != 2 {
 				t.Errorf("%d pages, %v", pages, err)
 			}
 		})
 	}
-	c := proxieshttp.Client{Get: func(context.Context, string, map[string]string) ([]byte, error) { return []byte("<html>"), nil }}
+	c := client(serving(t, func(w http.ResponseWriter, _ *http.Request) { fmt.Fprint(w, "<html>") }))
 	if _, err := c.List(t.Context(), proxieshttp.Filter{}); err == nil {
 		t.Error("what is no JSON is taken")
 	}
+}
+
+func TestAReplicaThatComplainsIsQuoted(t *testing.T) {
+	c := client(served(t, nil))
+	want := "reading proxies: 503 Service Unavailable: no proxies are served yet: try again"
+	if _, err := c.List(t.Context(), proxieshttp.Filter{}); err == nil || err.Error() != want {
+		t.Errorf("it says %v, want %s", err, want)
+	}
+	c = client(serving(t, http.NotFound))
+	if _, err := c.List(t.Context(), proxieshttp.Filter{}); err == nil || err.Error() != "reading proxies: /proxies is not there" {
+		t.Errorf("a server without the page: %v", err)
+	}
+}
+
+func serving(t *testing.T, handle http.HandlerFunc) *httptest.Server {
+	t.Helper()
+	server := httptest.NewServer(handle)
+	t.Cleanup(server.Close)
+	return server
 }

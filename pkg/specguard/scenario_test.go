@@ -178,7 +178,7 @@ func scriptWrite(d *datadriven.TestData) write {
 // playForge adds a late record like the last one, by another user.
 func playForge(w *world, d *datadriven.TestData) {
 	r := w.last
-	r.User = user(arg(d, "by", ""))
+	r.User, r.Authenticated = user(arg(d, "by", "")), arg(d, "authenticated", "") == "yes"
 	w.late = append(w.late, r)
 }
 

@@ -2,7 +2,10 @@
 
 package specguard
 
-import "time"
+import (
+	"slices"
+	"time"
+)
 
 // Stamps says what the writer stamp proves at one observation where a policy
 // inside the API server sets it ([StampInProcess]). The zero value: nothing.
@@ -39,7 +42,20 @@ func (s *step) stampsHold() bool {
 // proven tells whether a stamp that was set by a write names its author: what
 // the webhook stamps needs the record of the same write by the same user.
 func (s *step) proven(records []int) bool {
-	return s.in.Config.Stamp == StampInProcess || sameUser(s.in.Records, records, s.obs.Writer)
+	return s.in.Config.Stamp == StampInProcess || s.recordedBy(records, s.obs.Writer)
+}
+
+// recordedBy tells whether one of several records of the same write names a user. If the
+// API server shows its certificate, all true records have it, so a record without it is
+// forged: the guard says so, or a record of this very write does.
+func (s *step) recordedBy(records []int, user string) bool {
+	authenticated := s.in.Rules.AuthenticatedDeletes() || slices.ContainsFunc(records, func(i int) bool {
+		return s.in.Records[i].Authenticated
+	})
+	return slices.ContainsFunc(records, func(i int) bool {
+		r := &s.in.Records[i]
+		return r.User == user && (r.Authenticated || !authenticated)
+	})
 }
 
 // stampPolicy is what is remembered of the policy: once an object was looked at

@@ -185,10 +185,6 @@ func (s *step) contradicts(r *WriteRecord, stamped bool) bool {
 	return last && r.User != s.obs.Writer
 }
 
-func sameUser(records []WriteRecord, indices []int, user string) bool {
-	return slices.ContainsFunc(indices, func(i int) bool { return records[i].User == user })
-}
-
 func changedPaths(changes []diff.Change) []canon.Path {
 	paths := make([]canon.Path, len(changes))
 	for i, c := range changes {

@@ -7,7 +7,6 @@ package e2e
 import (
 	"context"
 	"fmt"
-	"os"
 	"os/exec"
 	"strings"
 	"testing"
@@ -33,7 +32,7 @@ func proxiesFail(t *testing.T) {
 
 // What happens to the control plane and to the API server costs no order of anybody
 // else. PLUMBLINE_OUTAGE is how long the discovery server is away, such as 10m; 20 s by
-// default. If it is as long as the life of a token can be, nobody comes back with the
+// default, or as long as the pods of both versions take to move. If it is as long as the life of a token can be, nobody comes back with the
 // one that it had.
 func TestSplitsOutliveFaults(t *testing.T) {
 	if outage(t) >= shortestToken {
@@ -41,6 +40,7 @@ func TestSplitsOutliveFaults(t *testing.T) {
 	}
 	newFaultyMesh(t, "faults").play(others, []step{
 		{"replicas of the discovery server end one after the other", (*mesh).replicasEnd},
+		{"the split and the canary change while all replicas are killed", (*mesh).allAtOnce},
 		{"the discovery server is away", (*mesh).serverAway},
 		{"the API server is away", (*mesh).apiServerAway},
 		{"the certificate is made anew", (*mesh).certificateAnew},
@@ -195,20 +195,6 @@ func (m *mesh) replaced() {
 	m.unharmed("victim") // the new one, from its first order on
 }
 
-// outage is how long the discovery server is away.
-func outage(t *testing.T) time.Duration {
-	t.Helper()
-	text := os.Getenv("PLUMBLINE_OUTAGE")
-	if text == "" {
-		return 20 * time.Second
-	}
-	d, err := time.ParseDuration(text)
-	if err != nil {
-		t.Fatalf("PLUMBLINE_OUTAGE: %v", err)
-	}
-	return d
-}
-
 // replicasEnd kills and deletes each replica while the release changes.
 func (m *mesh) replicasEnd() {
 	var pods corev1.PodList
@@ -221,60 +207,6 @@ func (m *mesh) replicasEnd() {
 	}
 	m.kubectl("rollout", "status", "deployment/plumbline-xds", "-n", systemNamespace, "--timeout=90s")
 	m.shares("explicit", m.counted("explicit", m.now("explicit"), 625), 50)
-}
-
-// serverAway kills all replicas in the middle of what they do, and lets none start.
-func (m *mesh) serverAway() {
-	held := m.tokens()
-	var servers corev1.PodList
-	m.must(cluster.ReadAll(m.Context(), &servers, systemNamespace, discoveryServers))
-	for _, p := range servers.Items {
-		m.onNode("kill -KILL " + m.process("--pod-name="+p.Name))
-	}
-	m.kubectl("scale", "deployment/plumbline-xds", "-n", systemNamespace, "--replicas=0")
-	m.kubectl("wait", "--for=delete", "pod", "-n", systemNamespace, "-l", "app.kubernetes.io/component=xds", "--timeout=90s")
-	before := m.now("explicit")
-	m.canaryMoves()
-	seconds := outage(m.T).Seconds()
-	m.Logf("away for the time of %.0f orders", ordersPerSecond*seconds)
-	m.over("explicit", before, uint64(ordersPerSecond*seconds))
-	m.kubectl("scale", "deployment/plumbline-xds", "-n", systemNamespace, "--replicas=2")
-	m.kubectl("rollout", "status", "deployment/plumbline-xds", "-n", systemNamespace, "--timeout=120s")
-	m.split("{type: Percentage, percentages: {stable: 70, canary: 30}}")
-	m.renewed(held)
-	m.shares("redirected", m.counted("redirected", m.now("redirected"), 470), 30)
-}
-
-// canaryMoves while no discovery server is there: one of its pods is replaced, then both are, and
-// proxies know the new address of none. No order is lost, and the stable version has the share.
-func (m *mesh) canaryMoves() {
-	m.Helper()
-	pods := strings.Fields(m.kubectl("get", "pods", "-l", "app=pay,track=canary", "-o", "jsonpath={.items[*].metadata.name}"))
-	if len(pods) != 2 {
-		m.Fatalf("the canary has the pods %q", pods)
-	}
-	m.kubectl("delete", "pod", pods[0], "--wait=true")
-	m.shares("explicit", m.counted("explicit", m.now("explicit"), 200), 50)
-	m.kubectl("scale", "deployment/pay-canary", "--replicas=0")
-	m.kubectl("wait", "--for=delete", "pod", "-l", "app=pay,track=canary", "--timeout=90s")
-	if seen := m.counted("redirected", m.now("redirected"), 200); seen.Answered["canary"] > 0 {
-		m.Errorf("a version without pods answers: %v", seen.Answered)
-	}
-	m.kubectl("scale", "deployment/pay-canary", "--replicas=2")
-	m.rolledOut("pay-canary")
-	m.unharmed("redirected", "explicit")
-}
-
-// over waits for so many answers, however long that takes.
-func (m *mesh) over(client string, before visits, answers uint64) {
-	m.Helper()
-	for got := uint64(0); got < answers; {
-		step := min(answers-got, 1000)
-		got += m.counted(client, m.now(client), step).answered()
-	}
-	if v := m.now(client).since(before); v.Failed > 0 {
-		m.Errorf("%d orders failed meanwhile", v.Failed)
-	}
 }
 
 // apiServerAway stops it for less than after which a node counts as lost.

@@ -20,8 +20,8 @@
 //
 // Each world has two of the rare cases of [world.Aims] beside all else: policies that are
 // edited, kinds that cannot be read, accepts, webhooks, ill neighbors, fights, mass drifts,
-// stores that break or forget, two or four workers in a process, long waits, and more. One
-// world in 25 has a planner, which makes all plans.
+// stores that break or forget, ledgers that a person edits, clocks that are set, two or four
+// workers in a process, long waits, and more. One world in 25 has a planner, which makes all plans.
 // TestRareCasesAreMetOften has short worlds of one case each.
 //
 // # Mutants

@@ -21,6 +21,8 @@ const (
 	upstreamTimeout = 3 * time.Second
 	headerTimeout   = 5 * time.Second
 	maxAnswer       = 1 << 20
+	// leaves is longer than proxies of the mesh keep a connection that is idle.
+	leaves = 1500 * time.Millisecond
 )
 
 // answer is what the shop says about itself.
@@ -30,7 +32,9 @@ type answer struct {
 	Upstream json.RawMessage `json:"upstream,omitempty"` // answer of the other shop
 }
 
-// run serves until ctx is done and then lets requests finish.
+// run serves until ctx is done and then lets requests finish. A server that closes a connection which
+// is idle may lose a request that is on its way. So each connection ends with its next answer first,
+// and clients have time to end the others.
 func run(ctx context.Context, c config, out io.Writer) error {
 	listener, err := (&net.ListenConfig{}).Listen(ctx, "tcp", c.Address)
 	if err != nil {
@@ -48,14 +52,16 @@ func run(ctx context.Context, c config, out io.Writer) error {
 	if c.Visit.URL != "" {
 		visiting.Go(func() { visitor.run(visits) })
 	}
-	server := &http.Server{Handler: handler(c, visitor), ReadHeaderTimeout: headerTimeout}
+	server := &http.Server{Handler: lastAnswers(ctx, handler(c, visitor)), ReadHeaderTimeout: headerTimeout}
 	drained := make(chan error, 1)
 	stop := context.AfterFunc(ctx, func() {
+		_ = listener.Close() // no connection comes any more
+		<-time.After(leaves)
 		patience, cancel := context.WithTimeout(context.WithoutCancel(ctx), drainPatience)
 		defer cancel()
 		drained <- server.Shutdown(patience)
 	})
-	if err := server.Serve(listener); !errors.Is(err, http.ErrServerClosed) {
+	if err := server.Serve(listener); ctx.Err() == nil && !errors.Is(err, http.ErrServerClosed) {
 		stop()
 		return fmt.Errorf("serving: %w", err)
 	}
@@ -64,6 +70,16 @@ func run(ctx context.Context, c config, out io.Writer) error {
 	}
 	fmt.Fprintln(out, "drained")
 	return nil
+}
+
+// lastAnswers end their connections when ctx is done.
+func lastAnswers(ctx context.Context, next http.Handler) http.Handler {
+	return http.HandlerFunc(func(w http.ResponseWriter, r *http.Request) {
+		if ctx.Err() != nil {
+			w.Header().Set("Connection", "close")
+		}
+		next.ServeHTTP(w, r)
+	})
 }
 
 func handler(c config, v *visitor) http.Handler {

@@ -103,6 +103,24 @@ func TestHandler(t *testing.T) {
 	}
 }
 
+// A connection of before the signal is not closed under a request that is on its way.
+func TestAConnectionEndsWithItsNextAnswerAfterTheSignal(t *testing.T) {
+	ctx, terminate := context.WithCancel(t.Context())
+	h := lastAnswers(ctx, serving(t, config{Name: "cart"}))
+	ask := func() *httptest.ResponseRecorder {
+		recorder := httptest.NewRecorder()
+		h.ServeHTTP(recorder, httptest.NewRequest(http.MethodGet, "/healthz", nil))
+		return recorder
+	}
+	if got := ask().Header().Get("Connection"); got != "" {
+		t.Errorf("before the signal the connection is told %q", got)
+	}
+	terminate()
+	if got := ask(); got.Header().Get("Connection") != "close" || got.Code != http.StatusOK {
+		t.Errorf("after the signal it answers %d, and the connection is told %q", got.Code, got.Header().Get("Connection"))
+	}
+}
+
 // A request that has begun when the signal comes is answered, and only then does
 // run return: this is what lets a rollout lose nothing.
 func TestRunFinishesRequestsBeforeItReturns(t *testing.T) {

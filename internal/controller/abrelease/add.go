@@ -26,23 +26,30 @@ const kindAgain = 10 * time.Second
 type Setup struct {
 	// Window shows the mesh that the process serves.
 	Window *mesh.Window
-	// Routers carry splits out.
-	Routers Routers
+	// Routers carry splits out, and Reporters know of which Services proxies have a route.
+	Routers   Routers
+	Reporters Reporters
 	// Namespace is Plumbline's own.
 	Namespace string
 	Clock     clock.PassiveClock
 	Log       logr.Logger
 	// Times are those of production unless a test sets them.
 	Times Times
+	// Metrics tell how full the ledger is; may be nil.
+	Metrics *Metrics
 }
 
 // Add has a manager decide about releases while it leads, and from when the kind is
 // installed: what else it does needs no releases.
 func Add(mgr ctrl.Manager, setup Setup) error {
+	ledger := &Ledger{Live: mgr.GetAPIReader(), Client: mgr.GetClient(), Namespace: setup.Namespace, Clock: setup.Clock, Times: setup.Times, Metrics: setup.Metrics}
 	r := &Reconciler{
-		Client: mgr.GetClient(), Mesh: setup.Window, Routers: setup.Routers,
-		Sequences: &Ledger{Live: mgr.GetAPIReader(), Client: mgr.GetClient(), Namespace: setup.Namespace, Clock: setup.Clock, Times: setup.Times},
-		Recorder:  mgr.GetEventRecorder(recorder), Clock: setup.Clock, Log: setup.Log.WithName("abrelease"), Times: setup.Times,
+		Client: mgr.GetClient(), Mesh: setup.Window, Routers: setup.Routers, Sequences: ledger,
+		Recorder: mgr.GetEventRecorder(recorder), Clock: setup.Clock, Log: setup.Log.WithName("abrelease"), Times: setup.Times,
+	}
+	sweeper := &Sweeper{
+		Ledger: ledger, Client: mgr.GetClient(), Live: mgr.GetAPIReader(), Services: setup.Window, Reporters: setup.Reporters,
+		Clock: setup.Clock, Log: r.Log, Times: setup.Times,
 	}
 	return mgr.Add(manager.RunnableFunc(func(ctx context.Context) error {
 		if !installed(ctx, mgr, r.Log) {
@@ -51,8 +58,7 @@ func Add(mgr ctrl.Manager, setup Setup) error {
 		if err := r.Register(mgr, setup.Window); err != nil {
 			return err
 		}
-		<-ctx.Done()
-		return nil
+		return sweeper.Run(ctx)
 	}))
 }
 

@@ -35,6 +35,8 @@ type Ledger struct {
 	Clock     clock.PassiveClock
 	// Times are those of production unless they are set.
 	Times Times
+	// Metrics tell how full it is; may be nil.
+	Metrics *Metrics
 
 	mu sync.Mutex
 	// known are the entries as they were stored when this process looked last.
@@ -80,14 +82,22 @@ func (l *Ledger) hold(ctx context.Context, service types.NamespacedName, r *v1al
 			return fmt.Errorf("%w; put the entry right, or take it out and restart the proxies of its Service", unread[key])
 		}
 		settle(entries, client.ObjectKeyFromObject(r), string(r.UID))
+		e := entries[key]
+		if before == 0 {
+			e = release.EntryOf(entries, service)
+		}
+		e, floor = e.Hold(r.Name, string(r.UID), before)
 		if before == 0 { // one that has something in force goes on
-			if err := release.Admit(entries, service); err != nil {
+			if err := release.Admit(entries, service, e); err != nil {
 				return err
 			}
 		}
-		entries[key], floor = entries[key].Hold(r.Name, string(r.UID), before)
+		entries[key] = e
 		return nil
 	})
+	if errors.As(err, new(*release.FullError)) {
+		l.Metrics.refuse()
+	}
 	return floor, err
 }
 
@@ -130,8 +140,38 @@ func settle(entries map[string]release.Entry, name types.NamespacedName, uid str
 	}
 }
 
-// change writes entries where they differ from what is stored. What somebody else wrote
-// meanwhile is read again. Those that are unread stay as they are, unless they change.
+// Known are the entries as they were stored when this process looked last, which it does now
+// if it never has.
+func (l *Ledger) Known(ctx context.Context) (map[string]release.Entry, error) {
+	l.mu.Lock()
+	defer l.mu.Unlock()
+	if l.known == nil {
+		if err := l.change(ctx, func(map[string]release.Entry, map[string]error) error { return nil }); err != nil {
+			return nil, err
+		}
+	}
+	return maps.Clone(l.known), nil
+}
+
+// Sweep marks the entries of Services that are gone, and drops those of these Services.
+func (l *Ledger) Sweep(ctx context.Context, look release.Look, drop []types.NamespacedName) error {
+	l.mu.Lock()
+	defer l.mu.Unlock()
+	var dropped int
+	err := l.change(ctx, func(entries map[string]release.Entry, _ map[string]error) error {
+		look.Mark(entries)
+		dropped = release.Drop(entries, drop)
+		return nil
+	})
+	if err == nil {
+		l.Metrics.drop(dropped)
+	}
+	return err
+}
+
+// change writes entries where they differ from what is stored, and takes out those that are not
+// there any more. What somebody else wrote meanwhile is read again. Those that are unread stay
+// as they are, unless they change.
 func (l *Ledger) change(ctx context.Context, change func(entries map[string]release.Entry, unread map[string]error) error) error {
 	err := retry.RetryOnConflict(retry.DefaultBackoff, func() error {
 		stored := &corev1.ConfigMap{}
@@ -147,6 +187,10 @@ func (l *Ledger) change(ctx context.Context, change func(entries map[string]rele
 		if data == nil {
 			data = map[string]string{}
 		}
+		maps.DeleteFunc(data, func(key, _ string) bool {
+			_, is := entries[key]
+			return !is && unread[key] == nil
+		})
 		maps.Copy(data, release.FormatEntries(entries))
 		if !maps.Equal(stored.Data, data) {
 			stored.Data = data
@@ -155,6 +199,7 @@ func (l *Ledger) change(ctx context.Context, change func(entries map[string]rele
 			}
 		}
 		l.known, l.looked = entries, l.Clock.Now()
+		l.Metrics.fill(entries)
 		return nil
 	})
 	if err != nil {

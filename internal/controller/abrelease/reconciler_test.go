@@ -274,6 +274,18 @@ func arms(stable, canary uint64) []traffic.Arm {
 	}
 }
 
+func TestProxiesThatAreNotCountedAreInTheStatus(t *testing.T) {
+	w := newWorld(t)
+	w.look()
+	seen := arms(90, 10)
+	seen[1].Outcomes.Uncounted = 2
+	w.router.Say(traffic.Observation{Sequence: 1, Knowledge: traffic.Proven, Wanted: 1, Confirmed: 1, Arms: seen})
+	r := w.look()
+	if stable, canary := r.Status.Observed[0].UncountedProxies, r.Status.Observed[1].UncountedProxies; stable != nil || canary == nil || *canary != 2 {
+		t.Errorf("observed is %+v", r.Status.Observed)
+	}
+}
+
 // A share is counted, too: of few requests it is another one at each look.
 func TestASharePercentThatWaversIsNotWrittenEachTime(t *testing.T) {
 	w := newWorld(t)

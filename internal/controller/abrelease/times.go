@@ -20,6 +20,9 @@ type Times struct {
 	// Settles is how long after the confirmation requests may still end that were sent
 	// by the former split.
 	Settles time.Duration
+	// Sweep is how often it is looked for entries of Services that are gone, and KeptFor how
+	// long these stay.
+	Sweep, KeptFor time.Duration
 }
 
 // withDefaults has each time that is not set as in production.
@@ -27,5 +30,6 @@ func (t Times) withDefaults() Times {
 	return Times{
 		Confirmed: cmp.Or(t.Confirmed, 10*time.Second), Ledger: cmp.Or(t.Ledger, 5*time.Second),
 		Counts: cmp.Or(t.Counts, 30*time.Second), Settles: cmp.Or(t.Settles, release.Settles),
+		Sweep: cmp.Or(t.Sweep, time.Minute), KeptFor: cmp.Or(t.KeptFor, release.KeptFor),
 	}
 }

@@ -23,6 +23,10 @@ func (p *parts) addPolicies(mgr manager.Manager, setup Setup) error {
 	if err != nil {
 		return err
 	}
+	contradicted, err := policy.NewContradicted(setup.Registry)
+	if err != nil {
+		return err
+	}
 	if p.people, err = notifier.New(notifier.Config{
 		Settings: setup.Notifications, Namespace: setup.Namespace, Live: mgr.GetAPIReader(), Cached: mgr.GetClient(),
 		Registry: setup.Registry, Log: setup.Log.WithName("notifier"),
@@ -42,7 +46,7 @@ func (p *parts) addPolicies(mgr manager.Manager, setup Setup) error {
 		ResyncPeriod: setup.ResyncPeriod, Executor: setup.Executor, Log: setup.Log.WithName("policy"),
 	}
 	p.anchor = &policy.Anchor{
-		Client: mgr.GetClient(), Live: mgr.GetAPIReader(), Namespace: setup.Namespace, Clock: setup.Clock, Log: setup.Log.WithName("anchor"),
+		Client: mgr.GetClient(), Live: mgr.GetAPIReader(), Namespace: setup.Namespace, Clock: setup.Clock, Contradicted: contradicted, Log: setup.Log.WithName("anchor"),
 	}
 	p.retention = &policy.Retention{Client: mgr.GetClient(), Clock: setup.Clock, Keep: cmp.Or(setup.PlanRetention, planRetention)}
 	p.requests = &policy.Requests{Client: mgr.GetClient(), Live: mgr.GetAPIReader(), Clock: setup.time, Keep: cmp.Or(setup.PlanRetention, planRetention)}

@@ -93,7 +93,10 @@ func (r *Reconciler) Register(mgr ctrl.Manager, trigger *Trigger) error {
 	c, err := controller.NewTyped("baseline", mgr, controller.TypedOptions[kube.Key]{
 		MaxConcurrentReconciles: workers,
 		RateLimiter:             workqueue.NewTypedItemExponentialFailureRateLimiter[kube.Key](triedSoon, triedAgain),
-		Reconciler:              r,
+		NewQueue: func(name string, limiter workqueue.TypedRateLimiter[kube.Key]) queue {
+			return newFairQueue(name, limiter)
+		},
+		Reconciler: r,
 		LogConstructor: func(key *kube.Key) logr.Logger {
 			log := mgr.GetLogger().WithValues("controller", "baseline")
 			if key != nil {

@@ -105,27 +105,37 @@ func TestAnAPIServerThatDoesNotAnswerIsNoUnknownKind(t *testing.T) {
 	}
 }
 
-// unavailable is a mapper of an API server that cannot tell one group.
-type unavailable struct{ meta.RESTMapper }
+// unavailable is a mapper of an API server that cannot tell one group, for a reason.
+type unavailable struct {
+	meta.RESTMapper
+	why error
+}
 
 func (u unavailable) RESTMapping(gk schema.GroupKind, versions ...string) (*meta.RESTMapping, error) {
 	if gk.Group == "metrics.example.com" {
-		return nil, fmt.Errorf("%w: %s", kube.ErrGroupUnavailable, gk.Group)
+		return nil, fmt.Errorf("%w: %s", u.why, gk.Group)
 	}
 	return u.RESTMapper.RESTMapping(gk, versions...)
 }
 
-func TestAGroupThatDoesNotAnswerPutsOnlyItsOwnGuardsOutOfForce(t *testing.T) {
-	in := input{guards: []v1alpha1.SpecGuard{
-		specGuard("theirs", kind("metrics.example.com/v1", "Metric")), specGuard("ours", kind("apps/v1", "Deployment")),
-	}}
-	s, err := build(in, unavailable{mapper()}, epoch)
-	if err != nil {
-		t.Fatal(err)
-	}
-	theirs, ours := s.Problems[specguard.GuardRef{Namespace: "shop", Name: "theirs"}], s.Problems[specguard.GuardRef{Namespace: "shop", Name: "ours"}]
-	if len(theirs) != 1 || len(ours) != 0 || len(s.Resources) != 1 || !s.Again {
-		t.Errorf("problems %v and %v, %d kinds, again %t", theirs, ours, len(s.Resources), s.Again)
+func TestAKindThatTheServerDoesNotTellPutsOnlyItsOwnGuardsOutOfForce(t *testing.T) {
+	for name, why := range map[string]error{
+		"its group does not answer":                    kube.ErrGroupUnavailable,
+		"no kind can be listed, and it was not served": kube.ErrKindsNotListed,
+	} {
+		t.Run(name, func(t *testing.T) {
+			in := input{guards: []v1alpha1.SpecGuard{
+				specGuard("theirs", kind("metrics.example.com/v1", "Metric")), specGuard("ours", kind("apps/v1", "Deployment")),
+			}}
+			s, err := build(in, unavailable{mapper(), why}, epoch)
+			if err != nil {
+				t.Fatal(err)
+			}
+			theirs, ours := s.Problems[specguard.GuardRef{Namespace: "shop", Name: "theirs"}], s.Problems[specguard.GuardRef{Namespace: "shop", Name: "ours"}]
+			if len(theirs) != 1 || len(ours) != 0 || len(s.Resources) != 1 || !s.Again {
+				t.Errorf("problems %v and %v, %d kinds, again %t", theirs, ours, len(s.Resources), s.Again)
+			}
+		})
 	}
 }
 

@@ -82,9 +82,9 @@ func (s *Snapshot) resolveGuard(g named, registered []schema.GroupVersionResourc
 			case err == nil:
 				s.kinds[gvk.GroupKind()] = kind
 				s.Resources[kind.GVK] = kind.Resource
-			case kube.IsHopeless(err), errors.Is(err, kube.ErrGroupUnavailable):
+			case kube.IsHopeless(err), isUnanswered(err):
 				s.Problems[g.ref] = append(s.Problems[g.ref], Problem{Path: at.Child("kind").String(), Err: err})
-				s.Again = s.Again || errors.Is(err, kube.ErrUnknownKind) || errors.Is(err, kube.ErrGroupUnavailable)
+				s.Again = s.Again || errors.Is(err, kube.ErrUnknownKind) || isUnanswered(err)
 				continue
 			default:
 				return fmt.Errorf("guard %s: %w", g.ref, err)
@@ -95,6 +95,12 @@ func (s *Snapshot) resolveGuard(g named, registered []schema.GroupVersionResourc
 		}
 	}
 	return nil
+}
+
+// isUnanswered tells whether the API server could not tell a kind that it did not serve
+// when it last told its kinds: only the guards that name that kind wait for the answer.
+func isUnanswered(err error) bool {
+	return errors.Is(err, kube.ErrGroupUnavailable) || errors.Is(err, kube.ErrKindsNotListed)
 }
 
 // findVersion finds the version in which a kind is judged: the registered one, whatever
@@ -108,7 +114,7 @@ func findVersion(mapper meta.RESTMapper, gvk schema.GroupVersionKind, registered
 		switch {
 		case err == nil && resource.Plural == r.Resource:
 			return judged{resource, true}, nil
-		case err != nil && !kube.IsHopeless(err):
+		case err != nil && !kube.IsHopeless(err) && !errors.Is(err, kube.ErrKindsNotListed):
 			return judged{}, err
 		}
 	}

@@ -3,6 +3,7 @@
 package mesh
 
 import (
+	"cmp"
 	"errors"
 	"hash/maphash"
 	"reflect"
@@ -32,13 +33,23 @@ type Catalogue struct {
 	// gone are names that are no longer there, and since when: what was confirmed of
 	// them is forgotten when no proxy can ask for it any more.
 	gone map[ads.Key]time.Time
+	// pending are services that were built anew since the last look that was believed; nil for
+	// one that is not there any more.
+	pending services
+	// total is that of services, sequence that of the mesh, and edgeFails that the gateways' own
+	// resources could not be made.
+	total     total
+	sequence  uint64
+	edgeFails bool
 
 	// mu is held for as long as the swap takes. The holder of looking may read the fields
 	// below without it.
 	mu sync.Mutex
-	// services are nil before the first look; those of a namespace are in namespaces too.
+	// services are nil before the first look; those of a namespace are in namespaces too, and
+	// those with hosts in hosted.
 	services   services
 	namespaces map[string]services
+	hosted     services
 	// edge are the gateways' own resources.
 	edge   []*ads.Resource
 	groups map[Scope]*member
@@ -60,11 +71,28 @@ type Faces struct {
 // services by name.
 type services map[types.NamespacedName]*entry
 
+// total of services: how many resources they have, and the sum of their digests.
+type total struct {
+	resources int
+	digest    uint64
+}
+
+// with an entry in place of another; either may be nil.
+func (t total) with(is, was *entry) total {
+	if is != nil {
+		t.resources, t.digest = t.resources+len(is.resources), t.digest+is.digest
+	}
+	if was != nil {
+		t.resources, t.digest = t.resources-len(was.resources), t.digest-was.digest
+	}
+	return t
+}
+
 // entry is a service and what it was translated to.
 type entry struct {
 	service   ir.Service
 	resources []*ads.Resource
-	// incomplete is one of which a resource is left out: that is told at each look.
+	// incomplete is one of which a resource is left out: that is told whenever it is built anew.
 	incomplete bool
 	// digest is equal for equal resources, in this process.
 	digest uint64
@@ -74,7 +102,7 @@ type entry struct {
 func NewCatalogue(proofs *serve.Proofs) *Catalogue {
 	return &Catalogue{
 		proofs: proofs, seed: maphash.MakeSeed(), groups: map[Scope]*member{}, gone: map[ads.Key]time.Time{},
-		namespaces: map[string]services{}, needs: newNeeds(),
+		namespaces: map[string]services{}, hosted: services{}, pending: services{}, needs: newNeeds(),
 	}
 }
 
@@ -84,21 +112,33 @@ func (c *Catalogue) WithFaces(f Faces) *Catalogue {
 	return c
 }
 
-// Publish goes over to a mesh. It is false when that is not believed yet, and to be
-// looked at again. The error is about resources that no proxy would take, which are
-// left out.
-func (c *Catalogue) Publish(mesh ir.Mesh, now time.Time) (bool, error) {
+// Publish goes over to what has changed of the mesh, of which the first change is all. It is false
+// when that is not believed yet, and to be looked at again. The error is about resources that no
+// proxy would take, which are left out.
+func (c *Catalogue) Publish(change ir.Change, now time.Time) (bool, error) {
 	c.looking.Lock()
 	defer c.looking.Unlock()
-	next, count, err := c.translate(mesh)
+	err := c.translate(change.Parts)
+	sum := c.total
+	for name, e := range c.pending {
+		sum = sum.with(e, c.services[name])
+	}
 	var believed bool
-	if c.doubt, believed = c.doubt.Believes(count, next.digest(), now); !believed {
+	if c.doubt, believed = c.doubt.Believes(sum.resources, sum.digest, now); !believed {
 		return false, err
 	}
-	edge, wrong := c.gateways(mesh)
-	l := look{before: c.services, after: next, edged: !slices.Equal(c.edge, edge), changed: differing(c.services, next)}
+	next := c.pending
+	edge, wrong := c.gateways(next, change.Sequence)
+	l := look{before: services{}, after: next, edged: !slices.Equal(c.edge, edge)}
+	for name, e := range next {
+		was := c.services[name]
+		if l.before[name] = was; differing(was, e) {
+			l.changed = append(l.changed, name)
+		}
+	}
 	c.note(l.changed, next, edge, now)
 	c.forget(now)
+	c.pending, c.total, c.sequence, c.edgeFails = services{}, sum, change.Sequence, wrong != nil
 	for m, names := range c.goOver(&l, edge) {
 		problems := c.renew(m, &l, names)
 		c.mu.Lock()
@@ -114,9 +154,12 @@ func (c *Catalogue) goOver(l *look, edge []*ads.Resource) map[*member][]types.Na
 	c.mu.Lock()
 	defer c.mu.Unlock()
 	first := c.services == nil
-	c.services, c.edge = l.after, edge
-	for _, name := range l.changed {
-		c.place(name, l.after[name])
+	if first {
+		c.services = services{}
+	}
+	c.edge = edge
+	for name, e := range l.after {
+		c.place(name, e)
 	}
 	if !first {
 		return c.needs.of(l.changed, l.edged)
@@ -128,49 +171,91 @@ func (c *Catalogue) goOver(l *look, edge []*ads.Resource) map[*member][]types.Na
 	return all
 }
 
-// place a service among those of its namespace, or take it out if there is none.
+// place a service among all, those of its namespace and those with hosts, or take it out if there
+// is none.
 func (c *Catalogue) place(name types.NamespacedName, e *entry) {
 	of := c.namespaces[name.Namespace]
-	switch {
-	case e == nil:
+	if e == nil {
+		delete(c.services, name)
+		delete(c.hosted, name)
 		if delete(of, name); len(of) == 0 {
 			delete(c.namespaces, name.Namespace)
 		}
-	case of == nil:
-		c.namespaces[name.Namespace] = services{name: e}
-	default:
-		of[name] = e
+		return
+	}
+	if of == nil {
+		of = services{}
+		c.namespaces[name.Namespace] = of
+	}
+	c.services[name], of[name] = e, e
+	if delete(c.hosted, name); len(e.service.Hosts) > 0 {
+		c.hosted[name] = e
 	}
 }
 
-// translate each service by itself, and only if it is not what it was: of many at most
-// a few change between two looks.
-func (c *Catalogue) translate(mesh ir.Mesh) (services, int, error) {
-	next, count := make(services, len(mesh.Services)), 0
+// translate the services of parts into pending, each by itself, and only if it is not what it was.
+func (c *Catalogue) translate(parts map[types.NamespacedName]ir.Part) error {
 	var errs []error
-	for _, s := range mesh.Services {
-		name := types.NamespacedName{Namespace: s.Namespace, Name: s.Name}
-		e := c.services[name]
-		if e == nil || e.incomplete || !reflect.DeepEqual(e.service, s) {
-			var before *ads.View
-			if e != nil {
-				before = ads.NewView(e.resources...)
-			}
-			resources, err := envoyxds.Resources(ir.Mesh{Services: []ir.Service{s}}, before)
+	for name, part := range parts {
+		published, pending := c.services[name], c.pending[name]
+		switch {
+		case published.is(part.Service):
+			delete(c.pending, name)
+		case part.Service == nil:
+			c.pending[name] = nil
+		case !pending.is(part.Service):
+			e, err := c.entryOf(*part.Service, published)
 			errs = append(errs, err)
-			e = &entry{s, resources, err != nil, c.digest(resources)}
+			c.pending[name] = e
 		}
-		next[name] = e
-		count += len(e.resources)
 	}
-	return next, count, errors.Join(errs...)
+	return errors.Join(errs...)
 }
 
-// gateways' own resources. They depend on all services that have hosts.
-func (c *Catalogue) gateways(mesh ir.Mesh) ([]*ads.Resource, error) {
+// is says that an entry, which may be nil, is a service as it should be.
+func (e *entry) is(s *ir.Service) bool {
+	if e == nil || s == nil {
+		return e == nil && s == nil
+	}
+	return !e.incomplete && reflect.DeepEqual(&e.service, s)
+}
+
+// entryOf a service, with the resources of the one before that have not changed.
+func (c *Catalogue) entryOf(s ir.Service, was *entry) (*entry, error) {
+	var before *ads.View
+	if was != nil {
+		before = ads.NewView(was.resources...)
+	}
+	resources, err := envoyxds.Resources(ir.Mesh{Services: []ir.Service{s}}, before)
+	return &entry{s, resources, err != nil, c.digest(resources)}, err
+}
+
+// gateways' own resources. They depend on all services that have hosts, and on the sequence.
+func (c *Catalogue) gateways(next services, sequence uint64) ([]*ads.Resource, error) {
 	if c.faces.Gateway == nil {
 		return nil, nil
 	}
+	same := c.services != nil && sequence == c.sequence && !c.edgeFails
+	for name, e := range next {
+		same = same && c.hosted[name] == nil && (e == nil || len(e.service.Hosts) == 0)
+	}
+	if same {
+		return c.edge, nil
+	}
+	mesh := ir.Mesh{Sequence: sequence}
+	for name, e := range c.hosted {
+		if _, changed := next[name]; !changed {
+			mesh.Services = append(mesh.Services, e.service)
+		}
+	}
+	for _, e := range next {
+		if e != nil && len(e.service.Hosts) > 0 {
+			mesh.Services = append(mesh.Services, e.service)
+		}
+	}
+	slices.SortFunc(mesh.Services, func(a, b ir.Service) int {
+		return cmp.Or(cmp.Compare(a.Namespace, b.Namespace), cmp.Compare(a.Name, b.Name))
+	})
 	return c.faces.Gateway.Resources(mesh, ads.NewView(c.edge...))
 }
 
@@ -181,27 +266,13 @@ func (c *Catalogue) digest(resources []*ads.Resource) (sum uint64) {
 	return sum
 }
 
-func (s services) digest() (sum uint64) {
-	for _, e := range s {
-		sum += e.digest
+// differing says that the resources of a service are not the same ones, or that other views have
+// them than before. Either may be nil.
+func differing(was, is *entry) bool {
+	if was == nil || is == nil {
+		return was != is
 	}
-	return sum
-}
-
-// differing are the services whose resources are not the same ones, or that other views
-// have than before.
-func differing(before, after services) (names []types.NamespacedName) {
-	for name, e := range after {
-		if was := before[name]; was == nil || was != e && !e.looksLike(was) {
-			names = append(names, name)
-		}
-	}
-	for name := range before {
-		if after[name] == nil {
-			names = append(names, name)
-		}
-	}
-	return names
+	return was != is && !is.looksLike(was)
 }
 
 // looksLike says that all views have the same of it.

@@ -12,6 +12,7 @@ import (
 	dto "github.com/prometheus/client_model/go"
 	"google.golang.org/grpc/metadata"
 	corev1 "k8s.io/api/core/v1"
+	clocktesting "k8s.io/utils/clock/testing"
 
 	"github.com/plumbline-dev/plumbline/pkg/traffic"
 	"github.com/plumbline-dev/plumbline/pkg/traffic/ads/serve"
@@ -37,14 +38,17 @@ func divided(namespace, name string, n byte) ir.Service {
 // counted is a server of counts behind the directory, as the discovery server has it.
 type counted struct {
 	t         *testing.T
+	clock     *clocktesting.FakeClock
+	catalogue *Catalogue
 	directory *Directory
 	server    *receive.Server
 	client    metricsv3.MetricsServiceClient
 	pods      *service
 }
 
-func newCounted(t *testing.T) *counted {
+func newCounted(t *testing.T, config signals.Config) *counted {
 	t.Helper()
+	clock := clocktesting.NewFakeClock(begin)
 	c := NewCatalogue(serve.NewProofs())
 	publish(t, c, begin, divided("shop", "web", 1))
 	d := NewDirectory(believer{}, web("1", corev1.PodRunning), c, nil)
@@ -53,16 +57,15 @@ func newCounted(t *testing.T) *counted {
 	if err != nil {
 		t.Fatal(err)
 	}
-	d.AnyAddress = true // a pipe has none
-	server := receive.New(receive.Config{}, counting{d}, observer, time.Now)
+	server := receive.New(receive.Config{Signals: config}, counting{d}, observer, clock.Now)
 	return &counted{
-		t: t, directory: d, server: server, pods: &service{directory: d, counts: server},
+		t: t, clock: clock, catalogue: c, directory: d, server: server, pods: &service{directory: d, counts: server},
 		client: metricsv3.NewMetricsServiceClient(grpcpipe.Dial(t, server.Register, serve.Options()...)),
 	}
 }
 
-// tell sends that so many requests to the canary are over, on a stream of its own.
-func (c *counted) tell(n float64) metricsv3.MetricsService_StreamMetricsClient {
+// tell sends that so many requests to a variation are over, on a stream of its own.
+func (c *counted) tell(variation string, n float64) metricsv3.MetricsService_StreamMetricsClient {
 	c.t.Helper()
 	s, err := c.client.StreamMetrics(metadata.AppendToOutgoingContext(c.t.Context(), "authorization", "Bearer 1"))
 	if err != nil {
@@ -70,7 +73,7 @@ func (c *counted) tell(n float64) metricsv3.MetricsService_StreamMetricsClient {
 	}
 	if err := s.Send(&metricsv3.StreamMetricsMessage{EnvoyMetrics: []*dto.MetricFamily{{
 		Name: new("cluster.upstream_rq_completed"), Type: dto.MetricType_COUNTER.Enum(), Metric: []*dto.Metric{{
-			Label: []*dto.LabelPair{{Name: new("envoy.cluster_name"), Value: new("shop/web|80|canary")}}, Counter: &dto.Counter{Value: &n},
+			Label: []*dto.LabelPair{{Name: new("envoy.cluster_name"), Value: new("shop/web|80|" + variation)}}, Counter: &dto.Counter{Value: &n},
 		}},
 	}}}); err != nil {
 		c.t.Fatal(err)
@@ -84,7 +87,7 @@ func (c *counted) has(requests uint64, proxies int) {
 	poll.Until(c.t, time.Minute, "the requests are counted", func() error {
 		var n uint64
 		var told int
-		for _, v := range c.server.Service("shop", "web", time.Now().Add(-time.Minute)).Variations {
+		for _, v := range c.server.Service("shop", "web", c.clock.Now().Add(-time.Minute)).Variations {
 			n, told = n+v.Total[signals.Completed], told+v.Proxies
 		}
 		if n != requests || told != proxies {
@@ -97,23 +100,23 @@ func (c *counted) has(requests uint64, proxies int) {
 // H3: the counts of a proxy were dropped for half an hour and more after the annotation of its
 // pod or its namespace had changed, and no list named the proxy.
 func TestAProxyWhoseAnnotationChangedIsCountedOnItsNextStream(t *testing.T) {
-	c := newCounted(t)
-	s := c.tell(5)
+	c := newCounted(t, signals.Config{})
+	s := c.tell("canary", 5)
 	c.has(5, 1)
 	c.pods.endings().rescoped("1")
 	if err := s.RecvMsg(&metricsv3.StreamMetricsResponse{}); err == nil {
 		t.Fatal("its stream goes on")
 	}
 	c.has(5, 1)
-	c.tell(5)
+	c.tell("canary", 5)
 	c.has(10, 1)
-	c.tell(5)
+	c.tell("canary", 5)
 	c.has(15, 1)
 }
 
 func TestAPodThatIsGoneIsNoProxyAnyMore(t *testing.T) {
-	c := newCounted(t)
-	c.tell(5)
+	c := newCounted(t, signals.Config{})
+	c.tell("canary", 5)
 	c.has(5, 1)
 	c.pods.endings().gone("1")
 	c.has(5, 0)

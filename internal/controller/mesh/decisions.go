@@ -15,53 +15,54 @@ import (
 	"github.com/plumbline-dev/plumbline/pkg/traffic/release"
 )
 
-// decisions reads what Plumbline has decided: splits and quarantines, and the pods
-// that they are about. Nothing of it is there where the kinds are not.
-func (s *sources) decisions(ctx context.Context, in *ir.Inputs) error {
+// decisions reads what is in quarantine, and the pods that splits and quarantines are about.
+func (s *sources) decisions(ctx context.Context, namespaces map[string]bool, in *ir.Inputs) error {
 	concerned := map[string]bool{}
-	if s.has(releaseKind) {
-		var releases v1alpha1.ABReleaseList
-		if err := s.list(ctx, &releases); err != nil {
+	for _, split := range in.Splits {
+		concerned[split.Namespace] = true
+	}
+	for namespace := range namespaces {
+		workloads, err := s.quarantined(ctx, namespace)
+		if err != nil {
 			return err
 		}
-		for i := range releases.Items {
-			r := &releases.Items[i]
-			concerned[r.Namespace] = true
-			if split, is := release.SplitOf(r); is {
-				in.Splits = append(in.Splits, split)
-			}
+		if len(workloads) > 0 {
+			in.Quarantined = append(in.Quarantined, workloads...)
+			concerned[namespace] = true
 		}
 	}
-	var err error
-	if in.Quarantined, err = s.quarantined(ctx); err != nil {
-		return err
-	}
-	for _, w := range in.Quarantined {
-		concerned[w.Namespace] = true
-	}
 	for namespace := range concerned {
+		var err error
 		if in.Pods, err = s.pods(ctx, namespace, in.Pods); err != nil {
 			return err
 		}
 	}
-	s.mu.Lock()
-	defer s.mu.Unlock()
-	s.concerned = concerned
 	return nil
 }
 
-func (s *sources) quarantined(ctx context.Context, options ...client.ListOption) (workloads []ir.Workload, err error) {
+// quarantineField is that of an index: the Baselines whose object is in quarantine.
+const quarantineField = "quarantine"
+
+// inQuarantine is the value of quarantineField.
+func inQuarantine(object client.Object) []string {
+	if b, is := object.(*v1alpha1.Baseline); is && b.Status.Quarantine != nil {
+		return []string{"true"}
+	}
+	return nil
+}
+
+// quarantined are the workloads of a namespace that get no new requests.
+func (s *sources) quarantined(ctx context.Context, namespace string) (workloads []ir.Workload, err error) {
 	if !s.has(baselineKind) {
 		return nil, nil
 	}
 	var baselines v1alpha1.BaselineList
-	if err := s.list(ctx, &baselines, options...); err != nil {
+	if err := s.list(ctx, &baselines, client.InNamespace(namespace), client.MatchingFields{quarantineField: "true"}); err != nil {
 		return nil, err
 	}
 	for i := range baselines.Items {
-		if b := &baselines.Items[i]; b.Status.Quarantine != nil {
-			workloads = append(workloads, ir.Workload{Namespace: b.Namespace, Kind: b.Spec.Target.Kind, Name: b.Spec.Target.Name})
-		}
+		b := &baselines.Items[i]
+		workloads = append(workloads, ir.Workload{Namespace: b.Namespace, Kind: b.Spec.Target.Kind, Name: b.Spec.Target.Name})
 	}
 	return workloads, nil
 }
@@ -81,13 +82,6 @@ func (s *sources) podsOf(ctx context.Context, namespace string) ([]corev1.Pod, e
 	return list.Items, err
 }
 
-// concerns says whether the pods of a namespace are part of a decision.
-func (s *sources) concerns(namespace string) bool {
-	s.mu.Lock()
-	defer s.mu.Unlock()
-	return s.concerned == nil || s.concerned[namespace]
-}
-
 // prospect is the mesh of one Service as it would be with a certain split.
 func (s *sources) prospect(ctx context.Context, split ir.Split) (ir.Mesh, error) {
 	in := ir.Inputs{Splits: []ir.Split{split}, IPv6: s.ipv6}
@@ -102,7 +96,7 @@ func (s *sources) prospect(ctx context.Context, split ir.Split) (ir.Mesh, error)
 			return ir.Mesh{}, err
 		}
 	}
-	if in.Quarantined, err = s.quarantined(ctx, client.InNamespace(split.Namespace)); err != nil {
+	if in.Quarantined, err = s.quarantined(ctx, split.Namespace); err != nil {
 		return ir.Mesh{}, err
 	}
 	if in.Pods, err = s.pods(ctx, split.Namespace, nil); err != nil {
@@ -127,7 +121,7 @@ func (s *sources) neighbours(ctx context.Context, svc *corev1.Service, in *ir.In
 			}
 			met[other.UID] = true
 			in.Services = append(in.Services, other)
-			if err := s.splitsOf(ctx, other, in); err != nil {
+			if err := s.splitsOf(ctx, client.ObjectKeyFromObject(other), in); err != nil {
 				return err
 			}
 		}
@@ -148,16 +142,16 @@ func addresses(object client.Object) []string {
 }
 
 // splitsOf a Service that are in force.
-func (s *sources) splitsOf(ctx context.Context, svc *corev1.Service, in *ir.Inputs) error {
+func (s *sources) splitsOf(ctx context.Context, service types.NamespacedName, in *ir.Inputs) error {
 	if !s.has(releaseKind) {
 		return nil
 	}
 	var releases v1alpha1.ABReleaseList
-	if err := s.list(ctx, &releases, client.InNamespace(svc.Namespace)); err != nil {
+	if err := s.list(ctx, &releases, client.InNamespace(service.Namespace), client.MatchingFields{releaseField: service.Name}); err != nil {
 		return err
 	}
 	for i := range releases.Items {
-		if split, is := release.SplitOf(&releases.Items[i]); is && split.Service == svc.Name {
+		if split, is := release.SplitOf(&releases.Items[i]); is {
 			in.Splits = append(in.Splits, split)
 		}
 	}

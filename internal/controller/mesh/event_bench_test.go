@@ -5,52 +5,24 @@ package mesh
 import (
 	"context"
 	"fmt"
+	"reflect"
 	"slices"
 	"sync"
 	"testing"
 	"time"
 
-	"github.com/go-logr/logr"
 	corev1 "k8s.io/api/core/v1"
 	discoveryv1 "k8s.io/api/discovery/v1"
-	"k8s.io/apimachinery/pkg/api/meta"
-	"k8s.io/apimachinery/pkg/runtime"
-	"k8s.io/apimachinery/pkg/types"
 	toolscache "k8s.io/client-go/tools/cache"
 	cachetesting "k8s.io/client-go/tools/cache/testing"
-	"k8s.io/utils/clock"
-	"sigs.k8s.io/controller-runtime/pkg/cache"
 	"sigs.k8s.io/controller-runtime/pkg/client"
 
 	"github.com/plumbline-dev/plumbline/pkg/traffic/ads"
 	"github.com/plumbline-dev/plumbline/pkg/traffic/ads/serve"
 )
 
-// informed lists what informers of client-go have, as the cache of controller-runtime does that is
-// told not to copy.
-type informed struct {
-	cache.Cache
-	services, slices toolscache.SharedIndexInformer
-}
-
-func (c informed) List(_ context.Context, list client.ObjectList, _ ...client.ListOption) error {
-	var objects []runtime.Object
-	add := func(of toolscache.SharedIndexInformer) {
-		for _, o := range of.GetStore().List() {
-			objects = append(objects, o.(runtime.Object)) //nolint:forcetypeassert // informers keep objects
-		}
-	}
-	switch list.(type) {
-	case *corev1.ServiceList:
-		add(c.services)
-	case *discoveryv1.EndpointSliceList:
-		add(c.slices)
-	}
-	return meta.SetList(list, objects)
-}
-
 // BenchmarkEventToGroups is from the event of a watch to the view of the last of a thousand groups:
-// informer, pace, list, Build, Catalogue. Endpoints that go are collected for ten milliseconds.
+// informer, pace, cache, Rebuild, Catalogue. Endpoints that go are collected for ten milliseconds.
 func BenchmarkEventToGroups(b *testing.B) {
 	const scopes = 1000
 	in := benchInputs()
@@ -59,37 +31,38 @@ func BenchmarkEventToGroups(b *testing.B) {
 		services.Add(in.Services[i])
 		endpoints.Add(in.Slices[i])
 	}
-	of := informed{
-		services: toolscache.NewSharedIndexInformer(services, &corev1.Service{}, 0, toolscache.Indexers{}),
-		slices:   toolscache.NewSharedIndexInformer(endpoints, &discoveryv1.EndpointSlice{}, 0, toolscache.Indexers{}),
+	of := newShelf()
+	var informers []toolscache.SharedIndexInformer
+	inform := func(source toolscache.ListerWatcher, kind client.Object) toolscache.SharedIndexInformer {
+		i := toolscache.NewSharedIndexInformer(source, kind, 0, of.stores[reflect.TypeOf(kind)].GetIndexers())
+		of.stores[reflect.TypeOf(kind)] = i.GetIndexer()
+		informers = append(informers, i)
+		return i
 	}
+	inform(services, &corev1.Service{})
+	changes := inform(endpoints, &discoveryv1.EndpointSlice{})
 	ctx, stop := context.WithCancel(b.Context())
 	var running sync.WaitGroup
 	defer running.Wait()
 	defer stop()
-	s := &service{
-		Setup: Setup{Clock: clock.RealClock{}, Log: logr.Discard(), Window: NewWindow()}, catalogue: NewCatalogue(serve.NewProofs()), lookout: newLookout(clock.RealClock{}),
-		from: &sources{cache: of, clock: clock.RealClock{}, log: logr.Discard(), kinds: map[string]bool{}, numbers: numbers{highest: map[types.NamespacedName]uint64{}, gone: map[string]bool{}}},
-	}
-	if _, err := of.slices.AddEventHandler(toolscache.ResourceEventHandlerFuncs{
-		UpdateFunc: func(before, after any) { s.lookout.changed(soonIf(loses(before, after))) },
-	}); err != nil {
-		b.Fatal(err)
-	}
-	for _, i := range []toolscache.SharedIndexInformer{of.services, of.slices} {
+	s := benchService(of)
+	for _, i := range informers {
 		running.Go(func() { i.RunWithContext(ctx) })
+		if !toolscache.WaitForCacheSync(ctx.Done(), i.HasSynced) {
+			b.Fatal("a cache is not synced")
+		}
 	}
-	if !toolscache.WaitForCacheSync(ctx.Done(), of.services.HasSynced, of.slices.HasSynced) {
-		b.Fatal("the caches are not synced")
+	if _, err := changes.AddEventHandler(onSlices(s.lookout.changed)); err != nil {
+		b.Fatal(err)
 	}
 	groups := make([]*serve.Group, scopes)
 	for g := range scopes {
 		groups[g] = s.catalogue.Join(benchScope(g))
 	}
-	if !s.publish(ctx) {
+	if !s.publish(ctx, dirty{everything: true}) {
 		b.Fatal("the first look is not believed")
 	}
-	running.Go(func() { s.lookout.run(ctx, func() bool { return s.publish(ctx) }) })
+	running.Go(func() { s.lookout.run(ctx, func(d dirty) bool { return s.publish(ctx, d) }) })
 	looks := time.NewTicker(100 * time.Microsecond) // milliseconds are measured
 	defer looks.Stop()
 	var took []time.Duration

@@ -6,6 +6,7 @@ import (
 	"context"
 	"errors"
 	"fmt"
+	"maps"
 	"sync"
 	"time"
 
@@ -16,8 +17,10 @@ import (
 
 	"github.com/plumbline-dev/plumbline/pkg/apis/plumbline/v1alpha1"
 	"github.com/plumbline-dev/plumbline/pkg/traffic"
+	"github.com/plumbline-dev/plumbline/pkg/traffic/ads"
 	"github.com/plumbline-dev/plumbline/pkg/traffic/ads/confirmed"
 	"github.com/plumbline-dev/plumbline/pkg/traffic/ads/peers"
+	"github.com/plumbline-dev/plumbline/pkg/traffic/envoyxds"
 	"github.com/plumbline-dev/plumbline/pkg/traffic/ir"
 	"github.com/plumbline-dev/plumbline/pkg/traffic/signals"
 	"github.com/plumbline-dev/plumbline/pkg/traffic/signals/receive"
@@ -32,7 +35,7 @@ type ground struct {
 	index     *confirmed.Index
 	counts    *receive.Server
 	others    *following
-	changed   func(Haste)
+	changed   changed
 	clock     clock.WithTicker
 	began     time.Time
 	times     Times
@@ -126,13 +129,12 @@ func (g *ground) gone(release types.NamespacedName) bool {
 	return g.from.has(releaseKind) && apierrors.IsNotFound(g.from.cache.Get(context.Background(), release, &r))
 }
 
-// uidOf a release; empty when it is not there.
-func (g *ground) uidOf(ctx context.Context, release types.NamespacedName) types.UID {
-	var r v1alpha1.ABRelease
+// released is a release, without a uid when it is not there.
+func (g *ground) released(ctx context.Context, release types.NamespacedName) (r v1alpha1.ABRelease) {
 	if !g.from.has(releaseKind) || g.from.cache.Get(ctx, release, &r) != nil {
-		return ""
+		return v1alpha1.ABRelease{}
 	}
-	return r.UID
+	return r
 }
 
 // scopes gives each pod with a proxy its scope. A namespace is looked up once.
@@ -180,6 +182,28 @@ func (g *ground) replicas(wanted []confirmed.Wanted) ([]confirmed.Replica, error
 		all = append(all, confirmed.Replica{Name: name, Heard: mirror.Heard(now), Records: mirror.Records(uids, routes)})
 	}
 	return all, nil
+}
+
+// reported are the Services of the routes that proxies have on their streams, at all replicas.
+func (g *ground) reported() (map[types.NamespacedName]bool, error) {
+	mirrors, known := g.others.all()
+	if !known {
+		return nil, errNotLeading
+	}
+	routes, now := g.index.Held(), g.clock.Now()
+	for name, mirror := range mirrors {
+		if !mirror.Heard(now) {
+			return nil, fmt.Errorf("replica %s is not heard", name)
+		}
+		maps.Copy(routes, mirror.Held())
+	}
+	services := map[types.NamespacedName]bool{}
+	for route := range routes {
+		if namespace, service, is := envoyxds.ServiceOf(ads.Key{Type: ads.Route, Name: route}); is {
+			services[types.NamespacedName{Namespace: namespace, Name: service}] = true
+		}
+	}
+	return services, nil
 }
 
 // errNotLeading says that this replica does not follow the others.

@@ -32,19 +32,8 @@ func podAddresses(object client.Object) (all []string) {
 	return all
 }
 
-// hosts reads whose hosts of the gateways are, and whose the addresses behind these.
-func (s *sources) hosts(ctx context.Context, in *ir.Inputs) error {
-	in.Grants = s.grants
-	if len(s.grants) > 0 {
-		var namespaces corev1.NamespaceList
-		if err := s.list(ctx, &namespaces); err != nil {
-			return err
-		}
-		in.NamespaceLabels = make(map[string]map[string]string, len(namespaces.Items))
-		for i := range namespaces.Items {
-			in.NamespaceLabels[namespaces.Items[i].Name] = namespaces.Items[i].Labels
-		}
-	}
+// owned reads whose the addresses behind the hosts of gateways are.
+func (s *sources) owned(ctx context.Context, in *ir.Inputs) error {
 	served := map[apitypes.NamespacedName]bool{}
 	for _, svc := range in.Services {
 		if svc.Annotations[ir.HostsAnnotation] != "" {

@@ -32,7 +32,7 @@ func TestOwnersAreReadOfServicesWithHostsAlone(t *testing.T) {
 		pod("bank", "db-0", "10.1.0.1", corev1.PodRunning), pod("bank", "job-0", "10.1.0.2", corev1.PodSucceeded), pod("bank", "db-1", "10.1.0.3", corev1.PodRunning),
 		&corev1.Namespace{ObjectMeta: metav1.ObjectMeta{Name: "shop", Labels: map[string]string{"team": "shop"}}})
 	s.grants = []ir.Grant{{Namespaces: labels.Everything(), Domains: []string{"a.example.com"}}}
-	in, err := s.inputs(t.Context())
+	in, err := s.about(t.Context(), ir.Names{{Namespace: "shop", Name: "site"}: true, {Namespace: "shop", Name: "other"}: true})
 	if err != nil {
 		t.Fatal(err)
 	}

@@ -31,20 +31,24 @@ const (
 type kind struct {
 	object  client.Object
 	handler toolscache.ResourceEventHandler
+	// field of the index of the objects that count, and its values.
+	field string
+	index client.IndexerFunc
 }
 
 // kindsThat tell of changes, by name.
-func kindsThat(changed func(Haste)) map[string]kind {
+func (s *sources) kindsThat(changed changed) map[string]kind {
 	return map[string]kind{
-		releaseKind:  {&v1alpha1.ABRelease{}, onReleases(changed)},
-		baselineKind: {&v1alpha1.Baseline{}, onBaselines(changed)},
+		releaseKind:  {&v1alpha1.ABRelease{}, s.onReleases(changed), releaseField, serviceOfRelease},
+		baselineKind: {&v1alpha1.Baseline{}, s.onBaselines(changed), quarantineField, inQuarantine},
 	}
 }
 
 // watchKinds watches each kind as soon as it is there. Services that nobody divides
 // are served without.
-func (s *sources) watchKinds(ctx context.Context, changed func(Haste)) {
-	kinds := kindsThat(changed)
+func (s *sources) watchKinds(ctx context.Context, changed changed) {
+	kinds := s.kindsThat(changed)
+	indexed := map[string]bool{}
 	told := false
 	for len(kinds) > 0 && ctx.Err() == nil {
 		wait := kindsAgain
@@ -54,9 +58,9 @@ func (s *sources) watchKinds(ctx context.Context, changed func(Haste)) {
 			wait = unansweredYet
 		}
 		for name, k := range kinds {
-			if err == nil && slices.Contains(installed, name) && s.follow(ctx, name, k) {
+			if err == nil && slices.Contains(installed, name) && s.follow(ctx, name, k, indexed) {
 				delete(kinds, name)
-				changed(AtOnce)
+				changed(AtOnce, dirty{everything: true})
 			}
 		}
 		if err == nil {
@@ -74,7 +78,14 @@ func (s *sources) watchKinds(ctx context.Context, changed func(Haste)) {
 }
 
 // follow has a kind cached, and waits until it is.
-func (s *sources) follow(ctx context.Context, name string, k kind) bool {
+func (s *sources) follow(ctx context.Context, name string, k kind, indexed map[string]bool) bool {
+	if !indexed[name] { // which can be done once
+		if err := s.cache.IndexField(ctx, k.object, k.field, k.index); err != nil {
+			s.log.Error(err, "it is tried again", "kind", name)
+			return false
+		}
+		indexed[name] = true
+	}
 	if err := s.handle(ctx, k.object, k.handler); err != nil {
 		s.log.Error(err, "it is tried again", "kind", name)
 		return false

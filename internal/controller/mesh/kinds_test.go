@@ -27,6 +27,10 @@ type beginning struct {
 	informer *controllertest.FakeInformer
 }
 
+func (*beginning) IndexField(context.Context, client.Object, string, client.IndexerFunc) error {
+	return nil
+}
+
 func (b *beginning) GetInformer(context.Context, client.Object, ...cache.InformerGetOption) (cache.Informer, error) {
 	return b.informer, nil
 }
@@ -45,7 +49,7 @@ func TestAKindThatIsThereAndNotSyncedIsNotTakenForMissing(t *testing.T) {
 			api:   &fakediscovery.FakeDiscovery{Fake: &clienttesting.Fake{Resources: []*metav1.APIResourceList{installed}}},
 			kinds: map[string]bool{}, known: make(chan struct{}),
 		}
-		go s.watchKinds(t.Context(), func(Haste) {})
+		go s.watchKinds(t.Context(), func(Haste, dirty) {})
 		synctest.Wait() // it has come as far as it can without the cache
 		c.informer.Synced()
 		select {

@@ -111,14 +111,15 @@ func TestAChangeIsAsHastyAsWhatItIs(t *testing.T) {
 		t.Run(name, func(t *testing.T) {
 			s := sourcesOf(t)
 			informers := &informertest.FakeInformers{Scheme: s.live.(client.Client).Scheme()} //nolint:forcetypeassert // it is the fake one
-			s.cache, s.concerned = informers, map[string]bool{"shop": true}
+			s.cache = informers
+			s.concern.set("shop", "ABRelease/other", true)
 			var got []Haste
-			changed := func(h Haste) { got = append(got, h) }
+			changed := func(h Haste, _ dirty) { got = append(got, h) }
 			quiet := func(string) {}
 			if err := s.watch(t.Context(), changed, endings{gone: quiet, rescoped: quiet}); err != nil {
 				t.Fatal(err)
 			}
-			for _, k := range kindsThat(changed) {
+			for _, k := range s.kindsThat(changed) {
 				if err := s.handle(t.Context(), k.object, k.handler); err != nil {
 					t.Fatal(err)
 				}

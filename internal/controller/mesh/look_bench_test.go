@@ -5,6 +5,7 @@ package mesh
 import (
 	"fmt"
 	"net/netip"
+	"reflect"
 	"slices"
 	"sync"
 	"testing"
@@ -12,11 +13,14 @@ import (
 
 	"github.com/envoyproxy/go-control-plane/pkg/cache/types"
 	"github.com/envoyproxy/go-control-plane/pkg/cache/v3"
+	"github.com/go-logr/logr"
 	"google.golang.org/protobuf/proto"
 	"google.golang.org/protobuf/types/known/anypb"
 	corev1 "k8s.io/api/core/v1"
 	discoveryv1 "k8s.io/api/discovery/v1"
 	metav1 "k8s.io/apimachinery/pkg/apis/meta/v1"
+	"k8s.io/utils/clock"
+	"sigs.k8s.io/controller-runtime/pkg/client"
 
 	"github.com/plumbline-dev/plumbline/pkg/traffic/ads"
 	"github.com/plumbline-dev/plumbline/pkg/traffic/ads/serve"
@@ -75,38 +79,59 @@ func benchScope(g int) Scope {
 	return s
 }
 
-// looked is a catalogue with groups, and what looks at the inputs.
+// benchService looks at what a shelf has.
+func benchService(of *shelf) *service {
+	return &service{
+		Setup:     Setup{Clock: clock.RealClock{}, Log: logr.Discard(), Window: NewWindow()},
+		catalogue: NewCatalogue(serve.NewProofs()), lookout: newLookout(clock.RealClock{}),
+		from: &sources{cache: of, clock: clock.RealClock{}, log: logr.Discard(), kinds: map[string]bool{}, numbers: newNumbers()},
+	}
+}
+
+// looked is a mesh with groups, and the stores that it is made of.
 type looked struct {
-	memory    ir.Memory
-	in        ir.Inputs
-	catalogue *Catalogue
-	groups    []*serve.Group
-	revision  int
-	now       time.Time
+	*service
+	stores   *shelf
+	groups   []*serve.Group
+	revision int
 }
 
 func newLooked(b *testing.B, scopes int) *looked {
 	b.Helper()
-	l := &looked{in: benchInputs(), catalogue: NewCatalogue(serve.NewProofs()), now: begin}
+	stores := newShelf()
+	l := &looked{service: benchService(stores), stores: stores}
+	in := benchInputs()
+	for i := range in.Services {
+		l.put(b, in.Services[i])
+		l.put(b, in.Slices[i])
+	}
 	for g := range scopes {
 		l.groups = append(l.groups, l.catalogue.Join(benchScope(g)))
 	}
-	l.look(b)
+	l.look(b, dirty{everything: true})
 	return l
 }
 
-func (l *looked) look(b *testing.B) {
+func (l *looked) put(b *testing.B, object client.Object) {
 	b.Helper()
-	l.now = l.now.Add(time.Second)
-	if believed, err := l.catalogue.Publish(l.memory.Build(l.in), l.now); err != nil || !believed {
-		b.Fatal(believed, err)
+	if err := l.stores.stores[reflect.TypeOf(object)].Update(object); err != nil {
+		b.Fatal(err)
 	}
 }
 
-// change an endpoint of the first Service.
-func (l *looked) change() {
+func (l *looked) look(b *testing.B, d dirty) {
+	b.Helper()
+	if !l.publish(b.Context(), d) {
+		b.Fatal("a look is not believed")
+	}
+}
+
+// change an endpoint of the first Service, and look.
+func (l *looked) change(b *testing.B) {
+	b.Helper()
 	l.revision++
-	l.in.Slices[0] = benchSlice(0, l.revision)
+	l.put(b, benchSlice(0, l.revision))
+	l.look(b, dirtyService("ns000", "s0000"))
 }
 
 const benchEnds = "ns000/s0000|80|"
@@ -119,13 +144,20 @@ func BenchmarkLook(b *testing.B) {
 			b.ReportAllocs()
 			for b.Loop() {
 				last := l.groups[scopes-1].View().Get(ads.Endpoints, benchEnds)
-				l.change()
-				l.look(b)
+				l.change(b)
 				if l.groups[scopes-1].View().Get(ads.Endpoints, benchEnds) == last {
 					b.Fatal("the group has not changed")
 				}
 			}
 		})
+	}
+}
+
+// BenchmarkWholeLook is one at which everything is dirty, as after a node has come.
+func BenchmarkWholeLook(b *testing.B) {
+	l := newLooked(b, 1000)
+	for b.Loop() {
+		l.look(b, dirty{everything: true})
 	}
 }
 
@@ -140,8 +172,7 @@ func BenchmarkJoinDuringLooks(b *testing.B) {
 			case <-stop:
 				return
 			default:
-				l.change()
-				l.look(b)
+				l.change(b)
 			}
 		}
 	})
@@ -187,8 +218,7 @@ func BenchmarkReferenceLook(b *testing.B) {
 	b.ReportAllocs()
 	for i := 0; b.Loop(); i++ {
 		b.StopTimer()
-		l.change()
-		l.look(b)
+		l.change(b)
 		changed := unpacked(b, l.groups[0].View().Get(ads.Endpoints, benchEnds))
 		b.StartTimer()
 		for g := range scopes {

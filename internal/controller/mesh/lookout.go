@@ -13,21 +13,32 @@ import (
 // again is when a look is repeated that was not believed.
 const again = time.Second
 
-// lookout looks when something has changed, at the pace that [Pace] says.
+// lookout looks when something has changed, at the pace that [Pace] says. What is decided has a lane
+// of its own: a look at it takes nothing along that may wait.
 type lookout struct {
 	clock clock.WithTicker
 	wake  chan struct{}
 
-	mu   sync.Mutex
-	pace Pace
+	mu            sync.Mutex
+	decided, rest lane
+}
+
+// lane has what is to be looked at together.
+type lane struct {
+	pace  Pace
+	dirty dirty
 }
 
 func newLookout(c clock.WithTicker) *lookout { return &lookout{clock: c, wake: make(chan struct{}, 1)} }
 
 // changed notes a change, and waits for nobody.
-func (l *lookout) changed(haste Haste) {
+func (l *lookout) changed(haste Haste, d dirty) {
 	l.mu.Lock()
-	l.pace = l.pace.Changed(l.clock.Now(), haste)
+	to := &l.rest
+	if haste == AtOnce {
+		to = &l.decided
+	}
+	to.pace, to.dirty = to.pace.Changed(l.clock.Now(), haste), to.dirty.with(d)
 	l.mu.Unlock()
 	select {
 	case l.wake <- struct{}{}:
@@ -35,27 +46,36 @@ func (l *lookout) changed(haste Haste) {
 	}
 }
 
-// due takes the changes if it is time; otherwise it says when that is.
-func (l *lookout) due(now time.Time) (at time.Time, look bool) {
+// due takes the changes of a lane if it is time; otherwise it says when that is.
+func (l *lookout) due(now time.Time) (at time.Time, d dirty, look bool) {
 	l.mu.Lock()
 	defer l.mu.Unlock()
-	at = l.pace.Due()
-	if at.IsZero() || now.Before(at) {
-		return at, false
+	for _, of := range []*lane{&l.decided, &l.rest} {
+		due := of.pace.Due()
+		if due.IsZero() {
+			continue
+		}
+		if !now.Before(due) {
+			d = of.dirty
+			*of = lane{}
+			return time.Time{}, d, true
+		}
+		at = sooner(at, due)
 	}
-	l.pace = Pace{}
-	return time.Time{}, true
+	return at, d, false
 }
 
 // run calls look until ctx ends; look says whether it was believed.
-func (l *lookout) run(ctx context.Context, look func() bool) {
+func (l *lookout) run(ctx context.Context, look func(dirty) bool) {
 	timer := l.clock.NewTimer(time.Hour)
 	defer timer.Stop()
 	for ctx.Err() == nil {
-		at, now := l.due(l.clock.Now())
-		if now && !look() {
-			at = l.clock.Now().Add(again)
-			l.doubted(at)
+		at, d, now := l.due(l.clock.Now())
+		if now {
+			if !look(d) {
+				l.doubted(d)
+			}
+			continue
 		}
 		if !at.IsZero() {
 			timer.Reset(at.Sub(l.clock.Now()))
@@ -68,11 +88,12 @@ func (l *lookout) run(ctx context.Context, look func() bool) {
 	}
 }
 
-// doubted has the next look at a certain time, or before if something changes.
-func (l *lookout) doubted(at time.Time) {
+// doubted has what was not believed looked at again after a while, or before if something changes.
+func (l *lookout) doubted(d dirty) {
 	l.mu.Lock()
 	defer l.mu.Unlock()
-	if l.pace.first.IsZero() {
-		l.pace = Pace{first: at, last: at.Add(-quiet)}
+	l.rest.dirty = l.rest.dirty.with(d)
+	if at := l.clock.Now().Add(again); l.rest.pace.first.IsZero() {
+		l.rest.pace = Pace{first: at, last: at.Add(-quiet)}
 	}
 }

@@ -36,7 +36,7 @@ func rescoped(was, is *corev1.Pod) bool {
 
 // onNamespaces tells of changed exports, and of labels that give hosts, and ends the streams of all pods to which an
 // annotation of their namespace counts that has changed.
-func (s *sources) onNamespaces(ctx context.Context, changed func(Haste), rescoped func(uid string)) toolscache.ResourceEventHandler {
+func (s *sources) onNamespaces(ctx context.Context, changed changed, rescoped func(uid string)) toolscache.ResourceEventHandler {
 	exports := func(object any) (string, bool) {
 		n, is := object.(*corev1.Namespace)
 		if !is {
@@ -45,10 +45,15 @@ func (s *sources) onNamespaces(ctx context.Context, changed func(Haste), rescope
 		export, has := n.Annotations[ir.ExportToAnnotation]
 		return export, has
 	}
+	tell := func(object any) {
+		if n, is := lastOf(object).(*corev1.Namespace); is {
+			changed(Later, dirty{namespaces: map[string]bool{n.Name: true}})
+		}
+	}
 	return toolscache.ResourceEventHandlerFuncs{
 		AddFunc: func(object any) {
-			if _, has := exports(object); has {
-				changed(Later)
+			if _, has := exports(object); has || len(s.grants) > 0 {
+				tell(object)
 			}
 		},
 		UpdateFunc: func(before, after any) {
@@ -60,25 +65,11 @@ func (s *sources) onNamespaces(ctx context.Context, changed func(Haste), rescope
 			}
 			former, had := exports(was)
 			if export, has := exports(is); had != has || former != export || len(s.grants) > 0 && !maps.Equal(was.Labels, is.Labels) {
-				changed(Later)
+				tell(after)
 			}
 		},
+		DeleteFunc: tell,
 	}
-}
-
-// exports are the annotations by which namespaces export their Services.
-func (s *sources) exports(ctx context.Context) (map[string]string, error) {
-	var namespaces corev1.NamespaceList
-	if err := s.list(ctx, &namespaces); err != nil {
-		return nil, err
-	}
-	exports := map[string]string{}
-	for i := range namespaces.Items {
-		if export, has := namespaces.Items[i].Annotations[ir.ExportToAnnotation]; has {
-			exports[namespaces.Items[i].Name] = export
-		}
-	}
-	return exports, nil
 }
 
 func (s *sources) rescope(ctx context.Context, namespace, annotation string, rescoped func(uid string)) {

@@ -79,6 +79,15 @@ func (r *Routers) Lead(ctx context.Context) error {
 	return nil
 }
 
+// Reported are the Services of which a proxy has a route on its stream, at any replica.
+func (r *Routers) Reported() (map[types.NamespacedName]bool, error) {
+	on, err := r.ground()
+	if err != nil {
+		return nil, err
+	}
+	return on.reported()
+}
+
 // open has them know what there is.
 func (r *Routers) open(on *ground) {
 	r.mu.Lock()
@@ -149,8 +158,9 @@ func (e *Envoy) Apply(ctx context.Context, split traffic.Split, sequence uint64)
 	}
 	e.mu.Lock()
 	defer e.mu.Unlock()
-	if uid := on.uidOf(ctx, e.release); uid != "" && uid != e.uid {
-		e.uid, e.applied = uid, nil
+	r := on.released(ctx, e.release)
+	if r.UID != "" && r.UID != e.uid {
+		e.uid, e.applied = r.UID, nil
 	}
 	var last uint64
 	if n := len(e.applied); n > 0 {
@@ -165,7 +175,7 @@ func (e *Envoy) Apply(ctx context.Context, split traffic.Split, sequence uint64)
 	e.split = slices.Clone(split)
 	e.applied = append(e.applied, confirmed.Applied{Sequence: sequence, At: on.clock.Now()})
 	e.applied = e.applied[max(0, len(e.applied)-history):]
-	on.changed(AtOnce)
+	on.changed(AtOnce, dirty{services: servicesOf(&r)})
 	return nil
 }
 
@@ -197,7 +207,7 @@ func (e *Envoy) Observe(ctx context.Context) (traffic.Observation, error) {
 		return traffic.Observation{}, fmt.Errorf("observing release %s: %w", e.release, err)
 	}
 	question := confirmed.Question{
-		Now: on.clock.Now(), Applied: applied, Wanted: wanted, Replicas: replicas, Since: on.began, OldConnections: on.times.OldConnections,
+		Now: on.clock.Now(), Applied: applied, Wanted: wanted, Replicas: replicas, Since: on.began, OldConnections: on.times.OldConnections, Silence: on.times.Silence,
 		Newest: on.catalogue.Versions(types.NamespacedName{Namespace: service.Namespace, Name: service.Name}),
 	}
 	if r.Status.ManagedSince != nil {

@@ -163,7 +163,7 @@ type service struct {
 }
 
 func (s *service) run(ctx context.Context) error {
-	heard := func(h Haste) { s.Watches.hear(); s.lookout.changed(h) }
+	heard := func(h Haste, d dirty) { s.Watches.hear(); s.lookout.changed(h, d) }
 	if err := errors.Join(s.from.watch(ctx, heard, s.endings()), s.from.watchLease(ctx, s.Watches.hear)); err != nil {
 		return fmt.Errorf("serving the mesh: %w", err)
 	}
@@ -202,10 +202,10 @@ func (s *service) look(ctx context.Context) error {
 		// Each proxy costs a review until they can be read.
 		s.Log.Error(err, "reading the keys of tokens")
 	}
-	s.lookout.changed(AtOnce)
+	s.lookout.changed(AtOnce, dirty{everything: true})
 	ready := s.Ready
-	s.lookout.run(ctx, func() bool {
-		believed := s.publish(ctx)
+	s.lookout.run(ctx, func(d dirty) bool {
+		believed := s.publish(ctx, d)
 		if believed && ready != nil {
 			ready()
 			ready = nil
@@ -215,32 +215,41 @@ func (s *service) look(ctx context.Context) error {
 	return nil
 }
 
-func (s *service) publish(ctx context.Context) bool {
-	in, err := s.from.inputs(ctx)
+// publish builds anew what is dirty.
+func (s *service) publish(ctx context.Context, d dirty) bool {
+	names, err := s.from.names(ctx, d, &s.memory)
 	if err != nil {
 		s.Log.Error(err, "looking at the cluster")
 		return false
 	}
-	mesh := s.memory.Build(in)
-	s.Window.see(in.Splits, mesh) // first: an endpoint that is gone costs its variation the share
-	believed, err := s.catalogue.Publish(mesh, s.Clock.Now())
-	s.tell(append(mesh.Problems, s.catalogue.Problems()...))
+	names, in, err := s.from.inputs(ctx, names, &s.memory)
+	if err != nil {
+		s.Log.Error(err, "looking at the cluster")
+		return false
+	}
+	change := s.memory.Rebuild(names, in)
+	s.Window.see(change.Parts) // first: an endpoint that is gone costs its variation the share
+	believed, err := s.catalogue.Publish(change, s.Clock.Now())
+	s.tell(change.Fresh, s.catalogue.Problems())
 	if err != nil {
 		s.Log.Error(err, "resources that no proxy would take are left out")
 	}
 	return believed
 }
 
-// tell logs each problem when it is new.
-func (s *service) tell(problems []ir.Problem) {
-	now := make(map[string]bool, len(problems))
-	for _, p := range problems {
+// tell logs the problems of the mesh that are new, and those of scopes when they are.
+func (s *service) tell(fresh, scopes []ir.Problem) {
+	now := make(map[string]bool, len(scopes))
+	for _, p := range scopes {
 		now[p.String()] = true
 		if !s.problems[p.String()] {
-			s.Log.Info("a Service is not as somebody wants it", "problem", p.String())
+			fresh = append(fresh, p)
 		}
 	}
 	s.problems = now
+	for _, p := range fresh {
+		s.Log.Info("a Service is not as somebody wants it", "problem", p.String())
+	}
 }
 
 // ageEvery is how often it is looked how old the watches are.

@@ -4,6 +4,7 @@ package mesh
 
 import (
 	"context"
+	"maps"
 	"strings"
 	"time"
 
@@ -28,15 +29,19 @@ type numbers struct {
 	highest map[types.NamespacedName]uint64
 	// gone are uids of holders that are not there; they never come back.
 	gone map[string]bool
-	// entries as they were last when they could be read.
+	// entries as they were last when they could be read, in the ConfigMap of this version.
 	entries map[string]release.Entry
+	version string
+	// unsure are Services of which it could not be asked whether their holder is there.
+	unsure ir.Names
 }
 
-// sequences reads those that outlive releases.
-func (s *sources) sequences(ctx context.Context, in *ir.Inputs) error {
-	if err := s.readEntries(ctx); err != nil {
-		return err
-	}
+func newNumbers() numbers {
+	return numbers{highest: map[types.NamespacedName]uint64{}, gone: map[string]bool{}, unsure: ir.Names{}}
+}
+
+// sequences are those that outlive releases.
+func (s *sources) sequences(ctx context.Context, names ir.Names, in *ir.Inputs) {
 	divided := make(map[types.NamespacedName]bool, len(in.Splits))
 	for _, split := range in.Splits {
 		service := types.NamespacedName{Namespace: split.Namespace, Name: split.Service}
@@ -44,30 +49,33 @@ func (s *sources) sequences(ctx context.Context, in *ir.Inputs) error {
 		s.numbers.highest[service] = max(s.numbers.highest[service], split.Sequence)
 	}
 	in.Sequences = map[types.NamespacedName]uint64{}
-	for key, e := range s.numbers.entries {
-		namespace, name, _ := strings.Cut(key, ".")
-		service := types.NamespacedName{Namespace: namespace, Name: name}
-		if !divided[service] {
-			s.numbers.highest[service] = max(s.numbers.highest[service], s.sequenceOf(ctx, namespace, e))
+	for service := range names {
+		delete(s.numbers.unsure, service)
+		if divided[service] {
+			continue
 		}
-	}
-	for service, sequence := range s.numbers.highest {
-		if !divided[service] {
+		if e, is := s.numbers.entries[service.Namespace+"."+service.Name]; is {
+			s.numbers.highest[service] = max(s.numbers.highest[service], s.sequenceOf(ctx, service, e))
+		}
+		if sequence, is := s.numbers.highest[service]; is {
 			in.Sequences[service] = sequence
 		}
 	}
-	return nil
 }
 
-// readEntries keeps what it had when what is there cannot be read.
-func (s *sources) readEntries(ctx context.Context) error {
+// readEntries adds the Services whose entries have changed. It keeps what it had when what is there
+// cannot be read.
+func (s *sources) readEntries(ctx context.Context, changed ir.Names) error {
 	if s.namespace == "" {
 		return nil
 	}
 	var stored corev1.ConfigMap
-	err := s.cache.Get(ctx, client.ObjectKey{Namespace: s.namespace, Name: release.LedgerName}, &stored)
+	err := s.cache.Get(ctx, client.ObjectKey{Namespace: s.namespace, Name: release.LedgerName}, &stored, client.UnsafeDisableDeepCopy)
 	if client.IgnoreNotFound(err) != nil {
 		return err
+	}
+	if stored.ResourceVersion != "" && stored.ResourceVersion == s.numbers.version {
+		return nil
 	}
 	entries, err := release.ParseEntries(stored.Data)
 	if err != nil {
@@ -78,19 +86,49 @@ func (s *sources) readEntries(ctx context.Context) error {
 			}
 		}
 	}
-	s.numbers.entries = entries
+	believed, dropped := release.Follow(s.numbers.entries, entries)
+	for _, service := range dropped {
+		delete(s.numbers.highest, service) // it is part of what was dropped
+	}
+	for _, pair := range [][2]map[string]release.Entry{{believed, s.numbers.entries}, {s.numbers.entries, believed}} {
+		for key, e := range pair[0] {
+			if other, is := pair[1][key]; !is || other != e {
+				changed[serviceOfEntry(key)] = true
+			}
+		}
+	}
+	s.numbers.entries, s.numbers.version = believed, stored.ResourceVersion
 	return nil
+}
+
+func serviceOfEntry(key string) types.NamespacedName {
+	namespace, name, _ := strings.Cut(key, ".")
+	return types.NamespacedName{Namespace: namespace, Name: name}
+}
+
+// heldBy some releases are the Services whose sequences they held.
+func (s *sources) heldBy(releases ir.Names) ir.Names {
+	if len(releases) == 0 {
+		return nil
+	}
+	held := ir.Names{}
+	for key, e := range s.numbers.entries {
+		service := serviceOfEntry(key)
+		held[service] = releases[types.NamespacedName{Namespace: service.Namespace, Name: e.Release}]
+	}
+	maps.DeleteFunc(held, func(_ types.NamespacedName, is bool) bool { return !is })
+	return held
 }
 
 // sequenceOf a Service that nothing divides. That its holder is gone and that it is
 // not seen here yet look alike in a cache, so of one that is not there it is asked.
-func (s *sources) sequenceOf(ctx context.Context, namespace string, e release.Entry) uint64 {
+func (s *sources) sequenceOf(ctx context.Context, service types.NamespacedName, e release.Entry) uint64 {
 	switch {
 	case e.Holder == "":
 		return e.Plain
 	case s.numbers.gone[e.Holder]:
 		return e.Ceiling
-	case s.there(ctx, namespace, e):
+	case s.there(ctx, service, e):
 		return e.Plain
 	default:
 		s.numbers.gone[e.Holder] = true
@@ -99,8 +137,8 @@ func (s *sources) sequenceOf(ctx context.Context, namespace string, e release.En
 }
 
 // there is true also when nobody answers: what is said later is not said wrong.
-func (s *sources) there(ctx context.Context, namespace string, e release.Entry) bool {
-	name := client.ObjectKey{Namespace: namespace, Name: e.Release}
+func (s *sources) there(ctx context.Context, service types.NamespacedName, e release.Entry) bool {
+	name := client.ObjectKey{Namespace: service.Namespace, Name: e.Release}
 	var cached v1alpha1.ABRelease
 	if s.has(releaseKind) && s.cache.Get(ctx, name, &cached) == nil && string(cached.UID) == e.Holder {
 		return true
@@ -114,6 +152,7 @@ func (s *sources) there(ctx context.Context, namespace string, e release.Entry) 
 	case apierrors.IsNotFound(err):
 		return false
 	case err != nil:
+		s.numbers.unsure[service] = true
 		s.log.Info("asking whether a release is there", "release", name.String(), "error", err.Error())
 		return true
 	default:

@@ -48,11 +48,11 @@ type sources struct {
 	kinds   map[string]bool
 	known   chan struct{}
 	decided bool
-	// concerned are namespaces whose pods somebody divides or has in quarantine; nil
-	// before the first look, when all are.
-	concerned map[string]bool
 
+	concern concern
 	numbers numbers
+	// localities of nodes, as they were when everything was read; those of the goroutine that looks.
+	localities map[string]ir.Locality
 	// grants give hosts of the gateways to namespaces.
 	grants []ir.Grant
 }
@@ -92,7 +92,7 @@ func newSources(config *rest.Config, namespace, lease string, ipv6 bool, clock c
 	return &sources{
 		cache: c, api: api, live: live, namespace: namespace, lease: lease, ipv6: ipv6, clock: clock, log: log,
 		kinds: map[string]bool{}, known: make(chan struct{}),
-		numbers: numbers{highest: map[apitypes.NamespacedName]uint64{}, gone: map[string]bool{}},
+		numbers: newNumbers(),
 	}, nil
 }
 
@@ -114,37 +114,93 @@ func mapper() meta.RESTMapper {
 	return m
 }
 
-// inputs reads what there is.
-func (s *sources) inputs(ctx context.Context) (in ir.Inputs, err error) {
-	var services corev1.ServiceList
-	var slices discoveryv1.EndpointSliceList
-	var nodes corev1.NodeList
-	for _, list := range []client.ObjectList{&services, &slices, &nodes} {
-		if err := s.list(ctx, list); err != nil {
+// about reads all that a mesh has of some Services.
+func (s *sources) about(ctx context.Context, names ir.Names) (in ir.Inputs, err error) {
+	in.IPv6, in.Localities = s.ipv6, s.localities
+	namespaces := map[string]bool{}
+	for name := range names {
+		namespaces[name.Namespace] = true
+		if name.Name == "" {
+			continue
+		}
+		if err := s.partOf(ctx, name, &in); err != nil {
 			return in, err
 		}
 	}
-	for i := range services.Items {
-		in.Services = append(in.Services, &services.Items[i])
+	if err := s.spaces(ctx, namespaces, &in); err != nil {
+		return in, err
+	}
+	if err := s.decisions(ctx, namespaces, &in); err != nil {
+		return in, err
+	}
+	if err := s.owned(ctx, &in); err != nil {
+		return in, err
+	}
+	s.sequences(ctx, names, &in)
+	return in, nil
+}
+
+// partOf reads a Service, its endpoints and the splits that name it.
+func (s *sources) partOf(ctx context.Context, name apitypes.NamespacedName, in *ir.Inputs) error {
+	svc := &corev1.Service{}
+	there, err := s.found(ctx, name, svc)
+	if err != nil {
+		return err
+	}
+	if there {
+		in.Services = append(in.Services, svc)
+	}
+	var slices discoveryv1.EndpointSliceList
+	if err := s.list(ctx, &slices, client.InNamespace(name.Namespace), client.MatchingFields{sliceField: name.Name}); err != nil {
+		return err
 	}
 	for i := range slices.Items {
 		in.Slices = append(in.Slices, &slices.Items[i])
 	}
-	in.IPv6, in.Localities = s.ipv6, map[string]ir.Locality{}
-	for i := range nodes.Items {
-		n := &nodes.Items[i]
-		in.Localities[n.Name] = ir.Locality{Region: n.Labels[corev1.LabelTopologyRegion], Zone: n.Labels[corev1.LabelTopologyZone]}
+	return s.splitsOf(ctx, name, in)
+}
+
+// spaces reads what namespaces say of their Services.
+func (s *sources) spaces(ctx context.Context, namespaces map[string]bool, in *ir.Inputs) error {
+	in.Grants, in.Exports, in.NamespaceLabels = s.grants, map[string]string{}, map[string]map[string]string{}
+	for namespace := range namespaces {
+		var n corev1.Namespace
+		there, err := s.found(ctx, apitypes.NamespacedName{Name: namespace}, &n)
+		if err != nil {
+			return err
+		}
+		if export, has := n.Annotations[ir.ExportToAnnotation]; there && has {
+			in.Exports[namespace] = export
+		}
+		if there && len(s.grants) > 0 {
+			in.NamespaceLabels[namespace] = n.Labels
+		}
 	}
-	if in.Exports, err = s.exports(ctx); err != nil {
-		return in, err
+	return nil
+}
+
+func localityOf(n *corev1.Node) ir.Locality {
+	return ir.Locality{Region: n.Labels[corev1.LabelTopologyRegion], Zone: n.Labels[corev1.LabelTopologyZone]}
+}
+
+// Fields of indexes: the Service of an EndpointSlice, and of a release whose split is in force.
+const (
+	sliceField   = "service"
+	releaseField = "service"
+)
+
+func serviceOfSlice(object client.Object) []string {
+	if name := object.GetLabels()[discoveryv1.LabelServiceName]; name != "" {
+		return []string{name}
 	}
-	if err := s.decisions(ctx, &in); err != nil {
-		return in, err
+	return nil
+}
+
+func serviceOfRelease(object client.Object) []string {
+	if r, is := object.(*v1alpha1.ABRelease); is && r.Status.InForce != nil {
+		return []string{r.Status.InForce.Service}
 	}
-	if err := s.hosts(ctx, &in); err != nil {
-		return in, err
-	}
-	return in, s.sequences(ctx, &in)
+	return nil
 }
 
 func (s *sources) list(ctx context.Context, list client.ObjectList, options ...client.ListOption) error {

@@ -14,6 +14,7 @@ import (
 	"github.com/prometheus/client_golang/prometheus"
 	"github.com/prometheus/client_golang/prometheus/testutil"
 	corev1 "k8s.io/api/core/v1"
+	discoveryv1 "k8s.io/api/discovery/v1"
 	metav1 "k8s.io/apimachinery/pkg/apis/meta/v1"
 	"k8s.io/apimachinery/pkg/types"
 	clocktesting "k8s.io/utils/clock/testing"
@@ -54,11 +55,13 @@ func sourcesOf(t *testing.T, objects ...client.Object) *sources {
 		t.Fatal(err)
 	}
 	c := fake.NewClientBuilder().WithScheme(scheme).WithObjects(objects...).
-		WithIndex(&corev1.Pod{}, injectedField, injected).WithIndex(&corev1.Pod{}, podAddressField, podAddresses).WithIndex(&corev1.Service{}, addressField, addresses).Build()
+		WithIndex(&corev1.Pod{}, injectedField, injected).WithIndex(&corev1.Pod{}, podAddressField, podAddresses).WithIndex(&corev1.Service{}, addressField, addresses).
+		WithIndex(&discoveryv1.EndpointSlice{}, sliceField, serviceOfSlice).WithIndex(&v1alpha1.ABRelease{}, releaseField, serviceOfRelease).
+		WithIndex(&v1alpha1.Baseline{}, quarantineField, inQuarantine).Build()
 	return &sources{
 		cache: cached{Client: c}, live: c, clock: clocktesting.NewFakeClock(begin), log: logr.Discard(),
 		kinds:   map[string]bool{releaseKind: true, baselineKind: true},
-		numbers: numbers{highest: map[types.NamespacedName]uint64{}, gone: map[string]bool{}},
+		numbers: newNumbers(),
 	}
 }
 
@@ -139,12 +142,11 @@ func TestANodeSaysWhereItsEndpointsAre(t *testing.T) {
 		node("both", map[string]string{"topology.kubernetes.io/region": "eu", "topology.kubernetes.io/zone": "eu-a"}),
 		node("region", map[string]string{"topology.kubernetes.io/region": "eu"}),
 		node("neither", map[string]string{"failure-domain.beta.kubernetes.io/zone": "eu-b"}))
-	in, err := s.inputs(t.Context())
-	if err != nil {
+	if err := s.everything(t.Context(), &ir.Memory{}, ir.Names{}); err != nil {
 		t.Fatal(err)
 	}
 	want := map[string]ir.Locality{"both": {Region: "eu", Zone: "eu-a"}, "region": {Region: "eu"}, "neither": {}}
-	if diff := cmp.Diff(want, in.Localities); diff != "" {
+	if diff := cmp.Diff(want, s.localities); diff != "" {
 		t.Errorf("(-want +got):\n%s", diff)
 	}
 }
@@ -168,7 +170,7 @@ func TestInjectedPodsAreFoundByTheirLabelAndSidecar(t *testing.T) {
 // its name has another pod, and nobody says that the former is gone.
 func TestTheStreamsOfAPodEndWhenAnotherHasItsName(t *testing.T) {
 	var over []string
-	handler := sourcesOf(t).onPods(func(Haste) {}, endings{gone: func(uid string) { over = append(over, uid) }})
+	handler := sourcesOf(t).onPods(func(Haste, dirty) {}, endings{gone: func(uid string) { over = append(over, uid) }})
 	was, is := &corev1.Pod{ObjectMeta: at("shop", "web-0", 0)}, &corev1.Pod{ObjectMeta: at("shop", "web-0", 5)}
 	was.UID, is.UID = "first", "second"
 	handler.OnUpdate(was, is)
@@ -222,9 +224,9 @@ func TestTheStreamsOfAPodEndWhenItDependsOnSomethingElse(t *testing.T) {
 			var over []string
 			ended := func(uid string) { over = append(over, uid) }
 			if _, is := tc.is.(*corev1.Pod); is {
-				s.onPods(func(Haste) {}, endings{rescoped: ended}).OnUpdate(tc.was, tc.is)
+				s.onPods(func(Haste, dirty) {}, endings{rescoped: ended}).OnUpdate(tc.was, tc.is)
 			} else {
-				s.onNamespaces(t.Context(), func(Haste) {}, ended).OnUpdate(tc.was, tc.is)
+				s.onNamespaces(t.Context(), func(Haste, dirty) {}, ended).OnUpdate(tc.was, tc.is)
 			}
 			if slices.Sort(over); !slices.Equal(over, tc.want) {
 				t.Errorf("the streams of %q end, want those of %q", over, tc.want)
@@ -243,7 +245,7 @@ func grounded(t *testing.T, releases ...client.Object) (*Routers, *ground) {
 		t.Fatal(err)
 	}
 	on := &ground{
-		from: from, others: others, times: Times{}.withDefaults(), told: told, clock: from.clock, changed: func(Haste) {}, catalogue: NewCatalogue(serve.NewProofs()),
+		from: from, others: others, times: Times{}.withDefaults(), told: told, clock: from.clock, changed: func(Haste, dirty) {}, catalogue: NewCatalogue(serve.NewProofs()),
 		counts: receive.New(receive.Config{}, nil, nil, from.clock.Now), directory: NewDirectory(nil, from, nil, nil), index: confirmed.NewIndex(),
 	}
 	routers := NewRouters()

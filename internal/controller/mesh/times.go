@@ -5,6 +5,8 @@ package mesh
 import (
 	"cmp"
 	"time"
+
+	"github.com/plumbline-dev/plumbline/pkg/traffic/ads/confirmed"
 )
 
 // Times are how long the discovery server waits. One that is zero is as in production.
@@ -16,12 +18,14 @@ type Times struct {
 	// OldConnections is how long after proxies were told of a Service pods are taken to
 	// have kept connections from before, which go past a split.
 	OldConnections time.Duration
+	// Silence is how long a proxy whose pod or node is not Ready is unheard when it counts as gone.
+	Silence time.Duration
 }
 
 // withDefaults has each time that is not set as in production.
 func (t Times) withDefaults() Times {
 	return Times{
 		Goodbye: cmp.Or(t.Goodbye, 5*time.Second), Window: cmp.Or(t.Window, time.Minute),
-		OldConnections: cmp.Or(t.OldConnections, 10*time.Minute),
+		OldConnections: cmp.Or(t.OldConnections, 10*time.Minute), Silence: cmp.Or(t.Silence, confirmed.Silence),
 	}
 }

@@ -10,7 +10,7 @@ import (
 )
 
 func TestTheTimesOfProduction(t *testing.T) {
-	want := Times{Goodbye: 5 * time.Second, Window: time.Minute, OldConnections: 10 * time.Minute}
+	want := Times{Goodbye: 5 * time.Second, Window: time.Minute, OldConnections: 10 * time.Minute, Silence: 2 * time.Minute}
 	if diff := cmp.Diff(want, Times{}.withDefaults()); diff != "" {
 		t.Errorf("(-want +got):\n%s", diff)
 	}

@@ -75,7 +75,7 @@ func TestViewsThatFollowTheirServicesAreThoseThatWouldBeMade(t *testing.T) {
 			mesh := drawMesh(t)
 			twin := NewCatalogue(serve.NewProofs()).WithFaces(faces)
 			for _, each := range []*Catalogue{c, twin} {
-				if _, err := each.Publish(mesh, begin); err != nil {
+				if _, err := each.Publish(wholly(each, mesh), begin); err != nil {
 					t.Fatal(err)
 				}
 			}

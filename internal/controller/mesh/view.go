@@ -43,7 +43,7 @@ func (c *Catalogue) view(s Scope, before *ads.View) (*ads.View, []ir.Problem) {
 		}
 	case gateway:
 		resources = c.front(s.leaving, before)
-		for _, e := range c.services {
+		for _, e := range c.hosted {
 			resources = append(resources, e.seenBy(s)...)
 		}
 	}

@@ -4,13 +4,13 @@ package mesh
 
 import (
 	"fmt"
-	"slices"
 	"strings"
 	"testing"
 
 	"github.com/google/go-cmp/cmp"
 	corev1 "k8s.io/api/core/v1"
 	metav1 "k8s.io/apimachinery/pkg/apis/meta/v1"
+	"k8s.io/apimachinery/pkg/types"
 	"pgregory.net/rapid"
 
 	"github.com/plumbline-dev/plumbline/pkg/traffic"
@@ -268,7 +268,7 @@ func TestWhatIsKeptIsWhatWouldBeMade(t *testing.T) {
 				}
 				mesh.Services = append(mesh.Services, s)
 			}
-			if _, err := c.Publish(mesh, begin); err != nil {
+			if _, err := c.Publish(wholly(c, mesh), begin); err != nil {
 				t.Fatal(err)
 			}
 			want, err := envoyxds.Resources(mesh, nil)
@@ -297,12 +297,15 @@ func BenchmarkALookAtManyServices(b *testing.B) {
 	}
 	shop, _ := ScopeOf("shop", "")
 	c.Join(shop)
+	if _, err := c.Publish(wholly(c, mesh), begin); err != nil {
+		b.Fatal(err)
+	}
 	n := byte(0)
 	for b.Loop() {
 		n++
-		next := ir.Mesh{Services: slices.Clone(mesh.Services)}
-		next.Services[17] = serviceOf("shop", "web17", fmt.Sprintf("10.1.0.%d:80", n), 1)
-		if _, err := c.Publish(next, begin); err != nil {
+		next := serviceOf("shop", "web17", fmt.Sprintf("10.1.0.%d:80", n), 1)
+		change := ir.Change{Parts: map[types.NamespacedName]ir.Part{{Namespace: "shop", Name: "web17"}: {Service: &next}}}
+		if _, err := c.Publish(change, begin); err != nil {
 			b.Fatal(err)
 		}
 	}

@@ -6,6 +6,7 @@ import (
 	"context"
 	"fmt"
 	"maps"
+	"net/netip"
 	"reflect"
 
 	coordinationv1 "k8s.io/api/coordination/v1"
@@ -27,30 +28,28 @@ type endings struct {
 	gone, rescoped func(uid string)
 }
 
-// watch has changes told, with how soon they matter, and whose streams have to end.
-func (s *sources) watch(ctx context.Context, changed func(Haste), ended endings) error {
+// handlers of the watches have changes told, with how soon they matter, and whose streams have to end.
+func (s *sources) handlers(ctx context.Context, changed changed, ended endings) map[client.Object]toolscache.ResourceEventHandler {
 	handlers := map[client.Object]toolscache.ResourceEventHandler{
-		&corev1.Service{}:   simple(changed),
-		&corev1.Namespace{}: s.onNamespaces(ctx, changed, ended.rescoped),
-		&corev1.Node{}: toolscache.ResourceEventHandlerFuncs{
-			AddFunc: func(any) { changed(Later) },
-			UpdateFunc: func(before, after any) {
-				if !maps.Equal(labelsOf(before), labelsOf(after)) {
-					changed(Later)
-				}
-			},
-		},
-		&discoveryv1.EndpointSlice{}: toolscache.ResourceEventHandlerFuncs{
-			AddFunc:    func(any) { changed(Later) },
-			UpdateFunc: func(before, after any) { changed(soonIf(loses(before, after))) },
-			DeleteFunc: func(any) { changed(Soon) },
-		},
-		&corev1.Pod{}: s.onPods(changed, ended),
+		&corev1.Service{}: simple(func(object any) {
+			if svc, is := object.(*corev1.Service); is {
+				changed(Later, dirtyService(svc.Namespace, svc.Name))
+			}
+		}),
+		&corev1.Namespace{}:          s.onNamespaces(ctx, changed, ended.rescoped),
+		&corev1.Node{}:               onNodes(changed),
+		&discoveryv1.EndpointSlice{}: onSlices(changed),
+		&corev1.Pod{}:                s.onPods(changed, ended),
 	}
 	if s.namespace != "" {
-		handlers[&corev1.ConfigMap{}] = simple(changed)
+		handlers[&corev1.ConfigMap{}] = simple(func(any) { changed(Later, dirty{}) }) // each look reads it
 	}
-	for object, handler := range handlers {
+	return handlers
+}
+
+// watch what a mesh is made of.
+func (s *sources) watch(ctx context.Context, changed changed, ended endings) error {
+	for object, handler := range s.handlers(ctx, changed, ended) {
 		if err := s.handle(ctx, object, handler); err != nil {
 			return err
 		}
@@ -64,6 +63,9 @@ func (s *sources) watch(ctx context.Context, changed func(Haste), ended endings)
 	if err := s.cache.IndexField(ctx, &corev1.Service{}, addressField, addresses); err != nil {
 		return fmt.Errorf("indexing Services: %w", err)
 	}
+	if err := s.cache.IndexField(ctx, &discoveryv1.EndpointSlice{}, sliceField, serviceOfSlice); err != nil {
+		return fmt.Errorf("indexing EndpointSlices: %w", err)
+	}
 	return nil
 }
 
@@ -72,7 +74,7 @@ func (s *sources) watchLease(ctx context.Context, heard func()) error {
 	if s.lease == "" || s.namespace == "" {
 		return nil
 	}
-	return s.handle(ctx, &coordinationv1.Lease{}, simple(func(Haste) { heard() }))
+	return s.handle(ctx, &coordinationv1.Lease{}, simple(func(any) { heard() }))
 }
 
 func (s *sources) handle(ctx context.Context, object client.Object, handler toolscache.ResourceEventHandler) error {
@@ -86,12 +88,44 @@ func (s *sources) handle(ctx context.Context, object client.Object, handler tool
 	return nil
 }
 
-// simple tells of each change.
-func simple(changed func(Haste)) toolscache.ResourceEventHandler {
+// simple tells of each change the object, as it is or was last.
+func simple(tell func(object any)) toolscache.ResourceEventHandler {
 	return toolscache.ResourceEventHandlerFuncs{
-		AddFunc:    func(any) { changed(Later) },
-		UpdateFunc: func(any, any) { changed(Later) },
-		DeleteFunc: func(any) { changed(Later) },
+		AddFunc:    tell,
+		UpdateFunc: func(_, after any) { tell(after) },
+		DeleteFunc: func(last any) { tell(lastOf(last)) },
+	}
+}
+
+// onNodes tells when a node has another locality. Endpoints of any Service may be on it.
+func onNodes(changed changed) toolscache.ResourceEventHandler {
+	tell := func(any) { changed(Later, dirty{everything: true}) }
+	return toolscache.ResourceEventHandlerFuncs{
+		AddFunc: tell,
+		UpdateFunc: func(before, after any) {
+			was, is := before.(*corev1.Node), after.(*corev1.Node) //nolint:forcetypeassert // informers keep one type
+			if localityOf(was) != localityOf(is) {
+				tell(after)
+			}
+		},
+		DeleteFunc: tell,
+	}
+}
+
+// onSlices tells of the Service whose endpoints change.
+func onSlices(changed changed) toolscache.ResourceEventHandler {
+	of := func(objects ...any) (d dirty) {
+		for _, object := range objects {
+			if slice, is := lastOf(object).(*discoveryv1.EndpointSlice); is {
+				d = d.with(dirtyService(slice.Namespace, slice.Labels[discoveryv1.LabelServiceName]))
+			}
+		}
+		return d
+	}
+	return toolscache.ResourceEventHandlerFuncs{
+		AddFunc:    func(object any) { changed(Later, of(object)) },
+		UpdateFunc: func(before, after any) { changed(soonIf(loses(before, after)), of(before, after)) },
+		DeleteFunc: func(last any) { changed(Soon, of(last)) },
 	}
 }
 
@@ -102,15 +136,24 @@ func soonIf(soon bool) Haste {
 	return Later
 }
 
-// onPods tells of pods that are part of a decision, and of each whose streams end.
-func (s *sources) onPods(changed func(Haste), ended endings) toolscache.ResourceEventHandler {
-	tell := func(object any, soon bool) {
-		if pod := podOf(object); pod != nil && s.concerns(pod.Namespace) {
-			changed(soonIf(soon))
+// onPods tells of pods that are part of a decision, of addresses that come and go, and of each
+// whose streams end.
+func (s *sources) onPods(changed changed, ended endings) toolscache.ResourceEventHandler {
+	tell := func(namespace string, counts, soon bool, addresses map[netip.Addr]bool) {
+		d := dirty{addresses: addresses}
+		if counts = counts && s.concern.has(namespace); counts {
+			d.pods = map[string]bool{namespace: true}
+		}
+		if counts || len(addresses) > 0 {
+			changed(soonIf(counts && soon), d)
 		}
 	}
 	return toolscache.ResourceEventHandlerFuncs{
-		AddFunc: func(object any) { tell(object, false) },
+		AddFunc: func(object any) {
+			if pod := podOf(object); pod != nil {
+				tell(pod.Namespace, true, false, addressesOf(pod))
+			}
+		},
 		UpdateFunc: func(before, after any) {
 			was, is := podOf(before), podOf(after)
 			if was == nil || is == nil {
@@ -125,13 +168,18 @@ func (s *sources) onPods(changed func(Haste), ended endings) toolscache.Resource
 			case leaves(was, is), rescoped(was, is):
 				ended.rescoped(string(is.UID))
 			}
-			if old, now := ir.PodOf(was), ir.PodOf(is); !reflect.DeepEqual(old, now) {
-				tell(after, serves(old) && !serves(now))
+			old, now := ir.PodOf(was), ir.PodOf(is)
+			moved := united(addressesOf(was), addressesOf(is))
+			if was.UID == is.UID && maps.Equal(addressesOf(was), addressesOf(is)) {
+				moved = nil
 			}
+			tell(is.Namespace, !reflect.DeepEqual(old, now), serves(old) && !serves(now), moved)
 		},
 		DeleteFunc: func(last any) {
 			ended.gone(uidOf(last))
-			tell(last, true)
+			if pod := podOf(last); pod != nil {
+				tell(pod.Namespace, true, true, addressesOf(pod))
+			}
 		},
 	}
 }
@@ -139,35 +187,64 @@ func (s *sources) onPods(changed func(Haste), ended endings) toolscache.Resource
 // serves says that a pod may be sent new requests.
 func serves(p ir.Pod) bool { return p.Ready && !p.Terminating && len(p.Addresses) > 0 }
 
+// addressesOf a pod that an endpoint may have.
+func addressesOf(pod *corev1.Pod) map[netip.Addr]bool {
+	addresses := map[netip.Addr]bool{}
+	for _, text := range podAddresses(pod) {
+		addresses[netip.MustParseAddr(text)] = true
+	}
+	return addresses
+}
+
 // onReleases tells at once what changes where requests go, and of no other change.
-func onReleases(changed func(Haste)) toolscache.ResourceEventHandler {
+func (s *sources) onReleases(changed changed) toolscache.ResourceEventHandler {
+	tell := func(r *v1alpha1.ABRelease, is, ended bool, services ir.Names) {
+		s.concern.set(r.Namespace, releaseKind+"/"+r.Name, is)
+		d := dirty{services: services}
+		if ended {
+			d.holders = ir.Names{client.ObjectKeyFromObject(r): true}
+		}
+		changed(AtOnce, d)
+	}
 	return toolscache.ResourceEventHandlerFuncs{
-		AddFunc: func(any) { changed(AtOnce) },
-		UpdateFunc: func(before, after any) {
-			was, is := before.(*v1alpha1.ABRelease), after.(*v1alpha1.ABRelease) //nolint:forcetypeassert // informers keep one type
-			if !reflect.DeepEqual(was.Status.InForce, is.Status.InForce) {
-				changed(AtOnce)
+		AddFunc: func(object any) {
+			if r, is := object.(*v1alpha1.ABRelease); is {
+				tell(r, true, false, servicesOf(r))
 			}
 		},
-		DeleteFunc: func(any) { changed(AtOnce) },
+		UpdateFunc: func(before, after any) {
+			was, is := before.(*v1alpha1.ABRelease), after.(*v1alpha1.ABRelease) //nolint:forcetypeassert // informers keep one type
+			if was.UID != is.UID || !reflect.DeepEqual(was.Status.InForce, is.Status.InForce) {
+				tell(is, true, was.UID != is.UID, united(servicesOf(was), servicesOf(is)))
+			}
+		},
+		DeleteFunc: func(last any) {
+			if r, is := lastOf(last).(*v1alpha1.ABRelease); is {
+				tell(r, false, true, servicesOf(r))
+			}
+		},
 	}
 }
 
 // onBaselines tells at once of quarantines.
-func onBaselines(changed func(Haste)) toolscache.ResourceEventHandler {
-	in := func(object any) bool {
-		b, is := object.(*v1alpha1.Baseline)
-		return is && b.Status.Quarantine != nil
+func (s *sources) onBaselines(changed changed) toolscache.ResourceEventHandler {
+	// of is the workload in quarantine; the zero Workload if there is none.
+	of := func(object any) (w ir.Workload) {
+		if b, is := object.(*v1alpha1.Baseline); is && b.Status.Quarantine != nil {
+			w = ir.Workload{Namespace: b.Namespace, Kind: b.Spec.Target.Kind, Name: b.Spec.Target.Name}
+		}
+		return w
 	}
-	tell := func(is bool) {
-		if is {
-			changed(AtOnce)
+	tell := func(object any, was, is ir.Workload) {
+		if b, known := object.(*v1alpha1.Baseline); known && was != is {
+			s.concern.set(b.Namespace, baselineKind+"/"+b.Name, is != ir.Workload{})
+			changed(AtOnce, dirty{namespaces: map[string]bool{b.Namespace: true}})
 		}
 	}
 	return toolscache.ResourceEventHandlerFuncs{
-		AddFunc:    func(object any) { tell(in(object)) },
-		UpdateFunc: func(before, after any) { tell(in(before) != in(after)) },
-		DeleteFunc: func(last any) { tell(in(lastOf(last))) },
+		AddFunc:    func(object any) { tell(object, ir.Workload{}, of(object)) },
+		UpdateFunc: func(before, after any) { tell(after, of(before), of(after)) },
+		DeleteFunc: func(last any) { tell(lastOf(last), of(lastOf(last)), ir.Workload{}) },
 	}
 }
 
@@ -182,13 +259,6 @@ func lastOf(object any) any {
 		return tombstone.Obj
 	}
 	return object
-}
-
-func labelsOf(object any) map[string]string {
-	if o, err := meta.Accessor(object); err == nil {
-		return o.GetLabels()
-	}
-	return nil
 }
 
 func uidOf(last any) string {

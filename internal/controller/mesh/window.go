@@ -6,8 +6,10 @@ import (
 	"context"
 	"errors"
 	"fmt"
+	"strings"
 	"sync"
 
+	corev1 "k8s.io/api/core/v1"
 	"k8s.io/apimachinery/pkg/types"
 
 	"github.com/plumbline-dev/plumbline/pkg/traffic/ir"
@@ -22,8 +24,8 @@ type Window struct {
 	mu       sync.Mutex
 	from     *sources
 	watchers map[*watcher]bool
-	// seen is what was seen of each split that is in force.
-	seen map[types.NamespacedName]string
+	// seen is what was seen of each split that is in force, by Service.
+	seen map[types.NamespacedName]map[types.NamespacedName]string
 }
 
 type watcher struct {
@@ -31,7 +33,9 @@ type watcher struct {
 }
 
 // NewWindow is closed until the caches are synced.
-func NewWindow() *Window { return &Window{watchers: map[*watcher]bool{}} }
+func NewWindow() *Window {
+	return &Window{watchers: map[*watcher]bool{}, seen: map[types.NamespacedName]map[types.NamespacedName]string{}}
+}
 
 // Prospect is what would become of a Service if it were divided so, and what would be
 // wrong with that. It is [ErrUnsynced] before anything is known.
@@ -43,6 +47,25 @@ func (w *Window) Prospect(ctx context.Context, split ir.Split) (ir.Mesh, error) 
 		return ir.Mesh{}, ErrUnsynced
 	}
 	return from.prospect(ctx, split)
+}
+
+// Services are those that there are. It is [ErrUnsynced] before anything is known.
+func (w *Window) Services(ctx context.Context) (map[types.NamespacedName]bool, error) {
+	w.mu.Lock()
+	from := w.from
+	w.mu.Unlock()
+	if from == nil {
+		return nil, ErrUnsynced
+	}
+	var list corev1.ServiceList
+	if err := from.list(ctx, &list); err != nil {
+		return nil, err
+	}
+	there := make(map[types.NamespacedName]bool, len(list.Items))
+	for i := range list.Items {
+		there[types.NamespacedName{Namespace: list.Items[i].Namespace, Name: list.Items[i].Name}] = true
+	}
+	return there, nil
 }
 
 // Watch has changed called when other endpoints or problems are seen of a split that
@@ -65,36 +88,42 @@ func (w *Window) open(from *sources) {
 	w.from = from
 }
 
-// see compares what is seen of each split with what was.
-func (w *Window) see(splits []ir.Split, mesh ir.Mesh) {
-	services := make(map[types.NamespacedName]ir.Service, len(splits))
-	for _, s := range mesh.Services {
-		if s.Routing != nil {
-			services[types.NamespacedName{Namespace: s.Namespace, Name: s.Name}] = s
-		}
-	}
-	problems := map[types.NamespacedName]string{}
-	for _, p := range mesh.Problems {
-		if p.Object.Kind == releaseKind {
-			problems[types.NamespacedName{Namespace: p.Object.Namespace, Name: p.Object.Name}] += p.String() + "\n"
-		}
-	}
-	now := make(map[types.NamespacedName]string, len(splits))
-	for _, split := range splits {
-		name := types.NamespacedName{Namespace: split.Namespace, Name: split.Name}
-		service := services[types.NamespacedName{Namespace: split.Namespace, Name: split.Service}]
-		now[name] = fmt.Sprint(service.Ready(), targets(service), problems[name])
-	}
+// see compares what is seen of the splits of parts that were built anew with what was.
+func (w *Window) see(parts map[types.NamespacedName]ir.Part) {
 	w.mu.Lock()
 	defer w.mu.Unlock()
-	for name, sight := range now {
-		if w.seen[name] != sight {
-			for of := range w.watchers {
-				of.changed(name)
+	for service, part := range parts {
+		now := sights(part)
+		for name, sight := range now {
+			if w.seen[service][name] != sight {
+				for of := range w.watchers {
+					of.changed(name)
+				}
 			}
 		}
+		if delete(w.seen, service); len(now) > 0 {
+			w.seen[service] = now
+		}
 	}
-	w.seen = now
+}
+
+// sights of the splits of a Service.
+func sights(part ir.Part) map[types.NamespacedName]string {
+	var service ir.Service
+	if part.Service != nil && part.Service.Routing != nil {
+		service = *part.Service
+	}
+	now := map[types.NamespacedName]string{}
+	for _, split := range part.Splits {
+		var problems strings.Builder
+		for _, p := range part.Problems {
+			if p.Object == (ir.Object{Kind: releaseKind, Namespace: split.Namespace, Name: split.Name}) {
+				problems.WriteString(p.String() + "\n")
+			}
+		}
+		now[types.NamespacedName{Namespace: split.Namespace, Name: split.Name}] = fmt.Sprint(service.Ready(), targets(service), problems.String())
+	}
+	return now
 }
 
 // targets are all endpoints of a service, ready or not.

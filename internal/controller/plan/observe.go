@@ -261,6 +261,9 @@ func NotificationOf(plan *v1alpha1.RemediationPlan, kind notify.EventType, now t
 		},
 		InitiatedBy: planned.InitiatedBy, CorrelationID: planned.CorrelationID, Time: now,
 	}
+	if d := plan.Status.Decision; d != nil {
+		e.Evidence = &notify.Record{Chain: planned.Policy.UID, Sequence: d.Sequence, Digest: d.Digest}
+	}
 	for i := range planned.Targets {
 		// The worst comes first, unless a person made the plan.
 		if level := planned.Targets[i].Severity.Level; severity.CompareLevels(level, e.Severity) > 0 {

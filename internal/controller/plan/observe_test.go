@@ -345,9 +345,24 @@ func TestWhatIsToldOfAPlan(t *testing.T) {
 	}
 }
 
+// A receiver that keeps notifications has the digests of records where nobody rewrites them.
+func TestANotificationNamesTheSignedRecordOfTheLastDecision(t *testing.T) {
+	w := watch(t)
+	if e := NotificationOf(w.plan, notify.PlanCreated, at(0).Time); e.Evidence != nil {
+		t.Errorf("before the first decision it names %+v", e.Evidence)
+	}
+	w.plan.Status.Decision = &v1alpha1.PlanDecision{StepEvidence: v1alpha1.StepEvidence{Sequence: 7, Digest: "sha256:7"}}
+	want := &notify.Record{Chain: w.plan.Spec.Plan.Policy.UID, Sequence: 7, Digest: "sha256:7"}
+	if diff := cmp.Diff(want, NotificationOf(w.plan, notify.PlanFailed, at(0).Time).Evidence); diff != "" {
+		t.Errorf("(-want +got):\n%s", diff)
+	}
+}
+
 func TestHowAPlanEnds(t *testing.T) {
 	tests := map[v1alpha1.PlanPhase][]notify.EventType{
 		v1alpha1.PlanSucceeded: {notify.PlanCompleted}, v1alpha1.PlanFailed: {notify.PlanFailed}, v1alpha1.PlanPartialSuccess: {notify.PlanFailed},
+		// D1 of the review of remediation: nobody was told of a plan that skipped all its steps.
+		v1alpha1.PlanSkipped: {notify.PlanFailed},
 		// Who cancelled it knows, and one that is superseded did nothing.
 		v1alpha1.PlanCancelled: nil, v1alpha1.PlanSuperseded: nil,
 	}

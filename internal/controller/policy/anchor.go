@@ -10,6 +10,7 @@ import (
 	"time"
 
 	"github.com/go-logr/logr"
+	"github.com/prometheus/client_golang/prometheus"
 	corev1 "k8s.io/api/core/v1"
 	"k8s.io/apimachinery/pkg/types"
 	"k8s.io/utils/clock"
@@ -40,9 +41,23 @@ type Anchor struct {
 	Live      client.Reader
 	Namespace string
 	Clock     clock.PassiveClock
-	Log       logr.Logger
+	// Contradicted counts the heads that contradict what was noted.
+	Contradicted prometheus.Counter
+	Log          logr.Logger
 
 	written time.Time
+}
+
+// NewContradicted makes the counter of an anchor, and registers it.
+func NewContradicted(registry prometheus.Registerer) (prometheus.Counter, error) {
+	counter := prometheus.NewCounter(prometheus.CounterOpts{
+		Name: "plumbline_remediation_evidence_anchor_contradicted_total",
+		Help: "Times that a ledger named an earlier end of a chain of evidence than the anchor, or another record there.",
+	})
+	if err := registry.Register(counter); err != nil {
+		return nil, fmt.Errorf("registering the figure of the anchor: %w", err)
+	}
+	return counter, nil
 }
 
 // Register adds the controller to a manager.
@@ -94,6 +109,7 @@ func (a *Anchor) note(m *corev1.ConfigMap, l *v1alpha1.RemediationLedger) (chang
 		head := evidence.Head{Sequence: c.Sequence, Digest: c.Digest}
 		if contradicts(points, head) {
 			a.Log.Error(nil, "evidence.anchor.contradicted", "ledger", l.Name, "chain", c.PolicyUID, "sequence", c.Sequence)
+			a.Contradicted.Inc()
 		}
 		next := evidence.AddCheckpoint(points, head, a.Clock.Now())
 		if slices.Equal(next, points) {

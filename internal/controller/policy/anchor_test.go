@@ -10,6 +10,8 @@ import (
 
 	"github.com/go-logr/logr/funcr"
 	"github.com/google/go-cmp/cmp"
+	"github.com/prometheus/client_golang/prometheus"
+	"github.com/prometheus/client_golang/prometheus/testutil"
 	corev1 "k8s.io/api/core/v1"
 	metav1 "k8s.io/apimachinery/pkg/apis/meta/v1"
 	"k8s.io/apimachinery/pkg/types"
@@ -43,7 +45,11 @@ func newAnchored(t *testing.T, objects ...client.Object) *anchored {
 	c := fake.NewClientBuilder().WithScheme(kinds).WithStatusSubresource(l).WithObjects(append(objects, l)...).Build()
 	a := &anchored{T: t, clock: clocktesting.NewFakePassiveClock(anchoredAt)}
 	log := funcr.New(func(_, args string) { a.told = append(a.told, args) }, funcr.Options{})
-	a.Anchor = &Anchor{Client: c, Live: c, Namespace: "plumbline-system", Clock: a.clock, Log: log}
+	contradicted, err := NewContradicted(prometheus.NewRegistry())
+	if err != nil {
+		t.Fatal(err)
+	}
+	a.Anchor = &Anchor{Client: c, Live: c, Namespace: "plumbline-system", Clock: a.clock, Contradicted: contradicted, Log: log}
 	return a
 }
 
@@ -95,6 +101,9 @@ func TestTheAnchorNotesWhereAChainGoesAndIsNotTalkedBack(t *testing.T) {
 	}
 	if len(a.told) != 2 || !strings.Contains(a.told[0], "evidence.anchor.contradicted") || !strings.Contains(a.told[1], `"sequence"=5`) {
 		t.Errorf("told are %v", a.told)
+	}
+	if n := testutil.ToFloat64(a.Contradicted); n != 2 {
+		t.Errorf("counted %v times", n)
 	}
 }
 

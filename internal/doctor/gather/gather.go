@@ -49,6 +49,7 @@ type reader struct {
 	client    client.Client
 	discovery discovery.DiscoveryInterface
 	raw       rest.Interface
+	config    *rest.Config
 	options   Options
 	snapshot  *doctor.Snapshot
 }
@@ -97,7 +98,7 @@ func newReader(config *rest.Config, options Options) (*reader, error) {
 	if err != nil {
 		return nil, fmt.Errorf("making the discovery client: %w", err)
 	}
-	return &reader{client: c, discovery: d, raw: d.RESTClient(), options: options, snapshot: &doctor.Snapshot{
+	return &reader{client: c, discovery: d, raw: d.RESTClient(), config: config, options: options, snapshot: &doctor.Snapshot{
 		Now: options.Now(), ClientVersion: options.ClientVersion, Namespace: options.Namespace,
 	}}, nil
 }

@@ -5,12 +5,14 @@ package gather
 import (
 	"context"
 	"fmt"
+	"time"
 
 	corev1 "k8s.io/api/core/v1"
 	"sigs.k8s.io/controller-runtime/pkg/client"
 	"sigs.k8s.io/yaml"
 
 	"github.com/plumbline-dev/plumbline/internal/doctor"
+	"github.com/plumbline-dev/plumbline/internal/portforward"
 	"github.com/plumbline-dev/plumbline/internal/proxieshttp"
 	"github.com/plumbline-dev/plumbline/pkg/traffic/inject"
 	"github.com/plumbline-dev/plumbline/pkg/traffic/ir"
@@ -21,6 +23,9 @@ const (
 	injection    = "plumbline-inject"
 	injectionKey = "inject.yaml"
 )
+
+// proxiesTimeout bounds what one replica tells of all its proxies.
+const proxiesTimeout = 30 * time.Second
 
 // mesh reads what proxies depend on, where there are any.
 func (r *reader) mesh(ctx context.Context) {
@@ -100,10 +105,10 @@ func (r *reader) connected(ctx context.Context) (doctor.Read[map[string]bool], d
 		if p.Status.Phase != corev1.PodRunning || p.DeletionTimestamp != nil {
 			continue
 		}
-		proxies, err := r.proxiesOf(p).List(ctx, proxieshttp.Filter{})
+		proxies, err := r.proxiesOf(ctx, p)
 		if err != nil {
-			err = fmt.Errorf("asking %s: %w", p.Name, err)
-			return result(known, "get pods/proxy in namespace "+namespace, err), result(unserved, "get pods/proxy in namespace "+namespace, err)
+			right := portforward.Right(namespace)
+			return result(known, right, err), result(unserved, right, err)
 		}
 		for _, proxy := range proxies.Proxies {
 			name := proxy.Namespace + "/" + proxy.Pod
@@ -116,15 +121,14 @@ func (r *reader) connected(ctx context.Context) (doctor.Read[map[string]bool], d
 	return doctor.Got(known), doctor.Got(unserved)
 }
 
-// proxiesOf reaches a replica through the API server.
-func (r *reader) proxiesOf(p *corev1.Pod) proxieshttp.Client {
-	return proxieshttp.Client{Get: func(ctx context.Context, path string, query map[string]string) ([]byte, error) {
-		ctx, cancel := context.WithTimeout(ctx, metricsTimeout)
-		defer cancel()
-		request := r.raw.Get().AbsPath(fmt.Sprintf("/api/v1/namespaces/%s/pods/%s:%d/proxy%s", p.Namespace, p.Name, portNamed(p, "health"), path))
-		for name, value := range query {
-			request = request.Param(name, value)
-		}
-		return request.Do(ctx).Raw()
-	}}
+// proxiesOf asks a replica, which the API server leads to.
+func (r *reader) proxiesOf(ctx context.Context, p *corev1.Pod) (proxieshttp.List, error) {
+	ctx, cancel := context.WithTimeout(ctx, proxiesTimeout)
+	defer cancel()
+	replica := portforward.NewClient(r.config, portforward.Target{Namespace: p.Namespace, Pod: p.Name, Port: proxieshttp.Port})
+	list, err := proxieshttp.Client{HTTP: replica}.List(ctx, proxieshttp.Filter{})
+	if err != nil {
+		return list, fmt.Errorf("asking %s: %w", p.Name, err)
+	}
+	return list, nil
 }

@@ -23,11 +23,18 @@ func TestAnEarlierExecutorDoesNotTakeThePlaceOfItsSuccessor(t *testing.T) {
 }
 
 // People read the stored state of a breaker.
-func TestABreakerWhoseProbeWroteNothingIsStoredAsOpen(t *testing.T) {
-	s := play(t, rules(noHourlyLimit), []act{
-		{0, "reserve", 1}, {1, "fail", 1}, {6, "reserve", 2}, {7, "fail", 2}, {37, "reserve", 3}, {38, "release", 3},
-	})
-	if b := s.Breakers[0]; b.State != v1alpha1.BreakerOpen || b.Probe != nil {
-		t.Errorf("the breaker is %+v", b)
+func TestABreakerWhoseProbeCameToNoResultIsStoredAsOpen(t *testing.T) {
+	for name, end := range map[string]string{
+		"because the probe wrote nothing":                 "release",
+		"because a cancellation ended the probe, see D17": "stop",
+	} {
+		t.Run(name, func(t *testing.T) {
+			s := play(t, rules(noHourlyLimit), []act{
+				{0, "reserve", 1}, {1, "fail", 1}, {6, "reserve", 2}, {7, "fail", 2}, {37, "reserve", 3}, {38, end, 3},
+			})
+			if b := s.Breakers[0]; b.State != v1alpha1.BreakerOpen || b.Probe != nil {
+				t.Errorf("the breaker is %+v", b)
+			}
+		})
 	}
 }

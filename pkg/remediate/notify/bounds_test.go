@@ -20,19 +20,19 @@ func TestEvent_BoundsOfEachText(t *testing.T) {
 	b := notify.Event{
 		Transition: long, Plan: notify.PlanRef{Namespace: long, Name: long, UID: long}, Policy: long, Environment: long,
 		Severity: v1alpha1.SeverityLevel(long), Targets: []notify.Target{{Kind: long, Namespace: long, Name: long, Reason: long}},
-		Reason: long, InitiatedBy: long, CorrelationID: long,
+		Reason: long, InitiatedBy: long, CorrelationID: long, Evidence: &notify.Record{Chain: long, Digest: long},
 	}.Bounded()
 	got := map[string]int{}
 	for name, text := range map[string]string{
 		"transition": b.Transition, "namespace": b.Plan.Namespace, "name": b.Plan.Name, "uid": b.Plan.UID, "policy": b.Policy,
-		"environment": b.Environment, "severity": string(b.Severity), "reason": b.Reason, "initiatedBy": b.InitiatedBy, "correlationID": b.CorrelationID,
+		"environment": b.Environment, "severity": string(b.Severity), "reason": b.Reason, "initiatedBy": b.InitiatedBy, "correlationID": b.CorrelationID, "chain": b.Evidence.Chain, "digest": b.Evidence.Digest,
 		"target's kind": b.Targets[0].Kind, "target's namespace": b.Targets[0].Namespace, "target's name": b.Targets[0].Name, "target's reason": b.Targets[0].Reason,
 	} {
 		got[name] = utf8.RuneCountInString(text)
 	}
 	want := map[string]int{
 		"transition": 128, "namespace": 63, "name": 253, "uid": 64, "policy": 253,
-		"environment": 253, "severity": 16, "reason": 500, "initiatedBy": 256, "correlationID": 128,
+		"environment": 253, "severity": 16, "reason": 500, "initiatedBy": 256, "correlationID": 128, "chain": 64, "digest": 128,
 		"target's kind": 63, "target's namespace": 63, "target's name": 253, "target's reason": 200,
 	}
 	if diff := cmp.Diff(want, got); diff != "" {

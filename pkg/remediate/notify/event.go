@@ -74,6 +74,15 @@ type Target struct {
 	Reason    string `json:"reason,omitempty"`
 }
 
+// Record names a signed record of evidence. A receiver that keeps events has the digests of
+// records where the writer of the records cannot change them.
+type Record struct {
+	// Chain is the uid of the policy.
+	Chain    string `json:"chain"`
+	Sequence int64  `json:"sequence"`
+	Digest   string `json:"digest"`
+}
+
 // Event is one thing that happened to a plan. Strings may hold anything: what is
 // rendered is Bounded.
 type Event struct {
@@ -95,6 +104,8 @@ type Event struct {
 	Waiting       bool
 	InitiatedBy   string
 	CorrelationID string
+	// Evidence is the record of the last decision about the plan; nil before the first one.
+	Evidence *Record
 	// Time is when it happened, not when it is told.
 	Time time.Time
 	// Link opens the plan in a browser. One that is not plain https is left out.
@@ -111,6 +122,7 @@ const (
 	maxTransition  = 128
 	maxUser        = 256
 	maxCorrelation = 128
+	maxDigest      = 128
 	maxReason      = 500
 	maxItemReason  = 200
 	maxLevel       = 16
@@ -150,6 +162,9 @@ func (e Event) Bounded() Event {
 	e.Reason = clean(e.Reason, maxReason)
 	e.InitiatedBy = clean(e.InitiatedBy, maxUser)
 	e.CorrelationID = clean(e.CorrelationID, maxCorrelation)
+	if r := e.Evidence; r != nil {
+		e.Evidence = &Record{Chain: clean(r.Chain, maxUID), Sequence: max(r.Sequence, 0), Digest: clean(r.Digest, maxDigest)}
+	}
 	e.Link = safeLink(e.Link)
 	e.Counts = e.Counts.plausible(len(e.Targets))
 	targets := make([]Target, min(len(e.Targets), MaxTargets))

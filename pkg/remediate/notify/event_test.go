@@ -37,6 +37,7 @@ func sample(kind notify.EventType) notify.Event {
 		},
 		InitiatedBy:   "system:auto",
 		CorrelationID: "c-81f3",
+		Evidence:      &notify.Record{Chain: "6d1f7f0e-5a0e-4b57-8d0a-3a1f0f4f5c11", Sequence: 42, Digest: "sha256:" + strings.Repeat("4f", 32)},
 		Time:          time.Date(2026, 3, 2, 3, 4, 5, 0, time.UTC),
 		Link:          "https://plumbline.example.com/plans/shop/production-7f3k",
 	}
@@ -51,6 +52,7 @@ func hostile() notify.Event {
 	e.InitiatedBy = "mallory@example.com =?utf-8?q?=0D=0ASubject:_other?="
 	e.Reason = "&lt;!here&gt; *bold* _it_ ~no~ \u202egpj.exe\u2066 \x00\x1b[31m\ufeff www.evil.example"
 	e.CorrelationID = strings.Repeat("a\u0301", 400) + "\xff\xfe"
+	e.Evidence = &notify.Record{Chain: "@channel\n", Sequence: -1, Digest: "<https://evil.example|sha256>\x00"}
 	e.Link = "https://evil.example/|<!channel>"
 	e.Targets = []notify.Target{
 		{Kind: "Deployment`", Namespace: "`\n> quote", Name: "@everyone", Reason: "see http://169.254.169.254/latest"},
@@ -132,6 +134,7 @@ func anyEvent(t *rapid.T) notify.Event {
 		Reason:        text.Draw(t, "reason"),
 		InitiatedBy:   text.Draw(t, "initiatedBy"),
 		CorrelationID: text.Draw(t, "correlationID"),
+		Evidence:      &notify.Record{Chain: text.Draw(t, "chain"), Sequence: rapid.Int64().Draw(t, "sequence"), Digest: text.Draw(t, "digest")},
 		Time:          time.Unix(rapid.Int64Range(0, 4e9).Draw(t, "time"), 0),
 		Link:          rapid.OneOf(text, rapid.SampledFrom([]string{"https://plumbline.example.com/plans/a?b=c&d=e", "https://x/" + strings.Repeat("&", 1000)})).Draw(t, "link"),
 	}
@@ -149,7 +152,7 @@ func TestEvent_BoundedTwiceIsBoundedOnceAndShort(t *testing.T) {
 		}
 		texts := []string{
 			once.Plan.Namespace, once.Plan.Name, once.Plan.UID, once.Policy, once.Environment, string(once.Severity),
-			once.Reason, once.InitiatedBy, once.CorrelationID, once.Transition,
+			once.Reason, once.InitiatedBy, once.CorrelationID, once.Transition, once.Evidence.Chain, once.Evidence.Digest,
 		}
 		for _, target := range once.Targets {
 			texts = append(texts, target.Kind, target.Namespace, target.Name, target.Reason)

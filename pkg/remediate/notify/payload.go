@@ -21,6 +21,7 @@ type eventData struct {
 	Reason         string   `json:"reason,omitempty"`
 	InitiatedBy    string   `json:"initiatedBy,omitempty"`
 	CorrelationID  string   `json:"correlationId,omitempty"`
+	Evidence       *Record  `json:"evidence,omitempty"`
 	Link           string   `json:"link,omitempty"`
 }
 
@@ -44,6 +45,7 @@ func dataOf(e Event) eventData {
 		Reason:         e.Reason,
 		InitiatedBy:    e.InitiatedBy,
 		CorrelationID:  e.CorrelationID,
+		Evidence:       e.Evidence,
 		Link:           e.Link,
 	}
 }

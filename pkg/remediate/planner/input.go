@@ -85,6 +85,8 @@ type Drift struct {
 	Recreation Recreation
 	// Attempts counts the plans that ended without success for this very drift.
 	Attempts int
+	// LastFailure says in words why the last of them ended so; empty when that is not known.
+	LastFailure string
 	// Earlier counts the plans for this very drift that ended and were no attempts:
 	// they were ended before anything was tried.
 	Earlier int

@@ -196,7 +196,11 @@ func undecided(d *Drift) Obstacle {
 	case d.CancelledBy != "":
 		return obstacle(ReasonCancelled, "%s cancelled a plan of this policy for this drift", d.CancelledBy)
 	case d.Attempts >= MaxAttempts:
-		return obstacle(ReasonAttempts, "%d plans did not put it back: a person has to decide", d.Attempts)
+		o := obstacle(ReasonAttempts, "%d plans did not put it back: a person has to decide", d.Attempts)
+		if d.LastFailure != "" {
+			o.Message += "; the last one: " + d.LastFailure
+		}
+		return o
 	}
 	return Obstacle{}
 }
@@ -247,7 +251,7 @@ func applicable(in *Input, d *Drift) Obstacle {
 		}
 		return Obstacle{}
 	case v1alpha1.ActionQuarantine:
-		return obstacle(ReasonNotApplicable, "Quarantine needs Plumbline's traffic")
+		return obstacle(ReasonNotApplicable, "Quarantine comes with rollouts")
 	}
 	return obstacle(ReasonNotApplicable, "nobody knows the action %q", in.Policy.Spec.Action)
 }

@@ -97,6 +97,26 @@ func TestWhatFollowsTheEndOfAStep(t *testing.T) {
 	}
 }
 
+// D17 of the review of remediation: a cancellation during a healthy rollout counted as a failure.
+func TestAStepThatACancellationEndedIsToldToTheLedgersAsStopped(t *testing.T) {
+	for name, test := range map[string]struct {
+		reason v1alpha1.StepReason
+		want   v1alpha1.LedgerOutcome
+	}{
+		"a step of a plan that was ended": {v1alpha1.ReasonStopped, v1alpha1.LedgerStopped},
+		"a step that was not healthy":     {v1alpha1.ReasonUnhealthy, v1alpha1.LedgerFailed},
+		"a step whose target moved":       {v1alpha1.ReasonTargetMoved, v1alpha1.LedgerFailed},
+	} {
+		t.Run(name, func(t *testing.T) {
+			s := running(v1alpha1.StepFailed)
+			s.Plan.Status.Steps[0].Reason = test.reason
+			if diff := cmp.Diff(Effect(Settle{0, test.want}), Next(s)); diff != "" {
+				t.Errorf("next (-want +got):\n%s", diff)
+			}
+		})
+	}
+}
+
 // D24 of the review of remediation: each answer of the ledgers and of the records was a
 // status of its own.
 func TestTheAnswersAfterTheEndOfAStepAreStoredWithTheNextStatus(t *testing.T) {

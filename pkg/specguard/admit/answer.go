@@ -25,9 +25,11 @@ const (
 	VerdictAudit Verdict = "audit"
 	// VerdictWarn: a foreign change, recorded, and the writer was told.
 	VerdictWarn Verdict = "warn"
-	// VerdictUnguarded: no guard selects the object.
+	// VerdictUnguarded: no guard selects the object. A stamp of a writer that the webhook
+	// set is taken off.
 	VerdictUnguarded Verdict = "unguarded"
-	// VerdictNotRoot: the product of a built-in controller, judged by its owner.
+	// VerdictNotRoot: the product of a built-in controller, judged by its owner. It is
+	// recorded where the webhook stamps the writer.
 	VerdictNotRoot Verdict = "not_root"
 	// VerdictStamped: the mutating webhook changed annotations of a write that it does
 	// not judge.

@@ -16,6 +16,7 @@ import (
 	"k8s.io/apimachinery/pkg/api/meta"
 	metav1 "k8s.io/apimachinery/pkg/apis/meta/v1"
 	"k8s.io/apimachinery/pkg/runtime"
+	"k8s.io/apimachinery/pkg/runtime/schema"
 	"k8s.io/apimachinery/pkg/types"
 	"k8s.io/client-go/rest"
 	toolscache "k8s.io/client-go/tools/cache"
@@ -33,34 +34,49 @@ const (
 	confirmEvery = 15 * time.Second
 	// confirmTimeout bounds one such question.
 	confirmTimeout = 5 * time.Second
+	// relistEvery is how often the API server is asked for kinds that it did not serve.
+	relistEvery = 15 * time.Second
 )
+
+// Mapper finds the resources of kinds. Anybody may name kinds, so an unknown kind must
+// cost no call of its own.
+type Mapper interface {
+	meta.RESTMapper
+	// FindListed answers like RESTMapping, and never waits for the API server.
+	FindListed(kind schema.GroupKind, versions ...string) (*meta.RESTMapping, error)
+	// Refresh asks the API server for all kinds, unless it was asked a moment ago, and
+	// tells whether the answers of FindListed may have changed.
+	Refresh() bool
+}
 
 // GuardsConfig is what Guards needs to know.
 type GuardsConfig struct {
 	// ExcludedNamespaces are never guarded.
 	ExcludedNamespaces []string
 	System             specguard.System
-	// Mapper finds the resource of a guarded kind; asked outside of reviews only, for
-	// kinds that anybody may name, so that an unknown kind must cost no call of its own.
-	Mapper meta.RESTMapper
+	// Mapper finds the resource of a guarded kind; asked outside of reviews only.
+	Mapper Mapper
 	Log    *slog.Logger
 }
 
 // Guards follows the guard kinds and the namespaces and keeps the Snapshot.
 // While the API server is away the last one stays.
 type Guards struct {
-	cfg     GuardsConfig
-	cache   cache.Cache
-	direct  client.Reader
-	changed chan struct{}
+	cfg   GuardsConfig
+	cache cache.Cache
+	// cached reads the cache, and direct reads the API server.
+	cached, direct client.Reader
+	changed        chan struct{}
+	// lacking wakes relist.
+	lacking chan struct{}
 
 	snapshot  atomic.Pointer[Snapshot]
 	confirmed atomic.Int64 // Unix nanoseconds; 0: never
 	active    atomic.Int64
 	inert     atomic.Int64
 	compiled  map[guardKey]compiledGuard
-	// unknown is how many guarded kinds the API server did not serve at last.
-	unknown int
+	// unknown is how many guarded kinds the last listing of all kinds lacks.
+	unknown atomic.Int64
 }
 
 // guardKey names one version of one guard.
@@ -101,8 +117,10 @@ func NewGuards(config *rest.Config, cfg GuardsConfig) (*Guards, error) {
 	return &Guards{
 		cfg:      cfg,
 		cache:    c,
+		cached:   c,
 		direct:   direct,
 		changed:  make(chan struct{}, 1),
+		lacking:  make(chan struct{}, 1),
 		compiled: map[guardKey]compiledGuard{},
 	}, nil
 }
@@ -132,9 +150,9 @@ func (g *Guards) follow(ctx context.Context) error {
 			return fmt.Errorf("watching guards: %w", err)
 		}
 		_, err = informer.AddEventHandler(toolscache.ResourceEventHandlerFuncs{
-			AddFunc:    func(any) { g.wake() },
-			UpdateFunc: func(any, any) { g.wake() },
-			DeleteFunc: func(any) { g.wake() },
+			AddFunc:    func(any) { wake(g.changed) },
+			UpdateFunc: func(any, any) { wake(g.changed) },
+			DeleteFunc: func(any) { wake(g.changed) },
 		})
 		if err != nil {
 			return fmt.Errorf("watching guards: %w", err)
@@ -146,21 +164,29 @@ func (g *Guards) follow(ctx context.Context) error {
 	return g.keep(ctx)
 }
 
-func (g *Guards) wake() {
+// wake has a loop go round once more, at the next chance.
+func wake(loop chan<- struct{}) {
 	select {
-	case g.changed <- struct{}{}:
+	case loop <- struct{}{}:
 	default:
 	}
 }
 
-// keep rebuilds the snapshot whenever a guard changed.
+// keep keeps the snapshot until ctx ends. Only relist and confirm wait for the API
+// server, so that an API server that is slow to answer them delays no guard.
 func (g *Guards) keep(ctx context.Context) error {
-	confirm := time.NewTicker(confirmEvery)
-	defer confirm.Stop()
 	if err := g.rebuild(ctx); err != nil {
 		return err
 	}
-	g.confirm(ctx)
+	group, ctx := errgroup.WithContext(ctx)
+	group.Go(func() error { return g.followGuards(ctx) })
+	group.Go(func() error { every(ctx, confirmEvery, nil, g.confirm); return nil })
+	group.Go(func() error { every(ctx, relistEvery, g.lacking, g.relist); return nil })
+	return group.Wait()
+}
+
+// followGuards rebuilds the snapshot whenever a guard or the listing of kinds changed.
+func (g *Guards) followGuards(ctx context.Context) error {
 	for {
 		select {
 		case <-ctx.Done():
@@ -169,12 +195,29 @@ func (g *Guards) keep(ctx context.Context) error {
 			if err := g.rebuild(ctx); err != nil && ctx.Err() == nil {
 				return err
 			}
-		case <-confirm.C:
-			g.confirm(ctx)
-			if g.unknown > 0 {
-				g.wake()
-			}
 		}
+	}
+}
+
+// every calls a function at once, after each interval, and when it is woken.
+func every(ctx context.Context, interval time.Duration, woken <-chan struct{}, do func(context.Context)) {
+	tick := time.NewTicker(interval)
+	defer tick.Stop()
+	for {
+		do(ctx)
+		select {
+		case <-ctx.Done():
+			return
+		case <-woken:
+		case <-tick.C:
+		}
+	}
+}
+
+// relist lists all kinds anew while guards name kinds that the last listing lacks.
+func (g *Guards) relist(context.Context) {
+	if g.unknown.Load() > 0 && g.cfg.Mapper.Refresh() {
+		wake(g.changed)
 	}
 }
 
@@ -192,7 +235,7 @@ func (g *Guards) confirm(ctx context.Context) {
 func (g *Guards) rebuild(ctx context.Context) error {
 	var guards v1alpha1.SpecGuardList
 	var clusterGuards v1alpha1.ClusterSpecGuardList
-	if err := errors.Join(g.cache.List(ctx, &guards), g.cache.List(ctx, &clusterGuards)); err != nil {
+	if err := errors.Join(g.cached.List(ctx, &guards), g.cached.List(ctx, &clusterGuards)); err != nil {
 		return fmt.Errorf("reading guards: %w", err)
 	}
 	made := make(map[specguard.GuardRef]time.Time, len(guards.Items))
@@ -220,10 +263,12 @@ func (g *Guards) rebuild(ctx context.Context) error {
 	}
 	set := specguard.NewGuardSet(usable, g.cfg.ExcludedNamespaces, g.cfg.System)
 	parents, unknown := g.parents(set.Resources())
-	if unknown > 0 && unknown != g.unknown {
-		g.cfg.Log.Info("guard.kinds.unknown", "kinds", unknown)
+	if before := g.unknown.Swap(unknown); unknown > 0 {
+		if unknown != before {
+			g.cfg.Log.Info("guard.kinds.unknown", "kinds", unknown)
+		}
+		wake(g.lacking)
 	}
-	g.unknown = unknown
 	g.snapshot.Store(&Snapshot{Guards: set, Parents: parents, NamespaceLabels: g.namespaceLabels})
 	g.active.Store(int64(len(usable)))
 	g.inert.Store(int64(len(compiled) - len(usable)))
@@ -258,16 +303,16 @@ var builtInParents = map[GroupResource]canon.GVK{
 }
 
 // parents maps the resources of all guarded kinds to these kinds. A kind that the API
-// server does not serve has no writes either; unknown counts those, which are looked for
-// again.
-func (g *Guards) parents(kinds []canon.GVK) (parents map[GroupResource]canon.GVK, unknown int) {
+// server does not serve has no writes either; unknown counts those, which relist looks
+// for.
+func (g *Guards) parents(kinds []canon.GVK) (parents map[GroupResource]canon.GVK, unknown int64) {
 	parents = make(map[GroupResource]canon.GVK, len(kinds)+len(builtInParents))
 	maps.Copy(parents, builtInParents)
 	for _, kind := range kinds {
 		if isBuiltInParent(kind) {
 			continue
 		}
-		mapping, err := g.cfg.Mapper.RESTMapping(schemaGroupKind(kind), kind.Version)
+		mapping, err := g.cfg.Mapper.FindListed(schemaGroupKind(kind), kind.Version)
 		if err != nil {
 			unknown++
 			g.cfg.Log.Debug("guard.kind.unknown", "kind", kind.Kind, "group", kind.Group, "error", err.Error())
@@ -281,7 +326,7 @@ func (g *Guards) parents(kinds []canon.GVK) (parents map[GroupResource]canon.GVK
 func (g *Guards) namespaceLabels(namespace string) map[string]string {
 	m := namespaceMetadata()
 	// A cached read; it cannot block, the cache is synced before the first snapshot.
-	if err := g.cache.Get(context.Background(), client.ObjectKey{Name: namespace}, m); err != nil {
+	if err := g.cached.Get(context.Background(), client.ObjectKey{Name: namespace}, m); err != nil {
 		return nil
 	}
 	return m.Labels

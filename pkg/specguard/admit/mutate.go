@@ -3,6 +3,7 @@
 package admit
 
 import (
+	"bytes"
 	"slices"
 	"strings"
 
@@ -11,9 +12,11 @@ import (
 	"github.com/plumbline-dev/plumbline/pkg/specguard/canon"
 )
 
-// Mutate stamps the spec hash on guarded root objects. The same review always
-// gets the same patch, dry run or not, and the patched object gets none. Mutate also
-// judges and records updates, so that an update costs one call: see judgesUpdates.
+// Mutate stamps the spec hash on guarded root objects, and on all guarded objects where
+// this webhook stamps the writer: an owner that a tenant adds or takes off must not decide
+// whether a stamp is evidence. The same review always gets the same patch, dry run or not,
+// and the patched object gets none. Mutate also judges and records updates, so that an
+// update costs one call: see judgesUpdates.
 func (v *Reviewer) Mutate(r *Review) Answer {
 	snapshot := v.Snapshot()
 	switch {
@@ -33,7 +36,7 @@ func (v *Reviewer) Mutate(r *Review) Answer {
 	}
 	now := v.Now()
 	if snapshot.rulesUnseen(r.Namespace, r.Kind, now).Empty() {
-		return Answer{Verdict: VerdictUnguarded}
+		return v.leaveUnguarded(r)
 	}
 	object, old, err := pair(r)
 	if err != nil {
@@ -46,9 +49,9 @@ func (v *Reviewer) Mutate(r *Review) Answer {
 	}
 	rules := snapshot.rules(r.Namespace, r.Kind, now, object.labels(), old.labels())
 	if rules.Empty() {
-		return Answer{Verdict: VerdictUnguarded}
+		return v.leaveUnguarded(r)
 	}
-	if !specguard.IsRoot(r.Operation, r.Kind, old.owners(), object.owners()) {
+	if !v.StampWriter && !specguard.IsRoot(r.Operation, r.Kind, old.owners(), object.owners()) {
 		return Answer{Verdict: VerdictNotRoot}
 	}
 	hash := object.hash()
@@ -65,6 +68,28 @@ func (v *Reviewer) Mutate(r *Review) Answer {
 	default:
 		return Answer{Verdict: VerdictStamped, Patch: patch}
 	}
+}
+
+// leaveUnguarded answers about an object that no guard selects. Where this webhook stamps
+// the writer, it takes the writer's stamp off such an object, because the writes of the
+// object are neither stamped nor recorded. A stamp that stayed would name its writer for
+// them, and a tenant can take off the label that a guard asks for.
+func (v *Reviewer) leaveUnguarded(r *Review) Answer {
+	answer := Answer{Verdict: VerdictUnguarded}
+	// Nearly no such object has the annotations, so nearly none is parsed.
+	if !v.StampWriter || !bytes.Contains(r.Object, []byte(v1alpha1.AnnotationWriter)) {
+		return answer
+	}
+	object, err := parseObject(r.Object, r.Kind)
+	if err != nil {
+		return Unassessed(reasonOf(err), err)
+	}
+	defer object.release()
+	answer.Patch, err = stampPatch(object, []stamp{{key: v1alpha1.AnnotationWriter}, {key: v1alpha1.AnnotationWriterGroups}})
+	if err != nil {
+		return Unassessed(ReasonMalformed, err)
+	}
+	return answer
 }
 
 // judgesUpdates tells whether Mutate judges and records a write, because the API

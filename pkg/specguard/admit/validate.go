@@ -63,9 +63,19 @@ func (v *Reviewer) validateObject(snapshot *Snapshot, r *Review) Answer {
 		return Answer{Verdict: VerdictUnguarded}
 	}
 	if !specguard.IsRoot(r.Operation, r.Kind, old.owners(), object.owners()) {
+		v.recordProduct(r, object, old)
 		return Answer{Verdict: VerdictNotRoot}
 	}
-	return v.judgeObject(rules, r, object, old, stored{object.generation(), object.hash()})
+	return v.judgeObject(rules, r, object, old, storedAs(object))
+}
+
+// recordProduct queues the record of a write of what a built-in controller made, where
+// this webhook stamps the writer: such a stamp proves nothing without the record. A
+// deletion leaves no stamp behind.
+func (v *Reviewer) recordProduct(r *Review, object, old object) {
+	if v.StampWriter && object.exists() {
+		v.recordObject(r, object, old, storedAs(object), changesOf(object, old))
+	}
 }
 
 // stored identifies the object that the API server stores if it accepts the write.
@@ -74,19 +84,26 @@ type stored struct {
 	hash       canon.Hash
 }
 
+// storedAs identifies an object that is reviewed as it will be stored.
+func storedAs(object object) stored { return stored{object.generation(), object.hash()} }
+
 // judgeObject judges a write of the whole object by the rules that select it, and
 // queues the record.
 func (v *Reviewer) judgeObject(rules specguard.Rules, r *Review, object, old object, after stored) Answer {
 	changes := changesOf(object, old)
-	answer := judge(rules, r, r.Kind, changes)
+	v.recordObject(r, object, old, after, changes)
+	return judge(rules, r, r.Kind, changes)
+}
+
+// recordObject queues the record of a write of the whole object.
+func (v *Reviewer) recordObject(r *Review, object, old object, after stored, changes []diff.Change) {
 	if r.Operation == specguard.OperationUpdate && len(changes) == 0 {
-		return answer // Labels, owners or our annotations: nothing that a record explains.
+		return // Labels, owners or our annotations: nothing that a record explains.
 	}
 	rec := v.record(r, r.Kind, object, old)
 	rec.Generation, rec.HashAfter = after.generation, string(after.hash)
 	rec.Fields = fieldsOf(changes)
 	v.enqueue(r, rec)
-	return answer
 }
 
 // changesOf is the field diff of an update. What is created or deleted has

@@ -26,3 +26,23 @@ func TestARouteOfALaterDecisionIsTold(t *testing.T) {
 		t.Errorf("above it, it is sent %v", got)
 	}
 }
+
+// A Service that was deleted leaves a proxy its route. A process that has just begun knows of it
+// what the proxy reports.
+func TestARouteThatIsGoneAndThatAProxyReportsIsTold(t *testing.T) {
+	for name, tc := range map[string]struct {
+		has  string
+		want []ads.Effect
+	}{
+		"of a decision": {"3.c", []ads.Effect{ads.Ahead{Route: "web", Version: ads.Version{Sequence: 3, Hash: "c"}}}},
+		"of none":       {"0.c", nil},
+	} {
+		t.Run(name, func(t *testing.T) {
+			s := ads.NewStream(ads.Config{}, newProofs(), nothingThere, ads.NewView())
+			got := s.Receive(time.Unix(0, 0), ads.Request{Type: ads.Route, Subscribe: []string{"web"}, Initial: map[string]string{"web": tc.has}})
+			if d := cmp.Diff(tc.want, got); d != "" {
+				t.Errorf("the effects (-want +got):\n%s", d)
+			}
+		})
+	}
+}

@@ -18,8 +18,8 @@ type Send struct {
 // when the stream began.
 type Acked struct{ Resources []*Resource }
 
-// Ahead tells that the proxy reported to have a route of a later decision than there is; it is
-// not sent the earlier one.
+// Ahead tells that the proxy reported to have a route of a later decision than there is, or one
+// that is gone; it keeps that.
 type Ahead struct {
 	Route   string
 	Version Version

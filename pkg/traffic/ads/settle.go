@@ -186,6 +186,7 @@ func (s *Stream) needs(k Key, h *held, now time.Time) (r *Resource, v verdict, l
 	}
 	if want == nil && h.named {
 		if s.keeps(k, h) {
+			s.tellKept(k, h)
 			return nil, nothing, false
 		}
 		if k.Type == Route && h.forgot() {
@@ -196,6 +197,14 @@ func (s *Stream) needs(k Key, h *held, now time.Time) (r *Resource, v verdict, l
 		}
 	}
 	return s.differs(k, h, want, now)
+}
+
+// tellKept tells of a route that the proxy reported and that is gone: it keeps it, with the
+// sequence of a decision.
+func (s *Stream) tellKept(k Key, h *held) {
+	if v := h.version(); h.origin == reported && v.Sequence > 0 {
+		s.ahead = append(s.ahead, Ahead{k.Name, v})
+	}
 }
 
 // differs says what a name needs that should be at the proxy as it is wanted, or not at all.

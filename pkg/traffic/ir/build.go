@@ -18,12 +18,10 @@ import (
 // builder is what Build looks up while it works.
 type builder struct {
 	in          Inputs
-	memory      *Memory
 	slices      map[types.NamespacedName][]*discoveryv1.EndpointSlice
 	pods        map[string][]Pod       // by namespace, sorted
 	workloads   map[[2]string]Workload // by namespace and name of a pod
 	quarantined map[Workload]bool
-	quarantines map[string]bool                // by namespace
 	splits      map[types.NamespacedName]Split // by Service; the first one
 	served      map[string]Object              // by host of gateways
 	exports     map[string]Export              // by namespace
@@ -31,11 +29,10 @@ type builder struct {
 }
 
 // Build makes the mesh. The order of what it is given does not matter.
-func Build(in Inputs) Mesh { return (&Memory{}).Build(in) }
+func Build(in Inputs) Mesh { return newBuilder(in).build() }
 
 func (b *builder) build() Mesh {
 	in := b.in
-	b.chooseSplits()
 	mesh := Mesh{Sequence: b.total()}
 	taken := map[netip.AddrPort]Object{}
 	for _, svc := range inOrder(in.Services) {
@@ -44,14 +41,6 @@ func (b *builder) build() Mesh {
 		if !named && svc.Labels[Managed] != "true" {
 			continue
 		}
-		if s, known := b.known(svc, named); known {
-			if b.take(svc, s, taken) {
-				s.Hosts, s.Export = b.hosts(svc, s), b.export(svc)
-				mesh.Services = append(mesh.Services, s)
-			}
-			continue
-		}
-		problems := len(b.problems)
 		s, ok := b.service(svc, taken)
 		if named {
 			ok = b.settle(svc, split, &s, ok)
@@ -62,9 +51,6 @@ func (b *builder) build() Mesh {
 			b.fill(svc, split, &s)
 			b.withoutForeign(svc, &s)
 			mesh.Services = append(mesh.Services, s)
-			if !named && len(b.problems) == problems {
-				b.remember(svc, s)
-			}
 		}
 	}
 	for _, split := range b.splits {
@@ -79,7 +65,7 @@ func (b *builder) build() Mesh {
 
 func newBuilder(in Inputs) *builder {
 	b := &builder{
-		in: in, quarantined: map[Workload]bool{}, quarantines: map[string]bool{},
+		in: in, quarantined: map[Workload]bool{},
 		slices: map[types.NamespacedName][]*discoveryv1.EndpointSlice{},
 		pods:   map[string][]Pod{}, workloads: map[[2]string]Workload{},
 		splits: map[types.NamespacedName]Split{}, served: map[string]Object{}, exports: map[string]Export{},
@@ -98,23 +84,28 @@ func newBuilder(in Inputs) *builder {
 	}
 	for _, w := range in.Quarantined {
 		b.quarantined[w] = true
-		b.quarantines[w.Namespace] = true
 	}
+	b.chooseSplits()
 	return b
 }
 
-// total is the sum of the last sequences of all Services that were ever divided. A
-// split that another one for the same Service goes before counts for nothing.
+// total is the sum of the last sequences of all Services that were ever divided.
 func (b *builder) total() (sum uint64) {
-	for service, sequence := range b.in.Sequences {
-		sum += max(sequence, b.splits[service].Sequence)
+	for service := range b.in.Sequences {
+		sum += b.sequenceOf(service)
 	}
-	for service, split := range b.splits {
-		if _, remembered := b.in.Sequences[service]; !remembered {
-			sum += split.Sequence
+	for service := range b.splits {
+		if _, counted := b.in.Sequences[service]; !counted {
+			sum += b.sequenceOf(service)
 		}
 	}
 	return sum
+}
+
+// sequenceOf a Service, which may not be there. A split that another one for the same
+// Service goes before counts for nothing.
+func (b *builder) sequenceOf(service types.NamespacedName) uint64 {
+	return max(b.in.Sequences[service], b.splits[service].Sequence)
 }
 
 // inOrder has the oldest first: what was there first keeps an address.

@@ -5,6 +5,7 @@ package ir
 import (
 	"cmp"
 	"fmt"
+	"iter"
 	"slices"
 	"strconv"
 	"strings"
@@ -22,11 +23,7 @@ const MaxHosts = 100
 func (b *builder) hosts(svc *corev1.Service, s Service) []Host {
 	var hosts []Host
 	read := 0
-	for text := range strings.SplitSeq(svc.Annotations[HostsAnnotation], ",") {
-		text = strings.ToLower(strings.TrimSpace(text))
-		if text == "" {
-			continue
-		}
+	for text := range wantedHosts(svc) {
 		if read++; read > MaxHosts {
 			b.warn(serviceObject(svc), InvalidHost, fmt.Sprintf("gateways do not serve it as what comes after the first %d hosts of its annotation %s: make another Service for those", MaxHosts, HostsAnnotation))
 			break
@@ -53,6 +50,22 @@ func (b *builder) hosts(svc *corev1.Service, s Service) []Host {
 	}
 	slices.SortFunc(hosts, func(a, b Host) int { return cmp.Compare(a.Name, b.Name) })
 	return hosts
+}
+
+// wantedHosts are the entries of the annotation, up to the first that is not read any more.
+func wantedHosts(svc *corev1.Service) iter.Seq[string] {
+	return func(yield func(string) bool) {
+		left := MaxHosts + 1
+		for text := range strings.SplitSeq(svc.Annotations[HostsAnnotation], ",") {
+			text = strings.ToLower(strings.TrimSpace(text))
+			if text == "" {
+				continue
+			}
+			if left--; left < 0 || !yield(text) {
+				return
+			}
+		}
+	}
 }
 
 // host reads "name" or "name=port". Which of several HTTP ports is meant is never

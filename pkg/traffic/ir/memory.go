@@ -4,83 +4,281 @@ package ir
 
 import (
 	"maps"
+	"net/netip"
 	"slices"
+	"strings"
 
 	corev1 "k8s.io/api/core/v1"
 	discoveryv1 "k8s.io/api/discovery/v1"
 	"k8s.io/apimachinery/pkg/types"
 )
 
-// Memory keeps the services of the mesh that was built last, so that the next one costs as much as
-// has changed. The zero Memory knows none. One goroutine uses it at a time.
+// Memory is the mesh that was built last, in parts, so that the next one costs as much as has
+// changed. The zero Memory is the empty mesh. One goroutine uses it at a time.
 type Memory struct {
-	services   map[types.NamespacedName]remembered
-	next       map[types.NamespacedName]remembered
-	localities map[string]Locality
-	ipv6       bool
+	// parts by namespace and name of the Service.
+	parts map[string]map[string]*remembered
+	// claims leads from an address or a host to the Services that want it, behind from the
+	// address of an endpoint to the Services with hosts that have it.
+	claims   index[string]
+	behind   index[netip.Addr]
+	sequence uint64
 }
 
-// remembered is a service without a split, and the versions of what it was made of.
+// Names of Services, and of namespaces, which have no Name.
+type Names map[types.NamespacedName]bool
+
+// Part of a mesh is what was built of one Service; one without a name has the problems of a namespace.
+type Part struct {
+	// Service is nil if none is managed.
+	Service *Service
+	// Splits are all that name the Service, carried out or not.
+	Splits   []Split
+	Problems []Problem
+}
+
+// Change is what differs from the mesh before.
+type Change struct {
+	// Parts are those that were built anew.
+	Parts map[types.NamespacedName]Part
+	// Fresh are the problems that were not there before, sorted.
+	Fresh []Problem
+	// Sequence is that of the whole mesh.
+	Sequence uint64
+}
+
+// remembered is a part, and what it gives to the whole.
 type remembered struct {
-	version string
-	slices  []sliceVersion
-	service Service
+	Part
+	claims   []string
+	behind   []netip.Addr
+	sequence uint64
 }
 
-// sliceVersion is one version of one EndpointSlice.
-type sliceVersion struct{ name, version string }
+// index leads to Services.
+type index[K comparable] map[K]Names
 
-// Build is [Build]. The slices of services in its result are shared with later ones.
-func (m *Memory) Build(in Inputs) Mesh {
+func (i index[K]) put(keys []K, name types.NamespacedName) {
+	for _, k := range keys {
+		if i[k] == nil {
+			i[k] = Names{}
+		}
+		i[k][name] = true
+	}
+}
+
+func (i index[K]) take(keys []K, name types.NamespacedName) {
+	for _, k := range keys {
+		if delete(i[k], name); len(i[k]) == 0 {
+			delete(i, k)
+		}
+	}
+}
+
+// Affected are the Services that have to be built anew with some that have changed: these, and all
+// that want an address or a host of one of them, before or now, and so on. in holds the changed ones.
+func (m *Memory) Affected(changed Names, in Inputs) Names {
+	affected := maps.Clone(changed)
+	var open []string
+	for name := range changed {
+		open = append(open, m.of(name).claims...)
+	}
+	divided := dividedBy(in.Splits)
+	for _, svc := range in.Services {
+		open = append(open, claimsOf(svc, divided)...)
+	}
+	seen := map[string]bool{}
+	for len(open) > 0 {
+		claim := open[len(open)-1]
+		open = open[:len(open)-1]
+		if seen[claim] {
+			continue
+		}
+		seen[claim] = true
+		for name := range m.claims[claim] {
+			if !affected[name] {
+				affected[name] = true
+				open = append(open, m.of(name).claims...)
+			}
+		}
+	}
+	return affected
+}
+
+// Rebuild builds some Services anew, and keeps the others. in holds all that is about these Services,
+// and nothing about others; names are closed under [Memory.Affected].
+func (m *Memory) Rebuild(names Names, in Inputs) Change {
 	b := newBuilder(in)
-	b.memory = m
-	if m.ipv6 != in.IPv6 || !maps.Equal(m.localities, in.Localities) {
-		m.services, m.localities, m.ipv6 = nil, in.Localities, in.IPv6
+	parts := map[types.NamespacedName]*remembered{}
+	for name := range names {
+		parts[name] = &remembered{sequence: b.sequenceOf(name)}
+		if space := (types.NamespacedName{Namespace: name.Namespace}); parts[space] == nil {
+			parts[space] = &remembered{}
+		}
 	}
-	m.next = make(map[types.NamespacedName]remembered, len(m.services))
+	divided := dividedBy(in.Splits)
+	for _, svc := range in.Services {
+		if p := parts[key(svc)]; p != nil {
+			p.claims = claimsOf(svc, divided)
+		}
+	}
+	owner := map[Object]types.NamespacedName{}
+	for _, split := range in.Splits {
+		name := types.NamespacedName{Namespace: split.Namespace, Name: split.Service}
+		owner[split.object()] = name
+		if p := parts[name]; p != nil {
+			p.Splits = append(p.Splits, split)
+		}
+	}
 	mesh := b.build()
-	m.services, m.next = m.next, nil
-	return mesh
-}
-
-// known is a service that is made of the same versions as before. One with a split depends
-// on pods, one with quarantined pods on their workloads: these are made anew.
-func (b *builder) known(svc *corev1.Service, divided bool) (Service, bool) {
-	name := key(svc)
-	r, known := b.memory.services[name]
-	if !known || divided || r.version != svc.ResourceVersion || b.quarantines[svc.Namespace] || !sameVersions(r.slices, b.slices[name]) {
-		return Service{}, false
+	for i := range mesh.Services {
+		s := &mesh.Services[i]
+		name := types.NamespacedName{Namespace: s.Namespace, Name: s.Name}
+		if p := parts[name]; p != nil {
+			p.Service = s
+			if len(s.Hosts) > 0 {
+				p.behind = endpointsBehind(b.slices[name])
+			}
+		}
 	}
-	b.memory.next[name] = r
-	s := r.service
-	s.Sequence = b.in.Sequences[name]
-	return s, true
+	for _, problem := range mesh.Problems {
+		if p := parts[partOf(problem.Object, owner)]; p != nil {
+			p.Problems = append(p.Problems, problem)
+		}
+	}
+	return m.keep(parts)
 }
 
-// remember a service, if all that it is made of has a version.
-func (b *builder) remember(svc *corev1.Service, s Service) {
-	if svc.ResourceVersion == "" || b.quarantines[svc.Namespace] {
+// partOf says to which part the problems of an object belong.
+func partOf(o Object, owner map[Object]types.NamespacedName) types.NamespacedName {
+	if name, is := owner[o]; is {
+		return name
+	}
+	if o.Kind == "Namespace" {
+		return types.NamespacedName{Namespace: o.Name}
+	}
+	return types.NamespacedName{Namespace: o.Namespace, Name: o.Name}
+}
+
+// keep parts in place of those of the same names.
+func (m *Memory) keep(parts map[types.NamespacedName]*remembered) Change {
+	if m.parts == nil {
+		m.parts, m.claims, m.behind = map[string]map[string]*remembered{}, index[string]{}, index[netip.Addr]{}
+	}
+	change := Change{Parts: make(map[types.NamespacedName]Part, len(parts))}
+	for name, p := range parts {
+		was := m.of(name)
+		m.claims.take(was.claims, name)
+		m.behind.take(was.behind, name)
+		m.claims.put(p.claims, name)
+		m.behind.put(p.behind, name)
+		m.sequence += p.sequence - was.sequence
+		m.set(name, p)
+		change.Parts[name] = p.Part
+		for _, problem := range p.Problems {
+			if !slices.Contains(was.Problems, problem) {
+				change.Fresh = append(change.Fresh, problem)
+			}
+		}
+	}
+	slices.SortFunc(change.Fresh, byText)
+	change.Sequence = m.sequence
+	return change
+}
+
+// of a name what is remembered; the zero part if there is nothing.
+func (m *Memory) of(name types.NamespacedName) remembered {
+	if p := m.parts[name.Namespace][name.Name]; p != nil {
+		return *p
+	}
+	return remembered{}
+}
+
+// set what is remembered of a name. Of Services that are not in the mesh there is nothing to remember.
+func (m *Memory) set(name types.NamespacedName, p *remembered) {
+	of := m.parts[name.Namespace]
+	if p.Service == nil && p.sequence == 0 && len(p.Splits)+len(p.Problems)+len(p.claims) == 0 {
+		if delete(of, name.Name); len(of) == 0 {
+			delete(m.parts, name.Namespace)
+		}
 		return
 	}
-	r := remembered{version: svc.ResourceVersion, service: s}
-	for _, slice := range b.slices[key(svc)] {
-		if slice.ResourceVersion == "" {
-			return
-		}
-		r.slices = append(r.slices, sliceVersion{slice.Name, slice.ResourceVersion})
+	if of == nil {
+		of = map[string]*remembered{}
+		m.parts[name.Namespace] = of
 	}
-	b.memory.next[key(svc)] = r
+	of[name.Name] = p
 }
 
-// sameVersions says that slices are those that were remembered, in whatever order.
-func sameVersions(before []sliceVersion, now []*discoveryv1.EndpointSlice) bool {
-	if len(before) != len(now) {
-		return false
+// All are the names of all parts.
+func (m *Memory) All() Names {
+	all := Names{}
+	for namespace := range m.parts {
+		maps.Copy(all, m.In(namespace))
 	}
-	for _, s := range now {
-		if !slices.Contains(before, sliceVersion{s.Name, s.ResourceVersion}) {
-			return false
+	return all
+}
+
+// In are the names of the parts of a namespace.
+func (m *Memory) In(namespace string) Names {
+	names := Names{}
+	for name := range m.parts[namespace] {
+		names[types.NamespacedName{Namespace: namespace, Name: name}] = true
+	}
+	return names
+}
+
+// Divided are the Services of a namespace that a split names.
+func (m *Memory) Divided(namespace string) Names {
+	names := Names{}
+	for name, p := range m.parts[namespace] {
+		if len(p.Splits) > 0 {
+			names[types.NamespacedName{Namespace: namespace, Name: name}] = true
 		}
 	}
-	return true
+	return names
+}
+
+// Behind are the Services with hosts of which an endpoint has an address.
+func (m *Memory) Behind(address netip.Addr) Names { return m.behind[address.Unmap()] }
+
+// endpointsBehind the hosts of a Service, those included that are left out as another namespace's pods.
+func endpointsBehind(slices []*discoveryv1.EndpointSlice) (addresses []netip.Addr) {
+	for _, slice := range slices {
+		for _, e := range slice.Endpoints {
+			for _, text := range e.Addresses {
+				if address, err := netip.ParseAddr(text); err == nil {
+					addresses = append(addresses, address.Unmap())
+				}
+			}
+		}
+	}
+	return addresses
+}
+
+// dividedBy are the Services that splits name.
+func dividedBy(splits []Split) Names {
+	names := make(Names, len(splits))
+	for _, s := range splits {
+		names[types.NamespacedName{Namespace: s.Namespace, Name: s.Service}] = true
+	}
+	return names
+}
+
+// claimsOf a Service are the addresses and hosts that it may have if no older one has them; none if
+// the Service is not in the mesh.
+func claimsOf(svc *corev1.Service, divided Names) (claims []string) {
+	if svc.Labels[Managed] != "true" && !divided[key(svc)] {
+		return nil
+	}
+	for _, ip := range clusterIPs(svc) {
+		if ip != "" && ip != corev1.ClusterIPNone {
+			claims = append(claims, ip)
+		}
+	}
+	for text := range wantedHosts(svc) {
+		name, _, _ := strings.Cut(text, "=")
+		claims = append(claims, name)
+	}
+	return claims
 }

@@ -6,7 +6,6 @@ import (
 	"encoding/json"
 	"errors"
 	"fmt"
-	"strings"
 
 	"k8s.io/apimachinery/pkg/types"
 )
@@ -18,7 +17,8 @@ const Block = 1000
 // Entry is what is known of the sequences of one Service, and outlives its releases: a
 // proxy never goes back to a lower one.
 //
-// While a release holds the Service, its own sequences are those above Plain, up to
+// An entry is dropped some time after its Service is gone, see [Look]. While a release holds the
+// Service, its own sequences are those above Plain, up to
 // Ceiling. Plain is what the Service has without one. When the holder is gone, the
 // Service has Ceiling, which nothing of the holder has passed. That the holder is gone
 // and that it is not seen yet look alike to a replica; it has to ask, since Ceiling
@@ -29,6 +29,11 @@ type Entry struct {
 	Ceiling uint64 `json:"ceiling,omitempty"`
 	Release string `json:"release,omitempty"`
 	Holder  string `json:"holder,omitempty"`
+	// Gone is since when the Service is not there, in seconds since 1970, of an entry without a
+	// holder; 0 while the Service is there.
+	Gone int64 `json:"gone,omitempty"`
+	// Floor is what none of the dropped entries was above, in the entry of those.
+	Floor uint64 `json:"floor,omitempty"`
 }
 
 // ParseEntry reads one.
@@ -77,7 +82,7 @@ func (e Entry) Settle() Entry { return Entry{Plain: e.top()} }
 func (e Entry) Restore(known Entry) Entry {
 	switch {
 	case e.Holder == known.Holder:
-		e.Plain, e.Ceiling = max(e.Plain, known.Plain), max(e.Ceiling, known.Ceiling)
+		e.Plain, e.Ceiling, e.Floor = max(e.Plain, known.Plain), max(e.Ceiling, known.Ceiling), max(e.Floor, known.Floor)
 		return e
 	case e.Plain >= known.top(): // what holder or settlement came after it
 		return e
@@ -88,48 +93,6 @@ func (e Entry) Restore(known Entry) Entry {
 
 // top is what nothing of the entry has passed.
 func (e Entry) top() uint64 { return max(e.Plain, e.Ceiling) }
-
-// The bounds of the ledger, which has room for 1 MiB: no namespace takes more than a part of it,
-// and what releases have that are in force already always finds room.
-const (
-	// MaxOfNamespace is how many Services of one namespace have entries.
-	MaxOfNamespace = 1_000
-	// maxLedger is how many bytes the entries take before no other Service gets one.
-	maxLedger = 900 << 10
-)
-
-// FullError says that the ledger has no room for another Service.
-type FullError struct {
-	Service types.NamespacedName
-	// OfNamespace is whether it is the namespace that has too many.
-	OfNamespace bool
-}
-
-func (e *FullError) Error() string {
-	const mend = "take the entries of Services that are gone out of ConfigMap " + LedgerName + ", and restart the discovery server and proxies that have served them"
-	if e.OfNamespace {
-		return fmt.Sprintf("the sequences of %d Services of namespace %s are kept, and there is no room for that of %s: %s", MaxOfNamespace, e.Service.Namespace, e.Service.Name, mend)
-	}
-	return fmt.Sprintf("there is no room for the sequence of Service %s: %s", e.Service, mend)
-}
-
-// Admit says whether there is room for the entry of a Service; the error is a [FullError].
-func Admit(entries map[string]Entry, service types.NamespacedName) error {
-	if _, has := entries[EntryKey(service)]; has {
-		return nil
-	}
-	of, size := 0, 0
-	for key, e := range entries {
-		if strings.HasPrefix(key, service.Namespace+".") {
-			of++
-		}
-		size += len(key) + len(e.String())
-	}
-	if of >= MaxOfNamespace || size >= maxLedger {
-		return &FullError{service, of >= MaxOfNamespace}
-	}
-	return nil
-}
 
 // LedgerName is the ConfigMap, in Plumbline's namespace, that has the entries.
 const LedgerName = "plumbline-xds-sequences"

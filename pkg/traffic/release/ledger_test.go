@@ -3,13 +3,10 @@
 package release_test
 
 import (
-	"errors"
-	"fmt"
 	"strings"
 	"testing"
 
 	"github.com/google/go-cmp/cmp"
-	"k8s.io/apimachinery/pkg/types"
 	"pgregory.net/rapid"
 
 	"github.com/plumbline-dev/plumbline/pkg/traffic/release"
@@ -130,32 +127,5 @@ func TestEntriesThatCannotBe(t *testing.T) {
 				t.Errorf("it is read: %v", err)
 			}
 		})
-	}
-}
-
-// M3 of the review of the mesh: the ConfigMap has room for 1 MiB.
-func TestTheLedgerStaysBelowWhatAConfigMapHolds(t *testing.T) {
-	entries, size := map[string]release.Entry{}, 0
-	var full *release.FullError
-	for i := 0; full == nil; i++ {
-		service := types.NamespacedName{Namespace: fmt.Sprintf("evil-%d", i/900), Name: fmt.Sprintf("%063d", i)}
-		if i%50 == 0 { // to ask costs as much as there is
-			if err := release.Admit(entries, service); err != nil && (!errors.As(err, &full) || full.OfNamespace) {
-				t.Fatal(err)
-			}
-		}
-		e, _ := release.Entry{Plain: 1 << 60}.Hold(strings.Repeat("r", 63), strings.Repeat("u", 36), 0)
-		entries[release.EntryKey(service)] = e
-		size += len(release.EntryKey(service)) + len(e.String())
-	}
-	if size > 1<<20-64<<10 {
-		t.Errorf("it has %d bytes", size)
-	}
-	for key := range entries {
-		namespace, name, _ := strings.Cut(key, ".")
-		if err := release.Admit(entries, types.NamespacedName{Namespace: namespace, Name: name}); err != nil {
-			t.Errorf("of an entry that is there: %v", err)
-		}
-		break
 	}
 }

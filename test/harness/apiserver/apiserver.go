@@ -48,6 +48,11 @@ func WithKinds(server *envtest.Environment) {
 	server.ErrorIfCRDPathMissing = true
 }
 
+// WithBothFamilies has the API server give addresses of IPv6 to Services that ask for them.
+func WithBothFamilies(server *envtest.Environment) {
+	server.ControlPlane.GetAPIServer().Configure().Set("service-cluster-ip-range", "10.0.0.0/24,fd00::/112")
+}
+
 // CertificatesIn has the API server keep its certificates in a directory, so that
 // it has the same ones after a restart ([Restart], [Kill], [Revive]).
 func CertificatesIn(directory string) Option {

@@ -7,9 +7,11 @@ package abrelease
 import (
 	"fmt"
 	"testing"
+	"time"
 
 	corev1 "k8s.io/api/core/v1"
 	apierrors "k8s.io/apimachinery/pkg/api/errors"
+	"k8s.io/apimachinery/pkg/api/meta"
 	"k8s.io/apimachinery/pkg/types"
 	"k8s.io/client-go/util/retry"
 
@@ -102,6 +104,90 @@ func TestTheSequencesAreWrittenAgain(t *testing.T) {
 			}
 		})
 	}
+}
+
+// M3 of the review of the mesh. The proxy has a route of the Service still, and another process
+// leads when the time comes: it knows of the route what the proxy reports.
+func TestTheSequenceOfAServiceThatIsGoneIsDroppedWhenNoProxyHasARouteOfIt(t *testing.T) {
+	s, _ := shopWithTwo(t)
+	r := s.start(asksProxies)
+	proxy, _ := s.proxy(r, "front-0")
+	first := s.release("first", "{type: Percentage, percentages: {stable: 0, canary: 100}}")
+	s.split(first, "stable 0 / canary 100")
+	s.carries(proxy, first.Status.InForce.Sequence)
+	s.must(retry.RetryOnConflict(retry.DefaultBackoff, func() error {
+		m := s.ledger()
+		m.Data[s.namespace+".pay"] = release.Entry{Plain: 7000}.String() // no proxy has a route of it
+		return admin.Update(t.Context(), m)
+	}))
+	r.stop()
+	s.must(admin.Delete(t.Context(), first)) // while nobody leads, who would note it
+	s.must(admin.Delete(t.Context(), &corev1.Service{ObjectMeta: s.named("web")}))
+
+	s.keptFor = time.Second
+	r = s.startAt(r.address, r, waits)
+	s.connected(proxy)
+	r.lead()
+	dropped := func(key string) {
+		t.Helper()
+		poll.Until(t, patience, "the entry "+key+" is dropped", func() error {
+			if e, is := s.ledger().Data[key]; is {
+				return fmt.Errorf("it is %s", e)
+			}
+			return nil
+		})
+	}
+	dropped(s.namespace + ".pay")
+	if e, err := release.ParseEntry(s.ledger().Data[s.key()]); err != nil || e.Holder != "" || e.Gone == 0 {
+		t.Errorf("the entry of the Service of which a proxy has a route is %s, %v", e, err)
+	}
+	proxy.Stop()
+	dropped(s.key())
+
+	s.service("web")
+	again := s.release("again", "{type: Percentage, percentages: {stable: 0, canary: 100}}")
+	s.split(again, "stable 0 / canary 100")
+	if is := again.Status.InForce.Sequence; is <= 7000 {
+		t.Errorf("the Service begins at %d, which a proxy that was away may be above", is)
+	}
+	proxy, _ = s.proxy(r, "front-1")
+	s.carries(proxy, again.Status.InForce.Sequence)
+}
+
+// M3: a namespace that takes all it can has no release of another one wait.
+func TestANamespaceThatFillsTheLedgerHasNoOtherWait(t *testing.T) {
+	s, _ := shopWithTwo(t)
+	data := map[string]string{}
+	for n := range 8 {
+		for i := range 480 { // as many as it may
+			data[fmt.Sprintf("evil-%d.%063d", n, i)] = release.Entry{Plain: 1000}.String()
+		}
+	}
+	for i := range 600 {
+		data[fmt.Sprintf("%s.s%d", s.namespace, i)] = release.Entry{Plain: 1000}.String()
+	}
+	m := &corev1.ConfigMap{ObjectMeta: s.named(release.LedgerName), Data: data}
+	s.create(m)
+	s.start(leads)
+	current := s.release("web", "{type: Percentage, percentages: {stable: 0, canary: 100}}")
+	s.split(current, "stable 0 / canary 100")
+
+	full := newShop(t)
+	full.service("web")
+	full.backend("web-stable", "web", "stable")
+	full.backend("web-canary", "web", "canary")
+	s.must(retry.RetryOnConflict(retry.DefaultBackoff, func() error {
+		m := s.ledger()
+		for i := range 4000 {
+			m.Data[fmt.Sprintf("%s.s%d", full.namespace, i)] = release.Entry{Plain: 1000}.String()
+		}
+		return admin.Update(t.Context(), m)
+	}))
+	waits := full.release("web", "{type: Percentage, percentages: {stable: 0, canary: 100}}")
+	full.wait(waits, "the release whose namespace is full says so", func(r *v1alpha1.ABRelease) bool {
+		c := meta.FindStatusCondition(r.Status.Conditions, v1alpha1.ConditionReady)
+		return r.Status.InForce == nil && c != nil && contains(c.Message, "the sequences of the Services of namespace "+full.namespace+" would take")
+	})
 }
 
 // retire has a release be in force once, and returns the Service's entry while it was.

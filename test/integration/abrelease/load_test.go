@@ -15,10 +15,12 @@ import (
 	"net/http/httptest"
 	"strings"
 	"sync"
+	"sync/atomic"
 	"testing"
 	"time"
 
 	"github.com/plumbline-dev/plumbline/test/harness/backend"
+	"github.com/plumbline-dev/plumbline/test/harness/envoy"
 	"github.com/plumbline-dev/plumbline/test/harness/poll"
 )
 
@@ -103,17 +105,12 @@ func (l *load) repeat(ctx context.Context, transport *http.Transport) {
 	}
 }
 
-// dial says the destination of a connection as a kernel would that has redirected it.
+// dial names the service as destination, if there is one.
 func (l *load) dial(ctx context.Context, _, _ string) (net.Conn, error) {
-	c, err := (&net.Dialer{}).DialContext(ctx, "tcp", l.proxy)
-	if err != nil || l.service == "" {
-		return c, err
+	if l.service == "" {
+		return (&net.Dialer{}).DialContext(ctx, "tcp", l.proxy)
 	}
-	host, port, err := net.SplitHostPort(l.service)
-	if err == nil {
-		_, err = fmt.Fprintf(c, "PROXY TCP4 127.0.0.1 %s 40000 %s\r\n", host, port)
-	}
-	return c, err
+	return envoy.DialCaptured(ctx, l.proxy, l.service)
 }
 
 func (l *load) ask(c *http.Client) error {
@@ -132,6 +129,38 @@ func (l *load) ask(c *http.Client) error {
 		err = fmt.Errorf("%s %s %q", response.Proto, response.Status, body)
 	}
 	return err
+}
+
+// kept is a connection that is idle between two requests.
+type kept struct {
+	load   *load
+	client *http.Client
+	opened atomic.Int64
+}
+
+// keepConnection opens a connection as those of a load, and asks over it.
+func keepConnection(t *testing.T, l *load) *kept {
+	t.Helper()
+	k := &kept{load: l}
+	transport := &http.Transport{DialContext: func(ctx context.Context, network, address string) (net.Conn, error) {
+		k.opened.Add(1)
+		return l.dial(ctx, network, address)
+	}}
+	t.Cleanup(transport.CloseIdleConnections)
+	k.client = &http.Client{Transport: transport, Timeout: patience}
+	k.answers()
+	return k
+}
+
+// answers fails the test unless the next request over the connection is answered.
+func (k *kept) answers() {
+	k.load.t.Helper()
+	if err := k.load.ask(k.client); err != nil {
+		k.load.t.Errorf("a request on a connection that was idle: %v", err)
+	}
+	if n := k.opened.Load(); n != 1 {
+		k.load.t.Errorf("%d connections were opened, want one", n)
+	}
 }
 
 // webSocket sends one word after the other, and waits for each to come back.

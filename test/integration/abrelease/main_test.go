@@ -21,5 +21,5 @@ var (
 )
 
 func TestMain(m *testing.M) {
-	os.Exit(apiserver.Main(m, func(c *rest.Config, a client.Client) { config, admin = c, a }, apiserver.WithKinds))
+	os.Exit(apiserver.Main(m, func(c *rest.Config, a client.Client) { config, admin = c, a }, apiserver.WithKinds, apiserver.WithBothFamilies))
 }

@@ -11,18 +11,12 @@ import (
 	"strings"
 	"testing"
 
-	clusterv3 "github.com/envoyproxy/go-control-plane/envoy/config/cluster/v3"
-	corev3 "github.com/envoyproxy/go-control-plane/envoy/config/core/v3"
-	endpointv3 "github.com/envoyproxy/go-control-plane/envoy/config/endpoint/v3"
 	listenerv3 "github.com/envoyproxy/go-control-plane/envoy/config/listener/v3"
-	proxyv3 "github.com/envoyproxy/go-control-plane/envoy/extensions/filters/listener/proxy_protocol/v3"
-	"google.golang.org/protobuf/types/known/anypb"
 	corev1 "k8s.io/api/core/v1"
 	"k8s.io/apimachinery/pkg/types"
 	"sigs.k8s.io/controller-runtime/pkg/client"
 
 	"github.com/plumbline-dev/plumbline/internal/controller/mesh"
-	"github.com/plumbline-dev/plumbline/pkg/traffic/envoyxds"
 	"github.com/plumbline-dev/plumbline/pkg/traffic/ir"
 	"github.com/plumbline-dev/plumbline/test/harness/envoy"
 	"github.com/plumbline-dev/plumbline/test/harness/freeport"
@@ -59,7 +53,7 @@ func startRedirected(t *testing.T, upstream string) *redirected {
 	r.pod = r.client("front-0", map[string]string{mesh.UpstreamsAnnotation: r.services.namespace + "/web"})
 	r.envoy = envoy.Start(t, envoy.Options{
 		Address: r.server.address, Authority: r.server.authority, Node: "front-0", Token: r.token(r.pod), Arguments: []string{"--drain-strategy", "immediate"},
-		Listeners: []*listenerv3.Listener{r.capture()}, Clusters: passThrough(upstream),
+		Listeners: []*listenerv3.Listener{envoy.Capture(t, r.outbound)}, Clusters: envoy.PassThrough(upstream),
 	})
 	poll.Until(t, patience, "the proxy listens", func() error {
 		c, err := net.Dial("tcp", r.outbound) //nolint:noctx // bounded by the wait
@@ -69,34 +63,6 @@ func startRedirected(t *testing.T, upstream string) *redirected {
 		return c.Close()
 	})
 	return r
-}
-
-// capture is the listener of a sidecar for connections that are redirected.
-func (r *redirected) capture() *listenerv3.Listener {
-	r.t.Helper()
-	l := envoyxds.Outbound(netip.MustParseAddrPort(r.outbound))
-	filter, err := anypb.New(&proxyv3.ProxyProtocol{})
-	r.must(err)
-	l.ListenerFilters = append(l.ListenerFilters, &listenerv3.ListenerFilter{
-		Name: "envoy.filters.listener.proxy_protocol", ConfigType: &listenerv3.ListenerFilter_TypedConfig{TypedConfig: filter},
-	})
-	return l
-}
-
-// passThrough are the clusters of a sidecar's bootstrap, of which the first leads to the upstream.
-func passThrough(upstream string) []*clusterv3.Cluster {
-	clusters := envoyxds.OutboundClusters()
-	at := netip.MustParseAddrPort(upstream)
-	c := clusters[0]
-	c.ClusterDiscoveryType, c.LbPolicy = &clusterv3.Cluster_Type{Type: clusterv3.Cluster_STATIC}, clusterv3.Cluster_ROUND_ROBIN
-	c.LoadAssignment = &endpointv3.ClusterLoadAssignment{ClusterName: c.GetName(), Endpoints: []*endpointv3.LocalityLbEndpoints{{
-		LbEndpoints: []*endpointv3.LbEndpoint{{HostIdentifier: &endpointv3.LbEndpoint_Endpoint{Endpoint: &endpointv3.Endpoint{
-			Address: &corev3.Address{Address: &corev3.Address_SocketAddress{SocketAddress: &corev3.SocketAddress{
-				Address: at.Addr().String(), PortSpecifier: &corev3.SocketAddress_PortValue{PortValue: uint32(at.Port())},
-			}}},
-		}}}},
-	}}}
-	return clusters
 }
 
 // edit an object.

@@ -47,6 +47,8 @@ type replica struct {
 	server      *serve.Server
 	counts      *receive.Server
 	stop        func()
+	// lead has one that waits lead.
+	lead func()
 }
 
 // routers gives each release a recorder, which has everything confirmed at once: what
@@ -67,10 +69,12 @@ const (
 	leads
 	// asksProxies leads, and goes by what proxies confirm.
 	asksProxies
+	// waits is asksProxies from when it is told to lead.
+	waits
 )
 
 // times are shorter than in production: what is tested is the order of what happens.
-var times = abrelease.Times{Confirmed: time.Second, Ledger: 500 * time.Millisecond, Counts: 2 * time.Second}
+var times = abrelease.Times{Confirmed: time.Second, Ledger: 500 * time.Millisecond, Counts: 2 * time.Second, Sweep: 200 * time.Millisecond}
 
 // start one, which ends with the test or before. Plumbline's namespace is that of the
 // shop, so that tests do not see each other.
@@ -88,7 +92,7 @@ func (s *shop) startAt(address string, like *replica, as role) *replica {
 	s.must(err)
 	r := &replica{address: listener.Addr().String(), certificate: like.certificate, authority: like.authority, routers: &routers{}}
 	window, proxies := mesh.NewWindow(), mesh.NewRouters()
-	if as == asksProxies {
+	if as == asksProxies || as == waits {
 		r.routers = proxies
 	}
 	ctx, cancel := context.WithCancel(context.Background())
@@ -104,19 +108,30 @@ func (s *shop) startAt(address string, like *replica, as role) *replica {
 			Certificate: func(*tls.ClientHelloInfo) (*tls.Certificate, error) { return &r.certificate, nil },
 			Ready:       func() { close(ready) }, Namespace: s.namespace, Routers: proxies, Serving: func(s *serve.Server) { serving <- s },
 			Counting: func(s *receive.Server) { counting <- s },
-			Times:    mesh.Times{Goodbye: 100 * time.Millisecond, OldConnections: s.oldConnections},
+			Times:    mesh.Times{Goodbye: 100 * time.Millisecond, OldConnections: s.oldConnections, Silence: s.silence},
 		})
 	}()
-	led := make(chan struct{})
+	led, begin := make(chan struct{}), make(chan struct{})
+	r.lead = sync.OnceFunc(func() { close(begin) })
+	if as != waits {
+		r.lead()
+	}
+	times := times
+	times.KeptFor = s.keptFor
 	go func() {
 		defer close(led)
+		select {
+		case <-begin:
+		case <-ctx.Done():
+			return
+		}
 		if as != follows {
 			part := elected.Part{Config: config, Lease: "xds", Namespace: s.namespace, Time: servertime.New(clock.RealClock{}), Log: log}
 			part.Again(ctx, clock.RealClock{}, func(mgr ctrl.Manager, _ *rest.Config) error {
 				if err := mgr.Add(manager.RunnableFunc(proxies.Lead)); err != nil {
 					return err
 				}
-				return abrelease.Add(mgr, abrelease.Setup{Window: window, Routers: r.routers, Namespace: s.namespace, Clock: clock.RealClock{}, Log: log, Times: times})
+				return abrelease.Add(mgr, abrelease.Setup{Window: window, Routers: r.routers, Reporters: proxies, Namespace: s.namespace, Clock: clock.RealClock{}, Log: log, Times: times})
 			})
 		}
 	}()
@@ -145,6 +160,10 @@ type shop struct {
 	// oldConnections is how long pods are taken to have kept connections from before their
 	// Service was managed.
 	oldConnections time.Duration
+	// keptFor is how long the sequence of a Service is kept that is gone.
+	keptFor time.Duration
+	// silence is how long a proxy is unheard when it counts as gone; 0 for that of production.
+	silence time.Duration
 }
 
 func newShop(t testing.TB) *shop {

@@ -5,6 +5,7 @@
 package abrelease
 
 import (
+	"os"
 	"testing"
 	"time"
 
@@ -15,13 +16,19 @@ import (
 	"github.com/plumbline-dev/plumbline/pkg/apis/plumbline/v1alpha1"
 	"github.com/plumbline-dev/plumbline/pkg/traffic/ir"
 	"github.com/plumbline-dev/plumbline/test/harness/poll"
+	"github.com/plumbline-dev/plumbline/test/harness/seed"
 )
 
 // way by which a Service comes into the mesh and leaves it.
 type way struct {
 	name        string
 	come, leave func()
+	// lasts says that the load goes on for leftFor in the long test.
+	lasts bool
 }
+
+// leftFor is longer than the server kept clusters of a Service that had left, which was 30 s.
+const leftFor = 40 * time.Second
 
 func (r *redirected) ways() []way {
 	svc := &corev1.Service{ObjectMeta: r.services.named("web")}
@@ -44,16 +51,28 @@ func (r *redirected) ways() []way {
 			r.edit(r.pod, func() { r.pod.Annotations = map[string]string{mesh.UpstreamsAnnotation: upstreams} })
 		}
 	}
+	edit := func(change func()) func() { return func() { r.services.edit(svc, change) } }
+	port := func(name string) func() { return edit(func() { svc.Spec.Ports[0].Name = name }) }
+	policy := func(p corev1.ServiceInternalTrafficPolicy) func() {
+		return edit(func() { svc.Spec.InternalTrafficPolicy = &p })
+	}
+	exports := func(to string) func() {
+		return edit(func() { svc.Annotations = map[string]string{ir.ExportToAnnotation: to} })
+	}
 	var release *v1alpha1.ABRelease
 	divided := func() {
 		release = r.services.release("web", "{type: Percentage, percentages: {stable: 50, canary: 50}}")
 	}
 	return []way{
-		{"the label, put on and taken off", label(true), label(false)},
-		{"its only release, made and deleted", divided, func() { r.must(admin.Delete(r.t.Context(), release)) }},
-		{"accepted, and refused for a session affinity", label(true), affinity(corev1.ServiceAffinityClientIP)},
-		{"accepted again, and its name taken out of an annotation", affinity(corev1.ServiceAffinityNone), needs("")},
-		{"its name put back, and refused", needs(r.services.namespace + "/web"), affinity(corev1.ServiceAffinityClientIP)},
+		{"the label, put on and taken off", label(true), label(false), false},
+		{"its only release, made and deleted", divided, func() { r.must(admin.Delete(r.t.Context(), release)) }, true},
+		{"accepted, and refused for a session affinity", label(true), affinity(corev1.ServiceAffinityClientIP), false},
+		{"accepted again, and its name taken out of an annotation", affinity(corev1.ServiceAffinityNone), needs(""), false},
+		{"its name put back, and refused", needs(r.services.namespace + "/web"), affinity(corev1.ServiceAffinityClientIP), false},
+		{"accepted once more, and its port renamed", affinity(corev1.ServiceAffinityNone), port("tcp"), false},
+		{"its port named again, and requests kept on their node", port("http"), policy(corev1.ServiceInternalTrafficPolicyLocal), false},
+		{"requests to all nodes, and consent withdrawn", policy(corev1.ServiceInternalTrafficPolicyCluster), exports("elsewhere"), false},
+		{"consent given, and deleted", exports("*"), func() { r.must(admin.Delete(r.t.Context(), svc)) }, false},
 	}
 }
 
@@ -69,14 +88,19 @@ func TestNoRequestIsLostWhileAServiceComesAndLeaves(t *testing.T) {
 			r.managed(true)
 			after := startLoad(t, r.outbound, r.service)
 			after.answered(30)
-			r.through("http.outbound.downstream_cx_active", func(n int) bool { return n >= protocols })
+			kept := keepConnection(t, after)
+			r.through("http.outbound.downstream_cx_active", func(n int) bool { return n > protocols })
 			r.through("cluster.passthrough.upstream_cx_active", func(n int) bool { return n >= protocols })
 			before.answered(30)
 			way.leave()
 			r.managed(false)
 			after.answered(100)
-			r.through("http.outbound.downstream_cx_active", func(n int) bool { return n == 1 }) // the WebSocket
+			r.through("http.outbound.downstream_cx_active", func(n int) bool { return n == 2 }) // the WebSocket, and what is idle
 			after.answered(30)
+			if way.lasts && os.Getenv(seed.Long) == "1" {
+				after.answered(int(2 * leftFor / every)) // HTTP/1.1 and HTTP/2
+			}
+			kept.answers()
 			before.noneFailed()
 			after.noneFailed()
 		})

@@ -64,7 +64,7 @@ func createConfigurations(ctx context.Context, port int) error {
 			Key: "kubernetes.io/metadata.name", Operator: metav1.LabelSelectorOpNotIn,
 			Values: []string{"kube-system", "kube-node-lease", "kube-public", ownNamespace},
 		}}}
-		workloads = []string{"deployments", "statefulsets", "daemonsets", "replicasets"}
+		workloads = []string{"deployments", "statefulsets", "daemonsets", "replicasets", "controllerrevisions"}
 	)
 	at := func(path string) arv1.WebhookClientConfig {
 		url := fmt.Sprintf("https://127.0.0.1:%d%s", port, path)
@@ -76,7 +76,7 @@ func createConfigurations(ctx context.Context, port int) error {
 			Name: "spec-hash.plumbline.dev", ClientConfig: at("/mutate"), FailurePolicy: &ignore, SideEffects: &none, MatchPolicy: &equivalent,
 			TimeoutSeconds: &timeout, ReinvocationPolicy: &ifNeeded, NamespaceSelector: namespaces, MatchConditions: conditions,
 			AdmissionReviewVersions: []string{"v1"},
-			Rules:                   []arv1.RuleWithOperations{rules(writes, "apps", workloads...), rules(writes, "", "configmaps", "pods")},
+			Rules:                   []arv1.RuleWithOperations{rules(writes, "apps", workloads...), rules(writes, "batch", "jobs"), rules(writes, "", "configmaps", "pods")},
 		}},
 	}); err != nil {
 		return err
@@ -89,7 +89,7 @@ func createConfigurations(ctx context.Context, port int) error {
 			AdmissionReviewVersions: []string{"v1"},
 			Rules: []arv1.RuleWithOperations{
 				rules(all, "apps", append(workloads, "deployments/scale", "statefulsets/scale", "replicasets/scale")...),
-				rules(all, "", "configmaps", "pods"),
+				rules(all, "batch", "jobs"), rules(all, "", "configmaps", "pods"),
 				rules([]arv1.OperationType{arv1.Update}, "", "pods/ephemeralcontainers", "pods/resize"),
 			},
 		}},

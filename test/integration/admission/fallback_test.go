@@ -67,10 +67,16 @@ func startAssessor(t *testing.T) {
 
 // untilBaseline waits until the Baseline of the Deployment reads like this:
 // authorised number and author, state, findings with their actors.
-func (p *place) untilBaseline(want string) *v1alpha1.Baseline {
+func (p *place) untilBaseline(want string) {
+	p.t.Helper()
+	p.untilBaselineOf("deployments", "apps", want)
+}
+
+// untilBaselineOf is untilBaseline for an object of another kind.
+func (p *place) untilBaselineOf(resource, group, want string) {
 	p.t.Helper()
 	b, last := &v1alpha1.Baseline{}, ""
-	key := types.NamespacedName{Namespace: p.namespace, Name: specguard.BaselineName("deployments", "apps", "web")}
+	key := types.NamespacedName{Namespace: p.namespace, Name: specguard.BaselineName(resource, group, "web")}
 	defer func() {
 		if p.t.Failed() {
 			p.t.Logf("the baseline is %q", last)
@@ -91,7 +97,6 @@ func (p *place) untilBaseline(want string) *v1alpha1.Baseline {
 		}
 		return last == want
 	})
-	return b
 }
 
 // TestTheStampOfTheWebhookAuthorisesOnlyWithItsRecord is the fallback for API

@@ -11,6 +11,7 @@ import (
 
 	"k8s.io/apimachinery/pkg/api/meta"
 	metav1 "k8s.io/apimachinery/pkg/apis/meta/v1"
+	"k8s.io/apimachinery/pkg/types"
 	"sigs.k8s.io/controller-runtime/pkg/client"
 
 	"github.com/plumbline-dev/plumbline/pkg/apis/plumbline/v1alpha1"
@@ -87,6 +88,29 @@ func TestAccept(t *testing.T) {
 			}
 			return nil
 		})
+	})
+}
+
+// M9 of the guard's review: an accept took along what its hash does not name.
+func TestAnAcceptLeavesWhatAGuardIgnoresAsItWasAuthorised(t *testing.T) {
+	rotation.Share(t, 3)
+	const args = "/spec/template/spec/containers/[name=app]/args"
+	w := newWorld(t)
+	start(t)
+	g := w.UnderGuard(func(g *v1alpha1.SpecGuard) { g.Spec.Ignore = []string{args} })
+	w.Deploy(ci, "web")
+	w.UntilIs("web", "InSync")
+	w.Patch("mallory", "web", `{"spec":{"template":{"spec":{"containers":[{"name":"app","args":["--unsafe"]}]}}}}`)
+	w.SetEnv(alice, "web", "DEBUG", "1")
+	b := w.UntilIs("web", "Drifted: Added /spec/template/spec/containers/[name=app]/env by alice (Foreign, WriterStamp)")
+	w.accept(bob, b, b.Status.Observed.Hash)
+	w.Until("web", "bob's acceptance is authorised", accepted(bob, 2))
+	w.Must(w.As(bob).Patch(w.Ctx(), g, client.RawPatch(types.MergePatchType, []byte(`{"spec":{"ignore":null}}`))))
+	w.Until("web", "the arguments are drift, and nothing else", func(b *v1alpha1.Baseline) error {
+		if f := b.Status.Findings; b.Status.State != v1alpha1.StateDrifted || len(f) != 1 || f[0].Path != args {
+			return fmt.Errorf("it is %q", guarded.Describe(b))
+		}
+		return nil
 	})
 }
 

@@ -62,8 +62,8 @@ func (w *world) pad(name, padding string) {
 	w.Must(w.As(ci).Create(w.Ctx(), d))
 }
 
-// TestPaddedObjectsOfOneTenantDoNotFillTheMemory: 400 padded Deployments once passed the
-// memory limit, and the assessor was killed for the whole cluster.
+// M4 of the guard's review: 400 padded Deployments passed the memory limit, and the
+// assessor was killed for the whole cluster.
 func TestPaddedObjectsOfOneTenantDoNotFillTheMemory(t *testing.T) {
 	rotation.Share(t, 3)
 	const budget, objects = 2 << 20, 12

@@ -11,6 +11,7 @@ import (
 	"testing"
 	"time"
 
+	appsv1 "k8s.io/api/apps/v1"
 	corev1 "k8s.io/api/core/v1"
 	metav1 "k8s.io/apimachinery/pkg/apis/meta/v1"
 	"k8s.io/apimachinery/pkg/types"
@@ -32,8 +33,8 @@ const (
 
 // BenchmarkDetectionBesideATenant measures from the answer to a write until its drift is
 // in the status of the Baseline, while a tenant is quiet, writes a ConfigMap in a
-// loop, or edits its guards in a loop. The ConfigMap is the reference: its writes cost
-// the API server as much, and concern no guard.
+// loop, edits its guards in a loop, or writes its guarded objects in a loop. The ConfigMap is
+// the reference: its writes cost the API server as much, and concern no guard.
 func BenchmarkDetectionBesideATenant(b *testing.B) {
 	w, stop := benchWorld(b)
 	defer stop()
@@ -50,7 +51,7 @@ func BenchmarkDetectionBesideATenant(b *testing.B) {
 	behaviors := []struct {
 		name string
 		edit func(context.Context, int) error
-	}{{"quiet", nil}, {"configmap", t.editConfigMap}, {"guards", t.editGuard}}
+	}{{"quiet", nil}, {"configmap", t.editConfigMap}, {"guards", t.editGuard}, {"objects", t.editObject}}
 	took, edits, number := map[string][]time.Duration{}, map[string]int{}, 0
 	for b.Loop() {
 		for _, behavior := range behaviors {
@@ -140,4 +141,10 @@ func (t *hostileTenant) editConfigMap(ctx context.Context, i int) error {
 func (t *hostileTenant) editGuard(ctx context.Context, i int) error {
 	g := t.guard(1 + i%(specguard.MaxNamespaceGuards-1))
 	return admin.Patch(ctx, g, client.RawPatch(types.MergePatchType, fmt.Appendf(nil, `{"spec":{"trustedWriters":{"users":["user-%d"]}}}`, i)))
+}
+
+// editObject changes a guarded object, so that each of the tenant's objects has news.
+func (t *hostileTenant) editObject(ctx context.Context, i int) error {
+	d := &appsv1.Deployment{ObjectMeta: metav1.ObjectMeta{Namespace: t.namespace, Name: fmt.Sprintf("mine-%d", i%tenantObjects)}}
+	return admin.Patch(ctx, d, client.RawPatch(types.MergePatchType, fmt.Appendf(nil, `{"spec":{"minReadySeconds":%d}}`, i%1000)))
 }

@@ -7,6 +7,7 @@ package attacks
 import (
 	"fmt"
 	"maps"
+	"math"
 	"slices"
 	"strings"
 	"testing"
@@ -164,6 +165,8 @@ var byHand = map[string]struct {
 	"replicas are scaled by hand":                 {func(h hand) { h.scale(mallory, 5) }, "Drifted: Changed /spec/replicas by mallory (Foreign, Admission)"},
 	"replicas are edited by hand":                 {func(h hand) { h.merge(mallory, `{"spec":{"replicas":5}}`) }, "Drifted: Changed /spec/replicas" + byMallory},
 	"replicas are scaled by the autoscaler":       {func(h hand) { h.scale(autoscaler, 5) }, "InSync [autoscaler /spec/replicas]"},
+	"the autoscaler scales to none":               {func(h hand) { h.scale(autoscaler, 0) }, "InSync [autoscaler /spec/replicas]"},
+	"the autoscaler scales to the largest number": {func(h hand) { h.scale(autoscaler, math.MaxInt32) }, "InSync [autoscaler /spec/replicas]"},
 	"the object is deleted":                       {func(h hand) { h.must(as(h.t, mallory).Delete(h.t.Context(), h.named(h.name))) }, fmt.Sprintf(deletedBy, known)},
 	"the object is made again with another image": {func(h hand) { h.recreate(mallory, "evil:1") }, imageByMallory},
 	"the object is made again by CI":              {func(h hand) { h.recreate(ci, "registry.example/shop:2") }, "InSync"},

@@ -24,13 +24,6 @@ import (
 	"github.com/plumbline-dev/plumbline/test/harness/apiserver"
 )
 
-const (
-	// manyGuards are those of a benchmark, in two namespaces: one has room for 64.
-	manyGuards = 100
-	// kindsOfAGuard is how many kinds a guard may name.
-	kindsOfAGuard = 32
-)
-
 // processes are the accounts whose calls are counted.
 var processes = []string{"assessor", "webhook"}
 
@@ -71,37 +64,6 @@ func BenchmarkDiscoveryCalls(b *testing.B) {
 			b.ReportMetric(0, "ns/op")
 		})
 	}
-}
-
-// unknownKindsOf are kinds that the API server does not serve, others for each guard.
-func unknownKindsOf(guard int) []v1alpha1.GuardedResource {
-	var out []v1alpha1.GuardedResource
-	for k := range kindsOfAGuard {
-		out = append(out, v1alpha1.GuardedResource{APIVersion: fmt.Sprintf("nobody%d.example.com/v1", guard*kindsOfAGuard+k), Kind: "Nothing"})
-	}
-	return out
-}
-
-// makeGuards makes the guards, until the end of the benchmark.
-func makeGuards(b *testing.B, kinds func(guard int) []v1alpha1.GuardedResource) []*v1alpha1.SpecGuard {
-	b.Helper()
-	places := []*place{newPlace(b), newPlace(b)}
-	var guards []*v1alpha1.SpecGuard
-	for i := range manyGuards {
-		p := places[i%len(places)]
-		g := &v1alpha1.SpecGuard{ObjectMeta: metav1.ObjectMeta{Namespace: p.namespace, Name: fmt.Sprintf("guard-%d", i)}}
-		g.Spec.Resources = kinds(i)
-		p.must(admin.Create(b.Context(), g))
-		guards = append(guards, g)
-	}
-	b.Cleanup(func() {
-		for _, g := range guards {
-			if err := admin.Delete(context.Background(), g); err != nil {
-				b.Error(err)
-			}
-		}
-	})
-	return guards
 }
 
 // minute calls a function at each second of one minute.

@@ -49,8 +49,9 @@ var (
 	stream  *redis.Client
 	hook    *server.Process
 	judge   *server.Process
-	// hookPort is where the webhook listens.
+	// hookPort is where the webhook listens, and hookArgs are its arguments.
 	hookPort int
+	hookArgs []string
 )
 
 func TestMain(m *testing.M) {
@@ -125,14 +126,14 @@ func startAll(ctx context.Context) (stop func() error, err error) {
 	}
 	// A busy machine needs more than the default for a call.
 	common := append([]string{"--log-level=debug", "--namespace=" + rendered.Namespace, "--redis-timeout=5s"}, redisArgs...)
-	hookArgs := append([]string{
+	hookArgs = append([]string{
 		"--kubeconfig=" + filepath.Join(workDir, "plumbline-webhook"), "--port=" + strconv.Itoa(hookPort), "--server-names=127.0.0.1",
 		"--stamp-writer=false", "--drain-delay=0s", "--certificate-settle=1s",
 	}, common...)
-	if hook, err = server.Start(filepath.Join(workDir, "webhook"), hookArgs...); err != nil {
+	if err := startHook(); err != nil {
 		return stop, err
 	}
-	stops = append(stops, hook.Stop)
+	stops = append(stops, func() error { return hook.Stop() }) // a test may have started another one
 	judgeArgs := append([]string{
 		"--kubeconfig=" + filepath.Join(workDir, "plumbline-assessor"), "--role=assess", "--leader-elect=true",
 		"--stamped-groups=devs,ops", "--stamp-writer=false", "--digest-key-file=" + key, "--record-grace=500ms",
@@ -142,6 +143,11 @@ func startAll(ctx context.Context) (stop func() error, err error) {
 	}
 	stops = append(stops, judge.Stop)
 	return stop, errors.Join(hook.Ready(ctx), judge.Ready(ctx))
+}
+
+func startHook() (err error) {
+	hook, err = server.Start(filepath.Join(workDir, "webhook"), hookArgs...)
+	return err
 }
 
 // startRedis starts Redis with the rights that the chart gives, and returns the

@@ -46,10 +46,13 @@ func TestAdopt(t *testing.T) {
 	t.Run("a proposal can be piped into kubectl apply", s.proposalApplies)
 	t.Run("the guard is created in mode Audit, once", s.createsOnce)
 	t.Run("many objects are read in pages", s.readsPages)
+	t.Run("an account of the guarded namespace is left to people", s.leavesOwnAccounts)
 }
 
-func (s *installed) plumbline(args ...string) answer {
-	return plumbline(s.t.Context(), s.cluster.Kubeconfig, "shop", "", args...)
+func (s *installed) plumbline(args ...string) answer { return s.plumblineIn("shop", args...) }
+
+func (s *installed) plumblineIn(namespace string, args ...string) answer {
+	return plumbline(s.t.Context(), s.cluster.Kubeconfig, namespace, "", args...)
 }
 
 // writeShop is a day in the namespace shop.
@@ -119,13 +122,39 @@ type adoptionOf struct {
 
 func (s *installed) report(args ...string) adoptionOf {
 	s.t.Helper()
-	got := s.plumbline(append([]string{"adopt", "--dry-run", "-o", "json"}, args...)...)
+	return s.reportOf("shop", args...)
+}
+
+func (s *installed) reportOf(namespace string, args ...string) adoptionOf {
+	s.t.Helper()
+	got := s.plumblineIn(namespace, append([]string{"adopt", "--dry-run", "-o", "json"}, args...)...)
 	if got.Code != 0 || got.Stderr != "" {
 		s.t.Fatalf("adopt gave %+v", got)
 	}
 	var report adoptionOf
 	must(s.t, json.Unmarshal([]byte(got.Stdout), &report))
 	return report
+}
+
+// M7 of the guard's review: a tenant makes an account in the namespace, writes once as that
+// account, and waits for the proposal.
+func (s *installed) leavesOwnAccounts(t *testing.T) {
+	const own = "system:serviceaccount:stall:helper"
+	ctx := t.Context()
+	must(t, s.admin.Create(ctx, &corev1.Namespace{ObjectMeta: metav1.ObjectMeta{Name: "stall"}}))
+	must(t, s.admin.Create(ctx, &corev1.ServiceAccount{ObjectMeta: metav1.ObjectMeta{Namespace: "stall", Name: "helper"}}))
+	must(t, s.as(deployer).Create(ctx, webDeployment("stall", "web"), client.FieldOwner("pipeline")))
+	must(t, s.as(own).Create(ctx, webDeployment("stall", "cart"), client.FieldOwner("pipeline")))
+	r := s.reportOf("stall", "--kind", "deploy")
+	want := []v1alpha1.ServiceAccountReference{{Namespace: "ci", Name: "deployer"}}
+	if diff := cmp.Diff(want, r.Proposal.Guard.Spec.TrustedWriters.ServiceAccounts); diff != "" {
+		t.Errorf("the trusted accounts of the proposal (-want +got):\n%s", diff)
+	}
+	for _, w := range r.LastWrites {
+		if w.Name == "cart" && w.User != own {
+			t.Errorf("the report knows %q as the writer of cart", w.User)
+		}
+	}
 }
 
 func (s *installed) reportNamesWriters(t *testing.T) {

@@ -8,6 +8,7 @@ import (
 	"fmt"
 	"testing"
 
+	appsv1 "k8s.io/api/apps/v1"
 	corev1 "k8s.io/api/core/v1"
 	metav1 "k8s.io/apimachinery/pkg/apis/meta/v1"
 	"k8s.io/apimachinery/pkg/types"
@@ -15,6 +16,7 @@ import (
 	"k8s.io/client-go/rest"
 	"sigs.k8s.io/controller-runtime/pkg/client"
 
+	"github.com/plumbline-dev/plumbline/pkg/apis/plumbline/v1alpha1"
 	"github.com/plumbline-dev/plumbline/test/harness"
 )
 
@@ -97,6 +99,30 @@ func TestTwelveThousandOwnersChangeNoAnswer(t *testing.T) {
 	if n := policyFailures(t) - failed; n != 0 {
 		t.Errorf("%v expressions could not be evaluated", n)
 	}
+}
+
+// L5 of the guard's review, which docs/reference/deny.md names as a limit: a pod tells its
+// ReplicaSet and no owner of that, so a guard over a custom owner does not see the pod.
+func TestAPodOfACustomOwnersReplicaSetIsNotSeen(t *testing.T) {
+	s := newShop(t, nil)
+	widgets := v1alpha1.GuardedResource{APIVersion: "example.com/v1", Kind: "Widget"}
+	s.guarded(t, func(g *v1alpha1.ClusterSpecGuard) { g.Spec.Resources = []v1alpha1.GuardedResource{widgets} })
+	trusted := as(t, ci)
+	template := deployment(s.namespace, "rollout").Spec
+	set := &appsv1.ReplicaSet{ObjectMeta: metav1.ObjectMeta{Namespace: s.namespace, Name: "rollout"}}
+	set.OwnerReferences = []metav1.OwnerReference{{APIVersion: "example.com/v1", Kind: "Widget", Name: "rollout", UID: "1", Controller: new(true)}}
+	set.Spec = appsv1.ReplicaSetSpec{Replicas: new(int32(0)), Selector: template.Selector, Template: template.Template}
+	mustDo(t, trusted.Create(t.Context(), set))
+	pod := &corev1.Pod{ObjectMeta: metav1.ObjectMeta{Namespace: s.namespace, Name: "rollout-1"}}
+	pod.Spec.Containers = []corev1.Container{{Name: "app", Image: "shop:1"}}
+	pod.OwnerReferences = []metav1.OwnerReference{{APIVersion: "apps/v1", Kind: "ReplicaSet", Name: set.Name, UID: set.UID, Controller: new(true)}}
+	mustDo(t, trusted.Create(t.Context(), pod))
+	debug := func() error {
+		return as(t, "root", "roots").SubResource("ephemeralcontainers").Patch(t.Context(), pod.DeepCopy(),
+			client.RawPatch(types.StrategicMergePatchType, []byte(`{"spec":{"ephemeralContainers":[{"name":"debug","image":"shop:1"}]}}`)),
+			&client.SubResourcePatchOptions{PatchOptions: client.PatchOptions{DryRun: []string{metav1.DryRunAll}}})
+	}
+	wantAllowed(t, debug())
 }
 
 // policyFailures counts evaluations of policies and match conditions that failed. The

@@ -29,6 +29,8 @@ type parts struct {
 	endpoints map[string]*endpointv3.ClusterLoadAssignment
 	listeners []*listenerv3.Listener
 	routes    map[string]*routev3.RouteConfiguration
+	// ejections is a file to which the proxy writes which endpoints it leaves out; empty for none.
+	ejections string
 }
 
 func newParts() parts {
@@ -107,7 +109,9 @@ func (p *parts) bootstrap(t testing.TB) []byte {
 		}
 		static.Listeners = append(static.Listeners, l)
 	}
-	text, err := protojson.Marshal(&bootstrapv3.Bootstrap{StaticResources: static})
+	text, err := protojson.Marshal(&bootstrapv3.Bootstrap{StaticResources: static, ClusterManager: &bootstrapv3.ClusterManager{
+		OutlierDetection: &bootstrapv3.ClusterManager_OutlierDetection{EventLogPath: p.ejections},
+	}})
 	must(t, err)
 	return text
 }

@@ -8,6 +8,7 @@ import (
 	"fmt"
 	"io"
 	"net/http"
+	"strconv"
 	"strings"
 	"sync"
 	"testing"
@@ -18,30 +19,34 @@ import (
 
 // load is clients that ask all the time, and send nothing twice.
 type load struct {
-	t  *testing.T
+	t *testing.T
+	// address of a proxy, and the host that is asked for; empty for the address.
+	address, host string
+
+	// upgrades is held while a WebSocket is opened.
+	upgrades sync.Mutex
+
 	mu sync.Mutex
 	// by is how many answers came from whom, since the last look; slowest is how long the
 	// slowest answer of all took.
 	by      map[string]int
 	failed  []string
 	slowest time.Duration
+	// attempts are the most that an answer took, if the proxy tells.
+	attempts int
 }
 
 // body of requests that have one.
 var body = strings.Repeat("0123456789abcdef", 4096)
 
-// startLoad asks an address over HTTP/1.1 and HTTP/2, with bodies and without, until the test ends.
-func startLoad(t *testing.T, address string) *load {
+// startLoad asks an address until the test ends: over HTTP/1.1 and HTTP/2, with bodies and without,
+// and by calls of gRPC and WebSockets.
+func startLoad(t *testing.T, address, host string) *load {
 	t.Helper()
-	l := &load{t: t, by: map[string]int{}}
+	l := &load{t: t, address: address, host: host, by: map[string]int{}}
 	var clients sync.WaitGroup
 	done := make(chan struct{})
-	for i := range 8 {
-		c := client(t, i%2 == 1)
-		method, content := http.MethodGet, ""
-		if i >= 4 {
-			method, content = http.MethodPost, body
-		}
+	for _, ask := range l.clients() {
 		clients.Go(func() {
 			ticks := time.NewTicker(20 * time.Millisecond)
 			defer ticks.Stop()
@@ -50,7 +55,7 @@ func startLoad(t *testing.T, address string) *load {
 				case <-done:
 					return
 				case <-ticks.C:
-					l.ask(c, method, address, content)
+					ask()
 				}
 			}
 		})
@@ -59,12 +64,35 @@ func startLoad(t *testing.T, address string) *load {
 	return l
 }
 
-func (l *load) ask(c *http.Client, method, address, content string) {
+// clients send one request at each call.
+func (l *load) clients() (all []func()) {
+	for i := range 8 {
+		c := client(l.t, i%2 == 1)
+		method, content := http.MethodGet, ""
+		if i >= 4 {
+			method, content = http.MethodPost, body
+		}
+		all = append(all, func() { l.ask(c, method, content) })
+	}
+	calls := client(l.t, true)
+	return append(all, func() { l.call(calls) }, l.upgrade)
+}
+
+func (l *load) ask(c *http.Client, method, content string) {
+	l.send(c, method, content, "")
+}
+
+// send a request of a type of content, and note who has answered it.
+func (l *load) send(c *http.Client, method, content, kind string) {
 	// A reader without a name for its size: the transport cannot send it a second time.
-	req, err := http.NewRequestWithContext(l.t.Context(), method, "http://"+address+"/", io.MultiReader(strings.NewReader(content)))
+	req, err := http.NewRequestWithContext(l.t.Context(), method, "http://"+l.address+"/", io.MultiReader(strings.NewReader(content)))
 	if err != nil {
 		l.note("", err.Error(), 0)
 		return
+	}
+	req.Host = l.host
+	if kind != "" {
+		req.Header.Set("Content-Type", kind)
 	}
 	begin := time.Now()
 	resp, err := c.Do(req)
@@ -74,11 +102,15 @@ func (l *load) ask(c *http.Client, method, address, content string) {
 	}
 	text, err := io.ReadAll(resp.Body)
 	_ = resp.Body.Close() // read to its end
+	attempts, _ := strconv.Atoi(resp.Header.Get("X-Envoy-Attempt-Count"))
+	l.mu.Lock()
+	l.attempts = max(l.attempts, attempts)
+	l.mu.Unlock()
 	switch {
 	case err != nil:
 		l.note("", err.Error(), time.Since(begin))
-	case resp.StatusCode != http.StatusOK:
-		l.note("", fmt.Sprint(method, " ", resp.Proto, " ", resp.StatusCode, " ", string(text)), time.Since(begin))
+	case resp.StatusCode != http.StatusOK, kind == grpcType && resp.Trailer.Get("Grpc-Status") != "0":
+		l.note("", fmt.Sprint(method, " ", resp.Proto, " ", resp.StatusCode, " ", string(text), resp.Header, resp.Trailer), time.Since(begin))
 	default:
 		l.note(resp.Header.Get("Variation"), "", time.Since(begin))
 	}

@@ -8,11 +8,9 @@ import (
 	"bufio"
 	"io"
 	"net"
-	"net/http"
 	"net/netip"
 	"slices"
 	"strings"
-	"sync/atomic"
 	"testing"
 
 	"github.com/google/go-cmp/cmp"
@@ -61,20 +59,6 @@ func TestARequestPassesAsItIs(t *testing.T) {
 	slices.Sort(answer[1:])
 	if d := cmp.Diff([]string{"HTTP/1.1 418 A Teapot Indeed", "Content-Length: 2", "Date: then", "Server: mine", "Set-Cookie: a=1", "Set-Cookie: b=2", "X-CamelCase: w"}, answer); d != "" {
 		t.Errorf("the answer (-sent +seen):\n%s", d)
-	}
-}
-
-func TestNoRequestIsRepeated(t *testing.T) {
-	var asked atomic.Int32
-	upstream := raw(t, func(c net.Conn) {
-		if _, err := head(bufio.NewReader(c)); err == nil {
-			asked.Add(1) // and nobody is answered
-		}
-	})
-	address := serve(t, web(nil, slot("", endpoint(upstream, ir.Ready))))[0]
-	resp := ask(t, client(t, false), address, "x-envoy-retry-on", "5xx,reset", "x-envoy-max-retries", "5")
-	if resp.status != http.StatusServiceUnavailable || asked.Load() != 1 {
-		t.Errorf("the status is %d and the upstream was asked %d times, want 503 and once", resp.status, asked.Load())
 	}
 }
 

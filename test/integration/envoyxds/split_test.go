@@ -111,6 +111,19 @@ func TestAVisitorStaysAfterTheFirstRequest(t *testing.T) {
 	within(t, "visitors on the canary", canaries, n, 0.3)
 }
 
+// L4 of the review of the mesh: the release may say a domain of the cookie, and that it is secure.
+func TestACookieHasTheDomainAndSecureOfItsRelease(t *testing.T) {
+	envoy.EachVersion(t, func(t *testing.T) {
+		key := byVisitor
+		key.Domain, key.Secure = "shop.example.com", true
+		wanted := regexp.MustCompile(`^visitor=[0-9a-f-]{36}; Path=/; Max-Age=2592000; HttpOnly; SameSite=Lax; Domain=shop\.example\.com; Secure$`)
+		cookies := ask(t, client(t, false), serve(t, split(t, key, "s1", 3_000))[0]).header.Values("Set-Cookie")
+		if len(cookies) != 2 || !wanted.MatchString(cookies[1]) {
+			t.Errorf("the cookies are %q", cookies)
+		}
+	})
+}
+
 // A cookie of the application is never set, and its value decides.
 func TestACookieOfTheApplication(t *testing.T) {
 	address := serve(t, split(t, byCookie, "s1", 5_000))[0]

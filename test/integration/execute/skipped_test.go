@@ -120,6 +120,7 @@ func TestPlansThatAreSkippedComeToAnEndAndAreTold(t *testing.T) {
 	startExecutor(t, records)
 	policy := w.policy(busyWriters)
 	w.untilWaits(policy, "1 TooManyAttempts")
+	w.untilWaits(policy, "this image has a vulnerability")
 	plans := w.plans()
 	if len(plans) != planner.MaxAttempts {
 		t.Errorf("%d plans were made", len(plans))
@@ -144,6 +145,52 @@ func TestPlansThatAreSkippedComeToAnEndAndAreTold(t *testing.T) {
 		}
 		if escalated := w.escalations(policy); n != planner.MaxAttempts || escalated != 1 {
 			return fmt.Errorf("%d warnings of plans, %d of the policy", n, escalated)
+		}
+		return nil
+	})
+}
+
+// immutable has somebody make web again with another selector, which no update changes.
+func (w *world) immutable() {
+	w.t.Helper()
+	w.Deploy(ci, "web")
+	w.UntilIs("web", "InSync")
+	w.Delete(mallory, "web")
+	d := guarded.Deployment(w.Name, "web")
+	d.Spec.Selector.MatchLabels["track"], d.Spec.Template.Labels["track"] = "mallory", "mallory"
+	w.Must(w.As(mallory).Create(w.t.Context(), d))
+	w.Until("web", "the drift is told", func(b *v1alpha1.Baseline) error {
+		if b.Status.State != v1alpha1.StateDrifted || b.Status.Severity == nil || b.Status.Observed.UID != string(d.UID) {
+			return fmt.Errorf("it is %s", guarded.Describe(b))
+		}
+		return nil
+	})
+}
+
+// The same, where the API server lets no update change the field that drifted. The policy makes
+// three plans within seconds, and then a person reads why none of them helped.
+func TestADriftOfAnImmutableFieldIsTriedAFewTimesAndToldInTheWordsOfTheAPIServer(t *testing.T) {
+	startAssessor(t)
+	w := newWorld(t)
+	w.Rollouts()
+	w.UnderGuard()
+	w.immutable()
+	startExecutor(t, newEvidence(t))
+	policy := w.policy(busyWriters)
+	w.untilWaits(policy, "1 TooManyAttempts")
+	w.untilWaits(policy, "field is immutable")
+	plans := w.plans()
+	if len(plans) != planner.MaxAttempts {
+		t.Errorf("%d plans were made", len(plans))
+	}
+	for i := range plans {
+		if p := &plans[i]; p.Status.Phase != v1alpha1.PlanSkipped || p.Status.Steps[0].Reason != v1alpha1.ReasonRefused {
+			t.Errorf("plan %s is %s", p.Name, remediation.Describe(p))
+		}
+	}
+	w.Eventually("a person is told once", func() error {
+		if n := w.escalations(policy); n != 1 {
+			return fmt.Errorf("%d warnings", n)
 		}
 		return nil
 	})

@@ -45,6 +45,12 @@ func TestGuards_HostileFields(t *testing.T) {
 		"its namespace of 256 KiB is refused":              {"trustedWriters: {serviceAccounts: [{namespace: " + text + ", name: ci}]}", []string{"spec.trustedWriters.serviceAccounts[0].namespace"}, "may not be more than 63"},
 		"a namespace of accounts of 256 KiB is refused":    {"trustedWriters: {serviceAccountNamespaces: [" + text + "]}", []string{"spec.trustedWriters.serviceAccountNamespaces[0]"}, "may not be more than 63"},
 		"a rule's name of 256 KiB is refused":              {"expectedWriters: [{name: " + text + ", writers: {users: [a]}, paths: [/a]}]", []string{"spec.expectedWriters[0].name"}, "may not be more than 63"},
+		"an expected user of 256 KiB is refused":           {"expectedWriters: [{name: a, writers: {users: [" + text + "]}, paths: [/a]}]", []string{"spec.expectedWriters[0].writers.users[0]"}, "may not be more than 1024"},
+		"an expected group of 256 KiB is refused":          {"expectedWriters: [{name: a, writers: {groups: [" + text + "]}, paths: [/a]}]", []string{"spec.expectedWriters[0].writers.groups[0]"}, "may not be more than 1024"},
+		"an expected account of 256 KiB is refused":        {"expectedWriters: [{name: a, writers: {serviceAccounts: [{namespace: ci, name: " + text + "}]}, paths: [/a]}]", []string{"spec.expectedWriters[0].writers.serviceAccounts[0].name"}, "may not be more than 253"},
+		"far too many expected users are refused":          {"expectedWriters: [{name: a, writers: {users: [" + repeat(manyEntries(), "u%d") + "]}, paths: [/a]}]", []string{"spec.expectedWriters[0].writers.users"}, "must have at most 64 items"},
+		"far too many expected paths are refused":          {"expectedWriters: [{name: a, writers: {users: [a]}, paths: [" + repeat(manyEntries(), "/p%d") + "]}]", []string{"spec.expectedWriters[0].paths"}, "must have at most"},
+		"an expected path of 256 KiB is refused":           {"expectedWriters: [{name: a, writers: {users: [a]}, paths: [/" + text + "]}]", []string{"spec.expectedWriters[0].paths[0]"}, "may not be more than"},
 		"a reason of 256 KiB is refused":                   {"suspend: {reason: " + text + ", until: '2030-01-01T00:00:00Z'}", []string{"spec.suspend.reason"}, "may not be more than 256"},
 		// Names of people may hold anything; messages of conditions make them printable.
 		"a user name of control characters is accepted": {spec: `trustedWriters: {users: ["a\u0001\u0085\u202e\n"]}`},

@@ -82,9 +82,9 @@ func modeCases() map[string]specCase {
 
 func actionCases() map[string]specCase {
 	cases := map[string]specCase{
-		"Quarantine is refused, and what to use instead": {"action: Quarantine", []string{"spec.action"}, "Quarantine needs Plumbline's traffic, which this version does not have; use NotifyOnly"},
-		"BlueGreen is refused, and what to use instead":  {"strategy: BlueGreen", []string{"spec.strategy"}, "BlueGreen needs Plumbline's traffic, which this version does not have; use Rolling or Canary"},
-		"both at once are both named":                    {"{action: Quarantine, strategy: BlueGreen}", []string{"spec.action", "spec.strategy"}, "Quarantine needs Plumbline's traffic"},
+		"Quarantine is refused, and what to use instead": {"action: Quarantine", []string{"spec.action"}, "Quarantine is not available yet, and comes with rollouts; use NotifyOnly"},
+		"BlueGreen is refused, and what to use instead":  {"strategy: BlueGreen", []string{"spec.strategy"}, "BlueGreen is not available yet, and comes with rollouts; use Rolling or Canary"},
+		"both at once are both named":                    {"{action: Quarantine, strategy: BlueGreen}", []string{"spec.action", "spec.strategy"}, "Quarantine is not available yet"},
 		"an unknown action is refused":                   {"action: Delete", []string{"spec.action"}, "Unsupported value"},
 		"no action is refused":                           {"action: null", []string{"spec.action"}, "Required value"},
 		"an unknown strategy is refused":                 {"strategy: rolling", []string{"spec.strategy"}, "Unsupported value"},

@@ -7,6 +7,7 @@ package mesh
 import (
 	"context"
 	"encoding/json"
+	"fmt"
 	"slices"
 	"strings"
 	"testing"
@@ -16,9 +17,12 @@ import (
 	metav1 "k8s.io/apimachinery/pkg/apis/meta/v1"
 	"sigs.k8s.io/controller-runtime/pkg/client"
 
+	"github.com/plumbline-dev/plumbline/internal/controller/mesh"
 	"github.com/plumbline-dev/plumbline/internal/doctor"
 	"github.com/plumbline-dev/plumbline/pkg/traffic/inject"
 	"github.com/plumbline-dev/plumbline/pkg/traffic/ir"
+	"github.com/plumbline-dev/plumbline/test/harness/backend"
+	"github.com/plumbline-dev/plumbline/test/harness/poll"
 )
 
 // findings of the checks of a mesh, by their names.
@@ -60,11 +64,10 @@ func installed(t *testing.T) {
 func TestTheDoctorExaminesTheMesh(t *testing.T) {
 	s := newShop(t)
 	r, show := shown(t, "xds-0")
-	discover(t, show)
+	d := discover(t, show)
 	if found := r.findings(); found["mesh.proxies"][0].Severity != doctor.OK || !strings.Contains(found["mesh.proxies"][0].Message, "not enabled") {
 		t.Errorf("before there is a mesh: %+v", found)
 	}
-	installed(t)
 	mine := func(id string) string { // others share the cluster
 		for _, f := range r.findings()[id] {
 			if strings.Contains(f.Object+" "+f.Message, s.namespace) {
@@ -73,7 +76,9 @@ func TestTheDoctorExaminesTheMesh(t *testing.T) {
 		}
 		return ""
 	}
-	for _, id := range []string{"mesh.services", "mesh.authority", "mesh.pod-security", "mesh.proxies"} {
+	r.findsOrphans(s)
+	installed(t)
+	for _, id := range []string{"mesh.services", "mesh.authority", "mesh.pod-security", "mesh.proxies", "mesh.upstreams"} {
 		if got := mine(id); got != "" {
 			t.Errorf("%s finds, before anything is broken: %s", id, got)
 		}
@@ -115,8 +120,39 @@ func TestTheDoctorExaminesTheMesh(t *testing.T) {
 			t.Errorf("of %s it finds no %s", object, reason)
 		}
 	}
+	if got := r.findings()["mesh.orphans"][0]; got.Severity != doctor.OK || !strings.HasPrefix(got.Message, "pods with proxies run: ") {
+		t.Errorf("with a discovery server: %+v", got)
+	}
 	s.create(&corev1.ConfigMap{ObjectMeta: s.named(inject.CAConfigMap), Data: map[string]string{inject.CAKey: "x"}})
 	if got := mine("mesh.authority"); got != "" {
 		t.Errorf("with a copy of the authority: %s", got)
 	}
+
+	theirs := newShop(t)
+	theirs.service("pay", backend.Start(t, "paid"))
+	s.proxy(d, s.pod("asks-0", map[string]string{mesh.UpstreamsAnnotation: theirs.namespace + "/pay"}))
+	finds := func(want string) {
+		t.Helper()
+		poll.Until(t, patience, "mesh.upstreams finds "+want, func() error {
+			if got := mine("mesh.upstreams"); got != want && (want == "" || !strings.HasPrefix(got, want)) {
+				return fmt.Errorf("it finds %q", got)
+			}
+			return nil
+		})
+	}
+	finds("Warning Pod/" + s.namespace + "/asks-0 its proxy does not get all that the pod asks for: Service " + theirs.namespace + "/pay: NotExported")
+	theirs.exports("pay", s.namespace)
+	finds("")
+}
+
+// findsOrphans fails unless a pod with a proxy is found while there is no discovery server.
+func (r *replica) findsOrphans(s *shop) {
+	r.t.Helper()
+	pod := s.pod("orphan-0", nil)
+	s.runs(pod)
+	got := r.findings()["mesh.orphans"][0]
+	if got.Severity != doctor.Warning || !strings.HasPrefix(got.Message, "there is no discovery server, so proxies keep the endpoints of the moment at which it went; pods with one: ") {
+		r.t.Errorf("without a discovery server: %+v", got)
+	}
+	s.must(admin.Delete(r.t.Context(), pod, client.GracePeriodSeconds(0)))
 }

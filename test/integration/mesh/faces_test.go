@@ -132,11 +132,17 @@ func served(t *testing.T, address, name, want string) {
 // under has a Service served as a host by gateways; none takes it off.
 func (s *shop) under(service, hosts string) {
 	s.t.Helper()
+	s.ownsBackends()
+	s.asks(service, hosts)
+}
+
+// asks that a Service is served as a host, whosever its endpoints are.
+func (s *shop) asks(service, hosts string) {
+	s.t.Helper()
 	var svc corev1.Service
 	s.must(admin.Get(s.t.Context(), client.ObjectKey{Namespace: s.namespace, Name: service}, &svc))
 	svc.Annotations = map[string]string{ir.HostsAnnotation: hosts}
 	s.must(admin.Update(s.t.Context(), &svc))
-	s.ownsBackends()
 }
 
 // ownsBackends gives the address of the backends to a pod of the namespace. Pods of other tests

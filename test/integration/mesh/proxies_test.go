@@ -14,6 +14,7 @@ import (
 	"net/http/httptest"
 	"net/netip"
 	"path/filepath"
+	"strconv"
 	"strings"
 	"syscall"
 	"testing"
@@ -22,6 +23,7 @@ import (
 	listenerv3 "github.com/envoyproxy/go-control-plane/envoy/config/listener/v3"
 	"google.golang.org/protobuf/types/known/wrapperspb"
 	corev1 "k8s.io/api/core/v1"
+	rbacv1 "k8s.io/api/rbac/v1"
 	metav1 "k8s.io/apimachinery/pkg/apis/meta/v1"
 	"k8s.io/client-go/tools/clientcmd"
 	clientcmdapi "k8s.io/client-go/tools/clientcmd/api"
@@ -38,13 +40,14 @@ import (
 	"github.com/plumbline-dev/plumbline/pkg/traffic/ir"
 	"github.com/plumbline-dev/plumbline/test/harness/backend"
 	"github.com/plumbline-dev/plumbline/test/harness/envoy"
+	"github.com/plumbline-dev/plumbline/test/harness/kubelet"
 	"github.com/plumbline-dev/plumbline/test/harness/poll"
 )
 
 const system = "plumbline-system"
 
-// replica is the pod of a discovery server, as far as the API server's proxy needs it:
-// an address, at which a port shows proxies.
+// replica is the pod of a discovery server, as far as the API server needs it to forward
+// a port: on a node whose kubelet leads to what shows the proxies.
 type replica struct {
 	t *testing.T
 	// url is where they are shown.
@@ -53,25 +56,24 @@ type replica struct {
 	kubeconfig string
 }
 
-// shown has the proxies of a discovery server shown at the address of a pod. The port is
-// the one that the plugin asks.
+// shown has the proxies of a discovery server shown at a port of a pod.
 func shown(t *testing.T, name string) (*replica, func(*mesh.Setup)) {
 	t.Helper()
 	h := proxieshttp.New(name, time.Now)
-	l, err := net.Listen("tcp", net.JoinHostPort(backend.Own(t), "8081")) //nolint:noctx // as a server would
-	if err != nil {
-		t.Fatal(err)
-	}
-	server := &httptest.Server{Listener: l, Config: &http.Server{Handler: h.Beside(http.NotFoundHandler()), ReadHeaderTimeout: time.Minute}}
-	server.Start()
+	server := httptest.NewServer(h.Routes())
 	t.Cleanup(server.Close)
 	s := &shop{t: t, namespace: system}
 	if err := admin.Create(t.Context(), &corev1.Namespace{ObjectMeta: metav1.ObjectMeta{Name: system}}); client.IgnoreAlreadyExists(err) != nil {
 		t.Fatal(err)
 	}
-	pod := &corev1.Pod{ObjectMeta: s.named(name), Spec: corev1.PodSpec{Containers: []corev1.Container{{
-		Name: "xds", Image: "xds", Ports: []corev1.ContainerPort{{Name: "health", ContainerPort: 8081}},
-	}}}}
+	node := "node-of-" + name
+	kubelet.Start(t, admin, node, func(ctx context.Context, namespace, pod, port string) (net.Conn, error) {
+		if namespace != system || pod != name || port != strconv.Itoa(proxieshttp.Port) {
+			return nil, fmt.Errorf("nothing listens at port %s of pod %s/%s", port, namespace, pod)
+		}
+		return (&net.Dialer{}).DialContext(ctx, "tcp", server.Listener.Addr().String())
+	})
+	pod := &corev1.Pod{ObjectMeta: s.named(name), Spec: corev1.PodSpec{NodeName: node, Containers: []corev1.Container{{Name: "xds", Image: "xds"}}}}
 	pod.Labels = map[string]string{"app.kubernetes.io/name": "plumbline", "app.kubernetes.io/component": "xds"}
 	pod.Spec.AutomountServiceAccountToken = new(false)
 	s.create(pod)
@@ -260,13 +262,56 @@ func TestAPodWhoseProxyIsNotThereIsShownAsNotConnected(t *testing.T) {
 	}
 }
 
-// Who may not reach pods by way of the API server is told so, and is told nothing else.
+// M13 of the review of the mesh. The right to reach pods by the API server's proxy, which
+// any scraper has, is not enough: the proxies are not at a port of the network.
 func TestTheRightsOfWhoAsksDecide(t *testing.T) {
 	s := newShop(t)
 	r, show := shown(t, "xds-0")
 	discover(t, show)
-	code, out, errs := r.plumbline(s.namespace, "proxies", "--as", "nobody", "-o", "json")
-	if code != 1 || out != "" || !strings.Contains(errs, "Forbidden") {
-		t.Errorf("(%d) %s\n%s", code, out, errs)
+	const user = "plumbline-reader"
+	ask := func() (code int, out, errs string) {
+		return r.plumbline(s.namespace, "proxies", "--as", user, "-o", "json")
 	}
+	grant(t, user, rbacv1.PolicyRule{APIGroups: []string{""}, Resources: []string{"pods"}, Verbs: []string{"list"}})
+	grant(t, user, rbacv1.PolicyRule{APIGroups: []string{""}, Resources: []string{"pods/proxy"}, Verbs: []string{"get", "create"}})
+	const want = `it takes the right to create pods/portforward in namespace plumbline-system: pods "xds-0" is forbidden: User "plumbline-reader" cannot`
+	poll.Until(t, patience, "a user without the right is told which one is missing", func() error {
+		code, out, errs := ask()
+		if code != 1 || strings.Contains(out, `"answered": true`) || !strings.Contains(errs, want) {
+			return fmt.Errorf("(%d) %s\n%s", code, out, errs)
+		}
+		return nil
+	})
+	grant(t, user, rbacv1.PolicyRule{APIGroups: []string{""}, Resources: []string{"pods/portforward"}, Verbs: []string{"get", "create"}})
+	poll.Until(t, patience, "a user with the right is answered", func() error {
+		code, out, errs := ask()
+		if code != 0 || !strings.Contains(out, `"answered": true`) {
+			return fmt.Errorf("(%d) %s\n%s", code, out, errs)
+		}
+		return nil
+	})
+}
+
+// grant a right in Plumbline's namespace to a user, until the test ends.
+func grant(t *testing.T, user string, rule rbacv1.PolicyRule) {
+	t.Helper()
+	role := &rbacv1.Role{ObjectMeta: metav1.ObjectMeta{Namespace: system, GenerateName: user + "-"}, Rules: []rbacv1.PolicyRule{rule}}
+	if err := admin.Create(t.Context(), role); err != nil {
+		t.Fatal(err)
+	}
+	binding := &rbacv1.RoleBinding{
+		ObjectMeta: metav1.ObjectMeta{Namespace: system, Name: role.Name},
+		RoleRef:    rbacv1.RoleRef{APIGroup: rbacv1.GroupName, Kind: "Role", Name: role.Name},
+		Subjects:   []rbacv1.Subject{{Kind: rbacv1.UserKind, APIGroup: rbacv1.GroupName, Name: user}},
+	}
+	if err := admin.Create(t.Context(), binding); err != nil {
+		t.Fatal(err)
+	}
+	t.Cleanup(func() {
+		for _, object := range []client.Object{role, binding} {
+			if err := admin.Delete(context.WithoutCancel(t.Context()), object); err != nil {
+				t.Error(err)
+			}
+		}
+	})
 }

@@ -45,6 +45,9 @@ func parts() []part {
 		{variant{name: "deny-policy"}, true, false, false, onlyPolicy("plumbline-deny")},
 		{variant{name: "mutating", warning: plumblineSays}, false, true, false, unchanged},
 		{variant{name: "mutating-no-condition", warning: plumblineSays}, false, true, false, dropConditions},
+		{variant{name: "condition-of-writer-policy"}, true, false, false, onlyWriterPolicy(neverMatch)},
+		{variant{name: "condition-of-mutating"}, false, true, false, neverMatch},
+		{variant{name: "condition-of-validating"}, false, false, true, neverMatch},
 	}
 }
 
@@ -77,6 +80,18 @@ func dropConditions(object *unstructured.Unstructured) {
 		unstructured.RemoveNestedField(object.Object, "spec", "matchConditions")
 	}
 	eachWebhook(object, func(webhook map[string]any) { delete(webhook, "matchConditions") })
+}
+
+// neverMatch has the API server evaluate the match conditions, and then no more.
+func neverMatch(object *unstructured.Unstructured) {
+	never := func(of map[string]any) {
+		conditions, _ := of["matchConditions"].([]any)
+		of["matchConditions"] = append(slices.Clone(conditions), map[string]any{"name": "never", "expression": "false"})
+	}
+	if spec, is := object.Object["spec"].(map[string]any); is && object.GetKind() == "MutatingAdmissionPolicy" {
+		never(spec)
+	}
+	eachWebhook(object, never)
 }
 
 func eachWebhook(object *unstructured.Unstructured, change func(map[string]any)) {

@@ -38,14 +38,14 @@ type plumbline struct {
 	chart  []*unstructured.Unstructured
 }
 
-// renderChart renders the chart with its own values.
-func renderChart(b *testing.B) []*unstructured.Unstructured {
+// renderChart renders the chart with its own values, and with further arguments of Helm.
+func renderChart(b *testing.B, args ...string) []*unstructured.Unstructured {
 	b.Helper()
 	helm, err := rendered.Find(b.Context())
 	if err != nil {
 		b.Fatal(err)
 	}
-	chart, err := apiserver.Render(b.Context(), helm)
+	chart, err := apiserver.Render(b.Context(), helm, args...)
 	if err != nil {
 		b.Fatal(err)
 	}

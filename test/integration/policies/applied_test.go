@@ -38,14 +38,23 @@ func patched(w write) sent {
 	return sent{fmt.Sprintf("%s patches %s", w.user, w.patch), func(t *testing.T, d *appsv1.Deployment) { apply(t, d, w) }}
 }
 
-// appliedBy is a server-side apply of an image.
+// appliedBy is a server-side apply of an image and a label.
 func appliedBy(user, manager, image string, groups ...string) sent {
-	return sent{user + " applies " + image, func(t *testing.T, d *appsv1.Deployment) {
+	content := imageOf(image)
+	content["metadata"] = map[string]any{"labels": map[string]any{"by": "an-apply"}}
+	return appliedOf(user, manager, content, groups...)
+}
+
+func imageOf(image string) map[string]any {
+	containers := []any{map[string]any{"name": "app", "image": image}}
+	return map[string]any{"spec": map[string]any{"template": map[string]any{"spec": map[string]any{"containers": containers}}}}
+}
+
+// appliedOf is a server-side apply.
+func appliedOf(user, manager string, content map[string]any, groups ...string) sent {
+	return sent{fmt.Sprintf("%s applies %v", user, content), func(t *testing.T, d *appsv1.Deployment) {
 		t.Helper()
-		o := object("apps/v1", "Deployment", d.Name, map[string]any{"metadata": map[string]any{"labels": map[string]any{"by": "an-apply"}}, "spec": map[string]any{
-			"template": map[string]any{"spec": map[string]any{
-				"containers": []any{map[string]any{"name": "app", "image": image}}}},
-		}})
+		o := object("apps/v1", "Deployment", d.Name, content)
 		c := mustBe(t, user, append([]string{"tenants"}, groups...)...)
 		if err := c.Apply(t.Context(), client.ApplyConfigurationFromUnstructured(o), client.FieldOwner(manager), client.ForceOwnership); err != nil {
 			t.Fatalf("applying as %s: %v", user, err)
@@ -94,6 +103,9 @@ func TestAnApplyThatChangesNoContentIsStamped(t *testing.T) {
 			[]sent{lastApplied("ci", `{"a":1}`), patched(merge("mallory", `{"spec":{"paused":true}}`))}, appliedStamp{}},
 		"an update that takes the image from the apply takes it away": {
 			[]sent{appliedBy("ci", "ci", "shop:1"), patched(strategic("alice", setImage))}, appliedStamp{}},
+		"an apply that gives fields up and takes a shorter one": {
+			[]sent{appliedOf("ci", "ci", imageOf("shop:1")), appliedOf("mallory", "ci", map[string]any{"spec": map[string]any{"replicas": int64(1)}})},
+			appliedStamp{"mallory", "", ssa}},
 		"an entry that a client edits makes no apply": {
 			[]sent{appliedBy("ci", "ci", "shop:1"), editEntries("mallory")}, appliedStamp{}},
 		"a forged stamp does not land": {
@@ -151,7 +163,7 @@ func editEntries(user string) sent {
 		entries := live.GetManagedFields()
 		for i := range entries {
 			if entries[i].Operation == metav1.ManagedFieldsOperationApply {
-				entries[i].FieldsV1 = metav1.NewFieldsV1(`{"f:spec":{"f:replicas":{}}}`)
+				entries[i].FieldsV1 = metav1.NewFieldsV1(`{"f:spec":{"f:template":{"f:spec":{"f:containers":{"k:{\"name\":\"app\"}":{"f:image":{}}}}}}}`)
 			}
 		}
 		live.SetManagedFields(entries)

@@ -22,11 +22,13 @@ import (
 )
 
 // fillings are the sizes of the metadata that a tenant may fill. Annotations have room
-// for 256 KiB, and etcd has no room for 46,000 owners.
+// for 256 KiB, and etcd has no room for 46,000 owners. managedFields are the fields of
+// one entry.
 var fillings = map[string][]int{
-	"annotations": {0, 1_000, 46_000},
-	"labels":      {0, 1_000, 46_000},
-	"owners":      {0, 1_000, 12_000},
+	"annotations":   {0, 1_000, 46_000},
+	"labels":        {0, 1_000, 46_000},
+	"owners":        {0, 1_000, 12_000},
+	"managedFields": {0, 1_000, 46_000},
 }
 
 var (
@@ -45,14 +47,24 @@ type expressionCase struct {
 	creator, writer string
 	patch           func(i int) string
 	patchType       types.PatchType
+	// manager is the name of the writer's field manager; empty: the API server chooses it.
+	manager string
 	// dryRun is for a write that cannot be repeated.
 	dryRun bool
-	fill   []string
+	// creates makes the object anew at each write, which is a dry run.
+	creates bool
+	fill    []string
 	// refusedFrom is the size from which the Deny policy refuses the write.
 	refusedFrom int
 	// twin compares with a kind of the same schema in a group that no policy covers. The
 	// policies of Plumbline's own kinds exclude no namespace.
 	twin bool
+}
+
+// annotateOwned changes an annotation that fillMetadata gives to the apply of a manager, so
+// that the entry of the manager loses a field.
+func annotateOwned(i int) string {
+	return fmt.Sprintf(`{"metadata":{"annotations":{%q:"%d"}}}`, fillingKey(i), i)
 }
 
 func annotate(i int) string { return fmt.Sprintf(`{"metadata":{"annotations":{"x":"%d"}}}`, i) }
@@ -61,6 +73,11 @@ func deploymentObject(name string) client.Object {
 	d := deployment(name)
 	d.Spec.Paused = true
 	return d
+}
+
+// datedObject is one that the executor may make for a day.
+func datedObject(name string) client.Object {
+	return dated(deploymentObject(name), time.Now().Add(24*time.Hour).UTC().Format(time.RFC3339))
 }
 
 func podObject(name string) client.Object {
@@ -88,7 +105,15 @@ func BenchmarkWebhookConditions(b *testing.B) {
 // the size of the metadata that a tenant may fill.
 func BenchmarkPolicies(b *testing.B) {
 	cases := map[string]*expressionCase{
-		"writer, content changed": {resource: deployments, object: deploymentObject, patch: pause, fill: anyMetadata},
+		"writer, content changed":        {resource: deployments, object: deploymentObject, patch: pause, fill: anyMetadata},
+		"writer, an apply loses a field": {resource: deployments, object: deploymentObject, manager: filledManager, patch: annotateOwned, fill: []string{"managedFields"}},
+		"writer, an apply is stamped, an annotation changed": {resource: deployments, object: deploymentObject, fill: []string{"managedFields"},
+			patch: func(i int) string {
+				if i == 0 {
+					return `{"metadata":{"annotations":{"kubectl.kubernetes.io/last-applied-configuration":"{}"}}}`
+				}
+				return annotate(i)
+			}},
 		"writer, stamp forged": {resource: deployments, object: deploymentObject, fill: []string{"annotations"},
 			patch: func(i int) string {
 				return fmt.Sprintf(`{"metadata":{"annotations":{"plumbline.dev/writer":"forged-%d"}}}`, i)
@@ -103,6 +128,14 @@ func BenchmarkPolicies(b *testing.B) {
 			}},
 		"remediation, a plan is annotated": {resource: ourKinds.WithResource("remediationplans"), twin: true, creator: "boss", fill: []string{"annotations"},
 			object: func(name string) client.Object { return remediationPlan(name, "boss") }, patch: annotate},
+		"remediation, a policy is annotated": {resource: ourKinds.WithResource("remediationpolicies"), twin: true, creator: "boss", fill: []string{"annotations"},
+			object: func(name string) client.Object { return remediationPolicy(name) }, patch: annotate},
+		"remediation, a request is annotated": {resource: ourKinds.WithResource("remediationrequests"), twin: true, creator: "boss", fill: []string{"annotations"},
+			object: func(name string) client.Object { return remediationRequest(name, "boss") }, patch: annotate},
+		"executor-marks, the status of a baseline": {resource: ourKinds.WithResource("baselines"), subresource: "status", twin: true, creator: assessor, writer: assessor, fill: []string{"annotations"},
+			object: func(name string) client.Object { return baseline(name) },
+			patch:  func(i int) string { return fmt.Sprintf(`{"status":{"findingsTotal":%d}}`, i) }},
+		"creations, the executor makes an object": {resource: deployments, object: datedObject, writer: executor, creates: true, fill: []string{"annotations"}},
 		"remediation, a ledger is annotated": {resource: ourKinds.WithResource("remediationledgers"), twin: true, creator: executor, fill: []string{"annotations"},
 			object: func(name string) client.Object {
 				l := remediationLedger(name)

@@ -10,6 +10,7 @@ import (
 	"encoding/json"
 	"errors"
 	"fmt"
+	"maps"
 	"path"
 	"slices"
 	"strings"
@@ -33,6 +34,8 @@ import (
 const (
 	// twinGroup has the kinds of Plumbline once more, without its policies.
 	twinGroup = "twin.example.org"
+	// filledManager is the manager whose entry fillMetadata fills.
+	filledManager = "filled"
 	// denyTrusts is the trusted writer of the guard of mode Deny.
 	denyTrusts = "system:serviceaccount:cicd:deployer"
 )
@@ -71,6 +74,10 @@ func (c *expressionCase) place(b *testing.B, beside, refused bool) *expressionPl
 	}
 	kind.Group = resource.Group
 	u.SetGroupVersionKind(kind)
+	namespaces := path.Join("namespaces", namespace)
+	if u.GetNamespace() == "" { // of the cluster
+		namespace, namespaces = "", ""
+	}
 	u.SetNamespace(namespace)
 	prefix := "/apis/" + resource.Group
 	if resource.Group == "" {
@@ -78,7 +85,7 @@ func (c *expressionCase) place(b *testing.B, beside, refused bool) *expressionPl
 	}
 	return &expressionPlace{
 		b: b, c: c, object: object, refused: refused,
-		path:    path.Join(prefix, resource.Version, "namespaces", namespace, resource.Resource),
+		path:    path.Join(prefix, resource.Version, namespaces, resource.Resource),
 		creator: restClient(b, creator), writer: restClient(b, c.writer),
 	}
 }
@@ -98,12 +105,46 @@ func (p *expressionPlace) create(filling string, size int) {
 	p.b.Helper()
 	u := &unstructured.Unstructured{Object: p.object}
 	fillMetadata(u, filling, size)
+	p.remove()
+	if p.c.creates {
+		return
+	}
+	if err := p.send(p.creator.Post().AbsPath(p.path), u); err != nil {
+		p.b.Fatal(err)
+	}
+	if filling == "managedFields" && size > 0 {
+		p.fillManagedFields(size)
+	}
+}
+
+// send sends an object as JSON.
+func (p *expressionPlace) send(request *rest.Request, u *unstructured.Unstructured) error {
+	p.b.Helper()
 	body, err := json.Marshal(u)
 	if err != nil {
 		p.b.Fatal(err)
 	}
-	p.remove()
-	if err := p.creator.Post().AbsPath(p.path).SetHeader("Content-Type", "application/json").Body(body).Do(p.b.Context()).Error(); err != nil {
+	return request.SetHeader("Content-Type", "application/json").Body(body).Do(p.b.Context()).Error()
+}
+
+// fillManagedFields gives an apply so many annotations, which the object lacks. The API
+// server takes entries from an update only.
+func (p *expressionPlace) fillManagedFields(size int) {
+	p.b.Helper()
+	raw, err := p.creator.Get().AbsPath(p.path, "expressions").DoRaw(p.b.Context())
+	if err != nil {
+		p.b.Fatal(err)
+	}
+	u := &unstructured.Unstructured{}
+	if err := u.UnmarshalJSON(raw); err != nil {
+		p.b.Fatal(err)
+	}
+	keys := make([]string, size)
+	for i := range keys {
+		keys[i] = fmt.Sprintf("%q:{}", "f:"+fillingKey(i))
+	}
+	u.SetManagedFields([]metav1.ManagedFieldsEntry{applyEntry(filledManager, `{"f:metadata":{"f:annotations":{`+strings.Join(keys, ",")+`}}}`)})
+	if err := p.send(p.creator.Put().AbsPath(p.path, "expressions"), u); err != nil {
 		p.b.Fatal(err)
 	}
 }
@@ -128,12 +169,12 @@ func (p *expressionPlace) remover() string {
 // write makes the write of the case, and tells how long the API server took.
 func (p *expressionPlace) write(i int) time.Duration {
 	p.b.Helper()
-	request := p.writer.Patch(cmp.Or(p.c.patchType, types.MergePatchType)).AbsPath(p.path, "expressions", p.c.subresource).Body([]byte(p.c.patch(i)))
-	if p.c.dryRun {
-		request = request.Param("dryRun", "All")
+	request, err := p.request(i)
+	if err != nil {
+		p.b.Fatal(err)
 	}
 	began := time.Now()
-	err := request.Do(p.b.Context()).Error()
+	err = request.Do(p.b.Context()).Error()
 	took := time.Since(began)
 	if refused := apierrors.IsForbidden(err) && strings.Contains(err.Error(), "plumbline-deny"); refused != p.refused || err != nil && !refused {
 		p.b.Fatalf("the answer to the write is %v, expected to be refused: %t", err, p.refused)
@@ -141,20 +182,42 @@ func (p *expressionPlace) write(i int) time.Duration {
 	return took
 }
 
+// request is the write of the case.
+func (p *expressionPlace) request(i int) (*rest.Request, error) {
+	if p.c.creates {
+		body, err := json.Marshal(p.object)
+		return p.writer.Post().AbsPath(p.path).Param("dryRun", "All").SetHeader("Content-Type", "application/json").Body(body), err
+	}
+	request := p.writer.Patch(cmp.Or(p.c.patchType, types.MergePatchType)).AbsPath(p.path, "expressions", p.c.subresource).Body([]byte(p.c.patch(i)))
+	if p.c.manager != "" {
+		request = request.Param("fieldManager", p.c.manager)
+	}
+	if p.c.dryRun {
+		request = request.Param("dryRun", "All")
+	}
+	return request, nil
+}
+
+// fillingKey names one of the entries that fill metadata, in three bytes.
+func fillingKey(i int) string {
+	const alphabet = "abcdefghijklmnopqrstuvwxyzABCDEFGHIJKLMNOPQRSTUVWXYZ0123456789"
+	return string([]byte{alphabet[i%62], alphabet[i/62%62], alphabet[i/62/62%62]})
+}
+
 // fillMetadata gives an object so many annotations, labels or owners.
 func fillMetadata(u *unstructured.Unstructured, filling string, size int) {
-	const alphabet = "abcdefghijklmnopqrstuvwxyzABCDEFGHIJKLMNOPQRSTUVWXYZ0123456789"
 	entries := map[string]string{}
 	var owners []metav1.OwnerReference
 	for i := range size {
-		key := []byte{alphabet[i%62], alphabet[i/62%62], alphabet[i/62/62%62]}
-		entries[string(key)] = ""
-		owners = append(owners, metav1.OwnerReference{APIVersion: "v1", Kind: "ConfigMap", Name: "o", UID: types.UID(key)})
+		entries[fillingKey(i)] = ""
+		owners = append(owners, metav1.OwnerReference{APIVersion: "v1", Kind: "ConfigMap", Name: "o", UID: types.UID(fillingKey(i))})
 	}
 	switch filling {
 	case "annotations":
+		maps.Copy(entries, u.GetAnnotations())
 		u.SetAnnotations(entries)
 	case "labels":
+		maps.Copy(entries, u.GetLabels())
 		u.SetLabels(entries)
 	case "owners":
 		u.SetOwnerReferences(owners[:size])
@@ -201,7 +264,7 @@ func installTwin(b *testing.B, plural string) {
 	}
 	asRoot := restClient(b, "")
 	poll.Until(b, patience, "the twin of "+plural+" is served", func() error {
-		return asRoot.Get().AbsPath("/apis", twinGroup, "v1alpha1", "namespaces", tenant, plural).Do(b.Context()).Error()
+		return asRoot.Get().AbsPath("/apis", twinGroup, "v1alpha1", plural).Do(b.Context()).Error()
 	})
 }
 

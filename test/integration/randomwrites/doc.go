@@ -1,6 +1,7 @@
 // SPDX-License-Identifier: Apache-2.0
 
-// Package randomwrites has random requests of four users to ten kinds judged by an
+// Package randomwrites has random requests of four users to eleven kinds judged by an
 // assessor on a real API server, beside Kubernetes' own controllers. A naive twin, which
-// knows each author, predicts the authorised values and the state.
+// knows each author, predicts the authorised values, the state, and the findings with their
+// authors.
 package randomwrites

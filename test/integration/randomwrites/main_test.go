@@ -69,7 +69,7 @@ func startControllers(t *testing.T) {
 		t.Fatal(err)
 	}
 	controllers, err := apiserver.StartControllers(directory, file, "deployment-controller", "replicaset-controller",
-		"statefulset-controller", "daemonset-controller", "cronjob-controller", "garbage-collector-controller", "serviceaccount-controller")
+		"statefulset-controller", "daemonset-controller", "cronjob-controller", "job-controller", "garbage-collector-controller", "serviceaccount-controller")
 	if err != nil {
 		t.Fatal(err)
 	}

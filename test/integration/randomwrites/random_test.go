@@ -10,6 +10,7 @@ import (
 	"fmt"
 	"math/rand/v2"
 	"os"
+	"slices"
 	"strings"
 	"testing"
 
@@ -17,8 +18,6 @@ import (
 	apierrors "k8s.io/apimachinery/pkg/api/errors"
 	metav1 "k8s.io/apimachinery/pkg/apis/meta/v1"
 	"k8s.io/apimachinery/pkg/apis/meta/v1/unstructured"
-	"k8s.io/apimachinery/pkg/types"
-	"k8s.io/client-go/util/retry"
 	"sigs.k8s.io/controller-runtime/pkg/client"
 
 	"github.com/plumbline-dev/plumbline/internal/kube"
@@ -50,9 +49,10 @@ type game struct {
 	twins []*twin
 	// writes counts the requests, and makes each value another.
 	writes int
-	// decoy owns objects that mallory wants to pass for products of a controller.
-	decoy metav1.OwnerReference
-	log   []string
+	// decoy and cronDecoy own objects that mallory wants to pass for products of a
+	// controller.
+	decoy, cronDecoy metav1.OwnerReference
+	log              []string
 }
 
 // TestRandomWritesAreFoundAndNeverLaundered is the naive twin of the whole assessor. Each
@@ -64,7 +64,7 @@ func TestRandomWritesAreFoundAndNeverLaundered(t *testing.T) {
 	}
 	const writesPerRound = 25
 	g := &game{Namespace: cluster.NewNamespace(t), t: t, rng: seed.Random(t)}
-	g.InstallKind("example.org", "Widget", "widgets", apiextensions.NamespaceScoped)
+	g.InstallKind(customGroup, "Widget", "widgets", apiextensions.NamespaceScoped, withSubresources)
 	startControllers(t)
 	assessor := startAssessor(t)
 	g.prepare()
@@ -79,6 +79,7 @@ func TestRandomWritesAreFoundAndNeverLaundered(t *testing.T) {
 		if away {
 			for _, w := range g.twins {
 				w.vague = w.authorised != nil
+				w.forget()
 			}
 			assessor = startAssessor(t)
 		}
@@ -104,9 +105,12 @@ func (g *game) prepare() {
 	decoy.Spec.Replicas = new(int32(0))
 	g.Must(g.As(mallory).Create(g.Ctx(), decoy))
 	g.decoy = metav1.OwnerReference{APIVersion: "apps/v1", Kind: "Deployment", Name: "decoy", UID: decoy.UID, Controller: new(true)}
+	cron := g.object(&twin{kind: kinds[slices.IndexFunc(kinds, func(k kind) bool { return k.Kind == "CronJob" })], name: "decoy"}, mallory)
+	g.Must(g.As(mallory).Create(g.Ctx(), cron))
+	g.cronDecoy = metav1.OwnerReference{APIVersion: "batch/v1", Kind: "CronJob", Name: "decoy", UID: cron.GetUID(), Controller: new(true)}
 	for i, k := range kinds {
 		for n := range 2 {
-			w := &twin{kind: k, name: fmt.Sprintf("o%d-%d", i, n), trusted: map[string][]string{}}
+			w := newTwin(k, fmt.Sprintf("o%d-%d", i, n))
 			g.twins = append(g.twins, w)
 			g.create(w, guarded.CI)
 		}
@@ -176,6 +180,8 @@ func (g *game) write() {
 		g.scale(w, author)
 	case n < 5:
 		g.metadata(w, author)
+	case n < 7:
+		g.status(w, author)
 	default:
 		g.change(w, author)
 	}
@@ -189,7 +195,7 @@ func (g *game) create(w *twin, author string) {
 	}
 	g.note("%s creates %s %s", author, w.Kind, w.name)
 	g.Must(g.As(author).Create(g.Ctx(), u))
-	w.observeCreation(valuesOf(w.kind, u.Object), author == guarded.CI)
+	w.observeCreation(valuesOf(w.kind, u.Object), author)
 }
 
 func (g *game) remove(w *twin, author string) {
@@ -204,116 +210,6 @@ func (g *game) remove(w *twin, author string) {
 		return nil
 	})
 	w.live = nil
-}
-
-// scale writes through the subresource, whose author no stamp names.
-func (g *game) scale(w *twin, author string) {
-	g.t.Helper()
-	if !w.scales {
-		g.change(w, author)
-		return
-	}
-	g.value(author)
-	u := g.read(w)
-	// The decoy's number stays nothing, so that no controller makes pods.
-	replicas := fmt.Sprint(g.rng.IntN(2))
-	g.note("%s scales %s %s to %s", author, w.Kind, w.name, replicas)
-	body := &unstructured.Unstructured{}
-	body.SetGroupVersionKind(gvk("autoscaling/v1", "Scale"))
-	g.Must(g.As(author).SubResource("scale").Patch(g.Ctx(), u, client.RawPatch(types.MergePatchType, []byte(`{"spec":{"replicas":`+replicas+`}}`)), client.WithSubResourceBody(body)))
-	w.observeWrite(valuesOf(w.kind, g.read(w).Object), false)
-}
-
-// metadata writes fields that are never compared, to pass for CI or for a product.
-func (g *game) metadata(w *twin, author string) {
-	g.t.Helper()
-	g.value(author)
-	patch := map[string]any{"annotations": map[string]any{"looked-at": fmt.Sprint(g.writes), v1alpha1.AnnotationWriter: guarded.CI}}
-	switch g.rng.IntN(3) {
-	case 0:
-		patch["labels"] = map[string]any{"team": fmt.Sprint(g.writes)}
-	case 1:
-		patch["ownerReferences"] = []any{g.decoy}
-	case 2:
-		patch["ownerReferences"] = nil
-	}
-	raw, err := json.Marshal(map[string]any{"metadata": patch})
-	g.Must(err)
-	g.note("%s writes metadata of %s %s: %s", author, w.Kind, w.name, raw)
-	g.Must(g.As(author).Patch(g.Ctx(), g.read(w), client.RawPatch(types.MergePatchType, raw)))
-}
-
-// change writes one field, or several, by a random verb.
-func (g *game) change(w *twin, author string) {
-	g.t.Helper()
-	value := g.value(author)
-	fields := w.fields
-	if g.rng.IntN(3) > 0 {
-		fields = []string{w.fields[g.rng.IntN(len(w.fields))]}
-	}
-	if author != guarded.CI && g.rng.IntN(4) == 0 { // a replay of what CI once wrote
-		if old := w.trusted[fields[0]]; len(old) > 0 {
-			value, fields = old[g.rng.IntN(len(old))], fields[:1]
-		}
-	}
-	verb := g.rng.IntN(4)
-	forged := author != guarded.CI && g.rng.IntN(2) == 0
-	g.note("%s changes %v of %s %s to %q by verb %d", author, fields, w.Kind, w.name, value, verb)
-	// A controller may write between the read and the request.
-	g.Must(retry.RetryOnConflict(retry.DefaultRetry, func() error {
-		u := g.read(w)
-		if u == nil {
-			return fmt.Errorf("%s %s is gone", w.Kind, w.name)
-		}
-		before := u.DeepCopy()
-		for _, field := range fields {
-			put(u, field, fieldValue(field, value))
-		}
-		if forged {
-			forge(u)
-		}
-		return g.request(author, verb, before, u)
-	}))
-	after := valuesOf(w.kind, g.read(w).Object)
-	w.observeWrite(after, author == guarded.CI)
-	if verb == verbApply && author == guarded.CI {
-		w.observeApply(after)
-	}
-}
-
-// verbApply applies the object as it was read, with the changes of the author.
-const verbApply = 2
-
-// fieldValue is a value in the form that a field has.
-func fieldValue(field, value string) string {
-	if strings.HasSuffix(field, "/image") && !strings.Contains(value, "/") {
-		return "registry.example/" + value + ":1"
-	}
-	return value
-}
-
-// request writes an object by one of the verbs; one is a dry run before the write.
-func (g *game) request(author string, verb int, before, u *unstructured.Unstructured) error {
-	c := g.As(author)
-	switch verb {
-	case 0:
-		return c.Update(g.Ctx(), u)
-	case 1:
-		return c.Patch(g.Ctx(), u, client.MergeFrom(before))
-	case verbApply:
-		u.SetManagedFields(nil)
-		u.SetResourceVersion("")
-		raw, err := json.Marshal(u)
-		if err != nil {
-			return fmt.Errorf("encoding what is applied: %w", err)
-		}
-		return c.Patch(g.Ctx(), u, client.RawPatch(types.ApplyPatchType, raw), client.FieldOwner(short(author)), client.ForceOwnership)
-	default:
-		if err := c.Update(g.Ctx(), u.DeepCopy(), client.DryRunAll); err != nil {
-			return err
-		}
-		return c.Update(g.Ctx(), u)
-	}
 }
 
 // check waits until each Baseline agrees with its twin. Laundering ends the test at once.

@@ -12,6 +12,7 @@ import (
 	"k8s.io/apimachinery/pkg/apis/meta/v1/unstructured"
 
 	"github.com/plumbline-dev/plumbline/pkg/apis/plumbline/v1alpha1"
+	"github.com/plumbline-dev/plumbline/test/harness/guarded"
 )
 
 // twin knows the truth about one object, because each value names its author.
@@ -30,12 +31,46 @@ type twin struct {
 	// vague: a trusted write may have been withheld, because an assessor was away, or
 	// because the write touched a list without keys that another author had changed.
 	vague bool
+	// creator made the object, writers wrote the values that are there now, and wrote are
+	// all who ever wrote a value to a field, by field and value.
+	creator string
+	writers map[string]string
+	wrote   map[[2]string][]string
+	// unseen are the fields that may have been written while no assessor watched: who
+	// wrote them need not be known. So is the creator under the empty name.
+	unseen map[string]bool
 }
 
-// observeWrite takes the values after a write of an author.
-func (w *twin) observeWrite(after map[string]string, trusted bool) {
+func newTwin(k kind, name string) *twin {
+	return &twin{
+		kind: k, name: name, trusted: map[string][]string{}, writers: map[string]string{},
+		wrote: map[[2]string][]string{}, unseen: map[string]bool{},
+	}
+}
+
+// forget says that no assessor watched for a while.
+func (w *twin) forget() {
+	w.unseen[""] = true
+	for field := range w.live {
+		w.unseen[field] = true
+	}
+}
+
+// attribute notes who wrote a value that is there now.
+func (w *twin) attribute(field, value, author string) {
+	at := [2]string{field, value}
+	w.writers[field], w.wrote[at], w.unseen[field] = author, append(w.wrote[at], author), false
+}
+
+// observeWrite takes the values after a write of an author. The author of a write through
+// a subresource is empty: no stamp names that one.
+func (w *twin) observeWrite(after map[string]string, author string) {
 	for field, value := range after {
-		if !trusted || w.live[field] == value {
+		if w.live[field] == value {
+			continue
+		}
+		w.attribute(field, value, author)
+		if author != guarded.CI {
 			continue
 		}
 		w.trusted[field] = append(w.trusted[field], value)
@@ -64,9 +99,12 @@ func (w *twin) observeApply(stated map[string]string) {
 }
 
 // observeCreation takes the values of a new object.
-func (w *twin) observeCreation(values map[string]string, trusted bool) {
-	w.live = values
-	if !trusted {
+func (w *twin) observeCreation(values map[string]string, author string) {
+	w.live, w.creator, w.unseen[""] = values, author, false
+	for field, value := range values {
+		w.attribute(field, value, author)
+	}
+	if author != guarded.CI {
 		return
 	}
 	w.authorised, w.vague = map[string]string{}, false
@@ -122,7 +160,7 @@ func (w *twin) compare(b *v1alpha1.Baseline, body map[string]any) error {
 			return fmt.Errorf("%s of %q is authorised, want %q", field, value, w.authorised[field])
 		}
 	}
-	return nil
+	return w.compareFindings(b.Status.Findings)
 }
 
 // settle takes the authorised values after writes that may have been withheld, if a

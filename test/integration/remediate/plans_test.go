@@ -60,6 +60,34 @@ func TestDriftBecomesAPlan(t *testing.T) {
 	})
 }
 
+// M5 of the guard's review: "the stricter holds" let a tenant keep repairs from the objects
+// of the platform.
+func TestAGuardOfATenantKeepsNoRepairFromAnObjectOfThePlatform(t *testing.T) {
+	for name, change := range map[string]func(*v1alpha1.SpecGuard){
+		"it is unmanaged": func(g *v1alpha1.SpecGuard) { g.Spec.ManagementPolicy = v1alpha1.Unmanaged },
+		"it is suspended": func(g *v1alpha1.SpecGuard) {
+			g.Spec.Suspend = &v1alpha1.Suspension{Reason: "mine", Until: metav1.NewTime(time.Now().Add(time.Hour))}
+		},
+	} {
+		t.Run(name, func(t *testing.T) {
+			w := newWorld(t)
+			start(t)
+			w.UnderClusterGuard(w.Name)
+			w.Guard(change)
+			w.running("web", "db", "cache")
+			w.Until("web", "both guards select it", func(b *v1alpha1.Baseline) error {
+				if len(b.Status.Guards) != 2 {
+					return fmt.Errorf("these do: %v", b.Status.Guards)
+				}
+				return nil
+			})
+			w.policy()
+			w.SetImage(alice, "web", evil)
+			w.untilTargets("web")
+		})
+	}
+}
+
 // What an object was when it last worked is remembered, without anything but its
 // status changing.
 func TestAnAuthorisedStateThatWorksIsRemembered(t *testing.T) {

@@ -68,7 +68,8 @@ func TestAReplicaThatIsKilledIsNamedUntilItsProxiesAreElsewhere(t *testing.T) {
 	router := w.decide(1, 1000)
 	w.seen(router, "both have confirmed it", proven(1, 2))
 
-	moves.way.lead("") // nowhere yet
+	moves.way.Lead() // nowhere yet
+	moves.way.Cut()
 	w.other.stop()
 	seen := w.seen(router, "the replica is not heard, and its proxy unknown", func(s traffic.Observation) bool {
 		return s.Knowledge == traffic.Unknown && slices.Equal(s.Unheard, []string{"xds-b"}) && len(s.Laggards) == 1
@@ -76,7 +77,7 @@ func TestAReplicaThatIsKilledIsNamedUntilItsProxiesAreElsewhere(t *testing.T) {
 	if l := seen.Laggards[0]; l.Name != moves.name || seen.Wanted != 2 || seen.Confirmed != 1 {
 		t.Errorf("what is seen is %+v", seen)
 	}
-	moves.way.lead(w.leader.address)
+	moves.way.Lead(w.leader.address)
 	w.seen(router, "the proxy has confirmed it at the other replica", proven(1, 2))
 	router = w.decide(2, 2000)
 	w.seen(router, "and what comes then", proven(2, 2))

@@ -28,6 +28,7 @@ import (
 	"github.com/plumbline-dev/plumbline/test/harness/envoy"
 	"github.com/plumbline-dev/plumbline/test/harness/freeport"
 	"github.com/plumbline-dev/plumbline/test/harness/proxypod"
+	"github.com/plumbline-dev/plumbline/test/harness/relay"
 )
 
 // The only proxy is that of another replica, which the leader has its counts from.
@@ -116,7 +117,7 @@ func (w *world) counting(name string, r *replica) (front string) {
 	for file, content := range files {
 		w.must(os.WriteFile(filepath.Join(directory, file), []byte(content), 0o600))
 	}
-	replica, at := netip.MustParseAddrPort(newWay(w.t, r.address).address), netip.MustParseAddrPort(freeport.Address(w.t))
+	replica, at := netip.MustParseAddrPort(relay.Start(w.t, r.address).Address), netip.MustParseAddrPort(freeport.Address(w.t))
 	raw, err := inject.Bootstrap(inject.BootstrapConfig{
 		XDSHost: replica.Addr().String(), XDSPort: uint32(replica.Port()), Directory: directory,
 		AdminPort: uint32(netip.MustParseAddrPort(freeport.Address(w.t)).Port()), StatusPort: uint32(netip.MustParseAddrPort(freeport.Address(w.t)).Port()),

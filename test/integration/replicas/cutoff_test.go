@@ -43,7 +43,8 @@ func TestAReplicaThatIsCutOffTakesItselfOutAndNothingBack(t *testing.T) {
 		t.Fatal(err)
 	}
 
-	w.other.api.lead("")
+	w.other.api.Lead()
+	w.other.api.Cut()
 	w.replaceStable("stable-2")
 	served("stable-2")
 	poll.True(t, patience, "the replica that is cut off is not ready", func() bool { return w.other.watches.Check() != nil })
@@ -51,13 +52,14 @@ func TestAReplicaThatIsCutOffTakesItselfOutAndNothingBack(t *testing.T) {
 		t.Errorf("the leader is not ready: %v", err)
 	}
 
-	s.way.lead(w.other.address)
+	s.way.Lead(w.other.address)
+	s.way.Cut()
 	poll.Until(t, patience, "the proxy is at the other replica", func() error { return w.other.hears() })
 	if d := cmp.Diff(map[string]uint64{"stable-2": 300}, w.answers(s.front, "y", 300)); d != "" {
 		t.Errorf("there its requests are served by (-want +got):\n%s", d)
 	}
 
-	w.other.api.lead(apiServer(t))
+	w.other.api.Lead(apiServer(t))
 	poll.Until(t, patience, "the replica is ready again", w.other.watches.Check)
 	w.replaceStable("stable-3")
 	served("stable-3")

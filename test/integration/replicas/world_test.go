@@ -11,7 +11,6 @@ import (
 	"crypto/x509"
 	"errors"
 	"fmt"
-	"io"
 	"net"
 	"net/netip"
 	"net/url"
@@ -46,6 +45,7 @@ import (
 	"github.com/plumbline-dev/plumbline/test/harness/inprocess"
 	"github.com/plumbline-dev/plumbline/test/harness/poll"
 	"github.com/plumbline-dev/plumbline/test/harness/proxypod"
+	"github.com/plumbline-dev/plumbline/test/harness/relay"
 )
 
 const patience = time.Minute
@@ -70,7 +70,7 @@ type replica struct {
 	routers  *mesh.Routers
 	watches  *mesh.Watches
 	// api is the way to the API server.
-	api  *way
+	api  *relay.Relay
 	stop func()
 }
 
@@ -173,9 +173,9 @@ func (w *world) replica(name string, listener net.Listener) *replica {
 	meta := named(w.system, name)
 	meta.Labels = map[string]string{"app.kubernetes.io/component": mesh.Component}
 	r := &replica{pod: w.pod(meta, "plumbline-xds", host), address: listener.Addr().String(), registry: prometheus.NewRegistry(), routers: mesh.NewRouters()}
-	r.watches, r.api = mesh.NewWatches(clock.RealClock{}, 5*time.Second), newWay(w.t, apiServer(w.t))
+	r.watches, r.api = mesh.NewWatches(clock.RealClock{}, 5*time.Second), relay.Start(w.t, apiServer(w.t))
 	through := rest.CopyConfig(config)
-	through.Host = "https://" + r.api.address
+	through.Host = "https://" + r.api.Address
 	token := filepath.Join(w.t.TempDir(), "token")
 	w.must(os.WriteFile(token, []byte(w.token(r.pod, mesh.PeerAudience)+"\n"), 0o600))
 	ctx, stop := context.WithCancel(context.Background())
@@ -273,7 +273,7 @@ func proven(sequence uint64, proxies int) func(traffic.Observation) bool {
 type sidecar struct {
 	*envoy.Envoy
 	name, front string
-	way         *way
+	way         *relay.Relay
 }
 
 // sidecar of a new pod, which is connected to a replica.
@@ -282,78 +282,10 @@ func (w *world) sidecar(name string, r *replica) *sidecar {
 	meta := named(w.shop, name)
 	meta.Labels = map[string]string{inject.LabelProxy: string(inject.Redirect)}
 	pod := w.pod(meta, "front", proxypod.Address)
-	s := &sidecar{name: w.shop + "/" + name, way: newWay(w.t, r.address)}
+	s := &sidecar{name: w.shop + "/" + name, way: relay.Start(w.t, r.address)}
 	at := netip.MustParseAddrPort(freeport.Address(w.t))
-	options := envoy.Options{Address: s.way.address, Authority: w.authority, Node: s.name, Token: w.token(pod, identity.Audience)}
+	options := envoy.Options{Address: s.way.Address, Authority: w.authority, Node: s.name, Token: w.token(pod, identity.Audience)}
 	options.Listeners = append(options.Listeners, envoyxds.Local(ir.Service{Namespace: w.shop, Name: "web"}, ir.Port{Name: "http", Number: 80, Protocol: ir.HTTP}, at))
 	s.Envoy, s.front = envoy.Start(w.t, options), at.String()
 	return s
-}
-
-// way is where a proxy finds its replica, as a Service is.
-type way struct {
-	address string
-	mu      sync.Mutex
-	to      string
-	open    map[net.Conn]bool
-}
-
-func newWay(t *testing.T, to string) *way {
-	t.Helper()
-	l, err := net.Listen("tcp", "127.0.0.1:0") //nolint:noctx // as a server would
-	if err != nil {
-		t.Fatal(err)
-	}
-	w := &way{address: l.Addr().String(), to: to, open: map[net.Conn]bool{}}
-	var streams sync.WaitGroup
-	streams.Go(func() {
-		for {
-			c, err := l.Accept()
-			if err != nil {
-				return
-			}
-			streams.Go(func() { w.carry(c) })
-		}
-	})
-	t.Cleanup(func() {
-		_ = l.Close() // nobody comes any more
-		w.lead("")
-		streams.Wait()
-	})
-	return w
-}
-
-// lead elsewhere from now on; nowhere if that is empty.
-func (w *way) lead(to string) {
-	w.mu.Lock()
-	defer w.mu.Unlock()
-	w.to = to
-	for c := range w.open {
-		_ = c.Close() // it breaks, as it would
-	}
-}
-
-func (w *way) carry(from net.Conn) {
-	defer func() { _ = from.Close() }() // it has broken
-	w.mu.Lock()
-	to, err := net.Dial("tcp", w.to) //nolint:noctx // on this machine
-	if w.to == "" || err != nil {
-		w.mu.Unlock()
-		return
-	}
-	w.open[from], w.open[to] = true, true
-	w.mu.Unlock()
-	done := make(chan struct{})
-	go func() {
-		defer close(done)
-		_, _ = io.Copy(to, from) // until it breaks
-		_ = to.Close()
-	}()
-	_, _ = io.Copy(from, to) // until it breaks
-	_, _ = from.Close(), to.Close()
-	<-done
-	w.mu.Lock()
-	defer w.mu.Unlock()
-	delete(w.open, from)
-	delete(w.open, to)
 }

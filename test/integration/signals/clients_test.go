@@ -36,6 +36,8 @@ func newClient(t *testing.T) *client {
 // request is one of a kind.
 type request struct {
 	path string
+	// host that is asked for; empty for the address.
+	host string
 	// grpc has it be a call of gRPC, and second one over HTTP/2.
 	grpc, second bool
 	// patience is how long the client waits; it gives up then.
@@ -59,6 +61,7 @@ func (c *client) ask(address, user string, r request) (status int, variation str
 	if err != nil {
 		return 0, err.Error()
 	}
+	req.Host = r.host
 	req.Header.Set("X-User", user)
 	if r.grpc {
 		req.Header.Set("Content-Type", grpcType)

@@ -61,9 +61,11 @@ type plane struct {
 	group     *serve.Group
 	counts    *receive.Server
 	interval  time.Duration
-	messages  atomic.Int64
-	last      atomic.Int64 // message, in nanoseconds
-	rejected  atomic.Int64
+	// gateway says that proxies are gateways.
+	gateway  bool
+	messages atomic.Int64
+	last     atomic.Int64 // message, in nanoseconds
+	rejected atomic.Int64
 
 	mu      sync.Mutex
 	running *grpc.Server
@@ -122,7 +124,7 @@ type counting struct{ *plane }
 func (c counting) Admit(ctx context.Context, authorization []string) (receive.Admission, error) {
 	in, err := c.plane.Admit(ctx, authorization)
 	return receive.Admission{
-		Proxy: in.Proxy, Has: func(cluster string) bool { return c.group.View().Get(ads.Cluster, cluster) != nil },
+		Proxy: in.Proxy, Gateway: c.gateway, Has: func(cluster string) bool { return c.group.View().Get(ads.Cluster, cluster) != nil },
 	}, err
 }
 

@@ -27,25 +27,46 @@ import (
 // Each answers with its version.
 func (s *shop) divided(name string) {
 	s.Helper()
+	s.selecting(name)
+	for _, version := range []string{"stable", "canary"} {
+		s.serving(name+"-"+version, name, version, backend.Start(s.T, version))
+	}
+}
+
+// selecting makes a managed Service that selects pods of the version stable.
+func (s *shop) selecting(name string) *corev1.Service {
+	s.Helper()
 	meta := s.named(name)
 	meta.Labels = map[string]string{ir.Managed: "true"}
-	s.create(&corev1.Service{ObjectMeta: meta, Spec: corev1.ServiceSpec{
+	svc := &corev1.Service{ObjectMeta: meta, Spec: corev1.ServiceSpec{
 		Selector: map[string]string{"app": name, "version": "stable"},
 		Ports:    []corev1.ServicePort{{Name: "http", Port: 80, TargetPort: intstr.FromString("web")}},
-	}})
-	for _, version := range []string{"stable", "canary"} {
-		at := netip.MustParseAddrPort(backend.Start(s.T, version))
-		pod := &corev1.Pod{ObjectMeta: s.named(name + "-" + version), Spec: corev1.PodSpec{Containers: []corev1.Container{{
-			Name: "app", Image: "app", Ports: []corev1.ContainerPort{{Name: "web", ContainerPort: int32(at.Port())}},
-		}}}}
-		pod.Labels = map[string]string{"app": name, "version": version}
-		s.create(pod)
-		s.ready(pod, at.Addr().String())
-	}
+	}}
+	s.create(svc)
+	return svc
+}
+
+// serving is a ready pod of a version, whose application listens at an address.
+func (s *shop) serving(name, app, version, address string) *corev1.Pod {
+	s.Helper()
+	at := netip.MustParseAddrPort(address)
+	pod := &corev1.Pod{ObjectMeta: s.named(name), Spec: corev1.PodSpec{Containers: []corev1.Container{{
+		Name: "app", Image: "app", Ports: []corev1.ContainerPort{{Name: "web", ContainerPort: int32(at.Port())}},
+	}}}}
+	pod.Labels = map[string]string{"app": app, "version": version}
+	s.create(pod)
+	s.ready(pod, at.Addr().String())
+	return pod
 }
 
 // release divides a Service of [shop.divided]; the canary gets so many per cent.
 func (s *shop) release(service string, canary int) *v1alpha1.ABRelease {
+	s.Helper()
+	return s.releaseBy(service, canary, "type: Percentage")
+}
+
+// releaseBy is release by a rule of the YAML of a traffic split.
+func (s *shop) releaseBy(service string, canary int, rule string) *v1alpha1.ABRelease {
 	s.Helper()
 	r := &v1alpha1.ABRelease{ObjectMeta: s.named(service)}
 	s.must(yaml.UnmarshalStrict(fmt.Appendf(nil, `
@@ -53,7 +74,7 @@ service: %[1]s
 variations:
 - {name: stable, selector: {matchLabels: {app: %[1]s, version: stable}}}
 - {name: canary, selector: {matchLabels: {app: %[1]s, version: canary}}}
-trafficSplit: {type: Percentage, percentages: {stable: %[2]d, canary: %[3]d}}`, service, 100-canary, canary), &r.Spec))
+trafficSplit: {%[2]s, percentages: {stable: %[3]d, canary: %[4]d}}`, service, rule, 100-canary, canary), &r.Spec))
 	s.create(r)
 	return r
 }

@@ -54,13 +54,8 @@ func (c *cluster) launch(t *testing.T, address, name string, args ...string) *re
 // launchFrom is launch of another binary, with an environment.
 func (c *cluster) launchFrom(t *testing.T, binary string, environment []string, address string, args ...string) *replica {
 	t.Helper()
-	r := &replica{address: address}
-	args = append([]string{
-		"--kubeconfig=" + c.kubeconfig, "--namespace=" + rendered.Namespace, "--address=" + r.address,
-		"--server-names=127.0.0.1", "--drain-delay=0s",
-	}, args...)
-	var err error
-	if r.Process, err = server.StartWith(environment, binary, args...); err != nil {
+	r, err := c.process(binary, environment, address, args...)
+	if err != nil {
 		t.Fatal(err)
 	}
 	t.Cleanup(func() {
@@ -72,6 +67,15 @@ func (c *cluster) launchFrom(t *testing.T, binary string, environment []string, 
 		}
 	})
 	return r
+}
+
+// process starts a discovery server; the caller stops it.
+func (c *cluster) process(binary string, environment []string, address string, args ...string) (*replica, error) {
+	p, err := server.StartWith(environment, binary, append([]string{
+		"--kubeconfig=" + c.kubeconfig, "--namespace=" + rendered.Namespace, "--address=" + address,
+		"--server-names=127.0.0.1", "--drain-delay=0s",
+	}, args...)...)
+	return &replica{p, address}, err
 }
 
 // shake makes a connection as a proxy would that trusts a bundle, and returns the

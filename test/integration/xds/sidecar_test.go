@@ -13,8 +13,10 @@ import (
 	"strings"
 	"testing"
 
+	clusterv3 "github.com/envoyproxy/go-control-plane/envoy/config/cluster/v3"
 	listenerv3 "github.com/envoyproxy/go-control-plane/envoy/config/listener/v3"
 	"google.golang.org/protobuf/encoding/protojson"
+	"google.golang.org/protobuf/proto"
 	corev1 "k8s.io/api/core/v1"
 
 	"github.com/plumbline-dev/plumbline/pkg/traffic/envoyxds"
@@ -23,6 +25,7 @@ import (
 	"github.com/plumbline-dev/plumbline/test/harness/envoy"
 	"github.com/plumbline-dev/plumbline/test/harness/freeport"
 	"github.com/plumbline-dev/plumbline/test/harness/poll"
+	"github.com/plumbline-dev/plumbline/test/harness/proxypod"
 )
 
 // sidecar is a proxy with the bootstrap of an injected pod, for which the test is the
@@ -41,17 +44,27 @@ type sidecar struct {
 // files have a bundle of authorities.
 func (s *shop) sidecar(r *replica, name, bundle string, services []string, further ...*listenerv3.Listener) *sidecar {
 	s.Helper()
-	pod := s.pod(name, proxied)
-	s.ready(pod, "127.0.0.1")
-	c := &sidecar{t: s.T, front: map[string]string{}, directory: s.TempDir(), token: s.token(pod)}
-	c.project(bundle)
-	listeners := further
+	front := map[string]string{}
 	for _, service := range services {
-		c.front[service] = freeport.Address(s.T)
-		listeners = append(listeners, envoyxds.Local(ir.Service{Namespace: s.name, Name: service}, http80, netip.MustParseAddrPort(c.front[service])))
+		front[service] = freeport.Address(s.T)
+		further = append(further, envoyxds.Local(ir.Service{Namespace: s.name, Name: service}, http80, netip.MustParseAddrPort(front[service])))
 	}
+	c := s.injected(r.address, name, bundle, further, nil)
+	c.front = front
+	return c
+}
+
+// injected is the sidecar of a new pod, which calls the discovery server at an address. Besides what
+// an injected pod has, it has these listeners and clusters.
+func (s *shop) injected(address, name, bundle string, listeners []*listenerv3.Listener, clusters []*clusterv3.Cluster) *sidecar {
+	s.Helper()
+	pod := s.pod(name, proxied)
+	s.ready(pod, proxypod.Address)
+	c := &sidecar{t: s.T, directory: s.TempDir(), token: s.token(pod)}
+	c.project(bundle)
 	c.Envoy = envoy.Start(s.T, envoy.Options{
-		Bootstrap: c.bootstrap(r, listeners), Arguments: []string{"--service-node", s.name + "/" + name, "--service-cluster", "front"},
+		Bootstrap: c.bootstrap(address, listeners, clusters),
+		Arguments: []string{"--service-node", s.name + "/" + name, "--service-cluster", "front", "--drain-strategy", "immediate"},
 	})
 	return c
 }
@@ -84,13 +97,13 @@ func (c *sidecar) project(bundle string) {
 	must(os.Rename(next, filepath.Join(c.directory, "..data")))
 }
 
-// bootstrap of an injected pod, with listeners. It tells every second what it counts:
-// a test does not wait for ten.
-func (c *sidecar) bootstrap(r *replica, listeners []*listenerv3.Listener) []byte {
+// bootstrap of an injected pod, with listeners and clusters. It tells every second what it
+// counts: a test does not wait for ten.
+func (c *sidecar) bootstrap(address string, listeners []*listenerv3.Listener, clusters []*clusterv3.Cluster) []byte {
 	c.t.Helper()
 	port := func(address string) uint32 { return uint32(netip.MustParseAddrPort(address).Port()) }
 	raw, err := inject.Bootstrap(inject.BootstrapConfig{
-		XDSHost: "127.0.0.1", XDSPort: port(r.address), Directory: c.directory,
+		XDSHost: "127.0.0.1", XDSPort: port(address), Directory: c.directory,
 		AdminPort: port(freeport.Address(c.t)), StatusPort: port(freeport.Address(c.t)),
 	})
 	if err != nil {
@@ -101,12 +114,18 @@ func (c *sidecar) bootstrap(r *replica, listeners []*listenerv3.Listener) []byte
 		c.t.Fatal(err)
 	}
 	static := b["static_resources"].(map[string]any) //nolint:forcetypeassert // a bootstrap has it
-	for _, l := range listeners {
-		text, err := protojson.Marshal(l)
+	add := func(kind string, m proto.Message) {
+		text, err := protojson.Marshal(m)
 		if err != nil {
 			c.t.Fatal(err)
 		}
-		static["listeners"] = append(static["listeners"].([]any), json.RawMessage(text)) //nolint:forcetypeassert // as above
+		static[kind] = append(static[kind].([]any), json.RawMessage(text)) //nolint:forcetypeassert // as above
+	}
+	for _, l := range listeners {
+		add("listeners", l)
+	}
+	for _, of := range clusters {
+		add("clusters", of)
 	}
 	if raw, err = json.Marshal(b); err != nil {
 		c.t.Fatal(err)

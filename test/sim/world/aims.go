@@ -60,6 +60,9 @@ func aimsAtOthers() []Aim {
 		{"forgetful stores", []string{"record that the store forgot", "forgotten record that is missed"}, func(c *scenario, _ *rand.Rand) {
 			c.hire(eager("forgetter", "root", (*person).forgets))
 		}},
+		{"ledgers by hand", []string{"ledger edited by hand"}, func(c *scenario, _ *rand.Rand) {
+			c.hire(eager("ledger-editor", "root", (*person).editsLedger), eager("second-ledger-editor", "root", (*person).editsLedger))
+		}},
 		{"waits", []string{"long pause", "plan that waits for long"}, func(c *scenario, rng *rand.Rand) {
 			if c.manual = rng.IntN(2) == 0; !c.manual {
 				c.scheduled = pick(rng, 10*time.Minute, 20*time.Minute)
@@ -88,6 +91,14 @@ func aimsAtSteps() []Aim {
 			// An update has no time until which the API server admits it, as a creation has: a
 			// process that stands still before it sends one may write when the hours are over.
 			c.dozes = c.hours == nil
+		}},
+		{"clocks that jump", []string{"clock that jumps"}, func(c *scenario, rng *rand.Rand) {
+			if !c.dozes {
+				c.keepHours(rng)
+			}
+			for i := range c.jumps {
+				c.jumps[i] = jump{time.Duration(rng.Int64N(int64(5 * time.Minute))), pick(rng, -10*time.Second, -time.Minute, -4*time.Minute, -time.Hour, 4*time.Minute)}
+			}
 		}},
 		{"repeated answers", []string{"attempts", "result Recovered"}, func(c *scenario, rng *rand.Rand) {
 			c.chances.Repeated, c.chances.Unanswered, c.chances.Critical = pick(rng, 5, 10), 5, 40

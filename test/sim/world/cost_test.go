@@ -56,7 +56,7 @@ func costOf(t *testing.T, batches [][]int32, others map[string]func(*World) func
 				}
 			}
 		})
-		s.Spawn("executor-a", w.executor(0))
+		s.Spawn("executor-a", w.executor(0, jump{}))
 		for _, name := range slices.Sorted(maps.Keys(others)) {
 			s.Spawn(name, others[name](w))
 		}

@@ -57,5 +57,7 @@
 // drifts. Once everything is calm, the world ends when no plan is live, and the planner and the
 // assessor have nothing to do, now or later. The judge then finds by itself why a drift is left (L6).
 //
-// Clocks are wrong by the same from the beginning to the end.
+// Clocks are wrong by the same from the beginning to the end, but in worlds whose clocks jump: there
+// the clock of each executor is set once. The time of the API server, by which the judge goes, never
+// jumps.
 package world

@@ -7,6 +7,7 @@ import (
 	"fmt"
 	"slices"
 	"strings"
+	"sync"
 	"time"
 
 	"github.com/go-logr/logr"
@@ -55,9 +56,9 @@ type worker interface {
 const sweepEvery = time.Minute
 
 // executor is the body of an executor.
-func (w *World) executor(ahead time.Duration) func(*schedule.Life) {
+func (w *World) executor(ahead time.Duration, jumps jump) func(*schedule.Life) {
 	return func(l *schedule.Life) {
-		p, err := w.newProcess(l, ahead)
+		p, err := w.newProcess(l, w.wrong(ahead, jumps))
 		if err != nil {
 			panic(err)
 		}
@@ -218,8 +219,7 @@ func (p *process) linger(by worker, until time.Time) {
 	by.Await(p.informers.told, max(time.Until(until), time.Millisecond))
 }
 
-func (w *World) newProcess(l *schedule.Life, ahead time.Duration) (*process, error) {
-	own := aheadOf{clock.RealClock{}, ahead}
+func (w *World) newProcess(l *schedule.Life, own aheadOf) (*process, error) {
 	keeper := servertime.New(own)
 	config := &rest.Config{Host: "http://sim", QPS: -1, Transport: l.Transport(w.Server, Executor, schedule.Wire{Critical: writesTarget})}
 	config.ContentType = "application/json"
@@ -227,7 +227,7 @@ func (w *World) newProcess(l *schedule.Life, ahead time.Duration) (*process, err
 	e, err := execute.NewExecutor(config, w.Server.Mapper(), keeper, execute.Setup{
 		Namespace: namespaceOfPlumbline, Clock: own, Log: logr.Discard(), Builder: evidence.Builder{Version: "sim"}, Caps: w.clusterCaps,
 		Evidence: evidence.Writer{
-			Store:  evidence.NewMonitor(w.mutant.bound(&store{w.evidence, w, l}), evidence.ProbeInterval, own.Now),
+			Store:  evidence.NewMonitor(w.mutant.bound(&store{w.evidence, w, l}), evidence.ProbeInterval, time.Now), // durations go by the monotonic clock
 			Signer: w.keys.signer, Keys: w.keys.ring,
 		},
 	})
@@ -317,14 +317,36 @@ func (h lockedHeads) Keep(ctx context.Context, environment, chain string, left .
 // writesTarget says that a request is the one that everything is about.
 func writesTarget(r apiserver.Request) bool { return r.Writes() && onTarget(r) }
 
-// aheadOf is a clock that is wrong.
+// jump is a moment after the beginning at which a clock is set; the zero one is never.
+type jump struct{ after, by time.Duration }
+
+// aheadOf is a clock that is wrong, and that may jump at a moment.
 type aheadOf struct {
 	clock.WithTicker
-	by time.Duration
+	by      time.Duration
+	jumpsAt time.Time
+	jumpsBy time.Duration
+	jumped  func()
 }
 
-func (c aheadOf) Now() time.Time                  { return c.WithTicker.Now().Add(c.by) }
-func (c aheadOf) Since(t time.Time) time.Duration { return c.Now().Sub(t) }
+// wrong makes a clock that is wrong, and that jumps.
+func (w *World) wrong(by time.Duration, jumps jump) aheadOf {
+	return aheadOf{clock.RealClock{}, by, w.epoch.Add(jumps.after), jumps.by, sync.OnceFunc(func() { w.count("clock that jumps") })}
+}
+
+// Now implements clock.PassiveClock.
+func (c aheadOf) Now() time.Time {
+	now := c.WithTicker.Now()
+	if c.jumpsBy == 0 || now.Before(c.jumpsAt) {
+		return now.Add(c.by)
+	}
+	c.jumped()
+	return now.Add(c.by + c.jumpsBy)
+}
+
+// Since implements clock.PassiveClock. As of the real clock no jump counts between two of its
+// results.
+func (c aheadOf) Since(t time.Time) time.Duration { return c.WithTicker.Since(t.Add(-c.by)) }
 
 // witness is told what executors tell people, and remembers the ends.
 type witness struct{ w *World }

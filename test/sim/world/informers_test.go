@@ -108,7 +108,7 @@ func TestPlansAreWokenByWhatTheControllerWatches(t *testing.T) {
 				w, s := small(1, 1_000_000)
 				woken := -1
 				s.Spawn("executor", func(l *schedule.Life) {
-					p, err := w.newProcess(l, 0)
+					p, err := w.newProcess(l, w.wrong(0, jump{}))
 					if err != nil {
 						panic(err)
 					}

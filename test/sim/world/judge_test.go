@@ -33,7 +33,7 @@ func quiet(c scenario) *past {
 		CircuitBreaker: v1alpha1.CircuitBreakerSettings{FailureThreshold: 3, OpenDuration: &metav1.Duration{Duration: time.Minute}},
 	}
 	w := newWorld(s, c, Mutant{})
-	s.Spawn("executor-a", w.executor(0))
+	s.Spawn("executor-a", w.executor(0, jump{}))
 	s.Spawn("deployment-controller", w.controller)
 	if c.planner {
 		s.Spawn("planner", w.planner(c.ahead))

@@ -90,7 +90,7 @@ func (w *World) planner(ahead [2]time.Duration) func(*schedule.Life) {
 }
 
 func (w *World) newLeader(l *schedule.Life, ahead time.Duration) (*leader, error) {
-	own := aheadOf{clock.RealClock{}, ahead}
+	own := w.wrong(ahead, jump{})
 	keeper := servertime.New(own)
 	config := &rest.Config{Host: "http://sim", QPS: -1, Timeout: protocol.RequestTimeout}
 	config.Transport = l.Transport(w.Server, Assessor, schedule.Wire{Critical: makesPlan, Name: nameOfReview})

@@ -4,6 +4,7 @@ package world
 
 import (
 	"net/http"
+	"strings"
 	"time"
 
 	metav1 "k8s.io/apimachinery/pkg/apis/meta/v1"
@@ -18,8 +19,7 @@ type edit struct {
 	do    func(*v1alpha1.RemediationPolicySpec)
 }
 
-// edits are of all fields that a person may change while plans are under way. The requester
-// and the Environment are not among them: those end a plan at once, as a halt does.
+// edits are of all fields that a person may change while plans are under way, see [fixed].
 func edits() []edit {
 	return []edit{
 		{"resources", func(s *v1alpha1.RemediationPolicySpec) {
@@ -35,6 +35,11 @@ func edits() []edit {
 		{"minimumDriftAge", func(s *v1alpha1.RemediationPolicySpec) { s.MinimumDriftAge = &metav1.Duration{Duration: time.Hour} }},
 		{"maximumDriftAge", func(s *v1alpha1.RemediationPolicySpec) { s.MaximumDriftAge = &metav1.Duration{Duration: time.Minute} }},
 		{"action", func(s *v1alpha1.RemediationPolicySpec) { s.Action = v1alpha1.ActionNotifyOnly }},
+		{"escalation", func(s *v1alpha1.RemediationPolicySpec) {
+			s.Escalation = &v1alpha1.RemediationEscalation{
+				InitialAction: v1alpha1.InitialNotifyOnly, RemediateWhenAny: v1alpha1.RemediationConditions{MinimumDriftAge: &metav1.Duration{Duration: 2 * time.Hour}},
+			}
+		}},
 		{"strategy", func(s *v1alpha1.RemediationPolicySpec) { s.Strategy = v1alpha1.StrategyAllAtOnce }},
 		{"safety.maxConcurrent", func(s *v1alpha1.RemediationPolicySpec) { s.Safety.MaxConcurrent++ }},
 		{"safety.maxPerHour", func(s *v1alpha1.RemediationPolicySpec) { s.Safety.MaxPerHour++ }},
@@ -43,18 +48,73 @@ func edits() []edit {
 			s.Safety.Cooldown = &metav1.Duration{Duration: 2 * time.Minute}
 		}},
 		{"safety.maxTargets", func(s *v1alpha1.RemediationPolicySpec) { s.Safety.MaxTargets++ }},
+		{"safety.maxTargetPercent", func(s *v1alpha1.RemediationPolicySpec) { s.Safety.MaxTargetPercent++ }},
 		{"safety.minHealthyPercent", func(s *v1alpha1.RemediationPolicySpec) { s.Safety.MinHealthyPercent++ }},
 		{"safety.circuitBreaker.failureThreshold", func(s *v1alpha1.RemediationPolicySpec) { s.Safety.CircuitBreaker.FailureThreshold++ }},
 		{"safety.circuitBreaker.openDuration", func(s *v1alpha1.RemediationPolicySpec) {
 			s.Safety.CircuitBreaker.OpenDuration = &metav1.Duration{Duration: 30 * time.Second}
 		}},
-		{"schedule", func(s *v1alpha1.RemediationPolicySpec) { s.Schedule.Urgent = v1alpha1.Allowed }},
+		{"schedule.urgent", func(s *v1alpha1.RemediationPolicySpec) { s.Schedule.Urgent = v1alpha1.Allowed }},
+		{"schedule.allowedDays", func(s *v1alpha1.RemediationPolicySpec) { s.Schedule.AllowedDays = []v1alpha1.Weekday{"Sunday"} }},
+		{"schedule.maintenanceWindow", func(s *v1alpha1.RemediationPolicySpec) {
+			s.Schedule.MaintenanceWindow = &v1alpha1.MaintenanceWindow{Start: "00:05", End: "00:20", TimeZone: "UTC"}
+		}},
+		{"schedule.maintenanceWindow.timeZone, which there is not", func(s *v1alpha1.RemediationPolicySpec) {
+			s.Schedule.MaintenanceWindow = &v1alpha1.MaintenanceWindow{Start: "02:00", End: "06:00", TimeZone: "Mars/Olympus"}
+		}},
+		{"schedule.allowedStart and schedule.allowedEnd", func(s *v1alpha1.RemediationPolicySpec) {
+			s.Schedule.AllowedStart, s.Schedule.AllowedEnd = "00:00", "00:10"
+		}},
+		{"schedule, whose hours never meet", func(s *v1alpha1.RemediationPolicySpec) {
+			s.Schedule.MaintenanceWindow = &v1alpha1.MaintenanceWindow{Start: "02:00", End: "06:00"}
+			s.Schedule.AllowedStart, s.Schedule.AllowedEnd = "08:00", "18:00"
+		}},
+		{"health.delayAfter", func(s *v1alpha1.RemediationPolicySpec) {
+			s.Health.DelayAfter = &metav1.Duration{Duration: 20 * time.Second}
+		}},
 		{"health.stabilisation", func(s *v1alpha1.RemediationPolicySpec) {
 			s.Health.Stabilisation = &metav1.Duration{Duration: time.Second}
 		}},
 		{"health.timeout", func(s *v1alpha1.RemediationPolicySpec) { s.Health.Timeout = &metav1.Duration{Duration: time.Minute} }},
-		{"exceptions", func(s *v1alpha1.RemediationPolicySpec) { s.Exceptions.Unattributed = v1alpha1.Allowed }},
-		{"notifications", func(s *v1alpha1.RemediationPolicySpec) { s.Notifications.OnStarted = v1alpha1.Disabled }},
+		{"exceptions.unattributed", func(s *v1alpha1.RemediationPolicySpec) { s.Exceptions.Unattributed = v1alpha1.Allowed }},
+		{"exceptions.gitOps", func(s *v1alpha1.RemediationPolicySpec) { s.Exceptions.GitOps = v1alpha1.Allowed }},
+		{"exceptions.activeWriter", func(s *v1alpha1.RemediationPolicySpec) { s.Exceptions.ActiveWriter = v1alpha1.Allowed }},
+		{"exceptions.recreate", func(s *v1alpha1.RemediationPolicySpec) { s.Exceptions.Recreate = v1alpha1.Allowed }},
+		{"notifications.onPlanCreated", func(s *v1alpha1.RemediationPolicySpec) { s.Notifications.OnPlanCreated = v1alpha1.PlanCreatedEnabled }},
+		{"notifications.onStarted", func(s *v1alpha1.RemediationPolicySpec) { s.Notifications.OnStarted = v1alpha1.Disabled }},
+		{"notifications.onCompleted", func(s *v1alpha1.RemediationPolicySpec) { s.Notifications.OnCompleted = v1alpha1.Disabled }},
+		{"notifications.onFailed", func(s *v1alpha1.RemediationPolicySpec) { s.Notifications.OnFailed = v1alpha1.Disabled }},
+		{"notifications.onEscalated", func(s *v1alpha1.RemediationPolicySpec) { s.Notifications.OnEscalated = v1alpha1.Disabled }},
+	}
+}
+
+// setsHours says that an edit changes when the policy may act.
+func (e edit) setsHours() bool {
+	return strings.HasPrefix(e.field, "schedule") && e.field != "schedule.urgent"
+}
+
+// mends takes back, once everything is calm, what keeps a policy from acting for days.
+func (w *World) mends() {
+	o := w.Server.Look(group, "remediationpolicies", "", policyName)
+	if o == nil {
+		return
+	}
+	spec := typedOf[v1alpha1.RemediationPolicy](w, o).Spec
+	mended := map[string]any{}
+	if s := &spec.Schedule; s.MaintenanceWindow != nil || s.AllowedStart != "" || len(s.AllowedDays) > 0 {
+		mended["schedule"] = nil
+	}
+	if len(mended) > 0 {
+		w.direct(policyPath, apiserver.Object{"spec": mended})
+	}
+}
+
+// fixed are the fields that no person edits in these worlds, and why.
+func fixed() map[string]string {
+	return map[string]string{
+		"environment":            "a policy of another Environment ends its plans at once, as a halt does",
+		"requestedBy":            "a policy of another author ends its plans at once, as a halt does",
+		"notifications.channels": "no world has a receiver",
 	}
 }
 
@@ -70,6 +130,9 @@ func (p *person) editsPolicy() {
 	}
 	all := edits()
 	edit := all[p.Rand().IntN(len(all))]
+	if p.w.hours != nil && edit.setsHours() { // the judge goes by the hours of the beginning
+		return
+	}
 	edit.do(&policy.Spec)
 	if p.ask(http.MethodPatch, policyPath, mergePatch, apiserver.Object{"spec": object(policy)["spec"]}) != nil {
 		p.w.count("edit of " + edit.field)

@@ -89,8 +89,8 @@ func Run(seed uint64, o Options) *Report {
 		c.repeatRefused()
 	}
 	w := newWorld(s, c, o.Mutant)
-	s.Spawn("executor-a", w.executor(c.ahead[0]))
-	s.Spawn("executor-b", w.executor(c.ahead[1]))
+	s.Spawn("executor-a", w.executor(c.ahead[0], c.jumps[0]))
+	s.Spawn("executor-b", w.executor(c.ahead[1], c.jumps[1]))
 	s.Spawn("deployment-controller", w.controller)
 	if c.planner {
 		s.Spawn("planner", w.planner(c.ahead))

@@ -27,6 +27,8 @@ type trials struct {
 	store     storeFault
 	// dozes says that an executor may stand still before it sends an update.
 	dozes bool
+	// jumps are when the clocks of the two executors are set, and by how much.
+	jumps [2]jump
 	// workers are how many plans each executor carries on at the same time; zero is one.
 	workers int
 	// planner says that no plan is there at first, and a planner makes them: of so many drifted

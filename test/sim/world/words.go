@@ -92,6 +92,7 @@ func (w *World) relent() {
 	w.resume()
 	if w.plansItself {
 		w.restart()
+		w.mends()
 	} else {
 		w.heal()
 	}

@@ -2,13 +2,17 @@
 CEL about applies: writes in which a user states the desired state of an object. Such a
 write changes no content if the object has that state already. The API server fills in
 managedFields before it asks a policy, and names no operation. An update takes fields from
-the entry of an apply, which keeps the time of the entry and makes it smaller. So the
-request was an apply if its manager's entry has other fields and another time, or if the
-entry grew: an apply of the live state keeps the time.
+the entry of an apply, keeps the time of the entry, and gives it no field. So the request
+was an apply if its manager's entry has other fields, and another time or a further field:
+an apply of the live state keeps the time.
 
-Entries of applies have no bound in the API server. With more than 64 entries, server-side
-applies are not stamped. A dry run is not stamped either: a stamp would be a difference in
-each kubectl diff.
+Entries of applies, and their fields, have no bound in the API server, and each writer of
+the object may fill them. Bounded here are the entries (64), and, of an entry that changed
+and kept its time, the levels (16) and the fields of each changed one (1,024). Beyond a
+bound, a server-side apply is not stamped. Where the cost of these expressions exceeds what
+the API server allows, because very many changed fields lie beside each other, the API
+server refuses the write. A dry run is not stamped: a stamp would be a difference in each
+kubectl diff.
 */}}
 
 {{/* The statements of a write: none, the annotation of kubectl apply, a server-side apply, or
@@ -21,7 +25,7 @@ both. */}}
 && request.?options.?fieldManager.orValue("") != ""
 && object.metadata.?managedFields.orValue([]).exists(e, {{ include "plumbline.isApply" "e" }} && e.?manager == request.?options.?fieldManager
 && !oldObject.metadata.?managedFields.orValue([]).exists(o, {{ include "plumbline.isApply" "o" }} && o.?manager == e.?manager && (o.?fieldsV1 == e.?fieldsV1
-|| o.?time == e.?time && {{ include "plumbline.fieldsSize" "o" }} >= {{ include "plumbline.fieldsSize" "e" }})))
+|| o.?time == e.?time && ![[e.?fieldsV1.orValue({}), o.?fieldsV1.orValue({})]].exists(p16, {{ include "plumbline.fieldsGrew" 16 }}))))
 ? " manager=" + request.options.fieldManager : ""))
 {{- end }}
 
@@ -44,9 +48,18 @@ object.metadata.?managedFields.orValue([]).size() <= 64 && oldObject.metadata.?m
 {{ . }}.?operation.orValue("") == "Apply" && {{ . }}.?subresource.orValue("") == ""
 {{- end }}
 
-{{/* How much an entry of managedFields owns, as the length of a text. */}}
-{{- define "plumbline.fieldsSize" -}}
-"%s".format([{{ . }}.?fieldsV1.orValue({})]).size()
+{{/* Whether the first of two sets of fields has a field that the second lacks, down to a
+number of levels. Sets are maps of maps, and CEL knows no recursion. Argument: the number of
+levels, which also names the pair of sets. */}}
+{{- define "plumbline.fieldsGrew" -}}
+{{- $n := int . -}}
+{{- if eq $n 0 -}}
+false
+{{- else -}}
+{{- $p := printf "p%d" $n -}}{{- $k := printf "k%d" $n -}}
+{{ $p }}[0].size() <= 1024 && {{ $p }}[0].exists({{ $k }}, !({{ $k }} in {{ $p }}[1]) || {{ $p }}[0][{{ $k }}] != {{ $p }}[1][{{ $k }}]
+&& [[{{ $p }}[0][{{ $k }}], {{ $p }}[1][{{ $k }}]]].exists(p{{ sub $n 1 }}, {{ include "plumbline.fieldsGrew" (sub $n 1) }}))
+{{- end -}}
 {{- end }}
 
 {{/* Content is what the hash covers: all but these four. */}}

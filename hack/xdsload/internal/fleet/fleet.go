@@ -28,8 +28,10 @@ import (
 type Config struct {
 	Shape     world.Shape
 	Addresses []string
-	// Certificate of the server and Key of the issuer are DER.
-	Certificate, Key []byte
+	// Roots vouch for the server.
+	Roots *x509.CertPool
+	// Token of a proxy.
+	Token func(proxy int) (string, error)
 	// Counting has proxies tell what they count.
 	Counting bool
 }
@@ -51,37 +53,29 @@ type Fleet struct {
 	connected atomic.Int64
 	// closed is there while nobody is to come back, and closes when they may.
 	closed atomic.Pointer[chan struct{}]
+	// watched is what is waited for; nil for nothing.
+	watched atomic.Pointer[Confirmations]
 	// failed counts streams that ended without having been cut.
 	failed atomic.Int64
 }
 
 // New makes a fleet; it knows the tokens of all.
 func New(c Config) (*Fleet, error) {
-	certificate, err := x509.ParseCertificate(c.Certificate)
-	if err != nil {
-		return nil, fmt.Errorf("reading the certificate of the server: %w", err)
-	}
-	by, err := issuer.Parse(c.Key)
-	if err != nil {
-		return nil, err
-	}
-	roots := x509.NewCertPool()
-	roots.AddCert(certificate)
 	f := &Fleet{
 		config: c, routes: c.Shape.RouteOf(), slots: c.Shape.Slots(world.All), codec: codec{&wire.Names{}},
 		// The records of an Envoy have up to 16 KiB from the first on, and a server has
 		// to have room for one.
-		tls: &tls.Config{RootCAs: roots, MinVersion: tls.VersionTLS13, DynamicRecordSizingDisabled: true},
+		tls: &tls.Config{RootCAs: c.Roots, MinVersion: tls.VersionTLS13, DynamicRecordSizingDisabled: true},
 	}
 	for i := range c.Shape.Proxies {
-		token, err := by.Token(i)
+		token, err := c.Token(i)
 		if err != nil {
 			return nil, err
 		}
 		group := c.Shape.Group(i)
 		node := wire.Node{ID: issuer.Pod(i), Cluster: strconv.Itoa(group)}
 		m := &member{
-			fleet: f, address: c.Addresses[i%len(c.Addresses)], authorization: "Bearer " + token, expects: c.Shape.Expects(group), node: node,
+			fleet: f, index: i, address: c.Addresses[i%len(c.Addresses)], authorization: "Bearer " + token, expects: c.Shape.Expects(group), node: node,
 			proxy: proxy.New(node, func(l string) string { return f.routes[l] }, c.Shape.Route(world.All)),
 		}
 		m.mode.Store(proxy.Normal)
@@ -150,16 +144,18 @@ func (f *Fleet) Cut(ctx context.Context, forget bool) (open func(), err error) {
 	return open, nil
 }
 
-// Churn replaces so many proxies per second by new ones, until ctx ends; the result is
-// how many.
-func (f *Fleet) Churn(ctx context.Context, perSecond int) (n int) {
+// Churn replaces so many proxies per second by new ones, of those that keep says no to, until ctx
+// ends; the result is how many.
+func (f *Fleet) Churn(ctx context.Context, perSecond int, keep func(proxy int) bool) (n int) {
 	next := time.NewTicker(time.Second / time.Duration(perSecond))
 	defer next.Stop()
 	for {
 		select {
 		case <-next.C:
-			f.members[rand.N(len(f.members))].cut(true)
-			n++
+			if i := rand.N(len(f.members)); !keep(i) {
+				f.members[i].cut(true)
+				n++
+			}
 		case <-ctx.Done():
 			return n
 		}

@@ -5,11 +5,13 @@ package fleet
 import (
 	"context"
 	"math/rand/v2"
+	"net"
 	"sync"
 	"sync/atomic"
 	"time"
 
 	"google.golang.org/grpc"
+	backoffgrpc "google.golang.org/grpc/backoff"
 	"google.golang.org/grpc/credentials"
 	"google.golang.org/grpc/metadata"
 
@@ -20,6 +22,7 @@ import (
 // member is one proxy. What is not guarded is its own goroutine's.
 type member struct {
 	fleet                  *Fleet
+	index                  int
 	address, authorization string
 	expects                [4]int
 	node                   wire.Node
@@ -75,12 +78,21 @@ func (m *member) connect(ctx context.Context) bool {
 	return true
 }
 
+// source is the address of the proxy's pod, on this machine: the server bounds the connections of
+// each address.
+func (m *member) source() *net.TCPAddr {
+	return &net.TCPAddr{IP: net.IPv4(127, 1+byte(m.index>>16), byte(m.index>>8), byte(m.index))} //nolint:gosec // some thousands
+}
+
 func (m *member) dial() (*grpc.ClientConn, error) {
+	from := net.Dialer{LocalAddr: m.source()}
 	return grpc.NewClient("passthrough:///"+m.address,
 		grpc.WithTransportCredentials(credentials.NewTLS(m.fleet.tls)),
 		grpc.WithDefaultCallOptions(grpc.ForceCodecV2(m.fleet.codec), grpc.MaxCallRecvMsgSize(16<<20)),
 		grpc.WithReadBufferSize(4<<10), grpc.WithWriteBufferSize(16<<10),
 		grpc.WithInitialWindowSize(1<<20), grpc.WithInitialConnWindowSize(1<<20), // and none that is adapted
+		grpc.WithContextDialer(func(ctx context.Context, to string) (net.Conn, error) { return from.DialContext(ctx, "tcp", to) }),
+		grpc.WithConnectParams(grpc.ConnectParams{Backoff: backoffgrpc.Config{BaseDelay: time.Second, Multiplier: 2, Jitter: 0.5, MaxDelay: 2 * time.Second}, MinConnectTimeout: 20 * time.Second}),
 		grpc.WithNoProxy(), grpc.WithDisableServiceConfig(), grpc.WithDisableRetry())
 }
 
@@ -124,6 +136,7 @@ func (m *member) stream(ctx context.Context, conn *grpc.ClientConn) (answered bo
 		if !send(s, m.proxy.Receive(r)) {
 			return answered
 		}
+		m.fleet.watched.Load().note(m.index, &r)
 		m.count()
 	}
 }
@@ -178,9 +191,10 @@ func (m *member) cut(forget bool) {
 	}
 }
 
-// backoff is Envoy's: by chance, up to half a second, and twice as long each time.
+// backoff is Envoy's with the bootstrap of sidecars and gateways: by chance, up to one second, and
+// then up to two.
 func backoff(attempt int) time.Duration {
-	return rand.N(min(30*time.Second, 500*time.Millisecond<<min(attempt, 6)))
+	return rand.N(min(2*time.Second, time.Second<<min(attempt, 1)))
 }
 
 func wait(ctx context.Context, d time.Duration) {

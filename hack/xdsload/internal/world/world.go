@@ -10,6 +10,7 @@
 package world
 
 import (
+	"cmp"
 	"fmt"
 	"net/netip"
 
@@ -21,7 +22,12 @@ import (
 
 // Shape of a world: how many proxies and services there are, how many of these each
 // proxy sees, and how many endpoints each has.
-type Shape struct{ Proxies, Services, Dependencies, Endpoints int }
+type Shape struct {
+	Proxies, Services, Dependencies, Endpoints int
+	// Scopes are so many groups that see services of all namespaces, by name; 0 has a group for each
+	// namespace instead.
+	Scopes int
+}
 
 // Validate says what is wrong with a shape.
 func (s Shape) Validate() error {
@@ -30,6 +36,8 @@ func (s Shape) Validate() error {
 		return fmt.Errorf("%d proxies, %d dependencies and %d endpoints: want at least 2, 4 and 1", s.Proxies, s.Dependencies, s.Endpoints)
 	case s.Services < 2*s.Dependencies, s.Services > 60_000:
 		return fmt.Errorf("%d services: want twice the dependencies (%d) to 60,000", s.Services, s.Dependencies)
+	case s.Scopes == 1, s.Scopes < 0, s.Scopes > s.Proxies:
+		return fmt.Errorf("%d scopes: want 2 to as many as proxies, or none", s.Scopes)
 	}
 	return nil
 }
@@ -45,7 +53,7 @@ const (
 )
 
 // Groups is how many there are.
-func (s Shape) Groups() int { return s.Services / s.Dependencies }
+func (s Shape) Groups() int { return cmp.Or(s.Scopes, s.Services/s.Dependencies) }
 
 // Group of a proxy. The first has one for itself.
 func (s Shape) Group(proxy int) int {
@@ -55,8 +63,8 @@ func (s Shape) Group(proxy int) int {
 	return 1 + (proxy-1)*(s.Groups()-1)/(s.Proxies-1)
 }
 
-// service that a target is.
-func (s Shape) service(t Target) int {
+// Service that a target is, by index.
+func (s Shape) Service(t Target) int {
 	switch t {
 	case One:
 		return 0
@@ -89,47 +97,49 @@ func (s Shape) Subscribers(t Target, keep func(proxy int) bool) (n int) {
 	return n
 }
 
-// Services that a group sees, by index.
-func (s Shape) sees(group int) []int {
+// Seen are the services that a group sees, by index.
+func (s Shape) Seen(group int) []int {
 	seen := make([]int, 0, s.Dependencies)
 	for _, t := range []Target{One, Hundred, All} {
 		if s.Sees(group, t) {
-			seen = append(seen, s.service(t))
+			seen = append(seen, s.Service(t))
 		}
 	}
-	for i := group * s.Dependencies; len(seen) < s.Dependencies; i++ {
-		if i != s.service(One) && i != s.service(Hundred) && i != s.service(All) {
+	for n := group * s.Dependencies; len(seen) < s.Dependencies; n++ {
+		if i := n % s.Services; i != s.Service(One) && i != s.Service(Hundred) && i != s.Service(All) {
 			seen = append(seen, i)
 		}
 	}
 	return seen
 }
 
-func (s Shape) address(service int) netip.Addr {
-	return netip.AddrFrom4([4]byte{10, 96 + byte(service>>16), byte(service >> 8), byte(service)})
+// Address of a service.
+func (s Shape) Address(service int) netip.Addr {
+	return netip.AddrFrom4([4]byte{10, 97 + byte(service>>16), byte(service >> 8), byte(service)})
 }
 
-func (s Shape) name(service int) (namespace, name string) {
+// Name of a service.
+func (s Shape) Name(service int) (namespace, name string) {
 	return fmt.Sprintf("team-%03d", service/s.Dependencies), fmt.Sprintf("service-%02d", service%s.Dependencies)
 }
 
-// port of every service.
-const port = 80
+// Port of every service.
+const Port = 80
 
 // RouteOf is the route of each listener.
 func (s Shape) RouteOf() map[string]string {
 	routes := map[string]string{}
 	for i := range s.Services {
-		namespace, name := s.name(i)
-		routes[netip.AddrPortFrom(s.address(i), port).String()] = envoyxds.RouteName(namespace, name, port)
+		namespace, name := s.Name(i)
+		routes[netip.AddrPortFrom(s.Address(i), Port).String()] = envoyxds.RouteName(namespace, name, Port)
 	}
 	return routes
 }
 
 // Route is the route of a target.
 func (s Shape) Route(t Target) string {
-	namespace, name := s.name(s.service(t))
-	return envoyxds.RouteName(namespace, name, port)
+	namespace, name := s.Name(s.Service(t))
+	return envoyxds.RouteName(namespace, name, Port)
 }
 
 // Slots are the clusters of a target's two variations.
@@ -162,16 +172,16 @@ func New(s Shape) (*World, error) {
 	}
 	w := &World{Shape: s, services: make([]ir.Service, s.Services), resources: make([][]*ads.Resource, s.Services)}
 	for i := range w.services {
-		namespace, name := s.name(i)
+		namespace, name := s.Name(i)
 		w.services[i] = ir.Service{
-			Namespace: namespace, Name: name, Addresses: []netip.Addr{s.address(i)},
-			Ports: []ir.Port{{Name: "http", Number: port, Protocol: ir.HTTP, Slots: []ir.Slot{{Endpoints: s.endpoints(i, 0)}}}},
+			Namespace: namespace, Name: name, Addresses: []netip.Addr{s.Address(i)},
+			Ports: []ir.Port{{Name: "http", Number: Port, Protocol: ir.HTTP, Slots: []ir.Slot{{Endpoints: s.endpoints(i, 0)}}}},
 		}
 	}
 	for _, t := range []Target{One, Hundred, All} {
-		own := &w.services[s.service(t)]
+		own := &w.services[s.Service(t)]
 		own.Ports[0].Slots = []ir.Slot{
-			{Variation: "stable", Endpoints: s.endpoints(s.service(t), 0)}, {Variation: "canary", Endpoints: s.endpoints(s.service(t), 100)},
+			{Variation: "stable", Endpoints: s.endpoints(s.Service(t), 0)}, {Variation: "canary", Endpoints: s.endpoints(s.Service(t), 100)},
 		}
 		w.weigh(own)
 	}
@@ -215,7 +225,7 @@ const (
 
 // Change takes a step. The result is the one resource that changed.
 func (w *World) Change(t Target, step Step) (*ads.Resource, error) {
-	i := w.service(t)
+	i := w.Service(t)
 	own := &w.services[i]
 	kind := ads.Route
 	if step == Endpoint {
@@ -249,7 +259,7 @@ func (w *World) translate(i int) error {
 
 // Visible is what a group sees.
 func (w *World) Visible(group int) (resources []*ads.Resource) {
-	for _, i := range w.sees(group) {
+	for _, i := range w.Seen(group) {
 		resources = append(resources, w.resources[i]...)
 	}
 	return resources

@@ -10,7 +10,14 @@ import (
 )
 
 func TestEachGroupSeesWhatItsProxiesExpect(t *testing.T) {
-	w, err := world.New(world.Shape{Proxies: 1000, Services: 200, Dependencies: 10, Endpoints: 2})
+	for _, scopes := range []int{0, 50} {
+		eachGroup(t, world.Shape{Proxies: 1000, Services: 200, Dependencies: 10, Endpoints: 2, Scopes: scopes})
+	}
+}
+
+func eachGroup(t *testing.T, shape world.Shape) {
+	t.Helper()
+	w, err := world.New(shape)
 	if err != nil {
 		t.Fatal(err)
 	}

@@ -47,7 +47,8 @@ const (
 	ObjectOverrideStop ObjectOverride = "Stop"
 )
 
-// AuthenticatedDeletes says whose record of a DELETE is believed.
+// AuthenticatedDeletes says whose record of a DELETE is believed, and which record may
+// excuse a write or prove a stamp that the webhook set.
 // +kubebuilder:validation:Enum=Required;NotRequired
 type AuthenticatedDeletes string
 
@@ -206,7 +207,8 @@ type GuardSpec struct {
 	// +optional
 	// +default="Forbidden"
 	ObjectOverride ObjectOverride `json:"objectOverride,omitempty"`
-	// authenticatedDeletes says whose record of a DELETE is believed.
+	// authenticatedDeletes says whose record of a DELETE is believed, and which record may
+	// excuse a write or prove a stamp that the webhook set.
 	// +optional
 	// +default="NotRequired"
 	AuthenticatedDeletes AuthenticatedDeletes `json:"authenticatedDeletes,omitempty"`

@@ -71,8 +71,8 @@ type RemediationEscalation struct {
 // +kubebuilder:validation:XValidation:rule="!has(self.maximumDriftAge) || !has(self.minimumDriftAge) || duration(self.minimumDriftAge) < duration(self.maximumDriftAge)",message="a drift would be too old before it is old enough",fieldPath=".maximumDriftAge"
 // +kubebuilder:validation:XValidation:rule="self.trigger != 'Scheduled' || (has(self.schedule) && has(self.schedule.maintenanceWindow) && (has(self.schedule.maintenanceWindow.start) || has(self.schedule.maintenanceWindow.end)))",message="trigger Scheduled needs a maintenance window",fieldPath=".schedule.maintenanceWindow"
 // +kubebuilder:validation:XValidation:rule="self.trigger != 'AgeThreshold' || has(self.minimumDriftAge)",message="trigger AgeThreshold needs minimumDriftAge",fieldPath=".minimumDriftAge"
-// +kubebuilder:validation:XValidation:rule="self.action != 'Quarantine'",message="Quarantine needs Plumbline's traffic, which this version does not have; use NotifyOnly",fieldPath=".action"
-// +kubebuilder:validation:XValidation:rule="!has(self.strategy) || self.strategy != 'BlueGreen'",message="BlueGreen needs Plumbline's traffic, which this version does not have; use Rolling or Canary",fieldPath=".strategy"
+// +kubebuilder:validation:XValidation:rule="self.action != 'Quarantine'",message="Quarantine is not available yet, and comes with rollouts; use NotifyOnly",fieldPath=".action"
+// +kubebuilder:validation:XValidation:rule="!has(self.strategy) || self.strategy != 'BlueGreen'",message="BlueGreen is not available yet, and comes with rollouts; use Rolling or Canary",fieldPath=".strategy"
 // +kubebuilder:validation:XValidation:rule="!has(self.mode) || self.mode != 'Active' || has(self.requestedBy)",message="an active policy acts with somebody's right: name yourself, as the API server knows you (kubectl auth whoami)",fieldPath=".requestedBy"
 type RemediationPolicySpec struct {
 	// environment whose drift the policy is about.

@@ -15,4 +15,7 @@
 // which S3 has had since 2024. A server that ignores the condition would let a
 // second writer replace a record unseen. So Ready tries it, and a store that
 // does not refuse is not ready.
+//
+// A proxy may answer in the place of the server. So what was written is read again, and an
+// answer that is a page, or no list, is a failure.
 package bucket

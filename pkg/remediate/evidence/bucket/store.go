@@ -3,6 +3,7 @@
 package bucket
 
 import (
+	"bytes"
 	"context"
 	"errors"
 	"fmt"
@@ -12,7 +13,6 @@ import (
 	"sync/atomic"
 
 	"gocloud.dev/blob"
-	_ "gocloud.dev/blob/s3blob" // the scheme s3
 	"gocloud.dev/gcerrors"
 
 	"github.com/plumbline-dev/plumbline/pkg/remediate/evidence"
@@ -48,7 +48,7 @@ func Open(ctx context.Context, address string) (evidence.Store, error) {
 	case "file":
 		return openVolume(u)
 	case "s3":
-		b, err := blob.OpenBucket(ctx, address)
+		b, err := buckets().OpenBucket(ctx, address)
 		if err != nil {
 			return nil, fmt.Errorf("opening evidence store: %w", err)
 		}
@@ -78,7 +78,7 @@ func (s *Store) Close() error {
 }
 
 // Create a record; see [evidence.Store]. The first one waits for the proof that
-// the server would refuse a second.
+// the server would refuse a second. Each one is read again.
 func (s *Store) Create(ctx context.Context, name string, data []byte) error {
 	if !s.conditional.Load() {
 		if err := s.Ready(ctx); err != nil {
@@ -92,7 +92,24 @@ func (s *Store) Create(ctx context.Context, name string, data []byte) error {
 	if err != nil {
 		return failure("create", name, err)
 	}
-	return nil
+	return s.confirm(ctx, "create", name, data)
+}
+
+// confirm reads what was written. A proxy may answer with success in the place of the
+// server, which then never saw the request. Of an overlong object the beginning is compared.
+func (s *Store) confirm(ctx context.Context, op, name string, data []byte) error {
+	there, err := s.Read(ctx, name)
+	switch {
+	case errors.Is(err, evidence.ErrNotFound):
+		err = errors.New("the server answered that it has stored the object, and has none")
+	case err != nil:
+		return err
+	case !bytes.Equal(there, data[:min(len(data), evidence.MaxSize(name)+1)]):
+		err = errors.New("the server answered that it has stored the object, and reads another one")
+	default:
+		return nil
+	}
+	return &evidence.StoreError{Op: op, Name: name, Reason: evidence.StoreFailed, Err: err}
 }
 
 func (s *Store) write(ctx context.Context, name string, data []byte, ifFree bool) error {
@@ -143,11 +160,15 @@ func (s *Store) List(ctx context.Context, chain string) iter.Seq2[string, error]
 	}
 }
 
-// Ready writes a probe of one byte, since a bucket may keep all versions. Until that has
-// been seen once, Ready then asks for the probe to be created anew, which must be refused.
+// Ready writes a probe of one byte, since a bucket may keep all versions, and reads it. Until
+// that has been seen once, Ready then asks for the probe to be created anew, which must be
+// refused.
 func (s *Store) Ready(ctx context.Context) error {
 	if err := s.write(ctx, probe, []byte{0}, false); err != nil {
 		return failure("probe", probe, err)
+	}
+	if err := s.confirm(ctx, "probe", probe, []byte{0}); err != nil {
+		return err
 	}
 	if s.conditional.Load() {
 		return nil

@@ -86,12 +86,9 @@ func TestStore_BelowAPrefix(t *testing.T) {
 
 func names(t *testing.T, s evidence.Store) []string {
 	t.Helper()
-	var all []string
-	for name, err := range s.List(t.Context(), "") {
-		if err != nil {
-			t.Fatal(err)
-		}
-		all = append(all, name)
+	all, err := listed(t, s)
+	if err != nil {
+		t.Fatal(err)
 	}
 	return all
 }

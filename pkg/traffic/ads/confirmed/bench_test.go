@@ -5,7 +5,11 @@ package confirmed_test
 import (
 	"fmt"
 	"runtime"
+	"slices"
+	"sync"
+	"sync/atomic"
 	"testing"
+	"time"
 
 	"github.com/plumbline-dev/plumbline/pkg/traffic/ads/confirmed"
 )
@@ -70,6 +74,47 @@ func BenchmarkRecords(b *testing.B) {
 		x.Records(uids, []string{"shop/service-00|8080"})
 	}
 	b.ReportMetric(b.Elapsed().Seconds()*1000/float64(b.N)*256/many, "ms-locked")
+}
+
+// BenchmarkAcknowledgments is how long an answer of a proxy waits while 500 releases, each of which 100 of
+// 10,000 proxies have to confirm, are looked at one after the other without a pause.
+func BenchmarkAcknowledgments(b *testing.B) {
+	const releases, voters = 500, 100
+	x, all := populated(many, 5)
+	stop := make(chan struct{})
+	var looks sync.WaitGroup
+	var looked atomic.Int64
+	looks.Go(func() {
+		for {
+			for r := range releases {
+				uids := make([]string, voters)
+				for i := range uids {
+					uids[i] = all[(r*voters+i)%many].UID
+				}
+				x.Records(uids, []string{fmt.Sprintf("shop/service-%02d|8080", r%5)})
+				looked.Add(1)
+			}
+			select {
+			case <-stop:
+				return
+			default:
+			}
+		}
+	})
+	var waited []time.Duration
+	for i := 0; b.Loop(); i++ {
+		e := acked(routeOf("shop/service-00|8080", uint64(7+i/many)))
+		start := time.Now()
+		x.Happened(all[i%many], e)
+		waited = append(waited, time.Since(start))
+	}
+	close(stop)
+	looks.Wait()
+	slices.Sort(waited)
+	b.ReportMetric(float64(looked.Load())/b.Elapsed().Seconds(), "looks/s")
+	for name, at := range map[string]int{"µs-p50": len(waited) / 2, "µs-p99": len(waited) * 99 / 100, "µs-max": len(waited) - 1} {
+		b.ReportMetric(float64(waited[at].Nanoseconds())/1000, name)
+	}
 }
 
 // BenchmarkMemory says what 10,000 proxies take.

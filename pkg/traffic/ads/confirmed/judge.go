@@ -16,8 +16,8 @@ import (
 // little later.
 const Absence = 15 * time.Second
 
-// Silence is how long a proxy whose pod or node is not Ready has to be unheard until it
-// counts as gone.
+// Silence is how long, by default, a proxy whose pod or node is not Ready has to be unheard until
+// it counts as gone.
 const Silence = 2 * time.Minute
 
 // Question is whether a decision about routes is in force.
@@ -35,6 +35,8 @@ type Question struct {
 	ManagedSince time.Time
 	// OldConnections is how long after that pods are taken to have kept such connections.
 	OldConnections time.Duration
+	// Silence is how long a proxy has to be unheard that counts as gone; [Silence] if it is zero.
+	Silence time.Duration
 	// Since is from when on it is known which proxies are connected.
 	Since time.Time
 	// Newest are the versions of the routes as they are published now; one that is not there is
@@ -174,7 +176,7 @@ func (q Question) gone(w Wanted, k known, unheard []string) (since time.Time, go
 			since = q.Since
 		}
 	}
-	return since, q.Now.Sub(since) >= Silence
+	return since, q.Now.Sub(since) >= cmp.Or(q.Silence, Silence)
 }
 
 // known is what is known about a proxy: where it is connected, or was last.

@@ -160,6 +160,32 @@ func (x *Index) read(uids, routes []string, into map[string]Record) {
 	}
 }
 
+// Held are the names of the routes that proxies have on streams that go on, of those that
+// somebody has decided about.
+func (x *Index) Held() map[string]bool {
+	held := map[string]bool{}
+	for some := range slices.Chunk(x.uids(), atOnce) {
+		x.hold(some, held)
+	}
+	return held
+}
+
+func (x *Index) hold(uids []string, into map[string]bool) {
+	x.mu.Lock()
+	defer x.mu.Unlock()
+	for _, uid := range uids {
+		e := x.records[uid]
+		if e == nil || !e.left.IsZero() {
+			continue
+		}
+		for i := range e.slots {
+			if s := &e.slots[i]; s.former == 0 && s.has.Sequence > 0 {
+				into[s.name] = true
+			}
+		}
+	}
+}
+
 // Behind are connected proxies that have a route in a lower sequence than the newest,
 // at most so many, by UID, with the names of these routes.
 func (x *Index) Behind(newest map[string]ads.Version, limit int) map[string][]string {

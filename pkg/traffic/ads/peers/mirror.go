@@ -126,6 +126,14 @@ func (m *Mirror) Records(uids, routes []string) map[string]confirmed.Record {
 	return known.Records(uids, routes)
 }
 
+// Held are the routes that its proxies have; see [confirmed.Index.Held].
+func (m *Mirror) Held() map[string]bool {
+	m.mu.Lock()
+	known := m.known
+	m.mu.Unlock()
+	return known.Held()
+}
+
 // Counted is what its proxies have counted of the variations of a service since a
 // time, by name; see [Tally.Since].
 func (m *Mirror) Counted(namespace, service string, since time.Time) (map[string]Count, time.Time) {

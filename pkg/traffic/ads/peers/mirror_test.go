@@ -108,7 +108,7 @@ func TestWhatWasKnownCountsUntilAllIsToldAnew(t *testing.T) {
 
 func TestUpdatesAreReadAsTheyWereWritten(t *testing.T) {
 	u := peers.Update{Number: 3, Now: time.Unix(5, 7), Epoch: time.Unix(1, 0), Complete: true, Counts: []peers.Count{
-		{Namespace: "shop", Service: "web", Variation: "a", Completed: 3, Failed: 2, InFlight: 1}, {},
+		{Namespace: "shop", Service: "web", Variation: "a", Completed: 3, Failed: 2, InFlight: 1, Uncounted: 4}, {},
 	}, Changes: []confirmed.Change{
 		{Proxy: web, Connected: time.Unix(1, 0), Left: time.Unix(2, 0), Routes: []confirmed.Route{
 			{Name: "a", Has: version(7), Former: time.Unix(1, 5), About: version(8), Why: "refuses"}, {Name: "b"},

@@ -17,13 +17,18 @@ const (
 	sampled = 2 * time.Second
 	// maxSlots is of how many variations one replica may tell.
 	maxSlots = 2000
+	// untold is after which time a replica tells of a variation no more: what it tells of now is
+	// over. It tells of all of them every five seconds.
+	untold = 15 * time.Second
 )
 
 // Tally has what the proxies of one replica have counted, now and before. The zero
 // Tally has nothing.
 type Tally struct {
 	epoch time.Time
-	slots map[slot]*series
+	// latest is when the replica told something last.
+	latest time.Time
+	slots  map[slot]*series
 }
 
 type slot struct{ namespace, service, variation string }
@@ -31,6 +36,7 @@ type slot struct{ namespace, service, variation string }
 // series is what was counted of one variation, the latest last.
 type series struct {
 	now     Count
+	told    time.Time
 	samples []sample
 }
 
@@ -48,6 +54,7 @@ func (t *Tally) Add(epoch time.Time, counts []Count, now time.Time) error {
 	if t.slots == nil {
 		t.slots = map[slot]*series{}
 	}
+	t.latest = now
 	for _, c := range counts {
 		if c.Failed > c.Completed {
 			return errors.New("more requests failed than are over")
@@ -70,7 +77,7 @@ func (t *Tally) Add(epoch time.Time, counts []Count, now time.Time) error {
 }
 
 func (s *series) add(c Count, now time.Time) {
-	s.now = c
+	s.now, s.told = c, now
 	if last := len(s.samples) - 1; last >= 0 && now.Sub(s.samples[last].at) < sampled {
 		return
 	}
@@ -106,6 +113,9 @@ func (t *Tally) Since(namespace, service string, since time.Time) (counts map[st
 		was, c := s.samples[i], s.now
 		c.Completed -= was.completed
 		c.Failed -= was.failed
+		if t.latest.Sub(s.told) > untold {
+			c.InFlight, c.Uncounted = 0, 0
+		}
 		counts[k.variation] = c
 		if was.at.After(from) {
 			from = was.at

@@ -1,0 +1,64 @@
+// SPDX-License-Identifier: Apache-2.0
+
+package abrelease
+
+import (
+	"fmt"
+
+	"github.com/prometheus/client_golang/prometheus"
+
+	"github.com/plumbline-dev/plumbline/pkg/traffic/release"
+)
+
+// Metrics tell how full the ledger is. They outlive a time of leading; nil ones tell nothing.
+type Metrics struct {
+	entries, bytes   prometheus.Gauge
+	refused, dropped prometheus.Counter
+}
+
+// NewMetrics registers them.
+func NewMetrics(registry prometheus.Registerer) (*Metrics, error) {
+	m := &Metrics{
+		entries: prometheus.NewGauge(prometheus.GaugeOpts{
+			Name: "plumbline_xds_sequences_entries",
+			Help: "Services whose sequence is kept in the ConfigMap of sequences; on the leader.",
+		}),
+		bytes: prometheus.NewGauge(prometheus.GaugeOpts{
+			Name: "plumbline_xds_sequences_bytes",
+			Help: "Bytes that the ConfigMap of sequences takes, of 921600 before Services wait; on the leader.",
+		}),
+		refused: prometheus.NewCounter(prometheus.CounterOpts{
+			Name: "plumbline_xds_sequences_refused_total",
+			Help: "Decisions of releases that wait because their namespace has too much of the ConfigMap of sequences.",
+		}),
+		dropped: prometheus.NewCounter(prometheus.CounterOpts{
+			Name: "plumbline_xds_sequences_dropped_total",
+			Help: "Entries of Services that are gone that were taken out of the ConfigMap of sequences.",
+		}),
+	}
+	for _, c := range []prometheus.Collector{m.entries, m.bytes, m.refused, m.dropped} {
+		if err := registry.Register(c); err != nil {
+			return nil, fmt.Errorf("registering the metrics of sequences: %w", err)
+		}
+	}
+	return m, nil
+}
+
+func (m *Metrics) fill(entries map[string]release.Entry) {
+	if m != nil {
+		m.entries.Set(float64(len(entries)))
+		m.bytes.Set(float64(release.Size(entries)))
+	}
+}
+
+func (m *Metrics) refuse() {
+	if m != nil {
+		m.refused.Inc()
+	}
+}
+
+func (m *Metrics) drop(n int) {
+	if m != nil {
+		m.dropped.Add(float64(n))
+	}
+}
