@@ -138,18 +138,28 @@ func (w *told) object() client.Object {
 		}
 		return b
 	default:
-		m := &corev1.ConfigMap{ObjectMeta: at("plumbline", release.LedgerName, 0)}
-		entries := map[string]release.Entry{}
+		return w.ledger(func() types.NamespacedName { return types.NamespacedName{Namespace: namespace, Name: service()} })
+	}
+}
+
+// ledger of two entries that are drawn, or the one that was read without an entry that was dropped.
+func (w *told) ledger(service func() types.NamespacedName) *corev1.ConfigMap {
+	m := &corev1.ConfigMap{ObjectMeta: at("plumbline", release.LedgerName, 0)}
+	entries := map[string]release.Entry{}
+	if w.bool() {
+		maps.Copy(entries, w.s.numbers.entries)
+		release.Drop(entries, []types.NamespacedName{service()})
+	} else {
 		for range 2 {
 			e := release.Entry{Plain: uint64(w.step)} //nolint:gosec // a few
 			if w.bool() {
 				e.Ceiling, e.Release, e.Holder = e.Plain+5, "first", w.draw("0", "1", "2")
 			}
-			entries[namespace+"."+service()] = e
+			entries[release.EntryKey(service())] = e
 		}
-		m.Data = release.FormatEntries(entries)
-		return m
 	}
+	m.Data = release.FormatEntries(entries)
+	return m
 }
 
 func (w *told) service(meta metav1.ObjectMeta) *corev1.Service {
@@ -251,8 +261,10 @@ func TestWhatIsDirtyIsAllThatHasChanged(t *testing.T) {
 				}
 			}
 			twin := w.sources()
-			// What was published does not go back, nor does what has ended come back.
+			// What was published does not go back, nor does what has ended come back; what was dropped is told
+			// by what was known.
 			twin.numbers.highest, twin.numbers.gone = maps.Clone(w.s.numbers.highest), maps.Clone(w.s.numbers.gone)
+			twin.numbers.entries = maps.Clone(w.s.numbers.entries)
 			d := w.dirty
 			w.dirty = dirty{}
 			change := lookAt(t, w.s, d, &memory)
@@ -332,5 +344,39 @@ func TestADecisionIsLookedAtWithTheLedgerOfThatMoment(t *testing.T) {
 	}
 	if n := sequence(); n != 1005 {
 		t.Errorf("it has sequence %d, want the ceiling of the ledger", n)
+	}
+}
+
+// A gateway's route has the sum of all sequences. It does not fall when an entry is dropped.
+func TestTheSumOfSequencesStaysWhenAnEntryIsDropped(t *testing.T) {
+	entries := map[string]release.Entry{"shop.web": {Plain: 3000}, "shop.pay": {Plain: 1000}}
+	ledger := &corev1.ConfigMap{ObjectMeta: at("plumbline", release.LedgerName, 0), Data: release.FormatEntries(entries)}
+	s := sourcesOf(t, ledger)
+	s.namespace = "plumbline"
+	var memory ir.Memory
+	look := func(d dirty) uint64 {
+		names, err := s.names(t.Context(), d, &memory)
+		if err != nil {
+			t.Fatal(err)
+		}
+		names, in, err := s.inputs(t.Context(), names, &memory)
+		if err != nil {
+			t.Fatal(err)
+		}
+		return memory.Rebuild(names, in).Sequence
+	}
+	if sum := look(dirty{everything: true}); sum != 4000 {
+		t.Fatalf("the sum is %d at first, want 4000", sum)
+	}
+	release.Drop(entries, []types.NamespacedName{{Namespace: "shop", Name: "web"}})
+	ledger.Data = release.FormatEntries(entries)
+	if err := s.live.(client.Client).Update(t.Context(), ledger); err != nil { //nolint:forcetypeassert // it is the fake one
+		t.Fatal(err)
+	}
+	if sum := look(dirty{}); sum != 4000 {
+		t.Errorf("the sum is %d when an entry was dropped, want 4000", sum)
+	}
+	if sum := look(dirty{everything: true}); sum != 4000 {
+		t.Errorf("the sum is %d when all is built anew, want 4000", sum)
 	}
 }

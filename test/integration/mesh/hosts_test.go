@@ -59,7 +59,7 @@ func TestAGatewayServesWhatANamespaceWasGiven(t *testing.T) {
 	thief.labelled(team, shop.namespace)
 	thief.asks("web", "b."+domain)
 	served(t, address, "b."+domain, "503 no healthy upstream")
-	thief.under("web", "b."+domain+", c."+domain)
+	thief.ownsBackends()
 	served(t, address, "b."+domain, "200 stolen")
 }
 
