@@ -3,7 +3,6 @@
 package portforward_test
 
 import (
-	"context"
 	"errors"
 	"fmt"
 	"io"
@@ -32,11 +31,11 @@ func apiServer(t *testing.T, pod *httptest.Server) *rest.Config {
 		http.Error(w, "an upgrade to SPDY is needed", http.StatusBadRequest)
 	})
 	mux.HandleFunc("POST /root/api/v1/namespaces/system/pods/xds-0/portforward", func(w http.ResponseWriter, r *http.Request) {
-		kubelet.Forward(w, r, func(ctx context.Context, port string) (net.Conn, error) {
+		kubelet.Forward(w, r, func(port string) (net.Conn, error) {
 			if port != "8083" {
 				return nil, errors.New("connection refused")
 			}
-			return (&net.Dialer{}).DialContext(ctx, "tcp", pod.Listener.Addr().String())
+			return (&net.Dialer{}).DialContext(r.Context(), "tcp", pod.Listener.Addr().String())
 		})
 	})
 	mux.HandleFunc("/root/api/v1/namespaces/system/pods/hidden/portforward", func(w http.ResponseWriter, r *http.Request) {

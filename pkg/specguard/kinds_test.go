@@ -96,7 +96,7 @@ func TestEachKindThatAGuardMayNameIsTested(t *testing.T) {
 	var want []string
 	for _, rule := range spec.Properties["resources"].Items.Schema.XValidations {
 		for _, match := range kindsOfARule.FindAllStringSubmatch(rule.Rule, -1) {
-			for _, kind := range strings.Split(match[1]+match[2], ",") {
+			for kind := range strings.SplitSeq(match[1]+match[2], ",") {
 				want = append(want, strings.Trim(kind, " '"))
 			}
 		}

@@ -64,7 +64,7 @@ func TestNamespacesAreServedInTurn(t *testing.T) {
 				}
 				held, got = key, append(got, key.Namespace+"/"+key.Name)
 			}
-			for _, word := range strings.Fields(tc.adds) {
+			for word := range strings.FieldsSeq(tc.adds) {
 				switch text, later := strings.CutSuffix(word, "~"); {
 				case word == "get":
 					get()

@@ -19,12 +19,20 @@ import (
 // Dial opens a connection to a port within a pod.
 type Dial func(ctx context.Context, namespace, pod, port string) (net.Conn, error)
 
+// ServeHTTP forwards the ports of the pod that the path names.
+func (d Dial) ServeHTTP(w http.ResponseWriter, r *http.Request) {
+	ctx := r.Context()
+	Forward(w, r, func(port string) (net.Conn, error) {
+		return d(ctx, r.PathValue("namespace"), r.PathValue("pod"), port)
+	})
+}
+
 // Forward answers a request for the ports of a pod as kubelets do, until the client ends it.
-func Forward(w http.ResponseWriter, r *http.Request, dial func(ctx context.Context, port string) (net.Conn, error)) {
+func Forward(w http.ResponseWriter, r *http.Request, dial func(port string) (net.Conn, error)) {
 	if _, err := httpstream.Handshake(r, w, []string{portforward.PortForwardV1Name}); err != nil {
 		return // the client was told
 	}
-	f := &forwarding{waiting: map[string]httpstream.Stream{}, dial: func(port string) (net.Conn, error) { return dial(r.Context(), port) }}
+	f := &forwarding{waiting: map[string]httpstream.Stream{}, dial: dial}
 	connection := spdy.NewResponseUpgrader().UpgradeResponse(w, r, f.opened)
 	if connection == nil {
 		return // the client was told

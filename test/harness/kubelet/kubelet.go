@@ -21,13 +21,8 @@ import (
 func Start(t *testing.T, api client.Client, name string, dial Dial) {
 	t.Helper()
 	mux := http.NewServeMux()
-	answer := func(w http.ResponseWriter, r *http.Request) {
-		Forward(w, r, func(ctx context.Context, port string) (net.Conn, error) {
-			return dial(ctx, r.PathValue("namespace"), r.PathValue("pod"), port)
-		})
-	}
-	mux.HandleFunc("/portForward/{namespace}/{pod}", answer)
-	mux.HandleFunc("/portForward/{namespace}/{pod}/{uid}", answer)
+	mux.Handle("/portForward/{namespace}/{pod}", dial)
+	mux.Handle("/portForward/{namespace}/{pod}/{uid}", dial)
 	server := httptest.NewTLSServer(mux)
 	t.Cleanup(server.Close)
 	node := &corev1.Node{ObjectMeta: metav1.ObjectMeta{Name: name}}

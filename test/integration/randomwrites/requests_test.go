@@ -63,7 +63,7 @@ func (g *game) metadata(w *twin, author string) {
 // status writes content and a stamp through /status, which changes neither.
 func (g *game) status(w *twin, author string) {
 	g.t.Helper()
-	if !w.kind.status {
+	if !w.status {
 		g.metadata(w, author)
 		return
 	}

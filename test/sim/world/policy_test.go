@@ -25,9 +25,9 @@ func fieldsOf(of reflect.Type, path string) []string {
 		return []string{path}
 	}
 	var all []string
-	for i := range of.NumField() {
-		name, _, _ := strings.Cut(of.Field(i).Tag.Get("json"), ",")
-		all = append(all, fieldsOf(of.Field(i).Type, strings.TrimPrefix(path+"."+name, "."))...)
+	for field := range of.Fields() {
+		name, _, _ := strings.Cut(field.Tag.Get("json"), ",")
+		all = append(all, fieldsOf(field.Type, strings.TrimPrefix(path+"."+name, "."))...)
 	}
 	return all
 }

@@ -31,9 +31,10 @@ import (
 )
 
 const (
-	// Namespace is Plumbline's own, and Lease that of its leader, which another process has.
+	// Namespace is Plumbline's own.
 	Namespace = "plumbline"
-	Lease     = "plumbline-xds"
+	// Lease is that of its leader, which another process has.
+	Lease = "plumbline-xds"
 	// apps is the namespace of all proxies, front their account.
 	apps  = "apps"
 	front = "front"
