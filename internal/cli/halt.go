@@ -22,16 +22,16 @@ const (
 )
 
 type haltOptions struct {
-	cluster bool
-	system  string
-	reason  string
-	dryRun  string
+	everywhere bool
+	system     string
+	reason     string
+	dryRun     string
 }
 
 func (a *app) haltCommand() *cobra.Command {
 	var o haltOptions
 	cmd := &cobra.Command{
-		Use:   "halt (ENVIRONMENT ... | --cluster) --reason REASON",
+		Use:   "halt (ENVIRONMENT ... | --all-environments) --reason REASON",
 		Short: "Stop all remediation of an Environment at once",
 		Long: `Stop everything that puts drift back in an Environment, or in the whole cluster:
 nothing more is granted, and plans that have not ended are cancelled. It is
@@ -39,7 +39,7 @@ written into the RemediationLedger, which the executor reads before each write.
 It holds until unhalt.`,
 		Example: examples(
 			"# Stop remediation of production", "%s halt production --reason 'INC-9: do not touch anything'",
-			"# Stop it everywhere", "%s halt --cluster --reason 'INC-9'"),
+			"# Stop it everywhere", "%s halt --all-environments --reason 'INC-9'"),
 		RunE: func(cmd *cobra.Command, args []string) error {
 			if o.reason == "" {
 				return usageErrorf(cmd, "say why, with --reason: whoever finds nothing repaired will ask")
@@ -56,7 +56,7 @@ It holds until unhalt.`,
 func (a *app) unhaltCommand() *cobra.Command {
 	var o haltOptions
 	cmd := &cobra.Command{
-		Use:   "unhalt (ENVIRONMENT ... | --cluster)",
+		Use:   "unhalt (ENVIRONMENT ... | --all-environments)",
 		Short: "Let remediation go on after a halt",
 		Long: `Take a halt back. Plans that it cancelled stay cancelled; while the drift lasts,
 active policies make new ones.`,
@@ -69,7 +69,7 @@ active policies make new ones.`,
 }
 
 func (o *haltOptions) addFlags(cmd *cobra.Command) {
-	cmd.Flags().BoolVar(&o.cluster, "cluster", false, "The whole cluster instead of Environments.")
+	cmd.Flags().BoolVar(&o.everywhere, "all-environments", false, "All Environments and objects of the cluster, those to come included.")
 	addSystemFlag(cmd, &o.system)
 	addDryRunFlag(cmd, &o.dryRun, "If client, only print what would be done. If server, submit the request without persisting it.")
 }
@@ -105,8 +105,8 @@ func (c *cluster) ledgers(ctx context.Context, system string) ([]v1alpha1.Remedi
 }
 
 func (a *app) setHalt(cmd *cobra.Command, args []string, o haltOptions, halt bool) error {
-	if o.cluster == (len(args) > 0) {
-		return usageErrorf(cmd, "name Environments, or the whole cluster with --cluster")
+	if o.everywhere == (len(args) > 0) {
+		return usageErrorf(cmd, "name Environments, or the whole cluster with --all-environments")
 	}
 	if err := firstOf(checkReason(cmd, o.reason), checkDryRun(cmd, o.dryRun)); err != nil {
 		return err
@@ -124,7 +124,7 @@ func (a *app) setHalt(cmd *cobra.Command, args []string, o haltOptions, halt boo
 	if err != nil {
 		return err
 	}
-	if o.cluster {
+	if o.everywhere {
 		args = []string{""}
 	}
 	var failed []error

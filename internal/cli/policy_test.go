@@ -257,7 +257,7 @@ func TestHalt(t *testing.T) {
 			sent: map[string]*v1alpha1.LedgerHalt{"production": {RequestedBy: "alice", Reason: "INC-9"}},
 		},
 		"the cluster": {
-			args: []string{"halt", "--cluster", "--reason", "INC-9"}, want: answer{Stdout: "cluster halted\n"},
+			args: []string{"halt", "--all-environments", "--reason", "INC-9"}, want: answer{Stdout: "cluster halted\n"},
 			sent: map[string]*v1alpha1.LedgerHalt{"plumbline-cluster": {RequestedBy: "alice", Reason: "INC-9"}},
 		},
 		"one that is halted already": {
@@ -290,7 +290,7 @@ func TestHalt(t *testing.T) {
 		},
 		"of nothing": {
 			args: []string{"unhalt"},
-			want: answer{Code: 1, Stderr: "error: name Environments, or the whole cluster with --cluster\nSee 'kubectl plumbline unhalt -h' for help and examples\n"},
+			want: answer{Code: 1, Stderr: "error: name Environments, or the whole cluster with --all-environments\nSee 'kubectl plumbline unhalt -h' for help and examples\n"},
 		},
 		"a ledger that somebody else made beside": {
 			objects: objectsOf(ledgerFor("production", scopeEnvironment, func(l *v1alpha1.RemediationLedger) { l.Namespace = "shop" })),

@@ -11,6 +11,8 @@ import (
 	"time"
 
 	"github.com/google/go-cmp/cmp"
+	"github.com/spf13/cobra"
+	"github.com/spf13/pflag"
 	metav1 "k8s.io/apimachinery/pkg/apis/meta/v1"
 )
 
@@ -164,4 +166,25 @@ func TestRun_OfflineCommands(t *testing.T) {
 			}
 		})
 	}
+}
+
+// halt --cluster was a switch of its own and hid kubectl's --cluster NAME: in an incident nobody could
+// name the cluster of the kubeconfig.
+func TestNoCommandHidesAFlagOfKubectl(t *testing.T) {
+	root := NewCommand(Environment{})
+	var check func(*cobra.Command)
+	check = func(cmd *cobra.Command) {
+		cmd.LocalNonPersistentFlags().VisitAll(func(f *pflag.Flag) {
+			if root.PersistentFlags().Lookup(f.Name) != nil {
+				t.Errorf("%s --%s hides the flag of kubectl with this name", cmd.CommandPath(), f.Name)
+			}
+			if f.Shorthand != "" && root.PersistentFlags().ShorthandLookup(f.Shorthand) != nil {
+				t.Errorf("%s -%s hides the flag of kubectl with this letter", cmd.CommandPath(), f.Shorthand)
+			}
+		})
+		for _, sub := range cmd.Commands() {
+			check(sub)
+		}
+	}
+	check(root)
 }

@@ -81,7 +81,7 @@ func breakerWords(l *v1alpha1.RemediationLedger, b *v1alpha1.LedgerBreaker, poli
 
 func unhaltFix(ledger string) string {
 	if ledger == ClusterLedger {
-		return "kubectl plumbline unhalt --cluster"
+		return "kubectl plumbline unhalt --all-environments"
 	}
 	return "kubectl plumbline unhalt " + ledger
 }
