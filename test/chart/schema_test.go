@@ -72,6 +72,7 @@ func TestRefusedValues(t *testing.T) {
 		"our Redis and another":                  {`redis.external.address="redis:6379"`, "/redis/enabled"},
 		"TLS with nothing to know Redis by":      {`redis.external.tls.enabled=true`, "/redis/external/tls/caSecret"},
 		"another Redis without port":             {`redis.enabled=false,redis.external.address="redis"`, "/redis/external/address"},
+		"a key prefix that programs refuse":      {`redis.keyPrefix="Plumbline"`, "/redis/keyPrefix"},
 		"a key prefix that is a pattern":         {`redis.keyPrefix="*"`, "/redis/keyPrefix"},
 		"a key prefix that adds an ACL rule":     {`redis.keyPrefix="a +@all"`, "/redis/keyPrefix"},
 		"no time for Redis":                      {`redis.timeout="0s"`, "/redis/timeout"},

@@ -8,6 +8,7 @@ import (
 	"testing"
 	"time"
 
+	"github.com/google/go-cmp/cmp"
 	metav1 "k8s.io/apimachinery/pkg/apis/meta/v1"
 	"pgregory.net/rapid"
 
@@ -340,4 +341,44 @@ func TestExplanationsAgreeWithPlans(t *testing.T) {
 			}
 		}
 	})
+}
+
+// "2 taken, wants at most 1 target" was told as passed: the drift's own plan was counted.
+func TestABlastRadiusThatIsTakenIsNotToldAsPassed(t *testing.T) {
+	for name, tc := range map[string]struct {
+		change func(*situation)
+		want   Gate
+	}{
+		"nothing is taken": {func(*situation) {}, Gate{Name: gateBlastRadius, State: Open, Value: "0 of 1 target taken"}},
+		"another target has the place": {func(s *situation) {
+			s.in.UnderWay = []v1alpha1.RemediationPlan{planIn("shop", "deployments.apps.other")}
+		}, Gate{
+			Name: gateBlastRadius, State: Closed, Value: "1 of 1 target taken", Needs: NeedsEvent,
+			Message: "one operation has at most 1 target, and it is taken",
+		}},
+		"another target has the place, and the drift is held back for another reason": {func(s *situation) {
+			s.in.Policy.Spec.Mode = v1alpha1.PolicyModeHalted
+			s.drift.Managed = false
+			s.in.UnderWay = []v1alpha1.RemediationPlan{planIn("shop", "deployments.apps.other")}
+		}, Gate{
+			Name: gateBlastRadius, State: Closed, Value: "1 of 1 target taken", Needs: NeedsEvent,
+			Message: "one operation has at most 1 target, and it is taken",
+		}},
+		"its own plan has the place": {func(s *situation) {
+			s.in.UnderWay = []v1alpha1.RemediationPlan{planIn("shop", "deployments.apps.web")}
+		}, Gate{Name: gateBlastRadius, State: Open, Value: "its plan has a place"}},
+	} {
+		t.Run(name, func(t *testing.T) {
+			s := fine()
+			s.in.Policy.Spec.Safety.MaxTargets = 1
+			tc.change(s)
+			for _, g := range Of(&s.in, s.drift, s.around).Gates {
+				if g.Name == gateBlastRadius {
+					if diff := cmp.Diff(tc.want, g); diff != "" {
+						t.Errorf("(-want +got):\n%s", diff)
+					}
+				}
+			}
+		})
+	}
 }

@@ -186,14 +186,25 @@ func operation(in *planner.Input, d *planner.Drift) []Gate {
 	if o := planner.Health(&in.Policy.Spec.Safety, in.Scope.Healthy, in.Scope.Unhealthy); o.Reason != "" {
 		health.State, health.Needs, health.Message = Closed, NeedsEvent, o.Message
 	}
+	return []Gate{health, blastRadius(in, d)}
+}
+
+// blastRadius compares the places that plans of the policy take with those of one operation. A drift whose
+// plan has a place already was counted when that plan was made.
+func blastRadius(in *planner.Input, d *planner.Drift) Gate {
+	if planner.PlanOf(in, d) != "" {
+		return open(gateBlastRadius, "its plan has a place", "")
+	}
 	allowed := planner.Allowed(&in.Policy.Spec.Safety, in.Scope.Selected)
-	blast := Gate{
-		Name: gateBlastRadius, State: Open, Value: fmt.Sprintf("%d taken", allowed-planner.Room(in)), Limit: "at most " + plural.Of(allowed, "target"),
+	g := open(gateBlastRadius, fmt.Sprintf("%d of %s taken", allowed-planner.Room(in), plural.Of(allowed, "target")), "")
+	if o := planner.BlastRadius(in); o.Reason != "" {
+		g.State, g.Needs, g.Message = Closed, NeedsEvent, o.Message
+		return g
 	}
 	for _, left := range planner.Make(in).LeftOut {
 		if left.Reason == planner.ReasonBlastRadius && left.Drift.Namespace == d.Namespace && left.Drift.Baseline == d.Baseline {
-			blast.State, blast.Needs, blast.Message = Closed, NeedsEvent, left.Message
+			g.State, g.Needs, g.Message = Closed, NeedsEvent, left.Message
 		}
 	}
-	return []Gate{health, blast}
+	return g
 }

@@ -3,7 +3,6 @@
 package planner
 
 import (
-	"fmt"
 	"slices"
 	"time"
 
@@ -95,7 +94,7 @@ func (o *Output) admit(in *Input, eligible []*Drift) [][]*Drift {
 			o.leaveOut(d, health)
 			continue
 		case room <= 0:
-			o.leaveOut(d, obstacle(ReasonBlastRadius, "%s", noRoom(in)))
+			o.leaveOut(d, noRoom(in))
 			continue
 		}
 		key := groupKey{d.Namespace, mayActNow(in, d)}
@@ -135,9 +134,17 @@ func beginning(in *Input, d *Drift) time.Time {
 }
 
 // noRoom says for people that other targets take the places of one operation.
-func noRoom(in *Input) string {
+func noRoom(in *Input) Obstacle {
 	most := Allowed(&in.Policy.Spec.Safety, in.Scope.Selected)
-	return fmt.Sprintf("one operation has at most %s, and %s taken", plural.Of(most, "target"), plural.Verb(most, "it is", "they are"))
+	return obstacle(ReasonBlastRadius, "one operation has at most %s, and %s taken", plural.Of(most, "target"), plural.Verb(most, "it is", "they are"))
+}
+
+// BlastRadius returns the obstacle when plans of the policy take all places of one operation.
+func BlastRadius(in *Input) Obstacle {
+	if Room(in) > 0 {
+		return Obstacle{}
+	}
+	return noRoom(in)
 }
 
 // maxTargets is the most that one operation may ever have.

@@ -126,14 +126,22 @@ func underWay(in *Input, d *Drift) Obstacle {
 	if d.Claim != "" {
 		return obstacle(ReasonUnderWay, "plan %s holds it", d.Claim)
 	}
+	if plan := PlanOf(in, d); plan != "" {
+		return obstacle(ReasonUnderWay, "plan %s has it", plan)
+	}
+	return Obstacle{}
+}
+
+// PlanOf returns the name of the policy's plan under way that has the drift as a target, or "".
+func PlanOf(in *Input, d *Drift) string {
 	for i := range in.UnderWay {
 		plan := &in.UnderWay[i]
 		holds := func(t v1alpha1.PlanTarget) bool { return t.Baseline == d.Baseline }
 		if plan.Namespace == d.Namespace && slices.ContainsFunc(plan.Spec.Plan.Targets, holds) {
-			return obstacle(ReasonUnderWay, "plan %s has it", plan.Name)
+			return plan.Name
 		}
 	}
-	return Obstacle{}
+	return ""
 }
 
 func severity(in *Input, d *Drift) Obstacle {
