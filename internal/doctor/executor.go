@@ -72,7 +72,7 @@ func countingOnNobody(s *Snapshot) []Finding {
 
 // enableFix gives the values, or takes the policies' word back.
 func enableFix(policies, namespaces []string) string {
-	return "enable it with these values, and helm upgrade:\nexecutor:\n  enabled: true\n  namespaces: [" + strings.Join(namespaces, ", ") +
+	return "enable it with these values of the chart, and apply the chart again:\nexecutor:\n  enabled: true\n  namespaces: [" + strings.Join(namespaces, ", ") +
 		"]\nor let the policies observe only:\nkubectl plumbline policy deactivate " + policies[0]
 }
 
@@ -131,7 +131,7 @@ func (s *Snapshot) reach(p *v1alpha1.RemediationPolicy, guarded map[string]bool,
 		return Finding{}, false
 	}
 	f.Message = fmt.Sprintf("the executor may not write in %s of its Environment %s: what drifts there it can never put back", named(unbound), e.Name)
-	f.Fix = "add to executor.namespaces of the chart's values and helm upgrade, or:"
+	f.Fix = "add to executor.namespaces of the chart's values and apply the chart again, or:"
 	for _, namespace := range unbound[:min(len(unbound), maxNamed)] {
 		f.Fix += "\nkubectl create rolebinding " + executorTargets + " -n " + namespace + " --clusterrole=" + executorTargets +
 			" --serviceaccount=" + usualNamespace + ":" + ExecutorName
@@ -179,7 +179,7 @@ func keptWhere(s *Snapshot, w *Workload) []Finding {
 	}
 	return []Finding{{Severity: Warning, Object: "Deployment/" + s.Namespace + "/" + w.Name,
 		Message: "records are in a volume that goes with its pod (mayBeLost): after that nobody can show what was done",
-		Fix:     "set executor.evidence.url to a bucket, or leave executor.evidence.volume.source out, and helm upgrade"}}
+		Fix:     "set executor.evidence.url to a bucket, or leave executor.evidence.volume.source out, and apply the chart again"}}
 }
 
 const servedFix = "\nopen port 8081 of these pods to the control plane, or set executor.evidence.serve to false"

@@ -12,7 +12,7 @@ import (
 
 const excessFix = "take away what the chart does not give, or put its own roles back:\n" +
 	"kubectl get clusterrolebindings,rolebindings -A -o wide | grep " + ExecutorName + "\n" +
-	"helm upgrade plumbline charts/plumbline -n plumbline-system --reuse-values --force-conflicts"
+	upgradeCommand
 
 // surplus is what one role gives the executor beyond what it needs.
 type surplus struct {

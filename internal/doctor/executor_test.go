@@ -84,7 +84,7 @@ func TestCountingOnNobody_SaysWhichValuesMendIt(t *testing.T) {
 	want := []Finding{{
 		Severity: Warning, Object: "RemediationPolicy/all",
 		Message: "nothing is put back, though policies are Active (all, images, more): the executor is not enabled",
-		Fix: "enable it with these values, and helm upgrade:\nexecutor:\n  enabled: true\n  namespaces: [shop, web]\n" +
+		Fix: "enable it with these values of the chart, and apply the chart again:\nexecutor:\n  enabled: true\n  namespaces: [shop, web]\n" +
 			"or let the policies observe only:\nkubectl plumbline policy deactivate all",
 	}}
 	if diff := cmp.Diff(want, checkExecutorWorkload(s)); diff != "" {
@@ -102,7 +102,7 @@ func TestExecutorNamespaces_TheFixNamesEachNamespace(t *testing.T) {
 		if f.ID != "executor.namespaces" {
 			continue
 		}
-		if want := "add to executor.namespaces of the chart's values and helm upgrade, or:\n" + bindShop; f.Fix != want {
+		if want := "add to executor.namespaces of the chart's values and apply the chart again, or:\n" + bindShop; f.Fix != want {
 			t.Errorf("got %q, want %q", f.Fix, want)
 		}
 		return

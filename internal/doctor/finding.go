@@ -83,6 +83,7 @@ func Examine(s *Snapshot, skip ...string) Report {
 		Namespace: s.Namespace, ServerVersion: s.Server.Value.GitVersion, User: s.User.Value.Name, CheckedAt: s.Now,
 		Skipped: skip, Findings: []Finding{},
 	}
+	upgrade := s.upgrade()
 	for _, check := range Checks() {
 		if slices.Contains(skip, check.ID) {
 			continue
@@ -93,6 +94,7 @@ func Examine(s *Snapshot, skip ...string) Report {
 		}
 		for i := range found {
 			found[i].ID, found[i].Docs = check.ID, check.Docs()
+			found[i].Fix = strings.ReplaceAll(found[i].Fix, upgradeCommand, upgrade)
 			if s.Namespace != "" { // commands are written for the usual namespace
 				found[i].Fix = strings.ReplaceAll(found[i].Fix, usualNamespace, s.Namespace)
 			}

@@ -56,12 +56,12 @@ func coverageOf(s *Snapshot, g *Guard, r v1alpha1.GuardedResource) (Finding, boo
 	rules := verdictRules(s)
 	if !t.request(admissionv1.Create).matchesAny(rules) {
 		f.Message = fmt.Sprintf("it guards %s, which is not registered: changes are not seen at admission, and the assessor may have no right to read them", t)
-		f.Fix = fmt.Sprintf("add to guard.resources of the chart's values, and helm upgrade:\n- {group: %q, version: %s, resource: %s%s}", served.Group, served.Version, served.Name, scaleWords(s, t))
+		f.Fix = fmt.Sprintf("add to guard.resources of the chart's values, and apply the chart again:\n- {group: %q, version: %s, resource: %s%s}", served.Group, served.Version, served.Name, scaleWords(s, t))
 		return f, true
 	}
 	if scale := t.sub("scale"); s.serves(scale.group, scale.resource) && !scale.request(admissionv1.Update).matchesAny(rules) {
 		f.Message = fmt.Sprintf("it guards %s, whose /scale is not registered: who scales is not known", t)
-		f.Fix = "set scale: true on its entry in guard.resources, and helm upgrade"
+		f.Fix = "set scale: true on its entry in guard.resources, and apply the chart again"
 		return f, true
 	}
 	return Finding{}, false

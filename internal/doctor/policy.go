@@ -288,7 +288,7 @@ func writerByWebhook(s *Snapshot) []Finding {
 	if s.serves("admissionregistration.k8s.io", "mutatingadmissionpolicies") {
 		f.Severity = Warning
 		f.Message += "; this API server could stamp them itself"
-		f.Fix = "helm upgrade ... --set policies.writerStamp=Policy"
+		f.Fix = "set policies.writerStamp: Policy in the values of the chart, and apply the chart again"
 	}
 	return []Finding{f}
 }

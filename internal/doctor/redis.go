@@ -21,7 +21,7 @@ func checkRedis(s *Snapshot) []Finding {
 	address := redisAddress(s.Workloads.Value[i].Args)
 	if address == "" {
 		return []Finding{{Severity: Info, Message: "no Redis is configured: writes through /scale and deletes are found, and their writer is not known",
-			Fix: "helm upgrade ... --set redis.enabled=true"}}
+			Fix: "set redis.enabled: true in the values of the chart, and apply the chart again"}}
 	}
 	if !s.Pods.present() {
 		return []Finding{s.Pods.unknown("whether the webhook reaches Redis at " + address)}

@@ -137,6 +137,7 @@ type Policies struct {
 // Workload is one Deployment of the installation.
 type Workload struct {
 	Name, Component, Version string
+	Labels, Annotations      map[string]string
 	Desired, Ready           int32
 	Args                     []string
 	// Fleeting are the volumes that go with a pod.

@@ -33,7 +33,6 @@ const (
 	hashWebhook      = "spec-hash.plumbline.dev"
 	verdictWebhook   = "verdict.plumbline.dev"
 	conditionName    = "watched-content-changed"
-	reinstallFix     = "put it back as the chart has it:\nhelm upgrade plumbline charts/plumbline -n plumbline-system --reuse-values --force-conflicts"
 	maxTimeout       = 5
 	ourWebhooksCount = 2
 )
@@ -314,5 +313,5 @@ func subresourceRules(s *Snapshot) []Finding {
 	}
 	return []Finding{{Severity: Warning, Object: verdict.object(),
 		Message: fmt.Sprintf("%s: its rules lack %s: what runs can be changed there, and the change is found without a name", verdict.Name, named(missing)),
-		Fix:     "set scale: true on the entries of guard.resources, and list the subresources in guard.podSubresources, then: helm upgrade"}}
+		Fix:     "set scale: true on the entries of guard.resources, and list the subresources in guard.podSubresources, then apply the chart again"}}
 }

@@ -88,6 +88,7 @@ func (r *reader) workloads(ctx context.Context) doctor.Read[[]doctor.Workload] {
 		d := &list.Items[i]
 		w := doctor.Workload{
 			Name: d.Name, Component: d.Labels[labelComponent], Version: d.Labels[labelVersion],
+			Labels: d.Labels, Annotations: d.Annotations,
 			Desired: ptr.Deref(d.Spec.Replicas, 1), Ready: d.Status.ReadyReplicas,
 		}
 		for _, c := range d.Spec.Template.Spec.Containers {
