@@ -36,12 +36,7 @@ func TestWithoutTheMeshNothingOfItIsInstalled(t *testing.T) {
 // M12 of the review of the mesh: an uninstallation froze the proxies of all pods.
 func TestTheNotesSayWhatComesBeforeTheMeshIsUninstalled(t *testing.T) {
 	for name, args := range map[string][]string{"without a mesh": nil, "with a mesh": {"--set", withMesh}} {
-		out, err := helm.Run(t.Context(), append([]string{"install", rendered.Release, rendered.ChartDir(), "--dry-run=client"}, args...)...)
-		if err != nil {
-			t.Fatal(err)
-		}
-		_, notes, _ := strings.Cut(out, "NOTES:")
-		if got := strings.Contains(notes, "kubectl get pods -A -l plumbline.dev/proxy"); got != (name == "with a mesh") {
+		if got := strings.Contains(notesOf(t, args...), "kubectl get pods -A -l plumbline.dev/proxy"); got != (name == "with a mesh") {
 			t.Errorf("%s: the notes name the pods: %v", name, got)
 		}
 	}

@@ -133,12 +133,7 @@ func TestTheNotesSayWhatOneProcessMeans(t *testing.T) {
 		"apart":          {"--set", "executor.enabled=true"},
 		"in one process": {"--set", "executor.enabled=true", "--set", "assessor.split=false", "--set", "assessor.replicas=1"},
 	} {
-		out, err := helm.Run(t.Context(), append([]string{"install", rendered.Release, rendered.ChartDir(), "--dry-run=client"}, args...)...)
-		if err != nil {
-			t.Fatal(err)
-		}
-		_, notes, _ := strings.Cut(out, "NOTES:")
-		if got := strings.Contains(notes, "WARNING: assessor.split is false"); got != (name == "in one process") {
+		if got := strings.Contains(notesOf(t, args...), "WARNING: assessor.split is false"); got != (name == "in one process") {
 			t.Errorf("%s: the notes warn: %v", name, got)
 		}
 	}

@@ -106,7 +106,10 @@ func TestALife(t *testing.T) {
 	digestKey := string(digests.Data["digest.key"])
 
 	for range 2 {
-		r.run(t, "upgrade", rendered.Release, rendered.ChartDir(), "--set", "crds.keep=false", "--set", "webhook.replicas=3", "--set", "guard.stampedGroups={ops}")
+		out := r.run(t, "upgrade", rendered.Release, rendered.ChartDir(), "--set", "crds.keep=false", "--set", "webhook.replicas=3", "--set", "guard.stampedGroups={ops}")
+		if strings.Contains(out, "until there is a guard") || !strings.Contains(out, "Check the installation") {
+			t.Errorf("the notes of an upgrade do not know whether there are guards, and say:\n%s", out)
+		}
 	}
 	r.get(t, secret, "plumbline-redis")
 	if got := string(secret.Data["password"]); got != password {

@@ -1,0 +1,72 @@
+// SPDX-License-Identifier: Apache-2.0
+
+package chart
+
+import (
+	"errors"
+	"strings"
+	"testing"
+
+	"github.com/plumbline-dev/plumbline/test/chart/rendered"
+)
+
+// notesOf an installation are what Helm prints after it.
+func notesOf(t *testing.T, args ...string) string {
+	t.Helper()
+	out, err := helm.Run(t.Context(), append([]string{"install", rendered.Release, rendered.ChartDir(), "--dry-run=client"}, args...)...)
+	if err != nil {
+		t.Fatal(err)
+	}
+	_, notes, found := strings.Cut(out, "NOTES:")
+	if !found {
+		t.Fatalf("no notes were printed:\n%s", out)
+	}
+	return notes
+}
+
+// The notes said that nothing is ever changed, while the writer policy annotates objects, and that Redis
+// only explains, while the stamps of the webhook need it.
+func TestTheNotesSayWhatIsChangedAndWhatAuthorizes(t *testing.T) {
+	const (
+		unguarded = "It\njudges no object until there is a guard."
+		annotates = "It annotates objects of the kinds in guard.resources"
+		lost      = "Such a stamp authorizes a write only together with its record in Redis."
+		noRedis   = "The writers of deletions and of writes through /scale are not known"
+	)
+	webhook := []string{"--set", "policies.writerStamp=Webhook"}
+	for name, tc := range map[string]struct {
+		args     []string
+		has, not []string
+	}{
+		"as the chart comes":               {nil, []string{annotates, unguarded}, []string{"ever changed", noRedis}},
+		"with the executor":                {[]string{"--set", "executor.enabled=true"}, []string{"It changes no spec, unless a RemediationPolicy is Active."}, nil},
+		"with the mesh":                    {[]string{"--set", withMesh}, []string{"It changes no spec; pods that ask for a proxy get one."}, nil},
+		"where the webhook stamps":         {webhook, []string{lost}, []string{noRedis}},
+		"where the policy stamps":          {[]string{"--set", "policies.writerStamp=Policy"}, nil, []string{lost}},
+		"without Redis":                    {[]string{"--set", "policies.writerStamp=Policy", "--set", "redis.enabled=false"}, []string{noRedis}, []string{"WARNING"}},
+		"the webhook with another's Redis": {append([]string{"--set", "redis.enabled=false", "--set", "redis.external.address=r:1"}, webhook...), []string{lost}, []string{noRedis}},
+	} {
+		t.Run(name, func(t *testing.T) {
+			notes := notesOf(t, tc.args...)
+			for _, want := range tc.has {
+				if !strings.Contains(notes, want) {
+					t.Errorf("the notes do not say %q:\n%s", want, notes)
+				}
+			}
+			for _, not := range tc.not {
+				if strings.Contains(notes, not) {
+					t.Errorf("the notes say %q:\n%s", not, notes)
+				}
+			}
+		})
+	}
+}
+
+// Stamps of the webhook without Redis made every deployment drift, and nothing said so.
+func TestStampsOfTheWebhookNeedRedis(t *testing.T) {
+	_, err := helm.Template(t.Context(), "--set", "policies.writerStamp=Webhook", "--set", "redis.enabled=false")
+	var failed *rendered.Error
+	if !errors.As(err, &failed) || !strings.Contains(failed.Stderr, "policies.writerStamp is Webhook and there is no Redis") || !strings.Contains(failed.Stderr, "redis.external.address") {
+		t.Errorf("the error is %v", err)
+	}
+}
