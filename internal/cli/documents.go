@@ -84,8 +84,7 @@ const byteOrderMark = "\ufeff"
 // strict JSON document: a stray comma must not turn JSON into YAML that means
 // something else. Anything else is a YAML stream. No document is an error.
 func readDocuments(source string, data []byte) ([]document, error) {
-	text := bytes.TrimPrefix(data, []byte(byteOrderMark))
-	if bytes.HasPrefix(bytes.TrimLeft(text, " \t\r\n"), []byte("{")) {
+	if isJSON(data) {
 		d := document{source: source, number: 1, body: data, locate: func(offset int) int { return offset }}
 		return []document{d}, d.check()
 	}
@@ -102,6 +101,12 @@ func readDocuments(source string, data []byte) ([]document, error) {
 		}
 	}
 	return docs, nil
+}
+
+// isJSON tells a JSON document from YAML by its first character.
+func isJSON(data []byte) bool {
+	text := bytes.TrimPrefix(data, []byte(byteOrderMark))
+	return bytes.HasPrefix(bytes.TrimLeft(text, " \t\r\n"), []byte("{"))
 }
 
 // check refuses what canon refuses, so that both algorithms see the same

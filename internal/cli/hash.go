@@ -119,6 +119,9 @@ func (a *app) hashFiles(cmd *cobra.Command, algorithm canon.Algorithm, o hashOpt
 		if err != nil {
 			return err
 		}
+		if algorithm == canon.DDEM002 && isJSON(data) {
+			data = canon.ReplaceLoneSurrogates(data)
+		}
 		docs, err := readDocuments(source, data)
 		if err != nil {
 			return err

@@ -92,6 +92,7 @@ func TestHash_OneLinePerDocument(t *testing.T) {
 		"ddem002 hashes .spec":               {stdin: deploymentJSON, args: []string{"--algorithm", "ddem002"}, want: answer{Stdout: ddem002Of(t, spec) + "\n"}},
 		"ddem002 of YAML":                    {stdin: deploymentYAML, args: []string{"--algorithm=ddem002"}, want: answer{Stdout: ddem002Of(t, spec) + "\n"}},
 		"ddem002 of a bare spec":             {stdin: spec, args: []string{"--algorithm", "ddem002", "--bare"}, want: answer{Stdout: ddem002Of(t, spec) + "\n"}},
+		"ddem002 of half a surrogate pair":   {stdin: `{"spec":{"s":"\ud83d"}}`, args: []string{"--algorithm", "ddem002"}, want: answer{Stdout: ddem002Of(t, `{"s":"\ufffd"}`) + "\n"}},
 		"ddem002 of the empty bare spec":     {stdin: "{}", args: []string{"--algorithm", "ddem002", "--bare"}, want: answer{Stdout: ddem002Of(t, "{}") + "\n"}},
 		"ddem002 of a null spec":             {stdin: `{"spec":null}`, args: []string{"--algorithm", "ddem002"}, want: answer{Stdout: ddem002Of(t, "{}") + "\n", Stderr: "Warning: standard input: document 1 has no .spec; ddem002 hashes it as an empty spec\n"}},
 		"wide adds kind, namespace and name": {stdin: deploymentYAML + "---\nspec: {a: 1}\n", args: []string{"-o", "wide"}, want: answer{Stdout: web + "  Deployment/shop/web\n" + one + "  -/-/-\n"}},

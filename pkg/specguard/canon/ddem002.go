@@ -38,6 +38,36 @@ func HashSpec(spec []byte) (Hash, error) {
 	}
 }
 
+// ReplaceLoneSurrogates replaces each \u escape of half a surrogate pair by \ufffd, as the JSON decoder of
+// DD-EM-002 reads it, for callers that run [Parse] first. All other bytes keep their place. JSON without
+// such an escape is returned as it is, and so are bytes that are no JSON.
+func ReplaceLoneSurrogates(src []byte) []byte {
+	out, copied := src, false
+	for i := bytes.IndexByte(src, '\\'); i >= 0 && i+1 < len(src); {
+		next := i + 2
+		if src[i+1] == 'u' {
+			_, after, reason := unescapeUnicode(src, i)
+			switch reason {
+			case "":
+				next = after
+			case ReasonLoneSurrogate:
+				if !copied {
+					out, copied = bytes.Clone(src), true
+				}
+				next = i + len(`\uXXXX`)
+				copy(out[i:next], `\ufffd`)
+			default: // it is no JSON
+			}
+		}
+		step := bytes.IndexByte(src[next:], '\\')
+		if step < 0 {
+			break
+		}
+		i = next + step
+	}
+	return out
+}
+
 var (
 	errNotMap   = errors.New("not a JSON object")
 	errTrailing = errors.New("data after the object")

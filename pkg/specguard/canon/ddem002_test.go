@@ -234,3 +234,47 @@ func TestDDEM002LeavesItsInputAlone(t *testing.T) {
 		t.Errorf("the list was reordered to %v", list)
 	}
 }
+
+// The hash of the published algorithm could not be had of JSON with half a surrogate pair.
+func TestHalfASurrogatePairIsReadAsTheReplacementCharacter(t *testing.T) {
+	for name, tc := range map[string]struct{ src, want string }{
+		"a high one alone":           {`{"a":"x\ud83dx"}`, `{"a":"x\ufffdx"}`},
+		"a low one alone":            {`{"a":"\ude00"}`, `{"a":"\ufffd"}`},
+		"a high one before a pair":   {`{"a":"\ud83d\ud83d\ude00"}`, `{"a":"\ufffd\ud83d\ude00"}`},
+		"a pair the wrong way round": {`{"a":"\ude00\ud83d"}`, `{"a":"\ufffd\ufffd"}`},
+		"in a key":                   {`{"\uDEAD":1}`, `{"\ufffd":1}`},
+		"a pair":                     {`{"a":"\ud83d\ude00"}`, `{"a":"\ud83d\ude00"}`},
+		"a backslash before a u":     {`{"a":"\\ud83d"}`, `{"a":"\\ud83d"}`},
+		"no JSON at all":             {`{"a":"\ud8`, `{"a":"\ud8`},
+	} {
+		t.Run(name, func(t *testing.T) {
+			if got := string(canon.ReplaceLoneSurrogates([]byte(tc.src))); got != tc.want {
+				t.Errorf("%s, want %s", got, tc.want)
+			}
+		})
+	}
+}
+
+// Whatever is escaped, what is left is read as before, and by the strict parser as well.
+func TestWithoutHalvesOfPairsJSONSaysTheSame(t *testing.T) {
+	rapid.Check(t, func(t *rapid.T) {
+		pieces := rapid.SliceOfN(rapid.SampledFrom([]string{`\ud83d`, `\uDE00`, `\u0041`, `\\`, `\n`, `u`, `d83d`, `ü`}), 0, 8).Draw(t, "pieces")
+		src := `{"a":"` + strings.Join(pieces, "") + `"}`
+		out := canon.ReplaceLoneSurrogates([]byte(src))
+		var before, after any
+		if err := json.Unmarshal([]byte(src), &before); err != nil {
+			t.Fatal(err)
+		}
+		if err := json.Unmarshal(out, &after); err != nil {
+			t.Fatal(err)
+		}
+		if diff := cmp.Diff(before, after); diff != "" {
+			t.Errorf("%s (-before +after):\n%s", src, diff)
+		}
+		parsed, err := canon.Parse(out, canon.GVK{})
+		if err != nil {
+			t.Fatalf("%s: %v", out, err)
+		}
+		parsed.Release()
+	})
+}
