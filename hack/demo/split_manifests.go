@@ -78,6 +78,7 @@ kind: ABRelease
 metadata: {name: pay, namespace: SPLIT}
 spec:
   service: pay
+  stable: stable
   variations:
   - {name: stable, workload: {kind: Deployment, name: pay-stable}}
   - {name: canary, workload: {kind: Deployment, name: pay-canary}}

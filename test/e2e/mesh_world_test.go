@@ -124,6 +124,7 @@ kind: ABRelease
 metadata: {name: pay, namespace: NS}
 spec:
   service: pay
+  stable: stable
   variations:
   - {name: stable, workload: {kind: Deployment, name: pay-stable}}
   - {name: canary, workload: {kind: Deployment, name: pay-canary}}

@@ -3,9 +3,17 @@
 package release
 
 import (
+	"cmp"
+	"crypto/sha256"
+	"encoding/hex"
 	"errors"
 	"fmt"
 	"maps"
+	"regexp"
+	"slices"
+	"strconv"
+
+	"k8s.io/apimachinery/pkg/util/intstr"
 
 	"github.com/plumbline-dev/plumbline/pkg/apis/plumbline/v1alpha1"
 	"github.com/plumbline-dev/plumbline/pkg/traffic"
@@ -14,6 +22,60 @@ import (
 
 // basisPoints of a percent.
 const basisPoints = traffic.Total / 100
+
+// percentage is a number from 0 to 100 with at most two decimals.
+var percentage = regexp.MustCompile(`^(?:100(?:\.00?)?|([1-9]?[0-9])(?:\.([0-9]{1,2}))?)$`)
+
+// weightOf returns a percentage as a weight; false for a text that is none.
+func weightOf(percent intstr.IntOrString) (traffic.Weight, bool) {
+	parts := percentage.FindStringSubmatch(percent.String())
+	if parts == nil {
+		return 0, false
+	}
+	if parts[1] == "" {
+		return traffic.Total, true
+	}
+	whole, err := strconv.Atoi(parts[1])
+	rest, err2 := strconv.Atoi((parts[2] + "00")[:2])
+	return traffic.Weight(whole)*basisPoints + traffic.Weight(rest), err == nil && err2 == nil
+}
+
+// saltOf returns the salt that a release asks for. The default is no uid, because a release that is
+// restored from a backup has another one, and each visitor would be drawn anew.
+func saltOf(r *v1alpha1.ABRelease) string {
+	if r.Spec.Salt != "" {
+		return r.Spec.Salt
+	}
+	sum := sha256.Sum256([]byte(r.Namespace + "/" + r.Name))
+	return hex.EncodeToString(sum[:16])
+}
+
+// inOrder returns the variations in the order of their ranges: the stable one, then those in force in their
+// order, then the others by name. The order in the spec means nothing, since two appliers may change it.
+func inOrder(r *v1alpha1.ABRelease) []v1alpha1.Variation {
+	var before []string
+	if f := r.Status.InForce; f != nil {
+		for i := range f.Variations {
+			before = append(before, string(f.Variations[i].Name))
+		}
+	}
+	rank := func(v *v1alpha1.Variation) int {
+		at := slices.Index(before, string(v.Name))
+		switch {
+		case v.Name == r.Spec.Stable:
+			return -1
+		case at >= 0:
+			return at
+		default:
+			return len(before)
+		}
+	}
+	variations := slices.Clone(r.Spec.Variations)
+	slices.SortFunc(variations, func(a, b v1alpha1.Variation) int {
+		return cmp.Or(cmp.Compare(rank(&a), rank(&b)), cmp.Compare(a.Name, b.Name))
+	})
+	return variations
+}
 
 // Terms are what a spec asks for.
 type Terms struct {
@@ -29,7 +91,7 @@ type Terms struct {
 func TermsOf(r *v1alpha1.ABRelease) (Terms, error) {
 	terms := Terms{Generation: r.Generation, Split: ir.Split{
 		Namespace: r.Namespace, Name: r.Name, Created: r.CreationTimestamp.Time, Service: r.Spec.Service,
-		Routing: ir.Routing{Salt: string(r.UID), Override: string(r.Spec.TrafficSplit.OverrideHeader)},
+		Routing: ir.Routing{Salt: saltOf(r), Override: string(r.Spec.TrafficSplit.OverrideHeader)},
 	}}
 	split := &r.Spec.TrafficSplit
 	var err error
@@ -39,14 +101,22 @@ func TermsOf(r *v1alpha1.ABRelease) (Terms, error) {
 	if m := split.HeaderMatch; m != nil {
 		terms.Split.Match = matchOf(m)
 	}
-	for i := range r.Spec.Variations {
-		v := &r.Spec.Variations[i]
+	variations := inOrder(r)
+	if len(variations) > 0 && variations[0].Name != r.Spec.Stable {
+		return terms, fmt.Errorf("spec.stable: %q names no variation", r.Spec.Stable)
+	}
+	for i := range variations {
+		v := &variations[i]
 		terms.Split.Variations = append(terms.Split.Variations, variationOf(r.Namespace, v.Name, v.Workload, v.Selector))
 		percent, given := split.Percentages[string(v.Name)]
 		if !given {
 			return terms, fmt.Errorf("spec.trafficSplit.percentages: %s has none: give it one, if need be 0", v.Name)
 		}
-		wish := traffic.Wish{Variation: string(v.Name), Weight: traffic.Weight(percent) * basisPoints}
+		weight, valid := weightOf(percent)
+		if !valid {
+			return terms, fmt.Errorf("spec.trafficSplit.percentages: %q of %s is no number from 0 to 100 with at most two decimals", percent.String(), v.Name)
+		}
+		wish := traffic.Wish{Variation: string(v.Name), Weight: weight}
 		if v.Reserved != nil {
 			wish.Reserves, wish.Reserved = true, traffic.Weight(*v.Reserved)*basisPoints
 		}

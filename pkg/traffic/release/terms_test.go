@@ -7,6 +7,7 @@ import (
 
 	"github.com/google/go-cmp/cmp"
 	metav1 "k8s.io/apimachinery/pkg/apis/meta/v1"
+	"k8s.io/apimachinery/pkg/util/intstr"
 
 	"github.com/plumbline-dev/plumbline/pkg/apis/plumbline/v1alpha1"
 	"github.com/plumbline-dev/plumbline/pkg/traffic"
@@ -19,10 +20,10 @@ import (
 func TestASpecWithTooFewVariationsIsRefusedAndDoesNotPanic(t *testing.T) {
 	for name, variations := range map[string][]v1alpha1.Variation{"none": nil, "one": {{Name: "stable", Selector: &v1alpha1.PodSelector{MatchLabels: map[string]v1alpha1.LabelValue{"a": "b"}}}}} {
 		t.Run(name, func(t *testing.T) {
-			r := &v1alpha1.ABRelease{Spec: v1alpha1.ABReleaseSpec{Service: "web", Variations: variations}}
-			r.Spec.TrafficSplit = v1alpha1.TrafficSplit{Type: v1alpha1.TrafficSplitPercentage, Percentages: map[string]v1alpha1.Percentage{}}
+			r := &v1alpha1.ABRelease{Spec: v1alpha1.ABReleaseSpec{Service: "web", Stable: "stable", Variations: variations}}
+			r.Spec.TrafficSplit = v1alpha1.TrafficSplit{Type: v1alpha1.TrafficSplitPercentage, Percentages: map[string]intstr.IntOrString{}}
 			for _, v := range variations {
-				r.Spec.TrafficSplit.Percentages[string(v.Name)] = 100
+				r.Spec.TrafficSplit.Percentages[string(v.Name)] = intstr.FromInt32(100)
 			}
 			if _, err := release.TermsOf(r); err == nil {
 				t.Error("it is taken")
@@ -37,10 +38,10 @@ func TestAttributesOfTheCookieAreInForce(t *testing.T) {
 		return &v1alpha1.PodSelector{MatchLabels: map[string]v1alpha1.LabelValue{"version": value}}
 	}
 	r := &v1alpha1.ABRelease{ObjectMeta: metav1.ObjectMeta{Namespace: "shop", Name: "web", UID: "u1"}, Spec: v1alpha1.ABReleaseSpec{
-		Service:    "web",
+		Service: "web", Stable: "stable",
 		Variations: []v1alpha1.Variation{{Name: "stable", Selector: selected("a")}, {Name: "canary", Selector: selected("b")}},
 		TrafficSplit: v1alpha1.TrafficSplit{
-			Type: v1alpha1.TrafficSplitSticky, Percentages: map[string]v1alpha1.Percentage{"stable": 90, "canary": 10},
+			Type: v1alpha1.TrafficSplitSticky, Percentages: map[string]intstr.IntOrString{"stable": intstr.FromInt32(90), "canary": intstr.FromInt32(10)},
 			Sticky: &v1alpha1.Sticky{Cookie: "visitor", Domain: "example.com", Secure: v1alpha1.CookieSecureAlways},
 		},
 	}}
@@ -54,5 +55,107 @@ func TestAttributesOfTheCookieAreInForce(t *testing.T) {
 	split, _ := release.SplitOf(r)
 	if d := cmp.Diff(ir.Key{Kind: ir.ByVisitor, Name: "visitor", Domain: "example.com", Secure: true}, split.Key); d != "" {
 		t.Errorf("the key in force (-want +got):\n%s", d)
+	}
+}
+
+// H1 of the review of the pages: the order of a list that appliers merge decided which variation is the
+// stable one, and where the ranges of the others are.
+func TestTheOrderOfTheListDecidesNothing(t *testing.T) {
+	variation := func(name v1alpha1.VariationName) v1alpha1.Variation {
+		return v1alpha1.Variation{Name: name, Selector: &v1alpha1.PodSelector{MatchLabels: map[string]v1alpha1.LabelValue{"v": v1alpha1.LabelValue(name)}}}
+	}
+	for name, tc := range map[string]struct {
+		spec, inForce []v1alpha1.VariationName
+		want          []string
+	}{
+		"nothing is in force: by name":             {spec: []v1alpha1.VariationName{"c", "stable", "a", "b"}, want: []string{"stable", "a", "b", "c"}},
+		"what is in force keeps its place":         {spec: []v1alpha1.VariationName{"a", "b", "stable"}, inForce: []v1alpha1.VariationName{"stable", "b", "a"}, want: []string{"stable", "b", "a"}},
+		"what comes is behind":                     {spec: []v1alpha1.VariationName{"a", "b", "stable"}, inForce: []v1alpha1.VariationName{"stable", "b"}, want: []string{"stable", "b", "a"}},
+		"another one becomes the stable variation": {spec: []v1alpha1.VariationName{"stable", "v1", "v2"}, inForce: []v1alpha1.VariationName{"v1", "v2", "stable"}, want: []string{"stable", "v1", "v2"}},
+	} {
+		t.Run(name, func(t *testing.T) {
+			r := &v1alpha1.ABRelease{Spec: v1alpha1.ABReleaseSpec{Service: "web", Stable: "stable"}}
+			r.Spec.TrafficSplit = v1alpha1.TrafficSplit{Type: v1alpha1.TrafficSplitPercentage, Percentages: map[string]intstr.IntOrString{}}
+			for _, v := range tc.spec {
+				r.Spec.Variations = append(r.Spec.Variations, variation(v))
+				r.Spec.TrafficSplit.Percentages[string(v)] = intstr.FromInt32(0)
+			}
+			r.Spec.TrafficSplit.Percentages["stable"] = intstr.FromInt32(100)
+			if tc.inForce != nil {
+				r.Status.InForce = &v1alpha1.SplitInForce{}
+				for _, v := range tc.inForce {
+					r.Status.InForce.Variations = append(r.Status.InForce.Variations, v1alpha1.VariationInForce{Name: v})
+				}
+			}
+			terms, err := release.TermsOf(r)
+			if err != nil {
+				t.Fatal(err)
+			}
+			var wishes, variations []string
+			for i := range terms.Wishes {
+				wishes, variations = append(wishes, terms.Wishes[i].Variation), append(variations, terms.Split.Variations[i].Name)
+			}
+			if d := cmp.Diff([][]string{tc.want, tc.want}, [][]string{wishes, variations}); d != "" {
+				t.Errorf("shares and variations (-want +got):\n%s", d)
+			}
+		})
+	}
+}
+
+// H2 of the review of the pages: less than a percent of a large Service was no first step.
+func TestPercentagesHaveTwoDecimals(t *testing.T) {
+	for name, tc := range map[string]struct {
+		stable, canary intstr.IntOrString
+		want           traffic.Weight
+		err            string
+	}{
+		"whole numbers":               {stable: intstr.FromInt32(90), canary: intstr.FromInt32(10), want: 1000},
+		"a quarter of a percent":      {stable: intstr.FromString("99.75"), canary: intstr.FromString("0.25"), want: 25},
+		"one decimal":                 {stable: intstr.FromString("99.9"), canary: intstr.FromString("0.1"), want: 10},
+		"what binary floats round":    {stable: intstr.FromString("99.71"), canary: intstr.FromString("0.29"), want: 29},
+		"all of it, with decimals":    {stable: intstr.FromInt32(0), canary: intstr.FromString("100.00"), want: 10_000},
+		"three decimals are refused":  {stable: intstr.FromString("99.875"), canary: intstr.FromString("0.125"), err: `spec.trafficSplit.percentages: "99.875" of stable is no number from 0 to 100 with at most two decimals`},
+		"more than all is refused":    {stable: intstr.FromInt32(-1), canary: intstr.FromInt32(101), err: `spec.trafficSplit.percentages: "-1" of stable is no number from 0 to 100 with at most two decimals`},
+		"a hundred and a half":        {stable: intstr.FromString("100.5"), canary: intstr.FromInt32(0), err: `spec.trafficSplit.percentages: "100.5" of stable is no number from 0 to 100 with at most two decimals`},
+		"a sum beyond all is refused": {stable: intstr.FromString("99.75"), canary: intstr.FromString("0.26"), err: "the weights add up to 10001, want 10000"},
+	} {
+		t.Run(name, func(t *testing.T) {
+			r := specified(t)
+			r.Spec.TrafficSplit.Percentages = map[string]intstr.IntOrString{"stable": tc.stable, "canary": tc.canary}
+			terms, err := release.TermsOf(r)
+			if tc.err != "" {
+				if err == nil || err.Error() != tc.err {
+					t.Errorf("the error is %v, want %s", err, tc.err)
+				}
+				return
+			}
+			if err != nil || terms.Wishes[1].Weight != tc.want || terms.Wishes[0].Weight != traffic.Total-tc.want {
+				t.Errorf("the weights are %+v, %v; want %d of the canary", terms.Wishes, err, tc.want)
+			}
+		})
+	}
+}
+
+// H7 of the review of the pages: a release that was restored from a backup has another uid, and each
+// visitor was drawn anew.
+func TestARestoreMovesNoVisitor(t *testing.T) {
+	salt := func(change func(*v1alpha1.ABRelease)) string {
+		r := specified(t)
+		change(r)
+		terms, err := release.TermsOf(r)
+		if err != nil {
+			t.Fatal(err)
+		}
+		return terms.Split.Salt
+	}
+	before := salt(func(*v1alpha1.ABRelease) {})
+	if after := salt(func(r *v1alpha1.ABRelease) { r.UID = "another" }); after != before || before == "" || len(before) > 64 {
+		t.Errorf("the salt is %q, and %q after a restore", before, after)
+	}
+	if other := salt(func(r *v1alpha1.ABRelease) { r.Name = "pay" }); other == before {
+		t.Error("visitors of another release are drawn alike")
+	}
+	if own := salt(func(r *v1alpha1.ABRelease) { r.Spec.Salt = "spring-sale" }); own != "spring-sale" {
+		t.Errorf("the salt of the spec is %q", own)
 	}
 }

@@ -159,7 +159,7 @@ func TestACanaryThatTheServiceSelectsIsNotExclusive(t *testing.T) {
 	s.start(leads)
 	release := s.release("web", "{type: Percentage, percentages: {stable: 100, canary: 0}}")
 	s.split(release, "stable 100 / canary 0")
-	s.patch(release, `spec: {variations: [{name: stable, selector: {matchLabels: {app: web}}}, {name: canary, selector: {matchLabels: {version: stable, track: canary}}}]}`)
+	s.patch(release, `spec: {stable: stable, variations: [{name: stable, selector: {matchLabels: {app: web}}}, {name: canary, selector: {matchLabels: {version: stable, track: canary}}}]}`)
 	pod := s.backend("web-canary", "web", "stable")
 	pod.Labels["track"] = "canary"
 	pod.Labels["app"] = "web"
@@ -169,7 +169,7 @@ func TestACanaryThatTheServiceSelectsIsNotExclusive(t *testing.T) {
 		c := meta.FindStatusCondition(r.Status.Conditions, v1alpha1.ConditionReady)
 		return c != nil && contains(c.Message, "counted as the first's")
 	})
-	s.patch(release, `spec: {variations: [{name: stable, selector: {matchLabels: {app: web}, matchExpressions: [{key: track, operator: DoesNotExist}]}}, {name: canary, selector: {matchLabels: {track: canary}}}]}`)
+	s.patch(release, `spec: {stable: stable, variations: [{name: stable, selector: {matchLabels: {app: web}, matchExpressions: [{key: track, operator: DoesNotExist}]}}, {name: canary, selector: {matchLabels: {track: canary}}}]}`)
 	s.wait(release, "it is not exclusive", func(r *v1alpha1.ABRelease) bool {
 		return meta.IsStatusConditionTrue(r.Status.Conditions, v1alpha1.ConditionShareNotExclusive)
 	})

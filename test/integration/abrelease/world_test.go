@@ -105,6 +105,7 @@ func (s *shop) release(name, split string) *v1alpha1.ABRelease {
 	r := &v1alpha1.ABRelease{ObjectMeta: s.named(name)}
 	s.must(yaml.UnmarshalStrict([]byte(`
 service: web
+stable: stable
 variations:
 - {name: stable, selector: {matchLabels: {app: web, version: stable}}}
 - {name: canary, selector: {matchLabels: {app: web, version: canary}}}

@@ -221,11 +221,11 @@ func (w *world) divide() {
 		w.pod(meta, "front", at.Addr().String(), corev1.ContainerPort{Name: "web", ContainerPort: int32(at.Port())})
 	}
 	w.release = &v1alpha1.ABRelease{ObjectMeta: named(w.shop, "web")}
-	w.release.Spec.Service = "web"
+	w.release.Spec.Service, w.release.Spec.Stable = "web", "stable"
 	for _, version := range []string{"stable", "canary"} {
 		w.release.Spec.Variations = append(w.release.Spec.Variations, v1alpha1.Variation{Name: v1alpha1.VariationName(version), Selector: selector(version)})
 	}
-	w.release.Spec.TrafficSplit = v1alpha1.TrafficSplit{Type: v1alpha1.TrafficSplitPercentage, Percentages: map[string]v1alpha1.Percentage{"stable": 90, "canary": 10}}
+	w.release.Spec.TrafficSplit = v1alpha1.TrafficSplit{Type: v1alpha1.TrafficSplitPercentage, Percentages: map[string]intstr.IntOrString{"stable": intstr.FromInt32(90), "canary": intstr.FromInt32(10)}}
 	w.create(w.release)
 }
 

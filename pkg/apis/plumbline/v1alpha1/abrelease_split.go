@@ -2,6 +2,10 @@
 
 package v1alpha1
 
+import (
+	"k8s.io/apimachinery/pkg/util/intstr"
+)
+
 // VariationWorkloadKind is the kind of a workload that a variation names.
 // +kubebuilder:validation:Enum=Deployment;StatefulSet;DaemonSet;ReplicaSet;Job
 type VariationWorkloadKind string
@@ -64,11 +68,6 @@ const (
 // +kubebuilder:validation:Pattern="^[a-z0-9]([a-z0-9-]*[a-z0-9])?(\\.[a-z0-9]([a-z0-9-]*[a-z0-9])?)+$"
 type CookieDomain string
 
-// Percentage of all requests.
-// +kubebuilder:validation:Minimum=0
-// +kubebuilder:validation:Maximum=100
-type Percentage int32
-
 // HeaderName is the name of a header that clients send.
 // +kubebuilder:validation:MinLength=1
 // +kubebuilder:validation:MaxLength=64
@@ -124,7 +123,8 @@ type HeaderMatch struct {
 
 // TrafficSplit says which requests go to which variation.
 //
-// +kubebuilder:validation:XValidation:rule="self.percentages.map(k, self.percentages[k]).sum() == 100",message="the percentages must add up to 100",fieldPath=".percentages"
+// +kubebuilder:validation:XValidation:rule="self.percentages.all(k, string(self.percentages[k]).matches('^(100([.]00?)?|[1-9]?[0-9]([.][0-9]{1,2})?)$'))",message="a percentage is a whole number from 0 to 100, or a string with at most two decimals, as in \"0.25\"",fieldPath=".percentages"
+// +kubebuilder:validation:XValidation:rule="!self.percentages.all(k, string(self.percentages[k]).matches('^[0-9]{1,3}([.][0-9]{1,2})?$')) || (self.percentages.map(k, double(string(self.percentages[k]))).sum() > 99.995 && self.percentages.map(k, double(string(self.percentages[k]))).sum() < 100.005)",message="the percentages must add up to 100",fieldPath=".percentages"
 // +kubebuilder:validation:XValidation:rule="self.type != 'Sticky' || has(self.sticky)",message="type Sticky needs sticky: a header or a cookie that visitors are known by",fieldPath=".sticky"
 // +kubebuilder:validation:XValidation:rule="self.type != 'Percentage' || !has(self.sticky)",message="type Percentage draws each request by itself; use Sticky",fieldPath=".sticky"
 // +kubebuilder:validation:XValidation:rule="self.type != 'Header' || has(self.headerMatch)",message="type Header needs headerMatch: a header, and which value goes where",fieldPath=".headerMatch"
@@ -134,12 +134,13 @@ type TrafficSplit struct {
 	// type says by what requests are divided.
 	// +required
 	Type TrafficSplitType `json:"type,omitempty"`
-	// percentages of the requests, by variation. They add up to 100. Of type Header
-	// they are about the requests that no value matches.
+	// percentages of the requests, by variation: whole numbers, or strings with at most
+	// two decimals such as "0.25". They add up to 100. Of type Header they are about the
+	// requests that no value matches.
 	// +required
 	// +kubebuilder:validation:MinProperties=2
 	// +kubebuilder:validation:MaxProperties=8
-	Percentages map[string]Percentage `json:"percentages,omitempty"`
+	Percentages map[string]intstr.IntOrString `json:"percentages,omitempty"`
 	// sticky says what visitors are known by, who then stay where they are while
 	// shares only grow.
 	// +optional

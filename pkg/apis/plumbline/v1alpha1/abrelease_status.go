@@ -104,7 +104,7 @@ type SplitInForce struct {
 	// +kubebuilder:validation:MinLength=1
 	// +kubebuilder:validation:MaxLength=64
 	Salt string `json:"salt,omitempty"`
-	// variations in their order, the stable one first.
+	// variations in the order of their ranges, the stable one first.
 	// +required
 	// +listType=map
 	// +listMapKey=name

@@ -41,9 +41,9 @@ type Variation struct {
 	// selector of the pods that are the variation, in the namespace of the release.
 	// +optional
 	Selector *PodSelector `json:"selector,omitempty"`
-	// reserved is the most percent of the requests that the variation may come to
-	// while nobody else's visitors are moved. Give it to all variations but the first,
-	// or to none: then two variations need none, and more of them get equal parts.
+	// reserved is the largest percentage that this variation can reach without moving
+	// visitors of other variations. Set it on each variation except the stable one, or on
+	// none. If unset, the range is divided equally.
 	// +optional
 	// +kubebuilder:validation:Minimum=0
 	// +kubebuilder:validation:Maximum=100
@@ -55,11 +55,13 @@ type Variation struct {
 // +kubebuilder:validation:XValidation:rule="self.variations.all(v, v.name in self.trafficSplit.percentages)",message="every variation needs a percentage, if need be 0",fieldPath=".trafficSplit.percentages"
 // +kubebuilder:validation:XValidation:rule="self.trafficSplit.percentages.all(k, self.variations.exists(v, v.name == k))",message="a percentage is given to what is no variation",fieldPath=".trafficSplit.percentages"
 // +kubebuilder:validation:XValidation:rule="!has(self.trafficSplit.headerMatch) || self.trafficSplit.headerMatch.values.all(k, self.variations.exists(v, v.name == self.trafficSplit.headerMatch.values[k]))",message="a value goes to what is no variation",fieldPath=".trafficSplit.headerMatch.values"
-// +kubebuilder:validation:XValidation:rule="!has(self.variations[0].reserved)",message="the first variation is the stable one, which gets what the others leave: reserve nothing for it",fieldPath=".variations"
-// +kubebuilder:validation:XValidation:rule="self.variations.filter(v, has(v.reserved)).size() in [0, self.variations.size() - 1]",message="reserve for all variations but the first, or for none",fieldPath=".variations"
+// +kubebuilder:validation:XValidation:rule="self.variations.exists(v, v.name == self.stable)",message="stable names no variation",fieldPath=".stable"
+// +kubebuilder:validation:XValidation:rule="self.variations.all(v, v.name != self.stable || !has(v.reserved))",message="the stable variation gets the rest of the requests: reserve nothing for it",fieldPath=".variations"
+// +kubebuilder:validation:XValidation:rule="self.variations.filter(v, has(v.reserved)).size() in [0, self.variations.size() - 1]",message="reserve for all variations except the stable one, or for none",fieldPath=".variations"
 // +kubebuilder:validation:XValidation:rule="self.variations.map(v, has(v.reserved) ? v.reserved : 0).sum() <= 100",message="more than 100 percent are reserved",fieldPath=".variations"
-// +kubebuilder:validation:XValidation:rule="self.variations.all(v, !has(v.reserved) || !(v.name in self.trafficSplit.percentages) || self.trafficSplit.percentages[v.name] <= v.reserved)",message="a variation gets more percent than are reserved for it: reserve more",fieldPath=".variations"
+// +kubebuilder:validation:XValidation:rule="self.variations.all(v, !has(v.reserved) || !(v.name in self.trafficSplit.percentages) || double(string(self.trafficSplit.percentages[v.name])) <= double(v.reserved))",message="a variation gets more percent than are reserved for it: reserve more",fieldPath=".variations"
 // +kubebuilder:validation:XValidation:rule="self.variations.all(v, !has(v.workload) || self.variations.filter(w, has(w.workload) && w.workload.kind == v.workload.kind && w.workload.name == v.workload.name).size() == 1)",message="two variations have the same workload",fieldPath=".variations"
+// +kubebuilder:validation:XValidation:rule="has(self.salt) == has(oldSelf.salt)",message="salt is set when the release is made, and immutable: another salt moves visitors",fieldPath=".salt"
 type ABReleaseSpec struct {
 	// service whose requests are divided, in the namespace of the release.
 	// +required
@@ -68,8 +70,11 @@ type ABReleaseSpec struct {
 	// +kubebuilder:validation:Pattern=`^[a-z]([-a-z0-9]*[a-z0-9])?$`
 	// +kubebuilder:validation:XValidation:rule="self == oldSelf",message="service is immutable: proxies count what was decided about it; make another release"
 	Service string `json:"service,omitempty"`
-	// variations of the service. The first one is the stable one: it gets what the
-	// others leave, and the share of each other that has no ready endpoints.
+	// stable names the variation that gets the rest of the requests, and the requests of
+	// each other variation that has no ready endpoints.
+	// +required
+	Stable VariationName `json:"stable,omitempty"`
+	// variations of the service. Their order means nothing.
 	// +required
 	// +listType=map
 	// +listMapKey=name
@@ -79,6 +84,14 @@ type ABReleaseSpec struct {
 	// trafficSplit says which requests go to which variation.
 	// +required
 	TrafficSplit TrafficSplit `json:"trafficSplit,omitzero"`
+	// salt of the hash that assigns visitors to variations. Releases with the same salt
+	// and the same ranges assign a visitor alike. If unset, namespace and name of the
+	// release are the salt, so a restore from a backup moves no visitor.
+	// +optional
+	// +kubebuilder:validation:MinLength=1
+	// +kubebuilder:validation:MaxLength=64
+	// +kubebuilder:validation:XValidation:rule="self == oldSelf",message="salt is immutable: another salt moves visitors; make another release"
+	Salt string `json:"salt,omitempty"`
 	// confirmation says which proxies have to confirm what is in force, and how long the
 	// release waits for them. Left out, proxies of all namespaces for ten minutes, and on.
 	// +optional
