@@ -113,9 +113,12 @@ func fillRemediation(t *testing.T, ready []metav1.Condition) {
 	})
 	// One that nobody has looked at yet, and a ledger that grants at once.
 	create(t, object(t, "RemediationPlan", "production-8", smallestPlan))
+	// A day that is to come was printed as <invalid>, and a halt not at all.
+	day := metav1.Date(2099, 1, 1, 0, 0, 0, 0, time.UTC)
 	store(t, "RemediationLedger", "production", smallestLedger, func(l *v1alpha1.RemediationLedger) {
-		l.Status = v1alpha1.RemediationLedgerStatus{Sequence: 12}
+		l.Status = v1alpha1.RemediationLedgerStatus{Sequence: 12, GrantsFrom: &day}
 	})
+	store(t, "RemediationLedger", "staging", smallestLedger+"\nhalt: {requestedBy: alice, reason: INC-9}", func(*v1alpha1.RemediationLedger) {})
 }
 
 func driftedStatus(firstSeen, lastCheck *metav1.Time) v1alpha1.BaselineStatus {

@@ -223,8 +223,9 @@ type RemediationLedgerStatus struct {
 // +kubebuilder:subresource:status
 // +kubebuilder:resource:path=remediationledgers,categories=plumbline,shortName=rled
 // +kubebuilder:printcolumn:name="Scope",type=string,JSONPath=`.spec.scope`
+// +kubebuilder:printcolumn:name="Halted-By",type=string,JSONPath=`.spec.halt.requestedBy`
 // +kubebuilder:printcolumn:name="Sequence",type=integer,JSONPath=`.status.sequence`
-// +kubebuilder:printcolumn:name="Grants-From",type=date,JSONPath=`.status.grantsFrom`
+// +kubebuilder:printcolumn:name="Grants-From",type=string,JSONPath=`.status.grantsFrom`
 // +kubebuilder:printcolumn:name="Age",type=date,JSONPath=`.metadata.creationTimestamp`
 type RemediationLedger struct {
 	metav1.TypeMeta `json:",inline"`

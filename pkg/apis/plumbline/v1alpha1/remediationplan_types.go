@@ -284,7 +284,7 @@ type RemediationPlanSpec struct {
 // +kubebuilder:printcolumn:name="Failed",type=integer,JSONPath=`.status.counts.failed`
 // +kubebuilder:printcolumn:name="Waiting-For",type=string,JSONPath=`.status.deferralReason`
 // +kubebuilder:printcolumn:name="By",type=string,JSONPath=`.spec.plan.initiatedBy`,priority=1
-// +kubebuilder:printcolumn:name="Scheduled-For",type=date,JSONPath=`.spec.plan.scheduledFor`,priority=1
+// +kubebuilder:printcolumn:name="Scheduled-For",type=string,JSONPath=`.spec.plan.scheduledFor`,priority=1
 // +kubebuilder:printcolumn:name="Age",type=date,JSONPath=`.metadata.creationTimestamp`
 type RemediationPlan struct {
 	metav1.TypeMeta `json:",inline"`
