@@ -23,8 +23,8 @@ import (
 // basisPoints of a percent.
 const basisPoints = traffic.Total / 100
 
-// percentage is a number from 0 to 100 with at most two decimals.
-var percentage = regexp.MustCompile(`^(?:100(?:\.00?)?|([1-9]?[0-9])(?:\.([0-9]{1,2}))?)$`)
+// percentage is a number with at most two decimals, as the schema has it.
+var percentage = regexp.MustCompile(`^([0-9]{1,3})(?:[.]([0-9]{1,2}))?$`)
 
 // weightOf returns a percentage as a weight; false for a text that is none.
 func weightOf(percent intstr.IntOrString) (traffic.Weight, bool) {
@@ -32,12 +32,8 @@ func weightOf(percent intstr.IntOrString) (traffic.Weight, bool) {
 	if parts == nil {
 		return 0, false
 	}
-	if parts[1] == "" {
-		return traffic.Total, true
-	}
-	whole, err := strconv.Atoi(parts[1])
-	rest, err2 := strconv.Atoi((parts[2] + "00")[:2])
-	return traffic.Weight(whole)*basisPoints + traffic.Weight(rest), err == nil && err2 == nil
+	hundredths, err := strconv.Atoi(parts[1] + (parts[2] + "00")[:2])
+	return traffic.Weight(hundredths), err == nil
 }
 
 // saltOf returns the salt that a release asks for. The default is no uid, because a release that is
@@ -114,7 +110,7 @@ func TermsOf(r *v1alpha1.ABRelease) (Terms, error) {
 		}
 		weight, valid := weightOf(percent)
 		if !valid {
-			return terms, fmt.Errorf("spec.trafficSplit.percentages: %q of %s is no number from 0 to 100 with at most two decimals", percent.String(), v.Name)
+			return terms, fmt.Errorf("spec.trafficSplit.percentages: %q of %s is no number with at most two decimals", percent.String(), v.Name)
 		}
 		wish := traffic.Wish{Variation: string(v.Name), Weight: weight}
 		if v.Reserved != nil {

@@ -114,9 +114,9 @@ func TestPercentagesHaveTwoDecimals(t *testing.T) {
 		"one decimal":                 {stable: intstr.FromString("99.9"), canary: intstr.FromString("0.1"), want: 10},
 		"what binary floats round":    {stable: intstr.FromString("99.71"), canary: intstr.FromString("0.29"), want: 29},
 		"all of it, with decimals":    {stable: intstr.FromInt32(0), canary: intstr.FromString("100.00"), want: 10_000},
-		"three decimals are refused":  {stable: intstr.FromString("99.875"), canary: intstr.FromString("0.125"), err: `spec.trafficSplit.percentages: "99.875" of stable is no number from 0 to 100 with at most two decimals`},
-		"more than all is refused":    {stable: intstr.FromInt32(-1), canary: intstr.FromInt32(101), err: `spec.trafficSplit.percentages: "-1" of stable is no number from 0 to 100 with at most two decimals`},
-		"a hundred and a half":        {stable: intstr.FromString("100.5"), canary: intstr.FromInt32(0), err: `spec.trafficSplit.percentages: "100.5" of stable is no number from 0 to 100 with at most two decimals`},
+		"three decimals are refused":  {stable: intstr.FromString("99.875"), canary: intstr.FromString("0.125"), err: `spec.trafficSplit.percentages: "99.875" of stable is no number with at most two decimals`},
+		"more than all is refused":    {stable: intstr.FromInt32(-1), canary: intstr.FromInt32(101), err: `spec.trafficSplit.percentages: "-1" of stable is no number with at most two decimals`},
+		"a hundred and a half":        {stable: intstr.FromString("100.5"), canary: intstr.FromInt32(0), err: "the weight of stable is 10050, want 0 to 10000\nthe weights add up to 10050, want 10000"},
 		"a sum beyond all is refused": {stable: intstr.FromString("99.75"), canary: intstr.FromString("0.26"), err: "the weights add up to 10001, want 10000"},
 	} {
 		t.Run(name, func(t *testing.T) {

@@ -59,7 +59,7 @@ func TestABRelease_Fields(t *testing.T) {
 		"a range of the stable one is refused":                  {"stable: stable, variations: [{name: stable, reserved: 50, workload: {kind: Deployment, name: web}}, " + canary + "]", []string{to}, "reserve nothing for it"},
 		"a share beyond its range is refused":                   {variations("{name: canary, reserved: 5, workload: {kind: Deployment, name: x}}"), []string{to}, "reserve more"},
 		"percentages that do not add up are refused":            {split("type: Percentage, percentages: {stable: 90, canary: 20}"), []string{at + ".percentages"}, "must add up to 100"},
-		"a percentage beyond 100 is refused":                    {split("type: Percentage, percentages: {stable: -1, canary: 101}"), []string{at + ".percentages"}, "a whole number from 0 to 100"},
+		"a percentage beyond 100 is refused":                    {split("type: Percentage, percentages: {stable: -1, canary: 101}"), []string{at + ".percentages"}, "each is a whole number"},
 		"a variation without a percentage is refused":           {split("type: Percentage, percentages: {stable: 90, other: 10}"), []string{at + ".percentages"}, "what is no variation"},
 		"an unknown variation in a header map is refused":       {split("type: Header, headerMatch: {header: x, values: {a: other}}, " + percentages), []string{at + ".headerMatch.values"}, "a value goes to what is no variation"},
 		"a header map of another type is refused":               {split("type: Percentage, headerMatch: {header: x, values: {a: canary}}, " + percentages), []string{at + ".headerMatch"}, "only type Header"},

@@ -123,8 +123,7 @@ type HeaderMatch struct {
 
 // TrafficSplit says which requests go to which variation.
 //
-// +kubebuilder:validation:XValidation:rule="self.percentages.all(k, string(self.percentages[k]).matches('^(100([.]00?)?|[1-9]?[0-9]([.][0-9]{1,2})?)$'))",message="a percentage is a whole number from 0 to 100, or a string with at most two decimals, as in \"0.25\"",fieldPath=".percentages"
-// +kubebuilder:validation:XValidation:rule="!self.percentages.all(k, string(self.percentages[k]).matches('^[0-9]{1,3}([.][0-9]{1,2})?$')) || (self.percentages.map(k, double(string(self.percentages[k]))).sum() > 99.995 && self.percentages.map(k, double(string(self.percentages[k]))).sum() < 100.005)",message="the percentages must add up to 100",fieldPath=".percentages"
+// +kubebuilder:validation:XValidation:rule="self.percentages.all(k, string(self.percentages[k]).matches('^[0-9]{1,3}([.][0-9]{1,2})?$')) && int(self.percentages.map(k, double(string(self.percentages[k]))).sum() * 100.0 + 0.5) == 10000",message="the percentages must add up to 100; each is a whole number, or a string with at most two decimals such as \"0.25\"",fieldPath=".percentages"
 // +kubebuilder:validation:XValidation:rule="self.type != 'Sticky' || has(self.sticky)",message="type Sticky needs sticky: a header or a cookie that visitors are known by",fieldPath=".sticky"
 // +kubebuilder:validation:XValidation:rule="self.type != 'Percentage' || !has(self.sticky)",message="type Percentage draws each request by itself; use Sticky",fieldPath=".sticky"
 // +kubebuilder:validation:XValidation:rule="self.type != 'Header' || has(self.headerMatch)",message="type Header needs headerMatch: a header, and which value goes where",fieldPath=".headerMatch"
