@@ -74,6 +74,40 @@ func TestARemovalThatIsRefusedIsSentAgainLater(t *testing.T) {
 	s.want("half a minute later", s.pass(30*time.Second), "Listener -b")
 }
 
+// The stream was woken without a pause for 25 seconds, since a route that waits for endpoints waits for five.
+func TestAProxyThatRefusesTheRemovalOfARouteWakesTheStreamOnce(t *testing.T) {
+	s := newScript(t, of(ads.Cluster, "web", "1"), of(ads.Endpoints, "web", "1"), of(ads.Route, "web", "1", "web"))
+	s.confirm(s.ask(ads.Cluster)...)
+	s.confirm(s.ask(ads.Endpoints, "web")...)
+	removal := s.receive(ads.Request{Type: ads.Route, Subscribe: []string{"web", "*"}, Initial: map[string]string{"web": "0.1", "old": "0.1"}})
+	s.want("one that is not there", removal, "Route -old")
+	s.want("the proxy refuses", s.refuse(removal[0], "no"), "")
+	for _, after := range []time.Duration{0, 6 * time.Second} {
+		s.want("the removal is not asked again at once", s.pass(after), "")
+		if next := s.stream.Next().Sub(s.now); next != 30*time.Second-after {
+			t.Errorf("after %s the stream is to be woken in %s", after, next)
+		}
+	}
+	s.want("half a minute later", s.pass(24*time.Second), "Route -old")
+}
+
+// The refusal of a removal had begun the time for which a route waits for endpoints.
+func TestARouteThatComesBackAfterARefusedRemovalWaitsForItsEndpoints(t *testing.T) {
+	web := []*ads.Resource{of(ads.Cluster, "web", "1"), of(ads.Endpoints, "web", "1"), of(ads.Route, "web", "1", "web")}
+	s := newScript(t, web...)
+	s.confirm(s.ask(ads.Cluster)...)
+	s.confirm(s.ask(ads.Endpoints, "web")...)
+	removal := s.receive(ads.Request{Type: ads.Route, Subscribe: []string{"web", "*"}, Initial: map[string]string{"web": "0.1", "old": "0.1"}})
+	s.want("one that is not there", removal, "Route -old")
+	s.refuse(removal[0], "no")
+	s.pass(20 * time.Second)
+	s.confirm(s.publish(append(web, of(ads.Cluster, "old", "1"), of(ads.Endpoints, "old", "1"), of(ads.Route, "old", "2", "old"))...)...)
+	if next := s.stream.Next().Sub(s.now); next != 5*time.Second {
+		t.Errorf("the stream is to be woken in %s, when the route has waited for five seconds", next)
+	}
+	s.wantLate("it is not late yet")
+}
+
 // H5 of the review of the mesh: the time at which a route was to go lay in the past while others
 // before it had no answer, and the stream was woken again and again.
 func TestAStreamThatWaitsForAnswersIsNotWokenByTime(t *testing.T) {

@@ -371,7 +371,7 @@ func (s *Stream) instead(k Key, h *held) (*Resource, verdict, bool) {
 // before. One that comes back may have a version of which it says nothing
 // (of a response that it refused it has applied a part), and keeps that.
 func (s *Stream) delayed(k Key, h *held, want *Resource, now time.Time) (*Resource, verdict, bool) {
-	if h.since == 0 {
+	if refused := h.refusal(removal); h.since == 0 || refused != nil && h.since == refused.at {
 		h.since = at(now)
 	}
 	if !h.known && !s.resumed && !s.runs {

@@ -328,14 +328,19 @@ func (s *Stream) Next() time.Time {
 			if h == nil || h.since == 0 || h.sent != nil || h.removing {
 				continue
 			}
-			if Type(t) == Route {
-				next = earlier(next, h.since.Add(s.config.RouteDeadline))
-			} else {
-				next = earlier(next, h.since.Add(s.config.RemovalDeadline))
-			}
+			next = earlier(next, h.since.Add(s.patience(Key{Type(t), name})))
 		}
 	}
 	return next
+}
+
+// patience is how long a name waits at most: a route that is there for endpoints, and all else before it
+// goes.
+func (s *Stream) patience(k Key) time.Duration {
+	if k.Type == Route && s.view.Get(Route, k.Name) != nil {
+		return s.config.RouteDeadline
+	}
+	return s.config.RemovalDeadline
 }
 
 func earlier(a, b time.Time) time.Time {

@@ -377,7 +377,11 @@ func upgraded(t *testing.T, c *clinic) {
 		t.Fatalf("not found: %s", describe(bad(report)))
 	}
 	_, command, _ := strings.Cut(report.Findings[i].Fix, "\nhelm ")
-	args := strings.Fields(strings.ReplaceAll(command, "charts/plumbline", rendered.ChartDir()))
+	command, explained, _ := strings.Cut(command, "  # CHART is the address or directory of plumbline-")
+	if explained == "" {
+		t.Fatalf("the fix does not say which chart it is: %s", report.Findings[i].Fix)
+	}
+	args := strings.Fields(strings.ReplaceAll(command, "CHART", rendered.ChartDir()))
 	if _, err := c.helm.Run(t.Context(), args...); err != nil {
 		t.Fatal(err)
 	}

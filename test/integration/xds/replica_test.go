@@ -73,7 +73,7 @@ func (c *cluster) launchFrom(t *testing.T, binary string, environment []string, 
 func (c *cluster) process(binary string, environment []string, address string, args ...string) (*replica, error) {
 	p, err := server.StartWith(environment, binary, append([]string{
 		"--kubeconfig=" + c.kubeconfig, "--namespace=" + rendered.Namespace, "--address=" + address,
-		"--server-names=127.0.0.1", "--drain-delay=0s",
+		"--server-names=127.0.0.1", "--drain-delay=0s", "--admin-address=",
 	}, args...)...)
 	return &replica{p, address}, err
 }
