@@ -16,7 +16,6 @@ import (
 	"k8s.io/apimachinery/pkg/api/meta"
 	metav1 "k8s.io/apimachinery/pkg/apis/meta/v1"
 	"k8s.io/apimachinery/pkg/types"
-	"k8s.io/apimachinery/pkg/util/intstr"
 	"k8s.io/client-go/tools/events"
 	clocktesting "k8s.io/utils/clock/testing"
 	"sigs.k8s.io/controller-runtime/pkg/client"
@@ -82,7 +81,7 @@ func newWorld(t *testing.T) *world {
 			{Name: "stable", Workload: &v1alpha1.VariationWorkload{Kind: "Deployment", Name: "web"}},
 			{Name: "canary", Workload: &v1alpha1.VariationWorkload{Kind: "Deployment", Name: "canary"}},
 		},
-		TrafficSplit: v1alpha1.TrafficSplit{Type: "Percentage", Percentages: map[string]intstr.IntOrString{"stable": intstr.FromInt32(90), "canary": intstr.FromInt32(10)}},
+		TrafficSplit: v1alpha1.TrafficSplit{Type: "Percentage", Percentages: map[string]v1alpha1.Percentage{"stable": v1alpha1.Percent(90), "canary": v1alpha1.Percent(10)}},
 	}
 	c := fake.NewClientBuilder().WithScheme(kinds).WithObjects(release).WithStatusSubresource(release).Build()
 	w := &world{T: t, clock: clocktesting.NewFakeClock(noon), ready: map[string]int{"stable": 1, "canary": 1}, events: events.NewFakeRecorder(100)}

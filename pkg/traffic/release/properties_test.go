@@ -9,7 +9,6 @@ import (
 
 	"github.com/google/go-cmp/cmp"
 	"github.com/google/go-cmp/cmp/cmpopts"
-	"k8s.io/apimachinery/pkg/util/intstr"
 	"pgregory.net/rapid"
 
 	"github.com/plumbline-dev/plumbline/pkg/apis/plumbline/v1alpha1"
@@ -21,7 +20,7 @@ import (
 func drawSpec(t *rapid.T, r *v1alpha1.ABRelease) {
 	n := rapid.IntRange(2, 3).Draw(t, "variations")
 	r.Generation++
-	r.Spec = v1alpha1.ABReleaseSpec{Service: "web", Stable: "v0", TrafficSplit: v1alpha1.TrafficSplit{Type: v1alpha1.TrafficSplitPercentage, Percentages: map[string]intstr.IntOrString{}}}
+	r.Spec = v1alpha1.ABReleaseSpec{Service: "web", Stable: "v0", TrafficSplit: v1alpha1.TrafficSplit{Type: v1alpha1.TrafficSplitPercentage, Percentages: map[string]v1alpha1.Percentage{}}}
 	left := 100
 	for i := range n {
 		name := fmt.Sprint("v", i)
@@ -31,10 +30,10 @@ func drawSpec(t *rapid.T, r *v1alpha1.ABRelease) {
 		}
 		left -= percent
 		r.Spec.Variations = append(r.Spec.Variations, v1alpha1.Variation{Name: v1alpha1.VariationName(name), Selector: &v1alpha1.PodSelector{MatchLabels: map[string]v1alpha1.LabelValue{"v": v1alpha1.LabelValue(name)}}})
-		r.Spec.TrafficSplit.Percentages[name] = intstr.FromInt32(int32(percent))
+		r.Spec.TrafficSplit.Percentages[name] = v1alpha1.Percent(int32(percent))
 	}
 	if rapid.IntRange(0, 5).Draw(t, "invalid") == 0 {
-		r.Spec.TrafficSplit.Percentages["v0"] = intstr.FromInt32(r.Spec.TrafficSplit.Percentages["v0"].IntVal + 1)
+		r.Spec.TrafficSplit.Percentages["v0"] = v1alpha1.Percent(r.Spec.TrafficSplit.Percentages["v0"].IntVal + 1)
 	}
 }
 

@@ -13,8 +13,6 @@ import (
 	"slices"
 	"strconv"
 
-	"k8s.io/apimachinery/pkg/util/intstr"
-
 	"github.com/plumbline-dev/plumbline/pkg/apis/plumbline/v1alpha1"
 	"github.com/plumbline-dev/plumbline/pkg/traffic"
 	"github.com/plumbline-dev/plumbline/pkg/traffic/ir"
@@ -27,7 +25,7 @@ const basisPoints = traffic.Total / 100
 var percentage = regexp.MustCompile(`^([0-9]{1,3})(?:[.]([0-9]{1,2}))?$`)
 
 // weightOf returns a percentage as a weight; false for a text that is none.
-func weightOf(percent intstr.IntOrString) (traffic.Weight, bool) {
+func weightOf(percent v1alpha1.Percentage) (traffic.Weight, bool) {
 	parts := percentage.FindStringSubmatch(percent.String())
 	if parts == nil {
 		return 0, false

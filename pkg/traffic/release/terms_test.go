@@ -21,9 +21,9 @@ func TestASpecWithTooFewVariationsIsRefusedAndDoesNotPanic(t *testing.T) {
 	for name, variations := range map[string][]v1alpha1.Variation{"none": nil, "one": {{Name: "stable", Selector: &v1alpha1.PodSelector{MatchLabels: map[string]v1alpha1.LabelValue{"a": "b"}}}}} {
 		t.Run(name, func(t *testing.T) {
 			r := &v1alpha1.ABRelease{Spec: v1alpha1.ABReleaseSpec{Service: "web", Stable: "stable", Variations: variations}}
-			r.Spec.TrafficSplit = v1alpha1.TrafficSplit{Type: v1alpha1.TrafficSplitPercentage, Percentages: map[string]intstr.IntOrString{}}
+			r.Spec.TrafficSplit = v1alpha1.TrafficSplit{Type: v1alpha1.TrafficSplitPercentage, Percentages: map[string]v1alpha1.Percentage{}}
 			for _, v := range variations {
-				r.Spec.TrafficSplit.Percentages[string(v.Name)] = intstr.FromInt32(100)
+				r.Spec.TrafficSplit.Percentages[string(v.Name)] = v1alpha1.Percent(100)
 			}
 			if _, err := release.TermsOf(r); err == nil {
 				t.Error("it is taken")
@@ -41,7 +41,7 @@ func TestAttributesOfTheCookieAreInForce(t *testing.T) {
 		Service: "web", Stable: "stable",
 		Variations: []v1alpha1.Variation{{Name: "stable", Selector: selected("a")}, {Name: "canary", Selector: selected("b")}},
 		TrafficSplit: v1alpha1.TrafficSplit{
-			Type: v1alpha1.TrafficSplitSticky, Percentages: map[string]intstr.IntOrString{"stable": intstr.FromInt32(90), "canary": intstr.FromInt32(10)},
+			Type: v1alpha1.TrafficSplitSticky, Percentages: map[string]v1alpha1.Percentage{"stable": v1alpha1.Percent(90), "canary": v1alpha1.Percent(10)},
 			Sticky: &v1alpha1.Sticky{Cookie: "visitor", Domain: "example.com", Secure: v1alpha1.CookieSecureAlways},
 		},
 	}}
@@ -75,12 +75,12 @@ func TestTheOrderOfTheListDecidesNothing(t *testing.T) {
 	} {
 		t.Run(name, func(t *testing.T) {
 			r := &v1alpha1.ABRelease{Spec: v1alpha1.ABReleaseSpec{Service: "web", Stable: "stable"}}
-			r.Spec.TrafficSplit = v1alpha1.TrafficSplit{Type: v1alpha1.TrafficSplitPercentage, Percentages: map[string]intstr.IntOrString{}}
+			r.Spec.TrafficSplit = v1alpha1.TrafficSplit{Type: v1alpha1.TrafficSplitPercentage, Percentages: map[string]v1alpha1.Percentage{}}
 			for _, v := range tc.spec {
 				r.Spec.Variations = append(r.Spec.Variations, variation(v))
-				r.Spec.TrafficSplit.Percentages[string(v)] = intstr.FromInt32(0)
+				r.Spec.TrafficSplit.Percentages[string(v)] = v1alpha1.Percent(0)
 			}
-			r.Spec.TrafficSplit.Percentages["stable"] = intstr.FromInt32(100)
+			r.Spec.TrafficSplit.Percentages["stable"] = v1alpha1.Percent(100)
 			if tc.inForce != nil {
 				r.Status.InForce = &v1alpha1.SplitInForce{}
 				for _, v := range tc.inForce {
@@ -105,23 +105,23 @@ func TestTheOrderOfTheListDecidesNothing(t *testing.T) {
 // H2 of the review of the pages: less than a percent of a large Service was no first step.
 func TestPercentagesHaveTwoDecimals(t *testing.T) {
 	for name, tc := range map[string]struct {
-		stable, canary intstr.IntOrString
+		stable, canary v1alpha1.Percentage
 		want           traffic.Weight
 		err            string
 	}{
-		"whole numbers":               {stable: intstr.FromInt32(90), canary: intstr.FromInt32(10), want: 1000},
-		"a quarter of a percent":      {stable: intstr.FromString("99.75"), canary: intstr.FromString("0.25"), want: 25},
-		"one decimal":                 {stable: intstr.FromString("99.9"), canary: intstr.FromString("0.1"), want: 10},
-		"what binary floats round":    {stable: intstr.FromString("99.71"), canary: intstr.FromString("0.29"), want: 29},
-		"all of it, with decimals":    {stable: intstr.FromInt32(0), canary: intstr.FromString("100.00"), want: 10_000},
-		"three decimals are refused":  {stable: intstr.FromString("99.875"), canary: intstr.FromString("0.125"), err: `spec.trafficSplit.percentages: "99.875" of stable is no number with at most two decimals`},
-		"more than all is refused":    {stable: intstr.FromInt32(-1), canary: intstr.FromInt32(101), err: `spec.trafficSplit.percentages: "-1" of stable is no number with at most two decimals`},
-		"a hundred and a half":        {stable: intstr.FromString("100.5"), canary: intstr.FromInt32(0), err: "the weight of stable is 10050, want 0 to 10000\nthe weights add up to 10050, want 10000"},
-		"a sum beyond all is refused": {stable: intstr.FromString("99.75"), canary: intstr.FromString("0.26"), err: "the weights add up to 10001, want 10000"},
+		"whole numbers":               {stable: v1alpha1.Percent(90), canary: v1alpha1.Percent(10), want: 1000},
+		"a quarter of a percent":      {stable: decimal("99.75"), canary: decimal("0.25"), want: 25},
+		"one decimal":                 {stable: decimal("99.9"), canary: decimal("0.1"), want: 10},
+		"what binary floats round":    {stable: decimal("99.71"), canary: decimal("0.29"), want: 29},
+		"all of it, with decimals":    {stable: v1alpha1.Percent(0), canary: decimal("100.00"), want: 10_000},
+		"three decimals are refused":  {stable: decimal("99.875"), canary: decimal("0.125"), err: `spec.trafficSplit.percentages: "99.875" of stable is no number with at most two decimals`},
+		"more than all is refused":    {stable: v1alpha1.Percent(-1), canary: v1alpha1.Percent(101), err: `spec.trafficSplit.percentages: "-1" of stable is no number with at most two decimals`},
+		"a hundred and a half":        {stable: decimal("100.5"), canary: v1alpha1.Percent(0), err: "the weight of stable is 10050, want 0 to 10000\nthe weights add up to 10050, want 10000"},
+		"a sum beyond all is refused": {stable: decimal("99.75"), canary: decimal("0.26"), err: "the weights add up to 10001, want 10000"},
 	} {
 		t.Run(name, func(t *testing.T) {
 			r := specified(t)
-			r.Spec.TrafficSplit.Percentages = map[string]intstr.IntOrString{"stable": tc.stable, "canary": tc.canary}
+			r.Spec.TrafficSplit.Percentages = map[string]v1alpha1.Percentage{"stable": tc.stable, "canary": tc.canary}
 			terms, err := release.TermsOf(r)
 			if tc.err != "" {
 				if err == nil || err.Error() != tc.err {
@@ -158,4 +158,8 @@ func TestARestoreMovesNoVisitor(t *testing.T) {
 	if own := salt(func(r *v1alpha1.ABRelease) { r.Spec.Salt = "spring-sale" }); own != "spring-sale" {
 		t.Errorf("the salt of the spec is %q", own)
 	}
+}
+
+func decimal(text string) v1alpha1.Percentage {
+	return v1alpha1.Percentage{IntOrString: intstr.FromString(text)}
 }

@@ -14,7 +14,7 @@ const smallestRelease = `{service: web, stable: stable, variations: [{name: stab
 
 // variations of a release: the stable one, and these.
 func variations(others string) string {
-	return "stable: stable, variations: [{name: stable, workload: {kind: Deployment, name: web}}, " + others + "]"
+	return "variations: [{name: stable, workload: {kind: Deployment, name: web}}, " + others + "]"
 }
 
 func TestABRelease_Fields(t *testing.T) {
@@ -36,7 +36,7 @@ func TestABRelease_Fields(t *testing.T) {
 		"namespaces by name are refused":                        {"confirmation: {namespaces: pay}", []string{"spec.confirmation.namespaces"}, "Unsupported value"},
 		"no service is refused":                                 {"service: ''", []string{"spec.service"}, "should be at least 1 chars"},
 		"a service of another namespace is refused":             {"service: other/web", []string{"spec.service"}, "should match"},
-		"one variation is refused":                              {"stable: stable, variations: [{name: stable, workload: {kind: Deployment, name: web}}]", []string{to, at + ".percentages"}, "should have at least 2 items"},
+		"one variation is refused":                              {"variations: [{name: stable, workload: {kind: Deployment, name: web}}]", []string{to, at + ".percentages"}, "should have at least 2 items"},
 		"a variation twice is refused":                          {variations("{name: stable, workload: {kind: Deployment, name: x}}, " + canary), []string{to + "[1]"}, "Duplicate value"},
 		"a variation of nothing is refused":                     {variations("{name: canary}"), []string{to + "[1]"}, "either a workload or a selector"},
 		"a variation of both is refused":                        {variations("{name: canary, workload: {kind: Deployment, name: x}, selector: {matchLabels: {a: b}}}"), []string{to + "[1]"}, "either a workload or a selector"},
@@ -51,15 +51,15 @@ func TestABRelease_Fields(t *testing.T) {
 		"a quarter of a percent is accepted":                    {spec: split(`type: Percentage, percentages: {stable: "99.75", canary: "0.25"}`)},
 		"a half and a whole number are accepted":                {spec: split(`type: Percentage, percentages: {stable: 99, canary: "1.0"}`)},
 		"a tenth, as binary floats round it, is accepted":       {spec: split(`type: Percentage, percentages: {stable: "99.71", canary: "0.29"}`)},
-		"a share of half a percent beyond its range is refused": {variations("{name: canary, reserved: 10, workload: {kind: Deployment, name: x}}") + ", " + split(`type: Percentage, percentages: {stable: "89.5", canary: "10.5"}`), []string{to}, "reserve more"},
+		"a share of half a percent beyond its range is refused": {variations("{name: canary, reserved: 10, workload: {kind: Deployment, name: x}}") + "\n" + split(`type: Percentage, percentages: {stable: "89.5", canary: "10.5"}`), []string{to}, "reserve more"},
 		"a hundredth too much is refused":                       {split(`type: Percentage, percentages: {stable: "99.75", canary: "0.26"}`), []string{at + ".percentages"}, "must add up to 100"},
-		"three decimals are refused":                            {split(`type: Percentage, percentages: {stable: "99.875", canary: "0.125"}`), []string{at + ".percentages"}, "at most two decimals"},
-		"a percentage in words is refused":                      {split(`type: Percentage, percentages: {stable: most, canary: few}`), []string{at + ".percentages"}, "at most two decimals"},
-		"a percent sign is refused":                             {split(`type: Percentage, percentages: {stable: "90%", canary: "10%"}`), []string{at + ".percentages"}, "at most two decimals"},
-		"a range of the stable one is refused":                  {"stable: stable, variations: [{name: stable, reserved: 50, workload: {kind: Deployment, name: web}}, " + canary + "]", []string{to}, "reserve nothing for it"},
+		"three decimals are refused":                            {split(`type: Percentage, percentages: {stable: "99.875", canary: "0.125"}`), []string{at + ".percentages.canary", at + ".percentages.stable"}, "should match"},
+		"a percentage in words is refused":                      {split(`type: Percentage, percentages: {stable: most, canary: few}`), []string{at + ".percentages.canary", at + ".percentages.stable", at}, "should match"},
+		"a percent sign is refused":                             {split(`type: Percentage, percentages: {stable: "90%", canary: "10%"}`), []string{at + ".percentages.canary", at + ".percentages.stable", at}, "should match"},
+		"a range of the stable one is refused":                  {"variations: [{name: stable, reserved: 50, workload: {kind: Deployment, name: web}}, " + canary + "]", []string{to}, "reserve nothing for it"},
 		"a share beyond its range is refused":                   {variations("{name: canary, reserved: 5, workload: {kind: Deployment, name: x}}"), []string{to}, "reserve more"},
 		"percentages that do not add up are refused":            {split("type: Percentage, percentages: {stable: 90, canary: 20}"), []string{at + ".percentages"}, "must add up to 100"},
-		"a percentage beyond 100 is refused":                    {split("type: Percentage, percentages: {stable: -1, canary: 101}"), []string{at + ".percentages"}, "each is a whole number"},
+		"a percentage beyond 100 is refused":                    {split("type: Percentage, percentages: {stable: -1, canary: 101}"), []string{at + ".percentages"}, "none may be negative"},
 		"a variation without a percentage is refused":           {split("type: Percentage, percentages: {stable: 90, other: 10}"), []string{at + ".percentages"}, "what is no variation"},
 		"an unknown variation in a header map is refused":       {split("type: Header, headerMatch: {header: x, values: {a: other}}, " + percentages), []string{at + ".headerMatch.values"}, "a value goes to what is no variation"},
 		"a header map of another type is refused":               {split("type: Percentage, headerMatch: {header: x, values: {a: canary}}, " + percentages), []string{at + ".headerMatch"}, "only type Header"},

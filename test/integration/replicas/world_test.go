@@ -225,7 +225,7 @@ func (w *world) divide() {
 	for _, version := range []string{"stable", "canary"} {
 		w.release.Spec.Variations = append(w.release.Spec.Variations, v1alpha1.Variation{Name: v1alpha1.VariationName(version), Selector: selector(version)})
 	}
-	w.release.Spec.TrafficSplit = v1alpha1.TrafficSplit{Type: v1alpha1.TrafficSplitPercentage, Percentages: map[string]intstr.IntOrString{"stable": intstr.FromInt32(90), "canary": intstr.FromInt32(10)}}
+	w.release.Spec.TrafficSplit = v1alpha1.TrafficSplit{Type: v1alpha1.TrafficSplitPercentage, Percentages: map[string]v1alpha1.Percentage{"stable": v1alpha1.Percent(90), "canary": v1alpha1.Percent(10)}}
 	w.create(w.release)
 }
 

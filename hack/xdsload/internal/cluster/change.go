@@ -14,7 +14,6 @@ import (
 	authenticationv1 "k8s.io/api/authentication/v1"
 	corev1 "k8s.io/api/core/v1"
 	metav1 "k8s.io/apimachinery/pkg/apis/meta/v1"
-	"k8s.io/apimachinery/pkg/util/intstr"
 	"sigs.k8s.io/controller-runtime/pkg/client"
 
 	"github.com/plumbline-dev/plumbline/hack/xdsload/internal/world"
@@ -57,7 +56,7 @@ func (c *Cluster) divide(ctx context.Context, t world.Target) error {
 	namespace, name := c.shape.Name(c.shape.Service(t))
 	r := &v1alpha1.ABRelease{ObjectMeta: metav1.ObjectMeta{Namespace: namespace, Name: name}}
 	r.Spec.Service, r.Spec.Stable = name, "stable"
-	r.Spec.TrafficSplit = v1alpha1.TrafficSplit{Type: v1alpha1.TrafficSplitPercentage, Percentages: map[string]intstr.IntOrString{"stable": intstr.FromInt32(100), "canary": intstr.FromInt32(0)}}
+	r.Spec.TrafficSplit = v1alpha1.TrafficSplit{Type: v1alpha1.TrafficSplitPercentage, Percentages: map[string]v1alpha1.Percentage{"stable": v1alpha1.Percent(100), "canary": v1alpha1.Percent(0)}}
 	force := &v1alpha1.SplitInForce{Sequence: 1, Generation: 1, Service: name, Salt: "s1", Key: v1alpha1.SplitKey{Kind: v1alpha1.SplitKeyPerRequest}}
 	for i, v := range []v1alpha1.VariationName{"stable", "canary"} {
 		labels := map[string]string{"of": name, "variation": string(v)}

@@ -68,6 +68,19 @@ const (
 // +kubebuilder:validation:Pattern="^[a-z0-9]([a-z0-9-]*[a-z0-9])?(\\.[a-z0-9]([a-z0-9-]*[a-z0-9])?)+$"
 type CookieDomain string
 
+// Percentage of all requests: a whole number, or a string with at most two decimals.
+//
+// +kubebuilder:validation:Type=""
+// +kubebuilder:validation:XIntOrString
+// +kubebuilder:validation:MaxLength=6
+// +kubebuilder:validation:Pattern=`^(100([.]00?)?|[1-9]?[0-9]([.][0-9]{1,2})?)$`
+type Percentage struct {
+	intstr.IntOrString `json:",inline"`
+}
+
+// Percent returns a whole percentage.
+func Percent(whole int32) Percentage { return Percentage{intstr.FromInt32(whole)} }
+
 // HeaderName is the name of a header that clients send.
 // +kubebuilder:validation:MinLength=1
 // +kubebuilder:validation:MaxLength=64
@@ -123,7 +136,7 @@ type HeaderMatch struct {
 
 // TrafficSplit says which requests go to which variation.
 //
-// +kubebuilder:validation:XValidation:rule="self.percentages.all(k, string(self.percentages[k]).matches('^[0-9]{1,3}([.][0-9]{1,2})?$')) && int(self.percentages.map(k, double(string(self.percentages[k]))).sum() * 100.0 + 0.5) == 10000",message="the percentages must add up to 100; each is a whole number, or a string with at most two decimals such as \"0.25\"",fieldPath=".percentages"
+// +kubebuilder:validation:XValidation:rule="self.percentages.all(k, double(string(self.percentages[k])) >= 0.0) && int(self.percentages.map(k, double(string(self.percentages[k]))).sum() * 100.0 + 0.5) == 10000",message="the percentages must add up to 100, and none may be negative",fieldPath=".percentages"
 // +kubebuilder:validation:XValidation:rule="self.type != 'Sticky' || has(self.sticky)",message="type Sticky needs sticky: a header or a cookie that visitors are known by",fieldPath=".sticky"
 // +kubebuilder:validation:XValidation:rule="self.type != 'Percentage' || !has(self.sticky)",message="type Percentage draws each request by itself; use Sticky",fieldPath=".sticky"
 // +kubebuilder:validation:XValidation:rule="self.type != 'Header' || has(self.headerMatch)",message="type Header needs headerMatch: a header, and which value goes where",fieldPath=".headerMatch"
@@ -139,7 +152,7 @@ type TrafficSplit struct {
 	// +required
 	// +kubebuilder:validation:MinProperties=2
 	// +kubebuilder:validation:MaxProperties=8
-	Percentages map[string]intstr.IntOrString `json:"percentages,omitempty"`
+	Percentages map[string]Percentage `json:"percentages,omitempty"`
 	// sticky says what visitors are known by, who then stay where they are while
 	// shares only grow.
 	// +optional
