@@ -176,13 +176,14 @@ func TestANamespaceThatFillsTheLedgerHasNoOtherWait(t *testing.T) {
 	full.service("web")
 	full.backend("web-stable", "web", "stable")
 	full.backend("web-canary", "web", "canary")
-	s.must(retry.RetryOnConflict(retry.DefaultBackoff, func() error {
+	// The leader writes the ledger as well, for each release that it looks at.
+	poll.Until(t, patience, "the share of the other namespace is full", func() error {
 		m := s.ledger()
 		for i := range 4000 {
 			m.Data[fmt.Sprintf("%s.s%d", full.namespace, i)] = release.Entry{Plain: 1000}.String()
 		}
 		return admin.Update(t.Context(), m)
-	}))
+	})
 	waits := full.release("web", "{type: Percentage, percentages: {stable: 0, canary: 100}}")
 	full.wait(waits, "the release whose namespace is full says so", func(r *v1alpha1.ABRelease) bool {
 		c := meta.FindStatusCondition(r.Status.Conditions, v1alpha1.ConditionReady)
