@@ -185,7 +185,7 @@ func eventually(t *testing.T, what string, condition func() error) {
 		}
 		select {
 		case <-deadline:
-			t.Fatalf("waiting %s for %s: last seen: %v", patience, what, err)
+			t.Fatalf("waited %s until %s; last seen: %v", patience, what, err)
 		case <-ticker.C:
 		}
 	}

@@ -25,6 +25,7 @@ import (
 
 	"github.com/plumbline-dev/plumbline/internal/kube"
 	"github.com/plumbline-dev/plumbline/pkg/apis/plumbline/v1alpha1"
+	"github.com/plumbline-dev/plumbline/test/harness/poll"
 )
 
 func TestMain(m *testing.M) { goleak.VerifyTestMain(m) }
@@ -66,11 +67,7 @@ func TestLeadership(t *testing.T) {
 	ctx, cancel := context.WithCancel(t.Context())
 	ended := make(chan error, 1)
 	go func() { ended <- l.Start(ctx) }()
-	for deadline := time.Now().Add(10 * time.Second); !l.Leading(); {
-		if time.Now().After(deadline) {
-			t.Fatal("does not lead after it was started")
-		}
-	}
+	poll.True(t, 10*time.Second, "it leads after it was started", l.Leading)
 	if got := samples(t, &l); got != "plumbline_assessor_leader 1" {
 		t.Errorf("leading: %s", got)
 	}

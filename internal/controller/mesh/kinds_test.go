@@ -18,6 +18,7 @@ import (
 	"sigs.k8s.io/controller-runtime/pkg/controller/controllertest"
 
 	"github.com/plumbline-dev/plumbline/pkg/apis/plumbline/v1alpha1"
+	"github.com/plumbline-dev/plumbline/test/harness/poll"
 )
 
 // beginning is a cache that has not begun. As a real one it does not wait for an
@@ -52,11 +53,7 @@ func TestAKindThatIsThereAndNotSyncedIsNotTakenForMissing(t *testing.T) {
 		go s.watchKinds(t.Context(), func(Haste, dirty) {})
 		synctest.Wait() // it has come as far as it can without the cache
 		c.informer.Synced()
-		select {
-		case <-s.known:
-		case <-time.After(time.Second): // of the bubble
-			t.Fatal("it is not known which kinds there are")
-		}
+		poll.Receive(t, time.Second, "it is known which kinds there are", s.known)
 		for _, kind := range []string{releaseKind, baselineKind} {
 			if !s.has(kind) {
 				t.Errorf("%s is there, and was taken for missing", kind)

@@ -13,9 +13,10 @@ import (
 	"github.com/plumbline-dev/plumbline/pkg/remediate/protocol"
 )
 
-// beside answers calls of a sort once so many of them are under way.
-func beside(w *world, sort string, calls int32) {
-	all, n := make(chan struct{}), atomic.Int32{}
+// beside answers calls of a sort once so many of them are under way, and returns the
+// number of calls that have come.
+func beside(w *world, sort string, calls int32) (n *atomic.Int32) {
+	all, n := make(chan struct{}), &atomic.Int32{}
 	w.fails = func(call, _ string) error {
 		if !strings.HasPrefix(call, sort) {
 			return nil
@@ -30,23 +31,24 @@ func beside(w *world, sort string, calls int32) {
 			return errNetwork
 		}
 	}
+	return n
 }
 
 func TestBrakesAreReadBesideEachOther(t *testing.T) {
 	w := newWorld(t)
 	r := w.open()
-	beside(w, "get ", 4) // policy, Environment and two ledgers
+	came := beside(w, "get ", 4) // policy, Environment and two ledgers
 	if brakes := r.look(t.Context()); !brakes.Known {
-		t.Error("the reads wait for each other")
+		t.Errorf("the reads wait for each other: %d have come, want 4", came.Load())
 	}
 }
 
 func TestPermissionsAreAskedForBesideEachOther(t *testing.T) {
 	w := newWorld(t)
 	r := w.open()
-	beside(w, "review ", 3) // get and update of the executor, and update of the requester
+	came := beside(w, "review ", 3) // get and update of the executor, and update of the requester
 	if answer, denied := r.authorise(t.Context(), 0); answer != protocol.Yes {
-		t.Errorf("the reviews wait for each other: %v %q", answer, denied)
+		t.Errorf("the reviews wait for each other: %d have come, want 3: %v %q", came.Load(), answer, denied)
 	}
 }
 

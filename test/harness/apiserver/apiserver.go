@@ -177,7 +177,7 @@ func (c *Controllers) Stop(ctx context.Context) error {
 	case <-ctx.Done():
 	case <-time.After(startTime):
 	}
-	return errors.Join(errors.New("kube-controller-manager did not stop by itself"), c.cmd.Process.Kill())
+	return errors.Join(fmt.Errorf("waited %s until kube-controller-manager ends; last seen: it runs, and said\n%s", startTime, c.Said()), c.cmd.Process.Kill())
 }
 
 // Said is what the controllers have logged so far, or why that cannot be read.

@@ -83,7 +83,7 @@ func (p *Process) Ready(ctx context.Context) error {
 			p.exited <- err
 			return fmt.Errorf("%s ended: %w\n%s", p.cmd.Path, err, p.log)
 		case <-ctx.Done():
-			return fmt.Errorf("%s is never ready: %s\n%s", p.cmd.Path, last, p.log)
+			return fmt.Errorf("waited until %s is ready: %w; last seen: %s; it said\n%s", p.cmd.Path, ctx.Err(), last, p.log)
 		case <-tick.C:
 		}
 	}
@@ -131,7 +131,7 @@ func (p *Process) Stop() error {
 		return nil
 	case <-time.After(stopTime):
 	}
-	return errors.Join(fmt.Errorf("%s did not stop by itself", p.cmd.Path), p.cmd.Process.Kill())
+	return errors.Join(fmt.Errorf("waited %s until %s ends; last seen: it runs, and said\n%s", stopTime, p.cmd.Path, p.log), p.cmd.Process.Kill())
 }
 
 type lockedBuffer struct {

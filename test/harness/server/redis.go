@@ -66,16 +66,19 @@ func StartRedisWith(ctx context.Context, login redis.Options, args ...string) (*
 func (r *Redis) answers(ctx context.Context) error {
 	tick := time.NewTicker(10 * time.Millisecond)
 	defer tick.Stop()
-	for r.ping(ctx) != nil {
+	for {
+		err := r.ping(ctx)
+		if err == nil {
+			return nil
+		}
 		select {
 		case <-r.exited:
 			return errors.New("redis-server ended at once")
 		case <-ctx.Done():
-			return fmt.Errorf("redis-server never answers: %w", ctx.Err())
+			return fmt.Errorf("waited until redis-server answers: %w; last seen: %w", ctx.Err(), err)
 		case <-tick.C:
 		}
 	}
-	return nil
 }
 
 // ping asks once. The library's own retries would take longer than the server may

@@ -224,16 +224,21 @@ func (c *clamping) acked(sequence int64) time.Time {
 	c.t.Helper()
 	key, ticker := ads.Key{Type: ads.Route, Name: envoyxds.RouteName(c.namespace, "web", 80)}, time.NewTicker(time.Millisecond)
 	defer ticker.Stop()
+	var last []ads.State
 	for begin := time.Now(); time.Since(begin) < patience; <-ticker.C {
+		last = nil
 		for _, p := range c.server.server.Proxies(c.t.Context(), func(identity.Proxy) bool { return true }) {
 			for _, state := range p.Resources {
-				if state.Type == key.Type && state.Name == key.Name && state.Stage == ads.Confirmed && state.Has.Sequence >= uint64(sequence) {
+				if state.Type != key.Type || state.Name != key.Name {
+					continue
+				}
+				if last = append(last, state); state.Stage == ads.Confirmed && state.Has.Sequence >= uint64(sequence) {
 					return time.Now()
 				}
 			}
 		}
 	}
-	c.t.Fatalf("the proxy has not confirmed %s with sequence %d", key.Name, sequence)
+	c.t.Fatalf("waited %s until the proxy has confirmed %s with sequence %d; last seen: %+v", patience, key.Name, sequence, last)
 	return time.Time{}
 }
 

@@ -5,7 +5,6 @@
 package ads
 
 import (
-	"errors"
 	"fmt"
 	"strings"
 	"testing"
@@ -61,12 +60,15 @@ func (r *ramp) goesTo(canary traffic.Weight) (ready func(line) error) {
 	r.has("web-0", ads.Route, routeOfService("web"))
 	step := fmt.Sprint("x-step: ", r.step)
 	return func(l line) error {
+		var last reply
 		for begin := time.Now(); time.Since(begin) < patience; {
-			if replies, err := l.asks([]string{step}); err != nil || replies[0].variation == "canary" {
+			replies, err := l.asks([]string{step})
+			if err != nil || replies[0].variation == "canary" {
 				return err
 			}
+			last = replies[0]
 		}
-		return errors.New("the worker does not get the step")
+		return fmt.Errorf("waited %s until the worker of a connection has step %d; last seen: %+v", patience, r.step, last)
 	}
 }
 

@@ -139,6 +139,7 @@ func (k *kyverno) stop(b *testing.B) {
 	case how := <-k.exited:
 		b.Logf("Kyverno ended: %v", how) // It may end by the signal.
 	case <-time.After(stopTime):
+		b.Logf("waited %s until Kyverno ends; last seen: it said\n%s", stopTime, k.said())
 		report(b, k.cmd.Process.Kill())
 	}
 }

@@ -143,13 +143,15 @@ func (b *returning) readyAt() (before time.Time) {
 	b.Helper()
 	ticks := time.NewTicker(5 * time.Millisecond)
 	defer ticks.Stop()
+	var last string
 	for begin := time.Now(); time.Since(begin) < patience; <-ticks.C {
 		asked := time.Now()
-		if code, _, err := b.server.Get(b.Context(), b.server.Health, "/readyz"); err == nil && code == http.StatusOK {
+		code, body, err := b.server.Get(b.Context(), b.server.Health, "/readyz")
+		if err == nil && code == http.StatusOK {
 			return before
 		}
-		before = asked
+		before, last = asked, fmt.Sprint(code, " ", body, " ", err)
 	}
-	b.Fatalf("the server is not ready after %s:\n%s", patience, b.server.Said())
+	b.Fatalf("waited %s until the server is ready; last seen: %s; it said\n%s", patience, last, b.server.Said())
 	return before
 }

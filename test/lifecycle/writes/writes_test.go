@@ -3,7 +3,6 @@
 package writes_test
 
 import (
-	"context"
 	"encoding/json"
 	"errors"
 	"fmt"
@@ -21,8 +20,12 @@ import (
 	"go.uber.org/goleak"
 	"k8s.io/client-go/rest"
 
+	"github.com/plumbline-dev/plumbline/test/harness/poll"
 	"github.com/plumbline-dev/plumbline/test/lifecycle/writes"
 )
+
+// patience is how long the tests wait for the driver.
+const patience = 30 * time.Second
 
 func TestMain(m *testing.M) { goleak.VerifyTestMain(m) }
 
@@ -197,17 +200,12 @@ func stream(t *testing.T, config *rest.Config, calls int) *writes.Report {
 
 func await(t *testing.T, driver *writes.Driver, calls int) {
 	t.Helper()
-	ctx, cancel := context.WithTimeout(t.Context(), 30*time.Second)
-	defer cancel()
-	tick := time.NewTicker(5 * time.Millisecond)
-	defer tick.Stop()
-	for now := 0; now < calls; now, _ = driver.Answered() {
-		select {
-		case <-ctx.Done():
-			t.Fatalf("%d of %d calls", now, calls)
-		case <-tick.C:
+	poll.Until(t, patience, fmt.Sprintf("%d calls are answered", calls), func() error {
+		if now, _ := driver.Answered(); now < calls {
+			return fmt.Errorf("%d are", now)
 		}
-	}
+		return nil
+	})
 }
 
 func TestWhatIsStoredIsWhatWasAnswered(t *testing.T) {
@@ -276,13 +274,14 @@ func TestASlowServerMeetsNoMoreCallsThanObjectsAndLatencyCountsFromWhenTheyWereD
 	if err != nil {
 		t.Fatal(err)
 	}
-	ctx, cancel := context.WithTimeout(t.Context(), 30*time.Second)
-	defer cancel()
-	for full := false; !full && ctx.Err() == nil; {
+	poll.Until(t, patience, "4 calls are under way", func() error {
 		server.mu.Lock()
-		full = server.underWay == 4
-		server.mu.Unlock()
-	}
+		defer server.mu.Unlock()
+		if server.underWay != 4 {
+			return fmt.Errorf("%d are", server.underWay)
+		}
+		return nil
+	})
 	const held = 200 * time.Millisecond
 	<-time.After(held) // the length of the outage that is measured, not a wait for something
 	server.mu.Lock()

@@ -5,6 +5,7 @@ package registry
 import (
 	"context"
 	"fmt"
+	"net"
 	"net/http"
 	"net/netip"
 	"os"
@@ -52,14 +53,16 @@ func serve(t *testing.T) (first, second string) {
 	ended := make(chan error, 1)
 	go func() { ended <- server.Serve(ctx) }()
 	t.Cleanup(func() {
+		const limit = 10 * time.Second
 		cancel()
 		select {
 		case err := <-ended:
 			if err != nil {
 				t.Errorf("serving: %v", err)
 			}
-		case <-time.After(10 * time.Second):
-			t.Error("the registry did not end")
+		case <-time.After(limit):
+			_, err := net.DialTimeout("tcp", server.listeners[0].Addr().String(), limit)
+			t.Errorf("waited %s until the registry ends; last seen: dialing it returned %v", limit, err)
 		}
 	})
 	return server.listeners[0].Addr().String(), server.listeners[1].Addr().String()

@@ -206,7 +206,8 @@ func TestDaemonLife(t *testing.T) {
 	if err := first.carryOut(order{Start: &daemon}); err != nil {
 		t.Fatal(err)
 	}
-	deadline := time.After(30 * time.Second)
+	const limit = 30 * time.Second
+	deadline := time.After(limit)
 	for len(first.daemons) > 0 {
 		if first.reapOne() {
 			continue
@@ -214,7 +215,7 @@ func TestDaemonLife(t *testing.T) {
 		select {
 		case <-children:
 		case <-deadline:
-			t.Fatal("the daemon's end was not noticed")
+			t.Fatalf("waited %s until the daemon's end is noticed; last seen: processes %v, reports %q", limit, first.daemons, reports.String())
 		}
 	}
 	if log, err := os.ReadFile(daemon.Log); err != nil || string(log) != "hello\ntrouble\n" {
