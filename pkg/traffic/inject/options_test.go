@@ -83,3 +83,12 @@ func TestWhatTheProxyRequestsFollowsTheClassOfThePod(t *testing.T) {
 		})
 	}
 }
+
+func TestAListOf64ExclusionsIsTheLongest(t *testing.T) {
+	for entries, good := range map[int]bool{64: true, 65: false} {
+		_, err := optionsOf(annotated(AnnotationExcludePorts, strings.Repeat("80,", entries-1)+"80"), installation().withDefaults())
+		if (err == nil) != good {
+			t.Errorf("%d entries: %v", entries, err)
+		}
+	}
+}
