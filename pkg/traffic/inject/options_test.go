@@ -69,6 +69,7 @@ func TestWhatTheProxyRequestsFollowsTheClassOfThePod(t *testing.T) {
 		"a pod that requests nothing":                {want: "50m"},
 		"one that may use more than it requests":     {app: corev1.ResourceRequirements{Requests: of("1"), Limits: of("2")}, init: corev1.ResourceRequirements{Limits: of("1")}, want: "50m"},
 		"a guaranteed one, by its limits":            {app: corev1.ResourceRequirements{Limits: of("2")}, init: corev1.ResourceRequirements{Limits: of("1")}, want: "1"},
+		"a limit of zero is none":                    {app: corev1.ResourceRequirements{Limits: of("0")}, init: corev1.ResourceRequirements{Limits: of("1")}, want: "50m"},
 		"an init container without limits spoils it": {app: corev1.ResourceRequirements{Limits: of("2")}, want: "50m"},
 	} {
 		t.Run(name, func(t *testing.T) {
