@@ -87,18 +87,19 @@ func TestReplacedRefusesWhatCannotBeRead(t *testing.T) {
 }
 
 func TestChangesTemplate(t *testing.T) {
-	many := make([]string, maxPaths)
+	many := make([]string, 64) // maxItems of spec.targets[].paths
 	for name, test := range map[string]struct {
 		target v1alpha1.PlanTarget
 		want   bool
 	}{
-		"an image":                  {v1alpha1.PlanTarget{UID: "u", Paths: []string{"/spec/template/spec/containers/[name=app]/image"}}, true},
-		"replicas alone":            {v1alpha1.PlanTarget{UID: "u", Paths: []string{"/spec/replicas"}}, false},
-		"replicas, and a label":     {v1alpha1.PlanTarget{UID: "u", Paths: []string{"/spec/replicas", "/spec/template/metadata/labels/app"}}, true},
-		"the whole spec":            {v1alpha1.PlanTarget{UID: "u", Paths: []string{"/spec"}}, true},
-		"a restart":                 {v1alpha1.PlanTarget{UID: "u", Action: v1alpha1.ActionRestart}, true},
-		"more paths than are named": {v1alpha1.PlanTarget{UID: "u", Paths: many}, true},
-		"an object that is gone":    {v1alpha1.PlanTarget{Action: v1alpha1.ActionReconcile}, false},
+		"an image":                     {v1alpha1.PlanTarget{UID: "u", Paths: []string{"/spec/template/spec/containers/[name=app]/image"}}, true},
+		"replicas alone":               {v1alpha1.PlanTarget{UID: "u", Paths: []string{"/spec/replicas"}}, false},
+		"replicas, and a label":        {v1alpha1.PlanTarget{UID: "u", Paths: []string{"/spec/replicas", "/spec/template/metadata/labels/app"}}, true},
+		"the whole spec":               {v1alpha1.PlanTarget{UID: "u", Paths: []string{"/spec"}}, true},
+		"a restart":                    {v1alpha1.PlanTarget{UID: "u", Action: v1alpha1.ActionRestart}, true},
+		"one path less than are named": {v1alpha1.PlanTarget{UID: "u", Paths: many[1:]}, false},
+		"more paths than are named":    {v1alpha1.PlanTarget{UID: "u", Paths: many}, true},
+		"an object that is gone":       {v1alpha1.PlanTarget{Action: v1alpha1.ActionReconcile}, false},
 	} {
 		t.Run(name, func(t *testing.T) {
 			if got := ChangesTemplate(&test.target); got != test.want {
@@ -171,6 +172,8 @@ func TestABudgetThatCameAfterTheDriftProtectsNothing(t *testing.T) {
 		"its field managers were removed":        {before, 2, nil, firstSeen, false},
 		"its spec was written at no time":        {before, 2, []metav1.ManagedFieldsEntry{entry(nil, "", spec)}, firstSeen, false},
 		"its fields cannot be read":              {before, 2, []metav1.ManagedFieldsEntry{entry(&after, "", "{")}, firstSeen, false},
+		"its scale was written after the drift":  {before, 2, []metav1.ManagedFieldsEntry{entry(&before, "", spec), entry(&after, "scale", spec)}, firstSeen, true},
+		"an entry without fields came after it":  {before, 2, []metav1.ManagedFieldsEntry{entry(&before, "", spec), {Manager: "kubectl", Time: &after}}, firstSeen, true},
 		"it is not known when the drift was":     {after, 2, nil, time.Time{}, true},
 		"it has no field managers of the spec":   {before, 2, []metav1.ManagedFieldsEntry{entry(&before, "", labelled)}, firstSeen, false},
 	} {

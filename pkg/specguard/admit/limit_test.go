@@ -151,6 +151,16 @@ func TestWhatIsAnnouncedCostsNothingBeforeItComes(t *testing.T) {
 	}
 }
 
+func TestABufferOfMoreThanAMegabyteIsNotKept(t *testing.T) {
+	for size, kept := range map[int]bool{prefixBytes: true, 1 << 20: true, 1<<20 + 1: false} {
+		b := body{pooled: new([]byte), bytes: make([]byte, 0, size)}
+		b.free()
+		if got := cap(*b.pooled) == size; got != kept {
+			t.Errorf("a buffer of %d bytes is kept: %t, want %t", size, got, kept)
+		}
+	}
+}
+
 func TestABodyWithoutRoomIsShedWithItsUID(t *testing.T) {
 	limits := NewLimits(10)
 	metrics := NewMetrics()

@@ -182,3 +182,17 @@ func TestACallerThatSaysNothingDoesNotMakeTheEndAFailure(t *testing.T) {
 		return sample(t, metrics, "plumbline_admission_handshakes", "peer") == 1
 	})
 }
+
+// An API server gives a call up after two seconds, and closes an idle connection after 90.
+func TestTheTimeLimitsOfAConnection(t *testing.T) {
+	server := NewServer(ServerConfig{Log: quiet()}, nil).http
+	for name, limit := range map[string]struct{ got, want time.Duration }{
+		"headers": {server.ReadHeaderTimeout, 2 * time.Minute},
+		"idle":    {server.IdleTimeout, 2 * time.Minute},
+		"answer":  {server.WriteTimeout, 10 * time.Second},
+	} {
+		if limit.got != limit.want {
+			t.Errorf("%s: %s, want %s", name, limit.got, limit.want)
+		}
+	}
+}

@@ -89,6 +89,18 @@ func resourcesOfOurs(pod *corev1.Pod) map[string]corev1.ResourceRequirements {
 	return out
 }
 
+func TestAContainerOfOthersWithTheLimitsOfTheProxyIsLeftAsItIs(t *testing.T) {
+	limits := defaultResources().Limits
+	pod, err := Pod(askingPod(func(*corev1.Pod) {}), installation(), Explicit)
+	if err != nil {
+		t.Fatal(err)
+	}
+	pod.Spec.InitContainers = append(pod.Spec.InitContainers, corev1.Container{Name: "theirs", Resources: corev1.ResourceRequirements{Limits: limits}})
+	if patch, err := PatchAgain(pod, installation()); patch != nil || err != nil {
+		t.Errorf("%s, %v", patch, err)
+	}
+}
+
 func TestWhoseProxyIsLeftAsItIs(t *testing.T) {
 	guaranteed := corev1.ResourceRequirements{Limits: defaultResources().Limits}
 	older, err := Pod(askingPod(func(p *corev1.Pod) { p.Annotations[AnnotationMemoryLimit] = "1Gi" }), installation(), Explicit)

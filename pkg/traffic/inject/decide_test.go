@@ -93,6 +93,7 @@ func TestWhoAskedAndCannotHaveOne(t *testing.T) {
 		"Windows":                          {askingPod(func(p *corev1.Pod) { p.Spec.OS = &corev1.PodOS{Name: corev1.Windows} }), Windows},
 		"the node's DNS":                   {askingPod(func(p *corev1.Pod) { p.Spec.DNSPolicy = corev1.DNSDefault }), NoClusterDNS},
 		"a container of the proxy's name":  {askingPod(func(p *corev1.Pod) { p.Spec.Containers[0].Name = ProxyContainer }), NameTaken},
+		"a container that sets the rules":  {askingPod(func(p *corev1.Pod) { p.Spec.Containers[0].Name = RedirectContainer }), NameTaken},
 		"an injected mark without a proxy": {askingPod(func(p *corev1.Pod) { p.Labels[LabelProxy] = "explicit" }), Asked},
 		"a volume of ours": {askingPod(func(p *corev1.Pod) {
 			p.Spec.Volumes = []corev1.Volume{{Name: Volume}}

@@ -69,6 +69,7 @@ func TestWhatTheProxyRequestsFollowsTheClassOfThePod(t *testing.T) {
 		"a pod that requests nothing":                {want: "50m"},
 		"one that may use more than it requests":     {app: corev1.ResourceRequirements{Requests: of("1"), Limits: of("2")}, init: corev1.ResourceRequirements{Limits: of("1")}, want: "50m"},
 		"a guaranteed one, by its limits":            {app: corev1.ResourceRequirements{Limits: of("2")}, init: corev1.ResourceRequirements{Limits: of("1")}, want: "1"},
+		"a limit of zero is none":                    {app: corev1.ResourceRequirements{Limits: of("0")}, init: corev1.ResourceRequirements{Limits: of("1")}, want: "50m"},
 		"an init container without limits spoils it": {app: corev1.ResourceRequirements{Limits: of("2")}, want: "50m"},
 	} {
 		t.Run(name, func(t *testing.T) {
@@ -81,5 +82,14 @@ func TestWhatTheProxyRequestsFollowsTheClassOfThePod(t *testing.T) {
 				t.Errorf("it requests %s of CPU, want %s", &cpu, tc.want)
 			}
 		})
+	}
+}
+
+func TestAListOf64ExclusionsIsTheLongest(t *testing.T) {
+	for entries, good := range map[int]bool{64: true, 65: false} {
+		_, err := optionsOf(annotated(AnnotationExcludePorts, strings.Repeat("80,", entries-1)+"80"), installation().withDefaults())
+		if (err == nil) != good {
+			t.Errorf("%d entries: %v", entries, err)
+		}
 	}
 }

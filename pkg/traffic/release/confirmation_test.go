@@ -38,6 +38,9 @@ func TestHowItStandsWithADecision(t *testing.T) {
 		"that proceeds and that no proxy has confirmed":              {none, proceed, time.Hour, release.Overdue},
 		"of which nothing is known":                                  {nil, proceed, time.Hour, release.Unobserved},
 		"of which a replica with all proxies that miss it is silent": {&traffic.Observation{Knowledge: traffic.Unknown, Sequence: 6, Wanted: 1, Confirmed: 1, Unheard: []string{"b"}}, proceed, time.Hour, release.Unobserved},
+		"that a proxy has passed where it cannot be asked":           {&traffic.Observation{Knowledge: traffic.Accepted, Sequence: 8}, hold, 0, release.Confirmed},
+		"that laggards miss beside a silent replica":                 {&traffic.Observation{Knowledge: traffic.Unknown, Sequence: 6, Wanted: 1, Laggards: late, Unheard: []string{"b"}}, hold, time.Hour, release.Overdue},
+		"that laggards miss beside older connections":                {&traffic.Observation{Knowledge: traffic.Unknown, Sequence: 6, Wanted: 1, Laggards: late, NotYetRedirected: []string{"shop/b"}}, hold, time.Second, release.Confirming},
 	}
 	for name, tc := range tests {
 		t.Run(name, func(t *testing.T) {

@@ -89,7 +89,7 @@ func TestMarksFitIntoALedgerThatIsFull(t *testing.T) {
 
 func TestAServiceThatComesBackGoesOnAboveWhatWasDropped(t *testing.T) {
 	entries := map[string]release.Entry{"shop.web": {Plain: 3000}, "shop.pay": {Plain: 1000}, "shop.cart": {Ceiling: 7, Release: "r", Holder: "u"}}
-	release.Drop(entries, []types.NamespacedName{nameOf("shop", "web"), nameOf("shop", "pay"), nameOf("shop", "cart"), nameOf("shop", "none")})
+	release.Drop(entries, []types.NamespacedName{nameOf("shop", "cart"), nameOf("shop", "none"), nameOf("shop", "web"), nameOf("shop", "pay")})
 	want := map[string]release.Entry{"_.dropped": {Plain: 4000, Floor: 3000}, "shop.cart": {Ceiling: 7, Release: "r", Holder: "u"}}
 	if diff := cmp.Diff(want, entries); diff != "" {
 		t.Fatalf("(-want +got):\n%s", diff)

@@ -54,6 +54,36 @@ func TestSinceWhenAServiceIsManaged(t *testing.T) {
 	}
 }
 
+// A store that was put back is behind proxies, which never go back to a lower sequence.
+func TestTheNextSequenceIsAboveAllThatAreKnown(t *testing.T) {
+	terms, err := release.TermsOf(specified(t))
+	if err != nil {
+		t.Fatal(err)
+	}
+	inForce := release.Decide(release.Facts{Terms: &terms, Floor: 6, Now: noon}).After
+	for name, tc := range map[string]struct {
+		before       *release.State
+		floor, ahead uint64
+		want         uint64
+		grew         bool
+	}{
+		"the first decision of all":         {nil, 0, 0, 1, true},
+		"the first one above the floor":     {nil, 6, 0, 7, true},
+		"the first one above proxies":       {nil, 6, 9, 10, true},
+		"proxies ahead of what is in force": {inForce, 6, 9, 10, true},
+		"proxies at what is in force":       {inForce, 6, 7, 8, true},
+		"a floor above proxies":             {inForce, 20, 9, 21, true},
+		"no proxy ahead":                    {inForce, 20, 0, 7, false},
+	} {
+		t.Run(name, func(t *testing.T) {
+			d := release.Decide(release.Facts{Terms: &terms, Before: tc.before, Floor: tc.floor, Ahead: tc.ahead, Now: noon})
+			if got := d.After.Split.Sequence; got != tc.want || d.Grew != tc.grew {
+				t.Errorf("sequence %d, grew %t; want %d, %t", got, d.Grew, tc.want, tc.grew)
+			}
+		})
+	}
+}
+
 func specified(t *testing.T) *v1alpha1.ABRelease {
 	t.Helper()
 	r := &v1alpha1.ABRelease{ObjectMeta: metav1.ObjectMeta{Namespace: "shop", Name: "web", UID: "u1", Generation: 1}}

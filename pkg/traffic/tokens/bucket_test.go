@@ -49,3 +49,40 @@ func TestADebtIsPaidBeforeTheNextMessage(t *testing.T) {
 		}
 	}
 }
+
+func TestAMessageCostsOneTokenAndOneForEach4KiB(t *testing.T) {
+	for bytes, want := range map[int]float64{0: 1, 4095: 1, 4096: 2, 8191: 2, 8192: 3, 1 << 20: 257} {
+		if got := tokens.Of(bytes); got != want {
+			t.Errorf("%d bytes cost %v tokens, want %v", bytes, got, want)
+		}
+	}
+}
+
+func TestABucketEarnsUpToItsBurst(t *testing.T) {
+	r := tokens.Rate{PerSecond: 1, Burst: 4}
+	for name, test := range map[string]struct {
+		earned, then float64
+		after        time.Duration
+		enough       bool
+	}{
+		"what it earned can be spent":                   {2, 2, 0, true},
+		"more than it earned cannot be spent":           {2, 3, 0, false},
+		"more than the burst is not kept":               {9, 5, 0, false},
+		"the burst is kept":                             {9, 4, 0, true},
+		"time that passed before it earned counts":      {1, 2, time.Second, true},
+		"time that passed before it earned counts once": {1, 3, time.Second, false},
+	} {
+		t.Run(name, func(t *testing.T) {
+			now := time.Unix(0, 0)
+			b := tokens.NewBucket(r, now)
+			if !b.Spend(r, 4, now) {
+				t.Fatal("a new bucket does not hold its burst")
+			}
+			now = now.Add(test.after)
+			b.Earn(r, test.earned, now)
+			if got := b.Spend(r, test.then, now); got != test.enough {
+				t.Errorf("%v tokens are enough: %t, want %t", test.then, got, test.enough)
+			}
+		})
+	}
+}

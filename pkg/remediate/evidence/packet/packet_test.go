@@ -211,6 +211,35 @@ func TestWhatAPacketSaysWithoutTheBodyOfThePlan(t *testing.T) {
 	}
 }
 
+func TestDigestsNamesPolicyAndPlanWithoutTheirBodies(t *testing.T) {
+	bare := decided(evidence.KindPlanCreated, 2, noon, "Created")
+	bare.Bodies = nil
+	unnamed := bare
+	unnamed.Policy, unnamed.Plan = &evidence.Policy{Name: "production"}, nil
+	if diff := cmp.Diff([]string{digest("b"), digest("c")}, packet.Digests(sealed(unnamed, bare, bare))); diff != "" {
+		t.Errorf("(-want +got):\n%s", diff)
+	}
+}
+
+func TestAPlanBeginsWithTheFirstStepThatWasGranted(t *testing.T) {
+	finished := decided(evidence.KindPlanFinished, 9, noon.Add(2*time.Minute), "Succeeded")
+	for name, test := range map[string]struct {
+		steps []evidence.Record
+		want  *metav1.Duration
+	}{
+		"no step was granted":             {[]evidence.Record{ended(5, 0, "Skipped", "TargetMoved", 0)}, nil},
+		"the first one alone":             {[]evidence.Record{ended(5, 0, "Verified", "", 30*time.Second), ended(6, 1, "Skipped", "TargetMoved", 0)}, took(90 * time.Second)},
+		"the second one before the first": {[]evidence.Record{ended(5, 0, "Verified", "", 10*time.Second), ended(6, 1, "Verified", "", 30*time.Second)}, took(90 * time.Second)},
+	} {
+		t.Run(name, func(t *testing.T) {
+			got := packet.New(sealed(append(test.steps, finished)...), nil, none)
+			if diff := cmp.Diff(test.want, got.Duration); diff != "" {
+				t.Errorf("(-want +got):\n%s", diff)
+			}
+		})
+	}
+}
+
 func TestABodyIsReadAsItIsOrNotAtAll(t *testing.T) {
 	for name, test := range map[string]struct {
 		body []byte

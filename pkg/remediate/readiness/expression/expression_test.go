@@ -33,6 +33,9 @@ func TestARuleHoldsOrSaysWhyThatCannotBeTold(t *testing.T) {
 		"numbers of two sorts":           {`object.status.ratio < 1 && object.status.replicas >= 1.5`, widget, true, ""},
 		"a field that may not be there":  {`has(object.status) && has(object.status.phase)`, `{"spec":{}}`, false, ""},
 		"an optional field":              {`object.?status.?phase.orValue('') == 'Bound'`, `{"spec":{}}`, false, ""},
+		"an hour is one of UTC":          {`timestamp('2026-01-02T03:04:05+02:00').getHours() == 1`, `{}`, true, ""},
+		"an expression of 1024 bytes":    {"true" + strings.Repeat(" ", 1020), `{}`, true, ""},
+		"an expression of 49 brackets":   {strings.Repeat("(", 49) + "true" + strings.Repeat(")", 49), `{}`, true, ""},
 		"always":                         {`true`, `{}`, true, ""},
 		"a field that is not there":      {`object.status.phase == 'Bound'`, `{"spec":{}}`, false, "no such key: status"},
 		"a value that is no answer":      {`object.status.phase`, widget, false, "the result is a string, not a bool"},
@@ -60,8 +63,10 @@ func TestAnExpressionThatIsNoRuleIsRefused(t *testing.T) {
 		"it names what is not there":               {`self.status.phase == 'Bound'`, "undeclared reference to 'self'"},
 		"it is a text":                             {`'Bound'`, "the result is a string, not a bool"},
 		"it is a number":                           {`1 + 1`, "the result is an int, not a bool"},
+		"it is nested too deeply":                  {strings.Repeat("(", 50) + "true" + strings.Repeat(")", 50), "recursion limit exceeded"},
+		"it is a fraction":                         {`1.5`, "the result is a double, not a bool"},
 		"it asks for the time":                     {`now() > timestamp('2026-01-02T03:04:05Z')`, "undeclared reference to 'now'"},
-		"it is too long":                           {strings.Repeat("true && ", MaxBytes/8) + "true", "1028 bytes"},
+		"it is too long":                           {"true" + strings.Repeat(" ", 1021), "1025 bytes"},
 		"it has a regular expression that is none": {`object.status.phase.matches('(')`, "invalid matches argument"},
 	} {
 		t.Run(name, func(t *testing.T) {
@@ -86,13 +91,16 @@ func TestAnExpressionIsCompiledOnce(t *testing.T) {
 	if _, again := cache.Compile(`oops`); broken == nil || !errors.Is(again, broken) {
 		t.Errorf("an error is another one the second time: %v, %v", broken, again)
 	}
+	if again, _ := cache.Compile(`object.status.phase == 'Bound'`); again != first {
+		t.Error("it was compiled again after another one")
+	}
 	for i := range maxPrograms {
 		if _, err := cache.Compile("true || " + strings.Repeat("true || ", i%100) + "false" + strings.Repeat(" ", i/100)); err != nil {
 			t.Fatal(err)
 		}
-	}
-	if got := len(cache.programs); got > maxPrograms {
-		t.Errorf("%d programs are kept", got)
+		if got := len(cache.programs); got > maxPrograms {
+			t.Fatalf("%d programs are kept", got)
+		}
 	}
 }
 

@@ -57,6 +57,16 @@ func TestAProxyThatHasAnotherSplitContradicts(t *testing.T) {
 	}
 }
 
+func TestNothingIsInForceWhileOneOfTwoProxiesContradicts(t *testing.T) {
+	got := confirmed.Judge(confirmed.Question{
+		Now: now, Applied: applied, Wanted: wanted(2), Newest: map[string]ads.Version{route: version(7)},
+		Replicas: []confirmed.Replica{replica("a", true, connected(time.Hour, has(50)), connected(time.Hour, has(7)))},
+	})
+	if got.Sequence != 0 || got.Confirmed != 1 || got.Knowledge != traffic.Contradicted {
+		t.Errorf("got %+v", got)
+	}
+}
+
 func TestARouteThatAProxyReportsToHaveIsKnown(t *testing.T) {
 	x, p := confirmed.NewIndex(), confirmed.Proxy{UID: "u", Namespace: "shop", Pod: "web-0"}
 	x.Opened(p, now)

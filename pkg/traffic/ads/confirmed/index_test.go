@@ -93,6 +93,13 @@ func TestWhatAProxyHas(t *testing.T) {
 			},
 			confirmed.Record{Connected: at(6), Routes: []confirmed.Route{{Name: "a", Has: version(7)}}},
 		},
+		"that a second stream is open, on which it has not reported": {
+			func(x *confirmed.Index) {
+				x.Happened(web, acked(routeOf("a", 7)))
+				x.Opened(web, at(6))
+			},
+			confirmed.Record{Connected: at(6), Routes: []confirmed.Route{{Name: "a", Has: version(7), Former: at(6)}}},
+		},
 		"that the former of two streams ends": {
 			func(x *confirmed.Index) {
 				x.Happened(web, acked(routeOf("a", 7)))

@@ -206,6 +206,17 @@ func TestWhetherADecisionIsInForce(t *testing.T) {
 			wanted: wanted(1), replicas: []confirmed.Replica{replica("a", true, connected(time.Hour, has(7))), replica("b", false)},
 			want: traffic.Observation{Sequence: 7, Knowledge: traffic.Proven, Wanted: 1, Confirmed: 1, Unheard: []string{"b"}},
 		},
+		"one has a later decision, and it is not known which is published": {
+			wanted: wanted(1), replicas: []confirmed.Replica{replica("a", true, connected(time.Hour, has(8)))},
+			want: traffic.Observation{Sequence: 8, Knowledge: traffic.Proven, Wanted: 1, Confirmed: 1},
+		},
+		"those that have been gone longest come first": {
+			wanted: append(lost(1, 0), lost(2, 1)[1]), replicas: []confirmed.Replica{replica("a", true, left(3*time.Minute), left(4*time.Minute))},
+			want: traffic.Observation{Knowledge: traffic.NobodyRoutes, Gone: []traffic.Laggard{
+				laggard("web-1", 0, "counts as gone: its pod is not Ready", ago(4*time.Minute)),
+				laggard("web-0", 0, "counts as gone: its pod is not Ready", ago(3*time.Minute)),
+			}},
+		},
 		"those that wait longest come first": {
 			wanted: wanted(3), replicas: []confirmed.Replica{replica("a", true, connected(time.Hour, has(6)), connected(time.Hour, has(5)), connected(time.Hour, has(6)))},
 			want: traffic.Observation{Sequence: 5, Knowledge: traffic.Unknown, Wanted: 3, Laggards: []traffic.Laggard{

@@ -58,3 +58,16 @@ func TestAGatewayHasADecisionInARouteAboutMany(t *testing.T) {
 		})
 	}
 }
+
+func TestWhyAGatewayHasNotConfirmedIsSaidByItsRoute(t *testing.T) {
+	gateways := wanted(1)
+	gateways[0].Shared = true
+	refused := confirmed.Route{Name: route, Has: version(44), About: version(45), Why: "refuses 45.h: no"}
+	got := confirmed.Judge(confirmed.Question{
+		Now: now, Applied: []confirmed.Applied{{Sequence: 7, At: applied[1].At, Shared: 45}}, Wanted: gateways,
+		Replicas: []confirmed.Replica{replica("a", true, connected(time.Hour, refused))},
+	})
+	if diff := cmp.Diff([]traffic.Laggard{laggard("web-0", 0, refused.Why, applied[1].At)}, got.Laggards); diff != "" {
+		t.Error(diff)
+	}
+}
