@@ -348,10 +348,8 @@ var byHand = []string{
 	"plumbline_drift_checks_running", "plumbline_drift_checks_total",
 	"plumbline_drift_age_seconds", "plumbline_drift_oldest_seconds",
 	"plumbline_fail_open", "plumbline_fail_open_calls_total", "plumbline_injection_pods_total", "plumbline_notifications_doubted_total", "plumbline_remediation_evidence_anchor_contradicted_total", "plumbline_remediation_evidence_keys_restored_total", "plumbline_remediation_mirror_puts_total", "plumbline_sweep_objects_total", "plumbline_sweeps_total",
-	"plumbline_xds_connections", "plumbline_xds_connections_refused_total", "plumbline_xds_handshake_errors_total",
-	"plumbline_xds_handshakes", "plumbline_xds_handshakes_refused_total", "plumbline_xds_handshakes_total",
+	"plumbline_xds_connections", "plumbline_xds_handshake_errors_total", "plumbline_xds_handshakes", "plumbline_xds_handshakes_total",
 	"plumbline_xds_sequences_bytes", "plumbline_xds_sequences_dropped_total", "plumbline_xds_sequences_entries",
-	"plumbline_xds_streams_limited_total", "plumbline_xds_watches_age_seconds",
 }
 
 // A metric that neither an alert nor the dashboard names is either superfluous

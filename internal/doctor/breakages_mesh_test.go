@@ -20,7 +20,7 @@ func withProxies(s *Snapshot) {
 	s.Namespaces.Value = namespaces
 	s.Mesh = Mesh{
 		Problems: Got([]ir.Problem{}), Authorities: Got(map[string]bool{"mesh": true}), Mode: Got(inject.Explicit),
-		Injected: Got([]string{"mesh/web-0"}), Connected: Got(map[string]bool{"mesh/web-0": true}),
+		Injected: Got([]string{"mesh/web-0"}), Doubled: Got([]string{}), Connected: Got(map[string]bool{"mesh/web-0": true}),
 		Unserved: Got(map[string][]string{}),
 	}
 }
@@ -80,6 +80,14 @@ func meshBreakages() map[string]map[string]breakage {
 			}),
 			"the mode cannot be read": meshed(func(s *Snapshot) { s.Mesh.Mode = forbidden[inject.Mode]("get configmaps") }),
 			"namespaces are hidden":   meshed(hidden["namespaces"]),
+		},
+		"mesh.istio": {
+			"two pods have both":            meshed(func(s *Snapshot) { s.Mesh.Doubled = Got([]string{"mesh/web-1", "mesh/web-0"}) }),
+			"a namespace asks for both":     meshed(label("istio-injection", "enabled")),
+			"a namespace has a revision":    meshed(label("istio.io/rev", "default")),
+			"a namespace is of its ambient": meshed(label("istio.io/dataplane-mode", "ambient")),
+			"pods cannot be read":           meshed(func(s *Snapshot) { s.Mesh.Doubled = forbidden[[]string]("list pods") }),
+			"namespaces are hidden":         meshed(hidden["namespaces"]),
 		},
 		"mesh.proxies": {
 			"one of two is not connected": meshed(func(s *Snapshot) { s.Mesh.Injected = Got([]string{"mesh/web-0", "mesh/web-1"}) }),

@@ -63,6 +63,7 @@ func Checks() []Check {
 		{"mesh.services", Warning, "proxies have routes for all managed Services", withMesh("whether proxies have routes for all managed Services", checkMeshServices)},
 		{"mesh.authority", Warning, "proxies have the authority of the discovery server", withMesh("whether proxies have the authority of the discovery server", checkMeshAuthority)},
 		{"mesh.pod-security", Warning, "namespaces admit pods with proxies", withMesh("whether namespaces admit pods with proxies", checkMeshPodSecurity)},
+		{"mesh.istio", Warning, "no pod has proxies of Istio and of Plumbline", withMesh("whether Istio has proxies in the same pods", checkMeshIstio)},
 		{"mesh.proxies", Warning, "all proxies are connected", withMesh("whether all proxies are connected", checkMeshProxies)},
 		{"mesh.upstreams", Warning, "proxies get all Services that their pods ask for", withMesh("whether proxies get all Services that their pods ask for", checkMeshUpstreams)},
 		{"mesh.orphans", Warning, "no proxy runs without a discovery server", checkMeshOrphans},

@@ -29,6 +29,8 @@ type Mesh struct {
 	// as namespace/name.
 	Injected  Read[[]string]
 	Connected Read[map[string]bool]
+	// Doubled are the injected pods that have a proxy of Istio as well, whether they run or not.
+	Doubled Read[[]string]
 	// Unserved are what connected proxies ask for and cannot have, by namespace/name.
 	Unserved Read[map[string][]string]
 }
@@ -202,6 +204,35 @@ func checkMeshOrphans(s *Snapshot) []Finding {
 		Message: fmt.Sprintf("there is no discovery server, so proxies keep the endpoints of the moment at which it went; pods with one: %d: %s", len(pods), named(pods)),
 		Fix:     "install the mesh again, or take the label " + inject.LabelInject + " off the namespaces and pods, and then\nkubectl rollout restart deployment,statefulset,daemonset -n NAMESPACE",
 	}}
+}
+
+// checkMeshIstio finds pods with two proxies that need the same ports, and namespaces that ask for
+// both: there, the webhook that is called later finds the proxy of the other mesh.
+func checkMeshIstio(s *Snapshot) []Finding {
+	const what = "whether Istio has proxies in the same pods"
+	switch {
+	case !s.Namespaces.known():
+		return []Finding{s.Namespaces.unknown(what)}
+	case !s.Mesh.Doubled.known():
+		return []Finding{s.Mesh.Doubled.unknown(what)}
+	}
+	var out []Finding
+	if pods := slices.Sorted(slices.Values(s.Mesh.Doubled.Value)); len(pods) > 0 {
+		out = append(out, Finding{
+			Severity: Warning, Object: "Pod/" + pods[0],
+			Message: fmt.Sprintf("a proxy of Istio runs beside that of Plumbline, and one of the two cannot have its ports; pods with both: %d: %s", len(pods), named(pods)),
+			Fix:     "set " + inject.LabelInject + ": " + inject.Disabled + " or sidecar.istio.io/inject: \"false\" in the template of the pods",
+		})
+	}
+	both := slices.DeleteFunc(s.optedIn(), func(name string) bool { return !inject.AsksForIstio(s.Namespaces.Value[name]) })
+	if len(both) > 0 {
+		out = append(out, Finding{
+			Severity: Warning, Object: "Namespace/" + both[0],
+			Message: fmt.Sprintf("labels ask for proxies of Istio and of Plumbline, so pods that start there get none of Plumbline (%s), unless they opt out of Istio: %s", inject.OtherMesh, named(both)),
+			Fix:     "kubectl label namespace " + both[0] + " " + inject.LabelInject + "-\nor take the label of Istio off",
+		})
+	}
+	return out
 }
 
 // checkMeshUpstreams finds proxies that do not get what their pods ask for.

@@ -31,7 +31,7 @@ var unbound = map[string]string{
 // that started the process, see test/harness/child.
 var threads = map[string]string{
 	"test/harness/child":                        "unlocks each goroutine",
-	"test/integration/redirect/network_test.go": "ends no thread that started a process which still runs",
+	"test/harness/netns/netns.go": "ends no thread that started a process which still runs",
 }
 
 // A process that a test started would outlive a test that is killed, and hold ports,

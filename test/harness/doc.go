@@ -7,7 +7,7 @@
 // The packages below it are what the integration tests share: apiserver starts a
 // real API server and installs the chart on it, server starts our binaries and
 // Redis, child ends processes with the test that started them, guarded is a namespace
-// whose Deployments are guarded, poll waits, waits records each wait, seed makes random
+// whose Deployments are guarded, netns makes networks that lose packets, poll waits, waits records each wait, seed makes random
 // choices that can be repeated, rotation chooses the part of a long test that a quick
 // run makes, failpoint kills and disturbs the executor, golden compares with committed
 // files, and replay sends recorded admission reviews at a rate.

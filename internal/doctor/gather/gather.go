@@ -191,6 +191,6 @@ func (r *reader) cluster(ctx context.Context) {
 	s.Baselines = r.baselines(ctx)
 	s.Roles = r.roles(ctx)
 	s.APIServers = r.apiServers(ctx)
-	s.Mesh.Injected = r.injected(ctx)
+	s.Mesh.Injected, s.Mesh.Doubled = r.injected(ctx)
 	r.remediation(ctx)
 }

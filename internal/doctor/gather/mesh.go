@@ -35,7 +35,7 @@ func (r *reader) mesh(ctx context.Context) {
 	}
 	s.Mesh = doctor.Mesh{
 		Problems: r.meshProblems(ctx), Authorities: r.authorities(ctx), Mode: r.injectionMode(ctx),
-		Injected: s.Mesh.Injected,
+		Injected: s.Mesh.Injected, Doubled: s.Mesh.Doubled,
 	}
 	s.Mesh.Connected, s.Mesh.Unserved = r.connected(ctx)
 }
@@ -78,18 +78,23 @@ func (r *reader) injectionMode(ctx context.Context) doctor.Read[inject.Mode] {
 	return result(config.Mode, "get configmaps in namespace "+namespace, err)
 }
 
-// injected are the pods with proxies that run.
-func (r *reader) injected(ctx context.Context) doctor.Read[[]string] {
-	var names []string
+// injected are the pods with proxies that run, and those that have a proxy of Istio as well:
+// these may not come to run.
+func (r *reader) injected(ctx context.Context) (run, doubled doctor.Read[[]string]) {
+	var running, both []string
 	list := &corev1.PodList{}
 	err := r.pages(ctx, list, func() {
 		for i := range list.Items {
-			if p := &list.Items[i]; p.Status.Phase == corev1.PodRunning && p.DeletionTimestamp == nil {
-				names = append(names, p.Namespace+"/"+p.Name)
+			p := &list.Items[i]
+			if p.Status.Phase == corev1.PodRunning && p.DeletionTimestamp == nil {
+				running = append(running, p.Namespace+"/"+p.Name)
+			}
+			if inject.Injected(p) && inject.HasIstio(p) {
+				both = append(both, p.Namespace+"/"+p.Name)
 			}
 		}
 	}, client.HasLabels{inject.LabelProxy})
-	return result(names, "list pods", err)
+	return result(running, "list pods", err), result(both, "list pods", err)
 }
 
 // connected asks each replica of the discovery server for its proxies, and for what these

@@ -37,7 +37,7 @@ const (
 	maxHeadersKiB = 1024
 )
 
-// cluster depends on its name and on the connections that its Service asks for: no split and
+// cluster depends on its name and on the connections that its Service and its port ask for: no split and
 // no endpoint changes one. Envoy warms a cluster that changes anew, and opens new connections.
 func cluster(name string, to connections) *clusterv3.Cluster {
 	return &clusterv3.Cluster{
@@ -56,20 +56,25 @@ func cluster(name string, to connections) *clusterv3.Cluster {
 			// A pod that begins to end gets no requests from now on, not from a second later.
 			UpdateMergeWindow: durationpb.New(0),
 		},
+		UpstreamConnectionOptions: keepalive(to.user),
+		UpstreamBindConfig:        endsUnacknowledged(to.user),
 		TypedExtensionProtocolOptions: map[string]*anypb.Any{
 			"envoy.extensions.upstreams.http.v3.HttpProtocolOptions": packed(upstreamHTTP(to.idle)),
 		},
 	}
 }
 
-// connections to the endpoints of a Service.
-type connections struct{ connect, idle time.Duration }
+// connections to the endpoints of a port: how long each may take to open, be idle, and wait for
+// the acknowledgment of what was sent.
+type connections struct{ connect, idle, user time.Duration }
 
-func connectionsOf(s ir.Settings) connections {
-	return connections{cmp.Or(s.ConnectTimeout, connectTimeout), cmp.Or(s.IdleTimeout, upstreamIdle)}
+func connectionsOf(s ir.Settings, p ir.Protocol) connections {
+	c := connections{connect: cmp.Or(s.ConnectTimeout, connectTimeout), idle: cmp.Or(s.IdleTimeout, upstreamIdle)}
+	c.user = max(userTimeoutOf(p), c.connect) // it holds for the attempt to connect as well
+	return c
 }
 
-func (c connections) digest(d *digest) { d.add(c.connect.String(), c.idle.String()) }
+func (c connections) digest(d *digest) { d.add(c.connect.String(), c.idle.String(), c.user.String()) }
 
 // overADS gets a resource over the stream that everything comes over.
 func overADS(timeout time.Duration) *corev3.ConfigSource {

@@ -50,6 +50,8 @@ func OutboundClusters() []*clusterv3.Cluster {
 			LbPolicy:             clusterv3.Cluster_CLUSTER_PROVIDED,
 			ConnectTimeout:       durationpb.New(untouchedConnectTimeout),
 			CircuitBreakers:      wideOpen(),
+			// The probes of the application end at the proxy.
+			UpstreamConnectionOptions: keepalive(userTimeout),
 		},
 		{
 			Name:                 nowhere,

@@ -37,7 +37,7 @@ type translation struct {
 }
 
 func (t *translation) port(s ir.Service, p ir.Port) {
-	to := connectionsOf(s.Settings)
+	to := connectionsOf(s.Settings, p.Protocol)
 	for _, slot := range p.Slots {
 		names := []Slot{slotOf(s, p, slot.Variation)}
 		if forces(s.Routing) {

@@ -61,6 +61,11 @@ func TestOnlyWhatDependsOnItChanges(t *testing.T) {
 			return s
 		}(), []string{"Listener [fd00::1]:80"}},
 		"a time-out of connections, in all clusters": {with(ir.Settings{IdleTimeout: time.Minute}), clusters},
+		"a protocol, in all clusters": {func() ir.Service {
+			s := split(ir.ByVisitor, "visitor", 1_000, forced)
+			s.Ports[0].Protocol = ir.HTTP2
+			return s
+		}(), clusters},
 		"a time-out to connect, in all clusters":     {with(ir.Settings{ConnectTimeout: time.Minute}), clusters},
 		"a time-out of requests":                     {with(ir.Settings{RequestTimeout: time.Minute}), []string{"Route shop/web|80"}},
 		"retries":                                    {with(ir.Settings{RetriesOff: true}), []string{"Route shop/web|80"}},

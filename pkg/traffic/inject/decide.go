@@ -40,6 +40,7 @@ const (
 	NameTaken       Reason = "NameTaken"
 	PortTaken       Reason = "PortTaken"
 	RunsAsTheProxy  Reason = "RunsAsTheProxy"
+	OtherMesh       Reason = "OtherMesh"
 )
 
 // Decision about a pod. Message is for people, and empty for a pod that did not ask.
@@ -68,6 +69,8 @@ func Decide(pod *corev1.Pod, namespaceLabels map[string]string, c Config) Decisi
 		return Decision{Outcome: Leave, Reason: OptedOut}
 	case value != Enabled:
 		return refuse(WrongValue, "the label %s is %q, not %s or %s", LabelInject, value, Enabled, Disabled)
+	case Injected(pod) && HasIstio(pod): // whose webhook was called after ours
+		return refuse(OtherMesh, "the pod has a proxy of Istio beside its own, and one of the two does not start: both need the ports %d and %d", AdminPort, StatusPort)
 	case Injected(pod):
 		return Decision{Outcome: Leave, Reason: AlreadyInjected, Mode: Mode(pod.Labels[LabelProxy])}
 	case !mode.valid():
@@ -75,7 +78,7 @@ func Decide(pod *corev1.Pod, namespaceLabels map[string]string, c Config) Decisi
 	case mode == Redirect && c.RedirectImage == "":
 		return refuse(ModeUnavailable, "this installation has no image that sets the rules of mode %s", Redirect)
 	}
-	for _, check := range []func(*corev1.Pod, Mode, Config) Decision{kindOfPod, annotations, localPorts, names, ports, users} {
+	for _, check := range []func(*corev1.Pod, Mode, Config) Decision{kindOfPod, otherMesh, annotations, localPorts, names, ports, users} {
 		if d := check(pod, mode, c); d.Outcome != "" {
 			return d
 		}

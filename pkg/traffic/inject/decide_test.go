@@ -64,6 +64,44 @@ func TestWhoGetsAProxy(t *testing.T) {
 	}
 }
 
+func containing(name string) func(*corev1.Pod) {
+	return func(p *corev1.Pod) { p.Spec.Containers = append(p.Spec.Containers, corev1.Container{Name: name}) }
+}
+
+func startingWith(name string) func(*corev1.Pod) {
+	return func(p *corev1.Pod) {
+		p.Spec.InitContainers = append(p.Spec.InitContainers, corev1.Container{Name: name})
+	}
+}
+
+// injectedPod has a proxy already.
+func injectedPod(change func(*corev1.Pod)) *corev1.Pod {
+	return askingPod(func(p *corev1.Pod) {
+		p.Labels[LabelProxy] = string(Explicit)
+		p.Spec.InitContainers = []corev1.Container{{Name: ProxyContainer, RestartPolicy: new(corev1.ContainerRestartPolicyAlways)}}
+		change(p)
+	})
+}
+
+func TestNamespacesThatAskForIstio(t *testing.T) {
+	for name, tc := range map[string]struct {
+		labels map[string]string
+		want   bool
+	}{
+		"no label":                         {nil, false},
+		"the label of injection":           {map[string]string{"istio-injection": "enabled"}, true},
+		"a revision":                       {map[string]string{"istio.io/rev": "1-27"}, true},
+		"a revision, and injection is off": {map[string]string{"istio-injection": "disabled", "istio.io/rev": "1-27"}, false},
+		"ambient":                          {map[string]string{"istio.io/dataplane-mode": "ambient"}, false},
+	} {
+		t.Run(name, func(t *testing.T) {
+			if got := AsksForIstio(tc.labels); got != tc.want {
+				t.Errorf("%t, want %t", got, tc.want)
+			}
+		})
+	}
+}
+
 func TestWhoAskedAndCannotHaveOne(t *testing.T) {
 	redirected := func(change func(*corev1.Pod)) *corev1.Pod {
 		pod := askingPod(change)
@@ -98,6 +136,11 @@ func TestWhoAskedAndCannotHaveOne(t *testing.T) {
 		"a volume of ours": {askingPod(func(p *corev1.Pod) {
 			p.Spec.Volumes = []corev1.Volume{{Name: Volume}}
 		}), NameTaken},
+		"a proxy of Istio":                     {askingPod(containing(istioProxy)), OtherMesh},
+		"a proxy of Istio as a sidecar":        {askingPod(startingWith(istioProxy)), OtherMesh},
+		"a proxy of Istio beside its own":      {injectedPod(containing(istioProxy)), OtherMesh},
+		"a proxy of Linkerd":                   {askingPod(containing(linkerdProxy)), Asked},
+		"a proxy of Linkerd, redirected":       {redirected(containing(linkerdProxy)), OtherMesh},
 		"the status port":                      {askingPod(listening(StatusPort, "")), PortTaken},
 		"the status port, but UDP":             {askingPod(listening(StatusPort, corev1.ProtocolUDP)), Asked},
 		"the capture port, which is needed":    {redirected(listening(CapturePort, corev1.ProtocolTCP)), PortTaken},

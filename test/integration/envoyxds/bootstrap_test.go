@@ -5,9 +5,12 @@
 package envoyxds
 
 import (
+	"context"
 	"encoding/json"
 	"fmt"
+	"net"
 	"os"
+	"os/exec"
 	"testing"
 
 	bootstrapv3 "github.com/envoyproxy/go-control-plane/envoy/config/bootstrap/v3"
@@ -21,6 +24,8 @@ import (
 	"google.golang.org/protobuf/types/known/anypb"
 
 	"github.com/plumbline-dev/plumbline/pkg/traffic/ads"
+	"github.com/plumbline-dev/plumbline/test/harness/child"
+	"github.com/plumbline-dev/plumbline/test/harness/netns"
 )
 
 // parts are the resources of a proxy, by what refers to them.
@@ -31,6 +36,25 @@ type parts struct {
 	routes    map[string]*routev3.RouteConfiguration
 	// ejections is a file to which the proxy writes which endpoints it leaves out; empty for none.
 	ejections string
+	// network is that of the proxy; nil for the network of the tests.
+	network *netns.Namespace
+}
+
+// command is a program that runs in the network of the proxy.
+func (p *parts) command(name string, args ...string) *exec.Cmd {
+	all := append([]string{name}, args...)
+	if p.network != nil {
+		all = p.network.Command(name, args...)
+	}
+	return child.Bind(exec.Command(all[0], all[1:]...)) //nolint:gosec,noctx // its caller ends it
+}
+
+// dial connects from the network of the proxy.
+func (p *parts) dial(ctx context.Context, network, address string) (net.Conn, error) {
+	if p.network != nil {
+		return p.network.Dial(ctx, network, address)
+	}
+	return (&net.Dialer{}).DialContext(ctx, network, address)
 }
 
 func newParts() parts {

@@ -6,7 +6,7 @@ package envoyxds
 
 import (
 	"bytes"
-	"net"
+	"context"
 	"os"
 	"os/exec"
 	"path/filepath"
@@ -81,7 +81,7 @@ func validate(t *testing.T, binary string, p parts) (string, error) {
 func run(t testing.TB, p parts, listens ...string) {
 	t.Helper()
 	log := &bytes.Buffer{}
-	cmd := child.Bind(exec.Command(envoy.Binary(t), "--disable-hot-restart", "--concurrency", "2", "-l", "warning", "-c", configuration(t, p))) //nolint:gosec,noctx // ended below
+	cmd := p.command(envoy.Binary(t), "--disable-hot-restart", "--concurrency", "2", "-l", "warning", "-c", configuration(t, p))
 	cmd.Stdout, cmd.Stderr = log, log
 	must(t, cmd.Start())
 	t.Cleanup(func() {
@@ -93,7 +93,9 @@ func run(t testing.TB, p parts, listens ...string) {
 	})
 	for _, address := range listens {
 		poll.Until(t, patience, "Envoy listens on "+address, func() error {
-			connection, err := net.DialTimeout("tcp", address, time.Second)
+			ctx, cancel := context.WithTimeout(t.Context(), time.Second)
+			defer cancel()
+			connection, err := p.dial(ctx, "tcp", address)
 			if err == nil {
 				_ = connection.Close() // only whether it can be was asked
 			}

@@ -11,6 +11,7 @@ import (
 	"net/http"
 	"net/http/httptest"
 	"slices"
+	"strings"
 	"testing"
 
 	admissionv1 "k8s.io/api/admission/v1"
@@ -116,6 +117,23 @@ func TestWhatOthersChangeAfterwardsCountsForTheProxyToo(t *testing.T) {
 				t.Errorf("it was asked for again %v times", n)
 			}
 		})
+	}
+}
+
+// Istio's webhook has a name before that of ours, unless its installation says otherwise.
+func TestAProxyOfIstioThatComesAfterwardsIsTold(t *testing.T) {
+	others(t, map[string]string{"istio": `[{"op":"add","path":"/spec/containers/-","value":{"name":"istio-proxy","image":"x"}}]`})
+	ns := namespace(t, optedIn)
+	made := func() *corev1.Pod {
+		return bare(ns, func(p *corev1.Pod) { p.Labels[othersLabel] = "istio" })
+	}
+	poll.True(t, patience, "the API server calls Istio", func() bool { return len(namesOf(create(t, made(), client.DryRunAll))) == 3 })
+	pod, text := told(t, made())
+	if got := namesOf(pod); !slices.Equal(got, []string{inject.ProxyContainer, "app", "istio-proxy"}) {
+		t.Errorf("containers %q", got)
+	}
+	if !strings.Contains(text, string(inject.OtherMesh)) || !strings.Contains(text, "one of the two does not start") {
+		t.Errorf("told %q", text)
 	}
 }
 

@@ -119,6 +119,9 @@ func TestAPodThatCannotHaveAProxyIsCreatedAndItsWriterTold(t *testing.T) {
 		"a port that is the proxy's": {func(p *corev1.Pod) {
 			p.Spec.Containers[0].Ports = []corev1.ContainerPort{{ContainerPort: inject.StatusPort}}
 		}, inject.PortTaken, "15021"},
+		"a proxy of Istio, whose webhook was called before": {func(p *corev1.Pod) {
+			p.Spec.Containers = append(p.Spec.Containers, corev1.Container{Name: "istio-proxy", Image: "x"})
+		}, inject.OtherMesh, "Istio"},
 		"an annotation without sense, at length": {
 			func(p *corev1.Pod) {
 				p.Annotations = map[string]string{inject.AnnotationCPU: strings.Repeat("a lot ", 10_000)}

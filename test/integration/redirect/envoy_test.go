@@ -25,7 +25,7 @@ import (
 
 // startEnvoy runs a real one in the proxy's place and as its user, with the listeners
 // for redirected connections and nothing else.
-func (n *namespace) startEnvoy(t *testing.T) {
+func (n namespace) startEnvoy(t *testing.T) {
 	t.Helper()
 	static := &bootstrapv3.Bootstrap_StaticResources{Clusters: envoyxds.OutboundClusters()}
 	for _, at := range []string{"127.0.0.1", "::1"} {
@@ -48,7 +48,7 @@ func (n *namespace) startEnvoy(t *testing.T) {
 	started, ended := make(chan error, 1), make(chan struct{})
 	go func() {
 		defer close(ended)
-		_ = n.do(t, func() error { // the test learns of the error of the start
+		_ = n.Do(func() error { // the test learns of the error of the start
 			err := cmd.Start()
 			started <- err
 			if err == nil {

@@ -71,14 +71,14 @@ type result struct {
 }
 
 // redirect runs the program in a namespace, as a user.
-func (n *namespace) redirect(t testing.TB, uid uint32, args ...string) result {
+func (n namespace) redirect(t testing.TB, uid uint32, args ...string) result {
 	t.Helper()
 	cmd := child.Bind(exec.Command(binary, args...))
 	cmd.SysProcAttr.Credential = &syscall.Credential{Uid: uid, Gid: uid}
 	var out, errs bytes.Buffer
 	cmd.Stdout, cmd.Stderr = &out, &errs
 	cmd.Env = []string{} // as in an image without anything
-	err := n.do(t, cmd.Run)
+	err := n.Do(cmd.Run)
 	if _, exited := errors.AsType[*exec.ExitError](err); err != nil && !exited {
 		t.Fatal(err)
 	}
@@ -86,7 +86,7 @@ func (n *namespace) redirect(t testing.TB, uid uint32, args ...string) result {
 }
 
 // mustRedirect sets the rules.
-func (n *namespace) mustRedirect(t testing.TB, args ...string) {
+func (n namespace) mustRedirect(t testing.TB, args ...string) {
 	t.Helper()
 	if r := n.redirect(t, 0, args...); r.code != 0 || r.err != "" {
 		t.Fatalf("exit code %d: %s", r.code, r.err)

@@ -11,8 +11,6 @@ import (
 	"net"
 	"net/netip"
 	"os"
-	"os/exec"
-	"runtime"
 	"strings"
 	"syscall"
 	"testing"
@@ -22,84 +20,24 @@ import (
 	"golang.org/x/sys/unix"
 
 	"github.com/plumbline-dev/plumbline/pkg/traffic/inject"
-	"github.com/plumbline-dev/plumbline/test/harness/child"
+	"github.com/plumbline-dev/plumbline/test/harness/netns"
 )
 
 const limit = 20 * time.Second
 
-// namespace is a network of its own. It lives until the test ends.
-type namespace struct{ file *os.File }
+// namespace is a network of its own.
+type namespace struct{ *netns.Namespace }
 
-func newNamespace(t testing.TB) *namespace {
+func newNamespace(t testing.TB) namespace {
 	t.Helper()
-	n := &namespace{}
-	err := onThread(func() error {
-		if err := unix.Unshare(unix.CLONE_NEWNET); err != nil {
-			return os.NewSyscallError("unshare", err)
-		}
-		var err error
-		n.file, err = os.Open("/proc/thread-self/ns/net")
-		return err
-	})
-	if err != nil {
-		t.Fatal(err)
-	}
-	t.Cleanup(func() { _ = n.file.Close() })
-	return n
-}
-
-// onThread runs something on a thread that is not used again, so that it may change
-// what belongs to a thread.
-func onThread(what func() error) error {
-	done := make(chan error)
-	go func() {
-		runtime.LockOSThread()
-		done <- what()
-	}()
-	return <-done
-}
-
-// as runs something in the namespace, on behalf of a user. Sockets that it opens, and
-// processes that it starts, stay there.
-func (n *namespace) as(uid int, what func() error) error {
-	return onThread(func() error {
-		if err := unix.Setns(int(n.file.Fd()), unix.CLONE_NEWNET); err != nil {
-			return os.NewSyscallError("setns", err)
-		}
-		// For this thread alone: the package syscall would do it for all.
-		if _, _, errno := syscall.RawSyscall(unix.SYS_SETRESUID, uintptr(uid), uintptr(uid), uintptr(uid)); errno != 0 {
-			return os.NewSyscallError("setresuid", errno)
-		}
-		return what()
-	})
-}
-
-func (n *namespace) do(t testing.TB, what func() error) error {
-	t.Helper()
-	return n.as(0, what)
-}
-
-func (n *namespace) ip(t testing.TB, commands ...string) {
-	t.Helper()
-	for _, command := range commands {
-		err := n.do(t, func() error {
-			out, err := child.Bind(exec.Command("ip", strings.Fields(command)...)).CombinedOutput()
-			if err != nil {
-				return fmt.Errorf("ip %s: %w: %s", command, err, out)
-			}
-			return nil
-		})
-		if err != nil {
-			t.Fatal(err)
-		}
-	}
+	return namespace{netns.New(t)}
 }
 
 // answer gives each connection to a listener one line, and then its bytes back.
-func (n *namespace) answer(t testing.TB, uid int, at string, line func(*net.TCPConn) string) {
+func (n namespace) answer(t testing.TB, uid int, at string, line func(*net.TCPConn) string) {
 	t.Helper()
 	var listener net.Listener
-	err := n.as(uid, func() (err error) {
+	err := n.As(uid, func() (err error) {
 		listener, err = net.Listen("tcp", at)
 		return err
 	})
@@ -125,10 +63,10 @@ func (n *namespace) answer(t testing.TB, uid int, at string, line func(*net.TCPC
 }
 
 // echo sends each datagram back with a word before it.
-func (n *namespace) echo(t testing.TB, at, word string) {
+func (n namespace) echo(t testing.TB, at, word string) {
 	t.Helper()
 	var socket net.PacketConn
-	err := n.do(t, func() (err error) {
+	err := n.Do(func() (err error) {
 		socket, err = net.ListenPacket("udp", at)
 		return err
 	})
@@ -155,9 +93,9 @@ type connection struct {
 }
 
 // dial connects as a user, and has the first line of who answers.
-func (n *namespace) dial(uid int, network, to string) (*connection, string, error) {
+func (n namespace) dial(uid int, network, to string) (*connection, string, error) {
 	c := &connection{}
-	err := n.as(uid, func() (err error) {
+	err := n.As(uid, func() (err error) {
 		c.Conn, err = net.DialTimeout(network, to, limit)
 		return err
 	})
@@ -182,7 +120,7 @@ func (c *connection) line() (string, error) {
 }
 
 // reach tells who answers a user at an address.
-func (n *namespace) reach(uid int, network, to string) string {
+func (n namespace) reach(uid int, network, to string) string {
 	c, line, err := n.dial(uid, network, to)
 	if c != nil {
 		defer func() { _ = c.Close() }()
@@ -223,7 +161,7 @@ func originalDestination(conn *net.TCPConn) (netip.AddrPort, error) {
 }
 
 // world has a pod, and what is outside of it.
-type world struct{ pod, outside *namespace }
+type world struct{ pod, outside namespace }
 
 // newWorld has listeners everywhere that connections of the tests go to; each says
 // where it is and where it was reached. That in the proxy's place says where the
@@ -246,8 +184,8 @@ func newWorld(t testing.TB) world {
 func newWorldWithoutProxy(t testing.TB) world {
 	t.Helper()
 	w := world{pod: newNamespace(t), outside: newNamespace(t)}
-	w.pod.ip(t, "link set lo up")
-	w.outside.ip(t, "link set lo up",
+	w.pod.IP(t, "link set lo up")
+	w.outside.IP(t, "link set lo up",
 		"addr add 198.51.100.1/32 dev lo", "addr add 203.0.113.1/32 dev lo",
 		"addr add 2001:db8:2::1/128 dev lo nodad", "addr add 2001:db8:3::1/128 dev lo nodad")
 	w.link(t)
@@ -265,12 +203,11 @@ func newWorldWithoutProxy(t testing.TB) world {
 // link connects the two by a pair of interfaces, as a plugin of the network does.
 func (w world) link(t testing.TB) {
 	t.Helper()
-	// The peer is named by a file descriptor of this process, which ip can read.
-	w.pod.ip(t, fmt.Sprintf("link add eth0 type veth peer name eth0 netns /proc/%d/fd/%d", os.Getpid(), w.outside.file.Fd()),
-		"addr add 192.0.2.2/24 dev eth0", "addr add 2001:db8:1::2/64 dev eth0 nodad",
+	w.pod.Join(t, w.outside.Namespace, "eth0")
+	w.pod.IP(t, "addr add 192.0.2.2/24 dev eth0", "addr add 2001:db8:1::2/64 dev eth0 nodad",
 		"link set eth0 addrgenmode none", "link set eth0 up", "addr add fe80::2/64 dev eth0 nodad")
-	w.outside.ip(t,
+	w.outside.IP(t,
 		"addr add 192.0.2.1/24 dev eth0", "addr add 2001:db8:1::1/64 dev eth0 nodad",
 		"link set eth0 addrgenmode none", "link set eth0 up", "addr add fe80::1/64 dev eth0 nodad")
-	w.pod.ip(t, "route add default via 192.0.2.1", "-6 route add default via 2001:db8:1::1")
+	w.pod.IP(t, "route add default via 192.0.2.1", "-6 route add default via 2001:db8:1::1")
 }

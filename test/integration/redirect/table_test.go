@@ -20,7 +20,7 @@ import (
 const noTable = "# there is no table inet plumbline\n"
 
 // has compares what --check tells.
-func (n *namespace) has(t *testing.T, code int, want string, args ...string) {
+func (n namespace) has(t *testing.T, code int, want string, args ...string) {
 	t.Helper()
 	r := n.redirect(t, root, append([]string{"--check"}, args...)...)
 	if diff := cmp.Diff(want, r.out); diff != "" || r.code != code {
@@ -127,7 +127,7 @@ func TestWhatOthersDidToTheTableIsSeenAndUndone(t *testing.T) {
 		t.Run(name, func(t *testing.T) {
 			pod := newNamespace(t)
 			ours := pod.redirect(t, root, arguments()...)
-			err := pod.do(t, func() error {
+			err := pod.Do(func() error {
 				conn, err := nftables.New()
 				if err != nil {
 					return err
@@ -181,7 +181,7 @@ func putToSleep() error {
 func TestATableThatWasPutToSleepIsSeenAndWoken(t *testing.T) {
 	w := newWorld(t)
 	w.pod.mustRedirect(t, arguments()...)
-	if err := w.pod.do(t, putToSleep); err != nil {
+	if err := w.pod.Do(putToSleep); err != nil {
 		t.Fatal(err)
 	}
 	w.visits(t, map[string]visit{"asleep": {someone, "tcp", "198.51.100.1:80", "outside 198.51.100.1:80"}})

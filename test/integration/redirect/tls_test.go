@@ -24,7 +24,7 @@ import (
 
 // secured is an HTTPS server in the namespace. It wants a certificate of its clients,
 // and answers with what it knows of the connection, and with the body.
-func (n *namespace) secured(t testing.TB, at string) *httptest.Server {
+func (n namespace) secured(t testing.TB, at string) *httptest.Server {
 	t.Helper()
 	s := httptest.NewUnstartedServer(http.HandlerFunc(func(w http.ResponseWriter, r *http.Request) {
 		key, err := r.TLS.ExportKeyingMaterial("a test", nil, 32)
@@ -37,7 +37,7 @@ func (n *namespace) secured(t testing.TB, at string) *httptest.Server {
 		_, _ = io.Copy(w, r.Body) // the client sees what is missing
 	}))
 	_ = s.Listener.Close() // of another namespace
-	err := n.do(t, func() (err error) {
+	err := n.Do(func() (err error) {
 		s.Listener, err = net.Listen("tcp", at)
 		return err
 	})
@@ -53,7 +53,7 @@ func (n *namespace) secured(t testing.TB, at string) *httptest.Server {
 // handshake connects as a user of the pod, and says what TLS has agreed on.
 func (w world) handshake(ctx context.Context, to string, config *tls.Config) (*tls.Conn, error) {
 	var raw net.Conn
-	err := w.pod.as(someone, func() (err error) {
+	err := w.pod.As(someone, func() (err error) {
 		raw, err = net.DialTimeout("tcp", to, limit)
 		return err
 	})

@@ -91,7 +91,7 @@ func TestAConnectionThatWasOpenBeforeTheRulesGoesOn(t *testing.T) {
 	w := newWorld(t)
 	opened := map[string]*connection{}
 	for name, from := range map[string]struct {
-		namespace *namespace
+		namespace namespace
 		to        string
 	}{
 		"out, IPv4": {w.pod, "198.51.100.1:80"}, "out, IPv6": {w.pod, "[2001:db8:2::1]:80"},
