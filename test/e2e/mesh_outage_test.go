@@ -107,6 +107,13 @@ func (m *mesh) serverAway() {
 	m.split("{type: Percentage, percentages: {stable: 70, canary: 30}}")
 	m.renewed(held)
 	m.shares("redirected", m.counted("redirected", m.now("redirected"), 470), 30)
+	for _, c := range others {
+		for kind, v := range m.now(c).kinds() {
+			if v.Answered["stable"] == 0 || v.Answered["canary"] == 0 {
+				m.Errorf("%s, %s: one version was never met: %v", c, kind, v.Answered)
+			}
+		}
+	}
 }
 
 // podsOf are the two of a version that run.
