@@ -15,7 +15,9 @@ import (
 )
 
 // M6 of the review of the mesh, with the store itself: etcd is restored from a backup of two decisions
-// ago, with its revisions. The proxy has later sequences, and follows the release of the backup.
+// ago, with its revisions. The proxy has later sequences, and follows the release of the backup. The
+// server is restarted, as Kubernetes asks of all that watches: one that runs on watches from a revision
+// that is yet to come.
 func TestAProxyFollowsAnEtcdThatWasRestored(t *testing.T) {
 	rotation.Share(t, 3)
 	t.Parallel() // it waits for long, and for nothing of others
@@ -37,6 +39,8 @@ func TestAProxyFollowsAnEtcdThatWasRestored(t *testing.T) {
 	always(t, front, "200 canary")
 
 	s.must(apiserver.Restore(c.server, backup))
+	s.must(r.Stop())
+	c.startAt(t, r.address, "one")
 	s.wait(release, long, "the release of the backup is in force, above all sequences", func(r *v1alpha1.ABRelease) bool {
 		return r.Status.InForce != nil && r.Status.InForce.Sequence > last && r.Status.Split == "stable 100 / canary 0" &&
 			r.Status.Confirmed != nil && r.Status.Confirmed.Knowledge == v1alpha1.ConfirmedProven && r.Status.Confirmed.Proxies == 1
