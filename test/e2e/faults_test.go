@@ -57,11 +57,11 @@ var others = []string{"redirected", "explicit", "outside"}
 func newFaultyMesh(t *testing.T, name string) *mesh {
 	t.Helper()
 	m := newMesh(t, name,
-		client{name: "redirected", mode: "redirect", url: throughService},
-		client{name: "explicit", mode: "explicit", url: throughPort},
+		client{name: "redirected", mode: "redirect", url: throughService, besides: true},
+		client{name: "explicit", mode: "explicit", url: throughPort, besides: true},
 		client{name: "victim", mode: "explicit", url: throughPort},
 	)
-	m.outside()
+	m.outside(true)
 	m.split("{type: Percentage, percentages: {stable: 80, canary: 20}}")
 	return m
 }

@@ -37,6 +37,8 @@ const (
 	stepEvery = 2 * time.Second
 	// stepsOfRound are as many as it takes until the canary has come back.
 	stepsOfRound = 6
+	// ejected is for how many seconds a proxy may leave out an endpoint that was away for some seconds.
+	ejected = 10
 )
 
 // allAtOnce changes the split every two seconds. Meanwhile both replicas of the discovery server are
@@ -107,6 +109,13 @@ func (m *mesh) serverAway() {
 	m.split("{type: Percentage, percentages: {stable: 70, canary: 30}}")
 	m.renewed(held)
 	m.shares("redirected", m.counted("redirected", m.now("redirected"), 470), 30)
+	for _, c := range others {
+		for kind, v := range m.now(c).kinds() {
+			if v.Answered["stable"] == 0 || v.Answered["canary"] == 0 {
+				m.Errorf("%s, %s: one version was never met: %v", c, kind, v.Answered)
+			}
+		}
+	}
 }
 
 // podsOf are the two of a version that run.
@@ -165,19 +174,20 @@ func (m *mesh) canarySwallows() {
 	m.unharmed(others...)
 }
 
-// applicationsRestart in the pods of the stable version, one after the other, and in one of the
-// canary, while the API server is away too.
+// applicationsRestart in a pod of each version while the API server is away too, and then in the other
+// pod of the stable version. Proxies ask an endpoint that was away again when its ejection is over, so
+// the second one of the stable version waits for that.
 func (m *mesh) applicationsRestart() {
 	m.Helper()
 	stable, canary := m.podsOf("stable"), m.podsOf("canary")
-	command := "kill -STOP " + m.process("kube-apiserver", "--etcd-servers")
-	for _, p := range []*corev1.Pod{&stable[0], &canary[1], &stable[1]} {
-		command += "; kill -TERM " + m.application(p) + "; sleep 3"
-	}
-	m.onNode(command + "; kill -CONT " + m.process("kube-apiserver", "--etcd-servers"))
-	for _, p := range []*corev1.Pod{&stable[0], &canary[1], &stable[1]} {
-		m.restarted(p)
-	}
+	server := m.process("kube-apiserver", "--etcd-servers")
+	m.onNode("kill -STOP " + server + "; kill -TERM " + m.application(&stable[0]) + "; sleep 3; kill -TERM " + m.application(&canary[1]) +
+		"; sleep 3; kill -CONT " + server)
+	m.restarted(&stable[0])
+	m.restarted(&canary[1])
+	m.counted("explicit", m.now("explicit"), ordersPerSecond*ejected)
+	m.onNode("kill -TERM " + m.application(&stable[1]))
+	m.restarted(&stable[1])
 	m.unharmed(others...)
 }
 

@@ -33,7 +33,7 @@ func splitsByShare(t *testing.T) {
 		client{name: "explicit", mode: "explicit", url: throughPort},
 		users,
 	)
-	outside := m.outside()
+	outside := m.outside(false)
 	m.play([]string{"redirected", "explicit", "users"}, []step{
 		{"a tenth goes to the canary, drawn by request, and the gateway divides likewise", func(m *mesh) { m.aTenth(outside) }},
 		{"the split in the release changes the traffic", (*mesh).half},

@@ -8,20 +8,20 @@ import (
 	"context"
 	"encoding/json"
 	"fmt"
-	"maps"
 	"slices"
 	"strings"
 	"testing"
-
-	corev1 "k8s.io/api/core/v1"
-	runtimeclient "sigs.k8s.io/controller-runtime/pkg/client"
 
 	"github.com/plumbline-dev/plumbline/pkg/apis/plumbline/v1alpha1"
 	"github.com/plumbline-dev/plumbline/test/harness"
 )
 
-// ordersPerSecond of each client.
-const ordersPerSecond = 30
+// ordersPerSecond of each client. A client that orders by gRPC and on WebSockets as well sends besidesPerSecond
+// of each.
+const (
+	ordersPerSecond  = 30
+	besidesPerSecond = 10
+)
 
 // meshManifest is a Service with two versions behind it, in a namespace whose pods get
 // a proxy. The Service itself selects the stable one alone, so that a client without a
@@ -113,6 +113,8 @@ spec:
         - {name: SHOP_VISIT_USERS, value: "$USERS"}
         - {name: SHOP_VISIT_COOKIES, value: "$COOKIES"}
         - {name: SHOP_VISIT_HEADER, value: "$HEADER"}
+        - {name: SHOP_CALL_RATE, value: "$BESIDES"}
+        - {name: SHOP_SOCKET_RATE, value: "$BESIDES"}
         ports: [{containerPort: 8080}]
         readinessProbe: {httpGet: {path: /healthz, port: 8080}, periodSeconds: 1, timeoutSeconds: 10}
 ---
@@ -143,10 +145,16 @@ type client struct {
 	users           int
 	cookies         bool
 	header          string
+	// besides is whether it orders by gRPC and on WebSockets as well.
+	besides bool
 }
 
 func (c client) manifest() string {
-	return strings.NewReplacer("NAME", c.name, "MODE", c.mode, "$RATE", fmt.Sprint(ordersPerSecond), "$URL", c.url, "$USERS", fmt.Sprint(c.users),
+	besides := 0
+	if c.besides {
+		besides = besidesPerSecond
+	}
+	return strings.NewReplacer("NAME", c.name, "$BESIDES", fmt.Sprint(besides), "MODE", c.mode, "$RATE", fmt.Sprint(ordersPerSecond), "$URL", c.url, "$USERS", fmt.Sprint(c.users),
 		"$COOKIES", fmt.Sprint(c.cookies), "$HEADER", c.header).Replace(clientManifest)
 }
 
@@ -156,9 +164,9 @@ func (c client) withoutProxy() string {
 }
 
 // outside makes the client that orders through the gateway.
-func (m *mesh) outside() client {
+func (m *mesh) outside(besides bool) client {
 	m.Helper()
-	c := client{name: "outside", url: throughGateway, header: "Host: " + m.namespace + ".example.com"}
+	c := client{name: "outside", url: throughGateway, header: "Host: " + m.namespace + ".example.com", besides: besides}
 	m.apply(c.withoutProxy())
 	m.rolledOut(c.name)
 	m.kubectl("rollout", "status", "deployment/plumbline-gateway", "-n", systemNamespace, "--timeout=90s")
@@ -252,124 +260,4 @@ func (m *mesh) release(what string, holds func(*v1alpha1.ABRelease) bool) *v1alp
 		return holds(&last), string(status)
 	}))
 	return &last
-}
-
-// visits are what a client has counted until now.
-type visits struct {
-	Started uint64 `json:"started"`
-	// Settled orders are those before the oldest one without an answer.
-	Settled  uint64            `json:"settled"`
-	Answered map[string]uint64 `json:"answered"`
-	Moved    map[string]uint64 `json:"moved"`
-	Failed   uint64            `json:"failed"`
-	Failures []string          `json:"failures"`
-	Slowest  int64             `json:"slowestMilliseconds"`
-}
-
-func (v visits) answered() (n uint64) {
-	for _, of := range v.Answered {
-		n += of
-	}
-	return n
-}
-
-// since is what came after an earlier look.
-func (v visits) since(before visits) visits {
-	less := func(now, then map[string]uint64) map[string]uint64 {
-		left := maps.Clone(now)
-		for k, n := range then {
-			left[k] -= n
-		}
-		return left
-	}
-	v.Started -= before.Started
-	v.Failed -= before.Failed
-	v.Answered, v.Moved = less(v.Answered, before.Answered), less(v.Moved, before.Moved)
-	return v
-}
-
-// pod of a client that runs.
-func (m *mesh) pod(ctx context.Context, client string) (*corev1.Pod, error) {
-	var pods corev1.PodList
-	if err := cluster.ReadAll(ctx, &pods, m.namespace, runtimeclient.MatchingLabels{"app": client}); err != nil {
-		return nil, err
-	}
-	for i := range pods.Items {
-		if p := &pods.Items[i]; p.Status.Phase == corev1.PodRunning && p.DeletionTimestamp == nil {
-			return p, nil
-		}
-	}
-	return nil, fmt.Errorf("no pod of %s runs", client)
-}
-
-func (m *mesh) look(ctx context.Context, client string) (visits, error) {
-	pod, err := m.pod(ctx, client)
-	if err != nil {
-		return visits{}, err
-	}
-	return m.visitsOf(ctx, pod.Name)
-}
-
-func (m *mesh) visitsOf(ctx context.Context, pod string) (visits, error) {
-	out, err := cluster.ReadRaw(ctx, fmt.Sprintf("/api/v1/namespaces/%s/pods/%s:8080/proxy/visits", m.namespace, pod))
-	if err != nil {
-		return visits{}, err
-	}
-	var v visits
-	return v, json.Unmarshal(out, &v)
-}
-
-// counted waits for so many more answers.
-func (m *mesh) counted(client string, before visits, answers uint64) visits {
-	m.Helper()
-	var seen visits
-	m.must(harness.Eventually(m.Context(), fmt.Sprintf("%d answers for %s", answers, client), patience, func(ctx context.Context) (bool, string) {
-		now, err := m.look(ctx, client)
-		if err != nil {
-			return false, err.Error()
-		}
-		seen = now.since(before)
-		return seen.answered() >= answers, fmt.Sprintf("%+v", seen)
-	}))
-	return seen
-}
-
-// countedAll waits for so many more answers for each client, at the same time.
-func (m *mesh) countedAll(answers uint64, clients ...string) map[string]visits {
-	m.Helper()
-	before, seen := map[string]visits{}, map[string]visits{}
-	for _, c := range clients {
-		before[c] = m.now(c)
-	}
-	for _, c := range clients {
-		seen[c] = m.counted(c, before[c], answers)
-	}
-	return seen
-}
-
-// now is what a client has counted when all orders have ended that had begun before: an
-// order that is counted later was sent after the call.
-func (m *mesh) now(client string) (v visits) {
-	m.Helper()
-	begun, err := m.look(m.Context(), client)
-	m.must(err)
-	m.eventually(fmt.Sprintf("the first %d orders of %s have ended", begun.Started, client), func(ctx context.Context) (bool, string) {
-		if v, err = m.look(ctx, client); err != nil {
-			return false, err.Error()
-		}
-		return v.Settled >= begun.Started, fmt.Sprintf("%+v", v)
-	})
-	return v
-}
-
-// unharmed fails if a client has lost an order since it began.
-func (m *mesh) unharmed(clients ...string) {
-	m.Helper()
-	for _, c := range clients {
-		if v := m.now(c); v.Failed > 0 {
-			m.Errorf("%s: %d of %d orders failed: %q", c, v.Failed, v.Started, v.Failures)
-		} else {
-			m.Logf("%s: %d orders, none failed, the slowest took %d ms: %v", c, v.Started, v.Slowest, v.Answered)
-		}
-	}
 }

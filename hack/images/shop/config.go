@@ -5,7 +5,9 @@ package main
 import (
 	"cmp"
 	"fmt"
+	"net"
 	"net/http"
+	"net/url"
 	"strconv"
 	"strings"
 )
@@ -23,6 +25,8 @@ type visitConfig struct {
 	Users   int
 	Cookies bool
 	Header  string
+	// CallRate and SocketRate are orders a second by gRPC and on WebSockets; 0 is none.
+	CallRate, SocketRate int
 }
 
 func configFrom(getenv func(string) string, hostname func() (string, error)) (config, error) {
@@ -43,7 +47,10 @@ func configFrom(getenv func(string) string, hostname func() (string, error)) (co
 		name     string
 		into     *int
 		low, def int
-	}{{"SHOP_VISIT_RATE", &c.Visit.Rate, 1, 20}, {"SHOP_VISIT_USERS", &c.Visit.Users, 0, 0}} {
+	}{
+		{"SHOP_VISIT_RATE", &c.Visit.Rate, 1, 20}, {"SHOP_VISIT_USERS", &c.Visit.Users, 0, 0},
+		{"SHOP_CALL_RATE", &c.Visit.CallRate, 0, 0}, {"SHOP_SOCKET_RATE", &c.Visit.SocketRate, 0, 0},
+	} {
 		text := cmp.Or(getenv(number.name), strconv.Itoa(number.def))
 		n, err := strconv.Atoi(text)
 		if err != nil || n < number.low || n > 10_000 {
@@ -65,4 +72,14 @@ func (c visitConfig) header(request *http.Request) {
 	default:
 		request.Header.Set(name, value)
 	}
+}
+
+// target is the address of the other shop, and the host that its proxy is asked for.
+func (c visitConfig) target() (address, host string, err error) {
+	request := &http.Request{Header: http.Header{}}
+	if request.URL, err = url.Parse(c.URL); err != nil {
+		return "", "", fmt.Errorf("reading the URL of visits: %w", err)
+	}
+	c.header(request)
+	return net.JoinHostPort(request.URL.Hostname(), cmp.Or(request.URL.Port(), "80")), cmp.Or(request.Host, request.URL.Host), nil
 }

@@ -14,8 +14,11 @@
 //	SHOP_VISIT_USERS    users who order in turn, each with the header x-user (default 0: nobody is known)
 //	SHOP_VISIT_COOKIES  "true": each user has cookies instead of the header
 //	SHOP_VISIT_HEADER   "name: value" that all orders have besides
+//	SHOP_CALL_RATE      orders a second by gRPC besides, to the same URL (default 0)
+//	SHOP_SOCKET_RATE    orders a second on WebSockets besides, to the same URL (default 0)
 //
-// Paths: /, /checkout and POST /orders answer in JSON, /healthz answers "ok", and
-// /visits says what became of its own orders. On SIGTERM it stops accepting, finishes
+// Paths: /, /checkout and POST /orders answer in JSON, /healthz answers "ok", /socket is a WebSocket
+// that answers orders, and /visits says what became of its own orders, by gRPC and on WebSockets
+// apart. The port takes the calls plumbline.shop.Orders/Place of gRPC without TLS as well. On SIGTERM it stops accepting, finishes
 // the requests that it has, and exits with status 0.
 package main

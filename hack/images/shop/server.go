@@ -41,7 +41,7 @@ func run(ctx context.Context, c config, out io.Writer) error {
 		return fmt.Errorf("listening: %w", err)
 	}
 	fmt.Fprintf(out, "%s %s listens on %s\n", c.Name, c.Version, listener.Addr())
-	visitor, err := newVisitor(c.Visit)
+	visitors, err := newVisitors(c.Visit)
 	if err != nil {
 		return err
 	}
@@ -50,9 +50,9 @@ func run(ctx context.Context, c config, out io.Writer) error {
 	visits, stopVisits := context.WithCancel(ctx)
 	defer stopVisits()
 	if c.Visit.URL != "" {
-		visiting.Go(func() { visitor.run(visits) })
+		visiting.Go(func() { visitors.run(visits) })
 	}
-	server := &http.Server{Handler: lastAnswers(ctx, handler(c, visitor)), ReadHeaderTimeout: headerTimeout}
+	server := &http.Server{Handler: lastAnswers(ctx, handler(ctx, c, visitors)), ReadHeaderTimeout: headerTimeout, Protocols: protocols()}
 	drained := make(chan error, 1)
 	stop := context.AfterFunc(ctx, func() {
 		_ = listener.Close() // no connection comes any more
@@ -82,7 +82,16 @@ func lastAnswers(ctx context.Context, next http.Handler) http.Handler {
 	})
 }
 
-func handler(c config, v *visitor) http.Handler {
+// protocols are those of the port: HTTP/1.1 with WebSockets, and HTTP/2 without TLS for gRPC.
+func protocols() *http.Protocols {
+	var p http.Protocols
+	p.SetHTTP1(true)
+	p.SetUnencryptedHTTP2(true)
+	return &p
+}
+
+// handler of all paths. When ctx is done, WebSockets take no further order.
+func handler(ctx context.Context, c config, v *visitors) http.Handler {
 	client := &http.Client{Timeout: upstreamTimeout}
 	mux := http.NewServeMux()
 	mux.HandleFunc("GET /healthz", func(w http.ResponseWriter, _ *http.Request) {
@@ -98,6 +107,8 @@ func handler(c config, v *visitor) http.Handler {
 		}
 		reply(w, answer{Name: c.Name, Version: c.Version})
 	})
+	mux.Handle("POST "+callPath, serveCalls(c.Version))
+	mux.Handle("GET "+socketPath, serveSockets(ctx, c.Version))
 	mux.HandleFunc("GET /visits", func(w http.ResponseWriter, _ *http.Request) { reply(w, v.report()) })
 	mux.HandleFunc("GET /checkout", func(w http.ResponseWriter, r *http.Request) {
 		upstream, err := ask(r.Context(), client, c.Upstream)

@@ -36,9 +36,9 @@ func TestConfigFrom(t *testing.T) {
 			want: config{Name: "unknown", Version: "dev", Address: ":8080", Visit: visitConfig{Rate: 20}},
 		},
 		"it may order elsewhere": {
-			env:  map[string]string{"SHOP_NAME": "web", "SHOP_VISITS": "http://pay", "SHOP_VISIT_RATE": "5", "SHOP_VISIT_USERS": "9", "SHOP_VISIT_COOKIES": "true", "SHOP_VISIT_HEADER": "a: b"},
+			env:  map[string]string{"SHOP_NAME": "web", "SHOP_VISITS": "http://pay", "SHOP_VISIT_RATE": "5", "SHOP_VISIT_USERS": "9", "SHOP_VISIT_COOKIES": "true", "SHOP_VISIT_HEADER": "a: b", "SHOP_CALL_RATE": "7", "SHOP_SOCKET_RATE": "8"},
 			host: func() (string, error) { return "pod-1", nil },
-			want: config{Name: "web", Version: "dev", Address: ":8080", Visit: visitConfig{URL: "http://pay", Rate: 5, Users: 9, Cookies: true, Header: "a: b"}},
+			want: config{Name: "web", Version: "dev", Address: ":8080", Visit: visitConfig{URL: "http://pay", Rate: 5, Users: 9, Cookies: true, Header: "a: b", CallRate: 7, SocketRate: 8}},
 		},
 	}
 	for name, tc := range cases {
@@ -68,11 +68,11 @@ func TestConfigRefusesNumbersThatAreNone(t *testing.T) {
 // serving is the handler of a shop that orders nothing.
 func serving(t *testing.T, c config) http.Handler {
 	t.Helper()
-	v, err := newVisitor(c.Visit)
+	v, err := newVisitors(c.Visit)
 	if err != nil {
 		t.Fatal(err)
 	}
-	return handler(c, v)
+	return handler(t.Context(), c, v)
 }
 
 func TestHandler(t *testing.T) {

@@ -4,13 +4,8 @@ package main
 
 import (
 	"context"
-	"encoding/json"
 	"fmt"
-	"io"
 	"maps"
-	"net/http"
-	"net/http/cookiejar"
-	"strings"
 	"sync"
 	"time"
 )
@@ -43,7 +38,11 @@ type visits struct {
 
 // visitor orders from another shop at a fixed rate.
 type visitor struct {
-	config visitConfig
+	rate int
+	// known is whether users are told apart.
+	known bool
+	// send an order of a user, by its index, and return the version that answers.
+	send func(ctx context.Context, who int) (string, error)
 
 	mu    sync.Mutex
 	seen  visits
@@ -55,9 +54,8 @@ type visitor struct {
 // user orders again when its last order has ended: two orders at a time would meet two
 // versions, and a visitor without a cookie would be given two.
 type user struct {
-	client *http.Client
-	waits  bool
-	last   string // version that answered last
+	waits bool
+	last  string // version that answered last
 }
 
 // order is one of a user.
@@ -66,31 +64,19 @@ type order struct {
 	user   int // index of visitor.users
 }
 
-func newVisitor(c visitConfig) (*visitor, error) {
-	v := &visitor{
-		config: c, open: map[uint64]struct{}{},
+// newVisitor of so many users who are told apart; 0 is for orders of which each is another client's.
+func newVisitor(rate, users int, send func(ctx context.Context, who int) (string, error)) *visitor {
+	return &visitor{
+		rate: rate, known: users > 0, send: send, users: make([]user, max(1, users)), open: map[uint64]struct{}{},
 		seen: visits{Answered: map[string]uint64{}, Moved: map[string]uint64{}},
 	}
-	transport := &http.Transport{MaxIdleConnsPerHost: 64, IdleConnTimeout: 2 * time.Second}
-	for range max(1, c.Users) {
-		u := user{client: &http.Client{Transport: transport, Timeout: visitTimeout}}
-		if c.Cookies {
-			jar, err := cookiejar.New(nil)
-			if err != nil {
-				return nil, fmt.Errorf("making a cookie jar: %w", err)
-			}
-			u.client.Jar = jar
-		}
-		v.users = append(v.users, u)
-	}
-	return v, nil
 }
 
 // run orders until ctx is done, and then waits for the answers.
 func (v *visitor) run(ctx context.Context) {
 	var open sync.WaitGroup
 	defer open.Wait()
-	tick := time.NewTicker(time.Second / time.Duration(v.config.Rate))
+	tick := time.NewTicker(time.Second / time.Duration(v.rate))
 	defer tick.Stop()
 	for {
 		select {
@@ -123,7 +109,7 @@ func (v *visitor) begin() (order, bool) {
 			return order{}, false
 		}
 		v.open[number] = struct{}{}
-		u.waits = v.config.Users > 0 // without users, each order is of another client
+		u.waits = v.known
 		return order{number, who}, true
 	}
 	return order{}, false
@@ -133,35 +119,6 @@ func (v *visitor) visit(ctx context.Context, o order) {
 	began := time.Now()
 	version, err := v.send(ctx, o.user)
 	v.end(o, version, time.Since(began), err)
-}
-
-// send orders with a POST, which no client and no proxy repeats without an answer.
-func (v *visitor) send(ctx context.Context, who int) (string, error) {
-	request, err := http.NewRequestWithContext(ctx, http.MethodPost, strings.TrimSuffix(v.config.URL, "/")+"/orders", strings.NewReader("a thing"))
-	if err != nil {
-		return "", err
-	}
-	if v.config.Users > 0 && !v.config.Cookies {
-		request.Header.Set("X-User", fmt.Sprintf("user-%d", who))
-	}
-	v.config.header(request)
-	response, err := v.users[who].client.Do(request)
-	if err != nil {
-		return "", err
-	}
-	defer func() { _ = response.Body.Close() }()
-	body, err := io.ReadAll(io.LimitReader(response.Body, maxAnswer))
-	if err != nil {
-		return "", err
-	}
-	if response.StatusCode != http.StatusOK {
-		return "", fmt.Errorf("%s: %.200q", response.Status, body)
-	}
-	var a answer
-	if err := json.Unmarshal(body, &a); err != nil {
-		return "", fmt.Errorf("an answer that is none: %w", err)
-	}
-	return a.Version, nil
 }
 
 // end notes how an order ended.
@@ -177,7 +134,7 @@ func (v *visitor) end(o order, version string, took time.Duration, err error) {
 		return
 	}
 	v.seen.Answered[version]++
-	if v.config.Users > 0 && u.last != "" && u.last != version {
+	if v.known && u.last != "" && u.last != version {
 		v.seen.Moved[u.last+">"+version]++
 	}
 	u.last = version

@@ -28,7 +28,7 @@ func TestVisits(t *testing.T) {
 		reply(w, answer{Version: v})
 	}))
 	defer shop.Close()
-	v, err := newVisitor(visitConfig{URL: shop.URL, Rate: 200, Users: 2, Header: "X-Beta: yes"})
+	v, err := newVisitors(visitConfig{URL: shop.URL, Rate: 200, Users: 2, Header: "X-Beta: yes"})
 	if err != nil {
 		t.Fatal(err)
 	}
@@ -36,11 +36,11 @@ func TestVisits(t *testing.T) {
 	ended := make(chan struct{})
 	go func() { defer close(ended); v.run(ctx) }()
 
-	until(t, v, func(s visits) bool { return s.Answered["v1"] > 3 })
+	until(t, v, func(s told) bool { return s.Answered["v1"] > 3 })
 	version.Store("")
-	until(t, v, func(s visits) bool { return s.Failed > 1 && len(s.Failures) > 0 })
+	until(t, v, func(s told) bool { return s.Failed > 1 && len(s.Failures) > 0 })
 	version.Store("v2")
-	until(t, v, func(s visits) bool { return s.Moved["v1>v2"] == 2 && s.Answered["v2"] > 3 })
+	until(t, v, func(s told) bool { return s.Moved["v1>v2"] == 2 && s.Answered["v2"] > 3 })
 	cancel()
 	<-ended
 	s := v.report()
@@ -48,9 +48,9 @@ func TestVisits(t *testing.T) {
 		t.Errorf("it adds up to something else: %+v", s)
 	}
 	recorder := httptest.NewRecorder()
-	handler(config{}, v).ServeHTTP(recorder, httptest.NewRequest(http.MethodGet, "/visits", nil))
-	var told visits
-	if err := json.Unmarshal(recorder.Body.Bytes(), &told); err != nil || told.Started != s.Started {
+	handler(t.Context(), config{}, v).ServeHTTP(recorder, httptest.NewRequest(http.MethodGet, "/visits", nil))
+	var said told
+	if err := json.Unmarshal(recorder.Body.Bytes(), &said); err != nil || said.Started != s.Started || said.Calls != nil {
 		t.Errorf("/visits says %s: %v", recorder.Body, err)
 	}
 }
@@ -69,7 +69,7 @@ func TestAnAnswerIsLate(t *testing.T) {
 		reply(w, answer{Version: "v2"})
 	}))
 	defer shop.Close()
-	v, err := newVisitor(visitConfig{URL: shop.URL, Rate: 200, Users: 3})
+	v, err := newVisitors(visitConfig{URL: shop.URL, Rate: 200, Users: 3})
 	if err != nil {
 		t.Fatal(err)
 	}
@@ -77,12 +77,12 @@ func TestAnAnswerIsLate(t *testing.T) {
 	ended := make(chan struct{})
 	go func() { defer close(ended); v.run(ctx) }()
 
-	until(t, v, func(s visits) bool { return s.Answered["v2"] > 10 })
+	until(t, v, func(s told) bool { return s.Answered["v2"] > 10 })
 	if s := v.report(); s.Settled != 1 || s.Started <= 11 || ofLate.Load() != 1 {
 		t.Errorf("while the second order has no answer, its user has sent %d, and %+v", ofLate.Load(), s)
 	}
 	close(answers)
-	until(t, v, func(s visits) bool { return s.Settled > 11 && s.Moved["v1>v2"] == 1 })
+	until(t, v, func(s told) bool { return s.Settled > 11 && s.Moved["v1>v2"] == 1 })
 	cancel()
 	<-ended
 	if s := v.report(); s.Settled != s.Started || s.Moved["v2>v1"] != 0 {
@@ -101,19 +101,19 @@ func TestVisitsWithCookies(t *testing.T) {
 		reply(w, answer{Version: "v1"})
 	}))
 	defer shop.Close()
-	v, err := newVisitor(visitConfig{URL: shop.URL, Rate: 200, Users: 1, Cookies: true})
+	v, err := newVisitors(visitConfig{URL: shop.URL, Rate: 200, Users: 1, Cookies: true})
 	if err != nil {
 		t.Fatal(err)
 	}
 	ctx, cancel := context.WithCancel(t.Context())
 	ended := make(chan struct{})
 	go func() { defer close(ended); v.run(ctx) }()
-	until(t, v, func(visits) bool { return known.Load() > 0 })
+	until(t, v, func(told) bool { return known.Load() > 0 })
 	cancel()
 	<-ended
 }
 
-func until(t *testing.T, v *visitor, holds func(visits) bool) {
+func until(t *testing.T, v *visitors, holds func(told) bool) {
 	t.Helper()
 	tick := time.NewTicker(5 * time.Millisecond)
 	defer tick.Stop()

@@ -31,6 +31,8 @@ type dirty struct {
 	namespaces, pods map[string]bool
 	// addresses are those that a pod has or had.
 	addresses map[netip.Addr]bool
+	// nodes are those that have another locality.
+	nodes map[string]bool
 }
 
 // dirtyService is one Service.
@@ -42,7 +44,7 @@ func dirtyService(namespace, name string) dirty {
 func (d dirty) with(other dirty) dirty {
 	d.everything = d.everything || other.everything
 	d.services, d.holders = united(d.services, other.services), united(d.holders, other.holders)
-	d.addresses = united(d.addresses, other.addresses)
+	d.addresses, d.nodes = united(d.addresses, other.addresses), united(d.nodes, other.nodes)
 	d.namespaces, d.pods = united(d.namespaces, other.namespaces), united(d.pods, other.pods)
 	return d
 }
@@ -91,24 +93,20 @@ func (s *sources) names(ctx context.Context, d dirty, memory *ir.Memory) (ir.Nam
 	for address := range d.addresses {
 		maps.Copy(names, memory.Behind(address))
 	}
+	for node := range d.nodes {
+		maps.Copy(names, memory.On(node))
+	}
 	return names, nil
 }
 
 // everything there is and was.
 func (s *sources) everything(ctx context.Context, memory *ir.Memory, names ir.Names) error {
 	var namespaces corev1.NamespaceList
-	var nodes corev1.NodeList
-	for _, list := range []client.ObjectList{&namespaces, &nodes} {
-		if err := s.list(ctx, list); err != nil {
-			return err
-		}
+	if err := s.list(ctx, &namespaces); err != nil {
+		return err
 	}
 	for i := range namespaces.Items {
 		names[types.NamespacedName{Namespace: namespaces.Items[i].Name}] = true
-	}
-	s.localities = make(map[string]ir.Locality, len(nodes.Items))
-	for i := range nodes.Items {
-		s.localities[nodes.Items[i].Name] = localityOf(&nodes.Items[i])
 	}
 	if s.has(releaseKind) {
 		var releases v1alpha1.ABReleaseList

@@ -288,7 +288,11 @@ func TestFewServicesAreDirty(t *testing.T) {
 		s.Labels = map[string]string{ir.Managed: "true"}
 		return s
 	}
-	s := sourcesOf(t, managed("shop", "web", "10.0.0.1"), managed("shop", "pay", "10.0.0.2"), managed("bank", "web", "10.0.0.3"), inForce(1))
+	endpoints := &discoveryv1.EndpointSlice{ObjectMeta: at("shop", "pay-1", 0), AddressType: discoveryv1.AddressTypeIPv4}
+	endpoints.Labels = map[string]string{discoveryv1.LabelServiceName: "pay"}
+	endpoints.Ports = []discoveryv1.EndpointPort{{Name: new("http"), Port: new(int32(8080))}}
+	endpoints.Endpoints = []discoveryv1.Endpoint{{Addresses: []string{"10.1.0.1"}, NodeName: new("n1")}}
+	s := sourcesOf(t, managed("shop", "web", "10.0.0.1"), managed("shop", "pay", "10.0.0.2"), managed("bank", "web", "10.0.0.3"), inForce(1), endpoints)
 	var memory ir.Memory
 	names, err := s.names(t.Context(), dirty{everything: true}, &memory)
 	if err != nil {
@@ -303,11 +307,13 @@ func TestFewServicesAreDirty(t *testing.T) {
 		dirty dirty
 		want  ir.Names
 	}{
-		"nothing":                     {dirty{}, ir.Names{}},
-		"a Service":                   {dirtyService("shop", "pay"), ir.Names{name("shop", "pay"): true}},
-		"a pod, those that are split": {dirty{pods: map[string]bool{"shop": true}}, ir.Names{name("shop", "web"): true}},
-		"a namespace, all of its own": {dirty{namespaces: map[string]bool{"bank": true}}, ir.Names{name("bank", "web"): true, name("bank", ""): true}},
-		"an address without a host":   {dirty{addresses: map[netip.Addr]bool{netip.MustParseAddr("10.1.0.1"): true}}, ir.Names{}},
+		"nothing":                              {dirty{}, ir.Names{}},
+		"a Service":                            {dirtyService("shop", "pay"), ir.Names{name("shop", "pay"): true}},
+		"a pod, those that are split":          {dirty{pods: map[string]bool{"shop": true}}, ir.Names{name("shop", "web"): true}},
+		"a namespace, all of its own":          {dirty{namespaces: map[string]bool{"bank": true}}, ir.Names{name("bank", "web"): true, name("bank", ""): true}},
+		"a node, those with an endpoint on it": {dirty{nodes: map[string]bool{"n1": true}}, ir.Names{name("shop", "pay"): true}},
+		"a node without endpoints":             {dirty{nodes: map[string]bool{"n2": true}}, ir.Names{}},
+		"an address without a host":            {dirty{addresses: map[netip.Addr]bool{netip.MustParseAddr("10.1.0.1"): true}}, ir.Names{}},
 	} {
 		t.Run(text, func(t *testing.T) {
 			got, err := s.names(t.Context(), tc.dirty, &memory)

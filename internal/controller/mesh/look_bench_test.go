@@ -27,15 +27,19 @@ import (
 	"github.com/plumbline-dev/plumbline/pkg/traffic/ir"
 )
 
-// The cluster of the benchmarks: so many Services, each with ten endpoints, in a hundred namespaces.
+// The cluster of the benchmarks: so many Services, each with ten endpoints, in a hundred namespaces, and
+// nodes with fifty endpoints each.
 const (
 	benchServices  = 5000
 	benchEndpoints = 10
+	benchNodes     = 1000
 )
 
 func benchName(i int) (namespace, name string) {
 	return fmt.Sprintf("ns%03d", i%100), fmt.Sprintf("s%04d", i)
 }
+
+func benchNode(i int) string { return fmt.Sprintf("n%04d", i) }
 
 // benchInputs are what caches would have of it.
 func benchInputs() (in ir.Inputs) {
@@ -63,7 +67,8 @@ func benchSlice(i, revision int) *discoveryv1.EndpointSlice {
 		if k == 0 {
 			at = netip.AddrFrom4([4]byte{12, byte(revision >> 16), byte(revision >> 8), byte(revision)})
 		}
-		s.Endpoints = append(s.Endpoints, discoveryv1.Endpoint{Addresses: []string{at.String()}, Conditions: discoveryv1.EndpointConditions{Ready: new(true)}})
+		node := benchNode((i + 97*k) % benchNodes)
+		s.Endpoints = append(s.Endpoints, discoveryv1.Endpoint{Addresses: []string{at.String()}, NodeName: &node, Conditions: discoveryv1.EndpointConditions{Ready: new(true)}})
 	}
 	return s
 }
@@ -105,6 +110,9 @@ func newLooked(b *testing.B, scopes int) *looked {
 		l.put(b, in.Services[i])
 		l.put(b, in.Slices[i])
 	}
+	for i := range benchNodes {
+		l.move(b, benchNode(i))
+	}
 	for g := range scopes {
 		l.groups = append(l.groups, l.catalogue.Join(benchScope(g)))
 	}
@@ -117,6 +125,13 @@ func (l *looked) put(b *testing.B, object client.Object) {
 	if err := l.stores.stores[reflect.TypeOf(object)].Update(object); err != nil {
 		b.Fatal(err)
 	}
+}
+
+// move a node to another zone.
+func (l *looked) move(b *testing.B, node string) {
+	b.Helper()
+	l.revision++
+	l.put(b, &corev1.Node{ObjectMeta: metav1.ObjectMeta{Name: node, Labels: map[string]string{corev1.LabelTopologyZone: fmt.Sprint(l.revision)}}})
 }
 
 func (l *looked) look(b *testing.B, d dirty) {
@@ -153,7 +168,23 @@ func BenchmarkLook(b *testing.B) {
 	}
 }
 
-// BenchmarkWholeLook is one at which everything is dirty, as after a node has come.
+// BenchmarkNodeLook is from a node that has another zone, with endpoints of fifty Services, to the view
+// of each group that needs one of them.
+func BenchmarkNodeLook(b *testing.B) {
+	l := newLooked(b, 1000)
+	node := benchNode(0) // the first Service has an endpoint on it
+	b.ReportAllocs()
+	for b.Loop() {
+		last := l.groups[999].View().Get(ads.Endpoints, benchEnds)
+		l.move(b, node)
+		l.look(b, dirty{nodes: map[string]bool{node: true}})
+		if l.groups[999].View().Get(ads.Endpoints, benchEnds) == last {
+			b.Fatal("the group has not changed")
+		}
+	}
+}
+
+// BenchmarkWholeLook is one at which everything is dirty, as at the start.
 func BenchmarkWholeLook(b *testing.B) {
 	l := newLooked(b, 1000)
 	for b.Loop() {

@@ -51,8 +51,6 @@ type sources struct {
 
 	concern concern
 	numbers numbers
-	// localities of nodes, as they were when everything was read; those of the goroutine that looks.
-	localities map[string]ir.Locality
 	// grants give hosts of the gateways to namespaces.
 	grants []ir.Grant
 }
@@ -116,7 +114,7 @@ func mapper() meta.RESTMapper {
 
 // about reads all that a mesh has of some Services.
 func (s *sources) about(ctx context.Context, names ir.Names) (in ir.Inputs, err error) {
-	in.IPv6, in.Localities = s.ipv6, s.localities
+	in.IPv6 = s.ipv6
 	namespaces := map[string]bool{}
 	for name := range names {
 		namespaces[name.Namespace] = true
@@ -137,7 +135,7 @@ func (s *sources) about(ctx context.Context, names ir.Names) (in ir.Inputs, err 
 		return in, err
 	}
 	s.sequences(ctx, names, &in)
-	return in, nil
+	return in, s.places(ctx, &in)
 }
 
 // partOf reads a Service, its endpoints and the splits that name it.
@@ -174,6 +172,34 @@ func (s *sources) spaces(ctx context.Context, namespaces map[string]bool, in *ir
 		}
 		if there && len(s.grants) > 0 {
 			in.NamespaceLabels[namespace] = n.Labels
+		}
+	}
+	return nil
+}
+
+// places reads the localities of the nodes that endpoints and pods are on.
+func (s *sources) places(ctx context.Context, in *ir.Inputs) error {
+	nodes := map[string]bool{}
+	for _, slice := range in.Slices {
+		for i := range slice.Endpoints {
+			if node := slice.Endpoints[i].NodeName; node != nil {
+				nodes[*node] = true
+			}
+		}
+	}
+	for i := range in.Pods {
+		nodes[in.Pods[i].Node] = true
+	}
+	delete(nodes, "") // of pods that have none yet
+	in.Localities = make(map[string]ir.Locality, len(nodes))
+	for name := range nodes {
+		var node corev1.Node
+		there, err := s.found(ctx, apitypes.NamespacedName{Name: name}, &node)
+		if err != nil {
+			return err
+		}
+		if there {
+			in.Localities[name] = localityOf(&node)
 		}
 	}
 	return nil

@@ -142,11 +142,15 @@ func TestANodeSaysWhereItsEndpointsAre(t *testing.T) {
 		node("both", map[string]string{"topology.kubernetes.io/region": "eu", "topology.kubernetes.io/zone": "eu-a"}),
 		node("region", map[string]string{"topology.kubernetes.io/region": "eu"}),
 		node("neither", map[string]string{"failure-domain.beta.kubernetes.io/zone": "eu-b"}))
-	if err := s.everything(t.Context(), &ir.Memory{}, ir.Names{}); err != nil {
+	in := ir.Inputs{
+		Slices: []*discoveryv1.EndpointSlice{{Endpoints: []discoveryv1.Endpoint{{NodeName: new("both")}, {NodeName: new("region")}, {}}}},
+		Pods:   []ir.Pod{{Node: "neither"}, {Node: "unknown"}, {}},
+	}
+	if err := s.places(t.Context(), &in); err != nil {
 		t.Fatal(err)
 	}
 	want := map[string]ir.Locality{"both": {Region: "eu", Zone: "eu-a"}, "region": {Region: "eu"}, "neither": {}}
-	if diff := cmp.Diff(want, s.localities); diff != "" {
+	if diff := cmp.Diff(want, in.Localities); diff != "" {
 		t.Errorf("(-want +got):\n%s", diff)
 	}
 }

@@ -97,9 +97,13 @@ func simple(tell func(object any)) toolscache.ResourceEventHandler {
 	}
 }
 
-// onNodes tells when a node has another locality. Endpoints of any Service may be on it.
+// onNodes tells of nodes that have another locality.
 func onNodes(changed changed) toolscache.ResourceEventHandler {
-	tell := func(any) { changed(Later, dirty{everything: true}) }
+	tell := func(object any) {
+		if node, is := lastOf(object).(*corev1.Node); is {
+			changed(Later, dirty{nodes: map[string]bool{node.Name: true}})
+		}
+	}
 	return toolscache.ResourceEventHandlerFuncs{
 		AddFunc: tell,
 		UpdateFunc: func(before, after any) {

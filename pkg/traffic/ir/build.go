@@ -22,9 +22,10 @@ type builder struct {
 	pods        map[string][]Pod       // by namespace, sorted
 	workloads   map[[2]string]Workload // by namespace and name of a pod
 	quarantined map[Workload]bool
-	splits      map[types.NamespacedName]Split // by Service; the first one
-	served      map[string]Object              // by host of gateways
-	exports     map[string]Export              // by namespace
+	splits      map[types.NamespacedName]Split           // by Service; the first one
+	served      map[string]Object                        // by host of gateways
+	exports     map[string]Export                        // by namespace
+	nodes       map[types.NamespacedName]map[string]bool // of endpoints, by Service
 	problems    []Problem
 }
 
@@ -69,6 +70,7 @@ func newBuilder(in Inputs) *builder {
 		slices: map[types.NamespacedName][]*discoveryv1.EndpointSlice{},
 		pods:   map[string][]Pod{}, workloads: map[[2]string]Workload{},
 		splits: map[types.NamespacedName]Split{}, served: map[string]Object{}, exports: map[string]Export{},
+		nodes: map[types.NamespacedName]map[string]bool{},
 	}
 	b.readExports()
 	for _, s := range in.Slices {

@@ -10,6 +10,7 @@ import (
 
 	corev1 "k8s.io/api/core/v1"
 	discoveryv1 "k8s.io/api/discovery/v1"
+	"k8s.io/apimachinery/pkg/types"
 	"k8s.io/apimachinery/pkg/util/intstr"
 )
 
@@ -46,7 +47,7 @@ func (b *builder) fromSlices(svc *corev1.Service, port corev1.ServicePort) []End
 			if families[slice.AddressType] == nil {
 				families[slice.AddressType] = endpointSet{}
 			}
-			b.addSlice(families[slice.AddressType], slice, uint16(*p.Port)) //nolint:gosec // the API server admits 1 to 65535
+			b.addSlice(families[slice.AddressType], key(svc), slice, uint16(*p.Port)) //nolint:gosec // the API server admits 1 to 65535
 		}
 	}
 	preferred, other := discoveryv1.AddressTypeIPv4, discoveryv1.AddressTypeIPv6
@@ -59,7 +60,7 @@ func (b *builder) fromSlices(svc *corev1.Service, port corev1.ServicePort) []End
 	return families[other].sorted()
 }
 
-func (b *builder) addSlice(set endpointSet, slice *discoveryv1.EndpointSlice, port uint16) {
+func (b *builder) addSlice(set endpointSet, of types.NamespacedName, slice *discoveryv1.EndpointSlice, port uint16) {
 	for _, e := range slice.Endpoints {
 		state := sliceState(e.Conditions)
 		if t := e.TargetRef; t != nil && t.Kind == "Pod" && b.quarantined[b.workloads[[2]string{slice.Namespace, t.Name}]] {
@@ -67,7 +68,7 @@ func (b *builder) addSlice(set endpointSet, slice *discoveryv1.EndpointSlice, po
 		}
 		for _, text := range e.Addresses {
 			if addr, err := netip.ParseAddr(text); err == nil {
-				set.add(Endpoint{netip.AddrPortFrom(addr, port), b.localityOf(deref(e.NodeName), deref(e.Zone)), state})
+				set.add(Endpoint{netip.AddrPortFrom(addr, port), b.localityOf(of, deref(e.NodeName), deref(e.Zone)), state})
 			}
 		}
 	}
@@ -102,7 +103,7 @@ func (b *builder) fromPods(svc *corev1.Service, port corev1.ServicePort, pods []
 			state = Quarantined
 		}
 		address := netip.AddrPortFrom(p.address(prefersV6(svc)), number)
-		set.add(Endpoint{address, b.localityOf(p.Node, ""), state})
+		set.add(Endpoint{address, b.localityOf(key(svc), p.Node, ""), state})
 	}
 	return set.sorted()
 }
@@ -133,8 +134,15 @@ func targetPort(port corev1.ServicePort, p Pod) uint16 {
 	}
 }
 
-// localityOf prefers what is known of the node, which has the region as well.
-func (b *builder) localityOf(node, zone string) Locality {
+// localityOf an endpoint of a Service prefers what is known of the node, which has the region as well. It
+// notes that the Service depends on the node, also on one that is not known yet.
+func (b *builder) localityOf(of types.NamespacedName, node, zone string) Locality {
+	if node != "" {
+		if b.nodes[of] == nil {
+			b.nodes[of] = map[string]bool{}
+		}
+		b.nodes[of][node] = true
+	}
 	if l, known := b.in.Localities[node]; known {
 		return l
 	}

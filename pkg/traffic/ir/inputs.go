@@ -31,7 +31,7 @@ type Inputs struct {
 	Pods []Pod
 	// IPv6 is whether proxies take connections to addresses of IPv6.
 	IPv6 bool
-	// Localities of nodes, by name.
+	// Localities of nodes, by name, of those that Slices and Pods name; more do no harm.
 	Localities map[string]Locality
 	Splits     []Split
 	// Quarantined workloads get no new requests.

@@ -19,9 +19,11 @@ type Memory struct {
 	// parts by namespace and name of the Service.
 	parts map[string]map[string]*remembered
 	// claims leads from an address or a host to the Services that want it, behind from the
-	// address of an endpoint to the Services with hosts that have it.
+	// address of an endpoint to the Services with hosts that have it, nodes from the name of a
+	// node to the Services with endpoints on it.
 	claims   index[string]
 	behind   index[netip.Addr]
+	nodes    index[string]
 	sequence uint64
 }
 
@@ -52,6 +54,7 @@ type remembered struct {
 	Part
 	claims   []string
 	behind   []netip.Addr
+	nodes    []string
 	sequence uint64
 }
 
@@ -135,7 +138,7 @@ func (m *Memory) Rebuild(names Names, in Inputs) Change {
 		s := &mesh.Services[i]
 		name := types.NamespacedName{Namespace: s.Namespace, Name: s.Name}
 		if p := parts[name]; p != nil {
-			p.Service = s
+			p.Service, p.nodes = s, slices.Collect(maps.Keys(b.nodes[name]))
 			if len(s.Hosts) > 0 {
 				p.behind = endpointsBehind(b.slices[name])
 			}
@@ -163,7 +166,8 @@ func partOf(o Object, owner map[Object]types.NamespacedName) types.NamespacedNam
 // keep parts in place of those of the same names.
 func (m *Memory) keep(parts map[types.NamespacedName]*remembered) Change {
 	if m.parts == nil {
-		m.parts, m.claims, m.behind = map[string]map[string]*remembered{}, index[string]{}, index[netip.Addr]{}
+		m.parts = map[string]map[string]*remembered{}
+		m.claims, m.behind, m.nodes = index[string]{}, index[netip.Addr]{}, index[string]{}
 	}
 	change := Change{Parts: make(map[types.NamespacedName]Part, len(parts))}
 	for name, p := range parts {
@@ -172,6 +176,8 @@ func (m *Memory) keep(parts map[types.NamespacedName]*remembered) Change {
 		m.behind.take(was.behind, name)
 		m.claims.put(p.claims, name)
 		m.behind.put(p.behind, name)
+		m.nodes.take(was.nodes, name)
+		m.nodes.put(p.nodes, name)
 		m.sequence += p.sequence - was.sequence
 		m.set(name, p)
 		change.Parts[name] = p.Part
@@ -241,6 +247,9 @@ func (m *Memory) Divided(namespace string) Names {
 
 // Behind are the Services with hosts of which an endpoint has an address.
 func (m *Memory) Behind(address netip.Addr) Names { return m.behind[address.Unmap()] }
+
+// On are the Services of which an endpoint is on a node.
+func (m *Memory) On(node string) Names { return m.nodes[node] }
 
 // endpointsBehind the hosts of a Service, those included that are left out as another namespace's pods.
 func endpointsBehind(slices []*discoveryv1.EndpointSlice) (addresses []netip.Addr) {

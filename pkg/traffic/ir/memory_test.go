@@ -31,6 +31,7 @@ type changing struct {
 	step    int
 	in      ir.Inputs
 	changed ir.Names
+	memory  ir.Memory
 }
 
 func (c *changing) name() types.NamespacedName {
@@ -78,7 +79,7 @@ func (c *changing) pods() {
 	for i, workload := range []string{"web", "canary", "stable", "other"} {
 		p := pod(workload, fmt.Sprint("10.1.0.", i+1), func(p *ir.Pod) {
 			p.Namespace = rapid.SampledFrom(spaces).Draw(c.t, "pod's")
-			p.Workload.Namespace = p.Namespace
+			p.Workload.Namespace, p.Node = p.Namespace, rapid.SampledFrom([]string{"n1", "n2", ""}).Draw(c.t, "node")
 			p.Ready = rapid.Bool().Draw(c.t, "ready")
 		})
 		c.in.Pods = append(c.in.Pods, p)
@@ -127,8 +128,12 @@ func (c *changing) change() {
 		c.in.IPv6 = !c.in.IPv6
 		c.all()
 	case "nodes":
-		c.in.Localities = map[string]ir.Locality{"n1": {Zone: draw("a", "b")}}
-		c.all()
+		node := draw("n1", "n2")
+		c.in.Localities = maps.Clone(c.in.Localities)
+		if delete(c.in.Localities, node); draw("there", "gone") == "there" {
+			c.in.Localities[node] = ir.Locality{Zone: draw("a", "b")}
+		}
+		maps.Copy(c.changed, c.memory.On(node))
 	case "consent":
 		c.in.Exports = maps.Clone(c.in.Exports)
 		c.in.Exports[namespace] = draw("*", "bank", "wrong entry!")
@@ -253,14 +258,13 @@ func meshOf(parts map[types.NamespacedName]ir.Part, sequence uint64) (m ir.Mesh)
 func TestAMeshOfWhichPartsAreRebuiltIsTheMesh(t *testing.T) {
 	rapid.Check(t, func(t *rapid.T) {
 		c := &changing{t: t, changed: ir.Names{}, in: ir.Inputs{
-			Exports: map[string]string{}, Sequences: map[types.NamespacedName]uint64{},
+			Exports: map[string]string{}, Localities: map[string]ir.Locality{}, Sequences: map[types.NamespacedName]uint64{},
 			NamespaceLabels: map[string]map[string]string{"shop": {"name": "shop"}, "bank": {"name": "bank"}},
 		}}
 		c.pods()
-		var memory ir.Memory
 		parts := map[types.NamespacedName]ir.Part{}
 		for range rapid.IntRange(1, 30).Draw(t, "looks") {
-			_, change := rebuild(&memory, c.in, c.changed)
+			_, change := rebuild(&c.memory, c.in, c.changed)
 			maps.Copy(parts, change.Parts)
 			if diff := gocmp.Diff(ir.Build(c.in), meshOf(parts, change.Sequence), cmpopts.EquateComparable(netip.Addr{}, netip.AddrPort{}), cmpopts.EquateEmpty()); diff != "" {
 				t.Fatalf("(-made anew +kept):\n%s", diff)

@@ -122,9 +122,9 @@ func (c *cluster) install(ctx context.Context, objects []*unstructured.Unstructu
 }
 
 // ownCluster is a cluster of one test, whose API server can be stopped and started.
-func ownCluster(t *testing.T, objects []*unstructured.Unstructured) *cluster {
+func ownCluster(t *testing.T, objects []*unstructured.Unstructured, options ...apiserver.Option) *cluster {
 	t.Helper()
-	c, err := newCluster(t.Context(), t.TempDir(), objects, apiserver.CertificatesIn(t.TempDir()))
+	c, err := newCluster(t.Context(), t.TempDir(), objects, append(options, apiserver.CertificatesIn(t.TempDir()))...)
 	if err != nil {
 		t.Fatal(err)
 	}
