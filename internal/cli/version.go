@@ -3,9 +3,7 @@
 package cli
 
 import (
-	"cmp"
 	"runtime"
-	"runtime/debug"
 
 	"github.com/spf13/cobra"
 )
@@ -39,12 +37,4 @@ func (a *app) versionCommand() *cobra.Command {
 	}
 	addOutputFlag(cmd, &output, "json", "yaml")
 	return cmd
-}
-
-func builtVersion() string {
-	info, ok := debug.ReadBuildInfo()
-	if !ok {
-		return "(unknown)"
-	}
-	return cmp.Or(info.Main.Version, "(devel)")
 }
