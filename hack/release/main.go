@@ -162,6 +162,11 @@ func (f flags) upstream(ctx context.Context, root string) ([]chart.Upstream, err
 	if err != nil || !f.pin {
 		return images, err
 	}
+	return pin(ctx, images)
+}
+
+// pin asks the registries of images for the digests of their tags.
+func pin(ctx context.Context, images []chart.Upstream) ([]chart.Upstream, error) {
 	for i := range images {
 		reference, err := name.NewTag(images[i].Reference())
 		if err != nil {

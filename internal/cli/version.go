@@ -5,6 +5,7 @@ package cli
 import (
 	"cmp"
 	"context"
+	"errors"
 	"fmt"
 	"runtime"
 	"slices"
@@ -100,7 +101,7 @@ func (a *app) serverVersions(ctx context.Context) ([]serverVersion, error) {
 		return cmp.Or(strings.Compare(x.Namespace, y.Namespace), strings.Compare(x.Component, y.Component))
 	})
 	if len(versions) == 0 {
-		return nil, fmt.Errorf("reading the version of the installation: the cluster has no Deployment of Plumbline; --client prints that of the plugin alone")
+		return nil, errors.New("reading the version of the installation: the cluster has no Deployment of Plumbline; --client prints that of the plugin alone")
 	}
 	return versions, nil
 }

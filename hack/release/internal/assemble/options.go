@@ -76,7 +76,6 @@ type run struct {
 	license       []byte
 	// bills are those of each binary, by its file.
 	bills    map[string][]bill.License
-	packages map[compile.Platform]map[string][]string
 	release  Release
 	subjects []subject
 }

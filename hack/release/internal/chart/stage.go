@@ -4,6 +4,7 @@ package chart
 
 import (
 	"bytes"
+	"errors"
 	"fmt"
 	"os"
 	"path/filepath"
@@ -110,7 +111,7 @@ func (r Release) annotate(text []byte) ([]byte, error) {
 	}
 	annotations := find(&document, []string{"annotations"})
 	if annotations == nil || annotations.Kind != yaml.MappingNode {
-		return nil, fmt.Errorf("Chart.yaml has no annotations")
+		return nil, errors.New("it has no annotations")
 	}
 	setEntry(annotations, "artifacthub.io/images", string(list))
 	setEntry(annotations, "artifacthub.io/prerelease", fmt.Sprint(r.Prerelease))

@@ -24,6 +24,9 @@ type Registry struct {
 
 // Reference is the full name of an image there.
 func (r Registry) Reference(image, tag string) (name.Tag, error) {
+	if strings.Contains(r.Address, "://") {
+		return name.Tag{}, fmt.Errorf("naming %s in the registry %q: want a host with a path and no scheme, such as ghcr.io/me/plumbline", image, r.Address)
+	}
 	options := []name.Option{name.StrictValidation}
 	if r.PlainHTTP {
 		options = append(options, name.Insecure)

@@ -3,6 +3,7 @@
 package source
 
 import (
+	"errors"
 	"fmt"
 	"strings"
 
@@ -17,7 +18,7 @@ type Version struct{ text string }
 func ParseVersion(text string) (Version, error) {
 	switch {
 	case text == "":
-		return Version{}, fmt.Errorf("reading the version: there is none: say VERSION=v0.1.0")
+		return Version{}, errors.New("reading the version: there is none: say VERSION=v0.1.0")
 	case !semver.IsValid(text) || semver.Canonical(text) != strings.SplitN(text, "+", 2)[0]:
 		return Version{}, fmt.Errorf("reading the version %q: want a semantic version with a v and three numbers, such as v0.1.0 or v0.2.0-rc.1", text)
 	case semver.Build(text) != "":
