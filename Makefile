@@ -377,7 +377,7 @@ RELEASE_FLAGS = -version '$(VERSION)' -registry '$(REGISTRY)' $(if $(PLAIN_HTTP)
 
 .PHONY: release
 release: $(CLUSTER_TOOL) ## A release in dist/VERSION: images, chart, plugin, SBOM; pushed when REGISTRY is set (PLAIN_HTTP=1 without TLS).
-	helm="$$($(CLUSTER_TOOL) which helm)" && cd hack/release && go run . -root ../.. -dist ../../dist -helm "$$helm" $(RELEASE_FLAGS)
+	helm="$$($(CLUSTER_TOOL) which helm)" && cd hack/release && go run . -root ../.. -dist $(CURDIR)/dist -helm "$$helm" $(RELEASE_FLAGS)
 
 ##@ Cluster
 .PHONY: preflight
