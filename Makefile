@@ -222,8 +222,9 @@ mesh-long: mesh-chaos e2e-mesh-long ## What the mesh loses on the worst day, for
 
 ##@ Stages beside others
 .PHONY: chart
-chart: $(CLUSTER_TOOL) ## Render, lint and test the chart with Helm 4.
+chart: $(CLUSTER_TOOL) ## Render, lint and test the chart with Helm 4, and make a release of it and of small programs.
 	HELM="$$($(CLUSTER_TOOL) which helm)" go test -vet=off $(TIMEOUT) $(GO_TEST_FLAGS) ./test/chart/...
+	cd hack/release && HELM="$$(../../$(CLUSTER_TOOL) which helm)" go test $(TIMEOUT) $(GO_TEST_FLAGS) ./...
 
 .PHONY: alerts
 alerts: bin/promtool ## Alert rules, runbooks and dashboard, with promtool.
@@ -351,7 +352,8 @@ verify: ## Fail when generated files or module files are stale.
 lint: ## golangci-lint (import rules included) and the linter for Kubernetes kinds.
 	$(TOOL) golangci-lint run --allow-parallel-runners ./...
 	$(TOOL) golangci-lint run --allow-parallel-runners --build-tags failpoints ./cmd/assessor/... ./cmd/xds/...
-	cd hack/cluster && go tool -modfile=../tools/go.mod golangci-lint run --allow-parallel-runners --config ../../.golangci.yml . ./internal/...
+	cd hack/cluster && go tool -modfile=../tools/go.mod golangci-lint run --allow-parallel-runners --config ../../.golangci.yml . ./image/... ./internal/...
+	cd hack/release && go tool -modfile=../tools/go.mod golangci-lint run --allow-parallel-runners --config ../../.golangci.yml ./...
 	cd hack/alerts && go tool -modfile=../tools/go.mod golangci-lint run --allow-parallel-runners --config ../../.golangci.yml .
 	go -C hack/tools/kal run . -C ../../.. ./pkg/apis/...
 
@@ -368,6 +370,14 @@ binaries: ## Static binaries into bin/.
 .PHONY: images
 images: $(CLUSTER_TOOL) binaries ## Image archives into bin/images, without Docker; pushed when REGISTRY is set.
 	go run ./hack/demo images --registry=$(REGISTRY)
+
+# What a release can be told: see docs/guides/release.md.
+RELEASE_FLAGS = -version '$(VERSION)' -registry '$(REGISTRY)' $(if $(PLAIN_HTTP),-plain-http) $(if $(DIRTY),-dirty) $(if $(PIN),-pin-upstream) \
+  $(if $(KEY),-key '$(abspath $(KEY))') $(if $(DOWNLOADS),-downloads '$(DOWNLOADS)') $(if $(BUILDER),-builder '$(BUILDER)')
+
+.PHONY: release
+release: $(CLUSTER_TOOL) ## A release in dist/VERSION: images, chart, plugin, SBOM; pushed when REGISTRY is set (PLAIN_HTTP=1 without TLS).
+	helm="$$($(CLUSTER_TOOL) which helm)" && cd hack/release && go run . -root ../.. -dist $(CURDIR)/dist -helm "$$helm" $(RELEASE_FLAGS)
 
 ##@ Cluster
 .PHONY: preflight

@@ -15,6 +15,7 @@ modules='{{with .Module}}{{if not .Main}}{{.Path}} {{if .Replace}}{{.Replace.Ver
 programs=(
   ". -test -tags=integration,e2e ./..."
   "hack/cluster -test -tags=cluster ./..."
+  "hack/release -test ./..."
   "hack/tools tool"
   "hack/cluster/components/kubernetes . k8s.io/kubernetes/cmd/kubectl"
   "hack/cluster/components/containerd github.com/containerd/containerd/v2/cmd/containerd"

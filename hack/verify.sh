@@ -24,7 +24,7 @@ git -c user.name=verify -c user.email=verify@localhost commit -qm before
 for part in "${parts[@]}"; do
   case $part in
   modules)
-    for module in . hack/cluster hack/alerts; do (cd "$module" && go mod tidy); done
+    for module in . hack/cluster hack/release hack/alerts; do (cd "$module" && go mod tidy); done
     hack/align.sh check
     ;;
   generated) hack/generate.sh ;;

@@ -4,10 +4,10 @@ package main
 
 import (
 	"context"
-	"runtime/debug"
 
 	"k8s.io/utils/clock"
 
+	"github.com/plumbline-dev/plumbline/internal/buildinfo"
 	"github.com/plumbline-dev/plumbline/internal/controller/assess"
 	"github.com/plumbline-dev/plumbline/internal/controller/elected"
 	"github.com/plumbline-dev/plumbline/internal/controller/execute"
@@ -50,7 +50,7 @@ func (p *process) execute(ctx context.Context, opts *assess.Options, roles *role
 	setup := execute.Setup{
 		Config: config, Namespace: opts.Namespace, LeaderElect: opts.LeaderElect, User: opts.ExecutorUser, Caps: mine.Caps(),
 		Evidence: evidence.Writer{Store: store, Signer: keys.Signer, Old: keys.Old, Keys: keys.Ring},
-		Builder:  evidence.Builder{Version: version()}, PublicKeys: keys.Public,
+		Builder:  evidence.Builder{Version: version(buildinfo.Read())}, PublicKeys: keys.Public,
 		Notifications: tell, Mirror: mirror,
 		Registry: p.registry, Log: p.log, Clock: clock.RealClock{}, Ready: gate.Open,
 	}
@@ -72,16 +72,11 @@ func (p *process) mirror(opts *assess.Options) (*redisguard.Mirror, error) {
 	return redisguard.New(details.NewClient(opts.Redis.Details()), redisguard.Config{Prefix: opts.Redis.KeyPrefix, Budget: opts.Redis.Timeout, Metrics: metrics}), nil
 }
 
-// version is what the binary was built from, as far as the build says so.
-func version() string {
-	info, ok := debug.ReadBuildInfo()
-	if !ok {
-		return "unknown"
+// version identifies the builder of a record: the release, or the commit of a build that
+// is no release.
+func version(build buildinfo.Info) string {
+	if build.Version == buildinfo.Unstamped {
+		return build.Revision
 	}
-	for _, s := range info.Settings {
-		if s.Key == "vcs.revision" {
-			return s.Value
-		}
-	}
-	return info.Main.Version
+	return build.Version
 }

@@ -22,6 +22,7 @@ import (
 	"k8s.io/utils/clock"
 	ctrl "sigs.k8s.io/controller-runtime"
 
+	"github.com/plumbline-dev/plumbline/internal/buildinfo"
 	"github.com/plumbline-dev/plumbline/internal/controller/assess"
 	"github.com/plumbline-dev/plumbline/internal/controller/canary"
 	"github.com/plumbline-dev/plumbline/internal/controller/elected"
@@ -37,6 +38,9 @@ import (
 // run is the process without its exit code. Logs go to stderr, so that stdout
 // stays for what was asked for.
 func run(ctx context.Context, args []string, stdout, stderr io.Writer) error {
+	if answered, err := buildinfo.PrintVersion(args, "assessor", stdout); answered {
+		return err
+	}
 	var opts assess.Options
 	var roles roleOptions
 	fs := flag.NewFlagSet("assessor", flag.ContinueOnError)

@@ -16,11 +16,9 @@ import (
 	"k8s.io/klog/v2"
 	"sigs.k8s.io/controller-runtime/pkg/log"
 
+	"github.com/plumbline-dev/plumbline/internal/buildinfo"
 	"github.com/plumbline-dev/plumbline/internal/cli"
 )
-
-// version is set by the linker for releases.
-var version string
 
 func main() {
 	// Client libraries log what they also return: one error, said once.
@@ -33,6 +31,6 @@ func main() {
 }
 
 func run(ctx context.Context, args []string, in io.Reader, out, errOut io.Writer) int {
-	env := cli.Environment{In: in, Out: out, Err: errOut, Now: time.Now, Version: version}
+	env := cli.Environment{In: in, Out: out, Err: errOut, Now: time.Now, Version: buildinfo.Read().Version}
 	return cli.Run(ctx, cli.Arguments(args), env)
 }

@@ -14,7 +14,7 @@ func TestRun_AnswersByTheNameItIsCalled(t *testing.T) {
 		code int
 		want string
 	}{
-		"the plugin":                        {args: []string{"/usr/bin/kubectl-plumbline", "version"}, want: "Client Version: "},
+		"the plugin":                        {args: []string{"/usr/bin/kubectl-plumbline", "version", "--client"}, want: "Client Version: "},
 		"the plugin, mistaken":              {args: []string{"kubectl-plumbline", "nope"}, code: 1},
 		"completion, by its link":           {args: []string{"/usr/bin/kubectl_complete-plumbline", "hash", "--algorithm", "p"}, want: "pl1\npl2\n"},
 		"completion of a command, likewise": {args: []string{"kubectl_complete-plumbline", "blam"}, want: "blame\t"},

@@ -12,6 +12,7 @@ import (
 	"strings"
 	"time"
 
+	"github.com/plumbline-dev/plumbline/internal/buildinfo"
 	"github.com/plumbline-dev/plumbline/pkg/traffic/redirect"
 	"github.com/plumbline-dev/plumbline/pkg/traffic/redirect/netfilter"
 )
@@ -24,6 +25,9 @@ var errDiffers = errors.New("checking the rules: what there is is not what is as
 
 // run sets the rules and tells them, or with --check tells what there is.
 func run(ctx context.Context, args []string, out io.Writer) error {
+	if answered, err := buildinfo.PrintVersion(args, "redirect", out); answered {
+		return err
+	}
 	config, check, err := parse(args, out)
 	if err != nil {
 		return err

@@ -13,6 +13,7 @@ import (
 	"k8s.io/klog/v2"
 	ctrllog "sigs.k8s.io/controller-runtime/pkg/log"
 
+	"github.com/plumbline-dev/plumbline/internal/buildinfo"
 	"github.com/plumbline-dev/plumbline/internal/options"
 	"github.com/plumbline-dev/plumbline/internal/telemetry"
 	"github.com/plumbline-dev/plumbline/pkg/specguard/details"
@@ -21,6 +22,9 @@ import (
 // run is the whole program: "selftest" proves an installation, everything else
 // is the server.
 func run(ctx context.Context, args []string, stdout, stderr io.Writer) error {
+	if answered, err := buildinfo.PrintVersion(args, "webhook", stdout); answered {
+		return err
+	}
 	if len(args) > 0 && args[0] == "selftest" {
 		return selftest(ctx, args[1:], stdout, stderr)
 	}

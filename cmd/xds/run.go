@@ -15,6 +15,7 @@ import (
 	"k8s.io/klog/v2"
 	ctrl "sigs.k8s.io/controller-runtime"
 
+	"github.com/plumbline-dev/plumbline/internal/buildinfo"
 	"github.com/plumbline-dev/plumbline/internal/options"
 	"github.com/plumbline-dev/plumbline/internal/telemetry"
 )
@@ -22,6 +23,9 @@ import (
 // run is the process without its exit code. Logs go to stderr, so that stdout
 // stays for what was asked for.
 func run(ctx context.Context, args []string, stdout, stderr io.Writer) error {
+	if answered, err := buildinfo.PrintVersion(args, "xds", stdout); answered {
+		return err
+	}
 	var opts options.XDS
 	fs := flag.NewFlagSet("xds", flag.ContinueOnError)
 	fs.SetOutput(stdout)

@@ -57,7 +57,7 @@
 //   - internal/lifecycle brings up, checks and takes down
 //   - internal/sandbox has the namespaces, the first process and the cgroups
 //   - internal/component and internal/builder compile and cache
-//   - internal/image builds and pushes images; internal/registry takes them, in memory
+//   - image builds and pushes images; internal/registry takes them, in memory
 //   - internal/preflight looks at the machine
 //   - internal/address divides the address space; internal/pki makes certificates;
 //     internal/kubeapi asks the API server; internal/cli parses flags

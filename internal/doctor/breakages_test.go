@@ -85,6 +85,8 @@ func installBreakages() map[string]map[string]breakage {
 			"an assessor of the version before": on(func(s *Snapshot) { s.Workloads.Value[1].Version = "0.0.9" }),
 			"a policy of the version before":    on(func(s *Snapshot) { s.Policies.Value.Policies[0].Labels = map[string]string{versionLabel: "0.0.9"} }),
 			"a pod of the version before":       on(func(s *Snapshot) { s.Pods.Value[0].Version = "0.0.9" }),
+			"an image of another version":       on(func(s *Snapshot) { s.Pods.Value[0].Build = "v0.2.0" }),
+			"an image built from source":        on(func(s *Snapshot) { s.Pods.Value[0].Build = "(devel)" }),
 			"a newer plugin":                    on(func(s *Snapshot) { s.ClientVersion = "v0.2.0" }),
 			"a plugin built from source":        on(func(s *Snapshot) { s.ClientVersion = "(devel)" }),
 			"neither pods nor Deployments":      both(hide("pods"), hide("workloads")),

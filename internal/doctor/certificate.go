@@ -23,6 +23,8 @@ const (
 
 	webhookComponent  = "webhook"
 	assessorComponent = "assessor"
+	// discoveryComponent is that of the discovery server.
+	discoveryComponent = "xds"
 )
 
 // Certificate is the serving certificate as it is stored.

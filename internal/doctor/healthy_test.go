@@ -229,7 +229,7 @@ func specGuard(namespace, name string, mode v1alpha1.GuardMode, kinds ...string)
 }
 
 func webhookPod(name string, expiry time.Time) Pod {
-	return Pod{Name: name, Component: "webhook", Version: "0.1.0", Ready: true, Metrics: Got(Metrics{
+	return Pod{Name: name, Component: "webhook", Version: "0.1.0", Build: "v0.1.0", Ready: true, Metrics: Got(Metrics{
 		metricExpiry: float64(expiry.Unix()), metricRedisUp: 1, metricWritten: 7, metricReviews: 12,
 	})}
 }

@@ -137,7 +137,7 @@ func checkVersions(s *Snapshot) []Finding {
 		}
 	}
 	for _, p := range s.Pods.Value {
-		if slices.Contains([]string{webhookComponent, assessorComponent, executorComponent}, p.Component) {
+		if slices.Contains([]string{webhookComponent, assessorComponent, executorComponent, discoveryComponent}, p.Component) {
 			add(p.Version, "pods of "+p.Component)
 		}
 	}
@@ -149,8 +149,31 @@ func checkVersions(s *Snapshot) []Finding {
 			add(p.Labels[versionLabel], p.Kind+"/"+p.Name)
 		}
 	}
-	return append(skewFindings(s, parts), unreadVersions(s)...)
+	return slices.Concat(skewFindings(s, parts), stampFindings(s), unreadVersions(s))
 }
+
+// stampFindings tells of replicas that run a release under the label of another one, as
+// after image.tag was set.
+func stampFindings(s *Snapshot) []Finding {
+	var out []Finding
+	for _, p := range s.Pods.Value {
+		if !isRelease(p.Build) || !isRelease(p.Version) || sameVersion(p.Build, p.Version) {
+			continue
+		}
+		out = append(out, Finding{Severity: Warning, Object: "Pod/" + s.Namespace + "/" + p.Name,
+			Message: fmt.Sprintf("its binary is of version %s, and the chart that installed it of version %s", p.Build, p.Version),
+			Fix:     "take image.tag and image.digest out of the values of the chart, and apply the chart again"})
+	}
+	return out
+}
+
+// isRelease tells a version from what a build without one says.
+func isRelease(version string) bool {
+	version = strings.TrimPrefix(version, "v")
+	return version != "" && version[0] >= '0' && version[0] <= '9'
+}
+
+func sameVersion(a, b string) bool { return strings.TrimPrefix(a, "v") == strings.TrimPrefix(b, "v") }
 
 // unreadVersions: a part that cannot be read may be of any version.
 func unreadVersions(s *Snapshot) []Finding {
@@ -188,8 +211,7 @@ func skewFindings(s *Snapshot, parts map[string][]string) []Finding {
 		out = append(out, Finding{Severity: Warning, Message: "parts of different versions run: " + strings.Join(words, "; ") +
 			". That is normal during an upgrade and not after it", Fix: "kubectl rollout status deployment -n " + s.Namespace + "\n" + reinstallFix})
 	}
-	client := strings.TrimPrefix(s.ClientVersion, "v")
-	if len(versions) == 1 && client != "" && client[0] >= '0' && client[0] <= '9' && client != strings.TrimPrefix(versions[0], "v") {
+	if len(versions) == 1 && isRelease(s.ClientVersion) && !sameVersion(s.ClientVersion, versions[0]) {
 		out = append(out, Finding{Severity: Info, Message: fmt.Sprintf("this plugin is of version %s, the installation of version %s", s.ClientVersion, versions[0])})
 	}
 	return out

@@ -19,6 +19,7 @@ const (
 	metricWritten = "plumbline_details_written_total"
 	metricDropped = "plumbline_details_dropped_total"
 	metricDepth   = "plumbline_details_queue_depth"
+	metricBuild   = "plumbline_build_info"
 	metricPrefix  = "plumbline_"
 )
 
@@ -45,6 +46,20 @@ func ParseMetrics(text string) Metrics {
 		}
 	}
 	return m
+}
+
+// BuildVersion reads the version of the binary from the same text; empty if it is not there.
+func BuildVersion(text string) string {
+	for line := range strings.Lines(text) {
+		if !strings.HasPrefix(line, metricBuild+"{") {
+			continue
+		}
+		_, rest, found := strings.Cut(line, `,version="`)
+		if version, _, ends := strings.Cut(rest, `"`); found && ends {
+			return version
+		}
+	}
+	return ""
 }
 
 // Reviews adds up what the replicas of the webhook have answered; it is unknown

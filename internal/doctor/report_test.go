@@ -176,6 +176,22 @@ go_goroutines 7
 	}
 }
 
+func TestBuildVersion(t *testing.T) {
+	cases := map[string]struct{ text, want string }{
+		"the stamp of a release": {"# TYPE plumbline_build_info gauge\nplumbline_build_info{component=\"webhook\",go_version=\"go1.26.8\",revision=\"abc\",version=\"v0.1.0\"} 1\n", "v0.1.0"},
+		"no metric":              {"plumbline_builds 1\nplumbline_build_info 1\n", ""},
+		"no version":             {"plumbline_build_info{component=\"webhook\",go_version=\"go1.26.8\"} 1\n", ""},
+		"a broken line":          {"plumbline_build_info{component=\"webhook\",version=\"v0", ""},
+	}
+	for name, tc := range cases {
+		t.Run(name, func(t *testing.T) {
+			if got := BuildVersion(tc.text); got != tc.want {
+				t.Errorf("%q, want %q", got, tc.want)
+			}
+		})
+	}
+}
+
 func FuzzParseMetrics(f *testing.F) {
 	f.Add("plumbline_a{b=\"c\"} 1\n")
 	f.Add("plumbline_a}")

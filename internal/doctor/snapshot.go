@@ -150,6 +150,9 @@ type Pod struct {
 	Ready                    bool
 	// Metrics are its samples by metric name, read through the API server.
 	Metrics Read[Metrics]
+	// Build is the version that is stamped into its binary; empty where its metrics were
+	// not read.
+	Build string
 	// Records is present when a replica of the executor serves its records, through
 	// the API server.
 	Records Read[struct{}]

@@ -5,11 +5,12 @@ package telemetry
 import (
 	"errors"
 	"net/http"
-	"runtime/debug"
 
 	"github.com/prometheus/client_golang/prometheus"
 	"github.com/prometheus/client_golang/prometheus/collectors"
 	"github.com/prometheus/client_golang/prometheus/promhttp"
+
+	"github.com/plumbline-dev/plumbline/internal/buildinfo"
 )
 
 // NewRegistry returns a registry with the Go runtime, the process and
@@ -20,12 +21,12 @@ func NewRegistry(component string) *prometheus.Registry {
 		collectors.NewGoCollector(),
 		collectors.NewProcessCollector(collectors.ProcessCollectorOpts{}),
 	)
-	version, revision, goVersion := buildInfo()
+	build := buildinfo.Read()
 	info := prometheus.NewGaugeVec(prometheus.GaugeOpts{
 		Name: "plumbline_build_info",
 		Help: "Always 1; the labels say what runs.",
 	}, []string{"component", "version", "revision", "go_version"})
-	info.WithLabelValues(component, version, revision, goVersion).Set(1)
+	info.WithLabelValues(component, build.Version, build.Revision, build.GoVersion).Set(1)
 	reg.MustRegister(info)
 	return reg
 }
@@ -50,20 +51,4 @@ func MetricsHandler(reg *prometheus.Registry) http.Handler {
 	mux := http.NewServeMux()
 	mux.Handle("GET /metrics", promhttp.HandlerFor(reg, promhttp.HandlerOpts{Registry: reg}))
 	return mux
-}
-
-// buildInfo reads what the toolchain recorded in the binary; nothing has to be
-// passed in by linker flags.
-func buildInfo() (version, revision, goVersion string) {
-	bi, ok := debug.ReadBuildInfo()
-	if !ok {
-		return "unknown", "unknown", "unknown"
-	}
-	revision = "unknown"
-	for _, s := range bi.Settings {
-		if s.Key == "vcs.revision" {
-			revision = s.Value
-		}
-	}
-	return bi.Main.Version, revision, bi.GoVersion
 }

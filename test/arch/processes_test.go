@@ -24,6 +24,7 @@ var unbound = map[string]string{
 	"test/harness/child":    "the package that binds processes",
 	"hack/alerts":           "a module of its own",
 	"hack/cluster":          "a module of its own",
+	"hack/release":          "a module of its own",
 	"hack/tools":            "a module of its own",
 }
 

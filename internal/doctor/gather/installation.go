@@ -117,7 +117,7 @@ func (r *reader) pods(ctx context.Context) doctor.Read[[]doctor.Pod] {
 		}
 		pod := doctor.Pod{Name: p.Name, Component: p.Labels[labelComponent], Version: p.Labels[labelVersion], Ready: isReady(p)}
 		if pod.Component == webhook && scraped < maxScraped {
-			pod.Metrics = r.metrics(ctx, p.Name, portNamed(p, "metrics"))
+			pod.Metrics, pod.Build = r.metrics(ctx, p.Name, portNamed(p, "metrics"))
 			scraped++
 		}
 		if pod.Component == records && served && pod.Ready {
@@ -148,13 +148,14 @@ func portNamed(p *corev1.Pod, name string) int32 {
 	return 0
 }
 
-// metrics of one replica, through the API server.
-func (r *reader) metrics(ctx context.Context, pod string, port int32) doctor.Read[doctor.Metrics] {
+// metrics of one replica and the version of its binary, through the API server.
+func (r *reader) metrics(ctx context.Context, pod string, port int32) (doctor.Read[doctor.Metrics], string) {
 	ctx, cancel := context.WithTimeout(ctx, metricsTimeout)
 	defer cancel()
 	path := fmt.Sprintf("/api/v1/namespaces/%s/pods/%s:%d/proxy/metrics", r.snapshot.Namespace, pod, port)
 	body, err := r.raw.Get().AbsPath(path).Do(ctx).Raw()
-	return result(doctor.ParseMetrics(string(body)), "get pods/proxy in namespace "+r.snapshot.Namespace, err)
+	text := string(body)
+	return result(doctor.ParseMetrics(text), "get pods/proxy in namespace "+r.snapshot.Namespace, err), doctor.BuildVersion(text)
 }
 
 // rescrape asks the webhook's replicas again.

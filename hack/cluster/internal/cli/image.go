@@ -13,9 +13,9 @@ import (
 
 	"github.com/spf13/cobra"
 
+	"github.com/plumbline-dev/plumbline/hack/cluster/image"
 	"github.com/plumbline-dev/plumbline/hack/cluster/internal/builder"
 	"github.com/plumbline-dev/plumbline/hack/cluster/internal/component"
-	"github.com/plumbline-dev/plumbline/hack/cluster/internal/image"
 )
 
 func (g *globals) imageCommand() *cobra.Command {

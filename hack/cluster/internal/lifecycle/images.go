@@ -12,9 +12,9 @@ import (
 
 	"golang.org/x/sync/errgroup"
 
+	"github.com/plumbline-dev/plumbline/hack/cluster/image"
 	"github.com/plumbline-dev/plumbline/hack/cluster/internal/builder"
 	"github.com/plumbline-dev/plumbline/hack/cluster/internal/component"
-	"github.com/plumbline-dev/plumbline/hack/cluster/internal/image"
 	"github.com/plumbline-dev/plumbline/hack/cluster/internal/plan"
 )
 

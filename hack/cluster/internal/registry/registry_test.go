@@ -18,7 +18,7 @@ import (
 	"github.com/google/go-containerregistry/pkg/v1/remote"
 	"go.uber.org/goleak"
 
-	"github.com/plumbline-dev/plumbline/hack/cluster/internal/image"
+	"github.com/plumbline-dev/plumbline/hack/cluster/image"
 )
 
 func TestMain(m *testing.M) {

@@ -4,6 +4,7 @@ package image
 
 import (
 	"bytes"
+	"cmp"
 	"fmt"
 	"io"
 	"os"
@@ -18,18 +19,22 @@ import (
 	"github.com/google/go-containerregistry/pkg/v1/empty"
 	"github.com/google/go-containerregistry/pkg/v1/mutate"
 	"github.com/google/go-containerregistry/pkg/v1/tarball"
+	"github.com/google/go-containerregistry/pkg/v1/types"
 )
 
-// Build makes the image for this machine's architecture.
+// Build makes the image for one architecture.
 func Build(spec Spec) (v1.Image, error) {
 	content, err := layerTar(spec.Entries)
 	if err != nil {
 		return nil, fmt.Errorf("building the layer of %s: %w", spec.Tag, err)
 	}
-	// Uncompressed: the image is unpacked once, on this machine. A push compresses.
+	options := []tarball.LayerOption{tarball.WithCompression(compression.None)}
+	if spec.Compressed {
+		options = []tarball.LayerOption{tarball.WithCompression(compression.GZip), tarball.WithMediaType(types.OCILayer)}
+	}
 	layer, err := tarball.LayerFromOpener(func() (io.ReadCloser, error) {
 		return io.NopCloser(bytes.NewReader(content)), nil
-	}, tarball.WithCompression(compression.None))
+	}, options...)
 	if err != nil {
 		return nil, fmt.Errorf("building the layer of %s: %w", spec.Tag, err)
 	}
@@ -45,12 +50,15 @@ func Build(spec Spec) (v1.Image, error) {
 }
 
 func configFile(spec Spec, image v1.Image) *v1.ConfigFile {
-	config := &v1.ConfigFile{Created: v1.Time{Time: time.Unix(0, 0)}}
+	config := &v1.ConfigFile{}
 	if existing, err := image.ConfigFile(); err == nil { // in memory: cannot fail
 		config = existing.DeepCopy()
-		config.Created = v1.Time{Time: time.Unix(0, 0)}
 	}
-	config.OS, config.Architecture = "linux", runtime.GOARCH
+	config.Created = v1.Time{Time: time.Unix(0, 0)}
+	if !spec.Created.IsZero() {
+		config.Created = v1.Time{Time: spec.Created.UTC()}
+	}
+	config.OS, config.Architecture = "linux", cmp.Or(spec.Architecture, runtime.GOARCH)
 	user := strconv.Itoa(spec.User)
 	config.Config = v1.Config{
 		User:       user + ":" + user,
@@ -58,6 +66,7 @@ func configFile(spec Spec, image v1.Image) *v1.ConfigFile {
 		Cmd:        spec.Cmd,
 		Env:        spec.Env,
 		WorkingDir: spec.WorkingDir,
+		Labels:     spec.Labels,
 	}
 	return config
 }

@@ -5,6 +5,8 @@ package image
 import (
 	"debug/elf"
 	"fmt"
+	"maps"
+	"slices"
 )
 
 // DynamicError refuses a binary that asks for a loader the image does not have;
@@ -35,6 +37,27 @@ func CheckStatic(binary string) error {
 			return fmt.Errorf("reading the loader's name in %s: %w", binary, err)
 		}
 		return &DynamicError{Binary: binary, Loader: string(loader[:max(0, len(loader)-1)])}
+	}
+	return nil
+}
+
+// machines are the architectures that images are made for, as ELF numbers them.
+var machines = map[string]elf.Machine{"amd64": elf.EM_X86_64, "arm64": elf.EM_AARCH64}
+
+// CheckArchitecture fails for a binary that a node of this architecture, as Go names it,
+// cannot run; the kubelet would only say "exec format error".
+func CheckArchitecture(binary, architecture string) error {
+	want, known := machines[architecture]
+	if !known {
+		return fmt.Errorf("architecture %q: images are made for %v", architecture, slices.Sorted(maps.Keys(machines)))
+	}
+	file, err := elf.Open(binary)
+	if err != nil {
+		return fmt.Errorf("reading %s as an ELF binary: %w", binary, err)
+	}
+	defer func() { _ = file.Close() }() // only read
+	if file.Machine != want {
+		return fmt.Errorf("%s is for %s, want %s: build it with GOARCH=%s", binary, file.Machine, want, architecture)
 	}
 	return nil
 }

@@ -291,3 +291,28 @@ func TestRedisImageIsComplete(t *testing.T) {
 		t.Errorf("user %d, entry point %v", spec.User, spec.Entrypoint)
 	}
 }
+
+func TestAnImageOfARegistryIsCompressedAndSaysWhatItIs(t *testing.T) {
+	created := time.Date(2026, 1, 2, 3, 4, 5, 0, time.UTC)
+	spec := Static("thing", file(t, "thing", strings.Repeat("binary", 1000), 0o755), tag, nil)
+	spec.Architecture, spec.Created, spec.Compressed = "arm64", created, true
+	spec.Labels = map[string]string{"org.opencontainers.image.version": "v1"}
+	image, err := Build(spec)
+	if err != nil {
+		t.Fatal(err)
+	}
+	config, err := image.ConfigFile()
+	if err != nil {
+		t.Fatal(err)
+	}
+	if config.Architecture != "arm64" || !config.Created.Equal(created) || config.Config.Labels["org.opencontainers.image.version"] != "v1" {
+		t.Errorf("config %+v", config)
+	}
+	layers, err := image.Layers()
+	if err != nil || len(layers) != 1 {
+		t.Fatalf("%d layers (%v), want 1", len(layers), err)
+	}
+	if size, err := layers[0].Size(); err != nil || size > 3000 {
+		t.Errorf("the layer has %d bytes (%v): it is not compressed", size, err)
+	}
+}

@@ -7,6 +7,7 @@ import (
 	"io/fs"
 	"path"
 	"strings"
+	"time"
 )
 
 // NonRoot is the user and group that images run as, the number that distroless
@@ -34,6 +35,14 @@ type Spec struct {
 	Env        []string
 	WorkingDir string
 	User       int // user and group; 0 is root
+	// Architecture as Go names it; empty is this machine's.
+	Architecture string
+	// Created is zero for an image that never leaves this machine: 1970 then.
+	Created time.Time
+	Labels  map[string]string
+	// Compressed is for images of a registry. Those that are unpacked once, on this
+	// machine, are better without.
+	Compressed bool
 }
 
 const searchPath = "PATH=/usr/local/sbin:/usr/local/bin:/usr/sbin:/usr/bin:/sbin:/bin"

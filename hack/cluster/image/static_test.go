@@ -7,6 +7,7 @@ import (
 	"os"
 	"os/exec"
 	"path/filepath"
+	"runtime"
 	"strings"
 	"testing"
 )
@@ -47,5 +48,21 @@ func TestCheckStatic_RefusesAFileThatIsNoBinary(t *testing.T) {
 	}
 	if err := CheckStatic(script); err == nil {
 		t.Error("a script was taken for a static binary")
+	}
+}
+
+func TestCheckArchitecture(t *testing.T) {
+	binary, err := os.Executable()
+	if err != nil {
+		t.Fatal(err)
+	}
+	if err := CheckArchitecture(binary, runtime.GOARCH); err != nil {
+		t.Error(err)
+	}
+	other := map[string]string{"amd64": "arm64", "arm64": "amd64"}[runtime.GOARCH]
+	for _, architecture := range []string{other, "riscv64", ""} {
+		if err := CheckArchitecture(binary, architecture); err == nil {
+			t.Errorf("a binary of %s was taken for one of %q", runtime.GOARCH, architecture)
+		}
 	}
 }
