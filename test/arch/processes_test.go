@@ -31,8 +31,8 @@ var unbound = map[string]string{
 // threads lists who may lock a goroutine to a thread: a process ends with the thread
 // that started the process, see test/harness/child.
 var threads = map[string]string{
-	"test/harness/child":                        "unlocks each goroutine",
-	"test/harness/netns/netns.go": "ends no thread that started a process which still runs",
+	"test/harness/child":          "unlocks each goroutine",
+	"test/harness/netns/netns.go": "unlocks each goroutine; a test fails if it cannot",
 }
 
 // A process that a test started would outlive a test that is killed, and hold ports,

@@ -4,6 +4,7 @@ package netns
 
 import (
 	"context"
+	"errors"
 	"fmt"
 	"net"
 	"os"
@@ -40,27 +41,48 @@ func New(tb testing.TB) *Namespace {
 	return n
 }
 
-// onThread runs something on a thread that is not used again, so that it may change
-// what belongs to a thread.
+// onThread runs something on a thread of its own, and then gives the thread back what belongs
+// to a thread: its network and its effective user. A thread that cannot have them back ends.
 func onThread(what func() error) error {
 	done := make(chan error)
 	go func() {
 		runtime.LockOSThread()
-		done <- what()
+		home, err := os.Open("/proc/thread-self/ns/net")
+		if err != nil {
+			done <- err
+			return
+		}
+		err = what()
+		returned := errors.Join(setEffectiveUser(os.Getuid()), enter(home), home.Close())
+		if returned == nil {
+			runtime.UnlockOSThread()
+		}
+		done <- errors.Join(err, returned)
 	}()
 	return <-done
+}
+
+// enter has the thread enter a network.
+func enter(network *os.File) error {
+	return os.NewSyscallError("setns", unix.Setns(int(network.Fd()), unix.CLONE_NEWNET))
+}
+
+// setEffectiveUser of this thread alone: the package syscall would set that of all threads. The
+// files that the thread opens belong to that user, and so do its sockets.
+func setEffectiveUser(uid int) error {
+	const unchanged = ^uintptr(0)
+	if _, _, errno := syscall.RawSyscall(unix.SYS_SETRESUID, unchanged, uintptr(uid), unchanged); errno != 0 {
+		return os.NewSyscallError("setresuid", errno)
+	}
+	return nil
 }
 
 // As runs something in the namespace, on behalf of a user. Sockets that it opens, and
 // processes that it starts, stay there.
 func (n *Namespace) As(uid int, what func() error) error {
 	return onThread(func() error {
-		if err := unix.Setns(int(n.file.Fd()), unix.CLONE_NEWNET); err != nil {
-			return os.NewSyscallError("setns", err)
-		}
-		// For this thread alone: the package syscall would do it for all.
-		if _, _, errno := syscall.RawSyscall(unix.SYS_SETRESUID, uintptr(uid), uintptr(uid), uintptr(uid)); errno != 0 {
-			return os.NewSyscallError("setresuid", errno)
+		if err := errors.Join(enter(n.file), setEffectiveUser(uid)); err != nil {
+			return err
 		}
 		return what()
 	})
