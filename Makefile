@@ -327,10 +327,11 @@ bench-xds-long: $(CLUSTER_TOOL) ## The same with 100, 1,000 and 10,000 proxies (
 	KUBEBUILDER_ASSETS="$$($(CLUSTER_TOOL) assets)" go run ./hack/xdsload path --proxies 10000 --services 5000 --endpoints 10 --scopes 1000 --rounds 100 --phase-limit 3m --limit 15m
 
 .PHONY: bench-mesh
-bench-mesh: $(CLUSTER_TOOL) ## Real Envoys: from a step, or a canary that loses its endpoints, to the first response that shows it; what retries, ejection and failover cost (10 minutes).
+bench-mesh: $(CLUSTER_TOOL) ## Real Envoys: from a step, or a canary that loses its endpoints, to the first response that shows it; what retries, ejection, failover and lost packets cost (15 minutes).
 	ENVOY="$$($(CLUSTER_TOOL) which envoy)" go test -tags integration -run '^$$' -bench FirstChangedResponse -benchtime 2000x -count 3 ./test/integration/ads
 	ENVOY="$$($(CLUSTER_TOOL) which envoy)" go test -tags integration -run '^$$' -bench SelfHelp -benchtime 10000x -count 3 ./test/integration/envoyxds
 	ENVOY="$$($(CLUSTER_TOOL) which envoy)" go test -tags integration -run '^$$' -bench Ejection -benchtime 30x ./test/integration/envoyxds
+	ENVOY="$$($(CLUSTER_TOOL) which envoy)" go test -tags integration -run '^$$' -bench 'Loss|IdleConnections' -benchtime 1x -timeout 15m ./test/integration/envoyxds
 	KUBEBUILDER_ASSETS="$$($(CLUSTER_TOOL) assets)" ENVOY="$$($(CLUSTER_TOOL) which envoy)" go test -tags integration -run '^$$' -bench Clamp -benchtime 15x -timeout 15m ./test/integration/abrelease
 
 ##@ Code

@@ -66,9 +66,9 @@ func TestOnlyWhatDependsOnItChanges(t *testing.T) {
 			s.Ports[0].Protocol = ir.HTTP2
 			return s
 		}(), clusters},
-		"a time-out to connect, in all clusters":     {with(ir.Settings{ConnectTimeout: time.Minute}), clusters},
-		"a time-out of requests":                     {with(ir.Settings{RequestTimeout: time.Minute}), []string{"Route shop/web|80"}},
-		"retries":                                    {with(ir.Settings{RetriesOff: true}), []string{"Route shop/web|80"}},
+		"a time-out to connect, in all clusters": {with(ir.Settings{ConnectTimeout: time.Minute}), clusters},
+		"a time-out of requests":                 {with(ir.Settings{RequestTimeout: time.Minute}), []string{"Route shop/web|80"}},
+		"retries":                                {with(ir.Settings{RetriesOff: true}), []string{"Route shop/web|80"}},
 		"one more variation, and no other cluster": {func() ir.Service {
 			s := split(ir.ByVisitor, "visitor", 1_000, forced)
 			s.Routing.Shares = append(s.Routing.Shares, traffic.Share{Variation: "next"})

@@ -78,7 +78,7 @@ func validate(t *testing.T, binary string, p parts) (string, error) {
 }
 
 // run starts an Envoy that ends with the test, and waits until it listens there.
-func run(t testing.TB, p parts, listens ...string) {
+func run(t testing.TB, p parts, listens ...string) (pid int) {
 	t.Helper()
 	log := &bytes.Buffer{}
 	cmd := p.command(envoy.Binary(t), "--disable-hot-restart", "--concurrency", "2", "-l", "warning", "-c", configuration(t, p))
@@ -102,4 +102,5 @@ func run(t testing.TB, p parts, listens ...string) {
 			return err
 		})
 	}
+	return cmd.Process.Pid
 }
