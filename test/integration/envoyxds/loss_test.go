@@ -291,7 +291,7 @@ func TestARequestThatWaitsForALostEndpointEnds(t *testing.T) {
 		a := newAbyss(t, 2*time.Second)
 		var answers []*http.Response
 		for _, l := range a.loads {
-			answers = append(answers, l.waits(t))
+			answers = append(answers, l.waits(t)) //nolint:bodyclose // waits closes it when the test ends
 		}
 		a.lose(t)
 		for i, resp := range answers {
