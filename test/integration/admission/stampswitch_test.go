@@ -20,6 +20,7 @@ import (
 	"github.com/plumbline-dev/plumbline/pkg/apis/plumbline/v1alpha1"
 	"github.com/plumbline-dev/plumbline/test/chart/rendered"
 	"github.com/plumbline-dev/plumbline/test/harness/apiserver"
+	"github.com/plumbline-dev/plumbline/test/harness/rotation"
 	"github.com/plumbline-dev/plumbline/test/harness/server"
 )
 
@@ -187,6 +188,7 @@ func (i *installation) seenUnderThePolicy() {
 // order in which Helm and the Deployments go: configurations and policies at once, then
 // the pods.
 func TestASwitchOfTheStampMakesNoTrustedWriteDriftAndAuthorisesNoForeignOne(t *testing.T) {
+	rotation.Share(t, 3)
 	i := newInstallation(t)
 	x := startTraffic(i.place)
 	opened := failOpen(t)

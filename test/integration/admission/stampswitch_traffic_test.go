@@ -7,6 +7,7 @@ package admission
 import (
 	"context"
 	"fmt"
+	"strings"
 	"sync"
 	"time"
 
@@ -181,14 +182,14 @@ func (x *traffic) look(b *v1alpha1.Baseline) {
 	defer x.mu.Unlock()
 	name, expected := b.Spec.Target.Name, x.revisions[b.Spec.Target.Name]
 	authorised, drifted := guards.Authorised(b), b.Status.State == v1alpha1.StateDrifted
-	bad := false
-	switch {
-	case expected == alices:
+	var bad bool
+	switch expected {
+	case alices:
 		bad = authorised != 1
-	case expected == evil:
+	case evil:
 		bad = authorised != 0
 	default:
-		bad = drifted && name[:2] != "al" && name[:2] != "ev" // alice's first write may be seen before it is noted
+		bad = drifted && !strings.HasPrefix(name, "alice-") && !strings.HasPrefix(name, "evil-") // her first write may be judged before it is noted
 	}
 	if bad {
 		x.wrong = append(x.wrong, fmt.Sprintf("%s %s: revision %d, %s", time.Now().Format("05.000"), name, authorised, guards.Describe(b)))
@@ -260,4 +261,3 @@ func (x *traffic) counts() (trusted, foreign int) {
 	}
 	return trusted, foreign
 }
-
