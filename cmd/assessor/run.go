@@ -215,8 +215,9 @@ func newSetup(opts *assess.Options, config *rest.Config, log logr.Logger) (asses
 		ResyncPeriod: opts.ResyncPeriod, DriftInterval: opts.DriftInterval, DriftThreshold: opts.DriftThreshold,
 		MaxConcurrentChecks: opts.MaxConcurrentChecks, ObjectCacheBytes: opts.ObjectCacheBytes,
 		StampedGroups: options.SplitList(opts.StampedGroups), Registered: opts.Registered,
-		Rules: specguard.Config{Key: key, Grace: opts.RecordGrace, Stamp: stampSource(opts)},
-		Log:   log, Clock: clock.RealClock{},
+		Rules:       specguard.Config{Key: key, Grace: opts.RecordGrace, Stamp: stampSource(opts)},
+		StampPolicy: opts.StampPolicy,
+		Log:         log, Clock: clock.RealClock{},
 	}
 	if opts.Redis.Address != "" {
 		setup.Records = details.NewReader(details.NewClient(opts.Redis.Details()), opts.Redis.KeyPrefix)

@@ -262,6 +262,9 @@ func policyBreakages() map[string]map[string]breakage {
 	writer["the write was refused"] = written(func(w *Written) { w.Outcome = Outcome{Refused: true, Message: "exceeded quota"} })
 	writer["no right to write"] = hide("write")
 	writer["the webhook stamps"] = on(func(s *Snapshot) { s.Workloads.Value[0].Args = []string{"--stamp-writer=true"} })
+	writer["both stamp, and the policy is gone"] = both(writer["the webhook stamps"], writer["the policy is gone"], on(func(s *Snapshot) {
+		s.Workloads.Value[1].Args = append(s.Workloads.Value[1].Args, "--stamp-writer=true", "--stamp-policy=true")
+	}))
 	baselines["a forged Baseline passes"] = on(func(s *Snapshot) { s.Probes.Baseline = Got(Outcome{}) })
 	denying := on(func(s *Snapshot) {
 		g := specGuard("", "platform", v1alpha1.GuardModeDeny, "Deployment")

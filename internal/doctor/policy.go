@@ -253,6 +253,9 @@ func checkWriterPolicy(s *Snapshot) []Finding {
 	switch s.stampedByWebhook() {
 	case ReadValue:
 		out = writerByWebhook(s)
+		if s.stampedByBoth() {
+			out = policyFindings(s, expectWriter(s))
+		}
 	case ReadAbsent:
 		out = policyFindings(s, expectWriter(s))
 	case ReadUnknown:
@@ -277,6 +280,14 @@ func (s *Snapshot) stampedByWebhook() ReadState {
 		return ReadAbsent
 	}
 	return ReadUnknown
+}
+
+// stampedByBoth tells whether a policy stamps writers beside the webhook, as it does
+// during a switch between the two.
+func (s *Snapshot) stampedByBoth() bool {
+	return slices.ContainsFunc(s.Workloads.Value, func(w Workload) bool {
+		return w.Name == AssessorName && slices.Contains(w.Args, "--stamp-policy=true")
+	})
 }
 
 func writerByWebhook(s *Snapshot) []Finding {

@@ -96,7 +96,7 @@ func (s *step) provesApply() bool {
 	last, now := &s.before.Observed, &s.obs.Applied
 	return s.st.FindingsTotal > 0 && s.st.Oversized == nil &&
 		now.By != "" && now.Stamp != "" && now.Stamp != last.Applied && last.UID == s.obs.UID &&
-		s.in.Config.Stamp == StampInProcess && s.stampsHold()
+		s.policyHolds()
 }
 
 // listStated lists the drift of which an apply states the whole value. What is removed,

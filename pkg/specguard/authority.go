@@ -103,9 +103,11 @@ func (s *step) stillUnexpected() {
 // nothing was written since: the watch saw the creation, or the generation is
 // still the first.
 func (s *step) creator() writer {
-	stamped := s.obs.Created && s.obs.Prev == nil && s.stampOfWrite() || s.obs.Generation == 1 && s.stampsHold()
+	watched := s.obs.Created && s.obs.Prev == nil
+	stamped := watched && s.stampOfWrite() || s.obs.Generation == 1 && s.stampsHold()
+	byPolicy := watched && s.policyStampedWrite() || s.obs.Generation == 1 && s.policyHolds()
 	records := s.createRecords()
-	if stamped && s.obs.Writer != "" && s.proven(records) {
+	if stamped && s.obs.Writer != "" && s.proven(byPolicy, records) {
 		for _, i := range records {
 			s.consumed[i] = struct{}{}
 		}

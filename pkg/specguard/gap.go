@@ -101,7 +101,7 @@ func (s *step) singleWrite(changed []diff.Change, complete bool) (writer, bool) 
 	if !s.throughMain(changed, s.st.Observed.Writer, &s.obs.Version, false) {
 		return writer{}, false
 	}
-	return stampWriter(&s.obs.Version, s.proven(s.lastRecords())), true
+	return stampWriter(&s.obs.Version, s.proven(s.policyHolds(), s.lastRecords())), true
 }
 
 // lastRecords are those of the write that led to the present state.
@@ -109,7 +109,7 @@ func (s *step) lastRecords() []int { return s.recordsWhere(s.isLast) }
 
 // isLast tells whether a record is of the write that led to the present state.
 func (s *step) isLast(r *WriteRecord) bool {
-	return r.Generation == s.obs.Generation && r.Generation != 0 && r.HashAfter == string(s.full) && !s.contradicts(r, s.stampsHold())
+	return r.Generation == s.obs.Generation && r.Generation != 0 && r.HashAfter == string(s.full) && !s.contradicts(r, s.policyHolds())
 }
 
 // distrustOverlaps takes back the authorisation where the version before already
@@ -184,7 +184,7 @@ func (s *step) recordedAuthor(c diff.Change) writer {
 func (s *step) sinceLastCheck(r *WriteRecord) bool {
 	last := &s.st.Observed
 	seen := r.Generation != 0 && r.Generation <= last.Generation && last.UID == s.obs.UID
-	return !seen && !r.Time.Before(s.st.CheckedAt.Add(-recordsClockSkew)) && !s.contradicts(r, s.stampsHold())
+	return !seen && !r.Time.Before(s.st.CheckedAt.Add(-recordsClockSkew)) && !s.contradicts(r, s.policyHolds())
 }
 
 func recordTouches(r *WriteRecord, path canon.Path) bool {

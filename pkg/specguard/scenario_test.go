@@ -292,8 +292,13 @@ func playConfig(w *world, d *datadriven.TestData) {
 		switch a.String() {
 		case "no-stamp":
 			w.policy.remove()
+		case "webhook-stamps-too":
+			w.config.Stamp, w.policy.webhook = StampWebhook, true
 		case "webhook-stamp":
-			w.config.Stamp = StampWebhook
+			w.config.Stamp, w.policy.webhook = StampWebhook, true
+			w.policy.remove()
+		case "policy-stamp":
+			w.config.Stamp, w.policy.webhook = StampInProcess, false
 		case "grace":
 			w.config.Grace, w.healthy = maxGrace, true
 		case "no-key":

@@ -27,22 +27,32 @@ type Stamps struct {
 
 // stampOfWrite tells whether the stamp was set by the write that was watched.
 func (s *step) stampOfWrite() bool {
-	return s.in.Config.Stamp == StampWebhook || s.stampsHold() || s.in.Stamps.Policy != "" && s.in.Stamps.Written
+	return s.in.Config.Stamp == StampWebhook || s.policyStampedWrite()
 }
 
-// stampsHold tells whether every write since the object was last looked at was
-// stamped: it was looked at under the policy that is in force now, or is
-// younger than that. [StampWebhook] claims nothing alone, see proven.
+// stampsHold tells whether every write since the object was last looked at was stamped.
+// [StampWebhook] claims nothing alone, see proven.
 func (s *step) stampsHold() bool {
-	in := s.in.Stamps
-	return s.in.Config.Stamp == StampWebhook ||
-		in.Policy != "" && (s.st.Observed.StampPolicy == in.Policy || s.obs.CreatedAt.After(in.Since))
+	return s.in.Config.Stamp == StampWebhook || s.policyHolds()
 }
 
-// proven tells whether a stamp that was set by a write names its author: what
-// the webhook stamps needs the record of the same write by the same user.
-func (s *step) proven(records []int) bool {
-	return s.in.Config.Stamp == StampInProcess || s.recordedBy(records, s.obs.Writer)
+// policyStampedWrite tells whether the policy stamped the write that was watched.
+func (s *step) policyStampedWrite() bool {
+	return s.policyHolds() || s.in.Stamps.Policy != "" && s.in.Stamps.Written
+}
+
+// policyHolds tells whether the policy stamped every write since the object was last
+// looked at: it was looked at under the policy that is in force now, or is younger than
+// that.
+func (s *step) policyHolds() bool {
+	in := s.in.Stamps
+	return in.Policy != "" && (s.st.Observed.StampPolicy == in.Policy || s.obs.CreatedAt.After(in.Since))
+}
+
+// proven tells whether a stamp that was set by a write names its author: the policy set
+// it, or the webhook did and there is the record of the same write by the same user.
+func (s *step) proven(byPolicy bool, records []int) bool {
+	return byPolicy || s.in.Config.Stamp == StampWebhook && s.recordedBy(records, s.obs.Writer)
 }
 
 // recordedBy tells whether one of several records of the same write names a user. If the

@@ -12,6 +12,8 @@ import (
 // made again.
 type stampPolicy struct {
 	inForce bool
+	// webhook says that the webhook stamps, with the policy or without.
+	webhook bool
 	// made counts how often it was made anew, since when and at which version.
 	made  int
 	since time.Time
@@ -20,8 +22,10 @@ type stampPolicy struct {
 
 func (p *stampPolicy) remove() { p.inForce = false }
 
+func (p *stampPolicy) isStamped() bool { return p.inForce || p.webhook }
+
 func (p *stampPolicy) make(now time.Time, rv int) {
-	*p = stampPolicy{inForce: true, made: p.made + 1, since: now, rv: rv}
+	*p = stampPolicy{inForce: true, webhook: p.webhook, made: p.made + 1, since: now, rv: rv}
 }
 
 // stamps is what the assessor knows of the policy when it looks at an object.

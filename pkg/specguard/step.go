@@ -27,7 +27,9 @@ const (
 	StampInProcess StampSource = iota
 	// StampWebhook is the mutating webhook, where there is no such policy. While
 	// it is away anybody can write the annotation, so a stamp proves its writer
-	// only together with the record of the same write by the same user.
+	// only together with the record of the same write by the same user. During a
+	// switch a policy stamps beside the webhook: where Input.Stamps says so, its
+	// stamp needs no record.
 	StampWebhook
 )
 

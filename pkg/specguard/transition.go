@@ -75,7 +75,7 @@ func (s *step) author(prev *Version, raw []diff.Change) writer {
 
 // stampedAuthor is the author of a write through the main resource.
 func (s *step) stampedAuthor(records []int, paths []canon.Path) writer {
-	proven := s.proven(records)
+	proven := s.proven(s.policyStampedWrite(), records)
 	w := stampWriter(&s.obs.Version, proven)
 	if manager, _, ok := managerOf(s.obs.Managers, firstOf(paths)); ok {
 		w.manager = manager

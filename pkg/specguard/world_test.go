@@ -134,9 +134,9 @@ func (w *world) parse(body []byte) *canon.Document {
 
 func (w *world) stamp(wr write) {
 	switch {
-	case w.policy.inForce && wr.sub == "":
+	case w.policy.isStamped() && wr.sub == "":
 		w.live.Writer, w.live.WriterGroups, w.live.Applied = wr.user, nil, Applied{}
-	case !w.policy.inForce && wr.forged != "":
+	case !w.policy.isStamped() && wr.forged != "":
 		w.live.Writer = wr.forged
 	}
 }

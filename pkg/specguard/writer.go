@@ -169,16 +169,16 @@ func (s *step) recordsWhere(match func(*WriteRecord) bool) []int {
 func (s *step) exactRecords(before string, fullHash canon.Hash, replicas string) []int {
 	return s.recordsWhere(func(r *WriteRecord) bool {
 		return before != "" && r.ResourceVersionBefore == before && (r.HashAfter == string(fullHash) || r.scaledTo(replicas)) &&
-			!s.contradicts(r, s.stampOfWrite())
+			!s.contradicts(r, s.policyStampedWrite())
 	})
 }
 
 // contradicts tells whether the stamp of the observed version contradicts a record of an
 // update of the main resource. The webhook records an update before the API server
 // decides whether to store it, so a tenant may record updates that are refused. If the
-// last write was stamped, and was the recorded one, then the stamp names its user.
-func (s *step) contradicts(r *WriteRecord, stamped bool) bool {
-	if s.in.Config.Stamp != StampInProcess || !stamped || r.Operation != OperationUpdate || r.Subresource != "" {
+// policy stamped the last write, and that was the recorded one, the stamp names its user.
+func (s *step) contradicts(r *WriteRecord, byPolicy bool) bool {
+	if !byPolicy || r.Operation != OperationUpdate || r.Subresource != "" {
 		return false
 	}
 	last := r.HashAfter == string(s.full) || r.Generation != 0 && r.Generation == s.obs.Generation

@@ -258,14 +258,16 @@ func TestWhoStampsTheWriter(t *testing.T) {
 		return copies(render(t, false, args...).objects)
 	}
 	tests := map[string]struct {
-		render func(*testing.T, ...string) []*unstructured.Unstructured
-		mode   string
-		policy bool
+		render  func(*testing.T, ...string) []*unstructured.Unstructured
+		mode    string
+		policy  bool
+		webhook bool
 	}{
-		"the policy, where it is served":           {served, "Auto", true},
-		"the webhook, where it is not":             {unserved, "Auto", false},
-		"the policy, asked for":                    {unserved, "Policy", true},
-		"the webhook, asked for although it could": {served, "Webhook", false},
+		"the policy, where it is served":           {served, "Auto", true, false},
+		"the webhook, where it is not":             {unserved, "Auto", false, true},
+		"the policy, asked for":                    {unserved, "Policy", true, false},
+		"the webhook, asked for although it could": {served, "Webhook", false, true},
+		"both, during a switch":                    {served, "Both", true, true},
 	}
 	for name, test := range tests {
 		t.Run(name, func(t *testing.T) {
@@ -274,19 +276,22 @@ func TestWhoStampsTheWriter(t *testing.T) {
 				t.Errorf("there is a policy: %v, want %v", got, test.policy)
 			}
 			assessor := convert[appsv1.Deployment](t, find(t, objects, "Deployment", "plumbline-assessor")).Spec.Template.Spec.Containers[0].Args
-			if want := fmt.Sprintf("--stamp-writer=%v", !test.policy); !slices.Contains(assessor, want) {
+			if want := fmt.Sprintf("--stamp-writer=%v", test.webhook); !slices.Contains(assessor, want) {
 				t.Errorf("the assessor is not told %s: %q", want, assessor)
 			}
-			args := convert[appsv1.Deployment](t, find(t, objects, "Deployment", "plumbline-webhook")).Spec.Template.Spec.Containers[0].Args
-			if got := slices.Contains(args, "--stamp-writer=true"); got == test.policy {
-				t.Errorf("the webhook stamps: %v, want %v", got, !test.policy)
+			if got, want := slices.Contains(assessor, "--stamp-policy=true"), test.policy && test.webhook; got != want {
+				t.Errorf("the assessor is told that both stamp: %v, want %v", got, want)
 			}
-			if got := slices.Contains(args, "--stamped-groups=devs,ops"); got == test.policy {
-				t.Errorf("the webhook knows the groups: %v, want %v", got, !test.policy)
+			args := convert[appsv1.Deployment](t, find(t, objects, "Deployment", "plumbline-webhook")).Spec.Template.Spec.Containers[0].Args
+			if got := slices.Contains(args, "--stamp-writer=true"); got != test.webhook {
+				t.Errorf("the webhook stamps: %v, want %v", got, test.webhook)
+			}
+			if got := slices.Contains(args, "--stamped-groups=devs,ops"); got != test.webhook {
+				t.Errorf("the webhook knows the groups: %v, want %v", got, test.webhook)
 			}
 			verdict := convert[admissionv1.ValidatingWebhookConfiguration](t, find(t, objects, "ValidatingWebhookConfiguration", "plumbline")).Webhooks[0]
-			if got := slices.Contains(verdict.Rules[0].Operations, admissionv1.Update); got == test.policy {
-				t.Errorf("an update costs a second call: %v, want %v", got, !test.policy)
+			if got := slices.Contains(verdict.Rules[0].Operations, admissionv1.Update); got != test.webhook {
+				t.Errorf("an update costs a second call: %v, want %v", got, test.webhook)
 			}
 		})
 	}

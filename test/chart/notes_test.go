@@ -43,6 +43,7 @@ func TestTheNotesSayWhatIsChangedAndWhatAuthorizes(t *testing.T) {
 		"with the mesh":                    {[]string{"--set", withMesh}, []string{"It changes no spec; pods that ask for a proxy get one."}, nil},
 		"where the webhook stamps":         {webhook, []string{lost}, []string{noRedis}},
 		"where the policy stamps":          {[]string{"--set", "policies.writerStamp=Policy"}, nil, []string{lost}},
+		"where both stamp":                 {[]string{"--set", "policies.writerStamp=Both"}, []string{"and by the webhook"}, []string{lost}},
 		"without Redis":                    {[]string{"--set", "policies.writerStamp=Policy", "--set", "redis.enabled=false"}, []string{noRedis}, []string{"WARNING"}},
 		"the webhook with another's Redis": {append([]string{"--set", "redis.enabled=false", "--set", "redis.external.address=r:1"}, webhook...), []string{lost}, []string{noRedis}},
 	} {
@@ -64,9 +65,11 @@ func TestTheNotesSayWhatIsChangedAndWhatAuthorizes(t *testing.T) {
 
 // Stamps of the webhook without Redis made every deployment drift, and nothing said so.
 func TestStampsOfTheWebhookNeedRedis(t *testing.T) {
-	_, err := helm.Template(t.Context(), "--set", "policies.writerStamp=Webhook", "--set", "redis.enabled=false")
-	var failed *rendered.Error
-	if !errors.As(err, &failed) || !strings.Contains(failed.Stderr, "policies.writerStamp is Webhook and there is no Redis") || !strings.Contains(failed.Stderr, "redis.external.address") {
-		t.Errorf("the error is %v", err)
+	for _, by := range []string{"Webhook", "Both"} {
+		_, err := helm.Template(t.Context(), "--set", "policies.writerStamp="+by, "--set", "redis.enabled=false")
+		var failed *rendered.Error
+		if !errors.As(err, &failed) || !strings.Contains(failed.Stderr, "policies.writerStamp is "+by+" and there is no Redis") || !strings.Contains(failed.Stderr, "redis.external.address") {
+			t.Errorf("%s: the error is %v", by, err)
+		}
 	}
 }

@@ -78,7 +78,15 @@ is not Namespaced. */}}
 {{/* Whether the writer is stamped inside the API server. */}}
 {{- define "plumbline.writerPolicy" -}}
 {{- $served := .Capabilities.APIVersions.Has "admissionregistration.k8s.io/v1/MutatingAdmissionPolicy" -}}
-{{- if or (eq .Values.policies.writerStamp "Policy") (and (eq .Values.policies.writerStamp "Auto") $served) -}}
+{{- if or (has .Values.policies.writerStamp (list "Policy" "Both")) (and (eq .Values.policies.writerStamp "Auto") $served) -}}
+true
+{{- end -}}
+{{- end }}
+
+{{/* Whether the webhook stamps the writer: where the policy does not, or is about to take
+over or to go. */}}
+{{- define "plumbline.writerWebhook" -}}
+{{- if or (eq .Values.policies.writerStamp "Both") (not (include "plumbline.writerPolicy" .)) -}}
 true
 {{- end -}}
 {{- end }}

@@ -57,6 +57,8 @@ type Options struct {
 	// StampWriter says that the webhook, not an in-process policy, sets the
 	// writer stamp. Such a stamp counts only together with a record of the write.
 	StampWriter bool
+	// StampPolicy says that such a policy sets it as well.
+	StampPolicy bool
 	// DigestKeyFile holds the key of the digests by which findings tell changed
 	// values from unchanged ones without showing them.
 	DigestKeyFile string
@@ -94,6 +96,7 @@ func (o *Options) AddFlags(fs *flag.FlagSet) {
 	fs.StringVar(&o.StampedGroups, "stamped-groups", "", "groups that the installation stamps, comma separated")
 	fs.Func("guarded-resources", "resources that the installation registers, as group/version/resource, comma separated; the group is empty for the core group", o.setRegistered)
 	fs.BoolVar(&o.StampWriter, "stamp-writer", false, "the webhook sets the writer stamp, no in-process policy does")
+	fs.BoolVar(&o.StampPolicy, "stamp-policy", false, "an in-process policy sets the writer stamp beside the webhook; with --stamp-writer, during a switch between the two")
 	fs.StringVar(&o.DigestKeyFile, "digest-key-file", "", "file with the key of value digests, 16 bytes or more; empty: a new key at every start")
 	fs.StringVar(&o.ExecutorUser, "executor-user", "", "user name of Plumbline's executor, whose writes authorise nothing; empty: there is none, and for the role execute its own service account's")
 	fs.DurationVar(&o.PlanRetention, "plan-retention", planRetention, "how long a remediation plan stays after its end")

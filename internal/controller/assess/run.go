@@ -69,6 +69,9 @@ type Setup struct {
 	// Rules of pkg/specguard. Without a Key one is made that lives as long as
 	// the process.
 	Rules specguard.Config
+	// StampPolicy says that a policy stamps beside the webhook, where Rules.Stamp names
+	// the webhook.
+	StampPolicy bool
 	// Records are the webhook's records of writes, nil without Redis.
 	Records  baseline.RecordReader
 	Registry prometheus.Registerer

@@ -13,10 +13,9 @@ import (
 	"github.com/plumbline-dev/plumbline/pkg/specguard"
 )
 
-// addStamps makes what looks after the policy that stamps writers, where it is a
-// policy that does.
+// addStamps makes what looks after the policy that stamps writers, where there is one.
 func (p *parts) addStamps(mgr manager.Manager, setup Setup) error {
-	if setup.Rules.Stamp != specguard.StampInProcess {
+	if setup.Rules.Stamp == specguard.StampWebhook && !setup.StampPolicy {
 		return nil
 	}
 	metrics, err := stamp.NewMetrics(setup.Registry)

@@ -10,6 +10,7 @@ import (
 
 	appsv1 "k8s.io/api/apps/v1"
 	corev1 "k8s.io/api/core/v1"
+	"k8s.io/apimachinery/pkg/api/resource"
 	metav1 "k8s.io/apimachinery/pkg/apis/meta/v1"
 	"k8s.io/apimachinery/pkg/types"
 	"k8s.io/client-go/kubernetes"
@@ -101,28 +102,67 @@ func TestTwelveThousandOwnersChangeNoAnswer(t *testing.T) {
 	}
 }
 
-// L5 of the guard's review, which docs/reference/deny.md names as a limit: a pod tells its
-// ReplicaSet and no owner of that, so a guard over a custom owner does not see the pod.
-func TestAPodOfACustomOwnersReplicaSetIsNotSeen(t *testing.T) {
+// L5 of the guard's review, which docs/reference/deny.md names as a limit: a pod names its
+// ReplicaSet and no owner of that, so a guard over a custom owner does not see the pod. A
+// guard that lists ReplicaSet as well sees it.
+func TestAPodOfACustomOwnersReplicaSetIsSeenWhereTheGuardListsReplicaSets(t *testing.T) {
+	customKind(t, "Widget", false)
 	s := newShop(t, nil)
-	widgets := v1alpha1.GuardedResource{APIVersion: "example.com/v1", Kind: "Widget"}
-	s.guarded(t, func(g *v1alpha1.ClusterSpecGuard) { g.Spec.Resources = []v1alpha1.GuardedResource{widgets} })
-	trusted := as(t, ci)
-	template := deployment(s.namespace, "rollout").Spec
-	set := &appsv1.ReplicaSet{ObjectMeta: metav1.ObjectMeta{Namespace: s.namespace, Name: "rollout"}}
-	set.OwnerReferences = []metav1.OwnerReference{{APIVersion: "example.com/v1", Kind: "Widget", Name: "rollout", UID: "1", Controller: new(true)}}
-	set.Spec = appsv1.ReplicaSetSpec{Replicas: new(int32(0)), Selector: template.Selector, Template: template.Template}
-	mustDo(t, trusted.Create(t.Context(), set))
-	pod := &corev1.Pod{ObjectMeta: metav1.ObjectMeta{Namespace: s.namespace, Name: "rollout-1"}}
-	pod.Spec.Containers = []corev1.Container{{Name: "app", Image: "shop:1"}}
-	pod.OwnerReferences = []metav1.OwnerReference{{APIVersion: "apps/v1", Kind: "ReplicaSet", Name: set.Name, UID: set.UID, Controller: new(true)}}
-	mustDo(t, trusted.Create(t.Context(), pod))
-	debug := func() error {
-		return as(t, "root", "roots").SubResource("ephemeralcontainers").Patch(t.Context(), pod.DeepCopy(),
-			client.RawPatch(types.StrategicMergePatchType, []byte(`{"spec":{"ephemeralContainers":[{"name":"debug","image":"shop:1"}]}}`)),
-			&client.SubResourcePatchOptions{PatchOptions: client.PatchOptions{DryRun: []string{metav1.DryRunAll}}})
+	pod := s.podOfACustomOwner(t)
+	widget := v1alpha1.GuardedResource{APIVersion: "example.com/v1", Kind: "Widget"}
+	replicaSet := v1alpha1.GuardedResource{APIVersion: "apps/v1", Kind: "ReplicaSet"}
+	for title, tc := range map[string]struct {
+		guarded []v1alpha1.GuardedResource
+		refused bool
+	}{
+		"the custom owner alone":             {[]v1alpha1.GuardedResource{widget}, false},
+		"ReplicaSets alone":                  {[]v1alpha1.GuardedResource{replicaSet}, true},
+		"the custom owner, then ReplicaSets": {[]v1alpha1.GuardedResource{widget, replicaSet}, true},
+		"Deployments":                        {workloads, true},
+	} {
+		t.Run(title, func(t *testing.T) {
+			s.guarded(t, func(g *v1alpha1.ClusterSpecGuard) {
+				g.Name, g.GenerateName, g.Spec.Resources = "", s.namespace+"-", tc.guarded
+			})
+			for sub, patch := range map[string]string{
+				"ephemeralcontainers": `{"spec":{"ephemeralContainers":[{"name":"debug","image":"tools:1"}]}}`,
+				"resize":              `{"spec":{"containers":[{"name":"app","resources":{"requests":{"cpu":"50m"}}}]}}`,
+			} {
+				err := as(t, "root", "roots").SubResource(sub).Patch(t.Context(), pod.DeepCopy(),
+					client.RawPatch(types.StrategicMergePatchType, []byte(patch)),
+					&client.SubResourcePatchOptions{PatchOptions: client.PatchOptions{DryRun: []string{metav1.DryRunAll}}})
+				if tc.refused {
+					wantRefused(t, err, "root may not change Pod "+s.namespace+"/"+pod.Name+" through "+sub)
+				} else {
+					wantAllowed(t, err)
+				}
+			}
+		})
 	}
-	wantAllowed(t, debug())
+}
+
+// podOfACustomOwner has a Widget own a ReplicaSet as its controller, and the ReplicaSet
+// controller make the pod: it lets go of any other.
+func (s shop) podOfACustomOwner(t *testing.T) *corev1.Pod {
+	t.Helper()
+	owner := custom("Widget", s.namespace, "rollout", map[string]any{"spec": map[string]any{}})
+	mustDo(t, as(t, ci).Create(t.Context(), owner))
+	d := deployment(s.namespace, "rollout")
+	d.Spec.Template.Spec.Containers[0].Resources.Requests = corev1.ResourceList{"cpu": resource.MustParse("100m")}
+	set := &appsv1.ReplicaSet{ObjectMeta: d.ObjectMeta, Spec: appsv1.ReplicaSetSpec{Selector: d.Spec.Selector, Template: d.Spec.Template}}
+	set.OwnerReferences = []metav1.OwnerReference{*metav1.NewControllerRef(owner, owner.GroupVersionKind())}
+	mustDo(t, as(t, ci).Create(t.Context(), set))
+	var pods corev1.PodList
+	eventually(t, "a pod of the ReplicaSet", func() error {
+		if err := admin.List(t.Context(), &pods, client.InNamespace(s.namespace)); err != nil {
+			return err
+		}
+		if len(pods.Items) != 1 || !metav1.IsControlledBy(&pods.Items[0], set) {
+			return fmt.Errorf("%d pods", len(pods.Items))
+		}
+		return nil
+	})
+	return &pods.Items[0]
 }
 
 // policyFailures counts evaluations of policies and match conditions that failed. The
