@@ -20,8 +20,8 @@ const (
 	runTime         = "what is written at run time"
 )
 
-// GitOps is what GitOps tools are told to leave alone. What its reads need to be
-// asked for is known only after the webhooks: see [Snapshot.FluxOwner].
+// GitOps is the settings of GitOps tools. Its reads come after those of the webhooks and Deployments, whose
+// marks name the objects to read: see [Snapshot.FluxOwner].
 type GitOps struct {
 	// Applications are all of the cluster.
 	Applications Read[[]gitops.Application]
@@ -46,16 +46,11 @@ func FluxResource(kind gitops.FluxKind) (group, resource string) {
 	return fluxKustomize, "kustomizations"
 }
 
-// FluxOwner is the object of Flux that the labels of our webhook configurations
-// name; ok is false without such labels.
+// FluxOwner returns the object of Flux that the labels of our objects name; ok is false without such labels.
 func (s *Snapshot) FluxOwner(kind gitops.FluxKind) (namespace, name string, ok bool) {
 	group, _ := FluxResource(kind)
-	for _, w := range s.ours() {
-		if name := w.Labels[group+"/name"]; name != "" {
-			return w.Labels[group+"/namespace"], name, true
-		}
-	}
-	return "", "", false
+	name = s.findMark(group + "/name")
+	return s.findMark(group + "/namespace"), name, name != ""
 }
 
 // ServesArgoCD tells whether Applications are kept in this cluster.
@@ -68,20 +63,7 @@ func (s *Snapshot) GitOpsTool() bool {
 			return true
 		}
 	}
-	return s.ServesArgoCD() || s.argoCDMark(argoCDTracking) != "" || s.argoCDMark(argoCDInstance) != ""
-}
-
-// argoCDMark is an annotation or label of one of our webhook configurations.
-func (s *Snapshot) argoCDMark(key string) string {
-	for _, w := range s.ours() {
-		if value := w.Annotations[key]; value != "" {
-			return value
-		}
-		if value := w.Labels[key]; value != "" {
-			return value
-		}
-	}
-	return ""
+	return s.ServesArgoCD() || s.findMark(argoCDTracking) != "" || s.findMark(argoCDInstance) != ""
 }
 
 // FilledObjects are the objects of the chart with fields that are written at run

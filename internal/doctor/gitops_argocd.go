@@ -18,7 +18,7 @@ func (s *Snapshot) argoCDObjects() []gitops.Object {
 }
 
 func (s *Snapshot) checkArgoCD() []Finding {
-	mark := cmp.Or(s.argoCDMark(argoCDTracking), s.argoCDMark(argoCDInstance))
+	mark := cmp.Or(s.findMark(argoCDTracking), s.findMark(argoCDInstance))
 	if !s.ServesArgoCD() && mark == "" {
 		return nil
 	}
@@ -53,8 +53,8 @@ func elsewhere(tool, mark string) Finding {
 }
 
 func (s *Snapshot) installs(a *gitops.Application) bool {
-	tracking := s.argoCDMark(argoCDTracking)
-	if tracking == "" && s.argoCDMark(argoCDInstance) == a.Name {
+	tracking := s.findMark(argoCDTracking)
+	if tracking == "" && s.findMark(argoCDInstance) == a.Name {
 		return true
 	}
 	objects := s.argoCDObjects()

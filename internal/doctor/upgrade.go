@@ -33,22 +33,25 @@ func (s *Snapshot) upgrade() string {
 		return fmt.Sprintf("flux reconcile kustomization %s -n %s --with-source", name, namespace)
 	}
 	// The tracking id is APPLICATION:GROUP/KIND:NAMESPACE/NAME.
-	tracking, _, _ := strings.Cut(s.mark(argoCDTracking), ":")
-	if application := cmp.Or(tracking, s.mark(argoCDInstance)); application != "" {
+	tracking, _, _ := strings.Cut(s.findMark(argoCDTracking), ":")
+	if application := cmp.Or(tracking, s.findMark(argoCDInstance)); application != "" {
 		return "argocd app sync " + application
 	}
-	release, namespace := cmp.Or(s.mark(helmReleaseName), "plumbline"), cmp.Or(s.mark(helmReleaseNamespace), s.Namespace, usualNamespace)
+	release, namespace := cmp.Or(s.findMark(helmReleaseName), "plumbline"), cmp.Or(s.findMark(helmReleaseNamespace), s.Namespace, usualNamespace)
 	command := fmt.Sprintf("helm upgrade %s CHART -n %s --reset-then-reuse-values --force-conflicts", release, namespace)
-	if chart := s.mark(chartLabel); chart != "" {
+	if chart := s.findMark(chartLabel); chart != "" {
 		return command + "  # CHART is the address or directory of " + chart
 	}
 	return command + "  # CHART is the address or directory that it was installed from"
 }
 
-// mark returns an annotation or a label of our webhook configurations, or of a Deployment where those are gone.
-func (s *Snapshot) mark(key string) string {
-	if value := s.argoCDMark(key); value != "" {
-		return value
+// findMark returns an annotation or a label of our webhook configurations, or of a Deployment where those are
+// gone.
+func (s *Snapshot) findMark(key string) string {
+	for _, w := range s.ours() {
+		if value := cmp.Or(w.Annotations[key], w.Labels[key]); value != "" {
+			return value
+		}
 	}
 	for i := range s.Workloads.Value {
 		w := &s.Workloads.Value[i]

@@ -14,6 +14,14 @@ func TestTheChartIsAppliedAgainByTheToolThatInstalledIt(t *testing.T) {
 			}
 		}
 	}
+	// orphaned has no webhook configurations, and labels and annotations on one Deployment.
+	orphaned := func(labels, annotations map[string]string) func(*Snapshot) {
+		return func(s *Snapshot) {
+			s.Webhooks.Value = nil
+			w := &s.Workloads.Value[0]
+			w.Labels, w.Annotations = labels, annotations
+		}
+	}
 	for name, tc := range map[string]struct {
 		change func(*Snapshot)
 		want   string
@@ -27,11 +35,7 @@ func TestTheChartIsAppliedAgainByTheToolThatInstalledIt(t *testing.T) {
 			"helm upgrade guard CHART -n guards --reset-then-reuse-values --force-conflicts  # CHART is the address or directory of plumbline-0.1.0",
 		},
 		"Helm, where the webhook configurations are gone": {
-			func(s *Snapshot) {
-				s.Webhooks.Value = nil
-				w := &s.Workloads.Value[0]
-				w.Labels, w.Annotations = map[string]string{chartLabel: "plumbline-0.1.0"}, map[string]string{helmReleaseName: "guard"}
-			},
+			orphaned(map[string]string{chartLabel: "plumbline-0.1.0"}, map[string]string{helmReleaseName: "guard"}),
 			"helm upgrade guard CHART -n plumbline-system --reset-then-reuse-values --force-conflicts  # CHART is the address or directory of plumbline-0.1.0",
 		},
 		"Argo CD by its tracking id": {
@@ -42,6 +46,14 @@ func TestTheChartIsAppliedAgainByTheToolThatInstalledIt(t *testing.T) {
 		"Flux by a HelmRelease": {
 			marked(map[string]string{fluxHelm + "/name": "guard", fluxHelm + "/namespace": "flux"}, map[string]string{helmReleaseName: "guard"}),
 			"flux reconcile helmrelease guard -n flux --force",
+		},
+		"Flux by a HelmRelease, where the webhook configurations are gone": {
+			orphaned(map[string]string{fluxHelm + "/name": "guard", fluxHelm + "/namespace": "flux"}, map[string]string{helmReleaseName: "guard"}),
+			"flux reconcile helmrelease guard -n flux --force",
+		},
+		"Flux by a Kustomization, where the webhook configurations are gone": {
+			orphaned(map[string]string{fluxKustomize + "/name": "apps", fluxKustomize + "/namespace": "flux"}, nil),
+			"flux reconcile kustomization apps -n flux --with-source",
 		},
 		"Flux by a Kustomization": {
 			marked(map[string]string{fluxKustomize + "/name": "apps", fluxKustomize + "/namespace": "flux"}, nil),

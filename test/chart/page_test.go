@@ -18,8 +18,8 @@ import (
 // quoted is a name in code.
 var quoted = regexp.MustCompile("`([^`]+)`")
 
-// told are the kinds of objects whose names the page does not list one by one.
-var told = []string{
+// exempt are the kinds of objects whose names the page does not list one by one.
+var exempt = []string{
 	"ServiceAccount", "ClusterRoleBinding", "MutatingAdmissionPolicyBinding", "ValidatingAdmissionPolicyBinding", // as the object that they belong to
 	"CustomResourceDefinition", // the page on kinds
 	"NetworkPolicy",            // a table of their own
@@ -56,7 +56,7 @@ func TestThePageNamesAllThatTheChartInstalls(t *testing.T) {
 	roles := section(t, "chart.md", "Roles for people")
 	for _, object := range everything(t) {
 		kind, name := object.GetKind(), object.GetName()
-		if slices.Contains(told, kind) || object.GetAnnotations()["helm.sh/hook"] != "" {
+		if slices.Contains(exempt, kind) || object.GetAnnotations()["helm.sh/hook"] != "" {
 			continue
 		}
 		if kind == "ClusterRole" && strings.Contains(roles, "`"+name+"`") {
