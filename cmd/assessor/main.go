@@ -1,6 +1,6 @@
 // SPDX-License-Identifier: Apache-2.0
 
-// The assessor compares what runs with what was authorised and tells the
+// The assessor compares what runs with what was authorized and tells the
 // difference in Baselines.
 package main
 

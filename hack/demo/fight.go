@@ -40,7 +40,7 @@ spec:
   minimumSeverity: Low
   action: Reconcile
   safety: {cooldown: 0s}
-  health: {stabilisation: 0s, timeout: 1m}
+  health: {stabilization: 0s, timeout: 1m}
   exceptions: {activeWriter: Allowed}
 `
 

@@ -55,7 +55,7 @@ spec:
   action: Reconcile
   strategy: Rolling
   safety: {maxConcurrent: 1, maxPerHour: 3, cooldown: 0s}
-  health: {stabilisation: 1s, timeout: 2m}
+  health: {stabilization: 1s, timeout: 2m}
   exceptions: {activeWriter: Allowed}
 `
 

@@ -148,7 +148,7 @@ func (s *story) removeContainer(ctx context.Context) error {
 }
 
 func (s *story) deployNewVersion(ctx context.Context) error {
-	s.heading("CI deploys a new version: authorised")
+	s.heading("CI deploys a new version: authorized")
 	s.say("Only what CI changes becomes the new baseline. The variable that %s adds now and\nthe port that %s added are not in CI's manifest: they stay drift, with their names.", otherHuman, human)
 	if err := s.asHuman(ctx, otherHuman, "set", "env", "deployment/web", "-c", "app", "DEBUG=1"); err != nil {
 		return err
@@ -162,13 +162,13 @@ func (s *story) deployNewVersion(ctx context.Context) error {
 	if err := s.await(ctx, "cart", "in sync", inSync); err != nil {
 		return err
 	}
-	if err := s.await(ctx, "web", "the new version authorised, the variable still drift", func(b *v1alpha1.Baseline) bool {
+	if err := s.await(ctx, "web", "the new version authorized, the variable still drift", func(b *v1alpha1.Baseline) bool {
 		variable, image := false, false
 		for _, f := range b.Status.Findings {
 			variable = variable || strings.Contains(f.Path, "[name=DEBUG]")
 			image = image || strings.HasSuffix(f.Path, "/image")
 		}
-		return variable && !image && b.Spec.Authorised.Number > 1
+		return variable && !image && b.Spec.Authorized.Number > 1
 	}); err != nil {
 		return err
 	}

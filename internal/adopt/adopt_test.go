@@ -163,7 +163,7 @@ func TestReport_ProposesWhomTheEvidenceNames(t *testing.T) {
 	}
 	for name, tc := range cases {
 		t.Run(name, func(t *testing.T) {
-			got := summarise(survey(t, tc.question, tc.existence, tc.objects...))
+			got := summarize(survey(t, tc.question, tc.existence, tc.objects...))
 			if diff := cmp.Diff(tc.want, got); diff != "" {
 				t.Errorf("report (-want +got):\n%s", diff)
 			}

@@ -48,7 +48,7 @@ func TestReport_JudgesAWriteOfMoreFieldsThanItKeeps(t *testing.T) {
 		})
 	}
 	trusted := survey(t, question(), Exists, object("shop", "web", stamped(ci), written("m", hour, manyFields(100))))
-	if trusted.Writes != (WriteCounts{Total: 1, Authorised: 1}) {
+	if trusted.Writes != (WriteCounts{Total: 1, Authorized: 1}) {
 		t.Errorf("by a trusted writer: %+v", trusted.Writes)
 	}
 }
@@ -65,7 +65,7 @@ func TestProposal_KeepsTheBoundsOfTheAPI(t *testing.T) {
 		}
 	})
 	r := survey(t, full, Exists, object("shop", "web", stamped(ci), written("m", hour, image)))
-	got := summarise(r)
+	got := summarize(r)
 	if len(got.Trusted) != maxAccounts || len(specOf(r).ExpectedWriters) != maxExpected {
 		t.Errorf("%d accounts and %d expected writers", len(got.Trusted), len(specOf(r).ExpectedWriters))
 	}
@@ -93,7 +93,7 @@ func TestProposal_OfAnExistingGuardKeepsItsModeAndAddsBesideItsRules(t *testing.
 		Trusted:  []string{"ci/deployer"},
 		Expected: []string{"autoscaler-2: kube-system/horizontal-pod-autoscaler [/spec/replicas]"},
 	}
-	if diff := cmp.Diff(want, summarise(r)); diff != "" {
+	if diff := cmp.Diff(want, summarize(r)); diff != "" {
 		t.Errorf("proposal (-want +got):\n%s", diff)
 	}
 }

@@ -145,7 +145,7 @@ type summary struct {
 	Undecided []string
 }
 
-func summarise(r Report) summary {
+func summarize(r Report) summary {
 	var s summary
 	spec := specOf(r)
 	for _, a := range spec.TrustedWriters.ServiceAccounts {

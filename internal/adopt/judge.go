@@ -86,7 +86,7 @@ func (s *Survey) judge(r *Report, w *pastWrite, rules specguard.Rules, accounts 
 		}
 	case drifting == 0 && !found.Created:
 		if dated {
-			r.Writes.Authorised++
+			r.Writes.Authorized++
 		}
 	case dated:
 		r.Writes.Drift++

@@ -8,7 +8,7 @@ import (
 	"github.com/plumbline-dev/plumbline/pkg/apis/plumbline/v1alpha1"
 )
 
-// known is a controller that is recognised by its field manager.
+// known is a controller that is recognized by its field manager.
 type known struct {
 	tool    string
 	account v1alpha1.ServiceAccountReference
@@ -26,7 +26,7 @@ var (
 	autoscalerAccount = account("kube-system", "horizontal-pod-autoscaler")
 )
 
-// deployers change objects because somebody authorised the change elsewhere, in
+// deployers change objects because somebody authorized the change elsewhere, in
 // Git as a rule. The account is the one of their usual installation; another one
 // is never guessed, for whoever can make service accounts could make one of that
 // name.

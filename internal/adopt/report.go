@@ -98,7 +98,7 @@ type Autoscaled struct {
 // managedFields, of which there is one per object, manager and way of writing.
 type WriteCounts struct {
 	Total      int `json:"total"`
-	Authorised int `json:"authorised"`
+	Authorized int `json:"authorized"`
 	Expected   int `json:"expected"`
 	Benign     int `json:"benign"`
 	Drift      int `json:"drift"`

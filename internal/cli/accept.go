@@ -38,10 +38,10 @@ func (a *app) acceptCommand() *cobra.Command {
 	var o acceptOptions
 	cmd := &cobra.Command{
 		Use:   "accept (TYPE/NAME ... | [TYPE] --all | -l SELECTOR | --since AGE | --by USER)",
-		Short: "Authorise what runs now",
-		Long: `Ask that what runs now becomes the authorised state of an object. The request
+		Short: "Authorize what runs now",
+		Long: `Ask that what runs now becomes the authorized state of an object. The request
 names the observed hash that is shown: if the object changes before the
-assessor sees the request, nothing is authorised. Accepting an object that is
+assessor sees the request, nothing is authorized. Accepting an object that is
 gone retires its Baseline; accepting an imported object that is in sync records
 that you vouch for it.
 

@@ -62,7 +62,7 @@ func refuse(b *v1alpha1.Baseline, named bool) (why string, quiet bool) {
 		return "", false
 	case standingInSync:
 		// Accepting an imported object makes it one that somebody vouches for.
-		if named && b.Spec.Authorised != nil && b.Spec.Authorised.Origin == v1alpha1.OriginImported && b.Status.Observed.Hash != "" {
+		if named && b.Spec.Authorized != nil && b.Spec.Authorized.Origin == v1alpha1.OriginImported && b.Status.Observed.Hash != "" {
 			return "", false
 		}
 		return "is in sync, nothing to accept", true
@@ -76,7 +76,7 @@ func refuse(b *v1alpha1.Baseline, named bool) (why string, quiet bool) {
 	return "its state is unknown: what was not read is not accepted", false
 }
 
-// bodyLost says that the authorised body can no longer be read, or was too large to be
+// bodyLost says that the authorized body can no longer be read, or was too large to be
 // kept. The running object can be read, and accepting it by name is the way out.
 func bodyLost(b *v1alpha1.Baseline) bool {
 	ready := meta.FindStatusCondition(b.Status.Conditions, v1alpha1.ConditionReady)
@@ -150,8 +150,8 @@ func judgeCleared(b *v1alpha1.Baseline, hash string, wasMissing bool) (settled, 
 	switch {
 	case meta.IsStatusConditionTrue(b.Status.Conditions, v1alpha1.ConditionAcceptRefused):
 		return settleRefused, meta.FindStatusCondition(b.Status.Conditions, v1alpha1.ConditionAcceptRefused).Message
-	case b.Spec.Authorised != nil && b.Spec.Authorised.Hash == hash:
-		return settleTaken, fmt.Sprintf("accepted (revision %d)", b.Spec.Authorised.Number)
+	case b.Spec.Authorized != nil && b.Spec.Authorized.Hash == hash:
+		return settleTaken, fmt.Sprintf("accepted (revision %d)", b.Spec.Authorized.Number)
 	case b.Status.Oversized != nil && b.Status.Oversized.Hash == hash:
 		return settleTaken, "accepted, and too large to be kept: its state is Unknown until it is smaller"
 	case b.Status.Oversized != nil && b.Status.Observed.Hash == hash:

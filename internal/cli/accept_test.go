@@ -25,7 +25,7 @@ import (
 func TestPlanAccept(t *testing.T) {
 	alice := func(age time.Duration) v1alpha1.Finding { return found("/spec/replicas", "1", "5", "alice", age) }
 	bob := found("/spec/paused", "false", "true", "bob", time.Minute)
-	imported := func(b *v1alpha1.Baseline) { b.Spec.Authorised.Origin = v1alpha1.OriginImported }
+	imported := func(b *v1alpha1.Baseline) { b.Spec.Authorized.Origin = v1alpha1.OriginImported }
 	lost := func(b *v1alpha1.Baseline) {
 		meta.SetStatusCondition(&b.Status.Conditions, metav1.Condition{Type: v1alpha1.ConditionReady, Status: metav1.ConditionUnknown, Reason: v1alpha1.ReasonBodyLost})
 	}
@@ -42,7 +42,7 @@ func TestPlanAccept(t *testing.T) {
 	}{
 		"drifted":                                   {baseline: baselineOf("a", drifted(bob)), accepted: true},
 		"missing, by the hash that says absent":     {baseline: fleet()[4].(*v1alpha1.Baseline), accepted: true},
-		"never authorised and drifted":              {baseline: baselineOf("a", drifted(bob), func(b *v1alpha1.Baseline) { b.Spec.Authorised = nil }), accepted: true},
+		"never authorized and drifted":              {baseline: baselineOf("a", drifted(bob), func(b *v1alpha1.Baseline) { b.Spec.Authorized = nil }), accepted: true},
 		"in sync":                                   {baseline: baselineOf("a"), why: "in sync", quiet: true},
 		"in sync and named":                         {baseline: baselineOf("a"), named: true, why: "in sync", quiet: true},
 		"imported, in sync and named":               {baseline: baselineOf("a", imported), named: true, accepted: true},
@@ -87,7 +87,7 @@ func TestSettlement(t *testing.T) {
 		return func(b *v1alpha1.Baseline) { b.Spec.Accept = &v1alpha1.AcceptRequest{Hash: hash, RequestedBy: by} }
 	}
 	now := func(hash string) func(*v1alpha1.Baseline) {
-		return func(b *v1alpha1.Baseline) { b.Spec.Authorised.Hash = hash }
+		return func(b *v1alpha1.Baseline) { b.Spec.Authorized.Hash = hash }
 	}
 	kept := func(oversized, observed string) func(*v1alpha1.Baseline) {
 		return func(b *v1alpha1.Baseline) {
@@ -106,10 +106,10 @@ func TestSettlement(t *testing.T) {
 		words               string
 	}{
 		"still asked for":                        {baseline: baselineOf("a", asked(hash, "alice")), want: settlePending},
-		"asked for, although authorised already": {baseline: baselineOf("a", asked(hash, "alice"), now(hash)), want: settlePending},
+		"asked for, although authorized already": {baseline: baselineOf("a", asked(hash, "alice"), now(hash)), want: settlePending},
 		"taken":                                  {baseline: baselineOf("a", now(hash)), want: settleTaken, words: "accepted (revision 3)"},
 		"cleared without being taken":            {baseline: baselineOf("a"), want: settleRefused, words: "changed before"},
-		"cleared, and never authorised":          {baseline: baselineOf("a", func(b *v1alpha1.Baseline) { b.Spec.Authorised = nil }), want: settleRefused, words: "changed before"},
+		"cleared, and never authorized":          {baseline: baselineOf("a", func(b *v1alpha1.Baseline) { b.Spec.Authorized = nil }), want: settleRefused, words: "changed before"},
 		"cleared, and the status is still to come": {
 			baseline: baselineOf("a", now(hash), func(b *v1alpha1.Baseline) { b.Generation, b.Status.ObservedGeneration = 3, 2 }), want: settlePending,
 		},

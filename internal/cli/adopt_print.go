@@ -143,8 +143,8 @@ func (a *app) printAutoscaled(r *adoption, o tableOptions) error {
 }
 
 func (a *app) printPastDrift(r *adoption, o tableOptions) error {
-	heading := fmt.Sprintf("Would have been drift since %s: %d of %s; %d authorised, %d expected, %d benign",
-		timestamp(r.From), r.Writes.Drift, plural.Of(r.Writes.Total, "write"), r.Writes.Authorised, r.Writes.Expected, r.Writes.Benign)
+	heading := fmt.Sprintf("Would have been drift since %s: %d of %s; %d authorized, %d expected, %d benign",
+		timestamp(r.From), r.Writes.Drift, plural.Of(r.Writes.Total, "write"), r.Writes.Authorized, r.Writes.Expected, r.Writes.Benign)
 	if r.Writes.NotJudged > 0 {
 		heading += fmt.Sprintf(", %d too many to be judged one by one", r.Writes.NotJudged)
 	}

@@ -129,7 +129,7 @@ func TestAdopt_BeginsWithTheGuardThatIsNamed(t *testing.T) {
 		"more than one guard":                         {args: []string{"guard", "a", "b"}, code: 1, want: "name one guard"},
 		"nothing trusted is proposed for kubectl":     {args: []string{"--kind", "deployment"}, want: "manager kubectl-edit   2         60m    a program that people write with"},
 		"what could not be read is said to be so":     {args: []string{"--kind", "deployment"}, want: "the installation"},
-		"the drift of the last day is counted":        {args: []string{"--kind", "deployment"}, want: ": 2 of 2 writes; 0 authorised, 0 expected, 0 benign"},
+		"the drift of the last day is counted":        {args: []string{"--kind", "deployment"}, want: ": 2 of 2 writes; 0 authorized, 0 expected, 0 benign"},
 		"writes before the span are not drift":        {args: []string{"--kind", "deployment", "--since", "30m"}, want: ": 0 of 0 writes"},
 		"wide shows the managers":                     {args: []string{"--kind", "deployment", "-o", "wide"}, want: "UNPROVEN-STAMP"},
 		"no headers are printed where none are asked": {args: []string{"--kind", "deployment", "--no-headers"}, want: "deployment.apps   shop   2"},

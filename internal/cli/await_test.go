@@ -21,7 +21,7 @@ import (
 // the first ones end without an answer.
 func TestAccept_WaitOutlivesItsWatch(t *testing.T) {
 	taken := func(b *v1alpha1.Baseline) {
-		b.Spec.Authorised.Hash, b.Spec.Authorised.Number = b.Spec.Accept.Hash, 4
+		b.Spec.Authorized.Hash, b.Spec.Authorized.Number = b.Spec.Accept.Hash, 4
 		b.Spec.Accept = nil
 	}
 	dropped := func(b *v1alpha1.Baseline) { b.Spec.Accept = nil }

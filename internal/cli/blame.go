@@ -18,9 +18,9 @@ func (a *app) blameCommand() *cobra.Command {
 	cmd := &cobra.Command{
 		Use:   "blame TYPE/NAME",
 		Short: "Show who made each change, and how that is known",
-		Long: `Show, for each difference from the authorised state, who made it, how that writer
+		Long: `Show, for each difference from the authorized state, who made it, how that writer
 stands to the guards, how the writer is known, when it was first seen, and the
-value before and after; then who authorised the object last.
+value before and after; then who authorized the object last.
 
 KNOWN-BY, from strong to weak: WriterStamp is stored with the object by the API
 server itself; Admission is the webhook's record of exactly this write;
@@ -47,7 +47,7 @@ type blameReport struct {
 	Namespace  string               `json:"namespace"`
 	State      v1alpha1.DriftState  `json:"state"`
 	Severity   *v1alpha1.Severity   `json:"severity,omitempty"`
-	Authorised *authorisedReport    `json:"authorised,omitempty"`
+	Authorized *authorizedReport    `json:"authorized,omitempty"`
 	Findings   []v1alpha1.Finding   `json:"findings"`
 	Total      int                  `json:"findingsTotal"`
 	Expected   []v1alpha1.Mask      `json:"expected,omitempty"`
@@ -84,7 +84,7 @@ func reportBlame(t target, b *v1alpha1.Baseline) blameReport {
 	}
 	return blameReport{
 		Object: t.String(), Namespace: b.Namespace, State: b.Status.State, Severity: b.Status.Severity,
-		Authorised: reportAuthorised(b), Findings: findings, Total: findingsTotal(b),
+		Authorized: reportAuthorized(b), Findings: findings, Total: findingsTotal(b),
 		Expected: b.Status.Masks, Contention: b.Status.Contention,
 	}
 }
@@ -121,9 +121,9 @@ func (a *app) blameHeader(b *v1alpha1.Baseline, r blameReport) string {
 	if b.Status.FirstSeen != nil && standing(b) != standingInSync {
 		head += ", since " + a.age(*b.Status.FirstSeen)
 	}
-	last := "Never authorised: nobody trusted has created it"
-	if r.Authorised != nil {
-		last = fmt.Sprintf("Last authorised by %s %s (revision %d, %s)", actorName(r.Authorised.By), a.ago(r.Authorised.At), r.Authorised.Revision, r.Authorised.Origin)
+	last := "Never authorized: nobody trusted has created it"
+	if r.Authorized != nil {
+		last = fmt.Sprintf("Last authorized by %s %s (revision %d, %s)", actorName(r.Authorized.By), a.ago(r.Authorized.At), r.Authorized.Revision, r.Authorized.Origin)
 	}
 	lines := []string{head, last}
 	if r.Contention != nil {

@@ -20,7 +20,7 @@ func TestBlame_BreakGlass(t *testing.T) {
 	b := baselineOf("web", drifted(
 		because(found("/spec/replicas", "1", "5", "alice", time.Hour), "incident 7"),
 		because(found("/spec/paused", "", "true", "alice", time.Hour), "incident 7"),
-		because(found("/spec/minReadySeconds", "", "1", "bob", time.Hour), "two\nlines \x1b[31mand colour"),
+		because(found("/spec/minReadySeconds", "", "1", "bob", time.Hour), "two\nlines \x1b[31mand color"),
 		found("/spec/template", "", "{}", "carol", time.Hour),
 	))
 	got := fakeCluster{objects: []client.Object{b}}.run(t, "", "blame", "deployment/web")

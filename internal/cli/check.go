@@ -26,14 +26,14 @@ func (a *app) checkCommand() *cobra.Command {
 	cmd := &cobra.Command{
 		Use:   "check (TYPE/NAME ... | [TYPE] --all | -l SELECTOR)",
 		Short: "Have objects checked now, and show their state",
-		Long: `Ask the assessor to read objects and compare them with what was authorised now,
+		Long: `Ask the assessor to read objects and compare them with what was authorized now,
 whatever their resync period says, wait for it, and show their state as status
 does. What is asked for is an annotation on the Baseline; the object is not
 touched.
 
 --exit-code answers as that of status.`,
 		Example: examples(
-			"# Is it as authorised, now", "%s check deploy/web",
+			"# Is it as authorized, now", "%s check deploy/web",
 			"# Check everything in the namespace, for a pipeline", "%s check --all --exit-code"),
 		RunE: func(cmd *cobra.Command, args []string) error {
 			err := a.check(cmd, args, o)

@@ -41,7 +41,7 @@ func (a *app) confirm(ctx context.Context, yes bool, q question) error {
 // agrees reads one answer; anything but yes is no.
 func agrees(ctx context.Context, in io.Reader) (bool, error) {
 	answer := make(chan string, 1)
-	go func() { // ends with the answer or the process: a read cannot be cancelled
+	go func() { // ends with the answer or the process: a read cannot be canceled
 		line, _ := bufio.NewReader(in).ReadString('\n')
 		answer <- strings.ToLower(strings.TrimSpace(line))
 	}()

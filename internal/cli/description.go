@@ -7,7 +7,7 @@ import (
 	"strings"
 )
 
-// description is text for people: labelled lines and indented ones. Whatever is
+// description is text for people: labeled lines and indented ones. Whatever is
 // put in, each call writes whole lines of its own and nothing that a terminal
 // would obey.
 type description struct{ text strings.Builder }

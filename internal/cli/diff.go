@@ -18,8 +18,8 @@ func (a *app) diffCommand() *cobra.Command {
 	var output string
 	cmd := &cobra.Command{
 		Use:   "diff TYPE/NAME",
-		Short: "Show what differs between the authorised and the live object",
-		Long: `Show, path by path, what differs between the authorised state of an object and
+		Short: "Show what differs between the authorized and the live object",
+		Long: `Show, path by path, what differs between the authorized state of an object and
 what runs now. Fields that the guards ignore are left out; fields that an
 expected writer moved are named at the end and do not count. Values that look
 like secrets are replaced by their rough length.
@@ -27,7 +27,7 @@ like secrets are replaced by their rough length.
 Exit status: 0 no differences were found. 1 differences were found.
 >1 the command failed.`,
 		Example: examples(
-			"# What is not as authorised", "%s diff deploy/web",
+			"# What is not as authorized", "%s diff deploy/web",
 			"# For a program", "%s diff deploy/web -o json"),
 		Annotations: map[string]string{troubleAnnotation: "diff"},
 		RunE: func(cmd *cobra.Command, args []string) error {
@@ -44,14 +44,14 @@ type diffReport struct {
 	Object     string            `json:"object"`
 	Namespace  string            `json:"namespace"`
 	Different  bool              `json:"different"`
-	Authorised *authorisedReport `json:"authorised,omitempty"`
+	Authorized *authorizedReport `json:"authorized,omitempty"`
 	Live       *liveReport       `json:"live,omitempty"`
 	Changes    []changeReport    `json:"changes"`
 	// Expected are differences by expected writers; they do not count.
 	Expected []maskReport `json:"expected,omitempty"`
 }
 
-type authorisedReport struct {
+type authorizedReport struct {
 	Revision int64           `json:"revision"`
 	By       string          `json:"by,omitempty"`
 	At       metav1.Time     `json:"at,omitzero"`
@@ -97,7 +97,7 @@ func (a *app) diff(cmd *cobra.Command, args []string, output string) error {
 	if err != nil {
 		return err
 	}
-	report, err := a.compareWithAuthorised(cmd.Context(), c, t)
+	report, err := a.compareWithAuthorized(cmd.Context(), c, t)
 	if err != nil {
 		return err
 	}
@@ -112,12 +112,12 @@ func (a *app) diff(cmd *cobra.Command, args []string, output string) error {
 	return err
 }
 
-func (a *app) compareWithAuthorised(ctx context.Context, c *cluster, t target) (diffReport, error) {
+func (a *app) compareWithAuthorized(ctx context.Context, c *cluster, t target) (diffReport, error) {
 	baseline, err := c.baseline(ctx, t)
 	if err != nil {
 		return diffReport{}, err
 	}
-	report := diffReport{Object: t.String(), Namespace: t.namespace, Authorised: reportAuthorised(baseline), Changes: []changeReport{}}
+	report := diffReport{Object: t.String(), Namespace: t.namespace, Authorized: reportAuthorized(baseline), Changes: []changeReport{}}
 	live, err := c.liveOf(ctx, t, baseline)
 	if err != nil {
 		return diffReport{}, err
@@ -125,13 +125,13 @@ func (a *app) compareWithAuthorised(ctx context.Context, c *cluster, t target) (
 	if live != nil {
 		report.Live = live.report()
 	}
-	if live == nil || baseline.Spec.Authorised == nil {
+	if live == nil || baseline.Spec.Authorized == nil {
 		report.compareWhole(baseline, live != nil)
 		return report, nil
 	}
-	revision, err := c.revision(ctx, baseline, baseline.Spec.Authorised.Number)
+	revision, err := c.revision(ctx, baseline, baseline.Spec.Authorized.Number)
 	if err != nil {
-		return diffReport{}, fmt.Errorf("reading the authorised state of %s: %w", t, err)
+		return diffReport{}, fmt.Errorf("reading the authorized state of %s: %w", t, err)
 	}
 	body, err := revisionBody(revision)
 	if err != nil {
@@ -146,21 +146,21 @@ func (a *app) compareWithAuthorised(ctx context.Context, c *cluster, t target) (
 
 // compareWhole is for an object that is gone or that nobody trusted has made.
 func (r *diffReport) compareWhole(b *v1alpha1.Baseline, exists bool) {
-	authorised := b.Spec.Authorised != nil && b.Status.RetiredAt == nil
+	authorized := b.Spec.Authorized != nil && b.Status.RetiredAt == nil
 	switch {
-	case exists && !authorised:
+	case exists && !authorized:
 		r.Different = true
 		r.Changes = append(r.Changes, changeReport{Operation: string(diff.Added)})
-	case !exists && authorised:
+	case !exists && authorized:
 		r.Different = true
 		r.Changes = append(r.Changes, changeReport{Operation: string(diff.Removed)})
 	}
 }
 
-func (r *diffReport) compareBodies(authorised, live []byte, gvk canon.GVK, x exclusions) error {
-	before, err := canon.Parse(authorised, gvk)
+func (r *diffReport) compareBodies(authorized, live []byte, gvk canon.GVK, x exclusions) error {
+	before, err := canon.Parse(authorized, gvk)
 	if err != nil {
-		return fmt.Errorf("reading the authorised body of %s: %w", r.Object, err)
+		return fmt.Errorf("reading the authorized body of %s: %w", r.Object, err)
 	}
 	defer before.Release()
 	after, err := canon.Parse(live, gvk)
@@ -212,14 +212,14 @@ func reportChanges(changes []diff.Change) []changeReport {
 	return reports
 }
 
-func reportAuthorised(b *v1alpha1.Baseline) *authorisedReport {
-	authorised := b.Spec.Authorised
-	if authorised == nil {
+func reportAuthorized(b *v1alpha1.Baseline) *authorizedReport {
+	authorized := b.Spec.Authorized
+	if authorized == nil {
 		return nil
 	}
-	return &authorisedReport{
-		Revision: authorised.Number, By: authorised.By, At: authorised.At,
-		Origin: authorised.Origin, Hash: authorised.Hash,
+	return &authorizedReport{
+		Revision: authorized.Number, By: authorized.By, At: authorized.At,
+		Origin: authorized.Origin, Hash: authorized.Hash,
 	}
 }
 

@@ -15,35 +15,35 @@ import (
 
 // SGR sequences, as diff --color has them.
 const (
-	colourRemoved = "\x1b[31m"
-	colourAdded   = "\x1b[32m"
-	colourPlace   = "\x1b[36m"
-	colourHeader  = "\x1b[1m"
-	colourReset   = "\x1b[0m"
+	colorRemoved = "\x1b[31m"
+	colorAdded   = "\x1b[32m"
+	colorPlace   = "\x1b[36m"
+	colorHeader  = "\x1b[1m"
+	colorReset   = "\x1b[0m"
 )
 
-// diffWriter writes lines, coloured on a terminal.
+// diffWriter writes lines, colored on a terminal.
 type diffWriter struct {
 	strings.Builder
-	colour bool
+	color bool
 }
 
-func (w *diffWriter) line(colour, text string) {
+func (w *diffWriter) line(color, text string) {
 	text = printable(text)
-	if w.colour && colour != "" {
-		text = colour + text + colourReset
+	if w.color && color != "" {
+		text = color + text + colorReset
 	}
 	w.WriteString(text + "\n")
 }
 
 func (a *app) renderDiff(r diffReport) string {
-	w := &diffWriter{colour: printers.AllowsColorOutput(a.Out)}
+	w := &diffWriter{color: printers.AllowsColorOutput(a.Out)}
 	if !r.Different && len(r.Expected) == 0 {
 		return ""
 	}
 	if r.Different {
-		w.line(colourHeader, "--- "+r.Object+"  "+a.authorisedWords(r.Authorised))
-		w.line(colourHeader, "+++ "+r.Object+"  "+liveWords(r.Live))
+		w.line(colorHeader, "--- "+r.Object+"  "+a.authorizedWords(r.Authorized))
+		w.line(colorHeader, "+++ "+r.Object+"  "+liveWords(r.Live))
 	}
 	w.changes(r.Changes)
 	for _, mask := range r.Expected {
@@ -52,11 +52,11 @@ func (a *app) renderDiff(r diffReport) string {
 	return w.String()
 }
 
-func (a *app) authorisedWords(r *authorisedReport) string {
+func (a *app) authorizedWords(r *authorizedReport) string {
 	if r == nil {
-		return "never authorised"
+		return "never authorized"
 	}
-	return fmt.Sprintf("authorised (revision %d, by %s, %s)", r.Revision, actorName(r.By), a.ago(r.At))
+	return fmt.Sprintf("authorized (revision %d, by %s, %s)", r.Revision, actorName(r.By), a.ago(r.At))
 }
 
 func liveWords(r *liveReport) string {
@@ -80,14 +80,14 @@ func (w *diffWriter) changes(changes []changeReport) {
 		case change.Path == "" && change.Operation == string(diff.Removed):
 			place += " is gone, and nobody trusted has removed it"
 		}
-		w.line(colourPlace, place)
-		w.value(colourRemoved, "-", change.Before)
-		w.value(colourAdded, "+", change.After)
+		w.line(colorPlace, place)
+		w.value(colorRemoved, "-", change.Before)
+		w.value(colorAdded, "+", change.After)
 	}
 }
 
 // value writes objects and lists over several lines, scalars on one.
-func (w *diffWriter) value(colour, sign, value string) {
+func (w *diffWriter) value(color, sign, value string) {
 	if value == "" {
 		return
 	}
@@ -97,7 +97,7 @@ func (w *diffWriter) value(colour, sign, value string) {
 		indented.WriteString(value)
 	}
 	for line := range strings.SplitSeq(indented.String(), "\n") {
-		w.line(colour, sign+line)
+		w.line(color, sign+line)
 	}
 }
 
@@ -105,9 +105,9 @@ func (a *app) renderRevisionDiff(r diffReport, from, to string) string {
 	if !r.Different {
 		return ""
 	}
-	w := &diffWriter{colour: printers.AllowsColorOutput(a.Out)}
-	w.line(colourHeader, "--- "+r.Object+"  revision "+from)
-	w.line(colourHeader, "+++ "+r.Object+"  revision "+to)
+	w := &diffWriter{color: printers.AllowsColorOutput(a.Out)}
+	w.line(colorHeader, "--- "+r.Object+"  revision "+from)
+	w.line(colorHeader, "+++ "+r.Object+"  revision "+to)
 	w.changes(r.Changes)
 	return w.String()
 }

@@ -1,6 +1,6 @@
 // SPDX-License-Identifier: Apache-2.0
 
-// Package cli is kubectl plumbline: it shows what was authorised, what runs and
+// Package cli is kubectl plumbline: it shows what was authorized, what runs and
 // who made the difference, and it asks for acceptance.
 //
 // Start at [Run], which builds the command tree and turns an error into

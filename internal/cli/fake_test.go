@@ -86,18 +86,18 @@ func (f fakeCluster) run(t *testing.T, stdin string, args ...string) answer {
 	return finish(a.run(t.Context(), args))
 }
 
-// baselineOf is an authorised Deployment in sync; change alters it.
+// baselineOf is an authorized Deployment in sync; change alters it.
 func baselineOf(name string, change ...func(*v1alpha1.Baseline)) *v1alpha1.Baseline {
 	b := &v1alpha1.Baseline{
 		ObjectMeta: metav1.ObjectMeta{Namespace: "shop", Name: specguard.BaselineName("deployments", "apps", name), UID: "uid-" + "b"},
 		Spec: v1alpha1.BaselineSpec{
 			Target: v1alpha1.BaselineTarget{APIVersion: "apps/v1", Kind: "Deployment", Name: name},
-			Authorised: &v1alpha1.AuthorisedState{
-				Hash: "pl1:sha256:authorised", Number: 3, By: "system:serviceaccount:ci:deployer", At: before(2 * time.Hour), Origin: v1alpha1.OriginCreated,
+			Authorized: &v1alpha1.AuthorizedState{
+				Hash: "pl1:sha256:authorized", Number: 3, By: "system:serviceaccount:ci:deployer", At: before(2 * time.Hour), Origin: v1alpha1.OriginCreated,
 			},
 		},
 		Status: v1alpha1.BaselineStatus{
-			State: v1alpha1.StateInSync, Observed: v1alpha1.ObservedState{Hash: "pl1:sha256:authorised"}, Guards: []string{"SpecGuard/apps"},
+			State: v1alpha1.StateInSync, Observed: v1alpha1.ObservedState{Hash: "pl1:sha256:authorized"}, Guards: []string{"SpecGuard/apps"},
 		},
 	}
 	for _, c := range change {
@@ -147,7 +147,7 @@ func revisionOf(t *testing.T, b *v1alpha1.Baseline, number int64, body string) *
 	return &v1alpha1.BaselineRevision{
 		ObjectMeta: metav1.ObjectMeta{Namespace: b.Namespace, Name: specguard.RevisionName(b.Name, number)},
 		Spec: v1alpha1.BaselineRevisionSpec{
-			Baseline: b.Name, Number: number, Hash: "pl1:sha256:authorised", By: "ci", At: before(time.Hour),
+			Baseline: b.Name, Number: number, Hash: "pl1:sha256:authorized", By: "ci", At: before(time.Hour),
 			Encoding: v1alpha1.BodyEncodingZstd, Body: encoder.EncodeAll([]byte(body), nil), Size: int64(len(body)),
 		},
 	}

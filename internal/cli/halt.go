@@ -34,7 +34,7 @@ func (a *app) haltCommand() *cobra.Command {
 		Use:   "halt (ENVIRONMENT ... | --all-environments) --reason REASON",
 		Short: "Stop all remediation of an Environment at once",
 		Long: `Stop everything that puts drift back in an Environment, or in the whole cluster:
-nothing more is granted, and plans that have not ended are cancelled. It is
+nothing more is granted, and plans that have not ended are canceled. It is
 written into the RemediationLedger, which the executor reads before each write.
 It holds until unhalt.`,
 		Example: examples(
@@ -58,7 +58,7 @@ func (a *app) unhaltCommand() *cobra.Command {
 	cmd := &cobra.Command{
 		Use:   "unhalt (ENVIRONMENT ... | --all-environments)",
 		Short: "Let remediation go on after a halt",
-		Long: `Take a halt back. Plans that it cancelled stay cancelled; while the drift lasts,
+		Long: `Take a halt back. Plans that it canceled stay canceled; while the drift lasts,
 active policies make new ones.`,
 		Example:           examples("# Go on", "%s unhalt production"),
 		RunE:              func(cmd *cobra.Command, args []string) error { return a.setHalt(cmd, args, o, false) },

@@ -28,16 +28,16 @@ func (a *app) historyCommand() *cobra.Command {
 	var o historyOptions
 	cmd := &cobra.Command{
 		Use:   "history TYPE/NAME",
-		Short: "Show the authorised states of an object",
-		Long: `Show the authorised states of an object that are still kept, newest first: who
-authorised each, when, and its hash. The newest is what the object is compared
+		Short: "Show the authorized states of an object",
+		Long: `Show the authorized states of an object that are still kept, newest first: who
+authorized each, when, and its hash. The newest is what the object is compared
 with.
 
 --revision prints the body of one as YAML, or JSON with -o json: everything but
 apiVersion, kind, metadata and status, in canonical order, unredacted. --diff
 compares two, with values that look like secrets redacted.`,
 		Example: examples(
-			"# Who authorised what, when", "%s history deploy/web",
+			"# Who authorized what, when", "%s history deploy/web",
 			"# The body of revision 3", "%s history deploy/web --revision 3",
 			"# What changed from 2 to 3", "%s history deploy/web --diff 2..3"),
 		RunE: func(cmd *cobra.Command, args []string) error {
@@ -94,7 +94,7 @@ func (a *app) history(cmd *cobra.Command, args []string, o historyOptions) error
 type revisionReport struct {
 	Revision   int64       `json:"revision"`
 	Name       string      `json:"name"`
-	Authorised bool        `json:"authorised"`
+	Authorized bool        `json:"authorized"`
 	By         string      `json:"by,omitempty"`
 	At         metav1.Time `json:"at"`
 	Hash       string      `json:"hash"`
@@ -110,7 +110,7 @@ func (a *app) printHistory(cmd *cobra.Command, c *cluster, t target, b *v1alpha1
 	for i := range revisions {
 		s := &revisions[i].Spec
 		reports = append(reports, revisionReport{
-			Revision: s.Number, Name: revisions[i].Name, Authorised: s.Number == b.Spec.Authorised.Number,
+			Revision: s.Number, Name: revisions[i].Name, Authorized: s.Number == b.Spec.Authorized.Number,
 			By: s.By, At: s.At, Hash: s.Hash, Size: s.Size,
 		})
 	}
@@ -118,14 +118,14 @@ func (a *app) printHistory(cmd *cobra.Command, c *cluster, t target, b *v1alpha1
 		return a.printStructured(o.output, map[string]any{"object": t.String(), "namespace": b.Namespace, "items": reports})
 	}
 	if len(reports) == 0 {
-		_, err := fmt.Fprintf(a.ErrOut, "No authorised state of %s found: nobody trusted has created it.\n", t)
+		_, err := fmt.Fprintf(a.ErrOut, "No authorized state of %s found: nobody trusted has created it.\n", t)
 		return err
 	}
 	rows := make([][]any, 0, len(reports))
 	for _, r := range reports {
 		mark := ""
-		if r.Authorised {
-			mark = "authorised"
+		if r.Authorized {
+			mark = "authorized"
 		}
 		rows = append(rows, []any{strconv.FormatInt(r.Revision, 10), actorName(r.By), a.age(r.At), r.Hash, strconv.FormatInt(r.Size, 10), mark, timestamp(r.At)})
 	}

@@ -66,7 +66,7 @@ newest first: whose they are, how far they are, and what they wait for.`,
 // comes first.
 var phases = []v1alpha1.PlanPhase{
 	v1alpha1.PlanRunning, v1alpha1.PlanSealing, v1alpha1.PlanPaused, v1alpha1.PlanDeferred, v1alpha1.PlanScheduled, v1alpha1.PlanCreated,
-	v1alpha1.PlanFailed, v1alpha1.PlanSkipped, v1alpha1.PlanPartialSuccess, v1alpha1.PlanSucceeded, v1alpha1.PlanCancelled, v1alpha1.PlanSuperseded,
+	v1alpha1.PlanFailed, v1alpha1.PlanSkipped, v1alpha1.PlanPartialSuccess, v1alpha1.PlanSucceeded, v1alpha1.PlanCanceled, v1alpha1.PlanSuperseded,
 }
 
 func phaseNames() []string {
@@ -163,7 +163,7 @@ func (a *app) printPlans(plans []v1alpha1.RemediationPlan, namespace string, o *
 	if err := a.printTable(tableOptions{wide: wide, noHeaders: o.noHeaders}, columns, rows); err != nil || o.noHeaders {
 		return err
 	}
-	return a.print("\n", summarisePlans(plans), "\n")
+	return a.print("\n", summarizePlans(plans), "\n")
 }
 
 // waitingWidth is how much of what a plan waits for a table shows without -o wide.
@@ -198,7 +198,7 @@ func worstLevel(targets []v1alpha1.PlanTarget) v1alpha1.SeverityLevel {
 	return worst
 }
 
-func summarisePlans(plans []v1alpha1.RemediationPlan) string {
+func summarizePlans(plans []v1alpha1.RemediationPlan) string {
 	counts := map[v1alpha1.PlanPhase]int{}
 	for i := range plans {
 		counts[phaseOf(&plans[i])]++

@@ -33,7 +33,7 @@ func TestPlanControl_Asks(t *testing.T) {
 			plan: []func(*v1alpha1.RemediationPlan){inPhase(v1alpha1.PlanRunning)}, args: []string{"pause", "--reason", "INC-9"},
 			stdout: "shop/p asked to pause\n", want: &v1alpha1.PlanControl{Verb: v1alpha1.PlanPause, RequestedBy: "alice", Reason: "INC-9"},
 		},
-		"a plan that nobody has taken yet is cancelled": {
+		"a plan that nobody has taken yet is canceled": {
 			args: []string{"cancel"}, stdout: "shop/p asked to cancel\n", want: &v1alpha1.PlanControl{Verb: v1alpha1.PlanCancel, RequestedBy: "alice"},
 		},
 		"a pause is turned into a cancellation, and its reason goes": {
@@ -66,8 +66,8 @@ func TestPlanControl_Asks(t *testing.T) {
 		"what is paused already is so": {
 			plan: paused, args: []string{"pause"}, stdout: "shop/p is paused already, by bob\n",
 		},
-		"what is cancelled already is so": {
-			plan: []func(*v1alpha1.RemediationPlan){inPhase(v1alpha1.PlanCancelled)}, args: []string{"cancel"}, stdout: "shop/p is cancelled already\n",
+		"what is canceled already is so": {
+			plan: []func(*v1alpha1.RemediationPlan){inPhase(v1alpha1.PlanCanceled)}, args: []string{"cancel"}, stdout: "shop/p is canceled already\n",
 		},
 		"what runs already is not executed": {
 			plan: []func(*v1alpha1.RemediationPlan){inPhase(v1alpha1.PlanRunning)}, args: []string{"execute"}, stdout: "shop/p is running already\n",
@@ -79,9 +79,9 @@ func TestPlanControl_Asks(t *testing.T) {
 			plan: []func(*v1alpha1.RemediationPlan){inPhase(v1alpha1.PlanSucceeded)}, args: []string{"pause"}, code: 1,
 			stderr: "error: shop/p was not paused: it has ended as Succeeded 4m ago\n",
 		},
-		"nor cancelled": {
+		"nor canceled": {
 			plan: []func(*v1alpha1.RemediationPlan){inPhase(v1alpha1.PlanFailed)}, args: []string{"cancel"}, code: 1,
-			stderr: "error: shop/p was not cancelled: it has ended as Failed 4m ago\n",
+			stderr: "error: shop/p was not canceled: it has ended as Failed 4m ago\n",
 		},
 		"a cancellation is not taken back": {
 			plan: []func(*v1alpha1.RemediationPlan){inPhase(v1alpha1.PlanRunning), asked(v1alpha1.PlanCancel, "bob", "")}, args: []string{"resume"}, code: 1,
@@ -89,7 +89,7 @@ func TestPlanControl_Asks(t *testing.T) {
 		},
 		"a plan that a halt ends goes on ending": {
 			plan: []func(*v1alpha1.RemediationPlan){eventful}, args: []string{"execute"}, code: 1,
-			stderr: "error: shop/p was not executed: it is ending as Cancelled\n",
+			stderr: "error: shop/p was not executed: it is ending as Canceled\n",
 		},
 		"what is not paused is not resumed": {
 			plan: []func(*v1alpha1.RemediationPlan){inPhase(v1alpha1.PlanRunning)}, args: []string{"resume"}, code: 1,
@@ -127,7 +127,7 @@ func TestPlanControl_SeveralPlansAreEachAnsweredFor(t *testing.T) {
 	got := f.run(t, "", "plan", "cancel", "a", "b", "c", "--wait", "0s")
 	want := answer{
 		Code: 1, Stdout: "shop/a asked to cancel\n",
-		Stderr: "error: shop/b was not cancelled: it has ended as Failed 4m ago\nError from server (NotFound): remediationplans.plumbline.dev \"c\" not found\n",
+		Stderr: "error: shop/b was not canceled: it has ended as Failed 4m ago\nError from server (NotFound): remediationplans.plumbline.dev \"c\" not found\n",
 	}
 	if diff := cmp.Diff(want, got); diff != "" {
 		t.Errorf("(-want +got):\n%s", diff)
@@ -206,8 +206,8 @@ func TestPlanControl_WaitsForTheExecutor(t *testing.T) {
 	}{
 		"paused":                         {"pause", becomes(v1alpha1.PlanPaused, ""), 0, "shop/p paused\n"},
 		"ended before the pause":         {"pause", becomes(v1alpha1.PlanSucceeded, ""), 1, "shop/p was not paused: it ended as Succeeded before"},
-		"cancelled":                      {"cancel", becomes(v1alpha1.PlanCancelled, ""), 0, "shop/p cancelled\n"},
-		"ended before the cancellation":  {"cancel", becomes(v1alpha1.PlanFailed, ""), 1, "shop/p was not cancelled: it ended as Failed before"},
+		"canceled":                       {"cancel", becomes(v1alpha1.PlanCanceled, ""), 0, "shop/p canceled\n"},
+		"ended before the cancellation":  {"cancel", becomes(v1alpha1.PlanFailed, ""), 1, "shop/p was not canceled: it ended as Failed before"},
 		"executed, and runs":             {"execute", becomes(v1alpha1.PlanRunning, ""), 0, "shop/p executed: Running\n"},
 		"executed, and a limit holds it": {"execute", becomes(v1alpha1.PlanDeferred, "10 of 10 in the last hour"), 0, "shop/p executed; it waits: 10 of 10 in the last hour\n"},
 		"executed, and has ended":        {"execute", becomes(v1alpha1.PlanPartialSuccess, ""), 0, "shop/p executed, and ended as PartialSuccess\n"},

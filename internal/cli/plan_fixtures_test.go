@@ -92,7 +92,7 @@ func eventful(p *v1alpha1.RemediationPlan) {
 	p.Spec.Plan.ScheduledFor = new(before(8 * time.Minute))
 	p.Spec.Plan.LeftOut = []v1alpha1.LeftOut{{Baseline: "deployments.apps.db", Reason: "BlastRadius", Message: "one operation has at most 3 targets, and they are taken"}}
 	p.Spec.Plan.LeftOutTotal, p.Spec.Plan.DriftReportID = 7, "4b1d0f5e9c2a7d3386f0a1c5e2b49d70"
-	p.Status.EndingAs, p.Status.EndedBy, p.Status.EndedReason = v1alpha1.PlanCancelled, "carol", "INC-9 goes first"
+	p.Status.EndingAs, p.Status.EndedBy, p.Status.EndedReason = v1alpha1.PlanCanceled, "carol", "INC-9 goes first"
 	p.Status.StartedAt = new(before(5 * time.Minute))
 	p.Status.Counts = v1alpha1.PlanCounts{Total: 3, Succeeded: 1, Failed: 1}
 	p.Status.Steps = []v1alpha1.PlanStep{

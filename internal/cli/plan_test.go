@@ -38,7 +38,7 @@ func allPlans() []client.Object {
 		planOf("succeeded", inPhase(v1alpha1.PlanSucceeded)),
 		planOf("partial", inPhase(v1alpha1.PlanPartialSuccess)),
 		planOf("failed", inPhase(v1alpha1.PlanFailed), younger),
-		planOf("cancelled", inPhase(v1alpha1.PlanCancelled)),
+		planOf("canceled", inPhase(v1alpha1.PlanCanceled)),
 		planOf("superseded", inPhase(v1alpha1.PlanSuperseded)),
 	)
 }

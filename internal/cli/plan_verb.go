@@ -45,9 +45,9 @@ alone (trigger Manual) goes on with "plan execute".`,
 		examples: examples("# Go on", "%s plan resume production-3f9c2a"),
 	}
 	cancelVerb = planVerb{
-		name: "cancel", verb: v1alpha1.PlanCancel, done: "cancelled",
+		name: "cancel", verb: v1alpha1.PlanCancel, done: "canceled",
 		short: "End plans; no write follows",
-		long: `Ask the executor to end plans. Cancelled is told only when it is certain that no
+		long: `Ask the executor to end plans. Canceled is told only when it is certain that no
 write of the plan can be stored any more; after a creation whose answer was lost
 that takes a minute. What has been written stays. A cancellation is not taken
 back, and the policy leaves this very drift alone from then on.`,
@@ -62,8 +62,8 @@ func (v planVerb) already(p *v1alpha1.RemediationPlan) string {
 	control := p.Spec.Control
 	switch v.verb {
 	case v1alpha1.PlanCancel:
-		if p.Status.Phase == v1alpha1.PlanCancelled {
-			return "is cancelled already"
+		if p.Status.Phase == v1alpha1.PlanCanceled {
+			return "is canceled already"
 		}
 	case v1alpha1.PlanPause:
 		if p.Status.Phase == v1alpha1.PlanPaused && control.Verb == v1alpha1.PlanPause {
@@ -108,8 +108,8 @@ func (v planVerb) settlement(p, asked *v1alpha1.RemediationPlan, deleted bool) (
 	switch {
 	case deleted:
 		return settleRefused, "it was deleted meanwhile"
-	case v.verb == v1alpha1.PlanCancel && p.Status.Phase == v1alpha1.PlanCancelled:
-		return settleTaken, "cancelled"
+	case v.verb == v1alpha1.PlanCancel && p.Status.Phase == v1alpha1.PlanCanceled:
+		return settleTaken, "canceled"
 	case planEnded(p) && (v.verb == v1alpha1.PlanCancel || v.verb == v1alpha1.PlanPause):
 		return settleRefused, fmt.Sprintf("it ended as %s before", p.Status.Phase)
 	case planEnded(p):

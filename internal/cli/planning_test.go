@@ -71,15 +71,15 @@ func shop(t *testing.T, change ...func(*v1alpha1.RemediationPolicy)) fakeCluster
 		must(t, err)
 		return string(h)
 	}
-	authorised := hash(liveBody(t, authorisedSpec))
+	authorized := hash(liveBody(t, authorizedSpec))
 	web := baselineOf("web", drifted(found("/spec/replicas", "1", "5", "bob", time.Hour), found("/spec/template/spec/containers/[name=app]/image", `"nginx:1.27"`, `"nginx:1.28"`, "bob", time.Hour)), func(b *v1alpha1.Baseline) {
-		b.Spec.Authorised.Hash, b.Spec.Authorised.Revision = authorised, "deployments.apps.web-3"
+		b.Spec.Authorized.Hash, b.Spec.Authorized.Revision = authorized, "deployments.apps.web-3"
 		b.Status.Observed = v1alpha1.ObservedState{Hash: hash(live), FullHash: hash(live), UID: "u"}
 		b.Status.Severity.Urgency = v1alpha1.UrgencyNormal
 		b.Status.Severity.Factors = []v1alpha1.SeverityFactor{{Name: "DriftType", Score: 80, Weight: 30}, {Name: "DriftAge", Score: 50, Weight: 25}}
 	})
-	revision := revisionOf(t, web, 3, `{"spec":`+authorisedSpec+`}`)
-	revision.Spec.Hash = authorised
+	revision := revisionOf(t, web, 3, `{"spec":`+authorizedSpec+`}`)
+	revision.Spec.Hash = authorized
 	object := &unstructured.Unstructured{}
 	must(t, json.Unmarshal([]byte(live), &object.Object))
 	object.SetNamespace("shop")

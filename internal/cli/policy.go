@@ -99,7 +99,7 @@ func (a *app) printPolicies(policies []v1alpha1.RemediationPolicy, o *policyList
 	if err := a.printTable(tableOptions{wide: wide, noHeaders: o.noHeaders}, columns, rows); err != nil || o.noHeaders {
 		return err
 	}
-	return a.print("\n", summarisePolicies(policies), "\n")
+	return a.print("\n", summarizePolicies(policies), "\n")
 }
 
 func (a *app) policyRow(p *v1alpha1.RemediationPolicy, wide bool) []any {
@@ -136,7 +136,7 @@ func limitWords(s *v1alpha1.RemediationSafety) string {
 	return fmt.Sprintf("%d at once, %d/h, %d/d", s.MaxConcurrent, s.MaxPerHour, s.MaxPerDay)
 }
 
-func summarisePolicies(policies []v1alpha1.RemediationPolicy) string {
+func summarizePolicies(policies []v1alpha1.RemediationPolicy) string {
 	counts := map[v1alpha1.PolicyMode]int{}
 	for i := range policies {
 		counts[modeOfPolicy(&policies[i])]++

@@ -54,7 +54,7 @@ makes no plans. To stop what is under way at once, use halt.`,
 		name: "halt", mode: v1alpha1.PolicyModeHalted, done: "halted",
 		short: "Stop a policy at once, also what is under way",
 		long: `Set the mode of a policy to Halted: no plans are made, and those that have not
-ended are cancelled. To stop everything in an Environment, use "halt".`,
+ended are canceled. To stop everything in an Environment, use "halt".`,
 		examples: examples("# Stop now", "%s policy halt production"),
 	}
 )

@@ -26,7 +26,7 @@ func (a *app) planPreviewCommand() *cobra.Command {
 		Short: "Show what a policy would do now, and try it as a dry run",
 		Long: `Show the plans that a policy would make now, whatever its mode: the same decision
 as the assessor's, from what you may read. Each write is then tried as a server
-side dry run with your rights: whether it leads to the authorised state, what it
+side dry run with your rights: whether it leads to the authorized state, what it
 changes, and who refuses it. Nothing is stored.
 
 The executor writes as its own service account, which a guard in mode Deny lets
@@ -275,11 +275,11 @@ func previewVerdict(r *previewReport) string {
 	case total == 0:
 		return "Nothing would be written."
 	case good == total && total == 1:
-		return "The write would lead to the authorised state. Nothing was stored."
+		return "The write would lead to the authorized state. Nothing was stored."
 	case good == total:
-		return fmt.Sprintf("All %d writes would lead to the authorised state. Nothing was stored.", total)
+		return fmt.Sprintf("All %d writes would lead to the authorized state. Nothing was stored.", total)
 	}
-	return fmt.Sprintf("%d of %d writes would lead to the authorised state. Nothing was stored.", good, total)
+	return fmt.Sprintf("%d of %d writes would lead to the authorized state. Nothing was stored.", good, total)
 }
 
 // oneLine is for texts of others that go over several lines.

@@ -56,9 +56,9 @@ func (o tryOutcome) mark() string {
 func (o tryOutcome) words() string {
 	switch o {
 	case outcomeConverges:
-		return "leads to the authorised state"
+		return "leads to the authorized state"
 	case outcomeDiverges:
-		return "would not lead to the authorised state"
+		return "would not lead to the authorized state"
 	case outcomeRefused:
 		return "refused"
 	case outcomeForbidden:
@@ -258,8 +258,8 @@ func (t *tryer) standard(ctx context.Context, namespace string, target *v1alpha1
 	if s.Desired, err = t.world.Body(ctx, namespace, target.Revision); err != nil {
 		return nil, err
 	}
-	if authorised := baseline.Spec.Authorised; authorised != nil && len(s.Masks) > 0 {
-		if s.Authorised, err = t.world.Body(ctx, namespace, authorised.Revision); err != nil {
+	if authorized := baseline.Spec.Authorized; authorized != nil && len(s.Masks) > 0 {
+		if s.Authorized, err = t.world.Body(ctx, namespace, authorized.Revision); err != nil {
 			return nil, err
 		}
 	}

@@ -41,7 +41,7 @@ func (a *app) remediateCommand() *cobra.Command {
 makes a plan in your name with the planner of the policy: its action, its limits, its
 brakes and its exceptions hold. Your word stands for the trigger, the schedule, the
 minimum severity and both bounds of the age; and for the decision of a person, after
-three plans in vain or a cancelled one. The plan writes an object only if you may, and
+three plans in vain or a canceled one. The plan writes an object only if you may, and
 the author of the policy may too.
 
 The request names the state that runs now: an object that changes before the plan is
@@ -193,7 +193,7 @@ func (c *cluster) remediationRequest(ctx context.Context, baselines []v1alpha1.B
 	return request, nil
 }
 
-// revisionName names an authorised state that is kept. Where the user may not read bodies,
+// revisionName names an authorized state that is kept. Where the user may not read bodies,
 // the assessor tells whether it is.
 func (c *cluster) revisionName(ctx context.Context, b *v1alpha1.Baseline, number int64) (string, error) {
 	_, err := c.revision(ctx, b, number)

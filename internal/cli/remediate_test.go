@@ -89,8 +89,8 @@ func TestRemediate_Asks(t *testing.T) {
 			stdout: "shop/deployment.apps/web is in plan p\n", stderr: "error: shop/p: begun, and ended as Failed\n",
 		},
 		"a plan that somebody cancels meanwhile is one": {
-			plan: inPhase(v1alpha1.PlanCancelled), answer: planned, args: []string{"deployment/web"}, code: 1,
-			stdout: "shop/deployment.apps/web is in plan p\n", stderr: "error: shop/p: begun, and ended as Cancelled\n",
+			plan: inPhase(v1alpha1.PlanCanceled), answer: planned, args: []string{"deployment/web"}, code: 1,
+			stdout: "shop/deployment.apps/web is in plan p\n", stderr: "error: shop/p: begun, and ended as Canceled\n",
 		},
 		"a plan that no executor takes": {
 			answer: planned, args: []string{"deployment/web", "--wait", "50ms"}, code: 1,

@@ -21,7 +21,7 @@ func fleet() []client.Object {
 	retired := before(time.Minute)
 	return []client.Object{
 		baselineOf("calm"),
-		baselineOf("imported", func(b *v1alpha1.Baseline) { b.Spec.Authorised.Origin = v1alpha1.OriginImported }),
+		baselineOf("imported", func(b *v1alpha1.Baseline) { b.Spec.Authorized.Origin = v1alpha1.OriginImported }),
 		baselineOf("web", drifted(found("/spec/replicas", "1", "5", "alice", 5*time.Minute), found("/spec/paused", "", "true", "", time.Minute))),
 		baselineOf("fought", drifted(found("/spec/replicas", "1", "5", "bob", time.Hour)), func(b *v1alpha1.Baseline) {
 			b.Status.Severity = &v1alpha1.Severity{Level: v1alpha1.SeverityCritical, Score: 92}
@@ -33,7 +33,7 @@ func fleet() []client.Object {
 			b.Status.Findings = []v1alpha1.Finding{found("", "{}", "", "bob", time.Minute)}
 		}),
 		baselineOf("unread", state(v1alpha1.StateUnknown)),
-		baselineOf("new", state(""), func(b *v1alpha1.Baseline) { b.Spec.Authorised = nil }),
+		baselineOf("new", state(""), func(b *v1alpha1.Baseline) { b.Spec.Authorized = nil }),
 		baselineOf("retired", func(b *v1alpha1.Baseline) { b.Status.RetiredAt = &retired }),
 	}
 }
@@ -100,11 +100,11 @@ func inNamespaceOf(namespace string, object client.Object) client.Object {
 	return object
 }
 
-const authorisedSpec = `{"replicas":1,"template":{"spec":{"containers":[{"env":[{"name":"API_TOKEN","value":"old-secret"}],"image":"nginx:1.27","name":"app"}]}}}`
+const authorizedSpec = `{"replicas":1,"template":{"spec":{"containers":[{"env":[{"name":"API_TOKEN","value":"old-secret"}],"image":"nginx:1.27","name":"app"}]}}}`
 
 func TestDiff_Golden(t *testing.T) {
 	web := baselineOf("web", drifted(found("/spec/replicas", "1", "5", "alice", time.Minute)))
-	revision := revisionOf(t, web, 3, `{"spec":`+authorisedSpec+`}`)
+	revision := revisionOf(t, web, 3, `{"spec":`+authorizedSpec+`}`)
 	live := liveBody(t, `{"replicas":5,"strategy":{"type":"Recreate"},"template":{"spec":{"containers":[{"env":[{"name":"API_TOKEN","value":"new-secret"}],"image":"nginx:1.28\u009b","name":"app"},{"name":"extra","image":"x"}]}}}`)
 	masked := baselineOf("web", func(b *v1alpha1.Baseline) {
 		b.Status.Masks = []v1alpha1.Mask{{Path: "/spec/replicas", Value: "5", Rule: "autoscaler", Actor: v1alpha1.Actor{User: "hpa"}}}
@@ -117,12 +117,12 @@ func TestDiff_Golden(t *testing.T) {
 	}{
 		"drifted":      {[]client.Object{web, revision}, map[string]string{"web": live}, nil, 1},
 		"drifted-json": {[]client.Object{web, revision}, map[string]string{"web": live}, []string{"-o", "json"}, 1},
-		"same":         {[]client.Object{web, revision}, map[string]string{"web": liveBody(t, authorisedSpec)}, nil, 0},
-		"same-yaml":    {[]client.Object{web, revision}, map[string]string{"web": liveBody(t, authorisedSpec)}, []string{"-o", "yaml"}, 0},
-		"masked":       {[]client.Object{masked, revision}, map[string]string{"web": liveBody(t, strings.Replace(authorisedSpec, `"replicas":1`, `"replicas":5`, 1))}, nil, 0},
-		"mask-moved":   {[]client.Object{masked, revision}, map[string]string{"web": liveBody(t, strings.Replace(authorisedSpec, `"replicas":1`, `"replicas":6`, 1))}, nil, 1},
+		"same":         {[]client.Object{web, revision}, map[string]string{"web": liveBody(t, authorizedSpec)}, nil, 0},
+		"same-yaml":    {[]client.Object{web, revision}, map[string]string{"web": liveBody(t, authorizedSpec)}, []string{"-o", "yaml"}, 0},
+		"masked":       {[]client.Object{masked, revision}, map[string]string{"web": liveBody(t, strings.Replace(authorizedSpec, `"replicas":1`, `"replicas":5`, 1))}, nil, 0},
+		"mask-moved":   {[]client.Object{masked, revision}, map[string]string{"web": liveBody(t, strings.Replace(authorizedSpec, `"replicas":1`, `"replicas":6`, 1))}, nil, 1},
 		"gone":         {[]client.Object{web, revision}, nil, nil, 1},
-		"unexpected":   {[]client.Object{baselineOf("web", func(b *v1alpha1.Baseline) { b.Spec.Authorised = nil })}, map[string]string{"web": live}, nil, 1},
+		"unexpected":   {[]client.Object{baselineOf("web", func(b *v1alpha1.Baseline) { b.Spec.Authorized = nil })}, map[string]string{"web": live}, nil, 1},
 		"retired":      {[]client.Object{baselineOf("web", func(b *v1alpha1.Baseline) { at := before(0); b.Status.RetiredAt = &at })}, nil, nil, 0},
 	}
 	for name, tc := range cases {
@@ -157,7 +157,7 @@ func TestDiff_FailuresExitWith2(t *testing.T) {
 		want    string
 	}{
 		"no Baseline":                     {nil, "deployment.apps/web in namespace shop has no Baseline"},
-		"the authorised revision is gone": {[]client.Object{web}, "Error from server (NotFound): reading the authorised state of deployment.apps/web: "},
+		"the authorized revision is gone": {[]client.Object{web}, "Error from server (NotFound): reading the authorized state of deployment.apps/web: "},
 		"an encoding of another version":  {broken(func(r *v1alpha1.BaselineRevision) { r.Spec.Encoding = "Brotli" }), `unknown encoding "Brotli"`},
 		"a damaged body":                  {broken(func(r *v1alpha1.BaselineRevision) { r.Spec.Body = []byte("nonsense") }), "reading revision deployments.apps.web-3"},
 		"a body of another size":          {broken(func(r *v1alpha1.BaselineRevision) { r.Spec.Size = 7 }), "11 bytes instead of 7"},
@@ -174,8 +174,8 @@ func TestDiff_FailuresExitWith2(t *testing.T) {
 	}
 }
 
-func TestDiffWriter_ColoursOnTerminals(t *testing.T) {
-	w := &diffWriter{colour: true}
+func TestDiffWriter_ColorsOnTerminals(t *testing.T) {
+	w := &diffWriter{color: true}
 	w.changes([]changeReport{{Path: "/a", Operation: "Changed", Before: "1", After: "2"}, {Path: "/l", Operation: "Changed", Reordered: true, Before: `["a","b"]`, After: `["b","a"]`}})
 	want := "\x1b[36m@@ /a @@\x1b[0m\n\x1b[31m-1\x1b[0m\n\x1b[32m+2\x1b[0m\n" +
 		"\x1b[36m@@ /l @@ reordered\x1b[0m\n" +
@@ -207,8 +207,8 @@ func TestHistory_Golden(t *testing.T) {
 			golden.Check(t, filepath.Join("testdata", "history/"+name+".txt"), got.Stdout)
 		})
 	}
-	none := fakeCluster{objects: []client.Object{baselineOf("web", func(b *v1alpha1.Baseline) { b.Spec.Authorised = nil })}}.run(t, "", "history", "deployment/web")
-	if none.Code != 0 || none.Stdout != "" || none.Stderr != "No authorised state of deployment.apps/web found: nobody trusted has created it.\n" {
-		t.Errorf("history of what was never authorised gave %+v", none)
+	none := fakeCluster{objects: []client.Object{baselineOf("web", func(b *v1alpha1.Baseline) { b.Spec.Authorized = nil })}}.run(t, "", "history", "deployment/web")
+	if none.Code != 0 || none.Stdout != "" || none.Stderr != "No authorized state of deployment.apps/web found: nobody trusted has created it.\n" {
+		t.Errorf("history of what was never authorized gave %+v", none)
 	}
 }

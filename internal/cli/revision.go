@@ -15,7 +15,7 @@ import (
 	"github.com/plumbline-dev/plumbline/pkg/specguard/canon"
 )
 
-// revisionBody unpacks an authorised body. The memory bound is that of a body:
+// revisionBody unpacks an authorized body. The memory bound is that of a body:
 // a revision is data from a cluster, and zstd can promise terabytes.
 func revisionBody(r *v1alpha1.BaselineRevision) ([]byte, error) {
 	if r.Spec.Encoding != v1alpha1.BodyEncodingZstd {
@@ -52,14 +52,14 @@ func (c *cluster) revision(ctx context.Context, b *v1alpha1.Baseline, number int
 // to be gone: the assessor keeps the newest without gaps.
 const keptGap = 3
 
-// revisions gives the authorised states that are still kept, newest first. They
+// revisions gives the authorized states that are still kept, newest first. They
 // are read by name: a list would carry every body of the namespace.
 func (c *cluster) revisions(ctx context.Context, b *v1alpha1.Baseline) ([]v1alpha1.BaselineRevision, error) {
-	if b.Spec.Authorised == nil {
+	if b.Spec.Authorized == nil {
 		return nil, nil
 	}
 	var found []v1alpha1.BaselineRevision
-	for number, missing := b.Spec.Authorised.Number, 0; number >= 1 && missing < keptGap; number-- {
+	for number, missing := b.Spec.Authorized.Number, 0; number >= 1 && missing < keptGap; number-- {
 		revision, err := c.revision(ctx, b, number)
 		switch {
 		case apierrors.IsNotFound(err):

@@ -85,12 +85,12 @@ func NewCommand(env Environment) *cobra.Command {
 func (a *app) command() *cobra.Command {
 	root := &cobra.Command{
 		Use:   "kubectl-plumbline",
-		Short: "Shows who changed what, and whether it was authorised",
-		Long: `Plumbline keeps what runs in a cluster true to what was authorised.
+		Short: "Shows who changed what, and whether it was authorized",
+		Long: `Plumbline keeps what runs in a cluster true to what was authorized.
 
 This plugin shows the state of guarded objects, what differs from the
-authorised state, who made each change and how that is known; and it accepts
-what runs now as the new authorised state. "hash -f" works without a cluster.`,
+authorized state, who made each change and how that is known; and it accepts
+what runs now as the new authorized state. "hash -f" works without a cluster.`,
 		Annotations:                map[string]string{cobra.CommandDisplayNameAnnotation: displayName},
 		SilenceErrors:              true,
 		SilenceUsage:               true,

@@ -35,7 +35,7 @@ sync, 1 when one drifted or is missing, 2 when that cannot be said (an object
 that could not be read, nothing guarded at all, or an error).`,
 		Example: examples(
 			"# All guarded objects of the namespace", "%s status",
-			"# Of all namespaces, with score, authoriser and guards", "%s status -A -o wide",
+			"# Of all namespaces, with score, authorizer and guards", "%s status -A -o wide",
 			"# One object, or all Deployments with a label", "%s status deploy/web\n  kubectl plumbline status deploy -l app=web",
 			"# Fail a pipeline when something drifted", "%s status -n shop --exit-code"),
 		RunE: func(cmd *cobra.Command, args []string) error {
@@ -102,7 +102,7 @@ func (a *app) printStatus(baselines []v1alpha1.Baseline, namespace string, o *st
 	}
 	columns := []column{
 		{name: "Object"}, {name: "State"}, {name: "Severity"}, {name: "Findings"}, {name: "Actor"}, {name: "Since"},
-		{name: "Score", wide: true}, {name: "Path", wide: true}, {name: "Authorised-By", wide: true}, {name: "Revision", wide: true}, {name: "Guards", wide: true}, {name: "Last-Check", wide: true},
+		{name: "Score", wide: true}, {name: "Path", wide: true}, {name: "Authorized-By", wide: true}, {name: "Revision", wide: true}, {name: "Guards", wide: true}, {name: "Last-Check", wide: true},
 	}
 	if o.allNamespaces {
 		columns = append([]column{{name: "Namespace"}}, columns...)
@@ -118,7 +118,7 @@ func (a *app) printStatus(baselines []v1alpha1.Baseline, namespace string, o *st
 	if err := a.printTable(tableOptions{wide: wide, noHeaders: o.noHeaders}, columns, rows); err != nil || o.noHeaders {
 		return err
 	}
-	return a.print("\n", summarise(baselines).String(), "\n")
+	return a.print("\n", summarize(baselines).String(), "\n")
 }
 
 func (a *app) statusRow(b *v1alpha1.Baseline) []any {
@@ -131,8 +131,8 @@ func (a *app) statusRow(b *v1alpha1.Baseline) []any {
 		since = a.age(*b.Status.FirstSeen)
 	}
 	by, revision := "<none>", "<none>"
-	if authorised := b.Spec.Authorised; authorised != nil {
-		by, revision = actorName(authorised.By), fmt.Sprint(authorised.Number)
+	if authorized := b.Spec.Authorized; authorized != nil {
+		by, revision = actorName(authorized.By), fmt.Sprint(authorized.Number)
 	}
 	lastCheck := "<unknown>"
 	if b.Status.LastCheck != nil {
@@ -252,7 +252,7 @@ func sortWorstFirst(baselines []v1alpha1.Baseline) {
 
 type summary map[standingOf]int
 
-func summarise(baselines []v1alpha1.Baseline) summary {
+func summarize(baselines []v1alpha1.Baseline) summary {
 	s := summary{}
 	for i := range baselines {
 		s[standing(&baselines[i])]++
@@ -282,7 +282,7 @@ func (s summary) String() string {
 // statusExitCode answers for CI. Nothing to look at is no success: a wrong
 // namespace would pass otherwise.
 func statusExitCode(baselines []v1alpha1.Baseline) error {
-	s := summarise(baselines)
+	s := summarize(baselines)
 	switch {
 	case s[standingDrifted]+s[standingMissing] > 0:
 		return &exitError{code: exitDifferent}

@@ -27,7 +27,7 @@ func hostileFleet(t *testing.T) []client.Object {
 	f := found("/spec/template/metadata/annotations/"+hostile, `"`+hostile+`"`, `"`+hostile+`"`, hostile, time.Minute)
 	f.Actor.FieldManager, f.Actor.BreakGlassReason = hostile, hostile
 	web := baselineOf("web", drifted(f), func(b *v1alpha1.Baseline) {
-		b.Spec.Authorised.By = hostile
+		b.Spec.Authorized.By = hostile
 		b.Status.Guards = []string{hostile}
 		b.Status.Contention = &v1alpha1.Contention{Since: before(time.Minute), With: []string{hostile}}
 		b.Status.Masks = []v1alpha1.Mask{{Path: "/spec/replicas", Value: "1", Rule: hostile, Actor: v1alpha1.Actor{User: hostile}}}

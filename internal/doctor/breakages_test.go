@@ -342,7 +342,7 @@ func clusterBreakages() map[string]map[string]breakage {
 	for i := range 23 {
 		many = append(many, onto("*", "*", func(w *Webhook) { w.Configuration = fmt.Sprintf("strict-%02d", i) }))
 	}
-	labelled := func(w *Webhook) { w.ObjectSelector = &metav1.LabelSelector{MatchLabels: map[string]string{"a": "b"}} }
+	labeled := func(w *Webhook) { w.ObjectSelector = &metav1.LabelSelector{MatchLabels: map[string]string{"a": "b"}} }
 	return map[string]map[string]breakage{
 		"cluster.timeouts": {
 			"two mutating ones of 10 s":    add(slow("one", true, 10, nil), slow("two", true, 10, nil)),
@@ -363,7 +363,7 @@ func clusterBreakages() map[string]map[string]breakage {
 			"leases everywhere":               add(onto("leases", "coordination.k8s.io", nil)),
 			"leases, but Ignore":              add(onto("leases", "coordination.k8s.io", func(w *Webhook) { w.FailurePolicy = admissionv1.Ignore })),
 			"nodes":                           add(onto("nodes", "", nil)),
-			"certificate requests by label":   add(onto("certificatesigningrequests", "certificates.k8s.io", labelled)),
+			"certificate requests by label":   add(onto("certificatesigningrequests", "certificates.k8s.io", labeled)),
 			"pods everywhere":                 add(onto("pods", "", nil)),
 			"pods everywhere by condition":    add(onto("pods", "", func(w *Webhook) { w.Conditions = []admissionv1.MatchCondition{{Name: "c", Expression: "true"}} })),
 			"pods, but not where they matter": add(foreign("polite", nil)),

@@ -214,7 +214,7 @@ func expectBaselineWriters() expected {
 		requests: append(
 			requestsOn([]target{ownKind("baselines"), ownKind("baselinerevisions")}, admissionv1.Create, admissionv1.Update, admissionv1.Delete),
 			ownKind("baselines/status").request(admissionv1.Update)),
-		harm: "whoever may write a Baseline can authorise anything",
+		harm: "whoever may write a Baseline can authorize anything",
 	}
 }
 
@@ -222,7 +222,7 @@ func expectWriter(s *Snapshot) expected {
 	return expected{
 		kind: mutatingPolicy, name: writerPolicy, selector: true, derived: true,
 		requests: requestsOn(s.registered(), admissionv1.Create, admissionv1.Update),
-		harm:     "no write is stamped with its writer, and nothing new is authorised",
+		harm:     "no write is stamped with its writer, and nothing new is authorized",
 	}
 }
 
@@ -242,7 +242,7 @@ func checkBaselineWritersPolicy(s *Snapshot) []Finding {
 	out := policyFindings(s, expectBaselineWriters())
 	if probe := s.Probes.Baseline; probe.present() && !probe.Value.Refused {
 		out = append(out, Finding{Severity: Critical, Object: validatingPolicy + "/" + baselineWritersPolicy, Fix: reinstallFix,
-			Message: "a Baseline that your user made in a dry run was not refused: whoever may write one can authorise anything"})
+			Message: "a Baseline that your user made in a dry run was not refused: whoever may write one can authorize anything"})
 	}
 	return out
 }
@@ -295,7 +295,7 @@ func writerByWebhook(s *Snapshot) []Finding {
 		return []Finding{s.Resources.unknown("whether this API server could stamp the writer itself")}
 	}
 	f := Finding{Severity: Info, Object: "Deployment/" + s.Namespace + "/" + WebhookName,
-		Message: "the webhook stamps the writer: while it is away writes carry no name, and nothing is authorised"}
+		Message: "the webhook stamps the writer: while it is away writes carry no name, and nothing is authorized"}
 	if s.serves("admissionregistration.k8s.io", "mutatingadmissionpolicies") {
 		f.Severity = Warning
 		f.Message += "; this API server could stamp them itself"

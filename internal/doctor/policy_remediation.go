@@ -83,7 +83,7 @@ func checkExecutorCreations(s *Snapshot) []Finding {
 	return policyFindings(s, expected{
 		kind: validatingPolicy, name: executorCreationsPolicy, selector: true, derived: true,
 		requests: requestsOn(s.registered(), admissionv1.Create),
-		harm:     "an object may be made again after its plan was cancelled",
+		harm:     "an object may be made again after its plan was canceled",
 	})
 }
 

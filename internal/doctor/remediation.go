@@ -201,7 +201,7 @@ type WaitingPlan struct {
 // Add takes a plan in.
 func (p *Plans) Add(plan *v1alpha1.RemediationPlan) {
 	switch plan.Status.Phase {
-	case v1alpha1.PlanSucceeded, v1alpha1.PlanPartialSuccess, v1alpha1.PlanFailed, v1alpha1.PlanCancelled,
+	case v1alpha1.PlanSucceeded, v1alpha1.PlanPartialSuccess, v1alpha1.PlanFailed, v1alpha1.PlanCanceled,
 		v1alpha1.PlanSuperseded, v1alpha1.PlanSkipped:
 		return
 	case "", v1alpha1.PlanCreated, v1alpha1.PlanScheduled, v1alpha1.PlanDeferred, v1alpha1.PlanRunning, v1alpha1.PlanPaused, v1alpha1.PlanSealing:

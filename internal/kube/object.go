@@ -110,7 +110,7 @@ func (o *Object) ContentBytes() int64 { return o.body.size() + o.managed.size() 
 func (o *Object) Writer() string { return o.Annotations[v1alpha1.AnnotationWriter] }
 
 // becameReady says that a version does what its spec says and the one before did
-// not, which is news although nothing else differs: what was authorised then works.
+// not, which is news although nothing else differs: what was authorized then works.
 func (o *Object) becameReady(before *Object) bool {
 	return o.Ready == readiness.Ready && before.Ready != readiness.Ready
 }

@@ -17,7 +17,7 @@ import (
 )
 
 // activeFor is how long a trusted writer counts as busy with an object after a
-// write of its that was authorised: a rollout of several writes takes a while.
+// write of its that was authorized: a rollout of several writes takes a while.
 const activeFor = 2 * time.Minute
 
 // drift fills in everything about one drifted object.
@@ -82,8 +82,8 @@ func (g *gatherer) rules(s *subject) specguard.Rules {
 
 // repairs are the states that it can be put back to.
 func (g *gatherer) repairs(b *v1alpha1.Baseline, d *planner.Drift) {
-	if a := b.Spec.Authorised; a != nil {
-		d.Authorised = &planner.Repair{Revision: a.Revision, RevisionHash: a.Hash, DesiredHash: a.Hash}
+	if a := b.Spec.Authorized; a != nil {
+		d.Authorized = &planner.Repair{Revision: a.Revision, RevisionHash: a.Hash, DesiredHash: a.Hash}
 		if d.State == v1alpha1.StateMissing {
 			d.UID = cmp.Or(a.UID, d.UID)
 		}
@@ -113,7 +113,7 @@ func (g *gatherer) managed(s *subject, rules specguard.Rules, d *planner.Drift) 
 }
 
 func (g *gatherer) active(b *v1alpha1.Baseline, d *planner.Drift) {
-	a := b.Spec.Authorised
+	a := b.Spec.Authorized
 	if a == nil || a.By == "" {
 		return
 	}
@@ -128,7 +128,7 @@ func (g *gatherer) past(s *subject, d *planner.Drift) {
 		uid = "" // as in a plan: what is to be made has none
 	}
 	h := g.history.drifts[drifted{d.Namespace, d.Baseline, uid, d.DriftedHash, d.FirstSeen.Unix()}]
-	d.Attempts, d.LastFailure, d.Earlier, d.CancelledBy, d.DoneBy = h.attempts, h.failure, h.earlier, h.cancelledBy, h.doneBy
+	d.Attempts, d.LastFailure, d.Earlier, d.CanceledBy, d.DoneBy = h.attempts, h.failure, h.earlier, h.canceledBy, h.doneBy
 	if c := g.history.choices[object{d.Namespace, d.Baseline}]; c.hash == d.DriftedHash {
 		d.ChosenBy = c.by
 	}

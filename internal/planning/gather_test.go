@@ -35,7 +35,7 @@ func TestEverythingThatIsKnownOfADrift(t *testing.T) {
 		Drifts: []planner.Drift{{
 			Namespace: "shop", Baseline: "deployments.apps.web", Target: b.Spec.Target, UID: "uid-web", DriftedHash: b.Status.Observed.Hash,
 			State: v1alpha1.StateDrifted, Findings: b.Status.Findings, Severity: *b.Status.Severity, FirstSeen: b.Status.FirstSeen.Time,
-			Authorised: &planner.Repair{Revision: b.Spec.Authorised.Revision, RevisionHash: b.Spec.Authorised.Hash, DesiredHash: b.Spec.Authorised.Hash},
+			Authorized: &planner.Repair{Revision: b.Spec.Authorized.Revision, RevisionHash: b.Spec.Authorized.Hash, DesiredHash: b.Spec.Authorized.Hash},
 			Ready:      &planner.Repair{Revision: "older", RevisionHash: "pl1:older", DesiredHash: "pl1:older"},
 			Component:  "web", Managed: true, Attributed: true,
 		}},
@@ -120,7 +120,7 @@ func TestWhatIsLeftAlone(t *testing.T) {
 			c.Objects["web"].DeletionTimestamp, c.Objects["web"].Finalizers = &metav1.Time{Time: epoch}, []string{"x"}
 		}, planner.ReasonTerminating, ""},
 		"a fight":            {func(c *cluster) { web(c).Status.Contention = &v1alpha1.Contention{} }, planner.ReasonContended, ""},
-		"nothing authorised": {func(c *cluster) { web(c).Spec.Authorised = nil }, planner.ReasonNothingAuthorised, ""},
+		"nothing authorized": {func(c *cluster) { web(c).Spec.Authorized = nil }, planner.ReasonNothingAuthorized, ""},
 		"an object that has changed since": {func(c *cluster) {
 			c.Objects["web"].Spec.Template.Spec.Containers[0].Image = "evil:2"
 		}, planner.ReasonUnknown, ""},
@@ -149,9 +149,9 @@ func TestWhatIsLeftAlone(t *testing.T) {
 		"Helm, which puts nothing back itself": {func(c *cluster) {
 			c.Objects["web"].ManagedFields = []metav1.ManagedFieldsEntry{managedBy("helm")}
 		}, "", ""},
-		"a trusted writer of a moment ago": {func(c *cluster) { web(c).Spec.Authorised.At = metav1.NewTime(epoch.Add(-time.Minute)) }, planner.ReasonActiveWriter, "ci"},
+		"a trusted writer of a moment ago": {func(c *cluster) { web(c).Spec.Authorized.At = metav1.NewTime(epoch.Add(-time.Minute)) }, planner.ReasonActiveWriter, "ci"},
 		"an import of a moment ago": {func(c *cluster) {
-			web(c).Spec.Authorised.At, web(c).Spec.Authorised.By = metav1.NewTime(epoch.Add(-time.Minute)), ""
+			web(c).Spec.Authorized.At, web(c).Spec.Authorized.By = metav1.NewTime(epoch.Add(-time.Minute)), ""
 		}, "", ""},
 		"three plans failed": {func(c *cluster) {
 			for _, name := range []string{"a", "b", "c"} {
@@ -164,10 +164,10 @@ func TestWhatIsLeftAlone(t *testing.T) {
 			}
 			c.Policy.Spec.Strategy = v1alpha1.StrategyCanary
 		}, "", ""},
-		"a person cancelled": {func(c *cluster) {
-			p := c.Ended("a", v1alpha1.PlanCancelled, v1alpha1.StepSkipped, v1alpha1.ReasonStopped)
+		"a person canceled": {func(c *cluster) {
+			p := c.Ended("a", v1alpha1.PlanCanceled, v1alpha1.StepSkipped, v1alpha1.ReasonStopped)
 			p.Spec.Control = v1alpha1.PlanControl{Verb: v1alpha1.PlanCancel, RequestedBy: "bob"}
-		}, planner.ReasonCancelled, "bob"},
+		}, planner.ReasonCanceled, "bob"},
 		"the policy was changed while a plan went on": {func(c *cluster) {
 			c.Ended("a", v1alpha1.PlanSuperseded, v1alpha1.StepSkipped, v1alpha1.ReasonPolicyChanged)
 		}, "", ""},
@@ -265,7 +265,7 @@ func TestWhatIsGone(t *testing.T) {
 	}{
 		"created, and checked": {resync, planner.Recreation{Allowed: true, Reason: "DeletedOutOfBand"}},
 		"without checks":       {func(*cluster) {}, planner.Recreation{Reason: "ResyncOff"}},
-		"imported":             {func(c *cluster) { resync(c); c.Baselines["web"].Spec.Authorised.Origin = v1alpha1.OriginImported }, planner.Recreation{Reason: "Imported"}},
+		"imported":             {func(c *cluster) { resync(c); c.Baselines["web"].Spec.Authorized.Origin = v1alpha1.OriginImported }, planner.Recreation{Reason: "Imported"}},
 		"unmanaged":            {func(c *cluster) { resync(c); c.Guard.Spec.ManagementPolicy = v1alpha1.Unmanaged }, planner.Recreation{Reason: "Unmanaged"}},
 		"nobody knows who": {func(c *cluster) {
 			resync(c)
@@ -424,12 +424,12 @@ func TestScaling(t *testing.T) {
 	// What is left after the replicas are put back is the other image.
 	left := c.Objects["web"].DeepCopy()
 	left.Spec.Replicas = new(int32(2))
-	if want := string(c.Decode(left).FullHash); d.Scaled == nil || d.Scaled.DesiredHash != want || d.Scaled.RevisionHash != d.Authorised.RevisionHash {
+	if want := string(c.Decode(left).FullHash); d.Scaled == nil || d.Scaled.DesiredHash != want || d.Scaled.RevisionHash != d.Authorized.RevisionHash {
 		t.Errorf("scaled is %+v, want %s", d.Scaled, want)
 	}
 	for name, change := range map[string]func(*cluster){
 		"the replicas did not drift": func(c *cluster) { c.Baselines["web"].Status.Findings[0].Path = "/spec/paused" },
-		"its body is lost":           func(c *cluster) { delete(c.Authorised, "web") },
+		"its body is lost":           func(c *cluster) { delete(c.Authorized, "web") },
 		"it has changed since":       func(c *cluster) { c.Objects["web"].Spec.Replicas = new(int32(9)) },
 	} {
 		t.Run(name, func(t *testing.T) {

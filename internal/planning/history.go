@@ -21,9 +21,9 @@ type drifted struct {
 
 // past is what the plans of a policy did about one drift.
 type past struct {
-	attempts, earlier   int
-	failure             string // of the last attempt, in words
-	cancelledBy, doneBy string
+	attempts, earlier  int
+	failure            string // of the last attempt, in words
+	canceledBy, doneBy string
 }
 
 // object names one object, whatever its drift.
@@ -113,8 +113,8 @@ func (h *past) add(p *v1alpha1.RemediationPlan, step int, o outcome) {
 	switch o {
 	case succeeded:
 		h.doneBy = cmp.Or(h.doneBy, p.Name)
-	case cancelled:
-		h.cancelledBy = cmp.Or(h.cancelledBy, p.Spec.Control.RequestedBy, p.Status.EndedBy)
+	case canceled:
+		h.canceledBy = cmp.Or(h.canceledBy, p.Spec.Control.RequestedBy, p.Status.EndedBy)
 		h.earlier++
 	case notTried:
 		h.earlier++
@@ -132,7 +132,7 @@ const (
 	// without end.
 	failed outcome = iota
 	succeeded
-	cancelled
+	canceled
 	notTried
 )
 
@@ -151,11 +151,11 @@ func outcomeOf(p *v1alpha1.RemediationPlan, step int) outcome {
 	switch {
 	case s.State == v1alpha1.StepVerified, s.State == v1alpha1.StepSkipped && s.Reason == v1alpha1.ReasonAlreadyDesired:
 		return succeeded
-	case p.Status.Phase == v1alpha1.PlanCancelled && p.Spec.Control.Verb == v1alpha1.PlanCancel:
-		return cancelled
+	case p.Status.Phase == v1alpha1.PlanCanceled && p.Spec.Control.Verb == v1alpha1.PlanCancel:
+		return canceled
 	case s.State == v1alpha1.StepSkipped && ownReason(s.Reason):
 		return failed // however the plan ended: the next plan would end in the same way
-	case p.Status.Phase == v1alpha1.PlanSuperseded, p.Status.Phase == v1alpha1.PlanCancelled:
+	case p.Status.Phase == v1alpha1.PlanSuperseded, p.Status.Phase == v1alpha1.PlanCanceled:
 		return notTried // the policy, or a halt, ended it
 	case s.State == v1alpha1.StepSkipped:
 		return notTried // another step of it failed, another plan had the target, or time was over

@@ -47,7 +47,7 @@ func (g *gatherer) stands(b *v1alpha1.Baseline, as planner.Standing) {
 	}
 }
 
-// chosenState is the authorised state that the request chose for a rollback; nil when it
+// chosenState is the authorized state that the request chose for a rollback; nil when it
 // chose none, or what it names is no kept state of the Baseline.
 func (g *gatherer) chosenState(ctx context.Context, b *v1alpha1.Baseline) (*planner.Repair, error) {
 	c := g.chosen(b)

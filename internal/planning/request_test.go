@@ -120,7 +120,7 @@ func TestAChosenRevisionIsOneOfTheObjectItself(t *testing.T) {
 				t.Fatal(err)
 			}
 			var want *planner.Repair
-			if hash := c.Baselines["web"].Spec.Authorised.Hash; test.want {
+			if hash := c.Baselines["web"].Spec.Authorized.Hash; test.want {
 				want = &planner.Repair{Revision: first, RevisionHash: hash, DesiredHash: hash}
 			}
 			if diff := cmp.Diff(want, g.Input.Drifts[0].To); diff != "" {

@@ -20,15 +20,15 @@ import (
 // replicas is the only path that a Scale puts back.
 const replicas = "/spec/replicas"
 
-// scaled is what the object is with the authorised number of replicas, hashed as
+// scaled is what the object is with the authorized number of replicas, hashed as
 // the executor hashes it after the write; nil when the number did not drift.
 func (g *gatherer) scaled(ctx context.Context, s *subject, rules specguard.Rules) (*planner.Repair, error) {
-	authorised := s.baseline.Spec.Authorised
+	authorized := s.baseline.Spec.Authorized
 	drifts := func(f v1alpha1.Finding) bool { return f.Path == replicas }
-	if authorised == nil || s.known() == v1alpha1.StateUnknown || !slices.ContainsFunc(s.baseline.Status.Findings, drifts) {
+	if authorized == nil || s.known() == v1alpha1.StateUnknown || !slices.ContainsFunc(s.baseline.Status.Findings, drifts) {
 		return nil, nil //nolint:nilnil // that there is none is an answer
 	}
-	want, err := g.src.Body(ctx, s.baseline.Namespace, authorised.Revision)
+	want, err := g.src.Body(ctx, s.baseline.Namespace, authorized.Revision)
 	switch {
 	case apierrors.IsNotFound(err), errors.Is(err, ErrDamaged):
 		return nil, nil //nolint:nilnil // without the body nobody can say
@@ -40,7 +40,7 @@ func (g *gatherer) scaled(ctx context.Context, s *subject, rules specguard.Rules
 		return nil, fmt.Errorf("unpacking %s: %w", s.key, err)
 	}
 	standard := &repair.Standard{
-		GVK: canon.GVK(s.key.GroupVersionKind), Rules: rules, Masks: s.baseline.Status.Masks, Authorised: want, Desired: want,
+		GVK: canon.GVK(s.key.GroupVersionKind), Rules: rules, Masks: s.baseline.Status.Masks, Authorized: want, Desired: want,
 	}
 	target := &v1alpha1.PlanTarget{Action: v1alpha1.ActionScale}
 	written, err := repair.Write(body, target, standard, repair.Marks{})
@@ -51,5 +51,5 @@ func (g *gatherer) scaled(ctx context.Context, s *subject, rules specguard.Rules
 	if err != nil {
 		return nil, fmt.Errorf("scaling %s: %w", s.key, err)
 	}
-	return &planner.Repair{Revision: authorised.Revision, RevisionHash: authorised.Hash, DesiredHash: hash}, nil
+	return &planner.Repair{Revision: authorized.Revision, RevisionHash: authorized.Hash, DesiredHash: hash}, nil
 }

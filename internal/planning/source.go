@@ -40,7 +40,7 @@ type Source interface {
 	// Body is the body that a BaselineRevision holds; the error may wrap
 	// [ErrDamaged].
 	Body(ctx context.Context, namespace, revision string) ([]byte, error)
-	// Revision is one authorised state, without its body; nil when it is absent.
+	// Revision is one authorized state, without its body; nil when it is absent.
 	Revision(ctx context.Context, namespace, name string) (*v1alpha1.BaselineRevisionSpec, error)
 	// Plan is one plan, read live; nil when it is absent.
 	Plan(ctx context.Context, namespace, name string) (*v1alpha1.RemediationPlan, error)

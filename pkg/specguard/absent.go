@@ -19,7 +19,7 @@ func (s *step) absent(o *Absent) {
 	switch {
 	case s.in.Rules.Empty():
 		return
-	case s.st.Authorised == nil && s.st.Oversized == nil:
+	case s.st.Authorized == nil && s.st.Oversized == nil:
 		s.effects = append(s.effects, RemoveBaseline{})
 		s.st.Findings, s.st.FindingsTotal = nil, 0
 		s.gone()
@@ -143,7 +143,7 @@ func (s *step) acceptAbsence() {
 }
 
 // retire ends the authority of the Baseline: that the object is gone is what
-// is authorised now.
+// is authorized now.
 func (s *step) retire(why string) {
 	s.st.RetiredAt = s.in.Now
 	s.st.Findings, s.st.FindingsTotal, s.st.Masks, s.st.pending = nil, 0, nil, nil

@@ -7,10 +7,10 @@ import (
 	"github.com/plumbline-dev/plumbline/pkg/specguard/canon"
 )
 
-// honourAccept authorises what is observed if, and only if, the guards let the
+// honorAccept authorizes what is observed if, and only if, the guards let the
 // requester accept and the request names its hash. A request for any other state is
-// cleared: left lying there, it would authorise that state the day it came back.
-func (s *step) honourAccept(observed canon.Hash) (canon.Hash, error) {
+// cleared: left lying there, it would authorize that state the day it came back.
+func (s *step) honorAccept(observed canon.Hash) (canon.Hash, error) {
 	request := s.in.Accept
 	s.effects = append(s.effects, ClearAccept{})
 	if s.refuseAccept() {
@@ -22,16 +22,16 @@ func (s *step) honourAccept(observed canon.Hash) (canon.Hash, error) {
 		return observed, nil
 	}
 	body := s.body
-	if s.st.authorises() && s.want != nil {
+	if s.st.authorizes() && s.want != nil {
 		var err error
 		if body, err = acceptedBody(s.body, s.st.Body, s.gvk, s.in.Rules, s.st.Masks); err != nil {
 			return observed, err
 		}
 	}
-	if err := s.authorise(body, request.RequestedBy, v1alpha1.OriginCreated); err != nil {
+	if err := s.authorize(body, request.RequestedBy, v1alpha1.OriginCreated); err != nil {
 		return observed, err
 	}
 	s.st.Findings, s.st.FindingsTotal, s.st.pending = nil, 0, nil
-	s.tellAuthorised(ReasonAccepted, "revision %d: accepted by %s", s.st.Authorised.Number, request.RequestedBy)
-	return canon.Hash(s.st.Authorised.Hash), nil
+	s.tellAuthorized(ReasonAccepted, "revision %d: accepted by %s", s.st.Authorized.Number, request.RequestedBy)
+	return canon.Hash(s.st.Authorized.Hash), nil
 }

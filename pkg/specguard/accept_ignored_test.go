@@ -10,7 +10,7 @@ import (
 )
 
 // M9 of the guard's review: an accept took along what its hash does not name.
-func TestAnAcceptLeavesIgnoredContentAsItWasAuthorised(t *testing.T) {
+func TestAnAcceptLeavesIgnoredContentAsItWasAuthorized(t *testing.T) {
 	w := newWorld(t)
 	spec := testGuardSpec()
 	spec.Ignore = []string{argsPath}
@@ -23,7 +23,7 @@ func TestAnAcceptLeavesIgnoredContentAsItWasAuthorised(t *testing.T) {
 	w.by("alice", `/spec/template/spec/containers/[name=app]/env/[name=DEBUG] = {"name":"DEBUG","value":"1"}`)
 	w.step(Present{Version: w.live, UID: w.uidText(), CreatedAt: w.createdAt, Prev: w.seen, SeenAt: w.now},
 		&v1alpha1.AcceptRequest{Hash: w.state.Observed.Hash, RequestedBy: "boss"})
-	if w.state.Drift != v1alpha1.StateInSync || w.state.Authorised.By != "boss" {
+	if w.state.Drift != v1alpha1.StateInSync || w.state.Authorized.By != "boss" {
 		t.Fatalf("accepted: %s", w.report())
 	}
 	spec.Ignore = nil

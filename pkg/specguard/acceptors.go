@@ -60,7 +60,7 @@ const maxAcceptorBytes = 100
 
 // mayAccept returns the refusals of the guards that do not let a user accept, with the
 // users who may; empty when there are none. A suspended guard refuses as well, because
-// an accepted state stays authorised.
+// an accepted state stays authorized.
 func (r Rules) mayAccept(id Identity) (refusal string) {
 	var refusals []string
 	for _, g := range slices.Concat(r.guards, r.vetoing) {

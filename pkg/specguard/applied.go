@@ -72,7 +72,7 @@ func parseApplied(stamp string) appliedMeans {
 	return means
 }
 
-// adoptApplied authorises drift that a trusted writer has stated since: the writer
+// adoptApplied authorizes drift that a trusted writer has stated since: the writer
 // applied a configuration that holds the very value, so the write changed no content.
 // The stamp must have moved since the object was last looked at, under the policy that
 // is in force, because each user may write the annotation while no policy is.
@@ -88,7 +88,7 @@ func (s *step) adoptApplied() error {
 	if means.config && !s.in.Applied.Loaded {
 		return ErrAppliedNeeded
 	}
-	return s.authoriseApplied(s.listStated(means), id.User)
+	return s.authorizeApplied(s.listStated(means), id.User)
 }
 
 // provesApply tells whether there is drift, and the stamp of applies proves its user.
@@ -146,27 +146,27 @@ func (s *step) entryOf(manager string) *metav1.ManagedFieldsEntry {
 	return nil
 }
 
-// authoriseApplied moves the authorised body by the stated drift.
-func (s *step) authoriseApplied(stated []diff.Change, by string) error {
+// authorizeApplied moves the authorized body by the stated drift.
+func (s *step) authorizeApplied(stated []diff.Change, by string) error {
 	if len(stated) == 0 {
 		return nil
 	}
 	out, skipped, err := diff.Apply(s.st.Body, s.gvk, s.withParents(stated))
 	if err != nil {
-		return fmt.Errorf("moving the authorised body of %s: %w", s.st.Name, err)
+		return fmt.Errorf("moving the authorized body of %s: %w", s.st.Name, err)
 	}
 	hash, err := GuardedHash(out, s.gvk, s.in.Rules)
 	if err != nil {
-		return fmt.Errorf("moving the authorised body of %s: %w", s.st.Name, err)
+		return fmt.Errorf("moving the authorized body of %s: %w", s.st.Name, err)
 	}
-	if string(hash) == s.st.Authorised.Hash { // inside what is not authorised
+	if string(hash) == s.st.Authorized.Hash { // inside what is not authorized
 		return nil
 	}
-	if err := s.authorise(out, by, s.st.Authorised.Origin); err != nil {
+	if err := s.authorize(out, by, s.st.Authorized.Origin); err != nil {
 		return err
 	}
-	s.tellAuthorised(ReasonAuthorised, "revision %d: %s applied the live value of %s",
-		s.st.Authorised.Number, by, listPaths(stated, skipped))
+	s.tellAuthorized(ReasonAuthorized, "revision %d: %s applied the live value of %s",
+		s.st.Authorized.Number, by, listPaths(stated, skipped))
 	s.parts = nil
 	s.compare()
 	return nil

@@ -12,7 +12,7 @@ import (
 	"github.com/plumbline-dev/plumbline/pkg/specguard/diff"
 )
 
-// withoutAuthority judges an object for which no authorised body is in force:
+// withoutAuthority judges an object for which no authorized body is in force:
 // it is seen for the first time, or was unexpected before, or came back after it
 // was retired.
 func (s *step) withoutAuthority() error {
@@ -22,10 +22,10 @@ func (s *step) withoutAuthority() error {
 		return nil
 	}
 	if Imports(s.in.State, *s.obs, s.in.Rules) {
-		if err := s.authorise(s.body, "", v1alpha1.OriginImported); err != nil {
+		if err := s.authorize(s.body, "", v1alpha1.OriginImported); err != nil {
 			return err
 		}
-		s.tellAuthorised(ReasonImported, "it is older than its guard: what it is now is authorised")
+		s.tellAuthorized(ReasonImported, "it is older than its guard: what it is now is authorized")
 		return nil
 	}
 	w := s.creator()
@@ -33,7 +33,7 @@ func (s *step) withoutAuthority() error {
 		return nil
 	}
 	if s.trustedAuthor(w) {
-		return s.authoriseCreation(w)
+		return s.authorizeCreation(w)
 	}
 	class, _ := s.in.Rules.ClassifyAt(w.id, canon.Path{})
 	s.maker = new(actorOf(w, class))
@@ -47,16 +47,16 @@ func (s *step) withoutAuthority() error {
 	return nil
 }
 
-// Imports tells whether an object is one that Step authorises as it is, because
+// Imports tells whether an object is one that Step authorizes as it is, because
 // it is older than all of its guards. Input.BaselinesSince is needed then.
 func Imports(st State, o Observation, rules Rules) bool {
 	p, ok := o.(Present)
-	return ok && !p.EarlierDropped && st.Authorised == nil && st.Oversized == nil && !rules.Empty() && rules.FindInertGuard() == "" && isOlderThanGuards(&p, rules)
+	return ok && !p.EarlierDropped && st.Authorized == nil && st.Oversized == nil && !rules.Empty() && rules.FindInertGuard() == "" && isOlderThanGuards(&p, rules)
 }
 
 // forgotten tells that the object was imported once, and that nobody knows any
 // more as what: the Baselines of then are lost. An import of what is there now
-// could authorise drift.
+// could authorize drift.
 func (s *step) forgotten() bool {
 	return Imports(s.in.State, *s.obs, s.in.Rules) && s.in.BaselinesSince.After(s.in.Rules.GuardedSince())
 }
@@ -77,7 +77,7 @@ func isOlderThanGuards(p *Present, rules Rules) bool {
 }
 
 // stillUnexpected keeps the finding: a write over an object that nobody trusted
-// created has no authorised body to change, so it authorises nothing, whoever
+// created has no authorized body to change, so it authorizes nothing, whoever
 // makes it. A record of the creation may still name the creator.
 func (s *step) stillUnexpected() {
 	if s.st.Observed.FullHash != string(s.full) && !s.changedWithoutWrite() && s.obs.Writer != "" && s.stampOfWrite() {
@@ -133,36 +133,36 @@ func (s *step) trustedAuthor(w writer) bool {
 	return w.proven && class == v1alpha1.ActorTrusted
 }
 
-// authoriseCreation authorises all of what somebody trusted created.
-func (s *step) authoriseCreation(w writer) error {
+// authorizeCreation authorizes all of what somebody trusted created.
+func (s *step) authorizeCreation(w writer) error {
 	s.st.Masks, s.st.pending = nil, nil
 	s.st.Findings, s.st.FindingsTotal = nil, 0
 	if s.obs.Created { // with the labels that its creator gave it
 		s.st.Selection = &v1alpha1.Selection{Labels: boundLabels(s.obs.Labels)}
 	}
 	s.maker = new(actorOf(w, v1alpha1.ActorTrusted))
-	if err := s.authorise(s.body, w.id.User, v1alpha1.OriginCreated); err != nil {
+	if err := s.authorize(s.body, w.id.User, v1alpha1.OriginCreated); err != nil {
 		return err
 	}
-	s.tellAuthorised(ReasonAuthorised, "revision %d: created by %s", s.st.Authorised.Number, w.id.User)
+	s.tellAuthorized(ReasonAuthorized, "revision %d: created by %s", s.st.Authorized.Number, w.id.User)
 	return nil
 }
 
 // replaced judges an object that was deleted and created again: it is compared
-// with what was authorised for its predecessor, unless its creator is trusted.
+// with what was authorized for its predecessor, unless its creator is trusted.
 func (s *step) replaced() error {
 	w := s.creator()
 	if s.retry > 0 {
 		return nil
 	}
 	if s.trustedAuthor(w) {
-		return s.authoriseCreation(w)
+		return s.authorizeCreation(w)
 	}
 	class, _ := s.in.Rules.ClassifyAt(w.id, canon.Path{})
 	s.maker = new(actorOf(w, class))
 	s.event(EventWarning, ReasonReplaced, "deleted and created again by %s", nameOf(*s.maker))
 	s.st.Findings, s.st.FindingsTotal, s.st.Masks, s.st.pending = nil, 0, nil, nil
-	// No change is authorised: trust does not depend on the path, and the creator is not trusted.
+	// No change is authorized: trust does not depend on the path, and the creator is not trusted.
 	s.judgeAll(diff.Compare(s.want, s.doc, s.in.Rules.Excluded()...), func(diff.Change) writer { return w })
 	return nil
 }

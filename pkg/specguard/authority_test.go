@@ -14,7 +14,7 @@ import (
 )
 
 // judge relies on this for an object that was created again: if its creator is not
-// trusted, none of its differences may be authorised.
+// trusted, none of its differences may be authorized.
 func TestTrustDoesNotDependOnThePath(t *testing.T) {
 	users := []string{"ci", "bob", "alice"}
 	paths := []string{"/spec", "/spec/replicas", "/spec/paused", "/spec/template/metadata/labels/app"}
@@ -40,8 +40,8 @@ func TestTrustDoesNotDependOnThePath(t *testing.T) {
 		if err != nil {
 			r.Fatal(err)
 		}
-		if j := s.judge(diff.Change{Path: path, Op: diff.Changed}, by); j.authorised && !s.trustedAuthor(by) {
-			r.Errorf("a write of %s by %s is authorised, though its creation of the object would not be", path, by.id.User)
+		if j := s.judge(diff.Change{Path: path, Op: diff.Changed}, by); j.authorized && !s.trustedAuthor(by) {
+			r.Errorf("a write of %s by %s is authorized, though its creation of the object would not be", path, by.id.User)
 		}
 	})
 }

@@ -29,7 +29,7 @@ func benchWorld(b *testing.B) *world {
 }
 
 // BenchmarkStepInSync is a resync of an object that did not change, its
-// authorised body not loaded: the case that 10k objects take at a start.
+// authorized body not loaded: the case that 10k objects take at a start.
 func BenchmarkStepInSync(b *testing.B) {
 	w := benchWorld(b)
 	st := w.state

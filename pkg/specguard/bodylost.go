@@ -6,16 +6,16 @@ import (
 	"github.com/plumbline-dev/plumbline/pkg/apis/plumbline/v1alpha1"
 )
 
-// withoutBody is for an object whose authorised body is lost. What was authorised
+// withoutBody is for an object whose authorized body is lost. What was authorized
 // is not known any more, so nothing is drift and nothing is in sync. But what is
-// there now is known and shown, and who accepts its hash authorises it: whole,
+// there now is known and shown, and who accepts its hash authorizes it: whole,
 // with what expected writers left, as what they moved it from is lost too.
 func (s *step) withoutBody(why string) error {
 	observed := s.doc.Hash(s.in.Rules.Excluded()...)
 	if s.in.Accept != nil {
 		masks := s.st.Masks
 		s.st.Masks = nil
-		hash, err := s.honourAccept(observed)
+		hash, err := s.honorAccept(observed)
 		if err != nil {
 			return err
 		}
@@ -29,7 +29,7 @@ func (s *step) withoutBody(why string) error {
 	s.st.BodyLost = s.st.Oversized == nil
 	if s.before.Drift != v1alpha1.StateUnknown || s.st.BodyLost && !s.before.BodyLost {
 		if s.st.BodyLost {
-			why = "the authorised body is lost, so the object cannot be compared until a person accepts it: " + why
+			why = "the authorized body is lost, so the object cannot be compared until a person accepts it: " + why
 		}
 		s.event(EventWarning, ReasonUnreadable, "%s", why)
 	}

@@ -56,7 +56,7 @@ func BoundStatus(status *v1alpha1.BaselineStatus) bool {
 	return encodedBytes(status) <= MaxStatusBytes
 }
 
-// MinimizeStatus leaves of a status only the fields that judgement needs, in state
+// MinimizeStatus leaves of a status only the fields that judgment needs, in state
 // Unknown. The caller adds the reason. For every field that is kept, there is a
 // bound that no object moves.
 func MinimizeStatus(status *v1alpha1.BaselineStatus) {

@@ -15,7 +15,7 @@ import (
 )
 
 // compare makes masks and findings anew out of the differences from the
-// authorised body: each difference is masked or a finding, never neither.
+// authorized body: each difference is masked or a finding, never neither.
 func (s *step) compare() {
 	if s.parts == nil {
 		s.parts = s.differences()
@@ -89,7 +89,7 @@ func (s *step) finding(c diff.Change) v1alpha1.Finding {
 	previous := s.previous(f.Path)
 	if m := s.previousMask(f.Path); m != nil && previous == nil {
 		if value := shownMaskValue(m); value != "" && value != f.After {
-			f.Before = value // the last expected value says more than the authorised one
+			f.Before = value // the last expected value says more than the authorized one
 		}
 	}
 	if previous != nil {
@@ -152,7 +152,7 @@ func (s *step) actorAt(c diff.Change, previous *v1alpha1.Finding, digest string)
 		if !touches(j.Change, c) {
 			continue
 		}
-		if j.Path.Equal(c.Path) && !j.authorised && !j.withheld {
+		if j.Path.Equal(c.Path) && !j.authorized && !j.withheld {
 			if previous != nil && !isNamed(j.actor) && s.sameValue(previous, digest) {
 				continue // a record came late for one of two findings; nothing new is known here
 			}

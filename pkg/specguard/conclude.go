@@ -46,13 +46,13 @@ func (s *step) observe(hash canon.Hash) {
 func (s *step) concludeUnchanged() {
 	s.st.Drift, s.st.FirstSeen, s.st.CheckedAt = v1alpha1.StateInSync, time.Time{}, s.in.Now
 	s.settleFight()
-	s.observe(canon.Hash(s.st.Authorised.Hash))
+	s.observe(canon.Hash(s.st.Authorized.Hash))
 }
 
 // tellDrift makes one event of all that is new.
 func (s *step) tellDrift(wasDrifting, drifts bool) {
 	if wasDrifting && !drifts {
-		s.event(EventNormal, ReasonDriftResolved, "nothing differs any more from what is authorised")
+		s.event(EventNormal, ReasonDriftResolved, "nothing differs any more from what is authorized")
 		return
 	}
 	var fresh []string
@@ -71,6 +71,6 @@ func (s *step) tellDrift(wasDrifting, drifts bool) {
 		fresh = append(fresh, f.Path)
 	}
 	if len(fresh) > 0 {
-		s.event(EventWarning, ReasonDriftDetected, "not as authorised: %s, by %s", joinBounded(fresh), nameOf(actor))
+		s.event(EventWarning, ReasonDriftDetected, "not as authorized: %s, by %s", joinBounded(fresh), nameOf(actor))
 	}
 }

@@ -24,7 +24,7 @@ func TestGuardSetCovers(t *testing.T) {
 		mustGuard(t, GuardRef{Namespace: "paused", Name: "own"}, func(s *v1alpha1.GuardSpec) {
 			s.Suspend = &v1alpha1.Suspension{Reason: "move", Until: metav1.NewTime(testNow.Add(time.Hour))}
 		}),
-		mustGuard(t, GuardRef{Namespace: "labelled", Name: "gold"}, func(s *v1alpha1.GuardSpec) {
+		mustGuard(t, GuardRef{Namespace: "labeled", Name: "gold"}, func(s *v1alpha1.GuardSpec) {
 			s.Selector = &metav1.LabelSelector{MatchLabels: map[string]string{"tier": "gold"}}
 		}),
 	}, []string{"kube-system"}, System{})
@@ -43,7 +43,7 @@ func TestGuardSetCovers(t *testing.T) {
 		"one of which the labels are not known":             {set: set, gvk: deployment, namespace: "a", unknown: true, want: true},
 		"another version of the kind":                       {set: set, gvk: canon.GVK{Group: "apps", Version: "v2", Kind: "Deployment"}, namespace: "a", labels: produces, want: true},
 		"another kind":                                      {set: set, gvk: canon.GVK{Version: "v1", Kind: "ConfigMap"}, namespace: "a", labels: produces},
-		"a guard that asks for labels, which an object had": {set: set, gvk: deployment, namespace: "labelled", want: true},
+		"a guard that asks for labels, which an object had": {set: set, gvk: deployment, namespace: "labeled", want: true},
 		"a suspended guard":                                 {set: set, gvk: deployment, namespace: "paused", want: true},
 		"a guard that does not compile":                     {set: set, gvk: deployment, namespace: "broken", want: true},
 		"an excluded namespace, whatever its labels":        {set: set, gvk: deployment, namespace: "kube-system", labels: produces},

@@ -2,7 +2,7 @@
 
 // Package specguard is the domain of the spec guard: who may change what
 // (guards), what a write is (verdict), and what of an object is still as it was
-// authorised (Baselines). It is pure: values in, values out. It knows no client,
+// authorized (Baselines). It is pure: values in, values out. It knows no client,
 // no clock and no goroutine; package admit and the assessor's controllers carry
 // its decisions out.
 //
@@ -19,15 +19,15 @@
 //
 // Four rules carry Step:
 //
-//   - The authorised body moves only by what a trusted writer is proven to have
+//   - The authorized body moves only by what a trusted writer is proven to have
 //     written, path by path, or by an accept that names the hash. Never by time,
 //     never by a read that failed, never by a record alone.
 //   - The proof is the writer stamp, which the API server itself stores with the
 //     object. A record of the webhook explains: it accuses, or excuses a value for
 //     as long as that value stands (a [v1alpha1.Mask]).
-//   - Every difference from the authorised body is a finding or masked. So there
-//     are no findings if and only if the observed hash is the authorised one.
-//   - What cannot be known is unknown. An unseen gap of several writes authorises
+//   - Every difference from the authorized body is a finding or masked. So there
+//     are no findings if and only if the observed hash is the authorized one.
+//   - What cannot be known is unknown. An unseen gap of several writes authorizes
 //     nothing.
 //
 // Why it is so, with the cases that decided it, is in

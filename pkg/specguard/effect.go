@@ -14,9 +14,9 @@ import (
 // Effect is something for the caller to carry out, in the order given.
 type Effect interface{ isEffect() }
 
-// AuthoriseRevision stores a body as the new authorised state: first the
-// BaselineRevision, then spec.authorised as it stands in Result.State.
-type AuthoriseRevision struct {
+// AuthorizeRevision stores a body as the new authorized state: first the
+// BaselineRevision, then spec.authorized as it stands in Result.State.
+type AuthorizeRevision struct {
 	Number int64
 	Hash   canon.Hash
 	// Body is canonical JSON.
@@ -30,14 +30,14 @@ type AuthoriseRevision struct {
 	Managers []metav1.ManagedFieldsEntry
 }
 
-// BackfillHash replaces spec.authorised.hash of the same body and number, after
+// BackfillHash replaces spec.authorized.hash of the same body and number, after
 // the ignore rules or the version of the hash changed.
 type BackfillHash struct{ Hash canon.Hash }
 
-// ClearAccept removes spec.accept: it was honoured, or names another state.
+// ClearAccept removes spec.accept: it was honored, or names another state.
 type ClearAccept struct{}
 
-// RemoveBaseline deletes the Baseline: its object is gone and was never authorised.
+// RemoveBaseline deletes the Baseline: its object is gone and was never authorized.
 type RemoveBaseline struct{}
 
 // Recheck asks for another Step after a time, with what is observed then.
@@ -61,7 +61,7 @@ type EventReason string
 
 // The reasons.
 const (
-	ReasonAuthorised       EventReason = "Authorised"
+	ReasonAuthorized       EventReason = "Authorized"
 	ReasonImported         EventReason = "Imported"
 	ReasonAccepted         EventReason = "Accepted"
 	ReasonAcceptOutdated   EventReason = "AcceptOutdated"
@@ -86,7 +86,7 @@ const (
 // maxMessageBytes is the longest note that events.k8s.io accepts.
 const maxMessageBytes = 1024
 
-// RefuseAccept says that the request to accept was cleared and not honoured, because a
+// RefuseAccept says that the request to accept was cleared and not honored, because a
 // guard does not let the requester accept.
 type RefuseAccept struct{ Why string }
 
@@ -99,7 +99,7 @@ type Event struct {
 	Message string
 }
 
-func (AuthoriseRevision) isEffect() {}
+func (AuthorizeRevision) isEffect() {}
 func (BackfillHash) isEffect()      {}
 func (ClearAccept) isEffect()       {}
 func (RefuseAccept) isEffect()      {}

@@ -13,12 +13,12 @@ import (
 
 // gap judges what happened while nobody was watching. The version before is not
 // at hand, but what is known of it is enough to tell which paths changed since:
-// where it did not differ from the authorised body it was equal to it, and where
+// where it did not differ from the authorized body it was equal to it, and where
 // it did there is a finding or a mask with the digest of its value.
 //
 // If the generation advanced by exactly one, a single write made all of that,
 // and the stamp names its author. If it advanced by more, several writes hide
-// behind the last stamp, and nothing is authorised.
+// behind the last stamp, and nothing is authorized.
 func (s *step) gap() error {
 	s.acrossGap = true
 	changed, complete := s.changedSince()
@@ -31,13 +31,13 @@ func (s *step) gap() error {
 		if err := s.withholdUndo(nil, s.lastRecords()); err != nil || s.retry > 0 {
 			return err
 		}
-		return s.authoriseWritten(nil)
+		return s.authorizeWritten(nil)
 	}
 	s.judgeAll(changed, s.recordedAuthor)
 	return nil
 }
 
-// changedSince are the differences from the authorised body that did not exist,
+// changedSince are the differences from the authorized body that did not exist,
 // or had another value, when the object was last seen. complete is false when
 // not everything of that time is known.
 func (s *step) changedSince() (changed []diff.Change, complete bool) {
@@ -69,7 +69,7 @@ func (s *step) changedSince() (changed []diff.Change, complete bool) {
 }
 
 // looksUnchanged compares by what is shown where the digest is of another key:
-// good enough to go on naming the same actor, and it never authorises.
+// good enough to go on naming the same actor, and it never authorizes.
 func (s *step) looksUnchanged(c diff.Change) bool {
 	f := s.previous(c.Path.String())
 	return f != nil && f.After == diff.Truncate(diff.Redact(c).After, maxValue)
@@ -112,17 +112,17 @@ func (s *step) isLast(r *WriteRecord) bool {
 	return r.Generation == s.obs.Generation && r.Generation != 0 && r.HashAfter == string(s.full) && !s.contradicts(r, s.policyHolds())
 }
 
-// distrustOverlaps takes back the authorisation where the version before already
-// differed from the authorised body: of that only a digest is known, which does
+// distrustOverlaps takes back the authorization where the version before already
+// differed from the authorized body: of that only a digest is known, which does
 // for a single value but not for what has parts.
 func (s *step) distrustOverlaps() {
 	for i := range s.written {
 		j := &s.written[i]
-		if !j.authorised {
+		if !j.authorized {
 			continue
 		}
 		if isContainer(j.After) && s.masksWithin(j.Path) {
-			j.authorised, j.withheld = false, true
+			j.authorized, j.withheld = false, true
 			continue
 		}
 		for k := range s.st.Findings {
@@ -133,7 +133,7 @@ func (s *step) distrustOverlaps() {
 			}
 			if !path.Equal(j.Path) || j.Op != diff.Changed || isContainer(j.After) || isContainer(j.Before) ||
 				f.Operation != v1alpha1.OperationChanged {
-				j.authorised, j.withheld = false, true
+				j.authorized, j.withheld = false, true
 			}
 		}
 	}

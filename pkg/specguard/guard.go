@@ -130,7 +130,7 @@ func Compile(ref GuardRef, spec v1alpha1.GuardSpec, namespaceSelector *metav1.La
 
 // CompileInert makes what is left of a guard that does not compile: the guard selects
 // what the parts that compile select, guards nothing, and vetoes that anything there
-// is authorised or imported. A selector that does not compile selects everything.
+// is authorized or imported. A selector that does not compile selects everything.
 func CompileInert(ref GuardRef, spec v1alpha1.GuardSpec, namespaceSelector *metav1.LabelSelector, createdAt time.Time) *Guard {
 	g := &Guard{ref: ref, createdAt: createdAt, inert: true}
 	for _, r := range spec.Resources {
@@ -145,7 +145,7 @@ func CompileInert(ref GuardRef, spec v1alpha1.GuardSpec, namespaceSelector *meta
 }
 
 // vetoes tells whether the guard guards nothing at a time, and yet has a say in what
-// is authorised: what the rest of the guards authorise stays authorised when this
+// is authorized: what the rest of the guards authorize stays authorized when this
 // guard is in force again.
 func (g *Guard) vetoes(now time.Time) bool { return g.inert || g.suspended(now) }
 

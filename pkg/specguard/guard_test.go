@@ -115,7 +115,7 @@ func TestGuardSetSelects(t *testing.T) {
 	})
 	set := NewGuardSet([]*Guard{
 		nil, production, suspended, mustGuard(t, GuardRef{Namespace: "shop", Name: "all"}, nil),
-		mustGuard(t, GuardRef{Namespace: "labelled", Name: "gold"}, byLabel),
+		mustGuard(t, GuardRef{Namespace: "labeled", Name: "gold"}, byLabel),
 	}, []string{"kube-system"}, System{})
 	deployment := canon.GVK{Group: "apps", Version: "v1", Kind: "Deployment"}
 	gold := map[string]string{"tier": "gold"}
@@ -131,11 +131,11 @@ func TestGuardSetSelects(t *testing.T) {
 		"nothing in an excluded namespace": {query: Query{Namespace: "kube-system", NamespaceLabels: map[string]string{"stage": "production"}}},
 		"another kind":                     {query: Query{Namespace: "shop", GVK: canon.GVK{Group: "apps", Version: "v1", Kind: "StatefulSet"}}},
 		"another version of the kind":      {query: Query{Namespace: "shop", GVK: canon.GVK{Group: "apps", Version: "v2", Kind: "Deployment"}}, want: []string{"SpecGuard/all"}},
-		"by the new labels":                {query: Query{Namespace: "labelled", Labels: []map[string]string{nil, gold}}, want: []string{"SpecGuard/gold"}},
-		"by the old labels, which the write takes off": {query: Query{Namespace: "labelled", Labels: []map[string]string{gold, nil}}, want: []string{"SpecGuard/gold"}},
-		"by neither":                              {query: Query{Namespace: "labelled", Labels: []map[string]string{nil, {"tier": "tin"}}}},
-		"as before, though the labels are gone":   {query: Query{Namespace: "labelled", Kept: &v1alpha1.BaselineStatus{Guards: []string{"SpecGuard/gold"}}}, want: []string{"SpecGuard/gold"}},
-		"perhaps, when the labels cannot be seen": {query: Query{Namespace: "labelled", LabelsUnknown: true}, want: []string{"SpecGuard/gold"}, uncertain: true},
+		"by the new labels":                {query: Query{Namespace: "labeled", Labels: []map[string]string{nil, gold}}, want: []string{"SpecGuard/gold"}},
+		"by the old labels, which the write takes off": {query: Query{Namespace: "labeled", Labels: []map[string]string{gold, nil}}, want: []string{"SpecGuard/gold"}},
+		"by neither":                              {query: Query{Namespace: "labeled", Labels: []map[string]string{nil, {"tier": "tin"}}}},
+		"as before, though the labels are gone":   {query: Query{Namespace: "labeled", Kept: &v1alpha1.BaselineStatus{Guards: []string{"SpecGuard/gold"}}}, want: []string{"SpecGuard/gold"}},
+		"perhaps, when the labels cannot be seen": {query: Query{Namespace: "labeled", LabelsUnknown: true}, want: []string{"SpecGuard/gold"}, uncertain: true},
 		"surely, when labels do not matter":       {query: Query{Namespace: "shop", LabelsUnknown: true}, want: []string{"SpecGuard/all"}},
 		"not while it is suspended":               {query: Query{Namespace: "paused", Now: testNow.Add(time.Hour - 1)}},
 		"again after the suspension":              {query: Query{Namespace: "paused", Now: testNow.Add(time.Hour)}, want: []string{"SpecGuard/own"}},
@@ -263,10 +263,10 @@ func TestASpecGuardIsSilentAboutRepairsUnderAClusterSpecGuard(t *testing.T) {
 	hourly := &metav1.Duration{Duration: time.Hour}
 	defaults := &v1alpha1.GuardDefaults{Spec: v1alpha1.GuardDefaultsSpec{Defaults: v1alpha1.CheckDefaults{ResyncPeriod: hourly}}}
 	tenant := mustGuard(t, GuardRef{Namespace: "shop", Name: "mine"}, never)
-	labelled := mustGuard(t, GuardRef{Name: "platform"}, func(s *v1alpha1.GuardSpec) {
+	labeled := mustGuard(t, GuardRef{Name: "platform"}, func(s *v1alpha1.GuardSpec) {
 		s.Selector = &metav1.LabelSelector{MatchLabels: map[string]string{"tier": "gold"}}
 	})
-	suspended := *labelled
+	suspended := *labeled
 	suspended.suspendedUntil = testNow.Add(time.Hour)
 	gold := map[string]string{"tier": "gold"}
 	for name, tc := range map[string]struct {
@@ -275,12 +275,12 @@ func TestASpecGuardIsSilentAboutRepairsUnderAClusterSpecGuard(t *testing.T) {
 		want   v1alpha1.ManagementPolicy
 		period time.Duration
 	}{
-		"under a ClusterSpecGuard that says nothing":           {guards: []*Guard{tenant, labelled}, labels: gold, want: v1alpha1.Managed, period: time.Hour},
+		"under a ClusterSpecGuard that says nothing":           {guards: []*Guard{tenant, labeled}, labels: gold, want: v1alpha1.Managed, period: time.Hour},
 		"under one that forbids repairs":                       {guards: []*Guard{tenant, mustGuard(t, GuardRef{Name: "platform"}, never)}, want: v1alpha1.Unmanaged},
-		"where the ClusterSpecGuard does not select":           {guards: []*Guard{tenant, labelled}, want: v1alpha1.Unmanaged},
+		"where the ClusterSpecGuard does not select":           {guards: []*Guard{tenant, labeled}, want: v1alpha1.Unmanaged},
 		"where the ClusterSpecGuard is suspended":              {guards: []*Guard{tenant, &suspended}, labels: gold, want: v1alpha1.Unmanaged},
 		"where there is no ClusterSpecGuard":                   {guards: []*Guard{tenant}, labels: gold, want: v1alpha1.Unmanaged},
-		"a ClusterSpecGuard alone is what it was all the time": {guards: []*Guard{labelled}, labels: gold, want: v1alpha1.Managed, period: time.Hour},
+		"a ClusterSpecGuard alone is what it was all the time": {guards: []*Guard{labeled}, labels: gold, want: v1alpha1.Managed, period: time.Hour},
 	} {
 		t.Run(name, func(t *testing.T) {
 			rules := NewGuardSet(tc.guards, nil, System{}).Rules(Query{Namespace: "shop", GVK: deploymentKind, Labels: []map[string]string{tc.labels}, Now: testNow})

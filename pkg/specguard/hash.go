@@ -18,22 +18,22 @@ func GuardedHash(body []byte, gvk canon.GVK, rules Rules) (canon.Hash, error) {
 }
 
 // ObservedHash is the guarded hash of what is observed, where each masked path
-// reads as authorised. So it equals the authorised hash exactly when nothing
+// reads as authorized. So it equals the authorized hash exactly when nothing
 // but masked values differ, and neither hash changes when a mask comes or goes.
-func ObservedHash(body, authorised []byte, gvk canon.GVK, rules Rules, masks []v1alpha1.Mask) (canon.Hash, error) {
-	if len(masks) == 0 || authorised == nil {
+func ObservedHash(body, authorized []byte, gvk canon.GVK, rules Rules, masks []v1alpha1.Mask) (canon.Hash, error) {
+	if len(masks) == 0 || authorized == nil {
 		return GuardedHash(body, gvk, rules)
 	}
-	unmasked, err := unmaskedBody(body, authorised, gvk, rules, masks)
+	unmasked, err := unmaskedBody(body, authorized, gvk, rules, masks)
 	if err != nil {
 		return "", err
 	}
 	return GuardedHash(unmasked, gvk, rules)
 }
 
-// unmaskedBody is body with the masked paths as authorised.
-func unmaskedBody(body, authorised []byte, gvk canon.GVK, rules Rules, masks []v1alpha1.Mask) ([]byte, error) {
-	observed, want, err := parseBoth(body, authorised, gvk)
+// unmaskedBody is body with the masked paths as authorized.
+func unmaskedBody(body, authorized []byte, gvk canon.GVK, rules Rules, masks []v1alpha1.Mask) ([]byte, error) {
+	observed, want, err := parseBoth(body, authorized, gvk)
 	if err != nil {
 		return nil, err
 	}
@@ -52,35 +52,35 @@ func unmaskedBody(body, authorised []byte, gvk canon.GVK, rules Rules, masks []v
 	return out, err
 }
 
-// parseBoth reads an observed body and the authorised one. The caller releases both.
-func parseBoth(body, authorised []byte, gvk canon.GVK) (observed, want *canon.Document, err error) {
+// parseBoth reads an observed body and the authorized one. The caller releases both.
+func parseBoth(body, authorized []byte, gvk canon.GVK) (observed, want *canon.Document, err error) {
 	if observed, err = canon.Parse(body, gvk); err != nil {
 		return nil, nil, fmt.Errorf("reading the observed body: %w", err)
 	}
-	if want, err = canon.Parse(authorised, gvk); err != nil {
+	if want, err = canon.Parse(authorized, gvk); err != nil {
 		observed.Release()
-		return nil, nil, fmt.Errorf("reading the authorised body: %w", err)
+		return nil, nil, fmt.Errorf("reading the authorized body: %w", err)
 	}
 	return observed, want, nil
 }
 
-// acceptedBody is what an accept authorises: the authorised body with the differences
-// that the accepted hash names. Masked values stay as authorised, since their writer
+// acceptedBody is what an accept authorizes: the authorized body with the differences
+// that the accepted hash names. Masked values stay as authorized, since their writer
 // moves them again, and so does what the rules exclude, since nobody was shown it.
-func acceptedBody(body, authorised []byte, gvk canon.GVK, rules Rules, masks []v1alpha1.Mask) ([]byte, error) {
+func acceptedBody(body, authorized []byte, gvk canon.GVK, rules Rules, masks []v1alpha1.Mask) ([]byte, error) {
 	if len(masks) > 0 {
 		var err error
-		if body, err = unmaskedBody(body, authorised, gvk, rules, masks); err != nil {
+		if body, err = unmaskedBody(body, authorized, gvk, rules, masks); err != nil {
 			return nil, err
 		}
 	}
-	observed, want, err := parseBoth(body, authorised, gvk)
+	observed, want, err := parseBoth(body, authorized, gvk)
 	if err != nil {
 		return nil, err
 	}
 	defer observed.Release()
 	defer want.Release()
-	out, _, err := diff.Apply(authorised, gvk, diff.Compare(want, observed, rules.Excluded()...))
+	out, _, err := diff.Apply(authorized, gvk, diff.Compare(want, observed, rules.Excluded()...))
 	if err != nil {
 		return nil, fmt.Errorf("applying what was accepted: %w", err)
 	}

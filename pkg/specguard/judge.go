@@ -41,7 +41,7 @@ type Review struct {
 	Changes []diff.Change
 }
 
-// Verdict is the judgement on one write.
+// Verdict is the judgment on one write.
 type Verdict struct {
 	Outcome Outcome
 	// Class of the writer, the least trusted over the fields.

@@ -73,7 +73,7 @@ func TestTwoWritesInARowByATrustedWriterAreInSyncForEachKind(t *testing.T) {
 			w.update(write{user: user("ci"), manager: "pipeline", applies: true, changes: parseChanges(t, w.live.Body, w.gvk, tc.change)})
 			uncounted()
 			w.observe(false, false)
-			if w.state.Drift != v1alpha1.StateInSync || w.state.Authorised.Number != 2 {
+			if w.state.Drift != v1alpha1.StateInSync || w.state.Authorized.Number != 2 {
 				t.Error(w.report())
 			}
 		})

@@ -15,7 +15,7 @@ import (
 
 // explainLate names the authors of differences that were found before their
 // records came. A record that names an expected writer turns the finding into a
-// mask; none authorises. Rules that changed since are applied too: a finding
+// mask; none authorizes. Rules that changed since are applied too: a finding
 // whose author is expected by now becomes a mask.
 func (s *step) explainLate() {
 	s.parts = s.differences()
@@ -95,7 +95,7 @@ func (s *step) isWritten(c diff.Change) bool {
 
 func (s *step) writeLate(c diff.Change, w writer) {
 	j := s.judge(c, w)
-	j.late, j.authorised = true, false
+	j.late, j.authorized = true, false
 	s.written = append(s.written, j)
 	s.renameFlip(placeOf(&j))
 	s.event(EventNormal, ReasonAttributed, "%s was changed by %s", c.Path, nameOf(j.actor))

@@ -35,7 +35,7 @@ func BaselineName(resource, group, name string) string {
 	return boundName(resource + "." + group + "." + name)
 }
 
-// RevisionName is the name of the BaselineRevision that holds the authorised
+// RevisionName is the name of the BaselineRevision that holds the authorized
 // body with that number.
 func RevisionName(baseline string, number int64) string {
 	return boundName(baseline + "-" + strconv.FormatInt(number, 10))

@@ -10,12 +10,12 @@ import (
 	"github.com/plumbline-dev/plumbline/pkg/specguard/diff"
 )
 
-// adoptNulls takes the nulls of a custom object into an authorised body that was stored
+// adoptNulls takes the nulls of a custom object into an authorized body that was stored
 // by an earlier version, which dropped nulls. The hash of such a body is of pl1. An
 // object that was written since it was last seen keeps its nulls as differences, because
 // that write may have added them.
 func (s *step) adoptNulls() error {
-	if s.gvk.Algorithm() != canon.PL2 || canon.Hash(s.st.Authorised.Hash).Algorithm() != canon.PL1 ||
+	if s.gvk.Algorithm() != canon.PL2 || canon.Hash(s.st.Authorized.Hash).Algorithm() != canon.PL1 ||
 		s.doc == nil || s.st.Oversized != nil || !s.unwritten() {
 		return nil
 	}
@@ -27,11 +27,11 @@ func (s *step) adoptNulls() error {
 	if err != nil {
 		return fmt.Errorf("taking over the nulls of %s: %w", s.st.Name, err)
 	}
-	if err := s.authorise(out, s.st.Authorised.By, s.st.Authorised.Origin); err != nil {
+	if err := s.authorize(out, s.st.Authorized.By, s.st.Authorized.Origin); err != nil {
 		return err
 	}
-	s.tellAuthorised(ReasonAuthorised, "revision %d: an earlier version did not compare the nulls at %s",
-		s.st.Authorised.Number, listPaths(nulls, nil))
+	s.tellAuthorized(ReasonAuthorized, "revision %d: an earlier version did not compare the nulls at %s",
+		s.st.Authorized.Number, listPaths(nulls, nil))
 	return nil
 }
 

@@ -34,9 +34,9 @@ func (w *world) forgetNulls() {
 	}
 	w.state.Body = doc.AppendCanonical(nil)
 	old := func(hash *string) { *hash = strings.Replace(*hash, "pl2:", "pl1:", 1) }
-	authorised := *w.state.Authorised
+	authorized := *w.state.Authorized
 	hash := doc.Hash()
-	authorised.Hash, w.state.Authorised = string(hash), &authorised
+	authorized.Hash, w.state.Authorized = string(hash), &authorized
 	w.state.Observed.Hash = string(hash)
 	old(&w.state.Observed.FullHash)
 	w.restart()
@@ -60,7 +60,7 @@ func TestANullInACustomKindIsAChange(t *testing.T) {
 			"mallory", `/spec/values/hosts = [{"name":"a"}]`,
 			"Drifted, revision 1 Created by " + user("ci") + ", hash !=\n  finding /spec/values/hosts Changed ",
 		},
-		"a null of a trusted writer is authorised": {
+		"a null of a trusted writer is authorized": {
 			"ci", `/spec/values/securityContext = null`,
 			"InSync, revision 2 Created by " + user("ci") + ", hash ==\n  effect: store revision 2",
 		},
@@ -119,7 +119,7 @@ func TestNullsOfBeforeTheUpgradeAreNoDrift(t *testing.T) {
 
 // The executor writes what PutBack says.
 func TestNullsArePutBack(t *testing.T) {
-	const authorised = `{"spec":{"values":{"service":null,"size":1}}}`
+	const authorized = `{"spec":{"values":{"service":null,"size":1}}}`
 	w := releaseWorld(t)
 	for name, object := range map[string]string{
 		"a null that was taken off":        `{"metadata":{"name":"x"},"spec":{"values":{"size":1}}}`,
@@ -129,7 +129,7 @@ func TestNullsArePutBack(t *testing.T) {
 		"all of what holds a null is gone": `{"metadata":{"name":"x"},"spec":{}}`,
 	} {
 		t.Run(name, func(t *testing.T) {
-			changes, err := PutBack([]byte(object), []byte(authorised), w.gvk, w.rules, nil)
+			changes, err := PutBack([]byte(object), []byte(authorized), w.gvk, w.rules, nil)
 			if err != nil {
 				t.Fatal(err)
 			}
@@ -137,7 +137,7 @@ func TestNullsArePutBack(t *testing.T) {
 			if err != nil || len(skipped) > 0 {
 				t.Fatalf("applying %v: skipped %v: %v", changes, skipped, err)
 			}
-			want := `{"metadata":{"name":"x"},` + authorised[1:]
+			want := `{"metadata":{"name":"x"},` + authorized[1:]
 			if d := cmp.Diff(want, string(got)); d != "" {
 				t.Errorf("the object (-want +got):\n%s", d)
 			}

@@ -9,9 +9,9 @@ import (
 	"github.com/plumbline-dev/plumbline/pkg/specguard/canon"
 )
 
-// An authorised body that no BaselineRevision holds is kept as its hash. As long as
+// An authorized body that no BaselineRevision holds is kept as its hash. As long as
 // a version with that hash is at hand, which is the object itself or the version
-// before it, that version is the authorised body, and each write is judged by it. The
+// before it, that version is the authorized body, and each write is judged by it. The
 // state is Unknown all the time, because the next version may be the only one left.
 
 // encodedSize measures a body as a BaselineRevision holds it.
@@ -22,7 +22,7 @@ func (s *step) encodedSize(body []byte) int {
 	return s.in.EncodedSize(body)
 }
 
-// keepHash authorises the body of this step without keeping it. The authorised state of
+// keepHash authorizes the body of this step without keeping it. The authorized state of
 // before stays in the Baseline.
 func (s *step) keepHash(hash canon.Hash, size int, by string, origin v1alpha1.Origin) {
 	s.st.Oversized = &v1alpha1.OversizedBody{Hash: string(hash), Size: int64(size), By: by, Origin: origin}
@@ -30,32 +30,32 @@ func (s *step) keepHash(hash canon.Hash, size int, by string, origin v1alpha1.Or
 	s.event(EventWarning, ReasonBodyTooLarge, "%s", OversizedMessage(s.st.Oversized))
 }
 
-// tellAuthorised tells of a new revision, if the body is kept as one.
-func (s *step) tellAuthorised(reason EventReason, format string, args ...any) {
+// tellAuthorized tells of a new revision, if the body is kept as one.
+func (s *step) tellAuthorized(reason EventReason, format string, args ...any) {
 	if s.st.Oversized == nil {
 		s.event(EventNormal, reason, format, args...)
 	}
 }
 
-// judgeByOversized has the rest of the step judge by an authorised state that is
+// judgeByOversized has the rest of the step judge by an authorized state that is
 // not kept.
 func (s *step) judgeByOversized(hash canon.Hash) {
 	o := s.st.Oversized
-	authorised := &v1alpha1.AuthorisedState{UID: s.obs.UID, Hash: string(hash), By: o.By, Origin: o.Origin, At: *timeTo(s.in.Now)}
-	if s.st.Authorised != nil {
-		authorised.Number = s.st.Authorised.Number
+	authorized := &v1alpha1.AuthorizedState{UID: s.obs.UID, Hash: string(hash), By: o.By, Origin: o.Origin, At: *timeTo(s.in.Now)}
+	if s.st.Authorized != nil {
+		authorized.Number = s.st.Authorized.Number
 	}
-	s.st.Authorised = authorised
+	s.st.Authorized = authorized
 }
 
-// leaveOversized ends a step under an authorised state that is not kept.
+// leaveOversized ends a step under an authorized state that is not kept.
 func (s *step) leaveOversized() {
 	if s.st.Oversized != nil {
-		s.st.Authorised, s.st.Body = s.kept, nil
+		s.st.Authorized, s.st.Body = s.kept, nil
 	}
 }
 
-// resumeOversized looks for the authorised body in the versions at hand.
+// resumeOversized looks for the authorized body in the versions at hand.
 func (s *step) resumeOversized() (found bool, err error) {
 	versions := [][]byte{s.body}
 	if s.obs.Prev != nil {
@@ -68,14 +68,14 @@ func (s *step) resumeOversized() (found bool, err error) {
 		}
 		full, body := doc.Hash(), doc.AppendCanonical(nil)
 		doc.Release()
-		if s.st.Body != nil { // masked and excluded paths stay as they were authorised
+		if s.st.Body != nil { // masked and excluded paths stay as they were authorized
 			if body, err = acceptedBody(body, s.st.Body, s.gvk, s.in.Rules, s.st.Masks); err != nil {
-				return false, fmt.Errorf("looking for the authorised body of %s: %w", s.st.Name, err)
+				return false, fmt.Errorf("looking for the authorized body of %s: %w", s.st.Name, err)
 			}
 		}
 		want, err := canon.Parse(body, s.gvk)
 		if err != nil {
-			return false, fmt.Errorf("looking for the authorised body of %s: %w", s.st.Name, err)
+			return false, fmt.Errorf("looking for the authorized body of %s: %w", s.st.Name, err)
 		}
 		hash := want.Hash(s.in.Rules.Excluded()...)
 		if string(hash) != s.st.Oversized.Hash && !s.isClean(full) {
@@ -89,13 +89,13 @@ func (s *step) resumeOversized() (found bool, err error) {
 }
 
 // isClean tells that a version is the one last judged, and that nothing of it differed
-// from what was authorised. So it is the authorised body, although rules that changed
+// from what was authorized. So it is the authorized body, although rules that changed
 // since give it another guarded hash.
 func (s *step) isClean(full canon.Hash) bool {
 	return s.st.FindingsTotal == 0 && string(full) == s.st.Observed.FullHash
 }
 
-// withoutOversized is for an object whose authorised body was not kept and is not at
+// withoutOversized is for an object whose authorized body was not kept and is not at
 // hand any more: only a trusted writer who makes the object anew, or an accept, helps.
 func (s *step) withoutOversized() error {
 	s.want, s.st.Body = nil, nil
@@ -105,7 +105,7 @@ func (s *step) withoutOversized() error {
 		case s.retry > 0:
 			return nil
 		case s.trustedAuthor(w):
-			if err := s.authoriseCreation(w); err != nil {
+			if err := s.authorizeCreation(w); err != nil {
 				return err
 			}
 			return s.finish()
@@ -116,6 +116,6 @@ func (s *step) withoutOversized() error {
 
 // OversizedMessage says that a body is too large to be kept, and names the ways out.
 func OversizedMessage(o *v1alpha1.OversizedBody) string {
-	return fmt.Sprintf("the authorised body has %d bytes compressed and a BaselineRevision holds %d, so the body is not kept and the object is neither judged nor repaired. "+
+	return fmt.Sprintf("the authorized body has %d bytes compressed and a BaselineRevision holds %d, so the body is not kept and the object is neither judged nor repaired. "+
 		"A trusted writer has to make the object smaller, or the guard has to leave it out; accept the object if another writer changed it meanwhile", o.Size, v1alpha1.MaxBodyBytes)
 }

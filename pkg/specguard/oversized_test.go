@@ -59,7 +59,7 @@ func (w *world) standing() string {
 	if w.state.Oversized != nil {
 		text += " too large"
 	}
-	if a := w.state.Authorised; a != nil {
+	if a := w.state.Authorized; a != nil {
 		text += fmt.Sprintf(", revision %d", a.Number)
 	}
 	if n := w.state.FindingsTotal; n > 0 {
@@ -122,7 +122,7 @@ func TestABodyThatCannotBeKeptIsUnknown(t *testing.T) {
 				t.Errorf("it is %s, want %s\n%s", got, tc.want, w.report())
 			}
 			for _, e := range w.effects {
-				if stored, is := e.(AuthoriseRevision); is && bytes.Contains(stored.Body, []byte("PAD")) {
+				if stored, is := e.(AuthorizeRevision); is && bytes.Contains(stored.Body, []byte("PAD")) {
 					t.Errorf("revision %d is stored, and is too large", stored.Number)
 				}
 			}

@@ -189,13 +189,13 @@ func TestStatusIsBounded(t *testing.T) {
 		}
 	}
 	// What was cut off is not known after a restart, so a trusted write in the gap
-	// authorises nothing.
+	// authorizes nothing.
 	w.update(write{user: user("ci"), record: "no", changes: parseChanges(t, w.live.Body, w.gvk, "/spec/paused = true")})
-	number := w.state.Authorised.Number
+	number := w.state.Authorized.Number
 	w.restart()
 	w.observe(true, false)
-	if w.state.Authorised.Number != number {
-		t.Error("a gap of which too little is known authorised something")
+	if w.state.Authorized.Number != number {
+		t.Error("a gap of which too little is known authorized something")
 	}
 }
 
@@ -217,7 +217,7 @@ func TestStepAsksForTheBody(t *testing.T) {
 		t.Errorf("a check without the body: %v, %s at %s", err, r.State.Drift, r.State.CheckedAt)
 	}
 	if NeedsBody(State{}, present(), w.rules, nil) {
-		t.Error("an object of which no body is authorised needs one")
+		t.Error("an object of which no body is authorized needs one")
 	}
 	if !NeedsBody(st, present(), w.rules, &v1alpha1.AcceptRequest{Hash: "x"}) {
 		t.Error("an accept does not need the body")

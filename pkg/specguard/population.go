@@ -66,7 +66,7 @@ type Drifting struct {
 }
 
 // Population counts the objects of one guard for mass drift. Objects that were
-// never authorised do not belong to it: a tenant creates as many as the quota
+// never authorized do not belong to it: a tenant creates as many as the quota
 // allows, and nothing is put back there.
 type Population struct {
 	// Objects counts them by namespace.

@@ -105,8 +105,8 @@ func propertyWorld(t *rapid.T, tb testing.TB) *world {
 	w.guard("shop", testGuardSpec(), w.now)
 	w.create(write{user: user("ci")}, testDeployment)
 	w.observe(false, false)
-	if w.state.Authorised == nil {
-		t.Fatal("the creation by ci was not authorised")
+	if w.state.Authorized == nil {
+		t.Fatal("the creation by ci was not authorized")
 	}
 	if rapid.Bool().Draw(t, "some bodies are too large") {
 		w.size = func(body []byte) int {
@@ -119,24 +119,24 @@ func propertyWorld(t *rapid.T, tb testing.TB) *world {
 	return w
 }
 
-func TestNoSequenceOfForeignWritesMovesTheAuthorisedState(t *testing.T) {
+func TestNoSequenceOfForeignWritesMovesTheAuthorizedState(t *testing.T) {
 	rapid.Check(t, func(rt *rapid.T) {
 		w := propertyWorld(rt, t)
-		want := *w.state.Authorised
+		want := *w.state.Authorized
 		for range rapid.IntRange(1, 12).Draw(rt, "writes") {
 			w.update(randomWrite(rt, w, []string{"alice", "mallory", "hpa"}))
 			randomMoment(rt, w)
 		}
 		w.observe(true, false)
-		if diff := cmp.Diff(want, *w.state.Authorised); diff != "" {
-			rt.Fatalf("authorised state moved (-want +got):\n%s", diff)
+		if diff := cmp.Diff(want, *w.state.Authorized); diff != "" {
+			rt.Fatalf("authorized state moved (-want +got):\n%s", diff)
 		}
 	})
 }
 
-// Whatever is seen of a sequence, in whatever way, the authorised body moves
+// Whatever is seen of a sequence, in whatever way, the authorized body moves
 // only at paths that a trusted writer wrote through the main resource.
-func TestAuthorisedBodyMovesOnlyWhereTrustedWritesWere(t *testing.T) {
+func TestAuthorizedBodyMovesOnlyWhereTrustedWritesWere(t *testing.T) {
 	rapid.Check(t, func(rt *rapid.T) {
 		w := propertyWorld(rt, t)
 		body := w.state.Body
@@ -151,7 +151,7 @@ func TestAuthorisedBodyMovesOnlyWhereTrustedWritesWere(t *testing.T) {
 			randomMoment(rt, w)
 			for _, c := range diff.Compare(w.parse(body), w.parse(w.state.Body)) {
 				if !slices.ContainsFunc(trusted, func(o diff.Change) bool { return o.Path.Covers(c.Path) && valueAt(w, o) }) {
-					rt.Fatalf("authorised %s %s -> %s, which ci never wrote", c.Path, c.Before, c.After)
+					rt.Fatalf("authorized %s %s -> %s, which ci never wrote", c.Path, c.Before, c.After)
 				}
 			}
 			body = w.state.Body
@@ -176,14 +176,14 @@ func TestNoSequenceOfForeignWritesEndsWhatCannotBeKept(t *testing.T) {
 			}
 			w.update(wr)
 			randomMoment(rt, w)
-			if w.state.Drift != v1alpha1.StateUnknown || w.state.Oversized == nil || w.state.Authorised.Number != 1 {
+			if w.state.Drift != v1alpha1.StateUnknown || w.state.Oversized == nil || w.state.Authorized.Number != 1 {
 				rt.Fatalf("it is %s", w.standing())
 			}
 		}
 	})
 }
 
-// valueAt tells whether the authorised body has what the trusted write left.
+// valueAt tells whether the authorized body has what the trusted write left.
 func valueAt(w *world, c diff.Change) bool {
 	v := w.parse(w.state.Body).Root().Follow(c.Path)
 	if c.After == nil {
@@ -236,7 +236,7 @@ func TestTrustedWritesAgreeWithANaiveTwin(t *testing.T) {
 			}
 			w.observe(false, false)
 			if diff := cmp.Diff(want, leavesOf(w, w.state.Body)); diff != "" {
-				rt.Fatalf("authorised leaves (-twin +got):\n%s", diff)
+				rt.Fatalf("authorized leaves (-twin +got):\n%s", diff)
 			}
 			if drifts := !maps.Equal(want, after); drifts != (w.state.FindingsTotal > 0) {
 				rt.Fatalf("twin says drift %t, but there are %d findings", drifts, w.state.FindingsTotal)
@@ -245,7 +245,7 @@ func TestTrustedWritesAgreeWithANaiveTwin(t *testing.T) {
 	})
 }
 
-// copyChanged moves the twin: a change inside an element that is not authorised
+// copyChanged moves the twin: a change inside an element that is not authorized
 // is not made.
 func copyChanged(want, before, after map[string]string, c diff.Change) {
 	if c.Path.Last().Name() == "value" {

@@ -11,19 +11,19 @@ import (
 	"github.com/plumbline-dev/plumbline/pkg/specguard/diff"
 )
 
-// PutBack lists the changes that lead from an object to an authorised body: all
+// PutBack lists the changes that lead from an object to an authorized body: all
 // that differs, but for what the rules exclude and what a mask says that an
 // expected writer moved. So seven replicas of an autoscaler stay seven while the
 // image is put back. Applied to the object they leave its metadata as it is.
-func PutBack(object, authorised []byte, gvk canon.GVK, rules Rules, masks []v1alpha1.Mask) ([]diff.Change, error) {
+func PutBack(object, authorized []byte, gvk canon.GVK, rules Rules, masks []v1alpha1.Mask) ([]diff.Change, error) {
 	observed, err := canon.Parse(object, gvk)
 	if err != nil {
 		return nil, fmt.Errorf("reading the object: %w", err)
 	}
 	defer observed.Release()
-	want, err := canon.Parse(authorised, gvk)
+	want, err := canon.Parse(authorized, gvk)
 	if err != nil {
-		return nil, fmt.Errorf("reading the authorised body: %w", err)
+		return nil, fmt.Errorf("reading the authorized body: %w", err)
 	}
 	defer want.Release()
 	var back []diff.Change

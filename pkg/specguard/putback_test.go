@@ -14,7 +14,7 @@ import (
 
 func TestAnObjectIsPutBackButForWhatIsMaskedOrIgnored(t *testing.T) {
 	const (
-		authorised = `{"spec":{"replicas":3,"template":{"metadata":{"labels":{"app":"web"}},"spec":{"containers":[{"name":"app","image":"shop:1"}]}}}}`
+		authorized = `{"spec":{"replicas":3,"template":{"metadata":{"labels":{"app":"web"}},"spec":{"containers":[{"name":"app","image":"shop:1"}]}}}}`
 		head       = `{"metadata":{"name":"web","labels":{"team":"shop"}},"spec":{"replicas":`
 		tail       = `,"template":{"metadata":{"annotations":{"mesh":"on","extra":"1"},"labels":{"app":"web"}},"spec":{"containers":[{"name":"app","image":"evil:1"}]}}}}`
 		drifted    = head + `7,"revisionHistoryLimit":5` + tail
@@ -44,7 +44,7 @@ func TestAnObjectIsPutBackButForWhatIsMaskedOrIgnored(t *testing.T) {
 			for _, path := range tc.masks {
 				masks = append(masks, v1alpha1.Mask{Path: path})
 			}
-			changes, err := PutBack([]byte(drifted), []byte(authorised), w.gvk, w.rules, masks)
+			changes, err := PutBack([]byte(drifted), []byte(authorized), w.gvk, w.rules, masks)
 			if err != nil {
 				t.Fatal(err)
 			}
@@ -64,12 +64,12 @@ func TestAnObjectIsPutBackButForWhatIsMaskedOrIgnored(t *testing.T) {
 
 func TestWhatCannotBeReadIsNotPutBack(t *testing.T) {
 	w := newWorld(t)
-	for name, tc := range map[string]struct{ object, authorised, want string }{
+	for name, tc := range map[string]struct{ object, authorized, want string }{
 		"the object":          {"{", "{}", "reading the object: "},
-		"the authorised body": {"{}", "{", "reading the authorised body: "},
+		"the authorized body": {"{}", "{", "reading the authorized body: "},
 	} {
 		t.Run(name, func(t *testing.T) {
-			changes, err := PutBack([]byte(tc.object), []byte(tc.authorised), w.gvk, w.rules, nil)
+			changes, err := PutBack([]byte(tc.object), []byte(tc.authorized), w.gvk, w.rules, nil)
 			if err == nil || !strings.HasPrefix(err.Error(), tc.want) || len(changes) > 0 {
 				t.Errorf("the changes are %v and the error is %v", changes, err)
 			}

@@ -21,7 +21,7 @@ const (
 )
 
 // WriteRecord is what the webhook saw of one write. It explains and never
-// authorises: a review is not yet a write, and anybody who reaches the port can
+// authorizes: a review is not yet a write, and anybody who reaches the port can
 // send one. (UID, ResourceVersionBefore, HashAfter) names one write exactly.
 type WriteRecord struct {
 	UID         string    `json:"uid"`

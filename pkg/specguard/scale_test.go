@@ -26,7 +26,7 @@ func customWorld(t *testing.T, apiVersion string, scale ScaleSubresource) *world
 }
 
 // M3 of the guard's review: such a group was taken for a built-in one without /scale.
-func TestAForeignScaleOfACustomKindIsNotAuthorisedAsCIs(t *testing.T) {
+func TestAForeignScaleOfACustomKindIsNotAuthorizedAsCIs(t *testing.T) {
 	for name, tc := range map[string]struct {
 		apiVersion string
 		scale      ScaleSubresource
@@ -40,7 +40,7 @@ func TestAForeignScaleOfACustomKindIsNotAuthorisedAsCIs(t *testing.T) {
 			w := customWorld(t, tc.apiVersion, tc.scale)
 			w.update(write{user: "mallory", sub: "scale", manager: "kubectl", changes: parseChanges(t, w.live.Body, w.gvk, `/spec/replicas = 0`)})
 			w.observe(relist, false)
-			if w.state.Drift != v1alpha1.StateDrifted || w.state.Authorised.Number != 1 || w.state.Findings[0].Actor.User != "mallory" {
+			if w.state.Drift != v1alpha1.StateDrifted || w.state.Authorized.Number != 1 || w.state.Findings[0].Actor.User != "mallory" {
 				t.Errorf("%s, relist %t: %s", name, relist, w.report())
 			}
 		}
@@ -51,7 +51,7 @@ func TestANumberOfAKindWithoutScaleIsProvenByItsStamp(t *testing.T) {
 	w := customWorld(t, "example.com/v1", ScaleNotServed)
 	w.update(write{user: user("ci"), manager: "ci", changes: parseChanges(t, w.live.Body, w.gvk, `/spec/replicas = 5`)})
 	w.observe(true, false) // only the stamp tells
-	if w.state.Drift != v1alpha1.StateInSync || w.state.Authorised.Number != 2 {
+	if w.state.Drift != v1alpha1.StateInSync || w.state.Authorized.Number != 2 {
 		t.Error(w.report())
 	}
 }

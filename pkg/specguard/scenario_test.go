@@ -98,7 +98,7 @@ var scriptCommands = map[string]func(*world, *datadriven.TestData){
 	"older-hash-version": func(w *world, _ *datadriven.TestData) {
 		var status v1alpha1.BaselineStatus
 		w.state.WriteStatus(&status)
-		for _, hash := range []*string{&status.Observed.Hash, &status.Observed.FullHash, &w.state.Authorised.Hash} {
+		for _, hash := range []*string{&status.Observed.Hash, &status.Observed.FullHash, &w.state.Authorized.Hash} {
 			*hash = strings.Replace(*hash, "pl1:", "pl0:", 1)
 		}
 		w.restartWith(status)

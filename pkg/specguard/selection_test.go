@@ -23,18 +23,18 @@ import (
 
 var deploymentKind = canon.ParseGVK("apps/v1", "Deployment")
 
-// labelled is an object whose labels decide which guards select it, with the
+// labeled is an object whose labels decide which guards select it, with the
 // assessor's look at it.
-type labelled struct {
+type labeled struct {
 	*world
 	status v1alpha1.BaselineStatus
 	prev   map[string]string // labels of the version before
 }
 
-// newLabelled has a guard "all" without a selector, so that the object is guarded
+// newLabeled has a guard "all" without a selector, so that the object is guarded
 // always, and an object that CI made with these labels.
-func newLabelled(t testing.TB, set string, guards ...*Guard) *labelled {
-	w := &labelled{world: newWorld(t)}
+func newLabeled(t testing.TB, set string, guards ...*Guard) *labeled {
+	w := &labeled{world: newWorld(t)}
 	w.guards = append([]*Guard{selecting(t, "all", "uid-all", "")}, guards...)
 	w.now = w.now.Add(time.Minute)
 	w.create(write{user: user("ci")}, testDeployment)
@@ -73,13 +73,13 @@ func selecting(t testing.TB, name, uid, selector string) *Guard {
 }
 
 // edit puts a guard in the place of the one with its name.
-func (w *labelled) edit(g *Guard) {
+func (w *labeled) edit(g *Guard) {
 	w.guards = slices.DeleteFunc(w.guards, func(o *Guard) bool { return o.ref == g.ref })
 	w.guards = append(w.guards, g)
 }
 
 // label has somebody set the labels, and perhaps the image in the same write.
-func (w *labelled) label(by, set string, withImage bool) {
+func (w *labeled) label(by, set string, withImage bool) {
 	w.t.Helper()
 	if withImage {
 		image := fmt.Sprintf("%s = \"registry.example/shop/web:%d\"", imagePath, w.rv+100)
@@ -92,7 +92,7 @@ func (w *labelled) label(by, set string, withImage bool) {
 }
 
 // look is one reconciliation.
-func (w *labelled) look() {
+func (w *labeled) look() {
 	w.t.Helper()
 	w.ask()
 	w.observe(false, false)
@@ -102,13 +102,13 @@ func (w *labelled) look() {
 	w.ask() // without the labels of before
 }
 
-func (w *labelled) ask() {
+func (w *labeled) ask() {
 	q := Query{Namespace: "shop", GVK: w.gvk, Now: w.now, Kept: &w.status, Labels: []map[string]string{w.live.Labels, w.prev}}
 	w.rules = NewGuardSet(w.guards, nil, System{}).Rules(q)
 }
 
 // reload restarts the assessor: it knows what is stored.
-func (w *labelled) reload() {
+func (w *labeled) reload() {
 	w.t.Helper()
 	raw, err := json.Marshal(w.status)
 	if err != nil {
@@ -122,7 +122,7 @@ func (w *labelled) reload() {
 }
 
 // upgrade has the Baseline be one of before there were selections.
-func (w *labelled) upgrade() {
+func (w *labeled) upgrade() {
 	w.status.Selection = nil
 	w.reload()
 }
@@ -134,43 +134,43 @@ func TestASelectorThatNarrowsLetsGo(t *testing.T) {
 	tests := map[string]struct {
 		labels string
 		guards []*Guard
-		do     func(*labelled)
+		do     func(*labeled)
 		want   string
 	}{
-		"the guard selects other labels now": {labels: "tier=frontend", do: func(w *labelled) { w.edit(backend) }},
+		"the guard selects other labels now": {labels: "tier=frontend", do: func(w *labeled) { w.edit(backend) }},
 		"the guard selects less now": {
-			labels: "tier=frontend", do: func(w *labelled) { w.edit(selecting(t, "g", "uid-1", "tier=frontend,app=web")) },
+			labels: "tier=frontend", do: func(w *labeled) { w.edit(selecting(t, "g", "uid-1", "tier=frontend,app=web")) },
 		},
 		"an edit that selects the same": {
-			labels: "tier=frontend", do: func(w *labelled) { w.edit(selecting(t, "g", "uid-1", "tier in (frontend,backend)")) }, want: "g",
+			labels: "tier=frontend", do: func(w *labeled) { w.edit(selecting(t, "g", "uid-1", "tier in (frontend,backend)")) }, want: "g",
 		},
 		"a tenant takes the label off": {
-			labels: "tier=frontend", do: func(w *labelled) { w.label("alice", "", false) }, want: "g",
+			labels: "tier=frontend", do: func(w *labeled) { w.label("alice", "", false) }, want: "g",
 		},
 		"a tenant takes the label off in a write that changes the image, too": {
-			labels: "tier=frontend", do: func(w *labelled) { w.label("alice", "", true) }, want: "g",
+			labels: "tier=frontend", do: func(w *labeled) { w.label("alice", "", true) }, want: "g",
 		},
 		"a label that only changes has no proven author": {
-			labels: "tier=frontend", do: func(w *labelled) { w.label("ci", "", false) }, want: "g",
+			labels: "tier=frontend", do: func(w *labeled) { w.label("ci", "", false) }, want: "g",
 		},
 		"a trusted writer changes label and image at once": {
-			labels: "tier=frontend", do: func(w *labelled) { w.label("ci", "tier=backend", true) },
+			labels: "tier=frontend", do: func(w *labeled) { w.label("ci", "tier=backend", true) },
 		},
 		"a trusted writer who writes over what a tenant took off frees nothing": {
 			labels: "tier=frontend", want: "g",
-			do: func(w *labelled) { w.label("alice", "", false); w.look(); w.label("ci", "app=web", true) },
+			do: func(w *labeled) { w.label("alice", "", false); w.look(); w.label("ci", "app=web", true) },
 		},
 		"a tenant takes the label off, and the guard is edited elsewhere": {
 			labels: "tier=frontend", want: "g",
-			do: func(w *labelled) { w.label("alice", "", false); w.look(); w.edit(frontend("uid-1")) },
+			do: func(w *labeled) { w.label("alice", "", false); w.look(); w.edit(frontend("uid-1")) },
 		},
 		"a tenant takes the label off, and the guard narrows": {
 			labels: "tier=frontend",
-			do:     func(w *labelled) { w.label("alice", "", false); w.look(); w.edit(backend) },
+			do:     func(w *labeled) { w.label("alice", "", false); w.look(); w.edit(backend) },
 		},
 		"a tenant moves the object along with an edit and back": {
 			labels: "tier=frontend", want: "g",
-			do: func(w *labelled) {
+			do: func(w *labeled) {
 				w.label("alice", "tier=backend", false)
 				w.look()
 				w.edit(backend)
@@ -180,10 +180,10 @@ func TestASelectorThatNarrowsLetsGo(t *testing.T) {
 		},
 		"a label that was put on later counts as long as the guard asks for it": {
 			labels: "", want: "g",
-			do: func(w *labelled) { w.label("ci", "tier=frontend", false); w.look(); w.label("alice", "", false) },
+			do: func(w *labeled) { w.label("ci", "tier=frontend", false); w.look(); w.label("alice", "", false) },
 		},
 		"and releases when the guard asks for another": {
-			labels: "", do: func(w *labelled) {
+			labels: "", do: func(w *labeled) {
 				w.label("ci", "tier=frontend", false)
 				w.look()
 				w.label("alice", "", false)
@@ -193,7 +193,7 @@ func TestASelectorThatNarrowsLetsGo(t *testing.T) {
 		},
 		"the absence of a label is remembered, too": {
 			labels: "exempt=true", guards: []*Guard{selecting(t, "g", "uid-1", "!exempt")}, want: "g",
-			do: func(w *labelled) {
+			do: func(w *labeled) {
 				w.label("ci", "", false)
 				w.look()
 				w.reload()
@@ -201,18 +201,18 @@ func TestASelectorThatNarrowsLetsGo(t *testing.T) {
 			},
 		},
 		"a guard made anew under the name inherits nothing": {
-			labels: "tier=frontend", do: func(w *labelled) { w.label("alice", "", false); w.look(); w.edit(frontend("uid-2")) },
+			labels: "tier=frontend", do: func(w *labeled) { w.label("alice", "", false); w.look(); w.edit(frontend("uid-2")) },
 		},
 		"a guard made anew selects what it selects": {
-			labels: "tier=frontend", do: func(w *labelled) { w.edit(frontend("uid-2")) }, want: "g",
+			labels: "tier=frontend", do: func(w *labeled) { w.edit(frontend("uid-2")) }, want: "g",
 		},
 		"of two guards the one that narrows lets go": {
 			labels: "tier=frontend", guards: []*Guard{frontend("uid-1"), selecting(t, "h", "uid-h", "tier=frontend")},
-			do: func(w *labelled) { w.label("alice", "", false); w.look(); w.edit(backend) }, want: "h",
+			do: func(w *labeled) { w.label("alice", "", false); w.look(); w.edit(backend) }, want: "h",
 		},
 		"a suspended guard keeps": {
 			labels: "tier=frontend", want: "g",
-			do: func(w *labelled) {
+			do: func(w *labeled) {
 				g := *frontend("uid-1")
 				g.suspendedUntil = w.now.Add(time.Hour)
 				w.edit(&g)
@@ -224,7 +224,7 @@ func TestASelectorThatNarrowsLetsGo(t *testing.T) {
 		},
 		"a suspended guard that narrows lets go": {
 			labels: "tier=frontend",
-			do: func(w *labelled) {
+			do: func(w *labeled) {
 				g := *backend
 				g.suspendedUntil = w.now.Add(time.Hour)
 				w.edit(&g)
@@ -232,7 +232,7 @@ func TestASelectorThatNarrowsLetsGo(t *testing.T) {
 		},
 		"a guard whose selector does not compile for a moment forgets nothing": {
 			labels: "", want: "g",
-			do: func(w *labelled) {
+			do: func(w *labeled) {
 				w.label("ci", "tier=frontend", false)
 				w.look()
 				w.label("alice", "", false)
@@ -244,11 +244,11 @@ func TestASelectorThatNarrowsLetsGo(t *testing.T) {
 		},
 		"an upgrade keeps what a tenant had freed": {
 			labels: "tier=frontend", want: "g",
-			do: func(w *labelled) { w.label("alice", "", false); w.look(); w.upgrade() },
+			do: func(w *labeled) { w.label("alice", "", false); w.look(); w.upgrade() },
 		},
 		"an upgrade keeps what a tenant had freed, also after a later edit": {
 			labels: "tier=frontend", want: "g",
-			do: func(w *labelled) {
+			do: func(w *labeled) {
 				w.label("alice", "", false)
 				w.look()
 				w.upgrade()
@@ -258,11 +258,11 @@ func TestASelectorThatNarrowsLetsGo(t *testing.T) {
 		},
 		"an upgrade does not keep for ever": {
 			labels: "tier=frontend",
-			do:     func(w *labelled) { w.label("alice", "", false); w.look(); w.upgrade(); w.look(); w.edit(backend) },
+			do:     func(w *labeled) { w.label("alice", "", false); w.look(); w.upgrade(); w.look(); w.edit(backend) },
 		},
 		"an object that a trusted writer makes anew is another": {
 			labels: "tier=frontend",
-			do: func(w *labelled) {
+			do: func(w *labeled) {
 				w.remove(write{user: user("ci")})
 				w.observe(false, false)
 				w.create(write{user: user("ci")}, testDeployment)
@@ -271,7 +271,7 @@ func TestASelectorThatNarrowsLetsGo(t *testing.T) {
 		},
 		"an object that a tenant makes anew is the same": {
 			labels: "tier=frontend", want: "g",
-			do: func(w *labelled) {
+			do: func(w *labeled) {
 				w.remove(write{user: user("alice")})
 				w.observe(false, false)
 				w.create(write{user: user("alice")}, testDeployment)
@@ -286,7 +286,7 @@ func TestASelectorThatNarrowsLetsGo(t *testing.T) {
 				if guards == nil {
 					guards = []*Guard{frontend("uid-1")}
 				}
-				w := newLabelled(t, tc.labels, guards...)
+				w := newLabeled(t, tc.labels, guards...)
 				tc.do(w)
 				w.look()
 				if restarts {
@@ -307,7 +307,7 @@ func TestASelectorThatNarrowsLetsGo(t *testing.T) {
 
 // A Baseline whose object is gone is kept by what it remembers, too.
 func TestASelectorThatNarrowsLetsGoOfAMissingObject(t *testing.T) {
-	w := newLabelled(t, "tier=frontend", selecting(t, "g", "uid-1", "tier=frontend"))
+	w := newLabeled(t, "tier=frontend", selecting(t, "g", "uid-1", "tier=frontend"))
 	w.remove(write{user: user("alice")})
 	w.state.Observed.Metadata = &v1alpha1.ObservedMetadata{Labels: w.live.Labels}
 	w.live.Labels, w.prev = nil, nil
@@ -438,7 +438,7 @@ func moveNaively(set, before, after map[string]string) map[string]string {
 }
 
 // check compares: a guard selects at least what it must, and at most what it may.
-func (n *twin) check(t *rapid.T, w *labelled, before []string) {
+func (n *twin) check(t *rapid.T, w *labeled, before []string) {
 	selected := w.rules.ListSelectingGuards()
 	for _, g := range w.guards {
 		live := g.matchesLabels(w.live.Labels)
@@ -462,7 +462,7 @@ func TestSelectionAgreesWithANaiveTwin(t *testing.T) {
 			uids++
 			return selecting(t, name, fmt.Sprint("uid-", uids), pick("selector", selectors))
 		}
-		w := newLabelled(t, pick("first", sets), newGuard("g"), newGuard("h"))
+		w := newLabeled(t, pick("first", sets), newGuard("g"), newGuard("h"))
 		n := &twin{trusted: w.live.Labels, ever: []map[string]string{w.live.Labels}, since: map[string]bool{}}
 		selectedUIDs := func() (uids []string) {
 			for _, g := range w.guards {

@@ -11,7 +11,7 @@ import (
 )
 
 const (
-	// apiServer is the name by which the API server calls itself. It authorises the
+	// apiServer is the name by which the API server calls itself. It authorizes the
 	// revisions that a new default makes.
 	apiServer = "system:apiserver"
 	// maxToldDefaults bounds the events of one object's new defaults.
@@ -77,9 +77,9 @@ func generationCounts(gvk canon.GVK) bool {
 	}
 }
 
-// takeServerDefaults authorises the changes that the API server makes by itself. A change
+// takeServerDefaults authorizes the changes that the API server makes by itself. A change
 // in or around drift stays drift: a default inside another writer's container is no part
-// of the authorised body.
+// of the authorized body.
 func (s *step) takeServerDefaults() error {
 	changed, complete := s.changedSince()
 	if !complete {
@@ -97,10 +97,10 @@ func (s *step) takeServerDefaults() error {
 	if err != nil {
 		return fmt.Errorf("taking over new defaults of %s: %w", s.st.Name, err)
 	}
-	if string(hash) == s.st.Authorised.Hash {
+	if string(hash) == s.st.Authorized.Hash {
 		return nil
 	}
-	if err := s.authorise(out, apiServer, s.st.Authorised.Origin); err != nil {
+	if err := s.authorize(out, apiServer, s.st.Authorized.Origin); err != nil {
 		return err
 	}
 	s.tellServerDefaults(changed, skipped)
@@ -130,6 +130,6 @@ func (s *step) tellServerDefaults(changed, skipped []diff.Change) {
 		if told++; told > maxToldDefaults {
 			return
 		}
-		s.event(EventNormal, ReasonServerDefault, "the API server itself, and no writer, now serves another %s: it is authorised", c.Path)
+		s.event(EventNormal, ReasonServerDefault, "the API server itself, and no writer, now serves another %s: it is authorized", c.Path)
 	}
 }

@@ -107,8 +107,8 @@ func TestANewDefaultOfTheAPIServerIsNoDrift(t *testing.T) {
 	}
 }
 
-// A default inside another writer's container must not make the container authorised.
-func TestANewDefaultWithinDriftAuthorisesNothing(t *testing.T) {
+// A default inside another writer's container must not make the container authorized.
+func TestANewDefaultWithinDriftAuthorizesNothing(t *testing.T) {
 	w := newWorld(t)
 	w.guard("shop", testGuardSpec(), w.now.Add(-1))
 	w.create(write{user: user("ci")}, testDeployment)
@@ -117,7 +117,7 @@ func TestANewDefaultWithinDriftAuthorisesNothing(t *testing.T) {
 	w.serve(`/spec/template/spec/containers/[name=evil]/restartPolicy = "Always"`)
 	w.restart()
 	w.observe(true, false)
-	if w.state.Authorised.Number != 1 || w.state.Drift != v1alpha1.StateDrifted || len(w.state.Findings) != 1 || w.state.Findings[0].Actor.User != user("mallory") {
+	if w.state.Authorized.Number != 1 || w.state.Drift != v1alpha1.StateDrifted || len(w.state.Findings) != 1 || w.state.Findings[0].Actor.User != user("mallory") {
 		t.Error(w.report())
 	}
 }
@@ -133,7 +133,7 @@ func TestAVersionThatWasNotJudgedIsNoProofOfADefault(t *testing.T) {
 	seen := w.live
 	w.seen = &seen
 	w.reread()
-	if w.state.Authorised.Number != 1 || w.state.Drift != v1alpha1.StateDrifted {
+	if w.state.Authorized.Number != 1 || w.state.Drift != v1alpha1.StateDrifted {
 		t.Error(w.report())
 	}
 }
@@ -149,7 +149,7 @@ func TestAnEqualGenerationOfAKindThatDoesNotCountIsNoProof(t *testing.T) {
 	w.update(write{user: user("mallory"), record: "no", changes: parseChanges(t, w.live.Body, w.gvk, `/spec/type = "NodePort"`)})
 	w.live.Generation, w.generation = 5, 5
 	w.observe(true, false)
-	if w.state.Authorised.Number != 1 || w.state.Drift != v1alpha1.StateDrifted {
+	if w.state.Authorized.Number != 1 || w.state.Drift != v1alpha1.StateDrifted {
 		t.Error(w.report())
 	}
 }

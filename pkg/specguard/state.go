@@ -29,14 +29,14 @@ const (
 
 // State is everything that is known of one guarded object. Keep it in memory
 // between steps: what it remembers beyond the Baseline only makes attribution
-// of late records and of fights better, never authorises.
+// of late records and of fights better, never authorizes.
 type State struct {
 	// Name of the Baseline; names of revisions follow from it.
 	Name   string
 	Target v1alpha1.BaselineTarget
-	// Authorised is nil when nobody who is trusted created the object.
-	Authorised *v1alpha1.AuthorisedState
-	// Body is the authorised body in canonical form; nil when not loaded.
+	// Authorized is nil when nobody who is trusted created the object.
+	Authorized *v1alpha1.AuthorizedState
+	// Body is the authorized body in canonical form; nil when not loaded.
 	Body []byte
 	// Drift is empty for an object that was never seen.
 	Drift    v1alpha1.DriftState
@@ -50,14 +50,14 @@ type State struct {
 	CheckedAt     time.Time
 	Flips         []Flip
 	Contention    *v1alpha1.Contention
-	// Oversized is the newest authorised state if its body is too large to be kept;
-	// Authorised is the one before then, and Drift is Unknown.
+	// Oversized is the newest authorized state if its body is too large to be kept;
+	// Authorized is the one before then, and Drift is Unknown.
 	Oversized *v1alpha1.OversizedBody
 	// Selection is nil for an object that was never seen under a guard, and for one
 	// whose Baseline only names its guards.
 	Selection *v1alpha1.Selection
-	// BodyLost: the authorised body is gone, and so Drift is Unknown.
-	// Observed.Hash is what an accept would authorise. Each Step finds it anew.
+	// BodyLost: the authorized body is gone, and so Drift is Unknown.
+	// Observed.Hash is what an accept would authorize. Each Step finds it anew.
 	BodyLost bool
 
 	pending []pendingWrite
@@ -109,13 +109,13 @@ func NewState(name string, target v1alpha1.BaselineTarget) State {
 	return State{Name: name, Target: target}
 }
 
-// FromBaseline reads a stored Baseline; body is the authorised body, canonical,
+// FromBaseline reads a stored Baseline; body is the authorized body, canonical,
 // or nil when it is not loaded (see NeedsBody).
 func FromBaseline(b *v1alpha1.Baseline, body []byte) State {
 	st := State{
 		Name:          b.Name,
 		Target:        b.Spec.Target,
-		Authorised:    b.Spec.Authorised.DeepCopy(),
+		Authorized:    b.Spec.Authorized.DeepCopy(),
 		Body:          body,
 		Drift:         b.Status.State,
 		Observed:      b.Status.Observed,
@@ -151,7 +151,7 @@ func (s State) WriteStatus(status *v1alpha1.BaselineStatus) {
 
 // clone copies what Step changes, so that the caller's state stays as it was.
 func (s State) clone() State {
-	s.Authorised = s.Authorised.DeepCopy()
+	s.Authorized = s.Authorized.DeepCopy()
 	s.Contention = s.Contention.DeepCopy()
 	s.Oversized = s.Oversized.DeepCopy()
 	s.Selection = s.Selection.DeepCopy()
@@ -164,9 +164,9 @@ func (s State) clone() State {
 	return s
 }
 
-// authorises tells whether an authorised body is in force: there is one, and
+// authorizes tells whether an authorized body is in force: there is one, and
 // its object was not retired.
-func (s State) authorises() bool { return s.Authorised != nil && s.RetiredAt.IsZero() }
+func (s State) authorizes() bool { return s.Authorized != nil && s.RetiredAt.IsZero() }
 
 func (s State) gvk() canon.GVK { return canon.ParseGVK(s.Target.APIVersion, s.Target.Kind) }
 

@@ -13,9 +13,9 @@ import (
 	"github.com/plumbline-dev/plumbline/pkg/specguard/diff"
 )
 
-// ErrBodyNeeded is returned by Step when the authorised body decides and
+// ErrBodyNeeded is returned by Step when the authorized body decides and
 // State.Body is nil: load it from the BaselineRevision and step again.
-var ErrBodyNeeded = errors.New("the authorised body is needed")
+var ErrBodyNeeded = errors.New("the authorized body is needed")
 
 // StampSource says what writes the writer stamp.
 type StampSource uint8
@@ -59,17 +59,17 @@ type Input struct {
 	Accept *v1alpha1.AcceptRequest
 	// BaselinesSince is when the kind of Baselines was made in this cluster. All
 	// Baselines of before are lost, so a guard that is older has lost what it had
-	// authorised, and what is there now is not imported a second time. Needed when
+	// authorized, and what is there now is not imported a second time. Needed when
 	// Imports says so; zero means that nothing was lost.
 	BaselinesSince time.Time
 	// Stamps says what the writer stamp proves.
 	Stamps Stamps
 	// Scale says whether the kind has /scale, as far as discovery answered.
 	Scale ScaleSubresource
-	// BodyLost says why the authorised body will never be read again; empty when
+	// BodyLost says why the authorized body will never be read again; empty when
 	// it can be. Then nothing can be compared, and only an accept helps.
 	BodyLost string
-	// Former are the authorised bodies of before; Step asks for them by ErrFormerNeeded.
+	// Former are the authorized bodies of before; Step asks for them by ErrFormerNeeded.
 	Former Former
 	// Applied is the configuration that kubectl apply kept; Step asks for it by
 	// ErrAppliedNeeded.
@@ -103,11 +103,11 @@ type step struct {
 	doc  *canon.Document // what is observed
 	body []byte          // its canonical form
 	full canon.Hash
-	// want is the authorised body; nil while none is in force.
+	// want is the authorized body; nil while none is in force.
 	want *canon.Document
-	// kept is the newest authorised state whose body is kept; st.Authorised is
+	// kept is the newest authorized state whose body is kept; st.Authorized is
 	// another one while st.Oversized is set.
-	kept *v1alpha1.AuthorisedState
+	kept *v1alpha1.AuthorizedState
 	// parts are the differences from it, taken apart for the expectations.
 	parts   []diff.Change
 	written []writtenChange
@@ -117,20 +117,20 @@ type step struct {
 	acrossGap bool
 }
 
-// writtenChange is a change of the write at hand, with its judgement.
+// writtenChange is a change of the write at hand, with its judgment.
 type writtenChange struct {
 	diff.Change
 	actor v1alpha1.Actor
 	mask  string // name of the rule that masks it, empty if none
-	// authorised changes move the authorised body, as far as they have a place.
-	authorised bool
+	// authorized changes move the authorized body, as far as they have a place.
+	authorized bool
 	// withheld changes would be, but for the drift that they wrote over.
 	withheld bool
 	// late: not a write of this step, but one that is only now explained.
 	late bool
 }
 
-// Step judges one observation: the authorised state moves only by the paths of
+// Step judges one observation: the authorized state moves only by the paths of
 // a proven write of somebody trusted, or by an accept. Rules and reasons are in
 // docs/designs/0002-attribution.md. The error is ErrBodyNeeded, ErrFormerNeeded or
 // ErrAppliedNeeded, or says that a body cannot be made; the state then stays as it was.
@@ -139,7 +139,7 @@ func Step(in Input) (Result, error) {
 		in: in, gvk: in.State.gvk(), before: in.State, st: in.State.clone(),
 		consumed: map[int]struct{}{},
 	}
-	s.st.BodyLost, s.kept = false, s.st.Authorised
+	s.st.BodyLost, s.kept = false, s.st.Authorized
 	var err error
 	switch o := in.Observation.(type) {
 	case Present:
@@ -176,10 +176,10 @@ func Step(in Input) (Result, error) {
 // loaded, the object is what it was when it was last found in sync.
 func NeedsBody(st State, o Observation, rules Rules, accept *v1alpha1.AcceptRequest) bool {
 	p, ok := o.(Present)
-	if !ok || !st.authorises() || st.Body != nil || rules.Empty() {
+	if !ok || !st.authorizes() || st.Body != nil || rules.Empty() {
 		return false
 	}
-	if accept != nil || st.Oversized != nil || st.FindingsTotal > 0 || len(st.Masks) > 0 || st.Observed.UID != p.UID || st.Observed.Hash != st.Authorised.Hash {
+	if accept != nil || st.Oversized != nil || st.FindingsTotal > 0 || len(st.Masks) > 0 || st.Observed.UID != p.UID || st.Observed.Hash != st.Authorized.Hash {
 		return true
 	}
 	doc, err := canon.Parse(p.Body, st.gvk())
@@ -190,7 +190,7 @@ func NeedsBody(st State, o Observation, rules Rules, accept *v1alpha1.AcceptRequ
 	if p.Prev != nil && string(doc.Hash()) != st.Observed.FullHash { // somebody made a benign change: say who
 		return true
 	}
-	return string(doc.Hash(rules.Excluded()...)) != st.Authorised.Hash
+	return string(doc.Hash(rules.Excluded()...)) != st.Authorized.Hash
 }
 
 // unknown changes nothing but the state: no data is never a finding.
@@ -201,12 +201,12 @@ func (s *step) unknown(why string) {
 	s.st.Drift = v1alpha1.StateUnknown
 }
 
-// withoutDecision is for an object of which nothing is authorised, while a guard that
+// withoutDecision is for an object of which nothing is authorized, while a guard that
 // would select the object does not compile: whether the guard would import the object,
 // or trust its creator, is not known.
 func (s *step) withoutDecision(guard string) {
 	if s.st.Drift != v1alpha1.StateUnknown {
-		s.event(EventWarning, ReasonUnreadable, "nothing is imported or authorised while %s does not compile", guard)
+		s.event(EventWarning, ReasonUnreadable, "nothing is imported or authorized while %s does not compile", guard)
 	}
 	s.st.Drift = v1alpha1.StateUnknown
 }
@@ -225,16 +225,16 @@ func (s *step) present() error {
 		s.concludeUnchanged()
 		return nil
 	}
-	if judged, err := s.findAuthorised(); judged || err != nil {
+	if judged, err := s.findAuthorized(); judged || err != nil {
 		return err
 	}
 	switch {
 	case s.forgotten():
 		return s.withoutBody("Baselines are kept only since after the guard was made, all earlier ones are lost")
-	case !s.st.authorises() && s.in.Rules.FindInertGuard() != "":
+	case !s.st.authorizes() && s.in.Rules.FindInertGuard() != "":
 		s.withoutDecision(s.in.Rules.FindInertGuard())
 		return nil
-	case !s.st.authorises():
+	case !s.st.authorizes():
 		err = s.withoutAuthority()
 	case s.st.Observed.UID != "" && s.st.Observed.UID != s.obs.UID:
 		err = s.replaced()
@@ -247,9 +247,9 @@ func (s *step) present() error {
 	return s.finish()
 }
 
-// finish compares, honours an accept, and draws the conclusions.
+// finish compares, honors an accept, and draws the conclusions.
 func (s *step) finish() error {
-	if s.st.authorises() {
+	if s.st.authorizes() {
 		s.explainLate()
 		s.compare()
 		if err := s.adoptApplied(); err != nil {
@@ -261,7 +261,7 @@ func (s *step) finish() error {
 		return err
 	}
 	if s.in.Accept != nil {
-		if hash, err = s.honourAccept(hash); err != nil {
+		if hash, err = s.honorAccept(hash); err != nil {
 			return err
 		}
 	}
@@ -271,14 +271,14 @@ func (s *step) finish() error {
 
 // unchangedInSync is the case of nearly every resync: no body is needed.
 func (s *step) unchangedInSync() bool {
-	return s.st.authorises() && s.st.Body == nil && !NeedsBody(s.st, *s.obs, s.in.Rules, s.in.Accept)
+	return s.st.authorizes() && s.st.Body == nil && !NeedsBody(s.st, *s.obs, s.in.Rules, s.in.Accept)
 }
 
-// findAuthorised takes up the authorised body. Where a body was authorised and is
+// findAuthorized takes up the authorized body. Where a body was authorized and is
 // not at hand, it judges the object without one.
-func (s *step) findAuthorised() (judged bool, err error) {
-	if s.st.authorises() {
-		lost, err := s.loadAuthorised()
+func (s *step) findAuthorized() (judged bool, err error) {
+	if s.st.authorizes() {
+		lost, err := s.loadAuthorized()
 		switch {
 		case err != nil:
 			return false, err
@@ -295,10 +295,10 @@ func (s *step) findAuthorised() (judged bool, err error) {
 	return true, s.withoutOversized()
 }
 
-// loadAuthorised reads the authorised body and back-fills its hash, which
+// loadAuthorized reads the authorized body and back-fills its hash, which
 // changes with the ignore rules and with the version of the hash: never drift.
 // lost says why there is no such body any more.
-func (s *step) loadAuthorised() (lost string, err error) {
+func (s *step) loadAuthorized() (lost string, err error) {
 	switch {
 	case s.in.BodyLost != "":
 		return s.in.BodyLost, nil
@@ -313,8 +313,8 @@ func (s *step) loadAuthorised() (lost string, err error) {
 	if err := s.adoptNulls(); err != nil {
 		return "", err
 	}
-	if hash := s.want.Hash(s.in.Rules.Excluded()...); string(hash) != s.st.Authorised.Hash {
-		s.st.Authorised.Hash = string(hash)
+	if hash := s.want.Hash(s.in.Rules.Excluded()...); string(hash) != s.st.Authorized.Hash {
+		s.st.Authorized.Hash = string(hash)
 		s.effects = append(s.effects, BackfillHash{Hash: hash})
 	}
 	return "", nil
@@ -322,24 +322,24 @@ func (s *step) loadAuthorised() (lost string, err error) {
 
 // observedHash is the guarded hash of what is observed, see ObservedHash.
 func (s *step) observedHash() (canon.Hash, error) {
-	if !s.st.authorises() {
+	if !s.st.authorizes() {
 		return s.doc.Hash(s.in.Rules.Excluded()...), nil
 	}
 	if s.st.FindingsTotal == 0 {
-		return canon.Hash(s.st.Authorised.Hash), nil
+		return canon.Hash(s.st.Authorized.Hash), nil
 	}
 	return ObservedHash(s.body, s.st.Body, s.gvk, s.in.Rules, s.st.Masks)
 }
 
-// authorise makes a body the authorised one.
-func (s *step) authorise(body []byte, by string, origin v1alpha1.Origin) error {
+// authorize makes a body the authorized one.
+func (s *step) authorize(body []byte, by string, origin v1alpha1.Origin) error {
 	want, err := canon.Parse(body, s.gvk)
 	if err != nil {
-		return fmt.Errorf("reading the new authorised body of %s: %w", s.st.Name, err)
+		return fmt.Errorf("reading the new authorized body of %s: %w", s.st.Name, err)
 	}
 	number := int64(1)
-	if s.st.Authorised != nil {
-		number = s.st.Authorised.Number + 1
+	if s.st.Authorized != nil {
+		number = s.st.Authorized.Number + 1
 	}
 	s.want, s.st.Body = want, want.AppendCanonical(nil)
 	hash := want.Hash(s.in.Rules.Excluded()...)
@@ -349,22 +349,22 @@ func (s *step) authorise(body []byte, by string, origin v1alpha1.Origin) error {
 		return nil
 	}
 	s.st.Oversized = nil
-	s.st.Authorised = &v1alpha1.AuthorisedState{
+	s.st.Authorized = &v1alpha1.AuthorizedState{
 		UID: s.obs.UID, Hash: string(hash), Number: number, By: by, Origin: origin,
 		Revision: RevisionName(s.st.Name, number), At: *timeTo(s.in.Now),
 	}
-	s.kept = s.st.Authorised
-	authorised := AuthoriseRevision{
+	s.kept = s.st.Authorized
+	authorized := AuthorizeRevision{
 		Number: number, Hash: hash, Body: s.st.Body, By: by, At: s.in.Now, Origin: origin, UID: s.obs.UID,
 	}
 	if s.observes(hash) {
-		authorised.Managers = s.obs.Managers
+		authorized.Managers = s.obs.Managers
 	}
-	s.effects = append(s.effects, authorised)
+	s.effects = append(s.effects, authorized)
 	return nil
 }
 
-// observes says that the observed object is as the authorised body says, but for masks.
+// observes says that the observed object is as the authorized body says, but for masks.
 func (s *step) observes(hash canon.Hash) bool {
 	switch {
 	case s.doc == nil:

@@ -55,7 +55,7 @@ func (s *step) contiguous(prev *Version, old *canon.Document) error {
 	if err := s.withholdUndo(prev, records); err != nil || s.retry > 0 {
 		return err
 	}
-	return s.authoriseWritten(old)
+	return s.authorizeWritten(old)
 }
 
 // author names who made one write, by the strongest of what there is.
@@ -107,7 +107,7 @@ func firstOf(paths []canon.Path) canon.Path {
 func (s *step) judgeAll(changes []diff.Change, by func(diff.Change) writer) {
 	for _, whole := range changes {
 		w := by(whole)
-		if j := s.judge(whole, w); j.authorised {
+		if j := s.judge(whole, w); j.authorized {
 			s.written = append(s.written, j)
 			continue
 		}
@@ -130,10 +130,10 @@ func (s *step) remember(prev *Version, raw []diff.Change) {
 	s.st.pending = s.st.pending[max(0, len(s.st.pending)-maxPending):]
 }
 
-// authoriseWritten moves the authorised body by the authorised changes. old is
+// authorizeWritten moves the authorized body by the authorized changes. old is
 // the version before the write, nil when it is only known where it did not
-// differ from the authorised body.
-func (s *step) authoriseWritten(old *canon.Document) error {
+// differ from the authorized body.
+func (s *step) authorizeWritten(old *canon.Document) error {
 	var changes []diff.Change
 	var by string
 	var withheld []diff.Change
@@ -141,9 +141,9 @@ func (s *step) authoriseWritten(old *canon.Document) error {
 		switch {
 		case j.withheld:
 			withheld = append(withheld, j.Change)
-		case !j.authorised:
+		case !j.authorized:
 			continue
-		case s.carriesUnauthorised(j.Change, old):
+		case s.carriesUnauthorized(j.Change, old):
 			withheld = append(withheld, j.Change)
 		default:
 			changes = append(changes, j.Change)
@@ -157,21 +157,21 @@ func (s *step) authoriseWritten(old *canon.Document) error {
 	changes = s.withParents(changes)
 	out, skipped, err := diff.Apply(s.st.Body, s.gvk, changes)
 	if err != nil {
-		return fmt.Errorf("moving the authorised body of %s: %w", s.st.Name, err)
+		return fmt.Errorf("moving the authorized body of %s: %w", s.st.Name, err)
 	}
 	hash, err := GuardedHash(out, s.gvk, s.in.Rules)
 	if err != nil {
-		return fmt.Errorf("moving the authorised body of %s: %w", s.st.Name, err)
+		return fmt.Errorf("moving the authorized body of %s: %w", s.st.Name, err)
 	}
 	withheld = append(withheld, skipped...)
-	if string(hash) == s.st.Authorised.Hash { // put back, or inside what is not authorised
+	if string(hash) == s.st.Authorized.Hash { // put back, or inside what is not authorized
 		return nil
 	}
-	if err := s.authorise(out, by, s.st.Authorised.Origin); err != nil {
+	if err := s.authorize(out, by, s.st.Authorized.Origin); err != nil {
 		return err
 	}
-	s.tellAuthorised(ReasonAuthorised, "revision %d: %s changed %s",
-		s.st.Authorised.Number, by, listPaths(changes, skipped))
+	s.tellAuthorized(ReasonAuthorized, "revision %d: %s changed %s",
+		s.st.Authorized.Number, by, listPaths(changes, skipped))
 	return nil
 }
 
@@ -201,7 +201,7 @@ func (s *step) othersAround(changes []diff.Change, than string) string {
 	return joinBounded(names)
 }
 
-// withParents gives a new entry of a map its map, where the authorised body has
+// withParents gives a new entry of a map its map, where the authorized body has
 // none and all else that is in the map now is masked: an expected writer had made
 // the first entry, and that must not keep a trusted one from adding the second.
 func (s *step) withParents(changes []diff.Change) []diff.Change {
@@ -238,10 +238,10 @@ func (s *step) onlyMasked(parent canon.Path, but []diff.Change) bool {
 	return true
 }
 
-// carriesUnauthorised tells whether a list or map that was written whole holds
-// something that this write found there and that is not authorised. Writing it
+// carriesUnauthorized tells whether a list or map that was written whole holds
+// something that this write found there and that is not authorized. Writing it
 // whole does not vouch for that part.
-func (s *step) carriesUnauthorised(c diff.Change, old *canon.Document) bool {
+func (s *step) carriesUnauthorized(c diff.Change, old *canon.Document) bool {
 	if c.Op != diff.Changed || c.Reordered() || old == nil {
 		return false
 	}

@@ -14,11 +14,11 @@ import (
 	"github.com/plumbline-dev/plumbline/pkg/specguard/diff"
 )
 
-// ErrFormerNeeded is returned by Step when former authorised bodies decide whether an
-// undo authorises its template: load Input.Former and step again.
-var ErrFormerNeeded = errors.New("the former authorised bodies are needed")
+// ErrFormerNeeded is returned by Step when former authorized bodies decide whether an
+// undo authorizes its template: load Input.Former and step again.
+var ErrFormerNeeded = errors.New("the former authorized bodies are needed")
 
-// Former are the authorised bodies of before that are kept, in any order.
+// Former are the authorized bodies of before that are kept, in any order.
 type Former struct {
 	// Loaded says that each body that is kept is among Bodies, or is known to be gone.
 	Loaded bool
@@ -50,8 +50,8 @@ const (
 	traceOther
 )
 
-// withholdUndo takes the authorisation from the changes of a pod template that a write
-// may have brought back from its history, unless a former authorised body has that
+// withholdUndo takes the authorization from the changes of a pod template that a write
+// may have brought back from its history, unless a former authorized body has that
 // template. prev is nil across a gap.
 func (s *step) withholdUndo(prev *Version, records []int) error {
 	changed := s.listTemplateChanges()
@@ -71,22 +71,22 @@ func (s *step) withholdUndo(prev *Version, records []int) error {
 	if !s.in.Former.Loaded {
 		return ErrFormerNeeded
 	}
-	if s.wasAuthorised() {
+	if s.wasAuthorized() {
 		return nil
 	}
 	s.tellUndo(trace, changed, s.withdrawTemplate())
 	return nil
 }
 
-// listTemplateChanges lists the authorised changes of a pod template that move it from
-// what is authorised.
+// listTemplateChanges lists the authorized changes of a pod template that move it from
+// what is authorized.
 func (s *step) listTemplateChanges() []diff.Change {
 	if !keepsTemplates(s.gvk) {
 		return nil
 	}
 	var changed []diff.Change
 	for _, j := range s.written {
-		if !j.authorised || !j.Path.Overlaps(templatePath) {
+		if !j.authorized || !j.Path.Overlaps(templatePath) {
 			continue
 		}
 		if !s.want.Root().Follow(j.Path).Equal(s.doc.Root().Follow(j.Path)) {
@@ -192,8 +192,8 @@ func (s *step) isOtherTool(records []int) bool {
 	})
 }
 
-// wasAuthorised tells whether a former authorised body has the observed pod template.
-func (s *step) wasAuthorised() bool {
+// wasAuthorized tells whether a former authorized body has the observed pod template.
+func (s *step) wasAuthorized() bool {
 	return slices.ContainsFunc(s.in.Former.Bodies, func(body []byte) bool {
 		former, err := canon.Parse(body, s.gvk)
 		if err != nil {
@@ -206,12 +206,12 @@ func (s *step) wasAuthorised() bool {
 	})
 }
 
-// withdrawTemplate takes the authorisation from all changes of the pod template, and
+// withdrawTemplate takes the authorization from all changes of the pod template, and
 // returns the name of their writer.
 func (s *step) withdrawTemplate() (by string) {
 	for i := range s.written {
-		if j := &s.written[i]; j.authorised && j.Path.Overlaps(templatePath) {
-			j.authorised, by = false, nameOf(j.actor)
+		if j := &s.written[i]; j.authorized && j.Path.Overlaps(templatePath) {
+			j.authorized, by = false, nameOf(j.actor)
 		}
 	}
 	return by
@@ -219,9 +219,9 @@ func (s *step) withdrawTemplate() (by string) {
 
 // tellUndo says which changes of the pod template stay drift, and why.
 func (s *step) tellUndo(trace undoTrace, changes []diff.Change, by string) {
-	what := "rollout undo brings back a template that was never authorised, as far as revisions are kept"
+	what := "rollout undo brings back a template that was never authorized, as far as revisions are kept"
 	if trace == traceNone {
-		what = "rollout undo may have brought back a template that was never authorised, for no field manager names another tool"
+		what = "rollout undo may have brought back a template that was never authorized, for no field manager names another tool"
 	}
 	s.event(EventWarning, ReasonWithheld, "%s: %s wrote %s, which stays drift until it is accepted or written anew", what, by, listPaths(changes, nil))
 }

@@ -18,9 +18,9 @@ import (
 	"github.com/plumbline-dev/plumbline/pkg/specguard/canon"
 )
 
-// M10 of the guard's review: an undo by CI brought back, and authorised, what a tenant
+// M10 of the guard's review: an undo by CI brought back, and authorized, what a tenant
 // had written to an old ReplicaSet.
-func TestAnUndoToATamperedTemplateAuthorisesNothing(t *testing.T) {
+func TestAnUndoToATamperedTemplateAuthorizesNothing(t *testing.T) {
 	const (
 		second   = imagePath + ` = "registry.example/shop/web:2"`
 		first    = imagePath + ` = "registry.example/shop/web:1"`
@@ -35,7 +35,7 @@ func TestAnUndoToATamperedTemplateAuthorisesNothing(t *testing.T) {
 		change func(*world)
 		want   string
 	}{
-		"an undo to a template that was authorised": {writes: kubectl(first), want: "InSync 3"},
+		"an undo to a template that was authorized": {writes: kubectl(first), want: "InSync 3"},
 		"an undo to a template that was tampered with": {
 			writes: kubectl(tampered), want: "Drifted 2, ci, rollout undo brings back",
 		},
@@ -221,7 +221,7 @@ func TestNoForgedFieldManagerHidesAnUndo(t *testing.T) {
 		}).Draw(rt, "change")
 		w.now = w.now.Add(time.Duration(rapid.IntRange(0, 1).Draw(rt, "seconds")) * time.Second)
 		w.play(undoWrite{by: "ci", manager: "kubectl", text: change})
-		if w.state.Drift != v1alpha1.StateDrifted || w.state.Authorised.Number != 2 {
+		if w.state.Drift != v1alpha1.StateDrifted || w.state.Authorized.Number != 2 {
 			rt.Fatalf("it is %s after entries of %v", w.standing(), managers)
 		}
 	})
@@ -246,7 +246,7 @@ func TestOnlyAPossibleUndoNeedsFormerBodies(t *testing.T) {
 			if !errors.Is(err, tc.want) {
 				t.Fatalf("it returns %v, want %v", err, tc.want)
 			}
-			if err != nil && (len(r.Effects) > 0 || r.State.Authorised.Number != 1) {
+			if err != nil && (len(r.Effects) > 0 || r.State.Authorized.Number != 1) {
 				t.Errorf("something was decided: %+v", r)
 			}
 		})

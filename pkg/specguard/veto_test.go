@@ -53,16 +53,16 @@ func (w *twoGuards) suspend(d time.Duration) {
 
 const imagePath = "/spec/template/spec/containers/[name=app]/image"
 
-// H5 of the guard's review: what the rest of the guards authorised during a suspension
-// stayed authorised.
-func TestNothingIsAuthorisedUnderASuspendedGuardThatItWouldNotAuthoriseItself(t *testing.T) {
+// H5 of the guard's review: what the rest of the guards authorized during a suspension
+// stayed authorized.
+func TestNothingIsAuthorizedUnderASuspendedGuardThatItWouldNotAuthorizeItself(t *testing.T) {
 	w := newTwoGuards(t)
 	w.create(write{user: user("ci")}, testDeployment)
 	w.observe(false, false)
 	w.suspend(time.Hour)
 	w.by("tenant", imagePath+` = "registry.example/evil:1"`)
 	during := w.report()
-	if w.state.Drift != v1alpha1.StateDrifted || w.state.Authorised.Number != 1 {
+	if w.state.Drift != v1alpha1.StateDrifted || w.state.Authorized.Number != 1 {
 		t.Fatalf("during the suspension:\n%s", during)
 	}
 	w.now = w.now.Add(2 * time.Hour)
@@ -74,13 +74,13 @@ func TestNothingIsAuthorisedUnderASuspendedGuardThatItWouldNotAuthoriseItself(t 
 }
 
 // Else a maintenance by CI would be put back when it is over.
-func TestWhatEachGuardTrustsIsAuthorisedDuringASuspension(t *testing.T) {
+func TestWhatEachGuardTrustsIsAuthorizedDuringASuspension(t *testing.T) {
 	w := newTwoGuards(t)
 	w.create(write{user: user("ci")}, testDeployment)
 	w.observe(false, false)
 	w.suspend(time.Hour)
 	w.by("ci", imagePath+` = "registry.example/shop/web:2"`)
-	if w.state.Drift != v1alpha1.StateInSync || w.state.Authorised.Number != 2 {
+	if w.state.Drift != v1alpha1.StateInSync || w.state.Authorized.Number != 2 {
 		t.Error(w.report())
 	}
 }
@@ -92,7 +92,7 @@ func TestNothingIsImportedThatIsYoungerThanASuspendedGuard(t *testing.T) {
 	w.now = w.now.Add(time.Minute)
 	w.apply(w.now) // the tenant's guard is made after the object
 	w.observe(true, false)
-	if w.state.Authorised != nil || w.state.Drift != v1alpha1.StateDrifted {
+	if w.state.Authorized != nil || w.state.Drift != v1alpha1.StateDrifted {
 		t.Error(w.report())
 	}
 }
@@ -102,13 +102,13 @@ func TestAGuardThatDoesNotCompileVetoes(t *testing.T) {
 		w.platform.Mode = "Mystery"
 		w.apply(w.made)
 	}
-	t.Run("each authorisation", func(t *testing.T) {
+	t.Run("each authorization", func(t *testing.T) {
 		w := newTwoGuards(t)
 		w.create(write{user: user("ci")}, testDeployment)
 		w.observe(false, false)
 		inert(w)
 		w.by("ci", imagePath+` = "registry.example/shop/web:2"`)
-		if w.state.Drift != v1alpha1.StateDrifted || w.state.Authorised.Number != 1 || w.state.Findings[0].Actor.Class != v1alpha1.ActorUnknown {
+		if w.state.Drift != v1alpha1.StateDrifted || w.state.Authorized.Number != 1 || w.state.Findings[0].Actor.Class != v1alpha1.ActorUnknown {
 			t.Error(w.report())
 		}
 	})
@@ -119,13 +119,13 @@ func TestAGuardThatDoesNotCompileVetoes(t *testing.T) {
 		w.now = w.made.Add(time.Minute)
 		inert(w)
 		w.observe(true, false)
-		if w.state.Authorised != nil || w.state.Drift != v1alpha1.StateUnknown {
+		if w.state.Authorized != nil || w.state.Drift != v1alpha1.StateUnknown {
 			t.Errorf("while it is inert: %s", w.report())
 		}
 		w.platform.Mode = v1alpha1.GuardModeWarn
 		w.apply(w.made)
 		w.observe(true, false)
-		if w.state.Drift != v1alpha1.StateInSync || w.state.Authorised.Origin != v1alpha1.OriginImported {
+		if w.state.Drift != v1alpha1.StateInSync || w.state.Authorized.Origin != v1alpha1.OriginImported {
 			t.Errorf("once it compiles: %s", w.report())
 		}
 	})

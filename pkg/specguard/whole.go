@@ -10,18 +10,18 @@ import (
 )
 
 // maxAlignment bounds the table of one alignment of two lists, in cells. Lists that
-// are longer where they differ are not aligned, and so a write of them authorises
+// are longer where they differ are not aligned, and so a write of them authorizes
 // nothing.
 const maxAlignment = 1 << 22
 
 // maxComparisons bounds how many pairs of elements are compared part by part. A write
-// that needs more authorises nothing: the elements of a list are as many and as large
+// that needs more authorizes nothing: the elements of a list are as many and as large
 // as whoever may edit the object wants.
 const maxComparisons = 1 << 14
 
 // carriesForeign tells whether a trusted write of an atomic list or map, which
 // replaced before by after, left anything of what somebody else had changed in it.
-// want is the authorised value. The write is taken as the edits that lead from before
+// want is the authorized value. The write is taken as the edits that lead from before
 // to after: when they lead from want to after, too, all of after is the writer's own.
 //
 // Somebody else's change is an element that want lacks, an element of want that is
@@ -45,10 +45,10 @@ func mapCarriesForeign(want, before, after canon.Value) bool {
 			continue
 		}
 		key := string(member.Key())
-		authorised, written := coveredPart(want.Get(key)), coveredPart(after.Get(key))
+		authorized, written := coveredPart(want.Get(key)), coveredPart(after.Get(key))
 		switch {
-		case authorised.Equal(member), !written.Exists():
-		case !authorised.Exists(), written.Equal(member):
+		case authorized.Equal(member), !written.Exists():
+		case !authorized.Exists(), written.Equal(member):
 			return true
 		}
 	}
@@ -153,7 +153,7 @@ func without(elements, subsequence []listElement) (rest []listElement, ok bool) 
 }
 
 // isOneOf tells whether an element that was written is one of the foreign elements,
-// moved or changed a little, rather than one of the authorised elements that the
+// moved or changed a little, rather than one of the authorized elements that the
 // writer dropped.
 func isOneOf(written listElement, foreign, dropped []listElement) bool {
 	best := 0.0

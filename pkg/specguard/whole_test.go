@@ -60,7 +60,7 @@ func (w *world) kind(apiVersion, kind string) {
 	w.now = w.now.Add(time.Minute)
 }
 
-func TestATrustedWriteOfAListAuthorisesOnlyTheWritersOwnEdits(t *testing.T) {
+func TestATrustedWriteOfAListAuthorizesOnlyTheWritersOwnEdits(t *testing.T) {
 	const (
 		admin = `{"name":"admin","match":[{"uri":{"prefix":"/admin"}}],"fault":{"abort":{"httpStatus":403}}}`
 		all   = `{"name":"all","route":[{"destination":{"host":"web"}}]}`
@@ -69,16 +69,16 @@ func TestATrustedWriteOfAListAuthorisesOnlyTheWritersOwnEdits(t *testing.T) {
 	for name, tc := range map[string]struct {
 		world      func(testing.TB) *world
 		path       string
-		authorised string // by ci
+		authorized string // by ci
 		foreign    string // by alice
 		written    string // by ci, over it
-		want       bool   // it is authorised
+		want       bool   // it is authorized
 	}{
 		"an order that somebody else changed stays drift when an element is appended": {
 			shopWorld, argsPath, `["--config=/etc/safe","--config=/etc/open","serve"]`,
 			`["--config=/etc/open","--config=/etc/safe","serve"]`, `["--config=/etc/open","--config=/etc/safe","serve","--v=2"]`, false,
 		},
-		"the order of the writer is authorised": {
+		"the order of the writer is authorized": {
 			shopWorld, argsPath, `["--config=/etc/safe","--config=/etc/open","serve"]`,
 			`["--config=/etc/open","--config=/etc/safe","serve"]`, `["--config=/etc/safe","--config=/etc/open","serve","--v=2"]`, true,
 		},
@@ -95,7 +95,7 @@ func TestATrustedWriteOfAListAuthorisesOnlyTheWritersOwnEdits(t *testing.T) {
 			`[{"key":"a","operator":"Exists","effect":"NoExecute"},{"operator":"Exists","effect":"NoExecute"}]`,
 			`[{"key":"a","operator":"Exists","effect":"NoExecute","tolerationSeconds":30},{"operator":"Exists","effect":"NoExecute","tolerationSeconds":30}]`, false,
 		},
-		"an authorised element is edited and the other one taken out": {
+		"an authorized element is edited and the other one taken out": {
 			shopWorld, tolerationsPath, `[{"key":"a","operator":"Exists","effect":"NoExecute"}]`,
 			`[{"key":"a","operator":"Exists","effect":"NoExecute"},{"operator":"Exists","effect":"NoExecute"}]`,
 			`[{"key":"a","operator":"Exists","effect":"NoExecute","tolerationSeconds":30}]`, true,
@@ -124,9 +124,9 @@ func TestATrustedWriteOfAListAuthorisesOnlyTheWritersOwnEdits(t *testing.T) {
 	} {
 		t.Run(name, func(t *testing.T) {
 			w := tc.world(t)
-			w.by("ci", tc.path+" = "+tc.authorised)
+			w.by("ci", tc.path+" = "+tc.authorized)
 			if w.state.Drift != v1alpha1.StateInSync {
-				t.Fatalf("the authorised list: %s", w.report())
+				t.Fatalf("the authorized list: %s", w.report())
 			}
 			w.by("alice", tc.path+" = "+tc.foreign)
 			if w.state.Drift != v1alpha1.StateDrifted {
@@ -136,7 +136,7 @@ func TestATrustedWriteOfAListAuthorisesOnlyTheWritersOwnEdits(t *testing.T) {
 			w.by("ci", tc.path+" = "+tc.written)
 			report := w.report()
 			if got := w.state.Drift == v1alpha1.StateInSync; got != tc.want {
-				t.Fatalf("authorised: %t\n%s", got, report)
+				t.Fatalf("authorized: %t\n%s", got, report)
 			}
 			if !tc.want && (!strings.Contains(report, "alice (foreign) changed") || w.state.Findings[0].Actor.User != user("alice")) {
 				t.Errorf("it does not name alice:\n%s", report)
@@ -165,7 +165,7 @@ func TestAMemberOfAMapThatSomebodyElseChangedStaysDrift(t *testing.T) {
 		"a changed member that is written":               {`{"a":1,"b":1}`, `{"a":9,"b":1}`, `{"a":2,"b":1}`, false},
 		"a member taken out that is missing":             {`{"a":1,"b":1}`, `{"b":1}`, `{"b":2}`, true},
 		"a member taken out that is back":                {`{"a":1,"b":1}`, `{"b":1}`, `{"a":3,"b":2}`, false},
-		"a map that nobody authorised":                   {`null`, `{"x":1}`, `{"x":1,"y":2}`, true},
+		"a map that nobody authorized":                   {`null`, `{"x":1}`, `{"x":1,"y":2}`, true},
 		"a map in place of a list is the writer's whole": {`[1]`, `[1,2]`, `{"a":1}`, false},
 	} {
 		t.Run(name, func(t *testing.T) {
@@ -176,7 +176,7 @@ func TestAMemberOfAMapThatSomebodyElseChangedStaysDrift(t *testing.T) {
 	}
 }
 
-func TestAListThatIsTooLongToAlignAuthorisesNothing(t *testing.T) {
+func TestAListThatIsTooLongToAlignAuthorizesNothing(t *testing.T) {
 	long := func(from, to int) []listElement {
 		var elements []listElement
 		for i := from; i < to; i++ {
@@ -185,7 +185,7 @@ func TestAListThatIsTooLongToAlignAuthorisesNothing(t *testing.T) {
 		return elements
 	}
 	if !listCarriesForeign(long(0, 3000), long(3000, 6000), long(6000, 9000)) {
-		t.Error("it is authorised")
+		t.Error("it is authorized")
 	}
 	if listCarriesForeign(long(0, 100_000), long(0, 100_001), long(0, 100_000)) {
 		t.Error("lists that differ in one place are not aligned")
@@ -194,7 +194,7 @@ func TestAListThatIsTooLongToAlignAuthorisesNothing(t *testing.T) {
 
 // A list of thousands of elements that strangers changed and the writer changes again
 // would hold an assessor's worker for minutes.
-func TestAListWithTooManyChangedElementsAuthorisesNothing(t *testing.T) {
+func TestAListWithTooManyChangedElementsAuthorizesNothing(t *testing.T) {
 	list := func(n int, prefix string) []listElement {
 		var elements []listElement
 		for i := range n {
@@ -216,9 +216,9 @@ type owned struct {
 }
 
 // listTwin knows the truth of one list: it applies each write of ci, element by
-// element, to the authorised list as well.
+// element, to the authorized list as well.
 type listTwin struct {
-	live, authorised []owned
+	live, authorized []owned
 }
 
 func textsOf(list []owned) string {
@@ -229,8 +229,8 @@ func textsOf(list []owned) string {
 	return "[" + strings.Join(texts, ",") + "]"
 }
 
-// edit makes one edit of the live list, and the same one of the authorised list where
-// the edited element is authorised.
+// edit makes one edit of the live list, and the same one of the authorized list where
+// the edited element is authorized.
 func (l *listTwin) edit(rt *rapid.T, ours bool) {
 	// Who put an element there is known by its text alone, so texts are not shared.
 	texts := []string{"--evil", "--debug", "--evil=2"}
@@ -246,29 +246,29 @@ func (l *listTwin) edit(rt *rapid.T, ours bool) {
 		e := owned{rapid.SampledFrom(texts).Draw(rt, "text"), ours}
 		at := rapid.IntRange(0, len(l.live)).Draw(rt, "at")
 		if ours {
-			// Behind the nearest authorised element before it.
+			// Behind the nearest authorized element before it.
 			place := 0
 			for _, before := range l.live[:at] {
-				if i := slices.Index(l.authorised, before); before.ours && i >= 0 {
+				if i := slices.Index(l.authorized, before); before.ours && i >= 0 {
 					place = i + 1
 				}
 			}
-			l.authorised = slices.Insert(slices.Clone(l.authorised), place, e)
+			l.authorized = slices.Insert(slices.Clone(l.authorized), place, e)
 		}
 		l.live = slices.Insert(slices.Clone(l.live), at, e)
 	case "delete":
 		at := rapid.IntRange(0, len(l.live)-1).Draw(rt, "at")
-		if i := slices.Index(l.authorised, l.live[at]); ours && l.live[at].ours && i >= 0 {
-			l.authorised = slices.Delete(slices.Clone(l.authorised), i, i+1)
+		if i := slices.Index(l.authorized, l.live[at]); ours && l.live[at].ours && i >= 0 {
+			l.authorized = slices.Delete(slices.Clone(l.authorized), i, i+1)
 		}
 		l.live = slices.Delete(slices.Clone(l.live), at, at+1)
 	case "touch":
 		at := rapid.IntRange(0, len(l.live)-1).Draw(rt, "at")
 		e := l.live[at]
 		e.text += ",z"
-		if i := slices.Index(l.authorised, l.live[at]); ours && e.ours && i >= 0 {
-			l.authorised = slices.Clone(l.authorised)
-			l.authorised[i] = e
+		if i := slices.Index(l.authorized, l.live[at]); ours && e.ours && i >= 0 {
+			l.authorized = slices.Clone(l.authorized)
+			l.authorized[i] = e
 		}
 		if !ours {
 			e.ours = false
@@ -279,28 +279,28 @@ func (l *listTwin) edit(rt *rapid.T, ours bool) {
 		from, to := rapid.IntRange(0, len(l.live)-1).Draw(rt, "from"), rapid.IntRange(0, len(l.live)-1).Draw(rt, "to")
 		e := l.live[from]
 		l.live = slices.Insert(slices.Delete(slices.Clone(l.live), from, from+1), to, e)
-		if ours { // an order of one's own is authorised only as a whole
-			l.authorised = nil
+		if ours { // an order of one's own is authorized only as a whole
+			l.authorized = nil
 		}
 	}
 }
 
-// Whatever strangers did to a list, an edit by ci authorises the list only where the
-// same edit of the authorised list leads to it.
-func TestNoEditOfATrustedWriterAuthorisesWhatStrangersDidToAList(t *testing.T) {
+// Whatever strangers did to a list, an edit by ci authorizes the list only where the
+// same edit of the authorized list leads to it.
+func TestNoEditOfATrustedWriterAuthorizesWhatStrangersDidToAList(t *testing.T) {
 	rapid.Check(t, func(rt *rapid.T) {
 		w := shopWorld(t)
 		l := listTwin{}
 		for i := range rapid.IntRange(1, 4).Draw(rt, "length") {
 			l.live = append(l.live, owned{fmt.Sprintf("--%c=1", 'a'+i), true})
 		}
-		l.authorised = l.live
+		l.authorized = l.live
 		w.by("ci", argsPath+" = "+textsOf(l.live))
 		for range rapid.IntRange(1, 3).Draw(rt, "strangers") {
 			l.edit(rt, false)
 			w.by("mallory", argsPath+" = "+textsOf(l.live))
 		}
-		before := textsOf(l.authorised)
+		before := textsOf(l.authorized)
 		l.edit(rt, true)
 		w.by("ci", argsPath+" = "+textsOf(l.live))
 		path, err := canon.ParsePath(argsPath)
@@ -308,8 +308,8 @@ func TestNoEditOfATrustedWriterAuthorisesWhatStrangersDidToAList(t *testing.T) {
 			rt.Fatal(err)
 		}
 		got := string(w.parse(w.state.Body).Root().Follow(path).AppendCanonical(nil))
-		if got != before && got != textsOf(l.authorised) && !strangersLeftNothing(l) {
-			rt.Fatalf("authorised is %s, before it was %s, and with ci's edit it is %s", got, before, textsOf(l.authorised))
+		if got != before && got != textsOf(l.authorized) && !strangersLeftNothing(l) {
+			rt.Fatalf("authorized is %s, before it was %s, and with ci's edit it is %s", got, before, textsOf(l.authorized))
 		}
 	})
 }

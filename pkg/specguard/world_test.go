@@ -261,7 +261,7 @@ func (w *world) step(o Observation, accept *v1alpha1.AcceptRequest) (retried boo
 	w.steps++
 	w.state, w.effects = r.State, append(w.effects, r.Effects...)
 	for _, e := range r.Effects {
-		if stored, is := e.(AuthoriseRevision); is {
+		if stored, is := e.(AuthorizeRevision); is {
 			if w.kept != nil {
 				w.former = append(w.former, w.kept)
 			}
@@ -287,7 +287,7 @@ func lastEffect(effects []Effect) Effect {
 }
 
 // checkInvariants holds after every step of every test: findings are empty if
-// and only if the observed hash is the authorised one.
+// and only if the observed hash is the authorized one.
 func (w *world) checkInvariants(o Observation) {
 	w.t.Helper()
 	st := w.state
@@ -295,7 +295,7 @@ func (w *world) checkInvariants(o Observation) {
 		return
 	}
 	p, ok := o.(Present)
-	if !ok || st.Observed.ResourceVersion != p.ResourceVersion || st.Drift == v1alpha1.StateUnknown || !st.authorises() {
+	if !ok || st.Observed.ResourceVersion != p.ResourceVersion || st.Drift == v1alpha1.StateUnknown || !st.authorizes() {
 		return
 	}
 	hash, err := ObservedHash(p.Body, st.Body, w.gvk, w.rules, st.Masks)
@@ -306,11 +306,11 @@ func (w *world) checkInvariants(o Observation) {
 		w.t.Fatalf("observed hash is %s, the status says %s", hash, st.Observed.Hash)
 	}
 	own, err := GuardedHash(st.Body, w.gvk, w.rules)
-	if err != nil || string(own) != st.Authorised.Hash {
-		w.t.Fatalf("authorised hash is %s of body %s (%v)", st.Authorised.Hash, own, err)
+	if err != nil || string(own) != st.Authorized.Hash {
+		w.t.Fatalf("authorized hash is %s of body %s (%v)", st.Authorized.Hash, own, err)
 	}
-	if (st.FindingsTotal == 0) != (st.Observed.Hash == st.Authorised.Hash) {
-		w.t.Fatalf("%d findings, but observed %s and authorised %s", st.FindingsTotal, st.Observed.Hash, st.Authorised.Hash)
+	if (st.FindingsTotal == 0) != (st.Observed.Hash == st.Authorized.Hash) {
+		w.t.Fatalf("%d findings, but observed %s and authorized %s", st.FindingsTotal, st.Observed.Hash, st.Authorized.Hash)
 	}
 	if (st.FindingsTotal == 0) != (st.Drift == v1alpha1.StateInSync) {
 		w.t.Fatalf("%d findings and state %s", st.FindingsTotal, st.Drift)
@@ -335,7 +335,7 @@ func (w *world) restart() {
 
 func (w *world) restartWith(status v1alpha1.BaselineStatus) {
 	b := &v1alpha1.Baseline{Status: status}
-	b.Name, b.Spec.Target, b.Spec.Authorised = w.state.Name, w.state.Target, w.state.Authorised
+	b.Name, b.Spec.Target, b.Spec.Authorized = w.state.Name, w.state.Target, w.state.Authorized
 	w.state = FromBaseline(b, w.state.Body)
 	w.seen = nil
 }
@@ -345,13 +345,13 @@ func (w *world) report() string {
 	var b strings.Builder
 	st := w.state
 	fmt.Fprintf(&b, "%s", cmpOr(string(st.Drift), "never seen"))
-	if a := st.Authorised; a != nil {
+	if a := st.Authorized; a != nil {
 		fmt.Fprintf(&b, ", revision %d %s", a.Number, a.Origin)
 		if a.By != "" {
 			fmt.Fprintf(&b, " by %s", a.By)
 		}
 	} else {
-		b.WriteString(", nothing authorised")
+		b.WriteString(", nothing authorized")
 	}
 	if !st.RetiredAt.IsZero() {
 		b.WriteString(", retired")
@@ -374,14 +374,14 @@ func (w *world) report() string {
 	return b.String()
 }
 
-// hashLine compares the observed hash with the authorised one.
+// hashLine compares the observed hash with the authorized one.
 func hashLine(st State) string {
 	switch {
-	case !st.authorises() || st.Observed.Hash == "":
+	case !st.authorizes() || st.Observed.Hash == "":
 		return ""
 	case st.Observed.Hash == HashAbsent:
 		return ", absent"
-	case st.Observed.Hash == st.Authorised.Hash:
+	case st.Observed.Hash == st.Authorized.Hash:
 		return ", hash =="
 	default:
 		return ", hash !="
@@ -405,7 +405,7 @@ func showActor(a v1alpha1.Actor) string {
 
 func showEffect(e Effect) string {
 	switch e := e.(type) {
-	case AuthoriseRevision:
+	case AuthorizeRevision:
 		return fmt.Sprintf("effect: store revision %d", e.Number)
 	case BackfillHash:
 		return "effect: back-fill hash"

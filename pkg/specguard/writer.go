@@ -17,7 +17,7 @@ type writer struct {
 	source  v1alpha1.ActorSource
 	manager string
 	// proven: the stamp names the author of exactly this write. Nothing else
-	// authorises.
+	// authorizes.
 	proven bool
 	// guessed: the user made the last write, but perhaps not this change.
 	guessed bool
@@ -31,17 +31,17 @@ func (w writer) known() bool { return w.id.User != "" }
 
 // ruleTrustedScale names the mask over a change of replicas that a trusted
 // writer made through /scale: there is no stamp to prove it, so it is masked
-// and not authorised.
+// and not authorized.
 const ruleTrustedScale = "trusted-writer-scale"
 
-// judge says what a change by a writer is: authorised, masked, or a finding.
+// judge says what a change by a writer is: authorized, masked, or a finding.
 func (s *step) judge(c diff.Change, w writer) writtenChange {
 	class, rule := s.in.Rules.ClassifyAt(w.id, c.Path)
 	j := writtenChange{Change: c, actor: actorOf(w, class)}
 	switch {
 	case !w.known(), w.guessed:
 	case class == v1alpha1.ActorTrusted && w.proven:
-		j.authorised = true
+		j.authorized = true
 	case class == v1alpha1.ActorTrusted && w.excuses && s.throughScale(c):
 		j.mask = ruleTrustedScale
 	case class == v1alpha1.ActorExpected && (w.proven || w.excuses):

@@ -273,7 +273,7 @@ func (l *tlsListener) failed(c *gated, err error) {
 	l.gate.log.Debug("tls.handshake.failed", "from", c.from, "error", err.Error())
 }
 
-// looksLikeHTTP recognises a request without TLS, whose sender is told.
+// looksLikeHTTP recognizes a request without TLS, whose sender is told.
 func looksLikeHTTP(header [5]byte) bool {
 	switch string(header[:]) {
 	case "GET /", "HEAD ", "POST ", "PUT /", "OPTIO":

@@ -45,7 +45,7 @@ func TestReserve(t *testing.T) {
 		"of three each other has a half":                       {steps: arms{{100, 0}, {200, 0}}, want: "100 of 5000, 200 of 5000"},
 		"what is asked for is given":                           {steps: arms{{100, 2_000}, {200, 7_000}}, want: "100 of 2000, 200 of 7000"},
 		"ranges stay while weights fit":                        {steps: arms{{100, 0}, {200, 0}}, then: []arms{{{5_000, 0}, {0, 0}}}, want: "5000 of 5000, 0 of 5000"},
-		"one that does not fit takes of its neighbour":         {steps: arms{{100, 0}, {200, 0}}, then: []arms{{{6_000, 0}, {200, 0}}}, want: "6000 of 6000, 200 of 4000", moved: true},
+		"one that does not fit takes of its neighbor":          {steps: arms{{100, 0}, {200, 0}}, then: []arms{{{6_000, 0}, {200, 0}}}, want: "6000 of 6000, 200 of 4000", moved: true},
 		"where nobody is behind it nobody is moved":            {steps: arms{{100, 0}, {0, 0}}, then: []arms{{{6_000, 0}, {0, 0}}}, want: "6000 of 6000, 0 of 4000"},
 		"the last one takes of the one before":                 {steps: arms{{100, 0}, {200, 0}}, then: []arms{{{100, 0}, {6_000, 0}}}, want: "100 of 4000, 6000 of 6000", moved: true},
 		"what no range has is taken by the one beside it":      {steps: arms{{100, 0}, {100, 0}, {100, 0}}, then: []arms{{{100, 0}, {100, 0}, {3_334, 0}}}, want: "100 of 3333, 100 of 3333, 3334 of 3334"},

@@ -83,7 +83,7 @@ type Segment struct {
 
 // Layout lays a valid split out from key 0 to Total: the range of each variation but
 // the stable one in turn, what it has of it first, and the rest to the stable one.
-// Segments are never empty, and of two neighbours never both of one variation. As
+// Segments are never empty, and of two neighbors never both of one variation. As
 // long as what is reserved stays, a weight that grows takes keys from the stable
 // variation alone, and one that shrinks gives them back to it alone.
 func (s Split) Layout() []Segment {

@@ -337,7 +337,7 @@ func TestServersOutsideAreKnownByTheGivenAuthorities(t *testing.T) {
 	}
 }
 
-// What was authorised may be put back where a guard denies everybody else.
+// What was authorized may be put back where a guard denies everybody else.
 func TestNoDenyGuardRefusesTheExecutor(t *testing.T) {
 	const user = "system:serviceaccount:plumbline-system:plumbline-executor"
 	for name, objects := range map[string][]*unstructured.Unstructured{"with": executing(t), "without": template(t)} {

@@ -101,7 +101,7 @@ func check[T any](object *unstructured.Unstructured) error {
 	return err
 }
 
-func TestEveryObjectIsLabelledAlike(t *testing.T) {
+func TestEveryObjectIsLabeledAlike(t *testing.T) {
 	forEachValuesFile(t, func(t *testing.T, objects []*unstructured.Unstructured) {
 		for _, object := range objects {
 			labels := object.GetLabels()

@@ -54,7 +54,7 @@ func TestTheWebhooksOfTheInjection(t *testing.T) {
 // sent cannot be created: each once, and none that the cluster or Plumbline needs.
 func TestOnlyPodsThatAskAreSent(t *testing.T) {
 	words := []string{"", inject.Enabled, inject.Disabled, "true"} // empty: no label
-	labelled := func(word string) labels.Set {
+	labeled := func(word string) labels.Set {
 		if word == "" {
 			return labels.Set{}
 		}
@@ -65,11 +65,11 @@ func TestOnlyPodsThatAskAreSent(t *testing.T) {
 		for _, namespace := range []string{"shop", own, "kube-system", "kube-node-lease", "kube-public"} {
 			for _, ofNamespace := range words {
 				for _, ofPod := range words {
-					in := labelled(ofNamespace)
+					in := labeled(ofNamespace)
 					in[corev1.LabelMetadataName] = namespace
 					sent := 0
 					for i := range webhooks {
-						if selects(t, webhooks[i].NamespaceSelector, in) && selects(t, webhooks[i].ObjectSelector, labelled(ofPod)) {
+						if selects(t, webhooks[i].NamespaceSelector, in) && selects(t, webhooks[i].ObjectSelector, labeled(ofPod)) {
 							sent++
 						}
 					}

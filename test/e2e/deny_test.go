@@ -73,8 +73,8 @@ func TestDenyHoldsWithAllOfOurPodsDead(t *testing.T) {
 		s.must(s.ci.Apply(t.Context(), strings.Replace(workloadManifest, "value: web", "value: web2", 1), "-n", s.namespace))
 	})
 
-	s.await("CI's change made meanwhile is authorised", func(b *v1alpha1.Baseline) bool {
-		return inSync(b) && b.Spec.Authorised != nil && b.Spec.Authorised.Number == 2
+	s.await("CI's change made meanwhile is authorized", func(b *v1alpha1.Baseline) bool {
+		return inSync(b) && b.Spec.Authorized != nil && b.Spec.Authorized.Number == 2
 	})
 	s.as("bob", "patch", "deployment", "web", "--type=merge", "-p", reasonAndPause("INC-7: bad flag"))
 	s.awaitFinding("/spec/paused", "bob")

@@ -27,7 +27,7 @@ import (
 func driftOnRealPods(t *testing.T) {
 	t.Parallel()
 	for name, story := range map[string]func(*testing.T){
-		"a trusted write authorises only the paths that it changed": onlyChangedPaths,
+		"a trusted write authorizes only the paths that it changed": onlyChangedPaths,
 		"concurrent writers are each named":                         concurrentWriters,
 		"an undo names the human and not the replayed writer":       undone,
 		"a deletion counts by its actor":                            deletions,
@@ -52,10 +52,10 @@ func onlyChangedPaths(t *testing.T) {
 
 	_, err := s.ci.Kubectl(t.Context(), "set", "image", "deployment/web", "app="+otherImage, "-n", s.namespace)
 	s.must(err)
-	b := s.await("the image authorised and the variable still drift", func(b *v1alpha1.Baseline) bool {
+	b := s.await("the image authorized and the variable still drift", func(b *v1alpha1.Baseline) bool {
 		_, image := findingAt(b, "/image")
 		_, env := findingAt(b, "[name=DEBUG]")
-		return b.Spec.Authorised.Number == 2 && env && !image
+		return b.Spec.Authorized.Number == 2 && env && !image
 	})
 	if f, _ := findingAt(b, "[name=DEBUG]"); f.Actor.User != "alice" {
 		t.Errorf("the variable's actor is %q, want alice", f.Actor.User)
@@ -66,7 +66,7 @@ func onlyChangedPaths(t *testing.T) {
 	if out := s.kubectl("plumbline", "accept", "--by", "alice", "--since", "1h", "--yes", "--wait", patience.String()); strings.Count(out, "accepted") != 1 {
 		t.Errorf("accept in bulk printed:\n%s", out)
 	}
-	s.await("accepted", func(b *v1alpha1.Baseline) bool { return inSync(b) && b.Spec.Authorised.Number == 3 })
+	s.await("accepted", func(b *v1alpha1.Baseline) bool { return inSync(b) && b.Spec.Authorized.Number == 3 })
 }
 
 func (s *scope) pluginReads() {
@@ -117,7 +117,7 @@ func undone(t *testing.T) {
 	s.deploy()
 	_, err := s.ci.Kubectl(t.Context(), "set", "image", "deployment/web", "app="+otherImage, "-n", s.namespace)
 	s.must(err)
-	s.await("version two authorised", func(b *v1alpha1.Baseline) bool { return inSync(b) && b.Spec.Authorised.Number == 2 })
+	s.await("version two authorized", func(b *v1alpha1.Baseline) bool { return inSync(b) && b.Spec.Authorized.Number == 2 })
 	s.kubectl("rollout", "status", "deployment/web", "--timeout=60s")
 
 	s.as("bob", "rollout", "undo", "deployment/web")

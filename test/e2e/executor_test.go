@@ -51,7 +51,7 @@ func executorOnRealPods(t *testing.T) {
 		"a restart replaces the pods once, and once only":                          restartOnce,
 		"a deleted Deployment is made again, with the labels that its guard wants": makeAgain,
 		"an autoscaler's seven replicas stay seven while the image is put back":    sevenStaySeven,
-		"a plan is paused, resumed and cancelled by editing it":                    steeredByEdit,
+		"a plan is paused, resumed and canceled by editing it":                     steeredByEdit,
 		"a halt ends what is under way, until it is taken back":                    halted,
 	} {
 		t.Run(name, tell)
@@ -59,7 +59,7 @@ func executorOnRealPods(t *testing.T) {
 	for name, tell := range map[string]func(*testing.T){
 		"Rolling stops at the first target whose pods a quota keeps away": rollingStops,
 		"Canary stops when the canary finds no node":                      canaryStops,
-		"a plan is paused, resumed and cancelled with the plugin":         steeredByPlugin,
+		"a plan is paused, resumed and canceled with the plugin":          steeredByPlugin,
 		"a policy that only notifies tells and writes nothing":            notifyOnly,
 	} {
 		t.Run(name, func(t *testing.T) {
@@ -86,7 +86,7 @@ func imageIsPutBack(t *testing.T) {
 	w.await("in sync, and let go", func(b *v1alpha1.Baseline) bool { return inSync(b) && b.Status.Claim == "" })
 }
 
-// A rollback is about drift, as every action is: that CI authorised something
+// A rollback is about drift, as every action is: that CI authorized something
 // broken is nobody's drift, and what somebody then does about it by hand is.
 func rollBack(t *testing.T) {
 	w := newWorld(t, "rollback")
@@ -96,7 +96,7 @@ func rollBack(t *testing.T) {
 	first := w.await("it was seen ready", func(b *v1alpha1.Baseline) bool { return b.Status.LastReady != nil }).Status.LastReady
 	_, err := w.ci.Kubectl(t.Context(), "set", "image", "deployment/web", "app="+brokenImage, "-n", w.namespace)
 	w.must(err)
-	b := w.await("the broken image is authorised", func(b *v1alpha1.Baseline) bool { return inSync(b) && b.Spec.Authorised.Number == 2 })
+	b := w.await("the broken image is authorized", func(b *v1alpha1.Baseline) bool { return inSync(b) && b.Spec.Authorized.Number == 2 })
 	if b.Status.LastReady == nil || b.Status.LastReady.Revision != first.Revision {
 		t.Errorf("last ready is %+v, want %+v: the broken one never was", b.Status.LastReady, first)
 	}
@@ -112,12 +112,12 @@ func rollBack(t *testing.T) {
 		t.Errorf("the plan leads to %s (%s), want %+v", target.Revision, target.DesiredHash, first)
 	}
 	w.podsRun("web", goodImage, 1)
-	b = w.await("what was authorised stays so, and differs", func(b *v1alpha1.Baseline) bool {
+	b = w.await("what was authorized stays so, and differs", func(b *v1alpha1.Baseline) bool {
 		_, differs := findingAt(b, "/image")
 		return differs
 	})
-	if b.Spec.Authorised.Number != 2 {
-		t.Errorf("authorised is number %d: the executor authorises nothing", b.Spec.Authorised.Number)
+	if b.Spec.Authorized.Number != 2 {
+		t.Errorf("authorized is number %d: the executor authorizes nothing", b.Spec.Authorized.Number)
 	}
 }
 
@@ -319,14 +319,14 @@ func steered(t *testing.T, name string, ask func(w *world, plan, verb string)) {
 	w.untilPlan("the second is written", isAt(v1alpha1.StepVerified, v1alpha1.StepApplied, v1alpha1.StepPlanned))
 
 	ask(w, plan.Name, "cancel")
-	cancelled := w.untilPlan("it is cancelled", func(p *v1alpha1.RemediationPlan) bool { return p.Status.Phase == v1alpha1.PlanCancelled })
-	if cancelled.Status.EndedBy != "oncall" {
-		t.Errorf("ended by %q", cancelled.Status.EndedBy)
+	canceled := w.untilPlan("it is canceled", func(p *v1alpha1.RemediationPlan) bool { return p.Status.Phase == v1alpha1.PlanCanceled })
+	if canceled.Status.EndedBy != "oncall" {
+		t.Errorf("ended by %q", canceled.Status.EndedBy)
 	}
 	w.open(targets[1])
 	w.untouched(targets[2])
-	w.untilPolicy("it does not try again what a person has cancelled", func(p *v1alpha1.RemediationPolicyStatus) bool {
-		return p.Targets.Drifted == 1 && p.Targets.Eligible == 0 && strings.Contains(p.WaitingFor, "oncall cancelled")
+	w.untilPolicy("it does not try again what a person has canceled", func(p *v1alpha1.RemediationPolicyStatus) bool {
+		return p.Targets.Drifted == 1 && p.Targets.Eligible == 0 && strings.Contains(p.WaitingFor, "oncall canceled")
 	})
 	w.untouched(targets[2])
 }
@@ -340,7 +340,7 @@ func halted(t *testing.T) {
 	first, second := plan.Spec.Plan.Targets[0].Name, plan.Spec.Plan.Targets[1].Name
 
 	w.as("oncall", "plumbline", "halt", w.namespace, "--reason", "a drill")
-	ended := w.untilPlan("it is cancelled", func(p *v1alpha1.RemediationPlan) bool { return p.Status.Phase == v1alpha1.PlanCancelled })
+	ended := w.untilPlan("it is canceled", func(p *v1alpha1.RemediationPlan) bool { return p.Status.Phase == v1alpha1.PlanCanceled })
 	if ended.Status.EndedBy != "oncall" {
 		t.Errorf("ended by %q", ended.Status.EndedBy)
 	}

@@ -118,10 +118,10 @@ spec:
 
 const (
 	// patiently waits for pods as long as a test may take.
-	patiently = "safety: {cooldown: 0s}\n  health: {stabilisation: 1s, timeout: 10m}"
+	patiently = "safety: {cooldown: 0s}\n  health: {stabilization: 1s, timeout: 10m}"
 	// briefly takes pods that are not ready soon for broken, and one failure for
 	// enough.
-	briefly = "safety: {cooldown: 0s, circuitBreaker: {failureThreshold: 1}}\n  health: {stabilisation: 1s, timeout: 10s}"
+	briefly = "safety: {cooldown: 0s, circuitBreaker: {failureThreshold: 1}}\n  health: {stabilization: 1s, timeout: 10s}"
 )
 
 // world is a scope in which drift is put back.
@@ -159,7 +159,7 @@ func gated(name string) string {
 }
 
 // deployAll has CI make workloads and so many fillers, and waits until all are
-// authorised.
+// authorized.
 func (w *world) deployAll(fillers int, workloads ...string) {
 	w.Helper()
 	manifest := strings.Join(workloads, "")

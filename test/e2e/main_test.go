@@ -211,7 +211,7 @@ func (s *scope) in(t *testing.T) *scope {
 	return &inner
 }
 
-// deploy has the CI create the workload, and waits until it is authorised.
+// deploy has the CI create the workload, and waits until it is authorized.
 func (s *scope) deploy() {
 	s.Helper()
 	s.must(s.ci.Apply(s.Context(), workloadManifest, "-n", s.namespace))
@@ -258,7 +258,7 @@ func (s *scope) await(what string, holds func(*v1alpha1.Baseline) bool) *v1alpha
 			return false, err.Error()
 		}
 		last = b
-		return holds(b), fmt.Sprintf("%s, findings %+v, masks %+v, authorised %+v", b.Status.State, b.Status.Findings, b.Status.Masks, b.Spec.Authorised)
+		return holds(b), fmt.Sprintf("%s, findings %+v, masks %+v, authorized %+v", b.Status.State, b.Status.Findings, b.Status.Masks, b.Spec.Authorized)
 	}))
 	return last
 }

@@ -22,7 +22,7 @@ func TestDrainingANodeLosesNoCallAndLeavesTheLastReplica(t *testing.T) {
 	node := onlyNode(t)
 	for i, pod := range pods {
 		other := pods[1-i]
-		if i == 1 { // its neighbour was replaced
+		if i == 1 { // its neighbor was replaced
 			other = replacement(t, pods)
 		}
 		disruptionAllowed(t)
@@ -37,7 +37,7 @@ func TestDrainingANodeLosesNoCallAndLeavesTheLastReplica(t *testing.T) {
 			return apierrors.IsNotFound(err), "it is there"
 		})
 		if err := evict(t.Context(), other); !apierrors.IsTooManyRequests(err) {
-			t.Errorf("evicting %s while its neighbour's replacement waits for a node: %v, want to be refused", other, err)
+			t.Errorf("evicting %s while its neighbor's replacement waits for a node: %v, want to be refused", other, err)
 		}
 		s.more(rate) // with one alone
 		uncordon(t, node)

@@ -21,7 +21,7 @@ type quiet struct {
 	*testing.T
 }
 
-// newQuiet has two of them, authorised and stamped.
+// newQuiet has two of them, authorized and stamped.
 func newQuiet(t *testing.T) *quiet {
 	t.Helper()
 	whole(t)
@@ -36,7 +36,7 @@ func newQuiet(t *testing.T) *quiet {
 	for _, name := range []string{"kept", "changed"} {
 		q.create(name)
 	}
-	q.await("both are authorised", func(name string, b *v1alpha1.Baseline, fresh, stampedRight bool) bool {
+	q.await("both are authorized", func(name string, b *v1alpha1.Baseline, fresh, stampedRight bool) bool {
 		return b.Status.State == v1alpha1.StateInSync && fresh && stampedRight
 	})
 	return q

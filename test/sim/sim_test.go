@@ -146,7 +146,7 @@ func happened(t *testing.T, seeds uint64, seen map[string]int) {
 		},
 		100: {
 			"effect", "grant", "takeover", "attempts", "result Response", "result Recovered",
-			"plan Succeeded", "plan PartialSuccess", "plan Failed", "plan Cancelled", "plan Superseded",
+			"plan Succeeded", "plan PartialSuccess", "plan Failed", "plan Canceled", "plan Superseded",
 			"effect Reconcile Deployment", "effect Rollback Deployment", "effect Scale Deployment", "effect Restart Deployment", "effect Reconcile Service",
 			"effect that makes a Deployment", "effect within hours", "watch that stands still", "wake",
 			"step Verified ", "step Failed TargetMoved",
@@ -171,7 +171,7 @@ func happened(t *testing.T, seeds uint64, seen map[string]int) {
 const creationSeeds = defaultSeeds / 8
 
 // D4 of the review of remediation: a process that stood still between its decision and its
-// request made an object after its plan was cancelled. In most worlds nothing is made.
+// request made an object after its plan was canceled. In most worlds nothing is made.
 func TestAProcessThatDozesMakesNothingTooLate(t *testing.T) {
 	world.Prepare()
 	var mu sync.Mutex
@@ -188,7 +188,7 @@ func TestAProcessThatDozesMakesNothingTooLate(t *testing.T) {
 		}
 		return len(report.Broken) == 0
 	})
-	for _, what := range []string{"doze before a creation", "creation that is too late", "effect that makes a Deployment", "plan Cancelled"} {
+	for _, what := range []string{"doze before a creation", "creation that is too late", "effect that makes a Deployment", "plan Canceled"} {
 		if seen[what] == 0 && creationSeeds >= 50 {
 			t.Errorf("in %d seeds there was never: %s", creationSeeds, what)
 		}

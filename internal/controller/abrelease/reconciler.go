@@ -152,7 +152,7 @@ func (r *Reconciler) look(ctx context.Context, s *subject) (err error) {
 		return fmt.Errorf("looking at Service %s/%s: %w", split.Namespace, split.Service, err)
 	}
 	if service := s.service(); service != nil {
-		s.facts.Ready, s.facts.LabelledSince = service.Ready(), service.LabelledSince
+		s.facts.Ready, s.facts.LabeledSince = service.Ready(), service.LabeledSince
 	} else {
 		s.facts.Refused = true
 	}

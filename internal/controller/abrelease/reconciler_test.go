@@ -43,8 +43,8 @@ type world struct {
 	problems []ir.Problem
 	events   *events.FakeRecorder
 	writes   int
-	// labelled is when the Service was given its label; zero if it has none.
-	labelled time.Time
+	// labeled is when the Service was given its label; zero if it has none.
+	labeled time.Time
 }
 
 // Router implements Routers.
@@ -65,7 +65,7 @@ func (w *world) Prospect(_ context.Context, split ir.Split) (ir.Mesh, error) {
 		}
 		port.Slots = append(port.Slots, slot)
 	}
-	return ir.Mesh{Problems: w.problems, Services: []ir.Service{{Namespace: split.Namespace, Name: split.Service, Ports: []ir.Port{port}, Routing: &split.Routing, LabelledSince: w.labelled}}}, nil
+	return ir.Mesh{Problems: w.problems, Services: []ir.Service{{Namespace: split.Namespace, Name: split.Service, Ports: []ir.Port{port}, Routing: &split.Routing, LabeledSince: w.labeled}}}, nil
 }
 
 func newWorld(t *testing.T) *world {
@@ -240,9 +240,9 @@ func TestAReleaseIsNotReadyOverConnectionsThatAreOlderThanTheManagement(t *testi
 
 func TestAServiceThatHadItsLabelIsManagedSinceThen(t *testing.T) {
 	w := newWorld(t)
-	w.labelled = noon.Add(-time.Hour)
-	if s := w.look().Status.ManagedSince; s == nil || !s.Time.Equal(w.labelled) {
-		t.Errorf("the Service is managed since %v, want %s", s, w.labelled)
+	w.labeled = noon.Add(-time.Hour)
+	if s := w.look().Status.ManagedSince; s == nil || !s.Time.Equal(w.labeled) {
+		t.Errorf("the Service is managed since %v, want %s", s, w.labeled)
 	}
 }
 

@@ -20,7 +20,7 @@ import (
 	"github.com/plumbline-dev/plumbline/pkg/specguard/resync"
 )
 
-// RoleAssess compares what runs with what was authorised. [execute.Role] may be in
+// RoleAssess compares what runs with what was authorized. [execute.Role] may be in
 // the same process; [canary.Role] runs alone.
 const RoleAssess = "assess"
 
@@ -98,7 +98,7 @@ func (o *Options) AddFlags(fs *flag.FlagSet) {
 	fs.BoolVar(&o.StampWriter, "stamp-writer", false, "the webhook sets the writer stamp, no in-process policy does")
 	fs.BoolVar(&o.StampPolicy, "stamp-policy", false, "an in-process policy sets the writer stamp beside the webhook; with --stamp-writer, during a switch between the two")
 	fs.StringVar(&o.DigestKeyFile, "digest-key-file", "", "file with the key of value digests, 16 bytes or more; empty: a new key at every start")
-	fs.StringVar(&o.ExecutorUser, "executor-user", "", "user name of Plumbline's executor, whose writes authorise nothing; empty: there is none, and for the role execute its own service account's")
+	fs.StringVar(&o.ExecutorUser, "executor-user", "", "user name of Plumbline's executor, whose writes authorize nothing; empty: there is none, and for the role execute its own service account's")
 	fs.DurationVar(&o.PlanRetention, "plan-retention", planRetention, "how long a remediation plan stays after its end")
 	fs.DurationVar(&o.RecordGrace, "record-grace", 300*time.Millisecond, "how long to wait for the record of a change that nothing else explains")
 	fs.DurationVar(&o.APIServerMetrics, "api-server-metrics", time.Minute, "how often the API server's metrics are read for calls of the webhook that it went on without; 0: never")

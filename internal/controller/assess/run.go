@@ -57,7 +57,7 @@ type Setup struct {
 	StampedGroups []string
 	// Registered are the resources that the installation registers.
 	Registered []schema.GroupVersionResource
-	// Executor is the user name of Plumbline's own executor, whose writes authorise
+	// Executor is the user name of Plumbline's own executor, whose writes authorize
 	// nothing; empty when there is none.
 	Executor string
 	// PlanRetention is how long a plan stays after its end; seven days if zero.

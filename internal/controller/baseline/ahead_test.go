@@ -224,7 +224,7 @@ func TestAWatchThatIsBehindIsNotWaitedForTwice(t *testing.T) {
 
 // TestNothingOlderIsJudgedOnTopOfWhatIsNewer plays any order of writes, of what the
 // watch delivers, of checks and of reconciliations. What is shown is always the
-// newest that anybody has, and no judgement goes back.
+// newest that anybody has, and no judgment goes back.
 func TestNothingOlderIsJudgedOnTopOfWhatIsNewer(t *testing.T) {
 	rapid.Check(t, func(t *rapid.T) {
 		history := []*kube.Object{version(1)} // nil while it is gone; its version is its place + 1

@@ -79,8 +79,8 @@ func reference(s *subject, d *decision) *corev1.ObjectReference {
 		APIVersion: apiVersion, Kind: kind, Namespace: s.key.Namespace, Name: s.key.Name,
 		UID: types.UID(d.state.Observed.UID),
 	}
-	if ref.UID == "" && d.state.Authorised != nil {
-		ref.UID = types.UID(d.state.Authorised.UID)
+	if ref.UID == "" && d.state.Authorized != nil {
+		ref.UID = types.UID(d.state.Authorized.UID)
 	}
 	return ref
 }

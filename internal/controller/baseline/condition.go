@@ -49,7 +49,7 @@ func setConditions(b *v1alpha1.Baseline, bodyLost bool, now time.Time) {
 			return
 		}
 		if bodyLost {
-			c.Unknown(v1alpha1.ReasonBodyLost, "the authorised body is lost, nothing can be compared; the last findings stand. Accepting what runs now makes it the authorised state")
+			c.Unknown(v1alpha1.ReasonBodyLost, "the authorized body is lost, nothing can be compared; the last findings stand. Accepting what runs now makes it the authorized state")
 			return
 		}
 		c.Unknown(reasonUnknown, "the object cannot be read; the last findings stand")
@@ -98,9 +98,9 @@ func fightMessage(contention *v1alpha1.Contention) string {
 
 func inSyncMessage(masks []v1alpha1.Mask) string {
 	if len(masks) == 0 {
-		return "nothing differs from what was authorised"
+		return "nothing differs from what was authorized"
 	}
-	return fmt.Sprintf("nothing differs from what was authorised; expected writers moved %d fields", len(masks))
+	return fmt.Sprintf("nothing differs from what was authorized; expected writers moved %d fields", len(masks))
 }
 
 // driftedReason begins with Drifted and ends with the worst finding's type.

@@ -22,11 +22,11 @@ type decision struct {
 	state specguard.State
 	// last is the newest observation that was decided.
 	last      observed
-	revisions []specguard.AuthoriseRevision
+	revisions []specguard.AuthorizeRevision
 	events    []news
 	// clearAccept: the request to accept was answered.
 	clearAccept bool
-	// refusal says why the request was not honoured, empty if a guard did not refuse it.
+	// refusal says why the request was not honored, empty if a guard did not refuse it.
 	refusal string
 	remove  bool
 	// settled counts the pending transitions that were decided.
@@ -108,8 +108,8 @@ func (s *subject) observations() ([]observed, error) {
 // deleted and made again has two.
 func (s *subject) uids(looks []observed) []string {
 	uids := []string{s.state.Observed.UID}
-	if s.state.Authorised != nil {
-		uids = append(uids, s.state.Authorised.UID)
+	if s.state.Authorized != nil {
+		uids = append(uids, s.state.Authorized.UID)
 	}
 	for _, look := range looks {
 		if look.object != nil {
@@ -137,11 +137,11 @@ func (s *subject) concerns(d *decision, look observed) bool {
 	return specguard.IsRoot(specguard.OperationCreate, canon.GVK(s.key.GroupVersionKind), nil, look.object.OwnerReferences)
 }
 
-// step runs the rules once, with the authorised bodies that they need. pending are the
+// step runs the rules once, with the authorized bodies that they need. pending are the
 // revisions of this decision, which are not stored yet.
-func (r *Reconciler) step(ctx context.Context, s *subject, in specguard.Input, pending []specguard.AuthoriseRevision) (specguard.Result, error) {
+func (r *Reconciler) step(ctx context.Context, s *subject, in specguard.Input, pending []specguard.AuthorizeRevision) (specguard.Result, error) {
 	if in.State.Body == nil && specguard.NeedsBody(in.State, in.Observation, in.Rules, in.Accept) {
-		body, err := r.body(ctx, s, in.State.Authorised)
+		body, err := r.body(ctx, s, in.State.Authorized)
 		switch {
 		case err == nil:
 			in.State.Body = body
@@ -191,7 +191,7 @@ func (r *Reconciler) findScale(s *subject, d *decision, look observed) specguard
 	}
 }
 
-// onlyRetry recognises a result that decided nothing.
+// onlyRetry recognizes a result that decided nothing.
 func onlyRetry(result specguard.Result) (time.Duration, bool) {
 	if len(result.Effects) != 1 {
 		return 0, false
@@ -226,7 +226,7 @@ func (d *decision) take(s *subject, result specguard.Result, look observed, reco
 
 func (d *decision) add(s *subject, effect specguard.Effect) {
 	switch e := effect.(type) {
-	case specguard.AuthoriseRevision:
+	case specguard.AuthorizeRevision:
 		d.revisions = append(d.revisions, e)
 	case specguard.BackfillHash:
 		// Result.State carries the hash; the spec is written from it.

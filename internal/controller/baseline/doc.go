@@ -8,7 +8,7 @@
 //	read.go       what is known: the object's transitions, its Baseline, its guards
 //	observe.go    transitions become observations, one by one, in order
 //	decide.go     specguard.Step for each of them
-//	revision.go   authorised bodies: stored, loaded, completed after a crash, trimmed
+//	revision.go   authorized bodies: stored, loaded, completed after a crash, trimmed
 //	write.go      the Baseline: spec, then status, each a compare-and-swap
 //	retire.go     Baselines whose object or guard is gone
 //	condition.go  severity.go  announce.go  schedule.go  what people see, and when next
@@ -33,6 +33,6 @@
 //
 // Between two reconciliations the state of each object is kept in memory
 // ([specguard.State] without its body), because it knows more than the Baseline
-// says. It is an optimisation: whenever it does not agree with the Baseline, the
+// says. It is an optimization: whenever it does not agree with the Baseline, the
 // Baseline is right.
 package baseline

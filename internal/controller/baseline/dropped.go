@@ -14,16 +14,16 @@ import (
 )
 
 // fillBefore finds the content of the version right before an observation, where it was not
-// kept: a version without drift has the authorised body.
+// kept: a version without drift has the authorized body.
 func (r *Reconciler) fillBefore(ctx context.Context, s *subject, state *specguard.State, look *observed) error {
 	present, ok := look.observation.(specguard.Present)
-	if !ok || look.before == nil || state.Authorised == nil || string(look.before.FullHash) != state.Observed.FullHash {
+	if !ok || look.before == nil || state.Authorized == nil || string(look.before.FullHash) != state.Observed.FullHash {
 		return nil
 	}
 	body := state.Body
 	if body == nil {
 		var err error
-		body, err = r.body(ctx, s, state.Authorised)
+		body, err = r.body(ctx, s, state.Authorized)
 		switch {
 		case apierrors.IsNotFound(err), errors.Is(err, errDamaged):
 			return nil

@@ -113,7 +113,7 @@ func rollout(t *testing.T, rv, pace, deadline int, writer string) *kube.Object {
 
 // A foreign write of which the version was dropped must not pass as part of the trusted
 // write after it.
-func TestNothingIsAuthorisedAcrossVersionsWithoutContent(t *testing.T) {
+func TestNothingIsAuthorizedAcrossVersionsWithoutContent(t *testing.T) {
 	a, b, c := rollout(t, 1, 1, 1, "ci"), rollout(t, 2, 2, 1, "alice"), rollout(t, 3, 2, 2, "ci")
 	direct := rollout(t, 2, 1, 2, "ci")
 	step := func(prev, next *kube.Object) kube.Transition {
@@ -123,9 +123,9 @@ func TestNothingIsAuthorisedAcrossVersionsWithoutContent(t *testing.T) {
 		pending []kube.Transition
 		want    []string
 	}{
-		"both are kept":                       {pending: []kube.Transition{step(a, b), step(b, c)}, want: []string{"authorised by ci", "/spec/minReadySeconds by alice Foreign"}},
+		"both are kept":                       {pending: []kube.Transition{step(a, b), step(b, c)}, want: []string{"authorized by ci", "/spec/minReadySeconds by alice Foreign"}},
 		"the foreign one is not":              {pending: []kube.Transition{step(a, partial(b)), step(partial(b), c)}, want: []string{"told 1", "/spec/minReadySeconds by ci Unknown", "/spec/progressDeadlineSeconds by ci Unknown"}},
-		"only the authorised one is not":      {pending: []kube.Transition{step(partial(a), direct)}, want: []string{"authorised by ci"}},
+		"only the authorized one is not":      {pending: []kube.Transition{step(partial(a), direct)}, want: []string{"authorized by ci"}},
 		"it is not, and the write is alice's": {pending: []kube.Transition{step(partial(a), b)}, want: []string{"/spec/minReadySeconds by alice Foreign"}},
 	} {
 		t.Run(name, func(t *testing.T) {
@@ -138,7 +138,7 @@ func TestNothingIsAuthorisedAcrossVersionsWithoutContent(t *testing.T) {
 				t.Fatal(err)
 			}
 			s.state = inSync(t, s, a, body)
-			r.bodies.put(bodyKey{"shop", s.state.Authorised.Revision, s.state.Authorised.Hash}, kube.Compress(body))
+			r.bodies.put(bodyKey{"shop", s.state.Authorized.Revision, s.state.Authorized.Hash}, kube.Compress(body))
 			d, err := r.decide(t.Context(), s)
 			if err != nil {
 				t.Fatal(err)
@@ -151,7 +151,7 @@ func TestNothingIsAuthorisedAcrossVersionsWithoutContent(t *testing.T) {
 }
 
 // An object that was there before its guard is imported as the guard met it. A foreign
-// write that came before the first judgement must not be imported in its place.
+// write that came before the first judgment must not be imported in its place.
 func TestAWriteOverAVersionThatWasNeverJudgedIsNotImported(t *testing.T) {
 	a, b, again := rollout(t, 1, 1, 1, "ci"), rollout(t, 2, 2, 1, "alice"), rollout(t, 3, 2, 2, "ci")
 	step := func(prev, next *kube.Object) kube.Transition {
@@ -171,7 +171,7 @@ func TestAWriteOverAVersionThatWasNeverJudgedIsNotImported(t *testing.T) {
 	}
 	fresh := specguard.NewState("deployments.apps.web", (&subject{key: webKey}).target())
 	kept := judge(fresh, kube.View{Current: b, Pending: []kube.Transition{step(a, b)}})
-	if diff := cmp.Diff([]string{"authorised by ", "/spec/minReadySeconds by alice Foreign"}, decided(kept)); diff != "" {
+	if diff := cmp.Diff([]string{"authorized by ", "/spec/minReadySeconds by alice Foreign"}, decided(kept)); diff != "" {
 		t.Errorf("with both versions (-want +got):\n%s", diff)
 	}
 	lost := judge(fresh, kube.View{Current: b, Pending: []kube.Transition{step(partial(a), b)}})
@@ -197,7 +197,7 @@ func decided(d *decision) (out []string) {
 		}
 	}
 	for _, revision := range d.revisions {
-		out = append(out, "authorised by "+revision.By)
+		out = append(out, "authorized by "+revision.By)
 	}
 	for i := range d.state.Findings {
 		f := &d.state.Findings[i]
@@ -206,7 +206,7 @@ func decided(d *decision) (out []string) {
 	return out
 }
 
-// inSync is the state of an object whose version is authorised.
+// inSync is the state of an object whose version is authorized.
 func inSync(t *testing.T, s *subject, o *kube.Object, body []byte) specguard.State {
 	t.Helper()
 	hash, err := specguard.GuardedHash(body, canon.GVK(deployments), s.rules)
@@ -214,7 +214,7 @@ func inSync(t *testing.T, s *subject, o *kube.Object, body []byte) specguard.Sta
 		t.Fatal(err)
 	}
 	state := specguard.NewState("deployments.apps.web", s.target())
-	state.Authorised = &v1alpha1.AuthorisedState{UID: string(o.UID), Hash: string(hash), Number: 1, Revision: "deployments.apps.web-1", At: metav1.NewTime(epoch)}
+	state.Authorized = &v1alpha1.AuthorizedState{UID: string(o.UID), Hash: string(hash), Number: 1, Revision: "deployments.apps.web-1", At: metav1.NewTime(epoch)}
 	state.Drift = v1alpha1.StateInSync
 	state.Observed = v1alpha1.ObservedState{
 		UID: string(o.UID), Hash: string(hash), FullHash: string(o.FullHash), ResourceVersion: o.ResourceVersion,

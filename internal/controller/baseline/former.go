@@ -19,11 +19,11 @@ import (
 // that does not fit vouches for no undo.
 const maxFormerBytes = 2 * kube.MaxBodySize
 
-// loadFormer loads the authorised bodies before the present one, newest first: those of
+// loadFormer loads the authorized bodies before the present one, newest first: those of
 // this decision, those that are kept, and the one last seen ready. A revision that is
 // gone or damaged vouches for nothing. Each other failure is an error, for the revision
 // may vouch.
-func (r *Reconciler) loadFormer(ctx context.Context, s *subject, state specguard.State, pending []specguard.AuthoriseRevision) (specguard.Former, error) {
+func (r *Reconciler) loadFormer(ctx context.Context, s *subject, state specguard.State, pending []specguard.AuthorizeRevision) (specguard.Former, error) {
 	former := specguard.Former{Loaded: true}
 	left := maxFormerBytes
 	for _, name := range listFormer(s, state) {
@@ -46,7 +46,7 @@ func (r *Reconciler) loadFormer(ctx context.Context, s *subject, state specguard
 // is in force.
 func listFormer(s *subject, state specguard.State) []string {
 	var names []string
-	newest := state.Authorised
+	newest := state.Authorized
 	if newest == nil {
 		return nil
 	}
@@ -67,7 +67,7 @@ func listFormer(s *subject, state specguard.State) []string {
 }
 
 // findFormer finds the body of a revision; nil when there is none that can be read.
-func (r *Reconciler) findFormer(ctx context.Context, s *subject, name string, pending []specguard.AuthoriseRevision) ([]byte, error) {
+func (r *Reconciler) findFormer(ctx context.Context, s *subject, name string, pending []specguard.AuthorizeRevision) ([]byte, error) {
 	for i := range pending {
 		if specguard.RevisionName(s.name(), pending[i].Number) == name {
 			return pending[i].Body, nil

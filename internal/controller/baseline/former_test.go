@@ -39,7 +39,7 @@ func imageBody(image string, padding int) []byte {
 	return fmt.Appendf(nil, `{"spec":{"template":{"spec":{"containers":[{"image":%q,"name":"app"}]},"metadata":{"annotations":{"pad":%q}}}}}`, image, strings.Repeat("x", padding))
 }
 
-// historyOf has a Baseline whose revision number is authorised, and stores the bodies of
+// historyOf has a Baseline whose revision number is authorized, and stores the bodies of
 // revisions by their numbers.
 func historyOf(t *testing.T, number int64, bodies map[int64][]byte) (*Reconciler, *subject) {
 	t.Helper()
@@ -48,12 +48,12 @@ func historyOf(t *testing.T, number int64, bodies map[int64][]byte) (*Reconciler
 	r := reconcilerOn(t, b)
 	s := &subject{key: webKey, resource: kube.Resource{Plural: "deployments"}, baseline: b}
 	for n, body := range bodies {
-		if err := r.storeRevision(t.Context(), s, specguard.AuthoriseRevision{Number: n, Hash: "pl1:h", Body: body, At: epoch}); err != nil {
+		if err := r.storeRevision(t.Context(), s, specguard.AuthorizeRevision{Number: n, Hash: "pl1:h", Body: body, At: epoch}); err != nil {
 			t.Fatal(err)
 		}
 	}
 	s.state = specguard.FromBaseline(b, bodies[number])
-	s.state.Authorised = &v1alpha1.AuthorisedState{Number: number, Revision: specguard.RevisionName(b.Name, number)}
+	s.state.Authorized = &v1alpha1.AuthorizedState{Number: number, Revision: specguard.RevisionName(b.Name, number)}
 	return r, s
 }
 
@@ -70,7 +70,7 @@ func TestWhichFormerBodiesAreLoaded(t *testing.T) {
 		number  int64
 		bodies  map[int64][]byte
 		change  func(*Reconciler, *subject)
-		pending []specguard.AuthoriseRevision
+		pending []specguard.AuthorizeRevision
 		want    []int64
 		wantErr error
 	}{
@@ -84,7 +84,7 @@ func TestWhichFormerBodiesAreLoaded(t *testing.T) {
 		"and not twice": {number: 3, bodies: numbered(2, 3), change: func(_ *Reconciler, s *subject) {
 			s.baseline.Status.LastReady = &v1alpha1.ReadyRevision{Revision: specguard.RevisionName(s.baseline.Name, 2)}
 		}, want: []int64{2}},
-		"revisions of this decision": {number: 3, bodies: numbered(1), pending: []specguard.AuthoriseRevision{
+		"revisions of this decision": {number: 3, bodies: numbered(1), pending: []specguard.AuthorizeRevision{
 			{Number: 2, Body: imageBody("web:2", 1)}, {Number: 3, Body: imageBody("web:3", 1)},
 		}, want: []int64{2, 1}},
 		"the newest that is kept, under one that is not": {number: 2, bodies: numbered(1, 2), change: func(_ *Reconciler, s *subject) {
@@ -97,7 +97,7 @@ func TestWhichFormerBodiesAreLoaded(t *testing.T) {
 			s.baseline.UID = "anew"
 		}},
 		"a damaged one vouches for nothing": {number: 3, bodies: numbered(1, 3), change: func(r *Reconciler, s *subject) {
-			damaged := newRevision(s.baseline, specguard.AuthoriseRevision{Number: 2, Hash: "pl1:h", At: epoch})
+			damaged := newRevision(s.baseline, specguard.AuthorizeRevision{Number: 2, Hash: "pl1:h", At: epoch})
 			damaged.Spec.Body = []byte("no zstd")
 			if err := r.Client.Create(t.Context(), damaged); err != nil {
 				t.Fatal(err)
@@ -146,7 +146,7 @@ func TestAnUndoIsDecidedOnceItsHistoryIsRead(t *testing.T) {
 		want    v1alpha1.DriftState
 		wantErr error
 	}{
-		"to what was authorised":  {image: "web:1", want: v1alpha1.StateInSync},
+		"to what was authorized":  {image: "web:1", want: v1alpha1.StateInSync},
 		"to another template":     {image: "evil:1", want: v1alpha1.StateDrifted},
 		"while the history fails": {image: "web:1", fails: true, wantErr: errTimeout},
 	} {
@@ -190,7 +190,7 @@ func undoInput(t *testing.T, state specguard.State, before, after []byte) specgu
 		t.Fatal(err)
 	}
 	state.Body = doc.AppendCanonical(nil)
-	state.Authorised.Hash, state.Drift = string(hash), v1alpha1.StateInSync
+	state.Authorized.Hash, state.Drift = string(hash), v1alpha1.StateInSync
 	state.Observed = v1alpha1.ObservedState{UID: "u", Hash: string(hash), FullHash: string(doc.Hash()), Generation: 2, ResourceVersion: "2", StampPolicy: "p"}
 	at := metav1.NewTime(epoch)
 	return specguard.Input{

@@ -115,7 +115,7 @@ func agrees(s *specguard.State, b *v1alpha1.Baseline) bool {
 	return b.Status.State == s.Drift && s.Drift != "" &&
 		b.Status.Observed.UID == s.Observed.UID &&
 		b.Status.Observed.FullHash == s.Observed.FullHash &&
-		equality.Semantic.DeepEqual(b.Spec.Authorised, s.Authorised)
+		equality.Semantic.DeepEqual(b.Spec.Authorized, s.Authorized)
 }
 
 // newer says whether a was written after b. Versions of one resource are

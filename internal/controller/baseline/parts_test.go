@@ -59,7 +59,7 @@ func TestAgrees(t *testing.T) {
 	base := func() (*specguard.State, *v1alpha1.Baseline) {
 		at := metav1.NewTime(epoch)
 		b := &v1alpha1.Baseline{
-			Spec: v1alpha1.BaselineSpec{Authorised: &v1alpha1.AuthorisedState{Hash: "h", Number: 1, At: at}},
+			Spec: v1alpha1.BaselineSpec{Authorized: &v1alpha1.AuthorizedState{Hash: "h", Number: 1, At: at}},
 			Status: v1alpha1.BaselineStatus{State: v1alpha1.StateInSync, Observed: v1alpha1.ObservedState{
 				UID: "u", FullHash: "f",
 			}},
@@ -73,8 +73,8 @@ func TestAgrees(t *testing.T) {
 	}{
 		"equal":                               {change: func(*v1alpha1.Baseline) {}, want: true},
 		"a request to accept changes nothing": {change: func(b *v1alpha1.Baseline) { b.Spec.Accept = &v1alpha1.AcceptRequest{} }, want: true},
-		"another authorised state":            {change: func(b *v1alpha1.Baseline) { b.Spec.Authorised.Number = 2 }},
-		"no authorised state":                 {change: func(b *v1alpha1.Baseline) { b.Spec.Authorised = nil }},
+		"another authorized state":            {change: func(b *v1alpha1.Baseline) { b.Spec.Authorized.Number = 2 }},
+		"no authorized state":                 {change: func(b *v1alpha1.Baseline) { b.Spec.Authorized = nil }},
 		"another state":                       {change: func(b *v1alpha1.Baseline) { b.Status.State = v1alpha1.StateDrifted }},
 		"another object":                      {change: func(b *v1alpha1.Baseline) { b.Status.Observed.UID = "v" }},
 		"another body":                        {change: func(b *v1alpha1.Baseline) { b.Status.Observed.FullHash = "g" }},
@@ -131,7 +131,7 @@ func TestConditions(t *testing.T) {
 			status:     v1alpha1.BaselineStatus{State: v1alpha1.StateUnknown},
 			wantStatus: metav1.ConditionUnknown, wantReason: "Unreadable",
 		},
-		"without its authorised body": {
+		"without its authorized body": {
 			status: v1alpha1.BaselineStatus{State: v1alpha1.StateUnknown}, bodyLost: true,
 			wantStatus: metav1.ConditionUnknown, wantReason: "BodyLost", wantMessage: "Accepting what runs now",
 		},

@@ -54,7 +54,7 @@ type subject struct {
 	now   time.Time
 }
 
-// surrounding names what a judgement depends on besides the object.
+// surrounding names what a judgment depends on besides the object.
 type surrounding struct {
 	guards            int64 // the epoch of the object
 	defaults          int64 // likewise

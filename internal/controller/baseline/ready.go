@@ -9,22 +9,22 @@ import (
 	"github.com/plumbline-dev/plumbline/pkg/remediate/readiness"
 )
 
-// rememberReady notes an authorised state that is seen to work: a rollback leads
+// rememberReady notes an authorized state that is seen to work: a rollback leads
 // to the newest of them, and nowhere else.
 func (s *subject) rememberReady(status *v1alpha1.BaselineStatus) {
 	if !s.provenReady(status) {
 		return
 	}
-	authorised := s.baseline.Spec.Authorised
-	status.LastReady = &v1alpha1.ReadyRevision{Revision: authorised.Revision, Hash: authorised.Hash, At: metav1.NewTime(s.now)}
+	authorized := s.baseline.Spec.Authorized
+	status.LastReady = &v1alpha1.ReadyRevision{Revision: authorized.Revision, Hash: authorized.Hash, At: metav1.NewTime(s.now)}
 }
 
-// provenReady says that what is authorised runs, is ready, and was not known to
+// provenReady says that what is authorized runs, is ready, and was not known to
 // be. The version that is ready has to be the very one that was judged.
 func (s *subject) provenReady(status *v1alpha1.BaselineStatus) bool {
-	current, authorised := s.view.Current, s.baseline.Spec.Authorised
+	current, authorized := s.view.Current, s.baseline.Spec.Authorized
 	switch {
-	case status.State != v1alpha1.StateInSync, status.RetiredAt != nil, authorised == nil:
+	case status.State != v1alpha1.StateInSync, status.RetiredAt != nil, authorized == nil:
 		return false
 	case current == nil, s.view.Unknown != nil:
 		return false
@@ -34,5 +34,5 @@ func (s *subject) provenReady(status *v1alpha1.BaselineStatus) bool {
 		return false
 	}
 	last := status.LastReady
-	return last == nil || last.Revision != authorised.Revision || last.Hash != authorised.Hash
+	return last == nil || last.Revision != authorized.Revision || last.Hash != authorized.Hash
 }

@@ -220,7 +220,7 @@ func (r *Reconciler) refresh(ctx context.Context, s *subject) error {
 	return nil
 }
 
-// terminating recognises the refusal to create in a namespace that goes away.
+// terminating recognizes the refusal to create in a namespace that goes away.
 func terminating(err error) bool {
 	return apierrors.HasStatusCause(err, "NamespaceTerminating")
 }

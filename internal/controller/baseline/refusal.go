@@ -97,7 +97,7 @@ func refusalMessage(why string) string {
 		"Put the object back, or make it smaller: " + diff.TruncateText(why, maxRefusalTold)
 }
 
-// refusalReason recognises an answer that the same status would get again.
+// refusalReason recognizes an answer that the same status would get again.
 func refusalReason(err error) string {
 	switch {
 	case err == nil:
@@ -111,7 +111,7 @@ func refusalReason(err error) string {
 	}
 }
 
-// exceedsStorage recognises the refusals of etcd's server and of the connection to
+// exceedsStorage recognizes the refusals of etcd's server and of the connection to
 // etcd, which the API server passes on as internal errors.
 func exceedsStorage(err error) bool {
 	var status apierrors.APIStatus

@@ -20,7 +20,7 @@ import (
 // release is for an object that no guard in force selects. Its Baseline stays
 // as it is while a guard that exists selects it (suspended, or out of order), and
 // for the retention time after the last one is gone: a guard that is
-// removed and made again must not take what drifted meanwhile for authorised.
+// removed and made again must not take what drifted meanwhile for authorized.
 func (r *Reconciler) release(ctx context.Context, s *subject) (reconcile.Result, error) {
 	r.agenda.forget(s.key)
 	if s.baseline == nil {

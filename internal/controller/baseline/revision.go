@@ -34,9 +34,9 @@ const (
 	maxLabelValue = 63
 )
 
-// Annotations of a BaselineRevision that complete spec.authorised after a crash.
+// Annotations of a BaselineRevision that complete spec.authorized after a crash.
 const (
-	annotationAuthorisedUID = "plumbline.dev/authorised-uid"
+	annotationAuthorizedUID = "plumbline.dev/authorized-uid"
 	annotationOrigin        = "plumbline.dev/origin"
 )
 
@@ -55,7 +55,7 @@ func (r *Reconciler) storeRevisions(ctx context.Context, s *subject, d *decision
 	return nil
 }
 
-func (r *Reconciler) storeRevision(ctx context.Context, s *subject, a specguard.AuthoriseRevision) error {
+func (r *Reconciler) storeRevision(ctx context.Context, s *subject, a specguard.AuthorizeRevision) error {
 	revision := newRevision(s.baseline, a)
 	err := r.Client.Create(ctx, revision)
 	if apierrors.IsAlreadyExists(err) {
@@ -79,10 +79,10 @@ func (r *Reconciler) takeOver(ctx context.Context, s *subject, wanted *v1alpha1.
 	if owned(&found, s.baseline) && found.Spec.Hash == wanted.Spec.Hash && found.Spec.By == wanted.Spec.By {
 		return nil
 	}
-	if current := s.baseline.Spec.Authorised; current != nil && owned(&found, s.baseline) && current.Number >= wanted.Spec.Number {
-		// Somebody authorised this number: what we decided on is outdated.
+	if current := s.baseline.Spec.Authorized; current != nil && owned(&found, s.baseline) && current.Number >= wanted.Spec.Number {
+		// Somebody authorized this number: what we decided on is outdated.
 		return apierrors.NewConflict(v1alpha1.GroupVersion.WithResource("baselines").GroupResource(), s.baseline.Name,
-			errors.New("this number is authorised already"))
+			errors.New("this number is authorized already"))
 	}
 	if err := r.unmoved(ctx, s.baseline); err != nil {
 		return err
@@ -97,7 +97,7 @@ func (r *Reconciler) takeOver(ctx context.Context, s *subject, wanted *v1alpha1.
 }
 
 // unmoved fails with a conflict if a Baseline is not any more as it was decided
-// on: then the revision may be one that another assessor has authorised, and
+// on: then the revision may be one that another assessor has authorized, and
 // only the write of the Baseline itself would notice.
 func (r *Reconciler) unmoved(ctx context.Context, b *v1alpha1.Baseline) error {
 	var live v1alpha1.Baseline
@@ -126,7 +126,7 @@ func owned(revision *v1alpha1.BaselineRevision, b *v1alpha1.Baseline) bool {
 	return false
 }
 
-func newRevision(b *v1alpha1.Baseline, a specguard.AuthoriseRevision) *v1alpha1.BaselineRevision {
+func newRevision(b *v1alpha1.Baseline, a specguard.AuthorizeRevision) *v1alpha1.BaselineRevision {
 	return &v1alpha1.BaselineRevision{
 		ObjectMeta: metav1.ObjectMeta{
 			Namespace: b.Namespace,
@@ -136,7 +136,7 @@ func newRevision(b *v1alpha1.Baseline, a specguard.AuthoriseRevision) *v1alpha1.
 				v1alpha1.LabelTargetKind: b.Spec.Target.Kind,
 			},
 			Annotations: map[string]string{
-				annotationAuthorisedUID: a.UID,
+				annotationAuthorizedUID: a.UID,
 				annotationOrigin:        string(a.Origin),
 			},
 			OwnerReferences: []metav1.OwnerReference{{
@@ -171,15 +171,15 @@ func LabelValue(name string) string {
 }
 
 // complete carries out a decision that a crash interrupted: a revision with the
-// number after the authorised one was stored from a seen transition, and nobody
+// number after the authorized one was stored from a seen transition, and nobody
 // but the assessor may store revisions.
 func (r *Reconciler) complete(ctx context.Context, s *subject) error {
 	if !s.cold || s.baseline == nil || !s.moved() {
 		return nil
 	}
 	number := int64(1)
-	if s.baseline.Spec.Authorised != nil {
-		number = s.baseline.Spec.Authorised.Number + 1
+	if s.baseline.Spec.Authorized != nil {
+		number = s.baseline.Spec.Authorized.Number + 1
 	}
 	var found v1alpha1.BaselineRevision
 	err := r.Live.Get(ctx, types.NamespacedName{
@@ -195,7 +195,7 @@ func (r *Reconciler) complete(ctx context.Context, s *subject) error {
 		return nil
 	}
 	next := s.baseline.DeepCopy()
-	next.Spec.Authorised = authorisedBy(&found)
+	next.Spec.Authorized = authorizedBy(&found)
 	if err := r.Client.Update(ctx, next); err != nil {
 		return fmt.Errorf("completing an interrupted decision: %w", err)
 	}
@@ -215,9 +215,9 @@ func (s *subject) moved() bool {
 		string(first.FullHash) != s.baseline.Status.Observed.FullHash
 }
 
-func authorisedBy(revision *v1alpha1.BaselineRevision) *v1alpha1.AuthorisedState {
-	return &v1alpha1.AuthorisedState{
-		UID:      revision.Annotations[annotationAuthorisedUID],
+func authorizedBy(revision *v1alpha1.BaselineRevision) *v1alpha1.AuthorizedState {
+	return &v1alpha1.AuthorizedState{
+		UID:      revision.Annotations[annotationAuthorizedUID],
 		Hash:     revision.Spec.Hash,
 		Revision: revision.Name,
 		Number:   revision.Spec.Number,
@@ -229,7 +229,7 @@ func authorisedBy(revision *v1alpha1.BaselineRevision) *v1alpha1.AuthorisedState
 
 // trim removes the revisions that fell out of the history. Their numbers are
 // known, so nothing is listed. That it fails is not worth a retry: the next
-// authorised state removes them too.
+// authorized state removes them too.
 func (r *Reconciler) trim(ctx context.Context, s *subject, d *decision) {
 	if len(d.revisions) == 0 {
 		return
@@ -261,11 +261,11 @@ func (r *Reconciler) drop(ctx context.Context, s *subject, name string) bool {
 // dropFormerReady removes the revision that was kept because it was the last one
 // seen ready, once another is, and it is not one of the newest.
 func (r *Reconciler) dropFormerReady(ctx context.Context, s *subject, before *v1alpha1.ReadyRevision) {
-	now, authorised := s.baseline.Status.LastReady, s.baseline.Spec.Authorised
-	if before == nil || now == nil || authorised == nil || before.Revision == now.Revision {
+	now, authorized := s.baseline.Status.LastReady, s.baseline.Spec.Authorized
+	if before == nil || now == nil || authorized == nil || before.Revision == now.Revision {
 		return
 	}
-	for number := authorised.Number; number > authorised.Number-maxRevisions; number-- {
+	for number := authorized.Number; number > authorized.Number-maxRevisions; number-- {
 		if before.Revision == specguard.RevisionName(s.baseline.Name, number) {
 			return
 		}
@@ -281,8 +281,8 @@ func kept(size int) int64 {
 	return int64(min(max(revisionBudget/size, 1), maxRevisions))
 }
 
-// body loads the authorised body.
-func (r *Reconciler) body(ctx context.Context, s *subject, a *v1alpha1.AuthorisedState) ([]byte, error) {
+// body loads the authorized body.
+func (r *Reconciler) body(ctx context.Context, s *subject, a *v1alpha1.AuthorizedState) ([]byte, error) {
 	if a == nil {
 		return nil, nil
 	}

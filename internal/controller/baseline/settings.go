@@ -208,12 +208,12 @@ func (s *subject) recreationMessage(reason resync.DeletionReason) string {
 	case resync.ReasonUnattributed:
 		return "no record names who deleted it, so it is not created again: " + helps
 	case resync.ReasonBodyTooLarge:
-		return "its authorised body was too large to be kept, so it is not created again: " + helps
+		return "its authorized body was too large to be kept, so it is not created again: " + helps
 	case resync.ReasonUnmanaged:
 		return fmt.Sprintf("%s leaves it unmanaged: nothing is done", s.settings.Management.From)
 	case resync.ReasonNamespaceTerminating:
 		return "its namespace is being deleted"
-	case resync.ReasonRetired, resync.ReasonNotGuarded, resync.ReasonNeverAuthorised:
+	case resync.ReasonRetired, resync.ReasonNotGuarded, resync.ReasonNeverAuthorized:
 		return "nothing is done"
 	default:
 		return "nothing is done"

@@ -177,7 +177,7 @@ func TestWhatAnObjectAskedForBeforeItWasGone(t *testing.T) {
 func TestWhetherAMissingObjectMayBeCreatedAgainIsTold(t *testing.T) {
 	missing := func(origin v1alpha1.Origin, by v1alpha1.Actor) *v1alpha1.Baseline {
 		return &v1alpha1.Baseline{
-			Spec: v1alpha1.BaselineSpec{Authorised: &v1alpha1.AuthorisedState{Origin: origin}},
+			Spec: v1alpha1.BaselineSpec{Authorized: &v1alpha1.AuthorizedState{Origin: origin}},
 			Status: v1alpha1.BaselineStatus{State: v1alpha1.StateMissing, Findings: []v1alpha1.Finding{{
 				Class: v1alpha1.ClassObjectMissing, Actor: by,
 			}}},

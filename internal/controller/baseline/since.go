@@ -32,7 +32,7 @@ func (r *Reconciler) baselinesSince(ctx context.Context) (time.Time, error) {
 	return crd.CreationTimestamp.Time, nil
 }
 
-// unserved recognises that the API server does not know a kind of ours any
+// unserved recognizes that the API server does not know a kind of ours any
 // more. It answers 404 as for an absent object, and trying again at once is of
 // no use.
 func unserved(err error) bool {

@@ -43,7 +43,7 @@ func TestARevisionIsReplacedOnlyWhileTheBaselineIsAsItWasDecidedOn(t *testing.T)
 		wantBy       string
 	}{
 		"left by a crash":             {wantBy: "ci"},
-		"authorised by another since": {moved: true, wantConflict: true, wantBy: "bob"},
+		"authorized by another since": {moved: true, wantConflict: true, wantBy: "bob"},
 	}
 	for name, tc := range tests {
 		t.Run(name, func(t *testing.T) {
@@ -53,18 +53,18 @@ func TestARevisionIsReplacedOnlyWhileTheBaselineIsAsItWasDecidedOn(t *testing.T)
 			if err := r.Live.Get(t.Context(), client.ObjectKeyFromObject(b), s.baseline); err != nil {
 				t.Fatal(err)
 			}
-			theirs := specguard.AuthoriseRevision{Number: 2, Hash: "pl1:theirs", Body: []byte(`{"a":1}`), By: "bob", At: epoch}
+			theirs := specguard.AuthorizeRevision{Number: 2, Hash: "pl1:theirs", Body: []byte(`{"a":1}`), By: "bob", At: epoch}
 			if err := r.storeRevision(t.Context(), s, theirs); err != nil {
 				t.Fatal(err)
 			}
 			if tc.moved {
 				next := s.baseline.DeepCopy()
-				next.Spec.Authorised = &v1alpha1.AuthorisedState{Number: 2, Hash: "pl1:theirs", By: "bob"}
+				next.Spec.Authorized = &v1alpha1.AuthorizedState{Number: 2, Hash: "pl1:theirs", By: "bob"}
 				if err := r.Client.Update(t.Context(), next); err != nil {
 					t.Fatal(err)
 				}
 			}
-			ours := specguard.AuthoriseRevision{Number: 2, Hash: "pl1:ours", Body: []byte(`{"a":2}`), By: "ci", At: epoch}
+			ours := specguard.AuthorizeRevision{Number: 2, Hash: "pl1:ours", Body: []byte(`{"a":2}`), By: "ci", At: epoch}
 			if err := r.storeRevision(t.Context(), s, ours); apierrors.IsConflict(err) != tc.wantConflict || err != nil && !tc.wantConflict {
 				t.Errorf("storing ours: %v, want a conflict: %t", err, tc.wantConflict)
 			}

@@ -75,7 +75,7 @@ func TestThePolicyIsAskedAgainWhereAStampMayNameAWriter(t *testing.T) {
 			object := &kube.Object{FullHash: "pl1:new"}
 			object.UID, object.ResourceVersion = "u", "7"
 			test.object(object)
-			in := specguard.Input{State: specguard.State{Observed: test.last, Authorised: &v1alpha1.AuthorisedState{}}}
+			in := specguard.Input{State: specguard.State{Observed: test.last, Authorized: &v1alpha1.AuthorizedState{}}}
 			s := &subject{key: webKey, view: kube.View{Progress: "9"}}
 			got, err := r.stamps(t.Context(), s, in, test.newest, observed{object: object})
 			if !errors.Is(err, test.failure) || got.Policy != test.want {

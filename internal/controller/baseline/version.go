@@ -30,13 +30,13 @@ func (r *Reconciler) resolveVersion(ctx context.Context, s *subject, err error) 
 }
 
 // moveVersion has the Baseline tell of the version in which the object is judged now.
-// The authorised body is not converted, because a field that one version does not show
+// The authorized body is not converted, because a field that one version does not show
 // may have drifted. So the body counts as lost until a person accepts the object.
 func (r *Reconciler) moveVersion(ctx context.Context, s *subject) error {
 	former := KeyOf(s.baseline)
 	next := s.baseline.DeepCopy()
 	next.Spec.Target, next.Spec.Accept = s.target(), nil
-	if a := next.Spec.Authorised; a != nil {
+	if a := next.Spec.Authorized; a != nil {
 		a.Revision = fmt.Sprintf("not-converted-from-%s", strings.ToLower(former.Version))
 	}
 	if err := r.Client.Update(ctx, next, client.FieldOwner(FieldManager)); err != nil {

@@ -22,7 +22,7 @@ import (
 func TestABaselineMovesToTheVersionThatIsJudged(t *testing.T) {
 	b := &v1alpha1.Baseline{ObjectMeta: metav1.ObjectMeta{Namespace: webKey.Namespace, Name: specguard.BaselineName("deployments", webKey.Group, webKey.Name)}}
 	b.Spec.Target = v1alpha1.BaselineTarget{APIVersion: "apps/v1beta2", Kind: webKey.Kind, Name: webKey.Name}
-	b.Spec.Authorised = &v1alpha1.AuthorisedState{Hash: "h", Number: 3, Revision: "r-3", By: "ci", At: metav1.NewTime(epoch), Origin: v1alpha1.OriginCreated}
+	b.Spec.Authorized = &v1alpha1.AuthorizedState{Hash: "h", Number: 3, Revision: "r-3", By: "ci", At: metav1.NewTime(epoch), Origin: v1alpha1.OriginCreated}
 	b.Spec.Accept = &v1alpha1.AcceptRequest{Hash: "h", RequestedBy: "boss"}
 	r := reconcilerOn(t, b)
 	var err error
@@ -39,12 +39,12 @@ func TestABaselineMovesToTheVersionThatIsJudged(t *testing.T) {
 	if err := r.Live.Get(t.Context(), client.ObjectKeyFromObject(b), moved); err != nil {
 		t.Fatal(err)
 	}
-	if KeyOf(moved) != webKey || moved.Spec.Authorised == nil || moved.Spec.Authorised.Number != 3 {
+	if KeyOf(moved) != webKey || moved.Spec.Authorized == nil || moved.Spec.Authorized.Number != 3 {
 		t.Errorf("the baseline is %+v", moved.Spec)
 	}
-	// The authorised body is in the former version, and does not count in the new one.
-	if moved.Spec.Authorised.Revision == "r-3" || moved.Spec.Accept != nil {
-		t.Errorf("what was authorised, or asked for, in the other version counts: %+v", moved.Spec)
+	// The authorized body is in the former version, and does not count in the new one.
+	if moved.Spec.Authorized.Revision == "r-3" || moved.Spec.Accept != nil {
+		t.Errorf("what was authorized, or asked for, in the other version counts: %+v", moved.Spec)
 	}
 	if err := r.readBaseline(t.Context(), s); err != nil {
 		t.Errorf("the moved baseline is not read: %v", err)

@@ -68,10 +68,10 @@ func (r *Reconciler) createBaseline(ctx context.Context, s *subject, _ *decision
 	return nil
 }
 
-// writeSpec moves the authorised state, and answers a request to accept.
+// writeSpec moves the authorized state, and answers a request to accept.
 func (r *Reconciler) writeSpec(ctx context.Context, s *subject, d *decision) error {
 	next := s.baseline.DeepCopy()
-	next.Spec.Authorised = d.state.Authorised.DeepCopy()
+	next.Spec.Authorized = d.state.Authorized.DeepCopy()
 	if d.clearAccept {
 		next.Spec.Accept = nil
 	}
@@ -84,11 +84,11 @@ func (r *Reconciler) writeSpec(ctx context.Context, s *subject, d *decision) err
 		err = r.updateBare(ctx, next)
 	}
 	if err != nil {
-		return fmt.Errorf("writing the authorised state: %w", err)
+		return fmt.Errorf("writing the authorized state: %w", err)
 	}
 	s.baseline = next
 	// As it is stored: times lose what is smaller than a second.
-	d.state.Authorised = next.Spec.Authorised.DeepCopy()
+	d.state.Authorized = next.Spec.Authorized.DeepCopy()
 	return nil
 }
 

@@ -83,7 +83,7 @@ func (s *Snapshot) servesKind(kind schema.GroupKind) bool {
 	return served
 }
 
-// changedRules finds the scopes whose judgement may have changed. expired says that a
+// changedRules finds the scopes whose judgment may have changed. expired says that a
 // suspension has ended since the snapshot before, which changes no guard.
 func changedRules(before, after *Snapshot, was, is input, expired bool) Scopes {
 	changed := Scopes{}

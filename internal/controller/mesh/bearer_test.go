@@ -75,7 +75,7 @@ func TestATokenIsGoodFromAnAddressOfItsPodAlone(t *testing.T) {
 			for _, ip := range tc.pod {
 				pod.Status.PodIPs = append(pod.Status.PodIPs, corev1.PodIP{IP: ip})
 			}
-			d := NewDirectory(believer{}, known, NewCatalogue(serve.NewProofs()), nil)
+			d := NewDirectory(believer{}, known, NewCatalog(serve.NewProofs()), nil)
 			d.AnyAddress = tc.any
 			ctx := t.Context()
 			if tc.end != nil {
@@ -111,7 +111,7 @@ func TestOnlyAPodWithTheLabelAndTheSidecarIsAProxy(t *testing.T) {
 			known := web("1", corev1.PodRunning)
 			tc.change(known.pods["shop/web"])
 			var refused []identity.Reason
-			d := NewDirectory(believer{}, known, NewCatalogue(serve.NewProofs()), func(why identity.Reason) { refused = append(refused, why) })
+			d := NewDirectory(believer{}, known, NewCatalog(serve.NewProofs()), func(why identity.Reason) { refused = append(refused, why) })
 			d.Gateways = Account{"shop", "gateway"}
 			_, err := d.Admit(fromPod(t), []string{"Bearer 1"})
 			if status.Code(err) != tc.want {
@@ -140,7 +140,7 @@ func (s *starting) Pod(namespace, name string) *corev1.Pod {
 
 // A kubelet starts the sidecar before the API server knows the address of its pod.
 func TestAProxyWaitsForTheAddressOfItsPod(t *testing.T) {
-	d := NewDirectory(believer{}, &starting{cluster: web("1", corev1.PodPending)}, NewCatalogue(serve.NewProofs()), nil)
+	d := NewDirectory(believer{}, &starting{cluster: web("1", corev1.PodPending)}, NewCatalog(serve.NewProofs()), nil)
 	d.AddressWait = addressWait
 	if _, err := d.Admit(fromPod(t), []string{"Bearer 1"}); err != nil {
 		t.Error(err)

@@ -51,7 +51,7 @@ func (foreigner) Verify(context.Context, string) (identity.Proxy, error) {
 }
 
 // foreign is the directory of a cluster with the pod evil/x, which asks for all of shop.
-func foreign(c *Catalogue) *Directory {
+func foreign(c *Catalog) *Directory {
 	pod := proxied(&corev1.Pod{ObjectMeta: metav1.ObjectMeta{Namespace: "evil", Name: "x", UID: "1", Annotations: map[string]string{UpstreamsAnnotation: "shop/*"}}})
 	return NewDirectory(foreigner{}, &cluster{pods: map[string]*corev1.Pod{"evil/x": pod}}, c, nil)
 }
@@ -69,7 +69,7 @@ func TestAProxyOfAnotherNamespaceReadsAServiceOnlyWithConsent(t *testing.T) {
 	}
 	for name, tc := range tests {
 		t.Run(name, func(t *testing.T) {
-			c := NewCatalogue(serve.NewProofs())
+			c := NewCatalog(serve.NewProofs())
 			publish(t, c, begin, secret(tc.export))
 			var told []string
 			d := foreign(c)
@@ -101,7 +101,7 @@ func TestAProxyOfAnotherNamespaceReadsAServiceOnlyWithConsent(t *testing.T) {
 func TestAProxyWithoutConsentForgesNoCounts(t *testing.T) {
 	for name, export := range map[string]ir.Export{"without consent": {}, "with consent": {All: true}} {
 		t.Run(name, func(t *testing.T) {
-			c := NewCatalogue(serve.NewProofs())
+			c := NewCatalog(serve.NewProofs())
 			publish(t, c, begin, secret(export))
 			observer, err := newCountsObserver(prometheus.NewRegistry())
 			if err != nil {
@@ -144,7 +144,7 @@ func forged(cluster string, n float64) *metricsv3.StreamMetricsMessage {
 }
 
 func TestConsentThatChangesReachesThoseWhoAsk(t *testing.T) {
-	c := NewCatalogue(serve.NewProofs())
+	c := NewCatalog(serve.NewProofs())
 	asks, _ := ScopeOf("evil", "shop/web")
 	c.Join(asks)
 	knows := func() bool { return c.groups[asks].group.View().Get(ads.Route, "shop/web|80") != nil }
@@ -160,7 +160,7 @@ func TestConsentThatChangesReachesThoseWhoAsk(t *testing.T) {
 }
 
 func TestTheOwnerOfAPodIsToldWhatIsNotExported(t *testing.T) {
-	c := NewCatalogue(serve.NewProofs())
+	c := NewCatalog(serve.NewProofs())
 	var services []ir.Service
 	for i, name := range []string{"a", "b", "c", "d", "e", "f"} {
 		services = append(services, serviceOf("bank", name, "10.1.0.1:8080", byte(i+10)))

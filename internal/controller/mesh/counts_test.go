@@ -39,7 +39,7 @@ func divided(namespace, name string, n byte) ir.Service {
 type counted struct {
 	t         *testing.T
 	clock     *clocktesting.FakeClock
-	catalogue *Catalogue
+	catalog   *Catalog
 	directory *Directory
 	server    *receive.Server
 	client    metricsv3.MetricsServiceClient
@@ -49,7 +49,7 @@ type counted struct {
 func newCounted(t *testing.T, config signals.Config) *counted {
 	t.Helper()
 	clock := clocktesting.NewFakeClock(begin)
-	c := NewCatalogue(serve.NewProofs())
+	c := NewCatalog(serve.NewProofs())
 	publish(t, c, begin, divided("shop", "web", 1))
 	d := NewDirectory(believer{}, web("1", corev1.PodRunning), c, nil)
 	d.AnyAddress = true // a pipe has none
@@ -59,7 +59,7 @@ func newCounted(t *testing.T, config signals.Config) *counted {
 	}
 	server := receive.New(receive.Config{Signals: config}, counting{d}, observer, clock.Now)
 	return &counted{
-		t: t, clock: clock, catalogue: c, directory: d, server: server, pods: &service{directory: d, counts: server},
+		t: t, clock: clock, catalog: c, directory: d, server: server, pods: &service{directory: d, counts: server},
 		client: metricsv3.NewMetricsServiceClient(grpcpipe.Dial(t, server.Register, serve.Options()...)),
 	}
 }

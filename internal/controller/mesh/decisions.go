@@ -92,7 +92,7 @@ func (s *sources) prospect(ctx context.Context, split ir.Split) (ir.Mesh, error)
 	}
 	if err == nil {
 		in.Services = append(in.Services, &svc)
-		if err := s.neighbours(ctx, &svc, &in); err != nil {
+		if err := s.neighbors(ctx, &svc, &in); err != nil {
 			return ir.Mesh{}, err
 		}
 	}
@@ -105,9 +105,9 @@ func (s *sources) prospect(ctx context.Context, split ir.Split) (ir.Mesh, error)
 	return only(ir.Build(in), split), nil
 }
 
-// neighbours are the Services with an address of this one, and their splits: the oldest
+// neighbors are the Services with an address of this one, and their splits: the oldest
 // of them has it.
-func (s *sources) neighbours(ctx context.Context, svc *corev1.Service, in *ir.Inputs) error {
+func (s *sources) neighbors(ctx context.Context, svc *corev1.Service, in *ir.Inputs) error {
 	met := map[types.UID]bool{svc.UID: true}
 	for _, ip := range addresses(svc) {
 		var services corev1.ServiceList

@@ -35,9 +35,9 @@ type Cluster interface {
 // Directory admits the proxies of pods that are there. It implements
 // [serve.Directory].
 type Directory struct {
-	verifier  Verifier
-	cluster   Cluster
-	catalogue *Catalogue
+	verifier Verifier
+	cluster  Cluster
+	catalog  *Catalog
 	// refused is told why a proxy was not let in.
 	refused func(identity.Reason)
 	// Gateways says whose pods are gateways. A label alone does not: anybody may set
@@ -66,11 +66,11 @@ type seat struct {
 }
 
 // NewDirectory makes one; refused may be nil.
-func NewDirectory(verifier Verifier, cluster Cluster, catalogue *Catalogue, refused func(identity.Reason)) *Directory {
+func NewDirectory(verifier Verifier, cluster Cluster, catalog *Catalog, refused func(identity.Reason)) *Directory {
 	if refused == nil {
 		refused = func(identity.Reason) {}
 	}
-	return &Directory{verifier: verifier, cluster: cluster, catalogue: catalogue, refused: refused, seats: map[string]*seat{}}
+	return &Directory{verifier: verifier, cluster: cluster, catalog: catalog, refused: refused, seats: map[string]*seat{}}
 }
 
 // Admit implements serve.Directory.
@@ -95,14 +95,14 @@ func (d *Directory) admit(ctx context.Context, authorization []string, routes bo
 		return serve.Admission{}, err
 	}
 	scope, wrong := d.scope(pod)
-	group := d.catalogue.Join(scope)
+	group := d.catalog.Join(scope)
 	if routes {
-		d.tell(pod, wrong, d.catalogue.Unserved(scope))
+		d.tell(pod, wrong, d.catalog.Unserved(scope))
 	}
 	return serve.Admission{
 		Proxy: proxy, Gateway: scope.face == gateway, Group: group, Ended: s.ended,
-		Leave:    func() { d.catalogue.Leave(scope); d.stand(proxy.PodUID, s) },
-		Unserved: func() []string { return append(slices.Clone(wrong), textsOf(d.catalogue.Unserved(scope))...) },
+		Leave:    func() { d.catalog.Leave(scope); d.stand(proxy.PodUID, s) },
+		Unserved: func() []string { return append(slices.Clone(wrong), textsOf(d.catalog.Unserved(scope))...) },
 	}, nil
 }
 

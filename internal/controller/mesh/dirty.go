@@ -86,7 +86,7 @@ func (s *sources) names(ctx context.Context, d dirty, memory *ir.Memory) (ir.Nam
 	for namespace := range d.namespaces {
 		names[types.NamespacedName{Namespace: namespace}] = true
 		maps.Copy(names, memory.In(namespace))
-		if err := s.labelled(ctx, names, client.InNamespace(namespace)); err != nil {
+		if err := s.labeled(ctx, names, client.InNamespace(namespace)); err != nil {
 			return nil, err
 		}
 	}
@@ -121,11 +121,11 @@ func (s *sources) everything(ctx context.Context, memory *ir.Memory, names ir.Na
 		names[name] = true
 	}
 	maps.Copy(names, memory.All())
-	return s.labelled(ctx, names)
+	return s.labeled(ctx, names)
 }
 
-// labelled adds the Services that are in the mesh for themselves.
-func (s *sources) labelled(ctx context.Context, names ir.Names, options ...client.ListOption) error {
+// labeled adds the Services that are in the mesh for themselves.
+func (s *sources) labeled(ctx context.Context, names ir.Names, options ...client.ListOption) error {
 	var services corev1.ServiceList
 	if err := s.list(ctx, &services, append(options, client.MatchingLabels{ir.Managed: "true"})...); err != nil {
 		return err

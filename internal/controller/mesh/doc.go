@@ -2,7 +2,7 @@
 
 // Package mesh serves proxies with what the cluster says about its Services.
 //
-//	Services, EndpointSlices, Nodes ──cache──▶ ir.Build ──▶ envoyxds ──▶ Catalogue
+//	Services, EndpointSlices, Nodes ──cache──▶ ir.Build ──▶ envoyxds ──▶ Catalog
 //	                                  Pace: when                           │ one Group
 //	                                                                       ▼ per Scope
 //	proxies ──token──▶ Directory ──▶ Scope of the pod ──────────────▶ serve.Server

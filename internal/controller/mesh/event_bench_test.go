@@ -22,7 +22,7 @@ import (
 )
 
 // BenchmarkEventToGroups is from the event of a watch to the view of the last of a thousand groups:
-// informer, pace, cache, Rebuild, Catalogue. Endpoints that go are collected for ten milliseconds.
+// informer, pace, cache, Rebuild, Catalog. Endpoints that go are collected for ten milliseconds.
 func BenchmarkEventToGroups(b *testing.B) {
 	const scopes = 1000
 	in := benchInputs()
@@ -57,7 +57,7 @@ func BenchmarkEventToGroups(b *testing.B) {
 	}
 	groups := make([]*serve.Group, scopes)
 	for g := range scopes {
-		groups[g] = s.catalogue.Join(benchScope(g))
+		groups[g] = s.catalog.Join(benchScope(g))
 	}
 	if !s.publish(ctx, dirty{everything: true}) {
 		b.Fatal("the first look is not believed")

@@ -23,9 +23,9 @@ const (
 
 // explainer finds out why proxies of this replica have not confirmed what is newest.
 type explainer struct {
-	index     *confirmed.Index
-	catalogue *Catalogue
-	server    *serve.Server
+	index   *confirmed.Index
+	catalog *Catalog
+	server  *serve.Server
 }
 
 // run until ctx ends.
@@ -44,7 +44,7 @@ func (e explainer) run(ctx context.Context, c clock.WithTicker) {
 
 // explain asks the sessions of those that are behind.
 func (e explainer) explain(ctx context.Context) {
-	newest := e.catalogue.Newest()
+	newest := e.catalog.Newest()
 	behind := e.index.Behind(newest, explained)
 	if len(behind) == 0 {
 		return

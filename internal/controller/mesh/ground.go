@@ -31,7 +31,7 @@ import (
 type ground struct {
 	from      *sources
 	directory *Directory
-	catalogue *Catalogue
+	catalog   *Catalog
 	index     *confirmed.Index
 	counts    *receive.Server
 	others    *following
@@ -49,7 +49,7 @@ func newGround(s *service) (*ground, error) {
 	others := &following{Replicas: s.Replicas, age: s.Watches.age, pods: s.from.replicas(s.Replicas.Namespace), clock: s.Clock, log: s.Log, others: map[string]*other{}}
 	told, err := newPeerMetrics(s.Registry, others)
 	return &ground{
-		from: s.from, directory: s.directory, catalogue: s.catalogue, index: s.told.index, counts: s.counts,
+		from: s.from, directory: s.directory, catalog: s.catalog, index: s.told.index, counts: s.counts,
 		others: others, changed: s.lookout.changed, clock: s.Clock, began: s.Clock.Now(), times: s.Times, told: told,
 	}, err
 }
@@ -93,7 +93,7 @@ const uncountedFor = time.Minute
 // counted is what the proxies of this replica have counted of all variations.
 func (g *ground) counted() (counts []peers.Count) {
 	since := g.clock.Now().Add(-uncountedFor)
-	for _, name := range g.catalogue.Divided() {
+	for _, name := range g.catalog.Divided() {
 		for _, v := range g.counts.Service(name.Namespace, name.Name, since).Variations {
 			counts = append(counts, countOf(name, v))
 		}
@@ -116,7 +116,7 @@ func (g *ground) serviceOf(ctx context.Context, release types.NamespacedName) (s
 		return s, r, fmt.Errorf("reading it: %w", err)
 	}
 	name := types.NamespacedName{Namespace: release.Namespace, Name: r.Spec.Service}
-	s, managed := g.catalogue.Service(name)
+	s, managed := g.catalog.Service(name)
 	if !managed || s.Routing == nil {
 		return s, r, fmt.Errorf("service %s is not divided here yet", name)
 	}

@@ -62,7 +62,7 @@ func quarantined(is bool) *v1alpha1.Baseline {
 // What somebody decided waits for nothing, endpoints that go nearly so, and what comes in
 // flocks until the flock is there.
 func TestAChangeIsAsHastyAsWhatItIs(t *testing.T) {
-	relabelled := func(value string) func(*corev1.Pod) {
+	relabeled := func(value string) func(*corev1.Pod) {
 		return func(p *corev1.Pod) { p.Labels = map[string]string{"v": value} }
 	}
 	annotated := func(p *corev1.Pod) { p.Annotations = map[string]string{"x": "y"} }
@@ -99,7 +99,7 @@ func TestAChangeIsAsHastyAsWhatItIs(t *testing.T) {
 		"and one that is gone":                          {podThat(), nil, []Haste{Soon}},
 		"one that is ready may wait":                    {podThat(unready), podThat(), []Haste{Later}},
 		"and one that is new":                           {nil, podThat(), []Haste{Later}},
-		"and one that goes to another variation":        {podThat(), podThat(relabelled("stable")), []Haste{Later}},
+		"and one that goes to another variation":        {podThat(), podThat(relabeled("stable")), []Haste{Later}},
 		"what nobody decides by is no matter":           {podThat(), podThat(annotated), nil},
 		"nor is a pod of whom nothing was decided":      {podThat(elsewhere), podThat(elsewhere, unready), nil},
 		"a Service may wait":                            {nil, web, []Haste{Later}},

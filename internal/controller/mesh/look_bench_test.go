@@ -87,8 +87,8 @@ func benchScope(g int) Scope {
 // benchService looks at what a shelf has.
 func benchService(of *shelf) *service {
 	return &service{
-		Setup:     Setup{Clock: clock.RealClock{}, Log: logr.Discard(), Window: NewWindow()},
-		catalogue: NewCatalogue(serve.NewProofs()), lookout: newLookout(clock.RealClock{}),
+		Setup:   Setup{Clock: clock.RealClock{}, Log: logr.Discard(), Window: NewWindow()},
+		catalog: NewCatalog(serve.NewProofs()), lookout: newLookout(clock.RealClock{}),
 		from: &sources{cache: of, clock: clock.RealClock{}, log: logr.Discard(), kinds: map[string]bool{}, numbers: newNumbers()},
 	}
 }
@@ -114,7 +114,7 @@ func newLooked(b *testing.B, scopes int) *looked {
 		l.move(b, benchNode(i))
 	}
 	for g := range scopes {
-		l.groups = append(l.groups, l.catalogue.Join(benchScope(g)))
+		l.groups = append(l.groups, l.catalog.Join(benchScope(g)))
 	}
 	l.look(b, dirty{everything: true})
 	return l
@@ -213,9 +213,9 @@ func BenchmarkJoinDuringLooks(b *testing.B) {
 	for i := 0; b.Loop(); i++ {
 		s := benchScope(2000 + i%7000)
 		start := time.Now()
-		l.catalogue.Join(s)
+		l.catalog.Join(s)
 		took = append(took, time.Since(start))
-		l.catalogue.Leave(s)
+		l.catalog.Leave(s)
 		<-streams.C
 	}
 	close(stop)

@@ -43,7 +43,7 @@ func (e *Envoy) Measure(ctx context.Context, since traffic.Cursor) (traffic.Meas
 	if err != nil {
 		return traffic.Measurement{}, fmt.Errorf("measuring release %s: %w", e.release, err)
 	}
-	_, shared := on.catalogue.Edge()
+	_, shared := on.catalog.Edge()
 	_, applied := e.since(service.Sequence, shared)
 	m := read(types.NamespacedName{Namespace: service.Namespace, Name: service.Name}, applied, parts, since)
 	m.Unheard, m.Wanted = unheard, len(wanted)
@@ -115,7 +115,7 @@ func (s *service) stratumOf(podUID string, of signals.Slot) signals.Stratum {
 	if v, has := s.told.index.Confirmed(podUID, envoyxds.RouteName(of.Namespace, of.Service, of.Port)); has {
 		return signals.Stratum{Sequence: v.Sequence}
 	}
-	routes, _ := s.catalogue.Edge()
+	routes, _ := s.catalog.Edge()
 	var lowest ads.Version
 	for _, name := range routes {
 		v, has := s.told.index.Confirmed(podUID, name)

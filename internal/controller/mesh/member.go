@@ -24,7 +24,7 @@ type member struct {
 }
 
 // Join is the group of a scope, with one stream more.
-func (c *Catalogue) Join(s Scope) *serve.Group {
+func (c *Catalog) Join(s Scope) *serve.Group {
 	c.mu.Lock()
 	defer c.mu.Unlock()
 	m := c.groups[s]
@@ -44,7 +44,7 @@ func (c *Catalogue) Join(s Scope) *serve.Group {
 }
 
 // Leave is the end of a stream.
-func (c *Catalogue) Leave(s Scope) {
+func (c *Catalog) Leave(s Scope) {
 	c.mu.Lock()
 	defer c.mu.Unlock()
 	if m := c.groups[s]; m != nil {
@@ -87,7 +87,7 @@ func differenceOf(was, is []*ads.Resource) (d difference) {
 
 // renew publishes to a group the changes of the services that it needs, and returns the
 // problems of its view. Only the look that is being published calls it.
-func (c *Catalogue) renew(m *member, l *look, names []types.NamespacedName) []ir.Problem {
+func (c *Catalog) renew(m *member, l *look, names []types.NamespacedName) []ir.Problem {
 	before := m.group.View()
 	if before == nil || m.scope.face == explicit { // whose few ports are looked at each
 		view, problems := c.view(m.scope, before)
@@ -162,7 +162,7 @@ func (e *entry) hiddenFrom(s Scope) bool {
 }
 
 // hidden are the services of a scope that are hidden from it.
-func (c *Catalogue) hidden(s Scope) (names []types.NamespacedName) {
+func (c *Catalog) hidden(s Scope) (names []types.NamespacedName) {
 	if s.face == redirected {
 		c.each(s.reach(), func(name types.NamespacedName, e *entry) {
 			if e.hiddenFrom(s) {
@@ -174,7 +174,7 @@ func (c *Catalogue) hidden(s Scope) (names []types.NamespacedName) {
 }
 
 // each calls a function for the services of a reach that is not everything, each once.
-func (c *Catalogue) each(r reach, call func(types.NamespacedName, *entry)) {
+func (c *Catalog) each(r reach, call func(types.NamespacedName, *entry)) {
 	namespaces, names := r.parts()
 	slices.Sort(namespaces)
 	for _, namespace := range slices.Compact(namespaces) {

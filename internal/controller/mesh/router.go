@@ -189,7 +189,7 @@ func (e *Envoy) Observe(ctx context.Context) (traffic.Observation, error) {
 	if err != nil {
 		return traffic.Observation{}, fmt.Errorf("observing release %s: %w", e.release, err)
 	}
-	_, shared := on.catalogue.Edge()
+	_, shared := on.catalog.Edge()
 	split, applied := e.since(service.Sequence, shared)
 	if len(applied) == 0 {
 		return traffic.Observation{}, fmt.Errorf("observing release %s: nothing was applied yet", e.release)
@@ -208,7 +208,7 @@ func (e *Envoy) Observe(ctx context.Context) (traffic.Observation, error) {
 	}
 	question := confirmed.Question{
 		Now: on.clock.Now(), Applied: applied, Wanted: wanted, Replicas: replicas, Since: on.began, OldConnections: on.times.OldConnections, Silence: on.times.Silence,
-		Newest: on.catalogue.Versions(types.NamespacedName{Namespace: service.Namespace, Name: service.Name}),
+		Newest: on.catalog.Versions(types.NamespacedName{Namespace: service.Namespace, Name: service.Name}),
 	}
 	if r.Status.ManagedSince != nil {
 		question.ManagedSince = r.Status.ManagedSince.Time
@@ -227,7 +227,7 @@ func (g *ground) wanted(ctx context.Context, service ir.Service, r *v1alpha1.ABR
 	if err != nil {
 		return nil, err
 	}
-	routes, _ := g.catalogue.Edge()
+	routes, _ := g.catalog.Edge()
 	v := voters{service, g.directory.scopes(), routes, g.from.fitness(ctx), release.PolicyOf(r.Spec.Confirmation).Same}
 	return v.wanted(pods), nil
 }

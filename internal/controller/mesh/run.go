@@ -99,8 +99,8 @@ func Run(ctx context.Context, setup Setup) error {
 		verifier: identity.New(identity.Config{API: api, Pods: podsOf{from}, Now: setup.Clock.Now}),
 	}
 	from.grants = setup.Faces.Grants
-	s.catalogue = NewCatalogue(s.proofs).WithFaces(setup.Faces)
-	s.directory = NewDirectory(s.verifier, from, s.catalogue, told.token)
+	s.catalog = NewCatalog(s.proofs).WithFaces(setup.Faces)
+	s.directory = NewDirectory(s.verifier, from, s.catalog, told.token)
 	recorder, err := newRecorder(ctx, setup.Config, setup.Log)
 	if err != nil {
 		return err
@@ -150,7 +150,7 @@ type service struct {
 	Setup
 	from      *sources
 	proofs    *serve.Proofs
-	catalogue *Catalogue
+	catalog   *Catalog
 	directory *Directory
 	counts    *receive.Server
 	verifier  *identity.Verifier
@@ -229,8 +229,8 @@ func (s *service) publish(ctx context.Context, d dirty) bool {
 	}
 	change := s.memory.Rebuild(names, in)
 	s.Window.see(change.Parts) // first: an endpoint that is gone costs its variation the share
-	believed, err := s.catalogue.Publish(change, s.Clock.Now())
-	s.tell(change.Fresh, s.catalogue.Problems())
+	believed, err := s.catalog.Publish(change, s.Clock.Now())
+	s.tell(change.Fresh, s.catalog.Problems())
 	if err != nil {
 		s.Log.Error(err, "resources that no proxy would take are left out")
 	}
@@ -288,7 +288,7 @@ func (s *service) serve(ctx context.Context) error {
 	stopped := make(chan struct{})
 	go func() {
 		defer close(stopped)
-		explainer{s.ground.index, s.catalogue, discovery}.run(ctx, s.Clock) // until ctx is done
+		explainer{s.ground.index, s.catalog, discovery}.run(ctx, s.Clock) // until ctx is done
 		// Proxies are told to go elsewhere; whoever has not gone then is cut off.
 		timer := s.Clock.NewTimer(s.Times.Goodbye)
 		defer timer.Stop()

@@ -159,11 +159,11 @@ func TestANodeSaysWhereItsEndpointsAre(t *testing.T) {
 func TestInjectedPodsAreFoundByTheirLabelAndSidecar(t *testing.T) {
 	with, without := &corev1.Pod{ObjectMeta: at("shop", "with", 0)}, &corev1.Pod{ObjectMeta: at("shop", "without", 0)}
 	proxied(with)
-	labelled := &corev1.Pod{ObjectMeta: at("shop", "labelled", 0)}
-	labelled.Labels = map[string]string{inject.LabelProxy: string(inject.Redirect)}
+	labeled := &corev1.Pod{ObjectMeta: at("shop", "labeled", 0)}
+	labeled.Labels = map[string]string{inject.LabelProxy: string(inject.Redirect)}
 	front := &corev1.Pod{ObjectMeta: at("plumbline", "gateway", 0)}
 	front.Labels = map[string]string{inject.LabelProxy: inject.Gateway}
-	s := sourcesOf(t, with, without, labelled, front)
+	s := sourcesOf(t, with, without, labeled, front)
 	pods, err := s.injectedPods(t.Context())
 	if err != nil || len(pods) != 2 || pods[0].Name != "gateway" || pods[1].Name != "with" {
 		t.Errorf("got %v, %v", pods, err)
@@ -199,8 +199,8 @@ func TestTheStreamsOfAPodEndWhenItDependsOnSomethingElse(t *testing.T) {
 	bare.Labels = nil
 	explicit := pod("a")
 	explicit.Labels = map[string]string{inject.LabelProxy: string(inject.Explicit)}
-	unlabelled := pod("a")
-	unlabelled.Labels = nil
+	unlabeled := pod("a")
+	unlabeled.Labels = nil
 	elsewhere := pod("elsewhere")
 	elsewhere.Namespace = "bank"
 	namespace := func(annotations map[string]string) *corev1.Namespace {
@@ -217,7 +217,7 @@ func TestTheStreamsOfAPodEndWhenItDependsOnSomethingElse(t *testing.T) {
 		"none instead of those of its namespace": {pod("a"), pod("a", UpstreamsAnnotation, ""), []string{"a"}},
 		"another port":                           {pod("a", inject.AnnotationLocalPorts, "8001=web"), pod("a"), []string{"a"}},
 		"another mode":                           {pod("a"), explicit, []string{"a"}},
-		"no label that says it has a proxy":      {pod("a"), unlabelled, []string{"a"}},
+		"no label that says it has a proxy":      {pod("a"), unlabeled, []string{"a"}},
 		"not with any other annotation":          {pod("a", "x", "1"), pod("a", "x", "2"), nil},
 		"its namespace says other Services":      {namespace(nil), namespace(map[string]string{UpstreamsAnnotation: "bank/pay"}), []string{"a", "c"}},
 		"its namespace says other ports":         {namespace(map[string]string{inject.AnnotationLocalPorts: "1=a"}), namespace(nil), []string{"a", "b"}},
@@ -249,7 +249,7 @@ func grounded(t *testing.T, releases ...client.Object) (*Routers, *ground) {
 		t.Fatal(err)
 	}
 	on := &ground{
-		from: from, others: others, times: Times{}.withDefaults(), told: told, clock: from.clock, changed: func(Haste, dirty) {}, catalogue: NewCatalogue(serve.NewProofs()),
+		from: from, others: others, times: Times{}.withDefaults(), told: told, clock: from.clock, changed: func(Haste, dirty) {}, catalog: NewCatalog(serve.NewProofs()),
 		counts: receive.New(receive.Config{}, nil, nil, from.clock.Now), directory: NewDirectory(nil, from, nil, nil), index: confirmed.NewIndex(),
 	}
 	routers := NewRouters()

@@ -55,12 +55,12 @@ func drawMesh(t *rapid.T) (mesh ir.Mesh) {
 	return mesh
 }
 
-// M5 of the review of the mesh: the views of groups after many looks are those of a catalogue
+// M5 of the review of the mesh: the views of groups after many looks are those of a catalog
 // that is made anew.
 func TestViewsThatFollowTheirServicesAreThoseThatWouldBeMade(t *testing.T) {
 	faces := Faces{Gateway: &envoyxds.Gateway{Port: 8080}}
 	rapid.Check(t, func(t *rapid.T) {
-		c := NewCatalogue(serve.NewProofs()).WithFaces(faces)
+		c := NewCatalog(serve.NewProofs()).WithFaces(faces)
 		joined := map[Scope]*serve.Group{}
 		for range rapid.IntRange(1, 8).Draw(t, "steps") {
 			for _, s := range scopesOfAllFaces() {
@@ -73,8 +73,8 @@ func TestViewsThatFollowTheirServicesAreThoseThatWouldBeMade(t *testing.T) {
 				}
 			}
 			mesh := drawMesh(t)
-			twin := NewCatalogue(serve.NewProofs()).WithFaces(faces)
-			for _, each := range []*Catalogue{c, twin} {
+			twin := NewCatalog(serve.NewProofs()).WithFaces(faces)
+			for _, each := range []*Catalog{c, twin} {
 				if _, err := each.Publish(wholly(each, mesh), begin); err != nil {
 					t.Fatal(err)
 				}
@@ -105,7 +105,7 @@ func TestViewsThatFollowTheirServicesAreThoseThatWouldBeMade(t *testing.T) {
 
 // Streams begin and end while looks are published; a stream that stays sees the last one.
 func TestStreamsThatBeginDuringLooksSeeTheLast(t *testing.T) {
-	c := NewCatalogue(serve.NewProofs()).WithFaces(Faces{Gateway: &envoyxds.Gateway{Port: 8080}})
+	c := NewCatalog(serve.NewProofs()).WithFaces(Faces{Gateway: &envoyxds.Gateway{Port: 8080}})
 	scopes := scopesOfAllFaces()
 	stop := make(chan struct{})
 	var streams sync.WaitGroup

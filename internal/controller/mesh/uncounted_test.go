@@ -19,7 +19,7 @@ import (
 func TestTheProxiesForWhoseCountsThereIsNoRoomAreObserved(t *testing.T) {
 	c := newCounted(t, signals.Config{SlotsOfProxy: 1})
 	_, here := grounded(t)
-	here.clock, here.began, here.catalogue, here.counts = c.clock, begin, c.catalogue, c.server
+	here.clock, here.began, here.catalog, here.counts = c.clock, begin, c.catalog, c.server
 	_, leader := grounded(t)
 	leader.clock = c.clock
 	mirror := peers.NewMirror()

@@ -21,7 +21,7 @@ const LocalPortLeadsNowhere ir.Reason = "LocalPortLeadsNowhere"
 
 // view of a scope, and what of it cannot be had; nil before the first look. What was
 // in the view before is not made again.
-func (c *Catalogue) view(s Scope, before *ads.View) (*ads.View, []ir.Problem) {
+func (c *Catalog) view(s Scope, before *ads.View) (*ads.View, []ir.Problem) {
 	if c.services == nil {
 		return nil, nil
 	}
@@ -51,7 +51,7 @@ func (c *Catalogue) view(s Scope, before *ads.View) (*ads.View, []ir.Problem) {
 }
 
 // front are the gateways' own resources; those of one that leaves have another listener.
-func (c *Catalogue) front(leaving bool, before *ads.View) []*ads.Resource {
+func (c *Catalog) front(leaving bool, before *ads.View) []*ads.Resource {
 	if !leaving || c.faces.Gateway == nil {
 		return slices.Clone(c.edge)
 	}
@@ -64,7 +64,7 @@ func (c *Catalogue) front(leaving bool, before *ads.View) []*ads.Resource {
 
 // local is what a local port needs. Without a Service there is no listener: that
 // nobody listens is what a client understands at once.
-func (c *Catalogue) local(namespace string, p inject.LocalPort, before *ads.View) ([]*ads.Resource, *ir.Problem) {
+func (c *Catalog) local(namespace string, p inject.LocalPort, before *ads.View) ([]*ads.Resource, *ir.Problem) {
 	problem := &ir.Problem{Object: ir.Object{Kind: "Service", Namespace: p.Namespace, Name: p.Service}, Port: p.Port, Reason: LocalPortLeadsNowhere}
 	e := c.services[types.NamespacedName{Namespace: p.Namespace, Name: p.Service}]
 	if e == nil {
@@ -92,7 +92,7 @@ func (c *Catalogue) local(namespace string, p inject.LocalPort, before *ads.View
 	return resources, nil
 }
 
-func (c *Catalogue) loopback() []netip.Addr {
+func (c *Catalog) loopback() []netip.Addr {
 	addresses := []netip.Addr{netip.AddrFrom4([4]byte{127, 0, 0, 1})}
 	if c.faces.IPv6 {
 		addresses = append(addresses, netip.IPv6Loopback())
@@ -111,7 +111,7 @@ func without(resources []*ads.Resource, kinds ...ads.Type) (left []*ads.Resource
 }
 
 // Unserved says what of a scope that somebody is in cannot be had.
-func (c *Catalogue) Unserved(s Scope) []ir.Problem {
+func (c *Catalog) Unserved(s Scope) []ir.Problem {
 	c.mu.Lock()
 	defer c.mu.Unlock()
 	if m := c.groups[s]; m != nil {
@@ -121,7 +121,7 @@ func (c *Catalogue) Unserved(s Scope) []ir.Problem {
 }
 
 // Problems of all scopes that somebody is in, sorted.
-func (c *Catalogue) Problems() (problems []ir.Problem) {
+func (c *Catalog) Problems() (problems []ir.Problem) {
 	c.mu.Lock()
 	defer c.mu.Unlock()
 	for _, m := range c.groups {

@@ -53,7 +53,7 @@ func TestAnExplicitProxySees(t *testing.T) {
 	}
 	for name, tc := range tests {
 		t.Run(name, func(t *testing.T) {
-			c := NewCatalogue(serve.NewProofs()).WithFaces(Faces{IPv6: tc.ipv6})
+			c := NewCatalog(serve.NewProofs()).WithFaces(Faces{IPv6: tc.ipv6})
 			s, wrong := ExplicitScope("shop", tc.annotation)
 			if len(wrong) > 0 {
 				t.Fatal(wrong)
@@ -72,7 +72,7 @@ func TestAnExplicitProxySees(t *testing.T) {
 }
 
 func TestALocalPortFollowsItsService(t *testing.T) {
-	c := NewCatalogue(serve.NewProofs())
+	c := NewCatalog(serve.NewProofs())
 	s, _ := ExplicitScope("shop", "8001=web")
 	c.Join(s)
 	if len(c.Problems()) > 0 {
@@ -101,7 +101,7 @@ func hosted(s ir.Service, host string) ir.Service {
 }
 
 func TestAGatewaySeesServicesWithHostsOfAllNamespaces(t *testing.T) {
-	c := NewCatalogue(serve.NewProofs()).WithFaces(Faces{Gateway: &envoyxds.Gateway{Port: 8080}})
+	c := NewCatalog(serve.NewProofs()).WithFaces(Faces{Gateway: &envoyxds.Gateway{Port: 8080}})
 	c.Join(GatewayScope(false))
 	web, pay := serviceOf("shop", "web", "10.1.0.1:8080", 1), serviceOf("bank", "pay", "10.1.0.2:8080", 2)
 	steps := []struct {
@@ -130,7 +130,7 @@ func TestAGatewaySeesServicesWithHostsOfAllNamespaces(t *testing.T) {
 }
 
 func TestAGatewayThatLeavesHasTheSameButForItsListener(t *testing.T) {
-	c := NewCatalogue(serve.NewProofs()).WithFaces(Faces{Gateway: &envoyxds.Gateway{Port: 8080}})
+	c := NewCatalog(serve.NewProofs()).WithFaces(Faces{Gateway: &envoyxds.Gateway{Port: 8080}})
 	publish(t, c, begin, hosted(serviceOf("shop", "web", "10.1.0.1:8080", 1), "a.example.com"))
 	changed := ads.Diff(sees(c, GatewayScope(false)), sees(c, GatewayScope(true)))
 	if d := cmp.Diff([]ads.Key{{Type: ads.Listener, Name: "gateway|8080"}}, changed); d != "" {
@@ -152,7 +152,7 @@ func TestAGatewayBeginsToEndOnce(t *testing.T) {
 }
 
 func TestWithoutGatewaysThereIsNothingForThem(t *testing.T) {
-	c := NewCatalogue(serve.NewProofs())
+	c := NewCatalog(serve.NewProofs())
 	publish(t, c, begin, hosted(serviceOf("shop", "web", "10.1.0.1:8080", 1), "a.example.com"))
 	if got := sees(c, GatewayScope(false)).Names(ads.Listener); len(got) > 0 {
 		t.Errorf("there is %v", got)
@@ -183,7 +183,7 @@ func TestWhoseScopeAPodHas(t *testing.T) {
 	}
 	for name, tc := range tests {
 		t.Run(name, func(t *testing.T) {
-			d := NewDirectory(believer{}, &cluster{}, NewCatalogue(serve.NewProofs()), nil)
+			d := NewDirectory(believer{}, &cluster{}, NewCatalog(serve.NewProofs()), nil)
 			d.Gateways = Account{"plumbline-system", "plumbline-gateway"}
 			pod := web("1", corev1.PodRunning).pods["shop/web"]
 			pod.Labels = map[string]string{}
@@ -200,14 +200,14 @@ func TestWhoseScopeAPodHas(t *testing.T) {
 }
 
 func TestAnInstallationWithoutGatewaysHasNone(t *testing.T) {
-	d := NewDirectory(believer{}, &cluster{}, NewCatalogue(serve.NewProofs()), nil)
+	d := NewDirectory(believer{}, &cluster{}, NewCatalog(serve.NewProofs()), nil)
 	if got, _ := d.scope(&corev1.Pod{}); got.face == gateway {
 		t.Error("a pod without namespace and account is a gateway")
 	}
 }
 
 func TestWhatAPodCannotHaveIsTold(t *testing.T) {
-	c := NewCatalogue(serve.NewProofs())
+	c := NewCatalog(serve.NewProofs())
 	publish(t, c, begin)
 	known := web("1", corev1.PodRunning)
 	known.pods["shop/web"].Labels = map[string]string{inject.LabelProxy: "explicit"}
@@ -228,7 +228,7 @@ func TestWhatAPodCannotHaveIsTold(t *testing.T) {
 // A proxy has a second stream, on which it tells what it counts: what its pod cannot
 // have was counted and logged twice.
 func TestWhatAPodCannotHaveIsToldOncePerProxy(t *testing.T) {
-	c := NewCatalogue(serve.NewProofs())
+	c := NewCatalog(serve.NewProofs())
 	publish(t, c, begin)
 	known := web("1", corev1.PodRunning)
 	known.annotation = "web"
@@ -256,7 +256,7 @@ func TestWhatAPodCannotHaveIsToldOncePerProxy(t *testing.T) {
 // Whatever happens to services, every resource is what it would be if it were made anew.
 func TestWhatIsKeptIsWhatWouldBeMade(t *testing.T) {
 	rapid.Check(t, func(t *rapid.T) {
-		c := NewCatalogue(serve.NewProofs())
+		c := NewCatalog(serve.NewProofs())
 		for range rapid.IntRange(1, 5).Draw(t, "looks") {
 			var mesh ir.Mesh
 			for i := range rapid.IntRange(1, 3).Draw(t, "services") {
@@ -284,7 +284,7 @@ func TestWhatIsKeptIsWhatWouldBeMade(t *testing.T) {
 
 // BenchmarkALookAtManyServices is a look of which one endpoint has changed.
 func BenchmarkALookAtManyServices(b *testing.B) {
-	c := NewCatalogue(serve.NewProofs()).WithFaces(Faces{Gateway: &envoyxds.Gateway{Port: 8080}})
+	c := NewCatalog(serve.NewProofs()).WithFaces(Faces{Gateway: &envoyxds.Gateway{Port: 8080}})
 	mesh := ir.Mesh{}
 	for i := range 5_000 {
 		s := serviceOf("shop", fmt.Sprint("web", i), "10.1.0.1:80", 1)

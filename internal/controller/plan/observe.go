@@ -219,7 +219,7 @@ func (o *Observer) eventOnPlan(plan *v1alpha1.RemediationPlan) {
 	case v1alpha1.PlanFailed, v1alpha1.PlanPartialSuccess, v1alpha1.PlanSkipped:
 		kind = corev1.EventTypeWarning
 	case v1alpha1.PlanCreated, v1alpha1.PlanScheduled, v1alpha1.PlanDeferred, v1alpha1.PlanRunning, v1alpha1.PlanPaused,
-		v1alpha1.PlanSealing, v1alpha1.PlanSucceeded, v1alpha1.PlanCancelled, v1alpha1.PlanSuperseded:
+		v1alpha1.PlanSealing, v1alpha1.PlanSucceeded, v1alpha1.PlanCanceled, v1alpha1.PlanSuperseded:
 	}
 	note := "the plan is " + string(status.Phase)
 	if why := cmp.Or(status.DeferralReason, status.EndedReason); why != "" {

@@ -143,7 +143,7 @@ func (w *watcher) run() {
 		s.Steps[0].State, s.Steps[0].Result = v1alpha1.StepApplied, &v1alpha1.StepResult{Hash: "pl1:desired"}
 	})
 	w.store(5*time.Second, func(s *v1alpha1.RemediationPlanStatus) {
-		s.Steps[0].State, s.Steps[0].FinishedAt, s.Steps[0].Message = v1alpha1.StepVerified, at(5*time.Second), "it is as authorised, and ready"
+		s.Steps[0].State, s.Steps[0].FinishedAt, s.Steps[0].Message = v1alpha1.StepVerified, at(5*time.Second), "it is as authorized, and ready"
 	})
 	w.store(6*time.Second, func(s *v1alpha1.RemediationPlanStatus) { s.Phase = v1alpha1.PlanPaused })
 	w.plan.Generation = 3
@@ -282,7 +282,7 @@ func TestTheEventsOfAPlan(t *testing.T) {
 	want := []string{
 		"Normal PlanDeferred the plan is Deferred: MaxPerHour: 10 of 10",
 		"Normal PlanRunning the plan is Running",
-		"Normal RemediationVerified plan plan-1: it is as authorised, and ready",
+		"Normal RemediationVerified plan plan-1: it is as authorized, and ready",
 		"Normal PlanPaused the plan is Paused",
 		"Normal PlanRunning the plan is Running",
 		"Warning RemediationFailed plan plan-1: 1 of 3 pods is ready",
@@ -363,8 +363,8 @@ func TestHowAPlanEnds(t *testing.T) {
 		v1alpha1.PlanSucceeded: {notify.PlanCompleted}, v1alpha1.PlanFailed: {notify.PlanFailed}, v1alpha1.PlanPartialSuccess: {notify.PlanFailed},
 		// D1 of the review of remediation: nobody was told of a plan that skipped all its steps.
 		v1alpha1.PlanSkipped: {notify.PlanFailed},
-		// Who cancelled it knows, and one that is superseded did nothing.
-		v1alpha1.PlanCancelled: nil, v1alpha1.PlanSuperseded: nil,
+		// Who canceled it knows, and one that is superseded did nothing.
+		v1alpha1.PlanCanceled: nil, v1alpha1.PlanSuperseded: nil,
 	}
 	for phase, want := range tests {
 		t.Run(string(phase), func(t *testing.T) {
@@ -398,10 +398,10 @@ func TestNobodyIsToldForAPolicyThatIsGone(t *testing.T) {
 func TestAnEventIsNeverTooLongForTheAPIServer(t *testing.T) {
 	w := watch(t)
 	w.store(0, func(s *v1alpha1.RemediationPlanStatus) {
-		s.Phase, s.EndedBy, s.CompletedAt = v1alpha1.PlanCancelled, strings.Repeat("ü", 512), at(0)
+		s.Phase, s.EndedBy, s.CompletedAt = v1alpha1.PlanCanceled, strings.Repeat("ü", 512), at(0)
 	})
 	for _, e := range w.noted() {
-		if len(e) > maxNote+len("Normal PlanCancelled ") {
+		if len(e) > maxNote+len("Normal PlanCanceled ") {
 			t.Errorf("%d bytes", len(e))
 		}
 	}
@@ -438,10 +438,10 @@ func TestRecall(t *testing.T) {
 		phase v1alpha1.PlanPhase
 		ended *metav1.Time
 	}{
-		"lately":    {v1alpha1.PlanSucceeded, at(-time.Minute)},
-		"long-ago":  {v1alpha1.PlanFailed, at(-2 * time.Hour)},
-		"cancelled": {v1alpha1.PlanCancelled, at(-time.Minute)},
-		"running":   {v1alpha1.PlanRunning, nil},
+		"lately":   {v1alpha1.PlanSucceeded, at(-time.Minute)},
+		"long-ago": {v1alpha1.PlanFailed, at(-2 * time.Hour)},
+		"canceled": {v1alpha1.PlanCanceled, at(-time.Minute)},
+		"running":  {v1alpha1.PlanRunning, nil},
 	} {
 		plan := planOf(1)
 		plan.Name, plan.UID = name, plan.UID+"-"+plan.UID

@@ -53,7 +53,7 @@ func endOf(phase v1alpha1.PlanPhase) (notify.EventType, bool) {
 	case v1alpha1.PlanFailed, v1alpha1.PlanPartialSuccess, v1alpha1.PlanSkipped:
 		return notify.PlanFailed, true
 	case v1alpha1.PlanCreated, v1alpha1.PlanScheduled, v1alpha1.PlanDeferred, v1alpha1.PlanRunning,
-		v1alpha1.PlanPaused, v1alpha1.PlanSealing, v1alpha1.PlanCancelled, v1alpha1.PlanSuperseded:
+		v1alpha1.PlanPaused, v1alpha1.PlanSealing, v1alpha1.PlanCanceled, v1alpha1.PlanSuperseded:
 	}
 	return "", false
 }

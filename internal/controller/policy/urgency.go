@@ -22,7 +22,7 @@ func urgencyOfBaseline(before, after client.Object) (time.Duration, bool) {
 		return 0, false
 	case was == nil || is == nil:
 		return urgencyOf(drifts(was) || drifts(is)), true
-	case sameJudgement(was, is):
+	case sameJudgment(was, is):
 		return 0, false
 	}
 	return urgencyOf(drifts(was) || drifts(is)), true
@@ -39,14 +39,14 @@ func drifts(b *v1alpha1.Baseline) bool {
 	return b != nil && (b.Status.State == v1alpha1.StateDrifted || b.Status.State == v1alpha1.StateMissing)
 }
 
-// sameJudgement says that nothing differs that a plan depends on.
-func sameJudgement(a, b *v1alpha1.Baseline) bool {
+// sameJudgment says that nothing differs that a plan depends on.
+func sameJudgment(a, b *v1alpha1.Baseline) bool {
 	x, y := a.Status.DeepCopy(), b.Status.DeepCopy()
 	for _, s := range []*v1alpha1.BaselineStatus{x, y} {
 		s.LastCheck, s.NextCheck, s.Conditions, s.ObservedGeneration = nil, nil, nil, 0
 		s.Observed.ResourceVersion = ""
 	}
-	return a.Guarded() == b.Guarded() && equality.Semantic.DeepEqual(x, y) && equality.Semantic.DeepEqual(a.Spec.Authorised, b.Spec.Authorised)
+	return a.Guarded() == b.Guarded() && equality.Semantic.DeepEqual(x, y) && equality.Semantic.DeepEqual(a.Spec.Authorized, b.Spec.Authorized)
 }
 
 // urgencyOfPlan: a plan that came, ended or went changes what is under way.

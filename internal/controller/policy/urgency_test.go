@@ -41,7 +41,7 @@ func TestWhichBaselinesAreNews(t *testing.T) {
 		}), settleTime},
 		"a claim on a drift":          {baseline(drifted), baseline(func(b *v1alpha1.Baseline) { drifted(b); b.Status.Claim = "x" }), settleTime},
 		"it worked":                   {baseline(nil), baseline(func(b *v1alpha1.Baseline) { b.Status.LastReady = &v1alpha1.ReadyRevision{} }), lazily},
-		"another state is authorised": {baseline(nil), baseline(func(b *v1alpha1.Baseline) { b.Spec.Authorised = &v1alpha1.AuthorisedState{} }), lazily},
+		"another state is authorized": {baseline(nil), baseline(func(b *v1alpha1.Baseline) { b.Spec.Authorized = &v1alpha1.AuthorizedState{} }), lazily},
 	}
 	for name, tc := range tests {
 		t.Run(name, func(t *testing.T) {

@@ -133,9 +133,9 @@ func (p *Policy) note(now Incarnation) {
 	p.Metrics.inForce(now.ID != "")
 	switch {
 	case now.ID == "":
-		p.Log.Info("the policy that stamps writers is not in force: no stamp authorises anything", "policy", Name)
+		p.Log.Info("the policy that stamps writers is not in force: no stamp authorizes anything", "policy", Name)
 	case !first:
-		p.Log.Info("the policy that stamps writers is new or changed: stamps of before authorise nothing, but of kinds that it went on stamping",
+		p.Log.Info("the policy that stamps writers is new or changed: stamps of before authorize nothing, but of kinds that it went on stamping",
 			"policy", Name, "made", now.Made)
 	}
 }

@@ -38,10 +38,10 @@ type Cluster struct {
 	Environment *v1alpha1.Environment
 	Namespace   *corev1.Namespace
 	Guard       *v1alpha1.SpecGuard
-	// Baselines, Objects and Authorised are by the name of the Deployment.
+	// Baselines, Objects and Authorized are by the name of the Deployment.
 	Baselines  map[string]*v1alpha1.Baseline
 	Objects    map[string]*appsv1.Deployment
-	Authorised map[string]*appsv1.Deployment
+	Authorized map[string]*appsv1.Deployment
 	Plans      []*v1alpha1.RemediationPlan
 	// Further objects that are stored.
 	Further []client.Object
@@ -71,7 +71,7 @@ func New(t testing.TB) *Cluster {
 			ObjectMeta: metav1.ObjectMeta{Namespace: "shop", Name: "workloads", CreationTimestamp: metav1.NewTime(Epoch.Add(-48 * time.Hour))},
 			Spec:       v1alpha1.GuardSpec{Resources: []v1alpha1.GuardedResource{{APIVersion: "apps/v1", Kind: "Deployment"}}},
 		},
-		Baselines: map[string]*v1alpha1.Baseline{}, Objects: map[string]*appsv1.Deployment{}, Authorised: map[string]*appsv1.Deployment{},
+		Baselines: map[string]*v1alpha1.Baseline{}, Objects: map[string]*appsv1.Deployment{}, Authorized: map[string]*appsv1.Deployment{},
 	}
 	for _, name := range []string{"web", "db", "cache"} {
 		c.Add(name)
@@ -80,7 +80,7 @@ func New(t testing.TB) *Cluster {
 	return c
 }
 
-// Add makes a Deployment that is as authorised, and ready.
+// Add makes a Deployment that is as authorized, and ready.
 func (c *Cluster) Add(name string) {
 	d := &appsv1.Deployment{
 		ObjectMeta: metav1.ObjectMeta{Namespace: "shop", Name: name, UID: types.UID("uid-" + name), Generation: 3, Labels: map[string]string{"app": name}},
@@ -93,14 +93,14 @@ func (c *Cluster) Add(name string) {
 			Conditions: []appsv1.DeploymentCondition{{Type: appsv1.DeploymentAvailable, Status: corev1.ConditionTrue}},
 		},
 	}
-	c.Objects[name], c.Authorised[name] = d, d.DeepCopy()
+	c.Objects[name], c.Authorized[name] = d, d.DeepCopy()
 	revision := specguard.RevisionName(c.BaselineName(name), 1)
 	hash := string(c.Decode(d).FullHash)
 	c.Baselines[name] = &v1alpha1.Baseline{
 		ObjectMeta: metav1.ObjectMeta{Namespace: "shop", Name: c.BaselineName(name)},
 		Spec: v1alpha1.BaselineSpec{
 			Target: v1alpha1.BaselineTarget{APIVersion: "apps/v1", Kind: "Deployment", Name: name},
-			Authorised: &v1alpha1.AuthorisedState{
+			Authorized: &v1alpha1.AuthorizedState{
 				UID: string(d.UID), Hash: hash, Revision: revision, Number: 1, By: "ci", At: metav1.NewTime(Epoch.Add(-time.Hour)), Origin: v1alpha1.OriginCreated,
 			},
 		},
@@ -179,10 +179,10 @@ func (c *Cluster) Decode(d *appsv1.Deployment) *kube.Object {
 	return object
 }
 
-// revision is what is stored of the authorised state of a Deployment.
+// revision is what is stored of the authorized state of a Deployment.
 func (c *Cluster) revision(name string) *v1alpha1.BaselineRevision {
 	c.T.Helper()
-	doc, err := canon.Parse(c.raw(c.Authorised[name]), canon.GVK(Deployments))
+	doc, err := canon.Parse(c.raw(c.Authorized[name]), canon.GVK(Deployments))
 	if err != nil {
 		c.T.Fatal(err)
 	}
@@ -190,7 +190,7 @@ func (c *Cluster) revision(name string) *v1alpha1.BaselineRevision {
 	return &v1alpha1.BaselineRevision{
 		ObjectMeta: metav1.ObjectMeta{Namespace: "shop", Name: specguard.RevisionName(c.BaselineName(name), 1)},
 		Spec: v1alpha1.BaselineRevisionSpec{
-			Baseline: c.BaselineName(name), Number: 1, Hash: string(c.Decode(c.Authorised[name]).FullHash), Body: kube.Compress(body), Size: int64(len(body)),
+			Baseline: c.BaselineName(name), Number: 1, Hash: string(c.Decode(c.Authorized[name]).FullHash), Body: kube.Compress(body), Size: int64(len(body)),
 		},
 	}
 }
@@ -211,7 +211,7 @@ func (c *Cluster) Reader() client.Client {
 	for _, d := range c.Objects {
 		objects = append(objects, d)
 	}
-	for name := range c.Authorised {
+	for name := range c.Authorized {
 		objects = append(objects, c.revision(name))
 	}
 	for _, p := range c.Plans {

@@ -154,7 +154,7 @@ func TestABudgetThatCameAfterTheDriftProtectsNothing(t *testing.T) {
 	entry := func(at *metav1.Time, subresource, fields string) metav1.ManagedFieldsEntry {
 		return metav1.ManagedFieldsEntry{Manager: "kubectl", Time: at, Subresource: subresource, FieldsV1: metav1.NewFieldsV1(fields)}
 	}
-	const spec, status, labelled = `{"f:spec":{}}`, `{"f:status":{}}`, `{"f:metadata":{}}`
+	const spec, status, labeled = `{"f:spec":{}}`, `{"f:status":{}}`, `{"f:metadata":{}}`
 	for name, test := range map[string]struct {
 		created    metav1.Time
 		generation int64
@@ -168,14 +168,14 @@ func TestABudgetThatCameAfterTheDriftProtectsNothing(t *testing.T) {
 		"its spec was changed before the drift":  {before, 2, []metav1.ManagedFieldsEntry{entry(&before, "", spec)}, firstSeen, true},
 		"its spec was changed after the drift":   {before, 2, []metav1.ManagedFieldsEntry{entry(&before, "", spec), entry(&after, "", spec)}, firstSeen, false},
 		"its status was written after the drift": {before, 2, []metav1.ManagedFieldsEntry{entry(&before, "", spec), entry(&after, "status", status)}, firstSeen, true},
-		"its labels were written after it":       {before, 2, []metav1.ManagedFieldsEntry{entry(&before, "", spec), entry(&after, "", labelled)}, firstSeen, true},
+		"its labels were written after it":       {before, 2, []metav1.ManagedFieldsEntry{entry(&before, "", spec), entry(&after, "", labeled)}, firstSeen, true},
 		"its field managers were removed":        {before, 2, nil, firstSeen, false},
 		"its spec was written at no time":        {before, 2, []metav1.ManagedFieldsEntry{entry(nil, "", spec)}, firstSeen, false},
 		"its fields cannot be read":              {before, 2, []metav1.ManagedFieldsEntry{entry(&after, "", "{")}, firstSeen, false},
 		"its scale was written after the drift":  {before, 2, []metav1.ManagedFieldsEntry{entry(&before, "", spec), entry(&after, "scale", spec)}, firstSeen, true},
 		"an entry without fields came after it":  {before, 2, []metav1.ManagedFieldsEntry{entry(&before, "", spec), {Manager: "kubectl", Time: &after}}, firstSeen, true},
 		"it is not known when the drift was":     {after, 2, nil, time.Time{}, true},
-		"it has no field managers of the spec":   {before, 2, []metav1.ManagedFieldsEntry{entry(&before, "", labelled)}, firstSeen, false},
+		"it has no field managers of the spec":   {before, 2, []metav1.ManagedFieldsEntry{entry(&before, "", labeled)}, firstSeen, false},
 	} {
 		t.Run(name, func(t *testing.T) {
 			b := budget(func(b *policyv1.PodDisruptionBudget) {

@@ -98,7 +98,7 @@ func Seal(signer Signer, r Record) (Sealed, error) {
 		return Sealed{}, fmt.Errorf("sealing record: %w", err)
 	}
 	return Sealed{
-		Record: r.Normalised(), Name: Name(r.Chain.UID, r.Chain.Sequence),
+		Record: r.Normalized(), Name: Name(r.Chain.UID, r.Chain.Sequence),
 		Digest: Digest(payload), KeyID: signer.KeyID(), Payload: payload, Envelope: data,
 	}, nil
 }

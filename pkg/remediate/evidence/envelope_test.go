@@ -45,7 +45,7 @@ func TestOpen_GivesTheRecordBack(t *testing.T) {
 	absent.Subject.Name = "odd#name:<&>"
 	for name, r := range map[string]evidence.Record{
 		"a step":                     step(0),
-		"a decision":                 decision(evidence.KindPlanCancelled, 2),
+		"a decision":                 decision(evidence.KindPlanCanceled, 2),
 		"an object that is gone":     absent,
 		"a plan without a deadline":  decision(evidence.KindPlanCreated, 0),
 		"a kind of the core group":   inCore(step(1)),

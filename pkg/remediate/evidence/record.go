@@ -27,8 +27,8 @@ const (
 	KindPlanPaused Kind = "PlanPaused"
 	// KindPlanResumed: the pause is over.
 	KindPlanResumed Kind = "PlanResumed"
-	// KindPlanCancelled: somebody ended it; nothing of it is written any more.
-	KindPlanCancelled Kind = "PlanCancelled"
+	// KindPlanCanceled: somebody ended it; nothing of it is written any more.
+	KindPlanCanceled Kind = "PlanCanceled"
 	// KindPlanHalted: it was stopped by a rule, such as an open breaker.
 	KindPlanHalted Kind = "PlanHalted"
 	// KindPlanFinished: it reached its end; the result holds its last state.
@@ -63,7 +63,7 @@ type Record struct {
 	Subject Subject `json:"-"`
 
 	Kind Kind `json:"kind"`
-	// At is when it was so, by the writer's clock; see [Record.Normalised].
+	// At is when it was so, by the writer's clock; see [Record.Normalized].
 	At time.Time `json:"at"`
 	// Occurrence tells events of one kind, plan and step apart: 0 for the
 	// first, 1 when the plan is deferred a second time.
@@ -207,9 +207,9 @@ func (r Record) ID() string {
 	return fmt.Sprintf("%s/%s/%s/%d", cmp.Or(plan, "no-plan:"+r.Subject.UID), step, r.Kind, r.Occurrence)
 }
 
-// Normalised is the record as it is after a round trip: times in UTC, cut to
+// Normalized is the record as it is after a round trip: times in UTC, cut to
 // microseconds, which is what etcd keeps of them.
-func (r Record) Normalised() Record {
+func (r Record) Normalized() Record {
 	r.At = normalTime(r.At)
 	r.Result.At = normalTime(r.Result.At)
 	if r.Step != nil {

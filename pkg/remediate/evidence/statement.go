@@ -54,7 +54,7 @@ func Digest(payload []byte) string {
 
 // encode a record as the bytes to be signed.
 func encode(r Record) ([]byte, error) {
-	r = r.Normalised()
+	r = r.Normalized()
 	if err := errors.Join(r.Validate(), r.Chain.validatePlace()); err != nil {
 		return nil, err
 	}

@@ -77,7 +77,7 @@ func rulesOf(k Kind) (rules, error) {
 		return rules{step: true, state: true, intent: true, mayWrite: true}, nil
 	case KindFence:
 		return rules{step: true, mayWrite: true}, nil
-	case KindPlanDeferred, KindPlanCancelled, KindPlanHalted:
+	case KindPlanDeferred, KindPlanCanceled, KindPlanHalted:
 		return rules{reason: true}, nil
 	case KindPlanCreated, KindPlanApproved, KindPlanPaused, KindPlanResumed, KindPlanFinished:
 		return rules{}, nil
@@ -301,7 +301,7 @@ func text(field, value string, least, most int) error {
 	return nil
 }
 
-// segment of a subject's name; ok says that it can be told from its neighbours.
+// segment of a subject's name; ok says that it can be told from its neighbors.
 func segment(field, value string, least int, ok bool) error {
 	if !ok {
 		return invalid(field, "%q has too many slashes", value)

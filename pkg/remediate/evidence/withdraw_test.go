@@ -25,7 +25,7 @@ func withdrawn(t *testing.T) (*storetest.Memory, []evidence.Sealed) {
 	var sealed []evidence.Sealed
 	head := evidence.Head{}
 	for _, r := range []evidence.Record{
-		step(0), decision(evidence.KindPlanFinished, 0), decision(evidence.KindPlanCancelled, 0), decision(evidence.KindPlanPaused, 0),
+		step(0), decision(evidence.KindPlanFinished, 0), decision(evidence.KindPlanCanceled, 0), decision(evidence.KindPlanPaused, 0),
 	} {
 		s := appended(t, w, head, r)
 		head, sealed = s.Head(), append(sealed, s)

@@ -84,9 +84,9 @@ func TestAnAuditorReadsPolicyPlanAndArtifactsOfARecord(t *testing.T) {
 	for _, r := range w.recorded() {
 		want := map[evidence.BodyOf]string{evidence.BodyPolicy: policy, evidence.BodyPlan: plan}
 		if r.Kind == evidence.KindStep {
-			want[evidence.BodyBefore] = strings.NewReplacer(`"replicas":3`, `"replicas":7`, "shop:1", "evil:1").Replace(authorised)
-			want[evidence.BodyAuthorized] = authorised
-			want[evidence.BodyWritten] = authorised
+			want[evidence.BodyBefore] = strings.NewReplacer(`"replicas":3`, `"replicas":7`, "shop:1", "evil:1").Replace(authorized)
+			want[evidence.BodyAuthorized] = authorized
+			want[evidence.BodyWritten] = authorized
 		}
 		if diff := cmp.Diff(want, w.contents(&r)); diff != "" {
 			t.Errorf("the bodies of a %s (-want +got):\n%s", r.Kind, diff)
@@ -125,7 +125,7 @@ func TestAStepThatMakesItsTargetWritesOverNothing(t *testing.T) {
 	if diff := cmp.Diff(want, got); diff != "" {
 		t.Errorf("bodies (-want +got):\n%s", diff)
 	}
-	if written := w.contents(w.stepRecordOf())[evidence.BodyWritten]; written != authorised {
+	if written := w.contents(w.stepRecordOf())[evidence.BodyWritten]; written != authorized {
 		t.Errorf("written is %s", written)
 	}
 }
@@ -174,7 +174,7 @@ func TestNothingIsWrittenWhoseBodiesAreNotStored(t *testing.T) {
 		}, errNetwork.Error()},
 		"the store has something else under that name": {func(w *world, _ *watchedStore) {
 			w.granted = func() {
-				w.records.Put(evidence.BodyName(policyUID, evidence.Digest([]byte(authorised))), []byte(`{"spec":{}}`))
+				w.records.Put(evidence.BodyName(policyUID, evidence.Digest([]byte(authorized))), []byte(`{"spec":{}}`))
 			}
 		}, "digest mismatch"},
 	} {
@@ -248,7 +248,7 @@ func TestARecordNamesOnlyAPolicyThatIsStored(t *testing.T) {
 func TestNoValueThatLooksLikeASecretIsStored(t *testing.T) {
 	const canary = "hunter2-canary"
 	w := newWorld(t)
-	body := strings.Replace(authorised, `"name":"app"`, `"env":[{"name":"DB_PASSWORD","value":"`+canary+`"}],"name":"app"`, 1)
+	body := strings.Replace(authorized, `"name":"app"`, `"env":[{"name":"DB_PASSWORD","value":"`+canary+`"}],"name":"app"`, 1)
 	w.bodies["web-4"] = body
 	drifted := strings.Replace(w.targets.body("web"), `"name":"app"`, `"env":[{"name":"DB_PASSWORD","value":"`+canary+`-2"}],"name":"app"`, 1)
 	w.targets.objects["web"] = w.targets.parse(drifted)
@@ -257,7 +257,7 @@ func TestNoValueThatLooksLikeASecretIsStored(t *testing.T) {
 		target := &p.Spec.Plan.Targets[0]
 		target.DriftedHash, target.DesiredHash, target.RevisionHash = w.guards.hash(t, drifted), hash, hash
 	})
-	w.changeBaseline(func(b *v1alpha1.Baseline) { b.Spec.Authorised.Hash = hash })
+	w.changeBaseline(func(b *v1alpha1.Baseline) { b.Spec.Authorized.Hash = hash })
 	w.finish()
 	if diff := cmp.Diff([]string{"put web"}, w.targets.stored); diff != "" {
 		t.Fatalf("writes (-want +got):\n%s", diff)

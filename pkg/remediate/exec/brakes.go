@@ -251,7 +251,7 @@ func (r *run) closedByTime(b *protocol.Brakes) {
 // defaults of RemediationHealth, for a policy that was stored before the schema
 // had them.
 const (
-	defaultStabilisation = 10 * time.Second
+	defaultStabilization = 10 * time.Second
 	defaultTimeout       = 10 * time.Minute
 )
 
@@ -261,9 +261,9 @@ func (r *run) health() *protocol.Health {
 	if r.policy == nil {
 		return nil
 	}
-	h := &protocol.Health{Stabilisation: defaultStabilisation, Timeout: defaultTimeout}
-	if d := r.policy.Spec.Health.Stabilisation; d != nil {
-		h.Stabilisation = d.Duration
+	h := &protocol.Health{Stabilization: defaultStabilization, Timeout: defaultTimeout}
+	if d := r.policy.Spec.Health.Stabilization; d != nil {
+		h.Stabilization = d.Duration
 	}
 	if d := r.policy.Spec.Health.Timeout; d != nil {
 		h.Timeout = d.Duration

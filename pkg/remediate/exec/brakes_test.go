@@ -43,7 +43,7 @@ var brakes = map[string]struct {
 	"the policy is gone": {
 		put:   func(w *world) { w.remove(w.policy) },
 		reads: protocol.Brakes{Known: true, Halted: "its policy is gone"},
-		then:  "Cancelled: its policy is gone",
+		then:  "Canceled: its policy is gone",
 	},
 	"another policy has the name": {
 		put: func(w *world) {
@@ -54,7 +54,7 @@ var brakes = map[string]struct {
 			}
 		},
 		reads: protocol.Brakes{Known: true, Halted: "its policy is gone"},
-		then:  "Cancelled: its policy is gone",
+		then:  "Canceled: its policy is gone",
 	},
 	"the policy is being deleted": {
 		put: func(w *world) {
@@ -62,7 +62,7 @@ var brakes = map[string]struct {
 			w.remove(w.policy)
 		},
 		reads: protocol.Brakes{Known: true, Halted: "its policy is gone"},
-		then:  "Cancelled: its policy is gone",
+		then:  "Canceled: its policy is gone",
 	},
 	"the policy cannot be read": {
 		put:  func(w *world) { w.failing("get RemediationPolicy", errNetwork) },
@@ -75,7 +75,7 @@ var brakes = map[string]struct {
 			})
 		},
 		reads: protocol.Brakes{Known: true, Halted: "its policy is halted", HaltedBy: "bob"},
-		then:  "Cancelled: its policy is halted (bob)",
+		then:  "Canceled: its policy is halted (bob)",
 	},
 	"the policy only observes": {
 		put: func(w *world) {
@@ -84,22 +84,22 @@ var brakes = map[string]struct {
 			})
 		},
 		reads: protocol.Brakes{Known: true, Halted: "its policy is no longer active", HaltedBy: "bob"},
-		then:  "Cancelled: its policy is no longer active (bob)",
+		then:  "Canceled: its policy is no longer active (bob)",
 	},
 	"the policy has an unknown mode": {
 		put:   func(w *world) { w.changePolicy(func(p *v1alpha1.RemediationPolicy) { p.Spec.Mode = "Dreaming" }) },
 		reads: protocol.Brakes{Known: true, Halted: "its policy has a mode that this version does not know"},
-		then:  "Cancelled: its policy has a mode that this version does not know",
+		then:  "Canceled: its policy has a mode that this version does not know",
 	},
 	"the cluster's ledger is halted": {
 		put:   func(w *world) { haltLedger(w, ClusterLedger) },
 		reads: protocol.Brakes{Known: true, Halted: "an incident", HaltedBy: "alice"},
-		then:  "Cancelled: an incident (alice)",
+		then:  "Canceled: an incident (alice)",
 	},
 	"the Environment's ledger is halted": {
 		put:   func(w *world) { haltLedger(w, "production") },
 		reads: protocol.Brakes{Known: true, Halted: "an incident", HaltedBy: "alice"},
-		then:  "Cancelled: an incident (alice)",
+		then:  "Canceled: an incident (alice)",
 	},
 	"a ledger cannot be read": {
 		put:  func(w *world) { w.failing("get RemediationLedger", errNetwork) },
@@ -112,17 +112,17 @@ var brakes = map[string]struct {
 	"the policy moved to another Environment": {
 		put:   func(w *world) { w.changePolicy(func(p *v1alpha1.RemediationPolicy) { p.Spec.Environment = "staging" }) },
 		reads: protocol.Brakes{Known: true, Halted: "it is for Environment production, and its policy for staging"},
-		then:  "Cancelled: it is for Environment production, and its policy for staging",
+		then:  "Canceled: it is for Environment production, and its policy for staging",
 	},
 	"the namespace moved to another Environment": {
 		put:   func(w *world) { w.guards.environment = "staging" },
 		reads: protocol.Brakes{Known: true, Halted: `its namespace belongs to Environment "staging", and its policy is for production`},
-		then:  `Cancelled: its namespace belongs to Environment "staging", and its policy is for production`,
+		then:  `Canceled: its namespace belongs to Environment "staging", and its policy is for production`,
 	},
 	"the namespace belongs to no Environment any more": {
 		put:   func(w *world) { w.guards.environment = "" },
 		reads: protocol.Brakes{Known: true, Halted: `its namespace belongs to Environment "", and its policy is for production`},
-		then:  `Cancelled: its namespace belongs to Environment "", and its policy is for production`,
+		then:  `Canceled: its namespace belongs to Environment "", and its policy is for production`,
 	},
 	"a guard sees a mass drift": {
 		put:   func(w *world) { w.guards.frozen["web"] = "ClusterSpecGuard/shop" },
@@ -285,7 +285,7 @@ func TestEachBrakeHoldsBackAWriteThatWasGrantedAPlaceBefore(t *testing.T) {
 			if wrote := len(w.targets.stored) > 0; wrote != test.write {
 				t.Errorf("stored are %v", w.targets.stored)
 			}
-			if status.Phase == v1alpha1.PlanCancelled {
+			if status.Phase == v1alpha1.PlanCanceled {
 				w.leavesNoPlace()
 			}
 		})
@@ -372,9 +372,9 @@ func TestTheHealthThatAPlanAsksForIsItsPolicys(t *testing.T) {
 		health v1alpha1.RemediationHealth
 		want   protocol.Health
 	}{
-		"both times of the policy":           {v1alpha1.RemediationHealth{Stabilisation: seconds(45), Timeout: seconds(90)}, protocol.Health{Stabilisation: 45 * time.Second, Timeout: 90 * time.Second}},
-		"no stabilisation, as it says":       {v1alpha1.RemediationHealth{Stabilisation: seconds(0)}, protocol.Health{Timeout: 10 * time.Minute}},
-		"the defaults where it says nothing": {v1alpha1.RemediationHealth{}, protocol.Health{Stabilisation: 10 * time.Second, Timeout: 10 * time.Minute}},
+		"both times of the policy":           {v1alpha1.RemediationHealth{Stabilization: seconds(45), Timeout: seconds(90)}, protocol.Health{Stabilization: 45 * time.Second, Timeout: 90 * time.Second}},
+		"no stabilization, as it says":       {v1alpha1.RemediationHealth{Stabilization: seconds(0)}, protocol.Health{Timeout: 10 * time.Minute}},
+		"the defaults where it says nothing": {v1alpha1.RemediationHealth{}, protocol.Health{Stabilization: 10 * time.Second, Timeout: 10 * time.Minute}},
 	}
 	for name, test := range tests {
 		t.Run(name, func(t *testing.T) {

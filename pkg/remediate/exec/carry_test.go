@@ -139,7 +139,7 @@ func TestAPlanThatAnotherWriterChangedIsReadAgain(t *testing.T) {
 }
 
 // An executor that may have lost its lease sends nothing more.
-func TestACancelledContextEndsTheRunBeforeTheWrite(t *testing.T) {
+func TestACanceledContextEndsTheRunBeforeTheWrite(t *testing.T) {
 	w := newWorld(t)
 	ctx, cancel := context.WithCancel(t.Context())
 	w.granted = cancel
@@ -197,7 +197,7 @@ func TestAHaltFencesAWriteWithoutAnAnswer(t *testing.T) {
 	}
 	w.finish()
 	status := w.now().Status
-	if step := status.Steps[0]; status.Phase != v1alpha1.PlanCancelled || step.State != v1alpha1.StepFenced || step.Fence != "42" {
+	if step := status.Steps[0]; status.Phase != v1alpha1.PlanCanceled || step.State != v1alpha1.StepFenced || step.Fence != "42" {
 		t.Errorf("plan %s, step %s: %q", status.Phase, step.State, step.Logs)
 	}
 	if diff := cmp.Diff([]string{"fence web"}, w.targets.stored); diff != "" {

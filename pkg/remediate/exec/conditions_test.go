@@ -30,12 +30,12 @@ func TestTheConditionsOfAPlanSayHowFarItIs(t *testing.T) {
 		status v1alpha1.RemediationPlanStatus
 		want   []metav1.Condition
 	}{
-		"a plan that has not begun reconciles":     {v1alpha1.RemediationPlanStatus{}, both(metav1.ConditionFalse, v1alpha1.ConditionReconciling, "NotBegun", "the plan is ")},
-		"a plan that runs reconciles":              {v1alpha1.RemediationPlanStatus{Phase: v1alpha1.PlanRunning}, both(metav1.ConditionFalse, v1alpha1.ConditionReconciling, "Running", "the plan is Running")},
-		"a plan that waits says what for":          {v1alpha1.RemediationPlanStatus{Phase: v1alpha1.PlanDeferred, DeferralReason: "the window is closed"}, both(metav1.ConditionFalse, v1alpha1.ConditionReconciling, "Deferred", "the window is closed")},
-		"a plan that succeeded is ready":           {v1alpha1.RemediationPlanStatus{Phase: v1alpha1.PlanSucceeded}, both(metav1.ConditionTrue, "", "Succeeded", "the plan is Succeeded")},
-		"a plan that failed is stalled":            {v1alpha1.RemediationPlanStatus{Phase: v1alpha1.PlanFailed}, both(metav1.ConditionFalse, v1alpha1.ConditionStalled, "Failed", "the plan is Failed")},
-		"a plan that was cancelled says why it is": {v1alpha1.RemediationPlanStatus{Phase: v1alpha1.PlanCancelled, EndedReason: "an incident"}, both(metav1.ConditionFalse, v1alpha1.ConditionStalled, "Cancelled", "an incident")},
+		"a plan that has not begun reconciles":    {v1alpha1.RemediationPlanStatus{}, both(metav1.ConditionFalse, v1alpha1.ConditionReconciling, "NotBegun", "the plan is ")},
+		"a plan that runs reconciles":             {v1alpha1.RemediationPlanStatus{Phase: v1alpha1.PlanRunning}, both(metav1.ConditionFalse, v1alpha1.ConditionReconciling, "Running", "the plan is Running")},
+		"a plan that waits says what for":         {v1alpha1.RemediationPlanStatus{Phase: v1alpha1.PlanDeferred, DeferralReason: "the window is closed"}, both(metav1.ConditionFalse, v1alpha1.ConditionReconciling, "Deferred", "the window is closed")},
+		"a plan that succeeded is ready":          {v1alpha1.RemediationPlanStatus{Phase: v1alpha1.PlanSucceeded}, both(metav1.ConditionTrue, "", "Succeeded", "the plan is Succeeded")},
+		"a plan that failed is stalled":           {v1alpha1.RemediationPlanStatus{Phase: v1alpha1.PlanFailed}, both(metav1.ConditionFalse, v1alpha1.ConditionStalled, "Failed", "the plan is Failed")},
+		"a plan that was canceled says why it is": {v1alpha1.RemediationPlanStatus{Phase: v1alpha1.PlanCanceled, EndedReason: "an incident"}, both(metav1.ConditionFalse, v1alpha1.ConditionStalled, "Canceled", "an incident")},
 	}
 	for name, test := range tests {
 		t.Run(name, func(t *testing.T) {

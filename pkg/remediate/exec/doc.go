@@ -14,7 +14,7 @@
 //
 // Reading guide: executor.go is that loop. One file has the calls for each sort of
 // effect: brakes.go (what may hold the plan back), idle.go (what a plan that only waits
-// reads of that), authorise.go, claim.go, ledgers.go, target.go and targets.go (the object
+// reads of that), authorize.go, claim.go, ledgers.go, target.go and targets.go (the object
 // itself), record.go and chain.go (evidence). Whatever decides on a write is read live, so
 // the client must have no cache.
 //

@@ -273,9 +273,9 @@ func (r *run) carry(ctx context.Context, effect protocol.Effect) error {
 	case protocol.Announce:
 		r.Observer.Ended(r.plan)
 		r.facts.Announced = true
-	case protocol.Authorise:
-		answer, denied := r.authorise(ctx, x.Step)
-		r.learn(x.Step, func(f *protocol.StepFacts) { f.Authorised, f.Denied = answer, denied })
+	case protocol.Authorize:
+		answer, denied := r.authorize(ctx, x.Step)
+		r.learn(x.Step, func(f *protocol.StepFacts) { f.Authorized, f.Denied = answer, denied })
 	case protocol.ClaimTarget:
 		answer, by := r.claim(ctx, x.Step)
 		r.learn(x.Step, func(f *protocol.StepFacts) { f.Claimed, f.ClaimedBy = answer, by })

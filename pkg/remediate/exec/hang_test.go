@@ -29,14 +29,14 @@ var braking = map[string]struct {
 	message string
 }{
 	"a pause":               {func(w *world) { w.control(v1alpha1.PlanPause) }, v1alpha1.PlanPaused, "alice", "an incident"},
-	"a cancellation":        {func(w *world) { w.control(v1alpha1.PlanCancel) }, v1alpha1.PlanCancelled, "alice", "an incident"},
-	"a halt of the ledger":  {func(w *world) { haltLedger(w, "production") }, v1alpha1.PlanCancelled, "alice", "an incident"},
-	"a halt of the cluster": {func(w *world) { haltLedger(w, ClusterLedger) }, v1alpha1.PlanCancelled, "alice", "an incident"},
+	"a cancellation":        {func(w *world) { w.control(v1alpha1.PlanCancel) }, v1alpha1.PlanCanceled, "alice", "an incident"},
+	"a halt of the ledger":  {func(w *world) { haltLedger(w, "production") }, v1alpha1.PlanCanceled, "alice", "an incident"},
+	"a halt of the cluster": {func(w *world) { haltLedger(w, ClusterLedger) }, v1alpha1.PlanCanceled, "alice", "an incident"},
 	"a halt of the policy": {func(w *world) {
 		w.changePolicy(func(p *v1alpha1.RemediationPolicy) {
 			p.Spec.Mode, p.Spec.RequestedBy = v1alpha1.PolicyModeHalted, "bob"
 		})
-	}, v1alpha1.PlanCancelled, "bob", "its policy is halted"},
+	}, v1alpha1.PlanCanceled, "bob", "its policy is halted"},
 }
 
 // D10 of the review of remediation: Pause, Cancel and Halt of every plan hung behind a

@@ -118,7 +118,7 @@ func TestACacheThatShowsSomethingElseIsNotBelieved(t *testing.T) {
 	t.Run("a namespace of another Environment", func(t *testing.T) {
 		w := newIdleWorld(t, func(client.Object) error { return nil })
 		w.guards.environment = "staging"
-		if reads, _ := live(w); !slices.Contains(reads, "get RemediationPolicy") || w.now().Status.EndingAs != "" || w.now().Status.Phase != v1alpha1.PlanCancelled {
+		if reads, _ := live(w); !slices.Contains(reads, "get RemediationPolicy") || w.now().Status.EndingAs != "" || w.now().Status.Phase != v1alpha1.PlanCanceled {
 			t.Errorf("the plan is %s after %v", w.now().Status.Phase, reads)
 		}
 	})

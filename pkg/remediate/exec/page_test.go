@@ -20,7 +20,7 @@ import (
 // phases are those that a plan may have.
 var phases = []v1alpha1.PlanPhase{
 	v1alpha1.PlanCreated, v1alpha1.PlanScheduled, v1alpha1.PlanDeferred, v1alpha1.PlanRunning, v1alpha1.PlanPaused, v1alpha1.PlanSealing,
-	v1alpha1.PlanSucceeded, v1alpha1.PlanPartialSuccess, v1alpha1.PlanFailed, v1alpha1.PlanCancelled, v1alpha1.PlanSuperseded, v1alpha1.PlanSkipped,
+	v1alpha1.PlanSucceeded, v1alpha1.PlanPartialSuccess, v1alpha1.PlanFailed, v1alpha1.PlanCanceled, v1alpha1.PlanSuperseded, v1alpha1.PlanSkipped,
 }
 
 // D25 of the review of remediation: the page named kinds of records that no code wrote.

@@ -47,7 +47,7 @@ func TestPermissionsAreAskedForBesideEachOther(t *testing.T) {
 	w := newWorld(t)
 	r := w.open()
 	came := beside(w, "review ", 3) // get and update of the executor, and update of the requester
-	if answer, denied := r.authorise(t.Context(), 0); answer != protocol.Yes {
+	if answer, denied := r.authorize(t.Context(), 0); answer != protocol.Yes {
 		t.Errorf("the reviews wait for each other: %d have come, want 3: %v %q", came.Load(), answer, denied)
 	}
 }

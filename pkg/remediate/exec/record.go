@@ -195,7 +195,7 @@ func (r *run) subject() evidence.Subject {
 // decidedBy names the person who decided; empty when none did.
 func decidedBy(kind evidence.Kind, next *v1alpha1.RemediationPlanStatus, control *v1alpha1.PlanControl) string {
 	switch kind {
-	case evidence.KindPlanPaused, evidence.KindPlanCancelled, evidence.KindPlanHalted:
+	case evidence.KindPlanPaused, evidence.KindPlanCanceled, evidence.KindPlanHalted:
 		return next.EndedBy
 	case evidence.KindPlanResumed:
 		return control.RequestedBy
@@ -223,9 +223,9 @@ func decisionOf(asked v1alpha1.PlanVerb, before, next *v1alpha1.RemediationPlanS
 		return evidence.KindPlanApproved, "", asked == v1alpha1.PlanExecute && before.StartedAt == nil
 	case v1alpha1.PlanPaused:
 		return evidence.KindPlanPaused, "", true
-	case v1alpha1.PlanCancelled:
+	case v1alpha1.PlanCanceled:
 		if asked == v1alpha1.PlanCancel {
-			return evidence.KindPlanCancelled, "Stopped", true
+			return evidence.KindPlanCanceled, "Stopped", true
 		}
 		return evidence.KindPlanHalted, "Stopped", true
 	case v1alpha1.PlanSucceeded, v1alpha1.PlanPartialSuccess, v1alpha1.PlanFailed, v1alpha1.PlanSuperseded, v1alpha1.PlanSkipped:

@@ -142,8 +142,8 @@ func TestWhichDecisionAStatusStandsFor(t *testing.T) {
 		"not when it has begun before":                {v1alpha1.PlanExecute, v1alpha1.RemediationPlanStatus{Phase: v1alpha1.PlanSealing, StartedAt: started.StartedAt}, v1alpha1.PlanRunning, "none"},
 		"that it goes on after a pause":               {"", in(v1alpha1.PlanPaused), v1alpha1.PlanRunning, "PlanResumed "},
 		"that it pauses":                              {v1alpha1.PlanPause, in(v1alpha1.PlanSealing), v1alpha1.PlanPaused, "PlanPaused "},
-		"that a person cancels it":                    {v1alpha1.PlanCancel, in(v1alpha1.PlanSealing), v1alpha1.PlanCancelled, "PlanCancelled Stopped"},
-		"that a brake ends it":                        {"", in(v1alpha1.PlanSealing), v1alpha1.PlanCancelled, "PlanHalted Stopped"},
+		"that a person cancels it":                    {v1alpha1.PlanCancel, in(v1alpha1.PlanSealing), v1alpha1.PlanCanceled, "PlanCanceled Stopped"},
+		"that a brake ends it":                        {"", in(v1alpha1.PlanSealing), v1alpha1.PlanCanceled, "PlanHalted Stopped"},
 		"that it succeeds":                            {"", started, v1alpha1.PlanSucceeded, "PlanFinished Succeeded"},
 		"that it succeeds in part":                    {"", started, v1alpha1.PlanPartialSuccess, "PlanFinished PartialSuccess"},
 		"that it fails":                               {"", started, v1alpha1.PlanFailed, "PlanFinished Failed"},
@@ -178,8 +178,8 @@ func TestTheRecordOfADecisionNamesWhoMadeIt(t *testing.T) {
 	}{
 		"a pause":            {v1alpha1.PlanControl{Verb: v1alpha1.PlanPause, RequestedBy: "bob"}, v1alpha1.PlanSealing, v1alpha1.RemediationPlanStatus{Phase: v1alpha1.PlanPaused, EndedBy: "alice"}, "alice", 7},
 		"the end of one":     {v1alpha1.PlanControl{RequestedBy: "bob"}, v1alpha1.PlanPaused, v1alpha1.RemediationPlanStatus{Phase: v1alpha1.PlanRunning}, "bob", 7},
-		"a cancellation":     {v1alpha1.PlanControl{Verb: v1alpha1.PlanCancel}, v1alpha1.PlanSealing, v1alpha1.RemediationPlanStatus{Phase: v1alpha1.PlanCancelled, EndedBy: "alice"}, "alice", 0},
-		"a halt":             {v1alpha1.PlanControl{}, v1alpha1.PlanSealing, v1alpha1.RemediationPlanStatus{Phase: v1alpha1.PlanCancelled, EndedBy: "root"}, "root", 0},
+		"a cancellation":     {v1alpha1.PlanControl{Verb: v1alpha1.PlanCancel}, v1alpha1.PlanSealing, v1alpha1.RemediationPlanStatus{Phase: v1alpha1.PlanCanceled, EndedBy: "alice"}, "alice", 0},
+		"a halt":             {v1alpha1.PlanControl{}, v1alpha1.PlanSealing, v1alpha1.RemediationPlanStatus{Phase: v1alpha1.PlanCanceled, EndedBy: "root"}, "root", 0},
 		"an execution":       {v1alpha1.PlanControl{Verb: v1alpha1.PlanExecute, RequestedBy: "carol"}, v1alpha1.PlanDeferred, v1alpha1.RemediationPlanStatus{Phase: v1alpha1.PlanRunning}, "carol", 0},
 		"what it does alone": {v1alpha1.PlanControl{}, v1alpha1.PlanRunning, v1alpha1.RemediationPlanStatus{Phase: v1alpha1.PlanSucceeded, EndedBy: "alice"}, "", 0},
 	}

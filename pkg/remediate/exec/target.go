@@ -147,24 +147,24 @@ func (r *run) measure(ctx context.Context, step int32) (baseline *v1alpha1.Basel
 	return baseline, r.unwanted(baseline, target, m), nil
 }
 
-// bodies reads the authorised body where masks need it, and the desired one where
+// bodies reads the authorized body where masks need it, and the desired one where
 // it differs from that.
 func (r *run) bodies(ctx context.Context, step int32, baseline *v1alpha1.Baseline) error {
 	m, target := r.material(step), r.target(step)
-	m.standard.Authorised = nil
-	authorised := baseline.Spec.Authorised
-	if len(m.standard.Masks) == 0 || authorised == nil {
+	m.standard.Authorized = nil
+	authorized := baseline.Spec.Authorized
+	if len(m.standard.Masks) == 0 || authorized == nil {
 		return nil
 	}
-	if authorised.Revision == target.Revision && m.standard.Desired != nil {
-		m.standard.Authorised = m.standard.Desired
+	if authorized.Revision == target.Revision && m.standard.Desired != nil {
+		m.standard.Authorized = m.standard.Desired
 		return nil
 	}
-	body, err := r.Bodies.Body(ctx, r.plan.Namespace, authorised.Revision)
+	body, err := r.Bodies.Body(ctx, r.plan.Namespace, authorized.Revision)
 	if err != nil {
-		return fmt.Errorf("reading the authorised body: %w", err)
+		return fmt.Errorf("reading the authorized body: %w", err)
 	}
-	m.standard.Authorised = body
+	m.standard.Authorized = body
 	if target.Action != v1alpha1.ActionRollback {
 		return nil
 	}
@@ -178,7 +178,7 @@ func (r *run) bodies(ctx context.Context, step int32, baseline *v1alpha1.Baselin
 
 // unwanted says why a target is to be left alone although the plan names it.
 func (r *run) unwanted(b *v1alpha1.Baseline, target *v1alpha1.PlanTarget, m *material) string {
-	authorised := b.Spec.Authorised
+	authorized := b.Spec.Authorized
 	if b.Spec.Target != target.BaselineTarget {
 		return "its Baseline is that of another object"
 	}
@@ -193,12 +193,12 @@ func (r *run) unwanted(b *v1alpha1.Baseline, target *v1alpha1.PlanTarget, m *mat
 		return b.Spec.Accept.RequestedBy + " has accepted what is there"
 	case applyWaits(b, m.metadata.Annotations):
 		return "an apply of the live state is not judged yet"
-	case authorised == nil:
-		return "nothing is authorised any more"
+	case authorized == nil:
+		return "nothing is authorized any more"
 	case target.Action == v1alpha1.ActionRollback && r.plan.Spec.Plan.Request == nil && (b.Status.LastReady == nil || b.Status.LastReady.Hash != target.RevisionHash):
-		return "another authorised state was ready since the plan was made"
-	case target.Action != v1alpha1.ActionRollback && authorised.Hash != target.RevisionHash:
-		return "another state was authorised since the plan was made"
+		return "another authorized state was ready since the plan was made"
+	case target.Action != v1alpha1.ActionRollback && authorized.Hash != target.RevisionHash:
+		return "another state was authorized since the plan was made"
 	}
 	return ""
 }

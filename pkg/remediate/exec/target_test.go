@@ -152,25 +152,25 @@ func TestWhatIsReadOfATarget(t *testing.T) {
 		"an apply before another write of content":     {func(w *world) { applied(w, "", "40 manager=ci") }, plain},
 		"an annotation that is too long to be a stamp": {func(w *world) { applied(w, strings.Repeat("4", 1025), "") }, plain},
 		"a guard that is suspended":                    {func(w *world) { w.guards.held = "a guard is suspended" }, unwanted("a guard is suspended")},
-		"a state that is authorised":                   {func(w *world) { w.changeBaseline(func(b *v1alpha1.Baseline) { b.Spec.Authorised = nil }) }, unwanted("nothing is authorised any more")},
-		"a state that is authorised, beside a writer's mask": {func(w *world) {
+		"a state that is authorized":                   {func(w *world) { w.changeBaseline(func(b *v1alpha1.Baseline) { b.Spec.Authorized = nil }) }, unwanted("nothing is authorized any more")},
+		"a state that is authorized, beside a writer's mask": {func(w *world) {
 			w.changeBaseline(func(b *v1alpha1.Baseline) {
-				b.Spec.Authorised, b.Status.Masks = nil, []v1alpha1.Mask{{Path: "/spec/paused"}}
+				b.Spec.Authorized, b.Status.Masks = nil, []v1alpha1.Mask{{Path: "/spec/paused"}}
 			})
-		}, unwanted("nothing is authorised any more")},
-		"another state that is authorised now": {
-			func(w *world) { w.changeBaseline(func(b *v1alpha1.Baseline) { b.Spec.Authorised.Hash = "pl1:other" }) },
-			unwanted("another state was authorised since the plan was made"),
+		}, unwanted("nothing is authorized any more")},
+		"another state that is authorized now": {
+			func(w *world) { w.changeBaseline(func(b *v1alpha1.Baseline) { b.Spec.Authorized.Hash = "pl1:other" }) },
+			unwanted("another state was authorized since the plan was made"),
 		},
 		"a rollback to what was ready last": {
 			rollback(&v1alpha1.ReadyRevision{Hash: "pl1:desired", Revision: "web-2"}),
-			unwanted("another authorised state was ready since the plan was made"),
+			unwanted("another authorized state was ready since the plan was made"),
 		},
 		"a rollback that a person chose": {func(w *world) {
 			rollback(nil)(w)
 			w.plan.Spec.Plan.Request = &v1alpha1.PlanRequest{Name: "ask", UID: "uid-ask"}
 		}, plain},
-		"a rollback without what was ready": {rollback(nil), unwanted("another authorised state was ready since the plan was made")},
+		"a rollback without what was ready": {rollback(nil), unwanted("another authorized state was ready since the plan was made")},
 	}
 	for name, test := range tests {
 		t.Run(name, func(t *testing.T) {
@@ -193,7 +193,7 @@ func TestWhatIsReadOfATarget(t *testing.T) {
 	t.Run("a rollback to the state that the plan names", func(t *testing.T) {
 		w := newWorld(t)
 		rollback(&v1alpha1.ReadyRevision{Hash: w.plan.Spec.Plan.Targets[0].RevisionHash, Revision: "web-4"})(w)
-		w.changeBaseline(func(b *v1alpha1.Baseline) { b.Spec.Authorised.Hash = "pl1:newer" })
+		w.changeBaseline(func(b *v1alpha1.Baseline) { b.Spec.Authorized.Hash = "pl1:newer" })
 		r := w.started(v1alpha1.StepReserved)
 		r.plan.Spec = w.plan.Spec
 		if got := r.read(t.Context(), 0); got.Unwanted != "" {
@@ -254,8 +254,8 @@ func TestOnlyTheBodyThatThePlanNamesIsLoaded(t *testing.T) {
 		body string
 		want protocol.Answer
 	}{
-		"the authorised body":      {authorised, protocol.Yes},
-		"a body that was forged":   {strings.Replace(authorised, "shop:1", "evil:1", 1), protocol.No},
+		"the authorized body":      {authorized, protocol.Yes},
+		"a body that was forged":   {strings.Replace(authorized, "shop:1", "evil:1", 1), protocol.No},
 		"a damaged body":           {"damaged", protocol.No},
 		"a body that is gone":      {"", protocol.No},
 		"a body without an answer": {"lost", protocol.Unknown},
@@ -280,22 +280,22 @@ func TestOnlyTheBodyThatThePlanNamesIsLoaded(t *testing.T) {
 func TestWhatAnExpectedWriterMovedIsNoDriftForTheExecutor(t *testing.T) {
 	tests := map[string]struct {
 		action     v1alpha1.RemediationAction
-		authorised string // the revision that is authorised now
+		authorized string // the revision that is authorized now
 		bodies     map[string]string
 		want       protocol.Answer
 	}{
 		"the plan's own body":                    {v1alpha1.ActionReconcile, "web-4", nil, protocol.Yes},
-		"another body that is authorised":        {v1alpha1.ActionReconcile, "web-5", map[string]string{"web-5": authorised}, protocol.Yes},
-		"a rollback, with both bodies":           {v1alpha1.ActionRollback, "web-5", map[string]string{"web-5": strings.Replace(authorised, `"replicas":3`, `"replicas":5`, 1)}, protocol.Yes},
-		"an authorised body that cannot be read": {v1alpha1.ActionReconcile, "web-5", map[string]string{"web-5": "lost"}, protocol.Unknown},
-		"a rollback whose body cannot be read":   {v1alpha1.ActionRollback, "web-5", map[string]string{"web-5": authorised, "web-4": "lost"}, protocol.Unknown},
+		"another body that is authorized":        {v1alpha1.ActionReconcile, "web-5", map[string]string{"web-5": authorized}, protocol.Yes},
+		"a rollback, with both bodies":           {v1alpha1.ActionRollback, "web-5", map[string]string{"web-5": strings.Replace(authorized, `"replicas":3`, `"replicas":5`, 1)}, protocol.Yes},
+		"an authorized body that cannot be read": {v1alpha1.ActionReconcile, "web-5", map[string]string{"web-5": "lost"}, protocol.Unknown},
+		"a rollback whose body cannot be read":   {v1alpha1.ActionRollback, "web-5", map[string]string{"web-5": authorized, "web-4": "lost"}, protocol.Unknown},
 	}
 	for name, test := range tests {
 		t.Run(name, func(t *testing.T) {
 			w := newWorld(t)
 			w.plan.Spec.Plan.Targets[0].Action = test.action
 			w.changeBaseline(func(b *v1alpha1.Baseline) {
-				b.Spec.Authorised.Revision = test.authorised
+				b.Spec.Authorized.Revision = test.authorized
 				b.Status.Masks = []v1alpha1.Mask{{Path: "/spec/replicas"}}
 			})
 			maps.Copy(w.bodies, test.bodies)

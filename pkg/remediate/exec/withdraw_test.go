@@ -67,7 +67,7 @@ func (w *world) decisions() (all []string, problems []evidence.Problem) {
 // D14 of the review of remediation: the record of a decision comes before its status. If
 // another writer wrote the plan in between, the record told of what never was.
 func TestARecordOfADecisionThatWasNeverStoredIsWithdrawn(t *testing.T) {
-	cancelled := []string{"1 PlanCreated Created", "3 PlanFinished Succeeded", "4 PlanCancelled Cancelled", "5 DecisionWithdrawn 3"}
+	canceled := []string{"1 PlanCreated Created", "3 PlanFinished Succeeded", "4 PlanCanceled Canceled", "5 DecisionWithdrawn 3"}
 	for name, test := range map[string]struct {
 		spoil func(w *world)
 		then  func(w *world)
@@ -75,11 +75,11 @@ func TestARecordOfADecisionThatWasNeverStoredIsWithdrawn(t *testing.T) {
 	}{
 		"nothing comes in between": {func(*world) {}, func(*world) {}, []string{"1 PlanCreated Created", "3 PlanFinished Succeeded"}},
 		"a cancellation comes first": {
-			func(w *world) { w.overtaken() }, func(*world) {}, cancelled,
+			func(w *world) { w.overtaken() }, func(*world) {}, canceled,
 		},
 		"a cancellation comes first, and the next executor withdraws": {
 			func(w *world) { w.overtaken(); w.withoutWithdrawals() },
-			func(w *world) { w.records.Fault = nil; w.next() }, cancelled,
+			func(w *world) { w.records.Fault = nil; w.next() }, canceled,
 		},
 		"the answer to the end is lost": {
 			func(w *world) {
@@ -191,14 +191,14 @@ func TestADecisionAfterTheStoredEndIsWithdrawn(t *testing.T) {
 	}
 	created := decide(w.paused(1, &v1alpha1.RemediationPlanStatus{}), v1alpha1.PlanCreated)
 	running := &v1alpha1.RemediationPlanStatus{Phase: v1alpha1.PlanRunning, Decision: created}
-	cancelled := decide(w.paused(2, running), v1alpha1.PlanCancelled)
+	canceled := decide(w.paused(2, running), v1alpha1.PlanCanceled)
 	decide(w.paused(3, running), v1alpha1.PlanSucceeded) // is not stored
-	ended := w.paused(3, &v1alpha1.RemediationPlanStatus{Phase: v1alpha1.PlanCancelled, Decision: cancelled})
+	ended := w.paused(3, &v1alpha1.RemediationPlanStatus{Phase: v1alpha1.PlanCanceled, Decision: canceled})
 	if err := ended.withdraw(t.Context()); err != nil {
 		t.Fatal(err)
 	}
 	got, problems := w.decisions()
-	want := []string{"1 PlanCreated Created", "2 PlanHalted Cancelled", "3 PlanFinished Succeeded", "4 DecisionWithdrawn 3"}
+	want := []string{"1 PlanCreated Created", "2 PlanHalted Canceled", "3 PlanFinished Succeeded", "4 DecisionWithdrawn 3"}
 	if diff := cmp.Diff(want, got); diff != "" || len(problems) > 0 {
 		t.Errorf("%v; records (-want +got):\n%s", problems, diff)
 	}

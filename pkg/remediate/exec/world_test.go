@@ -43,7 +43,7 @@ var epoch = time.Date(2026, 3, 2, 10, 0, 0, 0, time.UTC)
 var errNetwork = errors.New("connection reset")
 
 const (
-	authorised = `{"spec":{"replicas":3,"selector":{"matchLabels":{"app":"web"}},"template":{"metadata":{"labels":{"app":"web"}},"spec":{"containers":[{"image":"shop:1","name":"app"}]}}}}`
+	authorized = `{"spec":{"replicas":3,"selector":{"matchLabels":{"app":"web"}},"template":{"metadata":{"labels":{"app":"web"}},"spec":{"containers":[{"image":"shop:1","name":"app"}]}}}}`
 	policyUID  = "policy-uid"
 	planUID    = "plan-uid"
 )
@@ -93,7 +93,7 @@ func newWorld(t *testing.T) *world {
 	t.Helper()
 	w := &world{
 		T: t, guards: newGuards(t), kinds: fakeKinds{}, clock: &fakeTime{now: epoch}, deny: map[string]bool{},
-		records: &fakeStore{Memory: &storetest.Memory{}}, bodies: map[string]string{"web-4": authorised},
+		records: &fakeStore{Memory: &storetest.Memory{}}, bodies: map[string]string{"web-4": authorized},
 	}
 	w.targets = newTargets(w)
 	w.policy, w.plan = w.newPolicy(), w.newPlan()
@@ -135,7 +135,7 @@ func (w *world) newPolicy() *v1alpha1.RemediationPolicy {
 			Environment: "production", Mode: v1alpha1.PolicyModeActive, RequestedBy: "platform", RequestedByGroups: []string{"sre"},
 			Action: v1alpha1.ActionReconcile,
 			Safety: v1alpha1.RemediationSafety{MaxConcurrent: 2, MaxPerHour: 10, MaxPerDay: 20},
-			Health: v1alpha1.RemediationHealth{Stabilisation: &metav1.Duration{}, Timeout: &metav1.Duration{Duration: time.Minute}},
+			Health: v1alpha1.RemediationHealth{Stabilization: &metav1.Duration{}, Timeout: &metav1.Duration{Duration: time.Minute}},
 		},
 	}
 }
@@ -150,8 +150,8 @@ func (w *world) newPlan() *v1alpha1.RemediationPlan {
 			Targets: []v1alpha1.PlanTarget{{
 				BaselineTarget: v1alpha1.BaselineTarget{APIVersion: "apps/v1", Kind: "Deployment", Name: "web"},
 				Baseline:       "deployments.apps.web", UID: "uid-web", Action: v1alpha1.ActionReconcile,
-				DriftedHash: w.guards.hash(w.T, w.targets.body("web")), DesiredHash: w.guards.hash(w.T, authorised),
-				Revision: "web-4", RevisionHash: w.guards.hash(w.T, authorised), Paths: []string{"/spec/replicas"},
+				DriftedHash: w.guards.hash(w.T, w.targets.body("web")), DesiredHash: w.guards.hash(w.T, authorized),
+				Revision: "web-4", RevisionHash: w.guards.hash(w.T, authorized), Paths: []string{"/spec/replicas"},
 				Severity: v1alpha1.Severity{Level: v1alpha1.SeverityHigh, Score: 65, Urgency: v1alpha1.UrgencyNormal},
 			}},
 			Batches: []v1alpha1.PlanBatch{{Steps: []int32{0}}},
@@ -165,7 +165,7 @@ func (w *world) newBaseline() *v1alpha1.Baseline {
 		ObjectMeta: metav1.ObjectMeta{Namespace: "shop", Name: target.Baseline},
 		Spec: v1alpha1.BaselineSpec{
 			Target:     target.BaselineTarget,
-			Authorised: &v1alpha1.AuthorisedState{UID: "uid-web", Hash: target.RevisionHash, Revision: "web-4"},
+			Authorized: &v1alpha1.AuthorizedState{UID: "uid-web", Hash: target.RevisionHash, Revision: "web-4"},
 		},
 		Status: v1alpha1.BaselineStatus{Observed: v1alpha1.ObservedState{Hash: target.DriftedHash}},
 	}

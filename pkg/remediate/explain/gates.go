@@ -96,9 +96,9 @@ func needs(r planner.Reason) Needs {
 		planner.ReasonAccepted:
 		return NeedsEvent
 	case planner.ReasonUnmanaged, planner.ReasonSuspended, planner.ReasonTerminating, planner.ReasonForbiddenKind,
-		planner.ReasonUnknown, planner.ReasonNothingAuthorised, planner.ReasonMassDrift, planner.ReasonBelowSeverity,
+		planner.ReasonUnknown, planner.ReasonNothingAuthorized, planner.ReasonMassDrift, planner.ReasonBelowSeverity,
 		planner.ReasonNotEscalated, planner.ReasonNotifyStage, planner.ReasonTooYoung, planner.ReasonTooOld, planner.ReasonAttempts, planner.ReasonBackoff, planner.ReasonDone,
-		planner.ReasonCancelled, planner.ReasonNotAllowed, planner.ReasonUnattributed, planner.ReasonGitOps, planner.ReasonActiveWriter,
+		planner.ReasonCanceled, planner.ReasonNotAllowed, planner.ReasonUnattributed, planner.ReasonGitOps, planner.ReasonActiveWriter,
 		planner.ReasonRecreation, planner.ReasonNotApplicable, planner.ReasonNeverReady, planner.ReasonNotGuarded,
 		planner.ReasonNotSelected, planner.ReasonNotDrifted, planner.ReasonChanged, planner.ReasonNoRevision:
 		return NeedsChange

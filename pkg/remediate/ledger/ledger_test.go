@@ -133,7 +133,7 @@ func TestReserve(t *testing.T) {
 		"whichever ended first":                             {rules: func(r *Rules) { r.Policy.PerHour, r.Policy.Concurrent = nil, nil }, story: []act{{0, "reserve", 1}, {0, "reserve", 2}, {2, "succeed", 1}, {4, "succeed", 2}}, minute: 5, as: request(9, "p", "t9"), closed: GateCooldown, until: minute(9)},
 		"the hour is over when the first to end is so":      {story: []act{{0, "reserve", 1}, {0, "reserve", 2}, {3, "succeed", 2}, {9, "reserve", 3}, {11, "succeed", 3}, {20, "succeed", 1}}, minute: 30, as: request(9, "p", "t9"), closed: GateHour, until: minute(63)},
 		"an outcome that nobody knows counts as a failure":  {story: []act{{0, "reserve", 1}, {1, "end oddly", 1}, {6, "reserve", 2}, {7, "end oddly", 2}}, minute: 20, as: request(9, "p", "t9"), closed: GateBreaker, until: minute(37)},
-		// D17 of the review of remediation: a person who cancelled healthy plans opened the breaker for everybody.
+		// D17 of the review of remediation: a person who canceled healthy plans opened the breaker for everybody.
 		"what a cancellation ended opens no breaker":       {rules: noHourlyLimit, story: []act{{0, "reserve", 1}, {1, "stop", 1}, {6, "reserve", 2}, {7, "stop", 2}}, minute: 20, as: request(9, "p", "t9")},
 		"and is no success between two failures":           {rules: noHourlyLimit, story: []act{{0, "reserve", 1}, {1, "fail", 1}, {6, "reserve", 2}, {7, "stop", 2}, {12, "reserve", 3}, {13, "fail", 3}}, minute: 18, as: request(9, "p", "t9"), closed: GateBreaker, until: minute(43)},
 		"and counts as a write of the hour":                {rules: func(r *Rules) { r.Policy.PerHour = new(int32(1)) }, story: []act{{0, "reserve", 1}, {1, "stop", 1}}, minute: 10, as: request(9, "p", "t9"), closed: GateHour, until: minute(61)},

@@ -130,7 +130,7 @@ const (
 )
 
 // ID is the same for the same happening, whoever tells it and however often, so
-// that retries and restarts can be recognised: receivers get it as webhook-id,
+// that retries and restarts can be recognized: receivers get it as webhook-id,
 // as the id of the CloudEvent, and in the Message-ID. It is "evt_" and 32
 // hexadecimal digits: 128 bits of the SHA-256 of the plan's uid, the type and the
 // transition, each preceded by its length so that no two triples collide by

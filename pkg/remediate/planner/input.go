@@ -33,7 +33,7 @@ type Recreation struct {
 type Drift struct {
 	Namespace, Baseline string
 	Target              v1alpha1.BaselineTarget
-	// UID of the object; of one that is gone, the one that was authorised.
+	// UID of the object; of one that is gone, the one that was authorized.
 	UID string
 	// DriftedHash is its guarded hash now.
 	DriftedHash string
@@ -41,14 +41,14 @@ type Drift struct {
 	Findings    []v1alpha1.Finding
 	Severity    v1alpha1.Severity
 	FirstSeen   time.Time
-	// Authorised is what it should be; nil when nothing is authorised.
-	Authorised *Repair
-	// Ready is the newest authorised state that was ready; nil when none is known.
+	// Authorized is what it should be; nil when nothing is authorized.
+	Authorized *Repair
+	// Ready is the newest authorized state that was ready; nil when none is known.
 	Ready *Repair
-	// To is the authorised state that a request chose for a rollback; nil when it chose
+	// To is the authorized state that a request chose for a rollback; nil when it chose
 	// none, or the state is not known.
 	To *Repair
-	// Scaled is what it is now with the authorised number of replicas; nil when
+	// Scaled is what it is now with the authorized number of replicas; nil when
 	// that did not change.
 	Scaled *Repair
 	// Component of the object in its Environment.
@@ -93,9 +93,9 @@ type Drift struct {
 	// RetryAt is before when no further plan for the object is made, after plans that
 	// ended without success; zero when there were none.
 	RetryAt time.Time
-	// CancelledBy is who cancelled a plan of this policy for this very drift; empty
+	// CanceledBy is who canceled a plan of this policy for this very drift; empty
 	// when nobody did.
-	CancelledBy string
+	CanceledBy string
 	// ChosenBy is the user whose request put the object into its present state by a
 	// rollback to a chosen revision; empty when no request did.
 	ChosenBy string

@@ -46,7 +46,7 @@ func drift(name string) Drift {
 		}},
 		Severity:   v1alpha1.Severity{Level: v1alpha1.SeverityHigh, Score: 65, First: v1alpha1.SeverityHigh, Urgency: v1alpha1.UrgencyNormal},
 		FirstSeen:  epoch.Add(-20 * time.Minute),
-		Authorised: &Repair{Revision: name + "-4", RevisionHash: "pl1:good-" + name, DesiredHash: "pl1:good-" + name},
+		Authorized: &Repair{Revision: name + "-4", RevisionHash: "pl1:good-" + name, DesiredHash: "pl1:good-" + name},
 		Component:  name, Managed: true, Attributed: true,
 	}
 }
@@ -75,7 +75,7 @@ func TestWhatIsLeftAlone(t *testing.T) {
 		"what is being deleted":                         {drift: func(d *Drift) { d.Terminating = true }, want: ReasonTerminating},
 		"what could not be read":                        {drift: func(d *Drift) { d.State = v1alpha1.StateUnknown }, want: ReasonUnknown},
 		"a state that nobody knows":                     {drift: func(d *Drift) { d.State = "Odd" }, want: ReasonUnknown},
-		"what was never authorised":                     {drift: func(d *Drift) { d.Authorised = nil }, want: ReasonNothingAuthorised},
+		"what was never authorized":                     {drift: func(d *Drift) { d.Authorized = nil }, want: ReasonNothingAuthorized},
 		"what writers fight over":                       {drift: func(d *Drift) { d.Contended = true }, want: ReasonContended},
 		"what drifts with too many others":              {drift: func(d *Drift) { d.Frozen = "ClusterSpecGuard/shop" }, want: ReasonMassDrift},
 		"what a plan holds":                             {drift: func(d *Drift) { d.Claim = "other" }, want: ReasonUnderWay},
@@ -116,7 +116,7 @@ func TestWhatIsLeftAlone(t *testing.T) {
 		"what waits for a person waits for no schedule": {opens: 24 * time.Hour, policy: func(p *v1alpha1.RemediationPolicySpec) { p.Trigger = v1alpha1.TriggerManual }},
 		"what is from the future is young":              {drift: func(d *Drift) { d.FirstSeen = epoch.Add(time.Hour) }, want: ReasonTooYoung, until: epoch.Add(75 * time.Minute)},
 		"what a plan has done already":                  {drift: func(d *Drift) { d.DoneBy = "earlier" }, want: ReasonDone},
-		"what a person would not have put back":         {drift: func(d *Drift) { d.CancelledBy = "bob" }, want: ReasonCancelled},
+		"what a person would not have put back":         {drift: func(d *Drift) { d.CanceledBy = "bob" }, want: ReasonCanceled},
 		"what three plans did not put back":             {drift: func(d *Drift) { d.Attempts = 3 }, want: ReasonAttempts},
 		"what two did not is tried again":               {drift: func(d *Drift) { d.Attempts = 2 }},
 		"what nobody knows the writer of":               {drift: func(d *Drift) { d.Attributed = false }, want: ReasonUnattributed},

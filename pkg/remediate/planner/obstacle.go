@@ -104,8 +104,8 @@ func state(_ *Input, d *Drift) Obstacle {
 		return obstacle(ReasonForbiddenKind, "Plumbline never writes a %s", d.Target.Kind)
 	case d.State != v1alpha1.StateDrifted && d.State != v1alpha1.StateMissing:
 		return obstacle(ReasonUnknown, "its state is %s", d.State)
-	case d.Authorised == nil:
-		return obstacle(ReasonNothingAuthorised, "nothing is authorised; accept it, or delete it")
+	case d.Authorized == nil:
+		return obstacle(ReasonNothingAuthorized, "nothing is authorized; accept it, or delete it")
 	}
 	return Obstacle{}
 }
@@ -201,8 +201,8 @@ func undecided(d *Drift) Obstacle {
 	switch {
 	case d.ChosenBy != "":
 		return obstacle(ReasonDone, "%s asked for this state", d.ChosenBy)
-	case d.CancelledBy != "":
-		return obstacle(ReasonCancelled, "%s cancelled a plan of this policy for this drift", d.CancelledBy)
+	case d.CanceledBy != "":
+		return obstacle(ReasonCanceled, "%s canceled a plan of this policy for this drift", d.CanceledBy)
 	case d.Attempts >= MaxAttempts:
 		o := obstacle(ReasonAttempts, "%d plans did not put it back: a person has to decide", d.Attempts)
 		if d.LastFailure != "" {
@@ -268,7 +268,7 @@ func applicable(in *Input, d *Drift) Obstacle {
 func rollback(d *Drift) Obstacle {
 	switch to := cmp.Or(d.To, d.Ready); {
 	case to == nil:
-		return obstacle(ReasonNeverReady, "no authorised state of it is known to have been ready")
+		return obstacle(ReasonNeverReady, "no authorized state of it is known to have been ready")
 	case to.DesiredHash == d.DriftedHash && d.To != nil:
 		return obstacle(ReasonNotApplicable, "it is as revision %s says", to.Revision)
 	case to.DesiredHash == d.DriftedHash:

@@ -140,9 +140,9 @@ func repair(in *Input, d *Drift) Repair {
 	case v1alpha1.ActionScale:
 		return *d.Scaled
 	case v1alpha1.ActionRestart:
-		return Repair{Revision: d.Authorised.Revision, RevisionHash: d.Authorised.RevisionHash, DesiredHash: d.DriftedHash}
+		return Repair{Revision: d.Authorized.Revision, RevisionHash: d.Authorized.RevisionHash, DesiredHash: d.DriftedHash}
 	case v1alpha1.ActionReconcile, v1alpha1.ActionNotifyOnly, v1alpha1.ActionQuarantine:
-		return *d.Authorised
+		return *d.Authorized
 	}
-	return *d.Authorised
+	return *d.Authorized
 }

@@ -11,11 +11,11 @@ const (
 	ReasonNotGuarded Reason = "NotGuarded"
 	// ReasonNotSelected: a request names what the policy is not about.
 	ReasonNotSelected Reason = "NotSelected"
-	// ReasonNotDrifted: a request names what is as authorised.
+	// ReasonNotDrifted: a request names what is as authorized.
 	ReasonNotDrifted Reason = "NotDrifted"
 	// ReasonChanged: it is no longer what the person saw who asked.
 	ReasonChanged Reason = "Changed"
-	// ReasonNoRevision: a request names a state that was never authorised, or is not kept.
+	// ReasonNoRevision: a request names a state that was never authorized, or is not kept.
 	ReasonNoRevision Reason = "NoSuchRevision"
 	// ReasonUnmanaged: a guard says that Plumbline never writes it.
 	ReasonUnmanaged Reason = "Unmanaged"
@@ -27,11 +27,11 @@ const (
 	ReasonForbiddenKind Reason = "KindNeverWritten"
 	// ReasonUnknown: what it is now could not be read.
 	ReasonUnknown Reason = "StateUnknown"
-	// ReasonNothingAuthorised: nobody said what it should be.
-	ReasonNothingAuthorised Reason = "NothingAuthorised"
+	// ReasonNothingAuthorized: nobody said what it should be.
+	ReasonNothingAuthorized Reason = "NothingAuthorized"
 	// ReasonContended: writers fight over it.
 	ReasonContended Reason = "Contended"
-	// ReasonAccepted: a person asked to authorise its present state.
+	// ReasonAccepted: a person asked to authorize its present state.
 	ReasonAccepted Reason = "AcceptPending"
 	// ReasonMassDrift: so much drifts at once that one cause must be assumed.
 	ReasonMassDrift Reason = "MassDrift"
@@ -55,8 +55,8 @@ const (
 	ReasonPlanRate Reason = "TooManyPlans"
 	// ReasonDone: a plan of the policy has succeeded for it.
 	ReasonDone Reason = "AlreadyDone"
-	// ReasonCancelled: a person ended a plan for it.
-	ReasonCancelled Reason = "Cancelled"
+	// ReasonCanceled: a person ended a plan for it.
+	ReasonCanceled Reason = "Canceled"
 	// ReasonNotAllowed: the executor, or the author of the policy, may not write it.
 	ReasonNotAllowed Reason = "NotAllowed"
 	// ReasonUnattributed: nobody knows who did it.
@@ -69,7 +69,7 @@ const (
 	ReasonRecreation Reason = "NotRecreated"
 	// ReasonNotApplicable: the policy's action does nothing about it.
 	ReasonNotApplicable Reason = "ActionNotApplicable"
-	// ReasonNeverReady: no authorised state of it was ever ready.
+	// ReasonNeverReady: no authorized state of it was ever ready.
 	ReasonNeverReady Reason = "NoReadyRevision"
 	// ReasonUnhealthy: too few of the others are healthy to risk it.
 	ReasonUnhealthy Reason = "TooFewHealthy"

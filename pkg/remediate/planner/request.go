@@ -15,7 +15,7 @@ import (
 //
 // The word of a person stands for what the policy waits for: its trigger, the least
 // severity, both bounds of the age, and the schedule. It is also the decision that the
-// policy asks a person for after three plans in vain, or after a plan was cancelled. All
+// policy asks a person for after three plans in vain, or after a plan was canceled. All
 // other obstacles and limits hold.
 type Request struct {
 	Namespace, Name, UID string

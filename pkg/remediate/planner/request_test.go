@@ -48,7 +48,7 @@ func TestWhatAPersonAsksForIsPutBack(t *testing.T) {
 		"a drift outside the schedule":            {shut: true},
 		"a drift of a policy that waits for hand": {policy: func(p *v1alpha1.RemediationPolicySpec) { p.Trigger = v1alpha1.TriggerManual }},
 		"a drift that three plans left":           {drift: func(d *Drift) { d.Attempts = MaxAttempts }},
-		"a drift whose plan was cancelled":        {drift: func(d *Drift) { d.CancelledBy = "alice" }},
+		"a drift whose plan was canceled":         {drift: func(d *Drift) { d.CanceledBy = "alice" }},
 		"a state that a person asked for before":  {drift: func(d *Drift) { d.ChosenBy = "alice" }},
 		"a rollback to the last ready state":      {policy: rollsBack, drift: func(d *Drift) { d.Ready = ready }, hash: "pl1:three"},
 		"a rollback to a chosen state": {
@@ -63,7 +63,7 @@ func TestWhatAPersonAsksForIsPutBack(t *testing.T) {
 		"what is being deleted":                {drift: func(d *Drift) { d.Terminating = true }, want: ReasonTerminating},
 		"what is of a kind that is not put":    {drift: func(d *Drift) { d.Forbidden = true }, want: ReasonForbiddenKind},
 		"what could not be read":               {drift: func(d *Drift) { d.State = v1alpha1.StateUnknown }, want: ReasonUnknown},
-		"what was never authorized":            {drift: func(d *Drift) { d.Authorised = nil }, want: ReasonNothingAuthorised},
+		"what was never authorized":            {drift: func(d *Drift) { d.Authorized = nil }, want: ReasonNothingAuthorized},
 		"what somebody has accepted":           {drift: func(d *Drift) { d.AcceptedBy = "alice" }, want: ReasonAccepted},
 		"what writers fight over":              {drift: func(d *Drift) { d.Contended = true }, want: ReasonContended},
 		"what is part of a mass drift":         {drift: func(d *Drift) { d.Frozen = "SpecGuard/x" }, want: ReasonMassDrift},

@@ -19,9 +19,9 @@ func TestEachActionHasItsOwnState(t *testing.T) {
 		state  v1alpha1.DriftState
 		want   v1alpha1.PlanTarget
 	}{
-		"Reconcile leads to the authorised state":            {v1alpha1.ActionReconcile, v1alpha1.StateDrifted, v1alpha1.PlanTarget{Action: v1alpha1.ActionReconcile, UID: "uid-web", Revision: "web-4", RevisionHash: "pl1:good-web", DesiredHash: "pl1:good-web"}},
+		"Reconcile leads to the authorized state":            {v1alpha1.ActionReconcile, v1alpha1.StateDrifted, v1alpha1.PlanTarget{Action: v1alpha1.ActionReconcile, UID: "uid-web", Revision: "web-4", RevisionHash: "pl1:good-web", DesiredHash: "pl1:good-web"}},
 		"Rollback leads to the newest ready state":           {v1alpha1.ActionRollback, v1alpha1.StateDrifted, v1alpha1.PlanTarget{Action: v1alpha1.ActionRollback, UID: "uid-web", Revision: "web-2", RevisionHash: "pl1:two", DesiredHash: "pl1:two"}},
-		"Scale leads to the authorised number of replicas":   {v1alpha1.ActionScale, v1alpha1.StateDrifted, v1alpha1.PlanTarget{Action: v1alpha1.ActionScale, UID: "uid-web", Revision: "web-4", RevisionHash: "pl1:good-web", DesiredHash: "pl1:scaled"}},
+		"Scale leads to the authorized number of replicas":   {v1alpha1.ActionScale, v1alpha1.StateDrifted, v1alpha1.PlanTarget{Action: v1alpha1.ActionScale, UID: "uid-web", Revision: "web-4", RevisionHash: "pl1:good-web", DesiredHash: "pl1:scaled"}},
 		"Restart leaves the drift as it is":                  {v1alpha1.ActionRestart, v1alpha1.StateDrifted, v1alpha1.PlanTarget{Action: v1alpha1.ActionRestart, UID: "uid-web", Revision: "web-4", RevisionHash: "pl1:good-web", DesiredHash: "pl1:drifted-web"}},
 		"Reconcile makes an object that is gone again":       {v1alpha1.ActionReconcile, v1alpha1.StateMissing, v1alpha1.PlanTarget{Action: v1alpha1.ActionReconcile, Revision: "web-4", RevisionHash: "pl1:good-web", DesiredHash: "pl1:good-web"}},
 		"Rollback makes its newest ready state again":        {v1alpha1.ActionRollback, v1alpha1.StateMissing, v1alpha1.PlanTarget{Action: v1alpha1.ActionRollback, Revision: "web-2", RevisionHash: "pl1:two", DesiredHash: "pl1:two"}},
@@ -190,7 +190,7 @@ func TestChecksAskEveryQuestionAlsoAfterTheFirstObstacle(t *testing.T) {
 }
 
 func TestWhichObstaclesAPersonIsToldOf(t *testing.T) {
-	escalates := map[Reason]bool{ReasonTooOld: true, ReasonAttempts: true, ReasonTooYoung: false, ReasonCancelled: false, ReasonMassDrift: false, "": false}
+	escalates := map[Reason]bool{ReasonTooOld: true, ReasonAttempts: true, ReasonTooYoung: false, ReasonCanceled: false, ReasonMassDrift: false, "": false}
 	for reason, want := range escalates {
 		if got := reason.Escalates(); got != want {
 			t.Errorf("%q escalates: %t, want %t", reason, got, want)

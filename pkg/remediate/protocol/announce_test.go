@@ -69,7 +69,7 @@ func TestTheStatusThatEndsAPlanSaysThatTheEndIsNotAnnounced(t *testing.T) {
 		want  string
 	}{
 		"all steps have ended":     {over(v1alpha1.PlanRunning, ""), "store Succeeded Announced=False, epoch 1 of a"},
-		"a person ended it":        {over(v1alpha1.PlanSealing, v1alpha1.PlanCancelled), "store Cancelled Announced=False, epoch 1 of a"},
+		"a person ended it":        {over(v1alpha1.PlanSealing, v1alpha1.PlanCanceled), "store Canceled Announced=False, epoch 1 of a"},
 		"it cannot be carried out": {malformed, "store Failed Announced=False, epoch 1 of a"},
 	}
 	for name, test := range tests {

@@ -86,14 +86,14 @@ func (t *Target) because() string {
 }
 
 func (s *State) healthy(step *v1alpha1.PlanStep) Effect {
-	if step.HealthySince == nil && s.Health.Stabilisation > 0 {
+	if step.HealthySince == nil && s.Health.Stabilization > 0 {
 		return s.change(step, func(n *v1alpha1.PlanStep, at *metav1.Time) {
 			n.HealthySince = at
 			note(n, "as it should be, and ready", at)
 		})
 	}
 	if step.HealthySince != nil {
-		if until := step.HealthySince.Add(s.Health.Stabilisation); until.After(s.Now) {
+		if until := step.HealthySince.Add(s.Health.Stabilization); until.After(s.Now) {
 			return Wait{Until: until, Why: "it has to stay healthy for a while"}
 		}
 	}

@@ -25,7 +25,7 @@ func TestAnIntentNamesTheArtifactsOfItsOwnDryRun(t *testing.T) {
 			}
 			target := Target{Read: Yes, UID: "uid-0", ResourceVersion: "10", Generation: 1, Hash: driftedHash}
 			s.Facts.Steps = map[int32]StepFacts{0: {
-				Authorised: Yes, Claimed: Yes, Place: &Place{Granted: Yes}, Target: &target, Revision: Yes,
+				Authorized: Yes, Claimed: Yes, Place: &Place{Granted: Yes}, Target: &target, Revision: Yes,
 				Tried: &Write{Result: Stored, Hash: desiredHash, Artifacts: want},
 			}}
 			if diff := cmp.Diff(want, stored(t, Next(s)).Intent.Artifacts); diff != "" {
@@ -42,7 +42,7 @@ func TestAWaitForADryRunSaysWhyThereIsNoAnswer(t *testing.T) {
 			s.Plan.Status.Epoch = 3
 			target := Target{Read: Yes, UID: "uid-0", ResourceVersion: "10", Generation: 1, Hash: driftedHash}
 			s.Facts.Steps = map[int32]StepFacts{0: {
-				Authorised: Yes, Claimed: Yes, Place: &Place{Granted: Yes}, Target: &target, Revision: Yes,
+				Authorized: Yes, Claimed: Yes, Place: &Place{Granted: Yes}, Target: &target, Revision: Yes,
 				Tried: &Write{Result: Lost, Message: "evidence cannot be written: Full"},
 			}}
 			w, ok := Next(s).(Wait)

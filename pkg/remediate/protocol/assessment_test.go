@@ -37,7 +37,7 @@ func TestAChangeThatTheAssessorHasNotSeenMovesNoTarget(t *testing.T) {
 			s.Health.Timeout = 10 * time.Minute
 			s.Plan.Status.Steps[0].StartedAt = at(0)
 			target := Target{Read: Yes, UID: "uid-0", ResourceVersion: "12", Generation: 3, Hash: "pl1:other", Ready: Yes, Unassessed: !test.assessed}
-			s.Facts.Steps = map[int32]StepFacts{0: {Authorised: Yes, Target: &target}}
+			s.Facts.Steps = map[int32]StepFacts{0: {Authorized: Yes, Target: &target}}
 			if got := text(Next(s)); got != test.want {
 				t.Errorf("next is %q, want %q", got, test.want)
 			}
@@ -47,7 +47,7 @@ func TestAChangeThatTheAssessorHasNotSeenMovesNoTarget(t *testing.T) {
 
 func TestAStepWithoutTheTimeOfItsGrantWaitsForNoAssessor(t *testing.T) {
 	s := running(v1alpha1.StepReserved)
-	s.Facts.Steps = map[int32]StepFacts{0: {Authorised: Yes, Target: &Target{Read: Yes, UID: "uid-0", Hash: "pl1:other", Unassessed: true}}}
+	s.Facts.Steps = map[int32]StepFacts{0: {Authorized: Yes, Target: &Target{Read: Yes, UID: "uid-0", Hash: "pl1:other", Unassessed: true}}}
 	if got, want := text(Next(s)), "store Running, step Skipped TargetMoved"; got != want {
 		t.Errorf("next is %q, want %q", got, want)
 	}

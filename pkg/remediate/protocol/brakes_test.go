@@ -17,7 +17,7 @@ func TestBrakesAreReadAgainBetweenAPlaceInTheLedgersAndTheWrite(t *testing.T) {
 		want  string
 	}{
 		"no brake, and the step writes": {func(*world) {}, "plan Succeeded, step Verified , 1 writes"},
-		"halted, the plan is cancelled": {func(w *world) { w.halted = "its policy is halted" }, "plan Cancelled, step Skipped Stopped, 0 writes"},
+		"halted, the plan is canceled":  {func(w *world) { w.halted = "its policy is halted" }, "plan Canceled, step Skipped Stopped, 0 writes"},
 		"closed, the plan waits":        {func(w *world) { w.closed = "the window is closed" }, "plan Running, step Planned , 0 writes"},
 		"unreadable, the plan waits":    {func(w *world) { w.unread = true }, "plan Running, step Reserved , 0 writes"},
 		"superseded, the step ends":     {func(w *world) { w.superseded = "its policy has changed" }, "plan Superseded, step Skipped PolicyChanged, 0 writes"},

@@ -23,12 +23,12 @@ func TestAStepWaitsWhileAPodDisruptionBudgetAllowsNoDisruption(t *testing.T) {
 		target *Target
 		want   string
 	}{
-		"no budget is exhausted":                {false, "", v1alpha1.StepPlanned, nil, "protocol.Authorise {0}"},
+		"no budget is exhausted":                {false, "", v1alpha1.StepPlanned, nil, "protocol.Authorize {0}"},
 		"a budget is, so the target is read":    {true, "", v1alpha1.StepPlanned, nil, "protocol.ReadTarget {0}"},
-		"the target is not protected":           {true, "", v1alpha1.StepPlanned, of(""), "protocol.Authorise {0}"},
+		"the target is not protected":           {true, "", v1alpha1.StepPlanned, of(""), "protocol.Authorize {0}"},
 		"the target is":                         {true, "", v1alpha1.StepPlanned, of(message), "waits: " + message},
 		"a step that has a place gives it back": {true, "", v1alpha1.StepReserved, of(message), "Planned"},
-		"a person passes":                       {true, v1alpha1.PlanExecute, v1alpha1.StepPlanned, of(message), "protocol.Authorise {0}"},
+		"a person passes":                       {true, v1alpha1.PlanExecute, v1alpha1.StepPlanned, of(message), "protocol.Authorize {0}"},
 		"a step that may have written goes on":  {true, "", v1alpha1.StepIntent, nil, "protocol.ReadTarget {0}"},
 	}
 	for name, test := range tests {
@@ -54,7 +54,7 @@ func TestAStepWaitsWhileAPodDisruptionBudgetAllowsNoDisruption(t *testing.T) {
 func TestABudgetHoldsAStepBackForATimeOnly(t *testing.T) {
 	const (
 		held   = "waits until "
-		passed = "protocol.Authorise {0}"
+		passed = "protocol.Authorize {0}"
 	)
 	until := func(d time.Duration) string { return held + epoch.Add(d).Format(time.TimeOnly) }
 	tests := map[string]struct {

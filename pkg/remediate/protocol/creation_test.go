@@ -22,13 +22,13 @@ func aboutToMake(t *testing.T) (*world, *executor) {
 }
 
 // D4 of the review of remediation: nothing bounds how long a process sleeps between its
-// decision and its request, and a creation was stored after the plan said Cancelled.
-func TestACreationWhoseProcessSleptIsNotStoredOnceThePlanIsCancelled(t *testing.T) {
+// decision and its request, and a creation was stored after the plan said Canceled.
+func TestACreationWhoseProcessSleptIsNotStoredOnceThePlanIsCanceled(t *testing.T) {
 	w, first := aboutToMake(t)
 	w.ask(v1alpha1.PlanCancel)
 	second := &executor{w: w, holder: "b"}
 	second.finish(t)
-	if w.plan.Status.Phase != v1alpha1.PlanCancelled {
+	if w.plan.Status.Phase != v1alpha1.PlanCanceled {
 		t.Fatalf("the plan is %s", w.plan.Status.Phase)
 	}
 	first.carry(fine)
@@ -114,7 +114,7 @@ func TestWithoutTheTimeOfTheAPIServerNoCreationBeginsOrEnds(t *testing.T) {
 			if i := s.Plan.Status.Steps[0].Intent; i != nil {
 				i.UID, i.ResourceVersion, i.At = "", "", metav1.NewTime(epoch.Add(-outlived))
 			}
-			test.facts.Authorised, test.facts.Revision = Yes, Yes
+			test.facts.Authorized, test.facts.Revision = Yes, Yes
 			s.Facts.Steps, s.TimeUnknown = map[int32]StepFacts{0: test.facts}, test.unknown
 			if got := text(Next(s)); got != test.want {
 				t.Errorf("next is %q, want %q", got, test.want)

@@ -133,11 +133,11 @@ func TestTheAnswersAfterTheEndOfAStepAreStoredWithTheNextStatus(t *testing.T) {
 		"the record comes before any status": {[]v1alpha1.StepState{verified}, map[int32]StepFacts{0: settled}, "protocol.Record {0}"},
 		"so does the target":                 {[]v1alpha1.StepState{verified}, map[int32]StepFacts{0: recorded}, "protocol.ReleaseTarget {0}"},
 		"the end of the plan has them":       {[]v1alpha1.StepState{verified}, map[int32]StepFacts{0: released}, "Succeeded: Verified settled recorded"},
-		"the next step is asked for first":   {[]v1alpha1.StepState{verified, planned}, map[int32]StepFacts{0: released}, "protocol.Authorise {1}"},
+		"the next step is asked for first":   {[]v1alpha1.StepState{verified, planned}, map[int32]StepFacts{0: released}, "protocol.Authorize {1}"},
 		"the grant of the next step has them": {[]v1alpha1.StepState{verified, planned}, map[int32]StepFacts{
-			0: released, 1: {Authorised: Yes, Mirror: &Place{Granted: Yes}, Place: &Place{Granted: Yes}, Claimed: Yes},
+			0: released, 1: {Authorized: Yes, Mirror: &Place{Granted: Yes}, Place: &Place{Granted: Yes}, Claimed: Yes},
 		}, "Running: Verified settled recorded, Reserved"},
-		"a wait stores them first": {[]v1alpha1.StepState{verified, planned}, map[int32]StepFacts{0: released, 1: {Authorised: Unknown}},
+		"a wait stores them first": {[]v1alpha1.StepState{verified, planned}, map[int32]StepFacts{0: released, 1: {Authorized: Unknown}},
 			"Running: Verified settled recorded, Planned"},
 		"records that do not answer hold back no settlement": {[]v1alpha1.StepState{verified}, map[int32]StepFacts{0: {Settled: Yes, Recorded: Unknown}},
 			"Running: Verified settled"},
@@ -284,7 +284,7 @@ func TestWhatWasProvenNotToBeWrittenIsIntendedAgainWithoutItsFence(t *testing.T)
 	s.Plan.Status.Steps[0].Fence = "12"
 	s.Plan.Status.Epoch = 3
 	target := Target{Read: Yes, UID: "uid-0", ResourceVersion: "12", Generation: 1, Hash: driftedHash}
-	s.Facts.Steps = map[int32]StepFacts{0: {Authorised: Yes, Target: &target, Revision: Yes, Tried: &Write{Result: Stored, Hash: desiredHash}}}
+	s.Facts.Steps = map[int32]StepFacts{0: {Authorized: Yes, Target: &target, Revision: Yes, Tried: &Write{Result: Stored, Hash: desiredHash}}}
 	step := stored(t, Next(s))
 	want := &v1alpha1.StepIntentRecord{Epoch: 3, UID: "uid-0", ResourceVersion: "12", Generation: 1, PreHash: driftedHash, At: *at(0)}
 	if diff := cmp.Diff(want, step.Intent); diff != "" || step.Fence != "" || step.Attempts != 1 || step.State != v1alpha1.StepIntent || len(step.Logs) != 1 {
@@ -311,7 +311,7 @@ func TestOnlyAnIntentOfThisRunIsWrittenAtOnce(t *testing.T) {
 		t.Run(name, func(t *testing.T) {
 			s := running(v1alpha1.StepIntent)
 			target := Target{Read: Yes, UID: "uid-0", ResourceVersion: "10", Generation: 1, Hash: driftedHash}
-			facts := StepFacts{Authorised: Yes, Target: &target, Revision: Yes, Tried: &Write{Result: Stored, Hash: desiredHash}}
+			facts := StepFacts{Authorized: Yes, Target: &target, Revision: Yes, Tried: &Write{Result: Stored, Hash: desiredHash}}
 			test.change(s, &s.Plan.Status.Steps[0], &facts)
 			s.Facts.Steps = map[int32]StepFacts{0: facts}
 			if got := text(Next(s)); got != test.want {
@@ -322,12 +322,12 @@ func TestOnlyAnIntentOfThisRunIsWrittenAtOnce(t *testing.T) {
 }
 
 // A change of the target has the executor look again before that.
-func TestATargetIsReadAgainWhenItsStabilisationEnds(t *testing.T) {
+func TestATargetIsReadAgainWhenItsStabilizationEnds(t *testing.T) {
 	tests := map[string]struct {
 		since time.Duration
 		want  time.Duration
 	}{
-		"it has all of the stabilisation before it": {0, 10 * time.Second},
+		"it has all of the stabilization before it": {0, 10 * time.Second},
 		"it has a second of it":                     {-9 * time.Second, time.Second},
 		"it has less than a second":                 {-9500 * time.Millisecond, 500 * time.Millisecond},
 	}
@@ -343,9 +343,9 @@ func TestATargetIsReadAgainWhenItsStabilisationEnds(t *testing.T) {
 			}
 		})
 	}
-	t.Run("without a stabilisation it is verified at once", func(t *testing.T) {
+	t.Run("without a stabilization it is verified at once", func(t *testing.T) {
 		s := running(v1alpha1.StepApplied)
-		s.Health.Stabilisation = 0
+		s.Health.Stabilization = 0
 		target := Target{Read: Yes, UID: "uid-0", ResourceVersion: "11", Generation: 2, Hash: desiredHash, Ready: Yes}
 		s.Facts.Steps = map[int32]StepFacts{0: {Target: &target}}
 		if step := stored(t, Next(s)); step.State != v1alpha1.StepVerified || step.HealthySince != nil {
@@ -370,7 +370,7 @@ func TestARestartIsNotVerifiedOverOtherContent(t *testing.T) {
 	for name, test := range tests {
 		t.Run(name, func(t *testing.T) {
 			s := running(v1alpha1.StepApplied)
-			s.Plan.Status.Phase, s.Plan.Status.EndingAs = test.phase, v1alpha1.PlanCancelled
+			s.Plan.Status.Phase, s.Plan.Status.EndingAs = test.phase, v1alpha1.PlanCanceled
 			s.Plan.Spec.Plan.Targets[0].Action, s.Plan.Spec.Plan.Targets[0].DesiredHash = v1alpha1.ActionRestart, driftedHash
 			s.Plan.Status.Steps[0].HealthySince = at(-time.Hour)
 			target := Target{Read: Yes, UID: "uid-0", ResourceVersion: "11", Generation: 2, Hash: test.hash, RestartedFor: Token(s.Plan, 0), Ready: Yes}

@@ -21,7 +21,7 @@
 //   - Whoever finds an intent and does not know what came of it reads the target.
 //     As it is to be: it was written. As it was, and its generation too: it was
 //     not, and may be. Anything else ends the step without another write.
-//   - Before an end is told (cancelled, paused, halted), every open intent is
+//   - Before an end is told (canceled, paused, halted), every open intent is
 //     fenced: a write of a label moves the resourceVersion, so that a request
 //     that is still under way is refused.
 //

@@ -25,8 +25,8 @@ type (
 	Look struct{ Idle bool }
 	// AskStore asks whether a record could be written now.
 	AskStore struct{}
-	// Authorise asks whether the requester may write the target.
-	Authorise struct{ Step int32 }
+	// Authorize asks whether the requester may write the target.
+	Authorize struct{ Step int32 }
 	// ClaimTarget takes the target for this plan. A claim of a plan that has ended,
 	// or is gone, holds nothing: an executor that slept may have left it.
 	ClaimTarget struct{ Step int32 }
@@ -78,7 +78,7 @@ type Forget struct {
 func (WriteStatus) effect()   {}
 func (Look) effect()          {}
 func (AskStore) effect()      {}
-func (Authorise) effect()     {}
+func (Authorize) effect()     {}
 func (ClaimTarget) effect()   {}
 func (AskMirror) effect()     {}
 func (Reserve) effect()       {}

@@ -81,7 +81,7 @@ type Target struct {
 	Ending bool
 	// Contended says that writers fight over it.
 	Contended bool
-	// Unwanted says why what the plan leads to is no longer what was authorised, or
+	// Unwanted says why what the plan leads to is no longer what was authorized, or
 	// is not to be written at all; empty when it is.
 	Unwanted string
 	// Mild says why the policy does not put the drift back by itself any more, by the severity
@@ -142,8 +142,8 @@ type Place struct {
 
 // StepFacts are what was learned about one step since the plan was read.
 type StepFacts struct {
-	Authorised Answer
-	// Denied says who may not, when Authorised is No.
+	Authorized Answer
+	// Denied says who may not, when Authorized is No.
 	Denied string
 	// Claimed: Yes, Unknown, or No when another plan holds the target.
 	Claimed   Answer
@@ -204,7 +204,7 @@ func (f Facts) Without(what Forget) Facts {
 	}
 	for _, step := range what.Steps {
 		if of, ok := next.Steps[step]; ok {
-			next.Steps[step] = StepFacts{Authorised: of.Authorised, Denied: of.Denied}
+			next.Steps[step] = StepFacts{Authorized: of.Authorized, Denied: of.Denied}
 		}
 	}
 	return next
@@ -238,5 +238,5 @@ type State struct {
 
 // Health says when a target that was written counts as healthy.
 type Health struct {
-	Stabilisation, Timeout time.Duration
+	Stabilization, Timeout time.Duration
 }

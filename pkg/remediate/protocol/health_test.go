@@ -43,7 +43,7 @@ func observe(t *testing.T, e *executor, health func(second int) Target) int {
 	return 0
 }
 
-// The step of a plan counts as Verified only after health.stabilisation, whatever
+// The step of a plan counts as Verified only after health.stabilization, whatever
 // the target does in between; and not after health.timeout.
 func TestAStepIsVerifiedWhenItsTargetWasHealthyForLongEnough(t *testing.T) {
 	healthy, ill := Target{Read: Yes, Ready: Yes}, Target{Read: Yes, Ready: No}
@@ -65,15 +65,15 @@ func TestAStepIsVerifiedWhenItsTargetWasHealthyForLongEnough(t *testing.T) {
 		}
 	}
 	tests := map[string]struct {
-		stabilisation time.Duration
+		stabilization time.Duration
 		health        func(second int) Target
 		want          string
 	}{
-		"healthy at once, it is verified after the stabilisation":                  {10 * time.Second, only(0, 0, healthy, healthy), "Verified  in second 10"},
-		"a longer stabilisation takes longer":                                      {45 * time.Second, only(0, 0, healthy, healthy), "Verified  in second 45"},
-		"without a stabilisation it is verified when it is healthy":                {0, from(7, ill, healthy), "Verified  in second 7"},
-		"the stabilisation begins when it is healthy":                              {10 * time.Second, from(7, ill, healthy), "Verified  in second 17"},
-		"the stabilisation begins anew when it was ill in between":                 {10 * time.Second, only(5, 6, ill, healthy), "Verified  in second 17"},
+		"healthy at once, it is verified after the stabilization":                  {10 * time.Second, only(0, 0, healthy, healthy), "Verified  in second 10"},
+		"a longer stabilization takes longer":                                      {45 * time.Second, only(0, 0, healthy, healthy), "Verified  in second 45"},
+		"without a stabilization it is verified when it is healthy":                {0, from(7, ill, healthy), "Verified  in second 7"},
+		"the stabilization begins when it is healthy":                              {10 * time.Second, from(7, ill, healthy), "Verified  in second 17"},
+		"the stabilization begins anew when it was ill in between":                 {10 * time.Second, only(5, 6, ill, healthy), "Verified  in second 17"},
 		"it begins anew when it was ill in the last second of it":                  {10 * time.Second, only(9, 9, ill, healthy), "Verified  in second 20"},
 		"a moment in which it cannot be read neither ends nor restarts it":         {10 * time.Second, only(5, 6, unread, healthy), "Verified  in second 10"},
 		"nor a moment in which its health is unclear":                              {10 * time.Second, only(5, 6, unclear, healthy), "Verified  in second 10"},
@@ -84,12 +84,12 @@ func TestAStepIsVerifiedWhenItsTargetWasHealthyForLongEnough(t *testing.T) {
 		"never readable, it fails at the time-out":                                 {10 * time.Second, only(0, 0, unread, unread), "Failed Unhealthy in second 120"},
 		"of unclear health for ever, it fails at the time-out":                     {10 * time.Second, only(0, 0, unclear, unclear), "Failed Unhealthy in second 120"},
 		"ill again and again, it fails at the time-out":                            {10 * time.Second, func(s int) Target { return only(0, 4, ill, healthy)(s % 10) }, "Failed Unhealthy in second 120"},
-		"healthy in the second of the time-out, it is given its stabilisation too": {10 * time.Second, from(120, ill, healthy), "Verified  in second 130"},
+		"healthy in the second of the time-out, it is given its stabilization too": {10 * time.Second, from(120, ill, healthy), "Verified  in second 130"},
 	}
 	for name, test := range tests {
 		t.Run(name, func(t *testing.T) {
 			w := newWorld(v1alpha1.ActionReconcile, [][]int32{{0}}, false)
-			w.health = &Health{Stabilisation: test.stabilisation, Timeout: 2 * time.Minute}
+			w.health = &Health{Stabilization: test.stabilization, Timeout: 2 * time.Minute}
 			e := &executor{w: w, holder: "a"}
 			second := observe(t, e, test.health)
 			step := &w.plan.Status.Steps[0]

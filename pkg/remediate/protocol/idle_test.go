@@ -49,7 +49,7 @@ func TestAPlanLooksAtCachesWhileItOnlyWaits(t *testing.T) {
 // A cache may be behind. A step that begins, or writes, needs a live look.
 func TestNoStepBeginsAndNoneWritesByWhatACacheSays(t *testing.T) {
 	tried := StepFacts{
-		Authorised: Yes, Revision: Yes, Tried: &Write{Result: Stored, Hash: desiredHash},
+		Authorized: Yes, Revision: Yes, Tried: &Write{Result: Stored, Hash: desiredHash},
 		Target: &Target{Read: Yes, UID: "uid-0", ResourceVersion: "10", Generation: 1, Hash: driftedHash},
 	}
 	for _, state := range []v1alpha1.StepState{v1alpha1.StepPlanned, v1alpha1.StepReserved, v1alpha1.StepIntent} {

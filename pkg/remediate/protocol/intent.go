@@ -132,7 +132,7 @@ func (s *State) notThere(step *v1alpha1.PlanStep) Effect {
 // that is still under way is bound to the old version: if that is the present
 // one, the API server stores one of the two.
 func (s *State) rearm(step *v1alpha1.PlanStep, f StepFacts) Effect {
-	if e, denied := s.authorised(step, f); denied {
+	if e, denied := s.authorized(step, f); denied {
 		return s.fenceThenSkip(step, f, v1alpha1.ReasonNotAllowed, f.Denied)
 	} else if e != nil {
 		return e
@@ -141,7 +141,7 @@ func (s *State) rearm(step *v1alpha1.PlanStep, f StepFacts) Effect {
 	case NotAsked:
 		return LoadRevision{step.Index}
 	case Unknown:
-		return s.wait(again, "the authorised body could not be read")
+		return s.wait(again, "the authorized body could not be read")
 	case No:
 		return s.fenceThenSkip(step, f, v1alpha1.ReasonRevisionDamaged, s.target(step).Revision+" is not what the plan says")
 	case Yes:

@@ -23,7 +23,7 @@ func TestWhatAnObjectLacksIsSaidFromTheIntentToTheEnd(t *testing.T) {
 		want  told
 	}{
 		"an object that is made": {true, lacks, func(*world) {}, told{lacks, "as it should be, and healthy; " + lacks}},
-		"an object that is made while the plan is cancelled": {
+		"an object that is made while the plan is canceled": {
 			true, lacks, func(w *world) { w.ask(v1alpha1.PlanCancel) }, told{lacks, "as it should be, and healthy when the plan was ended; " + lacks},
 		},
 		"an object that is written": {false, lacks, func(*world) {}, told{"", "as it should be, and healthy"}},

@@ -49,7 +49,7 @@ func (s *State) next() Effect {
 		return s.paused()
 	case v1alpha1.PlanCreated, v1alpha1.PlanScheduled, v1alpha1.PlanDeferred, v1alpha1.PlanRunning:
 		return s.run()
-	case v1alpha1.PlanSucceeded, v1alpha1.PlanPartialSuccess, v1alpha1.PlanFailed, v1alpha1.PlanCancelled, v1alpha1.PlanSuperseded, v1alpha1.PlanSkipped:
+	case v1alpha1.PlanSucceeded, v1alpha1.PlanPartialSuccess, v1alpha1.PlanFailed, v1alpha1.PlanCanceled, v1alpha1.PlanSuperseded, v1alpha1.PlanSkipped:
 	}
 	return Wait{Why: "phase " + string(status.Phase) + " is one that this version does not know"}
 }
@@ -78,7 +78,7 @@ func (s *State) idle() bool {
 // Final says that a phase is the end of a plan.
 func Final(p v1alpha1.PlanPhase) bool {
 	switch p {
-	case v1alpha1.PlanSucceeded, v1alpha1.PlanPartialSuccess, v1alpha1.PlanFailed, v1alpha1.PlanCancelled, v1alpha1.PlanSuperseded, v1alpha1.PlanSkipped:
+	case v1alpha1.PlanSucceeded, v1alpha1.PlanPartialSuccess, v1alpha1.PlanFailed, v1alpha1.PlanCanceled, v1alpha1.PlanSuperseded, v1alpha1.PlanSkipped:
 		return true
 	case v1alpha1.PlanCreated, v1alpha1.PlanScheduled, v1alpha1.PlanDeferred, v1alpha1.PlanRunning, v1alpha1.PlanPaused, v1alpha1.PlanSealing:
 	}

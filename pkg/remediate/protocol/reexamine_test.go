@@ -72,11 +72,11 @@ func TestADriftThatBecameTooOldIsNotPutBack(t *testing.T) {
 		state       v1alpha1.StepState
 		want        string
 	}{
-		"just not too old":                   {oldest, oldest, "", v1alpha1.StepPlanned, "protocol.Authorise {0}"},
+		"just not too old":                   {oldest, oldest, "", v1alpha1.StepPlanned, "protocol.Authorize {0}"},
 		"too old":                            {oldest + time.Second, oldest, "", v1alpha1.StepPlanned, "Skipped AboveMaximumAge"},
 		"too old since its place was taken":  {oldest + time.Second, oldest, "", v1alpha1.StepReserved, "Skipped AboveMaximumAge"},
-		"a person executes the plan":         {oldest + time.Second, oldest, v1alpha1.PlanExecute, v1alpha1.StepPlanned, "protocol.Authorise {0}"},
-		"the policy has no maximum":          {oldest + time.Second, 0, "", v1alpha1.StepPlanned, "protocol.Authorise {0}"},
+		"a person executes the plan":         {oldest + time.Second, oldest, v1alpha1.PlanExecute, v1alpha1.StepPlanned, "protocol.Authorize {0}"},
+		"the policy has no maximum":          {oldest + time.Second, 0, "", v1alpha1.StepPlanned, "protocol.Authorize {0}"},
 		"a step that may have written it is": {oldest + time.Second, oldest, "", v1alpha1.StepIntent, "protocol.ReadTarget {0}"},
 	}
 	for name, test := range tests {
@@ -100,14 +100,14 @@ func TestAStepBeyondTheLimitOfTargetsIsSkipped(t *testing.T) {
 		most   int
 		want   string
 	}{
-		"no limit is known":                {[]v1alpha1.StepState{v1alpha1.StepReserved, v1alpha1.StepPlanned}, 0, "protocol.Authorise {0}"},
-		"there is room for one more":       {[]v1alpha1.StepState{v1alpha1.StepVerified, v1alpha1.StepPlanned}, 2, "protocol.Authorise {1}"},
+		"no limit is known":                {[]v1alpha1.StepState{v1alpha1.StepReserved, v1alpha1.StepPlanned}, 0, "protocol.Authorize {0}"},
+		"there is room for one more":       {[]v1alpha1.StepState{v1alpha1.StepVerified, v1alpha1.StepPlanned}, 2, "protocol.Authorize {1}"},
 		"one was written":                  {[]v1alpha1.StepState{v1alpha1.StepVerified, v1alpha1.StepPlanned}, 1, "Verified, " + beyond},
 		"a later one was written":          {[]v1alpha1.StepState{v1alpha1.StepPlanned, v1alpha1.StepVerified}, 1, beyond + ", Verified"},
-		"one was skipped":                  {[]v1alpha1.StepState{v1alpha1.StepSkipped, v1alpha1.StepPlanned}, 1, "protocol.Authorise {1}"},
-		"one was fenced":                   {[]v1alpha1.StepState{v1alpha1.StepFenced, v1alpha1.StepPlanned}, 1, "protocol.Authorise {1}"},
+		"one was skipped":                  {[]v1alpha1.StepState{v1alpha1.StepSkipped, v1alpha1.StepPlanned}, 1, "protocol.Authorize {1}"},
+		"one was fenced":                   {[]v1alpha1.StepState{v1alpha1.StepFenced, v1alpha1.StepPlanned}, 1, "protocol.Authorize {1}"},
 		"two are granted, and one may be":  {[]v1alpha1.StepState{v1alpha1.StepReserved, v1alpha1.StepReserved}, 1, beyond + ", Reserved"},
-		"the one that is granted goes on":  {[]v1alpha1.StepState{v1alpha1.StepSkipped, v1alpha1.StepReserved}, 1, "protocol.Authorise {1}"},
+		"the one that is granted goes on":  {[]v1alpha1.StepState{v1alpha1.StepSkipped, v1alpha1.StepReserved}, 1, "protocol.Authorize {1}"},
 		"a step that is under way goes on": {[]v1alpha1.StepState{v1alpha1.StepIntent, v1alpha1.StepPlanned}, 1, "protocol.ReadTarget {0}"},
 	}
 	for name, test := range tests {
@@ -151,7 +151,7 @@ func TestADriftThatBecameMilderIsNotPutBack(t *testing.T) {
 			if test.gone {
 				s.Plan.Spec.Plan.Targets[0].UID, target.Read = "", No
 			}
-			s.Facts = s.Facts.Learn(0, func(f *StepFacts) { f.Target, f.Authorised = target, Yes })
+			s.Facts = s.Facts.Learn(0, func(f *StepFacts) { f.Target, f.Authorized = target, Yes })
 			if got := ends(Next(s)); got != test.want {
 				t.Errorf("got %q, want %q", got, test.want)
 			}

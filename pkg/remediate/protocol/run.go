@@ -58,9 +58,9 @@ func (s *State) interrupt() Effect {
 	control, brakes := s.Plan.Spec.Control, s.Facts.Brakes
 	switch {
 	case control.Verb == v1alpha1.PlanCancel:
-		return s.sealing(v1alpha1.PlanCancelled, control.RequestedBy, control.Reason)
+		return s.sealing(v1alpha1.PlanCanceled, control.RequestedBy, control.Reason)
 	case brakes.Known && brakes.Halted != "":
-		return s.sealing(v1alpha1.PlanCancelled, brakes.HaltedBy, brakes.Halted)
+		return s.sealing(v1alpha1.PlanCanceled, brakes.HaltedBy, brakes.Halted)
 	case control.Verb == v1alpha1.PlanPause:
 		return s.sealing(v1alpha1.PlanPaused, control.RequestedBy, control.Reason)
 	case brakes.Known && brakes.Superseded != "" && s.Plan.Status.StartedAt == nil:

@@ -43,7 +43,7 @@ func TestOneFactKeepsAStepFromItsWrite(t *testing.T) {
 // fit are facts that let a step write.
 func fit() StepFacts {
 	return StepFacts{
-		Authorised: Yes, Mirror: &Place{Granted: Yes}, Place: &Place{Granted: Yes}, Claimed: Yes, Revision: Yes,
+		Authorized: Yes, Mirror: &Place{Granted: Yes}, Place: &Place{Granted: Yes}, Claimed: Yes, Revision: Yes,
 		Target: &Target{Read: Yes, UID: "uid-0", ResourceVersion: "10", Generation: 1, Hash: driftedHash},
 		Tried:  &Write{Result: Stored, Hash: desiredHash},
 	}
@@ -62,7 +62,7 @@ func TestAnIntentIsNotRepeatedAgainstAFactThatIsNew(t *testing.T) {
 		"the time of its plan is over":       {func(s *State, _ *StepFacts) { s.Plan.Spec.Plan.Deadline = *at(0) }, "Skipped DeadlineExceeded"},
 		"its write leads elsewhere now":      {func(_ *State, f *StepFacts) { f.Tried.Hash = "pl1:other" }, "Skipped WouldNotConverge"},
 		"its body is damaged":                {func(_ *State, f *StepFacts) { f.Revision = No }, "Skipped RevisionDamaged"},
-		"its requester has no right to it":   {func(_ *State, f *StepFacts) { f.Authorised = No }, "Skipped NotAllowed"},
+		"its requester has no right to it":   {func(_ *State, f *StepFacts) { f.Authorized = No }, "Skipped NotAllowed"},
 		"it was tried as often as it may be": {func(s *State, _ *StepFacts) { s.Plan.Status.Steps[0].Attempts = maxAttempts - 1 }, "Skipped Contended"},
 	}
 	for name, test := range tests {

@@ -14,7 +14,7 @@ func (s *State) seal() Effect {
 	pausing := s.Plan.Status.EndingAs == v1alpha1.PlanPaused
 	if pausing && s.Plan.Spec.Control.Verb == v1alpha1.PlanCancel {
 		control := s.Plan.Spec.Control
-		return s.sealing(v1alpha1.PlanCancelled, control.RequestedBy, control.Reason)
+		return s.sealing(v1alpha1.PlanCanceled, control.RequestedBy, control.Reason)
 	}
 	var waits *Wait
 	for i := range s.Plan.Status.Steps {
@@ -134,9 +134,9 @@ func (s *State) sealApplied(step *v1alpha1.PlanStep) Effect {
 func (s *State) paused() Effect {
 	switch control := s.Plan.Spec.Control; {
 	case control.Verb == v1alpha1.PlanCancel:
-		return s.sealing(v1alpha1.PlanCancelled, control.RequestedBy, control.Reason)
+		return s.sealing(v1alpha1.PlanCanceled, control.RequestedBy, control.Reason)
 	case s.Facts.Brakes.Known && s.Facts.Brakes.Halted != "":
-		return s.sealing(v1alpha1.PlanCancelled, s.Facts.Brakes.HaltedBy, s.Facts.Brakes.Halted)
+		return s.sealing(v1alpha1.PlanCanceled, s.Facts.Brakes.HaltedBy, s.Facts.Brakes.Halted)
 	case control.Verb == v1alpha1.PlanPause:
 		if e := s.tidy(); e != nil {
 			return e

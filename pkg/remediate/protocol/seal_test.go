@@ -53,41 +53,41 @@ func TestPausingResumingAndEndingAPlan(t *testing.T) {
 		want     string
 	}{
 		"a pause is asked for":                      {going, "", v1alpha1.PlanPause, planned, StepFacts{}, none, "store Sealing Paused by alice, step Planned "},
-		"a cancellation is asked for":               {going, "", v1alpha1.PlanCancel, planned, StepFacts{}, none, "store Sealing Cancelled by alice, step Planned "},
-		"a halt is found":                           {going, "", "", planned, StepFacts{}, halted(true), "store Sealing Cancelled by root, step Planned "},
+		"a cancellation is asked for":               {going, "", v1alpha1.PlanCancel, planned, StepFacts{}, none, "store Sealing Canceled by alice, step Planned "},
+		"a halt is found":                           {going, "", "", planned, StepFacts{}, halted(true), "store Sealing Canceled by root, step Planned "},
 		"a step that has not begun needs no fence":  {sealing, paused, v1alpha1.PlanPause, planned, StepFacts{}, none, "store Paused by alice, step Planned "},
 		"a step that has written needs none either": {sealing, paused, v1alpha1.PlanPause, applied, StepFacts{}, none, "store Paused by alice, step Applied "},
 		"a step that is about to write is read":     {sealing, paused, v1alpha1.PlanPause, v1alpha1.StepIntent, StepFacts{}, none, "protocol.ReadTarget {0}"},
 		"and fenced":                                {sealing, paused, v1alpha1.PlanPause, v1alpha1.StepIntent, StepFacts{Target: &before}, none, "protocol.FenceTarget {0}"},
 		"when it is fenced the plan is paused":      {sealing, paused, v1alpha1.PlanPause, v1alpha1.StepIntent, StepFacts{}, fenced, "store Paused by alice, step Intent "},
-		"though it can be cancelled meanwhile":      {sealing, paused, v1alpha1.PlanCancel, v1alpha1.StepIntent, StepFacts{}, none, "store Sealing Cancelled by alice, step Intent "},
+		"though it can be canceled meanwhile":       {sealing, paused, v1alpha1.PlanCancel, v1alpha1.StepIntent, StepFacts{}, none, "store Sealing Canceled by alice, step Intent "},
 		"it stays paused":                           {paused, "", v1alpha1.PlanPause, planned, nothing, none, "wait: it is paused"},
 		"what has ended is told while it is paused": {paused, "", v1alpha1.PlanPause, verified, StepFacts{}, none, "protocol.Settle {0 Succeeded}"},
 		"it goes on when no pause is asked for":     {paused, "", "", planned, StepFacts{}, none, "store Running, step Planned "},
 		"it goes on when it is to execute":          {paused, "", v1alpha1.PlanExecute, planned, StepFacts{}, none, "store Running, step Planned "},
-		"it is cancelled while it is paused":        {paused, "", v1alpha1.PlanCancel, planned, StepFacts{}, none, "store Sealing Cancelled by alice, step Planned "},
-		"it is halted while it is paused":           {paused, "", v1alpha1.PlanPause, planned, StepFacts{}, halted(true), "store Sealing Cancelled by root, step Planned "},
+		"it is canceled while it is paused":         {paused, "", v1alpha1.PlanCancel, planned, StepFacts{}, none, "store Sealing Canceled by alice, step Planned "},
+		"it is halted while it is paused":           {paused, "", v1alpha1.PlanPause, planned, StepFacts{}, halted(true), "store Sealing Canceled by root, step Planned "},
 		"though not by a brake that was not read":   {paused, "", v1alpha1.PlanPause, planned, nothing, halted(false), "wait: it is paused"},
-		"at its end what has not begun is skipped":  {sealing, v1alpha1.PlanCancelled, v1alpha1.PlanCancel, planned, StepFacts{}, none, "store Sealing Cancelled by alice, step Skipped Stopped"},
-		"what was granted is skipped too":           {sealing, v1alpha1.PlanCancelled, v1alpha1.PlanCancel, v1alpha1.StepReserved, StepFacts{}, none, "store Sealing Cancelled by alice, step Skipped Stopped"},
-		"what is fenced is told to be so":           {sealing, v1alpha1.PlanCancelled, v1alpha1.PlanCancel, v1alpha1.StepIntent, StepFacts{}, fenced, "store Sealing Cancelled by alice, step Fenced Stopped"},
-		"what turns out to be written is told":      {sealing, v1alpha1.PlanCancelled, v1alpha1.PlanCancel, v1alpha1.StepIntent, StepFacts{Target: &back}, none, "store Sealing Cancelled by alice, step Applied "},
-		"what is healthy by then is verified":       {sealing, v1alpha1.PlanCancelled, v1alpha1.PlanCancel, applied, StepFacts{Target: &back}, none, "store Sealing Cancelled by alice, step Verified "},
-		"what is ill by then has failed":            {sealing, v1alpha1.PlanCancelled, v1alpha1.PlanCancel, applied, StepFacts{Target: &ill}, none, "store Sealing Cancelled by alice, step Failed Stopped"},
-		"what was moved by then has failed":         {sealing, v1alpha1.PlanCancelled, v1alpha1.PlanCancel, applied, StepFacts{Target: &moved}, none, "store Sealing Cancelled by alice, step Failed Stopped"},
-		"what is gone by then has failed":           {sealing, v1alpha1.PlanCancelled, v1alpha1.PlanCancel, applied, StepFacts{Target: &Target{Read: No}}, none, "store Sealing Cancelled by alice, step Failed Stopped"},
-		"what cannot be read is waited for":         {sealing, v1alpha1.PlanCancelled, v1alpha1.PlanCancel, applied, StepFacts{Target: &Target{Read: Unknown}}, none, "wait 5s: the target could not be read"},
-		"what has ended is told before the plan is": {sealing, v1alpha1.PlanCancelled, v1alpha1.PlanCancel, verified, StepFacts{}, none, "protocol.Settle {0 Succeeded}"},
+		"at its end what has not begun is skipped":  {sealing, v1alpha1.PlanCanceled, v1alpha1.PlanCancel, planned, StepFacts{}, none, "store Sealing Canceled by alice, step Skipped Stopped"},
+		"what was granted is skipped too":           {sealing, v1alpha1.PlanCanceled, v1alpha1.PlanCancel, v1alpha1.StepReserved, StepFacts{}, none, "store Sealing Canceled by alice, step Skipped Stopped"},
+		"what is fenced is told to be so":           {sealing, v1alpha1.PlanCanceled, v1alpha1.PlanCancel, v1alpha1.StepIntent, StepFacts{}, fenced, "store Sealing Canceled by alice, step Fenced Stopped"},
+		"what turns out to be written is told":      {sealing, v1alpha1.PlanCanceled, v1alpha1.PlanCancel, v1alpha1.StepIntent, StepFacts{Target: &back}, none, "store Sealing Canceled by alice, step Applied "},
+		"what is healthy by then is verified":       {sealing, v1alpha1.PlanCanceled, v1alpha1.PlanCancel, applied, StepFacts{Target: &back}, none, "store Sealing Canceled by alice, step Verified "},
+		"what is ill by then has failed":            {sealing, v1alpha1.PlanCanceled, v1alpha1.PlanCancel, applied, StepFacts{Target: &ill}, none, "store Sealing Canceled by alice, step Failed Stopped"},
+		"what was moved by then has failed":         {sealing, v1alpha1.PlanCanceled, v1alpha1.PlanCancel, applied, StepFacts{Target: &moved}, none, "store Sealing Canceled by alice, step Failed Stopped"},
+		"what is gone by then has failed":           {sealing, v1alpha1.PlanCanceled, v1alpha1.PlanCancel, applied, StepFacts{Target: &Target{Read: No}}, none, "store Sealing Canceled by alice, step Failed Stopped"},
+		"what cannot be read is waited for":         {sealing, v1alpha1.PlanCanceled, v1alpha1.PlanCancel, applied, StepFacts{Target: &Target{Read: Unknown}}, none, "wait 5s: the target could not be read"},
+		"what has ended is told before the plan is": {sealing, v1alpha1.PlanCanceled, v1alpha1.PlanCancel, verified, StepFacts{}, none, "protocol.Settle {0 Succeeded}"},
 		"a fence that is refused at once is outlived": {
-			sealing, v1alpha1.PlanCancelled, v1alpha1.PlanCancel, v1alpha1.StepIntent, StepFacts{Target: &before, Fenced: &Write{Result: Refused, Message: "no"}}, none,
+			sealing, v1alpha1.PlanCanceled, v1alpha1.PlanCancel, v1alpha1.StepIntent, StepFacts{Target: &before, Fenced: &Write{Result: Refused, Message: "no"}}, none,
 			"wait 1m0s: a request may still be under way",
 		},
 		"a fence that is forbidden after a takeover waits for the right": {
-			sealing, v1alpha1.PlanCancelled, v1alpha1.PlanCancel, v1alpha1.StepIntent, StepFacts{Target: &before, Fenced: &Write{Result: Forbidden, Message: "no"}},
+			sealing, v1alpha1.PlanCanceled, v1alpha1.PlanCancel, v1alpha1.StepIntent, StepFacts{Target: &before, Fenced: &Write{Result: Forbidden, Message: "no"}},
 			func(s *State) { s.Plan.Status.Epoch = 2 }, "wait 5s: it cannot be fenced, and a request may be under way: no",
 		},
 		"so does one that is refused after another try": {
-			sealing, v1alpha1.PlanCancelled, v1alpha1.PlanCancel, v1alpha1.StepIntent, StepFacts{Target: &before, Fenced: &Write{Result: Refused, Message: "no"}},
+			sealing, v1alpha1.PlanCanceled, v1alpha1.PlanCancel, v1alpha1.StepIntent, StepFacts{Target: &before, Fenced: &Write{Result: Refused, Message: "no"}},
 			func(s *State) { s.Plan.Status.Steps[0].Attempts = 1 }, "wait 5s: it cannot be fenced, and a request may be under way: no",
 		},
 	}
@@ -110,7 +110,7 @@ func TestPausingResumingAndEndingAPlan(t *testing.T) {
 
 func TestAFenceIsToldInTheStepAndItsLog(t *testing.T) {
 	s := running(v1alpha1.StepIntent)
-	s.Plan.Status.Phase, s.Plan.Status.EndingAs = v1alpha1.PlanSealing, v1alpha1.PlanCancelled
+	s.Plan.Status.Phase, s.Plan.Status.EndingAs = v1alpha1.PlanSealing, v1alpha1.PlanCanceled
 	s.Facts.Steps = map[int32]StepFacts{0: {Fenced: &Write{Result: Stored, ResourceVersion: "12"}}}
 	step := stored(t, Next(s))
 	if diff := cmp.Diff([]string{"2026-03-02T10:00:00Z fenced at version 12"}, step.Logs); diff != "" || step.Fence != "12" {
@@ -157,7 +157,7 @@ func TestWhatIsReadBeforeAWriteDecidesWhetherItComes(t *testing.T) {
 			if test.plan != nil {
 				test.plan(&s.Plan.Spec.Plan.Targets[0])
 			}
-			s.Facts.Steps = map[int32]StepFacts{0: {Authorised: Yes, Target: &test.target}}
+			s.Facts.Steps = map[int32]StepFacts{0: {Authorized: Yes, Target: &test.target}}
 			got := Next(s)
 			if w, ok := got.(WriteStatus); ok {
 				if step := w.Status.Steps[0]; fmt.Sprint(step.State, " ", step.Reason) != test.want {
@@ -175,7 +175,7 @@ func TestWhatIsReadBeforeAWriteDecidesWhetherItComes(t *testing.T) {
 func TestAConflictIsCountedAndTheTargetForgotten(t *testing.T) {
 	target := Target{Read: Yes, UID: "uid-0", ResourceVersion: "10", Generation: 1, Hash: driftedHash}
 	s := running(v1alpha1.StepReserved)
-	s.Facts.Steps = map[int32]StepFacts{0: {Authorised: Yes, Target: &target, Revision: Yes, Tried: &Write{Result: Conflicted}}}
+	s.Facts.Steps = map[int32]StepFacts{0: {Authorized: Yes, Target: &target, Revision: Yes, Tried: &Write{Result: Conflicted}}}
 	w, ok := Next(s).(WriteStatus)
 	if !ok || w.Status.Steps[0].Attempts != 1 || w.Status.Steps[0].State != v1alpha1.StepReserved {
 		t.Fatalf("stored is %+v", w.Status.Steps)

@@ -59,7 +59,7 @@ func TestNothingIsWrittenTwiceWhateverDies(t *testing.T) {
 	for _, end := range []string{
 		"Verified ", "Skipped NotAllowed", "Skipped TargetMoved", "Skipped AlreadyDesired", "Skipped TargetReplaced", "Skipped Stopped", "Skipped RevisionDamaged",
 		"Failed TargetMoved", "result Response", "result Recovered", "attempts",
-		"Succeeded", "Failed", "Cancelled", "Superseded", "Skipped",
+		"Succeeded", "Failed", "Canceled", "Superseded", "Skipped",
 	} {
 		if seen[end] == 0 {
 			t.Errorf("it never ended as %q: %v", end, seen)

@@ -58,7 +58,7 @@ func (s *State) planned(step *v1alpha1.PlanStep) Effect {
 	if e := s.yield(step, f); e != nil {
 		return e
 	}
-	if e, denied := s.authorised(step, f); denied {
+	if e, denied := s.authorized(step, f); denied {
 		return s.skip(step, v1alpha1.ReasonNotAllowed, "%s", f.Denied)
 	} else if e != nil {
 		return e
@@ -80,13 +80,13 @@ func (s *State) claimed(step *v1alpha1.PlanStep, f StepFacts) Effect {
 	return s.granted(step)
 }
 
-// authorised asks whether the step may write. The effect asks, or waits, and is nil when
+// authorized asks whether the step may write. The effect asks, or waits, and is nil when
 // that is known. The answer counts until the plan waits: a right may be taken away while
 // a plan is paused.
-func (s *State) authorised(step *v1alpha1.PlanStep, f StepFacts) (e Effect, denied bool) {
-	switch f.Authorised {
+func (s *State) authorized(step *v1alpha1.PlanStep, f StepFacts) (e Effect, denied bool) {
+	switch f.Authorized {
 	case NotAsked:
-		return Authorise{step.Index}, false
+		return Authorize{step.Index}, false
 	case Unknown:
 		return s.wait(again, "whether the requester may write the target could not be asked"), false
 	case No:
@@ -149,7 +149,7 @@ func (s *State) granted(step *v1alpha1.PlanStep) Effect {
 // shown that it leads where it should.
 func (s *State) reserved(step *v1alpha1.PlanStep) Effect {
 	f := s.Facts.Of(step.Index)
-	if e, denied := s.authorised(step, f); denied {
+	if e, denied := s.authorized(step, f); denied {
 		return s.skip(step, v1alpha1.ReasonNotAllowed, "%s", f.Denied)
 	} else if e != nil {
 		return e
@@ -161,7 +161,7 @@ func (s *State) reserved(step *v1alpha1.PlanStep) Effect {
 	case NotAsked:
 		return LoadRevision{step.Index}
 	case Unknown:
-		return s.wait(again, "the authorised body could not be read")
+		return s.wait(again, "the authorized body could not be read")
 	case No:
 		return s.skip(step, v1alpha1.ReasonRevisionDamaged, "%s is not what the plan says", s.target(step).Revision)
 	case Yes:

@@ -19,7 +19,7 @@ func TestTheStoreOfTheRecordsIsAskedLast(t *testing.T) {
 	brakes := func(b Brakes) func(*State) { return func(s *State) { s.Facts.Brakes = &b } }
 	target := Target{Read: Yes, UID: "uid-0", ResourceVersion: "10", Generation: 1, Hash: driftedHash}
 	intended := func(s *State) {
-		s.Facts.Steps = map[int32]StepFacts{0: {Authorised: Yes, Target: &target, Revision: Yes, Tried: &Write{Result: Stored, Hash: desiredHash}}}
+		s.Facts.Steps = map[int32]StepFacts{0: {Authorized: Yes, Target: &target, Revision: Yes, Tried: &Write{Result: Stored, Hash: desiredHash}}}
 	}
 	found := func(s *State) { s.Facts.Steps = map[int32]StepFacts{0: {Target: &target}} }
 	nothing := func(*State) {}
@@ -44,8 +44,8 @@ func TestTheStoreOfTheRecordsIsAskedLast(t *testing.T) {
 		"not for a step that has written":         {running(v1alpha1.StepApplied), nothing, nil, "protocol.ReadTarget {0}"},
 		"not for the end of a step":               {running(v1alpha1.StepVerified), nothing, nil, "protocol.Settle {0 Succeeded}"},
 		"not for a pause":                         {running(v1alpha1.StepIntent), asks(v1alpha1.PlanPause), nil, "store Sealing Paused by alice, step Intent "},
-		"not for a cancellation":                  {running(v1alpha1.StepIntent), asks(v1alpha1.PlanCancel), nil, "store Sealing Cancelled by alice, step Intent "},
-		"not for a halt":                          {running(v1alpha1.StepIntent), brakes(Brakes{Known: true, Halted: "an incident", HaltedBy: "root"}), nil, "store Sealing Cancelled by root, step Intent "},
+		"not for a cancellation":                  {running(v1alpha1.StepIntent), asks(v1alpha1.PlanCancel), nil, "store Sealing Canceled by alice, step Intent "},
+		"not for a halt":                          {running(v1alpha1.StepIntent), brakes(Brakes{Known: true, Halted: "an incident", HaltedBy: "root"}), nil, "store Sealing Canceled by root, step Intent "},
 	}
 	for name, test := range tests {
 		t.Run(name, func(t *testing.T) {

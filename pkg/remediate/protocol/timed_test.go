@@ -38,20 +38,20 @@ func TestEndsThatNeedATimedBlow(t *testing.T) {
 		phase  v1alpha1.PlanPhase
 		wrote  int
 	}{
-		"cancelled while its write is late, it is fenced, and the write refused":           {fate: late, after: cancel, state: v1alpha1.StepFenced, reason: v1alpha1.ReasonStopped, phase: v1alpha1.PlanCancelled},
-		"cancelled when its write was never sent, it is fenced":                            {fate: unsent, after: cancel, state: v1alpha1.StepFenced, reason: v1alpha1.ReasonStopped, phase: v1alpha1.PlanCancelled},
-		"cancelled when its answer was lost, it has written, and is not ready":             {fate: unanswered, after: cancel, state: v1alpha1.StepFailed, reason: v1alpha1.ReasonStopped, phase: v1alpha1.PlanCancelled, wrote: 1},
-		"cancelled when it has written and is ready, it is verified":                       {fate: fine, after: func(w *world) { w.objects[0].ready = true; cancel(w) }, state: v1alpha1.StepVerified, phase: v1alpha1.PlanCancelled, wrote: 1},
+		"canceled while its write is late, it is fenced, and the write refused":            {fate: late, after: cancel, state: v1alpha1.StepFenced, reason: v1alpha1.ReasonStopped, phase: v1alpha1.PlanCanceled},
+		"canceled when its write was never sent, it is fenced":                             {fate: unsent, after: cancel, state: v1alpha1.StepFenced, reason: v1alpha1.ReasonStopped, phase: v1alpha1.PlanCanceled},
+		"canceled when its answer was lost, it has written, and is not ready":              {fate: unanswered, after: cancel, state: v1alpha1.StepFailed, reason: v1alpha1.ReasonStopped, phase: v1alpha1.PlanCanceled, wrote: 1},
+		"canceled when it has written and is ready, it is verified":                        {fate: fine, after: func(w *world) { w.objects[0].ready = true; cancel(w) }, state: v1alpha1.StepVerified, phase: v1alpha1.PlanCanceled, wrote: 1},
 		"replaced while its answer is lost, nobody knows":                                  {fate: unanswered, after: func(w *world) { w.replace(0) }, state: v1alpha1.StepFailed, reason: v1alpha1.ReasonTargetReplaced, phase: v1alpha1.PlanFailed, wrote: 1},
 		"put back by a bot while its answer is lost, it is not written twice":              {fate: unanswered, after: func(w *world) { w.foreign(0, driftedHash) }, state: v1alpha1.StepFailed, reason: v1alpha1.ReasonTargetMoved, phase: v1alpha1.PlanFailed, wrote: 1},
 		"not sent and tried again, it is written once":                                     {fate: unsent, after: func(*world) {}, second: func(*world) {}, state: v1alpha1.StepVerified, phase: v1alpha1.PlanSucceeded, wrote: 1},
 		"late and tried again, one of the two is stored":                                   {fate: late, after: func(*world) {}, second: func(w *world) { w.arriveAll() }, state: v1alpha1.StepVerified, phase: v1alpha1.PlanSucceeded, wrote: 1},
 		"refused after an earlier request without an answer, nothing ends until it may":    {fate: unsent, after: func(*world) {}, second: func(w *world) { w.forbidden = true }, state: v1alpha1.StepVerified, phase: v1alpha1.PlanSucceeded, wrote: 1},
-		"a creation that is late is waited for when the plan is cancelled":                 {gone: true, fate: late, after: cancel, state: v1alpha1.StepFailed, reason: v1alpha1.ReasonTargetReplaced, phase: v1alpha1.PlanCancelled},
+		"a creation that is late is waited for when the plan is canceled":                  {gone: true, fate: late, after: cancel, state: v1alpha1.StepFailed, reason: v1alpha1.ReasonTargetReplaced, phase: v1alpha1.PlanCanceled},
 		"made, and removed before anybody knew, it is not made a second time":              {gone: true, fate: unanswered, after: func(w *world) { w.objects[0].exists = false }, state: v1alpha1.StepFailed, reason: v1alpha1.ReasonTargetReplaced, phase: v1alpha1.PlanFailed, wrote: 1},
 		"a creation whose answer was lost is found":                                        {gone: true, fate: unanswered, after: func(*world) {}, state: v1alpha1.StepVerified, phase: v1alpha1.PlanSucceeded, wrote: 1},
 		"the executor dies with its write on the way, and another finds it was stored":     {fate: unanswered, after: func(*world) {}, state: v1alpha1.StepVerified, phase: v1alpha1.PlanSucceeded, wrote: 1},
-		"halted while its write is late, it is fenced as when somebody cancels":            {fate: late, after: func(w *world) { w.halted = "halted" }, state: v1alpha1.StepFenced, reason: v1alpha1.ReasonStopped, phase: v1alpha1.PlanCancelled},
+		"halted while its write is late, it is fenced as when somebody cancels":            {fate: late, after: func(w *world) { w.halted = "halted" }, state: v1alpha1.StepFenced, reason: v1alpha1.ReasonStopped, phase: v1alpha1.PlanCanceled},
 		"its revision damaged while its write is late, it is fenced before it is given up": {fate: late, after: func(w *world) { w.damaged = true }, state: v1alpha1.StepSkipped, reason: v1alpha1.ReasonRevisionDamaged, phase: v1alpha1.PlanSkipped},
 	}
 	for name, test := range tests {

@@ -39,8 +39,8 @@ func TestOnlyUrgentTargetsPassAClosedWindow(t *testing.T) {
 		want   string
 	}{
 		"none is urgent":                            {two(), closed, deferred},
-		"the first is urgent":                       {two(0), closed, "protocol.Authorise {0}"},
-		"the second is urgent":                      {two(1), closed, "protocol.Authorise {1}"},
+		"the first is urgent":                       {two(0), closed, "protocol.Authorize {0}"},
+		"the second is urgent":                      {two(1), closed, "protocol.Authorize {1}"},
 		"it is urgent, and the policy forbids it":   {two(0), forbidden, deferred},
 		"it is urgent, and another brake is closed": {two(0), halfway, deferred},
 	}
@@ -68,12 +68,12 @@ func TestNothingIsSentShortlyBeforeTheWindowCloses(t *testing.T) {
 		asked  v1alpha1.PlanVerb
 		want   string
 	}{
-		"with time enough it is begun":            {two(), closes(sendMargin + time.Second), "", "protocol.Authorise {0}"},
+		"with time enough it is begun":            {two(), closes(sendMargin + time.Second), "", "protocol.Authorize {0}"},
 		"with too little it waits":                {two(), closes(sendMargin), "", "wait 15s: the window closes before a write would surely be stored"},
 		"with none the brakes are read again":     {two(), closes(0), "", "protocol.Look {false}"},
-		"a person who executes the plan may":      {two(), closes(sendMargin), v1alpha1.PlanExecute, "protocol.Authorise {0}"},
-		"a target that is urgent does not wait":   {two(0), urgent, "", "protocol.Authorise {0}"},
-		"and a window that never closes does not": {two(), Brakes{Known: true}, "", "protocol.Authorise {0}"},
+		"a person who executes the plan may":      {two(), closes(sendMargin), v1alpha1.PlanExecute, "protocol.Authorize {0}"},
+		"a target that is urgent does not wait":   {two(0), urgent, "", "protocol.Authorize {0}"},
+		"and a window that never closes does not": {two(), Brakes{Known: true}, "", "protocol.Authorize {0}"},
 	}
 	for name, test := range tests {
 		t.Run(name, func(t *testing.T) {
@@ -94,11 +94,11 @@ func TestARightIsAskedForBeforeEachIntent(t *testing.T) {
 		facts StepFacts
 		want  string
 	}{
-		"a step that is reserved asks":                  {v1alpha1.StepReserved, StepFacts{Target: &target}, "protocol.Authorise {0}"},
-		"and is skipped without the right":              {v1alpha1.StepReserved, StepFacts{Target: &target, Authorised: No, Denied: "alice may not"}, "store Running, step Skipped NotAllowed"},
-		"and waits without an answer":                   {v1alpha1.StepReserved, StepFacts{Target: &target, Authorised: Unknown}, "wait 5s: whether the requester may write the target could not be asked"},
-		"an intent that is made again asks":             {v1alpha1.StepIntent, StepFacts{Target: &target}, "protocol.Authorise {0}"},
-		"and is fenced without the right, then skipped": {v1alpha1.StepIntent, StepFacts{Target: &target, Authorised: No, Denied: "alice may not"}, "protocol.FenceTarget {0}"},
+		"a step that is reserved asks":                  {v1alpha1.StepReserved, StepFacts{Target: &target}, "protocol.Authorize {0}"},
+		"and is skipped without the right":              {v1alpha1.StepReserved, StepFacts{Target: &target, Authorized: No, Denied: "alice may not"}, "store Running, step Skipped NotAllowed"},
+		"and waits without an answer":                   {v1alpha1.StepReserved, StepFacts{Target: &target, Authorized: Unknown}, "wait 5s: whether the requester may write the target could not be asked"},
+		"an intent that is made again asks":             {v1alpha1.StepIntent, StepFacts{Target: &target}, "protocol.Authorize {0}"},
+		"and is fenced without the right, then skipped": {v1alpha1.StepIntent, StepFacts{Target: &target, Authorized: No, Denied: "alice may not"}, "protocol.FenceTarget {0}"},
 	}
 	for name, test := range tests {
 		t.Run(name, func(t *testing.T) {

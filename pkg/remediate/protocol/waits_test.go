@@ -42,11 +42,11 @@ func TestAStepThatWaitsHoldsBackNoOther(t *testing.T) {
 		want   Effect
 	}{
 		"the second one that has written":       {[]v1alpha1.StepState{v1alpha1.StepApplied, v1alpha1.StepApplied}, map[int32]StepFacts{0: {Target: &healthy}}, ReadTarget{1}},
-		"the second one that begins":            {[]v1alpha1.StepState{v1alpha1.StepApplied, v1alpha1.StepPlanned}, map[int32]StepFacts{0: {Target: &healthy}}, Authorise{1}},
-		"the second one of two that begin":      {[]v1alpha1.StepState{v1alpha1.StepPlanned, v1alpha1.StepPlanned}, map[int32]StepFacts{0: {Authorised: Unknown}}, Authorise{1}},
-		"the second one when the first ended":   {[]v1alpha1.StepState{v1alpha1.StepSkipped, v1alpha1.StepPlanned}, map[int32]StepFacts{0: {Let: Yes}}, Authorise{1}},
-		"two that wait, for the sooner of them": {[]v1alpha1.StepState{v1alpha1.StepApplied, v1alpha1.StepPlanned}, map[int32]StepFacts{0: {Target: &healthy}, 1: {Authorised: Unknown}}, Wait{Until: epoch.Add(again), Why: "whether the requester may write the target could not be asked"}},
-		"whichever of them that is":             {[]v1alpha1.StepState{v1alpha1.StepReserved, v1alpha1.StepApplied}, map[int32]StepFacts{0: {Authorised: Yes, Target: &unread}, 1: {Target: &Target{Read: Yes, UID: "uid-1", Hash: desiredHash, Ready: No}}}, Wait{Until: epoch.Add(again), Why: "the target could not be read"}},
+		"the second one that begins":            {[]v1alpha1.StepState{v1alpha1.StepApplied, v1alpha1.StepPlanned}, map[int32]StepFacts{0: {Target: &healthy}}, Authorize{1}},
+		"the second one of two that begin":      {[]v1alpha1.StepState{v1alpha1.StepPlanned, v1alpha1.StepPlanned}, map[int32]StepFacts{0: {Authorized: Unknown}}, Authorize{1}},
+		"the second one when the first ended":   {[]v1alpha1.StepState{v1alpha1.StepSkipped, v1alpha1.StepPlanned}, map[int32]StepFacts{0: {Let: Yes}}, Authorize{1}},
+		"two that wait, for the sooner of them": {[]v1alpha1.StepState{v1alpha1.StepApplied, v1alpha1.StepPlanned}, map[int32]StepFacts{0: {Target: &healthy}, 1: {Authorized: Unknown}}, Wait{Until: epoch.Add(again), Why: "whether the requester may write the target could not be asked"}},
+		"whichever of them that is":             {[]v1alpha1.StepState{v1alpha1.StepReserved, v1alpha1.StepApplied}, map[int32]StepFacts{0: {Authorized: Yes, Target: &unread}, 1: {Target: &Target{Read: Yes, UID: "uid-1", Hash: desiredHash, Ready: No}}}, Wait{Until: epoch.Add(again), Why: "the target could not be read"}},
 		"the end of a step beside one":          {[]v1alpha1.StepState{v1alpha1.StepApplied, v1alpha1.StepVerified}, map[int32]StepFacts{0: {Target: &healthy}}, Settle{1, v1alpha1.LedgerSucceeded}},
 	}
 	for name, test := range tests {
@@ -70,12 +70,12 @@ func TestABatchWaitsForTheOneBefore(t *testing.T) {
 		ended []time.Duration // of the steps of the first batch; negative for none
 		want  Effect
 	}{
-		"without a delay it begins at once":     {false, []time.Duration{0, 0}, Authorise{2}},
+		"without a delay it begins at once":     {false, []time.Duration{0, 0}, Authorize{2}},
 		"with a delay it waits":                 {true, []time.Duration{0, 0}, Wait{Until: epoch.Add(delay), Why: "delayAfter the batch before"}},
 		"from the end of the last step on":      {true, []time.Duration{-40 * time.Second, -10 * time.Second}, Wait{Until: epoch.Add(delay - 10*time.Second), Why: "delayAfter the batch before"}},
 		"whichever step that is":                {true, []time.Duration{-10 * time.Second, -40 * time.Second}, Wait{Until: epoch.Add(delay - 10*time.Second), Why: "delayAfter the batch before"}},
-		"when the delay is over it begins":      {true, []time.Duration{-2 * delay, -delay}, Authorise{2}},
-		"an end without a time delays it never": {true, nil, Authorise{2}},
+		"when the delay is over it begins":      {true, []time.Duration{-2 * delay, -delay}, Authorize{2}},
+		"an end without a time delays it never": {true, nil, Authorize{2}},
 	}
 	for name, test := range tests {
 		t.Run(name, func(t *testing.T) {
@@ -141,7 +141,7 @@ func TestWhatHoldsAPlanBack(t *testing.T) {
 			}
 			e := Next(s)
 			if test.want == begins {
-				if _, ok := e.(Authorise); !ok {
+				if _, ok := e.(Authorize); !ok {
 					t.Errorf("next is %T %+v", e, e)
 				}
 				return
@@ -171,7 +171,7 @@ func TestWhatHoldsAPlanBack(t *testing.T) {
 	t.Run("a manual plan that has begun needs no person", func(t *testing.T) {
 		s := running(v1alpha1.StepPlanned)
 		manual(s)
-		if _, ok := Next(s).(Authorise); !ok {
+		if _, ok := Next(s).(Authorize); !ok {
 			t.Errorf("next is %T", Next(s))
 		}
 	})
@@ -185,7 +185,7 @@ func TestAPlanThatGoesOnNoLongerSaysWhatHeldItBack(t *testing.T) {
 	}{
 		"it was granted a place": {func() *State {
 			s := running(v1alpha1.StepPlanned)
-			s.Facts.Steps = map[int32]StepFacts{0: {Authorised: Yes, Claimed: Yes, Mirror: &Place{Granted: Yes}, Place: &Place{Granted: Yes}}}
+			s.Facts.Steps = map[int32]StepFacts{0: {Authorized: Yes, Claimed: Yes, Mirror: &Place{Granted: Yes}, Place: &Place{Granted: Yes}}}
 			return s
 		}, v1alpha1.PlanRunning},
 		"it was asked to end": {func() *State {
@@ -216,8 +216,8 @@ func TestARefusalOfThePlaceIsWhatAPlanWaitsFor(t *testing.T) {
 	until := epoch.Add(time.Hour)
 	refused := &Place{Granted: No, Refusal: "10 of 10 in the last hour", Until: until}
 	for name, facts := range map[string]StepFacts{
-		"of the mirror":  {Authorised: Yes, Settled: Yes, Let: Yes, Mirror: refused},
-		"of the ledgers": {Authorised: Yes, Settled: Yes, Let: Yes, Mirror: &Place{Granted: Yes}, Place: refused},
+		"of the mirror":  {Authorized: Yes, Settled: Yes, Let: Yes, Mirror: refused},
+		"of the ledgers": {Authorized: Yes, Settled: Yes, Let: Yes, Mirror: &Place{Granted: Yes}, Place: refused},
 	} {
 		t.Run(name, func(t *testing.T) {
 			s := running(v1alpha1.StepPlanned)
@@ -230,7 +230,7 @@ func TestARefusalOfThePlaceIsWhatAPlanWaitsFor(t *testing.T) {
 	}
 	t.Run("not what could not be asked", func(t *testing.T) {
 		s := running(v1alpha1.StepPlanned)
-		s.Facts.Steps = map[int32]StepFacts{0: {Authorised: Yes, Claimed: Yes, Mirror: &Place{Granted: Yes}, Place: &Place{Granted: Unknown}}}
+		s.Facts.Steps = map[int32]StepFacts{0: {Authorized: Yes, Claimed: Yes, Mirror: &Place{Granted: Yes}, Place: &Place{Granted: Unknown}}}
 		if diff := cmp.Diff(Effect(Wait{Until: epoch.Add(again), Why: "the ledgers could not be asked"}), Next(s)); diff != "" {
 			t.Errorf("next (-want +got):\n%s", diff)
 		}
@@ -304,14 +304,14 @@ func TestAPlanThatWaitsForItsPlaceClaimsNoTarget(t *testing.T) {
 		facts StepFacts
 		want  string
 	}{
-		"it asks for a place first":           {StepFacts{Authorised: Yes, Mirror: granted}, "protocol.Reserve {0}"},
-		"without a place it gives back first": {StepFacts{Authorised: Yes, Mirror: granted, Place: refused}, "protocol.Release {0}"},
-		"and lets go of a target it took":     {StepFacts{Authorised: Yes, Mirror: granted, Place: refused, Settled: Yes}, "protocol.ReleaseTarget {0}"},
-		"without a place it waits":            {StepFacts{Authorised: Yes, Mirror: granted, Place: refused, Settled: Yes, Let: Yes}, "Planned"},
-		"with a place it claims the target":   {StepFacts{Authorised: Yes, Mirror: granted, Place: granted}, "protocol.ClaimTarget {0}"},
-		"with both it begins":                 {StepFacts{Authorised: Yes, Mirror: granted, Place: granted, Claimed: Yes}, "Reserved"},
-		"a target of another plan ends it":    {StepFacts{Authorised: Yes, Mirror: granted, Place: granted, Claimed: No}, "Skipped Claimed"},
-		"a claim without an answer is a wait": {StepFacts{Authorised: Yes, Mirror: granted, Place: granted, Claimed: Unknown}, "wait 5s: the target could not be claimed"},
+		"it asks for a place first":           {StepFacts{Authorized: Yes, Mirror: granted}, "protocol.Reserve {0}"},
+		"without a place it gives back first": {StepFacts{Authorized: Yes, Mirror: granted, Place: refused}, "protocol.Release {0}"},
+		"and lets go of a target it took":     {StepFacts{Authorized: Yes, Mirror: granted, Place: refused, Settled: Yes}, "protocol.ReleaseTarget {0}"},
+		"without a place it waits":            {StepFacts{Authorized: Yes, Mirror: granted, Place: refused, Settled: Yes, Let: Yes}, "Planned"},
+		"with a place it claims the target":   {StepFacts{Authorized: Yes, Mirror: granted, Place: granted}, "protocol.ClaimTarget {0}"},
+		"with both it begins":                 {StepFacts{Authorized: Yes, Mirror: granted, Place: granted, Claimed: Yes}, "Reserved"},
+		"a target of another plan ends it":    {StepFacts{Authorized: Yes, Mirror: granted, Place: granted, Claimed: No}, "Skipped Claimed"},
+		"a claim without an answer is a wait": {StepFacts{Authorized: Yes, Mirror: granted, Place: granted, Claimed: Unknown}, "wait 5s: the target could not be claimed"},
 	}
 	for name, test := range tests {
 		t.Run(name, func(t *testing.T) {
@@ -350,7 +350,7 @@ func TestAPlanThatWaitsGivesBackThePlaceAndTheTarget(t *testing.T) {
 		"both are given back, which is stored":       {v1alpha1.StepPlanned, nil, closed, StepFacts{Settled: Yes, Let: Yes}, "Planned"},
 		"a pause goes on":                            {v1alpha1.StepPlanned, func(s *State) { paused(s); returned(s) }, open, StepFacts{Settled: Yes, Let: Yes}, "wait: it is paused"},
 		"what is open again is given back before":    {v1alpha1.StepPlanned, nil, open, StepFacts{}, "protocol.Release {0}"},
-		"what is given back is asked for once more":  {v1alpha1.StepPlanned, returned, open, StepFacts{Authorised: Yes, Mirror: &Place{Granted: Yes}}, "protocol.Reserve {0}"},
+		"what is given back is asked for once more":  {v1alpha1.StepPlanned, returned, open, StepFacts{Authorized: Yes, Mirror: &Place{Granted: Yes}}, "protocol.Reserve {0}"},
 		"what is about to write keeps its place":     {v1alpha1.StepIntent, paused, open, StepFacts{}, "wait: it is paused"},
 		"what has written keeps its place, and ends": {v1alpha1.StepApplied, paused, open, StepFacts{}, "wait: it is paused"},
 	}

@@ -87,7 +87,7 @@ func newWorld(action v1alpha1.RemediationAction, batches [][]int32, gone bool) *
 	first := ledger.Begin(epoch, true)
 	w := &world{
 		ledger: &first, records: map[int32]bool{}, now: epoch, effects: map[int32]int{}, uids: 100,
-		health: &Health{Stabilisation: 10 * time.Second, Timeout: 10 * time.Minute},
+		health: &Health{Stabilization: 10 * time.Second, Timeout: 10 * time.Minute},
 		plan:   &v1alpha1.RemediationPlan{ObjectMeta: metav1.ObjectMeta{Namespace: "shop", Name: "plan", UID: "plan-uid", Generation: 1}},
 	}
 	planned := &w.plan.Spec.Plan
@@ -413,8 +413,8 @@ func (e *executor) send(step int32, f fate, fence bool) {
 
 func (e *executor) ask(effect Effect, f fate) {
 	switch x := effect.(type) {
-	case Authorise:
-		e.learn(x.Step, func(s *StepFacts) { s.Authorised = answer(f) })
+	case Authorize:
+		e.learn(x.Step, func(s *StepFacts) { s.Authorized = answer(f) })
 	case ClaimTarget:
 		e.learn(x.Step, func(s *StepFacts) { s.Claimed = answer(f) })
 	case AskMirror:

@@ -53,14 +53,14 @@ const (
 	ReasonStale Reason = "Stale"
 	// ReasonUnready: the ledger has not begun, or its sequence cannot be.
 	ReasonUnready Reason = "Unready"
-	// ReasonCancelled: who asked no longer wants to know.
-	ReasonCancelled Reason = "Cancelled"
+	// ReasonCanceled: who asked no longer wants to know.
+	ReasonCanceled Reason = "Canceled"
 )
 
 // reasons in a fixed order, for metrics.
 var reasons = []Reason{
 	ReasonDisabled, ReasonResting, ReasonSlow, ReasonUnreachable, ReasonServerError, ReasonNonsense,
-	ReasonMissing, ReasonBehind, ReasonDamaged, ReasonStale, ReasonUnready, ReasonCancelled,
+	ReasonMissing, ReasonBehind, ReasonDamaged, ReasonStale, ReasonUnready, ReasonCanceled,
 }
 
 // ErrStale says that Redis has a later copy than the one that was to be put.

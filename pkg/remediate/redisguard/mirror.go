@@ -173,7 +173,7 @@ func (m *Mirror) call(ctx context.Context, name string, do func(context.Context)
 		return nil, &MirrorError{ReasonDisabled, errors.New("there is no redis")}
 	}
 	if err := ctx.Err(); err != nil {
-		return nil, &MirrorError{ReasonCancelled, err}
+		return nil, &MirrorError{ReasonCanceled, err}
 	}
 	begin := time.Now()
 	if !m.circuit.enter(begin) {
@@ -193,13 +193,13 @@ func (m *Mirror) call(ctx context.Context, name string, do func(context.Context)
 }
 
 // outcomeOf says what an error of the client means. ctx is the caller's: when that
-// has been cancelled, Redis is not to blame.
+// has been canceled, Redis is not to blame.
 func outcomeOf(ctx context.Context, err error) (Reason, outcome) {
 	if err == nil {
 		return noReason, worked
 	}
 	if errors.Is(ctx.Err(), context.Canceled) {
-		return ReasonCancelled, abandoned
+		return ReasonCanceled, abandoned
 	}
 	if errors.Is(err, redis.Nil) {
 		return ReasonNonsense, worked

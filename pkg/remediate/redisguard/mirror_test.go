@@ -225,7 +225,7 @@ func TestWhoGoesAwayIsNotHeldAgainstRedis(t *testing.T) {
 	}}
 	m := New(f, Config{Prefix: "p", Failures: 1})
 	for range 3 {
-		if got := ask(ctx, m); got.Reason != ReasonCancelled {
+		if got := ask(ctx, m); got.Reason != ReasonCanceled {
 			t.Errorf("got %+v", got)
 		}
 	}

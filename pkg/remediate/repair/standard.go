@@ -15,9 +15,9 @@ type Standard struct {
 	GVK   canon.GVK
 	Rules specguard.Rules
 	Masks []v1alpha1.Mask
-	// Authorised is the body that is authorised now; nil when none is, or the
+	// Authorized is the body that is authorized now; nil when none is, or the
 	// target is judged without masks.
-	Authorised []byte
+	Authorized []byte
 	// Desired is the body of the revision that the plan names; nil before it was
 	// read, and never needed for a restart.
 	Desired []byte
@@ -31,13 +31,13 @@ type Standard struct {
 // Hash is the guarded hash of an object for a step on target: the desired one if
 // the object is as the step leaves it, else the one by which its Baseline tells
 // drift. The two differ only for a rollback under masks, where what is desired
-// is not what is authorised.
+// is not what is authorized.
 func (s *Standard) Hash(object []byte, target *v1alpha1.PlanTarget) (string, error) {
-	authorised := s.Authorised
-	if authorised == nil {
-		authorised = s.Desired
+	authorized := s.Authorized
+	if authorized == nil {
+		authorized = s.Desired
 	}
-	hash, err := specguard.ObservedHash(object, authorised, s.GVK, s.Rules, s.Masks)
+	hash, err := specguard.ObservedHash(object, authorized, s.GVK, s.Rules, s.Masks)
 	if err != nil {
 		return "", fmt.Errorf("hashing the object: %w", err)
 	}

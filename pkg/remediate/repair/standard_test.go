@@ -13,29 +13,29 @@ import (
 )
 
 // Under masks the hash of an object depends on the body that fills the masks: that
-// of the authorised state, and for a rollback also that of the desired one.
+// of the authorized state, and for a rollback also that of the desired one.
 func TestWhichBodyFillsTheMasks(t *testing.T) {
-	earlier := strings.Replace(authorised, "shop:1", "shop:0", 1)             // the rollback leads here
-	newer := strings.Replace(authorised, `"replicas":3`, `"replicas":5`, 1)   // authorised now
+	earlier := strings.Replace(authorized, "shop:1", "shop:0", 1)             // the rollback leads here
+	newer := strings.Replace(authorized, `"replicas":3`, `"replicas":5`, 1)   // authorized now
 	moved := strings.Replace(earlier, `"replicas":3`, `"replicas":7`, 1)      // by an autoscaler, after the rollback
-	underNewer := strings.Replace(earlier, `"replicas":3`, `"replicas":5`, 1) // as the authorised body fills it
+	underNewer := strings.Replace(earlier, `"replicas":3`, `"replicas":5`, 1) // as the authorized body fills it
 	tests := map[string]struct {
 		action                      v1alpha1.RemediationAction
-		object, authorised, desired string
+		object, authorized, desired string
 		want                        string
 	}{
 		"a rollback that arrived is as desired":                {v1alpha1.ActionRollback, moved, newer, earlier, earlier},
-		"for a reconciliation the authorised body fills":       {v1alpha1.ActionReconcile, moved, newer, earlier, underNewer},
+		"for a reconciliation the authorized body fills":       {v1alpha1.ActionReconcile, moved, newer, earlier, underNewer},
 		"a rollback whose body was not read":                   {v1alpha1.ActionRollback, moved, newer, "", underNewer},
 		"without that body it has not arrived, wherever it is": {v1alpha1.ActionRollback, earlier, newer, "", underNewer},
-		"without an authorised body the desired fills":         {v1alpha1.ActionReconcile, moved, "", earlier, earlier},
+		"without an authorized body the desired fills":         {v1alpha1.ActionReconcile, moved, "", earlier, earlier},
 	}
 	for name, test := range tests {
 		t.Run(name, func(t *testing.T) {
 			s := standard(t, "/spec/replicas")
-			s.Authorised, s.Desired = nil, nil
-			if test.authorised != "" {
-				s.Authorised = []byte(test.authorised)
+			s.Authorized, s.Desired = nil, nil
+			if test.authorized != "" {
+				s.Authorized = []byte(test.authorized)
 			}
 			if test.desired != "" {
 				s.Desired = []byte(test.desired)

@@ -114,7 +114,7 @@ func Fence(object []byte, gvk canon.GVK, m Marks, version string) ([]byte, error
 func Creation(namespace string, target *v1alpha1.PlanTarget, s *Standard, m Marks, notAfter time.Time) ([]byte, error) {
 	var object map[string]json.RawMessage
 	if err := json.Unmarshal(s.Desired, &object); err != nil {
-		return nil, fmt.Errorf("reading the authorised body: %w", err)
+		return nil, fmt.Errorf("reading the authorized body: %w", err)
 	}
 	all, annotations := map[string]string{}, map[string]string{}
 	if last := s.Metadata; last != nil {

@@ -20,7 +20,7 @@ import (
 var deployment = canon.GVK{Group: "apps", Version: "v1", Kind: "Deployment"}
 
 const (
-	authorised = `{"spec":{"replicas":3,"selector":{"matchLabels":{"app":"web"}},"template":{"metadata":{"labels":{"app":"web"}},"spec":{"containers":[{"image":"shop:1","name":"app"}]}}}}`
+	authorized = `{"spec":{"replicas":3,"selector":{"matchLabels":{"app":"web"}},"template":{"metadata":{"labels":{"app":"web"}},"spec":{"containers":[{"image":"shop:1","name":"app"}]}}}}`
 	live       = `{"apiVersion":"apps/v1","kind":"Deployment","metadata":{"name":"web","namespace":"shop","uid":"u-1","resourceVersion":"41","generation":7,"annotations":{"note":"12345678901234567890"}},` +
 		`"spec":{"replicas":7,"selector":{"matchLabels":{"app":"web"}},"template":{"metadata":{"labels":{"app":"web"}},"spec":{"containers":[{"image":"evil:1","name":"app"},{"image":"miner:1","name":"extra"}]}}},` +
 		`"status":{"observedGeneration":7,"huge":9007199254740993}}`
@@ -43,7 +43,7 @@ func rules(t *testing.T) specguard.Rules {
 
 func standard(t *testing.T, masks ...string) *repair.Standard {
 	t.Helper()
-	s := &repair.Standard{GVK: deployment, Rules: rules(t), Authorised: []byte(authorised), Desired: []byte(authorised)}
+	s := &repair.Standard{GVK: deployment, Rules: rules(t), Authorized: []byte(authorized), Desired: []byte(authorized)}
 	if s.Rules.Empty() {
 		t.Fatal("the guard selects nothing")
 	}
@@ -66,7 +66,7 @@ func target(t *testing.T, action v1alpha1.RemediationAction) *v1alpha1.PlanTarge
 	t.Helper()
 	return &v1alpha1.PlanTarget{
 		BaselineTarget: v1alpha1.BaselineTarget{APIVersion: "apps/v1", Kind: "Deployment", Name: "web"},
-		UID:            "u-1", Action: action, DriftedHash: hash(t, live), DesiredHash: hash(t, authorised), RevisionHash: hash(t, authorised),
+		UID:            "u-1", Action: action, DriftedHash: hash(t, live), DesiredHash: hash(t, authorized), RevisionHash: hash(t, authorized),
 	}
 }
 
@@ -131,8 +131,8 @@ func TestWritePutsTheDriftedPathsBack(t *testing.T) {
 			if err != nil {
 				t.Fatal(err)
 			}
-			if (h == hash(t, authorised)) != tc.hashes {
-				t.Errorf("the hash is %s, that of the authorised body %s", h, hash(t, authorised))
+			if (h == hash(t, authorized)) != tc.hashes {
+				t.Errorf("the hash is %s, that of the authorized body %s", h, hash(t, authorized))
 			}
 		})
 	}
@@ -220,11 +220,11 @@ func TestOnlyTheBodyThatThePlanNamesIsIntact(t *testing.T) {
 		body string
 		want bool
 	}{
-		"the very body":                       {authorised, true},
+		"the very body":                       {authorized, true},
 		"one with another image":              {`{"spec":{"replicas":3,"template":{"spec":{"containers":[{"image":"evil:1","name":"app"}]}}}}`, false},
 		"no JSON":                             {`{`, false},
 		"none":                                {``, false},
-		"one that differs in what is ignored": {`{"spec":{"revisionHistoryLimit":5,` + authorised[len(`{"spec":{`):], true},
+		"one that differs in what is ignored": {`{"spec":{"revisionHistoryLimit":5,` + authorized[len(`{"spec":{`):], true},
 	} {
 		t.Run(name, func(t *testing.T) {
 			s := standard(t)
@@ -256,7 +256,7 @@ func TestAFenceAlwaysChangesSomething(t *testing.T) {
 	}
 }
 
-func TestCreationMakesWhatWasAuthorised(t *testing.T) {
+func TestCreationMakesWhatWasAuthorized(t *testing.T) {
 	plan := target(t, v1alpha1.ActionReconcile)
 	plan.UID = ""
 	s := standard(t)

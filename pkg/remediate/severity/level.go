@@ -72,7 +72,7 @@ func Floor(class v1alpha1.FindingClass, criticality v1alpha1.Criticality) v1alph
 }
 
 // classFloor is the floor in Production. What was touched decides, not how: an
-// object that is gone took its containers with it; one that nobody authorised
+// object that is gone took its containers with it; one that nobody authorized
 // runs an image that nobody vouched for; a difference that fits no class is not
 // known to be cosmetic.
 func classFloor(class v1alpha1.FindingClass) v1alpha1.SeverityLevel {

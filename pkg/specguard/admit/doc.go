@@ -17,5 +17,5 @@
 // what it cannot judge is denied, with a request to try again. The one that puts
 // proxies into pods is in package admission of traffic/inject.
 //
-// docs/reference/admission.md describes the behaviour for users.
+// docs/reference/admission.md describes the behavior for users.
 package admit

@@ -65,7 +65,7 @@ func TestAnOwnerMakesNoDifferenceWhereTheWebhookStampsTheWriter(t *testing.T) {
 
 // The stamp of before would name its writer for what nobody looked at.
 func TestAnUnguardedObjectKeepsNoStampOfTheWebhook(t *testing.T) {
-	labelled := func(s *v1alpha1.GuardSpec) { s.Selector = metaSelector("guarded", "yes") }
+	labeled := func(s *v1alpha1.GuardSpec) { s.Selector = metaSelector("guarded", "yes") }
 	otherKind := func(s *v1alpha1.GuardSpec) { s.Resources[0].Kind = "StatefulSet" }
 	stamps := []string{writerKey, ci, groupsKey, "ops", hashKey, "pl1:sha256:00", "a/b", "c"}
 	tests := map[string]struct {
@@ -75,14 +75,14 @@ func TestAnUnguardedObjectKeepsNoStampOfTheWebhook(t *testing.T) {
 		want        map[string]string
 	}{
 		"a label that was taken off in an earlier write": {
-			labelled, true, update(alice, deployment(t, annotations(stamps...), image("evil:1")), deployment(t, annotations(stamps...))),
+			labeled, true, update(alice, deployment(t, annotations(stamps...), image("evil:1")), deployment(t, annotations(stamps...))),
 			map[string]string{hashKey: "pl1:sha256:00", "a/b": "c"},
 		},
-		"a creation before the label":        {labelled, true, create(alice, deployment(t, annotations(writerKey, ci))), map[string]string{}},
+		"a creation before the label":        {labeled, true, create(alice, deployment(t, annotations(writerKey, ci))), map[string]string{}},
 		"a kind that no guard names":         {otherKind, true, create(alice, deployment(t, annotations(writerKey, ci))), map[string]string{}},
-		"groups alone":                       {labelled, true, create(alice, deployment(t, annotations(groupsKey, "ops"))), map[string]string{}},
-		"nothing to take off":                {labelled, true, create(alice, deployment(t, annotations("a/b", "c"))), map[string]string{"a/b": "c"}},
-		"the stamp of the in-process policy": {labelled, false, create(alice, deployment(t, annotations(writerKey, alice))), map[string]string{writerKey: alice}},
+		"groups alone":                       {labeled, true, create(alice, deployment(t, annotations(groupsKey, "ops"))), map[string]string{}},
+		"nothing to take off":                {labeled, true, create(alice, deployment(t, annotations("a/b", "c"))), map[string]string{"a/b": "c"}},
+		"the stamp of the in-process policy": {labeled, false, create(alice, deployment(t, annotations(writerKey, alice))), map[string]string{writerKey: alice}},
 	}
 	for name, tc := range tests {
 		t.Run(name, func(t *testing.T) {

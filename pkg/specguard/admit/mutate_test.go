@@ -115,7 +115,7 @@ func TestTheHashIsStamped(t *testing.T) {
 }
 
 func TestNothingIsStamped(t *testing.T) {
-	labelled := func(s *v1alpha1.GuardSpec) {
+	labeled := func(s *v1alpha1.GuardSpec) {
 		s.Selector = metaSelector("guarded", "yes")
 	}
 	owned := set("metadata.ownerReferences", []any{map[string]any{"apiVersion": "apps/v1", "kind": "Deployment", "name": "d", "uid": "x", "controller": true}})
@@ -136,7 +136,7 @@ func TestNothingIsStamped(t *testing.T) {
 	}{
 		"in another namespace":               {review: inNamespace("other"), want: VerdictUnguarded},
 		"in an excluded namespace":           {review: inNamespace("kube-system"), want: VerdictUnguarded},
-		"on an object that no guard selects": {guard: labelled, review: create(alice, deployment(t)), want: VerdictUnguarded},
+		"on an object that no guard selects": {guard: labeled, review: create(alice, deployment(t)), want: VerdictUnguarded},
 		"on a kind that no guard names":      {review: replicaSet(create(alice, deployment(t))), want: VerdictUnguarded},
 		"on a deletion":                      {review: deletion(alice, deployment(t)), want: VerdictUnchanged},
 		"on /scale":                          {review: scale(t, alice, 1, 2), want: VerdictUnchanged},

@@ -177,7 +177,7 @@ func ParseClientCAs(raw []byte) (*x509.CertPool, error) {
 	return pool, nil
 }
 
-// AuthenticatedAs recognises the API server by its verified client certificate;
+// AuthenticatedAs recognizes the API server by its verified client certificate;
 // an empty name accepts any certificate of the client CA.
 func AuthenticatedAs(commonName string) func(*http.Request) bool {
 	return func(req *http.Request) bool {

@@ -106,7 +106,7 @@ func TestServer(t *testing.T) {
 		want   string      // empty: no answer
 	}{
 		"without a client certificate a review is not authenticated": {want: "false HTTP/1.1"},
-		"the API server's certificate is recognised":                 {config: &tls.Config{Certificates: []tls.Certificate{apiServer}}, want: "true HTTP/1.1"},
+		"the API server's certificate is recognized":                 {config: &tls.Config{Certificates: []tls.Certificate{apiServer}}, want: "true HTTP/1.1"},
 		"another certificate of the same authority is not":           {config: &tls.Config{Certificates: []tls.Certificate{other}}, want: "false HTTP/1.1"},
 		"HTTP/2 is not spoken":                                       {config: &tls.Config{NextProtos: []string{"h2", "http/1.1"}}, want: "false HTTP/1.1"},
 		"TLS 1.2 is enough":                                          {config: &tls.Config{MaxVersion: tls.VersionTLS12}, want: "false HTTP/1.1"},

@@ -60,7 +60,7 @@ func TestVerdicts(t *testing.T) {
 		"a foreign scale is warned about": {review: scale(t, alice, 2, 7), want: VerdictWarn, class: v1alpha1.ActorForeign, warned: true, records: 1},
 		"an expected scale is allowed":    {review: scale(t, hpa, 2, 7), want: VerdictAllow, class: v1alpha1.ActorExpected, records: 1},
 		"a scale to the same is nothing":  {review: scale(t, alice, 2, 2), want: VerdictAllow},
-		"a scale that a labelled guard may cover is warned about": {
+		"a scale that a labeled guard may cover is warned about": {
 			guard:  func(s *v1alpha1.GuardSpec) { s.Selector = metaSelector("app", "web") },
 			review: scale(t, alice, 2, 7), want: VerdictWarn, class: v1alpha1.ActorForeign, warned: true, records: 1,
 		},
@@ -222,7 +222,7 @@ func TestPodSubresources(t *testing.T) {
 		"a resize of it": {
 			review: podReview(t, "resize", "ReplicaSet"), want: VerdictWarn, fields: []string{"/metadata/ownerReferences/[uid=o-1]", debug},
 		},
-		"a pod of a Deployment that a labelled guard may cover": {
+		"a pod of a Deployment that a labeled guard may cover": {
 			guard:  func(s *v1alpha1.GuardSpec) { s.Selector = metaSelector("app", "web") },
 			review: podReview(t, "ephemeralcontainers", "ReplicaSet"), want: VerdictWarn, fields: []string{"/metadata/ownerReferences/[uid=o-1]", debug},
 		},

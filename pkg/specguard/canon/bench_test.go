@@ -25,7 +25,7 @@ func referenceHash(spec []byte) (string, error) {
 	if err := json.Unmarshal(spec, &m); err != nil {
 		return "", err
 	}
-	canonical, err := json.Marshal(referenceNormalise(m))
+	canonical, err := json.Marshal(referenceNormalize(m))
 	if err != nil {
 		return "", err
 	}
@@ -33,7 +33,7 @@ func referenceHash(spec []byte) (string, error) {
 	return "sha256:" + hex.EncodeToString(sum[:]), nil
 }
 
-func referenceNormalise(value any) any {
+func referenceNormalize(value any) any {
 	switch v := value.(type) {
 	case map[string]any:
 		keys := make([]string, 0, len(v))
@@ -41,22 +41,22 @@ func referenceNormalise(value any) any {
 			keys = append(keys, key)
 		}
 		sort.Strings(keys)
-		normalised := make(map[string]any, len(v))
+		normalized := make(map[string]any, len(v))
 		for _, key := range keys {
-			normalised[key] = referenceNormalise(v[key])
+			normalized[key] = referenceNormalize(v[key])
 		}
-		return normalised
+		return normalized
 	case []any:
-		normalised := make([]any, len(v))
+		normalized := make([]any, len(v))
 		for i := range v {
-			normalised[i] = referenceNormalise(v[i])
+			normalized[i] = referenceNormalize(v[i])
 		}
-		sort.Slice(normalised, func(i, j int) bool {
-			ji, _ := json.Marshal(normalised[i])
-			jj, _ := json.Marshal(normalised[j])
+		sort.Slice(normalized, func(i, j int) bool {
+			ji, _ := json.Marshal(normalized[i])
+			jj, _ := json.Marshal(normalized[j])
 			return string(ji) < string(jj)
 		})
-		return normalised
+		return normalized
 	default:
 		return v
 	}
@@ -134,7 +134,7 @@ func BenchmarkPL1Guarded(b *testing.B) {
 }
 
 // BenchmarkReference is the published DD-EM-002 algorithm over the same object's
-// spec; it is given the spec's bytes alone, so the comparison favours it.
+// spec; it is given the spec's bytes alone, so the comparison favors it.
 func BenchmarkReference(b *testing.B) {
 	benchBodies(b, func(b *testing.B, body []byte) {
 		spec := specOf(b, body)

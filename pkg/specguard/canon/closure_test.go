@@ -150,11 +150,11 @@ func TestWhatChangesTheClosure(t *testing.T) {
 		"a byte moved from a value to its key":        {of(map[string]string{"k": "xy"}), of(map[string]string{"kx": "y"})},
 		"a byte moved from a value to the next key":   {of(map[string]string{"a": "1b", "c": ""}), of(map[string]string{"a": "1", "bc": ""})},
 		"a separator in a value that looks like keys": {of(map[string]string{"a": "1\nd:b=2"}), of(map[string]string{"a": "1", "b": "2"})},
-		"a byte moved to the neighbouring ConfigMap": {
+		"a byte moved to the neighboring ConfigMap": {
 			{ab, configMaps{"a": present(map[string]string{"k": "xy"}), "b": present(map[string]string{"k": ""})}},
 			{ab, configMaps{"a": present(map[string]string{"k": "x"}), "b": present(map[string]string{"k": "y"})}},
 		},
-		"an entry moved to the neighbouring ConfigMap": {
+		"an entry moved to the neighboring ConfigMap": {
 			{ab, configMaps{"a": present(map[string]string{"k": "x"}), "b": present(nil)}},
 			{ab, configMaps{"a": present(nil), "b": present(map[string]string{"k": "x"})}},
 		},

@@ -112,7 +112,7 @@ func nativeNumbers(value any) (any, error) {
 }
 
 // HashValue is the ddem002 hash of a decoded spec; nil counts as the empty map.
-// Only map[string]any and []any are normalised: anything else goes through
+// Only map[string]any and []any are normalized: anything else goes through
 // encoding/json as it is, so typed slices keep their order. Errors are those of
 // json.Marshal.
 func HashValue(spec any) (Hash, error) {
@@ -127,7 +127,7 @@ func HashValue(spec any) (Hash, error) {
 	return formatHash(prefixDDEM002, sum[:]), nil
 }
 
-// appendDDEM002 appends json.Marshal of the normalised value. Each element's
+// appendDDEM002 appends json.Marshal of the normalized value. Each element's
 // bytes are made once and then sorted: the published comparator makes both
 // anew in every comparison, at every depth.
 func appendDDEM002(dst []byte, value any) ([]byte, error) {

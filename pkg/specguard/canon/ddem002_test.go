@@ -60,7 +60,7 @@ func TestUTHash002SliceOrderIndependence(t *testing.T) {
 	wantOtherSpec(t, `{"l":["a","b"]}`, `{"l":["a","b","b"]}`)
 }
 
-func TestUTHash003NestedMapAndSliceNormalisation(t *testing.T) {
+func TestUTHash003NestedMapAndSliceNormalization(t *testing.T) {
 	wantSameSpec(t, `{"l":[{"m":[3,1,2]},{"m":[[2,1],[0]]}]}`, `{"l":[{"m":[[0],[1,2]]},{"m":[2,1,3]}]}`)
 }
 

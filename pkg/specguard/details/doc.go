@@ -10,7 +10,7 @@
 // entries are a value, an empty batch is absence, an error is unknown.
 //
 // The stream holds hints for at most 24 hours and may be flushed at any time.
-// Nothing in it authorises anything; see specguard.WriteRecord.
+// Nothing in it authorizes anything; see specguard.WriteRecord.
 //
 // Redis is not trusted to be one. The client library makes room for whatever
 // length it is told, so every answer is looked through before the library sees

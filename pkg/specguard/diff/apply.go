@@ -13,9 +13,9 @@ import (
 // Apply sets exactly the changed paths in body to what the changes say they
 // became, and gives the new body as compact JSON.
 //
-// This is how a trusted write moves the authorised state: body is the
-// authorised one, changes are Compare(old, new) of that write, and what else
-// differs between body and new stays unauthorised. A change inside something
+// This is how a trusted write moves the authorized state: body is the
+// authorized one, changes are Compare(old, new) of that write, and what else
+// differs between body and new stays unauthorized. A change inside something
 // that body does not have, or has twice under the same keys, is not made but
 // given back as skipped: it lies in what somebody else added.
 //

@@ -14,24 +14,24 @@ import (
 	"github.com/plumbline-dev/plumbline/pkg/specguard/diff"
 )
 
-// Each case is a trusted write from before to after, while authorised is what
-// was authorised until then.
-func TestATrustedWriteAuthorisesOnlyThePathsItChanged(t *testing.T) {
+// Each case is a trusted write from before to after, while authorized is what
+// was authorized until then.
+func TestATrustedWriteAuthorizesOnlyThePathsItChanged(t *testing.T) {
 	for name, tc := range map[string]struct {
 		gvk                             canon.GVK
-		authorised, before, after, want string
+		authorized, before, after, want string
 		skipped                         []string
 	}{
 		"a human adds an env var, CI sets an image": {
 			gvk:        deployment,
-			authorised: app(`,"image":"a:1"`),
+			authorized: app(`,"image":"a:1"`),
 			before:     app(`,"image":"a:1","env":[{"name":"DEBUG","value":"1"}]`),
 			after:      app(`,"image":"a:2","env":[{"name":"DEBUG","value":"1"}]`),
 			want:       app(`,"image":"a:2"`),
 		},
 		"CI changes the image of a container that a human added": {
 			gvk:        deployment,
-			authorised: app(""),
+			authorized: app(""),
 			before:     podSpec(`"containers":[{"name":"app"},{"name":"miner","image":"m:1"}]`),
 			after:      podSpec(`"containers":[{"name":"app"},{"name":"miner","image":"m:2"}]`),
 			want:       app(""),
@@ -39,7 +39,7 @@ func TestATrustedWriteAuthorisesOnlyThePathsItChanged(t *testing.T) {
 		},
 		"CI changes the value of an env var that a human added": {
 			gvk:        deployment,
-			authorised: app(`,"env":[{"name":"A","value":"1"}]`),
+			authorized: app(`,"env":[{"name":"A","value":"1"}]`),
 			before:     app(`,"env":[{"name":"A","value":"1"},{"name":"X","value":"1"}]`),
 			after:      app(`,"env":[{"name":"A","value":"2"},{"name":"X","value":"2"}]`),
 			want:       app(`,"env":[{"name":"A","value":"2"}]`),
@@ -47,56 +47,56 @@ func TestATrustedWriteAuthorisesOnlyThePathsItChanged(t *testing.T) {
 		},
 		"CI sets a label that a human set": {
 			gvk:        custom,
-			authorised: `{"spec":{"labels":{"a":"1"}}}`,
+			authorized: `{"spec":{"labels":{"a":"1"}}}`,
 			before:     `{"spec":{"labels":{"a":"1","x":"human","y":"human"}}}`,
 			after:      `{"spec":{"labels":{"a":"1","x":"ci","y":"human"}}}`,
 			want:       `{"spec":{"labels":{"a":"1","x":"ci"}}}`,
 		},
 		"CI removes what a human added": {
 			gvk:        deployment,
-			authorised: app(`,"env":[{"name":"A"}]`),
+			authorized: app(`,"env":[{"name":"A"}]`),
 			before:     app(`,"env":[{"name":"A"},{"name":"X"}]`),
 			after:      app(`,"env":[{"name":"A"}]`),
 			want:       app(`,"env":[{"name":"A"}]`),
 		},
 		"CI adds again what a human removed": {
 			gvk:        deployment,
-			authorised: app(`,"env":[{"name":"A","value":"1"}]`),
+			authorized: app(`,"env":[{"name":"A","value":"1"}]`),
 			before:     app(`,"env":[]`),
 			after:      app(`,"env":[{"name":"A","value":"2"}]`),
 			want:       app(`,"env":[{"name":"A","value":"2"}]`),
 		},
 		"CI reorders initContainers, with a human's among them": {
 			gvk:        deployment,
-			authorised: podSpec(`"initContainers":[{"name":"a"},{"name":"b"}]`),
+			authorized: podSpec(`"initContainers":[{"name":"a"},{"name":"b"}]`),
 			before:     podSpec(`"initContainers":[{"name":"a"},{"name":"evil"},{"name":"b"}]`),
 			after:      podSpec(`"initContainers":[{"name":"b"},{"name":"evil"},{"name":"a"}]`),
 			want:       podSpec(`"initContainers":[{"name":"b"},{"name":"a"}]`),
 		},
 		"CI inserts an init container between others": {
 			gvk:        deployment,
-			authorised: podSpec(`"initContainers":[{"name":"a"},{"name":"b"}]`),
+			authorized: podSpec(`"initContainers":[{"name":"a"},{"name":"b"}]`),
 			before:     podSpec(`"initContainers":[{"name":"a"},{"name":"evil"},{"name":"b"}]`),
 			after:      podSpec(`"initContainers":[{"name":"a"},{"name":"evil"},{"name":"x"},{"name":"b"}]`),
 			want:       podSpec(`"initContainers":[{"name":"a"},{"name":"x"},{"name":"b"}]`),
 		},
-		"elements that the order does not name stay behind their neighbour": {
+		"elements that the order does not name stay behind their neighbor": {
 			gvk:        deployment,
-			authorised: podSpec(`"initContainers":[{"name":"head"},{"name":"a"},{"name":"tail-of-a"},{"name":"b"}]`),
+			authorized: podSpec(`"initContainers":[{"name":"head"},{"name":"a"},{"name":"tail-of-a"},{"name":"b"}]`),
 			before:     podSpec(`"initContainers":[{"name":"a"},{"name":"b"}]`),
 			after:      podSpec(`"initContainers":[{"name":"b"},{"name":"a"}]`),
 			want:       podSpec(`"initContainers":[{"name":"head"},{"name":"b"},{"name":"a"},{"name":"tail-of-a"}]`),
 		},
 		"an atomic list goes whole": {
 			gvk:        deployment,
-			authorised: app(`,"args":["a"]`),
+			authorized: app(`,"args":["a"]`),
 			before:     app(`,"args":["a","human"]`),
 			after:      app(`,"args":["a","human","ci"]`),
 			want:       app(`,"args":["a","human","ci"]`),
 		},
-		"an element that the authorised list has twice is left alone": {
+		"an element that the authorized list has twice is left alone": {
 			gvk:        deployment,
-			authorised: app(`,"env":[{"name":"A","value":"1"},{"name":"A","value":"2"}]`),
+			authorized: app(`,"env":[{"name":"A","value":"1"},{"name":"A","value":"2"}]`),
 			before:     app(`,"env":[{"name":"A","value":"2"}]`),
 			after:      app(`,"env":[{"name":"A","value":"3"}]`),
 			want:       app(`,"env":[{"name":"A","value":"1"},{"name":"A","value":"2"}]`),
@@ -104,7 +104,7 @@ func TestATrustedWriteAuthorisesOnlyThePathsItChanged(t *testing.T) {
 		},
 		"one that goes, and is there twice, is left alone too": {
 			gvk:        deployment,
-			authorised: app(`,"env":[{"name":"A","value":"1"},{"name":"A","value":"2"}]`),
+			authorized: app(`,"env":[{"name":"A","value":"1"},{"name":"A","value":"2"}]`),
 			before:     app(`,"env":[{"name":"A","value":"2"},{"name":"B"}]`),
 			after:      app(`,"env":[{"name":"B"}]`),
 			want:       app(`,"env":[{"name":"A","value":"1"},{"name":"A","value":"2"}]`),
@@ -112,21 +112,21 @@ func TestATrustedWriteAuthorisesOnlyThePathsItChanged(t *testing.T) {
 		},
 		"what the server allocated stays": {
 			gvk:        service,
-			authorised: `{"metadata":{"name":"s"},"spec":{"clusterIP":"10.0.0.1","ports":[{"name":"x","nodePort":30001,"port":80}]},"status":{}}`,
+			authorized: `{"metadata":{"name":"s"},"spec":{"clusterIP":"10.0.0.1","ports":[{"name":"x","nodePort":30001,"port":80}]},"status":{}}`,
 			before:     `{"spec":{"ports":[{"name":"x","port":80}]}}`,
 			after:      `{"spec":{"ports":[{"name":"y","port":80}]}}`,
 			want:       `{"metadata":{"name":"s"},"spec":{"clusterIP":"10.0.0.1","ports":[{"name":"y","nodePort":30001,"port":80}]},"status":{}}`,
 		},
 		"allocated labels survive the others": {
 			gvk:        job,
-			authorised: `{"spec":{"template":{"metadata":{"labels":{"a":"1","controller-uid":"u"}},"spec":{}}}}`,
+			authorized: `{"spec":{"template":{"metadata":{"labels":{"a":"1","controller-uid":"u"}},"spec":{}}}}`,
 			before:     `{"spec":{"template":{"metadata":{"labels":{"a":"1","controller-uid":"u"}},"spec":{}}}}`,
 			after:      `{"spec":{"template":{"spec":{}}}}`,
 			want:       `{"spec":{"template":{"metadata":{"labels":{"controller-uid":"u"}},"spec":{}}}}`,
 		},
 		"a label changes that a human put beside allocated ones": {
 			gvk:        job,
-			authorised: `{"spec":{"template":{"metadata":{"labels":{"controller-uid":"u"}},"spec":{}}}}`,
+			authorized: `{"spec":{"template":{"metadata":{"labels":{"controller-uid":"u"}},"spec":{}}}}`,
 			before:     `{"spec":{"template":{"metadata":{"labels":{"a":"1","b":"1","controller-uid":"u"}},"spec":{}}}}`,
 			after:      `{"spec":{"template":{"metadata":{"labels":{"a":"2","b":"1","controller-uid":"u"}},"spec":{}}}}`,
 			want:       `{"spec":{"template":{"metadata":{"labels":{"controller-uid":"u"}},"spec":{}}}}`,
@@ -134,21 +134,21 @@ func TestATrustedWriteAuthorisesOnlyThePathsItChanged(t *testing.T) {
 		},
 		"initContainers are reordered while one comes and one goes": {
 			gvk:        deployment,
-			authorised: podSpec(`"initContainers":[{"name":"a"},{"name":"b"},{"name":"c"}]`),
+			authorized: podSpec(`"initContainers":[{"name":"a"},{"name":"b"},{"name":"c"}]`),
 			before:     podSpec(`"initContainers":[{"name":"a"},{"name":"b"},{"name":"c"}]`),
 			after:      podSpec(`"initContainers":[{"name":"c"},{"name":"x"},{"name":"a"}]`),
 			want:       podSpec(`"initContainers":[{"name":"c"},{"name":"x"},{"name":"a"}]`),
 		},
 		"an empty map comes where there is only what was allocated": {
 			gvk:        service,
-			authorised: `{"spec":{"clusterIP":"10.0.0.1"}}`,
+			authorized: `{"spec":{"clusterIP":"10.0.0.1"}}`,
 			before:     `{}`,
 			after:      `{"spec":{}}`,
 			want:       `{"spec":{}}`,
 		},
 		"labels come beside allocated ones": {
 			gvk:        job,
-			authorised: `{"spec":{"template":{"metadata":{"labels":{"controller-uid":"u"}},"spec":{}}}}`,
+			authorized: `{"spec":{"template":{"metadata":{"labels":{"controller-uid":"u"}},"spec":{}}}}`,
 			before:     `{"spec":{"template":{"metadata":{"labels":{"controller-uid":"u"}},"spec":{}}}}`,
 			after:      `{"spec":{"template":{"metadata":{"labels":{"a":"1"}},"spec":{}}}}`,
 			want:       `{"spec":{"template":{"metadata":{"labels":{"a":"1","controller-uid":"u"}},"spec":{}}}}`,
@@ -159,14 +159,14 @@ func TestATrustedWriteAuthorisesOnlyThePathsItChanged(t *testing.T) {
 			if len(changes) == 0 {
 				t.Fatal("the write changed nothing")
 			}
-			got, skipped, err := diff.Apply([]byte(tc.authorised), tc.gvk, changes)
+			got, skipped, err := diff.Apply([]byte(tc.authorized), tc.gvk, changes)
 			if err != nil {
 				t.Fatal(err)
 			}
 			// As written, not by hash: order and allocated fields matter here.
 			want := string(parse(t, tc.want, canon.GVK{}).Root().AppendCanonical(nil))
 			if d := cmp.Diff(want, string(parse(t, string(got), canon.GVK{}).Root().AppendCanonical(nil))); d != "" {
-				t.Errorf("authorised (-want +got):\n%s", d)
+				t.Errorf("authorized (-want +got):\n%s", d)
 			}
 			for _, name := range []string{"metadata", "status"} {
 				a, b := parse(t, tc.want, tc.gvk).Root().Get(name), parse(t, string(got), tc.gvk).Root().Get(name)
@@ -235,14 +235,14 @@ func TestApplyingTheDifferenceGivesTheOther(t *testing.T) {
 
 func TestAnAppliedPathIsNoLongerADifference(t *testing.T) {
 	rapid.Check(t, func(t *rapid.T) {
-		authorised, before, gvk := drawPair(t)
+		authorized, before, gvk := drawPair(t)
 		after, err := editBody(t, before)
 		if err != nil {
 			t.Fatal(err)
 		}
 		live := mustParse(t, after, gvk)
 		changes := diff.Compare(mustParse(t, before, gvk), live)
-		out, skipped, err := diff.Apply(authorised, gvk, changes)
+		out, skipped, err := diff.Apply(authorized, gvk, changes)
 		if err != nil {
 			t.Fatal(err)
 		}
@@ -255,7 +255,7 @@ func TestAnAppliedPathIsNoLongerADifference(t *testing.T) {
 		}
 		for _, c := range changes {
 			if left[c.Path.String()] {
-				t.Errorf("%q was applied to\n%s\nand still differs in\n%s\nfrom\n%s", lines([]diff.Change{c}), authorised, out, after)
+				t.Errorf("%q was applied to\n%s\nand still differs in\n%s\nfrom\n%s", lines([]diff.Change{c}), authorized, out, after)
 			}
 		}
 	})

@@ -5,9 +5,9 @@
 //
 // [Compare] lists the changes from one [canon.Document] to another, exactly
 // those that the pl1 hash sees: no changes if and only if the hashes are equal.
-// [Apply] is the rule that a trusted write authorises only the paths it
-// changed: it takes the authorised body and the changes of one write, and gives
-// the new authorised body. [Redact] and [Truncate] make a change fit to show,
+// [Apply] is the rule that a trusted write authorizes only the paths it
+// changed: it takes the authorized body and the changes of one write, and gives
+// the new authorized body. [Redact] and [Truncate] make a change fit to show,
 // [TruncateText] the messages about it.
 //
 // Everything here is a pure function.

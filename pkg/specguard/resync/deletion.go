@@ -19,9 +19,9 @@ type Deletion struct {
 	Management v1alpha1.ManagementPolicy
 	// Resync: scheduled checks of it are on.
 	Resync bool
-	// Origin of what was authorised; empty when nothing was.
+	// Origin of what was authorized; empty when nothing was.
 	Origin v1alpha1.Origin
-	// BodyTooLarge: the authorised body is not kept, see status.oversized.
+	// BodyTooLarge: the authorized body is not kept, see status.oversized.
 	BodyTooLarge bool
 	// Attributed: a record names who deleted it, and that is somebody who may not.
 	Attributed bool
@@ -53,11 +53,11 @@ const (
 	ReasonNotGuarded DeletionReason = "NotGuarded"
 	// ReasonUnmanaged: it is observed and never written.
 	ReasonUnmanaged DeletionReason = "Unmanaged"
-	// ReasonBodyTooLarge: its authorised body was not kept, and the plan would make an
+	// ReasonBodyTooLarge: its authorized body was not kept, and the plan would make an
 	// older one.
 	ReasonBodyTooLarge DeletionReason = "BodyTooLarge"
-	// ReasonNeverAuthorised: nobody who may ever created it.
-	ReasonNeverAuthorised DeletionReason = "NeverAuthorised"
+	// ReasonNeverAuthorized: nobody who may ever created it.
+	ReasonNeverAuthorized DeletionReason = "NeverAuthorized"
 	// ReasonImported: it is older than its guard. A new object would not be the
 	// one that was lost.
 	ReasonImported DeletionReason = "Imported"
@@ -85,7 +85,7 @@ func Deleted(d Deletion) (Consequence, DeletionReason) {
 	case d.BodyTooLarge:
 		return Terminal, ReasonBodyTooLarge
 	case d.Origin == "":
-		return Untouched, ReasonNeverAuthorised
+		return Untouched, ReasonNeverAuthorized
 	case d.Origin != v1alpha1.OriginCreated:
 		return Terminal, ReasonImported
 	case !d.Resync:
@@ -101,8 +101,8 @@ func Deleted(d Deletion) (Consequence, DeletionReason) {
 // BodyTooLarge and Attributed. The rest is the caller's.
 func DeletionOf(b *v1alpha1.Baseline) Deletion {
 	d := Deletion{Retired: b.Status.RetiredAt != nil, BodyTooLarge: b.Status.Oversized != nil}
-	if b.Spec.Authorised != nil {
-		d.Origin = b.Spec.Authorised.Origin
+	if b.Spec.Authorized != nil {
+		d.Origin = b.Spec.Authorized.Origin
 	}
 	for i := range b.Status.Findings {
 		f := &b.Status.Findings[i]

@@ -25,7 +25,7 @@ func TestDeletedOutOfBand(t *testing.T) {
 		"unmanaged":                         {func(d *Deletion) { d.Management = v1alpha1.Unmanaged }, Untouched, ReasonUnmanaged},
 		"no management policy":              {func(d *Deletion) { d.Management = "" }, Untouched, ReasonUnmanaged},
 		"its body was too large":            {func(d *Deletion) { d.BodyTooLarge = true }, Terminal, ReasonBodyTooLarge},
-		"nobody who may ever created it":    {func(d *Deletion) { d.Origin = "" }, Untouched, ReasonNeverAuthorised},
+		"nobody who may ever created it":    {func(d *Deletion) { d.Origin = "" }, Untouched, ReasonNeverAuthorized},
 		"imported":                          {func(d *Deletion) { d.Origin = v1alpha1.OriginImported }, Terminal, ReasonImported},
 		"an origin of tomorrow":             {func(d *Deletion) { d.Origin = "Restored" }, Terminal, ReasonImported},
 		"scheduled checks are off":          {func(d *Deletion) { d.Resync = false }, Terminal, ReasonResyncOff},
@@ -84,7 +84,7 @@ func TestOnlyOneCombinationRecreates(t *testing.T) {
 func TestDeletionOfABaseline(t *testing.T) {
 	missing := func(user string, class v1alpha1.ActorClass) func(*v1alpha1.Baseline) {
 		return func(b *v1alpha1.Baseline) {
-			b.Spec.Authorised = &v1alpha1.AuthorisedState{Origin: v1alpha1.OriginCreated}
+			b.Spec.Authorized = &v1alpha1.AuthorizedState{Origin: v1alpha1.OriginCreated}
 			b.Status.State = v1alpha1.StateMissing
 			b.Status.Findings = []v1alpha1.Finding{{Class: v1alpha1.ClassObjectMissing, Actor: v1alpha1.Actor{User: user, Class: class}}}
 		}
@@ -103,7 +103,7 @@ func TestDeletionOfABaseline(t *testing.T) {
 		"a stranger without a name":        {missing("", v1alpha1.ActorForeign), created(false)},
 		"a user whom nothing vouches for":  {missing("alice", v1alpha1.ActorUnknown), created(false)},
 		"Plumbline itself did":             {missing("system:serviceaccount:plumbline:executor", v1alpha1.ActorSystem), created(false)},
-		"nothing was authorised":           {nil, Deletion{}},
+		"nothing was authorized":           {nil, Deletion{}},
 		"a finding about a field names nobody": {func(b *v1alpha1.Baseline) {
 			missing("alice", v1alpha1.ActorForeign)(b)
 			b.Status.Findings[0].Class = v1alpha1.ClassScale

@@ -63,7 +63,7 @@ func TestTheDocumentedRowsOfRecreationAreThoseThatDecide(t *testing.T) {
 		ReasonNotGuarded:           func() { d.Guarded = true },
 		ReasonUnmanaged:            func() { d.Management = v1alpha1.Managed },
 		ReasonBodyTooLarge:         func() { d.BodyTooLarge = false },
-		ReasonNeverAuthorised:      func() { d.Origin = v1alpha1.OriginImported },
+		ReasonNeverAuthorized:      func() { d.Origin = v1alpha1.OriginImported },
 		ReasonImported:             func() { d.Origin = v1alpha1.OriginCreated },
 		ReasonResyncOff:            func() { d.Resync = true },
 		ReasonUnattributed:         func() { d.Attributed = true },

@@ -34,7 +34,7 @@ func annotated(name, value string) *corev1.Pod {
 }
 
 func TestWhoGetsAProxy(t *testing.T) {
-	labelled := func(value string) *corev1.Pod {
+	labeled := func(value string) *corev1.Pod {
 		return askingPod(func(p *corev1.Pod) { p.Labels[LabelInject] = value })
 	}
 	silent := askingPod(func(p *corev1.Pod) { delete(p.Labels, LabelInject) })
@@ -44,12 +44,12 @@ func TestWhoGetsAProxy(t *testing.T) {
 		config    func(*Config)
 		want      Decision
 	}{
-		"a pod that asks":                  {pod: labelled(Enabled), want: Decision{Outcome: Inject, Reason: Asked, Mode: Explicit}},
+		"a pod that asks":                  {pod: labeled(Enabled), want: Decision{Outcome: Inject, Reason: Asked, Mode: Explicit}},
 		"nobody asks":                      {pod: silent, want: Decision{Outcome: Leave, Reason: NotAsked}},
 		"the namespace asks":               {pod: silent, namespace: map[string]string{LabelInject: Enabled}, want: Decision{Outcome: Inject, Reason: Asked, Mode: Explicit}},
-		"the pod holds over the namespace": {pod: labelled(Disabled), namespace: map[string]string{LabelInject: Enabled}, want: Decision{Outcome: Leave, Reason: OptedOut}},
-		"the namespace gives the mode":     {pod: labelled(Enabled), namespace: map[string]string{LabelMode: "redirect"}, want: Decision{Outcome: Inject, Reason: Asked, Mode: Redirect}},
-		"the installation gives the mode":  {pod: labelled(Enabled), config: func(c *Config) { c.Mode = Redirect }, want: Decision{Outcome: Inject, Reason: Asked, Mode: Redirect}},
+		"the pod holds over the namespace": {pod: labeled(Disabled), namespace: map[string]string{LabelInject: Enabled}, want: Decision{Outcome: Leave, Reason: OptedOut}},
+		"the namespace gives the mode":     {pod: labeled(Enabled), namespace: map[string]string{LabelMode: "redirect"}, want: Decision{Outcome: Inject, Reason: Asked, Mode: Redirect}},
+		"the installation gives the mode":  {pod: labeled(Enabled), config: func(c *Config) { c.Mode = Redirect }, want: Decision{Outcome: Inject, Reason: Asked, Mode: Redirect}},
 		"an empty word of the namespace":   {pod: silent, namespace: map[string]string{LabelInject: ""}, want: Decision{Outcome: Leave, Reason: NotAsked}},
 	} {
 		t.Run(name, func(t *testing.T) {

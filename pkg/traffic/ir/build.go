@@ -121,7 +121,7 @@ func inOrder(services []*corev1.Service) []*corev1.Service {
 // service is one without its routing and endpoints; false if it cannot be managed.
 func (b *builder) service(svc *corev1.Service, taken map[netip.AddrPort]Object) (Service, bool) {
 	name := types.NamespacedName{Namespace: svc.Namespace, Name: svc.Name}
-	s := Service{Namespace: svc.Namespace, Name: svc.Name, Sequence: b.in.Sequences[name], LabelledSince: labelledSince(svc)}
+	s := Service{Namespace: svc.Namespace, Name: svc.Name, Sequence: b.in.Sequences[name], LabeledSince: labeledSince(svc)}
 	if b.refusedKind(svc) {
 		return s, false
 	}

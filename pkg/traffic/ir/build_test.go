@@ -32,7 +32,7 @@ func TestAServiceIs(t *testing.T) {
 		svc  *corev1.Service
 		want string
 	}{
-		"managed when it is labelled":               {web(), "shop/web 10.0.0.1:80 HTTP =[]"},
+		"managed when it is labeled":                {web(), "shop/web 10.0.0.1:80 HTTP =[]"},
 		"left alone without the label":              {web(func(s *corev1.Service) { s.Labels = nil }), ""},
 		"left alone when the label says no":         {web(func(s *corev1.Service) { s.Labels[ir.Managed] = "false" }), ""},
 		"in both families when it has both":         {web(func(s *corev1.Service) { s.Spec.ClusterIPs = []string{"10.0.0.1", "fd00::1"} }), "shop/web 10.0.0.1:80 [fd00::1]:80 HTTP =[]"},

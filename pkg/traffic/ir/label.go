@@ -27,10 +27,10 @@ func LabelOwners(svc *corev1.Service) (owners []metav1.ManagedFieldsEntry) {
 	return owners
 }
 
-// labelledSince is the latest moment at which a Service can have been given its label; the
+// labeledSince is the latest moment at which a Service can have been given its label; the
 // zero time if it has none, or if that is not recorded. A manager's record has the time of
 // its last change, so the label may be older.
-func labelledSince(svc *corev1.Service) (since time.Time) {
+func labeledSince(svc *corev1.Service) (since time.Time) {
 	if svc.Labels[Managed] != "true" {
 		return since
 	}

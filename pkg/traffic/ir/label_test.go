@@ -21,7 +21,7 @@ func TestSinceWhenAServiceHasItsLabel(t *testing.T) {
 		}
 	}
 	const label, other = `{"f:metadata":{"f:labels":{"f:plumbline.dev/managed":{}}}}`, `{"f:spec":{"f:ports":{}}}`
-	unlabelled := func(s *corev1.Service) { s.Labels, s.Spec.Ports[0].AppProtocol = nil, new("http") }
+	unlabeled := func(s *corev1.Service) { s.Labels, s.Spec.Ports[0].AppProtocol = nil, new("http") }
 	tests := map[string]struct {
 		changes []func(*corev1.Service)
 		want    time.Time
@@ -31,7 +31,7 @@ func TestSinceWhenAServiceHasItsLabel(t *testing.T) {
 		"of two managers the earlier":              {[]func(*corev1.Service){record(&late, label), record(&early, label)}, early.Time},
 		"a manager of other fields does not count": {[]func(*corev1.Service){record(&early, other), record(&late, label)}, late.Time},
 		"a record without a time does not count":   {[]func(*corev1.Service){record(nil, label)}, time.Time{}},
-		"a Service that lost it does not have it":  {[]func(*corev1.Service){record(&late, label), unlabelled}, time.Time{}},
+		"a Service that lost it does not have it":  {[]func(*corev1.Service){record(&late, label), unlabeled}, time.Time{}},
 	}
 	for name, tc := range tests {
 		t.Run(name, func(t *testing.T) {
@@ -42,7 +42,7 @@ func TestSinceWhenAServiceHasItsLabel(t *testing.T) {
 				in.Splits = []ir.Split{tenth()}
 			}
 			services := ir.Build(in).Services
-			if len(services) != 1 || !services[0].LabelledSince.Equal(tc.want) {
+			if len(services) != 1 || !services[0].LabeledSince.Equal(tc.want) {
 				t.Errorf("%+v, want one since %s", services, tc.want)
 			}
 		})

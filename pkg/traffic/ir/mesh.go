@@ -28,9 +28,9 @@ type Service struct {
 	// Addresses are its cluster IPs.
 	Addresses []netip.Addr
 	Ports     []Port
-	// LabelledSince is the latest moment at which the label [Managed] can have been given;
+	// LabeledSince is the latest moment at which the label [Managed] can have been given;
 	// zero without the label, or if that is not known.
-	LabelledSince time.Time
+	LabeledSince time.Time
 	// Routing is nil without a split.
 	Routing *Routing
 	// Settings are those of all its ports.

@@ -20,9 +20,9 @@ type Facts struct {
 	// Ready counts the ready endpoints of each variation; nil if nothing is known, and
 	// then nothing is clamped that was not.
 	Ready map[string]int
-	// LabelledSince is when the Service was given the label by which proxies know it; zero
+	// LabeledSince is when the Service was given the label by which proxies know it; zero
 	// if it has none.
-	LabelledSince time.Time
+	LabeledSince time.Time
 	// Refused says that proxies leave the Service alone, although it is to be divided.
 	Refused bool
 	// Floor is the last sequence of the Service before this release.
@@ -96,8 +96,8 @@ func (f Facts) managedSince() time.Time {
 		return now
 	case f.Before != nil:
 		return f.Before.ManagedSince
-	case !f.LabelledSince.IsZero() && f.LabelledSince.Before(now):
-		return f.LabelledSince.Truncate(time.Second)
+	case !f.LabeledSince.IsZero() && f.LabeledSince.Before(now):
+		return f.LabeledSince.Truncate(time.Second)
 	}
 	return now
 }

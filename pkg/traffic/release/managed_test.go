@@ -28,10 +28,10 @@ func TestSinceWhenAServiceIsManaged(t *testing.T) {
 		return d.After
 	}
 	tests := map[string]struct {
-		before   *release.State
-		labelled time.Time
-		refused  bool
-		want     time.Time
+		before  *release.State
+		labeled time.Time
+		refused bool
+		want    time.Time
 	}{
 		"from the first decision on":                 {nil, time.Time{}, false, noon},
 		"from the label on, if that was before":      {nil, hour, false, hour},
@@ -43,7 +43,7 @@ func TestSinceWhenAServiceIsManaged(t *testing.T) {
 	}
 	for name, tc := range tests {
 		t.Run(name, func(t *testing.T) {
-			d := release.Decide(release.Facts{Terms: &terms, Before: tc.before, Now: noon.Add(time.Millisecond), LabelledSince: tc.labelled, Refused: tc.refused})
+			d := release.Decide(release.Facts{Terms: &terms, Before: tc.before, Now: noon.Add(time.Millisecond), LabeledSince: tc.labeled, Refused: tc.refused})
 			if got := d.After.ManagedSince; !got.Equal(tc.want) {
 				t.Errorf("it is managed since %s, want %s", got, tc.want)
 			}

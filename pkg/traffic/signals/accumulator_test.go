@@ -259,7 +259,7 @@ func TestWhatIsGivenUp(t *testing.T) {
 			for i, f := range tc.flushes {
 				w.tell("a", float64(10*i+11), stable, f.active, f.numbers)
 			}
-			if got := w.variation("stable", 60).Total[Cancelled]; got != tc.want {
+			if got := w.variation("stable", 60).Total[Canceled]; got != tc.want {
 				t.Errorf("%d were given up, want %d", got, tc.want)
 			}
 		})
@@ -273,8 +273,8 @@ func TestASlotThatAProxyTellsOfLaterHadNothingInFlight(t *testing.T) {
 	w.tell("a", 11, canary, 0, answers(1))
 	w.tell("a", 21, canary, 0, nil)
 	w.tell("a", 31, canary, 0, nil)
-	if v := w.variation("canary", 60); v.Total[Cancelled] != 0 || v.Total[Completed] != 1 {
-		t.Errorf("%d were given up, %d answered", v.Total[Cancelled], v.Total[Completed])
+	if v := w.variation("canary", 60); v.Total[Canceled] != 0 || v.Total[Completed] != 1 {
+		t.Errorf("%d were given up, %d answered", v.Total[Canceled], v.Total[Completed])
 	}
 }
 

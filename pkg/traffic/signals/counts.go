@@ -71,8 +71,8 @@ const (
 	// FailedOver were served by the stable variation, since no endpoint of this one could be
 	// reached. None of them is in the other numbers. Derived.
 	FailedOver
-	// Cancelled were given up by the client before there was a status. Derived.
-	Cancelled
+	// Canceled were given up by the client before there was a status. Derived.
+	Canceled
 	// Failed are those of Completed that count against the variation. Derived.
 	Failed
 
@@ -149,6 +149,6 @@ func (c *Counts) Latency() []uint64 { return c[counters:] }
 // answer began; so in a short time there may be more failures than calls, and those in
 // excess are left out.
 func (c *Counts) Outcomes() (over, failed uint64) {
-	over = c[Completed] + c[Cancelled]
-	return over, min(over, c[Failed]+c[Cancelled])
+	over = c[Completed] + c[Canceled]
+	return over, min(over, c[Failed]+c[Canceled])
 }

@@ -88,8 +88,8 @@ func TestOutcomes(t *testing.T) {
 		told         map[Counter]uint64
 		over, failed uint64
 	}{
-		"of a variation that hangs are what was given up": {map[Counter]uint64{Started: 7, Cancelled: 7}, 7, 7},
-		"are answered or given up":                        {map[Counter]uint64{Completed: 10, Failed: 3, Cancelled: 2}, 12, 5},
+		"of a variation that hangs are what was given up": {map[Counter]uint64{Started: 7, Canceled: 7}, 7, 7},
+		"are answered or given up":                        {map[Counter]uint64{Completed: 10, Failed: 3, Canceled: 2}, 12, 5},
 		"are not fewer than those that fail late":         {map[Counter]uint64{Completed: 1, Failed: 4}, 1, 1},
 	} {
 		t.Run(name, func(t *testing.T) {

@@ -87,7 +87,7 @@ func (c *cancels) flush(counts *Counts, active uint64) {
 	c.level += counts.unanswered() - int64(active) + int64(c.active) //nolint:gosec // bounded when it is read
 	c.active = active
 	if certain := min(c.level, c.last); certain > c.told {
-		counts[Cancelled] = uint64(certain - c.told) //nolint:gosec // above zero
+		counts[Canceled] = uint64(certain - c.told) //nolint:gosec // above zero
 		c.told = certain
 	}
 }

@@ -13,7 +13,7 @@
 //
 // # What is not counted plainly
 //
-// The counters of Envoy hide some of what happens, so [Failed] and [Cancelled] are
+// The counters of Envoy hide some of what happens, so [Failed] and [Canceled] are
 // derived, flush by flush:
 //
 //   - A call of gRPC that fails has status 200. Its own status counts, and which of

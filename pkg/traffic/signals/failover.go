@@ -33,7 +33,7 @@ func (c *Counts) exclude(served *Counts, left *failover) {
 	}
 	c[FailedOver] += n
 	if n > 0 {
-		c[Cancelled] = 0
+		c[Canceled] = 0
 		c.excludeCalls()
 	}
 }

@@ -30,7 +30,7 @@ func TestRequestsThatTheStableVariationServedCountForNeither(t *testing.T) {
 			latency(of(map[Counter]uint64{Started: 4, Completed: 4, Class2: 4, GRPCOK: 3, GRPCFailed: 1}), 7, 4), of(map[Counter]uint64{Completed: 1, Class2: 1}),
 			of(map[Counter]uint64{FailedOver: 4}),
 		},
-		"cancellations of the same flush too": {of(map[Counter]uint64{Started: 2, Completed: 1, Class2: 1, Cancelled: 1}), of(map[Counter]uint64{Completed: 1, Class2: 1}), of(map[Counter]uint64{Started: 1, FailedOver: 1})},
+		"cancellations of the same flush too": {of(map[Counter]uint64{Started: 2, Completed: 1, Class2: 1, Canceled: 1}), of(map[Counter]uint64{Completed: 1, Class2: 1}), of(map[Counter]uint64{Started: 1, FailedOver: 1})},
 	}
 	for name, test := range tests {
 		t.Run(name, func(t *testing.T) {

@@ -48,7 +48,7 @@ func TestAProcess(t *testing.T) {
 		before, after float64 // when the processes began
 		last, first   float64 // flush of the one, and of the other
 		gaps          int
-		cancelled     uint64 // of ten that the second one began, and that its clients gave up
+		canceled      uint64 // of ten that the second one began, and that its clients gave up
 	}{
 		"that goes on leaves no gap":                              {-100, -100, 10, 20, none, 10},
 		"of whose beginning the second is rounded otherwise":      {-100, -99, 10, 20, none, 10},
@@ -76,8 +76,8 @@ func TestAProcess(t *testing.T) {
 				second.tell(tc.first+10, 0, nil)
 			}
 			s := w.Service("shop", "web", noon, at(60))
-			if len(s.Gaps) != tc.gaps || s.Variations[0].Total[Cancelled] != tc.cancelled {
-				t.Errorf("the gaps are %v and %d were given up, want %d and %d", s.Gaps, s.Variations[0].Total[Cancelled], tc.gaps, tc.cancelled)
+			if len(s.Gaps) != tc.gaps || s.Variations[0].Total[Canceled] != tc.canceled {
+				t.Errorf("the gaps are %v and %d were given up, want %d and %d", s.Gaps, s.Variations[0].Total[Canceled], tc.gaps, tc.canceled)
 			}
 		})
 	}

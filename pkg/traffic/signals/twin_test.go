@@ -188,7 +188,7 @@ func (w *twin) check(t *rapid.T, a *Accumulator, all []*sidecar) {
 	got := a.Service("shop", "web", since, w.now)
 	seen := map[string]Variation{}
 	for _, v := range got.Variations {
-		v.Counts[Cancelled], v.Total[Cancelled] = 0, 0
+		v.Counts[Canceled], v.Total[Canceled] = 0, 0
 		seen[v.Name] = Variation{Name: v.Name, Counts: v.Counts, Total: v.Total, InFlight: v.InFlight, Proxies: v.Proxies}
 	}
 	if d := cmp.Diff(w.service(got.From), seen); d != "" {
@@ -225,7 +225,7 @@ func (w *twin) checkGivenUp(t *rapid.T, a *Accumulator, all []*sidecar) {
 	}
 	var got uint64
 	for _, v := range a.Service("shop", "web", noon, w.now).Variations {
-		got += v.Total[Cancelled]
+		got += v.Total[Canceled]
 	}
 	if got > given || exact && got != given {
 		t.Fatalf("%d were given up, and %d are counted, exactly: %v", given, got, exact)

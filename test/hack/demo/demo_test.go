@@ -164,7 +164,7 @@ func story(t *testing.T, s *somebody) string {
 		"An autoscaler scales: expected, not drift",
 		"A rollout restart: benign",
 		"A container is removed",
-		"CI deploys a new version: authorised",
+		"CI deploys a new version: authorized",
 		"A change while the webhook is scaled to 0 and Redis is gone",
 		"What there is to look at",
 		"A policy that only watches",

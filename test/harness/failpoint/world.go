@@ -142,12 +142,12 @@ func (w *World) UntilRight(f *Files, plans ...*v1alpha1.RemediationPlan) {
 	})
 }
 
-// UntilCancelled waits until a plan says that it is cancelled. From then on nothing of
+// UntilCanceled waits until a plan says that it is canceled. From then on nothing of
 // it may be stored, see [World.CheckQuiet].
-func (w *World) UntilCancelled(plan *v1alpha1.RemediationPlan) *v1alpha1.RemediationPlan {
+func (w *World) UntilCanceled(plan *v1alpha1.RemediationPlan) *v1alpha1.RemediationPlan {
 	w.t.Helper()
 	p := w.Ended(plan)
-	if p.Status.Phase != v1alpha1.PlanCancelled {
+	if p.Status.Phase != v1alpha1.PlanCanceled {
 		w.t.Fatalf("the plan is %s", remediation.Describe(p))
 	}
 	return p

@@ -43,10 +43,10 @@ func Reads(want string) func(*v1alpha1.Baseline) error {
 	}
 }
 
-// Authorised is the number of the revision that a Baseline authorises, 0 for none.
-func Authorised(b *v1alpha1.Baseline) int64 {
-	if b.Spec.Authorised == nil {
+// Authorized is the number of the revision that a Baseline authorizes, 0 for none.
+func Authorized(b *v1alpha1.Baseline) int64 {
+	if b.Spec.Authorized == nil {
 		return 0
 	}
-	return b.Spec.Authorised.Number
+	return b.Spec.Authorized.Number
 }

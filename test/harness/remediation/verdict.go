@@ -215,5 +215,5 @@ func (w *World) accountOf(out *strings.Builder, name string) {
 	fmt.Fprintf(out, "%s runs %s, generation %d, labels %s\n", name, d.Spec.Template.Spec.Containers[0].Image, d.Generation, strings.Join(labels, " "))
 	b, err := w.Baseline(name)
 	w.Must(err)
-	fmt.Fprintf(out, "  %s, claimed %t, authorised %t\n", b.Status.State, b.Status.Claim != "", b.Spec.Authorised != nil && b.Status.Observed.Hash == b.Spec.Authorised.Hash)
+	fmt.Fprintf(out, "  %s, claimed %t, authorized %t\n", b.Status.State, b.Status.Claim != "", b.Spec.Authorized != nil && b.Status.Observed.Hash == b.Spec.Authorized.Hash)
 }

@@ -104,7 +104,7 @@ func (w *World) PolicyBy(author, name string, changes ...func(*v1alpha1.Remediat
 			Environment: w.Name, Selector: byHand(), Mode: v1alpha1.PolicyModeActive, RequestedBy: author, RequestedByGroups: []string{w.cluster.People},
 			Trigger: v1alpha1.TriggerImmediate, MinimumSeverity: v1alpha1.SeverityInfo, Action: v1alpha1.ActionReconcile,
 			Safety: v1alpha1.RemediationSafety{Cooldown: &metav1.Duration{Duration: 0}},
-			Health: v1alpha1.RemediationHealth{Stabilisation: &metav1.Duration{Duration: 0}, Timeout: &metav1.Duration{Duration: 20 * time.Second}},
+			Health: v1alpha1.RemediationHealth{Stabilization: &metav1.Duration{Duration: 0}, Timeout: &metav1.Duration{Duration: 20 * time.Second}},
 		},
 	}
 	for _, change := range changes {
@@ -211,8 +211,8 @@ func (w *World) target(name string, action v1alpha1.RemediationAction) v1alpha1.
 	w.Must(err)
 	t := v1alpha1.PlanTarget{
 		BaselineTarget: b.Spec.Target, Baseline: b.Name, UID: b.Status.Observed.UID,
-		DriftedHash: b.Status.Observed.Hash, DesiredHash: b.Spec.Authorised.Hash,
-		Revision: b.Spec.Authorised.Revision, RevisionHash: b.Spec.Authorised.Hash,
+		DriftedHash: b.Status.Observed.Hash, DesiredHash: b.Spec.Authorized.Hash,
+		Revision: b.Spec.Authorized.Revision, RevisionHash: b.Spec.Authorized.Hash,
 		Action: action, Severity: *b.Status.Severity, DriftType: v1alpha1.DriftOther, FirstSeen: *b.Status.FirstSeen,
 	}
 	for i := range b.Status.Findings {

@@ -66,7 +66,7 @@ func startAssessor(t *testing.T) {
 }
 
 // untilBaseline waits until the Baseline of the Deployment reads like this:
-// authorised number and author, state, findings with their actors.
+// authorized number and author, state, findings with their actors.
 func (p *place) untilBaseline(want string) {
 	p.t.Helper()
 	p.untilBaselineOf("deployments", "apps", want)
@@ -87,8 +87,8 @@ func (p *place) untilBaselineOf(resource, group, want string) {
 			last = err.Error()
 			return false
 		}
-		last = "nothing authorised, "
-		if a := b.Spec.Authorised; a != nil {
+		last = "nothing authorized, "
+		if a := b.Spec.Authorized; a != nil {
 			last = fmt.Sprintf("%d by %s, ", a.Number, a.By)
 		}
 		last += string(b.Status.State)
@@ -99,11 +99,11 @@ func (p *place) untilBaselineOf(resource, group, want string) {
 	})
 }
 
-// TestTheStampOfTheWebhookAuthorisesOnlyWithItsRecord is the fallback for API
+// TestTheStampOfTheWebhookAuthorizesOnlyWithItsRecord is the fallback for API
 // servers without MutatingAdmissionPolicies: what the webhook stamped and
 // recorded is proven; while it is away anybody can write the annotation, so
 // nothing is.
-func TestTheStampOfTheWebhookAuthorisesOnlyWithItsRecord(t *testing.T) {
+func TestTheStampOfTheWebhookAuthorizesOnlyWithItsRecord(t *testing.T) {
 	const image = "/spec/template/spec/containers/[name=app]/image"
 	p := newPlace(t, unchanged)
 	startAssessor(t)

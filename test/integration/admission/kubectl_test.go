@@ -117,7 +117,7 @@ func TestKubectlScale(t *testing.T) {
 	}
 }
 
-func TestKubectlScaleUnderALabelledGuard(t *testing.T) {
+func TestKubectlScaleUnderALabeledGuard(t *testing.T) {
 	p := newPlace(t, func(s *v1alpha1.GuardSpec) { s.Selector = selector("app", "web") })
 	p.deploy(ci)
 	_, stderr := p.mustKubectl(alice, "", "scale", "deployment/web", "--replicas=5")

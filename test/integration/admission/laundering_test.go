@@ -222,7 +222,7 @@ func TestAnOwnerThatIsTakenOffAfterTheCreationLaundersNothingWhereTheWebhookStam
 			l.must(l.as(alice).Create(t.Context(), u))
 			l.forge(admissionv1.Create, nil, u)
 			l.merge(u, `{"metadata":{"ownerReferences":null}}`)
-			l.untilBaselineOf(l.resource, l.group, "nothing authorised, Drifted;  by alice (Foreign)")
+			l.untilBaselineOf(l.resource, l.group, "nothing authorized, Drifted;  by alice (Foreign)")
 			if got := u.GetAnnotations()[v1alpha1.AnnotationWriter]; got != alice {
 				t.Errorf("the writer is %q", got)
 			}

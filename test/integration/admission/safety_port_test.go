@@ -131,7 +131,7 @@ func TestAnAttackOnThePortHarmsNobody(t *testing.T) {
 
 // A forged review that says "the trusted pipeline did it" leaves a record that
 // says of itself that nobody vouches for it, and changes nothing.
-func TestAForgedReviewAuthorisesNothing(t *testing.T) {
+func TestAForgedReviewAuthorizesNothing(t *testing.T) {
 	p := newPlace(t, unchanged)
 	p.deploy(ci)
 	body, before := p.live()

@@ -187,7 +187,7 @@ func (i *installation) seenUnderThePolicy() {
 // The chart is upgraded from Webhook to Both, to Policy, to Both and to Webhook, in the
 // order in which Helm and the Deployments go: configurations and policies at once, then
 // the pods.
-func TestASwitchOfTheStampMakesNoTrustedWriteDriftAndAuthorisesNoForeignOne(t *testing.T) {
+func TestASwitchOfTheStampMakesNoTrustedWriteDriftAndAuthorizesNoForeignOne(t *testing.T) {
 	rotation.Share(t, 3)
 	i := newInstallation(t)
 	x := startTraffic(i.place)

@@ -181,18 +181,18 @@ func (x *traffic) look(b *v1alpha1.Baseline) {
 	x.mu.Lock()
 	defer x.mu.Unlock()
 	name, expected := b.Spec.Target.Name, x.revisions[b.Spec.Target.Name]
-	authorised, drifted := guards.Authorised(b), b.Status.State == v1alpha1.StateDrifted
+	authorized, drifted := guards.Authorized(b), b.Status.State == v1alpha1.StateDrifted
 	var bad bool
 	switch expected {
 	case alices:
-		bad = authorised != 1
+		bad = authorized != 1
 	case evil:
-		bad = authorised != 0
+		bad = authorized != 0
 	default:
 		bad = drifted && !strings.HasPrefix(name, "alice-") && !strings.HasPrefix(name, "evil-") // her first write may be judged before it is noted
 	}
 	if bad {
-		x.wrong = append(x.wrong, fmt.Sprintf("%s %s: revision %d, %s", time.Now().Format("05.000"), name, authorised, guards.Describe(b)))
+		x.wrong = append(x.wrong, fmt.Sprintf("%s %s: revision %d, %s", time.Now().Format("05.000"), name, authorized, guards.Describe(b)))
 	}
 }
 
@@ -238,10 +238,10 @@ func (x *traffic) settle(when string) {
 			case evil:
 				state, revisions = v1alpha1.StateDrifted, 0
 			}
-			if ok && b.Status.State == state && guards.Authorised(b) == revisions {
+			if ok && b.Status.State == state && guards.Authorized(b) == revisions {
 				want--
 			} else if ok {
-				left = fmt.Sprintf("%s: revision %d of %d, %s", b.Spec.Target.Name, guards.Authorised(b), revisions, guards.Describe(b))
+				left = fmt.Sprintf("%s: revision %d of %d, %s", b.Spec.Target.Name, guards.Authorized(b), revisions, guards.Describe(b))
 			}
 		}
 		return want == 0

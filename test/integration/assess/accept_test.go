@@ -20,7 +20,7 @@ import (
 	"github.com/plumbline-dev/plumbline/test/harness/rotation"
 )
 
-// accept asks to authorise a hash as a user, as the plugin does.
+// accept asks to authorize a hash as a user, as the plugin does.
 func (w *world) accept(user string, b *v1alpha1.Baseline, hash string) {
 	w.t.Helper()
 	w.Eventually("the request is stored", func() error {
@@ -35,9 +35,9 @@ func (w *world) accept(user string, b *v1alpha1.Baseline, hash string) {
 
 func accepted(by string, number int64) func(*v1alpha1.Baseline) error {
 	return func(b *v1alpha1.Baseline) error {
-		a := b.Spec.Authorised
+		a := b.Spec.Authorized
 		if a == nil || a.By != by || a.Number != number || a.Origin != v1alpha1.OriginCreated {
-			return fmt.Errorf("authorised is %+v", a)
+			return fmt.Errorf("authorized is %+v", a)
 		}
 		if b.Spec.Accept != nil || b.Status.State != v1alpha1.StateInSync {
 			return fmt.Errorf("the request is %+v", b.Spec.Accept)
@@ -65,18 +65,18 @@ func TestAccept(t *testing.T) {
 			}
 			return nil
 		})
-		if got := guarded.Describe(after); got != drift || after.Spec.Authorised.Number != 1 {
-			t.Errorf("the baseline is %q with %+v", got, after.Spec.Authorised)
+		if got := guarded.Describe(after); got != drift || after.Spec.Authorized.Number != 1 {
+			t.Errorf("the baseline is %q with %+v", got, after.Spec.Authorized)
 		}
 	})
-	t.Run("the observed state becomes the authorised one", func(t *testing.T) {
+	t.Run("the observed state becomes the authorized one", func(t *testing.T) {
 		w.accept(bob, b, b.Status.Observed.Hash)
-		w.Until("web", "bob's acceptance is authorised", accepted(bob, 2))
+		w.Until("web", "bob's acceptance is authorized", accepted(bob, 2))
 	})
-	t.Run("an object that nobody trusted created becomes authorised", func(t *testing.T) {
+	t.Run("an object that nobody trusted created becomes authorized", func(t *testing.T) {
 		foreign := w.UntilIs("foreign", "Drifted: Added object by alice (Foreign, WriterStamp)")
 		w.accept(bob, foreign, foreign.Status.Observed.Hash)
-		w.Until("foreign", "bob's acceptance is authorised", accepted(bob, 1))
+		w.Until("foreign", "bob's acceptance is authorized", accepted(bob, 1))
 	})
 	t.Run("a missing object is retired", func(t *testing.T) {
 		w.Delete(alice, "foreign")
@@ -92,7 +92,7 @@ func TestAccept(t *testing.T) {
 }
 
 // M9 of the guard's review: an accept took along what its hash does not name.
-func TestAnAcceptLeavesWhatAGuardIgnoresAsItWasAuthorised(t *testing.T) {
+func TestAnAcceptLeavesWhatAGuardIgnoresAsItWasAuthorized(t *testing.T) {
 	rotation.Share(t, 3)
 	const args = "/spec/template/spec/containers/[name=app]/args"
 	w := newWorld(t)
@@ -104,7 +104,7 @@ func TestAnAcceptLeavesWhatAGuardIgnoresAsItWasAuthorised(t *testing.T) {
 	w.SetEnv(alice, "web", "DEBUG", "1")
 	b := w.UntilIs("web", "Drifted: Added /spec/template/spec/containers/[name=app]/env by alice (Foreign, WriterStamp)")
 	w.accept(bob, b, b.Status.Observed.Hash)
-	w.Until("web", "bob's acceptance is authorised", accepted(bob, 2))
+	w.Until("web", "bob's acceptance is authorized", accepted(bob, 2))
 	w.Must(w.As(bob).Patch(w.Ctx(), g, client.RawPatch(types.MergePatchType, []byte(`{"spec":{"ignore":null}}`))))
 	w.Until("web", "the arguments are drift, and nothing else", func(b *v1alpha1.Baseline) error {
 		if f := b.Status.Findings; b.Status.State != v1alpha1.StateDrifted || len(f) != 1 || f[0].Path != args {
@@ -132,7 +132,7 @@ func TestAcceptInBulk(t *testing.T) {
 		w.accept(bob, b, b.Status.Observed.Hash)
 	}
 	for i := range n {
-		w.Until(fmt.Sprint("web-", i), "bob's acceptance is authorised", accepted(bob, 2))
+		w.Until(fmt.Sprint("web-", i), "bob's acceptance is authorized", accepted(bob, 2))
 	}
 }
 
@@ -145,9 +145,9 @@ func TestOnlyTheLastRevisionsAreKept(t *testing.T) {
 	w.UntilIs("web", "InSync")
 	for i := range 5 {
 		w.SetImage(ci, "web", fmt.Sprint("registry.example/shop:", i+2))
-		w.Until("web", "the image is authorised", func(b *v1alpha1.Baseline) error {
-			if guarded.Authorised(b) != int64(i+2) {
-				return fmt.Errorf("authorised is %+v", b.Spec.Authorised)
+		w.Until("web", "the image is authorized", func(b *v1alpha1.Baseline) error {
+			if guarded.Authorized(b) != int64(i+2) {
+				return fmt.Errorf("authorized is %+v", b.Spec.Authorized)
 			}
 			return nil
 		})
@@ -203,11 +203,11 @@ func TestOnlyThoseWhomAClusterSpecGuardNamesAccept(t *testing.T) {
 		}
 		return nil
 	})
-	if got := guarded.Describe(b); got != drift || b.Spec.Authorised.Number != 1 {
-		t.Errorf("the baseline is %q with %+v", got, b.Spec.Authorised)
+	if got := guarded.Describe(b); got != drift || b.Spec.Authorized.Number != 1 {
+		t.Errorf("the baseline is %q with %+v", got, b.Spec.Authorized)
 	}
 	w.accept(bob, b, b.Status.Observed.Hash)
-	w.Until("web", "bob's acceptance is authorised", accepted(bob, 2))
+	w.Until("web", "bob's acceptance is authorized", accepted(bob, 2))
 	w.Until("web", "the refusal is over", func(b *v1alpha1.Baseline) error {
 		if c := meta.FindStatusCondition(b.Status.Conditions, v1alpha1.ConditionAcceptRefused); c != nil {
 			return fmt.Errorf("the condition is %+v", c)

@@ -63,20 +63,20 @@ var pipelines = map[string]func(w *world, user, image string){
 
 // D6 of the review of remediation: the hotfix went into Git, CI applied it as it was, and a
 // policy put the old image back.
-func TestAHotfixThatCIAppliesIsAuthorised(t *testing.T) {
+func TestAHotfixThatCIAppliesIsAuthorized(t *testing.T) {
 	start(t)
 	for name, apply := range pipelines {
 		t.Run(name, func(t *testing.T) {
 			w := newWorld(t)
 			w.UnderGuard()
 			apply(w, ci, guarded.Image)
-			first := guarded.Authorised(w.UntilIs("web", "InSync"))
+			first := guarded.Authorized(w.UntilIs("web", "InSync"))
 			w.kubectl(alice, "", "set", "image", "deployment/web", "app="+hotfix)
 			w.UntilIs("web", "Drifted: Changed /spec/template/spec/containers/[name=app]/image by alice (Foreign, WriterStamp)")
 			apply(w, ci, hotfix)
 			b := w.UntilIs("web", "InSync")
-			if got := guarded.Authorised(b); got != first+1 || b.Spec.Authorised.By != ci {
-				t.Errorf("revision %d by %s is authorised, want %d by CI", got, b.Spec.Authorised.By, first+1)
+			if got := guarded.Authorized(b); got != first+1 || b.Spec.Authorized.By != ci {
+				t.Errorf("revision %d by %s is authorized, want %d by CI", got, b.Spec.Authorized.By, first+1)
 			}
 			if image := w.Live("web").Spec.Template.Spec.Containers[0].Image; image != hotfix {
 				t.Errorf("image %s", image)
@@ -86,7 +86,7 @@ func TestAHotfixThatCIAppliesIsAuthorised(t *testing.T) {
 }
 
 // A client chooses the name of its manager, and each writer may set the annotation of kubectl.
-func TestAnApplyInTheNameOfCIAuthorisesNothing(t *testing.T) {
+func TestAnApplyInTheNameOfCIAuthorizesNothing(t *testing.T) {
 	start(t)
 	for name, apply := range pipelines {
 		if name == "helm upgrade" {
@@ -99,21 +99,21 @@ func TestAnApplyInTheNameOfCIAuthorisesNothing(t *testing.T) {
 			w.UntilIs("web", "InSync")
 			w.kubectl(mallory, "", "set", "image", "deployment/web", "app="+hotfix)
 			drifted := "Drifted: Changed /spec/template/spec/containers/[name=app]/image by mallory (Foreign, WriterStamp)"
-			before := guarded.Authorised(w.UntilIs("web", drifted))
+			before := guarded.Authorized(w.UntilIs("web", drifted))
 			apply(w, mallory, hotfix)
 			w.stays("web", drifted)
 			// CI writes something else meanwhile, under the same name.
 			w.kubectl(ci, "", "label", "deployment/web", "team=shop", "--field-manager", "ci")
 			w.stays("web", drifted)
-			if got := guarded.Authorised(w.UntilIs("web", drifted)); got != before {
-				t.Errorf("revision %d is authorised, want %d", got, before)
+			if got := guarded.Authorized(w.UntilIs("web", drifted)); got != before {
+				t.Errorf("revision %d is authorized, want %d", got, before)
 			}
 		})
 	}
 }
 
 // The pipeline runs while no assessor does.
-func TestAHotfixThatCIAppliesUnwatchedIsAuthorised(t *testing.T) {
+func TestAHotfixThatCIAppliesUnwatchedIsAuthorized(t *testing.T) {
 	for name, apply := range pipelines {
 		t.Run(name, func(t *testing.T) {
 			w := newWorld(t)

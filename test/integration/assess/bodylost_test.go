@@ -19,7 +19,7 @@ import (
 )
 
 // TestAnAcceptRescuesALostBody: somebody deleted the BaselineRevision. What was
-// authorised is unknown from then on, whoever writes, until a person accepts
+// authorized is unknown from then on, whoever writes, until a person accepts
 // what runs; after that everything is as before.
 func TestAnAcceptRescuesALostBody(t *testing.T) {
 	rotation.Share(t, 3)
@@ -54,7 +54,7 @@ func TestAnAcceptRescuesALostBody(t *testing.T) {
 		return err
 	})
 
-	t.Run("not even CI authorises without a body", func(t *testing.T) {
+	t.Run("not even CI authorizes without a body", func(t *testing.T) {
 		w := w.in(t)
 		w.SetImage(ci, "web", "registry.example/shop:3")
 		old := b.Status.Observed.Hash
@@ -66,19 +66,19 @@ func TestAnAcceptRescuesALostBody(t *testing.T) {
 		})
 		w.accept(bob, b, old)
 		b = w.Until("web", "an accept of what ran before is refused", func(b *v1alpha1.Baseline) error {
-			if b.Spec.Accept != nil || b.Spec.Authorised.Number != 1 {
-				return fmt.Errorf("the request is %+v, authorised %+v", b.Spec.Accept, b.Spec.Authorised)
+			if b.Spec.Accept != nil || b.Spec.Authorized.Number != 1 {
+				return fmt.Errorf("the request is %+v, authorized %+v", b.Spec.Accept, b.Spec.Authorized)
 			}
 			return lost(b)
 		})
 	})
 	w.accept(bob, b, b.Status.Observed.Hash)
-	b = w.Until("web", "bob's acceptance is authorised", accepted(bob, 2))
+	b = w.Until("web", "bob's acceptance is authorized", accepted(bob, 2))
 	w.checkRevisions(b)
 	w.SetImage(ci, "web", "registry.example/shop:4")
-	w.Until("web", "CI authorises again", func(b *v1alpha1.Baseline) error {
-		if guarded.Authorised(b) != 3 {
-			return fmt.Errorf("authorised is %+v", b.Spec.Authorised)
+	w.Until("web", "CI authorizes again", func(b *v1alpha1.Baseline) error {
+		if guarded.Authorized(b) != 3 {
+			return fmt.Errorf("authorized is %+v", b.Spec.Authorized)
 		}
 		return nil
 	})

@@ -116,8 +116,8 @@ func TestAScheduledCheckFindsWhatTheWatchWithheld(t *testing.T) {
 	w.UntilIs("db", "Missing: Removed object by ? (Unknown, None)")
 	w.SetImage(ci, "web", "registry.example/shop:2")
 	b := w.UntilIs("web", "InSync")
-	if n := guarded.Authorised(b); n != 2 {
-		t.Errorf("authorised is number %d, want 2", n)
+	if n := guarded.Authorized(b); n != 2 {
+		t.Errorf("authorized is number %d, want 2", n)
 	}
 }
 

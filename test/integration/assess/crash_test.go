@@ -79,19 +79,19 @@ func TestACrashAtTheFirstSightHeals(t *testing.T) {
 			p.Halt(t)
 			start(t)
 			b := w.UntilIs("web", "InSync")
-			if a := b.Spec.Authorised; a == nil || a.By != ci || a.Origin != v1alpha1.OriginCreated || a.Number != 1 {
-				t.Errorf("authorised is %+v", a)
+			if a := b.Spec.Authorized; a == nil || a.By != ci || a.Origin != v1alpha1.OriginCreated || a.Number != 1 {
+				t.Errorf("authorized is %+v", a)
 			}
 			w.checkRevisions(b)
 		})
 	}
 }
 
-// TestAStrangerAfterACrashAuthorisesNothing ends the assessor at the first sight,
+// TestAStrangerAfterACrashAuthorizesNothing ends the assessor at the first sight,
 // and a person changes the object before the next one starts. A decision that
 // was stored is completed, so that only the person's change is drift; where
-// nothing was stored, nobody knows what CI created, and nothing is authorised.
-func TestAStrangerAfterACrashAuthorisesNothing(t *testing.T) {
+// nothing was stored, nobody knows what CI created, and nothing is authorized.
+func TestAStrangerAfterACrashAuthorizesNothing(t *testing.T) {
 	tests := map[string]struct{ by string }{
 		"create the baseline": {},
 		"store the revision":  {},
@@ -116,11 +116,11 @@ func TestAStrangerAfterACrashAuthorisesNothing(t *testing.T) {
 				}
 				return nil
 			})
-			switch a := b.Spec.Authorised; {
+			switch a := b.Spec.Authorized; {
 			case tc.by == "" && a != nil:
-				t.Errorf("authorised is %+v", a)
+				t.Errorf("authorized is %+v", a)
 			case tc.by != "" && (a == nil || a.By != tc.by || a.Number != 1):
-				t.Errorf("authorised is %+v", a)
+				t.Errorf("authorized is %+v", a)
 			case tc.by != "" && (len(b.Status.Findings) != 1 || !strings.HasSuffix(b.Status.Findings[0].Path, "/env")):
 				t.Errorf("the baseline is %s", guarded.Describe(b))
 			}
@@ -129,7 +129,7 @@ func TestAStrangerAfterACrashAuthorisesNothing(t *testing.T) {
 }
 
 // TestACrashAtATrustedWriteHeals does the same at a trusted write on top of
-// drift: after the next start the write is authorised, and the drift is not.
+// drift: after the next start the write is authorized, and the drift is not.
 func TestACrashAtATrustedWriteHeals(t *testing.T) {
 	for _, step := range []string{"write the spec", "write the status"} {
 		t.Run("before it could "+step, func(t *testing.T) {
@@ -147,9 +147,9 @@ func TestACrashAtATrustedWriteHeals(t *testing.T) {
 			w.await("the assessor reaches the write", reached)
 			p.Halt(t)
 			start(t)
-			b := w.Until("web", "the image is authorised and the variable is not", func(b *v1alpha1.Baseline) error {
-				if n := guarded.Authorised(b); n != 2 {
-					return fmt.Errorf("authorised number is %d", n)
+			b := w.Until("web", "the image is authorized and the variable is not", func(b *v1alpha1.Baseline) error {
+				if n := guarded.Authorized(b); n != 2 {
+					return fmt.Errorf("authorized number is %d", n)
 				}
 				if got := guarded.Describe(b); got != drift {
 					return fmt.Errorf("it is %q", got)
@@ -169,7 +169,7 @@ func TestACrashAtATrustedWriteHeals(t *testing.T) {
 
 // TestAStoredDecisionIsCompletedWhateverCameAfter: CI's write was decided and
 // its revision stored, then the assessor ended, and a person wrote. Two writes
-// hide behind the person's stamp, and still CI's is authorised.
+// hide behind the person's stamp, and still CI's is authorized.
 func TestAStoredDecisionIsCompletedWhateverCameAfter(t *testing.T) {
 	w := newWorld(t)
 	p := start(t)
@@ -182,9 +182,9 @@ func TestAStoredDecisionIsCompletedWhateverCameAfter(t *testing.T) {
 	p.Halt(t)
 	w.SetEnv(alice, "web", "DEBUG", "1")
 	start(t)
-	b := w.Until("web", "the image is authorised", func(b *v1alpha1.Baseline) error {
-		if b.Spec.Authorised.Number != 2 || b.Spec.Authorised.By != ci || b.Status.State != v1alpha1.StateDrifted {
-			return fmt.Errorf("authorised is %+v", b.Spec.Authorised)
+	b := w.Until("web", "the image is authorized", func(b *v1alpha1.Baseline) error {
+		if b.Spec.Authorized.Number != 2 || b.Spec.Authorized.By != ci || b.Status.State != v1alpha1.StateDrifted {
+			return fmt.Errorf("authorized is %+v", b.Spec.Authorized)
 		}
 		return nil
 	})
@@ -220,14 +220,14 @@ func TestAWriteThatFailsIsNotDoneTwice(t *testing.T) {
 					return errRefused
 				})
 				w.SetImage(ci, "web", "registry.example/shop:2")
-				b := w.Until("web", "the image is authorised and told", func(b *v1alpha1.Baseline) error {
-					if guarded.Authorised(b) < 2 || b.Status.State != v1alpha1.StateInSync || b.Status.Observed.Hash != b.Spec.Authorised.Hash {
+				b := w.Until("web", "the image is authorized and told", func(b *v1alpha1.Baseline) error {
+					if guarded.Authorized(b) < 2 || b.Status.State != v1alpha1.StateInSync || b.Status.Observed.Hash != b.Spec.Authorized.Hash {
 						return fmt.Errorf("it is not")
 					}
 					return nil
 				})
-				if !once.Load() || b.Spec.Authorised.Number != 2 || b.Spec.Authorised.By != ci {
-					t.Errorf("authorised is %+v", b.Spec.Authorised)
+				if !once.Load() || b.Spec.Authorized.Number != 2 || b.Spec.Authorized.By != ci {
+					t.Errorf("authorized is %+v", b.Spec.Authorized)
 				}
 				w.stays("web", "InSync")
 				w.checkRevisions(b)
@@ -238,7 +238,7 @@ func TestAWriteThatFailsIsNotDoneTwice(t *testing.T) {
 
 // TestACrashBeforeTheRevisionForgetsNothingForeign: nothing of the decision was
 // stored, so the next assessor sees two writes at once and one stamp. It may not
-// take the person's change for authorised.
+// take the person's change for authorized.
 func TestACrashBeforeTheRevisionForgetsNothingForeign(t *testing.T) {
 	rotation.Share(t, 3)
 	w := newWorld(t)
@@ -293,9 +293,9 @@ func TestARestartInTheMiddleOfWrites(t *testing.T) {
 		t.Fatal("no watch was open")
 	}
 	w.SetImage(ci, "web", "registry.example/shop:3")
-	w.Until("web", "a write after a broken connection is authorised", func(b *v1alpha1.Baseline) error {
-		if b.Spec.Authorised.By != ci || b.Spec.Authorised.Number != 2 {
-			return fmt.Errorf("authorised is %+v", b.Spec.Authorised)
+	w.Until("web", "a write after a broken connection is authorized", func(b *v1alpha1.Baseline) error {
+		if b.Spec.Authorized.By != ci || b.Spec.Authorized.Number != 2 {
+			return fmt.Errorf("authorized is %+v", b.Spec.Authorized)
 		}
 		return nil
 	})
@@ -331,12 +331,12 @@ func TestConflictsAreDecidedAgain(t *testing.T) {
 		}
 		return nil
 	})
-	if !once.Load() || b.Spec.Authorised.Number != 1 {
-		t.Errorf("authorised is %+v", b.Spec.Authorised)
+	if !once.Load() || b.Spec.Authorized.Number != 1 {
+		t.Errorf("authorized is %+v", b.Spec.Authorized)
 	}
 }
 
-// checkRevisions checks that the authorised revision exists and no other of a
+// checkRevisions checks that the authorized revision exists and no other of a
 // higher number does.
 func (w *world) checkRevisions(b *v1alpha1.Baseline) {
 	w.t.Helper()
@@ -348,12 +348,12 @@ func (w *world) checkRevisions(b *v1alpha1.Baseline) {
 		if r.Spec.Baseline != b.Name {
 			continue
 		}
-		if r.Spec.Number > b.Spec.Authorised.Number {
-			w.t.Errorf("revision %d is newer than the authorised %d", r.Spec.Number, b.Spec.Authorised.Number)
+		if r.Spec.Number > b.Spec.Authorized.Number {
+			w.t.Errorf("revision %d is newer than the authorized %d", r.Spec.Number, b.Spec.Authorized.Number)
 		}
-		found = found || r.Name == b.Spec.Authorised.Revision && r.Spec.Hash == b.Spec.Authorised.Hash
+		found = found || r.Name == b.Spec.Authorized.Revision && r.Spec.Hash == b.Spec.Authorized.Hash
 	}
 	if !found {
-		w.t.Errorf("the authorised revision %s does not exist", b.Spec.Authorised.Revision)
+		w.t.Errorf("the authorized revision %s does not exist", b.Spec.Authorized.Revision)
 	}
 }

@@ -55,7 +55,7 @@ const scaledByNone = "Drifted: Changed /spec/replicas by ? (Unknown, ManagedFiel
 
 // M3 of the guard's review: the rules took each group of k8s.io for a built-in one
 // without /scale, so that CI's stamp, which had not moved, proved the change.
-func TestAForeignScaleOfACustomKindOfK8sIOIsNotAuthorisedAsCIs(t *testing.T) {
+func TestAForeignScaleOfACustomKindOfK8sIOIsNotAuthorizedAsCIs(t *testing.T) {
 	w := newWorld(t)
 	p := start(t)
 	w.InstallKind("agents.k8s.io", "SandboxPool", "sandboxpools", apiextensions.NamespaceScoped, agentsKind, withScale)
@@ -82,7 +82,7 @@ func TestACustomKindThatGainsScaleIsNoLongerProvenByItsStamp(t *testing.T) {
 	p.Halt(t)
 	w.merge(ci, pool, `{"spec":{"replicas":4}}`)
 	p = start(t)
-	w.authorised("web", 2)
+	w.authorized("web", 2)
 	p.Halt(t)
 	before := crd.DeepCopy()
 	withScale(crd)
@@ -94,12 +94,12 @@ func TestACustomKindThatGainsScaleIsNoLongerProvenByItsStamp(t *testing.T) {
 	w.UntilIs("web", scaledByNone)
 }
 
-// authorised waits until an object is in sync with the revision of a number.
-func (w *world) authorised(name string, revision int64) {
+// authorized waits until an object is in sync with the revision of a number.
+func (w *world) authorized(name string, revision int64) {
 	w.t.Helper()
-	w.Until(name, "the change is authorised", func(b *v1alpha1.Baseline) error {
-		if guarded.Authorised(b) != revision || b.Status.State != v1alpha1.StateInSync {
-			return fmt.Errorf("it is not: revision %d, %s", guarded.Authorised(b), guarded.Describe(b))
+	w.Until(name, "the change is authorized", func(b *v1alpha1.Baseline) error {
+		if guarded.Authorized(b) != revision || b.Status.State != v1alpha1.StateInSync {
+			return fmt.Errorf("it is not: revision %d, %s", guarded.Authorized(b), guarded.Describe(b))
 		}
 		return nil
 	})

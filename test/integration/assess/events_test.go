@@ -115,7 +115,7 @@ func TestAFightIsToldWithItsFighters(t *testing.T) {
 		w.Until("web", "it is in sync", isState(v1alpha1.StateInSync))
 		w.Patch(hpa, "web", `{"spec":{"replicas":4}}`)
 	}
-	b := w.Until("web", "the fight is recognised", func(b *v1alpha1.Baseline) error {
+	b := w.Until("web", "the fight is recognized", func(b *v1alpha1.Baseline) error {
 		c := meta.FindStatusCondition(b.Status.Conditions, v1alpha1.ConditionContended)
 		if c == nil || c.Status != metav1.ConditionTrue || b.Status.Contention == nil {
 			return fmt.Errorf("Contended is %+v, contention %+v", c, b.Status.Contention)

@@ -68,7 +68,7 @@ func TestARestartInTheMiddleOfAFight(t *testing.T) {
 	p.Halt(t)
 	p = start(t)
 	w.flipImage(alice)
-	b := w.Until("web", "the fight is recognised", fighting(alice, ci))
+	b := w.Until("web", "the fight is recognized", fighting(alice, ci))
 	var flips []string
 	for _, f := range b.Status.Flips {
 		for _, place := range f.Places {
@@ -109,7 +109,7 @@ func TestAFightEndsAfterTenQuietMinutes(t *testing.T) {
 				w.flipImage(alice)
 				w.flipImage(ci)
 			}
-			w.Until("web", "the fight is recognised", fighting(alice, ci))
+			w.Until("web", "the fight is recognized", fighting(alice, ci))
 			const contended = "plumbline_drift_contended_objects{}"
 			w.shows(p, contended, map[string]float64{contended: quiet[contended] + 1})
 			pass := func(d time.Duration) {

@@ -100,16 +100,16 @@ func (w *world) merge(user string, o client.Object, patch string) {
 }
 
 // isMallorys waits until a Baseline names mallory, and checks that nothing of hers is
-// authorised. The creator of a kind without generations is not proven once its objects
+// authorized. The creator of a kind without generations is not proven once its objects
 // have been written again: mallory is then named as the last writer.
-func (w *world) isMallorys(name string, authorised int64) {
+func (w *world) isMallorys(name string, authorized int64) {
 	w.t.Helper()
 	w.Until(name, "the change is found as mallory's", func(b *v1alpha1.Baseline) error {
 		if len(b.Status.Findings) == 0 || b.Status.Findings[0].Actor.User != mallory {
 			return errors.New("it is not")
 		}
-		if got := guarded.Authorised(b); got != authorised {
-			w.t.Fatalf("revision %d is authorised: %s", got, guarded.Describe(b))
+		if got := guarded.Authorized(b); got != authorized {
+			w.t.Fatalf("revision %d is authorized: %s", got, guarded.Describe(b))
 		}
 		return nil
 	})
@@ -177,8 +177,8 @@ func TestTwoWritesOfCIInARowAreInSyncWhereverTheContentIs(t *testing.T) {
 			w.Must(w.As(ci).Create(w.Ctx(), u))
 			w.UntilIs("web", "InSync")
 			w.merge(ci, u, tc.change)
-			w.Until("web", "the second write is authorised", func(b *v1alpha1.Baseline) error {
-				if guarded.Authorised(b) != 2 || b.Status.State != v1alpha1.StateInSync {
+			w.Until("web", "the second write is authorized", func(b *v1alpha1.Baseline) error {
+				if guarded.Authorized(b) != 2 || b.Status.State != v1alpha1.StateInSync {
 					return errors.New("it is not")
 				}
 				return nil
@@ -187,9 +187,9 @@ func TestTwoWritesOfCIInARowAreInSyncWhereverTheContentIs(t *testing.T) {
 	}
 }
 
-// H4 of the guard's review: the order that somebody else gave a list was authorised by
+// H4 of the guard's review: the order that somebody else gave a list was authorized by
 // the next write of the list.
-func TestAnAppendByCIAuthorisesNoForeignOrder(t *testing.T) {
+func TestAnAppendByCIAuthorizesNoForeignOrder(t *testing.T) {
 	w := newWorld(t)
 	start(t)
 	w.UnderGuard()
@@ -201,8 +201,8 @@ func TestAnAppendByCIAuthorisesNoForeignOrder(t *testing.T) {
 	w.isMallorys("web", 1)
 	w.Must(w.As(ci).Patch(w.Ctx(), w.Named("web"), client.RawPatch(types.JSONPatchType, []byte(`[{"op":"add","path":"/spec/template/spec/containers/0/args/-","value":"--v=2"}]`))))
 	w.SetEnv(ci, "web", "WITNESS", "1") // comes later, so all before it is judged
-	w.Until("web", "CI's next write is authorised", func(b *v1alpha1.Baseline) error {
-		if guarded.Authorised(b) != 2 {
+	w.Until("web", "CI's next write is authorized", func(b *v1alpha1.Baseline) error {
+		if guarded.Authorized(b) != 2 {
 			return errors.New("it is not")
 		}
 		return nil
@@ -265,9 +265,9 @@ func TestAStampOfBeforeTheKindWasRegisteredIsNotBelieved(t *testing.T) {
 	w.Must(w.As(mallory).Create(w.Ctx(), set("sleeper", "registry.example/evil:1")))
 	w.registerStatefulSets()
 	w.InForce(g)
-	w.Until("sleeper", "the forged stamp authorises nothing", func(b *v1alpha1.Baseline) error {
-		if b.Spec.Authorised != nil {
-			t.Fatalf("it is authorised as created by %s", b.Spec.Authorised.By)
+	w.Until("sleeper", "the forged stamp authorizes nothing", func(b *v1alpha1.Baseline) error {
+		if b.Spec.Authorized != nil {
+			t.Fatalf("it is authorized as created by %s", b.Spec.Authorized.By)
 		}
 		if b.Status.State != v1alpha1.StateDrifted {
 			return errors.New("it is not judged")
@@ -276,7 +276,7 @@ func TestAStampOfBeforeTheKindWasRegisteredIsNotBelieved(t *testing.T) {
 	})
 	// What is created from now on is stamped. The policy needs a moment.
 	made := 0
-	w.Eventually("a creation by CI is authorised", func() error {
+	w.Eventually("a creation by CI is authorized", func() error {
 		made++
 		name := fmt.Sprintf("db-%d", made)
 		w.Must(w.As(ci).Create(w.Ctx(), set(name, guarded.Image)))
@@ -286,7 +286,7 @@ func TestAStampOfBeforeTheKindWasRegisteredIsNotBelieved(t *testing.T) {
 			}
 			return nil
 		})
-		if b.Spec.Authorised == nil {
+		if b.Spec.Authorized == nil {
 			return errors.New(guarded.Describe(b))
 		}
 		return nil

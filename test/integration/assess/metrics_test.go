@@ -199,9 +199,9 @@ func TestTheCountersOfFaults(t *testing.T) {
 	w.await("the assessor reaches the write", reached)
 	p.Halt(t)
 	p = start(t)
-	w.Until("web", "the image is authorised", func(b *v1alpha1.Baseline) error {
-		if guarded.Authorised(b) != 2 {
-			return fmt.Errorf("authorised is %+v", b.Spec.Authorised)
+	w.Until("web", "the image is authorized", func(b *v1alpha1.Baseline) error {
+		if guarded.Authorized(b) != 2 {
+			return fmt.Errorf("authorized is %+v", b.Spec.Authorized)
 		}
 		return nil
 	})

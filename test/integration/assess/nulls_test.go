@@ -28,8 +28,8 @@ func TestAForeignNullInACustomKindIsDrift(t *testing.T) {
 	w.makeWidget(ci, "release", "red")
 	w.UntilIs("release", "InSync")
 	w.applyJSONPatch(ci, "release", `[{"op":"add","path":"/spec/service","value":null}]`)
-	w.Until("release", "the null of ci is authorised", func(b *v1alpha1.Baseline) error {
-		if guarded.Authorised(b) != 2 || b.Status.State != v1alpha1.StateInSync || canon.Hash(b.Spec.Authorised.Hash).Algorithm() != canon.PL2 {
+	w.Until("release", "the null of ci is authorized", func(b *v1alpha1.Baseline) error {
+		if guarded.Authorized(b) != 2 || b.Status.State != v1alpha1.StateInSync || canon.Hash(b.Spec.Authorized.Hash).Algorithm() != canon.PL2 {
 			return errors.New(guarded.Describe(b))
 		}
 		return nil

@@ -92,9 +92,9 @@ func TestPaddedObjectsOfOneTenantDoNotFillTheMemory(t *testing.T) {
 	padded.SetImage(alice, name(3), "registry.example/evil:1")
 	padded.UntilIs(name(3), "Drifted: Changed "+imagePath+" by alice (Foreign, WriterStamp)")
 	padded.SetImage(ci, name(4), "registry.example/shop:2")
-	padded.Until(name(4), "the image of CI is authorised", func(b *v1alpha1.Baseline) error {
-		if n := guarded.Authorised(b); n != 2 || b.Status.State != v1alpha1.StateInSync {
-			return fmt.Errorf("revision %d is authorised, %s", n, guarded.Describe(b))
+	padded.Until(name(4), "the image of CI is authorized", func(b *v1alpha1.Baseline) error {
+		if n := guarded.Authorized(b); n != 2 || b.Status.State != v1alpha1.StateInSync {
+			return fmt.Errorf("revision %d is authorized, %s", n, guarded.Describe(b))
 		}
 		return nil
 	})

@@ -77,16 +77,16 @@ func TestABodyTooLargeForARevisionIsUnknown(t *testing.T) {
 	w.guardCountsUnknown(g, 2, 1)
 	w.SetImage(alice, "web", "registry.example/evil:1")
 	w.Until("web", "alice's image is found, and the state stays Unknown", func(b *v1alpha1.Baseline) error {
-		if b.Status.FindingsTotal != 1 || b.Spec.Authorised != nil {
-			return fmt.Errorf("%d findings, authorised %+v", b.Status.FindingsTotal, b.Spec.Authorised)
+		if b.Status.FindingsTotal != 1 || b.Spec.Authorized != nil {
+			return fmt.Errorf("%d findings, authorized %+v", b.Status.FindingsTotal, b.Spec.Authorized)
 		}
 		return tooLarge(b)
 	})
 
 	w.SetEnv(ci, "other", "PAD", padding)
 	b := w.Until("other", "CI made it too large", tooLarge)
-	if guarded.Authorised(b) != 1 {
-		t.Errorf("authorised is %+v", b.Spec.Authorised)
+	if guarded.Authorized(b) != 1 {
+		t.Errorf("authorized is %+v", b.Spec.Authorized)
 	}
 	w.guardCountsUnknown(g, 2, 2)
 	w.Eventually("it is told", func() error {
@@ -102,8 +102,8 @@ func TestABodyTooLargeForARevisionIsUnknown(t *testing.T) {
 	w.UntilIs("witness", "InSync") // it watches again
 	w.SetEnv(ci, "other", "PAD", "short")
 	b = w.UntilIs("other", "InSync")
-	if guarded.Authorised(b) != 2 {
-		t.Errorf("authorised is %+v", b.Spec.Authorised)
+	if guarded.Authorized(b) != 2 {
+		t.Errorf("authorized is %+v", b.Spec.Authorized)
 	}
 	w.guardCountsUnknown(g, 3, 1)
 }
@@ -115,12 +115,12 @@ func TestPaddedKeysDoNotFreezeABaseline(t *testing.T) {
 	w, _ := widgetWorld(t)
 	w.makeWidget(ci, "one", "green")
 	w.UntilIs("one", "InSync")
-	put := func(value any, colour string) *unstructured.Unstructured {
+	put := func(value any, color string) *unstructured.Unstructured {
 		keys := map[string]any{}
 		for i := range 16 {
 			keys[strings.Repeat("\x01", 945)+fmt.Sprint(i)] = value
 		}
-		return w.patchWidget("one", map[string]any{"keep": keys, "colour": colour})
+		return w.patchWidget("one", map[string]any{"keep": keys, "color": color})
 	}
 	for range 9 {
 		put(1, "green")
@@ -133,7 +133,7 @@ func TestPaddedKeysDoNotFreezeABaseline(t *testing.T) {
 		})
 	}
 	put(1, "evil")
-	b := w.Until("one", "the colour is found", drifts(2))
+	b := w.Until("one", "the color is found", drifts(2))
 	if raw, err := json.Marshal(b); err != nil || len(raw) > 2*specguard.MaxStatusBytes {
 		t.Errorf("the Baseline has %d bytes (%v)", len(raw), err)
 	}

@@ -175,8 +175,8 @@ func TestAnAutoscalerThroughScale(t *testing.T) {
 		}
 		return nil
 	})
-	if b.Spec.Authorised.Number != 1 {
-		t.Errorf("authorised is number %d: neither writer is trusted", b.Spec.Authorised.Number)
+	if b.Spec.Authorized.Number != 1 {
+		t.Errorf("authorized is number %d: neither writer is trusted", b.Spec.Authorized.Number)
 	}
 	w.scaleWithRecord(r, bob, "web", 1, false)
 	w.Until("web", "a person's value lifts the mask", func(b *v1alpha1.Baseline) error {
@@ -214,8 +214,8 @@ func TestRedisDyingChangesNothingButNames(t *testing.T) {
 	w.SetImage(alice, "web", "registry.example/evil:1")
 	w.UntilIs("web", "Drifted: Changed /spec/template/spec/containers/[name=app]/image by alice (Foreign, WriterStamp)")
 	w.SetImage(ci, "web", "registry.example/shop:2")
-	w.Until("web", "a trusted write is authorised", func(b *v1alpha1.Baseline) error {
-		if guarded.Authorised(b) != 2 {
+	w.Until("web", "a trusted write is authorized", func(b *v1alpha1.Baseline) error {
+		if guarded.Authorized(b) != 2 {
 			return fmt.Errorf("it is not")
 		}
 		return nil
@@ -297,9 +297,9 @@ func TestReplaceByForce(t *testing.T) {
 	d := guarded.Deployment(w.namespace, "web")
 	d.Spec.Template.Spec.Containers[0].Image = "registry.example/shop:2"
 	w.Must(w.As(ci).Create(w.Ctx(), d))
-	w.Until("web", "the new object is authorised", func(b *v1alpha1.Baseline) error {
-		if a := b.Spec.Authorised; b.Status.State != v1alpha1.StateInSync || a.UID == string(old.UID) || a.Number != 2 {
-			return fmt.Errorf("authorised is %+v", a)
+	w.Until("web", "the new object is authorized", func(b *v1alpha1.Baseline) error {
+		if a := b.Spec.Authorized; b.Status.State != v1alpha1.StateInSync || a.UID == string(old.UID) || a.Number != 2 {
+			return fmt.Errorf("authorized is %+v", a)
 		}
 		return nil
 	})

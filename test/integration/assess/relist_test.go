@@ -41,10 +41,10 @@ func (w *world) widget(name string) *unstructured.Unstructured {
 	return u
 }
 
-func (w *world) makeWidget(user, name, colour string) {
+func (w *world) makeWidget(user, name, color string) {
 	w.t.Helper()
 	u := w.widget(name)
-	u.Object["spec"] = map[string]any{"colour": colour}
+	u.Object["spec"] = map[string]any{"color": color}
 	w.Must(w.As(user).Create(w.Ctx(), u))
 }
 
@@ -136,51 +136,51 @@ func TestARelistHidesNobody(t *testing.T) {
 	tests := map[string]struct {
 		write      func(w *world, name string)
 		want       string
-		authorised int64
+		authorized int64
 	}{
 		"a person": {
 			write:      func(w *world, name string) { w.setWidget(alice, name, "extra", "x") },
 			want:       "Drifted: Added /spec/extra by alice (Foreign, WriterStamp)",
-			authorised: 1,
+			authorized: 1,
 		},
 		"ci alone": {
-			write:      func(w *world, name string) { w.setWidget(ci, name, "colour", "blue") },
+			write:      func(w *world, name string) { w.setWidget(ci, name, "color", "blue") },
 			want:       "InSync",
-			authorised: 2,
+			authorized: 2,
 		},
 		// Two writes lie behind one stamp: the last writer's name is told as a guess
 		// and excuses nothing.
 		"a person and then ci": {
 			write: func(w *world, name string) {
 				w.setWidget(alice, name, "extra", "x")
-				w.setWidget(ci, name, "colour", "blue")
+				w.setWidget(ci, name, "color", "blue")
 			},
-			want: "Drifted: Changed /spec/colour by " + ci + " (Unknown, WriterStamp); " +
+			want: "Drifted: Changed /spec/color by " + ci + " (Unknown, WriterStamp); " +
 				"Added /spec/extra by " + ci + " (Unknown, WriterStamp)",
-			authorised: 1,
+			authorized: 1,
 		},
 		"a person who takes it back": {
 			write: func(w *world, name string) {
-				w.setWidget(alice, name, "colour", "red")
-				w.setWidget(alice, name, "colour", "green")
+				w.setWidget(alice, name, "color", "red")
+				w.setWidget(alice, name, "color", "green")
 			},
 			want:       "InSync",
-			authorised: 1,
+			authorized: 1,
 		},
 		"a person who deletes": {
 			write:      func(w *world, name string) { w.Must(w.As(alice).Delete(w.Ctx(), w.widget(name))) },
 			want:       "Missing: Removed object by ? (Unknown, None)",
-			authorised: 1,
+			authorized: 1,
 		},
 		"a person who deletes and creates": {
 			write: func(w *world, name string) {
 				w.Must(w.As(alice).Delete(w.Ctx(), w.widget(name)))
 				w.makeWidget(alice, name, "red")
 			},
-			want:       "Drifted: Changed /spec/colour by alice (Foreign, WriterStamp)",
-			authorised: 1,
+			want:       "Drifted: Changed /spec/color by alice (Foreign, WriterStamp)",
+			authorized: 1,
 		},
-		"nobody": {write: func(*world, string) {}, want: "InSync", authorised: 1},
+		"nobody": {write: func(*world, string) {}, want: "InSync", authorized: 1},
 	}
 	w, p := widgetWorld(t)
 	w.mustBeGone(longGone)
@@ -202,17 +202,17 @@ func TestARelistHidesNobody(t *testing.T) {
 		t.Run(who, func(t *testing.T) {
 			w := w.in(t)
 			b := w.UntilIs(names[who], tc.want)
-			if n := guarded.Authorised(b); n != tc.authorised {
-				t.Errorf("authorised is number %d, want %d", n, tc.authorised)
+			if n := guarded.Authorized(b); n != tc.authorized {
+				t.Errorf("authorized is number %d, want %d", n, tc.authorized)
 			}
 		})
 	}
 	// Afterwards every transition counts one by one again.
 	w.setWidget(bob, names["nobody"], "extra", "x")
-	w.setWidget(ci, names["nobody"], "colour", "blue")
+	w.setWidget(ci, names["nobody"], "color", "blue")
 	w.Until(names["nobody"], "the watch goes on", func(b *v1alpha1.Baseline) error {
-		if guarded.Authorised(b) != 2 {
-			return fmt.Errorf("authorised is number %d", guarded.Authorised(b))
+		if guarded.Authorized(b) != 2 {
+			return fmt.Errorf("authorized is number %d", guarded.Authorized(b))
 		}
 		return wantFindings(b, 1, bob)
 	})

@@ -21,12 +21,12 @@ func TestAnObjectOlderThanItsGuardIsImported(t *testing.T) {
 	w.Guard()
 	start(t)
 	b := w.UntilIs("web", "InSync")
-	if a := b.Spec.Authorised; a == nil || a.Origin != v1alpha1.OriginImported || a.Number != 1 {
-		t.Fatalf("authorised is %+v", a)
+	if a := b.Spec.Authorized; a == nil || a.Origin != v1alpha1.OriginImported || a.Number != 1 {
+		t.Fatalf("authorized is %+v", a)
 	}
 	revision := &v1alpha1.BaselineRevision{}
-	w.Must(admin.Get(w.Ctx(), types.NamespacedName{Namespace: w.namespace, Name: b.Spec.Authorised.Revision}, revision))
-	if revision.Spec.Hash != b.Spec.Authorised.Hash || len(revision.OwnerReferences) != 1 || revision.OwnerReferences[0].UID != b.UID {
+	w.Must(admin.Get(w.Ctx(), types.NamespacedName{Namespace: w.namespace, Name: b.Spec.Authorized.Revision}, revision))
+	if revision.Spec.Hash != b.Spec.Authorized.Hash || len(revision.OwnerReferences) != 1 || revision.OwnerReferences[0].UID != b.UID {
 		t.Errorf("the revision is %+v", revision)
 	}
 	if len(b.OwnerReferences) != 0 {
@@ -34,13 +34,13 @@ func TestAnObjectOlderThanItsGuardIsImported(t *testing.T) {
 	}
 }
 
-func TestOnlyTheChangedPathsAreAuthorised(t *testing.T) {
+func TestOnlyTheChangedPathsAreAuthorized(t *testing.T) {
 	w := newWorld(t)
 	start(t)
 	w.UnderGuard()
 	w.Deploy(ci, "web")
-	if b := w.UntilIs("web", "InSync"); b.Spec.Authorised.Origin != v1alpha1.OriginCreated || b.Spec.Authorised.By != ci {
-		t.Fatalf("authorised is %+v", b.Spec.Authorised)
+	if b := w.UntilIs("web", "InSync"); b.Spec.Authorized.Origin != v1alpha1.OriginCreated || b.Spec.Authorized.By != ci {
+		t.Fatalf("authorized is %+v", b.Spec.Authorized)
 	}
 	w.SetEnv(alice, "web", "DEBUG", "1")
 	drifted := w.Until("web", "the variable is drift", func(b *v1alpha1.Baseline) error {
@@ -48,9 +48,9 @@ func TestOnlyTheChangedPathsAreAuthorised(t *testing.T) {
 	})
 	before := drifted.Status.Findings[0]
 	w.SetImage(ci, "web", "registry.example/shop:2")
-	after := w.Until("web", "the image is authorised", func(b *v1alpha1.Baseline) error {
-		if n := guarded.Authorised(b); n != 2 {
-			return fmt.Errorf("authorised number is %d", n)
+	after := w.Until("web", "the image is authorized", func(b *v1alpha1.Baseline) error {
+		if n := guarded.Authorized(b); n != 2 {
+			return fmt.Errorf("authorized number is %d", n)
 		}
 		return wantFindings(b, 1, alice)
 	})
@@ -81,8 +81,8 @@ func TestTakingAChangeBackEndsTheDrift(t *testing.T) {
 	w.UntilIs("web", "Drifted: Changed /spec/template/spec/containers/[name=app]/image by alice (Foreign, WriterStamp)")
 	w.SetImage(bob, "web", "registry.example/shop:1")
 	b := w.UntilIs("web", "InSync")
-	if b.Spec.Authorised.Number != 1 {
-		t.Errorf("taking a change back authorised number %d", b.Spec.Authorised.Number)
+	if b.Spec.Authorized.Number != 1 {
+		t.Errorf("taking a change back authorized number %d", b.Spec.Authorized.Number)
 	}
 }
 
@@ -92,8 +92,8 @@ func TestAnObjectCreatedByAStrangerIsDrift(t *testing.T) {
 	w.UnderGuard()
 	w.Deploy(alice, "web")
 	b := w.UntilIs("web", "Drifted: Added object by alice (Foreign, WriterStamp)")
-	if b.Spec.Authorised != nil {
-		t.Errorf("it is authorised: %+v", b.Spec.Authorised)
+	if b.Spec.Authorized != nil {
+		t.Errorf("it is authorized: %+v", b.Spec.Authorized)
 	}
 	if class := b.Status.Findings[0].Class; class != v1alpha1.ClassObjectUnexpected {
 		t.Errorf("the finding is %s", class)
@@ -114,8 +114,8 @@ func TestDeleteAndRecreate(t *testing.T) {
 	d.Spec.Template.Spec.Containers[0].Image = "registry.example/evil:1"
 	w.Must(w.As(alice).Create(w.Ctx(), d))
 	b := w.UntilIs("web", "Drifted: Changed /spec/template/spec/containers/[name=app]/image by alice (Foreign, WriterStamp)")
-	if b.Spec.Authorised.Number != 1 || b.Status.Observed.UID == string(old.UID) || b.Status.Observed.UID != string(d.UID) {
-		t.Errorf("authorised is %+v, observed is %+v: want what CI made, compared with another object", b.Spec.Authorised, b.Status.Observed)
+	if b.Spec.Authorized.Number != 1 || b.Status.Observed.UID == string(old.UID) || b.Status.Observed.UID != string(d.UID) {
+		t.Errorf("authorized is %+v, observed is %+v: want what CI made, compared with another object", b.Spec.Authorized, b.Status.Observed)
 	}
 }
 

@@ -47,14 +47,14 @@ func (w *world) addDefaults(name string, fields ...string) {
 	})
 }
 
-// takesOver waits until a revision of an object is authorised because of a new default.
+// takesOver waits until a revision of an object is authorized because of a new default.
 func (w *world) takesOver(name string, revision int64) {
 	w.t.Helper()
 	w.Until(name, fmt.Sprintf("the API server makes revision %d", revision), func(b *v1alpha1.Baseline) error {
 		if b.Status.State == v1alpha1.StateDrifted {
 			w.t.Fatalf("a default is drift: %s", guarded.Describe(b))
 		}
-		if guarded.Authorised(b) != revision || b.Spec.Authorised.By != "system:apiserver" || b.Status.State != v1alpha1.StateInSync {
+		if guarded.Authorized(b) != revision || b.Spec.Authorized.By != "system:apiserver" || b.Status.State != v1alpha1.StateInSync {
 			return errors.New("it has not")
 		}
 		return nil
@@ -73,9 +73,9 @@ func TestANewDefaultOfACustomKindIsNoDrift(t *testing.T) {
 	for _, name := range names {
 		w.takesOver(name, 2)
 	}
-	w.setWidget(mallory, "one", "colour", "black")
-	w.UntilIs("one", "Drifted: Changed /spec/colour by mallory (Foreign, WriterStamp)")
-	w.setWidget(ci, "one", "colour", "red")
+	w.setWidget(mallory, "one", "color", "black")
+	w.UntilIs("one", "Drifted: Changed /spec/color by mallory (Foreign, WriterStamp)")
+	w.setWidget(ci, "one", "color", "red")
 	w.UntilIs("one", "InSync")
 	p.Halt(t)
 	w.addDefaults("one", "tls", "mode")

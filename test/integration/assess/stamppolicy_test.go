@@ -88,12 +88,12 @@ func (w *world) seenUnderNewPolicy(name, before string) {
 	})
 }
 
-// authorisesInDrift waits until a second state of web is authorised, and checks
+// authorizesInDrift waits until a second state of web is authorized, and checks
 // that the image is drift still.
-func (w *world) authorisesInDrift(what string) {
+func (w *world) authorizesInDrift(what string) {
 	w.t.Helper()
 	b := w.Until("web", what, func(b *v1alpha1.Baseline) error {
-		if guarded.Authorised(b) != 2 {
+		if guarded.Authorized(b) != 2 {
 			return errors.New("it is not")
 		}
 		return nil
@@ -103,7 +103,7 @@ func (w *world) authorisesInDrift(what string) {
 	}
 }
 
-func TestWhatIsWrittenWhileTheStampPolicyIsAwayIsNobodysAndAuthorisesNothing(t *testing.T) {
+func TestWhatIsWrittenWhileTheStampPolicyIsAwayIsNobodysAndAuthorizesNothing(t *testing.T) {
 	w := newWorld(t)
 	p := start(t)
 	w.UnderGuard()
@@ -126,7 +126,7 @@ func TestWhatIsWrittenWhileTheStampPolicyIsAwayIsNobodysAndAuthorisesNothing(t *
 	w.seenUnderNewPolicy("web", before)
 	w.shows(p, "plumbline_stamp_policy_in_force", map[string]float64{"plumbline_stamp_policy_in_force{}": 1})
 	w.SetEnv(ci, "web", "MODE", "live")
-	w.authorisesInDrift("what CI writes is authorised again")
+	w.authorizesInDrift("what CI writes is authorized again")
 }
 
 func TestWhatWasWrittenBetweenUninstallingAndInstallingAgainIsDrift(t *testing.T) {
@@ -147,8 +147,8 @@ func TestWhatWasWrittenBetweenUninstallingAndInstallingAgainIsDrift(t *testing.T
 	p = start(t)
 	w.UntilIs("web", imageByNone)
 	w.Until("mine", "who signs with another's name is not believed", func(b *v1alpha1.Baseline) error {
-		if b.Spec.Authorised != nil || b.Status.State != v1alpha1.StateDrifted {
-			return errors.New("it is authorised")
+		if b.Spec.Authorized != nil || b.Status.State != v1alpha1.StateDrifted {
+			return errors.New("it is authorized")
 		}
 		return nil
 	})
@@ -157,7 +157,7 @@ func TestWhatWasWrittenBetweenUninstallingAndInstallingAgainIsDrift(t *testing.T
 	p.Halt(t)
 	w.SetEnv(ci, "web", "MODE", "live")
 	start(t)
-	w.authorisesInDrift("what CI wrote meanwhile is authorised")
+	w.authorizesInDrift("what CI wrote meanwhile is authorized")
 }
 
 // Labels and descriptions change at every upgrade; the policy stays what it was.
@@ -173,8 +173,8 @@ func TestAnUpgradeThatTouchesTheStampPolicyForgetsNothing(t *testing.T) {
 	w.Must(admin.Patch(w.Ctx(), policy, client.RawPatch(types.MergePatchType, []byte(`{"metadata":{"labels":{"upgraded":"yes"}}}`))))
 	w.SetImage(ci, "web", "registry.example/shop:2")
 	start(t)
-	w.Until("web", "what CI wrote meanwhile is authorised", func(b *v1alpha1.Baseline) error {
-		if guarded.Authorised(b) != 2 || guarded.Describe(b) != "InSync" {
+	w.Until("web", "what CI wrote meanwhile is authorized", func(b *v1alpha1.Baseline) error {
+		if guarded.Authorized(b) != 2 || guarded.Describe(b) != "InSync" {
 			return errors.New("it is not")
 		}
 		return nil

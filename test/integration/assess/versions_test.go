@@ -54,7 +54,7 @@ func TestAKindIsJudgedInTheRegisteredVersion(t *testing.T) {
 	p.Halt(t)
 
 	start(t, registered)
-	b := w.Until("web", "what was authorised is not converted", func(b *v1alpha1.Baseline) error {
+	b := w.Until("web", "what was authorized is not converted", func(b *v1alpha1.Baseline) error {
 		if b.Spec.Target.APIVersion != "autoscaling/v2" || b.Status.State != v1alpha1.StateUnknown || b.Status.Observed.Hash == "" {
 			return fmt.Errorf("the target is %+v", b.Spec.Target)
 		}
@@ -66,7 +66,7 @@ func TestAKindIsJudgedInTheRegisteredVersion(t *testing.T) {
 	w.guardReads(tenant, func() []metav1.Condition { return tenant.Status.Conditions },
 		"Ready=False OtherVersion: spec.resources[0].apiVersion: HorizontalPodAutoscaler is judged as autoscaling/v2")
 	w.accept(bob, b, b.Status.Observed.Hash)
-	w.Until("web", "bob's acceptance is authorised", accepted(bob, 2))
+	w.Until("web", "bob's acceptance is authorized", accepted(bob, 2))
 	w.Must(w.As(alice).Patch(w.Ctx(), hpa, client.RawPatch(types.MergePatchType, []byte(`{"spec":{"behavior":{"scaleDown":{"selectPolicy":"Disabled"}}}}`))))
 	w.Until("web", "what only v2 shows is drift", func(b *v1alpha1.Baseline) error {
 		if b.Status.State != v1alpha1.StateDrifted {
@@ -116,14 +116,14 @@ func TestAVersionThatIsNoLongerServedHidesNoDrift(t *testing.T) {
 
 	w.Must(admin.Patch(w.Ctx(), g.DeepCopy(), client.RawPatch(types.MergePatchType,
 		[]byte(`{"spec":{"resources":[{"apiVersion":"example.org/v1","kind":"Widget"}]}}`))))
-	b := w.Until("web", "what was authorised in v1beta1 proves no object of v1", func(b *v1alpha1.Baseline) error {
+	b := w.Until("web", "what was authorized in v1beta1 proves no object of v1", func(b *v1alpha1.Baseline) error {
 		if b.Spec.Target.APIVersion != "example.org/v1" || b.Status.State != v1alpha1.StateUnknown || b.Status.Observed.Hash == "" {
 			return fmt.Errorf("the target is %+v, the state is %s", b.Spec.Target, b.Status.State)
 		}
 		return nil
 	})
 	w.accept(bob, b, b.Status.Observed.Hash)
-	w.Until("web", "bob's acceptance is authorised", accepted(bob, 2))
+	w.Until("web", "bob's acceptance is authorized", accepted(bob, 2))
 	w.merge(mallory, widget, `{"spec":{"size":3}}`)
 	w.UntilIs("web", "Drifted: Changed /spec/size by mallory (Foreign, WriterStamp)")
 }

@@ -18,7 +18,7 @@ import (
 )
 
 // H5 of the guard's review: while the guard of the platform was suspended, or did not
-// compile, what the guard of a tenant trusts was authorised, and stayed so.
+// compile, what the guard of a tenant trusts was authorized, and stayed so.
 func TestAGuardThatIsOutOfForceGoesOnDecidingWhoIsTrusted(t *testing.T) {
 	for name, out := range map[string]struct {
 		ofForce string // a merge patch of the guard
@@ -41,8 +41,8 @@ func TestAGuardThatIsOutOfForceGoesOnDecidingWhoIsTrusted(t *testing.T) {
 			w.guardReads(g, func() []metav1.Condition { return g.Status.Conditions }, out.reads)
 			w.SetImage(alice, "web", "registry.example/evil:1")
 			w.Until("web", "the write is drift", func(b *v1alpha1.Baseline) error {
-				if b.Status.State != v1alpha1.StateDrifted || guarded.Authorised(b) != 1 {
-					return fmt.Errorf("it is %q, and revision %d is authorised", guarded.Describe(b), guarded.Authorised(b))
+				if b.Status.State != v1alpha1.StateDrifted || guarded.Authorized(b) != 1 {
+					return fmt.Errorf("it is %q, and revision %d is authorized", guarded.Describe(b), guarded.Authorized(b))
 				}
 				return nil
 			})

@@ -202,18 +202,18 @@ func TestChangesMadeByHandAreJudgedByTheirAuthor(t *testing.T) {
 			in := &place{t: t, namespace: p.namespace}
 			b := in.untilIs(names[title], byHand[title].want)
 			if by := authorOf(b); by != ci {
-				t.Errorf("%s has authorised it", by)
+				t.Errorf("%s has authorized it", by)
 			}
-			if revision := guarded.Authorised(b); revision > 1 && !strings.HasPrefix(title, "CI ") && !strings.HasSuffix(title, "by CI") {
-				t.Errorf("revision %d is authorised", revision)
+			if revision := guarded.Authorized(b); revision > 1 && !strings.HasPrefix(title, "CI ") && !strings.HasSuffix(title, "by CI") {
+				t.Errorf("revision %d is authorized", revision)
 			}
 		})
 	}
 }
 
 func authorOf(b *v1alpha1.Baseline) string {
-	if b.Spec.Authorised == nil {
+	if b.Spec.Authorized == nil {
 		return "nobody"
 	}
-	return b.Spec.Authorised.By
+	return b.Spec.Authorized.By
 }

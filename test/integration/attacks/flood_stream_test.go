@@ -89,8 +89,8 @@ func TestAFloodThatOverflowsTheStreamIsAGapThatExcusesNobody(t *testing.T) {
 	p.untilOneOf("edited", "Drifted: Changed "+imagePath+" by mallory (Foreign, WriterStamp)")
 	p.untilOneOf("scaled", fmt.Sprintf(scaledBy, unknown))
 	p.untilOneOf("deleted", fmt.Sprintf(deletedBy, nobody))
-	p.eventually("what CI wrote is authorised", func() error {
-		if b, err := p.baseline("released"); err != nil || b.Spec.Authorised.Number != 2 || b.Status.State != v1alpha1.StateInSync {
+	p.eventually("what CI wrote is authorized", func() error {
+		if b, err := p.baseline("released"); err != nil || b.Spec.Authorized.Number != 2 || b.Status.State != v1alpha1.StateInSync {
 			return fmt.Errorf("it is not (%w)", err)
 		}
 		return nil

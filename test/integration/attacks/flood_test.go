@@ -159,7 +159,7 @@ func (p *place) scaleTo(c client.Client, name string, replicas int) {
 }
 
 // untilOneOf waits until a Baseline reads like one of some texts, and that the
-// first state is still authorised.
+// first state is still authorized.
 func (p *place) untilOneOf(name string, texts ...string) (got string) {
 	p.t.Helper()
 	p.eventually(fmt.Sprintf("the baseline of %s is one of %q", name, texts), func() error {
@@ -178,8 +178,8 @@ func (p *place) untilOneOf(name string, texts ...string) (got string) {
 
 func (p *place) first(b *v1alpha1.Baseline) {
 	p.t.Helper()
-	if b.Spec.Authorised == nil || b.Spec.Authorised.Number != 1 {
-		p.t.Errorf("of %s is authorised %+v", b.Name, b.Spec.Authorised)
+	if b.Spec.Authorized == nil || b.Spec.Authorized.Number != 1 {
+		p.t.Errorf("of %s is authorized %+v", b.Name, b.Spec.Authorized)
 	}
 }
 
@@ -240,13 +240,13 @@ func TestAFloodOfForgedReviewsCostsNamesThatNoStampHoldsAndExcusesNobody(t *test
 		p.scaleTo(human, scaled[n], 9)
 		p.must(human.Delete(t.Context(), p.named(deleted[n])))
 	}
-	// While it lasts: what is stamped is named and authorised, what is not is found.
+	// While it lasts: what is stamped is named and authorized, what is not is found.
 	p.first(p.untilIs("edited", "Drifted: Changed "+imagePath+" by mallory (Foreign, WriterStamp)"))
-	if b := p.untilIs("released", "InSync"); b.Spec.Authorised.Number > 2 {
-		t.Errorf("revision %d is authorised", b.Spec.Authorised.Number)
+	if b := p.untilIs("released", "InSync"); b.Spec.Authorized.Number > 2 {
+		t.Errorf("revision %d is authorized", b.Spec.Authorized.Number)
 	}
-	p.eventually("what CI wrote is authorised", func() error {
-		if b, err := p.baseline("released"); err != nil || b.Spec.Authorised.Number != 2 {
+	p.eventually("what CI wrote is authorized", func() error {
+		if b, err := p.baseline("released"); err != nil || b.Spec.Authorized.Number != 2 {
 			return fmt.Errorf("it is not (%w)", err)
 		}
 		return nil

@@ -100,8 +100,8 @@ func TestNobodyIsTrustedForAnOddNameAndEverybodyIsNamedExactly(t *testing.T) {
 				t.Errorf("the stamp is %q", got)
 			}
 			b := p.untilIs(object, "Drifted: Changed "+imagePath+" by "+diff.TruncateText(who.name, maxUserBytes)+" (Foreign, WriterStamp)")
-			if b.Spec.Authorised.Number != 1 {
-				t.Errorf("revision %d is authorised", b.Spec.Authorised.Number)
+			if b.Spec.Authorized.Number != 1 {
+				t.Errorf("revision %d is authorized", b.Spec.Authorized.Number)
 			}
 			p.printsSafely("deployment/"+object, "status", "blame", "diff")
 		})

@@ -158,7 +158,7 @@ func deployment(namespace, name string) *appsv1.Deployment {
 	}
 }
 
-// deploy creates a Deployment as CI and waits until it is authorised.
+// deploy creates a Deployment as CI and waits until it is authorized.
 func (p *place) deploy(name string, change ...func(*appsv1.Deployment)) *appsv1.Deployment {
 	p.t.Helper()
 	d := deployment(p.namespace, name)

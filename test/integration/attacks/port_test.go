@@ -210,7 +210,7 @@ func garbage(random *rand.Rand, seed []byte) []byte {
 
 // S1: the forged record names the trusted pipeline and exactly the write that
 // follows; the stamp in the object names who really made it.
-func TestAForgedReviewThatNamesCIForAnAttackersWriteDoesNotAuthoriseIt(t *testing.T) {
+func TestAForgedReviewThatNamesCIForAnAttackersWriteDoesNotAuthorizeIt(t *testing.T) {
 	p := newPlace(t)
 	p.guard()
 	p.deploy("web")
@@ -225,8 +225,8 @@ func TestAForgedReviewThatNamesCIForAnAttackersWriteDoesNotAuthoriseIt(t *testin
 
 	p.setImage(as(t, mallory), "web", "registry.example/evil:1")
 	b := p.untilIs("web", "Drifted: Changed "+imagePath+" by mallory (Foreign, WriterStamp)")
-	if b.Spec.Authorised.Number != 1 {
-		t.Errorf("revision %d is authorised", b.Spec.Authorised.Number)
+	if b.Spec.Authorized.Number != 1 {
+		t.Errorf("revision %d is authorized", b.Spec.Authorized.Number)
 	}
 }
 
@@ -245,8 +245,8 @@ func TestAForgedRecordBesideTheTrueOneExcusesNobodyWhoScales(t *testing.T) {
 			forgery{user: excuse, operation: admissionv1.Update, subresource: "scale", before: p.live(name), after: scale}.send(t)
 			p.must(as(t, mallory).SubResource("scale").Patch(t.Context(), p.named(name), client.RawPatch(types.MergePatchType, []byte(`{"spec":{"replicas":9}}`))))
 			b := p.untilIs(name, "Drifted: Changed /spec/replicas by mallory (Foreign, Admission)")
-			if b.Spec.Authorised.Number != 1 {
-				t.Errorf("revision %d is authorised", b.Spec.Authorised.Number)
+			if b.Spec.Authorized.Number != 1 {
+				t.Errorf("revision %d is authorized", b.Spec.Authorized.Number)
 			}
 		})
 	}

@@ -42,7 +42,7 @@ func TestAReviewTooLargeToBeJudgedIsCountedAndItsChangeFound(t *testing.T) {
 }
 
 // S8: larger still, and the assessor cannot hash it either. It says so, keeps
-// what is authorised, and finds the rest when the object is readable again.
+// what is authorized, and finds the rest when the object is readable again.
 func TestAnObjectTooLargeToBeHashedIsUnknownAndNotInSync(t *testing.T) {
 	p := newPlace(t)
 	p.guard()
@@ -58,9 +58,9 @@ func TestAnObjectTooLargeToBeHashedIsUnknownAndNotInSync(t *testing.T) {
 	p.untilIs("web", "Drifted: Changed "+imagePath+" by mallory (Unknown, WriterStamp)")
 }
 
-// S8: what was changed while nothing could be read is not authorised by the next
+// S8: what was changed while nothing could be read is not authorized by the next
 // write of CI, which finds it there.
-func TestWhatWasChangedUnreadablyIsNotAuthorisedByTheNextTrustedWrite(t *testing.T) {
+func TestWhatWasChangedUnreadablyIsNotAuthorizedByTheNextTrustedWrite(t *testing.T) {
 	p := newPlace(t)
 	p.guard(guardWidgets)
 	w := widget(p.namespace, "web", map[string]any{"size": int64(1), "image": "good"})
@@ -73,21 +73,21 @@ func TestWhatWasChangedUnreadablyIsNotAuthorisedByTheNextTrustedWrite(t *testing
 	p.must(as(t, ci).Patch(t.Context(), w, client.RawPatch(types.MergePatchType, []byte(`{"spec":{"deep":null,"size":2}}`))))
 	b := p.untilOf("widgets", "example.org", "web",
 		"Drifted: Changed /spec/image by "+ci+" (Unknown, WriterStamp); Changed /spec/size by "+ci+" (Unknown, WriterStamp)")
-	if b.Spec.Authorised.Number != 1 {
-		t.Errorf("revision %d is authorised", b.Spec.Authorised.Number)
+	if b.Spec.Authorized.Number != 1 {
+		t.Errorf("revision %d is authorized", b.Spec.Authorized.Number)
 	}
 }
 
 // sayWhy checks that a Baseline in state Unknown tells people, and that nothing
-// was authorised.
+// was authorized.
 func (p *place) sayWhy(b *v1alpha1.Baseline) {
 	p.t.Helper()
 	ready := meta.FindStatusCondition(b.Status.Conditions, v1alpha1.ConditionReady)
 	if ready == nil || ready.Status == metav1.ConditionTrue || ready.Message == "" {
 		p.t.Errorf("Ready is %+v", ready)
 	}
-	if b.Spec.Authorised == nil || b.Spec.Authorised.Number != 1 {
-		p.t.Errorf("authorised is %+v", b.Spec.Authorised)
+	if b.Spec.Authorized == nil || b.Spec.Authorized.Number != 1 {
+		p.t.Errorf("authorized is %+v", b.Spec.Authorized)
 	}
 	stdout, _, code := p.plugin("auditor", []string{roots}, "status", "--exit-code")
 	if code != 2 || !strings.Contains(stdout, "Unknown") {

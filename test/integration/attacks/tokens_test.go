@@ -106,7 +106,7 @@ func TestAStolenTokenOpensNothingBeyondPlumbline(t *testing.T) {
 			})
 		}
 	}
-	t.Run("the webhook's cannot write what was authorised", func(t *testing.T) {
+	t.Run("the webhook's cannot write what was authorized", func(t *testing.T) {
 		for _, path := range []string{"/baselines/deployments.apps.web", "/baselines/deployments.apps.web/status"} {
 			if code := stolen(t, "plumbline-webhook", request{"PATCH", ours + path, `{"status":{"state":"InSync"}}`}); code != http.StatusForbidden {
 				t.Errorf("%s: %d", path, code)
@@ -144,14 +144,14 @@ func TestAStolenWebhookTokenCanRewriteTheTwoWebhookConfigurationsOfPlumbline(t *
 	}
 }
 
-// S13, what remains: with the assessor's token one can authorise what one likes,
+// S13, what remains: with the assessor's token one can authorize what one likes,
 // which is what that account is for. Workloads it cannot touch.
 func TestAStolenAssessorTokenCanRewriteBaselinesAndNothingElse(t *testing.T) {
 	p := newPlace(t)
 	p.guard()
 	p.deploy("web")
 	path := "/apis/plumbline.dev/v1alpha1/namespaces/" + p.namespace + "/baselines/deployments.apps.web?dryRun=All"
-	if code := stolen(t, "plumbline-assessor", request{"PATCH", path, `{"spec":{"authorised":{"hash":"pl1:sha256:00"}}}`}); code != http.StatusOK {
+	if code := stolen(t, "plumbline-assessor", request{"PATCH", path, `{"spec":{"authorized":{"hash":"pl1:sha256:00"}}}`}); code != http.StatusOK {
 		t.Errorf("%d: it is refused now, so the page on threats can say so", code)
 	}
 }

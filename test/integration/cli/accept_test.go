@@ -74,8 +74,8 @@ func take(ctx context.Context, b *v1alpha1.Baseline) error {
 	accept := b.Spec.Accept
 	b.Spec.Accept = nil
 	if accept.Hash == b.Status.Observed.Hash {
-		b.Spec.Authorised.Hash, b.Spec.Authorised.By = accept.Hash, accept.RequestedBy
-		b.Spec.Authorised.Number++
+		b.Spec.Authorized.Hash, b.Spec.Authorized.By = accept.Hash, accept.RequestedBy
+		b.Spec.Authorized.Number++
 	}
 	if err := kube.Update(ctx, b); err != nil {
 		return err
@@ -84,7 +84,7 @@ func take(ctx context.Context, b *v1alpha1.Baseline) error {
 	return kube.Status().Update(ctx, b)
 }
 
-func TestAccept_AuthorisesTheHashThatWasShown(t *testing.T) {
+func TestAccept_AuthorizesTheHashThatWasShown(t *testing.T) {
 	f := fixture{t: t, namespace: newNamespace(t)}
 	baseline := f.drifted("web")
 	grant(t, f.namespace, "alice", rule("plumbline.dev", "get,list,watch,patch", "baselines"))
@@ -100,8 +100,8 @@ func TestAccept_AuthorisesTheHashThatWasShown(t *testing.T) {
 		}
 	}
 	must(t, kube.Get(t.Context(), client.ObjectKeyFromObject(baseline), baseline))
-	if baseline.Spec.Authorised.Hash != f.hash("web") || baseline.Spec.Authorised.By != "alice" {
-		t.Errorf("authorised is %+v", baseline.Spec.Authorised)
+	if baseline.Spec.Authorized.Hash != f.hash("web") || baseline.Spec.Authorized.By != "alice" {
+		t.Errorf("authorized is %+v", baseline.Spec.Authorized)
 	}
 }
 
@@ -159,7 +159,7 @@ func TestAccept_InBulkTakesOnlyWhatMatchesAltogether(t *testing.T) {
 	old := f.drifted("old")
 	f.drift(old, finding("/spec/replicas", "1", "5", "alice", 3*time.Hour))
 	f.deployment("calm", "nginx:1.27")
-	f.authorise("calm", "ci", 1)
+	f.authorize("calm", "ci", 1)
 	assessor(t, f.namespace)
 
 	refused := plumbline(t.Context(), kubeconfig, f.namespace, "y\n", "accept", "--by", "alice", "--since", "1h")

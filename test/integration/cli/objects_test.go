@@ -66,9 +66,9 @@ func (f fixture) hash(name string) string {
 	return string(h)
 }
 
-// authorise stores the live body as revision number of the Deployment's
+// authorize stores the live body as revision number of the Deployment's
 // Baseline, which it creates when there is none, and marks it in sync.
-func (f fixture) authorise(name, by string, number int64) *v1alpha1.Baseline {
+func (f fixture) authorize(name, by string, number int64) *v1alpha1.Baseline {
 	f.t.Helper()
 	ctx := f.t.Context()
 	parsed, err := canon.Parse(f.body(name), deploymentGVK)
@@ -88,13 +88,13 @@ func (f fixture) authorise(name, by string, number int64) *v1alpha1.Baseline {
 	}
 	must(f.t, kube.Create(ctx, revision))
 	baseline := f.newBaseline(name)
-	baseline.Spec.Authorised = &v1alpha1.AuthorisedState{Hash: hash, Revision: revision.Name, Number: number, By: by, At: now, Origin: v1alpha1.OriginCreated}
+	baseline.Spec.Authorized = &v1alpha1.AuthorizedState{Hash: hash, Revision: revision.Name, Number: number, By: by, At: now, Origin: v1alpha1.OriginCreated}
 	if number == 1 {
 		must(f.t, kube.Create(ctx, baseline))
 	} else {
-		wanted := baseline.Spec.Authorised
+		wanted := baseline.Spec.Authorized
 		must(f.t, kube.Get(ctx, client.ObjectKeyFromObject(baseline), baseline))
-		baseline.Spec.Authorised = wanted
+		baseline.Spec.Authorized = wanted
 		must(f.t, kube.Update(ctx, baseline))
 	}
 	baseline.Status = v1alpha1.BaselineStatus{State: v1alpha1.StateInSync, Observed: v1alpha1.ObservedState{Hash: hash, FullHash: hash}}
@@ -142,11 +142,11 @@ func (f fixture) scale(name string, replicas int32) {
 	must(f.t, kube.Update(f.t.Context(), d))
 }
 
-// drifted gives a Deployment that alice scaled after ci had authorised it.
+// drifted gives a Deployment that alice scaled after ci had authorized it.
 func (f fixture) drifted(name string) *v1alpha1.Baseline {
 	f.t.Helper()
 	f.deployment(name, "nginx:1.27")
-	baseline := f.authorise(name, "system:serviceaccount:ci:deployer", 1)
+	baseline := f.authorize(name, "system:serviceaccount:ci:deployer", 1)
 	f.scale(name, 5)
 	f.drift(baseline, finding("/spec/replicas", "1", "5", "alice", time.Minute))
 	return baseline

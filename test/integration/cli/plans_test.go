@@ -46,7 +46,7 @@ func (f fixture) plan(name string) *v1alpha1.RemediationPlan {
 }
 
 // executor answers what is asked of the plans of one namespace, as the real one
-// does: a paused plan is Paused, a cancelled one Cancelled, an executed or resumed
+// does: a paused plan is Paused, a canceled one Canceled, an executed or resumed
 // one runs; until then they wait for somebody. It ends with the test.
 func executor(t *testing.T, namespace string) {
 	t.Helper()
@@ -67,7 +67,7 @@ func executor(t *testing.T, namespace string) {
 				continue
 			}
 			phase := map[v1alpha1.PlanVerb]v1alpha1.PlanPhase{
-				"": v1alpha1.PlanDeferred, v1alpha1.PlanPause: v1alpha1.PlanPaused, v1alpha1.PlanCancel: v1alpha1.PlanCancelled, v1alpha1.PlanExecute: v1alpha1.PlanRunning,
+				"": v1alpha1.PlanDeferred, v1alpha1.PlanPause: v1alpha1.PlanPaused, v1alpha1.PlanCancel: v1alpha1.PlanCanceled, v1alpha1.PlanExecute: v1alpha1.PlanRunning,
 			}[p.Spec.Control.Verb]
 			if p.Status.Phase == phase && p.Status.ObservedGeneration == p.Generation {
 				continue
@@ -107,8 +107,8 @@ func TestPlan_AUserSteersItAndIsNamed(t *testing.T) {
 		{[]string{"execute", "p", "--reason", "agreed"}, alice, "p executed: Running\n", v1alpha1.PlanControl{Verb: v1alpha1.PlanExecute, RequestedBy: "alice", Reason: "agreed"}},
 		{[]string{"pause", "p"}, kubeconfig, "p paused\n", v1alpha1.PlanControl{Verb: v1alpha1.PlanPause, RequestedBy: "admin"}},
 		{[]string{"resume", "p"}, alice, "p resumed; it waits: it waits for a person to execute it\n", v1alpha1.PlanControl{RequestedBy: "alice"}},
-		{[]string{"cancel", "p", "--as", "carol", "--as-group", "system:masters"}, kubeconfig, "p cancelled\n", v1alpha1.PlanControl{Verb: v1alpha1.PlanCancel, RequestedBy: "carol"}},
-		{[]string{"cancel", "p"}, alice, "p is cancelled already\n", v1alpha1.PlanControl{Verb: v1alpha1.PlanCancel, RequestedBy: "carol"}},
+		{[]string{"cancel", "p", "--as", "carol", "--as-group", "system:masters"}, kubeconfig, "p canceled\n", v1alpha1.PlanControl{Verb: v1alpha1.PlanCancel, RequestedBy: "carol"}},
+		{[]string{"cancel", "p"}, alice, "p is canceled already\n", v1alpha1.PlanControl{Verb: v1alpha1.PlanCancel, RequestedBy: "carol"}},
 	}
 	for _, step := range steps {
 		got := plumbline(t.Context(), step.config, f.namespace, "", append([]string{"plan"}, step.args...)...)
@@ -122,7 +122,7 @@ func TestPlan_AUserSteersItAndIsNamed(t *testing.T) {
 		}
 	}
 	got := plumbline(t.Context(), alice, f.namespace, "", "plan", "pause", "p")
-	if got.Code != 1 || !strings.Contains(got.Stderr, "was not paused: it has ended as Cancelled") {
+	if got.Code != 1 || !strings.Contains(got.Stderr, "was not paused: it has ended as Canceled") {
 		t.Errorf("pausing what has ended gave %+v", got)
 	}
 }
@@ -135,7 +135,7 @@ func TestPlan_WhoMayNotIsToldSo(t *testing.T) {
 		args []string
 		want string
 	}{
-		"who may only look":         {[]string{"plan", "cancel", "p"}, `Error from server (Forbidden): ` + f.namespace + `/p was not cancelled: remediationplans.plumbline.dev "p" is forbidden: User "alice" cannot patch resource`},
+		"who may only look":         {[]string{"plan", "cancel", "p"}, `Error from server (Forbidden): ` + f.namespace + `/p was not canceled: remediationplans.plumbline.dev "p" is forbidden: User "alice" cannot patch resource`},
 		"in any namespace":          {[]string{"plan", "list", "-A"}, `remediationplans.plumbline.dev is forbidden: User "alice" cannot list resource "remediationplans" in API group "plumbline.dev" at the cluster scope`},
 		"policies":                  {[]string{"policy", "list"}, `remediationpolicies.plumbline.dev is forbidden: User "alice" cannot list`},
 		"a halt":                    {[]string{"halt", "production", "--reason", "x"}, `remediationledgers.plumbline.dev is forbidden: User "alice" cannot list`},
@@ -234,7 +234,7 @@ func TestHalt_IsWrittenIntoTheLedger(t *testing.T) {
 func TestCheck_AsksTheAssessorAndShowsItsAnswer(t *testing.T) {
 	f := fixture{t: t, namespace: newNamespace(t)}
 	f.deployment("web", "nginx:1.27")
-	baseline := f.authorise("web", "ci", 1)
+	baseline := f.authorize("web", "ci", 1)
 	ctx, cancel := context.WithCancel(t.Context())
 	watcher, err := kube.Watch(ctx, &v1alpha1.BaselineList{}, client.InNamespace(f.namespace))
 	must(t, err)

@@ -35,7 +35,7 @@ func (f fixture) driftedUnderGuard(name string) *v1alpha1.Baseline {
 	f.t.Helper()
 	baseline := f.drifted(name)
 	// A trusted writer of a moment ago would be left to finish.
-	baseline.Spec.Authorised.At = metav1.NewTime(time.Now().Add(-2 * time.Hour).Truncate(time.Second))
+	baseline.Spec.Authorized.At = metav1.NewTime(time.Now().Add(-2 * time.Hour).Truncate(time.Second))
 	must(f.t, kube.Update(f.t.Context(), baseline))
 	d := &appsv1.Deployment{}
 	must(f.t, kube.Get(f.t.Context(), client.ObjectKey{Namespace: f.namespace, Name: name}, d))
@@ -92,7 +92,7 @@ func TestPreview_TriesTheVeryWriteAndStoresNothing(t *testing.T) {
 		t.Errorf("a preview stored something: version %s became %s", before, after)
 	}
 	text := plumbline(t.Context(), kubeconfig, f.namespace, "", "plan", "preview", f.namespace)
-	for _, want := range []string{"1 plan for 1 object; 1 drifted, of 1 selected.", "✓ 0  deployment.apps/web  Reconcile  leads to the authorised state", "/spec/replicas: 5 → 1", "The write would lead to the authorised state. Nothing was stored."} {
+	for _, want := range []string{"1 plan for 1 object; 1 drifted, of 1 selected.", "✓ 0  deployment.apps/web  Reconcile  leads to the authorized state", "/spec/replicas: 5 → 1", "The write would lead to the authorized state. Nothing was stored."} {
 		if !strings.Contains(text.Stdout, want) {
 			t.Errorf("%q is missing in\n%s%s", want, text.Stdout, text.Stderr)
 		}
@@ -104,7 +104,7 @@ func TestExplain_TellsEveryGateAndTheVerdict(t *testing.T) {
 	f.guard()
 	f.driftedUnderGuard("web")
 	calm := f.deployment("calm", "nginx:1.27")
-	f.authorise("calm", "ci", 1)
+	f.authorize("calm", "ci", 1)
 	calm.Status = appsv1.DeploymentStatus{
 		ObservedGeneration: calm.Generation, Replicas: 1, UpdatedReplicas: 1, ReadyReplicas: 1, AvailableReplicas: 1,
 		Conditions: []appsv1.DeploymentCondition{
@@ -197,7 +197,7 @@ func TestPreview_TellsWhoRefuses(t *testing.T) {
 	t.Run("a revision that is not what it was", func(t *testing.T) {
 		f.scale("web", 5)
 		revision := &v1alpha1.BaselineRevision{}
-		must(t, kube.Get(t.Context(), client.ObjectKey{Namespace: f.namespace, Name: baseline.Spec.Authorised.Revision}, revision))
+		must(t, kube.Get(t.Context(), client.ObjectKey{Namespace: f.namespace, Name: baseline.Spec.Authorized.Revision}, revision))
 		must(t, kube.Delete(t.Context(), revision))
 		p, got := f.preview()
 		if got.Code != 0 || len(p.Plans) != 1 || p.Plans[0].Steps[0].Outcome == "Converges" {

@@ -23,7 +23,7 @@ import (
 func TestStatus_ShowsBaselinesWorstFirst(t *testing.T) {
 	f := fixture{t: t, namespace: newNamespace(t)}
 	f.deployment("aa", "nginx:1.27")
-	f.authorise("aa", "ci", 1)
+	f.authorize("aa", "ci", 1)
 	f.drifted("web")
 
 	got := plumbline(t.Context(), kubeconfig, f.namespace, "", "status")
@@ -87,10 +87,10 @@ func TestStatus_JSONIsWhatKubectlGetPrints(t *testing.T) {
 	}
 }
 
-func TestDiff_ComparesAuthorisedWithLive(t *testing.T) {
+func TestDiff_ComparesAuthorizedWithLive(t *testing.T) {
 	f := fixture{t: t, namespace: newNamespace(t)}
 	d := f.deployment("web", "nginx:1.27")
-	baseline := f.authorise("web", "ci", 1)
+	baseline := f.authorize("web", "ci", 1)
 
 	if got := plumbline(t.Context(), kubeconfig, f.namespace, "", "diff", "deploy/web"); got != (answer{}) {
 		t.Errorf("diff of an object in sync gave %+v", got)
@@ -119,7 +119,7 @@ func TestDiff_ComparesAuthorisedWithLive(t *testing.T) {
 	must(t, kube.Status().Update(t.Context(), baseline))
 
 	got := plumbline(t.Context(), kubeconfig, f.namespace, "", "diff", "deploy", "web")
-	want := answer{Code: 1, Stdout: `--- deployment.apps/web  authorised (revision 1, by ci, 60s ago)
+	want := answer{Code: 1, Stdout: `--- deployment.apps/web  authorized (revision 1, by ci, 60s ago)
 +++ deployment.apps/web  live (generation 2)
 @@ /spec/template/spec/containers/[name=app]/env @@
 +[
@@ -175,15 +175,15 @@ func TestDiff_NamesTheGuardThatCannotBeRead(t *testing.T) {
 func TestBlameAndHistory_NameWhoDidWhat(t *testing.T) {
 	f := fixture{t: t, namespace: newNamespace(t)}
 	f.deployment("web", "nginx:1.27")
-	f.authorise("web", "ci", 1)
+	f.authorize("web", "ci", 1)
 	f.scale("web", 2)
-	baseline := f.authorise("web", "release", 2)
+	baseline := f.authorize("web", "release", 2)
 	f.scale("web", 5)
 	f.drift(baseline, finding("/spec/replicas", "2", "5", "alice", 0))
 
 	got := plumbline(t.Context(), kubeconfig, f.namespace, "", "blame", "deploy/web")
 	want := answer{Stdout: `deployment.apps/web: Drifted, Medium (50), since 60s
-Last authorised by release 60s ago (revision 2, Created)
+Last authorized by release 60s ago (revision 2, Created)
 
 PATH             WHO     CLASS     KNOWN-BY    WHEN   CHANGE
 /spec/replicas   alice   Foreign   Admission   60s    2 → 5

@@ -75,7 +75,7 @@ func TestKubectl(t *testing.T) {
 			t.Errorf("it was replaced: %+v", after.ObjectMeta)
 		}
 	})
-	t.Run("rollout undo goes back to what was authorised once, and is refused", func(t *testing.T) {
+	t.Run("rollout undo goes back to what was authorized once, and is refused", func(t *testing.T) {
 		d := s.rolledTwice(t, "undone")
 		out, err := s.tina(t, "", "rollout", "undo", "deployment/"+d.Name)
 		wantRefusal(t, out, err)

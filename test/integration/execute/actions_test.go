@@ -111,10 +111,10 @@ func TestARollbackLeadsToTheLastStateThatWasReady(t *testing.T) {
 		}
 		return nil
 	}).Status.LastReady
-	w.SetImage(ci, "web", "broken:1") // authorised, and never ready
-	w.Until("web", "the broken state is authorised", func(b *v1alpha1.Baseline) error {
-		if guarded.Authorised(b) != 2 {
-			return fmt.Errorf("authorised is %d", guarded.Authorised(b))
+	w.SetImage(ci, "web", "broken:1") // authorized, and never ready
+	w.Until("web", "the broken state is authorized", func(b *v1alpha1.Baseline) error {
+		if guarded.Authorized(b) != 2 {
+			return fmt.Errorf("authorized is %d", guarded.Authorized(b))
 		}
 		return nil
 	})
@@ -252,12 +252,12 @@ func TestAStepIsSkippedWhen(t *testing.T) {
 			before: func(w *world) { w.Delete(mallory, "web") },
 			want:   v1alpha1.ReasonTargetReplaced,
 		},
-		"another state was authorised since": {
+		"another state was authorized since": {
 			before: func(w *world) {
 				w.SetImage(ci, "web", "registry.example/shop:2")
-				w.Until("web", "it is authorised", func(b *v1alpha1.Baseline) error {
-					if guarded.Authorised(b) < 2 {
-						return fmt.Errorf("it is %d", guarded.Authorised(b))
+				w.Until("web", "it is authorized", func(b *v1alpha1.Baseline) error {
+					if guarded.Authorized(b) < 2 {
+						return fmt.Errorf("it is %d", guarded.Authorized(b))
 					}
 					return nil
 				})
@@ -340,7 +340,7 @@ func TestAPlanThatActsInAnotherNameThanItsPolicyIsEnded(t *testing.T) {
 	plan := w.plan(w.policy(), "web", func(p *v1alpha1.PlannedRemediation) { p.Requester = "root" })
 	startExecutor(t, newEvidence(t))
 	plan = w.Ended(plan)
-	if got := imageOf(w.Live("web")); plan.Status.Phase != v1alpha1.PlanCancelled || got == guarded.Image {
+	if got := imageOf(w.Live("web")); plan.Status.Phase != v1alpha1.PlanCanceled || got == guarded.Image {
 		t.Errorf("the plan is %s, and web runs %s", remediation.Describe(plan), got)
 	}
 }
@@ -401,7 +401,7 @@ func TestTheLimitOfAnHourDefersARepair(t *testing.T) {
 	})
 	w.Control(plan, v1alpha1.PlanCancel)
 	plan = w.Ended(plan)
-	if plan.Status.Phase != v1alpha1.PlanCancelled || plan.Status.EndedBy != platform {
+	if plan.Status.Phase != v1alpha1.PlanCanceled || plan.Status.EndedBy != platform {
 		t.Errorf("the plan is %s by %s", remediation.Describe(plan), plan.Status.EndedBy)
 	}
 	w.settled(1)

@@ -41,7 +41,7 @@ func TestAHotfixThatCIAppliesIsNotPutBack(t *testing.T) {
 		image  string
 		says   string
 	}{
-		{"CI applies it", ci, true, remediation.EvilImage, "another state was authorised since the plan was made"},
+		{"CI applies it", ci, true, remediation.EvilImage, "another state was authorized since the plan was made"},
 		{"mallory applies it in CI's name", mallory, true, guarded.Image, ""},
 		{"CI applies it, and no assessor looks", ci, false, remediation.EvilImage, "an apply of the live state is not judged yet"},
 	} {

@@ -42,8 +42,8 @@ func TestAPlanOutsideOfItsPolicysEnvironmentWritesNothing(t *testing.T) {
 	} {
 		t.Run(name, func(t *testing.T) {
 			plan := w.Ended(tc.plan)
-			if plan.Status.Phase != v1alpha1.PlanCancelled || !strings.Contains(remediation.Describe(plan), tc.want) {
-				t.Errorf("the plan is %s, want Cancelled because %s", remediation.Describe(plan), tc.want)
+			if plan.Status.Phase != v1alpha1.PlanCanceled || !strings.Contains(remediation.Describe(plan), tc.want) {
+				t.Errorf("the plan is %s, want Canceled because %s", remediation.Describe(plan), tc.want)
 			}
 		})
 	}
@@ -68,7 +68,7 @@ func TestANamespaceThatChangesItsEnvironmentEndsItsPlans(t *testing.T) {
 	before := e.DeepCopy()
 	e.Spec.NamespaceSelector = metav1.LabelSelector{MatchLabels: map[string]string{corev1.LabelMetadataName: "elsewhere"}}
 	w.Must(admin.Patch(t.Context(), &e, client.MergeFrom(before)))
-	if plan = w.Ended(plan); plan.Status.Phase != v1alpha1.PlanCancelled || imageOf(w.Live("web")) == guarded.Image {
+	if plan = w.Ended(plan); plan.Status.Phase != v1alpha1.PlanCanceled || imageOf(w.Live("web")) == guarded.Image {
 		t.Errorf("the plan is %s", remediation.Describe(plan))
 	}
 }

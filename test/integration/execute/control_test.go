@@ -53,7 +53,7 @@ func TestAPausedPlanGoesOnWhenItIsResumed(t *testing.T) {
 	w.proven(records, plan)
 }
 
-func TestACancelledPlanWritesNothingMore(t *testing.T) {
+func TestACanceledPlanWritesNothingMore(t *testing.T) {
 	startAssessor(t)
 	w := newWorld(t)
 	w.UnderGuard()
@@ -64,7 +64,7 @@ func TestACancelledPlanWritesNothingMore(t *testing.T) {
 	w.UntilPlan(plan, "the first has written", hasWritten)
 	w.Control(plan, v1alpha1.PlanCancel)
 	plan = w.Ended(plan)
-	if plan.Status.Phase != v1alpha1.PlanCancelled || plan.Status.EndedBy != platform {
+	if plan.Status.Phase != v1alpha1.PlanCanceled || plan.Status.EndedBy != platform {
 		t.Errorf("the plan is %s, ended by %q", remediation.Describe(plan), plan.Status.EndedBy)
 	}
 	if got := imageOf(w.Live("api")); got == guarded.Image {
@@ -105,7 +105,7 @@ func TestHalting(t *testing.T) {
 			w.UntilPlan(plan, "the first has written", hasWritten)
 			tc.halt(w, policy)
 			plan = w.Ended(plan)
-			if plan.Status.Phase != v1alpha1.PlanCancelled || plan.Status.EndedBy != tc.by {
+			if plan.Status.Phase != v1alpha1.PlanCanceled || plan.Status.EndedBy != tc.by {
 				t.Errorf("the plan is %s, ended by %q", remediation.Describe(plan), plan.Status.EndedBy)
 			}
 			if got := imageOf(w.Live("api")); got == guarded.Image {

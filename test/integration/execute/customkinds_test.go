@@ -131,7 +131,7 @@ func TestACustomObjectWithARuleOfPeopleWaitsUntilTheRuleHolds(t *testing.T) {
 	w.drifted("api")
 	startExecutor(t, newEvidence(t))
 	plan := w.plan(w.policy(selectsNothing, func(s *v1alpha1.RemediationPolicySpec) {
-		s.Health = v1alpha1.RemediationHealth{Stabilisation: &metav1.Duration{}, Timeout: &metav1.Duration{Duration: 8 * time.Second}}
+		s.Health = v1alpha1.RemediationHealth{Stabilization: &metav1.Duration{}, Timeout: &metav1.Duration{Duration: 8 * time.Second}}
 	}), "web", "api")
 	// phase has the basket's controller report a phase once a step has written.
 	phase := func(step int, name, phase string) {

@@ -29,7 +29,7 @@ func TestAFightWithABotEndsAsContended(t *testing.T) {
 	w.bot("web")
 	w.policy(func(s *v1alpha1.RemediationPolicySpec) {
 		s.Safety.MaxPerHour, s.Safety.MaxPerDay = 100, 100
-		s.Health.Stabilisation.Duration = 0
+		s.Health.Stabilization.Duration = 0
 		s.Exceptions.ActiveWriter = v1alpha1.Allowed
 	})
 	records := newEvidence(t)

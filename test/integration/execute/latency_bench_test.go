@@ -38,7 +38,7 @@ import (
 )
 
 // BenchmarkDriftToPutBack measures from the API server's answer to a write that
-// drifts an object until that object is as authorised again, and what of that time
+// drifts an object until that object is as authorized again, and what of that time
 // is finding it (detect), waiting for the plan before it (turn), planning (plan),
 // and carrying the plan out up to its first write (write). So many other objects,
 // all of the same policy, have drifted by less and are
@@ -56,7 +56,7 @@ func BenchmarkDriftToPutBack(b *testing.B) {
 			held := p.policy(func(s *v1alpha1.RemediationPolicySpec) {
 				s.MinimumSeverity = v1alpha1.SeverityCritical
 				s.Safety.MaxPerHour, s.Safety.MaxPerDay, s.Safety.MaxConcurrent, s.Safety.MaxTargets = 1000, 1000, 10, 1
-				s.Health.Stabilisation = &metav1.Duration{}
+				s.Health.Stabilization = &metav1.Duration{}
 				s.Exceptions.ActiveWriter = v1alpha1.Allowed
 			})
 			p.selected(held, 0)
@@ -315,7 +315,7 @@ type sightings struct {
 	evil  map[string]int64 // the generation that runs an evil image
 	state map[string]v1alpha1.DriftState
 	// drifted, planned and back are when an object was first told to have drifted,
-	// had a plan, and was as authorised again; before is the end of the plan before.
+	// had a plan, and was as authorized again; before is the end of the plan before.
 	drifted, planned, before, back map[string]time.Time
 	// over are the objects whose plans have ended; ends is how many have.
 	over             map[string]bool

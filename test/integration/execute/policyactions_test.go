@@ -62,10 +62,10 @@ func rollbackSaid() said {
 		drift: func(w *world) {
 			w.deployed("web")
 			w.worked("web")
-			w.SetImage(ci, "web", "broken:1") // authorised, and never ready
-			w.Until("web", "the broken state is authorised", func(b *v1alpha1.Baseline) error {
-				if guarded.Authorised(b) != 2 {
-					return fmt.Errorf("authorised is %d", guarded.Authorised(b))
+			w.SetImage(ci, "web", "broken:1") // authorized, and never ready
+			w.Until("web", "the broken state is authorized", func(b *v1alpha1.Baseline) error {
+				if guarded.Authorized(b) != 2 {
+					return fmt.Errorf("authorized is %d", guarded.Authorized(b))
 				}
 				return nil
 			})
@@ -160,7 +160,7 @@ func TestWhatAPolicySaysIsDone(t *testing.T) {
 	startExecutor(t, records)
 	remediation.Rollouts(t, config)
 	for name, tc := range map[string]said{
-		"Rollback leads to what was ready, and not to what was authorised last": rollbackSaid(),
+		"Rollback leads to what was ready, and not to what was authorized last": rollbackSaid(),
 		"Scale touches the replicas and leaves the rest of the drift":           scaleSaid(),
 		"Restart happens once, and leaves the drift":                            restartSaid(),
 		"Manual makes a plan that waits for a person":                           manualSaid(),

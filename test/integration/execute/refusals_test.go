@@ -33,8 +33,8 @@ func TestABaselineOfAnotherObjectIsNoneOfTheTarget(t *testing.T) {
 	web, err := w.Baseline("web")
 	w.Must(err)
 	plan := w.plan(w.policy(), "api", func(p *v1alpha1.PlanTarget) {
-		p.Baseline, p.Revision = web.Name, web.Spec.Authorised.Revision
-		p.RevisionHash, p.DesiredHash = web.Spec.Authorised.Hash, web.Spec.Authorised.Hash
+		p.Baseline, p.Revision = web.Name, web.Spec.Authorized.Revision
+		p.RevisionHash, p.DesiredHash = web.Spec.Authorized.Hash, web.Spec.Authorized.Hash
 	})
 	before := w.generation("api")
 	startExecutor(t, newEvidence(t))

@@ -147,7 +147,7 @@ func TestARollbackLeadsToTheRevisionThatAPersonChose(t *testing.T) {
 		w.deployed("web")
 		w.SetImage(ci, "web", "registry.example/shop:2")
 		w.Until("web", "the second state was ready", func(b *v1alpha1.Baseline) error {
-			if r := b.Status.LastReady; r == nil || r.Revision != b.Spec.Authorised.Revision || guarded.Authorised(b) != 2 {
+			if r := b.Status.LastReady; r == nil || r.Revision != b.Spec.Authorized.Revision || guarded.Authorized(b) != 2 {
 				return errNotYet
 			}
 			return nil

@@ -43,7 +43,7 @@ func (w *world) within(t testing.TB) *world { return &world{w.Within(t), t, w.en
 func everything(s *v1alpha1.RemediationPolicySpec) {
 	s.Selector = nil
 	s.Health = v1alpha1.RemediationHealth{
-		Stabilisation: &metav1.Duration{Duration: time.Second}, Timeout: &metav1.Duration{Duration: 10 * time.Second},
+		Stabilization: &metav1.Duration{Duration: time.Second}, Timeout: &metav1.Duration{Duration: 10 * time.Second},
 	}
 }
 

@@ -85,7 +85,7 @@ func TestAFullEtcdStopsWhatIsWrittenAndNothingElse(t *testing.T) {
 	w.UnderGuard()
 	for _, name := range []string{"web", "drifts", "quiet"} {
 		w.Deploy(ci, name)
-		w.untilAuthorised(name, 1)
+		w.untilAuthorized(name, 1)
 	}
 	w.Must(p.Signal(syscall.SIGSTOP))
 	w.Deploy(ci, "late")
@@ -106,10 +106,10 @@ func TestAFullEtcdStopsWhatIsWrittenAndNothingElse(t *testing.T) {
 	w.Must(p.Stop())
 	p = w.assessor("")
 	w.empty()
-	w.untilAuthorised("late", 1)
-	w.untilAuthorised("web", 2)
+	w.untilAuthorized("late", 1)
+	w.untilAuthorized("web", 2)
 	w.UntilIs("drifts", evil)
-	w.untilAuthorised("quiet", 1)
+	w.untilAuthorized("quiet", 1)
 	w.alive(p)
 	stop()
 	h.only("web", inSync)

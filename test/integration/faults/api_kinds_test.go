@@ -84,14 +84,14 @@ func lost(b *v1alpha1.Baseline) error {
 	if b.Status.State != v1alpha1.StateUnknown || ready == nil || ready.Status != metav1.ConditionUnknown || ready.Reason != v1alpha1.ReasonBodyLost {
 		return fmt.Errorf("Ready is %+v", ready)
 	}
-	if b.Spec.Authorised != nil {
-		return fmt.Errorf("authorised is %+v", b.Spec.Authorised)
+	if b.Spec.Authorized != nil {
+		return fmt.Errorf("authorized is %+v", b.Spec.Authorized)
 	}
 	return nil
 }
 
-// baselinesLost deletes the kind of Baselines, and so all that was authorised.
-// What runs then may be drift. It must not be taken for authorised just because
+// baselinesLost deletes the kind of Baselines, and so all that was authorized.
+// What runs then may be drift. It must not be taken for authorized just because
 // it is older than its guard; that holds for a first adoption alone.
 func baselinesLost(t *testing.T, c *cluster) {
 	const kind = "baselines.plumbline.dev"
@@ -101,13 +101,13 @@ func baselinesLost(t *testing.T, c *cluster) {
 	p := w.assessor("")
 	g := w.UnderGuard()
 	for _, name := range []string{"old", "old-drifted"} {
-		b := w.untilAuthorised(name, 1)
-		if o := b.Spec.Authorised.Origin; o != v1alpha1.OriginImported {
+		b := w.untilAuthorized(name, 1)
+		if o := b.Spec.Authorized.Origin; o != v1alpha1.OriginImported {
 			t.Fatalf("the origin of %s is %s", name, o)
 		}
 	}
 	w.Deploy(ci, "young")
-	w.untilAuthorised("young", 1)
+	w.untilAuthorized("young", 1)
 	w.Deploy(alice, "strange")
 	w.UntilIs("strange", unexpected)
 	w.SetImage(alice, "old-drifted", evilImage)
@@ -122,14 +122,14 @@ func baselinesLost(t *testing.T, c *cluster) {
 
 	// Who created these and that nobody wrote since is proven by the objects.
 	for _, name := range []string{"young", "meanwhile"} {
-		if b := w.untilAuthorised(name, 1); b.Spec.Authorised.By != ci {
-			t.Errorf("%s is authorised by %q", name, b.Spec.Authorised.By)
+		if b := w.untilAuthorized(name, 1); b.Spec.Authorized.By != ci {
+			t.Errorf("%s is authorized by %q", name, b.Spec.Authorized.By)
 		}
 	}
 	w.UntilIs("strange", unexpected)
 	lostObjects := []string{"old", "old-drifted"}
 	for _, name := range lostObjects {
-		w.Until(name, "it is said that what was authorised is lost", lost)
+		w.Until(name, "it is said that what was authorized is lost", lost)
 		w.Eventually("it is said aloud", func() error {
 			if n := len(w.events("Deployment", name, "Unreadable")); n == 0 {
 				return fmt.Errorf("no event")
@@ -140,7 +140,7 @@ func baselinesLost(t *testing.T, c *cluster) {
 	w.Must(p.Stop())
 	p = w.assessor("")
 	w.Deploy(ci, "witness")
-	w.untilAuthorised("witness", 1)
+	w.untilAuthorized("witness", 1)
 	for _, name := range lostObjects {
 		w.Until(name, "a restart changes nothing", lost)
 	}
@@ -153,13 +153,13 @@ func baselinesLost(t *testing.T, c *cluster) {
 	b, err := w.Baseline("old-drifted")
 	w.Must(err)
 	w.accept(bob, b)
-	if b := w.untilAuthorised("old-drifted", 1); b.Spec.Authorised.By != bob {
-		t.Errorf("authorised is %+v, want bob's", b.Spec.Authorised)
+	if b := w.untilAuthorized("old-drifted", 1); b.Spec.Authorized.By != bob {
+		t.Errorf("authorized is %+v, want bob's", b.Spec.Authorized)
 	}
 	w.Must(c.Admin.Delete(w.Ctx(), g))
 	w.UnderGuard()
-	if b := w.untilAuthorised("old", 1); b.Spec.Authorised.Origin != v1alpha1.OriginImported {
-		t.Errorf("authorised is %+v, want it imported", b.Spec.Authorised)
+	if b := w.untilAuthorized("old", 1); b.Spec.Authorized.Origin != v1alpha1.OriginImported {
+		t.Errorf("authorized is %+v, want it imported", b.Spec.Authorized)
 	}
 	w.alive(p)
 }
@@ -176,7 +176,7 @@ func guardsLost(t *testing.T, c *cluster) {
 	w.UnderGuard()
 	for _, name := range []string{"web", "quiet", "released"} {
 		w.Deploy(ci, name)
-		w.untilAuthorised(name, 1)
+		w.untilAuthorized(name, 1)
 	}
 	w.removeKind(kind)
 	w.Until("web", "it is said that nothing is compared", func(b *v1alpha1.Baseline) error {
@@ -192,8 +192,8 @@ func guardsLost(t *testing.T, c *cluster) {
 	w.restoreKind(kind, &v1alpha1.SpecGuardList{})
 	w.UnderGuard()
 	w.UntilIs("web", evil)
-	w.untilAuthorised("released", 2)
-	w.untilAuthorised("quiet", 1)
+	w.untilAuthorized("released", 2)
+	w.untilAuthorized("quiet", 1)
 	w.alive(p)
 	stop()
 	h.only("web", inSync, evil)

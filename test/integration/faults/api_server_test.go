@@ -93,7 +93,7 @@ func TestFaultsOfTheAPIServer(t *testing.T) {
 	t.Run("connections that carry nothing any more are noticed within a minute", func(t *testing.T) { silent(t, c) })
 	t.Run("of two, a stale one makes an assessor late and never wrong", func(t *testing.T) { stale(t, c) })
 	t.Run("with the kind of guards deleted and made again, what drifted meanwhile is drift", func(t *testing.T) { guardsLost(t, c) })
-	t.Run("with the kind of Baselines deleted and made again, nothing is authorised silently", func(t *testing.T) { baselinesLost(t, c) })
+	t.Run("with the kind of Baselines deleted and made again, nothing is authorized silently", func(t *testing.T) { baselinesLost(t, c) })
 }
 
 // insist repeats a write until the API server has carried it out.
@@ -126,7 +126,7 @@ func restarted(t *testing.T, c *cluster) {
 		w.Deploy(ci, name(i))
 	}
 	for i := range objects {
-		w.untilAuthorised(name(i), 1)
+		w.untilAuthorized(name(i), 1)
 	}
 	// A third of the writes is made before, a third into the outage.
 	ciClient, aliceClient := w.As(ci), w.As(alice)
@@ -152,14 +152,14 @@ func restarted(t *testing.T, c *cluster) {
 	w.Must(<-written)
 	for i := range objects {
 		if i%2 == 0 {
-			w.untilAuthorised(name(i), 2)
+			w.untilAuthorized(name(i), 2)
 		} else {
 			w.UntilIs(name(i), evil)
 		}
 	}
 	// The watch goes on.
 	w.Deploy(ci, "after")
-	w.untilAuthorised("after", 1)
+	w.untilAuthorized("after", 1)
 	w.alive(p)
 	stop()
 	for i := range objects {
@@ -180,7 +180,7 @@ func slow(t *testing.T, c *cluster) {
 	w.UnderGuard()
 	for _, name := range []string{"web", "drifts", "quiet"} {
 		w.Deploy(ci, name)
-		w.untilAuthorised(name, 1)
+		w.untilAuthorized(name, 1)
 	}
 	w.Must(p.Stop())
 	w.SetImage(alice, "drifts", evilImage)
@@ -189,7 +189,7 @@ func slow(t *testing.T, c *cluster) {
 	p = w.assessor("https://" + way.Address())
 	w.UntilIs("drifts", evil)
 	w.SetImage(ci, "web", "registry.example/shop:2")
-	w.untilAuthorised("web", 2)
+	w.untilAuthorized("web", 2)
 	w.SetImage(alice, "drifts", guarded.Image)
 	w.UntilIs("drifts", inSync)
 	w.UntilIs("quiet", inSync)
@@ -215,7 +215,7 @@ func silent(t *testing.T, c *cluster) {
 	w.UnderGuard()
 	for _, name := range []string{"web", "drifts", "quiet"} {
 		w.Deploy(ci, name)
-		w.untilAuthorised(name, 1)
+		w.untilAuthorized(name, 1)
 	}
 	if way.Abandon() == 0 {
 		t.Fatal("no connection was open")
@@ -229,7 +229,7 @@ func silent(t *testing.T, c *cluster) {
 		}
 		return guarded.Reads(evil)(b)
 	})
-	w.untilAuthorised("web", 2)
+	w.untilAuthorized("web", 2)
 	w.alive(p)
 	stop()
 	h.only("web", inSync)
@@ -275,7 +275,7 @@ func stale(t *testing.T, c *cluster) {
 	names := []string{"web", "drifts", "quiet", "heals"}
 	for _, name := range names {
 		w.Deploy(ci, name)
-		w.untilAuthorised(name, 1)
+		w.untilAuthorized(name, 1)
 	}
 	w.SetImage(alice, "heals", evilImage)
 	w.UntilIs("heals", evil)
@@ -287,7 +287,7 @@ func stale(t *testing.T, c *cluster) {
 	// What it is told now is of the past: the first lists come from memory.
 	late = b.startProcess(t, "assessor", assessorUser, "--leader-elect=false", "--api-server-metrics=0", "--digest-key-file="+digestKey(t))
 	other := w.assessor("")
-	w.untilAuthorised("web", 2)
+	w.untilAuthorized("web", 2)
 	w.UntilIs("drifts", evil)
 	w.UntilIs("heals", inSync)
 	w.Must(other.Stop())
@@ -296,7 +296,7 @@ func stale(t *testing.T, c *cluster) {
 	// It catches up and goes on alone.
 	w.SetImage(alice, "quiet", evilImage)
 	w.UntilIs("quiet", evil)
-	w.untilAuthorised("web", 2)
+	w.untilAuthorized("web", 2)
 	w.UntilIs("drifts", evil)
 	w.UntilIs("heals", inSync)
 	w.alive(late)

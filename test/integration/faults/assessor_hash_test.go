@@ -38,7 +38,7 @@ func (w *world) asOfAnother(version string, names ...string) {
 	for _, name := range names {
 		b, err := w.Baseline(name)
 		w.Must(err)
-		b.Spec.Authorised.Hash = other(b.Spec.Authorised.Hash)
+		b.Spec.Authorized.Hash = other(b.Spec.Authorized.Hash)
 		status := b.Status
 		w.Must(as.Update(w.Ctx(), b))
 		b.Status = status
@@ -60,7 +60,7 @@ func TestAnotherVersionOfTheHashAndBackFindsNothing(t *testing.T) {
 	names := []string{"quiet", "drifted", "released", "drifts"}
 	for _, name := range names {
 		w.Deploy(ci, name)
-		w.untilAuthorised(name, 1)
+		w.untilAuthorized(name, 1)
 	}
 	w.SetImage(alice, "drifted", evilImage)
 	before := w.UntilIs("drifted", evil)
@@ -80,13 +80,13 @@ func TestAnotherVersionOfTheHashAndBackFindsNothing(t *testing.T) {
 				reading = evil
 			}
 			w.Until(name, fmt.Sprintf("%s has hashes of this version after %s, and reads %q", name, version, reading), func(b *v1alpha1.Baseline) error {
-				for _, hash := range []string{b.Spec.Authorised.Hash, b.Status.Observed.Hash, b.Status.Observed.FullHash} {
+				for _, hash := range []string{b.Spec.Authorized.Hash, b.Status.Observed.Hash, b.Status.Observed.FullHash} {
 					if canon.Hash(hash).Algorithm() != canon.PL1 {
 						return fmt.Errorf("%s is of another version", hash)
 					}
 				}
-				if n := guarded.Authorised(b); n != 1 {
-					return fmt.Errorf("authorised is number %d", n)
+				if n := guarded.Authorized(b); n != 1 {
+					return fmt.Errorf("authorized is number %d", n)
 				}
 				return guarded.Reads(reading)(b)
 			})
@@ -98,7 +98,7 @@ func TestAnotherVersionOfTheHashAndBackFindsNothing(t *testing.T) {
 	w.SetImage(alice, "drifts", evilImage)
 	w.asOfAnother("pl2", names...)
 	p = w.assessor("")
-	w.untilAuthorised("released", 2)
+	w.untilAuthorized("released", 2)
 	w.UntilIs("drifts", evil)
 	after := w.UntilIs("drifted", evil)
 	if !after.Status.Findings[0].FirstSeen.Equal(&before.Status.Findings[0].FirstSeen) {

@@ -75,7 +75,7 @@ func (w *world) start() {
 	w.t.Helper()
 	for _, name := range []string{"released", "toggled"} {
 		w.Deploy(ci, name)
-		w.untilAuthorised(name, 1)
+		w.untilAuthorized(name, 1)
 	}
 }
 
@@ -138,8 +138,8 @@ func (w *world) settled(round int) map[string]string {
 	out := map[string]string{}
 	for name, reading := range expected(round) {
 		b := w.Until(name, fmt.Sprintf("round %d: %s reads %q", round, name, reading), func(b *v1alpha1.Baseline) error {
-			if name == "released" && guarded.Authorised(b) != int64(round)+1 {
-				return fmt.Errorf("authorised is number %d", guarded.Authorised(b))
+			if name == "released" && guarded.Authorized(b) != int64(round)+1 {
+				return fmt.Errorf("authorized is number %d", guarded.Authorized(b))
 			}
 			if err := guarded.Reads(reading)(b); err != nil {
 				return err
@@ -147,8 +147,8 @@ func (w *world) settled(round int) map[string]string {
 			return current(b)
 		})
 		out[name] = account(b)
-		if a := b.Spec.Authorised; a != nil && !w.holds(a) {
-			w.t.Errorf("round %d: the authorised revision %s of %s is not stored", round, a.Revision, name)
+		if a := b.Spec.Authorized; a != nil && !w.holds(a) {
+			w.t.Errorf("round %d: the authorized revision %s of %s is not stored", round, a.Revision, name)
 		}
 	}
 	return out
@@ -157,14 +157,14 @@ func (w *world) settled(round int) map[string]string {
 // account is all that must not depend on when the assessor ran.
 func account(b *v1alpha1.Baseline) string {
 	text := guarded.Describe(b)
-	if a := b.Spec.Authorised; a != nil {
+	if a := b.Spec.Authorized; a != nil {
 		text += fmt.Sprintf("; revision %d %s %s by %s, hash %s", a.Number, a.Revision, a.Origin, a.By, a.Hash)
 	}
 	return text + fmt.Sprintf("; observed %s, guards %q, masks %v", b.Status.Observed.Hash, b.Status.Guards, b.Status.Masks)
 }
 
-// holds tells whether the body of an authorised state is there.
-func (w *world) holds(a *v1alpha1.AuthorisedState) bool {
+// holds tells whether the body of an authorized state is there.
+func (w *world) holds(a *v1alpha1.AuthorizedState) bool {
 	w.t.Helper()
 	for _, r := range w.allRevisions() {
 		if r.Name == a.Revision && r.Spec.Hash == a.Hash && r.Spec.Number == a.Number {

@@ -81,7 +81,7 @@ func TestOfTwoAssessorsOneActsAndTheOtherTakesOver(t *testing.T) {
 	standby := w.candidate()
 	w.UnderGuard()
 	w.Deploy(ci, "web")
-	w.untilAuthorised("web", 1)
+	w.untilAuthorized("web", 1)
 	w.SetImage(alice, "web", evilImage)
 	w.UntilIs("web", evil)
 	if n := w.writes(standby); n != 0 {
@@ -116,7 +116,7 @@ func TestALeaderPausedPastItsLeaseWritesNothingWrongAndEnds(t *testing.T) {
 	names := []string{"drifts", "heals", "released", "quiet", "accepted"}
 	for _, name := range names {
 		w.Deploy(ci, name)
-		w.untilAuthorised(name, 1)
+		w.untilAuthorized(name, 1)
 	}
 	w.SetImage(alice, "heals", evilImage)
 	w.UntilIs("heals", evil)
@@ -137,18 +137,18 @@ func TestALeaderPausedPastItsLeaseWritesNothingWrongAndEnds(t *testing.T) {
 	w.untilLed(first)
 	w.UntilIs("drifts", evil)
 	w.UntilIs("heals", inSync)
-	w.untilAuthorised("released", 2)
-	w.untilAuthorised("accepted", 2)
+	w.untilAuthorized("released", 2)
+	w.untilAuthorized("accepted", 2)
 	// The heir goes on, so that the old writes are of the past in every way.
 	w.SetImage(alice, "drifts", guarded.Image)
 	w.UntilIs("drifts", inSync)
 	w.SetImage(ci, "released", "registry.example/shop:3")
-	w.untilAuthorised("released", 3)
+	w.untilAuthorized("released", 3)
 	w.SetImage(alice, "heals", evilImage)
 	w.UntilIs("heals", evil)
 	w.SetImage(alice, "accepted", evilImage)
 	w.accept(bob, w.UntilIs("accepted", evil))
-	w.untilAuthorised("accepted", 3)
+	w.untilAuthorized("accepted", 3)
 
 	way.let()
 	w.Must(old.Signal(syscall.SIGCONT))
@@ -163,9 +163,9 @@ func TestALeaderPausedPastItsLeaseWritesNothingWrongAndEnds(t *testing.T) {
 	w.UntilIs("quiet", evil)
 	w.UntilIs("drifts", inSync)
 	w.UntilIs("heals", evil)
-	w.untilAuthorised("released", 3)
-	if b := w.untilAuthorised("accepted", 3); b.Spec.Authorised.By != bob {
-		t.Errorf("what bob accepted was taken back: authorised is %+v", b.Spec.Authorised)
+	w.untilAuthorized("released", 3)
+	if b := w.untilAuthorized("accepted", 3); b.Spec.Authorized.By != bob {
+		t.Errorf("what bob accepted was taken back: authorized is %+v", b.Spec.Authorized)
 	}
 	w.alive(heir)
 	stop()

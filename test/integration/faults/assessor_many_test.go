@@ -74,7 +74,7 @@ func TestMassDriftIsOneFreezeAndOneEventAndNoStorm(t *testing.T) {
 	})
 	// Something later is dealt with, so that nothing is left to come.
 	w.SetImage(ci, "web-19", "registry.example/shop:2")
-	w.untilAuthorised("web-19", 2)
+	w.untilAuthorized("web-19", 2)
 	if n := len(w.events("SpecGuard", "", "MassDrift")); n != 1 {
 		t.Errorf("%d events MassDrift, want 1", n)
 	}
@@ -110,7 +110,7 @@ func TestABotThatRevertsEveryFiveSecondsIsAFightThatNamesBoth(t *testing.T) {
 	p := w.assessor("")
 	w.UnderGuard()
 	w.Deploy(ci, "web")
-	w.untilAuthorised("web", 1)
+	w.untilAuthorized("web", 1)
 	tick := time.NewTicker(5 * time.Second)
 	defer tick.Stop()
 	for range 3 {
@@ -120,7 +120,7 @@ func TestABotThatRevertsEveryFiveSecondsIsAFightThatNamesBoth(t *testing.T) {
 		w.SetImage(ci, "web", guarded.Image)
 		w.UntilIs("web", inSync)
 	}
-	b := w.Until("web", "the fight is recognised", func(b *v1alpha1.Baseline) error {
+	b := w.Until("web", "the fight is recognized", func(b *v1alpha1.Baseline) error {
 		if b.Status.Contention == nil || len(b.Status.Contention.With) != 2 {
 			return fmt.Errorf("contention is %+v", b.Status.Contention)
 		}
@@ -162,7 +162,7 @@ func TestTenThousandObjectsThatChangeAtOnceAreAllFound(t *testing.T) {
 	began := time.Now()
 	w.each(n, func(name string) error { return ciClient.Create(w.Ctx(), guarded.Deployment(w.Name, name)) })
 	w.counts(patient, g, n, 0)
-	t.Logf("%d objects created and authorised after %s", n, time.Since(began).Round(time.Second))
+	t.Logf("%d objects created and authorized after %s", n, time.Since(began).Round(time.Second))
 	began = time.Now()
 	w.each(n, func(name string) error {
 		return aliceClient.Patch(w.Ctx(), w.Named(name), guarded.ImagePatch(evilImage))

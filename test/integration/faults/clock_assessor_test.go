@@ -93,7 +93,7 @@ func (w *world) deleted(user, prefix, want string) (name string) {
 	for n := range 10 {
 		name = fmt.Sprintf("%s-%d", prefix, n)
 		w.Deploy(ci, name)
-		w.untilAuthorised(name, 1)
+		w.untilAuthorized(name, 1)
 		w.Delete(user, name)
 		switch text := w.told(name); text {
 		case want:
@@ -146,10 +146,10 @@ func (w *world) shown(what string, at *metav1.Time, since time.Time, off time.Du
 	}
 }
 
-// TestAnAssessorWhoseClockIsOffByAnHourFindsNamesAndAuthorisesAsEver has the
+// TestAnAssessorWhoseClockIsOffByAnHourFindsNamesAndAuthorizesAsEver has the
 // assessor an hour or more away from the API server, the webhook and Redis, and then
 // puts its clock right.
-func TestAnAssessorWhoseClockIsOffByAnHourFindsNamesAndAuthorisesAsEver(t *testing.T) {
+func TestAnAssessorWhoseClockIsOffByAnHourFindsNamesAndAuthorizesAsEver(t *testing.T) {
 	for name, off := range map[string]time.Duration{"ahead": time.Hour, "far ahead": 3 * time.Hour, "behind": -time.Hour} {
 		t.Run(name, func(t *testing.T) {
 			rotation.Share(t, 3)
@@ -167,26 +167,26 @@ func TestAnAssessorWhoseClockIsOffByAnHourFindsNamesAndAuthorisesAsEver(t *testi
 
 			w.SecondOver(w.Deploy(alice, "older").CreationTimestamp.Time)
 			w.UnderGuard()
-			imported := w.untilAuthorised("older", 1)
+			imported := w.untilAuthorized("older", 1)
 			for _, name := range []string{"edited", "released", "scaled", "later"} {
 				w.Deploy(ci, name)
-				w.untilAuthorised(name, 1)
+				w.untilAuthorized(name, 1)
 			}
 			w.Deploy(alice, "foreign")
 			w.UntilIs("foreign", "Drifted: Added object by alice (Foreign, WriterStamp)")
 			w.SetImage(alice, "edited", evilImage)
 			edited := w.UntilIs("edited", evil)
 			w.SetImage(ci, "released", "registry.example/shop:2")
-			released := w.untilAuthorised("released", 2)
+			released := w.untilAuthorized("released", 2)
 			w.scaled(bob, "scaled")
 			lost := w.deleted(alice, "lost", "Missing: Removed object by alice (Foreign, Admission)")
 			retired := w.deleted(ci, "retired", "InSync retired")
-			if imported.Spec.Authorised.Origin != v1alpha1.OriginImported || released.Spec.Authorised.Origin != v1alpha1.OriginCreated {
-				t.Errorf("origins are %s and %s", imported.Spec.Authorised.Origin, released.Spec.Authorised.Origin)
+			if imported.Spec.Authorized.Origin != v1alpha1.OriginImported || released.Spec.Authorized.Origin != v1alpha1.OriginCreated {
+				t.Errorf("origins are %s and %s", imported.Spec.Authorized.Origin, released.Spec.Authorized.Origin)
 			}
 
 			w.shown("of the drift", edited.Status.FirstSeen, since, off)
-			w.shown("of the release", &released.Spec.Authorised.At, since, off)
+			w.shown("of the release", &released.Spec.Authorized.At, since, off)
 			ready := meta.FindStatusCondition(edited.Status.Conditions, v1alpha1.ConditionReady)
 			w.shown("of the condition", &ready.LastTransitionTime, since, off)
 
@@ -199,11 +199,11 @@ func TestAnAssessorWhoseClockIsOffByAnHourFindsNamesAndAuthorisesAsEver(t *testi
 			later := w.UntilIs("later", evil)
 			w.shown("of drift that came later", later.Status.FirstSeen, since, 0)
 			w.SetImage(ci, "released", "registry.example/shop:3")
-			w.untilAuthorised("released", 3)
+			w.untilAuthorized("released", 3)
 			w.SetEnv(ci, "edited", "V", "1")
-			w.Until("edited", "what CI changed is authorised, and nothing else", func(b *v1alpha1.Baseline) error {
-				if guarded.Authorised(b) != 2 || guarded.Describe(b) != evil {
-					return fmt.Errorf("authorised is number %d", guarded.Authorised(b))
+			w.Until("edited", "what CI changed is authorized, and nothing else", func(b *v1alpha1.Baseline) error {
+				if guarded.Authorized(b) != 2 || guarded.Describe(b) != evil {
+					return fmt.Errorf("authorized is number %d", guarded.Authorized(b))
 				}
 				return nil
 			})
@@ -217,14 +217,14 @@ func TestAnAssessorWhoseClockIsOffByAnHourFindsNamesAndAuthorisesAsEver(t *testi
 	}
 }
 
-// standing is how Baselines read, and the number of what they authorise.
+// standing is how Baselines read, and the number of what they authorize.
 func (w *world) standing(names []string) map[string]string {
 	w.t.Helper()
 	out := map[string]string{}
 	for _, name := range names {
 		b, err := w.Baseline(name)
 		w.Must(err)
-		out[name] = fmt.Sprintf("%s %d", guarded.Describe(b), guarded.Authorised(b))
+		out[name] = fmt.Sprintf("%s %d", guarded.Describe(b), guarded.Authorized(b))
 	}
 	return out
 }

@@ -99,7 +99,7 @@ func (h *history) of(name string) []v1alpha1.Baseline {
 }
 
 // only checks that a Baseline never read like anything else, and that what was
-// authorised only ever moved forward, one by one. A Baseline without a state
+// authorized only ever moved forward, one by one. A Baseline without a state
 // says nothing yet.
 func (h *history) only(name string, allowed ...string) {
 	h.t.Helper()
@@ -109,9 +109,9 @@ func (h *history) only(name string, allowed ...string) {
 		if b.Status.State != "" && !slices.Contains(allowed, guarded.Describe(&b)) {
 			h.t.Errorf("the baseline of %s read %q for a moment; allowed are %q", name, guarded.Describe(&b), allowed)
 		}
-		n := guarded.Authorised(&b)
+		n := guarded.Authorized(&b)
 		if n < last || n > last+1 && last > 0 {
-			h.t.Errorf("the authorised number of %s went from %d to %d", name, last, n)
+			h.t.Errorf("the authorized number of %s went from %d to %d", name, last, n)
 		}
 		last = n
 		told = append(told, fmt.Sprintf("%d %s", n, guarded.Describe(&b)))

@@ -153,7 +153,7 @@ func TestARedisThatLiesEndsNoProcessAndHidesNoDrift(t *testing.T) {
 	s := newStand(t)
 	for _, name := range []string{"web", "after"} {
 		s.Deploy(ci, name)
-		s.untilAuthorised(name, 1)
+		s.untilAuthorized(name, 1)
 	}
 	l := startLiar(t)
 	s.proxy.Redirect("tcp", l.listener.Addr().String())
@@ -170,7 +170,7 @@ func TestARedisThatLiesEndsNoProcessAndHidesNoDrift(t *testing.T) {
 	})
 	s.SetImage(alice, "web", evilImage)
 	s.Until("web", "alice's image is drift", func(b *v1alpha1.Baseline) error {
-		if !strings.Contains(guarded.Describe(b), "Changed "+guarded.ImagePath+" by alice (Foreign, WriterStamp)") || guarded.Authorised(b) != 1 {
+		if !strings.Contains(guarded.Describe(b), "Changed "+guarded.ImagePath+" by alice (Foreign, WriterStamp)") || guarded.Authorized(b) != 1 {
 			return errors.New("it is not")
 		}
 		return nil
@@ -190,12 +190,12 @@ func TestARedisThatLiesEndsNoProcessAndHidesNoDrift(t *testing.T) {
 }
 
 // Whoever may write to Redis may say that CI did it. What is stored with the
-// object says otherwise, and nothing that records say moves the authorised state.
-func TestForgedRecordsAuthoriseNothing(t *testing.T) {
+// object says otherwise, and nothing that records say moves the authorized state.
+func TestForgedRecordsAuthorizeNothing(t *testing.T) {
 	s := newStand(t)
 	for _, name := range []string{"web", "scaled", "after"} {
 		s.Deploy(ci, name)
-		s.untilAuthorised(name, 1)
+		s.untilAuthorized(name, 1)
 	}
 	forge := func(name string, change func(*specguard.WriteRecord), before string) {
 		d := s.Live(name)
@@ -223,8 +223,8 @@ func TestForgedRecordsAuthoriseNothing(t *testing.T) {
 	for _, name := range []string{"web", "scaled"} {
 		b, err := s.Baseline(name)
 		s.Must(err)
-		if guarded.Authorised(b) != 1 {
-			t.Errorf("%s: revision %d is authorised; the baseline is %s", name, guarded.Authorised(b), guarded.Describe(b))
+		if guarded.Authorized(b) != 1 {
+			t.Errorf("%s: revision %d is authorized; the baseline is %s", name, guarded.Authorized(b), guarded.Describe(b))
 		}
 	}
 	// Two records of one write: the one that is trusted least counts.

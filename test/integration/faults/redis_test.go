@@ -73,7 +73,7 @@ func redisFaults() map[string]redisFault {
 }
 
 // While Redis fails, admission is as quick as ever, drift is found and named by
-// what is stored with the object, nothing is authorised or excused for want of a
+// what is stored with the object, nothing is authorized or excused for want of a
 // record, and the failure is counted. Afterwards all is as before, without a
 // restart. Redis is not asked to be told of its own end.
 func TestARedisThatFailsCostsNamesAloneAndHealsWithoutARestart(t *testing.T) {
@@ -87,7 +87,7 @@ func TestARedisThatFailsCostsNamesAloneAndHealsWithoutARestart(t *testing.T) {
 			s := s.in(t)
 			for _, what := range []string{"web", "scaled", "deleted", "after"} {
 				s.Deploy(ci, object(what))
-				s.untilAuthorised(object(what), 1)
+				s.untilAuthorized(object(what), 1)
 			}
 			opened := s.failOpen()
 			all, quick := s.reviews()
@@ -102,9 +102,9 @@ func TestARedisThatFailsCostsNamesAloneAndHealsWithoutARestart(t *testing.T) {
 			s.Scale(bob, object("scaled"), 7)
 			s.Must(s.As(ci).Delete(s.Ctx(), s.Named(object("deleted"))))
 			s.UntilIs(object("web"), evil)
-			s.untilAuthorised(object("after"), 9)
+			s.untilAuthorized(object("after"), 9)
 			s.Until(object("scaled"), "the number is drift", func(b *v1alpha1.Baseline) error {
-				if b.Status.State != v1alpha1.StateDrifted || !strings.Contains(guarded.Describe(b), "Changed /spec/replicas") || guarded.Authorised(b) != 1 {
+				if b.Status.State != v1alpha1.StateDrifted || !strings.Contains(guarded.Describe(b), "Changed /spec/replicas") || guarded.Authorized(b) != 1 {
 					return errors.New("it is not")
 				}
 				return nil

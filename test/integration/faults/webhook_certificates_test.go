@@ -254,7 +254,7 @@ func TestAnExpiredCertificateThatNobodyRenewsIsSaidAndCountedAndTheNextOneNeedsN
 	w.assessor("")
 	w.UnderGuard()
 	w.Deploy(ci, "web")
-	w.untilAuthorised("web", 1)
+	w.untilAuthorized("web", 1)
 	started := w.metric(h.Process, "process_start_time_seconds")
 	store(6 * time.Second) // valid still when it is loaded, or it is not taken
 	w.Eventually("readiness says that the certificate has expired", func() error {

@@ -45,7 +45,7 @@ func TestAKilledWebhookDelaysNoWriteAndItsChangesAreFoundNamedAndSweptAfterwards
 	w.UnderGuard()
 	for _, name := range []string{"web", "cart"} {
 		w.Deploy(ci, name)
-		w.untilAuthorised(name, 1)
+		w.untilAuthorized(name, 1)
 	}
 	if got, want := w.stampOf("web"), w.hashOf("web"); got != want {
 		t.Fatalf("stamp %q, the stored object's hash is %q", got, want)
@@ -66,7 +66,7 @@ func TestAKilledWebhookDelaysNoWriteAndItsChangesAreFoundNamedAndSweptAfterwards
 		write(ci, "cart", fmt.Sprintf("registry.example/cart:%d", n))
 	}
 	w.UntilIs("web", evil)
-	w.untilAuthorised("cart", 6)
+	w.untilAuthorized("cart", 6)
 	if n := w.failOpen() - opened; n < 1+more {
 		t.Errorf("the API server counted %v calls without an answer for %d writes", n, 1+more)
 	}
@@ -98,7 +98,7 @@ func TestWritesPassAHangingWebhookAfterItsTimeoutAndItGoesOnAfterwards(t *testin
 	name := func(n int) string { return fmt.Sprintf("web-%d", n) }
 	for n := range writers {
 		w.Deploy(ci, name(n))
-		w.untilAuthorised(name(n), 1)
+		w.untilAuthorized(name(n), 1)
 	}
 	opened, calls, spent := w.failOpen(), w.called(), w.spent()
 	w.Must(h.Signal(syscall.SIGSTOP))
@@ -232,7 +232,7 @@ func TestASecondMutatorThatNeverSettlesEndsAndOnlyMakesTheStampOld(t *testing.T)
 		t.Error("the stamp fits; then this test shows nothing")
 	}
 	// What was stored counts, and not the stamp.
-	w.Until("web", "what was stored is what is authorised", func(b *v1alpha1.Baseline) error {
+	w.Until("web", "what was stored is what is authorized", func(b *v1alpha1.Baseline) error {
 		if got, want := b.Status.Observed.FullHash, w.hashOf("web"); got != want || guarded.Describe(b) != inSync {
 			return fmt.Errorf("observed %s, stored %s", got, want)
 		}
@@ -288,7 +288,7 @@ func TestAWriteWhoseReviewIsShedPassesAndIsFoundWithItsWriter(t *testing.T) {
 	w.assessor("")
 	w.UnderGuard()
 	w.Deploy(ci, "web")
-	w.untilAuthorised("web", 1)
+	w.untilAuthorized("web", 1)
 	stop := make(chan struct{})
 	var wg sync.WaitGroup
 	wg.Go(func() { occupy(h.port, stop) })

@@ -102,32 +102,32 @@ func digestKey(t *testing.T) string {
 // baselineName is the Baseline of a Deployment.
 func baselineName(name string) string { return specguard.BaselineName("deployments", "apps", name) }
 
-// untilAuthorised waits until a Baseline is in sync with so many revisions.
-func (w *world) untilAuthorised(name string, number int64) *v1alpha1.Baseline {
+// untilAuthorized waits until a Baseline is in sync with so many revisions.
+func (w *world) untilAuthorized(name string, number int64) *v1alpha1.Baseline {
 	w.t.Helper()
-	return w.Until(name, fmt.Sprintf("revision %d of %s is authorised and runs", number, name), func(b *v1alpha1.Baseline) error {
-		if n := guarded.Authorised(b); n != number || guarded.Describe(b) != inSync {
-			return fmt.Errorf("authorised is number %d", n)
+	return w.Until(name, fmt.Sprintf("revision %d of %s is authorized and runs", number, name), func(b *v1alpha1.Baseline) error {
+		if n := guarded.Authorized(b); n != number || guarded.Describe(b) != inSync {
+			return fmt.Errorf("authorized is number %d", n)
 		}
 		return current(b)
 	})
 }
 
-// accept asks for what a Baseline shows to be authorised.
+// accept asks for what a Baseline shows to be authorized.
 func (w *world) accept(user string, b *v1alpha1.Baseline) {
 	w.t.Helper()
 	patch := fmt.Appendf(nil, `{"spec":{"accept":{"hash":%q,"requestedBy":%q}}}`, b.Status.Observed.Hash, user)
 	w.Must(w.As(user).Patch(w.Ctx(), b.DeepCopy(), client.RawPatch(types.MergePatchType, patch)))
 }
 
-// current says that the status is about what is authorised now: both are written
+// current says that the status is about what is authorized now: both are written
 // one after the other.
 func current(b *v1alpha1.Baseline) error {
 	switch {
 	case b.Status.ObservedGeneration != b.Generation:
 		return fmt.Errorf("the status is of generation %d, the spec of %d", b.Status.ObservedGeneration, b.Generation)
-	case guarded.Describe(b) == inSync && b.Status.Observed.Hash != b.Spec.Authorised.Hash:
-		return fmt.Errorf("observed is %s, authorised %s", b.Status.Observed.Hash, b.Spec.Authorised.Hash)
+	case guarded.Describe(b) == inSync && b.Status.Observed.Hash != b.Spec.Authorized.Hash:
+		return fmt.Errorf("observed is %s, authorized %s", b.Status.Observed.Hash, b.Spec.Authorized.Hash)
 	}
 	return nil
 }

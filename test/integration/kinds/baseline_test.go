@@ -16,21 +16,21 @@ import (
 const (
 	smallestBaseline = `target: {apiVersion: apps/v1, kind: Deployment, name: web}`
 	smallestRevision = `{baseline: deployments.apps.web, number: 1, hash: h, at: '2026-01-01T00:00:00Z', encoding: Zstd, body: aGk=, size: 2}`
-	authorised       = `authorised: {uid: u, hash: h, revision: r, number: 1, by: ci, at: '2026-01-01T00:00:00Z', origin: Created}`
+	authorized       = `authorized: {uid: u, hash: h, revision: r, number: 1, by: ci, at: '2026-01-01T00:00:00Z', origin: Created}`
 )
 
 func TestBaseline_Fields(t *testing.T) {
-	auth := func(from, to string) string { return strings.Replace(authorised, from, to, 1) }
+	auth := func(from, to string) string { return strings.Replace(authorized, from, to, 1) }
 	runSpecCases(t, "Baseline", smallestBaseline, map[string]specCase{
-		"an object that nobody authorised is accepted": {},
-		"an authorised state is accepted":              {spec: authorised},
+		"an object that nobody authorized is accepted": {},
+		"an authorized state is accepted":              {spec: authorized},
 		"an accept request is accepted":                {spec: "accept: {hash: h, requestedBy: alice, reason: planned}"},
 		"no target is refused":                         {"target: null", []string{"spec.target"}, "Required value"},
 		"a target without a name is refused":           {"target: {apiVersion: apps/v1, kind: Deployment}", []string{"spec.target.name"}, "Required value"},
-		"an authorised state without a hash, refused":  {auth("hash: h, ", ""), []string{"spec.authorised.hash"}, "Required value"},
-		"an authorised state number 0 is refused":      {auth("number: 1", "number: 0"), []string{"spec.authorised.number"}, "should be greater than or equal to 1"},
-		"a number that JSON clients round is refused":  {auth("number: 1", "number: 9007199254740992"), []string{"spec.authorised.number"}, "should be less than or equal to 9007199254740991"},
-		"an unknown origin is refused":                 {auth("Created", "Adopted"), []string{"spec.authorised.origin"}, `supported values: "Created", "Imported"`},
+		"an authorized state without a hash, refused":  {auth("hash: h, ", ""), []string{"spec.authorized.hash"}, "Required value"},
+		"an authorized state number 0 is refused":      {auth("number: 1", "number: 0"), []string{"spec.authorized.number"}, "should be greater than or equal to 1"},
+		"a number that JSON clients round is refused":  {auth("number: 1", "number: 9007199254740992"), []string{"spec.authorized.number"}, "should be less than or equal to 9007199254740991"},
+		"an unknown origin is refused":                 {auth("Created", "Adopted"), []string{"spec.authorized.origin"}, `supported values: "Created", "Imported"`},
 		"an accept request of nobody is refused":       {"accept: {hash: h}", []string{"spec.accept.requestedBy"}, "Required value"},
 		"an accept request for nothing is refused":     {"accept: {requestedBy: alice}", []string{"spec.accept.hash"}, "Required value"},
 		"an accept request by 1 MiB of name, refused":  {"accept: {hash: h, requestedBy: " + strings.Repeat("u", 1<<20) + "}", []string{"spec.accept.requestedBy"}, "may not be more than 1024"},
@@ -56,7 +56,7 @@ func TestBaselineRevision_Fields(t *testing.T) {
 // the old and the new value is silent when one of them is null, so every such
 // field must be required (measured on Kubernetes 1.36).
 func TestTransitions(t *testing.T) {
-	create(t, object(t, "Baseline", "transitions", smallestBaseline, authorised))
+	create(t, object(t, "Baseline", "transitions", smallestBaseline, authorized))
 	create(t, object(t, "BaselineRevision", "transitions", smallestRevision))
 	cases := map[string]struct {
 		kind, patch string
@@ -64,7 +64,7 @@ func TestTransitions(t *testing.T) {
 		message     string
 	}{
 		"a person may ask to accept":                 {kind: "Baseline", patch: `{"spec":{"accept":{"hash":"h","requestedBy":"alice"}}}`},
-		"the authorised state may move":              {kind: "Baseline", patch: `{"spec":{"authorised":{"hash":"h2","number":2}}}`},
+		"the authorized state may move":              {kind: "Baseline", patch: `{"spec":{"authorized":{"hash":"h2","number":2}}}`},
 		"a label may change":                         {kind: "BaselineRevision", patch: `{"metadata":{"labels":{"a":"b"}}}`},
 		"another name of the target is refused":      {"Baseline", `{"spec":{"target":{"name":"api"}}}`, []string{"spec.target"}, "target is immutable"},
 		"another group of the target is refused":     {"Baseline", `{"spec":{"target":{"apiVersion":"example.org/v1"}}}`, []string{"spec.target"}, "target is immutable"},

@@ -84,7 +84,7 @@ func fillCluster(t *testing.T) {
 	store(t, "SpecGuard", "columns", smallestGuard+"\nmode: Warn", func(g *v1alpha1.SpecGuard) {
 		g.Status = v1alpha1.GuardStatus{Conditions: ready, ObservedGeneration: 1, Objects: 12, Drifted: 1}
 	})
-	store(t, "Baseline", "deployments.apps.web", smallestBaseline+"\n"+authorised, func(b *v1alpha1.Baseline) {
+	store(t, "Baseline", "deployments.apps.web", smallestBaseline+"\n"+authorized, func(b *v1alpha1.Baseline) {
 		b.Status = driftedStatus(ago(26*time.Hour), ago(40*time.Hour))
 	})
 	// One that nobody has looked at yet: blank columns, no <invalid>.

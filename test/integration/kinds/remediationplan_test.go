@@ -54,7 +54,7 @@ func planCases() map[string]specCase {
 		"a revision without its hash is refused":       {target("revisionHash: h, ", ""), []string{"spec.plan.targets[0].revisionHash"}, "Required value"},
 		"a target without an action is refused":        {target("action: Reconcile, ", ""), []string{"spec.plan.targets[0].action"}, "Required value"},
 		"an unknown action is refused":                 {target("action: Reconcile", "action: Delete"), []string{"spec.plan.targets[0].action"}, "Unsupported value"},
-		"an unknown drift type is refused":             {target("driftType: StatusMismatch", "driftType: Colour"), []string{"spec.plan.targets[0].driftType"}, "Unsupported value"},
+		"an unknown drift type is refused":             {target("driftType: StatusMismatch", "driftType: Color"), []string{"spec.plan.targets[0].driftType"}, "Unsupported value"},
 		"more paths than findings are refused":         {target("[/spec/replicas]", "["+repeat(65, "/a%d")+"]"), []string{"spec.plan.targets[0].paths"}, "must have at most 64 items"},
 		"a batch of no steps is refused":               {batch("{order: 0, steps: [], requiresHealthCheck: Enabled}"), []string{"spec.plan.batches[0].steps"}, "should have at least 1 items"},
 		"a step twice in a batch is refused":           {batch("{order: 0, steps: [0, 0], requiresHealthCheck: Enabled}"), []string{"spec.plan.batches[0].steps[1]"}, "Duplicate value"},
@@ -139,8 +139,8 @@ func TestRemediationPlan_Epoch(t *testing.T) {
 		"epoch 0 is refused":                          {``, patchCase{`"epoch":0`, []string{"status.epoch"}, "should be greater than or equal to 1"}},
 		"an ended plan may tell more":                 {`"phase":"Succeeded"`, patchCase{patch: `"completedAt":"2026-01-01T00:00:00Z"`}},
 		"a plan that waits may run":                   {`"phase":"Deferred"`, patchCase{patch: `"phase":"Running","deferralReason":null`}},
-		"a sealed plan may be cancelled":              {`"phase":"Sealing"`, patchCase{patch: `"phase":"Cancelled"`}},
-		"an ended plan loses its phase":               {`"phase":"Cancelled"`, patchCase{`"phase":null`, []string{"status"}, endedStaysSo}},
+		"a sealed plan may be canceled":               {`"phase":"Sealing"`, patchCase{patch: `"phase":"Canceled"`}},
+		"an ended plan loses its phase":               {`"phase":"Canceled"`, patchCase{`"phase":null`, []string{"status"}, endedStaysSo}},
 		"an unknown phase is refused":                 {``, patchCase{`"phase":"Retrying"`, []string{"status.phase"}, "Unsupported value"}},
 		"a condition has one value":                   {``, patchCase{`"conditions":[` + conditionJSON("True") + `,` + conditionJSON("False") + `]`, []string{"status.conditions[1]"}, "Duplicate value"}},
 		"more steps than a plan can have are refused": {``, patchCase{`"steps":[` + repeat(11, `{"index":%d,"state":"Planned"}`) + `]`, []string{"status.steps", "status.steps[10].index"}, "must have at most 10 items"}},
@@ -149,7 +149,7 @@ func TestRemediationPlan_Epoch(t *testing.T) {
 		"an intent without its epoch is refused":      {``, patchCase{`"steps":[{"index":0,"state":"Intent","intent":{"at":"2026-01-01T00:00:00Z"}}]`, []string{"status.steps[0].intent.epoch"}, "Required value"}},
 		"an unknown reason is refused":                {``, patchCase{`"steps":[{"index":0,"state":"Skipped","reason":"Bored"}]`, []string{"status.steps[0].reason"}, "Unsupported value"}},
 	}
-	for _, final := range []string{"Succeeded", "PartialSuccess", "Failed", "Cancelled", "Superseded"} {
+	for _, final := range []string{"Succeeded", "PartialSuccess", "Failed", "Canceled", "Superseded"} {
 		cases["from "+final+" back to Running"] = struct {
 			before string
 			patchCase

@@ -22,7 +22,7 @@ var policyDefaults = map[string]any{
 		"maxTargets": int64(10), "maxTargetPercent": int64(25), "minHealthyPercent": int64(75),
 		"circuitBreaker": map[string]any{"failureThreshold": int64(3), "openDuration": "30m"},
 	},
-	"health":     map[string]any{"stabilisation": "10s", "timeout": "10m"},
+	"health":     map[string]any{"stabilization": "10s", "timeout": "10m"},
 	"exceptions": map[string]any{"unattributed": "Forbidden", "gitOps": "Forbidden", "activeWriter": "Forbidden", "recreate": "Forbidden"},
 	"notifications": map[string]any{
 		"onPlanCreated": "IfWaiting", "onStarted": "Disabled", "onCompleted": "Enabled", "onFailed": "Enabled", "onEscalated": "Enabled",
@@ -192,13 +192,13 @@ func scheduleCases() map[string]specCase {
 func healthCases() map[string]specCase {
 	health := func(s string) string { return "health: {" + s + "}" }
 	cases := map[string]specCase{
-		"health at its lowest is accepted":  {spec: health("delayAfter: 0s, stabilisation: 0s, timeout: 5s")},
-		"health at its highest is accepted": {spec: health("delayAfter: 24h, stabilisation: 1h, timeout: 24h")},
+		"health at its lowest is accepted":  {spec: health("delayAfter: 0s, stabilization: 0s, timeout: 5s")},
+		"health at its highest is accepted": {spec: health("delayAfter: 24h, stabilization: 1h, timeout: 24h")},
 		"a timeout of nothing is refused":   {health("timeout: 0s"), []string{"spec.health.timeout"}, "a duration such as 10m, from 5s to 24h"},
 	}
 	for field, rule := range map[string]string{
 		"delayAfter":    "a duration such as 1m, from 0s to 24h",
-		"stabilisation": "a duration such as 10s, from 0s to 1h",
+		"stabilization": "a duration such as 10s, from 0s to 1h",
 		"timeout":       "a duration such as 10m, from 5s to 24h",
 	} {
 		for _, bad := range []string{"-1s", "24h1s", "1d", "1 m"} {

@@ -49,7 +49,7 @@ func TestBaseline_Status(t *testing.T) {
 		"all findings that fit are accepted":             {status: `"findings":[` + strings.Repeat(finding+",", 63) + finding + `]`},
 		"one more is refused":                            {`"findings":[` + strings.Repeat(finding+",", 64) + finding + `]`, []string{"status.findings"}, "must have at most 64 items"},
 		"an unknown state is refused":                    {`"state":"Fine"`, []string{"status.state"}, `supported values: "InSync", "Drifted", "Missing", "Unknown"`},
-		"an unknown class is refused":                    {`"findings":[` + strings.Replace(finding, "ObjectUnexpected", "Colour", 1) + `]`, []string{"status.findings[0].class"}, "Unsupported value"},
+		"an unknown class is refused":                    {`"findings":[` + strings.Replace(finding, "ObjectUnexpected", "Color", 1) + `]`, []string{"status.findings[0].class"}, "Unsupported value"},
 		"an unknown type is refused":                     {`"findings":[` + strings.Replace(finding, `"Unexpected"`, `"Extra"`, 1) + `]`, []string{"status.findings[0].type"}, "Unsupported value"},
 		"an unknown source of an actor is refused":       {`"findings":[` + strings.Replace(finding, "None", "Guess", 1) + `]`, []string{"status.findings[0].actor.source"}, "Unsupported value"},
 		"a value longer than it is cut to is refused":    {`"findings":[` + strings.Replace(finding, actor, actor+`,"before":"`+strings.Repeat("x", 1025)+`"`, 1) + `]`, []string{"status.findings[0].before"}, "may not be more than 1024"},
@@ -70,7 +70,7 @@ func TestBaseline_Status(t *testing.T) {
 		"a flip at no time is refused":                   {`"flips":[{"places":[]}]`, []string{"status.flips[0].at"}, "Required value"},
 		"a flip at more places than count is refused":    {`"flips":[{"at":"2026-01-01T00:00:00Z","places":[` + repeat(17, `{"path":"/a%d","aspect":"Value"}`) + `]}]`, []string{"status.flips[0].places"}, "must have at most 16 items"},
 		"a place without an aspect is refused":           {`"flips":[{"at":"2026-01-01T00:00:00Z","places":[{"path":"/a"}]}]`, []string{"status.flips[0].places[0].aspect"}, "Required value"},
-		"an unknown aspect of a place is refused":        {`"flips":[{"at":"2026-01-01T00:00:00Z","places":[{"path":"/a","aspect":"Colour"}]}]`, []string{"status.flips[0].places[0].aspect"}, "Unsupported value"},
+		"an unknown aspect of a place is refused":        {`"flips":[{"at":"2026-01-01T00:00:00Z","places":[{"path":"/a","aspect":"Color"}]}]`, []string{"status.flips[0].places[0].aspect"}, "Unsupported value"},
 		"more contested places than count are refused":   {`"contention":{"since":"2026-01-01T00:00:00Z","places":[` + repeat(17, `{"path":"/a%d","aspect":"Value"}`) + `]}`, []string{"status.contention.places"}, "must have at most 16 items"},
 		"a state that nobody has determined is no field": {status: `"state":null`},
 	}

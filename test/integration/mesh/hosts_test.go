@@ -22,8 +22,8 @@ import (
 	"github.com/plumbline-dev/plumbline/test/harness/freeport"
 )
 
-// labelled gives the namespace a label.
-func (s *shop) labelled(key, value string) {
+// labeled gives the namespace a label.
+func (s *shop) labeled(key, value string) {
 	s.t.Helper()
 	body := fmt.Sprintf(`{"metadata": {"labels": {%q: %q}}}`, key, value)
 	s.must(admin.Patch(s.t.Context(), &corev1.Namespace{ObjectMeta: metav1.ObjectMeta{Name: s.namespace}}, client.RawPatch(types.MergePatchType, []byte(body))))
@@ -35,7 +35,7 @@ func TestAGatewayServesWhatANamespaceWasGiven(t *testing.T) {
 	ours, shop, bank := newShop(t), newShop(t), newShop(t)
 	const team = "team"
 	shop.service("web", backend.Start(t, "one"))
-	shop.labelled(team, shop.namespace)
+	shop.labeled(team, shop.namespace)
 	port, domain := freeport.For(t), shop.namespace+".example.com"
 	d := discover(t, ours.gateways(port), func(setup *mesh.Setup) {
 		setup.Faces.Grants = []ir.Grant{{Namespaces: labels.SelectorFromSet(labels.Set{team: shop.namespace}), Domains: []string{"*." + domain}}}
@@ -49,14 +49,14 @@ func TestAGatewayServesWhatANamespaceWasGiven(t *testing.T) {
 	shop.under("web", "a."+domain+", a.elsewhere.example.com")
 	served(t, address, "a."+domain, "200 one")
 	served(t, address, "a.elsewhere.example.com", "404 ")
-	bank.labelled(team, shop.namespace)
+	bank.labeled(team, shop.namespace)
 	shop.under("web", "")
 	served(t, address, "a."+domain, "200 forged")
 
 	// Each backend has the address of a pod of this test, and this shop has none.
 	thief := newShop(t)
 	thief.service("web", backend.Start(t, "stolen"))
-	thief.labelled(team, shop.namespace)
+	thief.labeled(team, shop.namespace)
 	thief.asks("web", "b."+domain)
 	served(t, address, "b."+domain, "503 no healthy upstream")
 	thief.ownsBackends()

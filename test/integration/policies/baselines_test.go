@@ -77,9 +77,9 @@ func createRevision(ctx context.Context, c client.Client, b *v1alpha1.Baseline, 
 	return c.Create(ctx, revision(b.Name+"-2", b.Name))
 }
 
-// putAuthorised moves what was authorised as a whole PUT, labels and all.
-func putAuthorised(ctx context.Context, c client.Client, b *v1alpha1.Baseline, _ *v1alpha1.BaselineRevision) error {
-	b.Spec.Authorised.Hash = "pl1:sha256:bb"
+// putAuthorized moves what was authorized as a whole PUT, labels and all.
+func putAuthorized(ctx context.Context, c client.Client, b *v1alpha1.Baseline, _ *v1alpha1.BaselineRevision) error {
+	b.Spec.Authorized.Hash = "pl1:sha256:bb"
 	return c.Update(ctx, b)
 }
 
@@ -92,7 +92,7 @@ func TestWhoMayWriteWhatOfABaseline(t *testing.T) {
 		onlyCreates  = "only the assessor creates"
 		onlyDeletes  = "only the assessor, the garbage collector and the namespace controller delete"
 		onlyStatus   = "only the assessor writes the status"
-		onlySpec     = "only the assessor writes what was authorised"
+		onlySpec     = "only the assessor writes what was authorized"
 		onlyMetadata = "only the assessor changes owners, finalizers and labels"
 		inOnesGroups = "spec.accept.requestedByGroups must be groups of the authenticated user"
 		inOnesName   = "spec.accept.requestedBy must be the authenticated user"
@@ -105,12 +105,12 @@ func TestWhoMayWriteWhatOfABaseline(t *testing.T) {
 	}{
 		"the assessor creates a Baseline":                      {judge, nil, createBaseline, ""},
 		"the assessor creates a revision":                      {judge, nil, createRevision, ""},
-		"the assessor moves what was authorised":               {judge, nil, putAuthorised, ""},
+		"the assessor moves what was authorized":               {judge, nil, putAuthorized, ""},
 		"the assessor writes status":                           {judge, nil, patchStatus, ""},
 		"the assessor deletes a Baseline":                      {judge, nil, deleteBaseline, ""},
 		"the assessor deletes a revision":                      {judge, nil, deleteRevision, ""},
 		"the assessor clears an acceptance":                    {judge, accepted("alice"), patchBaseline(`{"spec":{"accept":null}}`), ""},
-		"the assessor authorises beside an acceptance":         {judge, accepted("alice"), putAuthorised, ""},
+		"the assessor authorizes beside an acceptance":         {judge, accepted("alice"), putAuthorized, ""},
 		"the assessor cannot accept in another's name":         {judge, nil, acceptBy("alice", "h"), inOnesName},
 		"alice accepts in her name":                            {alice, nil, acceptBy("alice", "h"), ""},
 		"alice accepts by a group that she is not in":          {alice, nil, patchBaseline(`{"spec":{"accept":{"hash":"h","requestedBy":"alice","requestedByGroups":["platform"]}}}`), inOnesGroups},
@@ -123,11 +123,11 @@ func TestWhoMayWriteWhatOfABaseline(t *testing.T) {
 		"alice annotates beside bob's acceptance":              {alice, accepted("bob"), patchBaseline(`{"metadata":{"annotations":{"note":"x"}}}`), ""},
 		"alice withdraws an acceptance":                        {alice, accepted("alice"), patchBaseline(`{"spec":{"accept":null}}`), ""},
 		"root cannot accept in another's name":                 {root, nil, acceptBy("alice", "h"), inOnesName},
-		"alice moves the authorised hash":                      {alice, nil, patchBaseline(`{"spec":{"authorised":{"hash":"x"}}}`), onlySpec},
-		"alice accepts and moves the hash at once":             {alice, nil, patchBaseline(`{"spec":{"authorised":{"hash":"x"},"accept":{"hash":"h","requestedBy":"alice"}}}`), onlySpec},
-		"alice removes what was authorised":                    {alice, nil, patchBaseline(`{"spec":{"authorised":null}}`), onlySpec},
-		"root moves what was authorised":                       {root, nil, putAuthorised, onlySpec},
-		"a member of system:masters moves it":                  {master, nil, putAuthorised, onlySpec},
+		"alice moves the authorized hash":                      {alice, nil, patchBaseline(`{"spec":{"authorized":{"hash":"x"}}}`), onlySpec},
+		"alice accepts and moves the hash at once":             {alice, nil, patchBaseline(`{"spec":{"authorized":{"hash":"x"},"accept":{"hash":"h","requestedBy":"alice"}}}`), onlySpec},
+		"alice removes what was authorized":                    {alice, nil, patchBaseline(`{"spec":{"authorized":null}}`), onlySpec},
+		"root moves what was authorized":                       {root, nil, putAuthorized, onlySpec},
+		"a member of system:masters moves it":                  {master, nil, putAuthorized, onlySpec},
 		"root writes status":                                   {root, nil, patchStatus, onlyStatus},
 		"root creates a Baseline":                              {root, nil, createBaseline, onlyCreates},
 		"root creates a revision":                              {root, nil, createRevision, onlyCreates},
@@ -142,7 +142,7 @@ func TestWhoMayWriteWhatOfABaseline(t *testing.T) {
 		"a write that changes nothing, as a storage migration": {root, nil, patchBaseline(`{}`), ""},
 		"the garbage collector deletes a Baseline":             {gc, nil, deleteBaseline, ""},
 		"the garbage collector removes an owner":               {gc, nil, patchBaseline(`{"metadata":{"ownerReferences":[{"apiVersion":"v1","kind":"ConfigMap","name":"x","uid":"there"}]}}`), ""},
-		"the garbage collector cannot move what is authorised": {gc, nil, putAuthorised, onlySpec},
+		"the garbage collector cannot move what is authorized": {gc, nil, putAuthorized, onlySpec},
 		"the namespace controller deletes in bulk":             {cleaner, nil, deleteAll, ""},
 		"the namespace controller deletes a revision":          {cleaner, nil, deleteRevision, ""},
 		"the namespace controller cannot create":               {cleaner, nil, createBaseline, onlyCreates},

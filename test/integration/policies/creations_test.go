@@ -56,7 +56,7 @@ func serverTime(t *testing.T) time.Time {
 }
 
 // D4 of the review of remediation: a creation whose sender slept was stored after the plan
-// said Cancelled. The API server itself tells the time of a creation.
+// said Canceled. The API server itself tells the time of a creation.
 func TestTheExecutorMakesAnObjectInTimeOrNever(t *testing.T) {
 	const (
 		undated = "the executor makes an object only with the annotation plumbline.dev/not-after"

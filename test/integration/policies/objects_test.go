@@ -24,7 +24,7 @@ func baseline(name string) *v1alpha1.Baseline {
 		ObjectMeta: metav1.ObjectMeta{Name: name, Namespace: tenant},
 		Spec: v1alpha1.BaselineSpec{
 			Target: v1alpha1.BaselineTarget{APIVersion: "apps/v1", Kind: "Deployment", Name: name},
-			Authorised: &v1alpha1.AuthorisedState{
+			Authorized: &v1alpha1.AuthorizedState{
 				Hash: "pl1:sha256:aa", Revision: name + "-1", Number: 1, By: "ci",
 				At: metav1.NewTime(time.Date(2026, 1, 2, 3, 4, 5, 0, time.UTC)), Origin: v1alpha1.OriginCreated,
 			},

@@ -19,14 +19,14 @@ func (w *twin) compareFindings(findings []v1alpha1.Finding) error {
 	switch {
 	case w.live == nil: // no stamp tells who deleted it
 		return nil
-	case w.authorised == nil:
+	case w.authorized == nil:
 		if len(findings) != 1 || findings[0].Path != "" {
 			return fmt.Errorf("the findings are %v, want one about the object", listOf(findings))
 		}
 		return w.compareActor(findings[0].Actor, w.creator, w.unseen[""], []string{w.creator})
 	}
 	for field, value := range w.live {
-		if w.authorised[field] == value {
+		if w.authorized[field] == value {
 			continue
 		}
 		if !slices.ContainsFunc(findings, func(f v1alpha1.Finding) bool { return w.covers(f.Path, field) }) {
@@ -55,7 +55,7 @@ func (w *twin) covers(text, field string) bool {
 func (w *twin) compareFinding(f *v1alpha1.Finding) error {
 	var about []string
 	for field, value := range w.live {
-		if w.authorised[field] != value && w.covers(f.Path, field) {
+		if w.authorized[field] != value && w.covers(f.Path, field) {
 			about = append(about, field)
 		}
 	}

@@ -22,7 +22,7 @@ type kind struct {
 	// scales and status: the kind has the subresource.
 	scales, status bool
 	// atomic: the fields lie in a list without keys. A trusted change beside a foreign
-	// one may be withheld, so the twin does not know the authorised values.
+	// one may be withheld, so the twin does not know the authorized values.
 	atomic bool
 }
 

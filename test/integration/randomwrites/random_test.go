@@ -56,7 +56,7 @@ type game struct {
 }
 
 // TestRandomWritesAreFoundAndNeverLaundered is the naive twin of the whole assessor. Each
-// value names its author, so that an untrusted value in an authorised body is laundered.
+// value names its author, so that an untrusted value in an authorized body is laundered.
 func TestRandomWritesAreFoundAndNeverLaundered(t *testing.T) {
 	rounds := 8
 	if os.Getenv(seed.Long) != "" {
@@ -78,7 +78,7 @@ func TestRandomWritesAreFoundAndNeverLaundered(t *testing.T) {
 		}
 		if away {
 			for _, w := range g.twins {
-				w.vague = w.authorised != nil
+				w.vague = w.authorized != nil
 				w.forget()
 			}
 			assessor = startAssessor(t)
@@ -155,7 +155,7 @@ func (g *game) note(format string, args ...any) {
 	g.log = append(g.log, fmt.Sprintf("%d: ", g.writes)+fmt.Sprintf(format, args...))
 }
 
-// forge sets the annotations by which CI would be recognised.
+// forge sets the annotations by which CI would be recognized.
 func forge(u *unstructured.Unstructured) {
 	annotations := u.GetAnnotations()
 	if annotations == nil {
@@ -246,25 +246,25 @@ func (g *game) compare(w *twin) error {
 	case err != nil:
 		return err
 	}
-	body, err := g.authorised(b)
+	body, err := g.authorized(b)
 	if err != nil {
 		return err
 	}
 	return w.compare(b, body)
 }
 
-// authorised reads the authorised body of a Baseline, nil when there is none.
-func (g *game) authorised(b *v1alpha1.Baseline) (map[string]any, error) {
-	if b.Spec.Authorised == nil {
+// authorized reads the authorized body of a Baseline, nil when there is none.
+func (g *game) authorized(b *v1alpha1.Baseline) (map[string]any, error) {
+	if b.Spec.Authorized == nil {
 		return nil, nil
 	}
 	revision := &v1alpha1.BaselineRevision{}
-	if err := admin.Get(g.Ctx(), client.ObjectKey{Namespace: g.Name, Name: b.Spec.Authorised.Revision}, revision); err != nil {
-		return nil, fmt.Errorf("reading the authorised body: %w", err)
+	if err := admin.Get(g.Ctx(), client.ObjectKey{Namespace: g.Name, Name: b.Spec.Authorized.Revision}, revision); err != nil {
+		return nil, fmt.Errorf("reading the authorized body: %w", err)
 	}
 	raw, err := kube.Decompress(revision.Spec.Body)
 	if err != nil {
-		return nil, fmt.Errorf("reading the authorised body: %w", err)
+		return nil, fmt.Errorf("reading the authorized body: %w", err)
 	}
 	var body map[string]any
 	return body, json.Unmarshal(raw, &body)

@@ -21,9 +21,9 @@ type twin struct {
 	name string
 	// live are the values of the fields now; nil while there is no object.
 	live map[string]string
-	// authorised are the values that a trusted author wrote last; nil if the object was
+	// authorized are the values that a trusted author wrote last; nil if the object was
 	// never created by one.
-	authorised map[string]string
+	authorized map[string]string
 	// trusted are all values that a trusted author ever wrote to a field.
 	trusted map[string][]string
 	// applied are the values of others that an apply of a trusted author stated.
@@ -74,9 +74,9 @@ func (w *twin) observeWrite(after map[string]string, author string) {
 			continue
 		}
 		w.trusted[field] = append(w.trusted[field], value)
-		if w.authorised != nil {
+		if w.authorized != nil {
 			w.vague = w.vague || w.atomic && w.drifts()
-			w.authorised[field] = value
+			w.authorized[field] = value
 		}
 	}
 	w.live = after
@@ -87,7 +87,7 @@ func (w *twin) observeWrite(after map[string]string, author string) {
 // its stamp off, perhaps before the assessor has looked.
 func (w *twin) observeApply(stated map[string]string) {
 	for field, value := range stated {
-		if w.authorised == nil || w.authorised[field] == value {
+		if w.authorized == nil || w.authorized[field] == value {
 			continue
 		}
 		w.trusted[field] = append(w.trusted[field], value)
@@ -107,17 +107,17 @@ func (w *twin) observeCreation(values map[string]string, author string) {
 	if author != guarded.CI {
 		return
 	}
-	w.authorised, w.vague = map[string]string{}, false
+	w.authorized, w.vague = map[string]string{}, false
 	for field, value := range values {
-		w.authorised[field] = value
+		w.authorized[field] = value
 		w.trusted[field] = append(w.trusted[field], value)
 	}
 }
 
-// drifts tells whether a value that is there was not authorised.
+// drifts tells whether a value that is there was not authorized.
 func (w *twin) drifts() bool {
 	for field, value := range w.live {
-		if w.authorised[field] != value {
+		if w.authorized[field] != value {
 			return true
 		}
 	}
@@ -127,18 +127,18 @@ func (w *twin) drifts() bool {
 // wants says which state the Baseline must come to.
 func (w *twin) wants() v1alpha1.DriftState {
 	switch {
-	case w.live == nil && w.authorised == nil:
+	case w.live == nil && w.authorized == nil:
 		return "" // there is no Baseline
 	case w.live == nil:
 		return v1alpha1.StateMissing
-	case w.authorised == nil, w.drifts():
+	case w.authorized == nil, w.drifts():
 		return v1alpha1.StateDrifted
 	default:
 		return v1alpha1.StateInSync
 	}
 }
 
-// compare holds what the assessor says against the truth. body is the authorised body.
+// compare holds what the assessor says against the truth. body is the authorized body.
 func (w *twin) compare(b *v1alpha1.Baseline, body map[string]any) error {
 	unstated := fmt.Sprint(body)
 	for _, value := range w.applied {
@@ -146,41 +146,41 @@ func (w *twin) compare(b *v1alpha1.Baseline, body map[string]any) error {
 	}
 	for _, untrusted := range []string{mallory, alice, scaler} {
 		if strings.Contains(unstated, short(untrusted)+"-") {
-			return &launderedError{fmt.Sprintf("a value of %s is authorised: %v", untrusted, body)}
+			return &launderedError{fmt.Sprintf("a value of %s is authorized: %v", untrusted, body)}
 		}
 	}
 	if w.vague {
 		w.settle(body)
 	}
 	if b.Status.State != w.wants() {
-		return fmt.Errorf("the state is %q, want %q: live %v, authorised %v", b.Status.State, w.wants(), w.live, w.authorised)
+		return fmt.Errorf("the state is %q, want %q: live %v, authorized %v", b.Status.State, w.wants(), w.live, w.authorized)
 	}
 	for field, value := range valuesOf(w.kind, body) {
-		if value != w.authorised[field] {
-			return fmt.Errorf("%s of %q is authorised, want %q", field, value, w.authorised[field])
+		if value != w.authorized[field] {
+			return fmt.Errorf("%s of %q is authorized, want %q", field, value, w.authorized[field])
 		}
 	}
 	return w.compareFindings(b.Status.Findings)
 }
 
-// settle takes the authorised values after writes that may have been withheld, if a
-// trusted author wrote each of them. Nothing authorised is the safe side: without a
+// settle takes the authorized values after writes that may have been withheld, if a
+// trusted author wrote each of them. Nothing authorized is the safe side: without a
 // generation, the creator of an object that was not watched has no proof.
 func (w *twin) settle(body map[string]any) {
 	if body == nil {
-		w.authorised = nil
+		w.authorized = nil
 		return
 	}
-	authorised := valuesOf(w.kind, body)
-	for field, value := range authorised {
+	authorized := valuesOf(w.kind, body)
+	for field, value := range authorized {
 		if !slices.Contains(w.trusted[field], value) {
 			return
 		}
 	}
-	w.authorised = authorised
+	w.authorized = authorized
 }
 
-// launderedError says that a value of an untrusted author is authorised.
+// launderedError says that a value of an untrusted author is authorized.
 type launderedError struct{ what string }
 
 func (e *launderedError) Error() string { return e.what }

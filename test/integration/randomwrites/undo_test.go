@@ -65,8 +65,8 @@ func (r *rollout) run(verb string) {
 func (r *rollout) isAt(image string, revision int64) {
 	r.t.Helper()
 	r.Until("web", fmt.Sprintf("revision %d is in sync", revision), func(b *v1alpha1.Baseline) error {
-		if guarded.Describe(b) != "InSync" || guarded.Authorised(b) != revision {
-			return fmt.Errorf("revision %d: %s", guarded.Authorised(b), guarded.Describe(b))
+		if guarded.Describe(b) != "InSync" || guarded.Authorized(b) != revision {
+			return fmt.Errorf("revision %d: %s", guarded.Authorized(b), guarded.Describe(b))
 		}
 		return nil
 	})
@@ -113,8 +113,8 @@ func (r *rollout) isWithheld(revision int64, paths []string, why string) {
 			got = append(got, f.Path)
 		}
 		slices.Sort(got)
-		if guarded.Authorised(b) != revision {
-			r.t.Fatalf("revision %d is authorised: %s", guarded.Authorised(b), guarded.Describe(b))
+		if guarded.Authorized(b) != revision {
+			r.t.Fatalf("revision %d is authorized: %s", guarded.Authorized(b), guarded.Describe(b))
 		}
 		if !slices.Equal(got, paths) {
 			return fmt.Errorf("it is %s", guarded.Describe(b))
@@ -141,7 +141,7 @@ func (r *rollout) isWithheld(revision int64, paths []string, why string) {
 }
 
 // M10 of the guard's review: a tenant changed what an undo by CI brings back.
-func TestAnUndoByCIAuthorisesNoTemplateThatATenantChanged(t *testing.T) {
+func TestAnUndoByCIAuthorizesNoTemplateThatATenantChanged(t *testing.T) {
 	const args = "/spec/template/spec/containers/[name=app]/args"
 	r := newRollout(t)
 
@@ -159,7 +159,7 @@ func TestAnUndoByCIAuthorisesNoTemplateThatATenantChanged(t *testing.T) {
 	r.tamper(r.set(secondImage), `[{"op":"replace","path":"/spec/template/spec/containers/0/args","value":["serve","--debug"]}]`)
 	undoTo := r.set(secondImage)
 	r.undoTo(undoTo)
-	r.isWithheld(3, []string{args, guarded.ImagePath}, "rollout undo brings back a template that was never authorised")
+	r.isWithheld(3, []string{args, guarded.ImagePath}, "rollout undo brings back a template that was never authorized")
 	r.back(3)
 
 	r.tamper(undoTo, `[{"op":"replace","path":"/spec/template/spec/containers/0/image","value":"registry.example/evil:1"}]`)
@@ -181,7 +181,7 @@ func (r *rollout) undoTo(set *appsv1.ReplicaSet) {
 	})
 }
 
-// back has CI write what is authorised.
+// back has CI write what is authorized.
 func (r *rollout) back(revision int64) {
 	r.t.Helper()
 	r.Patch(guarded.CI, "web", `{"spec":{"template":{"spec":{"containers":[{"name":"app","image":"`+guarded.Image+`","args":["serve","--safe"]}]}}}}`)

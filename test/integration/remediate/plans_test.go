@@ -41,8 +41,8 @@ func TestDriftBecomesAPlan(t *testing.T) {
 	got := plan.Spec.Plan.Targets[0]
 	want := v1alpha1.PlanTarget{
 		BaselineTarget: b.Spec.Target, Baseline: b.Name, UID: string(w.Live("web").UID),
-		DriftedHash: b.Status.Observed.Hash, DesiredHash: b.Spec.Authorised.Hash,
-		Revision: b.Spec.Authorised.Revision, RevisionHash: b.Spec.Authorised.Hash,
+		DriftedHash: b.Status.Observed.Hash, DesiredHash: b.Spec.Authorized.Hash,
+		Revision: b.Spec.Authorized.Revision, RevisionHash: b.Spec.Authorized.Hash,
 		Paths: []string{guarded.ImagePath}, Action: v1alpha1.ActionReconcile, Severity: *b.Status.Severity,
 		DriftType: v1alpha1.DriftDigestMismatch, FirstSeen: *b.Status.FirstSeen, Actors: []string{alice},
 	}
@@ -90,7 +90,7 @@ func TestAGuardOfATenantKeepsNoRepairFromAnObjectOfThePlatform(t *testing.T) {
 
 // What an object was when it last worked is remembered, without anything but its
 // status changing.
-func TestAnAuthorisedStateThatWorksIsRemembered(t *testing.T) {
+func TestAnAuthorizedStateThatWorksIsRemembered(t *testing.T) {
 	w := newWorld(t)
 	start(t)
 	w.UnderGuard()
@@ -101,23 +101,23 @@ func TestAnAuthorisedStateThatWorksIsRemembered(t *testing.T) {
 	}
 	remembers := func(want string) func(*v1alpha1.Baseline) error {
 		return func(b *v1alpha1.Baseline) error {
-			if r := b.Status.LastReady; r == nil || r.Revision != want || b.Spec.Authorised.Revision == want && r.Hash != b.Spec.Authorised.Hash {
+			if r := b.Status.LastReady; r == nil || r.Revision != want || b.Spec.Authorized.Revision == want && r.Hash != b.Spec.Authorized.Hash {
 				return fmt.Errorf("the last ready revision is %+v, want %s", r, want)
 			}
 			return nil
 		}
 	}
 	w.ready("web")
-	first := w.Until("web", "the first state is known to work", remembers(b.Spec.Authorised.Revision))
+	first := w.Until("web", "the first state is known to work", remembers(b.Spec.Authorized.Revision))
 	// The next one never becomes ready.
 	w.SetImage(ci, "web", "registry.example/shop:2")
-	second := w.Until("web", "the second state is authorised", func(b *v1alpha1.Baseline) error {
-		if guarded.Authorised(b) != 2 {
-			return fmt.Errorf("revision %d is", guarded.Authorised(b))
+	second := w.Until("web", "the second state is authorized", func(b *v1alpha1.Baseline) error {
+		if guarded.Authorized(b) != 2 {
+			return fmt.Errorf("revision %d is", guarded.Authorized(b))
 		}
 		return nil
 	})
-	w.Until("web", "the first is still the last that worked", remembers(first.Spec.Authorised.Revision))
+	w.Until("web", "the first is still the last that worked", remembers(first.Spec.Authorized.Revision))
 	// Somebody else's state does not count, however well it works.
 	w.SetImage(alice, "web", evil)
 	w.Until("web", "it drifts", func(b *v1alpha1.Baseline) error {
@@ -129,9 +129,9 @@ func TestAnAuthorisedStateThatWorksIsRemembered(t *testing.T) {
 	w.ready("web")
 	w.SetImage(alice, "web", "registry.example/shop:2")
 	w.UntilIs("web", "InSync")
-	w.Until("web", "the first is still the last that worked", remembers(first.Spec.Authorised.Revision))
+	w.Until("web", "the first is still the last that worked", remembers(first.Spec.Authorized.Revision))
 	w.ready("web")
-	w.Until("web", "the second is known to work", remembers(second.Spec.Authorised.Revision))
+	w.Until("web", "the second is known to work", remembers(second.Spec.Authorized.Revision))
 }
 
 func TestAPolicyThatObservesTellsAndMakesNothing(t *testing.T) {
@@ -384,7 +384,7 @@ func TestEndedPlansGoAfterTheirTime(t *testing.T) {
 	w.untilTargets("web")
 	plan := w.plans()[0]
 	now.Set(time.Now().Add(2 * time.Hour))
-	w.end(&plan, v1alpha1.PlanCancelled, v1alpha1.StepSkipped, v1alpha1.ReasonStopped)
+	w.end(&plan, v1alpha1.PlanCanceled, v1alpha1.StepSkipped, v1alpha1.ReasonStopped)
 	looks := 0
 	w.Eventually("the plan is gone", func() error {
 		live := &v1alpha1.RemediationPlan{}

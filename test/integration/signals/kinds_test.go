@@ -64,7 +64,7 @@ var names = map[signals.Counter]string{
 	signals.NoneHealthy: "none-healthy", signals.NotConnected: "not-connected", signals.Overflowed: "overflowed",
 	signals.Abandoned: "abandoned", signals.GRPCOK: "grpc-ok", signals.GRPCRefused: "grpc-refused",
 	signals.GRPCUnavailable: "grpc-unavailable", signals.GRPCFailed: "grpc-failed",
-	signals.Cancelled: "cancelled", signals.Failed: "failed", signals.FailedOver: failedOver,
+	signals.Canceled: "canceled", signals.Failed: "failed", signals.FailedOver: failedOver,
 }
 
 // attempts are counters of attempts. How many a request makes of them hangs on how soon an
@@ -121,10 +121,10 @@ var kinds = map[string]kind{
 	"a time-out":                                 {limits, request{path: pathHangs}, 504, "started completed 5xx timed-out failed top", "", 0, nil},
 	"a time-out in an answer":                    {limits, request{path: pathStreams}, 200, "started completed 2xx timed-out failed top", "", 0, nil},
 	"a time-out of gRPC":                         {limits, request{path: pathHangs, grpc: true}, 200, "started completed 5xx timed-out failed top", "", 0, nil},
-	"a client that gives up":                     {web, request{path: pathHangs, patience: hurried}, noAnswer, "started cancelled", "", 0, nil},
-	"one that gives up over HTTP/2":              {web, request{path: pathHangs, second: true, patience: hurried}, noAnswer, "started cancelled", "", 0, nil},
+	"a client that gives up":                     {web, request{path: pathHangs, patience: hurried}, noAnswer, "started canceled", "", 0, nil},
+	"one that gives up over HTTP/2":              {web, request{path: pathHangs, second: true, patience: hurried}, noAnswer, "started canceled", "", 0, nil},
 	"one that gives up in an answer":             {web, request{path: pathStreams, patience: hurried}, 200, "started completed 2xx", "", 0, nil},
-	"one that gives up a call":                   {web, request{path: pathHangs, grpc: true, patience: hurried}, noAnswer, "started cancelled", "", 0, nil},
+	"one that gives up a call":                   {web, request{path: pathHangs, grpc: true, patience: hurried}, noAnswer, "started canceled", "", 0, nil},
 	"an upstream that breaks off":                {web, request{path: pathResets}, 503, "started completed 5xx failed", "", 0, nil},
 	"a call that is broken off":                  {web, request{path: pathResets, grpc: true}, 200, "started completed 5xx reset failed", "", 0, nil},
 	"a call":                                     {web, request{path: pathGet, grpc: true}, 200, grpcOK, "", 0, nil},
@@ -139,7 +139,7 @@ var kinds = map[string]kind{
 	"what a canary had failed of at the other":   {refuses, request{path: pathBroken}, 500, "completed 5xx failed sampled", failedOver, 500, attempts},
 	"no endpoint takes a connection":             {deserted, request{path: pathOK}, 503, "completed 5xx failed", "completed 2xx sampled", 200, attempts},
 	"none at all takes that of a call":           {deserted, request{path: pathGet, grpc: true}, 200, "completed 5xx grpc-unavailable failed", "completed 2xx grpc-ok sampled", 200, attempts},
-	"a connection that hangs":                    {unanswered, request{path: pathOK, patience: hurried}, noAnswer, "cancelled", "", 0, attempts},
+	"a connection that hangs":                    {unanswered, request{path: pathOK, patience: hurried}, noAnswer, "canceled", "", 0, attempts},
 }
 
 // ask as all users at once.

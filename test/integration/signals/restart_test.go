@@ -60,8 +60,8 @@ func TestAnEnvoyThatIsStartedAgainIsAGapAndFailsNoRequest(t *testing.T) {
 		t.Errorf("the gaps are %v of %d proxies, want one", got.Gaps, got.Gapped)
 	}
 	for _, v := range got.Variations {
-		if _, failed := v.Total.Outcomes(); failed != 0 || v.Total[signals.Cancelled] != 0 {
-			t.Errorf("%d requests failed of %s, %d of these were given up", failed, v.Name, v.Total[signals.Cancelled])
+		if _, failed := v.Total.Outcomes(); failed != 0 || v.Total[signals.Canceled] != 0 {
+			t.Errorf("%d requests failed of %s, %d of these were given up", failed, v.Name, v.Total[signals.Canceled])
 		}
 	}
 }

@@ -86,7 +86,7 @@ var kinds = []kind{
 	{"policy/v1", "PodDisruptionBudget", "poddisruptionbudgets", `{"spec":{"minAvailable":1,"selector":` + selector + `}}`, "/spec/minAvailable", `0`, false},
 	{"rbac.authorization.k8s.io/v1", "Role", "roles", `{"rules":[{"apiGroups":[""],"resources":["pods"],"verbs":["get"]}]}`, "/rules/0/verbs", `["*"]`, false},
 	{"rbac.authorization.k8s.io/v1", "RoleBinding", "rolebindings", `{"roleRef":{"apiGroup":"rbac.authorization.k8s.io","kind":"Role","name":"NAME"},"subjects":[{"kind":"ServiceAccount","name":"NAME"}]}`, "/subjects/0/name", `"evil"`, false},
-	{"example.org/v1", "Widget", "widgets", `{"spec":{"colour":"red","port":80,"nothing":{}}}`, "/spec/colour", `"black"`, false},
+	{"example.org/v1", "Widget", "widgets", `{"spec":{"color":"red","port":80,"nothing":{}}}`, "/spec/color", `"black"`, false},
 }
 
 func (k *kind) gvk() schema.GroupVersionKind {

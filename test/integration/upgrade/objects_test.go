@@ -106,13 +106,13 @@ func (w *world) allAre(what string, objects []object, check func(object, *v1alph
 	})
 }
 
-// authorises is a check that a Baseline is in sync with a revision.
-func authorises(number int64) func(object, *v1alpha1.Baseline) error {
+// authorizes is a check that a Baseline is in sync with a revision.
+func authorizes(number int64) func(object, *v1alpha1.Baseline) error {
 	return func(_ object, b *v1alpha1.Baseline) error {
-		if guarded.Describe(b) != "InSync" || guarded.Authorised(b) != number {
-			return fmt.Errorf("revision %d is authorised, want %d", guarded.Authorised(b), number)
+		if guarded.Describe(b) != "InSync" || guarded.Authorized(b) != number {
+			return fmt.Errorf("revision %d is authorized, want %d", guarded.Authorized(b), number)
 		}
-		if b.Status.ObservedGeneration != b.Generation || b.Status.Observed.Hash != b.Spec.Authorised.Hash {
+		if b.Status.ObservedGeneration != b.Generation || b.Status.Observed.Hash != b.Spec.Authorized.Hash {
 			return fmt.Errorf("the status is of generation %d, the spec of %d", b.Status.ObservedGeneration, b.Generation)
 		}
 		return nil

@@ -91,7 +91,7 @@ func (w *world) populate() []object {
 	w.stamps()
 	w.create(created)
 	all := slices.Concat(imported, created)
-	w.allAre("all objects are in sync on the old API server", all, authorises(1))
+	w.allAre("all objects are in sync on the old API server", all, authorizes(1))
 	w.t.Logf("%d objects of %d kinds are in sync on %s", len(all), len(kinds), w.version())
 	return all
 }
@@ -117,12 +117,12 @@ func (w *world) staysInSync(objects []object) {
 	w.t.Helper()
 	w.allAre("all objects are in sync on the new API server", objects, func(o object, b *v1alpha1.Baseline) error {
 		if len(newDefaults[o.kind.name]) == 0 {
-			return authorises(1)(o, b)
+			return authorizes(1)(o, b)
 		}
-		if by := b.Spec.Authorised.By; by != "system:apiserver" {
-			return fmt.Errorf("the revision is authorised by %s", by)
+		if by := b.Spec.Authorized.By; by != "system:apiserver" {
+			return fmt.Errorf("the revision is authorized by %s", by)
 		}
-		return authorises(2)(o, b)
+		return authorizes(2)(o, b)
 	})
 	want := map[string]int{}
 	for kind, paths := range newDefaults {
@@ -169,7 +169,7 @@ func (w *world) toldDefaults() map[string]int {
 			continue
 		}
 		_, path, _ := strings.Cut(e.Note, "now serves another ")
-		path, _, _ = strings.Cut(path, ": it is authorised")
+		path, _, _ = strings.Cut(path, ": it is authorized")
 		told[e.Regarding.Kind+" "+path]++
 	}
 	return told

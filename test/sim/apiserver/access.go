@@ -22,11 +22,11 @@ type Attributes struct {
 	RequestedBy, ViaClient string
 }
 
-// Authorise sets who may do what; everybody may everything until then.
-func (s *Server) Authorise(may func(Attributes) bool) {
+// Authorize sets who may do what; everybody may everything until then.
+func (s *Server) Authorize(may func(Attributes) bool) {
 	s.mu.Lock()
 	defer s.mu.Unlock()
-	s.authorise = may
+	s.authorize = may
 }
 
 // Review sets what a SubjectAccessReview answers; yes until then. RequestedBy is
@@ -120,7 +120,7 @@ func (s *Server) reviewed(r Request) Response {
 			return s.refusal(apierrors.NewInvalid(authorizationv1.SchemeGroupVersion.WithKind("SelfSubjectAccessReview").GroupKind(), "", nil))
 		}
 		review.TypeMeta = metav1.TypeMeta{Kind: "SelfSubjectAccessReview", APIVersion: authorizationv1.SchemeGroupVersion.String()}
-		review.Status.Allowed = s.authorise(asked(r.User, r, review.Spec.ResourceAttributes))
+		review.Status.Allowed = s.authorize(asked(r.User, r, review.Spec.ResourceAttributes))
 		return s.answer(http.StatusCreated, review)
 	}
 	return s.refusal(unknownPath())

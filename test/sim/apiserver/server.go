@@ -46,7 +46,7 @@ type Server struct {
 	history   []Commit
 	watchers  []func(Commit)
 
-	authorise func(Attributes) bool
+	authorize func(Attributes) bool
 	review    func(Attributes) bool
 	admit     func(Attributes, Object) error
 	replica   func(client string, revision int64) int64
@@ -70,7 +70,7 @@ type version struct {
 func New(now func() time.Time, resources ...Resource) *Server {
 	s := &Server{
 		now: now, resources: map[resourceKey]*Resource{}, objects: map[objectKey][]version{},
-		authorise: func(Attributes) bool { return true },
+		authorize: func(Attributes) bool { return true },
 		review:    func(Attributes) bool { return true },
 		admit:     func(Attributes, Object) error { return nil },
 		replica:   func(string, int64) int64 { return 0 },
@@ -94,7 +94,7 @@ func (s *Server) Do(r Request) Response {
 	if err != nil {
 		return s.refusal(err)
 	}
-	if !s.authorise(c.attributes()) {
+	if !s.authorize(c.attributes()) {
 		return s.refusal(c.forbidden())
 	}
 	code, body, err := s.carry(c)

@@ -158,7 +158,7 @@ func TestLists(t *testing.T) {
 
 func TestWhoMayNotIsToldSo(t *testing.T) {
 	server, c := newServer(t)
-	server.Authorise(func(a apiserver.Attributes) bool { return a.Verb != "update" || a.User != "alice" })
+	server.Authorize(func(a apiserver.Attributes) bool { return a.Verb != "update" || a.User != "alice" })
 	m := settings("first", "1")
 	if err := c.Create(t.Context(), m); err != nil {
 		t.Fatal(err)
@@ -178,7 +178,7 @@ func TestAccessReviews(t *testing.T) {
 	server.Review(func(a apiserver.Attributes) bool {
 		return a.User == "bob" && a.Verb == "update" && a.RequestedBy == "alice"
 	})
-	server.Authorise(func(a apiserver.Attributes) bool { return a.User == "alice" && a.Verb == "get" })
+	server.Authorize(func(a apiserver.Attributes) bool { return a.User == "alice" && a.Verb == "get" })
 	attributes := &authorizationv1.ResourceAttributes{Namespace: "shop", Verb: "update", Group: "apps", Resource: "deployments", Name: "web"}
 	for user, want := range map[string]bool{"bob": true, "carol": false} {
 		review := &authorizationv1.SubjectAccessReview{Spec: authorizationv1.SubjectAccessReviewSpec{User: user, ResourceAttributes: attributes}}

@@ -111,8 +111,8 @@ func (row Row) prepare(server Server, name string) (*Existing, error) {
 	}
 	x.Old = x.meta()["resourceVersion"].(string)
 	// Another version, so that the first is stale.
-	labelled := map[string]any{"metadata": map[string]any{"labels": map[string]any{"version": "second"}}}
-	if err := expect(server, http.MethodPatch, collection+"/"+name, mergePatch, labelled, &x.Object); err != nil {
+	labeled := map[string]any{"metadata": map[string]any{"labels": map[string]any{"version": "second"}}}
+	if err := expect(server, http.MethodPatch, collection+"/"+name, mergePatch, labeled, &x.Object); err != nil {
 		return nil, err
 	}
 	x.UID, x.Version = x.meta()["uid"].(string), x.meta()["resourceVersion"].(string)

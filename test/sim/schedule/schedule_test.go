@@ -201,7 +201,7 @@ func TestWhatWasRefusedIsRepeatedOnlyWhenAskedFor(t *testing.T) {
 			synctest.Test(t, func(t *testing.T) {
 				server := newServer()
 				var allowed atomic.Bool
-				server.Authorise(func(a apiserver.Attributes) bool { return a.User != "user" || allowed.Load() })
+				server.Authorize(func(a apiserver.Attributes) bool { return a.User != "user" || allowed.Load() })
 				s := schedule.New(1)
 				var got error
 				s.Spawn("writer", func(l *schedule.Life) {

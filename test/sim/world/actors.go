@@ -223,7 +223,7 @@ func inState(state string) func(apiserver.Commit) bool {
 func disturbances() []disturbance {
 	return []disturbance{
 		disturber("foreign", "mallory", (*person).changes), disturber("bot", "bot", (*person).putsBack), disturber("churn", "mallory", (*person).churns),
-		disturber("replacer", "mallory", (*person).replaces), disturber("canceller", "alice", (*person).controls), disturber("second-canceller", "alice", (*person).controls),
+		disturber("replacer", "mallory", (*person).replaces), disturber("canceler", "alice", (*person).controls), disturber("second-canceler", "alice", (*person).controls),
 		disturber("halter", "alice", (*person).halts), disturber("assessor", "assessor", (*person).assesses), disturber("rights", "root", (*person).revokes),
 	}
 }
@@ -354,7 +354,7 @@ func (p *person) forbids() {
 	p.Sleep(time.Duration(p.Rand().Int64N(int64(2 * time.Second))))
 }
 
-// damages what was authorised.
+// damages what was authorized.
 func (p *person) damages() {
 	path := "/apis/plumbline.dev/v1alpha1/namespaces/" + namespace + "/baselinerevisions/" + p.some().revision
 	p.ask(http.MethodPatch, path, mergePatch, apiserver.Object{"spec": map[string]any{"body": "AAAA"}})

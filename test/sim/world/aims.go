@@ -55,7 +55,7 @@ func aimsAtOthers() []Aim {
 		}},
 		{"stores", []string{"store that fails", "store that hangs", "store that claims to be ready"}, func(c *scenario, rng *rand.Rand) {
 			c.store = pick(rng, storeFails, storeHangs, storeClaimsReady)
-			c.hire(eager("store-breaker", "root", (*person).breaksStore), eager("canceller-beside-a-store", "alice", (*person).controls))
+			c.hire(eager("store-breaker", "root", (*person).breaksStore), eager("canceler-beside-a-store", "alice", (*person).controls))
 		}},
 		{"forgetful stores", []string{"record that the store forgot", "forgotten record that is missed"}, func(c *scenario, _ *rand.Rand) {
 			c.hire(eager("forgetter", "root", (*person).forgets))
@@ -84,8 +84,8 @@ func aimsAtSteps() []Aim {
 			c.caps = ledger.Caps{Concurrent: new(pick[int32](rng, 1, 1, 2)), PerHour: new(pick[int32](rng, 3, 10))}
 			c.clusterCaps = ledger.Caps{Concurrent: new(pick[int32](rng, 1, 2))}
 		}},
-		{"stabilisation", []string{"verified after a long stabilisation"}, func(c *scenario, rng *rand.Rand) {
-			c.stabilisation = pick(rng, 30*time.Second, 2*time.Minute)
+		{"stabilization", []string{"verified after a long stabilization"}, func(c *scenario, rng *rand.Rand) {
+			c.stabilization = pick(rng, 30*time.Second, 2*time.Minute)
 		}},
 		{"dozes", []string{"doze before an update"}, func(c *scenario, _ *rand.Rand) {
 			// An update has no time until which the API server admits it, as a creation has: a
@@ -111,7 +111,7 @@ func aimsAtSteps() []Aim {
 		{"fences", []string{"fence", "step Fenced Stopped"}, func(c *scenario, _ *rand.Rand) {
 			c.chances.Lost, c.chances.Late, c.chances.Critical = 14, 6, 40
 			c.batches, c.limits.MaxConcurrent = [][]int32{{0, 1}}, 2
-			c.hire(disturbance{name: "canceller-of-intents", user: "alice", do: (*person).cancels, atIntents: true})
+			c.hire(disturbance{name: "canceler-of-intents", user: "alice", do: (*person).cancels, atIntents: true})
 		}},
 		{"workers", []string{"plan beside a plan of the same process"}, func(c *scenario, rng *rand.Rand) {
 			c.workers, c.second, c.limits.MaxConcurrent = 2, pick(rng, "other", "other", "same"), 2

@@ -109,7 +109,7 @@ func (a *assessor) judges(t *target) bool {
 		State: specguard.FromBaseline(b, nil), Observation: a.observe(current), Rules: a.w.rules, Accept: b.Spec.Accept,
 		Now: time.Now(), Config: specguard.Config{Key: []byte("of this world")},
 	}
-	in.State.Body, in.BodyLost = a.w.authorisedBody(b, t)
+	in.State.Body, in.BodyLost = a.w.authorizedBody(b, t)
 	result, err := specguard.Step(in)
 	if err != nil {
 		panic(fmt.Sprintf("judging %s: %v", t.name, err))
@@ -118,7 +118,7 @@ func (a *assessor) judges(t *target) bool {
 	cleared := false
 	for _, e := range result.Effects {
 		switch e := e.(type) {
-		case specguard.AuthoriseRevision:
+		case specguard.AuthorizeRevision:
 			if !a.storeRevision(t, &e) {
 				return false
 			}
@@ -151,7 +151,7 @@ func (a *assessor) observe(o *kube.Object) specguard.Observation {
 // write stores the spec and the status of a Baseline, and says whether both are stored.
 func (a *assessor) write(t *target, b *v1alpha1.Baseline, state *specguard.State, cleared bool, current *kube.Object) bool {
 	next := b.DeepCopy()
-	next.Spec.Authorised = state.Authorised.DeepCopy()
+	next.Spec.Authorized = state.Authorized.DeepCopy()
 	if cleared {
 		next.Spec.Accept = nil
 	}
@@ -215,17 +215,17 @@ func rate(findings []v1alpha1.Finding, before *v1alpha1.BaselineStatus) *v1alpha
 
 // rememberReady notes an authorized state that is seen ready.
 func rememberReady(b *v1alpha1.Baseline, current *kube.Object) {
-	authorised := b.Spec.Authorised
-	if b.Status.State != v1alpha1.StateInSync || current == nil || current.Ready != readiness.Ready || authorised == nil {
+	authorized := b.Spec.Authorized
+	if b.Status.State != v1alpha1.StateInSync || current == nil || current.Ready != readiness.Ready || authorized == nil {
 		return
 	}
-	if last := b.Status.LastReady; last == nil || last.Revision != authorised.Revision || last.Hash != authorised.Hash {
-		b.Status.LastReady = &v1alpha1.ReadyRevision{Revision: authorised.Revision, Hash: authorised.Hash, At: metav1.Now()}
+	if last := b.Status.LastReady; last == nil || last.Revision != authorized.Revision || last.Hash != authorized.Hash {
+		b.Status.LastReady = &v1alpha1.ReadyRevision{Revision: authorized.Revision, Hash: authorized.Hash, At: metav1.Now()}
 	}
 }
 
 // storeRevision stores what is authorized. What a crash left of the same number is replaced.
-func (a *assessor) storeRevision(t *target, e *specguard.AuthoriseRevision) bool {
+func (a *assessor) storeRevision(t *target, e *specguard.AuthorizeRevision) bool {
 	revision := storedRevision(t, e.Number, string(e.Hash), e.By, metav1.NewTime(e.At), e.Body)
 	if a.ask(http.MethodPost, revisionsPath, plain, object(revision)) != nil {
 		return true
@@ -300,12 +300,12 @@ func (w *World) terminating() bool {
 	return metadata(w.Server.Look("", "namespaces", "", namespace))["deletionTimestamp"] != nil
 }
 
-// authorisedBody is what was authorized of a target, or why that is lost.
-func (w *World) authorisedBody(b *v1alpha1.Baseline, t *target) (body []byte, lost string) {
-	if b.Spec.Authorised == nil {
+// authorizedBody is what was authorized of a target, or why that is lost.
+func (w *World) authorizedBody(b *v1alpha1.Baseline, t *target) (body []byte, lost string) {
+	if b.Spec.Authorized == nil {
 		return nil, ""
 	}
-	o := w.Server.Look(group, "baselinerevisions", namespace, b.Spec.Authorised.Revision)
+	o := w.Server.Look(group, "baselinerevisions", namespace, b.Spec.Authorized.Revision)
 	if o == nil {
 		return nil, "it is gone"
 	}

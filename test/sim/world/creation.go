@@ -37,10 +37,10 @@ func (w *World) admits(a apiserver.Attributes, made apiserver.Object) error {
 	return nil
 }
 
-// makeAgain has every target be gone, and plans that are cancelled while it is made again.
+// makeAgain has every target be gone, and plans that are canceled while it is made again.
 func (c *scenario) makeAgain() {
 	c.action, c.gone = v1alpha1.ActionReconcile, true
-	c.meddlers = append(c.meddlers, disturber("canceller-of-creations", "alice", (*person).controls), disturber("second-canceller-of-creations", "alice", (*person).controls))
+	c.meddlers = append(c.meddlers, disturber("canceler-of-creations", "alice", (*person).controls), disturber("second-canceler-of-creations", "alice", (*person).controls))
 	c.messages += 300 // nobody dozes once everything is calm
 }
 

@@ -21,7 +21,7 @@ func (j *judge) putsBack(ended bool) {
 	}
 	for _, t := range j.w.targets {
 		hash, b := j.lastHash(t), j.permits.baselines[t.baseline]
-		if b == nil || b.Spec.Authorised != nil && b.Spec.Authorised.Hash == hash {
+		if b == nil || b.Spec.Authorized != nil && b.Spec.Authorized.Hash == hash {
 			j.seen["target that ends as authorized"]++
 			continue
 		}
@@ -96,7 +96,7 @@ func (j *judge) othersLeave(b *v1alpha1.Baseline) string {
 	switch {
 	case j.w.terminating():
 		return "the namespace is being deleted"
-	case b.Spec.Authorised == nil:
+	case b.Spec.Authorized == nil:
 		return "nothing is authorized"
 	case b.Status.State == v1alpha1.StateUnknown:
 		return "the body that was authorized is lost"
@@ -116,8 +116,8 @@ func (j *judge) plansLeave(b *v1alpha1.Baseline, hash string) string {
 		switch {
 		case achieves(p, i):
 			return "a plan has done it"
-		case p.Status.Phase == v1alpha1.PlanCancelled && p.Spec.Control.Verb == v1alpha1.PlanCancel:
-			return "a person cancelled a plan for it"
+		case p.Status.Phase == v1alpha1.PlanCanceled && p.Spec.Control.Verb == v1alpha1.PlanCancel:
+			return "a person canceled a plan for it"
 		case wasTried(p, i):
 			tried++
 		}
@@ -140,7 +140,7 @@ func wasTried(p *v1alpha1.RemediationPlan, step int) bool {
 	if s.State == v1alpha1.StepSkipped {
 		return !slices.Contains(endedByOthers, s.Reason)
 	}
-	return p.Status.Phase != v1alpha1.PlanSuperseded && p.Status.Phase != v1alpha1.PlanCancelled
+	return p.Status.Phase != v1alpha1.PlanSuperseded && p.Status.Phase != v1alpha1.PlanCanceled
 }
 
 // actionLeaves is why the action of the policy does nothing about a drift.

@@ -64,7 +64,7 @@ func TestTheJudgeNamesTheBrokenPromiseOfAStep(t *testing.T) {
 		}},
 		"an authorization before the grant": {"I15", func(t *testing.T, p *past) {
 			p.insert(t, p.inState(t, 0, v1alpha1.StepReserved), "baselines", func(o apiserver.Object) {
-				specOf(o)["authorised"] = object(p.w.another(p.w.targets[0]))
+				specOf(o)["authorized"] = object(p.w.another(p.w.targets[0]))
 			})
 		}},
 		"a fight before the grant": {"I24", func(t *testing.T, p *past) {
@@ -153,10 +153,10 @@ func TestTheJudgeNamesTheBrokenPromiseOfAStep(t *testing.T) {
 		}},
 		"a cancellation that nothing follows": {"L5", func(t *testing.T, p *past) {
 			i := p.inState(t, 0, v1alpha1.StepReserved)
-			cancelled := p.commits[i]
-			cancelled.Subresource = ""
-			cancelled.After = changed(cancelled.After, func(o apiserver.Object) { specOf(o)["control"] = map[string]any{"verb": "Cancel"} })
-			p.commits = slices.Insert(p.commits, i+1, cancelled)
+			canceled := p.commits[i]
+			canceled.Subresource = ""
+			canceled.After = changed(canceled.After, func(o apiserver.Object) { specOf(o)["control"] = map[string]any{"verb": "Cancel"} })
+			p.commits = slices.Insert(p.commits, i+1, canceled)
 			for k := i + 2; k < len(p.commits); k++ {
 				p.commits[k].At = p.commits[k].At.Add(time.Hour)
 				if p.commits[k].Resource.Resource == "remediationplans" {

@@ -59,7 +59,7 @@ func (j *judge) healthyLongEnough(c apiserver.Commit, before, next *v1alpha1.Rem
 			continue
 		}
 		if least > 10*time.Second {
-			j.seen["verified after a long stabilisation"]++
+			j.seen["verified after a long stabilization"]++
 		}
 		since := before.Status.Steps[i].HealthySince
 		if since == nil || c.At.Before(since.Add(least-tolerance)) {
@@ -127,7 +127,7 @@ func holds(phase v1alpha1.PlanPhase) bool {
 	switch phase {
 	case v1alpha1.PlanCreated, v1alpha1.PlanScheduled, v1alpha1.PlanDeferred, v1alpha1.PlanRunning, "":
 		return false
-	case v1alpha1.PlanPaused, v1alpha1.PlanSealing, v1alpha1.PlanCancelled, v1alpha1.PlanSucceeded, v1alpha1.PlanPartialSuccess,
+	case v1alpha1.PlanPaused, v1alpha1.PlanSealing, v1alpha1.PlanCanceled, v1alpha1.PlanSucceeded, v1alpha1.PlanPartialSuccess,
 		v1alpha1.PlanFailed, v1alpha1.PlanSuperseded, v1alpha1.PlanSkipped:
 	}
 	return true

@@ -69,7 +69,7 @@ func (j *judge) others(c apiserver.Commit) {
 // note keeps the settings by which limits are judged: a policy that changes may loosen them.
 func (p *permits) note(spec *v1alpha1.RemediationPolicySpec) {
 	p.safety = append(p.safety, spec.Safety)
-	if d := spec.Health.Stabilisation; d != nil {
+	if d := spec.Health.Stabilization; d != nil {
 		p.health = append(p.health, d.Duration)
 	}
 }
@@ -129,14 +129,14 @@ func (j *judge) wished(p *v1alpha1.RemediationPlan, step int) bool {
 	t := &p.Spec.Plan.Targets[step]
 	b := j.permits.baselines[t.Baseline]
 	switch {
-	case b == nil || b.Spec.Authorised == nil:
+	case b == nil || b.Spec.Authorized == nil:
 		return false
 	case b.Spec.Accept != nil && b.Spec.Accept.Hash == t.DriftedHash:
 		return false
 	case t.Action == v1alpha1.ActionRollback:
 		return b.Status.LastReady != nil && b.Status.LastReady.Hash == t.RevisionHash
 	}
-	return b.Spec.Authorised.Hash == t.RevisionHash
+	return b.Spec.Authorized.Hash == t.RevisionHash
 }
 
 // permitted: I14, I15, I17, I24 and I25, for the steps that a status grants, or gives an intent.

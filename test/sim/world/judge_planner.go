@@ -179,9 +179,9 @@ func (j *judge) wanted(c apiserver.Commit, p *v1alpha1.RemediationPlan) {
 			j.breaks("I30", c.Revision, "plan %s is made for %s, of which its planner had seen no Baseline", p.Name, t.Baseline)
 		case b.Spec.Accept != nil && b.Spec.Accept.Hash == t.DriftedHash:
 			j.breaks("I30", c.Revision, "plan %s is made for a drift of %s that its planner had seen accepted", p.Name, t.Baseline)
-		case b.Spec.Authorised == nil, b.Spec.Authorised.Hash == t.DriftedHash:
+		case b.Spec.Authorized == nil, b.Spec.Authorized.Hash == t.DriftedHash:
 			j.breaks("I30", c.Revision, "plan %s is made for a state of %s that its planner had seen authorized", p.Name, t.Baseline)
-		case t.Action != v1alpha1.ActionRollback && b.Spec.Authorised.Hash != t.RevisionHash:
+		case t.Action != v1alpha1.ActionRollback && b.Spec.Authorized.Hash != t.RevisionHash:
 			j.breaks("I30", c.Revision, "plan %s leads %s to a state, and its planner had seen another one authorized", p.Name, t.Baseline)
 		}
 	}

@@ -68,7 +68,7 @@ func TestTheJudgeNamesTheBrokenPromiseOfAPlanner(t *testing.T) {
 			})
 		}},
 		"a plan to a state that was seen authorized no more": {"I30", func(t *testing.T, p *past) {
-			p.forgeBaselines(p.made(t), func(b *v1alpha1.Baseline) { b.Spec.Authorised.Hash = "another" })
+			p.forgeBaselines(p.made(t), func(b *v1alpha1.Baseline) { b.Spec.Authorized.Hash = "another" })
 		}},
 		"a drift that is left alone for no reason": {"L6", func(t *testing.T, p *past) {
 			i := p.effectOf(t, "web")
@@ -82,7 +82,7 @@ func TestTheJudgeNamesTheBrokenPromiseOfAPlanner(t *testing.T) {
 		t.Run(name, func(t *testing.T) {
 			synctest.Test(t, func(t *testing.T) {
 				c := scenario{}
-				c.planner, c.drifted, c.peers, c.authorisedFor = true, 1, 1, time.Hour
+				c.planner, c.drifted, c.peers, c.authorizedFor = true, 1, 1, time.Hour
 				p := quiet(c)
 				if before := newJudge(p.w, p.commits, true); len(before.broken) > 0 || before.seen["plan that a planner makes"] != 1 || before.seen["effect"] != 1 {
 					t.Fatalf("the run itself: %v, %v", before.broken, before.seen)

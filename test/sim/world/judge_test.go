@@ -143,8 +143,8 @@ func TestTheJudgeNamesTheBrokenPromise(t *testing.T) {
 			all := p.ledgers()
 			p.forgeLedger(all[len(all)-1], func(l *v1alpha1.RemediationLedger) { l.Status.Entries = nil })
 		}},
-		"a write after the plan was cancelled": {"I5", func(t *testing.T, p *past) {
-			p.forge(p.planBefore(p.effectOf(t, "web")), func(plan *v1alpha1.RemediationPlan) { plan.Status.Phase = v1alpha1.PlanCancelled })
+		"a write after the plan was canceled": {"I5", func(t *testing.T, p *past) {
+			p.forge(p.planBefore(p.effectOf(t, "web")), func(plan *v1alpha1.RemediationPlan) { plan.Status.Phase = v1alpha1.PlanCanceled })
 		}},
 		"a write while the plan is paused": {"I5", func(t *testing.T, p *past) {
 			p.forge(p.planBefore(p.effectOf(t, "web")), func(plan *v1alpha1.RemediationPlan) { plan.Status.Phase = v1alpha1.PlanPaused })

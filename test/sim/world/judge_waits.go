@@ -27,7 +27,7 @@ func waiting(p *v1alpha1.RemediationPlan) bool {
 		return true
 	case v1alpha1.PlanRunning:
 		return p.Status.DeferralReason != "" && p.Status.DeferredUntil != nil
-	case v1alpha1.PlanCreated, v1alpha1.PlanSealing, v1alpha1.PlanCancelled, v1alpha1.PlanSucceeded, v1alpha1.PlanPartialSuccess,
+	case v1alpha1.PlanCreated, v1alpha1.PlanSealing, v1alpha1.PlanCanceled, v1alpha1.PlanSucceeded, v1alpha1.PlanPartialSuccess,
 		v1alpha1.PlanFailed, v1alpha1.PlanSuperseded, v1alpha1.PlanSkipped, "":
 	}
 	return false

@@ -19,7 +19,7 @@ type kind struct {
 	// path of all objects of the kind.
 	path string
 	// Specs: a good one, one that drifted, one of somebody else, and one that was
-	// authorised after the good one.
+	// authorized after the good one.
 	good, bad, foreign, later func() apiserver.Object
 }
 
@@ -63,7 +63,7 @@ func onTarget(r apiserver.Request) bool {
 // shape of targets: what they should be, what they are, and what else they may become.
 type shape struct {
 	desired, drifted, other apiserver.Object
-	// newer is what was authorised after what is desired; nil unless it is a rollback.
+	// newer is what was authorized after what is desired; nil unless it is a rollback.
 	newer apiserver.Object
 	gone  bool
 	// inSync says that it is as it should be at first.

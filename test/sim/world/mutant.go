@@ -117,7 +117,7 @@ func withTakeovers(c *scenario) {
 	c.still = 4
 	c.meddlers = []disturbance{
 		disturber("churn", "mallory", (*person).churns), disturber("second-churn", "mallory", (*person).churns), disturber("third-churn", "mallory", (*person).churns),
-		disturber("canceller", "alice", (*person).controls), disturber("second-canceller", "alice", (*person).controls), disturber("third-canceller", "alice", (*person).controls),
+		disturber("canceler", "alice", (*person).controls), disturber("second-canceler", "alice", (*person).controls), disturber("third-canceler", "alice", (*person).controls),
 	}
 	c.chances = schedule.Chances{Late: 10, Crash: 15, Critical: 30}
 }

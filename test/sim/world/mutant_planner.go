@@ -42,7 +42,7 @@ func plannerMutants() []Mutant {
 		{Name: "a planner reads Baselines once", Breaks: "I30", think: frozenBaselines(), patience: 3000, in: plannedWorld(func(c *scenario) {
 			c.hire(eager("acceptor", "alice", (*person).accepts), eager("authorizer", "assessor", (*person).authorizes), eager("second-authorizer", "assessor", (*person).authorizes))
 		})},
-		{Name: "what changes by time alone is not looked at", Breaks: "L6", think: func(p *leader) { p.deaf = true }, in: plannedWorld(func(c *scenario) { c.authorisedFor = 0 })},
+		{Name: "what changes by time alone is not looked at", Breaks: "L6", think: func(p *leader) { p.deaf = true }, in: plannedWorld(func(c *scenario) { c.authorizedFor = 0 })},
 	}
 }
 
@@ -51,7 +51,7 @@ func plannedWorld(more func(*scenario)) func(*scenario) {
 	return func(c *scenario) {
 		c.meddlers = nil
 		c.planFrom(rand.New(rand.NewPCG(0, 3))) //nolint:gosec // to be had again
-		c.action, c.kind, c.drifted, c.peers, c.limits.MaxTargets, c.authorisedFor, c.messages = v1alpha1.ActionReconcile, &deployments, 2, 2, 10, time.Hour, 300
+		c.action, c.kind, c.drifted, c.peers, c.limits.MaxTargets, c.authorizedFor, c.messages = v1alpha1.ActionReconcile, &deployments, 2, 2, 10, time.Hour, 300
 		more(c)
 	}
 }

@@ -69,7 +69,7 @@ func withFailures(c *scenario) {
 }
 
 func withHangingStore(c *scenario) {
-	beside(disturber("store-breaker", "root", (*person).breaksStore), disturber("canceller", "alice", (*person).cancels))(c)
+	beside(disturber("store-breaker", "root", (*person).breaksStore), disturber("canceler", "alice", (*person).cancels))(c)
 	c.store = storeHangs
 }
 

@@ -146,7 +146,7 @@ type target struct {
 // at is where it is.
 func (t *target) at() string { return t.path + "/" + t.name }
 
-// addTarget stores an object that drifted, what was authorised of it, and its
+// addTarget stores an object that drifted, what was authorized of it, and its
 // Baseline. One that is gone is not stored.
 func (w *World) addTarget(name string, k *kind, s shape) *target {
 	t := &target{kind: k, shape: s, name: name, baseline: specguard.BaselineName(k.resource, k.gvk.Group, name)}
@@ -170,21 +170,21 @@ func (w *World) addTarget(name string, k *kind, s shape) *target {
 		t.uid = w.store(k.gvk.Group, k.gvk.Version, k.resource, namespace, k.object(name, s.drifted))
 	}
 	observed.UID = string(t.uid)
-	authorised := w.authorise(t, s.desired, 1)
+	authorized := w.authorize(t, s.desired, 1)
 	status := v1alpha1.BaselineStatus{Observed: observed, State: is, Guards: []string{"ClusterSpecGuard/" + guardName}, FirstSeen: &metav1.Time{Time: w.epoch}}
 	if s.inSync {
 		status.FirstSeen = nil
 	}
 	if s.newer != nil {
-		status.LastReady = &v1alpha1.ReadyRevision{Revision: t.revision, Hash: t.desiredHash, At: authorised.At}
-		authorised = w.authorise(t, s.newer, 2)
+		status.LastReady = &v1alpha1.ReadyRevision{Revision: t.revision, Hash: t.desiredHash, At: authorized.At}
+		authorized = w.authorize(t, s.newer, 2)
 	}
-	t.later = w.authorise(t, s.other, laterNumber).Revision
+	t.later = w.authorize(t, s.other, laterNumber).Revision
 	w.storeOwn("baselines", namespace, &v1alpha1.Baseline{
 		TypeMeta: typeMeta("Baseline"), ObjectMeta: metav1.ObjectMeta{Name: t.baseline, Namespace: namespace},
 		Spec: v1alpha1.BaselineSpec{
 			Target:     v1alpha1.BaselineTarget{APIVersion: k.apiVersion(), Kind: k.gvk.Kind, Name: name},
-			Authorised: authorised,
+			Authorized: authorized,
 		},
 		Status: status,
 	})
@@ -194,15 +194,15 @@ func (w *World) addTarget(name string, k *kind, s shape) *target {
 // laterNumber is the number of the revision that may be authorized while a plan is under way.
 const laterNumber = 3
 
-// authorise stores a revision of a target.
-func (w *World) authorise(t *target, spec apiserver.Object, number int64) *v1alpha1.AuthorisedState {
+// authorize stores a revision of a target.
+func (w *World) authorize(t *target, spec apiserver.Object, number int64) *v1alpha1.AuthorizedState {
 	body, err := json.Marshal(apiserver.Object{"spec": spec})
 	if err != nil {
 		panic(err)
 	}
-	state := &v1alpha1.AuthorisedState{
+	state := &v1alpha1.AuthorizedState{
 		UID: string(t.uid), Hash: w.hashOf(t, spec), Revision: specguard.RevisionName(t.baseline, number), Number: number,
-		By: "ci", At: metav1.NewTime(w.epoch.Add(-w.authorisedFor)), Origin: v1alpha1.OriginCreated,
+		By: "ci", At: metav1.NewTime(w.epoch.Add(-w.authorizedFor)), Origin: v1alpha1.OriginCreated,
 	}
 	w.storeOwn("baselinerevisions", namespace, storedRevision(t, number, state.Hash, state.By, state.At, body))
 	return state

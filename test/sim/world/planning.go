@@ -28,7 +28,7 @@ func (c *scenario) planFrom(rng *rand.Rand) {
 	if c.drifted == 3 { // of less, three are a mass drift
 		c.peers = 9
 	}
-	c.authorisedFor = pick(rng, 0, time.Hour, time.Hour)
+	c.authorizedFor = pick(rng, 0, time.Hour, time.Hour)
 	c.limits.MaxPerHour = 10 // a plan for each of many targets would wait for hours
 	c.limits.MaxTargets = pick[int32](rng, 10, 10, 1)
 	// A plan waits for a day for a ledger that is made anew.
@@ -47,7 +47,7 @@ func (c *scenario) addWorkers(rng *rand.Rand) {
 func (c *scenario) meddle(rng *rand.Rand) {
 	all := []disturbance{
 		disturber("foreign", "mallory", (*person).changes), disturber("second-foreign", "mallory", (*person).changes), disturber("bot", "bot", (*person).putsBack),
-		disturber("replacer", "mallory", (*person).replaces), disturber("canceller", "alice", (*person).controls), eager("policy-editor", requester, (*person).editsPolicy),
+		disturber("replacer", "mallory", (*person).replaces), disturber("canceler", "alice", (*person).controls), eager("policy-editor", requester, (*person).editsPolicy),
 		disturber("acceptor", "alice", (*person).accepts), disturber("authorizer", "assessor", (*person).authorizes), disturber("halter", "alice", (*person).halts),
 		disturber("plan-eraser", "root", (*person).erasesPlan), disturber("damager", "root", (*person).damages), disturber("rights", "root", (*person).revokes),
 	}

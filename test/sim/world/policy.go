@@ -72,8 +72,8 @@ func edits() []edit {
 		{"health.delayAfter", func(s *v1alpha1.RemediationPolicySpec) {
 			s.Health.DelayAfter = &metav1.Duration{Duration: 20 * time.Second}
 		}},
-		{"health.stabilisation", func(s *v1alpha1.RemediationPolicySpec) {
-			s.Health.Stabilisation = &metav1.Duration{Duration: time.Second}
+		{"health.stabilization", func(s *v1alpha1.RemediationPolicySpec) {
+			s.Health.Stabilization = &metav1.Duration{Duration: time.Second}
 		}},
 		{"health.timeout", func(s *v1alpha1.RemediationPolicySpec) { s.Health.Timeout = &metav1.Duration{Duration: time.Minute} }},
 		{"exceptions.unattributed", func(s *v1alpha1.RemediationPolicySpec) { s.Exceptions.Unattributed = v1alpha1.Allowed }},

@@ -17,8 +17,8 @@ import (
 type trials struct {
 	// caps of the Environment, and of the whole cluster.
 	caps, clusterCaps ledger.Caps
-	// stabilisation is how long a target has to be healthy; zero is ten seconds.
-	stabilisation time.Duration
+	// stabilization is how long a target has to be healthy; zero is ten seconds.
+	stabilization time.Duration
 	// delay between two batches.
 	delay time.Duration
 	// admission is what a webhook does to writes of targets, and store what is wrong with
@@ -35,7 +35,7 @@ type trials struct {
 	// targets, beside so many others, that were authorized so long before the beginning.
 	planner        bool
 	drifted, peers int
-	authorisedFor  time.Duration
+	authorizedFor  time.Duration
 	// manual plans wait for a person, and scheduled ones for a time after the beginning.
 	manual    bool
 	scheduled time.Duration

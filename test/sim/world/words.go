@@ -36,7 +36,7 @@ func (p *person) authorizes() {
 		return
 	}
 	b := typed[v1alpha1.Baseline](o)
-	b.Spec.Authorised, b.Spec.Accept = state, nil
+	b.Spec.Authorized, b.Spec.Accept = state, nil
 	if p.ask(http.MethodPut, baselinesPath+t.baseline, plain, object(b)) == nil {
 		return
 	}
@@ -46,8 +46,8 @@ func (p *person) authorizes() {
 }
 
 // another authorized state of a target: its revision is stored before anybody needs it.
-func (w *World) another(t *target) *v1alpha1.AuthorisedState {
-	return &v1alpha1.AuthorisedState{
+func (w *World) another(t *target) *v1alpha1.AuthorizedState {
+	return &v1alpha1.AuthorizedState{
 		UID: string(t.uid), Hash: w.hashOf(t, t.other), Revision: t.later, Number: laterNumber,
 		By: "ci", At: metav1.NewTime(w.epoch), Origin: v1alpha1.OriginCreated,
 	}

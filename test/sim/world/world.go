@@ -42,8 +42,8 @@ type World struct {
 	plans     known
 	writers   writers
 	sights    sights
-	// authorisedFor is since how long before the beginning targets are authorized.
-	authorisedFor time.Duration
+	// authorizedFor is since how long before the beginning targets are authorized.
+	authorizedFor time.Duration
 	// plansItself says that the plans are made by a planner. Its lives are begun, the last of
 	// which is the leader; assessed says that all targets are judged as they are.
 	plansItself bool
@@ -152,7 +152,7 @@ func newWorld(s *schedule.Scheduler, c scenario, mutant Mutant) *World {
 		deadline: c.deadline, redis: c.redis, hours: c.hours, still: c.still,
 		midnight: midnight, epoch: time.Now(), s: s, mutant: mutant,
 		evidence: &storetest.Memory{}, keys: signing(), read: map[uintptr]read{}, decodedOnce: map[uintptr]decodedObject{},
-		plansItself: c.planner, authorisedFor: c.authorisedFor,
+		plansItself: c.planner, authorizedFor: c.authorizedFor,
 		rules:     c.kind.rules(midnight),
 		admission: c.admission, storeFault: c.store, caps: c.caps, clusterCaps: c.clusterCaps, delay: c.delay, doze: c.dozes, workers: c.workers, counts: map[string]int{},
 	}
@@ -163,7 +163,7 @@ func newWorld(s *schedule.Scheduler, c scenario, mutant Mutant) *World {
 	w.Server.Watch(w.plans.note)
 	w.Server.Watch(w.writers.note)
 	w.Server.Watch(w.wake)
-	w.Server.Authorise(w.may)
+	w.Server.Authorize(w.may)
 	w.Server.Admit(w.admits)
 	w.Server.Review(func(apiserver.Attributes) bool { return !w.denied.Load() })
 	w.Server.Stale(w.replica)
@@ -182,7 +182,7 @@ func newWorld(s *schedule.Scheduler, c scenario, mutant Mutant) *World {
 		Spec: v1alpha1.RemediationPolicySpec{
 			Environment: environment, Mode: v1alpha1.PolicyModeActive, RequestedBy: requester,
 			Trigger: v1alpha1.TriggerImmediate, MinimumSeverity: v1alpha1.SeverityHigh, Action: c.action, Strategy: v1alpha1.StrategyRolling, Safety: c.limits,
-			Health: v1alpha1.RemediationHealth{Stabilisation: &metav1.Duration{Duration: cmp.Or(c.stabilisation, 10*time.Second)}, Timeout: &metav1.Duration{Duration: 10 * time.Minute}},
+			Health: v1alpha1.RemediationHealth{Stabilization: &metav1.Duration{Duration: cmp.Or(c.stabilization, 10*time.Second)}, Timeout: &metav1.Duration{Duration: 10 * time.Minute}},
 		},
 	}
 	if c.hours != nil {
@@ -319,7 +319,7 @@ func (w *World) ended() bool {
 func final(plan apiserver.Object) bool {
 	status, _ := plan["status"].(map[string]any)
 	switch status["phase"] {
-	case "Succeeded", "PartialSuccess", "Failed", "Cancelled", "Superseded", "Skipped":
+	case "Succeeded", "PartialSuccess", "Failed", "Canceled", "Superseded", "Skipped":
 		return true
 	}
 	return false

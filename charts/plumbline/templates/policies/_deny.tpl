@@ -50,7 +50,7 @@ bounds; only a custom kind has so many keys. */}}
 (object.metadata.?annotations[?"plumbline.dev/break-glass-reason"] != oldObject.metadata.?annotations[?"plumbline.dev/break-glass-reason"])
 {{- end }}
 
-{{/* Users whom no Deny guard refuses. The executor puts back what was authorised,
+{{/* Users whom no Deny guard refuses. The executor puts back what was authorized,
 and nothing else. */}}
 {{- define "plumbline.deny.exemptUsers" -}}
 {{- $executor := ternary (list (include "plumbline.executorUser" .)) (list) .Values.executor.enabled -}}

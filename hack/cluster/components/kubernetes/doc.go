@@ -8,5 +8,5 @@
 // One binary instead of six costs a third of the disk, links once, and lets the
 // kernel share the text pages of all daemons of all clusters on the machine.
 // kubectl is built beside it as a binary of its own, because it starts often
-// and must not pay for the daemons' package initialisation.
+// and must not pay for the daemons' package initialization.
 package main

@@ -135,9 +135,9 @@ func TestKubernetesStampsSplitTheVersion(t *testing.T) {
 // components is the real tree of component modules.
 const components = "../../components"
 
-// TestCatalogueMatchesTheModules fails when a folder, a go.mod or an entry of the
-// catalogue is without its counterpart.
-func TestCatalogueMatchesTheModules(t *testing.T) {
+// TestCatalogMatchesTheModules fails when a folder, a go.mod or an entry of the
+// catalog is without its counterpart.
+func TestCatalogMatchesTheModules(t *testing.T) {
 	folders, err := os.ReadDir(components)
 	if err != nil {
 		t.Fatal(err)
@@ -146,7 +146,7 @@ func TestCatalogueMatchesTheModules(t *testing.T) {
 	for _, folder := range folders {
 		present = append(present, folder.Name())
 	}
-	for _, c := range Catalogue() {
+	for _, c := range Catalog() {
 		listed = append(listed, c.Name)
 		source, err := Load(os.DirFS(components), c)
 		if err != nil {
@@ -162,7 +162,7 @@ func TestCatalogueMatchesTheModules(t *testing.T) {
 	}
 	slices.Sort(listed)
 	if diff := cmp.Diff(present, listed); diff != "" {
-		t.Errorf("folders and catalogue (-folders +catalogue):\n%s", diff)
+		t.Errorf("folders and catalog (-folders +catalog):\n%s", diff)
 	}
 }
 
@@ -248,7 +248,7 @@ func TestProviding(t *testing.T) {
 // unambiguous.
 func TestProgramNamesAreUnique(t *testing.T) {
 	owner := map[string]string{}
-	for _, c := range Catalogue() {
+	for _, c := range Catalog() {
 		for _, b := range c.Binaries {
 			for _, name := range append([]string{b.Name}, b.Links...) {
 				if other, taken := owner[name]; taken {

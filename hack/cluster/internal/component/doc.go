@@ -1,6 +1,6 @@
 // SPDX-License-Identifier: Apache-2.0
 
-// Package component is the catalogue of programs that a local cluster is made
+// Package component is the catalog of programs that a local cluster is made
 // of, or that tests run beside it: from which Go module each comes, which
 // binaries it yields, how they are compiled, and under which name the result is
 // cached.

@@ -44,7 +44,7 @@ func (m Manager) layout(name string) plan.Layout {
 	return plan.Layout{Root: filepath.Join(m.State, name)}
 }
 
-// lock serialises the commands that change one cluster.
+// lock serializes the commands that change one cluster.
 func (m Manager) lock(ctx context.Context, name string) (unlock func(), err error) {
 	if err := os.MkdirAll(m.State, 0o755); err != nil {
 		return nil, fmt.Errorf("creating the state folder: %w", err)

@@ -33,7 +33,7 @@ type Authority struct {
 }
 
 // Subject is whom a certificate speaks for. In Kubernetes the common name is the
-// user and the organisations are its groups.
+// user and the organizations are its groups.
 type Subject struct {
 	CommonName    string
 	Organizations []string

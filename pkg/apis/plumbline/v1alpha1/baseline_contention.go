@@ -67,7 +67,7 @@ type Flip struct {
 
 // Contention is a fight between two writers.
 type Contention struct {
-	// since is when it was recognised.
+	// since is when it was recognized.
 	// +required
 	Since metav1.Time `json:"since,omitempty,omitzero"`
 	// with names the writers that keep changing the object, least trusted first.

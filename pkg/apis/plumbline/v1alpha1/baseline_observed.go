@@ -51,7 +51,7 @@ type ObservedState struct {
 }
 
 // ObservedMetadata is what of an object's metadata others find it by. It is no part
-// of what is authorised.
+// of what is authorized.
 type ObservedMetadata struct {
 	// labels of the object.
 	// +optional

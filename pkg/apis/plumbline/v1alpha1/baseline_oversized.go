@@ -2,7 +2,7 @@
 
 package v1alpha1
 
-// OversizedBody is an authorised state whose body is too large for a
+// OversizedBody is an authorized state whose body is too large for a
 // BaselineRevision. Its hash alone is kept.
 type OversizedBody struct {
 	// hash is the guarded hash of the body.
@@ -14,7 +14,7 @@ type OversizedBody struct {
 	// +required
 	// +kubebuilder:validation:Minimum=1
 	Size int64 `json:"size,omitempty"`
-	// by is the user whose write or acceptance authorised it.
+	// by is the user whose write or acceptance authorized it.
 	// +optional
 	// +kubebuilder:validation:MinLength=1
 	// +kubebuilder:validation:MaxLength=1024

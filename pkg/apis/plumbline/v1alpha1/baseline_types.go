@@ -37,14 +37,14 @@ type BaselineTarget struct {
 	Name string `json:"name,omitempty"`
 }
 
-// AuthorisedState is what the object should be.
-type AuthorisedState struct {
-	// uid of the object that was authorised.
+// AuthorizedState is what the object should be.
+type AuthorizedState struct {
+	// uid of the object that was authorized.
 	// +optional
 	// +kubebuilder:validation:MinLength=1
 	// +kubebuilder:validation:MaxLength=128
 	UID string `json:"uid,omitempty"`
-	// hash is the guarded hash of the authorised body.
+	// hash is the guarded hash of the authorized body.
 	// +required
 	// +kubebuilder:validation:MinLength=1
 	// +kubebuilder:validation:MaxLength=128
@@ -54,17 +54,17 @@ type AuthorisedState struct {
 	// +kubebuilder:validation:MinLength=1
 	// +kubebuilder:validation:MaxLength=253
 	Revision string `json:"revision,omitempty"`
-	// number counts authorised states of this object, from 1.
+	// number counts authorized states of this object, from 1.
 	// +required
 	// +kubebuilder:validation:Minimum=1
 	// +kubebuilder:validation:Maximum=9007199254740991
 	Number int64 `json:"number,omitempty"`
-	// by is the user whose write or acceptance authorised it.
+	// by is the user whose write or acceptance authorized it.
 	// +optional
 	// +kubebuilder:validation:MinLength=1
 	// +kubebuilder:validation:MaxLength=1024
 	By string `json:"by,omitempty"`
-	// at is when it was authorised.
+	// at is when it was authorized.
 	// +required
 	At metav1.Time `json:"at,omitempty,omitzero"`
 	// origin says how the object came under guard.
@@ -72,7 +72,7 @@ type AuthorisedState struct {
 	Origin Origin `json:"origin,omitempty"`
 }
 
-// AcceptRequest asks to authorise what runs now.
+// AcceptRequest asks to authorize what runs now.
 type AcceptRequest struct {
 	// hash is the observed guarded hash that is accepted; a request for any
 	// other state than the observed one does nothing.
@@ -100,18 +100,18 @@ type AcceptRequest struct {
 	Reason string `json:"reason,omitempty"`
 }
 
-// BaselineSpec is what was authorised, and what a person asks for.
+// BaselineSpec is what was authorized, and what a person asks for.
 type BaselineSpec struct {
 	// target names the object; immutable but for the version in which the object is
 	// judged.
 	// +required
 	// +kubebuilder:validation:XValidation:rule="self.name == oldSelf.name && self.kind == oldSelf.kind && self.apiVersion.split('/')[0] == oldSelf.apiVersion.split('/')[0]",message="target is immutable, but for the version"
 	Target BaselineTarget `json:"target,omitzero"`
-	// authorised is the authorised state; written by the assessor alone. Absent
+	// authorized is the authorized state; written by the assessor alone. Absent
 	// for an object that nobody trusted has created.
 	// +optional
-	Authorised *AuthorisedState `json:"authorised,omitempty"`
-	// accept asks to authorise the observed state; all that a person may set.
+	Authorized *AuthorizedState `json:"authorized,omitempty"`
+	// accept asks to authorize the observed state; all that a person may set.
 	// +optional
 	Accept *AcceptRequest `json:"accept,omitempty"`
 }
@@ -122,7 +122,7 @@ type DriftState string
 
 // The drift states.
 const (
-	// StateInSync: nothing differs from what was authorised.
+	// StateInSync: nothing differs from what was authorized.
 	StateInSync DriftState = "InSync"
 	// StateDrifted: something differs.
 	StateDrifted DriftState = "Drifted"
@@ -134,12 +134,12 @@ const (
 )
 
 // ReasonBodyLost is the reason of the Ready condition of a Baseline whose
-// authorised body is lost: its state is Unknown until somebody accepts what runs
+// authorized body is lost: its state is Unknown until somebody accepts what runs
 // (status.observed.hash).
 const ReasonBodyLost = "BodyLost"
 
 // ReasonBodyTooLarge is the reason of the Ready condition of a Baseline whose
-// authorised body is too large for a BaselineRevision: see status.oversized.
+// authorized body is too large for a BaselineRevision: see status.oversized.
 const ReasonBodyTooLarge = "BodyTooLarge"
 
 // ReasonStatusTooLarge is the reason of the Ready condition of a Baseline whose
@@ -154,7 +154,7 @@ const ReasonStatusRefused = "StatusRefused"
 // object no guard selects any more.
 const ReasonNotGuarded = "NotGuarded"
 
-// ReadyRevision is an authorised state that was seen to work.
+// ReadyRevision is an authorized state that was seen to work.
 type ReadyRevision struct {
 	// revision names the BaselineRevision that holds the body.
 	// +required
@@ -206,8 +206,8 @@ type BaselineStatus struct {
 	// observed is what was last read.
 	// +optional
 	Observed ObservedState `json:"observed,omitzero"`
-	// oversized is the newest authorised state if its body is too large for a
-	// BaselineRevision. The state is Unknown for as long; spec.authorised names the
+	// oversized is the newest authorized state if its body is too large for a
+	// BaselineRevision. The state is Unknown for as long; spec.authorized names the
 	// state before, if there is one.
 	// +optional
 	Oversized *OversizedBody `json:"oversized,omitempty"`
@@ -247,7 +247,7 @@ type BaselineStatus struct {
 	// +kubebuilder:validation:MinLength=1
 	// +kubebuilder:validation:MaxLength=256
 	CheckRequested string `json:"checkRequested,omitempty"`
-	// lastReady is the newest authorised state in which the object was ready; a
+	// lastReady is the newest authorized state in which the object was ready; a
 	// rollback leads to it and nowhere else.
 	// +optional
 	LastReady *ReadyRevision `json:"lastReady,omitempty"`
@@ -285,7 +285,7 @@ type BaselineStatus struct {
 	Quarantine *Quarantine `json:"quarantine,omitempty"`
 }
 
-// Baseline holds, for one guarded object, what was authorised and what is observed.
+// Baseline holds, for one guarded object, what was authorized and what is observed.
 // +kubebuilder:object:root=true
 // +kubebuilder:subresource:status
 // +kubebuilder:resource:categories=plumbline,shortName=bl
@@ -296,7 +296,7 @@ type BaselineStatus struct {
 // +kubebuilder:printcolumn:name="Actor",type=string,JSONPath=`.status.findings[0].actor.user`
 // +kubebuilder:printcolumn:name="Path",type=string,JSONPath=`.status.findings[0].path`
 // +kubebuilder:printcolumn:name="Drift-Age",type=date,JSONPath=`.status.firstSeen`
-// +kubebuilder:printcolumn:name="Authorised-By",type=string,JSONPath=`.spec.authorised.by`,priority=1
+// +kubebuilder:printcolumn:name="Authorized-By",type=string,JSONPath=`.spec.authorized.by`,priority=1
 // +kubebuilder:printcolumn:name="Score",type=integer,JSONPath=`.status.severity.score`,priority=1
 // +kubebuilder:printcolumn:name="Hash",type=string,JSONPath=`.status.observed.hash`,priority=1
 // +kubebuilder:printcolumn:name="Last-Check",type=date,JSONPath=`.status.lastCheck`,priority=1
@@ -306,7 +306,7 @@ type Baseline struct {
 	// metadata is the standard object metadata.
 	// +optional
 	metav1.ObjectMeta `json:"metadata,omitempty"`
-	// spec is what was authorised.
+	// spec is what was authorized.
 	// +required
 	Spec BaselineSpec `json:"spec,omitzero"`
 	// status is what is observed.

@@ -21,14 +21,14 @@ const MaxBodyBytes = 1048576 / 4 * 3
 // holds, in bytes: as many as the bound of spec.fieldManagers leaves after base64.
 const MaxFieldManagersBytes = 65536 / 4 * 3
 
-// BaselineRevisionSpec is one authorised body.
+// BaselineRevisionSpec is one authorized body.
 type BaselineRevisionSpec struct {
 	// baseline names the Baseline, in the same namespace.
 	// +required
 	// +kubebuilder:validation:MinLength=1
 	// +kubebuilder:validation:MaxLength=253
 	Baseline string `json:"baseline,omitempty"`
-	// number counts the authorised states of the object, from 1.
+	// number counts the authorized states of the object, from 1.
 	// +required
 	// +kubebuilder:validation:Minimum=1
 	// +kubebuilder:validation:Maximum=9007199254740991
@@ -38,12 +38,12 @@ type BaselineRevisionSpec struct {
 	// +kubebuilder:validation:MinLength=1
 	// +kubebuilder:validation:MaxLength=128
 	Hash string `json:"hash,omitempty"`
-	// by is the user whose write or acceptance authorised it.
+	// by is the user whose write or acceptance authorized it.
 	// +optional
 	// +kubebuilder:validation:MinLength=1
 	// +kubebuilder:validation:MaxLength=1024
 	By string `json:"by,omitempty"`
-	// at is when it was authorised.
+	// at is when it was authorized.
 	// +required
 	At metav1.Time `json:"at,omitempty,omitzero"`
 	// encoding of body.
@@ -70,7 +70,7 @@ type BaselineRevisionSpec struct {
 	Size int64 `json:"size,omitempty"`
 }
 
-// BaselineRevision is one authorised body of a guarded object; immutable.
+// BaselineRevision is one authorized body of a guarded object; immutable.
 // +kubebuilder:object:root=true
 // +kubebuilder:resource:categories=plumbline,shortName=blr
 // +kubebuilder:printcolumn:name="Baseline",type=string,JSONPath=`.spec.baseline`
@@ -84,7 +84,7 @@ type BaselineRevision struct {
 	// metadata is the standard object metadata.
 	// +optional
 	metav1.ObjectMeta `json:"metadata,omitempty"`
-	// spec is the authorised body; immutable. It is required, because a rule
+	// spec is the authorized body; immutable. It is required, because a rule
 	// about the old and the new value is not evaluated when null removes it.
 	// +required
 	// +kubebuilder:validation:XValidation:rule="self == oldSelf",message="a BaselineRevision is immutable"

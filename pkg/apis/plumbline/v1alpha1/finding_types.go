@@ -33,7 +33,7 @@ type FindingClass string
 const (
 	// ClassObjectMissing: the object is gone.
 	ClassObjectMissing FindingClass = "ObjectMissing"
-	// ClassObjectUnexpected: the object itself was never authorised.
+	// ClassObjectUnexpected: the object itself was never authorized.
 	ClassObjectUnexpected FindingClass = "ObjectUnexpected"
 	// ClassContainerMissing: a container is gone.
 	ClassContainerMissing FindingClass = "ContainerMissing"
@@ -133,7 +133,7 @@ type Actor struct {
 	BreakGlassReason string `json:"breakGlassReason,omitempty"`
 }
 
-// Finding is one difference from the authorised state.
+// Finding is one difference from the authorized state.
 type Finding struct {
 	// path of the difference: a JSON Pointer, keyed list elements as [name=app];
 	// empty for the object as a whole.
@@ -149,7 +149,7 @@ type Finding struct {
 	// class of what was touched.
 	// +required
 	Class FindingClass `json:"class,omitempty"`
-	// before is the authorised value as JSON, cut and redacted.
+	// before is the authorized value as JSON, cut and redacted.
 	// +optional
 	// +kubebuilder:validation:MinLength=1
 	// +kubebuilder:validation:MaxLength=1024

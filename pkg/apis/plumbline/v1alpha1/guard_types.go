@@ -173,7 +173,7 @@ type GuardSpec struct {
 	// +optional
 	// +default="Audit"
 	Mode GuardMode `json:"mode,omitempty"`
-	// trustedWriters are those whose changes are authorised: the paths they
+	// trustedWriters are those whose changes are authorized: the paths they
 	// change become the new baseline.
 	// +optional
 	TrustedWriters Writers `json:"trustedWriters,omitzero"`

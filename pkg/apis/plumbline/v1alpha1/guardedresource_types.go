@@ -8,7 +8,7 @@ package v1alpha1
 // refused here, with its path, and not first noticed when nothing is guarded.
 // Left out are Secrets, whose values a Baseline would have to hold, and what
 // the cluster writes for its own bookkeeping (Event, Lease, Endpoints,
-// EndpointSlice, CSIStorageCapacity, LeaseCandidate): nobody authorises those
+// EndpointSlice, CSIStorageCapacity, LeaseCandidate): nobody authorizes those
 // writes. Whether a custom kind exists is known only at run time; the guard's
 // conditions say so.
 //

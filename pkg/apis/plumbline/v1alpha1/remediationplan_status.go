@@ -7,7 +7,7 @@ import (
 )
 
 // PlanPhase is how far a plan is.
-// +kubebuilder:validation:Enum=Created;Scheduled;Deferred;Running;Paused;Sealing;Succeeded;PartialSuccess;Failed;Cancelled;Superseded;Skipped
+// +kubebuilder:validation:Enum=Created;Scheduled;Deferred;Running;Paused;Sealing;Succeeded;PartialSuccess;Failed;Canceled;Superseded;Skipped
 // +kubebuilder:validation:MaxLength=16
 type PlanPhase string
 
@@ -31,8 +31,8 @@ const (
 	PlanPartialSuccess PlanPhase = "PartialSuccess"
 	// PlanFailed: none is.
 	PlanFailed PlanPhase = "Failed"
-	// PlanCancelled: a person, or a halted policy, ended it.
-	PlanCancelled PlanPhase = "Cancelled"
+	// PlanCanceled: a person, or a halted policy, ended it.
+	PlanCanceled PlanPhase = "Canceled"
 	// PlanSuperseded: what it was made for is no longer so.
 	PlanSuperseded PlanPhase = "Superseded"
 	// PlanSkipped: it wrote nothing, because something kept it from every target; the
@@ -85,7 +85,7 @@ const (
 	ReasonTerminating StepReason = "Terminating"
 	// ReasonNotAllowed: the requester, or the executor, may not write it.
 	ReasonNotAllowed StepReason = "NotAllowed"
-	// ReasonRevisionDamaged: the authorised body is not what its hash says.
+	// ReasonRevisionDamaged: the authorized body is not what its hash says.
 	ReasonRevisionDamaged StepReason = "RevisionDamaged"
 	// ReasonClaimed: another plan holds the target.
 	ReasonClaimed StepReason = "Claimed"
@@ -303,7 +303,7 @@ type PlanCounts struct {
 // RemediationPlanStatus is how far a plan is.
 //
 // +kubebuilder:validation:XValidation:rule="!has(oldSelf.epoch) || (has(self.epoch) && self.epoch >= oldSelf.epoch)",message="an executor of before may not write"
-// +kubebuilder:validation:XValidation:rule="!has(oldSelf.phase) || !(oldSelf.phase in ['Succeeded', 'PartialSuccess', 'Failed', 'Cancelled', 'Superseded', 'Skipped']) || (has(self.phase) && self.phase == oldSelf.phase)",message="a plan that has ended stays so"
+// +kubebuilder:validation:XValidation:rule="!has(oldSelf.phase) || !(oldSelf.phase in ['Succeeded', 'PartialSuccess', 'Failed', 'Canceled', 'Superseded', 'Skipped']) || (has(self.phase) && self.phase == oldSelf.phase)",message="a plan that has ended stays so"
 type RemediationPlanStatus struct {
 	// conditions are Ready, Reconciling, Stalled, and Announced once the plan has ended.
 	// +optional

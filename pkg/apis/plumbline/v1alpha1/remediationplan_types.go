@@ -239,7 +239,7 @@ const (
 	PlanExecute PlanVerb = "Execute"
 	// PlanPause begins no further step.
 	PlanPause PlanVerb = "Pause"
-	// PlanCancel ends it; no write follows once it is Cancelled.
+	// PlanCancel ends it; no write follows once it is Canceled.
 	PlanCancel PlanVerb = "Cancel"
 )
 

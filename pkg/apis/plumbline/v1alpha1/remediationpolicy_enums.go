@@ -43,9 +43,9 @@ type RemediationAction string
 const (
 	// ActionNotifyOnly tells, and writes nothing.
 	ActionNotifyOnly RemediationAction = "NotifyOnly"
-	// ActionReconcile puts the drifted paths back to what was authorised.
+	// ActionReconcile puts the drifted paths back to what was authorized.
 	ActionReconcile RemediationAction = "Reconcile"
-	// ActionRollback puts the object back to the last authorised state that was ready.
+	// ActionRollback puts the object back to the last authorized state that was ready.
 	ActionRollback RemediationAction = "Rollback"
 	// ActionScale puts the number of replicas back, and nothing else.
 	ActionScale RemediationAction = "Scale"

@@ -154,14 +154,14 @@ type RemediationHealth struct {
 	// +kubebuilder:validation:MaxLength=32
 	// +kubebuilder:validation:XValidation:rule="self.matches('^([0-9]{1,6}([.][0-9]{1,9})?h)?([0-9]{1,6}([.][0-9]{1,9})?m)?([0-9]{1,9}([.][0-9]{1,9})?s)?$') && duration(self) >= duration('0s') && duration(self) <= duration('24h')",message="a duration such as 1m, from 0s to 24h"
 	DelayAfter *metav1.Duration `json:"delayAfter,omitempty"`
-	// stabilisation is how long a target must stay as desired and ready.
+	// stabilization is how long a target must stay as desired and ready.
 	// +optional
 	// +default="10s"
 	// +kubebuilder:validation:Type=string
 	// +kubebuilder:validation:MinLength=2
 	// +kubebuilder:validation:MaxLength=32
 	// +kubebuilder:validation:XValidation:rule="self.matches('^([0-9]{1,6}([.][0-9]{1,9})?h)?([0-9]{1,6}([.][0-9]{1,9})?m)?([0-9]{1,9}([.][0-9]{1,9})?s)?$') && duration(self) >= duration('0s') && duration(self) <= duration('1h')",message="a duration such as 10s, from 0s to 1h"
-	Stabilisation *metav1.Duration `json:"stabilisation,omitempty"`
+	Stabilization *metav1.Duration `json:"stabilization,omitempty"`
 	// timeout after which a target that is not ready has failed.
 	// +optional
 	// +default="10m"

@@ -145,7 +145,7 @@ func TestJSON_WritesWhatTheSchemaWants(t *testing.T) {
 			v1alpha1.Severity{Level: v1alpha1.SeverityInfo, Factors: []v1alpha1.SeverityFactor{{Name: v1alpha1.FactorComponentCriticality, Weight: 15}}},
 			`{"level":"Info","score":0,"factors":[{"name":"ComponentCriticality","score":0,"weight":15}]}`,
 		},
-		"a baseline without an authorised state has no field for it": {
+		"a baseline without an authorized state has no field for it": {
 			v1alpha1.BaselineSpec{Target: v1alpha1.BaselineTarget{APIVersion: "v1", Kind: "Pod", Name: "web"}},
 			`{"target":{"apiVersion":"v1","kind":"Pod","name":"web"}}`,
 		},

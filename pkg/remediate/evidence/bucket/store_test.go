@@ -107,7 +107,7 @@ func TestOpen(t *testing.T) {
 		"another host":           "file://elsewhere/tmp",
 		"parameters":             "file://" + dir + "?create_dir=1",
 		"an absent directory":    "file://" + dir + "/absent",
-		"an unknown parameter":   "s3://evidence?region=x&colour=blue",
+		"an unknown parameter":   "s3://evidence?region=x&color=blue",
 		"no name of a bucket":    "s3://?region=x",
 		"a password in the link": "ftp://user:secret-canary@host/",
 	} {

@@ -199,7 +199,7 @@ func (p *Packet) add(r *evidence.Record, bodies Bodies) {
 	case evidence.KindStep:
 		p.Results = append(p.Results, resultOf(r))
 		p.artifacts(r, bodies)
-	case evidence.KindPlanFinished, evidence.KindPlanCancelled, evidence.KindPlanHalted:
+	case evidence.KindPlanFinished, evidence.KindPlanCanceled, evidence.KindPlanHalted:
 		p.Status, p.CompletedAt = r.Result.State, r.At
 	case evidence.KindFence, evidence.KindPlanCreated, evidence.KindPlanDeferred, evidence.KindPlanApproved,
 		evidence.KindPlanPaused, evidence.KindPlanResumed, evidence.KindDecisionWithdrawn, evidence.KindKeySucceeded:

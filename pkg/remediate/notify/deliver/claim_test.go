@@ -13,32 +13,32 @@ import (
 	"github.com/plumbline-dev/plumbline/pkg/remediate/notify"
 )
 
-// judgement of a claim.
-type judgement struct {
+// judgment of a claim.
+type judgment struct {
 	Suppressed bool
 	Doubt      Doubt
 }
 
 func TestAClaimOfAMemoryThatOthersWriteSuppressesNoAlarm(t *testing.T) {
-	sent := judgement{}
-	unproven, urgent, suppressed := judgement{Doubt: DoubtUnproven}, judgement{Doubt: DoubtUrgent}, judgement{Suppressed: true}
+	sent := judgment{}
+	unproven, urgent, suppressed := judgment{Doubt: DoubtUnproven}, judgment{Doubt: DoubtUrgent}, judgment{Suppressed: true}
 	tests := map[string]struct {
 		of   notify.EventType
-		want map[Claim]judgement
+		want map[Claim]judgment
 	}{
-		"a plan that was made":      {notify.PlanCreated, map[Claim]judgement{NotTold: sent, Unproven: unproven, Proven: suppressed}},
-		"a plan that began":         {notify.PlanStarted, map[Claim]judgement{NotTold: sent, Unproven: unproven, Proven: suppressed}},
-		"a plan that is done":       {notify.PlanCompleted, map[Claim]judgement{NotTold: sent, Unproven: unproven, Proven: suppressed}},
-		"a plan that failed":        {notify.PlanFailed, map[Claim]judgement{NotTold: sent, Unproven: unproven, Proven: urgent}},
-		"a person has to decide":    {notify.PlanEscalated, map[Claim]judgement{NotTold: sent, Unproven: unproven, Proven: urgent}},
-		"a type that is not known":  {"PlanBlessed", map[Claim]judgement{NotTold: sent, Unproven: unproven, Proven: urgent}},
-		"a claim that is not known": {notify.PlanCompleted, map[Claim]judgement{Proven + 1: unproven}},
+		"a plan that was made":      {notify.PlanCreated, map[Claim]judgment{NotTold: sent, Unproven: unproven, Proven: suppressed}},
+		"a plan that began":         {notify.PlanStarted, map[Claim]judgment{NotTold: sent, Unproven: unproven, Proven: suppressed}},
+		"a plan that is done":       {notify.PlanCompleted, map[Claim]judgment{NotTold: sent, Unproven: unproven, Proven: suppressed}},
+		"a plan that failed":        {notify.PlanFailed, map[Claim]judgment{NotTold: sent, Unproven: unproven, Proven: urgent}},
+		"a person has to decide":    {notify.PlanEscalated, map[Claim]judgment{NotTold: sent, Unproven: unproven, Proven: urgent}},
+		"a type that is not known":  {"PlanBlessed", map[Claim]judgment{NotTold: sent, Unproven: unproven, Proven: urgent}},
+		"a claim that is not known": {notify.PlanCompleted, map[Claim]judgment{Proven + 1: unproven}},
 	}
 	for name, tc := range tests {
 		t.Run(name, func(t *testing.T) {
-			got := map[Claim]judgement{}
+			got := map[Claim]judgment{}
 			for claim := range tc.want {
-				var j judgement
+				var j judgment
 				j.Suppressed, j.Doubt = judge(tc.of, claim)
 				got[claim] = j
 			}

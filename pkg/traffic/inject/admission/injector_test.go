@@ -97,7 +97,7 @@ func TestWhatBecomesOfAPod(t *testing.T) {
 		"it asks":                                      {cluster: cluster{known: silent}, pod: podOf(asking), verdict: admit.VerdictInjected},
 		"its namespace is new":                         {cluster: cluster{real: enabled}, pod: podOf(), verdict: admit.VerdictInjected, asked: 1},
 		"it asks in a new namespace":                   {cluster: cluster{real: silent}, pod: podOf(asking), verdict: admit.VerdictInjected, asked: 1},
-		"its namespace was labelled a moment ago":      {cluster: cluster{known: silent, real: enabled}, pod: podOf(), verdict: admit.VerdictInjected, asked: 1},
+		"its namespace was labeled a moment ago":       {cluster: cluster{known: silent, real: enabled}, pod: podOf(), verdict: admit.VerdictInjected, asked: 1},
 		"its namespace took another mode a moment ago": {cluster: cluster{known: map[string]string{inject.LabelInject: inject.Enabled, inject.LabelMode: "no"}, real: enabled}, pod: podOf(), verdict: admit.VerdictInjected, asked: 1},
 		"nobody asks any more":                         {cluster: cluster{known: silent, real: silent}, pod: podOf(), verdict: admit.VerdictLeft, asked: 1},
 		"it cannot have one":                           {cluster: cluster{known: enabled, real: enabled}, pod: podOf(onTheNode), verdict: admit.VerdictRefused, asked: 1, warned: "(HostNetwork): "},

@@ -203,8 +203,8 @@ func TestAPlanOperatorSteersPlansAndAViewerDoesNot(t *testing.T) {
 	}
 	eventually(t, "vic", "viewers", "plan", "show", "p")
 	got := as(t, "vic", "viewers", "plan", "cancel", plan(t, "q").Name)
-	if got.Code != 1 || !strings.Contains(got.Stderr, `Error from server (Forbidden): shop/q was not cancelled: remediationplans.plumbline.dev "q" is forbidden: User "vic" cannot patch`) {
-		t.Errorf("a viewer cancelled: %+v", got)
+	if got.Code != 1 || !strings.Contains(got.Stderr, `Error from server (Forbidden): shop/q was not canceled: remediationplans.plumbline.dev "q" is forbidden: User "vic" cannot patch`) {
+		t.Errorf("a viewer canceled: %+v", got)
 	}
 }
 

@@ -15,7 +15,7 @@ import (
 	"github.com/plumbline-dev/plumbline/test/harness/remediation"
 )
 
-// action is one that leads elsewhere than to the authorised state as a whole.
+// action is one that leads elsewhere than to the authorized state as a whole.
 type action struct {
 	name    v1alpha1.RemediationAction
 	prepare func(*testing.T, *failpoint.World)
@@ -141,9 +141,9 @@ func brokenAndDrifted(t *testing.T, w *failpoint.World) {
 		return nil
 	})
 	w.SetImage(guarded.CI, "web", "broken:1")
-	w.Until("web", "the broken state is authorised", func(b *v1alpha1.Baseline) error {
-		if guarded.Authorised(b) != 2 {
-			return fmt.Errorf("authorised is %d", guarded.Authorised(b))
+	w.Until("web", "the broken state is authorized", func(b *v1alpha1.Baseline) error {
+		if guarded.Authorized(b) != 2 {
+			return fmt.Errorf("authorized is %d", guarded.Authorized(b))
 		}
 		return nil
 	})

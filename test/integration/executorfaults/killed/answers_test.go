@@ -55,18 +55,18 @@ func TestALateEffect(t *testing.T) {
 		poll.True(t, failpoint.Patience, "the late write has its answer", func() bool { return len(e.LateAnswers()) > 0 })
 		failpoint.CheckLines(t, "the API server's answer to the late write", e.LateAnswers(), "409")
 	}
-	t.Run("and after the plan was cancelled is refused", func(t *testing.T) {
+	t.Run("and after the plan was canceled is refused", func(t *testing.T) {
 		w, f := worlds[0].Within(t), failpoint.NewFiles(t)
 		defer w.Forget()
 		plan := w.MakePlan()
 		e := shared.Start(t, f, "late:before:"+failpoint.Effect)
 		e.UntilWrite(failpoint.Effect)
 		w.Control(plan, v1alpha1.PlanCancel)
-		p := w.UntilCancelled(plan)
+		p := w.UntilCanceled(plan)
 		arrives(t, f, e)
 		w.UntilRight(f, p)
 		w.CheckQuiet(p)
-		w.CheckStates(p, "Cancelled: Fenced Stopped, Skipped Stopped")
+		w.CheckStates(p, "Canceled: Fenced Stopped, Skipped Stopped")
 		w.CheckImage("web", remediation.EvilImage)
 	})
 	t.Run("and after the step was tried again is refused", func(t *testing.T) {

@@ -73,11 +73,11 @@ func TestAnExecutorKilledWhileItMakesAnObjectAgain(t *testing.T) {
 	}
 }
 
-// TestAnExecutorThatSleptMakesNothingOnceThePlanIsCancelled stops one directly before it
+// TestAnExecutorThatSleptMakesNothingOnceThePlanIsCanceled stops one directly before it
 // sends a creation, which no version binds, and cancels the plan. Another one says that
-// the plan is cancelled, once nothing of it can be made any more; then the first one goes
+// the plan is canceled, once nothing of it can be made any more; then the first one goes
 // on and sends. Without leases nothing but the API server's policy keeps the object away.
-func TestAnExecutorThatSleptMakesNothingOnceThePlanIsCancelled(t *testing.T) {
+func TestAnExecutorThatSleptMakesNothingOnceThePlanIsCanceled(t *testing.T) {
 	rotation.Share(t, 3) // it takes a minute
 	shared.StartAssessor(t)
 	remediation.Rollouts(t, shared.Config)
@@ -88,7 +88,7 @@ func TestAnExecutorThatSleptMakesNothingOnceThePlanIsCancelled(t *testing.T) {
 	first.UntilStopped()
 	w.Control(plan, v1alpha1.PlanCancel)
 	second := shared.Start(t, f, "")
-	p := notMadeBy(t, w, plan, v1alpha1.PlanCancelled)
+	p := notMadeBy(t, w, plan, v1alpha1.PlanCanceled)
 	first.GoOn()
 	first.UntilForbidden()
 	w.UntilRight(f, p)

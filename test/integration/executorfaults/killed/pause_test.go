@@ -32,7 +32,7 @@ func TestAnExecutorThatSlept(t *testing.T) {
 		first.UntilRefused()
 		w.UntilSucceeded(plan, f)
 	})
-	t.Run("between intent and effect, with the plan cancelled meanwhile, nothing is written", func(t *testing.T) {
+	t.Run("between intent and effect, with the plan canceled meanwhile, nothing is written", func(t *testing.T) {
 		w, f := worlds[1].Within(t), failpoint.NewFiles(t)
 		defer w.Forget()
 		plan := w.MakePlan()
@@ -40,15 +40,15 @@ func TestAnExecutorThatSlept(t *testing.T) {
 		first.UntilStopped()
 		w.Control(plan, v1alpha1.PlanCancel)
 		shared.Start(t, f, "")
-		p := w.UntilCancelled(plan)
+		p := w.UntilCanceled(plan)
 		first.GoOn()
 		first.UntilRefused()
 		w.UntilRight(f, p)
 		w.CheckQuiet(p)
-		w.CheckStates(p, "Cancelled: Fenced Stopped, Skipped Stopped")
+		w.CheckStates(p, "Canceled: Fenced Stopped, Skipped Stopped")
 		w.CheckImage("web", remediation.EvilImage)
 	})
-	t.Run("after the effect, with the plan cancelled meanwhile, it is told as written", func(t *testing.T) {
+	t.Run("after the effect, with the plan canceled meanwhile, it is told as written", func(t *testing.T) {
 		w, f := worlds[2].Within(t), failpoint.NewFiles(t)
 		defer w.Forget()
 		plan := w.MakePlan()
@@ -56,12 +56,12 @@ func TestAnExecutorThatSlept(t *testing.T) {
 		first.UntilStopped()
 		w.Control(plan, v1alpha1.PlanCancel)
 		shared.Start(t, f, "")
-		p := w.UntilCancelled(plan)
+		p := w.UntilCanceled(plan)
 		first.GoOn()
 		first.UntilRefused()
 		w.UntilRight(f, p)
 		w.CheckQuiet(p)
-		w.CheckStates(p, "Cancelled: Verified, Skipped Stopped")
+		w.CheckStates(p, "Canceled: Verified, Skipped Stopped")
 		w.CheckImage("web", guarded.Image)
 	})
 	t.Run("before its place in the ledger is stored, nobody loses one", func(t *testing.T) {
@@ -78,17 +78,17 @@ func TestAnExecutorThatSlept(t *testing.T) {
 	})
 }
 
-// TestCancelled asks a plan to end at a moment of its life.
-func TestCancelled(t *testing.T) {
+// TestCanceled asks a plan to end at a moment of its life.
+func TestCanceled(t *testing.T) {
 	shared.StartAssessor(t)
 	remediation.Rollouts(t, shared.Config)
 	tests := map[string]struct{ after, reads, runs string }{
-		"before anything was granted":         {failpoint.Created, "Cancelled: Skipped Stopped, Skipped Stopped", remediation.EvilImage},
-		"before the intent":                   {failpoint.Reserved, "Cancelled: Skipped Stopped, Skipped Stopped", remediation.EvilImage},
-		"after the intent, as it is written":  {failpoint.Intended, "Cancelled: Verified, Skipped Stopped", guarded.Image},
-		"after the effect":                    {failpoint.Effect, "Cancelled: Verified, Skipped Stopped", guarded.Image},
-		"after the effect was told":           {failpoint.Applied, "Cancelled: Verified, Skipped Stopped", guarded.Image},
-		"while the ledgers are told about it": {failpoint.Verified, "Cancelled: Verified, Skipped Stopped", guarded.Image},
+		"before anything was granted":         {failpoint.Created, "Canceled: Skipped Stopped, Skipped Stopped", remediation.EvilImage},
+		"before the intent":                   {failpoint.Reserved, "Canceled: Skipped Stopped, Skipped Stopped", remediation.EvilImage},
+		"after the intent, as it is written":  {failpoint.Intended, "Canceled: Verified, Skipped Stopped", guarded.Image},
+		"after the effect":                    {failpoint.Effect, "Canceled: Verified, Skipped Stopped", guarded.Image},
+		"after the effect was told":           {failpoint.Applied, "Canceled: Verified, Skipped Stopped", guarded.Image},
+		"while the ledgers are told about it": {failpoint.Verified, "Canceled: Verified, Skipped Stopped", guarded.Image},
 	}
 	worlds := shared.MakeWorlds(t, len(tests))
 	next := 0
@@ -102,7 +102,7 @@ func TestCancelled(t *testing.T) {
 			e.UntilStopped()
 			w.Control(plan, v1alpha1.PlanCancel)
 			e.GoOn()
-			p := w.UntilCancelled(plan)
+			p := w.UntilCanceled(plan)
 			w.UntilRight(f, p)
 			w.CheckQuiet(p)
 			w.CheckStates(p, tc.reads)
@@ -119,7 +119,7 @@ func TestALeaderThatSleptPastItsLeaseEnds(t *testing.T) {
 	remediation.Rollouts(t, shared.Config)
 	worlds := shared.MakeWorlds(t, 2)
 	for i, cancel := range []bool{false, true} {
-		t.Run(map[bool]string{false: "the plan goes on", true: "the plan is cancelled meanwhile"}[cancel], func(t *testing.T) {
+		t.Run(map[bool]string{false: "the plan goes on", true: "the plan is canceled meanwhile"}[cancel], func(t *testing.T) {
 			w, f := worlds[i].Within(t), failpoint.NewFiles(t)
 			defer w.Forget()
 			leader, standby := shared.StartPair(t, f, "stop:before:"+failpoint.Effect)
@@ -136,12 +136,12 @@ func TestALeaderThatSleptPastItsLeaseEnds(t *testing.T) {
 			}
 			w.Control(plan, v1alpha1.PlanCancel)
 			shared.ShortenLease(t)
-			p := w.UntilCancelled(plan)
+			p := w.UntilCanceled(plan)
 			leader.GoOn()
 			leader.UntilFailed()
 			w.UntilRight(f, p)
 			w.CheckQuiet(p)
-			w.CheckStates(p, "Cancelled: Fenced Stopped, Skipped Stopped")
+			w.CheckStates(p, "Canceled: Fenced Stopped, Skipped Stopped")
 			w.CheckImage("web", remediation.EvilImage)
 			w.Must(standby.Stop())
 		})

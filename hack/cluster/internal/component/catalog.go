@@ -29,7 +29,7 @@ type Binary struct {
 	Links   []string // further names, as symbolic links, of a multi-call binary
 }
 
-// Component is one entry of the catalogue.
+// Component is one entry of the catalog.
 type Component struct {
 	Name     string
 	Module   string // module whose version is the component's; "" for our own programs
@@ -71,7 +71,7 @@ func Of(set Set) ([]Component, error) {
 	case SetOldest:
 		return Pick(KubernetesOldest), nil
 	case SetAll:
-		return slices.DeleteFunc(Catalogue(), func(c Component) bool { return c.Name == KubernetesOldest }), nil
+		return slices.DeleteFunc(Catalog(), func(c Component) bool { return c.Name == KubernetesOldest }), nil
 	default:
 		return nil, fmt.Errorf("unknown component set %q: want one of %v", set, Sets())
 	}
@@ -80,15 +80,15 @@ func Of(set Set) ([]Component, error) {
 // Node lists the components that a cluster with a node runs.
 func Node() []Component { return Pick(Kubernetes, Containerd, CoreDNS, CNI, Pause) }
 
-// Pick returns the named components in the catalogue's order. An unknown name
+// Pick returns the named components in the catalog's order. An unknown name
 // yields nothing: names are constants of this package.
 func Pick(names ...string) []Component {
-	return slices.DeleteFunc(Catalogue(), func(c Component) bool { return !slices.Contains(names, c.Name) })
+	return slices.DeleteFunc(Catalog(), func(c Component) bool { return !slices.Contains(names, c.Name) })
 }
 
 // Providing returns the component that has the binary or link of that name.
 func Providing(program string) (Component, bool) {
-	for _, c := range Catalogue() {
+	for _, c := range Catalog() {
 		for _, b := range c.Binaries {
 			if b.Name == program || slices.Contains(b.Links, program) {
 				return c, true
@@ -98,9 +98,9 @@ func Providing(program string) (Component, bool) {
 	return Component{}, false
 }
 
-// Catalogue lists every component, most expensive first: a machine with idle
+// Catalog lists every component, most expensive first: a machine with idle
 // cores gains most when the longest build starts first.
-func Catalogue() []Component {
+func Catalog() []Component {
 	return []Component{
 		{
 			Name:   Kubernetes,

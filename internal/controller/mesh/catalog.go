@@ -19,9 +19,9 @@ import (
 	"github.com/plumbline-dev/plumbline/pkg/traffic/ir"
 )
 
-// Catalogue holds the resources of all services, and a group for each scope that
+// Catalog holds the resources of all services, and a group for each scope that
 // somebody is in.
-type Catalogue struct {
+type Catalog struct {
 	proofs *serve.Proofs
 	seed   maphash.Seed
 	faces  Faces
@@ -98,16 +98,16 @@ type entry struct {
 	digest uint64
 }
 
-// NewCatalogue has nothing yet.
-func NewCatalogue(proofs *serve.Proofs) *Catalogue {
-	return &Catalogue{
+// NewCatalog has nothing yet.
+func NewCatalog(proofs *serve.Proofs) *Catalog {
+	return &Catalog{
 		proofs: proofs, seed: maphash.MakeSeed(), groups: map[Scope]*member{}, gone: map[ads.Key]time.Time{},
 		namespaces: map[string]services{}, hosted: services{}, pending: services{}, needs: newNeeds(),
 	}
 }
 
 // WithFaces has it make listeners of gateways and local ports as they say.
-func (c *Catalogue) WithFaces(f Faces) *Catalogue {
+func (c *Catalog) WithFaces(f Faces) *Catalog {
 	c.faces = f
 	return c
 }
@@ -115,7 +115,7 @@ func (c *Catalogue) WithFaces(f Faces) *Catalogue {
 // Publish goes over to what has changed of the mesh, of which the first change is all. It is false
 // when that is not believed yet, and to be looked at again. The error is about resources that no
 // proxy would take, which are left out.
-func (c *Catalogue) Publish(change ir.Change, now time.Time) (bool, error) {
+func (c *Catalog) Publish(change ir.Change, now time.Time) (bool, error) {
 	c.looking.Lock()
 	defer c.looking.Unlock()
 	err := c.translate(change.Parts)
@@ -150,7 +150,7 @@ func (c *Catalogue) Publish(change ir.Change, now time.Time) (bool, error) {
 
 // goOver swaps the services and the gateways' resources, and finds the groups that need one
 // that has changed.
-func (c *Catalogue) goOver(l *look, edge []*ads.Resource) map[*member][]types.NamespacedName {
+func (c *Catalog) goOver(l *look, edge []*ads.Resource) map[*member][]types.NamespacedName {
 	c.mu.Lock()
 	defer c.mu.Unlock()
 	first := c.services == nil
@@ -173,7 +173,7 @@ func (c *Catalogue) goOver(l *look, edge []*ads.Resource) map[*member][]types.Na
 
 // place a service among all, those of its namespace and those with hosts, or take it out if there
 // is none.
-func (c *Catalogue) place(name types.NamespacedName, e *entry) {
+func (c *Catalog) place(name types.NamespacedName, e *entry) {
 	of := c.namespaces[name.Namespace]
 	if e == nil {
 		delete(c.services, name)
@@ -194,7 +194,7 @@ func (c *Catalogue) place(name types.NamespacedName, e *entry) {
 }
 
 // translate the services of parts into pending, each by itself, and only if it is not what it was.
-func (c *Catalogue) translate(parts map[types.NamespacedName]ir.Part) error {
+func (c *Catalog) translate(parts map[types.NamespacedName]ir.Part) error {
 	var errs []error
 	for name, part := range parts {
 		published, pending := c.services[name], c.pending[name]
@@ -221,7 +221,7 @@ func (e *entry) is(s *ir.Service) bool {
 }
 
 // entryOf a service, with the resources of the one before that have not changed.
-func (c *Catalogue) entryOf(s ir.Service, was *entry) (*entry, error) {
+func (c *Catalog) entryOf(s ir.Service, was *entry) (*entry, error) {
 	var before *ads.View
 	if was != nil {
 		before = ads.NewView(was.resources...)
@@ -231,7 +231,7 @@ func (c *Catalogue) entryOf(s ir.Service, was *entry) (*entry, error) {
 }
 
 // gateways' own resources. They depend on all services that have hosts, and on the sequence.
-func (c *Catalogue) gateways(next services, sequence uint64) ([]*ads.Resource, error) {
+func (c *Catalog) gateways(next services, sequence uint64) ([]*ads.Resource, error) {
 	if c.faces.Gateway == nil {
 		return nil, nil
 	}
@@ -259,7 +259,7 @@ func (c *Catalogue) gateways(next services, sequence uint64) ([]*ads.Resource, e
 	return c.faces.Gateway.Resources(mesh, ads.NewView(c.edge...))
 }
 
-func (c *Catalogue) digest(resources []*ads.Resource) (sum uint64) {
+func (c *Catalog) digest(resources []*ads.Resource) (sum uint64) {
 	for _, r := range resources {
 		sum += maphash.String(c.seed, r.Type.URL()+"\x00"+r.Name+"\x00"+r.Version.String())
 	}
@@ -286,7 +286,7 @@ func (e *entry) looksLike(was *entry) bool {
 const remembered = time.Minute
 
 // note what goes and what comes back, of the services that change and of gateways.
-func (c *Catalogue) note(changed []types.NamespacedName, next services, edge []*ads.Resource, now time.Time) {
+func (c *Catalog) note(changed []types.NamespacedName, next services, edge []*ads.Resource, now time.Time) {
 	was, is := slices.Clone(c.edge), slices.Clone(edge)
 	for _, name := range changed {
 		if e := c.services[name]; e != nil {
@@ -306,7 +306,7 @@ func (c *Catalogue) note(changed []types.NamespacedName, next services, edge []*
 }
 
 // forget what was confirmed of names that are gone for long enough.
-func (c *Catalogue) forget(now time.Time) {
+func (c *Catalog) forget(now time.Time) {
 	var old []ads.Key
 	for k, since := range c.gone {
 		if now.Sub(since) >= remembered {
@@ -318,7 +318,7 @@ func (c *Catalogue) forget(now time.Time) {
 }
 
 // Size is how many services, resources and scopes there are.
-func (c *Catalogue) Size() (count, resources, scopes int) {
+func (c *Catalog) Size() (count, resources, scopes int) {
 	c.mu.Lock()
 	defer c.mu.Unlock()
 	for _, e := range c.services {

@@ -80,7 +80,7 @@ func TestAPlanThatAnswersARequestNeedsTheRightOfThePolicysAuthorToo(t *testing.T
 			w.plan.Spec.Plan.InitiatedBy, w.plan.Spec.Plan.Requester = "bob", "bob"
 			r := &run{Executor: w.Executor, plan: w.plan, policy: w.policy}
 			test.world(w, r)
-			got, denied := r.authorise(t.Context(), 0)
+			got, denied := r.authorize(t.Context(), 0)
 			if got != test.want || denied != test.denied {
 				t.Errorf("got %v %q, want %v %q", got, denied, test.want, test.denied)
 			}
@@ -160,7 +160,7 @@ func TestAStepNeedsTheRightOfItsExecutorAndOfItsRequester(t *testing.T) {
 			w := newWorld(t)
 			test.world(w)
 			r := &run{Executor: w.Executor, plan: w.plan}
-			got, denied := r.authorise(t.Context(), 0)
+			got, denied := r.authorize(t.Context(), 0)
 			if got != test.want || denied != test.denied {
 				t.Errorf("got %v %q, want %v %q", got, denied, test.want, test.denied)
 			}
@@ -198,7 +198,7 @@ func TestTheGroupsOfARequester(t *testing.T) {
 			w := newWorld(t)
 			w.plan.Spec.Plan.Requester, w.plan.Spec.Plan.RequesterGroups = test.user, test.confirmed
 			r := &run{Executor: w.Executor, plan: w.plan}
-			r.authorise(t.Context(), 0)
+			r.authorize(t.Context(), 0)
 			if diff := cmp.Diff(test.want, w.groups); diff != "" {
 				t.Errorf("groups (-want +got):\n%s", diff)
 			}

@@ -39,13 +39,13 @@ func exported(s ir.Service) ir.Service {
 }
 
 // sees is what a scope has.
-func sees(c *Catalogue, s Scope) *ads.View {
+func sees(c *Catalog, s Scope) *ads.View {
 	v, _ := c.view(s, nil)
 	return v
 }
 
-// wholly is the change that leads from what a catalogue has to a mesh.
-func wholly(c *Catalogue, mesh ir.Mesh) ir.Change {
+// wholly is the change that leads from what a catalog has to a mesh.
+func wholly(c *Catalog, mesh ir.Mesh) ir.Change {
 	change := ir.Change{Parts: map[types.NamespacedName]ir.Part{}, Sequence: mesh.Sequence}
 	for _, former := range []services{c.services, c.pending} {
 		for name := range former {
@@ -59,7 +59,7 @@ func wholly(c *Catalogue, mesh ir.Mesh) ir.Change {
 }
 
 // publish has to be believed.
-func publish(t *testing.T, c *Catalogue, now time.Time, services ...ir.Service) {
+func publish(t *testing.T, c *Catalog, now time.Time, services ...ir.Service) {
 	t.Helper()
 	if believed, err := c.Publish(wholly(c, ir.Mesh{Services: services}), now); err != nil || !believed {
 		t.Fatalf("believed: %v, %v", believed, err)
@@ -67,7 +67,7 @@ func publish(t *testing.T, c *Catalogue, now time.Time, services ...ir.Service) 
 }
 
 func TestAChangeReachesThoseWhoNeedItAlone(t *testing.T) {
-	c := NewCatalogue(serve.NewProofs())
+	c := NewCatalog(serve.NewProofs())
 	shop, _ := ScopeOf("shop", "")
 	both, _ := ScopeOf("shop", "bank/pay")
 	if sees(c, shop) != nil {
@@ -99,7 +99,7 @@ func TestAChangeReachesThoseWhoNeedItAlone(t *testing.T) {
 }
 
 func TestAGroupLivesAsLongAsItsStreams(t *testing.T) {
-	c := NewCatalogue(serve.NewProofs())
+	c := NewCatalog(serve.NewProofs())
 	scope, _ := ScopeOf("shop", "")
 	if first, second := c.Join(scope), c.Join(scope); first != second {
 		t.Error("two streams of one scope have two groups")
@@ -117,7 +117,7 @@ func TestAGroupLivesAsLongAsItsStreams(t *testing.T) {
 
 func TestWhatWasConfirmedIsForgottenAMinuteAfterItsEnd(t *testing.T) {
 	proofs := serve.NewProofs()
-	c := NewCatalogue(proofs)
+	c := NewCatalog(proofs)
 	web := serviceOf("shop", "web", "10.1.0.1:8080", 1)
 	publish(t, c, begin, web)
 	shop, _ := ScopeOf("shop", "")
@@ -144,7 +144,7 @@ func TestWhatWasConfirmedIsForgottenAMinuteAfterItsEnd(t *testing.T) {
 }
 
 func TestALossOfMostIsPublishedAtTheSecondLook(t *testing.T) {
-	c := NewCatalogue(serve.NewProofs())
+	c := NewCatalog(serve.NewProofs())
 	var services []ir.Service
 	for i := range byte(20) {
 		services = append(services, serviceOf("shop", fmt.Sprint("web-", i), "10.1.0.1:8080", i+1))
@@ -194,7 +194,7 @@ func TestAProxyIsRefusedWhen(t *testing.T) {
 	}
 	for name, tc := range tests {
 		t.Run(name, func(t *testing.T) {
-			c := NewCatalogue(serve.NewProofs())
+			c := NewCatalog(serve.NewProofs())
 			d := NewDirectory(tc.verifier, tc.cluster, c, nil)
 			if _, err := d.Admit(fromPod(t), tc.authorization); status.Code(err) != tc.want {
 				t.Errorf("got %v, want %v", err, tc.want)
@@ -207,7 +207,7 @@ func TestAProxyIsRefusedWhen(t *testing.T) {
 }
 
 func TestAPodEndsAllOfItsStreamsAndLeavesNothing(t *testing.T) {
-	c := NewCatalogue(serve.NewProofs())
+	c := NewCatalog(serve.NewProofs())
 	d := NewDirectory(believer{}, web("1", corev1.PodRunning), c, nil)
 	var in []serve.Admission
 	for range 2 {
@@ -237,7 +237,7 @@ func TestAPodEndsAllOfItsStreamsAndLeavesNothing(t *testing.T) {
 // A gateway that leaves, and a pod that depends on something else, come back while one of
 // the former streams is still there: that must not end the new one.
 func TestAStreamThatBeginsAfterTheOthersHadToEndStays(t *testing.T) {
-	c := NewCatalogue(serve.NewProofs())
+	c := NewCatalog(serve.NewProofs())
 	d := NewDirectory(believer{}, web("1", corev1.PodRunning), c, nil)
 	admit := func() serve.Admission {
 		a, err := d.Admit(fromPod(t), []string{"Bearer 1"})
@@ -266,7 +266,7 @@ func TestAStreamThatBeginsAfterTheOthersHadToEndStays(t *testing.T) {
 func TestAPodsOwnUpstreamsHoldOverThoseOfItsNamespace(t *testing.T) {
 	known := web("1", corev1.PodRunning)
 	known.annotation = "bank/*"
-	d := NewDirectory(believer{}, known, NewCatalogue(serve.NewProofs()), nil)
+	d := NewDirectory(believer{}, known, NewCatalog(serve.NewProofs()), nil)
 	pod := known.pods["shop/web"]
 	want, _ := ScopeOf("shop", "bank/*")
 	if got, _ := d.scope(pod); got != want {
@@ -281,7 +281,7 @@ func TestAPodsOwnUpstreamsHoldOverThoseOfItsNamespace(t *testing.T) {
 
 // What one service loses and another takes over at the same moment is not gone.
 func TestAnAddressThatGoesFromOneServiceToAnotherIsNotForgotten(t *testing.T) {
-	c := NewCatalogue(serve.NewProofs())
+	c := NewCatalog(serve.NewProofs())
 	web := serviceOf("shop", "web", "10.1.0.1:8080", 1)
 	publish(t, c, begin, web)
 	for _, name := range []string{"a", "z", "b"} { // before and after it in order

@@ -38,7 +38,7 @@ func Checks() []Check {
 		{"policy.writer", Critical, "a dry-run write came back with the name of its writer", checkWriterPolicy},
 		{"policy.stamp-status", Critical, "stamps cannot be changed through the status subresource", checkStampStatusPolicy},
 		{"policy.requested-by", Critical, "nobody can accept in the name of somebody else", checkRequestedByPolicy},
-		{"policy.baseline-writers", Critical, "only the assessor writes what was authorised", checkBaselineWritersPolicy},
+		{"policy.baseline-writers", Critical, "only the assessor writes what was authorized", checkBaselineWritersPolicy},
 		{"policy.deny", Critical, "guards in mode Deny are in force", checkDenyPolicy},
 		{"policy.policy-writers", Critical, "a remediation policy acts in the name of who wrote it", checkForged(expectPolicyWriters())},
 		{"policy.plan-writers", Critical, "a remediation plan is the assessor's, or in the name of who made it", checkForged(expectPlanWriters())},

@@ -12,7 +12,7 @@ import (
 )
 
 // Service as it was published last; false if it is not managed.
-func (c *Catalogue) Service(name types.NamespacedName) (ir.Service, bool) {
+func (c *Catalog) Service(name types.NamespacedName) (ir.Service, bool) {
 	c.mu.Lock()
 	defer c.mu.Unlock()
 	e := c.services[name]
@@ -23,7 +23,7 @@ func (c *Catalogue) Service(name types.NamespacedName) (ir.Service, bool) {
 }
 
 // Edge are the routes of gateways, and their sequence.
-func (c *Catalogue) Edge() (routes []string, sequence uint64) {
+func (c *Catalog) Edge() (routes []string, sequence uint64) {
 	c.mu.Lock()
 	defer c.mu.Unlock()
 	for _, r := range c.edge {
@@ -35,7 +35,7 @@ func (c *Catalogue) Edge() (routes []string, sequence uint64) {
 }
 
 // Newest are the versions of all routes that somebody has decided about.
-func (c *Catalogue) Newest() map[string]ads.Version {
+func (c *Catalog) Newest() map[string]ads.Version {
 	c.mu.Lock()
 	defer c.mu.Unlock()
 	newest := map[string]ads.Version{}
@@ -54,7 +54,7 @@ func (c *Catalogue) Newest() map[string]ads.Version {
 }
 
 // Divided are the services with a split.
-func (c *Catalogue) Divided() (names []types.NamespacedName) {
+func (c *Catalog) Divided() (names []types.NamespacedName) {
 	c.mu.Lock()
 	defer c.mu.Unlock()
 	for name, e := range c.services {
@@ -66,7 +66,7 @@ func (c *Catalogue) Divided() (names []types.NamespacedName) {
 }
 
 // Versions are those of the routes of a service, and of gateways, as they are published now.
-func (c *Catalogue) Versions(name types.NamespacedName) map[string]ads.Version {
+func (c *Catalog) Versions(name types.NamespacedName) map[string]ads.Version {
 	c.mu.Lock()
 	defer c.mu.Unlock()
 	versions := map[string]ads.Version{}

@@ -20,8 +20,8 @@ import (
 )
 
 // forbiddenGroups are never written, whoever asks and whatever the executor's
-// rights are: what authorises, admits or defines must not be put back by a
-// machine that is authorised, admitted and defined by it.
+// rights are: what authorizes, admits or defines must not be put back by a
+// machine that is authorized, admitted and defined by it.
 var forbiddenGroups = []string{
 	"plumbline.dev", "rbac.authorization.k8s.io", "admissionregistration.k8s.io",
 	"apiextensions.k8s.io", "apiregistration.k8s.io", "authentication.k8s.io", "authorization.k8s.io",
@@ -112,9 +112,9 @@ func (a Access) RequesterMayNot(user string) string {
 	return fmt.Sprintf("%s, in whose name the plan acts, may not %s it", user, a.Write)
 }
 
-// authorise asks whether the requester, and the executor itself, may write the target of
+// authorize asks whether the requester, and the executor itself, may write the target of
 // the step. denied names the missing permission.
-func (r *run) authorise(ctx context.Context, step int32) (answer protocol.Answer, denied string) {
+func (r *run) authorize(ctx context.Context, step int32) (answer protocol.Answer, denied string) {
 	access, err := AccessTo(r.Client.RESTMapper(), r.plan.Namespace, r.target(step))
 	if never := NotWritableError(""); errors.As(err, &never) {
 		return protocol.No, never.Error()
