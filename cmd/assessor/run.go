@@ -24,12 +24,12 @@ import (
 
 	"github.com/plumbline-dev/plumbline/internal/buildinfo"
 	"github.com/plumbline-dev/plumbline/internal/controller/assess"
-	"github.com/plumbline-dev/plumbline/internal/controller/canary"
 	"github.com/plumbline-dev/plumbline/internal/controller/elected"
 	"github.com/plumbline-dev/plumbline/internal/controller/execute"
 	"github.com/plumbline-dev/plumbline/internal/controller/notifier"
 	"github.com/plumbline-dev/plumbline/internal/evidencehttp"
 	"github.com/plumbline-dev/plumbline/internal/options"
+	"github.com/plumbline-dev/plumbline/internal/selftest"
 	"github.com/plumbline-dev/plumbline/internal/telemetry"
 	"github.com/plumbline-dev/plumbline/pkg/specguard"
 	"github.com/plumbline-dev/plumbline/pkg/specguard/details"
@@ -46,7 +46,7 @@ func run(ctx context.Context, args []string, stdout, stderr io.Writer) error {
 	fs := flag.NewFlagSet("assessor", flag.ContinueOnError)
 	fs.SetOutput(stdout)
 	opts.AddFlags(fs)
-	roles.canary.AddFlags(fs)
+	roles.selftest.AddFlags(fs)
 	roles.execute.AddFlags(fs)
 	roles.notify.AddFlags(fs)
 	switch err := options.Parse(fs, args, os.LookupEnv); {
@@ -63,15 +63,15 @@ func run(ctx context.Context, args []string, stdout, stderr io.Writer) error {
 
 // roleOptions are the flags of single roles.
 type roleOptions struct {
-	canary  canary.Options
-	execute execute.Options
-	notify  notifier.Options
+	selftest selftest.Options
+	execute  execute.Options
+	notify   notifier.Options
 }
 
 // validate checks the flags of the roles that are asked for; those of execute have
 // no defaults that work without it.
 func (o *roleOptions) validate(roles []string) field.ErrorList {
-	errs := append(o.canary.Validate(), o.notify.Validate()...)
+	errs := append(o.selftest.Validate(), o.notify.Validate()...)
 	if slices.Contains(roles, execute.Role) {
 		errs = append(errs, o.execute.Validate()...)
 	}
@@ -110,8 +110,8 @@ func serve(ctx context.Context, opts *assess.Options, roles *roleOptions, stderr
 // carries plans out beside its own work.
 func component(roles []string) string {
 	switch {
-	case slices.Contains(roles, canary.Role):
-		return "canary"
+	case slices.Contains(roles, selftest.Role):
+		return "selftest"
 	case slices.Contains(roles, assess.RoleAssess):
 		return "assessor"
 	}
@@ -133,8 +133,8 @@ func (p *process) role(ctx context.Context, name string, opts *assess.Options, r
 	var gate elected.Gate
 	p.health.Add("started-"+name, gate.Check)
 	switch name {
-	case canary.Role:
-		return p.canary(opts, &roles.canary, &gate)
+	case selftest.Role:
+		return p.selftest(opts, &roles.selftest, &gate)
 	case execute.Role:
 		return p.execute(ctx, opts, roles, &gate)
 	case assess.RoleAssess:
@@ -182,21 +182,21 @@ func (p *process) assess(opts *assess.Options, tell *notifier.Options, gate *ele
 	return func(ctx context.Context) error { return assess.Run(ctx, setup) }, nil
 }
 
-func (p *process) canary(opts *assess.Options, mine *canary.Options, gate *elected.Gate) (func(context.Context) error, error) {
-	config, err := p.connect("canary", opts.Kubeconfig)
+func (p *process) selftest(opts *assess.Options, mine *selftest.Options, gate *elected.Gate) (func(context.Context) error, error) {
+	config, err := p.connect("selftest", opts.Kubeconfig)
 	if err != nil {
 		return nil, err
 	}
-	cluster, err := canary.NewAPIServer(config, mine.Namespace, mine.Name)
+	cluster, err := selftest.NewAPIServer(config, mine.Namespace, mine.Name)
 	if err != nil {
 		return nil, err
 	}
 	wall := clock.RealClock{}
-	metrics, err := canary.NewMetrics(p.registry, wall.Now(), mine.Period)
+	metrics, err := selftest.NewMetrics(p.registry, wall.Now(), mine.Period)
 	if err != nil {
 		return nil, err
 	}
-	runner := &canary.Runner{
+	runner := &selftest.Runner{
 		Cluster: cluster, Period: mine.Period, Deadline: mine.Deadline,
 		Metrics: metrics, Clock: wall, Log: p.log, Ready: gate.Open,
 	}

@@ -13,9 +13,9 @@ import (
 	"github.com/go-logr/logr"
 
 	"github.com/plumbline-dev/plumbline/internal/controller/assess"
-	"github.com/plumbline-dev/plumbline/internal/controller/canary"
 	"github.com/plumbline-dev/plumbline/internal/controller/elected"
 	"github.com/plumbline-dev/plumbline/internal/options"
+	"github.com/plumbline-dev/plumbline/internal/selftest"
 	"github.com/plumbline-dev/plumbline/internal/telemetry"
 	"github.com/plumbline-dev/plumbline/test/metricspage"
 )
@@ -27,7 +27,7 @@ func TestRunRefusesWhatCannotWork(t *testing.T) {
 	}{
 		"an unknown flag":          {args: []string{"--nonsense"}, want: "nonsense"},
 		"an argument":              {args: []string{"now"}, want: "now"},
-		"a role that comes later":  {args: []string{"--role=serve"}, want: "this version has only the roles assess, execute and canary"},
+		"a role that comes later":  {args: []string{"--role=serve"}, want: "this version has only the roles assess, execute and selftest"},
 		"a kubeconfig that is not": {args: []string{"--kubeconfig=" + filepath.Join(t.TempDir(), "none")}, want: "--kubeconfig"},
 	}
 	for name, tc := range tests {
@@ -79,17 +79,17 @@ func TestRunWaitsForTheAPIServerUntilToldToStop(t *testing.T) {
 	}
 }
 
-// The canary is not run through run: the libraries have one logger per process,
+// The self-test is not run through run: the libraries have one logger per process,
 // and what the test above started may still write to its own.
-func TestTheCanary(t *testing.T) {
-	p := process{log: logr.Discard(), registry: telemetry.NewRegistry("canary")}
+func TestTheSelftest(t *testing.T) {
+	p := process{log: logr.Discard(), registry: telemetry.NewRegistry("selftest")}
 	var gate elected.Gate
-	mine := &canary.Options{Namespace: "n", Name: "o", Period: canary.MinPeriod, Deadline: time.Second}
-	work, err := p.canary(&assess.Options{Common: options.Common{Server: options.Server{Kubeconfig: unreachable(t)}}}, mine, &gate)
+	mine := &selftest.Options{Namespace: "n", Name: "o", Period: selftest.MinPeriod, Deadline: time.Second}
+	work, err := p.selftest(&assess.Options{Common: options.Common{Server: options.Server{Kubeconfig: unreachable(t)}}}, mine, &gate)
 	if err != nil {
 		t.Fatal(err)
 	}
-	metricspage.Check(t, "canary", p.registry)
+	metricspage.Check(t, "selftest", p.registry)
 	ctx, cancel := context.WithTimeout(t.Context(), 2*time.Second)
 	defer cancel()
 	if err := work(ctx); err != nil {

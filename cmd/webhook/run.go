@@ -19,14 +19,14 @@ import (
 	"github.com/plumbline-dev/plumbline/pkg/specguard/details"
 )
 
-// run is the whole program: "selftest" proves an installation, everything else
+// run is the whole program: "install-test" proves an installation, everything else
 // is the server.
 func run(ctx context.Context, args []string, stdout, stderr io.Writer) error {
 	if answered, err := buildinfo.PrintVersion(args, "webhook", stdout); answered {
 		return err
 	}
-	if len(args) > 0 && args[0] == "selftest" {
-		return selftest(ctx, args[1:], stdout, stderr)
+	if len(args) > 0 && args[0] == "install-test" {
+		return installTest(ctx, args[1:], stdout, stderr)
 	}
 	var opts options.Webhook
 	fs := flag.NewFlagSet("webhook", flag.ContinueOnError)

@@ -53,8 +53,8 @@ func TestRunRefuses(t *testing.T) {
 		"a file of proxies that is none": {[]string{"--kubeconfig=" + working, "--inject-config=" + working}, `unknown field "contexts"`},
 		"no file of proxies":             {[]string{"--inject-config=/none"}, "--inject-config"},
 		"injection of nothing":           {[]string{"--injection-configuration=plumbline-inject"}, "needs --inject-config"},
-		"a selftest's unknown flag":      {[]string{"selftest", "--nope"}, "-nope"},
-		"a selftest without a cluster":   {[]string{"selftest", "--kubeconfig=" + working, "--timeout=1ms"}, "the installation does not work"},
+		"an install test's unknown flag":      {[]string{"install-test", "--nope"}, "-nope"},
+		"an install test without a cluster":   {[]string{"install-test", "--kubeconfig=" + working, "--timeout=1ms"}, "the installation does not work"},
 	}
 	for name, tc := range tests {
 		t.Run(name, func(t *testing.T) {
@@ -94,7 +94,7 @@ func TestCheckHash(t *testing.T) {
 			}
 		})
 	}
-	if d := selftestDeployment(); *d.Spec.Replicas != 0 || d.Kind != "Deployment" || d.APIVersion != appsv1.SchemeGroupVersion.String() {
+	if d := installTestDeployment(); *d.Spec.Replicas != 0 || d.Kind != "Deployment" || d.APIVersion != appsv1.SchemeGroupVersion.String() {
 		t.Errorf("the self test's object %+v", d)
 	}
 }

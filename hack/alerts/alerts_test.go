@@ -341,7 +341,7 @@ var byHand = []string{
 	"plumbline_assessor_completed_total", "plumbline_assessor_content_reads_total", "plumbline_assessor_events_suppressed_total", "plumbline_assessor_last_assessed_seconds", "plumbline_assessor_record_gaps_total",
 	"plumbline_assessor_object_cache_bytes", "plumbline_assessor_object_cache_limit_bytes", "plumbline_assessor_object_cache_partial_objects",
 	"plumbline_assessor_records_dropped_total",
-	"plumbline_assessor_trim_failures_total", "plumbline_canary_rounds_total",
+	"plumbline_assessor_trim_failures_total", "plumbline_selftest_rounds_total",
 	"plumbline_certificate_clock_ahead_seconds", "plumbline_certificate_leader",
 	"plumbline_details_redis_up",
 	"plumbline_drift_check_age_seconds", "plumbline_drift_checks_due", "plumbline_drift_checks_overdue_seconds",

@@ -22,7 +22,7 @@ type capability struct {
 // cmd and the harness, belongs to none.
 var capabilities = []capability{
 	{"guard", []string{
-		"internal/adopt", "internal/certs", "internal/controller/assess", "internal/controller/baseline", "internal/controller/canary",
+		"internal/adopt", "internal/certs", "internal/controller/assess", "internal/controller/baseline", "internal/selftest",
 		"internal/controller/failopen", "internal/controller/guard", "internal/controller/guarddefaults", "internal/controller/stamp",
 		"pkg/specguard",
 		"test/integration/admission", "test/integration/assess", "test/integration/attacks", "test/integration/deny",

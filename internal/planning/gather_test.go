@@ -162,7 +162,7 @@ func TestWhatIsLeftAlone(t *testing.T) {
 			for _, name := range []string{"a", "b", "c"} {
 				c.Ended(name, v1alpha1.PlanFailed, v1alpha1.StepFailed, v1alpha1.ReasonUnhealthy)
 			}
-			c.Policy.Spec.Strategy = v1alpha1.StrategyCanary
+			c.Policy.Spec.Strategy = v1alpha1.StrategyStaged
 		}, "", ""},
 		"a person canceled": {func(c *cluster) {
 			p := c.Ended("a", v1alpha1.PlanCanceled, v1alpha1.StepSkipped, v1alpha1.ReasonStopped)

@@ -298,7 +298,7 @@ func TestWhoStampsTheWriter(t *testing.T) {
 }
 
 // The hooks of `helm test` must not outlive it, however it ends.
-func TestTheSelfTestCleansUp(t *testing.T) {
+func TestTheInstallTestCleansUp(t *testing.T) {
 	forEachValuesFile(t, func(t *testing.T, objects []*unstructured.Unstructured) {
 		hooks := 0
 		for _, object := range objects {

@@ -17,7 +17,7 @@ import (
 	metav1 "k8s.io/apimachinery/pkg/apis/meta/v1"
 	"sigs.k8s.io/yaml"
 
-	"github.com/plumbline-dev/plumbline/internal/controller/canary"
+	"github.com/plumbline-dev/plumbline/internal/selftest"
 	"github.com/plumbline-dev/plumbline/pkg/apis/plumbline/v1alpha1"
 	"github.com/plumbline-dev/plumbline/test/chart/rendered"
 )
@@ -108,7 +108,7 @@ func TestTheDashboardIsTheFile(t *testing.T) {
 }
 
 func TestThePodMonitorSelectsExactlyThePodsWithMetrics(t *testing.T) {
-	objects := template(t, "--set", "monitoring.podMonitor.enabled=true", "--set", "canary.enabled=true")
+	objects := template(t, "--set", "monitoring.podMonitor.enabled=true", "--set", "selftest.enabled=true")
 	monitor := convert[podMonitor](t, find(t, objects, "PodMonitor", "plumbline"))
 	selector, err := metav1.LabelSelectorAsSelector(&monitor.Spec.Selector)
 	if err != nil {
@@ -140,40 +140,40 @@ func (s labelSet) Lookup(k string) (string, bool) { v, ok := s[k]; return v, ok 
 
 func TestNothingIsMonitoredUnlessAskedFor(t *testing.T) {
 	for _, object := range template(t) {
-		if strings.Contains(object.GetName(), "canary") || slices.Contains([]string{"PodMonitor", "PrometheusRule", "ConfigMap", "Namespace"}, object.GetKind()) {
+		if strings.Contains(object.GetName(), "selftest") || slices.Contains([]string{"PodMonitor", "PrometheusRule", "ConfigMap", "Namespace"}, object.GetKind()) {
 			t.Errorf("%s is there by default", rendered.ID(object))
 		}
 	}
 }
 
-// A canary where admission does not look would prove the watch alone.
-func TestTheCanaryLivesWhereAdmissionLooks(t *testing.T) {
+// A self-test where admission does not look would prove the watch alone.
+func TestTheSelftestLivesWhereAdmissionLooks(t *testing.T) {
 	for _, namespace := range []string{"kube-system", "kube-node-lease", "kube-public", rendered.Namespace} {
-		if _, err := helm.Template(t.Context(), "--set", "canary.enabled=true", "--set", "canary.namespace="+namespace); err == nil {
-			t.Errorf("the canary may live in %s", namespace)
+		if _, err := helm.Template(t.Context(), "--set", "selftest.enabled=true", "--set", "selftest.namespace="+namespace); err == nil {
+			t.Errorf("the self-test may live in %s", namespace)
 		}
 	}
-	objects := template(t, "--set", "canary.enabled=true")
-	object := convert[appsv1.Deployment](t, find(t, objects, "Deployment", "plumbline-canary-object"))
-	guard := convert[v1alpha1.SpecGuard](t, find(t, objects, "SpecGuard", "plumbline-canary"))
+	objects := template(t, "--set", "selftest.enabled=true")
+	object := convert[appsv1.Deployment](t, find(t, objects, "Deployment", "plumbline-selftest-object"))
+	guard := convert[v1alpha1.SpecGuard](t, find(t, objects, "SpecGuard", "plumbline-selftest"))
 	find(t, objects, "Namespace", object.Namespace)
 	if object.Namespace == rendered.Namespace || guard.Namespace != object.Namespace {
 		t.Errorf("the object is in %s, its guard in %s", object.Namespace, guard.Namespace)
 	}
 	if *object.Spec.Replicas != 0 || object.Spec.MinReadySeconds != 0 || object.Spec.ProgressDeadlineSeconds != nil || object.Spec.RevisionHistoryLimit != nil {
-		t.Errorf("the object runs something, or sets what the canary moves: %+v", object.Spec)
+		t.Errorf("the object runs something, or sets what the self-test moves: %+v", object.Spec)
 	}
 	if len(guard.Spec.TrustedWriters.ServiceAccounts) != 0 {
-		t.Errorf("the canary's guard trusts somebody: %v", guard.Spec.TrustedWriters)
+		t.Errorf("the self-test's guard trusts somebody: %v", guard.Spec.TrustedWriters)
 	}
 }
 
 // Its kind is made by this very release, so the guard is a hook; and what Helm
 // leaves behind of hooks has to go before the release does.
-func TestTheCanarysGuardComesAfterItsKindAndGoesWithTheRelease(t *testing.T) {
+func TestTheSelftestsGuardComesAfterItsKindAndGoesWithTheRelease(t *testing.T) {
 	got := map[string]string{}
-	for _, object := range rendered.OfKind(template(t, "--set", "canary.enabled=true"), "SpecGuard") {
-		if object.GetName() == "plumbline-canary" {
+	for _, object := range rendered.OfKind(template(t, "--set", "selftest.enabled=true"), "SpecGuard") {
+		if object.GetName() == "plumbline-selftest" {
 			got[object.GetAnnotations()["helm.sh/hook"]] = object.GetAnnotations()["helm.sh/hook-delete-policy"]
 		}
 	}
@@ -183,51 +183,51 @@ func TestTheCanarysGuardComesAfterItsKindAndGoesWithTheRelease(t *testing.T) {
 	}
 }
 
-func TestTheCanaryMayWriteItsObjectAndNothingElse(t *testing.T) {
+func TestTheSelftestMayWriteItsObjectAndNothingElse(t *testing.T) {
 	var got []string
-	for _, right := range rights(t, template(t, "--set", "canary.enabled=true")) {
-		if strings.HasPrefix(right, "plumbline-canary:") {
+	for _, right := range rights(t, template(t, "--set", "selftest.enabled=true")) {
+		if strings.HasPrefix(right, "plumbline-selftest:") {
 			got = append(got, right)
 		}
 	}
 	want := []string{
-		"plumbline-canary: get baselines.plumbline.dev named deployments.apps.plumbline-canary-object, in plumbline-system-canary",
-		"plumbline-canary: get,patch deployments.apps named plumbline-canary-object, in plumbline-system-canary",
+		"plumbline-selftest: get baselines.plumbline.dev named deployments.apps.plumbline-selftest-object, in plumbline-system-selftest",
+		"plumbline-selftest: get,patch deployments.apps named plumbline-selftest-object, in plumbline-system-selftest",
 	}
 	if diff := cmp.Diff(want, got); diff != "" {
 		t.Errorf("(-want +got):\n%s", diff)
 	}
 }
 
-func TestTheCanarysArgumentsAreThoseOfTheValues(t *testing.T) {
+func TestTheSelftestsArgumentsAreThoseOfTheValues(t *testing.T) {
 	for name, values := range map[string][]string{
 		"by default": nil,
-		"set":        {"--set", "canary.period=10m", "--set", "canary.deadline=30s", "--set", "canary.namespace=birds"},
+		"set":        {"--set", "selftest.period=10m", "--set", "selftest.deadline=30s", "--set", "selftest.namespace=birds"},
 	} {
 		t.Run(name, func(t *testing.T) {
-			objects := template(t, append(values, "--set", "canary.enabled=true")...)
-			d := convert[appsv1.Deployment](t, find(t, objects, "Deployment", "plumbline-canary"))
-			want := convert[appsv1.Deployment](t, find(t, objects, "Deployment", "plumbline-canary-object"))
+			objects := template(t, append(values, "--set", "selftest.enabled=true")...)
+			d := convert[appsv1.Deployment](t, find(t, objects, "Deployment", "plumbline-selftest"))
+			want := convert[appsv1.Deployment](t, find(t, objects, "Deployment", "plumbline-selftest-object"))
 			args := d.Spec.Template.Spec.Containers[0].Args
-			if args[0] != "--role="+canary.Role || !slices.Contains(args, "--canary-namespace="+want.Namespace) || !slices.Contains(args, "--canary-name="+want.Name) {
+			if args[0] != "--role="+selftest.Role || !slices.Contains(args, "--selftest-namespace="+want.Namespace) || !slices.Contains(args, "--selftest-name="+want.Name) {
 				t.Errorf("arguments %q for the object %s/%s", args, want.Namespace, want.Name)
 			}
 			if *d.Spec.Replicas != 1 || d.Spec.Strategy.Type != appsv1.RecreateDeploymentStrategyType {
-				t.Error("two canaries may run at once")
+				t.Error("two selftests may run at once")
 			}
 		})
 	}
 }
 
-func TestTheCanarysNetworkPoliciesOpenNothing(t *testing.T) {
-	objects := template(t, "--set", "canary.enabled=true")
-	object := convert[networkingv1.NetworkPolicy](t, find(t, objects, "NetworkPolicy", "plumbline-canary-object"))
+func TestTheSelftestsNetworkPoliciesOpenNothing(t *testing.T) {
+	objects := template(t, "--set", "selftest.enabled=true")
+	object := convert[networkingv1.NetworkPolicy](t, find(t, objects, "NetworkPolicy", "plumbline-selftest-object"))
 	if len(object.Spec.Ingress)+len(object.Spec.Egress) != 0 || len(object.Spec.PolicyTypes) != 2 {
 		t.Errorf("the object may talk: %+v", object.Spec)
 	}
-	runner := convert[networkingv1.NetworkPolicy](t, find(t, objects, "NetworkPolicy", "plumbline-canary"))
+	runner := convert[networkingv1.NetworkPolicy](t, find(t, objects, "NetworkPolicy", "plumbline-selftest"))
 	assessor := convert[networkingv1.NetworkPolicy](t, find(t, objects, "NetworkPolicy", "plumbline-assessor"))
 	if diff := cmp.Diff(assessor.Spec.Egress[:2], runner.Spec.Egress); diff != "" {
-		t.Errorf("egress differs from the assessor's to the API server and DNS (-assessor +canary):\n%s", diff)
+		t.Errorf("egress differs from the assessor's to the API server and DNS (-assessor +selftest):\n%s", diff)
 	}
 }

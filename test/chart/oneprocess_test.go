@@ -40,7 +40,7 @@ func TestInOneProcessThereIsOneDeploymentAndOneAccount(t *testing.T) {
 		"Deployment/plumbline-assessor", "Deployment/plumbline-redis", "Deployment/plumbline-webhook",
 		"NetworkPolicy/plumbline-assessor", "NetworkPolicy/plumbline-redis", "NetworkPolicy/plumbline-webhook",
 		"PodDisruptionBudget/plumbline-webhook",
-		"ServiceAccount/plumbline-executor", "ServiceAccount/plumbline-redis", "ServiceAccount/plumbline-selftest", "ServiceAccount/plumbline-webhook",
+		"ServiceAccount/plumbline-executor", "ServiceAccount/plumbline-install-test", "ServiceAccount/plumbline-redis", "ServiceAccount/plumbline-webhook",
 	}
 	slices.Sort(found)
 	if diff := cmp.Diff(want, found); diff != "" {

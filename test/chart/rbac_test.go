@@ -105,7 +105,7 @@ func TestNoProcessMayDoThis(t *testing.T) {
 	forEachValuesFile(t, func(t *testing.T, objects []*unstructured.Unstructured) {
 		for _, right := range rights(t, objects) {
 			who, _, _ := strings.Cut(right, ":")
-			if strings.HasPrefix(right, "plumbline-canary: get,patch deployments.apps named plumbline-canary-object, in ") && !strings.HasSuffix(right, " "+rendered.Namespace) {
+			if strings.HasPrefix(right, "plumbline-selftest: get,patch deployments.apps named plumbline-selftest-object, in ") && !strings.HasSuffix(right, " "+rendered.Namespace) {
 				continue // the one object that is there to be drifted
 			}
 			if putsBack(right) || right == "plumbline-executor: get,update,patch configmaps named plumbline-evidence, in "+rendered.Namespace {
@@ -118,7 +118,7 @@ func TestNoProcessMayDoThis(t *testing.T) {
 			if slices.Contains(rightsOfAuthorities, right) {
 				continue
 			}
-			workloadWrite := strings.HasPrefix(who, "plumbline-") && who != "plumbline-selftest" &&
+			workloadWrite := strings.HasPrefix(who, "plumbline-") && who != "plumbline-install-test" &&
 				containsAny(right, "create", "update", "patch", "delete") && containsAny(right, ".apps", ".batch", "configmaps", "widgets", "pods")
 			switch {
 			case strings.Contains(right, "*"):
@@ -190,7 +190,7 @@ func TestOnlyPodsThatNeedATokenHaveOne(t *testing.T) {
 			}
 		}
 		for name, pod := range pods(t, objects) {
-			neverRuns := strings.HasSuffix(name, "/plumbline-canary-object")
+			neverRuns := strings.HasSuffix(name, "/plumbline-selftest-object")
 			// A gateway has one for the discovery server alone.
 			want := name != "Deployment/plumbline-system/plumbline-redis" && name != "Deployment/plumbline-system/plumbline-gateway" && !neverRuns
 			if pod.AutomountServiceAccountToken == nil || *pod.AutomountServiceAccountToken != want {

@@ -58,7 +58,7 @@ func executorOnRealPods(t *testing.T) {
 	}
 	for name, tell := range map[string]func(*testing.T){
 		"Rolling stops at the first target whose pods a quota keeps away": rollingStops,
-		"Canary stops when the canary finds no node":                      canaryStops,
+		"a staged plan stops when its first pod finds no node":            stagedStops,
 		"a plan is paused, resumed and canceled with the plugin":          steeredByPlugin,
 		"a policy that only notifies tells and writes nothing":            notifyOnly,
 	} {
@@ -253,8 +253,8 @@ func rollingStops(t *testing.T) {
 	}
 }
 
-func canaryStops(t *testing.T) {
-	w := newWorld(t, "canary")
+func stagedStops(t *testing.T) {
+	w := newWorld(t, "staged")
 	names := []string{"a", "b", "c"}
 	var workloads []string
 	for _, name := range names {
@@ -269,7 +269,7 @@ func canaryStops(t *testing.T) {
 		w.podsRun(name, otherImage, 1)
 		w.kubectl("wait", "--for=jsonpath={.status.state}=Drifted", "baseline/deployments.apps."+name, "--timeout=60s")
 	}
-	w.policy("action: Reconcile", "strategy: Canary", briefly)
+	w.policy("action: Reconcile", "strategy: Staged", briefly)
 	w.stopped(1, 2)
 }
 

@@ -14,14 +14,14 @@ import (
 	"k8s.io/apimachinery/pkg/util/validation/field"
 
 	"github.com/plumbline-dev/plumbline/internal/controller/baseline"
-	"github.com/plumbline-dev/plumbline/internal/controller/canary"
 	"github.com/plumbline-dev/plumbline/internal/controller/execute"
 	"github.com/plumbline-dev/plumbline/internal/options"
+	"github.com/plumbline-dev/plumbline/internal/selftest"
 	"github.com/plumbline-dev/plumbline/pkg/specguard/resync"
 )
 
 // RoleAssess compares what runs with what was authorized. [execute.Role] may be in
-// the same process; [canary.Role] runs alone.
+// the same process; [selftest.Role] runs alone.
 const RoleAssess = "assess"
 
 // laterRoles are designed and not built; asking for one gets a clear answer.
@@ -90,7 +90,7 @@ type Options struct {
 // AddFlags registers the flags with their defaults.
 func (o *Options) AddFlags(fs *flag.FlagSet) {
 	o.Common.AddFlags(fs)
-	fs.StringVar(&o.Role, "role", RoleAssess, "roles of the process, comma separated: assess, execute, or both; or canary")
+	fs.StringVar(&o.Role, "role", RoleAssess, "roles of the process, comma separated: assess, execute, or both; or selftest")
 	fs.BoolVar(&o.LeaderElect, "leader-elect", true, "work only while holding the lease of the role, plumbline-assessor or plumbline-executor")
 	fs.DurationVar(&o.Retention, "retention", 7*24*time.Hour, "how long the Baseline of a removed object is kept")
 	fs.StringVar(&o.StampedGroups, "stamped-groups", "", "groups that the installation stamps, comma separated")
@@ -164,7 +164,7 @@ func validateRole(list string) field.ErrorList {
 	path := field.NewPath("--role")
 	roles := options.SplitList(list)
 	if len(roles) == 0 {
-		return field.ErrorList{field.Required(path, "name a role: assess, execute, or canary")}
+		return field.ErrorList{field.Required(path, "name a role: assess, execute, or selftest")}
 	}
 	var errs field.ErrorList
 	for i, role := range roles {
@@ -172,14 +172,14 @@ func validateRole(list string) field.ErrorList {
 		case slices.Contains(roles[:i], role):
 			errs = append(errs, field.Duplicate(path, role))
 		case role == RoleAssess || role == execute.Role:
-		case role == canary.Role:
+		case role == selftest.Role:
 			if len(roles) > 1 {
-				errs = append(errs, field.Invalid(path, list, "the canary runs alone"))
+				errs = append(errs, field.Invalid(path, list, "the self-test runs alone"))
 			}
 		case slices.Contains(laterRoles, role):
-			errs = append(errs, field.Invalid(path, role, "this version has only the roles assess, execute and canary"))
+			errs = append(errs, field.Invalid(path, role, "this version has only the roles assess, execute and selftest"))
 		default:
-			errs = append(errs, field.NotSupported(path, role, []string{RoleAssess, execute.Role, canary.Role}))
+			errs = append(errs, field.NotSupported(path, role, []string{RoleAssess, execute.Role, selftest.Role}))
 		}
 	}
 	return errs

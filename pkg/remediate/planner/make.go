@@ -213,7 +213,7 @@ func batches(spec *v1alpha1.RemediationPolicySpec, n int) []v1alpha1.PlanBatch {
 	sizes := []int{n}
 	switch spec.Strategy {
 	case v1alpha1.StrategyAllAtOnce:
-	case v1alpha1.StrategyCanary:
+	case v1alpha1.StrategyStaged:
 		if n > 1 {
 			sizes = []int{1, n - 1}
 		}

@@ -261,8 +261,8 @@ func TestStrategies(t *testing.T) {
 	}{
 		"all at once is one batch":             {v1alpha1.StrategyAllAtOnce, 3, [][]int32{{0, 1, 2}}},
 		"rolling is one after the other":       {v1alpha1.StrategyRolling, 3, [][]int32{{0}, {1}, {2}}},
-		"a canary goes first":                  {v1alpha1.StrategyCanary, 3, [][]int32{{0}, {1, 2}}},
-		"a canary alone is alone":              {v1alpha1.StrategyCanary, 1, [][]int32{{0}}},
+		"a staged plan begins with one":        {v1alpha1.StrategyStaged, 3, [][]int32{{0}, {1, 2}}},
+		"a staged plan of one is one batch":    {v1alpha1.StrategyStaged, 1, [][]int32{{0}}},
 		"what nobody knows is done one by one": {"Random", 2, [][]int32{{0}, {1}}},
 	} {
 		t.Run(name, func(t *testing.T) {

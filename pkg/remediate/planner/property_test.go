@@ -45,7 +45,7 @@ func TestPlansWhateverTheInput(t *testing.T) {
 			in.Drifts = append(in.Drifts, drawDrift(t, i))
 		}
 		in.Scope.Selected = n + rapid.IntRange(0, 60).Draw(t, "others")
-		in.Policy.Spec.Strategy = rapid.SampledFrom([]v1alpha1.RemediationStrategy{v1alpha1.StrategyAllAtOnce, v1alpha1.StrategyCanary, v1alpha1.StrategyRolling}).Draw(t, "strategy")
+		in.Policy.Spec.Strategy = rapid.SampledFrom([]v1alpha1.RemediationStrategy{v1alpha1.StrategyAllAtOnce, v1alpha1.StrategyStaged, v1alpha1.StrategyRolling}).Draw(t, "strategy")
 		in.Policy.Spec.Schedule.Urgent = rapid.SampledFrom([]v1alpha1.Permission{v1alpha1.Allowed, v1alpha1.Forbidden}).Draw(t, "urgent")
 		if rapid.Bool().Draw(t, "closed") {
 			in.Opening = Opening{Next: epoch.Add(time.Hour)}

@@ -69,17 +69,17 @@ func TestAGuardThatCannotBeCompiledAffectsNoOther(t *testing.T) {
 	p.mustBeStamped(ci)
 }
 
-func TestSelftest(t *testing.T) {
-	p := newPlace(t, func(s *v1alpha1.GuardSpec) { s.Selector = selector("plumbline.dev/selftest", "true") })
+func TestInstallTest(t *testing.T) {
+	p := newPlace(t, func(s *v1alpha1.GuardSpec) { s.Selector = selector("plumbline.dev/install-test", "true") })
 	var out bytes.Buffer
-	cmd := child.Bind(exec.Command(w.binary, "selftest", "--kubeconfig="+w.kubeconfig, "--namespace="+p.namespace, "--timeout=30s"))
+	cmd := child.Bind(exec.Command(w.binary, "install-test", "--kubeconfig="+w.kubeconfig, "--namespace="+p.namespace, "--timeout=30s"))
 	cmd.Stdout, cmd.Stderr = &out, &out
 	if err := cmd.Run(); err != nil || strings.Count(out.String(), "ok: ") != 3 {
 		t.Errorf("%v\n%s", err, &out)
 	}
 	out.Reset()
 	other := newPlace(t, nil)
-	cmd = child.Bind(exec.Command(w.binary, "selftest", "--kubeconfig="+w.kubeconfig, "--namespace="+other.namespace, "--timeout=1s"))
+	cmd = child.Bind(exec.Command(w.binary, "install-test", "--kubeconfig="+w.kubeconfig, "--namespace="+other.namespace, "--timeout=1s"))
 	cmd.Stdout, cmd.Stderr = &out, &out
 	if err := cmd.Run(); err == nil || !strings.Contains(out.String(), "failed: the spec hash is stamped") {
 		t.Errorf("without a guard: %v\n%s", err, &out)

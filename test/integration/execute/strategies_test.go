@@ -48,9 +48,9 @@ func inBatches(strategy v1alpha1.RemediationStrategy, sizes ...int) func(*v1alph
 	}
 }
 
-// A policy with a canary puts one object back, waits until that is healthy, and as
+// A staged policy puts one object back, waits until that is healthy, and as
 // long after it as the policy says, and puts the rest back at once.
-func TestACanaryGoesFirst(t *testing.T) {
+func TestAStagedPlanBeginsWithOneObject(t *testing.T) {
 	rotation.Share(t, 3)
 	startAssessor(t)
 	w := newWorld(t)
@@ -60,12 +60,12 @@ func TestACanaryGoesFirst(t *testing.T) {
 	w.crowd(9) // of twelve one operation may have three
 	w.Drifted("web", "api", "db")
 	w.policy(busyWriters, func(s *v1alpha1.RemediationPolicySpec) {
-		s.Strategy, s.Safety.MaxConcurrent = v1alpha1.StrategyCanary, 3
+		s.Strategy, s.Safety.MaxConcurrent = v1alpha1.StrategyStaged, 3
 		s.Health.DelayAfter = &metav1.Duration{Duration: time.Hour}
 	})
 	records, now := newEvidence(t), &inprocess.Ahead{}
 	startExecutor(t, records, func(s *execute.Setup) { s.Clock = now; now.Dates(s.Config) })
-	plan := w.UntilPlan(w.onlyPlan(), "the canary is healthy", func(p *v1alpha1.RemediationPlan) bool {
+	plan := w.UntilPlan(w.onlyPlan(), "the first one is healthy", func(p *v1alpha1.RemediationPlan) bool {
 		return p.Status.Counts.Succeeded == 1 && p.Status.Steps[0].Evidence != nil
 	})
 	gate.Shut() // neither of the others ends before both have begun
@@ -79,10 +79,10 @@ func TestACanaryGoesFirst(t *testing.T) {
 	if plan = w.Ended(plan); plan.Status.Phase != v1alpha1.PlanSucceeded || len(plan.Status.Steps) != 3 {
 		t.Fatalf("the plan is %s", remediation.Describe(plan))
 	}
-	canary, second, third := plan.Status.Steps[0], plan.Status.Steps[1], plan.Status.Steps[2]
+	first, second, third := plan.Status.Steps[0], plan.Status.Steps[1], plan.Status.Steps[2]
 	for _, step := range []v1alpha1.PlanStep{second, third} {
-		if after := step.StartedAt.Sub(canary.FinishedAt.Time); after < time.Hour {
-			t.Errorf("step %d began %s after the canary", step.Index, after)
+		if after := step.StartedAt.Sub(first.FinishedAt.Time); after < time.Hour {
+			t.Errorf("step %d began %s after the first one", step.Index, after)
 		}
 	}
 	if third.StartedAt.After(second.FinishedAt.Time) || second.StartedAt.After(third.FinishedAt.Time) {
@@ -91,7 +91,7 @@ func TestACanaryGoesFirst(t *testing.T) {
 	w.proven(records, plan)
 }
 
-func TestACanaryThatFailsIsTheOnlyOne(t *testing.T) {
+func TestAStagedPlanWhoseFirstObjectFailsWritesNoOther(t *testing.T) {
 	startAssessor(t)
 	w := newWorld(t)
 	w.UnderGuard() // and nothing rolls out
@@ -101,7 +101,7 @@ func TestACanaryThatFailsIsTheOnlyOne(t *testing.T) {
 	plan := w.Ended(w.plan(w.policy(selectsNothing, func(s *v1alpha1.RemediationPolicySpec) {
 		s.Safety.MaxConcurrent = 3
 		s.Health.Timeout = &metav1.Duration{Duration: 5 * time.Second}
-	}), "web", "api", "db", inBatches(v1alpha1.StrategyCanary, 1, 2)))
+	}), "web", "api", "db", inBatches(v1alpha1.StrategyStaged, 1, 2)))
 	var reasons []v1alpha1.StepReason
 	for i := range plan.Status.Steps {
 		reasons = append(reasons, plan.Status.Steps[i].Reason)
@@ -111,7 +111,7 @@ func TestACanaryThatFailsIsTheOnlyOne(t *testing.T) {
 	}
 	for _, name := range []string{"api", "db"} {
 		if imageOf(w.Live(name)) == guarded.Image {
-			t.Errorf("%s was written after the canary had failed", name)
+			t.Errorf("%s was written after the first one had failed", name)
 		}
 	}
 }

@@ -83,7 +83,7 @@ func modeCases() map[string]specCase {
 func actionCases() map[string]specCase {
 	cases := map[string]specCase{
 		"Quarantine is refused, and what to use instead": {"action: Quarantine", []string{"spec.action"}, "Quarantine is not available yet, and comes with rollouts; use NotifyOnly"},
-		"BlueGreen is refused, and what to use instead":  {"strategy: BlueGreen", []string{"spec.strategy"}, "BlueGreen is not available yet, and comes with rollouts; use Rolling or Canary"},
+		"BlueGreen is refused, and what to use instead":  {"strategy: BlueGreen", []string{"spec.strategy"}, "BlueGreen is not available yet, and comes with rollouts; use Rolling or Staged"},
 		"both at once are both named":                    {"{action: Quarantine, strategy: BlueGreen}", []string{"spec.action", "spec.strategy"}, "Quarantine is not available yet"},
 		"an unknown action is refused":                   {"action: Delete", []string{"spec.action"}, "Unsupported value"},
 		"no action is refused":                           {"action: null", []string{"spec.action"}, "Required value"},
@@ -102,7 +102,7 @@ func actionCases() map[string]specCase {
 	for _, action := range []string{"NotifyOnly", "Rollback", "Scale", "Restart"} {
 		cases["action "+action+" is accepted"] = specCase{spec: "action: " + action}
 	}
-	for _, strategy := range []string{"AllAtOnce", "Canary"} {
+	for _, strategy := range []string{"AllAtOnce", "Staged"} {
 		cases["strategy "+strategy+" is accepted"] = specCase{spec: "strategy: " + strategy}
 	}
 	return cases

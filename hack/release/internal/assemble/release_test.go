@@ -193,7 +193,7 @@ func TestAPushedReleaseIsWhatWasMade(t *testing.T) {
 	if made, err := os.ReadFile(release.Chart); err != nil || string(made) != packed {
 		t.Errorf("the pulled chart is not the one that was made (%v)", err)
 	}
-	named := renderImages(t, o, "--set", "mesh.enabled=true", "--set", "gateway.enabled=true", "--set", "executor.enabled=true", "--set", "canary.enabled=true")
+	named := renderImages(t, o, "--set", "mesh.enabled=true", "--set", "gateway.enabled=true", "--set", "executor.enabled=true", "--set", "selftest.enabled=true")
 	for _, u := range o.Upstream {
 		pushed[u.Reference()] = true
 	}
@@ -268,7 +268,7 @@ func renderImages(t *testing.T, o Options, args ...string) map[string]bool {
 	}
 	named := map[string]bool{}
 	for _, match := range imageLine.FindAllStringSubmatch(text, -1) {
-		if match[1] != "plumbline.invalid/never-pulled" { // of the canary's own object, which has no pods
+		if match[1] != "plumbline.invalid/never-pulled" { // of the self-test's own object, which has no pods
 			named[match[1]] = true
 		}
 	}

@@ -56,7 +56,7 @@ const (
 )
 
 // RemediationStrategy says in which order and how many at once.
-// +kubebuilder:validation:Enum=AllAtOnce;Rolling;Canary;BlueGreen
+// +kubebuilder:validation:Enum=AllAtOnce;Rolling;Staged;BlueGreen
 type RemediationStrategy string
 
 // The strategies.
@@ -65,8 +65,8 @@ const (
 	StrategyAllAtOnce RemediationStrategy = "AllAtOnce"
 	// StrategyRolling: one after the other, each healthy before the next.
 	StrategyRolling RemediationStrategy = "Rolling"
-	// StrategyCanary: one, and the others when it is healthy.
-	StrategyCanary RemediationStrategy = "Canary"
+	// StrategyStaged: one, and the others when it is healthy.
+	StrategyStaged RemediationStrategy = "Staged"
 	// StrategyBlueGreen deploys beside and switches traffic. Not yet possible.
 	StrategyBlueGreen RemediationStrategy = "BlueGreen"
 )

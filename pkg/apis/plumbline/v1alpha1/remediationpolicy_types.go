@@ -72,7 +72,7 @@ type RemediationEscalation struct {
 // +kubebuilder:validation:XValidation:rule="self.trigger != 'Scheduled' || (has(self.schedule) && has(self.schedule.maintenanceWindow) && (has(self.schedule.maintenanceWindow.start) || has(self.schedule.maintenanceWindow.end)))",message="trigger Scheduled needs a maintenance window",fieldPath=".schedule.maintenanceWindow"
 // +kubebuilder:validation:XValidation:rule="self.trigger != 'AgeThreshold' || has(self.minimumDriftAge)",message="trigger AgeThreshold needs minimumDriftAge",fieldPath=".minimumDriftAge"
 // +kubebuilder:validation:XValidation:rule="self.action != 'Quarantine'",message="Quarantine is not available yet, and comes with rollouts; use NotifyOnly",fieldPath=".action"
-// +kubebuilder:validation:XValidation:rule="!has(self.strategy) || self.strategy != 'BlueGreen'",message="BlueGreen is not available yet, and comes with rollouts; use Rolling or Canary",fieldPath=".strategy"
+// +kubebuilder:validation:XValidation:rule="!has(self.strategy) || self.strategy != 'BlueGreen'",message="BlueGreen is not available yet, and comes with rollouts; use Rolling or Staged",fieldPath=".strategy"
 // +kubebuilder:validation:XValidation:rule="!has(self.mode) || self.mode != 'Active' || has(self.requestedBy)",message="an active policy acts with somebody's right: name yourself, as the API server knows you (kubectl auth whoami)",fieldPath=".requestedBy"
 type RemediationPolicySpec struct {
 	// environment whose drift the policy is about.

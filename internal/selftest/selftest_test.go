@@ -1,6 +1,6 @@
 // SPDX-License-Identifier: Apache-2.0
 
-package canary
+package selftest
 
 import (
 	"context"
@@ -28,7 +28,7 @@ import (
 
 func TestMain(m *testing.M) { goleak.VerifyTestMain(m) }
 
-const me = "system:serviceaccount:plumbline-system:plumbline-canary"
+const me = "system:serviceaccount:plumbline-system:plumbline-selftest"
 
 // fightWindow and fightFlips are those of the fight detector in pkg/specguard.
 const (
@@ -36,7 +36,7 @@ const (
 	fightFlips  = 3
 )
 
-// However often it is restarted, and whatever the period, the canary never moves
+// However often it is restarted, and whatever the period, the self-test never moves
 // one knob so often that it looks like a fight.
 func TestNoScheduleLooksLikeAFight(t *testing.T) {
 	rapid.Check(t, func(t *rapid.T) {
@@ -82,7 +82,7 @@ func TestSlots(t *testing.T) {
 	}
 }
 
-// cluster is an API server with the canary's object, and an assessor.
+// cluster is an API server with the self-test's object, and an assessor.
 type cluster struct {
 	spec map[string]any
 	// stamps says whether the webhook stamps.
@@ -188,7 +188,7 @@ func TestRounds(t *testing.T) {
 			given: func(c *cluster) { c.spec["minReadySeconds"] = 7 },
 			want:  Outcome{ResultFound, 0}, patches: []string{"minReadySeconds=0", "progressDeadlineSeconds=601", "progressDeadlineSeconds=600"},
 		},
-		"an API server that refuses is the canary's own trouble": {
+		"an API server that refuses is the self-test's own trouble": {
 			given: func(c *cluster) { c.fail = errors.New("forbidden") },
 			want:  Outcome{Result: ResultError},
 		},
@@ -309,10 +309,10 @@ func TestOptions(t *testing.T) {
 		want string
 	}{
 		"the defaults":                     {},
-		"a period that looks like a fight": {[]string{"--canary-period=1m", "--canary-deadline=10s"}, "--canary-period"},
-		"a deadline beyond the period":     {[]string{"--canary-deadline=4m"}, "--canary-deadline"},
-		"a namespace that is none":         {[]string{"--canary-namespace=A"}, "--canary-namespace"},
-		"a name that is none":              {[]string{"--canary-name=_"}, "--canary-name"},
+		"a period that looks like a fight": {[]string{"--selftest-period=1m", "--selftest-deadline=10s"}, "--selftest-period"},
+		"a deadline beyond the period":     {[]string{"--selftest-deadline=4m"}, "--selftest-deadline"},
+		"a namespace that is none":         {[]string{"--selftest-namespace=A"}, "--selftest-namespace"},
+		"a name that is none":              {[]string{"--selftest-name=_"}, "--selftest-name"},
 	}
 	for name, tc := range tests {
 		t.Run(name, func(t *testing.T) {

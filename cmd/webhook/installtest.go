@@ -25,22 +25,22 @@ import (
 	"github.com/plumbline-dev/plumbline/pkg/specguard/canon"
 )
 
-// selftestLabel is selected by the guard that the chart's test makes.
-const selftestLabel = "plumbline.dev/selftest"
+// installTestLabel is selected by the guard that the chart's test makes.
+const installTestLabel = "plumbline.dev/install-test"
 
-// selftestName is the Deployment's, which is never stored.
-const selftestName = "plumbline-selftest"
+// installTestName is the Deployment's, which is never stored.
+const installTestName = "plumbline-install-test"
 
-// errSelftest says that the installation does not stamp; the lines before it say what is missing.
-var errSelftest = errors.New("the installation does not work")
+// errInstallTest says that the installation does not stamp; the lines before it say what is missing.
+var errInstallTest = errors.New("the installation does not work")
 
-// selftest creates a Deployment as a dry run until both stamps arrive: that
+// installTest creates a Deployment as a dry run until both stamps arrive: that
 // proves the way API server, Service, webhook, certificate, guards, and the
 // policy that stamps the writer. It stores nothing.
-func selftest(ctx context.Context, args []string, stdout, stderr io.Writer) error {
-	fs := flag.NewFlagSet("webhook selftest", flag.ContinueOnError)
+func installTest(ctx context.Context, args []string, stdout, stderr io.Writer) error {
+	fs := flag.NewFlagSet("webhook install-test", flag.ContinueOnError)
 	fs.SetOutput(stderr)
-	namespace := fs.String("namespace", "default", "namespace of the dry run; a guard must select Deployments there by the label "+selftestLabel+"=true")
+	namespace := fs.String("namespace", "default", "namespace of the dry run; a guard must select Deployments there by the label "+installTestLabel+"=true")
 	timeout := fs.Duration("timeout", time.Minute, "how long to wait for the stamps")
 	kubeconfig := fs.String("kubeconfig", "", "kubeconfig file; empty means the pod's service account")
 	if err := options.Parse(fs, args, os.LookupEnv); err != nil {
@@ -85,7 +85,7 @@ func proveStamps(ctx context.Context, client kubernetes.Interface, namespace str
 		}
 	}
 	if !passed(last) {
-		return errSelftest
+		return errInstallTest
 	}
 	return nil
 }
@@ -137,7 +137,7 @@ func probe(ctx context.Context, client kubernetes.Interface, namespace string) [
 // dryRunCreate gives the answer as the server wrote it: our own types would
 // drop the fields that they do not know, and the hash covers all of them.
 func dryRunCreate(ctx context.Context, client kubernetes.Interface, namespace string) ([]byte, error) {
-	body, err := json.Marshal(selftestDeployment())
+	body, err := json.Marshal(installTestDeployment())
 	if err != nil {
 		return nil, err
 	}
@@ -161,12 +161,12 @@ func checkHash(got string, body []byte) string {
 	return ""
 }
 
-func selftestDeployment() *appsv1.Deployment {
-	labels := map[string]string{selftestLabel: "true"}
+func installTestDeployment() *appsv1.Deployment {
+	labels := map[string]string{installTestLabel: "true"}
 	replicas := int32(0)
 	return &appsv1.Deployment{
 		TypeMeta:   metav1.TypeMeta{APIVersion: "apps/v1", Kind: "Deployment"},
-		ObjectMeta: metav1.ObjectMeta{Name: selftestName, Labels: labels},
+		ObjectMeta: metav1.ObjectMeta{Name: installTestName, Labels: labels},
 		Spec: appsv1.DeploymentSpec{
 			Replicas: &replicas,
 			Selector: &metav1.LabelSelector{MatchLabels: labels},

@@ -1,6 +1,6 @@
 // SPDX-License-Identifier: Apache-2.0
 
-package canary
+package selftest
 
 import (
 	"encoding/json"
@@ -18,24 +18,24 @@ type Result string
 
 // The results, from good to bad.
 const (
-	// ResultFound: found, and the canary was named as its author.
+	// ResultFound: found, and the self-test was named as its author.
 	ResultFound Result = "found"
 	// ResultUnnamed: found, and somebody else or nobody was named.
 	ResultUnnamed Result = "unnamed"
 	// ResultNotFound: not in the Baseline when the deadline passed.
 	ResultNotFound Result = "not_found"
-	// ResultError: the canary itself could not read or write.
+	// ResultError: the self-test itself could not read or write.
 	ResultError Result = "error"
 )
 
 // Results lists all results, for metrics that exist from the start.
 func Results() []Result { return []Result{ResultFound, ResultUnnamed, ResultNotFound, ResultError} }
 
-// Stamps says which marks admission left on the canary's write.
+// Stamps says which marks admission left on the self-test's write.
 type Stamps struct {
 	// Hash: the webhook stamped the hash of exactly this content.
 	Hash bool
-	// Writer: the canary's user was stamped.
+	// Writer: the self-test's user was stamped.
 	Writer bool
 }
 
@@ -43,11 +43,11 @@ type Stamps struct {
 func JudgeStamps(stored []byte, user string) (Stamps, error) {
 	var object metav1.PartialObjectMetadata
 	if err := json.Unmarshal(stored, &object); err != nil {
-		return Stamps{}, fmt.Errorf("decoding the canary's object: %w", err)
+		return Stamps{}, fmt.Errorf("decoding the self-test's object: %w", err)
 	}
 	hash, err := canon.HashBody(stored, deployments)
 	if err != nil {
-		return Stamps{}, fmt.Errorf("hashing the canary's object: %w", err)
+		return Stamps{}, fmt.Errorf("hashing the self-test's object: %w", err)
 	}
 	return Stamps{
 		Hash:   object.Annotations[v1alpha1.AnnotationSpecHash] == string(hash),
@@ -87,7 +87,7 @@ func away(stored []byte) ([]knob, error) {
 		Spec map[string]json.RawMessage `json:"spec"`
 	}
 	if err := json.Unmarshal(stored, &object); err != nil {
-		return nil, fmt.Errorf("decoding the canary's object: %w", err)
+		return nil, fmt.Errorf("decoding the self-test's object: %w", err)
 	}
 	var moved []knob
 	for _, f := range knobs {
@@ -105,7 +105,7 @@ func away(stored []byte) ([]knob, error) {
 func decodeBaseline(raw []byte) (*v1alpha1.Baseline, error) {
 	b := &v1alpha1.Baseline{}
 	if err := json.Unmarshal(raw, b); err != nil {
-		return nil, fmt.Errorf("decoding the canary's baseline: %w", err)
+		return nil, fmt.Errorf("decoding the self-test's baseline: %w", err)
 	}
 	return b, nil
 }

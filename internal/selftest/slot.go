@@ -1,6 +1,6 @@
 // SPDX-License-Identifier: Apache-2.0
 
-package canary
+package selftest
 
 import (
 	"fmt"
@@ -42,7 +42,7 @@ type Slot struct {
 }
 
 // SlotAt returns the slot that begins at or after a time. Slots are counted from
-// 1970, so every run of the canary agrees about them.
+// 1970, so every run of the self-test agrees about them.
 func SlotAt(now time.Time, period time.Duration) Slot {
 	n := now.UnixNano() / int64(period)
 	if n*int64(period) != now.UnixNano() {

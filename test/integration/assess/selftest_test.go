@@ -22,45 +22,45 @@ import (
 	"k8s.io/utils/clock"
 	"sigs.k8s.io/controller-runtime/pkg/client"
 
-	"github.com/plumbline-dev/plumbline/internal/controller/canary"
+	"github.com/plumbline-dev/plumbline/internal/selftest"
 	"github.com/plumbline-dev/plumbline/pkg/apis/plumbline/v1alpha1"
 	"github.com/plumbline-dev/plumbline/test/chart/rendered"
 )
 
 const (
-	canaryUser      = "system:serviceaccount:plumbline-system:plumbline-canary"
-	canaryNamespace = "plumbline-system-canary"
-	canaryObject    = "plumbline-canary-object"
+	selftestUser      = "system:serviceaccount:plumbline-system:plumbline-selftest"
+	selftestNamespace = "plumbline-system-selftest"
+	selftestObject    = "plumbline-selftest-object"
 )
 
-// installCanary creates what the chart installs of the canary, but for its pod.
-func installCanary(w *world) {
+// installSelftest creates what the chart installs of the self-test, but for its pod.
+func installSelftest(w *world) {
 	w.t.Helper()
 	helm, err := rendered.Find(w.Ctx())
 	w.Must(err)
-	out, err := helm.Template(w.Ctx(), "--set", "canary.enabled=true", "--set", "crds.enabled=false")
+	out, err := helm.Template(w.Ctx(), "--set", "selftest.enabled=true", "--set", "crds.enabled=false")
 	w.Must(err)
 	objects, err := rendered.Objects(out)
 	w.Must(err)
 	created := 0
 	for _, object := range objects {
-		runner := object.GetKind() == "Deployment" && object.GetName() != canaryObject
+		runner := object.GetKind() == "Deployment" && object.GetName() != selftestObject
 		leaving := object.GetAnnotations()["helm.sh/hook"] == "pre-delete"
-		if !strings.Contains(object.GetName(), "canary") || runner || leaving || object.GetKind() == "NetworkPolicy" {
+		if !strings.Contains(object.GetName(), "selftest") || runner || leaving || object.GetKind() == "NetworkPolicy" {
 			continue
 		}
 		w.Must(admin.Create(w.Ctx(), object))
 		created++
 	}
 	if created != 6 {
-		w.t.Fatalf("%d objects of the canary, want 6", created)
+		w.t.Fatalf("%d objects of the self-test, want 6", created)
 	}
 	w.t.Cleanup(func() {
-		// Without them the next test's assessor has nothing to do with the canary.
+		// Without them the next test's assessor has nothing to do with the self-test.
 		// The test's own context has ended here.
 		for _, object := range []client.Object{
-			&v1alpha1.SpecGuard{ObjectMeta: metav1.ObjectMeta{Namespace: canaryNamespace, Name: "plumbline-canary"}},
-			&appsv1.Deployment{ObjectMeta: metav1.ObjectMeta{Namespace: canaryNamespace, Name: canaryObject}},
+			&v1alpha1.SpecGuard{ObjectMeta: metav1.ObjectMeta{Namespace: selftestNamespace, Name: "plumbline-selftest"}},
+			&appsv1.Deployment{ObjectMeta: metav1.ObjectMeta{Namespace: selftestNamespace, Name: selftestObject}},
 		} {
 			if err := admin.Delete(context.Background(), object); err != nil {
 				w.t.Error(err)
@@ -69,71 +69,71 @@ func installCanary(w *world) {
 	})
 }
 
-// The canary as the chart installs it, with its own rights, on a real API server
+// The self-test as the chart installs it, with its own rights, on a real API server
 // with the in-process policies and an assessor, and without any webhook: each of
 // its knobs is found under its name and put back, and none of it is a fight.
-func TestTheCanaryIsFoundUnderItsOwnName(t *testing.T) {
+func TestTheSelftestIsFoundUnderItsOwnName(t *testing.T) {
 	w := newWorld(t)
-	w.namespace = canaryNamespace
+	w.namespace = selftestNamespace
 	start(t)
-	installCanary(w)
-	guard := &v1alpha1.SpecGuard{ObjectMeta: metav1.ObjectMeta{Namespace: canaryNamespace, Name: "plumbline-canary"}}
+	installSelftest(w)
+	guard := &v1alpha1.SpecGuard{ObjectMeta: metav1.ObjectMeta{Namespace: selftestNamespace, Name: "plumbline-selftest"}}
 	w.InForce(guard)
-	w.Eventually("the object is in sync", func() error { return canaryState(w, v1alpha1.StateInSync) })
+	w.Eventually("the object is in sync", func() error { return selftestState(w, v1alpha1.StateInSync) })
 
 	own := rest.CopyConfig(config)
-	own.Impersonate = rest.ImpersonationConfig{UserName: canaryUser, Groups: []string{"system:authenticated", "system:serviceaccounts"}}
-	cluster, err := canary.NewAPIServer(own, canaryNamespace, canaryObject)
+	own.Impersonate = rest.ImpersonationConfig{UserName: selftestUser, Groups: []string{"system:authenticated", "system:serviceaccounts"}}
+	cluster, err := selftest.NewAPIServer(own, selftestNamespace, selftestObject)
 	w.Must(err)
 	user, err := cluster.User(w.Ctx())
 	w.Must(err)
-	if user != canaryUser {
-		t.Fatalf("the canary is %q", user)
+	if user != selftestUser {
+		t.Fatalf("the self-test is %q", user)
 	}
 	registry := prometheus.NewRegistry()
-	metrics, err := canary.NewMetrics(registry, time.Now(), canary.MinPeriod)
+	metrics, err := selftest.NewMetrics(registry, time.Now(), selftest.MinPeriod)
 	w.Must(err)
-	runner := &canary.Runner{
-		Cluster: cluster, Period: canary.MinPeriod, Deadline: patience, Metrics: metrics, Clock: clock.RealClock{}, Log: logr.Discard(),
+	runner := &selftest.Runner{
+		Cluster: cluster, Period: selftest.MinPeriod, Deadline: patience, Metrics: metrics, Clock: clock.RealClock{}, Log: logr.Discard(),
 	}
 	for i := range 3 {
-		slot := canary.SlotAt(time.Unix(0, 0).Add(time.Duration(i)*canary.MinPeriod), canary.MinPeriod)
+		slot := selftest.SlotAt(time.Unix(0, 0).Add(time.Duration(i)*selftest.MinPeriod), selftest.MinPeriod)
 		outcome := runner.Round(w.Ctx(), slot, user)
-		if outcome.Result != canary.ResultFound {
+		if outcome.Result != selftest.ResultFound {
 			t.Fatalf("round %d: %+v", i, outcome)
 		}
-		w.Eventually("the object is in sync again", func() error { return canaryState(w, v1alpha1.StateInSync) })
+		w.Eventually("the object is in sync again", func() error { return selftestState(w, v1alpha1.StateInSync) })
 	}
 	var b v1alpha1.Baseline
-	w.Must(admin.Get(w.Ctx(), client.ObjectKey{Namespace: canaryNamespace, Name: "deployments.apps." + canaryObject}, &b))
+	w.Must(admin.Get(w.Ctx(), client.ObjectKey{Namespace: selftestNamespace, Name: "deployments.apps." + selftestObject}, &b))
 	if b.Status.Contention != nil {
 		t.Errorf("three rounds look like a fight: %+v", b.Status.Contention)
 	}
 	var d appsv1.Deployment
-	w.Must(admin.Get(w.Ctx(), client.ObjectKey{Namespace: canaryNamespace, Name: canaryObject}, &d))
+	w.Must(admin.Get(w.Ctx(), client.ObjectKey{Namespace: selftestNamespace, Name: selftestObject}, &d))
 	if got, want := []int32{d.Spec.MinReadySeconds, *d.Spec.ProgressDeadlineSeconds, *d.Spec.RevisionHistoryLimit}, []int32{0, 600, 10}; !cmp.Equal(got, want) {
 		t.Errorf("the knobs are at %v, want %v", got, want)
 	}
 	// No webhook runs here, so no write has its stamp; the policy stamps all.
-	w.shows(&process{registry: registry}, "plumbline_canary_unstamped_total", map[string]float64{
-		"plumbline_canary_unstamped_total{stamp=hash}": 3, "plumbline_canary_unstamped_total{stamp=writer}": 0,
+	w.shows(&process{registry: registry}, "plumbline_selftest_unstamped_total", map[string]float64{
+		"plumbline_selftest_unstamped_total{stamp=hash}": 3, "plumbline_selftest_unstamped_total{stamp=writer}": 0,
 	})
 }
 
-func canaryState(w *world, want v1alpha1.DriftState) error {
+func selftestState(w *world, want v1alpha1.DriftState) error {
 	var b v1alpha1.Baseline
-	err := admin.Get(w.Ctx(), client.ObjectKey{Namespace: canaryNamespace, Name: "deployments.apps." + canaryObject}, &b)
+	err := admin.Get(w.Ctx(), client.ObjectKey{Namespace: selftestNamespace, Name: "deployments.apps." + selftestObject}, &b)
 	if err == nil && b.Status.State != want {
 		err = fmt.Errorf("the state is %s: %+v", b.Status.State, b.Status.Findings)
 	}
 	return err
 }
 
-// What the canary's service account must not be able to do, as it would try.
-func TestTheCanaryMayDoNothingElse(t *testing.T) {
+// What the self-test's service account must not be able to do, as it would try.
+func TestTheSelftestMayDoNothingElse(t *testing.T) {
 	w := newWorld(t)
 	own := rest.CopyConfig(config)
-	own.Impersonate = rest.ImpersonationConfig{UserName: canaryUser, Groups: []string{"system:authenticated"}}
+	own.Impersonate = rest.ImpersonationConfig{UserName: selftestUser, Groups: []string{"system:authenticated"}}
 	c, err := client.New(own, client.Options{Scheme: admin.Scheme()})
 	w.Must(err)
 	meta := metav1.ObjectMeta{Namespace: w.namespace, Name: "web"}
@@ -149,7 +149,7 @@ func TestTheCanaryMayDoNothingElse(t *testing.T) {
 		},
 	} {
 		if err := try(); !apierrors.IsForbidden(err) {
-			t.Errorf("the canary may %s: %v", name, err)
+			t.Errorf("the self-test may %s: %v", name, err)
 		}
 	}
 }

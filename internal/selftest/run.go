@@ -1,6 +1,6 @@
 // SPDX-License-Identifier: Apache-2.0
 
-package canary
+package selftest
 
 import (
 	"context"
@@ -33,11 +33,11 @@ const (
 
 var deployments = canon.GVK{Group: "apps", Version: "v1", Kind: "Deployment"}
 
-// Cluster is what the canary asks of the API server.
+// Cluster is what the self-test asks of the API server.
 type Cluster interface {
-	// User is the name by which the API server knows the canary.
+	// User is the name by which the API server knows the self-test.
 	User(ctx context.Context) (string, error)
-	// Object is the canary's Deployment as JSON.
+	// Object is the self-test's Deployment as JSON.
 	Object(ctx context.Context) ([]byte, error)
 	// Patch merges into it and returns it as stored.
 	Patch(ctx context.Context, patch []byte) ([]byte, error)
@@ -62,7 +62,7 @@ type Runner struct {
 	Metrics  *Metrics
 	Clock    clock.WithTicker
 	Log      logr.Logger
-	// Ready is told once the canary could read its object; may be nil.
+	// Ready is told once the self-test could read its object; may be nil.
 	Ready func()
 }
 
@@ -84,7 +84,7 @@ func (r *Runner) Run(ctx context.Context) error {
 	}
 }
 
-// start finds out who the canary is, and puts back what an earlier run left.
+// start finds out who the self-test is, and puts back what an earlier run left.
 func (r *Runner) start(ctx context.Context) (string, error) {
 	failing := false
 	for {
@@ -99,7 +99,7 @@ func (r *Runner) start(ctx context.Context) (string, error) {
 			return user, nil
 		}
 		if !failing && ctx.Err() == nil {
-			r.Log.Info("the canary cannot start yet", "error", err.Error())
+			r.Log.Info("the self-test cannot start yet", "error", err.Error())
 			failing = true
 		}
 		if !r.wait(ctx, startAgain) {
@@ -118,10 +118,10 @@ func (r *Runner) Round(ctx context.Context, slot Slot, user string) Outcome {
 		err = errors.Join(err, restErr)
 	}
 	if err != nil {
-		r.Log.Error(err, "a round of the canary failed", "path", slot.knob.path())
+		r.Log.Error(err, "a round of the self-test failed", "path", slot.knob.path())
 		return Outcome{Result: ResultError}
 	}
-	r.Log.Info("canary.round", "path", slot.knob.path(), "result", outcome.Result, "after_ms", outcome.After.Milliseconds())
+	r.Log.Info("selftest.round", "path", slot.knob.path(), "result", outcome.Result, "after_ms", outcome.After.Milliseconds())
 	return outcome
 }
 
@@ -222,7 +222,7 @@ type APIServer struct {
 func NewAPIServer(config *rest.Config, namespace, name string) (*APIServer, error) {
 	client, err := kubernetes.NewForConfig(config)
 	if err != nil {
-		return nil, fmt.Errorf("making the canary's client: %w", err)
+		return nil, fmt.Errorf("making the self-test's client: %w", err)
 	}
 	return &APIServer{client: client, baselines: client.RESTClient(), namespace: namespace, name: name}, nil
 }
@@ -233,7 +233,7 @@ func (a *APIServer) User(ctx context.Context) (string, error) {
 	defer cancel()
 	me, err := a.client.AuthenticationV1().SelfSubjectReviews().Create(ctx, &authenticationv1.SelfSubjectReview{}, metav1.CreateOptions{})
 	if err != nil {
-		return "", fmt.Errorf("asking who the canary is: %w", err)
+		return "", fmt.Errorf("asking who the self-test is: %w", err)
 	}
 	return me.Status.UserInfo.Username, nil
 }
@@ -245,7 +245,7 @@ func (a *APIServer) Object(ctx context.Context) ([]byte, error) {
 	raw, err := a.client.AppsV1().RESTClient().Get().SetHeader("Accept", "application/json").
 		Namespace(a.namespace).Resource("deployments").Name(a.name).DoRaw(ctx)
 	if err != nil {
-		return nil, fmt.Errorf("reading the canary's object: %w", err)
+		return nil, fmt.Errorf("reading the self-test's object: %w", err)
 	}
 	return raw, nil
 }
@@ -255,9 +255,9 @@ func (a *APIServer) Patch(ctx context.Context, patch []byte) ([]byte, error) {
 	ctx, cancel := context.WithTimeout(ctx, callTimeout)
 	defer cancel()
 	raw, err := a.client.AppsV1().RESTClient().Patch(types.MergePatchType).SetHeader("Accept", "application/json").
-		Namespace(a.namespace).Resource("deployments").Name(a.name).Param("fieldManager", "plumbline-canary").Body(patch).DoRaw(ctx)
+		Namespace(a.namespace).Resource("deployments").Name(a.name).Param("fieldManager", "plumbline-selftest").Body(patch).DoRaw(ctx)
 	if err != nil {
-		return nil, fmt.Errorf("writing the canary's object: %w", err)
+		return nil, fmt.Errorf("writing the self-test's object: %w", err)
 	}
 	return raw, nil
 }
@@ -274,7 +274,7 @@ func (a *APIServer) Baseline(ctx context.Context) (*v1alpha1.Baseline, error) {
 	case apierrors.IsNotFound(err):
 		return nil, nil
 	case err != nil:
-		return nil, fmt.Errorf("reading the canary's baseline: %w", err)
+		return nil, fmt.Errorf("reading the self-test's baseline: %w", err)
 	}
 	return decodeBaseline(raw)
 }
