@@ -166,7 +166,7 @@ func ledgerName(method string, body []byte) string {
 	}
 	ended, last := 0, int64(0)
 	for i := range l.Status.Entries {
-		if l.Status.Entries[i].SettledAt != nil {
+		if l.Status.Entries[i].CompletionTime != nil {
 			ended++
 		}
 	}
@@ -181,7 +181,7 @@ func claimName(body []byte) string {
 	if err := json.Unmarshal(body, &b); err != nil {
 		return "claim: " + err.Error()
 	}
-	if b.Status.Claim == "" {
+	if b.Status.PlanName == "" {
 		return "let go of " + b.Spec.Target.Name
 	}
 	return "claim " + b.Spec.Target.Name

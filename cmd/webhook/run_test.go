@@ -43,18 +43,18 @@ func TestRunRefuses(t *testing.T) {
 		args []string
 		want string
 	}{
-		"an unknown flag":                {[]string{"--nope"}, "-nope"},
-		"an unknown command":             {[]string{"serve"}, `unexpected argument "serve"`},
-		"options that cannot work":       {[]string{"--port=0", "--log-format=xml"}, "--port"},
-		"less than no handshake":         {[]string{"--max-handshakes=-1"}, "--max-handshakes"},
-		"more handshakes than begin":     {[]string{"--max-handshakes=1025"}, "--max-handshakes"},
-		"a kubeconfig that is none":      {[]string{"--kubeconfig=" + broken}, "reading the client configuration"},
-		"a client CA that is none":       {[]string{"--kubeconfig=" + working, "--client-ca-file=" + working}, "no certificate in the client CA file"},
-		"a file of proxies that is none": {[]string{"--kubeconfig=" + working, "--inject-config=" + working}, `unknown field "contexts"`},
-		"no file of proxies":             {[]string{"--inject-config=/none"}, "--inject-config"},
-		"injection of nothing":           {[]string{"--injection-configuration=plumbline-inject"}, "needs --inject-config"},
-		"an install test's unknown flag":      {[]string{"install-test", "--nope"}, "-nope"},
-		"an install test without a cluster":   {[]string{"install-test", "--kubeconfig=" + working, "--timeout=1ms"}, "the installation does not work"},
+		"an unknown flag":                   {[]string{"--nope"}, "-nope"},
+		"an unknown command":                {[]string{"serve"}, `unexpected argument "serve"`},
+		"options that cannot work":          {[]string{"--port=0", "--log-format=xml"}, "--port"},
+		"less than no handshake":            {[]string{"--max-handshakes=-1"}, "--max-handshakes"},
+		"more handshakes than begin":        {[]string{"--max-handshakes=1025"}, "--max-handshakes"},
+		"a kubeconfig that is none":         {[]string{"--kubeconfig=" + broken}, "reading the client configuration"},
+		"a client CA that is none":          {[]string{"--kubeconfig=" + working, "--client-ca-file=" + working}, "no certificate in the client CA file"},
+		"a file of proxies that is none":    {[]string{"--kubeconfig=" + working, "--inject-config=" + working}, `unknown field "contexts"`},
+		"no file of proxies":                {[]string{"--inject-config=/none"}, "--inject-config"},
+		"injection of nothing":              {[]string{"--injection-configuration=plumbline-inject"}, "needs --inject-config"},
+		"an install test's unknown flag":    {[]string{"install-test", "--nope"}, "-nope"},
+		"an install test without a cluster": {[]string{"install-test", "--kubeconfig=" + working, "--timeout=1ms"}, "the installation does not work"},
 	}
 	for name, tc := range tests {
 		t.Run(name, func(t *testing.T) {

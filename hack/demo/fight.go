@@ -34,7 +34,7 @@ apiVersion: plumbline.dev/v1alpha1
 kind: RemediationPolicy
 metadata: {name: plumbline-demo-web}
 spec:
-  environment: plumbline-demo
+  environmentName: plumbline-demo
   selector: {matchLabels: {app.kubernetes.io/name: web}}
   trigger: Immediate
   minimumSeverity: Low
@@ -76,7 +76,7 @@ func (s *story) fight(ctx context.Context) error {
 // the policy back, what it had begun has ended, and the bot has its way.
 func (s *story) awaitTruce(ctx context.Context) error {
 	if err := s.await(ctx, "web", "contended, and as the bot wants it", func(b *v1alpha1.Baseline) bool {
-		return b.Status.State == v1alpha1.StateDrifted && b.Status.Contention != nil && b.Status.Claim == ""
+		return b.Status.State == v1alpha1.StateDrifted && b.Status.Contention != nil && b.Status.PlanName == ""
 	}); err != nil {
 		return err
 	}

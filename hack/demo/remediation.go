@@ -49,7 +49,7 @@ apiVersion: plumbline.dev/v1alpha1
 kind: RemediationPolicy
 metadata: {name: plumbline-demo}
 spec:
-  environment: plumbline-demo
+  environmentName: plumbline-demo
   trigger: Immediate
   minimumSeverity: Low
   action: Reconcile

@@ -77,7 +77,7 @@ apiVersion: plumbline.dev/v1alpha1
 kind: ABRelease
 metadata: {name: pay, namespace: SPLIT}
 spec:
-  service: pay
+  serviceName: pay
   stable: stable
   variations:
   - {name: stable, workload: {kind: Deployment, name: pay-stable}}

@@ -80,7 +80,7 @@ func TestProposal_OfAnExistingGuardKeepsItsModeAndAddsBesideItsRules(t *testing.
 	q := question(hpa("web"), selecting("shop"), func(q *Question) {
 		q.Draft.Existing = true
 		q.Draft.Spec.Mode = v1alpha1.GuardModeWarn
-		q.Draft.Spec.Suspend = &v1alpha1.Suspension{Reason: "quiet", Until: until}
+		q.Draft.Spec.Suspend = &v1alpha1.Suspension{Reason: "quiet", EndTime: until}
 		q.Draft.Spec.TrustedWriters.Users = []string{"release-bot"}
 		q.Draft.Spec.ExpectedWriters = []v1alpha1.ExpectedWriter{{Name: "autoscaler", Paths: []string{"/spec/paused"}, Writers: v1alpha1.Writers{Users: []string{"x"}}}}
 	})

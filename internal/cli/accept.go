@@ -161,7 +161,7 @@ func (a *app) showCandidates(candidates []candidate) error {
 		fmt.Fprintf(&b, "%s  %s  %s\n", printable(inNamespace(baseline)), stateWords(baseline), candidates[i].hash)
 		for j := range baseline.Status.Findings {
 			f := &baseline.Status.Findings[j]
-			fmt.Fprintf(&b, "    %s  %s  by %s, %s\n", printable(pathName(f.Path)), changeWords(f, false), printable(actorName(f.Actor.User)), a.ago(f.FirstSeen))
+			fmt.Fprintf(&b, "    %s  %s  by %s, %s\n", printable(pathName(f.Path)), changeWords(f, false), printable(actorName(f.Actor.User)), a.ago(f.FirstSeenTime))
 		}
 		if more := findingsTotal(baseline) - len(baseline.Status.Findings); more > 0 {
 			fmt.Fprintf(&b, "    ... and %d more\n", more)

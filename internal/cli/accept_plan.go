@@ -93,14 +93,14 @@ func (f acceptFilter) refuse(b *v1alpha1.Baseline, now time.Time) string {
 	}
 	matches := func(finding v1alpha1.Finding) bool {
 		return (f.by == "" || finding.Actor.User == f.by) &&
-			(f.since == 0 || now.Sub(finding.FirstSeen.Time) <= f.since)
+			(f.since == 0 || now.Sub(finding.FirstSeenTime.Time) <= f.since)
 	}
 	if other := slices.IndexFunc(findings, func(x v1alpha1.Finding) bool { return !matches(x) }); other >= 0 {
 		x := findings[other]
 		if !slices.ContainsFunc(findings, matches) {
 			return unmatched
 		}
-		return fmt.Sprintf("it also has %s by %s, first seen %s", printable(pathName(x.Path)), printable(actorName(x.Actor.User)), timestamp(x.FirstSeen))
+		return fmt.Sprintf("it also has %s by %s, first seen %s", printable(pathName(x.Path)), printable(actorName(x.Actor.User)), timestamp(x.FirstSeenTime))
 	}
 	return ""
 }
@@ -135,7 +135,7 @@ func settlement(b *v1alpha1.Baseline, hash string, wasMissing, deleted bool) (se
 		return settlePending, ""
 	case b.Spec.Accept != nil:
 		return settleRefused, fmt.Sprintf("%s has asked for another state since", printable(b.Spec.Accept.RequestedBy))
-	case b.Status.RetiredAt != nil:
+	case b.Status.RetirementTime != nil:
 		return settleTaken, "retired"
 	case b.Status.ObservedGeneration < b.Generation:
 		// Why the request was cleared is told by the status that follows.

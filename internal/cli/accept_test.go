@@ -190,7 +190,7 @@ func TestAccept_OnlyTheStateThatWasShown(t *testing.T) {
 	web := func() client.Object {
 		return baselineOf("web", drifted(found("/spec/replicas", "1", "5", "alice", time.Minute)))
 	}
-	touch := func(b *v1alpha1.Baseline) { at := before(0); b.Status.LastCheck = &at }
+	touch := func(b *v1alpha1.Baseline) { at := before(0); b.Status.LastCheckTime = &at }
 	move := func(b *v1alpha1.Baseline) { b.Status.Observed.Hash = "pl1:sha256:moved" }
 	cases := map[string]struct {
 		hooks interceptor.Funcs

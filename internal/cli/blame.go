@@ -103,7 +103,7 @@ func (a *app) printBlame(b *v1alpha1.Baseline, r blameReport, o tableOptions) er
 	for i := range r.Findings {
 		f := &r.Findings[i]
 		rows = append(rows, []any{
-			pathName(f.Path), actorName(f.Actor.User), string(f.Actor.Class), string(f.Actor.Source), a.age(f.FirstSeen), changeWords(f, o.wide),
+			pathName(f.Path), actorName(f.Actor.User), string(f.Actor.Class), string(f.Actor.Source), a.age(f.FirstSeenTime), changeWords(f, o.wide),
 			string(f.Class), string(f.Type), f.Actor.FieldManager,
 		})
 	}
@@ -118,8 +118,8 @@ func (a *app) blameHeader(b *v1alpha1.Baseline, r blameReport) string {
 	if r.Severity != nil {
 		head += fmt.Sprintf(", %s (%d)", r.Severity.Level, r.Severity.Score)
 	}
-	if b.Status.FirstSeen != nil && standing(b) != standingInSync {
-		head += ", since " + a.age(*b.Status.FirstSeen)
+	if b.Status.FirstSeenTime != nil && standing(b) != standingInSync {
+		head += ", since " + a.age(*b.Status.FirstSeenTime)
 	}
 	last := "Never authorized: nobody trusted has created it"
 	if r.Authorized != nil {
@@ -127,7 +127,7 @@ func (a *app) blameHeader(b *v1alpha1.Baseline, r blameReport) string {
 	}
 	lines := []string{head, last}
 	if r.Contention != nil {
-		lines = append(lines, fmt.Sprintf("Contended since %s by %s", a.age(r.Contention.Since), strings.Join(r.Contention.With, ", ")))
+		lines = append(lines, fmt.Sprintf("Contended since %s by %s", a.age(r.Contention.StartTime), strings.Join(r.Contention.With, ", ")))
 	}
 	return printableLines(lines)
 }

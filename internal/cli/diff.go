@@ -146,7 +146,7 @@ func (a *app) compareWithAuthorized(ctx context.Context, c *cluster, t target) (
 
 // compareWhole is for an object that is gone or that nobody trusted has made.
 func (r *diffReport) compareWhole(b *v1alpha1.Baseline, exists bool) {
-	authorized := b.Spec.Authorized != nil && b.Status.RetiredAt == nil
+	authorized := b.Spec.Authorized != nil && b.Status.RetirementTime == nil
 	switch {
 	case exists && !authorized:
 		r.Different = true
@@ -218,7 +218,7 @@ func reportAuthorized(b *v1alpha1.Baseline) *authorizedReport {
 		return nil
 	}
 	return &authorizedReport{
-		Revision: authorized.Number, By: authorized.By, At: authorized.At,
+		Revision: authorized.Number, By: authorized.By, At: authorized.AuthorizationTime,
 		Origin: authorized.Origin, Hash: authorized.Hash,
 	}
 }

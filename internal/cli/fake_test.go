@@ -93,7 +93,7 @@ func baselineOf(name string, change ...func(*v1alpha1.Baseline)) *v1alpha1.Basel
 		Spec: v1alpha1.BaselineSpec{
 			Target: v1alpha1.BaselineTarget{APIVersion: "apps/v1", Kind: "Deployment", Name: name},
 			Authorized: &v1alpha1.AuthorizedState{
-				Hash: "pl1:sha256:authorized", Number: 3, By: "system:serviceaccount:ci:deployer", At: before(2 * time.Hour), Origin: v1alpha1.OriginCreated,
+				Hash: "pl1:sha256:authorized", Number: 3, By: "system:serviceaccount:ci:deployer", AuthorizationTime: before(2 * time.Hour), Origin: v1alpha1.OriginCreated,
 			},
 		},
 		Status: v1alpha1.BaselineStatus{
@@ -113,7 +113,7 @@ func drifted(findings ...v1alpha1.Finding) func(*v1alpha1.Baseline) {
 		b.Status.Observed.Hash = "pl1:sha256:drifted"
 		b.Status.Findings = findings
 		b.Status.FindingsTotal = int32(len(findings))
-		b.Status.FirstSeen = &findings[0].FirstSeen
+		b.Status.FirstSeenTime = &findings[0].FirstSeenTime
 		b.Status.Severity = &v1alpha1.Severity{Level: v1alpha1.SeverityHigh, Score: 71}
 	}
 }
@@ -121,7 +121,7 @@ func drifted(findings ...v1alpha1.Finding) func(*v1alpha1.Baseline) {
 func found(path, was, now, user string, age time.Duration) v1alpha1.Finding {
 	f := v1alpha1.Finding{
 		Path: path, Operation: v1alpha1.OperationChanged, Type: v1alpha1.DriftStatusMismatch, Class: v1alpha1.ClassScale,
-		Before: was, After: now, FirstSeen: before(age),
+		Before: was, After: now, FirstSeenTime: before(age),
 		Actor: v1alpha1.Actor{User: user, Class: v1alpha1.ActorForeign, Source: v1alpha1.ActorSourceWriterStamp, FieldManager: "kubectl-edit"},
 	}
 	switch {
@@ -147,7 +147,7 @@ func revisionOf(t *testing.T, b *v1alpha1.Baseline, number int64, body string) *
 	return &v1alpha1.BaselineRevision{
 		ObjectMeta: metav1.ObjectMeta{Namespace: b.Namespace, Name: specguard.RevisionName(b.Name, number)},
 		Spec: v1alpha1.BaselineRevisionSpec{
-			Baseline: b.Name, Number: number, Hash: "pl1:sha256:authorized", By: "ci", At: before(time.Hour),
+			BaselineName: b.Name, Number: number, Hash: "pl1:sha256:authorized", By: "ci", AuthorizationTime: before(time.Hour),
 			Encoding: v1alpha1.BodyEncodingZstd, Body: encoder.EncodeAll([]byte(body), nil), Size: int64(len(body)),
 		},
 	}

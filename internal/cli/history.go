@@ -111,7 +111,7 @@ func (a *app) printHistory(cmd *cobra.Command, c *cluster, t target, b *v1alpha1
 		s := &revisions[i].Spec
 		reports = append(reports, revisionReport{
 			Revision: s.Number, Name: revisions[i].Name, Authorized: s.Number == b.Spec.Authorized.Number,
-			By: s.By, At: s.At, Hash: s.Hash, Size: s.Size,
+			By: s.By, At: s.AuthorizationTime, Hash: s.Hash, Size: s.Size,
 		})
 	}
 	if o.output == "json" || o.output == "yaml" {

@@ -176,14 +176,14 @@ func (a *app) planRow(p *v1alpha1.RemediationPlan, wide bool) []any {
 		width = 1024 // longer than any
 	}
 	scheduled := ""
-	if plan.ScheduledFor != nil {
-		scheduled = timestamp(*plan.ScheduledFor)
+	if plan.ScheduledTime != nil {
+		scheduled = timestamp(*plan.ScheduledTime)
 	}
 	return []any{
 		p.Name, plan.Policy.Name, phaseWords(p), fmt.Sprint(len(plan.Targets)),
 		fmt.Sprint(counts.Succeeded), fmt.Sprint(counts.Failed), fmt.Sprint(counts.Skipped),
 		short(a.planWaitsFor(p), width), a.age(p.CreationTimestamp),
-		plan.Environment, string(plan.Trigger), string(worstLevel(plan.Targets)), plan.InitiatedBy, scheduled, p.Status.Holder,
+		plan.EnvironmentName, string(plan.Trigger), string(worstLevel(plan.Targets)), plan.InitiatedBy, scheduled, p.Status.Holder,
 	}
 }
 

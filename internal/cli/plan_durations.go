@@ -22,7 +22,7 @@ func planDurations(p *v1alpha1.RemediationPlan) packet.Durations {
 }
 
 func stepTaken(step *v1alpha1.PlanStep) packet.Taken {
-	return packet.Taken{From: timeOf(step.StartedAt), To: timeOf(step.FinishedAt)}
+	return packet.Taken{From: timeOf(step.StartTime), To: timeOf(step.CompletionTime)}
 }
 
 // stepDuration returns how long a step took from its grant to its end; nil while it has not

@@ -29,9 +29,9 @@ func planOf(name string, change ...func(*v1alpha1.RemediationPlan)) *v1alpha1.Re
 			Namespace: "shop", Name: name, UID: types.UID("uid-" + name), Generation: 1, CreationTimestamp: before(10 * time.Minute),
 		},
 		Spec: v1alpha1.RemediationPlanSpec{Plan: v1alpha1.PlannedRemediation{
-			Policy:      v1alpha1.PlanPolicy{Name: "production", UID: policyUID, Generation: 3, Digest: "sha256:" + strings.Repeat("b", 64)},
-			Environment: "production", Trigger: v1alpha1.TriggerImmediate, Strategy: v1alpha1.StrategyRolling,
-			InitiatedBy: "system:auto", Requester: "alice", CorrelationID: "c-1", Deadline: before(-24 * time.Hour),
+			Policy:          v1alpha1.PlanPolicy{Name: "production", UID: policyUID, Generation: 3, Digest: "sha256:" + strings.Repeat("b", 64)},
+			EnvironmentName: "production", Trigger: v1alpha1.TriggerImmediate, Strategy: v1alpha1.StrategyRolling,
+			InitiatedBy: "system:auto", Requester: "alice", CorrelationID: "c-1", DeadlineTime: before(-24 * time.Hour),
 		}},
 	}
 	withTarget(p, "web", v1alpha1.SeverityHigh)
@@ -48,11 +48,11 @@ func withTarget(p *v1alpha1.RemediationPlan, name string, level v1alpha1.Severit
 	index := int32(len(plan.Targets))
 	plan.Targets = append(plan.Targets, v1alpha1.PlanTarget{
 		BaselineTarget: v1alpha1.BaselineTarget{APIVersion: "apps/v1", Kind: "Deployment", Name: name},
-		Baseline:       specguard.BaselineName("deployments", "apps", name), UID: "uid-of-" + name,
+		BaselineName:   specguard.BaselineName("deployments", "apps", name), UID: "uid-of-" + name,
 		DriftedHash: pl1("d"), DesiredHash: pl1("a"), Revision: "deployments.apps." + name + "-3", RevisionHash: pl1("a"),
 		Paths: []string{"/spec/template/spec/containers/[name=app]/image"}, Action: v1alpha1.ActionReconcile,
 		Severity: v1alpha1.Severity{Level: level, Score: 71}, DriftType: v1alpha1.DriftDigestMismatch,
-		FirstSeen: before(time.Hour), Actors: []string{"bob"},
+		FirstSeenTime: before(time.Hour), Actors: []string{"bob"},
 	})
 	plan.Batches = append(plan.Batches, v1alpha1.PlanBatch{
 		Order: index, Steps: []int32{index}, RequiresHealthCheck: v1alpha1.Enabled, DelayAfter: &metav1.Duration{Duration: time.Minute},
@@ -66,7 +66,7 @@ func inPhase(phase v1alpha1.PlanPhase) func(*v1alpha1.RemediationPlan) {
 		s.Phase, s.Holder, s.Epoch, s.ObservedGeneration = phase, "executor-0", 2, p.Generation
 		s.Counts.Total = int32(len(p.Spec.Plan.Targets))
 		if planEnded(p) {
-			s.StartedAt, s.CompletedAt = new(before(5*time.Minute)), new(before(4*time.Minute))
+			s.StartTime, s.CompletionTime = new(before(5*time.Minute)), new(before(4*time.Minute))
 		}
 	}
 }
@@ -74,7 +74,7 @@ func inPhase(phase v1alpha1.PlanPhase) func(*v1alpha1.RemediationPlan) {
 func deferred(why string, until *metav1.Time) func(*v1alpha1.RemediationPlan) {
 	return func(p *v1alpha1.RemediationPlan) {
 		inPhase(v1alpha1.PlanDeferred)(p)
-		p.Status.DeferralReason, p.Status.DeferredUntil = why, until
+		p.Status.DeferralReason, p.Status.ResumeTime = why, until
 	}
 }
 
@@ -89,21 +89,21 @@ func eventful(p *v1alpha1.RemediationPlan) {
 	inPhase(v1alpha1.PlanSealing)(p)
 	withTarget(p, "gone", v1alpha1.SeverityCritical)
 	p.Spec.Plan.Targets[2].Paths, p.Spec.Plan.Targets[2].Actors = nil, nil
-	p.Spec.Plan.ScheduledFor = new(before(8 * time.Minute))
-	p.Spec.Plan.LeftOut = []v1alpha1.LeftOut{{Baseline: "deployments.apps.db", Reason: "BlastRadius", Message: "one operation has at most 3 targets, and they are taken"}}
+	p.Spec.Plan.ScheduledTime = new(before(8 * time.Minute))
+	p.Spec.Plan.LeftOut = []v1alpha1.LeftOut{{BaselineName: "deployments.apps.db", Reason: "BlastRadius", Message: "one operation has at most 3 targets, and they are taken"}}
 	p.Spec.Plan.LeftOutTotal, p.Spec.Plan.DriftReportID = 7, "4b1d0f5e9c2a7d3386f0a1c5e2b49d70"
 	p.Status.EndingAs, p.Status.EndedBy, p.Status.EndedReason = v1alpha1.PlanCanceled, "carol", "INC-9 goes first"
-	p.Status.StartedAt = new(before(5 * time.Minute))
+	p.Status.StartTime = new(before(5 * time.Minute))
 	p.Status.Counts = v1alpha1.PlanCounts{Total: 3, Succeeded: 1, Failed: 1}
 	p.Status.Steps = []v1alpha1.PlanStep{
 		{
 			Index: 0, State: v1alpha1.StepVerified, Settled: v1alpha1.Enabled,
-			StartedAt: new(before(5 * time.Minute)), FinishedAt: new(before(4 * time.Minute)),
-			Result:   &v1alpha1.StepResult{ResourceVersion: "1001", Hash: pl1("a"), Origin: v1alpha1.ResultResponse, At: before(4 * time.Minute)},
+			StartTime: new(before(5 * time.Minute)), CompletionTime: new(before(4 * time.Minute)),
+			Result:   &v1alpha1.StepResult{ResourceVersion: "1001", Hash: pl1("a"), Origin: v1alpha1.ResultResponse, RecordTime: before(4 * time.Minute)},
 			Evidence: &v1alpha1.StepEvidence{Sequence: 12, Digest: "sha256:" + strings.Repeat("e", 64)},
 			Logs:     []string{"2026-03-01T11:55:00Z granted", "2026-03-01T11:56:00Z Verified : as it should be"},
 		},
-		{Index: 1, State: v1alpha1.StepFailed, Reason: v1alpha1.ReasonUnhealthy, Message: "it did not become ready in 10m0s", StartedAt: new(before(4 * time.Minute)), FinishedAt: new(before(3*time.Minute + 30*time.Second))},
+		{Index: 1, State: v1alpha1.StepFailed, Reason: v1alpha1.ReasonUnhealthy, Message: "it did not become ready in 10m0s", StartTime: new(before(4 * time.Minute)), CompletionTime: new(before(3*time.Minute + 30*time.Second))},
 	}
 }
 
@@ -112,7 +112,7 @@ func policyOf(name string, change ...func(*v1alpha1.RemediationPolicy)) *v1alpha
 	p := &v1alpha1.RemediationPolicy{
 		ObjectMeta: metav1.ObjectMeta{Name: name, UID: policyUID, Generation: 3, CreationTimestamp: before(48 * time.Hour)},
 		Spec: v1alpha1.RemediationPolicySpec{
-			Environment: "production", Mode: v1alpha1.PolicyModeObserveOnly, Trigger: v1alpha1.TriggerImmediate,
+			EnvironmentName: "production", Mode: v1alpha1.PolicyModeObserveOnly, Trigger: v1alpha1.TriggerImmediate,
 			Action: v1alpha1.ActionReconcile, Strategy: v1alpha1.StrategyRolling, MinimumSeverity: v1alpha1.SeverityHigh,
 			Safety: v1alpha1.RemediationSafety{MaxConcurrent: 1, MaxPerHour: 10, MaxPerDay: 50},
 		},

@@ -85,7 +85,7 @@ func (a *app) describeHead(d *description, p *v1alpha1.RemediationPlan, wide boo
 	d.field("Because", p.Status.EndedReason)
 	d.field("Steps", fmt.Sprintf("%d: %d succeeded, %d failed, %d skipped", len(plan.Targets), counts.Succeeded, counts.Failed, counts.Skipped))
 	d.field("Policy", fmt.Sprintf("%s (generation %d, %s)", plan.Policy.Name, plan.Policy.Generation, hashWords(plan.Policy.Digest, wide)))
-	d.field("Environment", plan.Environment)
+	d.field("Environment", plan.EnvironmentName)
 	d.field("Trigger", fmt.Sprintf("%s, strategy %s", plan.Trigger, plan.Strategy))
 	d.field("Initiated by", initiatorWords(plan))
 	if control := p.Spec.Control; control.Verb != "" {
@@ -116,16 +116,16 @@ func hashWords(hash string, wide bool) string {
 
 func (a *app) describeTimes(d *description, p *v1alpha1.RemediationPlan) {
 	d.field("Created", a.timeAndAge(&p.CreationTimestamp))
-	d.field("Scheduled for", a.timeAndAge(p.Spec.Plan.ScheduledFor))
-	d.field("Started", a.timeAndAge(p.Status.StartedAt))
-	if at := p.Status.CompletedAt; at != nil {
+	d.field("Scheduled for", a.timeAndAge(p.Spec.Plan.ScheduledTime))
+	d.field("Started", a.timeAndAge(p.Status.StartTime))
+	if at := p.Status.CompletionTime; at != nil {
 		took := ""
-		if p.Status.StartedAt != nil {
-			took = fmt.Sprintf(", took %s", at.Sub(p.Status.StartedAt.Time).Round(time.Second))
+		if p.Status.StartTime != nil {
+			took = fmt.Sprintf(", took %s", at.Sub(p.Status.StartTime.Time).Round(time.Second))
 		}
 		d.field("Completed", a.timeAndAge(at)+took)
 	} else {
-		d.field("Deadline", a.timeAndAge(&p.Spec.Plan.Deadline))
+		d.field("Deadline", a.timeAndAge(&p.Spec.Plan.DeadlineTime))
 	}
 	d.field("Targets took", durationsWords(planDurations(p)))
 }
@@ -161,7 +161,7 @@ func (a *app) describeStep(d *description, p *v1alpha1.RemediationPlan, index in
 	if step.Message != "" {
 		d.line(3, "%s", step.Message)
 	}
-	d.line(3, "severity %s (%d), %s, since %s, by %s", target.Severity.Level, target.Severity.Score, target.DriftType, a.age(target.FirstSeen), actorList(target.Actors))
+	d.line(3, "severity %s (%d), %s, since %s, by %s", target.Severity.Level, target.Severity.Score, target.DriftType, a.age(target.FirstSeenTime), actorList(target.Actors))
 	for _, path := range target.Paths {
 		d.line(3, "%s", pathName(path))
 	}
@@ -217,7 +217,7 @@ func describeLeftOut(d *description, plan *v1alpha1.PlannedRemediation) {
 	}
 	d.section("Left out")
 	for _, left := range plan.LeftOut {
-		d.line(1, "%s  %s", left.Baseline, withReason(left.Reason, left.Message))
+		d.line(1, "%s  %s", left.BaselineName, withReason(left.Reason, left.Message))
 	}
 	if more := int(plan.LeftOutTotal) - len(plan.LeftOut); more > 0 {
 		d.line(1, "... and %d more", more)

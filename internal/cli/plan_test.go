@@ -26,8 +26,8 @@ func allPlans() []client.Object {
 		planOf("untaken", younger),
 		planOf("created", inPhase(v1alpha1.PlanCreated)),
 		planOf("scheduled", inPhase(v1alpha1.PlanScheduled), func(p *v1alpha1.RemediationPlan) {
-			p.Spec.Plan.ScheduledFor = new(before(-time.Hour))
-			p.Status.DeferralReason, p.Status.DeferredUntil = "it is scheduled", new(before(-time.Hour))
+			p.Spec.Plan.ScheduledTime = new(before(-time.Hour))
+			p.Status.DeferralReason, p.Status.ResumeTime = "it is scheduled", new(before(-time.Hour))
 		}),
 		planOf("deferred", deferred("the maintenance window is closed", new(before(-10*time.Hour)))),
 		planOf("limited", deferred("MaxPerHour: 10 of 10 in the last hour; and more words than a table without -o wide has room for", nil)),

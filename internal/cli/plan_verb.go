@@ -86,7 +86,7 @@ func (a *app) refuses(v planVerb, p *v1alpha1.RemediationPlan) string {
 	switch {
 	case planEnded(p):
 		words := fmt.Sprintf("it has ended as %s", p.Status.Phase)
-		if at := p.Status.CompletedAt; at != nil {
+		if at := p.Status.CompletionTime; at != nil {
 			words += " " + a.ago(*at)
 		}
 		return words

@@ -65,10 +65,10 @@ func (a *app) planWaitsFor(p *v1alpha1.RemediationPlan) string {
 		return "its pause, which " + actorName(control.RequestedBy) + " asked for"
 	case p.Status.DeferralReason == "":
 		return ""
-	case p.Status.DeferredUntil == nil:
+	case p.Status.ResumeTime == nil:
 		return p.Status.DeferralReason
 	}
-	return fmt.Sprintf("%s (%s)", p.Status.DeferralReason, a.untilWords(*p.Status.DeferredUntil))
+	return fmt.Sprintf("%s (%s)", p.Status.DeferralReason, a.untilWords(*p.Status.ResumeTime))
 }
 
 func withReason(text, reason string) string {

@@ -68,10 +68,10 @@ func (a *app) policyList(cmd *cobra.Command, o *policyListOptions) error {
 		return err
 	}
 	policies := slices.DeleteFunc(list.Items, func(p v1alpha1.RemediationPolicy) bool {
-		return o.environment != "" && p.Spec.Environment != o.environment
+		return o.environment != "" && p.Spec.EnvironmentName != o.environment
 	})
 	slices.SortFunc(policies, func(x, y v1alpha1.RemediationPolicy) int {
-		return cmp.Or(cmp.Compare(x.Spec.Environment, y.Spec.Environment), cmp.Compare(x.Name, y.Name))
+		return cmp.Or(cmp.Compare(x.Spec.EnvironmentName, y.Spec.EnvironmentName), cmp.Compare(x.Name, y.Name))
 	})
 	if printer.objects != nil {
 		objects := make([]client.Object, len(policies))
@@ -117,9 +117,9 @@ func (a *app) policyRow(p *v1alpha1.RemediationPolicy, wide bool) []any {
 		ready = string(condition.Status)
 	}
 	return []any{
-		p.Name, s.Environment, string(modeOfPolicy(p)), string(s.Trigger), string(s.Action), counts[0], counts[1], counts[2],
+		p.Name, s.EnvironmentName, string(modeOfPolicy(p)), string(s.Trigger), string(s.Action), counts[0], counts[1], counts[2],
 		short(p.Status.WaitingFor, width), ready, a.age(p.CreationTimestamp),
-		string(s.Strategy), string(s.MinimumSeverity), limitWords(&s.Safety), s.RequestedBy, p.Status.LastPlan,
+		string(s.Strategy), string(s.MinimumSeverity), limitWords(&s.Safety), s.RequestedBy, p.Status.LastPlanName,
 	}
 }
 

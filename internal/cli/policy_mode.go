@@ -138,7 +138,7 @@ func (a *app) announceActivation(ctx context.Context, p *v1alpha1.RemediationPol
 
 func activationText(p *v1alpha1.RemediationPolicy, me string, groups []string) string {
 	d, s := &description{}, &p.Spec
-	d.field("Policy", fmt.Sprintf("%s, of Environment %s", p.Name, s.Environment))
+	d.field("Policy", fmt.Sprintf("%s, of Environment %s", p.Name, s.EnvironmentName))
 	d.field("Does", fmt.Sprintf("%s (%s) on severity %s and above, trigger %s", s.Action, s.Strategy, s.MinimumSeverity, s.Trigger))
 	d.field("Within", limitWords(&s.Safety))
 	d.field("With rights of", withGroups(me, groups))

@@ -23,13 +23,13 @@ import (
 func allPolicies() []client.Object {
 	waiting := func(p *v1alpha1.RemediationPolicy) {
 		p.Status.WaitingFor = "the maintenance window is closed until 2026-03-01T22:00:00Z, and the breaker is open"
-		p.Status.LastPlan = "shop/production-3f9c2a"
+		p.Status.LastPlanName = "shop/production-3f9c2a"
 	}
 	unseen := func(p *v1alpha1.RemediationPolicy) { p.Generation++; p.Status.Conditions = nil }
 	return objectsOf(
 		policyOf("production", activeBy("bob", "sre"), waiting), policyOf("edited", unseen), policyOf("calm"),
 		policyOf("stopped", func(p *v1alpha1.RemediationPolicy) { p.Spec.Mode = v1alpha1.PolicyModeHalted }),
-		policyOf("other", func(p *v1alpha1.RemediationPolicy) { p.Spec.Environment = "staging" }),
+		policyOf("other", func(p *v1alpha1.RemediationPolicy) { p.Spec.EnvironmentName = "staging" }),
 	)
 }
 

@@ -100,8 +100,8 @@ type tryer struct {
 
 func (t *tryer) plan(ctx context.Context, p *planner.Plan) (previewedPlan, error) {
 	out := previewedPlan{Namespace: p.Namespace, Name: p.Name, Steps: []previewedStep{}}
-	if p.ScheduledFor != nil {
-		out.ScheduledFor = timeOrNil(p.ScheduledFor.Time)
+	if p.ScheduledTime != nil {
+		out.ScheduledFor = timeOrNil(p.ScheduledTime.Time)
 	}
 	plan := &v1alpha1.RemediationPlan{
 		ObjectMeta: metav1.ObjectMeta{Namespace: p.Namespace, Name: p.Name, UID: previewUID},
@@ -111,7 +111,7 @@ func (t *tryer) plan(ctx context.Context, p *planner.Plan) (previewedPlan, error
 		target := &p.Targets[i]
 		s := previewedStep{
 			Object: targetObject(&target.BaselineTarget), Action: target.Action, Severity: target.Severity.Level, Score: target.Severity.Score,
-			FirstSeen: target.FirstSeen.Time, Actors: target.Actors, Paths: target.Paths,
+			FirstSeen: target.FirstSeenTime.Time, Actors: target.Actors, Paths: target.Paths,
 		}
 		if err := t.try(ctx, plan, int32(i), &s); err != nil { //nolint:gosec // at most ten
 			s.Outcome, s.Message = refusalOf(err)
@@ -234,7 +234,7 @@ func (t *tryer) standard(ctx context.Context, namespace string, target *v1alpha1
 		return nil, err
 	}
 	baseline := &v1alpha1.Baseline{}
-	if err := t.Get(ctx, client.ObjectKey{Namespace: namespace, Name: target.Baseline}, baseline); err != nil {
+	if err := t.Get(ctx, client.ObjectKey{Namespace: namespace, Name: target.BaselineName}, baseline); err != nil {
 		return nil, err
 	}
 	gvk := canon.ParseGVK(target.APIVersion, target.Kind)

@@ -52,7 +52,7 @@ code is then 1.
 the action of the policy must be Rollback. --dry-run shows the plan and tries each write
 as "plan preview" does; --dry-run=server sends the request without storing it.
 
--o prints the RemediationRequest with its answer: status.plan names the plan. With
+-o prints the RemediationRequest with its answer: status.planName names the plan. With
 --dry-run it prints what "plan preview" prints.`,
 		Example: examples(
 			"# Put back what is too old for the policy", "%s remediate deploy/web --policy production --reason 'INC-9, agreed with ops'",
@@ -178,11 +178,11 @@ func (c *cluster) remediationRequest(ctx context.Context, baselines []v1alpha1.B
 	request := &v1alpha1.RemediationRequest{
 		ObjectMeta: metav1.ObjectMeta{Namespace: c.namespace, GenerateName: "remediate-"},
 		Spec: v1alpha1.RemediationRequestSpec{
-			Policy: o.policy, RequestedBy: me.Username, RequestedByGroups: namedGroups(me.Groups), Reason: o.reason,
+			PolicyName: o.policy, RequestedBy: me.Username, RequestedByGroups: namedGroups(me.Groups), Reason: o.reason,
 		},
 	}
 	for i := range baselines {
-		target := v1alpha1.RequestedTarget{Baseline: baselines[i].Name, DriftedHash: baselines[i].Status.Observed.Hash}
+		target := v1alpha1.RequestedTarget{BaselineName: baselines[i].Name, DriftedHash: baselines[i].Status.Observed.Hash}
 		if o.to > 0 {
 			if target.Revision, err = c.revisionName(ctx, &baselines[i], o.to); err != nil {
 				return nil, err

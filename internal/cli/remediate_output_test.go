@@ -16,9 +16,9 @@ import (
 
 // A program reads the request and its answer, and nothing else on standard output.
 func TestRemediate_PrintsTheRequestForAProgram(t *testing.T) {
-	planned := v1alpha1.RemediationRequestStatus{Outcome: v1alpha1.RequestPlanned, Plan: "p"}
+	planned := v1alpha1.RemediationRequestStatus{Outcome: v1alpha1.RequestPlanned, PlanName: "p"}
 	refused := v1alpha1.RemediationRequestStatus{
-		Outcome: v1alpha1.RequestRefused, LeftOut: []v1alpha1.LeftOut{{Baseline: "deployments.apps.web", Reason: "MassDrift", Message: "too many"}},
+		Outcome: v1alpha1.RequestRefused, LeftOut: []v1alpha1.LeftOut{{BaselineName: "deployments.apps.web", Reason: "MassDrift", Message: "too many"}},
 	}
 	for name, test := range map[string]struct {
 		plan   func(*v1alpha1.RemediationPlan)

@@ -40,10 +40,10 @@ func (a *app) requestRemediation(ctx context.Context, c *cluster, baselines []v1
 	}
 	request.Status = answer
 	failed := a.tellAnswer(baselines, request, o)
-	if answer.Plan == "" {
+	if answer.PlanName == "" {
 		return failed
 	}
-	return errors.Join(failed, a.awaitBegin(ctx, deadline, c, client.ObjectKey{Namespace: request.Namespace, Name: answer.Plan}, o))
+	return errors.Join(failed, a.awaitBegin(ctx, deadline, c, client.ObjectKey{Namespace: request.Namespace, Name: answer.PlanName}, o))
 }
 
 // printRequest prints a request as the cluster has it.
@@ -100,19 +100,19 @@ func (a *app) tellAnswer(baselines []v1alpha1.Baseline, request *v1alpha1.Remedi
 	}
 	left := map[string]v1alpha1.LeftOut{}
 	for _, l := range answer.LeftOut {
-		left[l.Baseline] = l
+		left[l.BaselineName] = l
 	}
 	var failed []error
 	for i := range baselines {
 		b := &baselines[i]
-		if l, out := left[b.Name]; out || answer.Plan == "" {
+		if l, out := left[b.Name]; out || answer.PlanName == "" {
 			failed = append(failed, fmt.Errorf("%s is not put back: %s", inNamespace(b), printable(leftOutWords(l))))
 			continue
 		}
 		if o.output != "" {
 			continue
 		}
-		if err := a.result(b, "is in plan "+answer.Plan); err != nil {
+		if err := a.result(b, "is in plan "+answer.PlanName); err != nil {
 			return err
 		}
 	}

@@ -55,10 +55,10 @@ func (f fakeCluster) answering(answer v1alpha1.RemediationRequestStatus, stored 
 
 func TestRemediate_Asks(t *testing.T) {
 	acts := activeBy("bob")
-	planned := v1alpha1.RemediationRequestStatus{Outcome: v1alpha1.RequestPlanned, Plan: "p"}
+	planned := v1alpha1.RemediationRequestStatus{Outcome: v1alpha1.RequestPlanned, PlanName: "p"}
 	refused := func(reason, message string) v1alpha1.RemediationRequestStatus {
 		return v1alpha1.RemediationRequestStatus{
-			Outcome: v1alpha1.RequestRefused, LeftOut: []v1alpha1.LeftOut{{Baseline: "deployments.apps.web", Reason: reason, Message: message}},
+			Outcome: v1alpha1.RequestRefused, LeftOut: []v1alpha1.LeftOut{{BaselineName: "deployments.apps.web", Reason: reason, Message: message}},
 		}
 	}
 	cases := map[string]struct {
@@ -140,7 +140,7 @@ func TestRemediate_Asks(t *testing.T) {
 		},
 		"a policy that is not there": {
 			args: []string{"deployment/web", "--policy", "nope"}, code: 1, revision: "-",
-			stderr: "error: nothing was requested: spec.policy: there is no RemediationPolicy \"nope\": name one that \"kubectl get remediationpolicies\" lists\n",
+			stderr: "error: nothing was requested: spec.policyName: there is no RemediationPolicy \"nope\": name one that \"kubectl get remediationpolicies\" lists\n",
 		},
 		"a policy that observes": {
 			policy: []func(*v1alpha1.RemediationPolicy){func(p *v1alpha1.RemediationPolicy) { p.Spec.Mode = v1alpha1.PolicyModeObserveOnly }},
@@ -172,8 +172,8 @@ func TestRemediate_Asks(t *testing.T) {
 			}
 			web := f.objects[0].(*v1alpha1.Baseline)
 			want := v1alpha1.RemediationRequestSpec{
-				Policy: "production", RequestedBy: "alice", RequestedByGroups: []string{"sre"}, Reason: "INC-9",
-				Targets: []v1alpha1.RequestedTarget{{Baseline: web.Name, DriftedHash: web.Status.Observed.Hash, Revision: tc.revision}},
+				PolicyName: "production", RequestedBy: "alice", RequestedByGroups: []string{"sre"}, Reason: "INC-9",
+				Targets: []v1alpha1.RequestedTarget{{BaselineName: web.Name, DriftedHash: web.Status.Observed.Hash, Revision: tc.revision}},
 			}
 			if tc.revision == "-" {
 				want = v1alpha1.RemediationRequestSpec{}

@@ -25,16 +25,16 @@ func fleet() []client.Object {
 		baselineOf("web", drifted(found("/spec/replicas", "1", "5", "alice", 5*time.Minute), found("/spec/paused", "", "true", "", time.Minute))),
 		baselineOf("fought", drifted(found("/spec/replicas", "1", "5", "bob", time.Hour)), func(b *v1alpha1.Baseline) {
 			b.Status.Severity = &v1alpha1.Severity{Level: v1alpha1.SeverityCritical, Score: 92}
-			b.Status.Contention = &v1alpha1.Contention{Since: before(4 * time.Minute), With: []string{"bob", "ci"}}
+			b.Status.Contention = &v1alpha1.Contention{StartTime: before(4 * time.Minute), With: []string{"bob", "ci"}}
 		}),
 		baselineOf("gone", state(v1alpha1.StateMissing), func(b *v1alpha1.Baseline) {
 			b.Status.Observed.Hash = "absent"
-			b.Status.FirstSeen = &retired
+			b.Status.FirstSeenTime = &retired
 			b.Status.Findings = []v1alpha1.Finding{found("", "{}", "", "bob", time.Minute)}
 		}),
 		baselineOf("unread", state(v1alpha1.StateUnknown)),
 		baselineOf("new", state(""), func(b *v1alpha1.Baseline) { b.Spec.Authorized = nil }),
-		baselineOf("retired", func(b *v1alpha1.Baseline) { b.Status.RetiredAt = &retired }),
+		baselineOf("retired", func(b *v1alpha1.Baseline) { b.Status.RetirementTime = &retired }),
 	}
 }
 
@@ -123,7 +123,7 @@ func TestDiff_Golden(t *testing.T) {
 		"mask-moved":   {[]client.Object{masked, revision}, map[string]string{"web": liveBody(t, strings.Replace(authorizedSpec, `"replicas":1`, `"replicas":6`, 1))}, nil, 1},
 		"gone":         {[]client.Object{web, revision}, nil, nil, 1},
 		"unexpected":   {[]client.Object{baselineOf("web", func(b *v1alpha1.Baseline) { b.Spec.Authorized = nil })}, map[string]string{"web": live}, nil, 1},
-		"retired":      {[]client.Object{baselineOf("web", func(b *v1alpha1.Baseline) { at := before(0); b.Status.RetiredAt = &at })}, nil, nil, 0},
+		"retired":      {[]client.Object{baselineOf("web", func(b *v1alpha1.Baseline) { at := before(0); b.Status.RetirementTime = &at })}, nil, nil, 0},
 	}
 	for name, tc := range cases {
 		t.Run(name, func(t *testing.T) {
@@ -162,7 +162,7 @@ func TestDiff_FailuresExitWith2(t *testing.T) {
 		"a damaged body":                  {broken(func(r *v1alpha1.BaselineRevision) { r.Spec.Body = []byte("nonsense") }), "reading revision deployments.apps.web-3"},
 		"a body of another size":          {broken(func(r *v1alpha1.BaselineRevision) { r.Spec.Size = 7 }), "11 bytes instead of 7"},
 		"a body that unpacks into 64 MiB": {broken(func(r *v1alpha1.BaselineRevision) { r.Spec.Body = bomb }), "reading revision"},
-		"the revision of another object":  {broken(func(r *v1alpha1.BaselineRevision) { r.Spec.Baseline = "deployments.apps.db" }), "says it is number 3 of deployments.apps.db"},
+		"the revision of another object":  {broken(func(r *v1alpha1.BaselineRevision) { r.Spec.BaselineName = "deployments.apps.db" }), "says it is number 3 of deployments.apps.db"},
 	}
 	for name, tc := range cases {
 		t.Run(name, func(t *testing.T) {

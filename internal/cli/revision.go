@@ -42,8 +42,8 @@ func (c *cluster) revision(ctx context.Context, b *v1alpha1.Baseline, number int
 	if err := c.Get(ctx, key, revision); err != nil {
 		return nil, err
 	}
-	if revision.Spec.Baseline != b.Name || revision.Spec.Number != number {
-		return nil, fmt.Errorf("revision %s says it is number %d of %s", revision.Name, revision.Spec.Number, revision.Spec.Baseline)
+	if revision.Spec.BaselineName != b.Name || revision.Spec.Number != number {
+		return nil, fmt.Errorf("revision %s says it is number %d of %s", revision.Name, revision.Spec.Number, revision.Spec.BaselineName)
 	}
 	return revision, nil
 }

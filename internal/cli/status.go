@@ -127,16 +127,16 @@ func (a *app) statusRow(b *v1alpha1.Baseline) []any {
 		severity = string(b.Status.Severity.Level)
 		score = fmt.Sprint(b.Status.Severity.Score)
 	}
-	if b.Status.FirstSeen != nil && standing(b) != standingInSync {
-		since = a.age(*b.Status.FirstSeen)
+	if b.Status.FirstSeenTime != nil && standing(b) != standingInSync {
+		since = a.age(*b.Status.FirstSeenTime)
 	}
 	by, revision := "<none>", "<none>"
 	if authorized := b.Spec.Authorized; authorized != nil {
 		by, revision = actorName(authorized.By), fmt.Sprint(authorized.Number)
 	}
 	lastCheck := "<unknown>"
-	if b.Status.LastCheck != nil {
-		lastCheck = a.age(*b.Status.LastCheck)
+	if b.Status.LastCheckTime != nil {
+		lastCheck = a.age(*b.Status.LastCheckTime)
 	}
 	path := ""
 	if len(b.Status.Findings) > 0 {
@@ -199,7 +199,7 @@ const (
 // standing takes an empty or unheard-of state for unknown: what was never
 // compared is not in sync.
 func standing(b *v1alpha1.Baseline) standingOf {
-	if b.Status.RetiredAt != nil {
+	if b.Status.RetirementTime != nil {
 		return standingRetired
 	}
 	switch b.Status.State {
@@ -219,7 +219,7 @@ func standing(b *v1alpha1.Baseline) standingOf {
 func stateWords(b *v1alpha1.Baseline) string {
 	words := string(b.Status.State)
 	switch {
-	case b.Status.RetiredAt != nil:
+	case b.Status.RetirementTime != nil:
 		words = "Retired"
 	case words == "":
 		words = string(v1alpha1.StateUnknown)

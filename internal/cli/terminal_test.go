@@ -29,7 +29,7 @@ func hostileFleet(t *testing.T) []client.Object {
 	web := baselineOf("web", drifted(f), func(b *v1alpha1.Baseline) {
 		b.Spec.Authorized.By = hostile
 		b.Status.Guards = []string{hostile}
-		b.Status.Contention = &v1alpha1.Contention{Since: before(time.Minute), With: []string{hostile}}
+		b.Status.Contention = &v1alpha1.Contention{StartTime: before(time.Minute), With: []string{hostile}}
 		b.Status.Masks = []v1alpha1.Mask{{Path: "/spec/replicas", Value: "1", Rule: hostile, Actor: v1alpha1.Actor{User: hostile}}}
 	})
 	revision := revisionOf(t, web, 3, `{"spec":{"replicas":1,"x":"old"}}`)

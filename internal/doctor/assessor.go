@@ -47,7 +47,7 @@ func (l leadership) check(s *Snapshot) []Finding {
 // Add counts one Baseline; now is when it is looked at.
 func (b *Baselines) Add(baseline *v1alpha1.Baseline, now time.Time) {
 	status := &baseline.Status
-	if status.RetiredAt != nil {
+	if status.RetirementTime != nil {
 		return
 	}
 	b.Total++
@@ -56,12 +56,12 @@ func (b *Baselines) Add(baseline *v1alpha1.Baseline, now time.Time) {
 		b.Unread++
 		b.UnreadNames = appendNamed(b.UnreadNames, name)
 	}
-	if status.LastCheck == nil {
+	if status.LastCheckTime == nil {
 		b.Unchecked++
-	} else if b.OldestCheck.IsZero() || status.LastCheck.Time.Before(b.OldestCheck) {
-		b.OldestCheck = status.LastCheck.Time
+	} else if b.OldestCheck.IsZero() || status.LastCheckTime.Time.Before(b.OldestCheck) {
+		b.OldestCheck = status.LastCheckTime.Time
 	}
-	if status.NextCheck != nil && now.Sub(status.NextCheck.Time) > overdueAfter {
+	if status.NextCheckTime != nil && now.Sub(status.NextCheckTime.Time) > overdueAfter {
 		b.Overdue++
 		b.OverdueNames = appendNamed(b.OverdueNames, name)
 	}

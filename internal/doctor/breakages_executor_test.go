@@ -206,7 +206,7 @@ func namespacesCases() map[string]breakage {
 		"one of two is not": both(wider, on(func(s *Snapshot) {
 			s.Guards.Value = append(s.Guards.Value, specGuard("web", "web", v1alpha1.GuardModeWarn, "Deployment"))
 		})),
-		"no Environment":                        remediation(func(r *Remediation) { r.Policies.Value[0].Spec.Environment = "staging" }),
+		"no Environment":                        remediation(func(r *Remediation) { r.Policies.Value[0].Spec.EnvironmentName = "staging" }),
 		"no policy is Active":                   both(unbound, observing),
 		"a policy that only notifies":           both(unbound, remediation(func(r *Remediation) { r.Policies.Value[0].Spec.Action = v1alpha1.ActionNotifyOnly })),
 		"policies cannot be read":               hide("remediation policies"),
@@ -249,27 +249,27 @@ func ledgerCases() map[string]breakage {
 		return remediation(func(r *Remediation) { change(&r.Ledgers.Value[0]) })
 	}
 	renewed := first(func(l *v1alpha1.RemediationLedger) {
-		l.Status.GrantsFrom = &metav1.Time{Time: testNow.Add(20 * time.Hour)}
+		l.Status.GrantStartTime = &metav1.Time{Time: testNow.Add(20 * time.Hour)}
 	})
 	breaker := func(b v1alpha1.LedgerBreaker) breakage {
 		return first(func(l *v1alpha1.RemediationLedger) {
 			l.Status.Breakers = []v1alpha1.LedgerBreaker{b}
-			l.Status.Entries = []v1alpha1.LedgerEntry{{StepReference: v1alpha1.StepReference{Namespace: "shop", Plan: "images-1"}, PolicyUID: b.PolicyUID}}
+			l.Status.Entries = []v1alpha1.LedgerEntry{{StepReference: v1alpha1.StepReference{Namespace: "shop", PlanName: "images-1"}, PolicyUID: b.PolicyUID}}
 		})
 	}
-	open := v1alpha1.LedgerBreaker{PolicyUID: "uid-of-images", State: v1alpha1.BreakerOpen, Failures: 3, OpenedAt: &metav1.Time{Time: testNow.Add(-time.Minute)}}
+	open := v1alpha1.LedgerBreaker{PolicyUID: "uid-of-images", State: v1alpha1.BreakerOpen, Failures: 3, LastOpenTime: &metav1.Time{Time: testNow.Add(-time.Minute)}}
 	half := open
-	half.State, half.Probe = v1alpha1.BreakerHalfOpen, &v1alpha1.StepReference{Namespace: "shop", Plan: "images-1"}
+	half.State, half.Probe = v1alpha1.BreakerHalfOpen, &v1alpha1.StepReference{Namespace: "shop", PlanName: "images-1"}
 	odd := open
-	odd.State, odd.OpenedAt = "Ajar", nil
+	odd.State, odd.LastOpenTime = "Ajar", nil
 	closed, gone := open, open
 	closed.State, gone.PolicyUID = v1alpha1.BreakerClosed, "uid-of-nothing"
 	return map[string]breakage{
 		"made anew": renewed,
 		"made anew, and a person lets it grant": both(renewed, first(func(l *v1alpha1.RemediationLedger) {
-			l.Spec.Grant = &v1alpha1.LedgerGrant{RequestedBy: "alice", Reason: "quiet night"}
+			l.Spec.Override = &v1alpha1.LedgerOverride{RequestedBy: "alice", Reason: "quiet night"}
 		})),
-		"made anew a day ago":                  first(func(l *v1alpha1.RemediationLedger) { l.Status.GrantsFrom = &metav1.Time{Time: testNow} }),
+		"made anew a day ago":                  first(func(l *v1alpha1.RemediationLedger) { l.Status.GrantStartTime = &metav1.Time{Time: testNow} }),
 		"an open breaker":                      breaker(open),
 		"a breaker that is half open":          breaker(half),
 		"a breaker in a state of tomorrow":     breaker(odd),

@@ -44,13 +44,13 @@ func guardBreakages() map[string]map[string]breakage {
 			"says nothing":  guards(changed(shop, func(g *Guard) { g.Status.Conditions = nil })),
 			"not taken in":  guards(changed(shop, func(g *Guard) { g.Generation = 3 })),
 			"suspended": guards(changed(shop, func(g *Guard) {
-				g.Spec.Suspend = &v1alpha1.Suspension{Reason: "migration", Until: metav1.NewTime(testNow.Add(time.Hour))}
+				g.Spec.Suspend = &v1alpha1.Suspension{Reason: "migration", EndTime: metav1.NewTime(testNow.Add(time.Hour))}
 			})),
 			"suspended for longer than was said": guards(changed(specGuard("", "platform", v1alpha1.GuardModeDeny, "Deployment"), func(g *Guard) {
-				g.Spec.Suspend = &v1alpha1.Suspension{Reason: "migration", Until: metav1.NewTime(testNow.Add(-time.Hour))}
+				g.Spec.Suspend = &v1alpha1.Suspension{Reason: "migration", EndTime: metav1.NewTime(testNow.Add(-time.Hour))}
 			})),
 			"suspended once": guards(changed(specGuard("", "platform", v1alpha1.GuardModeDeny, "Deployment"), func(g *Guard) {
-				g.Spec.Suspend = &v1alpha1.Suspension{Reason: "migration", Until: metav1.NewTime(testNow.Add(-time.Hour))}
+				g.Spec.Suspend = &v1alpha1.Suspension{Reason: "migration", EndTime: metav1.NewTime(testNow.Add(-time.Hour))}
 				g.Status.Conditions = append(g.Status.Conditions, metav1.Condition{Type: v1alpha1.ConditionSuspended, Status: metav1.ConditionFalse, ObservedGeneration: 1})
 			})),
 			"mass drift": guards(changed(shop, func(g *Guard) {

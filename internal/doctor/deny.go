@@ -57,7 +57,7 @@ func (g *Guard) suspended(s *Snapshot) bool {
 	}
 	over := meta.FindStatusCondition(g.Status.Conditions, v1alpha1.ConditionSuspended)
 	lifted := over != nil && over.Status == metav1.ConditionFalse && over.ObservedGeneration == g.Generation
-	return s.Now.Before(g.Spec.Suspend.Until.Time) || (g.Spec.Mode == v1alpha1.GuardModeDeny && !lifted)
+	return s.Now.Before(g.Spec.Suspend.EndTime.Time) || (g.Spec.Mode == v1alpha1.GuardModeDeny && !lifted)
 }
 
 // withoutParameters: the policy looks for its kind first, and not to find it is

@@ -58,7 +58,7 @@ func countingOnNobody(s *Snapshot) []Finding {
 	var names, namespaces []string
 	for _, p := range policies {
 		names = append(names, p.Name)
-		if e := s.environment(p.Spec.Environment); e != nil {
+		if e := s.environment(p.Spec.EnvironmentName); e != nil {
 			namespaces = append(namespaces, e.Namespaces...)
 		}
 	}
@@ -115,9 +115,9 @@ func checkExecutorNamespaces(s *Snapshot) []Finding {
 
 func (s *Snapshot) reach(p *v1alpha1.RemediationPolicy, guarded map[string]bool, bound []string) (Finding, bool) {
 	f := Finding{Severity: Warning, Object: "RemediationPolicy/" + p.Name}
-	e := s.environment(p.Spec.Environment)
+	e := s.environment(p.Spec.EnvironmentName)
 	if e == nil {
-		f.Message = fmt.Sprintf("its Environment %s does not exist: it can never put anything back", p.Spec.Environment)
+		f.Message = fmt.Sprintf("its Environment %s does not exist: it can never put anything back", p.Spec.EnvironmentName)
 		f.Fix = "make the Environment, or a policy of another one:\nkubectl get environments"
 		return f, true
 	}

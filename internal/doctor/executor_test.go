@@ -125,9 +125,9 @@ func TestPlans_Add(t *testing.T) {
 		"nobody has looked at it":    {want: Plans{Unfinished: 1, Waiting: []WaitingPlan{{Since: testNow}}}},
 		"it was looked at once":      {status: v1alpha1.RemediationPlanStatus{Phase: v1alpha1.PlanCreated}, want: Plans{Unfinished: 1, Waiting: []WaitingPlan{{Since: testNow, Why: "it is Created"}}}},
 		"a phase of tomorrow":        {status: v1alpha1.RemediationPlanStatus{Phase: "Dreaming"}, want: Plans{Unfinished: 1, Waiting: []WaitingPlan{{Since: testNow, Why: "it is Dreaming"}}}},
-		"it is put off until a time": {status: v1alpha1.RemediationPlanStatus{Phase: v1alpha1.PlanDeferred, DeferralReason: "closed", DeferredUntil: at(9)}, want: Plans{Unfinished: 1, Waiting: []WaitingPlan{{Since: testNow, Why: "closed", Until: at(9).Time}}}},
+		"it is put off until a time": {status: v1alpha1.RemediationPlanStatus{Phase: v1alpha1.PlanDeferred, DeferralReason: "closed", ResumeTime: at(9)}, want: Plans{Unfinished: 1, Waiting: []WaitingPlan{{Since: testNow, Why: "closed", Until: at(9).Time}}}},
 		"it is to begin later": {
-			spec:   v1alpha1.RemediationPlanSpec{Plan: v1alpha1.PlannedRemediation{ScheduledFor: at(30)}},
+			spec:   v1alpha1.RemediationPlanSpec{Plan: v1alpha1.PlannedRemediation{ScheduledTime: at(30)}},
 			status: v1alpha1.RemediationPlanStatus{Phase: v1alpha1.PlanScheduled, DeferralReason: "it is scheduled"},
 			want:   Plans{Unfinished: 1, Waiting: []WaitingPlan{{Since: at(30).Time, Why: "it is scheduled"}}},
 		},

@@ -128,10 +128,10 @@ func conditionsOf(s *Snapshot, g *Guard) []Finding {
 		say(Unknown, "the assessor has not taken in its generation %d yet", g.Generation)
 	case ready == nil:
 		say(Unknown, "the assessor says nothing about it")
-	case g.suspended(s) && !s.Now.Before(g.Spec.Suspend.Until.Time):
-		say(Warning, "its suspension ended at %s, and the assessor has not put it into force again", g.Spec.Suspend.Until.UTC().Format(time.RFC3339))
+	case g.suspended(s) && !s.Now.Before(g.Spec.Suspend.EndTime.Time):
+		say(Warning, "its suspension ended at %s, and the assessor has not put it into force again", g.Spec.Suspend.EndTime.UTC().Format(time.RFC3339))
 	case g.suspended(s):
-		say(Info, "it is suspended until %s: %s", g.Spec.Suspend.Until.UTC().Format(time.RFC3339), g.Spec.Suspend.Reason)
+		say(Info, "it is suspended until %s: %s", g.Spec.Suspend.EndTime.UTC().Format(time.RFC3339), g.Spec.Suspend.Reason)
 	case ready.Status == metav1.ConditionFalse:
 		say(Warning, "it is not ready (%s): %s", ready.Reason, ready.Message)
 	case ready.Status != metav1.ConditionTrue:

@@ -34,7 +34,7 @@ func remediationPolicy(name, environment string) v1alpha1.RemediationPolicy {
 	return v1alpha1.RemediationPolicy{
 		ObjectMeta: metav1.ObjectMeta{Name: name, UID: types.UID("uid-of-" + name)},
 		Spec: v1alpha1.RemediationPolicySpec{
-			Environment: environment, Mode: v1alpha1.PolicyModeActive, RequestedBy: "alice",
+			EnvironmentName: environment, Mode: v1alpha1.PolicyModeActive, RequestedBy: "alice",
 			Trigger: v1alpha1.TriggerImmediate, Action: v1alpha1.ActionReconcile,
 			Safety: v1alpha1.RemediationSafety{CircuitBreaker: v1alpha1.CircuitBreakerSettings{
 				FailureThreshold: 3, OpenDuration: &metav1.Duration{Duration: time.Hour},

@@ -40,7 +40,7 @@ func (s *Snapshot) refusals(l *v1alpha1.RemediationLedger) []Finding {
 	if halt := l.Spec.Halt; halt != nil {
 		say(Info, unhaltFix(l.Name), "%s halted all that it grants: %s", halt.RequestedBy, halt.Reason)
 	}
-	if from := l.Status.GrantsFrom; from != nil && from.After(s.Now) && l.Spec.Grant == nil {
+	if from := l.Status.GrantStartTime; from != nil && from.After(s.Now) && l.Spec.Override == nil {
 		say(Warning, grantFix(l.Name), "it was made anew, what was done before is not known, and it grants nothing until %s", from.UTC().Format(time.RFC3339))
 	}
 	for i := range l.Status.Breakers {
@@ -71,9 +71,9 @@ func breakerWords(l *v1alpha1.RemediationLedger, b *v1alpha1.LedgerBreaker, poli
 	words := fmt.Sprintf("the circuit breaker of policy %s is open after %d failures in a row", policy, b.Failures)
 	switch {
 	case ledger.StateOf(&l.Status, b) == v1alpha1.BreakerHalfOpen:
-		return fmt.Sprintf("%s; plan %s/%s shows whether it closes", words, b.Probe.Namespace, b.Probe.Plan)
-	case b.OpenedAt != nil && settings.OpenDuration != nil:
-		return fmt.Sprintf("%s; one step is tried from %s on", words, b.OpenedAt.Add(settings.OpenDuration.Duration).UTC().Format(time.RFC3339))
+		return fmt.Sprintf("%s; plan %s/%s shows whether it closes", words, b.Probe.Namespace, b.Probe.PlanName)
+	case b.LastOpenTime != nil && settings.OpenDuration != nil:
+		return fmt.Sprintf("%s; one step is tried from %s on", words, b.LastOpenTime.Add(settings.OpenDuration.Duration).UTC().Format(time.RFC3339))
 	default:
 		return words
 	}

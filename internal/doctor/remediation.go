@@ -217,13 +217,13 @@ func waiting(plan *v1alpha1.RemediationPlan) WaitingPlan {
 	spec, status := &plan.Spec.Plan, &plan.Status
 	w := WaitingPlan{
 		Namespace: plan.Namespace, Name: plan.Name, Policy: spec.Policy.Name, Since: plan.CreationTimestamp.Time, Why: status.DeferralReason,
-		Person: status.Phase == v1alpha1.PlanPaused || spec.Trigger == v1alpha1.TriggerManual && spec.Request == nil && status.StartedAt == nil,
+		Person: status.Phase == v1alpha1.PlanPaused || spec.Trigger == v1alpha1.TriggerManual && spec.Request == nil && status.StartTime == nil,
 	}
-	if at := spec.ScheduledFor; at != nil { // never before it was made
+	if at := spec.ScheduledTime; at != nil { // never before it was made
 		w.Since = at.Time
 	}
-	if status.DeferredUntil != nil {
-		w.Until = status.DeferredUntil.Time
+	if status.ResumeTime != nil {
+		w.Until = status.ResumeTime.Time
 	}
 	switch {
 	case status.Phase == v1alpha1.PlanPaused:

@@ -210,11 +210,11 @@ func TestBaselines_Add(t *testing.T) {
 		return &metav1.Time{Time: testNow.Add(-time.Duration(minutes) * time.Minute)}
 	}
 	for i, status := range []v1alpha1.BaselineStatus{
-		{State: v1alpha1.StateInSync, LastCheck: at(3), NextCheck: at(1)},
-		{State: v1alpha1.StateInSync, LastCheck: at(90), NextCheck: at(30)},
-		{State: v1alpha1.StateUnknown, LastCheck: at(5)},
+		{State: v1alpha1.StateInSync, LastCheckTime: at(3), NextCheckTime: at(1)},
+		{State: v1alpha1.StateInSync, LastCheckTime: at(90), NextCheckTime: at(30)},
+		{State: v1alpha1.StateUnknown, LastCheckTime: at(5)},
 		{},
-		{State: v1alpha1.StateMissing, RetiredAt: at(1)},
+		{State: v1alpha1.StateMissing, RetirementTime: at(1)},
 	} {
 		b := &v1alpha1.Baseline{ObjectMeta: metav1.ObjectMeta{Namespace: "shop", Name: fmt.Sprint(i)}, Status: status}
 		sum.Add(b, testNow)

@@ -21,7 +21,7 @@ type guardState struct {
 
 func stateOf(spec *v1alpha1.GuardSpec, status *v1alpha1.GuardStatus, t guard.Tally, now time.Time) guardState {
 	return guardState{
-		suspended: spec.Suspend != nil && spec.Suspend.Until.After(now),
+		suspended: spec.Suspend != nil && spec.Suspend.EndTime.After(now),
 		told:      specguard.FreezeOf(status),
 		counted:   specguard.NextFreeze(specguard.Freeze{}, t.Population, now),
 	}

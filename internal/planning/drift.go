@@ -38,8 +38,8 @@ func (g *gatherer) drift(ctx context.Context, s *subject) (planner.Drift, error)
 	if status.Severity != nil {
 		d.Severity = *status.Severity
 	}
-	if status.FirstSeen != nil {
-		d.FirstSeen = status.FirstSeen.Time
+	if status.FirstSeenTime != nil {
+		d.FirstSeen = status.FirstSeenTime.Time
 	}
 	d.Suspended, d.Frozen = g.world.brakes(b)
 	rules := g.rules(s)
@@ -100,7 +100,7 @@ func (g *gatherer) managed(s *subject, rules specguard.Rules, d *planner.Drift) 
 	if s.object != nil {
 		h.Annotations = s.object.Annotations
 	}
-	settings := g.world.Defaults.Resolve(g.Policy.Spec.Environment, h)
+	settings := g.world.Defaults.Resolve(g.Policy.Spec.EnvironmentName, h)
 	d.Managed = !rules.Empty() && settings.Management.Value == v1alpha1.Managed
 	if s.baseline.Status.State != v1alpha1.StateMissing {
 		return
@@ -117,7 +117,7 @@ func (g *gatherer) active(b *v1alpha1.Baseline, d *planner.Drift) {
 	if a == nil || a.By == "" {
 		return
 	}
-	if until := a.At.Add(activeFor); until.After(g.Now) {
+	if until := a.AuthorizationTime.Add(activeFor); until.After(g.Now) {
 		d.ActiveWriter, d.ActiveUntil = a.By, until
 	}
 }
@@ -140,7 +140,7 @@ func (g *gatherer) past(s *subject, d *planner.Drift) {
 // claim is the plan that holds the object. One that ended, or is gone, holds
 // nothing; one that the cache does not have may be too new for it, and is asked for.
 func (g *gatherer) claim(ctx context.Context, b *v1alpha1.Baseline) (string, error) {
-	name := b.Status.Claim
+	name := b.Status.PlanName
 	if name == "" {
 		return "", nil
 	}

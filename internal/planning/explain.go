@@ -33,15 +33,15 @@ func (g *Gathered) surroundings(ctx context.Context, reader client.Reader, names
 	if cluster.CapsUnknown = caps == nil; caps != nil {
 		cluster.Rules.All = *caps
 	}
-	own := readLedger(ctx, reader, namespace, g.Input.Policy.Spec.Environment)
+	own := readLedger(ctx, reader, namespace, g.Input.Policy.Spec.EnvironmentName)
 	own.Rules.Policy = exec.PolicyLimits(&g.Input.Policy.Spec.Safety)
 	if e := g.Environment; e != nil {
 		own.Rules.All = ledger.Caps{Concurrent: e.Spec.Caps.MaxConcurrent, PerHour: e.Spec.Caps.MaxPerHour, PerDay: e.Spec.Caps.MaxPerDay}
-		own.PastUnknown = e.Status.Ledger != ""
+		own.PastUnknown = e.Status.LedgerUID != ""
 	}
 	// That any Environment ever had a ledger says that there was one of the cluster.
 	for i := range g.world.Environments {
-		cluster.PastUnknown = cluster.PastUnknown || g.world.Environments[i].Status.Ledger != ""
+		cluster.PastUnknown = cluster.PastUnknown || g.world.Environments[i].Status.LedgerUID != ""
 	}
 	return explain.Surroundings{Cluster: cluster, Environment: own}
 }

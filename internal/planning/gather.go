@@ -95,8 +95,8 @@ func (g *gatherer) compile() {
 	}}
 	in.InitiatedBy, in.InitiatedByGroups, in.Now = g.InitiatedBy, g.InitiatedByGroups, g.Now
 	in.Request = g.request()
-	if g.out.Environment = g.world.Environment(spec.Environment); g.out.Environment == nil {
-		g.problem(field.NotFound(field.NewPath("spec", "environment"), spec.Environment))
+	if g.out.Environment = g.world.Environment(spec.EnvironmentName); g.out.Environment == nil {
+		g.problem(field.NotFound(field.NewPath("spec", "environmentName"), spec.EnvironmentName))
 	} else {
 		in.Dependencies = g.out.Environment.Spec.Dependencies
 	}
@@ -187,7 +187,7 @@ func (g *gatherer) objects(ctx context.Context) error {
 func (g *gatherer) putBack(b *v1alpha1.Baseline) bool {
 	for i := range g.out.Input.UnderWay {
 		plan := &g.out.Input.UnderWay[i]
-		holds := func(t v1alpha1.PlanTarget) bool { return t.Baseline == b.Name }
+		holds := func(t v1alpha1.PlanTarget) bool { return t.BaselineName == b.Name }
 		if plan.Namespace == b.Namespace && slices.ContainsFunc(plan.Spec.Plan.Targets, holds) {
 			return true
 		}
@@ -197,7 +197,7 @@ func (g *gatherer) putBack(b *v1alpha1.Baseline) bool {
 
 func (g *gatherer) inEnvironment(namespace string) bool {
 	owner := g.world.Of(namespace)
-	return owner != nil && owner.Name == g.Policy.Spec.Environment
+	return owner != nil && owner.Name == g.Policy.Spec.EnvironmentName
 }
 
 func hasDrifted(b *v1alpha1.Baseline) bool {

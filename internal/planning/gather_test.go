@@ -34,7 +34,7 @@ func TestEverythingThatIsKnownOfADrift(t *testing.T) {
 		},
 		Drifts: []planner.Drift{{
 			Namespace: "shop", Baseline: "deployments.apps.web", Target: b.Spec.Target, UID: "uid-web", DriftedHash: b.Status.Observed.Hash,
-			State: v1alpha1.StateDrifted, Findings: b.Status.Findings, Severity: *b.Status.Severity, FirstSeen: b.Status.FirstSeen.Time,
+			State: v1alpha1.StateDrifted, Findings: b.Status.Findings, Severity: *b.Status.Severity, FirstSeen: b.Status.FirstSeenTime.Time,
 			Authorized: &planner.Repair{Revision: b.Spec.Authorized.Revision, RevisionHash: b.Spec.Authorized.Hash, DesiredHash: b.Spec.Authorized.Hash},
 			Ready:      &planner.Repair{Revision: "older", RevisionHash: "pl1:older", DesiredHash: "pl1:older"},
 			Component:  "web", Managed: true, Attributed: true,
@@ -47,7 +47,7 @@ func TestEverythingThatIsKnownOfADrift(t *testing.T) {
 	for i := range g.Input.Drifts { // a stored time has no location
 		g.Input.Drifts[i].FirstSeen = g.Input.Drifts[i].FirstSeen.UTC()
 		for j := range g.Input.Drifts[i].Findings {
-			g.Input.Drifts[i].Findings[j].FirstSeen = metav1.NewTime(g.Input.Drifts[i].Findings[j].FirstSeen.UTC())
+			g.Input.Drifts[i].Findings[j].FirstSeenTime = metav1.NewTime(g.Input.Drifts[i].Findings[j].FirstSeenTime.UTC())
 		}
 	}
 	if diff := cmp.Diff(want, g.Input); diff != "" {
@@ -70,16 +70,16 @@ func TestWhatIsLeftAlone(t *testing.T) {
 	}{
 		"a drift like any other": {func(*cluster) {}, "", ""},
 		"a guard that is suspended": {func(c *cluster) {
-			c.Guard.Spec.Suspend = &v1alpha1.Suspension{Until: metav1.NewTime(epoch.Add(time.Hour)), Reason: "move"}
+			c.Guard.Spec.Suspend = &v1alpha1.Suspension{EndTime: metav1.NewTime(epoch.Add(time.Hour)), Reason: "move"}
 		}, planner.ReasonUnmanaged, ""}, // no guard in force speaks for it
 		"one of two guards is suspended": {func(c *cluster) {
 			second := c.Guard.DeepCopy()
-			second.Name, second.Spec.Suspend = "second", &v1alpha1.Suspension{Until: metav1.NewTime(epoch.Add(time.Hour)), Reason: "move"}
+			second.Name, second.Spec.Suspend = "second", &v1alpha1.Suspension{EndTime: metav1.NewTime(epoch.Add(time.Hour)), Reason: "move"}
 			c.Further = append(c.Further, second)
 			web(c).Status.Guards = append(web(c).Status.Guards, "SpecGuard/second")
 		}, planner.ReasonSuspended, ""},
 		"a tenant's guard is suspended under a ClusterSpecGuard": {func(c *cluster) {
-			c.Guard.Spec.Suspend = &v1alpha1.Suspension{Until: metav1.NewTime(epoch.Add(time.Hour)), Reason: "none of it"}
+			c.Guard.Spec.Suspend = &v1alpha1.Suspension{EndTime: metav1.NewTime(epoch.Add(time.Hour)), Reason: "none of it"}
 			platform := &v1alpha1.ClusterSpecGuard{ObjectMeta: metav1.ObjectMeta{Name: "platform"}}
 			platform.Spec.GuardSpec = *c.Guard.Spec.DeepCopy()
 			platform.Spec.Suspend = nil
@@ -87,7 +87,7 @@ func TestWhatIsLeftAlone(t *testing.T) {
 			web(c).Status.Guards = []string{"ClusterSpecGuard/platform", "SpecGuard/workloads"}
 		}, "", ""},
 		"a suspension that is over": {func(c *cluster) {
-			c.Guard.Spec.Suspend = &v1alpha1.Suspension{Until: metav1.NewTime(epoch), Reason: "move"}
+			c.Guard.Spec.Suspend = &v1alpha1.Suspension{EndTime: metav1.NewTime(epoch), Reason: "move"}
 		}, "", ""},
 		"an unmanaged guard": {func(c *cluster) { c.Guard.Spec.ManagementPolicy = v1alpha1.Unmanaged }, planner.ReasonUnmanaged, ""},
 		"unmanaged by default": {func(c *cluster) {
@@ -110,7 +110,7 @@ func TestWhatIsLeftAlone(t *testing.T) {
 		"a mass drift that no guard has counted yet": {func(c *cluster) {
 			for _, name := range []string{"web", "db", "cache"} {
 				c.Drift(name, func(d *appsv1.Deployment) { d.Spec.Template.Spec.Containers[0].Image = "evil:1" })
-				c.Baselines[name].Status.FirstSeen = &metav1.Time{Time: epoch.Add(-time.Minute)}
+				c.Baselines[name].Status.FirstSeenTime = &metav1.Time{Time: epoch.Add(-time.Minute)}
 			}
 		}, planner.ReasonMassDrift, "SpecGuard/workloads"},
 		"a namespace that is being deleted": {func(c *cluster) {
@@ -127,16 +127,16 @@ func TestWhatIsLeftAlone(t *testing.T) {
 		"another object of that name":  {func(c *cluster) { c.Objects["web"].UID = "other" }, planner.ReasonUnknown, ""},
 		"an object that is gone since": {func(c *cluster) { delete(c.Objects, "web") }, planner.ReasonUnknown, ""},
 		"a claim of a plan under way": {func(c *cluster) {
-			web(c).Status.Claim = "other"
+			web(c).Status.PlanName = "other"
 			c.Plans = append(c.Plans, &v1alpha1.RemediationPlan{ObjectMeta: metav1.ObjectMeta{Namespace: "shop", Name: "other"}})
 		}, planner.ReasonUnderWay, "other"},
 		"a claim of a plan that ended": {func(c *cluster) {
-			web(c).Status.Claim = "other"
+			web(c).Status.PlanName = "other"
 			c.Plans = append(c.Plans, &v1alpha1.RemediationPlan{
 				ObjectMeta: metav1.ObjectMeta{Namespace: "shop", Name: "other"}, Status: v1alpha1.RemediationPlanStatus{Phase: v1alpha1.PlanFailed},
 			})
 		}, "", ""},
-		"a claim of a plan that is gone": {func(c *cluster) { web(c).Status.Claim = "other" }, "", ""},
+		"a claim of a plan that is gone": {func(c *cluster) { web(c).Status.PlanName = "other" }, "", ""},
 		"nobody knows who":               {func(c *cluster) { web(c).Status.Findings[0].Actor = v1alpha1.Actor{Class: v1alpha1.ActorUnknown} }, planner.ReasonUnattributed, ""},
 		"perhaps somebody":               {func(c *cluster) { web(c).Status.Findings[0].Actor.Class = v1alpha1.ActorUnknown }, planner.ReasonUnattributed, ""},
 		"somebody trusted":               {func(c *cluster) { web(c).Status.Findings[0].Actor.Class = v1alpha1.ActorTrusted }, planner.ReasonUnattributed, ""},
@@ -149,9 +149,9 @@ func TestWhatIsLeftAlone(t *testing.T) {
 		"Helm, which puts nothing back itself": {func(c *cluster) {
 			c.Objects["web"].ManagedFields = []metav1.ManagedFieldsEntry{managedBy("helm")}
 		}, "", ""},
-		"a trusted writer of a moment ago": {func(c *cluster) { web(c).Spec.Authorized.At = metav1.NewTime(epoch.Add(-time.Minute)) }, planner.ReasonActiveWriter, "ci"},
+		"a trusted writer of a moment ago": {func(c *cluster) { web(c).Spec.Authorized.AuthorizationTime = metav1.NewTime(epoch.Add(-time.Minute)) }, planner.ReasonActiveWriter, "ci"},
 		"an import of a moment ago": {func(c *cluster) {
-			web(c).Spec.Authorized.At, web(c).Spec.Authorized.By = metav1.NewTime(epoch.Add(-time.Minute)), ""
+			web(c).Spec.Authorized.AuthorizationTime, web(c).Spec.Authorized.By = metav1.NewTime(epoch.Add(-time.Minute)), ""
 		}, "", ""},
 		"three plans failed": {func(c *cluster) {
 			for _, name := range []string{"a", "b", "c"} {
@@ -182,7 +182,7 @@ func TestWhatIsLeftAlone(t *testing.T) {
 		"three plans were refused, in the words of the last refusal": {func(c *cluster) {
 			for i, name := range []string{"a", "b", "c"} {
 				p := c.Ended(name, v1alpha1.PlanSkipped, v1alpha1.StepSkipped, v1alpha1.ReasonRefused)
-				p.Status.CompletedAt = &metav1.Time{Time: epoch.Add(time.Duration(i) * time.Second)}
+				p.Status.CompletionTime = &metav1.Time{Time: epoch.Add(time.Duration(i) * time.Second)}
 				p.Status.Steps[0].Message = "spec.selector: field is immutable, says " + name
 			}
 		}, planner.ReasonAttempts, "the last one: Refused: spec.selector: field is immutable, says c"},
@@ -193,28 +193,28 @@ func TestWhatIsLeftAlone(t *testing.T) {
 		}, planner.ReasonAttempts, "3 plans"},
 		"one plan was skipped a moment ago": {func(c *cluster) {
 			p := c.Ended("a", v1alpha1.PlanSkipped, v1alpha1.StepSkipped, v1alpha1.ReasonRefused)
-			p.Status.CompletedAt = &metav1.Time{Time: epoch}
+			p.Status.CompletionTime = &metav1.Time{Time: epoch}
 		}, planner.ReasonBackoff, "10:00:01Z"},
 		"one plan was skipped long ago": {func(c *cluster) {
 			p := c.Ended("a", v1alpha1.PlanSkipped, v1alpha1.StepSkipped, v1alpha1.ReasonRefused)
-			p.Status.CompletedAt = &metav1.Time{Time: epoch.Add(-time.Second)}
+			p.Status.CompletionTime = &metav1.Time{Time: epoch.Add(-time.Second)}
 		}, "", ""},
 		"many plans of other drifts of the object ended a while ago": {func(c *cluster) {
 			for i := range 20 {
 				p := c.Ended(fmt.Sprint("p", i), v1alpha1.PlanSuperseded, v1alpha1.StepSkipped, v1alpha1.ReasonTargetMoved)
 				p.Spec.Plan.Targets[0].DriftedHash = fmt.Sprint("pl1:", i)
-				p.Status.CompletedAt = &metav1.Time{Time: epoch.Add(-9 * time.Minute)}
+				p.Status.CompletionTime = &metav1.Time{Time: epoch.Add(-9 * time.Minute)}
 			}
 		}, planner.ReasonBackoff, "10:01:00Z"},
 		"a success between them": {func(c *cluster) {
 			for i := range 20 {
 				p := c.Ended(fmt.Sprint("p", i), v1alpha1.PlanSuperseded, v1alpha1.StepSkipped, v1alpha1.ReasonTargetMoved)
 				p.Spec.Plan.Targets[0].DriftedHash = fmt.Sprint("pl1:", i)
-				p.Status.CompletedAt = &metav1.Time{Time: epoch.Add(-9 * time.Minute)}
+				p.Status.CompletionTime = &metav1.Time{Time: epoch.Add(-9 * time.Minute)}
 			}
 			p := c.Ended("good", v1alpha1.PlanSucceeded, v1alpha1.StepVerified, "")
 			p.Spec.Plan.Targets[0].DriftedHash = "pl1:good"
-			p.Status.CompletedAt = &metav1.Time{Time: epoch.Add(-8 * time.Minute)}
+			p.Status.CompletionTime = &metav1.Time{Time: epoch.Add(-8 * time.Minute)}
 		}, "", ""},
 		// D5 of the review of remediation.
 		"a person has accepted it": {func(c *cluster) {
@@ -227,7 +227,7 @@ func TestWhatIsLeftAlone(t *testing.T) {
 		"a plan succeeded, and it is back": {func(c *cluster) { c.Ended("a", v1alpha1.PlanSucceeded, v1alpha1.StepVerified, "") }, planner.ReasonDone, "plan a"},
 		"an older drift of the same hash": {func(c *cluster) {
 			p := c.Ended("a", v1alpha1.PlanSucceeded, v1alpha1.StepVerified, "")
-			p.Spec.Plan.Targets[0].FirstSeen = metav1.NewTime(epoch.Add(-time.Hour))
+			p.Spec.Plan.Targets[0].FirstSeenTime = metav1.NewTime(epoch.Add(-time.Hour))
 		}, "", ""},
 	}
 	for name, tc := range tests {
@@ -329,7 +329,7 @@ func TestWhatAPolicyIsAbout(t *testing.T) {
 			c.Policy.Spec.Selector = &metav1.LabelSelector{MatchLabels: map[string]string{"app": "db"}}
 		}, 1, 0, 3},
 		"another Environment's":       {func(c *cluster) { c.Namespace.Labels["tier"] = "staging" }, 0, 0, 0},
-		"what nobody guards any more": {func(c *cluster) { c.Baselines["web"].Status.RetiredAt = &metav1.Time{Time: epoch} }, 2, 0, 2},
+		"what nobody guards any more": {func(c *cluster) { c.Baselines["web"].Status.RetirementTime = &metav1.Time{Time: epoch} }, 2, 0, 2},
 		"a more critical Environment's": {func(c *cluster) {
 			c.Environment.Spec.Criticality = v1alpha1.CriticalityStaging
 			c.Further = append(c.Further, &v1alpha1.Environment{ObjectMeta: metav1.ObjectMeta{Name: "prod"}, Spec: v1alpha1.EnvironmentSpec{
@@ -352,7 +352,7 @@ func TestWhatAPolicyIsAbout(t *testing.T) {
 func TestAnObjectThatAPlanPutsBackIsNoneOfTheOthers(t *testing.T) {
 	c := newCluster(t)
 	plan := c.Ended("a", v1alpha1.PlanRunning, v1alpha1.StepApplied, "")
-	plan.Spec.Plan.Targets[0].Baseline = c.Baselines["db"].Name
+	plan.Spec.Plan.Targets[0].BaselineName = c.Baselines["db"].Name
 	c.Objects["db"].Status = appsv1.DeploymentStatus{}
 	if diff := cmp.Diff(planner.Scope{Selected: 3, Healthy: 1}, c.gather().Input.Scope); diff != "" {
 		t.Errorf("scope (-want +got):\n%s", diff)
@@ -377,7 +377,7 @@ func TestWhatTheSchemaCannotCheck(t *testing.T) {
 		"an unknown zone": {func(s *v1alpha1.RemediationPolicySpec) {
 			s.Schedule.MaintenanceWindow = &v1alpha1.MaintenanceWindow{Start: "02:00", End: "06:00", TimeZone: "Mars/Olympus"}
 		}, "spec.schedule.maintenanceWindow.timeZone"},
-		"an Environment that is not there": {func(s *v1alpha1.RemediationPolicySpec) { s.Environment = "nowhere" }, "spec.environment"},
+		"an Environment that is not there": {func(s *v1alpha1.RemediationPolicySpec) { s.EnvironmentName = "nowhere" }, "spec.environmentName"},
 		"a selector that is none": {func(s *v1alpha1.RemediationPolicySpec) {
 			s.Selector = &metav1.LabelSelector{MatchLabels: map[string]string{"a b": "c"}}
 		}, "spec.selector"},
@@ -532,7 +532,7 @@ func TestWhatCannotBeReadIsNotGuessed(t *testing.T) {
 	if err != nil || g.Input.Drifts[0].State != v1alpha1.StateUnknown {
 		t.Errorf("an object that cannot be read: %+v (%v)", g, err)
 	}
-	c.Baselines["web"].Status.Claim = "other"
+	c.Baselines["web"].Status.PlanName = "other"
 	if _, err := Gather(t.Context(), &failing{Live: c.live(), plan: refused}, c.question()); !errors.Is(err, refused) {
 		t.Errorf("a claim that cannot be read: %v", err)
 	}

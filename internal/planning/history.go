@@ -61,12 +61,12 @@ func history(policy *planner.Policy, plans []v1alpha1.RemediationPlan) records {
 	for _, p := range endedPlans(policy, plans) {
 		for step := range p.Spec.Plan.Targets {
 			t := &p.Spec.Plan.Targets[step]
-			key := drifted{p.Namespace, t.Baseline, t.UID, t.DriftedHash, t.FirstSeen.Unix()}
+			key := drifted{p.Namespace, t.BaselineName, t.UID, t.DriftedHash, t.FirstSeenTime.Unix()}
 			h := all.drifts[key]
 			outcome := outcomeOf(p, step)
 			h.add(p, step, outcome)
 			all.drifts[key] = h
-			of := object{p.Namespace, t.Baseline}
+			of := object{p.Namespace, t.BaselineName}
 			all.rows[of] = all.rows[of].after(p, outcome)
 			if outcome == succeeded {
 				all.choices[of] = choiceOf(p, t)
@@ -94,10 +94,10 @@ func endedPlans(policy *planner.Policy, plans []v1alpha1.RemediationPlan) []*v1a
 
 // endOf returns when an ended plan ended; zero when its status does not say.
 func endOf(p *v1alpha1.RemediationPlan) time.Time {
-	if p.Status.CompletedAt == nil {
+	if p.Status.CompletionTime == nil {
 		return time.Time{}
 	}
-	return p.Status.CompletedAt.Time
+	return p.Status.CompletionTime.Time
 }
 
 // after returns the row with one more plan that ended.

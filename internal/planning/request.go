@@ -16,7 +16,7 @@ func (g *gatherer) request() *planner.Request {
 	}
 	r := &planner.Request{Namespace: g.Request.Namespace, Name: g.Request.Name, UID: string(g.Request.UID)}
 	for _, t := range g.Request.Spec.Targets {
-		r.Targets = append(r.Targets, planner.Chosen{Baseline: t.Baseline, DriftedHash: t.DriftedHash, Revision: t.Revision})
+		r.Targets = append(r.Targets, planner.Chosen{Baseline: t.BaselineName, DriftedHash: t.DriftedHash, Revision: t.Revision})
 	}
 	return r
 }
@@ -55,7 +55,7 @@ func (g *gatherer) chosenState(ctx context.Context, b *v1alpha1.Baseline) (*plan
 		return nil, nil //nolint:nilnil // that there is none is an answer
 	}
 	state, err := g.src.Revision(ctx, b.Namespace, c.Revision)
-	if err != nil || state == nil || state.Baseline != b.Name {
+	if err != nil || state == nil || state.BaselineName != b.Name {
 		return nil, err
 	}
 	return &planner.Repair{Revision: c.Revision, RevisionHash: state.Hash, DesiredHash: state.Hash}, nil

@@ -20,7 +20,7 @@ import (
 // asks has bob ask for web, by changes of the one target.
 func (c *cluster) asks(changes ...func(*v1alpha1.RequestedTarget)) Question {
 	b := c.Baselines["web"]
-	target := v1alpha1.RequestedTarget{Baseline: b.Name, DriftedHash: b.Status.Observed.Hash}
+	target := v1alpha1.RequestedTarget{BaselineName: b.Name, DriftedHash: b.Status.Observed.Hash}
 	for _, change := range changes {
 		change(&target)
 	}
@@ -28,7 +28,7 @@ func (c *cluster) asks(changes ...func(*v1alpha1.RequestedTarget)) Question {
 	q.InitiatedBy = "bob"
 	q.Request = &v1alpha1.RemediationRequest{
 		ObjectMeta: metav1.ObjectMeta{Namespace: "shop", Name: "ask", UID: "uid-ask"},
-		Spec:       v1alpha1.RemediationRequestSpec{Policy: "auto", RequestedBy: "bob", Targets: []v1alpha1.RequestedTarget{target}},
+		Spec:       v1alpha1.RemediationRequestSpec{PolicyName: "auto", RequestedBy: "bob", Targets: []v1alpha1.RequestedTarget{target}},
 	}
 	return q
 }
@@ -36,7 +36,7 @@ func (c *cluster) asks(changes ...func(*v1alpha1.RequestedTarget)) Question {
 func TestHowWhatAPersonAsksForStands(t *testing.T) {
 	none := func(*cluster) {}
 	named := func(name string) func(*v1alpha1.RequestedTarget) {
-		return func(t *v1alpha1.RequestedTarget) { t.Baseline = name }
+		return func(t *v1alpha1.RequestedTarget) { t.BaselineName = name }
 	}
 	tests := map[string]struct {
 		change func(*cluster)
@@ -147,7 +147,7 @@ func TestARevisionThatCannotBeReadIsNotTakenForAbsent(t *testing.T) {
 func TestAStateThatAPersonChoseIsRemembered(t *testing.T) {
 	ended := func(c *cluster, at time.Duration) *v1alpha1.RemediationPlan {
 		p := c.Ended("chosen-"+at.String(), v1alpha1.PlanSucceeded, v1alpha1.StepVerified, "")
-		p.Status.CompletedAt = &metav1.Time{Time: epoch.Add(at)}
+		p.Status.CompletionTime = &metav1.Time{Time: epoch.Add(at)}
 		p.Spec.Plan.InitiatedBy = "bob"
 		p.Spec.Plan.Request = &v1alpha1.PlanRequest{Name: "ask", UID: "uid-ask"}
 		target := &p.Spec.Plan.Targets[0]

@@ -109,7 +109,7 @@ func (s *step) missing(actor v1alpha1.Actor) {
 	} else {
 		s.st.Findings = []v1alpha1.Finding{{
 			Operation: v1alpha1.OperationRemoved, Type: v1alpha1.DriftMissing, Class: v1alpha1.ClassObjectMissing,
-			Actor: actor, FirstSeen: metav1.NewTime(s.in.Now),
+			Actor: actor, FirstSeenTime: metav1.NewTime(s.in.Now),
 		}}
 		s.st.FindingsTotal, s.st.Masks, s.st.pending = 1, nil, nil
 		if s.before.FindingsTotal == 0 {

@@ -39,7 +39,7 @@ func (s *step) withoutAuthority() error {
 	s.maker = new(actorOf(w, class))
 	s.st.Findings = []v1alpha1.Finding{{
 		Operation: v1alpha1.OperationAdded, Type: v1alpha1.DriftUnexpected, Class: v1alpha1.ClassObjectUnexpected,
-		Actor: *s.maker, FirstSeen: metav1.NewTime(s.in.Now),
+		Actor: *s.maker, FirstSeenTime: metav1.NewTime(s.in.Now),
 	}}
 	s.st.FindingsTotal, s.st.Masks, s.st.FirstSeen = 1, nil, time.Time{}
 	s.event(EventWarning, ReasonObjectUnexpected, "created under guard by %s", nameOf(*s.maker))

@@ -72,7 +72,7 @@ func MinimizeStatus(status *v1alpha1.BaselineStatus) {
 	status.Observed.Metadata = nil
 	status.Observed.Writer = diff.TruncateText(status.Observed.Writer, maxIdentityBytes)
 	if status.Contention != nil {
-		status.Contention = &v1alpha1.Contention{Since: status.Contention.Since}
+		status.Contention = &v1alpha1.Contention{StartTime: status.Contention.StartTime}
 	}
 }
 

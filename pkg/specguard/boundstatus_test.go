@@ -122,7 +122,7 @@ func fullStatus(text string, counts uint32) v1alpha1.BaselineStatus {
 	count := func(shift, most int) int { return int(counts>>shift&0xff) % (most + 1) }
 	actor := v1alpha1.Actor{User: of(maxIdentityBytes), FieldManager: of(maxManagerBytes), BreakGlassReason: of(512)}
 	s := v1alpha1.BaselineStatus{
-		State: v1alpha1.StateDrifted, CheckRequested: of(256), Claim: strings.Repeat("c", 253),
+		State: v1alpha1.StateDrifted, CheckRequested: of(256), PlanName: strings.Repeat("c", 253),
 		Observed:   v1alpha1.ObservedState{Writer: of(maxIdentityBytes), Metadata: &v1alpha1.ObservedMetadata{Labels: map[string]string{"l": of(16 << 10)}}},
 		Oversized:  &v1alpha1.OversizedBody{By: of(maxIdentityBytes)},
 		Quarantine: &v1alpha1.Quarantine{By: of(1024), Reason: of(512)},

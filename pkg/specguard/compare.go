@@ -84,7 +84,7 @@ func (s *step) finding(c diff.Change) v1alpha1.Finding {
 	f := v1alpha1.Finding{
 		Path: c.Path.String(), Operation: v1alpha1.Operation(c.Op), Type: driftType, Class: class,
 		Before: diff.Truncate(shown.Before, maxValue), After: diff.Truncate(shown.After, maxValue),
-		Digest: s.digest(c.After), FirstSeen: metav1.NewTime(s.in.Now),
+		Digest: s.digest(c.After), FirstSeenTime: metav1.NewTime(s.in.Now),
 	}
 	previous := s.previous(f.Path)
 	if m := s.previousMask(f.Path); m != nil && previous == nil {
@@ -93,12 +93,12 @@ func (s *step) finding(c diff.Change) v1alpha1.Finding {
 		}
 	}
 	if previous != nil {
-		f.FirstSeen = previous.FirstSeen
+		f.FirstSeenTime = previous.FirstSeenTime
 		if s.sameValue(previous, f.Digest) && previous.Before != "" { // the status may have left it out
 			f.Before = previous.Before
 		}
 	} else if since := s.overlappedSince(c); !since.IsZero() {
-		f.FirstSeen = metav1.NewTime(since)
+		f.FirstSeenTime = metav1.NewTime(since)
 	}
 	f.Actor = s.actorAt(c, previous, f.Digest)
 	return f
@@ -135,8 +135,8 @@ func (s *step) overlappedSince(c diff.Change) time.Time {
 		if err != nil || path.IsRoot() || c.Reordered() || !path.Overlaps(c.Path) {
 			continue
 		}
-		if since.IsZero() || f.FirstSeen.Time.Before(since) {
-			since = f.FirstSeen.Time
+		if since.IsZero() || f.FirstSeenTime.Time.Before(since) {
+			since = f.FirstSeenTime.Time
 		}
 	}
 	return since

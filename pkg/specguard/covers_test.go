@@ -22,7 +22,7 @@ func TestGuardSetCovers(t *testing.T) {
 		production,
 		CompileInert(GuardRef{Namespace: "broken", Name: "own"}, v1alpha1.GuardSpec{Resources: deployments}, nil, testNow),
 		mustGuard(t, GuardRef{Namespace: "paused", Name: "own"}, func(s *v1alpha1.GuardSpec) {
-			s.Suspend = &v1alpha1.Suspension{Reason: "move", Until: metav1.NewTime(testNow.Add(time.Hour))}
+			s.Suspend = &v1alpha1.Suspension{Reason: "move", EndTime: metav1.NewTime(testNow.Add(time.Hour))}
 		}),
 		mustGuard(t, GuardRef{Namespace: "labeled", Name: "gold"}, func(s *v1alpha1.GuardSpec) {
 			s.Selector = &metav1.LabelSelector{MatchLabels: map[string]string{"tier": "gold"}}

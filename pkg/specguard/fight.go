@@ -205,7 +205,7 @@ func (s *step) settleFight() {
 		s.event(EventNormal, ReasonContentionEnded, "no change to and fro for %s", fightWindow)
 		return
 	case s.st.Contention == nil:
-		s.st.Contention = &v1alpha1.Contention{Since: metav1.NewTime(s.in.Now), With: by}
+		s.st.Contention = &v1alpha1.Contention{StartTime: metav1.NewTime(s.in.Now), With: by}
 		s.event(EventWarning, ReasonContended, "%d changes to and fro within %s at %s: %s",
 			len(at), fightWindow, listPlaces(s.st.contested), cmp.Or(joinBounded(by), "nobody is known"))
 	default:

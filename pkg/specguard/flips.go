@@ -14,7 +14,7 @@ import (
 // a foreign hand can have written, is left out.
 func (s *State) readFlips(status *v1alpha1.BaselineStatus) {
 	for i := range status.Flips {
-		f := Flip{At: status.Flips[i].At.Time}
+		f := Flip{At: status.Flips[i].ObservedTime.Time}
 		for _, stored := range status.Flips[i].Places {
 			if place, ok := readPlace(stored.Path, stored.Aspect); ok {
 				place.By, place.Class = stored.By, stored.Class
@@ -42,7 +42,7 @@ func readPlace(text string, aspect v1alpha1.PlaceAspect) (place FlipPlace, ok bo
 func (s *State) writeFlips(status *v1alpha1.BaselineStatus) {
 	status.Flips = nil
 	for _, f := range s.Flips[max(0, len(s.Flips)-maxFlips):] {
-		stored := v1alpha1.Flip{At: metav1.NewTime(f.At)}
+		stored := v1alpha1.Flip{ObservedTime: metav1.NewTime(f.At)}
 		for _, place := range f.Places[:min(len(f.Places), maxFlipPlaces)] {
 			stored.Places = append(stored.Places, v1alpha1.FlipPlace{
 				Path: place.Path.String(), Aspect: place.aspect(), By: place.By, Class: place.Class,

@@ -75,12 +75,12 @@ func TestWhatIsKnownOfAFightStandsInTheBaseline(t *testing.T) {
 func TestAStatusOfAnotherHandIsReadAsFarAsItMakesSense(t *testing.T) {
 	at := metav1.NewTime(testNow)
 	b := &v1alpha1.Baseline{Status: v1alpha1.BaselineStatus{
-		Flips: []v1alpha1.Flip{{At: at, Places: []v1alpha1.FlipPlace{
+		Flips: []v1alpha1.Flip{{ObservedTime: at, Places: []v1alpha1.FlipPlace{
 			{Path: "no pointer", Aspect: v1alpha1.AspectValue, By: "bob"},
 			{Path: "/spec/list", Aspect: v1alpha1.AspectOrder, By: "alice", Class: v1alpha1.ActorForeign},
 			{Aspect: v1alpha1.AspectValue},
 		}}},
-		Contention: &v1alpha1.Contention{Since: at, Places: []v1alpha1.Place{{Path: "]"}, {Path: "/spec/paused", Aspect: v1alpha1.AspectValue}}},
+		Contention: &v1alpha1.Contention{StartTime: at, Places: []v1alpha1.Place{{Path: "]"}, {Path: "/spec/paused", Aspect: v1alpha1.AspectValue}}},
 	}}
 	st := FromBaseline(b, nil)
 	var got []string

@@ -20,15 +20,15 @@ import (
 func FreezeOf(status *v1alpha1.GuardStatus) Freeze {
 	var f Freeze
 	if m := status.MassDrift; m != nil {
-		if m.EverythingSince != nil {
-			f.Everything = orPast(m.EverythingSince.Time)
+		if m.EverythingStartTime != nil {
+			f.Everything = orPast(m.EverythingStartTime.Time)
 		}
 		for i := range m.Namespaces {
-			f.Namespaces = addScope(f.Namespaces, m.Namespaces[i].Name, orPast(m.Namespaces[i].Since.Time))
+			f.Namespaces = addScope(f.Namespaces, m.Namespaces[i].Name, orPast(m.Namespaces[i].StartTime.Time))
 		}
 		for i := range m.Causes {
 			c := &m.Causes[i]
-			f.Causes = addScope(f.Causes, Cause{Path: c.Path, User: c.User}, orPast(c.Since.Time))
+			f.Causes = addScope(f.Causes, Cause{Path: c.Path, User: c.User}, orPast(c.StartTime.Time))
 		}
 	}
 	condition := meta.FindStatusCondition(status.Conditions, v1alpha1.ConditionMassDrift)
@@ -48,13 +48,13 @@ func (f Freeze) Status() *v1alpha1.MassDrift {
 	}
 	m := &v1alpha1.MassDrift{}
 	if !f.Everything.IsZero() {
-		m.EverythingSince = new(metav1.NewTime(f.Everything))
+		m.EverythingStartTime = new(metav1.NewTime(f.Everything))
 	}
 	for _, namespace := range slices.Sorted(maps.Keys(f.Namespaces)) {
-		m.Namespaces = append(m.Namespaces, v1alpha1.FrozenNamespace{Name: namespace, Since: metav1.NewTime(f.Namespaces[namespace])})
+		m.Namespaces = append(m.Namespaces, v1alpha1.FrozenNamespace{Name: namespace, StartTime: metav1.NewTime(f.Namespaces[namespace])})
 	}
 	for _, cause := range slices.SortedFunc(maps.Keys(f.Causes), Cause.compare) {
-		m.Causes = append(m.Causes, v1alpha1.FrozenCause{Path: cause.Path, User: cause.User, Since: metav1.NewTime(f.Causes[cause])})
+		m.Causes = append(m.Causes, v1alpha1.FrozenCause{Path: cause.Path, User: cause.User, StartTime: metav1.NewTime(f.Causes[cause])})
 	}
 	return m
 }

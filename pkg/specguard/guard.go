@@ -104,7 +104,7 @@ func Compile(ref GuardRef, spec v1alpha1.GuardSpec, namespaceSelector *metav1.La
 	g := &Guard{ref: ref, createdAt: createdAt, mode: spec.Mode, checks: resync.GuardOf(ref.String(), &spec)}
 	g.authenticatedDeletes = spec.AuthenticatedDeletes == v1alpha1.AuthenticatedDeletesRequired
 	if spec.Suspend != nil {
-		g.suspendedUntil = spec.Suspend.Until.Time
+		g.suspendedUntil = spec.Suspend.EndTime.Time
 	}
 	var errs, more field.ErrorList
 	g.resources, errs = compileResources(spec.Resources, path.Child("resources"))

@@ -111,7 +111,7 @@ func TestGuardSetSelects(t *testing.T) {
 		t.Fatal(errs)
 	}
 	suspended := mustGuard(t, GuardRef{Namespace: "paused", Name: "own"}, func(s *v1alpha1.GuardSpec) {
-		s.Suspend = &v1alpha1.Suspension{Reason: "move", Until: metav1.NewTime(testNow.Add(time.Hour))}
+		s.Suspend = &v1alpha1.Suspension{Reason: "move", EndTime: metav1.NewTime(testNow.Add(time.Hour))}
 	})
 	set := NewGuardSet([]*Guard{
 		nil, production, suspended, mustGuard(t, GuardRef{Namespace: "shop", Name: "all"}, nil),

@@ -83,7 +83,7 @@ func (s *step) recordsOfNow(c diff.Change, f *v1alpha1.Finding) []int {
 			return recordTouches(r, c.Path)
 		}
 		return s.throughScale(c) && r.scaledTo(string(c.After)) &&
-			absDuration(r.Time.Sub(f.FirstSeen.Time)) <= nearInTime
+			absDuration(r.Time.Sub(f.FirstSeenTime.Time)) <= nearInTime
 	})
 }
 

@@ -36,7 +36,7 @@ func inSync(namespace string, objects int) crowd {
 func drifting(namespace string, objects int, user, path string, age time.Duration) crowd {
 	seen := testNow.Add(-age)
 	return crowd{namespace, objects, []v1alpha1.Finding{{
-		Path: path, Class: v1alpha1.ClassOther, Actor: v1alpha1.Actor{User: user, Class: v1alpha1.ActorForeign}, FirstSeen: metav1.NewTime(seen),
+		Path: path, Class: v1alpha1.ClassOther, Actor: v1alpha1.Actor{User: user, Class: v1alpha1.ActorForeign}, FirstSeenTime: metav1.NewTime(seen),
 	}}, seen}
 }
 
@@ -51,7 +51,7 @@ func populationOf(crowds ...crowd) (p Population) {
 	for _, c := range crowds {
 		status := v1alpha1.BaselineStatus{State: v1alpha1.StateInSync, Findings: c.findings}
 		if len(c.findings) > 0 {
-			status.State, status.FirstSeen = v1alpha1.StateDrifted, new(metav1.NewTime(c.firstSeen))
+			status.State, status.FirstSeenTime = v1alpha1.StateDrifted, new(metav1.NewTime(c.firstSeen))
 		}
 		for range c.objects {
 			p.Add(c.namespace, &status)
@@ -285,7 +285,7 @@ func TestAConditionThatNothingExplainsFreezesEverything(t *testing.T) {
 		"one of a version to come":      {v1alpha1.GuardStatus{Conditions: told, MassDrift: &v1alpha1.MassDrift{}}, Freeze{Everything: someHourAgo}},
 		"one that does not say when":    {v1alpha1.GuardStatus{Conditions: []metav1.Condition{{Type: v1alpha1.ConditionMassDrift, Status: metav1.ConditionTrue}}}, Freeze{Everything: time.Unix(0, 0)}},
 		"one that explains the condition": {v1alpha1.GuardStatus{Conditions: told, MassDrift: &v1alpha1.MassDrift{
-			Namespaces: []v1alpha1.FrozenNamespace{{Name: "a", Since: metav1.NewTime(testNow)}},
+			Namespaces: []v1alpha1.FrozenNamespace{{Name: "a", StartTime: metav1.NewTime(testNow)}},
 		}}, Freeze{Namespaces: map[string]time.Time{"a": testNow}}},
 	} {
 		if diff := cmp.Diff(tc.want, FreezeOf(&tc.status), cmpopts.EquateEmpty()); diff != "" {

@@ -41,7 +41,7 @@ func (s *step) tellAuthorized(reason EventReason, format string, args ...any) {
 // not kept.
 func (s *step) judgeByOversized(hash canon.Hash) {
 	o := s.st.Oversized
-	authorized := &v1alpha1.AuthorizedState{UID: s.obs.UID, Hash: string(hash), By: o.By, Origin: o.Origin, At: *timeTo(s.in.Now)}
+	authorized := &v1alpha1.AuthorizedState{UID: s.obs.UID, Hash: string(hash), By: o.By, Origin: o.Origin, AuthorizationTime: *timeTo(s.in.Now)}
 	if s.st.Authorized != nil {
 		authorized.Number = s.st.Authorized.Number
 	}

@@ -35,8 +35,8 @@ func CausesOf(findings []v1alpha1.Finding) Causes {
 		if f.Actor.Class != v1alpha1.ActorUnknown {
 			cause.User = f.Actor.User
 		}
-		if seen, known := causes[cause]; !known || f.FirstSeen.After(seen) {
-			causes[cause] = f.FirstSeen.Time
+		if seen, known := causes[cause]; !known || f.FirstSeenTime.After(seen) {
+			causes[cause] = f.FirstSeenTime.Time
 		}
 	}
 	return causes
@@ -90,8 +90,8 @@ func (p *Population) Add(namespace string, status *v1alpha1.BaselineStatus) {
 		return
 	}
 	d := Drifting{Namespace: namespace, Causes: CausesOf(status.Findings)}
-	if status.FirstSeen != nil {
-		d.FirstSeen = status.FirstSeen.Time
+	if status.FirstSeenTime != nil {
+		d.FirstSeen = status.FirstSeenTime.Time
 	}
 	p.Drifting = append(p.Drifting, d)
 }

@@ -122,9 +122,9 @@ func FromBaseline(b *v1alpha1.Baseline, body []byte) State {
 		Findings:      slices.Clone(b.Status.Findings),
 		FindingsTotal: int(b.Status.FindingsTotal),
 		Masks:         slices.Clone(b.Status.Masks),
-		FirstSeen:     timeOf(b.Status.FirstSeen),
-		RetiredAt:     timeOf(b.Status.RetiredAt),
-		CheckedAt:     timeOf(b.Status.LastCheck),
+		FirstSeen:     timeOf(b.Status.FirstSeenTime),
+		RetiredAt:     timeOf(b.Status.RetirementTime),
+		CheckedAt:     timeOf(b.Status.LastCheckTime),
 		Contention:    b.Status.Contention.DeepCopy(),
 		Oversized:     b.Status.Oversized.DeepCopy(),
 		Selection:     b.Status.Selection.DeepCopy(),
@@ -142,9 +142,9 @@ func (s State) WriteStatus(status *v1alpha1.BaselineStatus) {
 	status.Findings = slices.Clone(s.Findings[:min(len(s.Findings), maxFindings)])
 	status.FindingsTotal = int32(min(s.FindingsTotal, 1<<31-1))
 	status.Masks = slices.Clone(s.Masks)
-	status.FirstSeen = timeTo(s.FirstSeen)
-	status.RetiredAt = timeTo(s.RetiredAt)
-	status.LastCheck = timeTo(s.CheckedAt)
+	status.FirstSeenTime = timeTo(s.FirstSeen)
+	status.RetirementTime = timeTo(s.RetiredAt)
+	status.LastCheckTime = timeTo(s.CheckedAt)
 	status.Selection = s.Selection.DeepCopy()
 	s.writeFlips(status)
 }

@@ -351,7 +351,7 @@ func (s *step) authorize(body []byte, by string, origin v1alpha1.Origin) error {
 	s.st.Oversized = nil
 	s.st.Authorized = &v1alpha1.AuthorizedState{
 		UID: s.obs.UID, Hash: string(hash), Number: number, By: by, Origin: origin,
-		Revision: RevisionName(s.st.Name, number), At: *timeTo(s.in.Now),
+		Revision: RevisionName(s.st.Name, number), AuthorizationTime: *timeTo(s.in.Now),
 	}
 	s.kept = s.st.Authorized
 	authorized := AuthorizeRevision{

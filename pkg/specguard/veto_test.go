@@ -47,7 +47,7 @@ func (w *twoGuards) apply(tenantMade time.Time) {
 }
 
 func (w *twoGuards) suspend(d time.Duration) {
-	w.platform.Suspend = &v1alpha1.Suspension{Reason: "maintenance", Until: metav1.NewTime(w.now.Add(d))}
+	w.platform.Suspend = &v1alpha1.Suspension{Reason: "maintenance", EndTime: metav1.NewTime(w.now.Add(d))}
 	w.apply(w.made)
 }
 

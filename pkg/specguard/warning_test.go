@@ -37,7 +37,7 @@ func TestAWarningSaysWhatAdmissionKnows(t *testing.T) {
 	}
 	suspended := func(s *v1alpha1.GuardSpec) {
 		warnGuard(s)
-		s.Suspend = &v1alpha1.Suspension{Reason: "move", Until: metav1.NewTime(testNow.Add(time.Hour))}
+		s.Suspend = &v1alpha1.Suspension{Reason: "move", EndTime: metav1.NewTime(testNow.Add(time.Hour))}
 	}
 	paused := []diff.Change{change(t, "/spec/paused", "false", "true")}
 	replicas := []diff.Change{change(t, "/spec/replicas", "1", "2")}

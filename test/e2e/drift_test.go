@@ -138,7 +138,7 @@ func deletions(t *testing.T) {
 	b := s.await("missing, by alice", func(b *v1alpha1.Baseline) bool {
 		return b.Status.State == v1alpha1.StateMissing && len(b.Status.Findings) == 1 && b.Status.Findings[0].Actor.User == "alice"
 	})
-	if b.Status.RetiredAt != nil {
+	if b.Status.RetirementTime != nil {
 		t.Error("a foreign delete must not retire the Baseline")
 	}
 	t.Run("the same object recreated by CI is in sync again", func(t *testing.T) { s.in(t).deploy() })
@@ -154,7 +154,7 @@ func (s *scope) collected() {
 		"-p", `{"metadata":{"ownerReferences":[{"apiVersion":"v1","kind":"ConfigMap","name":"owner","uid":"`+uid+`"}]}}`)
 	s.must(err)
 	s.as("alice", "delete", "configmap/owner")
-	s.await("retired", func(b *v1alpha1.Baseline) bool { return b.Status.RetiredAt != nil })
+	s.await("retired", func(b *v1alpha1.Baseline) bool { return b.Status.RetirementTime != nil })
 }
 
 func (s *scope) namespaceDeleted() {
@@ -207,5 +207,5 @@ func uninstalledByHelm(t *testing.T) {
 	s.await("in sync", inSync)
 	_, err = s.ci.Run(t.Context(), []string{"helm", "uninstall", "web", "-n", s.namespace, "--wait"})
 	s.must(err)
-	s.await("retired", func(b *v1alpha1.Baseline) bool { return b.Status.RetiredAt != nil })
+	s.await("retired", func(b *v1alpha1.Baseline) bool { return b.Status.RetirementTime != nil })
 }

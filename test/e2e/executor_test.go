@@ -83,7 +83,7 @@ func imageIsPutBack(t *testing.T) {
 	if back := w.podsRun("web", goodImage, 1); slices.Equal(back, drifted) {
 		t.Errorf("pod %s is the one that had drifted", back)
 	}
-	w.await("in sync, and let go", func(b *v1alpha1.Baseline) bool { return inSync(b) && b.Status.Claim == "" })
+	w.await("in sync, and let go", func(b *v1alpha1.Baseline) bool { return inSync(b) && b.Status.PlanName == "" })
 }
 
 // A rollback is about drift, as every action is: that CI authorized something

@@ -106,7 +106,7 @@ apiVersion: plumbline.dev/v1alpha1
 kind: RemediationPolicy
 metadata: {name: NS}
 spec:
-  environment: NS
+  environmentName: NS
   mode: Active
   requestedBy: platform
   trigger: Immediate

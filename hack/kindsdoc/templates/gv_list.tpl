@@ -17,7 +17,7 @@ Every field is bounded and every enum closed: a wrong object is refused by the A
 | [RemediationRequest](#remediationrequest) | `rreq` | namespace | people, in their own name | put these drifted objects back now? |
 | [RemediationPolicy](#remediationpolicy) | `rpol` | cluster | the platform team | which drift of an Environment is remediated, when, and how much at once? |
 | [RemediationPlan](#remediationplan) | `rplan` | namespace | Plumbline, and people in their own name; people set `spec.control` | which steps remediate these objects, and how did each end? |
-| [RemediationLedger](#remediationledger) | `rled` | Plumbline's namespace | Plumbline; people set `spec.halt` and `spec.grant` | what was granted lately, and who has halted remediation? |
+| [RemediationLedger](#remediationledger) | `rled` | Plumbline's namespace | Plumbline; people set `spec.halt` and `spec.override` | what was granted lately, and who has halted remediation? |
 | [ABRelease](#abrelease) | `abr` | namespace | the team that owns the namespace | how are the requests of this Service divided, and who has that? |
 
 Ready, Reconciling and Stalled follow kstatus: Ready is True when the object is in force (of a Baseline: in sync), Reconciling is True while the observation lags behind the spec, Stalled is True when only a change of the spec can help. `status.observedGeneration` below `metadata.generation` means that the status speaks of an older spec. A RemediationPlan that has ended also has Announced, which is False until people are [told of the end](../guides/notifications.md#what-is-promised).

@@ -62,7 +62,7 @@ func (s *subject) standing() release.Standing {
 		return release.Confirming
 	}
 	decided := s.now
-	if at := s.release.Status.InForceSince; at != nil {
+	if at := s.release.Status.EffectiveTime; at != nil {
 		decided = at.Time
 	}
 	return release.StandingOf(s.seen, s.decision.After.Split.Sequence, s.policy(), decided, s.now)

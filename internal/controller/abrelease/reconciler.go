@@ -184,7 +184,7 @@ func (r *Reconciler) decide(ctx context.Context, s *subject) error {
 	if s.facts.Before != nil {
 		before = s.facts.Before.Split.Sequence
 	}
-	service := types.NamespacedName{Namespace: s.release.Namespace, Name: s.release.Spec.Service}
+	service := types.NamespacedName{Namespace: s.release.Namespace, Name: s.release.Spec.ServiceName}
 	if s.facts.Before == nil && s.serviceless() {
 		s.decision = release.Decision{} // no proxy can have a sequence of what is not there
 		return nil

@@ -76,7 +76,7 @@ func newWorld(t *testing.T) *world {
 	}
 	release := &v1alpha1.ABRelease{ObjectMeta: metav1.ObjectMeta{Namespace: "shop", Name: "web", UID: "u1", Generation: 1}}
 	release.Spec = v1alpha1.ABReleaseSpec{
-		Service: "web", Stable: "stable",
+		ServiceName: "web", Stable: "stable",
 		Variations: []v1alpha1.Variation{
 			{Name: "stable", Workload: &v1alpha1.VariationWorkload{Kind: "Deployment", Name: "web"}},
 			{Name: "canary", Workload: &v1alpha1.VariationWorkload{Kind: "Deployment", Name: "canary"}},
@@ -212,7 +212,7 @@ func TestLaggardsAreNamed(t *testing.T) {
 func TestAReleaseIsNotReadyOverConnectionsThatAreOlderThanTheManagement(t *testing.T) {
 	w := newWorld(t)
 	first := w.look()
-	if s := first.Status.ManagedSince; s == nil || !s.Time.Equal(noon) {
+	if s := first.Status.ManagementStartTime; s == nil || !s.Time.Equal(noon) {
 		t.Fatalf("the Service is managed since %v, want %s", s, noon)
 	}
 	all := traffic.Observation{Knowledge: traffic.Unknown, Wanted: 5, Confirmed: 5, Sequence: uint64(first.Status.InForce.Sequence), RedirectedAt: noon.Add(10 * time.Minute)} //nolint:gosec // it is 1
@@ -233,7 +233,7 @@ func TestAReleaseIsNotReadyOverConnectionsThatAreOlderThanTheManagement(t *testi
 	w.router.Say(all)
 	w.clock.Step(11 * time.Minute)
 	r = w.look()
-	if state(r, v1alpha1.ConditionNotYetRedirected) != "" || state(r, v1alpha1.ConditionReady) != metav1.ConditionTrue || !r.Status.ManagedSince.Time.Equal(noon) {
+	if state(r, v1alpha1.ConditionNotYetRedirected) != "" || state(r, v1alpha1.ConditionReady) != metav1.ConditionTrue || !r.Status.ManagementStartTime.Time.Equal(noon) {
 		t.Errorf("afterwards the status is %+v", r.Status)
 	}
 }
@@ -241,7 +241,7 @@ func TestAReleaseIsNotReadyOverConnectionsThatAreOlderThanTheManagement(t *testi
 func TestAServiceThatHadItsLabelIsManagedSinceThen(t *testing.T) {
 	w := newWorld(t)
 	w.labeled = noon.Add(-time.Hour)
-	if s := w.look().Status.ManagedSince; s == nil || !s.Time.Equal(w.labeled) {
+	if s := w.look().Status.ManagementStartTime; s == nil || !s.Time.Equal(w.labeled) {
 		t.Errorf("the Service is managed since %v, want %s", s, w.labeled)
 	}
 }

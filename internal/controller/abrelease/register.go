@@ -57,7 +57,7 @@ func (r *Reconciler) wakeRivals(ctx context.Context, e event.DeleteEvent, queue 
 		return
 	}
 	for i := range all.Items {
-		if all.Items[i].Spec.Service == gone.Spec.Service {
+		if all.Items[i].Spec.ServiceName == gone.Spec.ServiceName {
 			queue.Add(reconcile.Request{NamespacedName: client.ObjectKeyFromObject(&all.Items[i])})
 		}
 	}

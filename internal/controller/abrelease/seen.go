@@ -67,7 +67,7 @@ func laggards(all []traffic.Laggard) (first []v1alpha1.ProxyLaggard) {
 		laggard := v1alpha1.ProxyLaggard{Name: diff.TruncateText(l.Name, maxName), Why: diff.TruncateText(diff.Printable(l.Why), maxWhy)}
 		if !l.Since.IsZero() {
 			at := metav1.NewTime(l.Since).Rfc3339Copy()
-			laggard.Since = &at
+			laggard.RejectionTime = &at
 		}
 		first = append(first, laggard)
 	}
@@ -158,7 +158,7 @@ func (s *subject) olderText() string {
 		named, rest = named[:3], ", ..."
 	}
 	return fmt.Sprintf("connections that pods have kept since before Service %s was managed (%s) go past the split; pods that old: %d: restart %s%s, or wait until %s",
-		s.release.Spec.Service, s.decision.After.ManagedSince.UTC().Format(time.RFC3339), len(s.seen.NotYetRedirected),
+		s.release.Spec.ServiceName, s.decision.After.ManagedSince.UTC().Format(time.RFC3339), len(s.seen.NotYetRedirected),
 		strings.Join(named, ", "), rest, s.seen.RedirectedAt.UTC().Format(time.RFC3339))
 }
 
@@ -233,7 +233,7 @@ func (s *subject) holdText() string {
 
 // nobodyText says how many pods could send requests to the Service by a proxy.
 func (s *subject) nobodyText() string {
-	around, service := s.seen.Around, s.release.Spec.Service
+	around, service := s.seen.Around, s.release.Spec.ServiceName
 	text := fmt.Sprintf("no proxy routes requests to Service %s: of %d running pods in namespace %s %d have a proxy, and the proxies of %d route to the Service",
 		service, around.Pods, s.release.Namespace, around.Proxied, around.Routing)
 	if len(s.seen.Gone) > 0 {

@@ -99,8 +99,8 @@ func TestTheDeadlineBeginsWithTheDecisionAndNotWithItsReader(t *testing.T) {
 	next.Client, next.Sequences = w.Client, w.Sequences
 	next.router.Say(oneLaggard)
 	next.clock.SetTime(noon.Add(11 * time.Minute))
-	if r := next.look(); r.Status.InForceSince == nil || !r.Status.InForceSince.Time.Equal(noon) {
-		t.Errorf("it is in force since %v, want noon", r.Status.InForceSince)
+	if r := next.look(); r.Status.EffectiveTime == nil || !r.Status.EffectiveTime.Time.Equal(noon) {
+		t.Errorf("it is in force since %v, want noon", r.Status.EffectiveTime)
 	} else {
 		says(t, r, v1alpha1.ConditionReady, metav1.ConditionFalse, "DeadlineExceeded", "")
 	}

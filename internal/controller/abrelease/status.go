@@ -63,9 +63,9 @@ func (r *Reconciler) write(ctx context.Context, s *subject) error {
 func (s *subject) writeSince(status *v1alpha1.ABReleaseStatus) {
 	switch {
 	case s.decision.After == nil:
-		status.InForceSince = nil
-	case s.decision.Grew || status.InForceSince == nil:
-		status.InForceSince = new(metav1.NewTime(s.now).Rfc3339Copy())
+		status.EffectiveTime = nil
+	case s.decision.Grew || status.EffectiveTime == nil:
+		status.EffectiveTime = new(metav1.NewTime(s.now).Rfc3339Copy())
 	}
 }
 
@@ -128,7 +128,7 @@ func (s *subject) writeConditions(status *v1alpha1.ABReleaseStatus) {
 func (s *subject) writeReady(set condition.Set) {
 	switch {
 	case s.rival != nil:
-		set.Stalled(string(ir.AnotherSplit), fmt.Sprintf("ABRelease %s divides the requests of Service %s already: delete one of them", s.rival.Name, s.release.Spec.Service))
+		set.Stalled(string(ir.AnotherSplit), fmt.Sprintf("ABRelease %s divides the requests of Service %s already: delete one of them", s.rival.Name, s.release.Spec.ServiceName))
 	case s.invalid != nil && s.decision.After == nil:
 		set.Stalled(reasonInvalid, s.invalid.Error())
 	case s.invalid != nil:

@@ -306,7 +306,7 @@ func TestTheThresholdOfTheOptionBoundsTheChecks(t *testing.T) {
 	if diff := cmp.Diff(want, limitsOf(nil, 40, 3), cmp.AllowUnexported(limits{})); diff != "" {
 		t.Errorf("without GuardDefaults (-want +got):\n%s", diff)
 	}
-	silent := v1alpha1.GuardDefaults{Spec: v1alpha1.GuardDefaultsSpec{Environment: "prod"}}
+	silent := v1alpha1.GuardDefaults{Spec: v1alpha1.GuardDefaultsSpec{EnvironmentName: "prod"}}
 	want.environments["prod"] = 40
 	if diff := cmp.Diff(want, limitsOf(guarddefaults.NewInForce([]v1alpha1.GuardDefaults{silent}, sets.New("prod")), 40, 3), cmp.AllowUnexported(limits{})); diff != "" {
 		t.Errorf("with GuardDefaults that say none (-want +got):\n%s", diff)

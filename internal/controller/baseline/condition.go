@@ -32,7 +32,7 @@ const maxPathsTold = 5
 func setConditions(b *v1alpha1.Baseline, bodyLost bool, now time.Time) {
 	c := condition.Set{Conditions: &b.Status.Conditions, Generation: b.Generation, Now: now}
 	setContended(c, b.Status.Contention)
-	if b.Status.RetiredAt != nil {
+	if b.Status.RetirementTime != nil {
 		c.Ready(reasonRetired, "the object was removed by somebody who may")
 		return
 	}

@@ -214,7 +214,7 @@ func inSync(t *testing.T, s *subject, o *kube.Object, body []byte) specguard.Sta
 		t.Fatal(err)
 	}
 	state := specguard.NewState("deployments.apps.web", s.target())
-	state.Authorized = &v1alpha1.AuthorizedState{UID: string(o.UID), Hash: string(hash), Number: 1, Revision: "deployments.apps.web-1", At: metav1.NewTime(epoch)}
+	state.Authorized = &v1alpha1.AuthorizedState{UID: string(o.UID), Hash: string(hash), Number: 1, Revision: "deployments.apps.web-1", AuthorizationTime: metav1.NewTime(epoch)}
 	state.Drift = v1alpha1.StateInSync
 	state.Observed = v1alpha1.ObservedState{
 		UID: string(o.UID), Hash: string(hash), FullHash: string(o.FullHash), ResourceVersion: o.ResourceVersion,

@@ -190,15 +190,15 @@ func (m *Metrics) decided(s *subject, d *decision) {
 	if status.Severity != nil {
 		f.severity = status.Severity.Level
 	}
-	if status.FirstSeen != nil {
-		f.since = status.FirstSeen.Time
+	if status.FirstSeenTime != nil {
+		f.since = status.FirstSeenTime.Time
 	}
 	m.mu.Lock()
 	m.known[s.key] = f
 	m.last = m.clock.Now()
 	m.mu.Unlock()
-	if d.before.FirstSeen != nil && status.FirstSeen == nil {
-		m.resolved.Observe(s.now.Sub(d.before.FirstSeen.Time).Seconds())
+	if d.before.FirstSeenTime != nil && status.FirstSeenTime == nil {
+		m.resolved.Observe(s.now.Sub(d.before.FirstSeenTime.Time).Seconds())
 	}
 	m.count(s, d)
 }

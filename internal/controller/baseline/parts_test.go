@@ -59,7 +59,7 @@ func TestAgrees(t *testing.T) {
 	base := func() (*specguard.State, *v1alpha1.Baseline) {
 		at := metav1.NewTime(epoch)
 		b := &v1alpha1.Baseline{
-			Spec: v1alpha1.BaselineSpec{Authorized: &v1alpha1.AuthorizedState{Hash: "h", Number: 1, At: at}},
+			Spec: v1alpha1.BaselineSpec{Authorized: &v1alpha1.AuthorizedState{Hash: "h", Number: 1, AuthorizationTime: at}},
 			Status: v1alpha1.BaselineStatus{State: v1alpha1.StateInSync, Observed: v1alpha1.ObservedState{
 				UID: "u", FullHash: "f",
 			}},
@@ -144,7 +144,7 @@ func TestConditions(t *testing.T) {
 			wantStatus: metav1.ConditionUnknown, wantReason: "Unreadable", wantMessage: "Strange",
 		},
 		"retired": {
-			status:     v1alpha1.BaselineStatus{State: v1alpha1.StateMissing, RetiredAt: &metav1.Time{Time: epoch}},
+			status:     v1alpha1.BaselineStatus{State: v1alpha1.StateMissing, RetirementTime: &metav1.Time{Time: epoch}},
 			wantStatus: metav1.ConditionTrue, wantReason: "Retired",
 		},
 	}
@@ -231,7 +231,7 @@ func TestConditionsOfHostileNamesAreOneReadableLine(t *testing.T) {
 }
 
 func TestSeverityAgesOverTime(t *testing.T) {
-	finding := v1alpha1.Finding{Type: v1alpha1.DriftOther, Class: v1alpha1.ClassOther, FirstSeen: metav1.NewTime(epoch)}
+	finding := v1alpha1.Finding{Type: v1alpha1.DriftOther, Class: v1alpha1.ClassOther, FirstSeenTime: metav1.NewTime(epoch)}
 	now := epoch
 	var levels []int32
 	for {
@@ -270,11 +270,11 @@ func TestADriftKeepsItsFirstLevelAndScore(t *testing.T) {
 			v1alpha1.BaselineStatus{Severity: &v1alpha1.Severity{First: v1alpha1.SeverityLow, FirstScore: new(int32(20))}}, v1alpha1.SeverityHigh, 73,
 		},
 		"a drift that goes on keeps them": {
-			v1alpha1.BaselineStatus{FirstSeen: &seen, Severity: &v1alpha1.Severity{Score: 60, First: v1alpha1.SeverityMedium, FirstScore: new(int32(0))}},
+			v1alpha1.BaselineStatus{FirstSeenTime: &seen, Severity: &v1alpha1.Severity{Score: 60, First: v1alpha1.SeverityMedium, FirstScore: new(int32(0))}},
 			v1alpha1.SeverityMedium, 0,
 		},
 		"a drift of an earlier release takes the last score": {
-			v1alpha1.BaselineStatus{FirstSeen: &seen, Severity: &v1alpha1.Severity{Score: 60, First: v1alpha1.SeverityMedium}}, v1alpha1.SeverityMedium, 60,
+			v1alpha1.BaselineStatus{FirstSeenTime: &seen, Severity: &v1alpha1.Severity{Score: 60, First: v1alpha1.SeverityMedium}}, v1alpha1.SeverityMedium, 60,
 		},
 	} {
 		t.Run(name, func(t *testing.T) {
@@ -307,7 +307,7 @@ func TestALabelDoesNotLowerASeverity(t *testing.T) {
 		Criticality:          v1alpha1.CriticalityProduction,
 		ComponentCriticality: []v1alpha1.ComponentCriticality{{Component: "toy", Criticality: new(int32(0))}, {Component: "db", Criticality: new(int32(100))}},
 	}}
-	findings := []v1alpha1.Finding{{Type: v1alpha1.DriftOther, Class: v1alpha1.ClassOther, FirstSeen: metav1.NewTime(epoch)}}
+	findings := []v1alpha1.Finding{{Type: v1alpha1.DriftOther, Class: v1alpha1.ClassOther, FirstSeenTime: metav1.NewTime(epoch)}}
 	score := func(label string) int32 {
 		object := &kube.Object{}
 		object.Labels = map[string]string{labelComponent: label}
@@ -427,7 +427,7 @@ func TestAnEventIsToldOnceWhereThereIsAnObject(t *testing.T) {
 
 func TestStatusWithoutNewsIsNotWritten(t *testing.T) {
 	old := &v1alpha1.BaselineStatus{
-		State: v1alpha1.StateInSync, LastCheck: &metav1.Time{Time: epoch},
+		State: v1alpha1.StateInSync, LastCheckTime: &metav1.Time{Time: epoch},
 		Observed: v1alpha1.ObservedState{UID: "u", ResourceVersion: "1"},
 	}
 	next := old.DeepCopy()
@@ -435,7 +435,7 @@ func TestStatusWithoutNewsIsNotWritten(t *testing.T) {
 	if !sameStatus(next, old) {
 		t.Error("a look that finds nothing is written")
 	}
-	next.LastCheck = &metav1.Time{Time: epoch.Add(time.Hour)}
+	next.LastCheckTime = &metav1.Time{Time: epoch.Add(time.Hour)}
 	if sameStatus(next, old) {
 		t.Error("a check is not written")
 	}
@@ -447,7 +447,7 @@ func TestStatusWithoutNewsIsNotWritten(t *testing.T) {
 }
 
 func TestTimesAreComparedAsTheyAreStored(t *testing.T) {
-	status := &v1alpha1.BaselineStatus{FirstSeen: &metav1.Time{Time: epoch.Add(123 * time.Millisecond)}}
+	status := &v1alpha1.BaselineStatus{FirstSeenTime: &metav1.Time{Time: epoch.Add(123 * time.Millisecond)}}
 	stored := status.DeepCopy()
 	if err := asStored(stored); err != nil {
 		t.Fatal(err)
@@ -455,7 +455,7 @@ func TestTimesAreComparedAsTheyAreStored(t *testing.T) {
 	if err := asStored(status); err != nil {
 		t.Fatal(err)
 	}
-	if !sameStatus(status, stored) || !stored.FirstSeen.Time.Equal(epoch) {
-		t.Errorf("stored as %s", stored.FirstSeen)
+	if !sameStatus(status, stored) || !stored.FirstSeenTime.Time.Equal(epoch) {
+		t.Errorf("stored as %s", stored.FirstSeenTime)
 	}
 }

@@ -16,7 +16,7 @@ func (s *subject) rememberReady(status *v1alpha1.BaselineStatus) {
 		return
 	}
 	authorized := s.baseline.Spec.Authorized
-	status.LastReady = &v1alpha1.ReadyRevision{Revision: authorized.Revision, Hash: authorized.Hash, At: metav1.NewTime(s.now)}
+	status.LastReady = &v1alpha1.ReadyRevision{Revision: authorized.Revision, Hash: authorized.Hash, ReadyTime: metav1.NewTime(s.now)}
 }
 
 // provenReady says that what is authorized runs, is ready, and was not known to
@@ -24,7 +24,7 @@ func (s *subject) rememberReady(status *v1alpha1.BaselineStatus) {
 func (s *subject) provenReady(status *v1alpha1.BaselineStatus) bool {
 	current, authorized := s.view.Current, s.baseline.Spec.Authorized
 	switch {
-	case status.State != v1alpha1.StateInSync, status.RetiredAt != nil, authorized == nil:
+	case status.State != v1alpha1.StateInSync, status.RetirementTime != nil, authorized == nil:
 		return false
 	case current == nil, s.view.Unknown != nil:
 		return false

@@ -61,7 +61,7 @@ func (r *Reconciler) markReleased(ctx context.Context, s *subject, reason, messa
 	conditions := condition.Set{Conditions: &next.Status.Conditions, Generation: next.Generation, Now: s.now}
 	conditions.Unknown(reason, message)
 	next.Status.ObservedGeneration = next.Generation
-	next.Status.NextCheck = nil
+	next.Status.NextCheckTime = nil
 	conditions.Clear(ConditionRecreatable)
 	if ready := readyOf(s.baseline); ready != nil && ready.Status == metav1.ConditionUnknown && ready.Reason != reason {
 		// The status stays Unknown, but the time of the release is counted anew.

@@ -144,7 +144,7 @@ func newRevision(b *v1alpha1.Baseline, a specguard.AuthorizeRevision) *v1alpha1.
 			}},
 		},
 		Spec: v1alpha1.BaselineRevisionSpec{
-			Baseline: b.Name, Number: a.Number, Hash: string(a.Hash), By: a.By, At: metav1.NewTime(a.At),
+			BaselineName: b.Name, Number: a.Number, Hash: string(a.Hash), By: a.By, AuthorizationTime: metav1.NewTime(a.At),
 			Encoding: v1alpha1.BodyEncodingZstd, Body: kube.Compress(a.Body), Size: int64(len(a.Body)),
 			FieldManagers: kube.EncodeFieldManagers(a.Managers),
 		},
@@ -217,13 +217,13 @@ func (s *subject) moved() bool {
 
 func authorizedBy(revision *v1alpha1.BaselineRevision) *v1alpha1.AuthorizedState {
 	return &v1alpha1.AuthorizedState{
-		UID:      revision.Annotations[annotationAuthorizedUID],
-		Hash:     revision.Spec.Hash,
-		Revision: revision.Name,
-		Number:   revision.Spec.Number,
-		By:       revision.Spec.By,
-		At:       revision.Spec.At,
-		Origin:   v1alpha1.Origin(revision.Annotations[annotationOrigin]),
+		UID:               revision.Annotations[annotationAuthorizedUID],
+		Hash:              revision.Spec.Hash,
+		Revision:          revision.Name,
+		Number:            revision.Spec.Number,
+		By:                revision.Spec.By,
+		AuthorizationTime: revision.Spec.AuthorizationTime,
+		Origin:            v1alpha1.Origin(revision.Annotations[annotationOrigin]),
 	}
 }
 

@@ -33,7 +33,7 @@ func (r *Reconciler) plan(s *subject, d *decision) {
 		return
 	}
 	for i := range d.state.Findings {
-		if edge, ok := nextAge(d.state.Findings[i].FirstSeen.Time, s.now); ok {
+		if edge, ok := nextAge(d.state.Findings[i].FirstSeenTime.Time, s.now); ok {
 			d.dueBy(edge)
 		}
 	}

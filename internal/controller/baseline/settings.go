@@ -58,7 +58,7 @@ func (s *subject) annotations() map[string]string {
 	if last := s.lastAnnotations(); last != nil {
 		return last
 	}
-	if s.baseline != nil && s.baseline.Status.LastCheck != nil && s.baseline.Status.NextCheck == nil {
+	if s.baseline != nil && s.baseline.Status.LastCheckTime != nil && s.baseline.Status.NextCheckTime == nil {
 		return map[string]string{v1alpha1.AnnotationResyncPeriod: "0s"}
 	}
 	return nil
@@ -97,28 +97,28 @@ func (r *Reconciler) setChecks(s *subject, next *v1alpha1.BaselineStatus) {
 	switch {
 	case changed(before, next): // as the rules have it: now
 	case s.check != nil:
-		next.LastCheck = &metav1.Time{Time: s.check.at}
+		next.LastCheckTime = &metav1.Time{Time: s.check.at}
 	default:
-		next.LastCheck = before.LastCheck
+		next.LastCheckTime = before.LastCheckTime
 	}
 	if s.check != nil && s.check.request != "" {
 		next.CheckRequested = s.check.request
 	}
-	next.NextCheck = nil
-	if next.RetiredAt != nil {
+	next.NextCheckTime = nil
+	if next.RetirementTime != nil {
 		return
 	}
 	t := s.timing(next)
-	t.Stored = timeOf(before.NextCheck)
+	t.Stored = timeOf(before.NextCheckTime)
 	if due := resync.NextCheck(t); !due.At.IsZero() {
-		next.NextCheck = &metav1.Time{Time: due.At}
+		next.NextCheckTime = &metav1.Time{Time: due.At}
 	}
 }
 
 // changed says that the object is another one than the Baseline told of.
 func changed(before, next *v1alpha1.BaselineStatus) bool {
 	a, b := &before.Observed, &next.Observed
-	return before.LastCheck == nil || a.UID != b.UID || a.FullHash != b.FullHash ||
+	return before.LastCheckTime == nil || a.UID != b.UID || a.FullHash != b.FullHash ||
 		(a.Hash == specguard.HashAbsent) != (b.Hash == specguard.HashAbsent)
 }
 
@@ -126,7 +126,7 @@ func changed(before, next *v1alpha1.BaselineStatus) bool {
 func (s *subject) timing(status *v1alpha1.BaselineStatus) resync.Timing {
 	return resync.Timing{
 		UID: status.Observed.UID, Period: s.settings.Period.Value,
-		LastCheck: timeOf(status.LastCheck), Stored: timeOf(status.NextCheck), Now: s.now,
+		LastCheck: timeOf(status.LastCheckTime), Stored: timeOf(status.NextCheckTime), Now: s.now,
 	}
 }
 
@@ -147,9 +147,9 @@ func (r *Reconciler) appoint(s *subject) {
 	status := &s.baseline.Status
 	found := appointment{
 		timing: s.timing(status), environment: s.context.environmentName, observed: status.Observed,
-		request: request(s.baseline), claim: status.Claim, recheck: s.settings.RecheckInterval.Value,
+		request: request(s.baseline), claim: status.PlanName, recheck: s.settings.RecheckInterval.Value,
 	}
-	if status.RetiredAt != nil {
+	if status.RetirementTime != nil {
 		found.timing.Period = 0
 	}
 	found.settled = r.settled(s)
@@ -160,7 +160,7 @@ func (r *Reconciler) appoint(s *subject) {
 // when the check is due.
 func (r *Reconciler) settled(s *subject) resync.Obstacle {
 	unclaimed := *s.baseline
-	unclaimed.Status.Claim = ""
+	unclaimed.Status.PlanName = ""
 	view := r.Objects.View(s.key)
 	switch obstacle := resync.Settled(&unclaimed, r.agenda.failuresOf(s.key)); {
 	case obstacle != resync.ObstacleNone:
@@ -177,7 +177,7 @@ func (r *Reconciler) settled(s *subject) resync.Obstacle {
 // setRecreatable tells what follows from the object's being gone.
 func (r *Reconciler) setRecreatable(s *subject, b *v1alpha1.Baseline) {
 	c := condition.Set{Conditions: &b.Status.Conditions, Generation: b.Generation, Now: s.now}
-	if b.Status.State != v1alpha1.StateMissing || b.Status.RetiredAt != nil {
+	if b.Status.State != v1alpha1.StateMissing || b.Status.RetirementTime != nil {
 		c.Clear(ConditionRecreatable)
 		return
 	}

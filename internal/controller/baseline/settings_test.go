@@ -22,7 +22,7 @@ import (
 func checkedSubject(period time.Duration) *subject {
 	now := epoch.Add(time.Hour)
 	s := &subject{key: webKey, now: now, baseline: &v1alpha1.Baseline{Status: v1alpha1.BaselineStatus{
-		State: v1alpha1.StateInSync, LastCheck: &metav1.Time{Time: epoch},
+		State: v1alpha1.StateInSync, LastCheckTime: &metav1.Time{Time: epoch},
 		Observed: v1alpha1.ObservedState{UID: "u", Hash: "h", FullHash: "f"},
 	}}}
 	s.settings.Period = resync.Answer[time.Duration]{Value: period, From: "SpecGuard/web"}
@@ -54,7 +54,7 @@ func TestOnlyAChangeOrACheckMovesTheTimeOfTheLastOne(t *testing.T) {
 		"a check that was asked for":           {check: &answer{at: checkedAt, request: "now"}, last: checkedAt, never: true, asked: "now"},
 		"a check that found another object":    {period: period, check: &answer{at: checkedAt, differs: true}, change: func(s *v1alpha1.BaselineStatus) { s.Observed.FullHash = "g" }, last: epoch.Add(time.Hour)},
 		"checks are off":                       {stored: epoch.Add(190 * time.Minute), last: epoch, never: true},
-		"retired":                              {period: period, change: func(s *v1alpha1.BaselineStatus) { s.RetiredAt = &metav1.Time{Time: epoch} }, last: epoch, never: true},
+		"retired":                              {period: period, change: func(s *v1alpha1.BaselineStatus) { s.RetirementTime = &metav1.Time{Time: epoch} }, last: epoch, never: true},
 		"a shorter period counts from then on": {period: 10 * time.Minute, stored: epoch.Add(190 * time.Minute), last: epoch},
 	}
 	for name, tc := range tests {
@@ -62,21 +62,21 @@ func TestOnlyAChangeOrACheckMovesTheTimeOfTheLastOne(t *testing.T) {
 			s := checkedSubject(tc.period)
 			s.check = tc.check
 			if !tc.stored.IsZero() {
-				s.baseline.Status.NextCheck = &metav1.Time{Time: tc.stored}
+				s.baseline.Status.NextCheckTime = &metav1.Time{Time: tc.stored}
 			}
 			next := s.baseline.Status.DeepCopy()
-			next.LastCheck = &metav1.Time{Time: s.now} // as the rules have it: every look
+			next.LastCheckTime = &metav1.Time{Time: s.now} // as the rules have it: every look
 			if tc.change != nil {
 				tc.change(next)
 			}
 			(&Reconciler{}).setChecks(s, next)
-			if !next.LastCheck.Time.Equal(tc.last) {
-				t.Errorf("last checked at %s, want %s", next.LastCheck, tc.last)
+			if !next.LastCheckTime.Time.Equal(tc.last) {
+				t.Errorf("last checked at %s, want %s", next.LastCheckTime, tc.last)
 			}
 			if next.CheckRequested != tc.asked {
 				t.Errorf("answered is %q, want %q", next.CheckRequested, tc.asked)
 			}
-			got := timeOf(next.NextCheck)
+			got := timeOf(next.NextCheckTime)
 			switch {
 			case tc.never:
 				if !got.IsZero() {
@@ -152,13 +152,13 @@ func TestWhatAnObjectAskedForBeforeItWasGone(t *testing.T) {
 	}{
 		"it is there":                         {view: kube.View{Current: with(says("6h"))}, asked: says("1h"), want: says("6h")},
 		"it was there a moment ago":           {view: kube.View{Pending: []kube.Transition{{Prev: with(says("6h"))}}}, asked: says("1h"), want: says("6h")},
-		"it asks for nothing":                 {view: kube.View{Current: with(nil)}, status: &v1alpha1.BaselineStatus{LastCheck: checked}, want: map[string]string{}},
+		"it asks for nothing":                 {view: kube.View{Current: with(nil)}, status: &v1alpha1.BaselineStatus{LastCheckTime: checked}, want: map[string]string{}},
 		"it was there since this began":       {asked: says("6h"), want: says("6h")},
-		"nothing is known, and it was on":     {status: &v1alpha1.BaselineStatus{LastCheck: checked, NextCheck: checked}},
-		"nothing is known, and it was off":    {status: &v1alpha1.BaselineStatus{LastCheck: checked}, want: says("0s")},
+		"nothing is known, and it was on":     {status: &v1alpha1.BaselineStatus{LastCheckTime: checked, NextCheckTime: checked}},
+		"nothing is known, and it was off":    {status: &v1alpha1.BaselineStatus{LastCheckTime: checked}, want: says("0s")},
 		"nothing is known, and it never was":  {status: &v1alpha1.BaselineStatus{}},
 		"nobody has ever seen it":             {},
-		"it asked for nothing, and it is off": {asked: map[string]string{}, status: &v1alpha1.BaselineStatus{LastCheck: checked}, want: map[string]string{}},
+		"it asked for nothing, and it is off": {asked: map[string]string{}, status: &v1alpha1.BaselineStatus{LastCheckTime: checked}, want: map[string]string{}},
 	}
 	for name, tc := range tests {
 		t.Run(name, func(t *testing.T) {
@@ -196,7 +196,7 @@ func TestWhetherAMissingObjectMayBeCreatedAgainIsTold(t *testing.T) {
 		"by nobody who is known":   {baseline: missing(v1alpha1.OriginCreated, v1alpha1.Actor{}), want: "False Unattributed no record"},
 		"its namespace goes away":  {baseline: missing(v1alpha1.OriginCreated, alice), change: func(s *subject) { s.terminating = true }, want: "False NamespaceTerminating being deleted"},
 		"an object that is there":  {baseline: &v1alpha1.Baseline{Status: v1alpha1.BaselineStatus{State: v1alpha1.StateDrifted}}},
-		"removed by who may":       {baseline: &v1alpha1.Baseline{Status: v1alpha1.BaselineStatus{State: v1alpha1.StateMissing, RetiredAt: &metav1.Time{Time: epoch}}}},
+		"removed by who may":       {baseline: &v1alpha1.Baseline{Status: v1alpha1.BaselineStatus{State: v1alpha1.StateMissing, RetirementTime: &metav1.Time{Time: epoch}}}},
 		"that nobody could read":   {baseline: &v1alpha1.Baseline{Status: v1alpha1.BaselineStatus{State: v1alpha1.StateUnknown}}},
 		"with a condition of then": {baseline: withRecreatable(&v1alpha1.Baseline{Status: v1alpha1.BaselineStatus{State: v1alpha1.StateInSync}})},
 	}

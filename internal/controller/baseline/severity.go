@@ -27,7 +27,7 @@ func (r *Reconciler) setSeverity(s *subject, d *decision, status *v1alpha1.Basel
 // earliest one that is known.
 func keepFirst(rated *v1alpha1.Severity, before *v1alpha1.BaselineStatus) {
 	rated.First, rated.FirstScore = rated.Level, new(rated.Score)
-	if before.Severity == nil || before.FirstSeen == nil {
+	if before.Severity == nil || before.FirstSeenTime == nil {
 		return
 	}
 	rated.First = cmp.Or(before.Severity.First, rated.First)
@@ -42,7 +42,7 @@ func worstSeverity(findings []v1alpha1.Finding, environment *v1alpha1.Environmen
 		in := surroundings(environment, component)
 		for i := range findings {
 			in.DriftType, in.Class = findings[i].Type, findings[i].Class
-			in.Age = now.Sub(findings[i].FirstSeen.Time)
+			in.Age = now.Sub(findings[i].FirstSeenTime.Time)
 			all = append(all, severity.Score(in))
 		}
 	}

@@ -22,7 +22,7 @@ import (
 func TestABaselineMovesToTheVersionThatIsJudged(t *testing.T) {
 	b := &v1alpha1.Baseline{ObjectMeta: metav1.ObjectMeta{Namespace: webKey.Namespace, Name: specguard.BaselineName("deployments", webKey.Group, webKey.Name)}}
 	b.Spec.Target = v1alpha1.BaselineTarget{APIVersion: "apps/v1beta2", Kind: webKey.Kind, Name: webKey.Name}
-	b.Spec.Authorized = &v1alpha1.AuthorizedState{Hash: "h", Number: 3, Revision: "r-3", By: "ci", At: metav1.NewTime(epoch), Origin: v1alpha1.OriginCreated}
+	b.Spec.Authorized = &v1alpha1.AuthorizedState{Hash: "h", Number: 3, Revision: "r-3", By: "ci", AuthorizationTime: metav1.NewTime(epoch), Origin: v1alpha1.OriginCreated}
 	b.Spec.Accept = &v1alpha1.AcceptRequest{Hash: "h", RequestedBy: "boss"}
 	r := reconcilerOn(t, b)
 	var err error

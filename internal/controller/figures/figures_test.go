@@ -92,7 +92,7 @@ func (c cached) List(_ context.Context, list client.ObjectList, _ ...client.List
 func drifting(level v1alpha1.SeverityLevel, since time.Duration, class v1alpha1.ActorClass) v1alpha1.Baseline {
 	first := metav1.NewTime(noon.Add(-since))
 	return v1alpha1.Baseline{Status: v1alpha1.BaselineStatus{
-		State: v1alpha1.StateDrifted, Severity: &v1alpha1.Severity{Level: level}, FirstSeen: &first,
+		State: v1alpha1.StateDrifted, Severity: &v1alpha1.Severity{Level: level}, FirstSeenTime: &first,
 		Findings: []v1alpha1.Finding{{Actor: v1alpha1.Actor{Class: class}}},
 	}}
 }
@@ -101,7 +101,7 @@ func TestFleet(t *testing.T) {
 	contended := drifting(v1alpha1.SeverityHigh, time.Minute, v1alpha1.ActorUnknown)
 	contended.Status.Contention = &v1alpha1.Contention{}
 	retired, released := contended, contended
-	retired.Status.RetiredAt = &metav1.Time{Time: noon}
+	retired.Status.RetirementTime = &metav1.Time{Time: noon}
 	released.Status.Conditions = []metav1.Condition{{Type: v1alpha1.ConditionReady, Status: metav1.ConditionUnknown, Reason: v1alpha1.ReasonNotGuarded}}
 	fleet := &Fleet{Active: always, Clock: clocktesting.NewFakePassiveClock(noon), Baselines: cached{items: []v1alpha1.Baseline{
 		drifting(v1alpha1.SeverityHigh, time.Hour, v1alpha1.ActorForeign), contended, retired, released,

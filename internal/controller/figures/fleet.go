@@ -58,10 +58,10 @@ func tallyOf(baselines []v1alpha1.Baseline) tally {
 		if unattributed(status.Findings) {
 			t.unattributed++
 		}
-		if status.Severity == nil || status.FirstSeen == nil {
+		if status.Severity == nil || status.FirstSeenTime == nil {
 			continue
 		}
-		level, since := status.Severity.Level, status.FirstSeen.Time
+		level, since := status.Severity.Level, status.FirstSeenTime.Time
 		if at, ok := t.oldest[level]; !ok || since.Before(at) {
 			t.oldest[level] = since
 		}

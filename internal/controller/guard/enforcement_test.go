@@ -171,7 +171,7 @@ func withConfigMaps(g *v1alpha1.ClusterSpecGuard) {
 
 func suspendedFor(d time.Duration) func(*v1alpha1.ClusterSpecGuard) {
 	return func(g *v1alpha1.ClusterSpecGuard) {
-		g.Spec.Suspend = &v1alpha1.Suspension{Reason: "r", Until: metav1.NewTime(epoch.Add(d))}
+		g.Spec.Suspend = &v1alpha1.Suspension{Reason: "r", EndTime: metav1.NewTime(epoch.Add(d))}
 	}
 }
 
@@ -311,9 +311,9 @@ func TestSuspensionIsACondition(t *testing.T) {
 		want    string
 	}{
 		"none":     {nil, ""},
-		"running":  {&v1alpha1.Suspension{Reason: "migration", Until: metav1.NewTime(epoch.Add(time.Hour))}, "Suspended=True Suspended"},
-		"over":     {&v1alpha1.Suspension{Reason: "migration", Until: metav1.NewTime(epoch.Add(-time.Hour))}, "Suspended=False Over"},
-		"just now": {&v1alpha1.Suspension{Reason: "migration", Until: metav1.NewTime(epoch)}, "Suspended=False Over"},
+		"running":  {&v1alpha1.Suspension{Reason: "migration", EndTime: metav1.NewTime(epoch.Add(time.Hour))}, "Suspended=True Suspended"},
+		"over":     {&v1alpha1.Suspension{Reason: "migration", EndTime: metav1.NewTime(epoch.Add(-time.Hour))}, "Suspended=False Over"},
+		"just now": {&v1alpha1.Suspension{Reason: "migration", EndTime: metav1.NewTime(epoch)}, "Suspended=False Over"},
 	}
 	for name, test := range tests {
 		t.Run(name, func(t *testing.T) {

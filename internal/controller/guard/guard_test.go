@@ -233,7 +233,7 @@ func TestReadyTellsWhatIsWrong(t *testing.T) {
 		},
 		"suspended": {
 			change: func(g *v1alpha1.SpecGuard) {
-				g.Spec.Suspend = &v1alpha1.Suspension{Reason: "maintenance", Until: metav1.NewTime(epoch.Add(time.Hour))}
+				g.Spec.Suspend = &v1alpha1.Suspension{Reason: "maintenance", EndTime: metav1.NewTime(epoch.Add(time.Hour))}
 			},
 			kinds: healthy, want: "Ready=False Suspended: until 2026-01-02T04:04:05Z: maintenance",
 		},
@@ -287,7 +287,7 @@ func TestReconcileActsOnChangesOnly(t *testing.T) {
 		t.Fatal(err)
 	}
 	g := specGuard("g", kind("apps/v1", "Deployment"))
-	g.Spec.Suspend = &v1alpha1.Suspension{Reason: "maintenance", Until: metav1.NewTime(epoch.Add(time.Minute))}
+	g.Spec.Suspend = &v1alpha1.Suspension{Reason: "maintenance", EndTime: metav1.NewTime(epoch.Add(time.Minute))}
 	c := fake.NewClientBuilder().WithScheme(types).WithRESTMapper(mapperWithOurs()).WithObjects(&g).Build()
 	clk := testingclock.NewFakePassiveClock(epoch)
 	w := &watches{}

@@ -72,7 +72,7 @@ func (c *Status) freeze(conditions condition.Set, status *v1alpha1.GuardStatus, 
 // scopes names the frozen namespaces and causes.
 func scopes(m *v1alpha1.MassDrift) string {
 	var parts []string
-	if m.EverythingSince != nil {
+	if m.EverythingStartTime != nil {
 		parts = append(parts, "everything, because more namespaces or causes are frozen than status.massDrift lists")
 	}
 	for i := range m.Namespaces {

@@ -24,14 +24,14 @@ func baselineOf(namespace string, state v1alpha1.DriftState, age time.Duration, 
 	b := v1alpha1.Baseline{ObjectMeta: metav1.ObjectMeta{Namespace: namespace}}
 	b.Status.State, b.Status.Guards = state, guards
 	if state != v1alpha1.StateInSync {
-		b.Status.FirstSeen = &metav1.Time{Time: epoch.Add(-age)}
+		b.Status.FirstSeenTime = &metav1.Time{Time: epoch.Add(-age)}
 	}
 	return b
 }
 
 func TestTallies(t *testing.T) {
 	retired := baselineOf("shop", v1alpha1.StateMissing, 0, "SpecGuard/g")
-	retired.Status.RetiredAt = &metav1.Time{Time: epoch}
+	retired.Status.RetirementTime = &metav1.Time{Time: epoch}
 	lost := baselineOf("shop", v1alpha1.StateDrifted, 0, "SpecGuard/g")
 	lost.Status.Conditions = []metav1.Condition{{Type: v1alpha1.ConditionReady, Status: metav1.ConditionUnknown, Reason: v1alpha1.ReasonNotGuarded}}
 	unexpected := baselineOf("shop", v1alpha1.StateDrifted, 0, "SpecGuard/g")
@@ -69,7 +69,7 @@ func frozen(namespaces ...string) v1alpha1.GuardStatus {
 		Conditions: []metav1.Condition{{Type: v1alpha1.ConditionMassDrift, Status: metav1.ConditionTrue}}, MassDrift: &v1alpha1.MassDrift{},
 	}
 	for _, namespace := range namespaces {
-		s.MassDrift.Namespaces = append(s.MassDrift.Namespaces, v1alpha1.FrozenNamespace{Name: namespace, Since: metav1.NewTime(epoch)})
+		s.MassDrift.Namespaces = append(s.MassDrift.Namespaces, v1alpha1.FrozenNamespace{Name: namespace, StartTime: metav1.NewTime(epoch)})
 	}
 	return s
 }
@@ -149,7 +149,7 @@ func TestTheStatusNamesWhatIsFrozenAndNothingElse(t *testing.T) {
 			c.freeze(conditions, status, Tallies(tc.baselines)[specguard.GuardRef{Name: "platform"}])
 			if tc.before.Conditions != nil && tc.want != nil {
 				for i := range tc.want.Namespaces { // frozen since the guard was
-					tc.want.Namespaces[i].Since = tc.before.Conditions[0].LastTransitionTime
+					tc.want.Namespaces[i].StartTime = tc.before.Conditions[0].LastTransitionTime
 				}
 			}
 			if diff := cmp.Diff(tc.want, status.MassDrift); diff != "" {
@@ -168,8 +168,8 @@ func TestTheStatusNamesWhatIsFrozenAndNothingElse(t *testing.T) {
 
 func TestScopesAreDescribed(t *testing.T) {
 	m := &v1alpha1.MassDrift{
-		EverythingSince: new(metav1.NewTime(epoch)),
-		Causes:          []v1alpha1.FrozenCause{{Path: "/spec/replicas", User: "bob"}, {}},
+		EverythingStartTime: new(metav1.NewTime(epoch)),
+		Causes:              []v1alpha1.FrozenCause{{Path: "/spec/replicas", User: "bob"}, {}},
 	}
 	want := "everything, because more namespaces or causes are frozen than status.massDrift lists, drift at /spec/replicas by bob, drift of whole objects by unknown writers"
 	if got := scopes(m); got != want {
@@ -185,7 +185,7 @@ func TestFrozenScopesAreCountedOverAllGuards(t *testing.T) {
 	var all frozenScopes
 	all.add(nil)
 	all.add(frozen("a", "b").MassDrift)
-	all.add(&v1alpha1.MassDrift{EverythingSince: new(metav1.NewTime(epoch)), Causes: []v1alpha1.FrozenCause{{}}})
+	all.add(&v1alpha1.MassDrift{EverythingStartTime: new(metav1.NewTime(epoch)), Causes: []v1alpha1.FrozenCause{{}}})
 	metrics.set(all)
 	for scope, want := range map[string]float64{"Namespace": 2, "Cause": 1, "Everything": 1} {
 		if got := testutil.ToFloat64(metrics.frozen.WithLabelValues(scope)); got != want {

@@ -73,7 +73,7 @@ func (f *frozenScopes) add(m *v1alpha1.MassDrift) {
 	}
 	f.namespaces += len(m.Namespaces)
 	f.causes += len(m.Causes)
-	if m.EverythingSince != nil {
+	if m.EverythingStartTime != nil {
 		f.everything++
 	}
 }

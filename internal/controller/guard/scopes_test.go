@@ -87,7 +87,7 @@ func TestAGuardThatChangesConcernsTheObjectsOfItsScopeAlone(t *testing.T) {
 			m.Add(pods, meta.RESTScopeNamespace)
 			was := base()
 			if tc.expired {
-				was.guards[0].Spec.Suspend = &v1alpha1.Suspension{Reason: "maintenance", Until: metav1.NewTime(epoch)}
+				was.guards[0].Spec.Suspend = &v1alpha1.Suspension{Reason: "maintenance", EndTime: metav1.NewTime(epoch)}
 			}
 			before, err := build(was, m, epoch)
 			if err != nil {

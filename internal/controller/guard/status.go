@@ -311,5 +311,5 @@ func suspendedUntil(spec *v1alpha1.GuardSpec) time.Time {
 	if spec.Suspend == nil {
 		return time.Time{}
 	}
-	return spec.Suspend.Until.Time
+	return spec.Suspend.EndTime.Time
 }

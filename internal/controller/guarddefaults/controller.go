@@ -172,11 +172,11 @@ func Rank(defaults []v1alpha1.GuardDefaults, environments sets.Set[string]) map[
 	verdicts := make(map[string]Verdict, len(ranked))
 	for i := range ranked {
 		d := &ranked[i]
-		scope := d.Spec.Environment
+		scope := d.Spec.EnvironmentName
 		if scope != "" && !environments.Has(scope) {
 			verdicts[d.Name] = Verdict{
 				Reason:  "UnknownEnvironment",
-				Message: fmt.Sprintf("spec.environment: there is no environment %q", scope),
+				Message: fmt.Sprintf("spec.environmentName: there is no environment %q", scope),
 			}
 			continue
 		}

@@ -17,7 +17,7 @@ func defaults(name, environment string, age time.Duration) v1alpha1.GuardDefault
 	epoch := time.Date(2026, 1, 2, 3, 4, 5, 0, time.UTC)
 	return v1alpha1.GuardDefaults{
 		ObjectMeta: metav1.ObjectMeta{Name: name, CreationTimestamp: metav1.NewTime(epoch.Add(-age))},
-		Spec:       v1alpha1.GuardDefaultsSpec{Environment: environment},
+		Spec:       v1alpha1.GuardDefaultsSpec{EnvironmentName: environment},
 	}
 }
 

@@ -34,10 +34,10 @@ func NewInForce(defaults []v1alpha1.GuardDefaults, environments sets.Set[string]
 		d := &defaults[i]
 		switch {
 		case !verdicts[d.Name].InForce:
-		case d.Spec.Environment == "":
+		case d.Spec.EnvironmentName == "":
 			f.installWide = d
 		default:
-			f.environments[d.Spec.Environment] = d
+			f.environments[d.Spec.EnvironmentName] = d
 		}
 	}
 	return f

@@ -199,14 +199,14 @@ func (w *told) pod(namespace string) *corev1.Pod {
 
 func (w *told) release(meta metav1.ObjectMeta, service func() string) *v1alpha1.ABRelease {
 	r := &v1alpha1.ABRelease{ObjectMeta: meta}
-	r.Spec.Service = service()
+	r.Spec.ServiceName = service()
 	if w.draw("yes", "yes", "no") == "yes" {
 		workload := func(name string) *v1alpha1.VariationWorkload {
 			return &v1alpha1.VariationWorkload{Kind: "Deployment", Name: name}
 		}
 		weight := rapid.Int32Range(0, 10_000).Draw(w.t, "weight")
 		r.Status.InForce = &v1alpha1.SplitInForce{
-			Sequence: int64(w.step), Service: service(), Generation: 1, Salt: "s", Key: v1alpha1.SplitKey{Kind: v1alpha1.SplitKeyPerRequest}, Variations: []v1alpha1.VariationInForce{
+			Sequence: int64(w.step), ServiceName: service(), Generation: 1, Salt: "s", Key: v1alpha1.SplitKey{Type: v1alpha1.SplitKeyPerRequest}, Variations: []v1alpha1.VariationInForce{
 				{Name: "stable", Workload: workload("stable"), Weight: new(10_000 - weight), Reserved: new(int32(0))},
 				{Name: "canary", Workload: workload("canary"), Weight: new(weight), Reserved: new(int32(10_000))},
 			},

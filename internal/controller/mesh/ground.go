@@ -115,7 +115,7 @@ func (g *ground) serviceOf(ctx context.Context, release types.NamespacedName) (s
 	if err := g.from.cache.Get(ctx, release, &r); err != nil {
 		return s, r, fmt.Errorf("reading it: %w", err)
 	}
-	name := types.NamespacedName{Namespace: release.Namespace, Name: r.Spec.Service}
+	name := types.NamespacedName{Namespace: release.Namespace, Name: r.Spec.ServiceName}
 	s, managed := g.catalog.Service(name)
 	if !managed || s.Routing == nil {
 		return s, r, fmt.Errorf("service %s is not divided here yet", name)

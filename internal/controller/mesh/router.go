@@ -210,8 +210,8 @@ func (e *Envoy) Observe(ctx context.Context) (traffic.Observation, error) {
 		Now: on.clock.Now(), Applied: applied, Wanted: wanted, Replicas: replicas, Since: on.began, OldConnections: on.times.OldConnections, Silence: on.times.Silence,
 		Newest: on.catalog.Versions(types.NamespacedName{Namespace: service.Namespace, Name: service.Name}),
 	}
-	if r.Status.ManagedSince != nil {
-		question.ManagedSince = r.Status.ManagedSince.Time
+	if r.Status.ManagementStartTime != nil {
+		question.ManagedSince = r.Status.ManagementStartTime.Time
 	}
 	seen := confirmed.Judge(question)
 	seen.Around = around(neighbors, on.directory.scopes(), wanted)

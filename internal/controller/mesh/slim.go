@@ -128,7 +128,7 @@ func slimBaseline(object any) (any, error) {
 	slim := &v1alpha1.Baseline{ObjectMeta: metav1.ObjectMeta{Namespace: b.Namespace, Name: b.Name, UID: b.UID, ResourceVersion: b.ResourceVersion}}
 	if b.Status.Quarantine != nil {
 		slim.Spec.Target.Kind, slim.Spec.Target.Name = b.Spec.Target.Kind, b.Spec.Target.Name
-		slim.Status.Quarantine = &v1alpha1.Quarantine{Since: b.Status.Quarantine.Since}
+		slim.Status.Quarantine = &v1alpha1.Quarantine{StartTime: b.Status.Quarantine.StartTime}
 	}
 	return slim, nil
 }
@@ -142,8 +142,8 @@ func slimRelease(object any) (any, error) {
 	slim := &v1alpha1.ABRelease{ObjectMeta: metav1.ObjectMeta{
 		Namespace: r.Namespace, Name: r.Name, UID: r.UID, ResourceVersion: r.ResourceVersion, CreationTimestamp: r.CreationTimestamp,
 	}}
-	slim.Spec.Service, slim.Spec.Confirmation = r.Spec.Service, r.Spec.Confirmation
-	slim.Status.InForce, slim.Status.ManagedSince = r.Status.InForce, r.Status.ManagedSince
+	slim.Spec.ServiceName, slim.Spec.Confirmation = r.Spec.ServiceName, r.Spec.Confirmation
+	slim.Status.InForce, slim.Status.ManagementStartTime = r.Status.InForce, r.Status.ManagementStartTime
 	return slim, nil
 }
 

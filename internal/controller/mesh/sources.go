@@ -224,7 +224,7 @@ func serviceOfSlice(object client.Object) []string {
 
 func serviceOfRelease(object client.Object) []string {
 	if r, is := object.(*v1alpha1.ABRelease); is && r.Status.InForce != nil {
-		return []string{r.Status.InForce.Service}
+		return []string{r.Status.InForce.ServiceName}
 	}
 	return nil
 }

@@ -92,8 +92,8 @@ func TestAServiceWhoseAddressAnotherHasIsNoProspect(t *testing.T) {
 		return s
 	}
 	divided := &v1alpha1.ABRelease{ObjectMeta: at("bank", "old", -20)}
-	divided.Spec.Service = "old"
-	divided.Status.InForce = &v1alpha1.SplitInForce{Sequence: 1, Service: "old", Generation: 1, Salt: "s", Key: v1alpha1.SplitKey{Kind: v1alpha1.SplitKeyPerRequest}, Variations: []v1alpha1.VariationInForce{
+	divided.Spec.ServiceName = "old"
+	divided.Status.InForce = &v1alpha1.SplitInForce{Sequence: 1, ServiceName: "old", Generation: 1, Salt: "s", Key: v1alpha1.SplitKey{Type: v1alpha1.SplitKeyPerRequest}, Variations: []v1alpha1.VariationInForce{
 		{Name: "stable", Workload: &v1alpha1.VariationWorkload{Kind: "Deployment", Name: "a"}, Weight: new(int32(9_000)), Reserved: new(int32(0))},
 		{Name: "canary", Workload: &v1alpha1.VariationWorkload{Kind: "Deployment", Name: "b"}, Weight: new(int32(1_000)), Reserved: new(int32(10_000))},
 	}}
@@ -259,7 +259,7 @@ func grounded(t *testing.T, releases ...client.Object) (*Routers, *ground) {
 
 func releaseOf(uid types.UID, service string) *v1alpha1.ABRelease {
 	r := &v1alpha1.ABRelease{ObjectMeta: at("shop", "web", 0)}
-	r.UID, r.Spec.Service = uid, service
+	r.UID, r.Spec.ServiceName = uid, service
 	return r
 }
 

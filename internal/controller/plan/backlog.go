@@ -98,7 +98,7 @@ func tellPlans(plans []v1alpha1.RemediationPlan, now time.Time, gauge gaugeFunc)
 		if protocol.Final(phase) {
 			continue
 		}
-		counts[[2]string{p.Spec.Plan.Environment, spelt(string(phase))}]++
+		counts[[2]string{p.Spec.Plan.EnvironmentName, spelt(string(phase))}]++
 		oldest[phase] = max(oldest[phase], now.Sub(p.CreationTimestamp.Time))
 	}
 	for key, n := range counts {
@@ -120,15 +120,15 @@ func phaseOf(p *v1alpha1.RemediationPlan) v1alpha1.PlanPhase {
 func tellLedger(l *v1alpha1.RemediationLedger, now time.Time, gauge gaugeFunc) {
 	open, oldest := 0, time.Duration(0)
 	for i := range l.Status.Entries {
-		if e := &l.Status.Entries[i]; e.SettledAt == nil {
+		if e := &l.Status.Entries[i]; e.CompletionTime == nil {
 			open++
-			oldest = max(oldest, now.Sub(e.ReservedAt.Time))
+			oldest = max(oldest, now.Sub(e.ReservationTime.Time))
 		}
 	}
 	gauge(inFlightDesc, float64(open), l.Name)
 	gauge(oldestStepDesc, oldest.Seconds(), l.Name)
 	gauge(haltedDesc, truth(l.Spec.Halt != nil), l.Name)
-	gauge(refusesDesc, truth(l.Status.GrantsFrom != nil && l.Status.GrantsFrom.After(now)), l.Name)
+	gauge(refusesDesc, truth(l.Status.GrantStartTime != nil && l.Status.GrantStartTime.After(now)), l.Name)
 }
 
 // breaks says whether a policy's circuit breaker is not closed, in any ledger.

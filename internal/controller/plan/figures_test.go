@@ -71,13 +71,13 @@ func backlog(t *testing.T) []client.Object {
 		ledgerOf("production", func(l *v1alpha1.RemediationLedger) {
 			l.Status.Breakers = []v1alpha1.LedgerBreaker{{PolicyUID: "policy-uid", State: v1alpha1.BreakerHalfOpen}, {PolicyUID: "other-uid", State: v1alpha1.BreakerClosed}}
 			l.Status.Entries = []v1alpha1.LedgerEntry{
-				{ReservedAt: *at(-time.Hour), SettledAt: at(-time.Minute)}, {ReservedAt: *at(-90 * time.Second)}, {ReservedAt: *at(-time.Second)},
+				{ReservationTime: *at(-time.Hour), CompletionTime: at(-time.Minute)}, {ReservationTime: *at(-90 * time.Second)}, {ReservationTime: *at(-time.Second)},
 			}
-			l.Status.GrantsFrom = at(-time.Second)
+			l.Status.GrantStartTime = at(-time.Second)
 		}),
 		ledgerOf("plumbline-cluster", func(l *v1alpha1.RemediationLedger) {
 			l.Spec.Halt = &v1alpha1.LedgerHalt{RequestedBy: "alice", Reason: "incident"}
-			l.Status.GrantsFrom = at(time.Hour)
+			l.Status.GrantStartTime = at(time.Hour)
 		}),
 	}
 }

@@ -97,7 +97,7 @@ func (v *view) assign(environments []v1alpha1.Environment) {
 
 func (v *view) note(ref specguard.GuardRef, spec *v1alpha1.GuardSpec, status *v1alpha1.GuardStatus) {
 	v.frozen[ref] = specguard.FreezeOf(status)
-	v.suspended[ref] = spec.Suspend != nil && spec.Suspend.Until.After(v.clock.Now())
+	v.suspended[ref] = spec.Suspend != nil && spec.Suspend.EndTime.After(v.clock.Now())
 }
 
 // Rules implements exec.GuardView.

@@ -85,9 +85,9 @@ func (o *Observer) Ended(plan *v1alpha1.RemediationPlan) {
 		return
 	}
 	planned, status := &plan.Spec.Plan, &plan.Status
-	o.Metrics.plans.WithLabelValues(planned.Environment, planned.Policy.Name, spelt(string(status.Phase))).Inc()
-	if status.StartedAt != nil {
-		o.Metrics.planDuration.WithLabelValues(planned.Environment, spelt(string(planned.Strategy))).Observe(between(status.StartedAt, status.CompletedAt).Seconds())
+	o.Metrics.plans.WithLabelValues(planned.EnvironmentName, planned.Policy.Name, spelt(string(status.Phase))).Inc()
+	if status.StartTime != nil {
+		o.Metrics.planDuration.WithLabelValues(planned.EnvironmentName, spelt(string(planned.Strategy))).Observe(between(status.StartTime, status.CompletionTime).Seconds())
 	}
 	if kind, tells := endOf(status.Phase); tells {
 		o.told(context.Background(), plan, kind, "")
@@ -118,13 +118,13 @@ func (o *Observer) step(plan *v1alpha1.RemediationPlan, step *v1alpha1.PlanStep)
 	planned, target := &plan.Spec.Plan, &plan.Spec.Plan.Targets[step.Index]
 	switch step.State {
 	case v1alpha1.StepIntent:
-		o.Metrics.wait.WithLabelValues(planned.Environment, spelt(string(target.Severity.Level))).
-			Observe(max(0, o.Time.Now().Sub(target.FirstSeen.Time)).Seconds())
+		o.Metrics.wait.WithLabelValues(planned.EnvironmentName, spelt(string(target.Severity.Level))).
+			Observe(max(0, o.Time.Now().Sub(target.FirstSeenTime.Time)).Seconds())
 		o.logStep("remediation.target.started", plan, step)
 	case v1alpha1.StepVerified, v1alpha1.StepSkipped, v1alpha1.StepFailed, v1alpha1.StepFenced:
-		o.Metrics.targets.WithLabelValues(planned.Environment, spelt(string(target.Action)), statusOf(step)).Inc()
-		if step.StartedAt != nil {
-			o.Metrics.targetDuration.WithLabelValues(planned.Environment, spelt(string(target.Action))).Observe(between(step.StartedAt, step.FinishedAt).Seconds())
+		o.Metrics.targets.WithLabelValues(planned.EnvironmentName, spelt(string(target.Action)), statusOf(step)).Inc()
+		if step.StartTime != nil {
+			o.Metrics.targetDuration.WithLabelValues(planned.EnvironmentName, spelt(string(target.Action))).Observe(between(step.StartTime, step.CompletionTime).Seconds())
 		}
 		o.logStep("remediation.target.completed", plan, step)
 		if step.State == v1alpha1.StepFailed {
@@ -146,8 +146,8 @@ func (o *Observer) logStep(event string, plan *v1alpha1.RemediationPlan, step *v
 	o.Log.Info(event, "event", event,
 		"plan_id", string(plan.UID), "plan", plan.Namespace+"/"+plan.Name, "policy", planned.Policy.Name,
 		"target_id", target.UID, "target", target.Kind+" "+plan.Namespace+"/"+target.Name, "step", step.Index,
-		"environment", planned.Environment, "action", spelt(string(target.Action)), "drift_type", spelt(string(target.DriftType)),
-		"severity", spelt(string(target.Severity.Level)), "duration_ms", between(step.StartedAt, step.FinishedAt).Milliseconds(),
+		"environment", planned.EnvironmentName, "action", spelt(string(target.Action)), "drift_type", spelt(string(target.DriftType)),
+		"severity", spelt(string(target.Severity.Level)), "duration_ms", between(step.StartTime, step.CompletionTime).Milliseconds(),
 		"status", statusOf(step), "reason", string(step.Reason), "previous_digest", target.DriftedHash, "current_digest", current,
 		"initiated_by", planned.InitiatedBy, "correlation_id", planned.CorrelationID, "drift_report_id", planned.DriftReportID)
 }
@@ -182,7 +182,7 @@ func (o *Observer) phase(plan *v1alpha1.RemediationPlan, before *v1alpha1.Remedi
 	status := &plan.Status
 	name := "remediation.plan." + spelt(string(status.Phase))
 	switch {
-	case status.Phase == v1alpha1.PlanRunning && before.StartedAt == nil:
+	case status.Phase == v1alpha1.PlanRunning && before.StartTime == nil:
 		name = "remediation.plan.started"
 		o.told(context.Background(), plan, notify.PlanStarted, "")
 	case status.Phase == v1alpha1.PlanRunning && before.Phase == v1alpha1.PlanPaused:
@@ -205,9 +205,9 @@ func toldElsewhere(before, now v1alpha1.PlanPhase) bool {
 func (o *Observer) logPlan(name string, plan *v1alpha1.RemediationPlan) {
 	planned, status := &plan.Spec.Plan, &plan.Status
 	o.Log.Info(name, "event", name, "plan_id", string(plan.UID), "plan", plan.Namespace+"/"+plan.Name,
-		"policy", planned.Policy.Name, "environment", planned.Environment, "strategy", spelt(string(planned.Strategy)),
+		"policy", planned.Policy.Name, "environment", planned.EnvironmentName, "strategy", spelt(string(planned.Strategy)),
 		"status", spelt(string(status.Phase)), "reason", cmp.Or(status.DeferralReason, status.EndedReason),
-		"duration_ms", between(status.StartedAt, status.CompletedAt).Milliseconds(),
+		"duration_ms", between(status.StartTime, status.CompletionTime).Milliseconds(),
 		"initiated_by", planned.InitiatedBy, "ended_by", status.EndedBy,
 		"targets", len(planned.Targets), "succeeded", status.Counts.Succeeded, "failed", status.Counts.Failed, "skipped", status.Counts.Skipped,
 		"correlation_id", planned.CorrelationID, "drift_report_id", planned.DriftReportID)
@@ -242,7 +242,7 @@ func (o *Observer) told(ctx context.Context, plan *v1alpha1.RemediationPlan, kin
 		return
 	}
 	at := o.Time.Now()
-	if end := plan.Status.CompletedAt; end != nil {
+	if end := plan.Status.CompletionTime; end != nil {
 		at = end.Time // it may be told later
 	}
 	e := NotificationOf(plan, kind, at)
@@ -255,7 +255,7 @@ func NotificationOf(plan *v1alpha1.RemediationPlan, kind notify.EventType, now t
 	planned, counts := &plan.Spec.Plan, plan.Status.Counts
 	e := notify.Event{
 		Type: kind, Plan: notify.PlanRef{Namespace: plan.Namespace, Name: plan.Name, UID: string(plan.UID)},
-		Policy: planned.Policy.Name, Environment: planned.Environment,
+		Policy: planned.Policy.Name, Environment: planned.EnvironmentName,
 		Counts: notify.Counts{
 			Total: len(planned.Targets), Succeeded: int(counts.Succeeded), Failed: int(counts.Failed), Skipped: int(counts.Skipped),
 		},

@@ -100,7 +100,7 @@ func watch(t *testing.T) *watcher {
 func planOf(targets int) *v1alpha1.RemediationPlan {
 	p := &v1alpha1.RemediationPlan{ObjectMeta: metav1.ObjectMeta{Namespace: "shop", Name: "plan-1", UID: "plan-uid", Generation: 1}}
 	p.Spec.Plan = v1alpha1.PlannedRemediation{
-		Policy: v1alpha1.PlanPolicy{Name: "nightly", UID: "policy-uid"}, Environment: "production",
+		Policy: v1alpha1.PlanPolicy{Name: "nightly", UID: "policy-uid"}, EnvironmentName: "production",
 		Strategy: v1alpha1.StrategyAllAtOnce, InitiatedBy: "system:auto", CorrelationID: "xyz-789", DriftReportID: "abc-123",
 	}
 	for i := range targets {
@@ -108,7 +108,7 @@ func planOf(targets int) *v1alpha1.RemediationPlan {
 		p.Spec.Plan.Targets = append(p.Spec.Plan.Targets, v1alpha1.PlanTarget{
 			BaselineTarget: v1alpha1.BaselineTarget{APIVersion: "apps/v1", Kind: "Deployment", Name: name}, UID: name + "-uid",
 			DriftedHash: "pl1:drifted", DesiredHash: "pl1:desired", Action: v1alpha1.ActionReconcile,
-			Severity: v1alpha1.Severity{Level: v1alpha1.SeverityHigh}, DriftType: v1alpha1.DriftDigestMismatch, FirstSeen: *at(-time.Minute),
+			Severity: v1alpha1.Severity{Level: v1alpha1.SeverityHigh}, DriftType: v1alpha1.DriftDigestMismatch, FirstSeenTime: *at(-time.Minute),
 		})
 	}
 	return p
@@ -132,8 +132,8 @@ func (w *watcher) run() {
 		s.Phase, s.DeferralReason = v1alpha1.PlanDeferred, "MaxPerHour: 10 of 10"
 	})
 	w.store(time.Second, func(s *v1alpha1.RemediationPlanStatus) {
-		s.Phase, s.DeferralReason, s.StartedAt = v1alpha1.PlanRunning, "", at(time.Second)
-		s.Steps = []v1alpha1.PlanStep{{Index: 0, State: v1alpha1.StepReserved, StartedAt: at(time.Second)}, {Index: 1, State: v1alpha1.StepPlanned}}
+		s.Phase, s.DeferralReason, s.StartTime = v1alpha1.PlanRunning, "", at(time.Second)
+		s.Steps = []v1alpha1.PlanStep{{Index: 0, State: v1alpha1.StepReserved, StartTime: at(time.Second)}, {Index: 1, State: v1alpha1.StepPlanned}}
 	})
 	// D25 of the review of remediation: the waits of a plan that runs were not counted.
 	w.store(time.Second, func(s *v1alpha1.RemediationPlanStatus) { s.DeferralReason = "the window is closed" })
@@ -143,20 +143,20 @@ func (w *watcher) run() {
 		s.Steps[0].State, s.Steps[0].Result = v1alpha1.StepApplied, &v1alpha1.StepResult{Hash: "pl1:desired"}
 	})
 	w.store(5*time.Second, func(s *v1alpha1.RemediationPlanStatus) {
-		s.Steps[0].State, s.Steps[0].FinishedAt, s.Steps[0].Message = v1alpha1.StepVerified, at(5*time.Second), "it is as authorized, and ready"
+		s.Steps[0].State, s.Steps[0].CompletionTime, s.Steps[0].Message = v1alpha1.StepVerified, at(5*time.Second), "it is as authorized, and ready"
 	})
 	w.store(6*time.Second, func(s *v1alpha1.RemediationPlanStatus) { s.Phase = v1alpha1.PlanPaused })
 	w.plan.Generation = 3
 	w.store(7*time.Second, func(s *v1alpha1.RemediationPlanStatus) { s.Phase = v1alpha1.PlanRunning })
 	w.store(8*time.Second, func(s *v1alpha1.RemediationPlanStatus) {
-		s.Steps[1].State, s.Steps[1].StartedAt = v1alpha1.StepIntent, at(7*time.Second)
+		s.Steps[1].State, s.Steps[1].StartTime = v1alpha1.StepIntent, at(7*time.Second)
 	})
 	w.store(9*time.Second, func(s *v1alpha1.RemediationPlanStatus) {
-		s.Steps[1].State, s.Steps[1].FinishedAt = v1alpha1.StepFailed, at(9*time.Second)
+		s.Steps[1].State, s.Steps[1].CompletionTime = v1alpha1.StepFailed, at(9*time.Second)
 		s.Steps[1].Reason, s.Steps[1].Message = v1alpha1.ReasonUnhealthy, "1 of 3 pods is ready"
 	})
 	w.store(10*time.Second, func(s *v1alpha1.RemediationPlanStatus) {
-		s.Phase, s.CompletedAt = v1alpha1.PlanPartialSuccess, at(10*time.Second)
+		s.Phase, s.CompletionTime = v1alpha1.PlanPartialSuccess, at(10*time.Second)
 		s.Counts = v1alpha1.PlanCounts{Total: 2, Succeeded: 1, Failed: 1}
 	})
 }
@@ -310,7 +310,7 @@ func TestAPlanThatIsCreatedIsLoggedWithoutAnEvent(t *testing.T) {
 func TestAPlanThatBeginsAtOnceIsLoggedWithoutAnEvent(t *testing.T) {
 	w := watch(t)
 	w.plan.Status = v1alpha1.RemediationPlanStatus{Phase: v1alpha1.PlanCreated}
-	w.store(time.Second, func(s *v1alpha1.RemediationPlanStatus) { s.Phase, s.StartedAt = v1alpha1.PlanRunning, at(time.Second) })
+	w.store(time.Second, func(s *v1alpha1.RemediationPlanStatus) { s.Phase, s.StartTime = v1alpha1.PlanRunning, at(time.Second) })
 	if got := w.noted(); len(got) > 0 {
 		t.Errorf("Events were made: %q", got)
 	}
@@ -369,7 +369,7 @@ func TestHowAPlanEnds(t *testing.T) {
 	for phase, want := range tests {
 		t.Run(string(phase), func(t *testing.T) {
 			w := watch(t)
-			w.store(0, func(s *v1alpha1.RemediationPlanStatus) { s.Phase, s.CompletedAt = phase, at(0) })
+			w.store(0, func(s *v1alpha1.RemediationPlanStatus) { s.Phase, s.CompletionTime = phase, at(0) })
 			var got []notify.EventType
 			for _, e := range w.told {
 				got = append(got, e.Type)
@@ -398,7 +398,7 @@ func TestNobodyIsToldForAPolicyThatIsGone(t *testing.T) {
 func TestAnEventIsNeverTooLongForTheAPIServer(t *testing.T) {
 	w := watch(t)
 	w.store(0, func(s *v1alpha1.RemediationPlanStatus) {
-		s.Phase, s.EndedBy, s.CompletedAt = v1alpha1.PlanCanceled, strings.Repeat("ü", 512), at(0)
+		s.Phase, s.EndedBy, s.CompletionTime = v1alpha1.PlanCanceled, strings.Repeat("ü", 512), at(0)
 	})
 	for _, e := range w.noted() {
 		if len(e) > maxNote+len("Normal PlanCanceled ") {
@@ -445,7 +445,7 @@ func TestRecall(t *testing.T) {
 	} {
 		plan := planOf(1)
 		plan.Name, plan.UID = name, plan.UID+"-"+plan.UID
-		plan.Status.Phase, plan.Status.CompletedAt = p.phase, p.ended
+		plan.Status.Phase, plan.Status.CompletionTime = p.phase, p.ended
 		plans = append(plans, plan)
 	}
 	w := watch(t)

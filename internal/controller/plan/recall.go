@@ -35,7 +35,7 @@ func (r *Recall) Start(ctx context.Context) error {
 	earliest := r.Observer.Time.Now().Add(-r.Since)
 	for i := range plans.Items {
 		plan := &plans.Items[i]
-		if at := plan.Status.CompletedAt; at == nil || at.Time.Before(earliest) {
+		if at := plan.Status.CompletionTime; at == nil || at.Time.Before(earliest) {
 			continue
 		}
 		if kind, tells := endOf(plan.Status.Phase); tells {

@@ -111,7 +111,7 @@ func (r *Reconciler) askAccess(ctx context.Context, s *subject) (denied bool) {
 	for i := range s.out.Plans {
 		p := &s.out.Plans[i]
 		for j := range p.Targets {
-			of := named{p.Namespace, p.Targets[j].Baseline}
+			of := named{p.Namespace, p.Targets[j].BaselineName}
 			if _, known := s.access[of]; known {
 				continue
 			}

@@ -52,7 +52,7 @@ func sameButCounts(safety *v1alpha1.RemediationSafety, a, b *v1alpha1.Remediatio
 	x, y := a.DeepCopy(), b.DeepCopy()
 	for _, s := range []*v1alpha1.RemediationPolicyStatus{x, y} {
 		s.Targets.Drifted, s.Targets.Eligible, s.Targets.Healthy = 0, 0, 0
-		s.LastPlan, s.WaitingFor, s.NextLook = "", "", nil
+		s.LastPlanName, s.WaitingFor, s.NextEvaluationTime = "", "", nil
 		for i := range s.Conditions {
 			s.Conditions[i].Message = ""
 		}

@@ -48,7 +48,7 @@ func (b *bench) setState(name string, state v1alpha1.DriftState) {
 func (b *bench) endPlans() {
 	b.Helper()
 	for _, plan := range b.plans() {
-		plan.Status.Phase, plan.Status.CompletedAt = v1alpha1.PlanSucceeded, &metav1.Time{Time: b.clock.Now()}
+		plan.Status.Phase, plan.Status.CompletionTime = v1alpha1.PlanSucceeded, &metav1.Time{Time: b.clock.Now()}
 		if err := b.client.Status().Update(b.Context(), &plan); err != nil {
 			b.Fatal(err)
 		}
@@ -118,9 +118,9 @@ func TestOnlyCountsOfAPolicyWait(t *testing.T) {
 		waits  bool
 	}{
 		"a count of drift waits":                       {func(s *v1alpha1.RemediationPolicyStatus) { s.Targets.Drifted, s.Targets.Eligible = 0, 0 }, true},
-		"the name of a plan waits":                     {func(s *v1alpha1.RemediationPolicyStatus) { s.LastPlan = "shop/x" }, true},
+		"the name of a plan waits":                     {func(s *v1alpha1.RemediationPolicyStatus) { s.LastPlanName = "shop/x" }, true},
 		"what the policy waits for waits":              {func(s *v1alpha1.RemediationPolicyStatus) { s.WaitingFor = "1 UnderWay" }, true},
-		"the next look waits":                          {func(s *v1alpha1.RemediationPolicyStatus) { s.NextLook = &metav1.Time{} }, true},
+		"the next look waits":                          {func(s *v1alpha1.RemediationPolicyStatus) { s.NextEvaluationTime = &metav1.Time{} }, true},
 		"the text of a condition waits":                {func(s *v1alpha1.RemediationPolicyStatus) { s.Conditions[0].Message = "0 of 10" }, true},
 		"one healthy object more waits":                {func(s *v1alpha1.RemediationPolicyStatus) { s.Targets.Healthy = 9 }, true},
 		"too few healthy objects do not wait":          {func(s *v1alpha1.RemediationPolicyStatus) { s.Targets.Healthy = 2 }, false},

@@ -55,14 +55,14 @@ func NewMetrics(registry prometheus.Registerer) (*Metrics, error) {
 
 func (m *Metrics) created(plan *v1alpha1.RemediationPlan) {
 	p := &plan.Spec.Plan
-	m.plans.WithLabelValues(p.Environment, p.Policy.Name, string(p.Trigger)).Inc()
+	m.plans.WithLabelValues(p.EnvironmentName, p.Policy.Name, string(p.Trigger)).Inc()
 }
 
 // looked takes over what a look at a policy found.
 func (m *Metrics) looked(s *subject) {
 	name := s.policy.Name
 	m.leftOut.DeletePartialMatch(prometheus.Labels{"policy": name})
-	w := waiting{environment: s.policy.Spec.Environment, drifts: map[string]v1alpha1.SeverityLevel{}}
+	w := waiting{environment: s.policy.Spec.EnvironmentName, drifts: map[string]v1alpha1.SeverityLevel{}}
 	out := map[string]bool{}
 	for i := range s.out.LeftOut {
 		l := &s.out.LeftOut[i]

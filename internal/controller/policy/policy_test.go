@@ -146,7 +146,7 @@ func TestAPlanIsMadeAndTold(t *testing.T) {
 	}
 	status := b.status()
 	want := v1alpha1.PolicyTargets{Selected: 3, Drifted: 1, Eligible: 1, Healthy: 2}
-	if status.Targets != want || status.LastPlan != "shop/"+plans[0].Name || status.Digest != planner.Digest(&b.Policy.Spec) || status.ObservedGeneration != 2 {
+	if status.Targets != want || status.LastPlanName != "shop/"+plans[0].Name || status.Digest != planner.Digest(&b.Policy.Spec) || status.ObservedGeneration != 2 {
 		t.Errorf("status is %+v", status)
 	}
 	if got := b.events(); len(got) != 1 || !strings.HasPrefix(got[0], "Normal PlanCreated shop/"+plans[0].Name+": Deployment web") {
@@ -199,7 +199,7 @@ func TestOnlyAnActivePolicyMakesPlans(t *testing.T) {
 		"one that is halted":         {func(c *planningtest.Cluster) { c.Policy.Spec.Mode = v1alpha1.PolicyModeHalted }, "False Halted"},
 		"one of a mode of tomorrow":  {func(c *planningtest.Cluster) { c.Policy.Spec.Mode = "Dry" }, "False UnknownMode"},
 		"one that only notifies":     {func(c *planningtest.Cluster) { c.Policy.Spec.Action = v1alpha1.ActionNotifyOnly }, "True Active"},
-		"one without an Environment": {func(c *planningtest.Cluster) { c.Policy.Spec.Environment = "nowhere" }, "False UnknownEnvironment"},
+		"one without an Environment": {func(c *planningtest.Cluster) { c.Policy.Spec.EnvironmentName = "nowhere" }, "False UnknownEnvironment"},
 		"one that is being deleted": {func(c *planningtest.Cluster) {
 			c.Policy.DeletionTimestamp, c.Policy.Finalizers = &metav1.Time{Time: epoch}, []string{"x"}
 		}, "True Active"},
@@ -412,8 +412,8 @@ func TestWhatItWaitsFor(t *testing.T) {
 	if !strings.Contains(status.WaitingFor, "1 BelowMinimumAge (it is 20m0s old") || !strings.Contains(status.WaitingFor, "02:00") || len(status.WaitingFor) > maxWaitingFor {
 		t.Errorf("it waits for %q", status.WaitingFor)
 	}
-	if result.RequeueAfter != 10*time.Minute || status.NextLook == nil || !status.NextLook.Time.Equal(epoch.Add(10*time.Minute)) {
-		t.Errorf("it looks again in %s, at %v", result.RequeueAfter, status.NextLook)
+	if result.RequeueAfter != 10*time.Minute || status.NextEvaluationTime == nil || !status.NextEvaluationTime.Time.Equal(epoch.Add(10*time.Minute)) {
+		t.Errorf("it looks again in %s, at %v", result.RequeueAfter, status.NextEvaluationTime)
 	}
 }
 

@@ -40,7 +40,7 @@ func policyOf(_ context.Context, o client.Object) []reconcile.Request {
 	if !ok || !open(request) {
 		return nil
 	}
-	return []reconcile.Request{{NamespacedName: types.NamespacedName{Name: request.Spec.Policy}}}
+	return []reconcile.Request{{NamespacedName: types.NamespacedName{Name: request.Spec.PolicyName}}}
 }
 
 // open says that a request has no answer yet.
@@ -55,7 +55,7 @@ func (r *Reconciler) answerRequests(ctx context.Context, s *subject) error {
 		return fmt.Errorf("listing the requests of policy %s: %w", s.policy.Name, err)
 	}
 	list.Items = slices.DeleteFunc(list.Items, func(q v1alpha1.RemediationRequest) bool {
-		return q.Spec.Policy != s.policy.Name || !open(&q)
+		return q.Spec.PolicyName != s.policy.Name || !open(&q)
 	})
 	slices.SortFunc(list.Items, func(a, b v1alpha1.RemediationRequest) int {
 		return cmp.Or(a.CreationTimestamp.Compare(b.CreationTimestamp.Time), cmp.Compare(a.Namespace, b.Namespace), cmp.Compare(a.Name, b.Name))
@@ -133,7 +133,7 @@ func planFor(request *v1alpha1.RemediationRequest, plans []v1alpha1.RemediationP
 func leftOutOf(request *v1alpha1.RemediationRequest, plan *v1alpha1.RemediationPlan) []v1alpha1.LeftOut {
 	var left []v1alpha1.LeftOut
 	for _, l := range plan.Spec.Plan.LeftOut {
-		if slices.ContainsFunc(request.Spec.Targets, func(t v1alpha1.RequestedTarget) bool { return t.Baseline == l.Baseline }) {
+		if slices.ContainsFunc(request.Spec.Targets, func(t v1alpha1.RequestedTarget) bool { return t.BaselineName == l.BaselineName }) {
 			left = append(left, l)
 		}
 	}
@@ -145,7 +145,7 @@ func writeAnswer(ctx context.Context, writer client.Client, request *v1alpha1.Re
 	answered.Status = answer
 	answered.Status.Message = diff.TruncateText(diff.Printable(answer.Message), maxRequestMessage)
 	answered.Status.ObservedGeneration = request.Generation
-	answered.Status.AnsweredAt = &metav1.Time{Time: now}
+	answered.Status.AnswerTime = &metav1.Time{Time: now}
 	// Only a PUT of /status checks the uid beside the resourceVersion.
 	if err := writer.Status().Update(ctx, answered, client.FieldOwner(FieldManager)); client.IgnoreNotFound(err) != nil {
 		return fmt.Errorf("answering request %s/%s: %w", request.Namespace, request.Name, err)

@@ -33,11 +33,11 @@ func asked(names ...string) func(*planningtest.Cluster) {
 func request(c *planningtest.Cluster, name string, objects ...string) *v1alpha1.RemediationRequest {
 	q := &v1alpha1.RemediationRequest{
 		ObjectMeta: metav1.ObjectMeta{Namespace: "shop", Name: name, UID: types.UID("uid-" + name), CreationTimestamp: metav1.NewTime(epoch.Add(-time.Second))},
-		Spec:       v1alpha1.RemediationRequestSpec{Policy: c.Policy.Name, RequestedBy: "bob", RequestedByGroups: []string{"sre"}},
+		Spec:       v1alpha1.RemediationRequestSpec{PolicyName: c.Policy.Name, RequestedBy: "bob", RequestedByGroups: []string{"sre"}},
 	}
 	for _, object := range objects {
 		b := c.Baselines[object]
-		q.Spec.Targets = append(q.Spec.Targets, v1alpha1.RequestedTarget{Baseline: b.Name, DriftedHash: b.Status.Observed.Hash})
+		q.Spec.Targets = append(q.Spec.Targets, v1alpha1.RequestedTarget{BaselineName: b.Name, DriftedHash: b.Status.Observed.Hash})
 	}
 	return q
 }
@@ -63,7 +63,7 @@ func TestWhatIsTooOldForThePolicyIsPutBackForWhoAsks(t *testing.T) {
 		t.Errorf("the plan is %+v", planned)
 	}
 	answer := b.answer("ask")
-	if answer.Outcome != v1alpha1.RequestPlanned || answer.Plan != plans[0].Name || answer.AnsweredAt == nil || len(answer.LeftOut) != 0 {
+	if answer.Outcome != v1alpha1.RequestPlanned || answer.PlanName != plans[0].Name || answer.AnswerTime == nil || len(answer.LeftOut) != 0 {
 		t.Errorf("the answer is %+v", answer)
 	}
 	if events := b.events(); len(events) == 0 || !strings.HasPrefix(events[0], "Normal PlanCreated shop/"+plans[0].Name) {
@@ -86,7 +86,7 @@ func TestARequestThatIsRefusedSaysWhy(t *testing.T) {
 		"of a policy that is halted":     {change: func(c *planningtest.Cluster) { c.Policy.Spec.Mode = v1alpha1.PolicyModeHalted }, message: "is Halted"},
 		"of a policy that only notifies": {change: func(c *planningtest.Cluster) { c.Policy.Spec.Action = v1alpha1.ActionNotifyOnly }, message: "spec.action"},
 		"of a policy that has to be put right": {
-			change: func(c *planningtest.Cluster) { c.Policy.Spec.Environment = "nowhere" }, message: "makes no plans before this is put right: spec.environment",
+			change: func(c *planningtest.Cluster) { c.Policy.Spec.EnvironmentName = "nowhere" }, message: "makes no plans before this is put right: spec.environmentName",
 		},
 		"that is old": {
 			change: func(c *planningtest.Cluster) {
@@ -102,7 +102,7 @@ func TestARequestThatIsRefusedSaysWhy(t *testing.T) {
 			change: func(c *planningtest.Cluster) {
 				running := c.Ended("running", v1alpha1.PlanRunning, v1alpha1.StepApplied, "")
 				running.Labels = map[string]string{"plumbline.dev/policy": "auto"}
-				running.Spec.Plan.Targets[0].Baseline = c.BaselineName("db")
+				running.Spec.Plan.Targets[0].BaselineName = c.BaselineName("db")
 			}, leftOut: "BlastRadius",
 		},
 	}
@@ -112,7 +112,7 @@ func TestARequestThatIsRefusedSaysWhy(t *testing.T) {
 			before := len(b.plans())
 			b.look()
 			answer := b.answer("ask")
-			if len(b.plans()) != before || answer.Outcome != v1alpha1.RequestRefused || answer.Plan != "" || !strings.Contains(answer.Message, test.message) {
+			if len(b.plans()) != before || answer.Outcome != v1alpha1.RequestRefused || answer.PlanName != "" || !strings.Contains(answer.Message, test.message) {
 				t.Errorf("%d plans more, and the answer is %+v", len(b.plans())-before, answer)
 			}
 			if test.leftOut != "" && (len(answer.LeftOut) != 1 || answer.LeftOut[0].Reason != test.leftOut) {
@@ -140,10 +140,10 @@ func TestAnAnswerThatWasLostIsGivenFromThePlan(t *testing.T) {
 	b.r.Client = whole
 	b.look()
 	want := v1alpha1.RemediationRequestStatus{
-		Outcome: v1alpha1.RequestPlanned, Plan: b.plans()[0].Name,
-		LeftOut: []v1alpha1.LeftOut{{Baseline: b.BaselineName("db"), Reason: "NotDrifted", Message: "it has not drifted: there is nothing to put back"}},
+		Outcome: v1alpha1.RequestPlanned, PlanName: b.plans()[0].Name,
+		LeftOut: []v1alpha1.LeftOut{{BaselineName: b.BaselineName("db"), Reason: "NotDrifted", Message: "it has not drifted: there is nothing to put back"}},
 	}
-	if diff := cmp.Diff(want, b.answer("ask"), cmpopts.IgnoreFields(want, "AnsweredAt")); diff != "" {
+	if diff := cmp.Diff(want, b.answer("ask"), cmpopts.IgnoreFields(want, "AnswerTime")); diff != "" {
 		t.Errorf("answer (-want +got):\n%s", diff)
 	}
 	if len(b.plans()) != 1 {
@@ -241,7 +241,7 @@ func TestAFloodOfRequestsDoesNotHoldUpOtherPeople(t *testing.T) {
 
 func TestRequestsOfOthersAreLeftAlone(t *testing.T) {
 	b := newBench(t, asked("web"), func(c *planningtest.Cluster) {
-		c.Further[0].(*v1alpha1.RemediationRequest).Spec.Policy = "another"
+		c.Further[0].(*v1alpha1.RemediationRequest).Spec.PolicyName = "another"
 	})
 	b.look()
 	if answer := b.answer("ask"); answer.Outcome != "" || len(b.plans()) != 0 {
@@ -259,7 +259,7 @@ func TestWhatBecomesOfRequests(t *testing.T) {
 		again    time.Duration
 	}{
 		"one of a policy that is there":      {policy: "auto", again: requestLasts},
-		"one of a policy that is not":        {policy: "nope", outcome: v1alpha1.RequestRefused, says: `spec.policy: there is no RemediationPolicy "nope"`},
+		"one of a policy that is not":        {policy: "nope", outcome: v1alpha1.RequestRefused, says: `spec.policyName: there is no RemediationPolicy "nope"`},
 		"one that was answered a moment ago": {policy: "auto", answered: time.Minute, outcome: v1alpha1.RequestPlanned, again: 59 * time.Minute},
 		"one that was answered long ago":     {policy: "auto", answered: time.Hour, gone: true},
 	}
@@ -267,9 +267,9 @@ func TestWhatBecomesOfRequests(t *testing.T) {
 		t.Run(name, func(t *testing.T) {
 			b := newBench(t, asked("web"), func(c *planningtest.Cluster) {
 				q := c.Further[0].(*v1alpha1.RemediationRequest)
-				q.Spec.Policy = test.policy
+				q.Spec.PolicyName = test.policy
 				if test.answered > 0 {
-					q.Status = v1alpha1.RemediationRequestStatus{Outcome: v1alpha1.RequestPlanned, AnsweredAt: &metav1.Time{Time: epoch.Add(-test.answered)}}
+					q.Status = v1alpha1.RemediationRequestStatus{Outcome: v1alpha1.RequestPlanned, AnswerTime: &metav1.Time{Time: epoch.Add(-test.answered)}}
 				}
 			})
 			r := &Requests{Client: b.client, Live: b.client, Clock: b.clock, Keep: time.Hour}

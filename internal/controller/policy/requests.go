@@ -55,22 +55,22 @@ func (r *Requests) Reconcile(ctx context.Context, request reconcile.Request) (re
 
 // refuseOrphan answers a request whose policy does not exist.
 func (r *Requests) refuseOrphan(ctx context.Context, asked *v1alpha1.RemediationRequest) (reconcile.Result, error) {
-	err := r.Live.Get(ctx, types.NamespacedName{Name: asked.Spec.Policy}, &v1alpha1.RemediationPolicy{})
+	err := r.Live.Get(ctx, types.NamespacedName{Name: asked.Spec.PolicyName}, &v1alpha1.RemediationPolicy{})
 	switch {
 	case err == nil: // which answers; it may be deleted before that
 		return reconcile.Result{RequeueAfter: requestLasts}, nil
 	case !apierrors.IsNotFound(err):
-		return reconcile.Result{}, fmt.Errorf("reading policy %s: %w", asked.Spec.Policy, err)
+		return reconcile.Result{}, fmt.Errorf("reading policy %s: %w", asked.Spec.PolicyName, err)
 	}
-	answer := v1alpha1.RemediationRequestStatus{Outcome: v1alpha1.RequestRefused, Message: planner.Refusal(asked.Spec.Policy, nil)}
+	answer := v1alpha1.RemediationRequestStatus{Outcome: v1alpha1.RequestRefused, Message: planner.Refusal(asked.Spec.PolicyName, nil)}
 	return reconcile.Result{}, writeAnswer(ctx, r.Client, asked, answer, r.Clock.Now())
 }
 
 func (r *Requests) removeOld(ctx context.Context, asked *v1alpha1.RemediationRequest) (reconcile.Result, error) {
-	if asked.Status.AnsweredAt == nil {
+	if asked.Status.AnswerTime == nil {
 		return reconcile.Result{}, nil
 	}
-	if left := asked.Status.AnsweredAt.Add(r.Keep).Sub(r.Clock.Now()); left > 0 {
+	if left := asked.Status.AnswerTime.Add(r.Keep).Sub(r.Clock.Now()); left > 0 {
 		return reconcile.Result{RequeueAfter: left}, nil
 	}
 	uid, version := asked.UID, asked.ResourceVersion

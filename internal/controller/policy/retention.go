@@ -55,7 +55,7 @@ func (r *Retention) Reconcile(ctx context.Context, request reconcile.Request) (r
 // left is how long a plan still stays; one that has not ended, or whose evidence
 // is not complete, stays as it is.
 func (r *Retention) left(plan *v1alpha1.RemediationPlan) (left time.Duration, ends bool) {
-	if !protocol.Final(plan.Status.Phase) || plan.Status.CompletedAt == nil || plan.DeletionTimestamp != nil {
+	if !protocol.Final(plan.Status.Phase) || plan.Status.CompletionTime == nil || plan.DeletionTimestamp != nil {
 		return 0, false
 	}
 	for i := range plan.Status.Steps {
@@ -63,5 +63,5 @@ func (r *Retention) left(plan *v1alpha1.RemediationPlan) (left time.Duration, en
 			return 0, false
 		}
 	}
-	return max(0, plan.Status.CompletedAt.Add(r.Keep).Sub(r.Clock.Now())), true
+	return max(0, plan.Status.CompletionTime.Add(r.Keep).Sub(r.Clock.Now())), true
 }

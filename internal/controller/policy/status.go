@@ -72,12 +72,12 @@ func (s *subject) fill(status *v1alpha1.RemediationPolicyStatus) {
 		Selected: int32(in.Scope.Selected), Drifted: int32(len(in.Drifts)), Eligible: int32(s.out.Eligible), //nolint:gosec // counts of objects
 		Healthy: int32(in.Scope.Healthy), Unhealthy: int32(in.Scope.Unhealthy), //nolint:gosec // counts of objects
 	}
-	status.LastPlan = s.gathered.LastPlan
+	status.LastPlanName = s.gathered.LastPlan
 	status.WaitingFor = s.waitingFor()
-	status.NextLook = nil
+	status.NextEvaluationTime = nil
 	if next := s.nextLook(); !next.IsZero() {
 		// As it is stored, rounded up: it is no use to come too early.
-		status.NextLook = &metav1.Time{Time: next.Add(time.Second - 1).Truncate(time.Second)}
+		status.NextEvaluationTime = &metav1.Time{Time: next.Add(time.Second - 1).Truncate(time.Second)}
 	}
 }
 
@@ -123,9 +123,9 @@ func (s *subject) setScope(c condition.Set) {
 	}
 	switch all := s.gathered.InEnvironment; {
 	case in.Scope.Selected == 0:
-		c.True(ConditionSelectsNothing, "NoObjects", fmt.Sprintf("it selects none of the %s of environment %s", plural.Of(all, "guarded object"), in.Policy.Spec.Environment))
+		c.True(ConditionSelectsNothing, "NoObjects", fmt.Sprintf("it selects none of the %s of environment %s", plural.Of(all, "guarded object"), in.Policy.Spec.EnvironmentName))
 	case narrows && in.Scope.Selected == all:
-		c.True(ConditionSelectsEverything, "AllObjects", fmt.Sprintf("it selects all %s of environment %s", plural.Of(all, "guarded object"), in.Policy.Spec.Environment))
+		c.True(ConditionSelectsEverything, "AllObjects", fmt.Sprintf("it selects all %s of environment %s", plural.Of(all, "guarded object"), in.Policy.Spec.EnvironmentName))
 	}
 	frozen, example := s.count(planner.ReasonMassDrift)
 	if frozen > 0 {
@@ -150,9 +150,9 @@ func (s *subject) count(reason planner.Reason) (n int, example string) {
 // setBreaker tells of the circuit breaker, which is in the Environment's ledger.
 func (r *Reconciler) setBreaker(ctx context.Context, s *subject, c condition.Set) error {
 	l := &v1alpha1.RemediationLedger{}
-	err := r.Client.Get(ctx, types.NamespacedName{Namespace: r.Namespace, Name: s.policy.Spec.Environment}, l)
+	err := r.Client.Get(ctx, types.NamespacedName{Namespace: r.Namespace, Name: s.policy.Spec.EnvironmentName}, l)
 	if client.IgnoreNotFound(err) != nil {
-		return fmt.Errorf("reading the ledger of environment %s: %w", s.policy.Spec.Environment, err)
+		return fmt.Errorf("reading the ledger of environment %s: %w", s.policy.Spec.EnvironmentName, err)
 	}
 	if apierrors.IsNotFound(err) {
 		c.Clear(ConditionBreakerOpen)

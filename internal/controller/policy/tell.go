@@ -45,14 +45,14 @@ func (r *Reconciler) tellCreated(s *subject, plan *v1alpha1.RemediationPlan) {
 	p := &plan.Spec.Plan
 	r.Log.Info("remediation.plan.created", "event", "remediation.plan.created",
 		"plan_id", string(plan.UID), "plan", plan.Namespace+"/"+plan.Name, "policy", s.policy.Name,
-		"environment", p.Environment, "trigger", string(p.Trigger), "strategy", string(p.Strategy),
+		"environment", p.EnvironmentName, "trigger", string(p.Trigger), "strategy", string(p.Strategy),
 		"targets", len(p.Targets), "left_out", p.LeftOutTotal, "severity", strings.ToLower(string(p.Targets[0].Severity.Level)),
 		"drift_type", snake(string(p.Targets[0].DriftType)), "initiated_by", p.InitiatedBy, "correlation_id", p.CorrelationID, "drift_report_id", p.DriftReportID,
-		"detection_to_plan_ms", s.now.Sub(p.Targets[0].FirstSeen.Time).Milliseconds())
+		"detection_to_plan_ms", s.now.Sub(p.Targets[0].FirstSeenTime.Time).Milliseconds())
 	r.Metrics.created(plan)
 	note := fmt.Sprintf("%s/%s: %s", plan.Namespace, plan.Name, names(plan))
-	if p.ScheduledFor != nil {
-		note += ", scheduled for " + p.ScheduledFor.UTC().Format("2006-01-02T15:04:05Z")
+	if p.ScheduledTime != nil {
+		note += ", scheduled for " + p.ScheduledTime.UTC().Format("2006-01-02T15:04:05Z")
 	}
 	waits := ""
 	if planner.WaitsForPerson(p) {
@@ -65,7 +65,7 @@ func (r *Reconciler) tellCreated(s *subject, plan *v1alpha1.RemediationPlan) {
 	}
 	e := notify.Event{
 		Type: notify.PlanCreated, Plan: notify.PlanRef{Namespace: plan.Namespace, Name: plan.Name, UID: string(plan.UID)},
-		Policy: s.policy.Name, Environment: p.Environment, Severity: p.Targets[0].Severity.Level,
+		Policy: s.policy.Name, Environment: p.EnvironmentName, Severity: p.Targets[0].Severity.Level,
 		Counts: notify.Counts{Total: len(p.Targets)}, Reason: waits, Waiting: waits != "",
 		InitiatedBy: p.InitiatedBy, CorrelationID: p.CorrelationID, Time: s.now,
 	}
@@ -130,7 +130,7 @@ func (r *Reconciler) escalate(s *subject) {
 	}
 	first := news[0].drift
 	r.Log.Info("remediation.plan.escalated", "event", "remediation.plan.escalated",
-		"policy", s.policy.Name, "environment", s.policy.Spec.Environment, "targets", len(news),
+		"policy", s.policy.Name, "environment", s.policy.Spec.EnvironmentName, "targets", len(news),
 		"severity", strings.ToLower(string(first.Severity.Level)), "reason", news[0].message)
 	var named []string
 	for _, e := range news[:min(len(news), maxNamed)] {
@@ -179,7 +179,7 @@ func escalated(s *subject, news []escalation) notify.Event {
 	keys := make([]string, 0, len(news))
 	e := notify.Event{
 		Type: notify.PlanEscalated, Plan: notify.PlanRef{Name: s.policy.Name, UID: string(s.policy.UID)},
-		Policy: s.policy.Name, Environment: s.policy.Spec.Environment, Severity: news[0].drift.Severity.Level,
+		Policy: s.policy.Name, Environment: s.policy.Spec.EnvironmentName, Severity: news[0].drift.Severity.Level,
 		Counts: notify.Counts{Total: len(news)}, Reason: news[0].message, InitiatedBy: planner.InitiatedByItself, Time: s.now,
 	}
 	if command := s.requestCommand(news); command != "" {

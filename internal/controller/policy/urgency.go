@@ -43,7 +43,7 @@ func drifts(b *v1alpha1.Baseline) bool {
 func sameJudgment(a, b *v1alpha1.Baseline) bool {
 	x, y := a.Status.DeepCopy(), b.Status.DeepCopy()
 	for _, s := range []*v1alpha1.BaselineStatus{x, y} {
-		s.LastCheck, s.NextCheck, s.Conditions, s.ObservedGeneration = nil, nil, nil, 0
+		s.LastCheckTime, s.NextCheckTime, s.Conditions, s.ObservedGeneration = nil, nil, nil, 0
 		s.Observed.ResourceVersion = ""
 	}
 	return a.Guarded() == b.Guarded() && equality.Semantic.DeepEqual(x, y) && equality.Semantic.DeepEqual(a.Spec.Authorized, b.Spec.Authorized)

@@ -33,13 +33,13 @@ func TestWhichBaselinesAreNews(t *testing.T) {
 		"one is gone":         {baseline(nil), nil, lazily},
 		"a drift is gone":     {baseline(drifted), nil, settleTime},
 		"a check that found nothing": {baseline(nil), baseline(func(b *v1alpha1.Baseline) {
-			b.Status.LastCheck, b.Status.NextCheck, b.Status.Observed.ResourceVersion = &metav1.Time{}, &metav1.Time{}, "2"
+			b.Status.LastCheckTime, b.Status.NextCheckTime, b.Status.Observed.ResourceVersion = &metav1.Time{}, &metav1.Time{}, "2"
 		}), -1},
 		"a drift gets worse": {baseline(drifted), baseline(func(b *v1alpha1.Baseline) {
 			drifted(b)
 			b.Status.Severity = &v1alpha1.Severity{Level: v1alpha1.SeverityHigh}
 		}), settleTime},
-		"a claim on a drift":          {baseline(drifted), baseline(func(b *v1alpha1.Baseline) { drifted(b); b.Status.Claim = "x" }), settleTime},
+		"a claim on a drift":          {baseline(drifted), baseline(func(b *v1alpha1.Baseline) { drifted(b); b.Status.PlanName = "x" }), settleTime},
 		"it worked":                   {baseline(nil), baseline(func(b *v1alpha1.Baseline) { b.Status.LastReady = &v1alpha1.ReadyRevision{} }), lazily},
 		"another state is authorized": {baseline(nil), baseline(func(b *v1alpha1.Baseline) { b.Spec.Authorized = &v1alpha1.AuthorizedState{} }), lazily},
 	}
@@ -95,13 +95,13 @@ func TestHowLongAnEndedPlanStays(t *testing.T) {
 		"one that runs":             {v1alpha1.RemediationPlanStatus{Phase: v1alpha1.PlanRunning}, time.Minute, 0, false},
 		"one that nobody looked at": {v1alpha1.RemediationPlanStatus{}, time.Minute, 0, false},
 		"one that ended a while ago": {
-			v1alpha1.RemediationPlanStatus{Phase: v1alpha1.PlanSucceeded, CompletedAt: &ended, Steps: []v1alpha1.PlanStep{{Evidence: evidence}}}, time.Minute, 0, true,
+			v1alpha1.RemediationPlanStatus{Phase: v1alpha1.PlanSucceeded, CompletionTime: &ended, Steps: []v1alpha1.PlanStep{{Evidence: evidence}}}, time.Minute, 0, true,
 		},
 		"one that ended lately": {
-			v1alpha1.RemediationPlanStatus{Phase: v1alpha1.PlanSucceeded, CompletedAt: &ended, Steps: []v1alpha1.PlanStep{{Evidence: evidence}}}, 3 * time.Hour, 2 * time.Hour, true,
+			v1alpha1.RemediationPlanStatus{Phase: v1alpha1.PlanSucceeded, CompletionTime: &ended, Steps: []v1alpha1.PlanStep{{Evidence: evidence}}}, 3 * time.Hour, 2 * time.Hour, true,
 		},
 		"one with a step without evidence": {
-			v1alpha1.RemediationPlanStatus{Phase: v1alpha1.PlanSucceeded, CompletedAt: &ended, Steps: []v1alpha1.PlanStep{{Evidence: evidence}, {}}}, time.Minute, 0, false,
+			v1alpha1.RemediationPlanStatus{Phase: v1alpha1.PlanSucceeded, CompletionTime: &ended, Steps: []v1alpha1.PlanStep{{Evidence: evidence}, {}}}, time.Minute, 0, false,
 		},
 		"one that ended at no time": {v1alpha1.RemediationPlanStatus{Phase: v1alpha1.PlanSucceeded}, time.Minute, 0, false},
 	}

@@ -94,7 +94,7 @@ func (r *reader) create(ctx context.Context, path string, object map[string]any)
 
 // mark patches the ledger that an Environment remembers, as a dry run.
 func (r *reader) mark(ctx context.Context, path string) doctor.Read[doctor.Outcome] {
-	_, outcome := r.try(ctx, r.raw.Patch(types.MergePatchType), string(types.MergePatchType), path, map[string]any{"status": map[string]any{"ledger": doctor.ProbeName}})
+	_, outcome := r.try(ctx, r.raw.Patch(types.MergePatchType), string(types.MergePatchType), path, map[string]any{"status": map[string]any{"ledgerUID": doctor.ProbeName}})
 	return outcome
 }
 

@@ -66,7 +66,7 @@ func (r *reader) environments(ctx context.Context) doctor.Read[[]doctor.Environm
 	assigned := environment.Assign(all, namespaces)
 	var out []doctor.Environment
 	for _, e := range all {
-		out = append(out, doctor.Environment{Name: e.Name, Namespaces: assigned.Share[e.Name].Namespaces, Ledger: e.Status.Ledger})
+		out = append(out, doctor.Environment{Name: e.Name, Namespaces: assigned.Share[e.Name].Namespaces, Ledger: e.Status.LedgerUID})
 	}
 	return result(out, "list environments.plumbline.dev", err)
 }
@@ -148,28 +148,28 @@ func ours(kind, namespace string, spec map[string]any) map[string]any {
 
 func forgedPolicy() map[string]any {
 	return ours("RemediationPolicy", "", map[string]any{
-		"environment": doctor.ProbeName, "mode": "Active", "requestedBy": forger, "trigger": "Manual", "action": "NotifyOnly",
+		"environmentName": doctor.ProbeName, "mode": "Active", "requestedBy": forger, "trigger": "Manual", "action": "NotifyOnly",
 	})
 }
 
 func forgedRequest(namespace string) map[string]any {
 	return ours("RemediationRequest", namespace, map[string]any{
-		"policy": doctor.ProbeName, "requestedBy": forger,
-		"targets": []any{map[string]any{"baseline": doctor.ProbeName, "driftedHash": "none"}},
+		"policyName": doctor.ProbeName, "requestedBy": forger,
+		"targets": []any{map[string]any{"baselineName": doctor.ProbeName, "driftedHash": "none"}},
 	})
 }
 
 func forgedPlan(namespace string, now time.Time) map[string]any {
 	at := now.UTC().Format(time.RFC3339)
 	return ours("RemediationPlan", namespace, map[string]any{"plan": map[string]any{
-		"policy":      map[string]any{"name": doctor.ProbeName, "uid": doctor.ProbeName, "generation": 1, "digest": "none"},
-		"environment": doctor.ProbeName, "trigger": "Manual", "strategy": "Rolling", "correlationID": doctor.ProbeName,
-		"initiatedBy": "system:auto", "requester": forger, "deadline": at,
+		"policy":          map[string]any{"name": doctor.ProbeName, "uid": doctor.ProbeName, "generation": 1, "digest": "none"},
+		"environmentName": doctor.ProbeName, "trigger": "Manual", "strategy": "Rolling", "correlationID": doctor.ProbeName,
+		"initiatedBy": "system:auto", "requester": forger, "deadlineTime": at,
 		"targets": []any{map[string]any{
-			"apiVersion": "apps/v1", "kind": "Deployment", "name": doctor.ProbeName, "baseline": doctor.ProbeName,
+			"apiVersion": "apps/v1", "kind": "Deployment", "name": doctor.ProbeName, "baselineName": doctor.ProbeName,
 			"driftedHash": "none", "desiredHash": "none", "revision": "none", "revisionHash": "none", "action": "NotifyOnly", "driftType": "Other",
-			"severity":  map[string]any{"level": "Info", "score": 0},
-			"firstSeen": at,
+			"severity":      map[string]any{"level": "Info", "score": 0},
+			"firstSeenTime": at,
 		}},
 		"batches": []any{map[string]any{"order": 0, "steps": []any{0}, "requiresHealthCheck": "Enabled"}},
 	}})

@@ -55,7 +55,7 @@ func New(t testing.TB) *Cluster {
 		Policy: &v1alpha1.RemediationPolicy{
 			ObjectMeta: metav1.ObjectMeta{Name: "auto", UID: "policy-uid", Generation: 2},
 			Spec: v1alpha1.RemediationPolicySpec{
-				Environment: "production", Mode: v1alpha1.PolicyModeActive, RequestedBy: "platform",
+				EnvironmentName: "production", Mode: v1alpha1.PolicyModeActive, RequestedBy: "platform",
 				Trigger: v1alpha1.TriggerImmediate, MinimumSeverity: v1alpha1.SeverityHigh, Action: v1alpha1.ActionReconcile,
 			},
 		},
@@ -101,7 +101,7 @@ func (c *Cluster) Add(name string) {
 		Spec: v1alpha1.BaselineSpec{
 			Target: v1alpha1.BaselineTarget{APIVersion: "apps/v1", Kind: "Deployment", Name: name},
 			Authorized: &v1alpha1.AuthorizedState{
-				UID: string(d.UID), Hash: hash, Revision: revision, Number: 1, By: "ci", At: metav1.NewTime(Epoch.Add(-time.Hour)), Origin: v1alpha1.OriginCreated,
+				UID: string(d.UID), Hash: hash, Revision: revision, Number: 1, By: "ci", AuthorizationTime: metav1.NewTime(Epoch.Add(-time.Hour)), Origin: v1alpha1.OriginCreated,
 			},
 		},
 		Status: v1alpha1.BaselineStatus{
@@ -118,10 +118,10 @@ func (c *Cluster) Drift(name string, change func(*appsv1.Deployment)) {
 	status := &c.Baselines[name].Status
 	status.State, status.Observed.Hash, status.Observed.FullHash = v1alpha1.StateDrifted, hash, hash
 	first := metav1.NewTime(Epoch.Add(-20 * time.Minute))
-	status.FirstSeen, status.FindingsTotal = &first, 1
+	status.FirstSeenTime, status.FindingsTotal = &first, 1
 	status.Findings = []v1alpha1.Finding{{
 		Path: "/spec/template/spec/containers/[name=app]/image", Operation: v1alpha1.OperationChanged,
-		Type: v1alpha1.DriftDigestMismatch, Class: v1alpha1.ClassImageRepository, FirstSeen: first,
+		Type: v1alpha1.DriftDigestMismatch, Class: v1alpha1.ClassImageRepository, FirstSeenTime: first,
 		Actor: v1alpha1.Actor{User: "alice", Class: v1alpha1.ActorForeign, Source: v1alpha1.ActorSourceWriterStamp},
 	}}
 	status.Severity = &v1alpha1.Severity{Level: v1alpha1.SeverityCritical, Score: 70, Urgency: v1alpha1.UrgencyNormal}
@@ -144,7 +144,7 @@ func (c *Cluster) Ended(name string, phase v1alpha1.PlanPhase, state v1alpha1.St
 		Spec: v1alpha1.RemediationPlanSpec{Plan: v1alpha1.PlannedRemediation{
 			Policy: v1alpha1.PlanPolicy{Name: "auto", UID: "policy-uid", Digest: planner.Digest(&c.Policy.Spec)},
 			Targets: []v1alpha1.PlanTarget{{
-				Baseline: b.Name, UID: b.Status.Observed.UID, DriftedHash: b.Status.Observed.Hash, FirstSeen: *b.Status.FirstSeen,
+				BaselineName: b.Name, UID: b.Status.Observed.UID, DriftedHash: b.Status.Observed.Hash, FirstSeenTime: *b.Status.FirstSeenTime,
 			}},
 		}},
 		Status: v1alpha1.RemediationPlanStatus{Phase: phase, Steps: []v1alpha1.PlanStep{{Index: 0, State: state, Reason: reason}}},
@@ -190,7 +190,7 @@ func (c *Cluster) revision(name string) *v1alpha1.BaselineRevision {
 	return &v1alpha1.BaselineRevision{
 		ObjectMeta: metav1.ObjectMeta{Namespace: "shop", Name: specguard.RevisionName(c.BaselineName(name), 1)},
 		Spec: v1alpha1.BaselineRevisionSpec{
-			Baseline: c.BaselineName(name), Number: 1, Hash: string(c.Decode(c.Authorized[name]).FullHash), Body: kube.Compress(body), Size: int64(len(body)),
+			BaselineName: c.BaselineName(name), Number: 1, Hash: string(c.Decode(c.Authorized[name]).FullHash), Body: kube.Compress(body), Size: int64(len(body)),
 		},
 	}
 }

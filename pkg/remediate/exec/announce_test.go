@@ -98,7 +98,7 @@ func TestTheNextExecutorTellsTheEndThatTheOneBeforeItDidNot(t *testing.T) {
 func TestAnEndOfAnEarlierReleaseIsNotToldAgain(t *testing.T) {
 	w := newWorld(t)
 	w.plan = w.now()
-	w.plan.Status = v1alpha1.RemediationPlanStatus{Phase: v1alpha1.PlanFailed, Epoch: 1, Holder: "executor-0", CompletedAt: &metav1.Time{Time: epoch}}
+	w.plan.Status = v1alpha1.RemediationPlanStatus{Phase: v1alpha1.PlanFailed, Epoch: 1, Holder: "executor-0", CompletionTime: &metav1.Time{Time: epoch}}
 	if err := w.Client.Status().Update(t.Context(), w.plan); err != nil {
 		t.Fatal(err)
 	}

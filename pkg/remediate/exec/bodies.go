@@ -131,7 +131,7 @@ func (r *run) tell(ctx context.Context, record evidence.Record) (evidence.Head, 
 		return evidence.Head{}, err
 	}
 	record.Bodies = append(bodies, record.Bodies...)
-	return r.Evidence.Tell(ctx, r.plan.Spec.Plan.Environment, record)
+	return r.Evidence.Tell(ctx, r.plan.Spec.Plan.EnvironmentName, record)
 }
 
 // note writes a record as tell does. Its head is kept with the next write of the ledger, and
@@ -142,7 +142,7 @@ func (r *run) note(ctx context.Context, record evidence.Record) (evidence.Head, 
 		return evidence.Head{}, err
 	}
 	record.Bodies = append(bodies, record.Bodies...)
-	at, err := r.Evidence.Note(ctx, r.plan.Spec.Plan.Environment, record)
+	at, err := r.Evidence.Note(ctx, r.plan.Spec.Plan.EnvironmentName, record)
 	r.noted = r.noted || err == nil
 	return at, err
 }
@@ -152,7 +152,7 @@ func (r *run) keepNoted(ctx context.Context) error {
 	if !r.noted {
 		return nil
 	}
-	if err := r.Evidence.KeepHead(ctx, r.plan.Spec.Plan.Environment, r.plan.Spec.Plan.Policy.UID); err != nil {
+	if err := r.Evidence.KeepHead(ctx, r.plan.Spec.Plan.EnvironmentName, r.plan.Spec.Plan.Policy.UID); err != nil {
 		return err
 	}
 	r.noted = false

@@ -120,7 +120,7 @@ func (r *run) maximumTargets() int {
 // namespace, went over to another one, or somebody wrote the plan by hand. The
 // limits of one Environment say nothing about another one's objects.
 func (r *run) astray() string {
-	of, policy := r.plan.Spec.Plan.Environment, r.policy.Spec.Environment
+	of, policy := r.plan.Spec.Plan.EnvironmentName, r.policy.Spec.EnvironmentName
 	if of != policy {
 		return fmt.Sprintf("it is for Environment %s, and its policy for %s", of, policy)
 	}
@@ -188,7 +188,7 @@ func settled(step *v1alpha1.PlanStep) bool { return step.Settled == v1alpha1.Ena
 func (r *run) closedByEnvironment(read *reading[*v1alpha1.Environment], b *protocol.Brakes) bool {
 	switch {
 	case apierrors.IsNotFound(read.err):
-		b.Closed = fmt.Sprintf("its Environment %s is gone", r.plan.Spec.Plan.Environment)
+		b.Closed = fmt.Sprintf("its Environment %s is gone", r.plan.Spec.Plan.EnvironmentName)
 	case read.err != nil:
 		b.Known = false
 	default:
@@ -200,8 +200,8 @@ func (r *run) closedByEnvironment(read *reading[*v1alpha1.Environment], b *proto
 // readEnvironment reads the Environment of the plan.
 func (r *run) readEnvironment(ctx context.Context) (*v1alpha1.Environment, error) {
 	environment := &v1alpha1.Environment{}
-	if err := r.Client.Get(ctx, types.NamespacedName{Name: r.plan.Spec.Plan.Environment}, environment); err != nil {
-		return nil, fmt.Errorf("reading Environment %s: %w", r.plan.Spec.Plan.Environment, err)
+	if err := r.Client.Get(ctx, types.NamespacedName{Name: r.plan.Spec.Plan.EnvironmentName}, environment); err != nil {
+		return nil, fmt.Errorf("reading Environment %s: %w", r.plan.Spec.Plan.EnvironmentName, err)
 	}
 	return environment, nil
 }

@@ -110,7 +110,9 @@ var brakes = map[string]struct {
 		then: "Running: what may hold it back could not be read",
 	},
 	"the policy moved to another Environment": {
-		put:   func(w *world) { w.changePolicy(func(p *v1alpha1.RemediationPolicy) { p.Spec.Environment = "staging" }) },
+		put: func(w *world) {
+			w.changePolicy(func(p *v1alpha1.RemediationPolicy) { p.Spec.EnvironmentName = "staging" })
+		},
 		reads: protocol.Brakes{Known: true, Halted: "it is for Environment production, and its policy for staging"},
 		then:  "Canceled: it is for Environment production, and its policy for staging",
 	},

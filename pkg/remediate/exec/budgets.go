@@ -67,7 +67,7 @@ func (r *run) protected(step int32, ready protocol.Answer) string {
 	if err != nil || !removes {
 		return "" // the dry run tells what the API server does not take
 	}
-	name := disruption.Protecting(r.budgets.exhausted, pods, target.FirstSeen.Time)
+	name := disruption.Protecting(r.budgets.exhausted, pods, target.FirstSeenTime.Time)
 	switch {
 	case name != "":
 		return fmt.Sprintf("PodDisruptionBudget %s allows no disruption now, and the repair of %s removes ready pods", name, target.Name)

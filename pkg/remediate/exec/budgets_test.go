@@ -53,7 +53,7 @@ func TestARepairThatRemovesReadyPodsAsksThePodDisruptionBudgets(t *testing.T) {
 			w := newWorld(t)
 			w.targets.ill = !test.ready
 			change(w, w.key(), &v1alpha1.RemediationPlan{}, func(p *v1alpha1.RemediationPlan) {
-				p.Spec.Plan.Targets[0].Paths, p.Spec.Plan.Targets[0].FirstSeen = test.paths, metav1.NewTime(epoch)
+				p.Spec.Plan.Targets[0].Paths, p.Spec.Plan.Targets[0].FirstSeenTime = test.paths, metav1.NewTime(epoch)
 			})
 			if test.budget != nil {
 				if err := w.Client.Create(t.Context(), test.budget.DeepCopy()); err != nil {
@@ -96,7 +96,7 @@ func TestALookReadsABoundedNumberOfPodDisruptionBudgets(t *testing.T) {
 		t.Run(name, func(t *testing.T) {
 			w := newWorld(t)
 			change(w, w.key(), &v1alpha1.RemediationPlan{}, func(p *v1alpha1.RemediationPlan) {
-				p.Spec.Plan.Targets[0].Paths, p.Spec.Plan.Targets[0].FirstSeen = []string{imagePath}, metav1.NewTime(epoch)
+				p.Spec.Plan.Targets[0].Paths, p.Spec.Plan.Targets[0].FirstSeenTime = []string{imagePath}, metav1.NewTime(epoch)
 			})
 			var reads []string
 			w.Client = interceptor.NewClient(w.Client.(client.WithWatch), interceptor.Funcs{

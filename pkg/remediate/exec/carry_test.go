@@ -291,18 +291,18 @@ func TestWhatAPlanWaitsForIsExplainedOnlyWhenAWriteHangs(t *testing.T) {
 	old, young := epoch.Add(-explained-time.Second), epoch.Add(-explained)
 	intent := func(at time.Time) v1alpha1.PlanStep {
 		s := v1alpha1.PlanStep{State: v1alpha1.StepIntent, Intent: &v1alpha1.StepIntentRecord{}}
-		s.Intent.At.Time = at
+		s.Intent.StorageTime.Time = at
 		return s
 	}
 	applied := func(at time.Time) v1alpha1.PlanStep {
 		s := v1alpha1.PlanStep{State: v1alpha1.StepApplied, Intent: intent(old).Intent, Result: &v1alpha1.StepResult{}}
-		s.Result.At.Time = at
+		s.Result.RecordTime.Time = at
 		return s
 	}
 	verified := applied(old)
 	verified.State = v1alpha1.StepVerified
 	unrecorded := func(at time.Time) v1alpha1.PlanStep {
-		return v1alpha1.PlanStep{State: v1alpha1.StepSkipped, FinishedAt: &metav1.Time{Time: at}}
+		return v1alpha1.PlanStep{State: v1alpha1.StepSkipped, CompletionTime: &metav1.Time{Time: at}}
 	}
 	recorded := unrecorded(old)
 	recorded.Evidence = &v1alpha1.StepEvidence{Sequence: 1}

@@ -29,7 +29,7 @@ func (r *run) claim(ctx context.Context, step int32) (protocol.Answer, string) {
 		if err != nil {
 			return protocol.Unknown, ""
 		}
-		claim := baseline.Status.Claim
+		claim := baseline.Status.PlanName
 		if claim == r.plan.Name {
 			return protocol.Yes, ""
 		}
@@ -77,7 +77,7 @@ func (r *run) unclaim(ctx context.Context, step int32) protocol.Answer {
 		if err != nil {
 			return protocol.Unknown
 		}
-		if baseline.Status.Claim != r.plan.Name {
+		if baseline.Status.PlanName != r.plan.Name {
 			return protocol.Yes
 		}
 		if r.superseded(ctx, step) {
@@ -108,7 +108,7 @@ func (r *run) superseded(ctx context.Context, step int32) bool {
 
 func (r *run) readBaseline(ctx context.Context, step int32) (*v1alpha1.Baseline, error) {
 	baseline := &v1alpha1.Baseline{}
-	key := types.NamespacedName{Namespace: r.plan.Namespace, Name: r.target(step).Baseline}
+	key := types.NamespacedName{Namespace: r.plan.Namespace, Name: r.target(step).BaselineName}
 	if err := r.Client.Get(ctx, key, baseline); err != nil {
 		return nil, fmt.Errorf("reading baseline %s: %w", key, err)
 	}
@@ -116,7 +116,7 @@ func (r *run) readBaseline(ctx context.Context, step int32) (*v1alpha1.Baseline,
 }
 
 func (r *run) writeClaim(ctx context.Context, baseline *v1alpha1.Baseline, claim string) error {
-	baseline.Status.Claim = claim
+	baseline.Status.PlanName = claim
 	if err := r.Client.Status().Update(ctx, baseline, client.FieldOwner(FieldManager)); err != nil {
 		return fmt.Errorf("writing the claim of baseline %s: %w", baseline.Name, err)
 	}

@@ -28,7 +28,7 @@ func claimed(t *testing.T, by string, phase v1alpha1.PlanPhase) *world {
 	w := newWorld(t)
 	baseline := &v1alpha1.Baseline{}
 	read(w, baselineKey, baseline)
-	baseline.Status.Claim = by
+	baseline.Status.PlanName = by
 	if err := w.Client.Status().Update(t.Context(), baseline); err != nil {
 		t.Fatal(err)
 	}
@@ -65,7 +65,7 @@ func (w *world) claimNow() string {
 	if err := w.Client.Get(w.Context(), baselineKey, baseline); err != nil {
 		return "gone"
 	}
-	return baseline.Status.Claim
+	return baseline.Status.PlanName
 }
 
 func TestAPlanClaimsATargetThatNoOtherPlanHolds(t *testing.T) {

@@ -50,7 +50,7 @@ func TestACreationCarriesTheTimeThatFollowsFromItsStoredIntent(t *testing.T) {
 	if diff := cmp.Diff(want, carried); diff != "" {
 		t.Errorf("the requests carry (-want +got):\n%s", diff)
 	}
-	if intent == nil || !intent.At.Time.Equal(epoch.Add(7*time.Second)) {
+	if intent == nil || !intent.StorageTime.Time.Equal(epoch.Add(7*time.Second)) {
 		t.Errorf("the stored intent is %+v", intent)
 	}
 }

@@ -242,9 +242,9 @@ func (r *run) explainWaiting(ctx context.Context, why string) error {
 	since := r.Time.Now().Add(-explained)
 	for i := range status.Steps {
 		step := &status.Steps[i]
-		intended := step.State == v1alpha1.StepIntent && step.Intent != nil && step.Intent.At.Time.Before(since)
-		applied := step.State == v1alpha1.StepApplied && step.Result != nil && step.Result.At.Time.Before(since)
-		unrecorded := step.FinishedAt != nil && step.Evidence == nil && step.FinishedAt.Time.Before(since)
+		intended := step.State == v1alpha1.StepIntent && step.Intent != nil && step.Intent.StorageTime.Time.Before(since)
+		applied := step.State == v1alpha1.StepApplied && step.Result != nil && step.Result.RecordTime.Time.Before(since)
+		unrecorded := step.CompletionTime != nil && step.Evidence == nil && step.CompletionTime.Time.Before(since)
 		if intended || applied || unrecorded {
 			return r.explain(ctx, waiting+why)
 		}
@@ -300,7 +300,7 @@ func (r *run) learn(step int32, more func(*protocol.StepFacts)) { r.facts = r.fa
 func (r *run) target(step int32) *v1alpha1.PlanTarget { return &r.plan.Spec.Plan.Targets[step] }
 
 func (r *run) reference(step int32) ledger.Step {
-	return ledger.Step{Namespace: r.plan.Namespace, Plan: r.plan.Name, PlanUID: string(r.plan.UID), Step: step}
+	return ledger.Step{Namespace: r.plan.Namespace, PlanName: r.plan.Name, PlanUID: string(r.plan.UID), Step: step}
 }
 
 // known is Yes when there is no error, else Unknown.

@@ -59,7 +59,7 @@ func (e *Executor) begun(ctx context.Context, l *v1alpha1.RemediationLedger) (*v
 			return nil, err
 		}
 	}
-	if l.Spec.Grant == nil {
+	if l.Spec.Override == nil {
 		return l, nil
 	}
 	next, changed := ledger.Trust(&l.Status)
@@ -78,7 +78,7 @@ func (e *Executor) beginCluster(ctx context.Context, l *v1alpha1.RemediationLedg
 	}
 	first := true
 	for i := range environments.Items {
-		first = first && environments.Items[i].Status.Ledger == ""
+		first = first && environments.Items[i].Status.LedgerUID == ""
 	}
 	next := ledger.Begin(e.Time.Now(), first)
 	return e.storeLedger(ctx, l, &next)
@@ -97,7 +97,7 @@ func (e *Executor) beginEnvironment(ctx context.Context, l *v1alpha1.Remediation
 	if err != nil {
 		return fmt.Errorf("reading Environment %s: %w", l.Name, err)
 	}
-	remembered := environment.Status.Ledger
+	remembered := environment.Status.LedgerUID
 	if remembered == string(l.UID) && l.Status.Sequence > 0 {
 		return nil
 	}
@@ -125,7 +125,7 @@ func (e *Executor) beginEnvironment(ctx context.Context, l *v1alpha1.Remediation
 }
 
 func (e *Executor) remember(ctx context.Context, environment *v1alpha1.Environment, l *v1alpha1.RemediationLedger) error {
-	environment.Status.Ledger = string(l.UID)
+	environment.Status.LedgerUID = string(l.UID)
 	if err := e.Client.Status().Update(ctx, environment, client.FieldOwner(FieldManager)); err != nil {
 		return fmt.Errorf("remembering the ledger of Environment %s: %w", environment.Name, err)
 	}

@@ -20,7 +20,7 @@ func remember(w *world, name, uid string) {
 	environment := &v1alpha1.Environment{ObjectMeta: metav1.ObjectMeta{Name: name}}
 	_ = w.Client.Create(w.Context(), environment) // it may be there already
 	read(w, types.NamespacedName{Name: name}, environment)
-	environment.Status.Ledger = uid
+	environment.Status.LedgerUID = uid
 	if err := w.Client.Status().Update(w.Context(), environment); err != nil {
 		w.Fatal(err)
 	}
@@ -99,8 +99,8 @@ func TestALedgerThatHadAForerunnerGrantsNothingForADay(t *testing.T) {
 		"a person lets one grant all the same": {
 			func(w *world) {
 				l := ledgerOf("production", 5)
-				l.Spec.Grant = &v1alpha1.LedgerGrant{RequestedBy: "alice"}
-				l.Status.GrantsFrom = &metav1.Time{Time: tomorrow}
+				l.Spec.Override = &v1alpha1.LedgerOverride{RequestedBy: "alice"}
+				l.Status.GrantStartTime = &metav1.Time{Time: tomorrow}
 				put(w, l)
 				remember(w, "production", "uid-1")
 			}, "production", time.Time{}, []string{"update RemediationLedger production"},
@@ -108,7 +108,7 @@ func TestALedgerThatHadAForerunnerGrantsNothingForADay(t *testing.T) {
 		"a person's word is written once": {
 			func(w *world) {
 				l := ledgerOf("production", 5)
-				l.Spec.Grant = &v1alpha1.LedgerGrant{RequestedBy: "alice"}
+				l.Spec.Override = &v1alpha1.LedgerOverride{RequestedBy: "alice"}
 				put(w, l)
 				remember(w, "production", "uid-1")
 			}, "production", time.Time{}, nil,
@@ -124,8 +124,8 @@ func TestALedgerThatHadAForerunnerGrantsNothingForADay(t *testing.T) {
 				t.Fatal(err)
 			}
 			var from time.Time
-			if l.Status.GrantsFrom != nil {
-				from = l.Status.GrantsFrom.Time
+			if l.Status.GrantStartTime != nil {
+				from = l.Status.GrantStartTime.Time
 			}
 			if l.Status.Sequence == 0 || !from.Equal(test.from) || l.Spec.Scope != scopeOf(test.ledger) {
 				t.Errorf("it grants from %s, want %s: %+v", from, test.from, l)
@@ -136,8 +136,8 @@ func TestALedgerThatHadAForerunnerGrantsNothingForADay(t *testing.T) {
 			if test.ledger != ClusterLedger && len(test.calls) > 0 && strings.Contains(strings.Join(test.calls, " "), "Environment") {
 				environment := &v1alpha1.Environment{}
 				read(w, types.NamespacedName{Name: "production"}, environment)
-				if environment.Status.Ledger != string(l.UID) {
-					t.Errorf("the Environment remembers %q, want %q", environment.Status.Ledger, l.UID)
+				if environment.Status.LedgerUID != string(l.UID) {
+					t.Errorf("the Environment remembers %q, want %q", environment.Status.LedgerUID, l.UID)
 				}
 			}
 		})
@@ -172,7 +172,7 @@ func TestALedgerThatCannotBeginIsAnError(t *testing.T) {
 		}, "production"},
 		"a person's word cannot be stored": {func(w *world) {
 			l := ledgerOf(ClusterLedger, 5)
-			l.Spec.Grant, l.Status.GrantsFrom = &v1alpha1.LedgerGrant{RequestedBy: "alice"}, &metav1.Time{Time: epoch}
+			l.Spec.Override, l.Status.GrantStartTime = &v1alpha1.LedgerOverride{RequestedBy: "alice"}, &metav1.Time{Time: epoch}
 			put(w, l)
 			w.failing("update RemediationLedger", errNetwork)
 		}, ClusterLedger},

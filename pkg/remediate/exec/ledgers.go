@@ -52,7 +52,7 @@ func (r *run) request(step int32) ledger.Request {
 	target := r.target(step)
 	uid := target.UID
 	if uid == "" { // it is to be made again, and has none yet
-		uid = r.plan.Namespace + "." + target.Baseline
+		uid = r.plan.Namespace + "." + target.BaselineName
 	}
 	return ledger.Request{
 		Step: r.reference(step), PolicyUID: r.plan.Spec.Plan.Policy.UID, TargetUID: uid[:min(len(uid), 128)],
@@ -69,7 +69,7 @@ type place struct {
 // places are the cluster's ledger and the Environment's, in the order in which
 // they are asked.
 func (r *run) places() []place {
-	return []place{{ClusterLedger, ledger.Rules{All: r.Caps}}, {r.plan.Spec.Plan.Environment, r.rules()}}
+	return []place{{ClusterLedger, ledger.Rules{All: r.Caps}}, {r.plan.Spec.Plan.EnvironmentName, r.rules()}}
 }
 
 // rules are the limits of the plan's policy, and of its Environment.
@@ -228,7 +228,7 @@ func (r *run) changePlaces(ctx context.Context, name string, how func(*ledger.St
 		next := how(s)
 		kept = evidence.Head{}
 		left := r.Evidence.unkept(chain)
-		if len(left) == 0 || next == s || name != r.plan.Spec.Plan.Environment || contradicts(s, chain, left) != nil {
+		if len(left) == 0 || next == s || name != r.plan.Spec.Plan.EnvironmentName || contradicts(s, chain, left) != nil {
 			return next
 		}
 		if head := left[len(left)-1]; putHead(next, chain, head) {
@@ -250,10 +250,10 @@ func (r *run) changePlaces(ctx context.Context, name string, how func(*ledger.St
 // nil. The write is bound to that version.
 func (r *run) looked(name string) *v1alpha1.RemediationLedger {
 	l := r.ledgers[name]
-	if l == nil || l.Status.Sequence == 0 || l.Spec.Scope != scopeOf(name) || l.Spec.Grant != nil {
+	if l == nil || l.Status.Sequence == 0 || l.Spec.Scope != scopeOf(name) || l.Spec.Override != nil {
 		return nil
 	}
-	if name != ClusterLedger && (r.environment == nil || r.environment.Name != name || r.environment.Status.Ledger != string(l.UID)) {
+	if name != ClusterLedger && (r.environment == nil || r.environment.Name != name || r.environment.Status.LedgerUID != string(l.UID)) {
 		return nil
 	}
 	return l

@@ -41,7 +41,7 @@ func others(w *world, r *run, n int) []ledger.Step {
 	w.Helper()
 	var steps []ledger.Step
 	for i := range n {
-		step := ledger.Step{Namespace: "shop", Plan: fmt.Sprint("other-", i), PlanUID: fmt.Sprint("uid-other-", i)}
+		step := ledger.Step{Namespace: "shop", PlanName: fmt.Sprint("other-", i), PlanUID: fmt.Sprint("uid-other-", i)}
 		steps = append(steps, step)
 		err := w.change(w.Context(), "production", func(s *ledger.Status) *ledger.Status {
 			next, verdict := ledger.Reserve(s, ledger.Request{Step: step, PolicyUID: policyUID, TargetUID: step.PlanUID, Epoch: 1}, r.places()[1].rules, w.clock.Now())
@@ -144,11 +144,11 @@ func TestALedgerIsWrittenAsItWasLookedAtOnlyWhenItMayGrant(t *testing.T) {
 		"no ledger was looked at":                    {func(r *run) { delete(r.ledgers, "production") }, false},
 		"the ledger has not begun":                   {func(r *run) { r.ledgers["production"].Status.Sequence = 0 }, false},
 		"the ledger has another scope":               {func(r *run) { r.ledgers["production"].Spec.Scope = scopeCluster }, false},
-		"a person says that the ledger may grant":    {func(r *run) { r.ledgers["production"].Spec.Grant = &v1alpha1.LedgerGrant{} }, false},
+		"a person says that the ledger may grant":    {func(r *run) { r.ledgers["production"].Spec.Override = &v1alpha1.LedgerOverride{} }, false},
 		"the Environment was not read":               {func(r *run) { r.environment = nil }, false},
 		"another Environment was read":               {func(r *run) { r.environment.Name = "staging" }, false},
-		"the Environment remembers another ledger":   {func(r *run) { r.environment.Status.Ledger = "other" }, false},
-		"the Environment remembers no ledger so far": {func(r *run) { r.environment.Status.Ledger = "" }, false},
+		"the Environment remembers another ledger":   {func(r *run) { r.environment.Status.LedgerUID = "other" }, false},
+		"the Environment remembers no ledger so far": {func(r *run) { r.environment.Status.LedgerUID = "" }, false},
 	}
 	for name, tc := range tests {
 		t.Run(name, func(t *testing.T) {

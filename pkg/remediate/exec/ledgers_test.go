@@ -42,10 +42,10 @@ func (w *world) entries() map[string]string {
 		var all []string
 		for _, e := range w.readLedgerNow(name).Status.Entries {
 			state := "open"
-			if e.SettledAt != nil {
+			if e.CompletionTime != nil {
 				state = string(e.Outcome)
 			}
-			all = append(all, e.Plan+" "+e.TargetUID+" "+state)
+			all = append(all, e.PlanName+" "+e.TargetUID+" "+state)
 		}
 		out[name] = strings.Join(all, ", ")
 	}
@@ -266,7 +266,7 @@ func TestAProbeWhosePlanIsGoneTurnsTheBreaker(t *testing.T) {
 	if err := w.change(t.Context(), "production", func(s *ledger.Status) *ledger.Status {
 		next := s.DeepCopy()
 		opened := metav1.NewTime(epoch.Add(-time.Hour))
-		next.Breakers = []v1alpha1.LedgerBreaker{{PolicyUID: policyUID, State: v1alpha1.BreakerOpen, Failures: 3, OpenedAt: &opened}}
+		next.Breakers = []v1alpha1.LedgerBreaker{{PolicyUID: policyUID, State: v1alpha1.BreakerOpen, Failures: 3, LastOpenTime: &opened}}
 		return next
 	}); err != nil {
 		t.Fatal(err)
@@ -280,7 +280,7 @@ func TestAProbeWhosePlanIsGoneTurnsTheBreaker(t *testing.T) {
 		t.Fatal(err)
 	}
 	own := w.readLedgerNow("production").Status
-	if b := own.Breakers[0]; b.State != v1alpha1.BreakerOpen || !b.OpenedAt.Time.Equal(w.clock.now) {
+	if b := own.Breakers[0]; b.State != v1alpha1.BreakerOpen || !b.LastOpenTime.Time.Equal(w.clock.now) {
 		t.Errorf("the breaker is %+v", b)
 	}
 }

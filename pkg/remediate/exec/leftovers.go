@@ -34,7 +34,7 @@ func (e *Executor) ClearLeftovers(ctx context.Context) error {
 		l := &ledgers.Items[i]
 		for j := range l.Status.Entries {
 			entry := &l.Status.Entries[j]
-			if entry.SettledAt == nil && e.Time.Now().Sub(entry.ReservedAt.Time) >= leftoverAge {
+			if entry.CompletionTime == nil && e.Time.Now().Sub(entry.ReservationTime.Time) >= leftoverAge {
 				failed = append(failed, e.clear(ctx, l.Name, entry))
 			}
 		}
@@ -44,12 +44,12 @@ func (e *Executor) ClearLeftovers(ctx context.Context) error {
 
 func (e *Executor) clear(ctx context.Context, ledgerName string, entry *v1alpha1.LedgerEntry) error {
 	plan := &v1alpha1.RemediationPlan{}
-	err := e.Client.Get(ctx, types.NamespacedName{Namespace: entry.Namespace, Name: entry.Plan}, plan)
+	err := e.Client.Get(ctx, types.NamespacedName{Namespace: entry.Namespace, Name: entry.PlanName}, plan)
 	switch {
 	case apierrors.IsNotFound(err):
 		plan = nil
 	case err != nil:
-		return fmt.Errorf("reading plan %s/%s: %w", entry.Namespace, entry.Plan, err)
+		return fmt.Errorf("reading plan %s/%s: %w", entry.Namespace, entry.PlanName, err)
 	}
 	step, epoch := entry.StepReference, entry.Epoch
 	action, outcome := protocol.LeftoverOf(plan, entry)

@@ -15,7 +15,7 @@ func (r *run) mild(step int32, baseline *v1alpha1.Baseline) string {
 	if baseline == nil || baseline.Status.Severity == nil || baseline.Status.Observed.Hash != target.DriftedHash || !r.byItself() {
 		return ""
 	}
-	return planner.Mild(&r.policy.Spec, &target.Severity, baseline.Status.Severity, target.FirstSeen.Time, r.Time.Now()).Message
+	return planner.Mild(&r.policy.Spec, &target.Severity, baseline.Status.Severity, target.FirstSeenTime.Time, r.Time.Now()).Message
 }
 
 // byItself says that the policy made the plan, and that the plan waits for no person.

@@ -32,25 +32,25 @@ func (r *run) record(ctx context.Context, step int32) (protocol.Answer, *v1alpha
 // it is the same whoever writes it, and when.
 func (r *run) stepRecord(ctx context.Context, index int32) evidence.Record {
 	step, target := &r.plan.Status.Steps[index], r.target(index)
-	record := r.common(evidence.KindStep, timeOf(step.FinishedAt))
+	record := r.common(evidence.KindStep, timeOf(step.CompletionTime))
 	record.Subject = evidence.Subject{
 		APIVersion: target.APIVersion, Kind: target.Kind, Namespace: r.plan.Namespace, Name: target.Name,
 		UID: cmp.Or(target.UID, r.uidOf(ctx, index)), Hash: target.DriftedHash,
 	}
 	record.Drift, record.Severity = evidence.NewDrift(target.Paths), severityOf(&target.Severity)
-	record.Step = &evidence.Step{Index: index, Action: string(target.Action), StartedAt: timeOf(step.StartedAt)}
+	record.Step = &evidence.Step{Index: index, Action: string(target.Action), StartedAt: timeOf(step.StartTime)}
 	record.Result = evidence.Result{State: string(step.State), Reason: string(step.Reason)}
 	if i := step.Intent; i != nil {
 		record.Intent = &evidence.Intent{
 			Epoch: i.Epoch, UID: cmp.Or(i.UID, record.Subject.UID), ResourceVersion: i.ResourceVersion,
-			PreHash: cmp.Or(i.PreHash, specguard.HashAbsent), DesiredHash: target.DesiredHash, At: i.At.Time,
+			PreHash: cmp.Or(i.PreHash, specguard.HashAbsent), DesiredHash: target.DesiredHash, At: i.StorageTime.Time,
 		}
 		record.Bodies = artifactsOf(i)
 	}
 	if result := step.Result; result != nil {
 		record.Subject.Hash = result.Hash
 		record.Result.ResourceVersion, record.Result.Hash = result.ResourceVersion, result.Hash
-		record.Result.Origin, record.Result.At = originOf(result.Origin), result.At.Time
+		record.Result.Origin, record.Result.At = originOf(result.Origin), result.RecordTime.Time
 	}
 	return record
 }
@@ -124,14 +124,14 @@ func timeOf(t *metav1.Time) time.Time {
 // recordFence leaves a record of a fence.
 func (r *run) recordFence(ctx context.Context, index int32, write protocol.Write, origin evidence.Origin) error {
 	step, target := &r.plan.Status.Steps[index], r.target(index)
-	record := r.common(evidence.KindFence, step.Intent.At.Time)
+	record := r.common(evidence.KindFence, step.Intent.StorageTime.Time)
 	record.Occurrence = step.Attempts
 	record.Subject = evidence.Subject{
 		APIVersion: target.APIVersion, Kind: target.Kind, Namespace: r.plan.Namespace, Name: target.Name,
 		UID: target.UID, Hash: write.Hash,
 	}
 	record.Step = &evidence.Step{Index: index, Action: string(target.Action)}
-	record.Result = evidence.Result{ResourceVersion: write.ResourceVersion, Hash: write.Hash, Origin: origin, At: step.Intent.At.Time}
+	record.Result = evidence.Result{ResourceVersion: write.ResourceVersion, Hash: write.Hash, Origin: origin, At: step.Intent.StorageTime.Time}
 	_, err := r.tell(ctx, record)
 	return err
 }
@@ -220,7 +220,7 @@ func decisionOf(asked v1alpha1.PlanVerb, before, next *v1alpha1.RemediationPlanS
 		if before.Phase == v1alpha1.PlanPaused {
 			return evidence.KindPlanResumed, "", true
 		}
-		return evidence.KindPlanApproved, "", asked == v1alpha1.PlanExecute && before.StartedAt == nil
+		return evidence.KindPlanApproved, "", asked == v1alpha1.PlanExecute && before.StartTime == nil
 	case v1alpha1.PlanPaused:
 		return evidence.KindPlanPaused, "", true
 	case v1alpha1.PlanCanceled:

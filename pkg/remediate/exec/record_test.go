@@ -82,9 +82,9 @@ func TestTheRecordOfAStepThatMadeItsTarget(t *testing.T) {
 		r := w.started(v1alpha1.StepVerified)
 		r.target(0).UID = ""
 		step := &r.plan.Status.Steps[0]
-		step.FinishedAt = &metav1.Time{Time: epoch}
-		step.Intent = &v1alpha1.StepIntentRecord{At: metav1.NewTime(epoch)}
-		step.Result = &v1alpha1.StepResult{ResourceVersion: "1", Hash: r.target(0).DesiredHash, Origin: v1alpha1.ResultRecovered, At: metav1.NewTime(epoch)}
+		step.CompletionTime = &metav1.Time{Time: epoch}
+		step.Intent = &v1alpha1.StepIntentRecord{StorageTime: metav1.NewTime(epoch)}
+		step.Result = &v1alpha1.StepResult{ResourceVersion: "1", Hash: r.target(0).DesiredHash, Origin: v1alpha1.ResultRecovered, RecordTime: metav1.NewTime(epoch)}
 		return r
 	}
 	for name, test := range map[string]struct {
@@ -114,7 +114,7 @@ func TestTheRecordOfAStepThatMadeItsTarget(t *testing.T) {
 func TestTheRecordOfAStepThatWroteNothingClaimsNoWrite(t *testing.T) {
 	w := newWorld(t)
 	r := w.started(v1alpha1.StepSkipped)
-	r.plan.Status.Steps[0].FinishedAt = &metav1.Time{Time: epoch.Add(time.Minute)}
+	r.plan.Status.Steps[0].CompletionTime = &metav1.Time{Time: epoch.Add(time.Minute)}
 	record := r.stepRecord(t.Context(), 0)
 	if record.Wrote() || record.Intent != nil || record.Subject.Hash != r.target(0).DriftedHash || !record.At.Equal(epoch.Add(time.Minute)) || record.Approver != "" {
 		t.Errorf("got %+v", record)
@@ -122,7 +122,7 @@ func TestTheRecordOfAStepThatWroteNothingClaimsNoWrite(t *testing.T) {
 }
 
 func TestWhichDecisionAStatusStandsFor(t *testing.T) {
-	started := v1alpha1.RemediationPlanStatus{Phase: v1alpha1.PlanRunning, StartedAt: &metav1.Time{Time: epoch}}
+	started := v1alpha1.RemediationPlanStatus{Phase: v1alpha1.PlanRunning, StartTime: &metav1.Time{Time: epoch}}
 	in := func(phase v1alpha1.PlanPhase) v1alpha1.RemediationPlanStatus {
 		return v1alpha1.RemediationPlanStatus{Phase: phase}
 	}
@@ -139,7 +139,7 @@ func TestWhichDecisionAStatusStandsFor(t *testing.T) {
 		"not its later waits":                         {"", in(v1alpha1.PlanDeferred), v1alpha1.PlanScheduled, "none"},
 		"that it runs is no decision by itself":       {"", in(v1alpha1.PlanCreated), v1alpha1.PlanRunning, "none"},
 		"that a person has it executed":               {v1alpha1.PlanExecute, in(v1alpha1.PlanDeferred), v1alpha1.PlanRunning, "PlanApproved "},
-		"not when it has begun before":                {v1alpha1.PlanExecute, v1alpha1.RemediationPlanStatus{Phase: v1alpha1.PlanSealing, StartedAt: started.StartedAt}, v1alpha1.PlanRunning, "none"},
+		"not when it has begun before":                {v1alpha1.PlanExecute, v1alpha1.RemediationPlanStatus{Phase: v1alpha1.PlanSealing, StartTime: started.StartTime}, v1alpha1.PlanRunning, "none"},
 		"that it goes on after a pause":               {"", in(v1alpha1.PlanPaused), v1alpha1.PlanRunning, "PlanResumed "},
 		"that it pauses":                              {v1alpha1.PlanPause, in(v1alpha1.PlanSealing), v1alpha1.PlanPaused, "PlanPaused "},
 		"that a person cancels it":                    {v1alpha1.PlanCancel, in(v1alpha1.PlanSealing), v1alpha1.PlanCanceled, "PlanCanceled Stopped"},

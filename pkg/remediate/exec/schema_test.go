@@ -28,7 +28,7 @@ func TestLedgersStayWithinTheBoundsOfTheirSchema(t *testing.T) {
 	}
 	w := newWorld(t)
 	target := &w.plan.Spec.Plan.Targets[0]
-	target.UID, target.Baseline = "", strings.Repeat("x", 253)
+	target.UID, target.BaselineName = "", strings.Repeat("x", 253)
 	tests := map[string]struct {
 		field string
 		bound int

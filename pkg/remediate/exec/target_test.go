@@ -42,7 +42,7 @@ func (w *world) started(state v1alpha1.StepState) *run {
 		r.plan.Status.Steps[0].Intent = &v1alpha1.StepIntentRecord{
 			UID: "uid-web", ResourceVersion: "41", PreHash: r.target(0).DriftedHash,
 		}
-		r.plan.Status.Steps[0].Intent.At.Time = epoch
+		r.plan.Status.Steps[0].Intent.StorageTime.Time = epoch
 	}
 	return r
 }

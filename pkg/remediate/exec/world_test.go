@@ -132,7 +132,7 @@ func (w *world) newPolicy() *v1alpha1.RemediationPolicy {
 	return &v1alpha1.RemediationPolicy{
 		ObjectMeta: metav1.ObjectMeta{Name: "production", UID: policyUID, Generation: 3},
 		Spec: v1alpha1.RemediationPolicySpec{
-			Environment: "production", Mode: v1alpha1.PolicyModeActive, RequestedBy: "platform", RequestedByGroups: []string{"sre"},
+			EnvironmentName: "production", Mode: v1alpha1.PolicyModeActive, RequestedBy: "platform", RequestedByGroups: []string{"sre"},
 			Action: v1alpha1.ActionReconcile,
 			Safety: v1alpha1.RemediationSafety{MaxConcurrent: 2, MaxPerHour: 10, MaxPerDay: 20},
 			Health: v1alpha1.RemediationHealth{Stabilization: &metav1.Duration{}, Timeout: &metav1.Duration{Duration: time.Minute}},
@@ -144,12 +144,12 @@ func (w *world) newPlan() *v1alpha1.RemediationPlan {
 	return &v1alpha1.RemediationPlan{
 		ObjectMeta: metav1.ObjectMeta{Namespace: "shop", Name: "production-1", UID: planUID, Generation: 1},
 		Spec: v1alpha1.RemediationPlanSpec{Plan: v1alpha1.PlannedRemediation{
-			Policy:      v1alpha1.PlanPolicy{Name: "production", UID: policyUID, Generation: 3},
-			Environment: "production", InitiatedBy: planner.InitiatedByItself, Requester: "platform", RequesterGroups: []string{"sre"},
-			CorrelationID: "c-1", DriftReportID: "d-1", Deadline: metav1.NewTime(epoch.Add(24 * time.Hour)),
+			Policy:          v1alpha1.PlanPolicy{Name: "production", UID: policyUID, Generation: 3},
+			EnvironmentName: "production", InitiatedBy: planner.InitiatedByItself, Requester: "platform", RequesterGroups: []string{"sre"},
+			CorrelationID: "c-1", DriftReportID: "d-1", DeadlineTime: metav1.NewTime(epoch.Add(24 * time.Hour)),
 			Targets: []v1alpha1.PlanTarget{{
 				BaselineTarget: v1alpha1.BaselineTarget{APIVersion: "apps/v1", Kind: "Deployment", Name: "web"},
-				Baseline:       "deployments.apps.web", UID: "uid-web", Action: v1alpha1.ActionReconcile,
+				BaselineName:   "deployments.apps.web", UID: "uid-web", Action: v1alpha1.ActionReconcile,
 				DriftedHash: w.guards.hash(w.T, w.targets.body("web")), DesiredHash: w.guards.hash(w.T, authorized),
 				Revision: "web-4", RevisionHash: w.guards.hash(w.T, authorized), Paths: []string{"/spec/replicas"},
 				Severity: v1alpha1.Severity{Level: v1alpha1.SeverityHigh, Score: 65, Urgency: v1alpha1.UrgencyNormal},
@@ -162,7 +162,7 @@ func (w *world) newPlan() *v1alpha1.RemediationPlan {
 func (w *world) newBaseline() *v1alpha1.Baseline {
 	target := w.plan.Spec.Plan.Targets[0]
 	return &v1alpha1.Baseline{
-		ObjectMeta: metav1.ObjectMeta{Namespace: "shop", Name: target.Baseline},
+		ObjectMeta: metav1.ObjectMeta{Namespace: "shop", Name: target.BaselineName},
 		Spec: v1alpha1.BaselineSpec{
 			Target:     target.BaselineTarget,
 			Authorized: &v1alpha1.AuthorizedState{UID: "uid-web", Hash: target.RevisionHash, Revision: "web-4"},

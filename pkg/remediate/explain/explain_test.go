@@ -33,7 +33,7 @@ func fine() *situation {
 		Policy: planner.Policy{
 			PlanPolicy: v1alpha1.PlanPolicy{Name: "p", UID: "policy-uid", Digest: "sha256:p"},
 			Spec: v1alpha1.RemediationPolicySpec{
-				Environment: "production", Mode: v1alpha1.PolicyModeActive, Trigger: v1alpha1.TriggerAgeThreshold,
+				EnvironmentName: "production", Mode: v1alpha1.PolicyModeActive, Trigger: v1alpha1.TriggerAgeThreshold,
 				MinimumSeverity: v1alpha1.SeverityHigh, Action: v1alpha1.ActionReconcile,
 				MinimumDriftAge: &metav1.Duration{Duration: 15 * time.Minute}, MaximumDriftAge: &metav1.Duration{Duration: 24 * time.Hour},
 			},
@@ -62,8 +62,8 @@ func fine() *situation {
 func (s *situation) done(ago time.Duration, target string) {
 	at := metav1.NewTime(epoch.Add(-ago))
 	s.around.Environment.Status.Entries = append(s.around.Environment.Status.Entries, v1alpha1.LedgerEntry{
-		StepReference: v1alpha1.StepReference{Namespace: "shop", Plan: "earlier", PlanUID: "e"}, PolicyUID: "policy-uid",
-		TargetUID: target, ReservedAt: at, SettledAt: &at, Outcome: v1alpha1.LedgerSucceeded,
+		StepReference: v1alpha1.StepReference{Namespace: "shop", PlanName: "earlier", PlanUID: "e"}, PolicyUID: "policy-uid",
+		TargetUID: target, ReservationTime: at, CompletionTime: &at, Outcome: v1alpha1.LedgerSucceeded,
 	})
 }
 
@@ -71,7 +71,7 @@ func (s *situation) done(ago time.Duration, target string) {
 func planIn(namespace, baseline string) v1alpha1.RemediationPlan {
 	return v1alpha1.RemediationPlan{
 		ObjectMeta: metav1.ObjectMeta{Namespace: namespace, Name: "earlier"},
-		Spec:       v1alpha1.RemediationPlanSpec{Plan: v1alpha1.PlannedRemediation{Targets: []v1alpha1.PlanTarget{{Baseline: baseline}}}},
+		Spec:       v1alpha1.RemediationPlanSpec{Plan: v1alpha1.PlannedRemediation{Targets: []v1alpha1.PlanTarget{{BaselineName: baseline}}}},
 	}
 }
 
@@ -148,10 +148,13 @@ func TestVerdicts(t *testing.T) {
 		}, RepairedAfter, "one operation", 0},
 		"the cooldown":     {func(s *situation) { s.done(time.Minute, "other") }, RepairedAt, "a moment ago", 4 * time.Minute},
 		"the hour is full": {func(s *situation) { s.done(50*time.Minute, "a"); s.done(40*time.Minute, "b") }, RepairedAt, "2 of 2 in the last hour", 10 * time.Minute},
-		"one runs":         {func(s *situation) { s.done(time.Hour, "a"); s.around.Environment.Status.Entries[0].SettledAt = nil }, RepairedAfter, "1 of 1 at once", 0},
+		"one runs": {func(s *situation) {
+			s.done(time.Hour, "a")
+			s.around.Environment.Status.Entries[0].CompletionTime = nil
+		}, RepairedAfter, "1 of 1 at once", 0},
 		"the breaker is open": {func(s *situation) {
 			at := metav1.NewTime(epoch.Add(-10 * time.Minute))
-			s.around.Environment.Status.Breakers = []v1alpha1.LedgerBreaker{{PolicyUID: "policy-uid", State: v1alpha1.BreakerOpen, Generation: 1, Failures: 3, OpenedAt: &at}}
+			s.around.Environment.Status.Breakers = []v1alpha1.LedgerBreaker{{PolicyUID: "policy-uid", State: v1alpha1.BreakerOpen, Generation: 1, Failures: 3, LastOpenTime: &at}}
 		}, RepairedAt, "", 20 * time.Minute},
 		"a cap of nothing per hour": {func(s *situation) { s.around.Environment.Rules.All.PerHour = new(int32(0)) }, NeverUnless, "0 of 0", 0},
 		"a cap of nothing at once":  {func(s *situation) { s.around.Environment.Rules.All.Concurrent = new(int32(0)) }, NeverUnless, "0 of 0", 0},
@@ -165,7 +168,7 @@ func TestVerdicts(t *testing.T) {
 		"a cap that another policy takes up": {func(s *situation) {
 			s.done(time.Hour, "a")
 			entry := &s.around.Environment.Status.Entries[0]
-			entry.SettledAt, entry.PolicyUID = nil, "another"
+			entry.CompletionTime, entry.PolicyUID = nil, "another"
 			s.around.Environment.Rules.All.Concurrent = new(int32(1))
 		}, RepairedAfter, "1 of 1 at once", 0},
 		"a ledger that was deleted":      {func(s *situation) { s.around.Environment.Status, s.around.Environment.PastUnknown = nil, true }, RepairedAt, "made anew", 24 * time.Hour},
@@ -229,7 +232,7 @@ func TestTheCommandOfAPerson(t *testing.T) {
 		}, ""},
 		"a plan that has begun": {func(s *situation) {
 			s.in.UnderWay = []v1alpha1.RemediationPlan{waiting()}
-			s.in.UnderWay[0].Status.StartedAt = new(metav1.NewTime(epoch))
+			s.in.UnderWay[0].Status.StartTime = new(metav1.NewTime(epoch))
 		}, ""},
 		"a plan that begins by itself": {func(s *situation) {
 			s.in.UnderWay = []v1alpha1.RemediationPlan{planIn("shop", "deployments.apps.web")}
@@ -288,7 +291,7 @@ func TestTheGatesOfEachLedger(t *testing.T) {
 	at := metav1.NewTime(epoch.Add(-time.Minute))
 	cluster := ledger.Begin(epoch, true)
 	cluster.Entries = s.around.Environment.Status.Entries
-	cluster.Breakers = []v1alpha1.LedgerBreaker{{PolicyUID: "policy-uid", State: v1alpha1.BreakerOpen, Generation: 1, Failures: 3, OpenedAt: &at}}
+	cluster.Breakers = []v1alpha1.LedgerBreaker{{PolicyUID: "policy-uid", State: v1alpha1.BreakerOpen, Generation: 1, Failures: 3, LastOpenTime: &at}}
 	s.around.Cluster.Status = &cluster
 	s.around.Cluster.Rules.All = ledger.Caps{Concurrent: new(int32(10)), PerHour: new(int32(100)), PerDay: new(int32(500))}
 	e := Of(&s.in, s.drift, s.around)

@@ -23,7 +23,7 @@ func ownPlanOf(in *planner.Input, d *planner.Drift) *v1alpha1.RemediationPlan {
 	for i := range in.UnderWay {
 		p := &in.UnderWay[i]
 		for j := range p.Spec.Plan.Targets {
-			if p.Namespace == d.Namespace && p.Spec.Plan.Targets[j].Baseline == d.Baseline {
+			if p.Namespace == d.Namespace && p.Spec.Plan.Targets[j].BaselineName == d.Baseline {
 				return p
 			}
 		}
@@ -45,5 +45,5 @@ func command(in *planner.Input, d *planner.Drift, e *Explanation) string {
 
 // waits says that a plan has not begun, and waits for a person.
 func waits(p *v1alpha1.RemediationPlan) bool {
-	return planner.WaitsForPerson(&p.Spec.Plan) && p.Status.StartedAt == nil && p.Spec.Control.Verb != v1alpha1.PlanExecute
+	return planner.WaitsForPerson(&p.Spec.Plan) && p.Status.StartTime == nil && p.Spec.Control.Verb != v1alpha1.PlanExecute
 }

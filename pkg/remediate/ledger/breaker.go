@@ -38,7 +38,7 @@ func StateOf(s *Status, b *v1alpha1.LedgerBreaker) v1alpha1.BreakerState {
 		return b.State
 	}
 	if b.Probe != nil {
-		if e := Find(s, *b.Probe); e != nil && e.SettledAt == nil {
+		if e := Find(s, *b.Probe); e != nil && e.CompletionTime == nil {
 			return v1alpha1.BreakerHalfOpen
 		}
 	}
@@ -56,17 +56,17 @@ func breakerGate(s *Status, r Request, limits Limits, now time.Time) Gate {
 	case v1alpha1.BreakerOpen:
 		return openGate(b, limits, now)
 	case v1alpha1.BreakerHalfOpen:
-		return Gate{Name: GateBreaker, Message: fmt.Sprintf("half open: step %d of plan %s/%s shows whether it closes", b.Probe.Step, b.Probe.Namespace, b.Probe.Plan)}
+		return Gate{Name: GateBreaker, Message: fmt.Sprintf("half open: step %d of plan %s/%s shows whether it closes", b.Probe.Step, b.Probe.Namespace, b.Probe.PlanName)}
 	default:
 		return Gate{Name: GateBreaker, Message: fmt.Sprintf("in a state that this version does not know: %q", state)}
 	}
 }
 
 func openGate(b *v1alpha1.LedgerBreaker, limits Limits, now time.Time) Gate {
-	if b.OpenedAt == nil {
+	if b.LastOpenTime == nil {
 		return Gate{Name: GateBreaker, Message: "open, and nobody knows since when"}
 	}
-	until := b.OpenedAt.Add(limits.OpenDuration)
+	until := b.LastOpenTime.Add(limits.OpenDuration)
 	if until.After(now) {
 		return Gate{
 			Name: GateBreaker, Until: until,
@@ -94,7 +94,7 @@ func succeeded(s *Status, e *v1alpha1.LedgerEntry) {
 	if b == nil || b.State != v1alpha1.BreakerClosed && !isProbe(b, e) {
 		return
 	}
-	b.State, b.Failures, b.OpenedAt, b.Probe = v1alpha1.BreakerClosed, 0, nil, nil
+	b.State, b.Failures, b.LastOpenTime, b.Probe = v1alpha1.BreakerClosed, 0, nil, nil
 }
 
 // failed counts a failure. The failure opens a closed breaker at the threshold under
@@ -113,7 +113,7 @@ func failed(s *Status, e *v1alpha1.LedgerEntry, at metav1.Time) {
 	if !isProbe(b, e) && !opens(s, b, e.FailureThreshold) {
 		return
 	}
-	b.State, b.OpenedAt, b.Probe = v1alpha1.BreakerOpen, &at, nil
+	b.State, b.LastOpenTime, b.Probe = v1alpha1.BreakerOpen, &at, nil
 	b.Generation++
 }
 

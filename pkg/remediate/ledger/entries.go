@@ -40,7 +40,7 @@ func pruned(entries []v1alpha1.LedgerEntry, now time.Time) []v1alpha1.LedgerEntr
 // reservation until that long after its end. One from a future that a clock set
 // back has made counts too.
 func counts(e *v1alpha1.LedgerEntry, period time.Duration, now time.Time) bool {
-	return e.SettledAt == nil || e.SettledAt.Add(period).After(now)
+	return e.CompletionTime == nil || e.CompletionTime.Add(period).After(now)
 }
 
 // number counts the entries that a predicate holds for.

@@ -72,12 +72,12 @@ func age(s *Status, now time.Time) Gate {
 	if s.Sequence == 0 {
 		return Gate{Name: GateAge, Message: "the ledger is not ready yet"}
 	}
-	if s.GrantsFrom == nil || !s.GrantsFrom.After(now) {
+	if s.GrantStartTime == nil || !s.GrantStartTime.After(now) {
 		return Gate{Name: GateAge, Open: true, Message: "the ledger knows the last 24 hours"}
 	}
 	return Gate{
-		Name: GateAge, Until: s.GrantsFrom.Time,
-		Message: "the ledger was made anew, and what was done before is not known: nothing is granted until " + s.GrantsFrom.UTC().Format(time.RFC3339),
+		Name: GateAge, Until: s.GrantStartTime.Time,
+		Message: "the ledger was made anew, and what was done before is not known: nothing is granted until " + s.GrantStartTime.UTC().Format(time.RFC3339),
 	}
 }
 
@@ -99,10 +99,10 @@ func target(s *Status, r Request, limits Limits, now time.Time) Gate {
 		e := &s.Entries[i]
 		switch {
 		case e.TargetUID != r.TargetUID:
-		case e.SettledAt == nil:
-			return Gate{Name: GateTarget, Message: fmt.Sprintf("plan %s/%s writes this target", e.Namespace, e.Plan)}
-		case limits.Cooldown > 0 && e.SettledAt.Add(limits.Cooldown).After(now):
-			gate = closedUntil(gate, GateTarget, e.SettledAt.Add(limits.Cooldown), "this target was remediated a moment ago")
+		case e.CompletionTime == nil:
+			return Gate{Name: GateTarget, Message: fmt.Sprintf("plan %s/%s writes this target", e.Namespace, e.PlanName)}
+		case limits.Cooldown > 0 && e.CompletionTime.Add(limits.Cooldown).After(now):
+			gate = closedUntil(gate, GateTarget, e.CompletionTime.Add(limits.Cooldown), "this target was remediated a moment ago")
 		}
 	}
 	return gate
@@ -115,10 +115,10 @@ func cooldown(s *Status, limits Limits, now time.Time, of func(*v1alpha1.LedgerE
 	}
 	for i := range s.Entries {
 		e := &s.Entries[i]
-		if !of(e) || e.SettledAt == nil {
+		if !of(e) || e.CompletionTime == nil {
 			continue
 		}
-		if until := e.SettledAt.Add(limits.Cooldown); until.After(now) {
+		if until := e.CompletionTime.Add(limits.Cooldown); until.After(now) {
 			gate = closedUntil(gate, GateCooldown, until, "the policy remediated something a moment ago")
 		}
 	}
@@ -134,7 +134,7 @@ func closedUntil(g Gate, name GateName, until time.Time, why string) Gate {
 }
 
 func concurrent(name GateName, s *Status, limit *int32, of func(*v1alpha1.LedgerEntry) bool) Gate {
-	n := number(s, func(e *v1alpha1.LedgerEntry) bool { return of(e) && e.SettledAt == nil })
+	n := number(s, func(e *v1alpha1.LedgerEntry) bool { return of(e) && e.CompletionTime == nil })
 	if limit == nil {
 		return Gate{Name: name, Open: true, Message: fmt.Sprintf("%d at once, no limit", n)}
 	}

@@ -16,7 +16,7 @@ import (
 var epoch = time.Date(2026, 3, 2, 10, 0, 0, 0, time.UTC)
 
 func step(n int) Step {
-	return Step{Namespace: "shop", Plan: fmt.Sprintf("plan-%d", n), PlanUID: fmt.Sprintf("uid-%d", n)}
+	return Step{Namespace: "shop", PlanName: fmt.Sprintf("plan-%d", n), PlanUID: fmt.Sprintf("uid-%d", n)}
 }
 
 func request(n int, policy, target string) Request {
@@ -341,7 +341,7 @@ func TestABreakerIsNeverHalfOpenForGood(t *testing.T) {
 			state: v1alpha1.BreakerOpen, probes: true,
 		},
 		"a probe that has ended unseen leaves it open since it opened": {
-			then:  func(s *Status) *Status { Find(s, step(3)).SettledAt = &metav1.Time{Time: minute(38)}; return s },
+			then:  func(s *Status) *Status { Find(s, step(3)).CompletionTime = &metav1.Time{Time: minute(38)}; return s },
 			state: v1alpha1.BreakerOpen, probes: true,
 		},
 		"a half-open breaker without a probe is open": {

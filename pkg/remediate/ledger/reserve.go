@@ -28,18 +28,18 @@ func Begin(now time.Time, pastKnown bool) Status {
 	s := Status{Sequence: 1}
 	if !pastKnown {
 		from := stored(now.Add(day))
-		s.GrantsFrom = &from
+		s.GrantStartTime = &from
 	}
 	return s
 }
 
 // Trust lets a ledger grant although it does not know its past: a person said so.
 func Trust(s *Status) (*Status, bool) {
-	if s.GrantsFrom == nil {
+	if s.GrantStartTime == nil {
 		return s, false
 	}
 	next := changed(s)
-	next.GrantsFrom = nil
+	next.GrantStartTime = nil
 	return next, true
 }
 
@@ -62,7 +62,7 @@ func Reserve(s *Status, r Request, rules Rules, now time.Time) (*Status, Verdict
 	forgetIdle(next)
 	next.Entries = append(next.Entries, v1alpha1.LedgerEntry{
 		StepReference: r.Step, PolicyUID: r.PolicyUID, TargetUID: r.TargetUID, Epoch: r.Epoch,
-		FailureThreshold: rules.Policy.FailureThreshold, ReservedAt: metav1.NewTime(now.Truncate(time.Second)),
+		FailureThreshold: rules.Policy.FailureThreshold, ReservationTime: metav1.NewTime(now.Truncate(time.Second)),
 	})
 	probe(next, r)
 	return next, Verdict{Granted: true}
@@ -71,8 +71,8 @@ func Reserve(s *Status, r Request, rules Rules, now time.Time) (*Status, Verdict
 // grantAgain grants a step that has an entry, unless that has ended. An executor of an
 // earlier epoch changes nothing: what it decides is not stored any more.
 func grantAgain(s *Status, e *v1alpha1.LedgerEntry, r Request) (*Status, Verdict) {
-	if e.SettledAt != nil || e.Epoch > r.Epoch {
-		return s, Verdict{Granted: e.SettledAt == nil, Entry: e}
+	if e.CompletionTime != nil || e.Epoch > r.Epoch {
+		return s, Verdict{Granted: e.CompletionTime == nil, Entry: e}
 	}
 	next := changed(s)
 	Find(next, r.Step).Epoch = r.Epoch
@@ -83,13 +83,13 @@ func grantAgain(s *Status, e *v1alpha1.LedgerEntry, r Request) (*Status, Verdict
 // the second time, nor for a step the ledger does not know.
 func Settle(s *Status, step Step, outcome v1alpha1.LedgerOutcome, now time.Time) (*Status, bool) {
 	e := Find(s, step)
-	if e == nil || e.SettledAt != nil {
+	if e == nil || e.CompletionTime != nil {
 		return s, false
 	}
 	next := changed(s)
 	e = Find(next, step)
 	at := stored(now)
-	e.SettledAt, e.Outcome = &at, outcome
+	e.CompletionTime, e.Outcome = &at, outcome
 	switch outcome {
 	case v1alpha1.LedgerSucceeded:
 		succeeded(next, e)
@@ -108,7 +108,7 @@ func Settle(s *Status, step Step, outcome v1alpha1.LedgerOutcome, now time.Time)
 // nothing when the step was granted again in a later epoch than the one of the decision.
 func Release(s *Status, step Step, epoch int64) (*Status, bool) {
 	e := Find(s, step)
-	if e == nil || e.SettledAt != nil || e.Epoch > epoch {
+	if e == nil || e.CompletionTime != nil || e.Epoch > epoch {
 		return s, false
 	}
 	next := changed(s)
@@ -125,10 +125,10 @@ func reopensAt(s *Status, limit int32, period time.Duration, now time.Time, of f
 	for i := range s.Entries {
 		switch e := &s.Entries[i]; {
 		case !of(e) || !counts(e, period, now):
-		case e.SettledAt == nil:
+		case e.CompletionTime == nil:
 			unended++
 		default:
-			ends = append(ends, e.SettledAt.Add(period))
+			ends = append(ends, e.CompletionTime.Add(period))
 		}
 	}
 	if unended >= limit {

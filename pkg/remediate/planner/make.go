@@ -202,7 +202,7 @@ func leftOut(namespace string, all []LeftOut) (told []v1alpha1.LeftOut, total in
 		}
 		total++
 		if len(told) < maxLeftOut {
-			told = append(told, v1alpha1.LeftOut{Baseline: l.Drift.Baseline, Reason: string(l.Reason), Message: diff.TruncateText(l.Message, maxLeftOutMessage)})
+			told = append(told, v1alpha1.LeftOut{BaselineName: l.Drift.Baseline, Reason: string(l.Reason), Message: diff.TruncateText(l.Message, maxLeftOutMessage)})
 		}
 	}
 	return told, total

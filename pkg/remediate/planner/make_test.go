@@ -25,7 +25,7 @@ func policy() Policy {
 	return Policy{
 		PlanPolicy: v1alpha1.PlanPolicy{Name: "production-auto-remediation", UID: "policy-uid", Generation: 3, Digest: "sha256:policy"},
 		Spec: v1alpha1.RemediationPolicySpec{
-			Environment: "production", Mode: v1alpha1.PolicyModeActive, RequestedBy: "platform@example.com",
+			EnvironmentName: "production", Mode: v1alpha1.PolicyModeActive, RequestedBy: "platform@example.com",
 			Trigger: v1alpha1.TriggerAgeThreshold, MinimumSeverity: v1alpha1.SeverityHigh,
 			MinimumDriftAge: duration(15 * time.Minute), MaximumDriftAge: duration(24 * time.Hour),
 			Action: v1alpha1.ActionReconcile, Strategy: v1alpha1.StrategyRolling,
@@ -187,7 +187,7 @@ func TestWhatIsLeftAlone(t *testing.T) {
 func planOf(namespace string, baselines ...string) v1alpha1.RemediationPlan {
 	p := v1alpha1.RemediationPlan{ObjectMeta: metav1.ObjectMeta{Namespace: namespace, Name: "under-way"}}
 	for _, b := range baselines {
-		p.Spec.Plan.Targets = append(p.Spec.Plan.Targets, v1alpha1.PlanTarget{Baseline: b})
+		p.Spec.Plan.Targets = append(p.Spec.Plan.Targets, v1alpha1.PlanTarget{BaselineName: b})
 	}
 	return p
 }
@@ -288,17 +288,17 @@ func TestWhatIsUrgentDoesNotWaitWhereThePolicySaysSo(t *testing.T) {
 	urgent.Severity.Urgency = v1alpha1.UrgencyImmediate
 	in := input(urgent, calm)
 	in.Opening = Opening{Next: epoch.Add(16 * time.Hour), Why: "the window is closed"}
-	if plans := Make(in).Plans; len(plans) != 1 || plans[0].ScheduledFor == nil || !plans[0].ScheduledFor.Time.Equal(in.Opening.Next) {
+	if plans := Make(in).Plans; len(plans) != 1 || plans[0].ScheduledTime == nil || !plans[0].ScheduledTime.Time.Equal(in.Opening.Next) {
 		t.Errorf("without the permission: %+v", plans)
 	}
 	in.Policy.Spec.Schedule.Urgent = v1alpha1.Allowed
 	plans := Make(in).Plans
-	if len(plans) != 2 || plans[0].ScheduledFor != nil && plans[1].ScheduledFor != nil {
+	if len(plans) != 2 || plans[0].ScheduledTime != nil && plans[1].ScheduledTime != nil {
 		t.Fatalf("with it: %+v", plans)
 	}
 	for _, p := range plans {
-		if (p.ScheduledFor == nil) != (p.Targets[0].Name == "urgent") {
-			t.Errorf("plan of %s is scheduled for %v", p.Targets[0].Name, p.ScheduledFor)
+		if (p.ScheduledTime == nil) != (p.Targets[0].Name == "urgent") {
+			t.Errorf("plan of %s is scheduled for %v", p.Targets[0].Name, p.ScheduledTime)
 		}
 	}
 }

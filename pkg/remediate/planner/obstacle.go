@@ -136,7 +136,7 @@ func underWay(in *Input, d *Drift) Obstacle {
 func PlanOf(in *Input, d *Drift) string {
 	for i := range in.UnderWay {
 		plan := &in.UnderWay[i]
-		holds := func(t v1alpha1.PlanTarget) bool { return t.Baseline == d.Baseline }
+		holds := func(t v1alpha1.PlanTarget) bool { return t.BaselineName == d.Baseline }
 		if plan.Namespace == d.Namespace && slices.ContainsFunc(plan.Spec.Plan.Targets, holds) {
 			return plan.Name
 		}

@@ -36,7 +36,7 @@ const (
 func plan(in *Input, group []*Drift, left []LeftOut) Plan {
 	spec := &in.Policy.Spec
 	p := Plan{Namespace: group[0].Namespace, PlannedRemediation: v1alpha1.PlannedRemediation{
-		Policy: in.Policy.PlanPolicy, Environment: spec.Environment,
+		Policy: in.Policy.PlanPolicy, EnvironmentName: spec.EnvironmentName,
 		Trigger: spec.Trigger, Strategy: cmp.Or(spec.Strategy, v1alpha1.StrategyRolling),
 		Request:     in.Request.reference(),
 		InitiatedBy: in.InitiatedBy, Requester: cmp.Or(spec.RequestedBy, in.InitiatedBy),
@@ -53,14 +53,14 @@ func plan(in *Input, group []*Drift, left []LeftOut) Plan {
 	begins := beginning(in, group[0])
 	if begins.After(in.Now) {
 		at := metav1.NewTime(begins)
-		p.ScheduledFor = &at
+		p.ScheduledTime = &at
 	}
-	p.Deadline = metav1.NewTime(begins.Add(lasts).Truncate(time.Second))
+	p.DeadlineTime = metav1.NewTime(begins.Add(lasts).Truncate(time.Second))
 	if WaitsForPerson(&p.PlannedRemediation) {
-		p.Deadline = metav1.NewTime(begins.Add(waits).Truncate(time.Second))
+		p.DeadlineTime = metav1.NewTime(begins.Add(waits).Truncate(time.Second))
 	}
 	id := identity(in, group)
-	p.CorrelationID, p.DriftReportID = id[:32], driftReportID(spec.Environment, group)
+	p.CorrelationID, p.DriftReportID = id[:32], driftReportID(spec.EnvironmentName, group)
 	p.Name = nameOf(in.Policy.Name, id)
 	return p
 }
@@ -100,10 +100,10 @@ func nameOf(policy, id string) string {
 func targetOf(in *Input, d *Drift) v1alpha1.PlanTarget {
 	to := repair(in, d)
 	t := v1alpha1.PlanTarget{
-		BaselineTarget: d.Target, Baseline: d.Baseline, UID: d.UID,
+		BaselineTarget: d.Target, BaselineName: d.Baseline, UID: d.UID,
 		DriftedHash: d.DriftedHash, DesiredHash: to.DesiredHash, Revision: to.Revision, RevisionHash: to.RevisionHash,
 		Action: actionOn(in, d), Severity: *d.Severity.DeepCopy(), DriftType: v1alpha1.DriftOther,
-		FirstSeen: metav1.NewTime(d.FirstSeen),
+		FirstSeenTime: metav1.NewTime(d.FirstSeen),
 	}
 	if d.State == v1alpha1.StateMissing {
 		t.UID, t.DriftType = "", v1alpha1.DriftMissing

@@ -72,7 +72,7 @@ func TestPlansWhateverTheInput(t *testing.T) {
 				t.Fatalf("%d targets in batches %v", len(p.Targets), p.Batches)
 			}
 			for _, target := range p.Targets {
-				places[p.Namespace+"/"+target.Baseline]++
+				places[p.Namespace+"/"+target.BaselineName]++
 				targets++
 			}
 			if !slices.IsSortedFunc(p.Targets, func(a, b v1alpha1.PlanTarget) int { return scoring.CompareLevels(b.Severity.Level, a.Severity.Level) }) {

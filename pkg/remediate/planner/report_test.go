@@ -32,7 +32,7 @@ func TestPlansAboutOneDriftHaveOneDriftReport(t *testing.T) {
 		"seen anew":                          {func(in *Input) { in.Drifts[0].FirstSeen = in.Drifts[0].FirstSeen.Add(-time.Minute) }, false},
 		"drifted elsewhere":                  {func(in *Input) { in.Drifts[1].DriftedHash = "pl1:other" }, false},
 		"another object of the name":         {func(in *Input) { in.Drifts[1].UID = "other" }, false},
-		"in another Environment":             {func(in *Input) { in.Policy.Spec.Environment = "staging" }, false},
+		"in another Environment":             {func(in *Input) { in.Policy.Spec.EnvironmentName = "staging" }, false},
 	} {
 		t.Run(name, func(t *testing.T) {
 			if got := of(test.change); (got == id) != test.same {

@@ -65,9 +65,9 @@ func Refusal(name string, policy *v1alpha1.RemediationPolicy) string {
 func refusal(name string, policy *v1alpha1.RemediationPolicy) string {
 	switch {
 	case policy == nil:
-		return fmt.Sprintf(`spec.policy: there is no RemediationPolicy %q: name one that "kubectl get remediationpolicies" lists`, name)
+		return fmt.Sprintf(`spec.policyName: there is no RemediationPolicy %q: name one that "kubectl get remediationpolicies" lists`, name)
 	case policy.DeletionTimestamp != nil:
-		return fmt.Sprintf("spec.policy: policy %s is being deleted: name another", name)
+		return fmt.Sprintf("spec.policyName: policy %s is being deleted: name another", name)
 	case policy.Spec.Mode != v1alpha1.PolicyModeActive:
 		return fmt.Sprintf(`spec.mode of policy %s is %s, and an active policy alone writes: run "kubectl plumbline policy activate %s", or name another policy`,
 			name, cmp.Or(policy.Spec.Mode, v1alpha1.PolicyModeObserveOnly), name)
@@ -105,7 +105,7 @@ func (in *Input) find(namespace, baseline string) *Drift {
 func standing(in *Input, c *Chosen) Obstacle {
 	switch name := in.Policy.Name; c.Standing {
 	case StandingOtherEnvironment:
-		return obstacle(ReasonNotSelected, "its namespace belongs to environment %q, and policy %s is for %q: name a policy of its environment", c.Environment, name, in.Policy.Spec.Environment)
+		return obstacle(ReasonNotSelected, "its namespace belongs to environment %q, and policy %s is for %q: name a policy of its environment", c.Environment, name, in.Policy.Spec.EnvironmentName)
 	case StandingNotSelected:
 		return obstacle(ReasonNotSelected, "policy %s does not select it: see spec.resources and spec.selector of the policy, or name another", name)
 	case StandingNotDrifted:
@@ -161,7 +161,7 @@ func (r *Request) uid() string {
 func Answer(plan *v1alpha1.RemediationPlan, left []LeftOut) v1alpha1.RemediationRequestStatus {
 	status := v1alpha1.RemediationRequestStatus{Outcome: v1alpha1.RequestRefused}
 	if plan != nil {
-		status.Outcome, status.Plan = v1alpha1.RequestPlanned, plan.Name
+		status.Outcome, status.PlanName = v1alpha1.RequestPlanned, plan.Name
 	}
 	for i := range left {
 		if len(status.LeftOut) == maxTargets {
@@ -169,7 +169,7 @@ func Answer(plan *v1alpha1.RemediationPlan, left []LeftOut) v1alpha1.Remediation
 		}
 		l := &left[i]
 		status.LeftOut = append(status.LeftOut, v1alpha1.LeftOut{
-			Baseline: l.Drift.Baseline, Reason: string(l.Reason), Message: diff.TruncateText(l.Message, maxLeftOutMessage),
+			BaselineName: l.Drift.Baseline, Reason: string(l.Reason), Message: diff.TruncateText(l.Message, maxLeftOutMessage),
 		})
 	}
 	return status

@@ -126,7 +126,7 @@ func TestWhatAPersonAsksForIsPutBack(t *testing.T) {
 			if hash == "" {
 				hash = "pl1:good-web"
 			}
-			if got := p.Targets[0]; got.Name != "web" || got.DesiredHash != hash || p.ScheduledFor != nil {
+			if got := p.Targets[0]; got.Name != "web" || got.DesiredHash != hash || p.ScheduledTime != nil {
 				t.Errorf("the plan is %+v, want %s", p, hash)
 			}
 		})
@@ -175,8 +175,8 @@ func TestOfARequestAllThatTheLimitsAllowIsPlanned(t *testing.T) {
 	}
 	answer := Answer(&v1alpha1.RemediationPlan{ObjectMeta: metav1.ObjectMeta{Name: "made"}}, out.LeftOut)
 	want := v1alpha1.RemediationRequestStatus{
-		Outcome: v1alpha1.RequestPlanned, Plan: "made",
-		LeftOut: []v1alpha1.LeftOut{{Baseline: "deployments.apps.web", Reason: "BlastRadius", Message: "one operation has at most 2 targets, and they are taken"}},
+		Outcome: v1alpha1.RequestPlanned, PlanName: "made",
+		LeftOut: []v1alpha1.LeftOut{{BaselineName: "deployments.apps.web", Reason: "BlastRadius", Message: "one operation has at most 2 targets, and they are taken"}},
 	}
 	if diff := cmp.Diff(want, answer); diff != "" {
 		t.Errorf("answer (-want +got):\n%s", diff)
@@ -197,8 +197,8 @@ func TestAPolicyThatAnswersNoRequestSaysWhy(t *testing.T) {
 		want   string
 	}{
 		"an active one answers":     {of(func(*v1alpha1.RemediationPolicy) {}), ""},
-		"one that is not there":     {nil, `spec.policy: there is no RemediationPolicy "production"`},
-		"one that is being deleted": {of(func(p *v1alpha1.RemediationPolicy) { p.DeletionTimestamp = &metav1.Time{Time: epoch} }), "spec.policy: policy production is being deleted"},
+		"one that is not there":     {nil, `spec.policyName: there is no RemediationPolicy "production"`},
+		"one that is being deleted": {of(func(p *v1alpha1.RemediationPolicy) { p.DeletionTimestamp = &metav1.Time{Time: epoch} }), "spec.policyName: policy production is being deleted"},
 		"one that observes":         {of(func(p *v1alpha1.RemediationPolicy) { p.Spec.Mode = v1alpha1.PolicyModeObserveOnly }), "spec.mode of policy production is ObserveOnly"},
 		"one without a mode":        {of(func(p *v1alpha1.RemediationPolicy) { p.Spec.Mode = "" }), "spec.mode of policy production is ObserveOnly"},
 		"one that is halted":        {of(func(p *v1alpha1.RemediationPolicy) { p.Spec.Mode = v1alpha1.PolicyModeHalted }), `is Halted, and an active policy alone writes: run "kubectl plumbline policy activate production"`},

@@ -160,7 +160,7 @@ func TestWhenAPlanEnds(t *testing.T) {
 		t.Run(name, func(t *testing.T) {
 			in := input(drift("web"))
 			in.Policy.Spec.Trigger, in.Opening = test.trigger, test.opening
-			if got := Make(in).Plans[0].Deadline; !got.Time.Equal(test.want) {
+			if got := Make(in).Plans[0].DeadlineTime; !got.Time.Equal(test.want) {
 				t.Errorf("the deadline is %s, want %s", got.UTC(), test.want)
 			}
 		})

@@ -12,7 +12,7 @@ import (
 // ends ends the plan. The same status says that the end is not announced yet: an executor
 // that does not hear the answer, or dies, leaves that for whoever reads the plan next.
 func (s *State) ends(n *v1alpha1.RemediationPlanStatus, as v1alpha1.PlanPhase) {
-	n.Phase, n.CompletedAt = as, s.at()
+	n.Phase, n.CompletionTime = as, s.at()
 	s.announced(n, metav1.ConditionFalse, "Pending", "the end of the plan is not announced yet")
 }
 

@@ -40,9 +40,9 @@ func (s *State) applied(step *v1alpha1.PlanStep) Effect {
 		return s.healthy(step)
 	case late:
 		return s.fail(step, v1alpha1.ReasonUnhealthy, "it was not ready %s after it was put back%s", s.Health.Timeout, t.because())
-	case step.HealthySince != nil:
+	case step.HealthyTime != nil:
 		return s.change(step, func(n *v1alpha1.PlanStep, at *metav1.Time) {
-			n.HealthySince = nil
+			n.HealthyTime = nil
 			note(n, "no longer ready", at)
 		})
 	}
@@ -54,7 +54,7 @@ func (s *State) deadline(step *v1alpha1.PlanStep) time.Time {
 	if step.Result == nil {
 		return s.Now.Add(again) // stored by no version of the protocol
 	}
-	return step.Result.At.Add(s.Health.Timeout)
+	return step.Result.RecordTime.Add(s.Health.Timeout)
 }
 
 // unclear waits for a target of which it is not known whether it is healthy. A read that
@@ -86,14 +86,14 @@ func (t *Target) because() string {
 }
 
 func (s *State) healthy(step *v1alpha1.PlanStep) Effect {
-	if step.HealthySince == nil && s.Health.Stabilization > 0 {
+	if step.HealthyTime == nil && s.Health.Stabilization > 0 {
 		return s.change(step, func(n *v1alpha1.PlanStep, at *metav1.Time) {
-			n.HealthySince = at
+			n.HealthyTime = at
 			note(n, "as it should be, and ready", at)
 		})
 	}
-	if step.HealthySince != nil {
-		if until := step.HealthySince.Add(s.Health.Stabilization); until.After(s.Now) {
+	if step.HealthyTime != nil {
+		if until := step.HealthyTime.Add(s.Health.Stabilization); until.After(s.Now) {
 			return Wait{Until: until, Why: "it has to stay healthy for a while"}
 		}
 	}

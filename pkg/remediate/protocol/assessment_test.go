@@ -35,7 +35,7 @@ func TestAChangeThatTheAssessorHasNotSeenMovesNoTarget(t *testing.T) {
 			s := running(test.state)
 			s.Now = epoch.Add(test.after)
 			s.Health.Timeout = 10 * time.Minute
-			s.Plan.Status.Steps[0].StartedAt = at(0)
+			s.Plan.Status.Steps[0].StartTime = at(0)
 			target := Target{Read: Yes, UID: "uid-0", ResourceVersion: "12", Generation: 3, Hash: "pl1:other", Ready: Yes, Unassessed: !test.assessed}
 			s.Facts.Steps = map[int32]StepFacts{0: {Authorized: Yes, Target: &target}}
 			if got := text(Next(s)); got != test.want {

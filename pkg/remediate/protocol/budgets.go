@@ -43,10 +43,10 @@ func (s *State) protectedUntil(step *v1alpha1.PlanStep) time.Time {
 	if half := s.Facts.Brakes.MaximumDriftAge / 2; half > 0 && half < longest {
 		longest = half
 	}
-	if at := s.Plan.Spec.Plan.ScheduledFor; at != nil && at.After(begins) {
+	if at := s.Plan.Spec.Plan.ScheduledTime; at != nil && at.After(begins) {
 		begins = at.Time
 	}
-	until := s.target(step).FirstSeen.Add(longest)
+	until := s.target(step).FirstSeenTime.Add(longest)
 	if least := begins.Add(leastProtection); until.Before(least) {
 		return least
 	}

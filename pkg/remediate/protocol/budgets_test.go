@@ -35,7 +35,7 @@ func TestAStepWaitsWhileAPodDisruptionBudgetAllowsNoDisruption(t *testing.T) {
 		t.Run(name, func(t *testing.T) {
 			s := running(test.state)
 			s.Plan.Spec.Control.Verb = test.asked
-			s.Plan.Spec.Plan.Targets[0].FirstSeen.Time = epoch
+			s.Plan.Spec.Plan.Targets[0].FirstSeenTime.Time = epoch
 			s.Facts.Brakes = &Brakes{Known: true, NoDisruptions: test.none}
 			s.Facts = s.Facts.Learn(0, func(f *StepFacts) { f.Target, f.Settled, f.Let = test.target, Yes, Yes })
 			e := Next(s)
@@ -82,21 +82,21 @@ func TestABudgetHoldsAStepBackForATimeOnly(t *testing.T) {
 		t.Run(name, func(t *testing.T) {
 			s := running(v1alpha1.StepPlanned)
 			target := &s.Plan.Spec.Plan.Targets[0]
-			target.FirstSeen.Time, s.Plan.CreationTimestamp.Time = epoch.Add(-test.age), epoch.Add(-test.begun)
+			target.FirstSeenTime.Time, s.Plan.CreationTimestamp.Time = epoch.Add(-test.age), epoch.Add(-test.begun)
 			if test.urgent {
 				target.Severity.Urgency = v1alpha1.UrgencyImmediate
 			}
 			if test.scheduled > 0 {
 				at := metav1.NewTime(s.Plan.CreationTimestamp.Add(test.scheduled))
-				s.Plan.Spec.Plan.ScheduledFor = &at
+				s.Plan.Spec.Plan.ScheduledTime = &at
 			}
 			s.Facts.Brakes = &Brakes{Known: true, NoDisruptions: true, UrgentPasses: test.allowed, MaximumDriftAge: test.oldest}
 			of := &Target{Read: Yes, UID: "uid-web-0", Hash: driftedHash, ResourceVersion: "7", Protected: "a budget protects it"}
 			s.Facts = s.Facts.Learn(0, func(f *StepFacts) { f.Target, f.Settled, f.Let = of, Yes, Yes })
 			e := Next(s)
 			got := ends(e)
-			if w, ok := e.(WriteStatus); ok && w.Status.DeferredUntil != nil {
-				got = held + w.Status.DeferredUntil.UTC().Format(time.TimeOnly)
+			if w, ok := e.(WriteStatus); ok && w.Status.ResumeTime != nil {
+				got = held + w.Status.ResumeTime.UTC().Format(time.TimeOnly)
 			}
 			if got != test.want {
 				t.Errorf("got %q, want %q", got, test.want)

@@ -112,7 +112,7 @@ func TestWithoutTheTimeOfTheAPIServerNoCreationBeginsOrEnds(t *testing.T) {
 				s.Plan.Spec.Plan.Targets[0].UID = ""
 			}
 			if i := s.Plan.Status.Steps[0].Intent; i != nil {
-				i.UID, i.ResourceVersion, i.At = "", "", metav1.NewTime(epoch.Add(-outlived))
+				i.UID, i.ResourceVersion, i.StorageTime = "", "", metav1.NewTime(epoch.Add(-outlived))
 			}
 			test.facts.Authorized, test.facts.Revision = Yes, Yes
 			s.Facts.Steps, s.TimeUnknown = map[int32]StepFacts{0: test.facts}, test.unknown

@@ -24,14 +24,14 @@ func running(states ...v1alpha1.StepState) *State {
 	}
 	w := newWorld(v1alpha1.ActionReconcile, [][]int32{batch}, false)
 	status := &w.plan.Status
-	status.Phase, status.Epoch, status.Holder, status.StartedAt, status.ObservedGeneration = v1alpha1.PlanRunning, 1, "a", at(0), 1
+	status.Phase, status.Epoch, status.Holder, status.StartTime, status.ObservedGeneration = v1alpha1.PlanRunning, 1, "a", at(0), 1
 	for i, state := range states {
 		step := v1alpha1.PlanStep{Index: int32(i), State: state} //nolint:gosec // few
 		if state != v1alpha1.StepPlanned && state != v1alpha1.StepReserved && state != v1alpha1.StepSkipped {
-			step.Intent = &v1alpha1.StepIntentRecord{Epoch: 1, UID: w.objects[i].uid, ResourceVersion: "10", Generation: 1, PreHash: driftedHash, At: *at(0)}
+			step.Intent = &v1alpha1.StepIntentRecord{Epoch: 1, UID: w.objects[i].uid, ResourceVersion: "10", Generation: 1, PreHash: driftedHash, StorageTime: *at(0)}
 		}
 		if state == v1alpha1.StepApplied || state == v1alpha1.StepVerified {
-			step.Result = &v1alpha1.StepResult{ResourceVersion: "11", Hash: desiredHash, Origin: v1alpha1.ResultResponse, At: *at(0)}
+			step.Result = &v1alpha1.StepResult{ResourceVersion: "11", Hash: desiredHash, Origin: v1alpha1.ResultResponse, RecordTime: *at(0)}
 		}
 		status.Steps = append(status.Steps, step)
 	}
@@ -201,7 +201,7 @@ func TestAPlanEndsByHowItsStepsEnded(t *testing.T) {
 			s := running(test.states...)
 			s.Facts.Steps = map[int32]StepFacts{}
 			status := &s.Plan.Status
-			status.DeferralReason, status.DeferredUntil = "the window is closed", at(time.Hour)
+			status.DeferralReason, status.ResumeTime = "the window is closed", at(time.Hour)
 			for i := range status.Steps {
 				step := &status.Steps[i]
 				step.Settled, step.Evidence = v1alpha1.Enabled, &v1alpha1.StepEvidence{Sequence: 1}
@@ -214,7 +214,7 @@ func TestAPlanEndsByHowItsStepsEnded(t *testing.T) {
 				s.Facts.Steps[step.Index] = StepFacts{Let: Yes}
 			}
 			e, ok := Next(s).(WriteStatus)
-			if !ok || e.Status.Phase != test.phase || e.Status.DeferralReason != "" || e.Status.DeferredUntil != nil || !e.Status.CompletedAt.Time.Equal(epoch) {
+			if !ok || e.Status.Phase != test.phase || e.Status.DeferralReason != "" || e.Status.ResumeTime != nil || !e.Status.CompletionTime.Time.Equal(epoch) {
 				t.Errorf("the plan ends as %+v", e.Status)
 			}
 			if diff := cmp.Diff(test.counts, e.Status.Counts); diff != "" {
@@ -286,7 +286,7 @@ func TestWhatWasProvenNotToBeWrittenIsIntendedAgainWithoutItsFence(t *testing.T)
 	target := Target{Read: Yes, UID: "uid-0", ResourceVersion: "12", Generation: 1, Hash: driftedHash}
 	s.Facts.Steps = map[int32]StepFacts{0: {Authorized: Yes, Target: &target, Revision: Yes, Tried: &Write{Result: Stored, Hash: desiredHash}}}
 	step := stored(t, Next(s))
-	want := &v1alpha1.StepIntentRecord{Epoch: 3, UID: "uid-0", ResourceVersion: "12", Generation: 1, PreHash: driftedHash, At: *at(0)}
+	want := &v1alpha1.StepIntentRecord{Epoch: 3, UID: "uid-0", ResourceVersion: "12", Generation: 1, PreHash: driftedHash, StorageTime: *at(0)}
 	if diff := cmp.Diff(want, step.Intent); diff != "" || step.Fence != "" || step.Attempts != 1 || step.State != v1alpha1.StepIntent || len(step.Logs) != 1 {
 		t.Errorf("step %+v; intent (-want +got):\n%s", step, diff)
 	}
@@ -334,7 +334,7 @@ func TestATargetIsReadAgainWhenItsStabilizationEnds(t *testing.T) {
 	for name, test := range tests {
 		t.Run(name, func(t *testing.T) {
 			s := running(v1alpha1.StepApplied)
-			s.Plan.Status.Steps[0].HealthySince = at(test.since)
+			s.Plan.Status.Steps[0].HealthyTime = at(test.since)
 			target := Target{Read: Yes, UID: "uid-0", ResourceVersion: "11", Generation: 2, Hash: desiredHash, Ready: Yes}
 			s.Facts.Steps = map[int32]StepFacts{0: {Target: &target}}
 			want := Wait{Until: epoch.Add(test.want), Why: "it has to stay healthy for a while"}
@@ -348,7 +348,7 @@ func TestATargetIsReadAgainWhenItsStabilizationEnds(t *testing.T) {
 		s.Health.Stabilization = 0
 		target := Target{Read: Yes, UID: "uid-0", ResourceVersion: "11", Generation: 2, Hash: desiredHash, Ready: Yes}
 		s.Facts.Steps = map[int32]StepFacts{0: {Target: &target}}
-		if step := stored(t, Next(s)); step.State != v1alpha1.StepVerified || step.HealthySince != nil {
+		if step := stored(t, Next(s)); step.State != v1alpha1.StepVerified || step.HealthyTime != nil {
 			t.Errorf("stored is %+v", step)
 		}
 	})
@@ -372,7 +372,7 @@ func TestARestartIsNotVerifiedOverOtherContent(t *testing.T) {
 			s := running(v1alpha1.StepApplied)
 			s.Plan.Status.Phase, s.Plan.Status.EndingAs = test.phase, v1alpha1.PlanCanceled
 			s.Plan.Spec.Plan.Targets[0].Action, s.Plan.Spec.Plan.Targets[0].DesiredHash = v1alpha1.ActionRestart, driftedHash
-			s.Plan.Status.Steps[0].HealthySince = at(-time.Hour)
+			s.Plan.Status.Steps[0].HealthyTime = at(-time.Hour)
 			target := Target{Read: Yes, UID: "uid-0", ResourceVersion: "11", Generation: 2, Hash: test.hash, RestartedFor: Token(s.Plan, 0), Ready: Yes}
 			s.Facts.Steps = map[int32]StepFacts{0: {Target: &target}}
 			if got := ends(Next(s)); got != test.want {

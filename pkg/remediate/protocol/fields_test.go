@@ -33,7 +33,7 @@ func TestAStepGivesTheFieldsOfItsWriteBackAndFailsForNoneOfThem(t *testing.T) {
 		t.Run(name, func(t *testing.T) {
 			s := running(v1alpha1.StepApplied)
 			s.Health = &Health{Timeout: time.Minute}
-			s.Plan.Status.Steps[0].Result = &v1alpha1.StepResult{At: metav1.NewTime(epoch)}
+			s.Plan.Status.Steps[0].Result = &v1alpha1.StepResult{RecordTime: metav1.NewTime(epoch)}
 			s.Facts.Steps = map[int32]StepFacts{0: test.facts}
 			got := Next(s)
 			if ends(got) != test.want {

@@ -136,8 +136,8 @@ func TestWithoutItsPolicyNoStepThatHasWrittenEnds(t *testing.T) {
 		t.Run(name, func(t *testing.T) {
 			s := running(v1alpha1.StepApplied)
 			s.Health, s.Now = nil, now
-			s.Plan.Status.Steps[0].Result = &v1alpha1.StepResult{At: metav1.NewTime(epoch)}
-			s.Plan.Status.Steps[0].HealthySince = &metav1.Time{Time: epoch}
+			s.Plan.Status.Steps[0].Result = &v1alpha1.StepResult{RecordTime: metav1.NewTime(epoch)}
+			s.Plan.Status.Steps[0].HealthyTime = &metav1.Time{Time: epoch}
 			s.Facts.Steps = map[int32]StepFacts{0: {Target: &target}}
 			if e, ok := Next(s).(Wait); !ok || !e.Until.Equal(now.Add(again)) {
 				t.Errorf("it goes on with %+v", Next(s))

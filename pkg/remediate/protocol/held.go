@@ -47,10 +47,10 @@ func (s *State) checkBrakes(step *v1alpha1.PlanStep) (Effect, *deferral) {
 	}
 	switch {
 	case s.asked():
-	case plan.Trigger == v1alpha1.TriggerManual && s.Plan.Status.StartedAt == nil:
+	case plan.Trigger == v1alpha1.TriggerManual && s.Plan.Status.StartTime == nil:
 		return nil, &deferral{v1alpha1.PlanDeferred, "it waits for a person to execute it", time.Time{}}
-	case plan.ScheduledFor != nil && s.Now.Before(plan.ScheduledFor.Time):
-		return nil, &deferral{v1alpha1.PlanScheduled, "it is scheduled", plan.ScheduledFor.Time}
+	case plan.ScheduledTime != nil && s.Now.Before(plan.ScheduledTime.Time):
+		return nil, &deferral{v1alpha1.PlanScheduled, "it is scheduled", plan.ScheduledTime.Time}
 	}
 	if brakes.Closed != "" && (!passes || !brakes.OutsideSchedule) {
 		return nil, &deferral{v1alpha1.PlanDeferred, brakes.Closed, brakes.Until}
@@ -104,10 +104,10 @@ func (s *State) waits(d deferral) Effect {
 	phase, why, until := s.deferred(d)
 	if !s.told(d) {
 		return s.write(func(n *v1alpha1.RemediationPlanStatus) {
-			n.Phase, n.DeferralReason, n.DeferredUntil = phase, why, nil
+			n.Phase, n.DeferralReason, n.ResumeTime = phase, why, nil
 			if !until.IsZero() {
 				at := metav1.NewTime(until.Truncate(time.Second))
-				n.DeferredUntil = &at
+				n.ResumeTime = &at
 			}
 		})
 	}
@@ -116,7 +116,7 @@ func (s *State) waits(d deferral) Effect {
 
 // deferred is a deferral as the status tells of it.
 func (s *State) deferred(d deferral) (phase v1alpha1.PlanPhase, why string, until time.Time) {
-	if s.Plan.Status.StartedAt != nil {
+	if s.Plan.Status.StartTime != nil {
 		d.phase = v1alpha1.PlanRunning
 	}
 	return d.phase, diff.TruncateText(d.why, MaxMessage), d.until
@@ -130,7 +130,7 @@ const retell = time.Minute
 func (s *State) told(d deferral) bool {
 	status := &s.Plan.Status
 	phase, why, until := s.deferred(d)
-	return status.ObservedGeneration == s.Plan.Generation && status.Phase == phase && status.DeferralReason == why && toldTime(status.DeferredUntil, until)
+	return status.ObservedGeneration == s.Plan.Generation && status.Phase == phase && status.DeferralReason == why && toldTime(status.ResumeTime, until)
 }
 
 // toldTime says that a stored time tells of a time well enough: the time has not moved, or a
@@ -155,7 +155,7 @@ func (s *State) unfit(step *v1alpha1.PlanStep) Effect {
 // when the drift has not, or a person has asked for the plan.
 func (s *State) tooOld(step *v1alpha1.PlanStep) Effect {
 	oldest := s.Facts.Brakes.MaximumDriftAge
-	if oldest == 0 || s.asked() || s.Now.Sub(s.target(step).FirstSeen.Time) <= oldest {
+	if oldest == 0 || s.asked() || s.Now.Sub(s.target(step).FirstSeenTime.Time) <= oldest {
 		return nil
 	}
 	return s.skip(step, v1alpha1.ReasonAboveMaximumAge, "the drift is older than %s: a person has to decide", oldest)

@@ -14,7 +14,7 @@ import (
 // A plan that waits for the health of others stored a later time every ten seconds.
 func TestADeferralWhoseTimeMovesOnIsStoredOnceAMinute(t *testing.T) {
 	s := running(v1alpha1.StepPlanned)
-	s.Plan.Status.StartedAt = nil
+	s.Plan.Status.StartTime = nil
 	s.Facts.Steps = map[int32]StepFacts{0: {Settled: Yes, Let: Yes}}
 	const look, looks = 10 * time.Second, 30
 	stored := 0

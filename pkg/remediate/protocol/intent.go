@@ -63,7 +63,7 @@ func (s *State) written(step *v1alpha1.PlanStep, f StepFacts) Effect {
 func (s *State) apply(step *v1alpha1.PlanStep, version, hash string, origin v1alpha1.ResultOrigin) Effect {
 	return s.change(step, func(n *v1alpha1.PlanStep, at *metav1.Time) {
 		n.State = v1alpha1.StepApplied
-		n.Result = &v1alpha1.StepResult{ResourceVersion: version, Hash: hash, Origin: origin, At: *at}
+		n.Result = &v1alpha1.StepResult{ResourceVersion: version, Hash: hash, Origin: origin, RecordTime: *at}
 		note(n, "written as version "+version, at)
 	})
 }
@@ -83,7 +83,7 @@ func (s *State) recover(step *v1alpha1.PlanStep, f StepFacts) Effect {
 		return s.fenceThenSkip(step, f, v1alpha1.ReasonTargetMoved, f.Target.Unwanted)
 	case step.Attempts+1 >= maxAttempts:
 		return s.fenceThenSkip(step, f, v1alpha1.ReasonTargetContended, "it could not be written, however often it was tried")
-	case !s.Now.Before(s.Plan.Spec.Plan.Deadline.Time):
+	case !s.Now.Before(s.Plan.Spec.Plan.DeadlineTime.Time):
 		return s.fenceThenSkip(step, f, v1alpha1.ReasonDeadlineExceeded, "the plan's time is over")
 	}
 	if e := s.awaitBrakes(step); e != nil {
@@ -101,7 +101,7 @@ func (s *State) unlessNothingCame(step *v1alpha1.PlanStep, t *Target) Effect {
 	case cameGone:
 		return s.fail(step, v1alpha1.ReasonTargetReplaced, "it is gone, and nobody knows whether it was written before")
 	case cameMoved:
-		if e := s.awaitAssessment(t, step.Intent.At.Add(assessmentTimeout)); e != nil {
+		if e := s.awaitAssessment(t, step.Intent.StorageTime.Add(assessmentTimeout)); e != nil {
 			return e
 		}
 		return s.fail(step, v1alpha1.ReasonTargetMoved, "it changed, and nobody knows whether it was written before")
@@ -183,7 +183,7 @@ func (s *State) intentOn(f StepFacts, at *metav1.Time) *v1alpha1.StepIntentRecor
 	t := f.Target
 	return &v1alpha1.StepIntentRecord{
 		Epoch: s.Plan.Status.Epoch, UID: t.UID, ResourceVersion: t.ResourceVersion, Generation: t.Generation, PreHash: t.Hash,
-		Artifacts: f.Tried.Artifacts, At: *at,
+		Artifacts: f.Tried.Artifacts, StorageTime: *at,
 	}
 }
 

@@ -37,7 +37,7 @@ func NotAfter(intended time.Time) time.Time {
 // that is open now, if that is earlier.
 func (s *State) LastSecond(index int32) time.Time {
 	step := &s.Plan.Status.Steps[index]
-	last := NotAfter(step.Intent.At.Time)
+	last := NotAfter(step.Intent.StorageTime.Time)
 	if s.Facts.Brakes == nil || s.Facts.Brakes.ClosesAt.IsZero() || s.passes(step) {
 		return last
 	}
@@ -53,7 +53,7 @@ func (s *State) outwait(step *v1alpha1.PlanStep) Effect {
 	if s.TimeUnknown {
 		return s.untold()
 	}
-	until := step.Intent.At.Add(outlived)
+	until := step.Intent.StorageTime.Add(outlived)
 	if s.Now.Before(until) {
 		return Wait{Until: until, Why: "a request may still be under way"}
 	}

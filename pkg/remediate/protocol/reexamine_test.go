@@ -83,7 +83,7 @@ func TestADriftThatBecameTooOldIsNotPutBack(t *testing.T) {
 		t.Run(name, func(t *testing.T) {
 			s := running(test.state)
 			s.Plan.Spec.Control.Verb = test.asked
-			s.Plan.Spec.Plan.Targets[0].FirstSeen.Time = epoch.Add(-test.age)
+			s.Plan.Spec.Plan.Targets[0].FirstSeenTime.Time = epoch.Add(-test.age)
 			s.Facts.Brakes = &Brakes{Known: true, MaximumDriftAge: test.oldest}
 			if got := ends(Next(s)); got != test.want {
 				t.Errorf("got %q, want %q", got, test.want)

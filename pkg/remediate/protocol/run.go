@@ -63,7 +63,7 @@ func (s *State) interrupt() Effect {
 		return s.sealing(v1alpha1.PlanCanceled, brakes.HaltedBy, brakes.Halted)
 	case control.Verb == v1alpha1.PlanPause:
 		return s.sealing(v1alpha1.PlanPaused, control.RequestedBy, control.Reason)
-	case brakes.Known && brakes.Superseded != "" && s.Plan.Status.StartedAt == nil:
+	case brakes.Known && brakes.Superseded != "" && s.Plan.Status.StartTime == nil:
 		return s.sealing(v1alpha1.PlanSuperseded, "", brakes.Superseded)
 	}
 	return nil
@@ -72,7 +72,7 @@ func (s *State) interrupt() Effect {
 func (s *State) sealing(as v1alpha1.PlanPhase, by, why string) Effect {
 	return s.write(func(n *v1alpha1.RemediationPlanStatus) {
 		n.Phase, n.EndingAs, n.EndedBy, n.EndedReason = v1alpha1.PlanSealing, as, by, diff.TruncateText(why, MaxMessage)
-		n.DeferralReason, n.DeferredUntil = "", nil
+		n.DeferralReason, n.ResumeTime = "", nil
 	})
 }
 
@@ -143,7 +143,7 @@ func (s *State) begins(batch v1alpha1.PlanBatch) Effect {
 	if s.failed() {
 		return s.stop(v1alpha1.ReasonStopped, "an earlier step failed")
 	}
-	if !s.Now.Before(s.Plan.Spec.Plan.Deadline.Time) {
+	if !s.Now.Before(s.Plan.Spec.Plan.DeadlineTime.Time) {
 		return s.stop(v1alpha1.ReasonDeadlineExceeded, "the plan's time is over")
 	}
 	if b := s.Facts.Brakes; b.Known && b.Superseded != "" {
@@ -181,7 +181,7 @@ func skipTheRest(n *v1alpha1.RemediationPlanStatus, why v1alpha1.StepReason, mes
 
 // end ends a step.
 func end(step *v1alpha1.PlanStep, as v1alpha1.StepState, why v1alpha1.StepReason, message string, at *metav1.Time) {
-	step.State, step.Reason, step.Message, step.FinishedAt = as, why, diff.TruncateText(message, MaxMessage), at
+	step.State, step.Reason, step.Message, step.CompletionTime = as, why, diff.TruncateText(message, MaxMessage), at
 	note(step, strings.TrimSpace(string(as)+" "+string(why))+": "+message, at)
 }
 
@@ -213,7 +213,7 @@ func (s *State) delay(batch v1alpha1.PlanBatch) (time.Time, bool) {
 	}
 	var last time.Time
 	for _, i := range before.Steps {
-		if at := s.Plan.Status.Steps[i].FinishedAt; at != nil && at.After(last) {
+		if at := s.Plan.Status.Steps[i].CompletionTime; at != nil && at.After(last) {
 			last = at.Time
 		}
 	}
@@ -277,7 +277,7 @@ func (s *State) finish() Effect {
 	return s.write(func(n *v1alpha1.RemediationPlanStatus) {
 		count(n)
 		s.ends(n, outcome(n))
-		n.DeferralReason, n.DeferredUntil = "", nil
+		n.DeferralReason, n.ResumeTime = "", nil
 	})
 }
 

@@ -25,7 +25,7 @@ func TestOneFactKeepsAStepFromItsWrite(t *testing.T) {
 		"its ledger says that it has ended": {
 			v1alpha1.StepPlanned, func(_ *State, f *StepFacts) { f.Place = &Place{Granted: No, Ended: true} }, "Failed Stopped",
 		},
-		"the time of its plan is over": {v1alpha1.StepPlanned, func(s *State, _ *StepFacts) { s.Plan.Spec.Plan.Deadline = *at(0) }, "Skipped DeadlineExceeded"},
+		"the time of its plan is over": {v1alpha1.StepPlanned, func(s *State, _ *StepFacts) { s.Plan.Spec.Plan.DeadlineTime = *at(0) }, "Skipped DeadlineExceeded"},
 	}
 	for name, test := range tests {
 		t.Run(name, func(t *testing.T) {
@@ -59,7 +59,7 @@ func TestAnIntentIsNotRepeatedAgainstAFactThatIsNew(t *testing.T) {
 		"nothing is new":                     {func(*State, *StepFacts) {}, "Intent"},
 		"its target is being deleted":        {func(_ *State, f *StepFacts) { f.Target.Ending = true }, "Skipped Terminating"},
 		"its target is not wanted any more":  {func(_ *State, f *StepFacts) { f.Target.Unwanted = "a guard is suspended" }, "Skipped TargetMoved"},
-		"the time of its plan is over":       {func(s *State, _ *StepFacts) { s.Plan.Spec.Plan.Deadline = *at(0) }, "Skipped DeadlineExceeded"},
+		"the time of its plan is over":       {func(s *State, _ *StepFacts) { s.Plan.Spec.Plan.DeadlineTime = *at(0) }, "Skipped DeadlineExceeded"},
 		"its write leads elsewhere now":      {func(_ *State, f *StepFacts) { f.Tried.Hash = "pl1:other" }, "Skipped WouldNotConverge"},
 		"its body is damaged":                {func(_ *State, f *StepFacts) { f.Revision = No }, "Skipped RevisionDamaged"},
 		"its requester has no right to it":   {func(_ *State, f *StepFacts) { f.Authorized = No }, "Skipped NotAllowed"},
@@ -88,7 +88,7 @@ func TestAnIntentIsNotRepeatedAgainstAFactThatIsNew(t *testing.T) {
 func TestAnotherObjectOfTheNameIsNotWhatAStepWrote(t *testing.T) {
 	for uid, want := range map[string]string{"uid-0": "Verified", "uid-other": "Failed TargetReplaced"} {
 		s := running(v1alpha1.StepApplied)
-		s.Plan.Status.Steps[0].HealthySince = &metav1.Time{Time: epoch.Add(-time.Hour)}
+		s.Plan.Status.Steps[0].HealthyTime = &metav1.Time{Time: epoch.Add(-time.Hour)}
 		s.Facts.Steps = map[int32]StepFacts{0: {Target: &Target{Read: Yes, UID: uid, ResourceVersion: "11", Generation: 2, Hash: desiredHash, Ready: Yes}}}
 		if got := ends(Next(s)); got != want {
 			t.Errorf("%s: got %q, want %q", uid, got, want)

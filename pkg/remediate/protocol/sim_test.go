@@ -251,7 +251,7 @@ func (w *world) settle(t *rapid.T, executors []*executor) {
 // sweep ends the entries that nobody else will.
 func (w *world) sweep() {
 	for _, entry := range slices.Clone(w.ledger.Entries) {
-		if entry.SettledAt != nil {
+		if entry.CompletionTime != nil {
 			continue
 		}
 		switch action, outcome := LeftoverOf(w.plan, &entry); action {
@@ -278,7 +278,7 @@ func (w *world) ended(t *rapid.T, survivor *executor) {
 		}
 	}
 	for _, entry := range w.ledger.Entries {
-		if entry.SettledAt == nil {
+		if entry.CompletionTime == nil {
 			t.Fatalf("the ledger keeps %+v", entry)
 		}
 	}

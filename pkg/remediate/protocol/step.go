@@ -134,11 +134,11 @@ func (s *State) refused(step *v1alpha1.PlanStep, p *Place) Effect {
 func (s *State) granted(step *v1alpha1.PlanStep) Effect {
 	e := s.write(func(n *v1alpha1.RemediationPlanStatus) {
 		own := &n.Steps[step.Index]
-		own.State, own.StartedAt = v1alpha1.StepReserved, s.at()
+		own.State, own.StartTime = v1alpha1.StepReserved, s.at()
 		note(own, "granted", s.at())
-		n.Phase, n.DeferralReason, n.DeferredUntil = v1alpha1.PlanRunning, "", nil
-		if n.StartedAt == nil {
-			n.StartedAt = s.at()
+		n.Phase, n.DeferralReason, n.ResumeTime = v1alpha1.PlanRunning, "", nil
+		if n.StartTime == nil {
+			n.StartTime = s.at()
 		}
 	})
 	e.Forget.Brakes = true
@@ -212,8 +212,8 @@ func (s *State) mild(step *v1alpha1.PlanStep, t *Target) Effect {
 
 // movedBefore ends a step whose target was changed before the step wrote it.
 func (s *State) movedBefore(step *v1alpha1.PlanStep, t *Target) Effect {
-	if step.StartedAt != nil {
-		if e := s.awaitAssessment(t, step.StartedAt.Add(assessmentTimeout)); e != nil {
+	if step.StartTime != nil {
+		if e := s.awaitAssessment(t, step.StartTime.Add(assessmentTimeout)); e != nil {
 			return e
 		}
 	}

@@ -116,8 +116,8 @@ func TestAWriteThatIsRefusedAtOnceEndsAMinuteLater(t *testing.T) {
 	w.forbidden = true
 	e.finish(t)
 	step := &w.plan.Status.Steps[0]
-	if step.State != v1alpha1.StepSkipped || step.Reason != v1alpha1.ReasonNotAllowed || step.FinishedAt.Sub(intent) < outlived {
-		t.Errorf("%s %s after %s: %q", step.State, step.Reason, step.FinishedAt.Sub(intent), step.Logs)
+	if step.State != v1alpha1.StepSkipped || step.Reason != v1alpha1.ReasonNotAllowed || step.CompletionTime.Sub(intent) < outlived {
+		t.Errorf("%s %s after %s: %q", step.State, step.Reason, step.CompletionTime.Sub(intent), step.Logs)
 	}
 }
 

@@ -46,7 +46,7 @@ func TestOnlyUrgentTargetsPassAClosedWindow(t *testing.T) {
 	}
 	for name, test := range tests {
 		t.Run(name, func(t *testing.T) {
-			test.state.Plan.Status.StartedAt = nil
+			test.state.Plan.Status.StartTime = nil
 			test.state.Plan.Status.Phase = v1alpha1.PlanCreated
 			holdsNothing(test.state).Facts.Brakes = &test.brakes
 			if got := text(Next(test.state)); got != test.want {

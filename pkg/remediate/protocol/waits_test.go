@@ -89,7 +89,7 @@ func TestABatchWaitsForTheOneBefore(t *testing.T) {
 				step := &s.Plan.Status.Steps[i]
 				step.Settled, step.Evidence = v1alpha1.Enabled, &v1alpha1.StepEvidence{}
 				if test.ended != nil {
-					step.FinishedAt = at(test.ended[i])
+					step.CompletionTime = at(test.ended[i])
 				}
 			}
 			if diff := cmp.Diff(test.want, Next(s)); diff != "" {
@@ -107,7 +107,7 @@ func TestWhatHoldsAPlanBack(t *testing.T) {
 		return func(s *State) { s.Facts.Brakes = &Brakes{Known: true, Closed: "closed", OutsideSchedule: outside} }
 	}
 	scheduled := func(d time.Duration) func(*State) {
-		return func(s *State) { s.Plan.Spec.Plan.ScheduledFor = at(d) }
+		return func(s *State) { s.Plan.Spec.Plan.ScheduledTime = at(d) }
 	}
 	const begins = ""
 	tests := map[string]struct {
@@ -134,8 +134,8 @@ func TestWhatHoldsAPlanBack(t *testing.T) {
 	for name, test := range tests {
 		t.Run(name, func(t *testing.T) {
 			s := holdsNothing(running(v1alpha1.StepPlanned))
-			s.Plan.Status.StartedAt, s.Plan.Status.Phase = nil, v1alpha1.PlanCreated
-			s.Plan.Status.DeferredUntil = at(time.Minute) // of an earlier wait
+			s.Plan.Status.StartTime, s.Plan.Status.Phase = nil, v1alpha1.PlanCreated
+			s.Plan.Status.ResumeTime = at(time.Minute) // of an earlier wait
 			for _, change := range test.state {
 				change(s)
 			}
@@ -151,7 +151,7 @@ func TestWhatHoldsAPlanBack(t *testing.T) {
 				t.Fatalf("next is %T %+v", e, e)
 			}
 			got := fmt.Sprintf("%s: %s", w.Status.Phase, w.Status.DeferralReason)
-			if until := w.Status.DeferredUntil; until != nil {
+			if until := w.Status.ResumeTime; until != nil {
 				got += until.UTC().Format(" until 15:04:05")
 			}
 			if got != test.want {
@@ -203,9 +203,9 @@ func TestAPlanThatGoesOnNoLongerSaysWhatHeldItBack(t *testing.T) {
 	for name, test := range tests {
 		t.Run(name, func(t *testing.T) {
 			s := test.state()
-			s.Plan.Status.DeferralReason, s.Plan.Status.DeferredUntil = "the window is closed", at(time.Hour)
+			s.Plan.Status.DeferralReason, s.Plan.Status.ResumeTime = "the window is closed", at(time.Hour)
 			w, ok := Next(s).(WriteStatus)
-			if !ok || w.Status.Phase != test.phase || w.Status.DeferralReason != "" || w.Status.DeferredUntil != nil {
+			if !ok || w.Status.Phase != test.phase || w.Status.DeferralReason != "" || w.Status.ResumeTime != nil {
 				t.Errorf("stored is %+v", w.Status)
 			}
 		})
@@ -223,7 +223,7 @@ func TestARefusalOfThePlaceIsWhatAPlanWaitsFor(t *testing.T) {
 			s := running(v1alpha1.StepPlanned)
 			s.Facts.Steps = map[int32]StepFacts{0: facts}
 			w, ok := Next(s).(WriteStatus)
-			if !ok || w.Status.DeferralReason != refused.Refusal || !w.Status.DeferredUntil.Time.Equal(until) {
+			if !ok || w.Status.DeferralReason != refused.Refusal || !w.Status.ResumeTime.Time.Equal(until) {
 				t.Errorf("stored is %+v", w.Status)
 			}
 		})
@@ -256,7 +256,7 @@ func TestAPlanThatWaitsKeepsNoPlaceThatItsStatusDoesNotTellOf(t *testing.T) {
 	for name, test := range tests {
 		t.Run(name, func(t *testing.T) {
 			s := running(v1alpha1.StepPlanned)
-			s.Plan.Status.Phase, s.Plan.Status.StartedAt, s.Plan.Status.DeferralReason = v1alpha1.PlanDeferred, nil, test.told
+			s.Plan.Status.Phase, s.Plan.Status.StartTime, s.Plan.Status.DeferralReason = v1alpha1.PlanDeferred, nil, test.told
 			s.Plan.Status.ObservedGeneration = s.Plan.Generation
 			s.Facts.Brakes, s.Facts.Steps = &closed, map[int32]StepFacts{0: test.facts}
 			if got := ends(Next(s)); got != test.want {
@@ -331,7 +331,7 @@ func TestAPlanThatWaitsGivesBackThePlaceAndTheTarget(t *testing.T) {
 	paused := func(s *State) {
 		s.Plan.Status.Phase, s.Plan.Spec.Control.Verb = v1alpha1.PlanPaused, v1alpha1.PlanPause
 	}
-	returned := func(s *State) { s.Plan.Status.Steps[0].StartedAt = nil }
+	returned := func(s *State) { s.Plan.Status.Steps[0].StartTime = nil }
 	tests := map[string]struct {
 		state  v1alpha1.StepState
 		change func(*State)
@@ -358,7 +358,7 @@ func TestAPlanThatWaitsGivesBackThePlaceAndTheTarget(t *testing.T) {
 		t.Run(name, func(t *testing.T) {
 			s := running(test.state)
 			at := metav1.NewTime(epoch)
-			s.Plan.Status.Steps[0].StartedAt = &at
+			s.Plan.Status.Steps[0].StartTime = &at
 			if test.change != nil {
 				test.change(s)
 			}
@@ -370,7 +370,7 @@ func TestAPlanThatWaitsGivesBackThePlaceAndTheTarget(t *testing.T) {
 			if ends(got) != test.want {
 				t.Errorf("got %q, want %q", ends(got), test.want)
 			}
-			if w, ok := got.(WriteStatus); ok && test.facts.Let == Yes && w.Status.Steps[0].StartedAt != nil {
+			if w, ok := got.(WriteStatus); ok && test.facts.Let == Yes && w.Status.Steps[0].StartTime != nil {
 				t.Error("the time of the grant remains although all is given back")
 			}
 		})

@@ -91,7 +91,7 @@ func newWorld(action v1alpha1.RemediationAction, batches [][]int32, gone bool) *
 		plan:   &v1alpha1.RemediationPlan{ObjectMeta: metav1.ObjectMeta{Namespace: "shop", Name: "plan", UID: "plan-uid", Generation: 1}},
 	}
 	planned := &w.plan.Spec.Plan
-	planned.Deadline = metav1.NewTime(epoch.Add(24 * time.Hour))
+	planned.DeadlineTime = metav1.NewTime(epoch.Add(24 * time.Hour))
 	planned.Requester = "platform"
 	for order, steps := range batches {
 		planned.Batches = append(planned.Batches, v1alpha1.PlanBatch{Order: int32(order), Steps: steps}) //nolint:gosec // few
@@ -220,7 +220,7 @@ func (w *world) effect(r request, o *object) {
 		w.breaks("step %d takes effect although the plan is %s", r.step, status.Phase)
 	case o.hash != driftedHash:
 		w.breaks("step %d overwrites %s", r.step, o.hash)
-	case entry == nil || entry.SettledAt != nil:
+	case entry == nil || entry.CompletionTime != nil:
 		w.breaks("step %d takes effect without a place in the ledger", r.step)
 	}
 	o.generation++
@@ -336,7 +336,7 @@ func (e *executor) carry(f fate) {
 }
 
 func (e *executor) entry(step int32) ledger.Step {
-	return ledger.Step{Namespace: "shop", Plan: "plan", PlanUID: string(e.plan.UID), Step: step}
+	return ledger.Step{Namespace: "shop", PlanName: "plan", PlanUID: string(e.plan.UID), Step: step}
 }
 
 func (e *executor) writeStatus(x WriteStatus, f fate) {
@@ -387,7 +387,7 @@ func (e *executor) send(step int32, f fate, fence bool) {
 	r := request{
 		step: step, uid: status.Intent.UID, version: status.Intent.ResourceVersion, fence: fence,
 		action: e.plan.Spec.Plan.Targets[step].Action, token: Token(e.plan, step), sent: e.w.now,
-		notAfter: NotAfter(status.Intent.At.Time),
+		notAfter: NotAfter(status.Intent.StorageTime.Time),
 	}
 	if fence {
 		r.uid, r.version = e.facts.Of(step).Target.UID, e.facts.Of(step).Target.ResourceVersion

@@ -21,13 +21,13 @@ func (s *State) yield(step *v1alpha1.PlanStep, f StepFacts) Effect {
 			n.State = v1alpha1.StepPlanned
 			note(n, "deferred", at)
 		})
-	case step.State != v1alpha1.StepPlanned || step.StartedAt == nil:
+	case step.State != v1alpha1.StepPlanned || step.StartTime == nil:
 		return nil
 	}
 	if e := s.letGo(step, f); e != nil {
 		return e
 	}
-	e := s.change(step, func(n *v1alpha1.PlanStep, _ *metav1.Time) { n.StartedAt = nil })
+	e := s.change(step, func(n *v1alpha1.PlanStep, _ *metav1.Time) { n.StartTime = nil })
 	e.Forget.Steps = []int32{step.Index}
 	return e
 }

@@ -58,11 +58,11 @@ type group struct {
 }
 
 func (g *group) add(e *v1alpha1.LedgerEntry) {
-	if e.SettledAt == nil {
+	if e.CompletionTime == nil {
 		g.open++
 		return
 	}
-	g.ended = append(g.ended, seconds(*e.SettledAt))
+	g.ended = append(g.ended, seconds(*e.CompletionTime))
 }
 
 func (g *group) times() string {
@@ -79,8 +79,8 @@ func (g *group) times() string {
 func fields(s *ledger.Status) []any {
 	var f []any
 	set := func(name, value string) { f = append(f, name, value) }
-	if s.GrantsFrom != nil {
-		set("grants-from", strconv.FormatInt(seconds(*s.GrantsFrom), 10))
+	if s.GrantStartTime != nil {
+		set("grants-from", strconv.FormatInt(seconds(*s.GrantStartTime), 10))
 	}
 	all, policies := group{}, map[string]*group{}
 	targets := map[string]string{}
@@ -92,7 +92,7 @@ func fields(s *ledger.Status) []any {
 			policies[e.PolicyUID] = &group{}
 		}
 		policies[e.PolicyUID].add(e)
-		targets[e.TargetUID] = later(targets[e.TargetUID], e.SettledAt)
+		targets[e.TargetUID] = later(targets[e.TargetUID], e.CompletionTime)
 	}
 	set("open", strconv.Itoa(all.open))
 	set("ended", all.times())
@@ -127,8 +127,8 @@ func breaker(s *ledger.Status, b *v1alpha1.LedgerBreaker) string {
 	case v1alpha1.BreakerHalfOpen:
 		return breakerProbing
 	case v1alpha1.BreakerOpen:
-		if b.OpenedAt != nil {
-			return strconv.FormatInt(seconds(*b.OpenedAt), 10)
+		if b.LastOpenTime != nil {
+			return strconv.FormatInt(seconds(*b.LastOpenTime), 10)
 		}
 	}
 	return breakerStuck

@@ -19,8 +19,8 @@ func at(d time.Duration) *metav1.Time { return new(metav1.NewTime(epoch.Add(d)))
 
 func entry(n int, policy, target string, settled *metav1.Time) v1alpha1.LedgerEntry {
 	return v1alpha1.LedgerEntry{
-		StepReference: ledger.Step{Namespace: "shop", Plan: fmt.Sprint("plan-", n), PlanUID: fmt.Sprint("uid-", n), Step: 1},
-		PolicyUID:     policy, TargetUID: target, ReservedAt: metav1.NewTime(epoch), SettledAt: settled,
+		StepReference: ledger.Step{Namespace: "shop", PlanName: fmt.Sprint("plan-", n), PlanUID: fmt.Sprint("uid-", n), Step: 1},
+		PolicyUID:     policy, TargetUID: target, ReservationTime: metav1.NewTime(epoch), CompletionTime: settled,
 	}
 }
 
@@ -41,7 +41,7 @@ func copied(t *testing.T, s *ledger.Status) map[string]string {
 func TestFieldsOfACopy(t *testing.T) {
 	probe, gone := ledger.Step{PlanUID: "uid-3", Step: 1}, ledger.Step{PlanUID: "uid-9"}
 	got := copied(t, &ledger.Status{
-		Sequence: 42, GrantsFrom: at(time.Hour),
+		Sequence: 42, GrantStartTime: at(time.Hour),
 		Entries: []v1alpha1.LedgerEntry{
 			entry(1, "p", "a", at(-time.Minute)),
 			entry(2, "q", "a", at(-time.Hour)),
@@ -50,9 +50,9 @@ func TestFieldsOfACopy(t *testing.T) {
 			entry(5, "q", "c", at(-100*365*24*time.Hour)),
 		},
 		Breakers: []v1alpha1.LedgerBreaker{
-			{PolicyUID: "p", State: v1alpha1.BreakerOpen, OpenedAt: at(0)},
+			{PolicyUID: "p", State: v1alpha1.BreakerOpen, LastOpenTime: at(0)},
 			{PolicyUID: "q", State: v1alpha1.BreakerHalfOpen, Probe: &probe},
-			{PolicyUID: "u", State: v1alpha1.BreakerHalfOpen, OpenedAt: at(0), Probe: &gone},
+			{PolicyUID: "u", State: v1alpha1.BreakerHalfOpen, LastOpenTime: at(0), Probe: &gone},
 			{PolicyUID: "r", State: v1alpha1.BreakerClosed},
 			{PolicyUID: "s", State: v1alpha1.BreakerOpen},
 			{PolicyUID: "t", State: "Ajar"},

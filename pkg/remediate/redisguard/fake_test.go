@@ -64,5 +64,5 @@ func failing(err error) *fake {
 }
 
 func someRequest(n string) ledger.Request {
-	return ledger.Request{Step: ledger.Step{Namespace: "shop", Plan: "plan", PlanUID: n}, PolicyUID: "p", TargetUID: "t" + n}
+	return ledger.Request{Step: ledger.Step{Namespace: "shop", PlanName: "plan", PlanUID: n}, PolicyUID: "p", TargetUID: "t" + n}
 }

@@ -100,7 +100,7 @@ func Deleted(d Deletion) (Consequence, DeletionReason) {
 // DeletionOf reads the facts of a deletion from a Baseline: Retired, Origin,
 // BodyTooLarge and Attributed. The rest is the caller's.
 func DeletionOf(b *v1alpha1.Baseline) Deletion {
-	d := Deletion{Retired: b.Status.RetiredAt != nil, BodyTooLarge: b.Status.Oversized != nil}
+	d := Deletion{Retired: b.Status.RetirementTime != nil, BodyTooLarge: b.Status.Oversized != nil}
 	if b.Spec.Authorized != nil {
 		d.Origin = b.Spec.Authorized.Origin
 	}

@@ -109,7 +109,7 @@ func TestDeletionOfABaseline(t *testing.T) {
 			b.Status.Findings[0].Class = v1alpha1.ClassScale
 		}, created(false)},
 		"its body was too large": {func(b *v1alpha1.Baseline) { b.Status.Oversized = &v1alpha1.OversizedBody{} }, Deletion{BodyTooLarge: true}},
-		"retired":                {func(b *v1alpha1.Baseline) { b.Status.RetiredAt = &metav1.Time{Time: testNow} }, Deletion{Retired: true}},
+		"retired":                {func(b *v1alpha1.Baseline) { b.Status.RetirementTime = &metav1.Time{Time: testNow} }, Deletion{Retired: true}},
 	}
 	for name, tc := range tests {
 		t.Run(name, func(t *testing.T) {

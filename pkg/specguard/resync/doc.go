@@ -23,8 +23,8 @@
 // what people write.
 //
 // Everything here is a function of its arguments: there is no clock, no random
-// number and no memory. What must survive a restart is in the Baseline (lastCheck,
-// nextCheck), so a restart neither forgets a check nor makes all of them due.
+// number and no memory. What must survive a restart is in the Baseline (lastCheckTime,
+// nextCheckTime), so a restart neither forgets a check nor makes all of them due.
 //
 // docs/reference/resync.md has the tables for users.
 package resync

@@ -16,12 +16,12 @@ type Timing struct {
 	UID string
 	// Period between two checks; 0 or less is off.
 	Period time.Duration
-	// LastCheck is when the object was last compared (status.lastCheck).
+	// LastCheck is when the object was last compared (status.lastCheckTime).
 	LastCheck time.Time
 	// LastChange is when its guarded content was last seen to change, by
 	// whomever; LastCorrection when Plumbline last put it back. Zero is never.
 	LastChange, LastCorrection time.Time
-	// Stored is the due time in the Baseline (status.nextCheck); zero if none.
+	// Stored is the due time in the Baseline (status.nextCheckTime); zero if none.
 	Stored time.Time
 	// Requested is when somebody asked for a check; zero if nobody did. A time to
 	// come asks for a check then.

@@ -62,7 +62,7 @@ func Settled(b *v1alpha1.Baseline, failures int) Obstacle {
 		return ObstacleNotGuarded
 	case status.ObservedGeneration != b.Generation:
 		return ObstacleLagging
-	case status.Claim != "":
+	case status.PlanName != "":
 		return ObstacleClaimed
 	case status.Contention != nil, meta.IsStatusConditionTrue(status.Conditions, v1alpha1.ConditionContended):
 		return ObstacleContended

@@ -47,8 +47,8 @@ func TestSettled(t *testing.T) {
 		},
 		"a wish that was not answered":         {change: func(b *v1alpha1.Baseline) { b.Generation++ }, want: ObstacleLagging},
 		"a status from before it was replaced": {change: func(b *v1alpha1.Baseline) { b.Generation = 1 }, want: ObstacleLagging},
-		"a plan holds it":                      {change: func(b *v1alpha1.Baseline) { b.Status.Claim = "plan-1" }, want: ObstacleClaimed},
-		"a plan holds it after a failed check": {change: func(b *v1alpha1.Baseline) { b.Status.Claim = "plan-1" }, failures: 1, want: ObstacleClaimed},
+		"a plan holds it":                      {change: func(b *v1alpha1.Baseline) { b.Status.PlanName = "plan-1" }, want: ObstacleClaimed},
+		"a plan holds it after a failed check": {change: func(b *v1alpha1.Baseline) { b.Status.PlanName = "plan-1" }, failures: 1, want: ObstacleClaimed},
 		"writers fight over it":                {change: func(b *v1alpha1.Baseline) { b.Status.Contention = &v1alpha1.Contention{} }, want: ObstacleContended},
 		"a condition says that they do": {change: func(b *v1alpha1.Baseline) {
 			withCondition(b, v1alpha1.ConditionContended, "Fight", metav1.ConditionTrue)
@@ -56,7 +56,7 @@ func TestSettled(t *testing.T) {
 		"a condition says that they ended": {change: func(b *v1alpha1.Baseline) {
 			withCondition(b, v1alpha1.ConditionContended, "Ended", metav1.ConditionFalse)
 		}},
-		"retired": {change: func(b *v1alpha1.Baseline) { b.Status.RetiredAt = &metav1.Time{Time: testNow} }, want: ObstacleNotGuarded},
+		"retired": {change: func(b *v1alpha1.Baseline) { b.Status.RetirementTime = &metav1.Time{Time: testNow} }, want: ObstacleNotGuarded},
 		"no guard selects it": {change: func(b *v1alpha1.Baseline) {
 			withCondition(b, v1alpha1.ConditionReady, v1alpha1.ReasonNotGuarded, metav1.ConditionUnknown)
 		}, want: ObstacleNotGuarded},

@@ -88,7 +88,7 @@ func specified(t *testing.T) *v1alpha1.ABRelease {
 	t.Helper()
 	r := &v1alpha1.ABRelease{ObjectMeta: metav1.ObjectMeta{Namespace: "shop", Name: "web", UID: "u1", Generation: 1}}
 	if err := yaml.UnmarshalStrict([]byte(`
-service: web
+serviceName: web
 stable: stable
 variations: [{name: stable, workload: {kind: Deployment, name: web}}, {name: canary, workload: {kind: Deployment, name: canary}}]
 trafficSplit: {type: Percentage, percentages: {stable: 90, canary: 10}}`), &r.Spec); err != nil {

@@ -20,7 +20,7 @@ import (
 func drawSpec(t *rapid.T, r *v1alpha1.ABRelease) {
 	n := rapid.IntRange(2, 3).Draw(t, "variations")
 	r.Generation++
-	r.Spec = v1alpha1.ABReleaseSpec{Service: "web", Stable: "v0", TrafficSplit: v1alpha1.TrafficSplit{Type: v1alpha1.TrafficSplitPercentage, Percentages: map[string]v1alpha1.Percentage{}}}
+	r.Spec = v1alpha1.ABReleaseSpec{ServiceName: "web", Stable: "v0", TrafficSplit: v1alpha1.TrafficSplit{Type: v1alpha1.TrafficSplitPercentage, Percentages: map[string]v1alpha1.Percentage{}}}
 	left := 100
 	for i := range n {
 		name := fmt.Sprint("v", i)

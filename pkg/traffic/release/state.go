@@ -34,7 +34,7 @@ func StateOf(r *v1alpha1.ABRelease) *State {
 		return nil
 	}
 	s := &State{Generation: r.Status.InForce.Generation, Split: split}
-	if m := r.Status.ManagedSince; m != nil {
+	if m := r.Status.ManagementStartTime; m != nil {
 		s.ManagedSince = m.Time
 	}
 	for _, share := range split.Shares {
@@ -46,9 +46,9 @@ func StateOf(r *v1alpha1.ABRelease) *State {
 		s.Wanted = append(s.Wanted, share)
 	}
 	for _, c := range r.Status.Clamped {
-		clamped := traffic.Clamped{Variation: string(c.Variation), Since: c.Since.Time}
-		if c.ReadySince != nil {
-			clamped.ReadySince = c.ReadySince.Time
+		clamped := traffic.Clamped{Variation: string(c.Variation), Since: c.StartTime.Time}
+		if c.ReadyTime != nil {
+			clamped.ReadySince = c.ReadyTime.Time
 		}
 		s.Clamped = append(s.Clamped, clamped)
 	}
@@ -63,10 +63,10 @@ func SplitOf(r *v1alpha1.ABRelease) (ir.Split, bool) {
 		return ir.Split{}, false
 	}
 	s := ir.Split{
-		Namespace: r.Namespace, Name: r.Name, Created: r.CreationTimestamp.Time, Service: f.Service,
+		Namespace: r.Namespace, Name: r.Name, Created: r.CreationTimestamp.Time, Service: f.ServiceName,
 		Sequence: uint64(max(f.Sequence, 0)), //nolint:gosec // it is not negative
 		Routing: ir.Routing{Salt: f.Salt, Override: string(f.Override), Key: ir.Key{
-			Kind: kinds[f.Key.Kind], Name: f.Key.Name, Domain: string(f.Key.Domain), Secure: f.Key.Secure == v1alpha1.CookieSecureAlways,
+			Kind: kinds[f.Key.Type], Name: f.Key.Name, Domain: string(f.Key.Domain), Secure: f.Key.Secure == v1alpha1.CookieSecureAlways,
 		}},
 	}
 	if f.Match != nil {
@@ -81,7 +81,7 @@ func SplitOf(r *v1alpha1.ABRelease) (ir.Split, bool) {
 }
 
 // kinds of keys, as they are stored.
-var kinds = map[v1alpha1.SplitKeyKind]ir.KeyKind{
+var kinds = map[v1alpha1.SplitKeyType]ir.KeyKind{
 	v1alpha1.SplitKeyPerRequest: ir.PerRequest, v1alpha1.SplitKeyHeader: ir.ByHeader,
 	v1alpha1.SplitKeyCookie: ir.ByCookie, v1alpha1.SplitKeyVisitor: ir.ByVisitor,
 }
@@ -104,21 +104,21 @@ func weight(w *int32) traffic.Weight {
 // Write puts a state into a status; nil takes out what is there. What people see of it
 // is written as well.
 func (s *State) Write(status *v1alpha1.ABReleaseStatus) {
-	status.InForce, status.Wanted, status.Clamped, status.Split, status.ManagedSince = nil, nil, nil, "", nil
+	status.InForce, status.Wanted, status.Clamped, status.Split, status.ManagementStartTime = nil, nil, nil, "", nil
 	if s == nil {
 		return
 	}
 	status.InForce, status.Split = s.inForce(), Text(s.Split.Shares)
 	if !s.ManagedSince.IsZero() {
-		status.ManagedSince = new(stored(s.ManagedSince))
+		status.ManagementStartTime = new(stored(s.ManagedSince))
 	}
 	for _, share := range s.Wanted {
 		status.Wanted = append(status.Wanted, v1alpha1.WantedWeight{Variation: v1alpha1.VariationName(share.Variation), Weight: new(int32(share.Weight))}) //nolint:gosec // at most 10000
 	}
 	for _, c := range s.Clamped {
-		clamped := v1alpha1.ClampedVariation{Variation: v1alpha1.VariationName(c.Variation), Since: stored(c.Since)}
+		clamped := v1alpha1.ClampedVariation{Variation: v1alpha1.VariationName(c.Variation), StartTime: stored(c.Since)}
 		if !c.ReadySince.IsZero() {
-			clamped.ReadySince = new(stored(c.ReadySince))
+			clamped.ReadyTime = new(stored(c.ReadySince))
 		}
 		status.Clamped = append(status.Clamped, clamped)
 	}
@@ -130,7 +130,7 @@ func stored(t time.Time) metav1.Time { return metav1.NewTime(t.Truncate(time.Sec
 func (s *State) inForce() *v1alpha1.SplitInForce {
 	f := &v1alpha1.SplitInForce{
 		Sequence: int64(s.Split.Sequence), Generation: s.Generation, //nolint:gosec // it does not reach the sign in a lifetime
-		Service: s.Split.Service, Salt: s.Split.Salt,
+		ServiceName: s.Split.Service, Salt: s.Split.Salt,
 		Key: v1alpha1.SplitKey{Name: s.Split.Key.Name, Domain: v1alpha1.CookieDomain(s.Split.Key.Domain)}, Override: v1alpha1.HeaderName(s.Split.Override),
 	}
 	if s.Split.Key.Secure {
@@ -138,7 +138,7 @@ func (s *State) inForce() *v1alpha1.SplitInForce {
 	}
 	for stored, kind := range kinds {
 		if kind == s.Split.Key.Kind {
-			f.Key.Kind = stored
+			f.Key.Type = stored
 		}
 	}
 	if m := s.Split.Match; m.Header != "" {

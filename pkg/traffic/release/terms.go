@@ -84,7 +84,7 @@ type Terms struct {
 // server refuses where it can, and which does nothing where it was stored all the same.
 func TermsOf(r *v1alpha1.ABRelease) (Terms, error) {
 	terms := Terms{Generation: r.Generation, Split: ir.Split{
-		Namespace: r.Namespace, Name: r.Name, Created: r.CreationTimestamp.Time, Service: r.Spec.Service,
+		Namespace: r.Namespace, Name: r.Name, Created: r.CreationTimestamp.Time, Service: r.Spec.ServiceName,
 		Routing: ir.Routing{Salt: saltOf(r), Override: string(r.Spec.TrafficSplit.OverrideHeader)},
 	}}
 	split := &r.Spec.TrafficSplit

@@ -20,7 +20,7 @@ import (
 func TestASpecWithTooFewVariationsIsRefusedAndDoesNotPanic(t *testing.T) {
 	for name, variations := range map[string][]v1alpha1.Variation{"none": nil, "one": {{Name: "stable", Selector: &v1alpha1.PodSelector{MatchLabels: map[string]v1alpha1.LabelValue{"a": "b"}}}}} {
 		t.Run(name, func(t *testing.T) {
-			r := &v1alpha1.ABRelease{Spec: v1alpha1.ABReleaseSpec{Service: "web", Stable: "stable", Variations: variations}}
+			r := &v1alpha1.ABRelease{Spec: v1alpha1.ABReleaseSpec{ServiceName: "web", Stable: "stable", Variations: variations}}
 			r.Spec.TrafficSplit = v1alpha1.TrafficSplit{Type: v1alpha1.TrafficSplitPercentage, Percentages: map[string]v1alpha1.Percentage{}}
 			for _, v := range variations {
 				r.Spec.TrafficSplit.Percentages[string(v.Name)] = v1alpha1.Percent(100)
@@ -38,7 +38,7 @@ func TestAttributesOfTheCookieAreInForce(t *testing.T) {
 		return &v1alpha1.PodSelector{MatchLabels: map[string]v1alpha1.LabelValue{"version": value}}
 	}
 	r := &v1alpha1.ABRelease{ObjectMeta: metav1.ObjectMeta{Namespace: "shop", Name: "web", UID: "u1"}, Spec: v1alpha1.ABReleaseSpec{
-		Service: "web", Stable: "stable",
+		ServiceName: "web", Stable: "stable",
 		Variations: []v1alpha1.Variation{{Name: "stable", Selector: selected("a")}, {Name: "canary", Selector: selected("b")}},
 		TrafficSplit: v1alpha1.TrafficSplit{
 			Type: v1alpha1.TrafficSplitSticky, Percentages: map[string]v1alpha1.Percentage{"stable": v1alpha1.Percent(90), "canary": v1alpha1.Percent(10)},
@@ -74,7 +74,7 @@ func TestTheOrderOfTheListDecidesNothing(t *testing.T) {
 		"another one becomes the stable variation": {spec: []v1alpha1.VariationName{"stable", "v1", "v2"}, inForce: []v1alpha1.VariationName{"v1", "v2", "stable"}, want: []string{"stable", "v1", "v2"}},
 	} {
 		t.Run(name, func(t *testing.T) {
-			r := &v1alpha1.ABRelease{Spec: v1alpha1.ABReleaseSpec{Service: "web", Stable: "stable"}}
+			r := &v1alpha1.ABRelease{Spec: v1alpha1.ABReleaseSpec{ServiceName: "web", Stable: "stable"}}
 			r.Spec.TrafficSplit = v1alpha1.TrafficSplit{Type: v1alpha1.TrafficSplitPercentage, Percentages: map[string]v1alpha1.Percentage{}}
 			for _, v := range tc.spec {
 				r.Spec.Variations = append(r.Spec.Variations, variation(v))

@@ -27,7 +27,7 @@ func Describe(b *v1alpha1.Baseline) string {
 	for i := range b.Status.Masks {
 		fmt.Fprintf(&text, " [%s %s]", b.Status.Masks[i].Rule, b.Status.Masks[i].Path)
 	}
-	if b.Status.RetiredAt != nil {
+	if b.Status.RetirementTime != nil {
 		text.WriteString(" retired")
 	}
 	return text.String()

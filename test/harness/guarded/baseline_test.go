@@ -35,7 +35,7 @@ func TestDescribe(t *testing.T) {
 			v1alpha1.BaselineStatus{State: v1alpha1.StateInSync, Masks: []v1alpha1.Mask{{Rule: "autoscaler", Path: "/spec/replicas"}}},
 			"InSync [autoscaler /spec/replicas]",
 		},
-		"a retired one": {v1alpha1.BaselineStatus{State: v1alpha1.StateMissing, RetiredAt: &now}, "Missing retired"},
+		"a retired one": {v1alpha1.BaselineStatus{State: v1alpha1.StateMissing, RetirementTime: &now}, "Missing retired"},
 	}
 	for name, tc := range tests {
 		t.Run(name, func(t *testing.T) {

@@ -97,7 +97,7 @@ func (w *World) leftPlaces() []string {
 	var wrong []string
 	for _, l := range w.Ledgers() {
 		for i := range l.Status.Entries {
-			if e := &l.Status.Entries[i]; e.Namespace == w.Name && e.SettledAt == nil {
+			if e := &l.Status.Entries[i]; e.Namespace == w.Name && e.CompletionTime == nil {
 				wrong = append(wrong, fmt.Sprintf("ledger %s holds a place for step %d", l.Name, e.Step))
 			}
 		}
@@ -111,8 +111,8 @@ func (w *World) leftClaims(p *v1alpha1.RemediationPlan) []string {
 		name := p.Spec.Plan.Targets[i].Name
 		b, err := w.Baseline(name)
 		w.Must(err)
-		if b.Status.Claim != "" {
-			wrong = append(wrong, fmt.Sprintf("%s is still claimed by %s", name, b.Status.Claim))
+		if b.Status.PlanName != "" {
+			wrong = append(wrong, fmt.Sprintf("%s is still claimed by %s", name, b.Status.PlanName))
 		}
 	}
 	return wrong
@@ -182,7 +182,7 @@ func (w *World) Account(plan *v1alpha1.RemediationPlan, records Records) string 
 	for _, l := range w.Ledgers() {
 		name := strings.ReplaceAll(l.Name, w.Name, "environment")
 		// The number of writes is left out: an executor that takes over grants once more.
-		fmt.Fprintf(&out, "ledger %s, grants from %v\n", name, l.Status.GrantsFrom != nil)
+		fmt.Fprintf(&out, "ledger %s, grants from %v\n", name, l.Status.GrantStartTime != nil)
 		for i := range l.Status.Entries {
 			e := &l.Status.Entries[i]
 			fmt.Fprintf(&out, "  step %d %s\n", e.Step, e.Outcome)
@@ -215,5 +215,5 @@ func (w *World) accountOf(out *strings.Builder, name string) {
 	fmt.Fprintf(out, "%s runs %s, generation %d, labels %s\n", name, d.Spec.Template.Spec.Containers[0].Image, d.Generation, strings.Join(labels, " "))
 	b, err := w.Baseline(name)
 	w.Must(err)
-	fmt.Fprintf(out, "  %s, claimed %t, authorized %t\n", b.Status.State, b.Status.Claim != "", b.Spec.Authorized != nil && b.Status.Observed.Hash == b.Spec.Authorized.Hash)
+	fmt.Fprintf(out, "  %s, claimed %t, authorized %t\n", b.Status.State, b.Status.PlanName != "", b.Spec.Authorized != nil && b.Status.Observed.Hash == b.Spec.Authorized.Hash)
 }

@@ -101,7 +101,7 @@ func (w *World) PolicyBy(author, name string, changes ...func(*v1alpha1.Remediat
 	p := &v1alpha1.RemediationPolicy{
 		ObjectMeta: metav1.ObjectMeta{Name: name},
 		Spec: v1alpha1.RemediationPolicySpec{
-			Environment: w.Name, Selector: byHand(), Mode: v1alpha1.PolicyModeActive, RequestedBy: author, RequestedByGroups: []string{w.cluster.People},
+			EnvironmentName: w.Name, Selector: byHand(), Mode: v1alpha1.PolicyModeActive, RequestedBy: author, RequestedByGroups: []string{w.cluster.People},
 			Trigger: v1alpha1.TriggerImmediate, MinimumSeverity: v1alpha1.SeverityInfo, Action: v1alpha1.ActionReconcile,
 			Safety: v1alpha1.RemediationSafety{Cooldown: &metav1.Duration{Duration: 0}},
 			Health: v1alpha1.RemediationHealth{Stabilization: &metav1.Duration{Duration: 0}, Timeout: &metav1.Duration{Duration: 20 * time.Second}},
@@ -184,9 +184,9 @@ func (w *World) PlanOf(policy *v1alpha1.RemediationPolicy, names ...string) *v1a
 		Policy: v1alpha1.PlanPolicy{
 			Name: policy.Name, UID: string(policy.UID), Generation: policy.Generation, Digest: planner.Digest(&policy.Spec),
 		},
-		Environment: w.Name, Trigger: policy.Spec.Trigger, Strategy: v1alpha1.StrategyRolling,
+		EnvironmentName: w.Name, Trigger: policy.Spec.Trigger, Strategy: v1alpha1.StrategyRolling,
 		InitiatedBy: planner.InitiatedByItself, Requester: policy.Spec.RequestedBy, RequesterGroups: policy.Spec.RequestedByGroups,
-		CorrelationID: "correlation", Deadline: metav1.NewTime(time.Now().Add(time.Hour).Truncate(time.Second)),
+		CorrelationID: "correlation", DeadlineTime: metav1.NewTime(time.Now().Add(time.Hour).Truncate(time.Second)),
 	}
 	for i, name := range names {
 		p.Spec.Plan.Targets = append(p.Spec.Plan.Targets, w.target(name, policy.Spec.Action))
@@ -210,10 +210,10 @@ func (w *World) target(name string, action v1alpha1.RemediationAction) v1alpha1.
 	b, err := w.Baseline(name)
 	w.Must(err)
 	t := v1alpha1.PlanTarget{
-		BaselineTarget: b.Spec.Target, Baseline: b.Name, UID: b.Status.Observed.UID,
+		BaselineTarget: b.Spec.Target, BaselineName: b.Name, UID: b.Status.Observed.UID,
 		DriftedHash: b.Status.Observed.Hash, DesiredHash: b.Spec.Authorized.Hash,
 		Revision: b.Spec.Authorized.Revision, RevisionHash: b.Spec.Authorized.Hash,
-		Action: action, Severity: *b.Status.Severity, DriftType: v1alpha1.DriftOther, FirstSeen: *b.Status.FirstSeen,
+		Action: action, Severity: *b.Status.Severity, DriftType: v1alpha1.DriftOther, FirstSeenTime: *b.Status.FirstSeenTime,
 	}
 	for i := range b.Status.Findings {
 		t.DriftType = b.Status.Findings[0].Type

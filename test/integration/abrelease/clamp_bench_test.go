@@ -204,10 +204,10 @@ func (c *clamping) regained(regain func(*clamping)) {
 	regain(c)
 	var since time.Time
 	c.wait(c.of, "the canary is ready again", func(r *v1alpha1.ABRelease) bool {
-		if len(r.Status.Clamped) != 1 || r.Status.Clamped[0].ReadySince == nil {
+		if len(r.Status.Clamped) != 1 || r.Status.Clamped[0].ReadyTime == nil {
 			return false
 		}
-		since = r.Status.Clamped[0].ReadySince.Time
+		since = r.Status.Clamped[0].ReadyTime.Time
 		return true
 	})
 	back := c.acked(sequence)

@@ -59,7 +59,7 @@ func TestAReleaseDoesNotWaitForEverForASilentProxy(t *testing.T) {
 func (s *shop) decidedBefore(r *v1alpha1.ABRelease, by time.Duration) {
 	s.t.Helper()
 	at := time.Now().Add(-by).UTC().Format(time.RFC3339)
-	body := fmt.Sprintf(`{"status": {"inForceSince": %q}}`, at)
+	body := fmt.Sprintf(`{"status": {"effectiveTime": %q}}`, at)
 	s.must(admin.Status().Patch(s.t.Context(), r, client.RawPatch("application/merge-patch+json", []byte(body))))
 }
 

@@ -104,7 +104,7 @@ func (s *shop) release(name, split string) *v1alpha1.ABRelease {
 	s.t.Helper()
 	r := &v1alpha1.ABRelease{ObjectMeta: s.named(name)}
 	s.must(yaml.UnmarshalStrict([]byte(`
-service: web
+serviceName: web
 stable: stable
 variations:
 - {name: stable, selector: {matchLabels: {app: web, version: stable}}}
@@ -195,7 +195,7 @@ func (s *shop) quarantine(kind, name string) {
 	b := &v1alpha1.Baseline{ObjectMeta: s.named("guarded-" + name)}
 	b.Spec.Target = v1alpha1.BaselineTarget{APIVersion: "v1", Kind: kind, Name: name}
 	s.create(b)
-	b.Status.Quarantine = &v1alpha1.Quarantine{Since: metav1.Now(), By: "alice"}
+	b.Status.Quarantine = &v1alpha1.Quarantine{StartTime: metav1.Now(), By: "alice"}
 	s.must(admin.Status().Update(s.t.Context(), b))
 }
 

@@ -83,7 +83,7 @@ func TestAccept(t *testing.T) {
 		foreign := w.UntilIs("foreign", "Missing: Removed object by ? (Unknown, None)")
 		w.accept(bob, foreign, specguard.HashAbsent)
 		w.Until("foreign", "it is retired", func(b *v1alpha1.Baseline) error {
-			if b.Status.RetiredAt == nil {
+			if b.Status.RetirementTime == nil {
 				return fmt.Errorf("it is not")
 			}
 			return nil

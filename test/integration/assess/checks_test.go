@@ -173,16 +173,16 @@ func TestACheckIsMadeWhenSomebodyAsksForIt(t *testing.T) {
 	w.UnderGuard()
 	w.Deploy(ci, "web")
 	before := w.UntilIs("web", "InSync")
-	if before.Status.NextCheck != nil {
-		t.Errorf("the next check is at %s, although nobody asks for any", before.Status.NextCheck)
+	if before.Status.NextCheckTime != nil {
+		t.Errorf("the next check is at %s, although nobody asks for any", before.Status.NextCheckTime)
 	}
-	w.SecondOver(before.Status.LastCheck.Time)
+	w.SecondOver(before.Status.LastCheckTime.Time)
 	var log requests
 	p.faults.through(log.note)
 	w.ask("web", "once")
 	after := w.Until("web", "the check was made", answered("once"))
-	if !after.Status.LastCheck.After(before.Status.LastCheck.Time) || after.Status.NextCheck != nil {
-		t.Errorf("checked at %s, next at %s; before at %s", after.Status.LastCheck, after.Status.NextCheck, before.Status.LastCheck)
+	if !after.Status.LastCheckTime.After(before.Status.LastCheckTime.Time) || after.Status.NextCheckTime != nil {
+		t.Errorf("checked at %s, next at %s; before at %s", after.Status.LastCheckTime, after.Status.NextCheckTime, before.Status.LastCheckTime)
 	}
 	w.ask("web", "once") // the same again asks for nothing
 	w.ask("web", "twice")
@@ -205,18 +205,18 @@ func TestAnExplicit0sIsNever(t *testing.T) {
 	never := w.UntilIs("web", "InSync")
 	often := other.UntilIs("web", "InSync")
 	for range 2 { // checks of the one are made while there are none of the other
-		last := often.Status.LastCheck
+		last := often.Status.LastCheckTime
 		often = other.Until("web", "it is checked again", func(b *v1alpha1.Baseline) error {
-			if b.Status.NextCheck == nil || !b.Status.LastCheck.After(last.Time) {
-				return fmt.Errorf("checked at %s, next at %v", b.Status.LastCheck, b.Status.NextCheck)
+			if b.Status.NextCheckTime == nil || !b.Status.LastCheckTime.After(last.Time) {
+				return fmt.Errorf("checked at %s, next at %v", b.Status.LastCheckTime, b.Status.NextCheckTime)
 			}
 			return nil
 		})
 	}
 	now, err := w.Baseline("web")
 	w.Must(err)
-	if now.Status.NextCheck != nil || now.ResourceVersion != never.ResourceVersion {
-		t.Errorf("it is checked at %s, and its baseline went from version %s to %s", now.Status.NextCheck, never.ResourceVersion, now.ResourceVersion)
+	if now.Status.NextCheckTime != nil || now.ResourceVersion != never.ResourceVersion {
+		t.Errorf("it is checked at %s, and its baseline went from version %s to %s", now.Status.NextCheckTime, never.ResourceVersion, now.ResourceVersion)
 	}
 }
 
@@ -236,17 +236,17 @@ func TestAnObjectThatAsksForChecksHasTheDriftInterval(t *testing.T) {
 	last := metav1.Time{}
 	for range 2 {
 		b := w.Until("web", "it is checked", func(b *v1alpha1.Baseline) error {
-			if b.Status.NextCheck == nil || b.Status.LastCheck == nil || !b.Status.LastCheck.After(last.Time) {
-				return fmt.Errorf("checked at %s, next at %v", b.Status.LastCheck, b.Status.NextCheck)
+			if b.Status.NextCheckTime == nil || b.Status.LastCheckTime == nil || !b.Status.LastCheckTime.After(last.Time) {
+				return fmt.Errorf("checked at %s, next at %v", b.Status.LastCheckTime, b.Status.NextCheckTime)
 			}
 			return nil
 		})
-		last = *b.Status.LastCheck
+		last = *b.Status.LastCheckTime
 	}
 	now, err := w.Baseline("api")
 	w.Must(err)
-	if now.Status.NextCheck != nil || now.ResourceVersion != silent.ResourceVersion {
-		t.Errorf("the other is checked at %s, and its baseline went from version %s to %s", now.Status.NextCheck, silent.ResourceVersion, now.ResourceVersion)
+	if now.Status.NextCheckTime != nil || now.ResourceVersion != silent.ResourceVersion {
+		t.Errorf("the other is checked at %s, and its baseline went from version %s to %s", now.Status.NextCheckTime, silent.ResourceVersion, now.ResourceVersion)
 	}
 }
 
@@ -258,7 +258,7 @@ func (w *world) setChecked(name string, last, next time.Duration) *v1alpha1.Base
 	stored := func(after time.Duration) *metav1.Time {
 		return &metav1.Time{Time: time.Now().Add(after).Truncate(time.Second)}
 	}
-	b.Status.LastCheck, b.Status.NextCheck = stored(last), stored(next)
+	b.Status.LastCheckTime, b.Status.NextCheckTime = stored(last), stored(next)
 	assessor, err := apiserver.As(config, assessorUser)
 	w.Must(err)
 	w.Must(assessor.Status().Update(w.Ctx(), b))
@@ -280,16 +280,16 @@ func TestARestartNeitherForgetsNorPostponesAnyCheck(t *testing.T) {
 	began := time.Now().Truncate(time.Second)
 	start(t)
 	w.Until("overdue", "it is checked at once", func(b *v1alpha1.Baseline) error {
-		if b.Status.LastCheck.Time.Before(began) || b.Status.NextCheck.Time.Before(began.Add(time.Hour)) {
-			return fmt.Errorf("checked at %s, next at %s", b.Status.LastCheck, b.Status.NextCheck)
+		if b.Status.LastCheckTime.Time.Before(began) || b.Status.NextCheckTime.Time.Before(began.Add(time.Hour)) {
+			return fmt.Errorf("checked at %s, next at %s", b.Status.LastCheckTime, b.Status.NextCheckTime)
 		}
 		return nil
 	})
 	w.stays("waiting", "InSync")
 	now, err := w.Baseline("waiting")
 	w.Must(err)
-	if !now.Status.LastCheck.Equal(waiting.Status.LastCheck) || !now.Status.NextCheck.Equal(waiting.Status.NextCheck) {
-		t.Errorf("the check of another moved from %s to %s", waiting.Status.NextCheck, now.Status.NextCheck)
+	if !now.Status.LastCheckTime.Equal(waiting.Status.LastCheckTime) || !now.Status.NextCheckTime.Equal(waiting.Status.NextCheckTime) {
+		t.Errorf("the check of another moved from %s to %s", waiting.Status.NextCheckTime, now.Status.NextCheckTime)
 	}
 }
 
@@ -367,7 +367,7 @@ func TestTheThresholdBoundsWhatIsCheckedAtOnce(t *testing.T) {
 	close(hold.open)
 	for i := range 5 {
 		w.Until(fmt.Sprintf("web-%d", i), "it is checked", func(b *v1alpha1.Baseline) error {
-			if b.Status.NextCheck == nil {
+			if b.Status.NextCheckTime == nil {
 				return fmt.Errorf("it has no next check")
 			}
 			return nil

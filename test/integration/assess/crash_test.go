@@ -159,7 +159,7 @@ func TestACrashAtATrustedWriteHeals(t *testing.T) {
 				}
 				return nil
 			})
-			if !b.Status.Findings[0].FirstSeen.Equal(&before.Status.Findings[0].FirstSeen) {
+			if !b.Status.Findings[0].FirstSeenTime.Equal(&before.Status.Findings[0].FirstSeenTime) {
 				t.Error("the drift was forgotten and found anew")
 			}
 			w.checkRevisions(b)
@@ -345,7 +345,7 @@ func (w *world) checkRevisions(b *v1alpha1.Baseline) {
 	found := false
 	for i := range all.Items {
 		r := &all.Items[i]
-		if r.Spec.Baseline != b.Name {
+		if r.Spec.BaselineName != b.Name {
 			continue
 		}
 		if r.Spec.Number > b.Spec.Authorized.Number {

@@ -166,7 +166,7 @@ func TestASuspendedGuardComparesNothingAndComesBack(t *testing.T) {
 	suspend := func(d time.Duration) {
 		until := time.Now().Add(d).UTC().Format(time.RFC3339)
 		w.Must(admin.Patch(w.Ctx(), g.DeepCopy(), client.RawPatch(types.MergePatchType,
-			fmt.Appendf(nil, `{"spec":{"suspend":{"reason":"maintenance","until":%q}}}`, until))))
+			fmt.Appendf(nil, `{"spec":{"suspend":{"reason":"maintenance","endTime":%q}}}`, until))))
 	}
 	suspend(time.Hour)
 	w.Until("web", "the suspension is told", func(b *v1alpha1.Baseline) error {
@@ -337,7 +337,7 @@ func TestANamespaceThatGoesAway(t *testing.T) {
 	})
 	w.Delete("system:serviceaccount:kube-system:namespace-controller", "web")
 	w.Until("web", "it is retired", func(b *v1alpha1.Baseline) error {
-		if b.Status.RetiredAt == nil {
+		if b.Status.RetirementTime == nil {
 			return fmt.Errorf("it is not")
 		}
 		return nil

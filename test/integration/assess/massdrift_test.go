@@ -128,7 +128,7 @@ func TestJunkAndDriftOfOneTenantFreezeNothingInAnotherNamespace(t *testing.T) {
 		tenant.SetImage(alice, fmt.Sprint("web-", i), "registry.example/evil:1")
 	}
 	m := w.frozenWith(g, 3*team+junk, junk+1+2*team)
-	if m == nil || len(m.Namespaces) != 1 || m.Namespaces[0].Name != tenant.namespace || len(m.Causes) > 0 || m.EverythingSince != nil {
+	if m == nil || len(m.Namespaces) != 1 || m.Namespaces[0].Name != tenant.namespace || len(m.Causes) > 0 || m.EverythingStartTime != nil {
 		t.Errorf("frozen is %+v, want the namespace %s of the tenant alone", m, tenant.namespace)
 	}
 }
@@ -155,7 +155,7 @@ func TestOneCauseOverManyNamespacesIsFrozenInEach(t *testing.T) {
 	if m == nil || len(m.Namespaces) > 0 || len(m.Causes) != 1 {
 		t.Fatalf("frozen is %+v, want one cause", m)
 	}
-	m.Causes[0].Since = metav1.Time{}
+	m.Causes[0].StartTime = metav1.Time{}
 	want := v1alpha1.FrozenCause{Path: "/spec/template/spec/containers/*/image", User: bob}
 	if diff := cmp.Diff(want, m.Causes[0]); diff != "" {
 		t.Errorf("the cause (-want +got):\n%s", diff)

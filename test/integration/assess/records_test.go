@@ -255,12 +255,12 @@ func TestDeletionHasAnActor(t *testing.T) {
 			w.Delete(tc.user, object)
 			w.Until(object, tc.want, func(b *v1alpha1.Baseline) error {
 				if tc.want == "retired" {
-					if b.Status.RetiredAt == nil {
+					if b.Status.RetirementTime == nil {
 						return fmt.Errorf("it is not")
 					}
 					return nil
 				}
-				if b.Status.State != v1alpha1.StateMissing || b.Status.RetiredAt != nil || b.Status.Findings[0].Actor.User != tc.user {
+				if b.Status.State != v1alpha1.StateMissing || b.Status.RetirementTime != nil || b.Status.Findings[0].Actor.User != tc.user {
 					return fmt.Errorf("it is not")
 				}
 				return nil

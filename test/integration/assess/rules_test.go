@@ -54,7 +54,7 @@ func TestOnlyTheChangedPathsAreAuthorized(t *testing.T) {
 		}
 		return wantFindings(b, 1, alice)
 	})
-	if f := after.Status.Findings[0]; f.Path != before.Path || !f.FirstSeen.Equal(&before.FirstSeen) || f.Actor != before.Actor {
+	if f := after.Status.Findings[0]; f.Path != before.Path || !f.FirstSeenTime.Equal(&before.FirstSeenTime) || f.Actor != before.Actor {
 		t.Errorf("the finding was %+v and is %+v", before, f)
 	}
 }

@@ -25,7 +25,7 @@ func TestAGuardThatIsOutOfForceGoesOnDecidingWhoIsTrusted(t *testing.T) {
 		reads   string // a condition of the guard after that
 	}{
 		"it is suspended": {
-			fmt.Sprintf(`{"spec":{"suspend":{"reason":"maintenance","until":%q}}}`, time.Now().Add(time.Hour).UTC().Format(time.RFC3339)),
+			fmt.Sprintf(`{"spec":{"suspend":{"reason":"maintenance","endTime":%q}}}`, time.Now().Add(time.Hour).UTC().Format(time.RFC3339)),
 			"Suspended=True",
 		},
 		"its selector is no selector": {`{"spec":{"selector":{"matchLabels":{"app":"not a value!"}}}}`, "Stalled=True NotInForce"},

@@ -45,7 +45,7 @@ func TestATenantCannotSendPlumblineElsewhere(t *testing.T) {
 	victim.must(err)
 	forgedRevision := &v1alpha1.BaselineRevision{
 		ObjectMeta: metav1.ObjectMeta{Namespace: p.namespace, Name: specguard.RevisionName("deployments.apps.web", 1)},
-		Spec: v1alpha1.BaselineRevisionSpec{Baseline: "deployments.apps.web", Number: 1, Hash: "pl1:sha256:00", At: metav1.Now(),
+		Spec: v1alpha1.BaselineRevisionSpec{BaselineName: "deployments.apps.web", Number: 1, Hash: "pl1:sha256:00", AuthorizationTime: metav1.Now(),
 			Encoding: v1alpha1.BodyEncodingZstd, Body: []byte("x"), Size: 2},
 	}
 	tests := map[string]struct {

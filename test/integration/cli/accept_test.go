@@ -229,7 +229,7 @@ func TestAccept_OutlivesConcurrentStatusWrites(t *testing.T) {
 		defer tick.Stop()
 		for ctx.Err() == nil {
 			<-tick.C
-			patch, err := json.Marshal(map[string]any{"status": map[string]any{"lastCheck": metav1.Now().Rfc3339Copy(), "nextCheck": time.Now().Format(time.RFC3339Nano)}})
+			patch, err := json.Marshal(map[string]any{"status": map[string]any{"lastCheckTime": metav1.Now().Rfc3339Copy(), "nextCheck": time.Now().Format(time.RFC3339Nano)}})
 			if err == nil {
 				err = kube.Status().Patch(ctx, baseline.DeepCopy(), client.RawPatch("application/merge-patch+json", patch))
 			}

@@ -87,7 +87,7 @@ func (c *clinic) active(t *testing.T) *v1alpha1.RemediationPolicy {
 		Criticality: v1alpha1.CriticalityProduction, NamespaceSelector: metav1.LabelSelector{MatchLabels: map[string]string{corev1.LabelMetadataName: "shop"}},
 	}}
 	policy := &v1alpha1.RemediationPolicy{ObjectMeta: metav1.ObjectMeta{Name: "images"}, Spec: v1alpha1.RemediationPolicySpec{
-		Environment: "production", Mode: v1alpha1.PolicyModeActive, RequestedBy: "admin", Trigger: v1alpha1.TriggerImmediate, Action: v1alpha1.ActionReconcile,
+		EnvironmentName: "production", Mode: v1alpha1.PolicyModeActive, RequestedBy: "admin", Trigger: v1alpha1.TriggerImmediate, Action: v1alpha1.ActionReconcile,
 	}}
 	must(t, c.kube.Create(t.Context(), environment))
 	must(t, c.kube.Create(t.Context(), policy))
@@ -197,14 +197,14 @@ func (s *surgery) waitingPlan(t *testing.T, c *clinic) func() {
 	plan := &v1alpha1.RemediationPlan{
 		ObjectMeta: metav1.ObjectMeta{Namespace: "shop", Name: "images-1"},
 		Spec: v1alpha1.RemediationPlanSpec{Plan: v1alpha1.PlannedRemediation{
-			Policy:      v1alpha1.PlanPolicy{Name: s.policy.Name, UID: string(s.policy.UID), Generation: 1, Digest: "sha256:digest"},
-			Environment: "production", Trigger: v1alpha1.TriggerImmediate, Strategy: v1alpha1.StrategyRolling,
-			InitiatedBy: "system:auto", Requester: "admin", CorrelationID: "c-1", ScheduledFor: &at, Deadline: metav1.NewTime(at.Add(24 * time.Hour)),
+			Policy:          v1alpha1.PlanPolicy{Name: s.policy.Name, UID: string(s.policy.UID), Generation: 1, Digest: "sha256:digest"},
+			EnvironmentName: "production", Trigger: v1alpha1.TriggerImmediate, Strategy: v1alpha1.StrategyRolling,
+			InitiatedBy: "system:auto", Requester: "admin", CorrelationID: "c-1", ScheduledTime: &at, DeadlineTime: metav1.NewTime(at.Add(24 * time.Hour)),
 			Targets: []v1alpha1.PlanTarget{{
 				BaselineTarget: v1alpha1.BaselineTarget{APIVersion: "apps/v1", Kind: "Deployment", Name: "web"},
-				Baseline:       "deployments.apps.web", UID: "uid-of-web", DriftedHash: hash, DesiredHash: hash,
+				BaselineName:   "deployments.apps.web", UID: "uid-of-web", DriftedHash: hash, DesiredHash: hash,
 				Revision: "deployments.apps.web-1", RevisionHash: hash, Action: v1alpha1.ActionReconcile,
-				Severity: v1alpha1.Severity{Level: v1alpha1.SeverityHigh, Score: 70}, DriftType: v1alpha1.DriftStatusMismatch, FirstSeen: at,
+				Severity: v1alpha1.Severity{Level: v1alpha1.SeverityHigh, Score: 70}, DriftType: v1alpha1.DriftStatusMismatch, FirstSeenTime: at,
 			}},
 			Batches: []v1alpha1.PlanBatch{{Steps: []int32{0}, RequiresHealthCheck: v1alpha1.Enabled}},
 		}},
@@ -295,12 +295,12 @@ func (s *surgery) ledgerAilments() []ailment {
 	tomorrow := metav1.NewTime(now.Add(20 * time.Hour))
 	remembers := func(t *testing.T, c *clinic, ledger string) {
 		environment := &v1alpha1.Environment{ObjectMeta: metav1.ObjectMeta{Name: "production"}}
-		must(t, c.as(t, executorUser).Status().Patch(t.Context(), environment, client.RawPatch("application/merge-patch+json", fmt.Appendf(nil, `{"status":{"ledger":%s}}`, ledger))))
+		must(t, c.as(t, executorUser).Status().Patch(t.Context(), environment, client.RawPatch("application/merge-patch+json", fmt.Appendf(nil, `{"status":{"ledgerUID":%s}}`, ledger))))
 	}
 	return []ailment{
-		{"a ledger was made anew", with(v1alpha1.RemediationLedgerStatus{Sequence: 1, GrantsFrom: &tomorrow}), "remediation.ledgers", doctor.Warning, "it grants nothing until"},
+		{"a ledger was made anew", with(v1alpha1.RemediationLedgerStatus{Sequence: 1, GrantStartTime: &tomorrow}), "remediation.ledgers", doctor.Warning, "it grants nothing until"},
 		{"a circuit breaker is open", with(v1alpha1.RemediationLedgerStatus{Sequence: 1, Breakers: []v1alpha1.LedgerBreaker{{
-			PolicyUID: string(s.policy.UID), State: v1alpha1.BreakerOpen, Generation: 1, Failures: 3, OpenedAt: &now,
+			PolicyUID: string(s.policy.UID), State: v1alpha1.BreakerOpen, Generation: 1, Failures: 3, LastOpenTime: &now,
 		}}}), "remediation.ledgers", doctor.Warning, "the circuit breaker of policy images is open after 3 failures"},
 		{"an Environment remembers a ledger that is gone", func(t *testing.T, c *clinic) func() {
 			remembers(t, c, `"uid-of-one-that-is-gone"`)

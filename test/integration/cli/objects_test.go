@@ -82,13 +82,13 @@ func (f fixture) authorize(name, by string, number int64) *v1alpha1.Baseline {
 	revision := &v1alpha1.BaselineRevision{
 		ObjectMeta: metav1.ObjectMeta{Namespace: f.namespace, Name: specguard.RevisionName(baselineName, number)},
 		Spec: v1alpha1.BaselineRevisionSpec{
-			Baseline: baselineName, Number: number, Hash: hash, By: by, At: now,
+			BaselineName: baselineName, Number: number, Hash: hash, By: by, AuthorizationTime: now,
 			Encoding: v1alpha1.BodyEncodingZstd, Body: encoder.EncodeAll(canonical, nil), Size: int64(len(canonical)),
 		},
 	}
 	must(f.t, kube.Create(ctx, revision))
 	baseline := f.newBaseline(name)
-	baseline.Spec.Authorized = &v1alpha1.AuthorizedState{Hash: hash, Revision: revision.Name, Number: number, By: by, At: now, Origin: v1alpha1.OriginCreated}
+	baseline.Spec.Authorized = &v1alpha1.AuthorizedState{Hash: hash, Revision: revision.Name, Number: number, By: by, AuthorizationTime: now, Origin: v1alpha1.OriginCreated}
 	if number == 1 {
 		must(f.t, kube.Create(ctx, baseline))
 	} else {
@@ -116,8 +116,8 @@ func finding(path, before, after, user string, seen time.Duration) v1alpha1.Find
 	return v1alpha1.Finding{
 		Path: path, Operation: v1alpha1.OperationChanged, Type: v1alpha1.DriftStatusMismatch, Class: v1alpha1.ClassScale,
 		Before: before, After: after,
-		Actor:     v1alpha1.Actor{User: user, Class: v1alpha1.ActorForeign, Source: v1alpha1.ActorSourceAdmission, FieldManager: "kubectl"},
-		FirstSeen: metav1.NewTime(time.Now().Add(-seen)).Rfc3339Copy(),
+		Actor:         v1alpha1.Actor{User: user, Class: v1alpha1.ActorForeign, Source: v1alpha1.ActorSourceAdmission, FieldManager: "kubectl"},
+		FirstSeenTime: metav1.NewTime(time.Now().Add(-seen)).Rfc3339Copy(),
 	}
 }
 
@@ -128,7 +128,7 @@ func (f fixture) drift(baseline *v1alpha1.Baseline, findings ...v1alpha1.Finding
 	baseline.Status.State = v1alpha1.StateDrifted
 	baseline.Status.Findings = findings
 	baseline.Status.FindingsTotal = int32(len(findings))
-	baseline.Status.FirstSeen = &findings[0].FirstSeen
+	baseline.Status.FirstSeenTime = &findings[0].FirstSeenTime
 	baseline.Status.Observed.Hash = f.hash(baseline.Spec.Target.Name)
 	baseline.Status.Severity = &v1alpha1.Severity{Level: v1alpha1.SeverityMedium, Score: 50}
 	must(f.t, kube.Status().Update(f.t.Context(), baseline))

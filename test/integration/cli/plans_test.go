@@ -27,16 +27,16 @@ func (f fixture) plan(name string) *v1alpha1.RemediationPlan {
 	p := &v1alpha1.RemediationPlan{
 		ObjectMeta: metav1.ObjectMeta{Namespace: f.namespace, Name: name},
 		Spec: v1alpha1.RemediationPlanSpec{Plan: v1alpha1.PlannedRemediation{
-			Policy:      v1alpha1.PlanPolicy{Name: "production", UID: "uid-of-the-policy", Generation: 1, Digest: "sha256:digest"},
-			Environment: "production", Trigger: v1alpha1.TriggerManual, Strategy: v1alpha1.StrategyRolling,
+			Policy:          v1alpha1.PlanPolicy{Name: "production", UID: "uid-of-the-policy", Generation: 1, Digest: "sha256:digest"},
+			EnvironmentName: "production", Trigger: v1alpha1.TriggerManual, Strategy: v1alpha1.StrategyRolling,
 			InitiatedBy: "system:auto", Requester: "admin", CorrelationID: "c-1",
-			Deadline: metav1.NewTime(time.Now().Add(time.Hour)).Rfc3339Copy(),
+			DeadlineTime: metav1.NewTime(time.Now().Add(time.Hour)).Rfc3339Copy(),
 			Targets: []v1alpha1.PlanTarget{{
 				BaselineTarget: v1alpha1.BaselineTarget{APIVersion: "apps/v1", Kind: "Deployment", Name: "web"},
-				Baseline:       "deployments.apps.web", UID: "uid-of-web", DriftedHash: hash, DesiredHash: hash,
+				BaselineName:   "deployments.apps.web", UID: "uid-of-web", DriftedHash: hash, DesiredHash: hash,
 				Revision: "deployments.apps.web-1", RevisionHash: hash, Paths: []string{"/spec/replicas"}, Action: v1alpha1.ActionReconcile,
 				Severity:  v1alpha1.Severity{Level: v1alpha1.SeverityHigh, Score: 70, First: v1alpha1.SeverityHigh, Urgency: v1alpha1.UrgencyNormal},
-				DriftType: v1alpha1.DriftStatusMismatch, FirstSeen: metav1.Now().Rfc3339Copy(),
+				DriftType: v1alpha1.DriftStatusMismatch, FirstSeenTime: metav1.Now().Rfc3339Copy(),
 			}},
 			Batches: []v1alpha1.PlanBatch{{Order: 0, Steps: []int32{0}, RequiresHealthCheck: v1alpha1.Enabled}},
 		}},
@@ -172,7 +172,7 @@ func (f fixture) policy(change ...func(*v1alpha1.RemediationPolicySpec)) *v1alph
 	policy := &v1alpha1.RemediationPolicy{
 		ObjectMeta: metav1.ObjectMeta{Name: f.namespace},
 		Spec: v1alpha1.RemediationPolicySpec{
-			Environment: f.namespace, Trigger: v1alpha1.TriggerImmediate, Action: v1alpha1.ActionReconcile, MinimumSeverity: v1alpha1.SeverityLow,
+			EnvironmentName: f.namespace, Trigger: v1alpha1.TriggerImmediate, Action: v1alpha1.ActionReconcile, MinimumSeverity: v1alpha1.SeverityLow,
 		},
 	}
 	for _, c := range change {

@@ -35,14 +35,14 @@ func (f fixture) driftedUnderGuard(name string) *v1alpha1.Baseline {
 	f.t.Helper()
 	baseline := f.drifted(name)
 	// A trusted writer of a moment ago would be left to finish.
-	baseline.Spec.Authorized.At = metav1.NewTime(time.Now().Add(-2 * time.Hour).Truncate(time.Second))
+	baseline.Spec.Authorized.AuthorizationTime = metav1.NewTime(time.Now().Add(-2 * time.Hour).Truncate(time.Second))
 	must(f.t, kube.Update(f.t.Context(), baseline))
 	d := &appsv1.Deployment{}
 	must(f.t, kube.Get(f.t.Context(), client.ObjectKey{Namespace: f.namespace, Name: name}, d))
 	s := &baseline.Status
 	s.Guards = []string{"SpecGuard/apps"}
 	s.Observed.UID, s.Observed.FullHash = string(d.UID), f.hash(name)
-	s.FirstSeen = &metav1.Time{Time: time.Now().Add(-time.Hour).Truncate(time.Second)}
+	s.FirstSeenTime = &metav1.Time{Time: time.Now().Add(-time.Hour).Truncate(time.Second)}
 	s.Severity = &v1alpha1.Severity{Level: v1alpha1.SeverityHigh, Score: 70, First: v1alpha1.SeverityHigh, Urgency: v1alpha1.UrgencyNormal}
 	must(f.t, kube.Status().Update(f.t.Context(), baseline))
 	return baseline

@@ -133,7 +133,7 @@ func suspend(t *testing.T, g *v1alpha1.ClusterSpecGuard, duration time.Duration)
 		if err := admin.Get(t.Context(), client.ObjectKeyFromObject(g), g); err != nil {
 			return err
 		}
-		g.Spec.Suspend = &v1alpha1.Suspension{Reason: "migration", Until: metav1.NewTime(time.Now().Add(duration))}
+		g.Spec.Suspend = &v1alpha1.Suspension{Reason: "migration", EndTime: metav1.NewTime(time.Now().Add(duration))}
 		return admin.Update(t.Context(), g)
 	}))
 }

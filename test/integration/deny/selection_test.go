@@ -138,7 +138,7 @@ func TestSuspension(t *testing.T) {
 		mustDo(t, asAssessor.Status().Update(t.Context(), g))
 	}
 	mustDo(t, admin.Get(t.Context(), client.ObjectKeyFromObject(g), g))
-	g.Spec.Suspend = &v1alpha1.Suspension{Reason: "migration", Until: metav1.NewTime(time.Now().Add(-time.Hour).Truncate(time.Second))}
+	g.Spec.Suspend = &v1alpha1.Suspension{Reason: "migration", EndTime: metav1.NewTime(time.Now().Add(-time.Hour).Truncate(time.Second))}
 	mustDo(t, admin.Update(t.Context(), g))
 	eventually(t, "the suspension to be in force, although its time is over", func() error { return dryRun(t.Context(), tenant(t), d) })
 
@@ -150,7 +150,7 @@ func TestSuspension(t *testing.T) {
 	wantRefused(t, dryRun(t.Context(), tenant(t), d))
 
 	// Prolonging it is another generation, of which nothing is said yet.
-	g.Spec.Suspend.Until = metav1.NewTime(time.Now().Add(time.Hour).Truncate(time.Second))
+	g.Spec.Suspend.EndTime = metav1.NewTime(time.Now().Add(time.Hour).Truncate(time.Second))
 	mustDo(t, admin.Update(t.Context(), g))
 	eventually(t, "the longer suspension to be in force", func() error { return dryRun(t.Context(), tenant(t), d) })
 }

@@ -378,7 +378,7 @@ func TestATargetBelongsToOnePlan(t *testing.T) {
 	w.SetEnv(mallory, "api", "OTHER", "drift")
 	w.Until("api", "the drift is told", drifts)
 	second := w.plan(policy, "api", func(p *v1alpha1.PlanTarget) {
-		p.Name, p.Baseline = "web", "deployments.apps.web"
+		p.Name, p.BaselineName = "web", "deployments.apps.web"
 		p.DriftedHash = "pl1:sha256:" + strings.Repeat("1", 64)
 	})
 	second = w.Ended(second)
@@ -397,7 +397,7 @@ func TestTheLimitOfAnHourDefersARepair(t *testing.T) {
 	startExecutor(t, newEvidence(t))
 	plan := w.plan(w.policy(selectsNothing, func(s *v1alpha1.RemediationPolicySpec) { s.Safety.MaxPerHour = 1 }), "web", "api")
 	plan = w.UntilPlan(plan, "the second step waits for the limit", func(p *v1alpha1.RemediationPlan) bool {
-		return p.Status.Counts.Succeeded == 1 && strings.Contains(p.Status.DeferralReason, "MaxPerHour") && p.Status.DeferredUntil != nil
+		return p.Status.Counts.Succeeded == 1 && strings.Contains(p.Status.DeferralReason, "MaxPerHour") && p.Status.ResumeTime != nil
 	})
 	w.Control(plan, v1alpha1.PlanCancel)
 	plan = w.Ended(plan)

@@ -32,11 +32,11 @@ func TestAPlanOutsideOfItsPolicysEnvironmentWritesNothing(t *testing.T) {
 		want string
 	}{
 		"it names another one than its policy": {
-			plan: w.plan(policy, func(p *v1alpha1.PlannedRemediation) { p.Environment = other.environment }, "web"),
+			plan: w.plan(policy, func(p *v1alpha1.PlannedRemediation) { p.EnvironmentName = other.environment }, "web"),
 			want: "it is for Environment " + other.environment + ", and its policy for " + w.environment,
 		},
 		"its namespace belongs to another one": {
-			plan: w.plan(foreign, func(p *v1alpha1.PlannedRemediation) { p.Environment = other.environment }, "web"),
+			plan: w.plan(foreign, func(p *v1alpha1.PlannedRemediation) { p.EnvironmentName = other.environment }, "web"),
 			want: `its namespace belongs to Environment "` + w.environment + `", and its policy is for ` + other.environment,
 		},
 	} {

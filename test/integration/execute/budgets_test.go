@@ -30,7 +30,7 @@ func TestARepairWaitsForAPodDisruptionBudget(t *testing.T) {
 	plan := w.plan(w.policy(selectsNothing), "web")
 	startExecutor(t, newEvidence(t))
 	w.UntilPlan(plan, "it waits for the budget", func(p *v1alpha1.RemediationPlan) bool {
-		return strings.HasPrefix(p.Status.DeferralReason, "PodDisruptionBudget all allows no disruption now") && p.Status.DeferredUntil != nil
+		return strings.HasPrefix(p.Status.DeferralReason, "PodDisruptionBudget all allows no disruption now") && p.Status.ResumeTime != nil
 	})
 	if imageOf(w.Live("web")) == guarded.Image {
 		t.Error("the target was written")
@@ -53,21 +53,21 @@ func TestAHostilePodDisruptionBudgetHoldsNoRepairBack(t *testing.T) {
 	}{
 		"that was made after the drift": {
 			attack: func(w *world, target *v1alpha1.PlanTarget) {
-				target.FirstSeen = metav1.NewTime(w.budget().CreationTimestamp.Add(-time.Second))
+				target.FirstSeenTime = metav1.NewTime(w.budget().CreationTimestamp.Add(-time.Second))
 			},
 			urgent: v1alpha1.Forbidden,
 		},
 		"that was changed after the drift": {
 			attack: func(w *world, target *v1alpha1.PlanTarget) {
 				budget := w.budget()
-				target.FirstSeen = budget.CreationTimestamp
-				w.changeAfter(budget, target.FirstSeen.Time)
+				target.FirstSeenTime = budget.CreationTimestamp
+				w.changeAfter(budget, target.FirstSeenTime.Time)
 			},
 			urgent: v1alpha1.Forbidden,
 		},
 		"and an urgent target": {
 			attack: func(w *world, target *v1alpha1.PlanTarget) {
-				target.FirstSeen, target.Severity.Urgency = w.budget().CreationTimestamp, v1alpha1.UrgencyImmediate
+				target.FirstSeenTime, target.Severity.Urgency = w.budget().CreationTimestamp, v1alpha1.UrgencyImmediate
 			},
 			urgent: v1alpha1.Allowed,
 		},

@@ -130,7 +130,7 @@ func TestADeferredPlanCanBeExecutedByAPerson(t *testing.T) {
 	plan := w.plan(policy, "web")
 	startExecutor(t, newEvidence(t))
 	w.UntilPlan(plan, "it waits for the window", func(p *v1alpha1.RemediationPlan) bool {
-		return p.Status.Phase == v1alpha1.PlanDeferred && p.Status.DeferredUntil != nil
+		return p.Status.Phase == v1alpha1.PlanDeferred && p.Status.ResumeTime != nil
 	})
 	w.Control(plan, v1alpha1.PlanExecute)
 	plan = w.Ended(plan)
@@ -157,7 +157,7 @@ func TestALedgerThatWasDeletedGrantsNothing(t *testing.T) {
 	waits := func(p *v1alpha1.RemediationPlan) bool { return strings.Contains(p.Status.DeferralReason, "LedgerAge") }
 	w.UntilPlan(second, "the new ledger refuses", waits)
 	w.Must(w.As("oncall").Patch(t.Context(), l, client.RawPatch(types.MergePatchType,
-		[]byte(`{"spec":{"grant":{"requestedBy":"oncall","reason":"I know what was done"}}}`))))
+		[]byte(`{"spec":{"override":{"requestedBy":"oncall","reason":"I know what was done"}}}`))))
 	if second = w.Ended(second); second.Status.Phase != v1alpha1.PlanSucceeded {
 		t.Errorf("after a person said that it may grant, the plan is %s", remediation.Describe(second))
 	}
@@ -189,7 +189,7 @@ func TestTheBreakerOpensAfterThreeFailuresAndClosesAfterASuccess(t *testing.T) {
 	fourth := w.UntilPlan(w.plan(policy, "d"), "the breaker keeps the fourth back", func(p *v1alpha1.RemediationPlan) bool {
 		return strings.Contains(p.Status.DeferralReason, "CircuitBreaker")
 	})
-	if fourth.Status.DeferredUntil == nil {
+	if fourth.Status.ResumeTime == nil {
 		t.Errorf("it does not say until when: %s", remediation.Describe(fourth))
 	}
 	if got := w.breaker(); got != v1alpha1.BreakerOpen {
@@ -233,7 +233,7 @@ func TestWithoutAStoreForRecordsNothingIsWritten(t *testing.T) {
 	records.writer.Store = full
 	plan := w.plan(w.policy(), "web")
 	startExecutor(t, records)
-	w.stays(plan, func(p *v1alpha1.RemediationPlan) bool { return p.Status.StartedAt == nil }, full.asked)
+	w.stays(plan, func(p *v1alpha1.RemediationPlan) bool { return p.Status.StartTime == nil }, full.asked)
 	full.refuse.Store(false)
 	if plan = w.Ended(plan); plan.Status.Phase != v1alpha1.PlanSucceeded {
 		t.Errorf("the plan is %s", remediation.Describe(plan))

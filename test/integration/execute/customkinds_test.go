@@ -112,8 +112,8 @@ func TestACustomObjectWithoutStatusIsPutBackAndThePlanSucceedsAtOnce(t *testing.
 func (w basketWorld) rule(expression string) *v1alpha1.GuardDefaults {
 	w.t.Helper()
 	defaults := &v1alpha1.GuardDefaults{ObjectMeta: metav1.ObjectMeta{Name: w.environment}, Spec: v1alpha1.GuardDefaultsSpec{
-		Environment: w.environment,
-		Readiness:   []v1alpha1.ReadinessRule{{APIGroup: "shop.example", Kind: "Basket", Expression: expression}},
+		EnvironmentName: w.environment,
+		Readiness:       []v1alpha1.ReadinessRule{{APIGroup: "shop.example", Kind: "Basket", Expression: expression}},
 	}}
 	w.Must(admin.Create(w.Ctx(), defaults))
 	w.t.Cleanup(func() {

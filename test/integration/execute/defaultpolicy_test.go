@@ -32,7 +32,7 @@ func (w *world) examplePolicy() *v1alpha1.RemediationPolicy {
 	w.Must(err)
 	p := &v1alpha1.RemediationPolicy{}
 	w.Must(yaml.UnmarshalStrict(raw, p))
-	p.Name, p.Spec.Environment = w.Name, w.environment
+	p.Name, p.Spec.EnvironmentName = w.Name, w.environment
 	p.Spec.Mode, p.Spec.RequestedBy, p.Spec.RequestedByGroups = v1alpha1.PolicyModeActive, platform, []string{people}
 	p.Spec.Notifications = v1alpha1.RemediationNotifications{}
 	w.Made(platform, p)
@@ -67,7 +67,7 @@ func TestTheExamplePolicyFiresInItsWindow(t *testing.T) {
 	startExecutor(t, records, func(s *execute.Setup) { s.Clock = now; now.Dates(s.Config) })
 
 	w.untilPolicy(policy, "it waits for the drift to be old enough", func(s *v1alpha1.RemediationPolicyStatus) bool {
-		return s.Targets.Drifted == 2 && s.Targets.Eligible == 0 && s.NextLook != nil
+		return s.Targets.Drifted == 2 && s.Targets.Eligible == 0 && s.NextEvaluationTime != nil
 	})
 	if plans := w.plans(); len(plans) != 0 {
 		t.Fatalf("there is a plan before the drift is a quarter of an hour old: %s", remediation.Describe(&plans[0]))
@@ -77,8 +77,8 @@ func TestTheExamplePolicyFiresInItsWindow(t *testing.T) {
 	now.Set(at(1, 57)) // old enough, and the window opens in three minutes
 	startAssessor(t, withClock)
 	plan := w.onlyPlan()
-	if plan.Spec.Plan.ScheduledFor == nil || !plan.Spec.Plan.ScheduledFor.Time.Equal(at(2, 0)) {
-		t.Errorf("it is scheduled for %v, the window opens at %v", plan.Spec.Plan.ScheduledFor, at(2, 0))
+	if plan.Spec.Plan.ScheduledTime == nil || !plan.Spec.Plan.ScheduledTime.Time.Equal(at(2, 0)) {
+		t.Errorf("it is scheduled for %v, the window opens at %v", plan.Spec.Plan.ScheduledTime, at(2, 0))
 	}
 	w.UntilPlan(plan, "it waits for the window", func(p *v1alpha1.RemediationPlan) bool { return p.Status.Phase == v1alpha1.PlanScheduled })
 	if len(plan.Spec.Plan.Targets) != 2 || len(plan.Spec.Plan.Batches) != 2 || plan.Spec.Plan.Batches[0].RequiresHealthCheck != v1alpha1.Enabled {

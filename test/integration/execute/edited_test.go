@@ -159,7 +159,7 @@ type tampering struct {
 func tamperings() map[string]tampering {
 	ended := func(outcome v1alpha1.LedgerOutcome) func(*v1alpha1.RemediationLedgerStatus) {
 		return func(s *v1alpha1.RemediationLedgerStatus) {
-			s.Entries[0].SettledAt, s.Entries[0].Outcome = &metav1.Time{Time: time.Now()}, outcome
+			s.Entries[0].CompletionTime, s.Entries[0].Outcome = &metav1.Time{Time: time.Now()}, outcome
 		}
 	}
 	return map[string]tampering{
@@ -173,9 +173,9 @@ func tamperings() map[string]tampering {
 		"the breaker is open without a time":         {change: breaker(v1alpha1.BreakerOpen), mend: noBreaker, waits: "CircuitBreaker: open, and nobody knows since when"},
 		"nothing is granted before tomorrow": {
 			change: func(s *v1alpha1.RemediationLedgerStatus) {
-				s.GrantsFrom = &metav1.Time{Time: time.Now().Add(24 * time.Hour)}
+				s.GrantStartTime = &metav1.Time{Time: time.Now().Add(24 * time.Hour)}
 			},
-			mend: func(s *v1alpha1.RemediationLedgerStatus) { s.GrantsFrom = nil }, waits: "LedgerAge: ",
+			mend: func(s *v1alpha1.RemediationLedgerStatus) { s.GrantStartTime = nil }, waits: "LedgerAge: ",
 		},
 	}
 }

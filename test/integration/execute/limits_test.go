@@ -43,7 +43,7 @@ func (w *world) taken() (all, open int32) {
 	w.Must(admin.Get(w.t.Context(), client.ObjectKey{Namespace: "plumbline-system", Name: exec.ClusterLedger}, l))
 	for i := range l.Status.Entries {
 		all++
-		if l.Status.Entries[i].SettledAt == nil {
+		if l.Status.Entries[i].CompletionTime == nil {
 			open++
 		}
 	}
@@ -65,7 +65,7 @@ func (w *world) waitsFor(plan *v1alpha1.RemediationPlan, gate, ledgerName string
 
 // lasting gives a plan more time than a test's clock is set forward.
 func lasting(p *v1alpha1.PlannedRemediation) {
-	p.Deadline = metav1.NewTime(time.Now().Add(72 * time.Hour).Truncate(time.Second))
+	p.DeadlineTime = metav1.NewTime(time.Now().Add(72 * time.Hour).Truncate(time.Second))
 }
 
 // Each limit of a policy, of its Environment and of the cluster holds a repair back by

@@ -52,8 +52,8 @@ func TestANightlyPolicyHoldsNoDriftBackFromAnImmediateOne(t *testing.T) {
 	waits := w.UntilPlan(w.planOfPolicy(slow), "the plan of the nightly policy waits for its window", func(p *v1alpha1.RemediationPlan) bool {
 		return p.Status.Phase == v1alpha1.PlanScheduled
 	})
-	if b, err := w.Baseline("web"); err != nil || b.Status.Claim != "" {
-		t.Errorf("the plan that waits claims its target as %q, %v", b.Status.Claim, err)
+	if b, err := w.Baseline("web"); err != nil || b.Status.PlanName != "" {
+		t.Errorf("the plan that waits claims its target as %q, %v", b.Status.PlanName, err)
 	}
 	quick := w.policyBy(platform, w.Name+"-immediate", busyWriters, func(s *v1alpha1.RemediationPolicySpec) {
 		s.MinimumSeverity = v1alpha1.SeverityHigh

@@ -33,7 +33,7 @@ func TestABaselineOfAnotherObjectIsNoneOfTheTarget(t *testing.T) {
 	web, err := w.Baseline("web")
 	w.Must(err)
 	plan := w.plan(w.policy(), "api", func(p *v1alpha1.PlanTarget) {
-		p.Baseline, p.Revision = web.Name, web.Spec.Authorized.Revision
+		p.BaselineName, p.Revision = web.Name, web.Spec.Authorized.Revision
 		p.RevisionHash, p.DesiredHash = web.Spec.Authorized.Hash, web.Spec.Authorized.Hash
 	})
 	before := w.generation("api")
@@ -228,7 +228,7 @@ func TestTwoPoliciesOnOneTarget(t *testing.T) {
 	w.Eventually("both have ended", func() error {
 		plans = w.plans()
 		for i := range plans {
-			if plans[i].Status.CompletedAt == nil {
+			if plans[i].Status.CompletionTime == nil {
 				return fmt.Errorf("%s is %s", plans[i].Name, remediation.Describe(&plans[i]))
 			}
 		}

@@ -32,8 +32,8 @@ func TestADriftIsPutBack(t *testing.T) {
 			t.Errorf("%s runs %s", name, image)
 		}
 		b := w.UntilIs(name, "InSync")
-		if b.Status.Claim != "" {
-			t.Errorf("%s is still claimed by %s", name, b.Status.Claim)
+		if b.Status.PlanName != "" {
+			t.Errorf("%s is still claimed by %s", name, b.Status.PlanName)
 		}
 	}
 	w.settled(2)
@@ -48,7 +48,7 @@ func (w *world) settled(want int) {
 	w.Must(admin.Get(w.t.Context(), client.ObjectKey{Namespace: "plumbline-system", Name: w.environment}, l))
 	ended := 0
 	for i := range l.Status.Entries {
-		if l.Status.Entries[i].SettledAt != nil {
+		if l.Status.Entries[i].CompletionTime != nil {
 			ended++
 		}
 	}

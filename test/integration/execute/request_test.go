@@ -110,7 +110,7 @@ func TestDriftThatIsTooOldForThePolicyIsPutBackForWhoAsks(t *testing.T) {
 
 	w.remediates("nora", 1, append(of, "deployment/web"), `cannot create resource "remediationrequests"`)
 	w.remediates("rita", 1, append(of, "deployment/web"), "NotAllowed: rita, in whose name the plan acts, may not update it")
-	w.remediates("oscar", 1, []string{"--policy", "nowhere", "deployment/web"}, "was refused: spec.policy: there is no RemediationPolicy \"nowhere\"")
+	w.remediates("oscar", 1, []string{"--policy", "nowhere", "deployment/web"}, "was refused: spec.policyName: there is no RemediationPolicy \"nowhere\"")
 	w.remediates("oscar", 1, append(of, "deployment/other-0"), "is in sync, nothing to put back")
 	w.untouched("api", "web")
 	if plans := w.plans(); len(plans) != 0 {
@@ -188,7 +188,7 @@ func TestAPersonAsksInNoOthersNameAndAroundNoPlanner(t *testing.T) {
 	request := &v1alpha1.RemediationRequest{
 		ObjectMeta: metav1.ObjectMeta{Namespace: w.Name, Name: "ask"},
 		Spec: v1alpha1.RemediationRequestSpec{
-			Policy: policy.Name, RequestedBy: platform, Targets: []v1alpha1.RequestedTarget{{Baseline: "deployments.apps.web", DriftedHash: "pl1:x"}},
+			PolicyName: policy.Name, RequestedBy: platform, Targets: []v1alpha1.RequestedTarget{{BaselineName: "deployments.apps.web", DriftedHash: "pl1:x"}},
 		},
 	}
 	for what, refused := range map[string]struct {

@@ -73,7 +73,7 @@ func TestAStagedPlanBeginsWithOneObject(t *testing.T) {
 	now.Set(time.Now().Add(time.Hour + time.Minute))
 	w.wake(plan)
 	w.UntilPlan(plan, "the rest goes at once", func(p *v1alpha1.RemediationPlan) bool {
-		return len(p.Status.Steps) == 3 && p.Status.Steps[1].StartedAt != nil && p.Status.Steps[2].StartedAt != nil
+		return len(p.Status.Steps) == 3 && p.Status.Steps[1].StartTime != nil && p.Status.Steps[2].StartTime != nil
 	})
 	gate.Open()
 	if plan = w.Ended(plan); plan.Status.Phase != v1alpha1.PlanSucceeded || len(plan.Status.Steps) != 3 {
@@ -81,12 +81,12 @@ func TestAStagedPlanBeginsWithOneObject(t *testing.T) {
 	}
 	first, second, third := plan.Status.Steps[0], plan.Status.Steps[1], plan.Status.Steps[2]
 	for _, step := range []v1alpha1.PlanStep{second, third} {
-		if after := step.StartedAt.Sub(first.FinishedAt.Time); after < time.Hour {
+		if after := step.StartTime.Sub(first.CompletionTime.Time); after < time.Hour {
 			t.Errorf("step %d began %s after the first one", step.Index, after)
 		}
 	}
-	if third.StartedAt.After(second.FinishedAt.Time) || second.StartedAt.After(third.FinishedAt.Time) {
-		t.Errorf("the rest went one by one: %v to %v, %v to %v", second.StartedAt, second.FinishedAt, third.StartedAt, third.FinishedAt)
+	if third.StartTime.After(second.CompletionTime.Time) || second.StartTime.After(third.CompletionTime.Time) {
+		t.Errorf("the rest went one by one: %v to %v, %v to %v", second.StartTime, second.CompletionTime, third.StartTime, third.CompletionTime)
 	}
 	w.proven(records, plan)
 }

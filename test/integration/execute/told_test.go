@@ -137,7 +137,7 @@ func TestWhatIsSeenOfARepair(t *testing.T) {
 	w.seenInEvents(plan) // the last thing told
 	w.seenInTheLog(log, plan)
 	step := plan.Status.Steps[0]
-	if step.FinishedAt == nil || step.StartedAt == nil || len(step.Logs) < 3 || step.Result == nil || step.Result.Hash != plan.Spec.Plan.Targets[0].DesiredHash {
+	if step.CompletionTime == nil || step.StartTime == nil || len(step.Logs) < 3 || step.Result == nil || step.Result.Hash != plan.Spec.Plan.Targets[0].DesiredHash {
 		t.Errorf("the step is %+v", step)
 	}
 	if diff := cmp.Diff(v1alpha1.PlanCounts{Total: 1, Succeeded: 1}, plan.Status.Counts); diff != "" || plan.Spec.Plan.InitiatedBy != "system:auto" {
@@ -165,8 +165,8 @@ func (w *world) seenInTheLog(log *logged, plan *v1alpha1.RemediationPlan) {
 		}
 	}
 	step := plan.Status.Steps[0]
-	if took := lines[0]["duration_ms"]; took != float64(step.FinishedAt.Sub(step.StartedAt.Time).Milliseconds()) {
-		t.Errorf("it took %v ms, by the plan %s", took, step.FinishedAt.Sub(step.StartedAt.Time))
+	if took := lines[0]["duration_ms"]; took != float64(step.CompletionTime.Sub(step.StartTime.Time).Milliseconds()) {
+		t.Errorf("it took %v ms, by the plan %s", took, step.CompletionTime.Sub(step.StartTime.Time))
 	}
 	for _, event := range []string{"remediation.plan.started", "remediation.target.started", "remediation.plan.succeeded"} {
 		if n := len(log.of(t, plan, event)); n != 1 {

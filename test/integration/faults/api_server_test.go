@@ -330,6 +330,6 @@ func (w *world) allRevisions() []v1alpha1.BaselineRevision {
 func (w *world) revisions(name string) []v1alpha1.BaselineRevision {
 	w.t.Helper()
 	return slices.DeleteFunc(w.allRevisions(), func(r v1alpha1.BaselineRevision) bool {
-		return r.Spec.Baseline != baselineName(name)
+		return r.Spec.BaselineName != baselineName(name)
 	})
 }

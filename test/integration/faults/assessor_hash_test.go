@@ -101,7 +101,7 @@ func TestAnotherVersionOfTheHashAndBackFindsNothing(t *testing.T) {
 	w.untilAuthorized("released", 2)
 	w.UntilIs("drifts", evil)
 	after := w.UntilIs("drifted", evil)
-	if !after.Status.Findings[0].FirstSeen.Equal(&before.Status.Findings[0].FirstSeen) {
+	if !after.Status.Findings[0].FirstSeenTime.Equal(&before.Status.Findings[0].FirstSeenTime) {
 		t.Error("the drift was forgotten and found anew")
 	}
 	w.alive(p)

@@ -185,8 +185,8 @@ func TestAnAssessorWhoseClockIsOffByAnHourFindsNamesAndAuthorizesAsEver(t *testi
 				t.Errorf("origins are %s and %s", imported.Spec.Authorized.Origin, released.Spec.Authorized.Origin)
 			}
 
-			w.shown("of the drift", edited.Status.FirstSeen, since, off)
-			w.shown("of the release", &released.Spec.Authorized.At, since, off)
+			w.shown("of the drift", edited.Status.FirstSeenTime, since, off)
+			w.shown("of the release", &released.Spec.Authorized.AuthorizationTime, since, off)
 			ready := meta.FindStatusCondition(edited.Status.Conditions, v1alpha1.ConditionReady)
 			w.shown("of the condition", &ready.LastTransitionTime, since, off)
 
@@ -197,7 +197,7 @@ func TestAnAssessorWhoseClockIsOffByAnHourFindsNamesAndAuthorizesAsEver(t *testi
 			w.assessorAt(0, store.Socket)
 			w.SetImage(alice, "later", evilImage)
 			later := w.UntilIs("later", evil)
-			w.shown("of drift that came later", later.Status.FirstSeen, since, 0)
+			w.shown("of drift that came later", later.Status.FirstSeenTime, since, 0)
 			w.SetImage(ci, "released", "registry.example/shop:3")
 			w.untilAuthorized("released", 3)
 			w.SetEnv(ci, "edited", "V", "1")

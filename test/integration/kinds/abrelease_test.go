@@ -10,7 +10,7 @@ import (
 	"testing"
 )
 
-const smallestRelease = `{service: web, stable: stable, variations: [{name: stable, workload: {kind: Deployment, name: web}}, {name: canary, workload: {kind: Deployment, name: web-canary}}], trafficSplit: {type: Percentage, percentages: {stable: 90, canary: 10}}}`
+const smallestRelease = `{serviceName: web, stable: stable, variations: [{name: stable, workload: {kind: Deployment, name: web}}, {name: canary, workload: {kind: Deployment, name: web-canary}}], trafficSplit: {type: Percentage, percentages: {stable: 90, canary: 10}}}`
 
 // variations of a release: the stable one, and these.
 func variations(others string) string {
@@ -34,8 +34,8 @@ func TestABRelease_Fields(t *testing.T) {
 		"a deadline that is no duration is refused":             {"confirmation: {deadline: soon}", []string{"spec.confirmation.deadline"}, "from 10s to 168h"},
 		"a policy that does not exist is refused":               {"confirmation: {onLaggard: Abort}", []string{"spec.confirmation.onLaggard"}, "Unsupported value"},
 		"namespaces by name are refused":                        {"confirmation: {namespaces: pay}", []string{"spec.confirmation.namespaces"}, "Unsupported value"},
-		"no service is refused":                                 {"service: ''", []string{"spec.service"}, "should be at least 1 chars"},
-		"a service of another namespace is refused":             {"service: other/web", []string{"spec.service"}, "should match"},
+		"no service is refused":                                 {"serviceName: ''", []string{"spec.serviceName"}, "should be at least 1 chars"},
+		"a service of another namespace is refused":             {"serviceName: other/web", []string{"spec.serviceName"}, "should match"},
 		"one variation is refused":                              {"variations: [{name: stable, workload: {kind: Deployment, name: web}}]", []string{to, at + ".percentages"}, "should have at least 2 items"},
 		"a variation twice is refused":                          {variations("{name: stable, workload: {kind: Deployment, name: x}}, " + canary), []string{to + "[1]"}, "Duplicate value"},
 		"a variation of nothing is refused":                     {variations("{name: canary}"), []string{to + "[1]"}, "either a workload or a selector"},

@@ -15,8 +15,8 @@ import (
 
 const (
 	smallestBaseline = `target: {apiVersion: apps/v1, kind: Deployment, name: web}`
-	smallestRevision = `{baseline: deployments.apps.web, number: 1, hash: h, at: '2026-01-01T00:00:00Z', encoding: Zstd, body: aGk=, size: 2}`
-	authorized       = `authorized: {uid: u, hash: h, revision: r, number: 1, by: ci, at: '2026-01-01T00:00:00Z', origin: Created}`
+	smallestRevision = `{baselineName: deployments.apps.web, number: 1, hash: h, authorizationTime: '2026-01-01T00:00:00Z', encoding: Zstd, body: aGk=, size: 2}`
+	authorized       = `authorized: {uid: u, hash: h, revision: r, number: 1, by: ci, authorizationTime: '2026-01-01T00:00:00Z', origin: Created}`
 )
 
 func TestBaseline_Fields(t *testing.T) {
@@ -47,7 +47,7 @@ func TestBaselineRevision_Fields(t *testing.T) {
 		"a body that is not base64 is refused":  {"body: '***'", []string{"spec.body"}, "must be of type byte"},
 		"an unknown encoding is refused":        {"encoding: Gzip", []string{"spec.encoding"}, `supported values: "Zstd"`},
 		"number 0 is refused":                   {"number: 0", []string{"spec.number"}, "should be greater than or equal to 1"},
-		"no Baseline is refused":                {"baseline: null", []string{"spec.baseline"}, "Required value"},
+		"no Baseline is refused":                {"baselineName: null", []string{"spec.baselineName"}, "Required value"},
 		"a size beyond what is read is refused": {"size: 8388609", []string{"spec.size"}, "should be less than or equal to 8388608"},
 	})
 }
@@ -77,8 +77,8 @@ func TestTransitions(t *testing.T) {
 		"another author of a revision is refused":    {"BaselineRevision", `{"spec":{"by":"mallory"}}`, []string{"spec"}, "a BaselineRevision is immutable"},
 		"removing the body of a revision is refused": {"BaselineRevision", `{"spec":{"body":null}}`, []string{"spec.body"}, "Required value"},
 		"removing the spec of a revision is refused": {"BaselineRevision", `{"spec":null}`, []string{"spec"}, "Required value"},
-		"replacing the spec by nothing at all, refused": {"BaselineRevision", `{"spec":{"baseline":null,"number":null,"hash":null,"at":null,"encoding":null,"body":null,"size":null}}`,
-			[]string{"spec.baseline", "spec.number", "spec.hash", "spec.at", "spec.encoding", "spec.body", "spec.size"}, "Required value"},
+		"replacing the spec by nothing at all, refused": {"BaselineRevision", `{"spec":{"baselineName":null,"number":null,"hash":null,"authorizationTime":null,"encoding":null,"body":null,"size":null}}`,
+			[]string{"spec.baselineName", "spec.number", "spec.hash", "spec.authorizationTime", "spec.encoding", "spec.body", "spec.size"}, "Required value"},
 	}
 	for name, tc := range cases {
 		t.Run(name, func(t *testing.T) {

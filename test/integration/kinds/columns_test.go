@@ -51,7 +51,7 @@ func TestKubectlOutput(t *testing.T) {
 // TestExplain: every field can be asked about.
 func TestExplain(t *testing.T) {
 	for field, want := range map[string]string{
-		"specguard.spec.suspend.until":         "until is when the guard works again",
+		"specguard.spec.suspend.endTime":         "endTime is when the guard works again",
 		"clusterspecguard.spec.resources.kind": "kind of the objects, e.g. Deployment",
 		"baseline.status.severity.factors":     "factors that make up the score",
 		"environment.spec.caps":                "caps bounds all remediation policies",
@@ -75,7 +75,7 @@ func fillCluster(t *testing.T) {
 		e.Status = v1alpha1.EnvironmentStatus{Conditions: conditions("False", "SelectsNothing"), ObservedGeneration: 1, Namespaces: 3}
 		e.Status.Conditions = append(e.Status.Conditions, condition(v1alpha1.ConditionStalled, "True", "SelectsNothing"))
 	})
-	store(t, "GuardDefaults", "columns", `{defaults: {resyncPeriod: 3h}, environment: production}`, func(d *v1alpha1.GuardDefaults) {
+	store(t, "GuardDefaults", "columns", `{defaults: {resyncPeriod: 3h}, environmentName: production}`, func(d *v1alpha1.GuardDefaults) {
 		d.Status = v1alpha1.GuardDefaultsStatus{Conditions: ready, ObservedGeneration: 1}
 	})
 	store(t, "ClusterSpecGuard", "columns", smallestGuard, func(g *v1alpha1.ClusterSpecGuard) {
@@ -90,7 +90,7 @@ func fillCluster(t *testing.T) {
 	// One that nobody has looked at yet: blank columns, no <invalid>.
 	create(t, object(t, "Baseline", "pods.core.new", "target: {apiVersion: v1, kind: Pod, name: new}"))
 	fillRemediation(t, ready)
-	create(t, object(t, "BaselineRevision", "deployments.apps.web-1", smallestRevision, "{by: ci, baseline: deployments.apps.web, hash: 'pl1:sha256:5eed'}"))
+	create(t, object(t, "BaselineRevision", "deployments.apps.web-1", smallestRevision, "{by: ci, baselineName: deployments.apps.web, hash: 'pl1:sha256:5eed'}"))
 }
 
 // fillRemediation stores what remediation has, as assessor and executor leave it.
@@ -99,7 +99,7 @@ func fillRemediation(t *testing.T, ready []metav1.Condition) {
 	store(t, "RemediationPolicy", "production", smallestPolicy, func(p *v1alpha1.RemediationPolicy) {
 		p.Status = v1alpha1.RemediationPolicyStatus{
 			Conditions: ready, ObservedGeneration: 1, Targets: v1alpha1.PolicyTargets{Selected: 40, Drifted: 3, Eligible: 1},
-			WaitingFor: "the window, which opens at 22:00 Europe/Berlin", LastPlan: "kinds/production-7",
+			WaitingFor: "the window, which opens at 22:00 Europe/Berlin", LastPlanName: "kinds/production-7",
 		}
 	})
 	store(t, "RemediationPlan", "production-7", smallestPlan, func(p *v1alpha1.RemediationPlan) {
@@ -109,14 +109,14 @@ func fillRemediation(t *testing.T, ready []metav1.Condition) {
 		}
 	})
 	store(t, "RemediationRequest", "ask-1", smallestRequest, func(q *v1alpha1.RemediationRequest) {
-		q.Status = v1alpha1.RemediationRequestStatus{Outcome: v1alpha1.RequestPlanned, Plan: "production-7"}
+		q.Status = v1alpha1.RemediationRequestStatus{Outcome: v1alpha1.RequestPlanned, PlanName: "production-7"}
 	})
 	// One that nobody has looked at yet, and a ledger that grants at once.
 	create(t, object(t, "RemediationPlan", "production-8", smallestPlan))
 	// A day that is to come was printed as <invalid>, and a halt not at all.
 	day := metav1.Date(2099, 1, 1, 0, 0, 0, 0, time.UTC)
 	store(t, "RemediationLedger", "production", smallestLedger, func(l *v1alpha1.RemediationLedger) {
-		l.Status = v1alpha1.RemediationLedgerStatus{Sequence: 12, GrantsFrom: &day}
+		l.Status = v1alpha1.RemediationLedgerStatus{Sequence: 12, GrantStartTime: &day}
 	})
 	store(t, "RemediationLedger", "staging", smallestLedger+"\nhalt: {requestedBy: alice, reason: INC-9}", func(*v1alpha1.RemediationLedger) {})
 }
@@ -125,13 +125,13 @@ func driftedStatus(firstSeen, lastCheck *metav1.Time) v1alpha1.BaselineStatus {
 	alice := v1alpha1.Actor{User: "alice", Class: v1alpha1.ActorForeign, Source: v1alpha1.ActorSourceWriterStamp}
 	return v1alpha1.BaselineStatus{
 		Conditions: conditions("False", "Drifted"), ObservedGeneration: 1,
-		State:     v1alpha1.StateDrifted,
-		Observed:  v1alpha1.ObservedState{UID: "u", Hash: "pl1:sha256:c0ffee", Generation: 7, ResourceVersion: "1234", Writer: "alice"},
-		FirstSeen: firstSeen, LastCheck: lastCheck, FindingsTotal: 1,
+		State:         v1alpha1.StateDrifted,
+		Observed:      v1alpha1.ObservedState{UID: "u", Hash: "pl1:sha256:c0ffee", Generation: 7, ResourceVersion: "1234", Writer: "alice"},
+		FirstSeenTime: firstSeen, LastCheckTime: lastCheck, FindingsTotal: 1,
 		Findings: []v1alpha1.Finding{{
 			Path:      "/spec/template/spec/containers/[name=app]/image",
 			Operation: v1alpha1.OperationChanged, Type: v1alpha1.DriftDigestMismatch, Class: v1alpha1.ClassImageVersion,
-			Before: `"shop:1"`, After: `"shop:2"`, Actor: alice, FirstSeen: *firstSeen,
+			Before: `"shop:1"`, After: `"shop:2"`, Actor: alice, FirstSeenTime: *firstSeen,
 		}},
 		Severity: &v1alpha1.Severity{
 			Level: v1alpha1.SeverityHigh, Score: 73, Floor: v1alpha1.SeverityHigh, First: v1alpha1.SeverityHigh, Urgency: "Normal",

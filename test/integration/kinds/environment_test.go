@@ -58,9 +58,9 @@ func TestGuardDefaults_Fields(t *testing.T) {
 	readiness := func(s string) string { return "readiness: [" + s + "]" }
 	cases := map[string]specCase{
 		"empty defaults are accepted":                   {},
-		"defaults of an Environment are accepted":       {spec: "environment: production"},
-		"an Environment with a space is refused":        {"environment: 'pro duction'", []string{"spec.environment"}, "should match"},
-		"an empty Environment is refused":               {"environment: ''", []string{"spec.environment"}, "should be at least 1 chars"},
+		"defaults of an Environment are accepted":       {spec: "environmentName: production"},
+		"an Environment with a space is refused":        {"environmentName: 'pro duction'", []string{"spec.environmentName"}, "should match"},
+		"an empty Environment is refused":               {"environmentName: ''", []string{"spec.environmentName"}, "should be at least 1 chars"},
 		"everything set is accepted":                    {spec: "{driftThreshold: '100%', " + defaults("resyncPeriod: 3h, recheckInterval: 5m, managementPolicy: Unmanaged") + "}"},
 		"checks switched off are accepted":              {spec: defaults("resyncPeriod: 0s")},
 		"a negative resyncPeriod is refused":            {defaults("resyncPeriod: -1h"), []string{"spec.defaults.resyncPeriod"}, "from 1s to 8760h"},

@@ -203,12 +203,12 @@ func otherGuardCases() map[string]specCase {
 		"an unknown objectOverride is refused":       {"objectOverride: Allowed", []string{"spec.objectOverride"}, `supported values: "Forbidden", "Lengthen", "Stop"`},
 		"authenticatedDeletes Required is accepted":  {spec: "authenticatedDeletes: Required"},
 		"authenticatedDeletes as a bool is refused":  {"authenticatedDeletes: true", []string{"spec.authenticatedDeletes"}, "must be of type string"},
-		"suspend with reason and until is accepted":  {spec: "suspend: {reason: migration, until: '2030-01-01T00:00:00Z'}"},
-		"suspend without until is refused":           {"suspend: {reason: migration}", []string{"spec.suspend.until"}, "Required value"},
-		"suspend without a reason is refused":        {"suspend: {until: '2030-01-01T00:00:00Z'}", []string{"spec.suspend.reason"}, "Required value"},
-		"suspend with an empty reason is refused":    {"suspend: {reason: '', until: '2030-01-01T00:00:00Z'}", []string{"spec.suspend.reason"}, "should be at least 1 chars"},
-		"suspend until no date is refused":           {"suspend: {reason: x, until: tomorrow}", []string{"spec.suspend.until"}, "date-time"},
-		"suspend with an overlong reason is refused": {"suspend: {reason: " + strings.Repeat("r", 257) + ", until: '2030-01-01T00:00:00Z'}", []string{"spec.suspend.reason"}, "may not be more than 256"},
+		"suspend with reason and until is accepted":  {spec: "suspend: {reason: migration, endTime: '2030-01-01T00:00:00Z'}"},
+		"suspend without until is refused":           {"suspend: {reason: migration}", []string{"spec.suspend.endTime"}, "Required value"},
+		"suspend without a reason is refused":        {"suspend: {endTime: '2030-01-01T00:00:00Z'}", []string{"spec.suspend.reason"}, "Required value"},
+		"suspend with an empty reason is refused":    {"suspend: {reason: '', endTime: '2030-01-01T00:00:00Z'}", []string{"spec.suspend.reason"}, "should be at least 1 chars"},
+		"suspend until no date is refused":           {"suspend: {reason: x, endTime: tomorrow}", []string{"spec.suspend.endTime"}, "date-time"},
+		"suspend with an overlong reason is refused": {"suspend: {reason: " + strings.Repeat("r", 257) + ", endTime: '2030-01-01T00:00:00Z'}", []string{"spec.suspend.reason"}, "may not be more than 256"},
 	}
 }
 

@@ -51,10 +51,10 @@ func TestGuards_HostileFields(t *testing.T) {
 		"far too many expected users are refused":          {"expectedWriters: [{name: a, writers: {users: [" + repeat(manyEntries(), "u%d") + "]}, paths: [/a]}]", []string{"spec.expectedWriters[0].writers.users"}, "must have at most 64 items"},
 		"far too many expected paths are refused":          {"expectedWriters: [{name: a, writers: {users: [a]}, paths: [" + repeat(manyEntries(), "/p%d") + "]}]", []string{"spec.expectedWriters[0].paths"}, "must have at most"},
 		"an expected path of 256 KiB is refused":           {"expectedWriters: [{name: a, writers: {users: [a]}, paths: [/" + text + "]}]", []string{"spec.expectedWriters[0].paths[0]"}, "may not be more than"},
-		"a reason of 256 KiB is refused":                   {"suspend: {reason: " + text + ", until: '2030-01-01T00:00:00Z'}", []string{"spec.suspend.reason"}, "may not be more than 256"},
+		"a reason of 256 KiB is refused":                   {"suspend: {reason: " + text + ", endTime: '2030-01-01T00:00:00Z'}", []string{"spec.suspend.reason"}, "may not be more than 256"},
 		// Names of people may hold anything; messages of conditions make them printable.
 		"a user name of control characters is accepted": {spec: `trustedWriters: {users: ["a\u0001\u0085\u202e\n"]}`},
-		"a reason of control characters is accepted":    {spec: `suspend: {reason: "a\u0001\n", until: '2030-01-01T00:00:00Z'}`},
+		"a reason of control characters is accepted":    {spec: `suspend: {reason: "a\u0001\n", endTime: '2030-01-01T00:00:00Z'}`},
 	}
 	maps.Copy(cases, hostileSelectors("selector"))
 	runForBothGuards(t, cases)

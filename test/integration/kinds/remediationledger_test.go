@@ -30,10 +30,10 @@ func TestRemediationLedger_Fields(t *testing.T) {
 		"a halt without a reason is refused":        {"halt: {requestedBy: alice}", []string{"spec.halt.reason"}, "Required value"},
 		"a halt of an empty name is refused":        {"halt: {requestedBy: '', reason: r}", []string{"spec.halt.requestedBy"}, "should be at least 1 chars"},
 		"a halt with an overlong reason is refused": {"halt: {requestedBy: a, reason: " + strings.Repeat("r", 257) + "}", []string{"spec.halt.reason"}, "may not be more than 256"},
-		"a grant with a name and reason":            {spec: "grant: {requestedBy: alice, reason: restored}"},
-		"a grant of nobody is refused":              {"grant: {reason: restored}", []string{"spec.grant.requestedBy"}, "Required value"},
-		"a grant without a reason is refused":       {"grant: {requestedBy: alice}", []string{"spec.grant.reason"}, "Required value"},
-		"a grant by 1 MiB of name is refused":       {"grant: {reason: r, requestedBy: " + strings.Repeat("u", 1<<20) + "}", []string{"spec.grant.requestedBy"}, "may not be more than 1024"},
+		"a grant with a name and reason":            {spec: "override: {requestedBy: alice, reason: restored}"},
+		"a grant of nobody is refused":              {"override: {reason: restored}", []string{"spec.override.requestedBy"}, "Required value"},
+		"a grant without a reason is refused":       {"override: {requestedBy: alice}", []string{"spec.override.reason"}, "Required value"},
+		"a grant by 1 MiB of name is refused":       {"override: {reason: r, requestedBy: " + strings.Repeat("u", 1<<20) + "}", []string{"spec.override.requestedBy"}, "may not be more than 1024"},
 	}
 	runSpecCases(t, "RemediationLedger", smallestLedger, cases)
 	// Tried by TestRemediationLedger_Transitions, because it needs a stored ledger.
@@ -54,7 +54,7 @@ func TestRemediationLedger_Transitions(t *testing.T) {
 // TestRemediationLedger_Status: what is counted, and that it never goes back.
 func TestRemediationLedger_Status(t *testing.T) {
 	const (
-		entry   = `{"namespace":"shop","plan":"p","planUID":"u","step":0,"policyUID":"pu","targetUID":"tu","reservedAt":"2026-01-01T00:00:00Z"}`
+		entry   = `{"namespace":"shop","planName":"p","planUID":"u","step":0,"policyUID":"pu","targetUID":"tu","reservationTime":"2026-01-01T00:00:00Z"}`
 		breaker = `{"policyUID":"pu","state":"Closed"}`
 		chain   = `{"policyUID":"pu","sequence":1,"digest":"sha256:aa"}`
 	)
@@ -71,11 +71,11 @@ func TestRemediationLedger_Status(t *testing.T) {
 		"sequence 0 is refused":                      {`"sequence":0`, []string{"status.sequence"}, "should be greater than or equal to 1"},
 		"all entries that fit are accepted":          {patch: `"entries":[` + strings.Repeat(entry+",", 1023) + entry + `]`},
 		"one more is refused":                        {`"entries":[` + strings.Repeat(entry+",", 1024) + entry + `]`, []string{"status.entries"}, "must have at most 1024 items"},
-		"an entry that has ended is accepted":        {patch: `"entries":[` + changed(entry, `"step":0`, `"step":9,"settledAt":"2026-01-01T00:01:00Z","outcome":"Succeeded"`) + `]`},
+		"an entry that has ended is accepted":        {patch: `"entries":[` + changed(entry, `"step":0`, `"step":9,"completionTime":"2026-01-01T00:01:00Z","outcome":"Succeeded"`) + `]`},
 		"an unknown outcome is refused":              {`"entries":[` + changed(entry, `"step":0`, `"step":0,"outcome":"Maybe"`) + `]`, []string{"status.entries[0].outcome"}, "Unsupported value"},
 		"an entry of step 10 is refused":             {`"entries":[` + changed(entry, `"step":0`, `"step":10`) + `]`, []string{"status.entries[0].step"}, "should be less than or equal to 9"},
 		"an entry without its plan's uid is refused": {`"entries":[` + changed(entry, `"planUID":"u",`, ``) + `]`, []string{"status.entries[0].planUID"}, "Required value"},
-		"an entry of no time is refused":             {`"entries":[` + changed(entry, `,"reservedAt":"2026-01-01T00:00:00Z"`, ``) + `]`, []string{"status.entries[0].reservedAt"}, "Required value"},
+		"an entry of no time is refused":             {`"entries":[` + changed(entry, `,"reservationTime":"2026-01-01T00:00:00Z"`, ``) + `]`, []string{"status.entries[0].reservationTime"}, "Required value"},
 		"a breaker is accepted":                      {patch: `"breakers":[` + breaker + `]`},
 		"two breakers of one policy are refused":     {`"breakers":[` + breaker + `,` + breaker + `]`, []string{"status.breakers[1]"}, "Duplicate value"},
 		"an unknown state of a breaker is refused":   {`"breakers":[` + changed(breaker, "Closed", "Ajar") + `]`, []string{"status.breakers[0].state"}, "Unsupported value"},

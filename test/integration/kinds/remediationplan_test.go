@@ -15,12 +15,12 @@ import (
 )
 
 const (
-	aTarget = `{apiVersion: apps/v1, kind: Deployment, name: web, baseline: deployments.apps.web, uid: u, driftedHash: d, desiredHash: h,
-  revision: r, revisionHash: h, paths: [/spec/replicas], action: Reconcile, severity: {level: High, score: 70}, driftType: StatusMismatch, firstSeen: '2026-01-01T00:00:00Z'}`
+	aTarget = `{apiVersion: apps/v1, kind: Deployment, name: web, baselineName: deployments.apps.web, uid: u, driftedHash: d, desiredHash: h,
+  revision: r, revisionHash: h, paths: [/spec/replicas], action: Reconcile, severity: {level: High, score: 70}, driftType: StatusMismatch, firstSeenTime: '2026-01-01T00:00:00Z'}`
 	aBatch = `{order: 0, steps: [0], requiresHealthCheck: Enabled}`
 	// %s are targets and batches.
-	planOf = `plan: {policy: {name: production, uid: p, generation: 1, digest: d}, environment: production, trigger: Immediate, strategy: Rolling,
-  initiatedBy: system:auto, requester: alice, correlationID: c, deadline: '2026-01-01T01:00:00Z', targets: [%s], batches: [%s]}`
+	planOf = `plan: {policy: {name: production, uid: p, generation: 1, digest: d}, environmentName: production, trigger: Immediate, strategy: Rolling,
+  initiatedBy: system:auto, requester: alice, correlationID: c, deadlineTime: '2026-01-01T01:00:00Z', targets: [%s], batches: [%s]}`
 )
 
 var smallestPlan = fmt.Sprintf(planOf, aTarget, aBatch)
@@ -73,16 +73,16 @@ func planCases() map[string]specCase {
 		"a delay of more than a day is refused":        {batch("{order: 0, steps: [0], requiresHealthCheck: Enabled, delayAfter: 24h1s}"), []string{"spec.plan.batches[0].delayAfter"}, "from 0s to 24h"},
 		"a plan without a policy is refused":           {plan("policy: {name: production, uid: p, generation: 1, digest: d}, ", ""), []string{"spec.plan.policy"}, "Required value"},
 		"a policy without its digest is refused":       {plan(", digest: d}", "}"), []string{"spec.plan.policy.digest"}, "Required value"},
-		"a plan without an environment is refused":     {plan("environment: production, ", ""), []string{"spec.plan.environment"}, "Required value"},
+		"a plan without an environment is refused":     {plan("environmentName: production, ", ""), []string{"spec.plan.environmentName"}, "Required value"},
 		"a plan of nobody is refused":                  {plan("requester: alice, ", ""), []string{"spec.plan.requester"}, "Required value"},
 		"a plan of an empty name is refused":           {plan("requester: alice", "requester: ''"), []string{"spec.plan.requester"}, "should be at least 1 chars"},
 		"a plan that nobody began is refused":          {plan("initiatedBy: system:auto, ", ""), []string{"spec.plan.initiatedBy"}, "Required value"},
-		"a plan without a deadline is refused":         {plan("deadline: '2026-01-01T01:00:00Z', ", ""), []string{"spec.plan.deadline"}, "Required value"},
+		"a plan without a deadline is refused":         {plan("deadlineTime: '2026-01-01T01:00:00Z', ", ""), []string{"spec.plan.deadlineTime"}, "Required value"},
 		"a plan without a correlation id is refused":   {plan("correlationID: c, ", ""), []string{"spec.plan.correlationID"}, "Required value"},
 		"the groups of who asked are accepted":         {spec: plan("requester: alice, ", "requester: alice, requesterGroups: [sre], ")},
 		"more groups than anybody names are refused":   {plan("requester: alice, ", "requester: alice, requesterGroups: ["+repeat(33, "g%d")+"], "), []string{"spec.plan.requesterGroups"}, "must have at most 32 items"},
-		"what is left out, and why, is accepted":       {spec: plan("targets:", "leftOut: [{baseline: b, reason: TooYoung}], leftOutTotal: 1, targets:")},
-		"something left out without reason is refused": {plan("targets:", "leftOut: [{baseline: b}], targets:"), []string{"spec.plan.leftOut[0].reason"}, "Required value"},
+		"what is left out, and why, is accepted":       {spec: plan("targets:", "leftOut: [{baselineName: b, reason: TooYoung}], leftOutTotal: 1, targets:")},
+		"something left out without reason is refused": {plan("targets:", "leftOut: [{baselineName: b}], targets:"), []string{"spec.plan.leftOut[0].reason"}, "Required value"},
 		"a strategy that needs traffic is no plan's":   {plan("strategy: Rolling", "strategy: Bluegreen"), []string{"spec.plan.strategy"}, "Unsupported value"},
 		"no plan at all is refused":                    {"plan: null", []string{"spec.plan"}, "Required value"},
 	}
@@ -108,7 +108,7 @@ func TestRemediationPlan_Transitions(t *testing.T) {
 	runPatchCases(t, "RemediationPlan", "transitions", dryPatch, map[string]patchCase{
 		"a person may ask":                    {patch: `{"spec":{"control":{"verb":"Pause","requestedBy":"alice"}}}`},
 		"a label may change":                  {patch: `{"metadata":{"labels":{"a":"b"}}}`},
-		"another deadline is refused":         {`{"spec":{"plan":{"deadline":"2027-01-01T00:00:00Z"}}}`, []string{"spec.plan"}, planIsImmutable},
+		"another deadline is refused":         {`{"spec":{"plan":{"deadlineTime":"2027-01-01T00:00:00Z"}}}`, []string{"spec.plan"}, planIsImmutable},
 		"another requester is refused":        {`{"spec":{"plan":{"requester":"mallory"}}}`, []string{"spec.plan"}, planIsImmutable},
 		"more groups are refused":             {`{"spec":{"plan":{"requesterGroups":["system:masters"]}}}`, []string{"spec.plan"}, planIsImmutable},
 		"removing what was left out, refused": {`{"spec":{"plan":{"leftOutTotal":3}}}`, []string{"spec.plan"}, planIsImmutable},
@@ -137,7 +137,7 @@ func TestRemediationPlan_Epoch(t *testing.T) {
 		"an executor of before is refused":            {`"epoch":3,"phase":"Running"`, patchCase{`"epoch":2`, []string{"status"}, executorOfBefore}},
 		"removing the epoch is refused":               {`"epoch":3,"phase":"Running"`, patchCase{`"epoch":null`, []string{"status"}, executorOfBefore}},
 		"epoch 0 is refused":                          {``, patchCase{`"epoch":0`, []string{"status.epoch"}, "should be greater than or equal to 1"}},
-		"an ended plan may tell more":                 {`"phase":"Succeeded"`, patchCase{patch: `"completedAt":"2026-01-01T00:00:00Z"`}},
+		"an ended plan may tell more":                 {`"phase":"Succeeded"`, patchCase{patch: `"completionTime":"2026-01-01T00:00:00Z"`}},
 		"a plan that waits may run":                   {`"phase":"Deferred"`, patchCase{patch: `"phase":"Running","deferralReason":null`}},
 		"a sealed plan may be canceled":               {`"phase":"Sealing"`, patchCase{patch: `"phase":"Canceled"`}},
 		"an ended plan loses its phase":               {`"phase":"Canceled"`, patchCase{`"phase":null`, []string{"status"}, endedStaysSo}},
@@ -145,8 +145,8 @@ func TestRemediationPlan_Epoch(t *testing.T) {
 		"a condition has one value":                   {``, patchCase{`"conditions":[` + conditionJSON("True") + `,` + conditionJSON("False") + `]`, []string{"status.conditions[1]"}, "Duplicate value"}},
 		"more steps than a plan can have are refused": {``, patchCase{`"steps":[` + repeat(11, `{"index":%d,"state":"Planned"}`) + `]`, []string{"status.steps", "status.steps[10].index"}, "must have at most 10 items"}},
 		"a step that is counted twice is refused":     {``, patchCase{`"steps":[{"index":0,"state":"Planned"},{"index":0,"state":"Failed"}]`, []string{"status.steps[1]"}, "Duplicate value"}},
-		"a result without its hash is refused":        {``, patchCase{`"steps":[{"index":0,"state":"Applied","result":{"resourceVersion":"1","origin":"Response","at":"2026-01-01T00:00:00Z"}}]`, []string{"status.steps[0].result.hash"}, "Required value"}},
-		"an intent without its epoch is refused":      {``, patchCase{`"steps":[{"index":0,"state":"Intent","intent":{"at":"2026-01-01T00:00:00Z"}}]`, []string{"status.steps[0].intent.epoch"}, "Required value"}},
+		"a result without its hash is refused":        {``, patchCase{`"steps":[{"index":0,"state":"Applied","result":{"resourceVersion":"1","origin":"Response","recordTime":"2026-01-01T00:00:00Z"}}]`, []string{"status.steps[0].result.hash"}, "Required value"}},
+		"an intent without its epoch is refused":      {``, patchCase{`"steps":[{"index":0,"state":"Intent","intent":{"storageTime":"2026-01-01T00:00:00Z"}}]`, []string{"status.steps[0].intent.epoch"}, "Required value"}},
 		"an unknown reason is refused":                {``, patchCase{`"steps":[{"index":0,"state":"Skipped","reason":"Bored"}]`, []string{"status.steps[0].reason"}, "Unsupported value"}},
 	}
 	for _, final := range []string{"Succeeded", "PartialSuccess", "Failed", "Canceled", "Superseded"} {

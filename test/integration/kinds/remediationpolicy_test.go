@@ -11,7 +11,7 @@ import (
 	"testing"
 )
 
-const smallestPolicy = `{environment: production, trigger: Immediate, action: Reconcile}`
+const smallestPolicy = `{environmentName: production, trigger: Immediate, action: Reconcile}`
 
 // policyDefaults are what a policy is that says nothing: it only watches, and
 // once it acts it acts on one object at a time.
@@ -33,7 +33,7 @@ func TestRemediationPolicy_Fields(t *testing.T) {
 	cases := map[string]specCase{
 		"the smallest policy is accepted":  {},
 		"no kind at all is refused":        {"resources: []", []string{"spec.resources"}, "should have at least 1 items"},
-		"another environment is forbidden": {"environment: 'pro duction'", []string{"spec.environment"}, "should match"},
+		"another environment is forbidden": {"environmentName: 'pro duction'", []string{"spec.environmentName"}, "should match"},
 	}
 	for _, more := range []map[string]specCase{
 		resourceCases(16), selectorCases("selector", "leave it out to select every guarded object of the environment"),
@@ -43,7 +43,7 @@ func TestRemediationPolicy_Fields(t *testing.T) {
 	}
 	// Tried by TestRemediationPolicy_Transitions, because it needs a stored policy.
 	runSpecCases(t, "RemediationPolicy", smallestPolicy, cases)
-	cases["the environment is immutable"] = specCase{"", []string{"spec.environment"}, environmentIsImmutable}
+	cases["the environmentName is immutable"] = specCase{"", []string{"spec.environmentName"}, environmentIsImmutable}
 	demandEveryRuleTried(t, "RemediationPolicy", "spec", cases)
 }
 
@@ -60,8 +60,8 @@ func modeCases() map[string]specCase {
 		"more groups than anybody names are refused":         {"requestedByGroups: [" + repeat(33, "g%d") + "]", []string{"spec.requestedByGroups"}, "must have at most 32 items"},
 		"a mode that is none is refused":                     {"mode: Enforce", []string{"spec.mode"}, `supported values: "ObserveOnly", "Active", "Halted"`},
 		"the seed's spelling of a mode is refused":           {"mode: observe_only", []string{"spec.mode"}, "Unsupported value"},
-		"no environment is refused":                          {"environment: null", []string{"spec.environment"}, "Required value"},
-		"several environments are refused":                   {"environment: [a, b]", []string{"spec.environment"}, "must be of type string"},
+		"no environment is refused":                          {"environmentName: null", []string{"spec.environmentName"}, "Required value"},
+		"several environments are refused":                   {"environmentName: [a, b]", []string{"spec.environmentName"}, "must be of type string"},
 		"a selector of everything is refused":                {"selector: {}", []string{"spec.selector"}, "an empty selector selects everything"},
 		"severity Info is accepted":                          {spec: "minimumSeverity: Info"},
 		"an unknown severity is refused":                     {"minimumSeverity: Fatal", []string{"spec.minimumSeverity"}, "Unsupported value"},
@@ -255,15 +255,15 @@ func exceptionCases() map[string]specCase {
 	return cases
 }
 
-const environmentIsImmutable = "environment is immutable: its ledger counts what this policy did"
+const environmentIsImmutable = "environmentName is immutable: its ledger counts what this policy did"
 
 func TestRemediationPolicy_Transitions(t *testing.T) {
 	create(t, object(t, "RemediationPolicy", "transitions", smallestPolicy))
 	runPatchCases(t, "RemediationPolicy", "transitions", dryPatch, map[string]patchCase{
 		"the mode may change":                 {patch: `{"spec":{"mode":"Active","requestedBy":"alice"}}`},
 		"the limits may change":               {patch: `{"spec":{"safety":{"maxPerHour":1}}}`},
-		"another environment is refused":      {`{"spec":{"environment":"staging"}}`, []string{"spec.environment"}, environmentIsImmutable},
-		"removing the environment is refused": {`{"spec":{"environment":null}}`, []string{"spec.environment"}, "Required value"},
+		"another environment is refused":      {`{"spec":{"environmentName":"staging"}}`, []string{"spec.environmentName"}, environmentIsImmutable},
+		"removing the environment is refused": {`{"spec":{"environmentName":null}}`, []string{"spec.environmentName"}, "Required value"},
 		"removing the spec is refused":        {`{"spec":null}`, []string{"spec"}, "Required value"},
 	})
 }

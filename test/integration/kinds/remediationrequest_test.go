@@ -10,12 +10,12 @@ import (
 )
 
 const (
-	smallestRequest    = `{policy: production, requestedBy: alice, targets: [{baseline: deployments.apps.web, driftedHash: 'pl1:sha256:aa'}]}`
+	smallestRequest    = `{policyName: production, requestedBy: alice, targets: [{baselineName: deployments.apps.web, driftedHash: 'pl1:sha256:aa'}]}`
 	requestIsImmutable = "a RemediationRequest is immutable; create another"
 )
 
 func TestRemediationRequest_Fields(t *testing.T) {
-	target := func(name string) string { return "{baseline: " + name + ", driftedHash: 'pl1:sha256:aa'}" }
+	target := func(name string) string { return "{baselineName: " + name + ", driftedHash: 'pl1:sha256:aa'}" }
 	targets := func(n int) string {
 		var all []string
 		for i := range n {
@@ -29,10 +29,10 @@ func TestRemediationRequest_Fields(t *testing.T) {
 		"eleven are refused":                     {targets(11), []string{"spec.targets"}, "must have at most 10 items"},
 		"no target is refused":                   {"targets: []", []string{"spec.targets"}, "should have at least 1 items"},
 		"one target twice is refused":            {"targets: [" + target("b") + ", " + target("b") + "]", []string{"spec.targets[1]"}, "Duplicate value"},
-		"a target without a hash is refused":     {"targets: [{baseline: b}]", []string{"spec.targets[0].driftedHash"}, "Required value"},
-		"a target without a Baseline is refused": {"targets: [{driftedHash: h}]", []string{"spec.targets[0].baseline"}, "Required value"},
-		"a target with a revision is accepted":   {spec: "targets: [{baseline: b, driftedHash: h, revision: b-3}]"},
-		"a request of no policy is refused":      {"policy: null", []string{"spec.policy"}, "Required value"},
+		"a target without a hash is refused":     {"targets: [{baselineName: b}]", []string{"spec.targets[0].driftedHash"}, "Required value"},
+		"a target without a Baseline is refused": {"targets: [{driftedHash: h}]", []string{"spec.targets[0].baselineName"}, "Required value"},
+		"a target with a revision is accepted":   {spec: "targets: [{baselineName: b, driftedHash: h, revision: b-3}]"},
+		"a request of no policy is refused":      {"policyName: null", []string{"spec.policyName"}, "Required value"},
 		"a request of nobody is refused":         {"requestedBy: null", []string{"spec.requestedBy"}, "Required value"},
 		"a request of an empty name is refused":  {"requestedBy: ''", []string{"spec.requestedBy"}, "should be at least 1 chars"},
 		"a request with groups is accepted":      {spec: "requestedByGroups: [sre, dev]"},
@@ -49,7 +49,7 @@ func TestRemediationRequest_Fields(t *testing.T) {
 func TestRemediationRequest_Transitions(t *testing.T) {
 	create(t, object(t, "RemediationRequest", "transitions", smallestRequest))
 	runPatchCases(t, "RemediationRequest", "transitions", dryPatch, map[string]patchCase{
-		"another policy is refused":    {`{"spec":{"policy":"other"}}`, []string{"spec"}, requestIsImmutable},
+		"another policy is refused":    {`{"spec":{"policyName":"other"}}`, []string{"spec"}, requestIsImmutable},
 		"another name is refused":      {`{"spec":{"requestedBy":"bob"}}`, []string{"spec"}, requestIsImmutable},
 		"a reason afterwards is":       {`{"spec":{"reason":"r"}}`, []string{"spec"}, requestIsImmutable},
 		"removing the spec is refused": {`{"spec":null}`, []string{"spec"}, "Required value"},
@@ -59,8 +59,8 @@ func TestRemediationRequest_Transitions(t *testing.T) {
 func TestRemediationRequest_Status(t *testing.T) {
 	create(t, object(t, "RemediationRequest", "status", smallestRequest))
 	runPatchCases(t, "RemediationRequest", "status", statusPatch, map[string]patchCase{
-		"a plan is accepted":             {patch: `{"status":{"outcome":"Planned","plan":"p","answeredAt":"2026-01-01T00:00:00Z"}}`},
-		"a refusal is accepted":          {patch: `{"status":{"outcome":"Refused","message":"m","leftOut":[{"baseline":"b","reason":"BlastRadius","message":"m"}]}}`},
+		"a plan is accepted":             {patch: `{"status":{"outcome":"Planned","planName":"p","answerTime":"2026-01-01T00:00:00Z"}}`},
+		"a refusal is accepted":          {patch: `{"status":{"outcome":"Refused","message":"m","leftOut":[{"baselineName":"b","reason":"BlastRadius","message":"m"}]}}`},
 		"an unknown outcome is refused":  {`{"status":{"outcome":"Maybe"}}`, []string{"status.outcome"}, "Unsupported value"},
 		"an overlong message is refused": {`{"status":{"message":"` + strings.Repeat("m", 513) + `"}}`, []string{"status.message"}, "may not be more than 512"},
 	})

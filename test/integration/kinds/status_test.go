@@ -35,7 +35,7 @@ func TestBaseline_Status(t *testing.T) {
 	create(t, object(t, "Baseline", "status", smallestBaseline))
 	const (
 		actor   = `"actor":{"class":"Foreign","source":"None"}`
-		finding = `{"path":"","operation":"Added","type":"Unexpected","class":"ObjectUnexpected","firstSeen":"2026-01-01T00:00:00Z",` + actor + `}`
+		finding = `{"path":"","operation":"Added","type":"Unexpected","class":"ObjectUnexpected","firstSeenTime":"2026-01-01T00:00:00Z",` + actor + `}`
 	)
 	ready := func(status string) string {
 		return `{"type":"Ready","status":"` + status + `","reason":"R","message":"","lastTransitionTime":"2026-01-01T00:00:00Z"}`
@@ -63,15 +63,15 @@ func TestBaseline_Status(t *testing.T) {
 		"a condition has one value":                      {`"conditions":[` + ready("True") + `,` + ready("False") + `]`, []string{"status.conditions[1]"}, "Duplicate value"},
 		"two masks of one path are refused":              {`"masks":[{"path":"/a","rule":"r",` + actor + `},{"path":"/a","rule":"s",` + actor + `}]`, []string{"status.masks[1]"}, "Duplicate value"},
 		"a mask without its rule is refused":             {`"masks":[{"path":"/a",` + actor + `}]`, []string{"status.masks[0].rule"}, "Required value"},
-		"a fight that never began is refused":            {`"contention":{"with":["a"]}`, []string{"status.contention.since"}, "Required value"},
-		"more flips than are needed are refused":         {`"flips":[` + repeat(17, `{"at":"2026-01-01T00:00:%02dZ"}`) + `]`, []string{"status.flips"}, "must have at most 16 items"},
-		"a flip at the object as a whole is accepted":    {status: `"flips":[{"at":"2026-01-01T00:00:00Z","places":[{"aspect":"Value","by":"bob","class":"Foreign"}]}]`},
-		"a flip that names nobody is accepted":           {status: `"flips":[{"at":"2026-01-01T00:00:00Z","places":[{"path":"/spec/list","aspect":"Order"}]}]`},
-		"a flip at no time is refused":                   {`"flips":[{"places":[]}]`, []string{"status.flips[0].at"}, "Required value"},
-		"a flip at more places than count is refused":    {`"flips":[{"at":"2026-01-01T00:00:00Z","places":[` + repeat(17, `{"path":"/a%d","aspect":"Value"}`) + `]}]`, []string{"status.flips[0].places"}, "must have at most 16 items"},
-		"a place without an aspect is refused":           {`"flips":[{"at":"2026-01-01T00:00:00Z","places":[{"path":"/a"}]}]`, []string{"status.flips[0].places[0].aspect"}, "Required value"},
-		"an unknown aspect of a place is refused":        {`"flips":[{"at":"2026-01-01T00:00:00Z","places":[{"path":"/a","aspect":"Color"}]}]`, []string{"status.flips[0].places[0].aspect"}, "Unsupported value"},
-		"more contested places than count are refused":   {`"contention":{"since":"2026-01-01T00:00:00Z","places":[` + repeat(17, `{"path":"/a%d","aspect":"Value"}`) + `]}`, []string{"status.contention.places"}, "must have at most 16 items"},
+		"a fight that never began is refused":            {`"contention":{"with":["a"]}`, []string{"status.contention.startTime"}, "Required value"},
+		"more flips than are needed are refused":         {`"flips":[` + repeat(17, `{"observedTime":"2026-01-01T00:00:%02dZ"}`) + `]`, []string{"status.flips"}, "must have at most 16 items"},
+		"a flip at the object as a whole is accepted":    {status: `"flips":[{"observedTime":"2026-01-01T00:00:00Z","places":[{"aspect":"Value","by":"bob","class":"Foreign"}]}]`},
+		"a flip that names nobody is accepted":           {status: `"flips":[{"observedTime":"2026-01-01T00:00:00Z","places":[{"path":"/spec/list","aspect":"Order"}]}]`},
+		"a flip at no time is refused":                   {`"flips":[{"places":[]}]`, []string{"status.flips[0].observedTime"}, "Required value"},
+		"a flip at more places than count is refused":    {`"flips":[{"observedTime":"2026-01-01T00:00:00Z","places":[` + repeat(17, `{"path":"/a%d","aspect":"Value"}`) + `]}]`, []string{"status.flips[0].places"}, "must have at most 16 items"},
+		"a place without an aspect is refused":           {`"flips":[{"observedTime":"2026-01-01T00:00:00Z","places":[{"path":"/a"}]}]`, []string{"status.flips[0].places[0].aspect"}, "Required value"},
+		"an unknown aspect of a place is refused":        {`"flips":[{"observedTime":"2026-01-01T00:00:00Z","places":[{"path":"/a","aspect":"Color"}]}]`, []string{"status.flips[0].places[0].aspect"}, "Unsupported value"},
+		"more contested places than count are refused":   {`"contention":{"startTime":"2026-01-01T00:00:00Z","places":[` + repeat(17, `{"path":"/a%d","aspect":"Value"}`) + `]}`, []string{"status.contention.places"}, "must have at most 16 items"},
 		"a state that nobody has determined is no field": {status: `"state":null`},
 	}
 	for name, tc := range cases {

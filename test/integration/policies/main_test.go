@@ -214,7 +214,7 @@ func executorMarksWork(ctx context.Context) (bool, error) {
 	if err := admin.Create(ctx, probe); err != nil && !apierrors.IsAlreadyExists(err) {
 		return false, err
 	}
-	patch := client.RawPatch("application/merge-patch+json", []byte(`{"status":{"namespaces":0,"ledger":"probe"}}`))
+	patch := client.RawPatch("application/merge-patch+json", []byte(`{"status":{"namespaces":0,"ledgerUID":"probe"}}`))
 	err := admin.Status().Patch(ctx, probe, patch, &client.SubResourcePatchOptions{PatchOptions: client.PatchOptions{DryRun: []string{metav1.DryRunAll}}})
 	return apierrors.IsForbidden(err), nil
 }

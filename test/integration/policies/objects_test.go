@@ -26,7 +26,7 @@ func baseline(name string) *v1alpha1.Baseline {
 			Target: v1alpha1.BaselineTarget{APIVersion: "apps/v1", Kind: "Deployment", Name: name},
 			Authorized: &v1alpha1.AuthorizedState{
 				Hash: "pl1:sha256:aa", Revision: name + "-1", Number: 1, By: "ci",
-				At: metav1.NewTime(time.Date(2026, 1, 2, 3, 4, 5, 0, time.UTC)), Origin: v1alpha1.OriginCreated,
+				AuthorizationTime: metav1.NewTime(time.Date(2026, 1, 2, 3, 4, 5, 0, time.UTC)), Origin: v1alpha1.OriginCreated,
 			},
 		},
 	}
@@ -36,9 +36,9 @@ func revision(name, of string) *v1alpha1.BaselineRevision {
 	return &v1alpha1.BaselineRevision{
 		ObjectMeta: metav1.ObjectMeta{Name: name, Namespace: tenant},
 		Spec: v1alpha1.BaselineRevisionSpec{
-			Baseline: of, Number: 1, Hash: "pl1:sha256:aa", By: "ci",
-			At:       metav1.NewTime(time.Date(2026, 1, 2, 3, 4, 5, 0, time.UTC)),
-			Encoding: v1alpha1.BodyEncodingZstd, Body: []byte("body"), Size: 4,
+			BaselineName: of, Number: 1, Hash: "pl1:sha256:aa", By: "ci",
+			AuthorizationTime: metav1.NewTime(time.Date(2026, 1, 2, 3, 4, 5, 0, time.UTC)),
+			Encoding:          v1alpha1.BodyEncodingZstd, Body: []byte("body"), Size: 4,
 		},
 	}
 }
@@ -48,7 +48,7 @@ func remediationPolicy(name string) *v1alpha1.RemediationPolicy {
 	return &v1alpha1.RemediationPolicy{
 		ObjectMeta: metav1.ObjectMeta{Name: name},
 		Spec: v1alpha1.RemediationPolicySpec{
-			Environment: "production", Mode: v1alpha1.PolicyModeObserveOnly,
+			EnvironmentName: "production", Mode: v1alpha1.PolicyModeObserveOnly,
 			Trigger: v1alpha1.TriggerImmediate, Action: v1alpha1.ActionReconcile,
 		},
 	}
@@ -60,14 +60,14 @@ func remediationPlan(name, requester string) *v1alpha1.RemediationPlan {
 	return &v1alpha1.RemediationPlan{
 		ObjectMeta: metav1.ObjectMeta{Name: name, Namespace: tenant},
 		Spec: v1alpha1.RemediationPlanSpec{Plan: v1alpha1.PlannedRemediation{
-			Policy:      v1alpha1.PlanPolicy{Name: "production", UID: "p", Generation: 1, Digest: "sha256:aa"},
-			Environment: "production", Trigger: v1alpha1.TriggerImmediate, Strategy: v1alpha1.StrategyRolling,
-			InitiatedBy: requester, Requester: requester, CorrelationID: "c", Deadline: at,
+			Policy:          v1alpha1.PlanPolicy{Name: "production", UID: "p", Generation: 1, Digest: "sha256:aa"},
+			EnvironmentName: "production", Trigger: v1alpha1.TriggerImmediate, Strategy: v1alpha1.StrategyRolling,
+			InitiatedBy: requester, Requester: requester, CorrelationID: "c", DeadlineTime: at,
 			Targets: []v1alpha1.PlanTarget{{
 				BaselineTarget: v1alpha1.BaselineTarget{APIVersion: "apps/v1", Kind: "Deployment", Name: name},
-				Baseline:       "deployments.apps." + name, UID: "u", DriftedHash: "pl1:sha256:bb", DesiredHash: "pl1:sha256:aa",
+				BaselineName:   "deployments.apps." + name, UID: "u", DriftedHash: "pl1:sha256:bb", DesiredHash: "pl1:sha256:aa",
 				Revision: name + "-1", RevisionHash: "pl1:sha256:aa", Paths: []string{"/spec/replicas"}, Action: v1alpha1.ActionReconcile,
-				Severity: v1alpha1.Severity{Level: v1alpha1.SeverityHigh, Score: 70}, DriftType: v1alpha1.DriftStatusMismatch, FirstSeen: at,
+				Severity: v1alpha1.Severity{Level: v1alpha1.SeverityHigh, Score: 70}, DriftType: v1alpha1.DriftStatusMismatch, FirstSeenTime: at,
 			}},
 			Batches: []v1alpha1.PlanBatch{{Steps: []int32{0}, RequiresHealthCheck: v1alpha1.Enabled}},
 		}},
@@ -78,8 +78,8 @@ func remediationRequest(name, by string) *v1alpha1.RemediationRequest {
 	return &v1alpha1.RemediationRequest{
 		ObjectMeta: metav1.ObjectMeta{Name: name, Namespace: tenant},
 		Spec: v1alpha1.RemediationRequestSpec{
-			Policy: "production", RequestedBy: by,
-			Targets: []v1alpha1.RequestedTarget{{Baseline: "deployments.apps." + name, DriftedHash: "pl1:sha256:bb"}},
+			PolicyName: "production", RequestedBy: by,
+			Targets: []v1alpha1.RequestedTarget{{BaselineName: "deployments.apps." + name, DriftedHash: "pl1:sha256:bb"}},
 		},
 	}
 }

@@ -180,9 +180,9 @@ func TestWhoMayHaltAndGrantInALedger(t *testing.T) {
 	const (
 		onlyCreates = "only the executor creates RemediationLedgers"
 		onlyStatus  = "only the executor writes the status of a RemediationLedger"
-		noWord      = "spec.halt and spec.grant are a person's word"
+		noWord      = "spec.halt and spec.override are a person's word"
 		haltName    = "spec.halt.requestedBy must be the authenticated user: set it to "
-		grantName   = "spec.grant.requestedBy must be the authenticated user: set it to "
+		grantName   = "spec.override.requestedBy must be the authenticated user: set it to "
 		onlyMeta    = "only the executor changes owners, finalizers and labels of a RemediationLedger"
 		sequence    = `{"status":{"sequence":2}}`
 	)
@@ -219,7 +219,7 @@ func TestWhoMayHaltAndGrantInALedger(t *testing.T) {
 			return mustBe(t, by.user).Update(t.Context(), l)
 		}, ""},
 		"the executor creates one that may grant": {false, execute, create(func(s *v1alpha1.RemediationLedgerSpec) {
-			s.Grant = &v1alpha1.LedgerGrant{RequestedBy: executor, Reason: "r"}
+			s.Override = &v1alpha1.LedgerOverride{RequestedBy: executor, Reason: "r"}
 		}), noWord},
 		"the executor creates a halted one": {false, execute, create(func(s *v1alpha1.RemediationLedgerSpec) {
 			s.Halt = &v1alpha1.LedgerHalt{RequestedBy: executor, Reason: "r"}
@@ -242,9 +242,9 @@ func TestWhoMayHaltAndGrantInALedger(t *testing.T) {
 		"hal changes the reason of olaf's halt":         {true, hal, patch(`{"spec":{"halt":{"reason":"another"}}}`), haltName + "hal"},
 		"hal makes olaf's halt his own":                 {true, hal, set("halt", "hal"), ""},
 		"hal lifts olaf's halt":                         {true, hal, patch(`{"spec":{"halt":null}}`), ""},
-		"hal lets a new ledger grant":                   {false, hal, set("grant", "hal"), ""},
-		"hal lets it grant in another's name":           {false, hal, set("grant", "olga"), grantName + "hal"},
-		"in the name of the executor":                   {false, root, set("grant", executor), grantName + "root"},
+		"hal lets a new ledger grant":                   {false, hal, set("override", "hal"), ""},
+		"hal lets it grant in another's name":           {false, hal, set("override", "olga"), grantName + "hal"},
+		"in the name of the executor":                   {false, root, set("override", executor), grantName + "root"},
 		"hal annotates beside olaf's halt":              {true, hal, patch(`{"metadata":{"annotations":{"note":"x"}}}`), ""},
 		"hal adds a label":                              {false, hal, patch(`{"metadata":{"labels":{"a":"b"}}}`), onlyMeta},
 		"an administrator gives it an owner":            {false, root, patch(`{"metadata":{"ownerReferences":[{"apiVersion":"v1","kind":"ConfigMap","name":"x","uid":"gone"}]}}`), onlyMeta},
@@ -274,10 +274,10 @@ func TestWhoMayHaltAndGrantInALedger(t *testing.T) {
 // The executor and the assessor write the same statuses, each its own part.
 func TestWhoMayWriteTheMarksOfTheExecutor(t *testing.T) {
 	const (
-		onlyClaim  = "only the executor writes status.claim"
-		onlyLedger = "only the executor writes status.ledger"
-		claimAlone = "the executor writes status.claim and nothing else of this status"
-		alone      = "the executor writes status.ledger and nothing else of this status"
+		onlyClaim  = "only the executor writes status.planName"
+		onlyLedger = "only the executor writes status.ledgerUID"
+		claimAlone = "the executor writes status.planName and nothing else of this status"
+		alone      = "the executor writes status.ledgerUID and nothing else of this status"
 		onlyStatus = "only the assessor writes the status of a Baseline"
 		// Two policies refuse it, and the API server tells of one.
 		either = "denied request: only the "
@@ -290,30 +290,30 @@ func TestWhoMayWriteTheMarksOfTheExecutor(t *testing.T) {
 		patch       string
 		refused     string
 	}{
-		"the executor claims":                        {false, `"state":"Drifted"`, ``, execute, `"claim":"plan-1"`, ""},
-		"the executor claims what nobody looked at":  {false, ``, ``, execute, `"claim":"plan-1"`, ""},
-		"the executor lets go":                       {false, `"state":"Drifted"`, `"claim":"plan-1"`, execute, `"claim":null`, ""},
-		"the executor claims for another plan":       {false, `"state":"Drifted"`, `"claim":"plan-1"`, execute, `"claim":"plan-2"`, ""},
-		"the executor claims and says it is in sync": {false, `"state":"Drifted"`, ``, execute, `"claim":"plan-1","state":"InSync"`, claimAlone},
-		"the executor removes the state":             {false, `"state":"Drifted"`, ``, execute, `"claim":"plan-1","state":null`, claimAlone},
-		"the executor adds findings":                 {false, `"state":"Drifted"`, ``, execute, `"findings":[{"path":"","operation":"Added","type":"Unexpected","class":"ObjectUnexpected","firstSeen":"2026-01-01T00:00:00Z","actor":{"class":"Foreign","source":"None"}}]`, claimAlone},
-		"the executor says when it was ready":        {false, `"state":"Drifted"`, ``, execute, `"lastCheck":"2026-01-01T00:00:00Z"`, claimAlone},
-		"the assessor claims":                        {false, `"state":"Drifted"`, ``, judge, `"claim":"plan-1"`, onlyClaim},
-		"the assessor lets go":                       {false, `"state":"Drifted"`, `"claim":"plan-1"`, judge, `"claim":null`, onlyClaim},
-		"the assessor writes beside a claim":         {false, `"state":"Drifted"`, `"claim":"plan-1"`, judge, `"state":"InSync"`, ""},
-		"an administrator lets go":                   {false, `"state":"Drifted"`, `"claim":"plan-1"`, root, `"claim":null`, either},
-		"an executor of another namespace claims":    {false, `"state":"Drifted"`, ``, namesake, `"claim":"plan-1"`, either},
+		"the executor claims":                        {false, `"state":"Drifted"`, ``, execute, `"planName":"plan-1"`, ""},
+		"the executor claims what nobody looked at":  {false, ``, ``, execute, `"planName":"plan-1"`, ""},
+		"the executor lets go":                       {false, `"state":"Drifted"`, `"planName":"plan-1"`, execute, `"planName":null`, ""},
+		"the executor claims for another plan":       {false, `"state":"Drifted"`, `"planName":"plan-1"`, execute, `"planName":"plan-2"`, ""},
+		"the executor claims and says it is in sync": {false, `"state":"Drifted"`, ``, execute, `"planName":"plan-1","state":"InSync"`, claimAlone},
+		"the executor removes the state":             {false, `"state":"Drifted"`, ``, execute, `"planName":"plan-1","state":null`, claimAlone},
+		"the executor adds findings":                 {false, `"state":"Drifted"`, ``, execute, `"findings":[{"path":"","operation":"Added","type":"Unexpected","class":"ObjectUnexpected","firstSeenTime":"2026-01-01T00:00:00Z","actor":{"class":"Foreign","source":"None"}}]`, claimAlone},
+		"the executor says when it was ready":        {false, `"state":"Drifted"`, ``, execute, `"lastCheckTime":"2026-01-01T00:00:00Z"`, claimAlone},
+		"the assessor claims":                        {false, `"state":"Drifted"`, ``, judge, `"planName":"plan-1"`, onlyClaim},
+		"the assessor lets go":                       {false, `"state":"Drifted"`, `"planName":"plan-1"`, judge, `"planName":null`, onlyClaim},
+		"the assessor writes beside a claim":         {false, `"state":"Drifted"`, `"planName":"plan-1"`, judge, `"state":"InSync"`, ""},
+		"an administrator lets go":                   {false, `"state":"Drifted"`, `"planName":"plan-1"`, root, `"planName":null`, either},
+		"an executor of another namespace claims":    {false, `"state":"Drifted"`, ``, namesake, `"planName":"plan-1"`, either},
 		"a namesake of the assessor writes":          {false, `"state":"Drifted"`, ``, judgelet, `"state":"InSync"`, onlyStatus},
-		"the executor names the ledger":              {true, `"namespaces":2`, ``, execute, `"ledger":"uid-1"`, ""},
-		"the executor names another ledger":          {true, `"namespaces":2`, `"ledger":"uid-1"`, execute, `"ledger":"uid-2"`, ""},
-		"the executor counts namespaces":             {true, `"namespaces":2`, ``, execute, `"namespaces":3,"ledger":"uid-1"`, alone},
+		"the executor names the ledger":              {true, `"namespaces":2`, ``, execute, `"ledgerUID":"uid-1"`, ""},
+		"the executor names another ledger":          {true, `"namespaces":2`, `"ledgerUID":"uid-1"`, execute, `"ledgerUID":"uid-2"`, ""},
+		"the executor counts namespaces":             {true, `"namespaces":2`, ``, execute, `"namespaces":3,"ledgerUID":"uid-1"`, alone},
 		"the executor adds a condition":              {true, `"namespaces":2`, ``, execute, `"conditions":[{"type":"Ready","status":"True","reason":"R","message":"","lastTransitionTime":"2026-01-01T00:00:00Z"}]`, alone},
-		"the assessor names a ledger":                {true, `"namespaces":2`, ``, judge, `"ledger":"uid-1"`, onlyLedger},
-		"the assessor forgets the ledger":            {true, `"namespaces":2`, `"ledger":"uid-1"`, judge, `"ledger":null`, onlyLedger},
-		"the assessor counts beside a ledger":        {true, `"namespaces":2`, `"ledger":"uid-1"`, judge, `"namespaces":3`, ""},
-		"an administrator forgets the ledger":        {true, `"namespaces":2`, `"ledger":"uid-1"`, root, `"ledger":null`, onlyLedger},
-		"an administrator forgets all of the status": {true, `"namespaces":2`, `"ledger":"uid-1"`, root, ``, onlyLedger},
-		"somebody alike names a ledger":              {true, `"namespaces":2`, ``, almost, `"ledger":"uid-1"`, onlyLedger},
+		"the assessor names a ledger":                {true, `"namespaces":2`, ``, judge, `"ledgerUID":"uid-1"`, onlyLedger},
+		"the assessor forgets the ledger":            {true, `"namespaces":2`, `"ledgerUID":"uid-1"`, judge, `"ledgerUID":null`, onlyLedger},
+		"the assessor counts beside a ledger":        {true, `"namespaces":2`, `"ledgerUID":"uid-1"`, judge, `"namespaces":3`, ""},
+		"an administrator forgets the ledger":        {true, `"namespaces":2`, `"ledgerUID":"uid-1"`, root, `"ledgerUID":null`, onlyLedger},
+		"an administrator forgets all of the status": {true, `"namespaces":2`, `"ledgerUID":"uid-1"`, root, ``, onlyLedger},
+		"somebody alike names a ledger":              {true, `"namespaces":2`, ``, almost, `"ledgerUID":"uid-1"`, onlyLedger},
 	}
 	number := 0
 	for name, test := range tests {

@@ -20,7 +20,7 @@ func TestWhoMayAskForARemediation(t *testing.T) {
 		ownGroups  = "spec.requestedByGroups must be groups of the authenticated user, rena: remove those that are not"
 		onlyAnswer = "only the assessor answers a RemediationRequest"
 		onlyMeta   = "only the assessor changes owners, finalizers and labels of a RemediationRequest"
-		answer     = `{"status":{"outcome":"Planned","plan":"p"}}`
+		answer     = `{"status":{"outcome":"Planned","planName":"p"}}`
 	)
 	type act func(*testing.T, who, *v1alpha1.RemediationRequest) error
 	asks := func(change func(*v1alpha1.RemediationRequestSpec)) act {

@@ -103,19 +103,19 @@ func maybe(t *rapid.T, what string, at metav1.Time) *metav1.Time {
 // drawStatus is any ledger, also one that no history leads to.
 func drawStatus(t *rapid.T, now time.Time) *ledger.Status {
 	s := &ledger.Status{Sequence: rapid.Int64Range(1, 1<<53-1).Draw(t, "sequence")}
-	s.GrantsFrom = maybe(t, "new", drawAgo(t, now))
+	s.GrantStartTime = maybe(t, "new", drawAgo(t, now))
 	for n := range rapid.IntRange(0, 12).Draw(t, "entries") {
 		r := drawRequest(t, n)
 		s.Entries = append(s.Entries, v1alpha1.LedgerEntry{
-			StepReference: r.Step, PolicyUID: r.PolicyUID, TargetUID: r.TargetUID, ReservedAt: metav1.NewTime(epoch),
-			SettledAt: maybe(t, "ended", drawAgo(t, now)),
+			StepReference: r.Step, PolicyUID: r.PolicyUID, TargetUID: r.TargetUID, ReservationTime: metav1.NewTime(epoch),
+			CompletionTime: maybe(t, "ended", drawAgo(t, now)),
 		})
 	}
 	for range rapid.IntRange(0, 4).Draw(t, "breakers") {
 		b := v1alpha1.LedgerBreaker{
-			PolicyUID: rapid.SampledFrom(uids).Draw(t, "policy"),
-			State:     rapid.SampledFrom([]v1alpha1.BreakerState{v1alpha1.BreakerClosed, v1alpha1.BreakerOpen, v1alpha1.BreakerHalfOpen, "Ajar", ""}).Draw(t, "state"),
-			OpenedAt:  maybe(t, "opened", drawAgo(t, now)),
+			PolicyUID:    rapid.SampledFrom(uids).Draw(t, "policy"),
+			State:        rapid.SampledFrom([]v1alpha1.BreakerState{v1alpha1.BreakerClosed, v1alpha1.BreakerOpen, v1alpha1.BreakerHalfOpen, "Ajar", ""}).Draw(t, "state"),
+			LastOpenTime: maybe(t, "opened", drawAgo(t, now)),
 		}
 		if rapid.Bool().Draw(t, "probing") {
 			b.Probe = &ledger.Step{PlanUID: "plan-1"}
@@ -257,7 +257,7 @@ func TestTheCopysGatesOpenWhenTheLedgersDo(t *testing.T) {
 	const period = 90 * time.Minute
 	ended := func() *ledger.Status {
 		status := full(1)
-		status.Entries[0].SettledAt, status.Entries[1].SettledAt = new(metav1.NewTime(epoch)), new(metav1.NewTime(epoch.Add(-time.Second)))
+		status.Entries[0].CompletionTime, status.Entries[1].CompletionTime = new(metav1.NewTime(epoch)), new(metav1.NewTime(epoch.Add(-time.Second)))
 		return status
 	}
 	tests := map[string]struct {
@@ -267,10 +267,10 @@ func TestTheCopysGatesOpenWhenTheLedgersDo(t *testing.T) {
 		opens  time.Duration
 	}{
 		"age": {opens: period, status: func() *ledger.Status {
-			return &ledger.Status{Sequence: 1, GrantsFrom: new(metav1.NewTime(epoch.Add(period)))}
+			return &ledger.Status{Sequence: 1, GrantStartTime: new(metav1.NewTime(epoch.Add(period)))}
 		}},
 		"breaker": {opens: period, rules: ledger.Rules{Policy: ledger.Limits{OpenDuration: period}}, status: func() *ledger.Status {
-			return &ledger.Status{Sequence: 1, Breakers: []v1alpha1.LedgerBreaker{{PolicyUID: "p", State: v1alpha1.BreakerOpen, OpenedAt: new(metav1.NewTime(epoch))}}}
+			return &ledger.Status{Sequence: 1, Breakers: []v1alpha1.LedgerBreaker{{PolicyUID: "p", State: v1alpha1.BreakerOpen, LastOpenTime: new(metav1.NewTime(epoch))}}}
 		}},
 		"target":                 {opens: period, rules: ledger.Rules{Policy: ledger.Limits{Cooldown: period}}, status: ended, target: "t0"},
 		"cooldown":               {opens: period, rules: ledger.Rules{Policy: ledger.Limits{Cooldown: period}}, status: ended, target: "t3"},
@@ -317,7 +317,7 @@ func TestALedgerWithoutRoomIsRefusedByItsCopy(t *testing.T) {
 			status := &ledger.Status{Sequence: 7}
 			for n := range test.entries {
 				r := request(n, fmt.Sprint("policy-", n), fmt.Sprint("target-", n))
-				status.Entries = append(status.Entries, v1alpha1.LedgerEntry{StepReference: r.Step, PolicyUID: r.PolicyUID, TargetUID: r.TargetUID, SettledAt: test.ended})
+				status.Entries = append(status.Entries, v1alpha1.LedgerEntry{StepReference: r.Step, PolicyUID: r.PolicyUID, TargetUID: r.TargetUID, CompletionTime: test.ended})
 			}
 			for n := range test.breakers {
 				status.Breakers = append(status.Breakers, v1alpha1.LedgerBreaker{PolicyUID: fmt.Sprint("other-", n), State: v1alpha1.BreakerOpen})

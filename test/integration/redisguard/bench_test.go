@@ -27,7 +27,7 @@ func busy(entries int) *ledger.Status {
 		r.Step.PlanUID = fmt.Sprintf("%036d", n)
 		ended := metav1.NewTime(epoch.Add(-time.Duration(n+600) * time.Minute / 2))
 		s.Entries = append(s.Entries, v1alpha1.LedgerEntry{
-			StepReference: r.Step, PolicyUID: r.PolicyUID, TargetUID: r.TargetUID, ReservedAt: ended, SettledAt: &ended,
+			StepReference: r.Step, PolicyUID: r.PolicyUID, TargetUID: r.TargetUID, ReservationTime: ended, CompletionTime: &ended,
 		})
 	}
 	return s

@@ -112,7 +112,7 @@ func rules() ledger.Rules {
 
 func request(n int, policy, target string) ledger.Request {
 	return ledger.Request{
-		Step:      ledger.Step{Namespace: "shop", Plan: "plan", PlanUID: fmt.Sprint("plan-", n)},
+		Step:      ledger.Step{Namespace: "shop", PlanName: "plan", PlanUID: fmt.Sprint("plan-", n)},
 		PolicyUID: policy, TargetUID: target,
 	}
 }
@@ -124,7 +124,7 @@ func full(sequence int64) *ledger.Status {
 	for n := range 2 {
 		r := request(n, "p", fmt.Sprint("t", n))
 		s.Entries = append(s.Entries, v1alpha1.LedgerEntry{
-			StepReference: r.Step, PolicyUID: r.PolicyUID, TargetUID: r.TargetUID, ReservedAt: metav1.NewTime(epoch),
+			StepReference: r.Step, PolicyUID: r.PolicyUID, TargetUID: r.TargetUID, ReservationTime: metav1.NewTime(epoch),
 		})
 	}
 	return s

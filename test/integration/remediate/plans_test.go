@@ -40,11 +40,11 @@ func TestDriftBecomesAPlan(t *testing.T) {
 	plan := w.plans()[0]
 	got := plan.Spec.Plan.Targets[0]
 	want := v1alpha1.PlanTarget{
-		BaselineTarget: b.Spec.Target, Baseline: b.Name, UID: string(w.Live("web").UID),
+		BaselineTarget: b.Spec.Target, BaselineName: b.Name, UID: string(w.Live("web").UID),
 		DriftedHash: b.Status.Observed.Hash, DesiredHash: b.Spec.Authorized.Hash,
 		Revision: b.Spec.Authorized.Revision, RevisionHash: b.Spec.Authorized.Hash,
 		Paths: []string{guarded.ImagePath}, Action: v1alpha1.ActionReconcile, Severity: *b.Status.Severity,
-		DriftType: v1alpha1.DriftDigestMismatch, FirstSeen: *b.Status.FirstSeen, Actors: []string{alice},
+		DriftType: v1alpha1.DriftDigestMismatch, FirstSeenTime: *b.Status.FirstSeenTime, Actors: []string{alice},
 	}
 	if diff := cmp.Diff(want, got); diff != "" {
 		t.Errorf("target (-want +got):\n%s", diff)
@@ -53,8 +53,8 @@ func TestDriftBecomesAPlan(t *testing.T) {
 		t.Errorf("the plan is %+v", plan)
 	}
 	w.untilPolicy("the policy names its plan", func(p *v1alpha1.RemediationPolicy) error {
-		if want := w.Name + "/" + plan.Name; p.Status.LastPlan != want {
-			return fmt.Errorf("it names %q, want %q", p.Status.LastPlan, want)
+		if want := w.Name + "/" + plan.Name; p.Status.LastPlanName != want {
+			return fmt.Errorf("it names %q, want %q", p.Status.LastPlanName, want)
 		}
 		return counts(4, 1, 0)(p)
 	})
@@ -66,7 +66,7 @@ func TestAGuardOfATenantKeepsNoRepairFromAnObjectOfThePlatform(t *testing.T) {
 	for name, change := range map[string]func(*v1alpha1.SpecGuard){
 		"it is unmanaged": func(g *v1alpha1.SpecGuard) { g.Spec.ManagementPolicy = v1alpha1.Unmanaged },
 		"it is suspended": func(g *v1alpha1.SpecGuard) {
-			g.Spec.Suspend = &v1alpha1.Suspension{Reason: "mine", Until: metav1.NewTime(time.Now().Add(time.Hour))}
+			g.Spec.Suspend = &v1alpha1.Suspension{Reason: "mine", EndTime: metav1.NewTime(time.Now().Add(time.Hour))}
 		},
 	} {
 		t.Run(name, func(t *testing.T) {
@@ -314,13 +314,13 @@ func TestATrustedWriterIsNotDisturbed(t *testing.T) {
 	w.policy(func(s *v1alpha1.RemediationPolicySpec) { s.Exceptions.ActiveWriter = v1alpha1.Forbidden })
 	w.SetImage(alice, "web", evil)
 	p := w.untilPolicy("it waits for the writer", func(p *v1alpha1.RemediationPolicy) error {
-		if !strings.Contains(p.Status.WaitingFor, "1 TrustedWriterActive") || p.Status.NextLook == nil {
-			return fmt.Errorf("it waits for %q until %v", p.Status.WaitingFor, p.Status.NextLook)
+		if !strings.Contains(p.Status.WaitingFor, "1 TrustedWriterActive") || p.Status.NextEvaluationTime == nil {
+			return fmt.Errorf("it waits for %q until %v", p.Status.WaitingFor, p.Status.NextEvaluationTime)
 		}
 		return nil
 	})
 	// A time of the API has whole seconds.
-	if next := p.Status.NextLook.Time; next.Before(deployed.Add(2*time.Minute-time.Second)) || next.After(time.Now().Add(2*time.Minute+time.Second)) {
+	if next := p.Status.NextEvaluationTime.Time; next.Before(deployed.Add(2*time.Minute-time.Second)) || next.After(time.Now().Add(2*time.Minute+time.Second)) {
 		t.Errorf("it looks again at %s, and the deployment began at %s", next, deployed)
 	}
 	now.Set(time.Now().Add(3 * time.Minute))
@@ -362,13 +362,13 @@ func TestWhatIsWrongWithAPolicyIsSaid(t *testing.T) {
 		t.Errorf("it made %d plans", len(plans))
 	}
 	lost := &v1alpha1.RemediationPolicy{ObjectMeta: metav1.ObjectMeta{Name: w.Name + "-lost"}, Spec: p.Spec}
-	lost.Spec.Environment = "nowhere"
+	lost.Spec.EnvironmentName = "nowhere"
 	w.Must(w.As(platform).Create(w.Ctx(), lost))
 	w.Eventually("the environment is missing", func() error {
 		if err := admin.Get(w.Ctx(), client.ObjectKeyFromObject(lost), lost); err != nil {
 			return err
 		}
-		return stalled("UnknownEnvironment", "spec.environment")(lost)
+		return stalled("UnknownEnvironment", "spec.environmentName")(lost)
 	})
 	w.Must(admin.Delete(w.Ctx(), lost))
 }

@@ -54,7 +54,7 @@ func (w *world) policy(changes ...func(*v1alpha1.RemediationPolicySpec)) *v1alph
 	p := &v1alpha1.RemediationPolicy{
 		ObjectMeta: metav1.ObjectMeta{Name: w.Name},
 		Spec: v1alpha1.RemediationPolicySpec{
-			Environment: w.Name, Mode: v1alpha1.PolicyModeActive, RequestedBy: platform,
+			EnvironmentName: w.Name, Mode: v1alpha1.PolicyModeActive, RequestedBy: platform,
 			Trigger: v1alpha1.TriggerImmediate, Action: v1alpha1.ActionReconcile,
 			// What was just deployed counts as being worked on, for two minutes.
 			Exceptions: v1alpha1.RemediationExceptions{ActiveWriter: v1alpha1.Allowed},
@@ -152,7 +152,7 @@ func counts(selected, drifted, eligible int32) func(*v1alpha1.RemediationPolicy)
 func (w *world) end(plan *v1alpha1.RemediationPlan, phase v1alpha1.PlanPhase, state v1alpha1.StepState, reason v1alpha1.StepReason) {
 	w.t.Helper()
 	now := metav1.Now()
-	plan.Status.Phase, plan.Status.CompletedAt, plan.Status.Epoch = phase, &now, 1
+	plan.Status.Phase, plan.Status.CompletionTime, plan.Status.Epoch = phase, &now, 1
 	for i := range plan.Spec.Plan.Targets {
 		plan.Status.Steps = append(plan.Status.Steps, v1alpha1.PlanStep{
 			Index: int32(i), State: state, Reason: reason, //nolint:gosec // at most ten

@@ -221,7 +221,7 @@ func (w *world) divide() {
 		w.pod(meta, "front", at.Addr().String(), corev1.ContainerPort{Name: "web", ContainerPort: int32(at.Port())})
 	}
 	w.release = &v1alpha1.ABRelease{ObjectMeta: named(w.shop, "web")}
-	w.release.Spec.Service, w.release.Spec.Stable = "web", "stable"
+	w.release.Spec.ServiceName, w.release.Spec.Stable = "web", "stable"
 	for _, version := range []string{"stable", "canary"} {
 		w.release.Spec.Variations = append(w.release.Spec.Variations, v1alpha1.Variation{Name: v1alpha1.VariationName(version), Selector: selector(version)})
 	}
@@ -240,7 +240,7 @@ func (w *world) decide(sequence int64, canary int32) traffic.Router {
 		return v1alpha1.VariationInForce{Name: v1alpha1.VariationName(name), Selector: selector(name), Weight: new(weight), Reserved: new(reserved)}
 	}
 	w.release.Status.InForce = &v1alpha1.SplitInForce{
-		Sequence: sequence, Generation: 1, Service: "web", Salt: "salt", Key: v1alpha1.SplitKey{Kind: v1alpha1.SplitKeyHeader, Name: "x-user"},
+		Sequence: sequence, Generation: 1, ServiceName: "web", Salt: "salt", Key: v1alpha1.SplitKey{Type: v1alpha1.SplitKeyHeader, Name: "x-user"},
 		Variations: []v1alpha1.VariationInForce{variation("stable", 10_000-canary, 0), variation("canary", canary, 10_000)},
 	}
 	w.must(admin.Status().Update(w.t.Context(), w.release))

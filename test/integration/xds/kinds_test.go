@@ -50,7 +50,7 @@ func TestKindsThatAreInstalledLater(t *testing.T) {
 	b := &v1alpha1.Baseline{ObjectMeta: s.named("guarded-canary")}
 	b.Spec.Target = v1alpha1.BaselineTarget{APIVersion: "v1", Kind: "Pod", Name: "web-canary"}
 	s.create(b)
-	b.Status.Quarantine = &v1alpha1.Quarantine{Since: metav1.Now(), By: "alice"}
+	b.Status.Quarantine = &v1alpha1.Quarantine{StartTime: metav1.Now(), By: "alice"}
 	s.must(c.admin.Status().Update(t.Context(), b))
 	backend.Answers(t, patience, proxy.front["web"], "200 stable")
 	always(t, proxy.front["web"], "200 stable")

@@ -70,7 +70,7 @@ func (s *shop) releaseBy(service string, canary int, rule string) *v1alpha1.ABRe
 	s.Helper()
 	r := &v1alpha1.ABRelease{ObjectMeta: s.named(service)}
 	s.must(yaml.UnmarshalStrict(fmt.Appendf(nil, `
-service: %[1]s
+serviceName: %[1]s
 stable: stable
 variations:
 - {name: stable, selector: {matchLabels: {app: %[1]s, version: stable}}}

@@ -172,7 +172,7 @@ func (a *assessor) write(t *target, b *v1alpha1.Baseline, state *specguard.State
 	rememberReady(next, current)
 	next = typed[v1alpha1.Baseline](object(next)) // as it is stored
 	same := before.DeepCopy()
-	same.Observed.ResourceVersion, same.LastCheck = next.Status.Observed.ResourceVersion, next.Status.LastCheck
+	same.Observed.ResourceVersion, same.LastCheckTime = next.Status.Observed.ResourceVersion, next.Status.LastCheckTime
 	if equality.Semantic.DeepEqual(same, &next.Status) && reflect.DeepEqual(same.Selection, next.Status.Selection) {
 		return true
 	}
@@ -199,7 +199,7 @@ func rate(findings []v1alpha1.Finding, before *v1alpha1.BaselineStatus) *v1alpha
 	for i := range findings {
 		f := &findings[i]
 		all = append(all, severity.Score(severity.Input{
-			Criticality: v1alpha1.CriticalityProduction, DriftType: f.Type, Class: f.Class, Age: time.Since(f.FirstSeen.Time),
+			Criticality: v1alpha1.CriticalityProduction, DriftType: f.Type, Class: f.Class, Age: time.Since(f.FirstSeenTime.Time),
 		}))
 	}
 	worst := severity.Worst(all...)
@@ -207,7 +207,7 @@ func rate(findings []v1alpha1.Finding, before *v1alpha1.BaselineStatus) *v1alpha
 		return nil
 	}
 	worst.First, worst.FirstScore = worst.Level, new(worst.Score)
-	if was := before.Severity; was != nil && before.FirstSeen != nil {
+	if was := before.Severity; was != nil && before.FirstSeenTime != nil {
 		worst.First, worst.FirstScore = cmp.Or(was.First, worst.First), cmp.Or(was.FirstScore, new(was.Score))
 	}
 	return worst
@@ -220,7 +220,7 @@ func rememberReady(b *v1alpha1.Baseline, current *kube.Object) {
 		return
 	}
 	if last := b.Status.LastReady; last == nil || last.Revision != authorized.Revision || last.Hash != authorized.Hash {
-		b.Status.LastReady = &v1alpha1.ReadyRevision{Revision: authorized.Revision, Hash: authorized.Hash, At: metav1.Now()}
+		b.Status.LastReady = &v1alpha1.ReadyRevision{Revision: authorized.Revision, Hash: authorized.Hash, ReadyTime: metav1.Now()}
 	}
 }
 
@@ -287,7 +287,7 @@ func asObject(m *v1alpha1.MassDrift) any {
 		return nil
 	}
 	o := object(m)
-	for _, scope := range []string{"everythingSince", "namespaces", "causes"} {
+	for _, scope := range []string{"everythingStartTime", "namespaces", "causes"} {
 		if _, named := o[scope]; !named {
 			o[scope] = nil
 		}

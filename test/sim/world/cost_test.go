@@ -129,7 +129,7 @@ func describe(c apiserver.Commit) string {
 		for i := range status.Steps {
 			step := &status.Steps[i]
 			line += " " + string(step.State)
-			if step.HealthySince != nil && step.State == v1alpha1.StepApplied {
+			if step.HealthyTime != nil && step.State == v1alpha1.StepApplied {
 				line += " healthy"
 			}
 			if step.Settled == v1alpha1.Enabled {
@@ -150,7 +150,7 @@ func describe(c apiserver.Commit) string {
 		l := typed[v1alpha1.RemediationLedger](c.After)
 		open, records := 0, int64(0)
 		for i := range l.Status.Entries {
-			if l.Status.Entries[i].SettledAt == nil {
+			if l.Status.Entries[i].CompletionTime == nil {
 				open++
 			}
 		}
@@ -159,7 +159,7 @@ func describe(c apiserver.Commit) string {
 		}
 		return fmt.Sprintf("ledger %s: %d granted, %d open, %d records", l.Name, len(l.Status.Entries), open, records)
 	case "baselines":
-		return fmt.Sprintf("claim %q", typed[v1alpha1.Baseline](c.After).Status.Claim)
+		return fmt.Sprintf("claim %q", typed[v1alpha1.Baseline](c.After).Status.PlanName)
 	case "environments":
 		return "" // once for each Environment
 	}

@@ -22,7 +22,7 @@ func (p *person) seesFight() {
 	since := time.Now().UTC().Format(time.RFC3339)
 	p.w.count("fight over a target")
 	p.forAWhile(5*time.Minute, func() {
-		p.ask(http.MethodPatch, path, mergePatch, contention(map[string]any{"since": since, "with": []any{"mallory", "bot"}}))
+		p.ask(http.MethodPatch, path, mergePatch, contention(map[string]any{"startTime": since, "with": []any{"mallory", "bot"}}))
 	}, func() { p.ask(http.MethodPatch, path, mergePatch, contention(nil)) })
 }
 
@@ -36,10 +36,10 @@ func contention(fight any) apiserver.Object {
 func (p *person) seesMassDrift() {
 	since := time.Now().UTC().Format(time.RFC3339)
 	scope := pick(p.Rand(),
-		map[string]any{"everythingSince": since},
-		map[string]any{"namespaces": []any{map[string]any{"name": namespace, "since": since}}},
-		map[string]any{"causes": []any{map[string]any{"path": "/spec", "since": since}}},
-		map[string]any{"namespaces": []any{map[string]any{"name": "bank", "since": since}}},
+		map[string]any{"everythingStartTime": since},
+		map[string]any{"namespaces": []any{map[string]any{"name": namespace, "startTime": since}}},
+		map[string]any{"causes": []any{map[string]any{"path": "/spec", "startTime": since}}},
+		map[string]any{"namespaces": []any{map[string]any{"name": "bank", "startTime": since}}},
 	)
 	p.w.count("mass drift")
 	p.forAWhile(5*time.Minute, func() {
@@ -72,7 +72,7 @@ func (w *World) thaw() {
 // peaceful takes the fight out of a Baseline that was read. The write of a claim stores what was
 // read before it, and would end the fight.
 func peaceful(o client.Object) {
-	if b, ok := o.(*v1alpha1.Baseline); ok && b.Status.Claim != "" {
+	if b, ok := o.(*v1alpha1.Baseline); ok && b.Status.PlanName != "" {
 		b.Status.Contention = nil
 	}
 }

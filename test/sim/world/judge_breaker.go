@@ -14,10 +14,10 @@ func (j *judge) counted(c apiserver.Commit, before, next *v1alpha1.RemediationLe
 		was := &before.Status.Entries[i]
 		is := find(next, was)
 		switch {
-		case was.SettledAt != nil:
+		case was.CompletionTime != nil:
 		case is == nil:
 			j.givenBack(c, was)
-		case is.SettledAt != nil:
+		case is.CompletionTime != nil:
 			j.seen["place that ended as "+string(is.Outcome)]++
 			j.outcome(c, is)
 			if c.Name == environment {
@@ -29,8 +29,8 @@ func (j *judge) counted(c apiserver.Commit, before, next *v1alpha1.RemediationLe
 
 // stepOf is the step of an entry; nil when its plan is gone, or another one has its name.
 func (j *judge) stepOf(e *v1alpha1.LedgerEntry) *v1alpha1.PlanStep {
-	p := j.plans[e.Plan]
-	if p == nil || j.deleted[e.Plan] || string(p.UID) != e.PlanUID || int(e.Step) >= len(p.Status.Steps) {
+	p := j.plans[e.PlanName]
+	if p == nil || j.deleted[e.PlanName] || string(p.UID) != e.PlanUID || int(e.Step) >= len(p.Status.Steps) {
 		return nil
 	}
 	return &p.Status.Steps[e.Step]
@@ -46,7 +46,7 @@ func (j *judge) givenBack(c apiserver.Commit, e *v1alpha1.LedgerEntry) {
 	switch step.State {
 	case v1alpha1.StepPlanned, v1alpha1.StepSkipped, v1alpha1.StepFenced:
 	case v1alpha1.StepReserved, v1alpha1.StepIntent, v1alpha1.StepApplied, v1alpha1.StepVerified, v1alpha1.StepFailed:
-		j.breaks("I20", c.Revision, "ledger %s gives the place of step %d of %s back, which is %s", c.Name, e.Step, e.Plan, step.State)
+		j.breaks("I20", c.Revision, "ledger %s gives the place of step %d of %s back, which is %s", c.Name, e.Step, e.PlanName, step.State)
 	}
 }
 
@@ -65,7 +65,7 @@ func (j *judge) outcome(c apiserver.Commit, e *v1alpha1.LedgerEntry) {
 		want = ""
 	}
 	if e.Outcome != want {
-		j.breaks("I20", c.Revision, "ledger %s counts step %d of %s as %s, and the step is %s %s", c.Name, e.Step, e.Plan, e.Outcome, step.State, step.Reason)
+		j.breaks("I20", c.Revision, "ledger %s counts step %d of %s as %s, and the step is %s %s", c.Name, e.Step, e.PlanName, e.Outcome, step.State, step.Reason)
 	}
 }
 
@@ -74,7 +74,7 @@ func (j *judge) breaker(c apiserver.Commit, before, next *v1alpha1.RemediationLe
 	was, is := breakerOf(before, e.PolicyUID), breakerOf(next, e.PolicyUID)
 	probe := was.Probe != nil && *was.Probe == e.StepReference
 	wrong := func(what string) {
-		j.breaks("I20", c.Revision, "step %d of %s ended as %s: %s; the breaker went from %+v to %+v", e.Step, e.Plan, e.Outcome, what, was, is)
+		j.breaks("I20", c.Revision, "step %d of %s ended as %s: %s; the breaker went from %+v to %+v", e.Step, e.PlanName, e.Outcome, what, was, is)
 	}
 	switch e.Outcome {
 	case v1alpha1.LedgerSucceeded:

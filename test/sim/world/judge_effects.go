@@ -127,7 +127,7 @@ func (j *judge) granted(e effect) {
 			continue
 		}
 		entry := entryOf(l, e.plan, e.step)
-		if entry == nil || entry.SettledAt != nil {
+		if entry == nil || entry.CompletionTime != nil {
 			if j.deleted["ledger "+name] {
 				j.seen["effect without a ledger"]++
 				continue
@@ -141,7 +141,7 @@ func (j *judge) granted(e effect) {
 		}
 		for i := range l.Status.Breakers {
 			b := &l.Status.Breakers[i]
-			open := b.State != v1alpha1.BreakerClosed && b.OpenedAt != nil && entry.ReservedAt.After(b.OpenedAt.Time)
+			open := b.State != v1alpha1.BreakerClosed && b.LastOpenTime != nil && entry.ReservationTime.After(b.LastOpenTime.Time)
 			probe := b.Probe != nil && b.Probe.PlanUID == string(e.plan.UID) && b.Probe.Step == e.step
 			if open && !probe {
 				j.breaks("I8", e.Revision, "the breaker is %s, and step %d of %s was granted after it opened", b.State, e.step, e.plan.Name)

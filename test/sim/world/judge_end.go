@@ -58,8 +58,8 @@ func (j *judge) placesAtTheEnd() {
 	for _, name := range ledgerNames {
 		if l := j.ledgers[name]; l != nil {
 			for i := range l.Status.Entries {
-				if entry := &l.Status.Entries[i]; entry.SettledAt == nil {
-					j.breaks("L2", 0, "ledger %s keeps a place for %s step %d", name, entry.Plan, entry.Step)
+				if entry := &l.Status.Entries[i]; entry.CompletionTime == nil {
+					j.breaks("L2", 0, "ledger %s keeps a place for %s step %d", name, entry.PlanName, entry.Step)
 				}
 			}
 		}

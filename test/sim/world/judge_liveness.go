@@ -85,7 +85,7 @@ func (j *judge) policyLeaves(t *target, b *v1alpha1.Baseline) string {
 		return "the policy only notifies"
 	case b.Status.Severity != nil && severity.CompareLevels(b.Status.Severity.Level, spec.MinimumSeverity) < 0:
 		return "the drift is not severe enough"
-	case spec.MaximumDriftAge != nil && b.Status.FirstSeen != nil && time.Since(b.Status.FirstSeen.Time) > spec.MaximumDriftAge.Duration:
+	case spec.MaximumDriftAge != nil && b.Status.FirstSeenTime != nil && time.Since(b.Status.FirstSeenTime.Time) > spec.MaximumDriftAge.Duration:
 		return "the drift is too old"
 	}
 	return ""
@@ -110,7 +110,7 @@ func (j *judge) plansLeave(b *v1alpha1.Baseline, hash string) string {
 	for _, p := range j.endedFor(planner.Digest(&j.permits.policy.Spec), b.Name) {
 		i := targetIn(p, b.Name)
 		t := &p.Spec.Plan.Targets[i]
-		if t.DriftedHash != hash || b.Status.FirstSeen == nil || !t.FirstSeen.Equal(b.Status.FirstSeen) {
+		if t.DriftedHash != hash || b.Status.FirstSeenTime == nil || !t.FirstSeenTime.Equal(b.Status.FirstSeenTime) {
 			continue
 		}
 		switch {

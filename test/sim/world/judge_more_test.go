@@ -69,12 +69,12 @@ func TestTheJudgeNamesTheBrokenPromiseOfAStep(t *testing.T) {
 		}},
 		"a fight before the grant": {"I24", func(t *testing.T, p *past) {
 			p.insert(t, p.inState(t, 0, v1alpha1.StepReserved), "baselines", func(o apiserver.Object) {
-				o["status"].(map[string]any)["contention"] = map[string]any{"since": "2026-01-01T00:00:00Z", "with": []any{"bot"}}
+				o["status"].(map[string]any)["contention"] = map[string]any{"startTime": "2026-01-01T00:00:00Z", "with": []any{"bot"}}
 			})
 		}},
 		"a mass drift before the grant": {"I25", func(t *testing.T, p *past) {
 			p.insert(t, p.inState(t, 1, v1alpha1.StepReserved), "clusterspecguards", func(o apiserver.Object) {
-				o["status"] = map[string]any{"massDrift": map[string]any{"namespaces": []any{map[string]any{"name": namespace, "since": "2026-01-01T00:00:00Z"}}}}
+				o["status"] = map[string]any{"massDrift": map[string]any{"namespaces": []any{map[string]any{"name": namespace, "startTime": "2026-01-01T00:00:00Z"}}}}
 			})
 		}},
 		"too few healthy others before the grant": {"I17", func(t *testing.T, p *past) {
@@ -84,7 +84,7 @@ func TestTheJudgeNamesTheBrokenPromiseOfAStep(t *testing.T) {
 			before(t, p, func(s *v1alpha1.RemediationPlanStatus) { s.Steps[0].State = v1alpha1.StepFailed })
 		}},
 		"a batch before the end of the one before": {"I18", func(t *testing.T, p *past) {
-			before(t, p, func(s *v1alpha1.RemediationPlanStatus) { s.Steps[0].FinishedAt = nil })
+			before(t, p, func(s *v1alpha1.RemediationPlanStatus) { s.Steps[0].CompletionTime = nil })
 		}},
 		"a batch before the end of the pause": {"I18", func(t *testing.T, p *past) {
 			p.forge(p.inState(t, 1, v1alpha1.StepReserved), func(plan *v1alpha1.RemediationPlan) {
@@ -116,17 +116,17 @@ func TestTheJudgeNamesTheBrokenPromiseOfAStep(t *testing.T) {
 		"a place and a target of a plan that waits": {"I21", func(t *testing.T, p *past) {
 			p.forge(p.inState(t, 0, v1alpha1.StepReserved), func(plan *v1alpha1.RemediationPlan) {
 				s := &plan.Status
-				s.Phase, s.DeferralReason, s.StartedAt = v1alpha1.PlanDeferred, "the window is closed", nil
-				s.Steps[0].State, s.Steps[0].StartedAt = v1alpha1.StepPlanned, nil
+				s.Phase, s.DeferralReason, s.StartTime = v1alpha1.PlanDeferred, "the window is closed", nil
+				s.Steps[0].State, s.Steps[0].StartTime = v1alpha1.StepPlanned, nil
 			})
 		}},
 		"a target that a plan holds that has ended": {"I21", func(t *testing.T, p *past) {
 			p.commits = slices.DeleteFunc(p.commits, func(c apiserver.Commit) bool {
-				return c.Resource.Resource == "baselines" && c.User == Executor && typed[v1alpha1.Baseline](c.After).Status.Claim == ""
+				return c.Resource.Resource == "baselines" && c.User == Executor && typed[v1alpha1.Baseline](c.After).Status.PlanName == ""
 			})
 		}},
 		"a target that is verified and not healthy": {"I22", func(t *testing.T, p *past) {
-			p.forge(p.planBefore(p.inState(t, 0, v1alpha1.StepVerified)-1), func(plan *v1alpha1.RemediationPlan) { plan.Status.Steps[0].HealthySince = nil })
+			p.forge(p.planBefore(p.inState(t, 0, v1alpha1.StepVerified)-1), func(plan *v1alpha1.RemediationPlan) { plan.Status.Steps[0].HealthyTime = nil })
 		}},
 		"a record that the store forgot, and no head tells of": {"I26", func(t *testing.T, p *past) {
 			names := slices.DeleteFunc(p.w.evidence.Names(), func(name string) bool { _, _, isRecord := evidence.ParseName(name); return !isRecord })
@@ -198,6 +198,6 @@ func (p *past) settled(t *testing.T, step int) int {
 			return false
 		}
 		entries := typed[v1alpha1.RemediationLedger](c.After).Status.Entries
-		return len(entries) > step && entries[step].SettledAt != nil
+		return len(entries) > step && entries[step].CompletionTime != nil
 	})
 }

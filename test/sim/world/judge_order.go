@@ -33,7 +33,7 @@ func (j *judge) afterBatches(c apiserver.Commit, before, next *v1alpha1.Remediat
 		}
 		for _, earlier := range b.Steps {
 			done := &before.Status.Steps[earlier]
-			if done.FinishedAt == nil {
+			if done.CompletionTime == nil {
 				j.breaks("I18", c.Revision, "step %d of %s goes on, and step %d of a batch before has not ended", step, next.Name, earlier)
 				continue
 			}
@@ -41,8 +41,8 @@ func (j *judge) afterBatches(c apiserver.Commit, before, next *v1alpha1.Remediat
 				continue
 			}
 			j.seen["step after a pause between batches"]++
-			if until := done.FinishedAt.Add(b.DelayAfter.Duration - tolerance); c.At.Before(until) {
-				j.breaks("I18", c.Revision, "step %d of %s goes on, and the batch before ended at %s, with a pause of %s", step, next.Name, done.FinishedAt, b.DelayAfter.Duration)
+			if until := done.CompletionTime.Add(b.DelayAfter.Duration - tolerance); c.At.Before(until) {
+				j.breaks("I18", c.Revision, "step %d of %s goes on, and the batch before ended at %s, with a pause of %s", step, next.Name, done.CompletionTime, b.DelayAfter.Duration)
 			}
 		}
 	}
@@ -61,7 +61,7 @@ func (j *judge) healthyLongEnough(c apiserver.Commit, before, next *v1alpha1.Rem
 		if least > 10*time.Second {
 			j.seen["verified after a long stabilization"]++
 		}
-		since := before.Status.Steps[i].HealthySince
+		since := before.Status.Steps[i].HealthyTime
 		if since == nil || c.At.Before(since.Add(least-tolerance)) {
 			j.breaks("I22", c.Revision, "step %d of %s is verified, and healthy since %v; the policy asks for %s", i, next.Name, since, least)
 		}
@@ -78,7 +78,7 @@ func (j *judge) leads(e effect) {
 	if j.w.hashOf(j.w.target(e.Name), specOf(e.After)) == planned.DesiredHash {
 		return
 	}
-	started := e.status().StartedAt
+	started := e.status().StartTime
 	if started == nil || slices.ContainsFunc(j.w.turns, func(at time.Time) bool { return !at.Before(started.Time) && !at.After(e.At) }) {
 		j.seen["write that a webhook changed after its dry run"]++
 		return

@@ -88,7 +88,7 @@ func (j *judge) permit(granted *permit, p *v1alpha1.RemediationPlan, step int) {
 // contended says that writers fight over a target. No writers fight over what is gone: there the
 // assessor takes the contention back.
 func (j *judge) contended(t *v1alpha1.PlanTarget) bool {
-	b := j.permits.baselines[t.Baseline]
+	b := j.permits.baselines[t.BaselineName]
 	return t.UID != "" && b != nil && b.Status.Contention != nil
 }
 
@@ -99,7 +99,7 @@ func (j *judge) frozen(t *v1alpha1.PlanTarget) bool {
 		return guard != nil && meta.IsStatusConditionTrue(guard.Status.Conditions, v1alpha1.ConditionMassDrift)
 	}
 	mass := guard.Status.MassDrift
-	return mass.EverythingSince != nil ||
+	return mass.EverythingStartTime != nil ||
 		slices.ContainsFunc(mass.Namespaces, func(n v1alpha1.FrozenNamespace) bool { return n.Name == namespace }) ||
 		slices.ContainsFunc(mass.Causes, func(c v1alpha1.FrozenCause) bool { return slices.Contains(t.Paths, c.Path) })
 }
@@ -127,7 +127,7 @@ func enoughHealthy(policy *v1alpha1.RemediationPolicy) bool {
 // has accepted what drifted.
 func (j *judge) wished(p *v1alpha1.RemediationPlan, step int) bool {
 	t := &p.Spec.Plan.Targets[step]
-	b := j.permits.baselines[t.Baseline]
+	b := j.permits.baselines[t.BaselineName]
 	switch {
 	case b == nil || b.Spec.Authorized == nil:
 		return false

@@ -70,7 +70,7 @@ func (j *judge) apart(c apiserver.Commit, m making) {
 			continue
 		}
 		for i := range m.plan.Spec.Plan.Targets {
-			if name := m.plan.Spec.Plan.Targets[i].Baseline; targetIn(other.plan, name) >= 0 {
+			if name := m.plan.Spec.Plan.Targets[i].BaselineName; targetIn(other.plan, name) >= 0 {
 				j.breaks("I27", c.Revision, "plan %s is made with %s, which plan %s has", m.plan.Name, name, other.plan.Name)
 			}
 		}
@@ -79,7 +79,7 @@ func (j *judge) apart(c apiserver.Commit, m making) {
 
 // targetIn is the index of a target in a plan; -1 when the plan does not have it.
 func targetIn(p *v1alpha1.RemediationPlan, baseline string) int {
-	return slices.IndexFunc(p.Spec.Plan.Targets, func(t v1alpha1.PlanTarget) bool { return t.Baseline == baseline })
+	return slices.IndexFunc(p.Spec.Plan.Targets, func(t v1alpha1.PlanTarget) bool { return t.BaselineName == baseline })
 }
 
 // rare: I28. Plans that were deleted do not count, since the planner cannot know of them.
@@ -102,7 +102,7 @@ func (j *judge) rare(c apiserver.Commit, m making) {
 // second later, and twice as late after each further plan, until one succeeds.
 func (j *judge) backsOff(c apiserver.Commit, m making) {
 	for i := range m.plan.Spec.Plan.Targets {
-		name := m.plan.Spec.Plan.Targets[i].Baseline
+		name := m.plan.Spec.Plan.Targets[i].BaselineName
 		row, ended := j.row(m.plan, name)
 		if row == 0 {
 			continue
@@ -122,7 +122,7 @@ func (j *judge) backsOff(c apiserver.Commit, m making) {
 // policy as it was for a plan, and says when the last of them ended.
 func (j *judge) row(of *v1alpha1.RemediationPlan, baseline string) (row int, ended time.Time) {
 	for _, p := range j.endedFor(of.Spec.Plan.Policy.Digest, baseline) {
-		if row, ended = row+1, p.Status.CompletedAt.Time; achieves(p, targetIn(p, baseline)) {
+		if row, ended = row+1, p.Status.CompletionTime.Time; achieves(p, targetIn(p, baseline)) {
 			row = 0
 		}
 	}
@@ -135,12 +135,12 @@ func (j *judge) endedFor(digest, baseline string) []*v1alpha1.RemediationPlan {
 	var ended []*v1alpha1.RemediationPlan
 	for _, name := range planNames(j.plans) {
 		p := j.plans[name]
-		if !j.deleted[name] && protocol.Final(p.Status.Phase) && p.Status.CompletedAt != nil && p.Spec.Plan.Policy.Digest == digest && targetIn(p, baseline) >= 0 {
+		if !j.deleted[name] && protocol.Final(p.Status.Phase) && p.Status.CompletionTime != nil && p.Spec.Plan.Policy.Digest == digest && targetIn(p, baseline) >= 0 {
 			ended = append(ended, p)
 		}
 	}
 	slices.SortStableFunc(ended, func(a, b *v1alpha1.RemediationPlan) int {
-		if by := a.Status.CompletedAt.Compare(b.Status.CompletedAt.Time); by != 0 {
+		if by := a.Status.CompletionTime.Compare(b.Status.CompletionTime.Time); by != 0 {
 			return by
 		}
 		if achieves(b, targetIn(b, baseline)) {
@@ -173,16 +173,16 @@ func (j *judge) wanted(c apiserver.Commit, p *v1alpha1.RemediationPlan) {
 	}
 	for i := range p.Spec.Plan.Targets {
 		t := &p.Spec.Plan.Targets[i]
-		b := j.baselineAt(t.Baseline, revision)
+		b := j.baselineAt(t.BaselineName, revision)
 		switch {
 		case b == nil:
-			j.breaks("I30", c.Revision, "plan %s is made for %s, of which its planner had seen no Baseline", p.Name, t.Baseline)
+			j.breaks("I30", c.Revision, "plan %s is made for %s, of which its planner had seen no Baseline", p.Name, t.BaselineName)
 		case b.Spec.Accept != nil && b.Spec.Accept.Hash == t.DriftedHash:
-			j.breaks("I30", c.Revision, "plan %s is made for a drift of %s that its planner had seen accepted", p.Name, t.Baseline)
+			j.breaks("I30", c.Revision, "plan %s is made for a drift of %s that its planner had seen accepted", p.Name, t.BaselineName)
 		case b.Spec.Authorized == nil, b.Spec.Authorized.Hash == t.DriftedHash:
-			j.breaks("I30", c.Revision, "plan %s is made for a state of %s that its planner had seen authorized", p.Name, t.Baseline)
+			j.breaks("I30", c.Revision, "plan %s is made for a state of %s that its planner had seen authorized", p.Name, t.BaselineName)
 		case t.Action != v1alpha1.ActionRollback && b.Spec.Authorized.Hash != t.RevisionHash:
-			j.breaks("I30", c.Revision, "plan %s leads %s to a state, and its planner had seen another one authorized", p.Name, t.Baseline)
+			j.breaks("I30", c.Revision, "plan %s leads %s to a state, and its planner had seen another one authorized", p.Name, t.BaselineName)
 		}
 	}
 }

@@ -47,7 +47,7 @@ func TestTheJudgeNamesTheBrokenPromiseOfAPlanner(t *testing.T) {
 		"a second plan for a target of a plan that has not ended": {"I27", func(t *testing.T, p *past) { p.again(t, p.made(t), "again", nil) }},
 		"a twenty-first plan within a minute": {"I28", func(t *testing.T, p *past) {
 			for i := range mostPlans {
-				p.again(t, p.made(t), fmt.Sprint("again-", i), func(plan *v1alpha1.RemediationPlan) { plan.Spec.Plan.Targets[0].Baseline = fmt.Sprint("other-", i) })
+				p.again(t, p.made(t), fmt.Sprint("again-", i), func(plan *v1alpha1.RemediationPlan) { plan.Spec.Plan.Targets[0].BaselineName = fmt.Sprint("other-", i) })
 			}
 		}},
 		"a plan right after three plans without success": {"I29", func(t *testing.T, p *past) {
@@ -55,7 +55,7 @@ func TestTheJudgeNamesTheBrokenPromiseOfAPlanner(t *testing.T) {
 			ended := metav1.NewTime(p.commits[first].At)
 			for i := range 3 {
 				p.again(t, first-1, fmt.Sprint("again-", i), func(plan *v1alpha1.RemediationPlan) {
-					plan.Status.Phase, plan.Status.CompletedAt = v1alpha1.PlanFailed, &ended
+					plan.Status.Phase, plan.Status.CompletionTime = v1alpha1.PlanFailed, &ended
 				})
 				first++
 			}

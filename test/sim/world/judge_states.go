@@ -196,8 +196,8 @@ func (j *judge) ledger(c apiserver.Commit) {
 	}
 	for i := range before.Status.Entries {
 		entry := &before.Status.Entries[i]
-		if now := find(next, entry); now == nil && entry.SettledAt != nil && c.At.Sub(entry.SettledAt.Time).Hours() < 24 {
-			j.breaks("I4", c.Revision, "the entry of %s step %d is forgotten too soon", entry.Plan, entry.Step)
+		if now := find(next, entry); now == nil && entry.CompletionTime != nil && c.At.Sub(entry.CompletionTime.Time).Hours() < 24 {
+			j.breaks("I4", c.Revision, "the entry of %s step %d is forgotten too soon", entry.PlanName, entry.Step)
 		}
 	}
 	j.counted(c, before, next)
@@ -229,12 +229,12 @@ func (j *judge) grants(c apiserver.Commit, before *v1alpha1.RemediationLedger, e
 		switch b.State {
 		case v1alpha1.BreakerClosed:
 		case v1alpha1.BreakerHalfOpen:
-			j.breaks("I8", c.Revision, "half open, and %s step %d is granted beside its probe", entry.Plan, entry.Step)
+			j.breaks("I8", c.Revision, "half open, and %s step %d is granted beside its probe", entry.PlanName, entry.Step)
 		case v1alpha1.BreakerOpen:
 			j.seen["probe"]++
 			open := j.loosest().CircuitBreaker.OpenDuration.Duration
-			if c.Name == environment && b.OpenedAt != nil && c.At.Before(b.OpenedAt.Add(open-second)) {
-				j.breaks("I8", c.Revision, "open since %s, and %s step %d is granted", b.OpenedAt, entry.Plan, entry.Step)
+			if c.Name == environment && b.LastOpenTime != nil && c.At.Before(b.LastOpenTime.Add(open-second)) {
+				j.breaks("I8", c.Revision, "open since %s, and %s step %d is granted", b.LastOpenTime, entry.PlanName, entry.Step)
 			}
 		}
 	}

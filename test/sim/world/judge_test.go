@@ -238,7 +238,7 @@ func TestTheJudgeNamesTheBrokenPromise(t *testing.T) {
 		}},
 		"a place in the ledger that nobody gives back": {"L2", func(_ *testing.T, p *past) {
 			all := p.ledgers()
-			p.forgeLedger(all[len(all)-1], func(l *v1alpha1.RemediationLedger) { l.Status.Entries[0].SettledAt = nil })
+			p.forgeLedger(all[len(all)-1], func(l *v1alpha1.RemediationLedger) { l.Status.Entries[0].CompletionTime = nil })
 		}},
 		"an end that was told to nobody": {"L4", func(_ *testing.T, p *past) { p.w.announced.Clear() }},
 		"a target that is written again and again": {"L3", func(t *testing.T, p *past) {
@@ -281,7 +281,7 @@ func (p *past) breaker(t *testing.T, state v1alpha1.BreakerState) {
 	}
 	opened := metav1.NewTime(p.commits[all[grant]].At)
 	p.forgeLedger(all[grant-1], func(l *v1alpha1.RemediationLedger) {
-		l.Status.Breakers = []v1alpha1.LedgerBreaker{{PolicyUID: string(p.w.policyUID), State: state, OpenedAt: &opened}}
+		l.Status.Breakers = []v1alpha1.LedgerBreaker{{PolicyUID: string(p.w.policyUID), State: state, LastOpenTime: &opened}}
 	})
 }
 

@@ -26,7 +26,7 @@ func waiting(p *v1alpha1.RemediationPlan) bool {
 	case v1alpha1.PlanDeferred, v1alpha1.PlanScheduled, v1alpha1.PlanPaused:
 		return true
 	case v1alpha1.PlanRunning:
-		return p.Status.DeferralReason != "" && p.Status.DeferredUntil != nil
+		return p.Status.DeferralReason != "" && p.Status.ResumeTime != nil
 	case v1alpha1.PlanCreated, v1alpha1.PlanSealing, v1alpha1.PlanCanceled, v1alpha1.PlanSucceeded, v1alpha1.PlanPartialSuccess,
 		v1alpha1.PlanFailed, v1alpha1.PlanSuperseded, v1alpha1.PlanSkipped, "":
 	}
@@ -47,8 +47,8 @@ func (j *judge) holder(c apiserver.Commit) {
 			}
 		}
 	case "baselines":
-		if b := j.permits.baselines[c.Name]; b != nil && b.Status.Claim != j.claims[c.Name].plan {
-			j.claims[c.Name] = claimed{b.Status.Claim, c.Client, c.Revision}
+		if b := j.permits.baselines[c.Name]; b != nil && b.Status.PlanName != j.claims[c.Name].plan {
+			j.claims[c.Name] = claimed{b.Status.PlanName, c.Client, c.Revision}
 		}
 	}
 }
@@ -97,7 +97,7 @@ func (j *judge) yields(c apiserver.Commit, before, next *v1alpha1.RemediationPla
 	if strings.Contains(next.Status.DeferralReason, "(ledger ") && unbegun(next) > 1 {
 		return // another step of the plan may have that place, and is about to go on with it
 	}
-	j.holdsNothing(c, next, func(step *v1alpha1.PlanStep, client string) bool { return step.StartedAt == nil && client == c.Client })
+	j.holdsNothing(c, next, func(step *v1alpha1.PlanStep, client string) bool { return step.StartTime == nil && client == c.Client })
 }
 
 // unbegun counts the steps that have not begun.
@@ -149,7 +149,7 @@ func (j *judge) holdsNothing(c apiserver.Commit, p *v1alpha1.RemediationPlan, ju
 				continue
 			}
 			e := entryOf(l, p, step.Index)
-			if e == nil || e.SettledAt != nil {
+			if e == nil || e.CompletionTime != nil {
 				continue
 			}
 			if by := j.entries[name+" "+stepID(e.PlanUID, e.Step)].client; judged(step, by) {
@@ -161,7 +161,7 @@ func (j *judge) holdsNothing(c apiserver.Commit, p *v1alpha1.RemediationPlan, ju
 }
 
 func (j *judge) hasNoClaim(c apiserver.Commit, p *v1alpha1.RemediationPlan, step int, judged judgedHold) {
-	claim := j.claims[p.Spec.Plan.Targets[step].Baseline]
+	claim := j.claims[p.Spec.Plan.Targets[step].BaselineName]
 	switch {
 	case claim.plan != p.Name:
 	case !judged(&p.Status.Steps[step], claim.client):

@@ -34,8 +34,8 @@ func plannerMutants() []Mutant {
 		})},
 		{Name: "plans without success are forgotten", Breaks: "I29", think: sees(func(list client.ObjectList) {
 			eachPlan(list, func(p *v1alpha1.RemediationPlan) {
-				if p.Status.CompletedAt != nil {
-					p.Status.CompletedAt = &metav1.Time{Time: p.Status.CompletedAt.Add(-time.Hour)}
+				if p.Status.CompletionTime != nil {
+					p.Status.CompletionTime = &metav1.Time{Time: p.Status.CompletionTime.Add(-time.Hour)}
 				}
 			})
 		}), in: plannedWorld(func(c *scenario) { c.hire(eager("halter", "alice", (*person).haltsLedger)) })},

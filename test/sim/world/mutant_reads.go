@@ -191,7 +191,7 @@ type claimsWriter struct{ client.SubResourceWriter }
 
 // Update implements client.SubResourceWriter.
 func (w claimsWriter) Update(ctx context.Context, o client.Object, opts ...client.SubResourceUpdateOption) error {
-	if b, ok := o.(*v1alpha1.Baseline); ok && b.Status.Claim == "" {
+	if b, ok := o.(*v1alpha1.Baseline); ok && b.Status.PlanName == "" {
 		return nil
 	}
 	return w.SubResourceWriter.Update(ctx, o, opts...) //nolint:wrapcheck // it stands for the writer

@@ -171,12 +171,12 @@ func (w *World) addTarget(name string, k *kind, s shape) *target {
 	}
 	observed.UID = string(t.uid)
 	authorized := w.authorize(t, s.desired, 1)
-	status := v1alpha1.BaselineStatus{Observed: observed, State: is, Guards: []string{"ClusterSpecGuard/" + guardName}, FirstSeen: &metav1.Time{Time: w.epoch}}
+	status := v1alpha1.BaselineStatus{Observed: observed, State: is, Guards: []string{"ClusterSpecGuard/" + guardName}, FirstSeenTime: &metav1.Time{Time: w.epoch}}
 	if s.inSync {
-		status.FirstSeen = nil
+		status.FirstSeenTime = nil
 	}
 	if s.newer != nil {
-		status.LastReady = &v1alpha1.ReadyRevision{Revision: t.revision, Hash: t.desiredHash, At: authorized.At}
+		status.LastReady = &v1alpha1.ReadyRevision{Revision: t.revision, Hash: t.desiredHash, ReadyTime: authorized.AuthorizationTime}
 		authorized = w.authorize(t, s.newer, 2)
 	}
 	t.later = w.authorize(t, s.other, laterNumber).Revision
@@ -202,9 +202,9 @@ func (w *World) authorize(t *target, spec apiserver.Object, number int64) *v1alp
 	}
 	state := &v1alpha1.AuthorizedState{
 		UID: string(t.uid), Hash: w.hashOf(t, spec), Revision: specguard.RevisionName(t.baseline, number), Number: number,
-		By: "ci", At: metav1.NewTime(w.epoch.Add(-w.authorizedFor)), Origin: v1alpha1.OriginCreated,
+		By: "ci", AuthorizationTime: metav1.NewTime(w.epoch.Add(-w.authorizedFor)), Origin: v1alpha1.OriginCreated,
 	}
-	w.storeOwn("baselinerevisions", namespace, storedRevision(t, number, state.Hash, state.By, state.At, body))
+	w.storeOwn("baselinerevisions", namespace, storedRevision(t, number, state.Hash, state.By, state.AuthorizationTime, body))
 	return state
 }
 
@@ -213,7 +213,7 @@ func storedRevision(t *target, number int64, hash, by string, at metav1.Time, bo
 	return &v1alpha1.BaselineRevision{
 		TypeMeta: typeMeta("BaselineRevision"), ObjectMeta: metav1.ObjectMeta{Name: specguard.RevisionName(t.baseline, number), Namespace: namespace},
 		Spec: v1alpha1.BaselineRevisionSpec{
-			Baseline: t.baseline, Number: number, Hash: hash, By: by, At: at,
+			BaselineName: t.baseline, Number: number, Hash: hash, By: by, AuthorizationTime: at,
 			Encoding: v1alpha1.BodyEncodingZstd, Body: kube.Compress(body), Size: int64(len(body)),
 		},
 	}
@@ -240,10 +240,10 @@ func (w *World) addPlan(name string, action v1alpha1.RemediationAction, batches 
 	p := &v1alpha1.RemediationPlan{TypeMeta: typeMeta("RemediationPlan"), ObjectMeta: metav1.ObjectMeta{Name: name, Namespace: namespace}}
 	planned := &p.Spec.Plan
 	*planned = v1alpha1.PlannedRemediation{
-		Policy:      v1alpha1.PlanPolicy{Name: policyName, UID: string(w.policyUID), Generation: 1, Digest: planner.Digest(&w.policy.Spec)},
-		Environment: environment, Trigger: v1alpha1.TriggerImmediate, Strategy: v1alpha1.StrategyRolling,
+		Policy:          v1alpha1.PlanPolicy{Name: policyName, UID: string(w.policyUID), Generation: 1, Digest: planner.Digest(&w.policy.Spec)},
+		EnvironmentName: environment, Trigger: v1alpha1.TriggerImmediate, Strategy: v1alpha1.StrategyRolling,
 		InitiatedBy: "system:auto", Requester: requester, CorrelationID: "sim-" + name,
-		Deadline: metav1.NewTime(w.epoch.Add(w.deadline)),
+		DeadlineTime: metav1.NewTime(w.epoch.Add(w.deadline)),
 	}
 	for order, steps := range batches {
 		batch := v1alpha1.PlanBatch{Order: int32(order), Steps: steps, RequiresHealthCheck: v1alpha1.Enabled} //nolint:gosec // few
@@ -252,7 +252,7 @@ func (w *World) addPlan(name string, action v1alpha1.RemediationAction, batches 
 		}
 		planned.Batches = append(planned.Batches, batch)
 	}
-	planned.Trigger, planned.ScheduledFor = begins.trigger, begins.at
+	planned.Trigger, planned.ScheduledTime = begins.trigger, begins.at
 	for _, t := range targets {
 		desired := t.desiredHash
 		if action == v1alpha1.ActionRestart {
@@ -260,10 +260,10 @@ func (w *World) addPlan(name string, action v1alpha1.RemediationAction, batches 
 		}
 		planned.Targets = append(planned.Targets, v1alpha1.PlanTarget{
 			BaselineTarget: v1alpha1.BaselineTarget{APIVersion: t.apiVersion(), Kind: t.gvk.Kind, Name: t.name},
-			Baseline:       t.baseline, UID: string(t.uid), DriftedHash: t.driftedHash, DesiredHash: desired,
+			BaselineName:   t.baseline, UID: string(t.uid), DriftedHash: t.driftedHash, DesiredHash: desired,
 			Revision: t.revision, RevisionHash: t.desiredHash, Paths: []string{"/spec"}, Action: action,
 			Severity: v1alpha1.Severity{Level: v1alpha1.SeverityHigh, Score: 70}, DriftType: v1alpha1.DriftDigestMismatch,
-			FirstSeen: metav1.NewTime(w.epoch),
+			FirstSeenTime: metav1.NewTime(w.epoch),
 		})
 	}
 	w.storeOwn("remediationplans", namespace, p)

@@ -22,7 +22,7 @@ func (p *person) editsLedger() {
 		return
 	}
 	status["sequence"] = sequence + 1
-	status["grantsFrom"] = time.Now().Add(time.Duration(p.Rand().Int64N(int64(5 * time.Minute)))).UTC().Format(time.RFC3339)
+	status["grantStartTime"] = time.Now().Add(time.Duration(p.Rand().Int64N(int64(5 * time.Minute)))).UTC().Format(time.RFC3339)
 	if p.ask(http.MethodPut, path+"/status", plain, o) != nil {
 		p.w.count("ledger edited by hand")
 	}

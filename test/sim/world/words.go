@@ -41,7 +41,7 @@ func (p *person) authorizes() {
 		return
 	}
 	p.w.count("authorization while a plan runs")
-	ready := map[string]any{"revision": state.Revision, "hash": state.Hash, "at": p.w.epoch.UTC().Format(time.RFC3339)}
+	ready := map[string]any{"revision": state.Revision, "hash": state.Hash, "readyTime": p.w.epoch.UTC().Format(time.RFC3339)}
 	p.ask(http.MethodPatch, baselinesPath+t.baseline+"/status", mergePatch, apiserver.Object{"status": map[string]any{"lastReady": ready}})
 }
 
@@ -49,7 +49,7 @@ func (p *person) authorizes() {
 func (w *World) another(t *target) *v1alpha1.AuthorizedState {
 	return &v1alpha1.AuthorizedState{
 		UID: string(t.uid), Hash: w.hashOf(t, t.other), Revision: t.later, Number: laterNumber,
-		By: "ci", At: metav1.NewTime(w.epoch), Origin: v1alpha1.OriginCreated,
+		By: "ci", AuthorizationTime: metav1.NewTime(w.epoch), Origin: v1alpha1.OriginCreated,
 	}
 }
 

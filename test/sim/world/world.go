@@ -180,7 +180,7 @@ func newWorld(s *schedule.Scheduler, c scenario, mutant Mutant) *World {
 	w.policy = &v1alpha1.RemediationPolicy{
 		TypeMeta: typeMeta("RemediationPolicy"), ObjectMeta: metav1.ObjectMeta{Name: policyName},
 		Spec: v1alpha1.RemediationPolicySpec{
-			Environment: environment, Mode: v1alpha1.PolicyModeActive, RequestedBy: requester,
+			EnvironmentName: environment, Mode: v1alpha1.PolicyModeActive, RequestedBy: requester,
 			Trigger: v1alpha1.TriggerImmediate, MinimumSeverity: v1alpha1.SeverityHigh, Action: c.action, Strategy: v1alpha1.StrategyRolling, Safety: c.limits,
 			Health: v1alpha1.RemediationHealth{Stabilization: &metav1.Duration{Duration: cmp.Or(c.stabilization, 10*time.Second)}, Timeout: &metav1.Duration{Duration: 10 * time.Minute}},
 		},
@@ -308,7 +308,7 @@ func (w *World) ended() bool {
 		status, _ := l["status"].(map[string]any)
 		entries, _ := status["entries"].([]any)
 		for _, e := range entries {
-			if e.(map[string]any)["settledAt"] == nil {
+			if e.(map[string]any)["completionTime"] == nil {
 				return false
 			}
 		}

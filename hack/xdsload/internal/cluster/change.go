@@ -55,9 +55,9 @@ func (c *Cluster) Authority(ctx context.Context) (string, error) {
 func (c *Cluster) divide(ctx context.Context, t world.Target) error {
 	namespace, name := c.shape.Name(c.shape.Service(t))
 	r := &v1alpha1.ABRelease{ObjectMeta: metav1.ObjectMeta{Namespace: namespace, Name: name}}
-	r.Spec.Service, r.Spec.Stable = name, "stable"
+	r.Spec.ServiceName, r.Spec.Stable = name, "stable"
 	r.Spec.TrafficSplit = v1alpha1.TrafficSplit{Type: v1alpha1.TrafficSplitPercentage, Percentages: map[string]v1alpha1.Percentage{"stable": v1alpha1.Percent(100), "canary": v1alpha1.Percent(0)}}
-	force := &v1alpha1.SplitInForce{Sequence: 1, Generation: 1, Service: name, Salt: "s1", Key: v1alpha1.SplitKey{Kind: v1alpha1.SplitKeyPerRequest}}
+	force := &v1alpha1.SplitInForce{Sequence: 1, Generation: 1, ServiceName: name, Salt: "s1", Key: v1alpha1.SplitKey{Type: v1alpha1.SplitKeyPerRequest}}
 	for i, v := range []v1alpha1.VariationName{"stable", "canary"} {
 		labels := map[string]string{"of": name, "variation": string(v)}
 		selector := &v1alpha1.PodSelector{MatchLabels: map[string]v1alpha1.LabelValue{"of": v1alpha1.LabelValue(name), "variation": v1alpha1.LabelValue(v)}}

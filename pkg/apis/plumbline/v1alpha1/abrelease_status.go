@@ -28,25 +28,25 @@ const (
 
 // SplitKeyKind is what a visitor is known by.
 // +kubebuilder:validation:Enum=PerRequest;Header;Cookie;Visitor
-type SplitKeyKind string
+type SplitKeyType string
 
 // The kinds of keys.
 const (
 	// SplitKeyPerRequest knows nobody.
-	SplitKeyPerRequest SplitKeyKind = "PerRequest"
+	SplitKeyPerRequest SplitKeyType = "PerRequest"
 	// SplitKeyHeader is a header that clients send.
-	SplitKeyHeader SplitKeyKind = "Header"
+	SplitKeyHeader SplitKeyType = "Header"
 	// SplitKeyCookie is a cookie of the application.
-	SplitKeyCookie SplitKeyKind = "Cookie"
+	SplitKeyCookie SplitKeyType = "Cookie"
 	// SplitKeyVisitor is a cookie that the proxy gives to those who have none.
-	SplitKeyVisitor SplitKeyKind = "Visitor"
+	SplitKeyVisitor SplitKeyType = "Visitor"
 )
 
 // SplitKey is what visitors keep their variation by.
 type SplitKey struct {
-	// kind of the key.
+	// type of the key.
 	// +required
-	Kind SplitKeyKind `json:"kind,omitempty"`
+	Type SplitKeyType `json:"type,omitempty"`
 	// name of the header or the cookie.
 	// +optional
 	// +kubebuilder:validation:MinLength=1
@@ -94,11 +94,11 @@ type SplitInForce struct {
 	// +required
 	// +kubebuilder:validation:Minimum=1
 	Generation int64 `json:"generation,omitempty"`
-	// service whose requests are divided.
+	// serviceName whose requests are divided.
 	// +required
 	// +kubebuilder:validation:MinLength=1
 	// +kubebuilder:validation:MaxLength=63
-	Service string `json:"service,omitempty"`
+	ServiceName string `json:"serviceName,omitempty"`
 	// salt makes the visitors of one release independent of those of another.
 	// +required
 	// +kubebuilder:validation:MinLength=1
@@ -139,13 +139,13 @@ type ClampedVariation struct {
 	// variation by name.
 	// +required
 	Variation VariationName `json:"variation,omitempty"`
-	// since is when it had none for the first time.
+	// startTime is when it had none for the first time.
 	// +required
-	Since metav1.Time `json:"since,omitempty,omitzero"`
-	// readySince is when it had some again. It gets its share back when it has had
+	StartTime metav1.Time `json:"startTime,omitempty,omitzero"`
+	// readyTime is when it had some again. It gets its share back when it has had
 	// them for a while.
 	// +optional
-	ReadySince *metav1.Time `json:"readySince,omitempty"`
+	ReadyTime *metav1.Time `json:"readyTime,omitempty"`
 }
 
 // ConfirmedKnowledge is how it is known that a split is in force.
@@ -179,9 +179,9 @@ type ProxyLaggard struct {
 	// +kubebuilder:validation:MinLength=1
 	// +kubebuilder:validation:MaxLength=256
 	Why string `json:"why,omitempty"`
-	// since is when it was told.
+	// rejectionTime is when it was told.
 	// +optional
-	Since *metav1.Time `json:"since,omitempty"`
+	RejectionTime *metav1.Time `json:"rejectionTime,omitempty"`
 }
 
 // SplitConfirmation says which proxies have what is in force.
@@ -297,13 +297,13 @@ type ABReleaseStatus struct {
 	// inForce is what proxies are told; it stays when the spec is made invalid.
 	// +optional
 	InForce *SplitInForce `json:"inForce,omitempty"`
-	// managedSince is when proxies were first told of the Service, by its label or by this
+	// managementStartTime is when proxies were first told of the Service, by its label or by this
 	// release. Connections that pods have kept since before go past the split.
 	// +optional
-	ManagedSince *metav1.Time `json:"managedSince,omitempty"`
-	// inForceSince is when it was decided. The deadline of the confirmation begins then.
+	ManagementStartTime *metav1.Time `json:"managementStartTime,omitempty"`
+	// effectiveTime is when it was decided. The deadline of the confirmation begins then.
 	// +optional
-	InForceSince *metav1.Time `json:"inForceSince,omitempty"`
+	EffectiveTime *metav1.Time `json:"effectiveTime,omitempty"`
 	// wanted are the weights of the spec; those in force differ while a variation is
 	// clamped.
 	// +optional

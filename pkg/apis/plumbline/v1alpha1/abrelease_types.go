@@ -63,13 +63,13 @@ type Variation struct {
 // +kubebuilder:validation:XValidation:rule="self.variations.all(v, !has(v.workload) || self.variations.filter(w, has(w.workload) && w.workload.kind == v.workload.kind && w.workload.name == v.workload.name).size() == 1)",message="two variations have the same workload",fieldPath=".variations"
 // +kubebuilder:validation:XValidation:rule="has(self.salt) == has(oldSelf.salt)",message="salt is set when the release is made, and immutable: another salt moves visitors",fieldPath=".salt"
 type ABReleaseSpec struct {
-	// service whose requests are divided, in the namespace of the release.
+	// serviceName whose requests are divided, in the namespace of the release.
 	// +required
 	// +kubebuilder:validation:MinLength=1
 	// +kubebuilder:validation:MaxLength=63
 	// +kubebuilder:validation:Pattern=`^[a-z]([-a-z0-9]*[a-z0-9])?$`
-	// +kubebuilder:validation:XValidation:rule="self == oldSelf",message="service is immutable: proxies count what was decided about it; make another release"
-	Service string `json:"service,omitempty"`
+	// +kubebuilder:validation:XValidation:rule="self == oldSelf",message="serviceName is immutable: proxies count what was decided about it; make another release"
+	ServiceName string `json:"serviceName,omitempty"`
 	// stable names the variation that gets the rest of the requests, and the requests of
 	// each other variation that has no ready endpoints.
 	// +required
@@ -102,7 +102,7 @@ type ABReleaseSpec struct {
 // +kubebuilder:object:root=true
 // +kubebuilder:subresource:status
 // +kubebuilder:resource:path=abreleases,categories=plumbline,shortName=abr
-// +kubebuilder:printcolumn:name="Service",type=string,JSONPath=`.spec.service`
+// +kubebuilder:printcolumn:name="Service",type=string,JSONPath=`.spec.serviceName`
 // +kubebuilder:printcolumn:name="Split",type=string,JSONPath=`.status.split`
 // +kubebuilder:printcolumn:name="Confirmed",type=string,JSONPath=`.status.confirmed.count`
 // +kubebuilder:printcolumn:name="Ready",type=string,JSONPath=`.status.conditions[?(@.type=="Ready")].status`

@@ -54,9 +54,9 @@ type FlipPlace struct {
 // Flip is one write that made the object drift, put it back, or took a path back
 // to the value that it had before somebody else changed it.
 type Flip struct {
-	// at is when it was seen.
+	// observedTime is when it was seen.
 	// +required
-	At metav1.Time `json:"at,omitempty,omitzero"`
+	ObservedTime metav1.Time `json:"observedTime,omitempty,omitzero"`
 	// places at which the write did so, the worst findings first; no more are
 	// remembered.
 	// +optional
@@ -67,9 +67,9 @@ type Flip struct {
 
 // Contention is a fight between two writers.
 type Contention struct {
-	// since is when it was recognized.
+	// startTime is when it was recognized.
 	// +required
-	Since metav1.Time `json:"since,omitempty,omitzero"`
+	StartTime metav1.Time `json:"startTime,omitempty,omitzero"`
 	// with names the writers that keep changing the object, least trusted first.
 	// +optional
 	// +listType=atomic

@@ -13,5 +13,5 @@ import (
 func (b *Baseline) Guarded() bool {
 	ready := meta.FindStatusCondition(b.Status.Conditions, ConditionReady)
 	released := ready != nil && ready.Status == metav1.ConditionUnknown && ready.Reason == ReasonNotGuarded
-	return b.Status.RetiredAt == nil && !released
+	return b.Status.RetirementTime == nil && !released
 }

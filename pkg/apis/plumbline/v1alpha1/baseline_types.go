@@ -64,9 +64,9 @@ type AuthorizedState struct {
 	// +kubebuilder:validation:MinLength=1
 	// +kubebuilder:validation:MaxLength=1024
 	By string `json:"by,omitempty"`
-	// at is when it was authorized.
+	// authorizationTime is when it was authorized.
 	// +required
-	At metav1.Time `json:"at,omitempty,omitzero"`
+	AuthorizationTime metav1.Time `json:"authorizationTime,omitempty,omitzero"`
 	// origin says how the object came under guard.
 	// +required
 	Origin Origin `json:"origin,omitempty"`
@@ -166,16 +166,16 @@ type ReadyRevision struct {
 	// +kubebuilder:validation:MinLength=1
 	// +kubebuilder:validation:MaxLength=128
 	Hash string `json:"hash,omitempty"`
-	// at is when the object was first seen to be as that revision says, and ready.
+	// readyTime is when the object was first seen to be as that revision says, and ready.
 	// +required
-	At metav1.Time `json:"at,omitempty,omitzero"`
+	ReadyTime metav1.Time `json:"readyTime,omitempty,omitzero"`
 }
 
 // Quarantine says that a workload gets no new requests.
 type Quarantine struct {
-	// since is when it began.
+	// startTime is when it began.
 	// +required
-	Since metav1.Time `json:"since,omitempty,omitzero"`
+	StartTime metav1.Time `json:"startTime,omitempty,omitzero"`
 	// by names who asked for it, as a user or as RemediationPlan/name.
 	// +required
 	// +kubebuilder:validation:MinLength=1
@@ -231,16 +231,16 @@ type BaselineStatus struct {
 	// severity of the drift, absent when in sync.
 	// +optional
 	Severity *Severity `json:"severity,omitempty"`
-	// firstSeen is when the present drift began.
+	// firstSeenTime is when the present drift began.
 	// +optional
-	FirstSeen *metav1.Time `json:"firstSeen,omitempty"`
-	// lastCheck is when the object was last read past the watch, or seen to change;
+	FirstSeenTime *metav1.Time `json:"firstSeenTime,omitempty"`
+	// lastCheckTime is when the object was last read past the watch, or seen to change;
 	// the time to the next check counts from here.
 	// +optional
-	LastCheck *metav1.Time `json:"lastCheck,omitempty"`
-	// nextCheck is when the next scheduled check is due.
+	LastCheckTime *metav1.Time `json:"lastCheckTime,omitempty"`
+	// nextCheckTime is when the next scheduled check is due.
 	// +optional
-	NextCheck *metav1.Time `json:"nextCheck,omitempty"`
+	NextCheckTime *metav1.Time `json:"nextCheckTime,omitempty"`
 	// checkRequested is the value of the annotation plumbline.dev/check-requested
 	// that the last check answered.
 	// +optional
@@ -270,15 +270,15 @@ type BaselineStatus struct {
 	// selection remembers by which labels the guards select the object.
 	// +optional
 	Selection *Selection `json:"selection,omitempty"`
-	// retiredAt is when the object was removed by somebody who may; the Baseline
+	// retirementTime is when the object was removed by somebody who may; the Baseline
 	// is kept for a retention time and then removed.
 	// +optional
-	RetiredAt *metav1.Time `json:"retiredAt,omitempty"`
-	// claim names the RemediationPlan that holds the object.
+	RetirementTime *metav1.Time `json:"retirementTime,omitempty"`
+	// planName names the RemediationPlan that holds the object.
 	// +optional
 	// +kubebuilder:validation:MinLength=1
 	// +kubebuilder:validation:MaxLength=253
-	Claim string `json:"claim,omitempty"`
+	PlanName string `json:"planName,omitempty"`
 	// quarantine keeps new requests away from the object's pods, where proxies of
 	// Plumbline send them.
 	// +optional
@@ -295,11 +295,11 @@ type BaselineStatus struct {
 // +kubebuilder:printcolumn:name="Severity",type=string,JSONPath=`.status.severity.level`
 // +kubebuilder:printcolumn:name="Actor",type=string,JSONPath=`.status.findings[0].actor.user`
 // +kubebuilder:printcolumn:name="Path",type=string,JSONPath=`.status.findings[0].path`
-// +kubebuilder:printcolumn:name="Drift-Age",type=date,JSONPath=`.status.firstSeen`
+// +kubebuilder:printcolumn:name="Drift-Age",type=date,JSONPath=`.status.firstSeenTime`
 // +kubebuilder:printcolumn:name="Authorized-By",type=string,JSONPath=`.spec.authorized.by`,priority=1
 // +kubebuilder:printcolumn:name="Score",type=integer,JSONPath=`.status.severity.score`,priority=1
 // +kubebuilder:printcolumn:name="Hash",type=string,JSONPath=`.status.observed.hash`,priority=1
-// +kubebuilder:printcolumn:name="Last-Check",type=date,JSONPath=`.status.lastCheck`,priority=1
+// +kubebuilder:printcolumn:name="Last-Check",type=date,JSONPath=`.status.lastCheckTime`,priority=1
 // +kubebuilder:printcolumn:name="Age",type=date,JSONPath=`.metadata.creationTimestamp`,priority=1
 type Baseline struct {
 	metav1.TypeMeta `json:",inline"`

@@ -23,11 +23,11 @@ const MaxFieldManagersBytes = 65536 / 4 * 3
 
 // BaselineRevisionSpec is one authorized body.
 type BaselineRevisionSpec struct {
-	// baseline names the Baseline, in the same namespace.
+	// baselineName names the Baseline, in the same namespace.
 	// +required
 	// +kubebuilder:validation:MinLength=1
 	// +kubebuilder:validation:MaxLength=253
-	Baseline string `json:"baseline,omitempty"`
+	BaselineName string `json:"baselineName,omitempty"`
 	// number counts the authorized states of the object, from 1.
 	// +required
 	// +kubebuilder:validation:Minimum=1
@@ -43,9 +43,9 @@ type BaselineRevisionSpec struct {
 	// +kubebuilder:validation:MinLength=1
 	// +kubebuilder:validation:MaxLength=1024
 	By string `json:"by,omitempty"`
-	// at is when it was authorized.
+	// authorizationTime is when it was authorized.
 	// +required
-	At metav1.Time `json:"at,omitempty,omitzero"`
+	AuthorizationTime metav1.Time `json:"authorizationTime,omitempty,omitzero"`
 	// encoding of body.
 	// +required
 	Encoding BodyEncoding `json:"encoding,omitempty"`
@@ -73,7 +73,7 @@ type BaselineRevisionSpec struct {
 // BaselineRevision is one authorized body of a guarded object; immutable.
 // +kubebuilder:object:root=true
 // +kubebuilder:resource:categories=plumbline,shortName=blr
-// +kubebuilder:printcolumn:name="Baseline",type=string,JSONPath=`.spec.baseline`
+// +kubebuilder:printcolumn:name="Baseline",type=string,JSONPath=`.spec.baselineName`
 // +kubebuilder:printcolumn:name="Number",type=integer,JSONPath=`.spec.number`
 // +kubebuilder:printcolumn:name="By",type=string,JSONPath=`.spec.by`
 // +kubebuilder:printcolumn:name="Size",type=integer,JSONPath=`.spec.size`

@@ -127,12 +127,12 @@ type EnvironmentStatus struct {
 	// +optional
 	// +kubebuilder:validation:Minimum=0
 	Namespaces int32 `json:"namespaces"`
-	// ledger is the uid of its RemediationLedger. Another ledger of its name does
+	// ledgerUID is the uid of its RemediationLedger. Another ledger of its name does
 	// not know what was done before it.
 	// +optional
 	// +kubebuilder:validation:MinLength=1
 	// +kubebuilder:validation:MaxLength=128
-	Ledger string `json:"ledger,omitempty"`
+	LedgerUID string `json:"ledgerUID,omitempty"`
 }
 
 // Environment says how much a set of namespaces matters.

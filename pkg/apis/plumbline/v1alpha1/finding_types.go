@@ -168,9 +168,9 @@ type Finding struct {
 	// actor who made the change.
 	// +required
 	Actor Actor `json:"actor,omitzero"`
-	// firstSeen is when this difference was first observed.
+	// firstSeenTime is when this difference was first observed.
 	// +required
-	FirstSeen metav1.Time `json:"firstSeen,omitempty,omitzero"`
+	FirstSeenTime metav1.Time `json:"firstSeenTime,omitempty,omitzero"`
 }
 
 // Mask is a path that an expected writer moved and that is therefore not compared.

@@ -143,9 +143,9 @@ type Suspension struct {
 	// +kubebuilder:validation:MinLength=1
 	// +kubebuilder:validation:MaxLength=256
 	Reason string `json:"reason,omitempty"`
-	// until is when the guard works again.
+	// endTime is when the guard works again.
 	// +required
-	Until metav1.Time `json:"until,omitempty,omitzero"`
+	EndTime metav1.Time `json:"endTime,omitempty,omitzero"`
 }
 
 // GuardSpec is the part that SpecGuard and ClusterSpecGuard share.

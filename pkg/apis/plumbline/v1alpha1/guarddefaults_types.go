@@ -58,13 +58,13 @@ type ReadinessRule struct {
 
 // GuardDefaultsSpec holds the defaults of an installation or of one Environment.
 type GuardDefaultsSpec struct {
-	// environment names the Environment these defaults are for; left out, they
+	// environmentName names the Environment these defaults are for; left out, they
 	// are install-wide.
 	// +optional
 	// +kubebuilder:validation:MinLength=1
 	// +kubebuilder:validation:MaxLength=253
 	// +kubebuilder:validation:Pattern=`^[a-z0-9]([-a-z0-9.]*[a-z0-9])?$`
-	Environment string `json:"environment,omitempty"`
+	EnvironmentName string `json:"environmentName,omitempty"`
 	// defaults for every kind.
 	// +optional
 	Defaults CheckDefaults `json:"defaults,omitzero"`
@@ -118,7 +118,7 @@ type GuardDefaultsStatus struct {
 // +kubebuilder:object:root=true
 // +kubebuilder:subresource:status
 // +kubebuilder:resource:path=guarddefaults,scope=Cluster,categories=plumbline,shortName=gd
-// +kubebuilder:printcolumn:name="Environment",type=string,JSONPath=`.spec.environment`
+// +kubebuilder:printcolumn:name="Environment",type=string,JSONPath=`.spec.environmentName`
 // +kubebuilder:printcolumn:name="Resync",type=string,JSONPath=`.spec.defaults.resyncPeriod`
 // +kubebuilder:printcolumn:name="Threshold",type=string,JSONPath=`.spec.driftThreshold`
 // +kubebuilder:printcolumn:name="Ready",type=string,JSONPath=`.status.conditions[?(@.type=="Ready")].status`

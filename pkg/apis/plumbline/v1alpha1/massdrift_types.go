@@ -9,10 +9,10 @@ import (
 // MassDrift lists the drift that a guard leaves to people, because so much drifts at
 // once that one cause must be assumed.
 type MassDrift struct {
-	// everythingSince is the time from which all objects of the guard are frozen,
+	// everythingStartTime is the time from which all objects of the guard are frozen,
 	// because the lists do not hold all namespaces and causes; absent while they do.
 	// +optional
-	EverythingSince *metav1.Time `json:"everythingSince,omitempty"`
+	EverythingStartTime *metav1.Time `json:"everythingStartTime,omitempty"`
 	// namespaces in which much drifts.
 	// +optional
 	// +listType=map
@@ -34,9 +34,9 @@ type FrozenNamespace struct {
 	// +kubebuilder:validation:MinLength=1
 	// +kubebuilder:validation:MaxLength=63
 	Name string `json:"name,omitempty"`
-	// since is the beginning of the freeze.
+	// startTime is the beginning of the freeze.
 	// +required
-	Since metav1.Time `json:"since,omitempty,omitzero"`
+	StartTime metav1.Time `json:"startTime,omitempty,omitzero"`
 }
 
 // FrozenCause is the path and the user that much drift in several namespaces has in
@@ -53,7 +53,7 @@ type FrozenCause struct {
 	// +kubebuilder:validation:MinLength=1
 	// +kubebuilder:validation:MaxLength=1024
 	User string `json:"user,omitempty"`
-	// since is the beginning of the freeze.
+	// startTime is the beginning of the freeze.
 	// +required
-	Since metav1.Time `json:"since,omitempty,omitzero"`
+	StartTime metav1.Time `json:"startTime,omitempty,omitzero"`
 }

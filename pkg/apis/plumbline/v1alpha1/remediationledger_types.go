@@ -13,11 +13,11 @@ type StepReference struct {
 	// +kubebuilder:validation:MinLength=1
 	// +kubebuilder:validation:MaxLength=63
 	Namespace string `json:"namespace,omitempty"`
-	// plan by its name.
+	// planName by its name.
 	// +required
 	// +kubebuilder:validation:MinLength=1
 	// +kubebuilder:validation:MaxLength=253
-	Plan string `json:"plan,omitempty"`
+	PlanName string `json:"planName,omitempty"`
 	// planUID is the plan's uid.
 	// +required
 	// +kubebuilder:validation:MinLength=1
@@ -70,12 +70,12 @@ type LedgerEntry struct {
 	// +kubebuilder:validation:Minimum=1
 	// +kubebuilder:validation:Maximum=100
 	FailureThreshold int32 `json:"failureThreshold,omitempty"`
-	// reservedAt is when it was granted.
+	// reservationTime is when it was granted.
 	// +required
-	ReservedAt metav1.Time `json:"reservedAt,omitempty,omitzero"`
-	// settledAt is when it ended; absent while it may still write.
+	ReservationTime metav1.Time `json:"reservationTime,omitempty,omitzero"`
+	// completionTime is when it ended; absent while it may still write.
 	// +optional
-	SettledAt *metav1.Time `json:"settledAt,omitempty"`
+	CompletionTime *metav1.Time `json:"completionTime,omitempty"`
 	// outcome of it, once it has ended.
 	// +optional
 	Outcome LedgerOutcome `json:"outcome,omitempty"`
@@ -114,9 +114,9 @@ type LedgerBreaker struct {
 	// +kubebuilder:validation:Minimum=1
 	// +kubebuilder:validation:Maximum=1000000
 	Failures int32 `json:"failures,omitempty"`
-	// openedAt is when it opened last.
+	// lastOpenTime is when it opened last.
 	// +optional
-	OpenedAt *metav1.Time `json:"openedAt,omitempty"`
+	LastOpenTime *metav1.Time `json:"lastOpenTime,omitempty"`
 	// probe is the step it lets through while it is half open.
 	// +optional
 	Probe *StepReference `json:"probe,omitempty"`
@@ -157,7 +157,7 @@ type LedgerHalt struct {
 
 // LedgerGrant is a person's word that a ledger may grant although it does not
 // know what was done before it.
-type LedgerGrant struct {
+type LedgerOverride struct {
 	// requestedBy must be the authenticated user who sets it.
 	// +required
 	// +kubebuilder:validation:MinLength=1
@@ -181,9 +181,9 @@ type RemediationLedgerSpec struct {
 	// halt stops everything that this ledger grants, also what is under way.
 	// +optional
 	Halt *LedgerHalt `json:"halt,omitempty"`
-	// grant lets a ledger grant that would have to wait.
+	// override lets a ledger grant that would have to wait.
 	// +optional
-	Grant *LedgerGrant `json:"grant,omitempty"`
+	Override *LedgerOverride `json:"override,omitempty"`
 }
 
 // RemediationLedgerStatus is what was granted and how it ended. One write of it
@@ -194,10 +194,10 @@ type RemediationLedgerStatus struct {
 	// +kubebuilder:validation:Minimum=1
 	// +kubebuilder:validation:XValidation:rule="self >= oldSelf",message="a ledger never goes back"
 	Sequence int64 `json:"sequence,omitempty"`
-	// grantsFrom is before when nothing is granted, because what was done until
+	// grantStartTime is before when nothing is granted, because what was done until
 	// this ledger was made is not known.
 	// +optional
-	GrantsFrom *metav1.Time `json:"grantsFrom,omitempty"`
+	GrantStartTime *metav1.Time `json:"grantStartTime,omitempty"`
 	// entries of the last 24 hours, and those that have not ended, oldest first.
 	// +optional
 	// +listType=atomic
@@ -225,7 +225,7 @@ type RemediationLedgerStatus struct {
 // +kubebuilder:printcolumn:name="Scope",type=string,JSONPath=`.spec.scope`
 // +kubebuilder:printcolumn:name="Halted-By",type=string,JSONPath=`.spec.halt.requestedBy`
 // +kubebuilder:printcolumn:name="Sequence",type=integer,JSONPath=`.status.sequence`
-// +kubebuilder:printcolumn:name="Grants-From",type=string,JSONPath=`.status.grantsFrom`
+// +kubebuilder:printcolumn:name="Grants-From",type=string,JSONPath=`.status.grantStartTime`
 // +kubebuilder:printcolumn:name="Age",type=date,JSONPath=`.metadata.creationTimestamp`
 type RemediationLedger struct {
 	metav1.TypeMeta `json:",inline"`

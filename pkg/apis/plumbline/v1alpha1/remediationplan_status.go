@@ -156,9 +156,9 @@ type StepIntentRecord struct {
 	// artifacts of the write.
 	// +optional
 	Artifacts StepArtifacts `json:"artifacts,omitzero"`
-	// at is when it was stored.
+	// storageTime is when it was stored.
 	// +required
-	At metav1.Time `json:"at,omitempty,omitzero"`
+	StorageTime metav1.Time `json:"storageTime,omitempty,omitzero"`
 }
 
 // ResultOrigin says how it is known that a write was stored.
@@ -188,9 +188,9 @@ type StepResult struct {
 	// origin says how it is known.
 	// +required
 	Origin ResultOrigin `json:"origin,omitempty"`
-	// at is when it was recorded.
+	// recordTime is when it was recorded.
 	// +required
-	At metav1.Time `json:"at,omitempty,omitzero"`
+	RecordTime metav1.Time `json:"recordTime,omitempty,omitzero"`
 }
 
 // StepEvidence names the signed record of a step.
@@ -255,22 +255,22 @@ type PlanStep struct {
 	// result of it, from the state Applied on.
 	// +optional
 	Result *StepResult `json:"result,omitempty"`
-	// healthySince is since when the target is as desired and ready.
+	// healthyTime is since when the target is as desired and ready.
 	// +optional
-	HealthySince *metav1.Time `json:"healthySince,omitempty"`
+	HealthyTime *metav1.Time `json:"healthyTime,omitempty"`
 	// settled says that the ledger knows how it ended.
 	// +optional
 	Settled Toggle `json:"settled,omitempty"`
 	// evidence of it.
 	// +optional
 	Evidence *StepEvidence `json:"evidence,omitempty"`
-	// startedAt is when it was granted; absent again once a step that was deferred has given
+	// startTime is when it was granted; absent again once a step that was deferred has given
 	// its place back.
 	// +optional
-	StartedAt *metav1.Time `json:"startedAt,omitempty"`
-	// finishedAt is when it ended.
+	StartTime *metav1.Time `json:"startTime,omitempty"`
+	// completionTime is when it ended.
 	// +optional
-	FinishedAt *metav1.Time `json:"finishedAt,omitempty"`
+	CompletionTime *metav1.Time `json:"completionTime,omitempty"`
 	// logs are what happened, oldest first.
 	// +optional
 	// +listType=atomic
@@ -332,9 +332,9 @@ type RemediationPlanStatus struct {
 	// +kubebuilder:validation:MinLength=1
 	// +kubebuilder:validation:MaxLength=512
 	DeferralReason string `json:"deferralReason,omitempty"`
-	// deferredUntil is when it is looked at again, where that is known.
+	// resumeTime is when it is looked at again, where that is known.
 	// +optional
-	DeferredUntil *metav1.Time `json:"deferredUntil,omitempty"`
+	ResumeTime *metav1.Time `json:"resumeTime,omitempty"`
 	// endingAs is the phase that follows Sealing.
 	// +optional
 	EndingAs PlanPhase `json:"endingAs,omitempty"`
@@ -360,10 +360,10 @@ type RemediationPlanStatus struct {
 	// counts of the steps.
 	// +optional
 	Counts PlanCounts `json:"counts,omitzero"`
-	// startedAt is when the first step was granted.
+	// startTime is when the first step was granted.
 	// +optional
-	StartedAt *metav1.Time `json:"startedAt,omitempty"`
-	// completedAt is when it ended.
+	StartTime *metav1.Time `json:"startTime,omitempty"`
+	// completionTime is when it ended.
 	// +optional
-	CompletedAt *metav1.Time `json:"completedAt,omitempty"`
+	CompletionTime *metav1.Time `json:"completionTime,omitempty"`
 }

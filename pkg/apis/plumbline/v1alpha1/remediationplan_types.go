@@ -32,11 +32,11 @@ type PlanPolicy struct {
 // PlanTarget is one object that a plan writes, and what it is to become.
 type PlanTarget struct {
 	BaselineTarget `json:",inline"`
-	// baseline by its name; the drift is told there.
+	// baselineName by its name; the drift is told there.
 	// +required
 	// +kubebuilder:validation:MinLength=1
 	// +kubebuilder:validation:MaxLength=253
-	Baseline string `json:"baseline,omitempty"`
+	BaselineName string `json:"baselineName,omitempty"`
 	// uid of the object; empty for one that is gone and is to be made again.
 	// +optional
 	// +kubebuilder:validation:MinLength=1
@@ -78,9 +78,9 @@ type PlanTarget struct {
 	// driftType of the worst finding.
 	// +required
 	DriftType DriftType `json:"driftType,omitempty"`
-	// firstSeen is when the drift began.
+	// firstSeenTime is when the drift began.
 	// +required
-	FirstSeen metav1.Time `json:"firstSeen,omitempty,omitzero"`
+	FirstSeenTime metav1.Time `json:"firstSeenTime,omitempty,omitzero"`
 	// actors who caused it, worst finding first.
 	// +optional
 	// +listType=atomic
@@ -119,11 +119,11 @@ type PlanBatch struct {
 
 // LeftOut is a drifted object that a plan does not have, and why.
 type LeftOut struct {
-	// baseline of the object.
+	// baselineName of the object.
 	// +required
 	// +kubebuilder:validation:MinLength=1
 	// +kubebuilder:validation:MaxLength=253
-	Baseline string `json:"baseline,omitempty"`
+	BaselineName string `json:"baselineName,omitempty"`
 	// reason in one word.
 	// +required
 	// +kubebuilder:validation:MinLength=1
@@ -157,11 +157,11 @@ type PlannedRemediation struct {
 	// policy that the plan was made by.
 	// +required
 	Policy PlanPolicy `json:"policy,omitzero"`
-	// environment whose ledger grants its steps.
+	// environmentName whose ledger grants its steps.
 	// +required
 	// +kubebuilder:validation:MinLength=1
 	// +kubebuilder:validation:MaxLength=253
-	Environment string `json:"environment,omitempty"`
+	EnvironmentName string `json:"environmentName,omitempty"`
 	// trigger that caused it.
 	// +required
 	Trigger RemediationTrigger `json:"trigger,omitempty"`
@@ -200,12 +200,12 @@ type PlannedRemediation struct {
 	// +kubebuilder:validation:MinLength=1
 	// +kubebuilder:validation:MaxLength=64
 	DriftReportID string `json:"driftReportID,omitempty"`
-	// scheduledFor is when it is to begin; absent for at once.
+	// scheduledTime is when it is to begin; absent for at once.
 	// +optional
-	ScheduledFor *metav1.Time `json:"scheduledFor,omitempty"`
-	// deadline after which no further step begins.
+	ScheduledTime *metav1.Time `json:"scheduledTime,omitempty"`
+	// deadlineTime after which no further step begins.
 	// +required
-	Deadline metav1.Time `json:"deadline,omitempty,omitzero"`
+	DeadlineTime metav1.Time `json:"deadlineTime,omitempty,omitzero"`
 	// targets in the order in which they are worked on; a step is a target's index.
 	// +required
 	// +listType=atomic
@@ -284,7 +284,7 @@ type RemediationPlanSpec struct {
 // +kubebuilder:printcolumn:name="Failed",type=integer,JSONPath=`.status.counts.failed`
 // +kubebuilder:printcolumn:name="Waiting-For",type=string,JSONPath=`.status.deferralReason`
 // +kubebuilder:printcolumn:name="By",type=string,JSONPath=`.spec.plan.initiatedBy`,priority=1
-// +kubebuilder:printcolumn:name="Scheduled-For",type=string,JSONPath=`.spec.plan.scheduledFor`,priority=1
+// +kubebuilder:printcolumn:name="Scheduled-For",type=string,JSONPath=`.spec.plan.scheduledTime`,priority=1
 // +kubebuilder:printcolumn:name="Age",type=date,JSONPath=`.metadata.creationTimestamp`
 type RemediationPlan struct {
 	metav1.TypeMeta `json:",inline"`

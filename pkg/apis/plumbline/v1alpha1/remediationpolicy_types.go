@@ -75,13 +75,13 @@ type RemediationEscalation struct {
 // +kubebuilder:validation:XValidation:rule="!has(self.strategy) || self.strategy != 'BlueGreen'",message="BlueGreen is not available yet, and comes with rollouts; use Rolling or Staged",fieldPath=".strategy"
 // +kubebuilder:validation:XValidation:rule="!has(self.mode) || self.mode != 'Active' || has(self.requestedBy)",message="an active policy acts with somebody's right: name yourself, as the API server knows you (kubectl auth whoami)",fieldPath=".requestedBy"
 type RemediationPolicySpec struct {
-	// environment whose drift the policy is about.
+	// environmentName whose drift the policy is about.
 	// +required
 	// +kubebuilder:validation:MinLength=1
 	// +kubebuilder:validation:MaxLength=253
 	// +kubebuilder:validation:Pattern=`^[a-z0-9]([-a-z0-9.]*[a-z0-9])?$`
-	// +kubebuilder:validation:XValidation:rule="self == oldSelf",message="environment is immutable: its ledger counts what this policy did"
-	Environment string `json:"environment,omitempty"`
+	// +kubebuilder:validation:XValidation:rule="self == oldSelf",message="environmentName is immutable: its ledger counts what this policy did"
+	EnvironmentName string `json:"environmentName,omitempty"`
 	// resources narrow it to these kinds; left out, all that are guarded.
 	// +optional
 	// +listType=map
@@ -229,14 +229,14 @@ type RemediationPolicyStatus struct {
 	// +kubebuilder:validation:MinLength=1
 	// +kubebuilder:validation:MaxLength=512
 	WaitingFor string `json:"waitingFor,omitempty"`
-	// nextLook is when something changes by time alone.
+	// nextEvaluationTime is when something changes by time alone.
 	// +optional
-	NextLook *metav1.Time `json:"nextLook,omitempty"`
-	// lastPlan names the newest plan, as namespace/name.
+	NextEvaluationTime *metav1.Time `json:"nextEvaluationTime,omitempty"`
+	// lastPlanName names the newest plan, as namespace/name.
 	// +optional
 	// +kubebuilder:validation:MinLength=1
 	// +kubebuilder:validation:MaxLength=317
-	LastPlan string `json:"lastPlan,omitempty"`
+	LastPlanName string `json:"lastPlanName,omitempty"`
 	// digest of the spec that is in force.
 	// +optional
 	// +kubebuilder:validation:MinLength=1
@@ -255,7 +255,7 @@ type RemediationPolicyStatus struct {
 // +kubebuilder:object:root=true
 // +kubebuilder:subresource:status
 // +kubebuilder:resource:path=remediationpolicies,scope=Cluster,categories=plumbline,shortName=rpol
-// +kubebuilder:printcolumn:name="Environment",type=string,JSONPath=`.spec.environment`
+// +kubebuilder:printcolumn:name="Environment",type=string,JSONPath=`.spec.environmentName`
 // +kubebuilder:printcolumn:name="Mode",type=string,JSONPath=`.spec.mode`
 // +kubebuilder:printcolumn:name="Trigger",type=string,JSONPath=`.spec.trigger`
 // +kubebuilder:printcolumn:name="Action",type=string,JSONPath=`.spec.action`
@@ -263,7 +263,7 @@ type RemediationPolicyStatus struct {
 // +kubebuilder:printcolumn:name="Eligible",type=integer,JSONPath=`.status.targets.eligible`
 // +kubebuilder:printcolumn:name="Waiting-For",type=string,JSONPath=`.status.waitingFor`
 // +kubebuilder:printcolumn:name="Ready",type=string,JSONPath=`.status.conditions[?(@.type=="Ready")].status`
-// +kubebuilder:printcolumn:name="Last-Plan",type=string,JSONPath=`.status.lastPlan`,priority=1
+// +kubebuilder:printcolumn:name="Last-Plan",type=string,JSONPath=`.status.lastPlanName`,priority=1
 // +kubebuilder:printcolumn:name="Age",type=date,JSONPath=`.metadata.creationTimestamp`
 type RemediationPolicy struct {
 	metav1.TypeMeta `json:",inline"`

@@ -8,11 +8,11 @@ import (
 
 // RequestedTarget is one drifted object that a person asks to put back.
 type RequestedTarget struct {
-	// baseline of the object, by its name.
+	// baselineName of the object, by its name.
 	// +required
 	// +kubebuilder:validation:MinLength=1
 	// +kubebuilder:validation:MaxLength=253
-	Baseline string `json:"baseline,omitempty"`
+	BaselineName string `json:"baselineName,omitempty"`
 	// driftedHash is the guarded hash that the person saw; an object in any other
 	// state is left alone.
 	// +required
@@ -29,15 +29,15 @@ type RequestedTarget struct {
 
 // RemediationRequestSpec is what a person asks of a policy.
 type RemediationRequestSpec struct {
-	// policy whose planner, limits and action count.
+	// policyName whose planner, limits and action count.
 	// +required
 	// +kubebuilder:validation:MinLength=1
 	// +kubebuilder:validation:MaxLength=253
-	Policy string `json:"policy,omitempty"`
+	PolicyName string `json:"policyName,omitempty"`
 	// targets that are to be put back.
 	// +required
 	// +listType=map
-	// +listMapKey=baseline
+	// +listMapKey=baselineName
 	// +kubebuilder:validation:MinItems=1
 	// +kubebuilder:validation:MaxItems=10
 	Targets []RequestedTarget `json:"targets,omitempty"`
@@ -84,11 +84,11 @@ type RemediationRequestStatus struct {
 	// outcome of the request; absent until it is answered.
 	// +optional
 	Outcome RequestOutcome `json:"outcome,omitempty"`
-	// plan that was made, by its name.
+	// planName that was made, by its name.
 	// +optional
 	// +kubebuilder:validation:MinLength=1
 	// +kubebuilder:validation:MaxLength=253
-	Plan string `json:"plan,omitempty"`
+	PlanName string `json:"planName,omitempty"`
 	// message says why the request as a whole was refused.
 	// +optional
 	// +kubebuilder:validation:MinLength=1
@@ -99,9 +99,9 @@ type RemediationRequestStatus struct {
 	// +listType=atomic
 	// +kubebuilder:validation:MaxItems=10
 	LeftOut []LeftOut `json:"leftOut,omitempty"`
-	// answeredAt is when the request was answered.
+	// answerTime is when the request was answered.
 	// +optional
-	AnsweredAt *metav1.Time `json:"answeredAt,omitempty"`
+	AnswerTime *metav1.Time `json:"answerTime,omitempty"`
 }
 
 // RemediationRequest asks a policy, in the name of a person, to put drifted objects of
@@ -109,10 +109,10 @@ type RemediationRequestStatus struct {
 // +kubebuilder:object:root=true
 // +kubebuilder:subresource:status
 // +kubebuilder:resource:path=remediationrequests,categories=plumbline,shortName=rreq
-// +kubebuilder:printcolumn:name="Policy",type=string,JSONPath=`.spec.policy`
+// +kubebuilder:printcolumn:name="Policy",type=string,JSONPath=`.spec.policyName`
 // +kubebuilder:printcolumn:name="By",type=string,JSONPath=`.spec.requestedBy`
 // +kubebuilder:printcolumn:name="Outcome",type=string,JSONPath=`.status.outcome`
-// +kubebuilder:printcolumn:name="Plan",type=string,JSONPath=`.status.plan`
+// +kubebuilder:printcolumn:name="Plan",type=string,JSONPath=`.status.planName`
 // +kubebuilder:printcolumn:name="Message",type=string,JSONPath=`.status.message`,priority=1
 // +kubebuilder:printcolumn:name="Age",type=date,JSONPath=`.metadata.creationTimestamp`
 type RemediationRequest struct {

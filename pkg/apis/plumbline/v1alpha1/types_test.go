@@ -136,10 +136,10 @@ func TestJSON_WritesWhatTheSchemaWants(t *testing.T) {
 		},
 		"a finding about the whole object has an empty path": {
 			v1alpha1.Finding{
-				Operation: v1alpha1.OperationAdded, Type: v1alpha1.DriftUnexpected, Class: v1alpha1.ClassObjectUnexpected, FirstSeen: since,
+				Operation: v1alpha1.OperationAdded, Type: v1alpha1.DriftUnexpected, Class: v1alpha1.ClassObjectUnexpected, FirstSeenTime: since,
 				Actor: v1alpha1.Actor{Class: v1alpha1.ActorUnknown, Source: v1alpha1.ActorSourceNone},
 			},
-			`{"path":"","operation":"Added","type":"Unexpected","class":"ObjectUnexpected","actor":{"class":"Unknown","source":"None"},"firstSeen":"2026-01-01T00:00:00Z"}`,
+			`{"path":"","operation":"Added","type":"Unexpected","class":"ObjectUnexpected","actor":{"class":"Unknown","source":"None"},"firstSeenTime":"2026-01-01T00:00:00Z"}`,
 		},
 		"a score of zero is written": {
 			v1alpha1.Severity{Level: v1alpha1.SeverityInfo, Factors: []v1alpha1.SeverityFactor{{Name: v1alpha1.FactorComponentCriticality, Weight: 15}}},

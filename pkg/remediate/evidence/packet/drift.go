@@ -36,7 +36,7 @@ func plannedDrift(step int32, of *evidence.Plan, target *v1alpha1.PlanTarget) Dr
 	}
 	return Drift{
 		Step: step, Object: subject.String(), DriftType: target.DriftType, Severity: severityOf(&target.Severity),
-		Paths: append([]string{}, target.Paths...), FirstSeen: target.FirstSeen.UTC(), Actors: target.Actors,
+		Paths: append([]string{}, target.Paths...), FirstSeen: target.FirstSeenTime.UTC(), Actors: target.Actors,
 		Action: string(target.Action), DriftedHash: target.DriftedHash, DesiredHash: target.DesiredHash,
 	}
 }

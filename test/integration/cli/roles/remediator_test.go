@@ -35,7 +35,7 @@ func drifted(t *testing.T, name string) *v1alpha1.Baseline {
 func TestARemediatorRequestsInTheirOwnNameAndNothingElse(t *testing.T) {
 	must(t, admin.Create(t.Context(), &v1alpha1.RemediationPolicy{
 		ObjectMeta: metav1.ObjectMeta{Name: "nightly"},
-		Spec:       v1alpha1.RemediationPolicySpec{Environment: "production", Trigger: v1alpha1.TriggerImmediate, Action: v1alpha1.ActionReconcile},
+		Spec:       v1alpha1.RemediationPolicySpec{EnvironmentName: "production", Trigger: v1alpha1.TriggerImmediate, Action: v1alpha1.ActionReconcile},
 	}))
 	eventually(t, "ann", "authors", "policy", "activate", "nightly", "--yes", "--wait", "0s")
 	b := drifted(t, "cart")
@@ -46,8 +46,8 @@ func TestARemediatorRequestsInTheirOwnNameAndNothingElse(t *testing.T) {
 	var stored v1alpha1.RemediationRequest
 	must(t, admin.Get(t.Context(), client.ObjectKey{Namespace: tenant, Name: printed.Name}, &stored))
 	want := v1alpha1.RemediationRequestSpec{
-		Policy: "nightly", RequestedBy: "rita", RequestedByGroups: []string{"remediators"}, Reason: "INC-9",
-		Targets: []v1alpha1.RequestedTarget{{Baseline: b.Name, DriftedHash: b.Status.Observed.Hash}},
+		PolicyName: "nightly", RequestedBy: "rita", RequestedByGroups: []string{"remediators"}, Reason: "INC-9",
+		Targets: []v1alpha1.RequestedTarget{{BaselineName: b.Name, DriftedHash: b.Status.Observed.Hash}},
 	}
 	if diff := cmp.Diff(want, stored.Spec); diff != "" {
 		t.Errorf("stored (-want +got):\n%s", diff)

@@ -167,15 +167,15 @@ func plan(t *testing.T, name string) *v1alpha1.RemediationPlan {
 	p := &v1alpha1.RemediationPlan{
 		ObjectMeta: metav1.ObjectMeta{Namespace: tenant, Name: name},
 		Spec: v1alpha1.RemediationPlanSpec{Plan: v1alpha1.PlannedRemediation{
-			Policy:      v1alpha1.PlanPolicy{Name: "production", UID: "uid-of-the-policy", Generation: 1, Digest: "sha256:digest"},
-			Environment: "production", Trigger: v1alpha1.TriggerManual, Strategy: v1alpha1.StrategyRolling,
-			InitiatedBy: "system:auto", Requester: "ann", CorrelationID: "c-1", Deadline: metav1.NewTime(time.Now().Add(time.Hour)).Rfc3339Copy(),
+			Policy:          v1alpha1.PlanPolicy{Name: "production", UID: "uid-of-the-policy", Generation: 1, Digest: "sha256:digest"},
+			EnvironmentName: "production", Trigger: v1alpha1.TriggerManual, Strategy: v1alpha1.StrategyRolling,
+			InitiatedBy: "system:auto", Requester: "ann", CorrelationID: "c-1", DeadlineTime: metav1.NewTime(time.Now().Add(time.Hour)).Rfc3339Copy(),
 			Targets: []v1alpha1.PlanTarget{{
 				BaselineTarget: v1alpha1.BaselineTarget{APIVersion: "apps/v1", Kind: "Deployment", Name: "web"},
-				Baseline:       "deployments.apps.web", UID: "uid-of-web", DriftedHash: hash, DesiredHash: hash,
+				BaselineName:   "deployments.apps.web", UID: "uid-of-web", DriftedHash: hash, DesiredHash: hash,
 				Revision: "deployments.apps.web-1", RevisionHash: hash, Paths: []string{"/spec/replicas"}, Action: v1alpha1.ActionReconcile,
 				Severity:  v1alpha1.Severity{Level: v1alpha1.SeverityHigh, Score: 70, First: v1alpha1.SeverityHigh, Urgency: v1alpha1.UrgencyNormal},
-				DriftType: v1alpha1.DriftStatusMismatch, FirstSeen: metav1.Now().Rfc3339Copy(),
+				DriftType: v1alpha1.DriftStatusMismatch, FirstSeenTime: metav1.Now().Rfc3339Copy(),
 			}},
 			Batches: []v1alpha1.PlanBatch{{Order: 0, Steps: []int32{0}, RequiresHealthCheck: v1alpha1.Enabled}},
 		}},
@@ -211,7 +211,7 @@ func TestAPlanOperatorSteersPlansAndAViewerDoesNot(t *testing.T) {
 func TestOnlyAnAuthorSwitchesPoliciesOnAndInTheirOwnName(t *testing.T) {
 	policy := &v1alpha1.RemediationPolicy{
 		ObjectMeta: metav1.ObjectMeta{Name: "production"},
-		Spec:       v1alpha1.RemediationPolicySpec{Environment: "production", Trigger: v1alpha1.TriggerImmediate, Action: v1alpha1.ActionReconcile},
+		Spec:       v1alpha1.RemediationPolicySpec{EnvironmentName: "production", Trigger: v1alpha1.TriggerImmediate, Action: v1alpha1.ActionReconcile},
 	}
 	must(t, admin.Create(t.Context(), policy))
 	got := eventually(t, "ann", "authors", "policy", "activate", "production", "--yes", "--wait", "0s")

@@ -36,12 +36,12 @@ func TestAnExecutorWhoseClockIsOffByAnHour(t *testing.T) {
 			}
 			for _, l := range w.Ledgers() {
 				for j := range l.Status.Entries {
-					within("a place in "+l.Name, l.Status.Entries[j].ReservedAt.Time)
-					within("its end", l.Status.Entries[j].SettledAt.Time)
+					within("a place in "+l.Name, l.Status.Entries[j].ReservationTime.Time)
+					within("its end", l.Status.Entries[j].CompletionTime.Time)
 				}
 			}
-			within("the intent", p.Status.Steps[0].Intent.At.Time)
-			within("the end of the plan", p.Status.CompletedAt.Time)
+			within("the intent", p.Status.Steps[0].Intent.StorageTime.Time)
+			within("the end of the plan", p.Status.CompletionTime.Time)
 		})
 		t.Run(off+" with a schedule that is open by either clock", func(t *testing.T) {
 			w, f := timed[i].Within(t), failpoint.NewFiles(t)

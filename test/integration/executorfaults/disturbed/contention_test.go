@@ -191,7 +191,7 @@ func TestANamespaceThatIsGone(t *testing.T) {
 	poll.Until(t, 4*time.Minute, "the places are given back", func() error {
 		for _, l := range w.Ledgers() {
 			for i := range l.Status.Entries {
-				if entry := &l.Status.Entries[i]; entry.SettledAt == nil {
+				if entry := &l.Status.Entries[i]; entry.CompletionTime == nil {
 					return fmt.Errorf("ledger %s holds one for step %d", l.Name, entry.Step)
 				}
 			}

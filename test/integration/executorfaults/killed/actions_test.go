@@ -113,8 +113,8 @@ func acted(t *testing.T, outer *failpoint.World, a action, point *failpoint.Cras
 	p := w.UntilAnnounced(plan)
 	w.CheckStates(p, "Succeeded: Verified")
 	w.Until("web", "its Baseline is told", func(b *v1alpha1.Baseline) error {
-		if b.Status.State != a.state || b.Status.Claim != "" {
-			return fmt.Errorf("it is %s, claimed by %q", b.Status.State, b.Status.Claim)
+		if b.Status.State != a.state || b.Status.PlanName != "" {
+			return fmt.Errorf("it is %s, claimed by %q", b.Status.State, b.Status.PlanName)
 		}
 		return nil
 	})

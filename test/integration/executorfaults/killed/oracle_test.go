@@ -52,7 +52,7 @@ func TestTheOracleSeesWhatIsWrong(t *testing.T) {
 		w.Must(err)
 		b, err := w.Baseline("api")
 		w.Must(err)
-		b.Status.Claim = plan.Name
+		b.Status.PlanName = plan.Name
 		w.Must(executor.Status().Update(t.Context(), b))
 		sees("api is still claimed")
 
