@@ -120,7 +120,7 @@ func drifted(findings ...v1alpha1.Finding) func(*v1alpha1.Baseline) {
 
 func found(path, was, now, user string, age time.Duration) v1alpha1.Finding {
 	f := v1alpha1.Finding{
-		Path: path, Operation: v1alpha1.OperationChanged, Type: v1alpha1.DriftStatusMismatch, Class: v1alpha1.ClassScale,
+		Path: path, Operation: v1alpha1.OperationChanged, Type: v1alpha1.DriftScale, Class: v1alpha1.ClassScale,
 		Before: was, After: now, FirstSeenTime: before(age),
 		Actor: v1alpha1.Actor{User: user, Class: v1alpha1.ActorForeign, Source: v1alpha1.ActorSourceWriterStamp, FieldManager: "kubectl-edit"},
 	}

@@ -51,7 +51,7 @@ func withTarget(p *v1alpha1.RemediationPlan, name string, level v1alpha1.Severit
 		BaselineName:   specguard.BaselineName("deployments", "apps", name), UID: "uid-of-" + name,
 		DriftedHash: pl1("d"), DesiredHash: pl1("a"), Revision: "deployments.apps." + name + "-3", RevisionHash: pl1("a"),
 		Paths: []string{"/spec/template/spec/containers/[name=app]/image"}, Action: v1alpha1.ActionReconcile,
-		Severity: v1alpha1.Severity{Level: level, Score: 71}, DriftType: v1alpha1.DriftDigestMismatch,
+		Severity: v1alpha1.Severity{Level: level, Score: 71}, DriftType: v1alpha1.DriftImage,
 		FirstSeenTime: before(time.Hour), Actors: []string{"bob"},
 	})
 	plan.Batches = append(plan.Batches, v1alpha1.PlanBatch{

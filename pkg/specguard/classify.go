@@ -30,9 +30,9 @@ func driftType(tokens []string, op diff.Op, class v1alpha1.FindingClass) v1alpha
 	case class == v1alpha1.ClassContainerMissing:
 		return v1alpha1.DriftMissing
 	case isImage && (op == diff.Changed || len(tokens) > 0 && tokens[len(tokens)-1] == "image"):
-		return v1alpha1.DriftDigestMismatch
+		return v1alpha1.DriftImage
 	case class == v1alpha1.ClassScale:
-		return v1alpha1.DriftStatusMismatch
+		return v1alpha1.DriftScale
 	case op == diff.Added:
 		return v1alpha1.DriftUnexpected
 	default:

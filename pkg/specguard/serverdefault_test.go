@@ -90,7 +90,7 @@ func TestANewDefaultOfTheAPIServerIsNoDrift(t *testing.T) {
 				w.report()
 				w.observe(true, false)
 			},
-			"Drifted, revision 2 Created by system:apiserver, hash !=\n  finding /spec/replicas Changed StatusMismatch/Scale: 3 -> 9 by " + user("mallory") + " (Foreign, WriterStamp)",
+			"Drifted, revision 2 Created by system:apiserver, hash !=\n  finding /spec/replicas Changed Scale/Scale: 3 -> 9 by " + user("mallory") + " (Foreign, WriterStamp)",
 		},
 	} {
 		t.Run(name, func(t *testing.T) {

@@ -92,7 +92,7 @@ func TestAgrees(t *testing.T) {
 
 func TestConditions(t *testing.T) {
 	finding := v1alpha1.Finding{
-		Path: "/spec/replicas", Operation: v1alpha1.OperationChanged, Type: v1alpha1.DriftStatusMismatch,
+		Path: "/spec/replicas", Operation: v1alpha1.OperationChanged, Type: v1alpha1.DriftScale,
 		Actor: v1alpha1.Actor{User: "alice"},
 	}
 	tests := map[string]struct {
@@ -112,14 +112,14 @@ func TestConditions(t *testing.T) {
 		},
 		"drifted names path and writer": {
 			status:     v1alpha1.BaselineStatus{State: v1alpha1.StateDrifted, Findings: []v1alpha1.Finding{finding}, FindingsTotal: 1},
-			wantStatus: metav1.ConditionFalse, wantReason: "DriftedStatusMismatch", wantMessage: "/spec/replicas changed by alice",
+			wantStatus: metav1.ConditionFalse, wantReason: "DriftedScale", wantMessage: "/spec/replicas changed by alice",
 		},
 		"many findings are counted": {
 			status: v1alpha1.BaselineStatus{
 				State: v1alpha1.StateDrifted, FindingsTotal: 70,
 				Findings: []v1alpha1.Finding{finding, finding, finding, finding, finding, finding},
 			},
-			wantStatus: metav1.ConditionFalse, wantReason: "DriftedStatusMismatch", wantMessage: "and 65 more",
+			wantStatus: metav1.ConditionFalse, wantReason: "DriftedScale", wantMessage: "and 65 more",
 		},
 		"missing": {
 			status: v1alpha1.BaselineStatus{State: v1alpha1.StateMissing, FindingsTotal: 1, Findings: []v1alpha1.Finding{{

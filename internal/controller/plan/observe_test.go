@@ -108,7 +108,7 @@ func planOf(targets int) *v1alpha1.RemediationPlan {
 		p.Spec.Plan.Targets = append(p.Spec.Plan.Targets, v1alpha1.PlanTarget{
 			BaselineTarget: v1alpha1.BaselineTarget{APIVersion: "apps/v1", Kind: "Deployment", Name: name}, UID: name + "-uid",
 			DriftedHash: "pl1:drifted", DesiredHash: "pl1:desired", Action: v1alpha1.ActionReconcile,
-			Severity: v1alpha1.Severity{Level: v1alpha1.SeverityHigh}, DriftType: v1alpha1.DriftDigestMismatch, FirstSeenTime: *at(-time.Minute),
+			Severity: v1alpha1.Severity{Level: v1alpha1.SeverityHigh}, DriftType: v1alpha1.DriftImage, FirstSeenTime: *at(-time.Minute),
 		})
 	}
 	return p

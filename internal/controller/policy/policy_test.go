@@ -155,7 +155,7 @@ func TestAPlanIsMadeAndTold(t *testing.T) {
 	if len(b.told) != 1 || b.told[0].Type != notify.PlanCreated || b.told[0].Counts.Total != 1 || b.told[0].Targets[0].Name != "web" {
 		t.Errorf("told %+v", b.told)
 	}
-	for _, key := range []string{`"remediation.plan.created"`, `"policy"="auto"`, `"environment"="production"`, `"drift_type"="digest_mismatch"`, `"severity"="critical"`, `"initiated_by"="system:auto"`, `"correlation_id"="` + plans[0].Spec.Plan.CorrelationID} {
+	for _, key := range []string{`"remediation.plan.created"`, `"policy"="auto"`, `"environment"="production"`, `"drift_type"="image"`, `"severity"="critical"`, `"initiated_by"="system:auto"`, `"correlation_id"="` + plans[0].Spec.Plan.CorrelationID} {
 		if !strings.Contains(b.log.String(), key) {
 			t.Errorf("the log has no %s: %s", key, b.log.String())
 		}

@@ -199,7 +199,7 @@ func escalated(s *subject, news []escalation) notify.Event {
 	return e
 }
 
-// snake spells a CamelCase word as logs do, digest_mismatch.
+// snake spells a CamelCase word as logs do, image.
 func snake(word string) string {
 	var out strings.Builder
 	for i, c := range word {

@@ -121,7 +121,7 @@ func (c *Cluster) Drift(name string, change func(*appsv1.Deployment)) {
 	status.FirstSeenTime, status.FindingsTotal = &first, 1
 	status.Findings = []v1alpha1.Finding{{
 		Path: "/spec/template/spec/containers/[name=app]/image", Operation: v1alpha1.OperationChanged,
-		Type: v1alpha1.DriftDigestMismatch, Class: v1alpha1.ClassImageRepository, FirstSeenTime: first,
+		Type: v1alpha1.DriftImage, Class: v1alpha1.ClassImageRepository, FirstSeenTime: first,
 		Actor: v1alpha1.Actor{User: "alice", Class: v1alpha1.ActorForeign, Source: v1alpha1.ActorSourceWriterStamp},
 	}}
 	status.Severity = &v1alpha1.Severity{Level: v1alpha1.SeverityCritical, Score: 70, Urgency: v1alpha1.UrgencyNormal}

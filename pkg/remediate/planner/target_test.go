@@ -51,7 +51,7 @@ func TestEachActionHasItsOwnState(t *testing.T) {
 }
 
 func finding(path, user string) v1alpha1.Finding {
-	return v1alpha1.Finding{Path: path, Type: v1alpha1.DriftDigestMismatch, Actor: v1alpha1.Actor{User: user}}
+	return v1alpha1.Finding{Path: path, Type: v1alpha1.DriftImage, Actor: v1alpha1.Actor{User: user}}
 }
 
 func TestATargetNamesThePathsAndActorsOfItsDriftWithinTheSchemasBounds(t *testing.T) {
@@ -68,11 +68,11 @@ func TestATargetNamesThePathsAndActorsOfItsDriftWithinTheSchemasBounds(t *testin
 		want     told
 	}{
 		"without a finding it has another type of drift": {nil, told{Type: v1alpha1.DriftOther}},
-		"the first finding gives the type":               {[]v1alpha1.Finding{finding("/a", "alice")}, told{v1alpha1.DriftDigestMismatch, "/a", "alice"}},
-		"an actor is named once":                         {[]v1alpha1.Finding{finding("/a", "alice"), finding("/b", "bob"), finding("/c", "alice")}, told{v1alpha1.DriftDigestMismatch, "/a /b /c", "alice bob"}},
-		"a finding without a path or an actor adds none": {[]v1alpha1.Finding{finding("", "alice"), finding("/b", "")}, told{v1alpha1.DriftDigestMismatch, "/b", "alice"}},
+		"the first finding gives the type":               {[]v1alpha1.Finding{finding("/a", "alice")}, told{v1alpha1.DriftImage, "/a", "alice"}},
+		"an actor is named once":                         {[]v1alpha1.Finding{finding("/a", "alice"), finding("/b", "bob"), finding("/c", "alice")}, told{v1alpha1.DriftImage, "/a /b /c", "alice bob"}},
+		"a finding without a path or an actor adds none": {[]v1alpha1.Finding{finding("", "alice"), finding("/b", "")}, told{v1alpha1.DriftImage, "/b", "alice"}},
 		"no more of them than the schema allows": {many, told{
-			v1alpha1.DriftDigestMismatch, strings.Join(pathsOf(many[:64]), " "), "user-0 user-1 user-2 user-3 user-4 user-5 user-6 user-7",
+			v1alpha1.DriftImage, strings.Join(pathsOf(many[:64]), " "), "user-0 user-1 user-2 user-3 user-4 user-5 user-6 user-7",
 		}},
 	}
 	for name, test := range tests {

@@ -23,7 +23,7 @@ func since(first, now v1alpha1.Severity) *v1alpha1.Severity {
 func TestAnImageOfProductionEscalatesAlthoughAFloorHoldsItsLevel(t *testing.T) {
 	at := func(age time.Duration) v1alpha1.Severity {
 		return severity.Score(severity.Input{
-			DriftType: v1alpha1.DriftDigestMismatch, Class: v1alpha1.ClassImageVersion, Criticality: v1alpha1.CriticalityProduction, Age: age,
+			DriftType: v1alpha1.DriftImage, Class: v1alpha1.ClassImageVersion, Criticality: v1alpha1.CriticalityProduction, Age: age,
 		})
 	}
 	first := at(0)

@@ -26,10 +26,10 @@ var (
 var typeOf = map[v1alpha1.FindingClass]v1alpha1.DriftType{
 	v1alpha1.ClassObjectMissing:    v1alpha1.DriftMissing,
 	v1alpha1.ClassContainerMissing: v1alpha1.DriftMissing,
-	v1alpha1.ClassImageRepository:  v1alpha1.DriftDigestMismatch,
-	v1alpha1.ClassImageVersion:     v1alpha1.DriftDigestMismatch,
+	v1alpha1.ClassImageRepository:  v1alpha1.DriftImage,
+	v1alpha1.ClassImageVersion:     v1alpha1.DriftImage,
 	v1alpha1.ClassObjectUnexpected: v1alpha1.DriftUnexpected,
-	v1alpha1.ClassScale:            v1alpha1.DriftStatusMismatch,
+	v1alpha1.ClassScale:            v1alpha1.DriftScale,
 }
 
 // TestScore_WholeGrid holds every score and band against a golden file: all

@@ -15,7 +15,7 @@ import (
 
 // From mild to severe.
 var (
-	driftTypes    = []v1alpha1.DriftType{v1alpha1.DriftOther, v1alpha1.DriftUnexpected, v1alpha1.DriftStatusMismatch, v1alpha1.DriftDigestMismatch, v1alpha1.DriftMissing}
+	driftTypes    = []v1alpha1.DriftType{v1alpha1.DriftOther, v1alpha1.DriftUnexpected, v1alpha1.DriftScale, v1alpha1.DriftImage, v1alpha1.DriftMissing}
 	criticalities = []v1alpha1.Criticality{v1alpha1.CriticalityOther, v1alpha1.CriticalityDevelopment, v1alpha1.CriticalityStaging, v1alpha1.CriticalityProduction}
 	levels        = []v1alpha1.SeverityLevel{v1alpha1.SeverityInfo, v1alpha1.SeverityLow, v1alpha1.SeverityMedium, v1alpha1.SeverityHigh, v1alpha1.SeverityCritical}
 	classes       = []v1alpha1.FindingClass{

@@ -104,9 +104,9 @@ func typeScore(t v1alpha1.DriftType) int32 {
 	switch t {
 	case v1alpha1.DriftMissing:
 		return 100
-	case v1alpha1.DriftDigestMismatch:
+	case v1alpha1.DriftImage:
 		return 80
-	case v1alpha1.DriftStatusMismatch:
+	case v1alpha1.DriftScale:
 		return 50
 	case v1alpha1.DriftUnexpected:
 		return 30

@@ -20,7 +20,7 @@ var mildest = severity.Input{
 
 func TestScore_NamesItsFactors(t *testing.T) {
 	got := severity.Score(severity.Input{
-		DriftType: v1alpha1.DriftDigestMismatch, Class: v1alpha1.ClassImageVersion,
+		DriftType: v1alpha1.DriftImage, Class: v1alpha1.ClassImageVersion,
 		Age: 45 * time.Minute, Criticality: v1alpha1.CriticalityStaging, Dependents: 2,
 	})
 	want := v1alpha1.Severity{
@@ -61,8 +61,8 @@ func TestScore_FactorBoundaries(t *testing.T) {
 	cases := map[string]map[string]edge{
 		v1alpha1.FactorDriftType: {
 			"missing is worst":              {drift(v1alpha1.DriftMissing), 100},
-			"then another digest":           {drift(v1alpha1.DriftDigestMismatch), 80},
-			"then another status":           {drift(v1alpha1.DriftStatusMismatch), 50},
+			"then another digest":           {drift(v1alpha1.DriftImage), 80},
+			"then another status":           {drift(v1alpha1.DriftScale), 50},
 			"then something unexpected":     {drift(v1alpha1.DriftUnexpected), 30},
 			"then anything else":            {drift(v1alpha1.DriftOther), 10},
 			"an unknown type is as other":   {drift("Newer"), 10},
@@ -170,7 +170,7 @@ func TestScore_ImageInProduction(t *testing.T) {
 	}
 	for age, want := range scores {
 		got := severity.Score(severity.Input{
-			DriftType: v1alpha1.DriftDigestMismatch, Class: v1alpha1.ClassImageVersion,
+			DriftType: v1alpha1.DriftImage, Class: v1alpha1.ClassImageVersion,
 			Age: age, Criticality: v1alpha1.CriticalityProduction,
 		})
 		if got.Score != want || got.Level != v1alpha1.SeverityHigh {

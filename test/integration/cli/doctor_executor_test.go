@@ -204,7 +204,7 @@ func (s *surgery) waitingPlan(t *testing.T, c *clinic) func() {
 				BaselineTarget: v1alpha1.BaselineTarget{APIVersion: "apps/v1", Kind: "Deployment", Name: "web"},
 				BaselineName:   "deployments.apps.web", UID: "uid-of-web", DriftedHash: hash, DesiredHash: hash,
 				Revision: "deployments.apps.web-1", RevisionHash: hash, Action: v1alpha1.ActionReconcile,
-				Severity: v1alpha1.Severity{Level: v1alpha1.SeverityHigh, Score: 70}, DriftType: v1alpha1.DriftStatusMismatch, FirstSeenTime: at,
+				Severity: v1alpha1.Severity{Level: v1alpha1.SeverityHigh, Score: 70}, DriftType: v1alpha1.DriftScale, FirstSeenTime: at,
 			}},
 			Batches: []v1alpha1.PlanBatch{{Steps: []int32{0}, RequiresHealthCheck: v1alpha1.Enabled}},
 		}},

@@ -114,7 +114,7 @@ func (f fixture) newBaseline(name string) *v1alpha1.Baseline {
 
 func finding(path, before, after, user string, seen time.Duration) v1alpha1.Finding {
 	return v1alpha1.Finding{
-		Path: path, Operation: v1alpha1.OperationChanged, Type: v1alpha1.DriftStatusMismatch, Class: v1alpha1.ClassScale,
+		Path: path, Operation: v1alpha1.OperationChanged, Type: v1alpha1.DriftScale, Class: v1alpha1.ClassScale,
 		Before: before, After: after,
 		Actor:         v1alpha1.Actor{User: user, Class: v1alpha1.ActorForeign, Source: v1alpha1.ActorSourceAdmission, FieldManager: "kubectl"},
 		FirstSeenTime: metav1.NewTime(time.Now().Add(-seen)).Rfc3339Copy(),

@@ -156,7 +156,7 @@ func (w *world) seenInTheLog(log *logged, plan *v1alpha1.RemediationPlan) {
 	target := &plan.Spec.Plan.Targets[0]
 	for key, want := range map[string]any{
 		"target_id": target.UID, "environment": w.environment, "action": "reconcile",
-		"drift_type": "digest_mismatch", "severity": strings.ToLower(string(target.Severity.Level)), "status": "succeeded",
+		"drift_type": "image", "severity": strings.ToLower(string(target.Severity.Level)), "status": "succeeded",
 		"previous_digest": target.DriftedHash, "current_digest": target.DesiredHash, "correlation_id": plan.Spec.Plan.CorrelationID,
 		"initiated_by": "system:auto",
 	} {

@@ -51,7 +51,7 @@ func TestKubectlOutput(t *testing.T) {
 // TestExplain: every field can be asked about.
 func TestExplain(t *testing.T) {
 	for field, want := range map[string]string{
-		"specguard.spec.suspend.endTime":         "endTime is when the guard works again",
+		"specguard.spec.suspend.endTime":       "endTime is when the guard works again",
 		"clusterspecguard.spec.resources.kind": "kind of the objects, e.g. Deployment",
 		"baseline.status.severity.factors":     "factors that make up the score",
 		"environment.spec.caps":                "caps bounds all remediation policies",
@@ -130,7 +130,7 @@ func driftedStatus(firstSeen, lastCheck *metav1.Time) v1alpha1.BaselineStatus {
 		FirstSeenTime: firstSeen, LastCheckTime: lastCheck, FindingsTotal: 1,
 		Findings: []v1alpha1.Finding{{
 			Path:      "/spec/template/spec/containers/[name=app]/image",
-			Operation: v1alpha1.OperationChanged, Type: v1alpha1.DriftDigestMismatch, Class: v1alpha1.ClassImageVersion,
+			Operation: v1alpha1.OperationChanged, Type: v1alpha1.DriftImage, Class: v1alpha1.ClassImageVersion,
 			Before: `"shop:1"`, After: `"shop:2"`, Actor: alice, FirstSeenTime: *firstSeen,
 		}},
 		Severity: &v1alpha1.Severity{

@@ -16,7 +16,7 @@ import (
 
 const (
 	aTarget = `{apiVersion: apps/v1, kind: Deployment, name: web, baselineName: deployments.apps.web, uid: u, driftedHash: d, desiredHash: h,
-  revision: r, revisionHash: h, paths: [/spec/replicas], action: Reconcile, severity: {level: High, score: 70}, driftType: StatusMismatch, firstSeenTime: '2026-01-01T00:00:00Z'}`
+  revision: r, revisionHash: h, paths: [/spec/replicas], action: Reconcile, severity: {level: High, score: 70}, driftType: Scale, firstSeenTime: '2026-01-01T00:00:00Z'}`
 	aBatch = `{order: 0, steps: [0], requiresHealthCheck: Enabled}`
 	// %s are targets and batches.
 	planOf = `plan: {policy: {name: production, uid: p, generation: 1, digest: d}, environmentName: production, trigger: Immediate, strategy: Rolling,
@@ -54,7 +54,7 @@ func planCases() map[string]specCase {
 		"a revision without its hash is refused":       {target("revisionHash: h, ", ""), []string{"spec.plan.targets[0].revisionHash"}, "Required value"},
 		"a target without an action is refused":        {target("action: Reconcile, ", ""), []string{"spec.plan.targets[0].action"}, "Required value"},
 		"an unknown action is refused":                 {target("action: Reconcile", "action: Delete"), []string{"spec.plan.targets[0].action"}, "Unsupported value"},
-		"an unknown drift type is refused":             {target("driftType: StatusMismatch", "driftType: Color"), []string{"spec.plan.targets[0].driftType"}, "Unsupported value"},
+		"an unknown drift type is refused":             {target("driftType: Scale", "driftType: Color"), []string{"spec.plan.targets[0].driftType"}, "Unsupported value"},
 		"more paths than findings are refused":         {target("[/spec/replicas]", "["+repeat(65, "/a%d")+"]"), []string{"spec.plan.targets[0].paths"}, "must have at most 64 items"},
 		"a batch of no steps is refused":               {batch("{order: 0, steps: [], requiresHealthCheck: Enabled}"), []string{"spec.plan.batches[0].steps"}, "should have at least 1 items"},
 		"a step twice in a batch is refused":           {batch("{order: 0, steps: [0, 0], requiresHealthCheck: Enabled}"), []string{"spec.plan.batches[0].steps[1]"}, "Duplicate value"},

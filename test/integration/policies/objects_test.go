@@ -67,7 +67,7 @@ func remediationPlan(name, requester string) *v1alpha1.RemediationPlan {
 				BaselineTarget: v1alpha1.BaselineTarget{APIVersion: "apps/v1", Kind: "Deployment", Name: name},
 				BaselineName:   "deployments.apps." + name, UID: "u", DriftedHash: "pl1:sha256:bb", DesiredHash: "pl1:sha256:aa",
 				Revision: name + "-1", RevisionHash: "pl1:sha256:aa", Paths: []string{"/spec/replicas"}, Action: v1alpha1.ActionReconcile,
-				Severity: v1alpha1.Severity{Level: v1alpha1.SeverityHigh, Score: 70}, DriftType: v1alpha1.DriftStatusMismatch, FirstSeenTime: at,
+				Severity: v1alpha1.Severity{Level: v1alpha1.SeverityHigh, Score: 70}, DriftType: v1alpha1.DriftScale, FirstSeenTime: at,
 			}},
 			Batches: []v1alpha1.PlanBatch{{Steps: []int32{0}, RequiresHealthCheck: v1alpha1.Enabled}},
 		}},

@@ -44,7 +44,7 @@ func TestDriftBecomesAPlan(t *testing.T) {
 		DriftedHash: b.Status.Observed.Hash, DesiredHash: b.Spec.Authorized.Hash,
 		Revision: b.Spec.Authorized.Revision, RevisionHash: b.Spec.Authorized.Hash,
 		Paths: []string{guarded.ImagePath}, Action: v1alpha1.ActionReconcile, Severity: *b.Status.Severity,
-		DriftType: v1alpha1.DriftDigestMismatch, FirstSeenTime: *b.Status.FirstSeenTime, Actors: []string{alice},
+		DriftType: v1alpha1.DriftImage, FirstSeenTime: *b.Status.FirstSeenTime, Actors: []string{alice},
 	}
 	if diff := cmp.Diff(want, got); diff != "" {
 		t.Errorf("target (-want +got):\n%s", diff)

@@ -262,7 +262,7 @@ func (w *World) addPlan(name string, action v1alpha1.RemediationAction, batches 
 			BaselineTarget: v1alpha1.BaselineTarget{APIVersion: t.apiVersion(), Kind: t.gvk.Kind, Name: t.name},
 			BaselineName:   t.baseline, UID: string(t.uid), DriftedHash: t.driftedHash, DesiredHash: desired,
 			Revision: t.revision, RevisionHash: t.desiredHash, Paths: []string{"/spec"}, Action: action,
-			Severity: v1alpha1.Severity{Level: v1alpha1.SeverityHigh, Score: 70}, DriftType: v1alpha1.DriftDigestMismatch,
+			Severity: v1alpha1.Severity{Level: v1alpha1.SeverityHigh, Score: 70}, DriftType: v1alpha1.DriftImage,
 			FirstSeenTime: metav1.NewTime(w.epoch),
 		})
 	}

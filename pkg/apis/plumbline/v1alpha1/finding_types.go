@@ -7,17 +7,17 @@ import (
 )
 
 // DriftType classifies a finding by what happened, from bad to mild.
-// +kubebuilder:validation:Enum=Missing;DigestMismatch;StatusMismatch;Unexpected;Other
+// +kubebuilder:validation:Enum=Missing;Image;Scale;Unexpected;Other
 type DriftType string
 
 // The drift types.
 const (
 	// DriftMissing: the object or a container is gone.
 	DriftMissing DriftType = "Missing"
-	// DriftDigestMismatch: an image differs.
-	DriftDigestMismatch DriftType = "DigestMismatch"
-	// DriftStatusMismatch: replicas, paused or suspend differ.
-	DriftStatusMismatch DriftType = "StatusMismatch"
+	// DriftImage: an image differs.
+	DriftImage DriftType = "Image"
+	// DriftScale: replicas, paused or suspend differ.
+	DriftScale DriftType = "Scale"
 	// DriftUnexpected: something was added.
 	DriftUnexpected DriftType = "Unexpected"
 	// DriftOther: any other difference.

@@ -29,13 +29,30 @@ func driftOf(plan *v1alpha1.PlannedRemediation, of *evidence.Plan, records []evi
 	return items
 }
 
+// DesignDriftType is a type of drift in the words of the Drift Remediation Automation of
+// Stella Ops, which evidence keeps: docs/reference/differences.md maps them.
+type DesignDriftType string
+
+// designDriftType converts a type of drift to the words of the design.
+func designDriftType(t v1alpha1.DriftType) DesignDriftType {
+	switch t {
+	case v1alpha1.DriftImage:
+		return "DigestMismatch"
+	case v1alpha1.DriftScale:
+		return "StatusMismatch"
+	case v1alpha1.DriftMissing, v1alpha1.DriftUnexpected, v1alpha1.DriftOther:
+		return DesignDriftType(t)
+	}
+	return DesignDriftType(t) // of a later version
+}
+
 func plannedDrift(step int32, of *evidence.Plan, target *v1alpha1.PlanTarget) Drift {
 	subject := evidence.Subject{APIVersion: target.APIVersion, Kind: target.Kind, Name: target.Name, UID: target.UID}
 	if of != nil {
 		subject.Namespace = of.Namespace
 	}
 	return Drift{
-		Step: step, Object: subject.String(), DriftType: target.DriftType, Severity: severityOf(&target.Severity),
+		Step: step, Object: subject.String(), DriftType: designDriftType(target.DriftType), Severity: severityOf(&target.Severity),
 		Paths: append([]string{}, target.Paths...), FirstSeen: target.FirstSeenTime.UTC(), Actors: target.Actors,
 		Action: string(target.Action), DriftedHash: target.DriftedHash, DesiredHash: target.DesiredHash,
 	}

@@ -77,7 +77,7 @@ type Plan struct {
 type Drift struct {
 	Step        int32              `json:"step"`
 	Object      string             `json:"object"`
-	DriftType   v1alpha1.DriftType `json:"driftType,omitempty"`
+	DriftType   DesignDriftType    `json:"driftType,omitempty"`
 	Severity    *evidence.Severity `json:"severity,omitempty"`
 	Paths       []string           `json:"paths"`
 	FirstSeen   time.Time          `json:"firstSeen,omitzero"`

@@ -36,7 +36,7 @@ func planBody(t *testing.T) json.RawMessage {
 			BaselineTarget: v1alpha1.BaselineTarget{APIVersion: "apps/v1", Kind: "Deployment", Name: name}, UID: "uid-" + name,
 			DriftedHash: pl1("d"), DesiredHash: pl1("a"), Paths: []string{"/spec/replicas"}, Action: v1alpha1.ActionReconcile,
 			Severity:  v1alpha1.Severity{Level: level, Score: 71, Factors: []v1alpha1.SeverityFactor{{Name: "DriftType", Score: 80, Weight: 30}}},
-			DriftType: v1alpha1.DriftDigestMismatch, FirstSeenTime: metav1.NewTime(noon.Add(-time.Hour)), Actors: []string{"bob"},
+			DriftType: v1alpha1.DriftImage, FirstSeenTime: metav1.NewTime(noon.Add(-time.Hour)), Actors: []string{"bob"},
 		}
 	}
 	raw, err := json.Marshal(v1alpha1.PlannedRemediation{Targets: []v1alpha1.PlanTarget{target("web", v1alpha1.SeverityHigh), target("cart", v1alpha1.SeverityMedium)}})
@@ -110,7 +110,7 @@ func TestAPacketTellsAllThatTheSeedAsksFor(t *testing.T) {
 	}
 	drift := func(step int32, name, level string) packet.Drift {
 		return packet.Drift{
-			Step: step, Object: "apps/v1/Deployment/shop/" + name + "#uid-" + name, DriftType: v1alpha1.DriftDigestMismatch,
+			Step: step, Object: "apps/v1/Deployment/shop/" + name + "#uid-" + name, DriftType: "DigestMismatch",
 			Severity: &evidence.Severity{Level: level, Score: 71, Factors: []evidence.Factor{{Name: "DriftType", Score: 80, Weight: 30}}},
 			Paths:    []string{"/spec/replicas"}, FirstSeen: noon.Add(-time.Hour), Actors: []string{"bob"}, Action: "Reconcile",
 			DriftedHash: pl1("d"), DesiredHash: pl1("a"),

@@ -175,7 +175,7 @@ func plan(t *testing.T, name string) *v1alpha1.RemediationPlan {
 				BaselineName:   "deployments.apps.web", UID: "uid-of-web", DriftedHash: hash, DesiredHash: hash,
 				Revision: "deployments.apps.web-1", RevisionHash: hash, Paths: []string{"/spec/replicas"}, Action: v1alpha1.ActionReconcile,
 				Severity:  v1alpha1.Severity{Level: v1alpha1.SeverityHigh, Score: 70, First: v1alpha1.SeverityHigh, Urgency: v1alpha1.UrgencyNormal},
-				DriftType: v1alpha1.DriftStatusMismatch, FirstSeenTime: metav1.Now().Rfc3339Copy(),
+				DriftType: v1alpha1.DriftScale, FirstSeenTime: metav1.Now().Rfc3339Copy(),
 			}},
 			Batches: []v1alpha1.PlanBatch{{Order: 0, Steps: []int32{0}, RequiresHealthCheck: v1alpha1.Enabled}},
 		}},
