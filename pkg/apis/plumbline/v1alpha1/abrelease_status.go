@@ -26,7 +26,7 @@ const (
 	ConditionContradicted = "Contradicted"
 )
 
-// SplitKeyKind is what a visitor is known by.
+// SplitKeyType is what a visitor is known by.
 // +kubebuilder:validation:Enum=PerRequest;Header;Cookie;Visitor
 type SplitKeyType string
 

@@ -155,7 +155,7 @@ type LedgerHalt struct {
 	Reason string `json:"reason,omitempty"`
 }
 
-// LedgerGrant is a person's word that a ledger may grant although it does not
+// LedgerOverride is a person's word that a ledger may grant although it does not
 // know what was done before it.
 type LedgerOverride struct {
 	// requestedBy must be the authenticated user who sets it.
