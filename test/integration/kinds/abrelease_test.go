@@ -97,3 +97,18 @@ func mapped(n int) string {
 	}
 	return strings.Join(values, ", ")
 }
+
+func TestABRelease_Transitions(t *testing.T) {
+	create(t, object(t, "ABRelease", "salted", smallestRelease, "salt: sea"))
+	create(t, object(t, "ABRelease", "unsalted", smallestRelease))
+	runPatchCases(t, "ABRelease", "salted", dryPatch, map[string]patchCase{
+		"another salt is refused":              {`{"spec":{"salt":"rock"}}`, []string{"spec.salt"}, "salt is immutable: another salt moves visitors"},
+		"a salt that is taken away is refused": {`{"spec":{"salt":null}}`, []string{"spec.salt"}, "salt is set when the release is made"},
+		"the same salt is accepted":            {patch: `{"spec":{"salt":"sea"}}`},
+		"another service is refused":           {`{"spec":{"serviceName":"other"}}`, []string{"spec.serviceName"}, "serviceName is immutable"},
+		"another stable one is accepted":       {patch: `{"spec":{"stable":"canary"}}`},
+	})
+	runPatchCases(t, "ABRelease", "unsalted", dryPatch, map[string]patchCase{
+		"a salt afterwards is refused": {`{"spec":{"salt":"sea"}}`, []string{"spec.salt"}, "salt is set when the release is made"},
+	})
+}
