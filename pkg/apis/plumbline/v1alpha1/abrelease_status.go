@@ -94,7 +94,7 @@ type SplitInForce struct {
 	// +required
 	// +kubebuilder:validation:Minimum=1
 	Generation int64 `json:"generation,omitempty"`
-	// serviceName whose requests are divided.
+	// serviceName is the Service whose requests are divided.
 	// +required
 	// +kubebuilder:validation:MinLength=1
 	// +kubebuilder:validation:MaxLength=63

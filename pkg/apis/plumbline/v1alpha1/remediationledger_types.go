@@ -13,7 +13,7 @@ type StepReference struct {
 	// +kubebuilder:validation:MinLength=1
 	// +kubebuilder:validation:MaxLength=63
 	Namespace string `json:"namespace,omitempty"`
-	// planName by its name.
+	// planName is the name of the plan.
 	// +required
 	// +kubebuilder:validation:MinLength=1
 	// +kubebuilder:validation:MaxLength=253
@@ -73,7 +73,7 @@ type LedgerEntry struct {
 	// reservationTime is when it was granted.
 	// +required
 	ReservationTime metav1.Time `json:"reservationTime,omitempty,omitzero"`
-	// completionTime is when it ended; absent while it may still write.
+	// completionTime is when the step ended; it is absent while the step may still write.
 	// +optional
 	CompletionTime *metav1.Time `json:"completionTime,omitempty"`
 	// outcome of it, once it has ended.
@@ -194,8 +194,8 @@ type RemediationLedgerStatus struct {
 	// +kubebuilder:validation:Minimum=1
 	// +kubebuilder:validation:XValidation:rule="self >= oldSelf",message="a ledger never goes back"
 	Sequence int64 `json:"sequence,omitempty"`
-	// grantStartTime is before when nothing is granted, because what was done until
-	// this ledger was made is not known.
+	// grantStartTime is the time from which the ledger grants steps, because the steps
+	// before its creation are unknown. If unset, the ledger grants steps.
 	// +optional
 	GrantStartTime *metav1.Time `json:"grantStartTime,omitempty"`
 	// entries of the last 24 hours, and those that have not ended, oldest first.

@@ -32,7 +32,7 @@ type PlanPolicy struct {
 // PlanTarget is one object that a plan writes, and what it is to become.
 type PlanTarget struct {
 	BaselineTarget `json:",inline"`
-	// baselineName by its name; the drift is told there.
+	// baselineName is the name of the Baseline, whose status holds the drift.
 	// +required
 	// +kubebuilder:validation:MinLength=1
 	// +kubebuilder:validation:MaxLength=253
@@ -119,7 +119,7 @@ type PlanBatch struct {
 
 // LeftOut is a drifted object that a plan does not have, and why.
 type LeftOut struct {
-	// baselineName of the object.
+	// baselineName is the name of the object's Baseline.
 	// +required
 	// +kubebuilder:validation:MinLength=1
 	// +kubebuilder:validation:MaxLength=253
@@ -157,7 +157,7 @@ type PlannedRemediation struct {
 	// policy that the plan was made by.
 	// +required
 	Policy PlanPolicy `json:"policy,omitzero"`
-	// environmentName whose ledger grants its steps.
+	// environmentName is the Environment whose ledger grants the steps.
 	// +required
 	// +kubebuilder:validation:MinLength=1
 	// +kubebuilder:validation:MaxLength=253
@@ -203,7 +203,7 @@ type PlannedRemediation struct {
 	// scheduledTime is when it is to begin; absent for at once.
 	// +optional
 	ScheduledTime *metav1.Time `json:"scheduledTime,omitempty"`
-	// deadlineTime after which no further step begins.
+	// deadlineTime is the time after which no further step begins.
 	// +required
 	DeadlineTime metav1.Time `json:"deadlineTime,omitempty,omitzero"`
 	// targets in the order in which they are worked on; a step is a target's index.

@@ -75,7 +75,7 @@ type RemediationEscalation struct {
 // +kubebuilder:validation:XValidation:rule="!has(self.strategy) || self.strategy != 'BlueGreen'",message="BlueGreen is not available yet, and comes with rollouts; use Rolling or Staged",fieldPath=".strategy"
 // +kubebuilder:validation:XValidation:rule="!has(self.mode) || self.mode != 'Active' || has(self.requestedBy)",message="an active policy acts with somebody's right: name yourself, as the API server knows you (kubectl auth whoami)",fieldPath=".requestedBy"
 type RemediationPolicySpec struct {
-	// environmentName whose drift the policy is about.
+	// environmentName is the Environment whose drift the policy remediates.
 	// +required
 	// +kubebuilder:validation:MinLength=1
 	// +kubebuilder:validation:MaxLength=253

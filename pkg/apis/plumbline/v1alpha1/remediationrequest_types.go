@@ -8,7 +8,7 @@ import (
 
 // RequestedTarget is one drifted object that a person asks to put back.
 type RequestedTarget struct {
-	// baselineName of the object, by its name.
+	// baselineName is the name of the object's Baseline.
 	// +required
 	// +kubebuilder:validation:MinLength=1
 	// +kubebuilder:validation:MaxLength=253
@@ -29,7 +29,7 @@ type RequestedTarget struct {
 
 // RemediationRequestSpec is what a person asks of a policy.
 type RemediationRequestSpec struct {
-	// policyName whose planner, limits and action count.
+	// policyName is the RemediationPolicy whose planner, limits and action count.
 	// +required
 	// +kubebuilder:validation:MinLength=1
 	// +kubebuilder:validation:MaxLength=253
@@ -84,7 +84,7 @@ type RemediationRequestStatus struct {
 	// outcome of the request; absent until it is answered.
 	// +optional
 	Outcome RequestOutcome `json:"outcome,omitempty"`
-	// planName that was made, by its name.
+	// planName is the plan that was made.
 	// +optional
 	// +kubebuilder:validation:MinLength=1
 	// +kubebuilder:validation:MaxLength=253
