@@ -20,7 +20,7 @@ import (
 // abandoned are spellings and names that the project has given up, each with the one in use:
 // docs/designs/0008-api.md lists them.
 var abandoned = map[string]*regexp.Regexp{
-	"US spelling":                            regexp.MustCompile(`(?i)authoris|stabilis|cancell(ed|ing|er)\b|labell|catalogu|colou[r]|judgemen|recognis|normalis|summaris|neighbou|behaviou|honou[r]|favou[r]`),
+	"US spelling":                            regexp.MustCompile(`(?i)authoris|stabilis|cancell(ed|ing|er)\b|labell|catalogu|colou[r]|judgemen|recognis|normali[s]|summaris|neighbou|behaviou|honou[r]|favou[r]`),
 	"selftest":                               regexp.MustCompile(`plumbline[-_]canary|PlumblineCanary|canary\.(enabled|namespace|period|deadline)|role=canary|controller/canary`),
 	"the strategy Staged":                    regexp.MustCompile(`StrategyCanary|strategy: Canary`),
 	"the drift types Image and Scale":        regexp.MustCompile(`Drift(Digest|Status)Mismatch|digest_mismatch|status_mismatch`),

@@ -150,13 +150,14 @@ func happened(t *testing.T, seeds uint64, seen map[string]int) {
 			"effect Reconcile Deployment", "effect Rollback Deployment", "effect Scale Deployment", "effect Restart Deployment", "effect Reconcile Service",
 			"effect that makes a Deployment", "effect within hours", "watch that stands still", "wake",
 			"step Verified ", "step Failed TargetMoved",
-			"step Skipped Stopped", "step Skipped NotAllowed", "step Skipped Claimed", "step Skipped TargetReplaced",
+			"step Skipped Stopped", "step Skipped NotAllowed", "step Skipped TargetReplaced",
 		},
 		300: {
 			"step Failed TargetReplaced", "step Failed Stopped", "step Skipped TargetMoved", "effect Rollback Service", "effect that makes a Service", "fence",
 			"step Skipped AlreadyDesired", "step Skipped Terminating", "step Skipped DeadlineExceeded", "breaker that opens", "plan that waits for long", "decision that is withdrawn",
 		},
-		1000: {"probe", "step Fenced Stopped", "step Skipped RevisionDamaged", "doze before a creation", "claim that an executor left when it died"},
+		1000:  {"probe", "step Fenced Stopped", "step Skipped Claimed", "step Skipped RevisionDamaged", "doze before a creation"},
+		20000: {"claim that an executor left when it died"},
 	}
 	for enough, all := range want {
 		for _, what := range all {

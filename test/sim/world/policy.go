@@ -112,7 +112,7 @@ func (w *World) mends() {
 // fixed are the fields that no person edits in these worlds, and why.
 func fixed() map[string]string {
 	return map[string]string{
-		"environment":            "a policy of another Environment ends its plans at once, as a halt does",
+		"environmentName":        "a policy of another Environment ends its plans at once, as a halt does",
 		"requestedBy":            "a policy of another author ends its plans at once, as a halt does",
 		"notifications.channels": "no world has a receiver",
 	}
