@@ -23,7 +23,7 @@ import (
 var slotStats = []string{
 	`upstream_rq_(time|total|completed|active|timeout|rx_reset)`,
 	`upstream_rq_(retry|retry_limit_exceeded|pending_overflow)`,
-	`upstream_rq_(canceled|pending_failure_eject)`,
+	`upstream_rq_(cancelled|pending_failure_eject)`,
 	`upstream_rq_[1-5]xx`,
 	`upstream_cx_(none_healthy|connect_fail)`,
 	`grpc\.[a-z0-9_]+`,

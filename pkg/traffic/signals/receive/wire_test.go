@@ -187,7 +187,7 @@ func telling(clusters ...string) *metricsv3.StreamMetricsMessage {
 	m := &metricsv3.StreamMetricsMessage{}
 	for _, cluster := range clusters {
 		for _, name := range []string{
-			"upstream_rq_total", "upstream_rq_completed", "upstream_rq_timeout", "upstream_rq_canceled", "upstream_cx_none_healthy",
+			"upstream_rq_total", "upstream_rq_completed", "upstream_rq_timeout", "upstream_rq_cancelled", "upstream_cx_none_healthy",
 			"upstream_cx_connect_fail", "upstream_rq_pending_failure_eject", "upstream_rq_rx_reset", "grpc.0", "grpc.14", "grpc.total",
 			"grpc.success", "grpc.failure", "grpc.response_message_count",
 		} {
