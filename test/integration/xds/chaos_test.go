@@ -65,7 +65,7 @@ func TestNoRequestIsLostInChaos(t *testing.T) {
 	c.run(length)
 	c.heal()
 	stop()
-	c.verdict(t)
+	c.verdict(t, length)
 }
 
 func chaosLength(t *testing.T) time.Duration {
