@@ -15,6 +15,9 @@ type refusal struct {
 	at       moment
 }
 
+// removal stands for a removal that a proxy refuses.
+var removal = &Resource{Version: gone}
+
 // refusals of a name, at least one and the last one last. Most names have none.
 type refusals struct{ of []refusal }
 
@@ -52,3 +55,37 @@ func (h *held) refusal(r *Resource) *refusal {
 
 // parks says that the proxy has refused a version.
 func (h *held) parks(r *Resource) bool { return h.refusal(r) != nil }
+
+// refusesToGo reports whether the proxy refused the removal less than [Config.RemovalDeadline] ago. A proxy
+// that is asked again at once refuses again.
+func (s *Stream) refusesToGo(h *held, now time.Time) bool {
+	r := h.refusal(removal)
+	if r == nil || !now.Before(r.at.Add(s.config.RemovalDeadline)) {
+		return false
+	}
+	h.since = r.at
+	return true
+}
+
+// instead is what a proxy gets that refuses what there is: if it has nothing, what
+// another one took before, or what stands for nothing; if it needs what it has once
+// more, that.
+func (s *Stream) instead(k Key, h *held) (*Resource, verdict, bool) {
+	if h.known && h.again {
+		if former := s.former(k, h); former != nil {
+			return former, sends, false
+		}
+		// Envoy goes on with what it has after initial_fetch_timeout.
+	}
+	if h.known || !h.named {
+		return nil, nothing, false
+	}
+	former := s.former(k, h)
+	if former != nil && k.Type == Route && !s.ready(former) {
+		former = s.missing(k)
+	}
+	if former == nil || h.parks(former) {
+		return nil, nothing, false
+	}
+	return former, sends, false
+}

@@ -208,9 +208,6 @@ var gone = Version{}
 // have a part of a response that it refused.
 var unknown = Version{Hash: "unknown"}
 
-// removal stands for a removal that a proxy refuses.
-var removal = &Resource{Version: gone}
-
 // touchRemoved forgets a name that is gone, unless it came back meanwhile.
 func (s *Stream) touchRemoved(t Type, name string) {
 	own := &s.types[t]

@@ -314,17 +314,6 @@ func (s *Stream) goes(k Key, h *held, now time.Time) (*Resource, verdict, bool) 
 	return nil, removes, false
 }
 
-// refusesToGo says that the proxy has refused the removal a moment ago. It is asked again later:
-// at once it would refuse again.
-func (s *Stream) refusesToGo(h *held, now time.Time) bool {
-	r := h.refusal(removal)
-	if r == nil || !now.Before(r.at.Add(s.config.RemovalDeadline)) {
-		return false
-	}
-	h.since = r.at
-	return true
-}
-
 // awaitsRoutes says that a cluster, or its endpoints, stays because a route of the proxy may
 // name it: for [Config.RemovalDeadline], or until the proxy leaves a route that is gone.
 func (s *Stream) awaitsRoutes(cluster string, h *held, now time.Time) bool {
@@ -340,29 +329,6 @@ func (s *Stream) awaitsRoutes(cluster string, h *held, now time.Time) bool {
 		h.since = at(now)
 	}
 	return now.Before(h.since.Add(s.config.RemovalDeadline))
-}
-
-// instead is what a proxy gets that refuses what there is: if it has nothing, what
-// another one took before, or what stands for nothing; if it needs what it has once
-// more, that.
-func (s *Stream) instead(k Key, h *held) (*Resource, verdict, bool) {
-	if h.known && h.again {
-		if former := s.former(k, h); former != nil {
-			return former, sends, false
-		}
-		// Envoy goes on with what it has after initial_fetch_timeout.
-	}
-	if h.known || !h.named {
-		return nil, nothing, false
-	}
-	former := s.former(k, h)
-	if former != nil && k.Type == Route && !s.ready(former) {
-		former = s.missing(k)
-	}
-	if former == nil || h.parks(former) {
-		return nil, nothing, false
-	}
-	return former, sends, false
 }
 
 // delayed holds a route until its clusters have endpoints. A proxy that starts gets
