@@ -23,15 +23,7 @@ import (
 func BenchmarkLoss(b *testing.B) {
 	for b.Loop() {
 		a := newAbyss(b, 0)
-		start := time.Now()
-		for _, l := range a.loads {
-			l.start(20 * time.Millisecond)
-		}
-		for _, l := range a.loads {
-			l.reaches(start)
-		}
-		lost := time.Now()
-		a.lose(b)
+		_, lost := a.loseUnderLoad(b, 20*time.Millisecond)
 		for _, l := range a.loads {
 			o := l.leaves(lost, 3*time.Minute)
 			name := strings.ReplaceAll(l.name, " ", "-")

@@ -121,6 +121,22 @@ func (a *abyss) lose(t testing.TB) {
 	}
 }
 
+// loseUnderLoad loses packets once both endpoints answer each load, and returns when the loads
+// started and when packets were lost.
+func (a *abyss) loseUnderLoad(t testing.TB, every time.Duration) (start, lost time.Time) {
+	t.Helper()
+	start = time.Now()
+	for _, l := range a.loads {
+		l.start(every)
+	}
+	for _, l := range a.loads {
+		l.reaches(start)
+	}
+	lost = time.Now()
+	a.lose(t)
+	return start, lost
+}
+
 func (a *abyss) find(t testing.TB) {
 	for i, way := range ways {
 		a.fars[i].Find(t, way.name, way.near)
@@ -257,17 +273,8 @@ func (l *openLoad) leaves(moment time.Time, limit time.Duration) (o outcome) {
 // requests go elsewhere, and none of those that the endpoint may have seen is sent again.
 func TestAnEndpointWhosePacketsAreLostKeepsNoRequest(t *testing.T) {
 	envoy.EachVersion(t, func(t *testing.T) {
-		const silence = 2 * time.Second
-		a := newAbyss(t, silence)
-		start := time.Now()
-		for _, l := range a.loads {
-			l.start(10 * time.Millisecond)
-		}
-		for _, l := range a.loads {
-			l.reaches(start)
-		}
-		lost := time.Now()
-		a.lose(t)
+		a := newAbyss(t, 2*time.Second)
+		start, lost := a.loseUnderLoad(t, 10*time.Millisecond)
 		for _, l := range a.loads {
 			// The request that is lost may have begun before: later ones avoid an endpoint that is busy.
 			o := l.leaves(start, patience)

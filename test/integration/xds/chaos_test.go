@@ -6,6 +6,7 @@ package xds
 
 import (
 	"context"
+	"errors"
 	"fmt"
 	"math/rand/v2"
 	"os"
@@ -62,6 +63,7 @@ func TestNoRequestIsLostInChaos(t *testing.T) {
 	t.Logf("%s of random events with the seed %d (%s)", length, of, seed.Variable)
 	c := newChaos(t, rand.New(rand.NewPCG(of, 0))) //nolint:gosec // no secret
 	stop := c.open()
+	c.ramp()
 	c.run(length)
 	c.heal()
 	stop()
@@ -155,6 +157,24 @@ func (c *chaos) open() (stop func()) {
 	stop = sync.OnceFunc(func() { cancel(); running.Wait() })
 	c.Cleanup(stop)
 	return stop
+}
+
+// ramp gives the canary more while users are held: in a short run chance may leave no time for it.
+func (c *chaos) ramp() {
+	c.Helper()
+	poll.Until(c.T, patience, "both versions have answered users", func() error {
+		if seen := c.answering(); !seen["stable"] || !seen["canary"] {
+			return fmt.Errorf("users are answered by %v", seen)
+		}
+		return nil
+	})
+	c.divide(50)
+	poll.Until(c.T, patience, "users move to the canary", func() error {
+		if c.moves() == 0 {
+			return errors.New("none has moved")
+		}
+		return nil
+	})
 }
 
 func (c *chaos) run(length time.Duration) {

@@ -110,6 +110,24 @@ func (j *judge) ends(epoch int, what, user, variation string, took time.Duration
 	j.by[user] = variation
 }
 
+// answering are the versions that have answered users in this epoch.
+func (j *judge) answering() map[string]bool {
+	j.mu.Lock()
+	defer j.mu.Unlock()
+	seen := map[string]bool{}
+	for _, version := range j.by {
+		seen[version] = true
+	}
+	return seen
+}
+
+// moves counts the users whom the canary answers after the stable version did.
+func (j *judge) moves() int {
+	j.mu.Lock()
+	defer j.mu.Unlock()
+	return j.ramped
+}
+
 func (j *judge) complain(of *complaints, text string) {
 	of.count++
 	if len(of.texts) < toldComplaints {
