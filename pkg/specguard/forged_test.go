@@ -10,6 +10,7 @@ import (
 	"pgregory.net/rapid"
 
 	"github.com/plumbline-dev/plumbline/pkg/apis/plumbline/v1alpha1"
+	"github.com/plumbline-dev/plumbline/pkg/specguard/canon"
 )
 
 // scalarFields are fields of the test Deployment, by the format of their values.
@@ -92,4 +93,56 @@ func TestAForgedRecordThatComesFirstPutsNoOtherNameOnAStampedForeignWrite(t *tes
 		w.observe(false, false)
 		w.checkNames(rt, remembers)
 	})
+}
+
+func TestTheStampOfTheWebhookOutweighsOnlyRecordsThatAnybodyMayHaveSent(t *testing.T) {
+	ci, alice := Identity{User: user("ci")}, Identity{User: "alice"}
+	hpa, bob := Identity{User: user("hpa")}, Identity{User: "bob"}
+	tests := map[string]struct {
+		source StampSource
+		stamp  Identity
+		record WriteRecord
+		path   string
+		want   bool
+	}{
+		"a record of a more trusted user":                       {StampWebhook, alice, WriteRecord{Identity: ci}, "/spec/paused", true},
+		"a record of a user who is expected there":              {StampWebhook, alice, WriteRecord{Identity: hpa}, "/spec/replicas", true},
+		"a record of a user who is no more trusted":             {StampWebhook, alice, WriteRecord{Identity: bob}, "/spec/paused", true},
+		"a record of a less trusted user":                       {StampWebhook, ci, WriteRecord{Identity: bob}, "/spec/paused", false},
+		"a record of a user who is less trusted there":          {StampWebhook, hpa, WriteRecord{Identity: bob}, "/spec/replicas", false},
+		"a record of the user of the stamp":                     {StampWebhook, alice, WriteRecord{Identity: alice}, "/spec/paused", false},
+		"no stamp":                                              {StampWebhook, Identity{}, WriteRecord{Identity: ci}, "/spec/paused", false},
+		"a record with the API server's certificate":            {StampWebhook, alice, WriteRecord{Identity: ci, Authenticated: true}, "/spec/paused", false},
+		"a write through a subresource, which no stamp follows": {StampWebhook, alice, WriteRecord{Identity: hpa, Subresource: "scale"}, "/spec/replicas", false},
+		"the stamp of a policy, which contradicts by itself":    {StampInProcess, alice, WriteRecord{Identity: ci}, "/spec/paused", false},
+	}
+	for name, tc := range tests {
+		t.Run(name, func(t *testing.T) {
+			rules := rulesOf(t, func(s *v1alpha1.GuardSpec) { *s = testGuardSpec(); s.Resources = deployments })
+			s := &step{in: Input{Rules: rules, Config: Config{Stamp: tc.source}}}
+			if got := s.outweighs(tc.stamp, &tc.record, []canon.Path{mustPath(t, tc.path)}); got != tc.want {
+				t.Errorf("it is %t", got)
+			}
+		})
+	}
+}
+
+// Writes that a record excuses do not wait for another record, and take no room.
+func TestTheScalesOfAnAutoscalerDisplaceNoWriteThatWaitsForItsRecord(t *testing.T) {
+	w := newWorld(t)
+	w.guard("shop", testGuardSpec(), w.now)
+	w.create(write{user: user("ci")}, testDeployment)
+	w.observe(false, false)
+	w.policy.remove()
+	w.update(write{user: "alice", record: "late", changes: parseChanges(t, w.live.Body, w.gvk, "/spec/paused = true")})
+	w.observe(false, false)
+	for i := range maxPending + 1 {
+		w.update(write{user: user("hpa"), sub: "scale", changes: parseChanges(t, w.live.Body, w.gvk, fmt.Sprintf("/spec/replicas = %d", 4+i))})
+		w.observe(false, false)
+	}
+	w.records, w.late = append(w.records, w.late...), nil
+	w.observe(false, false)
+	if len(w.state.Findings) != 1 || w.state.Findings[0].Actor.User != "alice" {
+		t.Errorf("the findings are %v", w.state.Findings)
+	}
 }
