@@ -75,11 +75,14 @@ func (s *step) joinPending() {
 // of a finding. Only a record with the API server's certificate makes a named actor more
 // trusted: anybody may have sent the others.
 func (s *step) corrects(w writer, named v1alpha1.Actor, path canon.Path) bool {
-	if !isNamed(named) {
+	switch {
+	case !isNamed(named):
 		return true
+	case named.Source != v1alpha1.ActorSourceAdmission || named.User == w.id.User:
+		return false
 	}
 	class, _ := s.in.Rules.ClassifyAt(w.id, path)
-	return w.id.User != named.User && (!w.claimed || class == v1alpha1.ActorForeign && named.Class != class)
+	return !w.claimed || class == v1alpha1.ActorForeign && named.Class != class
 }
 
 func (s *step) pendingPaths(p pendingWrite) []canon.Path {
