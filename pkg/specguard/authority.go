@@ -117,6 +117,7 @@ func (s *step) creator() writer {
 		records = s.dropOutweighed(records, s.obs.stamp(), nil)
 	}
 	if len(records) > 0 {
+		s.othersMayCome(records, nil, s.obs.SeenAt)
 		return s.recordWriter(records, nil)
 	}
 	if s.waitForRecord(s.obs.SeenAt) {
