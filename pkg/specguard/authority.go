@@ -81,7 +81,7 @@ func isOlderThanGuards(p *Present, rules Rules) bool {
 // makes it. A record of the creation may still name the creator.
 func (s *step) stillUnexpected() {
 	if s.st.Observed.FullHash != string(s.full) && !s.changedWithoutWrite() && s.obs.Writer != "" && s.stampOfWrite() {
-		id := Identity{User: s.obs.Writer, Groups: s.obs.WriterGroups}
+		id := s.obs.stamp()
 		if class, _ := s.in.Rules.ClassifyAt(id, canon.Path{}); class == v1alpha1.ActorTrusted {
 			s.event(EventWarning, ReasonObjectUnexpected,
 				"%s wrote it, but nobody trusted created it: it stays drift until it is accepted or created anew", id.User)
@@ -91,7 +91,7 @@ func (s *step) stillUnexpected() {
 	if f.Class != v1alpha1.ClassObjectUnexpected || f.Actor.User != "" && f.Actor.Class != v1alpha1.ActorUnknown {
 		return
 	}
-	if records := s.createRecords(); len(records) > 0 {
+	if records := s.dropOutweighed(s.createRecords(), guessedStamp(f.Actor), nil); len(records) > 0 {
 		w := s.recordWriter(records, nil)
 		class, _ := s.in.Rules.ClassifyAt(w.id, canon.Path{})
 		f.Actor = actorOf(w, class)
@@ -115,7 +115,11 @@ func (s *step) creator() writer {
 		w.reason = s.breakGlass(w, "")
 		return w
 	}
+	if stamped {
+		records = s.dropOutweighed(records, s.obs.stamp(), nil)
+	}
 	if len(records) > 0 {
+		s.othersMayCome(records, nil, s.obs.SeenAt)
 		return s.recordWriter(records, nil)
 	}
 	if s.waitForRecord(s.obs.SeenAt) {

@@ -153,9 +153,9 @@ func isContainer(raw []byte) bool { return len(raw) > 0 && (raw[0] == '{' || raw
 // record since may accuse; they excuse only if one of them speaks of the value
 // that is there now. What no record explains is the last writer's, perhaps.
 func (s *step) recordedAuthor(c diff.Change) writer {
-	final := s.lastRecords()
+	paths := []canon.Path{c.Path}
 	isFinal := map[int]bool{}
-	for _, i := range final {
+	for _, i := range s.lastRecords() {
 		isFinal[i] = true
 	}
 	var about []int
@@ -163,7 +163,7 @@ func (s *step) recordedAuthor(c diff.Change) writer {
 	for _, i := range s.recordsWhere(s.sinceLastCheck) {
 		r := &s.in.Records[i]
 		scaled := s.throughScale(c) && r.scaledTo(string(c.After))
-		if !scaled && !recordTouches(r, c.Path) {
+		if !scaled && !recordTouches(r, c.Path) || isFinal[i] && s.outweighs(s.obs.stamp(), r, paths) {
 			continue
 		}
 		about = append(about, i)
@@ -172,7 +172,7 @@ func (s *step) recordedAuthor(c diff.Change) writer {
 	if len(about) == 0 {
 		return s.lastWriter(c.Path)
 	}
-	w := s.recordWriter(about, []canon.Path{c.Path})
+	w := s.recordWriter(about, paths)
 	if class, _ := s.in.Rules.ClassifyAt(w.id, c.Path); !conclusive && class != v1alpha1.ActorForeign {
 		w.excuses, w.guessed = false, true
 	}

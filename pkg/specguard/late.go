@@ -33,8 +33,14 @@ func (s *step) explainLate() {
 		}
 		if isNamed(f.Actor) {
 			s.reclassify(c, f)
-		} else if records := s.recordsOfNow(c, f); len(records) > 0 {
-			s.writeLate(c, s.recordWriter(records, []canon.Path{c.Path}))
+			continue
+		}
+		stamp, paths := guessedStamp(f.Actor), []canon.Path{c.Path}
+		if stamp.User == "" {
+			stamp = s.obs.stamp()
+		}
+		if records := s.dropOutweighed(s.recordsOfNow(c, f), stamp, paths); len(records) > 0 {
+			s.writeLate(c, s.recordWriter(records, paths))
 		}
 	}
 }
@@ -43,7 +49,8 @@ func (s *step) explainLate() {
 // write has that resourceVersion before and that body after.
 func (s *step) joinPending() {
 	s.st.pending = slices.DeleteFunc(s.st.pending, func(p pendingWrite) bool {
-		records := s.exactRecords(p.before, canon.Hash(p.fullHash), p.replicas)
+		paths := s.pendingPaths(p)
+		records := s.dropOutweighed(s.exactRecords(p.before, canon.Hash(p.fullHash), p.replicas), p.stamp, paths)
 		if len(records) == 0 {
 			return false
 		}
@@ -54,14 +61,28 @@ func (s *step) joinPending() {
 				explained = append(explained, c)
 			}
 		}
-		w := s.recordWriter(records, s.pendingPaths(p))
+		w := s.recordWriter(records, paths)
 		for _, c := range explained {
-			if f := s.previous(c.Path.String()); f != nil && !isNamed(f.Actor) {
+			if f := s.previous(c.Path.String()); f != nil && s.corrects(w, f.Actor, c.Path) {
 				s.writeLate(c, w)
 			}
 		}
-		return true
+		return !w.claimed // a record with the certificate may follow
 	})
+}
+
+// corrects tells whether the author that late records of a write name replaces the actor
+// of a finding. Only a record with the API server's certificate makes a named actor more
+// trusted: anybody may have sent the others.
+func (s *step) corrects(w writer, named v1alpha1.Actor, path canon.Path) bool {
+	switch {
+	case !isNamed(named):
+		return true
+	case named.Source != v1alpha1.ActorSourceAdmission || named.User == w.id.User:
+		return false
+	}
+	class, _ := s.in.Rules.ClassifyAt(w.id, path)
+	return !w.claimed || class == v1alpha1.ActorForeign && named.Class != class
 }
 
 func (s *step) pendingPaths(p pendingWrite) []canon.Path {

@@ -175,10 +175,18 @@ func scriptWrite(d *datadriven.TestData) write {
 	}
 }
 
-// playForge adds a late record like the last one, by another user.
+// playForge adds a record like the last one, by another user: a late one, or with
+// arrives=first one that is there before the true record. touches names another field.
 func playForge(w *world, d *datadriven.TestData) {
 	r := w.last
 	r.User, r.Authenticated = user(arg(d, "by", "")), arg(d, "authenticated", "") == "yes"
+	if path := arg(d, "touches", ""); path != "" {
+		r.Fields = []string{path}
+	}
+	if arg(d, "arrives", "") == "first" {
+		w.records = append(w.records, r)
+		return
+	}
 	w.late = append(w.late, r)
 }
 

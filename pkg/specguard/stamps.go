@@ -5,6 +5,9 @@ package specguard
 import (
 	"slices"
 	"time"
+
+	"github.com/plumbline-dev/plumbline/pkg/apis/plumbline/v1alpha1"
+	"github.com/plumbline-dev/plumbline/pkg/specguard/canon"
 )
 
 // Stamps says what the writer stamp proves at one observation where a policy
@@ -59,9 +62,7 @@ func (s *step) proven(byPolicy bool, records []int) bool {
 // API server shows its certificate, all true records have it, so a record without it is
 // forged: the guard says so, or a record of this very write does.
 func (s *step) recordedBy(records []int, user string) bool {
-	authenticated := s.in.Rules.AuthenticatedDeletes() || slices.ContainsFunc(records, func(i int) bool {
-		return s.in.Records[i].Authenticated
-	})
+	authenticated := s.in.Rules.AuthenticatedDeletes() || s.anyAuthenticated(records)
 	return slices.ContainsFunc(records, func(i int) bool {
 		r := &s.in.Records[i]
 		return r.User == user && (r.Authenticated || !authenticated)
@@ -75,4 +76,38 @@ func (s *step) stampPolicy() string {
 		return in.Policy
 	}
 	return s.before.Observed.StampPolicy
+}
+
+// stamp is the identity that the stamp of a version names, if any.
+func (v *Version) stamp() Identity { return Identity{User: v.Writer, Groups: v.WriterGroups} }
+
+// guessedStamp is the identity of the stamp that was the guess for an unnamed actor, if
+// any. It outlives the version that had the stamp.
+func guessedStamp(a v1alpha1.Actor) Identity {
+	if a.Source != v1alpha1.ActorSourceWriterStamp {
+		return Identity{}
+	}
+	return Identity{User: a.User}
+}
+
+// outweighs tells whether the stamp that the webhook left at a write outweighs a record
+// of that write. Anybody may have sent a record without the API server's certificate. If
+// the webhook stamped a write of the main resource, the stamp names its user. If the
+// webhook was away, the writer chose the stamp, so only a user who is at most as trusted
+// as that of the record counts.
+func (s *step) outweighs(stamp Identity, r *WriteRecord, paths []canon.Path) bool {
+	if s.in.Config.Stamp != StampWebhook || stamp.User == "" || stamp.User == r.User || r.Authenticated || r.Subresource != "" {
+		return false
+	}
+	class := s.in.Rules.Classify(stamp, paths)
+	return LeastTrusted(class, s.in.Rules.Classify(r.Identity, paths)) == class
+}
+
+// dropOutweighed leaves out the records of one write that the stamp of the write outweighs.
+func (s *step) dropOutweighed(records []int, stamp Identity, paths []canon.Path) []int {
+	return slices.DeleteFunc(records, func(i int) bool { return s.outweighs(stamp, &s.in.Records[i], paths) })
+}
+
+func (s *step) anyAuthenticated(records []int) bool {
+	return slices.ContainsFunc(records, func(i int) bool { return s.in.Records[i].Authenticated })
 }

@@ -84,14 +84,14 @@ type FlipPlace struct {
 	Class v1alpha1.ActorClass
 }
 
-// pendingWrite is a write nobody has been named for yet, with what its record
-// will say.
+// pendingWrite is a write that has no credible author yet, with what its record will say.
 type pendingWrite struct {
 	before     string // resourceVersion
 	generation int64
 	fullHash   string
 	replicas   string // canonical number, empty when not a change of replicas
-	paths      map[string]string
+	stamp      Identity
+	paths      map[string]string // digests of what the write left
 }
 
 // trailEntry remembers the value of a path before its last change, and who

@@ -48,7 +48,7 @@ func (s *step) contiguous(prev *Version, old *canon.Document) error {
 	changes := diff.Compare(old, s.doc, s.in.Rules.Excluded()...)
 	s.judgeAll(changes, func(diff.Change) writer { return w })
 	s.tellBreakGlass(w)
-	if !w.known() || w.guessed {
+	if !w.known() || w.guessed || w.claimed && s.findsAny() {
 		s.remember(prev, raw)
 	}
 	records := s.exactRecords(prev.ResourceVersion, s.full, "")
@@ -60,13 +60,14 @@ func (s *step) contiguous(prev *Version, old *canon.Document) error {
 
 // author names who made one write, by the strongest of what there is.
 func (s *step) author(prev *Version, raw []diff.Change) writer {
-	records := s.exactRecords(prev.ResourceVersion, s.full, s.scaledValue(raw))
+	paths := changedPaths(raw)
+	records := s.dropOutweighed(s.exactRecords(prev.ResourceVersion, s.full, s.scaledValue(raw)), s.obs.stamp(), paths)
 	if s.obs.Writer != "" && s.stampOfWrite() && s.throughMain(raw, prev.Writer, &s.obs.Version, true) {
-		return s.stampedAuthor(records, changedPaths(raw))
+		return s.stampedAuthor(records, paths)
 	}
 	if len(records) > 0 {
-		s.othersMayCome(records, changedPaths(raw), s.obs.SeenAt)
-		return s.recordWriter(records, changedPaths(raw))
+		s.othersMayCome(records, paths, s.obs.SeenAt)
+		return s.recordWriter(records, paths)
 	}
 	w := traces(&s.obs.Version, firstPath(raw))
 	s.waitForRecord(s.obs.SeenAt)
@@ -86,6 +87,9 @@ func (s *step) stampedAuthor(records []int, paths []canon.Path) writer {
 			s.consumed[i] = struct{}{}
 		}
 	case len(records) > 0: // the webhook's stamp and record disagree
+		if !s.anyAuthenticated(records) {
+			s.waitForRecord(s.obs.SeenAt) // the record that proves the stamp may follow
+		}
 		return s.recordWriter(records, paths)
 	default:
 		s.waitForRecord(s.obs.SeenAt)
@@ -117,11 +121,17 @@ func (s *step) judgeAll(changes []diff.Change, by func(diff.Change) writer) {
 	}
 }
 
-// remember keeps a write that nobody is named for, for a record that comes late.
+// findsAny tells whether a change of the write at hand is a finding.
+func (s *step) findsAny() bool {
+	return slices.ContainsFunc(s.written, func(j writtenChange) bool { return !j.authorized && j.mask == "" })
+}
+
+// remember keeps a write for a record that comes late: no user is named for the write,
+// or only records that anybody may have sent name the user.
 func (s *step) remember(prev *Version, raw []diff.Change) {
 	p := pendingWrite{
 		before: prev.ResourceVersion, generation: s.obs.Generation, fullHash: string(s.full),
-		replicas: s.scaledValue(raw), paths: map[string]string{},
+		replicas: s.scaledValue(raw), stamp: s.obs.stamp(), paths: map[string]string{},
 	}
 	for _, j := range s.written {
 		p.paths[j.Path.String()] = s.digest(j.After)

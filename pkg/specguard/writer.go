@@ -21,6 +21,8 @@ type writer struct {
 	proven bool
 	// guessed: the user made the last write, but perhaps not this change.
 	guessed bool
+	// claimed: only records without the API server's certificate name the user.
+	claimed bool
 	// excuses: a record that may turn a change into a mask.
 	excuses bool
 	// reason that the write itself gave for going past a guard that denies.
@@ -104,7 +106,7 @@ func (s *step) throughSubresource(c diff.Change) bool {
 // stampWriter is the author that the stamp of a version names.
 func stampWriter(v *Version, proven bool) writer {
 	return writer{
-		id:     Identity{User: v.Writer, Groups: v.WriterGroups},
+		id:     v.stamp(),
 		source: v1alpha1.ActorSourceWriterStamp,
 		proven: proven, guessed: !proven,
 	}
@@ -133,7 +135,7 @@ func (s *step) recordWriter(records []int, paths []canon.Path) writer {
 	r := s.in.Records[best]
 	return writer{
 		id: r.Identity, source: v1alpha1.ActorSourceAdmission, manager: r.FieldManager,
-		excuses: r.Authenticated || !s.in.Rules.AuthenticatedDeletes(),
+		claimed: !s.anyAuthenticated(records), excuses: r.Authenticated || !s.in.Rules.AuthenticatedDeletes(),
 	}
 }
 
@@ -141,11 +143,11 @@ func (s *step) recordWriter(records []int, paths []canon.Path) writer {
 // those that are there would excuse it and none of them came with the API
 // server's certificate: a forged one may be there before the true one.
 func (s *step) othersMayCome(records []int, paths []canon.Path, seenAt time.Time) bool {
+	if s.anyAuthenticated(records) {
+		return false
+	}
 	worst := v1alpha1.ActorTrusted
 	for _, i := range records {
-		if s.in.Records[i].Authenticated {
-			return false
-		}
 		worst = LeastTrusted(worst, s.in.Rules.Classify(s.in.Records[i].Identity, paths))
 	}
 	return len(records) > 0 && worst != v1alpha1.ActorForeign && s.waitForRecord(seenAt)
