@@ -7,18 +7,18 @@ import (
 
 	"k8s.io/utils/clock"
 
+	"github.com/plumbline-dev/plumbline/internal/assessor"
 	"github.com/plumbline-dev/plumbline/internal/buildinfo"
-	"github.com/plumbline-dev/plumbline/internal/controller/assess"
-	"github.com/plumbline-dev/plumbline/internal/controller/elected"
-	"github.com/plumbline-dev/plumbline/internal/controller/execute"
+	"github.com/plumbline-dev/plumbline/internal/elected"
 	"github.com/plumbline-dev/plumbline/internal/evidencehttp"
-	"github.com/plumbline-dev/plumbline/pkg/remediate/evidence"
-	"github.com/plumbline-dev/plumbline/pkg/remediate/evidence/bucket"
+	"github.com/plumbline-dev/plumbline/internal/executor"
+	"github.com/plumbline-dev/plumbline/pkg/evidence"
+	"github.com/plumbline-dev/plumbline/pkg/evidence/bucket"
 	"github.com/plumbline-dev/plumbline/pkg/remediate/redisguard"
 	"github.com/plumbline-dev/plumbline/pkg/specguard/details"
 )
 
-func (p *process) execute(ctx context.Context, opts *assess.Options, roles *roleOptions, gate *elected.Gate) (func(context.Context) error, error) {
+func (p *process) execute(ctx context.Context, opts *assessor.Options, roles *roleOptions, gate *elected.Gate) (func(context.Context) error, error) {
 	mine := &roles.execute
 	keys, err := mine.Keys()
 	if err != nil {
@@ -47,7 +47,7 @@ func (p *process) execute(ctx context.Context, opts *assess.Options, roles *role
 	if err != nil {
 		return nil, err
 	}
-	setup := execute.Setup{
+	setup := executor.Setup{
 		Config: config, Namespace: opts.Namespace, LeaderElect: opts.LeaderElect, User: opts.ExecutorUser, Caps: mine.Caps(),
 		Evidence: evidence.Writer{Store: store, Signer: keys.Signer, Old: keys.Old, Keys: keys.Ring},
 		Builder:  evidence.Builder{Version: version(buildinfo.Read())}, PublicKeys: keys.Public,
@@ -57,11 +57,11 @@ func (p *process) execute(ctx context.Context, opts *assess.Options, roles *role
 	if err := underFaults(&setup); err != nil {
 		return nil, err
 	}
-	return func(ctx context.Context) error { return execute.Run(ctx, setup) }, nil
+	return func(ctx context.Context) error { return executor.Run(ctx, setup) }, nil
 }
 
 // mirror is the copy of the ledgers in Redis; nil without Redis.
-func (p *process) mirror(opts *assess.Options) (*redisguard.Mirror, error) {
+func (p *process) mirror(opts *assessor.Options) (*redisguard.Mirror, error) {
 	if opts.Redis.Address == "" {
 		return nil, nil //nolint:nilnil // no Redis is no error
 	}

@@ -18,7 +18,7 @@ import (
 
 	"k8s.io/utils/clock"
 
-	"github.com/plumbline-dev/plumbline/internal/controller/execute"
+	"github.com/plumbline-dev/plumbline/internal/executor"
 )
 
 // What the environment says. PLUMBLINE_FAILPOINT is a list, separated by semicolons, of
@@ -73,7 +73,7 @@ type failpoints struct {
 }
 
 // underFaults has the executor fail as the environment says.
-func underFaults(setup *execute.Setup) error {
+func underFaults(setup *executor.Setup) error {
 	f := &failpoints{release: os.Getenv(failpointRelease)}
 	for text := range strings.SplitSeq(os.Getenv(failpointVariable), ";") {
 		if err := f.parse(text); err != nil {

@@ -5,9 +5,9 @@
 package main
 
 import (
-	"github.com/plumbline-dev/plumbline/internal/controller/execute"
+	"github.com/plumbline-dev/plumbline/internal/executor"
 )
 
 // underFaults changes nothing: only a build with the tag failpoints can be made to
 // fail on purpose.
-func underFaults(*execute.Setup) error { return nil }
+func underFaults(*executor.Setup) error { return nil }

@@ -10,12 +10,12 @@ import (
 	"k8s.io/client-go/rest"
 	"k8s.io/utils/clock"
 
-	"github.com/plumbline-dev/plumbline/internal/controller/execute"
+	"github.com/plumbline-dev/plumbline/internal/executor"
 )
 
 func TestANormalBuildCannotBeMadeToFail(t *testing.T) {
 	t.Setenv("PLUMBLINE_FAILPOINT", "clock:1h;mute;kill:before:write web")
-	setup := execute.Setup{Config: &rest.Config{}, Clock: clock.RealClock{}}
+	setup := executor.Setup{Config: &rest.Config{}, Clock: clock.RealClock{}}
 	if err := underFaults(&setup); err != nil {
 		t.Fatal(err)
 	}

@@ -9,7 +9,7 @@ import (
 	"errors"
 	"strconv"
 
-	"github.com/plumbline-dev/plumbline/pkg/remediate/evidence"
+	"github.com/plumbline-dev/plumbline/pkg/evidence"
 )
 
 // failingStore counts the records and bodies that are created among the writes.

@@ -5,8 +5,8 @@ package main
 import (
 	"time"
 
-	"github.com/plumbline-dev/plumbline/internal/controller/assess"
-	"github.com/plumbline-dev/plumbline/internal/controller/notifier"
+	"github.com/plumbline-dev/plumbline/internal/assessor"
+	"github.com/plumbline-dev/plumbline/internal/notifier"
 	"github.com/plumbline-dev/plumbline/pkg/specguard/details"
 )
 
@@ -19,7 +19,7 @@ const purposeOfMarks = "plumbline.dev notifications told"
 
 // notifications say how the process tells people. Without Redis, or without a key that
 // users of Redis do not have, it remembers what it told only as long as it lives.
-func notifications(opts *assess.Options, mine *notifier.Options, key []byte) (notifier.Settings, error) {
+func notifications(opts *assessor.Options, mine *notifier.Options, key []byte) (notifier.Settings, error) {
 	egress, err := mine.Egress()
 	if err != nil {
 		return notifier.Settings{}, err

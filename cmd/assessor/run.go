@@ -22,12 +22,12 @@ import (
 	"k8s.io/utils/clock"
 	ctrl "sigs.k8s.io/controller-runtime"
 
+	"github.com/plumbline-dev/plumbline/internal/assessor"
 	"github.com/plumbline-dev/plumbline/internal/buildinfo"
-	"github.com/plumbline-dev/plumbline/internal/controller/assess"
-	"github.com/plumbline-dev/plumbline/internal/controller/elected"
-	"github.com/plumbline-dev/plumbline/internal/controller/execute"
-	"github.com/plumbline-dev/plumbline/internal/controller/notifier"
+	"github.com/plumbline-dev/plumbline/internal/elected"
 	"github.com/plumbline-dev/plumbline/internal/evidencehttp"
+	"github.com/plumbline-dev/plumbline/internal/executor"
+	"github.com/plumbline-dev/plumbline/internal/notifier"
 	"github.com/plumbline-dev/plumbline/internal/options"
 	"github.com/plumbline-dev/plumbline/internal/selftest"
 	"github.com/plumbline-dev/plumbline/internal/telemetry"
@@ -41,7 +41,7 @@ func run(ctx context.Context, args []string, stdout, stderr io.Writer) error {
 	if answered, err := buildinfo.PrintVersion(args, "assessor", stdout); answered {
 		return err
 	}
-	var opts assess.Options
+	var opts assessor.Options
 	var roles roleOptions
 	fs := flag.NewFlagSet("assessor", flag.ContinueOnError)
 	fs.SetOutput(stdout)
@@ -64,7 +64,7 @@ func run(ctx context.Context, args []string, stdout, stderr io.Writer) error {
 // roleOptions are the flags of single roles.
 type roleOptions struct {
 	selftest selftest.Options
-	execute  execute.Options
+	execute  executor.Options
 	notify   notifier.Options
 }
 
@@ -72,7 +72,7 @@ type roleOptions struct {
 // no defaults that work without it.
 func (o *roleOptions) validate(roles []string) field.ErrorList {
 	errs := append(o.selftest.Validate(), o.notify.Validate()...)
-	if slices.Contains(roles, execute.Role) {
+	if slices.Contains(roles, executor.Role) {
 		errs = append(errs, o.execute.Validate()...)
 	}
 	return errs
@@ -80,7 +80,7 @@ func (o *roleOptions) validate(roles []string) field.ErrorList {
 
 // serve runs the roles beside their metrics and health servers; the end of one is
 // the end of all, so that none goes on without the lease that it lost.
-func serve(ctx context.Context, opts *assess.Options, roles *roleOptions, stderr io.Writer) error {
+func serve(ctx context.Context, opts *assessor.Options, roles *roleOptions, stderr io.Writer) error {
 	logger, err := telemetry.NewLogger(stderr, opts.LogFormat, opts.LogLevel)
 	if err != nil {
 		return fmt.Errorf("making the logger: %w", err)
@@ -112,7 +112,7 @@ func component(roles []string) string {
 	switch {
 	case slices.Contains(roles, selftest.Role):
 		return "selftest"
-	case slices.Contains(roles, assess.RoleAssess):
+	case slices.Contains(roles, assessor.RoleAssess):
 		return "assessor"
 	}
 	return "executor"
@@ -129,15 +129,15 @@ type process struct {
 
 // role makes what a role does, which is started later. The process is ready when
 // each of its roles is.
-func (p *process) role(ctx context.Context, name string, opts *assess.Options, roles *roleOptions) (func(context.Context) error, error) {
+func (p *process) role(ctx context.Context, name string, opts *assessor.Options, roles *roleOptions) (func(context.Context) error, error) {
 	var gate elected.Gate
 	p.health.Add("started-"+name, gate.Check)
 	switch name {
 	case selftest.Role:
 		return p.selftest(opts, &roles.selftest, &gate)
-	case execute.Role:
+	case executor.Role:
 		return p.execute(ctx, opts, roles, &gate)
-	case assess.RoleAssess:
+	case assessor.RoleAssess:
 		return p.assess(opts, &roles.notify, &gate)
 	}
 	return nil, fmt.Errorf("there is no role %s", name) // the options were checked
@@ -165,7 +165,7 @@ func (p *process) connect(component, kubeconfig string) (*rest.Config, error) {
 	return config, telemetry.CountRequests(config, p.registry)
 }
 
-func (p *process) assess(opts *assess.Options, tell *notifier.Options, gate *elected.Gate) (func(context.Context) error, error) {
+func (p *process) assess(opts *assessor.Options, tell *notifier.Options, gate *elected.Gate) (func(context.Context) error, error) {
 	config, err := p.connect("assessor", opts.Kubeconfig)
 	if err != nil {
 		return nil, err
@@ -179,10 +179,10 @@ func (p *process) assess(opts *assess.Options, tell *notifier.Options, gate *ele
 	if setup.Notifications, err = notifications(opts, tell, nil); err != nil {
 		return nil, err
 	}
-	return func(ctx context.Context) error { return assess.Run(ctx, setup) }, nil
+	return func(ctx context.Context) error { return assessor.Run(ctx, setup) }, nil
 }
 
-func (p *process) selftest(opts *assess.Options, mine *selftest.Options, gate *elected.Gate) (func(context.Context) error, error) {
+func (p *process) selftest(opts *assessor.Options, mine *selftest.Options, gate *elected.Gate) (func(context.Context) error, error) {
 	config, err := p.connect("selftest", opts.Kubeconfig)
 	if err != nil {
 		return nil, err
@@ -203,12 +203,12 @@ func (p *process) selftest(opts *assess.Options, mine *selftest.Options, gate *e
 	return runner.Run, nil
 }
 
-func newSetup(opts *assess.Options, config *rest.Config, log logr.Logger) (assess.Setup, error) {
+func newSetup(opts *assessor.Options, config *rest.Config, log logr.Logger) (assessor.Setup, error) {
 	key, err := opts.DigestKey()
 	if err != nil {
-		return assess.Setup{}, err
+		return assessor.Setup{}, err
 	}
-	setup := assess.Setup{
+	setup := assessor.Setup{
 		Config: config, Namespace: opts.Namespace, LeaderElect: opts.LeaderElect,
 		Retention: opts.Retention, APIServerMetrics: opts.APIServerMetrics,
 		Executor: opts.ExecutorUser, PlanRetention: opts.PlanRetention,
@@ -225,7 +225,7 @@ func newSetup(opts *assess.Options, config *rest.Config, log logr.Logger) (asses
 	return setup, nil
 }
 
-func stampSource(opts *assess.Options) specguard.StampSource {
+func stampSource(opts *assessor.Options) specguard.StampSource {
 	if opts.StampWriter {
 		return specguard.StampWebhook
 	}

@@ -12,8 +12,8 @@ import (
 
 	"github.com/go-logr/logr"
 
-	"github.com/plumbline-dev/plumbline/internal/controller/assess"
-	"github.com/plumbline-dev/plumbline/internal/controller/elected"
+	"github.com/plumbline-dev/plumbline/internal/assessor"
+	"github.com/plumbline-dev/plumbline/internal/elected"
 	"github.com/plumbline-dev/plumbline/internal/options"
 	"github.com/plumbline-dev/plumbline/internal/selftest"
 	"github.com/plumbline-dev/plumbline/internal/telemetry"
@@ -85,7 +85,7 @@ func TestTheSelftest(t *testing.T) {
 	p := process{log: logr.Discard(), registry: telemetry.NewRegistry("selftest")}
 	var gate elected.Gate
 	mine := &selftest.Options{Namespace: "n", Name: "o", Period: selftest.MinPeriod, Deadline: time.Second}
-	work, err := p.selftest(&assess.Options{Common: options.Common{Server: options.Server{Kubeconfig: unreachable(t)}}}, mine, &gate)
+	work, err := p.selftest(&assessor.Options{Common: options.Common{Server: options.Server{Kubeconfig: unreachable(t)}}}, mine, &gate)
 	if err != nil {
 		t.Fatal(err)
 	}

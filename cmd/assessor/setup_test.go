@@ -11,12 +11,12 @@ import (
 	"github.com/go-logr/logr"
 	"k8s.io/client-go/rest"
 
-	"github.com/plumbline-dev/plumbline/internal/controller/assess"
+	"github.com/plumbline-dev/plumbline/internal/assessor"
 	"github.com/plumbline-dev/plumbline/internal/options"
 )
 
 func TestTheOptionsOfChecksReachTheAssessor(t *testing.T) {
-	var o assess.Options
+	var o assessor.Options
 	fs := flag.NewFlagSet("assessor", flag.ContinueOnError)
 	fs.SetOutput(io.Discard)
 	o.AddFlags(fs)

@@ -5,28 +5,28 @@ package main
 import (
 	"fmt"
 
-	"github.com/plumbline-dev/plumbline/internal/controller/mesh"
+	"github.com/plumbline-dev/plumbline/internal/discovery"
 	"github.com/plumbline-dev/plumbline/internal/options"
 	"github.com/plumbline-dev/plumbline/pkg/traffic/envoyxds"
 )
 
 // facesOf says where proxies listen, and whose pods are gateways: nobody's without a
 // port for them.
-func facesOf(opts *options.XDS) (mesh.Faces, mesh.Account, error) {
-	faces := mesh.Faces{IPv6: opts.Faces.IPv6}
+func facesOf(opts *options.XDS) (discovery.Faces, discovery.Account, error) {
+	faces := discovery.Faces{IPv6: opts.Faces.IPv6}
 	if opts.Faces.GatewayPort == 0 {
-		return faces, mesh.Account{}, nil
+		return faces, discovery.Account{}, nil
 	}
 	trusted, err := opts.Faces.Trusted()
 	if err != nil {
-		return faces, mesh.Account{}, fmt.Errorf("reading whom gateways trust: %w", err)
+		return faces, discovery.Account{}, fmt.Errorf("reading whom gateways trust: %w", err)
 	}
 	if faces.Grants, err = opts.Faces.Grants(); err != nil {
-		return faces, mesh.Account{}, fmt.Errorf("reading whose hosts gateways serve: %w", err)
+		return faces, discovery.Account{}, fmt.Errorf("reading whose hosts gateways serve: %w", err)
 	}
 	faces.Gateway = &envoyxds.Gateway{
 		Port: uint16(opts.Faces.GatewayPort), IPv6: opts.Faces.IPv6, //nolint:gosec // validated
 		Trusted: trusted, Hops: uint32(opts.Faces.GatewayHops), //nolint:gosec // validated
 	}
-	return faces, mesh.Account{Namespace: opts.Namespace, Name: opts.Faces.GatewayAccount}, nil
+	return faces, discovery.Account{Namespace: opts.Namespace, Name: opts.Faces.GatewayAccount}, nil
 }

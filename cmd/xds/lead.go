@@ -14,9 +14,9 @@ import (
 	"sigs.k8s.io/controller-runtime/pkg/manager"
 
 	"github.com/plumbline-dev/plumbline/internal/controller/abrelease"
-	"github.com/plumbline-dev/plumbline/internal/controller/authority"
-	"github.com/plumbline-dev/plumbline/internal/controller/elected"
-	"github.com/plumbline-dev/plumbline/internal/controller/mesh"
+	"github.com/plumbline-dev/plumbline/internal/discovery"
+	"github.com/plumbline-dev/plumbline/internal/discovery/authority"
+	"github.com/plumbline-dev/plumbline/internal/elected"
 	"github.com/plumbline-dev/plumbline/internal/options"
 	"github.com/plumbline-dev/plumbline/internal/servertime"
 )
@@ -27,8 +27,8 @@ type leader struct {
 	part        elected.Part
 	authorities *authority.Metrics
 	sequences   *abrelease.Metrics
-	window      *mesh.Window
-	routers     *mesh.Routers
+	window      *discovery.Window
+	routers     *discovery.Routers
 	times       abrelease.Times
 }
 

@@ -21,8 +21,8 @@ import (
 	"k8s.io/utils/clock"
 
 	"github.com/plumbline-dev/plumbline/internal/certs"
-	"github.com/plumbline-dev/plumbline/internal/controller/elected"
-	"github.com/plumbline-dev/plumbline/internal/controller/mesh"
+	"github.com/plumbline-dev/plumbline/internal/discovery"
+	"github.com/plumbline-dev/plumbline/internal/elected"
 	"github.com/plumbline-dev/plumbline/internal/options"
 	"github.com/plumbline-dev/plumbline/internal/proxieshttp"
 	"github.com/plumbline-dev/plumbline/internal/telemetry"
@@ -42,10 +42,10 @@ type server struct {
 	leader   *leader
 	synced   elected.Gate
 	proxies  *proxieshttp.Handler
-	window   *mesh.Window
-	routers  *mesh.Routers
+	window   *discovery.Window
+	routers  *discovery.Routers
 	times    times
-	watches  *mesh.Watches
+	watches  *discovery.Watches
 }
 
 func newServer(opts *options.XDS, log *slog.Logger) (*server, error) {
@@ -65,10 +65,10 @@ func newServer(opts *options.XDS, log *slog.Logger) (*server, error) {
 	if s.times, err = timesOf(os.Getenv); err != nil {
 		return nil, err
 	}
-	s.watches = mesh.NewWatches(clock.RealClock{}, 0)
+	s.watches = discovery.NewWatches(clock.RealClock{}, 0)
 	s.health.Add("started", s.synced.Check)
 	s.health.Add("watches", s.watches.Check)
-	s.window, s.routers = mesh.NewWindow(), mesh.NewRouters()
+	s.window, s.routers = discovery.NewWindow(), discovery.NewRouters()
 	s.leader, err = newLeader(s.config, opts, s.registry, s.logger())
 	if err != nil {
 		return nil, err
@@ -149,7 +149,7 @@ func (s *server) run(ctx context.Context) error {
 	group.Go(func() error { return s.keeper.Run(working) })
 	group.Go(func() error { s.leader.run(working); return nil })
 	group.Go(func() error {
-		return mesh.Run(serving, mesh.Setup{
+		return discovery.Run(serving, discovery.Setup{
 			Faces: faces, Gateways: gateways, AnyAddress: !s.opts.VerifyProxyAddress, Namespace: s.opts.Namespace, Window: s.window, Routers: s.routers, Replicas: replicas,
 			Config: s.config, Listener: listener, Certificate: s.keeper.GetCertificate,
 			Registry: s.registry, Log: s.logger(), Clock: clock.RealClock{}, Ready: s.synced.Open,

@@ -4,7 +4,7 @@ package main
 
 import (
 	"github.com/plumbline-dev/plumbline/internal/controller/abrelease"
-	"github.com/plumbline-dev/plumbline/internal/controller/mesh"
+	"github.com/plumbline-dev/plumbline/internal/discovery"
 )
 
 // timesVariable names the environment variable that shortens times. Only a build with the
@@ -14,6 +14,6 @@ const timesVariable = "PLUMBLINE_TIMES"
 // times are how long the parts of the process wait; those of production where they are
 // zero.
 type times struct {
-	mesh      mesh.Times
+	mesh      discovery.Times
 	abrelease abrelease.Times
 }

@@ -9,7 +9,7 @@ import (
 	"time"
 
 	"github.com/plumbline-dev/plumbline/internal/controller/abrelease"
-	"github.com/plumbline-dev/plumbline/internal/controller/mesh"
+	"github.com/plumbline-dev/plumbline/internal/discovery"
 )
 
 func TestTimesAreReadFromTheEnvironment(t *testing.T) {
@@ -20,10 +20,10 @@ func TestTimesAreReadFromTheEnvironment(t *testing.T) {
 	}{
 		"those of production by default": {"", times{}, false},
 		"some": {"window=20s,settles=2s", times{
-			mesh: mesh.Times{Window: 20 * time.Second}, abrelease: abrelease.Times{Settles: 2 * time.Second},
+			mesh: discovery.Times{Window: 20 * time.Second}, abrelease: abrelease.Times{Settles: 2 * time.Second},
 		}, false},
 		"all": {"goodbye=1s,window=2s,confirmed=3s,ledger=4s,counts=5s,settles=6s", times{
-			mesh: mesh.Times{Goodbye: time.Second, Window: 2 * time.Second},
+			mesh: discovery.Times{Goodbye: time.Second, Window: 2 * time.Second},
 			abrelease: abrelease.Times{
 				Confirmed: 3 * time.Second, Ledger: 4 * time.Second, Counts: 5 * time.Second, Settles: 6 * time.Second,
 			},

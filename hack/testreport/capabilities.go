@@ -22,20 +22,20 @@ type capability struct {
 // cmd and the harness, belongs to none.
 var capabilities = []capability{
 	{"guard", []string{
-		"internal/adopt", "internal/certs", "internal/controller/assess", "internal/controller/baseline", "internal/selftest",
-		"internal/controller/failopen", "internal/controller/guard", "internal/controller/guarddefaults", "internal/controller/stamp",
+		"internal/adopt", "internal/certs", "internal/assessor", "internal/controller/baseline", "internal/selftest",
+		"internal/failopen", "internal/controller/guard", "internal/controller/guarddefaults", "internal/stamp",
 		"pkg/specguard",
 		"test/integration/admission", "test/integration/assess", "test/integration/attacks", "test/integration/deny",
 		"test/integration/faults", "test/integration/policies",
 	}},
 	{"remediation", []string{
-		"internal/controller/environment", "internal/controller/execute", "internal/controller/notifier", "internal/controller/plan",
+		"internal/controller/environment", "internal/executor", "internal/notifier", "internal/controller/plan",
 		"internal/controller/policy", "internal/evidencehttp", "internal/planning",
 		"pkg/remediate",
 		"test/integration/execute", "test/integration/executorfaults", "test/integration/redisguard", "test/integration/remediate", "test/sim",
 	}},
 	{"mesh", []string{
-		"cmd/xds", "internal/controller/abrelease", "internal/controller/authority", "internal/controller/mesh", "internal/proxieshttp",
+		"cmd/xds", "internal/controller/abrelease", "internal/discovery/authority", "internal/discovery", "internal/proxieshttp",
 		"pkg/traffic", "hack/xdsload",
 		"test/integration/abrelease", "test/integration/ads", "test/integration/envoyxds", "test/integration/identity", "test/integration/inject",
 		"test/integration/injection", "test/integration/mesh", "test/integration/redirect", "test/integration/replicas",

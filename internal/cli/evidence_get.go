@@ -11,8 +11,8 @@ import (
 	"github.com/spf13/cobra"
 	metav1 "k8s.io/apimachinery/pkg/apis/meta/v1"
 
+	"github.com/plumbline-dev/plumbline/pkg/evidence"
 	"github.com/plumbline-dev/plumbline/pkg/plural"
-	"github.com/plumbline-dev/plumbline/pkg/remediate/evidence"
 )
 
 type evidenceGetOptions struct {

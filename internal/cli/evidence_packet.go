@@ -12,9 +12,9 @@ import (
 
 	metav1 "k8s.io/apimachinery/pkg/apis/meta/v1"
 
+	"github.com/plumbline-dev/plumbline/pkg/evidence"
+	"github.com/plumbline-dev/plumbline/pkg/evidence/packet"
 	"github.com/plumbline-dev/plumbline/pkg/plural"
-	"github.com/plumbline-dev/plumbline/pkg/remediate/evidence"
-	"github.com/plumbline-dev/plumbline/pkg/remediate/evidence/packet"
 )
 
 // packetReport is the packet with the signed records that it is made from.

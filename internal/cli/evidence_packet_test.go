@@ -11,7 +11,7 @@ import (
 	"testing"
 	"time"
 
-	"github.com/plumbline-dev/plumbline/pkg/remediate/evidence"
+	"github.com/plumbline-dev/plumbline/pkg/evidence"
 	"github.com/plumbline-dev/plumbline/test/harness/golden"
 )
 

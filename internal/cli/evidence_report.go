@@ -8,8 +8,8 @@ import (
 	"strings"
 	"time"
 
+	"github.com/plumbline-dev/plumbline/pkg/evidence"
 	"github.com/plumbline-dev/plumbline/pkg/plural"
-	"github.com/plumbline-dev/plumbline/pkg/remediate/evidence"
 )
 
 // evidenceReport is what verify answers.

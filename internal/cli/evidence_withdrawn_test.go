@@ -7,7 +7,7 @@ import (
 	"testing"
 	"time"
 
-	"github.com/plumbline-dev/plumbline/pkg/remediate/evidence"
+	"github.com/plumbline-dev/plumbline/pkg/evidence"
 )
 
 func TestEvidence_ShowsAWithdrawnDecisionAsWithdrawn(t *testing.T) {

@@ -8,7 +8,7 @@ import (
 	metav1 "k8s.io/apimachinery/pkg/apis/meta/v1"
 
 	"github.com/plumbline-dev/plumbline/pkg/apis/plumbline/v1alpha1"
-	"github.com/plumbline-dev/plumbline/pkg/remediate/evidence/packet"
+	"github.com/plumbline-dev/plumbline/pkg/evidence/packet"
 )
 
 // planDurations returns how long the targets of a plan took that have ended, as the evidence

@@ -10,8 +10,12 @@
 //     watched, and keeps the status of the guards;
 //   - baseline carries out the drift rules: one object, its transitions one by
 //     one, the effects in an order that survives a crash anywhere;
-//   - condition holds the kstatus rules that all of them follow;
-//   - assess wires them together for the assessor's role of that name.
+//   - policy makes plans, and reports why it makes none;
+//   - plan carries out plans;
+//   - abrelease decides splits, and keeps the status of releases.
+//
+// The wiring of a process is in internal/assessor, internal/executor and
+// internal/discovery; internal/condition holds the kstatus rules of all kinds.
 //
 // What is right is decided elsewhere, in packages without a client, a clock or a
 // goroutine. What is here reads, calls such a function, and writes.

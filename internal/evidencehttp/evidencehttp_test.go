@@ -17,8 +17,8 @@ import (
 	"k8s.io/apimachinery/pkg/runtime/schema"
 
 	"github.com/plumbline-dev/plumbline/internal/evidencehttp"
-	"github.com/plumbline-dev/plumbline/pkg/remediate/evidence"
-	"github.com/plumbline-dev/plumbline/pkg/remediate/evidence/volume"
+	"github.com/plumbline-dev/plumbline/pkg/evidence"
+	"github.com/plumbline-dev/plumbline/pkg/evidence/volume"
 )
 
 const (

@@ -8,7 +8,7 @@ import (
 	"net/http"
 	"strings"
 
-	"github.com/plumbline-dev/plumbline/pkg/remediate/evidence"
+	"github.com/plumbline-dev/plumbline/pkg/evidence"
 )
 
 // Prefix of all paths.

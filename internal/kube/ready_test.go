@@ -6,7 +6,7 @@ import (
 	"strings"
 	"testing"
 
-	"github.com/plumbline-dev/plumbline/pkg/remediate/readiness"
+	"github.com/plumbline-dev/plumbline/pkg/readiness"
 )
 
 const rolledOut = `{"apiVersion":"apps/v1","kind":"Deployment","metadata":{"name":"web","namespace":"shop","uid":"u1","resourceVersion":"7","generation":3},` +

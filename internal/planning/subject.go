@@ -11,7 +11,7 @@ import (
 
 	"github.com/plumbline-dev/plumbline/internal/kube"
 	"github.com/plumbline-dev/plumbline/pkg/apis/plumbline/v1alpha1"
-	"github.com/plumbline-dev/plumbline/pkg/remediate/readiness"
+	"github.com/plumbline-dev/plumbline/pkg/readiness"
 	"github.com/plumbline-dev/plumbline/pkg/specguard/canon"
 )
 

@@ -32,8 +32,8 @@ var layers = []string{"cmd", "hack", "test", "internal", "pkg"}
 // domainRoots decide; they hold no client, no server, no clock and no goroutine.
 var domainRoots = []string{
 	"pkg/specguard", "pkg/specguard/diff", "pkg/specguard/resync", "pkg/traffic", "pkg/traffic/ir", "pkg/traffic/redirect", "pkg/traffic/signals", "pkg/assess",
-	"pkg/remediate", "pkg/remediate/disruption", "pkg/remediate/severity", "pkg/remediate/evidence", "pkg/remediate/evidence/packet", "pkg/remediate/ledger", "pkg/remediate/notify",
-	"pkg/remediate/explain", "pkg/remediate/planner", "pkg/remediate/protocol", "pkg/remediate/readiness", "pkg/remediate/repair",
+	"pkg/remediate", "pkg/remediate/disruption", "pkg/remediate/severity", "pkg/evidence", "pkg/evidence/packet", "pkg/remediate/ledger", "pkg/notify",
+	"pkg/remediate/explain", "pkg/remediate/planner", "pkg/remediate/protocol", "pkg/readiness", "pkg/remediate/repair",
 	"pkg/remediate/window",
 }
 

@@ -13,7 +13,7 @@ import (
 	"github.com/google/go-cmp/cmp"
 	appsv1 "k8s.io/api/apps/v1"
 
-	"github.com/plumbline-dev/plumbline/internal/controller/assess"
+	"github.com/plumbline-dev/plumbline/internal/assessor"
 	"github.com/plumbline-dev/plumbline/test/chart/rendered"
 )
 
@@ -63,7 +63,7 @@ func TestTheAssessorIsToldHowOftenAndHowManyAtOnce(t *testing.T) {
 			if diff := cmp.Diff(tc.want, got); diff != "" {
 				t.Errorf("arguments (-want +got):\n%s", diff)
 			}
-			var o assess.Options
+			var o assessor.Options
 			fs := flag.NewFlagSet("assessor", flag.ContinueOnError)
 			fs.SetOutput(io.Discard)
 			o.AddFlags(fs)

@@ -12,7 +12,7 @@ import (
 	ctrl "sigs.k8s.io/controller-runtime"
 	"sigs.k8s.io/controller-runtime/pkg/manager"
 
-	"github.com/plumbline-dev/plumbline/internal/controller/mesh"
+	"github.com/plumbline-dev/plumbline/internal/discovery"
 	"github.com/plumbline-dev/plumbline/pkg/apis/plumbline/v1alpha1"
 )
 
@@ -25,7 +25,7 @@ const kindAgain = 10 * time.Second
 // Setup is what the controller needs from its process.
 type Setup struct {
 	// Window shows the mesh that the process serves.
-	Window *mesh.Window
+	Window *discovery.Window
 	// Routers carry splits out, and Reporters know of which Services proxies have a route.
 	Routers   Routers
 	Reporters Reporters

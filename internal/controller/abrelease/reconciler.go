@@ -17,7 +17,7 @@ import (
 	"sigs.k8s.io/controller-runtime/pkg/client"
 	"sigs.k8s.io/controller-runtime/pkg/reconcile"
 
-	"github.com/plumbline-dev/plumbline/internal/controller/mesh"
+	"github.com/plumbline-dev/plumbline/internal/discovery"
 	"github.com/plumbline-dev/plumbline/pkg/apis/plumbline/v1alpha1"
 	"github.com/plumbline-dev/plumbline/pkg/traffic"
 	"github.com/plumbline-dev/plumbline/pkg/traffic/ir"
@@ -117,7 +117,7 @@ func (r *Reconciler) Reconcile(ctx context.Context, request reconcile.Request) (
 // later looks again where that is all that helps.
 func later(err error) (reconcile.Result, error) {
 	switch {
-	case errors.Is(err, mesh.ErrUnsynced):
+	case errors.Is(err, discovery.ErrUnsynced):
 		return reconcile.Result{RequeueAfter: unsyncedAgain}, nil
 	case apierrors.IsConflict(err): // the cache is behind
 		return reconcile.Result{RequeueAfter: conflictAgain}, nil

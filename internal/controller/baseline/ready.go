@@ -6,7 +6,7 @@ import (
 	metav1 "k8s.io/apimachinery/pkg/apis/meta/v1"
 
 	"github.com/plumbline-dev/plumbline/pkg/apis/plumbline/v1alpha1"
-	"github.com/plumbline-dev/plumbline/pkg/remediate/readiness"
+	"github.com/plumbline-dev/plumbline/pkg/readiness"
 )
 
 // rememberReady notes an authorized state that is seen to work: a rollback leads

@@ -5,7 +5,7 @@ package baseline
 import (
 	"context"
 
-	"github.com/plumbline-dev/plumbline/internal/controller/stamp"
+	"github.com/plumbline-dev/plumbline/internal/stamp"
 	"github.com/plumbline-dev/plumbline/pkg/specguard"
 )
 

@@ -22,9 +22,9 @@ import (
 	"sigs.k8s.io/controller-runtime/pkg/reconcile"
 	"sigs.k8s.io/controller-runtime/pkg/source"
 
-	"github.com/plumbline-dev/plumbline/internal/controller/condition"
+	"github.com/plumbline-dev/plumbline/internal/condition"
 	"github.com/plumbline-dev/plumbline/pkg/apis/plumbline/v1alpha1"
-	"github.com/plumbline-dev/plumbline/pkg/remediate/readiness/expression"
+	"github.com/plumbline-dev/plumbline/pkg/readiness/expression"
 )
 
 var all = reconcile.Request{NamespacedName: types.NamespacedName{Name: "all"}}

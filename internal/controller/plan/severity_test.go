@@ -6,7 +6,7 @@ import (
 	"testing"
 
 	"github.com/plumbline-dev/plumbline/pkg/apis/plumbline/v1alpha1"
-	"github.com/plumbline-dev/plumbline/pkg/remediate/notify"
+	"github.com/plumbline-dev/plumbline/pkg/notify"
 )
 
 // The API takes plans of a person with their targets in any order, and events are routed by

@@ -11,7 +11,7 @@ import (
 
 	"github.com/plumbline-dev/plumbline/internal/planning/planningtest"
 	"github.com/plumbline-dev/plumbline/pkg/apis/plumbline/v1alpha1"
-	"github.com/plumbline-dev/plumbline/pkg/remediate/notify"
+	"github.com/plumbline-dev/plumbline/pkg/notify"
 )
 
 // Each restart of the assessor told people again of all that they had to decide.

@@ -10,7 +10,7 @@ import (
 	"sync"
 	"time"
 
-	"github.com/plumbline-dev/plumbline/pkg/remediate/evidence"
+	"github.com/plumbline-dev/plumbline/pkg/evidence"
 )
 
 // lookBack is how many records before the head are looked through when a chain is

@@ -5,8 +5,8 @@ package exec
 import (
 	"context"
 
+	"github.com/plumbline-dev/plumbline/pkg/readiness"
 	"github.com/plumbline-dev/plumbline/pkg/remediate/protocol"
-	"github.com/plumbline-dev/plumbline/pkg/remediate/readiness"
 )
 
 // ready judges what was read of a target. The message says why it is not ready.

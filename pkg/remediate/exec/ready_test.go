@@ -9,8 +9,8 @@ import (
 	"github.com/google/go-cmp/cmp"
 
 	"github.com/plumbline-dev/plumbline/pkg/apis/plumbline/v1alpha1"
+	"github.com/plumbline-dev/plumbline/pkg/readiness"
 	"github.com/plumbline-dev/plumbline/pkg/remediate/protocol"
-	"github.com/plumbline-dev/plumbline/pkg/remediate/readiness"
 	"github.com/plumbline-dev/plumbline/pkg/specguard/canon"
 )
 

@@ -9,7 +9,7 @@ import (
 	"math"
 
 	"github.com/plumbline-dev/plumbline/pkg/apis/plumbline/v1alpha1"
-	"github.com/plumbline-dev/plumbline/pkg/remediate/evidence"
+	"github.com/plumbline-dev/plumbline/pkg/evidence"
 )
 
 // Meet goes on with a chain before there is a record to write. After a change of keys that

@@ -9,7 +9,7 @@ import (
 	"github.com/google/go-cmp/cmp"
 
 	"github.com/plumbline-dev/plumbline/pkg/apis/plumbline/v1alpha1"
-	"github.com/plumbline-dev/plumbline/pkg/remediate/evidence"
+	"github.com/plumbline-dev/plumbline/pkg/evidence"
 )
 
 // A record whose head is not kept could be cut off unseen. No status names such a record.

@@ -14,7 +14,7 @@ import (
 	ctrl "sigs.k8s.io/controller-runtime"
 	"sigs.k8s.io/controller-runtime/pkg/client"
 
-	"github.com/plumbline-dev/plumbline/internal/controller/elected"
+	"github.com/plumbline-dev/plumbline/internal/elected"
 )
 
 // Main runs the tests of a package, all on one API server that has nothing but what

@@ -19,9 +19,9 @@ import (
 	"github.com/prometheus/client_golang/prometheus"
 	"k8s.io/utils/clock"
 
-	"github.com/plumbline-dev/plumbline/internal/controller/assess"
-	"github.com/plumbline-dev/plumbline/pkg/remediate/evidence"
-	"github.com/plumbline-dev/plumbline/pkg/remediate/evidence/volume"
+	"github.com/plumbline-dev/plumbline/internal/assessor"
+	"github.com/plumbline-dev/plumbline/pkg/evidence"
+	"github.com/plumbline-dev/plumbline/pkg/evidence/volume"
 	"github.com/plumbline-dev/plumbline/pkg/specguard"
 	"github.com/plumbline-dev/plumbline/test/chart/rendered"
 	"github.com/plumbline-dev/plumbline/test/harness/apiserver"
@@ -36,7 +36,7 @@ func (c *Cluster) StartAssessor(t *testing.T) {
 	ctx, cancel := context.WithCancel(context.Background())
 	ready, ended := make(chan struct{}), make(chan error, 1)
 	go func() {
-		ended <- assess.Run(ctx, assess.Setup{
+		ended <- assessor.Run(ctx, assessor.Setup{
 			Config: apiserver.Impersonate(c.Config, remediation.AssessorUser), Namespace: rendered.Namespace, Retention: time.Hour,
 			Rules:    specguard.Config{Key: []byte("a key of the tests"), Grace: 200 * time.Millisecond},
 			Executor: remediation.ExecutorUser, Registry: prometheus.NewRegistry(), Log: logr.Discard(), Clock: clock.RealClock{},

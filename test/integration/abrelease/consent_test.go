@@ -26,7 +26,7 @@ import (
 	metav1 "k8s.io/apimachinery/pkg/apis/meta/v1"
 	"sigs.k8s.io/controller-runtime/pkg/client"
 
-	"github.com/plumbline-dev/plumbline/internal/controller/mesh"
+	"github.com/plumbline-dev/plumbline/internal/discovery"
 	"github.com/plumbline-dev/plumbline/pkg/apis/plumbline/v1alpha1"
 	"github.com/plumbline-dev/plumbline/pkg/traffic/ir"
 	"github.com/plumbline-dev/plumbline/test/harness/poll"
@@ -81,7 +81,7 @@ func TestAPodOfAnotherNamespaceForgesNoCounts(t *testing.T) {
 	evil := newShop(t)
 	r := s.start(leads)
 	s.split(s.release("web", "{type: Percentage, percentages: {stable: 90, canary: 10}}"), "stable 90 / canary 10")
-	asks := map[string]string{mesh.UpstreamsAnnotation: s.namespace + "/*"}
+	asks := map[string]string{discovery.UpstreamsAnnotation: s.namespace + "/*"}
 
 	bare := &corev1.Pod{ObjectMeta: evil.named("bare"), Spec: corev1.PodSpec{ServiceAccountName: "front", Containers: []corev1.Container{{Name: "app", Image: "app"}}}}
 	bare.Annotations = asks
@@ -135,7 +135,7 @@ func TestWhoIsWaitedForAndWhoIsNot(t *testing.T) {
 
 	s.proxy(r, "front-0")
 	s.runs("front-0")
-	evil.client("lost-0", map[string]string{mesh.UpstreamsAnnotation: s.namespace + "/web"})
+	evil.client("lost-0", map[string]string{discovery.UpstreamsAnnotation: s.namespace + "/web"})
 	evil.runs("lost-0")
 	s.says(release, v1alpha1.ConditionConfirmed, metav1.ConditionTrue, "1 of 1 proxies have confirmed sequence 1")
 
@@ -155,7 +155,7 @@ func TestTheOwnerOfAPodIsToldThatAServiceIsNotExported(t *testing.T) {
 	asks := newShop(t)
 	s.manage("web")
 	r := s.start(leads)
-	pod := asks.client("front-0", map[string]string{mesh.UpstreamsAnnotation: s.namespace + "/web"})
+	pod := asks.client("front-0", map[string]string{discovery.UpstreamsAnnotation: s.namespace + "/web"})
 	asks.sidecar(r, pod)
 	poll.Until(t, patience, "an Event tells of the consent that is missing", func() error {
 		var all eventsv1.EventList
@@ -164,7 +164,7 @@ func TestTheOwnerOfAPodIsToldThatAServiceIsNotExported(t *testing.T) {
 		}
 		for i := range all.Items {
 			e := &all.Items[i]
-			if e.Regarding.UID == pod.UID && e.Reason == string(mesh.NotExported) && strings.Contains(e.Note, ir.ExportToAnnotation) {
+			if e.Regarding.UID == pod.UID && e.Reason == string(discovery.NotExported) && strings.Contains(e.Note, ir.ExportToAnnotation) {
 				return nil
 			}
 		}

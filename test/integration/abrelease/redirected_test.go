@@ -16,7 +16,7 @@ import (
 	"k8s.io/apimachinery/pkg/types"
 	"sigs.k8s.io/controller-runtime/pkg/client"
 
-	"github.com/plumbline-dev/plumbline/internal/controller/mesh"
+	"github.com/plumbline-dev/plumbline/internal/discovery"
 	"github.com/plumbline-dev/plumbline/pkg/traffic/ir"
 	"github.com/plumbline-dev/plumbline/test/harness/envoy"
 	"github.com/plumbline-dev/plumbline/test/harness/freeport"
@@ -50,7 +50,7 @@ func startRedirected(t *testing.T, upstream string) *redirected {
 	r.service = netip.AddrPortFrom(netip.MustParseAddr(svc.Spec.ClusterIP), 80).String()
 	r.edit(svc, func() { svc.Annotations = map[string]string{ir.ExportToAnnotation: "*"} })
 	r.server = r.start(asksProxies)
-	r.pod = r.client("front-0", map[string]string{mesh.UpstreamsAnnotation: r.services.namespace + "/web"})
+	r.pod = r.client("front-0", map[string]string{discovery.UpstreamsAnnotation: r.services.namespace + "/web"})
 	r.envoy = envoy.Start(t, envoy.Options{
 		Address: r.server.address, Authority: r.server.authority, Node: "front-0", Token: r.token(r.pod), Arguments: []string{"--drain-strategy", "immediate"},
 		Listeners: []*listenerv3.Listener{envoy.Capture(t, r.outbound)}, Clusters: envoy.PassThrough(upstream),

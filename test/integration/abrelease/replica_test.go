@@ -23,8 +23,8 @@ import (
 	"sigs.k8s.io/controller-runtime/pkg/manager"
 
 	"github.com/plumbline-dev/plumbline/internal/controller/abrelease"
-	"github.com/plumbline-dev/plumbline/internal/controller/elected"
-	"github.com/plumbline-dev/plumbline/internal/controller/mesh"
+	"github.com/plumbline-dev/plumbline/internal/discovery"
+	"github.com/plumbline-dev/plumbline/internal/elected"
 	"github.com/plumbline-dev/plumbline/internal/servertime"
 	"github.com/plumbline-dev/plumbline/pkg/traffic"
 	"github.com/plumbline-dev/plumbline/pkg/traffic/ads/serve"
@@ -91,7 +91,7 @@ func (s *shop) startAt(address string, like *replica, as role) *replica {
 	listener, err := net.Listen("tcp", address) //nolint:noctx // as a server would
 	s.must(err)
 	r := &replica{address: listener.Addr().String(), certificate: like.certificate, authority: like.authority, routers: &routers{}}
-	window, proxies := mesh.NewWindow(), mesh.NewRouters()
+	window, proxies := discovery.NewWindow(), discovery.NewRouters()
 	if as == asksProxies || as == waits {
 		r.routers = proxies
 	}
@@ -103,12 +103,12 @@ func (s *shop) startAt(address string, like *replica, as role) *replica {
 		log = inprocess.Told(t)
 	}
 	go func() {
-		done <- mesh.Run(ctx, mesh.Setup{
+		done <- discovery.Run(ctx, discovery.Setup{
 			Config: config, Listener: listener, Registry: prometheus.NewRegistry(), Log: log, Clock: clock.RealClock{}, Window: window,
 			Certificate: func(*tls.ClientHelloInfo) (*tls.Certificate, error) { return &r.certificate, nil },
 			Ready:       func() { close(ready) }, Namespace: s.namespace, Routers: proxies, Serving: func(s *serve.Server) { serving <- s },
 			Counting: func(s *receive.Server) { counting <- s },
-			Times:    mesh.Times{Goodbye: 100 * time.Millisecond, OldConnections: s.oldConnections, Silence: s.silence},
+			Times:    discovery.Times{Goodbye: 100 * time.Millisecond, OldConnections: s.oldConnections, Silence: s.silence},
 		})
 	}()
 	led, begin := make(chan struct{}), make(chan struct{})

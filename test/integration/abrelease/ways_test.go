@@ -12,7 +12,7 @@ import (
 	corev1 "k8s.io/api/core/v1"
 	"k8s.io/apimachinery/pkg/api/meta"
 
-	"github.com/plumbline-dev/plumbline/internal/controller/mesh"
+	"github.com/plumbline-dev/plumbline/internal/discovery"
 	"github.com/plumbline-dev/plumbline/pkg/apis/plumbline/v1alpha1"
 	"github.com/plumbline-dev/plumbline/pkg/traffic/ir"
 	"github.com/plumbline-dev/plumbline/test/harness/poll"
@@ -48,7 +48,7 @@ func (r *redirected) ways() []way {
 	}
 	needs := func(upstreams string) func() {
 		return func() {
-			r.edit(r.pod, func() { r.pod.Annotations = map[string]string{mesh.UpstreamsAnnotation: upstreams} })
+			r.edit(r.pod, func() { r.pod.Annotations = map[string]string{discovery.UpstreamsAnnotation: upstreams} })
 		}
 	}
 	edit := func(change func()) func() { return func() { r.services.edit(svc, change) } }

@@ -19,7 +19,7 @@ import (
 	"k8s.io/client-go/rest"
 	"k8s.io/utils/clock"
 
-	"github.com/plumbline-dev/plumbline/internal/controller/assess"
+	"github.com/plumbline-dev/plumbline/internal/assessor"
 	"github.com/plumbline-dev/plumbline/pkg/apis/plumbline/v1alpha1"
 	"github.com/plumbline-dev/plumbline/pkg/specguard"
 	"github.com/plumbline-dev/plumbline/pkg/specguard/details"
@@ -35,7 +35,7 @@ func startAssessor(t *testing.T) {
 	t.Cleanup(func() { _ = records.Close() })
 	ready, ended := make(chan struct{}), make(chan error, 1)
 	registry := prometheus.NewRegistry()
-	setup := assess.Setup{
+	setup := assessor.Setup{
 		Config: config, Namespace: ownNamespace, Retention: time.Hour,
 		Rules:    specguard.Config{Key: []byte("a key of the tests"), Stamp: specguard.StampWebhook, Grace: 500 * time.Millisecond},
 		Records:  details.NewReader(records, "plumbline"),
@@ -43,7 +43,7 @@ func startAssessor(t *testing.T) {
 		Ready: func() { close(ready) },
 	}
 	ctx, cancel := context.WithCancel(context.Background())
-	go func() { ended <- assess.Run(ctx, setup) }()
+	go func() { ended <- assessor.Run(ctx, setup) }()
 	t.Cleanup(func() {
 		cancel()
 		if err := <-ended; err != nil {

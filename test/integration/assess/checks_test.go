@@ -20,7 +20,7 @@ import (
 	"k8s.io/apimachinery/pkg/types"
 	"sigs.k8s.io/controller-runtime/pkg/client"
 
-	"github.com/plumbline-dev/plumbline/internal/controller/assess"
+	"github.com/plumbline-dev/plumbline/internal/assessor"
 	"github.com/plumbline-dev/plumbline/internal/controller/baseline"
 	"github.com/plumbline-dev/plumbline/pkg/apis/plumbline/v1alpha1"
 	"github.com/plumbline-dev/plumbline/pkg/specguard/resync"
@@ -37,7 +37,7 @@ func checkedEvery(period time.Duration) func(*v1alpha1.SpecGuard) {
 }
 
 func withResyncPeriod(period time.Duration) option {
-	return func(s *assess.Setup) { s.ResyncPeriod = &period }
+	return func(s *assessor.Setup) { s.ResyncPeriod = &period }
 }
 
 // silentWatch leads the watches of Deployments over a proxy, which can then fall
@@ -225,7 +225,7 @@ func TestAnExplicit0sIsNever(t *testing.T) {
 func TestAnObjectThatAsksForChecksHasTheDriftInterval(t *testing.T) {
 	rotation.Share(t, 3)
 	w := newWorld(t)
-	start(t, func(s *assess.Setup) { s.DriftInterval = time.Second })
+	start(t, func(s *assessor.Setup) { s.DriftInterval = time.Second })
 	w.UnderGuard()
 	asking := w.Deploy(ci, "web")
 	w.Deploy(ci, "api")
@@ -328,7 +328,7 @@ func (g *gate) held() []string {
 func TestTheThresholdBoundsWhatIsCheckedAtOnce(t *testing.T) {
 	rotation.Share(t, 3)
 	w := newWorld(t)
-	p := start(t, func(s *assess.Setup) { s.DriftThreshold = 40 })
+	p := start(t, func(s *assessor.Setup) { s.DriftThreshold = 40 })
 	g := w.UnderGuard()
 	for i := range 5 {
 		name := fmt.Sprintf("web-%d", i)

@@ -10,7 +10,7 @@ import (
 
 	"k8s.io/utils/clock"
 
-	"github.com/plumbline-dev/plumbline/internal/controller/assess"
+	"github.com/plumbline-dev/plumbline/internal/assessor"
 )
 
 // laterClock is the real clock, put forward by hand: it shows what ten minutes
@@ -29,5 +29,5 @@ func (c *laterClock) Since(t time.Time) time.Duration { return c.Now().Sub(t) }
 func (c *laterClock) forward(d time.Duration) { c.ahead.Add(int64(d)) }
 
 func withClock(c clock.WithTicker) option {
-	return func(s *assess.Setup) { s.Clock = c }
+	return func(s *assessor.Setup) { s.Clock = c }
 }

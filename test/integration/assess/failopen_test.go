@@ -16,7 +16,7 @@ import (
 	metav1 "k8s.io/apimachinery/pkg/apis/meta/v1"
 	"sigs.k8s.io/controller-runtime/pkg/client"
 
-	"github.com/plumbline-dev/plumbline/internal/controller/assess"
+	"github.com/plumbline-dev/plumbline/internal/assessor"
 	"github.com/plumbline-dev/plumbline/pkg/apis/plumbline/v1alpha1"
 	"github.com/plumbline-dev/plumbline/test/chart/rendered"
 	"github.com/plumbline-dev/plumbline/test/harness/poll"
@@ -25,7 +25,7 @@ import (
 
 // withAPIServerMetrics has the API server's own count read at every look.
 func withAPIServerMetrics() option {
-	return func(s *assess.Setup) { s.APIServerMetrics = time.Second }
+	return func(s *assessor.Setup) { s.APIServerMetrics = time.Second }
 }
 
 // endpoints makes the webhook's Service have ready endpoints, or none.

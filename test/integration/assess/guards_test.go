@@ -19,7 +19,7 @@ import (
 	"k8s.io/apimachinery/pkg/types"
 	"sigs.k8s.io/controller-runtime/pkg/client"
 
-	"github.com/plumbline-dev/plumbline/internal/controller/assess"
+	"github.com/plumbline-dev/plumbline/internal/assessor"
 	"github.com/plumbline-dev/plumbline/pkg/apis/plumbline/v1alpha1"
 	"github.com/plumbline-dev/plumbline/test/harness/guarded"
 	"github.com/plumbline-dev/plumbline/test/harness/poll"
@@ -245,7 +245,7 @@ func TestUnreadableIsNotAbsent(t *testing.T) {
 	const drift = ": Added /spec/template/spec/containers/[name=app]/env by alice (Foreign, WriterStamp)"
 	w.UntilIs("web", "Drifted"+drift)
 	p.Halt(t)
-	p = start(t, func(s *assess.Setup) { s.UnreadableAfter = time.Second }, withBlindness())
+	p = start(t, func(s *assessor.Setup) { s.UnreadableAfter = time.Second }, withBlindness())
 	w.guardReads(g, func() []metav1.Condition { return g.Status.Conditions }, "Reconciling=True NotReadable: spec.resources[0]: Deployment cannot be read")
 	w.UntilIs("web", "Unknown"+drift)
 	p.faults.when(nil)

@@ -13,7 +13,7 @@ import (
 	corev1 "k8s.io/api/core/v1"
 	"sigs.k8s.io/controller-runtime/pkg/client"
 
-	"github.com/plumbline-dev/plumbline/internal/controller/assess"
+	"github.com/plumbline-dev/plumbline/internal/assessor"
 	"github.com/plumbline-dev/plumbline/pkg/apis/plumbline/v1alpha1"
 	"github.com/plumbline-dev/plumbline/test/harness/guarded"
 	"github.com/plumbline-dev/plumbline/test/harness/rotation"
@@ -27,7 +27,7 @@ const (
 )
 
 func withObjectCache(bytes int64) option {
-	return func(s *assess.Setup) { s.ObjectCacheBytes = bytes }
+	return func(s *assessor.Setup) { s.ObjectCacheBytes = bytes }
 }
 
 // figure is one sample of an assessor.

@@ -18,7 +18,7 @@ import (
 	"k8s.io/client-go/rest"
 	"k8s.io/utils/clock"
 
-	"github.com/plumbline-dev/plumbline/internal/controller/assess"
+	"github.com/plumbline-dev/plumbline/internal/assessor"
 	"github.com/plumbline-dev/plumbline/internal/controller/baseline"
 	"github.com/plumbline-dev/plumbline/pkg/specguard"
 	"github.com/plumbline-dev/plumbline/test/chart/rendered"
@@ -33,27 +33,27 @@ type process struct {
 }
 
 // option changes how an assessor is started.
-type option func(*assess.Setup)
+type option func(*assessor.Setup)
 
 func withRecords(r baseline.RecordReader) option {
-	return func(s *assess.Setup) { s.Records = r }
+	return func(s *assessor.Setup) { s.Records = r }
 }
 
 func withRetention(d time.Duration) option {
-	return func(s *assess.Setup) { s.Retention = d }
+	return func(s *assessor.Setup) { s.Retention = d }
 }
 
 func withGrace(d time.Duration) option {
-	return func(s *assess.Setup) { s.Rules.Grace = d }
+	return func(s *assessor.Setup) { s.Rules.Grace = d }
 }
 
 func withLeaderElection() option {
-	return func(s *assess.Setup) { s.LeaderElect = true }
+	return func(s *assessor.Setup) { s.LeaderElect = true }
 }
 
 // withBlindness makes deployments unreadable from the start.
 func withBlindness() option {
-	return func(s *assess.Setup) {
+	return func(s *assessor.Setup) {
 		wrapped := s.Config.WrapTransport
 		s.Config.WrapTransport = func(rt http.RoundTripper) http.RoundTripper {
 			out := wrapped(rt)
@@ -75,7 +75,7 @@ func start(t *testing.T, options ...option) *process {
 	own := rest.CopyConfig(config)
 	own.Impersonate = rest.ImpersonationConfig{UserName: assessorUser}
 	own.Wrap(func(rt http.RoundTripper) http.RoundTripper { p.faults.next = rt; return p.faults })
-	setup := assess.Setup{
+	setup := assessor.Setup{
 		Config: own, Namespace: rendered.Namespace, Retention: time.Hour,
 		Rules:    specguard.Config{Key: []byte("a key of the tests"), Grace: 200 * time.Millisecond},
 		Registry: p.registry, Log: inprocess.Log(t), Clock: clock.RealClock{},
@@ -85,7 +85,7 @@ func start(t *testing.T, options ...option) *process {
 	}
 	p.Process = inprocess.Start(t, "assessor", patience, func(ctx context.Context, ready func()) error {
 		setup.Ready = ready
-		return assess.Run(ctx, setup)
+		return assessor.Run(ctx, setup)
 	})
 	return p
 }

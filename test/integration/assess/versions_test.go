@@ -17,7 +17,7 @@ import (
 	"k8s.io/client-go/kubernetes/scheme"
 	"sigs.k8s.io/controller-runtime/pkg/client"
 
-	"github.com/plumbline-dev/plumbline/internal/controller/assess"
+	"github.com/plumbline-dev/plumbline/internal/assessor"
 	"github.com/plumbline-dev/plumbline/pkg/apis/plumbline/v1alpha1"
 )
 
@@ -33,7 +33,7 @@ func autoscalers(version string) func(*v1alpha1.SpecGuard) {
 func TestAKindIsJudgedInTheRegisteredVersion(t *testing.T) {
 	w := newWorld(t)
 	w.Resource = schema.GroupResource{Group: "autoscaling", Resource: "horizontalpodautoscalers"}
-	registered := func(s *assess.Setup) {
+	registered := func(s *assessor.Setup) {
 		s.Registered = []schema.GroupVersionResource{{Group: "autoscaling", Version: "v2", Resource: "horizontalpodautoscalers"}}
 	}
 	// As it was before the version was registered: the Baseline is one of v1.

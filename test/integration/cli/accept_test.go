@@ -43,9 +43,9 @@ func grant(t *testing.T, namespace, user string, rules ...rbacv1.PolicyRule) {
 	})
 }
 
-// assessor takes acceptance requests of one namespace as the real one does:
+// runAssessor takes acceptance requests of one namespace as the real one does:
 // only for the hash that is observed. It ends with the test.
-func assessor(t *testing.T, namespace string) {
+func runAssessor(t *testing.T, namespace string) {
 	t.Helper()
 	ctx, cancel := context.WithCancel(t.Context())
 	watcher, err := kube.Watch(ctx, &v1alpha1.BaselineList{}, client.InNamespace(namespace))
@@ -88,7 +88,7 @@ func TestAccept_AuthorizesTheHashThatWasShown(t *testing.T) {
 	f := fixture{t: t, namespace: newNamespace(t)}
 	baseline := f.drifted("web")
 	grant(t, f.namespace, "alice", rule("plumbline.dev", "get,list,watch,patch", "baselines"))
-	assessor(t, f.namespace)
+	runAssessor(t, f.namespace)
 
 	got := plumbline(t.Context(), alice, f.namespace, "", "accept", "deploy/web", "--reason", "hotfix")
 	if want := f.namespace + "/deployment.apps/web accepted (revision 2)\n"; got.Code != 0 || got.Stdout != want {
@@ -160,7 +160,7 @@ func TestAccept_InBulkTakesOnlyWhatMatchesAltogether(t *testing.T) {
 	f.drift(old, finding("/spec/replicas", "1", "5", "alice", 3*time.Hour))
 	f.deployment("calm", "nginx:1.27")
 	f.authorize("calm", "ci", 1)
-	assessor(t, f.namespace)
+	runAssessor(t, f.namespace)
 
 	refused := plumbline(t.Context(), kubeconfig, f.namespace, "y\n", "accept", "--by", "alice", "--since", "1h")
 	if refused.Code != 1 || !strings.Contains(refused.Stderr, "use --yes") {
@@ -189,7 +189,7 @@ func TestAccept_PartialFailureNamesEachObject(t *testing.T) {
 	unread := f.drifted("unread")
 	unread.Status.State = v1alpha1.StateUnknown
 	must(t, kube.Status().Update(t.Context(), unread))
-	assessor(t, f.namespace)
+	runAssessor(t, f.namespace)
 
 	got := plumbline(t.Context(), kubeconfig, f.namespace, "", "accept", "deploy", "web", "unread", "none")
 	if got.Code != 1 || !strings.Contains(got.Stdout, "apps/web accepted") {

@@ -25,7 +25,7 @@ import (
 	"k8s.io/utils/clock"
 	"sigs.k8s.io/controller-runtime/pkg/client"
 
-	"github.com/plumbline-dev/plumbline/internal/controller/assess"
+	"github.com/plumbline-dev/plumbline/internal/assessor"
 	"github.com/plumbline-dev/plumbline/pkg/apis/plumbline/v1alpha1"
 	"github.com/plumbline-dev/plumbline/pkg/specguard"
 	"github.com/plumbline-dev/plumbline/test/chart/rendered"
@@ -240,7 +240,7 @@ func (g *guide) assess() {
 	ready, ended := make(chan struct{}), make(chan error, 1)
 	ctx, cancel := context.WithCancel(context.Background())
 	go func() {
-		ended <- assess.Run(ctx, assess.Setup{
+		ended <- assessor.Run(ctx, assessor.Setup{
 			Config: config, Namespace: rendered.Namespace, Retention: time.Hour,
 			Rules:    specguard.Config{Key: []byte("a key of the tests"), Grace: 200 * time.Millisecond},
 			Registry: prometheus.NewRegistry(), Log: logr.Discard(), Clock: clock.RealClock{}, Ready: func() { close(ready) },

@@ -23,7 +23,7 @@ import (
 	"k8s.io/utils/clock"
 	"sigs.k8s.io/controller-runtime/pkg/client"
 
-	"github.com/plumbline-dev/plumbline/internal/controller/assess"
+	"github.com/plumbline-dev/plumbline/internal/assessor"
 	"github.com/plumbline-dev/plumbline/pkg/apis/plumbline/v1alpha1"
 	"github.com/plumbline-dev/plumbline/test/chart/rendered"
 	"github.com/plumbline-dev/plumbline/test/harness/apiserver"
@@ -49,11 +49,11 @@ func startAssessor(t *testing.T, server *rest.Config) *running {
 	t.Helper()
 	ctx, cancel := context.WithCancel(context.WithoutCancel(t.Context()))
 	r := &running{registry: prometheus.NewRegistry(), cancel: cancel, done: make(chan error, 1)}
-	setup := assess.Setup{
-		Config: apiserver.Impersonate(server, assessor), Namespace: rendered.Namespace,
+	setup := assessor.Setup{
+		Config: apiserver.Impersonate(server, assessorUser), Namespace: rendered.Namespace,
 		Registry: r.registry, Log: testr.NewWithOptions(t, testr.Options{Verbosity: -1}), Clock: clock.RealClock{},
 	}
-	go func() { r.done <- assess.Run(ctx, setup) }()
+	go func() { r.done <- assessor.Run(ctx, setup) }()
 	return r
 }
 

@@ -52,7 +52,7 @@ func TestWhoIsTrusted(t *testing.T) {
 		"an account of a trusted namespace":             {user: "system:serviceaccount:flux-system:any"},
 		"of a namespace whose name begins alike":        {user: "system:serviceaccount:flux-system-2:any", refused: true},
 		"an account by the group of its namespace":      {user: "system:serviceaccount:robots:any"},
-		"the assessor":                                  {user: assessor, refused: true},
+		"the assessor":                                  {user: assessorUser, refused: true},
 		"a cluster administrator":                       {user: "root", refused: true},
 		"a member of system:masters":                    {user: "master", groups: []string{"system:masters"}, refused: true},
 		"the garbage collector":                         {user: "system:serviceaccount:kube-system:generic-garbage-collector"},

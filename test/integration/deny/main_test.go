@@ -27,7 +27,7 @@ import (
 
 const (
 	// assessor is the user name of the assessor's service account.
-	assessor = "system:serviceaccount:plumbline-system:plumbline-assessor"
+	assessorUser = "system:serviceaccount:plumbline-system:plumbline-assessor"
 	// patience bounds every wait: a new policy bites after about a second, a new
 	// kind as parameter after up to half a minute.
 	patience = 60 * time.Second

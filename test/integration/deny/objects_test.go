@@ -47,7 +47,7 @@ func deployment(namespace, name string) *appsv1.Deployment {
 
 // probe is the assessor's question whether a guard is in force.
 func probe(ctx context.Context, g *v1alpha1.ClusterSpecGuard) error {
-	asker, err := apiserver.As(config, assessor)
+	asker, err := apiserver.As(config, assessorUser)
 	if err != nil {
 		return err
 	}

@@ -28,10 +28,10 @@ func TestOnlyTheProbeIsRefused(t *testing.T) {
 		options *client.SubResourcePatchOptions
 		refused bool
 	}{
-		"the assessor's probe":                        {as(t, assessor), mark, dry, true},
-		"the assessor's dry run without the mark":     {as(t, assessor), `{"status":{"objects":3}}`, dry, false},
-		"the assessor's own status":                   {as(t, assessor), `{"status":{"objects":3}}`, wet, false},
-		"the assessor's mark that would be stored":    {as(t, assessor), mark, wet, false},
+		"the assessor's probe":                        {as(t, assessorUser), mark, dry, true},
+		"the assessor's dry run without the mark":     {as(t, assessorUser), `{"status":{"objects":3}}`, dry, false},
+		"the assessor's own status":                   {as(t, assessorUser), `{"status":{"objects":3}}`, wet, false},
+		"the assessor's mark that would be stored":    {as(t, assessorUser), mark, wet, false},
 		"an administrator's dry run with the mark":    {as(t, "root", "roots"), mark, dry, false},
 		"an administrator's status":                   {as(t, "root", "roots"), `{"status":{"objects":3}}`, wet, false},
 		"the garbage collector's dry run with a mark": {as(t, "system:serviceaccount:kube-system:generic-garbage-collector", "roots"), mark, dry, false},

@@ -128,7 +128,7 @@ func TestSuspension(t *testing.T) {
 	s := newShop(t, nil)
 	g := s.guarded(t)
 	d := s.deployed(t, "web")
-	asAssessor := as(t, assessor)
+	asAssessor := as(t, assessorUser)
 	report := func(status metav1.ConditionStatus, generation int64) {
 		t.Helper()
 		mustDo(t, admin.Get(t.Context(), client.ObjectKeyFromObject(g), g))

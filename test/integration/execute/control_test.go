@@ -14,7 +14,7 @@ import (
 	"k8s.io/apimachinery/pkg/types"
 	"sigs.k8s.io/controller-runtime/pkg/client"
 
-	"github.com/plumbline-dev/plumbline/internal/controller/execute"
+	"github.com/plumbline-dev/plumbline/internal/executor"
 	"github.com/plumbline-dev/plumbline/pkg/apis/plumbline/v1alpha1"
 	"github.com/plumbline-dev/plumbline/test/harness/guarded"
 	"github.com/plumbline-dev/plumbline/test/harness/inprocess"
@@ -176,7 +176,7 @@ func TestTheBreakerOpensAfterThreeFailuresAndClosesAfterASuccess(t *testing.T) {
 		s.Safety.MaxConcurrent = 4
 	})
 	records, now := newEvidence(t), &inprocess.Ahead{}
-	executor := startExecutor(t, records)
+	running := startExecutor(t, records)
 	var plans []*v1alpha1.RemediationPlan
 	for _, name := range []string{"a", "b", "c"} {
 		plans = append(plans, w.plan(policy, name))
@@ -198,10 +198,10 @@ func TestTheBreakerOpensAfterThreeFailuresAndClosesAfterASuccess(t *testing.T) {
 
 	// When it has been open for long enough one step is tried, and that it goes well
 	// closes it.
-	executor.Halt(t)
+	running.Halt(t)
 	now.Set(time.Now().Add(31 * time.Minute))
 	w.Rollouts()
-	startExecutor(t, records, func(s *execute.Setup) { s.Clock = now; now.Dates(s.Config) })
+	startExecutor(t, records, func(s *executor.Setup) { s.Clock = now; now.Dates(s.Config) })
 	if fourth = w.Ended(fourth); fourth.Status.Phase != v1alpha1.PlanSucceeded {
 		t.Errorf("the plan that was tried is %s", remediation.Describe(fourth))
 	}

@@ -15,8 +15,8 @@ import (
 	"sigs.k8s.io/controller-runtime/pkg/client"
 	"sigs.k8s.io/yaml"
 
-	"github.com/plumbline-dev/plumbline/internal/controller/assess"
-	"github.com/plumbline-dev/plumbline/internal/controller/execute"
+	"github.com/plumbline-dev/plumbline/internal/assessor"
+	"github.com/plumbline-dev/plumbline/internal/executor"
 	"github.com/plumbline-dev/plumbline/pkg/apis/plumbline/v1alpha1"
 	"github.com/plumbline-dev/plumbline/test/harness/guarded"
 	"github.com/plumbline-dev/plumbline/test/harness/inprocess"
@@ -52,7 +52,7 @@ func TestTheExamplePolicyFiresInItsWindow(t *testing.T) {
 	at := func(hour, minute int) time.Time {
 		return tuesday.Add(time.Duration(hour)*time.Hour + time.Duration(minute)*time.Minute)
 	}
-	withClock := func(s *assess.Setup) { s.Clock = now; now.Dates(s.Config) }
+	withClock := func(s *assessor.Setup) { s.Clock = now; now.Dates(s.Config) }
 	now.Set(at(1, 40))
 	assessor := startAssessor(t, withClock)
 	w := newWorld(t)
@@ -64,7 +64,7 @@ func TestTheExamplePolicyFiresInItsWindow(t *testing.T) {
 	w.Drifted("web", "api")
 	policy := w.examplePolicy()
 	records := newEvidence(t)
-	startExecutor(t, records, func(s *execute.Setup) { s.Clock = now; now.Dates(s.Config) })
+	startExecutor(t, records, func(s *executor.Setup) { s.Clock = now; now.Dates(s.Config) })
 
 	w.untilPolicy(policy, "it waits for the drift to be old enough", func(s *v1alpha1.RemediationPolicyStatus) bool {
 		return s.Targets.Drifted == 2 && s.Targets.Eligible == 0 && s.NextEvaluationTime != nil

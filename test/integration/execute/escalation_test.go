@@ -12,19 +12,19 @@ import (
 	"github.com/prometheus/client_golang/prometheus"
 	metav1 "k8s.io/apimachinery/pkg/apis/meta/v1"
 
-	"github.com/plumbline-dev/plumbline/internal/controller/assess"
+	"github.com/plumbline-dev/plumbline/internal/assessor"
 	"github.com/plumbline-dev/plumbline/pkg/apis/plumbline/v1alpha1"
-	"github.com/plumbline-dev/plumbline/pkg/remediate/notify"
+	"github.com/plumbline-dev/plumbline/pkg/notify"
 	"github.com/plumbline-dev/plumbline/test/harness/inprocess"
 	"github.com/plumbline-dev/plumbline/test/harness/remediation"
 	"github.com/plumbline-dev/plumbline/test/harness/rotation"
 )
 
 // clockOf starts an assessor whose clock the test puts forward.
-func clockOf(t *testing.T, changes ...func(*assess.Setup)) *inprocess.Ahead {
+func clockOf(t *testing.T, changes ...func(*assessor.Setup)) *inprocess.Ahead {
 	t.Helper()
 	now := &inprocess.Ahead{}
-	startAssessor(t, append(changes, func(s *assess.Setup) { s.Clock = now; now.Dates(s.Config) })...)
+	startAssessor(t, append(changes, func(s *assessor.Setup) { s.Clock = now; now.Dates(s.Config) })...)
 	return now
 }
 

@@ -28,8 +28,8 @@ import (
 	"sigs.k8s.io/controller-runtime/pkg/cache"
 	"sigs.k8s.io/controller-runtime/pkg/client"
 
-	"github.com/plumbline-dev/plumbline/internal/controller/assess"
-	"github.com/plumbline-dev/plumbline/internal/controller/execute"
+	"github.com/plumbline-dev/plumbline/internal/assessor"
+	"github.com/plumbline-dev/plumbline/internal/executor"
 	"github.com/plumbline-dev/plumbline/pkg/apis/plumbline/v1alpha1"
 	"github.com/plumbline-dev/plumbline/pkg/remediate/protocol"
 	"github.com/plumbline-dev/plumbline/test/harness/guarded"
@@ -105,11 +105,11 @@ func newPile(b *testing.B, others int) *pile {
 	p.until("all are rolled out", func(s *sightings) int { return len(s.ready) }, total)
 	p.Must(admin.Create(b.Context(), guarded.Deployment(metav1.NamespaceDefault, p.Name)))
 	p.SecondOver(time.Now())
-	startAssessor(b, func(s *assess.Setup) { s.Config = p.assessor.of(s.Config) })
+	startAssessor(b, func(s *assessor.Setup) { s.Config = p.assessor.of(s.Config) })
 	p.UnderGuard()
 	p.until("all are adopted", func(s *sightings) int { return s.count(v1alpha1.StateInSync) }, total)
 	p.drift(others)
-	startExecutor(b, newEvidence(b), func(s *execute.Setup) { s.Config = p.executor.of(s.Config) })
+	startExecutor(b, newEvidence(b), func(s *executor.Setup) { s.Config = p.executor.of(s.Config) })
 	return p
 }
 

@@ -13,7 +13,7 @@ import (
 	metav1 "k8s.io/apimachinery/pkg/apis/meta/v1"
 	"sigs.k8s.io/controller-runtime/pkg/client"
 
-	"github.com/plumbline-dev/plumbline/internal/controller/execute"
+	"github.com/plumbline-dev/plumbline/internal/executor"
 	"github.com/plumbline-dev/plumbline/pkg/apis/plumbline/v1alpha1"
 	"github.com/plumbline-dev/plumbline/pkg/remediate/exec"
 	"github.com/plumbline-dev/plumbline/pkg/remediate/ledger"
@@ -92,7 +92,7 @@ func TestEachLimitHoldsARepairBack(t *testing.T) {
 		t.Helper()
 		running.Halt(t)
 		w.setCaps(environment)
-		running = startExecutor(t, records, func(s *execute.Setup) {
+		running = startExecutor(t, records, func(s *executor.Setup) {
 			s.Caps, s.Clock = cluster, now
 			now.Dates(s.Config)
 		})

@@ -12,7 +12,7 @@ import (
 	"github.com/prometheus/client_golang/prometheus"
 	"sigs.k8s.io/controller-runtime/pkg/client"
 
-	"github.com/plumbline-dev/plumbline/internal/controller/execute"
+	"github.com/plumbline-dev/plumbline/internal/executor"
 	"github.com/plumbline-dev/plumbline/pkg/apis/plumbline/v1alpha1"
 	"github.com/plumbline-dev/plumbline/pkg/remediate/redisguard"
 	"github.com/plumbline-dev/plumbline/test/harness/remediation"
@@ -52,7 +52,7 @@ func TestACopyInRedisMayRefuseAndNothingElse(t *testing.T) {
 	asked := redis.Client()
 	t.Cleanup(func() { _ = asked.Close() })
 	records := newEvidence(t)
-	startExecutor(t, records, func(s *execute.Setup) {
+	startExecutor(t, records, func(s *executor.Setup) {
 		s.Registry, s.Mirror = registry, redisguard.New(asked, redisguard.Config{
 			Prefix: "plumbline", Metrics: metrics, Budget: patience, // a busy machine is no slow Redis
 		})

@@ -13,9 +13,9 @@ import (
 	"github.com/prometheus/client_golang/prometheus"
 	metav1 "k8s.io/apimachinery/pkg/apis/meta/v1"
 
-	"github.com/plumbline-dev/plumbline/internal/controller/execute"
+	"github.com/plumbline-dev/plumbline/internal/executor"
 	"github.com/plumbline-dev/plumbline/pkg/apis/plumbline/v1alpha1"
-	"github.com/plumbline-dev/plumbline/pkg/remediate/notify"
+	"github.com/plumbline-dev/plumbline/pkg/notify"
 	"github.com/plumbline-dev/plumbline/test/harness/guarded"
 	"github.com/plumbline-dev/plumbline/test/harness/remediation"
 	"github.com/plumbline-dev/plumbline/test/harness/rotation"
@@ -142,7 +142,7 @@ func TestNobodyWaitsForAReceiver(t *testing.T) {
 	w.Drifted("web", "api")
 	speak := r.setMute()
 	registry := prometheus.NewRegistry()
-	startExecutor(t, newEvidence(t), r.tells(registry), func(s *execute.Setup) {
+	startExecutor(t, newEvidence(t), r.tells(registry), func(s *executor.Setup) {
 		s.Notifications.Retry.AttemptTimeout = 10 * time.Minute // nobody gives up while the test runs
 	})
 	defer speak()

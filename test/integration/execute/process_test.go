@@ -15,10 +15,10 @@ import (
 	"k8s.io/client-go/rest"
 	"k8s.io/utils/clock"
 
-	"github.com/plumbline-dev/plumbline/internal/controller/assess"
-	"github.com/plumbline-dev/plumbline/internal/controller/execute"
-	"github.com/plumbline-dev/plumbline/pkg/remediate/evidence"
-	"github.com/plumbline-dev/plumbline/pkg/remediate/evidence/volume"
+	"github.com/plumbline-dev/plumbline/internal/assessor"
+	"github.com/plumbline-dev/plumbline/internal/executor"
+	"github.com/plumbline-dev/plumbline/pkg/evidence"
+	"github.com/plumbline-dev/plumbline/pkg/evidence/volume"
 	"github.com/plumbline-dev/plumbline/pkg/specguard"
 	"github.com/plumbline-dev/plumbline/test/chart/rendered"
 	"github.com/plumbline-dev/plumbline/test/harness/apiserver"
@@ -30,9 +30,9 @@ import (
 // as is the API server for a user with the rights that the chart gives it.
 func as(user string) *rest.Config { return apiserver.Impersonate(config, user) }
 
-func startAssessor(t testing.TB, options ...func(*assess.Setup)) *inprocess.Process {
+func startAssessor(t testing.TB, options ...func(*assessor.Setup)) *inprocess.Process {
 	t.Helper()
-	setup := assess.Setup{
+	setup := assessor.Setup{
 		Config: as(remediation.AssessorUser), Namespace: rendered.Namespace, Retention: time.Hour, Executor: remediation.ExecutorUser,
 		Rules:    specguard.Config{Key: []byte("a key of the tests"), Grace: 200 * time.Millisecond},
 		Registry: prometheus.NewRegistry(), Log: logr.Discard(), Clock: clock.RealClock{},
@@ -42,7 +42,7 @@ func startAssessor(t testing.TB, options ...func(*assess.Setup)) *inprocess.Proc
 	}
 	return inprocess.Start(t, "assessor", patience, func(ctx context.Context, ready func()) error {
 		setup.Ready = ready
-		return assess.Run(ctx, setup)
+		return assessor.Run(ctx, setup)
 	})
 }
 
@@ -100,11 +100,11 @@ func (e evidenceStore) records() remediation.Records {
 }
 
 // option changes how an executor is started.
-type option func(*execute.Setup)
+type option func(*executor.Setup)
 
 func startExecutor(t testing.TB, records evidenceStore, options ...option) *inprocess.Process {
 	t.Helper()
-	setup := execute.Setup{
+	setup := executor.Setup{
 		Config: as(remediation.ExecutorUser), Namespace: rendered.Namespace, Evidence: records.writer,
 		Builder: evidence.Builder{Version: "test"}, PublicKeys: records.public,
 		Registry: prometheus.NewRegistry(), Log: inprocess.Log(t), Clock: clock.RealClock{},
@@ -114,6 +114,6 @@ func startExecutor(t testing.TB, records evidenceStore, options ...option) *inpr
 	}
 	return inprocess.Start(t, "executor", patience, func(ctx context.Context, ready func()) error {
 		setup.Ready = ready
-		return execute.Run(ctx, setup)
+		return executor.Run(ctx, setup)
 	})
 }

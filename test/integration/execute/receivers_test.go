@@ -30,12 +30,12 @@ import (
 	corev1 "k8s.io/api/core/v1"
 	metav1 "k8s.io/apimachinery/pkg/apis/meta/v1"
 
-	"github.com/plumbline-dev/plumbline/internal/controller/assess"
-	"github.com/plumbline-dev/plumbline/internal/controller/execute"
-	"github.com/plumbline-dev/plumbline/internal/controller/notifier"
+	"github.com/plumbline-dev/plumbline/internal/assessor"
+	"github.com/plumbline-dev/plumbline/internal/executor"
+	"github.com/plumbline-dev/plumbline/internal/notifier"
 	"github.com/plumbline-dev/plumbline/pkg/apis/plumbline/v1alpha1"
-	"github.com/plumbline-dev/plumbline/pkg/remediate/notify"
-	"github.com/plumbline-dev/plumbline/pkg/remediate/notify/deliver"
+	"github.com/plumbline-dev/plumbline/pkg/notify"
+	"github.com/plumbline-dev/plumbline/pkg/notify/deliver"
 	redisserver "github.com/plumbline-dev/plumbline/test/harness/server"
 )
 
@@ -287,15 +287,15 @@ func (r *receivers) settings() notifier.Settings {
 // tells lets an executor reach the receivers, and counts what it tells.
 func (r *receivers) tells(registry *prometheus.Registry) option {
 	settings := r.settings()
-	return func(s *execute.Setup) { s.Registry, s.Notifications = registry, settings }
+	return func(s *executor.Setup) { s.Registry, s.Notifications = registry, settings }
 }
 
 // assessorTells is the same for an assessor, which has no key that authenticates what
 // Redis says.
-func (r *receivers) assessorTells(registry *prometheus.Registry) func(*assess.Setup) {
+func (r *receivers) assessorTells(registry *prometheus.Registry) func(*assessor.Setup) {
 	settings := r.settings()
 	settings.Seen = nil
-	return func(s *assess.Setup) { s.Registry, s.Notifications = registry, settings }
+	return func(s *assessor.Setup) { s.Registry, s.Notifications = registry, settings }
 }
 
 // outcomes of notifications with all channels together, such as "sent".

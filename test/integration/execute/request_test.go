@@ -16,8 +16,8 @@ import (
 	metav1 "k8s.io/apimachinery/pkg/apis/meta/v1"
 	"sigs.k8s.io/controller-runtime/pkg/client"
 
+	"github.com/plumbline-dev/plumbline/internal/assessor"
 	"github.com/plumbline-dev/plumbline/internal/cli"
-	"github.com/plumbline-dev/plumbline/internal/controller/assess"
 	"github.com/plumbline-dev/plumbline/pkg/apis/plumbline/v1alpha1"
 	"github.com/plumbline-dev/plumbline/test/harness/apiserver"
 	"github.com/plumbline-dev/plumbline/test/harness/guarded"
@@ -80,7 +80,7 @@ func (w *world) untouched(names ...string) {
 func (w *world) laterThan(drift func()) {
 	w.t.Helper()
 	now := &inprocess.Ahead{}
-	startAssessor(w.t, func(s *assess.Setup) { s.Clock = now; now.Dates(s.Config) })
+	startAssessor(w.t, func(s *assessor.Setup) { s.Clock = now; now.Dates(s.Config) })
 	drift()
 	now.Set(time.Now().Add(5 * time.Minute))
 }

@@ -11,7 +11,7 @@ import (
 
 	metav1 "k8s.io/apimachinery/pkg/apis/meta/v1"
 
-	"github.com/plumbline-dev/plumbline/internal/controller/execute"
+	"github.com/plumbline-dev/plumbline/internal/executor"
 	"github.com/plumbline-dev/plumbline/pkg/apis/plumbline/v1alpha1"
 	"github.com/plumbline-dev/plumbline/test/harness/guarded"
 	"github.com/plumbline-dev/plumbline/test/harness/inprocess"
@@ -64,7 +64,7 @@ func TestAStagedPlanBeginsWithOneObject(t *testing.T) {
 		s.Health.DelayAfter = &metav1.Duration{Duration: time.Hour}
 	})
 	records, now := newEvidence(t), &inprocess.Ahead{}
-	startExecutor(t, records, func(s *execute.Setup) { s.Clock = now; now.Dates(s.Config) })
+	startExecutor(t, records, func(s *executor.Setup) { s.Clock = now; now.Dates(s.Config) })
 	plan := w.UntilPlan(w.onlyPlan(), "the first one is healthy", func(p *v1alpha1.RemediationPlan) bool {
 		return p.Status.Counts.Succeeded == 1 && p.Status.Steps[0].Evidence != nil
 	})

@@ -20,8 +20,8 @@ import (
 	eventsv1 "k8s.io/api/events/v1"
 	"sigs.k8s.io/controller-runtime/pkg/client"
 
-	"github.com/plumbline-dev/plumbline/internal/controller/assess"
-	"github.com/plumbline-dev/plumbline/internal/controller/execute"
+	"github.com/plumbline-dev/plumbline/internal/assessor"
+	"github.com/plumbline-dev/plumbline/internal/executor"
 	"github.com/plumbline-dev/plumbline/pkg/apis/plumbline/v1alpha1"
 	"github.com/plumbline-dev/plumbline/test/harness/remediation"
 )
@@ -94,7 +94,7 @@ func has(m *dto.Metric, labels []string) bool {
 // One repair, as it is seen by whoever reads metrics, logs, Events and the plan itself.
 func TestWhatIsSeenOfARepair(t *testing.T) {
 	made, carried, log := prometheus.NewRegistry(), prometheus.NewRegistry(), &logged{}
-	startAssessor(t, func(s *assess.Setup) { s.Registry = made })
+	startAssessor(t, func(s *assessor.Setup) { s.Registry = made })
 	w := newWorld(t)
 	w.Rollouts()
 	w.UnderGuard()
@@ -109,7 +109,7 @@ func TestWhatIsSeenOfARepair(t *testing.T) {
 		}
 		return nil
 	})
-	startExecutor(t, newEvidence(t), func(s *execute.Setup) { s.Registry, s.Log = carried, log.logger() })
+	startExecutor(t, newEvidence(t), func(s *executor.Setup) { s.Registry, s.Log = carried, log.logger() })
 	if plan = w.Ended(plan); plan.Status.Phase != v1alpha1.PlanSucceeded {
 		t.Fatalf("the plan is %s", remediation.Describe(plan))
 	}

@@ -14,7 +14,7 @@ import (
 	"github.com/prometheus/client_golang/prometheus"
 	"k8s.io/client-go/rest"
 
-	"github.com/plumbline-dev/plumbline/internal/controller/execute"
+	"github.com/plumbline-dev/plumbline/internal/executor"
 	"github.com/plumbline-dev/plumbline/pkg/apis/plumbline/v1alpha1"
 	"github.com/plumbline-dev/plumbline/pkg/remediate/redisguard"
 	"github.com/plumbline-dev/plumbline/test/harness/guarded"
@@ -85,7 +85,7 @@ func TestAPlanWatchesTheTargetThatItWaitsFor(t *testing.T) {
 	gate.Shut()
 	plan := w.plan(w.policy(selectsNothing), "web")
 	asked := &requests{counts: map[string]int{}}
-	startExecutor(t, newEvidence(t), func(s *execute.Setup) { s.Config = asked.of(s.Config) })
+	startExecutor(t, newEvidence(t), func(s *executor.Setup) { s.Config = asked.of(s.Config) })
 	w.UntilPlan(plan, "its target is written", func(p *v1alpha1.RemediationPlan) bool {
 		return len(p.Status.Steps) > 0 && p.Status.Steps[0].State == v1alpha1.StepApplied
 	})
@@ -130,7 +130,7 @@ func TestAPlanWaitsUntilTheAssessorHasSeenAChangeOfItsTarget(t *testing.T) {
 	gate.Shut()
 	plan := w.plan(w.policy(selectsNothing), "web")
 	asked := &requests{counts: map[string]int{}}
-	startExecutor(t, newEvidence(t), func(s *execute.Setup) { s.Config = asked.of(s.Config) })
+	startExecutor(t, newEvidence(t), func(s *executor.Setup) { s.Config = asked.of(s.Config) })
 	w.UntilPlan(plan, "its target is written", func(p *v1alpha1.RemediationPlan) bool {
 		return len(p.Status.Steps) > 0 && p.Status.Steps[0].State == v1alpha1.StepApplied
 	})
@@ -167,7 +167,7 @@ func TestAPlanGoesOnWhenItsTargetIsReadyAndRedisIsAway(t *testing.T) {
 	t.Cleanup(func() { _ = client.Close() })
 	asked := &requests{counts: map[string]int{}}
 	plan := w.plan(w.policy(selectsNothing), "web", "api")
-	startExecutor(t, newEvidence(t), func(s *execute.Setup) {
+	startExecutor(t, newEvidence(t), func(s *executor.Setup) {
 		s.Config, s.Registry = asked.of(s.Config), registry
 		s.Mirror = redisguard.New(client, redisguard.Config{Prefix: "plumbline", Metrics: metrics, Budget: patience})
 	})

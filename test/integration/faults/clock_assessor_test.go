@@ -17,7 +17,7 @@ import (
 	metav1 "k8s.io/apimachinery/pkg/apis/meta/v1"
 	"k8s.io/utils/clock"
 
-	"github.com/plumbline-dev/plumbline/internal/controller/assess"
+	"github.com/plumbline-dev/plumbline/internal/assessor"
 	"github.com/plumbline-dev/plumbline/pkg/apis/plumbline/v1alpha1"
 	"github.com/plumbline-dev/plumbline/pkg/specguard"
 	"github.com/plumbline-dev/plumbline/pkg/specguard/details"
@@ -50,7 +50,7 @@ func (w *world) assessorAt(off time.Duration, redisAddress string) (stop func())
 	store := details.NewClient(details.Config{Address: redisAddress})
 	ready, ended := make(chan struct{}), make(chan error, 1)
 	go func() {
-		ended <- assess.Run(ctx, assess.Setup{
+		ended <- assessor.Run(ctx, assessor.Setup{
 			Config: apiserver.Impersonate(w.c.Config, assessorUser), Namespace: rendered.Namespace, Retention: 24 * time.Hour,
 			Rules:   specguard.Config{Key: []byte("a digest key of the tests"), Grace: 500 * time.Millisecond, Stamp: specguard.StampInProcess},
 			Records: details.NewReader(store, "plumbline"), Registry: prometheus.NewRegistry(), Log: logr.Discard(),

@@ -17,7 +17,7 @@ import (
 	metav1 "k8s.io/apimachinery/pkg/apis/meta/v1"
 	"sigs.k8s.io/controller-runtime/pkg/client"
 
-	"github.com/plumbline-dev/plumbline/internal/controller/mesh"
+	"github.com/plumbline-dev/plumbline/internal/discovery"
 	"github.com/plumbline-dev/plumbline/internal/doctor"
 	"github.com/plumbline-dev/plumbline/pkg/traffic/inject"
 	"github.com/plumbline-dev/plumbline/pkg/traffic/ir"
@@ -130,7 +130,7 @@ func TestTheDoctorExaminesTheMesh(t *testing.T) {
 
 	theirs := newShop(t)
 	theirs.service("pay", backend.Start(t, "paid"))
-	s.proxy(d, s.pod("asks-0", map[string]string{mesh.UpstreamsAnnotation: theirs.namespace + "/pay"}))
+	s.proxy(d, s.pod("asks-0", map[string]string{discovery.UpstreamsAnnotation: theirs.namespace + "/pay"}))
 	finds := func(want string) {
 		t.Helper()
 		poll.Until(t, patience, "mesh.upstreams finds "+want, func() error {

@@ -19,7 +19,7 @@ import (
 	apierrors "k8s.io/apimachinery/pkg/api/errors"
 	"sigs.k8s.io/controller-runtime/pkg/client"
 
-	"github.com/plumbline-dev/plumbline/internal/controller/mesh"
+	"github.com/plumbline-dev/plumbline/internal/discovery"
 	"github.com/plumbline-dev/plumbline/pkg/traffic/envoyxds"
 	"github.com/plumbline-dev/plumbline/pkg/traffic/identity"
 	"github.com/plumbline-dev/plumbline/pkg/traffic/inject"
@@ -161,10 +161,10 @@ func (s *shop) ownsBackends() {
 }
 
 // gateways are pods of a namespace of their own, here with the account "front".
-func (s *shop) gateways(port int) func(*mesh.Setup) {
-	return func(setup *mesh.Setup) {
+func (s *shop) gateways(port int) func(*discovery.Setup) {
+	return func(setup *discovery.Setup) {
 		setup.Faces.Gateway = &envoyxds.Gateway{Port: uint16(port)} //nolint:gosec // a port
-		setup.Gateways = mesh.Account{Namespace: s.namespace, Name: "front"}
+		setup.Gateways = discovery.Account{Namespace: s.namespace, Name: "front"}
 	}
 }
 
@@ -291,7 +291,7 @@ func connect(t *testing.T, port int) func(host string) string {
 }
 
 // counted is the sum of a counter.
-func (d *discovery) counted(t *testing.T, name string) (sum float64) {
+func (d *process) counted(t *testing.T, name string) (sum float64) {
 	t.Helper()
 	families, err := d.registry.Gather()
 	if err != nil {

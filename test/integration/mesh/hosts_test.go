@@ -16,7 +16,7 @@ import (
 	"k8s.io/apimachinery/pkg/types"
 	"sigs.k8s.io/controller-runtime/pkg/client"
 
-	"github.com/plumbline-dev/plumbline/internal/controller/mesh"
+	"github.com/plumbline-dev/plumbline/internal/discovery"
 	"github.com/plumbline-dev/plumbline/pkg/traffic/ir"
 	"github.com/plumbline-dev/plumbline/test/harness/backend"
 	"github.com/plumbline-dev/plumbline/test/harness/freeport"
@@ -37,7 +37,7 @@ func TestAGatewayServesWhatANamespaceWasGiven(t *testing.T) {
 	shop.service("web", backend.Start(t, "one"))
 	shop.labeled(team, shop.namespace)
 	port, domain := freeport.For(t), shop.namespace+".example.com"
-	d := discover(t, ours.gateways(port), func(setup *mesh.Setup) {
+	d := discover(t, ours.gateways(port), func(setup *discovery.Setup) {
 		setup.Faces.Grants = []ir.Grant{{Namespaces: labels.SelectorFromSet(labels.Set{team: shop.namespace}), Domains: []string{"*." + domain}}}
 	})
 	ours.proxy(d, ours.pod("gateway-0", nil))

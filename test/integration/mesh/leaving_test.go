@@ -12,7 +12,7 @@ import (
 	corev1 "k8s.io/api/core/v1"
 	"sigs.k8s.io/controller-runtime/pkg/client"
 
-	"github.com/plumbline-dev/plumbline/internal/controller/mesh"
+	"github.com/plumbline-dev/plumbline/internal/discovery"
 	"github.com/plumbline-dev/plumbline/pkg/traffic/ir"
 	"github.com/plumbline-dev/plumbline/test/harness/backend"
 )
@@ -33,7 +33,7 @@ func TestAServiceThatLeavesTheMeshIsServedOnConnectionsThatAreOpen(t *testing.T)
 			s, asks := newShop(t), newShop(t)
 			s.service("web", backend.Start(t, "one"))
 			s.exports("web", asks.namespace)
-			proxy, fronts := s.proxy(d, asks.pod("front-0", map[string]string{mesh.UpstreamsAnnotation: s.namespace + "/web"}), "web")
+			proxy, fronts := s.proxy(d, asks.pod("front-0", map[string]string{discovery.UpstreamsAnnotation: s.namespace + "/web"}), "web")
 			backend.Answers(t, patience, fronts["web"], "200 one")
 			service := &corev1.Service{}
 			s.must(admin.Get(t.Context(), client.ObjectKey{Namespace: s.namespace, Name: "web"}, service))

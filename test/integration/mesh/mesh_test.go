@@ -15,7 +15,7 @@ import (
 	"k8s.io/apimachinery/pkg/types"
 	"sigs.k8s.io/controller-runtime/pkg/client"
 
-	"github.com/plumbline-dev/plumbline/internal/controller/mesh"
+	"github.com/plumbline-dev/plumbline/internal/discovery"
 	"github.com/plumbline-dev/plumbline/pkg/traffic/ir"
 	"github.com/plumbline-dev/plumbline/test/harness/backend"
 	"github.com/plumbline-dev/plumbline/test/harness/envoy"
@@ -76,7 +76,7 @@ func TestASidecarSeesAnotherNamespaceOnlyIfItsPodSaysSo(t *testing.T) {
 	theirs.exports("pay", ours.namespace)
 	ours.service("own", backend.Start(t, "own"))
 	d := discover(t)
-	asks, _ := ours.proxy(d, ours.pod("asks", map[string]string{mesh.UpstreamsAnnotation: theirs.namespace + "/pay"}))
+	asks, _ := ours.proxy(d, ours.pod("asks", map[string]string{discovery.UpstreamsAnnotation: theirs.namespace + "/pay"}))
 	poll.True(t, patience, "who asks has it", func() bool { return ours.uses(asks, theirs.namespace+"/pay") })
 	quiet, _ := ours.proxy(d, ours.pod("quiet", nil))
 	poll.True(t, patience, "the other one has the service of its own namespace", func() bool { return ours.uses(quiet, ours.namespace+"/own") })
@@ -128,9 +128,9 @@ func TestASidecarSeesAnotherNamespaceAsSoonAsThatIsSaid(t *testing.T) {
 		t.Fatal("it sees what nobody has asked for")
 	}
 	namespace := &corev1.Namespace{ObjectMeta: metav1.ObjectMeta{Name: ours.namespace}}
-	says(namespace, fmt.Sprintf(`{"metadata": {"annotations": {%q: %q}}}`, mesh.UpstreamsAnnotation, theirs.namespace+"/pay"))
+	says(namespace, fmt.Sprintf(`{"metadata": {"annotations": {%q: %q}}}`, discovery.UpstreamsAnnotation, theirs.namespace+"/pay"))
 	poll.True(t, patience, "it has what its namespace says", sees)
-	says(pod, fmt.Sprintf(`{"metadata": {"annotations": {%q: ""}}}`, mesh.UpstreamsAnnotation))
+	says(pod, fmt.Sprintf(`{"metadata": {"annotations": {%q: ""}}}`, discovery.UpstreamsAnnotation))
 	poll.True(t, patience, "it has no longer what its pod says it does not need", func() bool { return !sees() })
 }
 

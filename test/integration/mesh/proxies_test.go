@@ -30,7 +30,7 @@ import (
 	"sigs.k8s.io/controller-runtime/pkg/client"
 
 	"github.com/plumbline-dev/plumbline/internal/cli"
-	"github.com/plumbline-dev/plumbline/internal/controller/mesh"
+	"github.com/plumbline-dev/plumbline/internal/discovery"
 	"github.com/plumbline-dev/plumbline/internal/proxieshttp"
 	"github.com/plumbline-dev/plumbline/pkg/traffic/ads"
 	"github.com/plumbline-dev/plumbline/pkg/traffic/ads/serve"
@@ -57,7 +57,7 @@ type replica struct {
 }
 
 // shown has the proxies of a discovery server shown at a port of a pod.
-func shown(t *testing.T, name string) (*replica, func(*mesh.Setup)) {
+func shown(t *testing.T, name string) (*replica, func(*discovery.Setup)) {
 	t.Helper()
 	h := proxieshttp.New(name, time.Now)
 	server := httptest.NewServer(h.Routes())
@@ -83,7 +83,7 @@ func shown(t *testing.T, name string) (*replica, func(*mesh.Setup)) {
 			t.Error(err)
 		}
 	})
-	return &replica{t, server.URL, kubeconfig(t)}, func(setup *mesh.Setup) {
+	return &replica{t, server.URL, kubeconfig(t)}, func(setup *discovery.Setup) {
 		setup.Serving = func(d *serve.Server) { h.Show(d) }
 		setup.Server.Stream.RouteDeadline = time.Hour // what is held stays so until it is looked at
 	}

@@ -22,7 +22,7 @@ import (
 	"k8s.io/utils/clock"
 	"sigs.k8s.io/controller-runtime/pkg/client"
 
-	"github.com/plumbline-dev/plumbline/internal/controller/mesh"
+	"github.com/plumbline-dev/plumbline/internal/discovery"
 	"github.com/plumbline-dev/plumbline/pkg/traffic/envoyxds"
 	"github.com/plumbline-dev/plumbline/pkg/traffic/identity"
 	"github.com/plumbline-dev/plumbline/pkg/traffic/inject"
@@ -36,34 +36,34 @@ import (
 
 const patience = time.Minute
 
-// discovery is a server that runs.
-type discovery struct {
+// process is a server that runs.
+type process struct {
 	address   string
 	authority []byte
 	registry  *prometheus.Registry
 }
 
 // discover starts one, which ends with the test.
-func discover(t *testing.T, changes ...func(*mesh.Setup)) *discovery {
+func discover(t *testing.T, changes ...func(*discovery.Setup)) *process {
 	t.Helper()
 	certificate, authority := envoy.NewServing(t)
 	listener, err := net.Listen("tcp", "127.0.0.1:0") //nolint:noctx // as a server would
 	if err != nil {
 		t.Fatal(err)
 	}
-	d := &discovery{address: listener.Addr().String(), authority: authority, registry: prometheus.NewRegistry()}
+	d := &process{address: listener.Addr().String(), authority: authority, registry: prometheus.NewRegistry()}
 	ctx, stop := context.WithCancel(context.Background())
 	ready, done := make(chan struct{}), make(chan error, 1)
-	setup := mesh.Setup{
+	setup := discovery.Setup{
 		Config: config, Listener: listener, Registry: d.registry, Log: inprocess.Told(t), Clock: clock.RealClock{},
 		Certificate: func(*tls.ClientHelloInfo) (*tls.Certificate, error) { return &certificate, nil },
 		Ready:       func() { close(ready) },
-		Times:       mesh.Times{Goodbye: 100 * time.Millisecond},
+		Times:       discovery.Times{Goodbye: 100 * time.Millisecond},
 	}
 	for _, change := range changes {
 		change(&setup)
 	}
-	go func() { done <- mesh.Run(ctx, setup) }()
+	go func() { done <- discovery.Run(ctx, setup) }()
 	t.Cleanup(func() {
 		stop()
 		if err := <-done; err != nil {
@@ -75,7 +75,7 @@ func discover(t *testing.T, changes ...func(*mesh.Setup)) *discovery {
 }
 
 // figure of a counter or gauge with these label values, in their order.
-func (d *discovery) figure(t *testing.T, name string) int {
+func (d *process) figure(t *testing.T, name string) int {
 	t.Helper()
 	n, err := testutil.GatherAndCount(d.registry, name)
 	if err != nil {
@@ -85,7 +85,7 @@ func (d *discovery) figure(t *testing.T, name string) int {
 }
 
 // refuses waits until a token was refused for a reason.
-func (d *discovery) refuses(t *testing.T, reason string) {
+func (d *process) refuses(t *testing.T, reason string) {
 	t.Helper()
 	poll.Until(t, patience, "a token is refused: "+reason, func() error {
 		families, err := d.registry.Gather()
@@ -198,7 +198,7 @@ func (s *shop) token(pod *corev1.Pod, audience string) string {
 }
 
 // proxy is the sidecar of a pod, with a local port for each service of it.
-func (s *shop) proxy(d *discovery, pod *corev1.Pod, services ...string) (*envoy.Envoy, map[string]string) {
+func (s *shop) proxy(d *process, pod *corev1.Pod, services ...string) (*envoy.Envoy, map[string]string) {
 	s.t.Helper()
 	fronts, options := map[string]string{}, envoy.Options{
 		Address: d.address, Authority: d.authority, Node: pod.Namespace + "/" + pod.Name, Token: s.token(pod, identity.Audience),

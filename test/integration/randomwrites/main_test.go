@@ -17,7 +17,7 @@ import (
 	"sigs.k8s.io/controller-runtime/pkg/client"
 	"sigs.k8s.io/controller-runtime/pkg/envtest"
 
-	"github.com/plumbline-dev/plumbline/internal/controller/assess"
+	"github.com/plumbline-dev/plumbline/internal/assessor"
 	"github.com/plumbline-dev/plumbline/pkg/specguard"
 	"github.com/plumbline-dev/plumbline/test/chart/rendered"
 	"github.com/plumbline-dev/plumbline/test/harness/apiserver"
@@ -49,14 +49,14 @@ func startAssessor(t *testing.T) *inprocess.Process {
 	t.Helper()
 	own := rest.CopyConfig(config)
 	own.Impersonate = rest.ImpersonationConfig{UserName: assessorUser}
-	setup := assess.Setup{
+	setup := assessor.Setup{
 		Config: own, Namespace: rendered.Namespace, Retention: time.Hour,
 		Rules:    specguard.Config{Key: []byte("a key of the tests"), Grace: 200 * time.Millisecond},
 		Registry: prometheus.NewRegistry(), Log: inprocess.Log(t), Clock: clock.RealClock{},
 	}
 	return inprocess.Start(t, "assessor", patience, func(ctx context.Context, ready func()) error {
 		setup.Ready = ready
-		return assess.Run(ctx, setup)
+		return assessor.Run(ctx, setup)
 	})
 }
 

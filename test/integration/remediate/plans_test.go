@@ -17,7 +17,7 @@ import (
 	metav1 "k8s.io/apimachinery/pkg/apis/meta/v1"
 	"sigs.k8s.io/controller-runtime/pkg/client"
 
-	"github.com/plumbline-dev/plumbline/internal/controller/assess"
+	"github.com/plumbline-dev/plumbline/internal/assessor"
 	"github.com/plumbline-dev/plumbline/internal/controller/policy"
 	"github.com/plumbline-dev/plumbline/pkg/apis/plumbline/v1alpha1"
 	"github.com/plumbline-dev/plumbline/pkg/remediate/planner"
@@ -307,7 +307,7 @@ func TestWhatNobodyIsKnownToHaveDoneIsLeftToPeople(t *testing.T) {
 func TestATrustedWriterIsNotDisturbed(t *testing.T) {
 	w := newWorld(t)
 	now := &inprocess.Ahead{}
-	start(t, func(s *assess.Setup) { s.Clock = now; now.Dates(s.Config) })
+	start(t, func(s *assessor.Setup) { s.Clock = now; now.Dates(s.Config) })
 	w.UnderGuard()
 	deployed := time.Now()
 	w.running("web", "db")
@@ -376,7 +376,7 @@ func TestWhatIsWrongWithAPolicyIsSaid(t *testing.T) {
 func TestEndedPlansGoAfterTheirTime(t *testing.T) {
 	w := newWorld(t)
 	now := &inprocess.Ahead{}
-	start(t, func(s *assess.Setup) { s.Clock, s.PlanRetention = now, time.Hour; now.Dates(s.Config) })
+	start(t, func(s *assessor.Setup) { s.Clock, s.PlanRetention = now, time.Hour; now.Dates(s.Config) })
 	w.UnderGuard()
 	w.running("web", "db")
 	w.policy()

@@ -12,7 +12,7 @@ import (
 
 	metav1 "k8s.io/apimachinery/pkg/apis/meta/v1"
 
-	"github.com/plumbline-dev/plumbline/internal/controller/assess"
+	"github.com/plumbline-dev/plumbline/internal/assessor"
 	"github.com/plumbline-dev/plumbline/pkg/apis/plumbline/v1alpha1"
 	"github.com/plumbline-dev/plumbline/test/harness/guarded"
 )
@@ -32,7 +32,7 @@ func TestDriftOfAKindThatIsListedLateIsActedUpon(t *testing.T) {
 	})
 
 	list := make(chan struct{})
-	start(t, func(s *assess.Setup) {
+	start(t, func(s *assessor.Setup) {
 		s.Config.Wrap(func(next http.RoundTripper) http.RoundTripper { return &lateList{next, list} })
 	})
 	w.untilPolicy("the object is not known", counts(0, 0, 0))

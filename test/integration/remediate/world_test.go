@@ -17,7 +17,7 @@ import (
 	"k8s.io/utils/clock"
 	"sigs.k8s.io/controller-runtime/pkg/client"
 
-	"github.com/plumbline-dev/plumbline/internal/controller/assess"
+	"github.com/plumbline-dev/plumbline/internal/assessor"
 	"github.com/plumbline-dev/plumbline/pkg/apis/plumbline/v1alpha1"
 	"github.com/plumbline-dev/plumbline/pkg/remediate/planner"
 	"github.com/plumbline-dev/plumbline/pkg/specguard"
@@ -163,11 +163,11 @@ func (w *world) end(plan *v1alpha1.RemediationPlan, phase v1alpha1.PlanPhase, st
 }
 
 // start runs an assessor, as the binary does, until the test ends or it is halted.
-func start(t testing.TB, options ...func(*assess.Setup)) *inprocess.Process {
+func start(t testing.TB, options ...func(*assessor.Setup)) *inprocess.Process {
 	t.Helper()
 	own := rest.CopyConfig(config)
 	own.Impersonate = rest.ImpersonationConfig{UserName: remediation.AssessorUser}
-	setup := assess.Setup{
+	setup := assessor.Setup{
 		Config: own, Namespace: rendered.Namespace, Retention: time.Hour,
 		Rules:    specguard.Config{Key: []byte("a key of the tests"), Grace: 200 * time.Millisecond},
 		Registry: prometheus.NewRegistry(), Log: inprocess.Log(t), Clock: clock.RealClock{},
@@ -177,6 +177,6 @@ func start(t testing.TB, options ...func(*assess.Setup)) *inprocess.Process {
 	}
 	return inprocess.Start(t, "assessor", patience, func(ctx context.Context, ready func()) error {
 		setup.Ready = ready
-		return assess.Run(ctx, setup)
+		return assessor.Run(ctx, setup)
 	})
 }

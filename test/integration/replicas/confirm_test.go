@@ -18,7 +18,7 @@ import (
 	corev1 "k8s.io/api/core/v1"
 	"sigs.k8s.io/controller-runtime/pkg/client"
 
-	"github.com/plumbline-dev/plumbline/internal/controller/mesh"
+	"github.com/plumbline-dev/plumbline/internal/discovery"
 	"github.com/plumbline-dev/plumbline/pkg/traffic"
 	"github.com/plumbline-dev/plumbline/pkg/traffic/ads/peers"
 	"github.com/plumbline-dev/plumbline/pkg/traffic/identity"
@@ -140,7 +140,7 @@ func TestWhoIsNoReplicaIsToldNothing(t *testing.T) {
 	for name, tc := range map[string]struct{ token, want string }{
 		"no token":                          {"", "no bearer token"},
 		"a token for proxies":               {w.token(w.other.pod, identity.Audience), "another audience"},
-		"a token of another account":        {w.token(foreign, mesh.PeerAudience), "may not ask"},
+		"a token of another account":        {w.token(foreign, discovery.PeerAudience), "may not ask"},
 		"a token that somebody has made up": {"x", ""},
 	} {
 		t.Run(name, func(t *testing.T) {

@@ -31,7 +31,7 @@ import (
 	"k8s.io/utils/clock"
 	"sigs.k8s.io/controller-runtime/pkg/client"
 
-	"github.com/plumbline-dev/plumbline/internal/controller/mesh"
+	"github.com/plumbline-dev/plumbline/internal/discovery"
 	"github.com/plumbline-dev/plumbline/pkg/apis/plumbline/v1alpha1"
 	"github.com/plumbline-dev/plumbline/pkg/traffic"
 	"github.com/plumbline-dev/plumbline/pkg/traffic/envoyxds"
@@ -67,8 +67,8 @@ type replica struct {
 	pod      *corev1.Pod
 	address  string
 	registry *prometheus.Registry
-	routers  *mesh.Routers
-	watches  *mesh.Watches
+	routers  *discovery.Routers
+	watches  *discovery.Watches
 	// api is the way to the API server.
 	api  *relay.Relay
 	stop func()
@@ -171,21 +171,21 @@ func (w *world) replica(name string, listener net.Listener) *replica {
 	port, err := strconv.Atoi(text)
 	w.must(err)
 	meta := named(w.system, name)
-	meta.Labels = map[string]string{"app.kubernetes.io/component": mesh.Component}
-	r := &replica{pod: w.pod(meta, "plumbline-xds", host), address: listener.Addr().String(), registry: prometheus.NewRegistry(), routers: mesh.NewRouters()}
-	r.watches, r.api = mesh.NewWatches(clock.RealClock{}, 5*time.Second), relay.Start(w.t, apiServer(w.t))
+	meta.Labels = map[string]string{"app.kubernetes.io/component": discovery.Component}
+	r := &replica{pod: w.pod(meta, "plumbline-xds", host), address: listener.Addr().String(), registry: prometheus.NewRegistry(), routers: discovery.NewRouters()}
+	r.watches, r.api = discovery.NewWatches(clock.RealClock{}, 5*time.Second), relay.Start(w.t, apiServer(w.t))
 	through := rest.CopyConfig(config)
 	through.Host = "https://" + r.api.Address
 	token := filepath.Join(w.t.TempDir(), "token")
-	w.must(os.WriteFile(token, []byte(w.token(r.pod, mesh.PeerAudience)+"\n"), 0o600))
+	w.must(os.WriteFile(token, []byte(w.token(r.pod, discovery.PeerAudience)+"\n"), 0o600))
 	ctx, stop := context.WithCancel(context.Background())
 	ready, done := make(chan struct{}), make(chan error, 1)
 	go func() {
-		done <- mesh.Run(ctx, mesh.Setup{
+		done <- discovery.Run(ctx, discovery.Setup{
 			Config: through, Watches: r.watches, Listener: listener, Registry: r.registry, Log: inprocess.Told(w.t).WithName(name), Clock: clock.RealClock{}, Routers: r.routers,
 			Certificate: func(*tls.ClientHelloInfo) (*tls.Certificate, error) { return &w.serving, nil },
 			Ready:       func() { close(ready) },
-			Replicas:    mesh.Replicas{Namespace: w.system, Name: name, Port: port, ServerName: "127.0.0.1", Roots: w.roots, TokenFile: token},
+			Replicas:    discovery.Replicas{Namespace: w.system, Name: name, Port: port, ServerName: "127.0.0.1", Roots: w.roots, TokenFile: token},
 		})
 	}()
 	r.stop = sync.OnceFunc(func() {

@@ -23,7 +23,7 @@ import (
 	authenticationv1 "k8s.io/api/authentication/v1"
 	corev1 "k8s.io/api/core/v1"
 
-	"github.com/plumbline-dev/plumbline/internal/controller/mesh"
+	"github.com/plumbline-dev/plumbline/internal/discovery"
 	"github.com/plumbline-dev/plumbline/pkg/traffic/envoyxds"
 	"github.com/plumbline-dev/plumbline/test/harness/backend"
 	"github.com/plumbline-dev/plumbline/test/harness/envoy"
@@ -49,7 +49,7 @@ func (s *shop) seats(names ...string) (seats []*seat) {
 	for i, name := range names {
 		host := fmt.Sprintf("127.0.0.%d", i+2)
 		pod := &corev1.Pod{ObjectMeta: system(name), Spec: corev1.PodSpec{ServiceAccountName: "plumbline-xds", Containers: []corev1.Container{{Name: "xds", Image: "xds"}}}}
-		pod.Labels = map[string]string{"app.kubernetes.io/component": mesh.Component}
+		pod.Labels = map[string]string{"app.kubernetes.io/component": discovery.Component}
 		s.create(pod)
 		s.ready(pod, host)
 		token := filepath.Join(s.TempDir(), "token")
@@ -65,7 +65,7 @@ func (s *shop) seats(names ...string) (seats []*seat) {
 func (s *shop) peerToken(pod *corev1.Pod) string {
 	s.Helper()
 	request := &authenticationv1.TokenRequest{Spec: authenticationv1.TokenRequestSpec{
-		Audiences: []string{mesh.PeerAudience}, ExpirationSeconds: new(int64(7200)),
+		Audiences: []string{discovery.PeerAudience}, ExpirationSeconds: new(int64(7200)),
 		BoundObjectRef: &authenticationv1.BoundObjectReference{Kind: "Pod", APIVersion: "v1", Name: pod.Name, UID: pod.UID},
 	}}
 	s.must(s.c.admin.SubResource("token").Create(s.Context(), &corev1.ServiceAccount{ObjectMeta: system(pod.Spec.ServiceAccountName)}, request))

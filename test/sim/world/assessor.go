@@ -17,7 +17,7 @@ import (
 	guards "github.com/plumbline-dev/plumbline/internal/controller/guard"
 	"github.com/plumbline-dev/plumbline/internal/kube"
 	"github.com/plumbline-dev/plumbline/pkg/apis/plumbline/v1alpha1"
-	"github.com/plumbline-dev/plumbline/pkg/remediate/readiness"
+	"github.com/plumbline-dev/plumbline/pkg/readiness"
 	"github.com/plumbline-dev/plumbline/pkg/remediate/severity"
 	"github.com/plumbline-dev/plumbline/pkg/specguard"
 	"github.com/plumbline-dev/plumbline/pkg/specguard/canon"

@@ -9,7 +9,7 @@
 // them back, delete them and make them anew; a Redis that answers anything.
 //
 // The executors are the real ones, made by the constructor that the assessor uses
-// (internal/controller/execute), over the simulated API server and scheduler beside
+// (internal/executor), over the simulated API server and scheduler beside
 // this package. They are woken as the real controller of plans says
 // (internal/controller/plan), also by changes of the targets that they wait for. They are
 // told by [informers]: each kind comes by a stream of its own that is behind, stands still

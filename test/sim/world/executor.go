@@ -21,11 +21,11 @@ import (
 	"sigs.k8s.io/controller-runtime/pkg/predicate"
 	"sigs.k8s.io/controller-runtime/pkg/reconcile"
 
-	"github.com/plumbline-dev/plumbline/internal/controller/execute"
 	"github.com/plumbline-dev/plumbline/internal/controller/plan"
+	"github.com/plumbline-dev/plumbline/internal/executor"
 	"github.com/plumbline-dev/plumbline/internal/servertime"
 	"github.com/plumbline-dev/plumbline/pkg/apis/plumbline/v1alpha1"
-	"github.com/plumbline-dev/plumbline/pkg/remediate/evidence"
+	"github.com/plumbline-dev/plumbline/pkg/evidence"
 	"github.com/plumbline-dev/plumbline/pkg/remediate/exec"
 	"github.com/plumbline-dev/plumbline/test/sim/apiserver"
 	"github.com/plumbline-dev/plumbline/test/sim/schedule"
@@ -224,7 +224,7 @@ func (w *World) newProcess(l *schedule.Life, own aheadOf) (*process, error) {
 	config := &rest.Config{Host: "http://sim", QPS: -1, Transport: l.Transport(w.Server, Executor, schedule.Wire{Critical: writesTarget})}
 	config.ContentType = "application/json"
 	keeper.Watch(config)
-	e, err := execute.NewExecutor(config, w.Server.Mapper(), keeper, execute.Setup{
+	e, err := executor.NewExecutor(config, w.Server.Mapper(), keeper, executor.Setup{
 		Namespace: namespaceOfPlumbline, Clock: own, Log: logr.Discard(), Builder: evidence.Builder{Version: "sim"}, Caps: w.clusterCaps,
 		Evidence: evidence.Writer{
 			Store:  evidence.NewMonitor(w.mutant.bound(&store{w.evidence, w, l}), evidence.ProbeInterval, time.Now), // durations go by the monotonic clock

@@ -1,0 +1,57 @@
+// SPDX-License-Identifier: Apache-2.0
+
+package assessor
+
+import (
+	"cmp"
+	"context"
+	"time"
+
+	"sigs.k8s.io/controller-runtime/pkg/manager"
+
+	"github.com/plumbline-dev/plumbline/internal/controller/policy"
+	"github.com/plumbline-dev/plumbline/internal/notifier"
+	"github.com/plumbline-dev/plumbline/internal/planning"
+)
+
+// planRetention is the default of Setup.PlanRetention.
+const planRetention = 7 * 24 * time.Hour
+
+// addPolicies adds what makes plans, what removes old ones, and what looks after requests.
+func (p *parts) addPolicies(mgr manager.Manager, setup Setup) error {
+	metrics, err := policy.NewMetrics(setup.Registry)
+	if err != nil {
+		return err
+	}
+	contradicted, err := policy.NewContradicted(setup.Registry)
+	if err != nil {
+		return err
+	}
+	if p.people, err = notifier.New(notifier.Config{
+		Settings: setup.Notifications, Namespace: setup.Namespace, Live: mgr.GetAPIReader(), Cached: mgr.GetClient(),
+		Registry: setup.Registry, Log: setup.Log.WithName("notifier"),
+	}); err != nil {
+		return err
+	}
+	var tells policy.Notifier = p.people
+	if setup.Notifier != nil {
+		tells = setup.Notifier
+	}
+	p.policies = &policy.Reconciler{
+		Client: mgr.GetClient(), Live: mgr.GetAPIReader(), Namespace: setup.Namespace,
+		Source: &planning.FromCache{
+			Cache: mgr.GetCache(), Live: mgr.GetAPIReader(), Snapshot: p.guards.Snapshot, Objects: p.tracker, Read: p.readObject,
+		},
+		Recorder: mgr.GetEventRecorder(lease), Metrics: metrics, Notifier: tells, Clock: setup.time, Skew: setup.time.Skew,
+		ResyncPeriod: setup.ResyncPeriod, Executor: setup.Executor, Log: setup.Log.WithName("policy"),
+	}
+	p.anchor = &policy.Anchor{
+		Client: mgr.GetClient(), Live: mgr.GetAPIReader(), Namespace: setup.Namespace, Clock: setup.Clock, Contradicted: contradicted, Log: setup.Log.WithName("anchor"),
+	}
+	p.retention = &policy.Retention{Client: mgr.GetClient(), Clock: setup.Clock, Keep: cmp.Or(setup.PlanRetention, planRetention)}
+	p.requests = &policy.Requests{Client: mgr.GetClient(), Live: mgr.GetAPIReader(), Clock: setup.time, Keep: cmp.Or(setup.PlanRetention, planRetention)}
+	return nil
+}
+
+// lookAtPolicies is told when other guards are in force, and when a kind was listed.
+func (p *parts) lookAtPolicies(ctx context.Context) { p.policies.Look(ctx) }

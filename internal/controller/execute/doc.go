@@ -1,6 +1,0 @@
-// SPDX-License-Identifier: Apache-2.0
-
-// Package execute is the role execute of the assessor: it carries RemediationPlans
-// out, and is the only part of Plumbline that writes guarded objects. It has a
-// service account of its own, and runs alone.
-package execute
