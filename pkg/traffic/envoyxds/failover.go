@@ -17,8 +17,9 @@ import (
 // What a proxy does by itself when an endpoint cannot be reached. It needs no discovery
 // server for any of it.
 const (
-	// maxRetries of a request that was never sent.
-	maxRetries = 3
+	// maxRetries of a request that was never sent. They make two rounds of attempts: where
+	// three of four addresses swallow packets, the fourth one may stall for a second.
+	maxRetries = 7
 	// ownTries are the attempts at endpoints of the variation itself; the others go to
 	// the endpoints of the stable one, where a cluster has these.
 	ownTries = 2

@@ -249,6 +249,21 @@ func TestAnEndpointThatSwallowsPacketsCostsNoRequest(t *testing.T) {
 	}
 }
 
+// All endpoints swallow packets: a request ends after two rounds of attempts, of a second each.
+func TestARequestThatNoEndpointTakesEndsAfterTwoRounds(t *testing.T) {
+	s := halves(nil, nil)
+	for i := range s.Ports[0].Slots {
+		s.Ports[0].Slots[i].Endpoints = []ir.Endpoint{endpoint(backend.Hole(t), ir.Ready), endpoint(backend.Hole(t), ir.Ready)}
+	}
+	p, addresses := arranged(t, s)
+	p.routes[envoyxds.RouteName("shop", "web0", 80)].VirtualHosts[0].IncludeAttemptCountInResponse = true
+	run(t, p, addresses...)
+	got := askFor(t, client(t, false), addresses[0], "")
+	if attempts := got.header.Get("X-Envoy-Attempt-Count"); got.status != http.StatusServiceUnavailable || attempts != "8" {
+		t.Errorf("the request gets %d after %s attempts, want 503 after 8", got.status, attempts)
+	}
+}
+
 // An endpoint that cannot be reached is left out for longer each time. The times are the proxy's.
 func TestAnEndpointIsTriedAgainLaterEachTime(t *testing.T) {
 	rotation.Share(t, 3)
