@@ -48,7 +48,7 @@ var families = map[string]series{
 	"upstream_rq_retry_limit_exceeded":  {counter: signals.RetryLimit},
 	"upstream_rq_pending_overflow":      {counter: signals.Overflowed},
 	"upstream_rq_pending_failure_eject": {counter: signals.NotConnected},
-	"upstream_rq_cancelled":              {counter: signals.Abandoned},
+	"upstream_rq_cancelled":             {counter: signals.Abandoned},
 	"upstream_cx_none_healthy":          {counter: signals.NoneHealthy},
 	"upstream_cx_connect_fail":          {counter: signals.ConnectFailed},
 	"upstream_rq_active":                {kind: gauge},
