@@ -309,7 +309,7 @@ bench-guard-long: $(CLUSTER_TOOL) ## Memory of the assessor with 400 padded obje
 
 .PHONY: bench-remediation
 bench-remediation: $(CLUSTER_TOOL) ## Planner, Redis scripts, and how long a drift takes to be found, planned and put back, with others queued.
-	go test -run '^$$' -bench . -benchmem -count 3 ./pkg/remediate/...
+	go test -run '^$$' -bench . -benchmem -count 3 ./pkg/remediate/... ./pkg/readiness/...
 	go test -tags integration -run '^$$' -bench . -benchtime 3000x ./test/integration/redisguard
 	KUBEBUILDER_ASSETS="$$($(CLUSTER_TOOL) assets)" HELM="$$($(CLUSTER_TOOL) which helm)" go test -tags integration -run '^$$' -bench DriftToPlan -benchtime 30x ./test/integration/remediate
 	@echo "each on an API server of its own: what is left of the one before is no part of it"
