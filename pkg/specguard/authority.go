@@ -118,6 +118,9 @@ func (s *step) creator() writer {
 	if stamped {
 		records = s.dropOutweighed(records, s.obs.stamp(), nil)
 	}
+	if stamped && s.waitForProof(nil) {
+		return writer{}
+	}
 	if len(records) > 0 {
 		s.othersMayCome(records, nil, s.obs.SeenAt)
 		return s.recordWriter(records, nil)

@@ -101,7 +101,11 @@ func (s *step) singleWrite(changed []diff.Change, complete bool) (writer, bool) 
 	if !s.throughMain(changed, s.st.Observed.Writer, &s.obs.Version, false) {
 		return writer{}, false
 	}
-	return stampWriter(&s.obs.Version, s.proven(s.policyHolds(), s.lastRecords())), true
+	proven := s.proven(s.policyHolds(), s.lastRecords())
+	if !proven {
+		s.waitForProof(changedPaths(changed))
+	}
+	return stampWriter(&s.obs.Version, proven), true
 }
 
 // lastRecords are those of the write that led to the present state.

@@ -88,11 +88,11 @@ func (s *step) stampedAuthor(records []int, paths []canon.Path) writer {
 		}
 	case len(records) > 0: // the webhook's stamp and record disagree
 		if !s.anyAuthenticated(records) {
-			s.waitForRecord(s.obs.SeenAt) // the record that proves the stamp may follow
+			s.waitForProof(paths)
 		}
 		return s.recordWriter(records, paths)
 	default:
-		s.waitForRecord(s.obs.SeenAt)
+		s.waitForProof(paths)
 	}
 	return w
 }
