@@ -37,5 +37,8 @@ func (p Principal) Account() (types.NamespacedName, bool) {
 		return types.NamespacedName{}, false
 	}
 	namespace, name, ok := strings.Cut(account, ":")
-	return types.NamespacedName{Namespace: namespace, Name: name}, ok
+	if !ok {
+		return types.NamespacedName{}, false
+	}
+	return types.NamespacedName{Namespace: namespace, Name: name}, true
 }
