@@ -184,6 +184,31 @@ func TestWhoMayChangeAPolicyOfAServiceAccount(t *testing.T) {
 	}
 }
 
+// The executor takes a plan's word for the account only if its policy has the account.
+func TestAPlanInTheNameOfAServiceAccountIsTheAssessors(t *testing.T) {
+	const user = "system:serviceaccount:shop:repairs"
+	forged := func(initiatedBy string) *v1alpha1.RemediationPlan {
+		p := remediationPlan("account-forged", user)
+		p.Spec.Plan.InitiatedBy = initiatedBy
+		return p
+	}
+	const inOnesName = "spec.plan.requester and spec.plan.initiatedBy must be the authenticated user: set both to "
+	for name, test := range map[string]struct {
+		who     who
+		plan    *v1alpha1.RemediationPlan
+		refused string
+	}{
+		"an administrator, as the policy would": {root, forged("system:auto"), inOnesName + "root"},
+		"an administrator, in two names":        {root, forged("root"), inOnesName + "root"},
+		"the tool of Git":                       {who{argo.user, append([]string{"roots"}, argo.groups...)}, forged("system:auto"), inOnesName + argo.user},
+		"the assessor":                          {judge, forged("system:auto"), ""},
+	} {
+		t.Run(name, func(t *testing.T) {
+			assertAnswer(t, mustBe(t, test.who.user, test.who.groups...).Create(t.Context(), test.plan), test.refused)
+		})
+	}
+}
+
 func labelled() *metav1.LabelSelector {
 	return &metav1.LabelSelector{MatchLabels: map[string]string{"app": "web"}}
 }
