@@ -44,6 +44,7 @@ func TestRemediationPolicy_Fields(t *testing.T) {
 	// Tried by TestRemediationPolicy_Transitions, because it needs a stored policy.
 	runSpecCases(t, "RemediationPolicy", smallestPolicy, cases)
 	cases["the environmentName is immutable"] = specCase{"", []string{"spec.environmentName"}, environmentIsImmutable}
+	cases["a service account comes first"] = specCase{"", []string{"spec.serviceAccountName"}, accountComesFirst}
 	demandEveryRuleTried(t, "RemediationPolicy", "spec", cases)
 }
 
@@ -270,16 +271,26 @@ func exceptionCases() map[string]specCase {
 	return cases
 }
 
-const environmentIsImmutable = "environmentName is immutable: its ledger counts what this policy did"
+// Rules about a change.
+const (
+	environmentIsImmutable = "environmentName is immutable: its ledger counts what this policy did"
+	accountComesFirst      = "a policy gets serviceAccountName when it is created"
+)
 
 func TestRemediationPolicy_Transitions(t *testing.T) {
 	create(t, object(t, "RemediationPolicy", "transitions", smallestPolicy))
 	runPatchCases(t, "RemediationPolicy", "transitions", dryPatch, map[string]patchCase{
 		"the mode may change":                 {patch: `{"spec":{"mode":"Active","requestedBy":"alice"}}`},
-		"a service account may come":          {patch: `{"spec":{"mode":"Active","serviceAccountName":"shop/repairs"}}`},
+		"a service account that comes later":  {`{"spec":{"mode":"Active","serviceAccountName":"shop/repairs"}}`, []string{"spec.serviceAccountName"}, accountComesFirst},
 		"the limits may change":               {patch: `{"spec":{"safety":{"maxPerHour":1}}}`},
 		"another environment is refused":      {`{"spec":{"environmentName":"staging"}}`, []string{"spec.environmentName"}, environmentIsImmutable},
 		"removing the environment is refused": {`{"spec":{"environmentName":null}}`, []string{"spec.environmentName"}, "Required value"},
 		"removing the spec is refused":        {`{"spec":null}`, []string{"spec"}, "Required value"},
+	})
+	create(t, object(t, "RemediationPolicy", "from-git-transitions", strings.Replace(smallestPolicy, "{", "{serviceAccountName: shop/repairs, ", 1)))
+	runPatchCases(t, "RemediationPolicy", "from-git-transitions", dryPatch, map[string]patchCase{
+		"a policy of a service account may act": {patch: `{"spec":{"mode":"Active"}}`},
+		"another service account":               {patch: `{"spec":{"serviceAccountName":"shop/other"}}`},
+		"a user takes its place":                {patch: `{"spec":{"serviceAccountName":null,"requestedBy":"alice"}}`},
 	})
 }

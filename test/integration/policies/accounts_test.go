@@ -7,6 +7,7 @@ package policies
 import (
 	"context"
 	"fmt"
+	"strings"
 	"testing"
 
 	rbacv1 "k8s.io/api/rbac/v1"
@@ -148,11 +149,10 @@ func TestWhoMayChangeAPolicyOfAServiceAccount(t *testing.T) {
 		"a tenant widens one that the next apply activates":   {watching, ann, `{"spec":{` + wider + `}}`, needs("ann", repairs)},
 		"a tenant halts and widens in one write":              {active, ann, `{"spec":{"mode":"Halted",` + wider + `}}`, needs("ann", repairs)},
 		"a tenant halts it and takes a limit away":            {active, ann, `{"spec":{"mode":"Halted","safety":null}}`, ""},
-		"a tenant halts it and removes its selector":          {func(p *v1alpha1.RemediationPolicy) { active(p); p.Spec.Selector = labelled() }, ann, `{"spec":{"mode":"Halted","selector":null}}`, needs("ann", repairs)},
+		"a tenant halts it and removes its selector":          {func(p *v1alpha1.RemediationPolicy) { active(p); p.Spec.Selector = labeled() }, ann, `{"spec":{"mode":"Halted","selector":null}}`, needs("ann", repairs)},
 		"a tenant halts it and takes the account off":         {active, ann, `{"spec":{"mode":"Halted","serviceAccountName":null}}`, needs("ann", repairs)},
 		"a tenant takes it over in her own name":              {active, ann, `{"spec":{"serviceAccountName":null,"requestedBy":"ann"}}`, needs("ann", repairs)},
 		"a tenant names another account":                      {watching, ann, `{"spec":{"serviceAccountName":"shop/other"}}`, needs("ann", "shop/other and "+repairs)},
-		"a tenant puts the account on a policy of hers":       {policyOf("ObserveOnly", "ann"), ann, `{"spec":{"requestedBy":null,"serviceAccountName":"shop/repairs"}}`, needs("ann", repairs)},
 		"a tenant halts it":                                   {active, ann, `{"spec":{"mode":"Halted"}}`, ""},
 		"a tenant makes it watch only":                        {active, ann, `{"spec":{"mode":"ObserveOnly"}}`, ""},
 		"a tenant leaves its mode out":                        {active, ann, `{"spec":{"mode":null}}`, ""},
@@ -173,12 +173,8 @@ func TestWhoMayChangeAPolicyOfAServiceAccount(t *testing.T) {
 		number++
 		p := remediationPolicy(fmt.Sprintf("account-changed-%d", number))
 		test.stored(p)
-		by := argo
-		if p.Spec.RequestedBy != "" {
-			by = ann
-		}
 		t.Run(name, func(t *testing.T) {
-			mustCreate(t, by, p)
+			mustCreate(t, argo, p)
 			assertAnswer(t, merged(t, test.who, p, test.patch), test.refused)
 		})
 	}
@@ -209,7 +205,7 @@ func TestAPlanInTheNameOfAServiceAccountIsTheAssessors(t *testing.T) {
 	}
 }
 
-func labelled() *metav1.LabelSelector {
+func labeled() *metav1.LabelSelector {
 	return &metav1.LabelSelector{MatchLabels: map[string]string{"app": "web"}}
 }
 
@@ -266,6 +262,25 @@ func TestServerSideApplyIsNoWayAroundThePermissionForAnAccount(t *testing.T) {
 	if s := p.Spec; s.Mode != v1alpha1.PolicyModeActive || s.ServiceAccountName != repairs || s.Exceptions.GitOps != v1alpha1.Forbidden || s.MinimumSeverity != v1alpha1.SeverityHigh {
 		t.Errorf("what Git asked for became %+v", s)
 	}
+}
+
+// An apply keeps the fields that its manifest leaves out, whoever wrote them.
+func TestAnAccountLendsItsRightsToNoFieldThatAnotherWriterLeft(t *testing.T) {
+	const name, created = "account-came-late", "a policy gets serviceAccountName when it is created"
+	fromGit := applied(name, map[string]any{"mode": "Active", "serviceAccountName": repairs})
+	p := remediationPolicy(name)
+	p.Spec.Exceptions.GitOps = v1alpha1.Allowed
+	mustCreate(t, ann, p)
+	if err := applyPolicy(t, argo, "argocd", fromGit.DeepCopy()); !apierrors.IsInvalid(err) || !strings.Contains(err.Error(), created) {
+		t.Errorf("the apply over a tenant's policy gave %v", err)
+	}
+	if err := merged(t, root, p.DeepCopy(), `{"spec":{"serviceAccountName":"shop/repairs"}}`); !apierrors.IsInvalid(err) || !strings.Contains(err.Error(), created) {
+		t.Errorf("an administrator's patch of a tenant's policy gave %v", err)
+	}
+	if err := mustBe(t, argo.user, argo.groups...).Delete(t.Context(), p); err != nil {
+		t.Fatal(err)
+	}
+	assertAnswer(t, applyPolicy(t, argo, "argocd", fromGit), "")
 }
 
 func TestTheSubresourcesOfAPolicyLeadNowhere(t *testing.T) {

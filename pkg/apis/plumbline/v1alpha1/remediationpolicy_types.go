@@ -75,6 +75,7 @@ type RemediationEscalation struct {
 // +kubebuilder:validation:XValidation:rule="!has(self.strategy) || self.strategy != 'BlueGreen'",message="BlueGreen is not available yet, and comes with rollouts; use Rolling or Staged",fieldPath=".strategy"
 // +kubebuilder:validation:XValidation:rule="!has(self.mode) || self.mode != 'Active' || has(self.requestedBy) || has(self.serviceAccountName)",message="an active policy acts with the rights of one user: name yourself, as the API server knows you (kubectl auth whoami), or set serviceAccountName in a policy that a tool applies from Git",fieldPath=".requestedBy"
 // +kubebuilder:validation:XValidation:rule="!has(self.serviceAccountName) || (!has(self.requestedBy) && !has(self.requestedByGroups))",message="a policy acts with the rights of a user or of a service account: remove serviceAccountName, or requestedBy and requestedByGroups",fieldPath=".serviceAccountName"
+// +kubebuilder:validation:XValidation:rule="!has(self.serviceAccountName) || has(oldSelf.serviceAccountName)",message="a policy gets serviceAccountName when it is created, so that the account lends its rights to no field that another writer left: delete the policy, and create it again",fieldPath=".serviceAccountName"
 type RemediationPolicySpec struct {
 	// environmentName is the Environment whose drift the policy remediates.
 	// +required
@@ -123,7 +124,8 @@ type RemediationPolicySpec struct {
 	// for a policy that a tool applies from Git. The policy never does what that account
 	// may not. Each change of such a policy needs the verb impersonate on the account, or
 	// the verb delegate on the policy; a change of mode to ObserveOnly or Halted needs
-	// neither. A policy has serviceAccountName or requestedBy.
+	// neither. A policy has serviceAccountName or requestedBy, and gets
+	// serviceAccountName when it is created.
 	// +optional
 	// +kubebuilder:validation:MinLength=3
 	// +kubebuilder:validation:MaxLength=234
