@@ -133,6 +133,10 @@ func activeBy(user string, groups ...string) func(*v1alpha1.RemediationPolicy) {
 	}
 }
 
+func actsAs(account string) func(*v1alpha1.RemediationPolicy) {
+	return func(p *v1alpha1.RemediationPolicy) { p.Spec.ServiceAccountName = account }
+}
+
 func ledgerFor(name, scope string, change ...func(*v1alpha1.RemediationLedger)) *v1alpha1.RemediationLedger {
 	l := &v1alpha1.RemediationLedger{
 		ObjectMeta: metav1.ObjectMeta{Namespace: "plumbline-system", Name: name, UID: types.UID("uid-" + name)},

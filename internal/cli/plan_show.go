@@ -102,7 +102,7 @@ func (a *app) describeHead(d *description, p *v1alpha1.RemediationPlan, wide boo
 func initiatorWords(plan *v1alpha1.PlannedRemediation) string {
 	words := fmt.Sprintf("%s, acting with the rights of %s", plan.InitiatedBy, plan.Requester)
 	if plan.Request != nil {
-		words += " and of the author of the policy, by request " + plan.Request.Name
+		words += " and of the user as whom the policy acts, by request " + plan.Request.Name
 	}
 	return words
 }

@@ -74,7 +74,7 @@ func TestPlanShow_NamesThePersonWhoAskedForThePlan(t *testing.T) {
 		p.Spec.Plan.Request = &v1alpha1.PlanRequest{Name: "remediate-x", UID: "u"}
 	})
 	got := fakeCluster{objects: objectsOf(plan)}.run(t, "", "plan", "show", "p")
-	if want := "oscar, acting with the rights of oscar and of the author of the policy, by request remediate-x\n"; !strings.Contains(got.Stdout, want) {
+	if want := "oscar, acting with the rights of oscar and of the user as whom the policy acts, by request remediate-x\n"; !strings.Contains(got.Stdout, want) {
 		t.Errorf("got %+v, want %q", got, want)
 	}
 }

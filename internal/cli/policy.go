@@ -15,6 +15,7 @@ import (
 	"sigs.k8s.io/controller-runtime/pkg/client"
 
 	"github.com/plumbline-dev/plumbline/pkg/apis/plumbline/v1alpha1"
+	"github.com/plumbline-dev/plumbline/pkg/remediate/planner"
 )
 
 func (a *app) policyCommand() *cobra.Command {
@@ -39,7 +40,7 @@ func (a *app) policyListCommand() *cobra.Command {
 how many of those would be put back now, and what holds the policy back.`,
 		Example: examples(
 			"# All policies", "%s policy list",
-			"# Of one Environment, with severity, limits and who switched them on", "%s policy list --environment production -o wide"),
+			"# Of one Environment, with severity, limits and the users as whom they act", "%s policy list --environment production -o wide"),
 		Args: noArguments,
 		RunE: func(cmd *cobra.Command, _ []string) error { return a.policyList(cmd, o) },
 	}
@@ -90,7 +91,7 @@ func (a *app) printPolicies(policies []v1alpha1.RemediationPolicy, o *policyList
 	}
 	columns := []column{
 		{name: "Name"}, {name: "Environment"}, {name: "Mode"}, {name: "Trigger"}, {name: "Action"}, {name: "Selected"}, {name: "Drifted"}, {name: "Eligible"}, {name: "Waiting-For"}, {name: "Ready"}, {name: "Age"},
-		{name: "Strategy", wide: true}, {name: "Severity", wide: true}, {name: "Limits", wide: true}, {name: "Requested-By", wide: true}, {name: "Last-Plan", wide: true},
+		{name: "Strategy", wide: true}, {name: "Severity", wide: true}, {name: "Limits", wide: true}, {name: "Acts-As", wide: true}, {name: "Last-Plan", wide: true},
 	}
 	rows := make([][]any, 0, len(policies))
 	for i := range policies {
@@ -119,7 +120,7 @@ func (a *app) policyRow(p *v1alpha1.RemediationPolicy, wide bool) []any {
 	return []any{
 		p.Name, s.EnvironmentName, string(modeOfPolicy(p)), string(s.Trigger), string(s.Action), counts[0], counts[1], counts[2],
 		short(p.Status.WaitingFor, width), ready, a.age(p.CreationTimestamp),
-		string(s.Strategy), string(s.MinimumSeverity), limitWords(&s.Safety), s.RequestedBy, p.Status.LastPlanName,
+		string(s.Strategy), string(s.MinimumSeverity), limitWords(&s.Safety), planner.PrincipalOf(s).User, p.Status.LastPlanName,
 	}
 }
 

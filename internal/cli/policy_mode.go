@@ -18,6 +18,7 @@ import (
 
 	"github.com/plumbline-dev/plumbline/pkg/apis/plumbline/v1alpha1"
 	"github.com/plumbline-dev/plumbline/pkg/plural"
+	"github.com/plumbline-dev/plumbline/pkg/remediate/planner"
 )
 
 // policyMode is a verb that sets the mode of a policy.
@@ -38,7 +39,11 @@ for confirmation; where nobody can answer it needs --yes.
 
 The policy acts with your rights, checked at every step: your name is written into
 it, and your groups. --group names the groups whose rights it may use instead of
-all of yours; --group '' none.`,
+all of yours; --group '' none.
+
+A policy with serviceAccountName acts with the rights of that ServiceAccount, and
+your name is not written into it. You need the verb impersonate on the account, or
+the verb delegate on the policy.`,
 		examples: examples(
 			"# What would it do, and nothing else", "%s policy activate production --dry-run",
 			"# Switch it on, with the rights of one group of yours", "%s policy activate production --group sre --yes"),
@@ -104,30 +109,47 @@ func (a *app) setMode(cmd *cobra.Command, args []string, m policyMode, o policyM
 	if err != nil {
 		return err
 	}
-	groups, err := groupsOf(me, o.groups, cmd.Flags().Changed("group"))
+	principal, err := m.principal(policy, me, o.groups, cmd.Flags().Changed("group"))
 	if err != nil {
 		return err
 	}
-	if m.is(policy, me.Username, groups) {
+	if m.is(policy, principal) {
 		return a.policyResult(policy, "is "+m.done+" already")
 	}
 	if m.mode == v1alpha1.PolicyModeActive {
-		if err := a.announceActivation(ctx, policy, me.Username, groups, o); err != nil {
+		if err := a.announceActivation(ctx, policy, principal, o); err != nil {
 			return err
 		}
 	}
-	return a.submitMode(ctx, c, policy, m, modePatch(m, me.Username, groups), o)
+	return a.submitMode(ctx, c, policy, m, modePatch(m, policy, principal), o)
+}
+
+// principal returns the user as whom the policy is to act: its ServiceAccount, or the user
+// who sets the mode. A policy that does not act needs no groups.
+func (m policyMode) principal(p *v1alpha1.RemediationPolicy, me authenticationv1.UserInfo, named []string, chosen bool) (planner.Principal, error) {
+	account := p.Spec.ServiceAccountName
+	switch {
+	case account != "" && chosen:
+		return planner.Principal{}, fmt.Errorf("the policy acts as the ServiceAccount %s, whose groups cannot be chosen; leave --group out", account)
+	case account != "":
+		return planner.PrincipalOf(&p.Spec), nil
+	case m.mode != v1alpha1.PolicyModeActive:
+		return planner.Principal{User: me.Username}, nil
+	}
+	groups, err := groupsOf(me, named, chosen)
+	return planner.Principal{User: me.Username, Groups: groups}, err
 }
 
 // is says that a policy is in the mode already, and acts with these very rights.
-func (m policyMode) is(p *v1alpha1.RemediationPolicy, user string, groups []string) bool {
+func (m policyMode) is(p *v1alpha1.RemediationPolicy, as planner.Principal) bool {
+	current := planner.PrincipalOf(&p.Spec)
 	return modeOfPolicy(p) == m.mode &&
-		(m.mode != v1alpha1.PolicyModeActive || p.Spec.RequestedBy == user && slices.Equal(p.Spec.RequestedByGroups, groups))
+		(m.mode != v1alpha1.PolicyModeActive || current.User == as.User && slices.Equal(current.Groups, as.Groups))
 }
 
 // announceActivation says what is about to be switched on, and asks.
-func (a *app) announceActivation(ctx context.Context, p *v1alpha1.RemediationPolicy, me string, groups []string, o policyModeOptions) error {
-	if _, err := io.WriteString(a.ErrOut, activationText(p, me, groups)); err != nil {
+func (a *app) announceActivation(ctx context.Context, p *v1alpha1.RemediationPolicy, as planner.Principal, o policyModeOptions) error {
+	if _, err := io.WriteString(a.ErrOut, activationText(p, as)); err != nil {
 		return err
 	}
 	if o.dryRun != "none" {
@@ -136,14 +158,14 @@ func (a *app) announceActivation(ctx context.Context, p *v1alpha1.RemediationPol
 	return a.confirm(ctx, o.yes, question{ask: "Activate " + p.Name + "?", otherwise: "nothing was activated", what: "activating a policy"})
 }
 
-func activationText(p *v1alpha1.RemediationPolicy, me string, groups []string) string {
+func activationText(p *v1alpha1.RemediationPolicy, as planner.Principal) string {
 	d, s := &description{}, &p.Spec
 	d.field("Policy", fmt.Sprintf("%s, of Environment %s", p.Name, s.EnvironmentName))
 	d.field("Does", fmt.Sprintf("%s (%s) on severity %s and above, trigger %s", s.Action, s.Strategy, s.MinimumSeverity, s.Trigger))
 	d.field("Within", limitWords(&s.Safety))
-	d.field("With rights of", withGroups(me, groups))
+	d.field("With rights of", withGroups(as))
 	if s.Mode == v1alpha1.PolicyModeActive {
-		d.field("Active so far", "with the rights of "+withGroups(s.RequestedBy, s.RequestedByGroups))
+		d.field("Active so far", "with the rights of "+withGroups(planner.PrincipalOf(s)))
 	}
 	t := p.Status.Targets
 	switch {
@@ -157,11 +179,11 @@ func activationText(p *v1alpha1.RemediationPolicy, me string, groups []string) s
 	return d.String()
 }
 
-func withGroups(user string, groups []string) string {
-	if len(groups) == 0 {
-		return user
+func withGroups(p planner.Principal) string {
+	if len(p.Groups) == 0 {
+		return p.User
 	}
-	return user + ", groups " + strings.Join(groups, ", ")
+	return p.User + ", groups " + strings.Join(p.Groups, ", ")
 }
 
 // The schema's bounds on the groups that a policy may use.
@@ -193,11 +215,15 @@ func groupsOf(user authenticationv1.UserInfo, named []string, chosen bool) ([]st
 	return groups, nil
 }
 
-// modePatch writes who asked; a policy that does not act needs nobody's groups.
-func modePatch(m policyMode, me string, groups []string) map[string]any {
-	spec := map[string]any{"mode": string(m.mode), "requestedBy": me, "requestedByGroups": nil}
-	if m.mode == v1alpha1.PolicyModeActive && len(groups) > 0 {
-		spec["requestedByGroups"] = groups
+// modePatch sets the mode, and the user who asked for it. A policy of a ServiceAccount names
+// no user, and one that does not act needs no groups.
+func modePatch(m policyMode, p *v1alpha1.RemediationPolicy, as planner.Principal) map[string]any {
+	spec := map[string]any{"mode": string(m.mode)}
+	if p.Spec.ServiceAccountName == "" {
+		spec["requestedBy"], spec["requestedByGroups"] = as.User, nil
+		if len(as.Groups) > 0 {
+			spec["requestedByGroups"] = as.Groups
+		}
 	}
 	return map[string]any{"spec": spec}
 }

@@ -29,7 +29,7 @@ func allPolicies() []client.Object {
 	return objectsOf(
 		policyOf("production", activeBy("bob", "sre"), waiting), policyOf("edited", unseen), policyOf("calm"),
 		policyOf("stopped", func(p *v1alpha1.RemediationPolicy) { p.Spec.Mode = v1alpha1.PolicyModeHalted }),
-		policyOf("other", func(p *v1alpha1.RemediationPolicy) { p.Spec.EnvironmentName = "staging" }),
+		policyOf("other", actsAs("shop/repairs"), func(p *v1alpha1.RemediationPolicy) { p.Spec.EnvironmentName = "staging" }),
 	)
 }
 
@@ -40,6 +40,7 @@ func TestPolicy_Golden(t *testing.T) {
 		"list-one":  {"policy", "list", "--environment", "staging", "--no-headers"},
 		"list-name": {"policy", "list", "-o", "name"},
 		"activate":  {"policy", "activate", "production", "--dry-run"},
+		"account":   {"policy", "activate", "other", "--dry-run"},
 		"unseen":    {"policy", "activate", "edited", "--dry-run", "--group", "sre"},
 	}
 	for name, args := range cases {
@@ -106,6 +107,21 @@ func TestPolicyMode_Sets(t *testing.T) {
 		"deactivated already": {
 			args: []string{"deactivate"}, stdout: "remediationpolicy.plumbline.dev/p is deactivated already\n",
 		},
+		"activated, and acts as its service account": {
+			policy: []func(*v1alpha1.RemediationPolicy){actsAs("shop/repairs")}, args: []string{"activate", "--yes"}, stdout: "remediationpolicy.plumbline.dev/p activated\n",
+			want: &v1alpha1.RemediationPolicySpec{Mode: v1alpha1.PolicyModeActive, ServiceAccountName: "shop/repairs"},
+		},
+		"a service account's policy is active already": {
+			policy: []func(*v1alpha1.RemediationPolicy){activeBy(""), actsAs("shop/repairs")}, args: []string{"activate"}, stdout: "remediationpolicy.plumbline.dev/p is activated already\n",
+		},
+		"a service account's policy takes no groups": {
+			policy: []func(*v1alpha1.RemediationPolicy){actsAs("shop/repairs")}, args: []string{"activate", "--yes", "--group", "sre"}, code: 1,
+			stderr: "error: the policy acts as the ServiceAccount shop/repairs, whose groups cannot be chosen; leave --group out\n",
+		},
+		"a service account's policy is halted, and keeps it": {
+			policy: []func(*v1alpha1.RemediationPolicy){activeBy(""), actsAs("shop/repairs")}, args: []string{"halt"}, stdout: "remediationpolicy.plumbline.dev/p halted\n",
+			want: &v1alpha1.RemediationPolicySpec{Mode: v1alpha1.PolicyModeHalted, ServiceAccountName: "shop/repairs"},
+		},
 		"halted without a question": {
 			policy: []func(*v1alpha1.RemediationPolicy){activeBy("bob", "sre")}, args: []string{"halt"}, stdout: "remediationpolicy.plumbline.dev/p halted\n",
 			want: &v1alpha1.RemediationPolicySpec{Mode: v1alpha1.PolicyModeHalted, RequestedBy: "alice"},
@@ -121,7 +137,7 @@ func TestPolicyMode_Sets(t *testing.T) {
 				o.ApplyOptions(options)
 				err := api.Patch(ctx, object, patch, options...)
 				if s := object.(*v1alpha1.RemediationPolicy).Spec; err == nil && len(o.DryRun) == 0 {
-					stored = &v1alpha1.RemediationPolicySpec{Mode: s.Mode, RequestedBy: s.RequestedBy, RequestedByGroups: s.RequestedByGroups}
+					stored = &v1alpha1.RemediationPolicySpec{Mode: s.Mode, RequestedBy: s.RequestedBy, RequestedByGroups: s.RequestedByGroups, ServiceAccountName: s.ServiceAccountName}
 				}
 				return err
 			}

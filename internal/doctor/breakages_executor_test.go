@@ -156,6 +156,7 @@ func rightsCases() map[string]breakage {
 	return map[string]breakage{
 		"it may not write ledgers":           homeRole(without("remediationledgers/status")),
 		"it may not ask for access":          clusterRole(ExecutorName, without("subjectaccessreviews")),
+		"it may not read service accounts":   clusterRole(ExecutorName, without("serviceaccounts")),
 		"it may not tell Events":             both(clusterRole(ExecutorName, without("events")), homeRole(without("events"))),
 		"its ClusterRole is empty":           clusterRole(ExecutorName, none),
 		"StatefulSets are not its targets":   clusterRole(executorTargets, without("statefulsets")),

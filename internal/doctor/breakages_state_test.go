@@ -175,6 +175,7 @@ func rbacBreakages() map[string]map[string]breakage {
 		"rbac.status":           status,
 		"rbac.baselines":        baselines,
 		"rbac.breakglass":       grants(rights(own, "baselines", "breakglass")),
+		"rbac.delegate":         grants(rights(own, "remediationpolicies", "delegate")),
 		"rbac.impersonate":      grants(rights("", "users", "impersonate")),
 		"rbac.trusted-accounts": accounts,
 		"rbac.namespaces":       namespaces,

@@ -28,6 +28,7 @@ var (
 		{verbs: readVerbs, resources: []string{"namespaces"}},
 		{group: "policy", verbs: []string{"list"}, resources: []string{"poddisruptionbudgets"}},
 		{group: "authorization.k8s.io", verbs: []string{"create"}, resources: []string{"subjectaccessreviews"}},
+		{verbs: []string{"get"}, resources: []string{"serviceaccounts"}},
 		{group: "events.k8s.io", verbs: eventVerbs, resources: []string{"events"}},
 	}
 	// executorAtHome are those in Plumbline's own namespace.

@@ -141,11 +141,27 @@ func (r *Reconciler) denied(ctx context.Context, policy *v1alpha1.RemediationPol
 	for _, verb := range access.ExecutorVerbs() {
 		reviews, missing = append(reviews, access.ExecutorReview(r.Executor, verb)), append(missing, access.ExecutorMayNot(verb))
 	}
-	for _, who := range exec.Principals(&p.PlannedRemediation, &policy.Spec) {
-		reviews, missing = append(reviews, access.RequesterReview(who.User, who.Groups)), append(missing, access.RequesterMayNot(who.User))
+	principals := exec.Principals(&p.PlannedRemediation, &policy.Spec)
+	for _, who := range principals {
+		reviews, missing = append(reviews, access.RequesterReview(who)), append(missing, access.RequesterMayNot(who.User))
 	}
 	if i := r.firstRefused(ctx, reviews); i >= 0 {
 		return missing[i]
+	}
+	return r.firstMissing(ctx, principals)
+}
+
+// firstMissing names the first ServiceAccount among the principals that does not exist;
+// empty when there is none, or the API server did not answer.
+func (r *Reconciler) firstMissing(ctx context.Context, principals []planner.Principal) string {
+	for _, who := range principals {
+		missing, err := exec.MissingAccount(ctx, r.Live, who)
+		if err != nil {
+			r.Log.V(1).Info("a ServiceAccount could not be read", "user", who.User, "error", err.Error())
+		}
+		if missing != "" {
+			return missing
+		}
 	}
 	return ""
 }

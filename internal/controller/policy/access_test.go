@@ -5,6 +5,7 @@ package policy
 import (
 	"context"
 	"errors"
+	"slices"
 	"strings"
 	"sync"
 	"testing"
@@ -13,7 +14,10 @@ import (
 	"github.com/google/go-cmp/cmp"
 	"github.com/google/go-cmp/cmp/cmpopts"
 	authorizationv1 "k8s.io/api/authorization/v1"
+	corev1 "k8s.io/api/core/v1"
+	metav1 "k8s.io/apimachinery/pkg/apis/meta/v1"
 	"sigs.k8s.io/controller-runtime/pkg/client"
+	"sigs.k8s.io/controller-runtime/pkg/client/interceptor"
 
 	"github.com/plumbline-dev/plumbline/internal/planning/planningtest"
 	"github.com/plumbline-dev/plumbline/pkg/notify"
@@ -87,6 +91,50 @@ func TestBeforeAPlanIsMadeItsPermissionsAreAsked(t *testing.T) {
 			}
 			if waits := b.status().WaitingFor; test.waits != "" && (!strings.Contains(waits, test.waits) || result.RequeueAfter != healthAgain) {
 				t.Errorf("it waits for %q, and looks again in %s", waits, result.RequeueAfter)
+			}
+		})
+	}
+}
+
+func TestAPolicyWhoseServiceAccountIsGoneMakesNoPlan(t *testing.T) {
+	tests := map[string]struct {
+		account string // its name in namespace shop; empty for none
+		read    error
+		waits   string
+	}{
+		"it exists":      {account: "repairs"},
+		"it was deleted": {waits: "the ServiceAccount shop/repairs, in whose name the plan acts, does not exist"},
+		"another exists": {account: "repairs2", waits: "the ServiceAccount shop/repairs, in whose name the plan acts, does not exist"},
+		"it cannot be read, and the executor will read": {read: errors.New("connection reset")},
+	}
+	for name, test := range tests {
+		t.Run(name, func(t *testing.T) {
+			b, answers := newAccessBench(t, func(c *planningtest.Cluster) {
+				c.Policy.Spec.RequestedBy, c.Policy.Spec.ServiceAccountName = "", "shop/repairs"
+			})
+			if test.account != "" {
+				account := &corev1.ServiceAccount{ObjectMeta: metav1.ObjectMeta{Namespace: "shop", Name: test.account}}
+				if err := b.client.Create(t.Context(), account); err != nil {
+					t.Fatal(err)
+				}
+			}
+			b.r.Live = interceptor.NewClient(b.client.(client.WithWatch), interceptor.Funcs{
+				Get: func(ctx context.Context, api client.WithWatch, key client.ObjectKey, o client.Object, options ...client.GetOption) error {
+					if _, account := o.(*metav1.PartialObjectMetadata); account && test.read != nil {
+						return test.read
+					}
+					return api.Get(ctx, key, o, options...)
+				},
+			})
+			b.look()
+			if !slices.Contains(answers.asked, "system:serviceaccount:shop:repairs update deployments shop/web") {
+				t.Errorf("reviews are %q", answers.asked)
+			}
+			if made := len(b.plans()) == 1; made != (test.waits == "") {
+				t.Errorf("a plan was made: %t", made)
+			}
+			if waits := b.status().WaitingFor; test.waits != "" && !strings.Contains(waits, test.waits) {
+				t.Errorf("it waits for %q", waits)
 			}
 		})
 	}

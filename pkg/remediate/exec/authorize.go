@@ -7,14 +7,18 @@ import (
 	"errors"
 	"fmt"
 	"slices"
-	"strings"
 	"sync"
 
 	authorizationv1 "k8s.io/api/authorization/v1"
+	corev1 "k8s.io/api/core/v1"
+	apierrors "k8s.io/apimachinery/pkg/api/errors"
 	"k8s.io/apimachinery/pkg/api/meta"
+	metav1 "k8s.io/apimachinery/pkg/apis/meta/v1"
 	"k8s.io/apimachinery/pkg/runtime/schema"
+	"sigs.k8s.io/controller-runtime/pkg/client"
 
 	"github.com/plumbline-dev/plumbline/pkg/apis/plumbline/v1alpha1"
+	"github.com/plumbline-dev/plumbline/pkg/remediate/planner"
 	"github.com/plumbline-dev/plumbline/pkg/remediate/protocol"
 	"github.com/plumbline-dev/plumbline/pkg/specguard/canon"
 )
@@ -91,19 +95,19 @@ func (a Access) ExecutorMayNot(verb string) string {
 	return fmt.Sprintf("the executor may not %s %s in namespace %s: bind the ClusterRole plumbline-executor-targets there", verb, a.Resource.Resource, a.Namespace)
 }
 
-// RequesterReview returns the review of the user in whose name a plan acts.
-func (a Access) RequesterReview(user string, groups []string) *authorizationv1.SubjectAccessReview {
-	return a.review(user, groups, a.Write)
+// RequesterReview returns the review of a principal of a plan.
+func (a Access) RequesterReview(who planner.Principal) *authorizationv1.SubjectAccessReview {
+	return a.review(who, a.Write)
 }
 
 // ExecutorReview returns the review of the executor by another process.
 func (a Access) ExecutorReview(user, verb string) *authorizationv1.SubjectAccessReview {
-	return a.review(user, nil, verb)
+	return a.review(planner.Principal{User: user}, verb)
 }
 
-func (a Access) review(user string, groups []string, verb string) *authorizationv1.SubjectAccessReview {
+func (a Access) review(who planner.Principal, verb string) *authorizationv1.SubjectAccessReview {
 	return &authorizationv1.SubjectAccessReview{Spec: authorizationv1.SubjectAccessReviewSpec{
-		User: user, Groups: groupsOf(user, groups), ResourceAttributes: a.Attributes(verb),
+		User: who.User, Groups: groupsOf(who), ResourceAttributes: a.Attributes(verb),
 	}}
 }
 
@@ -128,7 +132,7 @@ func (r *run) authorize(ctx context.Context, step int32) (answer protocol.Answer
 	for _, verb := range verbs {
 		own = append(own, begin(&group, func() (bool, error) { return r.mayItself(ctx, access, verb) }))
 	}
-	people := r.askForPeople(ctx, &group, access)
+	principals := r.askForPrincipals(ctx, &group, access)
 	group.Wait()
 	for i, may := range own {
 		switch {
@@ -138,7 +142,7 @@ func (r *run) authorize(ctx context.Context, step int32) (answer protocol.Answer
 			return protocol.No, access.ExecutorMayNot(verbs[i])
 		}
 	}
-	return judgePeople(access, people)
+	return judgePrincipals(principals)
 }
 
 // mayItself asks whether the executor may do something with the target.
@@ -150,15 +154,15 @@ func (r *run) mayItself(ctx context.Context, access Access, verb string) (bool, 
 	return Allowed(&review.Status), nil
 }
 
-// asked is a person in whose name a plan acts, and whether that person may write the target.
+// asked is a principal of a plan, and what keeps the principal from writing the target.
 type asked struct {
-	user string
-	may  *reading[bool]
+	principal planner.Principal
+	denied    *reading[string]
 }
 
-// askForPeople asks whether the people may write the target in whose name the plan acts. It
-// returns nil when it is not known who they are.
-func (r *run) askForPeople(ctx context.Context, group *sync.WaitGroup, access Access) []asked {
+// askForPrincipals asks whether the principals of the plan may write the target. It returns
+// nil when it is not known who they are.
+func (r *run) askForPrincipals(ctx context.Context, group *sync.WaitGroup, access Access) []asked {
 	plan := &r.plan.Spec.Plan
 	if plan.Request != nil && r.policy == nil {
 		return nil
@@ -167,61 +171,81 @@ func (r *run) askForPeople(ctx context.Context, group *sync.WaitGroup, access Ac
 	if r.policy != nil {
 		policy = &r.policy.Spec
 	}
-	var people []asked
+	var out []asked
 	for _, who := range Principals(plan, policy) {
-		people = append(people, asked{who.User, begin(group, func() (bool, error) {
-			review := access.RequesterReview(who.User, who.Groups)
-			if err := r.Client.Create(ctx, review); err != nil {
-				return false, fmt.Errorf("asking whether %s may write it: %w", who.User, err)
-			}
-			return Allowed(&review.Status), nil
-		})})
+		out = append(out, asked{who, begin(group, func() (string, error) { return r.denies(ctx, access, who) })})
 	}
-	return people
+	return out
 }
 
-// judgePeople says what the answers about people mean.
-func judgePeople(access Access, people []asked) (answer protocol.Answer, denied string) {
-	for _, person := range people {
+// denies names what keeps a principal from writing the target; empty when it may.
+func (r *run) denies(ctx context.Context, access Access, who planner.Principal) (string, error) {
+	review := access.RequesterReview(who)
+	if err := r.Client.Create(ctx, review); err != nil {
+		return "", fmt.Errorf("asking whether %s may write it: %w", who.User, err)
+	}
+	if !Allowed(&review.Status) {
+		return access.RequesterMayNot(who.User), nil
+	}
+	return MissingAccount(ctx, r.Client, who)
+}
+
+// judgePrincipals says what the answers about principals mean.
+func judgePrincipals(principals []asked) (answer protocol.Answer, denied string) {
+	for _, who := range principals {
 		switch {
-		case person.may.err != nil:
+		case who.denied.err != nil:
 			return protocol.Unknown, ""
-		case !person.may.value:
-			return protocol.No, access.RequesterMayNot(person.user)
+		case who.denied.value != "":
+			return protocol.No, who.denied.value
 		}
 	}
-	if len(people) == 0 {
+	if len(principals) == 0 {
 		return protocol.Unknown, ""
 	}
 	return protocol.Yes, ""
 }
 
-// Principal is a user in whose name a plan acts, with the groups that count.
-type Principal struct {
-	User   string
-	Groups []string
-}
-
 // Principals returns the users whose right a plan needs: its requester, and for a plan that
-// answers a request the author of the policy as well. policy counts for the latter alone.
-func Principals(plan *v1alpha1.PlannedRemediation, policy *v1alpha1.RemediationPolicySpec) []Principal {
-	out := []Principal{{plan.Requester, plan.RequesterGroups}}
+// answers a request the principal of the policy as well. policy counts for the latter alone.
+func Principals(plan *v1alpha1.PlannedRemediation, policy *v1alpha1.RemediationPolicySpec) []planner.Principal {
+	out := []planner.Principal{{User: plan.Requester, Groups: plan.RequesterGroups}}
 	if plan.Request != nil && policy != nil {
-		out = append(out, Principal{policy.RequestedBy, policy.RequestedByGroups})
+		out = append(out, planner.PrincipalOf(policy))
 	}
 	return out
+}
+
+// MissingAccount says that a principal is a ServiceAccount which was deleted; empty when the
+// account exists, or when the principal is none. RoleBindings name accounts, so a review of
+// access answers yes for an account that is gone.
+func MissingAccount(ctx context.Context, from client.Reader, who planner.Principal) (string, error) {
+	name, ok := who.Account()
+	if !ok {
+		return "", nil
+	}
+	account := &metav1.PartialObjectMetadata{}
+	account.SetGroupVersionKind(corev1.SchemeGroupVersion.WithKind("ServiceAccount"))
+	err := from.Get(ctx, name, account)
+	switch {
+	case apierrors.IsNotFound(err):
+	case err != nil:
+		return "", fmt.Errorf("reading ServiceAccount %s: %w", name, err)
+	case account.DeletionTimestamp == nil:
+		return "", nil
+	}
+	return fmt.Sprintf("the ServiceAccount %s, in whose name the plan acts, does not exist", name), nil
 }
 
 // Allowed says whether a review allows the request that it names.
 func Allowed(s *authorizationv1.SubjectAccessReviewStatus) bool { return s.Allowed && !s.Denied }
 
-// groupsOf are the groups of a user: those that were confirmed when the request
+// groupsOf returns the groups of a principal: those that were confirmed when the request
 // was made, and those that every such user has.
-func groupsOf(user string, confirmed []string) []string {
-	groups := append(slices.Clone(confirmed), "system:authenticated")
-	if account, ok := strings.CutPrefix(user, "system:serviceaccount:"); ok {
-		namespace, _, _ := strings.Cut(account, ":")
-		groups = append(groups, "system:serviceaccounts", "system:serviceaccounts:"+namespace)
+func groupsOf(who planner.Principal) []string {
+	groups := append(slices.Clone(who.Groups), "system:authenticated")
+	if account, ok := who.Account(); ok {
+		groups = append(groups, "system:serviceaccounts", "system:serviceaccounts:"+account.Namespace)
 	}
 	slices.Sort(groups)
 	return slices.Compact(groups)

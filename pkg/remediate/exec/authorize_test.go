@@ -76,8 +76,7 @@ func TestAPlanThatAnswersARequestNeedsTheRightOfThePolicysAuthorToo(t *testing.T
 	for name, test := range tests {
 		t.Run(name, func(t *testing.T) {
 			w := newWorld(t)
-			w.plan.Spec.Plan.Request = &v1alpha1.PlanRequest{Name: "ask", UID: "uid-ask"}
-			w.plan.Spec.Plan.InitiatedBy, w.plan.Spec.Plan.Requester = "bob", "bob"
+			asksForIt(w)
 			r := &run{Executor: w.Executor, plan: w.plan, policy: w.policy}
 			test.world(w, r)
 			got, denied := r.authorize(t.Context(), 0)
@@ -169,6 +168,12 @@ func TestAStepNeedsTheRightOfItsExecutorAndOfItsRequester(t *testing.T) {
 			}
 		})
 	}
+}
+
+// asksForIt has bob ask for the plan.
+func asksForIt(w *world) {
+	w.plan.Spec.Plan.Request = &v1alpha1.PlanRequest{Name: "ask", UID: "uid-ask"}
+	w.plan.Spec.Plan.InitiatedBy, w.plan.Spec.Plan.Requester = "bob", "bob"
 }
 
 func TestAReviewThatBothAllowsAndDeniesDenies(t *testing.T) {

@@ -164,8 +164,9 @@ func haltedBy(policy *v1alpha1.RemediationPolicy) (why, by string) {
 // as it was when it was made: of plans the API server cannot know that. A policy
 // that has changed since supersedes the plan, and ends the steps that have not begun.
 func ownRight(plan *v1alpha1.PlannedRemediation, policy *v1alpha1.RemediationPolicySpec) bool {
+	principal := planner.PrincipalOf(policy)
 	return plan.InitiatedBy != planner.InitiatedByItself || plan.Policy.Digest != planner.Digest(policy) ||
-		plan.Requester == policy.RequestedBy && slices.Equal(plan.RequesterGroups, policy.RequestedByGroups)
+		plan.Requester == principal.User && slices.Equal(plan.RequesterGroups, principal.Groups)
 }
 
 func (r *run) closedByGuards(b *protocol.Brakes) bool {

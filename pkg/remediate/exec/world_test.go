@@ -17,6 +17,7 @@ import (
 	"time"
 
 	authorizationv1 "k8s.io/api/authorization/v1"
+	corev1 "k8s.io/api/core/v1"
 	policyv1 "k8s.io/api/policy/v1"
 	apierrors "k8s.io/apimachinery/pkg/api/errors"
 	"k8s.io/apimachinery/pkg/api/meta"
@@ -176,11 +177,12 @@ func (w *world) newClient() client.Client {
 	if err := v1alpha1.AddToScheme(kinds); err != nil {
 		w.Fatal(err)
 	}
-	if err := errors.Join(authorizationv1.AddToScheme(kinds), policyv1.AddToScheme(kinds)); err != nil {
+	if err := errors.Join(authorizationv1.AddToScheme(kinds), corev1.AddToScheme(kinds), policyv1.AddToScheme(kinds)); err != nil {
 		w.Fatal(err)
 	}
 	mapper := meta.NewDefaultRESTMapper(nil)
 	mapper.Add(schema.GroupVersionKind{Group: "apps", Version: "v1", Kind: "Deployment"}, meta.RESTScopeNamespace)
+	mapper.Add(corev1.SchemeGroupVersion.WithKind("ServiceAccount"), meta.RESTScopeNamespace)
 	mapper.Add(schema.GroupVersionKind{Group: "storage.k8s.io", Version: "v1", Kind: "StorageClass"}, meta.RESTScopeRoot)
 	for kind := range kinds.KnownTypes(v1alpha1.GroupVersion) {
 		scope := meta.RESTScopeNamespace

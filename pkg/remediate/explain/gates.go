@@ -31,13 +31,21 @@ func mode(in *planner.Input) Gate {
 	value := string(in.Policy.Spec.Mode)
 	switch in.Policy.Spec.Mode {
 	case v1alpha1.PolicyModeActive:
-		return open(gateMode, value, "the policy acts")
+		return open(gateMode, value, actsAs(&in.Policy.Spec))
 	case v1alpha1.PolicyModeHalted:
 		return Gate{Name: gateMode, State: Closed, Value: value, Limit: "Active", Needs: NeedsChange, Message: "the policy is halted"}
 	case v1alpha1.PolicyModeObserveOnly:
 		return Gate{Name: gateMode, State: Closed, Value: value, Limit: "Active", Needs: NeedsChange, Message: "the policy only observes; activate it"}
 	}
 	return Gate{Name: gateMode, State: Closed, Value: value, Limit: "Active", Needs: NeedsChange, Message: "nobody knows this mode"}
+}
+
+// actsAs says with whose rights an active policy acts.
+func actsAs(policy *v1alpha1.RemediationPolicySpec) string {
+	if user := planner.PrincipalOf(policy).User; user != "" {
+		return "the policy acts with the rights of " + user
+	}
+	return "the policy acts"
 }
 
 func trigger(in *planner.Input) Gate {

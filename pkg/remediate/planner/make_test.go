@@ -346,6 +346,11 @@ func TestWithWhoseRightAPlanActs(t *testing.T) {
 	if p := Make(in).Plans[0]; p.Requester != "bob" || p.InitiatedBy != "bob" {
 		t.Errorf("asked for: %s for %s", p.InitiatedBy, p.Requester)
 	}
+	in = input(drift("web"))
+	in.Policy.Spec.RequestedBy, in.Policy.Spec.ServiceAccountName = "", "shop/repairs"
+	if p := Make(in).Plans[0]; p.Requester != "system:serviceaccount:shop:repairs" || p.RequesterGroups != nil || p.InitiatedBy != "system:auto" {
+		t.Errorf("by itself, of a service account: %s for %s in %q", p.InitiatedBy, p.Requester, p.RequesterGroups)
+	}
 }
 
 func TestNamesOfPlansAreNames(t *testing.T) {

@@ -35,12 +35,13 @@ const (
 
 func plan(in *Input, group []*Drift, left []LeftOut) Plan {
 	spec := &in.Policy.Spec
+	principal := PrincipalOf(spec)
 	p := Plan{Namespace: group[0].Namespace, PlannedRemediation: v1alpha1.PlannedRemediation{
 		Policy: in.Policy.PlanPolicy, EnvironmentName: spec.EnvironmentName,
 		Trigger: spec.Trigger, Strategy: cmp.Or(spec.Strategy, v1alpha1.StrategyRolling),
 		Request:     in.Request.reference(),
-		InitiatedBy: in.InitiatedBy, Requester: cmp.Or(spec.RequestedBy, in.InitiatedBy),
-		RequesterGroups: spec.RequestedByGroups,
+		InitiatedBy: in.InitiatedBy, Requester: cmp.Or(principal.User, in.InitiatedBy),
+		RequesterGroups: principal.Groups,
 		Batches:         batches(spec, len(group)),
 	}}
 	if in.InitiatedBy != InitiatedByItself {

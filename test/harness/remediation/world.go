@@ -179,13 +179,14 @@ func (w *World) PlanWith(policy *v1alpha1.RemediationPolicy, change func(*v1alph
 // PlanOf is such a plan before it is stored.
 func (w *World) PlanOf(policy *v1alpha1.RemediationPolicy, names ...string) *v1alpha1.RemediationPlan {
 	w.t.Helper()
+	principal := planner.PrincipalOf(&policy.Spec)
 	p := &v1alpha1.RemediationPlan{ObjectMeta: metav1.ObjectMeta{Namespace: w.Name, GenerateName: "plan-"}}
 	p.Spec.Plan = v1alpha1.PlannedRemediation{
 		Policy: v1alpha1.PlanPolicy{
 			Name: policy.Name, UID: string(policy.UID), Generation: policy.Generation, Digest: planner.Digest(&policy.Spec),
 		},
 		EnvironmentName: w.Name, Trigger: policy.Spec.Trigger, Strategy: v1alpha1.StrategyRolling,
-		InitiatedBy: planner.InitiatedByItself, Requester: policy.Spec.RequestedBy, RequesterGroups: policy.Spec.RequestedByGroups,
+		InitiatedBy: planner.InitiatedByItself, Requester: principal.User, RequesterGroups: principal.Groups,
 		CorrelationID: "correlation", DeadlineTime: metav1.NewTime(time.Now().Add(time.Hour).Truncate(time.Second)),
 	}
 	for i, name := range names {

@@ -102,6 +102,7 @@ func fillRemediation(t *testing.T, ready []metav1.Condition) {
 			WaitingFor: "the window, which opens at 22:00 Europe/Berlin", LastPlanName: "kinds/production-7",
 		}
 	})
+	store(t, "RemediationPolicy", "from-git", strings.Replace(smallestPolicy, "{", "{serviceAccountName: shop/repairs, ", 1), func(*v1alpha1.RemediationPolicy) {})
 	store(t, "RemediationPlan", "production-7", smallestPlan, func(p *v1alpha1.RemediationPlan) {
 		p.Status = v1alpha1.RemediationPlanStatus{
 			ObservedGeneration: 1, Phase: v1alpha1.PlanDeferred, DeferralReason: "10 of 10 remediations in the last hour",

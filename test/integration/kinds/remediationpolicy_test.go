@@ -44,6 +44,7 @@ func TestRemediationPolicy_Fields(t *testing.T) {
 	// Tried by TestRemediationPolicy_Transitions, because it needs a stored policy.
 	runSpecCases(t, "RemediationPolicy", smallestPolicy, cases)
 	cases["the environmentName is immutable"] = specCase{"", []string{"spec.environmentName"}, environmentIsImmutable}
+	cases["a service account comes first"] = specCase{"", []string{"spec.serviceAccountName"}, accountComesFirst}
 	demandEveryRuleTried(t, "RemediationPolicy", "spec", cases)
 }
 
@@ -51,13 +52,28 @@ func modeCases() map[string]specCase {
 	return map[string]specCase{
 		"an active policy with a name is accepted":           {spec: "{mode: Active, requestedBy: alice}"},
 		"a halted policy without a name is accepted":         {spec: "mode: Halted"},
-		"an active policy of nobody is refused":              {"mode: Active", []string{"spec.requestedBy"}, "an active policy acts with somebody's right"},
+		"an active policy of nobody is refused":              {"mode: Active", []string{"spec.requestedBy"}, "an active policy acts with the rights of one user: name yourself"},
 		"an active policy of an empty name is refused":       {"{mode: Active, requestedBy: ''}", []string{"spec.requestedBy"}, "should be at least 1 chars"},
 		"a name of 1 MiB is refused":                         {"requestedBy: " + strings.Repeat("u", 1<<20), []string{"spec.requestedBy"}, "may not be more than 1024"},
 		"groups beside the name are accepted":                {spec: "{mode: Active, requestedBy: alice, requestedByGroups: [sre, ops]}"},
 		"a group twice is refused":                           {"requestedByGroups: [sre, sre]", []string{"spec.requestedByGroups[1]"}, "Duplicate value"},
 		"an empty group is refused":                          {"requestedByGroups: ['']", []string{"spec.requestedByGroups[0]"}, "should be at least 1 chars"},
 		"more groups than anybody names are refused":         {"requestedByGroups: [" + repeat(33, "g%d") + "]", []string{"spec.requestedByGroups"}, "must have at most 32 items"},
+		"an active policy of a service account is accepted":  {spec: "{mode: Active, serviceAccountName: shop/repairs}"},
+		"a policy that watches, of a service account":        {spec: "serviceAccountName: shop/repairs"},
+		"a service account with dots is accepted":            {spec: "serviceAccountName: shop/repairs.v2"},
+		"a service account beside a user is refused":         {"{mode: Active, requestedBy: alice, serviceAccountName: shop/repairs}", []string{"spec.serviceAccountName"}, "remove serviceAccountName, or requestedBy and requestedByGroups"},
+		"a service account beside a user who watches":        {"{requestedBy: alice, serviceAccountName: shop/repairs}", []string{"spec.serviceAccountName"}, "remove serviceAccountName"},
+		"a service account beside groups is refused":         {"{mode: Active, requestedByGroups: [sre], serviceAccountName: shop/repairs}", []string{"spec.serviceAccountName"}, "remove serviceAccountName"},
+		"an active policy of groups alone is refused":        {"{mode: Active, requestedByGroups: [sre]}", []string{"spec.requestedBy"}, "or set serviceAccountName in a policy that a tool applies from Git"},
+		"a service account without a namespace is refused":   {"serviceAccountName: repairs", []string{"spec.serviceAccountName"}, "should match"},
+		"a service account of an empty namespace is refused": {"serviceAccountName: /repairs", []string{"spec.serviceAccountName"}, "should match"},
+		"a service account of an empty name is refused":      {"serviceAccountName: shop/", []string{"spec.serviceAccountName"}, "should match"},
+		"a service account with two namespaces is refused":   {"serviceAccountName: shop/web/repairs", []string{"spec.serviceAccountName"}, "should match"},
+		"a service account by its user name is refused":      {"serviceAccountName: 'system:serviceaccount:shop:repairs'", []string{"spec.serviceAccountName"}, "should match"},
+		"a namespace with a colon is refused":                {"serviceAccountName: 'shop:x/repairs'", []string{"spec.serviceAccountName"}, "should match"},
+		"a service account of an empty text is refused":      {"serviceAccountName: ''", []string{"spec.serviceAccountName"}, "should be at least 3 chars"},
+		"a service account longer than a record names":       {"serviceAccountName: shop/" + strings.Repeat("r", 230), []string{"spec.serviceAccountName"}, "may not be more than 234"},
 		"a mode that is none is refused":                     {"mode: Enforce", []string{"spec.mode"}, `supported values: "ObserveOnly", "Active", "Halted"`},
 		"the seed's spelling of a mode is refused":           {"mode: observe_only", []string{"spec.mode"}, "Unsupported value"},
 		"no environment is refused":                          {"environmentName: null", []string{"spec.environmentName"}, "Required value"},
@@ -255,15 +271,26 @@ func exceptionCases() map[string]specCase {
 	return cases
 }
 
-const environmentIsImmutable = "environmentName is immutable: its ledger counts what this policy did"
+// Rules about a change.
+const (
+	environmentIsImmutable = "environmentName is immutable: its ledger counts what this policy did"
+	accountComesFirst      = "a policy gets serviceAccountName when it is created"
+)
 
 func TestRemediationPolicy_Transitions(t *testing.T) {
 	create(t, object(t, "RemediationPolicy", "transitions", smallestPolicy))
 	runPatchCases(t, "RemediationPolicy", "transitions", dryPatch, map[string]patchCase{
 		"the mode may change":                 {patch: `{"spec":{"mode":"Active","requestedBy":"alice"}}`},
+		"a service account that comes later":  {`{"spec":{"mode":"Active","serviceAccountName":"shop/repairs"}}`, []string{"spec.serviceAccountName"}, accountComesFirst},
 		"the limits may change":               {patch: `{"spec":{"safety":{"maxPerHour":1}}}`},
 		"another environment is refused":      {`{"spec":{"environmentName":"staging"}}`, []string{"spec.environmentName"}, environmentIsImmutable},
 		"removing the environment is refused": {`{"spec":{"environmentName":null}}`, []string{"spec.environmentName"}, "Required value"},
 		"removing the spec is refused":        {`{"spec":null}`, []string{"spec"}, "Required value"},
+	})
+	create(t, object(t, "RemediationPolicy", "from-git-transitions", strings.Replace(smallestPolicy, "{", "{serviceAccountName: shop/repairs, ", 1)))
+	runPatchCases(t, "RemediationPolicy", "from-git-transitions", dryPatch, map[string]patchCase{
+		"a policy of a service account may act": {patch: `{"spec":{"mode":"Active"}}`},
+		"another service account":               {patch: `{"spec":{"serviceAccountName":"shop/other"}}`},
+		"a user takes its place":                {patch: `{"spec":{"serviceAccountName":null,"requestedBy":"alice"}}`},
 	})
 }

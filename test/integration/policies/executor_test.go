@@ -50,12 +50,13 @@ func TestTheExecutorMayDoItsWorkAndNothingBesideIt(t *testing.T) {
 			on("delete", "apps", "deployments", tenant), on("deletecollection", "apps", "deployments", tenant), on("list", "apps", "deployments", tenant),
 			on("patch", "apps", "deployments/scale", tenant), on("update", "apps", "deployments/status", tenant)}},
 		"other kinds where it is bound": {false, []authorizationv1.ResourceAttributes{
-			on("get", "", "secrets", tenant), on("create", "", "pods", tenant), on("create", "", "pods/exec", tenant), on("create", "", "serviceaccounts/token", tenant),
+			on("get", "", "secrets", tenant), on("create", "", "pods", tenant), on("create", "", "pods/exec", tenant), on("create", "", "serviceaccounts/token", tenant), on("list", "", "serviceaccounts", tenant),
+			on("impersonate", "", "serviceaccounts", tenant), on("update", "", "serviceaccounts", tenant),
 			on("patch", "", "namespaces", tenant), on("create", "rbac.authorization.k8s.io", "rolebindings", tenant), on("impersonate", "", "users", "")}},
 		"read what it acts by": {true, []authorizationv1.ResourceAttributes{
 			on("watch", "plumbline.dev", "remediationpolicies", ""), on("list", "plumbline.dev", "remediationplans", ""), on("list", "plumbline.dev", "environments", ""),
 			on("list", "plumbline.dev", "specguards", ""), on("list", "plumbline.dev", "clusterspecguards", ""), on("get", "plumbline.dev", "baselines", tenant),
-			on("get", "plumbline.dev", "baselinerevisions", tenant), on("get", "", "namespaces", ""), on("list", "policy", "poddisruptionbudgets", tenant)}},
+			on("get", "plumbline.dev", "baselinerevisions", tenant), on("get", "", "namespaces", ""), on("get", "", "serviceaccounts", tenant), on("list", "policy", "poddisruptionbudgets", tenant)}},
 		"write how far it is": {true, []authorizationv1.ResourceAttributes{
 			on("update", "plumbline.dev", "remediationplans/status", tenant), on("update", "plumbline.dev", "baselines/status", tenant),
 			on("update", "plumbline.dev", "environments/status", ""), on("create", "plumbline.dev", "remediationledgers", rendered.Namespace),

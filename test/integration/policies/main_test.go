@@ -132,6 +132,7 @@ func createRoles(ctx context.Context) error {
 		bind("remediators-requests", "plumbline-remediator", "remediators"),
 		bind("operators-view", "plumbline-view", "operators"),
 		bind("halters-ledgers", "plumbline-ledger-operator", "halters"),
+		bindDelegates(ctx),
 	)
 }
 

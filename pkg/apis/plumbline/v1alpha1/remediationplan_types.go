@@ -177,7 +177,8 @@ type PlannedRemediation struct {
 	// no trigger and no schedule, and needs the right of the policy's author as well.
 	// +optional
 	Request *PlanRequest `json:"request,omitempty"`
-	// requester is with whose right it acts.
+	// requester is the user with whose rights the plan acts. A plan of a policy that acts
+	// as a service account names system:serviceaccount:<namespace>:<name>.
 	// +required
 	// +kubebuilder:validation:MinLength=1
 	// +kubebuilder:validation:MaxLength=1024
@@ -284,6 +285,7 @@ type RemediationPlanSpec struct {
 // +kubebuilder:printcolumn:name="Failed",type=integer,JSONPath=`.status.counts.failed`
 // +kubebuilder:printcolumn:name="Waiting-For",type=string,JSONPath=`.status.deferralReason`
 // +kubebuilder:printcolumn:name="By",type=string,JSONPath=`.spec.plan.initiatedBy`,priority=1
+// +kubebuilder:printcolumn:name="Acts-As",type=string,JSONPath=`.spec.plan.requester`,priority=1
 // +kubebuilder:printcolumn:name="Scheduled-For",type=string,JSONPath=`.spec.plan.scheduledTime`,priority=1
 // +kubebuilder:printcolumn:name="Age",type=date,JSONPath=`.metadata.creationTimestamp`
 type RemediationPlan struct {

@@ -73,7 +73,9 @@ type RemediationEscalation struct {
 // +kubebuilder:validation:XValidation:rule="self.trigger != 'AgeThreshold' || has(self.minimumDriftAge)",message="trigger AgeThreshold needs minimumDriftAge",fieldPath=".minimumDriftAge"
 // +kubebuilder:validation:XValidation:rule="self.action != 'Quarantine'",message="Quarantine is not available yet, and comes with rollouts; use NotifyOnly",fieldPath=".action"
 // +kubebuilder:validation:XValidation:rule="!has(self.strategy) || self.strategy != 'BlueGreen'",message="BlueGreen is not available yet, and comes with rollouts; use Rolling or Staged",fieldPath=".strategy"
-// +kubebuilder:validation:XValidation:rule="!has(self.mode) || self.mode != 'Active' || has(self.requestedBy)",message="an active policy acts with somebody's right: name yourself, as the API server knows you (kubectl auth whoami)",fieldPath=".requestedBy"
+// +kubebuilder:validation:XValidation:rule="!has(self.mode) || self.mode != 'Active' || has(self.requestedBy) || has(self.serviceAccountName)",message="an active policy acts with the rights of one user: name yourself, as the API server knows you (kubectl auth whoami), or set serviceAccountName in a policy that a tool applies from Git",fieldPath=".requestedBy"
+// +kubebuilder:validation:XValidation:rule="!has(self.serviceAccountName) || (!has(self.requestedBy) && !has(self.requestedByGroups))",message="a policy acts with the rights of a user or of a service account: remove serviceAccountName, or requestedBy and requestedByGroups",fieldPath=".serviceAccountName"
+// +kubebuilder:validation:XValidation:rule="!has(self.serviceAccountName) || has(oldSelf.serviceAccountName)",message="a policy gets serviceAccountName when it is created, so that the account lends its rights to no field that another writer left: delete the policy, and create it again",fieldPath=".serviceAccountName"
 type RemediationPolicySpec struct {
 	// environmentName is the Environment whose drift the policy remediates.
 	// +required
@@ -118,6 +120,17 @@ type RemediationPolicySpec struct {
 	// +kubebuilder:validation:items:MinLength=1
 	// +kubebuilder:validation:items:MaxLength=256
 	RequestedByGroups []string `json:"requestedByGroups,omitempty"`
+	// serviceAccountName is the ServiceAccount that the policy acts as, as namespace/name,
+	// for a policy that a tool applies from Git. The policy never does what that account
+	// may not. Each change of such a policy needs the verb impersonate on the account, or
+	// the verb delegate on the policy; a change of mode to ObserveOnly or Halted needs
+	// neither. A policy has serviceAccountName or requestedBy, and gets
+	// serviceAccountName when it is created.
+	// +optional
+	// +kubebuilder:validation:MinLength=3
+	// +kubebuilder:validation:MaxLength=234
+	// +kubebuilder:validation:Pattern=`^[a-z0-9]([-a-z0-9]{0,61}[a-z0-9])?/[a-z0-9]([-a-z0-9.]*[a-z0-9])?$`
+	ServiceAccountName string `json:"serviceAccountName,omitempty"`
 	// trigger says when a drift is remediated.
 	// +required
 	Trigger RemediationTrigger `json:"trigger,omitempty"`
@@ -264,6 +277,8 @@ type RemediationPolicyStatus struct {
 // +kubebuilder:printcolumn:name="Waiting-For",type=string,JSONPath=`.status.waitingFor`
 // +kubebuilder:printcolumn:name="Ready",type=string,JSONPath=`.status.conditions[?(@.type=="Ready")].status`
 // +kubebuilder:printcolumn:name="Last-Plan",type=string,JSONPath=`.status.lastPlanName`,priority=1
+// +kubebuilder:printcolumn:name="Requested-By",type=string,JSONPath=`.spec.requestedBy`,priority=1
+// +kubebuilder:printcolumn:name="Service-Account",type=string,JSONPath=`.spec.serviceAccountName`,priority=1
 // +kubebuilder:printcolumn:name="Age",type=date,JSONPath=`.metadata.creationTimestamp`
 type RemediationPolicy struct {
 	metav1.TypeMeta `json:",inline"`
