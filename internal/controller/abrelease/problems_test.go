@@ -29,7 +29,7 @@ func TestAReleaseTellsOfRequestsThatPassTheSplit(t *testing.T) {
 		t.Errorf("the events are %s", told)
 	}
 	w.problems = nil
-	if got := state(w.look(), v1alpha1.ConditionShareNotExclusive); got != "" {
+	if got := state(w.look(), v1alpha1.ConditionShareNotExclusive); got != metav1.ConditionFalse {
 		t.Errorf("without a problem the condition is %q", got)
 	}
 }

@@ -233,7 +233,7 @@ func TestAReleaseIsNotReadyOverConnectionsThatAreOlderThanTheManagement(t *testi
 	w.router.Say(all)
 	w.clock.Step(11 * time.Minute)
 	r = w.look()
-	if state(r, v1alpha1.ConditionNotYetRedirected) != "" || state(r, v1alpha1.ConditionReady) != metav1.ConditionTrue || !r.Status.ManagementStartTime.Time.Equal(noon) {
+	if state(r, v1alpha1.ConditionNotYetRedirected) != metav1.ConditionFalse || state(r, v1alpha1.ConditionReady) != metav1.ConditionTrue || !r.Status.ManagementStartTime.Time.Equal(noon) {
 		t.Errorf("afterwards the status is %+v", r.Status)
 	}
 }
@@ -353,7 +353,7 @@ func TestAShareIsClampedAndComesBack(t *testing.T) {
 	w.ready["canary"] = 1
 	w.look()
 	w.clock.Step(traffic.Returns)
-	if r := w.look(); r.Status.Split != "stable 90 / canary 10" || r.Status.InForce.Sequence != 3 || state(r, v1alpha1.ConditionClamped) != "" {
+	if r := w.look(); r.Status.Split != "stable 90 / canary 10" || r.Status.InForce.Sequence != 3 || state(r, v1alpha1.ConditionClamped) != metav1.ConditionFalse {
 		t.Errorf("the status is %+v", r.Status)
 	}
 }

@@ -259,7 +259,7 @@ func (s *subject) writeContradicted(set condition.Set) {
 		wrong = release.Contradictions(s.decision.After.Split, *s.seen, since(&s.release.Status, v1alpha1.ConditionConfirmed), s.now, s.times.Settles)
 	}
 	if len(wrong) == 0 {
-		set.Clear(v1alpha1.ConditionContradicted)
+		set.False(v1alpha1.ConditionContradicted, "NoContradiction", "no proxy reports another split")
 		return
 	}
 	set.True(v1alpha1.ConditionContradicted, reasonContradict, strings.Join(wrong, "; "))

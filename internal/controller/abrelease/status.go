@@ -101,7 +101,7 @@ func (s *subject) writeConditions(status *v1alpha1.ABReleaseStatus) {
 	s.writeReady(set)
 	if s.decision.After == nil {
 		for _, kind := range []string{v1alpha1.ConditionConfirmed, v1alpha1.ConditionClamped, v1alpha1.ConditionShareNotExclusive, v1alpha1.ConditionNotYetRedirected, v1alpha1.ConditionContradicted} {
-			set.Clear(kind)
+			set.Put(kind, metav1.ConditionUnknown, "NoSplit", "no split is effective yet")
 		}
 		return
 	}
@@ -109,17 +109,17 @@ func (s *subject) writeConditions(status *v1alpha1.ABReleaseStatus) {
 	if withheld := s.decision.After.Withheld(); len(withheld) > 0 {
 		set.True(v1alpha1.ConditionClamped, reasonClamped, s.clampedText(withheld))
 	} else {
-		set.Clear(v1alpha1.ConditionClamped)
+		set.False(v1alpha1.ConditionClamped, "EndpointsReady", "each variation with a share has ready endpoints")
 	}
 	if past := s.pastTheSplit(); len(past) > 0 {
 		set.True(v1alpha1.ConditionShareNotExclusive, string(past[0].Reason), messages(past))
 	} else {
-		set.Clear(v1alpha1.ConditionShareNotExclusive)
+		set.False(v1alpha1.ConditionShareNotExclusive, "SplitDecides", "no request is known to pass the split")
 	}
 	if s.seen != nil && len(s.seen.NotYetRedirected) > 0 {
 		set.True(v1alpha1.ConditionNotYetRedirected, reasonOlder, s.olderText())
-	} else if s.seen != nil {
-		set.Clear(v1alpha1.ConditionNotYetRedirected)
+	} else if s.seen != nil || since(status, v1alpha1.ConditionNotYetRedirected).IsZero() {
+		set.False(v1alpha1.ConditionNotYetRedirected, "Redirected", "no pod is older than the redirection of its connections")
 	}
 	s.writeContradicted(set)
 }

@@ -8,6 +8,9 @@ import (
 	"strings"
 	"time"
 
+	"k8s.io/apimachinery/pkg/api/meta"
+	metav1 "k8s.io/apimachinery/pkg/apis/meta/v1"
+
 	"github.com/plumbline-dev/plumbline/internal/condition"
 	"github.com/plumbline-dev/plumbline/pkg/apis/plumbline/v1alpha1"
 	"github.com/plumbline-dev/plumbline/pkg/specguard"
@@ -62,17 +65,20 @@ func setConditions(b *v1alpha1.Baseline, bodyLost bool, now time.Time) {
 // accept any more.
 func setAcceptRefused(b *v1alpha1.Baseline, d *decision, now time.Time) {
 	c := condition.Set{Conditions: &b.Status.Conditions, Generation: b.Generation, Now: now}
+	stored := meta.FindStatusCondition(b.Status.Conditions, v1alpha1.ConditionAcceptRefused)
 	switch {
 	case d.refusal != "":
 		c.True(v1alpha1.ConditionAcceptRefused, "NotAllowed", d.refusal)
-	case d.clearAccept, b.Status.State == v1alpha1.StateInSync:
-		c.Clear(v1alpha1.ConditionAcceptRefused)
+	case stored != nil && stored.Status == metav1.ConditionTrue && !d.clearAccept && b.Status.State != v1alpha1.StateInSync:
+		c.True(v1alpha1.ConditionAcceptRefused, stored.Reason, stored.Message)
+	default:
+		c.False(v1alpha1.ConditionAcceptRefused, "NotRefused", "no guard refuses the last request to accept")
 	}
 }
 
 func setContended(c condition.Set, contention *v1alpha1.Contention) {
 	if contention == nil {
-		c.Clear(v1alpha1.ConditionContended)
+		c.False(v1alpha1.ConditionContended, "NoContention", "no two writers undo each other's changes")
 		return
 	}
 	c.True(v1alpha1.ConditionContended, "Fight", fightMessage(contention))

@@ -185,8 +185,8 @@ func TestContendedComesAndGoes(t *testing.T) {
 	}
 	b.Status.Contention = nil
 	setConditions(b, false, epoch)
-	if meta.FindStatusCondition(b.Status.Conditions, v1alpha1.ConditionContended) != nil {
-		t.Error("Contended stays after the fight")
+	if !meta.IsStatusConditionFalse(b.Status.Conditions, v1alpha1.ConditionContended) {
+		t.Error("Contended is not False after the fight")
 	}
 }
 

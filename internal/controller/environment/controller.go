@@ -152,12 +152,12 @@ func status(e *v1alpha1.Environment, share Share, conditions condition.Set) {
 	e.Status.Namespaces = int32(min(len(share.Namespaces), 1<<30))
 	if share.Invalid != nil {
 		conditions.Stalled("InvalidSelector", share.Invalid.Error())
-		conditions.Clear(ConditionOverlaps)
+		conditions.Put(ConditionOverlaps, metav1.ConditionUnknown, "InvalidSelector", "the selector selects no namespaces while it is invalid")
 		return
 	}
 	conditions.Ready("InForce", fmt.Sprintf("%d namespaces belong to this environment", len(share.Namespaces)))
 	if len(share.Overlaps) == 0 {
-		conditions.Clear(ConditionOverlaps)
+		conditions.False(ConditionOverlaps, "NoOverlap", "no other Environment selects these namespaces")
 		return
 	}
 	conditions.True(ConditionOverlaps, "PickedByOthers", overlapMessage(e.Name, share.Overlaps))

@@ -62,7 +62,7 @@ func (c *Status) freeze(conditions condition.Set, status *v1alpha1.GuardStatus, 
 	next := specguard.NextFreeze(specguard.FreezeOf(status), tally.Population, c.Clock.Now())
 	status.MassDrift = next.Status()
 	if status.MassDrift == nil {
-		conditions.Clear(v1alpha1.ConditionMassDrift)
+		conditions.False(v1alpha1.ConditionMassDrift, "NoCommonCause", "too few objects drift to assume one cause")
 		return
 	}
 	conditions.True(v1alpha1.ConditionMassDrift, "OneCauseAssumed",

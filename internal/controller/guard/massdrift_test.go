@@ -156,7 +156,7 @@ func TestTheStatusNamesWhatIsFrozenAndNothingElse(t *testing.T) {
 				t.Errorf("frozen (-want +got):\n%s", diff)
 			}
 			message := ""
-			if m := meta.FindStatusCondition(status.Conditions, v1alpha1.ConditionMassDrift); m != nil {
+			if m := meta.FindStatusCondition(status.Conditions, v1alpha1.ConditionMassDrift); m.Status == metav1.ConditionTrue {
 				message = m.Message
 			}
 			if message != tc.message {

@@ -32,6 +32,7 @@ import (
 	"github.com/plumbline-dev/plumbline/pkg/notify"
 	"github.com/plumbline-dev/plumbline/pkg/remediate/planner"
 	"github.com/plumbline-dev/plumbline/pkg/specguard"
+	"github.com/plumbline-dev/plumbline/test/harness/conditions"
 )
 
 var epoch = planningtest.Epoch
@@ -368,7 +369,7 @@ func TestConditions(t *testing.T) {
 			b.look()
 			var got []string
 			for _, c := range b.status().Conditions {
-				if c.Type != v1alpha1.ConditionReady {
+				if c.Type != v1alpha1.ConditionReady && c.Status == metav1.ConditionTrue {
 					got = append(got, c.Type+" "+c.Reason)
 				}
 				if c.Message == "" || c.ObservedGeneration != 2 {
@@ -450,4 +451,22 @@ type notReady struct{ planning.Source }
 
 func (notReady) World(context.Context, time.Time) (*planning.World, error) {
 	return nil, planning.ErrNotReady
+}
+
+func TestAPolicyAlwaysHasItsConditions(t *testing.T) {
+	for name, change := range map[string]func(*planningtest.Cluster){
+		"in force":                  func(*planningtest.Cluster) {},
+		"halted":                    func(c *planningtest.Cluster) { c.Policy.Spec.Mode = v1alpha1.PolicyModeHalted },
+		"of no known mode":          func(c *planningtest.Cluster) { c.Policy.Spec.Mode = "Later" },
+		"of an unknown Environment": func(c *planningtest.Cluster) { c.Policy.Spec.EnvironmentName = "nowhere" },
+		"with a selector that is none": func(c *planningtest.Cluster) {
+			c.Policy.Spec.Selector = &metav1.LabelSelector{MatchLabels: map[string]string{"a b": "c"}}
+		},
+	} {
+		t.Run(name, func(t *testing.T) {
+			b := newBench(t, change)
+			b.look()
+			conditions.CheckAlways(t, b.status().Conditions, 2, v1alpha1.ConditionReady, ConditionBreakerOpen, ConditionFrozen, ConditionSelectsNothing, ConditionSelectsEverything)
+		})
+	}
 }

@@ -21,8 +21,7 @@ import (
 	"github.com/plumbline-dev/plumbline/pkg/remediate/planner"
 )
 
-// Conditions of a policy beside Ready and Stalled; all of them are there only
-// while they are True.
+// Conditions of a policy beside Ready and Stalled.
 const (
 	// ConditionBreakerOpen: its circuit breaker lets nothing through.
 	ConditionBreakerOpen = "BreakerOpen"
@@ -115,20 +114,26 @@ func problemReason(err *field.Error) string {
 func (s *subject) setScope(c condition.Set) {
 	in := &s.gathered.Input
 	narrows := s.policy.Spec.Selector != nil || len(s.policy.Spec.Resources) > 0
-	c.Clear(ConditionSelectsNothing)
-	c.Clear(ConditionSelectsEverything)
-	c.Clear(ConditionFrozen)
 	if len(s.gathered.Problems) > 0 {
+		for _, kind := range []string{ConditionSelectsNothing, ConditionSelectsEverything, ConditionFrozen} {
+			c.Put(kind, metav1.ConditionUnknown, "InvalidSpec", "nothing is selected before the problems of the spec are solved")
+		}
 		return
 	}
-	switch all := s.gathered.InEnvironment; {
+	all := s.gathered.InEnvironment
+	some := fmt.Sprintf("it selects %d of %s of environment %s", in.Scope.Selected, plural.Of(all, "guarded object"), in.Policy.Spec.EnvironmentName)
+	c.False(ConditionSelectsNothing, "SomeObjects", some)
+	c.False(ConditionSelectsEverything, "SomeObjects", some)
+	switch {
 	case in.Scope.Selected == 0:
 		c.True(ConditionSelectsNothing, "NoObjects", fmt.Sprintf("it selects none of the %s of environment %s", plural.Of(all, "guarded object"), in.Policy.Spec.EnvironmentName))
 	case narrows && in.Scope.Selected == all:
 		c.True(ConditionSelectsEverything, "AllObjects", fmt.Sprintf("it selects all %s of environment %s", plural.Of(all, "guarded object"), in.Policy.Spec.EnvironmentName))
 	}
 	frozen, example := s.count(planner.ReasonMassDrift)
-	if frozen > 0 {
+	if frozen == 0 {
+		c.False(ConditionFrozen, "NoMassDrift", "no guard reports mass drift of these objects")
+	} else {
 		c.True(ConditionFrozen, "MassDrift", fmt.Sprintf("%s %s left alone: %s", plural.Of(frozen, "drifted object"), plural.Verb(frozen, "is", "are"), example))
 	}
 }
@@ -155,7 +160,7 @@ func (r *Reconciler) setBreaker(ctx context.Context, s *subject, c condition.Set
 		return fmt.Errorf("reading the ledger of environment %s: %w", s.policy.Spec.EnvironmentName, err)
 	}
 	if apierrors.IsNotFound(err) {
-		c.Clear(ConditionBreakerOpen)
+		c.False(ConditionBreakerOpen, "NoLedger", "the environment has no ledger yet")
 		return nil
 	}
 	switch state := ledger.Breaker(&l.Status, string(s.policy.UID)); state {
@@ -164,7 +169,7 @@ func (r *Reconciler) setBreaker(ctx context.Context, s *subject, c condition.Set
 	case v1alpha1.BreakerHalfOpen:
 		c.True(ConditionBreakerOpen, "Probing", "one remediation is tried; if it succeeds the breaker closes")
 	case v1alpha1.BreakerClosed:
-		c.Clear(ConditionBreakerOpen)
+		c.False(ConditionBreakerOpen, "Closed", "the circuit breaker lets steps through")
 	}
 	return nil
 }

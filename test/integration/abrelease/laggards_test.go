@@ -88,6 +88,6 @@ func TestAReleaseTellsWhatProxiesDoNotFollowOfItsService(t *testing.T) {
 	s.wait(release, "the release tells of neither", func(r *v1alpha1.ABRelease) bool {
 		c := meta.FindStatusCondition(r.Status.Conditions, v1alpha1.ConditionReady)
 		return c != nil && c.Status == metav1.ConditionTrue && !contains(c.Message, "trafficDistribution") &&
-			meta.FindStatusCondition(r.Status.Conditions, v1alpha1.ConditionShareNotExclusive) == nil
+			meta.IsStatusConditionFalse(r.Status.Conditions, v1alpha1.ConditionShareNotExclusive)
 	})
 }

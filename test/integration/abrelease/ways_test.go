@@ -151,7 +151,7 @@ func TestASplitIsNotInForceOverConnectionsThatAreOlder(t *testing.T) {
 	})
 	s.carries(proxy, release.Status.InForce.Sequence)
 	s.wait(release, "time has passed", func(r *v1alpha1.ABRelease) bool {
-		return meta.FindStatusCondition(r.Status.Conditions, v1alpha1.ConditionNotYetRedirected) == nil &&
+		return meta.IsStatusConditionFalse(r.Status.Conditions, v1alpha1.ConditionNotYetRedirected) &&
 			r.Status.Confirmed.Knowledge == v1alpha1.ConfirmedProven && meta.IsStatusConditionTrue(r.Status.Conditions, v1alpha1.ConditionReady)
 	})
 }

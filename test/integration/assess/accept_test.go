@@ -209,7 +209,7 @@ func TestOnlyThoseWhomAClusterSpecGuardNamesAccept(t *testing.T) {
 	w.accept(bob, b, b.Status.Observed.Hash)
 	w.Until("web", "bob's acceptance is authorized", accepted(bob, 2))
 	w.Until("web", "the refusal is over", func(b *v1alpha1.Baseline) error {
-		if c := meta.FindStatusCondition(b.Status.Conditions, v1alpha1.ConditionAcceptRefused); c != nil {
+		if c := meta.FindStatusCondition(b.Status.Conditions, v1alpha1.ConditionAcceptRefused); c == nil || c.Status != metav1.ConditionFalse {
 			return fmt.Errorf("the condition is %+v", c)
 		}
 		return nil

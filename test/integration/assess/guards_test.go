@@ -69,7 +69,7 @@ func TestMassDriftIsTold(t *testing.T) {
 	rotation.Share(t, 3)
 	w := newWorld(t)
 	start(t)
-	g := w.UnderGuard()
+	g, dev := w.UnderGuard(), w.environment("dev-"+w.namespace, v1alpha1.CriticalityDevelopment)
 	for i := range 4 {
 		w.Deploy(ci, fmt.Sprint("web-", i))
 		w.UntilIs(fmt.Sprint("web-", i), "InSync")
@@ -86,7 +86,7 @@ func TestMassDriftIsTold(t *testing.T) {
 		}
 		return nil
 	})
-	if c := meta.FindStatusCondition(g.Status.Conditions, v1alpha1.ConditionMassDrift); c != nil {
+	if c := meta.FindStatusCondition(g.Status.Conditions, v1alpha1.ConditionMassDrift); c == nil || c.Status != metav1.ConditionFalse {
 		t.Errorf("two objects, be they half of all, are a mass drift: %+v", c)
 	}
 	w.SetImage(alice, "web-2", "registry.example/evil:1")
@@ -94,15 +94,15 @@ func TestMassDriftIsTold(t *testing.T) {
 	for i := range 3 {
 		w.SetImage(alice, fmt.Sprint("web-", i), "registry.example/shop:1")
 	}
-	w.Eventually("the mass drift ends", func() error {
-		if err := admin.Get(w.Ctx(), client.ObjectKeyFromObject(g), g); err != nil {
-			return err
-		}
-		if meta.FindStatusCondition(g.Status.Conditions, v1alpha1.ConditionMassDrift) != nil {
-			return fmt.Errorf("it does not")
-		}
-		return nil
-	})
+	w.waitFor("MassDrift=False", "specguards/"+g.Name)
+	w.waitFor("Contended=False", "baselines/deployments.apps.web-0")
+	w.waitFor("Overlaps=False", "environments/"+dev.Name)
+}
+
+// waitFor has kubectl wait for a condition of an object.
+func (w *world) waitFor(condition, object string) {
+	w.t.Helper()
+	w.kubectl(ci, "", "wait", "--for=condition="+condition, object, "--timeout="+patience.String())
 }
 
 func TestKindsThatCannotBeGuardedAreToldWithTheirField(t *testing.T) {

@@ -39,7 +39,7 @@ func TestConditionsTellOfOddNamesInOneReadableLine(t *testing.T) {
 		if b, err = p.baseline("web"); err != nil {
 			return err
 		}
-		if meta.FindStatusCondition(b.Status.Conditions, v1alpha1.ConditionContended) == nil {
+		if !meta.IsStatusConditionTrue(b.Status.Conditions, v1alpha1.ConditionContended) {
 			return fmt.Errorf("the conditions are %+v", b.Status.Conditions)
 		}
 		return nil

@@ -60,15 +60,14 @@ const (
 	// at once that one cause must be assumed; status.massDrift names those
 	// that automatic repair leaves alone.
 	ConditionMassDrift = "MassDrift"
-	// ConditionAnnounced is False on a plan that has ended until the end is in the log, the
-	// metrics and an Event, and is handed to the channels of the policy; True after that.
+	// ConditionAnnounced is False on a plan until its end is in the log, the metrics and an
+	// Event, and is handed to the channels of the policy; True after that.
 	ConditionAnnounced = "Announced"
-	// ConditionSuspended is True while a guard is suspended and False once its
-	// suspension is over, which only then lets a Deny guard refuse again; absent
-	// on guards without a suspension.
+	// ConditionSuspended is True while a guard is suspended. A Deny guard with a suspension
+	// refuses again once it is False.
 	ConditionSuspended = "Suspended"
-	// ConditionEnforced says of a guard of mode Deny whether the API server that
-	// was asked refuses what it should; absent on other guards.
+	// ConditionEnforced says of a ClusterSpecGuard of mode Deny whether the API server that
+	// was asked refuses what it should; False on ClusterSpecGuards of other modes.
 	ConditionEnforced = "Enforced"
 	// ConditionEnforcementProbe marks the dry run that asks. It is never stored.
 	ConditionEnforcementProbe = "EnforcementProbe"
