@@ -8,6 +8,7 @@
 package condition
 
 import (
+	"strings"
 	"time"
 
 	"k8s.io/apimachinery/pkg/api/meta"
@@ -72,6 +73,26 @@ func (s Set) True(kind, reason, message string) {
 // False sets a condition that does not hold, and tells what holds instead.
 func (s Set) False(kind, reason, message string) {
 	s.Put(kind, metav1.ConditionFalse, reason, message)
+}
+
+// Degradation is one way in which an object works less well than its spec has it.
+type Degradation struct{ Reason, Message string }
+
+// Degraded sets Degraded by what is known, the most severe first. The reason is that of the
+// first, and the message tells all. otherwise is the message where nothing is known.
+func (s Set) Degraded(otherwise string, known ...Degradation) {
+	switch len(known) {
+	case 0:
+		s.False(v1alpha1.ConditionDegraded, "NotDegraded", otherwise)
+	case 1:
+		s.True(v1alpha1.ConditionDegraded, known[0].Reason, known[0].Message)
+	default:
+		told := make([]string, 0, len(known))
+		for _, d := range known {
+			told = append(told, d.Reason+": "+d.Message)
+		}
+		s.True(v1alpha1.ConditionDegraded, known[0].Reason, strings.Join(told, "; "))
+	}
 }
 
 // clear removes Reconciling or Stalled. No other condition is ever removed.

@@ -119,8 +119,7 @@ func TestAReleaseAlwaysHasItsConditions(t *testing.T) {
 			w := newWorld(t)
 			change(w)
 			for range 3 {
-				conditions.CheckAlways(t, w.look().Status.Conditions, 1, v1alpha1.ConditionReady, v1alpha1.ConditionConfirmed,
-					v1alpha1.ConditionClamped, v1alpha1.ConditionShareNotExclusive, v1alpha1.ConditionNotYetRedirected, v1alpha1.ConditionContradicted)
+				conditions.CheckAlways(t, w.look().Status.Conditions, 1, v1alpha1.ConditionReady, v1alpha1.ConditionConfirmed, v1alpha1.ConditionDegraded)
 			}
 		})
 	}

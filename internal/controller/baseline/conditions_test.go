@@ -17,7 +17,7 @@ import (
 )
 
 // always are the conditions of each Baseline with a status.
-var always = []string{v1alpha1.ConditionReady, v1alpha1.ConditionContended, v1alpha1.ConditionAcceptRefused, ConditionRecreatable}
+var always = []string{v1alpha1.ConditionReady, v1alpha1.ConditionDegraded, v1alpha1.ConditionAcceptanceAllowed, ConditionRecreatable}
 
 func TestABaselineAlwaysHasItsConditions(t *testing.T) {
 	retired := &metav1.Time{Time: epoch}
@@ -69,16 +69,16 @@ func TestARefusalToAcceptStaysUntilThereIsNothingToAccept(t *testing.T) {
 		state v1alpha1.DriftState
 		want  metav1.ConditionStatus
 	}{
-		{"nobody has asked", decision{}, v1alpha1.StateDrifted, metav1.ConditionFalse},
-		{"a guard refuses", decision{refusal: "alice may not accept", clearAccept: true}, v1alpha1.StateDrifted, metav1.ConditionTrue},
-		{"the refusal stays", decision{}, v1alpha1.StateDrifted, metav1.ConditionTrue},
-		{"another request is taken", decision{clearAccept: true}, v1alpha1.StateDrifted, metav1.ConditionFalse},
-		{"a guard refuses again", decision{refusal: "bob may not accept", clearAccept: true}, v1alpha1.StateDrifted, metav1.ConditionTrue},
-		{"the object is in sync again", decision{}, v1alpha1.StateInSync, metav1.ConditionFalse},
+		{"nobody has asked", decision{}, v1alpha1.StateDrifted, metav1.ConditionTrue},
+		{"a guard refuses", decision{refusal: "alice may not accept", clearAccept: true}, v1alpha1.StateDrifted, metav1.ConditionFalse},
+		{"the refusal stays", decision{}, v1alpha1.StateDrifted, metav1.ConditionFalse},
+		{"another request is taken", decision{clearAccept: true}, v1alpha1.StateDrifted, metav1.ConditionTrue},
+		{"a guard refuses again", decision{refusal: "bob may not accept", clearAccept: true}, v1alpha1.StateDrifted, metav1.ConditionFalse},
+		{"the object is in sync again", decision{}, v1alpha1.StateInSync, metav1.ConditionTrue},
 	} {
 		b.Generation++
 		b.Status.State = step.state
-		setAcceptRefused(b, &step.d, epoch)
+		setAcceptanceAllowed(b, &step.d, epoch)
 		for _, c := range b.Status.Conditions {
 			if c.Status != step.want || c.ObservedGeneration != b.Generation {
 				t.Errorf("%s: the condition is %+v, want %s of generation %d", step.name, c, step.want, b.Generation)

@@ -60,8 +60,8 @@ func (r *Reconciler) markReleased(ctx context.Context, s *subject, reason, messa
 	next := s.baseline.DeepCopy()
 	conditions := condition.Set{Conditions: &next.Status.Conditions, Generation: next.Generation, Now: s.now}
 	conditions.Unknown(reason, message)
-	setContended(conditions, next.Status.Contention)
-	setAcceptRefused(next, &decision{}, s.now)
+	setDegraded(conditions, next.Status.Contention)
+	setAcceptanceAllowed(next, &decision{}, s.now)
 	next.Status.ObservedGeneration = next.Generation
 	next.Status.NextCheckTime = nil
 	conditions.False(ConditionRecreatable, reason, "Plumbline does not guard the object")

@@ -122,7 +122,7 @@ func (r *Reconciler) writeStatus(ctx context.Context, s *subject, d *decision) e
 // writeConditions sets each condition that a Baseline has.
 func (r *Reconciler) writeConditions(s *subject, d *decision, b *v1alpha1.Baseline) {
 	setConditions(b, d.state.BodyLost, s.now)
-	setAcceptRefused(b, d, s.now)
+	setAcceptanceAllowed(b, d, s.now)
 	r.setRecreatable(s, b)
 }
 

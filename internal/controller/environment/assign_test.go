@@ -125,7 +125,7 @@ func TestStatus(t *testing.T) {
 			if int(e.Status.Namespaces) != len(tc.share.Namespaces) {
 				t.Errorf("counts %d namespaces, want %d", e.Status.Namespaces, len(tc.share.Namespaces))
 			}
-			overlap := meta.FindStatusCondition(e.Status.Conditions, ConditionOverlaps)
+			overlap := meta.FindStatusCondition(e.Status.Conditions, v1alpha1.ConditionDegraded)
 			switch {
 			case overlap == nil || tc.wantOverlap == "" && overlap.Status == metav1.ConditionTrue:
 				t.Errorf("unexpected overlap: %+v", overlap)
@@ -180,7 +180,7 @@ func TestAnEnvironmentAlwaysHasItsConditions(t *testing.T) {
 			e := env("dev", v1alpha1.CriticalityDevelopment, 0, nil)
 			e.Generation = 3
 			status(e, share, condition.Set{Conditions: &e.Status.Conditions, Generation: e.Generation, Now: epoch})
-			conditions.CheckAlways(t, e.Status.Conditions, 3, v1alpha1.ConditionReady, ConditionOverlaps)
+			conditions.CheckAlways(t, e.Status.Conditions, 3, v1alpha1.ConditionReady, v1alpha1.ConditionDegraded)
 		})
 	}
 }

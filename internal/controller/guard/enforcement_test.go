@@ -328,7 +328,7 @@ func TestSuspensionIsACondition(t *testing.T) {
 }
 
 func TestAGuardAlwaysHasItsConditions(t *testing.T) {
-	own := []string{v1alpha1.ConditionReady, v1alpha1.ConditionSuspended, v1alpha1.ConditionMassDrift}
+	own := []string{v1alpha1.ConditionReady, v1alpha1.ConditionSuspended, v1alpha1.ConditionDegraded}
 	for name, change := range map[string]func(*v1alpha1.ClusterSpecGuard){
 		"that denies":        nil,
 		"that warns":         func(g *v1alpha1.ClusterSpecGuard) { g.Spec.Mode = v1alpha1.GuardModeWarn },

@@ -329,6 +329,7 @@ func TestAPolicyThatOnlyNotifiesNotifies(t *testing.T) {
 }
 
 func TestConditions(t *testing.T) {
+	const notDegraded, some = "Degraded=False NotDegraded", "TargetsSelected=True WholeEnvironment"
 	ledgerWith := func(state v1alpha1.BreakerState) *v1alpha1.RemediationLedger {
 		probe := v1alpha1.StepReference{PlanUID: "plan-uid"}
 		return &v1alpha1.RemediationLedger{
@@ -343,25 +344,25 @@ func TestConditions(t *testing.T) {
 		change func(*planningtest.Cluster)
 		want   []string
 	}{
-		"nothing is odd":        {func(*planningtest.Cluster) {}, nil},
-		"an open breaker":       {func(c *planningtest.Cluster) { c.Further = append(c.Further, ledgerWith(v1alpha1.BreakerOpen)) }, []string{"BreakerOpen TooManyFailures"}},
-		"a breaker that probes": {func(c *planningtest.Cluster) { c.Further = append(c.Further, ledgerWith(v1alpha1.BreakerHalfOpen)) }, []string{"BreakerOpen Probing"}},
-		"a closed breaker":      {func(c *planningtest.Cluster) { c.Further = append(c.Further, ledgerWith(v1alpha1.BreakerClosed)) }, nil},
+		"nothing is odd":        {func(*planningtest.Cluster) {}, []string{notDegraded, some}},
+		"an open breaker":       {func(c *planningtest.Cluster) { c.Further = append(c.Further, ledgerWith(v1alpha1.BreakerOpen)) }, []string{"Degraded=True BreakerOpen", some}},
+		"a breaker that probes": {func(c *planningtest.Cluster) { c.Further = append(c.Further, ledgerWith(v1alpha1.BreakerHalfOpen)) }, []string{"Degraded=True BreakerHalfOpen", some}},
+		"a closed breaker":      {func(c *planningtest.Cluster) { c.Further = append(c.Further, ledgerWith(v1alpha1.BreakerClosed)) }, []string{notDegraded, some}},
 		"a mass drift": {func(c *planningtest.Cluster) {
-			c.Guard.Status.Conditions = []metav1.Condition{{Type: v1alpha1.ConditionMassDrift, Status: metav1.ConditionTrue}}
-		}, []string{"Frozen MassDrift"}},
+			c.Guard.Status.Conditions = []metav1.Condition{{Type: v1alpha1.ConditionDegraded, Status: metav1.ConditionTrue, Reason: v1alpha1.ReasonMassDrift}}
+		}, []string{"Degraded=True MassDrift", some}},
 		"a selector of nothing": {func(c *planningtest.Cluster) {
 			c.Policy.Spec.Selector = &metav1.LabelSelector{MatchLabels: map[string]string{"app": "other"}}
-		}, []string{"SelectsNothing NoObjects"}},
+		}, []string{notDegraded, "TargetsSelected=False NoObjects"}},
 		"a selector of everything": {func(c *planningtest.Cluster) {
 			c.Policy.Spec.Selector = &metav1.LabelSelector{MatchExpressions: []metav1.LabelSelectorRequirement{{Key: "app", Operator: "Exists"}}}
-		}, []string{"SelectsEverything AllObjects"}},
+		}, []string{notDegraded, "TargetsSelected=True AllObjects"}},
 		"an unknown zone": {func(c *planningtest.Cluster) {
 			c.Policy.Spec.Schedule.MaintenanceWindow = &v1alpha1.MaintenanceWindow{Start: "02:00", End: "06:00", TimeZone: "Mars/Olympus"}
-		}, []string{"Stalled InvalidSchedule"}},
+		}, []string{"Degraded=Unknown InvalidSpec", "Stalled=True InvalidSchedule", "TargetsSelected=Unknown InvalidSpec"}},
 		"a selector that is none": {func(c *planningtest.Cluster) {
 			c.Policy.Spec.Selector = &metav1.LabelSelector{MatchLabels: map[string]string{"a b": "c"}}
-		}, []string{"Stalled InvalidSelector"}},
+		}, []string{"Degraded=Unknown InvalidSpec", "Stalled=True InvalidSelector", "TargetsSelected=Unknown InvalidSpec"}},
 	}
 	for name, tc := range tests {
 		t.Run(name, func(t *testing.T) {
@@ -369,8 +370,8 @@ func TestConditions(t *testing.T) {
 			b.look()
 			var got []string
 			for _, c := range b.status().Conditions {
-				if c.Type != v1alpha1.ConditionReady && c.Status == metav1.ConditionTrue {
-					got = append(got, c.Type+" "+c.Reason)
+				if c.Type != v1alpha1.ConditionReady {
+					got = append(got, fmt.Sprintf("%s=%s %s", c.Type, c.Status, c.Reason))
 				}
 				if c.Message == "" || c.ObservedGeneration != 2 {
 					t.Errorf("%+v", c)
@@ -466,7 +467,7 @@ func TestAPolicyAlwaysHasItsConditions(t *testing.T) {
 		t.Run(name, func(t *testing.T) {
 			b := newBench(t, change)
 			b.look()
-			conditions.CheckAlways(t, b.status().Conditions, 2, v1alpha1.ConditionReady, ConditionBreakerOpen, ConditionFrozen, ConditionSelectsNothing, ConditionSelectsEverything)
+			conditions.CheckAlways(t, b.status().Conditions, 2, v1alpha1.ConditionReady, v1alpha1.ConditionDegraded, ConditionTargetsSelected)
 		})
 	}
 }
