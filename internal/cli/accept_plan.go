@@ -148,8 +148,8 @@ func settlement(b *v1alpha1.Baseline, hash string, wasMissing, deleted bool) (se
 // judgeCleared tells the outcome of a request that the assessor has cleared.
 func judgeCleared(b *v1alpha1.Baseline, hash string, wasMissing bool) (settled, string) {
 	switch {
-	case meta.IsStatusConditionTrue(b.Status.Conditions, v1alpha1.ConditionAcceptRefused):
-		return settleRefused, meta.FindStatusCondition(b.Status.Conditions, v1alpha1.ConditionAcceptRefused).Message
+	case meta.IsStatusConditionFalse(b.Status.Conditions, v1alpha1.ConditionAcceptanceAllowed):
+		return settleRefused, meta.FindStatusCondition(b.Status.Conditions, v1alpha1.ConditionAcceptanceAllowed).Message
 	case b.Spec.Authorized != nil && b.Spec.Authorized.Hash == hash:
 		return settleTaken, fmt.Sprintf("accepted (revision %d)", b.Spec.Authorized.Number)
 	case b.Status.Oversized != nil && b.Status.Oversized.Hash == hash:

@@ -96,7 +96,7 @@ func TestSettlement(t *testing.T) {
 	}
 	notLet := func(b *v1alpha1.Baseline) {
 		b.Status.Conditions = append(b.Status.Conditions, metav1.Condition{
-			Type: v1alpha1.ConditionAcceptRefused, Status: metav1.ConditionTrue, Message: "ClusterSpecGuard/platform lets only these accept: boss",
+			Type: v1alpha1.ConditionAcceptanceAllowed, Status: metav1.ConditionFalse, Message: "ClusterSpecGuard/platform lets only these accept: boss",
 		})
 	}
 	cases := map[string]struct {

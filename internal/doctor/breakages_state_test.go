@@ -54,7 +54,7 @@ func guardBreakages() map[string]map[string]breakage {
 				g.Status.Conditions = append(g.Status.Conditions, metav1.Condition{Type: v1alpha1.ConditionSuspended, Status: metav1.ConditionFalse, ObservedGeneration: 1})
 			})),
 			"mass drift": guards(changed(shop, func(g *Guard) {
-				g.Status.Conditions = append(g.Status.Conditions[:1:1], metav1.Condition{Type: v1alpha1.ConditionMassDrift, Status: metav1.ConditionTrue, Message: "12 of 20 drift"})
+				g.Status.Conditions = append(g.Status.Conditions[:1:1], metav1.Condition{Type: v1alpha1.ConditionDegraded, Status: metav1.ConditionTrue, Reason: v1alpha1.ReasonMassDrift, Message: "12 of 20 drift"})
 			})),
 			"guards cannot be read": hide("guards"),
 		},

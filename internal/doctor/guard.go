@@ -137,8 +137,8 @@ func conditionsOf(s *Snapshot, g *Guard) []Finding {
 	case ready.Status != metav1.ConditionTrue:
 		say(Unknown, "cannot tell whether it is in force (%s): %s", ready.Reason, ready.Message)
 	}
-	if mass := meta.FindStatusCondition(g.Status.Conditions, v1alpha1.ConditionMassDrift); mass != nil && mass.Status == metav1.ConditionTrue {
-		say(Warning, "so many of its objects drift at once that one cause must be assumed: %s", mass.Message)
+	if degraded := meta.FindStatusCondition(g.Status.Conditions, v1alpha1.ConditionDegraded); degraded != nil && degraded.Status == metav1.ConditionTrue {
+		say(Warning, "it is degraded (%s): %s", degraded.Reason, degraded.Message)
 	}
 	return out
 }

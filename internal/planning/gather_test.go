@@ -96,7 +96,7 @@ func TestWhatIsLeftAlone(t *testing.T) {
 			}})
 		}, planner.ReasonUnmanaged, ""},
 		"a guard that sees a mass drift": {func(c *cluster) {
-			c.Guard.Status.Conditions = []metav1.Condition{{Type: v1alpha1.ConditionMassDrift, Status: metav1.ConditionTrue}}
+			c.Guard.Status.Conditions = []metav1.Condition{{Type: v1alpha1.ConditionDegraded, Status: metav1.ConditionTrue, Reason: v1alpha1.ReasonMassDrift}}
 		}, planner.ReasonMassDrift, "SpecGuard/workloads"},
 		"a guard that sees a mass drift in another namespace": {func(c *cluster) {
 			c.Guard.Status.MassDrift = &v1alpha1.MassDrift{Namespaces: []v1alpha1.FrozenNamespace{{Name: "bank"}}}

@@ -6,8 +6,6 @@ import (
 	"encoding/json"
 	"math"
 
-	metav1 "k8s.io/apimachinery/pkg/apis/meta/v1"
-
 	"github.com/plumbline-dev/plumbline/pkg/apis/plumbline/v1alpha1"
 	"github.com/plumbline-dev/plumbline/pkg/specguard/diff"
 )
@@ -61,7 +59,8 @@ func BoundStatus(status *v1alpha1.BaselineStatus) bool {
 // bound that no object moves.
 func MinimizeStatus(status *v1alpha1.BaselineStatus) {
 	status.State = v1alpha1.StateUnknown
-	status.Conditions, status.Masks, status.Flips = readyCondition(status.Conditions), nil, nil
+	status.Masks, status.Flips = nil, nil
+	cutMessages(status)
 	keepFindings(status, 1)
 	keepValues(status, 0)
 	for i := range status.Findings {
@@ -74,16 +73,6 @@ func MinimizeStatus(status *v1alpha1.BaselineStatus) {
 	if status.Contention != nil {
 		status.Contention = &v1alpha1.Contention{StartTime: status.Contention.StartTime}
 	}
-}
-
-func readyCondition(conditions []metav1.Condition) []metav1.Condition {
-	for _, c := range conditions {
-		if c.Type == v1alpha1.ConditionReady {
-			c.Message = diff.TruncateText(c.Message, maxConditionBytes)
-			return []metav1.Condition{c}
-		}
-	}
-	return nil
 }
 
 func keepFlipPlaces(s *v1alpha1.BaselineStatus, most int) {

@@ -128,7 +128,7 @@ func fullStatus(text string, counts uint32) v1alpha1.BaselineStatus {
 		Quarantine: &v1alpha1.Quarantine{By: of(1024), Reason: of(512)},
 		Contention: &v1alpha1.Contention{},
 	}
-	for _, kind := range []string{v1alpha1.ConditionReady, v1alpha1.ConditionContended, "Recreatable"} {
+	for _, kind := range []string{v1alpha1.ConditionReady, v1alpha1.ConditionDegraded, v1alpha1.ConditionAcceptanceAllowed, "Recreatable"} {
 		s.Conditions = append(s.Conditions, metav1.Condition{Type: kind, Message: of(32768)})
 	}
 	for i := range count(0, maxFindings) {

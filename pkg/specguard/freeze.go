@@ -31,9 +31,8 @@ func FreezeOf(status *v1alpha1.GuardStatus) Freeze {
 			f.Causes = addScope(f.Causes, Cause{Path: c.Path, User: c.User}, orPast(c.StartTime.Time))
 		}
 	}
-	condition := meta.FindStatusCondition(status.Conditions, v1alpha1.ConditionMassDrift)
-	if condition != nil && condition.Status == metav1.ConditionTrue && !f.HasScopes() {
-		f.Everything = orPast(condition.LastTransitionTime.Time)
+	if v1alpha1.IsDegradedFor(status.Conditions, v1alpha1.ReasonMassDrift) && !f.HasScopes() {
+		f.Everything = orPast(meta.FindStatusCondition(status.Conditions, v1alpha1.ConditionDegraded).LastTransitionTime.Time)
 	}
 	return f
 }

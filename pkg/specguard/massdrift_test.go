@@ -275,7 +275,7 @@ func TestAFreezeIsReadAsItWasWritten(t *testing.T) {
 }
 
 func TestAConditionThatNothingExplainsFreezesEverything(t *testing.T) {
-	told := []metav1.Condition{{Type: v1alpha1.ConditionMassDrift, Status: metav1.ConditionTrue, LastTransitionTime: metav1.NewTime(someHourAgo)}}
+	told := []metav1.Condition{{Type: v1alpha1.ConditionDegraded, Status: metav1.ConditionTrue, Reason: v1alpha1.ReasonMassDrift, LastTransitionTime: metav1.NewTime(someHourAgo)}}
 	for name, tc := range map[string]struct {
 		status v1alpha1.GuardStatus
 		want   Freeze
@@ -283,7 +283,7 @@ func TestAConditionThatNothingExplainsFreezesEverything(t *testing.T) {
 		"a guard without the condition": {v1alpha1.GuardStatus{}, Freeze{}},
 		"a guard of an earlier version": {v1alpha1.GuardStatus{Conditions: told}, Freeze{Everything: someHourAgo}},
 		"one of a version to come":      {v1alpha1.GuardStatus{Conditions: told, MassDrift: &v1alpha1.MassDrift{}}, Freeze{Everything: someHourAgo}},
-		"one that does not say when":    {v1alpha1.GuardStatus{Conditions: []metav1.Condition{{Type: v1alpha1.ConditionMassDrift, Status: metav1.ConditionTrue}}}, Freeze{Everything: time.Unix(0, 0)}},
+		"one that does not say when":    {v1alpha1.GuardStatus{Conditions: []metav1.Condition{{Type: v1alpha1.ConditionDegraded, Status: metav1.ConditionTrue, Reason: v1alpha1.ReasonMassDrift}}}, Freeze{Everything: time.Unix(0, 0)}},
 		"one that explains the condition": {v1alpha1.GuardStatus{Conditions: told, MassDrift: &v1alpha1.MassDrift{
 			Namespaces: []v1alpha1.FrozenNamespace{{Name: "a", StartTime: metav1.NewTime(testNow)}},
 		}}, Freeze{Namespaces: map[string]time.Time{"a": testNow}}},

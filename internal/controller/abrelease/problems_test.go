@@ -19,17 +19,17 @@ func TestAReleaseTellsOfRequestsThatPassTheSplit(t *testing.T) {
 	release := ir.Object{Kind: "ABRelease", Namespace: "shop", Name: "web"}
 	w.problems = []ir.Problem{
 		{Object: release, Reason: ir.IPv6NotSplit, Message: "clients of fd00::1 pass the split"},
-		{Object: release, Reason: ir.ShareNotExclusive, Message: "a pod is the selector's as well"},
+		{Object: release, Reason: ir.SelectorsOverlap, Message: "a pod is the selector's as well"},
 	}
-	c := meta.FindStatusCondition(w.look().Status.Conditions, v1alpha1.ConditionShareNotExclusive)
-	if c == nil || c.Status != metav1.ConditionTrue || c.Reason != "IPv6NotSplit" || c.Message != "clients of fd00::1 pass the split; a pod is the selector's as well" {
+	c := meta.FindStatusCondition(w.look().Status.Conditions, v1alpha1.ConditionDegraded)
+	if c == nil || c.Status != metav1.ConditionTrue || c.Reason != "SelectorsOverlap" || c.Message != "SelectorsOverlap: a pod is the selector's as well; IPv6NotSplit: clients of fd00::1 pass the split" {
 		t.Errorf("the condition is %+v", c)
 	}
-	if told := strings.Join(w.said(), "\n"); !strings.Contains(told, "Warning IPv6NotSplit clients of fd00::1 pass the split") {
+	if told := strings.Join(w.said(), "\n"); !strings.Contains(told, "Warning IPv6NotSplit clients of fd00::1 pass the split") || !strings.Contains(told, "Warning SelectorsOverlap a pod") {
 		t.Errorf("the events are %s", told)
 	}
 	w.problems = nil
-	if got := state(w.look(), v1alpha1.ConditionShareNotExclusive); got != "" {
+	if got := state(w.look(), v1alpha1.ConditionDegraded); got != metav1.ConditionFalse {
 		t.Errorf("without a problem the condition is %q", got)
 	}
 }

@@ -17,6 +17,7 @@ import (
 	"sigs.k8s.io/controller-runtime/pkg/client"
 	"sigs.k8s.io/controller-runtime/pkg/reconcile"
 
+	"github.com/plumbline-dev/plumbline/internal/condition"
 	"github.com/plumbline-dev/plumbline/internal/discovery"
 	"github.com/plumbline-dev/plumbline/pkg/apis/plumbline/v1alpha1"
 	"github.com/plumbline-dev/plumbline/pkg/traffic"
@@ -94,6 +95,8 @@ type subject struct {
 	decision release.Decision
 	// seen is nil when nobody was asked, or nobody knew.
 	seen *traffic.Observation
+	// degraded is what the status tells as Degraded.
+	degraded []condition.Degradation
 }
 
 // Reconcile looks at one release.

@@ -125,8 +125,8 @@ func TestAProxyWithAnotherSplitIsNamedAndContradicts(t *testing.T) {
 	w.look()
 	w.router.Say(traffic.Observation{Knowledge: traffic.Contradicted, Wanted: 1, Laggards: []traffic.Laggard{{Name: "shop/front-0", Why: "has 1.x, and that sequence is 1.y"}}})
 	r := w.look()
-	c := meta.FindStatusCondition(r.Status.Conditions, v1alpha1.ConditionContradicted)
-	if c == nil || c.Status != metav1.ConditionTrue || !strings.Contains(c.Message, "shop/front-0 (has 1.x") {
+	c := meta.FindStatusCondition(r.Status.Conditions, v1alpha1.ConditionDegraded)
+	if c == nil || c.Status != metav1.ConditionTrue || c.Reason != v1alpha1.ReasonContradicted || !strings.Contains(c.Message, "shop/front-0 (has 1.x") {
 		t.Errorf("the condition is %+v", c)
 	}
 	if r.Status.Confirmed.Knowledge != v1alpha1.ConfirmedContradicted || meta.IsStatusConditionTrue(r.Status.Conditions, v1alpha1.ConditionConfirmed) {
@@ -168,6 +168,14 @@ func (w *world) said() (all []string) {
 func state(r *v1alpha1.ABRelease, kind string) metav1.ConditionStatus {
 	if c := meta.FindStatusCondition(r.Status.Conditions, kind); c != nil {
 		return c.Status
+	}
+	return ""
+}
+
+// degradedFor is the reason of Degraded, empty where it is not True.
+func degradedFor(r *v1alpha1.ABRelease) string {
+	if c := meta.FindStatusCondition(r.Status.Conditions, v1alpha1.ConditionDegraded); c.Status == metav1.ConditionTrue {
+		return c.Reason
 	}
 	return ""
 }
@@ -223,9 +231,9 @@ func TestAReleaseIsNotReadyOverConnectionsThatAreOlderThanTheManagement(t *testi
 	r := w.look()
 	const text = "connections that pods have kept since before Service web was managed (2026-03-02T12:00:00Z) go past the split; pods that old: 4: restart shop/a, shop/b, shop/c, ..., or wait until 2026-03-02T12:10:00Z"
 	for kind, want := range map[string]metav1.ConditionStatus{
-		v1alpha1.ConditionNotYetRedirected: metav1.ConditionTrue, v1alpha1.ConditionConfirmed: metav1.ConditionFalse, v1alpha1.ConditionReady: metav1.ConditionFalse,
+		v1alpha1.ConditionDegraded: metav1.ConditionTrue, v1alpha1.ConditionConfirmed: metav1.ConditionFalse, v1alpha1.ConditionReady: metav1.ConditionFalse,
 	} {
-		if c := meta.FindStatusCondition(r.Status.Conditions, kind); c == nil || c.Status != want || c.Message != text {
+		if c := meta.FindStatusCondition(r.Status.Conditions, kind); c == nil || c.Status != want || c.Reason != v1alpha1.ReasonNotYetRedirected || c.Message != text {
 			t.Errorf("%s is %+v, want %s: %s", kind, c, want, text)
 		}
 	}
@@ -233,7 +241,7 @@ func TestAReleaseIsNotReadyOverConnectionsThatAreOlderThanTheManagement(t *testi
 	w.router.Say(all)
 	w.clock.Step(11 * time.Minute)
 	r = w.look()
-	if state(r, v1alpha1.ConditionNotYetRedirected) != "" || state(r, v1alpha1.ConditionReady) != metav1.ConditionTrue || !r.Status.ManagementStartTime.Time.Equal(noon) {
+	if state(r, v1alpha1.ConditionDegraded) != metav1.ConditionFalse || state(r, v1alpha1.ConditionReady) != metav1.ConditionTrue || !r.Status.ManagementStartTime.Time.Equal(noon) {
 		t.Errorf("afterwards the status is %+v", r.Status)
 	}
 }
@@ -309,7 +317,7 @@ func TestAContradictionThatGoesOnIsNotWrittenEachTime(t *testing.T) {
 		w.look()
 		w.clock.Step(10 * time.Minute)
 	}
-	if r := w.look(); state(r, v1alpha1.ConditionContradicted) != metav1.ConditionTrue {
+	if r := w.look(); state(r, v1alpha1.ConditionDegraded) != metav1.ConditionTrue {
 		t.Fatalf("it is not contradicted: %+v", r.Status.Conditions)
 	}
 	w.writes = 0
@@ -347,13 +355,13 @@ func TestAShareIsClampedAndComesBack(t *testing.T) {
 	w := newWorld(t)
 	w.look()
 	w.ready["canary"] = 0
-	if r := w.look(); r.Status.Split != "stable 100 / canary 0" || r.Status.InForce.Sequence != 2 || state(r, v1alpha1.ConditionClamped) != metav1.ConditionTrue {
+	if r := w.look(); r.Status.Split != "stable 100 / canary 0" || r.Status.InForce.Sequence != 2 || degradedFor(r) != "NoReadyEndpoints" {
 		t.Errorf("the status is %+v", r.Status)
 	}
 	w.ready["canary"] = 1
 	w.look()
 	w.clock.Step(traffic.Returns)
-	if r := w.look(); r.Status.Split != "stable 90 / canary 10" || r.Status.InForce.Sequence != 3 || state(r, v1alpha1.ConditionClamped) != "" {
+	if r := w.look(); r.Status.Split != "stable 90 / canary 10" || r.Status.InForce.Sequence != 3 || degradedFor(r) != "" {
 		t.Errorf("the status is %+v", r.Status)
 	}
 }

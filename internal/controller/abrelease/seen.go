@@ -168,7 +168,7 @@ func (s *subject) writeConfirmed(set condition.Set) {
 	case release.Confirmed:
 		set.Put(kind, metav1.ConditionTrue, reasonConfirmed, s.confirmingText())
 	case release.NotYetRedirected:
-		set.Put(kind, metav1.ConditionFalse, v1alpha1.ConditionNotYetRedirected, s.olderText())
+		set.Put(kind, metav1.ConditionFalse, v1alpha1.ReasonNotYetRedirected, s.olderText())
 	case release.Unrouted:
 		set.Put(kind, metav1.ConditionFalse, reasonNobody, s.nobodyText())
 	case release.Overdue:
@@ -243,24 +243,4 @@ func (s *subject) nobodyText() string {
 		return text + "; give the clients a proxy with the label plumbline.dev/inject=enabled"
 	}
 	return text + "; in mode explicit name the Service in the annotation plumbline.dev/local-ports of the clients"
-}
-
-// contradicting are proxies that have another split than the one in force, in words.
-func (s *subject) contradicting() []string {
-	if s.seen == nil || s.seen.Knowledge != traffic.Contradicted {
-		return nil
-	}
-	return []string{s.confirmingText()}
-}
-
-func (s *subject) writeContradicted(set condition.Set) {
-	wrong := s.contradicting()
-	if s.seen != nil && s.confirmed() {
-		wrong = release.Contradictions(s.decision.After.Split, *s.seen, since(&s.release.Status, v1alpha1.ConditionConfirmed), s.now, s.times.Settles)
-	}
-	if len(wrong) == 0 {
-		set.Clear(v1alpha1.ConditionContradicted)
-		return
-	}
-	set.True(v1alpha1.ConditionContradicted, reasonContradict, strings.Join(wrong, "; "))
 }

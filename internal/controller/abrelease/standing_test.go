@@ -3,6 +3,7 @@
 package abrelease
 
 import (
+	"errors"
 	"slices"
 	"strings"
 	"testing"
@@ -14,6 +15,7 @@ import (
 
 	"github.com/plumbline-dev/plumbline/pkg/apis/plumbline/v1alpha1"
 	"github.com/plumbline-dev/plumbline/pkg/traffic"
+	"github.com/plumbline-dev/plumbline/test/harness/conditions"
 )
 
 // says demands a condition with a reason and a part of its message.
@@ -103,5 +105,22 @@ func TestTheDeadlineBeginsWithTheDecisionAndNotWithItsReader(t *testing.T) {
 		t.Errorf("it is in force since %v, want noon", r.Status.EffectiveTime)
 	} else {
 		says(t, r, v1alpha1.ConditionReady, metav1.ConditionFalse, "DeadlineExceeded", "")
+	}
+}
+
+func TestAReleaseAlwaysHasItsConditions(t *testing.T) {
+	for name, change := range map[string]func(*world){
+		"that is confirmed":        func(*world) {},
+		"of a Service that is not": func(w *world) { w.absent = true },
+		"of an unready variation":  func(w *world) { w.ready["canary"] = 0 },
+		"that nobody observes":     func(w *world) { w.router.Deafen(errors.New("nobody answers")) },
+	} {
+		t.Run(name, func(t *testing.T) {
+			w := newWorld(t)
+			change(w)
+			for range 3 {
+				conditions.CheckAlways(t, w.look().Status.Conditions, 1, v1alpha1.ConditionReady, v1alpha1.ConditionConfirmed, v1alpha1.ConditionDegraded)
+			}
+		})
 	}
 }

@@ -24,14 +24,10 @@ import (
 const (
 	reasonInForce    = "InForce"
 	reasonInvalid    = "Invalid"
-	reasonClamped    = "NoReadyEndpoints"
 	reasonConfirming = "Confirming"
 	reasonLaggards   = "Laggards"
 	reasonUnobserved = "Unobserved"
 	reasonConfirmed  = "Confirmed"
-	reasonContradict = "Contradicted"
-	reasonOlder      = "OlderConnections"
-	reasonExclusive  = "Exclusive"
 	reasonNobody     = "NobodyRoutes"
 	reasonOverdue    = "DeadlineExceeded"
 	reasonProceeded  = "Proceeded"
@@ -91,8 +87,8 @@ func uncounted(status *v1alpha1.ABReleaseStatus) {
 	if c := status.Confirmed; c != nil { // pods come and go
 		c.Pods, c.ProxiedPods, c.RoutingPods = 0, 0, 0
 	}
-	if c := meta.FindStatusCondition(status.Conditions, v1alpha1.ConditionContradicted); c != nil {
-		c.Message = ""
+	if told := toldReasons(status); slices.Contains(told, v1alpha1.ReasonContradicted) {
+		meta.FindStatusCondition(status.Conditions, v1alpha1.ConditionDegraded).Message = strings.Join(told, " ")
 	}
 }
 
@@ -100,28 +96,13 @@ func (s *subject) writeConditions(status *v1alpha1.ABReleaseStatus) {
 	set := condition.Set{Conditions: &status.Conditions, Generation: s.release.Generation, Now: s.now}
 	s.writeReady(set)
 	if s.decision.After == nil {
-		for _, kind := range []string{v1alpha1.ConditionConfirmed, v1alpha1.ConditionClamped, v1alpha1.ConditionShareNotExclusive, v1alpha1.ConditionNotYetRedirected, v1alpha1.ConditionContradicted} {
-			set.Clear(kind)
+		for _, kind := range []string{v1alpha1.ConditionConfirmed, v1alpha1.ConditionDegraded} {
+			set.Put(kind, metav1.ConditionUnknown, "NotInForce", "no split is in force")
 		}
 		return
 	}
 	s.writeConfirmed(set)
-	if withheld := s.decision.After.Withheld(); len(withheld) > 0 {
-		set.True(v1alpha1.ConditionClamped, reasonClamped, s.clampedText(withheld))
-	} else {
-		set.Clear(v1alpha1.ConditionClamped)
-	}
-	if past := s.pastTheSplit(); len(past) > 0 {
-		set.True(v1alpha1.ConditionShareNotExclusive, string(past[0].Reason), messages(past))
-	} else {
-		set.Clear(v1alpha1.ConditionShareNotExclusive)
-	}
-	if s.seen != nil && len(s.seen.NotYetRedirected) > 0 {
-		set.True(v1alpha1.ConditionNotYetRedirected, reasonOlder, s.olderText())
-	} else if s.seen != nil {
-		set.Clear(v1alpha1.ConditionNotYetRedirected)
-	}
-	s.writeContradicted(set)
+	s.writeDegraded(set)
 }
 
 // writeReady says whether what is wanted is what happens.
@@ -136,7 +117,7 @@ func (s *subject) writeReady(set condition.Set) {
 	case s.refused() != nil:
 		set.Stalled(string(s.refused().Reason), s.refused().Message)
 	case len(s.decision.After.Withheld()) > 0:
-		set.NotReady(reasonClamped, s.clampedText(s.decision.After.Withheld()))
+		set.NotReady(v1alpha1.ReasonNoReadyEndpoints, s.clampedText(s.decision.After.Withheld()))
 	default:
 		s.writeStanding(set)
 	}
@@ -152,7 +133,7 @@ func (s *subject) writeStanding(set condition.Set) {
 	case release.Unrouted:
 		set.NotReady(reasonNobody, s.nobodyText())
 	case release.NotYetRedirected:
-		set.NotReady(v1alpha1.ConditionNotYetRedirected, s.olderText())
+		set.NotReady(v1alpha1.ReasonNotYetRedirected, s.olderText())
 	case release.Overdue:
 		set.Stalled(reasonOverdue, s.overdueText()+s.holdText())
 	case release.Unobserved:
@@ -179,18 +160,10 @@ func (s *subject) inForceText() string {
 }
 
 // passesTheSplit says that requests go where the split does not send them.
-func passesTheSplit(r ir.Reason) bool { return r == ir.ShareNotExclusive || r == ir.IPv6NotSplit }
+func passesTheSplit(r ir.Reason) bool { return r == ir.SelectorsOverlap || r == ir.IPv6NotSplit }
 
 func (s *subject) pastTheSplit() []ir.Problem {
 	return slices.DeleteFunc(slices.Clone(s.mesh.Problems), func(p ir.Problem) bool { return !passesTheSplit(p.Reason) })
-}
-
-func messages(problems []ir.Problem) string {
-	var all []string
-	for _, p := range problems {
-		all = append(all, p.Message)
-	}
-	return strings.Join(all, "; ")
 }
 
 // refused is a problem that keeps the Service from being divided.

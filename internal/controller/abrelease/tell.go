@@ -33,13 +33,13 @@ func (r *Reconciler) tell(s *subject, was *v1alpha1.ABReleaseStatus) {
 		warning bool
 	}{
 		{v1alpha1.ConditionConfirmed, false}, {v1alpha1.ConditionStalled, true},
-		{v1alpha1.ConditionShareNotExclusive, true}, {v1alpha1.ConditionNotYetRedirected, true}, {v1alpha1.ConditionContradicted, true},
 	} {
 		before, now := reasonOf(was, c.kind), reasonOf(is, c.kind)
 		if now.reason != "" && (before.reason != now.reason || c.kind == v1alpha1.ConditionStalled && before.message != now.message) {
 			r.event(s, c.warning, now.reason, now.message)
 		}
 	}
+	r.tellDegraded(s, was)
 	if s.decision.Grew {
 		split := s.decision.After.Split
 		r.Log.Info("abrelease.split", "event", "abrelease.split", "namespace", split.Namespace, "release", split.Name,

@@ -10,6 +10,7 @@ import (
 	"k8s.io/apimachinery/pkg/api/meta"
 	metav1 "k8s.io/apimachinery/pkg/apis/meta/v1"
 
+	"github.com/plumbline-dev/plumbline/pkg/apis/plumbline/v1alpha1"
 	"github.com/plumbline-dev/plumbline/pkg/specguard"
 )
 
@@ -44,7 +45,7 @@ func (r *Reconciler) tellChecks(s *subject, d *decision) {
 			}, version})
 		}
 	}
-	if s.baseline == nil {
+	if s.baseline == nil || s.baseline.Status.State != v1alpha1.StateMissing || s.baseline.Status.RetirementTime != nil {
 		return
 	}
 	before := meta.FindStatusCondition(d.before.Conditions, ConditionRecreatable)

@@ -8,6 +8,9 @@ import (
 	"strings"
 	"time"
 
+	"k8s.io/apimachinery/pkg/api/meta"
+	metav1 "k8s.io/apimachinery/pkg/apis/meta/v1"
+
 	"github.com/plumbline-dev/plumbline/internal/condition"
 	"github.com/plumbline-dev/plumbline/pkg/apis/plumbline/v1alpha1"
 	"github.com/plumbline-dev/plumbline/pkg/specguard"
@@ -31,7 +34,7 @@ const maxPathsTold = 5
 // Baseline ends instead of hanging.
 func setConditions(b *v1alpha1.Baseline, bodyLost bool, now time.Time) {
 	c := condition.Set{Conditions: &b.Status.Conditions, Generation: b.Generation, Now: now}
-	setContended(c, b.Status.Contention)
+	setDegraded(c, b.Status.Contention)
 	if b.Status.RetirementTime != nil {
 		c.Ready(reasonRetired, "the object was removed by somebody who may")
 		return
@@ -58,24 +61,27 @@ func setConditions(b *v1alpha1.Baseline, bodyLost bool, now time.Time) {
 	}
 }
 
-// setAcceptRefused keeps a refusal until the next request, or until there is nothing to
+// setAcceptanceAllowed keeps a refusal until the next request, or until there is nothing to
 // accept any more.
-func setAcceptRefused(b *v1alpha1.Baseline, d *decision, now time.Time) {
+func setAcceptanceAllowed(b *v1alpha1.Baseline, d *decision, now time.Time) {
 	c := condition.Set{Conditions: &b.Status.Conditions, Generation: b.Generation, Now: now}
+	stored := meta.FindStatusCondition(b.Status.Conditions, v1alpha1.ConditionAcceptanceAllowed)
 	switch {
 	case d.refusal != "":
-		c.True(v1alpha1.ConditionAcceptRefused, "NotAllowed", d.refusal)
-	case d.clearAccept, b.Status.State == v1alpha1.StateInSync:
-		c.Clear(v1alpha1.ConditionAcceptRefused)
+		c.False(v1alpha1.ConditionAcceptanceAllowed, "NotAllowed", d.refusal)
+	case stored != nil && stored.Status == metav1.ConditionFalse && !d.clearAccept && b.Status.State != v1alpha1.StateInSync:
+		c.False(v1alpha1.ConditionAcceptanceAllowed, stored.Reason, stored.Message)
+	default:
+		c.True(v1alpha1.ConditionAcceptanceAllowed, "NotRefused", "no guard refuses the last request to accept")
 	}
 }
 
-func setContended(c condition.Set, contention *v1alpha1.Contention) {
-	if contention == nil {
-		c.Clear(v1alpha1.ConditionContended)
-		return
+func setDegraded(c condition.Set, contention *v1alpha1.Contention) {
+	var known []condition.Degradation
+	if contention != nil {
+		known = append(known, condition.Degradation{Reason: v1alpha1.ReasonContended, Message: fightMessage(contention)})
 	}
-	c.True(v1alpha1.ConditionContended, "Fight", fightMessage(contention))
+	c.Degraded("no two writers undo each other's changes", known...)
 }
 
 func fightMessage(contention *v1alpha1.Contention) string {

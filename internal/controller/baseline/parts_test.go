@@ -165,7 +165,7 @@ func TestConditions(t *testing.T) {
 	}
 }
 
-func TestContendedComesAndGoes(t *testing.T) {
+func TestContentionDegradesABaselineUntilItEnds(t *testing.T) {
 	b := &v1alpha1.Baseline{Status: v1alpha1.BaselineStatus{
 		State: v1alpha1.StateDrifted, Contention: &v1alpha1.Contention{
 			With:   []string{"alice", "ci"},
@@ -173,20 +173,20 @@ func TestContendedComesAndGoes(t *testing.T) {
 		},
 	}}
 	setConditions(b, false, epoch)
-	c := meta.FindStatusCondition(b.Status.Conditions, v1alpha1.ConditionContended)
+	c := meta.FindStatusCondition(b.Status.Conditions, v1alpha1.ConditionDegraded)
 	if want := "alice, ci; at the object as a whole, /spec/paused"; c == nil || !strings.HasSuffix(c.Message, want) {
-		t.Errorf("Contended is %+v", c)
+		t.Errorf("Degraded is %+v", c)
 	}
 	b.Status.Contention.Places = make([]v1alpha1.Place, 16)
 	setConditions(b, false, epoch)
-	c = meta.FindStatusCondition(b.Status.Conditions, v1alpha1.ConditionContended)
+	c = meta.FindStatusCondition(b.Status.Conditions, v1alpha1.ConditionDegraded)
 	if !strings.HasSuffix(c.Message, "and 11 more") {
-		t.Errorf("Contended is %+v", c)
+		t.Errorf("Degraded is %+v", c)
 	}
 	b.Status.Contention = nil
 	setConditions(b, false, epoch)
-	if meta.FindStatusCondition(b.Status.Conditions, v1alpha1.ConditionContended) != nil {
-		t.Error("Contended stays after the fight")
+	if !meta.IsStatusConditionFalse(b.Status.Conditions, v1alpha1.ConditionDegraded) {
+		t.Error("Degraded is not False after the fight")
 	}
 }
 
@@ -216,7 +216,7 @@ func TestConditionsOfHostileNamesAreOneReadableLine(t *testing.T) {
 			want := map[string]string{
 				v1alpha1.ConditionReady: "/spec/" + shown + " changed by " + shown +
 					"; /spec/x added by an unknown user (field manager " + shown + ")",
-				v1alpha1.ConditionContended: "writers keep undoing each other: " + shown + ", ci; at /spec/" + shown,
+				v1alpha1.ConditionDegraded: "writers keep undoing each other: " + shown + ", ci; at /spec/" + shown,
 			}
 			for kind, message := range want {
 				if c := meta.FindStatusCondition(b.Status.Conditions, kind); c == nil || c.Message != message {

@@ -60,9 +60,11 @@ func (r *Reconciler) markReleased(ctx context.Context, s *subject, reason, messa
 	next := s.baseline.DeepCopy()
 	conditions := condition.Set{Conditions: &next.Status.Conditions, Generation: next.Generation, Now: s.now}
 	conditions.Unknown(reason, message)
+	setDegraded(conditions, next.Status.Contention)
+	setAcceptanceAllowed(next, &decision{}, s.now)
 	next.Status.ObservedGeneration = next.Generation
 	next.Status.NextCheckTime = nil
-	conditions.Clear(ConditionRecreatable)
+	conditions.False(ConditionRecreatable, reason, "Plumbline does not guard the object")
 	if ready := readyOf(s.baseline); ready != nil && ready.Status == metav1.ConditionUnknown && ready.Reason != reason {
 		// The status stays Unknown, but the time of the release is counted anew.
 		readyOf(next).LastTransitionTime = metav1.NewTime(s.now)

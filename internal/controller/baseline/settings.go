@@ -18,8 +18,8 @@ import (
 )
 
 // ConditionRecreatable says of an object that is Missing whether a RemediationPlan
-// may create it again; its reason is a [resync.DeletionReason]. It is absent from
-// other Baselines.
+// may create it again; its reason is a [resync.DeletionReason]. It is False on other
+// Baselines.
 const ConditionRecreatable = "Recreatable"
 
 // Reasons of events that the reconciler itself makes.
@@ -177,8 +177,12 @@ func (r *Reconciler) settled(s *subject) resync.Obstacle {
 // setRecreatable tells what follows from the object's being gone.
 func (r *Reconciler) setRecreatable(s *subject, b *v1alpha1.Baseline) {
 	c := condition.Set{Conditions: &b.Status.Conditions, Generation: b.Generation, Now: s.now}
-	if b.Status.State != v1alpha1.StateMissing || b.Status.RetirementTime != nil {
-		c.Clear(ConditionRecreatable)
+	switch {
+	case b.Status.RetirementTime != nil:
+		c.False(ConditionRecreatable, string(resync.ReasonRetired), "the writer who removed the object may")
+		return
+	case b.Status.State != v1alpha1.StateMissing:
+		c.False(ConditionRecreatable, "NotMissing", "the object is not missing")
 		return
 	}
 	consequence, reason := resync.Deleted(s.deletion(b))

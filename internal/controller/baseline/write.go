@@ -100,9 +100,7 @@ func (r *Reconciler) writeStatus(ctx context.Context, s *subject, d *decision) e
 	next.Status.Guards = s.selecting
 	r.setSeverity(s, d, &next.Status)
 	s.rememberReady(&next.Status)
-	setConditions(next, d.state.BodyLost, s.now)
-	setAcceptRefused(next, d, s.now)
-	r.setRecreatable(s, next)
+	r.writeConditions(s, d, next)
 	r.setChecks(s, &next.Status)
 	bounded := specguard.BoundStatus(&next.Status)
 	if err := asStored(&next.Status); err != nil {
@@ -119,6 +117,13 @@ func (r *Reconciler) writeStatus(ctx context.Context, s *subject, d *decision) e
 	d.state.Drift = next.Status.State // Unknown if that is all that could be written
 	r.dropFormerReady(ctx, s, before)
 	return nil
+}
+
+// writeConditions sets each condition that a Baseline has.
+func (r *Reconciler) writeConditions(s *subject, d *decision, b *v1alpha1.Baseline) {
+	setConditions(b, d.state.BodyLost, s.now)
+	setAcceptanceAllowed(b, d, s.now)
+	r.setRecreatable(s, b)
 }
 
 // sameStatus compares all but the resourceVersion, which controllers move by

@@ -16,6 +16,7 @@ import (
 
 	"github.com/plumbline-dev/plumbline/internal/condition"
 	"github.com/plumbline-dev/plumbline/pkg/apis/plumbline/v1alpha1"
+	"github.com/plumbline-dev/plumbline/test/harness/conditions"
 )
 
 var epoch = time.Date(2026, 1, 2, 3, 4, 5, 0, time.UTC)
@@ -124,11 +125,11 @@ func TestStatus(t *testing.T) {
 			if int(e.Status.Namespaces) != len(tc.share.Namespaces) {
 				t.Errorf("counts %d namespaces, want %d", e.Status.Namespaces, len(tc.share.Namespaces))
 			}
-			overlap := meta.FindStatusCondition(e.Status.Conditions, ConditionOverlaps)
+			overlap := meta.FindStatusCondition(e.Status.Conditions, v1alpha1.ConditionDegraded)
 			switch {
-			case tc.wantOverlap == "" && overlap != nil:
-				t.Errorf("unexpected overlap: %s", overlap.Message)
-			case tc.wantOverlap != "" && (overlap == nil || !strings.Contains(overlap.Message, tc.wantOverlap)):
+			case overlap == nil || tc.wantOverlap == "" && overlap.Status == metav1.ConditionTrue:
+				t.Errorf("unexpected overlap: %+v", overlap)
+			case tc.wantOverlap != "" && (overlap.Status != metav1.ConditionTrue || !strings.Contains(overlap.Message, tc.wantOverlap)):
 				t.Errorf("overlap is %v, want %q in it", overlap, tc.wantOverlap)
 			}
 		})
@@ -166,4 +167,20 @@ func TestEachNamespaceHasOneOwner(t *testing.T) {
 			}
 		}
 	})
+}
+
+func TestAnEnvironmentAlwaysHasItsConditions(t *testing.T) {
+	for name, share := range map[string]Share{
+		"in force":               {Namespaces: []string{"a"}},
+		"with a bad selector":    {Invalid: fmt.Errorf("spec.namespaceSelector: bad")},
+		"that overlaps":          {Overlaps: []Overlap{{Namespace: "shop", Owner: "prod"}}},
+		"that has no namespaces": {},
+	} {
+		t.Run(name, func(t *testing.T) {
+			e := env("dev", v1alpha1.CriticalityDevelopment, 0, nil)
+			e.Generation = 3
+			status(e, share, condition.Set{Conditions: &e.Status.Conditions, Generation: e.Generation, Now: epoch})
+			conditions.CheckAlways(t, e.Status.Conditions, 3, v1alpha1.ConditionReady, v1alpha1.ConditionDegraded)
+		})
+	}
 }

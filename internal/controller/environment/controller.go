@@ -25,10 +25,6 @@ import (
 	"github.com/plumbline-dev/plumbline/pkg/apis/plumbline/v1alpha1"
 )
 
-// ConditionOverlaps is True while a namespace of an Environment is also picked
-// by another one.
-const ConditionOverlaps = "Overlaps"
-
 // maxNamed bounds how many namespaces a condition names.
 const maxNamed = 10
 
@@ -152,15 +148,15 @@ func status(e *v1alpha1.Environment, share Share, conditions condition.Set) {
 	e.Status.Namespaces = int32(min(len(share.Namespaces), 1<<30))
 	if share.Invalid != nil {
 		conditions.Stalled("InvalidSelector", share.Invalid.Error())
-		conditions.Clear(ConditionOverlaps)
+		conditions.Put(v1alpha1.ConditionDegraded, metav1.ConditionUnknown, "InvalidSelector", "the selector selects no namespaces while it is invalid")
 		return
 	}
 	conditions.Ready("InForce", fmt.Sprintf("%d namespaces belong to this environment", len(share.Namespaces)))
-	if len(share.Overlaps) == 0 {
-		conditions.Clear(ConditionOverlaps)
-		return
+	var known []condition.Degradation
+	if len(share.Overlaps) > 0 {
+		known = append(known, condition.Degradation{Reason: v1alpha1.ReasonNamespacesOverlap, Message: overlapMessage(e.Name, share.Overlaps)})
 	}
-	conditions.True(ConditionOverlaps, "PickedByOthers", overlapMessage(e.Name, share.Overlaps))
+	conditions.Degraded("no other Environment selects these namespaces", known...)
 }
 
 func overlapMessage(name string, overlaps []Overlap) string {

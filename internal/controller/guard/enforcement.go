@@ -35,6 +35,7 @@ const (
 const (
 	reasonInForce        = "InForce"
 	reasonSuspended      = "Suspended"
+	reasonNotDenying     = "NotInModeDeny"
 	reasonNotYet         = "NotYetInForce"
 	reasonNotInForce     = "PolicyNotInForce"
 	reasonNotRegistered  = "KindsNotRegistered"
@@ -97,12 +98,13 @@ type state struct {
 // registered tells for a kind of the guard how it is called in paths, ok false
 // if that is not known.
 func (e *Enforcement) Observe(ctx context.Context, g, next *v1alpha1.ClusterSpecGuard, plural func(v1alpha1.GuardedResource) (string, bool)) {
+	now := e.Clock.Now()
+	conditions := condition.Set{Conditions: &next.Status.Conditions, Generation: g.Generation, Now: now}
 	if g.Spec.Mode != v1alpha1.GuardModeDeny {
 		e.forget(g.Name)
-		meta.RemoveStatusCondition(&next.Status.Conditions, v1alpha1.ConditionEnforced)
+		conditions.False(v1alpha1.ConditionEnforced, reasonNotDenying, "spec.mode is not Deny, so the guard refuses no write")
 		return
 	}
-	now := e.Clock.Now()
 	before, known := e.known[g.Name]
 	if !known {
 		before.resume(g)
@@ -120,8 +122,7 @@ func (e *Enforcement) Observe(ctx context.Context, g, next *v1alpha1.ClusterSpec
 	}
 	e.known[g.Name] = a
 	e.tell(g, before.state, a.state)
-	condition.Set{Conditions: &next.Status.Conditions, Generation: g.Generation, Now: now}.
-		Put(v1alpha1.ConditionEnforced, a.state.status, a.state.reason, a.state.message)
+	conditions.Put(v1alpha1.ConditionEnforced, a.state.status, a.state.reason, a.state.message)
 }
 
 // resume takes up what the assessor before this one wrote.

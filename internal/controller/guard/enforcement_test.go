@@ -19,6 +19,8 @@ import (
 	testingclock "k8s.io/utils/clock/testing"
 
 	"github.com/plumbline-dev/plumbline/pkg/apis/plumbline/v1alpha1"
+	"github.com/plumbline-dev/plumbline/pkg/specguard"
+	"github.com/plumbline-dev/plumbline/test/harness/conditions"
 )
 
 // apiServer answers probes as it is told.
@@ -139,15 +141,15 @@ func TestWhatAnAnswerMeans(t *testing.T) {
 		edit   func(*v1alpha1.ClusterSpecGuard)
 		want   string
 	}{
-		"in force":                               {answer: inForceFor(1), want: "True InForce"},
-		"an older generation is in force":        {answer: inForceFor(1), edit: func(g *v1alpha1.ClusterSpecGuard) { g.Generation = 2 }, want: "False NotYetInForce"},
-		"not refused for a minute":               {after: settling, want: "False PolicyNotInForce"},
-		"no answer":                              {answer: Answer{Err: errors.New("timeout")}, want: "Unknown NotKnown"},
-		"a kind that is not registered":          {answer: inForceFor(1), edit: withConfigMaps, want: "False KindsNotRegistered"},
-		"a kind that is not served":              {answer: inForceFor(1), edit: func(g *v1alpha1.ClusterSpecGuard) { g.Spec.Resources[0].Kind = "Widget" }, want: "False KindsNotRegistered"},
-		"suspended":                              {answer: inForceFor(1), edit: suspendedFor(time.Hour), want: "False Suspended"},
-		"a suspension that is over":              {answer: inForceFor(1), edit: suspendedFor(-time.Hour), want: "True InForce"},
-		"a guard that warns has nothing to tell": {answer: inForceFor(1), edit: func(g *v1alpha1.ClusterSpecGuard) { g.Spec.Mode = v1alpha1.GuardModeWarn }, want: "absent"},
+		"in force":                        {answer: inForceFor(1), want: "True InForce"},
+		"an older generation is in force": {answer: inForceFor(1), edit: func(g *v1alpha1.ClusterSpecGuard) { g.Generation = 2 }, want: "False NotYetInForce"},
+		"not refused for a minute":        {after: settling, want: "False PolicyNotInForce"},
+		"no answer":                       {answer: Answer{Err: errors.New("timeout")}, want: "Unknown NotKnown"},
+		"a kind that is not registered":   {answer: inForceFor(1), edit: withConfigMaps, want: "False KindsNotRegistered"},
+		"a kind that is not served":       {answer: inForceFor(1), edit: func(g *v1alpha1.ClusterSpecGuard) { g.Spec.Resources[0].Kind = "Widget" }, want: "False KindsNotRegistered"},
+		"suspended":                       {answer: inForceFor(1), edit: suspendedFor(time.Hour), want: "False Suspended"},
+		"a suspension that is over":       {answer: inForceFor(1), edit: suspendedFor(-time.Hour), want: "True InForce"},
+		"a guard that warns":              {answer: inForceFor(1), edit: func(g *v1alpha1.ClusterSpecGuard) { g.Spec.Mode = v1alpha1.GuardModeWarn }, want: "False NotInModeDeny"},
 	}
 	for name, test := range tests {
 		t.Run(name, func(t *testing.T) {
@@ -310,7 +312,7 @@ func TestSuspensionIsACondition(t *testing.T) {
 		suspend *v1alpha1.Suspension
 		want    string
 	}{
-		"none":     {nil, ""},
+		"none":     {nil, "Suspended=False NotSuspended"},
 		"running":  {&v1alpha1.Suspension{Reason: "migration", EndTime: metav1.NewTime(epoch.Add(time.Hour))}, "Suspended=True Suspended"},
 		"over":     {&v1alpha1.Suspension{Reason: "migration", EndTime: metav1.NewTime(epoch.Add(-time.Hour))}, "Suspended=False Over"},
 		"just now": {&v1alpha1.Suspension{Reason: "migration", EndTime: metav1.NewTime(epoch)}, "Suspended=False Over"},
@@ -318,9 +320,37 @@ func TestSuspensionIsACondition(t *testing.T) {
 	for name, test := range tests {
 		t.Run(name, func(t *testing.T) {
 			lines := conditionsOf(t, kinds{Synced: true}, func(g *v1alpha1.SpecGuard) { g.Spec.Suspend = test.suspend })
-			if test.want == "" && strings.Contains(lines, "Suspended=") || !strings.Contains(lines, test.want) {
+			if !strings.Contains(lines, test.want) {
 				t.Errorf("conditions are %q, want %q", lines, test.want)
 			}
+		})
+	}
+}
+
+func TestAGuardAlwaysHasItsConditions(t *testing.T) {
+	own := []string{v1alpha1.ConditionReady, v1alpha1.ConditionSuspended, v1alpha1.ConditionDegraded}
+	for name, change := range map[string]func(*v1alpha1.ClusterSpecGuard){
+		"that denies":        nil,
+		"that warns":         func(g *v1alpha1.ClusterSpecGuard) { g.Spec.Mode = v1alpha1.GuardModeWarn },
+		"that is suspended":  suspendedFor(time.Hour),
+		"of an unknown kind": func(g *v1alpha1.ClusterSpecGuard) { g.Spec.Resources[0].Kind = "Gadget" },
+	} {
+		t.Run(name, func(t *testing.T) {
+			w := newEnforced(t)
+			if change != nil {
+				change(&w.guard)
+			}
+			w.guard.Generation = 3
+			snapshot, err := build(input{clusterGuards: []v1alpha1.ClusterSpecGuard{w.guard}}, mapper(), epoch)
+			if err != nil {
+				t.Fatal(err)
+			}
+			status := &Status{Clock: testingclock.NewFakePassiveClock(epoch), Kinds: kinds{Synced: true}}
+			next := w.guard.DeepCopy()
+			status.fill(&next.Status, next.Generation, specguard.GuardRef{Name: "g"}, &next.Spec.GuardSpec, snapshot, Tally{})
+			conditions.CheckAlways(t, next.Status.Conditions, 3, own...) // as a SpecGuard has them
+			w.Observe(t.Context(), &w.guard, next, plurals)
+			conditions.CheckAlways(t, next.Status.Conditions, 3, append(own, v1alpha1.ConditionEnforced)...)
 		})
 	}
 }

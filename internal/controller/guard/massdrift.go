@@ -61,12 +61,14 @@ func Tallies(baselines []v1alpha1.Baseline) map[specguard.GuardRef]Tally {
 func (c *Status) freeze(conditions condition.Set, status *v1alpha1.GuardStatus, tally Tally) {
 	next := specguard.NextFreeze(specguard.FreezeOf(status), tally.Population, c.Clock.Now())
 	status.MassDrift = next.Status()
-	if status.MassDrift == nil {
-		conditions.Clear(v1alpha1.ConditionMassDrift)
-		return
+	var known []condition.Degradation
+	if status.MassDrift != nil {
+		known = append(known, condition.Degradation{
+			Reason:  v1alpha1.ReasonMassDrift,
+			Message: fmt.Sprintf("%d of %d objects drift; not repaired by itself: %s", tally.Drifted, tally.Objects, scopes(status.MassDrift)),
+		})
 	}
-	conditions.True(v1alpha1.ConditionMassDrift, "OneCauseAssumed",
-		fmt.Sprintf("%d of %d objects drift; not repaired by itself: %s", tally.Drifted, tally.Objects, scopes(status.MassDrift)))
+	conditions.Degraded("too few objects drift to assume one cause", known...)
 }
 
 // scopes names the frozen namespaces and causes.
@@ -105,7 +107,7 @@ func (c *Status) tellMassDrift(g runtime.Object, before, after *v1alpha1.GuardSt
 	was, now := specguard.FreezeOf(before), specguard.FreezeOf(after)
 	switch begun := now.SubtractScopes(was); {
 	case begun.HasScopes():
-		c.Recorder.Eventf(g, nil, corev1.EventTypeWarning, v1alpha1.ConditionMassDrift, actionCount,
+		c.Recorder.Eventf(g, nil, corev1.EventTypeWarning, v1alpha1.ReasonMassDrift, actionCount,
 			"so much drifts at once that one cause is assumed; not repaired by itself: %s", scopes(begun.Status()))
 	case was.HasScopes() && !now.HasScopes():
 		c.Recorder.Eventf(g, nil, corev1.EventTypeNormal, "MassDriftEnded", actionCount, "few enough objects drift to take each for itself again")

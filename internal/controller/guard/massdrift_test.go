@@ -66,7 +66,7 @@ func TestTallies(t *testing.T) {
 // frozen is a status with a mass drift in these namespaces.
 func frozen(namespaces ...string) v1alpha1.GuardStatus {
 	s := v1alpha1.GuardStatus{
-		Conditions: []metav1.Condition{{Type: v1alpha1.ConditionMassDrift, Status: metav1.ConditionTrue}}, MassDrift: &v1alpha1.MassDrift{},
+		Conditions: []metav1.Condition{{Type: v1alpha1.ConditionDegraded, Status: metav1.ConditionTrue, Reason: v1alpha1.ReasonMassDrift}}, MassDrift: &v1alpha1.MassDrift{},
 	}
 	for _, namespace := range namespaces {
 		s.MassDrift.Namespaces = append(s.MassDrift.Namespaces, v1alpha1.FrozenNamespace{Name: namespace, StartTime: metav1.NewTime(epoch)})
@@ -124,7 +124,7 @@ func TestTheStatusNamesWhatIsFrozenAndNothingElse(t *testing.T) {
 	}
 	baselines := slices.Concat(many[:3], []v1alpha1.Baseline{baselineOf("team-1", v1alpha1.StateInSync, 0, "ClusterSpecGuard/platform")})
 	old := v1alpha1.GuardStatus{Conditions: []metav1.Condition{{
-		Type: v1alpha1.ConditionMassDrift, Status: metav1.ConditionTrue, LastTransitionTime: metav1.NewTime(epoch.Add(-time.Hour)),
+		Type: v1alpha1.ConditionDegraded, Status: metav1.ConditionTrue, Reason: v1alpha1.ReasonMassDrift, LastTransitionTime: metav1.NewTime(epoch.Add(-time.Hour)),
 	}}}
 	tests := map[string]struct {
 		before    v1alpha1.GuardStatus
@@ -156,7 +156,7 @@ func TestTheStatusNamesWhatIsFrozenAndNothingElse(t *testing.T) {
 				t.Errorf("frozen (-want +got):\n%s", diff)
 			}
 			message := ""
-			if m := meta.FindStatusCondition(status.Conditions, v1alpha1.ConditionMassDrift); m != nil {
+			if m := meta.FindStatusCondition(status.Conditions, v1alpha1.ConditionDegraded); m.Status == metav1.ConditionTrue {
 				message = m.Message
 			}
 			if message != tc.message {

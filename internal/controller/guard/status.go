@@ -12,7 +12,6 @@ import (
 	"time"
 
 	"k8s.io/apimachinery/pkg/api/equality"
-	metav1 "k8s.io/apimachinery/pkg/apis/meta/v1"
 	"k8s.io/apimachinery/pkg/runtime/schema"
 	"k8s.io/client-go/tools/events"
 	"k8s.io/client-go/util/workqueue"
@@ -250,11 +249,11 @@ func (c *Status) ready(conditions condition.Set, ref specguard.GuardRef, spec *v
 func (c *Status) suspension(conditions condition.Set, spec *v1alpha1.GuardSpec) {
 	switch until := suspendedUntil(spec); {
 	case spec.Suspend == nil:
-		conditions.Clear(v1alpha1.ConditionSuspended)
+		conditions.False(v1alpha1.ConditionSuspended, "NotSuspended", "spec.suspend is unset")
 	case until.After(c.Clock.Now()):
 		conditions.True(v1alpha1.ConditionSuspended, "Suspended", fmt.Sprintf("until %s: %s", until.UTC().Format(time.RFC3339), spec.Suspend.Reason))
 	default:
-		conditions.Put(v1alpha1.ConditionSuspended, metav1.ConditionFalse, "Over", "the suspension ended at "+until.UTC().Format(time.RFC3339))
+		conditions.False(v1alpha1.ConditionSuspended, "Over", "the suspension ended at "+until.UTC().Format(time.RFC3339))
 	}
 }
 

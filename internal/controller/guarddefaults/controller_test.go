@@ -8,9 +8,14 @@ import (
 
 	"github.com/google/go-cmp/cmp"
 	metav1 "k8s.io/apimachinery/pkg/apis/meta/v1"
+	"k8s.io/apimachinery/pkg/runtime"
 	"k8s.io/apimachinery/pkg/util/sets"
+	testingclock "k8s.io/utils/clock/testing"
+	"sigs.k8s.io/controller-runtime/pkg/client"
+	"sigs.k8s.io/controller-runtime/pkg/client/fake"
 
 	"github.com/plumbline-dev/plumbline/pkg/apis/plumbline/v1alpha1"
+	"github.com/plumbline-dev/plumbline/test/harness/conditions"
 )
 
 func defaults(name, environment string, age time.Duration) v1alpha1.GuardDefaults {
@@ -91,6 +96,28 @@ func TestARuleThatCannotBeCompiledIsTold(t *testing.T) {
 			if diff := cmp.Diff(test.want, (&Controller{}).withRules(&d, test.given)); diff != "" {
 				t.Errorf("verdict (-want +got):\n%s", diff)
 			}
+		})
+	}
+}
+
+func TestGuardDefaultsAlwaysHaveTheirConditions(t *testing.T) {
+	types := runtime.NewScheme()
+	if err := v1alpha1.AddToScheme(types); err != nil {
+		t.Fatal(err)
+	}
+	first, second, lost := defaults("first", "", time.Hour), defaults("second", "", 0), defaults("lost", "nowhere", 0)
+	c := fake.NewClientBuilder().WithScheme(types).WithObjects(&first, &second, &lost).WithStatusSubresource(&v1alpha1.GuardDefaults{}).Build()
+	controller := &Controller{Client: c, Clock: testingclock.NewFakePassiveClock(time.Date(2026, 1, 2, 3, 4, 5, 0, time.UTC))}
+	if _, err := controller.Reconcile(t.Context(), all); err != nil {
+		t.Fatal(err)
+	}
+	for _, name := range []string{"first", "second", "lost"} {
+		t.Run(name, func(t *testing.T) {
+			var d v1alpha1.GuardDefaults
+			if err := c.Get(t.Context(), client.ObjectKey{Name: name}, &d); err != nil {
+				t.Fatal(err)
+			}
+			conditions.CheckAlways(t, d.Status.Conditions, d.Generation, v1alpha1.ConditionReady)
 		})
 	}
 }

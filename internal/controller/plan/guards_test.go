@@ -48,7 +48,7 @@ func TestAMassDriftHoldsTheTargetsThatHaveAPartInIt(t *testing.T) {
 	shop := v1alpha1.GuardStatus{MassDrift: &v1alpha1.MassDrift{Namespaces: []v1alpha1.FrozenNamespace{{Name: "shop"}}}}
 	replicas := v1alpha1.GuardStatus{MassDrift: &v1alpha1.MassDrift{Causes: []v1alpha1.FrozenCause{{Path: "/spec/replicas", User: "bot"}}}}
 	removed := v1alpha1.GuardStatus{MassDrift: &v1alpha1.MassDrift{Causes: []v1alpha1.FrozenCause{{User: "bot"}}}}
-	whole := v1alpha1.GuardStatus{Conditions: []metav1.Condition{{Type: v1alpha1.ConditionMassDrift, Status: metav1.ConditionTrue}}}
+	whole := v1alpha1.GuardStatus{Conditions: []metav1.Condition{{Type: v1alpha1.ConditionDegraded, Status: metav1.ConditionTrue, Reason: v1alpha1.ReasonMassDrift}}}
 	var crowd []string
 	for i := range planner.MaxActors {
 		crowd = append(crowd, fmt.Sprint("user-", i))

@@ -32,6 +32,7 @@ import (
 	"github.com/plumbline-dev/plumbline/pkg/notify"
 	"github.com/plumbline-dev/plumbline/pkg/remediate/planner"
 	"github.com/plumbline-dev/plumbline/pkg/specguard"
+	"github.com/plumbline-dev/plumbline/test/harness/conditions"
 )
 
 var epoch = planningtest.Epoch
@@ -328,6 +329,7 @@ func TestAPolicyThatOnlyNotifiesNotifies(t *testing.T) {
 }
 
 func TestConditions(t *testing.T) {
+	const notDegraded, some = "Degraded=False NotDegraded", "TargetsSelected=True WholeEnvironment"
 	ledgerWith := func(state v1alpha1.BreakerState) *v1alpha1.RemediationLedger {
 		probe := v1alpha1.StepReference{PlanUID: "plan-uid"}
 		return &v1alpha1.RemediationLedger{
@@ -342,25 +344,25 @@ func TestConditions(t *testing.T) {
 		change func(*planningtest.Cluster)
 		want   []string
 	}{
-		"nothing is odd":        {func(*planningtest.Cluster) {}, nil},
-		"an open breaker":       {func(c *planningtest.Cluster) { c.Further = append(c.Further, ledgerWith(v1alpha1.BreakerOpen)) }, []string{"BreakerOpen TooManyFailures"}},
-		"a breaker that probes": {func(c *planningtest.Cluster) { c.Further = append(c.Further, ledgerWith(v1alpha1.BreakerHalfOpen)) }, []string{"BreakerOpen Probing"}},
-		"a closed breaker":      {func(c *planningtest.Cluster) { c.Further = append(c.Further, ledgerWith(v1alpha1.BreakerClosed)) }, nil},
+		"nothing is odd":        {func(*planningtest.Cluster) {}, []string{notDegraded, some}},
+		"an open breaker":       {func(c *planningtest.Cluster) { c.Further = append(c.Further, ledgerWith(v1alpha1.BreakerOpen)) }, []string{"Degraded=True BreakerOpen", some}},
+		"a breaker that probes": {func(c *planningtest.Cluster) { c.Further = append(c.Further, ledgerWith(v1alpha1.BreakerHalfOpen)) }, []string{"Degraded=True BreakerHalfOpen", some}},
+		"a closed breaker":      {func(c *planningtest.Cluster) { c.Further = append(c.Further, ledgerWith(v1alpha1.BreakerClosed)) }, []string{notDegraded, some}},
 		"a mass drift": {func(c *planningtest.Cluster) {
-			c.Guard.Status.Conditions = []metav1.Condition{{Type: v1alpha1.ConditionMassDrift, Status: metav1.ConditionTrue}}
-		}, []string{"Frozen MassDrift"}},
+			c.Guard.Status.Conditions = []metav1.Condition{{Type: v1alpha1.ConditionDegraded, Status: metav1.ConditionTrue, Reason: v1alpha1.ReasonMassDrift}}
+		}, []string{"Degraded=True MassDrift", some}},
 		"a selector of nothing": {func(c *planningtest.Cluster) {
 			c.Policy.Spec.Selector = &metav1.LabelSelector{MatchLabels: map[string]string{"app": "other"}}
-		}, []string{"SelectsNothing NoObjects"}},
+		}, []string{notDegraded, "TargetsSelected=False NoObjects"}},
 		"a selector of everything": {func(c *planningtest.Cluster) {
 			c.Policy.Spec.Selector = &metav1.LabelSelector{MatchExpressions: []metav1.LabelSelectorRequirement{{Key: "app", Operator: "Exists"}}}
-		}, []string{"SelectsEverything AllObjects"}},
+		}, []string{notDegraded, "TargetsSelected=True AllObjects"}},
 		"an unknown zone": {func(c *planningtest.Cluster) {
 			c.Policy.Spec.Schedule.MaintenanceWindow = &v1alpha1.MaintenanceWindow{Start: "02:00", End: "06:00", TimeZone: "Mars/Olympus"}
-		}, []string{"Stalled InvalidSchedule"}},
+		}, []string{"Degraded=Unknown InvalidSpec", "Stalled=True InvalidSchedule", "TargetsSelected=Unknown InvalidSpec"}},
 		"a selector that is none": {func(c *planningtest.Cluster) {
 			c.Policy.Spec.Selector = &metav1.LabelSelector{MatchLabels: map[string]string{"a b": "c"}}
-		}, []string{"Stalled InvalidSelector"}},
+		}, []string{"Degraded=Unknown InvalidSpec", "Stalled=True InvalidSelector", "TargetsSelected=Unknown InvalidSpec"}},
 	}
 	for name, tc := range tests {
 		t.Run(name, func(t *testing.T) {
@@ -369,7 +371,7 @@ func TestConditions(t *testing.T) {
 			var got []string
 			for _, c := range b.status().Conditions {
 				if c.Type != v1alpha1.ConditionReady {
-					got = append(got, c.Type+" "+c.Reason)
+					got = append(got, fmt.Sprintf("%s=%s %s", c.Type, c.Status, c.Reason))
 				}
 				if c.Message == "" || c.ObservedGeneration != 2 {
 					t.Errorf("%+v", c)
@@ -450,4 +452,22 @@ type notReady struct{ planning.Source }
 
 func (notReady) World(context.Context, time.Time) (*planning.World, error) {
 	return nil, planning.ErrNotReady
+}
+
+func TestAPolicyAlwaysHasItsConditions(t *testing.T) {
+	for name, change := range map[string]func(*planningtest.Cluster){
+		"in force":                  func(*planningtest.Cluster) {},
+		"halted":                    func(c *planningtest.Cluster) { c.Policy.Spec.Mode = v1alpha1.PolicyModeHalted },
+		"of no known mode":          func(c *planningtest.Cluster) { c.Policy.Spec.Mode = "Later" },
+		"of an unknown Environment": func(c *planningtest.Cluster) { c.Policy.Spec.EnvironmentName = "nowhere" },
+		"with a selector that is none": func(c *planningtest.Cluster) {
+			c.Policy.Spec.Selector = &metav1.LabelSelector{MatchLabels: map[string]string{"a b": "c"}}
+		},
+	} {
+		t.Run(name, func(t *testing.T) {
+			b := newBench(t, change)
+			b.look()
+			conditions.CheckAlways(t, b.status().Conditions, 2, v1alpha1.ConditionReady, v1alpha1.ConditionDegraded, ConditionTargetsSelected)
+		})
+	}
 }

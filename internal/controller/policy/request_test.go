@@ -95,7 +95,7 @@ func TestARequestThatIsRefusedSaysWhy(t *testing.T) {
 		},
 		"of an object that is under a freeze": {
 			change: func(c *planningtest.Cluster) {
-				c.Guard.Status.Conditions = []metav1.Condition{{Type: v1alpha1.ConditionMassDrift, Status: metav1.ConditionTrue}}
+				c.Guard.Status.Conditions = []metav1.Condition{{Type: v1alpha1.ConditionDegraded, Status: metav1.ConditionTrue, Reason: v1alpha1.ReasonMassDrift}}
 			}, leftOut: "MassDrift",
 		},
 		"beyond what one operation may have": {

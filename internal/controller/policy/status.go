@@ -21,18 +21,10 @@ import (
 	"github.com/plumbline-dev/plumbline/pkg/remediate/planner"
 )
 
-// Conditions of a policy beside Ready and Stalled; all of them are there only
-// while they are True.
-const (
-	// ConditionBreakerOpen: its circuit breaker lets nothing through.
-	ConditionBreakerOpen = "BreakerOpen"
-	// ConditionFrozen: some of its drift is part of a mass drift.
-	ConditionFrozen = "Frozen"
-	// ConditionSelectsNothing: no guarded object of its Environment is its own.
-	ConditionSelectsNothing = "SelectsNothing"
-	// ConditionSelectsEverything: it selects by kind or label, and selects all.
-	ConditionSelectsEverything = "SelectsEverything"
-)
+// ConditionTargetsSelected is False on a policy that selects no guarded object of its
+// Environment. Its reason is AllObjects where a policy selects by kind or label, and selects
+// all.
+const ConditionTargetsSelected = "TargetsSelected"
 
 // writeStatus tells what the policy does, unless that is told already. What only moves counts
 // is told after a while, with the counts of then.
@@ -43,7 +35,7 @@ func (r *Reconciler) writeStatus(ctx context.Context, s *subject) error {
 	conditions := condition.Set{Conditions: &next.Status.Conditions, Generation: next.Generation, Now: s.now}
 	s.setReady(conditions)
 	s.setScope(conditions)
-	if err := r.setBreaker(ctx, s, conditions); err != nil {
+	if err := r.setDegraded(ctx, s, conditions); err != nil {
 		return err
 	}
 	if equality.Semantic.DeepEqual(next.Status, s.policy.Status) {
@@ -113,23 +105,22 @@ func problemReason(err *field.Error) string {
 
 // setScope tells of a choice that reads like a mistake, with the count.
 func (s *subject) setScope(c condition.Set) {
-	in := &s.gathered.Input
-	narrows := s.policy.Spec.Selector != nil || len(s.policy.Spec.Resources) > 0
-	c.Clear(ConditionSelectsNothing)
-	c.Clear(ConditionSelectsEverything)
-	c.Clear(ConditionFrozen)
 	if len(s.gathered.Problems) > 0 {
+		c.Put(ConditionTargetsSelected, metav1.ConditionUnknown, "InvalidSpec", "nothing is selected before the problems of the spec are solved")
 		return
 	}
-	switch all := s.gathered.InEnvironment; {
-	case in.Scope.Selected == 0:
-		c.True(ConditionSelectsNothing, "NoObjects", fmt.Sprintf("it selects none of the %s of environment %s", plural.Of(all, "guarded object"), in.Policy.Spec.EnvironmentName))
-	case narrows && in.Scope.Selected == all:
-		c.True(ConditionSelectsEverything, "AllObjects", fmt.Sprintf("it selects all %s of environment %s", plural.Of(all, "guarded object"), in.Policy.Spec.EnvironmentName))
-	}
-	frozen, example := s.count(planner.ReasonMassDrift)
-	if frozen > 0 {
-		c.True(ConditionFrozen, "MassDrift", fmt.Sprintf("%s %s left alone: %s", plural.Of(frozen, "drifted object"), plural.Verb(frozen, "is", "are"), example))
+	in := &s.gathered.Input
+	narrows := s.policy.Spec.Selector != nil || len(s.policy.Spec.Resources) > 0
+	objects := fmt.Sprintf("%s of environment %s", plural.Of(s.gathered.InEnvironment, "guarded object"), in.Policy.Spec.EnvironmentName)
+	switch selected := in.Scope.Selected; {
+	case selected == 0:
+		c.False(ConditionTargetsSelected, "NoObjects", "it selects none of the "+objects)
+	case narrows && selected == s.gathered.InEnvironment:
+		c.True(ConditionTargetsSelected, "AllObjects", "it selects by kind or label, and selects all "+objects)
+	case narrows:
+		c.True(ConditionTargetsSelected, "SomeObjects", fmt.Sprintf("it selects %d of %s", selected, objects))
+	default:
+		c.True(ConditionTargetsSelected, "WholeEnvironment", "it selects all "+objects)
 	}
 }
 
@@ -147,24 +138,42 @@ func (s *subject) count(reason planner.Reason) (n int, example string) {
 	return n, example
 }
 
-// setBreaker tells of the circuit breaker, which is in the Environment's ledger.
-func (r *Reconciler) setBreaker(ctx context.Context, s *subject, c condition.Set) error {
+// setDegraded tells what holds the policy back: its circuit breaker, and mass drift.
+func (r *Reconciler) setDegraded(ctx context.Context, s *subject, c condition.Set) error {
+	known, err := r.readBreaker(ctx, s)
+	if err != nil {
+		return err
+	}
+	if frozen, example := s.count(planner.ReasonMassDrift); frozen > 0 {
+		known = append(known, condition.Degradation{
+			Reason:  v1alpha1.ReasonMassDrift,
+			Message: fmt.Sprintf("%s %s left alone: %s", plural.Of(frozen, "drifted object"), plural.Verb(frozen, "is", "are"), example),
+		})
+	}
+	if len(known) == 0 && len(s.gathered.Problems) > 0 {
+		c.Put(v1alpha1.ConditionDegraded, metav1.ConditionUnknown, "InvalidSpec", "nothing is selected before the problems of the spec are solved")
+		return nil
+	}
+	c.Degraded("the circuit breaker is closed, and no guard reports mass drift", known...)
+	return nil
+}
+
+// readBreaker reads the circuit breaker, which is in the Environment's ledger.
+func (r *Reconciler) readBreaker(ctx context.Context, s *subject) ([]condition.Degradation, error) {
 	l := &v1alpha1.RemediationLedger{}
 	err := r.Client.Get(ctx, types.NamespacedName{Namespace: r.Namespace, Name: s.policy.Spec.EnvironmentName}, l)
-	if client.IgnoreNotFound(err) != nil {
-		return fmt.Errorf("reading the ledger of environment %s: %w", s.policy.Spec.EnvironmentName, err)
-	}
-	if apierrors.IsNotFound(err) {
-		c.Clear(ConditionBreakerOpen)
-		return nil
+	switch {
+	case apierrors.IsNotFound(err):
+		return nil, nil
+	case err != nil:
+		return nil, fmt.Errorf("reading the ledger of environment %s: %w", s.policy.Spec.EnvironmentName, err)
 	}
 	switch state := ledger.Breaker(&l.Status, string(s.policy.UID)); state {
 	case v1alpha1.BreakerOpen:
-		c.True(ConditionBreakerOpen, "TooManyFailures", "too many remediations failed one after the other; one is tried when it has been open long enough")
+		return []condition.Degradation{{Reason: v1alpha1.ReasonBreakerOpen, Message: "too many remediations failed one after the other; one is tried when it has been open long enough"}}, nil
 	case v1alpha1.BreakerHalfOpen:
-		c.True(ConditionBreakerOpen, "Probing", "one remediation is tried; if it succeeds the breaker closes")
+		return []condition.Degradation{{Reason: v1alpha1.ReasonBreakerHalfOpen, Message: "one remediation is tried; if it succeeds the breaker closes"}}, nil
 	case v1alpha1.BreakerClosed:
-		c.Clear(ConditionBreakerOpen)
 	}
-	return nil
+	return nil, nil
 }

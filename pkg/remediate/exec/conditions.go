@@ -38,4 +38,10 @@ func setConditions(plan *v1alpha1.RemediationPlan, now time.Time) {
 	set(v1alpha1.ConditionReady, succeeded)
 	set(v1alpha1.ConditionReconciling, !final)
 	set(v1alpha1.ConditionStalled, final && !succeeded)
+	if meta.FindStatusCondition(status.Conditions, v1alpha1.ConditionAnnounced) == nil {
+		meta.SetStatusCondition(&status.Conditions, metav1.Condition{
+			Type: v1alpha1.ConditionAnnounced, Status: metav1.ConditionFalse, Reason: "NotEnded", Message: "the plan has not ended yet",
+			ObservedGeneration: plan.Generation, LastTransitionTime: metav1.NewTime(now),
+		})
+	}
 }

@@ -10,6 +10,7 @@ import (
 	metav1 "k8s.io/apimachinery/pkg/apis/meta/v1"
 
 	"github.com/plumbline-dev/plumbline/pkg/apis/plumbline/v1alpha1"
+	"github.com/plumbline-dev/plumbline/test/harness/conditions"
 )
 
 func TestTheConditionsOfAPlanSayHowFarItIs(t *testing.T) {
@@ -24,7 +25,7 @@ func TestTheConditionsOfAPlanSayHowFarItIs(t *testing.T) {
 		if second != "" {
 			out = append(out, condition(second, metav1.ConditionTrue, reason, message))
 		}
-		return out
+		return append(out, condition(v1alpha1.ConditionAnnounced, metav1.ConditionFalse, "NotEnded", "the plan has not ended yet"))
 	}
 	tests := map[string]struct {
 		status v1alpha1.RemediationPlanStatus
@@ -54,7 +55,18 @@ func TestAConditionThatHoldsNoMoreGoes(t *testing.T) {
 	setConditions(plan, epoch)
 	plan.Status.Phase = v1alpha1.PlanSucceeded
 	setConditions(plan, epoch.Add(time.Minute))
-	if len(plan.Status.Conditions) != 1 {
+	if len(plan.Status.Conditions) != 2 {
 		t.Errorf("conditions of a plan that succeeded: %+v", plan.Status.Conditions)
+	}
+}
+
+func TestAPlanAlwaysHasItsConditions(t *testing.T) {
+	for _, phase := range []v1alpha1.PlanPhase{"", v1alpha1.PlanDeferred, v1alpha1.PlanRunning, v1alpha1.PlanSucceeded, v1alpha1.PlanFailed, v1alpha1.PlanCanceled} {
+		t.Run("in phase "+string(phase), func(t *testing.T) {
+			plan := &v1alpha1.RemediationPlan{ObjectMeta: metav1.ObjectMeta{Generation: 2}}
+			plan.Status.Phase = phase
+			setConditions(plan, epoch)
+			conditions.CheckAlways(t, plan.Status.Conditions, 2, v1alpha1.ConditionReady, v1alpha1.ConditionAnnounced)
+		})
 	}
 }

@@ -17,7 +17,8 @@ func (s *State) ends(n *v1alpha1.RemediationPlanStatus, as v1alpha1.PlanPhase) {
 }
 
 // announce has the end of a plan announced at least once, and says in the plan when that
-// is done. A plan that a release before this one ended has no such condition.
+// is done. A plan without that condition has a status that no
+// executor wrote.
 func (s *State) announce() Effect {
 	c := meta.FindStatusCondition(s.Plan.Status.Conditions, v1alpha1.ConditionAnnounced)
 	if c == nil || c.Status == metav1.ConditionTrue {

@@ -64,7 +64,7 @@ func Settled(b *v1alpha1.Baseline, failures int) Obstacle {
 		return ObstacleLagging
 	case status.PlanName != "":
 		return ObstacleClaimed
-	case status.Contention != nil, meta.IsStatusConditionTrue(status.Conditions, v1alpha1.ConditionContended):
+	case status.Contention != nil, v1alpha1.IsDegradedFor(status.Conditions, v1alpha1.ReasonContended):
 		return ObstacleContended
 	case bodyLost(status):
 		return ObstacleBodyLost

@@ -51,10 +51,10 @@ func TestSettled(t *testing.T) {
 		"a plan holds it after a failed check": {change: func(b *v1alpha1.Baseline) { b.Status.PlanName = "plan-1" }, failures: 1, want: ObstacleClaimed},
 		"writers fight over it":                {change: func(b *v1alpha1.Baseline) { b.Status.Contention = &v1alpha1.Contention{} }, want: ObstacleContended},
 		"a condition says that they do": {change: func(b *v1alpha1.Baseline) {
-			withCondition(b, v1alpha1.ConditionContended, "Fight", metav1.ConditionTrue)
+			withCondition(b, v1alpha1.ConditionDegraded, v1alpha1.ReasonContended, metav1.ConditionTrue)
 		}, want: ObstacleContended},
 		"a condition says that they ended": {change: func(b *v1alpha1.Baseline) {
-			withCondition(b, v1alpha1.ConditionContended, "Ended", metav1.ConditionFalse)
+			withCondition(b, v1alpha1.ConditionDegraded, "NotDegraded", metav1.ConditionFalse)
 		}},
 		"retired": {change: func(b *v1alpha1.Baseline) { b.Status.RetirementTime = &metav1.Time{Time: testNow} }, want: ObstacleNotGuarded},
 		"no guard selects it": {change: func(b *v1alpha1.Baseline) {

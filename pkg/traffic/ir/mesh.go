@@ -172,6 +172,6 @@ const (
 	InvalidMatch          Reason = "InvalidMatch"
 	PodInTwoVariations    Reason = "PodInTwoVariations"
 	PodInNoVariation      Reason = "PodInNoVariation"
-	ShareNotExclusive     Reason = "ShareNotExclusive"
+	SelectorsOverlap      Reason = "SelectorsOverlap"
 	IPv6NotSplit          Reason = "IPv6NotSplit"
 )

@@ -125,7 +125,7 @@ func (f findings) look(p Pod, of []string, service bool, stable string) {
 	case len(of) == 0 && service:
 		add(PodInNoVariation, "")
 	case len(of) == 1 && service && of[0] != stable:
-		add(ShareNotExclusive, of[0])
+		add(SelectorsOverlap, of[0])
 	}
 }
 

@@ -20,7 +20,7 @@ import (
 func (s *shop) clamped(r *v1alpha1.ABRelease, want bool) {
 	s.t.Helper()
 	s.wait(r, "whether it is clamped", func(r *v1alpha1.ABRelease) bool {
-		return meta.IsStatusConditionTrue(r.Status.Conditions, v1alpha1.ConditionClamped) == want
+		return v1alpha1.IsDegradedFor(r.Status.Conditions, v1alpha1.ReasonNoReadyEndpoints) == want
 	})
 }
 
@@ -171,9 +171,9 @@ func TestACanaryThatTheServiceSelectsIsNotExclusive(t *testing.T) {
 	})
 	s.patch(release, `spec: {stable: stable, variations: [{name: stable, selector: {matchLabels: {app: web}, matchExpressions: [{key: track, operator: DoesNotExist}]}}, {name: canary, selector: {matchLabels: {track: canary}}}]}`)
 	s.wait(release, "it is not exclusive", func(r *v1alpha1.ABRelease) bool {
-		return meta.IsStatusConditionTrue(r.Status.Conditions, v1alpha1.ConditionShareNotExclusive)
+		return v1alpha1.IsDegradedFor(r.Status.Conditions, v1alpha1.ReasonSelectorsOverlap)
 	})
-	s.told(release, string(ir.ShareNotExclusive), "whatever the share")
+	s.told(release, string(ir.SelectorsOverlap), "whatever the share")
 }
 
 // quarantined pods get no requests, whatever divides them.

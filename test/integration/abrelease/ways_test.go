@@ -145,13 +145,13 @@ func TestASplitIsNotInForceOverConnectionsThatAreOlder(t *testing.T) {
 	poll.True(t, patience, "the pod is older than a second", func() bool { return time.Since(pod.CreationTimestamp.Time) > time.Second })
 	release := s.release("web", "{type: Percentage, percentages: {stable: 50, canary: 50}}")
 	s.wait(release, "the release is not ready over older connections", func(r *v1alpha1.ABRelease) bool {
-		c := meta.FindStatusCondition(r.Status.Conditions, v1alpha1.ConditionNotYetRedirected)
-		return c != nil && c.Status == "True" && contains(c.Message, s.namespace+"/front-0") && r.Status.Confirmed.Count == "1/1" &&
+		c := meta.FindStatusCondition(r.Status.Conditions, v1alpha1.ConditionDegraded)
+		return c != nil && c.Status == "True" && c.Reason == v1alpha1.ReasonNotYetRedirected && contains(c.Message, s.namespace+"/front-0") && r.Status.Confirmed.Count == "1/1" &&
 			r.Status.Confirmed.Knowledge == v1alpha1.ConfirmedUnknown && !meta.IsStatusConditionTrue(r.Status.Conditions, v1alpha1.ConditionReady)
 	})
 	s.carries(proxy, release.Status.InForce.Sequence)
 	s.wait(release, "time has passed", func(r *v1alpha1.ABRelease) bool {
-		return meta.FindStatusCondition(r.Status.Conditions, v1alpha1.ConditionNotYetRedirected) == nil &&
+		return meta.IsStatusConditionFalse(r.Status.Conditions, v1alpha1.ConditionDegraded) &&
 			r.Status.Confirmed.Knowledge == v1alpha1.ConfirmedProven && meta.IsStatusConditionTrue(r.Status.Conditions, v1alpha1.ConditionReady)
 	})
 }

@@ -193,8 +193,8 @@ func TestOnlyThoseWhomAClusterSpecGuardNamesAccept(t *testing.T) {
 
 	w.accept(alice, b, b.Status.Observed.Hash)
 	b = w.Until("web", "the refusal is told", func(b *v1alpha1.Baseline) error {
-		c := meta.FindStatusCondition(b.Status.Conditions, v1alpha1.ConditionAcceptRefused)
-		if c == nil || c.Status != metav1.ConditionTrue || b.Spec.Accept != nil {
+		c := meta.FindStatusCondition(b.Status.Conditions, v1alpha1.ConditionAcceptanceAllowed)
+		if c == nil || c.Status != metav1.ConditionFalse || b.Spec.Accept != nil {
 			return fmt.Errorf("the condition is %+v", c)
 		}
 		want := fmt.Sprintf("alice may not accept: ClusterSpecGuard/%s lets only these accept: bob", g.Name)
@@ -209,7 +209,7 @@ func TestOnlyThoseWhomAClusterSpecGuardNamesAccept(t *testing.T) {
 	w.accept(bob, b, b.Status.Observed.Hash)
 	w.Until("web", "bob's acceptance is authorized", accepted(bob, 2))
 	w.Until("web", "the refusal is over", func(b *v1alpha1.Baseline) error {
-		if c := meta.FindStatusCondition(b.Status.Conditions, v1alpha1.ConditionAcceptRefused); c != nil {
+		if c := meta.FindStatusCondition(b.Status.Conditions, v1alpha1.ConditionAcceptanceAllowed); c == nil || c.Status != metav1.ConditionTrue {
 			return fmt.Errorf("the condition is %+v", c)
 		}
 		return nil

@@ -116,9 +116,9 @@ func TestAFightIsToldWithItsFighters(t *testing.T) {
 		w.Patch(hpa, "web", `{"spec":{"replicas":4}}`)
 	}
 	b := w.Until("web", "the fight is recognized", func(b *v1alpha1.Baseline) error {
-		c := meta.FindStatusCondition(b.Status.Conditions, v1alpha1.ConditionContended)
+		c := meta.FindStatusCondition(b.Status.Conditions, v1alpha1.ConditionDegraded)
 		if c == nil || c.Status != metav1.ConditionTrue || b.Status.Contention == nil {
-			return fmt.Errorf("Contended is %+v, contention %+v", c, b.Status.Contention)
+			return fmt.Errorf("Degraded is %+v, contention %+v", c, b.Status.Contention)
 		}
 		return nil
 	})

@@ -10,7 +10,6 @@ import (
 	"testing"
 	"time"
 
-	"k8s.io/apimachinery/pkg/api/meta"
 
 	"github.com/plumbline-dev/plumbline/pkg/apis/plumbline/v1alpha1"
 	"github.com/plumbline-dev/plumbline/pkg/specguard"
@@ -37,7 +36,7 @@ func (w *world) flipImage(user string) {
 func fighting(with ...string) func(*v1alpha1.Baseline) error {
 	return func(b *v1alpha1.Baseline) error {
 		c := b.Status.Contention
-		told := meta.IsStatusConditionTrue(b.Status.Conditions, v1alpha1.ConditionContended)
+		told := v1alpha1.IsDegradedFor(b.Status.Conditions, v1alpha1.ReasonContended)
 		switch {
 		case len(with) == 0 && c == nil && !told:
 			return nil

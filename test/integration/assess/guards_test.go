@@ -69,7 +69,7 @@ func TestMassDriftIsTold(t *testing.T) {
 	rotation.Share(t, 3)
 	w := newWorld(t)
 	start(t)
-	g := w.UnderGuard()
+	g, dev := w.UnderGuard(), w.environment("dev-"+w.namespace, v1alpha1.CriticalityDevelopment)
 	for i := range 4 {
 		w.Deploy(ci, fmt.Sprint("web-", i))
 		w.UntilIs(fmt.Sprint("web-", i), "InSync")
@@ -86,23 +86,23 @@ func TestMassDriftIsTold(t *testing.T) {
 		}
 		return nil
 	})
-	if c := meta.FindStatusCondition(g.Status.Conditions, v1alpha1.ConditionMassDrift); c != nil {
+	if c := meta.FindStatusCondition(g.Status.Conditions, v1alpha1.ConditionDegraded); c == nil || c.Status != metav1.ConditionFalse {
 		t.Errorf("two objects, be they half of all, are a mass drift: %+v", c)
 	}
 	w.SetImage(alice, "web-2", "registry.example/evil:1")
-	w.guardReads(g, func() []metav1.Condition { return g.Status.Conditions }, "MassDrift=True OneCauseAssumed: 3 of 4")
+	w.guardReads(g, func() []metav1.Condition { return g.Status.Conditions }, "Degraded=True MassDrift: 3 of 4")
 	for i := range 3 {
 		w.SetImage(alice, fmt.Sprint("web-", i), "registry.example/shop:1")
 	}
-	w.Eventually("the mass drift ends", func() error {
-		if err := admin.Get(w.Ctx(), client.ObjectKeyFromObject(g), g); err != nil {
-			return err
-		}
-		if meta.FindStatusCondition(g.Status.Conditions, v1alpha1.ConditionMassDrift) != nil {
-			return fmt.Errorf("it does not")
-		}
-		return nil
-	})
+	w.waitFor("Degraded=False", "specguards/"+g.Name)
+	w.waitFor("Degraded=False", "baselines/deployments.apps.web-0")
+	w.waitFor("Degraded=False", "environments/"+dev.Name)
+}
+
+// waitFor has kubectl wait for a condition of an object.
+func (w *world) waitFor(condition, object string) {
+	w.t.Helper()
+	w.kubectl(ci, "", "wait", "--for=condition="+condition, object, "--timeout="+patience.String())
 }
 
 func TestKindsThatCannotBeGuardedAreToldWithTheirField(t *testing.T) {
@@ -274,7 +274,7 @@ func TestTheMostCriticalEnvironmentDecides(t *testing.T) {
 	dev := w.environment("dev-"+w.namespace, v1alpha1.CriticalityDevelopment)
 	prod := w.environment("prod-"+w.namespace, v1alpha1.CriticalityProduction)
 	level(v1alpha1.SeverityCritical) // the floor of an image from another repository
-	w.guardReads(dev, func() []metav1.Condition { return dev.Status.Conditions }, "Overlaps=True PickedByOthers")
+	w.guardReads(dev, func() []metav1.Condition { return dev.Status.Conditions }, "Degraded=True NamespacesOverlap")
 	w.guardReads(prod, func() []metav1.Condition { return prod.Status.Conditions }, "Ready=True InForce: 1 namespaces")
 	if b, err := w.Baseline("web"); err != nil || b.Status.Severity.First != v1alpha1.SeverityLow {
 		t.Errorf("the first level is forgotten: %+v, %v", b.Status.Severity, err)

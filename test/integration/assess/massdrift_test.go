@@ -10,7 +10,6 @@ import (
 	"time"
 
 	"github.com/google/go-cmp/cmp"
-	"k8s.io/apimachinery/pkg/api/meta"
 	metav1 "k8s.io/apimachinery/pkg/apis/meta/v1"
 	"sigs.k8s.io/controller-runtime/pkg/client"
 
@@ -30,7 +29,7 @@ func (w *world) guardCounts(g *v1alpha1.SpecGuard, objects, drifted int32) (froz
 		}
 		return nil
 	})
-	return meta.IsStatusConditionTrue(g.Status.Conditions, v1alpha1.ConditionMassDrift)
+	return v1alpha1.IsDegradedFor(g.Status.Conditions, v1alpha1.ReasonMassDrift)
 }
 
 // TestMassDriftBeginsAtThirtyPercentAndEndsBelowFifteen walks over both edges
@@ -98,8 +97,8 @@ func (w *world) frozenWith(g *v1alpha1.ClusterSpecGuard, objects, drifted int32)
 		}
 		return nil
 	})
-	if told := meta.IsStatusConditionTrue(g.Status.Conditions, v1alpha1.ConditionMassDrift); told != (g.Status.MassDrift != nil) {
-		w.t.Errorf("the condition MassDrift is %t, and frozen is %+v", told, g.Status.MassDrift)
+	if told := v1alpha1.IsDegradedFor(g.Status.Conditions, v1alpha1.ReasonMassDrift); told != (g.Status.MassDrift != nil) {
+		w.t.Errorf("it is degraded by mass drift: %t, and frozen is %+v", told, g.Status.MassDrift)
 	}
 	return g.Status.MassDrift
 }

@@ -39,7 +39,7 @@ func TestConditionsTellOfOddNamesInOneReadableLine(t *testing.T) {
 		if b, err = p.baseline("web"); err != nil {
 			return err
 		}
-		if meta.FindStatusCondition(b.Status.Conditions, v1alpha1.ConditionContended) == nil {
+		if !meta.IsStatusConditionTrue(b.Status.Conditions, v1alpha1.ConditionDegraded) {
 			return fmt.Errorf("the conditions are %+v", b.Status.Conditions)
 		}
 		return nil
@@ -49,7 +49,7 @@ func TestConditionsTellOfOddNamesInOneReadableLine(t *testing.T) {
 			t.Errorf("%s says %q", c.Type, c.Message)
 		}
 	}
-	for kind, name := range map[string]string{v1alpha1.ConditionReady: second, v1alpha1.ConditionContended: first} {
+	for kind, name := range map[string]string{v1alpha1.ConditionReady: second, v1alpha1.ConditionDegraded: first} {
 		if c := meta.FindStatusCondition(b.Status.Conditions, kind); c == nil || !strings.Contains(c.Message, diff.Printable(name)) {
 			t.Errorf("%s does not name %q: %+v", kind, name, c)
 		}

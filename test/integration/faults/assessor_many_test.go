@@ -63,7 +63,7 @@ func TestMassDriftIsOneFreezeAndOneEventAndNoStorm(t *testing.T) {
 		return aliceClient.Patch(w.Ctx(), w.Named(name), guarded.ImagePatch(evilImage))
 	})
 	w.counts(patience, g, objects, drifting)
-	if !meta.IsStatusConditionTrue(g.Status.Conditions, v1alpha1.ConditionMassDrift) {
+	if !v1alpha1.IsDegradedFor(g.Status.Conditions, v1alpha1.ReasonMassDrift) {
 		t.Errorf("not frozen; the conditions are %+v", g.Status.Conditions)
 	}
 	w.Eventually("the guard says it", func() error {
@@ -126,9 +126,9 @@ func TestABotThatRevertsEveryFiveSecondsIsAFightThatNamesBoth(t *testing.T) {
 		}
 		return nil
 	})
-	contended := meta.FindStatusCondition(b.Status.Conditions, v1alpha1.ConditionContended)
+	contended := meta.FindStatusCondition(b.Status.Conditions, v1alpha1.ConditionDegraded)
 	if contended == nil || !strings.Contains(contended.Message, alice) || !strings.Contains(contended.Message, ci) || !strings.Contains(contended.Message, guarded.ImagePath) {
-		t.Errorf("Contended is %+v, want both names and the place", contended)
+		t.Errorf("Degraded is %+v, want both names and the place", contended)
 	}
 	w.Eventually("it is told once", func() error {
 		if n := len(w.events("Deployment", "web", "Contended")); n != 1 {

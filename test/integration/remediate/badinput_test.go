@@ -16,11 +16,11 @@ import (
 	"github.com/plumbline-dev/plumbline/pkg/apis/plumbline/v1alpha1"
 )
 
-// holds is a check that a condition of a policy is true, and says this.
-func holds(condition, reason, message string) func(*v1alpha1.RemediationPolicy) error {
+// reads is a check that a condition of a policy has a status and a reason, and says this.
+func reads(condition string, status metav1.ConditionStatus, reason, message string) func(*v1alpha1.RemediationPolicy) error {
 	return func(p *v1alpha1.RemediationPolicy) error {
 		c := meta.FindStatusCondition(p.Status.Conditions, condition)
-		if c == nil || c.Status != metav1.ConditionTrue || c.Reason != reason || !strings.Contains(c.Message, message) {
+		if c == nil || c.Status != status || c.Reason != reason || !strings.Contains(c.Message, message) {
 			return fmt.Errorf("%s is %+v", condition, c)
 		}
 		return nil
@@ -43,19 +43,19 @@ func TestAPolicyThatReadsLikeAMistakeSaysSo(t *testing.T) {
 					AllowedStart:      "08:00", AllowedEnd: "18:00",
 				}
 			},
-			holds(v1alpha1.ConditionStalled, "InvalidSchedule", "never meet the maintenance window"), false,
+			reads(v1alpha1.ConditionStalled, metav1.ConditionTrue, "InvalidSchedule", "never meet the maintenance window"), false,
 		},
 		"a zone that there is not": {
 			func(s *v1alpha1.RemediationPolicySpec) {
 				s.Schedule.MaintenanceWindow = &v1alpha1.MaintenanceWindow{Start: "02:00", End: "06:00", TimeZone: "Mars/Olympus"}
 			},
-			holds(v1alpha1.ConditionStalled, "InvalidSchedule", "spec.schedule.maintenanceWindow.timeZone"), false,
+			reads(v1alpha1.ConditionStalled, metav1.ConditionTrue, "InvalidSchedule", "spec.schedule.maintenanceWindow.timeZone"), false,
 		},
 		"a selector of nothing": {
 			func(s *v1alpha1.RemediationPolicySpec) {
 				s.Selector = &metav1.LabelSelector{MatchLabels: map[string]string{"app": "nothing"}}
 			},
-			holds(policy.ConditionSelectsNothing, "NoObjects", "none of the 2 guarded objects"), false,
+			reads(policy.ConditionTargetsSelected, metav1.ConditionFalse, "NoObjects", "none of the 2 guarded objects"), false,
 		},
 		"a selector of everything": {
 			func(s *v1alpha1.RemediationPolicySpec) {
@@ -63,7 +63,7 @@ func TestAPolicyThatReadsLikeAMistakeSaysSo(t *testing.T) {
 					{Key: "app", Operator: metav1.LabelSelectorOpExists},
 				}}
 			},
-			holds(policy.ConditionSelectsEverything, "AllObjects", "all 2 guarded objects"), true,
+			reads(policy.ConditionTargetsSelected, metav1.ConditionTrue, "AllObjects", "all 2 guarded objects"), true,
 		},
 	} {
 		t.Run(name, func(t *testing.T) {

@@ -255,7 +255,7 @@ func TestAMassDriftIsFrozen(t *testing.T) {
 	})
 	w.policy()
 	p := w.untilPolicy("three drifts are frozen", func(p *v1alpha1.RemediationPolicy) error {
-		if !meta.IsStatusConditionTrue(p.Status.Conditions, policy.ConditionFrozen) {
+		if !v1alpha1.IsDegradedFor(p.Status.Conditions, v1alpha1.ReasonMassDrift) {
 			return fmt.Errorf("it is not frozen")
 		}
 		return counts(5, 3, 0)(p)
@@ -352,7 +352,7 @@ func TestWhatIsWrongWithAPolicyIsSaid(t *testing.T) {
 	p.Spec.Selector = &metav1.LabelSelector{MatchLabels: map[string]string{"app": "nothing"}}
 	w.Must(w.As(platform).Update(w.Ctx(), p))
 	w.untilPolicy("it selects nothing", func(p *v1alpha1.RemediationPolicy) error {
-		c := meta.FindStatusCondition(p.Status.Conditions, policy.ConditionSelectsNothing)
+		c := meta.FindStatusCondition(p.Status.Conditions, policy.ConditionTargetsSelected)
 		if c == nil || !strings.Contains(c.Message, "none of the 1 guarded object of") {
 			return fmt.Errorf("the condition is %+v", c)
 		}

@@ -84,7 +84,7 @@ func TestCountsThatContradictASplitAreACondition(t *testing.T) {
 		ask(map[string]string{toNone: "200 canary", toHalf: "200 stable", proxy.front["fair"]: "200 "})
 	})
 	for name, want := range map[string]string{"none": "canary has no share and answered ", "half": "canary has 50 % and answered none of "} {
-		if _, message := holds(releases[name], v1alpha1.ConditionContradicted); !strings.Contains(message, want) {
+		if _, message := holds(releases[name], v1alpha1.ConditionDegraded); !strings.Contains(message, want) {
 			t.Errorf("of %s it says %q", name, message)
 		}
 		s.told(releases[name], want)
@@ -112,7 +112,8 @@ func (s *shop) contradicted(releases map[string]*v1alpha1.ABRelease, want map[st
 			if err := s.c.admin.Get(s.Context(), client.ObjectKeyFromObject(r), r); err != nil {
 				return err
 			}
-			is, message := holds(r, v1alpha1.ConditionContradicted)
+			_, message := holds(r, v1alpha1.ConditionDegraded)
+			is := v1alpha1.IsDegradedFor(r.Status.Conditions, v1alpha1.ReasonContradicted)
 			if name == "fair" && is {
 				s.Fatalf("%s is contradicted: %s", name, message)
 			}

@@ -6,7 +6,6 @@ import (
 	"slices"
 	"time"
 
-	"k8s.io/apimachinery/pkg/api/meta"
 
 	"github.com/plumbline-dev/plumbline/pkg/apis/plumbline/v1alpha1"
 	"github.com/plumbline-dev/plumbline/pkg/remediate/planner"
@@ -96,7 +95,7 @@ func (j *judge) contended(t *v1alpha1.PlanTarget) bool {
 func (j *judge) frozen(t *v1alpha1.PlanTarget) bool {
 	guard := j.permits.guard
 	if guard == nil || guard.Status.MassDrift == nil {
-		return guard != nil && meta.IsStatusConditionTrue(guard.Status.Conditions, v1alpha1.ConditionMassDrift)
+		return guard != nil && v1alpha1.IsDegradedFor(guard.Status.Conditions, v1alpha1.ReasonMassDrift)
 	}
 	mass := guard.Status.MassDrift
 	return mass.EverythingStartTime != nil ||

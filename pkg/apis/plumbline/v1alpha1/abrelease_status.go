@@ -6,24 +6,25 @@ import (
 	metav1 "k8s.io/apimachinery/pkg/apis/meta/v1"
 )
 
-// Conditions of ABReleases, beside Ready, Reconciling and Stalled.
+// ConditionConfirmed is True on an ABRelease when every proxy has confirmed what is in force,
+// and Unknown when some cannot be heard.
+const ConditionConfirmed = "Confirmed"
+
+// Reasons of Degraded of ABReleases, the most severe first.
 const (
-	// ConditionConfirmed is True when every proxy has confirmed what is in force, and
-	// Unknown when some cannot be heard.
-	ConditionConfirmed = "Confirmed"
-	// ConditionClamped is True while a variation has no share because it has no ready
-	// endpoints.
-	ConditionClamped = "Clamped"
-	// ConditionShareNotExclusive is True while requests pass the split: the Service sends
-	// clients without a proxy to a variation, or clients connect over IPv6, which proxies do
-	// not take.
-	ConditionShareNotExclusive = "ShareNotExclusive"
-	// ConditionNotYetRedirected is True while pods may have connections that are older than
-	// the management of the Service: these go past the split.
-	ConditionNotYetRedirected = "NotYetRedirected"
-	// ConditionContradicted is True when requests are seen where none may be, or none
-	// where many must be.
-	ConditionContradicted = "Contradicted"
+	// ReasonContradicted: requests are seen where none may be, or none where many must be, or
+	// a proxy reports another split.
+	ReasonContradicted = "Contradicted"
+	// ReasonSelectorsOverlap: the Service selects pods of another variation than the stable
+	// one, which clients without a proxy reach whatever the share.
+	ReasonSelectorsOverlap = "SelectorsOverlap"
+	// ReasonIPv6NotSplit: clients connect over IPv6, which proxies do not take.
+	ReasonIPv6NotSplit = "IPv6NotSplit"
+	// ReasonNotYetRedirected: pods may have connections that are older than the management of
+	// the Service, and these go past the split.
+	ReasonNotYetRedirected = "NotYetRedirected"
+	// ReasonNoReadyEndpoints: a variation has no share because it has no ready endpoints.
+	ReasonNoReadyEndpoints = "NoReadyEndpoints"
 )
 
 // SplitKeyType is what a visitor is known by.
@@ -278,8 +279,9 @@ type ObservedVariation struct {
 
 // ABReleaseStatus is what is in force, and what has become of it.
 type ABReleaseStatus struct {
-	// conditions are Ready, Reconciling, Stalled, Confirmed, Clamped,
-	// ShareNotExclusive, NotYetRedirected and Contradicted.
+	// conditions are Ready, Confirmed, Degraded, and Reconciling or Stalled while they are
+	// True. The reason of Degraded is the most severe of Contradicted, SelectorsOverlap,
+	// IPv6NotSplit, NotYetRedirected and NoReadyEndpoints; its message tells all that hold.
 	// +optional
 	// +listType=map
 	// +listMapKey=type

@@ -51,25 +51,36 @@ const (
 	ConditionReconciling = "Reconciling"
 	// ConditionStalled is True when only a change of the spec can help.
 	ConditionStalled = "Stalled"
-	// ConditionContended is True when two writers keep undoing each other.
-	ConditionContended = "Contended"
-	// ConditionAcceptRefused is True when the last request to accept was made by
+	// ConditionDegraded is True while an object works less well than its spec has it. The
+	// reason is the most severe one, and the message tells all.
+	ConditionDegraded = "Degraded"
+	// ConditionAcceptanceAllowed is False when the last request to accept was made by
 	// a user whom a guard does not let accept; the message names the users who may.
-	ConditionAcceptRefused = "AcceptRefused"
-	// ConditionMassDrift is True on a guard while so many of its objects drift
-	// at once that one cause must be assumed; status.massDrift names those
-	// that automatic repair leaves alone.
-	ConditionMassDrift = "MassDrift"
-	// ConditionAnnounced is False on a plan that has ended until the end is in the log, the
-	// metrics and an Event, and is handed to the channels of the policy; True after that.
+	ConditionAcceptanceAllowed = "AcceptanceAllowed"
+	// ConditionAnnounced is False on a plan until its end is in the log, the metrics and an
+	// Event, and is handed to the channels of the policy; True after that.
 	ConditionAnnounced = "Announced"
-	// ConditionSuspended is True while a guard is suspended and False once its
-	// suspension is over, which only then lets a Deny guard refuse again; absent
-	// on guards without a suspension.
+	// ConditionSuspended is True while a guard is suspended. A Deny guard with a suspension
+	// refuses again once it is False.
 	ConditionSuspended = "Suspended"
-	// ConditionEnforced says of a guard of mode Deny whether the API server that
-	// was asked refuses what it should; absent on other guards.
+	// ConditionEnforced says of a ClusterSpecGuard of mode Deny whether the API server that
+	// was asked refuses what it should; False on ClusterSpecGuards of other modes.
 	ConditionEnforced = "Enforced"
 	// ConditionEnforcementProbe marks the dry run that asks. It is never stored.
 	ConditionEnforcementProbe = "EnforcementProbe"
+)
+
+// Reasons of Degraded. Those of ABReleases are beside their status.
+const (
+	// ReasonContended: two writers keep undoing each other (Baselines).
+	ReasonContended = "Contended"
+	// ReasonMassDrift: so many objects drift at once that one cause must be assumed, and
+	// automatic repair leaves them alone (guards, with status.massDrift, and policies).
+	ReasonMassDrift = "MassDrift"
+	// ReasonBreakerOpen: the circuit breaker lets no step through (policies).
+	ReasonBreakerOpen = "BreakerOpen"
+	// ReasonBreakerHalfOpen: the circuit breaker lets one step through, as a trial (policies).
+	ReasonBreakerHalfOpen = "BreakerHalfOpen"
+	// ReasonNamespacesOverlap: another Environment selects the same namespaces.
+	ReasonNamespacesOverlap = "NamespacesOverlap"
 )

@@ -190,7 +190,7 @@ type Quarantine struct {
 
 // BaselineStatus is what is observed.
 type BaselineStatus struct {
-	// conditions are Ready, Reconciling, Stalled, Contended, Recreatable, AcceptRefused.
+	// conditions are Ready, Degraded (reason Contended), Recreatable and AcceptanceAllowed.
 	// +optional
 	// +listType=map
 	// +listMapKey=type

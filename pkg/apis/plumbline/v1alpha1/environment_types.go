@@ -112,8 +112,8 @@ type EnvironmentSpec struct {
 
 // EnvironmentStatus is what an Environment covers.
 type EnvironmentStatus struct {
-	// conditions are Ready, Reconciling, Stalled, and Overlaps when a namespace is
-	// also picked by another Environment.
+	// conditions are Ready, Degraded (reason NamespacesOverlap), and Stalled while it is
+	// True.
 	// +optional
 	// +listType=map
 	// +listMapKey=type

@@ -219,7 +219,8 @@ type GuardSpec struct {
 
 // GuardStatus is what a guard covers and finds.
 type GuardStatus struct {
-	// conditions are Ready, Reconciling, Stalled, MassDrift, Suspended, Enforced.
+	// conditions are Ready, Degraded (reason MassDrift), Suspended, on ClusterSpecGuards
+	// Enforced, and Reconciling or Stalled while they are True.
 	// +optional
 	// +listType=map
 	// +listMapKey=type
@@ -241,9 +242,9 @@ type GuardStatus struct {
 	// +optional
 	// +kubebuilder:validation:Minimum=0
 	Unknown int32 `json:"unknown"`
-	// massDrift lists the frozen namespaces and causes while the condition MassDrift
-	// is True. A guard with that condition and without massDrift freezes all of its
-	// objects.
+	// massDrift lists the frozen namespaces and causes while the guard is Degraded for
+	// the reason MassDrift. A guard with that condition and without massDrift freezes
+	// all of its objects.
 	// +optional
 	MassDrift *MassDrift `json:"massDrift,omitempty"`
 }

@@ -305,7 +305,7 @@ type PlanCounts struct {
 // +kubebuilder:validation:XValidation:rule="!has(oldSelf.epoch) || (has(self.epoch) && self.epoch >= oldSelf.epoch)",message="an executor of before may not write"
 // +kubebuilder:validation:XValidation:rule="!has(oldSelf.phase) || !(oldSelf.phase in ['Succeeded', 'PartialSuccess', 'Failed', 'Canceled', 'Superseded', 'Skipped']) || (has(self.phase) && self.phase == oldSelf.phase)",message="a plan that has ended stays so"
 type RemediationPlanStatus struct {
-	// conditions are Ready, Reconciling, Stalled, and Announced once the plan has ended.
+	// conditions are Ready, Announced, and Reconciling or Stalled while they are True.
 	// +optional
 	// +listType=map
 	// +listMapKey=type

@@ -223,8 +223,9 @@ type ToldEscalation struct {
 
 // RemediationPolicyStatus is what a policy does.
 type RemediationPolicyStatus struct {
-	// conditions are Ready, Reconciling, Stalled, and BreakerOpen and Frozen while
-	// something holds the policy back.
+	// conditions are Ready, TargetsSelected, Degraded while something holds the policy
+	// back (reasons BreakerOpen, BreakerHalfOpen and MassDrift), and Stalled while it is
+	// True.
 	// +optional
 	// +listType=map
 	// +listMapKey=type
