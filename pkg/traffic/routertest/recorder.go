@@ -12,12 +12,6 @@ import (
 	"github.com/plumbline-dev/plumbline/pkg/traffic"
 )
 
-// Applied is a split as it was applied.
-type Applied struct {
-	Split    traffic.Split
-	Sequence uint64
-}
-
 // Recorder is a router that records. The zero one carries out every valid split at
 // once, and has proven it; nobody has to confirm anything, and nothing was counted. It
 // may be used by many at once.

@@ -19,19 +19,20 @@ const crowd = 400
 // Routing runs what every router must pass whose requests can be asked for.
 func Routing(t *testing.T, begin func(*testing.T) Asker) {
 	for name, test := range map[string]func(*testing.T, Asker){
-		"users are divided by the weights, and stay while the share grows":    testUsersStay,
-		"a session stays while the share grows":                               testSessionStays,
-		"a visitor gets a cookie and stays while the share grows":             testVisitorStays,
-		"a request without a key is drawn by itself":                          testDrawn,
-		"another salt divides users independently":                            testSalt,
-		"a header that is mapped comes before the weights":                    testMatch,
-		"a header that names a variation comes before one that is mapped":     testOverride,
-		"pods are those of the selectors that were applied last":              testSelectors,
-		"requests of another Service are not divided":                         testOtherServices,
-		"a release that names another Service leaves the former one":          testServiceChanges,
-		"what is removed divides no requests, and other releases go on":       testRemoved,
-		"what was refused or goes back leaves requests as they were":          testRefusedChangesNothing,
-		"what the caller changes afterwards in its own split changes nothing": testOwnCopy,
+		"users are divided by the weights, and stay while the share grows":         testUsersStay,
+		"a session stays while the share grows":                                    testSessionStays,
+		"a visitor gets a cookie and stays while the share grows":                  testVisitorStays,
+		"of three variations users leave only the stable one for that which grows": testThree,
+		"a request without a key is drawn by itself":                               testDrawn,
+		"another salt divides users independently":                                 testSalt,
+		"a header that is mapped comes before the weights":                         testMatch,
+		"a header that names a variation comes before one that is mapped":          testOverride,
+		"pods are those of the selectors that were applied last":                   testSelectors,
+		"requests of another Service are not divided":                              testOtherServices,
+		"a release that names another Service leaves the former one":               testServiceChanges,
+		"what is removed divides no requests, and other releases go on":            testRemoved,
+		"what was refused or goes back leaves requests as they were":               testRefusedChangesNothing,
+		"what the caller changes afterwards in its own split changes nothing":      testOwnCopy,
 	} {
 		t.Run(name, func(t *testing.T) { test(t, begin(t)) })
 	}
@@ -142,6 +143,34 @@ func testVisitorStays(t *testing.T, stand Asker) {
 	for i := range crowd {
 		if on[i] == "canary" && !now[i] {
 			t.Errorf("visitor %d leaves the canary while its share grows", i)
+		}
+	}
+}
+
+func testThree(t *testing.T, stand Asker) {
+	next := traffic.Variation{Name: "next", Selector: &metav1.LabelSelector{MatchLabels: map[string]string{"version": "next"}}}
+	on := map[int]string{}
+	for i, step := range []struct {
+		canary, next traffic.Weight
+		grows        string
+	}{{1_000, 2_000, ""}, {4_000, 2_000, "canary"}, {4_000, 5_000, "next"}} {
+		split := Split(uint64(i+1), step.canary) //nolint:gosec // it is small
+		split.Variations = append(split.Variations, next)
+		split.Shares[0].Weight -= step.next
+		split.Shares[1].Reserved = 4_000
+		split.Shares = append(split.Shares, traffic.Share{Variation: "next", Weight: step.next, Reserved: 6_000})
+		apply(t, stand, split)
+		counts := map[string]int{}
+		for user := range crowd {
+			is := ask(t, stand, byUser(user), nil).Variation.Name
+			if was := on[user]; was != "" && is != was && (was != "stable" || is != step.grows) {
+				t.Errorf("%s goes from %s to %s while %s grows", name(user), was, is, step.grows)
+			}
+			on[user] = is
+			counts[is]++
+		}
+		for _, share := range split.Shares {
+			about(t, "those on "+share.Variation, counts[share.Variation], crowd, float64(share.Weight)/float64(traffic.Total))
 		}
 	}
 }
