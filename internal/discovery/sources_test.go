@@ -313,7 +313,7 @@ func TestASplitThatEnvoyCannotCarryOutIsRefused(t *testing.T) {
 	}
 }
 
-// Where requests go, proxies say: see the test of the contract in test/integration/envoyxds.
+// Where requests go, proxies say: TestEnvoysKeepTheContractOfRouters asks them.
 func TestTheRouterOfEnvoysKeepsTheContract(t *testing.T) {
 	routertest.Contract(t, func(t *testing.T) routertest.Stand {
 		r := releaseOf("first", "web")
