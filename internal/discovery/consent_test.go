@@ -32,11 +32,11 @@ func secret(export ir.Export) ir.Service {
 	ends := s.Ports[0].Slots[0].Endpoints
 	s.Ports[0].Slots = []ir.Slot{{Variation: "stable", Endpoints: ends}, {Variation: "canary", Endpoints: ends}}
 	s.Sequence, s.Export = 7, export
-	s.Routing = &ir.Routing{
-		Shares: traffic.Split{{Variation: "stable", Weight: 9000}, {Variation: "canary", Weight: 1000, Reserved: 10000}},
-		Key:    ir.Key{Kind: ir.ByHeader, Name: "x-user"},
+	s.Routing = &traffic.Routing{
+		Shares: traffic.Shares{{Variation: "stable", Weight: 9000}, {Variation: "canary", Weight: 1000, Reserved: 10000}},
+		Key:    traffic.Key{Kind: traffic.ByHeader, Name: "x-user"},
 		Salt:   "0b6c7a3e-secret-salt", Override: "x-qa-secret",
-		Match: ir.Match{Header: "x-customer", Values: map[string]string{"customer-4711": "canary"}},
+		Match: traffic.Match{Header: "x-customer", Values: map[string]string{"customer-4711": "canary"}},
 	}
 	return s
 }

@@ -29,8 +29,8 @@ func divided(namespace, name string, n byte) ir.Service {
 	ends := s.Ports[0].Slots[0].Endpoints
 	s.Ports[0].Slots = []ir.Slot{{Variation: "stable", Endpoints: ends}, {Variation: "canary", Endpoints: ends}}
 	s.Sequence = 7
-	s.Routing = &ir.Routing{
-		Shares: traffic.Split{{Variation: "stable", Weight: 9000}, {Variation: "canary", Weight: 1000, Reserved: 10000}}, Salt: "salt",
+	s.Routing = &traffic.Routing{
+		Shares: traffic.Shares{{Variation: "stable", Weight: 9000}, {Variation: "canary", Weight: 1000, Reserved: 10000}}, Salt: "salt",
 	}
 	return s
 }

@@ -11,6 +11,7 @@ import (
 	"sigs.k8s.io/controller-runtime/pkg/client"
 
 	"github.com/plumbline-dev/plumbline/pkg/apis/plumbline/v1alpha1"
+	"github.com/plumbline-dev/plumbline/pkg/traffic"
 	"github.com/plumbline-dev/plumbline/pkg/traffic/ir"
 	"github.com/plumbline-dev/plumbline/pkg/traffic/release"
 )
@@ -52,7 +53,7 @@ func inQuarantine(object client.Object) []string {
 }
 
 // quarantined are the workloads of a namespace that get no new requests.
-func (s *sources) quarantined(ctx context.Context, namespace string) (workloads []ir.Workload, err error) {
+func (s *sources) quarantined(ctx context.Context, namespace string) (workloads []traffic.Workload, err error) {
 	if !s.has(baselineKind) {
 		return nil, nil
 	}
@@ -62,7 +63,7 @@ func (s *sources) quarantined(ctx context.Context, namespace string) (workloads 
 	}
 	for i := range baselines.Items {
 		b := &baselines.Items[i]
-		workloads = append(workloads, ir.Workload{Namespace: b.Namespace, Kind: b.Spec.Target.Kind, Name: b.Spec.Target.Name})
+		workloads = append(workloads, traffic.Workload{Namespace: b.Namespace, Kind: b.Spec.Target.Kind, Name: b.Spec.Target.Name})
 	}
 	return workloads, nil
 }
@@ -83,8 +84,8 @@ func (s *sources) podsOf(ctx context.Context, namespace string) ([]corev1.Pod, e
 }
 
 // prospect is the mesh of one Service as it would be with a certain split.
-func (s *sources) prospect(ctx context.Context, split ir.Split) (ir.Mesh, error) {
-	in := ir.Inputs{Splits: []ir.Split{split}, IPv6: s.ipv6}
+func (s *sources) prospect(ctx context.Context, split traffic.Split) (ir.Mesh, error) {
+	in := ir.Inputs{Splits: []traffic.Split{split}, IPv6: s.ipv6}
 	var svc corev1.Service
 	err := s.cache.Get(ctx, client.ObjectKey{Namespace: split.Namespace, Name: split.Service}, &svc)
 	if client.IgnoreNotFound(err) != nil {
@@ -159,7 +160,7 @@ func (s *sources) splitsOf(ctx context.Context, service types.NamespacedName, in
 }
 
 // only what is about a split and its Service.
-func only(mesh ir.Mesh, split ir.Split) ir.Mesh {
+func only(mesh ir.Mesh, split traffic.Split) ir.Mesh {
 	about := []ir.Object{{Kind: "Service", Namespace: split.Namespace, Name: split.Service}, {Kind: releaseKind, Namespace: split.Namespace, Name: split.Name}}
 	mesh.Services = slices.DeleteFunc(mesh.Services, func(s ir.Service) bool { return s.Namespace != split.Namespace || s.Name != split.Service })
 	mesh.Problems = slices.DeleteFunc(mesh.Problems, func(p ir.Problem) bool { return !slices.Contains(about, p.Object) })

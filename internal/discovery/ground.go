@@ -209,19 +209,17 @@ func (g *ground) reported() (map[types.NamespacedName]bool, error) {
 // errNotLeading says that this replica does not follow the others.
 var errNotLeading = errors.New("the other replicas are not followed yet: only the one that leads does")
 
-// arms are the variations of a split: their endpoints, and what was counted since the
-// split was applied.
-func (g *ground) arms(service ir.Service, split traffic.Split, applied time.Time) []traffic.Arm {
+// arms are the variations of a split, and what was counted of them since it was applied.
+func (g *ground) arms(service ir.Service, shares traffic.Shares, applied time.Time) []traffic.Arm {
 	now := g.clock.Now()
 	since := now.Add(-g.times.Window)
 	if applied.After(since) {
 		since = applied
 	}
 	counts, from := g.outcomes(service, since)
-	ready, targets := service.Ready(), targetsOf(service)
-	arms := make([]traffic.Arm, 0, len(split))
-	for _, share := range split {
-		arm := traffic.Arm{Variation: share.Variation, Ready: ready[share.Variation], Targets: targets[share.Variation]}
+	arms := make([]traffic.Arm, 0, len(shares))
+	for _, share := range shares {
+		arm := traffic.Arm{Variation: share.Variation}
 		if !from.IsZero() {
 			c := counts[share.Variation]
 			arm.Outcomes = &traffic.Outcomes{
@@ -265,16 +263,4 @@ func (g *ground) sum(service ir.Service, since time.Time) (sum map[string]peers.
 		add(mirror.Counted(service.Namespace, service.Name, since))
 	}
 	return sum, from
-}
-
-// targetsOf each variation are its endpoints, ready or not, on the port on which it has
-// the most.
-func targetsOf(s ir.Service) map[string]int {
-	most := map[string]int{}
-	for _, p := range s.Ports {
-		for _, slot := range p.Slots {
-			most[slot.Variation] = max(most[slot.Variation], len(slot.Endpoints))
-		}
-	}
-	return most
 }

@@ -4,13 +4,13 @@ package discovery
 
 import (
 	"context"
+	"errors"
 	"fmt"
 	"slices"
 	"sync"
 	"time"
 
 	"k8s.io/apimachinery/pkg/types"
-	"k8s.io/apimachinery/pkg/util/validation"
 
 	"github.com/plumbline-dev/plumbline/pkg/apis/plumbline/v1alpha1"
 	"github.com/plumbline-dev/plumbline/pkg/traffic"
@@ -114,15 +114,15 @@ const history = 64
 // Envoy carries out the split of one release by the proxies of a mesh: sidecars and
 // gateways. It implements traffic.Router.
 //
-// What a split is, all replicas read in the status of the release, so nothing is sent
-// from here: to apply it makes this replica look at once, and says what it is that the
-// proxies have to confirm.
+// What a split is, all replicas read in the status of the release, and that it is gone in
+// the API, so nothing is sent from here: to apply it makes this replica look at once, and
+// says what it is that the proxies have to confirm.
 type Envoy struct {
 	of      *Routers
 	release types.NamespacedName
 
-	mu    sync.Mutex
-	split traffic.Split
+	mu     sync.Mutex
+	shares traffic.Shares
 	// applied are the last decisions, in ascending order, about the release with this
 	// uid: one that is made anew under its name begins anew, if need be for another
 	// Service.
@@ -134,21 +134,29 @@ type Envoy struct {
 
 var _ traffic.Router = (*Envoy)(nil)
 
-// Validate implements traffic.Router. Names end up in those of clusters and statistics.
+// Validate implements traffic.Router. Names, values and the salt go into configurations of Envoy.
 func (e *Envoy) Validate(split traffic.Split) error {
 	if err := split.Validate(); err != nil {
 		return err
 	}
-	for _, share := range split {
-		if len(validation.IsDNS1123Label(share.Variation)) > 0 {
-			return fmt.Errorf("variation %q is not named with small letters, digits and hyphens", share.Variation)
-		}
+	var errs []error
+	for _, p := range ir.Check(split) {
+		errs = append(errs, errors.New(p.Message))
 	}
+	return errors.Join(errs...)
+}
+
+// Remove implements traffic.Router.
+func (e *Envoy) Remove(context.Context) error {
+	e.mu.Lock()
+	defer e.mu.Unlock()
+	e.shares, e.applied, e.uid, e.ahead = nil, nil, "", time.Time{}
 	return nil
 }
 
 // Apply implements traffic.Router.
-func (e *Envoy) Apply(ctx context.Context, split traffic.Split, sequence uint64) error {
+func (e *Envoy) Apply(ctx context.Context, split traffic.Split) error {
+	sequence := split.Sequence
 	if err := e.Validate(split); err != nil {
 		return fmt.Errorf("applying sequence %d of release %s: %w", sequence, e.release, err)
 	}
@@ -172,7 +180,7 @@ func (e *Envoy) Apply(ctx context.Context, split traffic.Split, sequence uint64)
 	case sequence == last:
 		return nil
 	}
-	e.split = slices.Clone(split)
+	e.shares = slices.Clone(split.Shares)
 	e.applied = append(e.applied, confirmed.Applied{Sequence: sequence, At: on.clock.Now()})
 	e.applied = e.applied[max(0, len(e.applied)-history):]
 	on.changed(AtOnce, dirty{services: servicesOf(&r)})
@@ -190,7 +198,7 @@ func (e *Envoy) Observe(ctx context.Context) (traffic.Observation, error) {
 		return traffic.Observation{}, fmt.Errorf("observing release %s: %w", e.release, err)
 	}
 	_, shared := on.catalog.Edge()
-	split, applied := e.since(service.Sequence, shared)
+	shares, applied := e.since(service.Sequence, shared)
 	if len(applied) == 0 {
 		return traffic.Observation{}, fmt.Errorf("observing release %s: nothing was applied yet", e.release)
 	}
@@ -216,7 +224,7 @@ func (e *Envoy) Observe(ctx context.Context) (traffic.Observation, error) {
 	seen := confirmed.Judge(question)
 	seen.Around = around(neighbors, on.directory.scopes(), wanted)
 	seen.Ahead = e.lastingly(seen.Ahead, on.clock.Now())
-	seen.Arms = on.arms(service, split, applied[len(applied)-1].At)
+	seen.Arms = on.arms(service, shares, applied[len(applied)-1].At)
 	on.told.unconfirmedProxies(e.release, seen)
 	return seen, nil
 }
@@ -255,7 +263,7 @@ func (e *Envoy) lastingly(ahead uint64, now time.Time) uint64 {
 
 // since is what was applied. Once a decision is among what this replica publishes, so
 // is it in the routes of gateways from their present sequence on.
-func (e *Envoy) since(published, shared uint64) (traffic.Split, []confirmed.Applied) {
+func (e *Envoy) since(published, shared uint64) (traffic.Shares, []confirmed.Applied) {
 	e.mu.Lock()
 	defer e.mu.Unlock()
 	for i := range e.applied {
@@ -263,7 +271,7 @@ func (e *Envoy) since(published, shared uint64) (traffic.Split, []confirmed.Appl
 			a.Shared = shared
 		}
 	}
-	return e.split, slices.Clone(e.applied)
+	return e.shares, slices.Clone(e.applied)
 }
 
 // routesOf all of them, each once.

@@ -30,6 +30,7 @@ import (
 	"github.com/plumbline-dev/plumbline/pkg/traffic/ads/serve"
 	"github.com/plumbline-dev/plumbline/pkg/traffic/inject"
 	"github.com/plumbline-dev/plumbline/pkg/traffic/ir"
+	"github.com/plumbline-dev/plumbline/pkg/traffic/routertest"
 	"github.com/plumbline-dev/plumbline/pkg/traffic/signals/receive"
 )
 
@@ -75,12 +76,12 @@ func clusterService(meta metav1.ObjectMeta, ip string) *corev1.Service {
 	}}
 }
 
-func splitOf(namespace, name, service string) ir.Split {
-	s := ir.Split{Namespace: namespace, Name: name, Service: service, Created: begin}
+func splitOf(namespace, name, service string) traffic.Split {
+	s := traffic.Split{Namespace: namespace, Name: name, Service: service, Created: begin}
 	for _, v := range []string{"stable", "canary"} {
-		s.Variations = append(s.Variations, ir.Variation{Name: v, Selector: &metav1.LabelSelector{MatchLabels: map[string]string{"v": v}}})
+		s.Variations = append(s.Variations, traffic.Variation{Name: v, Selector: &metav1.LabelSelector{MatchLabels: map[string]string{"v": v}}})
 	}
-	s.Shares = traffic.Split{{Variation: "stable", Weight: 9_000}, {Variation: "canary", Weight: 1_000, Reserved: traffic.Total}}
+	s.Shares = traffic.Shares{{Variation: "stable", Weight: 9_000}, {Variation: "canary", Weight: 1_000, Reserved: traffic.Total}}
 	return s
 }
 
@@ -269,11 +270,10 @@ func TestAReleaseThatIsMadeAnewForAnotherServiceIsApplied(t *testing.T) {
 	r := releaseOf("first", "web")
 	routers, on := grounded(t, r)
 	name := client.ObjectKeyFromObject(r)
-	split := splitOf("shop", "web", "web").Shares
-	if err := routers.Router(name).Apply(t.Context(), split, 5_000); err != nil {
+	if err := routers.Router(name).Apply(t.Context(), routertest.Split(5_000, 1_000)); err != nil {
 		t.Fatal(err)
 	}
-	if err := routers.Router(name).Apply(t.Context(), split, 4_999); err == nil {
+	if err := routers.Router(name).Apply(t.Context(), routertest.Split(4_999, 1_000)); err == nil {
 		t.Error("a release goes back")
 	}
 	c := on.from.live.(client.Client) //nolint:forcetypeassert // it is the fake one
@@ -283,9 +283,44 @@ func TestAReleaseThatIsMadeAnewForAnotherServiceIsApplied(t *testing.T) {
 	if err := c.Create(t.Context(), releaseOf("second", "pay")); err != nil {
 		t.Fatal(err)
 	}
-	if err := routers.Router(name).Apply(t.Context(), split, 1); err != nil {
+	if err := routers.Router(name).Apply(t.Context(), routertest.Split(1, 1_000)); err != nil {
 		t.Error(err)
 	}
+}
+
+func TestASplitThatEnvoyCannotCarryOutIsRefused(t *testing.T) {
+	router := NewRouters().Router(types.NamespacedName{Namespace: "shop", Name: "web"})
+	for name, tc := range map[string]struct {
+		change func(*traffic.Split)
+		want   string
+	}{
+		"a header of the connection is mapped": {func(s *traffic.Split) {
+			s.Match = traffic.Match{Header: "host", Values: map[string]string{"x": "canary"}}
+		}, "header host belongs to the connection or to proxies: name another"},
+		"a header of proxies overrides":      {func(s *traffic.Split) { s.Override = "X-Plb-Any" }, "header x-plb-any belongs to the connection or to proxies: name another"},
+		"the salt means something elsewhere": {func(s *traffic.Split) { s.Salt = "(" }, `the salt "(" is not`},
+	} {
+		t.Run(name, func(t *testing.T) {
+			split := routertest.Split(1, 1_000)
+			tc.change(&split)
+			if err := split.Validate(); err != nil {
+				t.Fatalf("another router could not either: %v", err)
+			}
+			if err := router.Validate(split); err == nil || !strings.Contains(err.Error(), tc.want) {
+				t.Errorf("got %v, want something with %q", err, tc.want)
+			}
+		})
+	}
+}
+
+// Where requests go, proxies say: TestEnvoysKeepTheContractOfRouters asks them.
+func TestTheRouterOfEnvoysKeepsTheContract(t *testing.T) {
+	routertest.Contract(t, func(t *testing.T) routertest.Stand {
+		r := releaseOf("first", "web")
+		r.Name = routertest.Split(1, 0).Name
+		routers, _ := grounded(t, r)
+		return routers
+	})
 }
 
 // Who decides has a cache of its own, in which a release may be gone a moment before it

@@ -264,7 +264,7 @@ func TestWhatIsKeptIsWhatWouldBeMade(t *testing.T) {
 				s.Ports[0].Slots[0].Endpoints[0].State = rapid.SampledFrom([]ir.State{ir.Ready, ir.Draining}).Draw(t, "state")
 				s.Sequence = rapid.Uint64Range(0, 1).Draw(t, "sequence")
 				if rapid.Bool().Draw(t, "split") {
-					s.Routing = &ir.Routing{Salt: "s", Shares: traffic.Split{{Variation: "", Weight: 10_000}, {Variation: "b", Weight: 0, Reserved: traffic.Weight(rapid.IntRange(0, 1).Draw(t, "reserved"))}}}
+					s.Routing = &traffic.Routing{Salt: "s", Shares: traffic.Shares{{Variation: "", Weight: 10_000}, {Variation: "b", Weight: 0, Reserved: traffic.Weight(rapid.IntRange(0, 1).Draw(t, "reserved"))}}}
 				}
 				mesh.Services = append(mesh.Services, s)
 			}
@@ -288,9 +288,9 @@ func BenchmarkALookAtManyServices(b *testing.B) {
 	mesh := ir.Mesh{}
 	for i := range 5_000 {
 		s := serviceOf("shop", fmt.Sprint("web", i), "10.1.0.1:80", 1)
-		s.Routing = &ir.Routing{
-			Shares: traffic.Split{{Variation: "stable", Weight: 9_000}, {Variation: "canary", Weight: 1_000, Reserved: traffic.Total}},
-			Key:    ir.Key{Kind: ir.ByVisitor, Name: "visitor"}, Salt: "s1",
+		s.Routing = &traffic.Routing{
+			Shares: traffic.Shares{{Variation: "stable", Weight: 9_000}, {Variation: "canary", Weight: 1_000, Reserved: traffic.Total}},
+			Key:    traffic.Key{Kind: traffic.ByVisitor, Name: "visitor"}, Salt: "s1",
 		}
 		s.Ports[0].Slots = []ir.Slot{{Variation: "stable", Endpoints: s.Ports[0].Slots[0].Endpoints}, {Variation: "canary", Endpoints: s.Ports[0].Slots[0].Endpoints}}
 		mesh.Services = append(mesh.Services, s)

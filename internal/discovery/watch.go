@@ -18,6 +18,7 @@ import (
 	"sigs.k8s.io/controller-runtime/pkg/client"
 
 	"github.com/plumbline-dev/plumbline/pkg/apis/plumbline/v1alpha1"
+	"github.com/plumbline-dev/plumbline/pkg/traffic"
 	"github.com/plumbline-dev/plumbline/pkg/traffic/ir"
 )
 
@@ -233,22 +234,22 @@ func (s *sources) onReleases(changed changed) toolscache.ResourceEventHandler {
 // onBaselines tells at once of quarantines.
 func (s *sources) onBaselines(changed changed) toolscache.ResourceEventHandler {
 	// of is the workload in quarantine; the zero Workload if there is none.
-	of := func(object any) (w ir.Workload) {
+	of := func(object any) (w traffic.Workload) {
 		if b, is := object.(*v1alpha1.Baseline); is && b.Status.Quarantine != nil {
-			w = ir.Workload{Namespace: b.Namespace, Kind: b.Spec.Target.Kind, Name: b.Spec.Target.Name}
+			w = traffic.Workload{Namespace: b.Namespace, Kind: b.Spec.Target.Kind, Name: b.Spec.Target.Name}
 		}
 		return w
 	}
-	tell := func(object any, was, is ir.Workload) {
+	tell := func(object any, was, is traffic.Workload) {
 		if b, known := object.(*v1alpha1.Baseline); known && was != is {
-			s.concern.set(b.Namespace, baselineKind+"/"+b.Name, is != ir.Workload{})
+			s.concern.set(b.Namespace, baselineKind+"/"+b.Name, is != traffic.Workload{})
 			changed(AtOnce, dirty{namespaces: map[string]bool{b.Namespace: true}})
 		}
 	}
 	return toolscache.ResourceEventHandlerFuncs{
-		AddFunc:    func(object any) { tell(object, ir.Workload{}, of(object)) },
+		AddFunc:    func(object any) { tell(object, traffic.Workload{}, of(object)) },
 		UpdateFunc: func(before, after any) { tell(after, of(before), of(after)) },
-		DeleteFunc: func(last any) { tell(lastOf(last), of(lastOf(last)), ir.Workload{}) },
+		DeleteFunc: func(last any) { tell(lastOf(last), of(lastOf(last)), traffic.Workload{}) },
 	}
 }
 

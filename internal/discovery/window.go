@@ -12,6 +12,8 @@ import (
 	corev1 "k8s.io/api/core/v1"
 	"k8s.io/apimachinery/pkg/types"
 
+	"github.com/plumbline-dev/plumbline/internal/endpoints"
+	"github.com/plumbline-dev/plumbline/pkg/traffic"
 	"github.com/plumbline-dev/plumbline/pkg/traffic/ir"
 )
 
@@ -37,25 +39,41 @@ func NewWindow() *Window {
 	return &Window{watchers: map[*watcher]bool{}, seen: map[types.NamespacedName]map[types.NamespacedName]string{}}
 }
 
+// opened are the caches; it is [ErrUnsynced] before anything is known.
+func (w *Window) opened() (*sources, error) {
+	w.mu.Lock()
+	defer w.mu.Unlock()
+	if w.from == nil {
+		return nil, ErrUnsynced
+	}
+	return w.from, nil
+}
+
 // Prospect is what would become of a Service if it were divided so, and what would be
 // wrong with that. It is [ErrUnsynced] before anything is known.
-func (w *Window) Prospect(ctx context.Context, split ir.Split) (ir.Mesh, error) {
-	w.mu.Lock()
-	from := w.from
-	w.mu.Unlock()
-	if from == nil {
-		return ir.Mesh{}, ErrUnsynced
+func (w *Window) Prospect(ctx context.Context, split traffic.Split) (ir.Mesh, error) {
+	from, err := w.opened()
+	if err != nil {
+		return ir.Mesh{}, err
 	}
 	return from.prospect(ctx, split)
 }
 
+// Count has the endpoints of variations counted in the caches that there are, so that pods are not
+// cached twice. It is [ErrUnsynced] before anything is known.
+func (w *Window) Count(ctx context.Context, split traffic.Split) (of map[string]traffic.Endpoints, found bool, err error) {
+	from, err := w.opened()
+	if err != nil {
+		return nil, false, err
+	}
+	return endpoints.Counter{Reader: from.cache, Quarantined: from.quarantined}.Count(ctx, split)
+}
+
 // Services are those that there are. It is [ErrUnsynced] before anything is known.
 func (w *Window) Services(ctx context.Context) (map[types.NamespacedName]bool, error) {
-	w.mu.Lock()
-	from := w.from
-	w.mu.Unlock()
-	if from == nil {
-		return nil, ErrUnsynced
+	from, err := w.opened()
+	if err != nil {
+		return nil, err
 	}
 	var list corev1.ServiceList
 	if err := from.list(ctx, &list); err != nil {
@@ -121,17 +139,7 @@ func sights(part ir.Part) map[types.NamespacedName]string {
 				problems.WriteString(p.String() + "\n")
 			}
 		}
-		now[types.NamespacedName{Namespace: split.Namespace, Name: split.Name}] = fmt.Sprint(service.Ready(), targets(service), problems.String())
+		now[types.NamespacedName{Namespace: split.Namespace, Name: split.Name}] = fmt.Sprint(service.Endpoints(), problems.String())
 	}
 	return now
-}
-
-// targets are all endpoints of a service, ready or not.
-func targets(s ir.Service) (n int) {
-	for _, p := range s.Ports {
-		for _, slot := range p.Slots {
-			n += len(slot.Endpoints)
-		}
-	}
-	return n
 }

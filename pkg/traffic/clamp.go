@@ -28,7 +28,7 @@ type Clamped struct {
 // once, since nobody else can answer. before is what was clamped until now; the result
 // is what is, in the order of the split. Whoever has not been told of a variation's
 // endpoints counts as having none.
-func Clamp(wanted Split, ready map[string]int, before []Clamped, now time.Time) (effective Split, after []Clamped) {
+func Clamp(wanted Shares, ready map[string]int, before []Clamped, now time.Time) (effective Shares, after []Clamped) {
 	effective = slices.Clone(wanted)
 	if ready[wanted.Stable()] == 0 {
 		for _, c := range before {
@@ -74,7 +74,7 @@ func clampOf(variation string, ready bool, before []Clamped, now time.Time) (Cla
 }
 
 // held leaves clamped what was.
-func held(s Split, before []Clamped) Split {
+func held(s Shares, before []Clamped) Shares {
 	for i := range s {
 		if i > 0 && slices.ContainsFunc(before, func(c Clamped) bool { return c.Variation == s[i].Variation }) {
 			s[0].Weight += s[i].Weight

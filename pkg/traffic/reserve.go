@@ -22,8 +22,8 @@ type Wish struct {
 // Ranges that are asked for are given. Otherwise the second of two variations has all
 // of it, so that its visitors stay its own up to the end; of more, each has an equal
 // part.
-func Reserve(wishes []Wish, before Split) (next Split, moved bool) {
-	next = make(Split, len(wishes))
+func Reserve(wishes []Wish, before Shares) (next Shares, moved bool) {
+	next = make(Shares, len(wishes))
 	asked := false
 	for i, w := range wishes {
 		next[i] = Share{Variation: w.Variation, Weight: w.Weight}
@@ -40,7 +40,7 @@ func Reserve(wishes []Wish, before Split) (next Split, moved bool) {
 
 // divide has the ranges stay, or makes equal ones if there were none of these
 // variations.
-func divide(next, before Split) {
+func divide(next, before Shares) {
 	same := len(before) == len(next)
 	for i := range next {
 		same = same && before[i].Variation == next[i].Variation
@@ -55,7 +55,7 @@ func divide(next, before Split) {
 
 // fit makes each range as large as its weight, and takes what is missing from where
 // nobody is and which is next: only those are moved that lie between.
-func fit(s Split) {
+func fit(s Shares) {
 	for i := 1; i < len(s); i++ {
 		missing := max(0, s[i].Weight-s[i].Reserved)
 		free := Total
@@ -80,7 +80,7 @@ func fit(s Split) {
 }
 
 // relocates says whether the range of a variation that has visitors begins elsewhere.
-func relocates(before, next Split) bool {
+func relocates(before, next Shares) bool {
 	starts := next.starts()
 	was := before.starts()
 	for i, share := range before {
@@ -96,7 +96,7 @@ func relocates(before, next Split) bool {
 }
 
 // starts of the ranges; that of the stable one is 0 and means nothing.
-func (s Split) starts() []Weight {
+func (s Shares) starts() []Weight {
 	starts, at := make([]Weight, len(s)), Weight(0)
 	for i := 1; i < len(s); i++ {
 		starts[i] = at

@@ -24,7 +24,7 @@ func wishes(arms ...[2]traffic.Weight) []traffic.Wish {
 	return out
 }
 
-func ranges(s traffic.Split) string {
+func ranges(s traffic.Shares) string {
 	var parts []string
 	for _, share := range s[1:] {
 		parts = append(parts, fmt.Sprint(share.Weight, " of ", share.Reserved))
@@ -114,7 +114,7 @@ func TestWhoIsNotSaidToBeMovedStays(t *testing.T) {
 // A ramp of two variations never moves anybody back.
 func TestARampOfTwoOnlyAddsVisitors(t *testing.T) {
 	rapid.Check(t, func(t *rapid.T) {
-		var split traffic.Split
+		var split traffic.Shares
 		weight := 0
 		for range rapid.IntRange(2, 6).Draw(t, "steps") {
 			weight = rapid.IntRange(weight, 100).Draw(t, "percent")

@@ -9,13 +9,18 @@ import (
 )
 
 // Router carries a split out, whatever moves the requests. It is one of a release;
-// splits are absolute, so to apply one twice changes nothing.
+// splits are absolute, so to apply one twice changes nothing. The contract of all routers is
+// tested by package routertest.
 type Router interface {
 	// Validate says what of a split it cannot carry out.
-	Validate(Split) error
-	// Apply has requests divided so from now on. A sequence is never followed by a
-	// lower one; that is a [LaterError].
-	Apply(ctx context.Context, split Split, sequence uint64) error
+	Validate(split Split) error
+	// Apply has the requests of the split's Service divided so from now on, and those of a Service
+	// of before not any more. A sequence, which begins with 1, is never followed by a lower one;
+	// that is a [LaterError].
+	Apply(ctx context.Context, split Split) error
+	// Remove ends the division, so that requests go as the Service alone has them, and forgets the
+	// sequence. To remove what was never applied changes nothing.
+	Remove(ctx context.Context) error
 	// Observe says what has become of it. An error means that nothing is known.
 	Observe(ctx context.Context) (Observation, error)
 	// Measure says what was counted after a cursor. An error means that nothing is known.
@@ -99,11 +104,13 @@ type Laggard struct {
 // Arm is what was seen of one variation.
 type Arm struct {
 	Variation string
-	// Ready and Targets count what can take requests, and all there is.
-	Ready, Targets int
 	// Outcomes are counted over a window that ends now; nil when nothing is known.
 	Outcomes *Outcomes
 }
+
+// Endpoints counts those of one variation: the ones that are ready to take requests, and all. Who
+// counts them does not depend on who routes the requests.
+type Endpoints struct{ Ready, Targets int }
 
 // Outcomes of requests that a split sent to a variation. Requests that were sent
 // there by force are not among them.

@@ -5,105 +5,136 @@ package traffic
 import (
 	"errors"
 	"fmt"
+	"maps"
+	"slices"
+	"time"
+
+	metav1 "k8s.io/apimachinery/pkg/apis/meta/v1"
+	"k8s.io/apimachinery/pkg/util/validation"
 )
 
-// Weight is a share in basis points.
-type Weight int
-
-// Total is all of the traffic. It never changes, since where a visitor's key falls
-// depends on it.
-const Total Weight = 10_000
-
-// The bounds of a split.
-const (
-	MinVariations = 2
-	MaxVariations = 8
-)
-
-// Share is what one variation gets.
-type Share struct {
-	// Variation is its name within the split.
-	Variation string
-	// Weight is its share now.
-	Weight Weight
-	// Reserved is the most it may come to while nobody else is moved; at least
-	// Weight. Of the stable variation it is not looked at.
-	Reserved Weight
+// Split divides the requests of one Service: all that a [Router] has to know.
+type Split struct {
+	// Namespace and Name are those of the release. The Service is in the same namespace.
+	Namespace, Name string
+	// Created decides which of two splits for one Service comes first.
+	Created time.Time
+	// Service is its name.
+	Service string
+	// Variations say which pods are whose.
+	Variations []Variation
+	Routing
+	// Sequence grows with each decision about it.
+	Sequence uint64
 }
 
-// Split divides all of the traffic. The first share is that of the stable
-// variation, which gets what the others leave; its Weight says how much that is.
-type Split []Share
+// Variation says which pods are a variation's: those that a selector selects, or
+// those of a workload in the namespace of the split.
+type Variation struct {
+	Name     string
+	Selector *metav1.LabelSelector
+	Workload *Workload
+}
 
-// Stable is the variation that gets what the others leave.
-func (s Split) Stable() string { return s[0].Variation }
+// Workload is what pods belong to.
+type Workload struct{ Namespace, Kind, Name string }
 
-// Validate lists what is wrong with a split; nil when nothing is.
+// Routing is what decides where a request goes: Override and Match come before Shares.
+type Routing struct {
+	// Shares are those in force now.
+	Shares Shares
+	Key    Key
+	// Salt makes the visitors of one split independent of those of another.
+	Salt string
+	// Override is a header whose value names a variation, for tests; "" for none.
+	Override string
+	// Match sends certain values of a header to certain variations.
+	Match Match
+}
+
+// Match sends a request whose header has a certain value to a variation.
+type Match struct {
+	Header string
+	// Values maps a value to a variation.
+	Values map[string]string
+}
+
+// KeyKind is what a visitor is known by.
+type KeyKind int
+
+// The kinds.
+const (
+	// PerRequest knows nobody: each request is drawn by itself.
+	PerRequest KeyKind = iota
+	// ByHeader is a header that clients send. A request without it is drawn by itself.
+	ByHeader
+	// ByCookie is a cookie of the application. A request without it is drawn by itself.
+	ByCookie
+	// ByVisitor is a cookie that the proxy gives to those who have none.
+	ByVisitor
+)
+
+func (k KeyKind) String() string {
+	return [...]string{"PerRequest", "ByHeader", "ByCookie", "ByVisitor"}[k]
+}
+
+// Key is what a visitor keeps a variation by.
+type Key struct {
+	Kind KeyKind
+	// Name of the header or the cookie.
+	Name string
+	// Domain and Secure are attributes of the cookie that the proxy gives; "" is none.
+	Domain string
+	Secure bool
+}
+
+// Validate lists what is wrong with a split whichever router carries it out; nil when nothing is.
+// A router has limits of its own, such as names that it can write into its configuration.
 func (s Split) Validate() error {
-	if len(s) < MinVariations || len(s) > MaxVariations {
-		return fmt.Errorf("a split has %d to %d variations, not %d", MinVariations, MaxVariations, len(s))
+	if err := s.Shares.Validate(); err != nil {
+		return err
 	}
-	var errs []error
-	names := map[string]bool{}
-	var sum, reserved Weight
-	for i, share := range s {
+	var unnamed error
+	if s.Service == "" {
+		unnamed = errors.New("a split names a Service, and this one does not")
+	}
+	return errors.Join(unnamed, s.ValidateVariations(), s.ValidateMatch())
+}
+
+// ValidateVariations returns the first mistake in which pods are whose.
+func (s Split) ValidateVariations() error {
+	declared := map[string]int{}
+	for _, v := range s.Variations {
+		declared[v.Name]++
 		switch {
-		case share.Variation == "":
-			errs = append(errs, fmt.Errorf("variation %d has no name", i))
-		case names[share.Variation]:
-			errs = append(errs, fmt.Errorf("variation %s is there twice", share.Variation))
+		case !s.Shares.Has(v.Name):
+			return fmt.Errorf("variation %.40q has no weight: give it one, if need be 0", v.Name)
+		case len(validation.IsDNS1123Label(v.Name)) > 0:
+			return fmt.Errorf("variation %.40q is not named with small letters, digits and hyphens", v.Name)
+		case (v.Selector == nil) == (v.Workload == nil):
+			return fmt.Errorf("variation %s needs a selector or a workload, and not both", v.Name)
 		}
-		names[share.Variation] = true
-		if share.Weight < 0 || share.Weight > Total {
-			errs = append(errs, fmt.Errorf("the weight of %s is %d, want 0 to %d", share.Variation, share.Weight, Total))
-		}
-		sum += share.Weight
-		if i == 0 {
+		if v.Selector == nil {
 			continue
 		}
-		if share.Reserved < share.Weight {
-			errs = append(errs, fmt.Errorf("%d is reserved for %s, which has %d", share.Reserved, share.Variation, share.Weight))
-		}
-		reserved += share.Reserved
-	}
-	if sum != Total {
-		errs = append(errs, fmt.Errorf("the weights add up to %d, want %d", sum, Total))
-	}
-	if reserved > Total {
-		errs = append(errs, fmt.Errorf("%d is reserved in all, and there is %d", reserved, Total))
-	}
-	return errors.Join(errs...)
-}
-
-// Segment is a range of keys that one variation has.
-type Segment struct {
-	Variation string
-	Weight    Weight
-}
-
-// Layout lays a valid split out from key 0 to Total: the range of each variation but
-// the stable one in turn, what it has of it first, and the rest to the stable one.
-// Segments are never empty, and of two neighbors never both of one variation. As
-// long as what is reserved stays, a weight that grows takes keys from the stable
-// variation alone, and one that shrinks gives them back to it alone.
-func (s Split) Layout() []Segment {
-	var segments []Segment
-	add := func(variation string, weight Weight) {
-		last := len(segments) - 1
-		switch {
-		case weight == 0:
-		case last >= 0 && segments[last].Variation == variation:
-			segments[last].Weight += weight
-		default:
-			segments = append(segments, Segment{variation, weight})
+		if selector, err := metav1.LabelSelectorAsSelector(v.Selector); err != nil || selector.Empty() {
+			return fmt.Errorf("variation %s needs a valid selector that does not select all pods", v.Name)
 		}
 	}
-	left := Total
-	for _, share := range s[1:] {
-		add(share.Variation, share.Weight)
-		add(s.Stable(), share.Reserved-share.Weight)
-		left -= share.Reserved
+	for _, share := range s.Shares {
+		if n := declared[share.Variation]; n != 1 {
+			return fmt.Errorf("%s has a weight and is declared %d times: declare it once", share.Variation, n)
+		}
 	}
-	add(s.Stable(), left)
-	return segments
+	return nil
+}
+
+// ValidateMatch returns the first value of a header, by its text, that goes to no variation.
+func (s Split) ValidateMatch() error {
+	for _, value := range slices.Sorted(maps.Keys(s.Match.Values)) {
+		if variation := s.Match.Values[value]; !s.Shares.Has(variation) {
+			return fmt.Errorf("header %s: %.40q goes to %.40q, which is no variation", s.Match.Header, value, variation)
+		}
+	}
+	return nil
 }

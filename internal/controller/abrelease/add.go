@@ -44,7 +44,7 @@ type Setup struct {
 func Add(mgr ctrl.Manager, setup Setup) error {
 	ledger := &Ledger{Live: mgr.GetAPIReader(), Client: mgr.GetClient(), Namespace: setup.Namespace, Clock: setup.Clock, Times: setup.Times, Metrics: setup.Metrics}
 	r := &Reconciler{
-		Client: mgr.GetClient(), Mesh: setup.Window, Routers: setup.Routers, Sequences: ledger,
+		Client: mgr.GetClient(), Endpoints: setup.Window, Mesh: setup.Window, Routers: setup.Routers, Sequences: ledger,
 		Recorder: mgr.GetEventRecorder(recorder), Clock: setup.Clock, Log: setup.Log.WithName("abrelease"), Times: setup.Times,
 	}
 	sweeper := &Sweeper{

@@ -18,14 +18,17 @@ const patience = 500 * time.Millisecond
 // observe asks what has become of what is in force. Of something that is only told
 // now nothing can be known yet.
 func (r *Reconciler) observe(ctx context.Context, s *subject) error {
-	if s.decision.After == nil || s.decision.Grew {
+	switch {
+	case s.decision.After == nil && s.facts.Before != nil: // another release divides the Service
+		return s.router.Remove(ctx)
+	case s.decision.After == nil || s.decision.Grew:
 		return nil
 	}
 	ctx, cancel := context.WithTimeout(ctx, patience)
 	defer cancel()
 	// A process that has begun to lead tells the router what is in force already.
 	split := s.decision.After.Split
-	if err := s.router.Apply(ctx, split.Shares, split.Sequence); err != nil {
+	if err := s.router.Apply(ctx, split); err != nil {
 		if later := (*traffic.LaterError)(nil); errors.As(err, &later) {
 			s.facts.Ahead = later.Sequence
 		}

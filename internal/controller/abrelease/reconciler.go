@@ -41,9 +41,15 @@ const (
 	undecidedAgain = 5 * time.Second
 )
 
-// Mesh shows what would become of a Service if it were divided so.
+// Endpoints counts those of each variation of a split, whatever routes requests to them.
+type Endpoints interface {
+	// Count is false if the Service is not there.
+	Count(ctx context.Context, split traffic.Split) (of map[string]traffic.Endpoints, found bool, err error)
+}
+
+// Mesh shows what would become of a Service if proxies divided it so.
 type Mesh interface {
-	Prospect(ctx context.Context, split ir.Split) (ir.Mesh, error)
+	Prospect(ctx context.Context, split traffic.Split) (ir.Mesh, error)
 }
 
 // Routers gives each release the router that carries it out.
@@ -67,6 +73,8 @@ type Sequences interface {
 type Reconciler struct {
 	// Client reads from the cache, and writes.
 	Client    client.Client
+	Endpoints Endpoints
+	// Mesh is nil where something else than the proxies of a mesh carries splits out.
 	Mesh      Mesh
 	Routers   Routers
 	Sequences Sequences
@@ -90,6 +98,8 @@ type subject struct {
 	// invalid says why the spec cannot be in force.
 	invalid error
 	facts   release.Facts
+	// endpoints of each variation; nil if there are none to count.
+	endpoints map[string]traffic.Endpoints
 	// mesh is what would become of the Service.
 	mesh     ir.Mesh
 	decision release.Decision
@@ -107,7 +117,7 @@ func (r *Reconciler) Reconcile(ctx context.Context, request reconcile.Request) (
 			return reconcile.Result{}, fmt.Errorf("reading release %s: %w", request, err)
 		}
 		r.written.forget(request.NamespacedName)
-		return reconcile.Result{}, r.Sequences.Settle(ctx, request.NamespacedName)
+		return reconcile.Result{}, errors.Join(s.router.Remove(ctx), r.Sequences.Settle(ctx, request.NamespacedName))
 	}
 	for _, step := range []func(context.Context, *subject) error{r.findRival, r.readSpec, r.look, r.decide, r.observe, r.raise, r.write} {
 		if err := step(ctx, s); err != nil {
@@ -138,7 +148,7 @@ func (r *Reconciler) readSpec(_ context.Context, s *subject) error {
 	}
 	s.facts.Terms = &terms
 	if split, is := s.facts.Prospect(); is {
-		if s.invalid = s.router.Validate(split.Shares); s.invalid != nil {
+		if s.invalid = s.router.Validate(split); s.invalid != nil {
 			s.facts.Terms = nil
 		}
 	}
@@ -146,18 +156,32 @@ func (r *Reconciler) readSpec(_ context.Context, s *subject) error {
 }
 
 // look counts the endpoints that are ready.
-func (r *Reconciler) look(ctx context.Context, s *subject) (err error) {
+func (r *Reconciler) look(ctx context.Context, s *subject) error {
 	split, is := s.facts.Prospect()
 	if !is || s.rival != nil {
 		return nil
 	}
-	if s.mesh, err = r.Mesh.Prospect(ctx, split); err != nil {
-		return fmt.Errorf("looking at Service %s/%s: %w", split.Namespace, split.Service, err)
+	counted, found, err := r.Endpoints.Count(ctx, split)
+	if err != nil {
+		return fmt.Errorf("counting the endpoints of Service %s/%s: %w", split.Namespace, split.Service, err)
 	}
-	if service := s.service(); service != nil {
-		s.facts.Ready, s.facts.LabeledSince = service.Ready(), service.LabeledSince
-	} else {
-		s.facts.Refused = true
+	switch {
+	case r.Mesh != nil:
+		if s.mesh, err = r.Mesh.Prospect(ctx, split); err != nil {
+			return fmt.Errorf("looking at Service %s/%s: %w", split.Namespace, split.Service, err)
+		}
+		service := s.service()
+		if found = found && service != nil; found {
+			s.facts.LabeledSince = service.LabeledSince
+		}
+	case !found:
+		s.mesh.Problems = []ir.Problem{ir.NoService(split)}
+	}
+	if s.facts.Refused = !found; found {
+		s.endpoints, s.facts.Ready = counted, map[string]int{}
+		for variation, n := range counted {
+			s.facts.Ready[variation] = n.Ready
+		}
 	}
 	return nil
 }
@@ -167,7 +191,7 @@ func (s *subject) serviceless() bool {
 	return slices.ContainsFunc(s.mesh.Problems, func(p ir.Problem) bool { return p.Reason == ir.ServiceNotFound })
 }
 
-// service is nil when it is not divided.
+// service of the mesh is nil when proxies do not divide it.
 func (s *subject) service() *ir.Service {
 	for i := range s.mesh.Services {
 		if s.mesh.Services[i].Routing != nil {

@@ -6,7 +6,6 @@ import (
 	"context"
 	"errors"
 	"math"
-	"net/netip"
 	"slices"
 	"strings"
 	"testing"
@@ -50,22 +49,21 @@ type world struct {
 // Router implements Routers.
 func (w *world) Router(types.NamespacedName) traffic.Router { return &w.router }
 
+// Count implements Endpoints.
+func (w *world) Count(context.Context, traffic.Split) (map[string]traffic.Endpoints, bool, error) {
+	of := map[string]traffic.Endpoints{}
+	for variation, n := range w.ready {
+		of[variation] = traffic.Endpoints{Ready: n, Targets: n}
+	}
+	return of, !w.absent, nil
+}
+
 // Prospect implements Mesh.
-func (w *world) Prospect(_ context.Context, split ir.Split) (ir.Mesh, error) {
+func (w *world) Prospect(_ context.Context, split traffic.Split) (ir.Mesh, error) {
 	if w.absent {
-		return ir.Mesh{Problems: []ir.Problem{{
-			Object: ir.Object{Kind: "ABRelease", Namespace: split.Namespace, Name: split.Name}, Reason: ir.ServiceNotFound, Refused: true, Message: "there is no Service web",
-		}}}, nil
+		return ir.Mesh{Problems: []ir.Problem{ir.NoService(split)}}, nil
 	}
-	port := ir.Port{Number: 80, Protocol: ir.HTTP}
-	for _, share := range split.Shares {
-		slot := ir.Slot{Variation: share.Variation}
-		for i := range w.ready[share.Variation] {
-			slot.Endpoints = append(slot.Endpoints, ir.Endpoint{Address: netip.AddrPortFrom(netip.IPv4Unspecified(), uint16(i))})
-		}
-		port.Slots = append(port.Slots, slot)
-	}
-	return ir.Mesh{Problems: w.problems, Services: []ir.Service{{Namespace: split.Namespace, Name: split.Service, Ports: []ir.Port{port}, Routing: &split.Routing, LabeledSince: w.labeled}}}, nil
+	return ir.Mesh{Problems: w.problems, Services: []ir.Service{{Namespace: split.Namespace, Name: split.Service, Routing: &split.Routing, LabeledSince: w.labeled}}}, nil
 }
 
 func newWorld(t *testing.T) *world {
@@ -86,7 +84,7 @@ func newWorld(t *testing.T) *world {
 	c := fake.NewClientBuilder().WithScheme(kinds).WithObjects(release).WithStatusSubresource(release).Build()
 	w := &world{T: t, clock: clocktesting.NewFakeClock(noon), ready: map[string]int{"stable": 1, "canary": 1}, events: events.NewFakeRecorder(100)}
 	w.Reconciler = &Reconciler{
-		Client: c, Mesh: w, Routers: w, Recorder: w.events, Clock: w.clock, Log: logr.Discard(),
+		Client: c, Endpoints: w, Mesh: w, Routers: w, Recorder: w.events, Clock: w.clock, Log: logr.Discard(),
 		Sequences: &Ledger{Live: c, Client: c, Namespace: "plumbline-system", Clock: w.clock},
 	}
 	return w

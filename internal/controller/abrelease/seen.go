@@ -14,7 +14,6 @@ import (
 	"github.com/plumbline-dev/plumbline/pkg/apis/plumbline/v1alpha1"
 	"github.com/plumbline-dev/plumbline/pkg/specguard/diff"
 	"github.com/plumbline-dev/plumbline/pkg/traffic"
-	"github.com/plumbline-dev/plumbline/pkg/traffic/ir"
 	"github.com/plumbline-dev/plumbline/pkg/traffic/release"
 )
 
@@ -87,7 +86,8 @@ func (s *subject) observed() (observed []v1alpha1.ObservedVariation) {
 	}
 	for _, share := range s.decision.After.Split.Shares {
 		o := v1alpha1.ObservedVariation{Variation: v1alpha1.VariationName(share.Variation)}
-		o.ReadyEndpoints, o.Targets = s.endpoints(share.Variation)
+		n := s.endpoints[share.Variation]
+		o.ReadyEndpoints, o.Targets = count(n.Ready), count(n.Targets)
 		if arm := s.arm(share.Variation); arm != nil && arm.Outcomes != nil {
 			counted(&o, arm.Outcomes, total)
 		}
@@ -121,32 +121,6 @@ func (s *subject) arm(variation string) *traffic.Arm {
 		}
 	}
 	return nil
-}
-
-// endpoints of a variation on the port on which it has the fewest ready ones.
-func (s *subject) endpoints(variation string) (ready, targets int32) {
-	service := s.service()
-	if service == nil {
-		return 0, 0
-	}
-	first := true
-	for _, p := range service.Ports {
-		for _, slot := range p.Slots {
-			if slot.Variation != variation {
-				continue
-			}
-			n := 0
-			for _, e := range slot.Endpoints {
-				if e.State == ir.Ready {
-					n++
-				}
-			}
-			if first || count(n) < ready {
-				first, ready, targets = false, count(n), count(len(slot.Endpoints))
-			}
-		}
-	}
-	return ready, targets
 }
 
 // olderText names pods that may have connections which are older than the management of the

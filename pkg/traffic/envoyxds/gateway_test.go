@@ -11,6 +11,7 @@ import (
 	"github.com/google/go-cmp/cmp"
 	"pgregory.net/rapid"
 
+	"github.com/plumbline-dev/plumbline/pkg/traffic"
 	"github.com/plumbline-dev/plumbline/pkg/traffic/ads"
 	"github.com/plumbline-dev/plumbline/pkg/traffic/envoyxds"
 	"github.com/plumbline-dev/plumbline/pkg/traffic/ir"
@@ -52,7 +53,7 @@ func plain(name, address, host string) ir.Service {
 
 // gateways are the features of gateways, each of which has a golden file.
 func gateways() map[string]served {
-	mesh := ir.Mesh{Sequence: 9, Services: []ir.Service{plain("pay", "10.1.0.3:8080", "pay.example.com"), hosted(split(ir.ByVisitor, "visitor", 1_000, forced))}}
+	mesh := ir.Mesh{Sequence: 9, Services: []ir.Service{plain("pay", "10.1.0.3:8080", "pay.example.com"), hosted(split(traffic.ByVisitor, "visitor", 1_000, forced))}}
 	return map[string]served{
 		"gateway":              {envoyxds.Gateway{Port: 8080}, mesh},
 		"gateway without host": {envoyxds.Gateway{Port: 8080}, ir.Mesh{}},
@@ -92,7 +93,7 @@ func gatewayRoute(t rapid.TB, g envoyxds.Gateway, mesh ir.Mesh, name string) *ad
 // A host has the routes of its service, with what somebody from outside may not have
 // taken out, and whoever is trusted has them all.
 func TestAHostHasTheRoutesOfItsService(t *testing.T) {
-	s := hosted(split(ir.ByVisitor, "visitor", 1_000, forced))
+	s := hosted(split(traffic.ByVisitor, "visitor", 1_000, forced))
 	mesh := ir.Mesh{Services: []ir.Service{s}}
 	own := opened(t, view(t, mesh, nil).Get(ads.Route, "shop/web|80")).(*routev3.RouteConfiguration).VirtualHosts[0].Routes
 	own = own[:len(own)-1] // a gateway makes no tunnels
@@ -130,7 +131,7 @@ func TestAHostHasTheRoutesOfItsService(t *testing.T) {
 // What changes of a gateway when something of a service does.
 func TestOfAGatewayOnlyWhatDependsOnItChanges(t *testing.T) {
 	trusted := []netip.Prefix{netip.MustParsePrefix("10.0.0.0/8")}
-	was := served{envoyxds.Gateway{Port: 8080, Trusted: trusted}, ir.Mesh{Services: []ir.Service{hosted(split(ir.ByVisitor, "visitor", 1_000, forced))}}}
+	was := served{envoyxds.Gateway{Port: 8080, Trusted: trusted}, ir.Mesh{Services: []ir.Service{hosted(split(traffic.ByVisitor, "visitor", 1_000, forced))}}}
 	with := func(g envoyxds.Gateway, services ...ir.Service) served { return served{g, ir.Mesh{Services: services}} }
 	routes := []string{"Route gateway|8080", "Route gateway|8080|trusted"}
 	tests := map[string]struct {
@@ -138,11 +139,11 @@ func TestOfAGatewayOnlyWhatDependsOnItChanges(t *testing.T) {
 		want []string
 	}{
 		"nothing":                          {was, nil},
-		"a weight":                         {with(was.gateway, hosted(split(ir.ByVisitor, "visitor", 1_001, forced))), routes},
+		"a weight":                         {with(was.gateway, hosted(split(traffic.ByVisitor, "visitor", 1_001, forced))), routes},
 		"a decision about another service": {served{was.gateway, ir.Mesh{Services: was.mesh.Services, Sequence: 1}}, routes},
-		"the override":                     {with(was.gateway, hosted(split(ir.ByVisitor, "visitor", 1_000, forced, func(r *ir.Routing) { r.Override = "x-other" }))), routes},
+		"the override":                     {with(was.gateway, hosted(split(traffic.ByVisitor, "visitor", 1_000, forced, func(r *traffic.Routing) { r.Override = "x-other" }))), routes},
 		"an endpoint": {func() served {
-			s := hosted(split(ir.ByVisitor, "visitor", 1_000, forced))
+			s := hosted(split(traffic.ByVisitor, "visitor", 1_000, forced))
 			s.Ports[0].Slots[1].Endpoints[0].State = ir.Draining
 			return with(was.gateway, s)
 		}(), []string{"Endpoints shop/web|80|canary", "Endpoints shop/web|80|canary|forced"}},

@@ -36,22 +36,22 @@ func TestWhateverStandsInASplitItIsRefusedOrHarmless(t *testing.T) {
 	rapid.Check(t, func(t *rapid.T) {
 		weight := traffic.Weight(rapid.IntRange(-1, 10_001).Draw(t, "weight"))
 		names := []string{rapid.SampledFrom([]string{"stable", hostile(t, "first")}).Draw(t, "stable"), rapid.SampledFrom([]string{"canary", hostile(t, "second")}).Draw(t, "canary")}
-		split := ir.Split{
+		split := traffic.Split{
 			Namespace: "shop", Name: "release", Service: "web", Created: time.Unix(1, 0), Sequence: 1,
-			Routing: ir.Routing{
-				Shares: traffic.Split{{Variation: names[0], Weight: traffic.Total - weight}, {Variation: names[1], Weight: weight, Reserved: traffic.Weight(rapid.IntRange(0, 10_001).Draw(t, "reserved"))}},
-				Key:    ir.Key{Kind: ir.KeyKind(rapid.IntRange(0, 4).Draw(t, "kind")), Name: hostile(t, "key")},
+			Routing: traffic.Routing{
+				Shares: traffic.Shares{{Variation: names[0], Weight: traffic.Total - weight}, {Variation: names[1], Weight: weight, Reserved: traffic.Weight(rapid.IntRange(0, 10_001).Draw(t, "reserved"))}},
+				Key:    traffic.Key{Kind: traffic.KeyKind(rapid.IntRange(0, 4).Draw(t, "kind")), Name: hostile(t, "key")},
 				Salt:   rapid.SampledFrom([]string{"s1", hostile(t, "salts")}).Draw(t, "salt"),
 			},
 		}
 		if rapid.Bool().Draw(t, "forces") {
 			split.Override = hostile(t, "override")
-			split.Match = ir.Match{Header: rapid.SampledFrom([]string{"x-group", hostile(t, "header")}).Draw(t, "match"), Values: map[string]string{hostile(t, "value"): names[1]}}
+			split.Match = traffic.Match{Header: rapid.SampledFrom([]string{"x-group", hostile(t, "header")}).Draw(t, "match"), Values: map[string]string{hostile(t, "value"): names[1]}}
 		}
 		for _, name := range names {
-			split.Variations = append(split.Variations, ir.Variation{Name: name, Workload: &ir.Workload{Namespace: "shop", Kind: "Deployment", Name: "web"}})
+			split.Variations = append(split.Variations, traffic.Variation{Name: name, Workload: &traffic.Workload{Namespace: "shop", Kind: "Deployment", Name: "web"}})
 		}
-		mesh := ir.Build(ir.Inputs{Splits: []ir.Split{split}, Services: []*corev1.Service{{
+		mesh := ir.Build(ir.Inputs{Splits: []traffic.Split{split}, Services: []*corev1.Service{{
 			ObjectMeta: metav1.ObjectMeta{Namespace: "shop", Name: "web"},
 			Spec:       corev1.ServiceSpec{ClusterIP: "10.0.0.1", Ports: []corev1.ServicePort{{Name: "http", Port: 80}}},
 		}}})

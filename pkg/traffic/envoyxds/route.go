@@ -25,7 +25,7 @@ const visitorAge = "2592000"
 type router struct {
 	name     string
 	slot     Slot
-	routing  *ir.Routing
+	routing  *traffic.Routing
 	settings ir.Settings
 }
 
@@ -169,13 +169,13 @@ func (r router) weighted() []*routev3.Route {
 	key := r.routing.Key
 	drawn := r.divide(everything(), nil)
 	switch key.Kind {
-	case ir.ByHeader:
+	case traffic.ByHeader:
 		known := r.divide(everything(), r.hash(key.Name, "^", ""))
 		known.Match.Headers = []*routev3.HeaderMatcher{filled(key.Name)}
 		return []*routev3.Route{known, drawn}
-	case ir.ByCookie:
+	case traffic.ByCookie:
 		return []*routev3.Route{r.byCookie(), drawn}
-	case ir.ByVisitor:
+	case traffic.ByVisitor:
 		return []*routev3.Route{r.byCookie(), r.byVisitor()}
 	default:
 		return []*routev3.Route{drawn}
@@ -205,7 +205,7 @@ func (r router) byVisitor() *routev3.Route {
 }
 
 // visitorCookie is a format of Envoy's, in which a percent sign stands for a command.
-func visitorCookie(k ir.Key) string {
+func visitorCookie(k traffic.Key) string {
 	cookie := strings.ReplaceAll(k.Name, "%", "%%") + "=%REQ(" + ir.VisitorHeader + ")%; Path=/; Max-Age=" + visitorAge + "; HttpOnly; SameSite=Lax"
 	if k.Domain != "" {
 		cookie += "; Domain=" + k.Domain

@@ -24,7 +24,7 @@ import (
 // service grows with each decision about it, and outlives its split.
 type releases struct {
 	services   map[string]*corev1.Service
-	splits     map[string]ir.Split // by their own name
+	splits     map[string]traffic.Split // by their own name
 	remembered map[types.NamespacedName]uint64
 	made       int64
 }
@@ -58,7 +58,7 @@ func (r *releases) decide(t *rapid.T, service string) bool {
 	}
 	s := r.splits[name]
 	canary := traffic.Weight(rapid.IntRange(0, 10_000).Draw(t, "weight"))
-	s.Shares = traffic.Split{{Variation: "stable", Weight: traffic.Total - canary}, {Variation: "canary", Weight: canary, Reserved: traffic.Total}}
+	s.Shares = traffic.Shares{{Variation: "stable", Weight: traffic.Total - canary}, {Variation: "canary", Weight: canary, Reserved: traffic.Total}}
 	s.Sequence = r.last(service) + 1
 	r.splits[name] = s
 	return true
@@ -70,13 +70,13 @@ func (r *releases) divide(t *rapid.T, service string) bool {
 	_, second := r.inForce(service)
 	r.made++
 	name := fmt.Sprint("release-", r.made)
-	variation := func(name string) ir.Variation {
-		return ir.Variation{Name: name, Selector: &metav1.LabelSelector{MatchLabels: map[string]string{"v": name}}}
+	variation := func(name string) traffic.Variation {
+		return traffic.Variation{Name: name, Selector: &metav1.LabelSelector{MatchLabels: map[string]string{"v": name}}}
 	}
-	r.splits[name] = ir.Split{
+	r.splits[name] = traffic.Split{
 		Namespace: "shop", Name: name, Created: time.Unix(r.made, 0), Service: service,
-		Variations: []ir.Variation{variation("stable"), variation("canary")},
-		Routing:    ir.Routing{Shares: traffic.Split{{Variation: "stable", Weight: traffic.Total}, {Variation: "canary", Reserved: traffic.Total}}, Salt: "s"},
+		Variations: []traffic.Variation{variation("stable"), variation("canary")},
+		Routing:    traffic.Routing{Shares: traffic.Shares{{Variation: "stable", Weight: traffic.Total}, {Variation: "canary", Reserved: traffic.Total}}, Salt: "s"},
 		Sequence:   rapid.Uint64Range(0, 9).Draw(t, "sequence"),
 	}
 	return !second && r.decide(t, service)
@@ -134,7 +134,7 @@ func (r *releases) inputs() ir.Inputs {
 // greater, or a replica that is behind could undo it.
 func TestTheRouteOfAGatewayNeverGoesBack(t *testing.T) {
 	rapid.Check(t, func(t *rapid.T) {
-		r := &releases{services: map[string]*corev1.Service{}, splits: map[string]ir.Split{}, remembered: map[types.NamespacedName]uint64{}}
+		r := &releases{services: map[string]*corev1.Service{}, splits: map[string]traffic.Split{}, remembered: map[types.NamespacedName]uint64{}}
 		g := envoyxds.Gateway{Port: 8080}
 		before := uint64(0)
 		for range rapid.IntRange(1, 30).Draw(t, "events") {

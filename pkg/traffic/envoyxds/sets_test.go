@@ -11,7 +11,7 @@ import (
 )
 
 // web is a service with one HTTP port.
-func web(routing *ir.Routing, slots ...ir.Slot) ir.Service {
+func web(routing *traffic.Routing, slots ...ir.Slot) ir.Service {
 	return ir.Service{
 		Namespace: "shop", Name: "web", Addresses: []netip.Addr{netip.MustParseAddr("10.0.0.1")},
 		Ports: []ir.Port{{Name: "http", Number: 80, Protocol: ir.HTTP, Slots: slots}}, Routing: routing,
@@ -31,10 +31,10 @@ func slot(variation string, endpoints ...ir.Endpoint) ir.Slot {
 }
 
 // split of web between stable, which has an endpoint, and canary, which has one as well.
-func split(kind ir.KeyKind, name string, canary traffic.Weight, changes ...func(*ir.Routing)) ir.Service {
-	r := &ir.Routing{
-		Shares: traffic.Split{{Variation: "stable", Weight: traffic.Total - canary}, {Variation: "canary", Weight: canary, Reserved: traffic.Total}},
-		Key:    ir.Key{Kind: kind, Name: name}, Salt: "s1",
+func split(kind traffic.KeyKind, name string, canary traffic.Weight, changes ...func(*traffic.Routing)) ir.Service {
+	r := &traffic.Routing{
+		Shares: traffic.Shares{{Variation: "stable", Weight: traffic.Total - canary}, {Variation: "canary", Weight: canary, Reserved: traffic.Total}},
+		Key:    traffic.Key{Kind: kind, Name: name}, Salt: "s1",
 	}
 	for _, change := range changes {
 		change(r)
@@ -44,9 +44,9 @@ func split(kind ir.KeyKind, name string, canary traffic.Weight, changes ...func(
 	return s
 }
 
-func forced(r *ir.Routing) {
+func forced(r *traffic.Routing) {
 	r.Override = "x-variation"
-	r.Match = ir.Match{Header: "x-group", Values: map[string]string{"beta": "canary", "staff, too": "stable"}}
+	r.Match = traffic.Match{Header: "x-group", Values: map[string]string{"beta": "canary", "staff, too": "stable"}}
 }
 
 // sets are the features, each of which has a golden file.
@@ -58,14 +58,14 @@ func sets() map[string]ir.Mesh {
 		{Name: "grpc", Number: 9090, Protocol: ir.HTTP2, Slots: []ir.Slot{slot("", at("[fd01::1]:9090", ir.Ready))}},
 		{Name: "db", Number: 5432, Protocol: ir.TCP},
 	}
-	three := split(ir.ByVisitor, "visitor", 0)
-	three.Routing.Shares = traffic.Split{
+	three := split(traffic.ByVisitor, "visitor", 0)
+	three.Routing.Shares = traffic.Shares{
 		{Variation: "stable", Weight: 7_500}, {Variation: "b", Weight: 2_000, Reserved: 3_000}, {Variation: "c", Weight: 500, Reserved: 5_000},
 	}
 	three.Ports[0].Slots = []ir.Slot{slot("stable", at("10.1.0.1:8080", ir.Ready)), slot("b"), slot("c")}
-	notReady := split(ir.PerRequest, "", 1_000)
+	notReady := split(traffic.PerRequest, "", 1_000)
 	notReady.Ports[0].Slots = []ir.Slot{slot("stable", at("10.1.0.1:8080", ir.Ready)), slot("canary", at("10.1.0.2:8080", ir.Unready))}
-	set := split(ir.PerRequest, "", 1_000)
+	set := split(traffic.PerRequest, "", 1_000)
 	set.Settings = ir.Settings{RequestTimeout: 30 * time.Second, IdleTimeout: 500 * time.Millisecond, ConnectTimeout: 2 * time.Second, RetriesOff: true}
 	return map[string]ir.Mesh{
 		"settings":                          one(set),
@@ -75,16 +75,16 @@ func sets() map[string]ir.Mesh {
 		"localities":                        one(web(nil, slot("", at("10.1.0.1:8080", ir.Ready, "r", "z1"), at("10.1.0.2:8080", ir.Ready, "r", "z2"), at("10.1.0.3:8080", ir.Ready, "r", "z1"), at("10.1.0.4:8080", ir.Ready)))),
 		"draining and quarantined":          one(web(nil, slot("", at("10.1.0.1:8080", ir.Ready), at("10.1.0.2:8080", ir.Draining), at("10.1.0.3:8080", ir.Quarantined)))),
 		"only draining and quarantined":     one(web(nil, slot("", at("10.1.0.2:8080", ir.Draining), at("10.1.0.3:8080", ir.Quarantined)))),
-		"split per request":                 one(split(ir.PerRequest, "", 1_000)),
-		"split by header":                   one(split(ir.ByHeader, "x-user", 1_000)),
-		"split by cookie":                   one(split(ir.ByCookie, "connect.sid", 1_000)),
-		"split by visitor":                  one(split(ir.ByVisitor, "visitor", 1_000)),
-		"split with attributes of a cookie": one(split(ir.ByVisitor, "__Secure-visitor", 1_000, func(r *ir.Routing) { r.Key.Domain, r.Key.Secure = "example.com", true })),
-		"split with a cookie to escape":     one(split(ir.ByVisitor, "a%$.*+^|b", 1_000)),
-		"split with nothing for a canary":   one(split(ir.ByVisitor, "visitor", 0)),
-		"split with all for a canary":       one(split(ir.ByVisitor, "visitor", traffic.Total)),
+		"split per request":                 one(split(traffic.PerRequest, "", 1_000)),
+		"split by header":                   one(split(traffic.ByHeader, "x-user", 1_000)),
+		"split by cookie":                   one(split(traffic.ByCookie, "connect.sid", 1_000)),
+		"split by visitor":                  one(split(traffic.ByVisitor, "visitor", 1_000)),
+		"split with attributes of a cookie": one(split(traffic.ByVisitor, "__Secure-visitor", 1_000, func(r *traffic.Routing) { r.Key.Domain, r.Key.Secure = "example.com", true })),
+		"split with a cookie to escape":     one(split(traffic.ByVisitor, "a%$.*+^|b", 1_000)),
+		"split with nothing for a canary":   one(split(traffic.ByVisitor, "visitor", 0)),
+		"split with all for a canary":       one(split(traffic.ByVisitor, "visitor", traffic.Total)),
 		"split in three ranges":             one(three),
 		"split with a canary not ready":     one(notReady),
-		"split with forced requests":        one(split(ir.ByVisitor, "visitor", 1_000, forced)),
+		"split with forced requests":        one(split(traffic.ByVisitor, "visitor", 1_000, forced)),
 	}
 }

@@ -8,6 +8,7 @@ import (
 	"net/netip"
 	"slices"
 
+	"github.com/plumbline-dev/plumbline/pkg/traffic"
 	"github.com/plumbline-dev/plumbline/pkg/traffic/ads"
 	"github.com/plumbline-dev/plumbline/pkg/traffic/ir"
 )
@@ -59,7 +60,9 @@ func (t *translation) port(s ir.Service, p ir.Port) {
 }
 
 // forces says whether requests can be forced to a variation.
-func forces(r *ir.Routing) bool { return r != nil && (r.Override != "" || len(r.Match.Values) > 0) }
+func forces(r *traffic.Routing) bool {
+	return r != nil && (r.Override != "" || len(r.Match.Values) > 0)
+}
 
 func (t *translation) route(s ir.Service, p ir.Port) {
 	r := routeOf(s, p)

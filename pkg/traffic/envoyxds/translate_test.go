@@ -33,9 +33,9 @@ func view(t testing.TB, mesh ir.Mesh, before *ads.View) *ads.View {
 
 // What changes when something changes; nothing else is sent to anybody.
 func TestOnlyWhatDependsOnItChanges(t *testing.T) {
-	was := split(ir.ByVisitor, "visitor", 1_000, forced)
+	was := split(traffic.ByVisitor, "visitor", 1_000, forced)
 	with := func(settings ir.Settings) ir.Service {
-		s := split(ir.ByVisitor, "visitor", 1_000, forced)
+		s := split(traffic.ByVisitor, "visitor", 1_000, forced)
 		s.Settings = settings
 		return s
 	}
@@ -44,25 +44,25 @@ func TestOnlyWhatDependsOnItChanges(t *testing.T) {
 		is   ir.Service
 		want []string
 	}{
-		"nothing":    {split(ir.ByVisitor, "visitor", 1_000, forced), nil},
-		"a weight":   {split(ir.ByVisitor, "visitor", 1_001, forced), []string{"Route shop/web|80"}},
-		"a salt":     {split(ir.ByVisitor, "visitor", 1_000, forced, func(r *ir.Routing) { r.Salt = "s2" }), []string{"Route shop/web|80"}},
-		"a key":      {split(ir.ByHeader, "x-user", 1_000, forced), []string{"Route shop/web|80"}},
-		"a mapping":  {split(ir.ByVisitor, "visitor", 1_000, forced, func(r *ir.Routing) { r.Match.Values = map[string]string{"x": "canary"} }), []string{"Route shop/web|80"}},
-		"a sequence": {func() ir.Service { s := split(ir.ByVisitor, "visitor", 1_000, forced); s.Sequence++; return s }(), []string{"Route shop/web|80"}},
+		"nothing":    {split(traffic.ByVisitor, "visitor", 1_000, forced), nil},
+		"a weight":   {split(traffic.ByVisitor, "visitor", 1_001, forced), []string{"Route shop/web|80"}},
+		"a salt":     {split(traffic.ByVisitor, "visitor", 1_000, forced, func(r *traffic.Routing) { r.Salt = "s2" }), []string{"Route shop/web|80"}},
+		"a key":      {split(traffic.ByHeader, "x-user", 1_000, forced), []string{"Route shop/web|80"}},
+		"a mapping":  {split(traffic.ByVisitor, "visitor", 1_000, forced, func(r *traffic.Routing) { r.Match.Values = map[string]string{"x": "canary"} }), []string{"Route shop/web|80"}},
+		"a sequence": {func() ir.Service { s := split(traffic.ByVisitor, "visitor", 1_000, forced); s.Sequence++; return s }(), []string{"Route shop/web|80"}},
 		"an endpoint, in both clusters of its variation": {func() ir.Service {
-			s := split(ir.ByVisitor, "visitor", 1_000, forced)
+			s := split(traffic.ByVisitor, "visitor", 1_000, forced)
 			s.Ports[0].Slots[1].Endpoints[0].State = ir.Draining
 			return s
 		}(), []string{"Endpoints shop/web|80|canary", "Endpoints shop/web|80|canary|forced"}},
 		"an address": {func() ir.Service {
-			s := split(ir.ByVisitor, "visitor", 1_000, forced)
+			s := split(traffic.ByVisitor, "visitor", 1_000, forced)
 			s.Addresses = append(s.Addresses, netip.MustParseAddr("fd00::1"))
 			return s
 		}(), []string{"Listener [fd00::1]:80"}},
 		"a time-out of connections, in all clusters": {with(ir.Settings{IdleTimeout: time.Minute}), clusters},
 		"a protocol, in all clusters": {func() ir.Service {
-			s := split(ir.ByVisitor, "visitor", 1_000, forced)
+			s := split(traffic.ByVisitor, "visitor", 1_000, forced)
 			s.Ports[0].Protocol = ir.HTTP2
 			return s
 		}(), clusters},
@@ -70,7 +70,7 @@ func TestOnlyWhatDependsOnItChanges(t *testing.T) {
 		"a time-out of requests":                 {with(ir.Settings{RequestTimeout: time.Minute}), []string{"Route shop/web|80"}},
 		"retries":                                {with(ir.Settings{RetriesOff: true}), []string{"Route shop/web|80"}},
 		"one more variation, and no other cluster": {func() ir.Service {
-			s := split(ir.ByVisitor, "visitor", 1_000, forced)
+			s := split(traffic.ByVisitor, "visitor", 1_000, forced)
 			s.Routing.Shares = append(s.Routing.Shares, traffic.Share{Variation: "next"})
 			s.Ports[0].Slots = append(s.Ports[0].Slots, slot("next"))
 			return s
@@ -221,10 +221,10 @@ func drawnEndpoints(t *rapid.T) []ir.Endpoint {
 }
 
 // drawnRouting draws what ir.Build lets through.
-func drawnRouting(t *rapid.T) *ir.Routing {
-	r := &ir.Routing{Salt: rapid.StringMatching(`[0-9A-Za-z_-]{1,64}`).Draw(t, "salt")}
+func drawnRouting(t *rapid.T) *traffic.Routing {
+	r := &traffic.Routing{Salt: rapid.StringMatching(`[0-9A-Za-z_-]{1,64}`).Draw(t, "salt")}
 	left := traffic.Total
-	r.Shares = traffic.Split{{Variation: "v0", Weight: traffic.Total}}
+	r.Shares = traffic.Shares{{Variation: "v0", Weight: traffic.Total}}
 	for i := range rapid.IntRange(1, 7).Draw(t, "variations") {
 		reserved := traffic.Weight(rapid.IntRange(0, int(left)).Draw(t, "reserved"))
 		weight := traffic.Weight(rapid.IntRange(0, int(reserved)).Draw(t, "weight"))
@@ -232,7 +232,7 @@ func drawnRouting(t *rapid.T) *ir.Routing {
 		r.Shares[0].Weight -= weight
 		r.Shares = append(r.Shares, traffic.Share{Variation: fmt.Sprint("v", i+1), Weight: weight, Reserved: reserved})
 	}
-	r.Key.Kind = ir.KeyKind(rapid.IntRange(0, 3).Draw(t, "kind"))
+	r.Key.Kind = traffic.KeyKind(rapid.IntRange(0, 3).Draw(t, "kind"))
 	r.Key.Name = rapid.StringMatching("[!#$%&'*+.^_`|~0-9A-Za-z-]{1,64}").Draw(t, "key")
 	r.Key.Domain = rapid.SampledFrom([]string{"", "example.com"}).Draw(t, "domain")
 	r.Key.Secure = rapid.Bool().Draw(t, "secure")
@@ -271,7 +271,7 @@ func TestMeasuredClusters(t *testing.T) {
 
 // The value of the first cookie of the name, whatever is around it.
 func TestTheCookieThatIsHashed(t *testing.T) {
-	mesh := ir.Mesh{Services: []ir.Service{split(ir.ByCookie, "a.b", 1_000)}}
+	mesh := ir.Mesh{Services: []ir.Service{split(traffic.ByCookie, "a.b", 1_000)}}
 	route := view(t, mesh, nil).Get(ads.Route, "shop/web|80")
 	policy := opened(t, route).(*routev3.RouteConfiguration).VirtualHosts[0].Routes[0].GetRoute().HashPolicy[0].GetHeader()
 	// Go knows no \C, which is any byte.
@@ -311,14 +311,14 @@ func TestNothingIsMissingOfClustersAndListeners(t *testing.T) {
 func BenchmarkAWeightOfManyServices(b *testing.B) {
 	mesh := ir.Mesh{}
 	for i := range 5_000 {
-		s := split(ir.ByVisitor, "visitor", 1_000)
+		s := split(traffic.ByVisitor, "visitor", 1_000)
 		s.Name = fmt.Sprint("web", i)
 		mesh.Services = append(mesh.Services, s)
 	}
 	before := view(b, mesh, nil)
 	for b.Loop() {
 		r := *mesh.Services[17].Routing
-		r.Shares = traffic.Split{{Variation: "stable", Weight: 8_000}, {Variation: "canary", Weight: 2_000, Reserved: traffic.Total}}
+		r.Shares = traffic.Shares{{Variation: "stable", Weight: 8_000}, {Variation: "canary", Weight: 2_000, Reserved: traffic.Total}}
 		mesh.Services[17].Routing = &r
 		if _, err := envoyxds.Resources(mesh, before); err != nil {
 			b.Fatal(err)

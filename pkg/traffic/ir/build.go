@@ -13,16 +13,18 @@ import (
 	corev1 "k8s.io/api/core/v1"
 	discoveryv1 "k8s.io/api/discovery/v1"
 	"k8s.io/apimachinery/pkg/types"
+
+	"github.com/plumbline-dev/plumbline/pkg/traffic"
 )
 
 // builder is what Build looks up while it works.
 type builder struct {
 	in          Inputs
 	slices      map[types.NamespacedName][]*discoveryv1.EndpointSlice
-	pods        map[string][]Pod       // by namespace, sorted
-	workloads   map[[2]string]Workload // by namespace and name of a pod
-	quarantined map[Workload]bool
-	splits      map[types.NamespacedName]Split           // by Service; the first one
+	pods        map[string][]Pod               // by namespace, sorted
+	workloads   map[[2]string]traffic.Workload // by namespace and name of a pod
+	quarantined map[traffic.Workload]bool
+	splits      map[types.NamespacedName]traffic.Split   // by Service; the first one
 	served      map[string]Object                        // by host of gateways
 	exports     map[string]Export                        // by namespace
 	nodes       map[types.NamespacedName]map[string]bool // of endpoints, by Service
@@ -55,7 +57,7 @@ func (b *builder) build() Mesh {
 		}
 	}
 	for _, split := range b.splits {
-		b.refuse(split.object(), ServiceNotFound, fmt.Sprintf("there is no Service %s: create it or name another", split.Service))
+		b.problems = append(b.problems, NoService(split))
 	}
 	slices.SortFunc(mesh.Services, func(a, b Service) int {
 		return cmp.Or(cmp.Compare(a.Namespace, b.Namespace), cmp.Compare(a.Name, b.Name))
@@ -66,10 +68,10 @@ func (b *builder) build() Mesh {
 
 func newBuilder(in Inputs) *builder {
 	b := &builder{
-		in: in, quarantined: map[Workload]bool{},
+		in: in, quarantined: map[traffic.Workload]bool{},
 		slices: map[types.NamespacedName][]*discoveryv1.EndpointSlice{},
-		pods:   map[string][]Pod{}, workloads: map[[2]string]Workload{},
-		splits: map[types.NamespacedName]Split{}, served: map[string]Object{}, exports: map[string]Export{},
+		pods:   map[string][]Pod{}, workloads: map[[2]string]traffic.Workload{},
+		splits: map[types.NamespacedName]traffic.Split{}, served: map[string]Object{}, exports: map[string]Export{},
 		nodes: map[types.NamespacedName]map[string]bool{},
 	}
 	b.readExports()
@@ -178,7 +180,7 @@ func (b *builder) take(svc *corev1.Service, s Service, taken map[netip.AddrPort]
 }
 
 // fill gives the ports of a service their slots.
-func (b *builder) fill(svc *corev1.Service, split Split, s *Service) {
+func (b *builder) fill(svc *corev1.Service, split traffic.Split, s *Service) {
 	var members map[string][]Pod
 	if s.Routing != nil {
 		b.warnOfIPv6(*s, split)
@@ -196,11 +198,17 @@ func (b *builder) fill(svc *corev1.Service, split Split, s *Service) {
 			port.Slots = []Slot{{Endpoints: b.fromSlices(svc, declared)}}
 			continue
 		}
-		for _, share := range s.Routing.Shares {
-			port.Slots = append(port.Slots, Slot{share.Variation, b.fromPods(svc, declared, members[share.Variation])})
-		}
-		withoutUnready(port.Slots)
+		port.Slots = b.slotsOf(svc, declared, s.Routing.Shares, members)
 	}
+}
+
+// slotsOf a port of a Service that is divided.
+func (b *builder) slotsOf(svc *corev1.Service, port corev1.ServicePort, shares traffic.Shares, members map[string][]Pod) (slots []Slot) {
+	for _, share := range shares {
+		slots = append(slots, Slot{share.Variation, b.fromPods(svc, port, members[share.Variation])})
+	}
+	withoutUnready(slots)
+	return slots
 }
 
 func (b *builder) refuse(o Object, reason Reason, message string) {

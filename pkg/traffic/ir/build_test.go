@@ -16,6 +16,7 @@ import (
 	"k8s.io/apimachinery/pkg/util/intstr"
 	"pgregory.net/rapid"
 
+	"github.com/plumbline-dev/plumbline/pkg/traffic"
 	"github.com/plumbline-dev/plumbline/pkg/traffic/ir"
 )
 
@@ -150,7 +151,7 @@ func TestAPortIsRefusedThatIsDeclaredBothHTTPAndTLS(t *testing.T) {
 }
 
 func TestEndpointsOfAServiceWithoutASplit(t *testing.T) {
-	quarantined := []ir.Workload{{Namespace: "shop", Kind: "Deployment", Name: "bad"}}
+	quarantined := []traffic.Workload{{Namespace: "shop", Kind: "Deployment", Name: "bad"}}
 	both := func(first corev1.IPFamily) func(*corev1.Service) {
 		return func(s *corev1.Service) { s.Spec.IPFamilies = []corev1.IPFamily{first} }
 	}
@@ -241,13 +242,13 @@ func drawn(t *rapid.T) (in ir.Inputs) {
 		}))
 	}
 	for i := range rapid.IntRange(0, 3).Draw(t, "splits") {
-		in.Splits = append(in.Splits, tenth(func(s *ir.Split) {
+		in.Splits = append(in.Splits, tenth(func(s *traffic.Split) {
 			s.Name, s.Service = fmt.Sprint("release", i), fmt.Sprint("web", rapid.IntRange(0, 4).Draw(t, "of"))
 			s.Created = time.Unix(rapid.Int64Range(0, 1).Draw(t, "created"), 0)
 			s.Salt = rapid.SampledFrom([]string{"s1", ""}).Draw(t, "salt")
 		}))
 	}
-	in.Quarantined = []ir.Workload{{Namespace: "shop", Kind: "Deployment", Name: "bad"}}
+	in.Quarantined = []traffic.Workload{{Namespace: "shop", Kind: "Deployment", Name: "bad"}}
 	return in
 }
 
@@ -264,7 +265,7 @@ func BenchmarkBuild(b *testing.B) {
 		s.Labels[discoveryv1.LabelServiceName] = name
 		in.Slices = append(in.Slices, s)
 		if i%10 == 0 {
-			in.Splits = append(in.Splits, tenth(func(s *ir.Split) { s.Name, s.Service = name, name }))
+			in.Splits = append(in.Splits, tenth(func(s *traffic.Split) { s.Name, s.Service = name, name }))
 		}
 	}
 	for b.Loop() {

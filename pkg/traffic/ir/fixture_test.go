@@ -55,7 +55,7 @@ func pod(deployment, address string, changes ...func(*ir.Pod)) ir.Pod {
 	p := ir.Pod{
 		Namespace: "shop", Name: "pod-" + address, Ready: true,
 		Labels:    map[string]string{"version": deployment},
-		Workload:  ir.Workload{Namespace: "shop", Kind: "Deployment", Name: deployment},
+		Workload:  traffic.Workload{Namespace: "shop", Kind: "Deployment", Name: deployment},
 		Addresses: []netip.Addr{netip.MustParseAddr(address)},
 	}
 	for _, change := range changes {
@@ -65,16 +65,16 @@ func pod(deployment, address string, changes ...func(*ir.Pod)) ir.Pod {
 }
 
 // tenth gives a tenth of web to the canary.
-func tenth(changes ...func(*ir.Split)) ir.Split {
-	s := ir.Split{
+func tenth(changes ...func(*traffic.Split)) traffic.Split {
+	s := traffic.Split{
 		Namespace: "shop", Name: "release", Service: "web", Sequence: 7,
-		Variations: []ir.Variation{
+		Variations: []traffic.Variation{
 			{Name: "stable", Selector: &metav1.LabelSelector{MatchLabels: map[string]string{"version": "stable"}}},
-			{Name: "canary", Workload: &ir.Workload{Namespace: "shop", Kind: "Deployment", Name: "canary"}},
+			{Name: "canary", Workload: &traffic.Workload{Namespace: "shop", Kind: "Deployment", Name: "canary"}},
 		},
-		Routing: ir.Routing{
-			Shares: traffic.Split{{Variation: "stable", Weight: 9_000}, {Variation: "canary", Weight: 1_000, Reserved: 10_000}},
-			Key:    ir.Key{Kind: ir.ByVisitor, Name: "visitor"}, Salt: "s1",
+		Routing: traffic.Routing{
+			Shares: traffic.Shares{{Variation: "stable", Weight: 9_000}, {Variation: "canary", Weight: 1_000, Reserved: 10_000}},
+			Key:    traffic.Key{Kind: traffic.ByVisitor, Name: "visitor"}, Salt: "s1",
 		},
 	}
 	for _, change := range changes {

@@ -13,6 +13,7 @@ import (
 	metav1 "k8s.io/apimachinery/pkg/apis/meta/v1"
 	"k8s.io/apimachinery/pkg/types"
 
+	"github.com/plumbline-dev/plumbline/pkg/traffic"
 	"github.com/plumbline-dev/plumbline/pkg/traffic/ir"
 )
 
@@ -100,19 +101,19 @@ func TestAServiceThatIsLeftAloneTakesNoHost(t *testing.T) {
 
 func TestTheSequenceOfAllIs(t *testing.T) {
 	name := func(n string) types.NamespacedName { return types.NamespacedName{Namespace: "shop", Name: n} }
-	other := tenth(func(s *ir.Split) { s.Name, s.Service, s.Sequence = "other", "gone", 5 })
-	second := tenth(func(s *ir.Split) { s.Name, s.Sequence = "z-second", 100 })
+	other := tenth(func(s *traffic.Split) { s.Name, s.Service, s.Sequence = "other", "gone", 5 })
+	second := tenth(func(s *traffic.Split) { s.Name, s.Sequence = "z-second", 100 })
 	tests := map[string]struct {
 		in   ir.Inputs
 		want uint64
 	}{
 		"nothing without a decision":                    {ir.Inputs{Services: []*corev1.Service{web()}}, 0},
-		"that of a split":                               {ir.Inputs{Services: []*corev1.Service{web()}, Splits: []ir.Split{tenth()}}, 7},
-		"also of a Service that is not there":           {ir.Inputs{Splits: []ir.Split{other}}, 5},
+		"that of a split":                               {ir.Inputs{Services: []*corev1.Service{web()}, Splits: []traffic.Split{tenth()}}, 7},
+		"also of a Service that is not there":           {ir.Inputs{Splits: []traffic.Split{other}}, 5},
 		"and of one whose split is gone":                {ir.Inputs{Sequences: map[types.NamespacedName]uint64{name("web"): 8, name("gone"): 5}}, 13},
-		"once for each Service, the later":              {ir.Inputs{Splits: []ir.Split{tenth(), other}, Sequences: map[types.NamespacedName]uint64{name("web"): 6, name("gone"): 6}}, 13},
-		"without a split that another one goes before":  {ir.Inputs{Splits: []ir.Split{second, tenth()}}, 7},
-		"with what was remembered of one that was last": {ir.Inputs{Splits: []ir.Split{tenth()}, Sequences: map[types.NamespacedName]uint64{name("web"): 100}}, 100},
+		"once for each Service, the later":              {ir.Inputs{Splits: []traffic.Split{tenth(), other}, Sequences: map[types.NamespacedName]uint64{name("web"): 6, name("gone"): 6}}, 13},
+		"without a split that another one goes before":  {ir.Inputs{Splits: []traffic.Split{second, tenth()}}, 7},
+		"with what was remembered of one that was last": {ir.Inputs{Splits: []traffic.Split{tenth()}, Sequences: map[types.NamespacedName]uint64{name("web"): 100}}, 100},
 	}
 	for what, tc := range tests {
 		t.Run(what, func(t *testing.T) {

@@ -4,11 +4,9 @@ package ir
 
 import (
 	"net/netip"
-	"time"
 
 	corev1 "k8s.io/api/core/v1"
 	discoveryv1 "k8s.io/api/discovery/v1"
-	metav1 "k8s.io/apimachinery/pkg/apis/meta/v1"
 	"k8s.io/apimachinery/pkg/types"
 
 	"github.com/plumbline-dev/plumbline/pkg/traffic"
@@ -33,9 +31,9 @@ type Inputs struct {
 	IPv6 bool
 	// Localities of nodes, by name, of those that Slices and Pods name; more do no harm.
 	Localities map[string]Locality
-	Splits     []Split
+	Splits     []traffic.Split
 	// Quarantined workloads get no new requests.
-	Quarantined []Workload
+	Quarantined []traffic.Workload
 	// Exports are the annotations [ExportToAnnotation] of namespaces, by name, of those
 	// that have it.
 	Exports map[string]string
@@ -50,9 +48,6 @@ type Inputs struct {
 	Owners map[netip.Addr][]types.NamespacedName
 }
 
-// Workload is what pods belong to.
-type Workload struct{ Namespace, Kind, Name string }
-
 // Locality is where an endpoint runs; either may be unknown.
 type Locality struct{ Region, Zone string }
 
@@ -61,7 +56,7 @@ type Pod struct {
 	Namespace, Name string
 	Labels          map[string]string
 	// Workload is the one it belongs to; of a Deployment's pod the Deployment.
-	Workload Workload
+	Workload traffic.Workload
 	Node     string
 	// Addresses are empty before it runs and when it has ended.
 	Addresses []netip.Addr
@@ -69,73 +64,4 @@ type Pod struct {
 	Ports       map[string]uint16
 	Ready       bool
 	Terminating bool
-}
-
-// Split divides the requests of one Service.
-type Split struct {
-	Namespace, Name string
-	// Created decides which of two splits for one Service comes first.
-	Created    time.Time
-	Service    string
-	Variations []Variation
-	Routing
-	// Sequence grows with each decision about it.
-	Sequence uint64
-}
-
-// Variation says which pods are a variation's: those that a selector selects, or
-// those of a workload in the namespace of the split.
-type Variation struct {
-	Name     string
-	Selector *metav1.LabelSelector
-	Workload *Workload
-}
-
-// Routing is what decides where a request goes.
-type Routing struct {
-	// Shares are those in force now.
-	Shares traffic.Split
-	Key    Key
-	// Salt makes the visitors of one split independent of those of another.
-	Salt string
-	// Override is a header whose value names a variation, for tests; "" for none.
-	Override string
-	// Match sends certain values of a header to certain variations.
-	Match Match
-}
-
-// Match sends a request whose header has a certain value to a variation.
-type Match struct {
-	Header string
-	// Values maps a value to a variation.
-	Values map[string]string
-}
-
-// KeyKind is what a visitor is known by.
-type KeyKind int
-
-// The kinds.
-const (
-	// PerRequest knows nobody: each request is drawn by itself.
-	PerRequest KeyKind = iota
-	// ByHeader is a header that clients send. A request without it is drawn by itself.
-	ByHeader
-	// ByCookie is a cookie of the application. A request without it is drawn by itself.
-	ByCookie
-	// ByVisitor is a cookie that the proxy gives to those who have none.
-	ByVisitor
-)
-
-func (k KeyKind) String() string {
-	return [...]string{"PerRequest", "ByHeader", "ByCookie", "ByVisitor"}[k]
-}
-
-// Key is what a visitor keeps a variation by.
-type Key struct {
-	Kind KeyKind
-	// Name of the header or the cookie.
-	Name string
-	// Domain and Secure are attributes of the cookie that the proxy gives; "" is none.
-	Domain string
-	Secure bool
 }

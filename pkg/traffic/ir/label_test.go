@@ -9,6 +9,7 @@ import (
 	corev1 "k8s.io/api/core/v1"
 	metav1 "k8s.io/apimachinery/pkg/apis/meta/v1"
 
+	"github.com/plumbline-dev/plumbline/pkg/traffic"
 	"github.com/plumbline-dev/plumbline/pkg/traffic/ir"
 )
 
@@ -39,7 +40,7 @@ func TestSinceWhenAServiceHasItsLabel(t *testing.T) {
 			svc.ManagedFields = ir.LabelOwners(svc) // as a cache keeps it
 			in := ir.Inputs{Services: []*corev1.Service{svc}}
 			if svc.Labels == nil {
-				in.Splits = []ir.Split{tenth()}
+				in.Splits = []traffic.Split{tenth()}
 			}
 			services := ir.Build(in).Services
 			if len(services) != 1 || !services[0].LabeledSince.Equal(tc.want) {

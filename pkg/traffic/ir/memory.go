@@ -11,6 +11,8 @@ import (
 	corev1 "k8s.io/api/core/v1"
 	discoveryv1 "k8s.io/api/discovery/v1"
 	"k8s.io/apimachinery/pkg/types"
+
+	"github.com/plumbline-dev/plumbline/pkg/traffic"
 )
 
 // Memory is the mesh that was built last, in parts, so that the next one costs as much as has
@@ -35,7 +37,7 @@ type Part struct {
 	// Service is nil if none is managed.
 	Service *Service
 	// Splits are all that name the Service, carried out or not.
-	Splits   []Split
+	Splits   []traffic.Split
 	Problems []Problem
 }
 
@@ -128,7 +130,7 @@ func (m *Memory) Rebuild(names Names, in Inputs) Change {
 	owner := map[Object]types.NamespacedName{}
 	for _, split := range in.Splits {
 		name := types.NamespacedName{Namespace: split.Namespace, Name: split.Service}
-		owner[split.object()] = name
+		owner[objectOf(split)] = name
 		if p := parts[name]; p != nil {
 			p.Splits = append(p.Splits, split)
 		}
@@ -266,7 +268,7 @@ func endpointsBehind(slices []*discoveryv1.EndpointSlice) (addresses []netip.Add
 }
 
 // dividedBy are the Services that splits name.
-func dividedBy(splits []Split) Names {
+func dividedBy(splits []traffic.Split) Names {
 	names := make(Names, len(splits))
 	for _, s := range splits {
 		names[types.NamespacedName{Namespace: s.Namespace, Name: s.Service}] = true

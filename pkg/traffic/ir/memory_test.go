@@ -20,6 +20,7 @@ import (
 	"k8s.io/apimachinery/pkg/types"
 	"pgregory.net/rapid"
 
+	"github.com/plumbline-dev/plumbline/pkg/traffic"
 	"github.com/plumbline-dev/plumbline/pkg/traffic/ir"
 )
 
@@ -142,13 +143,13 @@ func (c *changing) change() {
 		c.in.Grants = []ir.Grant{{Namespaces: labels.SelectorFromSet(labels.Set{"name": namespace}), Domains: []string{draw("*.example.com", "a.example.com")}}}
 		c.all()
 	case "quarantine":
-		c.in.Quarantined = []ir.Workload{{Namespace: namespace, Kind: "Deployment", Name: draw("web", "canary")}}
+		c.in.Quarantined = []traffic.Workload{{Namespace: namespace, Kind: "Deployment", Name: draw("web", "canary")}}
 		c.all()
 	case "split":
-		s := tenth(func(s *ir.Split) {
+		s := tenth(func(s *traffic.Split) {
 			s.Namespace, s.Name, s.Service, s.Sequence = namespace, draw("first", "second"), fmt.Sprint("web", rapid.IntRange(0, 2).Draw(c.t, "divides")), uint64(c.step) //nolint:gosec // a few
 			s.Created = time.Unix(int64(rapid.IntRange(0, 3).Draw(c.t, "age")), 0)
-			s.Variations[1].Workload = &ir.Workload{Namespace: namespace, Kind: "Deployment", Name: "canary"}
+			s.Variations[1].Workload = &traffic.Workload{Namespace: namespace, Kind: "Deployment", Name: "canary"}
 		})
 		c.withoutSplit(namespace, s.Name)
 		c.in.Splits = append(c.in.Splits, s)
@@ -175,7 +176,7 @@ func (c *changing) withoutSlice(namespace, name string) {
 }
 
 func (c *changing) withoutSplit(namespace, name string) {
-	var left []ir.Split
+	var left []traffic.Split
 	for _, s := range c.in.Splits {
 		if s.Namespace == namespace && s.Name == name {
 			c.changed[types.NamespacedName{Namespace: namespace, Name: s.Service}] = true

@@ -6,6 +6,8 @@ import (
 	"net/netip"
 	"strconv"
 	"time"
+
+	"github.com/plumbline-dev/plumbline/pkg/traffic"
 )
 
 // Mesh is all services that are managed, and what is wrong. Both are sorted.
@@ -32,31 +34,30 @@ type Service struct {
 	// zero without the label, or if that is not known.
 	LabeledSince time.Time
 	// Routing is nil without a split.
-	Routing *Routing
+	Routing *traffic.Routing
 	// Settings are those of all its ports.
 	Settings Settings
 	// Sequence of the last decision about it, 0 when there has been none.
 	Sequence uint64
 }
 
-// Ready counts, for each variation, the endpoints that are ready on that port on
-// which it has the fewest. It is what traffic.Clamp asks for.
-func (s Service) Ready() map[string]int {
-	least := map[string]int{}
+// Endpoints counts those of each variation, on that port on which it has the fewest ready ones.
+func (s Service) Endpoints() map[string]traffic.Endpoints {
+	counts := map[string]traffic.Endpoints{}
 	for _, p := range s.Ports {
 		for _, slot := range p.Slots {
-			n := 0
+			n := traffic.Endpoints{Targets: len(slot.Endpoints)}
 			for _, e := range slot.Endpoints {
 				if e.State == Ready {
-					n++
+					n.Ready++
 				}
 			}
-			if before, seen := least[slot.Variation]; !seen || n < before {
-				least[slot.Variation] = n
+			if before, seen := counts[slot.Variation]; !seen || n.Ready < before.Ready {
+				counts[slot.Variation] = n
 			}
 		}
 	}
-	return least
+	return counts
 }
 
 // Host is a name under which gateways serve a port of a service: shop.example.com, or

@@ -8,6 +8,8 @@ import (
 
 	corev1 "k8s.io/api/core/v1"
 	metav1 "k8s.io/apimachinery/pkg/apis/meta/v1"
+
+	"github.com/plumbline-dev/plumbline/pkg/traffic"
 )
 
 // PodOf takes what counts of a pod. Its maps are shared with it.
@@ -36,17 +38,17 @@ func PodOf(p *corev1.Pod) Pod {
 
 // workloadOf is the Deployment when the owner is a ReplicaSet that has the name which
 // a Deployment gives one; so no ReplicaSets have to be watched.
-func workloadOf(p *corev1.Pod) Workload {
+func workloadOf(p *corev1.Pod) traffic.Workload {
 	owner := metav1.GetControllerOf(p)
 	if owner == nil {
-		return Workload{p.Namespace, "Pod", p.Name}
+		return traffic.Workload{Namespace: p.Namespace, Kind: "Pod", Name: p.Name}
 	}
 	if hash := p.Labels["pod-template-hash"]; owner.Kind == "ReplicaSet" && hash != "" {
 		if name, found := strings.CutSuffix(owner.Name, "-"+hash); found {
-			return Workload{p.Namespace, "Deployment", name}
+			return traffic.Workload{Namespace: p.Namespace, Kind: "Deployment", Name: name}
 		}
 	}
-	return Workload{p.Namespace, owner.Kind, owner.Name}
+	return traffic.Workload{Namespace: p.Namespace, Kind: owner.Kind, Name: owner.Name}
 }
 
 func namedPorts(spec *corev1.PodSpec) map[string]uint16 {

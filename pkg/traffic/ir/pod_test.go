@@ -10,6 +10,7 @@ import (
 	corev1 "k8s.io/api/core/v1"
 	metav1 "k8s.io/apimachinery/pkg/apis/meta/v1"
 
+	"github.com/plumbline-dev/plumbline/pkg/traffic"
 	"github.com/plumbline-dev/plumbline/pkg/traffic/ir"
 )
 
@@ -38,7 +39,7 @@ func TestPodOf(t *testing.T) {
 	want := func(change func(*ir.Pod)) ir.Pod {
 		p := ir.Pod{
 			Namespace: "shop", Name: "web-5d8-x", Labels: map[string]string{"pod-template-hash": "5d8"},
-			Workload: ir.Workload{Namespace: "shop", Kind: "Deployment", Name: "web"}, Node: "n1", Ready: true,
+			Workload: traffic.Workload{Namespace: "shop", Kind: "Deployment", Name: "web"}, Node: "n1", Ready: true,
 			Addresses: []netip.Addr{netip.MustParseAddr("10.1.0.1"), netip.MustParseAddr("fd01::1")}, Ports: map[string]uint16{"serve": 8080},
 		}
 		change(&p)
@@ -52,8 +53,8 @@ func TestPodOf(t *testing.T) {
 		"one that is going to end":   {running(func(p *corev1.Pod) { p.DeletionTimestamp = new(metav1.Now()) }), func(p *ir.Pod) { p.Terminating = true }},
 		"one that is not ready":      {running(func(p *corev1.Pod) { p.Status.Conditions[0].Status = corev1.ConditionUnknown }), func(p *ir.Pod) { p.Ready = false }},
 		"one that has ended":         {running(func(p *corev1.Pod) { p.Status.Phase = corev1.PodFailed }), func(p *ir.Pod) { p.Addresses = nil }},
-		"one of a ReplicaSet itself": {running(func(p *corev1.Pod) { p.OwnerReferences[0].Name = "rs" }), func(p *ir.Pod) { p.Workload = ir.Workload{Namespace: "shop", Kind: "ReplicaSet", Name: "rs"} }},
-		"one of nobody":              {running(func(p *corev1.Pod) { p.OwnerReferences = nil }), func(p *ir.Pod) { p.Workload = ir.Workload{Namespace: "shop", Kind: "Pod", Name: "web-5d8-x"} }},
+		"one of a ReplicaSet itself": {running(func(p *corev1.Pod) { p.OwnerReferences[0].Name = "rs" }), func(p *ir.Pod) { p.Workload = traffic.Workload{Namespace: "shop", Kind: "ReplicaSet", Name: "rs"} }},
+		"one of nobody":              {running(func(p *corev1.Pod) { p.OwnerReferences = nil }), func(p *ir.Pod) { p.Workload = traffic.Workload{Namespace: "shop", Kind: "Pod", Name: "web-5d8-x"} }},
 		"a sidecar's port": {running(func(p *corev1.Pod) {
 			c := corev1.Container{RestartPolicy: new(corev1.ContainerRestartPolicyAlways), Ports: []corev1.ContainerPort{{Name: "side", ContainerPort: 9}}}
 			p.Spec.InitContainers = []corev1.Container{c, {Ports: []corev1.ContainerPort{{Name: "once", ContainerPort: 7}}}}

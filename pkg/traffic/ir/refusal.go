@@ -9,6 +9,8 @@ import (
 	"strings"
 
 	corev1 "k8s.io/api/core/v1"
+
+	"github.com/plumbline-dev/plumbline/pkg/traffic"
 )
 
 // refusedKind says what of a Service a proxy would change the meaning of.
@@ -51,12 +53,12 @@ func (b *builder) warnOfZones(svc *corev1.Service) {
 }
 
 // warnOfIPv6 names an address of a Service at which its split is not followed.
-func (b *builder) warnOfIPv6(s Service, split Split) {
+func (b *builder) warnOfIPv6(s Service, split traffic.Split) {
 	i := slices.IndexFunc(s.Addresses, netip.Addr.Is6)
 	if b.in.IPv6 || i < 0 {
 		return
 	}
-	b.warn(split.object(), IPv6NotSplit, fmt.Sprintf(
+	b.warn(objectOf(split), IPv6NotSplit, fmt.Sprintf(
 		"proxies take no connections to IPv6, so clients that connect to %s of Service %s pass the split: set mesh.inject.ipv6 and restart the clients, or give the Service IPv4 alone", s.Addresses[i], s.Name))
 }
 

@@ -12,19 +12,21 @@ import (
 	metav1 "k8s.io/apimachinery/pkg/apis/meta/v1"
 	"k8s.io/apimachinery/pkg/labels"
 	"k8s.io/apimachinery/pkg/types"
+
+	"github.com/plumbline-dev/plumbline/pkg/traffic"
 )
 
-func (s Split) object() Object { return Object{"ABRelease", s.Namespace, s.Name} }
+func objectOf(s traffic.Split) Object { return Object{"ABRelease", s.Namespace, s.Name} }
 
 // chooseSplits leaves each Service the oldest split that names it.
 func (b *builder) chooseSplits() {
-	oldest := slices.SortedFunc(slices.Values(b.in.Splits), func(a, b Split) int {
+	oldest := slices.SortedFunc(slices.Values(b.in.Splits), func(a, b traffic.Split) int {
 		return cmp.Or(a.Created.Compare(b.Created), cmp.Compare(a.Namespace, b.Namespace), cmp.Compare(a.Name, b.Name))
 	})
 	for _, s := range oldest {
 		service := types.NamespacedName{Namespace: s.Namespace, Name: s.Service}
 		if first, is := b.splits[service]; is {
-			b.refuse(s.object(), AnotherSplit, fmt.Sprintf("%s divides the requests of Service %s already: delete one of them", first.object(), s.Service))
+			b.refuse(objectOf(s), AnotherSplit, fmt.Sprintf("%s divides the requests of Service %s already: delete one of them", objectOf(first), s.Service))
 			continue
 		}
 		b.splits[service] = s
@@ -33,13 +35,13 @@ func (b *builder) chooseSplits() {
 
 // settle gives a service the routing of its split, if both can be. Whether the
 // service stays without it is the result: yes if it is managed for itself.
-func (b *builder) settle(svc *corev1.Service, split Split, s *Service, ok bool) bool {
+func (b *builder) settle(svc *corev1.Service, split traffic.Split, s *Service, ok bool) bool {
 	s.Sequence = max(s.Sequence, split.Sequence)
 	if !ok {
-		b.refuse(split.object(), ServiceRefused, fmt.Sprintf("Service %s cannot be managed: %s", split.Service, b.refusals(serviceObject(svc))))
+		b.refuse(objectOf(split), ServiceRefused, fmt.Sprintf("Service %s cannot be managed: %s", split.Service, b.refusals(serviceObject(svc))))
 		return false
 	}
-	problems := split.Check()
+	problems := Check(split)
 	b.problems = append(b.problems, problems...)
 	if len(problems) > 0 {
 		return svc.Labels[Managed] == "true"
@@ -53,15 +55,15 @@ func (b *builder) settle(svc *corev1.Service, split Split, s *Service, ok bool) 
 }
 
 // headerCase is lower: header names have no case, and those of cookies have one.
-func headerCase(k Key) string {
-	if k.Kind == ByHeader {
+func headerCase(k traffic.Key) string {
+	if k.Kind == traffic.ByHeader {
 		return strings.ToLower(k.Name)
 	}
 	return k.Name
 }
 
 // selects says whether a pod is a variation's.
-func (v Variation) selects() func(Pod) bool {
+func selects(v traffic.Variation) func(Pod) bool {
 	if v.Workload != nil {
 		return func(p Pod) bool { return p.Workload == *v.Workload }
 	}
@@ -75,12 +77,12 @@ func (v Variation) selects() func(Pod) bool {
 // members are the pods of each variation. One that is in two counts as that one's
 // which comes first, the stable one before all: so nobody gets a version on trial by
 // mistake.
-func (b *builder) members(svc *corev1.Service, split Split) map[string][]Pod {
+func (b *builder) members(svc *corev1.Service, split traffic.Split) map[string][]Pod {
 	members := map[string][]Pod{}
-	selects := make([]func(Pod) bool, len(split.Variations))
+	is := make([]func(Pod) bool, len(split.Variations))
 	for i, share := range split.Shares {
-		of := slices.IndexFunc(split.Variations, func(v Variation) bool { return v.Name == share.Variation })
-		selects[i] = split.Variations[of].selects()
+		of := slices.IndexFunc(split.Variations, func(v traffic.Variation) bool { return v.Name == share.Variation })
+		is[i] = selects(split.Variations[of])
 	}
 	service := labels.Nothing()
 	if len(svc.Spec.Selector) > 0 {
@@ -89,8 +91,8 @@ func (b *builder) members(svc *corev1.Service, split Split) map[string][]Pod {
 	found := findings{}
 	for _, p := range b.pods[split.Namespace] {
 		var of []string
-		for i, is := range selects {
-			if is(p) {
+		for i, selected := range is {
+			if selected(p) {
 				of = append(of, split.Shares[i].Variation)
 			}
 		}
@@ -129,7 +131,7 @@ func (f findings) look(p Pod, of []string, service bool, stable string) {
 	}
 }
 
-func (b *builder) tell(split Split, found findings) {
+func (b *builder) tell(split traffic.Split, found findings) {
 	for k, f := range found {
 		pods := fmt.Sprintf("%d pods", f.count)
 		if f.count == 1 {
@@ -145,6 +147,6 @@ func (b *builder) tell(split Split, found findings) {
 		default:
 			message = fmt.Sprintf("%s of %s selected by Service %s, which gives them requests of clients without a proxy whatever the share: let its selector not match them", pods, k[1], split.Service)
 		}
-		b.warn(split.object(), Reason(k[0]), message)
+		b.warn(objectOf(split), Reason(k[0]), message)
 	}
 }

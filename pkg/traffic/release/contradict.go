@@ -7,7 +7,6 @@ import (
 	"time"
 
 	"github.com/plumbline-dev/plumbline/pkg/traffic"
-	"github.com/plumbline-dev/plumbline/pkg/traffic/ir"
 )
 
 // What is gross. Shares are not compared: visitors who stay where they are make any
@@ -31,7 +30,7 @@ const (
 // Contradictions lists what was seen that cannot be if a split is in force since
 // then, in words. Nothing is said while it is not confirmed, nor of what was counted
 // before it settled.
-func Contradictions(split ir.Split, seen traffic.Observation, since, now time.Time, settles time.Duration) (wrong []string) {
+func Contradictions(split traffic.Split, seen traffic.Observation, since, now time.Time, settles time.Duration) (wrong []string) {
 	if since.IsZero() {
 		return nil
 	}
@@ -56,8 +55,8 @@ func Contradictions(split ir.Split, seen traffic.Observation, since, now time.Ti
 	return wrong
 }
 
-func expected(k ir.Key) uint64 {
-	if k.Kind == ir.PerRequest {
+func expected(k traffic.Key) uint64 {
+	if k.Kind == traffic.PerRequest {
 		return enough
 	}
 	return enoughOfVisitors

@@ -8,7 +8,6 @@ import (
 	"time"
 
 	"github.com/plumbline-dev/plumbline/pkg/traffic"
-	"github.com/plumbline-dev/plumbline/pkg/traffic/ir"
 	"github.com/plumbline-dev/plumbline/pkg/traffic/release"
 )
 
@@ -18,26 +17,26 @@ func TestContradictions(t *testing.T) {
 	}
 	tests := map[string]struct {
 		canary traffic.Weight
-		key    ir.KeyKind
+		key    traffic.KeyKind
 		arms   []traffic.Arm
 		since  time.Duration // before noon; 0 is not confirmed
 		want   string
 	}{
-		"requests where none may be":                     {0, ir.PerRequest, []traffic.Arm{arm("stable", 1000), arm("canary", 11)}, 2 * time.Minute, "canary has no share and answered 11 requests"},
-		"a few strays":                                   {0, ir.PerRequest, []traffic.Arm{arm("stable", 1000), arm("canary", 10)}, 2 * time.Minute, ""},
-		"they were counted before it was settled":        {0, ir.PerRequest, []traffic.Arm{arm("stable", 1000), arm("canary", 500)}, 89 * time.Second, ""},
-		"it is not confirmed":                            {0, ir.PerRequest, []traffic.Arm{arm("stable", 1000), arm("canary", 500)}, 0, ""},
-		"none where many must be":                        {1_000, ir.PerRequest, []traffic.Arm{arm("stable", 500), arm("canary", 0)}, 2 * time.Minute, "canary has 10 % and answered none of 500 requests"},
-		"too few to say":                                 {1_000, ir.PerRequest, []traffic.Arm{arm("stable", 499), arm("canary", 0)}, 2 * time.Minute, ""},
-		"the visitors may all be elsewhere":              {1_000, ir.ByVisitor, []traffic.Arm{arm("stable", 99_999), arm("canary", 0)}, 2 * time.Minute, ""},
-		"so many can hardly be":                          {1_000, ir.ByVisitor, []traffic.Arm{arm("stable", 100_000), arm("canary", 0)}, 2 * time.Minute, "answered none of 100000"},
-		"a share that differs is no contradiction":       {5_000, ir.PerRequest, []traffic.Arm{arm("stable", 9_000), arm("canary", 1)}, 2 * time.Minute, ""},
-		"nothing was counted":                            {0, ir.PerRequest, []traffic.Arm{{Variation: "stable"}, {Variation: "canary"}}, 2 * time.Minute, ""},
-		"of one nothing is known, and of the other much": {1_000, ir.PerRequest, []traffic.Arm{arm("stable", 500), {Variation: "canary"}}, 2 * time.Minute, ""},
+		"requests where none may be":                     {0, traffic.PerRequest, []traffic.Arm{arm("stable", 1000), arm("canary", 11)}, 2 * time.Minute, "canary has no share and answered 11 requests"},
+		"a few strays":                                   {0, traffic.PerRequest, []traffic.Arm{arm("stable", 1000), arm("canary", 10)}, 2 * time.Minute, ""},
+		"they were counted before it was settled":        {0, traffic.PerRequest, []traffic.Arm{arm("stable", 1000), arm("canary", 500)}, 89 * time.Second, ""},
+		"it is not confirmed":                            {0, traffic.PerRequest, []traffic.Arm{arm("stable", 1000), arm("canary", 500)}, 0, ""},
+		"none where many must be":                        {1_000, traffic.PerRequest, []traffic.Arm{arm("stable", 500), arm("canary", 0)}, 2 * time.Minute, "canary has 10 % and answered none of 500 requests"},
+		"too few to say":                                 {1_000, traffic.PerRequest, []traffic.Arm{arm("stable", 499), arm("canary", 0)}, 2 * time.Minute, ""},
+		"the visitors may all be elsewhere":              {1_000, traffic.ByVisitor, []traffic.Arm{arm("stable", 99_999), arm("canary", 0)}, 2 * time.Minute, ""},
+		"so many can hardly be":                          {1_000, traffic.ByVisitor, []traffic.Arm{arm("stable", 100_000), arm("canary", 0)}, 2 * time.Minute, "answered none of 100000"},
+		"a share that differs is no contradiction":       {5_000, traffic.PerRequest, []traffic.Arm{arm("stable", 9_000), arm("canary", 1)}, 2 * time.Minute, ""},
+		"nothing was counted":                            {0, traffic.PerRequest, []traffic.Arm{{Variation: "stable"}, {Variation: "canary"}}, 2 * time.Minute, ""},
+		"of one nothing is known, and of the other much": {1_000, traffic.PerRequest, []traffic.Arm{arm("stable", 500), {Variation: "canary"}}, 2 * time.Minute, ""},
 	}
 	for name, tc := range tests {
 		t.Run(name, func(t *testing.T) {
-			split := ir.Split{Routing: ir.Routing{Key: ir.Key{Kind: tc.key}, Shares: traffic.Split{
+			split := traffic.Split{Routing: traffic.Routing{Key: traffic.Key{Kind: tc.key}, Shares: traffic.Shares{
 				{Variation: "stable", Weight: traffic.Total - tc.canary}, {Variation: "canary", Weight: tc.canary, Reserved: traffic.Total},
 			}}}
 			var since time.Time

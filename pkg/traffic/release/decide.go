@@ -8,7 +8,6 @@ import (
 	"time"
 
 	"github.com/plumbline-dev/plumbline/pkg/traffic"
-	"github.com/plumbline-dev/plumbline/pkg/traffic/ir"
 )
 
 // Facts are what is known when it is decided.
@@ -67,7 +66,7 @@ func (f Facts) wanted() (next *State, moved bool) {
 	switch {
 	case f.Terms != nil:
 		next = &State{Generation: f.Terms.Generation, Split: f.Terms.Split}
-		var before traffic.Split
+		var before traffic.Shares
 		if f.Before != nil {
 			before = f.Before.ranges()
 		}
@@ -103,7 +102,7 @@ func (f Facts) managedSince() time.Time {
 }
 
 // ranges are those in force, with the weights that visitors see.
-func (s *State) ranges() traffic.Split { return s.Split.Shares }
+func (s *State) ranges() traffic.Shares { return s.Split.Shares }
 
 // clamp gives the shares of variations without endpoints to the stable one.
 func (f Facts) clamp(next *State) {
@@ -124,13 +123,13 @@ func (f Facts) sequence() uint64 {
 }
 
 // differs says whether requests go elsewhere, or may.
-func differs(before, next ir.Split) bool {
+func differs(before, next traffic.Split) bool {
 	next.Sequence, next.Created = before.Sequence, before.Created
 	return !reflect.DeepEqual(normal(before), normal(next))
 }
 
 // normal makes equal what means the same.
-func normal(s ir.Split) ir.Split {
+func normal(s traffic.Split) traffic.Split {
 	if len(s.Match.Values) == 0 {
 		s.Match.Values = nil
 	}
@@ -139,10 +138,10 @@ func normal(s ir.Split) ir.Split {
 
 // Prospect is what would be in force if all endpoints were ready, to see which are;
 // false if nothing would be.
-func (f Facts) Prospect() (ir.Split, bool) {
+func (f Facts) Prospect() (traffic.Split, bool) {
 	next, _ := f.wanted()
 	if next == nil {
-		return ir.Split{}, false
+		return traffic.Split{}, false
 	}
 	return next.asWanted(), true
 }

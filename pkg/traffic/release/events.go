@@ -9,7 +9,6 @@ import (
 	"strings"
 
 	"github.com/plumbline-dev/plumbline/pkg/traffic"
-	"github.com/plumbline-dev/plumbline/pkg/traffic/ir"
 )
 
 // Event is something that people are told.
@@ -54,7 +53,7 @@ func events(before, next *State, moved bool) []Event {
 }
 
 // asWanted is the split without clamping.
-func (s *State) asWanted() (split ir.Split) {
+func (s *State) asWanted() (split traffic.Split) {
 	split = s.Split
 	split.Shares = s.Wanted
 	return split
@@ -77,7 +76,7 @@ func (s *State) Withheld() (variations []string) {
 }
 
 // Text of a split for people: stable 90 / canary 10.
-func Text(s traffic.Split) string {
+func Text(s traffic.Shares) string {
 	parts := make([]string, 0, len(s))
 	for _, share := range s {
 		parts = append(parts, fmt.Sprint(share.Variation, " ", percent(share.Weight)))

@@ -9,7 +9,6 @@ import (
 
 	"github.com/plumbline-dev/plumbline/pkg/apis/plumbline/v1alpha1"
 	"github.com/plumbline-dev/plumbline/pkg/traffic"
-	"github.com/plumbline-dev/plumbline/pkg/traffic/ir"
 )
 
 // State is what is in force of a release, and what decided it.
@@ -17,9 +16,9 @@ type State struct {
 	// Generation of the spec that it follows from.
 	Generation int64
 	// Split is what proxies are told.
-	Split ir.Split
+	Split traffic.Split
 	// Wanted are the shares without clamping.
-	Wanted traffic.Split
+	Wanted traffic.Shares
 	// Clamped variations have no share, because they have no ready endpoints.
 	Clamped []traffic.Clamped
 	// ManagedSince is when proxies were first told of the Service; zero if that was not
@@ -57,15 +56,15 @@ func StateOf(r *v1alpha1.ABRelease) *State {
 
 // SplitOf is what of a release is in force, and nothing else of it: what replicas
 // translate.
-func SplitOf(r *v1alpha1.ABRelease) (ir.Split, bool) {
+func SplitOf(r *v1alpha1.ABRelease) (traffic.Split, bool) {
 	f := r.Status.InForce
 	if f == nil {
-		return ir.Split{}, false
+		return traffic.Split{}, false
 	}
-	s := ir.Split{
+	s := traffic.Split{
 		Namespace: r.Namespace, Name: r.Name, Created: r.CreationTimestamp.Time, Service: f.ServiceName,
 		Sequence: uint64(max(f.Sequence, 0)), //nolint:gosec // it is not negative
-		Routing: ir.Routing{Salt: f.Salt, Override: string(f.Override), Key: ir.Key{
+		Routing: traffic.Routing{Salt: f.Salt, Override: string(f.Override), Key: traffic.Key{
 			Kind: kinds[f.Key.Type], Name: f.Key.Name, Domain: string(f.Key.Domain), Secure: f.Key.Secure == v1alpha1.CookieSecureAlways,
 		}},
 	}
@@ -81,15 +80,15 @@ func SplitOf(r *v1alpha1.ABRelease) (ir.Split, bool) {
 }
 
 // kinds of keys, as they are stored.
-var kinds = map[v1alpha1.SplitKeyType]ir.KeyKind{
-	v1alpha1.SplitKeyPerRequest: ir.PerRequest, v1alpha1.SplitKeyHeader: ir.ByHeader,
-	v1alpha1.SplitKeyCookie: ir.ByCookie, v1alpha1.SplitKeyVisitor: ir.ByVisitor,
+var kinds = map[v1alpha1.SplitKeyType]traffic.KeyKind{
+	v1alpha1.SplitKeyPerRequest: traffic.PerRequest, v1alpha1.SplitKeyHeader: traffic.ByHeader,
+	v1alpha1.SplitKeyCookie: traffic.ByCookie, v1alpha1.SplitKeyVisitor: traffic.ByVisitor,
 }
 
-func variationOf(namespace string, name v1alpha1.VariationName, w *v1alpha1.VariationWorkload, selector *v1alpha1.PodSelector) ir.Variation {
-	v := ir.Variation{Name: string(name), Selector: selector.LabelSelector()}
+func variationOf(namespace string, name v1alpha1.VariationName, w *v1alpha1.VariationWorkload, selector *v1alpha1.PodSelector) traffic.Variation {
+	v := traffic.Variation{Name: string(name), Selector: selector.LabelSelector()}
 	if w != nil {
-		v.Workload = &ir.Workload{Namespace: namespace, Kind: string(w.Kind), Name: w.Name}
+		v.Workload = &traffic.Workload{Namespace: namespace, Kind: string(w.Kind), Name: w.Name}
 	}
 	return v
 }

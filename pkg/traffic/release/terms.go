@@ -15,7 +15,6 @@ import (
 
 	"github.com/plumbline-dev/plumbline/pkg/apis/plumbline/v1alpha1"
 	"github.com/plumbline-dev/plumbline/pkg/traffic"
-	"github.com/plumbline-dev/plumbline/pkg/traffic/ir"
 )
 
 // basisPoints of a percent.
@@ -77,15 +76,15 @@ type Terms struct {
 	// Wishes are the shares, the stable variation's first.
 	Wishes []traffic.Wish
 	// Split is all of it but the shares and the sequence.
-	Split ir.Split
+	Split traffic.Split
 }
 
 // TermsOf reads a spec. The error says what of it cannot be in force, which the API
 // server refuses where it can, and which does nothing where it was stored all the same.
 func TermsOf(r *v1alpha1.ABRelease) (Terms, error) {
-	terms := Terms{Generation: r.Generation, Split: ir.Split{
+	terms := Terms{Generation: r.Generation, Split: traffic.Split{
 		Namespace: r.Namespace, Name: r.Name, Created: r.CreationTimestamp.Time, Service: r.Spec.ServiceName,
-		Routing: ir.Routing{Salt: saltOf(r), Override: string(r.Spec.TrafficSplit.OverrideHeader)},
+		Routing: traffic.Routing{Salt: saltOf(r), Override: string(r.Spec.TrafficSplit.OverrideHeader)},
 	}}
 	split := &r.Spec.TrafficSplit
 	var err error
@@ -122,55 +121,51 @@ func TermsOf(r *v1alpha1.ABRelease) (Terms, error) {
 	return terms, terms.check()
 }
 
-// check demands of the terms what every proxy does of a split.
+// check demands of the terms what every router does of a split.
 func (t Terms) check() error {
 	probe := t.Split
 	probe.Shares, _ = traffic.Reserve(t.Wishes, nil)
-	var errs []error
-	for _, p := range probe.Check() {
-		errs = append(errs, errors.New(p.Message))
-	}
-	return errors.Join(errs...)
+	return probe.Validate()
 }
 
 // keyOf is what visitors are known by.
-func keyOf(s *v1alpha1.TrafficSplit) (ir.Key, error) {
+func keyOf(s *v1alpha1.TrafficSplit) (traffic.Key, error) {
 	switch s.Type {
 	case v1alpha1.TrafficSplitPercentage:
 		if s.Sticky != nil {
-			return ir.Key{}, errors.New("spec.trafficSplit.sticky: type Percentage knows no visitors: take it out, or use Sticky")
+			return traffic.Key{}, errors.New("spec.trafficSplit.sticky: type Percentage knows no visitors: take it out, or use Sticky")
 		}
-		return ir.Key{}, nil
+		return traffic.Key{}, nil
 	case v1alpha1.TrafficSplitSticky:
 		if s.Sticky == nil {
-			return ir.Key{}, errors.New("spec.trafficSplit.sticky: type Sticky needs a header or a cookie")
+			return traffic.Key{}, errors.New("spec.trafficSplit.sticky: type Sticky needs a header or a cookie")
 		}
 	case v1alpha1.TrafficSplitHeader:
 		if s.HeaderMatch == nil {
-			return ir.Key{}, errors.New("spec.trafficSplit.headerMatch: type Header needs a header, and which value goes where")
+			return traffic.Key{}, errors.New("spec.trafficSplit.headerMatch: type Header needs a header, and which value goes where")
 		}
 		if s.Sticky == nil {
-			return ir.Key{}, nil
+			return traffic.Key{}, nil
 		}
 	default:
-		return ir.Key{}, fmt.Errorf("spec.trafficSplit.type: %q is none of Percentage, Sticky, Header", s.Type)
+		return traffic.Key{}, fmt.Errorf("spec.trafficSplit.type: %q is none of Percentage, Sticky, Header", s.Type)
 	}
 	switch {
 	case (s.Sticky.Header != "") == (s.Sticky.Cookie != ""):
-		return ir.Key{}, errors.New("spec.trafficSplit.sticky: give either a header or a cookie")
+		return traffic.Key{}, errors.New("spec.trafficSplit.sticky: give either a header or a cookie")
 	case s.Sticky.Header != "":
-		return ir.Key{Kind: ir.ByHeader, Name: string(s.Sticky.Header)}, nil
+		return traffic.Key{Kind: traffic.ByHeader, Name: string(s.Sticky.Header)}, nil
 	case s.Sticky.Visitors == v1alpha1.VisitorsIgnore:
-		return ir.Key{Kind: ir.ByCookie, Name: s.Sticky.Cookie}, nil
+		return traffic.Key{Kind: traffic.ByCookie, Name: s.Sticky.Cookie}, nil
 	default:
-		return ir.Key{
-			Kind: ir.ByVisitor, Name: s.Sticky.Cookie, Domain: string(s.Sticky.Domain), Secure: s.Sticky.Secure == v1alpha1.CookieSecureAlways,
+		return traffic.Key{
+			Kind: traffic.ByVisitor, Name: s.Sticky.Cookie, Domain: string(s.Sticky.Domain), Secure: s.Sticky.Secure == v1alpha1.CookieSecureAlways,
 		}, nil
 	}
 }
 
-func matchOf(m *v1alpha1.HeaderMatch) ir.Match {
-	match := ir.Match{Header: string(m.Header), Values: make(map[string]string, len(m.Values))}
+func matchOf(m *v1alpha1.HeaderMatch) traffic.Match {
+	match := traffic.Match{Header: string(m.Header), Values: make(map[string]string, len(m.Values))}
 	for value, variation := range maps.All(m.Values) {
 		match.Values[value] = string(variation)
 	}

@@ -11,7 +11,6 @@ import (
 
 	"github.com/plumbline-dev/plumbline/pkg/apis/plumbline/v1alpha1"
 	"github.com/plumbline-dev/plumbline/pkg/traffic"
-	"github.com/plumbline-dev/plumbline/pkg/traffic/ir"
 	"github.com/plumbline-dev/plumbline/pkg/traffic/release"
 )
 
@@ -53,7 +52,7 @@ func TestAttributesOfTheCookieAreInForce(t *testing.T) {
 	state.Split.Shares, _ = traffic.Reserve(terms.Wishes, nil)
 	state.Write(&r.Status)
 	split, _ := release.SplitOf(r)
-	if d := cmp.Diff(ir.Key{Kind: ir.ByVisitor, Name: "visitor", Domain: "example.com", Secure: true}, split.Key); d != "" {
+	if d := cmp.Diff(traffic.Key{Kind: traffic.ByVisitor, Name: "visitor", Domain: "example.com", Secure: true}, split.Key); d != "" {
 		t.Errorf("the key in force (-want +got):\n%s", d)
 	}
 }

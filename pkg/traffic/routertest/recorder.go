@@ -5,25 +5,20 @@ package routertest
 import (
 	"context"
 	"fmt"
+	"maps"
 	"slices"
 	"sync"
 
 	"github.com/plumbline-dev/plumbline/pkg/traffic"
 )
 
-// Applied is a split as it was applied.
-type Applied struct {
-	Split    traffic.Split
-	Sequence uint64
-}
-
 // Recorder is a router that records. The zero one carries out every valid split at
 // once, and has proven it; nobody has to confirm anything, and nothing was counted. It
 // may be used by many at once.
 type Recorder struct {
 	mu       sync.Mutex
-	applied  []Applied
-	highest  uint64
+	applied  []traffic.Split
+	current  *traffic.Split // nil before the first one and after a removal
 	refuses  error
 	breaks   error
 	deaf     error
@@ -44,20 +39,41 @@ func (r *Recorder) Validate(split traffic.Split) error {
 }
 
 // Apply implements traffic.Router. It is an error to break its contract.
-func (r *Recorder) Apply(_ context.Context, split traffic.Split, sequence uint64) error {
+func (r *Recorder) Apply(_ context.Context, split traffic.Split) error {
 	r.mu.Lock()
 	defer r.mu.Unlock()
+	var highest uint64
+	if r.current != nil {
+		highest = r.current.Sequence
+	}
 	switch {
 	case r.breaks != nil:
 		return r.breaks
 	case split.Validate() != nil:
-		return fmt.Errorf("applying sequence %d: %w", sequence, split.Validate())
-	case sequence < r.highest:
-		return fmt.Errorf("applying sequence %d: %w", sequence, &traffic.LaterError{Sequence: r.highest})
+		return fmt.Errorf("applying sequence %d: %w", split.Sequence, split.Validate())
+	case split.Sequence == 0, split.Sequence < highest:
+		return fmt.Errorf("applying sequence %d: %w", split.Sequence, &traffic.LaterError{Sequence: highest})
 	}
-	r.highest = sequence
-	r.applied = append(r.applied, Applied{slices.Clone(split), sequence})
+	split = cloned(split)
+	r.applied, r.current = append(r.applied, split), &split
 	return nil
+}
+
+// Remove implements traffic.Router.
+func (r *Recorder) Remove(context.Context) error {
+	r.mu.Lock()
+	defer r.mu.Unlock()
+	if r.breaks != nil {
+		return r.breaks
+	}
+	r.current = nil
+	return nil
+}
+
+// cloned is a split that stays as it is when the caller changes its own.
+func cloned(s traffic.Split) traffic.Split {
+	s.Shares, s.Variations, s.Match.Values = slices.Clone(s.Shares), slices.Clone(s.Variations), maps.Clone(s.Match.Values)
+	return s
 }
 
 // Observe implements traffic.Router.
@@ -69,12 +85,11 @@ func (r *Recorder) Observe(context.Context) (traffic.Observation, error) {
 		return traffic.Observation{}, r.deaf
 	case r.observed != nil:
 		return *r.observed, nil
-	case len(r.applied) == 0:
+	case r.current == nil:
 		return traffic.Observation{Knowledge: traffic.Unknown}, nil
 	}
-	last := r.applied[len(r.applied)-1]
-	seen := traffic.Observation{Sequence: last.Sequence, Knowledge: traffic.Proven, Wanted: 1, Confirmed: 1}
-	for _, share := range last.Split {
+	seen := traffic.Observation{Sequence: r.current.Sequence, Knowledge: traffic.Proven, Wanted: 1, Confirmed: 1}
+	for _, share := range r.current.Shares {
 		seen.Arms = append(seen.Arms, traffic.Arm{Variation: share.Variation})
 	}
 	return seen, nil
@@ -103,16 +118,23 @@ func (r *Recorder) Measure(_ context.Context, since traffic.Cursor) (traffic.Mea
 }
 
 // Applied is all that was applied, in this order.
-func (r *Recorder) Applied() []Applied {
+func (r *Recorder) Applied() []traffic.Split {
 	r.mu.Lock()
 	defer r.mu.Unlock()
 	return slices.Clone(r.applied)
 }
 
+// Current is what is carried out; nil if nothing is.
+func (r *Recorder) Current() *traffic.Split {
+	r.mu.Lock()
+	defer r.mu.Unlock()
+	return r.current
+}
+
 // Refuse has Validate say so; nil has it look at the split again.
 func (r *Recorder) Refuse(err error) { r.set(func() { r.refuses = err }) }
 
-// Break has Apply fail, and record nothing; nil mends it.
+// Break has Apply and Remove fail, and change nothing; nil mends it.
 func (r *Recorder) Break(err error) { r.set(func() { r.breaks = err }) }
 
 // Say has Observe say this from now on.

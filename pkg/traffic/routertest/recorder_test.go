@@ -7,25 +7,42 @@ import (
 	"testing"
 
 	"github.com/google/go-cmp/cmp"
+	"k8s.io/apimachinery/pkg/types"
 
 	"github.com/plumbline-dev/plumbline/pkg/traffic"
 	"github.com/plumbline-dev/plumbline/pkg/traffic/routertest"
 )
 
-func halves() traffic.Split {
-	return traffic.Split{{Variation: "a", Weight: 5000}, {Variation: "b", Weight: 5000, Reserved: 5000}}
+// recorders give each release one.
+type recorders map[types.NamespacedName]*routertest.Recorder
+
+func (r recorders) Router(release types.NamespacedName) traffic.Router {
+	if r[release] == nil {
+		r[release] = &routertest.Recorder{}
+	}
+	return r[release]
+}
+
+func TestRoutersInMemoryKeepTheContract(t *testing.T) {
+	for name, begin := range map[string]func(*testing.T) routertest.Stand{
+		"recorder": func(*testing.T) routertest.Stand { return recorders{} },
+		"proxy":    func(*testing.T) routertest.Stand { return &routertest.Proxy{} },
+	} {
+		t.Run(name, func(t *testing.T) { routertest.Contract(t, begin) })
+	}
 }
 
 func TestItKeepsWhatItWasTold(t *testing.T) {
 	r := &routertest.Recorder{}
-	split := halves()
+	split := routertest.Split(0, 5_000)
 	for _, sequence := range []uint64{1, 1, 3} {
-		if err := r.Apply(t.Context(), split, sequence); err != nil {
+		split.Sequence = sequence
+		if err := r.Apply(t.Context(), split); err != nil {
 			t.Fatal(err)
 		}
 	}
-	split[0].Variation = "changed afterwards"
-	want := []routertest.Applied{{Split: halves(), Sequence: 1}, {Split: halves(), Sequence: 1}, {Split: halves(), Sequence: 3}}
+	split.Shares[0].Variation = "changed afterwards"
+	want := []traffic.Split{routertest.Split(1, 5_000), routertest.Split(1, 5_000), routertest.Split(3, 5_000)}
 	if diff := cmp.Diff(want, r.Applied()); diff != "" {
 		t.Error(diff)
 	}
@@ -35,42 +52,18 @@ func TestItKeepsWhatItWasTold(t *testing.T) {
 	}
 }
 
-func TestItHoldsItsUserToTheContract(t *testing.T) {
-	tests := map[string]struct {
-		split    traffic.Split
-		sequence uint64
-	}{
-		"a lower sequence":          {halves(), 6},
-		"a split that is not whole": {halves()[:1], 8},
-	}
-	for name, tc := range tests {
-		t.Run(name, func(t *testing.T) {
-			r := &routertest.Recorder{}
-			if err := r.Apply(t.Context(), halves(), 7); err != nil {
-				t.Fatal(err)
-			}
-			if err := r.Apply(t.Context(), tc.split, tc.sequence); err == nil {
-				t.Error("it takes that")
-			}
-			if n := len(r.Applied()); n != 1 {
-				t.Errorf("%d are recorded", n)
-			}
-		})
-	}
-}
-
 func TestItSaysWhatTheTestHasItSay(t *testing.T) {
 	r, broken := &routertest.Recorder{}, errors.New("broken")
 	r.Refuse(broken)
-	if err := r.Validate(halves()); !errors.Is(err, broken) {
+	if err := r.Validate(routertest.Split(1, 5_000)); !errors.Is(err, broken) {
 		t.Errorf("Validate: %v", err)
 	}
 	r.Refuse(nil)
-	if err := r.Validate(halves()[:1]); err == nil {
+	if err := r.Validate(traffic.Split{}); err == nil {
 		t.Error("half a split is valid")
 	}
 	r.Break(broken)
-	if err := r.Apply(t.Context(), halves(), 1); !errors.Is(err, broken) || len(r.Applied()) != 0 {
+	if err := r.Apply(t.Context(), routertest.Split(1, 5_000)); !errors.Is(err, broken) || len(r.Applied()) != 0 {
 		t.Errorf("Apply: %v", err)
 	}
 	said := traffic.Observation{Knowledge: traffic.Unknown, Wanted: 2, Confirmed: 1}

@@ -61,13 +61,13 @@ func pod(variation, address string) ir.Pod {
 }
 
 // divided is a split of web.
-func divided(stable, canary traffic.Weight) ir.Split {
-	variation := func(name string) ir.Variation {
-		return ir.Variation{Name: name, Selector: &metav1.LabelSelector{MatchLabels: map[string]string{"version": name}}}
+func divided(stable, canary traffic.Weight) traffic.Split {
+	variation := func(name string) traffic.Variation {
+		return traffic.Variation{Name: name, Selector: &metav1.LabelSelector{MatchLabels: map[string]string{"version": name}}}
 	}
-	return ir.Split{
-		Namespace: "shop", Name: "release", Service: "web", Sequence: 1, Variations: []ir.Variation{variation("stable"), variation("canary")},
-		Routing: ir.Routing{Shares: traffic.Split{{Variation: "stable", Weight: stable}, {Variation: "canary", Weight: canary, Reserved: traffic.Total}}},
+	return traffic.Split{
+		Namespace: "shop", Name: "release", Service: "web", Sequence: 1, Variations: []traffic.Variation{variation("stable"), variation("canary")},
+		Routing: traffic.Routing{Shares: traffic.Shares{{Variation: "stable", Weight: stable}, {Variation: "canary", Weight: canary, Reserved: traffic.Total}}},
 	}
 }
 
@@ -108,7 +108,7 @@ func TestPodsWhoseNamedPortsDifferAreAllReached(t *testing.T) {
 	if others := answering(t, fronts[0], "s1", "s2"); len(others) > 0 {
 		t.Errorf("without a split %v answer as well", others)
 	}
-	in.Splits = []ir.Split{divided(5_000, 5_000)}
+	in.Splits = []traffic.Split{divided(5_000, 5_000)}
 	m.serves(ir.Build(in).Services...)
 	answering(t, fronts[0], "s1", "s2", "c1")
 }
@@ -151,7 +151,7 @@ func TestTwoVariationsWithoutWeightAreNeverSent(t *testing.T) {
 	a := backend(t, "a")
 	in := ir.Inputs{
 		Services: []*corev1.Service{object("web", "10.0.0.1", 1, nil)}, Slices: []*discoveryv1.EndpointSlice{slice("web", a)},
-		Pods: []ir.Pod{pod("stable", a)}, Splits: []ir.Split{divided(0, 0)},
+		Pods: []ir.Pod{pod("stable", a)}, Splits: []traffic.Split{divided(0, 0)},
 	}
 	built := ir.Build(in)
 	if len(built.Problems) != 1 || !strings.Contains(built.Problems[0].String(), "the weights add up to 0, want 10000") {

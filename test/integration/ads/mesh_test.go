@@ -11,6 +11,7 @@ import (
 
 	listenerv3 "github.com/envoyproxy/go-control-plane/envoy/config/listener/v3"
 
+	"github.com/plumbline-dev/plumbline/pkg/traffic"
 	"github.com/plumbline-dev/plumbline/pkg/traffic/ads"
 	"github.com/plumbline-dev/plumbline/pkg/traffic/envoyxds"
 	"github.com/plumbline-dev/plumbline/pkg/traffic/ir"
@@ -65,7 +66,7 @@ func (m *mesh) has(pod string, kind ads.Type, name string) {
 }
 
 // service of the shop with a port 80, and these slots on it.
-func service(name string, routing *ir.Routing, slots ...ir.Slot) ir.Service {
+func service(name string, routing *traffic.Routing, slots ...ir.Slot) ir.Service {
 	return ir.Service{Namespace: "shop", Name: name, Routing: routing, Ports: []ir.Port{{Number: 80, Protocol: ir.HTTP, Slots: slots}}}
 }
 

@@ -20,12 +20,12 @@ import (
 type ramp struct {
 	*mesh
 	front          string
-	key            ir.Key
+	key            traffic.Key
 	stable, canary string
 	step           uint64
 }
 
-func newRamp(t testing.TB, key ir.Key) *ramp {
+func newRamp(t testing.TB, key traffic.Key) *ramp {
 	r := &ramp{mesh: newMesh(t), key: key, stable: terse(t, "stable"), canary: terse(t, "canary")}
 	r.serves(r.at(0))
 	_, fronts := r.sidecar("web-0", r.at(0))
@@ -41,10 +41,10 @@ func newRamp(t testing.TB, key ir.Key) *ramp {
 
 // at is the service with this share, in which a header says which step it is.
 func (r *ramp) at(canary traffic.Weight) ir.Service {
-	routing := &ir.Routing{
-		Shares: traffic.Split{{Variation: "stable", Weight: traffic.Total - canary}, {Variation: "canary", Weight: canary, Reserved: traffic.Total}},
+	routing := &traffic.Routing{
+		Shares: traffic.Shares{{Variation: "stable", Weight: traffic.Total - canary}, {Variation: "canary", Weight: canary, Reserved: traffic.Total}},
 		Key:    r.key, Salt: "release-1",
-		Match: ir.Match{Header: "x-step", Values: map[string]string{fmt.Sprint(r.step): "canary"}},
+		Match: traffic.Match{Header: "x-step", Values: map[string]string{fmt.Sprint(r.step): "canary"}},
 	}
 	s := service("web", routing, slotOf("stable", r.stable), slotOf("canary", r.canary))
 	s.Sequence = r.step
@@ -97,7 +97,7 @@ const visitors = 10_000
 func percent(w traffic.Weight) string { return fmt.Sprint(w/100, " %") }
 
 func TestTenThousandUsersAreNeverMovedBackWhileAShareGrows(t *testing.T) {
-	r := newRamp(t, ir.Key{Kind: ir.ByHeader, Name: "x-user"})
+	r := newRamp(t, traffic.Key{Kind: traffic.ByHeader, Name: "x-user"})
 	users := make([]string, visitors)
 	for i := range users {
 		users[i] = fmt.Sprint("x-user: user-", i)
@@ -118,7 +118,7 @@ func TestTenThousandUsersAreNeverMovedBackWhileAShareGrows(t *testing.T) {
 // A fifth of them comes for the first time at each step.
 func TestTenThousandAnonymousVisitorsKeepTheirVariationWhileAShareGrows(t *testing.T) {
 	rotation.Share(t, 3)
-	r := newRamp(t, ir.Key{Kind: ir.ByVisitor, Name: "visitor"})
+	r := newRamp(t, traffic.Key{Kind: traffic.ByVisitor, Name: "visitor"})
 	var cookies []string
 	canary, known := map[int]bool{}, map[string]bool{}
 	for _, w := range steps {

@@ -19,8 +19,8 @@ import (
 func TestASettingThatChangesFailsNoRequest(t *testing.T) {
 	envoy.EachVersion(t, func(t *testing.T) {
 		m := newMesh(t)
-		shop := service("web", &ir.Routing{
-			Shares: traffic.Split{{Variation: "stable", Weight: 5_000}, {Variation: "canary", Weight: 5_000, Reserved: traffic.Total}},
+		shop := service("web", &traffic.Routing{
+			Shares: traffic.Shares{{Variation: "stable", Weight: 5_000}, {Variation: "canary", Weight: 5_000, Reserved: traffic.Total}},
 		}, slotOf("stable", backend(t, "s1"), backend(t, "s2")), slotOf("canary", backend(t, "c1")))
 		shop.Sequence = 1
 		m.serves(shop)

@@ -17,7 +17,7 @@ import (
 
 // arms is a split in which all but the stable variation have these weights, in the
 // ranges that the split before it had.
-func arms(t *testing.T, before traffic.Split, weights ...traffic.Weight) traffic.Split {
+func arms(t *testing.T, before traffic.Shares, weights ...traffic.Weight) traffic.Shares {
 	t.Helper()
 	wishes := []traffic.Wish{{Variation: "stable", Weight: traffic.Total}}
 	for i, w := range weights {
@@ -33,13 +33,13 @@ func arms(t *testing.T, before traffic.Split, weights ...traffic.Weight) traffic
 }
 
 // divided is a service with a split, by the header, with an upstream of its own for each variation.
-func divided(t *testing.T, shares traffic.Split) ir.Service {
+func divided(t *testing.T, shares traffic.Shares) ir.Service {
 	t.Helper()
 	var slots []ir.Slot
 	for _, share := range shares {
 		slots = append(slots, slot(share.Variation, endpoint(named(t, share.Variation), ir.Ready)))
 	}
-	return web(&ir.Routing{Shares: shares, Key: byHeader, Salt: "s1", Override: "x-variation"}, slots...)
+	return web(&traffic.Routing{Shares: shares, Key: byHeader, Salt: "s1", Override: "x-variation"}, slots...)
 }
 
 // variations asks for each user, and says which variation answers whom.
@@ -65,9 +65,9 @@ func TestASplitOfManyMovesOnlyWhomItHasTo(t *testing.T) {
 	for name, steps := range tests {
 		t.Run(name, func(t *testing.T) {
 			const n = 2000
-			var splits []traffic.Split
+			var splits []traffic.Shares
 			var services []ir.Service
-			var before traffic.Split
+			var before traffic.Shares
 			for _, step := range steps {
 				before = arms(t, before, step...)
 				splits, services = append(splits, before), append(services, divided(t, before))
@@ -91,7 +91,7 @@ func TestASplitOfManyMovesOnlyWhomItHasTo(t *testing.T) {
 }
 
 // shares fails unless each variation has its share of those who asked.
-func shares(t *testing.T, split traffic.Split, of map[string]string) {
+func shares(t *testing.T, split traffic.Shares, of map[string]string) {
 	t.Helper()
 	counts := map[string]int{}
 	for _, variation := range of {
@@ -110,7 +110,7 @@ func shares(t *testing.T, split traffic.Split, of map[string]string) {
 }
 
 // movedOnlyBetween fails if somebody is elsewhere than before without a cause.
-func movedOnlyBetween(t *testing.T, before, after traffic.Split, was, is map[string]string) {
+func movedOnlyBetween(t *testing.T, before, after traffic.Shares, was, is map[string]string) {
 	t.Helper()
 	grows := map[string]traffic.Weight{}
 	for i := range after {
@@ -135,7 +135,7 @@ func movedOnlyBetween(t *testing.T, before, after traffic.Split, was, is map[str
 }
 
 // forcedToEach reaches each variation of a split, whatever its share.
-func forcedToEach(t *testing.T, address string, split traffic.Split) {
+func forcedToEach(t *testing.T, address string, split traffic.Shares) {
 	t.Helper()
 	for _, share := range split {
 		if got := ask(t, client(t, false), address, "X-Variation", share.Variation).header.Get("Variation"); got != share.Variation {

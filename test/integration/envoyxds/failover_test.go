@@ -35,10 +35,10 @@ func halves(stable, canary []*backend.Mortal) ir.Service {
 		}
 		return all
 	}
-	r := &ir.Routing{
-		Shares: traffic.Split{{Variation: "stable", Weight: traffic.Total / 2}, {Variation: "canary", Weight: traffic.Total / 2, Reserved: traffic.Total}},
-		Key:    ir.Key{Kind: ir.PerRequest}, Salt: "s1", Override: "x-variation",
-		Match: ir.Match{Header: "x-group", Values: map[string]string{"beta": "canary"}},
+	r := &traffic.Routing{
+		Shares: traffic.Shares{{Variation: "stable", Weight: traffic.Total / 2}, {Variation: "canary", Weight: traffic.Total / 2, Reserved: traffic.Total}},
+		Key:    traffic.Key{Kind: traffic.PerRequest}, Salt: "s1", Override: "x-variation",
+		Match: traffic.Match{Header: "x-group", Values: map[string]string{"beta": "canary"}},
 	}
 	return web(r, slot("stable", endpoints(stable)...), slot("canary", endpoints(canary)...))
 }

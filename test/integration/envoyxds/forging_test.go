@@ -153,8 +153,8 @@ func TestNamesOfStrangeCharactersAreOnlyNames(t *testing.T) {
 	var services []ir.Service
 	names := []string{"a" + odd, "%DURATION%", "%%", `.*`, `^$`, "a|b", "a+", long}
 	for _, name := range names {
-		s := split(t, ir.Key{Kind: ir.ByVisitor, Name: name}, "s1", 5_000)
-		s.Routing.Override, s.Routing.Match = "x"+strings.ToLower(name), ir.Match{Header: "y" + strings.ToLower(name), Values: map[string]string{
+		s := split(t, traffic.Key{Kind: traffic.ByVisitor, Name: name}, "s1", 5_000)
+		s.Routing.Override, s.Routing.Match = "x"+strings.ToLower(name), traffic.Match{Header: "y" + strings.ToLower(name), Values: map[string]string{
 			`%REQ(host)%`: "canary", `\1 .*`: "stable", `"a"; b=,c`: "canary", strings.Repeat("v", ir.MaxValue): "stable",
 		}}
 		services = append(services, s)
@@ -194,7 +194,7 @@ func TestNamesOfStrangeCharactersAreOnlyNames(t *testing.T) {
 // Weights of nothing and of all, and back: exactly those get the canary who should.
 func TestAShareOfNothingIsNobodyAndOneOfAllIsEverybody(t *testing.T) {
 	const n = 2_000
-	for name, key := range map[string]ir.Key{"each request by itself": {}, "users": byHeader, "visitors": byVisitor} {
+	for name, key := range map[string]traffic.Key{"each request by itself": {}, "users": byHeader, "visitors": byVisitor} {
 		t.Run(name, func(t *testing.T) {
 			addresses := serve(t, split(t, key, "s1", 0), split(t, key, "s1", traffic.Total))
 			for i, want := range []string{"stable", "canary"} {

@@ -184,7 +184,7 @@ func TestWhatAGatewayLeavesOfARequest(t *testing.T) {
 					_, _ = io.WriteString(c, "HTTP/1.1 204 No Content\r\n\r\n") // seen below
 				}
 			})
-			s := split(t, ir.Key{}, "s1", 0)
+			s := split(t, traffic.Key{}, "s1", 0)
 			s.Ports[0].Slots[0].Endpoints = []ir.Endpoint{endpoint(upstream, ir.Ready)}
 			c := dial(t, netip.AddrPortFrom(me, uint16(enter(t, tc.gateway, s))).String())
 			_, err := io.WriteString(c, tc.target+"\r\n"+strings.Join(tc.sent, "\r\n")+"\r\n\r\n")

@@ -49,7 +49,7 @@ func TestARequestThatAServerRefusesGoesToAnotherEndpoint(t *testing.T) {
 				good := endpoint(mortal(t, "good").Address, ir.Ready)
 				plain := web(nil, slot("", refuses("a"), refuses("b"), refuses("c"), good))
 				divided := halves(nil, nil)
-				divided.Routing.Shares = traffic.Split{{Variation: "stable"}, {Variation: "canary", Weight: traffic.Total, Reserved: traffic.Total}}
+				divided.Routing.Shares = traffic.Shares{{Variation: "stable"}, {Variation: "canary", Weight: traffic.Total, Reserved: traffic.Total}}
 				divided.Ports[0].Slots = []ir.Slot{slot("stable", good), slot("canary", refuses("d"), refuses("e"))}
 				for _, address := range serve(t, plain, divided) {
 					for i := range 24 {

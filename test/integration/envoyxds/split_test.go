@@ -17,9 +17,9 @@ import (
 )
 
 var (
-	byHeader  = ir.Key{Kind: ir.ByHeader, Name: "x-user"}
-	byCookie  = ir.Key{Kind: ir.ByCookie, Name: "session"}
-	byVisitor = ir.Key{Kind: ir.ByVisitor, Name: "visitor"}
+	byHeader  = traffic.Key{Kind: traffic.ByHeader, Name: "x-user"}
+	byCookie  = traffic.Key{Kind: traffic.ByCookie, Name: "session"}
+	byVisitor = traffic.Key{Kind: traffic.ByVisitor, Name: "visitor"}
 )
 
 // within six standard deviations of a binomial share, which one run in a billion is not.

@@ -49,7 +49,7 @@ func arranged(t testing.TB, services ...ir.Service) (p parts, addresses []string
 }
 
 // web has one port and these slots.
-func web(routing *ir.Routing, slots ...ir.Slot) ir.Service {
+func web(routing *traffic.Routing, slots ...ir.Slot) ir.Service {
 	return ir.Service{Ports: []ir.Port{{Number: 80, Protocol: ir.HTTP, Slots: slots}}, Routing: routing}
 }
 
@@ -62,12 +62,12 @@ func endpoint(address string, state ir.State) ir.Endpoint {
 }
 
 // split between a stable and a canary upstream, which answer with their names.
-func split(t *testing.T, key ir.Key, salt string, canary traffic.Weight) ir.Service {
+func split(t *testing.T, key traffic.Key, salt string, canary traffic.Weight) ir.Service {
 	t.Helper()
-	r := &ir.Routing{
-		Shares: traffic.Split{{Variation: "stable", Weight: traffic.Total - canary}, {Variation: "canary", Weight: canary, Reserved: traffic.Total}},
+	r := &traffic.Routing{
+		Shares: traffic.Shares{{Variation: "stable", Weight: traffic.Total - canary}, {Variation: "canary", Weight: canary, Reserved: traffic.Total}},
 		Key:    key, Salt: salt, Override: "x-variation",
-		Match: ir.Match{Header: "x-group", Values: map[string]string{"beta": "canary", "staff": "stable"}},
+		Match: traffic.Match{Header: "x-group", Values: map[string]string{"beta": "canary", "staff": "stable"}},
 	}
 	return web(r, slot("stable", endpoint(named(t, "stable"), ir.Ready)), slot("canary", endpoint(named(t, "canary"), ir.Ready)))
 }

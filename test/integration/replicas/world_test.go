@@ -246,7 +246,7 @@ func (w *world) decide(sequence int64, canary int32) traffic.Router {
 	w.must(admin.Status().Update(w.t.Context(), w.release))
 	split, _ := release.SplitOf(w.release)
 	router := w.leader.routers.Router(types.NamespacedName{Namespace: w.shop, Name: "web"})
-	w.must(router.Apply(w.t.Context(), split.Shares, split.Sequence))
+	w.must(router.Apply(w.t.Context(), split))
 	return router
 }
 

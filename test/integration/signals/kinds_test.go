@@ -42,9 +42,9 @@ func split(name, stable string, canary ...string) ir.Service {
 	}
 	return ir.Service{
 		Namespace: "shop", Name: name, Ports: []ir.Port{{Number: 80, Protocol: ir.HTTP, Slots: slots}},
-		Routing: &ir.Routing{
-			Shares: traffic.Split{{Variation: "stable", Weight: traffic.Total - 1000}, {Variation: "canary", Weight: 1000, Reserved: traffic.Total}},
-			Key:    ir.Key{Kind: ir.ByHeader, Name: "x-user"}, Salt: "s1",
+		Routing: &traffic.Routing{
+			Shares: traffic.Shares{{Variation: "stable", Weight: traffic.Total - 1000}, {Variation: "canary", Weight: 1000, Reserved: traffic.Total}},
+			Key:    traffic.Key{Kind: traffic.ByHeader, Name: "x-user"}, Salt: "s1",
 		},
 	}
 }

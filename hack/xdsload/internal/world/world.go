@@ -206,9 +206,9 @@ func (s Shape) endpoints(service, from int) []ir.Endpoint {
 func (*World) weigh(s *ir.Service) {
 	s.Sequence++
 	canary := traffic.Weight(s.Sequence % 5_000)
-	s.Routing = &ir.Routing{
-		Shares: traffic.Split{{Variation: "stable", Weight: traffic.Total - canary}, {Variation: "canary", Weight: canary, Reserved: traffic.Total}},
-		Key:    ir.Key{Kind: ir.ByVisitor, Name: "visitor"}, Salt: "s1",
+	s.Routing = &traffic.Routing{
+		Shares: traffic.Shares{{Variation: "stable", Weight: traffic.Total - canary}, {Variation: "canary", Weight: canary, Reserved: traffic.Total}},
+		Key:    traffic.Key{Kind: traffic.ByVisitor, Name: "visitor"}, Salt: "s1",
 	}
 }
 

@@ -14,23 +14,23 @@ import (
 	"github.com/plumbline-dev/plumbline/pkg/traffic"
 )
 
-func two(canary traffic.Weight) traffic.Split {
-	return traffic.Split{{Variation: "stable", Weight: traffic.Total - canary}, {Variation: "canary", Weight: canary, Reserved: traffic.Total}}
+func two(canary traffic.Weight) traffic.Shares {
+	return traffic.Shares{{Variation: "stable", Weight: traffic.Total - canary}, {Variation: "canary", Weight: canary, Reserved: traffic.Total}}
 }
 
 func TestASplitIsRefusedWhen(t *testing.T) {
 	tests := map[string]struct {
-		split traffic.Split
+		split traffic.Shares
 		want  string
 	}{
-		"it has one variation":           {split: traffic.Split{{Variation: "a", Weight: 10_000}}, want: "2 to 8 variations, not 1"},
-		"it has nine":                    {split: make(traffic.Split, 9), want: "2 to 8 variations, not 9"},
-		"one has no name":                {split: traffic.Split{{Variation: "a", Weight: 10_000}, {}}, want: "variation 1 has no name"},
-		"one is there twice":             {split: traffic.Split{{Variation: "a", Weight: 10_000}, {Variation: "a"}}, want: "a is there twice"},
+		"it has one variation":           {split: traffic.Shares{{Variation: "a", Weight: 10_000}}, want: "2 to 8 variations, not 1"},
+		"it has nine":                    {split: make(traffic.Shares, 9), want: "2 to 8 variations, not 9"},
+		"one has no name":                {split: traffic.Shares{{Variation: "a", Weight: 10_000}, {}}, want: "variation 1 has no name"},
+		"one is there twice":             {split: traffic.Shares{{Variation: "a", Weight: 10_000}, {Variation: "a"}}, want: "a is there twice"},
 		"a weight is negative":           {split: two(-1), want: "the weight of canary is -1"},
-		"the weights are not the whole":  {split: traffic.Split{{Variation: "a", Weight: 9_000}, {Variation: "b"}}, want: "add up to 9000"},
-		"one has more than its range":    {split: traffic.Split{{Variation: "a", Weight: 5_000}, {Variation: "b", Weight: 5_000, Reserved: 4_000}}, want: "4000 is reserved for b, which has 5000"},
-		"more is reserved than there is": {split: traffic.Split{{Variation: "a", Weight: 10_000}, {Variation: "b", Reserved: 6_000}, {Variation: "c", Reserved: 6_000}}, want: "12000 is reserved"},
+		"the weights are not the whole":  {split: traffic.Shares{{Variation: "a", Weight: 9_000}, {Variation: "b"}}, want: "add up to 9000"},
+		"one has more than its range":    {split: traffic.Shares{{Variation: "a", Weight: 5_000}, {Variation: "b", Weight: 5_000, Reserved: 4_000}}, want: "4000 is reserved for b, which has 5000"},
+		"more is reserved than there is": {split: traffic.Shares{{Variation: "a", Weight: 10_000}, {Variation: "b", Reserved: 6_000}, {Variation: "c", Reserved: 6_000}}, want: "12000 is reserved"},
 	}
 	for name, tc := range tests {
 		t.Run(name, func(t *testing.T) {
@@ -42,11 +42,11 @@ func TestASplitIsRefusedWhen(t *testing.T) {
 }
 
 func TestLayout(t *testing.T) {
-	three := func(b, c traffic.Weight) traffic.Split {
-		return traffic.Split{{Variation: "a", Weight: 10_000 - b - c}, {Variation: "b", Weight: b, Reserved: 3_000}, {Variation: "c", Weight: c, Reserved: 5_000}}
+	three := func(b, c traffic.Weight) traffic.Shares {
+		return traffic.Shares{{Variation: "a", Weight: 10_000 - b - c}, {Variation: "b", Weight: b, Reserved: 3_000}, {Variation: "c", Weight: c, Reserved: 5_000}}
 	}
 	tests := map[string]struct {
-		split traffic.Split
+		split traffic.Shares
 		want  string
 	}{
 		"of two the canary comes first":            {split: two(100), want: "canary 100, stable 9900"},
@@ -87,14 +87,14 @@ func at(segments []traffic.Segment, key traffic.Weight) string {
 func TestAShareThatGrowsOnlyAddsVisitors(t *testing.T) {
 	rapid.Check(t, func(t *rapid.T) {
 		n := rapid.IntRange(2, 8).Draw(t, "variations")
-		before := traffic.Split{{Variation: "v0"}}
+		before := traffic.Shares{{Variation: "v0"}}
 		left := traffic.Total
 		for i := 1; i < n; i++ {
 			reserved := traffic.Weight(rapid.IntRange(0, int(left)).Draw(t, "reserved"))
 			left -= reserved
 			before = append(before, traffic.Share{Variation: fmt.Sprint("v", i), Reserved: reserved, Weight: traffic.Weight(rapid.IntRange(0, int(reserved)).Draw(t, "weight"))})
 		}
-		fill := func(s traffic.Split) {
+		fill := func(s traffic.Shares) {
 			s[0].Weight = traffic.Total
 			for _, share := range s[1:] {
 				s[0].Weight -= share.Weight
@@ -104,7 +104,7 @@ func TestAShareThatGrowsOnlyAddsVisitors(t *testing.T) {
 			}
 		}
 		fill(before)
-		after := append(traffic.Split{}, before...)
+		after := append(traffic.Shares{}, before...)
 		grows := rapid.IntRange(1, n-1).Draw(t, "grows")
 		after[grows].Weight = traffic.Weight(rapid.IntRange(int(before[grows].Weight), int(before[grows].Reserved)).Draw(t, "to"))
 		fill(after)
@@ -175,7 +175,7 @@ func TestAVariationThatBecameTheStableOneIsNotClamped(t *testing.T) {
 		"while it is ready": {"canary": 1, "stable": 1}, "while none is": {}, "while the other one is": {"stable": 1},
 	} {
 		t.Run(name, func(t *testing.T) {
-			wanted := traffic.Split{{Variation: "canary", Weight: 9_000}, {Variation: "stable", Weight: 1_000, Reserved: 10_000}}
+			wanted := traffic.Shares{{Variation: "canary", Weight: 9_000}, {Variation: "stable", Weight: 1_000, Reserved: 10_000}}
 			got, _ := traffic.Clamp(wanted, ready, []traffic.Clamped{{Variation: "canary", Since: noon}}, noon)
 			if d := cmp.Diff(wanted, got); d != "" {
 				t.Errorf("the split (-want +got):\n%s", d)

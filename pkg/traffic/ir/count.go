@@ -1,0 +1,45 @@
+// SPDX-License-Identifier: Apache-2.0
+
+package ir
+
+import (
+	"fmt"
+
+	corev1 "k8s.io/api/core/v1"
+
+	"github.com/plumbline-dev/plumbline/pkg/traffic"
+)
+
+// CountEndpoints counts the endpoints of each variation of a split by the pods of its namespace, as
+// [Build] does, whether proxies take the Service into the mesh or not: another router has other limits.
+// Ports that are declared HTTP count, or all where none is. It returns nil if the split is invalid.
+func CountEndpoints(svc *corev1.Service, split traffic.Split, pods []Pod, quarantined []traffic.Workload) map[string]traffic.Endpoints {
+	if split.Validate() != nil {
+		return nil
+	}
+	b := newBuilder(Inputs{Pods: pods, Quarantined: quarantined})
+	members := b.members(svc, split)
+	var declared, all Service
+	for _, p := range svc.Spec.Ports {
+		if !tcp(p.Protocol) {
+			continue
+		}
+		port := Port{Slots: b.slotsOf(svc, p, split.Shares, members)}
+		all.Ports = append(all.Ports, port)
+		if b.protocol(svc, p) != TCP {
+			declared.Ports = append(declared.Ports, port)
+		}
+	}
+	if len(declared.Ports) == 0 {
+		return all.Endpoints()
+	}
+	return declared.Endpoints()
+}
+
+// NoService is the problem of a split whose Service is not there.
+func NoService(split traffic.Split) Problem {
+	return Problem{
+		Object: objectOf(split), Reason: ServiceNotFound, Refused: true,
+		Message: fmt.Sprintf("there is no Service %s: create it or name another", split.Service),
+	}
+}
