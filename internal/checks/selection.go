@@ -1,9 +1,11 @@
 // SPDX-License-Identifier: Apache-2.0
 
-package baseline
+package checks
 
 import (
 	"time"
+
+	"k8s.io/apimachinery/pkg/runtime/schema"
 
 	"github.com/plumbline-dev/plumbline/internal/kube"
 	"github.com/plumbline-dev/plumbline/pkg/specguard/canon"
@@ -29,24 +31,24 @@ type claimed struct {
 }
 
 // claims lists what plans claim; whether a plan still goes on must be asked.
-func (a *agenda) claims() []claimed {
+func (a *Agenda) claims() []claimed {
 	a.mu.Lock()
 	defer a.mu.Unlock()
 	var all []claimed
 	for key, e := range a.entries {
-		if e.claim != "" {
-			all = append(all, claimed{key, e.claim})
+		if e.Claim != "" {
+			all = append(all, claimed{key, e.Claim})
 		}
 	}
 	return all
 }
 
 // unanswered ends checks whose answer nobody took, and names them.
-func (a *agenda) unanswered(now time.Time) []kube.Key {
+func (a *Agenda) unanswered(now time.Time) []kube.Key {
 	var late []kube.Key
 	a.mu.Lock()
 	for key, e := range a.entries {
-		if e.answer != nil && now.Sub(e.answer.at) > unansweredAfter {
+		if e.answer != nil && now.Sub(e.answer.At) > unansweredAfter {
 			late = append(late, key)
 		}
 	}
@@ -59,7 +61,7 @@ func (a *agenda) unanswered(now time.Time) []kube.Key {
 
 // choose says which checks start now, as [resync.Select] picks them, and notes why
 // the others wait. held are the objects that a plan holds.
-func (a *agenda) choose(now time.Time, held map[kube.Key]bool, l limits) []kube.Key {
+func (a *Agenda) choose(now time.Time, held map[kube.Key]bool, l limits) []kube.Key {
 	a.mu.Lock()
 	defer a.mu.Unlock()
 	selection := resync.Select(a.pool(now, held, l))
@@ -80,7 +82,7 @@ func (a *agenda) choose(now time.Time, held map[kube.Key]bool, l limits) []kube.
 
 // pool counts everything that is guarded, and offers what is due. What found no
 // room is not offered again before its time.
-func (a *agenda) pool(now time.Time, held map[kube.Key]bool, l limits) resync.Pool {
+func (a *Agenda) pool(now time.Time, held map[kube.Key]bool, l limits) resync.Pool {
 	p := resync.Pool{
 		Now: now, MaxConcurrentChecks: l.maxConcurrent,
 		Installation: resync.Budget{Threshold: l.installation},
@@ -91,17 +93,17 @@ func (a *agenda) pool(now time.Time, held map[kube.Key]bool, l limits) resync.Po
 	}
 	for key, e := range a.entries {
 		busy := e.running || held[key]
-		count(&p, e.environment, busy)
+		count(&p, e.Environment, busy)
 		if e.running || !e.due.By(now) || e.notBefore.After(now) {
 			continue
 		}
-		obstacle := e.settled
+		obstacle := e.Settled
 		if obstacle == resync.ObstacleNone && held[key] {
 			obstacle = resync.ObstacleClaimed
 		}
 		p.Candidates = append(p.Candidates, resync.Candidate{
-			Object: objectOf(key), Environment: e.environment, Due: e.due.At, Settled: obstacle,
-			Requested: e.request != "", RecheckInterval: e.recheck,
+			Object: objectOf(key), Environment: e.Environment, Due: e.due.At, Settled: obstacle,
+			Requested: e.Request != "", RecheckInterval: e.Recheck,
 		})
 	}
 	return p
@@ -122,7 +124,7 @@ func count(p *resync.Pool, environment string, busy bool) {
 
 // next is when the agenda is to be looked at again without having been told
 // anything; zero is never.
-func (a *agenda) next() time.Time {
+func (a *Agenda) next() time.Time {
 	a.mu.Lock()
 	defer a.mu.Unlock()
 	var next time.Time
@@ -130,7 +132,7 @@ func (a *agenda) next() time.Time {
 		at := e.due.At
 		switch {
 		case e.answer != nil:
-			at = e.answer.at.Add(unansweredAfter + time.Second)
+			at = e.answer.At.Add(unansweredAfter + time.Second)
 		case e.running, at.IsZero():
 			continue
 		case e.notBefore.After(at):
@@ -150,6 +152,6 @@ func objectOf(key kube.Key) resync.Object {
 
 func keyOf(o resync.Object) kube.Key {
 	return kube.Key{
-		GroupVersionKind: groupVersionKind(canon.ParseGVK(o.APIVersion, o.Kind)), Namespace: o.Namespace, Name: o.Name,
+		GroupVersionKind: schema.GroupVersionKind(canon.ParseGVK(o.APIVersion, o.Kind)), Namespace: o.Namespace, Name: o.Name,
 	}
 }

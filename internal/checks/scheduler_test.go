@@ -1,6 +1,6 @@
 // SPDX-License-Identifier: Apache-2.0
 
-package baseline
+package checks
 
 import (
 	"context"
@@ -15,10 +15,12 @@ import (
 	"github.com/google/go-cmp/cmp"
 	"github.com/prometheus/client_golang/prometheus"
 	"github.com/prometheus/client_golang/prometheus/testutil"
+	"k8s.io/apimachinery/pkg/runtime"
 	"k8s.io/apimachinery/pkg/runtime/schema"
 	"k8s.io/apimachinery/pkg/util/sets"
 	"k8s.io/utils/clock"
 	"sigs.k8s.io/controller-runtime/pkg/client"
+	"sigs.k8s.io/controller-runtime/pkg/client/fake"
 
 	"github.com/plumbline-dev/plumbline/internal/controller/guard"
 	"github.com/plumbline-dev/plumbline/internal/controller/guarddefaults"
@@ -38,6 +40,14 @@ type fleet struct {
 	atOnce  int
 	most    int // reads at once
 	reads   int
+	looked  map[kube.Key]bool
+}
+
+// Look implements Trigger.
+func (f *fleet) Look(key kube.Key) {
+	f.mu.Lock()
+	defer f.mu.Unlock()
+	f.looked[key] = true
 }
 
 func (f *fleet) View(key kube.Key) kube.View {
@@ -106,35 +116,37 @@ func (f *fleet) write(key kube.Key, rv int) {
 }
 
 // guarded puts an object on the agenda whose check is due, as version 1.
-func (f *fleet) guarded(r *Reconciler, name string) kube.Key {
+func (f *fleet) guarded(c *Scheduler, name string) kube.Key {
 	key := keyNamed(name)
 	f.deliver(key, 1)
 	f.write(key, 1)
-	found := appointment{timing: resync.Timing{UID: name, Period: time.Hour, LastCheck: time.Now().Add(-2 * time.Hour)}}
-	found.observed = v1alpha1.ObservedState{UID: "u", FullHash: string(version(1).FullHash)}
-	r.agenda.note(key, found, time.Now())
+	found := Appointment{Timing: resync.Timing{UID: name, Period: time.Hour, LastCheck: time.Now().Add(-2 * time.Hour)}}
+	found.Observed = v1alpha1.ObservedState{UID: "u", FullHash: string(version(1).FullHash)}
+	c.Agenda.Note(key, found, time.Now())
 	return key
 }
 
 // checksOf are checks of a fleet, not started yet.
-func checksOf(t *testing.T, f *fleet, objects ...client.Object) *Checks {
+func checksOf(t *testing.T, f *fleet, objects ...client.Object) *Scheduler {
 	t.Helper()
-	metrics, err := NewMetrics(prometheus.NewRegistry(), clock.RealClock{})
+	agenda, types := NewAgenda(), runtime.NewScheme()
+	metrics, err := NewMetrics(prometheus.NewRegistry(), clock.RealClock{}, agenda)
 	if err != nil {
 		t.Fatal(err)
 	}
-	f.views, f.objects = map[kube.Key]kube.View{}, map[kube.Key]Reading{}
-	r := reconcilerOn(t, objects...)
-	r.Objects, r.Guards, r.Defaults, r.Metrics = f, f, f, metrics
-	r.Prepare()
-	return &Checks{
-		Reconciler: r, Trigger: &Trigger{}, Live: f, MaxConcurrent: 3, Clock: clock.RealClock{}, Log: logr.Discard(),
+	if err := v1alpha1.AddToScheme(types); err != nil {
+		t.Fatal(err)
+	}
+	f.views, f.objects, f.looked = map[kube.Key]kube.View{}, map[kube.Key]Reading{}, map[kube.Key]bool{}
+	return &Scheduler{
+		Client: fake.NewClientBuilder().WithScheme(types).WithObjects(objects...).Build(), Agenda: agenda, Watch: NewAhead(f), Trigger: f,
+		Live: f, Guards: f, Defaults: f, Metrics: metrics, MaxConcurrent: 3, Clock: clock.RealClock{}, Log: logr.Discard(),
 	}
 }
 
 // run starts checks until the test's end; that it ends then, and all of them with
 // it, the bubble proves.
-func (c *Checks) run(t *testing.T) {
+func (c *Scheduler) run(t *testing.T) {
 	ctx, cancel := context.WithCancel(t.Context())
 	var over sync.WaitGroup
 	over.Go(func() {
@@ -146,10 +158,10 @@ func (c *Checks) run(t *testing.T) {
 }
 
 // counted are the checks by their result.
-func (c *Checks) counted() map[string]float64 {
+func (c *Scheduler) counted() map[string]float64 {
 	counts := map[string]float64{}
-	for _, result := range []checkResult{checkUnchanged, checkChanged, checkMissed, checkFailed} {
-		if n := testutil.ToFloat64(c.Reconciler.Metrics.checks.total.WithLabelValues("Deployment.apps", string(result))); n > 0 {
+	for _, result := range []result{resultUnchanged, resultChanged, resultMissed, resultFailed} {
+		if n := testutil.ToFloat64(c.Metrics.total.WithLabelValues("Deployment.apps", string(result))); n > 0 {
 			counts[string(result)] = n
 		}
 	}
@@ -176,10 +188,10 @@ func TestWhatBecomesOfACheck(t *testing.T) {
 		},
 		"the watch never delivers a change": {
 			happens: func(f *fleet, key kube.Key) { f.write(key, 2) },
-			after:   catchUp + time.Second, want: map[string]float64{"missed": 1}, differs: new(true), view: "2: 1>2?", reads: 2,
+			after:   CatchUp + time.Second, want: map[string]float64{"missed": 1}, differs: new(true), view: "2: 1>2?", reads: 2,
 		},
 		"it is not missed before the watch had its time": {
-			happens: func(f *fleet, key kube.Key) { f.write(key, 2) }, after: catchUp - time.Second, view: "1:", reads: 1,
+			happens: func(f *fleet, key kube.Key) { f.write(key, 2) }, after: CatchUp - time.Second, view: "1:", reads: 1,
 		},
 		"an event was lost: nobody waits": {
 			happens: func(f *fleet, key kube.Key) {
@@ -190,7 +202,7 @@ func TestWhatBecomesOfACheck(t *testing.T) {
 		},
 		"it is gone, and the watch does not know": {
 			happens: func(f *fleet, key kube.Key) { f.objects[key] = readNone(4) },
-			after:   catchUp + time.Second, want: map[string]float64{"missed": 1}, differs: new(true), view: "-: 1>-?", reads: 2,
+			after:   CatchUp + time.Second, want: map[string]float64{"missed": 1}, differs: new(true), view: "-: 1>-?", reads: 2,
 		},
 		"it cannot be read": {
 			happens: func(f *fleet, _ kube.Key) { f.fails = errors.New("forbidden") },
@@ -202,7 +214,7 @@ func TestWhatBecomesOfACheck(t *testing.T) {
 		},
 		"the read takes too long": {
 			happens: func(f *fleet, _ kube.Key) { f.takes = time.Hour },
-			after:   readTimeout + time.Second, want: map[string]float64{"failed": 1}, view: "1:", reads: 1,
+			after:   ReadTimeout + time.Second, want: map[string]float64{"failed": 1}, view: "1:", reads: 1,
 		},
 		"nobody takes the answer": {
 			after: unansweredAfter + 2*time.Second, want: map[string]float64{"unchanged": 1, "failed": 1}, view: "1:", reads: 1,
@@ -213,7 +225,7 @@ func TestWhatBecomesOfACheck(t *testing.T) {
 			synctest.Test(t, func(t *testing.T) {
 				f := &fleet{}
 				c := checksOf(t, f)
-				key := f.guarded(c.Reconciler, "web")
+				key := f.guarded(c, "web")
 				if tc.happens != nil {
 					tc.happens(f, key)
 				}
@@ -224,16 +236,16 @@ func TestWhatBecomesOfACheck(t *testing.T) {
 					t.Errorf("checks (-want +got):\n%s", diff)
 				}
 				var differs *bool
-				if answer := c.Reconciler.agenda.answerOf(key); answer != nil {
-					differs = &answer.differs
+				if answer := c.Agenda.AnswerOf(key); answer != nil {
+					differs = &answer.Differs
 				}
 				if diff := cmp.Diff(tc.differs, differs); diff != "" {
 					t.Errorf("told (-want +got):\n%s", diff)
 				}
-				if looked := c.Trigger.waiting[key]; looked != (tc.differs != nil || len(tc.want) == 2) {
+				if looked := f.looked[key]; looked != (tc.differs != nil || len(tc.want) == 2) {
 					t.Errorf("a reconciliation was asked for: %t", looked)
 				}
-				if got := toldOf(c.Reconciler.Objects.View(key)); got != tc.view {
+				if got := toldOf(c.Watch.View(key)); got != tc.view {
 					t.Errorf("the view is %q, want %q", got, tc.view)
 				}
 				if reads, _ := f.counts(); reads != tc.reads {
@@ -264,7 +276,7 @@ func TestManyChecksAtOnceKeepTheirPace(t *testing.T) {
 				c := checksOf(t, f)
 				c.MaxConcurrent = tc.maxConcurrent
 				for i := range objects {
-					f.guarded(c.Reconciler, fmt.Sprint("web-", i))
+					f.guarded(c, fmt.Sprint("web-", i))
 				}
 				c.run(t)
 				began := time.Now()
@@ -287,14 +299,14 @@ func TestManyChecksAtOnceKeepTheirPace(t *testing.T) {
 }
 
 // answerAll stands for the reconciliations.
-func (c *Checks) answerAll() {
-	agenda := c.Reconciler.agenda
+func (c *Scheduler) answerAll() {
+	agenda := c.Agenda
 	for key, e := range agenda.entries {
-		if a := agenda.answerOf(key); a != nil {
-			agenda.told(key, a)
-			found := e.appointment
-			found.timing.LastCheck = time.Now()
-			agenda.note(key, found, time.Now())
+		if a := agenda.AnswerOf(key); a != nil {
+			agenda.EndCheck(key, a)
+			found := e.Appointment
+			found.Timing.LastCheck = time.Now()
+			agenda.Note(key, found, time.Now())
 		}
 	}
 }
@@ -334,31 +346,31 @@ func TestAClaimHoldsAsLongAsItsPlan(t *testing.T) {
 	}
 	ctx, cancel := context.WithCancel(t.Context())
 	cancel()
-	c.Reconciler.Client = failing{c.Reconciler.Client}
+	c.Client = failing{c.Client}
 	if held := c.held(ctx, claims[1:2]); !held[keyNamed("over")] {
 		t.Error("a plan that cannot be read holds nothing")
 	}
 }
 
 // failing is an API server that cannot be reached.
-type failing struct{ client.Client }
+type failing struct{ client.Reader }
 
 func (failing) Get(context.Context, client.ObjectKey, client.Object, ...client.GetOption) error {
 	return errors.New("unreachable")
 }
 
 func TestTheFiguresOfChecks(t *testing.T) {
-	a := newAgenda()
+	a := NewAgenda()
 	now := epoch
 	note := func(name string, ago time.Duration, obstacle resync.Obstacle) {
-		found := appointment{timing: resync.Timing{UID: name, Period: time.Hour, LastCheck: now.Add(-ago)}, settled: obstacle}
-		a.note(keyNamed(name), found, now)
+		found := Appointment{Timing: resync.Timing{UID: name, Period: time.Hour, LastCheck: now.Add(-ago)}, Settled: obstacle}
+		a.Note(keyNamed(name), found, now)
 	}
 	note("new", 0, "")
 	note("a", 3*time.Hour, "")
 	note("b", 4*time.Hour, "")
 	note("fight", 9*time.Hour, resync.ObstacleContended)
-	a.note(keyNamed("off"), appointment{}, now)
+	a.Note(keyNamed("off"), Appointment{}, now)
 	for _, key := range a.choose(now, nil, limits{maxConcurrent: 1, installation: 100}) {
 		a.begin(key)
 	}

@@ -1,6 +1,6 @@
 // SPDX-License-Identifier: Apache-2.0
 
-package baseline
+package checks
 
 import (
 	"fmt"
@@ -60,14 +60,14 @@ func TestTenThousandObjectsCostLessThanOneCheckPerSecond(t *testing.T) {
 	t.Logf("busiest minute %.2f, after two days %.2f; busiest second %d", busiest, later, slices.Max(seconds[:]))
 }
 
-func fullAgenda(due bool) *agenda {
-	a := newAgenda()
+func fullAgenda(due bool) *Agenda {
+	a := NewAgenda()
 	last := epoch.Add(-time.Hour)
 	if due {
 		last = epoch.Add(-4 * time.Hour)
 	}
 	for i := range tenThousand {
-		a.note(keyNamed(fmt.Sprint("web-", i)), appointment{timing: resync.Timing{UID: fmt.Sprint(i), Period: 3 * time.Hour, LastCheck: last}}, epoch)
+		a.Note(keyNamed(fmt.Sprint("web-", i)), Appointment{Timing: resync.Timing{UID: fmt.Sprint(i), Period: 3 * time.Hour, LastCheck: last}}, epoch)
 	}
 	return a
 }
@@ -80,7 +80,7 @@ func BenchmarkChoose(b *testing.B) {
 			b.ReportAllocs()
 			for b.Loop() {
 				a.makeRoom()
-				a.choose(epoch, nil, limits{maxConcurrent: DefaultMaxConcurrentChecks, installation: 10})
+				a.choose(epoch, nil, limits{maxConcurrent: DefaultMaxConcurrent, installation: 10})
 				a.next()
 			}
 		})

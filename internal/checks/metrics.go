@@ -1,9 +1,9 @@
 // SPDX-License-Identifier: Apache-2.0
 
-package baseline
+package checks
 
 import (
-	"sync/atomic"
+	"fmt"
 	"time"
 
 	"github.com/prometheus/client_golang/prometheus"
@@ -13,35 +13,36 @@ import (
 	"github.com/plumbline-dev/plumbline/pkg/specguard/resync"
 )
 
-// checkResult is what became of a check.
-type checkResult string
+// result is what became of a check.
+type result string
 
 // The results.
 const (
-	// checkUnchanged: it is what the Baseline tells.
-	checkUnchanged checkResult = "unchanged"
-	// checkChanged: it is not, and the watch knows that too.
-	checkChanged checkResult = "changed"
-	// checkMissed: the watch had missed what was read.
-	checkMissed checkResult = "missed"
-	// checkFailed: nothing could be read, or judged.
-	checkFailed checkResult = "failed"
+	// resultUnchanged: it is what the Baseline tells.
+	resultUnchanged result = "unchanged"
+	// resultChanged: it is not, and the watch knows that too.
+	resultChanged result = "changed"
+	// resultMissed: the watch had missed what was read.
+	resultMissed result = "missed"
+	// resultFailed: nothing could be read, or judged.
+	resultFailed result = "failed"
 )
 
-// checkMetrics are the figures of checks.
-type checkMetrics struct {
+// Metrics are the figures of checks.
+type Metrics struct {
 	clock   clock.PassiveClock
 	total   *prometheus.CounterVec
 	running *prometheus.Desc
 	waiting *prometheus.Desc
 	overdue *prometheus.Desc
 	age     *prometheus.Desc
-	agenda  atomic.Pointer[agenda]
+	agenda  *Agenda
 }
 
-func newCheckMetrics(clk clock.PassiveClock) *checkMetrics {
-	return &checkMetrics{
-		clock: clk,
+// NewMetrics registers the figures of the checks on an agenda.
+func NewMetrics(registry prometheus.Registerer, clk clock.PassiveClock, agenda *Agenda) (*Metrics, error) {
+	m := &Metrics{
+		clock: clk, agenda: agenda,
 		total: prometheus.NewCounterVec(prometheus.CounterOpts{
 			Name: "plumbline_drift_checks_total",
 			Help: "Checks past the watch, scheduled or asked for, by kind and result: unchanged, changed, missed (by the watch), failed.",
@@ -55,15 +56,19 @@ func newCheckMetrics(clk clock.PassiveClock) *checkMetrics {
 		age: prometheus.NewDesc("plumbline_drift_check_age_seconds",
 			"Time since the last operation on the object with scheduled checks whose last one is the longest ago: a check, or a change.", nil, nil),
 	}
+	if err := registry.Register(m); err != nil {
+		return nil, fmt.Errorf("registering the metrics of checks: %w", err)
+	}
+	return m, nil
 }
 
-// checked counts a check.
-func (m *Metrics) checked(key kube.Key, result checkResult) {
-	m.checks.total.WithLabelValues(key.GroupKind().String(), string(result)).Inc()
+// countCheck counts a check by its result.
+func (m *Metrics) countCheck(key kube.Key, result result) {
+	m.total.WithLabelValues(key.GroupKind().String(), string(result)).Inc()
 }
 
 // Describe implements prometheus.Collector.
-func (m *checkMetrics) Describe(ch chan<- *prometheus.Desc) {
+func (m *Metrics) Describe(ch chan<- *prometheus.Desc) {
 	m.total.Describe(ch)
 	for _, d := range []*prometheus.Desc{m.running, m.waiting, m.overdue, m.age} {
 		ch <- d
@@ -71,14 +76,10 @@ func (m *checkMetrics) Describe(ch chan<- *prometheus.Desc) {
 }
 
 // Collect implements prometheus.Collector.
-func (m *checkMetrics) Collect(ch chan<- prometheus.Metric) {
+func (m *Metrics) Collect(ch chan<- prometheus.Metric) {
 	m.total.Collect(ch)
-	a := m.agenda.Load()
-	if a == nil {
-		return
-	}
 	now := m.clock.Now()
-	f := a.figures(now)
+	f := m.agenda.figures(now)
 	gauge := func(d *prometheus.Desc, value float64, labels ...string) {
 		ch <- prometheus.MustNewConstMetric(d, prometheus.GaugeValue, value, labels...)
 	}
@@ -107,12 +108,12 @@ type agendaFigures struct {
 	oldest  time.Time
 }
 
-func (a *agenda) figures(now time.Time) agendaFigures {
+func (a *Agenda) figures(now time.Time) agendaFigures {
 	a.mu.Lock()
 	defer a.mu.Unlock()
 	f := agendaFigures{waiting: map[resync.Obstacle]int{}}
 	for _, e := range a.entries {
-		if last := e.timing.LastCheck; e.timing.Period > 0 && !last.IsZero() && (f.oldest.IsZero() || last.Before(f.oldest)) {
+		if last := e.Timing.LastCheck; e.Timing.Period > 0 && !last.IsZero() && (f.oldest.IsZero() || last.Before(f.oldest)) {
 			f.oldest = last
 		}
 		switch {

@@ -1,6 +1,6 @@
 // SPDX-License-Identifier: Apache-2.0
 
-package baseline
+package checks
 
 import (
 	"fmt"
@@ -18,6 +18,12 @@ import (
 
 	"github.com/plumbline-dev/plumbline/internal/kube"
 	"github.com/plumbline-dev/plumbline/pkg/specguard/canon"
+)
+
+var (
+	epoch       = time.Date(2026, 1, 2, 3, 4, 5, 0, time.UTC)
+	deployments = schema.GroupVersionKind{Group: "apps", Version: "v1", Kind: "Deployment"}
+	webKey      = kube.Key{GroupVersionKind: deployments, Namespace: "shop", Name: "web"}
 )
 
 // watched is a watch of one object, as a test has it.
@@ -133,8 +139,8 @@ func TestWhatACheckReadIsAheadOfTheWatch(t *testing.T) {
 	for name, tc := range tests {
 		t.Run(name, func(t *testing.T) {
 			watch := &watched{tc.watch}
-			a := newAhead(watch)
-			a.hold(webKey, tc.reading, tc.watch.Current)
+			a := NewAhead(watch)
+			a.Hold(webKey, tc.reading, tc.watch.Current)
 			if tc.settled {
 				a.Settle(webKey, a.View(webKey).Pending)
 				watch.view = tc.later
@@ -149,8 +155,8 @@ func TestWhatACheckReadIsAheadOfTheWatch(t *testing.T) {
 // A transition that the watch delivers while another is judged stays to be judged.
 func TestSettlingAReadingSettlesNothingElse(t *testing.T) {
 	watch := &watched{kube.View{Current: version(3)}}
-	a := newAhead(watch)
-	a.hold(webKey, read(5), version(3))
+	a := NewAhead(watch)
+	a.Hold(webKey, read(5), version(3))
 	seen := a.View(webKey).Pending
 	watch.view = kube.View{Current: version(6), Pending: []kube.Transition{to(version(3), version(6))}}
 	a.Settle(webKey, seen)
@@ -207,11 +213,11 @@ func deleting(rv int) Reading {
 }
 
 func TestAWatchThatIsBehindIsNotWaitedForTwice(t *testing.T) {
-	a := newAhead(&watched{})
+	a := NewAhead(&watched{})
 	if a.behind(deployments, "3") {
 		t.Error("a watch of which nothing is known is behind")
 	}
-	a.hold(webKey, read(5), version(3))
+	a.Hold(webKey, read(5), version(3))
 	for progress, want := range map[string]bool{"3": true, "4": true, "5": false, "9": false, "": false} {
 		if got := a.behind(deployments, progress); got != want {
 			t.Errorf("at %q it is behind: %t", progress, got)
@@ -230,7 +236,7 @@ func TestNothingOlderIsJudgedOnTopOfWhatIsNewer(t *testing.T) {
 		history := []*kube.Object{version(1)} // nil while it is gone; its version is its place + 1
 		delivered, checked, judged := 0, 0, 0
 		watch := &watched{kube.View{Current: history[0]}}
-		a := newAhead(watch)
+		a := NewAhead(watch)
 		place := func(o *kube.Object) int {
 			n, err := strconv.Atoi(o.ResourceVersion)
 			if err != nil {
@@ -265,7 +271,7 @@ func TestNothingOlderIsJudgedOnTopOfWhatIsNewer(t *testing.T) {
 				now := len(history) - 1
 				reading := Reading{Object: history[now], Version: strconv.Itoa(now + 1), At: epoch}
 				if view := a.View(webKey); !reached(view, reading) {
-					a.hold(webKey, reading, view.Current)
+					a.Hold(webKey, reading, view.Current)
 					checked = now
 				}
 			},

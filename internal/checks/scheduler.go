@@ -1,6 +1,6 @@
 // SPDX-License-Identifier: Apache-2.0
 
-package baseline
+package checks
 
 import (
 	"context"
@@ -14,7 +14,9 @@ import (
 	apierrors "k8s.io/apimachinery/pkg/api/errors"
 	"k8s.io/apimachinery/pkg/types"
 	"k8s.io/utils/clock"
+	"sigs.k8s.io/controller-runtime/pkg/client"
 
+	"github.com/plumbline-dev/plumbline/internal/controller/guard"
 	"github.com/plumbline-dev/plumbline/internal/controller/guarddefaults"
 	"github.com/plumbline-dev/plumbline/internal/kube"
 	"github.com/plumbline-dev/plumbline/pkg/apis/plumbline/v1alpha1"
@@ -23,9 +25,9 @@ import (
 )
 
 const (
-	// DefaultMaxConcurrentChecks is how many checks go on at once in the whole
+	// DefaultMaxConcurrent is how many checks go on at once in the whole
 	// installation, whatever the threshold lets.
-	DefaultMaxConcurrentChecks = 10
+	DefaultMaxConcurrent = 10
 	// startsPerSecond is the pace of checks when very many are due, as when they
 	// are switched on: 10,000 objects are through within ten minutes.
 	startsPerSecond rate.Limit = 20
@@ -36,21 +38,44 @@ const (
 	roundSpacing = 500 * time.Millisecond
 	// idle is how long nobody looks at the agenda when nothing is due.
 	idle = time.Minute
-	// readTimeout bounds one live read, claimTimeout the look at a plan.
-	readTimeout  = 10 * time.Second
+	// ReadTimeout bounds one live read, claimTimeout the look at a plan.
+	ReadTimeout  = 10 * time.Second
 	claimTimeout = time.Second
-	// catchUp is what the watch gets to come to what a check has read. Most of the
+	// CatchUp is the time that the watch gets to come to what a check has read. Most of the
 	// time the change is merely on its way, and the watch tells more of it.
-	catchUp      = 10 * time.Second
+	CatchUp      = 10 * time.Second
 	catchUpAgain = 250 * time.Millisecond
 )
 
-// Checks makes the scheduled checks, and those that are asked for. It reads the
+// Guards tells which guards are in force; *guard.Controller does.
+type Guards interface {
+	Snapshot() *guard.Snapshot
+}
+
+// Defaults tells which GuardDefaults are in force; *guarddefaults.Controller does.
+type Defaults interface {
+	InForce() *guarddefaults.InForce
+}
+
+// Trigger makes objects be looked at; *baseline.Trigger does.
+type Trigger interface {
+	Look(kube.Key)
+}
+
+// Scheduler makes the scheduled checks, and those that are asked for. It reads the
 // object past the watch and hands what it found to the reconciliation.
-type Checks struct {
-	Reconciler *Reconciler
-	Trigger    *Trigger
-	Live       ObjectReader
+type Scheduler struct {
+	// Client reads plans, from the cache.
+	Client client.Reader
+	Agenda *Agenda
+	// Watch is what the watch knows; what checks have read is added to it.
+	Watch *Ahead
+	// Trigger has the reconciliation take the answer of a check.
+	Trigger  Trigger
+	Live     ObjectReader
+	Guards   Guards
+	Defaults Defaults
+	Metrics  *Metrics
 	// Threshold is the share of all objects that may be checked or repaired at once where
 	// no GuardDefaults say one.
 	Threshold resync.Percent
@@ -64,13 +89,12 @@ type Checks struct {
 }
 
 // Start runs until ctx ends; it is a manager.Runnable.
-func (c *Checks) Start(ctx context.Context) error {
+func (c *Scheduler) Start(ctx context.Context) error {
 	c.pace = rate.NewLimiter(startsPerSecond, startsAtOnce)
 	defer c.running.Wait()
-	agenda := c.Reconciler.agenda
 	for ctx.Err() == nil {
 		wait := c.round(ctx)
-		if !c.pause(ctx, roundSpacing, nil) || !c.pause(ctx, wait-roundSpacing, agenda.wake) {
+		if !c.pause(ctx, roundSpacing, nil) || !c.pause(ctx, wait-roundSpacing, c.Agenda.wake) {
 			return nil
 		}
 	}
@@ -78,7 +102,7 @@ func (c *Checks) Start(ctx context.Context) error {
 }
 
 // pause waits, at most until it is told to wake; false when ctx ended.
-func (c *Checks) pause(ctx context.Context, wait time.Duration, wake <-chan struct{}) bool {
+func (c *Scheduler) pause(ctx context.Context, wait time.Duration, wake <-chan struct{}) bool {
 	if wait <= 0 {
 		return ctx.Err() == nil
 	}
@@ -94,14 +118,13 @@ func (c *Checks) pause(ctx context.Context, wait time.Duration, wake <-chan stru
 }
 
 // round starts the checks that may start now, and says when to look again.
-func (c *Checks) round(ctx context.Context) time.Duration {
-	r, now := c.Reconciler, c.Clock.Now()
-	agenda := r.agenda
+func (c *Scheduler) round(ctx context.Context) time.Duration {
+	now, agenda := c.Clock.Now(), c.Agenda
 	for _, key := range agenda.unanswered(now) {
-		r.Metrics.checked(key, checkFailed)
+		c.Metrics.countCheck(key, resultFailed)
 		c.Log.Info("check.unanswered", "kind", key.Kind, "namespace", key.Namespace, "name", key.Name)
 	}
-	for _, key := range agenda.choose(now, c.held(ctx, agenda.claims()), limitsOf(r.Defaults.InForce(), c.Threshold, c.MaxConcurrent)) {
+	for _, key := range agenda.choose(now, c.held(ctx, agenda.claims()), limitsOf(c.Defaults.InForce(), c.Threshold, c.MaxConcurrent)) {
 		if !c.pace.AllowN(now, 1) {
 			return roundSpacing
 		}
@@ -129,7 +152,7 @@ func limitsOf(f *guarddefaults.InForce, fallback resync.Percent, maxConcurrent i
 
 // held are the claimed objects whose plan goes on. A claim of a plan that ended or
 // is gone holds nothing; of one that cannot be read it is not known, so it holds.
-func (c *Checks) held(ctx context.Context, claims []claimed) map[kube.Key]bool {
+func (c *Scheduler) held(ctx context.Context, claims []claimed) map[kube.Key]bool {
 	if len(claims) == 0 {
 		return nil
 	}
@@ -138,7 +161,7 @@ func (c *Checks) held(ctx context.Context, claims []claimed) map[kube.Key]bool {
 	held := map[kube.Key]bool{}
 	for _, claim := range claims {
 		plan := &v1alpha1.RemediationPlan{}
-		err := c.Reconciler.Client.Get(ctx, types.NamespacedName{Namespace: claim.key.Namespace, Name: claim.plan}, plan)
+		err := c.Client.Get(ctx, types.NamespacedName{Namespace: claim.key.Namespace, Name: claim.plan}, plan)
 		over := apierrors.IsNotFound(err) || err == nil && protocol.Final(plan.Status.Phase)
 		held[claim.key] = !over
 	}
@@ -146,13 +169,13 @@ func (c *Checks) held(ctx context.Context, claims []claimed) map[kube.Key]bool {
 }
 
 // check makes one check. What it finds, the reconciliation tells.
-func (c *Checks) check(ctx context.Context, key kube.Key, observed v1alpha1.ObservedState, request string) {
-	agenda, metrics := c.Reconciler.agenda, c.Reconciler.Metrics
+func (c *Scheduler) check(ctx context.Context, key kube.Key, observed v1alpha1.ObservedState, request string) {
+	agenda, metrics := c.Agenda, c.Metrics
 	reading, missed, err := c.look(ctx, key, observed)
 	if err != nil {
 		agenda.failed(key, c.Clock.Now())
 		if ctx.Err() == nil {
-			metrics.checked(key, checkFailed)
+			metrics.countCheck(key, resultFailed)
 			c.Log.Info("check.failed", "kind", key.Kind, "namespace", key.Namespace, "name", key.Name, "error", err.Error())
 		}
 		return
@@ -163,12 +186,12 @@ func (c *Checks) check(ctx context.Context, key kube.Key, observed v1alpha1.Obse
 	}
 	switch {
 	case missed:
-		metrics.checked(key, checkMissed)
+		metrics.countCheck(key, resultMissed)
 		c.Log.Info("check.missed", "kind", key.Kind, "namespace", key.Namespace, "name", key.Name, "version", reading.Version)
 	case differs:
-		metrics.checked(key, checkChanged)
+		metrics.countCheck(key, resultChanged)
 	default:
-		metrics.checked(key, checkUnchanged)
+		metrics.countCheck(key, resultUnchanged)
 	}
 	c.Trigger.Look(key)
 }
@@ -181,12 +204,12 @@ var errNoRoom = errors.New("too much waits for the watch to come to it")
 
 // look reads an object. missed: the watch did not come to what was read, which is
 // then told to the reconciliation beside what the watch knows.
-func (c *Checks) look(ctx context.Context, key kube.Key, observed v1alpha1.ObservedState) (reading Reading, missed bool, err error) {
-	deadline := c.Clock.Now().Add(catchUp)
+func (c *Scheduler) look(ctx context.Context, key kube.Key, observed v1alpha1.ObservedState) (reading Reading, missed bool, err error) {
+	deadline := c.Clock.Now().Add(CatchUp)
 	if reading, err = c.read(ctx, key); err != nil {
 		return Reading{}, false, err
 	}
-	watch := c.Reconciler.ahead
+	watch := c.Watch
 	for {
 		view := watch.View(key)
 		switch {
@@ -199,7 +222,7 @@ func (c *Checks) look(ctx context.Context, key kube.Key, observed v1alpha1.Obser
 			if reading, err = c.read(ctx, key); err != nil || reached(view, reading) {
 				return reading, false, err
 			}
-			if !watch.hold(key, reading, view.Current) {
+			if !watch.Hold(key, reading, view.Current) {
 				return Reading{}, false, fmt.Errorf("checking %s: %w", key, errNoRoom)
 			}
 			return reading, true, nil
@@ -210,8 +233,8 @@ func (c *Checks) look(ctx context.Context, key kube.Key, observed v1alpha1.Obser
 	}
 }
 
-func (c *Checks) read(ctx context.Context, key kube.Key) (Reading, error) {
-	snapshot := c.Reconciler.Guards.Snapshot()
+func (c *Scheduler) read(ctx context.Context, key kube.Key) (Reading, error) {
+	snapshot := c.Guards.Snapshot()
 	if snapshot == nil {
 		return Reading{}, fmt.Errorf("checking %s: the guards are not known", key)
 	}
@@ -219,7 +242,7 @@ func (c *Checks) read(ctx context.Context, key kube.Key) (Reading, error) {
 	if !served {
 		return Reading{}, fmt.Errorf("checking %s: no guard in force names its kind", key)
 	}
-	ctx, cancel := context.WithTimeout(ctx, readTimeout)
+	ctx, cancel := context.WithTimeout(ctx, ReadTimeout)
 	defer cancel()
 	return c.Live.Read(ctx, resource, key)
 }

@@ -1,6 +1,6 @@
 // SPDX-License-Identifier: Apache-2.0
 
-package baseline
+package checks
 
 import (
 	"flag"
@@ -32,7 +32,7 @@ func TestAgenda(t *testing.T) {
 		}
 	}
 	datadriven.Walk(t, filepath.Join("testdata", "agenda"), func(t *testing.T, path string) {
-		p := &play{t: t, agenda: newAgenda(), now: epoch, answers: map[string]*answer{}, limits: limits{maxConcurrent: 100, installation: 10}}
+		p := &play{t: t, agenda: NewAgenda(), now: epoch, answers: map[string]*Answer{}, limits: limits{maxConcurrent: 100, installation: 10}}
 		datadriven.RunTest(t, path, func(_ *testing.T, d *datadriven.TestData) string { return p.command(d) })
 	})
 }
@@ -40,11 +40,11 @@ func TestAgenda(t *testing.T) {
 // play is the state of one script.
 type play struct {
 	t       *testing.T
-	agenda  *agenda
+	agenda  *Agenda
 	now     time.Time
 	limits  limits
 	held    map[kube.Key]bool
-	answers map[string]*answer
+	answers map[string]*Answer
 }
 
 func keyNamed(name string) kube.Key {
@@ -101,33 +101,33 @@ func (p *play) setLimits(d *datadriven.TestData) string {
 
 // note: note web,db period=3h last=-1h env=prod claim=plan-1 request=x settled=Contended recheck=1m
 func (p *play) note(d *datadriven.TestData) string {
-	found := appointment{recheck: resync.DefaultRecheckInterval}
-	found.timing.LastCheck = p.now
+	found := Appointment{Recheck: resync.DefaultRecheckInterval}
+	found.Timing.LastCheck = p.now
 	for _, arg := range d.CmdArgs[1:] {
 		value := arg.Vals[0]
 		switch arg.Key {
 		case "period":
-			found.timing.Period = p.duration(value)
+			found.Timing.Period = p.duration(value)
 		case "last":
-			found.timing.LastCheck = p.now.Add(p.duration(value))
+			found.Timing.LastCheck = p.now.Add(p.duration(value))
 		case "env":
-			found.environment = value
+			found.Environment = value
 		case "claim":
-			found.claim = value
+			found.Claim = value
 		case "request":
-			found.request = value
+			found.Request = value
 		case "settled":
-			found.settled = resync.Obstacle(value)
+			found.Settled = resync.Obstacle(value)
 		case "recheck":
-			found.recheck = p.duration(value)
+			found.Recheck = p.duration(value)
 		default:
 			d.Fatalf(p.t, "unknown argument %s", arg.Key)
 		}
 	}
 	for name := range strings.SplitSeq(d.CmdArgs[0].Key, ",") {
-		found.timing.UID = name
-		found.observed = v1alpha1.ObservedState{UID: "u", FullHash: string(version(1).FullHash)}
-		p.agenda.note(keyNamed(name), found, p.now)
+		found.Timing.UID = name
+		found.Observed = v1alpha1.ObservedState{UID: "u", FullHash: string(version(1).FullHash)}
+		p.agenda.Note(keyNamed(name), found, p.now)
 	}
 	return ""
 }
@@ -173,20 +173,20 @@ func (p *play) outcome(d *datadriven.TestData) string {
 		reading.At = p.now
 		asked := ""
 		if e := p.agenda.entries[key]; e != nil {
-			asked = e.request
+			asked = e.Request
 		}
 		differs, ok := p.agenda.found(key, reading, asked)
-		p.answers[name] = p.agenda.answerOf(key)
+		p.answers[name] = p.agenda.AnswerOf(key)
 		return fmt.Sprintf("differs %t, taken %t\n", differs, ok)
 	case "told":
-		p.agenda.told(key, p.answers[name])
-		found := p.agenda.entries[key].appointment // what the next reconciliation notes
-		found.timing.LastCheck, found.request = p.answers[name].at, ""
-		p.agenda.note(key, found, p.now)
+		p.agenda.EndCheck(key, p.answers[name])
+		found := p.agenda.entries[key].Appointment // what the next reconciliation notes
+		found.Timing.LastCheck, found.Request = p.answers[name].At, ""
+		p.agenda.Note(key, found, p.now)
 	case "failed":
 		p.agenda.failed(key, p.now)
 	case "gone":
-		p.agenda.forget(key)
+		p.agenda.Forget(key)
 	}
 	return ""
 }
@@ -232,9 +232,9 @@ func (p *play) show() string {
 // A check that nobody counts as running is one too many: what begins twice, or ends
 // twice, or ends for another, changes nothing.
 func TestAChecksEndCountsOnce(t *testing.T) {
-	a := newAgenda()
-	due := appointment{timing: resync.Timing{UID: "u", Period: time.Hour, LastCheck: epoch.Add(-2 * time.Hour)}}
-	a.note(webKey, due, epoch)
+	a := NewAgenda()
+	due := Appointment{Timing: resync.Timing{UID: "u", Period: time.Hour, LastCheck: epoch.Add(-2 * time.Hour)}}
+	a.Note(webKey, due, epoch)
 	if _, _, ok := a.begin(webKey); !ok {
 		t.Fatal("it does not begin")
 	}
@@ -245,15 +245,15 @@ func TestAChecksEndCountsOnce(t *testing.T) {
 		t.Error("another is found")
 	}
 	a.found(webKey, read(1), "")
-	stale := &answer{}
-	a.told(webKey, stale)
-	a.told(webKey, nil)
-	if a.answerOf(webKey) == nil || a.figures(epoch).running != 1 {
+	stale := &Answer{}
+	a.EndCheck(webKey, stale)
+	a.EndCheck(webKey, nil)
+	if a.AnswerOf(webKey) == nil || a.figures(epoch).running != 1 {
 		t.Error("an answer that is not its own ended it")
 	}
-	a.told(webKey, a.answerOf(webKey))
+	a.EndCheck(webKey, a.AnswerOf(webKey))
 	a.failed(webKey, epoch)
-	if a.failuresOf(webKey) != 0 || a.figures(epoch).running != 0 {
+	if a.FailuresOf(webKey) != 0 || a.figures(epoch).running != 0 {
 		t.Error("it failed after it had ended")
 	}
 	if _, _, ok := a.begin(keyNamed("other")); ok {

@@ -1,6 +1,6 @@
 // SPDX-License-Identifier: Apache-2.0
 
-package baseline
+package checks
 
 import (
 	"sync"
@@ -12,34 +12,39 @@ import (
 	"github.com/plumbline-dev/plumbline/pkg/specguard/resync"
 )
 
-// appointment is what the checks of one object depend on, as its last
+// Appointment is what the checks of one object depend on, as its last
 // reconciliation found it.
-type appointment struct {
-	timing      resync.Timing // but for failures and requests
-	environment string
-	// observed is what the Baseline tells of the object.
-	observed v1alpha1.ObservedState
-	// request is the value of a request that no check has answered; empty if none.
-	request string
-	// settled is what the Baseline and the object say against a check, but for a
-	// claim, which holds only as long as its plan.
-	settled resync.Obstacle
-	claim   string
-	recheck time.Duration
+type Appointment struct {
+	// Timing is without failures and requests, which the agenda adds.
+	Timing resync.Timing
+	// Environment names the object's Environment; empty if it has none.
+	Environment string
+	// Observed is what the Baseline tells of the object.
+	Observed v1alpha1.ObservedState
+	// Request is the value of a request that no check has answered; empty if none.
+	Request string
+	// Settled is the obstacle that the Baseline and the object name, except a claim,
+	// which holds only as long as its plan.
+	Settled resync.Obstacle
+	// Claim names the plan that claims the object; empty if none does.
+	Claim string
+	// Recheck is the time after which an obstacle is looked at again.
+	Recheck time.Duration
 }
 
-// answer is what a check found.
-type answer struct {
-	at time.Time
-	// request is the request that it answers, empty if there was none.
-	request string
-	// differs: the object is not what the Baseline tells.
-	differs bool
+// Answer is what a check found.
+type Answer struct {
+	// At is when the object was read.
+	At time.Time
+	// Request is the request that the check answers; empty if there was none.
+	Request string
+	// Differs says that the object is not what the Baseline tells.
+	Differs bool
 }
 
 // agendaEntry is one guarded object of the agenda.
 type agendaEntry struct {
-	appointment
+	Appointment
 	due resync.Due
 	// requestedAt is when the request was first seen.
 	requestedAt time.Time
@@ -51,25 +56,26 @@ type agendaEntry struct {
 	notBefore time.Time
 	// running: a check goes on. It has ended when its answer is in the Baseline.
 	running bool
-	answer  *answer
+	answer  *Answer
 }
 
-// agenda is when each guarded object is checked next, and which checks go on. All
+// Agenda is when each guarded object is checked next, and which checks go on. All
 // of it can be made anew from the Baselines but the failures; a restart forgets
 // them, and the first check after it is no earlier for that.
-type agenda struct {
+type Agenda struct {
 	mu      sync.Mutex
 	entries map[kube.Key]*agendaEntry
 	// wake is told when something may start earlier than was planned.
 	wake chan struct{}
 }
 
-func newAgenda() *agenda {
-	return &agenda{entries: map[kube.Key]*agendaEntry{}, wake: make(chan struct{}, 1)}
+// NewAgenda returns an agenda without objects.
+func NewAgenda() *Agenda {
+	return &Agenda{entries: map[kube.Key]*agendaEntry{}, wake: make(chan struct{}, 1)}
 }
 
-// note takes what a reconciliation found.
-func (a *agenda) note(key kube.Key, found appointment, now time.Time) {
+// Note takes what a reconciliation found.
+func (a *Agenda) Note(key kube.Key, found Appointment, now time.Time) {
 	a.mu.Lock()
 	defer a.mu.Unlock()
 	e := a.entries[key]
@@ -77,13 +83,13 @@ func (a *agenda) note(key kube.Key, found appointment, now time.Time) {
 		e = &agendaEntry{}
 		a.entries[key] = e
 	}
-	if found.request != e.request {
+	if found.Request != e.Request {
 		e.requestedAt = now
 	}
-	if e.claim != "" && found.claim == "" {
+	if e.Claim != "" && found.Claim == "" {
 		a.makeRoom() // a remediation ended
 	}
-	e.appointment = found
+	e.Appointment = found
 	// Whatever held it back may be over; who has no room is told so again.
 	e.obstacle, e.notBefore = resync.ObstacleNone, time.Time{}
 	e.plan(now)
@@ -95,10 +101,10 @@ func (a *agenda) note(key kube.Key, found appointment, now time.Time) {
 // plan finds when an entry is due. A request is answered when its value is in the
 // Baseline, and not by a time: a change that came meanwhile is no check.
 func (e *agendaEntry) plan(now time.Time) {
-	t := e.timing
+	t := e.Timing
 	t.Failures, t.FailedAt, t.Now = e.failures, e.failedAt, now
 	e.due = resync.NextCheck(t)
-	if e.request == "" {
+	if e.Request == "" {
 		return
 	}
 	asked := resync.NextCheck(resync.Timing{
@@ -111,8 +117,8 @@ func (e *agendaEntry) plan(now time.Time) {
 	}
 }
 
-// forget takes an object off that is not guarded any more.
-func (a *agenda) forget(key kube.Key) {
+// Forget takes an object off that is not guarded any more.
+func (a *Agenda) Forget(key kube.Key) {
 	a.mu.Lock()
 	defer a.mu.Unlock()
 	if e := a.entries[key]; e != nil && e.running {
@@ -121,8 +127,8 @@ func (a *agenda) forget(key kube.Key) {
 	delete(a.entries, key)
 }
 
-// answerOf is what a check has found and the Baseline does not tell yet.
-func (a *agenda) answerOf(key kube.Key) *answer {
+// AnswerOf returns what a check has found and the Baseline does not tell yet.
+func (a *Agenda) AnswerOf(key kube.Key) *Answer {
 	a.mu.Lock()
 	defer a.mu.Unlock()
 	if e := a.entries[key]; e != nil {
@@ -131,8 +137,8 @@ func (a *agenda) answerOf(key kube.Key) *answer {
 	return nil
 }
 
-// failuresOf is how many checks of an object have failed in a row.
-func (a *agenda) failuresOf(key kube.Key) int {
+// FailuresOf counts how many checks of an object have failed in a row.
+func (a *Agenda) FailuresOf(key kube.Key) int {
 	a.mu.Lock()
 	defer a.mu.Unlock()
 	if e := a.entries[key]; e != nil {
@@ -141,8 +147,8 @@ func (a *agenda) failuresOf(key kube.Key) int {
 	return 0
 }
 
-// told ends a check: what it found is in the Baseline.
-func (a *agenda) told(key kube.Key, what *answer) {
+// EndCheck ends a check: what it found is in the Baseline.
+func (a *Agenda) EndCheck(key kube.Key, what *Answer) {
 	a.mu.Lock()
 	defer a.mu.Unlock()
 	e := a.entries[key]
@@ -153,13 +159,13 @@ func (a *agenda) told(key kube.Key, what *answer) {
 	e.failures, e.failedAt = 0, time.Time{}
 	// What the Baseline says is noted a moment later; until then it must not look
 	// as due as before, or the same check is made again.
-	e.timing.LastCheck = what.at
-	e.plan(what.at)
+	e.Timing.LastCheck = what.At
+	e.plan(what.At)
 	a.makeRoom()
 }
 
 // begin counts a check before it starts.
-func (a *agenda) begin(key kube.Key) (observed v1alpha1.ObservedState, request string, ok bool) {
+func (a *Agenda) begin(key kube.Key) (observed v1alpha1.ObservedState, request string, ok bool) {
 	a.mu.Lock()
 	defer a.mu.Unlock()
 	e := a.entries[key]
@@ -167,23 +173,23 @@ func (a *agenda) begin(key kube.Key) (observed v1alpha1.ObservedState, request s
 		return v1alpha1.ObservedState{}, "", false
 	}
 	e.running, e.obstacle = true, resync.ObstacleNone
-	return e.observed, e.request, true
+	return e.Observed, e.Request, true
 }
 
 // found takes what a check has read; the next reconciliation tells it.
-func (a *agenda) found(key kube.Key, reading Reading, request string) (differs, ok bool) {
+func (a *Agenda) found(key kube.Key, reading Reading, request string) (differs, ok bool) {
 	a.mu.Lock()
 	defer a.mu.Unlock()
 	e := a.entries[key]
 	if e == nil || !e.running {
 		return false, false
 	}
-	e.answer = &answer{at: reading.At, request: request, differs: !tells(e.observed, reading)}
-	return e.answer.differs, true
+	e.answer = &Answer{At: reading.At, Request: request, Differs: !tells(e.Observed, reading)}
+	return e.answer.Differs, true
 }
 
 // failed ends a check that could not be made, or whose answer nobody took.
-func (a *agenda) failed(key kube.Key, now time.Time) {
+func (a *Agenda) failed(key kube.Key, now time.Time) {
 	a.mu.Lock()
 	defer a.mu.Unlock()
 	e := a.entries[key]
@@ -197,7 +203,7 @@ func (a *agenda) failed(key kube.Key, now time.Time) {
 }
 
 // makeRoom has those looked at again that found no room.
-func (a *agenda) makeRoom() {
+func (a *Agenda) makeRoom() {
 	for _, e := range a.entries {
 		switch e.obstacle {
 		case resync.ObstacleThreshold, resync.ObstacleEnvironmentThreshold:
@@ -208,7 +214,7 @@ func (a *agenda) makeRoom() {
 	a.rouse()
 }
 
-func (a *agenda) rouse() {
+func (a *Agenda) rouse() {
 	select {
 	case a.wake <- struct{}{}:
 	default: // it will look anyway

@@ -1,6 +1,6 @@
 // SPDX-License-Identifier: Apache-2.0
 
-package baseline
+package checks
 
 import (
 	"slices"
@@ -11,7 +11,16 @@ import (
 	"github.com/plumbline-dev/plumbline/internal/kube"
 )
 
-// ahead adds to what the watch knows what checks have read and the watch does not
+// Objects tells what is known of guarded objects; *kube.Tracker does.
+type Objects interface {
+	View(kube.Key) kube.View
+	Settle(kube.Key, []kube.Transition)
+	// RestoreContent gives an object its content back, as far as there is room for it.
+	RestoreContent(key kube.Key, live *kube.Object)
+	Health(schema.GroupVersionKind) kube.Health
+}
+
+// Ahead adds to what the watch knows what checks have read and the watch does not
 // have: an event that was lost, a watch that is silent. To a reconciliation that is
 // a transition like any other; that nobody saw what lies before it is said by its
 // not being contiguous.
@@ -19,7 +28,7 @@ import (
 // It stays until the watch has come as far. Versions of one resource are comparable
 // as integers (KEP-5504), so what the watch delivers late is known to be older, and
 // is not judged again on top of what is newer.
-type ahead struct {
+type Ahead struct {
 	Objects
 
 	mu       sync.Mutex
@@ -37,15 +46,16 @@ type held struct {
 	settled bool
 }
 
-func newAhead(watch Objects) *ahead {
-	return &ahead{Objects: watch, readings: map[kube.Key]*held{}}
+// NewAhead returns an Ahead of a watch that holds no reading.
+func NewAhead(watch Objects) *Ahead {
+	return &Ahead{Objects: watch, readings: map[kube.Key]*held{}}
 }
 
 // maxHeldBytes bounds the content of all readings that are held.
 const maxHeldBytes = 16 << 20
 
-// hold takes a reading that is newer than the version of the watch; false when there is no room.
-func (a *ahead) hold(key kube.Key, reading Reading, known *kube.Object) bool {
+// Hold takes a reading that is newer than the version of the watch; false when there is no room.
+func (a *Ahead) Hold(key kube.Key, reading Reading, known *kube.Object) bool {
 	a.mu.Lock()
 	defer a.mu.Unlock()
 	size := reading.contentBytes()
@@ -66,7 +76,7 @@ func (a *ahead) hold(key kube.Key, reading Reading, known *kube.Object) bool {
 }
 
 // View implements Objects.
-func (a *ahead) View(key kube.Key) kube.View {
+func (a *Ahead) View(key kube.Key) kube.View {
 	view := a.Objects.View(key)
 	a.mu.Lock()
 	defer a.mu.Unlock()
@@ -93,7 +103,7 @@ func (a *ahead) View(key kube.Key) kube.View {
 // outdated says that the watch has come to a reading. Where both have nothing, the
 // watch may still be about to tell of an object that came and went before.
 func (h *held) outdated(view kube.View) bool {
-	if view.Current == nil && h.Object == nil && older(view.Progress, h.Version) {
+	if view.Current == nil && h.Object == nil && kube.IsOlder(view.Progress, h.Version) {
 		return false
 	}
 	return reached(view, h.Reading)
@@ -101,9 +111,9 @@ func (h *held) outdated(view kube.View) bool {
 
 // unjudged leaves out what is older than a reading that was judged, but for the end
 // of an object: that says which version was its last.
-func (a *ahead) unjudged(key kube.Key, h *held, view kube.View) kube.View {
+func (a *Ahead) unjudged(key kube.Key, h *held, view kube.View) kube.View {
 	n := 0
-	for n < len(view.Pending) && older(leadsTo(view.Pending[n]), h.judged) {
+	for n < len(view.Pending) && kube.IsOlder(leadsTo(view.Pending[n]), h.judged) {
 		n++
 	}
 	if h.Object == nil && n > 0 && view.Pending[n-1].Next == nil {
@@ -136,7 +146,7 @@ func (h *held) transition(view kube.View) kube.Transition {
 }
 
 // Settle implements Objects.
-func (a *ahead) Settle(key kube.Key, seen []kube.Transition) {
+func (a *Ahead) Settle(key kube.Key, seen []kube.Transition) {
 	if n := len(seen); n > 0 && a.settleHeld(key, seen[n-1]) {
 		seen = seen[:n-1]
 	}
@@ -145,7 +155,7 @@ func (a *ahead) Settle(key kube.Key, seen []kube.Transition) {
 
 // settleHeld tells whether a transition is that of a reading, which the watch
 // knows nothing of.
-func (a *ahead) settleHeld(key kube.Key, last kube.Transition) bool {
+func (a *Ahead) settleHeld(key kube.Key, last kube.Transition) bool {
 	a.mu.Lock()
 	defer a.mu.Unlock()
 	h := a.readings[key]
@@ -158,11 +168,11 @@ func (a *ahead) settleHeld(key kube.Key, last kube.Transition) bool {
 
 // behind says that the watch of a kind has not come to what a check has read: it is
 // no use to wait for it once more. A single event that was lost is no such sign.
-func (a *ahead) behind(kind schema.GroupVersionKind, progress string) bool {
+func (a *Ahead) behind(kind schema.GroupVersionKind, progress string) bool {
 	a.mu.Lock()
 	defer a.mu.Unlock()
 	for key, h := range a.readings {
-		if key.GroupVersionKind == kind && older(progress, h.Version) {
+		if key.GroupVersionKind == kind && kube.IsOlder(progress, h.Version) {
 			return true
 		}
 	}
@@ -173,19 +183,19 @@ func (a *ahead) behind(kind schema.GroupVersionKind, progress string) bool {
 func reached(view kube.View, reading Reading) bool {
 	switch current := view.Current; {
 	case current != nil:
-		return !older(current.ResourceVersion, reading.Version) || sameBody(current, reading.Object)
+		return !kube.IsOlder(current.ResourceVersion, reading.Version) || sameBody(current, reading.Object)
 	case reading.Object == nil:
 		return true // gone for both
 	default:
 		deletion := deletionVersion(view)
-		return deletion != "" && !older(deletion, reading.Version)
+		return deletion != "" && !kube.IsOlder(deletion, reading.Version)
 	}
 }
 
 // passed says that the watch has come further than a reading without having
 // delivered it: an event was lost, and it is no use to wait.
 func passed(view kube.View, reading Reading) bool {
-	return view.Progress != "" && !older(view.Progress, reading.Version) && !reached(view, reading)
+	return view.Progress != "" && !kube.IsOlder(view.Progress, reading.Version) && !reached(view, reading)
 }
 
 // sameBody says that two versions differ in nothing that is judged; controllers

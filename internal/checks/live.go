@@ -1,6 +1,6 @@
 // SPDX-License-Identifier: Apache-2.0
 
-package baseline
+package checks
 
 import (
 	"context"
@@ -66,7 +66,7 @@ func (l *LiveObjects) Read(ctx context.Context, resource kube.Resource, key kube
 	reading := Reading{At: l.clock.Now()}
 	raw, err := l.get(ctx, path.Join(collection(resource, key.Namespace), key.Name), nil)
 	switch {
-	case apierrors.IsNotFound(err) && !unserved(err):
+	case apierrors.IsNotFound(err) && !kube.IsUnserved(err):
 		return l.readAbsent(ctx, reading, resource, key)
 	case err != nil:
 		return Reading{}, fmt.Errorf("reading %s: %w", key, err)

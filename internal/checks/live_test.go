@@ -1,6 +1,6 @@
 // SPDX-License-Identifier: Apache-2.0
 
-package baseline
+package checks
 
 import (
 	"fmt"

@@ -1,6 +1,6 @@
 // SPDX-License-Identifier: Apache-2.0
 
-package baseline
+package kube
 
 import (
 	"errors"
@@ -31,7 +31,7 @@ func TestAKindThatIsGoneIsToldFromAnObjectThatIsGone(t *testing.T) {
 			want: true,
 		},
 		"its definition": {
-			err:  apierrors.NewNotFound(schema.GroupResource{Group: "apiextensions.k8s.io", Resource: "customresourcedefinitions"}, definition),
+			err:  apierrors.NewNotFound(schema.GroupResource{Group: "apiextensions.k8s.io", Resource: "customresourcedefinitions"}, "baselines.plumbline.dev"),
 			want: true,
 		},
 		"a kind that discovery does not know": {err: &meta.NoKindMatchError{}, want: true},
@@ -40,8 +40,28 @@ func TestAKindThatIsGoneIsToldFromAnObjectThatIsGone(t *testing.T) {
 	}
 	for name, tc := range tests {
 		t.Run(name, func(t *testing.T) {
-			if got := unserved(fmt.Errorf("writing: %w", tc.err)); got != tc.want {
-				t.Errorf("unserved(%v) is %t", tc.err, got)
+			if got := IsUnserved(fmt.Errorf("writing: %w", tc.err)); got != tc.want {
+				t.Errorf("IsUnserved(%v) is %t", tc.err, got)
+			}
+		})
+	}
+}
+
+func TestVersionsAreComparedAsNumbersOrNotAtAll(t *testing.T) {
+	tests := map[string]struct {
+		a, b string
+		want bool
+	}{
+		"a smaller number was first":     {a: "9", b: "10", want: true},
+		"a greater one was not":          {a: "10", b: "9"},
+		"nor is a version before itself": {a: "10", b: "10"},
+		"of text nothing is said":        {a: "9", b: "x"},
+		"nor of nothing":                 {a: "", b: "1"},
+	}
+	for name, tc := range tests {
+		t.Run(name, func(t *testing.T) {
+			if got := IsOlder(tc.a, tc.b); got != tc.want {
+				t.Errorf("IsOlder(%q, %q) is %t", tc.a, tc.b, got)
 			}
 		})
 	}
