@@ -1,6 +1,6 @@
 // SPDX-License-Identifier: Apache-2.0
 
-package admit
+package admission
 
 import (
 	"encoding/json"
@@ -10,42 +10,16 @@ import (
 	metav1 "k8s.io/apimachinery/pkg/apis/meta/v1"
 
 	"github.com/plumbline-dev/plumbline/pkg/apis/plumbline/v1alpha1"
-	"github.com/plumbline-dev/plumbline/pkg/specguard/canon"
 )
 
 // Verdict is what a review ends with. It is a label of metrics and an audit
-// annotation, so the set is closed.
+// annotation, so each judge has a closed set.
 type Verdict string
 
-// The verdicts.
+// The verdicts of a handler itself; those of a judge are the judge's own constants.
 const (
-	// VerdictAllow: guarded, and the writer may do this.
-	VerdictAllow Verdict = "allow"
-	// VerdictAudit: a foreign change, recorded without a word.
-	VerdictAudit Verdict = "audit"
-	// VerdictWarn: a foreign change, recorded, and the writer was told.
-	VerdictWarn Verdict = "warn"
-	// VerdictUnguarded: no guard selects the object. A stamp of a writer that the webhook
-	// set is taken off.
-	VerdictUnguarded Verdict = "unguarded"
-	// VerdictNotRoot: the product of a built-in controller, judged by its owner. It is
-	// recorded where the webhook stamps the writer.
-	VerdictNotRoot Verdict = "not_root"
-	// VerdictStamped: the mutating webhook changed annotations of a write that it does
-	// not judge.
-	VerdictStamped Verdict = "stamped"
-	// VerdictUnchanged: the annotations were right already.
-	VerdictUnchanged Verdict = "unchanged"
 	// VerdictUnassessed: allowed without having been judged; Reason says why.
 	VerdictUnassessed Verdict = "unassessed"
-
-	// VerdictInjected: the pod gets a proxy.
-	VerdictInjected Verdict = "injected"
-	// VerdictLeft: the pod did not ask for a proxy, or has one.
-	VerdictLeft Verdict = "left"
-	// VerdictRefused: the pod asked for a proxy and cannot have one; it is created
-	// without, and the writer was told.
-	VerdictRefused Verdict = "refused"
 	// VerdictDenied: what is unassessed elsewhere, of a handler that lets nothing
 	// pass unjudged; Reason says why.
 	VerdictDenied Verdict = "denied"
@@ -87,7 +61,7 @@ type Answer struct {
 	Err error
 	// Patch is a JSON Patch; nil changes nothing.
 	Patch []byte
-	// Warnings are shown to the writer, at most maxWarnings of them.
+	// Warnings are shown to the writer, as many as the judge gives.
 	Warnings []string
 	// Audit becomes audit annotations; keys and values are bounded by us.
 	Audit map[string]string
@@ -106,17 +80,12 @@ func Unassessed(reason Reason, err error) Answer {
 	}
 }
 
-// reasonOf maps an error to the reason that is counted.
+// reasonOf maps an error of decodeReview to the reason that is counted.
 func reasonOf(err error) Reason {
-	var syntax *canon.SyntaxError
-	switch {
-	case errors.Is(err, errVersion):
+	if errors.Is(err, errVersion) {
 		return ReasonVersion
-	case errors.As(err, &syntax):
-		return ReasonObject
-	default:
-		return ReasonMalformed
 	}
+	return ReasonMalformed
 }
 
 const patchTypeJSON = "JSONPatch"

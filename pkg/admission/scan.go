@@ -1,6 +1,6 @@
 // SPDX-License-Identifier: Apache-2.0
 
-package admit
+package admission
 
 import (
 	"bytes"
@@ -10,23 +10,23 @@ import (
 	"slices"
 )
 
-// errMalformed says that a review is not the JSON that it should be.
-var errMalformed = errors.New("malformed review")
+// ErrMalformed says that a review is not the JSON that it should be.
+var ErrMalformed = errors.New("malformed review")
 
 // scanner walks over JSON without building anything. It finds where values
 // begin and end and leaves their content unchecked: the two objects, nearly all
-// of a review, are parsed only once, by package canon.
+// of a review, are parsed only once, by the judge.
 type scanner struct {
 	b []byte
 	i int
 }
 
-// maxEnvelopeDepth bounds the nesting that is skipped; canon.MaxDepth applies
-// to the objects themselves.
+// maxEnvelopeDepth bounds the nesting that is skipped; the judge bounds that of the
+// objects themselves.
 const maxEnvelopeDepth = 1000
 
 func (s *scanner) fail(what string) error {
-	return fmt.Errorf("%w: %s at offset %d", errMalformed, what, s.i)
+	return fmt.Errorf("%w: %s at offset %d", ErrMalformed, what, s.i)
 }
 
 func (s *scanner) space() {
@@ -115,7 +115,7 @@ func unquote(raw []byte) (string, error) {
 	}
 	var out string
 	if err := json.Unmarshal(raw, &out); err != nil {
-		return "", fmt.Errorf("%w: %w", errMalformed, err)
+		return "", fmt.Errorf("%w: %w", ErrMalformed, err)
 	}
 	return out, nil
 }

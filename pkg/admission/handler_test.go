@@ -1,6 +1,6 @@
 // SPDX-License-Identifier: Apache-2.0
 
-package admit
+package admission
 
 import (
 	"bytes"
@@ -59,11 +59,11 @@ func responseOf(t *testing.T, w *httptest.ResponseRecorder) admissionv1.Admissio
 
 const jsonType = "application/json"
 
-func allow(*Review) Answer { return Answer{Verdict: VerdictAllow} }
+func allow(*Review) Answer { return Answer{Verdict: verdictAllow} }
 
 func TestAnAnswerTravels(t *testing.T) {
 	s := serve(func(*Review) Answer {
-		return Answer{Verdict: VerdictWarn, Class: v1alpha1.ActorForeign, Patch: []byte(`[]`), Warnings: []string{"w"}, Audit: map[string]string{"b": "2", "a": "1"}}
+		return Answer{Verdict: "warn", Class: v1alpha1.ActorForeign, Patch: []byte(`[]`), Warnings: []string{"w"}, Audit: map[string]string{"b": "2", "a": "1"}}
 	}, 1)
 	body := envelope(t, create(alice, deployment(t)))
 	w := s.post(bytes.NewReader(body), jsonType+"; charset=utf-8")
@@ -175,7 +175,7 @@ func TestMoreReviewsThanAllowedAreShed(t *testing.T) {
 	s := serve(func(*Review) Answer {
 		entered <- struct{}{}
 		<-leave
-		return Answer{Verdict: VerdictAllow}
+		return Answer{Verdict: verdictAllow}
 	}, 1)
 	body := envelope(t, create(alice, deployment(t)))
 	var wg sync.WaitGroup

@@ -1,6 +1,6 @@
 // SPDX-License-Identifier: Apache-2.0
 
-package admit
+package admission
 
 import (
 	"bytes"
@@ -83,7 +83,7 @@ func TestAHandlerThatFailsClosedDeniesWhatItCannotJudge(t *testing.T) {
 
 func TestAHandlerThatFailsClosedPassesAnAnswerOn(t *testing.T) {
 	s := serveClosed(func(_ context.Context, r *Review) Answer {
-		return Answer{Verdict: VerdictInjected, Patch: []byte(`[]`)}
+		return Answer{Verdict: verdictAllow, Patch: []byte(`[]`)}
 	}, 1)
 	got := responseOf(t, s.post(bytes.NewReader(envelope(t, create(alice, deployment(t)))), jsonType))
 	if !got.Allowed || string(got.Patch) != "[]" || got.Result != nil {

@@ -1,14 +1,13 @@
 // SPDX-License-Identifier: Apache-2.0
 
-package admit
+package admission
 
 import (
 	"fmt"
 
+	admissionv1 "k8s.io/api/admission/v1"
+	"k8s.io/apimachinery/pkg/runtime/schema"
 	kjson "sigs.k8s.io/json"
-
-	"github.com/plumbline-dev/plumbline/pkg/specguard"
-	"github.com/plumbline-dev/plumbline/pkg/specguard/canon"
 )
 
 // apiVersion of the reviews that are understood, the only one since Kubernetes 1.22.
@@ -26,13 +25,15 @@ type Resource struct {
 // written; everything else is a copy.
 type Review struct {
 	UID         string
-	Kind        canon.GVK
+	Kind        schema.GroupVersionKind
 	Resource    Resource
 	SubResource string
 	Name        string
 	Namespace   string
-	Operation   specguard.Operation
-	Identity    specguard.Identity
+	Operation   admissionv1.Operation
+	// User and Groups are the identity that the API server authenticated.
+	User   string
+	Groups []string
 	// Object is nil on DELETE, OldObject on CREATE.
 	Object    []byte
 	OldObject []byte
@@ -72,7 +73,7 @@ func decodeReview(body []byte) (*Review, error) {
 	case version != reviewAPIVersion || kind != "AdmissionReview":
 		return r, fmt.Errorf("%w: %q, kind %q", errVersion, version, kind)
 	case !found || r.UID == "":
-		return r, fmt.Errorf("%w: no request with a uid", errMalformed)
+		return r, fmt.Errorf("%w: no request with a uid", ErrMalformed)
 	default:
 		return r, nil
 	}
@@ -96,7 +97,7 @@ func (r *Review) decodeRequest(s *scanner) error {
 		case "operation":
 			var op string
 			err := readText(s, &op)
-			r.Operation = specguard.Operation(op)
+			r.Operation = admissionv1.Operation(op)
 			return err
 		case "userInfo":
 			return r.decodeUser(s)
@@ -122,7 +123,7 @@ func (r *Review) decodeKind(s *scanner) error {
 		Kind    string `json:"kind"`
 	}
 	err := readJSON(s, &kind)
-	r.Kind = canon.GVK(kind)
+	r.Kind = schema.GroupVersionKind(kind)
 	return err
 }
 
@@ -132,7 +133,7 @@ func (r *Review) decodeUser(s *scanner) error {
 		Groups   []string `json:"groups"`
 	}
 	err := readJSON(s, &user)
-	r.Identity = specguard.Identity{User: user.Username, Groups: user.Groups}
+	r.User, r.Groups = user.Username, user.Groups
 	return err
 }
 
@@ -159,7 +160,7 @@ func readJSON(s *scanner, into any) error {
 	}
 	// Kubernetes' own decoder: encoding/json would take "USERNAME" for "username".
 	if err := kjson.UnmarshalCaseSensitivePreserveInts(raw, into); err != nil {
-		return fmt.Errorf("%w: %w", errMalformed, err)
+		return fmt.Errorf("%w: %w", ErrMalformed, err)
 	}
 	return nil
 }

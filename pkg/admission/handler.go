@@ -1,6 +1,6 @@
 // SPDX-License-Identifier: Apache-2.0
 
-package admit
+package admission
 
 import (
 	"context"
@@ -34,7 +34,7 @@ type handler struct {
 	closed bool
 }
 
-// NewHandler serves AdmissionReviews with judge, one of a Reviewer's methods.
+// NewHandler serves AdmissionReviews with judge.
 // name is the handler's label in metrics. Whatever happens, the API server gets
 // an answer that allows, as long as the review's uid could be read; without it
 // no answer would be accepted, and the status says what was wrong.

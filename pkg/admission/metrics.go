@@ -1,14 +1,14 @@
 // SPDX-License-Identifier: Apache-2.0
 
-package admit
+package admission
 
 import (
 	"strings"
 	"time"
 
 	"github.com/prometheus/client_golang/prometheus"
+	admissionv1 "k8s.io/api/admission/v1"
 
-	"github.com/plumbline-dev/plumbline/pkg/specguard"
 	"github.com/plumbline-dev/plumbline/pkg/tlsport"
 )
 
@@ -75,7 +75,7 @@ func (m *Metrics) Collect(ch chan<- prometheus.Metric) {
 	}
 }
 
-func (m *Metrics) observe(handler string, op specguard.Operation, a *Answer, took time.Duration) {
+func (m *Metrics) observe(handler string, op admissionv1.Operation, a *Answer, took time.Duration) {
 	m.reviews.WithLabelValues(handler, operationLabel(op), string(a.Verdict), strings.ToLower(string(a.Class))).Inc()
 	m.duration.WithLabelValues(handler).Observe(took.Seconds())
 	switch a.Verdict {
@@ -88,9 +88,9 @@ func (m *Metrics) observe(handler string, op specguard.Operation, a *Answer, too
 }
 
 // operationLabel keeps the label's values closed: a review may say anything.
-func operationLabel(op specguard.Operation) string {
+func operationLabel(op admissionv1.Operation) string {
 	switch op {
-	case specguard.OperationCreate, specguard.OperationUpdate, specguard.OperationDelete:
+	case admissionv1.Create, admissionv1.Update, admissionv1.Delete:
 		return strings.ToLower(string(op))
 	default:
 		return "unknown"

@@ -1,6 +1,6 @@
 // SPDX-License-Identifier: Apache-2.0
 
-package admit
+package admission
 
 import (
 	"errors"
@@ -11,11 +11,9 @@ import (
 
 	"github.com/google/go-cmp/cmp"
 	admissionv1 "k8s.io/api/admission/v1"
+	"k8s.io/apimachinery/pkg/runtime/schema"
 	"k8s.io/utils/ptr"
 	kjson "sigs.k8s.io/json"
-
-	"github.com/plumbline-dev/plumbline/pkg/specguard"
-	"github.com/plumbline-dev/plumbline/pkg/specguard/canon"
 )
 
 func TestDecodingIsWhatTheAPIServerMeant(t *testing.T) {
@@ -51,18 +49,18 @@ func TestDecodingRefuses(t *testing.T) {
 		body string
 		want error
 	}{
-		"nothing":              {"", errMalformed},
-		"an array":             {"[]", errMalformed},
-		"half a review":        {good[:len(good)/2], errMalformed},
-		"trailing data":        {good + "{}", errMalformed},
-		"a key twice":          {strings.Replace(good, `"dryRun":false`, `"dryRun":false,"dryRun":true`, 1), errMalformed},
+		"nothing":              {"", ErrMalformed},
+		"an array":             {"[]", ErrMalformed},
+		"half a review":        {good[:len(good)/2], ErrMalformed},
+		"trailing data":        {good + "{}", ErrMalformed},
+		"a key twice":          {strings.Replace(good, `"dryRun":false`, `"dryRun":false,"dryRun":true`, 1), ErrMalformed},
 		"another version":      {strings.Replace(good, "admission.k8s.io/v1", "admission.k8s.io/v1beta1", 1), errVersion},
 		"another kind":         {strings.Replace(good, "AdmissionReview", "Review", 1), errVersion},
-		"no request":           {`{"kind":"AdmissionReview","apiVersion":"admission.k8s.io/v1"}`, errMalformed},
-		"no uid":               {strings.Replace(good, `"uid":"r-1"`, `"uid":""`, 1), errMalformed},
-		"a number for a user":  {strings.Replace(good, `"username":"alice"`, `"username":1`, 1), errMalformed},
-		"a number for a name":  {strings.Replace(good, `"name":"web","namespace"`, `"name":1,"namespace"`, 1), errMalformed},
-		"brackets without end": {`{"kind":` + strings.Repeat("[", 1<<20), errMalformed},
+		"no request":           {`{"kind":"AdmissionReview","apiVersion":"admission.k8s.io/v1"}`, ErrMalformed},
+		"no uid":               {strings.Replace(good, `"uid":"r-1"`, `"uid":""`, 1), ErrMalformed},
+		"a number for a user":  {strings.Replace(good, `"username":"alice"`, `"username":1`, 1), ErrMalformed},
+		"a number for a name":  {strings.Replace(good, `"name":"web","namespace"`, `"name":1,"namespace"`, 1), ErrMalformed},
+		"brackets without end": {`{"kind":` + strings.Repeat("[", 1<<20), ErrMalformed},
 	}
 	for name, tc := range tests {
 		t.Run(name, func(t *testing.T) {
@@ -96,8 +94,8 @@ func FuzzDecodeReview(f *testing.F) {
 			return // The scanner leaves what it skips unchecked; the objects are parsed later.
 		}
 		if got.UID != string(want.Request.UID) || got.Name != want.Request.Name || got.Namespace != want.Request.Namespace ||
-			got.Identity.User != want.Request.UserInfo.Username || got.DryRun != ptr.Deref(want.Request.DryRun, false) ||
-			got.Operation != specguard.Operation(want.Request.Operation) || got.Kind != canon.GVK(want.Request.Kind) {
+			got.User != want.Request.UserInfo.Username || got.DryRun != ptr.Deref(want.Request.DryRun, false) ||
+			got.Operation != want.Request.Operation || got.Kind != schema.GroupVersionKind(want.Request.Kind) {
 			t.Errorf("got %+v\nwant %+v", got, want.Request)
 		}
 		if got.Object != nil && string(got.Object) != string(want.Request.Object.Raw) {
