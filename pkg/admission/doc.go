@@ -19,4 +19,6 @@
 //
 // The guard's judge is package admit of pkg/specguard, the one that puts proxies into
 // pods is package admission of pkg/traffic/inject.
+//
+// Adapter. It uses the network, logs, metrics, random numbers and the clock.
 package admission

@@ -12,4 +12,6 @@
 // Neither ever refuses a write.
 //
 // docs/reference/admission.md describes the behavior for users.
+//
+// Adapter. It uses the Kubernetes API, logs, metrics, the clock and goroutines.
 package admit
