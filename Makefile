@@ -341,7 +341,7 @@ generate: ## Regenerate everything that is generated and committed.
 
 .PHONY: golden
 golden: $(CLUSTER_TOOL) ## Rewrite golden files from the present behavior; read the diff before you commit.
-	UPDATE_GOLDEN=1 HELM="$$($(CLUSTER_TOOL) which helm)" go test -count=1 ./cmd/... ./internal/... ./pkg/... ./test/chart/...
+	UPDATE_GOLDEN=1 HELM="$$($(CLUSTER_TOOL) which helm)" go test -count=1 ./cmd/... ./internal/... ./pkg/... ./test/arch/... ./test/chart/...
 	UPDATE_GOLDEN=1 KUBEBUILDER_ASSETS="$$($(CLUSTER_TOOL) assets)" go test -count=1 -tags integration ./test/integration/kinds
 	cd hack/cluster && UPDATE_GOLDEN=1 go test -count=1 ./internal/plan
 

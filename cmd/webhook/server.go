@@ -22,10 +22,11 @@ import (
 	"github.com/plumbline-dev/plumbline/internal/kube"
 	"github.com/plumbline-dev/plumbline/internal/options"
 	"github.com/plumbline-dev/plumbline/internal/telemetry"
+	"github.com/plumbline-dev/plumbline/pkg/admission"
 	"github.com/plumbline-dev/plumbline/pkg/specguard"
 	"github.com/plumbline-dev/plumbline/pkg/specguard/admit"
 	"github.com/plumbline-dev/plumbline/pkg/specguard/details"
-	"github.com/plumbline-dev/plumbline/pkg/traffic/inject/admission"
+	injection "github.com/plumbline-dev/plumbline/pkg/traffic/inject/admission"
 )
 
 // server holds the parts of a running webhook.
@@ -38,8 +39,8 @@ type server struct {
 	guards    *admit.Guards
 	redis     *redis.Client // nil without Redis
 	writer    *details.Writer
-	injector  *admission.Injector // nil: no pod gets a proxy
-	admission *admit.Server
+	injector  *injection.Injector // nil: no pod gets a proxy
+	admission *admission.Server
 }
 
 // errDraining is what readiness says after the order to stop.
@@ -127,8 +128,8 @@ func (s *server) addDetails() {
 }
 
 func (s *server) addAdmission() error {
-	handlers := admit.HandlerConfig{Metrics: admit.NewMetrics(), Log: s.log, Limits: admit.NewLimits(s.opts.MaxConcurrent)}
-	config := admit.ServerConfig{
+	handlers := admission.HandlerConfig{Metrics: admission.NewMetrics(), Log: s.log, Limits: admission.NewLimits(s.opts.MaxConcurrent)}
+	config := admission.ServerConfig{
 		Port:           s.opts.Port,
 		GetCertificate: s.keeper.GetCertificate,
 		ConnectionAge:  s.opts.ConnectionAge,
@@ -142,10 +143,10 @@ func (s *server) addAdmission() error {
 		if err != nil {
 			return fmt.Errorf("reading the client CA: %w", err)
 		}
-		if config.ClientCAs, err = admit.ParseClientCAs(raw); err != nil {
+		if config.ClientCAs, err = admission.ParseClientCAs(raw); err != nil {
 			return err
 		}
-		handlers.Authenticated = admit.AuthenticatedAs(s.opts.ClientName)
+		handlers.Authenticated = admission.AuthenticatedAs(s.opts.ClientName)
 	}
 	reviewer := &admit.Reviewer{
 		Snapshot:      s.guards.Snapshot,
@@ -155,13 +156,13 @@ func (s *server) addAdmission() error {
 		StampedGroups: options.SplitList(s.opts.StampedGroups),
 	}
 	served := map[string]http.Handler{
-		admit.MutatePath:   admit.NewHandler("mutate", reviewer.Mutate, handlers),
-		admit.ValidatePath: admit.NewHandler("validate", reviewer.Validate, handlers),
+		admission.MutatePath:   admission.NewHandler("mutate", reviewer.Mutate, handlers),
+		admission.ValidatePath: admission.NewHandler("validate", reviewer.Validate, handlers),
 	}
 	if s.injector != nil {
-		served[admit.InjectPath] = admit.NewFailClosed("inject", s.injector.Review, handlers)
+		served[admission.InjectPath] = admission.NewFailClosed("inject", s.injector.Review, handlers)
 	}
-	s.admission = admit.NewServer(config, served)
+	s.admission = admission.NewServer(config, served)
 	return nil
 }
 

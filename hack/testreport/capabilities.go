@@ -22,7 +22,7 @@ type capability struct {
 // cmd and the harness, belongs to none.
 var capabilities = []capability{
 	{"guard", []string{
-		"internal/adopt", "internal/certs", "internal/assessor", "internal/controller/baseline", "internal/selftest",
+		"internal/adopt", "internal/certs", "internal/assessor", "internal/checks", "internal/controller/baseline", "internal/selftest",
 		"internal/failopen", "internal/controller/guard", "internal/controller/guarddefaults", "internal/stamp",
 		"pkg/specguard",
 		"test/integration/admission", "test/integration/assess", "test/integration/attacks", "test/integration/deny",

@@ -3,13 +3,22 @@
 package assessor
 
 import (
-	"github.com/plumbline-dev/plumbline/internal/controller/baseline"
+	"sigs.k8s.io/controller-runtime/pkg/client"
+
+	"github.com/plumbline-dev/plumbline/internal/checks"
 )
 
 // addChecks makes the part that checks objects past the watch.
-func (p *parts) addChecks(setup Setup) {
-	p.checks = &baseline.Checks{
-		Reconciler: p.baselines, Trigger: p.trigger, Live: p.live, Threshold: setup.DriftThreshold, MaxConcurrent: setup.MaxConcurrentChecks,
+func (p *parts) addChecks(reader client.Reader, setup Setup) error {
+	metrics, err := checks.NewMetrics(setup.Registry, setup.Clock, p.baselines.Agenda)
+	if err != nil {
+		return err
+	}
+	p.checks = &checks.Scheduler{
+		Client: reader, Agenda: p.baselines.Agenda, Watch: p.ahead, Trigger: p.trigger, Live: p.live,
+		Guards: p.guards, Defaults: p.defaults, Metrics: metrics,
+		Threshold: setup.DriftThreshold, MaxConcurrent: setup.MaxConcurrentChecks,
 		Clock: setup.Clock, Log: setup.Log.WithName("checks"),
 	}
+	return nil
 }

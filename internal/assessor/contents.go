@@ -9,13 +9,14 @@ import (
 
 	"k8s.io/apimachinery/pkg/runtime/schema"
 
+	"github.com/plumbline-dev/plumbline/internal/checks"
 	"github.com/plumbline-dev/plumbline/internal/controller/baseline"
 	"github.com/plumbline-dev/plumbline/internal/kube"
 )
 
 // addObjects makes what tells of guarded objects: their watches, and live reads.
 func (p *parts) addObjects(setup Setup, metrics *baseline.Metrics) (err error) {
-	if p.live, err = baseline.NewLiveObjects(setup.Config, setup.Clock); err != nil {
+	if p.live, err = checks.NewLiveObjects(setup.Config, setup.Clock); err != nil {
 		return err
 	}
 	p.tracker, err = kube.NewTracker(setup.Config, p.findDetail, setup.ObjectCacheBytes, setup.Clock, setup.Log, kube.Hooks{
@@ -23,6 +24,7 @@ func (p *parts) addObjects(setup Setup, metrics *baseline.Metrics) (err error) {
 		Synced:  func(gvk schema.GroupVersionKind) { p.synced(gvk) },
 		Listing: func(ctx context.Context, resource kube.Resource) { p.listing(ctx, resource) },
 	})
+	p.ahead = checks.NewAhead(p.tracker)
 	return err
 }
 

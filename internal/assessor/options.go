@@ -13,7 +13,7 @@ import (
 	"k8s.io/apimachinery/pkg/runtime/schema"
 	"k8s.io/apimachinery/pkg/util/validation/field"
 
-	"github.com/plumbline-dev/plumbline/internal/controller/baseline"
+	"github.com/plumbline-dev/plumbline/internal/checks"
 	"github.com/plumbline-dev/plumbline/internal/executor"
 	"github.com/plumbline-dev/plumbline/internal/options"
 	"github.com/plumbline-dev/plumbline/internal/selftest"
@@ -106,7 +106,7 @@ func (o *Options) AddFlags(fs *flag.FlagSet) {
 		options.Alias{Flag: "default-resync-period", Variable: "DEFAULT_RESYNC_PERIOD"})
 	fs.DurationVar(&o.DriftInterval, "drift-interval", resync.DriftDetectionPeriod, "time between two scheduled checks of an object that asks for them by annotation, where nothing else says one")
 	fs.Func("drift-threshold", "share of all guarded objects that may be checked or repaired at once where no GuardDefaults say one, such as 10% or 0.1", o.setDriftThreshold)
-	fs.IntVar(&o.MaxConcurrentChecks, "max-concurrent-checks", baseline.DefaultMaxConcurrentChecks, "how many checks go on at once, whatever the drift threshold lets")
+	fs.IntVar(&o.MaxConcurrentChecks, "max-concurrent-checks", checks.DefaultMaxConcurrent, "how many checks go on at once, whatever the drift threshold lets")
 	fs.Int64Var(&o.ObjectCacheBytes, "object-cache-bytes", objectCacheBytes, "memory for the content of watched objects, compressed; beyond it, the namespace that holds the most is read live when it is judged")
 }
 

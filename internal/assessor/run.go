@@ -18,6 +18,7 @@ import (
 	"sigs.k8s.io/controller-runtime/pkg/client"
 	"sigs.k8s.io/controller-runtime/pkg/manager"
 
+	"github.com/plumbline-dev/plumbline/internal/checks"
 	"github.com/plumbline-dev/plumbline/internal/controller/baseline"
 	"github.com/plumbline-dev/plumbline/internal/controller/environment"
 	"github.com/plumbline-dev/plumbline/internal/controller/guard"
@@ -135,7 +136,7 @@ func (s *Setup) complete() error {
 	s.time = servertime.New(s.Clock)
 	s.UnreadableAfter = cmp.Or(s.UnreadableAfter, unreadableAfter)
 	s.DriftThreshold = cmp.Or(s.DriftThreshold, resync.DefaultThreshold)
-	s.MaxConcurrentChecks = cmp.Or(s.MaxConcurrentChecks, baseline.DefaultMaxConcurrentChecks)
+	s.MaxConcurrentChecks = cmp.Or(s.MaxConcurrentChecks, checks.DefaultMaxConcurrent)
 	s.ObjectCacheBytes = cmp.Or(s.ObjectCacheBytes, objectCacheBytes)
 	if len(s.Rules.Key) == 0 {
 		s.Rules.Key = make([]byte, 32)
@@ -160,8 +161,9 @@ func newManager(setup Setup) (manager.Manager, error) {
 type parts struct {
 	// excluded namespaces are never guarded.
 	excluded     []string
-	live         *baseline.LiveObjects
+	live         *checks.LiveObjects
 	tracker      *kube.Tracker
+	ahead        *checks.Ahead // the tracker, with what checks have read
 	guards       *guard.Controller
 	status       *guard.Status
 	environments *environment.Controller
@@ -169,7 +171,7 @@ type parts struct {
 	baselines    *baseline.Reconciler
 	trigger      *baseline.Trigger
 	vigil        *baseline.Vigil
-	checks       *baseline.Checks
+	checks       *checks.Scheduler
 	figures      *figuresOf
 	stamps       *stamp.Policy // nil where the webhook stamps
 	policies     *policy.Reconciler
@@ -251,7 +253,7 @@ func newParts(mgr manager.Manager, setup Setup) (*parts, error) {
 	}
 	p.baselines = &baseline.Reconciler{
 		Client: mgr.GetClient(), Live: mgr.GetAPIReader(), Contents: p.live,
-		Objects: tracker, Guards: p.guards, Defaults: p.defaults, Environments: p.environments, Kinds: kinds,
+		Objects: p.ahead, Agenda: checks.NewAgenda(), Guards: p.guards, Defaults: p.defaults, Environments: p.environments, Kinds: kinds,
 		Records: baseline.NewRecords(), Recorder: mgr.GetEventRecorder(lease), Metrics: metrics, Clock: setup.Clock,
 		Config: baseline.Config{Rules: setup.Rules, Retention: setup.Retention, UnreadableAfter: setup.UnreadableAfter, ResyncPeriod: setup.ResyncPeriod, DriftInterval: setup.DriftInterval},
 	}
@@ -266,7 +268,9 @@ func newParts(mgr manager.Manager, setup Setup) (*parts, error) {
 		return nil, err
 	}
 	p.vigil = &baseline.Vigil{Reconciler: p.baselines, Trigger: p.trigger, Clock: setup.Clock}
-	p.addChecks(setup)
+	if err := p.addChecks(mgr.GetClient(), setup); err != nil {
+		return nil, err
+	}
 	return p, nil
 }
 

@@ -6,7 +6,6 @@ import (
 	"context"
 	"errors"
 	"fmt"
-	"strconv"
 	"time"
 
 	"github.com/go-logr/logr"
@@ -180,16 +179,8 @@ func (s *Sweep) behind(o listed) bool {
 	case view.Unknown != nil, view.Current == nil:
 		return false // gone since the list, or being listed
 	default:
-		return olderVersion(view.Current.ResourceVersion, o.version)
+		return kube.IsOlder(view.Current.ResourceVersion, o.version)
 	}
-}
-
-// olderVersion compares versions of one resource, which are integers (KEP-5504).
-// What cannot be parsed is not called older.
-func olderVersion(a, b string) bool {
-	va, errA := strconv.ParseUint(a, 10, 64)
-	vb, errB := strconv.ParseUint(b, 10, 64)
-	return errA == nil && errB == nil && va < vb
 }
 
 func (s *Sweep) settle(ctx context.Context) error {

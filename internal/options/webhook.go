@@ -10,7 +10,7 @@ import (
 	"k8s.io/apimachinery/pkg/util/validation"
 	"k8s.io/apimachinery/pkg/util/validation/field"
 
-	"github.com/plumbline-dev/plumbline/pkg/specguard/admit"
+	"github.com/plumbline-dev/plumbline/pkg/admission"
 )
 
 // MaxDrainDelay bounds the wait before the webhook stops listening: it has to
@@ -92,7 +92,7 @@ func (w *Webhook) AddFlags(fs *flag.FlagSet) {
 	fs.StringVar(&w.CertificateMode, "certificate-mode", "SelfManaged", "who writes the certificates: SelfManaged or CertManager")
 	fs.DurationVar(&w.CertificateSettle, "certificate-settle", time.Minute, "how long a new authority is published before the serving certificate relies on it")
 	fs.IntVar(&w.MaxConcurrent, "max-concurrent", 256, "reviews of one caller worked on at once; more are allowed unassessed")
-	fs.IntVar(&w.MaxHandshakes, "max-handshakes", 0, fmt.Sprintf("TLS handshakes computed at once; 0: half of the processors, %d: no limit", admit.MaxHandshakes))
+	fs.IntVar(&w.MaxHandshakes, "max-handshakes", 0, fmt.Sprintf("TLS handshakes computed at once; 0: half of the processors, %d: no limit", admission.MaxHandshakes))
 	fs.DurationVar(&w.ConnectionAge, "connection-age", time.Minute, "shortest life of a connection in use; the longest is twice that")
 	fs.DurationVar(&w.DrainDelay, "drain-delay", 10*time.Second, "how long to go on answering after being told to stop")
 }
@@ -122,8 +122,8 @@ func (w *Webhook) Validate() field.ErrorList {
 	if w.MaxConcurrent < 1 || w.MaxConcurrent > 4096 {
 		errs = append(errs, field.Invalid(flagPath("max-concurrent"), w.MaxConcurrent, "must be from 1 to 4096"))
 	}
-	if w.MaxHandshakes < 0 || w.MaxHandshakes > admit.MaxHandshakes {
-		errs = append(errs, field.Invalid(flagPath("max-handshakes"), w.MaxHandshakes, fmt.Sprintf("must be from 0 to %d", admit.MaxHandshakes)))
+	if w.MaxHandshakes < 0 || w.MaxHandshakes > admission.MaxHandshakes {
+		errs = append(errs, field.Invalid(flagPath("max-handshakes"), w.MaxHandshakes, fmt.Sprintf("must be from 0 to %d", admission.MaxHandshakes)))
 	}
 	errs = append(errs, validateChoice("certificate-mode", w.CertificateMode, "SelfManaged", "CertManager")...)
 	errs = append(errs, validateDuration("certificate-settle", w.CertificateSettle, time.Second, time.Hour)...)

@@ -3,7 +3,6 @@
 package stamp
 
 import (
-	"strconv"
 	"sync"
 	"time"
 
@@ -98,7 +97,7 @@ func (p *Policy) Stamps(now Incarnation, gvk schema.GroupVersionKind, v Version)
 	}
 	s := specguard.Stamps{Policy: now.ID, Since: now.Made.Add(enforceTime)}
 	if k.floor.id == now.ID {
-		s.Written = after(v.ResourceVersion, k.floor.version)
+		s.Written = kube.IsOlder(k.floor.version, v.ResourceVersion)
 		s.Confirmed = reached(v.Progress, k.floor.version)
 		if !k.since.IsZero() {
 			s.Since = k.since
@@ -119,14 +118,6 @@ func (p *Policy) Settled(gvk schema.GroupVersionKind, progress string) string {
 	return k.floor.id
 }
 
-// after says whether a version was written after another of its kind; of what is
-// no number nothing is said.
-func after(version, other string) bool {
-	v, errV := strconv.ParseUint(version, 10, 64)
-	o, errO := strconv.ParseUint(other, 10, 64)
-	return errV == nil && errO == nil && v > o
-}
-
 func reached(version, other string) bool {
-	return after(version, other) || version != "" && version == other
+	return kube.IsOlder(other, version) || version != "" && version == other
 }

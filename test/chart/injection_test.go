@@ -14,7 +14,7 @@ import (
 	"k8s.io/apimachinery/pkg/apis/meta/v1/unstructured"
 	"k8s.io/apimachinery/pkg/labels"
 
-	"github.com/plumbline-dev/plumbline/pkg/specguard/admit"
+	review "github.com/plumbline-dev/plumbline/pkg/admission"
 	"github.com/plumbline-dev/plumbline/pkg/traffic/inject"
 	"github.com/plumbline-dev/plumbline/pkg/traffic/inject/admission"
 	"github.com/plumbline-dev/plumbline/test/chart/rendered"
@@ -34,7 +34,7 @@ func TestTheWebhooksOfTheInjection(t *testing.T) {
 		want := admissionv1.MutatingWebhook{
 			Name: got.Name,
 			ClientConfig: admissionv1.WebhookClientConfig{Service: &admissionv1.ServiceReference{
-				Namespace: "plumbline-system", Name: "plumbline-webhook", Path: new(admit.InjectPath), Port: new(int32(443))}},
+				Namespace: "plumbline-system", Name: "plumbline-webhook", Path: new(review.InjectPath), Port: new(int32(443))}},
 			SideEffects: new(admissionv1.SideEffectClassNone), AdmissionReviewVersions: []string{"v1"},
 			FailurePolicy: new(admissionv1.Fail), MatchPolicy: new(admissionv1.Equivalent),
 			ReinvocationPolicy: new(admissionv1.IfNeededReinvocationPolicy), TimeoutSeconds: new(int32(5)),

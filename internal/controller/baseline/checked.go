@@ -31,7 +31,7 @@ func (r *Reconciler) writeCheck(ctx context.Context, s *subject) error {
 		s.baseline = next
 		r.memory.wrote(s.key, next)
 	}
-	r.agenda.told(s.key, s.check)
+	r.Agenda.EndCheck(s.key, s.check)
 	return nil
 }
 

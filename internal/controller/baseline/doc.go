@@ -14,9 +14,8 @@
 //	condition.go  severity.go  announce.go  schedule.go  what people see, and when next
 //	settings.go  checked.go   how often it is checked, and what follows from its being gone
 //
-// Beside it [Checks] reads objects past the watch, when they are due or somebody
-// asks: agenda.go knows when that is, selection.go who starts now, live.go reads, and
-// ahead.go shows a reconciliation what the watch does not have.
+// Package checks reads objects past the watch beside it; each reconciliation notes on its
+// agenda when the object is due, and writes what a check found.
 //
 // # Why a crash anywhere heals
 //

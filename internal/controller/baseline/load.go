@@ -8,6 +8,7 @@ import (
 	"slices"
 	"time"
 
+	"github.com/plumbline-dev/plumbline/internal/checks"
 	"github.com/plumbline-dev/plumbline/internal/kube"
 )
 
@@ -36,7 +37,7 @@ func (r *Reconciler) loadContent(ctx context.Context, s *subject) (wait time.Dur
 // load completes the present version by a live read. The object waits if the API server has
 // another version by now, because the watch is about to tell of that version in its order.
 func (r *Reconciler) load(ctx context.Context, s *subject) (wait time.Duration, err error) {
-	ctx, cancel := context.WithTimeout(ctx, readTimeout)
+	ctx, cancel := context.WithTimeout(ctx, checks.ReadTimeout)
 	defer cancel()
 	reading, err := r.Contents.Read(ctx, s.resource, s.key)
 	if err != nil {
@@ -74,10 +75,10 @@ func (s *subject) complete(whole *kube.Object) {
 // waitForWatch tells how long to wait for the watch to deliver a version that was read. An object that
 // is written without end always has a newer version. So after some time the reading is
 // judged as one that the watch has missed.
-func (r *Reconciler) waitForWatch(s *subject, reading Reading) time.Duration {
+func (r *Reconciler) waitForWatch(s *subject, reading checks.Reading) time.Duration {
 	pending := s.view.Pending
-	if reading.Object == nil || len(pending) == 0 || s.now.Sub(pending[0].SeenAt) < catchUp ||
-		!older(s.view.Current.ResourceVersion, reading.Version) || !r.ahead.hold(s.key, reading, s.view.Current) {
+	if reading.Object == nil || len(pending) == 0 || s.now.Sub(pending[0].SeenAt) < checks.CatchUp ||
+		!kube.IsOlder(s.view.Current.ResourceVersion, reading.Version) || !r.Objects.Hold(s.key, reading, s.view.Current) {
 		return loadAgain
 	}
 	return time.Millisecond

@@ -5,16 +5,17 @@ package baseline
 import (
 	"context"
 	"errors"
-	"fmt"
 	"testing"
 	"time"
 
 	"github.com/google/go-cmp/cmp"
 	"github.com/prometheus/client_golang/prometheus"
 	metav1 "k8s.io/apimachinery/pkg/apis/meta/v1"
+	"k8s.io/apimachinery/pkg/runtime/schema"
 	"k8s.io/utils/clock"
 	"sigs.k8s.io/controller-runtime/pkg/client"
 
+	"github.com/plumbline-dev/plumbline/internal/checks"
 	"github.com/plumbline-dev/plumbline/internal/controller/guard"
 	"github.com/plumbline-dev/plumbline/internal/kube"
 	"github.com/plumbline-dev/plumbline/pkg/apis/plumbline/v1alpha1"
@@ -26,15 +27,26 @@ func partial(o *kube.Object) *kube.Object {
 	return &kube.Object{ObjectMeta: o.ObjectMeta, FullHash: o.FullHash, Ready: o.Ready}
 }
 
+// watched is a watch of one object, as a test has it.
+type watched struct{ view kube.View }
+
+func (w *watched) View(kube.Key) kube.View { return w.view }
+
+func (*watched) RestoreContent(kube.Key, *kube.Object) {}
+
+func (*watched) Settle(kube.Key, []kube.Transition) {}
+
+func (*watched) Health(schema.GroupVersionKind) kube.Health { return kube.Health{Synced: true} }
+
 // contents is a reader that finds one reading, or fails.
 type contents struct {
-	reading Reading
+	reading checks.Reading
 	fails   error
 	reads   int
 }
 
 // Read implements ObjectReader.
-func (c *contents) Read(context.Context, kube.Resource, kube.Key) (Reading, error) {
+func (c *contents) Read(context.Context, kube.Resource, kube.Key) (checks.Reading, error) {
 	c.reads++
 	return c.reading, c.fails
 }
@@ -46,7 +58,7 @@ func loader(t *testing.T, c *contents, objects ...client.Object) *Reconciler {
 		t.Fatal(err)
 	}
 	r := reconcilerOn(t, objects...)
-	r.Objects, r.Metrics, r.Contents, r.Records = &watched{}, metrics, c, NewRecords()
+	r.Objects, r.Metrics, r.Contents, r.Records = checks.NewAhead(&watched{}), metrics, c, NewRecords()
 	r.Prepare()
 	return r
 }
@@ -55,7 +67,9 @@ func TestContentThatIsNotKeptIsReadLive(t *testing.T) {
 	a, b := object(t, "u", 1, 1, "ci"), object(t, "u", 2, 2, "alice")
 	heartbeat := object(t, "u", 3, 2, "alice") // the content of b
 	refused := errors.New("refused")
-	found := func(o *kube.Object) *contents { return &contents{reading: Reading{Object: o, Version: "9", At: epoch}} }
+	found := func(o *kube.Object) *contents {
+		return &contents{reading: checks.Reading{Object: o, Version: "9", At: epoch}}
+	}
 	step := func(prev, next *kube.Object, ago time.Duration) kube.Transition {
 		return kube.Transition{Prev: prev, Next: next, Contiguous: true, SeenAt: epoch.Add(-ago)}
 	}
@@ -77,8 +91,8 @@ func TestContentThatIsNotKeptIsReadLive(t *testing.T) {
 		"a deletion is told by the watch":              {view: kube.View{Current: partial(a)}, contents: found(nil), want: loadAgain, reads: 1},
 		"a failed read is no absence":                  {view: kube.View{Current: partial(a)}, contents: &contents{fails: refused}, fails: refused, reads: 1},
 		"an object that is written all the time waits": {view: kube.View{Current: partial(b), Pending: []kube.Transition{step(partial(a), partial(b), time.Second)}}, contents: found(object(t, "u", 9, 9, "alice")), want: loadAgain, reads: 1},
-		"but not for ever":                             {view: kube.View{Current: partial(b), Pending: []kube.Transition{step(partial(a), partial(b), catchUp)}}, contents: found(object(t, "u", 9, 9, "alice")), want: time.Millisecond, reads: 1, held: true},
-		"an answer older than the watch is not held":   {view: kube.View{Current: partial(object(t, "u", 10, 10, "alice")), Pending: []kube.Transition{step(partial(a), partial(b), catchUp)}}, contents: found(object(t, "u", 9, 9, "alice")), want: loadAgain, reads: 1},
+		"but not for ever":                             {view: kube.View{Current: partial(b), Pending: []kube.Transition{step(partial(a), partial(b), checks.CatchUp)}}, contents: found(object(t, "u", 9, 9, "alice")), want: time.Millisecond, reads: 1, held: true},
+		"an answer older than the watch is not held":   {view: kube.View{Current: partial(object(t, "u", 10, 10, "alice")), Pending: []kube.Transition{step(partial(a), partial(b), checks.CatchUp)}}, contents: found(object(t, "u", 9, 9, "alice")), want: loadAgain, reads: 1},
 	}
 	for name, tc := range tests {
 		t.Run(name, func(t *testing.T) {
@@ -91,7 +105,7 @@ func TestContentThatIsNotKeptIsReadLive(t *testing.T) {
 			if whole := s.view.Current != nil && !s.view.Current.Partial(); whole != tc.whole || tc.contents.reads != tc.reads {
 				t.Errorf("whole: %t, %d reads, want %t, %d", whole, tc.contents.reads, tc.whole, tc.reads)
 			}
-			if _, held := r.ahead.readings[webKey]; held != tc.held {
+			if held := r.Objects.View(webKey).Current != nil; held != tc.held {
 				t.Errorf("the reading is held: %t, want %t", held, tc.held)
 			}
 		})
@@ -116,7 +130,7 @@ func TestLabelsThatAreNotKeptAreReadWhereAGuardMayAskForThem(t *testing.T) {
 		"the labels are known": {current: o, guards: guards, selected: true},
 	} {
 		t.Run(name, func(t *testing.T) {
-			c := &contents{reading: Reading{Object: o, Version: "1", At: epoch}}
+			c := &contents{reading: checks.Reading{Object: o, Version: "1", At: epoch}}
 			r := loader(t, c)
 			s := &subject{key: webKey, now: epoch, view: kube.View{Current: tc.current}, snapshot: &guard.Snapshot{
 				Set: specguard.NewGuardSet(tc.guards, nil, specguard.System{}), Namespaces: map[string]guard.Namespace{"shop": {}},
@@ -148,48 +162,4 @@ func TestAllVersionsOfEqualContentAreCompleted(t *testing.T) {
 	if !pending[0].Prev.Partial() {
 		t.Error("the transitions of the watch were changed")
 	}
-}
-
-func TestReadingsThatAreHeldAreBounded(t *testing.T) {
-	a := newAhead(&watched{})
-	o := object(t, "u", 5, 1, "ci")
-	key := func(i int) kube.Key {
-		return kube.Key{GroupVersionKind: deployments, Namespace: "shop", Name: fmt.Sprint("web-", i)}
-	}
-	for i := range 3 {
-		if !a.hold(key(i), Reading{Object: o, Version: "5"}, nil) {
-			t.Fatalf("after %d small readings there is no room", i)
-		}
-	}
-	large := make([]byte, 0, maxHeldBytes*2)
-	large = fmt.Appendf(large, `{"metadata":{"uid":"u"},"spec":%q}`, noise(7<<20))
-	huge, err := kube.Decode(large, deployments)
-	if err != nil {
-		t.Fatal(err)
-	}
-	held := 0
-	for i := range 5 {
-		if a.hold(key(100+i), Reading{Object: huge, Version: "6"}, nil) {
-			held++
-		}
-	}
-	if int64(held)*huge.ContentBytes() > maxHeldBytes || held == 0 || held == 5 {
-		t.Errorf("%d readings of %d bytes are held", held, huge.ContentBytes())
-	}
-	if !a.hold(key(100), Reading{Object: huge, Version: "7"}, nil) {
-		t.Error("a newer reading of an object does not take the place of the older one")
-	}
-}
-
-// noise is text that no compression makes much smaller.
-func noise(size int) string {
-	const letters = "ABCDEFGHIJKLMNOPQRSTUVWXYZabcdefghijklmnopqrstuvwxyz0123456789+-"
-	text, x := make([]byte, size), uint64(88172645463325252)
-	for i := range text {
-		x ^= x << 13
-		x ^= x >> 7
-		x ^= x << 17
-		text[i] = letters[x%64]
-	}
-	return string(text)
 }

@@ -125,5 +125,5 @@ func newer(a, b *v1alpha1.Baseline) bool {
 	if b == nil || a.UID != b.UID {
 		return true
 	}
-	return a.ResourceVersion != b.ResourceVersion && !older(a.ResourceVersion, b.ResourceVersion)
+	return a.ResourceVersion != b.ResourceVersion && !kube.IsOlder(a.ResourceVersion, b.ResourceVersion)
 }

@@ -33,7 +33,6 @@ type Metrics struct {
 	watchErrors  *prometheus.CounterVec
 
 	eventsSuppressed *prometheus.CounterVec
-	checks           *checkMetrics
 
 	objects   *prometheus.Desc
 	oldest    *prometheus.Desc
@@ -101,12 +100,11 @@ func NewMetrics(registry prometheus.Registerer, clk clock.PassiveClock) (*Metric
 			"Time since the last object was assessed.", nil, nil),
 		recordsUp: prometheus.NewDesc("plumbline_assessor_records_up",
 			"1 while the webhook's records of writes can be read, 0 while they cannot; absent without Redis.", nil, nil),
-		known:  map[kube.Key]figure{},
-		checks: newCheckMetrics(clk),
+		known: map[kube.Key]figure{},
 	}
 	for _, c := range []prometheus.Collector{
 		m, m.findings, m.joins, m.detect, m.resolved, m.overflows, m.conflicts, m.completed,
-		m.trimFailures, m.recordGaps, m.liveReads, m.displaced, m.watchErrors, m.eventsSuppressed, m.checks,
+		m.trimFailures, m.recordGaps, m.liveReads, m.displaced, m.watchErrors, m.eventsSuppressed,
 	} {
 		if err := registry.Register(c); err != nil {
 			return nil, fmt.Errorf("registering the assessor's metrics: %w", err)

@@ -6,7 +6,6 @@ import (
 	"encoding/json"
 	"errors"
 	"fmt"
-	"strconv"
 
 	metav1 "k8s.io/apimachinery/pkg/apis/meta/v1"
 
@@ -92,19 +91,11 @@ func judged(pending []kube.Transition, last v1alpha1.ObservedState) int {
 		case t.Contiguous && t.Prev != nil: // the deletion's own version
 			version = t.Prev.ResourceVersion
 		}
-		if version == "" || last.ResourceVersion == "" || version != last.ResourceVersion && !older(version, last.ResourceVersion) {
+		if version == "" || last.ResourceVersion == "" || version != last.ResourceVersion && !kube.IsOlder(version, last.ResourceVersion) {
 			return i
 		}
 	}
 	return len(pending)
-}
-
-// older says whether one version of a kind's objects was written before another.
-// They are comparable as integers (KEP-5504); of what is none, nothing is said.
-func older(a, b string) bool {
-	va, errA := strconv.ParseUint(a, 10, 64)
-	vb, errB := strconv.ParseUint(b, 10, 64)
-	return errA == nil && errB == nil && va < vb
 }
 
 // missed returns the version before a transition if it is not the one last

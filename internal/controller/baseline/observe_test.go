@@ -252,23 +252,3 @@ func TestManagersReachTheRules(t *testing.T) {
 		t.Errorf("observed %+v", all[0].observation)
 	}
 }
-
-func TestVersionsAreComparedAsNumbersOrNotAtAll(t *testing.T) {
-	tests := map[string]struct {
-		a, b string
-		want bool
-	}{
-		"a smaller number was first":     {a: "9", b: "10", want: true},
-		"a greater one was not":          {a: "10", b: "9"},
-		"nor is a version before itself": {a: "10", b: "10"},
-		"of text nothing is said":        {a: "9", b: "x"},
-		"nor of nothing":                 {a: "", b: "1"},
-	}
-	for name, tc := range tests {
-		t.Run(name, func(t *testing.T) {
-			if got := older(tc.a, tc.b); got != tc.want {
-				t.Errorf("older(%q, %q) is %t", tc.a, tc.b, got)
-			}
-		})
-	}
-}

@@ -15,6 +15,7 @@ import (
 	"k8s.io/apimachinery/pkg/types"
 	"sigs.k8s.io/controller-runtime/pkg/client"
 
+	"github.com/plumbline-dev/plumbline/internal/checks"
 	"github.com/plumbline-dev/plumbline/internal/controller/guard"
 	"github.com/plumbline-dev/plumbline/internal/controller/guarddefaults"
 	"github.com/plumbline-dev/plumbline/internal/kube"
@@ -49,7 +50,7 @@ type subject struct {
 	// asked are the annotations of the object when it was last there.
 	asked map[string]string
 	// check is one that was made and is not in the Baseline yet.
-	check *answer
+	check *checks.Answer
 	due   time.Time
 	now   time.Time
 }
@@ -90,7 +91,7 @@ func (r *Reconciler) read(ctx context.Context, key kube.Key) (s *subject, wait t
 	if snapshot == nil || defaults == nil {
 		return nil, unknownAgain, nil
 	}
-	s = &subject{key: key, snapshot: snapshot, now: r.Clock.Now(), check: r.agenda.answerOf(key)}
+	s = &subject{key: key, snapshot: snapshot, now: r.Clock.Now(), check: r.Agenda.AnswerOf(key)}
 	s.context = r.surrounding(snapshot, defaults, key)
 	s.view = r.Objects.View(key)
 	s.context.stamps = r.settledStamps(s)
@@ -147,7 +148,7 @@ func (r *Reconciler) behind(ctx context.Context, s *subject) (bool, error) {
 	case !s.cold || s.baseline == nil || s.view.Unknown != nil || last.UID == "":
 		return false, nil //nolint:nilerr // unknown is a result
 	case current != nil:
-		return string(current.UID) == last.UID && older(current.ResourceVersion, last.ResourceVersion), nil
+		return string(current.UID) == last.UID && kube.IsOlder(current.ResourceVersion, last.ResourceVersion), nil
 	case len(s.view.Pending) > 0 || last.Hash == specguard.HashAbsent:
 		return false, nil
 	}
@@ -240,7 +241,7 @@ func (r *Reconciler) readBaseline(ctx context.Context, s *subject) error {
 // checkDecides has the object looked at when a check found another one than its
 // Baseline tells of.
 func (s *subject) checkDecides() {
-	if s.check != nil && s.check.differs {
+	if s.check != nil && s.check.Differs {
 		s.due = s.now
 	}
 }

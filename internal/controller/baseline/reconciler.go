@@ -15,6 +15,7 @@ import (
 	"sigs.k8s.io/controller-runtime/pkg/client"
 	"sigs.k8s.io/controller-runtime/pkg/reconcile"
 
+	"github.com/plumbline-dev/plumbline/internal/checks"
 	"github.com/plumbline-dev/plumbline/internal/controller/guard"
 	"github.com/plumbline-dev/plumbline/internal/kube"
 	"github.com/plumbline-dev/plumbline/internal/stamp"
@@ -22,13 +23,11 @@ import (
 	"github.com/plumbline-dev/plumbline/pkg/specguard"
 )
 
-// Objects tells what is known of guarded objects; *kube.Tracker does.
+// Objects tells what is known of guarded objects; *checks.Ahead does.
 type Objects interface {
-	View(kube.Key) kube.View
-	Settle(kube.Key, []kube.Transition)
-	// RestoreContent gives an object its content back, as far as there is room for it.
-	RestoreContent(key kube.Key, live *kube.Object)
-	Health(schema.GroupVersionKind) kube.Health
+	checks.Objects
+	// Hold adds a reading that is newer than the watch; false when there is no room.
+	Hold(key kube.Key, reading checks.Reading, known *kube.Object) bool
 }
 
 // Guards tells which guards are in force; *guard.Controller does.
@@ -80,8 +79,10 @@ type Reconciler struct {
 	// Live reads past the cache: BaselineRevisions always, Baselines after a conflict.
 	Live client.Reader
 	// Contents reads objects of which no content is kept, past all caches.
-	Contents     ObjectReader
-	Objects      Objects
+	Contents checks.ObjectReader
+	Objects  Objects
+	// Agenda is when each object is checked.
+	Agenda       *checks.Agenda
 	Guards       Guards
 	Defaults     Defaults
 	Environments Environments
@@ -96,9 +97,6 @@ type Reconciler struct {
 	Config   Config
 
 	memory *memory
-	// ahead is Objects, with what checks have read.
-	ahead  *ahead
-	agenda *agenda
 	bodies *bodyCache
 	told   *announcements
 	budget *eventBudget
@@ -107,12 +105,6 @@ type Reconciler struct {
 // Prepare makes a Reconciler ready; call it once, before the first request.
 func (r *Reconciler) Prepare() {
 	r.memory = newMemory()
-	r.ahead = newAhead(r.Objects)
-	r.Objects = r.ahead
-	r.agenda = newAgenda()
-	if r.Metrics != nil {
-		r.Metrics.checks.agenda.Store(r.agenda)
-	}
 	r.bodies = newBodyCache(maxCachedBodies)
 	r.told = newAnnouncements()
 	r.budget = newEventBudget()
@@ -167,7 +159,7 @@ func (r *Reconciler) settle(s *subject, d *decision) {
 	r.Records.consume(d.joined)
 	if d.removed {
 		r.memory.forget(s.key)
-		r.agenda.forget(s.key)
+		r.Agenda.Forget(s.key)
 		return
 	}
 	if s.baseline == nil {
@@ -176,7 +168,7 @@ func (r *Reconciler) settle(s *subject, d *decision) {
 	r.memory.put(s.key, remembered{
 		state: d.state, context: s.context, due: d.due, written: s.baseline, asked: s.lastAnnotations(),
 	})
-	r.agenda.told(s.key, s.check)
+	r.Agenda.EndCheck(s.key, s.check)
 	r.appoint(s)
 }
 
@@ -184,7 +176,7 @@ func (r *Reconciler) settle(s *subject, d *decision) {
 // somebody else wrote, so everything is read and decided again at once.
 func (r *Reconciler) failed(ctx context.Context, s *subject, err error) (reconcile.Result, error) {
 	switch {
-	case unserved(err):
+	case kube.IsUnserved(err):
 		r.memory.distrust(s.key, nil)
 		return reconcile.Result{}, fmt.Errorf("keeping the baseline of %s: %w", s.key, err)
 	case apierrors.IsConflict(err), apierrors.IsAlreadyExists(err), apierrors.IsNotFound(err):

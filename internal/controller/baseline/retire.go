@@ -22,7 +22,7 @@ import (
 // for the retention time after the last one is gone: a guard that is
 // removed and made again must not take what drifted meanwhile for authorized.
 func (r *Reconciler) release(ctx context.Context, s *subject) (reconcile.Result, error) {
-	r.agenda.forget(s.key)
+	r.Agenda.Forget(s.key)
 	if s.baseline == nil {
 		r.Objects.Settle(s.key, s.view.Pending)
 		r.forget(s.key)
@@ -52,7 +52,7 @@ func (r *Reconciler) release(ctx context.Context, s *subject) (reconcile.Result,
 // of that once more.
 func (r *Reconciler) forget(key kube.Key) {
 	r.memory.forget(key)
-	r.agenda.forget(key)
+	r.Agenda.Forget(key)
 	r.Metrics.forget(key)
 }
 

@@ -10,7 +10,9 @@ import (
 	"k8s.io/apimachinery/pkg/runtime/schema"
 	"k8s.io/utils/clock"
 
+	"github.com/plumbline-dev/plumbline/internal/checks"
 	"github.com/plumbline-dev/plumbline/internal/controller/guard"
+	"github.com/plumbline-dev/plumbline/internal/controller/guarddefaults"
 	"github.com/plumbline-dev/plumbline/internal/kube"
 	"github.com/plumbline-dev/plumbline/pkg/apis/plumbline/v1alpha1"
 )
@@ -21,6 +23,8 @@ type guardsOf struct{ snapshot *guard.Snapshot }
 func (g guardsOf) Snapshot() *guard.Snapshot { return g.snapshot }
 
 func (guardsOf) Of(string) *v1alpha1.Environment { return nil }
+
+func (guardsOf) InForce() *guarddefaults.InForce { return guarddefaults.NewInForce(nil, nil) }
 
 // A decision that ended after its Baseline was removed had the object counted for ever.
 func TestAnObjectWithoutABaselineAndAGuardIsNotCounted(t *testing.T) {
@@ -36,9 +40,9 @@ func TestAnObjectWithoutABaselineAndAGuardIsNotCounted(t *testing.T) {
 			if err != nil {
 				t.Fatal(err)
 			}
-			f, g := &fleet{}, guardsOf{snapshot}
+			g := guardsOf{snapshot}
 			r := reconcilerOn(t)
-			r.Objects, r.Guards, r.Environments, r.Defaults, r.Metrics = f, g, g, f, metrics
+			r.Objects, r.Guards, r.Environments, r.Defaults, r.Metrics = checks.NewAhead(&watched{}), g, g, g, metrics
 			r.Clock = clock.RealClock{}
 			r.Prepare()
 			late := &subject{key: webKey, baseline: &v1alpha1.Baseline{}}

@@ -8,6 +8,7 @@ import (
 
 	metav1 "k8s.io/apimachinery/pkg/apis/meta/v1"
 
+	"github.com/plumbline-dev/plumbline/internal/checks"
 	"github.com/plumbline-dev/plumbline/internal/condition"
 	"github.com/plumbline-dev/plumbline/internal/controller/guarddefaults"
 	"github.com/plumbline-dev/plumbline/pkg/apis/plumbline/v1alpha1"
@@ -97,12 +98,12 @@ func (r *Reconciler) setChecks(s *subject, next *v1alpha1.BaselineStatus) {
 	switch {
 	case changed(before, next): // as the rules have it: now
 	case s.check != nil:
-		next.LastCheckTime = &metav1.Time{Time: s.check.at}
+		next.LastCheckTime = &metav1.Time{Time: s.check.At}
 	default:
 		next.LastCheckTime = before.LastCheckTime
 	}
-	if s.check != nil && s.check.request != "" {
-		next.CheckRequested = s.check.request
+	if s.check != nil && s.check.Request != "" {
+		next.CheckRequested = s.check.Request
 	}
 	next.NextCheckTime = nil
 	if next.RetirementTime != nil {
@@ -141,19 +142,19 @@ func timeOf(t *metav1.Time) time.Time {
 // takes it off.
 func (r *Reconciler) appoint(s *subject) {
 	if s.baseline == nil || s.unguarded() || !s.baseline.Guarded() {
-		r.agenda.forget(s.key)
+		r.Agenda.Forget(s.key)
 		return
 	}
 	status := &s.baseline.Status
-	found := appointment{
-		timing: s.timing(status), environment: s.context.environmentName, observed: status.Observed,
-		request: request(s.baseline), claim: status.PlanName, recheck: s.settings.RecheckInterval.Value,
+	found := checks.Appointment{
+		Timing: s.timing(status), Environment: s.context.environmentName, Observed: status.Observed,
+		Request: request(s.baseline), Claim: status.PlanName, Recheck: s.settings.RecheckInterval.Value,
 	}
 	if status.RetirementTime != nil {
-		found.timing.Period = 0
+		found.Timing.Period = 0
 	}
-	found.settled = r.settled(s)
-	r.agenda.note(s.key, found, s.now)
+	found.Settled = r.settled(s)
+	r.Agenda.Note(s.key, found, s.now)
 }
 
 // settled says what stands against a check. Whether a claim still holds is asked
@@ -162,7 +163,7 @@ func (r *Reconciler) settled(s *subject) resync.Obstacle {
 	unclaimed := *s.baseline
 	unclaimed.Status.PlanName = ""
 	view := r.Objects.View(s.key)
-	switch obstacle := resync.Settled(&unclaimed, r.agenda.failuresOf(s.key)); {
+	switch obstacle := resync.Settled(&unclaimed, r.Agenda.FailuresOf(s.key)); {
 	case obstacle != resync.ObstacleNone:
 		return obstacle
 	case len(view.Pending) > 0:

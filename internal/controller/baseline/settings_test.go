@@ -11,6 +11,7 @@ import (
 	"k8s.io/apimachinery/pkg/api/meta"
 	metav1 "k8s.io/apimachinery/pkg/apis/meta/v1"
 
+	"github.com/plumbline-dev/plumbline/internal/checks"
 	"github.com/plumbline-dev/plumbline/internal/controller/guard"
 	"github.com/plumbline-dev/plumbline/internal/kube"
 	"github.com/plumbline-dev/plumbline/pkg/apis/plumbline/v1alpha1"
@@ -35,7 +36,7 @@ func TestOnlyAChangeOrACheckMovesTheTimeOfTheLastOne(t *testing.T) {
 	tests := map[string]struct {
 		period time.Duration
 		stored time.Time // nextCheck before
-		check  *answer
+		check  *checks.Answer
 		change func(next *v1alpha1.BaselineStatus)
 		last   time.Time
 		// next check: at least a period after last; or, if given, exactly.
@@ -50,9 +51,9 @@ func TestOnlyAChangeOrACheckMovesTheTimeOfTheLastOne(t *testing.T) {
 		"it is gone":                           {period: period, change: func(s *v1alpha1.BaselineStatus) { s.Observed.Hash = specguard.HashAbsent }, last: epoch.Add(time.Hour)},
 		"other ignore rules":                   {period: period, change: func(s *v1alpha1.BaselineStatus) { s.Observed.Hash = "i" }, last: epoch},
 		"a severity that grew":                 {period: period, change: func(s *v1alpha1.BaselineStatus) { s.Severity = &v1alpha1.Severity{} }, last: epoch},
-		"a check":                              {period: period, stored: epoch.Add(59 * time.Minute), check: &answer{at: checkedAt}, last: checkedAt},
-		"a check that was asked for":           {check: &answer{at: checkedAt, request: "now"}, last: checkedAt, never: true, asked: "now"},
-		"a check that found another object":    {period: period, check: &answer{at: checkedAt, differs: true}, change: func(s *v1alpha1.BaselineStatus) { s.Observed.FullHash = "g" }, last: epoch.Add(time.Hour)},
+		"a check":                              {period: period, stored: epoch.Add(59 * time.Minute), check: &checks.Answer{At: checkedAt}, last: checkedAt},
+		"a check that was asked for":           {check: &checks.Answer{At: checkedAt, Request: "now"}, last: checkedAt, never: true, asked: "now"},
+		"a check that found another object":    {period: period, check: &checks.Answer{At: checkedAt, Differs: true}, change: func(s *v1alpha1.BaselineStatus) { s.Observed.FullHash = "g" }, last: epoch.Add(time.Hour)},
 		"checks are off":                       {stored: epoch.Add(190 * time.Minute), last: epoch, never: true},
 		"retired":                              {period: period, change: func(s *v1alpha1.BaselineStatus) { s.RetirementTime = &metav1.Time{Time: epoch} }, last: epoch, never: true},
 		"a shorter period counts from then on": {period: 10 * time.Minute, stored: epoch.Add(190 * time.Minute), last: epoch},

@@ -4,12 +4,9 @@ package baseline
 
 import (
 	"context"
-	"errors"
 	"fmt"
 	"time"
 
-	apierrors "k8s.io/apimachinery/pkg/api/errors"
-	"k8s.io/apimachinery/pkg/api/meta"
 	metav1 "k8s.io/apimachinery/pkg/apis/meta/v1"
 	"k8s.io/apimachinery/pkg/runtime/schema"
 	"k8s.io/apimachinery/pkg/types"
@@ -30,17 +27,4 @@ func (r *Reconciler) baselinesSince(ctx context.Context) (time.Time, error) {
 		return time.Time{}, fmt.Errorf("asking since when there are Baselines: %w", err)
 	}
 	return crd.CreationTimestamp.Time, nil
-}
-
-// unserved recognizes that the API server does not know a kind of ours any
-// more. It answers 404 as for an absent object, and trying again at once is of
-// no use.
-func unserved(err error) bool {
-	var status apierrors.APIStatus
-	if !apierrors.IsNotFound(err) || !errors.As(err, &status) {
-		return meta.IsNoMatchError(err)
-	}
-	details := status.Status().Details
-	return details != nil && (details.Name == "" || details.Kind == "customresourcedefinitions" ||
-		apierrors.HasStatusCause(err, metav1.CauseTypeUnexpectedServerResponse))
 }

@@ -13,6 +13,7 @@ import (
 	"sigs.k8s.io/controller-runtime/pkg/client"
 	"sigs.k8s.io/controller-runtime/pkg/client/fake"
 
+	"github.com/plumbline-dev/plumbline/internal/checks"
 	"github.com/plumbline-dev/plumbline/internal/kube"
 	"github.com/plumbline-dev/plumbline/pkg/apis/plumbline/v1alpha1"
 	"github.com/plumbline-dev/plumbline/pkg/specguard"
@@ -29,7 +30,7 @@ func reconcilerOn(t *testing.T, objects ...client.Object) *Reconciler {
 		t.Fatal(err)
 	}
 	c := fake.NewClientBuilder().WithScheme(types).WithObjects(objects...).Build()
-	r := &Reconciler{Client: c, Live: c}
+	r := &Reconciler{Client: c, Live: c, Agenda: checks.NewAgenda()}
 	r.Prepare()
 	return r
 }

@@ -18,4 +18,6 @@
 //
 // A proxy may answer in the place of the server. So what was written is read again, and an
 // answer that is a page, or no list, is a failure.
+//
+// Adapter. It uses the network.
 package bucket

@@ -14,4 +14,6 @@
 // The file driver of gocloud.dev is not used: it syncs nothing, and looks
 // whether a name is free before it renames, so the second of two writers
 // replaces the record of the first.
+//
+// Adapter. It uses the operating system and goroutines.
 package volume

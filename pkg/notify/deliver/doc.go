@@ -23,4 +23,7 @@
 // or metric. Therefore errors of the network are not passed on as they are, since
 // they name the URL, nor is anything that the receiver answers: a [Failure] has a
 // [Cause] from a closed list and a status.
+//
+// Adapter. It uses the network, the operating system, logs, random numbers, the clock and
+// goroutines.
 package deliver

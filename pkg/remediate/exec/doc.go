@@ -20,4 +20,6 @@
 //
 // What is unknown stays unknown: a call that failed, or whose answer was lost, is
 // told as such, and the protocol finds out.
+//
+// Adapter. It uses the Kubernetes API, the network and goroutines.
 package exec

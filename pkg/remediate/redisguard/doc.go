@@ -50,4 +50,6 @@
 // [Mirror.Consult] is what an executor calls before it reserves, and [Mirror.Put]
 // after every write of a ledger that was stored. A call takes 50 ms at most; after
 // three that failed Redis is left alone for five seconds.
+//
+// Adapter. It uses Redis, the network, metrics and the clock.
 package redisguard

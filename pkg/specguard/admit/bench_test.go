@@ -14,8 +14,9 @@ import (
 	"testing"
 	"time"
 
-	"sigs.k8s.io/controller-runtime/pkg/webhook/admission"
+	stockadmission "sigs.k8s.io/controller-runtime/pkg/webhook/admission"
 
+	"github.com/plumbline-dev/plumbline/pkg/admission"
 	"github.com/plumbline-dev/plumbline/pkg/specguard"
 )
 
@@ -52,11 +53,11 @@ func BenchmarkReview(b *testing.B) {
 	b.Logf("object %d bytes, review %d bytes", len(old), len(body))
 	reviewer, _ := newReviewer(b, nil)
 	reviewer.Recorder = drop{}
-	cfg := HandlerConfig{Metrics: NewMetrics(), Log: quiet(), Limits: NewLimits(64)}
-	b.Run("validate", func(b *testing.B) { benchHandler(b, NewHandler("validate", reviewer.Validate, cfg), body) })
-	b.Run("mutate", func(b *testing.B) { benchHandler(b, NewHandler("mutate", reviewer.Mutate, cfg), body) })
+	cfg := admission.HandlerConfig{Metrics: admission.NewMetrics(), Log: quiet(), Limits: admission.NewLimits(64)}
+	b.Run("validate", func(b *testing.B) { benchHandler(b, admission.NewHandler("validate", reviewer.Validate, cfg), body) })
+	b.Run("mutate", func(b *testing.B) { benchHandler(b, admission.NewHandler("mutate", reviewer.Mutate, cfg), body) })
 	b.Run("both", func(b *testing.B) {
-		validate, mutate := NewHandler("validate", reviewer.Validate, cfg), NewHandler("mutate", reviewer.Mutate, cfg)
+		validate, mutate := admission.NewHandler("validate", reviewer.Validate, cfg), admission.NewHandler("mutate", reviewer.Mutate, cfg)
 		benchHandler(b, http.HandlerFunc(func(w http.ResponseWriter, req *http.Request) {
 			again := req.Clone(req.Context())
 			again.Body = io.NopCloser(bytes.NewReader(body))
@@ -65,7 +66,7 @@ func BenchmarkReview(b *testing.B) {
 		}), body)
 	})
 	b.Run("stock", func(b *testing.B) {
-		benchHandler(b, &admission.Webhook{Handler: admission.HandlerFunc(stock)}, body)
+		benchHandler(b, &stockadmission.Webhook{Handler: stockadmission.HandlerFunc(stock)}, body)
 	})
 }
 
@@ -75,22 +76,22 @@ type drop struct{}
 func (drop) Enqueue(specguard.WriteRecord) bool { return true }
 
 // stock is what a handler does that follows the usual examples.
-func stock(_ context.Context, req admission.Request) admission.Response {
+func stock(_ context.Context, req stockadmission.Request) stockadmission.Response {
 	var object, old map[string]any
 	if err := json.Unmarshal(req.Object.Raw, &object); err != nil {
-		return admission.Errored(http.StatusBadRequest, err)
+		return stockadmission.Errored(http.StatusBadRequest, err)
 	}
 	if err := json.Unmarshal(req.OldObject.Raw, &old); err != nil {
-		return admission.Errored(http.StatusBadRequest, err)
+		return stockadmission.Errored(http.StatusBadRequest, err)
 	}
 	if reflect.DeepEqual(object["spec"], old["spec"]) {
-		return admission.Allowed("")
+		return stockadmission.Allowed("")
 	}
 	metadata := object["metadata"].(map[string]any)
 	metadata["annotations"] = map[string]any{hashKey: "x"}
 	raw, err := json.Marshal(object)
 	if err != nil {
-		return admission.Errored(http.StatusBadRequest, err)
+		return stockadmission.Errored(http.StatusBadRequest, err)
 	}
-	return admission.PatchResponseFromRaw(req.Object.Raw, raw)
+	return stockadmission.PatchResponseFromRaw(req.Object.Raw, raw)
 }

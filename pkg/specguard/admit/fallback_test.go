@@ -7,6 +7,7 @@ import (
 
 	"github.com/google/go-cmp/cmp"
 
+	"github.com/plumbline-dev/plumbline/pkg/admission"
 	"github.com/plumbline-dev/plumbline/pkg/apis/plumbline/v1alpha1"
 )
 
@@ -18,7 +19,7 @@ var productOfADeployment = set("metadata.ownerReferences", []any{
 func TestAnOwnerMakesNoDifferenceWhereTheWebhookStampsTheWriter(t *testing.T) {
 	old := deployment(t, productOfADeployment, annotations(writerKey, ci))
 	tests := map[string]struct {
-		review  *Review
+		review  *admission.Review
 		writer  string
 		records int
 	}{
@@ -71,7 +72,7 @@ func TestAnUnguardedObjectKeepsNoStampOfTheWebhook(t *testing.T) {
 	tests := map[string]struct {
 		guard       func(*v1alpha1.GuardSpec)
 		stampWriter bool
-		review      *Review
+		review      *admission.Review
 		want        map[string]string
 	}{
 		"a label that was taken off in an earlier write": {

@@ -7,18 +7,24 @@ import (
 	"fmt"
 	"log/slog"
 	"slices"
-	"strconv"
 	"strings"
 	"sync"
 	"testing"
 	"time"
 
+	"go.uber.org/goleak"
 	admissionv1 "k8s.io/api/admission/v1"
+	authenticationv1 "k8s.io/api/authentication/v1"
 	metav1 "k8s.io/apimachinery/pkg/apis/meta/v1"
+	"k8s.io/apimachinery/pkg/runtime"
+	"k8s.io/apimachinery/pkg/runtime/schema"
+	"k8s.io/apimachinery/pkg/types"
 
+	"github.com/plumbline-dev/plumbline/pkg/admission"
 	"github.com/plumbline-dev/plumbline/pkg/apis/plumbline/v1alpha1"
 	"github.com/plumbline-dev/plumbline/pkg/specguard"
 	"github.com/plumbline-dev/plumbline/pkg/specguard/canon"
+	"github.com/plumbline-dev/plumbline/test/harness/manifest"
 )
 
 var (
@@ -26,12 +32,16 @@ var (
 	noon          = time.Date(2026, 1, 2, 12, 0, 0, 0, time.UTC)
 )
 
+func TestMain(m *testing.M) { goleak.VerifyTestMain(m) }
+
 // ci is trusted by the guards of these tests, alice is nobody to them.
 const (
 	ci       = "system:serviceaccount:cicd:deployer"
 	hpa      = "system:serviceaccount:kube-system:horizontal-pod-autoscaler"
 	executor = "system:serviceaccount:plumbline-system:plumbline-executor"
 	alice    = "alice"
+
+	jsonType = "application/json"
 )
 
 func guardSpec(change func(*v1alpha1.GuardSpec)) v1alpha1.GuardSpec {
@@ -89,57 +99,6 @@ func newReviewer(t testing.TB, change func(*v1alpha1.GuardSpec)) (*Reviewer, *re
 	}, rec
 }
 
-// deployment is a small object as the API server sends it; edits change the
-// decoded form.
-func deployment(t testing.TB, edits ...func(map[string]any)) []byte {
-	t.Helper()
-	var o map[string]any
-	const text = `{"apiVersion":"apps/v1","kind":"Deployment","metadata":{"name":"web","namespace":"shop","uid":"u-1",
-		"resourceVersion":"275","generation":1,"labels":{"app":"web"}},
-		"spec":{"replicas":2,"selector":{"matchLabels":{"app":"web"}},"template":{"metadata":{"labels":{"app":"web"}},
-		"spec":{"containers":[{"name":"app","image":"shop/web:1","env":[{"name":"A","value":"1"}]}]}}},"status":{"replicas":2}}`
-	if err := json.Unmarshal([]byte(text), &o); err != nil {
-		t.Fatal(err)
-	}
-	for _, edit := range edits {
-		edit(o)
-	}
-	raw, err := json.Marshal(o)
-	if err != nil {
-		t.Fatal(err)
-	}
-	return raw
-}
-
-// set replaces the value at a dotted path; a nil value removes it.
-func set(path string, value any) func(map[string]any) {
-	return func(o map[string]any) {
-		keys := strings.Split(path, ".")
-		var at any = o
-		for _, key := range keys[:len(keys)-1] {
-			switch c := at.(type) {
-			case map[string]any:
-				if c[key] == nil {
-					c[key] = map[string]any{}
-				}
-				at = c[key]
-			case []any:
-				i, err := strconv.Atoi(key)
-				if err != nil {
-					panic(err)
-				}
-				at = c[i]
-			}
-		}
-		last, m := keys[len(keys)-1], at.(map[string]any)
-		if value == nil {
-			delete(m, last)
-			return
-		}
-		m[last] = value
-	}
-}
-
 // annotations replaces all annotations; their keys have dots.
 func annotations(kv ...string) func(map[string]any) {
 	return func(o map[string]any) {
@@ -151,35 +110,29 @@ func annotations(kv ...string) func(map[string]any) {
 	}
 }
 
-func image(name string) func(map[string]any) {
-	return func(o map[string]any) {
-		set("spec.template.spec.containers.0.image", name)(o)
-	}
-}
-
 // update is a review of an update by a user.
-func update(user string, object, old []byte) *Review {
-	return &Review{
-		UID: "r-1", Kind: deploymentGVK, Resource: Resource{"apps", "v1", "deployments"},
-		Name: "web", Namespace: "shop", Operation: specguard.OperationUpdate,
-		Identity: specguard.Identity{User: user, Groups: []string{"system:authenticated"}},
-		Object:   object, OldObject: old, FieldManager: "kubectl-edit",
+func update(user string, object, old []byte) *admission.Review {
+	return &admission.Review{
+		UID: "r-1", Kind: schema.GroupVersionKind(deploymentGVK), Resource: admission.Resource{Group: "apps", Version: "v1", Resource: "deployments"},
+		Name: "web", Namespace: "shop", Operation: admissionv1.Update,
+		User: user, Groups: []string{"system:authenticated"},
+		Object: object, OldObject: old, FieldManager: "kubectl-edit",
 	}
 }
 
-func create(user string, object []byte) *Review {
+func create(user string, object []byte) *admission.Review {
 	r := update(user, object, nil)
-	r.Operation = specguard.OperationCreate
+	r.Operation = admissionv1.Create
 	return r
 }
 
-func deletion(user string, old []byte) *Review {
+func deletion(user string, old []byte) *admission.Review {
 	r := update(user, nil, old)
-	r.Operation = specguard.OperationDelete
+	r.Operation = admissionv1.Delete
 	return r
 }
 
-func scale(t testing.TB, user string, before, after any) *Review {
+func scale(t testing.TB, user string, before, after any) *admission.Review {
 	t.Helper()
 	body := func(replicas any) []byte {
 		raw, err := json.Marshal(map[string]any{
@@ -193,44 +146,39 @@ func scale(t testing.TB, user string, before, after any) *Review {
 		return raw
 	}
 	r := update(user, body(after), body(before))
-	r.Kind = canon.GVK{Group: "autoscaling", Version: "v1", Kind: "Scale"}
+	r.Kind = schema.GroupVersionKind{Group: "autoscaling", Version: "v1", Kind: "Scale"}
 	r.SubResource = "scale"
 	return r
 }
 
-// envelope is a review as the API server sends it, at 1.36.
-func envelope(t testing.TB, r *Review) []byte {
+// deployment is a small object as the API server sends it; edits change the decoded form.
+func deployment(t testing.TB, edits ...func(map[string]any)) []byte {
 	t.Helper()
-	raw := func(b []byte) json.RawMessage {
-		if b == nil {
-			return json.RawMessage("null")
-		}
-		return b
-	}
-	gvk := metav1.GroupVersionKind{Group: r.Kind.Group, Version: r.Kind.Version, Kind: r.Kind.Kind}
-	request := map[string]any{
-		"uid": r.UID, "kind": gvk, "resource": r.Resource, "requestKind": gvk, "requestResource": r.Resource,
-		"name": r.Name, "namespace": r.Namespace, "operation": r.Operation,
-		"userInfo": map[string]any{"username": r.Identity.User, "groups": r.Identity.Groups, "extra": map[string][]string{"a": {"b"}}},
-		"object":   raw(r.Object), "oldObject": raw(r.OldObject), "dryRun": r.DryRun,
-		"options": map[string]any{"kind": "UpdateOptions", "apiVersion": "meta.k8s.io/v1", "fieldManager": r.FieldManager},
-	}
-	if r.SubResource != "" {
-		request["subResource"] = r.SubResource
-	}
-	out, err := json.Marshal(map[string]any{"kind": "AdmissionReview", "apiVersion": reviewAPIVersion, "request": request})
+	return manifest.Deployment(t, edits...)
+}
+
+func set(path string, value any) func(map[string]any) { return manifest.Set(path, value) }
+
+func image(name string) func(map[string]any) { return manifest.Image(name) }
+
+// envelope is a review as the API server sends it.
+func envelope(t testing.TB, r *admission.Review) []byte {
+	t.Helper()
+	raw, err := json.Marshal(admissionv1.AdmissionReview{
+		TypeMeta: metav1.TypeMeta{Kind: "AdmissionReview", APIVersion: "admission.k8s.io/v1"},
+		Request: &admissionv1.AdmissionRequest{
+			UID: types.UID(r.UID), Kind: metav1.GroupVersionKind(r.Kind), Resource: metav1.GroupVersionResource(r.Resource),
+			RequestKind: new(metav1.GroupVersionKind(r.Kind)), RequestResource: new(metav1.GroupVersionResource(r.Resource)),
+			SubResource: r.SubResource, Name: r.Name, Namespace: r.Namespace, Operation: r.Operation, DryRun: &r.DryRun,
+			UserInfo: authenticationv1.UserInfo{Username: r.User, Groups: r.Groups},
+			Object:   runtime.RawExtension{Raw: r.Object}, OldObject: runtime.RawExtension{Raw: r.OldObject},
+			Options: runtime.RawExtension{Raw: fmt.Appendf(nil, `{"kind":"UpdateOptions","apiVersion":"meta.k8s.io/v1","fieldManager":%q}`, r.FieldManager)},
+		},
+	})
 	if err != nil {
 		t.Fatal(err)
 	}
-	// The order of the keys is that of the API server's type: the uid comes first.
-	var review admissionv1.AdmissionReview
-	if err := json.Unmarshal(out, &review); err != nil {
-		t.Fatal(err)
-	}
-	if out, err = json.Marshal(review); err != nil {
-		t.Fatal(err)
-	}
-	return out
+	return raw
 }
 
 // bigDeployment has about the given size in bytes, half of it containers with

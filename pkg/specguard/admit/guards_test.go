@@ -89,7 +89,7 @@ func (w *guardsWorld) create(namespace, apiVersion, kind string) {
 
 func (w *guardsWorld) untilGuarded(namespace string, gvk canon.GVK) {
 	w.t.Helper()
-	poll.True(w.t, patience, "the guard of namespace "+namespace+" is in force", func() bool {
+	poll.True(w.t, 20*time.Second, "the guard of namespace "+namespace+" is in force", func() bool {
 		s := w.Snapshot()
 		return s != nil && !s.rulesUnseen(namespace, gvk, time.Now()).Empty()
 	})
@@ -101,7 +101,7 @@ func TestAListingOfKindsThatHangsDelaysNoGuard(t *testing.T) {
 	w := keepGuards(t)
 	t.Cleanup(func() { close(w.kinds.goOn) }) // before the end of keep, which waits for it
 	w.create("mallory", "example.org/v1", "Widget")
-	poll.True(t, patience, "the kinds are listed", w.kinds.asked.Load)
+	poll.True(t, 20*time.Second, "the kinds are listed", w.kinds.asked.Load)
 	w.create("shop", "apps/v1", "Deployment")
 	w.untilGuarded("shop", deploymentGVK)
 	w.untilGuarded("mallory", canon.GVK{Group: "example.org", Version: "v1", Kind: "Widget"})
@@ -112,7 +112,7 @@ func TestAKindThatAppearsLaterIsKnownToTheReviewsOfItsScale(t *testing.T) {
 	close(w.kinds.goOn)
 	w.create("shop", "example.org/v1", "Widget")
 	want := canon.GVK{Group: "example.org", Version: "v1", Kind: "Widget"}
-	poll.True(t, patience, "widgets are known", func() bool {
+	poll.True(t, 20*time.Second, "widgets are known", func() bool {
 		s := w.Snapshot()
 		return s != nil && s.Parents[GroupResource{"example.org", "widgets"}] == want
 	})

@@ -7,6 +7,7 @@ import (
 	"slices"
 	"strings"
 
+	"github.com/plumbline-dev/plumbline/pkg/admission"
 	"github.com/plumbline-dev/plumbline/pkg/apis/plumbline/v1alpha1"
 	"github.com/plumbline-dev/plumbline/pkg/specguard"
 	"github.com/plumbline-dev/plumbline/pkg/specguard/canon"
@@ -17,56 +18,56 @@ import (
 // whether a stamp is evidence. The same review always gets the same patch, dry run or not,
 // and the patched object gets none. Mutate also judges and records updates, so that an
 // update costs one call: see judgesUpdates.
-func (v *Reviewer) Mutate(r *Review) Answer {
+func (v *Reviewer) Mutate(r *admission.Review) admission.Answer {
 	snapshot := v.Snapshot()
 	switch {
 	case snapshot == nil:
-		return Unassessed(ReasonNoSnapshot, nil)
+		return admission.Unassessed(admission.ReasonNoSnapshot, nil)
 	case r.SubResource != "":
 		// The API server drops what a webhook changes in the metadata of a subresource.
-		return Answer{Verdict: VerdictUnchanged}
+		return admission.Answer{Verdict: VerdictUnchanged}
 	}
-	switch r.Operation {
+	switch operationOf(r) {
 	case specguard.OperationCreate, specguard.OperationUpdate:
 	case specguard.OperationDelete:
 		// An answer with a patch would make the DELETE fail, failurePolicy Ignore or not.
-		return Answer{Verdict: VerdictUnchanged}
+		return admission.Answer{Verdict: VerdictUnchanged}
 	default:
-		return Unassessed(ReasonUnknownOperation, nil)
+		return admission.Unassessed(admission.ReasonUnknownOperation, nil)
 	}
 	now := v.Now()
-	if snapshot.rulesUnseen(r.Namespace, r.Kind, now).Empty() {
+	if snapshot.rulesUnseen(r.Namespace, kindOf(r), now).Empty() {
 		return v.leaveUnguarded(r)
 	}
 	object, old, err := pair(r)
 	if err != nil {
-		return Unassessed(reasonOf(err), err)
+		return admission.Unassessed(reasonOf(err), err)
 	}
 	defer object.release()
 	defer old.release()
 	if !object.exists() {
-		return Unassessed(ReasonMalformed, errMalformed)
+		return admission.Unassessed(admission.ReasonMalformed, admission.ErrMalformed)
 	}
-	rules := snapshot.rules(r.Namespace, r.Kind, now, object.labels(), old.labels())
+	rules := snapshot.rules(r.Namespace, kindOf(r), now, object.labels(), old.labels())
 	if rules.Empty() {
 		return v.leaveUnguarded(r)
 	}
-	if !v.StampWriter && !specguard.IsRoot(r.Operation, r.Kind, old.owners(), object.owners()) {
-		return Answer{Verdict: VerdictNotRoot}
+	if !v.StampWriter && !specguard.IsRoot(operationOf(r), kindOf(r), old.owners(), object.owners()) {
+		return admission.Answer{Verdict: VerdictNotRoot}
 	}
 	hash := object.hash()
 	patch, err := stampPatch(object, v.stamps(r, hash, old))
 	switch {
 	case err != nil:
-		return Unassessed(ReasonMalformed, err)
+		return admission.Unassessed(admission.ReasonMalformed, err)
 	case v.judgesUpdates(r):
 		answer := v.judgeObject(rules, r, object, old, stored{nextGeneration(old), hash})
 		answer.Patch = patch
 		return answer
 	case patch == nil:
-		return Answer{Verdict: VerdictUnchanged}
+		return admission.Answer{Verdict: VerdictUnchanged}
 	default:
-		return Answer{Verdict: VerdictStamped, Patch: patch}
+		return admission.Answer{Verdict: VerdictStamped, Patch: patch}
 	}
 }
 
@@ -74,20 +75,20 @@ func (v *Reviewer) Mutate(r *Review) Answer {
 // the writer, it takes the writer's stamp off such an object, because the writes of the
 // object are neither stamped nor recorded. A stamp that stayed would name its writer for
 // them, and a tenant can take off the label that a guard asks for.
-func (v *Reviewer) leaveUnguarded(r *Review) Answer {
-	answer := Answer{Verdict: VerdictUnguarded}
+func (v *Reviewer) leaveUnguarded(r *admission.Review) admission.Answer {
+	answer := admission.Answer{Verdict: VerdictUnguarded}
 	// Nearly no such object has the annotations, so nearly none is parsed.
 	if !v.StampWriter || !bytes.Contains(r.Object, []byte(v1alpha1.AnnotationWriter)) {
 		return answer
 	}
-	object, err := parseObject(r.Object, r.Kind)
+	object, err := parseObject(r.Object, kindOf(r))
 	if err != nil {
-		return Unassessed(reasonOf(err), err)
+		return admission.Unassessed(reasonOf(err), err)
 	}
 	defer object.release()
 	answer.Patch, err = stampPatch(object, []stamp{{key: v1alpha1.AnnotationWriter}, {key: v1alpha1.AnnotationWriterGroups}})
 	if err != nil {
-		return Unassessed(ReasonMalformed, err)
+		return admission.Unassessed(admission.ReasonMalformed, err)
 	}
 	return answer
 }
@@ -98,8 +99,8 @@ func (v *Reviewer) leaveUnguarded(r *Review) Answer {
 // webhook stamps the writer: there, the record has to show the stored object to prove
 // the stamp, and the API server may allocate values (the node ports of a Service) after
 // the mutating stage.
-func (v *Reviewer) judgesUpdates(r *Review) bool {
-	return r.Operation == specguard.OperationUpdate && !v.StampWriter
+func (v *Reviewer) judgesUpdates(r *admission.Review) bool {
+	return operationOf(r) == specguard.OperationUpdate && !v.StampWriter
 }
 
 // nextGeneration returns the generation of an object after an update that changes its
@@ -112,15 +113,15 @@ func nextGeneration(old object) int64 {
 }
 
 // stamps are the annotations as they have to be.
-func (v *Reviewer) stamps(r *Review, hash canon.Hash, old object) []stamp {
+func (v *Reviewer) stamps(r *admission.Review, hash canon.Hash, old object) []stamp {
 	stamps := []stamp{{key: v1alpha1.AnnotationSpecHash, value: string(hash), wanted: true}}
 	if !v.StampWriter {
 		return stamps
 	}
 	if !old.exists() || hash != old.hash() {
-		groups := v.stampedGroups(r.Identity.Groups)
+		groups := v.stampedGroups(r.Groups)
 		return append(stamps,
-			stamp{key: v1alpha1.AnnotationWriter, value: r.Identity.User, wanted: true},
+			stamp{key: v1alpha1.AnnotationWriter, value: r.User, wanted: true},
 			stamp{key: v1alpha1.AnnotationWriterGroups, value: groups, wanted: groups != ""})
 	}
 	for _, key := range []string{v1alpha1.AnnotationWriter, v1alpha1.AnnotationWriterGroups} {

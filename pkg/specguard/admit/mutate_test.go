@@ -9,15 +9,16 @@ import (
 
 	"github.com/google/go-cmp/cmp"
 	jsonpatch "gopkg.in/evanphx/json-patch.v4"
+	admissionv1 "k8s.io/api/admission/v1"
 	"pgregory.net/rapid"
 
+	"github.com/plumbline-dev/plumbline/pkg/admission"
 	"github.com/plumbline-dev/plumbline/pkg/apis/plumbline/v1alpha1"
-	"github.com/plumbline-dev/plumbline/pkg/specguard"
 	"github.com/plumbline-dev/plumbline/pkg/specguard/canon"
 )
 
 // patched applies an answer as the API server does.
-func patched(t testing.TB, object []byte, a Answer) []byte {
+func patched(t testing.TB, object []byte, a admission.Answer) []byte {
 	t.Helper()
 	if a.Patch == nil {
 		return object
@@ -64,7 +65,7 @@ const (
 func TestTheHashIsStamped(t *testing.T) {
 	plain := deployment(t)
 	tests := map[string]struct {
-		review *Review
+		review *admission.Review
 		want   map[string]string // beside the hash
 	}{
 		"on a new object without annotations": {review: create(alice, plain)},
@@ -107,7 +108,7 @@ func TestTheHashIsStamped(t *testing.T) {
 			if second := reviewer.Mutate(&again); second.Patch != nil {
 				t.Errorf("reinvoked: verdict %q, patch %s", second.Verdict, second.Patch)
 			}
-			if tc.review.Operation == specguard.OperationCreate && len(rec.records) != 0 {
+			if tc.review.Operation == admissionv1.Create && len(rec.records) != 0 {
 				t.Error("the mutating webhook recorded a creation, which has no uid yet")
 			}
 		})
@@ -119,20 +120,20 @@ func TestNothingIsStamped(t *testing.T) {
 		s.Selector = metaSelector("guarded", "yes")
 	}
 	owned := set("metadata.ownerReferences", []any{map[string]any{"apiVersion": "apps/v1", "kind": "Deployment", "name": "d", "uid": "x", "controller": true}})
-	replicaSet := func(r *Review) *Review {
+	replicaSet := func(r *admission.Review) *admission.Review {
 		r.Kind.Kind = "ReplicaSet"
 		return r
 	}
 	onReplicaSets := func(s *v1alpha1.GuardSpec) { s.Resources[0].Kind = "ReplicaSet" }
-	inNamespace := func(namespace string) *Review {
+	inNamespace := func(namespace string) *admission.Review {
 		r := create(alice, deployment(t))
 		r.Namespace = namespace
 		return r
 	}
 	tests := map[string]struct {
 		guard  func(*v1alpha1.GuardSpec)
-		review *Review
-		want   Verdict
+		review *admission.Review
+		want   admission.Verdict
 	}{
 		"in another namespace":               {review: inNamespace("other"), want: VerdictUnguarded},
 		"in an excluded namespace":           {review: inNamespace("kube-system"), want: VerdictUnguarded},
@@ -191,7 +192,7 @@ func TestTheWriterStamp(t *testing.T) {
 		return annotations(kv...)
 	}
 	tests := map[string]struct {
-		review *Review
+		review *admission.Review
 		groups []string
 		writer string
 		want   string // groups
@@ -213,7 +214,7 @@ func TestTheWriterStamp(t *testing.T) {
 		t.Run(name, func(t *testing.T) {
 			reviewer, _ := newReviewer(t, nil)
 			reviewer.StampWriter, reviewer.StampedGroups = true, []string{"ops", "a", "z"}
-			tc.review.Identity.Groups = tc.groups
+			tc.review.Groups = tc.groups
 			answer := reviewer.Mutate(tc.review)
 			got := annotationsOf(t, patched(t, tc.review.Object, answer))
 			want := map[string]string{hashKey: hashOf(t, tc.review.Object)}
@@ -251,9 +252,9 @@ func TestStampingTwiceIsStampingOnce(t *testing.T) {
 		}
 		object, old := deployment(t, draw("new")), deployment(t, draw("old"))
 		review := update(rapid.SampledFrom([]string{alice, "bob", ci}).Draw(rt, "user"), object, old)
-		review.Identity.Groups = rapid.SliceOf(rapid.SampledFrom([]string{"ops", "dev"})).Draw(rt, "groups")
+		review.Groups = rapid.SliceOf(rapid.SampledFrom([]string{"ops", "dev"})).Draw(rt, "groups")
 		if rapid.Bool().Draw(rt, "create") {
-			review = create(review.Identity.User, object)
+			review = create(review.User, object)
 		}
 		reviewer, _ := newReviewer(t, nil)
 		reviewer.StampWriter = rapid.Bool().Draw(rt, "stamp writer")

@@ -3,7 +3,6 @@
 package admit
 
 import (
-	"errors"
 	"testing"
 
 	"github.com/google/go-cmp/cmp"
@@ -43,34 +42,6 @@ func TestACountIsWrittenInDecimalDigits(t *testing.T) {
 	for n, want := range map[int32]string{0: "0", 9: "9", 10: "10", 1<<31 - 1: "2147483647"} {
 		if got := string(decimal(n)); got != want {
 			t.Errorf("got %s, want %s", got, want)
-		}
-	}
-}
-
-func TestTextsOfAReviewAreReadAsJSON(t *testing.T) {
-	for name, test := range map[string]struct {
-		raw, want string
-		good      bool
-	}{
-		"plain":                 {`"a~ b"`, "a~ b", true},
-		"an escape":             {`"a\n"`, "a\n", true},
-		"a letter beyond ASCII": {`"é"`, "é", true},
-		"what is no UTF-8":      {"\"a\x80\"", "a\uFFFD", true},
-		"a control character":   {"\"a\x1f\"", "", false},
-	} {
-		t.Run(name, func(t *testing.T) {
-			if got, err := unquote([]byte(test.raw)); got != test.want || (err == nil) != test.good {
-				t.Errorf("got %q, %v; want %q", got, err, test.want)
-			}
-		})
-	}
-}
-
-func TestAValueThatIsMissingInAReviewIsMalformed(t *testing.T) {
-	for _, text := range []string{"", " ", ",", ":", "}", "]"} {
-		s := scanner{b: []byte(text)}
-		if _, err := s.raw(); !errors.Is(err, errMalformed) {
-			t.Errorf("%q: %v", text, err)
 		}
 	}
 }

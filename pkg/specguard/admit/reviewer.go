@@ -5,6 +5,7 @@ package admit
 import (
 	"time"
 
+	"github.com/plumbline-dev/plumbline/pkg/admission"
 	"github.com/plumbline-dev/plumbline/pkg/specguard"
 )
 
@@ -28,11 +29,11 @@ type Reviewer struct {
 }
 
 // pair parses both sides of a review; the caller releases them.
-func pair(r *Review) (now, old object, err error) {
-	if now, err = parseObject(r.Object, r.Kind); err != nil {
+func pair(r *admission.Review) (now, old object, err error) {
+	if now, err = parseObject(r.Object, kindOf(r)); err != nil {
 		return object{}, object{}, err
 	}
-	if old, err = parseObject(r.OldObject, r.Kind); err != nil {
+	if old, err = parseObject(r.OldObject, kindOf(r)); err != nil {
 		now.release()
 		return object{}, object{}, err
 	}

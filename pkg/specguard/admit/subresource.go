@@ -11,6 +11,7 @@ import (
 
 	metav1 "k8s.io/apimachinery/pkg/apis/meta/v1"
 
+	"github.com/plumbline-dev/plumbline/pkg/admission"
 	"github.com/plumbline-dev/plumbline/pkg/specguard"
 	"github.com/plumbline-dev/plumbline/pkg/specguard/canon"
 	"github.com/plumbline-dev/plumbline/pkg/specguard/diff"
@@ -20,32 +21,32 @@ import (
 // the parent's name, uid and resourceVersion and neither its labels nor its
 // kind; the kind follows from the resource. Where every guard in question
 // selects by label, the write may be unguarded, and the warning says so.
-func (v *Reviewer) validateScale(snapshot *Snapshot, r *Review) Answer {
+func (v *Reviewer) validateScale(snapshot *Snapshot, r *admission.Review) admission.Answer {
 	parent, ok := snapshot.Parents[GroupResource{r.Resource.Group, r.Resource.Resource}]
 	if !ok {
 		// No guard names a kind of this resource; see Guards for how that is known.
-		return Answer{Verdict: VerdictUnguarded}
+		return admission.Answer{Verdict: VerdictUnguarded}
 	}
 	rules := snapshot.rulesUnseen(r.Namespace, parent, v.Now())
 	if rules.Empty() {
-		return Answer{Verdict: VerdictUnguarded}
+		return admission.Answer{Verdict: VerdictUnguarded}
 	}
 	object, old, err := pair(r)
 	if err != nil {
-		return Unassessed(reasonOf(err), err)
+		return admission.Unassessed(reasonOf(err), err)
 	}
 	defer object.release()
 	defer old.release()
 	replicas, err := replicasOf(object)
 	if err != nil {
-		return Unassessed(ReasonObject, err)
+		return admission.Unassessed(admission.ReasonObject, err)
 	}
 	before, err := replicasOf(old)
 	if err != nil {
-		return Unassessed(ReasonObject, err)
+		return admission.Unassessed(admission.ReasonObject, err)
 	}
 	if before == replicas {
-		return Answer{Verdict: VerdictAllow, Audit: map[string]string{"verdict": string(VerdictAllow), "fields": "0"}}
+		return admission.Answer{Verdict: VerdictAllow, Audit: map[string]string{"verdict": string(VerdictAllow), "fields": "0"}}
 	}
 	changes := []diff.Change{{Path: replicasPath, Op: diff.Changed, Before: decimal(before), After: decimal(replicas)}}
 	answer := judge(rules, r, parent, changes)
@@ -93,29 +94,29 @@ var impliedOwners = map[canon.GVK]canon.GVK{
 // validatePod judges pods/ephemeralcontainers and pods/resize: a pod is bent
 // out of the shape that its workload gave it, which no hash of the workload
 // shows. The record has the pod's uid and names the owner's first.
-func (v *Reviewer) validatePod(snapshot *Snapshot, r *Review) Answer {
+func (v *Reviewer) validatePod(snapshot *Snapshot, r *admission.Review) admission.Answer {
 	now := v.Now()
 	object, old, err := pair(r)
 	if err != nil {
-		return Unassessed(reasonOf(err), err)
+		return admission.Unassessed(reasonOf(err), err)
 	}
 	defer object.release()
 	defer old.release()
 	if !object.exists() || !old.exists() {
-		return Unassessed(ReasonMalformed, errMalformed)
+		return admission.Unassessed(admission.ReasonMalformed, admission.ErrMalformed)
 	}
 	rules, owner := podRules(snapshot, r, object, old, now)
 	if rules.Empty() {
-		return Answer{Verdict: VerdictUnguarded}
+		return admission.Answer{Verdict: VerdictUnguarded}
 	}
 	changes := changesOf(object, old)
-	review := reviewOf(r, r.Kind, changes)
+	review := reviewOf(r, kindOf(r), changes)
 	review.OfWorkload = owner != nil
 	answer := answerTo(rules, review)
 	if len(changes) == 0 {
 		return answer
 	}
-	rec := v.record(r, r.Kind, object, old)
+	rec := v.record(r, kindOf(r), object, old)
 	rec.Generation = object.generation()
 	rec.HashAfter = string(object.hash())
 	if owner != nil {
@@ -129,10 +130,10 @@ func (v *Reviewer) validatePod(snapshot *Snapshot, r *Review) Answer {
 // podRules are the rules of a pod: its own when it stands for itself, else
 // those of the workload that its controller belongs to. The owner is nil for
 // the former.
-func podRules(snapshot *Snapshot, r *Review, object, old object, now time.Time) (specguard.Rules, *metav1.OwnerReference) {
+func podRules(snapshot *Snapshot, r *admission.Review, object, old object, now time.Time) (specguard.Rules, *metav1.OwnerReference) {
 	owners := old.owners()
-	if specguard.IsRoot(r.Operation, r.Kind, owners, owners) {
-		return snapshot.rules(r.Namespace, r.Kind, now, object.labels(), old.labels()), nil
+	if specguard.IsRoot(operationOf(r), kindOf(r), owners, owners) {
+		return snapshot.rules(r.Namespace, kindOf(r), now, object.labels(), old.labels()), nil
 	}
 	for i := range owners {
 		if owners[i].Controller == nil || !*owners[i].Controller {

@@ -8,6 +8,7 @@ import (
 	"github.com/google/go-cmp/cmp"
 	"github.com/google/go-cmp/cmp/cmpopts"
 
+	"github.com/plumbline-dev/plumbline/pkg/admission"
 	"github.com/plumbline-dev/plumbline/pkg/specguard"
 )
 
@@ -15,14 +16,14 @@ import (
 // of the validating webhook.
 func TestAnUpdateIsJudgedByTheCallThatStamps(t *testing.T) {
 	changed := deployment(t, image("evil/web:9"))
-	tests := map[string]*Review{
+	tests := map[string]*admission.Review{
 		"a foreign change":                 update(alice, changed, deployment(t)),
 		"a trusted change":                 update(ci, changed, deployment(t)),
 		"an expected change":               update(hpa, deployment(t, set("spec.replicas", 5)), deployment(t)),
 		"a change that is put back":        update(executor, changed, deployment(t)),
 		"a label":                          update(alice, deployment(t, set("metadata.labels.x", "y")), deployment(t)),
 		"a forged uid and writer":          update(alice, deployment(t, image("x:2"), set("metadata.uid", "forged"), annotations(writerKey, ci)), deployment(t)),
-		"an object of another namespace":   func() *Review { r := update(alice, changed, deployment(t)); r.Namespace = "other"; return r }(),
+		"an object of another namespace":   func() *admission.Review { r := update(alice, changed, deployment(t)); r.Namespace = "other"; return r }(),
 		"an object that cannot be hashed":  update(alice, []byte(`{"metadata":{"name":"web"},"spec":{"a":1,"a":2}}`), deployment(t)),
 		"no object of before":              update(alice, changed, nil),
 		"a change of a kind that has none": update(alice, deployment(t, image("x:2"), set("metadata.generation", nil)), deployment(t, set("metadata.generation", nil))),
@@ -32,7 +33,7 @@ func TestAnUpdateIsJudgedByTheCallThatStamps(t *testing.T) {
 			stamping, stamped := newReviewer(t, nil)
 			validating, validated := newReviewer(t, nil)
 			got, want := stamping.Mutate(r), validating.Validate(r)
-			if diff := cmp.Diff(want, got, cmpopts.IgnoreFields(Answer{}, "Patch", "Err")); diff != "" {
+			if diff := cmp.Diff(want, got, cmpopts.IgnoreFields(admission.Answer{}, "Patch", "Err")); diff != "" {
 				t.Errorf("answers (-validate +mutate)\n%s", diff)
 			}
 			if diff := cmp.Diff(validated.records, stamped.records, cmpopts.IgnoreFields(specguard.WriteRecord{}, "Generation")); diff != "" {
@@ -40,7 +41,7 @@ func TestAnUpdateIsJudgedByTheCallThatStamps(t *testing.T) {
 			}
 			dry, before := *r, len(stamped.records)
 			dry.DryRun = true
-			if diff := cmp.Diff(got, stamping.Mutate(&dry), cmpopts.IgnoreFields(Answer{}, "Err")); diff != "" {
+			if diff := cmp.Diff(got, stamping.Mutate(&dry), cmpopts.IgnoreFields(admission.Answer{}, "Err")); diff != "" {
 				t.Errorf("a dry run is answered otherwise (-want +got)\n%s", diff)
 			}
 			if len(stamped.records) != before {

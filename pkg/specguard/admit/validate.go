@@ -6,6 +6,7 @@ import (
 	"slices"
 	"strconv"
 
+	"github.com/plumbline-dev/plumbline/pkg/admission"
 	"github.com/plumbline-dev/plumbline/pkg/specguard"
 	"github.com/plumbline-dev/plumbline/pkg/specguard/canon"
 	"github.com/plumbline-dev/plumbline/pkg/specguard/diff"
@@ -21,15 +22,15 @@ const (
 // Validate says who changed what and what the guards think of it, and queues
 // the record of the write unless it is a dry run. It judges creations, deletions and
 // subresources; updates of objects, too, where Mutate does not.
-func (v *Reviewer) Validate(r *Review) Answer {
+func (v *Reviewer) Validate(r *admission.Review) admission.Answer {
 	snapshot := v.Snapshot()
 	if snapshot == nil {
-		return Unassessed(ReasonNoSnapshot, nil)
+		return admission.Unassessed(admission.ReasonNoSnapshot, nil)
 	}
-	switch r.Operation {
+	switch operationOf(r) {
 	case specguard.OperationCreate, specguard.OperationUpdate, specguard.OperationDelete:
 	default:
-		return Unassessed(ReasonUnknownOperation, nil)
+		return admission.Unassessed(admission.ReasonUnknownOperation, nil)
 	}
 	switch r.SubResource {
 	case "":
@@ -39,32 +40,32 @@ func (v *Reviewer) Validate(r *Review) Answer {
 	case "ephemeralcontainers", "resize":
 		return v.validatePod(snapshot, r)
 	default:
-		return Unassessed(ReasonUnknownSubresource, nil)
+		return admission.Unassessed(admission.ReasonUnknownSubresource, nil)
 	}
 }
 
 // validateObject judges a write of the whole object.
-func (v *Reviewer) validateObject(snapshot *Snapshot, r *Review) Answer {
+func (v *Reviewer) validateObject(snapshot *Snapshot, r *admission.Review) admission.Answer {
 	now := v.Now()
-	if snapshot.rulesUnseen(r.Namespace, r.Kind, now).Empty() {
-		return Answer{Verdict: VerdictUnguarded}
+	if snapshot.rulesUnseen(r.Namespace, kindOf(r), now).Empty() {
+		return admission.Answer{Verdict: VerdictUnguarded}
 	}
 	object, old, err := pair(r)
 	if err != nil {
-		return Unassessed(reasonOf(err), err)
+		return admission.Unassessed(reasonOf(err), err)
 	}
 	defer object.release()
 	defer old.release()
 	if !object.exists() && !old.exists() {
-		return Unassessed(ReasonMalformed, errMalformed)
+		return admission.Unassessed(admission.ReasonMalformed, admission.ErrMalformed)
 	}
-	rules := snapshot.rules(r.Namespace, r.Kind, now, object.labels(), old.labels())
+	rules := snapshot.rules(r.Namespace, kindOf(r), now, object.labels(), old.labels())
 	if rules.Empty() {
-		return Answer{Verdict: VerdictUnguarded}
+		return admission.Answer{Verdict: VerdictUnguarded}
 	}
-	if !specguard.IsRoot(r.Operation, r.Kind, old.owners(), object.owners()) {
+	if !specguard.IsRoot(operationOf(r), kindOf(r), old.owners(), object.owners()) {
 		v.recordProduct(r, object, old)
-		return Answer{Verdict: VerdictNotRoot}
+		return admission.Answer{Verdict: VerdictNotRoot}
 	}
 	return v.judgeObject(rules, r, object, old, storedAs(object))
 }
@@ -72,7 +73,7 @@ func (v *Reviewer) validateObject(snapshot *Snapshot, r *Review) Answer {
 // recordProduct queues the record of a write of what a built-in controller made, where
 // this webhook stamps the writer: such a stamp proves nothing without the record. A
 // deletion leaves no stamp behind.
-func (v *Reviewer) recordProduct(r *Review, object, old object) {
+func (v *Reviewer) recordProduct(r *admission.Review, object, old object) {
 	if v.StampWriter && object.exists() {
 		v.recordObject(r, object, old, storedAs(object), changesOf(object, old))
 	}
@@ -89,18 +90,18 @@ func storedAs(object object) stored { return stored{object.generation(), object.
 
 // judgeObject judges a write of the whole object by the rules that select it, and
 // queues the record.
-func (v *Reviewer) judgeObject(rules specguard.Rules, r *Review, object, old object, after stored) Answer {
+func (v *Reviewer) judgeObject(rules specguard.Rules, r *admission.Review, object, old object, after stored) admission.Answer {
 	changes := changesOf(object, old)
 	v.recordObject(r, object, old, after, changes)
-	return judge(rules, r, r.Kind, changes)
+	return judge(rules, r, kindOf(r), changes)
 }
 
 // recordObject queues the record of a write of the whole object.
-func (v *Reviewer) recordObject(r *Review, object, old object, after stored, changes []diff.Change) {
-	if r.Operation == specguard.OperationUpdate && len(changes) == 0 {
+func (v *Reviewer) recordObject(r *admission.Review, object, old object, after stored, changes []diff.Change) {
+	if operationOf(r) == specguard.OperationUpdate && len(changes) == 0 {
 		return // Labels, owners or our annotations: nothing that a record explains.
 	}
-	rec := v.record(r, r.Kind, object, old)
+	rec := v.record(r, kindOf(r), object, old)
 	rec.Generation, rec.HashAfter = after.generation, string(after.hash)
 	rec.Fields = fieldsOf(changes)
 	v.enqueue(r, rec)
@@ -116,26 +117,26 @@ func changesOf(object, old object) []diff.Change {
 }
 
 // judge asks the rules and turns the verdict into an answer.
-func judge(rules specguard.Rules, r *Review, guarded canon.GVK, changes []diff.Change) Answer {
+func judge(rules specguard.Rules, r *admission.Review, guarded canon.GVK, changes []diff.Change) admission.Answer {
 	return answerTo(rules, reviewOf(r, guarded, changes))
 }
 
 // reviewOf is a review as the rules see it.
-func reviewOf(r *Review, guarded canon.GVK, changes []diff.Change) specguard.Review {
+func reviewOf(r *admission.Review, guarded canon.GVK, changes []diff.Change) specguard.Review {
 	return specguard.Review{
-		Operation:   r.Operation,
+		Operation:   operationOf(r),
 		Subresource: r.SubResource,
 		Namespace:   r.Namespace,
 		Kind:        guarded.Kind,
 		Name:        r.Name,
-		Identity:    r.Identity,
+		Identity:    identityOf(r),
 		Changes:     changes,
 	}
 }
 
-func answerTo(rules specguard.Rules, review specguard.Review) Answer {
+func answerTo(rules specguard.Rules, review specguard.Review) admission.Answer {
 	verdict := specguard.Judge(rules, review)
-	answer := Answer{Verdict: verdictOf(verdict.Outcome), Class: verdict.Class}
+	answer := admission.Answer{Verdict: verdictOf(verdict.Outcome), Class: verdict.Class}
 	if answer.Verdict == VerdictWarn {
 		answer.Warnings = verdict.Warnings[:min(len(verdict.Warnings), maxWarnings)]
 	}
@@ -149,7 +150,7 @@ func answerTo(rules specguard.Rules, review specguard.Review) Answer {
 
 // verdictOf names an outcome. One that is not known is the careful one: it is
 // recorded like a foreign change.
-func verdictOf(outcome specguard.Outcome) Verdict {
+func verdictOf(outcome specguard.Outcome) admission.Verdict {
 	switch outcome {
 	case specguard.OutcomeAllow:
 		return VerdictAllow
@@ -164,7 +165,7 @@ func verdictOf(outcome specguard.Outcome) Verdict {
 
 // record is what all records share. On CREATE the uid is that of the new
 // object, otherwise that of the old one: a body may claim any.
-func (v *Reviewer) record(r *Review, guarded canon.GVK, object, old object) specguard.WriteRecord {
+func (v *Reviewer) record(r *admission.Review, guarded canon.GVK, object, old object) specguard.WriteRecord {
 	uid := old.uid()
 	if !old.exists() {
 		uid = object.uid()
@@ -175,12 +176,12 @@ func (v *Reviewer) record(r *Review, guarded canon.GVK, object, old object) spec
 		Kind:                  guarded.Kind,
 		Namespace:             r.Namespace,
 		Name:                  r.Name,
-		Operation:             r.Operation,
+		Operation:             operationOf(r),
 		Subresource:           r.SubResource,
 		ResourceVersionBefore: old.resourceVersion(),
 		Identity: specguard.Identity{
-			User:   r.Identity.User,
-			Groups: slices.Clone(r.Identity.Groups[:min(len(r.Identity.Groups), maxGroups)]),
+			User:   r.User,
+			Groups: slices.Clone(r.Groups[:min(len(r.Groups), maxGroups)]),
 		},
 		FieldManager:  r.FieldManager,
 		Time:          v.Now().UTC(),
@@ -189,7 +190,7 @@ func (v *Reviewer) record(r *Review, guarded canon.GVK, object, old object) spec
 }
 
 // enqueue hands a record over; a dry run leaves none.
-func (v *Reviewer) enqueue(r *Review, rec specguard.WriteRecord) {
+func (v *Reviewer) enqueue(r *admission.Review, rec specguard.WriteRecord) {
 	if !r.DryRun {
 		v.Recorder.Enqueue(rec)
 	}

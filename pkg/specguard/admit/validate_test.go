@@ -9,10 +9,11 @@ import (
 
 	"github.com/google/go-cmp/cmp"
 	metav1 "k8s.io/apimachinery/pkg/apis/meta/v1"
+	"k8s.io/apimachinery/pkg/runtime/schema"
 
+	"github.com/plumbline-dev/plumbline/pkg/admission"
 	"github.com/plumbline-dev/plumbline/pkg/apis/plumbline/v1alpha1"
 	"github.com/plumbline-dev/plumbline/pkg/specguard"
-	"github.com/plumbline-dev/plumbline/pkg/specguard/canon"
 )
 
 func metaSelector(key, value string) *metav1.LabelSelector {
@@ -26,8 +27,8 @@ func TestVerdicts(t *testing.T) {
 	changed := deployment(t, image("evil/web:9"))
 	tests := map[string]struct {
 		guard   func(*v1alpha1.GuardSpec)
-		review  *Review
-		want    Verdict
+		review  *admission.Review
+		want    admission.Verdict
 		class   v1alpha1.ActorClass
 		warned  bool
 		records int
@@ -46,7 +47,7 @@ func TestVerdicts(t *testing.T) {
 		},
 		"a label is nothing to record": {review: update(alice, deployment(t, set("metadata.labels.x", "y")), deployment(t)), want: VerdictAllow, class: v1alpha1.ActorForeign},
 		"a field manager persuades nobody": {
-			review: func() *Review { r := update(alice, changed, deployment(t)); r.FieldManager = ci; return r }(),
+			review: func() *admission.Review { r := update(alice, changed, deployment(t)); r.FieldManager = ci; return r }(),
 			want:   VerdictWarn, class: v1alpha1.ActorForeign, warned: true, records: 1,
 		},
 		"an annotation persuades nobody": {
@@ -112,7 +113,7 @@ func TestRecords(t *testing.T) {
 	}
 	next := deployment(t, image("shop/web:2"), set("metadata.generation", 2))
 	tests := map[string]struct {
-		review *Review
+		review *admission.Review
 		want   func(*specguard.WriteRecord)
 	}{
 		"an update names the version before and the hash after": {
@@ -170,7 +171,7 @@ func TestARecordIsBounded(t *testing.T) {
 	}
 	r := update(alice, deployment(t, set("spec.template.spec.containers.0.env", env)), deployment(t))
 	for n := range 1000 {
-		r.Identity.Groups = append(r.Identity.Groups, fmt.Sprintf("g%d", n))
+		r.Groups = append(r.Groups, fmt.Sprintf("g%d", n))
 	}
 	a := reviewer.Validate(r)
 	if n := len(rec.records[0].Fields); n != maxFields {
@@ -189,7 +190,7 @@ func TestARecordIsBounded(t *testing.T) {
 	}
 }
 
-func podReview(t *testing.T, subresource, ownerKind string) *Review {
+func podReview(t *testing.T, subresource, ownerKind string) *admission.Review {
 	t.Helper()
 	body := func(extra string) []byte {
 		owner := ""
@@ -200,8 +201,8 @@ func podReview(t *testing.T, subresource, ownerKind string) *Review {
 			`},"spec":{"containers":[{"name":"app","image":"x:1"}]` + extra + `}}`)
 	}
 	r := update(alice, body(`,"ephemeralContainers":[{"name":"debug","image":"busybox"}]`), body(""))
-	r.Kind, r.SubResource, r.Name = canon.GVK{Version: "v1", Kind: "Pod"}, subresource, "web-1-a"
-	r.Resource = Resource{"", "v1", "pods"}
+	r.Kind, r.SubResource, r.Name = schema.GroupVersionKind{Version: "v1", Kind: "Pod"}, subresource, "web-1-a"
+	r.Resource = admission.Resource{Group: "", Version: "v1", Resource: "pods"}
 	return r
 }
 
@@ -212,8 +213,8 @@ func TestPodSubresources(t *testing.T) {
 	debug := "/spec/ephemeralContainers" // the first one brings the list
 	tests := map[string]struct {
 		guard  func(*v1alpha1.GuardSpec)
-		review *Review
-		want   Verdict
+		review *admission.Review
+		want   admission.Verdict
 		fields []string
 	}{
 		"a pod of a guarded Deployment, by its ReplicaSet": {
@@ -253,7 +254,7 @@ func TestPodSubresources(t *testing.T) {
 }
 
 func TestWhatCannotBeJudgedSaysSo(t *testing.T) {
-	other := func(change func(*Review)) *Review {
+	other := func(change func(*admission.Review)) *admission.Review {
 		r := update(alice, deployment(t, image("x:2")), deployment(t))
 		change(r)
 		return r
@@ -261,27 +262,27 @@ func TestWhatCannotBeJudgedSaysSo(t *testing.T) {
 	duplicate := []byte(`{"metadata":{"name":"web"},"spec":{"a":1,"a":2}}`)
 	deep := []byte(`{"metadata":{},"spec":` + strings.Repeat("[", 300) + strings.Repeat("]", 300) + `}`)
 	tests := map[string]struct {
-		review *Review
-		want   Reason
+		review *admission.Review
+		want   admission.Reason
 	}{
-		"an operation that is not registered":  {other(func(r *Review) { r.Operation = "CONNECT" }), ReasonUnknownOperation},
-		"a subresource that is not registered": {other(func(r *Review) { r.SubResource = "status" }), ReasonUnknownSubresource},
-		"a key twice":                          {other(func(r *Review) { r.Object = duplicate }), ReasonObject},
-		"a key twice in the old object":        {other(func(r *Review) { r.OldObject = duplicate }), ReasonObject},
-		"an object that is nested too deep":    {other(func(r *Review) { r.Object = deep }), ReasonObject},
-		"no object at all":                     {other(func(r *Review) { r.Object, r.OldObject = nil, nil }), ReasonMalformed},
+		"an operation that is not registered":  {other(func(r *admission.Review) { r.Operation = "CONNECT" }), admission.ReasonUnknownOperation},
+		"a subresource that is not registered": {other(func(r *admission.Review) { r.SubResource = "status" }), admission.ReasonUnknownSubresource},
+		"a key twice":                          {other(func(r *admission.Review) { r.Object = duplicate }), admission.ReasonObject},
+		"a key twice in the old object":        {other(func(r *admission.Review) { r.OldObject = duplicate }), admission.ReasonObject},
+		"an object that is nested too deep":    {other(func(r *admission.Review) { r.Object = deep }), admission.ReasonObject},
+		"no object at all":                     {other(func(r *admission.Review) { r.Object, r.OldObject = nil, nil }), admission.ReasonMalformed},
 		"a Scale without a count": {
-			func() *Review { return scale(t, alice, 1, "many") }(), ReasonObject,
+			func() *admission.Review { return scale(t, alice, 1, "many") }(), admission.ReasonObject,
 		},
 		"a Scale with a negative count": {
-			func() *Review { return scale(t, alice, 1, -1) }(), ReasonObject,
+			func() *admission.Review { return scale(t, alice, 1, -1) }(), admission.ReasonObject,
 		},
 	}
 	for name, tc := range tests {
 		t.Run(name, func(t *testing.T) {
 			reviewer, rec := newReviewer(t, nil)
 			a := reviewer.Validate(tc.review)
-			if a.Verdict != VerdictUnassessed || a.Reason != tc.want {
+			if a.Verdict != admission.VerdictUnassessed || a.Reason != tc.want {
 				t.Errorf("verdict %q reason %q, want unassessed %q", a.Verdict, a.Reason, tc.want)
 			}
 			if diff := cmp.Diff(map[string]string{"verdict": "unassessed", "reason": string(tc.want)}, a.Audit); diff != "" {
@@ -294,8 +295,8 @@ func TestWhatCannotBeJudgedSaysSo(t *testing.T) {
 	}
 	t.Run("no snapshot yet", func(t *testing.T) {
 		reviewer := &Reviewer{Snapshot: func() *Snapshot { return nil }, Recorder: &recorder{}}
-		for name, judge := range map[string]func(*Review) Answer{"mutate": reviewer.Mutate, "validate": reviewer.Validate} {
-			if a := judge(create(alice, deployment(t))); a.Reason != ReasonNoSnapshot {
+		for name, judge := range map[string]func(*admission.Review) admission.Answer{"mutate": reviewer.Mutate, "validate": reviewer.Validate} {
+			if a := judge(create(alice, deployment(t))); a.Reason != admission.ReasonNoSnapshot {
 				t.Errorf("%s: reason %q", name, a.Reason)
 			}
 		}

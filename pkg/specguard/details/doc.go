@@ -19,4 +19,6 @@
 //
 // The stream's key is "<prefix>:details"; every entry has one field "r" with the
 // JSON of a specguard.WriteRecord.
+//
+// Adapter. It uses Redis, the network, the operating system, logs, metrics and the clock.
 package details

@@ -31,4 +31,6 @@
 // sends none, a content-length of 0 to a request that could have a body and has
 // none; it answers OPTIONS * with 404, and a method that it does not know or a path
 // with a # with 400.
+//
+// Adapter. It uses Envoy types.
 package envoyxds

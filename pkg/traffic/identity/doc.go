@@ -37,4 +37,6 @@
 // when the pod has not come into its cache some seconds after: the API server itself
 // believes a token for ten seconds after the deletion of its pod, if it has seen it
 // before.
+//
+// Adapter. It uses the Kubernetes API, logs, the clock and goroutines.
 package identity

@@ -45,4 +45,6 @@
 // "restricted". [Redirect]: an init container with
 // NET_ADMIN sends the pod's outbound TCP to the proxy, which passes on untouched what
 // it does not know.
+//
+// Adapter. It uses Envoy types.
 package inject

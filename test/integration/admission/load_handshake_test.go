@@ -17,7 +17,7 @@ import (
 	"testing"
 	"time"
 
-	"github.com/plumbline-dev/plumbline/pkg/specguard/admit"
+	"github.com/plumbline-dev/plumbline/pkg/admission"
 	"github.com/plumbline-dev/plumbline/test/harness/poll"
 	"github.com/plumbline-dev/plumbline/test/harness/replay"
 )
@@ -247,7 +247,7 @@ func TestHandshakesWithoutPauseDoNotDisplaceTheAPIServer(t *testing.T) {
 			t.Errorf("%v handshakes were computed at once", u.most.computing)
 		}
 		// One that was closed counts until its goroutine has ended.
-		if u.most.underWay > 2*admit.MaxHandshakes {
+		if u.most.underWay > 2*admission.MaxHandshakes {
 			t.Errorf("%v handshakes were under way at once", u.most.underWay)
 		}
 		// A turn comes in time if the machine has any time; a place is there always.
@@ -258,6 +258,6 @@ func TestHandshakesWithoutPauseDoNotDisplaceTheAPIServer(t *testing.T) {
 	})
 	// For comparison: how many are computed at once then is chance, and logged.
 	t.Run("without the bound", func(t *testing.T) {
-		floodWebhook(t, hello, fmt.Sprintf("--max-handshakes=%d", admit.MaxHandshakes))
+		floodWebhook(t, hello, fmt.Sprintf("--max-handshakes=%d", admission.MaxHandshakes))
 	})
 }

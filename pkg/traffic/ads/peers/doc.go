@@ -11,4 +11,6 @@
 // every second. A [Follower] asks one other replica, again and again. What is told
 // wrongly, out of turn, without an end or not at all ends the stream; a replica that
 // is not heard for six seconds proves nothing ([Mirror.Heard]).
+//
+// Adapter. It uses the network, random numbers, the clock and goroutines.
 package peers

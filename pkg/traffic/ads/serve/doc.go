@@ -20,4 +20,6 @@
 //
 // State of the world is not served: a proxy that asks for it is told to ask for
 // deltas.
+//
+// Adapter. It uses the network, the clock and goroutines.
 package serve

@@ -8,6 +8,8 @@
 // the installation says, [Namespaces] what a namespace does.
 //
 // A pod that asked for a proxy must not run without one because of us: what cannot
-// be decided is denied, with a request to try again (admit.NewFailClosed). A pod that
+// be decided is denied, with a request to try again (admission.NewFailClosed). A pod that
 // cannot have a proxy is no such case; it is created as it is, and a warning says why.
+//
+// Adapter. It uses the Kubernetes API, logs and metrics.
 package admission

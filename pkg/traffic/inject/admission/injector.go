@@ -8,12 +8,12 @@ import (
 	"log/slog"
 	"time"
 
+	admissionv1 "k8s.io/api/admission/v1"
 	corev1 "k8s.io/api/core/v1"
+	"k8s.io/apimachinery/pkg/runtime/schema"
 	kjson "sigs.k8s.io/json"
 
-	"github.com/plumbline-dev/plumbline/pkg/specguard"
-	"github.com/plumbline-dev/plumbline/pkg/specguard/admit"
-	"github.com/plumbline-dev/plumbline/pkg/specguard/canon"
+	"github.com/plumbline-dev/plumbline/pkg/admission"
 	"github.com/plumbline-dev/plumbline/pkg/specguard/diff"
 	"github.com/plumbline-dev/plumbline/pkg/traffic/inject"
 )
@@ -24,6 +24,17 @@ const (
 	// maxMessageBytes is the longest warning that every client shows uncut. What a
 	// decision says may quote an annotation, which may be long.
 	maxMessageBytes = 256
+)
+
+// The verdicts about a pod.
+const (
+	// VerdictInjected: the pod gets a proxy.
+	VerdictInjected admission.Verdict = "injected"
+	// VerdictLeft: the pod did not ask for a proxy, or has one.
+	VerdictLeft admission.Verdict = "left"
+	// VerdictRefused: the pod asked for a proxy and cannot have one; it is created
+	// without, and the writer was told.
+	VerdictRefused admission.Verdict = "refused"
 )
 
 // Labels gives those of a namespace.
@@ -44,22 +55,22 @@ type Injector struct {
 }
 
 // Review says what becomes of a pod that is created.
-func (i *Injector) Review(ctx context.Context, r *admit.Review) admit.Answer {
+func (i *Injector) Review(ctx context.Context, r *admission.Review) admission.Answer {
 	if !createsPod(r) {
-		return admit.Answer{Verdict: admit.VerdictLeft}
+		return admission.Answer{Verdict: VerdictLeft}
 	}
 	var pod corev1.Pod
 	// A field that we do not know stays: the patch only adds.
 	if err := kjson.UnmarshalCaseSensitivePreserveInts(r.Object, &pod); err != nil {
-		return admit.Unassessed(admit.ReasonObject, fmt.Errorf("reading the pod: %w", err))
+		return admission.Unassessed(admission.ReasonObject, fmt.Errorf("reading the pod: %w", err))
 	}
 	decision, err := i.decide(ctx, r.Namespace, &pod)
 	if err != nil {
-		return admit.Unassessed(admit.ReasonNamespace, err)
+		return admission.Unassessed(admission.ReasonNamespace, err)
 	}
 	answer, err := i.answer(decision, &pod)
 	if err != nil {
-		return admit.Unassessed(admit.ReasonPatch, err)
+		return admission.Unassessed(admission.ReasonPatch, err)
 	}
 	i.Metrics.observe(decision)
 	if decision.Outcome == inject.Refuse {
@@ -70,8 +81,8 @@ func (i *Injector) Review(ctx context.Context, r *admit.Review) admit.Answer {
 
 // createsPod: the webhook is registered for nothing else, and a patch of anything
 // else would be wrong.
-func createsPod(r *admit.Review) bool {
-	return r.Kind == canon.GVK{Version: "v1", Kind: "Pod"} && r.SubResource == "" && r.Operation == specguard.OperationCreate
+func createsPod(r *admission.Review) bool {
+	return r.Kind == schema.GroupVersionKind{Version: "v1", Kind: "Pod"} && r.SubResource == "" && r.Operation == admissionv1.Create
 }
 
 // decide goes by what is known of the namespace if the pod gets a proxy by that. Else
@@ -93,26 +104,26 @@ func (i *Injector) decide(ctx context.Context, namespace string, pod *corev1.Pod
 	return inject.Decide(pod, labels, i.Config), nil
 }
 
-func (i *Injector) answer(d inject.Decision, pod *corev1.Pod) (admit.Answer, error) {
-	answer := admit.Answer{Audit: map[string]string{"outcome": string(d.Outcome), "reason": string(d.Reason)}}
+func (i *Injector) answer(d inject.Decision, pod *corev1.Pod) (admission.Answer, error) {
+	answer := admission.Answer{Audit: map[string]string{"outcome": string(d.Outcome), "reason": string(d.Reason)}}
 	switch d.Outcome {
 	case inject.Inject:
 		patch, err := inject.Patch(pod, i.Config, d.Mode)
 		if err != nil {
-			return admit.Answer{}, err
+			return admission.Answer{}, err
 		}
-		answer.Verdict, answer.Patch = admit.VerdictInjected, patch
+		answer.Verdict, answer.Patch = VerdictInjected, patch
 	case inject.Leave:
 		// Others may have changed the pod since it got its proxy.
 		patch, err := inject.PatchAgain(pod, i.Config)
 		if err != nil {
-			return admit.Answer{}, err
+			return admission.Answer{}, err
 		}
-		answer.Verdict, answer.Patch = admit.VerdictLeft, patch
+		answer.Verdict, answer.Patch = VerdictLeft, patch
 	case inject.Refuse:
-		answer.Verdict, answer.Warnings = admit.VerdictRefused, []string{warning(d)}
+		answer.Verdict, answer.Warnings = VerdictRefused, []string{warning(d)}
 	default:
-		return admit.Answer{}, fmt.Errorf("the outcome %q is unknown", d.Outcome)
+		return admission.Answer{}, fmt.Errorf("the outcome %q is unknown", d.Outcome)
 	}
 	return answer, nil
 }
@@ -123,7 +134,7 @@ func warning(d inject.Decision) string {
 
 // logRefusal tells the people of the cluster, because a controller that creates pods
 // shows the warning to nobody.
-func (i *Injector) logRefusal(ctx context.Context, r *admit.Review, pod *corev1.Pod, d inject.Decision) {
+func (i *Injector) logRefusal(ctx context.Context, r *admission.Review, pod *corev1.Pod, d inject.Decision) {
 	name, owner := r.Name, ""
 	if name == "" {
 		name = pod.GenerateName

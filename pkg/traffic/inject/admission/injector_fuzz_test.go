@@ -15,7 +15,7 @@ import (
 	corev1 "k8s.io/api/core/v1"
 	kjson "sigs.k8s.io/json"
 
-	"github.com/plumbline-dev/plumbline/pkg/specguard/admit"
+	"github.com/plumbline-dev/plumbline/pkg/admission"
 	"github.com/plumbline-dev/plumbline/pkg/traffic/inject"
 )
 
@@ -36,7 +36,7 @@ func FuzzReview(f *testing.F) {
 	f.Add([]byte(`{"metadata":{"labels":{}},"spec":{"volumes":[{}],"initContainers":[{"name":"plumbline-proxy"}]}}`))
 	f.Add([]byte(`{"metadata":{"LABELS":{"plumbline.dev/inject":"disabled"}}}`))
 	injector := newInjector(&cluster{known: enabled, real: enabled}, &bytes.Buffer{})
-	handler := admit.NewFailClosed("inject", injector.Review, admit.HandlerConfig{Metrics: admit.NewMetrics(), Log: injector.Log, Limits: admit.NewLimits(1)})
+	handler := admission.NewFailClosed("inject", injector.Review, admission.HandlerConfig{Metrics: admission.NewMetrics(), Log: injector.Log, Limits: admission.NewLimits(1)})
 	f.Fuzz(func(t *testing.T, object []byte) {
 		object, isPod := asSent(t, object)
 		body := append(append([]byte(`{"kind":"AdmissionReview","apiVersion":"admission.k8s.io/v1","request":{"uid":"r-1","kind":{"version":"v1","kind":"Pod"},"operation":"CREATE","namespace":"shop","object":`), object...), "}}"...)

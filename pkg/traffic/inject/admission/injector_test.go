@@ -14,12 +14,12 @@ import (
 	"github.com/google/go-cmp/cmp"
 	"github.com/prometheus/client_golang/prometheus/testutil"
 	jsonpatch "gopkg.in/evanphx/json-patch.v4"
+	admissionv1 "k8s.io/api/admission/v1"
 	corev1 "k8s.io/api/core/v1"
 	metav1 "k8s.io/apimachinery/pkg/apis/meta/v1"
+	"k8s.io/apimachinery/pkg/runtime/schema"
 
-	"github.com/plumbline-dev/plumbline/pkg/specguard"
-	"github.com/plumbline-dev/plumbline/pkg/specguard/admit"
-	"github.com/plumbline-dev/plumbline/pkg/specguard/canon"
+	"github.com/plumbline-dev/plumbline/pkg/admission"
 	"github.com/plumbline-dev/plumbline/pkg/traffic/inject"
 )
 
@@ -64,15 +64,15 @@ func podOf(changes ...func(*corev1.Pod)) *corev1.Pod {
 	return pod
 }
 
-func reviewOf(t testing.TB, pod *corev1.Pod) *admit.Review {
+func reviewOf(t testing.TB, pod *corev1.Pod) *admission.Review {
 	t.Helper()
 	raw, err := json.Marshal(pod)
 	if err != nil {
 		t.Fatal(err)
 	}
-	return &admit.Review{
-		UID: "r-1", Kind: canon.GVK{Version: "v1", Kind: "Pod"}, Resource: admit.Resource{Version: "v1", Resource: "pods"},
-		Namespace: "shop", Operation: specguard.OperationCreate, Object: raw,
+	return &admission.Review{
+		UID: "r-1", Kind: schema.GroupVersionKind{Version: "v1", Kind: "Pod"}, Resource: admission.Resource{Version: "v1", Resource: "pods"},
+		Namespace: "shop", Operation: admissionv1.Create, Object: raw,
 	}
 }
 
@@ -88,21 +88,21 @@ func TestWhatBecomesOfAPod(t *testing.T) {
 	tests := map[string]struct {
 		cluster cluster
 		pod     *corev1.Pod
-		verdict admit.Verdict
-		reason  admit.Reason
+		verdict admission.Verdict
+		reason  admission.Reason
 		asked   int
 		warned  string
 	}{
-		"its namespace asks":                           {cluster: cluster{known: enabled}, pod: podOf(), verdict: admit.VerdictInjected},
-		"it asks":                                      {cluster: cluster{known: silent}, pod: podOf(asking), verdict: admit.VerdictInjected},
-		"its namespace is new":                         {cluster: cluster{real: enabled}, pod: podOf(), verdict: admit.VerdictInjected, asked: 1},
-		"it asks in a new namespace":                   {cluster: cluster{real: silent}, pod: podOf(asking), verdict: admit.VerdictInjected, asked: 1},
-		"its namespace was labeled a moment ago":       {cluster: cluster{known: silent, real: enabled}, pod: podOf(), verdict: admit.VerdictInjected, asked: 1},
-		"its namespace took another mode a moment ago": {cluster: cluster{known: map[string]string{inject.LabelInject: inject.Enabled, inject.LabelMode: "no"}, real: enabled}, pod: podOf(), verdict: admit.VerdictInjected, asked: 1},
-		"nobody asks any more":                         {cluster: cluster{known: silent, real: silent}, pod: podOf(), verdict: admit.VerdictLeft, asked: 1},
-		"it cannot have one":                           {cluster: cluster{known: enabled, real: enabled}, pod: podOf(onTheNode), verdict: admit.VerdictRefused, asked: 1, warned: "(HostNetwork): "},
+		"its namespace asks":                           {cluster: cluster{known: enabled}, pod: podOf(), verdict: VerdictInjected},
+		"it asks":                                      {cluster: cluster{known: silent}, pod: podOf(asking), verdict: VerdictInjected},
+		"its namespace is new":                         {cluster: cluster{real: enabled}, pod: podOf(), verdict: VerdictInjected, asked: 1},
+		"it asks in a new namespace":                   {cluster: cluster{real: silent}, pod: podOf(asking), verdict: VerdictInjected, asked: 1},
+		"its namespace was labeled a moment ago":       {cluster: cluster{known: silent, real: enabled}, pod: podOf(), verdict: VerdictInjected, asked: 1},
+		"its namespace took another mode a moment ago": {cluster: cluster{known: map[string]string{inject.LabelInject: inject.Enabled, inject.LabelMode: "no"}, real: enabled}, pod: podOf(), verdict: VerdictInjected, asked: 1},
+		"nobody asks any more":                         {cluster: cluster{known: silent, real: silent}, pod: podOf(), verdict: VerdictLeft, asked: 1},
+		"it cannot have one":                           {cluster: cluster{known: enabled, real: enabled}, pod: podOf(onTheNode), verdict: VerdictRefused, asked: 1, warned: "(HostNetwork): "},
 		"its namespace cannot be read": {
-			cluster: cluster{err: errors.New("gone")}, pod: podOf(asking), verdict: admit.VerdictUnassessed, reason: admit.ReasonNamespace, asked: 1,
+			cluster: cluster{err: errors.New("gone")}, pod: podOf(asking), verdict: admission.VerdictUnassessed, reason: admission.ReasonNamespace, asked: 1,
 		},
 	}
 	for name, tc := range tests {
@@ -113,13 +113,13 @@ func TestWhatBecomesOfAPod(t *testing.T) {
 			if got.Verdict != tc.verdict || got.Reason != tc.reason || tc.cluster.asked != tc.asked {
 				t.Fatalf("verdict %s, reason %q, asked %d times (%v)", got.Verdict, got.Reason, tc.cluster.asked, got.Err)
 			}
-			if (got.Patch != nil) != (tc.verdict == admit.VerdictInjected) {
+			if (got.Patch != nil) != (tc.verdict == VerdictInjected) {
 				t.Errorf("patch %s", got.Patch)
 			}
 			if (len(got.Warnings) == 1) != (tc.warned != "") || !strings.Contains(strings.Join(got.Warnings, ""), tc.warned) {
 				t.Errorf("warnings %q", got.Warnings)
 			}
-			if refused := tc.verdict == admit.VerdictRefused; refused != strings.Contains(log.String(), "owner=ReplicaSet/web-7d4") {
+			if refused := tc.verdict == VerdictRefused; refused != strings.Contains(log.String(), "owner=ReplicaSet/web-7d4") {
 				t.Errorf("log %q", &log)
 			}
 		})
@@ -146,34 +146,34 @@ func TestAPodThatComesAgain(t *testing.T) {
 	}
 	c := &cluster{known: silent}
 	i := newInjector(c, &bytes.Buffer{})
-	if got := i.Review(t.Context(), reviewOf(t, pod)); got.Verdict != admit.VerdictLeft || got.Patch != nil || c.asked != 0 {
+	if got := i.Review(t.Context(), reviewOf(t, pod)); got.Verdict != VerdictLeft || got.Patch != nil || c.asked != 0 {
 		t.Errorf("%+v, asked %d times", got, c.asked)
 	}
 	pod.Spec.Containers[0].Resources.Limits = pod.Spec.InitContainers[0].Resources.Limits
 	got := i.Review(t.Context(), reviewOf(t, pod))
 	patch, err := jsonpatch.DecodePatch(got.Patch)
-	if got.Verdict != admit.VerdictLeft || err != nil || len(patch) != 1 {
+	if got.Verdict != VerdictLeft || err != nil || len(patch) != 1 {
 		t.Errorf("%+v: %v", got, err)
 	}
 }
 
 func TestWhatIsNoPodThatIsCreatedIsLeft(t *testing.T) {
-	for name, change := range map[string]func(*admit.Review){
-		"an update":             func(r *admit.Review) { r.Operation = specguard.OperationUpdate },
-		"a deletion":            func(r *admit.Review) { r.Operation, r.Object = specguard.OperationDelete, nil },
-		"an unknown operation":  func(r *admit.Review) { r.Operation = "PATCH" },
-		"ephemeral containers":  func(r *admit.Review) { r.SubResource = "ephemeralcontainers" },
-		"a binding":             func(r *admit.Review) { r.SubResource = "binding" },
-		"another kind":          func(r *admit.Review) { r.Kind.Kind = "PodTemplate" },
-		"another group's pod":   func(r *admit.Review) { r.Kind.Group = "example.com" },
-		"an unknown version":    func(r *admit.Review) { r.Kind.Version = "v2" },
-		"a pod of nobody's own": func(r *admit.Review) { r.Kind = canon.GVK{} },
+	for name, change := range map[string]func(*admission.Review){
+		"an update":             func(r *admission.Review) { r.Operation = admissionv1.Update },
+		"a deletion":            func(r *admission.Review) { r.Operation, r.Object = admissionv1.Delete, nil },
+		"an unknown operation":  func(r *admission.Review) { r.Operation = "PATCH" },
+		"ephemeral containers":  func(r *admission.Review) { r.SubResource = "ephemeralcontainers" },
+		"a binding":             func(r *admission.Review) { r.SubResource = "binding" },
+		"another kind":          func(r *admission.Review) { r.Kind.Kind = "PodTemplate" },
+		"another group's pod":   func(r *admission.Review) { r.Kind.Group = "example.com" },
+		"an unknown version":    func(r *admission.Review) { r.Kind.Version = "v2" },
+		"a pod of nobody's own": func(r *admission.Review) { r.Kind = schema.GroupVersionKind{} },
 	} {
 		c := &cluster{known: enabled}
 		i := newInjector(c, &bytes.Buffer{})
 		r := reviewOf(t, podOf(asking))
 		change(r)
-		if got := i.Review(t.Context(), r); got.Verdict != admit.VerdictLeft || got.Patch != nil || testutil.CollectAndCount(i.Metrics) != 0 {
+		if got := i.Review(t.Context(), r); got.Verdict != VerdictLeft || got.Patch != nil || testutil.CollectAndCount(i.Metrics) != 0 {
 			t.Errorf("%s: %+v", name, got)
 		}
 	}
@@ -185,7 +185,7 @@ func TestWhatCannotBeReadIsNotLeft(t *testing.T) {
 	} {
 		r := reviewOf(t, podOf())
 		r.Object = []byte(object)
-		if got := newInjector(&cluster{known: enabled}, &bytes.Buffer{}).Review(t.Context(), r); got.Verdict != admit.VerdictUnassessed || got.Reason != admit.ReasonObject {
+		if got := newInjector(&cluster{known: enabled}, &bytes.Buffer{}).Review(t.Context(), r); got.Verdict != admission.VerdictUnassessed || got.Reason != admission.ReasonObject {
 			t.Errorf("%s: %+v", name, got)
 		}
 	}

@@ -7,4 +7,6 @@
 // connection meets the old ones or the new, so [Apply] can run again at any time.
 //
 // All is done in the network namespace of the calling thread.
+//
+// Adapter. It uses the network and the operating system.
 package netfilter

@@ -17,4 +17,6 @@
 // A proxy is believed what it counts of the slots that it was given, and of no others:
 // what else it tells is left out and counted as [ReasonCluster]. A stream ends with its
 // pod.
+//
+// Adapter. It uses Envoy types, the network and goroutines.
 package receive

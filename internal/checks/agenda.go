@@ -1,0 +1,230 @@
+// SPDX-License-Identifier: Apache-2.0
+
+package checks
+
+import (
+	"sync"
+	"time"
+
+	"github.com/plumbline-dev/plumbline/internal/kube"
+	"github.com/plumbline-dev/plumbline/pkg/apis/plumbline/v1alpha1"
+	"github.com/plumbline-dev/plumbline/pkg/specguard"
+	"github.com/plumbline-dev/plumbline/pkg/specguard/resync"
+)
+
+// Appointment is what the checks of one object depend on, as its last
+// reconciliation found it.
+type Appointment struct {
+	// Timing is without failures and requests, which the agenda adds.
+	Timing resync.Timing
+	// Environment names the object's Environment; empty if it has none.
+	Environment string
+	// Observed is what the Baseline tells of the object.
+	Observed v1alpha1.ObservedState
+	// Request is the value of a request that no check has answered; empty if none.
+	Request string
+	// Settled is the obstacle that the Baseline and the object name, except a claim,
+	// which holds only as long as its plan.
+	Settled resync.Obstacle
+	// Claim names the plan that claims the object; empty if none does.
+	Claim string
+	// Recheck is the time after which an obstacle is looked at again.
+	Recheck time.Duration
+}
+
+// Answer is what a check found.
+type Answer struct {
+	// At is when the object was read.
+	At time.Time
+	// Request is the request that the check answers; empty if there was none.
+	Request string
+	// Differs says that the object is not what the Baseline tells.
+	Differs bool
+}
+
+// agendaEntry is one guarded object of the agenda.
+type agendaEntry struct {
+	Appointment
+	due resync.Due
+	// requestedAt is when the request was first seen.
+	requestedAt time.Time
+	failures    int
+	failedAt    time.Time
+	// obstacle is why a check that is due did not start, and notBefore is when it is
+	// looked at again.
+	obstacle  resync.Obstacle
+	notBefore time.Time
+	// running: a check goes on. It has ended when its answer is in the Baseline.
+	running bool
+	answer  *Answer
+}
+
+// Agenda is when each guarded object is checked next, and which checks go on. All
+// of it can be made anew from the Baselines but the failures; a restart forgets
+// them, and the first check after it is no earlier for that.
+type Agenda struct {
+	mu      sync.Mutex
+	entries map[kube.Key]*agendaEntry
+	// wake is told when something may start earlier than was planned.
+	wake chan struct{}
+}
+
+// NewAgenda returns an agenda without objects.
+func NewAgenda() *Agenda {
+	return &Agenda{entries: map[kube.Key]*agendaEntry{}, wake: make(chan struct{}, 1)}
+}
+
+// Note takes what a reconciliation found.
+func (a *Agenda) Note(key kube.Key, found Appointment, now time.Time) {
+	a.mu.Lock()
+	defer a.mu.Unlock()
+	e := a.entries[key]
+	if e == nil {
+		e = &agendaEntry{}
+		a.entries[key] = e
+	}
+	if found.Request != e.Request {
+		e.requestedAt = now
+	}
+	if e.Claim != "" && found.Claim == "" {
+		a.makeRoom() // a remediation ended
+	}
+	e.Appointment = found
+	// Whatever held it back may be over; who has no room is told so again.
+	e.obstacle, e.notBefore = resync.ObstacleNone, time.Time{}
+	e.plan(now)
+	if e.due.By(now) && !e.running {
+		a.rouse()
+	}
+}
+
+// plan finds when an entry is due. A request is answered when its value is in the
+// Baseline, and not by a time: a change that came meanwhile is no check.
+func (e *agendaEntry) plan(now time.Time) {
+	t := e.Timing
+	t.Failures, t.FailedAt, t.Now = e.failures, e.failedAt, now
+	e.due = resync.NextCheck(t)
+	if e.Request == "" {
+		return
+	}
+	asked := resync.NextCheck(resync.Timing{
+		UID: t.UID, Failures: t.Failures, FailedAt: t.FailedAt, Now: now,
+		// NextCheck waits for the second after, for the sake of stored times.
+		Requested: e.requestedAt.Add(-time.Second),
+	})
+	if e.due.At.IsZero() || asked.At.Before(e.due.At) {
+		e.due = asked
+	}
+}
+
+// Forget takes an object off that is not guarded any more.
+func (a *Agenda) Forget(key kube.Key) {
+	a.mu.Lock()
+	defer a.mu.Unlock()
+	if e := a.entries[key]; e != nil && e.running {
+		a.makeRoom()
+	}
+	delete(a.entries, key)
+}
+
+// AnswerOf returns what a check has found and the Baseline does not tell yet.
+func (a *Agenda) AnswerOf(key kube.Key) *Answer {
+	a.mu.Lock()
+	defer a.mu.Unlock()
+	if e := a.entries[key]; e != nil {
+		return e.answer
+	}
+	return nil
+}
+
+// FailuresOf counts how many checks of an object have failed in a row.
+func (a *Agenda) FailuresOf(key kube.Key) int {
+	a.mu.Lock()
+	defer a.mu.Unlock()
+	if e := a.entries[key]; e != nil {
+		return e.failures
+	}
+	return 0
+}
+
+// EndCheck ends a check: what it found is in the Baseline.
+func (a *Agenda) EndCheck(key kube.Key, what *Answer) {
+	a.mu.Lock()
+	defer a.mu.Unlock()
+	e := a.entries[key]
+	if e == nil || what == nil || e.answer != what {
+		return
+	}
+	e.running, e.answer = false, nil
+	e.failures, e.failedAt = 0, time.Time{}
+	// What the Baseline says is noted a moment later; until then it must not look
+	// as due as before, or the same check is made again.
+	e.Timing.LastCheck = what.At
+	e.plan(what.At)
+	a.makeRoom()
+}
+
+// begin counts a check before it starts.
+func (a *Agenda) begin(key kube.Key) (observed v1alpha1.ObservedState, request string, ok bool) {
+	a.mu.Lock()
+	defer a.mu.Unlock()
+	e := a.entries[key]
+	if e == nil || e.running {
+		return v1alpha1.ObservedState{}, "", false
+	}
+	e.running, e.obstacle = true, resync.ObstacleNone
+	return e.Observed, e.Request, true
+}
+
+// found takes what a check has read; the next reconciliation tells it.
+func (a *Agenda) found(key kube.Key, reading Reading, request string) (differs, ok bool) {
+	a.mu.Lock()
+	defer a.mu.Unlock()
+	e := a.entries[key]
+	if e == nil || !e.running {
+		return false, false
+	}
+	e.answer = &Answer{At: reading.At, Request: request, Differs: !tells(e.Observed, reading)}
+	return e.answer.Differs, true
+}
+
+// failed ends a check that could not be made, or whose answer nobody took.
+func (a *Agenda) failed(key kube.Key, now time.Time) {
+	a.mu.Lock()
+	defer a.mu.Unlock()
+	e := a.entries[key]
+	if e == nil || !e.running {
+		return
+	}
+	e.running, e.answer = false, nil
+	e.failures, e.failedAt = e.failures+1, now
+	e.plan(now)
+	a.makeRoom()
+}
+
+// makeRoom has those looked at again that found no room.
+func (a *Agenda) makeRoom() {
+	for _, e := range a.entries {
+		switch e.obstacle {
+		case resync.ObstacleThreshold, resync.ObstacleEnvironmentThreshold:
+			e.notBefore = time.Time{}
+		default:
+		}
+	}
+	a.rouse()
+}
+
+func (a *Agenda) rouse() {
+	select {
+	case a.wake <- struct{}{}:
+	default: // it will look anyway
+	}
+}
+
+// tells says whether a Baseline tells what was read.
+func tells(observed v1alpha1.ObservedState, reading Reading) bool {
+	if reading.Object == nil {
+		return observed.Hash == specguard.HashAbsent
+	}
+	return observed.UID == string(reading.Object.UID) && observed.FullHash == string(reading.Object.FullHash)
+}
