@@ -65,7 +65,7 @@ func TestAPolicyFromGitActsAsItsServiceAccount(t *testing.T) {
 	as := w.account()
 	records := newEvidence(t)
 	startExecutor(t, records)
-	w.policy(actsAs(w.Name + "/repairs"))
+	w.policy(busyWriters, actsAs(w.Name+"/repairs"))
 	plan := w.succeeded()
 	if got := imageOf(w.Live("web")); got != guarded.Image {
 		t.Errorf("it runs %s", got)
