@@ -68,6 +68,8 @@ func refuse(b *v1alpha1.Baseline, named bool) (why string, quiet bool) {
 		return "is in sync, nothing to accept", true
 	case standingRetired:
 		return "is retired, nothing to accept", true
+	case standingNotGuarded:
+		return "no guard selects it any more, nothing to accept", true
 	case standingUnknown:
 		if named && bodyLost(b) && b.Status.Observed.Hash != "" {
 			return "", false
@@ -135,7 +137,7 @@ func settlement(b *v1alpha1.Baseline, hash string, wasMissing, deleted bool) (se
 		return settlePending, ""
 	case b.Spec.Accept != nil:
 		return settleRefused, fmt.Sprintf("%s has asked for another state since", printable(b.Spec.Accept.RequestedBy))
-	case b.Status.RetirementTime != nil:
+	case b.Status.State == v1alpha1.StateRetired:
 		return settleTaken, "retired"
 	case b.Status.ObservedGeneration < b.Generation:
 		// Why the request was cleared is told by the status that follows.

@@ -52,6 +52,7 @@ func TestPlanAccept(t *testing.T) {
 		"unknown because the body is too large":     {baseline: baselineOf("a", state(v1alpha1.StateUnknown), large), named: true, accepted: true},
 		"unknown because the body is lost, in bulk": {baseline: baselineOf("a", state(v1alpha1.StateUnknown), lost), why: "state is unknown"},
 		"a state of a later version":                {baseline: baselineOf("a", state("Wobbly")), why: "state is unknown"},
+		"no longer guarded":                         {baseline: baselineOf("a", state(v1alpha1.StateNotGuarded)), why: "no guard selects it any more", quiet: true},
 		"retired":                                   {baseline: fleet()[7].(*v1alpha1.Baseline), why: "retired", quiet: true},
 		"drifted without an observed hash":          {baseline: baselineOf("a", drifted(bob), func(b *v1alpha1.Baseline) { b.Status.Observed.Hash = "" }), why: "no observed state"},
 		"by the user who did it all":                {baseline: baselineOf("a", drifted(bob)), filter: acceptFilter{by: "bob"}, accepted: true},

@@ -104,7 +104,7 @@ func (a *app) checkAll(ctx context.Context, c *cluster, baselines []v1alpha1.Bas
 	var asked, checked []v1alpha1.Baseline
 	for i := range baselines {
 		b := &baselines[i]
-		if b.Status.RetirementTime != nil {
+		if at := standing(b); at == standingRetired || at == standingNotGuarded {
 			checked = append(checked, *b) // nothing is left to look at
 			continue
 		}

@@ -190,6 +190,8 @@ func (q *explainQuestion) unexplained(b *v1alpha1.Baseline) string {
 		return "it is in sync, there is nothing to put back"
 	case standingRetired:
 		return "it is retired, there is nothing to put back"
+	case standingNotGuarded:
+		return "no guard selects it any more"
 	case standingUnknown:
 		return "its state is unknown, and what is not known is not put back"
 	case standingDrifted, standingMissing:

@@ -153,6 +153,8 @@ func chooseDrifted(found []v1alpha1.Baseline) ([]v1alpha1.Baseline, error) {
 	for i := range found {
 		b, why := &found[i], ""
 		switch at := standing(b); {
+		case at == standingRetired:
+			why = "it is retired, nothing to put back"
 		case !b.Guarded():
 			why = "no guard selects it any more"
 		case at == standingInSync:

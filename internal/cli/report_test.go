@@ -34,7 +34,7 @@ func fleet() []client.Object {
 		}),
 		baselineOf("unread", state(v1alpha1.StateUnknown)),
 		baselineOf("new", state(""), func(b *v1alpha1.Baseline) { b.Spec.Authorized = nil }),
-		baselineOf("retired", func(b *v1alpha1.Baseline) { b.Status.RetirementTime = &retired }),
+		baselineOf("retired", func(b *v1alpha1.Baseline) { b.Status.State, b.Status.RetirementTime = v1alpha1.StateRetired, &retired }),
 	}
 }
 
@@ -76,6 +76,7 @@ func TestStatus_ExitCodeAnswers(t *testing.T) {
 		"an object that was never compared":      {[]client.Object{baselineOf("a"), fleet()[6]}, nil, 2},
 		"nothing guarded":                        {nil, nil, 2},
 		"only retired objects":                   {[]client.Object{fleet()[7]}, nil, 2},
+		"drift that no guard selects any more":   {[]client.Object{baselineOf("a"), baselineOf("b", drifted(found("/x", "1", "2", "alice", 0)), state(v1alpha1.StateNotGuarded))}, nil, 0},
 		"a named object that has no Baseline":    {[]client.Object{baselineOf("a")}, []string{"deployment", "a", "b"}, 2},
 		"a drifted one beside one without it":    {[]client.Object{fleet()[2]}, []string{"deployment", "web", "b"}, 2},
 		"a mistake in the command line":          {nil, []string{"-l", "="}, 2},
@@ -123,7 +124,7 @@ func TestDiff_Golden(t *testing.T) {
 		"mask-moved":   {[]client.Object{masked, revision}, map[string]string{"web": liveBody(t, strings.Replace(authorizedSpec, `"replicas":1`, `"replicas":6`, 1))}, nil, 1},
 		"gone":         {[]client.Object{web, revision}, nil, nil, 1},
 		"unexpected":   {[]client.Object{baselineOf("web", func(b *v1alpha1.Baseline) { b.Spec.Authorized = nil })}, map[string]string{"web": live}, nil, 1},
-		"retired":      {[]client.Object{baselineOf("web", func(b *v1alpha1.Baseline) { at := before(0); b.Status.RetirementTime = &at })}, nil, nil, 0},
+		"retired":      {[]client.Object{baselineOf("web", state(v1alpha1.StateRetired), func(b *v1alpha1.Baseline) { at := before(0); b.Status.RetirementTime = &at })}, nil, nil, 0},
 	}
 	for name, tc := range cases {
 		t.Run(name, func(t *testing.T) {

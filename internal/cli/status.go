@@ -194,14 +194,12 @@ const (
 	standingUnknown
 	standingInSync
 	standingRetired
+	standingNotGuarded
 )
 
 // standing takes an empty or unheard-of state for unknown: what was never
 // compared is not in sync.
 func standing(b *v1alpha1.Baseline) standingOf {
-	if b.Status.RetirementTime != nil {
-		return standingRetired
-	}
 	switch b.Status.State {
 	case v1alpha1.StateInSync:
 		return standingInSync
@@ -209,6 +207,10 @@ func standing(b *v1alpha1.Baseline) standingOf {
 		return standingDrifted
 	case v1alpha1.StateMissing:
 		return standingMissing
+	case v1alpha1.StateRetired:
+		return standingRetired
+	case v1alpha1.StateNotGuarded:
+		return standingNotGuarded
 	case v1alpha1.StateUnknown:
 		return standingUnknown
 	default:
@@ -217,13 +219,7 @@ func standing(b *v1alpha1.Baseline) standingOf {
 }
 
 func stateWords(b *v1alpha1.Baseline) string {
-	words := string(b.Status.State)
-	switch {
-	case b.Status.RetirementTime != nil:
-		words = "Retired"
-	case words == "":
-		words = string(v1alpha1.StateUnknown)
-	}
+	words := cmp.Or(string(b.Status.State), string(v1alpha1.StateUnknown))
 	if b.Status.Contention != nil {
 		words += " (contended)"
 	}
@@ -266,7 +262,7 @@ func (s summary) String() string {
 		standing standingOf
 		words    string
 	}{
-		{standingInSync, "in sync"}, {standingDrifted, "drifted"}, {standingMissing, "missing"}, {standingUnknown, "unknown"}, {standingRetired, "retired"},
+		{standingInSync, "in sync"}, {standingDrifted, "drifted"}, {standingMissing, "missing"}, {standingUnknown, "unknown"}, {standingRetired, "retired"}, {standingNotGuarded, "no longer guarded"},
 	} {
 		if n := s[part.standing]; n > 0 || part.standing <= standingDrifted || part.standing == standingInSync {
 			parts = append(parts, fmt.Sprintf("%d %s", n, part.words))

@@ -47,7 +47,7 @@ func (l leadership) check(s *Snapshot) []Finding {
 // Add counts one Baseline; now is when it is looked at.
 func (b *Baselines) Add(baseline *v1alpha1.Baseline, now time.Time) {
 	status := &baseline.Status
-	if status.RetirementTime != nil {
+	if !baseline.Guarded() {
 		return
 	}
 	b.Total++

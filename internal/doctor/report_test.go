@@ -214,7 +214,8 @@ func TestBaselines_Add(t *testing.T) {
 		{State: v1alpha1.StateInSync, LastCheckTime: at(90), NextCheckTime: at(30)},
 		{State: v1alpha1.StateUnknown, LastCheckTime: at(5)},
 		{},
-		{State: v1alpha1.StateMissing, RetirementTime: at(1)},
+		{State: v1alpha1.StateRetired, RetirementTime: at(1)},
+		{State: v1alpha1.StateNotGuarded, LastCheckTime: at(900)},
 	} {
 		b := &v1alpha1.Baseline{ObjectMeta: metav1.ObjectMeta{Namespace: "shop", Name: fmt.Sprint(i)}, Status: status}
 		sum.Add(b, testNow)

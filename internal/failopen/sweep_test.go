@@ -87,7 +87,7 @@ func baselineOf(name string, generation int64) v1alpha1.Baseline {
 }
 
 func released(b v1alpha1.Baseline) v1alpha1.Baseline {
-	b.Status.Conditions = []metav1.Condition{{Type: v1alpha1.ConditionReady, Status: metav1.ConditionUnknown, Reason: v1alpha1.ReasonNotGuarded}}
+	b.Status.State = v1alpha1.StateNotGuarded
 	return b
 }
 

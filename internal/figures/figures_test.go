@@ -102,7 +102,7 @@ func TestFleet(t *testing.T) {
 	contended.Status.Contention = &v1alpha1.Contention{}
 	retired, released := contended, contended
 	retired.Status.RetirementTime = &metav1.Time{Time: noon}
-	released.Status.Conditions = []metav1.Condition{{Type: v1alpha1.ConditionReady, Status: metav1.ConditionUnknown, Reason: v1alpha1.ReasonNotGuarded}}
+	released.Status.State = v1alpha1.StateNotGuarded
 	fleet := &Fleet{Active: always, Clock: clocktesting.NewFakePassiveClock(noon), Baselines: cached{items: []v1alpha1.Baseline{
 		drifting(v1alpha1.SeverityHigh, time.Hour, v1alpha1.ActorForeign), contended, retired, released,
 		drifting(v1alpha1.SeverityLow, 2*time.Hour, v1alpha1.ActorForeign), {},

@@ -49,7 +49,7 @@ func TestHowWhatAPersonAsksForStands(t *testing.T) {
 		"an object without a Baseline": {none, named("deployments.apps.nope"), planner.StandingNotGuarded, ""},
 		"an object that no guard selects any more": {
 			func(c *cluster) {
-				c.Baselines["web"].Status.Conditions = []metav1.Condition{{Type: v1alpha1.ConditionReady, Status: metav1.ConditionUnknown, Reason: v1alpha1.ReasonNotGuarded}}
+				c.Baselines["web"].Status.State = v1alpha1.StateNotGuarded
 			}, nil, planner.StandingNotGuarded, "",
 		},
 		"a kind that the policy does not select": {

@@ -147,7 +147,6 @@ func (s *step) acceptAbsence() {
 func (s *step) retire(why string) {
 	s.st.RetiredAt = s.in.Now
 	s.st.Findings, s.st.FindingsTotal, s.st.Masks, s.st.pending = nil, 0, nil, nil
-	s.st.Drift, s.st.FirstSeen = v1alpha1.StateInSync, time.Time{}
 	s.st.Contention, s.st.contested, s.st.Oversized = nil, nil, nil
 	s.gone()
 	s.event(EventNormal, ReasonRetired, "retired: %s", why)
@@ -160,7 +159,11 @@ func (s *step) retire(why string) {
 func (s *step) gone() {
 	s.st.Observed.Hash, s.st.Observed.FullHash = HashAbsent, ""
 	s.st.CheckedAt = s.in.Now
-	if s.st.FindingsTotal == 0 {
-		s.st.Drift, s.st.FirstSeen = v1alpha1.StateInSync, time.Time{}
+	if s.st.FindingsTotal > 0 {
+		return
+	}
+	s.st.Drift, s.st.FirstSeen = v1alpha1.StateInSync, time.Time{}
+	if !s.st.RetiredAt.IsZero() {
+		s.st.Drift = v1alpha1.StateRetired
 	}
 }

@@ -96,7 +96,7 @@ func TestOnlyThoseWhomAClusterSpecGuardNamesAccept(t *testing.T) {
 	for name, tc := range tests {
 		t.Run(name, func(t *testing.T) {
 			w := acceptedBy(t, tc.acceptBy, tc.request, tc.change, tc.absent)
-			accepted := w.state.Drift == v1alpha1.StateInSync && (!w.state.RetiredAt.IsZero() || w.state.Authorized.Number == 2)
+			accepted := w.state.Drift == v1alpha1.StateRetired || w.state.Drift == v1alpha1.StateInSync && w.state.Authorized.Number == 2
 			moved := !w.state.RetiredAt.IsZero() || w.state.Authorized.Number != 1
 			report := w.report()
 			if accepted != tc.accepted || moved != tc.accepted {

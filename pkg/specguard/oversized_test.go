@@ -110,7 +110,7 @@ func TestABodyThatCannotBeKeptIsUnknown(t *testing.T) {
 		"the trusted writer makes it anew":           {make: importedPadded, then: all(removed("mallory"), recreated("ci", testDeployment)), want: "InSync, revision 1"},
 		"a stranger makes it anew, and small":        {make: importedPadded, then: all(removed("mallory"), recreated("mallory", testDeployment)), want: "Unknown too large, 1 findings"},
 		"a stranger makes it anew as it was":         {make: importedPadded, then: all(removed("mallory"), recreated("mallory", paddedDeployment())), want: "Unknown too large"},
-		"the trusted writer deletes it":              {make: grown, then: removed("ci"), want: "InSync, revision 1"},
+		"the trusted writer deletes it":              {make: grown, then: removed("ci"), want: "Retired, revision 1"},
 	}
 	for name, tc := range tests {
 		t.Run(name, func(t *testing.T) {

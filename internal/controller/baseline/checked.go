@@ -45,7 +45,7 @@ func (r *Reconciler) tellChecks(s *subject, d *decision) {
 			}, version})
 		}
 	}
-	if s.baseline == nil || s.baseline.Status.State != v1alpha1.StateMissing || s.baseline.Status.RetirementTime != nil {
+	if s.baseline == nil || s.baseline.Status.State != v1alpha1.StateMissing {
 		return
 	}
 	before := meta.FindStatusCondition(d.before.Conditions, ConditionRecreatable)

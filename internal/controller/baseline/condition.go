@@ -35,11 +35,11 @@ const maxPathsTold = 5
 func setConditions(b *v1alpha1.Baseline, bodyLost bool, now time.Time) {
 	c := condition.Set{Conditions: &b.Status.Conditions, Generation: b.Generation, Now: now}
 	setDegraded(c, b.Status.Contention)
-	if b.Status.RetirementTime != nil {
-		c.Ready(reasonRetired, "the object was removed by somebody who may")
-		return
-	}
 	switch b.Status.State {
+	case v1alpha1.StateRetired:
+		c.Ready(reasonRetired, "the object was removed by a writer who may remove it")
+	case v1alpha1.StateNotGuarded:
+		c.Unknown(v1alpha1.ReasonNotGuarded, "no guard selects the object any more")
 	case v1alpha1.StateInSync:
 		c.Ready(reasonInSync, inSyncMessage(b.Status.Masks))
 	case v1alpha1.StateDrifted:
@@ -66,10 +66,11 @@ func setConditions(b *v1alpha1.Baseline, bodyLost bool, now time.Time) {
 func setAcceptanceAllowed(b *v1alpha1.Baseline, d *decision, now time.Time) {
 	c := condition.Set{Conditions: &b.Status.Conditions, Generation: b.Generation, Now: now}
 	stored := meta.FindStatusCondition(b.Status.Conditions, v1alpha1.ConditionAcceptanceAllowed)
+	settled := d.clearAccept || b.Status.State == v1alpha1.StateInSync || b.Status.State == v1alpha1.StateRetired
 	switch {
 	case d.refusal != "":
 		c.False(v1alpha1.ConditionAcceptanceAllowed, "NotAllowed", d.refusal)
-	case stored != nil && stored.Status == metav1.ConditionFalse && !d.clearAccept && b.Status.State != v1alpha1.StateInSync:
+	case stored != nil && stored.Status == metav1.ConditionFalse && !settled:
 		c.False(v1alpha1.ConditionAcceptanceAllowed, stored.Reason, stored.Message)
 	default:
 		c.True(v1alpha1.ConditionAcceptanceAllowed, "NotRefused", "no guard refuses the last request to accept")

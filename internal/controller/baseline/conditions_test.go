@@ -28,7 +28,7 @@ func TestABaselineAlwaysHasItsConditions(t *testing.T) {
 		"missing":                       {State: v1alpha1.StateMissing, Findings: findings},
 		"unknown":                       {State: v1alpha1.StateUnknown},
 		"with a body too large":         {State: v1alpha1.StateUnknown, Oversized: &v1alpha1.OversizedBody{By: "ci"}},
-		"retired":                       {State: v1alpha1.StateInSync, RetirementTime: retired},
+		"retired":                       {State: v1alpha1.StateRetired, RetirementTime: retired},
 		"in a state of a later version": {State: "Later"},
 	} {
 		t.Run(name, func(t *testing.T) {
@@ -43,22 +43,52 @@ func TestABaselineAlwaysHasItsConditions(t *testing.T) {
 	}
 	t.Run("released before it had a status", func(t *testing.T) {
 		b := &v1alpha1.Baseline{ObjectMeta: metav1.ObjectMeta{Namespace: "shop", Name: "deployments.apps.web", Generation: 4}}
-		metrics, err := NewMetrics(prometheus.NewRegistry(), clock.RealClock{})
-		if err != nil {
-			t.Fatal(err)
-		}
-		r := reconcilerThatMeets(t, nil, b)
-		r.Metrics = metrics
-		r.Prepare()
-		s := &subject{key: webKey, now: epoch, baseline: &v1alpha1.Baseline{}}
-		if err := r.Live.Get(t.Context(), client.ObjectKeyFromObject(b), s.baseline); err != nil {
-			t.Fatal(err)
-		}
+		r, s := releasing(t, b)
 		if err := r.markReleased(t.Context(), s, v1alpha1.ReasonNotGuarded, "no guard selects it"); err != nil {
 			t.Fatal(err)
 		}
 		conditions.CheckAlways(t, s.baseline.Status.Conditions, 4, always...)
 	})
+}
+
+// releasing is a Reconciler that knows nothing yet, and an object with a Baseline.
+func releasing(t *testing.T, b *v1alpha1.Baseline) (*Reconciler, *subject) {
+	t.Helper()
+	metrics, err := NewMetrics(prometheus.NewRegistry(), clock.RealClock{})
+	if err != nil {
+		t.Fatal(err)
+	}
+	r := reconcilerThatMeets(t, nil, b)
+	r.Metrics = metrics
+	r.Prepare()
+	s := &subject{key: webKey, now: epoch, baseline: &v1alpha1.Baseline{}}
+	if err := r.Live.Get(t.Context(), client.ObjectKeyFromObject(b), s.baseline); err != nil {
+		t.Fatal(err)
+	}
+	return r, s
+}
+
+// Finding K5: kubectl get baselines went on to say Drifted.
+func TestABaselineThatNoGuardSelectsAnyMoreSaysNotGuarded(t *testing.T) {
+	b := &v1alpha1.Baseline{ObjectMeta: metav1.ObjectMeta{Namespace: "shop", Name: "deployments.apps.web"}}
+	b.Status.State, b.Status.FindingsTotal = v1alpha1.StateDrifted, 1
+	b.Status.Findings = []v1alpha1.Finding{{Path: "/spec/replicas", Type: v1alpha1.DriftScale}}
+	r, s := releasing(t, b)
+	for _, step := range []struct {
+		reason string
+		want   v1alpha1.DriftState
+	}{
+		{reasonSuspended, v1alpha1.StateDrifted},
+		{v1alpha1.ReasonNotGuarded, v1alpha1.StateNotGuarded},
+		{reasonSuspended, v1alpha1.StateUnknown}, // a guard selects it again, and has compared nothing
+	} {
+		if err := r.markReleased(t.Context(), s, step.reason, "why"); err != nil {
+			t.Fatal(err)
+		}
+		if status := &s.baseline.Status; status.State != step.want || len(status.Findings) != 1 {
+			t.Errorf("by %s the state is %s with findings %+v, want %s", step.reason, status.State, status.Findings, step.want)
+		}
+	}
 }
 
 func TestARefusalToAcceptStaysUntilThereIsNothingToAccept(t *testing.T) {
@@ -93,7 +123,7 @@ func TestNoEventTellsThatAnObjectThatIsThereMayNotBeCreatedAgain(t *testing.T) {
 	for name, status := range map[string]v1alpha1.BaselineStatus{
 		"in sync": {State: v1alpha1.StateInSync},
 		"drifted": {State: v1alpha1.StateDrifted},
-		"retired": {State: v1alpha1.StateInSync, RetirementTime: &metav1.Time{Time: epoch}},
+		"retired": {State: v1alpha1.StateRetired, RetirementTime: &metav1.Time{Time: epoch}},
 	} {
 		t.Run(name, func(t *testing.T) {
 			s := checkedSubject(time.Hour)

@@ -93,7 +93,7 @@ func NewMetrics(registry prometheus.Registerer, clk clock.PassiveClock) (*Metric
 			Help: "Kubernetes Events not made because there were too many (more than 200 at once in a namespace or 1000 in all), by type. Baselines tell all the same.",
 		}, []string{"type"}),
 		objects: prometheus.NewDesc("plumbline_drift_objects",
-			"Guarded objects by kind, state and severity.", []string{"kind", "state", "severity"}, nil),
+			"Guarded objects by kind, state and severity; Retired ones while their Baselines are kept.", []string{"kind", "state", "severity"}, nil),
 		oldest: prometheus.NewDesc("plumbline_drift_oldest_seconds",
 			"Age of the oldest drift by kind.", []string{"kind"}, nil),
 		staleness: prometheus.NewDesc("plumbline_assessor_last_assessed_seconds",

@@ -143,8 +143,14 @@ func TestConditions(t *testing.T) {
 			status:     v1alpha1.BaselineStatus{State: "Strange"},
 			wantStatus: metav1.ConditionUnknown, wantReason: "Unreadable", wantMessage: "Strange",
 		},
+		"back after it was retired": {
+			status: v1alpha1.BaselineStatus{State: v1alpha1.StateDrifted, RetirementTime: &metav1.Time{Time: epoch}, Findings: []v1alpha1.Finding{
+				{Type: v1alpha1.DriftUnexpected, Class: v1alpha1.ClassObjectUnexpected, Operation: v1alpha1.OperationAdded},
+			}},
+			wantStatus: metav1.ConditionFalse, wantReason: "DriftedUnexpected", wantMessage: "the object added by an unknown user",
+		},
 		"retired": {
-			status:     v1alpha1.BaselineStatus{State: v1alpha1.StateMissing, RetirementTime: &metav1.Time{Time: epoch}},
+			status:     v1alpha1.BaselineStatus{State: v1alpha1.StateRetired, RetirementTime: &metav1.Time{Time: epoch}},
 			wantStatus: metav1.ConditionTrue, wantReason: "Retired",
 		},
 	}

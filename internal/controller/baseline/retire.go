@@ -60,6 +60,12 @@ func (r *Reconciler) markReleased(ctx context.Context, s *subject, reason, messa
 	next := s.baseline.DeepCopy()
 	conditions := condition.Set{Conditions: &next.Status.Conditions, Generation: next.Generation, Now: s.now}
 	conditions.Unknown(reason, message)
+	switch {
+	case reason == v1alpha1.ReasonNotGuarded:
+		next.Status.State = v1alpha1.StateNotGuarded
+	case next.Status.State == v1alpha1.StateNotGuarded: // guards select it again, and do not compare yet
+		next.Status.State = v1alpha1.StateUnknown
+	}
 	setDegraded(conditions, next.Status.Contention)
 	setAcceptanceAllowed(next, &decision{}, s.now)
 	next.Status.ObservedGeneration = next.Generation

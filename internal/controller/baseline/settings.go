@@ -179,7 +179,7 @@ func (r *Reconciler) settled(s *subject) resync.Obstacle {
 func (r *Reconciler) setRecreatable(s *subject, b *v1alpha1.Baseline) {
 	c := condition.Set{Conditions: &b.Status.Conditions, Generation: b.Generation, Now: s.now}
 	switch {
-	case b.Status.RetirementTime != nil:
+	case b.Status.State == v1alpha1.StateRetired:
 		c.False(ConditionRecreatable, string(resync.ReasonRetired), "the writer who removed the object may")
 		return
 	case b.Status.State != v1alpha1.StateMissing:

@@ -197,7 +197,7 @@ func TestWhetherAMissingObjectMayBeCreatedAgainIsTold(t *testing.T) {
 		"by nobody who is known":   {baseline: missing(v1alpha1.OriginCreated, v1alpha1.Actor{}), want: "False Unattributed no record"},
 		"its namespace goes away":  {baseline: missing(v1alpha1.OriginCreated, alice), change: func(s *subject) { s.terminating = true }, want: "False NamespaceTerminating being deleted"},
 		"an object that is there":  {baseline: &v1alpha1.Baseline{Status: v1alpha1.BaselineStatus{State: v1alpha1.StateDrifted}}, want: "False NotMissing not missing"},
-		"removed by who may":       {baseline: &v1alpha1.Baseline{Status: v1alpha1.BaselineStatus{State: v1alpha1.StateMissing, RetirementTime: &metav1.Time{Time: epoch}}}, want: "False Retired may"},
+		"removed by who may":       {baseline: &v1alpha1.Baseline{Status: v1alpha1.BaselineStatus{State: v1alpha1.StateRetired, RetirementTime: &metav1.Time{Time: epoch}}}, want: "False Retired may"},
 		"that nobody could read":   {baseline: &v1alpha1.Baseline{Status: v1alpha1.BaselineStatus{State: v1alpha1.StateUnknown}}, want: "False NotMissing not missing"},
 		"with a condition of then": {baseline: withRecreatable(&v1alpha1.Baseline{Status: v1alpha1.BaselineStatus{State: v1alpha1.StateInSync}}), want: "False NotMissing not missing"},
 	}

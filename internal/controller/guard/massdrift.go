@@ -45,6 +45,7 @@ func Tallies(baselines []v1alpha1.Baseline) map[specguard.GuardRef]Tally {
 			case v1alpha1.StateInSync:
 			case v1alpha1.StateDrifted, v1alpha1.StateMissing:
 				t.Drifted++
+			case v1alpha1.StateRetired, v1alpha1.StateNotGuarded: // of the past, as Guarded says
 			case v1alpha1.StateUnknown:
 				t.Unknown++
 			default:

@@ -31,9 +31,9 @@ func baselineOf(namespace string, state v1alpha1.DriftState, age time.Duration, 
 
 func TestTallies(t *testing.T) {
 	retired := baselineOf("shop", v1alpha1.StateMissing, 0, "SpecGuard/g")
-	retired.Status.RetirementTime = &metav1.Time{Time: epoch}
+	retired.Status.State = v1alpha1.StateRetired
 	lost := baselineOf("shop", v1alpha1.StateDrifted, 0, "SpecGuard/g")
-	lost.Status.Conditions = []metav1.Condition{{Type: v1alpha1.ConditionReady, Status: metav1.ConditionUnknown, Reason: v1alpha1.ReasonNotGuarded}}
+	lost.Status.State = v1alpha1.StateNotGuarded
 	unexpected := baselineOf("shop", v1alpha1.StateDrifted, 0, "SpecGuard/g")
 	unexpected.Status.Findings = []v1alpha1.Finding{{Class: v1alpha1.ClassObjectUnexpected}}
 	got := Tallies([]v1alpha1.Baseline{

@@ -84,7 +84,7 @@ func known(state v1alpha1.DriftState) bool {
 	switch state {
 	case v1alpha1.StateInSync, v1alpha1.StateDrifted, v1alpha1.StateMissing:
 		return true
-	case v1alpha1.StateUnknown:
+	case v1alpha1.StateUnknown, v1alpha1.StateRetired, v1alpha1.StateNotGuarded:
 		return false
 	default:
 		return false

@@ -56,9 +56,9 @@ func TestSettled(t *testing.T) {
 		"a condition says that they ended": {change: func(b *v1alpha1.Baseline) {
 			withCondition(b, v1alpha1.ConditionDegraded, "NotDegraded", metav1.ConditionFalse)
 		}},
-		"retired": {change: func(b *v1alpha1.Baseline) { b.Status.RetirementTime = &metav1.Time{Time: testNow} }, want: ObstacleNotGuarded},
+		"retired": {change: func(b *v1alpha1.Baseline) { b.Status.State = v1alpha1.StateRetired }, want: ObstacleNotGuarded},
 		"no guard selects it": {change: func(b *v1alpha1.Baseline) {
-			withCondition(b, v1alpha1.ConditionReady, v1alpha1.ReasonNotGuarded, metav1.ConditionUnknown)
+			b.Status.State = v1alpha1.StateNotGuarded
 		}, want: ObstacleNotGuarded},
 	}
 	for name, tc := range tests {

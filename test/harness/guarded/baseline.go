@@ -27,7 +27,7 @@ func Describe(b *v1alpha1.Baseline) string {
 	for i := range b.Status.Masks {
 		fmt.Fprintf(&text, " [%s %s]", b.Status.Masks[i].Rule, b.Status.Masks[i].Path)
 	}
-	if b.Status.RetirementTime != nil {
+	if b.Status.RetirementTime != nil && b.Status.State != v1alpha1.StateRetired {
 		text.WriteString(" retired")
 	}
 	return text.String()

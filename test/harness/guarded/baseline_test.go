@@ -35,7 +35,8 @@ func TestDescribe(t *testing.T) {
 			v1alpha1.BaselineStatus{State: v1alpha1.StateInSync, Masks: []v1alpha1.Mask{{Rule: "autoscaler", Path: "/spec/replicas"}}},
 			"InSync [autoscaler /spec/replicas]",
 		},
-		"a retired one": {v1alpha1.BaselineStatus{State: v1alpha1.StateMissing, RetirementTime: &now}, "Missing retired"},
+		"a retired one": {v1alpha1.BaselineStatus{State: v1alpha1.StateRetired, RetirementTime: &now}, "Retired"},
+		"one that came back after it was retired": {v1alpha1.BaselineStatus{State: v1alpha1.StateDrifted, RetirementTime: &now}, "Drifted retired"},
 	}
 	for name, tc := range tests {
 		t.Run(name, func(t *testing.T) {

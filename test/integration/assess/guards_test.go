@@ -199,8 +199,8 @@ func TestABaselineOutlivesItsGuardForTheRetention(t *testing.T) {
 	w.UntilIs("web", "InSync")
 	w.Must(admin.Delete(w.Ctx(), g))
 	w.Until("web", "it says that nobody guards it", func(b *v1alpha1.Baseline) error {
-		if c := meta.FindStatusCondition(b.Status.Conditions, v1alpha1.ConditionReady); c == nil || c.Reason != "NotGuarded" {
-			return fmt.Errorf("Ready is %+v", c)
+		if c := meta.FindStatusCondition(b.Status.Conditions, v1alpha1.ConditionReady); c == nil || c.Reason != "NotGuarded" || b.Status.State != v1alpha1.StateNotGuarded {
+			return fmt.Errorf("it is %s, Ready is %+v", b.Status.State, c)
 		}
 		return nil
 	})
@@ -218,8 +218,8 @@ func TestAGuardMadeAnewDoesNotWashDriftClean(t *testing.T) {
 	w.UntilIs("web", "InSync")
 	w.Must(admin.Delete(w.Ctx(), g))
 	w.Until("web", "it says that nobody guards it", func(b *v1alpha1.Baseline) error {
-		if c := meta.FindStatusCondition(b.Status.Conditions, v1alpha1.ConditionReady); c == nil || c.Reason != "NotGuarded" {
-			return fmt.Errorf("Ready is %+v", c)
+		if c := meta.FindStatusCondition(b.Status.Conditions, v1alpha1.ConditionReady); c == nil || c.Reason != "NotGuarded" || b.Status.State != v1alpha1.StateNotGuarded {
+			return fmt.Errorf("it is %s, Ready is %+v", b.Status.State, c)
 		}
 		return nil
 	})
@@ -337,8 +337,8 @@ func TestANamespaceThatGoesAway(t *testing.T) {
 	})
 	w.Delete("system:serviceaccount:kube-system:namespace-controller", "web")
 	w.Until("web", "it is retired", func(b *v1alpha1.Baseline) error {
-		if b.Status.RetirementTime == nil {
-			return fmt.Errorf("it is not")
+		if b.Status.State != v1alpha1.StateRetired || b.Status.RetirementTime == nil {
+			return fmt.Errorf("it is %s", b.Status.State)
 		}
 		return nil
 	})

@@ -360,7 +360,7 @@ func TestAFalseRecordExcusesWhoScalesOrDeletesWhereAFloodDropsTheTrueOne(t *test
 	if !slices.ContainsFunc(scaled, func(s string) bool { return s == "InSync [trusted-writer-scale /spec/replicas]" }) {
 		t.Errorf("scaled are %q: none is excused", scaled)
 	}
-	if !slices.ContainsFunc(deleted, func(s string) bool { return s == "InSync retired" }) {
+	if !slices.ContainsFunc(deleted, func(s string) bool { return s == "Retired" }) {
 		t.Errorf("deleted are %q: none is excused", deleted)
 	}
 	for _, text := range slices.DeleteFunc(slices.Concat(scaled, deleted), excused) {

@@ -180,7 +180,7 @@ func TestAnAssessorWhoseClockIsOffByAnHourFindsNamesAndAuthorizesAsEver(t *testi
 			released := w.untilAuthorized("released", 2)
 			w.scaled(bob, "scaled")
 			lost := w.deleted(alice, "lost", "Missing: Removed object by alice (Foreign, Admission)")
-			retired := w.deleted(ci, "retired", "InSync retired")
+			retired := w.deleted(ci, "retired", "Retired")
 			if imported.Spec.Authorized.Origin != v1alpha1.OriginImported || released.Spec.Authorized.Origin != v1alpha1.OriginCreated {
 				t.Errorf("origins are %s and %s", imported.Spec.Authorized.Origin, released.Spec.Authorized.Origin)
 			}

@@ -117,7 +117,7 @@ type BaselineSpec struct {
 }
 
 // DriftState is the state of a guarded object.
-// +kubebuilder:validation:Enum=InSync;Drifted;Missing;Unknown
+// +kubebuilder:validation:Enum=InSync;Drifted;Missing;Unknown;Retired;NotGuarded
 type DriftState string
 
 // The drift states.
@@ -131,6 +131,10 @@ const (
 	// StateUnknown: the object could not be read, or its body or status could not be
 	// kept; the last findings stand.
 	StateUnknown DriftState = "Unknown"
+	// StateRetired: the object is gone, and who removed it may: see status.retirementTime.
+	StateRetired DriftState = "Retired"
+	// StateNotGuarded: no guard selects the object any more; the last findings stand.
+	StateNotGuarded DriftState = "NotGuarded"
 )
 
 // ReasonBodyLost is the reason of the Ready condition of a Baseline whose
@@ -150,8 +154,8 @@ const ReasonStatusTooLarge = "StatusTooLarge"
 // ReasonStatusRefused is the same where the API server calls the status invalid.
 const ReasonStatusRefused = "StatusRefused"
 
-// ReasonNotGuarded is the reason of the Ready condition of a Baseline whose
-// object no guard selects any more.
+// ReasonNotGuarded is the reason of the Ready condition of a Baseline in state
+// NotGuarded.
 const ReasonNotGuarded = "NotGuarded"
 
 // ReadyRevision is an authorized state that was seen to work.
