@@ -150,7 +150,7 @@ func TestASecondReleaseOfAServiceIsRefusedWithTheNameOfTheFirst(t *testing.T) {
 // What cannot be in force although the API server let it pass.
 func TestAnInvalidSpecLeavesInForceWhatWas(t *testing.T) {
 	s, _ := shopWithTwo(t)
-	r := s.start(leads)
+	r := s.start(asksProxies) // their router knows what proxies cannot carry out
 	proxy, front := s.proxy(r, "front-0")
 	release := s.release("web", `{type: Header, percentages: {stable: 100, canary: 0}, headerMatch: {header: X-Beta, values: {"yes": canary}}}`)
 	s.split(release, "stable 100 / canary 0")

@@ -95,7 +95,7 @@ func (r *toldRouter) Apply(ctx context.Context, split traffic.Split) error {
 	if err := r.Recorder.Apply(ctx, split); err != nil {
 		return err
 	}
-	r.of.tell()
+	r.of.tell() //nolint:contextcheck // it waits by the context of the test
 	return nil
 }
 
@@ -104,7 +104,7 @@ func (r *toldRouter) Remove(ctx context.Context) error {
 	if err := r.Recorder.Remove(ctx); err != nil {
 		return err
 	}
-	r.of.tell()
+	r.of.tell() //nolint:contextcheck // it waits by the context of the test
 	return nil
 }
 
