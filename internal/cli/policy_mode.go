@@ -7,15 +7,14 @@ import (
 	"errors"
 	"fmt"
 	"io"
-	"slices"
 	"strings"
 	"time"
 
 	"github.com/spf13/cobra"
-	authenticationv1 "k8s.io/api/authentication/v1"
 	"k8s.io/apimachinery/pkg/api/meta"
 	metav1 "k8s.io/apimachinery/pkg/apis/meta/v1"
 
+	"github.com/plumbline-dev/plumbline/internal/actions"
 	"github.com/plumbline-dev/plumbline/pkg/apis/plumbline/v1alpha1"
 	"github.com/plumbline-dev/plumbline/pkg/plural"
 )
@@ -100,15 +99,15 @@ func (a *app) setMode(cmd *cobra.Command, args []string, m policyMode, o policyM
 	if err != nil {
 		return err
 	}
-	me, err := c.self(ctx)
+	me, err := actions.AskIdentity(ctx, c)
 	if err != nil {
 		return err
 	}
-	groups, err := groupsOf(me, o.groups, cmd.Flags().Changed("group"))
+	groups, err := actions.SelectGroups(me, o.groups, cmd.Flags().Changed("group"))
 	if err != nil {
-		return err
+		return wordGroupsError(err)
 	}
-	if m.is(policy, me.Username, groups) {
+	if actions.IsInMode(policy, m.mode, me.Username, groups) {
 		return a.policyResult(policy, "is "+m.done+" already")
 	}
 	if m.mode == v1alpha1.PolicyModeActive {
@@ -116,13 +115,7 @@ func (a *app) setMode(cmd *cobra.Command, args []string, m policyMode, o policyM
 			return err
 		}
 	}
-	return a.submitMode(ctx, c, policy, m, modePatch(m, me.Username, groups), o)
-}
-
-// is says that a policy is in the mode already, and acts with these very rights.
-func (m policyMode) is(p *v1alpha1.RemediationPolicy, user string, groups []string) bool {
-	return modeOfPolicy(p) == m.mode &&
-		(m.mode != v1alpha1.PolicyModeActive || p.Spec.RequestedBy == user && slices.Equal(p.Spec.RequestedByGroups, groups))
+	return a.submitMode(ctx, c, policy, m, me.Username, groups, o)
 }
 
 // announceActivation says what is about to be switched on, and asks.
@@ -164,55 +157,21 @@ func withGroups(user string, groups []string) string {
 	return user + ", groups " + strings.Join(groups, ", ")
 }
 
-// The schema's bounds on the groups that a policy may use.
-const (
-	maxGroups     = 32
-	maxGroupBytes = 256
-)
-
-// groupsOf are those of a user's groups whose rights a policy may use.
-func groupsOf(user authenticationv1.UserInfo, named []string, chosen bool) ([]string, error) {
-	if !chosen {
-		named = user.Groups
+// wordGroupsError tells how to choose groups, where too much is asked of a policy.
+func wordGroupsError(err error) error {
+	_, tooLong := errors.AsType[*actions.GroupTooLongError](err)
+	_, tooMany := errors.AsType[*actions.TooManyGroupsError](err)
+	if tooLong || tooMany {
+		return fmt.Errorf("%w; name the groups to use with --group", err)
 	}
-	var groups []string
-	for _, group := range named {
-		switch {
-		case group == "":
-		case !slices.Contains(user.Groups, group):
-			return nil, fmt.Errorf("you (%s) are not in the group %q", user.Username, group)
-		case len(group) > maxGroupBytes:
-			return nil, fmt.Errorf("the group %.40q… is longer than %d bytes; name the groups to use with --group", group, maxGroupBytes)
-		case !slices.Contains(groups, group):
-			groups = append(groups, group)
-		}
-	}
-	if len(groups) > maxGroups {
-		return nil, fmt.Errorf("you are in %d groups, and a policy holds %d; name the groups to use with --group", len(groups), maxGroups)
-	}
-	return groups, nil
+	return err
 }
 
-// modePatch writes who asked; a policy that does not act needs nobody's groups.
-func modePatch(m policyMode, me string, groups []string) map[string]any {
-	spec := map[string]any{"mode": string(m.mode), "requestedBy": me, "requestedByGroups": nil}
-	if m.mode == v1alpha1.PolicyModeActive && len(groups) > 0 {
-		spec["requestedByGroups"] = groups
-	}
-	return map[string]any{"spec": spec}
-}
-
-func (a *app) submitMode(ctx context.Context, c *cluster, p *v1alpha1.RemediationPolicy, m policyMode, patch map[string]any, o policyModeOptions) error {
+func (a *app) submitMode(ctx context.Context, c *cluster, p *v1alpha1.RemediationPolicy, m policyMode, me string, groups []string, o policyModeOptions) error {
 	if o.dryRun == "client" {
 		return a.policyResult(p, m.done+" (dry run)")
 	}
-	generation := p.Generation
-	err := submit(ctx, c, "it", p, func(current *v1alpha1.RemediationPolicy) (map[string]any, error) {
-		if current.Generation != generation {
-			return nil, errors.New("it changed since it was shown; look again")
-		}
-		return patch, nil
-	}, dryRunOptions(o.dryRun)...)
+	err := actions.RequestMode(ctx, c, p, m.mode, me, groups, o.dryRun == "server")
 	switch {
 	case err != nil:
 		return fmt.Errorf("%s was not %s: %w", p.Name, m.done, err)
@@ -229,17 +188,13 @@ func (a *app) submitMode(ctx context.Context, c *cluster, p *v1alpha1.Remediatio
 func (a *app) awaitMode(ctx context.Context, c *cluster, p *v1alpha1.RemediationPolicy, m policyMode, patience time.Duration) error {
 	deadline, cancel := context.WithTimeout(ctx, patience)
 	defer cancel()
-	asked, last, gone := p.Generation, p, false
-	err := until(deadline, c, p, &v1alpha1.RemediationPolicyList{}, func(current *v1alpha1.RemediationPolicy, deleted bool) bool {
-		last, gone = current, deleted
-		return deleted || current.Status.ObservedGeneration >= asked
-	})
+	progress, last, err := actions.AwaitMode(deadline, c, p)
 	switch {
 	case ctx.Err() != nil:
 		return ctx.Err()
-	case gone:
+	case progress == actions.Refused:
 		return fmt.Errorf("%s was deleted meanwhile", p.Name)
-	case deadline.Err() != nil && last.Status.ObservedGeneration < asked:
+	case deadline.Err() != nil && progress == actions.Pending:
 		return fmt.Errorf("%s is %s, and the assessor has not looked at it within %s", p.Name, m.done, patience)
 	case err != nil:
 		return fmt.Errorf("%s is %s; waiting for the assessor: %w", p.Name, m.done, err)
