@@ -14,6 +14,7 @@ import (
 
 	"github.com/spf13/cobra"
 
+	"github.com/plumbline-dev/plumbline/internal/actions"
 	"github.com/plumbline-dev/plumbline/pkg/apis/plumbline/v1alpha1"
 )
 
@@ -26,7 +27,7 @@ const maxReason = 256
 
 type acceptOptions struct {
 	selection
-	filter acceptFilter
+	filter actions.AcceptFilter
 	all    bool
 	reason string
 	dryRun string
@@ -61,8 +62,8 @@ a terminal; elsewhere it needs --yes.`,
 	o.addFlags(cmd)
 	flags := cmd.Flags()
 	flags.BoolVar(&o.all, "all", false, "Accept all drifted and missing objects of the namespace, or of TYPE in it.")
-	flags.DurationVar(&o.filter.since, "since", 0, "Only objects whose differences were all first seen within this time, e.g. 1h.")
-	flags.StringVar(&o.filter.by, "by", "", "Only objects whose differences were all made by this user.")
+	flags.DurationVar(&o.filter.Since, "since", 0, "Only objects whose differences were all first seen within this time, e.g. 1h.")
+	flags.StringVar(&o.filter.By, "by", "", "Only objects whose differences were all made by this user.")
 	flags.StringVar(&o.reason, "reason", "", "Why, for people; at most 256 characters.")
 	flags.StringVar(&o.dryRun, "dry-run", "none", `Must be "none", "server", or "client". If client, only print what would be accepted. If server, submit the requests without persisting them.`)
 	flags.Lookup("dry-run").NoOptDefVal = "client"
@@ -73,12 +74,12 @@ a terminal; elsewhere it needs --yes.`,
 }
 
 func (o *acceptOptions) validate(cmd *cobra.Command, args []string) error {
-	bulk := o.all || o.labels != "" || o.filter != acceptFilter{}
+	bulk := o.all || o.labels != "" || o.filter != actions.AcceptFilter{}
 	named := len(args) > 1 || (len(args) == 1 && strings.Contains(args[0], "/"))
 	switch {
 	case !bulk && !named:
 		return usageErrorf(cmd, "name objects as TYPE/NAME, or select them with --all, -l, --since or --by")
-	case named && (o.all || o.filter != acceptFilter{}):
+	case named && (o.all || o.filter != actions.AcceptFilter{}):
 		return usageErrorf(cmd, "--all, --since and --by select in bulk and exclude TYPE/NAME")
 	}
 	return o.validateValues(cmd)
@@ -86,9 +87,9 @@ func (o *acceptOptions) validate(cmd *cobra.Command, args []string) error {
 
 func (o *acceptOptions) validateValues(cmd *cobra.Command) error {
 	switch {
-	case cmd.Flags().Changed("since") && o.filter.since <= 0:
-		return usageErrorf(cmd, "--since must be longer than 0, not %s", o.filter.since)
-	case cmd.Flags().Changed("by") && o.filter.by == "":
+	case cmd.Flags().Changed("since") && o.filter.Since <= 0:
+		return usageErrorf(cmd, "--since must be longer than 0, not %s", o.filter.Since)
+	case cmd.Flags().Changed("by") && o.filter.By == "":
 		return usageErrorf(cmd, "--by needs a user name")
 	case o.wait < 0:
 		return usageErrorf(cmd, "--wait must not be negative, not %s", o.wait)
@@ -113,7 +114,7 @@ func (a *app) accept(cmd *cobra.Command, args []string, o acceptOptions) error {
 		return failed
 	}
 	sortWorstFirst(found.baselines)
-	candidates, refused := planAccept(found, o.filter, a.now())
+	candidates, refused := actions.PlanAccept(found.baselines, found.named, o.filter, a.now())
 	failed = errors.Join(failed, a.tellRefused(refused, found.named))
 	if len(candidates) == 0 {
 		if failed == nil && !found.named {
@@ -134,18 +135,18 @@ func (a *app) accept(cmd *cobra.Command, args []string, o acceptOptions) error {
 
 // tellRefused names what is left alone. It is an error only for objects that
 // the command line named.
-func (a *app) tellRefused(refused []refusal, named bool) error {
+func (a *app) tellRefused(refused []actions.AcceptRefusal, named bool) error {
 	var failed []error
 	for _, r := range refused {
 		switch {
-		case named && r.quiet:
-			if err := a.print(r.object, " ", r.why, "\n"); err != nil {
+		case named && r.NothingToDo():
+			if err := a.print(inNamespace(r.Baseline), " ", refusalWords(r), "\n"); err != nil {
 				return err
 			}
 		case named:
-			failed = append(failed, fmt.Errorf("%s was not accepted: %s", r.object, r.why))
-		case !r.quiet && r.why != unmatched:
-			a.warn("%s is left alone: %s", printable(r.object), printable(r.why))
+			failed = append(failed, fmt.Errorf("%s was not accepted: %s", inNamespace(r.Baseline), refusalWords(r)))
+		case !r.NothingToDo() && r.Reason != actions.RefusedUnmatched:
+			a.warn("%s is left alone: %s", printable(inNamespace(r.Baseline)), printable(refusalWords(r)))
 		}
 	}
 	return errors.Join(failed...)
@@ -153,17 +154,17 @@ func (a *app) tellRefused(refused []refusal, named bool) error {
 
 // showCandidates goes to standard error: standard output has one line per
 // object, for scripts.
-func (a *app) showCandidates(candidates []candidate) error {
+func (a *app) showCandidates(candidates []actions.AcceptCandidate) error {
 	var b strings.Builder
 	b.WriteString("To be accepted as it runs now:\n")
 	for i := range candidates {
-		baseline := &candidates[i].baseline
-		fmt.Fprintf(&b, "%s  %s  %s\n", printable(inNamespace(baseline)), stateWords(baseline), candidates[i].hash)
+		baseline := &candidates[i].Baseline
+		fmt.Fprintf(&b, "%s  %s  %s\n", printable(inNamespace(baseline)), stateWords(baseline), candidates[i].Hash)
 		for j := range baseline.Status.Findings {
 			f := &baseline.Status.Findings[j]
 			fmt.Fprintf(&b, "    %s  %s  by %s, %s\n", printable(pathName(f.Path)), changeWords(f, false), printable(actorName(f.Actor.User)), a.ago(f.FirstSeenTime))
 		}
-		if more := findingsTotal(baseline) - len(baseline.Status.Findings); more > 0 {
+		if more := actions.CountFindings(baseline) - len(baseline.Status.Findings); more > 0 {
 			fmt.Fprintf(&b, "    ... and %d more\n", more)
 		}
 	}
@@ -179,30 +180,29 @@ func acceptQuestion(count int) question {
 
 // acceptAll sends every request before it waits for any: the assessor works on
 // all of them meanwhile.
-func (a *app) acceptAll(ctx context.Context, c *cluster, candidates []candidate, o acceptOptions) error {
+func (a *app) acceptAll(ctx context.Context, c *cluster, candidates []actions.AcceptCandidate, o acceptOptions) error {
 	if o.dryRun == "client" {
 		for i := range candidates {
-			if err := a.result(&candidates[i].baseline, "accepted (dry run)"); err != nil {
+			if err := a.result(&candidates[i].Baseline, "accepted (dry run)"); err != nil {
 				return err
 			}
 		}
 		return nil
 	}
-	me, err := c.self(ctx)
+	me, err := actions.AskIdentity(ctx, c)
 	if err != nil {
 		return err
 	}
-	request := v1alpha1.AcceptRequest{RequestedBy: me.Username, RequestedByGroups: namedGroups(me.Groups), Reason: o.reason}
+	request := v1alpha1.AcceptRequest{RequestedBy: me.Username, RequestedByGroups: actions.NameGroups(me.Groups), Reason: o.reason}
 	var failed []error
-	var sent []pending
+	var sent []actions.AcceptSent
 	for i := range candidates {
-		request.Hash = candidates[i].hash
-		updated, err := c.requestAccept(ctx, &candidates[i], request, o.dryRun)
+		one, err := actions.RequestAccept(ctx, c, &candidates[i], request, o.dryRun == "server")
 		if err != nil {
-			failed = append(failed, fmt.Errorf("%s was not accepted: %w", inNamespace(&candidates[i].baseline), err))
+			failed = append(failed, fmt.Errorf("%s was not accepted: %w", inNamespace(&candidates[i].Baseline), err))
 			continue
 		}
-		sent = append(sent, pending{baseline: updated, hash: request.Hash, wasMissing: standing(&candidates[i].baseline) == standingMissing})
+		sent = append(sent, one)
 	}
 	switch {
 	case o.dryRun == "server":
@@ -215,9 +215,9 @@ func (a *app) acceptAll(ctx context.Context, c *cluster, candidates []candidate,
 	return errors.Join(failed...)
 }
 
-func (a *app) tellSent(sent []pending, words string) error {
+func (a *app) tellSent(sent []actions.AcceptSent, words string) error {
 	for _, p := range sent {
-		if err := a.result(p.baseline, words); err != nil {
+		if err := a.result(p.Baseline, words); err != nil {
 			return err
 		}
 	}
@@ -227,4 +227,30 @@ func (a *app) tellSent(sent []pending, words string) error {
 // result is the one line per object that kubectl's verbs print.
 func (a *app) result(b *v1alpha1.Baseline, words string) error {
 	return a.print(printable(inNamespace(b)), " ", words, "\n")
+}
+
+// awaitAll waits for all requests under one deadline, in the order in which
+// they were sent.
+func (a *app) awaitAll(ctx context.Context, c *cluster, sent []actions.AcceptSent, patience time.Duration) error {
+	deadline, cancel := context.WithTimeout(ctx, patience)
+	defer cancel()
+	var failed []error
+	for _, p := range sent {
+		outcome, err := actions.AwaitAccept(deadline, c, p)
+		switch {
+		case ctx.Err() != nil:
+			return errors.Join(append(failed, ctx.Err())...)
+		case deadline.Err() != nil && outcome.Progress == actions.Pending:
+			failed = append(failed, fmt.Errorf("%s: acceptance is requested, and the assessor has not taken it within %s", inNamespace(p.Baseline), patience))
+		case err != nil:
+			failed = append(failed, fmt.Errorf("%s: acceptance is requested; waiting for it: %w", inNamespace(p.Baseline), err))
+		case outcome.Progress == actions.Refused:
+			failed = append(failed, fmt.Errorf("%s was not accepted: %s", inNamespace(p.Baseline), acceptWords(outcome)))
+		default:
+			if err := a.result(p.Baseline, acceptWords(outcome)); err != nil {
+				return err
+			}
+		}
+	}
+	return errors.Join(failed...)
 }

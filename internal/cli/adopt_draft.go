@@ -16,6 +16,7 @@ import (
 	"sigs.k8s.io/controller-runtime/pkg/client"
 	"sigs.k8s.io/json"
 
+	"github.com/plumbline-dev/plumbline/internal/actions"
 	"github.com/plumbline-dev/plumbline/internal/adopt"
 	"github.com/plumbline-dev/plumbline/pkg/apis/plumbline/v1alpha1"
 )
@@ -115,7 +116,7 @@ func (c *cluster) guardExists(ctx context.Context, d adopt.Draft) (bool, error) 
 	switch {
 	case err == nil:
 		return true, nil
-	case isAbsent(err), meta.IsNoMatchError(err), apierrors.IsForbidden(err):
+	case actions.IsAbsent(err), meta.IsNoMatchError(err), apierrors.IsForbidden(err):
 		return false, nil // who may not see it cannot overwrite it: the guard is created, never updated
 	default:
 		return false, fmt.Errorf("looking for %s: %w", d, err)
@@ -144,11 +145,11 @@ func (c *cluster) draftFromCluster(cmd *cobra.Command, args []string) (adopt.Dra
 		return adopt.Draft{}, usageErrorf(cmd, "%q is no guard: want guard, specguard or clusterspecguard", parsed[0].kind)
 	}
 	draft, err := c.specGuardDraft(cmd.Context(), name)
-	if !isAbsent(err) {
+	if !actions.IsAbsent(err) {
 		return draft, err
 	}
 	draft, err = c.clusterSpecGuardDraft(cmd.Context(), name)
-	if isAbsent(err) {
+	if actions.IsAbsent(err) {
 		return adopt.Draft{}, fmt.Errorf("there is neither a SpecGuard %s in namespace %s nor a ClusterSpecGuard %s", name, c.namespace, name)
 	}
 	return draft, err

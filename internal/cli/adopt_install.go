@@ -16,6 +16,7 @@ import (
 	"k8s.io/apimachinery/pkg/runtime/schema"
 	"sigs.k8s.io/controller-runtime/pkg/client"
 
+	"github.com/plumbline-dev/plumbline/internal/actions"
 	"github.com/plumbline-dev/plumbline/internal/adopt"
 	"github.com/plumbline-dev/plumbline/pkg/specguard"
 )
@@ -24,7 +25,6 @@ import (
 const (
 	writerPolicy         = "plumbline-writer"
 	webhookConfiguration = "plumbline"
-	usualNamespace       = "plumbline-system"
 )
 
 // installation reads how Plumbline is installed. What the chart excludes and
@@ -118,7 +118,7 @@ func excludedBy(selector *metav1.LabelSelector) []string {
 			}
 		}
 	}
-	return specguard.ExcludedNamespaces(usualNamespace)
+	return specguard.ExcludedNamespaces(actions.SystemNamespace)
 }
 
 // registered are the kinds behind the rules' resources, subresources left out.

@@ -17,6 +17,7 @@ import (
 	"k8s.io/cli-runtime/pkg/printers"
 	"sigs.k8s.io/controller-runtime/pkg/client"
 
+	"github.com/plumbline-dev/plumbline/internal/actions"
 	"github.com/plumbline-dev/plumbline/internal/adopt"
 	"github.com/plumbline-dev/plumbline/pkg/apis/plumbline/v1alpha1"
 	"github.com/plumbline-dev/plumbline/pkg/specguard/canon"
@@ -197,7 +198,7 @@ func (r *surveyor) accounts(ctx context.Context, wanted []v1alpha1.ServiceAccoun
 		switch {
 		case err == nil:
 			known[a] = adopt.Exists
-		case isAbsent(err):
+		case actions.IsAbsent(err):
 			known[a] = adopt.Absent
 		case refused[a.Namespace] && apierrors.IsForbidden(err): // said once
 		default:

@@ -9,6 +9,7 @@ import (
 
 	"github.com/spf13/cobra"
 
+	"github.com/plumbline-dev/plumbline/internal/actions"
 	"github.com/plumbline-dev/plumbline/pkg/apis/plumbline/v1alpha1"
 )
 
@@ -84,7 +85,7 @@ func reportBlame(t target, b *v1alpha1.Baseline) blameReport {
 	}
 	return blameReport{
 		Object: t.String(), Namespace: b.Namespace, State: b.Status.State, Severity: b.Status.Severity,
-		Authorized: reportAuthorized(b), Findings: findings, Total: findingsTotal(b),
+		Authorized: reportAuthorized(b), Findings: findings, Total: actions.CountFindings(b),
 		Expected: b.Status.Masks, Contention: b.Status.Contention,
 	}
 }
@@ -118,7 +119,7 @@ func (a *app) blameHeader(b *v1alpha1.Baseline, r blameReport) string {
 	if r.Severity != nil {
 		head += fmt.Sprintf(", %s (%d)", r.Severity.Level, r.Severity.Score)
 	}
-	if b.Status.FirstSeenTime != nil && standing(b) != standingInSync {
+	if b.Status.FirstSeenTime != nil && actions.StandingOf(b) != actions.StandingInSync {
 		head += ", since " + a.age(*b.Status.FirstSeenTime)
 	}
 	last := "Never authorized: nobody trusted has created it"

@@ -4,14 +4,13 @@ package cli
 
 import (
 	"context"
-	"crypto/rand"
 	"errors"
 	"fmt"
 	"time"
 
 	"github.com/spf13/cobra"
-	metav1 "k8s.io/apimachinery/pkg/apis/meta/v1"
 
+	"github.com/plumbline-dev/plumbline/internal/actions"
 	"github.com/plumbline-dev/plumbline/pkg/apis/plumbline/v1alpha1"
 )
 
@@ -99,19 +98,16 @@ func (a *app) check(cmd *cobra.Command, args []string, o *checkOptions) error {
 // checkAll asks for every check before it waits for any. It gives the Baselines as
 // they are after their check.
 func (a *app) checkAll(ctx context.Context, c *cluster, baselines []v1alpha1.Baseline, patience time.Duration) ([]v1alpha1.Baseline, error) {
-	value := timestamp(metav1.NewTime(a.now())) + " " + rand.Text() // fresh, also within one second
+	value := actions.NewCheckValue(a.now())
 	var failed []error
 	var asked, checked []v1alpha1.Baseline
 	for i := range baselines {
 		b := &baselines[i]
-		if at := standing(b); at == standingRetired || at == standingNotGuarded {
-			checked = append(checked, *b) // nothing is left to look at
+		if !actions.IsCheckable(b) {
+			checked = append(checked, *b)
 			continue
 		}
-		err := submit(ctx, c, "its Baseline", b, func(*v1alpha1.Baseline) (map[string]any, error) {
-			return map[string]any{"metadata": map[string]any{"annotations": map[string]any{v1alpha1.AnnotationCheckRequested: value}}}, nil
-		})
-		if err != nil {
+		if err := actions.RequestCheck(ctx, c, b, value); err != nil {
 			failed = append(failed, fmt.Errorf("%s was not checked: %w", inNamespace(b), err))
 			continue
 		}
@@ -134,20 +130,16 @@ func awaitChecks(ctx context.Context, c *cluster, asked []v1alpha1.Baseline, val
 	var checked []v1alpha1.Baseline
 	var failed []error
 	for i := range asked {
-		var answered, gone bool
-		err := until(deadline, c, &asked[i], &v1alpha1.BaselineList{}, func(b *v1alpha1.Baseline, deleted bool) bool {
-			gone, answered = deleted, !deleted && b.Status.CheckRequested == value
-			if answered {
-				checked = append(checked, *b)
-			}
-			return gone || answered
-		})
+		progress, after, err := actions.AwaitCheck(deadline, c, &asked[i], value)
+		if progress == actions.Taken {
+			checked = append(checked, *after)
+		}
 		switch {
 		case ctx.Err() != nil:
 			return checked, errors.Join(append(failed, ctx.Err())...)
-		case gone:
+		case progress == actions.Refused:
 			failed = append(failed, fmt.Errorf("%s: its Baseline was removed meanwhile", inNamespace(&asked[i])))
-		case answered:
+		case progress == actions.Taken:
 		case deadline.Err() != nil:
 			failed = append(failed, fmt.Errorf("%s: a check is requested, and the assessor has not answered within %s", inNamespace(&asked[i]), patience))
 		case err != nil:

@@ -128,22 +128,6 @@ func liveReader(raw rest.Interface) func(context.Context, *meta.RESTMapping, str
 	}
 }
 
-// whoami is the authenticated user, as the API server names it; with --as the
-// impersonated one.
-func (c *cluster) whoami(ctx context.Context) (string, error) {
-	user, err := c.self(ctx)
-	return user.Username, err
-}
-
-// self is whoami with the user's groups.
-func (c *cluster) self(ctx context.Context) (authenticationv1.UserInfo, error) {
-	review := &authenticationv1.SelfSubjectReview{}
-	if err := c.Create(ctx, review); err != nil {
-		return authenticationv1.UserInfo{}, fmt.Errorf("asking the server who you are: %w", err)
-	}
-	return review.Status.UserInfo, nil
-}
-
 func (c *cluster) baseline(ctx context.Context, t target) (*v1alpha1.Baseline, error) {
 	baseline := &v1alpha1.Baseline{}
 	key := client.ObjectKey{Namespace: t.namespace, Name: t.baselineName()}

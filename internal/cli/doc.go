@@ -27,6 +27,6 @@
 // annotation that asks for a check on Baselines, spec.control of plans, the mode
 // of policies, the halt of ledgers, and with adopt a new guard in mode Audit. Each
 // write names the user as the API server knows them, and carries the uid and the
-// resourceVersion of what was shown (submit.go). What doctor reads comes through
+// resourceVersion of what was shown (internal/actions). What doctor reads comes through
 // internal/doctor/gather; its writes, and those of a preview, are dry runs.
 package cli

@@ -18,6 +18,7 @@ import (
 	corev1 "k8s.io/api/core/v1"
 	"sigs.k8s.io/controller-runtime/pkg/client"
 
+	"github.com/plumbline-dev/plumbline/internal/actions"
 	"github.com/plumbline-dev/plumbline/pkg/evidence"
 	"github.com/plumbline-dev/plumbline/pkg/evidence/bucket"
 )
@@ -176,9 +177,9 @@ func (c *cluster) systemNamespace(ctx context.Context, named string) (string, er
 		return "", fmt.Errorf("looking for Plumbline's namespace (--system-namespace names it): %w", err)
 	}
 	if len(ledgers) == 0 {
-		return usualNamespace, nil
+		return actions.SystemNamespace, nil
 	}
-	return cmp.Or(ledgers[0].Namespace, usualNamespace), nil
+	return cmp.Or(ledgers[0].Namespace, actions.SystemNamespace), nil
 }
 
 // fileURL is the URL of an absolute path, whatever characters it has.

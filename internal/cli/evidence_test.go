@@ -20,6 +20,7 @@ import (
 	metav1 "k8s.io/apimachinery/pkg/apis/meta/v1"
 	"sigs.k8s.io/controller-runtime/pkg/client"
 
+	"github.com/plumbline-dev/plumbline/internal/actions"
 	"github.com/plumbline-dev/plumbline/pkg/apis/plumbline/v1alpha1"
 	"github.com/plumbline-dev/plumbline/pkg/evidence"
 	"github.com/plumbline-dev/plumbline/pkg/evidence/volume"
@@ -133,7 +134,7 @@ func (a *archive) cluster(change ...func(*v1alpha1.RemediationLedger)) []client.
 		l.Status.Chains = []v1alpha1.EvidenceChain{{PolicyUID: policyUID, Sequence: a.head.Sequence, Digest: a.head.Digest}}
 	}}, change...)
 	return []client.Object{
-		done, planOf("under-way", inPhase(v1alpha1.PlanRunning)), ledgerFor("production", scopeEnvironment, change...), ledgerFor("plumbline-cluster", scopeCluster),
+		done, planOf("under-way", inPhase(v1alpha1.PlanRunning)), ledgerFor("production", actions.ScopeEnvironment, change...), ledgerFor("plumbline-cluster", actions.ScopeCluster),
 		&corev1.ConfigMap{
 			ObjectMeta: metav1.ObjectMeta{Namespace: "plumbline-system", Name: evidenceConfigMap},
 			Data:       map[string]string{"public.pem": a.public, "note": "rotated never"},

@@ -13,6 +13,7 @@ import (
 	apierrors "k8s.io/apimachinery/pkg/api/errors"
 	"sigs.k8s.io/controller-runtime/pkg/client"
 
+	"github.com/plumbline-dev/plumbline/internal/actions"
 	"github.com/plumbline-dev/plumbline/pkg/apis/plumbline/v1alpha1"
 	"github.com/plumbline-dev/plumbline/pkg/evidence"
 )
@@ -161,7 +162,7 @@ func (a *app) evidenceKnown(ctx context.Context, o *evidenceVerifyOptions) (*evi
 	known := &evidenceKnown{offline: o.offline, writers: o.writers}
 	system := o.system
 	if o.offline && system == "" {
-		system = usualNamespace
+		system = actions.SystemNamespace
 	}
 	var c *cluster
 	if !o.offline {

@@ -13,6 +13,7 @@ import (
 	"github.com/spf13/cobra"
 	metav1 "k8s.io/apimachinery/pkg/apis/meta/v1"
 
+	"github.com/plumbline-dev/plumbline/internal/actions"
 	"github.com/plumbline-dev/plumbline/pkg/apis/plumbline/v1alpha1"
 	"github.com/plumbline-dev/plumbline/pkg/remediate/explain"
 )
@@ -137,7 +138,7 @@ func (a *app) explainAll(ctx context.Context, c *cluster, q *explainQuestion, sy
 			system = found
 		}
 	}
-	system = cmp.Or(system, usualNamespace)
+	system = cmp.Or(system, actions.SystemNamespace)
 	world := c.planningWorld(system)
 	found := []explain.Explanation{}
 	for i := range q.policies {
@@ -185,16 +186,16 @@ func (a *app) printExplanations(q *explainQuestion, found []explain.Explanation,
 
 // unexplained says why there is nothing to explain about an object.
 func (q *explainQuestion) unexplained(b *v1alpha1.Baseline) string {
-	switch standing(b) {
-	case standingInSync:
+	switch actions.StandingOf(b) {
+	case actions.StandingInSync:
 		return "it is in sync, there is nothing to put back"
-	case standingRetired:
+	case actions.StandingRetired:
 		return "it is retired, there is nothing to put back"
-	case standingNotGuarded:
+	case actions.StandingNotGuarded:
 		return "no guard selects it any more"
-	case standingUnknown:
+	case actions.StandingUnknown:
 		return "its state is unknown, and what is not known is not put back"
-	case standingDrifted, standingMissing:
+	case actions.StandingDrifted, actions.StandingMissing:
 	}
 	if q.one {
 		return "policy " + q.policies[0].Name + " does not select it"

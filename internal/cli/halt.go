@@ -6,19 +6,11 @@ import (
 	"context"
 	"errors"
 	"fmt"
-	"slices"
-	"strings"
 
 	"github.com/spf13/cobra"
-	apierrors "k8s.io/apimachinery/pkg/api/errors"
-	"sigs.k8s.io/controller-runtime/pkg/client"
 
+	"github.com/plumbline-dev/plumbline/internal/actions"
 	"github.com/plumbline-dev/plumbline/pkg/apis/plumbline/v1alpha1"
-)
-
-const (
-	scopeCluster     = "Cluster"
-	scopeEnvironment = "Environment"
 )
 
 type haltOptions struct {
@@ -79,29 +71,13 @@ func addSystemFlag(cmd *cobra.Command, namespace *string) {
 	cmd.Flags().StringVar(namespace, "system-namespace", "", "Namespace in which Plumbline runs; found by its ledgers when left out.")
 }
 
-// ledgers are those of Plumbline's namespace. Without a name for it, it is where
-// ledgers are, or the usual one for a user who has rights there alone; more than one
-// such place is for a person to tell apart.
+// ledgers lists the ledgers of the system namespace, which the user may have to name.
 func (c *cluster) ledgers(ctx context.Context, system string) ([]v1alpha1.RemediationLedger, error) {
-	list := &v1alpha1.RemediationLedgerList{}
-	err := c.List(ctx, list, client.InNamespace(system))
-	if apierrors.IsForbidden(err) && system == "" {
-		err = c.List(ctx, list, client.InNamespace(usualNamespace))
+	ledgers, err := actions.ListLedgers(ctx, c, system)
+	if _, is := errors.AsType[*actions.SeveralSystemsError](err); is {
+		return nil, fmt.Errorf("%w, with --system-namespace", err)
 	}
-	if err != nil {
-		return nil, err
-	}
-	var namespaces []string
-	for i := range list.Items {
-		if namespace := list.Items[i].Namespace; !slices.Contains(namespaces, namespace) {
-			namespaces = append(namespaces, namespace)
-		}
-	}
-	if len(namespaces) > 1 {
-		slices.Sort(namespaces)
-		return nil, fmt.Errorf("there are ledgers in the namespaces %s: say in which of them Plumbline runs, with --system-namespace", strings.Join(namespaces, ", "))
-	}
-	return list.Items, nil
+	return ledgers, err
 }
 
 func (a *app) setHalt(cmd *cobra.Command, args []string, o haltOptions, halt bool) error {
@@ -116,7 +92,7 @@ func (a *app) setHalt(cmd *cobra.Command, args []string, o haltOptions, halt boo
 	if err != nil {
 		return err
 	}
-	me, err := c.whoami(ctx)
+	me, err := actions.AskIdentity(ctx, c)
 	if err != nil {
 		return err
 	}
@@ -129,46 +105,30 @@ func (a *app) setHalt(cmd *cobra.Command, args []string, o haltOptions, halt boo
 	}
 	var failed []error
 	for _, environment := range args {
-		failed = append(failed, a.haltLedger(ctx, c, ledgers, environment, me, o, halt))
+		failed = append(failed, a.haltLedger(ctx, c, ledgers, environment, me.Username, o, halt))
 	}
 	return errors.Join(failed...)
 }
 
-// ledgerOf finds the ledger of an Environment, or with none that of the cluster.
-func ledgerOf(ledgers []v1alpha1.RemediationLedger, environment string) (*v1alpha1.RemediationLedger, error) {
-	for i := range ledgers {
-		l := &ledgers[i]
-		if (environment == "" && l.Spec.Scope == scopeCluster) || (environment != "" && l.Spec.Scope == scopeEnvironment && l.Name == environment) {
-			return l, nil
-		}
-	}
-	what := "the cluster"
-	if environment != "" {
-		what = "Environment " + environment
-	}
-	return nil, fmt.Errorf("%s has no RemediationLedger: the executor makes it when it first runs, and until then nothing is put back", what)
-}
-
 func (a *app) haltLedger(ctx context.Context, c *cluster, ledgers []v1alpha1.RemediationLedger, environment, me string, o haltOptions, halt bool) error {
-	ledger, err := ledgerOf(ledgers, environment)
+	ledger, err := actions.FindLedger(ledgers, environment)
 	if err != nil {
 		return err
 	}
-	done, content := "halted", any(map[string]any{"requestedBy": me, "reason": o.reason})
+	done, wanted := "halted", &v1alpha1.LedgerHalt{RequestedBy: me, Reason: o.reason}
 	if !halt {
-		done, content = "unhalted", nil
+		done, wanted = "unhalted", nil
 	}
-	switch current := ledger.Spec.Halt; {
-	case !halt && current == nil:
+	switch as := actions.IsHaltAsWanted(ledger, halt); {
+	case as && !halt:
 		return a.haltResult(environment, "is not halted")
-	case current != nil && halt:
+	case as:
+		current := ledger.Spec.Halt
 		return a.haltResult(environment, withReason("is halted already, by "+actorName(current.RequestedBy), current.Reason))
 	case o.dryRun == "client":
 		return a.haltResult(environment, done+" (dry run)")
 	}
-	err = submit(ctx, c, "its ledger", ledger, func(*v1alpha1.RemediationLedger) (map[string]any, error) {
-		return map[string]any{"spec": map[string]any{"halt": content}}, nil
-	}, dryRunOptions(o.dryRun)...)
+	err = actions.RequestHalt(ctx, c, ledger, wanted, o.dryRun == "server")
 	if err != nil {
 		return fmt.Errorf("%s was not %s: %w", haltName(environment), done, err)
 	}

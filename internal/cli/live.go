@@ -5,7 +5,6 @@ package cli
 import (
 	"context"
 	"encoding/json"
-	"errors"
 	"fmt"
 	"strings"
 
@@ -13,6 +12,7 @@ import (
 	metav1 "k8s.io/apimachinery/pkg/apis/meta/v1"
 	"sigs.k8s.io/controller-runtime/pkg/client"
 
+	"github.com/plumbline-dev/plumbline/internal/actions"
 	"github.com/plumbline-dev/plumbline/pkg/apis/plumbline/v1alpha1"
 	"github.com/plumbline-dev/plumbline/pkg/specguard"
 	"github.com/plumbline-dev/plumbline/pkg/specguard/canon"
@@ -43,7 +43,7 @@ func (c *cluster) liveOf(ctx context.Context, t target, b *v1alpha1.Baseline) (*
 	}
 	live := &liveObject{}
 	live.body, err = c.live(ctx, mapping, b.Namespace, b.Spec.Target.Name)
-	if isAbsent(err) {
+	if actions.IsAbsent(err) {
 		return nil, nil //nolint:nilnil // absent is one of the three results of a read
 	}
 	if err != nil {
@@ -66,7 +66,7 @@ func (a *app) exclusions(ctx context.Context, c *cluster, b *v1alpha1.Baseline, 
 		case apierrors.IsForbidden(err):
 			a.warn("%s cannot be read (forbidden): fields that it ignores show as differences", ref)
 			return x, nil
-		case isAbsent(err):
+		case actions.IsAbsent(err):
 			continue // no longer there: it ignores nothing any more
 		case err != nil:
 			return x, fmt.Errorf("reading %s: %w", ref, err)
@@ -108,11 +108,4 @@ func (c *cluster) guard(ctx context.Context, namespace, ref string) (*specguard.
 		return nil, problems.ToAggregate()
 	}
 	return compiled.WithUID(meta.UID), nil
-}
-
-// isAbsent tells a missing object, which is an answer, from a missing resource
-// type, which is an error: only of the first does the server give the name.
-func isAbsent(err error) bool {
-	status, ok := errors.AsType[*apierrors.StatusError](err)
-	return ok && apierrors.IsNotFound(err) && status.ErrStatus.Details != nil && status.ErrStatus.Details.Name != ""
 }

@@ -12,6 +12,7 @@ import (
 
 	"github.com/spf13/cobra"
 
+	"github.com/plumbline-dev/plumbline/internal/actions"
 	"github.com/plumbline-dev/plumbline/pkg/apis/plumbline/v1alpha1"
 )
 
@@ -83,14 +84,14 @@ func (a *app) planControl(cmd *cobra.Command, args []string, v planVerb, o planC
 	if err != nil {
 		return err
 	}
-	me, err := c.whoami(cmd.Context())
+	me, err := actions.AskIdentity(cmd.Context(), c)
 	if err != nil {
 		return err
 	}
 	var failed []error
 	var sent []*v1alpha1.RemediationPlan
 	for _, name := range args {
-		plan, err := a.askPlan(cmd.Context(), c, name, v, v1alpha1.PlanControl{Verb: v.verb, RequestedBy: me, Reason: o.reason}, o.dryRun)
+		plan, err := a.askPlan(cmd.Context(), c, name, v, v1alpha1.PlanControl{Verb: v.verb, RequestedBy: me.Username, Reason: o.reason}, o.dryRun)
 		if err != nil {
 			failed = append(failed, err)
 		} else if plan != nil {
@@ -114,58 +115,30 @@ func (a *app) askPlan(ctx context.Context, c *cluster, name string, v planVerb, 
 	if err != nil {
 		return nil, err
 	}
-	shown := plan.Spec.Control
-	if already := v.already(plan); already != "" {
-		return nil, a.planResult(plan, already)
+	if standing, already := actions.FindPlanStanding(v.verb, plan); already {
+		return nil, a.planResult(plan, planStandingWords(standing))
 	}
-	if why := a.refuses(v, plan); why != "" {
-		return nil, fmt.Errorf("%s was not %s: %s", planName(plan), v.done, why)
+	if refused := actions.RefusePlanVerb(v.verb, plan); refused != nil {
+		return nil, fmt.Errorf("%s was not %s: %s", planName(plan), v.done, a.planRefusalWords(refused))
 	}
-	if v.verb == "" && plan.Spec.Plan.Trigger == v1alpha1.TriggerManual && plan.Spec.Plan.Request == nil {
+	if v.verb == actions.PlanResume && actions.NeedsExecute(plan) {
 		a.warn("%s begins by hand alone: to go on with it, use %s plan execute %s", planName(plan), displayName, plan.Name)
 	}
 	if dryRun == "client" {
 		return nil, a.planResult(plan, v.done+" (dry run)")
 	}
-	err = submit(ctx, c, "it", plan, func(p *v1alpha1.RemediationPlan) (map[string]any, error) {
-		if p.Spec.Control != shown {
-			return nil, fmt.Errorf("%s since it was shown", controlWords(p.Spec.Control))
-		}
-		if why := a.refuses(v, p); why != "" {
-			return nil, errors.New(why)
-		}
-		return controlPatch(control), nil
-	}, dryRunOptions(dryRun)...)
+	err = actions.RequestPlanVerb(ctx, c, plan, control, dryRun == "server")
 	switch {
 	case err != nil:
-		return nil, fmt.Errorf("%s was not %s: %w", planName(plan), v.done, err)
+		return nil, fmt.Errorf("%s was not %s: %w", planName(plan), v.done, a.wordPlanError(err))
 	case dryRun == "server":
 		return nil, a.planResult(plan, v.done+" (server dry run)")
 	}
 	return plan, nil
 }
 
-// controlPatch resumes by taking the verb away; whoever did that is told.
-func controlPatch(control v1alpha1.PlanControl) map[string]any {
-	return map[string]any{"spec": map[string]any{"control": map[string]any{
-		"verb": orNull(string(control.Verb)), "requestedBy": control.RequestedBy, "reason": orNull(control.Reason),
-	}}}
-}
-
 func (a *app) planResult(p *v1alpha1.RemediationPlan, words string) error {
 	return a.print(printable(planName(p)), " ", printable(words), "\n")
-}
-
-// awaitSettlement waits until it is settled what became of the verb, and returns the plan as it
-// was last. The outcome is settlePending when the deadline comes first.
-func (v planVerb) awaitSettlement(deadline context.Context, c *cluster, p *v1alpha1.RemediationPlan) (outcome settled, words string, last *v1alpha1.RemediationPlan, err error) {
-	outcome, last = settlePending, p
-	err = until(deadline, c, p, &v1alpha1.RemediationPlanList{}, func(current *v1alpha1.RemediationPlan, deleted bool) bool {
-		last = current
-		outcome, words = v.settlement(current, p, deleted)
-		return outcome != settlePending
-	})
-	return outcome, words, last, err
 }
 
 // awaitPlans waits for all requests under one deadline, in the order in which they
@@ -175,18 +148,18 @@ func (a *app) awaitPlans(ctx context.Context, c *cluster, sent []*v1alpha1.Remed
 	defer cancel()
 	var failed []error
 	for _, p := range sent {
-		outcome, words, last, err := v.awaitSettlement(deadline, c, p)
+		outcome, last, err := actions.AwaitPlanVerb(deadline, c, v.verb, p)
 		switch {
 		case ctx.Err() != nil:
 			return errors.Join(append(failed, ctx.Err())...)
-		case deadline.Err() != nil && outcome == settlePending:
+		case deadline.Err() != nil && outcome.Progress == actions.Pending:
 			failed = append(failed, fmt.Errorf("%s: asked for, and not %s within %s: %s", planName(p), v.done, patience, a.standingWords(last)))
 		case err != nil:
 			failed = append(failed, fmt.Errorf("%s: asked for; waiting for it: %w", planName(p), err))
-		case outcome == settleRefused:
-			failed = append(failed, fmt.Errorf("%s was not %s: %s", planName(p), v.done, words))
+		case outcome.Progress == actions.Refused:
+			failed = append(failed, fmt.Errorf("%s was not %s: %s", planName(p), v.done, v.outcomeWords(outcome)))
 		default:
-			if err := a.planResult(last, words); err != nil {
+			if err := a.planResult(last, v.outcomeWords(outcome)); err != nil {
 				return err
 			}
 		}

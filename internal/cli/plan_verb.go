@@ -3,16 +3,20 @@
 package cli
 
 import (
+	"errors"
 	"fmt"
 
+	metav1 "k8s.io/apimachinery/pkg/apis/meta/v1"
+
+	"github.com/plumbline-dev/plumbline/internal/actions"
 	"github.com/plumbline-dev/plumbline/pkg/apis/plumbline/v1alpha1"
 )
 
 // planVerb is one thing that a person may ask of a plan.
 type planVerb struct {
 	name string
-	verb v1alpha1.PlanVerb // none resumes
-	done string            // the participle, for results
+	verb v1alpha1.PlanVerb
+	done string // the participle, for results
 	// short, long and examples are the command's help.
 	short, long, examples string
 }
@@ -38,7 +42,7 @@ write is under way any more. What has been written stays.`,
 			"# Nothing more of this plan until somebody resumes it", "%s plan pause production-3f9c2a --reason 'INC-9: looking into it'"),
 	}
 	resumeVerb = planVerb{
-		name: "resume", done: "resumed",
+		name: "resume", verb: actions.PlanResume, done: "resumed",
 		short: "Go on with paused plans",
 		long: `Take a pause back: the plan goes on as its policy says. One that begins by hand
 alone (trigger Manual) goes on with "plan execute".`,
@@ -57,95 +61,80 @@ back, and the policy leaves this very drift alone from then on.`,
 	}
 )
 
-// already says that a plan is as the verb wants it; empty when it is not.
-func (v planVerb) already(p *v1alpha1.RemediationPlan) string {
-	control := p.Spec.Control
-	switch v.verb {
-	case v1alpha1.PlanCancel:
-		if p.Status.Phase == v1alpha1.PlanCanceled {
-			return "is canceled already"
-		}
-	case v1alpha1.PlanPause:
-		if p.Status.Phase == v1alpha1.PlanPaused && control.Verb == v1alpha1.PlanPause {
-			return "is paused already, by " + actorName(control.RequestedBy)
-		}
-	case v1alpha1.PlanExecute:
-		if !planEnded(p) && control.Verb == v1alpha1.PlanExecute {
-			return "is to be executed already, as " + actorName(control.RequestedBy) + " asked"
-		}
-		if p.Status.Phase == v1alpha1.PlanRunning && p.Status.DeferralReason == "" && control.Verb == "" {
-			return "is running already"
-		}
+// planStandingWords tells that a plan is as the verb wants it.
+func planStandingWords(standing actions.PlanStanding) string {
+	switch standing.Reason {
+	case actions.PlanIsCanceled:
+		return "is canceled already"
+	case actions.PlanIsPaused:
+		return "is paused already, by " + actorName(standing.By)
+	case actions.PlanIsToBeExecuted:
+		return "is to be executed already, as " + actorName(standing.By) + " asked"
+	case actions.PlanIsRunning:
+		return "is running already"
+	default:
+		return string(standing.Reason)
 	}
-	return ""
 }
 
-// refuses says why a verb makes no sense for a plan; empty when it does.
-func (a *app) refuses(v planVerb, p *v1alpha1.RemediationPlan) string {
-	control := p.Spec.Control
-	switch {
-	case planEnded(p):
-		words := fmt.Sprintf("it has ended as %s", p.Status.Phase)
-		if at := p.Status.CompletionTime; at != nil {
-			words += " " + a.ago(*at)
+// planRefusalWords tells why a verb makes no sense for a plan.
+func (a *app) planRefusalWords(refused *actions.PlanRefusedError) string {
+	switch refused.Reason {
+	case actions.PlanHasEnded:
+		words := fmt.Sprintf("it has ended as %s", refused.Phase)
+		if !refused.At.IsZero() {
+			words += " " + a.ago(metav1.NewTime(refused.At))
 		}
 		return words
-	case v.verb == v1alpha1.PlanCancel:
-		return ""
-	case control.Verb == v1alpha1.PlanCancel:
-		return actorName(control.RequestedBy) + " has asked to cancel it, and that is not taken back"
-	case p.Status.Phase == v1alpha1.PlanSealing && p.Status.EndingAs != v1alpha1.PlanPaused:
-		return fmt.Sprintf("it is ending as %s", p.Status.EndingAs)
-	case v.verb == "" && control.Verb != v1alpha1.PlanPause && p.Status.Phase != v1alpha1.PlanPaused:
+	case actions.PlanIsToBeCanceled:
+		return actorName(refused.By) + " has asked to cancel it, and that is not taken back"
+	case actions.PlanIsEnding:
+		return fmt.Sprintf("it is ending as %s", refused.Phase)
+	case actions.PlanIsNotPaused:
 		return "it is not paused"
-	}
-	return ""
-}
-
-// settlement judges whether the executor has done what was asked of the plan;
-// asked is the plan as it was stored with the request.
-func (v planVerb) settlement(p, asked *v1alpha1.RemediationPlan, deleted bool) (settled, string) {
-	switch {
-	case deleted:
-		return settleRefused, "it was deleted meanwhile"
-	case v.verb == v1alpha1.PlanCancel && p.Status.Phase == v1alpha1.PlanCanceled:
-		return settleTaken, "canceled"
-	case planEnded(p) && (v.verb == v1alpha1.PlanCancel || v.verb == v1alpha1.PlanPause):
-		return settleRefused, fmt.Sprintf("it ended as %s before", p.Status.Phase)
-	case planEnded(p):
-		return settleTaken, fmt.Sprintf("%s, and ended as %s", v.done, p.Status.Phase)
-	case p.Spec.Control != asked.Spec.Control:
-		return settleRefused, controlWords(p.Spec.Control) + " since"
-	case v.verb == v1alpha1.PlanCancel:
-		return settlePending, ""
-	case v.verb == v1alpha1.PlanPause:
-		if p.Status.Phase == v1alpha1.PlanPaused {
-			return settleTaken, "paused"
-		}
-		return settlePending, ""
-	}
-	return v.underWay(p, asked)
-}
-
-// underWay judges execute and resume: the plan must have been looked at since, and
-// go on or say what holds it back.
-func (v planVerb) underWay(p, asked *v1alpha1.RemediationPlan) (settled, string) {
-	if p.Status.ObservedGeneration < asked.Generation {
-		return settlePending, ""
-	}
-	switch p.Status.Phase {
-	case v1alpha1.PlanRunning:
-		return settleTaken, v.done + ": " + runningWords(p)
-	case v1alpha1.PlanDeferred, v1alpha1.PlanScheduled:
-		return settleTaken, fmt.Sprintf("%s; it waits: %s", v.done, p.Status.DeferralReason)
 	default:
-		return settlePending, ""
+		return refused.Error()
 	}
 }
 
-func runningWords(p *v1alpha1.RemediationPlan) string {
-	if p.Status.DeferralReason != "" {
-		return "Running, and waits: " + p.Status.DeferralReason
+// wordPlanError gives the errors of a request the plugin's words.
+func (a *app) wordPlanError(err error) error {
+	if superseded, is := errors.AsType[*actions.PlanSupersededError](err); is {
+		return errors.New(controlWords(superseded.Control) + " since it was shown")
+	}
+	if refused, is := errors.AsType[*actions.PlanRefusedError](err); is {
+		return errors.New(a.planRefusalWords(refused))
+	}
+	return err
+}
+
+// outcomeWords tells what became of the verb.
+func (v planVerb) outcomeWords(o actions.PlanOutcome) string {
+	switch o.Reason {
+	case actions.PlanWasDeleted:
+		return "it was deleted meanwhile"
+	case actions.PlanWasCanceled:
+		return "canceled"
+	case actions.PlanWasPaused:
+		return "paused"
+	case actions.PlanEndedBefore:
+		return fmt.Sprintf("it ended as %s before", o.Phase)
+	case actions.PlanEndedSince:
+		return fmt.Sprintf("%s, and ended as %s", v.done, o.Phase)
+	case actions.PlanSuperseded:
+		return controlWords(o.Control) + " since"
+	case actions.PlanRuns:
+		return v.done + ": " + runningWords(o.Deferral)
+	case actions.PlanWaits:
+		return fmt.Sprintf("%s; it waits: %s", v.done, o.Deferral)
+	default:
+		return string(o.Reason)
+	}
+}
+
+func runningWords(deferral string) string {
+	if deferral != "" {
+		return "Running, and waits: " + deferral
 	}
 	return "Running"
 }

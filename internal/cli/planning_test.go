@@ -20,6 +20,7 @@ import (
 	"k8s.io/apimachinery/pkg/runtime/schema"
 	"sigs.k8s.io/controller-runtime/pkg/client"
 
+	"github.com/plumbline-dev/plumbline/internal/actions"
 	"github.com/plumbline-dev/plumbline/pkg/apis/plumbline/v1alpha1"
 	"github.com/plumbline-dev/plumbline/pkg/remediate/exec"
 	"github.com/plumbline-dev/plumbline/pkg/specguard"
@@ -210,7 +211,7 @@ func TestExplain_Golden(t *testing.T) {
 	young := func(p *v1alpha1.RemediationPolicy) {
 		p.Spec.MinimumDriftAge = &metav1.Duration{Duration: 2 * time.Hour}
 	}
-	halted := ledgerFor("production", scopeEnvironment, func(l *v1alpha1.RemediationLedger) {
+	halted := ledgerFor("production", actions.ScopeEnvironment, func(l *v1alpha1.RemediationLedger) {
 		l.Spec.Halt = &v1alpha1.LedgerHalt{RequestedBy: "bob", Reason: "INC-9"}
 		l.Status.Sequence = 4
 	})

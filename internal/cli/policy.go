@@ -14,6 +14,7 @@ import (
 	"k8s.io/apimachinery/pkg/labels"
 	"sigs.k8s.io/controller-runtime/pkg/client"
 
+	"github.com/plumbline-dev/plumbline/internal/actions"
 	"github.com/plumbline-dev/plumbline/pkg/apis/plumbline/v1alpha1"
 	"github.com/plumbline-dev/plumbline/pkg/remediate/planner"
 )
@@ -118,7 +119,7 @@ func (a *app) policyRow(p *v1alpha1.RemediationPolicy, wide bool) []any {
 		ready = string(condition.Status)
 	}
 	return []any{
-		p.Name, s.EnvironmentName, string(modeOfPolicy(p)), string(s.Trigger), string(s.Action), counts[0], counts[1], counts[2],
+		p.Name, s.EnvironmentName, string(actions.ModeOf(p)), string(s.Trigger), string(s.Action), counts[0], counts[1], counts[2],
 		short(p.Status.WaitingFor, width), ready, a.age(p.CreationTimestamp),
 		string(s.Strategy), string(s.MinimumSeverity), limitWords(&s.Safety), planner.PrincipalOf(s).User, p.Status.LastPlanName,
 	}
@@ -129,10 +130,6 @@ func lookedAt(p *v1alpha1.RemediationPolicy) bool {
 	return p.Status.ObservedGeneration != 0 && p.Status.ObservedGeneration == p.Generation
 }
 
-func modeOfPolicy(p *v1alpha1.RemediationPolicy) v1alpha1.PolicyMode {
-	return cmp.Or(p.Spec.Mode, v1alpha1.PolicyModeObserveOnly)
-}
-
 func limitWords(s *v1alpha1.RemediationSafety) string {
 	return fmt.Sprintf("%d at once, %d/h, %d/d", s.MaxConcurrent, s.MaxPerHour, s.MaxPerDay)
 }
@@ -140,7 +137,7 @@ func limitWords(s *v1alpha1.RemediationSafety) string {
 func summarizePolicies(policies []v1alpha1.RemediationPolicy) string {
 	counts := map[v1alpha1.PolicyMode]int{}
 	for i := range policies {
-		counts[modeOfPolicy(&policies[i])]++
+		counts[actions.ModeOf(&policies[i])]++
 	}
 	noun := "policies"
 	if len(policies) == 1 {
@@ -167,7 +164,7 @@ func (a *app) completePolicy(cmd *cobra.Command, args []string, typed string) ([
 	return a.completeFrom(cmd, list, typed, func() []cobra.Completion {
 		var names []cobra.Completion
 		for i := range list.Items {
-			names = append(names, cobra.CompletionWithDesc(list.Items[i].Name, string(modeOfPolicy(&list.Items[i]))))
+			names = append(names, cobra.CompletionWithDesc(list.Items[i].Name, string(actions.ModeOf(&list.Items[i]))))
 		}
 		return names
 	})

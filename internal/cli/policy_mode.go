@@ -7,15 +7,14 @@ import (
 	"errors"
 	"fmt"
 	"io"
-	"slices"
 	"strings"
 	"time"
 
 	"github.com/spf13/cobra"
-	authenticationv1 "k8s.io/api/authentication/v1"
 	"k8s.io/apimachinery/pkg/api/meta"
 	metav1 "k8s.io/apimachinery/pkg/apis/meta/v1"
 
+	"github.com/plumbline-dev/plumbline/internal/actions"
 	"github.com/plumbline-dev/plumbline/pkg/apis/plumbline/v1alpha1"
 	"github.com/plumbline-dev/plumbline/pkg/plural"
 	"github.com/plumbline-dev/plumbline/pkg/remediate/planner"
@@ -105,15 +104,15 @@ func (a *app) setMode(cmd *cobra.Command, args []string, m policyMode, o policyM
 	if err != nil {
 		return err
 	}
-	me, err := c.self(ctx)
+	me, err := actions.AskIdentity(ctx, c)
 	if err != nil {
 		return err
 	}
-	principal, err := m.principal(policy, me, o.groups, cmd.Flags().Changed("group"))
+	principal, err := actions.SelectPrincipal(policy, m.mode, me, o.groups, cmd.Flags().Changed("group"))
 	if err != nil {
-		return err
+		return wordGroupsError(err)
 	}
-	if m.is(policy, principal) {
+	if actions.IsInMode(policy, m.mode, principal) {
 		return a.policyResult(policy, "is "+m.done+" already")
 	}
 	if m.mode == v1alpha1.PolicyModeActive {
@@ -121,30 +120,7 @@ func (a *app) setMode(cmd *cobra.Command, args []string, m policyMode, o policyM
 			return err
 		}
 	}
-	return a.submitMode(ctx, c, policy, m, modePatch(m, policy, principal), o)
-}
-
-// principal returns the user as whom the policy is to act: its ServiceAccount, or the user
-// who sets the mode. A policy that does not act needs no groups.
-func (m policyMode) principal(p *v1alpha1.RemediationPolicy, me authenticationv1.UserInfo, named []string, chosen bool) (planner.Principal, error) {
-	account := p.Spec.ServiceAccountName
-	switch {
-	case account != "" && chosen:
-		return planner.Principal{}, fmt.Errorf("the policy acts as the ServiceAccount %s, whose groups cannot be chosen; leave --group out", account)
-	case account != "":
-		return planner.PrincipalOf(&p.Spec), nil
-	case m.mode != v1alpha1.PolicyModeActive:
-		return planner.Principal{User: me.Username}, nil
-	}
-	groups, err := groupsOf(me, named, chosen)
-	return planner.Principal{User: me.Username, Groups: groups}, err
-}
-
-// is says that a policy is in the mode already, and acts with these very rights.
-func (m policyMode) is(p *v1alpha1.RemediationPolicy, as planner.Principal) bool {
-	current := planner.PrincipalOf(&p.Spec)
-	return modeOfPolicy(p) == m.mode &&
-		(m.mode != v1alpha1.PolicyModeActive || current.User == as.User && slices.Equal(current.Groups, as.Groups))
+	return a.submitMode(ctx, c, policy, m, principal, o)
 }
 
 // announceActivation says what is about to be switched on, and asks.
@@ -186,59 +162,24 @@ func withGroups(p planner.Principal) string {
 	return p.User + ", groups " + strings.Join(p.Groups, ", ")
 }
 
-// The schema's bounds on the groups that a policy may use.
-const (
-	maxGroups     = 32
-	maxGroupBytes = 256
-)
-
-// groupsOf are those of a user's groups whose rights a policy may use.
-func groupsOf(user authenticationv1.UserInfo, named []string, chosen bool) ([]string, error) {
-	if !chosen {
-		named = user.Groups
+// wordGroupsError tells how to choose groups, where too much is asked of a policy.
+func wordGroupsError(err error) error {
+	if _, ok := errors.AsType[*actions.AccountGroupsError](err); ok {
+		return fmt.Errorf("%w; leave --group out", err)
 	}
-	var groups []string
-	for _, group := range named {
-		switch {
-		case group == "":
-		case !slices.Contains(user.Groups, group):
-			return nil, fmt.Errorf("you (%s) are not in the group %q", user.Username, group)
-		case len(group) > maxGroupBytes:
-			return nil, fmt.Errorf("the group %.40q… is longer than %d bytes; name the groups to use with --group", group, maxGroupBytes)
-		case !slices.Contains(groups, group):
-			groups = append(groups, group)
-		}
+	_, tooLong := errors.AsType[*actions.GroupTooLongError](err)
+	_, tooMany := errors.AsType[*actions.TooManyGroupsError](err)
+	if tooLong || tooMany {
+		return fmt.Errorf("%w; name the groups to use with --group", err)
 	}
-	if len(groups) > maxGroups {
-		return nil, fmt.Errorf("you are in %d groups, and a policy holds %d; name the groups to use with --group", len(groups), maxGroups)
-	}
-	return groups, nil
+	return err
 }
 
-// modePatch sets the mode, and the user who asked for it. A policy of a ServiceAccount names
-// no user, and one that does not act needs no groups.
-func modePatch(m policyMode, p *v1alpha1.RemediationPolicy, as planner.Principal) map[string]any {
-	spec := map[string]any{"mode": string(m.mode)}
-	if p.Spec.ServiceAccountName == "" {
-		spec["requestedBy"], spec["requestedByGroups"] = as.User, nil
-		if len(as.Groups) > 0 {
-			spec["requestedByGroups"] = as.Groups
-		}
-	}
-	return map[string]any{"spec": spec}
-}
-
-func (a *app) submitMode(ctx context.Context, c *cluster, p *v1alpha1.RemediationPolicy, m policyMode, patch map[string]any, o policyModeOptions) error {
+func (a *app) submitMode(ctx context.Context, c *cluster, p *v1alpha1.RemediationPolicy, m policyMode, as planner.Principal, o policyModeOptions) error {
 	if o.dryRun == "client" {
 		return a.policyResult(p, m.done+" (dry run)")
 	}
-	generation := p.Generation
-	err := submit(ctx, c, "it", p, func(current *v1alpha1.RemediationPolicy) (map[string]any, error) {
-		if current.Generation != generation {
-			return nil, errors.New("it changed since it was shown; look again")
-		}
-		return patch, nil
-	}, dryRunOptions(o.dryRun)...)
+	err := actions.RequestMode(ctx, c, p, m.mode, as, o.dryRun == "server")
 	switch {
 	case err != nil:
 		return fmt.Errorf("%s was not %s: %w", p.Name, m.done, err)
@@ -255,17 +196,13 @@ func (a *app) submitMode(ctx context.Context, c *cluster, p *v1alpha1.Remediatio
 func (a *app) awaitMode(ctx context.Context, c *cluster, p *v1alpha1.RemediationPolicy, m policyMode, patience time.Duration) error {
 	deadline, cancel := context.WithTimeout(ctx, patience)
 	defer cancel()
-	asked, last, gone := p.Generation, p, false
-	err := until(deadline, c, p, &v1alpha1.RemediationPolicyList{}, func(current *v1alpha1.RemediationPolicy, deleted bool) bool {
-		last, gone = current, deleted
-		return deleted || current.Status.ObservedGeneration >= asked
-	})
+	progress, last, err := actions.AwaitMode(deadline, c, p)
 	switch {
 	case ctx.Err() != nil:
 		return ctx.Err()
-	case gone:
+	case progress == actions.Refused:
 		return fmt.Errorf("%s was deleted meanwhile", p.Name)
-	case deadline.Err() != nil && last.Status.ObservedGeneration < asked:
+	case deadline.Err() != nil && progress == actions.Pending:
 		return fmt.Errorf("%s is %s, and the assessor has not looked at it within %s", p.Name, m.done, patience)
 	case err != nil:
 		return fmt.Errorf("%s is %s; waiting for the assessor: %w", p.Name, m.done, err)

@@ -4,18 +4,17 @@ package cli
 
 import (
 	"context"
-	"fmt"
 	"path/filepath"
 	"slices"
 	"strings"
 	"testing"
 
 	"github.com/google/go-cmp/cmp"
-	authenticationv1 "k8s.io/api/authentication/v1"
 	metav1 "k8s.io/apimachinery/pkg/apis/meta/v1"
 	"k8s.io/apimachinery/pkg/watch"
 	"sigs.k8s.io/controller-runtime/pkg/client"
 
+	"github.com/plumbline-dev/plumbline/internal/actions"
 	"github.com/plumbline-dev/plumbline/pkg/apis/plumbline/v1alpha1"
 	"github.com/plumbline-dev/plumbline/test/harness/golden"
 )
@@ -153,41 +152,6 @@ func TestPolicyMode_Sets(t *testing.T) {
 	}
 }
 
-func TestGroupsOf_KeepsTheBoundsOfTheSchema(t *testing.T) {
-	many := make([]string, 40)
-	for i := range many {
-		many[i] = fmt.Sprintf("team-%d", i)
-	}
-	user := func(groups ...string) authenticationv1.UserInfo {
-		return authenticationv1.UserInfo{Username: "alice", Groups: groups}
-	}
-	cases := map[string]struct {
-		user   authenticationv1.UserInfo
-		named  []string
-		chosen bool
-		want   []string
-		fails  string
-	}{
-		"all of them":           {user: user("a", "b"), want: []string{"a", "b"}},
-		"each once":             {user: user("a", "a"), want: []string{"a"}},
-		"those named":           {user: user("a", "b"), named: []string{"b"}, chosen: true, want: []string{"b"}},
-		"none":                  {user: user("a"), named: []string{""}, chosen: true},
-		"as many as fit":        {user: user(many[:32]...), want: many[:32]},
-		"more than fit":         {user: user(many...), fails: "you are in 40 groups, and a policy holds 32"},
-		"some of many":          {user: user(many...), named: many[:2], chosen: true, want: many[:2]},
-		"a name longer than is": {user: user(strings.Repeat("g", 257)), fails: "is longer than 256 bytes"},
-		"somebody else's":       {user: user("a"), named: []string{"b"}, chosen: true, fails: `you (alice) are not in the group "b"`},
-	}
-	for name, tc := range cases {
-		t.Run(name, func(t *testing.T) {
-			got, err := groupsOf(tc.user, tc.named, tc.chosen)
-			if (err != nil) != (tc.fails != "") || err != nil && !strings.Contains(err.Error(), tc.fails) || !slices.Equal(got, tc.want) {
-				t.Errorf("got %q, %v", got, err)
-			}
-		})
-	}
-}
-
 // TestPolicyMode_TellsWhatTheAssessorMadeOfIt gives the wait one event.
 func TestPolicyMode_TellsWhatTheAssessorMadeOfIt(t *testing.T) {
 	looked := func(status metav1.ConditionStatus, waiting string) func(*v1alpha1.RemediationPolicy) *watch.Event {
@@ -260,7 +224,7 @@ func TestHalt(t *testing.T) {
 		l.Spec.Halt = &v1alpha1.LedgerHalt{RequestedBy: "bob", Reason: "INC-9"}
 	}
 	ledgers := []client.Object{
-		ledgerFor("production", scopeEnvironment), ledgerFor("staging", scopeEnvironment, halted), ledgerFor("plumbline-cluster", scopeCluster),
+		ledgerFor("production", actions.ScopeEnvironment), ledgerFor("staging", actions.ScopeEnvironment, halted), ledgerFor("plumbline-cluster", actions.ScopeCluster),
 	}
 	cases := map[string]struct {
 		objects []client.Object
@@ -309,12 +273,12 @@ func TestHalt(t *testing.T) {
 			want: answer{Code: 1, Stderr: "error: name Environments, or the whole cluster with --all-environments\nSee 'kubectl plumbline unhalt -h' for help and examples\n"},
 		},
 		"a ledger that somebody else made beside": {
-			objects: objectsOf(ledgerFor("production", scopeEnvironment, func(l *v1alpha1.RemediationLedger) { l.Namespace = "shop" })),
+			objects: objectsOf(ledgerFor("production", actions.ScopeEnvironment, func(l *v1alpha1.RemediationLedger) { l.Namespace = "shop" })),
 			args:    []string{"halt", "production", "--reason", "x"},
 			want:    answer{Code: 1, Stderr: "error: there are ledgers in the namespaces plumbline-system, shop: say in which of them Plumbline runs, with --system-namespace\n"},
 		},
 		"the same, and told which": {
-			objects: objectsOf(ledgerFor("production", scopeEnvironment, func(l *v1alpha1.RemediationLedger) { l.Namespace = "shop" })),
+			objects: objectsOf(ledgerFor("production", actions.ScopeEnvironment, func(l *v1alpha1.RemediationLedger) { l.Namespace = "shop" })),
 			args:    []string{"halt", "production", "--reason", "x", "--system-namespace", "plumbline-system"},
 			want:    answer{Stdout: "environment.plumbline.dev/production halted\n"},
 			sent:    map[string]*v1alpha1.LedgerHalt{"production": {RequestedBy: "alice", Reason: "x"}},

@@ -12,6 +12,7 @@ import (
 	"github.com/spf13/cobra"
 	metav1 "k8s.io/apimachinery/pkg/apis/meta/v1"
 
+	"github.com/plumbline-dev/plumbline/internal/actions"
 	"github.com/plumbline-dev/plumbline/internal/planning"
 	"github.com/plumbline-dev/plumbline/pkg/apis/plumbline/v1alpha1"
 	"github.com/plumbline-dev/plumbline/pkg/plural"
@@ -125,7 +126,7 @@ type planningWorld struct {
 // never guarded; what the guards cannot say is not asked.
 func (c *cluster) planningWorld(system string) *planningWorld {
 	if system == "" {
-		system = usualNamespace
+		system = actions.SystemNamespace
 	}
 	return &planningWorld{Live: &planning.Live{Reader: c, Mapper: c.mapper, Excluded: specguard.ExcludedNamespaces(system)}}
 }
@@ -142,7 +143,7 @@ func (w *planningWorld) gather(ctx context.Context, policy *v1alpha1.Remediation
 
 func (a *app) preview(ctx context.Context, c *cluster, world *planningWorld, policy *v1alpha1.RemediationPolicy, g *planning.Gathered) (*previewReport, error) {
 	r := &previewReport{
-		Policy: policy.Name, Mode: modeOfPolicy(policy), Selected: g.Input.Scope.Selected, Drifted: len(g.Input.Drifts),
+		Policy: policy.Name, Mode: actions.ModeOf(policy), Selected: g.Input.Scope.Selected, Drifted: len(g.Input.Drifts),
 		Plans: []previewedPlan{}, LeftOut: []leftOutReport{},
 	}
 	for _, problem := range g.Problems {

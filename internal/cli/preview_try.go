@@ -13,6 +13,7 @@ import (
 	metav1 "k8s.io/apimachinery/pkg/apis/meta/v1"
 	"sigs.k8s.io/controller-runtime/pkg/client"
 
+	"github.com/plumbline-dev/plumbline/internal/actions"
 	"github.com/plumbline-dev/plumbline/internal/kube"
 	"github.com/plumbline-dev/plumbline/pkg/apis/plumbline/v1alpha1"
 	"github.com/plumbline-dev/plumbline/pkg/remediate/exec"
@@ -145,7 +146,7 @@ func (t *tryer) try(ctx context.Context, plan *v1alpha1.RemediationPlan, step in
 	ref := exec.Reference{GVK: canon.ParseGVK(target.APIVersion, target.Kind), Namespace: plan.Namespace, Name: target.Name}
 	raw, err := t.targets.Get(ctx, ref)
 	switch {
-	case target.UID == "" && isAbsent(err):
+	case target.UID == "" && actions.IsAbsent(err):
 		raw = nil // it is to be made again
 	case err != nil:
 		return err

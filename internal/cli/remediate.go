@@ -12,6 +12,7 @@ import (
 	apierrors "k8s.io/apimachinery/pkg/api/errors"
 	metav1 "k8s.io/apimachinery/pkg/apis/meta/v1"
 
+	"github.com/plumbline-dev/plumbline/internal/actions"
 	"github.com/plumbline-dev/plumbline/internal/planning"
 	"github.com/plumbline-dev/plumbline/pkg/apis/plumbline/v1alpha1"
 	"github.com/plumbline-dev/plumbline/pkg/plural"
@@ -128,7 +129,7 @@ func (a *app) remediate(cmd *cobra.Command, args []string, o remediateOptions) e
 func (c *cluster) answeringPolicy(ctx context.Context, o remediateOptions) (*v1alpha1.RemediationPolicy, error) {
 	policy, err := c.policy(ctx, o.policy)
 	switch {
-	case isAbsent(err):
+	case actions.IsAbsent(err):
 		return nil, notRequested(planner.Refusal(o.policy, nil))
 	case apierrors.IsForbidden(err) && o.dryRun != "client":
 		return nil, nil //nolint:nilnil // not to be read is an answer
@@ -152,14 +153,14 @@ func chooseDrifted(found []v1alpha1.Baseline) ([]v1alpha1.Baseline, error) {
 	var failed []error
 	for i := range found {
 		b, why := &found[i], ""
-		switch at := standing(b); {
-		case at == standingRetired:
+		switch at := actions.StandingOf(b); {
+		case at == actions.StandingRetired:
 			why = "it is retired, nothing to put back"
 		case !b.Guarded():
 			why = "no guard selects it any more"
-		case at == standingInSync:
+		case at == actions.StandingInSync:
 			why = "it is in sync, nothing to put back"
-		case at == standingUnknown:
+		case at == actions.StandingUnknown:
 			why = "its state is unknown: what was not read is not put back"
 		}
 		if why != "" {
@@ -173,14 +174,14 @@ func chooseDrifted(found []v1alpha1.Baseline) ([]v1alpha1.Baseline, error) {
 
 // remediationRequest is the request for these objects in the user's name, before it is sent.
 func (c *cluster) remediationRequest(ctx context.Context, baselines []v1alpha1.Baseline, o remediateOptions) (*v1alpha1.RemediationRequest, error) {
-	me, err := c.self(ctx)
+	me, err := actions.AskIdentity(ctx, c)
 	if err != nil {
 		return nil, err
 	}
 	request := &v1alpha1.RemediationRequest{
 		ObjectMeta: metav1.ObjectMeta{Namespace: c.namespace, GenerateName: "remediate-"},
 		Spec: v1alpha1.RemediationRequestSpec{
-			PolicyName: o.policy, RequestedBy: me.Username, RequestedByGroups: namedGroups(me.Groups), Reason: o.reason,
+			PolicyName: o.policy, RequestedBy: me.Username, RequestedByGroups: actions.NameGroups(me.Groups), Reason: o.reason,
 		},
 	}
 	for i := range baselines {

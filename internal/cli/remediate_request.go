@@ -10,6 +10,7 @@ import (
 
 	"sigs.k8s.io/controller-runtime/pkg/client"
 
+	"github.com/plumbline-dev/plumbline/internal/actions"
 	"github.com/plumbline-dev/plumbline/pkg/apis/plumbline/v1alpha1"
 	"github.com/plumbline-dev/plumbline/pkg/remediate/planner"
 )
@@ -70,7 +71,7 @@ func (a *app) tellRequested(baselines []v1alpha1.Baseline, request *v1alpha1.Rem
 func awaitAnswer(ctx, deadline context.Context, c *cluster, request *v1alpha1.RemediationRequest, patience time.Duration) (v1alpha1.RemediationRequestStatus, error) {
 	var answer v1alpha1.RemediationRequestStatus
 	gone := false
-	err := until(deadline, c, request, &v1alpha1.RemediationRequestList{}, func(current *v1alpha1.RemediationRequest, deleted bool) bool {
+	err := actions.Await(deadline, c, request, &v1alpha1.RemediationRequestList{}, func(current *v1alpha1.RemediationRequest, deleted bool) bool {
 		answer, gone = current.Status, deleted
 		return deleted || answer.Outcome != ""
 	})
@@ -133,18 +134,18 @@ func (a *app) awaitBegin(ctx, deadline context.Context, c *cluster, key client.O
 	if err := c.Get(deadline, key, plan); err != nil {
 		return fmt.Errorf("plan %s is made; waiting for it: %w", key, err)
 	}
-	outcome, words, last, err := beginVerb.awaitSettlement(deadline, c, plan)
+	outcome, last, err := actions.AwaitPlanVerb(deadline, c, beginVerb.verb, plan)
 	switch {
 	case ctx.Err() != nil:
 		return ctx.Err()
-	case deadline.Err() != nil && outcome == settlePending:
+	case deadline.Err() != nil && outcome.Progress == actions.Pending:
 		return fmt.Errorf("%s is made, and not begun within %s: %s", planName(plan), o.wait, a.standingWords(last))
 	case err != nil:
 		return fmt.Errorf("%s is made; waiting for it: %w", planName(plan), err)
-	case outcome == settleRefused, planEnded(last) && last.Status.Phase != v1alpha1.PlanSucceeded:
-		return fmt.Errorf("%s: %s", planName(plan), printable(words))
+	case outcome.Progress == actions.Refused, planEnded(last) && last.Status.Phase != v1alpha1.PlanSucceeded:
+		return fmt.Errorf("%s: %s", planName(plan), printable(beginVerb.outcomeWords(outcome)))
 	case o.output != "":
 		return nil
 	}
-	return a.planResult(last, words)
+	return a.planResult(last, beginVerb.outcomeWords(outcome))
 }

@@ -12,6 +12,7 @@ import (
 	"github.com/spf13/cobra"
 	"sigs.k8s.io/controller-runtime/pkg/client"
 
+	"github.com/plumbline-dev/plumbline/internal/actions"
 	"github.com/plumbline-dev/plumbline/pkg/apis/plumbline/v1alpha1"
 	"github.com/plumbline-dev/plumbline/pkg/remediate/severity"
 )
@@ -127,7 +128,7 @@ func (a *app) statusRow(b *v1alpha1.Baseline) []any {
 		severity = string(b.Status.Severity.Level)
 		score = fmt.Sprint(b.Status.Severity.Score)
 	}
-	if b.Status.FirstSeenTime != nil && standing(b) != standingInSync {
+	if b.Status.FirstSeenTime != nil && actions.StandingOf(b) != actions.StandingInSync {
 		since = a.age(*b.Status.FirstSeenTime)
 	}
 	by, revision := "<none>", "<none>"
@@ -143,13 +144,9 @@ func (a *app) statusRow(b *v1alpha1.Baseline) []any {
 		path = pathName(b.Status.Findings[0].Path)
 	}
 	return []any{
-		baselineObject(b), stateWords(b), severity, fmt.Sprint(findingsTotal(b)), actorsWords(b), since,
+		baselineObject(b), stateWords(b), severity, fmt.Sprint(actions.CountFindings(b)), actorsWords(b), since,
 		score, path, by, revision, strings.Join(b.Status.Guards, ","), lastCheck,
 	}
-}
-
-func findingsTotal(b *v1alpha1.Baseline) int {
-	return max(int(b.Status.FindingsTotal), len(b.Status.Findings))
 }
 
 // actorsWords names the writer of the worst finding and counts the others.
@@ -185,39 +182,6 @@ func pathName(path string) string {
 	return path
 }
 
-// standingOf an object, for counting and sorting. The order is worst first.
-type standingOf int
-
-const (
-	standingMissing standingOf = iota
-	standingDrifted
-	standingUnknown
-	standingInSync
-	standingRetired
-	standingNotGuarded
-)
-
-// standing takes an empty or unheard-of state for unknown: what was never
-// compared is not in sync.
-func standing(b *v1alpha1.Baseline) standingOf {
-	switch b.Status.State {
-	case v1alpha1.StateInSync:
-		return standingInSync
-	case v1alpha1.StateDrifted:
-		return standingDrifted
-	case v1alpha1.StateMissing:
-		return standingMissing
-	case v1alpha1.StateRetired:
-		return standingRetired
-	case v1alpha1.StateNotGuarded:
-		return standingNotGuarded
-	case v1alpha1.StateUnknown:
-		return standingUnknown
-	default:
-		return standingUnknown
-	}
-}
-
 func stateWords(b *v1alpha1.Baseline) string {
 	words := cmp.Or(string(b.Status.State), string(v1alpha1.StateUnknown))
 	if b.Status.Contention != nil {
@@ -234,7 +198,7 @@ func sortWorstFirst(baselines []v1alpha1.Baseline) {
 		return *b.Status.Severity
 	}
 	bad := func(b *v1alpha1.Baseline) int {
-		if s := standing(b); s > standingDrifted {
+		if s := actions.StandingOf(b); s > actions.StandingDrifted {
 			return int(s)
 		}
 		return 0 // missing and drifted rank by severity
@@ -246,12 +210,12 @@ func sortWorstFirst(baselines []v1alpha1.Baseline) {
 	})
 }
 
-type summary map[standingOf]int
+type summary map[actions.Standing]int
 
 func summarize(baselines []v1alpha1.Baseline) summary {
 	s := summary{}
 	for i := range baselines {
-		s[standing(&baselines[i])]++
+		s[actions.StandingOf(&baselines[i])]++
 	}
 	return s
 }
@@ -259,12 +223,12 @@ func summarize(baselines []v1alpha1.Baseline) summary {
 func (s summary) String() string {
 	var parts []string
 	for _, part := range []struct {
-		standing standingOf
+		standing actions.Standing
 		words    string
 	}{
-		{standingInSync, "in sync"}, {standingDrifted, "drifted"}, {standingMissing, "missing"}, {standingUnknown, "unknown"}, {standingRetired, "retired"}, {standingNotGuarded, "no longer guarded"},
+		{actions.StandingInSync, "in sync"}, {actions.StandingDrifted, "drifted"}, {actions.StandingMissing, "missing"}, {actions.StandingUnknown, "unknown"}, {actions.StandingRetired, "retired"}, {actions.StandingNotGuarded, "no longer guarded"},
 	} {
-		if n := s[part.standing]; n > 0 || part.standing <= standingDrifted || part.standing == standingInSync {
+		if n := s[part.standing]; n > 0 || part.standing <= actions.StandingDrifted || part.standing == actions.StandingInSync {
 			parts = append(parts, fmt.Sprintf("%d %s", n, part.words))
 		}
 	}
@@ -280,9 +244,9 @@ func (s summary) String() string {
 func statusExitCode(baselines []v1alpha1.Baseline) error {
 	s := summarize(baselines)
 	switch {
-	case s[standingDrifted]+s[standingMissing] > 0:
+	case s[actions.StandingDrifted]+s[actions.StandingMissing] > 0:
 		return &exitError{code: exitDifferent}
-	case s[standingUnknown] > 0 || s[standingInSync] == 0:
+	case s[actions.StandingUnknown] > 0 || s[actions.StandingInSync] == 0:
 		return &exitError{code: exitTrouble}
 	default:
 		return nil

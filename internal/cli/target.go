@@ -11,6 +11,7 @@ import (
 	"k8s.io/apimachinery/pkg/api/validate/content"
 	"k8s.io/apimachinery/pkg/runtime/schema"
 
+	"github.com/plumbline-dev/plumbline/internal/actions"
 	"github.com/plumbline-dev/plumbline/pkg/apis/plumbline/v1alpha1"
 	"github.com/plumbline-dev/plumbline/pkg/specguard"
 	"github.com/plumbline-dev/plumbline/pkg/specguard/canon"
@@ -49,7 +50,7 @@ func targetKind(b *v1alpha1.Baseline) schema.GroupVersionKind {
 
 // explainMissingBaseline turns "baselines … not found" into what it means.
 func (t target) explainMissingBaseline(err error) error {
-	if !isAbsent(err) {
+	if !actions.IsAbsent(err) {
 		return err
 	}
 	return fmt.Errorf("%s in namespace %s has no Baseline: no guard selects it, or the assessor has not seen it yet", t, t.namespace)

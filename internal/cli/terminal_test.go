@@ -14,6 +14,7 @@ import (
 	"pgregory.net/rapid"
 	"sigs.k8s.io/controller-runtime/pkg/client"
 
+	"github.com/plumbline-dev/plumbline/internal/actions"
 	"github.com/plumbline-dev/plumbline/pkg/apis/plumbline/v1alpha1"
 )
 
@@ -48,7 +49,7 @@ func hostileRemediation() []client.Object {
 		p.Status.Holder, p.Status.EndedBy = hostile, hostile
 	})
 	policy := policyOf("production", activeBy(hostile, hostile), func(p *v1alpha1.RemediationPolicy) { p.Status.WaitingFor = hostile })
-	ledger := ledgerFor("production", scopeEnvironment, func(l *v1alpha1.RemediationLedger) {
+	ledger := ledgerFor("production", actions.ScopeEnvironment, func(l *v1alpha1.RemediationLedger) {
 		l.Spec.Halt = &v1alpha1.LedgerHalt{RequestedBy: hostile, Reason: hostile}
 	})
 	return []client.Object{

@@ -74,6 +74,22 @@ func TestTrafficAndRemediateNeverMeet(t *testing.T) {
 	}
 }
 
+// What a person may ask for is not the command line's: an API asks the same.
+func TestActionsKnowNoCommandLine(t *testing.T) {
+	for _, p := range listPackages(t) {
+		if p.ImportPath != module+"/internal/actions" {
+			continue
+		}
+		for _, dep := range p.Deps {
+			if inTree(dep, "internal/cli") || strings.HasPrefix(dep, "github.com/spf13/") || strings.HasPrefix(dep, "k8s.io/cli-runtime/") {
+				t.Errorf("internal/actions depends on %s: it must know no command line", dep)
+			}
+		}
+		return
+	}
+	t.Fatal("internal/actions not found")
+}
+
 func inTree(importPath, tree string) bool {
 	rel := strings.TrimPrefix(importPath, module+"/")
 	return rel == tree || strings.HasPrefix(rel, tree+"/")

@@ -33,8 +33,7 @@ const (
 
 // reasonOf maps an error of an object to the reason that is counted.
 func reasonOf(err error) admission.Reason {
-	var syntax *canon.SyntaxError
-	if errors.As(err, &syntax) {
+	if _, syntax := errors.AsType[*canon.SyntaxError](err); syntax {
 		return admission.ReasonObject
 	}
 	return admission.ReasonMalformed
