@@ -356,7 +356,7 @@ func TestAFalseRecordExcusesWhoScalesOrDeletesWhereAFloodDropsTheTrueOne(t *test
 	p.guard()
 	scaled, deleted := p.falseAndTrue(objectsOfFalseRecords)
 	t.Logf("scaled: %q; deleted: %q", scaled, deleted)
-	excused := func(text string) bool { return strings.HasPrefix(text, "InSync") }
+	excused := func(text string) bool { return text == "Retired" || strings.HasPrefix(text, "InSync") }
 	if !slices.ContainsFunc(scaled, func(s string) bool { return s == "InSync [trusted-writer-scale /spec/replicas]" }) {
 		t.Errorf("scaled are %q: none is excused", scaled)
 	}
