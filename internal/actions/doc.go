@@ -1,8 +1,8 @@
 // SPDX-License-Identifier: Apache-2.0
 
 // Package actions holds what a person may ask of Plumbline: to accept what runs, to check
-// an object, to execute, pause, resume or cancel a plan, to set the mode of a policy, to
-// halt remediation. The plugin parses and prints; every other way to ask shares this package.
+// an object or put it back, to execute, pause, resume or cancel a plan, to set the mode of
+// a policy, to halt remediation. The plugin parses and prints; every other way to ask shares this package.
 //
 // An action has up to three parts:
 //

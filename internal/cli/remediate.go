@@ -10,7 +10,6 @@ import (
 
 	"github.com/spf13/cobra"
 	apierrors "k8s.io/apimachinery/pkg/api/errors"
-	metav1 "k8s.io/apimachinery/pkg/apis/meta/v1"
 
 	"github.com/plumbline-dev/plumbline/internal/actions"
 	"github.com/plumbline-dev/plumbline/internal/planning"
@@ -152,24 +151,29 @@ func chooseDrifted(found []v1alpha1.Baseline) ([]v1alpha1.Baseline, error) {
 	var chosen []v1alpha1.Baseline
 	var failed []error
 	for i := range found {
-		b, why := &found[i], ""
-		switch at := actions.StandingOf(b); {
-		case at == actions.StandingRetired:
-			why = "it is retired, nothing to put back"
-		case !b.Guarded():
-			why = "no guard selects it any more"
-		case at == actions.StandingInSync:
-			why = "it is in sync, nothing to put back"
-		case at == actions.StandingUnknown:
-			why = "its state is unknown: what was not read is not put back"
-		}
-		if why != "" {
-			failed = append(failed, fmt.Errorf("%s is not put back: %s", inNamespace(b), why))
+		b := &found[i]
+		if why := actions.RefuseRemediation(b); why != "" {
+			failed = append(failed, fmt.Errorf("%s is not put back: %s", inNamespace(b), remediationRefusalWords(why)))
 			continue
 		}
 		chosen = append(chosen, *b)
 	}
 	return chosen, errors.Join(failed...)
+}
+
+func remediationRefusalWords(reason actions.RemediationRefusalReason) string {
+	switch reason {
+	case actions.RemediationRetired:
+		return "it is retired, nothing to put back"
+	case actions.RemediationUnguarded:
+		return "no guard selects it any more"
+	case actions.RemediationInSync:
+		return "it is in sync, nothing to put back"
+	case actions.RemediationUnknown:
+		return "its state is unknown: what was not read is not put back"
+	default:
+		return string(reason)
+	}
 }
 
 // remediationRequest is the request for these objects in the user's name, before it is sent.
@@ -178,12 +182,7 @@ func (c *cluster) remediationRequest(ctx context.Context, baselines []v1alpha1.B
 	if err != nil {
 		return nil, err
 	}
-	request := &v1alpha1.RemediationRequest{
-		ObjectMeta: metav1.ObjectMeta{Namespace: c.namespace, GenerateName: "remediate-"},
-		Spec: v1alpha1.RemediationRequestSpec{
-			PolicyName: o.policy, RequestedBy: me.Username, RequestedByGroups: actions.NameGroups(me.Groups), Reason: o.reason,
-		},
-	}
+	var targets []v1alpha1.RequestedTarget
 	for i := range baselines {
 		target := v1alpha1.RequestedTarget{BaselineName: baselines[i].Name, DriftedHash: baselines[i].Status.Observed.Hash}
 		if o.to > 0 {
@@ -191,9 +190,9 @@ func (c *cluster) remediationRequest(ctx context.Context, baselines []v1alpha1.B
 				return nil, err
 			}
 		}
-		request.Spec.Targets = append(request.Spec.Targets, target)
+		targets = append(targets, target)
 	}
-	return request, nil
+	return actions.NewRemediationRequest(c.namespace, o.policy, me, o.reason, targets), nil
 }
 
 // revisionName names an authorized state that is kept. Where the user may not read bodies,

@@ -20,11 +20,7 @@ var beginVerb = planVerb{name: "begin", done: "begun"}
 
 // requestRemediation sends a request, and waits for what comes of it.
 func (a *app) requestRemediation(ctx context.Context, c *cluster, baselines []v1alpha1.Baseline, request *v1alpha1.RemediationRequest, o remediateOptions) error {
-	var options []client.CreateOption
-	if o.dryRun == "server" {
-		options = append(options, client.DryRunAll)
-	}
-	if err := c.Create(ctx, request, options...); err != nil {
+	if err := actions.RequestRemediation(ctx, c, request, o.dryRun == "server"); err != nil {
 		return fmt.Errorf("nothing was requested: %w", err)
 	}
 	switch {
@@ -69,18 +65,13 @@ func (a *app) tellRequested(baselines []v1alpha1.Baseline, request *v1alpha1.Rem
 
 // awaitAnswer waits until the assessor has answered a request.
 func awaitAnswer(ctx, deadline context.Context, c *cluster, request *v1alpha1.RemediationRequest, patience time.Duration) (v1alpha1.RemediationRequestStatus, error) {
-	var answer v1alpha1.RemediationRequestStatus
-	gone := false
-	err := actions.Await(deadline, c, request, &v1alpha1.RemediationRequestList{}, func(current *v1alpha1.RemediationRequest, deleted bool) bool {
-		answer, gone = current.Status, deleted
-		return deleted || answer.Outcome != ""
-	})
+	progress, answer, err := actions.AwaitRemediationRequest(deadline, c, request)
 	switch {
 	case ctx.Err() != nil:
 		return answer, ctx.Err()
-	case gone:
+	case progress == actions.Refused:
 		return answer, fmt.Errorf("request %s/%s was deleted meanwhile", request.Namespace, request.Name)
-	case deadline.Err() != nil && answer.Outcome == "":
+	case deadline.Err() != nil && progress == actions.Pending:
 		return answer, fmt.Errorf("request %s/%s stands, and the assessor has not answered it within %s; is one running?", request.Namespace, request.Name, patience)
 	case err != nil:
 		return answer, fmt.Errorf("request %s/%s stands; waiting for the answer: %w", request.Namespace, request.Name, err)

@@ -1,0 +1,92 @@
+// SPDX-License-Identifier: Apache-2.0
+
+package actions
+
+import (
+	"context"
+
+	authenticationv1 "k8s.io/api/authentication/v1"
+	metav1 "k8s.io/apimachinery/pkg/apis/meta/v1"
+	"sigs.k8s.io/controller-runtime/pkg/client"
+
+	"github.com/plumbline-dev/plumbline/pkg/apis/plumbline/v1alpha1"
+)
+
+// RemediationRefusalReason says why nobody can ask to put an object back.
+type RemediationRefusalReason string
+
+// The reasons; empty for an object that can be put back.
+const (
+	// RemediationRetired: the object is gone, and that is settled.
+	RemediationRetired RemediationRefusalReason = "Retired"
+	// RemediationUnguarded: no guard selects the object any more.
+	RemediationUnguarded RemediationRefusalReason = "Unguarded"
+	// RemediationInSync: what runs is what is authorized.
+	RemediationInSync RemediationRefusalReason = "InSync"
+	// RemediationUnknown: what was not read is not put back.
+	RemediationUnknown RemediationRefusalReason = "Unknown"
+)
+
+// RefuseRemediation gives the reason why b cannot or need not be put back.
+func RefuseRemediation(b *v1alpha1.Baseline) RemediationRefusalReason {
+	standing := StandingOf(b)
+	if standing != StandingRetired && !b.Guarded() {
+		return RemediationUnguarded
+	}
+	switch standing {
+	case StandingInSync:
+		return RemediationInSync
+	case StandingUnknown:
+		return RemediationUnknown
+	case StandingMissing, StandingDrifted:
+		return ""
+	case StandingRetired:
+		return RemediationRetired
+	case StandingNotGuarded:
+		return RemediationUnguarded
+	default:
+		return RemediationUnknown
+	}
+}
+
+// NewRemediationRequest returns the request to put targets back by a policy, in the name of
+// the user. The API server names the request when it is created.
+func NewRemediationRequest(namespace, policy string, user authenticationv1.UserInfo, reason string, targets []v1alpha1.RequestedTarget) *v1alpha1.RemediationRequest {
+	return &v1alpha1.RemediationRequest{
+		ObjectMeta: metav1.ObjectMeta{Namespace: namespace, GenerateName: "remediate-"},
+		Spec: v1alpha1.RemediationRequestSpec{
+			PolicyName: policy, RequestedBy: user.Username, RequestedByGroups: NameGroups(user.Groups), Reason: reason, Targets: targets,
+		},
+	}
+}
+
+// RequestRemediation creates a request. What is stored is in request afterwards.
+func RequestRemediation(ctx context.Context, c client.Client, request *v1alpha1.RemediationRequest, dryRun bool) error {
+	if dryRun {
+		return c.Create(ctx, request, client.DryRunAll)
+	}
+	return c.Create(ctx, request)
+}
+
+// JudgeRemediationRequest judges whether the assessor has answered a request. It is refused
+// where the request is gone; a request that is answered with no plan is taken.
+func JudgeRemediationRequest(request *v1alpha1.RemediationRequest, deleted bool) Progress {
+	switch {
+	case deleted:
+		return Refused
+	case request.Status.Outcome != "":
+		return Taken
+	default:
+		return Pending
+	}
+}
+
+// AwaitRemediationRequest waits until the assessor has answered a request, and returns the
+// answer. It is pending still when the context ends first.
+func AwaitRemediationRequest(ctx context.Context, c client.WithWatch, request *v1alpha1.RemediationRequest) (progress Progress, answer v1alpha1.RemediationRequestStatus, err error) {
+	err = Await(ctx, c, request, &v1alpha1.RemediationRequestList{}, func(current *v1alpha1.RemediationRequest, deleted bool) bool {
+		progress, answer = JudgeRemediationRequest(current, deleted), current.Status
+		return progress != Pending
+	})
+	return progress, answer, err
+}
