@@ -7,29 +7,23 @@ import (
 
 	"github.com/google/go-cmp/cmp"
 	authenticationv1 "k8s.io/api/authentication/v1"
-	"k8s.io/apimachinery/pkg/api/meta"
 	metav1 "k8s.io/apimachinery/pkg/apis/meta/v1"
 
 	"github.com/plumbline-dev/plumbline/pkg/apis/plumbline/v1alpha1"
 )
 
 func TestRefuseRemediation(t *testing.T) {
-	notGuarded := func(b *v1alpha1.Baseline) {
-		meta.SetStatusCondition(&b.Status.Conditions, metav1.Condition{Type: v1alpha1.ConditionReady, Status: metav1.ConditionUnknown, Reason: v1alpha1.ReasonNotGuarded})
-	}
 	for name, tc := range map[string]struct {
 		baseline *v1alpha1.Baseline
 		want     RemediationRefusalReason
 	}{
-		"a drifted object":                   {baselineOf(drifted(found("/spec/replicas", "alice", 0))), ""},
-		"a missing one":                      {baselineOf(missing), ""},
-		"one that is in sync":                {baselineOf(), RemediationInSync},
-		"one whose state is unknown":         {baselineOf(state(v1alpha1.StateUnknown)), RemediationUnknown},
-		"one in a state of a later version":  {baselineOf(state("Wobbly")), RemediationUnknown},
-		"one that no guard selects, drifted": {baselineOf(notGuarded, drifted(found("/spec/replicas", "alice", 0))), RemediationUnguarded},
-		"one in the state NotGuarded":        {baselineOf(state(v1alpha1.StateNotGuarded)), RemediationUnguarded},
-		"a retired one":                      {baselineOf(missing, retired), RemediationRetired},
-		"one that no guard selects, in sync": {baselineOf(notGuarded), RemediationUnguarded},
+		"a drifted object":                  {baselineOf(drifted(found("/spec/replicas", "alice", 0))), ""},
+		"a missing one":                     {baselineOf(missing), ""},
+		"one that is in sync":               {baselineOf(), RemediationInSync},
+		"one whose state is unknown":        {baselineOf(state(v1alpha1.StateUnknown)), RemediationUnknown},
+		"one in a state of a later version": {baselineOf(state("Wobbly")), RemediationUnknown},
+		"one that no guard selects":         {baselineOf(state(v1alpha1.StateNotGuarded)), RemediationUnguarded},
+		"a retired one":                     {baselineOf(missing, retired), RemediationRetired},
 	} {
 		t.Run(name, func(t *testing.T) {
 			if got := RefuseRemediation(tc.baseline); got != tc.want {
