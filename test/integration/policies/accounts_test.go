@@ -7,6 +7,7 @@ package policies
 import (
 	"context"
 	"fmt"
+	"maps"
 	"strings"
 	"testing"
 
@@ -211,9 +212,7 @@ func labeled() *metav1.LabelSelector {
 
 // applied is the manifest of a policy, as a tool sends it.
 func applied(name string, spec map[string]any) *unstructured.Unstructured {
-	for field, value := range map[string]any{"environmentName": "production", "trigger": "Immediate", "action": "Reconcile"} {
-		spec[field] = value
-	}
+	maps.Copy(spec, map[string]any{"environmentName": "production", "trigger": "Immediate", "action": "Reconcile"})
 	return &unstructured.Unstructured{Object: map[string]any{
 		"apiVersion": v1alpha1.GroupVersion.String(), "kind": "RemediationPolicy", "metadata": map[string]any{"name": name}, "spec": spec,
 	}}
