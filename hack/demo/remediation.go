@@ -152,8 +152,8 @@ func (s *story) freeze(ctx context.Context) error {
 		}
 	}
 	if err := harness.Eventually(ctx, "the guard sees a mass drift", patience, func(ctx context.Context) (bool, string) {
-		out, err := s.admin.Kubectl(ctx, "get", "specguard/shop", "-n", shopNamespace, "-o", `jsonpath={.status.conditions[?(@.type=="MassDrift")].status}`)
-		return err == nil && out == "True", out
+		out, err := s.admin.Kubectl(ctx, "get", "specguard/shop", "-n", shopNamespace, "-o", `jsonpath={.status.conditions[?(@.type=="Degraded")].reason}`)
+		return err == nil && out == v1alpha1.ReasonMassDrift, out
 	}); err != nil {
 		return err
 	}

@@ -37,8 +37,8 @@ var abandoned = []abandonment{
 	{[]string{"grant"}, "spec.override of a RemediationLedger", regexp.MustCompile(`LedgerGrant\b|spec\.grant\b`)},
 	{[]string{"status.claim", "status.lastplan"}, "status.planName, lastPlanName", regexp.MustCompile(`status\.(claim|lastPlan)\b`)},
 	{[]string{"status."}, "names of times that end in Time", regexp.MustCompile(`status\.(firstSeen|lastCheck|nextCheck|retiredAt|startedAt|completedAt|managedSince|inForceSince|grantsFrom|nextLook)\b`)},
-	{[]string{"condition", "sharenotexclusive"}, "the condition Degraded, or one of positive polarity",
-		regexp.MustCompile(`Condition(Clamped|ShareNotExclusive|NotYetRedirected|Contradicted|Contended|AcceptRefused|MassDrift|BreakerOpen|Frozen|SelectsNothing|SelectsEverything|Overlaps)\b|ShareNotExclusive|condition[:=]? ?\x60?(Clamped|NotYetRedirected|Contradicted|Contended|AcceptRefused|MassDrift|BreakerOpen|Frozen|SelectsNothing|SelectsEverything|Overlaps)\b`)},
+	{[]string{"condition", "sharenotexclusive", "type==", `type":`}, "the condition Degraded, or one of positive polarity",
+		regexp.MustCompile(`Condition(Clamped|ShareNotExclusive|NotYetRedirected|Contradicted|Contended|AcceptRefused|MassDrift|BreakerOpen|Frozen|SelectsNothing|SelectsEverything|Overlaps)\b|ShareNotExclusive|(condition[:=]? ?\x60?|type=="|type": ?")(Clamped|NotYetRedirected|Contradicted|Contended|AcceptRefused|MassDrift|BreakerOpen|Frozen|SelectsNothing|SelectsEverything|Overlaps)\b`)},
 	{[]string{"spec.environment"}, "spec.environmentName", regexp.MustCompile(`spec\.environment\b`)},
 }
 

@@ -131,7 +131,7 @@ const (
 	// StateUnknown: the object could not be read, or its body or status could not be
 	// kept; the last findings stand.
 	StateUnknown DriftState = "Unknown"
-	// StateRetired: the object is gone, and who removed it may: see status.retirementTime.
+	// StateRetired: a writer who may remove the object removed it: see status.retirementTime.
 	StateRetired DriftState = "Retired"
 	// StateNotGuarded: no guard selects the object any more; the last findings stand.
 	StateNotGuarded DriftState = "NotGuarded"
